@@ -1,0 +1,269 @@
+package timeline
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	// defaultMaxSpans bounds all threads' spans together: 6 MB.
+	defaultMaxSpans = 1 << 18
+	maxMarks        = 1 << 16
+	maxNotes        = 200
+)
+
+// Options of a Builder; the zero value is usable.
+type Options struct {
+	Origin    int64         // CLOCK_MONOTONIC of the start; 0 = now
+	StartedAt time.Time     // wall clock of the start; zero = now
+	Interval  time.Duration // stack sampling interval, the first step of thinning; 0 = 1 ms
+	MaxSpans  int           // 0 = 262,144
+}
+
+// Builder collects a recording while it runs. Its methods may be called from
+// any goroutine; a thread's Set calls must come in order of time.
+type Builder struct {
+	mu       sync.Mutex
+	opts     Options
+	stacks   *stacks
+	grid     grid
+	spans    int // closed spans of all threads
+	threads  []Thread
+	lists    []spanList
+	tracks   []*trackData
+	byID     map[string]*trackData
+	rec      Recording // everything but threads, frames, nodes and tracks
+	hasNote  map[Note]bool
+	marksCut bool
+}
+
+// NewBuilder starts a recording.
+func NewBuilder(opts Options) *Builder {
+	if opts.Origin == 0 {
+		opts.Origin = Monotonic()
+	}
+	if opts.StartedAt.IsZero() {
+		opts.StartedAt = time.Now()
+	}
+	if opts.Interval <= 0 {
+		opts.Interval = time.Millisecond
+	}
+	if opts.MaxSpans <= 0 {
+		opts.MaxSpans = defaultMaxSpans
+	}
+	return &Builder{
+		opts:    opts,
+		stacks:  newStacks(),
+		byID:    make(map[string]*trackData),
+		hasNote: make(map[Note]bool),
+		rec: Recording{
+			Origin: opts.Origin, StartedAt: opts.StartedAt,
+			Sampling: Sampling{Interval: opts.Interval, CPU: -1},
+		},
+	}
+}
+
+// Origin returns the CLOCK_MONOTONIC time of Nanos 0.
+func (b *Builder) Origin() int64 { return b.opts.Origin }
+
+// Since converts an absolute CLOCK_MONOTONIC time.
+func (b *Builder) Since(monotonic int64) Nanos { return Nanos(monotonic - b.opts.Origin) }
+
+// Frame interns a frame.
+func (b *Builder) Frame(f Frame) FrameID {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	id, ok := b.stacks.frame(f)
+	if !ok {
+		return ^FrameID(0) // Child counts it for the caller
+	}
+	return id
+}
+
+// Child interns the stack made of parent's and one more frame called from it.
+func (b *Builder) Child(parent NodeID, f FrameID) NodeID {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.stacks.child(parent, f)
+}
+
+// Thread registers a thread and returns its id; Spans of t are ignored.
+func (b *Builder) Thread(t Thread) ThreadID {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	t.Spans = nil
+	t.Name = clip(t.Name)
+	b.threads = append(b.threads, t)
+	b.lists = append(b.lists, spanList{})
+	return ThreadID(len(b.threads) - 1)
+}
+
+// UpdateThread changes what is known of a thread: name, CPU time, role.
+func (b *Builder) UpdateThread(id ThreadID, update func(*Thread)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	update(&b.threads[id])
+	b.threads[id].Spans = nil
+}
+
+// Set says that from at on the thread's stack is node and it is in state; it
+// holds until the next Set or End. Calls that change nothing cost next to
+// nothing and need not be made.
+func (b *Builder) Set(id ThreadID, at Nanos, node NodeID, state State, truncated bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	at = max(at, 0)
+	s := Span{Start: at, Node: node, State: state, Truncated: truncated}
+	if ended, ok := b.lists[id].set(s); ok {
+		b.keep(id, ended)
+	}
+}
+
+// End says that the thread is gone, or no longer observed, from at on.
+func (b *Builder) End(id ThreadID, at Nanos) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if ended, ok := b.lists[id].end(at); ok {
+		b.keep(id, ended)
+	}
+}
+
+func (b *Builder) keep(id ThreadID, s Span) {
+	l := &b.lists[id]
+	before := len(l.closed)
+	l.closed = b.grid.append(l.closed, s)
+	b.spans += len(l.closed) - before
+	for b.spans > b.opts.MaxSpans {
+		b.thin()
+	}
+}
+
+// thin doubles the grid's step until a quarter of the room is free again.
+func (b *Builder) thin() {
+	for b.spans > b.opts.MaxSpans*3/4 {
+		b.grid.step = max(2*b.grid.step, 2*Nanos(b.opts.Interval))
+		b.spans = 0
+		for i := range b.lists {
+			l := &b.lists[i]
+			l.closed = b.grid.resample(l.closed)
+			b.spans += len(l.closed)
+		}
+	}
+}
+
+// Track registers a series of figures, or returns the one of that ID.
+func (b *Builder) Track(spec TrackSpec) *TrackWriter {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	t := b.byID[spec.ID]
+	if t == nil {
+		t = newTrackData(spec)
+		b.byID[spec.ID] = t
+		b.tracks = append(b.tracks, t)
+	}
+	return &TrackWriter{b: b, t: t}
+}
+
+// TrackWriter adds points to a track; it may be used from any goroutine.
+type TrackWriter struct {
+	b *Builder
+	t *trackData
+}
+
+// Add appends a point: a gauge's value at at, or a rate's mean since the point
+// before (for the first one: since the recording's start).
+func (w *TrackWriter) Add(at Nanos, value float64) {
+	w.b.mu.Lock()
+	defer w.b.mu.Unlock()
+	w.t.add(Point{From: w.t.last, At: at, Value: value})
+}
+
+// AddWindow appends a rate's mean over (from, at]; what lies between the last
+// point and from stays unknown.
+func (w *TrackWriter) AddWindow(from, at Nanos, value float64) {
+	w.b.mu.Lock()
+	defer w.b.mu.Unlock()
+	w.t.add(Point{From: from, At: at, Value: value})
+}
+
+// End says why no more points come.
+func (w *TrackWriter) End(reason string) {
+	w.b.mu.Lock()
+	defer w.b.mu.Unlock()
+	w.t.Ended = reason
+}
+
+// Mark adds a step or region; beyond 65,536 they are counted in a note only.
+func (b *Builder) Mark(m Mark) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.rec.Marks) >= maxMarks {
+		b.marksCut = true
+		return
+	}
+	m.Name = clip(m.Name)
+	b.rec.Marks = append(b.rec.Marks, m)
+}
+
+// Note records what could not be read, or is less exact than asked; a note said
+// twice stands once.
+func (b *Builder) Note(what, reason string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.note(Note{What: what, Reason: reason})
+}
+
+func (b *Builder) note(n Note) {
+	if b.hasNote[n] || len(b.hasNote) >= maxNotes {
+		return
+	}
+	b.hasNote[n] = true
+	b.rec.Notes = append(b.rec.Notes, n)
+}
+
+// Describe changes what is told about the recording as a whole: Target,
+// Sampling, Processes, Sources, Output. It must not keep the pointer.
+func (b *Builder) Describe(change func(*Recording)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	change(&b.rec)
+}
+
+// Snapshot returns the recording as it stands at the given time. The Builder
+// goes on; the Recording shares nothing with it that changes.
+func (b *Builder) Snapshot(at Nanos) *Recording {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	rec := b.rec
+	rec.Duration = at
+	rec.Resolution = max(time.Duration(b.grid.step), b.opts.Interval)
+	rec.Frames = slices.Clone(b.stacks.frames)
+	rec.Nodes = slices.Clone(b.stacks.nodes)
+	rec.Processes = slices.Clone(b.rec.Processes)
+	rec.Marks = slices.Clone(b.rec.Marks)
+	rec.Sources = slices.Clone(b.rec.Sources)
+	rec.Notes = slices.Clone(b.rec.Notes)
+	if b.stacks.full {
+		rec.Notes = append(rec.Notes, Note{"stack tree", "more different stacks than are kept; further ones count for their caller"})
+	}
+	if b.marksCut {
+		rec.Notes = append(rec.Notes, Note{"marks", "more steps and regions than are kept; later ones are left out"})
+	}
+	rec.Threads = make([]Thread, len(b.threads))
+	for i, t := range b.threads {
+		l := b.lists[i] // a copy: closing the open span leaves the Builder's alone
+		t.Spans = slices.Clone(l.closed)
+		if ended, ok := l.end(at); ok {
+			t.Spans = b.grid.append(t.Spans, ended)
+		}
+		t.Spans = cut(t.Spans, 0, at)
+		rec.Threads[i] = t
+	}
+	rec.Tracks = make([]Track, len(b.tracks))
+	for i, t := range b.tracks {
+		rec.Tracks[i] = t.Track
+		rec.Tracks[i].Points = cutPoints(t.Points, 0, at)
+	}
+	return &rec
+}

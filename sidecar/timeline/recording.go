@@ -1,0 +1,212 @@
+package timeline
+
+import "time"
+
+// Nanos is a time on CLOCK_MONOTONIC since the recording's start, or the
+// difference of two such times, in nanoseconds.
+type Nanos int64
+
+// Seconds returns n in seconds, for display and JSON.
+func (n Nanos) Seconds() float64 { return float64(n) / 1e9 }
+
+// Duration returns n as a time.Duration.
+func (n Nanos) Duration() time.Duration { return time.Duration(n) }
+
+// State is what a thread was doing while its stack stood still.
+type State uint8
+
+const (
+	StatePython  State = iota // runs bytecode, or a C call that holds the GIL
+	StateNative               // on a CPU outside the GIL: numpy, a kernel launch, compression
+	StateWaiting              // off the CPU: sleep, lock, queue, select, join
+	StateIO                   // off the CPU in a read, write, send, recv or in uninterruptible (D) state
+	StateGIL                  // waits for the GIL
+	StateOff                  // runnable but not running, or state unknown
+	NumStates    = int(StateOff) + 1
+)
+
+var stateNames = [NumStates]string{"python", "native", "waiting", "io", "gil", "off"}
+
+// String returns the state's name as it stands in the report.
+func (s State) String() string {
+	if int(s) < len(stateNames) {
+		return stateNames[s]
+	}
+	return "off"
+}
+
+// ParseState is the inverse of State.String.
+func ParseState(name string) (State, bool) {
+	for i, n := range stateNames {
+		if n == name {
+			return State(i), true
+		}
+	}
+	return StateOff, false
+}
+
+// Frame is one Python function at one of its lines. Leaf notes are told by
+// Native: "in C, on the CPU", "in poll", "waiting for a lock"; empty otherwise.
+type Frame struct {
+	Function  string // qualified name: "Trainer.fit", "<module>"
+	File      string // co_filename as it stands in the code object
+	Line      int    // line being executed; 0 when the code object has none there
+	FirstLine int    // the function's first line; (Function, File, FirstLine) is the function
+}
+
+// FrameID and NodeID index Recording.Frames and Recording.Nodes.
+type (
+	FrameID uint32
+	NodeID  uint32
+)
+
+// RootNode is the empty stack: a thread that runs no Python code.
+const RootNode NodeID = 0
+
+// Node is a stack: its leaf frame and the caller's node. Nodes[0] is the root,
+// its Frame means nothing. A parent's index is always less than its child's.
+type Node struct {
+	Parent NodeID
+	Frame  FrameID
+}
+
+// ThreadID indexes Recording.Threads.
+type ThreadID int
+
+// Span is a stretch of time in which a thread's stack and state stood still, as
+// far as the sampling tells. A thread's spans are in order and do not overlap;
+// between them the thread did not exist.
+type Span struct {
+	Start, End Nanos
+	Node       NodeID
+	State      State
+	Truncated  bool // frames nearer the leaf were torn and are left out
+}
+
+// Thread is one thread of one process.
+type Thread struct {
+	PID      int
+	NativeID int    // as gettid() says in the target's own pid namespace
+	Name     string // threading's name, else the kernel's comm
+	Main     bool   // the process's main thread
+	RunsCell bool   // runs the recorded cell, or the script's main module
+	OnCPU    Nanos  // CPU time during the recording; -1 unknown
+	Leaf     string // last known native leaf: "in poll", "waiting for a lock"; may be empty
+	Spans    []Span
+}
+
+// Process is the target or one of its descendants.
+type Process struct {
+	PID, Parent int
+	Role        string // "kernel", "script", "worker", "child"
+	Rank        *int   // distributed rank, where known
+}
+
+// Track kinds: how a point's value is meant.
+const (
+	KindGauge = "gauge" // the value at that instant: bytes of memory, °C
+	KindRate  = "rate"  // mean since the previous point: bytes per second, share of cores
+)
+
+// TrackSpec says what a track's figures are.
+type TrackSpec struct {
+	ID         string        // "cpu", "rss", "gpu0.util", "thread.1234.cpu"; unique in a recording
+	Kind       string        // KindGauge or KindRate
+	Unit       string        // "B", "B/s", "cores", "%", "W", "MHz", "°C", "1/s"
+	Source     string        // "/proc/PID/stat", "NVML sample buffer"
+	Resolution time.Duration // of the source
+	PID        int           // process the figure is of; 0 = whole machine
+	Device     int           // GPU index; -1 = none
+	Limit      float64       // natural upper bound (cores, total memory, 100 %); 0 = none known
+	MaxPoints  int           // thinned beyond; 0 = 8,192
+}
+
+// Point is one value of a track. A gauge's value is at At; a rate's is the mean
+// over (From, At]. NaN means unknown there; it is never zero for unknown.
+type Point struct {
+	From, At Nanos
+	Value    float64
+}
+
+// Track is a series of one figure over time, ordered by At.
+type Track struct {
+	TrackSpec
+	Points []Point
+	Peak   float64 // largest value seen, decimated ones included; NaN when empty
+	// Step is the spacing the points were thinned to; 0 = every point was kept.
+	Step time.Duration
+	// Ended tells why the track stopped before the recording did; empty otherwise.
+	Ended string
+}
+
+// Mark is a point or stretch named by the user's program.
+type Mark struct {
+	Kind       string // "step" or "region"
+	Name       string
+	Start, End Nanos // a step's Start is the end of the step before
+}
+
+// Note says what could not be read, or is less exact than asked, and why.
+type Note struct{ What, Reason string }
+
+// Source is the text of a code object's file that exists only in the kernel: a
+// notebook cell.
+type Source struct {
+	File           string // co_filename of the cell's code
+	ExecutionCount int
+	Text           string
+}
+
+// Cell is the recorded notebook cell.
+type Cell struct {
+	ExecutionCount int
+	File           string // co_filename of its code
+	Text           string // as typed
+	Name           string // --name, or empty
+	Outcome        string // "ok", "error: ValueError", "interrupted", "kernel died"
+}
+
+// Target says what was recorded.
+type Target struct {
+	PID           int
+	PythonVersion string
+	Interpreter   string
+	Argv          []string
+	Cell          *Cell // nil for scripts and processes
+}
+
+// Sampling says how the stacks were read.
+type Sampling struct {
+	Method         string        // "process_vm_readv, read twice" or "sys._current_frames in the kernel"
+	Interval       time.Duration // asked for
+	Samples        int64         // ticks at which the stacks were read
+	Lost           int64         // thread reads without a usable stack
+	Truncated      int64         // thread reads cut to their sure prefix
+	FallbackReason string        // why the in-kernel sampler was used; empty otherwise
+	CPU            Nanos         // what the sampling itself cost; -1 unknown
+}
+
+// Output is what the cell printed, as seen on IOPub.
+type Output struct {
+	Messages, Bytes int64
+	AtLeast         bool // IOPub may have dropped some
+}
+
+// Recording is a finished recording: plain data, no longer changed.
+type Recording struct {
+	StartedAt  time.Time // wall clock, for display
+	Origin     int64     // CLOCK_MONOTONIC nanoseconds of Nanos 0
+	Duration   Nanos
+	Resolution time.Duration // of the spans; Sampling.Interval unless thinned
+	Target     Target
+	Sampling   Sampling
+	Processes  []Process
+	Threads    []Thread
+	Frames     []Frame
+	Nodes      []Node
+	Tracks     []Track
+	Marks      []Mark
+	Sources    []Source
+	Output     *Output // nil where IOPub was not observed
+	Notes      []Note
+}

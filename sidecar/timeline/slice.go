@@ -1,0 +1,77 @@
+package timeline
+
+import (
+	"math"
+	"time"
+)
+
+// Slice returns the part of a recording between two times, with its own zero:
+// the report of a cell that ran inside another's recording. Frames and Nodes
+// are shared with r.
+func (r *Recording) Slice(from, to Nanos) *Recording {
+	from, to = max(from, 0), min(to, r.Duration)
+	out := *r
+	out.Origin += int64(from)
+	out.StartedAt = r.StartedAt.Add(time.Duration(from))
+	out.Duration = max(to-from, 0)
+	out.Threads = nil
+	for _, t := range r.Threads {
+		t.Spans = cut(t.Spans, from, to)
+		if len(t.Spans) > 0 {
+			out.Threads = append(out.Threads, t)
+		}
+	}
+	out.Tracks = nil
+	for _, t := range r.Tracks {
+		t.Points = cutPoints(t.Points, from, to)
+		t.Peak = peak(t.Points)
+		if len(t.Points) > 0 || t.Ended != "" {
+			out.Tracks = append(out.Tracks, t)
+		}
+	}
+	out.Marks = nil
+	for _, m := range r.Marks {
+		if m.End > from && m.Start < to {
+			m.Start, m.End = max(m.Start, from)-from, min(m.End, to)-from
+			out.Marks = append(out.Marks, m)
+		}
+	}
+	return &out
+}
+
+func cut(spans []Span, from, to Nanos) []Span {
+	var out []Span
+	for _, s := range spans {
+		s.Start, s.End = max(s.Start, from)-from, min(s.End, to)-from
+		if s.Start < s.End {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// cutPoints keeps a rate's window that reaches over an edge, cut to the edge.
+func cutPoints(points []Point, from, to Nanos) []Point {
+	var out []Point
+	for _, p := range points {
+		if p.At < from || p.From > to {
+			continue
+		}
+		gauge := p.From == p.At
+		p.From, p.At = max(p.From, from)-from, min(p.At, to)-from
+		if gauge || p.From < p.At {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func peak(points []Point) float64 {
+	top := math.NaN()
+	for _, p := range points {
+		if !math.IsNaN(p.Value) && !(p.Value <= top) {
+			top = p.Value
+		}
+	}
+	return top
+}
