@@ -28,7 +28,6 @@
 package torchtrace
 
 import (
-	"context"
 	"fmt"
 	"time"
 )
@@ -144,17 +143,4 @@ type AnalyzeOptions struct {
 	TopKernels int
 	// GroupByShape splits the operator table by input shapes.
 	GroupByShape bool
-}
-
-// Load reads every trace under paths: files, folders (their *.json and
-// *.json.gz) and globs. Damaged files give their readable part and a Warning;
-// the error is non-nil only when no path gave a trace, or ctx ended.
-func Load(ctx context.Context, paths []string, opts LoadOptions) (*TraceSet, error) {
-	return load(ctx, paths, opts)
-}
-
-// Analyze computes the tables opts asks for. It never fails: what a trace
-// cannot answer is an empty table with a Note that says why.
-func Analyze(set *TraceSet, opts AnalyzeOptions) *Analysis {
-	return analyze(set, opts)
 }
