@@ -1,0 +1,298 @@
+// Package report is the one document that a display, an export or a test reads.
+//
+// Build turns a timeline.Recording and its diagnosis into a Report: plain data,
+// names as a user reads them ("Cell [7]", "~/train.py"), and everything derived
+// that more than one display needs (times per function and cell line, threads,
+// findings). A Report marshals to the JSON document described by
+// report.schema.json and can be read back without the process that made it.
+//
+// Seconds are float64 since the recording's start. Indices are into the slices
+// of the same document. Slices that can be empty are never null.
+package report
+
+import (
+	"encoding/json"
+	"math"
+	"time"
+)
+
+// SchemaVersion changes when a reader of an older document would go wrong.
+const SchemaVersion = 1
+
+// Report is the document. Field names are the interface of DESIGN: do not rename.
+type Report struct {
+	SchemaVersion int       `json:"schema_version"`
+	Generator     string    `json:"generator"` // "omni_perf 0.1.0"
+	Name          string    `json:"name,omitempty"`
+	StartedAt     time.Time `json:"started_at"`
+	DurationS     float64   `json:"duration_s"`
+	// Headline is the main finding in one sentence, or what can be said instead.
+	Headline  string     `json:"headline"`
+	Target    Target     `json:"target"`
+	Sampling  Sampling   `json:"sampling"`
+	Processes []Process  `json:"processes"`
+	Threads   []Thread   `json:"threads"`
+	Stacks    Stacks     `json:"stacks"`
+	Tracks    []Track    `json:"tracks"`
+	GPUs      []GPU      `json:"gpus"`
+	Idle      *Idle      `json:"idle,omitempty"` // nil where no GPU was seen
+	Steps     []Step     `json:"steps"`
+	Regions   []Region   `json:"regions"`
+	CellLines []CellLine `json:"cell_lines"`
+	// LineSpans is the lane of the cell's own lines: which ran when.
+	LineSpans []LineSpan `json:"line_spans"`
+	Functions []Function `json:"functions"`
+	Findings  []Finding  `json:"findings"`
+	Output    *Output    `json:"output,omitempty"`
+	Notes     []Note     `json:"notes"`
+}
+
+// Target says what was recorded: a cell, a script or a process.
+type Target struct {
+	PID           int      `json:"pid"`
+	PythonVersion string   `json:"python_version"`
+	Interpreter   string   `json:"interpreter"`
+	Argv          []string `json:"argv,omitempty"`
+	Cell          *Cell    `json:"cell,omitempty"`
+}
+
+// Cell is the recorded notebook cell.
+type Cell struct {
+	ExecutionCount int      `json:"execution_count"`
+	Source         []string `json:"source"` // lines without line ends
+	Outcome        string   `json:"outcome"`
+}
+
+// Sampling says how the stacks were read and how exact they are.
+type Sampling struct {
+	Method         string   `json:"method"`
+	IntervalS      float64  `json:"interval_s"`
+	ResolutionS    float64  `json:"resolution_s"`
+	Samples        int64    `json:"samples"`
+	Lost           int64    `json:"lost"`
+	Truncated      int64    `json:"truncated"`
+	FallbackReason string   `json:"fallback_reason,omitempty"`
+	CPUS           *float64 `json:"cpu_s,omitempty"` // cost of the sampling itself
+}
+
+// Process is the target or a descendant.
+type Process struct {
+	PID    int    `json:"pid"`
+	Parent int    `json:"parent"`
+	Role   string `json:"role"`
+	Rank   *int   `json:"rank,omitempty"`
+}
+
+// Thread is one lane. Threads are sorted: the cell's first, then by time not
+// spent waiting.
+type Thread struct {
+	NativeID int      `json:"native_id"`
+	PID      int      `json:"pid"`
+	Name     string   `json:"name"`
+	IsMain   bool     `json:"is_main"`
+	RunsCell bool     `json:"runs_cell"`
+	OnCPUS   *float64 `json:"on_cpu_s"` // null: unknown
+	Leaf     string   `json:"leaf,omitempty"`
+	// StateS is the time in each state, by the state's name.
+	StateS map[string]float64 `json:"state_s"`
+}
+
+// Stacks holds every thread's history in columns. Node 0 is the empty stack;
+// a node's parent precedes it.
+type Stacks struct {
+	Frames []Frame `json:"frames"`
+	Nodes  []Node  `json:"nodes"`
+	Spans  Spans   `json:"spans"`
+}
+
+// Frame is a function at a line. Kind groups it for colour and diagnosis.
+type Frame struct {
+	Function  string `json:"function"`
+	File      string `json:"file"`
+	Line      int    `json:"line"`
+	FirstLine int    `json:"first_line"`
+	Kind      Kind   `json:"kind"`
+}
+
+// Kind is whose code a frame is, which is also its colour.
+type Kind string
+
+// The kinds of frames.
+const (
+	KindCell      Kind = "cell"      // code typed into the notebook, or the script itself
+	KindUser      Kind = "user"      // the user's own modules
+	KindData      Kind = "data"      // data loading: torch.utils.data, datasets, tf.data …
+	KindFramework Kind = "framework" // torch, numpy, sklearn, jax …
+	KindDevice    Kind = "device"    // calls that drive a GPU: cuda, triton, cudnn
+	KindIO        Kind = "io"        // files, sockets, serialisation
+	KindOther     Kind = "other"     // the standard library and other packages
+)
+
+// Node is a stack: caller's node and leaf frame (meaningless for node 0).
+type Node struct {
+	Parent int `json:"parent"`
+	Frame  int `json:"frame"`
+}
+
+// Spans are columns of equal length, sorted by thread, then start.
+type Spans struct {
+	Thread    []int     `json:"thread"`
+	StartS    []float64 `json:"start_s"`
+	EndS      []float64 `json:"end_s"`
+	Node      []int     `json:"node"`
+	State     []string  `json:"state"`
+	Truncated []bool    `json:"truncated"`
+}
+
+// Track is one figure over time. Value i of a rate is the mean over (t[i-1],
+// t[i]], of a gauge the value at t[i]; null is unknown.
+type Track struct {
+	ID          string    `json:"id"`
+	Kind        string    `json:"kind"` // "rate" or "gauge"
+	Unit        string    `json:"unit"`
+	Source      string    `json:"source"`
+	ResolutionS float64   `json:"resolution_s"`
+	PID         int       `json:"pid,omitempty"`
+	Device      *int      `json:"device,omitempty"`
+	Limit       float64   `json:"limit,omitempty"`
+	T           []float64 `json:"t_s"`
+	Value       []Figure  `json:"value"`
+	Mean        Figure    `json:"mean"` // over time, unknown stretches left out
+	Peak        Figure    `json:"peak"`
+	Ended       string    `json:"ended,omitempty"`
+}
+
+// Figure is a number that may be unknown: NaN here, null in JSON.
+type Figure float64
+
+// MarshalJSON writes unknown and infinite figures as null.
+func (f Figure) MarshalJSON() ([]byte, error) {
+	v := float64(f)
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return []byte("null"), nil
+	}
+	return json.Marshal(v)
+}
+
+// UnmarshalJSON reads null as NaN.
+func (f *Figure) UnmarshalJSON(text []byte) error {
+	if string(text) == "null" {
+		*f = Figure(math.NaN())
+		return nil
+	}
+	return json.Unmarshal(text, (*float64)(f))
+}
+
+// GPU is one device; busy + idle + unknown is the duration.
+type GPU struct {
+	Index          int     `json:"index"`
+	UUID           string  `json:"uuid"`
+	Name           string  `json:"name"`
+	BusyS          float64 `json:"busy_s"`
+	IdleS          float64 `json:"idle_s"`
+	UnknownS       float64 `json:"unknown_s"`
+	Source         string  `json:"source"`
+	ResolutionS    float64 `json:"resolution_s"`
+	OtherProcesses int     `json:"other_processes"`
+	Simulated      bool    `json:"simulated,omitempty"`
+}
+
+// Idle ranks what the GPUs waited for. Causes add up to the idle time.
+type Idle struct {
+	GPUIdleS  float64      `json:"gpu_idle_s"`
+	Certainty string       `json:"certainty"`
+	R2        *float64     `json:"r2,omitempty"`
+	Devices   []DeviceIdle `json:"devices"`
+	Causes    []Cause      `json:"causes"`
+}
+
+// DeviceIdle is the same for one device.
+type DeviceIdle struct {
+	Device int     `json:"device"`
+	IdleS  float64 `json:"idle_s"`
+	Causes []Cause `json:"causes"`
+	// Intervals are the merged idle stretches: start and end, seconds.
+	Intervals [][2]float64 `json:"intervals"`
+}
+
+// Cause is one reason on one source line.
+type Cause struct {
+	Cause      string   `json:"cause"`
+	Seconds    float64  `json:"seconds"`
+	Share      float64  `json:"share"` // of the idle time, 0..1
+	File       string   `json:"file"`
+	Line       int      `json:"line"`
+	SourceText string   `json:"source_text"`
+	Hint       string   `json:"hint"`
+	BoundS     *float64 `json:"bound_s,omitempty"` // half-width where it is an estimate
+}
+
+// Step is one training step.
+type Step struct {
+	StartS    float64  `json:"start_s"`
+	EndS      float64  `json:"end_s"`
+	Epoch     *int     `json:"epoch,omitempty"`
+	DataWaitS float64  `json:"data_wait_s"`
+	BusyS     *float64 `json:"busy_s,omitempty"`
+}
+
+// Region sums up the stretches the user gave one name.
+type Region struct {
+	Name   string  `json:"name"`
+	Count  int     `json:"count"`
+	TotalS float64 `json:"total_s"`
+	P50S   float64 `json:"p50_s"`
+	P95S   float64 `json:"p95_s"`
+}
+
+// CellLine is the time of one line of the cell, or of the script. Line n of
+// another cell's function counts for the line that called it.
+type CellLine struct {
+	Line   int     `json:"line"`
+	Text   string  `json:"text"`
+	SelfS  float64 `json:"self_s"`
+	TotalS float64 `json:"total_s"`
+	IdleS  float64 `json:"idle_s"` // GPU idle charged to it
+}
+
+// LineSpan is a stretch in which one line of the cell ran (line 0: none did).
+type LineSpan struct {
+	StartS float64 `json:"start_s"`
+	EndS   float64 `json:"end_s"`
+	Line   int     `json:"line"`
+}
+
+// Function is the time of one function over all threads; recursion counts once.
+type Function struct {
+	Function string  `json:"function"`
+	File     string  `json:"file"`
+	Line     int     `json:"line"` // first line
+	Kind     Kind    `json:"kind"`
+	SelfS    float64 `json:"self_s"`
+	TotalS   float64 `json:"total_s"`
+}
+
+// Finding is one sentence worth saying, most severe first.
+type Finding struct {
+	ID         string   `json:"id"`
+	Severity   string   `json:"severity"` // "warning" or "info"
+	Text       string   `json:"text"`
+	Hint       string   `json:"hint,omitempty"`
+	File       string   `json:"file,omitempty"`
+	Line       int      `json:"line,omitempty"`
+	SourceText string   `json:"source_text,omitempty"`
+	Evidence   []string `json:"evidence"`
+}
+
+// Output is what the cell printed.
+type Output struct {
+	Messages int64 `json:"messages"`
+	Bytes    int64 `json:"bytes"`
+	AtLeast  bool  `json:"at_least"`
+}
+
+// Note says what could not be read, and why.
+type Note struct {
+	What   string `json:"what"`
+	Reason string `json:"reason"`
+}
