@@ -186,6 +186,19 @@ type Sampling struct {
 	CPU            Nanos         // what the sampling itself cost; -1 unknown
 }
 
+// GPU is a device that was watched. Its figures are the tracks "gpuN.…" with
+// Device = Index.
+type GPU struct {
+	Index          int
+	UUID, Name     string
+	Driver         string        // driver version
+	Source         string        // of the activity figures: "GPM", "NVML sample buffer"; empty when there are none
+	Resolution     time.Duration // of the activity figures, as measured
+	OtherProcesses int           // most processes not of the target seen on it at once; -1 unknown
+	PIDs           []int         // the target's processes seen on it
+	Simulated      bool          // a fake driver's device: say so wherever it is shown
+}
+
 // Output is what the cell printed, as seen on IOPub.
 type Output struct {
 	Messages, Bytes int64
@@ -207,6 +220,7 @@ type Recording struct {
 	Tracks     []Track
 	Marks      []Mark
 	Sources    []Source
+	GPUs       []GPU   // by index
 	Output     *Output // nil where IOPub was not observed
 	Notes      []Note
 }
