@@ -39,7 +39,9 @@ type Report struct {
 	Steps     []Step     `json:"steps"`
 	Regions   []Region   `json:"regions"`
 	CellLines []CellLine `json:"cell_lines"`
-	// LineSpans is the lane of the cell's own lines: which ran when.
+	// LineSpans is the lane of the user's own lines: which line of LineFile, the
+	// cell that holds most of the time, ran when.
+	LineFile  string     `json:"line_file"`
 	LineSpans []LineSpan `json:"line_spans"`
 	Functions []Function `json:"functions"`
 	Findings  []Finding  `json:"findings"`
@@ -194,13 +196,17 @@ type GPU struct {
 	Source         string  `json:"source"`
 	ResolutionS    float64 `json:"resolution_s"`
 	OtherProcesses int     `json:"other_processes"`
-	Simulated      bool    `json:"simulated,omitempty"`
+	// Used is false when nothing of the recorded program ran on it: its idle time
+	// is then nobody's fault and not in Idle.
+	Used      bool `json:"used"`
+	Simulated bool `json:"simulated,omitempty"`
 }
 
 // Idle ranks what the GPUs waited for. Causes add up to the idle time.
 type Idle struct {
 	GPUIdleS  float64      `json:"gpu_idle_s"`
-	Certainty string       `json:"certainty"`
+	Certainty string       `json:"certainty"` // one line for the table's heading
+	Method    string       `json:"method"`    // how idle inside a window was divided: diagnose.Method
 	R2        *float64     `json:"r2,omitempty"`
 	Devices   []DeviceIdle `json:"devices"`
 	Causes    []Cause      `json:"causes"`
@@ -208,9 +214,10 @@ type Idle struct {
 
 // DeviceIdle is the same for one device.
 type DeviceIdle struct {
-	Device int     `json:"device"`
-	IdleS  float64 `json:"idle_s"`
-	Causes []Cause `json:"causes"`
+	Device    int     `json:"device"`
+	IdleS     float64 `json:"idle_s"`
+	Certainty string  `json:"certainty"`
+	Causes    []Cause `json:"causes"`
 	// Intervals are the merged idle stretches: start and end, seconds.
 	Intervals [][2]float64 `json:"intervals"`
 }
@@ -225,12 +232,15 @@ type Cause struct {
 	SourceText string   `json:"source_text"`
 	Hint       string   `json:"hint"`
 	BoundS     *float64 `json:"bound_s,omitempty"` // half-width where it is an estimate
+	// Evidence is where most of it lies: start and end, seconds.
+	Evidence [][2]float64 `json:"evidence"`
 }
 
 // Step is one training step.
 type Step struct {
 	StartS    float64  `json:"start_s"`
 	EndS      float64  `json:"end_s"`
+	Name      string   `json:"name,omitempty"`
 	Epoch     *int     `json:"epoch,omitempty"`
 	DataWaitS float64  `json:"data_wait_s"`
 	BusyS     *float64 `json:"busy_s,omitempty"`
@@ -245,9 +255,12 @@ type Region struct {
 	P95S   float64 `json:"p95_s"`
 }
 
-// CellLine is the time of one line of the cell, or of the script. Line n of
-// another cell's function counts for the line that called it.
+// CellLine is the time of one line of the user's own code: of the cell, of
+// functions defined in other cells, or of the script. Self time is that for
+// which the line is the innermost such line on the stack, so that self times
+// add up; total time also has the user's lines it called.
 type CellLine struct {
+	File   string  `json:"file"`
 	Line   int     `json:"line"`
 	Text   string  `json:"text"`
 	SelfS  float64 `json:"self_s"`
@@ -274,14 +287,16 @@ type Function struct {
 
 // Finding is one sentence worth saying, most severe first.
 type Finding struct {
-	ID         string   `json:"id"`
-	Severity   string   `json:"severity"` // "warning" or "info"
-	Text       string   `json:"text"`
-	Hint       string   `json:"hint,omitempty"`
-	File       string   `json:"file,omitempty"`
-	Line       int      `json:"line,omitempty"`
-	SourceText string   `json:"source_text,omitempty"`
-	Evidence   []string `json:"evidence"`
+	ID         string `json:"id"`
+	Severity   string `json:"severity"` // "warning" or "info"
+	Text       string `json:"text"`
+	Hint       string `json:"hint,omitempty"`
+	File       string `json:"file,omitempty"`
+	Line       int    `json:"line,omitempty"`
+	SourceText string `json:"source_text,omitempty"`
+	// Evidence are stretches in which it shows: start and end, seconds.
+	Evidence [][2]float64 `json:"evidence"`
+	CostS    float64      `json:"cost_s,omitempty"` // what removing it could save at most
 }
 
 // Output is what the cell printed.
