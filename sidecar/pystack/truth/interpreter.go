@@ -1,0 +1,119 @@
+package truth
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Minors are the versions that the sampler reads.
+var Minors = []string{"3.11", "3.12", "3.13", "3.14", "3.15"}
+
+// An Interpreter is one CPython to test with.
+type Interpreter struct {
+	Minor string // "3.14"
+	Build string // "" for the first choice of its version, else as in tools/interpreters: "system", "sid", "container"
+	Path  string
+}
+
+// String is the interpreter's name in the list: 3.14 or 3.14-container.
+func (i Interpreter) String() string {
+	if i.Build == "" {
+		return i.Minor
+	}
+	return i.Minor + "-" + i.Build
+}
+
+// Interpreters returns those of the environment variable OMNI_PERF_PYTHONS ("3.11=/path,3.12=/path"),
+// else those that tools/interpreters has listed, else what PATH has.
+func Interpreters() ([]Interpreter, error) {
+	if listed := os.Getenv("OMNI_PERF_PYTHONS"); listed != "" {
+		return parseList(strings.ReplaceAll(listed, ",", "\n"), "=")
+	}
+	list, err := readList()
+	if err == nil {
+		return parseList(list, "\t")
+	}
+	if !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	var found []Interpreter
+	for _, minor := range Minors {
+		if path, err := exec.LookPath("python" + minor); err == nil {
+			found = append(found, Interpreter{Minor: minor, Path: path})
+		}
+	}
+	return found, nil
+}
+
+// readList finds .cache/interpreters/list in the module that the working folder is in.
+func readList() (string, error) {
+	folder, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(folder, "go.mod")); err == nil {
+			list, err := os.ReadFile(filepath.Join(folder, ".cache/interpreters/list"))
+			return string(list), err
+		}
+		parent := filepath.Dir(folder)
+		if parent == folder {
+			return "", os.ErrNotExist
+		}
+		folder = parent
+	}
+}
+
+func parseList(list, separator string) ([]Interpreter, error) {
+	var found []Interpreter
+	for lines := bufio.NewScanner(strings.NewReader(list)); lines.Scan(); {
+		if lines.Text() == "" {
+			continue
+		}
+		version, path, ok := strings.Cut(lines.Text(), separator)
+		if !ok {
+			return nil, fmt.Errorf("list of interpreters: %q is not VERSION%sPATH", lines.Text(), separator)
+		}
+		minor, build, _ := strings.Cut(version, "-")
+		found = append(found, Interpreter{Minor: minor, Build: build, Path: path})
+	}
+	return found, nil
+}
+
+// EachInterpreter runs test once for every interpreter there is, as a subtest named like it. A version
+// without any is a skipped subtest.
+func EachInterpreter(t *testing.T, test func(t *testing.T, python Interpreter)) {
+	t.Helper()
+	found, err := Interpreters()
+	if err != nil {
+		t.Fatal(err)
+	}
+	have := map[string]bool{}
+	for _, python := range found {
+		have[python.Minor] = true
+		t.Run(python.String(), func(t *testing.T) {
+			if !runnable(python.Path) {
+				t.Skipf("%s does not start; run tools/interpreters again", python.Path)
+			}
+			test(t, python)
+		})
+	}
+	for _, minor := range Minors {
+		if !have[minor] {
+			t.Run(minor, func(t *testing.T) {
+				t.Skipf("no CPython %s on this machine; tools/interpreters finds or fetches one", minor)
+			})
+		}
+	}
+}
+
+// runnable is false for a name on PATH that is a version manager's shim without a version behind it.
+func runnable(python string) bool {
+	return exec.Command(python, "-I", "-c", "").Run() == nil
+}

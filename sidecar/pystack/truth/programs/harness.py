@@ -1,0 +1,111 @@
+"""Runs one workload of known truth: `python NAME.py edges` or `python NAME.py run SECONDS ROUNDS`.
+
+`edges` runs a few rounds under sys.setprofile and prints every caller→callee pair that occurs, with the
+caller's line. It is a process of its own, so the one that is sampled has never been instrumented.
+
+`run` prints READY and then does rounds until SECONDS have passed, ROUNDS are done (0: no limit) or
+standard input is closed, and prints what it measured of itself as one line of JSON.
+"""
+
+import json
+import select
+import sys
+import threading
+import time
+
+
+def turns(microseconds):
+    """How many turns of an empty `for` loop take about that long here (the best of five tries)."""
+    best = min(_time_turns(20_000) for _ in range(5))
+    return max(1, round(20_000 * microseconds * 1000 / best))
+
+
+def _time_turns(count):
+    start = time.perf_counter_ns()
+    for _ in range(count):
+        pass
+    return time.perf_counter_ns() - start
+
+
+def chain(name, depth, leaf):
+    """A function that calls NAME_1 … NAME_depth, each the next, and at the bottom NAME_leaf, whose body is
+    `leaf`. Every level is a function of its own name, so a torn stack shows."""
+    source = []
+    for level in range(1, depth + 1):
+        callee = f"{name}_{level + 1}" if level < depth else f"{name}_leaf"
+        source += [f"def {name}_{level}(n):", "    n += 0", f"    return {callee}(n)"]
+    source += [f"def {name}_leaf(n):", *("    " + line for line in leaf.splitlines())]
+    namespace = {}
+    exec(compile("\n".join(source), f"<{name}>", "exec"), namespace)
+    return namespace[f"{name}_1"]
+
+
+def drive(one_round, truth=dict, before=lambda: None):
+    """Does what the command line asks with one_round. before() is called when observing or measuring
+    is about to begin, truth() adds the workload's own measurements at the end."""
+    observer = Observer() if sys.argv[1:2] == ["edges"] else None
+    seconds, rounds = (60.0, 3) if observer else (float(sys.argv[2]), int(sys.argv[3]))
+    if observer:
+        observer.start()
+    before()
+    if not observer:
+        print("READY", flush=True)
+    measured = repeat(one_round, seconds, rounds)
+    if observer:
+        observer.stop()
+        print(json.dumps(observer.legal()), flush=True)
+    else:
+        print(json.dumps({**measured, **truth()}), flush=True)
+
+
+def repeat(one_round, seconds, rounds):
+    start, cpu = time.perf_counter_ns(), time.process_time_ns()
+    end = start + int(seconds * 1e9)
+    done = 0
+    while (done < rounds or not rounds) and time.perf_counter_ns() < end and not stopped():
+        one_round()
+        done += 1
+    return {"rounds": done, "wall_ns": time.perf_counter_ns() - start, "cpu_ns": time.process_time_ns() - cpu}
+
+
+def stopped():
+    """Whether whoever started us has closed our standard input."""
+    return bool(select.select([0], [], [], 0)[0])
+
+
+class Observer:
+    """Notes what sys.setprofile shows: which pairs of functions occur, from which line of the caller."""
+
+    def __init__(self):
+        self.edges, self.lines, self.roots, self.depth = set(), {}, set(), 0
+
+    def start(self):
+        threading.setprofile(self._watch)
+        sys.setprofile(self._watch)
+
+    def stop(self):
+        sys.setprofile(None)
+        threading.setprofile(None)
+
+    def legal(self):
+        return {
+            "edges": sorted(self.edges),
+            "lines": {name: sorted(numbers) for name, numbers in self.lines.items()},
+            "roots": sorted(self.roots),
+            "depth": self.depth,
+        }
+
+    def _watch(self, frame, event, _argument):
+        if event != "call":
+            return
+        depth = 0
+        while frame is not None:
+            code, caller = frame.f_code, frame.f_back
+            lines = self.lines.setdefault(code.co_name, set())
+            lines.update(line for _, _, line in code.co_lines() if line)
+            if caller is None:
+                self.roots.add(code.co_name)
+            else:
+                self.edges.add((caller.f_code.co_name, caller.f_lineno, code.co_name))
+            frame, depth = caller, depth + 1
+        self.depth = max(self.depth, depth)

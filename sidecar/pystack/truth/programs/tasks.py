@@ -1,0 +1,49 @@
+"""asyncio tasks, three coroutines deep, each computing `OMNI_PERF_ITEM_US` (100) µs between awaits."""
+
+import asyncio
+import os
+
+import harness
+
+TURNS = harness.turns(int(os.environ.get("OMNI_PERF_ITEM_US", "100")))
+
+
+async def reader():
+    for _ in range(3):
+        await reader_step()
+
+
+async def reader_step():
+    reader_work()
+    await asyncio.sleep(0)
+
+
+def reader_work():
+    for _ in range(TURNS):
+        pass
+
+
+async def writer():
+    for _ in range(3):
+        await writer_step()
+
+
+async def writer_step():
+    writer_work()
+    await asyncio.sleep(0)
+
+
+def writer_work():
+    for _ in range(TURNS):
+        pass
+
+
+async def serve():
+    await asyncio.gather(*(task() for _ in range(4) for task in (reader, writer)))
+
+
+def one_round():
+    asyncio.run(serve())
+
+
+harness.drive(one_round)

@@ -1,0 +1,246 @@
+package truth
+
+import (
+	"bufio"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+//go:embed programs/*.py
+var programs embed.FS
+
+// A Workload is one of the programs with its settings.
+type Workload struct {
+	Name string   // its file in programs/, without .py
+	Env  []string // settings, as KEY=VALUE
+}
+
+// The workloads; each program's first lines say what it does.
+var (
+	Work     = Workload{Name: "work"}
+	Flat     = Workload{Name: "flat"}
+	Deep     = Workload{Name: "deep"}
+	Handover = Workload{Name: "handover"}
+	Native   = Workload{Name: "native"}
+	Parts    = Workload{Name: "parts"}
+	Lines    = Workload{Name: "lines"}
+)
+
+// Generators and Tasks compute for about item between two yields or awaits; 0 is as fast as can be.
+func Generators(item time.Duration) Workload { return perItem("generators", item) }
+func Tasks(item time.Duration) Workload      { return perItem("tasks", item) }
+
+func perItem(name string, item time.Duration) Workload {
+	return Workload{name, []string{fmt.Sprintf("OMNI_PERF_ITEM_US=%d", item.Microseconds())}}
+}
+
+// Threads has count threads, all but the main one idle.
+func Threads(count int) Workload {
+	return Workload{"threads", []string{fmt.Sprintf("OMNI_PERF_THREADS=%d", count)}}
+}
+
+// Measured is what a workload says of itself when it ends.
+type Measured struct {
+	Rounds  int                `json:"rounds"`
+	WallNs  int64              `json:"wall_ns"`
+	CPUNs   int64              `json:"cpu_ns"`
+	SpentNs map[string]float64 `json:"spent_ns"`  // Native and Parts: in each of its functions
+	Hot     map[string]int     `json:"hot_lines"` // Lines: where each of its functions spends its time
+}
+
+// A Target is a workload that runs. Stop, Wait and Kill are for one goroutine.
+type Target struct {
+	Pid      int
+	python   string
+	workload Workload
+	folder   string
+	command  *exec.Cmd
+	stdin    io.Closer
+	stdout   *bufio.Reader
+	stderr   *strings.Builder
+	end      sync.Once
+}
+
+// Limit says when a target ends by itself; the zero value is after an hour.
+type Limit struct {
+	Time   time.Duration
+	Rounds int
+}
+
+// Launch starts a workload and returns when it is about to do its first round.
+func Launch(python string, w Workload, limit Limit) (*Target, error) {
+	if limit.Time == 0 {
+		limit.Time = time.Hour
+	}
+	t := &Target{python: python, workload: w, stderr: &strings.Builder{}}
+	var err error
+	if t.folder, err = unpack(); err != nil {
+		return nil, err
+	}
+	t.command = w.command(python, t.folder, "run", fmt.Sprint(limit.Time.Seconds()), strconv.Itoa(limit.Rounds))
+	t.command.Stderr = t.stderr
+	stdout, err := t.command.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if t.stdin, err = t.command.StdinPipe(); err != nil {
+		return nil, err
+	}
+	if err := t.command.Start(); err != nil {
+		os.RemoveAll(t.folder)
+		return nil, fmt.Errorf("start workload %s: %w", w.Name, err)
+	}
+	t.Pid = t.command.Process.Pid
+	t.stdout = bufio.NewReader(stdout)
+	if line, err := t.stdout.ReadString('\n'); line != "READY\n" {
+		t.Kill()
+		return nil, fmt.Errorf("workload %s on %s said %q instead of READY (%w): %s", w.Name, python, line, err, t.stderr)
+	}
+	return t, nil
+}
+
+// Start is Launch for a test, which ends the target with itself.
+func Start(t testing.TB, python Interpreter, w Workload) *Target {
+	t.Helper()
+	target, err := Launch(python.Path, w, Limit{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(target.Kill)
+	return target
+}
+
+// Stop ends the target after its present round and returns what it measured.
+func (t *Target) Stop() (Measured, error) {
+	t.stdin.Close()
+	return t.Wait()
+}
+
+// Wait waits for the target's own end.
+func (t *Target) Wait() (Measured, error) {
+	defer t.Kill()
+	var m Measured
+	line, err := t.stdout.ReadString('\n')
+	if err == nil {
+		err = json.Unmarshal([]byte(line), &m)
+	}
+	if err != nil {
+		return m, fmt.Errorf("workload %s on %s ended without its figures: %w: %s", t.workload.Name, t.python, err, t.stderr)
+	}
+	return m, nil
+}
+
+// Kill ends the target if it still runs, and removes its files.
+func (t *Target) Kill() {
+	t.end.Do(func() {
+		t.stdin.Close()
+		t.command.Process.Kill()
+		t.command.Wait()
+		os.RemoveAll(t.folder)
+	})
+}
+
+// Legal observes the target's workload in another process.
+func (t *Target) Legal() (*Legal, error) { return Observe(t.python, t.workload) }
+
+// Observe runs a few rounds of a workload under the interpreter's own profiling hook and returns what
+// can occur in it.
+func Observe(python string, w Workload) (*Legal, error) {
+	folder, err := unpack()
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(folder)
+	command := w.command(python, folder, "edges")
+	stdin, err := command.StdinPipe() // stays open: the workload ends when it closes
+	if err != nil {
+		return nil, err
+	}
+	defer stdin.Close()
+	var stderr strings.Builder
+	command.Stderr = &stderr
+	output, err := command.Output()
+	if err != nil {
+		return nil, fmt.Errorf("observe workload %s on %s: %w: %s", w.Name, python, err, &stderr)
+	}
+	legal, err := parseLegal(output)
+	if err != nil {
+		return nil, fmt.Errorf("observe workload %s on %s: %w", w.Name, python, err)
+	}
+	return legal, nil
+}
+
+func parseLegal(document []byte) (*Legal, error) {
+	var observed struct {
+		Edges [][3]any         `json:"edges"` // caller, its line, callee
+		Lines map[string][]int `json:"lines"`
+		Roots []string         `json:"roots"`
+		Depth int              `json:"depth"`
+	}
+	if err := json.Unmarshal(document, &observed); err != nil {
+		return nil, err
+	}
+	l := &Legal{
+		pairs: map[[2]string]bool{},
+		calls: map[call]bool{},
+		lines: map[string]map[int]bool{},
+		roots: map[string]bool{},
+		depth: observed.Depth,
+	}
+	for _, edge := range observed.Edges {
+		caller, ok1 := edge[0].(string)
+		line, ok2 := edge[1].(float64)
+		callee, ok3 := edge[2].(string)
+		if !ok1 || !ok2 || !ok3 {
+			return nil, fmt.Errorf("edge %v is not caller, line, callee", edge)
+		}
+		l.pairs[[2]string{caller, callee}] = true
+		l.calls[call{caller, int(line), callee}] = true
+	}
+	for name, lines := range observed.Lines {
+		l.lines[name] = map[int]bool{}
+		for _, line := range lines {
+			l.lines[name][line] = true
+		}
+	}
+	for _, root := range observed.Roots {
+		l.roots[root] = true
+	}
+	return l, nil
+}
+
+func (w Workload) command(python, folder string, arguments ...string) *exec.Cmd {
+	command := exec.Command(python, append([]string{filepath.Join(folder, w.Name+".py")}, arguments...)...)
+	command.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1")
+	command.Env = append(command.Env, w.Env...)
+	return command
+}
+
+// unpack writes the programs to a new folder among the temporary files, the one place that a
+// container's interpreter shares with us.
+func unpack() (string, error) {
+	folder, err := os.MkdirTemp("", "omni-perf-truth-")
+	if err != nil {
+		return "", err
+	}
+	source, err := fs.Sub(programs, "programs")
+	if err == nil {
+		err = os.CopyFS(folder, source)
+	}
+	if err != nil {
+		os.RemoveAll(folder)
+		return "", fmt.Errorf("unpack workloads: %w", err)
+	}
+	return folder, nil
+}
