@@ -1,0 +1,285 @@
+package jupyter
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"sync"
+	"time"
+
+	"github.com/go-zeromq/zmq4"
+)
+
+// EventKind says what an Observer saw.
+type EventKind int
+
+const (
+	CellStarted  EventKind = iota // execute_input: the kernel begins a cell
+	CellEnded                     // idle of that cell's execute_request
+	Restarting                    // the kernel announced a shutdown or a restart
+	Disconnected                  // the connection broke: the kernel died, or the network did
+)
+
+// Event is one step in the life of a kernel, in the order seen on IOPub.
+type Event struct {
+	Kind           EventKind
+	MsgID          string // of the execute_request
+	ExecutionCount int
+	Code           string // CellStarted: the cell as typed
+	Outcome        string // CellEnded: "ok", or "error: NAME"
+	At             time.Time
+}
+
+// Output is what one cell put out so far: streams, displays, results, errors.
+type Output struct {
+	Messages, Bytes int64
+	// AtLeast: so many messages came that IOPub, which keeps 1,000 for a slow
+	// subscriber, may have dropped some.
+	AtLeast bool
+}
+
+// keptCells bounds what an Observer remembers of ended cells.
+const keptCells = 64
+
+// highWater is ZeroMQ's default limit of a subscriber's queue.
+const highWater = 1000
+
+// quiet keeps zmq4 from writing to stderr.
+var quiet = zmq4.WithLogger(log.New(io.Discard, "", 0))
+
+// Observer follows a kernel's cells on IOPub. Its methods may be called from any
+// goroutine.
+type Observer struct {
+	sign    signer
+	session string // of our own requests
+	events  chan Event
+	ready   chan struct{} // closed once IOPub is known to reach us
+
+	isReady sync.Once
+
+	mu     sync.Mutex
+	cells  map[string]*cell
+	order  []string // msg_ids, oldest first
+	missed int64    // messages that could not be read
+}
+
+type cell struct {
+	output  Output
+	outcome string
+	count   int
+}
+
+// Observe subscribes to a kernel's IOPub until ctx ends. It returns at once; a
+// kernel that is not there yet, or comes back, is followed when it answers.
+func Observe(ctx context.Context, c Connection) (*Observer, error) {
+	sign, err := newSigner(c)
+	if err != nil {
+		return nil, err
+	}
+	o := &Observer{
+		sign: sign, session: newHeader("", "").MsgID,
+		events: make(chan Event, 1024), ready: make(chan struct{}),
+		cells: make(map[string]*cell),
+	}
+	go o.follow(ctx, c)
+	return o, nil
+}
+
+// Events tells cells as they start and end. A reader that falls 1,024 events
+// behind misses some; output is counted all the same.
+func (o *Observer) Events() <-chan Event { return o.events }
+
+// Ready waits until messages of the kernel are known to arrive.
+func (o *Observer) Ready(ctx context.Context) error {
+	select {
+	case <-o.ready:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("the kernel did not answer on IOPub: %w", ctx.Err())
+	}
+}
+
+// Output returns what the cell of that execute_request put out so far; ok is
+// false if nothing of it was seen.
+func (o *Observer) Output(msgID string) (out Output, ok bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	c, ok := o.cells[msgID]
+	if !ok {
+		return Output{}, false
+	}
+	out = c.output
+	out.AtLeast = out.Messages >= highWater || o.missed > 0
+	return out, true
+}
+
+// follow reads IOPub until ctx ends, on a new connection whenever one broke.
+// zmq4's own reconnection is not used: it tells of the loss only when the peer
+// is back.
+func (o *Observer) follow(ctx context.Context, c Connection) {
+	defer close(o.events)
+	for first := true; ctx.Err() == nil; first = false {
+		iopub := zmq4.NewSub(ctx, zmq4.WithDialerMaxRetries(-1), zmq4.WithDialerRetry(100*time.Millisecond), quiet)
+		if o.subscribe(iopub, c) == nil {
+			if first {
+				go o.knock(ctx, c)
+			}
+			o.read(ctx, iopub)
+			o.emit(Event{Kind: Disconnected, At: time.Now()})
+		}
+		iopub.Close()
+		select {
+		case <-ctx.Done():
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+func (o *Observer) subscribe(iopub zmq4.Socket, c Connection) error {
+	if err := iopub.SetOption(zmq4.OptionSubscribe, ""); err != nil {
+		return err
+	}
+	return iopub.Dial(c.endpoint(c.IOPubPort)) // waits for the kernel as long as ctx lives
+}
+
+func (o *Observer) read(ctx context.Context, iopub zmq4.Socket) {
+	for ctx.Err() == nil {
+		msg, err := iopub.Recv()
+		if err != nil {
+			return
+		}
+		o.take(msg.Frames)
+	}
+}
+
+// knock asks for kernel_info on the control channel, which answers while a cell
+// runs, until its busy or idle shows on IOPub: a fresh subscription gets no
+// other sign that it is in force.
+func (o *Observer) knock(ctx context.Context, c Connection) {
+	control := zmq4.NewDealer(ctx, zmq4.WithID(zmq4.SocketIdentity(o.session)), zmq4.WithDialerMaxRetries(-1), quiet)
+	defer control.Close()
+	if err := control.Dial(c.endpoint(c.ControlPort)); err != nil {
+		return
+	}
+	for {
+		frames, err := o.sign.encode(Message{Header: newHeader(o.session, "kernel_info_request")})
+		if err != nil {
+			return
+		}
+		if err := control.SendMulti(zmq4.NewMsgFrom(frames...)); err != nil {
+			return
+		}
+		select {
+		case <-o.ready:
+			return
+		case <-ctx.Done():
+			return
+		case <-time.After(500 * time.Millisecond):
+		}
+	}
+}
+
+// take reads one message of IOPub.
+func (o *Observer) take(frames [][]byte) {
+	m, err := o.sign.decode(frames)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err != nil {
+		o.missed++
+		return
+	}
+	if m.Parent.Session == o.session { // answers to knock, one or several
+		o.isReady.Do(func() { close(o.ready) })
+		return
+	}
+	switch m.Header.MsgType {
+	case "execute_input":
+		o.started(m)
+	case "stream", "display_data", "update_display_data", "execute_result":
+		o.put(m)
+	case "error":
+		o.put(m)
+		o.failed(m)
+	case "status":
+		o.status(m)
+	case "shutdown_reply":
+		o.emit(Event{Kind: Restarting, At: time.Now()})
+	}
+}
+
+func (o *Observer) cell(msgID string) *cell {
+	c := o.cells[msgID]
+	if c == nil {
+		c = &cell{outcome: "ok"}
+		o.cells[msgID] = c
+		o.order = append(o.order, msgID)
+		if len(o.order) > keptCells {
+			delete(o.cells, o.order[0])
+			o.order = o.order[1:]
+		}
+	}
+	return c
+}
+
+func (o *Observer) started(m Message) {
+	var content struct {
+		Code           string `json:"code"`
+		ExecutionCount int    `json:"execution_count"`
+	}
+	if json.Unmarshal(m.Content, &content) != nil {
+		o.missed++
+		return
+	}
+	o.cell(m.Parent.MsgID).count = content.ExecutionCount
+	o.emit(Event{Kind: CellStarted, MsgID: m.Parent.MsgID, ExecutionCount: content.ExecutionCount, Code: content.Code, At: time.Now()})
+}
+
+func (o *Observer) put(m Message) {
+	c := o.cell(m.Parent.MsgID)
+	c.output.Messages++
+	c.output.Bytes += int64(len(m.Content))
+	for _, b := range m.Buffers {
+		c.output.Bytes += int64(len(b))
+	}
+}
+
+func (o *Observer) failed(m Message) {
+	var content struct {
+		EName string `json:"ename"`
+	}
+	if json.Unmarshal(m.Content, &content) == nil && content.EName != "" {
+		o.cell(m.Parent.MsgID).outcome = "error: " + content.EName
+	}
+}
+
+// status ends a cell: idle counts only when its parent is an execute_request,
+// since comm messages on subshells have busy and idle of their own.
+func (o *Observer) status(m Message) {
+	var content struct {
+		State string `json:"execution_state"`
+	}
+	if json.Unmarshal(m.Content, &content) != nil {
+		o.missed++
+		return
+	}
+	switch {
+	case content.State == "restarting":
+		o.emit(Event{Kind: Restarting, At: time.Now()})
+	case content.State == "idle" && m.Parent.MsgType == "execute_request":
+		c := o.cells[m.Parent.MsgID]
+		if c == nil {
+			return // silent: no execute_input was shown
+		}
+		o.emit(Event{Kind: CellEnded, MsgID: m.Parent.MsgID, ExecutionCount: c.count, Outcome: c.outcome, At: time.Now()})
+	}
+}
+
+// emit never blocks: IOPub is read on.
+func (o *Observer) emit(e Event) {
+	select {
+	case o.events <- e:
+	default:
+	}
+}

@@ -1,0 +1,143 @@
+package jupyter
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"time"
+)
+
+// delimiter separates routing frames from the message.
+var delimiter = []byte("<IDS|MSG>")
+
+// Errors of Decode.
+var (
+	ErrNoDelimiter = errors.New("no <IDS|MSG> frame")
+	ErrShort       = errors.New("fewer frames than a message has")
+	ErrSignature   = errors.New("the signature does not match the connection file's key")
+)
+
+// Header names a message.
+type Header struct {
+	MsgID    string `json:"msg_id"`
+	MsgType  string `json:"msg_type"`
+	Session  string `json:"session"`
+	Username string `json:"username"`
+	Date     string `json:"date"`
+	Version  string `json:"version"`
+}
+
+// Message is one message of any channel. Parent is the zero Header when it
+// answers nothing.
+type Message struct {
+	Identities [][]byte // routing frames; on IOPub the topic, which may be absent
+	Header     Header
+	Parent     Header
+	Metadata   json.RawMessage
+	Content    json.RawMessage
+	Buffers    [][]byte
+}
+
+// signer makes and checks signatures; the zero key signs nothing.
+type signer struct {
+	key  []byte
+	hash func() hash.Hash
+}
+
+func newSigner(c Connection) (signer, error) {
+	hashes := map[string]func() hash.Hash{
+		"hmac-sha256": sha256.New,
+		"hmac-sha384": sha512.New384,
+		"hmac-sha512": sha512.New,
+	}
+	h, ok := hashes[c.SignatureScheme]
+	if !ok {
+		return signer{}, fmt.Errorf("signature scheme %q is not known", c.SignatureScheme)
+	}
+	return signer{key: []byte(c.Key), hash: h}, nil
+}
+
+// sign returns the hexadecimal signature of the four JSON parts.
+func (s signer) sign(parts [][]byte) []byte {
+	if len(s.key) == 0 {
+		return []byte{}
+	}
+	mac := hmac.New(s.hash, s.key)
+	for _, p := range parts {
+		mac.Write(p)
+	}
+	return hex.AppendEncode(nil, mac.Sum(nil))
+}
+
+// decode reads the frames of one message. The content is checked to be JSON
+// only when it is used.
+func (s signer) decode(frames [][]byte) (Message, error) {
+	at := -1
+	for i, f := range frames {
+		if bytes.Equal(f, delimiter) {
+			at = i
+			break
+		}
+	}
+	if at < 0 {
+		return Message{}, ErrNoDelimiter
+	}
+	rest := frames[at+1:]
+	if len(rest) < 5 {
+		return Message{}, ErrShort
+	}
+	parts := rest[1:5]
+	if len(s.key) > 0 && !hmac.Equal(rest[0], s.sign(parts)) {
+		return Message{}, ErrSignature
+	}
+	m := Message{Identities: frames[:at], Metadata: parts[2], Content: parts[3], Buffers: rest[5:]}
+	if err := json.Unmarshal(parts[0], &m.Header); err != nil {
+		return Message{}, fmt.Errorf("header: %w", err)
+	}
+	if err := json.Unmarshal(parts[1], &m.Parent); err != nil {
+		return Message{}, fmt.Errorf("parent header: %w", err)
+	}
+	return m, nil
+}
+
+// encode writes a message's frames.
+func (s signer) encode(m Message) ([][]byte, error) {
+	header, err := json.Marshal(m.Header)
+	if err != nil {
+		return nil, fmt.Errorf("header: %w", err)
+	}
+	parent := []byte("{}")
+	if m.Parent != (Header{}) {
+		if parent, err = json.Marshal(m.Parent); err != nil {
+			return nil, fmt.Errorf("parent header: %w", err)
+		}
+	}
+	parts := [][]byte{header, parent, orEmpty(m.Metadata), orEmpty(m.Content)}
+	frames := append([][]byte{}, m.Identities...)
+	frames = append(frames, delimiter, s.sign(parts))
+	frames = append(frames, parts...)
+	return append(frames, m.Buffers...), nil
+}
+
+func orEmpty(part json.RawMessage) []byte {
+	if len(part) == 0 {
+		return []byte("{}")
+	}
+	return part
+}
+
+// newHeader names a message of ours; ids are random, so no message repeats a
+// signature, at which ipykernel raises.
+func newHeader(session, msgType string) Header {
+	return Header{
+		MsgID: rand.Text(), MsgType: msgType, Session: session, Username: "omni_perf",
+		Date: time.Now().UTC().Format("2006-01-02T15:04:05.000000Z"), Version: "5.3",
+	}
+}
