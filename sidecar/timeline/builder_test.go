@@ -1,0 +1,242 @@
+package timeline
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestSpansAreTheChangesOfState(t *testing.T) {
+	b := NewBuilder(Options{Origin: 1})
+	th := b.Thread(Thread{NativeID: 1, Main: true})
+	a := b.Child(RootNode, b.Frame(Frame{Function: "a"}))
+	ab := b.Child(a, b.Frame(Frame{Function: "b"}))
+
+	b.Set(th, 0, a, StatePython, false)
+	b.Set(th, 10, a, StatePython, false) // nothing changed
+	b.Set(th, 20, ab, StateNative, false)
+	b.Set(th, 30, a, StatePython, true)
+	b.End(th, 40)
+	b.Set(th, 60, a, StatePython, false)
+
+	got := b.Snapshot(100).Threads[th].Spans
+	want := []Span{
+		{0, 20, a, StatePython, false},
+		{20, 30, ab, StateNative, false},
+		{30, 40, a, StatePython, true},
+		{60, 100, a, StatePython, false},
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("spans\n%v, want\n%v", got, want)
+	}
+}
+
+func TestASnapshotDoesNotChangeLater(t *testing.T) {
+	b := NewBuilder(Options{Origin: 1})
+	th := b.Thread(Thread{NativeID: 1})
+	b.Set(th, 0, RootNode, StatePython, false)
+	first := b.Snapshot(10)
+	b.Set(th, 10, RootNode, StateIO, false)
+	b.Note("late", "said afterwards")
+	if got := first.Threads[0].Spans; len(got) != 1 || got[0].End != 10 || len(first.Notes) != 0 {
+		t.Errorf("the snapshot changed: %v, notes %v", got, first.Notes)
+	}
+}
+
+// A day at 1 kHz with a change at each sample stays within its limit and keeps
+// the shares of time of a program that spends 1/4, 1/4 and 1/2 of each 4 ms.
+func TestThinningIsBoundedAndKeepsShares(t *testing.T) {
+	const limit = 1 << 12
+	b := NewBuilder(Options{Origin: 1, MaxSpans: limit})
+	th := b.Thread(Thread{NativeID: 1})
+	var nodes [3]NodeID
+	for i := range nodes {
+		nodes[i] = b.Child(RootNode, b.Frame(Frame{Function: fmt.Sprint(i)}))
+	}
+	const turns = 200_000
+	for i := range Nanos(turns) {
+		b.Set(th, i*4e6, nodes[0], StatePython, false)
+		b.Set(th, i*4e6+1e6, nodes[1], StatePython, false)
+		b.Set(th, i*4e6+2e6, nodes[2], StatePython, false)
+	}
+	rec := b.Snapshot(turns * 4e6)
+
+	spans := rec.Threads[0].Spans
+	if len(spans) > limit {
+		t.Errorf("%d spans, the limit is %d", len(spans), limit)
+	}
+	if rec.Resolution <= time.Millisecond {
+		t.Errorf("resolution %v: a thinned recording must say so", rec.Resolution)
+	}
+	var sums [3]Nanos
+	last := Nanos(0)
+	for _, s := range spans {
+		if s.Start < last || s.End <= s.Start {
+			t.Fatalf("span %v after %v: not in order", s, last)
+		}
+		last = s.End
+		sums[s.Node-1] += s.End - s.Start
+	}
+	for i, want := range []float64{0.25, 0.25, 0.5} {
+		// 4,096 independent draws: four standard deviations are 0.03
+		if got := float64(sums[i]) / float64(rec.Duration); math.Abs(got-want) > 0.03 {
+			t.Errorf("share of %d is %.3f, want %.2f", i, got, want)
+		}
+	}
+}
+
+func TestStackTreeIsBounded(t *testing.T) {
+	b := NewBuilder(Options{Origin: 1})
+	node := RootNode
+	for i := range maxNodes + 100 {
+		node = b.Child(node, b.Frame(Frame{Function: "f", Line: i}))
+	}
+	rec := b.Snapshot(1)
+	if len(rec.Nodes) > maxNodes || len(rec.Frames) > maxFrames {
+		t.Errorf("%d nodes, %d frames", len(rec.Nodes), len(rec.Frames))
+	}
+	if len(rec.Notes) != 1 || rec.Notes[0].What != "stack tree" {
+		t.Errorf("notes %v: what was cut must be said", rec.Notes)
+	}
+}
+
+func TestLongNamesAreCutAtARune(t *testing.T) {
+	b := NewBuilder(Options{Origin: 1})
+	b.Frame(Frame{Function: strings.Repeat("é", 10_000)})
+	name := b.Snapshot(1).Frames[0].Function
+	if len(name) > maxNameSize || !strings.HasSuffix(name, "é…") {
+		t.Errorf("name of %d bytes ends with %q", len(name), name[len(name)-5:])
+	}
+}
+
+func TestTracks(t *testing.T) {
+	b := NewBuilder(Options{Origin: 1})
+	cpu := b.Track(TrackSpec{ID: "cpu", Kind: KindRate, Device: -1})
+	cpu.Add(10, 1)
+	cpu.Add(5, 99) // time went backwards: says nothing new
+	cpu.Add(20, math.NaN())
+	cpu.AddWindow(30, 40, 3) // nothing is known of 20 to 30
+	cpu.End("the process ended")
+	got := b.Snapshot(100).Tracks[0]
+	want := "[{0 10 1} {10 20 NaN} {30 40 3}]"
+	if fmt.Sprint(got.Points) != want || got.Peak != 3 || got.Ended == "" {
+		t.Errorf("points %v peak %v ended %q, want %s, 3 and a reason", got.Points, got.Peak, got.Ended, want)
+	}
+	if again := b.Track(TrackSpec{ID: "cpu"}); again.t != cpu.t {
+		t.Error("a second track of the same ID")
+	}
+}
+
+func TestThinnedTracksKeepMeanAndPeak(t *testing.T) {
+	b := NewBuilder(Options{Origin: 1})
+	rate := b.Track(TrackSpec{ID: "r", Kind: KindRate, MaxPoints: 64, Device: -1})
+	gauge := b.Track(TrackSpec{ID: "g", Kind: KindGauge, MaxPoints: 64, Device: -1})
+	sum := 0.0
+	for i := range 10_000 {
+		v := float64(i % 7)
+		if i == 5_000 {
+			v = 1_000
+		}
+		sum += v
+		rate.Add(Nanos(i+1), v)
+		gauge.Add(Nanos(i+1), v)
+	}
+	rec := b.Snapshot(10_000)
+	var got float64
+	for _, p := range rec.Tracks[0].Points {
+		got += p.Value * float64(p.At-p.From)
+	}
+	if len(rec.Tracks[0].Points) > 64 || math.Abs(got-sum) > 1e-6*sum {
+		t.Errorf("%d points with the sum %v, want at most 64 and %v", len(rec.Tracks[0].Points), got, sum)
+	}
+	top := 0.0
+	for _, p := range rec.Tracks[1].Points {
+		top = max(top, p.Value)
+	}
+	if top != 1_000 || rec.Tracks[1].Peak != 1_000 || rec.Tracks[1].Step == 0 {
+		t.Errorf("gauge keeps %v of the peak 1,000 (peak %v, step %v)", top, rec.Tracks[1].Peak, rec.Tracks[1].Step)
+	}
+}
+
+func TestThinningNeverTurnsUnknownIntoZero(t *testing.T) {
+	b := NewBuilder(Options{Origin: 1})
+	w := b.Track(TrackSpec{ID: "r", Kind: KindRate, MaxPoints: 16, Device: -1})
+	for i := range Nanos(1_000) {
+		v := math.NaN()
+		if i%2 == 0 {
+			v = 50
+		}
+		w.Add(i+1, v)
+	}
+	points := b.Snapshot(1_000).Tracks[0].Points
+	if len(points) > 16 {
+		t.Errorf("%d points of alternating values, limit 16", len(points))
+	}
+	for _, p := range points {
+		if p.Value < 50 {
+			t.Errorf("point %v: unknown became a figure", p)
+		}
+	}
+}
+
+func TestSliceHasItsOwnZero(t *testing.T) {
+	b := NewBuilder(Options{Origin: 1_000})
+	th := b.Thread(Thread{NativeID: 1})
+	b.Set(th, 0, RootNode, StatePython, false)
+	b.Set(th, 50, RootNode, StateIO, false)
+	w := b.Track(TrackSpec{ID: "r", Kind: KindRate, Device: -1})
+	w.Add(40, 1)
+	w.Add(80, 2)
+	b.Mark(Mark{Kind: "step", Start: 30, End: 60})
+	b.Mark(Mark{Kind: "step", Start: 0, End: 20})
+
+	rec := b.Snapshot(100).Slice(25, 75)
+	if rec.Origin != 1_025 || rec.Duration != 50 {
+		t.Errorf("origin %d, duration %d", rec.Origin, rec.Duration)
+	}
+	if got, want := fmt.Sprint(rec.Threads[0].Spans), "[{0 25 0 python false} {25 50 0 io false}]"; got != want {
+		t.Errorf("spans %s, want %s", got, want)
+	}
+	if got, want := fmt.Sprint(rec.Tracks[0].Points), "[{0 15 1} {15 50 2}]"; got != want {
+		t.Errorf("points %s, want %s", got, want)
+	}
+	if len(rec.Marks) != 1 || rec.Marks[0].Start != 5 {
+		t.Errorf("marks %v", rec.Marks)
+	}
+}
+
+func TestMeasureFindsTheOffset(t *testing.T) {
+	now := int64(0)
+	base := func() int64 { now += 10; return now }
+	other := func() int64 { now += 10; return now + 5_000 }
+	br := Measure(base, other)
+	if off := br.ToBase(6_000) - 1_000; off < -br.Error || off > br.Error || br.Error > 20 {
+		t.Errorf("bridge %+v is off by %d", br, off)
+	}
+}
+
+func TestStateNames(t *testing.T) {
+	for s := range State(NumStates) {
+		if got, ok := ParseState(s.String()); !ok || got != s {
+			t.Errorf("state %d is named %q, which reads as %d", s, s, got)
+		}
+	}
+}
+
+func BenchmarkSetUnchanged(b *testing.B) {
+	build := NewBuilder(Options{})
+	th := build.Thread(Thread{})
+	for i := range b.N {
+		build.Set(th, Nanos(i), RootNode, StatePython, false)
+	}
+}
+
+func BenchmarkSetChanging(b *testing.B) {
+	build := NewBuilder(Options{})
+	th := build.Thread(Thread{})
+	for i := range b.N {
+		build.Set(th, Nanos(i)*1e6, RootNode, State(i%2), false)
+	}
+}
