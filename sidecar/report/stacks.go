@@ -71,15 +71,11 @@ func (t *tree) plumbing(frames []timeline.FrameID) int {
 			return 0 // a thread of the user's own
 		}
 	}
-	if loop > 0 {
-		return loop
+	n := loop
+	for n < len(frames) && isKernel(t.rec.Frames[frames[n]].File) {
+		n++
 	}
-	for i, id := range frames {
-		if !isKernel(t.rec.Frames[id].File) {
-			return i
-		}
-	}
-	return len(frames)
+	return n
 }
 
 func (t *tree) scriptPlumbing(frames []timeline.FrameID) int {

@@ -1,0 +1,315 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/omni-perf/omni-perf/sidecar/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/timeline"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+const (
+	cellFile    = "/tmp/ipykernel_1/222.py"
+	earlierFile = "/tmp/ipykernel_1/111.py"
+	second      = timeline.Nanos(1e9)
+)
+
+// kernelFrames stand above every cell.
+var kernelFrames = []timeline.Frame{
+	{Function: "_run_module_as_main", File: "<frozen runpy>", Line: 198},
+	{Function: "<module>", File: "/v/lib/python3.12/site-packages/ipykernel_launcher.py", Line: 18},
+	{Function: "BaseEventLoop.run_forever", File: "/usr/lib/python3.12/asyncio/base_events.py", Line: 639},
+	{Function: "BaseEventLoop._run_once", File: "/usr/lib/python3.12/asyncio/base_events.py", Line: 1985},
+	{Function: "Handle._run", File: "/usr/lib/python3.12/asyncio/events.py", Line: 88},
+	{Function: "InteractiveShell.run_code", File: "/v/lib/python3.12/site-packages/IPython/core/interactiveshell.py", Line: 3550},
+}
+
+// scene builds recordings by what a thread did when.
+type scene struct {
+	*timeline.Builder
+	main timeline.ThreadID
+	at   timeline.Nanos
+}
+
+func newScene() *scene {
+	s := &scene{Builder: timeline.NewBuilder(timeline.Options{Origin: 1, StartedAt: time.Unix(0, 0).UTC()})}
+	s.main = s.Thread(timeline.Thread{PID: 1, NativeID: 1, Name: "MainThread", Main: true, RunsCell: true, OnCPU: -1})
+	s.Describe(func(r *timeline.Recording) {
+		r.Target = timeline.Target{PID: 1, PythonVersion: "3.12.1", Cell: &timeline.Cell{
+			ExecutionCount: 7, File: cellFile, Outcome: "ok", Text: "model = Model()\nfor x in loader:\n    train(x)\n"}}
+		r.Sources = []timeline.Source{
+			{File: earlierFile, ExecutionCount: 5, Text: "def train(x):\n    loss = model(x)\n    loss.backward()\n"},
+		}
+		r.Sampling.Samples = 10_000
+	})
+	return s
+}
+
+func (s *scene) stack(frames ...timeline.Frame) timeline.NodeID {
+	n := timeline.RootNode
+	for _, f := range frames {
+		n = s.Child(n, s.Frame(f))
+	}
+	return n
+}
+
+func (s *scene) run(d timeline.Nanos, state timeline.State, frames ...timeline.Frame) {
+	s.Set(s.main, s.at, s.stack(frames...), state, false)
+	s.at += d
+}
+
+func in(outer []timeline.Frame, more ...timeline.Frame) []timeline.Frame {
+	return append(append([]timeline.Frame{}, outer...), more...)
+}
+
+func cellLine(line int) timeline.Frame {
+	return timeline.Frame{Function: "<module>", File: cellFile, Line: line, FirstLine: 1}
+}
+
+func trainLine(line int) timeline.Frame {
+	return timeline.Frame{Function: "train", File: earlierFile, Line: line, FirstLine: 1}
+}
+
+var loaderFrame = timeline.Frame{Function: "_next_data", File: "/v/lib/python3.12/site-packages/torch/utils/data/dataloader.py", Line: 700, FirstLine: 690}
+
+func training() *timeline.Recording {
+	s := newScene()
+	s.run(1*second, timeline.StatePython, in(kernelFrames, cellLine(1))...)
+	for range 3 {
+		s.run(2*second, timeline.StateIO, in(kernelFrames, cellLine(2), loaderFrame)...)
+		s.run(1*second, timeline.StateNative, in(kernelFrames, cellLine(3), trainLine(2))...)
+		s.run(1*second, timeline.StatePython, in(kernelFrames, cellLine(3), trainLine(3))...)
+	}
+	s.run(1*second, timeline.StateWaiting, kernelFrames...)
+	pool := s.Thread(timeline.Thread{PID: 1, NativeID: 2, Name: "pool", OnCPU: 2 * second})
+	s.Set(pool, 0, s.stack(timeline.Frame{Function: "wait", File: "/usr/lib/python3.12/threading.py", Line: 355, FirstLine: 320}), timeline.StateWaiting, false)
+	w := s.Track(timeline.TrackSpec{ID: "cpu", Kind: timeline.KindRate, Unit: "cores", Source: "/proc/PID/stat", Device: -1})
+	w.Add(7*second, 1)
+	w.AddWindow(8*second, 14*second, 0.5)
+	return s.Snapshot(14 * second)
+}
+
+func TestFramesAboveTheCellAreCutOff(t *testing.T) {
+	r := Build(training(), nil, Options{})
+	for _, f := range r.Stacks.Frames {
+		if strings.Contains(f.File, "IPython") || strings.Contains(f.File, "ipykernel") {
+			t.Errorf("frame %+v is the notebook's own", f)
+		}
+	}
+	var roots []string
+	for _, n := range r.Stacks.Nodes[1:] {
+		if n.Parent == 0 {
+			f := r.Stacks.Frames[n.Frame]
+			roots = append(roots, fmt.Sprintf("%s|%s:%d", f.Function, f.File, f.Line))
+		}
+	}
+	want := "[Cell [7]|Cell [7]:1 Cell [7]|Cell [7]:2 Cell [7]|Cell [7]:3 wait|/usr/lib/python3.12/threading.py:355]"
+	if fmt.Sprint(roots) != want {
+		t.Errorf("outermost frames\n%v, want\n%v", roots, want)
+	}
+}
+
+func TestLinesOfTheUsersCells(t *testing.T) {
+	r := Build(training(), nil, Options{})
+	var got []string
+	for _, l := range r.CellLines {
+		got = append(got, fmt.Sprintf("%s:%d %q self %g total %g", l.File, l.Line, l.Text, l.SelfS, l.TotalS))
+	}
+	want := []string{
+		`Cell [7]:2 "for x in loader:" self 6 total 6`,
+		`Cell [5]:2 "loss = model(x)" self 3 total 3`,
+		`Cell [5]:3 "loss.backward()" self 3 total 3`,
+		`Cell [7]:1 "model = Model()" self 1 total 1`,
+		`Cell [7]:3 "train(x)" self 0 total 6`,
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("lines\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestTheLineLaneShowsTheCellWithMostTime(t *testing.T) {
+	r := Build(training(), nil, Options{})
+	if r.LineFile != "Cell [7]" {
+		t.Errorf("lane of %q; Cell [7] holds 7 of 13 s", r.LineFile)
+	}
+	var lines []int
+	for _, s := range r.LineSpans {
+		lines = append(lines, s.Line)
+	}
+	if got, want := fmt.Sprint(lines), "[1 2 3 2 3 2 3 0]"; got != want {
+		t.Errorf("lines in order %s, want %s", got, want)
+	}
+}
+
+func TestFunctionTimes(t *testing.T) {
+	r := Build(training(), nil, Options{})
+	times := map[string]string{}
+	for _, f := range r.Functions {
+		times[f.Function] = fmt.Sprintf("%g/%g %s", f.SelfS, f.TotalS, f.Kind)
+	}
+	for name, want := range map[string]string{
+		"Cell [7]":   "1/13 cell",
+		"train":      "6/6 cell",
+		"_next_data": "6/6 data",
+	} {
+		if times[name] != want {
+			t.Errorf("%s has %q, want %q", name, times[name], want)
+		}
+	}
+	if got, there := times["wait"]; there {
+		t.Errorf("a parked thread's wait is in the table: %s", got)
+	}
+}
+
+func TestRecursionCountsOnceInTotalTimes(t *testing.T) {
+	s := newScene()
+	fib := timeline.Frame{Function: "fib", File: earlierFile, Line: 2, FirstLine: 1}
+	s.run(2*second, timeline.StatePython, in(kernelFrames, cellLine(1), fib, fib, fib)...)
+	r := Build(s.Snapshot(s.at), nil, Options{})
+	for _, f := range r.Functions {
+		if f.Function == "fib" && (f.TotalS != 2 || f.SelfS != 2) {
+			t.Errorf("fib self %g total %g, want 2 and 2", f.SelfS, f.TotalS)
+		}
+	}
+}
+
+func TestTasksOfTheCellKeepTheirFrames(t *testing.T) {
+	s := newScene()
+	task := timeline.Frame{Function: "fetch", File: cellFile, Line: 2, FirstLine: 1}
+	s.run(second, timeline.StatePython, in(kernelFrames[:5], task)...)
+	selector := timeline.Frame{Function: "EpollSelector.select", File: "/usr/lib/python3.12/selectors.py", Line: 468, FirstLine: 450}
+	s.run(second, timeline.StateWaiting, in(kernelFrames[:4], selector)...)
+	r := Build(s.Snapshot(s.at), nil, Options{})
+	var leaves []string
+	for _, n := range r.Stacks.Spans.Node {
+		var names []string
+		for ; n != 0; n = r.Stacks.Nodes[n].Parent {
+			names = append(names, r.Stacks.Frames[r.Stacks.Nodes[n].Frame].Function)
+		}
+		leaves = append(leaves, strings.Join(names, "<"))
+	}
+	if got, want := fmt.Sprint(leaves), "[fetch EpollSelector.select]"; got != want {
+		t.Errorf("stacks %s, want %s", got, want)
+	}
+}
+
+func TestUnknownStretchesOfARateAreNull(t *testing.T) {
+	r := Build(training(), nil, Options{})
+	text, err := json.Marshal(r.Tracks[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(text), `"t_s":[7,8,14],"value":[1,null,0.5]`) {
+		t.Errorf("track %s", text)
+	}
+	if got, want := float64(r.Tracks[0].Mean), (7*1+6*0.5)/13; math.Abs(got-want) > 1e-12 {
+		t.Errorf("mean %v over known time, want %v", got, want)
+	}
+}
+
+func TestDiagnosisIsConverted(t *testing.T) {
+	rec := training()
+	rec.GPUs = []timeline.GPU{{Index: 0, UUID: "GPU-1", Name: "H100", Source: "GPM", Resolution: 100 * time.Millisecond, OtherProcesses: 1}}
+	d := &diagnose.Diagnosis{
+		GPUs: []diagnose.GPUTime{{Device: 0, Busy: 5 * second, Idle: 8 * second, Unknown: second, Used: true,
+			Gaps: []diagnose.Interval{{Start: 0, End: 8 * second}}}},
+		Idle: &diagnose.Idle{
+			Total:     8 * second,
+			Certainty: diagnose.Certainty{Method: diagnose.ByAverage, R2: math.NaN(), Text: "averaged over 167 ms"},
+			Devices:   []diagnose.DeviceIdle{{Device: 0, Idle: 8 * second}},
+			Causes: []diagnose.CauseIdle{{Cause: diagnose.DataLoading, Nanos: 8 * second, Share: 1, File: cellFile, Line: 2,
+				Low: 6 * second, High: 9 * second, Hint: "num_workers=4"}},
+			Lines: []diagnose.LineIdle{{File: cellFile, Line: 2, Nanos: 8 * second}},
+		},
+		Findings: []diagnose.Finding{{ID: "dataloader-bound", Severity: diagnose.Warning, Text: "The GPU waited for data.", File: cellFile, Line: 2}},
+	}
+	r := Build(rec, d, Options{})
+	if got := r.GPUs[0]; got.Name != "H100" || got.BusyS+got.IdleS+got.UnknownS != r.DurationS {
+		t.Errorf("gpu %+v: the parts must add up to %g s", got, r.DurationS)
+	}
+	c := r.Idle.Causes[0]
+	if c.File != "Cell [7]" || c.SourceText != "for x in loader:" || c.BoundS == nil || *c.BoundS != 2 || r.Idle.R2 != nil {
+		t.Errorf("cause %+v, R² %v", c, r.Idle.R2)
+	}
+	if r.CellLines[0].IdleS != 8 {
+		t.Errorf("line %+v carries no idle time", r.CellLines[0])
+	}
+	if r.Headline != "The GPU waited for data." {
+		t.Errorf("headline %q", r.Headline)
+	}
+}
+
+func TestTooShortACellSaysHowToSeeMore(t *testing.T) {
+	s := newScene()
+	s.Describe(func(r *timeline.Recording) { r.Sampling.Samples = 5 })
+	if got, want := Build(s.Snapshot(5e6), nil, Options{}).Headline, "5 samples; try -p 0.0001"; got != want {
+		t.Errorf("headline %q, want %q", got, want)
+	}
+}
+
+func TestPrivateThingsAreNotShown(t *testing.T) {
+	b := timeline.NewBuilder(timeline.Options{Origin: 1})
+	b.Describe(func(r *timeline.Recording) {
+		r.Target.Argv = []string{"/home/ann/v/bin/python", "/home/ann/train.py", "--api-key=abc", "--hf_token", "abc", "--keys-file", "-x"}
+		r.Target.Interpreter = "/home/ann/v/bin/python"
+	})
+	r := Build(b.Snapshot(1), nil, Options{Home: "/home/ann"})
+	if got, want := strings.Join(r.Target.Argv, " "), "~/v/bin/python ~/train.py --api-key=*** --hf_token *** --keys-file -x"; got != want {
+		t.Errorf("argv %q, want %q", got, want)
+	}
+	if r.Target.Interpreter != "~/v/bin/python" {
+		t.Errorf("interpreter %q", r.Target.Interpreter)
+	}
+}
+
+func TestTextOfTheTargetIsMadeFit(t *testing.T) {
+	s := newScene()
+	s.run(second, timeline.StatePython, timeline.Frame{Function: "a\x00b\x1b[31m\xff\u202e", File: "x\ny"})
+	f := Build(s.Snapshot(s.at), nil, Options{}).Stacks.Frames[0]
+	if f.Function != "a\ufffdb\ufffd[31m\ufffd\ufffd" || f.File != "x\ufffdy" {
+		t.Errorf("frame %q in %q", f.Function, f.File)
+	}
+}
+
+func TestReportsMatchTheSchemaAndReadBack(t *testing.T) {
+	schema, err := jsonschema.NewCompiler().Compile("report.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	empty := timeline.NewBuilder(timeline.Options{Origin: 1}).Snapshot(0)
+	marked := training()
+	marked.Output = &timeline.Output{Messages: 3, Bytes: 100}
+	d := &diagnose.Diagnosis{
+		GPUs:     []diagnose.GPUTime{{Device: 0, Unknown: marked.Duration}},
+		Idle:     &diagnose.Idle{Certainty: diagnose.Certainty{R2: 0.9}, Causes: []diagnose.CauseIdle{{Cause: diagnose.NoWork}}, Devices: []diagnose.DeviceIdle{{}}},
+		Steps:    []diagnose.Step{{Start: 0, End: second, Busy: second}},
+		Regions:  []diagnose.Region{{Name: "epoch", Count: 1, Total: second}},
+		Findings: []diagnose.Finding{{ID: "x", Severity: diagnose.Info, Text: "x", Evidence: []diagnose.Interval{{End: 1}}}},
+	}
+	for name, r := range map[string]*Report{
+		"empty": Build(empty, nil, Options{}), "training": Build(training(), nil, Options{Version: "1.2.3"}), "full": Build(marked, d, Options{}),
+	} {
+		text, err := json.Marshal(r)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		var doc any
+		json.Unmarshal(text, &doc)
+		if err := schema.Validate(doc); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		var back Report
+		if err := json.Unmarshal(text, &back); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		again, _ := json.Marshal(&back)
+		if string(again) != string(text) {
+			t.Errorf("%s: reads back as something else", name)
+		}
+	}
+}
