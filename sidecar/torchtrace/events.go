@@ -86,7 +86,7 @@ type DeviceEvents struct {
 	External    []int64 // joins Operators.External
 	Thread      []uint32
 	Collective  []uint32
-	GBps        []float32 // memory bandwidth as recorded; NaN if not
+	GBps        []float64 // memory bandwidth as recorded; NaN if not
 	Bytes       []int64   // copied or set; 0 if not recorded
 	index       []uint32  // position in traceEvents
 	htaStream   []bool    // HTA sees the stream: it is a number
@@ -106,7 +106,17 @@ type RuntimeCalls struct {
 	External    []int64
 	Thread      []uint32
 	index       []uint32
-	driver      []bool // cuda_driver, hip_runtime or Runtime: not a "cuda_runtime"/"mtia_runtime"
+	// onStream holds the rows whose args.stream is a number: HTA takes them
+	// for device events.
+	onStream map[uint32]int64
+}
+
+// htaStream is the stream as HTA reads it, -1 for none.
+func (c *RuntimeCalls) htaStream(row int) int64 {
+	if stream, ok := c.onStream[uint32(row)]; ok {
+		return stream
+	}
+	return -1
 }
 
 // Len is the number of rows.
@@ -156,6 +166,7 @@ type PythonFrames struct {
 	Name       []Sym
 	ID, Parent []int64 // "Python id", "Python parent id"
 	Thread     []uint32
+	leads      bool // the first row is the file's first event
 }
 
 // Len is the number of rows.

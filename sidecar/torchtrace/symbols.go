@@ -68,8 +68,18 @@ func (s *Symbols) intern(raw []byte) (sym Sym, damage string) {
 	}
 	kept := string(raw)
 	text := kept
+	// Control characters stay: whoever shows the text escapes them.
+	for _, c := range raw {
+		if c < ' ' {
+			damage = damageControl
+			break
+		}
+	}
 	if bytes.IndexByte(raw, '\\') >= 0 {
-		text, damage = unescape(kept)
+		var bad string
+		if text, bad = unescape(kept); bad != "" {
+			damage = bad
+		}
 	}
 	if clean, bad := repairText(text); bad != "" {
 		text, damage = clean, bad
@@ -100,16 +110,17 @@ func (s *Symbols) rehash() {
 	}
 }
 
-// repairText makes a string valid UTF-8 and says what was wrong. Control
-// characters are kept: whoever shows the text escapes them.
+// What intern had to repair.
+const (
+	damageUTF8    = "UTF-8"
+	damageControl = "control"
+	damageEscape  = "escape"
+)
+
+// repairText makes a string valid UTF-8.
 func repairText(text string) (clean, damage string) {
 	if !utf8.ValidString(text) {
-		return strings.ToValidUTF8(text, "\uFFFD"), "invalid UTF-8 in a string"
-	}
-	for i := range len(text) {
-		if text[i] == '"' || text[i] < 0x20 {
-			return text, ""
-		}
+		return strings.ToValidUTF8(text, "\uFFFD"), damageUTF8
 	}
 	return text, ""
 }
@@ -134,7 +145,7 @@ func unescape(raw string) (text, damage string) {
 		r, ok := hex4(raw[i:])
 		if !ok {
 			out.WriteByte('\\')
-			damage = "a backslash that escapes nothing"
+			damage = damageEscape
 			i++
 			continue
 		}
@@ -145,7 +156,7 @@ func unescape(raw string) (text, damage string) {
 				r = pair
 				i += 6
 			} else {
-				r, damage = utf8.RuneError, "half of a surrogate pair in a string"
+				r, damage = utf8.RuneError, damageEscape
 			}
 		}
 		out.WriteRune(r)

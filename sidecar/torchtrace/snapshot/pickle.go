@@ -1,0 +1,262 @@
+package snapshot
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Limits bound what a pickle may make the reader do. Zero means the default.
+type Limits struct {
+	Bytes   int64 // of the pickle; 4 GiB
+	Objects int   // values it builds; 200 million
+	Depth   int   // values under construction at once; 100,000
+}
+
+func (l Limits) withDefaults() Limits {
+	if l.Bytes <= 0 {
+		l.Bytes = 4 << 30
+	}
+	if l.Objects <= 0 {
+		l.Objects = 200_000_000
+	}
+	if l.Depth <= 0 {
+		l.Depth = 100_000
+	}
+	return l
+}
+
+// Errors a caller can tell apart.
+var (
+	ErrNotPlain = errors.New("not a memory snapshot: its pickle has instructions that plain data does not need and that could run code")
+	ErrTooLarge = errors.New("the memory snapshot is larger than this reader allows")
+)
+
+// operand says what follows an opcode in the stream.
+type operand uint8
+
+const (
+	refused operand = iota // zero value: not needed for plain data, or unsafe
+	nothing                // no operand
+	fixed1                 // 1, 2, 4, 8: bytes of a number
+	fixed2
+	fixed4
+	fixed8
+	counted1 // length in 1, 4 or 8 bytes, then the text
+	counted4
+	counted8
+)
+
+// grammar is the part of pickle that plain data of protocols 2 to 5 needs.
+// What is missing here (GLOBAL, REDUCE, BUILD, NEWOBJ, persistent ids, …) names,
+// calls or asks for something and is refused before anything looks at it.
+var grammar = [256]struct {
+	operand operand
+	effect  effect
+}{
+	0x80: {fixed1, keep},                                                // PROTO
+	0x95: {fixed8, keep},                                                // FRAME
+	'(':  {nothing, openMark},                                           // MARK
+	'.':  {nothing, keep},                                               // STOP
+	'0':  {nothing, drop},                                               // POP
+	'N':  {nothing, push}, 0x88: {nothing, push}, 0x89: {nothing, push}, // NONE, NEWTRUE, NEWFALSE
+	'K': {fixed1, push}, 'M': {fixed2, push}, 'J': {fixed4, push}, // BININT1, 2, 4
+	0x8a: {counted1, push},                                                 // LONG1
+	'G':  {fixed8, push},                                                   // BINFLOAT
+	'X':  {counted4, push}, 0x8c: {counted1, push}, 0x8d: {counted8, push}, // unicode
+	'B': {counted4, push}, 'C': {counted1, push}, // bytes
+	']': {nothing, push}, '}': {nothing, push}, ')': {nothing, push}, // EMPTY_LIST, _DICT, _TUPLE
+	't':  {nothing, closeTuple},                                          // TUPLE
+	0x85: {nothing, keep}, 0x86: {nothing, drop}, 0x87: {nothing, drop2}, // TUPLE1 to 3
+	'a': {nothing, drop}, 's': {nothing, drop2}, // APPEND, SETITEM
+	'e': {nothing, closeInto}, 'u': {nothing, closeInto}, // APPENDS, SETITEMS
+	'h': {fixed1, push}, 'j': {fixed4, push}, // BINGET, LONG_BINGET
+	'q': {fixed1, keep}, 'r': {fixed4, keep}, 0x94: {nothing, keep}, // BINPUT, LONG_BINPUT, MEMOIZE
+}
+
+// effect is what an opcode does to the height of the unpickler's stack.
+type effect uint8
+
+const (
+	keep effect = iota
+	push
+	drop
+	drop2
+	openMark
+	closeTuple // down to the mark, then the tuple
+	closeInto  // down to the mark, into the container below
+)
+
+// plainPickle passes on the instructions of a pickle, unchanged or rewritten,
+// and refuses those that plain data does not need.
+//
+// The rewriting: lists and dicts become persistent references, because og-rek
+// copies a list header when a list that is still being filled is memoised, and
+// stacks shared by many events would come out empty. With each container a
+// pointer of ours they keep their identity:
+//
+//	EMPTY_LIST   NONE, BINPERSID               load(None)      → *list
+//	EMPTY_DICT   NEWFALSE, BINPERSID           load(false)     → *dict
+//	APPENDS      TUPLE, TUPLE2, BINPERSID      load((l, (…)))  → l, filled
+//	APPEND       TUPLE1, TUPLE2, BINPERSID
+//	SETITEMS     as APPENDS
+//	SETITEM      TUPLE2, TUPLE2, BINPERSID
+type plainPickle struct {
+	r       *bufio.Reader
+	limits  Limits
+	read    int64
+	objects int
+	height  int
+	marks   []int
+	out     []byte // not yet handed on
+	copying int64  // bytes of a text still to pass on
+	done    bool
+}
+
+func newPlainPickle(r io.Reader, limits Limits) *plainPickle {
+	return &plainPickle{r: bufio.NewReaderSize(r, 1<<16), limits: limits.withDefaults()}
+}
+
+// Read implements io.Reader for og-rek.
+func (p *plainPickle) Read(b []byte) (int, error) {
+	for len(p.out) == 0 && p.copying == 0 {
+		if p.done {
+			return 0, io.EOF
+		}
+		if err := p.instruction(); err != nil {
+			return 0, err
+		}
+	}
+	if len(p.out) > 0 {
+		n := copy(b, p.out)
+		p.out = p.out[n:]
+		return n, nil
+	}
+	n, err := p.r.Read(b[:min(int64(len(b)), p.copying)])
+	p.copying -= int64(n)
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+// instruction reads instructions until some 4 KiB are ready to hand on, or a
+// long text follows.
+func (p *plainPickle) instruction() error {
+	p.out = p.out[:0]
+	for len(p.out) < 4096 && p.copying == 0 && !p.done {
+		op, err := p.r.ReadByte()
+		if err != nil {
+			return unexpected(err)
+		}
+		at := p.read
+		p.read++
+		g := grammar[op]
+		if g.operand == refused {
+			return fmt.Errorf("%w (instruction 0x%02x at byte %d)", ErrNotPlain, op, at)
+		}
+		if err := p.account(g.effect); err != nil {
+			return err
+		}
+		if rewritten := rewrite(op); rewritten != "" {
+			p.out = append(p.out, rewritten...)
+			continue
+		}
+		if err := p.pass(op, g.operand); err != nil {
+			return err
+		}
+		p.done = op == '.'
+	}
+	return nil
+}
+
+func rewrite(op byte) string {
+	switch op {
+	case ']':
+		return "NQ"
+	case '}':
+		return "\x89Q"
+	case 'e', 'u':
+		return "t\x86Q"
+	case 'a':
+		return "\x85\x86Q"
+	case 's':
+		return "\x86\x86Q"
+	}
+	return ""
+}
+
+// account follows the height of the stack and the number of values.
+func (p *plainPickle) account(e effect) error {
+	switch e {
+	case push:
+		p.height++
+		p.objects++
+	case drop:
+		p.height--
+		if n := len(p.marks); n > 0 && p.marks[n-1] >= p.height { // POP takes a mark too
+			p.marks = p.marks[:n-1]
+		}
+	case drop2:
+		p.height -= 2
+	case openMark:
+		p.marks = append(p.marks, p.height)
+		p.height++
+	case closeTuple, closeInto:
+		if len(p.marks) == 0 {
+			return errors.New("the pickle is damaged: a list ends that never began")
+		}
+		p.height = p.marks[len(p.marks)-1]
+		p.marks = p.marks[:len(p.marks)-1]
+		if e == closeTuple {
+			p.height++
+		}
+		p.objects++
+	}
+	if p.height > p.limits.Depth || p.objects > p.limits.Objects || p.read > p.limits.Bytes {
+		return ErrTooLarge
+	}
+	return nil
+}
+
+// pass hands on one instruction with its operand.
+func (p *plainPickle) pass(op byte, kind operand) error {
+	width := [...]int{refused: 0, nothing: 0, fixed1: 1, fixed2: 2, fixed4: 4, fixed8: 8, counted1: 1, counted4: 4, counted8: 8}[kind]
+	var number [8]byte
+	if _, err := io.ReadFull(p.r, number[:width]); err != nil {
+		return unexpected(err)
+	}
+	p.read += int64(width)
+	if kind < counted1 {
+		p.out = append(append(p.out, op), number[:width]...)
+		return nil
+	}
+	length := binary.LittleEndian.Uint64(number[:])
+	if length > uint64(p.limits.Bytes) || length > 1<<31 {
+		return ErrTooLarge
+	}
+	p.read += int64(length)
+	if kind == counted8 { // og-rek knows texts of up to 4 GiB only
+		op, width = 'X', 4
+	}
+	p.out = append(append(p.out, op), number[:width]...)
+	if length <= 512 {
+		at := len(p.out)
+		p.out = append(p.out, make([]byte, length)...)
+		if _, err := io.ReadFull(p.r, p.out[at:]); err != nil {
+			return unexpected(err)
+		}
+		return nil
+	}
+	p.copying = int64(length)
+	return nil
+}
+
+func unexpected(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}

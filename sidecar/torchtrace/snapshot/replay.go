@@ -1,0 +1,113 @@
+package snapshot
+
+// replay walks a device's history and keeps what is allocated at each moment.
+// The allocator's history is a ring: what was allocated before its first event
+// is known only by what is freed later, or still lives in a segment.
+type replay struct {
+	snapshot *Snapshot
+	device   int
+	live     map[int64]allocation
+	byKind   [numCategories]int64
+	total    int64 // requested bytes in use, AwaitingFree included
+	reserved int64
+}
+
+type allocation struct {
+	size  int64
+	stack StackID
+	early bool // allocated before the history begins
+}
+
+// newReplay starts with what was in use before the first event.
+func newReplay(s *Snapshot, device int) *replay {
+	r := &replay{snapshot: s, device: device, live: map[int64]allocation{}}
+	events := s.history(device)
+	seen := make(map[int64]bool) // addresses whose allocation is in the history
+	reserved := int64(0)
+	for _, e := range events {
+		switch e.Action {
+		case Alloc:
+			seen[e.Address] = true
+		case FreeCompleted:
+			if !seen[e.Address] {
+				r.add(e.Address, allocation{size: e.Size, early: true})
+				seen[e.Address] = true
+			}
+		case SegmentAlloc:
+			reserved += e.Size
+		case SegmentFree:
+			reserved -= e.Size
+		}
+	}
+	for _, segment := range s.Segments {
+		if segment.Device != device {
+			continue
+		}
+		r.reserved += segment.Total
+		for _, b := range segment.Blocks {
+			if b.State != Inactive && !seen[b.Address] {
+				r.add(b.Address, allocation{size: b.Requested, stack: b.Stack, early: true})
+			}
+		}
+	}
+	r.reserved = max(0, r.reserved-reserved)
+	return r
+}
+
+func (s *Snapshot) history(device int) []Event {
+	if device < len(s.Devices) {
+		return s.Devices[device].Events
+	}
+	return nil
+}
+
+func (r *replay) add(address int64, a allocation) {
+	if old, ok := r.live[address]; ok { // its free was lost
+		r.count(old, -old.size)
+	}
+	r.live[address] = a
+	r.count(a, a.size)
+}
+
+func (r *replay) count(a allocation, change int64) {
+	r.total += change
+	r.byKind[r.snapshot.category(a)] += change
+}
+
+func (r *replay) apply(e Event) {
+	switch e.Action {
+	case Alloc:
+		r.add(e.Address, allocation{size: e.Size, stack: e.Stack})
+	case FreeCompleted:
+		if a, ok := r.live[e.Address]; ok {
+			delete(r.live, e.Address)
+			r.count(a, -a.size)
+		}
+	case SegmentAlloc:
+		r.reserved += e.Size
+	case SegmentFree:
+		r.reserved -= e.Size
+	}
+}
+
+// DeviceNumbers are the devices with segments or a history, ascending.
+func (s *Snapshot) DeviceNumbers() []int {
+	last := len(s.Devices) - 1
+	used := map[int]bool{}
+	for i, d := range s.Devices {
+		used[i] = len(d.Events) > 0
+	}
+	for _, segment := range s.Segments {
+		if segment.Device >= 0 && segment.Device < 1<<10 {
+			used[segment.Device] = true
+			last = max(last, segment.Device)
+		}
+	}
+	var numbers []int
+	for i := 0; i <= last; i++ {
+		if used[i] {
+			numbers = append(numbers, i)
+		}
+	}
+	return numbers
+}

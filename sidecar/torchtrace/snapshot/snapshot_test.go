@@ -1,0 +1,281 @@
+package snapshot
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
+)
+
+const mib = 1 << 20
+
+// python runs a script of this package's testdata, or the given code.
+func python(t testing.TB, args ...string) {
+	t.Helper()
+	interpreter, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("python3 is not on PATH: it writes the pickles of this test")
+	}
+	out, err := exec.Command(interpreter, args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("python3: %v\n%s", err, out)
+	}
+}
+
+func pickled(t testing.TB, protocol int) *Snapshot {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "snapshot.pickle")
+	python(t, "testdata/make_snapshot.py", strconv.Itoa(protocol), path)
+	s, err := ReadFile(path)
+	if err != nil {
+		t.Fatalf("protocol %d: %v", protocol, err)
+	}
+	return s
+}
+
+func TestReadAllProtocols(t *testing.T) {
+	for protocol := 2; protocol <= 5; protocol++ {
+		s := pickled(t, protocol)
+		if len(s.Segments) != 1 || len(s.Devices) != 2 {
+			t.Fatalf("protocol %d: %d segments, %d devices, want 1 and 2", protocol, len(s.Segments), len(s.Devices))
+		}
+		if got := len(s.Segments[0].Blocks); got != 5 {
+			t.Errorf("protocol %d: %d blocks, want 5", protocol, got)
+		}
+		if got := len(s.Devices[0].Events); got != 47 {
+			t.Errorf("protocol %d: %d events, want 47", protocol, got)
+		}
+		// model, forward, backward, optimizer and the empty stack
+		if got := len(s.Stacks); got != 5 {
+			t.Errorf("protocol %d: %d stacks, want 5", protocol, got)
+		}
+		for i, e := range s.Devices[0].Events {
+			if len(s.Stacks[e.Stack]) != 2 {
+				t.Errorf("protocol %d: event %d has a stack of %d frames, want 2: shared lists must not be lost", protocol, i, len(s.Stacks[e.Stack]))
+				break
+			}
+		}
+		if got, want := s.Place(s.Devices[0].Events[2].Stack), "/home/me/model.py(33): forward"; got != want {
+			t.Errorf("protocol %d: place %q, want %q", protocol, got, want)
+		}
+	}
+}
+
+func find(tables []*torchtrace.Table, name string) *torchtrace.Table {
+	for _, t := range tables {
+		if t.Name == name {
+			return t
+		}
+	}
+	return nil
+}
+
+func TestPeakIsDividedByStack(t *testing.T) {
+	peak := find(Analyze(pickled(t, 4), Options{}), TablePeak)
+	want := map[string]int64{"parameters": 8 * mib, "activations": 16 * mib, "backward": 2 * mib, "optimizer": 16 * mib}
+	got := map[string]int64{}
+	for r := range peak.Len() {
+		got[peak.Column("category").Text[r]] += peak.Column("bytes").Ints[r]
+	}
+	for category, bytes := range want {
+		if got[category] != bytes {
+			t.Errorf("%s at the peak: %d bytes, want %d", category, got[category], bytes)
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("categories at the peak: %v, want %v", got, want)
+	}
+	if n := peak.Column("blocks").Ints[0] + peak.Column("blocks").Ints[1]; n != 5 {
+		t.Errorf("the two largest places have %d blocks, want 4 activations and 1 optimizer state", n)
+	}
+}
+
+func TestTimelineKeepsThePeak(t *testing.T) {
+	s := pickled(t, 5)
+	for _, points := range []int{1, 7, 1000} {
+		timeline := find(Analyze(s, Options{Points: points}), TableTimeline)
+		at := map[float64]int64{}
+		var most int64
+		for r := range timeline.Len() {
+			when := timeline.Column("time_us").Floats[r]
+			at[when] += timeline.Column("allocated_bytes").Ints[r]
+			most = max(most, at[when])
+			if got := timeline.Column("reserved_bytes").Ints[r]; got != 64*mib {
+				t.Fatalf("reserved %d at %g µs, want %d", got, when, 64*mib)
+			}
+		}
+		if want := int64(42 * mib); most != want {
+			t.Errorf("%d points: peak %d, want %d", points, most, want)
+		}
+	}
+}
+
+func TestHistoryThatBeginsLate(t *testing.T) {
+	s := pickled(t, 4)
+	s.Devices[0].Events = s.Devices[0].Events[20:] // the ring has dropped the first ones
+	timeline := find(Analyze(s, Options{}), TableTimeline)
+	last := timeline.Column("time_us").Floats[timeline.Len()-1]
+	var end int64
+	for r := range timeline.Len() {
+		if timeline.Column("time_us").Floats[r] == last {
+			end += timeline.Column("allocated_bytes").Ints[r]
+		}
+	}
+	if want := int64(24*mib + 700); end != want {
+		t.Errorf("in use at the end: %d, want %d as the segments say", end, want)
+	}
+}
+
+func TestFragmentation(t *testing.T) {
+	table := find(Analyze(pickled(t, 4), Options{}), TableFragmentation)
+	if table.Len() != 2 {
+		t.Fatalf("%d rows, want large and all", table.Len())
+	}
+	row := func(name string) int64 { return table.Column(name).Ints[1] }
+	if row("reserved_bytes") != 64*mib || row("used_bytes")+row("free_bytes") != 64*mib {
+		t.Errorf("reserved %d, used %d, free %d do not add up to 64 MiB", row("reserved_bytes"), row("used_bytes"), row("free_bytes"))
+	}
+	if got := row("requested_bytes"); got != 24*mib+700 {
+		t.Errorf("requested %d, want %d", got, 24*mib+700)
+	}
+	want := 1 - float64(22*mib)/float64(22*mib+18*mib-1024)
+	if got := table.Column("fragmentation").Floats[1]; math.Abs(got-want) > 1e-9 {
+		t.Errorf("fragmentation %g, want %g", got, want)
+	}
+}
+
+func TestSmallBlocksAreFolded(t *testing.T) {
+	tables := Analyze(pickled(t, 4), Options{MinBytes: mib})
+	live := find(tables, TableLive)
+	if live.Len() != 2 {
+		t.Errorf("%d live blocks of at least 1 MiB, want 2", live.Len())
+	}
+	if got := live.Column("bytes").Ints[0]; got != 16*mib {
+		t.Errorf("the largest block has %d bytes, want 16 MiB", got)
+	}
+}
+
+func TestOutOfMemory(t *testing.T) {
+	table := find(Analyze(pickled(t, 4), Options{}), TableOutOfMemory)
+	if table.Len() != 1 || table.Column("requested_bytes").Ints[0] != 100*mib || table.Column("device_free_bytes").Ints[0] != 3*mib {
+		t.Errorf("out of memory: %d rows, want one of 100 MiB with 3 MiB free", table.Len())
+	}
+}
+
+func TestCodeIsRefused(t *testing.T) {
+	marker := filepath.Join(t.TempDir(), "ran")
+	for _, code := range []string{
+		`import os; X = type("X", (), {"__reduce__": lambda self: (os.system, ("touch ` + marker + `",))})`,
+		`import collections; X = lambda: collections.OrderedDict(a=1)`,
+		`import fractions; X = lambda: fractions.Fraction(1, 3)`,
+	} {
+		path := filepath.Join(t.TempDir(), "evil.pickle")
+		python(t, "-c", code+`
+import pickle, sys
+for protocol in range(6):
+    with open(sys.argv[1] + str(protocol), "wb") as out:
+        pickle.dump({"segments": [X()], "device_traces": []}, out, protocol=protocol)
+`, path)
+		for protocol := range 6 {
+			if _, err := ReadFile(path + strconv.Itoa(protocol)); !errors.Is(err, ErrNotPlain) {
+				t.Errorf("protocol %d of %s: error %v, want ErrNotPlain", protocol, code, err)
+			}
+		}
+	}
+	if _, err := os.Stat(marker); err == nil {
+		t.Error("reading a pickle ran its code")
+	}
+}
+
+func TestDamagedAndForeign(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "snapshot.pickle")
+	python(t, "testdata/make_snapshot.py", "4", path)
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cut := range []int{0, 1, 100, len(whole) / 2, len(whole) - 1} {
+		if _, err := Read(bytes.NewReader(whole[:cut]), Limits{}); err == nil {
+			t.Errorf("a pickle cut at byte %d of %d gave no error", cut, len(whole))
+		}
+	}
+	for name, text := range map[string]string{
+		"a number":         "\x80\x04K\x01.",
+		"a list":           "\x80\x04].",
+		"an empty dict":    "\x80\x04}.",
+		"a text":           "hello",
+		"huge text length": "\x80\x04X\xff\xff\xff\x7fabc.",
+		"append to number": "\x80\x04K\x01K\x02a.",
+		"odd items":        "\x80\x04}(K\x01u.",
+		"a forged filling": "\x80\x04]]\x86Q.",
+	} {
+		if _, err := Read(strings.NewReader(text), Limits{}); err == nil {
+			t.Errorf("%s was read as a snapshot", name)
+		}
+	}
+}
+
+func TestLimits(t *testing.T) {
+	deep := "\x80\x04" + strings.Repeat("](", 2000)
+	many := "\x80\x04](" + strings.Repeat("K\x01", 2000) + "e."
+	for name, c := range map[string]struct {
+		text   string
+		limits Limits
+	}{
+		"depth":   {deep, Limits{Depth: 1000}},
+		"objects": {many, Limits{Objects: 1000}},
+		"bytes":   {many, Limits{Bytes: 1000}},
+	} {
+		if _, err := Read(strings.NewReader(c.text), c.limits); !errors.Is(err, ErrTooLarge) {
+			t.Errorf("%s: error %v, want ErrTooLarge", name, err)
+		}
+	}
+}
+
+// A few bytes that refer to one list again and again must not cost more than
+// their number.
+func TestRepeatedReferencesAreBounded(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("\x80\x04}(X\x08\x00\x00\x00segments](") // {"segments": [
+	b.WriteString("}(X\x06\x00\x00\x00blocks](")           // {"blocks": [
+	b.WriteString(strings.Repeat("}", 1000))
+	b.WriteString("eu\x94")
+	b.WriteString(strings.Repeat("h\x00", 1000))
+	b.WriteString("eu.")
+	if _, err := Read(strings.NewReader(b.String()), Limits{Objects: 100_000}); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("a million blocks from 4,000 bytes: error %v, want ErrTooLarge", err)
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	if interpreter, err := exec.LookPath("python3"); err == nil {
+		for protocol := 2; protocol <= 5; protocol++ {
+			path := filepath.Join(f.TempDir(), "seed")
+			if exec.Command(interpreter, "testdata/make_snapshot.py", strconv.Itoa(protocol), path).Run() == nil {
+				seed, _ := os.ReadFile(path)
+				f.Add(seed)
+			}
+		}
+	}
+	f.Add([]byte("\x80\x04}(X\x08\x00\x00\x00segments](}(X\x06\x00\x00\x00device" + "K\x01ueu."))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		s, err := Read(bytes.NewReader(text), Limits{Bytes: 1 << 20, Objects: 1 << 18, Depth: 1 << 12})
+		if err != nil {
+			return
+		}
+		for _, table := range Analyze(s, Options{MinBytes: 100, Points: 10}) {
+			for r := range table.Len() {
+				for c := range table.Columns {
+					table.Cell(r, c)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,313 @@
+package snapshot
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
+)
+
+// Names of the tables.
+const (
+	TableTimeline      = "snapshot_timeline"
+	TablePeak          = "snapshot_peak"
+	TableLive          = "snapshot_live_blocks"
+	TableFragmentation = "snapshot_fragmentation"
+	TableOutOfMemory   = "snapshot_out_of_memory"
+)
+
+// Options: the zero value is sensible.
+type Options struct {
+	MinBytes int64 // smaller allocations are summed in one row; 0 keeps all apart
+	Rows     int   // of peak and live blocks; 0 = 50
+	Points   int   // of the timeline, per device; 0 = 500
+}
+
+func (o Options) withDefaults() Options {
+	if o.Rows <= 0 {
+		o.Rows = 50
+	}
+	if o.Points <= 0 {
+		o.Points = 500
+	}
+	return o
+}
+
+// Analyze computes every table.
+func Analyze(s *Snapshot, opts Options) []*torchtrace.Table {
+	opts = opts.withDefaults()
+	timeline, peaks := s.timeline(opts)
+	return []*torchtrace.Table{
+		timeline, s.peak(peaks, opts), s.liveBlocks(opts), s.fragmentation(), s.outOfMemory(),
+	}
+}
+
+// rows collects a table row by row; the columns' kinds decide the type.
+type rows struct{ *torchtrace.Table }
+
+func newRows(name, title string, columns ...*torchtrace.Column) rows {
+	for _, c := range columns {
+		c.HTAName = c.Name
+	}
+	return rows{&torchtrace.Table{Name: name, Title: title, Columns: columns}}
+}
+
+func column(name string, kind torchtrace.Kind) *torchtrace.Column {
+	return &torchtrace.Column{Name: name, Kind: kind}
+}
+
+func (t rows) add(values ...any) {
+	for i, value := range values {
+		c := t.Columns[i]
+		switch v := value.(type) {
+		case string:
+			c.Text = append(c.Text, v)
+		case int:
+			c.Ints = append(c.Ints, int64(v))
+		case int64:
+			c.Ints = append(c.Ints, v)
+		case float64:
+			c.Floats = append(c.Floats, v)
+		}
+	}
+}
+
+// moment is a device's highest use and what was allocated then.
+type moment struct {
+	device int
+	event  int // index of the event after which it was so; -1 = from the start
+	total  int64
+}
+
+// timeline tells what was allocated when, by category: of each of Points equal
+// parts of the history the moment with most in use, so that peaks stay.
+func (s *Snapshot) timeline(opts Options) (*torchtrace.Table, []moment) {
+	t := newRows(TableTimeline, "Memory over time",
+		column("device", torchtrace.Int), column("time_us", torchtrace.Micros), column("category", torchtrace.Text),
+		column("allocated_bytes", torchtrace.Bytes), column("reserved_bytes", torchtrace.Bytes))
+	var peaks []moment
+	for _, device := range s.DeviceNumbers() {
+		events := s.history(device)
+		r := newReplay(s, device)
+		peak := moment{device, -1, r.total}
+		timed := len(events) > 0 && events[0].TimeUs > 0
+		for bin := range min(opts.Points, len(events)) {
+			from, to := bin*len(events)/opts.Points, (bin+1)*len(events)/opts.Points
+			if len(events) < opts.Points {
+				from, to = bin, bin+1
+			}
+			top, at := [numCategories]int64{}, -1
+			var most, reserved int64
+			for i := from; i < to; i++ {
+				r.apply(events[i])
+				if at < 0 || r.total > most {
+					most, at, top, reserved = r.total, i, r.byKind, r.reserved
+				}
+				if r.total > peak.total {
+					peak = moment{device, i, r.total}
+				}
+			}
+			when := float64(at)
+			if timed {
+				when = float64(events[at].TimeUs - events[0].TimeUs)
+			}
+			for c, bytes := range top {
+				if bytes != 0 {
+					t.add(device, when, Category(c).String(), bytes, reserved)
+				}
+			}
+		}
+		if !timed && len(events) > 0 {
+			t.Note = "This PyTorch recorded no times: time_us counts events."
+		}
+		peaks = append(peaks, peak)
+	}
+	if t.Len() == 0 {
+		t.Note = "The snapshot has no history: call torch.cuda.memory._record_memory_history() before the code."
+	}
+	return t.Table, peaks
+}
+
+// peak lists what was allocated at each device's highest use, by stack.
+func (s *Snapshot) peak(peaks []moment, opts Options) *torchtrace.Table {
+	t := newRows(TablePeak, "Memory at the peak, by what allocated it",
+		column("device", torchtrace.Int), column("category", torchtrace.Text), column("place", torchtrace.Text),
+		column("bytes", torchtrace.Bytes), column("share", torchtrace.Percent), column("blocks", torchtrace.Int),
+		column("largest_bytes", torchtrace.Bytes), column("stack", torchtrace.Text))
+	for _, p := range peaks {
+		r := newReplay(s, p.device)
+		for _, e := range s.history(p.device)[:p.event+1] {
+			r.apply(e)
+		}
+		groups := map[place]group{}
+		for _, a := range r.live {
+			groups[place{s.category(a), a.stack}] = groups[place{s.category(a), a.stack}].plus(a.size, opts.MinBytes)
+		}
+		addGroups(t, s, p.device, p.total, groups, opts)
+	}
+	return t.Table
+}
+
+type place struct {
+	category Category
+	stack    StackID
+}
+
+// group sums allocations; those under the limit go to small.
+type group struct {
+	bytes, largest, blocks  int64
+	smallBytes, smallBlocks int64
+}
+
+func (g group) plus(size, limit int64) group {
+	if size < limit {
+		g.smallBytes += size
+		g.smallBlocks++
+		return g
+	}
+	g.bytes += size
+	g.blocks++
+	g.largest = max(g.largest, size)
+	return g
+}
+
+func addGroups(t rows, s *Snapshot, device int, total int64, groups map[place]group, opts Options) {
+	keys := slices.SortedFunc(maps.Keys(groups), func(a, b place) int {
+		return cmp.Or(cmp.Compare(groups[b].bytes, groups[a].bytes), cmp.Compare(a.stack, b.stack), cmp.Compare(a.category, b.category))
+	})
+	var small, rest group
+	for i, k := range keys {
+		g := groups[k]
+		small.bytes += g.smallBytes
+		small.blocks += g.smallBlocks
+		switch {
+		case g.blocks == 0:
+		case i < opts.Rows:
+			t.add(device, k.category.String(), s.Place(k.stack), g.bytes, share(g.bytes, total), g.blocks, g.largest, s.Trace(k.stack))
+		default:
+			rest.bytes += g.bytes
+			rest.blocks += g.blocks
+			rest.largest = max(rest.largest, g.largest)
+		}
+	}
+	if rest.blocks > 0 {
+		t.add(device, "", fmt.Sprintf("(%d further places)", len(keys)-opts.Rows), rest.bytes, share(rest.bytes, total), rest.blocks, rest.largest, "")
+	}
+	if small.blocks > 0 {
+		t.add(device, "", fmt.Sprintf("(blocks below %d bytes)", opts.MinBytes), small.bytes, share(small.bytes, total), small.blocks, int64(0), "")
+	}
+}
+
+func share(part, whole int64) float64 { return 100 * float64(part) / float64(whole) } // NaN of 0/0 is "no value"
+
+// liveBlocks lists the largest blocks in use when the snapshot was taken.
+func (s *Snapshot) liveBlocks(opts Options) *torchtrace.Table {
+	t := newRows(TableLive, "Largest blocks in use at the end",
+		column("device", torchtrace.Int), column("bytes", torchtrace.Bytes), column("requested_bytes", torchtrace.Bytes),
+		column("state", torchtrace.Text), column("category", torchtrace.Text), column("place", torchtrace.Text),
+		column("address", torchtrace.Int), column("stack", torchtrace.Text))
+	type live struct {
+		device int
+		block  Block
+	}
+	var blocks []live
+	for _, segment := range s.Segments {
+		for _, b := range segment.Blocks {
+			if b.State != Inactive && b.Size >= opts.MinBytes {
+				blocks = append(blocks, live{segment.Device, b})
+			}
+		}
+	}
+	slices.SortFunc(blocks, func(a, b live) int {
+		return cmp.Or(cmp.Compare(b.block.Size, a.block.Size), cmp.Compare(a.device, b.device), cmp.Compare(a.block.Address, b.block.Address))
+	})
+	if len(blocks) > opts.Rows {
+		t.Note = fmt.Sprintf("The %d largest of %d blocks.", opts.Rows, len(blocks))
+		blocks = blocks[:opts.Rows]
+	}
+	for _, l := range blocks {
+		state := "in use"
+		if l.block.State == AwaitingFree {
+			state = "awaiting free"
+		}
+		t.add(l.device, l.block.Size, l.block.Requested, state, s.Category(l.block.Stack).String(), s.Place(l.block.Stack), l.block.Address, s.Trace(l.block.Stack))
+	}
+	return t.Table
+}
+
+// fragmentation sums up segments per device and kind, and per device.
+func (s *Snapshot) fragmentation() *torchtrace.Table {
+	t := newRows(TableFragmentation, "Reserved memory and its fragments",
+		column("device", torchtrace.Int), column("segments", torchtrace.Text), column("count", torchtrace.Int),
+		column("reserved_bytes", torchtrace.Bytes), column("used_bytes", torchtrace.Bytes), column("requested_bytes", torchtrace.Bytes),
+		column("free_bytes", torchtrace.Bytes), column("largest_free_bytes", torchtrace.Bytes),
+		column("releasable_bytes", torchtrace.Bytes), column("fragmentation", torchtrace.Ratio))
+	t.Note = "fragmentation = 1 - largest free block / all free bytes; releasable: wholly free segments, which empty_cache() gives back."
+	for _, device := range s.DeviceNumbers() {
+		kinds := map[string]*space{}
+		all := &space{}
+		for _, segment := range s.Segments {
+			if segment.Device != device {
+				continue
+			}
+			if kinds[segment.Kind] == nil {
+				kinds[segment.Kind] = &space{}
+			}
+			kinds[segment.Kind].add(segment)
+			all.add(segment)
+		}
+		for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+			kinds[kind].row(t, device, kind)
+		}
+		all.row(t, device, "all")
+	}
+	return t.Table
+}
+
+type space struct {
+	count, reserved, used, requested, free, largestFree, releasable int64
+}
+
+func (s *space) add(segment Segment) {
+	s.count++
+	s.reserved += segment.Total
+	used := int64(0)
+	for _, b := range segment.Blocks {
+		if b.State == Inactive {
+			s.free += b.Size
+			s.largestFree = max(s.largestFree, b.Size)
+			continue
+		}
+		used += b.Size
+		s.requested += b.Requested
+	}
+	s.used += used
+	if used == 0 {
+		s.releasable += segment.Total
+	}
+}
+
+func (s *space) row(t rows, device int, kind string) {
+	fragmentation := 0.0
+	if s.free > 0 {
+		fragmentation = 1 - float64(s.largestFree)/float64(s.free)
+	}
+	t.add(device, kind, s.count, s.reserved, s.used, s.requested, s.free, s.largestFree, s.releasable, fragmentation)
+}
+
+// outOfMemory lists the allocations that failed.
+func (s *Snapshot) outOfMemory() *torchtrace.Table {
+	t := newRows(TableOutOfMemory, "Allocations that failed",
+		column("device", torchtrace.Int), column("time_us", torchtrace.Micros), column("requested_bytes", torchtrace.Bytes),
+		column("device_free_bytes", torchtrace.Bytes), column("place", torchtrace.Text), column("stack", torchtrace.Text))
+	for device, d := range s.Devices {
+		for _, e := range d.Events {
+			if e.Action == OutOfMemory {
+				t.add(device, float64(e.TimeUs-d.Events[0].TimeUs), e.Size, e.Free, s.Place(e.Stack), s.Trace(e.Stack))
+			}
+		}
+	}
+	return t.Table
+}
