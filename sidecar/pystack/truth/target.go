@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -22,8 +23,9 @@ var programs embed.FS
 
 // A Workload is one of the programs with its settings.
 type Workload struct {
-	Name string   // its file in programs/, without .py
-	Env  []string // settings, as KEY=VALUE
+	Name   string   // its file in programs/, without .py
+	Env    []string // settings, as KEY=VALUE
+	Source string   // of a program that is not in programs/; it may import harness as those do
 }
 
 // The workloads; each program's first lines say what it does.
@@ -42,12 +44,12 @@ func Generators(item time.Duration) Workload { return perItem("generators", item
 func Tasks(item time.Duration) Workload      { return perItem("tasks", item) }
 
 func perItem(name string, item time.Duration) Workload {
-	return Workload{name, []string{fmt.Sprintf("OMNI_PERF_ITEM_US=%d", item.Microseconds())}}
+	return Workload{Name: name, Env: []string{fmt.Sprintf("OMNI_PERF_ITEM_US=%d", item.Microseconds())}}
 }
 
 // Threads has count threads, all but the main one idle.
 func Threads(count int) Workload {
-	return Workload{"threads", []string{fmt.Sprintf("OMNI_PERF_THREADS=%d", count)}}
+	return Workload{Name: "threads", Env: []string{fmt.Sprintf("OMNI_PERF_THREADS=%d", count)}}
 }
 
 // Measured is what a workload says of itself when it ends.
@@ -59,61 +61,77 @@ type Measured struct {
 	Hot     map[string]int     `json:"hot_lines"` // Lines: where each of its functions spends its time
 }
 
-// A Target is a workload that runs. Stop, Wait and Kill are for one goroutine.
+// A Target is a workload that runs. Its methods are for one goroutine.
 type Target struct {
 	Pid      int
 	python   string
 	workload Workload
 	folder   string
 	command  *exec.Cmd
-	stdin    io.Closer
+	stdin    io.WriteCloser
 	stdout   *bufio.Reader
 	stderr   *strings.Builder
 	end      sync.Once
 }
 
-// Limit says when a target ends by itself; the zero value is after an hour.
-type Limit struct {
-	Time   time.Duration
-	Rounds int
+// Settings of a launch; the zero value runs the workload until it is stopped.
+type Settings struct {
+	Time   time.Duration // after which it ends by itself; 0 is an hour
+	Rounds int           // after which it ends by itself; 0 is no limit
+	Held   bool          // it does nothing before Go
+	Wrap   []string      // arguments before the script, such as -m and the name of a profiler
 }
 
 // Launch starts a workload and returns when it is about to do its first round.
-func Launch(python string, w Workload, limit Limit) (*Target, error) {
-	if limit.Time == 0 {
-		limit.Time = time.Hour
+func Launch(python string, w Workload, set Settings) (*Target, error) {
+	if set.Time == 0 {
+		set.Time = time.Hour
 	}
 	t := &Target{python: python, workload: w, stderr: &strings.Builder{}}
 	var err error
-	if t.folder, err = unpack(); err != nil {
+	if t.folder, err = w.unpack(); err != nil {
 		return nil, err
 	}
-	t.command = w.command(python, t.folder, "run", fmt.Sprint(limit.Time.Seconds()), strconv.Itoa(limit.Rounds))
-	t.command.Stderr = t.stderr
-	stdout, err := t.command.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if t.stdin, err = t.command.StdinPipe(); err != nil {
-		return nil, err
-	}
-	if err := t.command.Start(); err != nil {
+	if err := t.start(set); err != nil {
 		os.RemoveAll(t.folder)
-		return nil, fmt.Errorf("start workload %s: %w", w.Name, err)
+		return nil, fmt.Errorf("start workload %s on %s: %w", w.Name, python, err)
 	}
-	t.Pid = t.command.Process.Pid
-	t.stdout = bufio.NewReader(stdout)
 	if line, err := t.stdout.ReadString('\n'); line != "READY\n" {
 		t.Kill()
 		return nil, fmt.Errorf("workload %s on %s said %q instead of READY (%w): %s", w.Name, python, line, err, t.stderr)
 	}
+	if !set.Held {
+		t.Go()
+	}
 	return t, nil
 }
+
+func (t *Target) start(set Settings) error {
+	t.command = t.workload.command(t.python, t.folder, set.Wrap,
+		"run", fmt.Sprint(set.Time.Seconds()), strconv.Itoa(set.Rounds))
+	t.command.Stderr = t.stderr
+	stdout, err := t.command.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	t.stdout = bufio.NewReader(stdout)
+	if t.stdin, err = t.command.StdinPipe(); err != nil {
+		return err
+	}
+	if err := t.command.Start(); err != nil {
+		return err
+	}
+	t.Pid = t.command.Process.Pid
+	return nil
+}
+
+// Go lets a held target begin. A target that has died says so in Stop or Wait.
+func (t *Target) Go() { t.stdin.Write([]byte{'\n'}) }
 
 // Start is Launch for a test, which ends the target with itself.
 func Start(t testing.TB, python Interpreter, w Workload) *Target {
 	t.Helper()
-	target, err := Launch(python.Path, w, Limit{})
+	target, err := Launch(python.Path, w, Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,12 +175,12 @@ func (t *Target) Legal() (*Legal, error) { return Observe(t.python, t.workload) 
 // Observe runs a few rounds of a workload under the interpreter's own profiling hook and returns what
 // can occur in it.
 func Observe(python string, w Workload) (*Legal, error) {
-	folder, err := unpack()
+	folder, err := w.unpack()
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(folder)
-	command := w.command(python, folder, "edges")
+	command := w.command(python, folder, nil, "edges")
 	stdin, err := command.StdinPipe() // stays open: the workload ends when it closes
 	if err != nil {
 		return nil, err
@@ -220,8 +238,9 @@ func parseLegal(document []byte) (*Legal, error) {
 	return l, nil
 }
 
-func (w Workload) command(python, folder string, arguments ...string) *exec.Cmd {
-	command := exec.Command(python, append([]string{filepath.Join(folder, w.Name+".py")}, arguments...)...)
+func (w Workload) command(python, folder string, wrap []string, arguments ...string) *exec.Cmd {
+	arguments = slices.Concat(wrap, []string{filepath.Join(folder, w.Name+".py")}, arguments)
+	command := exec.Command(python, arguments...)
 	command.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1")
 	command.Env = append(command.Env, w.Env...)
 	return command
@@ -229,7 +248,7 @@ func (w Workload) command(python, folder string, arguments ...string) *exec.Cmd 
 
 // unpack writes the programs to a new folder among the temporary files, the one place that a
 // container's interpreter shares with us.
-func unpack() (string, error) {
+func (w Workload) unpack() (string, error) {
 	folder, err := os.MkdirTemp("", "omni-perf-truth-")
 	if err != nil {
 		return "", err
@@ -237,6 +256,9 @@ func unpack() (string, error) {
 	source, err := fs.Sub(programs, "programs")
 	if err == nil {
 		err = os.CopyFS(folder, source)
+	}
+	if err == nil && w.Source != "" {
+		err = os.WriteFile(filepath.Join(folder, w.Name+".py"), []byte(w.Source), 0o600)
 	}
 	if err != nil {
 		os.RemoveAll(folder)

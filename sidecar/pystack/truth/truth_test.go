@@ -165,15 +165,36 @@ func TestWorkloads(t *testing.T) {
 	})
 }
 
+// A workload from elsewhere, held until told to go, and with an argument before the script.
+func TestSettings(t *testing.T) {
+	found, err := Interpreters()
+	if err != nil || len(found) == 0 {
+		t.Skip("no interpreter on this machine; tools/interpreters finds or fetches one")
+	}
+	source := "import harness, sys\nharness.drive(lambda: None, lambda: {'spent_ns': {'optimize': sys.flags.optimize}})\n"
+	target, err := Launch(found[0].Path, Workload{Name: "other", Source: source}, Settings{Rounds: 7, Held: true, Wrap: []string{"-O"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	target.Go()
+	got, err := target.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Rounds != 7 || got.SpentNs["optimize"] != 1 {
+		t.Errorf("got %+v, want 7 rounds under -O", got)
+	}
+}
+
 func TestLaunchFailure(t *testing.T) {
-	if _, err := Launch("/nonexistent/python", Work, Limit{}); err == nil {
+	if _, err := Launch("/nonexistent/python", Work, Settings{}); err == nil {
 		t.Error("an interpreter that does not exist was started")
 	}
 	found, err := Interpreters()
 	if err != nil || len(found) == 0 {
 		t.Skip("no interpreter on this machine; tools/interpreters finds or fetches one")
 	}
-	if _, err := Launch(found[0].Path, Workload{Name: "nonexistent"}, Limit{}); err == nil || !strings.Contains(err.Error(), "nonexistent") {
+	if _, err := Launch(found[0].Path, Workload{Name: "nonexistent"}, Settings{}); err == nil || !strings.Contains(err.Error(), "nonexistent") {
 		t.Errorf("a workload that does not exist: %v", err)
 	}
 }

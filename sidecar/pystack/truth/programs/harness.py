@@ -3,11 +3,12 @@
 `edges` runs a few rounds under sys.setprofile and prints every caller→callee pair that occurs, with the
 caller's line. It is a process of its own, so the one that is sampled has never been instrumented.
 
-`run` prints READY and then does rounds until SECONDS have passed, ROUNDS are done (0: no limit) or
-standard input is closed, and prints what it measured of itself as one line of JSON.
+`run` prints READY, waits for a byte on standard input, does rounds until SECONDS have passed, ROUNDS are
+done (0: no limit) or standard input is closed, and prints what it measured of itself as one line of JSON.
 """
 
 import json
+import os
 import select
 import sys
 import threading
@@ -50,6 +51,7 @@ def drive(one_round, truth=dict, before=lambda: None):
     before()
     if not observer:
         print("READY", flush=True)
+        os.read(0, 1)
     measured = repeat(one_round, seconds, rounds)
     if observer:
         observer.stop()
