@@ -1,0 +1,39 @@
+// Package program is the front door for programs outside a notebook: it runs a
+// script under a recorder, watches a running process, or follows the cells of a
+// running kernel in which nothing of ours is installed, and writes the result
+// files.
+//
+// It starts and stops recordings and shows their reports; how a recording is
+// made, diagnosed and drawn comes in as Tools.
+package program
+
+import (
+	"io"
+	"time"
+
+	"github.com/omni-perf/omni-perf/sidecar/recorder"
+	"github.com/omni-perf/omni-perf/sidecar/report"
+	"github.com/omni-perf/omni-perf/sidecar/timeline"
+)
+
+// Tools are what a front door works with, made where the real ones are known.
+type Tools struct {
+	// Recorder makes the recorder of one process.
+	Recorder func(timeline.Target) *recorder.Recorder
+	// Readable tries to read the process's Python stacks. The error is
+	// ErrNotYet while it has not come to the point where there are any.
+	Readable func(pid int) error
+	Analyse  func(*timeline.Recording) *report.Report
+	Formats  []Format
+	// Summary is the report in a few lines for a terminal.
+	Summary func(*report.Report) []byte
+}
+
+// Options of a recording.
+type Options struct {
+	Output         string        // result files' name without extension
+	Formats        []string      // of Tools.Formats, by name
+	Interval       time.Duration // of the stacks
+	FigureInterval time.Duration // of figures
+	Messages       io.Writer     // what the user is told; the program's own output is its own
+}
