@@ -1,0 +1,71 @@
+# Everything happens inside the checkout: .venv holds Python and the binary, .cache the tools.
+#   make build demo test lint bench lab clean test-gpu
+# PYTHON=/path/to/python3.13 chooses the interpreter of .venv.
+
+PYTHON      ?= $(shell tools/python)
+GO          ?= go
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+VERSION     := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' magics/omni_perf/_version.py)
+
+VENV     := $(CURDIR)/.venv
+BIN      := $(VENV)/bin
+BINARY   := $(BIN)/omni-perf
+GO_FILES := $(shell find cmd sidecar jupyter -name '*.go' -not -name '*_test.go' 2>/dev/null) \
+            $(shell find sidecar -type f -path '*/assets/*' 2>/dev/null) go.mod go.sum
+
+# go-nvml's headers are full of deprecation marks; its symbols are bound at run time.
+export CGO_CFLAGS := -O2 -g -Wno-deprecated-declarations
+LDFLAGS := -s -w -X main.version=$(VERSION) -extldflags=-Wl,-z,lazy
+
+.PHONY: build demo test test-go test-python test-gpu lint bench lab clean prerequisites
+.DELETE_ON_ERROR:
+
+build: prerequisites $(VENV)/.complete $(BINARY)
+
+prerequisites:
+	@tools/prerequisites "$(PYTHON)" "$(GO)"
+
+$(VENV)/.complete: pyproject.toml hatch_build.py
+	"$(PYTHON)" -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev --editable .
+	touch $@
+
+$(BINARY): $(GO_FILES) magics/omni_perf/_version.py $(VENV)/.complete
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $@ ./cmd/omni-perf
+
+# Executes the example notebooks in a real kernel; the results are in build/demo.
+demo: build
+	$(BIN)/python tools/demo.py
+
+test: test-go test-python
+
+test-go: prerequisites
+	$(GO) test -race ./...
+
+test-python: build
+	$(BIN)/python -m pytest
+
+# With a real NVIDIA GPU and PyTorch in .venv.
+test-gpu: build
+	$(GO) test -count=1 -run RealGPU -v ./sidecar/gpu/...
+	$(BIN)/python -m pytest -m gpu -v
+
+lint: build
+	$(GO) vet ./...
+	GOBIN=$(CURDIR)/.cache/bin $(GO) install $(STATICCHECK)
+	.cache/bin/staticcheck ./...
+	$(BIN)/ruff format --check magics hatch_build.py bench tools
+	$(BIN)/ruff check magics hatch_build.py bench tools
+	$(BIN)/pyright
+
+bench: build
+	$(BIN)/python bench/notebook/bench.py
+
+# JupyterLab with the examples; JupyterLab itself is only installed for this.
+lab: build
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'jupyterlab>=4.2'
+	JUPYTER_PREFER_ENV_PATH=1 $(BIN)/jupyter-lab --notebook-dir=examples
+
+clean:
+	rm -rf $(VENV) build dist .cache/bin .ruff_cache .pytest_cache

@@ -1,0 +1,43 @@
+"""Tell where the time of a notebook cell went, and why its GPU was idle.
+
+``%load_ext omni_perf`` in a notebook, then ``%%omni_perf`` on top of a cell. In Python
+code, :func:`step` and :func:`region` mark training steps and regions, and :func:`last`
+gives the last report.
+
+Importing this package and loading the extension is cheap: what talks to the sidecar is
+imported when the first cell is recorded.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from omni_perf._version import __version__
+from omni_perf.marks import region, step
+
+if TYPE_CHECKING:
+    from omni_perf.report import Report
+    from omni_perf.shell import Shell
+
+__all__ = ["__version__", "last", "region", "step"]
+
+
+def last() -> Report | None:
+    """Return the report of the last recorded cell, or None."""
+    from omni_perf.report import kept
+
+    return kept.last
+
+
+def load_ipython_extension(shell: Shell) -> None:
+    """Answer ``%load_ext omni_perf``."""
+    from omni_perf.extension import load
+
+    load(shell)
+
+
+def unload_ipython_extension(shell: Shell) -> None:
+    """Answer ``%unload_ext omni_perf``."""
+    from omni_perf.extension import unload
+
+    unload(shell)

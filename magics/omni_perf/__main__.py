@@ -1,0 +1,24 @@
+"""``python -m omni_perf``: become the omni-perf program."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from omni_perf.launcher import LaunchError, find_binary
+
+
+def main() -> None:
+    """Replace this process by the program, with the same arguments."""
+    try:
+        binary = find_binary()
+    except LaunchError as error:
+        sys.exit(f"omni_perf: {error}")
+    try:
+        os.execv(binary, ["omni-perf", *sys.argv[1:]])
+    except OSError as error:
+        sys.exit(f"omni_perf: {binary} could not be executed: {error.strerror}.")
+
+
+if __name__ == "__main__":
+    main()

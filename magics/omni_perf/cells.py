@@ -1,0 +1,300 @@
+"""Records cells: IPython's events in, calls to the sidecar and a published chart out.
+
+Whatever happens here, the cell runs. An error becomes one sentence; an interrupt that
+arrives while a recording starts is handed on to the cell it was meant for.
+"""
+
+from __future__ import annotations
+
+import _thread
+import base64
+import itertools
+import threading
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from omni_perf import contract, marks, publish
+from omni_perf.cellsources import CellSources
+from omni_perf.cleanup import options_line
+from omni_perf.fallback import FallbackSampler
+from omni_perf.options import Options, parse_cell
+from omni_perf.report import Report, kept
+from omni_perf.session import Begun, Session, SessionError
+from omni_perf.shell import CellInfo, CellResult, Shell, is_notebook, number_of, parent_msg_id
+from omni_perf.torchsteps import OptimizerSteps
+
+INTERRUPT_DELAY_S = 0.01
+"""Time for IPython to get from the event to the cell that an interrupt is meant for."""
+
+
+@dataclass(frozen=True)
+class Running:
+    """A recording in progress."""
+
+    info: CellInfo | None
+    """IPython's object for this run of the cell; None for a statement."""
+    thread: int
+    options: Options
+    automatic: bool
+    begun: Begun
+
+
+class CellRecorder:
+    """Begins a recording before a cell that wants one and ends it after the cell."""
+
+    def __init__(self, shell: Shell, session: Session) -> None:
+        self.automatic: Options | None = None
+        """Options for cells without the magic, None while ``%omni_perf off``."""
+        self.number = shell.execution_count
+        """Execution count of the cell that began last."""
+        self._shell = shell
+        self._session = session
+        self._sources = CellSources(shell)
+        self._steps = OptimizerSteps()
+        self._lock = threading.Lock()
+        self._running: list[Running] = []  # by start; several where cells nest or run in subshells
+        self._sampler: FallbackSampler | None = None
+        self._numbers = itertools.count(1)
+        self._last_warning = ""
+
+    # IPython's events.
+
+    def pre_run_cell(self, info: CellInfo) -> None:
+        """Begin a recording if the cell wants one."""
+        with self._harmless(interrupt_goes_on=True):
+            self.number = number_of(self._shell, info)
+            line = options_line(info.raw_cell or "")
+            if line is not None:
+                parsed = parse_cell(line)
+                if parsed.problem:
+                    publish.warn(parsed.problem)
+                self._begin_cell(info, parsed.options, automatic=False)
+            elif self.automatic is not None and self._records_by_itself(info):
+                self._begin_cell(info, self.automatic, automatic=True)
+
+    def post_run_cell(self, result: CellResult | None) -> None:
+        """End the recording of the cell, if there is one, and publish its chart."""
+        ended_ns = time.monotonic_ns()
+        with self._harmless(interrupt_goes_on=False):
+            running = self._take(result)
+            if running is not None:
+                self._end(running, ended_ns, _outcome(result))
+
+    # Statements, recorded inside a cell.
+
+    @contextmanager
+    def recording(self, text: str, file: str, options: Options) -> Generator[None]:
+        """Record what runs inside the with statement."""
+        running = None
+        with self._harmless(interrupt_goes_on=True):
+            running = self._begin(None, text, file, options, False)
+        outcome = "ok"
+        try:
+            yield
+        except BaseException as error:
+            outcome = _name_outcome(error)
+            raise
+        finally:
+            ended_ns = time.monotonic_ns()
+            if running is not None:
+                with self._harmless(interrupt_goes_on=True):
+                    with self._lock:
+                        self._running.remove(running)
+                    self._end(running, ended_ns, outcome)
+
+    def close(self) -> None:
+        """End what runs and take hooks out."""
+        self.automatic = None
+        self._steps.remove()
+        with self._lock:
+            sampler, self._sampler = self._sampler, None
+            self._running.clear()
+        if sampler is not None:
+            sampler.stop()
+
+    # Beginning.
+
+    def _records_by_itself(self, info: CellInfo) -> bool:
+        """Whether ``on`` covers this cell: not our own magics, nor a cell run by a cell."""
+        if (info.raw_cell or "").lstrip().startswith("%omni_perf"):
+            return False
+        with self._lock:
+            return all(running.thread != threading.get_ident() for running in self._running)
+
+    def _begin_cell(self, info: CellInfo, options: Options, automatic: bool) -> None:
+        file = self._sources.file_of(info, self.number)
+        self._begin(info, info.raw_cell or "", file, options, automatic)
+
+    def _begin(
+        self, info: CellInfo | None, text: str, file: str, options: Options, automatic: bool
+    ) -> Running | None:
+        self._steps.new_cell()
+        request: contract.BeginRequest = {
+            "cellId": str(next(self._numbers)),
+            "executionCount": self.number,
+            "text": text,
+            "file": file,
+            "name": options.name,
+            "intervalNs": str(options.interval_ns),
+            "systemIntervalNs": str(options.system_interval_ns),
+            "threadId": threading.get_native_id(),
+            "parentMsgId": parent_msg_id(self._shell),
+            "automatic": automatic,
+            "thresholdNs": str(options.threshold_ns if automatic else 0),
+        }
+        try:
+            begun = self._session.begin(request, self._sources.unknown_to, patient=not automatic)
+        except SessionError as error:
+            self._warn_of_loss(f"{error} This cell is not profiled.", automatic)
+            return None
+        running = Running(info, threading.get_ident(), options, automatic, begun)
+        with self._lock:
+            self._running.append(running)
+        self._last_warning = ""
+        while begun.link.notes:
+            publish.warn(begun.link.notes.pop(0))
+        if begun.outside == "fallback":
+            self._sample_here(running)
+        if not self._steps.look():
+            self._session.repeat(lambda: self._steps.look() or not self._running)
+        return running
+
+    def _warn_of_loss(self, sentence: str, automatic: bool) -> None:
+        """Warn; under ``on`` not in each cell of the same."""
+        if not automatic or sentence != self._last_warning:
+            publish.warn(sentence)
+        self._last_warning = sentence
+
+    def _sample_here(self, running: Running) -> None:
+        """Start the in-kernel sampler unless it runs for another cell already."""
+
+        def push(request: contract.PushRequest) -> None:
+            self._session.push_later(running.begun, {**request, "cellId": running.begun.cell_id})
+
+        with self._lock:
+            if self._sampler is None:
+                self._sampler = FallbackSampler(running.options.interval_ns / 1e9, push)
+                self._sampler.start()
+
+    # Ending.
+
+    def _take(self, result: CellResult | None) -> Running | None:
+        """Take out the recording that a finished cell belongs to.
+
+        IPython hands over the very info object of the start, except when an interrupt
+        broke through it: then it is a new one or there is no result at all, and the
+        cell is the newest of this thread.
+        """
+        info = result.info if result is not None else None
+        with self._lock:
+            for running in self._running:
+                if info is not None and running.info is info:
+                    self._running.remove(running)
+                    return running
+            if info is not None and not isinstance(
+                result.error_in_exec if result is not None else None, BaseException
+            ):
+                return None
+            for running in reversed(self._running):
+                same_text = info is None or (
+                    running.info is not None and running.info.raw_cell == info.raw_cell
+                )
+                if running.thread == threading.get_ident() and same_text:
+                    self._running.remove(running)
+                    return running
+        return None
+
+    def _end(self, running: Running, ended_ns: int, outcome: str) -> None:
+        self._stop_sampling_here()
+        begun, options = running.begun, running.options
+        short = running.automatic and ended_ns - begun.started_ns < options.threshold_ns
+        request: contract.EndRequest = {
+            "cellId": begun.cell_id,
+            "endedNs": str(ended_ns),
+            "outcome": outcome,
+            "quiet": options.quiet or short,
+            "form": "notebook" if is_notebook(self._shell) else "terminal",
+        }
+        if short:
+            self._session.end_later(begun, request)
+            return
+        found, lost = marks.between(begun.started_ns, ended_ns)
+        new_sources = self._sources.unknown_to(begun.link.known)
+        request = {**request, "marks": found, "sources": new_sources}
+        try:
+            answer = self._session.end(begun, request)
+        except SessionError as error:
+            self._warn_of_loss(_lost_sentence(begun, str(error)), running.automatic)
+            return
+        begun.link.remember(new_sources)
+        for line in [*answer.get("lines", []), *filter(None, [lost])]:
+            publish.tell(line)
+        bundle = answer.get("bundle", contract.Bundle())
+        if bundle:
+            publish.show(self._shell, bundle)
+        self._keep(answer, bundle)
+
+    def _keep(self, answer: contract.EndResponse, bundle: contract.Bundle) -> None:
+        compressed = base64.b64decode(answer.get("reportGzip", ""))
+        if compressed:
+            kept.last = Report(
+                answer.get("reportId", ""),
+                answer.get("headline", ""),
+                compressed,
+                bundle,
+                self._session.draw,
+            )
+
+    def _stop_sampling_here(self) -> None:
+        """Stop the in-kernel sampler, and start it anew for a cell that still runs."""
+        with self._lock:
+            sampler, self._sampler = self._sampler, None
+            others = [running for running in self._running if running.begun.outside == "fallback"]
+        if sampler is not None:
+            sampler.stop()
+            if others:
+                self._sample_here(others[-1])
+
+    @contextmanager
+    def _harmless(self, interrupt_goes_on: bool) -> Generator[None]:
+        """Keep our own errors and interrupts away from IPython."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            if interrupt_goes_on:
+                timer = threading.Timer(INTERRUPT_DELAY_S, _thread.interrupt_main)
+                timer.daemon = True
+                timer.start()
+            else:
+                publish.warn("The chart was given up; the recording is in %omni_perf list.")
+        except Exception as error:
+            publish.warn(
+                f"An error inside the profiler, {type(error).__name__}: {error}. "
+                "The cell itself is not affected."
+            )
+
+
+def _outcome(result: CellResult | None) -> str:
+    if result is None:  # an awaiting cell that was cancelled
+        return "interrupted"
+    error = result.error_before_exec or result.error_in_exec
+    return "ok" if error is None else _name_outcome(error)
+
+
+def _name_outcome(error: BaseException) -> str:
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted"
+    return "error: " + type(error).__name__
+
+
+def _lost_sentence(begun: Begun, reason: str) -> str:
+    gone_at_ns = begun.link.client.gone_at_ns
+    if gone_at_ns:
+        into = max(0, gone_at_ns - begun.started_ns) / 1e9
+        return (
+            f"The sidecar was gone {into:.1f} s into this cell: the profile ends there and is "
+            "lost; the next profiled cell starts a new sidecar."
+        )
+    return f"{reason} The profile of this cell is lost."

@@ -1,0 +1,47 @@
+"""Recognises ``%%omni_perf`` in a cell and takes it out of Python's way.
+
+The line becomes a comment, so that everything below keeps its line number; await,
+``from __future__`` and ``Out[n]`` stay native. In front of another cell magic the line
+is dropped instead, because IPython looks for cell magics on the first line only.
+"""
+
+from __future__ import annotations
+
+import re
+
+_OUR_LINE = re.compile(r"%%omni_perf(?=\s|$)[ \t]*(.*)")
+
+_TRANSFORMING_MAGICS = re.compile(r"%%(time|timeit|prun)(?=\s|$)")
+"""Cell magics that send their body through IPython's transformers again."""
+
+
+def options_line(raw_cell: str) -> str | None:
+    """Return what stands behind ``%%omni_perf`` of a cell, or None without it.
+
+    The line may stand below cell magics that transform their body, where the event
+    hooks would not meet it otherwise.
+    """
+    if "%%omni_perf" not in raw_cell:
+        return None
+    for line in raw_cell.splitlines():
+        if not line.strip():
+            continue
+        match = _OUR_LINE.match(line)
+        if match:
+            return match[1].strip()
+        if not _TRANSFORMING_MAGICS.match(line):
+            return None
+    return None
+
+
+def take_out(lines: list[str]) -> list[str]:
+    """Comment out or drop the leading ``%%omni_perf`` line: an IPython cleanup transformer."""
+    if not lines or not _OUR_LINE.match(lines[0]):
+        return lines
+    below = take_out(lines[1:])
+    for offset, line in enumerate(below):
+        if line.startswith("%%"):
+            return below[offset:]
+        if line.strip():
+            break
+    return ["# " + lines[0], *below]

@@ -1,0 +1,104 @@
+"""The gRPC client: one connection to one sidecar, JSON messages, a token on each call.
+
+Coroutines here run in the loop of :class:`omni_perf.looper.Looper`. grpclib is imported
+with this module, so this module is imported when a first sidecar is started.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from grpclib.client import Channel, UnaryUnaryMethod
+from grpclib.const import Status
+from grpclib.encoding.base import CodecBase
+from grpclib.exceptions import GRPCError, StreamTerminatedError
+from h2.exceptions import ProtocolError
+
+from omni_perf import contract
+from omni_perf.launcher import Endpoint
+
+
+class SidecarError(Exception):
+    """A call failed; the text is a sentence for the user."""
+
+
+class SidecarGoneError(SidecarError):
+    """There is no sidecar at the other end any more."""
+
+
+class SidecarSlowError(SidecarError):
+    """No answer came in time."""
+
+
+class JsonCodec(CodecBase):
+    """Messages are plain dictionaries, as the classes of contract tell their fields."""
+
+    __content_subtype__ = "json"  # pyright: ignore
+
+    def encode(self, message: Any, message_type: Any) -> bytes:
+        # A name may hold lone surrogates, which no JSON reader has to accept.
+        return json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode(
+            "utf-8", "replace"
+        )
+
+    def decode(self, data: bytes, message_type: Any) -> dict[str, Any]:
+        answer: object = json.loads(data)
+        if not isinstance(answer, dict):
+            raise ValueError("not a JSON object")
+        return cast("dict[str, Any]", answer)
+
+
+class Client:
+    """A connection to the sidecar at an endpoint."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.endpoint = endpoint
+        self.gone_at_ns = 0
+        """When the sidecar was seen to end (CLOCK_MONOTONIC), 0 while it lives."""
+        self._channel = Channel(path=endpoint.socket, codec=JsonCodec())
+        self._metadata = {"authorization": "Bearer " + endpoint.token}
+
+    def process_watch(self) -> tuple[int, Callable[[], None]] | None:
+        """Return a pidfd of the sidecar and what to do when it fires; None without pidfds."""
+        try:
+            descriptor = os.pidfd_open(self.endpoint.pid)
+        except (AttributeError, OSError):
+            return None
+        return descriptor, self._ended
+
+    async def call(self, method: str, request: Mapping[str, Any], timeout: float) -> Any:
+        """Call a method of the contract; raise a SidecarError unless it answers."""
+        if self.gone_at_ns:
+            raise SidecarGoneError("The sidecar ended.")
+        stub: UnaryUnaryMethod[Any, Any] = UnaryUnaryMethod(
+            self._channel, contract.SERVICE + method, dict, dict
+        )
+        try:
+            return await asyncio.wait_for(stub(request, metadata=self._metadata), timeout)
+        except GRPCError as error:
+            if error.status is Status.UNAVAILABLE:
+                self._ended()
+                raise SidecarGoneError("The sidecar is shutting down.") from error
+            raise SidecarError(
+                f"The sidecar refused {method}: {error.message or error.status.name}."
+            ) from error
+        except TimeoutError as error:
+            raise SidecarSlowError(f"The sidecar did not answer within {timeout:g} s.") from error
+        except (OSError, StreamTerminatedError, ProtocolError) as error:
+            self._ended()
+            raise SidecarGoneError("The connection to the sidecar was lost.") from error
+        except ValueError as error:
+            raise SidecarError(f"The sidecar's answer to {method} could not be read.") from error
+
+    def close(self) -> None:
+        """Drop the connection. In the loop only."""
+        self._channel.close()
+
+    def _ended(self) -> None:
+        if not self.gone_at_ns:
+            self.gone_at_ns = time.monotonic_ns()

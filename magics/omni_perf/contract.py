@@ -1,0 +1,198 @@
+"""The messages of sidecar/api/omni_perf.proto, as the JSON codec carries them.
+
+protojson's rules: lowerCamelCase, 64-bit integers as strings, bytes as base64, fields
+with their zero value left out. A test compares this file with the .proto.
+"""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+API = 1
+"""Number of the protocol spoken here; the sidecar refuses one that it does not speak."""
+
+SERVICE = "/omni_perf.v1.OmniPerf/"
+
+Int64 = str
+
+
+class HelloRequest(TypedDict, total=False):
+    version: str
+    api: int
+    pid: int
+    pythonVersion: str
+    interpreter: str
+    implementation: str
+    freeThreaded: bool
+    connectionFile: str
+
+
+class HelloResponse(TypedDict, total=False):
+    version: str
+    api: int
+    pid: int
+    outside: str
+    reason: str
+    refusal: str
+    notes: list[str]
+
+
+class CellSource(TypedDict, total=False):
+    file: str
+    executionCount: int
+    text: str
+
+
+class BeginRequest(TypedDict, total=False):
+    cellId: str
+    executionCount: int
+    text: str
+    file: str
+    sources: list[CellSource]
+    name: str
+    intervalNs: Int64
+    systemIntervalNs: Int64
+    threadId: int
+    parentMsgId: str
+    automatic: bool
+    thresholdNs: Int64
+    startedNs: Int64
+
+
+class BeginResponse(TypedDict, total=False):
+    outside: str
+    reason: str
+
+
+class Mark(TypedDict, total=False):
+    kind: str
+    name: str
+    startNs: Int64
+    endNs: Int64
+
+
+class EndRequest(TypedDict, total=False):
+    cellId: str
+    endedNs: Int64
+    outcome: str
+    marks: list[Mark]
+    sources: list[CellSource]
+    quiet: bool
+    form: str
+    theme: str
+
+
+class Bundle(TypedDict, total=False):
+    dataJson: str
+    metadataJson: str
+    transientJson: str
+
+
+class EndResponse(TypedDict, total=False):
+    reportId: str
+    bundle: Bundle
+    headline: str
+    lines: list[str]
+    reportGzip: str
+
+
+class ReportRequest(TypedDict, total=False):
+    reportId: str
+    format: str
+    reportGzip: str
+
+
+class ReportResponse(TypedDict, total=False):
+    content: str
+    mediaType: str
+
+
+class ListRequest(TypedDict, total=False):
+    pass
+
+
+class Entry(TypedDict, total=False):
+    reportId: str
+    executionCount: int
+    name: str
+    durationS: float
+    outcome: str
+    headline: str
+    firstLine: str
+    startedAt: str
+
+
+class ListResponse(TypedDict, total=False):
+    entries: list[Entry]
+
+
+class Frame(TypedDict, total=False):
+    id: int
+    function: str
+    file: str
+    line: int
+    firstLine: int
+
+
+class Stack(TypedDict, total=False):
+    id: int
+    frames: list[int]
+
+
+class Sample(TypedDict, total=False):
+    atNs: Int64
+    threadId: int
+    stack: int
+
+
+class Thread(TypedDict, total=False):
+    threadId: int
+    name: str
+    main: bool
+
+
+class PushRequest(TypedDict, total=False):
+    cellId: str
+    frames: list[Frame]
+    stacks: list[Stack]
+    samples: list[Sample]
+    threads: list[Thread]
+    cpuNs: Int64
+
+
+class PushResponse(TypedDict, total=False):
+    pass
+
+
+class StatusRequest(TypedDict, total=False):
+    pass
+
+
+class StatusResponse(TypedDict, total=False):
+    version: str
+    pid: int
+    uptimeS: float
+    rssBytes: Int64
+    recording: list[str]
+    reports: int
+    reportBytes: Int64
+    outside: str
+    reason: str
+    gpus: list[str]
+    gpuReason: str
+    log: str
+
+
+class DoctorRequest(TypedDict, total=False):
+    pass
+
+
+class Check(TypedDict, total=False):
+    name: str
+    ok: bool
+    sentence: str
+    required: bool
+
+
+class DoctorResponse(TypedDict, total=False):
+    checks: list[Check]

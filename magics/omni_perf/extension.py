@@ -1,0 +1,63 @@
+"""Loads the extension into a shell and takes it out again without a trace."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from omni_perf.cells import CellRecorder
+from omni_perf.cleanup import take_out
+from omni_perf.magic import OmniPerfMagic
+from omni_perf.session import Session
+from omni_perf.shell import Shell
+
+NAME = "omni_perf"
+
+
+@dataclass(frozen=True)
+class _Loaded:
+    shell: Shell
+    recorder: CellRecorder
+    session: Session
+
+
+_loaded: dict[int, _Loaded] = {}
+"""By id of the shell: a process has one, tests have several."""
+
+
+def load(shell: Shell) -> None:
+    """Register transformer, events and magics."""
+    if id(shell) in _loaded:
+        return
+    session = Session(_connection_file(shell))
+    recorder = CellRecorder(shell, session)
+    magic = OmniPerfMagic(shell, recorder, session)
+    shell.input_transformers_cleanup.append(take_out)
+    shell.events.register("pre_run_cell", recorder.pre_run_cell)
+    shell.events.register("post_run_cell", recorder.post_run_cell)
+    shell.register_magic_function(magic.function(), "line_cell", NAME)
+    _loaded[id(shell)] = _Loaded(shell, recorder, session)
+
+
+def unload(shell: Shell) -> None:
+    """Take everything out and end the sidecar."""
+    loaded = _loaded.pop(id(shell), None)
+    if loaded is None:
+        return
+    shell.input_transformers_cleanup.remove(take_out)
+    shell.events.unregister("pre_run_cell", loaded.recorder.pre_run_cell)
+    shell.events.unregister("post_run_cell", loaded.recorder.post_run_cell)
+    for kind in ("line", "cell"):
+        shell.magics_manager.magics[kind].pop(NAME, None)
+    loaded.recorder.close()
+    loaded.session.close()
+
+
+def _connection_file(shell: Shell) -> str:
+    """Return the path of the kernel's connection file, "" in terminal IPython."""
+    kernelapp: Any = sys.modules.get("ipykernel.kernelapp")
+    if getattr(shell, "kernel", None) is None or kernelapp is None:
+        return ""
+    application = kernelapp.IPKernelApp
+    return str(application.instance().abs_connection_file) if application.initialized() else ""

@@ -1,0 +1,145 @@
+"""Samples stacks from inside the kernel when the sidecar may not read them from outside.
+
+A thread takes ``sys._current_frames()``, interns frames and stacks and hands columns of
+samples over. It needs the GIL for each sample, so it is coarser and costs the cell time;
+the cost is handed over too, for the report to tell.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable
+from types import CodeType, FrameType
+
+from omni_perf import contract
+
+SHORTEST_INTERVAL_S = 0.005
+"""A thread waits up to the switch interval, 5 ms, for the GIL: a finer rate is not had."""
+
+USUAL_INTERVAL_S = 0.01
+
+PUSH_EVERY_S = 0.5
+
+PUSH_SAMPLES = 5000
+"""Samples handed over at once, at most about this many."""
+
+DEEPEST = 1024
+"""Frames kept of one stack, from the root; the rest is cut off."""
+
+
+class FallbackSampler:
+    """Samples all threads but our own between start and stop."""
+
+    def __init__(self, interval_s: float, push: Callable[[contract.PushRequest], None]) -> None:
+        self._interval_s = max(SHORTEST_INTERVAL_S, interval_s or USUAL_INTERVAL_S)
+        self._push = push
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="omni_perf sampler", daemon=True)
+        self._interned = _Interned()
+        self._samples: list[contract.Sample] = []
+        self._threads: dict[int, contract.Thread] = {}
+
+    def start(self) -> None:
+        """Begin to sample."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End; all samples have been handed over on return."""
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        pushed_at = time.monotonic()
+        while not self._stop.wait(self._interval_s):
+            self._take()
+            now = time.monotonic()
+            if now - pushed_at >= PUSH_EVERY_S or len(self._samples) >= PUSH_SAMPLES:
+                self._hand_over()
+                pushed_at = now
+        self._hand_over()
+
+    def _take(self) -> None:
+        at_ns = str(time.monotonic_ns())
+        known = {thread.ident: thread for thread in threading.enumerate()}
+        main = threading.main_thread().ident
+        for ident, frame in sys._current_frames().items():  # pyright: ignore[reportPrivateUsage]
+            thread = known.get(ident)
+            if thread is not None and thread.name.startswith("omni_perf"):
+                continue
+            # A thread that Python did not start has no native id; negative ones are free.
+            native = (thread.native_id if thread is not None else None) or -(ident % 2**31)
+            if native not in self._threads:
+                name = thread.name if thread is not None else f"thread {ident:#x}"
+                self._threads[native] = {"threadId": native, "name": name, "main": ident == main}
+            stack = self._interned.stack(frame)
+            self._samples.append({"atNs": at_ns, "threadId": native, "stack": stack})
+
+    def _hand_over(self) -> None:
+        samples, self._samples = self._samples, []
+        if not samples:
+            return
+        frames, stacks = self._interned.take_new()
+        self._push(
+            {
+                "frames": frames,
+                "stacks": stacks,
+                "samples": samples,
+                "threads": list(self._threads.values()),
+                "cpuNs": str(time.thread_time_ns()),
+            }
+        )
+
+
+class _Interned:
+    """Frames and stacks by number. Numbers are not used twice in a session."""
+
+    _next_id = 1
+
+    def __init__(self) -> None:
+        self._frames: dict[tuple[CodeType, int], int] = {}
+        self._stacks: dict[tuple[int, ...], int] = {}
+        self._new_frames: list[contract.Frame] = []
+        self._new_stacks: list[contract.Stack] = []
+
+    def stack(self, leaf: FrameType | None) -> int:
+        """Return the number of the stack that ends in this frame."""
+        path: list[int] = []
+        while leaf is not None:
+            path.append(self._frame(leaf.f_code, leaf.f_lineno or 0))
+            leaf = leaf.f_back
+        path.reverse()
+        key = tuple(path[:DEEPEST])
+        number = self._stacks.get(key)
+        if number is None:
+            number = self._stacks[key] = self._number()
+            self._new_stacks.append({"id": number, "frames": list(key)})
+        return number
+
+    def take_new(self) -> tuple[list[contract.Frame], list[contract.Stack]]:
+        """Return what was interned since the last time."""
+        new = self._new_frames, self._new_stacks
+        self._new_frames, self._new_stacks = [], []
+        return new
+
+    def _frame(self, code: CodeType, line: int) -> int:
+        number = self._frames.get((code, line))
+        if number is None:
+            number = self._frames[code, line] = self._number()
+            self._new_frames.append(
+                {
+                    "id": number,
+                    "function": code.co_qualname,
+                    "file": code.co_filename,
+                    "line": line,
+                    "firstLine": code.co_firstlineno,
+                }
+            )
+        return number
+
+    @classmethod
+    def _number(cls) -> int:
+        number = cls._next_id
+        cls._next_id += 1
+        return number

@@ -1,0 +1,137 @@
+"""A private asyncio loop in a daemon thread, for the channel to the sidecar.
+
+Two things may pull the floor from under it, and neither may harm user code:
+
+fork: the child has the loop's objects but not its thread. Nothing is used there.
+
+A cell that closes all file descriptors: the numbers of the loop's own descriptors may
+then belong to the user's files. So each is remembered with its inode and checked before
+use; when one is no longer ours the loop is abandoned, that is never touched or closed
+again, and a new one is made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import concurrent.futures
+import os
+import selectors
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+_Answer = TypeVar("_Answer")
+
+_abandoned: list[object] = []
+"""Loops whose descriptors are lost: kept alive for ever, since their end would close them."""
+
+
+class LoopLostError(Exception):
+    """The loop's file descriptors were closed, or this process is a fork."""
+
+
+class _Selector(selectors.DefaultSelector):
+    """A selector that stops its loop when a descriptor is no longer the loop's own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._owned: dict[int, tuple[int, int]] = {}
+        self.own(self.fileno())
+
+    def own(self, descriptor: int) -> None:
+        status = os.fstat(descriptor)
+        self._owned[descriptor] = (status.st_dev, status.st_ino)
+
+    def intact(self) -> bool:
+        try:
+            for descriptor, inode in list(self._owned.items()):
+                status = os.fstat(descriptor)
+                if (status.st_dev, status.st_ino) != inode:
+                    return False
+        except OSError:
+            return False
+        return True
+
+    def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+        key = super().register(fileobj, events, data)
+        self.own(key.fd)
+        return key
+
+    def unregister(self, fileobj: Any) -> selectors.SelectorKey:
+        key = super().unregister(fileobj)
+        self._owned.pop(key.fd, None)
+        return key
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if not self.intact():
+            raise LoopLostError
+        ready = super().select(timeout)
+        if not self.intact():
+            raise LoopLostError
+        return ready
+
+
+class Looper:
+    """Runs coroutines in the daemon thread; all methods may be called from any thread."""
+
+    def __init__(self) -> None:
+        self._pid = os.getpid()
+        self._selector = _Selector()
+        self._loop = asyncio.SelectorEventLoop(self._selector)
+        self._loop.set_exception_handler(_stay_silent)
+        waker: Any = getattr(self._loop, "_csock", None)
+        if waker is not None:
+            self._selector.own(waker.fileno())
+        self._thread = threading.Thread(target=self._run, name="omni_perf", daemon=True)
+        self._thread.start()
+        atexit.register(self.close)
+
+    @property
+    def usable(self) -> bool:
+        """Whether coroutines can still be run here."""
+        return os.getpid() == self._pid and self._thread.is_alive() and self._selector.intact()
+
+    def submit(self, coroutine: Coroutine[Any, Any, _Answer]) -> concurrent.futures.Future[_Answer]:
+        """Run a coroutine in the loop; raise LoopLostError when there is none any more."""
+        if not self.usable:
+            coroutine.close()
+            raise LoopLostError
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+
+    def watch(self, descriptor: int, then: Callable[[], None]) -> None:
+        """Call then in the loop's thread once descriptor is readable. In the loop only."""
+
+        def ready() -> None:
+            self._loop.remove_reader(descriptor)
+            os.close(descriptor)
+            then()
+
+        self._loop.add_reader(descriptor, ready)
+
+    def close(self) -> None:
+        """End the thread and close what is ours."""
+        atexit.unregister(self.close)
+        if not self.usable:
+            _abandoned.append(self)
+            return
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(1.0)
+
+    def _run(self) -> None:
+        try:
+            self._loop.run_forever()
+        except (LoopLostError, OSError, ValueError):
+            _abandoned.append(self)
+            return
+        for task in asyncio.all_tasks(self._loop):
+            task.cancel()
+        try:
+            self._loop.run_until_complete(asyncio.sleep(0))
+            self._loop.close()
+        except (LoopLostError, OSError):
+            _abandoned.append(self)
+
+
+def _stay_silent(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Errors of calls reach their callers; nothing is printed into the notebook."""

@@ -1,0 +1,137 @@
+"""Reads the options of the magics: a bad option gives a sentence, never an exception."""
+
+from __future__ import annotations
+
+import io
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+CELL_USAGE = "%%omni_perf [-p SECONDS] [-s SECONDS] [--name NAME] [--quiet]"
+ON_USAGE = "%omni_perf on [-t SECONDS] [-p SECONDS] [-s SECONDS]"
+
+SHORTEST_INTERVAL_NS = 10_000
+LONGEST_INTERVAL_NS = 3_600_000_000_000
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a person asked of one recording; intervals in ns, 0 for the sidecar's default."""
+
+    interval_ns: int = 0
+    system_interval_ns: int = 0
+    name: str = ""
+    quiet: bool = False
+    threshold_ns: int = 1_000_000_000
+
+
+@dataclass
+class Parsed:
+    """The options that were understood, what was left over, and what was wrong."""
+
+    options: Options = field(default_factory=Options)
+    rest: str = ""
+    problem: str = ""
+
+
+def parse_cell(line: str) -> Parsed:
+    """Read the options behind ``%%omni_perf``."""
+    parsed = _parse(line, CELL_USAGE, {"-p", "-s", "--name", "--quiet"})
+    if parsed.rest and not parsed.problem:
+        parsed.problem = f"{parsed.rest.split()[0]!r} is not an option; use {CELL_USAGE}."
+    return parsed
+
+
+def parse_on(line: str) -> Parsed:
+    """Read the options behind ``%omni_perf on``."""
+    parsed = _parse(line, ON_USAGE, {"-t", "-p", "-s"})
+    if parsed.rest and not parsed.problem:
+        parsed.problem = f"{parsed.rest.split()[0]!r} is not an option; use {ON_USAGE}."
+    return parsed
+
+
+def parse_statement(line: str) -> Parsed:
+    """Read the options in front of the statement of ``%omni_perf STATEMENT``."""
+    return _parse(line, CELL_USAGE[1:] + " STATEMENT", {"-p", "-s", "--name", "--quiet"})
+
+
+_SPELLINGS = {
+    "--prof_interval": "-p",
+    "--sys_interval": "-s",
+    "--threshold": "-t",
+}
+
+
+def _parse(line: str, usage: str, known: set[str]) -> Parsed:
+    """Take options off the front of line until something that is none."""
+    values: dict[str, str] = {}
+    problem = ""
+    rest = line.strip()
+    while rest.startswith("-"):
+        word, _, after = rest.partition(" ")
+        if word == "--":
+            rest = after.strip()
+            break
+        word, equals, value = word.partition("=")
+        option = _SPELLINGS.get(word, word)
+        if option not in known:
+            problem = f"{word!r} is not an option; use {usage}."
+            break
+        if option == "--quiet":
+            values[option] = "yes"
+        else:
+            if not equals:
+                value, after = _first_word(after)
+            if not value:
+                problem = f"{word} needs a value; use {usage}."
+                break
+            values[option] = value
+        rest = after.strip()
+    options, wrong = _options(values)
+    return Parsed(options, rest, problem or wrong)
+
+
+def _first_word(text: str) -> tuple[str, str]:
+    """Split off one shell word, so that --name 'two words' works."""
+    stream = io.StringIO(text)
+    lexer = shlex.shlex(stream, posix=True)
+    lexer.whitespace_split = True
+    lexer.commenters = ""
+    try:
+        word = lexer.get_token()
+    except ValueError:  # an open quote
+        first, _, after = text.strip().partition(" ")
+        return first, after
+    return word or "", text[stream.tell() :]
+
+
+def _options(values: dict[str, str]) -> tuple[Options, str]:
+    """Convert values to Options; a bad one keeps its default and gives a sentence."""
+    problems: list[str] = []
+
+    def duration(option: str, default: int, accepts: Callable[[int], bool], example: str) -> int:
+        text = values.get(option)
+        if text is None:
+            return default
+        try:
+            duration_ns = round(float(text) * 1e9)
+        except (ValueError, OverflowError):
+            duration_ns = -1
+        if not accepts(duration_ns):
+            problems.append(f"{option} takes seconds, such as {option} {example}, not {text!r}.")
+            return default
+        return duration_ns
+
+    def interval(duration_ns: int) -> bool:
+        return SHORTEST_INTERVAL_NS <= duration_ns <= LONGEST_INTERVAL_NS
+
+    options = Options(
+        interval_ns=duration("-p", 0, interval, "0.001"),
+        system_interval_ns=duration("-s", 0, interval, "0.1"),
+        name=values.get("--name", ""),
+        quiet="--quiet" in values,
+        threshold_ns=duration(
+            "-t", Options.threshold_ns, lambda duration_ns: duration_ns >= 0, "1"
+        ),
+    )
+    return options, " ".join(problems)

@@ -1,0 +1,35 @@
+"""Shows things to the person: display bundles and single sentences."""
+
+from __future__ import annotations
+
+import sys
+
+from omni_perf import contract
+from omni_perf.report import bundle_part
+from omni_perf.shell import Shell
+
+
+def show(shell: Shell, bundle: contract.Bundle) -> None:
+    """Publish a bundle as an output of the running cell."""
+    shell.display_pub.publish(
+        bundle_part(bundle, "dataJson"),
+        bundle_part(bundle, "metadataJson"),
+        transient=bundle_part(bundle, "transientJson"),
+    )
+
+
+def tell(sentence: str) -> None:
+    """Print what was found, on stdout."""
+    _print(sentence, error=False)
+
+
+def warn(sentence: str) -> None:
+    """Print what was lost, on stderr."""
+    _print("omni_perf: " + sentence, error=True)
+
+
+def _print(text: str, error: bool) -> None:
+    try:
+        print(text, file=sys.stderr if error else sys.stdout, flush=True)
+    except Exception:  # the cell left something else in place of the stream
+        pass

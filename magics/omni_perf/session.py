@@ -1,0 +1,343 @@
+"""The kernel's session with its sidecar: starts it, greets it, calls it, replaces it.
+
+Public methods may be called from any thread, wait a bounded time, and raise only
+:class:`SessionError` with a sentence. What takes place in the loop's thread is private.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import concurrent.futures
+import os
+import platform
+import sys
+import threading
+import time
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from omni_perf import contract
+from omni_perf._version import __version__
+from omni_perf.cellsources import Known
+from omni_perf.launcher import Endpoint, LaunchError, end_process, launch
+from omni_perf.looper import Looper, LoopLostError
+from omni_perf.permission import Grant
+
+if TYPE_CHECKING:
+    from omni_perf.client import Client
+
+START_LIMIT_S = 3.0
+"""How long the first cell waits for a sidecar to start; it takes some 0.1 s."""
+
+BEGIN_LIMIT_S = 0.25
+"""How long any cell waits for its recording to begin; then it runs unprofiled."""
+
+END_LIMIT_S = 10.0
+"""How long the end of a cell waits for its chart."""
+
+CALL_LIMIT_S = 10.0
+
+RETRY_AFTER_S = 30.0
+"""Cells recorded automatically do not try to start a sidecar again for this long."""
+
+_Answer = TypeVar("_Answer")
+
+Sources = Callable[[Known], list[contract.CellSource]]
+"""Gives the cells that a sidecar with this knowledge lacks."""
+
+
+class SessionError(Exception):
+    """What was asked of the sidecar did not happen; the text says why in a sentence."""
+
+
+@dataclass
+class Link:
+    """One sidecar that was greeted, and what it was told so far."""
+
+    client: Client
+    looper: Looper
+    """The loop that the client's connection lives in."""
+    outside: str = ""
+    reason: str = ""
+    notes: list[str] = field(default_factory=list[str])
+    known: Known = field(default_factory=Known)
+
+    def remember(self, sources: list[contract.CellSource]) -> None:
+        """Note that the sidecar holds these cells."""
+        self.known.update(
+            (source.get("file", ""), source.get("executionCount", 0)) for source in sources
+        )
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A recording runs: on this sidecar, since then, with stacks read this way."""
+
+    link: Link
+    cell_id: str
+    started_ns: int
+    outside: str
+    reason: str
+
+
+class Session:
+    """The one session of this kernel process; ``launch`` is replaced in tests."""
+
+    def __init__(
+        self, connection_file: str = "", start: Callable[[str, float], Endpoint] = launch
+    ) -> None:
+        self._connection_file = connection_file
+        self._start = start
+        self._lock = threading.Lock()
+        self._looper: Looper | None = None
+        self._link: Link | None = None
+        self._connecting: asyncio.Lock | None = None
+        self._grant = Grant()
+        self._failed_at = -RETRY_AFTER_S
+        self._failure = ""
+        self._pid = os.getpid()
+
+    @property
+    def link(self) -> Link | None:
+        """The sidecar in use, if one was started and not seen to end."""
+        link = self._link
+        return link if link is not None and not link.client.gone_at_ns else None
+
+    def begin(
+        self,
+        request: contract.BeginRequest,
+        sources: Sources,
+        patient: bool,
+    ) -> Begun:
+        """Begin a recording. ``sources`` gives the cells whose files are not yet known.
+
+        ``patient`` is for cells that asked to be recorded: they try to start a sidecar
+        even if the last try has just failed.
+        """
+        if not patient and time.monotonic() - self._failed_at < RETRY_AFTER_S:
+            raise SessionError(self._failure)
+        looper = self._usable_looper()
+        try:
+            future = self._submit(self._begin(looper, request, sources), looper)
+            begun = _wait(future, START_LIMIT_S + BEGIN_LIMIT_S)
+        except SessionError as error:
+            self._failed_at, self._failure = time.monotonic(), str(error)
+            raise
+        self._failed_at = -RETRY_AFTER_S
+        return begun
+
+    def end(self, begun: Begun, request: contract.EndRequest) -> contract.EndResponse:
+        """End a recording and return its bundle."""
+        coroutine = self._call(begun.link, "End", request, END_LIMIT_S)
+        return _wait(self._submit(coroutine, begun.link.looper), END_LIMIT_S + 1)
+
+    def end_later(self, begun: Begun, request: contract.EndRequest) -> None:
+        """End a recording whose answer nobody waits for."""
+        self._send(begun.link, "End", request)
+
+    def push_later(self, begun: Begun, request: contract.PushRequest) -> None:
+        """Hand over samples of the in-kernel sampler; order is kept, loss is not reported."""
+        self._send(begun.link, "Push", request)
+
+    def call(self, method: str, request: Mapping[str, Any]) -> Any:
+        """Call a method that concerns no running cell; starts a sidecar if there is none."""
+        looper = self._usable_looper()
+        coroutine = self._greeted_call(looper, method, request)
+        return _wait(self._submit(coroutine, looper), START_LIMIT_S + CALL_LIMIT_S)
+
+    def draw(self, form: str, compressed: bytes) -> bytes:
+        """Draw a report document: what :class:`omni_perf.report.Report` needs."""
+        request: contract.ReportRequest = {
+            "format": form,
+            "reportGzip": base64.b64encode(compressed).decode(),
+        }
+        answer = cast(contract.ReportResponse, self.call("Report", request))
+        return base64.b64decode(answer.get("content", ""))
+
+    def repeat(self, done: Callable[[], bool]) -> None:
+        """Call done every 100 ms in the loop's thread until it returns True."""
+        link = self.link
+        if link is not None:
+            self._submit(_repeat(done), link.looper)
+
+    def close(self) -> None:
+        """End the sidecar and the loop."""
+        with self._lock:
+            link, self._link, looper, self._looper = self._link, None, self._looper, None
+        self._grant.withdraw()
+        if looper is None:
+            return
+        if link is not None and looper.usable:
+            looper.submit(_retire(link.client))
+        looper.close()
+
+    # In the caller's thread.
+
+    def _send(self, link: Link, method: str, request: Mapping[str, Any]) -> None:
+        try:
+            self._submit(self._call(link, method, request, CALL_LIMIT_S), link.looper)
+        except SessionError:
+            pass
+
+    def _usable_looper(self) -> Looper:
+        """Return the loop, a new one if the cell of before closed its descriptors."""
+        if os.getpid() != self._pid:
+            raise SessionError(
+                "This is a fork of the kernel: only the kernel itself talks to the sidecar."
+            )
+        with self._lock:
+            if self._looper is None or not self._looper.usable:
+                if self._looper is not None:
+                    self._looper.close()
+                if self._link is not None:
+                    end_process(self._link.client.endpoint)
+                self._link = None
+                self._connecting = asyncio.Lock()
+                try:
+                    self._looper = Looper()
+                except (OSError, RuntimeError) as error:  # no descriptor, no thread left
+                    raise SessionError(
+                        f"The profiler could not start its thread: {error}."
+                    ) from error
+            return self._looper
+
+    def _submit(
+        self, coroutine: Coroutine[Any, Any, _Answer], looper: Looper
+    ) -> concurrent.futures.Future[_Answer]:
+        try:
+            return looper.submit(coroutine)
+        except LoopLostError:
+            raise SessionError("The connection to the sidecar was lost.") from None
+
+    # In the loop's thread.
+
+    async def _begin(
+        self, looper: Looper, request: contract.BeginRequest, sources: Sources
+    ) -> Begun:
+        link = await self._connected(looper)
+        try:
+            return await self._begin_on(link, request, sources)
+        except SessionError:
+            if not link.client.gone_at_ns:
+                raise
+        # The sidecar ended since the last cell: a new one serves this cell.
+        return await self._begin_on(await self._connected(looper), request, sources)
+
+    async def _begin_on(
+        self,
+        link: Link,
+        request: contract.BeginRequest,
+        sources: Sources,
+    ) -> Begun:
+        new = sources(link.known)
+        started_ns = time.monotonic_ns()
+        answer = cast(
+            contract.BeginResponse,
+            await self._call(
+                link,
+                "Begin",
+                {**request, "sources": new, "startedNs": str(started_ns)},
+                BEGIN_LIMIT_S,
+            ),
+        )
+        link.remember(new)
+        outside = answer.get("outside", link.outside)
+        if outside == "permission":
+            await self._greet(link)
+            outside = link.outside
+        return Begun(
+            link, request.get("cellId", ""), started_ns, outside, answer.get("reason", link.reason)
+        )
+
+    async def _greeted_call(self, looper: Looper, method: str, request: Mapping[str, Any]) -> Any:
+        return await self._call(await self._connected(looper), method, request, CALL_LIMIT_S)
+
+    async def _call(self, link: Link, method: str, request: Mapping[str, Any], limit: float) -> Any:
+        from omni_perf.client import SidecarError
+
+        try:
+            return await link.client.call(method, request, limit)
+        except SidecarError as error:
+            raise SessionError(str(error)) from error
+
+    async def _connected(self, looper: Looper) -> Link:
+        """Return the living sidecar, started now if there is none."""
+        assert self._connecting is not None
+        async with self._connecting:
+            if self.link is None:
+                if self._link is not None:
+                    await _retire(self._link.client)
+                self._link = await self._connect(looper)
+            return cast(Link, self._link)
+
+    async def _connect(self, looper: Looper) -> Link:
+        try:
+            from omni_perf.client import Client
+
+            endpoint = self._start(__version__, START_LIMIT_S)
+        except LaunchError as error:
+            raise SessionError(str(error)) from error
+        except ImportError as error:
+            raise SessionError(f"The profiler needs a package that is missing: {error}.") from error
+        client = Client(endpoint)
+        watch = client.process_watch()
+        if watch is not None:
+            looper.watch(*watch)
+        link = Link(client, looper)
+        try:
+            await self._greet(link)
+        except SessionError:
+            await _retire(client)
+            raise
+        return link
+
+    async def _greet(self, link: Link) -> None:
+        """Say Hello; grant the sidecar permission to read us if it lacks only that."""
+        answer = await self._hello(link)
+        if answer.get("outside") == "permission" and self._grant.give(link.client.endpoint.pid):
+            answer = await self._hello(link)
+        if answer.get("refusal"):
+            raise SessionError(answer.get("refusal", ""))
+        link.outside = answer.get("outside", "")
+        link.reason = answer.get("reason", "")
+        link.notes = answer.get("notes", [])
+
+    async def _hello(self, link: Link) -> contract.HelloResponse:
+        request: contract.HelloRequest = {
+            "version": __version__,
+            "api": contract.API,
+            "pid": os.getpid(),
+            "pythonVersion": platform.python_version(),
+            "interpreter": sys.executable,
+            "implementation": sys.implementation.name,
+            "freeThreaded": not getattr(sys, "_is_gil_enabled", lambda: True)(),
+            "connectionFile": self._connection_file,
+        }
+        return await self._call(link, "Hello", request, START_LIMIT_S)
+
+
+def _wait(future: concurrent.futures.Future[_Answer], limit: float) -> _Answer:
+    """Wait in the caller's thread; an interrupt gives the call up."""
+    try:
+        return future.result(limit)
+    except TimeoutError:
+        future.cancel()
+        raise SessionError(f"The sidecar did not answer within {limit:g} s.") from None
+    except concurrent.futures.CancelledError:
+        raise SessionError("The call to the sidecar was given up.") from None
+    except KeyboardInterrupt:
+        future.cancel()
+        raise
+
+
+async def _repeat(done: Callable[[], bool]) -> None:
+    while not done():
+        await asyncio.sleep(0.1)
+
+
+async def _retire(client: Client) -> None:
+    """Close the connection and see to it that the sidecar ends."""
+    client.close()
+    end_process(client.endpoint)

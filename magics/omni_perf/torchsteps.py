@@ -1,0 +1,58 @@
+"""Finds training steps by PyTorch's own hook, without a call in the user's code.
+
+torch is never imported here: it is used once the user's code has loaded it. No class is
+patched; the hook is the public ``register_optimizer_step_post_hook``.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from typing import Any
+
+from omni_perf import marks
+
+
+class OptimizerSteps:
+    """Marks a step each time the leading optimizer has stepped.
+
+    The leading optimizer is the first that steps in a cell: a training step of a GAN,
+    say, steps two.
+    """
+
+    def __init__(self) -> None:
+        self._handle: Any = None
+        self._leading: weakref.ref[object] | None = None
+
+    @property
+    def hooked(self) -> bool:
+        """Whether the hook is in place."""
+        return self._handle is not None
+
+    def look(self) -> bool:
+        """Place the hook if torch is loaded by now; return whether it is in place."""
+        if self._handle is None:
+            register = getattr(
+                sys.modules.get("torch.optim.optimizer"), "register_optimizer_step_post_hook", None
+            )
+            if register is not None:
+                self._handle = register(self._stepped)
+        return self._handle is not None
+
+    def new_cell(self) -> None:
+        """Let the next optimizer that steps lead."""
+        self._leading = None
+
+    def remove(self) -> None:
+        """Take the hook out."""
+        if self._handle is not None:
+            self._handle.remove()
+            self._handle = None
+
+    def _stepped(self, optimizer: object, args: object, kwargs: object) -> None:
+        leading = self._leading() if self._leading is not None else None
+        if leading is None:
+            self._leading = weakref.ref(optimizer)
+        elif leading is not optimizer:
+            return
+        marks.step_by_hook()

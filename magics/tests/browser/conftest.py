@@ -1,0 +1,181 @@
+"""A real JupyterLab in a real, headless Chromium.
+
+Each test that uses `lab` gets a page of its own on one server for the whole
+run. What is missing (Chromium, JupyterLab, playwright) skips the tests with the
+reason. Pictures go to build/browser/ for a person to look at.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+PICTURES = ROOT / "build" / "browser"
+PATIENCE_MS = 120_000  # for a loaded machine; nothing waits that long when all is well
+
+
+def chromium() -> str | None:
+    for name in ("chromium", "chromium-browser", "google-chrome", "chrome"):
+        if path := shutil.which(name):
+            return path
+    return None
+
+
+class Server:
+    """JupyterLab on a port of its own, its state in one temporary folder."""
+
+    def __init__(self, folder: Path, env: dict[str, str]) -> None:
+        self.notebooks = folder / "notebooks"
+        self.notebooks.mkdir()
+        self.token = secrets.token_hex(16)
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            self.port = s.getsockname()[1]
+        self.log = (folder / "server.log").open("wb")
+        self.process = subprocess.Popen(
+            [
+                sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--expose-app-in-browser",
+                f"--ServerApp.port={self.port}", "--ServerApp.ip=127.0.0.1", "--ServerApp.port_retries=0",
+                f"--IdentityProvider.token={self.token}", f"--ServerApp.root_dir={self.notebooks}",
+                "--LabApp.news_url=", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+            ],
+            stdout=self.log, stderr=self.log, env=env, cwd=self.notebooks,
+        )  # fmt: skip
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._wait(folder / "server.log")
+
+    def _wait(self, log: Path) -> None:
+        end = time.monotonic() + PATIENCE_MS / 1000
+        while time.monotonic() < end and self.process.poll() is None:
+            try:
+                urllib.request.urlopen(f"{self.url}/api?token={self.token}", timeout=5).close()
+                return
+            except OSError:
+                time.sleep(0.2)
+        raise RuntimeError(f"JupyterLab did not start:\n{log.read_text()}")
+
+    def stop(self) -> None:
+        self.process.terminate()
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.log.close()
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    pytest.importorskip("jupyterlab", reason="JupyterLab is not installed (make build installs it)")
+    folder = tmp_path_factory.mktemp("lab")
+    env = os.environ | {
+        "HOME": str(folder),
+        "JUPYTER_CONFIG_DIR": str(folder / "config"),
+        "JUPYTER_DATA_DIR": str(folder / "data"),
+        "JUPYTER_RUNTIME_DIR": str(folder / "runtime"),
+        "JUPYTERLAB_SETTINGS_DIR": str(folder / "settings"),
+        "IPYTHONDIR": str(folder / "ipython"),
+    }
+    s = Server(folder, env)
+    yield s
+    s.stop()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    api = pytest.importorskip(
+        "playwright.sync_api", reason="playwright is not installed (make build installs it)"
+    )
+    path = chromium()
+    if path is None:
+        pytest.skip("no Chromium here; on Debian: apt-get install chromium")
+    with api.sync_playwright() as p:
+        args = ["--no-sandbox"] if os.geteuid() == 0 else []
+        b = p.chromium.launch(executable_path=path, args=args)
+        yield b
+        b.close()
+
+
+class Lab:
+    """One page of JupyterLab."""
+
+    def __init__(self, server: Server, page: Any) -> None:
+        self.server = server
+        self.page = page
+        self.errors: list[str] = []
+        page.on("pageerror", lambda e: self.errors.append(str(e)))
+
+    def open(self, name: str, cells: list[str] | None = None, *, dark: bool = False) -> None:
+        """Opens a notebook; with cells, one made of them."""
+        if cells is not None:
+            notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in cells])
+            notebook.metadata["kernelspec"] = {
+                "name": "python3",
+                "display_name": "Python 3",
+                "language": "python",
+            }
+            nbformat.write(notebook, str(self.server.notebooks / name))
+        self.page.goto(f"{self.server.url}/lab/tree/{name}?token={self.server.token}&reset")
+        self.page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=PATIENCE_MS)
+        if dark:
+            self.command("apputils:change-theme", {"theme": "JupyterLab Dark"})
+            self.page.wait_for_selector('body[data-jp-theme-light="false"]', timeout=PATIENCE_MS)
+
+    def command(self, name: str, args: dict[str, Any] | None = None) -> None:
+        self.page.evaluate(
+            "([n, a]) => window.jupyterapp.commands.execute(n, a)", [name, args or {}]
+        )
+
+    def run_all(self) -> None:
+        """Runs every cell and waits until the last one has its number."""
+        self.page.wait_for_function(
+            "() => window.jupyterapp.shell.currentWidget?.sessionContext?.session?.kernel?.status === 'idle'",
+            timeout=PATIENCE_MS,
+        )
+        self.command("notebook:run-all-cells")
+        self.page.wait_for_function(
+            """() => {
+                const prompts = [...document.querySelectorAll('.jp-CodeCell .jp-InputPrompt')];
+                return prompts.length > 0 && prompts.every(p => /\\[\\d+\\]/.test(p.textContent));
+            }""",
+            timeout=PATIENCE_MS,
+        )
+
+    def save(self, name: str) -> Any:
+        self.command("docmanager:save")
+        path = self.server.notebooks / name
+        end = time.monotonic() + PATIENCE_MS / 1000
+        while time.monotonic() < end:
+            saved = json.loads(path.read_text())
+            if all(c.get("execution_count") for c in saved["cells"] if c["cell_type"] == "code"):
+                return saved
+            time.sleep(0.1)
+        raise AssertionError(f"{name} was not saved with its outputs")
+
+    def picture(self, name: str) -> None:
+        PICTURES.mkdir(parents=True, exist_ok=True)
+        self.page.screenshot(path=str(PICTURES / f"{name}.png"))
+
+    def outputs(self, selector: str) -> Any:
+        return self.page.locator(f".jp-OutputArea-output {selector}")
+
+
+@pytest.fixture
+def lab(server: Server, browser: Any) -> Iterator[Lab]:
+    context = browser.new_context(viewport={"width": 1400, "height": 1100})
+    yield Lab(server, context.new_page())
+    context.close()
