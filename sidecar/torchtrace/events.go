@@ -36,6 +36,8 @@ type Trace struct {
 	// themselves; DeviceEvents.Collective and Operators.Collective index it.
 	// Row 0 is empty and means "none".
 	Collectives []Collective
+
+	decimals bool // some ts has a decimal point
 }
 
 // Meta is what the file says about itself outside traceEvents.

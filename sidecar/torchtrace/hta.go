@@ -24,7 +24,7 @@ type htaRow struct {
 // newHTAView builds the view as HTA would see the trace.
 func newHTAView(t *Trace, opts *AnalyzeOptions, stepNames int) *view {
 	v := &view{t: t, hta: true, dropped: -1, steps: findSteps(t)}
-	clock := htaClock{rounded: opts.Mode == HTA && hasDecimals(t)}
+	clock := htaClock{rounded: opts.Mode == HTA && t.decimals}
 	list := htaRows(t, &clock)
 	link(list)
 	copies := htaFilter(v, list, &clock, opts, stepNames)
@@ -84,14 +84,6 @@ func (c htaClock) times(start, dur int64) (int64, int64) {
 	end := ts + float64(dur)/1000
 	from, to := int64(math.Ceil(ts)), int64(math.Floor(end))
 	return from * 1000, (to - from) * 1000
-}
-
-// hasDecimals reports whether pandas reads ts as floats: some start has a
-// fraction.
-func hasDecimals(t *Trace) bool {
-	fraction := func(ns int64) bool { return ns%1000 != 0 }
-	return slices.ContainsFunc(t.Device.Start, fraction) || slices.ContainsFunc(t.Calls.Start, fraction) ||
-		slices.ContainsFunc(t.Ops.Start, fraction) || slices.ContainsFunc(t.Python.Start, fraction)
 }
 
 // htaRows lists the rows that matter in the file's order.

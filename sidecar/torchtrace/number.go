@@ -19,7 +19,10 @@ func parseNanos(text []byte) (ns int64, ok bool) {
 	switch {
 	case i == 0 || i == 18:
 	case i == len(text):
-		return int64(n) * 1000, n < math.MaxInt64/1000
+		if n > math.MaxInt64/1000 {
+			return 0, false
+		}
+		return int64(n) * 1000, true
 	case text[i] == '.' && len(text)-i-1 <= 3 && i+1 < len(text) && n < math.MaxInt64/1000-1:
 		scale := uint64(1000)
 		for _, c := range text[i+1:] {
@@ -66,15 +69,16 @@ loop:
 		switch {
 		case c-'0' <= 9:
 			digits++
-			if dropped < 0 && u <= (math.MaxUint64-9)/10 {
-				u = u*10 + uint64(c-'0')
+			d := uint64(c - '0')
+			if dropped < 0 && (u < math.MaxUint64/10 || u == math.MaxUint64/10 && d <= math.MaxUint64%10) {
+				u = u*10 + d
 				if point {
 					exp--
 				}
 				continue
 			}
 			if dropped < 0 {
-				dropped = int(c - '0')
+				dropped = int(d)
 			}
 			if !point {
 				exp++

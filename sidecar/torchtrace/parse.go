@@ -3,6 +3,7 @@ package torchtrace
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +21,7 @@ type parser struct {
 	rows     *rows
 	t        *Trace
 	found    bool // a list of trace events was there
+	over     bool // nothing more can be read
 	rank     int64
 	warnings []Warning
 	progress func(events int64) // called now and then
@@ -53,7 +55,12 @@ func (p *parser) parse() error {
 	if ok && !p.found && !p.w.truncated() {
 		p.warn(-1, "the file has no traceEvents", "no events")
 	}
+	if p.found && p.t.Records == 0 && len(p.warnings) == 0 {
+		p.warn(-1, "traceEvents is empty", "no events")
+	}
 	p.ending()
+	p.t.decimals = p.s.decimals
+	p.s.faults[faultDuplicate] = faultCount{n: dropDuplicates(p.t), byte: -1}
 	p.faults()
 	return nil
 }
@@ -68,8 +75,7 @@ func (p *parser) object() error {
 	first := true
 	for {
 		var key string
-		_, next := p.w.try(func(b []byte, i int) int {
-			p.s.base = p.w.base
+		next := p.scan(func(b []byte, i int) int {
 			k, at := p.s.member(b, i, first)
 			key = string(k)
 			if k == nil && at >= 0 {
@@ -87,7 +93,7 @@ func (p *parser) object() error {
 		}
 		if key == "traceEvents" && p.w.buf[p.w.pos] == '[' {
 			p.found = true
-			if err := p.events(); err != nil {
+			if err := p.events(); err != nil || p.over {
 				return err
 			}
 			continue
@@ -100,9 +106,15 @@ func (p *parser) object() error {
 			}
 			return nil
 		}
+		if len(value) <= largestChecked && !json.Valid(value) {
+			p.warn(p.w.offset()-int64(len(value)), fmt.Sprintf("the value of %q is no valid JSON", key), "it was read as far as possible")
+		}
 		p.meta(key, value)
 	}
 }
+
+// largestChecked bounds the metadata that is checked for strict JSON.
+const largestChecked = 1 << 20
 
 // cutShort warns of a scan that failed at the current position.
 func (p *parser) cutShort(verdict int, where, lost string) {
@@ -143,6 +155,7 @@ func (p *parser) events() error {
 		}
 		c, ok := p.w.space()
 		if !ok {
+			p.over = true
 			p.warn(p.w.offset(), "the file ends inside traceEvents", "what followed is not there")
 			return nil
 		}
@@ -161,6 +174,7 @@ func (p *parser) events() error {
 		}
 		comma = -1
 		if !p.event() {
+			p.over = true
 			return nil
 		}
 	}
@@ -180,7 +194,7 @@ func (p *parser) event() bool {
 		return true
 	}
 	start := p.w.offset()
-	if next == short {
+	if next == short && p.w.err != nil {
 		p.warn(start, "the file ends inside an event", "that event and what followed are not there")
 		return false
 	}
@@ -194,13 +208,17 @@ func (p *parser) event() bool {
 }
 
 // scanEvent scans the object at the current position and moves behind it.
-func (p *parser) scanEvent() int {
+func (p *parser) scanEvent() int { return p.scan(p.s.event) }
+
+// scan runs a scan at the current position. Faults of an attempt that fails
+// are forgotten: it will be scanned again, or skipped and reported.
+func (p *parser) scan(scan func(b []byte, i int) int) int {
 	_, next := p.w.try(func(b []byte, i int) int {
 		before := p.s.faults
 		p.s.base = p.w.base
-		next := p.s.event(b, i)
+		next := scan(b, i)
 		if next < 0 {
-			p.s.faults = before // it will be scanned again, or skipped and reported
+			p.s.faults = before
 		}
 		return next
 	})
@@ -245,7 +263,7 @@ func (p *parser) resync() bool {
 				p.w.pos = int(mark - p.w.base) // events reads it again
 				return true
 			}
-			if next == short {
+			if next == short && p.w.err != nil {
 				return false
 			}
 			key = int(mark-p.w.base) + n - brace
@@ -339,7 +357,7 @@ var faultText = [faults][2]string{
 	faultNoTime:        {"events without start or duration", "those events were left out"},
 	faultNegative:      {"events with a negative duration", "they count as lasting no time"},
 	faultPhase:         {"events without ph", "those events were left out"},
-	faultDuplicate:     {"device events or runtime calls recorded twice", "each was counted once"},
+	faultDuplicate:     {"device events or runtime calls recorded twice", "each of these was counted once; operators and Python frames may count twice"},
 }
 
 // faults turns what the scanner read over into warnings.
@@ -349,8 +367,11 @@ func (p *parser) faults() {
 			continue
 		}
 		what := faultText[f][0]
-		if c.n > 1 {
+		switch {
+		case c.n > 1 && c.byte >= 0:
 			what = fmt.Sprintf("%s (%d times, first here)", what, c.n)
+		case c.n > 1:
+			what = fmt.Sprintf("%s (%d records)", what, c.n)
 		}
 		p.warn(c.byte, what, faultText[f][1])
 	}

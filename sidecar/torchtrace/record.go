@@ -1,5 +1,7 @@
 package torchtrace
 
+import "bytes"
+
 // record is one trace event as scanned. Byte slices point into the window and
 // are valid until the next record is scanned.
 type record struct {
@@ -44,7 +46,11 @@ type scanner struct {
 	faults [faults]faultCount
 	base   int64 // offset in the file of b[0] of the running call
 	at     int   // position in b of the record being scanned
+	room   int   // cap(b), by which a subslice's position is known
 	shapes bool  // keep "Input Dims"
+	// decimals: some ts is written with a decimal point, which makes HTA
+	// round them all.
+	decimals bool
 }
 
 // faultCount is how often a fault occurred, and where first.
@@ -59,6 +65,9 @@ func (s *scanner) fault(f fault, at int) {
 	}
 	s.faults[f].n++
 }
+
+// where is the position in b of a part of it.
+func (s *scanner) where(part []byte) int { return s.room - cap(part) }
 
 // member moves past one key and its colon. It returns the key and the
 // position of the value; a negative position is short or bad, and a nil key
@@ -117,7 +126,7 @@ func (s *scanner) member(b []byte, i int, first bool) (key []byte, value int) {
 // position behind it.
 func (s *scanner) event(b []byte, i int) int {
 	r := &s.rec
-	s.at = i
+	s.at, s.room = i, cap(b)
 	*r = record{args: noArguments, pid: -1, tid: -1}
 	var key []byte
 	for i, first := i+1, true; ; first = false {
@@ -155,6 +164,7 @@ func (s *scanner) event(b []byte, i int) int {
 			r.cat = text
 		case "ts":
 			r.start, r.hasStart = s.nanos(text, v)
+			s.decimals = s.decimals || bytes.IndexByte(text, '.') >= 0
 		case "dur":
 			r.dur, r.hasDur = s.nanos(text, v)
 			r.nullDur = !r.hasDur

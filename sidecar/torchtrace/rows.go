@@ -94,7 +94,7 @@ func (w *rows) sym(s *scanner, raw []byte) Sym {
 		} else if damage == damageControl {
 			f = faultControl
 		}
-		s.fault(f, s.at)
+		s.fault(f, s.where(raw))
 	}
 	return sym
 }

@@ -1,0 +1,64 @@
+package view
+
+import (
+	"bufio"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
+)
+
+// WriteCSV writes one file per table into a folder, which it makes. Headers are
+// the column names of the JSON, values are not rounded.
+func (r *Result) WriteCSV(dir string) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return fmt.Errorf("writing CSV files: %w", err)
+	}
+	for _, t := range r.tables() {
+		if err := writeFile(filepath.Join(dir, t.Name+".csv"), func(w io.Writer) error { return writeCSV(w, t) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writeCSV(w io.Writer, t *torchtrace.Table) error {
+	out := csv.NewWriter(w)
+	row := make([]string, len(t.Columns))
+	for i, c := range t.Columns {
+		row[i] = c.Name
+	}
+	out.Write(row) // Error below has the first failure
+	for r := range t.Len() {
+		for i, c := range t.Columns {
+			row[i] = c.Format(r)
+		}
+		out.Write(row)
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// writeFile writes a file through a buffer; a failed one is removed.
+func writeFile(path string, write func(io.Writer) error) (err error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	buffer := bufio.NewWriterSize(f, 1<<16)
+	err = write(buffer)
+	if e := buffer.Flush(); err == nil {
+		err = e
+	}
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err != nil {
+		os.Remove(path)
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	return nil
+}

@@ -1,0 +1,127 @@
+package view
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/snapshot"
+)
+
+// terminalTables is what a terminal report shows, with the columns that matter
+// there and at most so many rows.
+var terminalTables = []struct {
+	name    string
+	rows    int
+	columns []string // empty: all
+}{
+	{torchtrace.TableTemporal, 32, []string{"rank", "kernel_time_us", "compute_time_pctg", "non_compute_time_pctg", "idle_time_pctg"}},
+	{torchtrace.TableIdle, 32, nil},
+	{torchtrace.TableOverlap, 32, nil},
+	{torchtrace.TableSteps, 16, nil},
+	{torchtrace.TableDataLoader, 16, nil},
+	{torchtrace.TableStragglers, 32, nil},
+	{torchtrace.TableKernels, 12, []string{"rank", "kernel_type", "name", "sum_us", "mean_us", "max_us"}},
+	{torchtrace.TableLaunchDelay, 16, nil},
+	{torchtrace.TablePythonIdle, 12, nil},
+	{torchtrace.TableOperators, 12, nil},
+	{torchtrace.TableMemoryPeaks, 16, nil},
+	{snapshot.TablePeak, 12, []string{"device", "category", "bytes", "share", "blocks", "place"}},
+	{snapshot.TableLive, 12, []string{"device", "bytes", "state", "category", "place"}},
+	{snapshot.TableFragmentation, 12, nil},
+	{snapshot.TableOutOfMemory, 12, []string{"device", "time_us", "requested_bytes", "device_free_bytes", "place"}},
+}
+
+// Text writes the report for a terminal of that many columns. Foreign text has
+// no control characters in it.
+func (r *Result) Text(w io.Writer, columns int) error {
+	out := bufio.NewWriter(w)
+	fmt.Fprintf(out, "%s: %s\n", short(r.Name, columns/2), r.about())
+	for _, line := range r.headline() {
+		fmt.Fprintln(out, line)
+	}
+	if r.Analysis != nil {
+		for _, warning := range r.Analysis.Warnings {
+			fmt.Fprintf(out, "! %s\n", plain(warning.String()))
+		}
+	}
+	for _, note := range r.Notes {
+		fmt.Fprintf(out, "! %s\n", plain(note))
+	}
+	for _, show := range terminalTables {
+		if t := r.table(show.name); t != nil {
+			writeTable(out, t, show.columns, show.rows, columns)
+		}
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	return nil
+}
+
+// writeTable aligns numbers at the right; the last text column gets what room
+// is left.
+func writeTable(out *bufio.Writer, t *torchtrace.Table, names []string, rows, columns int) {
+	var cols []*torchtrace.Column
+	for _, c := range t.Columns {
+		if len(names) == 0 {
+			cols = append(cols, c)
+		}
+	}
+	for _, n := range names {
+		if c := t.Column(n); c != nil {
+			cols = append(cols, c)
+		}
+	}
+	rows = min(rows, t.Len())
+	cells := make([][]string, rows+1)
+	widths := make([]int, len(cols))
+	for i, c := range cols {
+		cells[0] = append(cells[0], heading(c))
+		for r := range rows {
+			cells[r+1] = append(cells[r+1], cellText(c, r))
+		}
+		for _, row := range cells {
+			if len(row) > i {
+				widths[i] = max(widths[i], width(row[i]))
+			}
+		}
+	}
+	fit(cols, widths, columns)
+	fmt.Fprintf(out, "\n%s\n", t.Title)
+	for _, row := range cells {
+		var line strings.Builder
+		for i, text := range row {
+			text = short(text, widths[i])
+			blank := strings.Repeat(" ", widths[i]-width(text))
+			if cols[i].Kind == torchtrace.Text {
+				line.WriteString(text + blank + "  ")
+			} else {
+				line.WriteString(blank + text + "  ")
+			}
+		}
+		fmt.Fprintln(out, "  "+strings.TrimRight(line.String(), " "))
+	}
+	if t.Len() > rows {
+		fmt.Fprintf(out, "  … %s more rows (--csv DIR or --json FILE has them)\n", counted(int64(t.Len()-rows)))
+	}
+}
+
+// fit narrows text columns, the widest first, until a row fits.
+func fit(cols []*torchtrace.Column, widths []int, columns int) {
+	for {
+		sum, widest := 2, -1
+		for i, w := range widths {
+			sum += w + 2
+			if cols[i].Kind == torchtrace.Text && w > 12 && (widest < 0 || w > widths[widest]) {
+				widest = i
+			}
+		}
+		if sum <= columns || widest < 0 {
+			return
+		}
+		widths[widest] = max(12, widths[widest]-(sum-columns))
+	}
+}

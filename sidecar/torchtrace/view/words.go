@@ -1,0 +1,157 @@
+package view
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
+)
+
+// plain makes foreign text safe to show on one line: control, format and
+// direction characters become visible blanks.
+func plain(text string) string {
+	clean := strings.Map(func(r rune) rune {
+		switch {
+		case r == '\uFFFD' || unicode.IsGraphic(r) && !unicode.Is(unicode.Zl, r) && !unicode.Is(unicode.Zp, r):
+			return r
+		}
+		return '␣'
+	}, strings.ToValidUTF8(text, "\uFFFD"))
+	return clean
+}
+
+// short cuts text to a number of columns, the rest told by an ellipsis.
+func short(text string, columns int) string {
+	text = plain(text)
+	if width(text) <= columns {
+		return text
+	}
+	used := 0
+	for i, r := range text {
+		if used += runeWidth(r); used > columns-1 {
+			return text[:i] + "…"
+		}
+	}
+	return text
+}
+
+// width counts terminal columns.
+func width(text string) int {
+	n := 0
+	for _, r := range text {
+		n += runeWidth(r)
+	}
+	return n
+}
+
+func runeWidth(r rune) int {
+	switch {
+	case unicode.Is(unicode.Mn, r):
+		return 0
+	case r >= 0x1100 && r <= 0x115f, r >= 0x2e80 && r <= 0xa4cf, r >= 0xac00 && r <= 0xd7a3,
+		r >= 0xf900 && r <= 0xfaff, r >= 0xfe30 && r <= 0xfe6f, r >= 0xff00 && r <= 0xff60,
+		r >= 0x1f300 && r <= 0x1faff:
+		return 2
+	}
+	return 1
+}
+
+// duration writes microseconds with three significant digits.
+func duration(us float64) string {
+	switch a := math.Abs(us); {
+	case math.IsNaN(us):
+		return "–"
+	case a >= 1e6:
+		return digits(us/1e6) + " s"
+	case a >= 1e3:
+		return digits(us/1e3) + " ms"
+	}
+	return digits(us) + " µs"
+}
+
+func digits(v float64) string {
+	switch a := math.Abs(v); {
+	case v == math.Trunc(v) && a < 1e6:
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	case a >= 100:
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	case a >= 10:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	}
+	return strconv.FormatFloat(v, 'f', 2, 64)
+}
+
+func bytesText(n float64) string {
+	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
+	i := 0
+	for ; math.Abs(n) >= 1024 && i < len(units)-1; i++ {
+		n /= 1024
+	}
+	return digits(n) + " " + units[i]
+}
+
+func percentText(p float64) string {
+	if math.IsNaN(p) {
+		return "–"
+	}
+	return strconv.FormatFloat(p, 'f', 1, 64) + " %"
+}
+
+// counted groups thousands.
+func counted(n int64) string {
+	text := strconv.FormatInt(n, 10)
+	start := 0
+	if n < 0 {
+		start = 1
+	}
+	for i := len(text) - 3; i > start; i -= 3 {
+		text = text[:i] + " " + text[i:]
+	}
+	return text
+}
+
+// cellText is a table's value for people.
+func cellText(c *torchtrace.Column, row int) string {
+	switch v := c.Value(row).(type) {
+	case string:
+		return plain(v)
+	case int64:
+		switch {
+		case c.Kind == torchtrace.Bytes:
+			return bytesText(float64(v))
+		case c.Name == "rank" || c.Name == "stream" || c.Name == "step" || c.Name == "correlation" || c.Name == "address":
+			return strconv.FormatInt(v, 10)
+		}
+		return counted(v)
+	case float64:
+		switch c.Kind {
+		case torchtrace.Micros:
+			return duration(v)
+		case torchtrace.Percent:
+			return percentText(v)
+		case torchtrace.GBps:
+			return digits(v) + " GB/s"
+		}
+		return digits(v)
+	}
+	return "–"
+}
+
+// heading is a column's name for people: units are with the values.
+func heading(c *torchtrace.Column) string {
+	name := c.Name
+	for _, suffix := range []string{"_us", "_bytes", "_gbps", "_pctg"} {
+		name = strings.TrimSuffix(name, suffix)
+	}
+	return strings.ReplaceAll(name, "_", " ")
+}
+
+func plural(n int, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %ss", n, one)
+}
