@@ -145,9 +145,22 @@ func (t *Target) Stop() (Measured, error) {
 	return t.Wait()
 }
 
-// Wait waits for the target's own end.
+// Wait waits for the target's last round, ends the target and returns what it measured.
 func (t *Target) Wait() (Measured, error) {
-	defer t.Kill()
+	m, err := t.Done()
+	t.end.Do(func() {
+		t.stdin.Close()
+		// A profiler inside it writes its output now.
+		overdue := time.AfterFunc(time.Minute, func() { t.command.Process.Kill() })
+		t.command.Wait()
+		overdue.Stop()
+		os.RemoveAll(t.folder)
+	})
+	return m, err
+}
+
+// Done waits for the target's last round and returns what it measured. The target stays, doing nothing.
+func (t *Target) Done() (Measured, error) {
 	var m Measured
 	line, err := t.stdout.ReadString('\n')
 	if err == nil {

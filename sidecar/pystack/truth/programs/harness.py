@@ -4,7 +4,8 @@
 caller's line. It is a process of its own, so the one that is sampled has never been instrumented.
 
 `run` prints READY, waits for a byte on standard input, does rounds until SECONDS have passed, ROUNDS are
-done (0: no limit) or standard input is closed, and prints what it measured of itself as one line of JSON.
+done (0: no limit) or standard input is closed, prints what it measured of itself as one line of JSON, and
+ends when standard input is closed.
 """
 
 import json
@@ -58,6 +59,7 @@ def drive(one_round, truth=dict, before=lambda: None):
         print(json.dumps(observer.legal()), flush=True)
     else:
         print(json.dumps({**measured, **truth()}), flush=True)
+        os.read(0, 1)
 
 
 def repeat(one_round, seconds, rounds):
