@@ -1,0 +1,246 @@
+package host
+
+import (
+	"slices"
+
+	"github.com/shirou/gopsutil/v3/process"
+
+	"github.com/omni-perf/omni-perf/sidecar/timeline"
+)
+
+// member is one process of the target's family as it was last seen.
+type member struct {
+	pid, parent int
+	start       uint64 // identity beside the pid
+	own         timeline.Nanos
+	reaped      timeline.Nanos // CPU time of its children that are gone
+	rss         uint64
+	disk        *disk // nil: not readable
+	minor       uint64
+	major       uint64
+	threads     int
+}
+
+type disk struct{ read, written uint64 }
+
+// family is the target and its descendants. It knows how much all of them have
+// used together since the first look, the dead included.
+//
+// When a process is waited for, Linux adds what it and its own dead children have
+// used to its parent's counts (CPU in stat, bytes in io): growth that was counted
+// before, while it lived. So what the dead were last seen with explains growth of
+// their parents' counts, in this look or the next; what it does not explain are
+// processes that lived between two looks. Where nobody waits (SIGCHLD ignored, the
+// parent gone first) nothing grows and nothing is to be explained.
+type family struct {
+	fs       *procfs
+	cpuClock func(pid int) (timeline.Nanos, error) // nil: stat files
+	pid      int
+	members  map[int]*member
+	scan     bool // the kernel has no children files
+
+	// Totals since the first look.
+	ownCPU      timeline.Nanos // of the target alone
+	childrenCPU timeline.Nanos // of the others, the dead included
+	read        float64        // bytes, of all
+	written     float64
+	unreadable  bool // some member's io file
+	looked      bool
+	unexplained usage // of members that died just before the last look
+}
+
+// usage is what processes have used in their lives.
+type usage struct {
+	cpu           timeline.Nanos
+	read, written float64
+}
+
+func newFamily(fs *procfs, pid int, cpuClock func(int) (timeline.Nanos, error)) *family {
+	return &family{fs: fs, cpuClock: cpuClock, pid: pid, members: make(map[int]*member)}
+}
+
+// target is the target as it was last seen; nil when it is gone.
+func (f *family) target() *member { return f.members[f.pid] }
+
+// look reads all members. deep also asks every thread for its children, which
+// costs a file each; otherwise the main threads are asked, which fork most.
+func (f *family) look(deep bool) error {
+	now := make(map[int]*member, len(f.members))
+	m, err := f.readMember(f.pid)
+	if err != nil {
+		return err
+	}
+	now[f.pid] = m
+	queue := f.childrenOf(f.pid, deep)
+	for pid := range f.members { // those seen before, wherever they hang now
+		queue = append(queue, pid)
+	}
+	for i := 0; i < len(queue); i++ {
+		pid := queue[i]
+		if now[pid] != nil {
+			continue
+		}
+		m, err := f.readMember(pid)
+		if err != nil {
+			continue // gone in between
+		}
+		if old := f.members[pid]; old != nil && old.start != m.start && now[m.parent] == nil {
+			continue // the pid was used again by a stranger
+		}
+		now[pid] = m
+		queue = append(queue, f.childrenOf(pid, deep)...)
+	}
+	f.settle(now)
+	f.members = now
+	return nil
+}
+
+// readTarget reads the target alone, between two looks.
+func (f *family) readTarget() (*member, error) {
+	m, err := f.readMember(f.pid)
+	if err != nil || f.target() == nil {
+		return m, err
+	}
+	old := f.target()
+	f.ownCPU += max(m.own-old.own, 0)
+	old.own = max(m.own, old.own)
+	return m, nil
+}
+
+func (f *family) readMember(pid int) (*member, error) {
+	st, err := f.fs.stat(pid)
+	if err != nil {
+		return nil, err
+	}
+	m := &member{pid: pid, parent: st.parent, start: st.start, own: st.own, reaped: st.reaped, minor: st.minor, major: st.major, threads: st.threads}
+	if f.cpuClock != nil {
+		if cpu, err := f.cpuClock(pid); err == nil {
+			m.own = cpu
+		}
+	}
+	p := &process.Process{Pid: int32(pid)}
+	if memory, err := p.MemoryInfoWithContext(f.fs.ctx); err == nil {
+		m.rss = memory.RSS
+	}
+	if io, err := p.IOCountersWithContext(f.fs.ctx); err == nil {
+		m.disk = &disk{io.ReadBytes, io.WriteBytes}
+	}
+	return m, nil
+}
+
+func (f *family) childrenOf(pid int, deep bool) []int {
+	if f.scan {
+		return f.scanChildren(pid, deep)
+	}
+	tids := []int{pid}
+	if deep {
+		if all, err := f.fs.tasks(pid); err == nil {
+			tids = all
+		}
+	}
+	var out []int
+	for _, tid := range tids {
+		pids, err := f.fs.childrenOf(pid, tid)
+		if err != nil && tid == pid && pid == f.pid {
+			f.scan = true // CONFIG_PROC_CHILDREN is off
+			return f.scanChildren(pid, true)
+		}
+		out = append(out, pids...)
+	}
+	return out
+}
+
+// scanChildren asks all processes for their parent, where the kernel keeps no
+// lists of children.
+func (f *family) scanChildren(pid int, deep bool) []int {
+	if !deep {
+		return nil
+	}
+	all, err := f.fs.all()
+	if err != nil {
+		return nil
+	}
+	var out []int
+	for _, other := range all {
+		if st, err := f.fs.stat(other); err == nil && st.parent == pid {
+			out = append(out, other)
+		}
+	}
+	return out
+}
+
+// settle adds to the totals what was used since the last look.
+func (f *family) settle(now map[int]*member) {
+	if !f.looked {
+		f.looked = true
+		return // what was used before is not ours to tell
+	}
+	var grown usage // of those who live
+	var reaped timeline.Nanos
+	for pid, m := range now {
+		old := f.members[pid]
+		if old == nil || old.start != m.start {
+			old = &member{disk: &disk{}} // born since: all of it counts
+		}
+		own := max(m.own-old.own, 0)
+		if pid == f.pid {
+			f.ownCPU += own
+		} else {
+			grown.cpu += own
+		}
+		reaped += max(m.reaped-old.reaped, 0)
+		if m.disk != nil && old.disk != nil {
+			grown.read += rise(old.disk.read, m.disk.read)
+			grown.written += rise(old.disk.written, m.disk.written)
+		}
+		f.unreadable = f.unreadable || m.disk == nil
+	}
+	gone := f.gone(now)
+	known := usage{gone.cpu + f.unexplained.cpu, gone.read + f.unexplained.read, gone.written + f.unexplained.written}
+	explained := min(reaped, known.cpu)
+	share := 1.0 // of the dead that were waited for
+	if known.cpu > 2*tick {
+		share = float64(explained) / float64(known.cpu)
+	}
+	f.childrenCPU += grown.cpu + reaped - explained
+	f.read += max(grown.read-share*known.read, 0)
+	f.written += max(grown.written-share*known.written, 0)
+	f.unexplained = usage{}
+	if gone.cpu > 0 && share < 0.5 {
+		f.unexplained = gone // perhaps their parent was read before it waited
+	}
+}
+
+// gone is what the members used that are no more.
+func (f *family) gone(now map[int]*member) (u usage) {
+	for pid, m := range f.members {
+		if again := now[pid]; again != nil && again.start == m.start {
+			continue
+		}
+		u.cpu += m.own + m.reaped
+		if m.disk != nil {
+			u.read += float64(m.disk.read)
+			u.written += float64(m.disk.written)
+		}
+	}
+	return u
+}
+
+func rise(before, after uint64) float64 {
+	if after < before {
+		return 0
+	}
+	return float64(after - before)
+}
+
+// pids are the members, the target first.
+func (f *family) pids() []int {
+	out := make([]int, 0, len(f.members))
+	for pid := range f.members {
+		if pid != f.pid {
+			out = append(out, pid)
+		}
+	}
+	slices.Sort(out)
+	return append([]int{f.pid}, out...)
+}

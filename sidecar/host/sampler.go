@@ -1,0 +1,240 @@
+package host
+
+import (
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/omni-perf/omni-perf/sidecar/timeline"
+)
+
+// minTickWindow is the shortest window over which figures that the kernel counts
+// in ticks of 10 ms are told.
+const minTickWindow = 5 * tick
+
+// sampler is one recording: it turns readings into tracks. One goroutine.
+type sampler struct {
+	c        *Collector
+	sink     Sink
+	interval time.Duration
+	fs       *procfs
+	family   *family
+	threads  *threads
+	machine  *machine
+
+	limits Limits
+	counts map[string]*counter
+	gauges map[string]*timeline.TrackWriter
+	listed map[int]bool // in Recording.Processes
+	lost   bool         // the target is gone
+}
+
+// counter turns a count that only grows into a rate's track.
+type counter struct {
+	writer *timeline.TrackWriter
+	window timeline.Nanos // least length of a point's window
+	at     timeline.Nanos
+	value  float64
+}
+
+func newSampler(c *Collector, sink Sink, interval time.Duration) *sampler {
+	fs := c.fs
+	s := &sampler{
+		c: c, sink: sink, interval: interval, fs: &fs,
+		counts: make(map[string]*counter), gauges: make(map[string]*timeline.TrackWriter),
+		listed: make(map[int]bool),
+	}
+	s.limits = readLimits(&fs, c.pid)
+	s.family = newFamily(&fs, c.pid, c.opts.CPUClock)
+	s.threads = newThreads(s)
+	s.machine = newMachine(s)
+	return s
+}
+
+// read makes one reading. at is CLOCK_MONOTONIC.
+func (s *sampler) read(at int64, d depth) {
+	if s.lost {
+		return
+	}
+	if d == cheap {
+		s.readCheap(s.sink.Since(at))
+		return
+	}
+	if err := s.family.look(d == everything); err != nil {
+		s.lost = true
+		s.sink.Note("process figures", fmt.Sprintf("the process could no longer be read: %v", err))
+		s.end("the process has ended")
+		return
+	}
+	now := s.sink.Since(s.c.opts.Clock())
+	s.c.setPIDs(s.family.pids())
+	s.tellFamily(now)
+	s.tellTarget(now)
+	s.threads.read(now, d == everything)
+	s.machine.read(s.sink.Since(s.c.opts.Clock()), d == everything)
+	s.describe()
+}
+
+// readCheap reads only the target's CPU, memory and threads.
+func (s *sampler) readCheap(at timeline.Nanos) {
+	m, err := s.family.readTarget()
+	if err != nil {
+		return // the next usual reading says so
+	}
+	s.tellCPU(at)
+	s.gauge(at, "rss", "/proc/PID/statm", "B", s.limits.Memory, float64(m.rss))
+	s.gauge(at, "threads", "/proc/PID/stat", "", 0, float64(m.threads))
+	s.threads.read(at, false)
+}
+
+func (s *sampler) cpuSource() string {
+	if s.c.opts.CPUClock != nil {
+		return "process CPU clock"
+	}
+	return "/proc/PID/stat"
+}
+
+func (s *sampler) tellCPU(at timeline.Nanos) {
+	f := s.family
+	s.count(at, "cpu", s.cpuSource(), "cores", s.limits.Cores, (f.ownCPU + f.childrenCPU).Seconds())
+}
+
+func (s *sampler) tellFamily(at timeline.Nanos) {
+	f := s.family
+	s.tellCPU(at)
+	if n := len(f.members) - 1; n > 0 || s.counts["cpu.children"] != nil {
+		s.tellChildren(at, n)
+	}
+	if f.target().disk == nil {
+		s.sink.Note("disk.read, disk.write", fmt.Sprintf("/proc/%d/io may not be read by this user", s.c.pid))
+		return
+	}
+	if f.unreadable {
+		s.sink.Note("disk.read, disk.write", "some child processes' io files may not be read by this user; they are not counted")
+	}
+	s.count(at, "disk.read", "/proc/PID/io, child processes too", "B/s", 0, f.read)
+	s.count(at, "disk.write", "/proc/PID/io, child processes too", "B/s", 0, f.written)
+}
+
+// tellChildren tells of the descendants, from the first one's appearance on.
+func (s *sampler) tellChildren(at timeline.Nanos, n int) {
+	var rss uint64
+	for pid, m := range s.family.members {
+		if pid != s.c.pid {
+			rss += m.rss
+		}
+	}
+	s.count(at, "cpu.children", s.cpuSource(), "cores", s.limits.Cores, s.family.childrenCPU.Seconds())
+	s.gauge(at, "rss.children", "/proc/PID/statm, shared pages counted in each", "B", s.limits.Memory, float64(rss))
+	s.gauge(at, "processes", "/proc/PID/task/TID/children", "", 0, float64(n))
+}
+
+func (s *sampler) tellTarget(at timeline.Nanos) {
+	m := s.family.target()
+	s.gauge(at, "rss", "/proc/PID/statm", "B", s.limits.Memory, float64(m.rss))
+	s.gauge(at, "threads", "/proc/PID/stat", "", 0, float64(m.threads))
+	s.count(at, "faults.minor", "/proc/PID/stat", "1/s", 0, float64(m.minor))
+	s.count(at, "faults.major", "/proc/PID/stat", "1/s", 0, float64(m.major))
+	st, err := s.fs.status(s.c.pid)
+	if err != nil {
+		s.sink.Note("rss.peak, ctx.voluntary, ctx.involuntary", err.Error())
+		return
+	}
+	if st.peak > 0 {
+		s.gauge(at, "rss.peak", "/proc/PID/status VmHWM, since the process began", "B", s.limits.Memory, float64(st.peak))
+	}
+	if st.hasSwitches {
+		s.count(at, "ctx.voluntary", "/proc/PID/status, the main thread", "1/s", 0, float64(st.voluntary))
+		s.count(at, "ctx.involuntary", "/proc/PID/status, the main thread", "1/s", 0, float64(st.involuntary))
+	}
+}
+
+// count tells how fast value, which only grows, has grown since the last time.
+func (s *sampler) count(at timeline.Nanos, id, source, unit string, limit, value float64) {
+	s.countOver(at, 0, id, source, unit, limit, value)
+}
+
+// countOver is count for a source too coarse for windows shorter than least.
+func (s *sampler) countOver(at, least timeline.Nanos, id, source, unit string, limit, value float64) {
+	c := s.counts[id]
+	if c == nil {
+		c = &counter{writer: s.track(id, timeline.KindRate, source, unit, limit), window: least, at: at, value: value}
+		s.counts[id] = c
+		return
+	}
+	length := at - c.at
+	if length <= 0 || length < c.window {
+		return
+	}
+	if value >= c.value { // else it began anew: nothing is known of this window
+		c.writer.AddWindow(c.at, at, (value-c.value)/length.Seconds())
+	}
+	c.at, c.value = at, value
+}
+
+func (s *sampler) gauge(at timeline.Nanos, id, source, unit string, limit, value float64) {
+	w := s.gauges[id]
+	if w == nil {
+		w = s.track(id, timeline.KindGauge, source, unit, limit)
+		s.gauges[id] = w
+	}
+	w.Add(at, value)
+}
+
+func (s *sampler) track(id, kind, source, unit string, limit float64) *timeline.TrackWriter {
+	pid := s.c.pid
+	if machineWide[id] {
+		pid = 0
+	}
+	return s.sink.Track(timeline.TrackSpec{
+		ID: id, Kind: kind, Unit: unit, Source: source, Resolution: s.interval, PID: pid, Device: -1, Limit: limit,
+	})
+}
+
+// end closes the target's tracks.
+func (s *sampler) end(reason string) {
+	for id, c := range s.counts {
+		if !machineWide[id] {
+			c.writer.End(reason)
+		}
+	}
+	for id, w := range s.gauges {
+		if !machineWide[id] {
+			w.End(reason)
+		}
+	}
+}
+
+// maxProcesses bounds Recording.Processes for targets that start ever new ones.
+const maxProcesses = 512
+
+// describe lists the processes seen so far.
+func (s *sampler) describe() {
+	var fresh []timeline.Process
+	for _, pid := range s.family.pids() {
+		m := s.family.members[pid]
+		if m == nil || s.listed[pid] || len(s.listed) >= maxProcesses {
+			continue
+		}
+		s.listed[pid] = true
+		fresh = append(fresh, timeline.Process{PID: pid, Parent: m.parent, Role: s.role(pid)})
+	}
+	if len(fresh) > 0 {
+		s.sink.Describe(func(rec *timeline.Recording) { rec.Processes = append(rec.Processes, fresh...) })
+	}
+}
+
+// role tells a forked or spawned worker, which runs the target's program, from
+// another program.
+func (s *sampler) role(pid int) string {
+	if pid == s.c.pid {
+		return s.c.opts.Role
+	}
+	if exe := s.fs.executable(pid); exe != "" && exe == s.fs.executable(s.c.pid) {
+		return "worker"
+	}
+	return "child"
+}
+
+// cores is how many CPUs the machine has for us where no limit is known.
+func cores() float64 { return float64(runtime.NumCPU()) }
