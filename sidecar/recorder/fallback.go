@@ -1,0 +1,175 @@
+package recorder
+
+import (
+	"github.com/omni-perf/omni-perf/sidecar/timeline"
+)
+
+// maxPushed bounds what is interned of the fallback sampler's frames and stacks
+// in a session; the kernel's own tables are of the same size.
+const maxPushed = 1 << 16
+
+// Samples are stacks taken inside the kernel. Frames and stacks are named by
+// numbers that the kernel chose for the session and sent once.
+type Samples struct {
+	Frames  map[uint32]timeline.Frame
+	Stacks  map[uint32][]uint32 // frames, root first
+	Threads []PushedThread      // those that are new or renamed
+	Ticks   []Tick              // in order of time
+	CPU     timeline.Nanos      // what the sampling has cost so far in this run
+}
+
+// PushedThread names a thread of the target.
+type PushedThread struct {
+	ID   int
+	Name string
+	Main bool
+}
+
+// Tick is one look at all threads.
+type Tick struct {
+	At     int64          // CLOCK_MONOTONIC
+	Stacks map[int]uint32 // by native thread id
+}
+
+// fallback is what the kernel has interned so far.
+type fallback struct {
+	frames  map[uint32]timeline.Frame
+	stacks  map[uint32][]uint32
+	threads map[int]PushedThread
+}
+
+// pushState is the fallback sampler's part of a run.
+type pushState struct {
+	nodes   map[uint32]timeline.NodeID
+	threads map[int]*pushedLane
+	samples int64
+}
+
+type pushedLane struct {
+	id    timeline.ThreadID
+	alive bool
+	cpu   timeline.Nanos // at the push before
+	at    timeline.Nanos // of the push before
+	state timeline.State
+}
+
+const fallbackMethod = "sys._current_frames in the kernel"
+
+// Push adds samples of the in-kernel sampler to the run in progress; without one
+// only what they intern is kept.
+func (r *Recorder) Push(s Samples) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.fallback.intern(s)
+	if r.run == nil {
+		return
+	}
+	b, p := r.run.Builder, &r.run.push
+	if p.threads == nil {
+		p.threads = make(map[int]*pushedLane)
+		p.nodes = make(map[uint32]timeline.NodeID)
+	}
+	r.judgeLocked(s)
+	for _, tick := range s.Ticks {
+		at := b.Since(tick.At)
+		for tid, lane := range p.threads {
+			if _, ok := tick.Stacks[tid]; lane.alive && !ok {
+				b.End(lane.id, at)
+				lane.alive = false
+			}
+		}
+		for tid, stack := range tick.Stacks {
+			lane := r.laneLocked(tid)
+			lane.alive = true
+			b.Set(lane.id, at, r.nodeLocked(stack), lane.state, false)
+		}
+		p.samples++
+	}
+	reason := "the fallback sampler was asked for"
+	if r.denied != nil {
+		reason = r.denied.Error()
+	}
+	b.Describe(func(rec *timeline.Recording) {
+		rec.Sampling.Method = fallbackMethod
+		rec.Sampling.FallbackReason = reason
+		rec.Sampling.Samples = p.samples
+		rec.Sampling.CPU = s.CPU
+	})
+}
+
+func (f *fallback) intern(s Samples) {
+	if f.frames == nil {
+		f.frames = make(map[uint32]timeline.Frame)
+		f.stacks = make(map[uint32][]uint32)
+		f.threads = make(map[int]PushedThread)
+	}
+	for id, frame := range s.Frames {
+		if len(f.frames) < maxPushed {
+			f.frames[id] = frame
+		}
+	}
+	for id, stack := range s.Stacks {
+		if len(f.stacks) < maxPushed {
+			f.stacks[id] = stack
+		}
+	}
+	for _, t := range s.Threads {
+		if len(f.threads) < maxPushed {
+			f.threads[t.ID] = t
+		}
+	}
+}
+
+func (r *Recorder) laneLocked(tid int) *pushedLane {
+	p := &r.run.push
+	if lane := p.threads[tid]; lane != nil {
+		return lane
+	}
+	known := r.fallback.threads[tid]
+	lane := &pushedLane{state: timeline.StateOff}
+	lane.id = r.run.Builder.Thread(timeline.Thread{
+		PID: r.opts.Target.PID, NativeID: tid, Name: known.Name, Main: known.Main, OnCPU: -1,
+	})
+	p.threads[tid] = lane
+	return lane
+}
+
+// nodeLocked finds the stack of that number in the run's tree.
+func (r *Recorder) nodeLocked(stack uint32) timeline.NodeID {
+	p, b := &r.run.push, r.run.Builder
+	node, ok := p.nodes[stack]
+	if !ok {
+		for _, f := range r.fallback.stacks[stack] {
+			frame, ok := r.fallback.frames[f]
+			if !ok {
+				frame = timeline.Frame{Function: "(not kept: too many functions)"}
+			}
+			node = b.Child(node, b.Frame(frame))
+		}
+		p.nodes[stack] = node
+	}
+	return node
+}
+
+// judgeLocked gives each thread the state its CPU time since the push before
+// tells: the frames alone do not say whether a thread runs or waits.
+func (r *Recorder) judgeLocked(s Samples) {
+	if r.opts.CPU == nil || len(s.Ticks) == 0 {
+		return
+	}
+	now := r.run.Builder.Since(r.opts.Clock())
+	for tid := range s.Ticks[len(s.Ticks)-1].Stacks {
+		cpu, ok := r.opts.CPU(tid)
+		if !ok {
+			continue
+		}
+		lane := r.laneLocked(tid)
+		if lane.at > 0 && now > lane.at {
+			lane.state = timeline.StateWaiting
+			if 2*(cpu-lane.cpu) > now-lane.at {
+				lane.state = timeline.StatePython
+			}
+		}
+		lane.cpu, lane.at = cpu, now
+	}
+}

@@ -1,0 +1,344 @@
+// Package recorder records one process: it starts the collectors when the first
+// cell begins, stops them when the last one has ended, and hands over what each
+// cell saw as a timeline.Recording.
+//
+// In flow Begin and End (or nothing but one of each, for a script or an attached
+// process) and, where stacks cannot be read from outside, the samples of the
+// in-kernel sampler (Push). Nested and concurrent cells share one run: one set of
+// collectors and one timeline.Builder, of which each gets its slice of time.
+//
+// The package knows no protocol, no display and no particular collector.
+package recorder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/omni-perf/omni-perf/sidecar/timeline"
+)
+
+const (
+	defaultInterval       = time.Millisecond
+	defaultFigureInterval = 100 * time.Millisecond
+	minInterval           = 50 * time.Microsecond
+	minFigureInterval     = 10 * time.Millisecond
+	// A cell's start is told by the kernel's clock, which is ours; more than this
+	// off, it is no time of this run.
+	maxStartLag = int64(10 * time.Second)
+)
+
+// Run is what a collector is told about the recording it writes into.
+type Run struct {
+	Builder        *timeline.Builder
+	PID            int           // the target
+	Interval       time.Duration // between two reads of the stacks
+	FigureInterval time.Duration // between two reads of figures
+}
+
+// Collector reads figures of one kind while a run lasts.
+//
+// Collect is called in a goroutine of its own, so it may be slow to start. It
+// writes until ctx ends, takes a last reading where that makes sense, and returns;
+// after that nothing more is written. An error says why there is nothing from this
+// collector, or nothing more, and becomes a note of the recording.
+type Collector interface {
+	Collect(ctx context.Context, run Run) error
+}
+
+// Stacks is the collector of Python stacks.
+type Stacks interface {
+	Collector
+	// Attach finds the interpreter in the target and tries to read it; at once when
+	// that was done before, so that Collect starts in no time. An error that is
+	// fs.ErrPermission may go away when the target grants access.
+	Attach(pid int) error
+	Close() // lets go of the target
+}
+
+// Named gives a collector the name its notes carry.
+type Named struct {
+	Name string
+	Collector
+}
+
+// Options of a Recorder.
+type Options struct {
+	Target     timeline.Target // Cell is set for each cell
+	Stacks     Stacks          // nil where there is none for this system
+	Collectors []Named
+	Clock      timeline.Clock // nil: CLOCK_MONOTONIC
+	// CPU tells what a thread of the target has used so far; it gives the fallback
+	// sampler's stacks their state. nil: the state stays unknown.
+	CPU func(tid int) (timeline.Nanos, bool)
+}
+
+// Recorder records one process. Its methods may be called from any goroutine.
+type Recorder struct {
+	opts    Options
+	stacks  *worker   // of Options.Stacks
+	figures []*worker // of Options.Collectors
+
+	mu       sync.Mutex
+	run      *run // nil while nothing is recorded
+	cells    map[string]*cell
+	sources  sourceBook
+	fallback fallback
+	denied   error // why the stacks cannot be read from outside; nil when they can
+	attached bool  // denied is the outcome of an Attach
+	closed   bool
+}
+
+// cell is a recording in progress.
+type cell struct {
+	spec    Spec
+	started int64 // CLOCK_MONOTONIC
+	alone   bool  // no other cell shared any of its time so far
+	before  timeline.Sampling
+}
+
+// Spec says what begins.
+type Spec struct {
+	ID             string // unique among those in progress
+	Started        int64  // CLOCK_MONOTONIC; 0 = now
+	ThreadID       int    // native id of the thread that runs it; 0 = the main thread
+	Interval       time.Duration
+	FigureInterval time.Duration
+	Cell           *timeline.Cell // nil for a script or process
+	Sources        []timeline.Source
+}
+
+// Ending says how it ended.
+type Ending struct {
+	At      int64 // CLOCK_MONOTONIC; 0 = now
+	Outcome string
+	Marks   []Mark
+	Sources []timeline.Source
+	Output  *timeline.Output
+}
+
+// Mark is a step or region in CLOCK_MONOTONIC.
+type Mark struct {
+	Kind, Name string
+	Start, End int64
+}
+
+// The errors a caller decides on.
+var (
+	ErrClosed  = errors.New("the recorder is closed")
+	ErrUnknown = errors.New("no such recording in progress")
+	ErrRunning = errors.New("a recording of that id is in progress")
+)
+
+// New makes a Recorder; nothing is read before the first Begin or Attach.
+func New(opts Options) *Recorder {
+	if opts.Clock == nil {
+		opts.Clock = timeline.Monotonic
+	}
+	r := &Recorder{opts: opts, cells: make(map[string]*cell)}
+	if opts.Stacks != nil {
+		r.stacks = newWorker(Named{"Python stacks", opts.Stacks})
+	}
+	for _, c := range opts.Collectors {
+		r.figures = append(r.figures, newWorker(c))
+	}
+	return r
+}
+
+// Describe changes what is told about the target from the next cell on.
+func (r *Recorder) Describe(change func(*timeline.Target)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	change(&r.opts.Target)
+}
+
+// Attach tries to read the target's stacks from outside and returns why not:
+// fs.ErrPermission where the target may grant it, another error for good.
+func (r *Recorder) Attach() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.attachLocked()
+}
+
+var errNoReader = errors.New("stacks are read from outside on Linux only")
+
+func (r *Recorder) attachLocked() error {
+	if r.attached && (r.denied == nil || !errors.Is(r.denied, fs.ErrPermission)) {
+		return r.denied
+	}
+	r.attached, r.denied = true, errNoReader
+	if r.opts.Stacks != nil {
+		r.denied = r.opts.Stacks.Attach(r.opts.Target.PID)
+	}
+	return r.denied
+}
+
+// Begin starts recording. outside says why the stacks are not read, as Attach
+// does; with err nothing was started.
+func (r *Recorder) Begin(spec Spec) (outside error, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil, ErrClosed
+	}
+	if r.cells[spec.ID] != nil {
+		return nil, fmt.Errorf("%w: %q", ErrRunning, spec.ID)
+	}
+	spec = spec.withDefaults()
+	now := r.opts.Clock()
+	if spec.Started <= 0 || spec.Started > now || now-spec.Started > maxStartLag {
+		spec.Started = now
+	}
+	r.sources.add(spec.Sources...)
+	outside = r.attachLocked()
+	c := &cell{spec: spec, started: spec.Started, alone: len(r.cells) == 0}
+	if r.run == nil {
+		r.run = r.startLocked(spec, outside == nil)
+	} else {
+		r.joinLocked(c)
+	}
+	r.cells[spec.ID] = c
+	return outside, nil
+}
+
+// joinLocked lets c share the run that is in progress.
+func (r *Recorder) joinLocked(c *cell) {
+	for _, other := range r.cells {
+		other.alone = false
+	}
+	b := r.run.Builder
+	if r.run.Interval > c.spec.Interval {
+		b.Note("sampling interval", fmt.Sprintf("this cell asked for %v but ran inside another that is sampled every %v", c.spec.Interval, r.run.Interval))
+	}
+	b.Describe(func(rec *timeline.Recording) { c.before = rec.Sampling })
+	// The run may have begun a little after a cell of another thread did.
+	c.started = max(c.started, b.Origin())
+}
+
+// End stops recording and returns what was seen between the cell's start and end.
+func (r *Recorder) End(id string, ending Ending) (*timeline.Recording, error) {
+	r.mu.Lock()
+	c, run := r.cells[id], r.run
+	if c == nil {
+		r.mu.Unlock()
+		return nil, fmt.Errorf("%w: %q", ErrUnknown, id)
+	}
+	delete(r.cells, id)
+	now := r.opts.Clock()
+	ended := ending.At
+	if ended <= 0 || ended > now {
+		ended = now
+	}
+	ended = max(ended, c.started)
+	r.sources.add(ending.Sources...)
+	last := len(r.cells) == 0
+	if last {
+		r.run = nil
+	}
+	target := r.opts.Target
+	r.mu.Unlock()
+
+	b := run.Builder
+	for _, m := range ending.Marks {
+		b.Mark(timeline.Mark{Kind: m.Kind, Name: m.Name, Start: b.Since(m.Start), End: b.Since(m.End)})
+	}
+	if last {
+		run.stop()
+	}
+	rec := b.Snapshot(max(b.Since(now), b.Since(ended)))
+	rec = rec.Slice(b.Since(c.started), b.Since(ended))
+
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c.describe(rec, target, ending)
+	rec.Sources = r.sources.of(rec)
+	return rec, nil
+}
+
+// Discard stops recording without a result.
+func (r *Recorder) Discard(id string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.cells[id] == nil {
+		return fmt.Errorf("%w: %q", ErrUnknown, id)
+	}
+	delete(r.cells, id)
+	if len(r.cells) == 0 {
+		// Nobody waits for the figures: let the collectors come to rest alone.
+		go r.run.stop()
+		r.run = nil
+	}
+	return nil
+}
+
+// Recording tells the ids of what is being recorded, in order.
+func (r *Recorder) Recording() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	ids := make([]string, 0, len(r.cells))
+	for id := range r.cells {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// Close ends everything, as when the target is dead. What was in progress is lost
+// unless End was called before.
+func (r *Recorder) Close() {
+	r.mu.Lock()
+	run := r.run
+	r.run, r.closed = nil, true
+	clear(r.cells)
+	r.mu.Unlock()
+	if run != nil {
+		run.stop()
+	}
+	if r.opts.Stacks != nil {
+		r.opts.Stacks.Close()
+	}
+}
+
+func (s Spec) withDefaults() Spec {
+	if s.Interval <= 0 {
+		s.Interval = defaultInterval
+	}
+	if s.FigureInterval <= 0 {
+		s.FigureInterval = defaultFigureInterval
+	}
+	s.Interval = max(s.Interval, minInterval)
+	s.FigureInterval = max(s.FigureInterval, minFigureInterval)
+	return s
+}
+
+// describe tells in rec what is true of this cell alone, where others may have
+// shared its run.
+func (c *cell) describe(rec *timeline.Recording, target timeline.Target, ending Ending) {
+	if c.spec.Cell != nil {
+		cell := *c.spec.Cell
+		cell.Outcome = ending.Outcome
+		target.Cell = &cell
+	}
+	rec.Target = target
+	rec.Output = ending.Output
+	for i := range rec.Threads {
+		t := &rec.Threads[i]
+		if t.PID == target.PID {
+			t.RunsCell = t.NativeID == c.spec.ThreadID || (c.spec.ThreadID == 0 && t.Main)
+		}
+		if !c.alone {
+			t.OnCPU = -1 // known for the whole run only
+		}
+	}
+	s, before := &rec.Sampling, c.before
+	s.Samples -= before.Samples
+	s.Lost -= before.Lost
+	s.Truncated -= before.Truncated
+	if s.CPU >= 0 && before.CPU > 0 {
+		s.CPU -= before.CPU
+	}
+}
