@@ -1,0 +1,256 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/omni-perf/omni-perf/jupyter"
+	"github.com/omni-perf/omni-perf/sidecar/api"
+	"github.com/omni-perf/omni-perf/sidecar/recorder"
+	"github.com/omni-perf/omni-perf/sidecar/report"
+	"github.com/omni-perf/omni-perf/sidecar/timeline"
+)
+
+// Presenter turns a report into what people see.
+type Presenter interface {
+	Bundle(r *report.Report, d Display) (jupyter.Bundle, error)
+	// Draw makes a file of the format "svg", "html" or "text".
+	Draw(r *report.Report, format string) (content []byte, mediaType string, err error)
+}
+
+// Display says where a bundle is shown.
+type Display struct {
+	Form   string // "notebook" or "terminal"
+	Theme  string // "", "light" or "dark"
+	Folded bool   // recorded without being asked for: a closed headline
+}
+
+const (
+	// fewSamples is below what tells one line from another.
+	fewSamples = 10
+	// maxReport bounds what a report unpacks to.
+	maxReport = 1 << 30
+)
+
+func (s *kernelSession) End(_ context.Context, req *api.EndRequest) (*api.EndResponse, error) {
+	s.mu.Lock()
+	cell, output := s.cells[req.CellId], s.output
+	delete(s.cells, req.CellId)
+	s.mu.Unlock()
+	if cell == nil {
+		return nil, callError(fmt.Errorf("%w: %q", recorder.ErrUnknown, req.CellId))
+	}
+	ended := req.EndedNs
+	if now := timeline.Monotonic(); ended <= 0 || ended > now {
+		ended = now
+	}
+	length := time.Duration(max(ended-cell.started, 0))
+	entry := cell.entry(length, req.Outcome)
+	if cell.begin.Automatic && length < time.Duration(cell.begin.ThresholdNs) {
+		s.shelf.Add(entry, nil)
+		return &api.EndResponse{}, callErrorOrNil(s.Recorder.Discard(req.CellId))
+	}
+
+	ending := recorder.Ending{At: ended, Outcome: req.Outcome, Marks: marks(req.Marks), Sources: sources(req.Sources)}
+	if output != nil {
+		if seen, ok := output.Output(cell.begin.ParentMsgId); ok {
+			ending.Output = &seen
+		}
+	}
+	rec, err := s.Recorder.End(req.CellId, ending)
+	if err != nil {
+		return nil, callError(err)
+	}
+	return s.finish(rec, cell, entry, req)
+}
+
+// finish makes report, bundle and record of a cell's recording.
+func (s *kernelSession) finish(rec *timeline.Recording, cell *cellState, entry recorder.Entry, req *api.EndRequest) (*api.EndResponse, error) {
+	r := s.Analyse(rec)
+	r.Name = cell.begin.Name
+	resp := &api.EndResponse{Headline: r.Headline, Lines: remarks(r, cell.begin)}
+	var packed []byte
+	var work errgroup.Group
+	work.Go(func() (err error) {
+		packed, err = pack(r)
+		return err
+	})
+	if !req.Quiet && s.Present != nil {
+		work.Go(func() (err error) {
+			resp.Bundle, err = s.bundle(r, Display{Form: req.Form, Theme: req.Theme, Folded: cell.begin.Automatic})
+			return err
+		})
+	}
+	if err := work.Wait(); err != nil {
+		s.shelf.Add(entry, nil)
+		return nil, status.Errorf(codes.Internal, "The cell was recorded but its chart could not be made: %v.", err)
+	}
+	s.mu.Lock()
+	s.reports++
+	resp.ReportId = strconv.Itoa(s.reports)
+	s.mu.Unlock()
+	resp.ReportGzip = packed
+	entry.ReportID, entry.Headline = resp.ReportId, r.Headline
+	s.shelf.Add(entry, packed)
+	return resp, nil
+}
+
+func (s *kernelSession) bundle(r *report.Report, d Display) (*api.Bundle, error) {
+	b, err := s.Present.Bundle(r, d)
+	if err != nil {
+		return nil, err
+	}
+	data, metadata, transient, err := b.Parts()
+	if err != nil {
+		return nil, err
+	}
+	return &api.Bundle{DataJson: data, MetadataJson: metadata, TransientJson: transient}, nil
+}
+
+// remarks are what the user is told even when no chart is wanted.
+func remarks(r *report.Report, begin *api.BeginRequest) []string {
+	var lines []string
+	if n := r.Sampling.Samples; n < fewSamples && !begin.Automatic && r.Sampling.Method != "" {
+		finer := max(r.Sampling.IntervalS/10, 0.0001)
+		line := fmt.Sprintf("The cell ran %s: %d samples", time.Duration(r.DurationS*1e9).Round(10*time.Microsecond), n)
+		if finer < r.Sampling.IntervalS {
+			line += "; try -p " + strconv.FormatFloat(finer, 'f', -1, 64)
+		}
+		lines = append(lines, line+".")
+	}
+	return lines
+}
+
+func (c *cellState) entry(length time.Duration, outcome string) recorder.Entry {
+	return recorder.Entry{
+		ExecutionCount: int(c.begin.ExecutionCount),
+		Name:           clipLine(c.begin.Name),
+		DurationS:      length.Seconds(),
+		Outcome:        outcome,
+		FirstLine:      firstLine(c.begin.Text),
+		StartedAt:      time.Now().Add(-length).Format(time.RFC3339),
+	}
+}
+
+func (s *kernelSession) Report(_ context.Context, req *api.ReportRequest) (*api.ReportResponse, error) {
+	packed := req.ReportGzip
+	if len(packed) == 0 {
+		var ok bool
+		if packed, ok = s.shelf.Report(req.ReportId); !ok {
+			return nil, status.Error(codes.NotFound, missing(req.ReportId))
+		}
+	}
+	text, err := unpack(packed)
+	if err != nil {
+		return nil, status.Errorf(codes.InvalidArgument, "The report cannot be unpacked: %v.", err)
+	}
+	if req.Format == "json" || req.Format == "" {
+		return &api.ReportResponse{Content: text, MediaType: "application/json"}, nil
+	}
+	r := new(report.Report)
+	if err := json.Unmarshal(text, r); err != nil {
+		return nil, status.Errorf(codes.InvalidArgument, "The report cannot be read: %v.", err)
+	}
+	if req.Format == "bundle" {
+		b, err := s.bundle(r, Display{Form: "notebook"})
+		if err != nil {
+			return nil, status.Errorf(codes.Internal, "The chart could not be made: %v.", err)
+		}
+		content, err := json.Marshal(map[string]json.RawMessage{
+			"data": json.RawMessage(b.DataJson), "metadata": json.RawMessage(b.MetadataJson), "transient": json.RawMessage(b.TransientJson),
+		})
+		return &api.ReportResponse{Content: content, MediaType: "application/json"}, err
+	}
+	content, mediaType, err := s.Present.Draw(r, req.Format)
+	if err != nil {
+		return nil, status.Errorf(codes.InvalidArgument, "The report could not be written as %q: %v.", req.Format, err)
+	}
+	return &api.ReportResponse{Content: content, MediaType: mediaType}, nil
+}
+
+func missing(id string) string {
+	if id == "" {
+		return "There is no report yet: run a cell with %%omni_perf first."
+	}
+	return fmt.Sprintf("There is no report %s any more: the last 20 are kept. %%omni_perf list shows which.", id)
+}
+
+func (s *kernelSession) List(context.Context, *api.ListRequest) (*api.ListResponse, error) {
+	resp := &api.ListResponse{}
+	for _, e := range s.shelf.Entries() {
+		resp.Entries = append(resp.Entries, &api.Entry{
+			ReportId: e.ReportID, ExecutionCount: int32(e.ExecutionCount), Name: e.Name, DurationS: e.DurationS,
+			Outcome: e.Outcome, Headline: e.Headline, FirstLine: e.FirstLine, StartedAt: e.StartedAt,
+		})
+	}
+	return resp, nil
+}
+
+// pack writes the report's JSON, gzip at its fastest: it is on a cell's way.
+func pack(r *report.Report) ([]byte, error) {
+	var out bytes.Buffer
+	zip, err := gzip.NewWriterLevel(&out, gzip.BestSpeed)
+	if err != nil {
+		return nil, err
+	}
+	if err := json.NewEncoder(zip).Encode(r); err != nil {
+		return nil, err
+	}
+	if err := zip.Close(); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+func unpack(packed []byte) ([]byte, error) {
+	zip, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(io.LimitReader(zip, maxReport))
+	if err != nil {
+		return nil, err
+	}
+	return text, nil
+}
+
+func marks(in []*api.Mark) []recorder.Mark {
+	out := make([]recorder.Mark, 0, len(in))
+	for _, m := range in {
+		out = append(out, recorder.Mark{Kind: m.Kind, Name: m.Name, Start: m.StartNs, End: m.EndNs})
+	}
+	return out
+}
+
+func callErrorOrNil(err error) error {
+	if err == nil {
+		return nil
+	}
+	return callError(err)
+}
+
+// residentBytes is the sidecar's own resident memory; 0 where it cannot be read.
+func residentBytes() int64 {
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(text))
+	if len(fields) < 2 {
+		return 0
+	}
+	pages, _ := strconv.ParseInt(fields[1], 10, 64)
+	return pages * int64(os.Getpagesize())
+}

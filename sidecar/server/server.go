@@ -1,0 +1,211 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
+
+	"github.com/omni-perf/omni-perf/sidecar/api"
+)
+
+const (
+	// minProcs keeps RPCs answered while the sampler sleeps in a raw system call,
+	// which keeps its P: with one CPU there would be no other.
+	minProcs = 4
+	// memoryLimit is where the garbage collector begins to work harder; 64 MB
+	// resident is the promise.
+	memoryLimit = 48 << 20
+	// A cell's text and a report may be large; beyond this is a mistake.
+	maxMessage = 256 << 20
+)
+
+// Config is what a sidecar is made of besides the start message.
+type Config struct {
+	Version string
+	Stdin   io.Reader // the start message
+	Stdout  io.Writer // the answer
+	LogFile string    // empty: in the sidecar's folder
+	// Session makes the one session. It only allocates: what takes time is done
+	// when the kernel calls, for the socket is to accept first.
+	Session func(kernelPID int, log *slog.Logger, logFile string) Session
+	// Detach lets go of the process's standard streams and folder once the launcher
+	// has its answer. False in tests, whose they are.
+	Detach bool
+}
+
+// Session answers the kernel's calls.
+type Session interface {
+	api.OmniPerfServer
+	Close() // ends recordings in progress
+}
+
+// Serve runs a sidecar until its kernel ends, SIGTERM arrives or ctx is done. An
+// error was told to the launcher as a sentence.
+func Serve(ctx context.Context, c Config) error {
+	signal.Ignore(unix.SIGINT, unix.SIGHUP, unix.SIGPIPE)
+	_, _ = unix.Setsid() // refused where the launcher has done it
+	runtime.GOMAXPROCS(max(minProcs, runtime.NumCPU()))
+	debug.SetMemoryLimit(memoryLimit)
+	debug.SetGCPercent(50)
+
+	s, err := prepare(c)
+	if err != nil {
+		return errors.Join(err, writeAnswer(c.Stdout, startAnswer{Error: Sentence(err)}))
+	}
+	defer s.remove()
+	ctx, stop := signal.NotifyContext(ctx, unix.SIGTERM)
+	defer stop()
+	err = writeAnswer(c.Stdout, startAnswer{Socket: s.folder.Socket(), PID: os.Getpid(), Version: c.Version, API: api.Number})
+	if err != nil {
+		return fmt.Errorf("answer the launcher: %w", err)
+	}
+	if c.Detach {
+		s.detach()
+	}
+	s.log.Info("ready", "version", c.Version, "kernel", s.kernel.pid, "extension", s.start.Version)
+	return s.serve(ctx)
+}
+
+// sidecar is a started sidecar: everything that has to be taken down again.
+type sidecar struct {
+	start    startMessage
+	kernel   *kernel
+	folder   *Folder
+	listener *listener
+	logFile  *os.File
+	log      *slog.Logger
+	grpc     *grpc.Server
+	session  Session
+}
+
+// prepare does everything up to the socket that accepts, in a few milliseconds.
+func prepare(c Config) (s *sidecar, err error) {
+	s = &sidecar{}
+	defer func() {
+		if err != nil {
+			s.remove()
+		}
+	}()
+	if s.start, err = readStart(c.Stdin); err != nil {
+		return s, err
+	}
+	if s.kernel, err = openKernel(s.start.KernelPID, s.start.KernelStart); err != nil {
+		return s, err
+	}
+	if s.folder, err = NewFolder(); err != nil {
+		return s, err
+	}
+	if err = s.openLog(c.LogFile); err != nil {
+		return s, err
+	}
+	if s.listener, err = listen(s.folder.Socket(), s.log); err != nil {
+		return s, err
+	}
+	s.session = c.Session(s.start.KernelPID, s.log, s.logFile.Name())
+	s.grpc = grpc.NewServer(
+		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage),
+		grpc.ChainUnaryInterceptor(logCalls(s.log), authorize(s.start.Token)),
+	)
+	api.RegisterOmniPerfServer(s.grpc, s.session)
+	return s, nil
+}
+
+func (s *sidecar) openLog(path string) (err error) {
+	if path == "" {
+		path = s.folder.Log()
+	}
+	s.logFile, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return fmt.Errorf("the sidecar could not open its log: %w", err)
+	}
+	level := slog.LevelInfo
+	if path != s.folder.Log() {
+		level = slog.LevelDebug // asked for
+	}
+	s.log = slog.New(slog.NewTextHandler(s.logFile, &slog.HandlerOptions{Level: level})).With("sidecar", os.Getpid())
+	return nil
+}
+
+// detach gives the launcher its end of file, what libraries and a crash print to
+// the log, and holds no folder that the user may want to unmount.
+func (s *sidecar) detach() {
+	if null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0); err == nil {
+		_ = unix.Dup3(int(null.Fd()), 0, 0)
+		_ = unix.Dup3(int(null.Fd()), 1, 0)
+		null.Close()
+	}
+	_ = unix.Dup3(int(s.logFile.Fd()), 2, 0)
+	_ = os.Chdir("/")
+}
+
+func (s *sidecar) serve(ctx context.Context) error {
+	served := make(chan error, 1)
+	go func() { served <- s.grpc.Serve(s.listener) }()
+	watched := make(chan string, 1)
+	go func() { watched <- s.watch(ctx) }()
+
+	var err error
+	select {
+	case err = <-served: // the listener broke
+	case reason := <-watched:
+		s.log.Info("ending", "reason", reason)
+	case <-ctx.Done():
+		s.log.Info("ending", "reason", "asked to")
+	}
+	s.session.Close()
+	s.grpc.Stop()
+	return err
+}
+
+func (s *sidecar) watch(ctx context.Context) string {
+	unreachable := func() bool {
+		_, err := os.Lstat(s.folder.Socket())
+		return os.IsNotExist(err) && s.listener.open.Load() == 0
+	}
+	if s.kernel.wait(ctx, unreachable) {
+		return "the kernel has ended"
+	}
+	return "the socket was deleted and nobody is connected"
+}
+
+// remove leaves nothing behind.
+func (s *sidecar) remove() {
+	if s.kernel != nil {
+		s.kernel.close()
+	}
+	if s.listener != nil {
+		s.listener.Close()
+	}
+	if s.folder != nil {
+		if err := s.folder.Remove(); err != nil && s.log != nil {
+			s.log.Warn("could not remove the folder", "error", err)
+		}
+	}
+	if s.logFile != nil {
+		s.logFile.Close()
+	}
+}
+
+// Sentence makes an error's text one: capital letter, full stop.
+func Sentence(err error) string {
+	text := err.Error()
+	if st, ok := status.FromError(err); ok {
+		text = st.Message()
+	}
+	r, size := utf8.DecodeRuneInString(text)
+	text = string(unicode.ToUpper(r)) + text[size:]
+	return strings.TrimRight(text, ".") + "."
+}
