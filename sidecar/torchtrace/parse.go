@@ -62,6 +62,7 @@ func (p *parser) parse() error {
 	p.t.decimals = p.s.decimals
 	p.s.faults[faultDuplicate] = faultCount{n: dropDuplicates(p.t), byte: -1}
 	p.faults()
+	p.rows.trim()
 	return nil
 }
 

@@ -15,8 +15,8 @@ type rows struct {
 	threads map[[2]int64]uint32
 	last    [2]int64 // pid and tid of the last record, and its thread
 	lastID  uint32
-	// expected returns how many rows a table will have in the end, given
-	// how many it has now; growth then copies once instead of many times.
+	// expected returns how many rows a table would have in the end, given
+	// how many it has now, if the file went on as before.
 	expected func(now int) int
 	lost     map[string]int // records dropped, by reason
 }
@@ -325,9 +325,32 @@ func (w *rows) memory(r *record) {
 }
 
 // growth is by how many rows a full table should grow; 0 if it is not full.
+// Files list one kind of record after the other, so the share of the file read
+// so far only bounds the estimate.
 func (w *rows) growth(length, capacity int) int {
 	if length < capacity {
 		return 0
 	}
-	return max(64, w.expected(length)-length)
+	return max(256, min(length/2, w.expected(length)-length))
+}
+
+// trim gives back what the tables reserved in vain.
+func (w *rows) trim() {
+	d, c, o, p, m := &w.t.Device, &w.t.Calls, &w.t.Ops, &w.t.Python, &w.t.Memory
+	trim(&d.Start, &d.Dur, &d.Stream, &d.Correlation, &d.External, &d.Bytes)
+	trim(&c.Start, &c.Dur, &c.Correlation, &c.External)
+	trim(&o.Start, &o.Dur, &o.External)
+	trim(&p.Start, &p.Dur, &p.ID, &p.Parent)
+	trim(&m.Time, &m.Bytes, &m.Allocated, &m.Reserved, &m.Addr)
+	trim(&d.Name, &c.Name, &o.Name, &o.Shapes, &p.Name)
+	trim(&d.Thread, &d.Collective, &d.index, &c.Thread, &c.index, &o.Thread, &o.index, &p.Thread, &m.Thread)
+	trim(&d.GBps)
+}
+
+func trim[T any](columns ...*[]T) {
+	for _, column := range columns {
+		if s := *column; cap(s)-len(s) > len(s)/8 {
+			*column = append(make([]T, 0, len(s)), s...)
+		}
+	}
 }

@@ -12,7 +12,7 @@ type block struct{ address, size int64 }
 
 const (
 	segment     = 20 << 20
-	heapAddress = 0x7f20_0000_0000
+	heapAddress = int64(0x7f20_0000_0000)
 )
 
 func (m *allocator) alloc(r *rank, size int64) {

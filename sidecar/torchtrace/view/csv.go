@@ -62,3 +62,6 @@ func writeFile(path string, write func(io.Writer) error) (err error) {
 	}
 	return nil
 }
+
+// PageFile writes Page's document to a file.
+func (r *Result) PageFile(path string) error { return writeFile(path, r.Page) }
