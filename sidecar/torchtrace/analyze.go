@@ -51,6 +51,7 @@ type rankResult struct {
 	steps     []int
 	tables    map[string]*Table
 	typeTimes map[int]int64
+	comms     []commRun
 }
 
 // analyzeRank computes everything that looks at one rank only.
@@ -79,6 +80,33 @@ func analyzeRank(t *Trace, opts *AnalyzeOptions, stepNames int) *rankResult {
 	}
 	if want(TableKernelTypes) {
 		r.typeTimes = kernelTypeTime(v)
+	}
+	if want(TableCollectives, TableStragglers) {
+		r.comms = commRuns(v)
+	}
+	if want(TableSteps) {
+		whole := v
+		if v.dropped >= 0 {
+			every := *opts
+			every.IncludeLastStep = true
+			whole = newView(t, &every, stepNames)
+		}
+		put(stepTimes(v, whole))
+	}
+	if want(TableDataLoader) {
+		put(dataLoading(v))
+	}
+	if want(TableOperators) {
+		put(operators(v, opts.GroupByShape))
+	}
+	if want(TableMemoryPeaks) {
+		put(memoryPeaks(v))
+	}
+	if want(TableMemoryTimeline) {
+		put(memoryTimeline(v))
+	}
+	if want(TablePythonIdle) {
+		put(pythonIdle(v))
 	}
 	if want(TableIdle, TableIdleIntervals, TableIdleIntervalBins) {
 		all := gaps(v, opts.KernelWait)
@@ -118,6 +146,17 @@ func across(name string, results []*rankResult) *Table {
 			times = append(times, r.typeTimes)
 		}
 		return kernelTypes(times)
+	case TableCollectives, TableStragglers:
+		var comms [][]commRun
+		var ranks []int
+		for _, r := range results {
+			comms, ranks = append(comms, r.comms), append(ranks, r.rank)
+		}
+		all, unpaired := meetings(comms)
+		if name == TableCollectives {
+			return collectives(all, unpaired, len(ranks))
+		}
+		return stragglers(all, unpaired, ranks)
 	}
 	var parts []*Table
 	for _, r := range results {

@@ -23,7 +23,7 @@ type htaRow struct {
 
 // newHTAView builds the view as HTA would see the trace.
 func newHTAView(t *Trace, opts *AnalyzeOptions, stepNames int) *view {
-	v := &view{t: t, hta: true, dropped: -1, steps: findSteps(t)}
+	v := &view{t: t, hta: true, dropped: -1, steps: findSteps(t), keeps: func(int64) bool { return true }}
 	clock := htaClock{rounded: opts.Mode == HTA && t.decimals}
 	list := htaRows(t, &clock)
 	link(list)
@@ -175,6 +175,8 @@ func htaFilter(v *view, list []htaRow, clock *htaClock, opts *AnalyzeOptions, st
 			}
 		}
 		keep = func(start int64) bool { return start < v.cut }
+		v.keeps = keep
+		v.steps = slices.DeleteFunc(v.steps, func(s step) bool { return s.start >= v.cut })
 	}
 	hosts := map[int64]int{}
 	for i := range list {

@@ -82,3 +82,27 @@ func layered(unit int64, layers ...[]interval) map[int]int64 {
 	}
 	return sums
 }
+
+// clip cuts intervals down to what lies within a window.
+func clip(merged []interval, window interval) []interval {
+	var inside []interval
+	for _, m := range merged {
+		if c := (interval{max(m.start, window.start), min(m.end, window.end)}); c.start < c.end {
+			inside = append(inside, c)
+		}
+	}
+	return inside
+}
+
+// invert lists the time before, between and after disjoint intervals.
+func invert(merged []interval) []interval {
+	inverse := make([]interval, 0, len(merged)+1)
+	from := int64(math.MinInt64 / 2)
+	for _, m := range merged {
+		if from < m.start {
+			inverse = append(inverse, interval{from, m.start})
+		}
+		from = m.end
+	}
+	return append(inverse, interval{from, math.MaxInt64 / 2})
+}

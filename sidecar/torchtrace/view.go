@@ -15,8 +15,9 @@ type view struct {
 	spans   []span // by start; equal starts in file order
 	calls   []call // file order
 	steps   []step
-	dropped int   // number of the last step, dropped as unfinished; -1 if none was
-	cut     int64 // HTA: host rows from here on were dropped, if dropped >= 0
+	keeps   func(start int64) bool // whether the host's work at a time is in the chosen steps
+	dropped int                    // number of the last step, dropped as unfinished; -1 if none was
+	cut     int64                  // HTA: host rows from here on were dropped, if dropped >= 0
 }
 
 // span is a device event.
@@ -69,6 +70,7 @@ func newView(t *Trace, opts *AnalyzeOptions, stepNames int) *view {
 		v.dropped = last.number
 		v.steps = slices.DeleteFunc(v.steps, func(s step) bool { return s.number == last.number })
 	}
+	v.keeps = keep
 	c := &t.Calls
 	launched := make(map[int64]int64, len(c.Start))
 	v.calls = make([]call, 0, len(c.Start))

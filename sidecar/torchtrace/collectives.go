@@ -1,0 +1,232 @@
+package torchtrace
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// commRun is one communication kernel of one rank.
+type commRun struct {
+	rank       int
+	key        string // which sequence of collectives it belongs to
+	start, end int64  // ns since the epoch, by the rank's own clock
+	collective Collective
+	name       string
+}
+
+// commRuns lists a rank's communication kernels by start. Two ranks' kernels
+// are the same collective when they have the same place in the same sequence:
+// of the process group's collectives of one name where NCCL recorded that, else
+// of kernels of one name.
+func commRuns(v *view) []commRun {
+	var runs []commRun
+	for i := range v.spans {
+		s := &v.spans[i]
+		if s.kind != Communication || s.row < 0 {
+			continue
+		}
+		r := commRun{
+			rank: v.t.Rank, start: v.t.UnixNs(s.start), end: v.t.UnixNs(s.end()),
+			collective: v.t.Collectives[v.t.Device.Collective[s.row]], name: v.t.Text(s.name),
+		}
+		r.key = r.name
+		if c := r.collective; c.Name != 0 {
+			r.name = v.t.Text(c.Name)
+			r.key = fmt.Sprintf("%s\x00%s\x00%s", r.name, v.t.Text(c.Group), v.t.Text(c.GroupRanks))
+		}
+		runs = append(runs, r)
+	}
+	return runs
+}
+
+// meeting is one collective with what each rank did in it.
+type meeting struct {
+	name       string
+	occurrence int
+	runs       []commRun // by rank
+}
+
+// transfer is the shortest kernel: the last rank to arrive waits for nobody, so
+// that its time is the transfer's. This needs no common clock.
+func (m *meeting) transfer() (straggler int, ns int64) {
+	ns = m.runs[0].end - m.runs[0].start
+	straggler = m.runs[0].rank
+	for _, r := range m.runs[1:] {
+		if d := r.end - r.start; d < ns {
+			straggler, ns = r.rank, d
+		}
+	}
+	return straggler, ns
+}
+
+// waiting is the time all ranks together spent waiting for the last.
+func (m *meeting) waiting() (sum int64) {
+	_, transfer := m.transfer()
+	for _, r := range m.runs {
+		sum += r.end - r.start - transfer
+	}
+	return sum
+}
+
+// meetings pairs the ranks' kernels. A sequence that has not the same length
+// on all its ranks cannot be paired by counting; it is left out and counted.
+func meetings(perRank [][]commRun) (all []meeting, unpaired int) {
+	sequences := map[string]map[int][]commRun{}
+	for _, runs := range perRank {
+		for _, r := range runs {
+			if sequences[r.key] == nil {
+				sequences[r.key] = map[int][]commRun{}
+			}
+			sequences[r.key][r.rank] = append(sequences[r.key][r.rank], r)
+		}
+	}
+	for _, key := range sortedKeys(sequences) {
+		byRank := sequences[key]
+		ranks := sortedKeys(byRank)
+		n := len(byRank[ranks[0]])
+		equal := len(ranks) > 1
+		for _, rank := range ranks {
+			equal = equal && len(byRank[rank]) == n
+		}
+		if !equal {
+			for _, rank := range ranks {
+				unpaired += len(byRank[rank])
+			}
+			continue
+		}
+		for i := range n {
+			m := meeting{name: byRank[ranks[0]][i].name, occurrence: i}
+			for _, rank := range ranks {
+				m.runs = append(m.runs, byRank[rank][i])
+			}
+			all = append(all, m)
+		}
+	}
+	return all, unpaired
+}
+
+// collectives has a row per collective, the longest wait first.
+func collectives(all []meeting, unpaired, ranks int) *Table {
+	t := newTable(TableCollectives, "Collectives across ranks: wait against transfer",
+		&Column{Name: "collective", Kind: Text},
+		&Column{Name: "occurrence", Kind: Int},
+		&Column{Name: "ranks", Kind: Int},
+		&Column{Name: "in_nelems", Kind: Int},
+		&Column{Name: "straggler", Kind: Int}, // the rank the others waited for
+		&Column{Name: "transfer_us", Kind: Micros},
+		&Column{Name: "longest_us", Kind: Micros},
+		&Column{Name: "wait_us", Kind: Micros}, // of all ranks together
+		&Column{Name: "wait_pctg", Kind: Percent})
+	t.Note = pairingNote(len(all), unpaired, ranks)
+	order := slices.Clone(all)
+	slices.SortStableFunc(order, func(a, b meeting) int { return cmp.Compare(b.waiting(), a.waiting()) })
+	for _, m := range order {
+		straggler, transfer := m.transfer()
+		var longest, sum int64
+		for _, r := range m.runs {
+			longest = max(longest, r.end-r.start)
+			sum += r.end - r.start
+		}
+		t.add(m.name, m.occurrence, len(m.runs), m.runs[0].collective.InNelems, straggler,
+			micros(transfer), micros(longest), micros(m.waiting()), percent(m.waiting(), sum))
+	}
+	return t
+}
+
+// pairingNote says what could not be compared.
+func pairingNote(paired, unpaired, ranks int) string {
+	switch {
+	case ranks < 2:
+		return "one rank only: nothing to compare"
+	case paired == 0 && unpaired == 0:
+		return "no communication kernels"
+	case unpaired > 0:
+		return fmt.Sprintf("%d communication kernels left out: their ranks recorded different numbers of them", unpaired)
+	}
+	return ""
+}
+
+// stragglers sums the collectives up per rank.
+func stragglers(all []meeting, unpaired int, ranks []int) *Table {
+	t := newTable(TableStragglers, "Who waits for whom",
+		&Column{Name: "rank", Kind: Int},
+		&Column{Name: "collectives", Kind: Int},
+		&Column{Name: "times_last", Kind: Int},
+		&Column{Name: "waited_us", Kind: Micros}, // for others
+		&Column{Name: "made_wait_us", Kind: Micros},
+		&Column{Name: "transfer_us", Kind: Micros},
+		&Column{Name: "clock_offset_us", Kind: Micros}) // against the lowest rank, from the collectives' ends
+	t.Note = pairingNote(len(all), unpaired, len(ranks))
+	type sums struct{ n, last, waited, made, transfer int64 }
+	by := map[int]*sums{}
+	for _, m := range all {
+		straggler, transfer := m.transfer()
+		for _, r := range m.runs {
+			if by[r.rank] == nil {
+				by[r.rank] = &sums{}
+			}
+			s := by[r.rank]
+			s.n++
+			s.transfer += transfer
+			s.waited += r.end - r.start - transfer
+		}
+		by[straggler].last++
+		by[straggler].made += m.waiting()
+	}
+	offsets := clockOffsets(all)
+	for _, rank := range sortedKeys(by) {
+		s := by[rank]
+		t.add(rank, s.n, s.last, micros(s.waited), micros(s.made), micros(s.transfer), micros(offsets[rank]))
+	}
+	return t
+}
+
+// clockOffsets estimates by how much each rank's clock is ahead of the lowest
+// rank's, in ns: collectives end on all ranks at nearly the same time, so the
+// median difference of the ends is the difference of the clocks.
+func clockOffsets(all []meeting) map[int]int64 {
+	differences := map[int][]int64{}
+	for _, m := range all {
+		for _, r := range m.runs {
+			differences[r.rank] = append(differences[r.rank], r.end-m.runs[0].end)
+		}
+	}
+	offsets := map[int]int64{}
+	for rank, d := range differences {
+		slices.Sort(d)
+		offsets[rank] = d[len(d)/2]
+	}
+	return offsets
+}
+
+// Offsets estimates the ranks' clock offsets from the collectives they share,
+// in ns ahead of the lowest rank; ranks that share none are absent.
+func (s *TraceSet) Offsets() map[int]int64 {
+	perRank := make([][]commRun, len(s.Traces))
+	for i, t := range s.Traces {
+		perRank[i] = commRuns(newView(t, &AnalyzeOptions{Mode: Exact, IncludeLastStep: true}, 0))
+	}
+	all, _ := meetings(perRank)
+	return clockOffsets(all)
+}
+
+// pythonPlace splits "file.py(12): function".
+func pythonPlace(name string) (file string, line int, function string, ok bool) {
+	end := strings.Index(name, "): ")
+	if end < 0 {
+		return "", 0, name, false
+	}
+	open := strings.LastIndexByte(name[:end], '(')
+	if open < 0 {
+		return "", 0, name, false
+	}
+	for _, c := range []byte(name[open+1 : end]) {
+		if c-'0' > 9 {
+			return "", 0, name, false
+		}
+		line = line*10 + int(c-'0')
+	}
+	return name[:open], line, name[end+3:], true
+}

@@ -1,0 +1,219 @@
+package torchtrace
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// leaf is a stretch of time during which one Python frame of a thread was the
+// innermost.
+type leaf struct {
+	start, end int64
+	frame      int32 // row of Trace.Python
+}
+
+// pythonThread is what one thread ran in Python.
+type pythonThread struct {
+	leaves []leaf // by time
+	total  int64  // ns covered
+}
+
+// pythonStacks turns the frames into leaves per thread and finds each frame's
+// caller (-1: none), both by nesting in time.
+func pythonStacks(t *Trace) (threads map[uint32]*pythonThread, caller []int32) {
+	p := &t.Python
+	order := make([]int32, p.Len())
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortStableFunc(order, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(p.Thread[a], p.Thread[b]), cmp.Compare(p.Start[a], p.Start[b]), cmp.Compare(p.Dur[b], p.Dur[a]))
+	})
+	threads = map[uint32]*pythonThread{}
+	caller = make([]int32, p.Len())
+	var open []int32
+	var th *pythonThread
+	var now int64 // up to here the thread's leaves are known
+	emit := func(frame int32, until int64) {
+		if until > now {
+			th.leaves = append(th.leaves, leaf{now, until, frame})
+			th.total += until - now
+			now = until
+		}
+	}
+	end := func(frame int32) int64 { return p.Start[frame] + max(0, p.Dur[frame]) }
+	closeUntil := func(at int64) {
+		for len(open) > 0 && end(open[len(open)-1]) <= at {
+			top := open[len(open)-1]
+			emit(top, end(top))
+			open = open[:len(open)-1]
+		}
+	}
+	for i, frame := range order {
+		if i == 0 || p.Thread[order[i-1]] != p.Thread[frame] {
+			if th != nil {
+				closeUntil(1<<63 - 1)
+			}
+			th, now, open = &pythonThread{}, p.Start[frame], open[:0]
+			threads[p.Thread[frame]] = th
+		}
+		closeUntil(p.Start[frame])
+		caller[frame] = -1
+		if len(open) > 0 {
+			caller[frame] = open[len(open)-1]
+			emit(caller[frame], p.Start[frame])
+		}
+		now = max(now, p.Start[frame])
+		open = append(open, frame)
+	}
+	if th != nil {
+		closeUntil(1<<63 - 1)
+	}
+	return threads, caller
+}
+
+// deviceGap is a time when no stream of the rank had work.
+type deviceGap struct {
+	interval
+	next *span // what ended it
+}
+
+// deviceGaps lists them between the first and the last span.
+func deviceGaps(v *view) (list []deviceGap, sum int64) {
+	var latest int64
+	for i := range v.spans {
+		s := &v.spans[i]
+		if i > 0 && s.start > latest {
+			list = append(list, deviceGap{interval{latest, s.start}, s})
+			sum += s.start - latest
+		}
+		latest = max(latest, s.end())
+		if i == 0 {
+			latest = s.end()
+		}
+	}
+	return list, sum
+}
+
+// pythonIdle attributes the device's idle time to Python lines: to what the
+// thread that launched the next kernel ran meanwhile, or, where that thread
+// runs no Python (autograd's), the thread with the most Python.
+func pythonIdle(v *view) *Table {
+	t := newTable(TablePythonIdle, "Python lines the device idled for",
+		&Column{Name: "rank", Kind: Int},
+		&Column{Name: "caller", Kind: Text}, // innermost frame outside installed packages: whose line it is
+		&Column{Name: "function", Kind: Text},
+		&Column{Name: "file", Kind: Text},
+		&Column{Name: "line", Kind: Int}, // where the function starts
+		&Column{Name: "gaps", Kind: Int},
+		&Column{Name: "idle_us", Kind: Micros},
+		&Column{Name: "idle_pctg", Kind: Percent}) // of the rank's idle time
+	if v.t.Python.Len() == 0 {
+		t.Note = "no Python frames: profile with with_stack=True"
+		return t
+	}
+	threads, caller := pythonStacks(v.t)
+	var most *pythonThread
+	for _, id := range sortedKeys(threads) {
+		if th := threads[id]; most == nil || th.total > most.total {
+			most = th
+		}
+	}
+	threadOf := map[int64]uint32{} // correlation → thread
+	for i := range v.calls {
+		if row := v.calls[i].row; row >= 0 {
+			threadOf[v.calls[i].correlation] = v.t.Calls.Thread[row]
+		}
+	}
+	type cost struct {
+		ns   int64
+		gaps int
+	}
+	byFrame := map[int32]*cost{}
+	list, whole := deviceGaps(v)
+	for _, g := range list {
+		th := most
+		if id, ok := threadOf[g.next.correlation]; ok && threads[id] != nil {
+			th = threads[id]
+		}
+		at, _ := slices.BinarySearchFunc(th.leaves, g.start, func(l leaf, at int64) int { return cmp.Compare(l.end, at+1) })
+		for ; at < len(th.leaves) && th.leaves[at].start < g.end; at++ {
+			l := th.leaves[at]
+			c := byFrame[l.frame]
+			if c == nil {
+				c = &cost{}
+				byFrame[l.frame] = c
+			}
+			c.ns += min(l.end, g.end) - max(l.start, g.start)
+			c.gaps++
+		}
+	}
+	places := map[[2]string]*cost{}
+	for frame, c := range byFrame {
+		key := [2]string{userFrame(v.t, caller, frame), pythonFrame(v.t, caller, frame)}
+		if places[key] == nil {
+			places[key] = &cost{}
+		}
+		places[key].ns += c.ns
+		places[key].gaps += c.gaps
+	}
+	keys := make([][2]string, 0, len(places))
+	for key := range places {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, func(a, b [2]string) int {
+		return cmp.Or(cmp.Compare(places[b].ns, places[a].ns), strings.Compare(a[0]+a[1], b[0]+b[1]))
+	})
+	var known int64
+	for _, key := range keys {
+		c := places[key]
+		known += c.ns
+		file, line, function, _ := pythonPlace(key[1])
+		t.add(v.t.Rank, key[0], function, file, line, c.gaps, micros(c.ns), percent(c.ns, whole))
+	}
+	if rest := whole - known; rest > 0 {
+		t.add(v.t.Rank, "", "(no Python on that thread)", "", 0, len(list), micros(rest), percent(rest, whole))
+	}
+	return t
+}
+
+// pythonFrame is the innermost frame with a file from here outwards; built-in
+// methods have none.
+func pythonFrame(t *Trace, caller []int32, frame int32) string {
+	for f := frame; f >= 0; f = caller[f] {
+		if name := t.Text(t.Python.Name[f]); strings.Contains(name, "): ") {
+			if _, _, _, ok := pythonPlace(name); ok {
+				return name
+			}
+		}
+	}
+	return t.Text(t.Python.Name[frame])
+}
+
+// userFrame is the innermost frame of code that is not installed; "" if the
+// stack has none.
+func userFrame(t *Trace, caller []int32, frame int32) string {
+	for f := frame; f >= 0; f = caller[f] {
+		name := t.Text(t.Python.Name[f])
+		file, _, _, ok := pythonPlace(name)
+		if ok && !installed(file) {
+			return name
+		}
+	}
+	return ""
+}
+
+// installed reports whether a file belongs to Python or a package.
+func installed(file string) bool {
+	for _, part := range []string{"site-packages/", "dist-packages/", "torch/", "lib/python", "<frozen", "<string>"} {
+		if strings.Contains(file, part) {
+			return true
+		}
+	}
+	// Standard library modules are recorded without their folder.
+	return !strings.Contains(file, "/") && slices.Contains([]string{
+		"threading.py", "runpy.py", "contextlib.py", "functools.py", "queue.py", "selectors.py", "socket.py",
+		"asyncio.py", "copy.py", "json.py", "logging.py", "random.py", "re.py", "typing.py", "abc.py", "enum.py",
+	}, file)
+}
