@@ -1,5 +1,7 @@
 package view
 
+import "math"
+
 // bar is one row of a bar chart: a name at the left, parts, a figure at the right.
 type bar struct {
 	name, figure string
@@ -15,12 +17,18 @@ type part struct {
 // maxBars bounds a chart's rows; what is left out is told.
 const maxBars = 64
 
-// nameColumns is what fits left of the plot.
-const nameColumns = 24
+// room is how much of the width goes to the names.
+type room float64
+
+const (
+	shortNames room = plotLeft
+	longNames  room = 400
+)
 
 // bars draws rows of stacked parts on one scale; full is the value of the whole
 // width, 0 for the largest row.
-func bars(theme Theme, name, title, aside string, legend []legend, list []bar, full float64) Chart {
+func bars(theme Theme, names room, name, title, aside string, legend []legend, list []bar, full float64) Chart {
+	left := float64(names)
 	hidden := max(0, len(list)-maxBars)
 	list = list[:len(list)-hidden]
 	row := 24.0
@@ -43,16 +51,16 @@ func bars(theme Theme, name, title, aside string, legend []legend, list []bar, f
 			full = max(full, sum)
 		}
 	}
-	c := newCanvas(theme, height, title, aside, legend)
+	c := newCanvas(theme, left, height, title, aside, legend)
 	for _, b := range list {
-		c.Text(plotLeft-10, c.y+row/2+4, short(b.name, nameColumns), `class="opt opr"`)
-		c.Rect(plotLeft, c.y+3, plotRight-plotLeft, row-6, class(paintTrack))
-		x := plotLeft
+		c.Text(left-10, c.y+row/2+4, short(b.name, int((left-14)/charWidth)), `class="opt opr"`)
+		c.Rect(left, c.y+3, plotRight-left, row-6, class(paintTrack))
+		x := left
 		for _, p := range b.parts {
 			if !(p.value > 0) || full <= 0 {
 				continue
 			}
-			w := min(p.value/full*(plotRight-plotLeft), plotRight-x)
+			w := min(p.value/full*(plotRight-left), plotRight-x)
 			c.box(x, c.y+3, w, row-6, p.paint, p.about)
 			x += w
 		}
@@ -60,7 +68,7 @@ func bars(theme Theme, name, title, aside string, legend []legend, list []bar, f
 		c.y += row
 	}
 	if hidden > 0 {
-		c.Text(plotLeft, c.y+14, "and "+plural(hidden, "more row")+" in the table", `class="opd"`)
+		c.Text(left, c.y+14, "and "+plural(hidden, "more row")+" in the table", `class="opd"`)
 	}
 	return c.chart(name, title)
 }
@@ -75,7 +83,7 @@ type columnBin struct {
 func histogram(theme Theme, name, title, aside string, legend []legend, bins []columnBin, unit func(float64) string) Chart {
 	const plot = 150.0
 	height := 30 + 22 + plot + 30
-	c := newCanvas(theme, height, title, aside, legend)
+	c := newCanvas(theme, plotLeft, height, title, aside, legend)
 	if len(legend) == 0 {
 		c.y += 22
 	}
@@ -94,7 +102,7 @@ func histogram(theme Theme, name, title, aside string, legend []legend, bins []c
 		c.Text(plotLeft-10, c.y+4, unit(most), `class="opd opr"`)
 	}
 	step := (plotRight - plotLeft) / float64(max(1, len(bins)))
-	every := max(1, int(70/step)) // labels must not touch
+	every := int(math.Ceil(62 / step)) // labels must not touch
 	for i, b := range bins {
 		x, y := plotLeft+step*float64(i), bottom
 		for _, p := range b.parts {

@@ -105,8 +105,9 @@ const (
 	charWidth  = 7.4 // of 12 px text in the widest common font
 )
 
-// newCanvas begins a chart of a given height with its heading and legend.
-func newCanvas(theme Theme, height float64, title, aside string, legend []legend) *canvas {
+// newCanvas begins a chart of a given height with its heading and, from left
+// on, its legend.
+func newCanvas(theme Theme, left, height float64, title, aside string, legend []legend) *canvas {
 	c := &canvas{}
 	c.SVG = svg.New(&c.out)
 	c.Decimals = 1
@@ -119,7 +120,7 @@ func newCanvas(theme Theme, height float64, title, aside string, legend []legend
 	}
 	c.y = 30
 	if len(legend) > 0 {
-		x := plotLeft
+		x := left
 		for _, l := range legend {
 			c.Roundrect(x, c.y+1, 10, 10, 2, 2, class(l.paint))
 			c.Text(x+15, c.y+10, l.text, `class="opd"`)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/snapshot"
@@ -54,7 +55,7 @@ func temporalChart(t rowsOf, theme Theme) Chart {
 			add("idle_time_us", "idle", paintIdle),
 		}})
 	}
-	return bars(theme, "temporal", "Where the device time went", "", []legend{
+	return bars(theme, shortNames, "temporal", "Where the device time went", "", []legend{
 		{paintCompute, "computing"}, {paintOverhead, "only copying or communicating"}, {paintIdle, "idle"},
 	}, list, 0)
 }
@@ -101,7 +102,7 @@ func idleChart(t rowsOf, theme Theme) Chart {
 		b.figure = duration(all)
 		list = append(list, b)
 	}
-	return bars(theme, "idle", "Why streams were idle", "", causeLegend(), list, 0)
+	return bars(theme, shortNames, "idle", "Why streams were idle", "", causeLegend(), list, 0)
 }
 
 func idleHistogram(t rowsOf, theme Theme) Chart {
@@ -167,7 +168,7 @@ func overlapChart(t rowsOf, theme Theme) Chart {
 		}
 		list = append(list, b)
 	}
-	return bars(theme, "overlap", "Communication hidden behind computation", "", []legend{
+	return bars(theme, shortNames, "overlap", "Communication hidden behind computation", "", []legend{
 		{paintCompute, "hidden"}, {paintIdle, "exposed"},
 	}, list, 100)
 }
@@ -176,23 +177,45 @@ var kindPaint = map[string]paint{
 	"COMPUTATION": paintCompute, "COMMUNICATION": paintOverhead, "MEMORY": paintMemory,
 }
 
-func kernelChart(t rowsOf, theme Theme) Chart {
-	type kernel struct {
-		kind, name string
-		us         float64
-	}
-	sums := map[[2]string]float64{}
-	all := 0.0
+// kernelTime is one kernel name over all ranks.
+type kernelTime struct {
+	kind, name string
+	us         float64
+	count      int
+}
+
+// kernelTimes sums ranks up, most first.
+func kernelTimes(t rowsOf) (list []kernelTime, all float64) {
+	at := map[[2]string]int{}
 	for r := range t.Len() {
+		key := [2]string{t.text("kernel_type", r), t.text("name", r)}
+		i, ok := at[key]
+		if !ok {
+			i = len(list)
+			at[key] = i
+			list = append(list, kernelTime{kind: key[0], name: key[1]})
+		}
 		us := t.float("sum_us", r)
-		sums[[2]string{t.text("kernel_type", r), t.text("name", r)}] += us
+		list[i].us += us
 		all += us
 	}
-	var kernels []kernel
-	for k, us := range sums {
-		kernels = append(kernels, kernel{k[0], k[1], us})
+	slices.SortFunc(list, func(a, b kernelTime) int { return cmp.Or(cmp.Compare(b.us, a.us), cmp.Compare(a.name, b.name)) })
+	return list, all
+}
+
+// kernelLabel leaves out what all kernels' names have: return type, common
+// namespaces, the list of arguments.
+func kernelLabel(name string) string {
+	name = strings.TrimPrefix(name, "void ")
+	name = strings.NewReplacer("at::native::", "", "(anonymous namespace)::", "").Replace(name)
+	if i := strings.LastIndexByte(name, '('); i > 0 && strings.HasSuffix(name, ")") && !strings.HasPrefix(name, "Mem") {
+		name = name[:i]
 	}
-	slices.SortFunc(kernels, func(a, b kernel) int { return cmp.Or(cmp.Compare(b.us, a.us), cmp.Compare(a.name, b.name)) })
+	return name
+}
+
+func kernelChart(t rowsOf, theme Theme) Chart {
+	kernels, all := kernelTimes(t)
 	aside := "all ranks"
 	if len(kernels) > 12 {
 		rest := 0.0
@@ -204,10 +227,10 @@ func kernelChart(t rowsOf, theme Theme) Chart {
 	}
 	var list []bar
 	for _, k := range kernels {
-		list = append(list, bar{k.name, fmt.Sprintf("%s  %s", duration(k.us), percentText(100*k.us/all)),
+		list = append(list, bar{kernelLabel(k.name), duration(k.us) + " · " + percentText(100*k.us/all),
 			[]part{{k.us, kindPaint[k.kind], k.name + ": " + duration(k.us)}}})
 	}
-	return bars(theme, "kernels", "Kernels by device time", aside, []legend{
+	return bars(theme, longNames, "kernels", "Kernels by device time", aside, []legend{
 		{paintCompute, "computation"}, {paintOverhead, "communication"}, {paintMemory, "memory"},
 	}, list, 0)
 }

@@ -25,7 +25,7 @@ func curves(theme Theme, name, title, aside string, list []line, unit func(float
 	for _, l := range list {
 		legends = append(legends, legend{l.paint, l.name})
 	}
-	c := newCanvas(theme, 30+22+plot+30, title, aside, legends)
+	c := newCanvas(theme, plotLeft, 30+22+plot+30, title, aside, legends)
 	first, last, most := math.Inf(1), math.Inf(-1), 0.0
 	for _, l := range list {
 		for i := range l.x {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // byKey groups rows by a key, in the order of first appearance.
@@ -135,8 +136,18 @@ func peakChart(t rowsOf, theme Theme) Chart {
 		if !ok {
 			p = paintOther
 		}
-		list = append(list, bar{t.text("place", r), bytesText(bytes) + "  " + percentText(t.float("share", r)),
+		list = append(list, bar{baseName(t.text("place", r)), bytesText(bytes) + " · " + percentText(t.float("share", r)),
 			[]part{{bytes, p, t.text("place", r) + ": " + bytesText(bytes)}}})
 	}
-	return bars(theme, "snapshot-peak", "At the peak: what had allocated most", "", nil, list, 0)
+	return bars(theme, longNames, "snapshot-peak", "At the peak: what had allocated most", "", nil, list, 0)
+}
+
+// baseName leaves the folders out of "folder/file.py(12): function".
+func baseName(place string) string {
+	if end := strings.IndexByte(place, '('); end > 0 {
+		if i := strings.LastIndexByte(place[:end], '/'); i >= 0 {
+			return place[i+1:]
+		}
+	}
+	return place
 }
