@@ -1,0 +1,317 @@
+package diagnose
+
+import (
+	"math"
+	"slices"
+
+	"github.com/omni-perf/omni-perf/sidecar/timeline"
+)
+
+// segment is a stretch within a measured window in which the host state stood
+// still, with the part of it the device is held to have been idle.
+type segment struct {
+	start, end timeline.Nanos
+	idle       timeline.Nanos
+	state      int
+}
+
+// attribution divides a device's idle time over the states of its host.
+type attribution struct {
+	host      *host
+	segments  []segment // in order; what no window covers is not in them
+	idle      timeline.Nanos
+	low, high []timeline.Nanos // per host state, what the windows allow
+}
+
+// resolution of the measured activity: NVML rounds to whole percents.
+const quantum = 0.005
+
+// attribute divides every window's idle time exactly. With a model the activity
+// inside a window follows it; without, it is even.
+func attribute(h *host, windows []window, model *activityModel) *attribution {
+	a := &attribution{
+		host: h,
+		low:  make([]timeline.Nanos, len(h.states)), high: make([]timeline.Nanos, len(h.states)),
+	}
+	now, behind := cursor{h: h}, cursor{h: h}
+	if model != nil {
+		behind.h = model.host
+	}
+	var pieces []piece
+	spent := make([]timeline.Nanos, len(h.states))
+	for _, w := range windows {
+		pieces = cutWindow(pieces[:0], w, &now, &behind, model)
+		fitMean(pieces, w.busy)
+		idle := (w.at - w.from) - timeline.Nanos(math.Round(w.busy*float64(w.at-w.from)))
+		divide(pieces, idle)
+		a.idle += idle
+		for _, p := range pieces {
+			a.segments = append(a.segments, segment{p.start, p.end, p.idle, p.state})
+			spent[p.state] += p.end - p.start
+		}
+		a.bound(pieces, spent, w)
+	}
+	return a
+}
+
+// cursor walks a host's stretches forward in time.
+type cursor struct {
+	h *host
+	i int
+}
+
+// at moves to the stretch that holds t and returns it; before 0 and after the
+// end it is the first and the last.
+func (c *cursor) at(t timeline.Nanos) stretch {
+	for c.i+1 < len(c.h.stretches) && c.h.stretches[c.i].end <= t {
+		c.i++
+	}
+	for c.i > 0 && c.h.stretches[c.i].start > t {
+		c.i--
+	}
+	return c.h.stretches[c.i]
+}
+
+// piece is a part of a window with one host state now and one lag earlier.
+type piece struct {
+	start, end timeline.Nanos
+	state      int
+	activity   float64 // assumed, 0..1
+	idle       timeline.Nanos
+}
+
+// cutWindow cuts a window where the host's state changes and where it did lag
+// earlier: the device answers then.
+func cutWindow(pieces []piece, w window, now, behind *cursor, model *activityModel) []piece {
+	for t := w.from; t < w.at; {
+		here := now.at(t)
+		p := piece{start: t, end: min(w.at, here.end), state: here.state, activity: w.busy}
+		if model != nil && t >= model.lag {
+			then := behind.at(t - model.lag)
+			p.end = min(p.end, then.end+model.lag)
+			p.activity = model.rate[model.column[then.state]]
+		} else if model != nil {
+			p.end = min(p.end, model.lag)
+		}
+		if p.end <= t { // beyond the host's last stretch
+			p.end = w.at
+		}
+		pieces = append(pieces, p)
+		t = p.end
+	}
+	return pieces
+}
+
+// fitMean shifts the pieces' activities until their mean is the measured one.
+// The shift is in log-odds: what is surely busy or surely idle stays so, what is
+// in between gives way.
+func fitMean(pieces []piece, mean float64) {
+	const edge = 1e-3 // keeps the log-odds finite
+	total := 0.0
+	odds := make([]float64, len(pieces))
+	for i, p := range pieces {
+		total += float64(p.end - p.start)
+		g := min(max(p.activity, edge), 1-edge)
+		odds[i] = math.Log(g / (1 - g))
+	}
+	low, high := -40.0, 40.0
+	for range 60 {
+		shift := (low + high) / 2
+		sum := 0.0
+		for i, p := range pieces {
+			sum += float64(p.end-p.start) / (1 + math.Exp(-odds[i]-shift))
+		}
+		if sum < mean*total {
+			low = shift
+		} else {
+			high = shift
+		}
+	}
+	for i := range pieces {
+		pieces[i].activity = 1 / (1 + math.Exp(-odds[i]-(low+high)/2))
+	}
+}
+
+// divide gives every piece its part of the idle time; the parts add up exactly
+// and none is longer than its piece.
+func divide(pieces []piece, idle timeline.Nanos) {
+	weight := 0.0
+	for _, p := range pieces {
+		weight += (1 - p.activity) * float64(p.end-p.start)
+	}
+	given, sum := timeline.Nanos(0), 0.0
+	for i := range pieces {
+		p := &pieces[i]
+		if weight > 0 {
+			sum += (1 - p.activity) * float64(p.end-p.start)
+			share := timeline.Nanos(math.Round(float64(idle)*(sum/weight))) - given
+			p.idle = min(max(share, 0), p.end-p.start, idle-given)
+		}
+		given += p.idle
+	}
+	for i := range pieces { // what rounding left
+		more := min(idle-given, pieces[i].end-pieces[i].start-pieces[i].idle)
+		pieces[i].idle += more
+		given += more
+	}
+}
+
+// bound adds a window to what is possible: a state of length T in a window with
+// busy time B and idle time I was idle for at least T−B and at most min(T, I).
+func (a *attribution) bound(pieces []piece, spent []timeline.Nanos, w window) {
+	length := float64(w.at - w.from)
+	busy := timeline.Nanos(length * min(w.busy+quantum, 1))
+	idle := timeline.Nanos(length * min(1-w.busy+quantum, 1))
+	for _, p := range pieces {
+		if t := spent[p.state]; t > 0 {
+			a.low[p.state] += max(t-busy, 0)
+			a.high[p.state] += min(t, idle)
+			spent[p.state] = 0
+		}
+	}
+}
+
+const (
+	maxCauses   = 40
+	smallShare  = 0.001
+	maxEvidence = 32
+)
+
+// causes sums the segments up by cause and line, most first.
+func (a *attribution) causes(s *stacks) []CauseIdle {
+	type key struct {
+		cause Cause
+		at    line
+	}
+	index := make(map[key]int)
+	var list []CauseIdle
+	entry := func(k key) *CauseIdle {
+		i, ok := index[k]
+		if !ok {
+			i = len(list)
+			index[k] = i
+			list = append(list, CauseIdle{Cause: k.cause, File: k.at.file, Line: k.at.number, SourceText: s.text(k.at)})
+		}
+		return &list[i]
+	}
+	sums := make([]timeline.Nanos, len(a.host.states))
+	for _, seg := range a.segments {
+		sums[seg.state] += seg.idle
+	}
+	most := make(map[key]timeline.Nanos)
+	keys := make([]key, len(a.host.states))
+	for state, nanos := range sums {
+		st := a.host.states[state]
+		k := key{st.cause, st.at}
+		if float64(nanos) < smallShare*float64(a.idle) {
+			k.at = line{} // too small for a row of its own
+		}
+		keys[state] = k
+		if nanos == 0 && a.high[state] == 0 {
+			continue
+		}
+		c := entry(k)
+		c.Nanos += nanos
+		c.Low += a.low[state]
+		c.High += a.high[state]
+		if c.Hint == "" || nanos > most[k] {
+			c.Hint, most[k] = st.hint, nanos
+		}
+	}
+	evidence := make(map[key][]segment)
+	for _, seg := range a.segments {
+		if seg.idle*2 >= seg.end-seg.start {
+			evidence[keys[seg.state]] = append(evidence[keys[seg.state]], seg)
+		}
+	}
+	for k, i := range index {
+		list[i].Evidence = longest(evidence[k])
+	}
+	list = slices.DeleteFunc(list, func(c CauseIdle) bool { return c.Nanos == 0 })
+	list = foldRest(list)
+	finishCauses(list, a.idle)
+	return list
+}
+
+// finishCauses orders rows, computes their shares and keeps bounds around them.
+func finishCauses(list []CauseIdle, idle timeline.Nanos) {
+	slices.SortStableFunc(list, func(x, y CauseIdle) int { return int(min(max(y.Nanos-x.Nanos, -1), 1)) })
+	for i := range list {
+		c := &list[i]
+		if idle > 0 {
+			c.Share = float64(c.Nanos) / float64(idle)
+		}
+		c.Low, c.High = min(c.Low, c.Nanos), max(min(c.High, idle), c.Nanos)
+	}
+}
+
+// foldRest sums the rows beyond maxCauses up by cause.
+func foldRest(list []CauseIdle) []CauseIdle {
+	slices.SortStableFunc(list, func(x, y CauseIdle) int { return int(min(max(y.Nanos-x.Nanos, -1), 1)) })
+	if len(list) <= maxCauses {
+		return list
+	}
+	kept, rest := list[:maxCauses:maxCauses], list[maxCauses:]
+	for _, c := range rest {
+		c.File, c.Line, c.SourceText = "", 0, ""
+		kept = mergeCause(kept, c)
+	}
+	return kept
+}
+
+// mergeCause adds a row to the one of the same cause and line, or appends it.
+func mergeCause(list []CauseIdle, c CauseIdle) []CauseIdle {
+	for i := range list {
+		o := &list[i]
+		if o.Cause == c.Cause && o.File == c.File && o.Line == c.Line {
+			o.Nanos += c.Nanos
+			o.Low += c.Low
+			o.High += c.High
+			o.Evidence = joinIntervals(append(o.Evidence, c.Evidence...))
+			return list
+		}
+	}
+	return append(list, c)
+}
+
+// longest joins neighbouring segments and keeps the longest of the intervals.
+func longest(segments []segment) []Interval {
+	var list []Interval
+	for _, seg := range segments {
+		list = append(list, Interval{seg.start, seg.end})
+	}
+	return joinIntervals(list)
+}
+
+// joinIntervals orders intervals by time, joins what touches and keeps the
+// longest maxEvidence of them.
+func joinIntervals(list []Interval) []Interval {
+	return keepLongest(merged(list), maxEvidence)
+}
+
+func merged(list []Interval) []Interval {
+	list = slices.Clone(list)
+	slices.SortFunc(list, byStart)
+	var out []Interval
+	for _, i := range list {
+		if n := len(out); n > 0 && i.Start <= out[n-1].End {
+			out[n-1].End = max(out[n-1].End, i.End)
+			continue
+		}
+		out = append(out, i)
+	}
+	return out
+}
+
+func keepLongest(list []Interval, most int) []Interval {
+	if len(list) <= most {
+		return list
+	}
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b Interval) int { return int(min(max(b.Nanos()-a.Nanos(), -1), 1)) })
+	list = list[:most]
+	slices.SortFunc(list, byStart)
+	return list
+}
+
+func byStart(a, b Interval) int { return int(min(max(a.Start-b.Start, -1), 1)) }

@@ -1,0 +1,93 @@
+package diagnose
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/omni-perf/omni-perf/sidecar/timeline"
+)
+
+// steps reads the step marks and spreads busy, idle and waiting time over them.
+func steps(rec *timeline.Recording, used []*device, main *host) []Step {
+	var list []Step
+	for _, m := range rec.Marks {
+		if m.Kind == "step" && m.End > m.Start {
+			list = append(list, Step{Name: m.Name, Start: m.Start, End: m.End})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Step) int { return cmp.Compare(a.Start, b.Start) })
+	spans := make([]Interval, len(list))
+	for i, s := range list {
+		spans[i] = Interval{s.Start, s.End}
+	}
+	idle, known := make([]timeline.Nanos, len(list)), make([]timeline.Nanos, len(list))
+	for _, d := range used {
+		for _, seg := range d.shares.segments {
+			length := seg.end - seg.start
+			overlap(spans, seg.start, seg.end, func(step int, part timeline.Nanos) {
+				known[step] += part
+				idle[step] += timeline.Nanos(float64(seg.idle) * (float64(part) / float64(length)))
+			})
+		}
+	}
+	for _, s := range main.stretches {
+		if main.states[s.state].cause == DataLoading {
+			overlap(spans, s.start, s.end, func(step int, part timeline.Nanos) { list[step].DataWait += part })
+		}
+	}
+	for i := range list {
+		s := &list[i]
+		n := timeline.Nanos(max(len(used), 1))
+		s.Idle = idle[i] / n
+		s.Busy = (known[i] - idle[i]) / n
+		s.Unknown = s.End - s.Start - s.Idle - s.Busy
+	}
+	return list
+}
+
+// overlap calls visit for every span that shares time with [start, end). Spans
+// are in order of their starts.
+func overlap(spans []Interval, start, end timeline.Nanos, visit func(i int, part timeline.Nanos)) {
+	// Steps follow each other, so the first that can reach in is found by its end.
+	i, _ := slices.BinarySearchFunc(spans, start, func(s Interval, t timeline.Nanos) int {
+		if s.End <= t {
+			return -1
+		}
+		return 1
+	})
+	for ; i < len(spans) && spans[i].Start < end; i++ {
+		if part := min(spans[i].End, end) - max(spans[i].Start, start); part > 0 {
+			visit(i, part)
+		}
+	}
+}
+
+// regions sums the region marks up by name, most total time first.
+func regions(rec *timeline.Recording) []Region {
+	lengths := make(map[string][]timeline.Nanos)
+	for _, m := range rec.Marks {
+		if m.Kind == "region" && m.End >= m.Start {
+			lengths[m.Name] = append(lengths[m.Name], m.End-m.Start)
+		}
+	}
+	var list []Region
+	for name, l := range lengths {
+		slices.Sort(l)
+		r := Region{Name: name, Count: len(l), P50: percentile(l, 50), P95: percentile(l, 95)}
+		for _, n := range l {
+			r.Total += n
+		}
+		list = append(list, r)
+	}
+	slices.SortFunc(list, func(a, b Region) int {
+		return cmp.Or(cmp.Compare(b.Total, a.Total), strings.Compare(a.Name, b.Name))
+	})
+	return list
+}
+
+// percentile is the smallest value that at least p percent do not exceed.
+func percentile(sorted []timeline.Nanos, p int) timeline.Nanos {
+	i := (len(sorted)*p + 99) / 100
+	return sorted[max(i, 1)-1]
+}
