@@ -5,11 +5,13 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/csv"
+	"encoding/json"
 	"fmt"
 	"io"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -236,10 +238,14 @@ func TestGolden(t *testing.T) {
 			}
 			for _, variant := range sortedKeys(variants) {
 				golden := filepath.Join(dir, "hta", variant)
-				if _, err := os.Stat(golden); err != nil {
-					golden = filepath.Join(dir, "hta", "default") // left out as equal
+				_, err := os.Stat(golden)
+				if err != nil {
+					golden = filepath.Join(dir, "hta", "default") // left out: its tables are equal
 				}
 				t.Run(variant, func(t *testing.T) {
+					if err == nil {
+						checkSteps(t, Analyze(set, variants[variant]), golden)
+					}
 					checkGolden(t, Analyze(set, variants[variant]), golden, knownFor(filepath.Base(dir), variant))
 				})
 			}
@@ -282,5 +288,23 @@ func checkGolden(t *testing.T, a *Analysis, dir string, known []string) {
 		if !used[k] {
 			t.Errorf("listed as a known difference, but there is none: %s", k)
 		}
+	}
+}
+
+// checkSteps compares the first rank's steps with HTA's get_profiler_steps.
+func checkSteps(t *testing.T, a *Analysis, dir string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, "status.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var status struct {
+		Steps []int `json:"profiler_steps_value"`
+	}
+	if err := json.Unmarshal(text, &status); err != nil {
+		t.Fatal(err)
+	}
+	if got := a.ProfilerSteps[a.Ranks[0]]; !slices.Equal(got, status.Steps) {
+		t.Errorf("got steps %v, want %v", got, status.Steps)
 	}
 }

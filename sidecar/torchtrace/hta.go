@@ -176,7 +176,10 @@ func htaFilter(v *view, list []htaRow, clock *htaClock, opts *AnalyzeOptions, st
 		}
 		keep = func(start int64) bool { return start < v.cut }
 		v.keeps = keep
-		v.steps = slices.DeleteFunc(v.steps, func(s step) bool { return s.start >= v.cut })
+		v.steps = slices.DeleteFunc(v.steps, func(s step) bool {
+			start, _ := clock.times(s.start, 0)
+			return start >= v.cut
+		})
 	}
 	hosts := map[int64]int{}
 	for i := range list {

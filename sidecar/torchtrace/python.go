@@ -15,8 +15,7 @@ type leaf struct {
 
 // pythonThread is what one thread ran in Python.
 type pythonThread struct {
-	leaves []leaf // by time
-	total  int64  // ns covered
+	leaves []leaf // by time, disjoint
 }
 
 // pythonStacks turns the frames into leaves per thread and finds each frame's
@@ -38,7 +37,6 @@ func pythonStacks(t *Trace) (threads map[uint32]*pythonThread, caller []int32) {
 	emit := func(frame int32, until int64) {
 		if until > now {
 			th.leaves = append(th.leaves, leaf{now, until, frame})
-			th.total += until - now
 			now = until
 		}
 	}
@@ -96,9 +94,59 @@ func deviceGaps(v *view) (list []deviceGap, sum int64) {
 	return list, sum
 }
 
+// idleCost is the idle time one frame was running for.
+type idleCost struct {
+	ns   int64
+	gaps int
+}
+
+// charge adds a gap to the frames that were innermost during it and returns
+// the parts during which none was.
+func (th *pythonThread) charge(byFrame map[int32]*idleCost, gap interval) (bare []interval) {
+	at, _ := slices.BinarySearchFunc(th.leaves, gap.start, func(l leaf, at int64) int { return cmp.Compare(l.end, at+1) })
+	from := gap.start
+	for ; at < len(th.leaves) && th.leaves[at].start < gap.end; at++ {
+		l := th.leaves[at]
+		if l.start > from {
+			bare = append(bare, interval{from, l.start})
+		}
+		c := byFrame[l.frame]
+		if c == nil {
+			c = &idleCost{}
+			byFrame[l.frame] = c
+		}
+		c.ns += min(l.end, gap.end) - max(l.start, gap.start)
+		c.gaps++
+		from = l.end
+	}
+	if from < gap.end {
+		bare = append(bare, interval{from, gap.end})
+	}
+	return bare
+}
+
+// mainThread is the thread with Python that launches most; monitors that only
+// wait have long frames but few.
+func mainThread(v *view, threads map[uint32]*pythonThread) *pythonThread {
+	weight := map[uint32]int{}
+	for i := range v.calls {
+		if row := v.calls[i].row; row >= 0 {
+			weight[v.t.Calls.Thread[row]]++
+		}
+	}
+	var main *pythonThread
+	most := -1
+	for _, id := range sortedKeys(threads) {
+		if w := weight[id] + len(threads[id].leaves); w > most {
+			main, most = threads[id], w
+		}
+	}
+	return main
+}
+
 // pythonIdle attributes the device's idle time to Python lines: to what the
-// thread that launched the next kernel ran meanwhile, or, where that thread
-// runs no Python (autograd's), the thread with the most Python.
+// thread that launched the next kernel ran meanwhile, and where that ran no
+// Python (autograd's), to what the main thread ran.
 func pythonIdle(v *view) *Table {
 	t := newTable(TablePythonIdle, "Python lines the device idled for",
 		&Column{Name: "rank", Kind: Int},
@@ -114,46 +162,39 @@ func pythonIdle(v *view) *Table {
 		return t
 	}
 	threads, caller := pythonStacks(v.t)
-	var most *pythonThread
-	for _, id := range sortedKeys(threads) {
-		if th := threads[id]; most == nil || th.total > most.total {
-			most = th
-		}
-	}
 	threadOf := map[int64]uint32{} // correlation → thread
 	for i := range v.calls {
 		if row := v.calls[i].row; row >= 0 {
 			threadOf[v.calls[i].correlation] = v.t.Calls.Thread[row]
 		}
 	}
-	type cost struct {
-		ns   int64
-		gaps int
-	}
-	byFrame := map[int32]*cost{}
+	main := mainThread(v, threads)
+	byFrame := map[int32]*idleCost{}
 	list, whole := deviceGaps(v)
+	var rest idleCost
 	for _, g := range list {
-		th := most
+		th := main
 		if id, ok := threadOf[g.next.correlation]; ok && threads[id] != nil {
 			th = threads[id]
 		}
-		at, _ := slices.BinarySearchFunc(th.leaves, g.start, func(l leaf, at int64) int { return cmp.Compare(l.end, at+1) })
-		for ; at < len(th.leaves) && th.leaves[at].start < g.end; at++ {
-			l := th.leaves[at]
-			c := byFrame[l.frame]
-			if c == nil {
-				c = &cost{}
-				byFrame[l.frame] = c
+		bare := th.charge(byFrame, g.interval)
+		if th != main {
+			var still []interval
+			for _, b := range bare {
+				still = append(still, main.charge(byFrame, b)...)
 			}
-			c.ns += min(l.end, g.end) - max(l.start, g.start)
-			c.gaps++
+			bare = still
+		}
+		if len(bare) > 0 {
+			rest.ns += length(bare)
+			rest.gaps++
 		}
 	}
-	places := map[[2]string]*cost{}
+	places := map[[2]string]*idleCost{}
 	for frame, c := range byFrame {
 		key := [2]string{userFrame(v.t, caller, frame), pythonFrame(v.t, caller, frame)}
 		if places[key] == nil {
-			places[key] = &cost{}
+			places[key] = &idleCost{}
 		}
 		places[key].ns += c.ns
 		places[key].gaps += c.gaps
@@ -165,15 +206,13 @@ func pythonIdle(v *view) *Table {
 	slices.SortFunc(keys, func(a, b [2]string) int {
 		return cmp.Or(cmp.Compare(places[b].ns, places[a].ns), strings.Compare(a[0]+a[1], b[0]+b[1]))
 	})
-	var known int64
 	for _, key := range keys {
 		c := places[key]
-		known += c.ns
 		file, line, function, _ := pythonPlace(key[1])
 		t.add(v.t.Rank, key[0], function, file, line, c.gaps, micros(c.ns), percent(c.ns, whole))
 	}
-	if rest := whole - known; rest > 0 {
-		t.add(v.t.Rank, "", "(no Python on that thread)", "", 0, len(list), micros(rest), percent(rest, whole))
+	if rest.ns > 0 {
+		t.add(v.t.Rank, "", "(no Python running)", "", 0, rest.gaps, micros(rest.ns), percent(rest.ns, whole))
 	}
 	return t
 }

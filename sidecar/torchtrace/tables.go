@@ -72,7 +72,7 @@ type Column struct {
 	Floats  []float64
 }
 
-// Table is one result. Rows are sorted by the leading key columns.
+// Table is one result. Rows go by rank, then by what matters most.
 type Table struct {
 	Name    string // one of the Table… constants
 	Title   string // a heading for people

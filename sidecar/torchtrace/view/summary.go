@@ -41,11 +41,6 @@ func (r *Result) WriteSummaryFile(path string) error { return writeFile(path, r.
 // byDeviceTime sorts a copy of the operator table, the most expensive first.
 func byDeviceTime(t *torchtrace.Table) *torchtrace.Table {
 	by := t.Column("self_device_us")
-	for _, name := range []string{"self_device_time_us", "device_time_us", "device_us"} {
-		if by == nil {
-			by = t.Column(name)
-		}
-	}
 	if by == nil || by.Floats == nil {
 		return t
 	}
