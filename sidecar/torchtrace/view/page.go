@@ -27,7 +27,7 @@ type htmlCell struct {
 }
 
 func forPage(t *torchtrace.Table, rows int) htmlTable {
-	h := htmlTable{Title: t.Title, Note: t.Note}
+	h := htmlTable{Title: plain(t.Title), Note: plain(t.Note)}
 	for _, c := range t.Columns {
 		h.Head = append(h.Head, htmlCell{heading(c), c.Kind != torchtrace.Text})
 	}
@@ -72,7 +72,9 @@ func isSeries(name string) bool {
 
 func (r *Result) page(theme Theme, rows int) pageData {
 	d := pageData{Name: plain(r.Name), Headline: r.headline(), About: r.about()}
-	d.Warnings = append(d.Warnings, r.Notes...)
+	for _, note := range r.Notes {
+		d.Warnings = append(d.Warnings, plain(note))
+	}
 	if r.Analysis != nil {
 		for _, w := range r.Analysis.Warnings {
 			d.Warnings = append(d.Warnings, plain(w.String()))

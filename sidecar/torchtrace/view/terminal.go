@@ -23,8 +23,8 @@ var terminalTables = []struct {
 	{torchtrace.TableSteps, 16, nil},
 	{torchtrace.TableDataLoader, 16, nil},
 	{torchtrace.TableStragglers, 32, nil},
-	{torchtrace.TableKernels, 12, []string{"rank", "kernel_type", "name", "sum_us", "mean_us", "max_us"}},
-	{torchtrace.TableLaunchDelay, 16, nil},
+	{torchtrace.TableKernels, 12, nil},
+	{torchtrace.TableLaunchDelay, 24, []string{"rank", "call", "count", "p50_us", "p99_us", "max_us", "long_delays"}},
 	{torchtrace.TablePythonIdle, 12, nil},
 	{torchtrace.TableOperators, 12, nil},
 	{torchtrace.TableMemoryPeaks, 16, nil},
@@ -52,7 +52,7 @@ func (r *Result) Text(w io.Writer, columns int) error {
 	}
 	for _, show := range terminalTables {
 		if t := r.table(show.name); t != nil {
-			writeTable(out, t, show.columns, show.rows, columns)
+			writeTable(out, condense(t), show.columns, show.rows, columns)
 		}
 	}
 	if err := out.Flush(); err != nil {
@@ -89,11 +89,11 @@ func writeTable(out *bufio.Writer, t *torchtrace.Table, names []string, rows, co
 			}
 		}
 	}
-	fit(cols, widths, columns)
+	cols = cols[:fit(cols, widths, columns)]
 	fmt.Fprintf(out, "\n%s\n", t.Title)
 	for _, row := range cells {
 		var line strings.Builder
-		for i, text := range row {
+		for i, text := range row[:len(cols)] {
 			text = short(text, widths[i])
 			blank := strings.Repeat(" ", widths[i]-width(text))
 			if cols[i].Kind == torchtrace.Text {
@@ -109,19 +109,25 @@ func writeTable(out *bufio.Writer, t *torchtrace.Table, names []string, rows, co
 	}
 }
 
-// fit narrows text columns, the widest first, until a row fits.
-func fit(cols []*torchtrace.Column, widths []int, columns int) {
+// fit narrows text columns, the widest first, until a row fits; if that is not
+// enough it leaves out columns at the end. It returns how many are left.
+func fit(cols []*torchtrace.Column, widths []int, columns int) int {
+	n := len(cols)
 	for {
-		sum, widest := 2, -1
-		for i, w := range widths {
+		sum, widest := 0, -1
+		for i, w := range widths[:n] {
 			sum += w + 2
-			if cols[i].Kind == torchtrace.Text && w > 12 && (widest < 0 || w > widths[widest]) {
+			if cols[i].Kind == torchtrace.Text && w > 20 && (widest < 0 || w > widths[widest]) {
 				widest = i
 			}
 		}
-		if sum <= columns || widest < 0 {
-			return
+		if sum <= columns || n == 1 {
+			return n
 		}
-		widths[widest] = max(12, widths[widest]-(sum-columns))
+		if widest < 0 {
+			n--
+			continue
+		}
+		widths[widest] = max(20, widths[widest]-(sum-columns))
 	}
 }

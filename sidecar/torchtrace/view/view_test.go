@@ -1,0 +1,297 @@
+package view
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/snapshot"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/synth"
+)
+
+// training analyses made-up ranks with everything on.
+func training(t *testing.T) (*Result, *torchtrace.TraceSet, *synth.Answers) {
+	t.Helper()
+	dir := t.TempDir()
+	cfg := synth.Config{Seed: 3, Ranks: 4, Steps: 4, Straggler: 2, StragglerDelay: 5 * time.Millisecond, ClockSkew: 4 * time.Millisecond, Stacks: true, Memory: true}
+	answers, err := synth.WriteDir(cfg, dir, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := torchtrace.Load(context.Background(), []string{dir}, torchtrace.LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := append(torchtrace.DefaultTables(), torchtrace.TableQueueSeries, torchtrace.TableBandwidthSeries, torchtrace.TableMemoryTimeline)
+	var pickle bytes.Buffer
+	if err := synth.WriteSnapshot(cfg, &pickle); err != nil {
+		t.Fatal(err)
+	}
+	memory, err := snapshot.Read(&pickle, snapshot.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Result{
+		Name: "run", Analysis: torchtrace.Analyze(set, torchtrace.AnalyzeOptions{Tables: names}),
+		Snapshot: snapshot.Analyze(memory, snapshot.Options{}),
+	}, set, answers
+}
+
+func wellFormed(t *testing.T, name string, text []byte) {
+	t.Helper()
+	d := xml.NewDecoder(bytes.NewReader(text))
+	for {
+		if _, err := d.Token(); errors.Is(err, io.EOF) {
+			return
+		} else if err != nil {
+			t.Errorf("%s is not well-formed: %v", name, err)
+			return
+		}
+	}
+}
+
+func TestEveryChartIsDrawn(t *testing.T) {
+	r, _, _ := training(t)
+	charts := r.Charts(Auto)
+	drawn := map[string]bool{}
+	for _, c := range charts {
+		drawn[c.Name] = true
+		wellFormed(t, c.Name, c.SVG)
+		if len(c.SVG) > 100<<10 {
+			t.Errorf("%s has %d bytes, a notebook keeps them all", c.Name, len(c.SVG))
+		}
+		if bytes.Contains(c.SVG, []byte("NaN")) || bytes.Contains(c.SVG, []byte("Inf")) {
+			t.Errorf("%s has coordinates that are no numbers", c.Name)
+		}
+	}
+	for _, name := range []string{
+		"temporal", "idle", "idle-intervals", "python-idle", "dataloader", "steps", "overlap", "stragglers", "kernels",
+		"launch-delay", "queue", "bandwidth", "memory", "snapshot", "snapshot-peak",
+	} {
+		if !drawn[name] {
+			t.Errorf("there is no chart %q", name)
+		}
+	}
+}
+
+func TestHeadlineNamesTheStraggler(t *testing.T) {
+	r, _, _ := training(t)
+	text := strings.Join(r.headline(), "\n")
+	for _, want := range []string{"The devices of 4 ranks were idle", "Rank 2 came last to"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("headline %q does not say %q", text, want)
+		}
+	}
+}
+
+// hostile is a table whose text wants to be markup, a terminal command, a
+// formula of terminal escapes.
+func hostile() *Result {
+	const evil = "</style><script>alert(1)</script>\x1b[31m\x07\u202Eevil\u0000 & \"quoted\""
+	table := &torchtrace.Table{Name: torchtrace.TableKernels, Title: "Kernels", Columns: []*torchtrace.Column{
+		{Name: "rank", Kind: torchtrace.Int, Ints: []int64{0, 0}},
+		{Name: "kernel_type", Kind: torchtrace.Text, Text: []string{"COMPUTATION", evil}},
+		{Name: "name", Kind: torchtrace.Text, Text: []string{evil, "k"}},
+		{Name: "sum_us", Kind: torchtrace.Micros, Floats: []float64{5, math.NaN()}},
+	}}
+	return &Result{Name: evil, Notes: []string{evil}, Analysis: &torchtrace.Analysis{
+		Mode: torchtrace.Exact, Ranks: []int{0}, Tables: []*torchtrace.Table{table},
+		Warnings: []torchtrace.Warning{{File: evil, What: evil}},
+	}}
+}
+
+func TestForeignTextStaysText(t *testing.T) {
+	r := hostile()
+	var page, fragment, text, summary bytes.Buffer
+	for _, write := range []error{r.Page(&page), r.Fragment(&fragment), r.Text(&text, 100), r.WriteSummary(&summary)} {
+		if write != nil {
+			t.Fatal(write)
+		}
+	}
+	for name, html := range map[string]string{"page": page.String(), "fragment": fragment.String()} {
+		if strings.Contains(html, "<script") || strings.Contains(html, "alert(1)</") {
+			t.Errorf("%s has markup from the trace", name)
+		}
+	}
+	for name, plain := range map[string]string{"text": text.String(), "summary": summary.String(), "page": page.String()} {
+		for _, c := range plain {
+			if unicode.IsControl(c) && c != '\n' || unicode.Is(unicode.Cf, c) {
+				t.Errorf("%s has the control character %U", name, c)
+				break
+			}
+		}
+	}
+	for _, c := range r.Charts(Dark) {
+		wellFormed(t, c.Name, c.SVG)
+	}
+}
+
+func TestTextFitsTheTerminal(t *testing.T) {
+	r, _, _ := training(t)
+	for _, columns := range []int{80, 120} {
+		var out bytes.Buffer
+		if err := r.Text(&out, columns); err != nil {
+			t.Fatal(err)
+		}
+		tables := false
+		for _, line := range strings.Split(out.String(), "\n") {
+			tables = tables || strings.HasPrefix(line, "  rank")
+			if strings.HasPrefix(line, "  ") && width(line) > columns {
+				t.Errorf("%d columns: a line has %d: %s", columns, width(line), line)
+			}
+		}
+		if !tables {
+			t.Errorf("%d columns: no table was written", columns)
+		}
+	}
+}
+
+func TestCSVHasEveryTable(t *testing.T) {
+	r, _, answers := training(t)
+	dir := filepath.Join(t.TempDir(), "csv")
+	if err := r.WriteCSV(dir); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(filepath.Join(dir, "temporal_breakdown.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	rows, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(rows) != len(answers.Ranks)+1 || rows[0][1] != "idle_time_us" {
+		t.Errorf("temporal_breakdown.csv has %d rows and header %q", len(rows), rows[0])
+	}
+	files, _ := filepath.Glob(filepath.Join(dir, "*.csv"))
+	if len(files) != len(r.tables()) {
+		t.Errorf("%d files for %d tables", len(files), len(r.tables()))
+	}
+}
+
+func TestClocksAreAligned(t *testing.T) {
+	_, set, answers := training(t)
+	for i, c := range AlignClocks(set) {
+		want := answers.Ranks[0].Skew - answers.Ranks[i].Skew
+		if c.Offset != want || i > 0 && c.Pairs != len(answers.Collectives) {
+			t.Errorf("rank %d: offset %d from %d collectives, want %d from %d", c.Rank, c.Offset, c.Pairs, want, len(answers.Collectives))
+		}
+	}
+}
+
+func TestMergedTraceIsOneTraceOnOneClock(t *testing.T) {
+	_, set, answers := training(t)
+	path := filepath.Join(t.TempDir(), "merged_trace.json")
+	if _, err := WriteMergedFile(path, set); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var merged struct {
+		TraceEvents []struct {
+			Ph, Name string
+			Pid      int
+			Ts, Dur  float64
+		}
+	}
+	if err := json.Unmarshal(text, &merged); err != nil {
+		t.Fatal(err)
+	}
+	// The last collective ends at the same time on all ranks.
+	ends := map[int]float64{}
+	first := math.Inf(1)
+	for _, e := range merged.TraceEvents {
+		if strings.HasPrefix(e.Name, "nccl") {
+			ends[e.Pid] = max(ends[e.Pid], e.Ts+e.Dur)
+		}
+		if e.Ph == "X" {
+			first = min(first, e.Ts)
+		}
+	}
+	if len(ends) != len(answers.Ranks) {
+		t.Fatalf("collectives of %d ranks, want %d", len(ends), len(answers.Ranks))
+	}
+	for pid, end := range ends {
+		if math.Abs(end-ends[1]) > 0.002 {
+			t.Errorf("process %d: the last collective ends at %f, on rank 0 at %f", pid, end, ends[1])
+		}
+	}
+	if first < 0 || first > 1 {
+		t.Errorf("the first event starts at %f µs, want 0", first)
+	}
+}
+
+func TestMergedTextIsEscaped(t *testing.T) {
+	for text, want := range map[string]string{
+		"a\"b\\c\n\x01": `"a\"b\\c\u000a\u0001"`,
+		"日本 \u2028":     `"日本 \u2028"`,
+	} {
+		got := string(appendJSONText(nil, text))
+		if got != want {
+			t.Errorf("%q is written as %s, want %s", text, got, want)
+		}
+		var back string
+		if err := json.Unmarshal([]byte(got), &back); err != nil || back != text {
+			t.Errorf("%s reads back as %q (%v)", got, back, err)
+		}
+	}
+}
+
+func TestDisplayBundle(t *testing.T) {
+	r, _, _ := training(t)
+	path := filepath.Join(t.TempDir(), "display.json")
+	if err := r.DisplayFile(path); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bundle map[string]string
+	if err := json.Unmarshal(text, &bundle); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(bundle["text/html"], "data:image/svg") || !strings.Contains(bundle["text/plain"], "Where the device time went") {
+		t.Error("the bundle lacks pictures or text")
+	}
+	if len(text) > 1<<20 {
+		t.Errorf("the bundle has %d bytes", len(text))
+	}
+}
+
+func TestUnwritableFileIsNamed(t *testing.T) {
+	r, _, _ := training(t)
+	path := filepath.Join(t.TempDir(), "no", "such", "page.html")
+	if err := r.PageFile(path); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("error %v, want one that names %s", err, path)
+	}
+}
+
+func TestWords(t *testing.T) {
+	for got, want := range map[string]string{
+		duration(0.5): "0.50 µs", duration(12345): "12.3 ms", duration(2.5e6): "2.50 s", duration(math.NaN()): "–",
+		counted(1234567): "1 234 567", counted(-1000): "-1 000", bytesText(1536): "1.50 KiB",
+		short("日本語テキスト", 7): "日本語…", short("abc", 3): "abc",
+		kernelLabel("void at::native::(anonymous namespace)::k<4>(int, float)"): "k<4>",
+		baseName("/a/b/train.py(3): f"): "train.py(3): f",
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
