@@ -1,0 +1,134 @@
+package torchtrace
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// rankFile is a small trace that states its rank, or none for -1.
+func rankFile(rank int) string {
+	info := ""
+	if rank >= 0 {
+		info = fmt.Sprintf(`"distributedInfo":{"rank":%d},`, rank)
+	}
+	return "{" + info + `"traceEvents":[` + fmt.Sprintf(kernelEvent, rank, 10, 1) + "]}"
+}
+
+func write(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		data := []byte(text)
+		if strings.HasSuffix(name, ".gz") {
+			var b bytes.Buffer
+			z := gzip.NewWriter(&b)
+			z.Write(data)
+			z.Close()
+			data = b.Bytes()
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestLoadRanks(t *testing.T) {
+	for name, c := range map[string]struct {
+		files    map[string]string
+		only     []int
+		ranks    []int
+		from     []RankSource
+		warnings string // part of them
+	}{
+		"stated": {
+			map[string]string{"a.json": rankFile(4), "b.json.gz": rankFile(1), "notes.txt": "no trace"}, nil,
+			[]int{1, 4}, []RankSource{RankStated, RankStated}, ""},
+		"only one": {
+			map[string]string{"a.json": rankFile(4), "b.json": rankFile(1)}, []int{4},
+			[]int{4}, []RankSource{RankStated}, ""},
+		"by name": {
+			map[string]string{"trace_rank_7.json": rankFile(-1), "worker3_step.json": rankFile(-1)}, nil,
+			[]int{3, 7}, []RankSource{RankFromName, RankFromName}, "rank 7 is taken from its name"},
+		"a name does not overrule a statement": {
+			map[string]string{"a.json": rankFile(7), "rank7.json": rankFile(-1)}, nil,
+			[]int{0, 7}, []RankSource{RankAssumed, RankStated}, "it is called rank 0 here"},
+		"the same twice": {
+			map[string]string{"a.json": rankFile(2), "b.json": rankFile(2)}, nil,
+			[]int{2}, []RankSource{RankStated}, "this file was left out"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			write(t, dir, c.files)
+			set, err := Load(context.Background(), []string{dir}, LoadOptions{Ranks: c.only})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var from []RankSource
+			for _, tr := range set.Traces {
+				from = append(from, tr.RankFrom)
+			}
+			if !reflect.DeepEqual(set.Ranks(), c.ranks) || !reflect.DeepEqual(from, c.from) {
+				t.Errorf("got %v %v, want %v %v", set.Ranks(), from, c.ranks, c.from)
+			}
+			if all := fmt.Sprint(set.Warnings); !strings.Contains(all, c.warnings) || c.warnings == "" && len(set.Warnings) > 0 {
+				t.Errorf("got warnings %s, want %q", all, c.warnings)
+			}
+		})
+	}
+}
+
+func TestLoadPaths(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{"a.json": rankFile(0), "b.json": rankFile(1), "c.other": rankFile(2)})
+	for name, c := range map[string]struct {
+		paths []string
+		ranks []int
+		fails string
+	}{
+		"folder":         {[]string{dir}, []int{0, 1}, ""},
+		"glob":           {[]string{filepath.Join(dir, "*.other"), filepath.Join(dir, "a*")}, []int{0, 2}, ""},
+		"file and again": {[]string{filepath.Join(dir, "a.json"), filepath.Join(dir, ".", "a.json")}, []int{0}, ""},
+		"missing":        {[]string{filepath.Join(dir, "x.json")}, nil, "no such file or folder"},
+		"empty folder":   {[]string{t.TempDir()}, nil, "no *.json or *.json.gz inside"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set, err := Load(context.Background(), c.paths, LoadOptions{})
+			if c.fails != "" {
+				if err == nil || !strings.Contains(err.Error(), c.fails) {
+					t.Fatalf("got %v, want %q", err, c.fails)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(set.Ranks(), c.ranks) {
+				t.Errorf("got ranks %v, want %v", set.Ranks(), c.ranks)
+			}
+		})
+	}
+}
+
+func TestLoadProgressAndCancel(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{"a.json": rankFile(0), "b.json.gz": rankFile(1)})
+	var last Progress
+	if _, err := Load(context.Background(), []string{dir}, LoadOptions{Progress: func(p Progress) { last = p }}); err != nil {
+		t.Fatal(err)
+	}
+	if !last.Done || last.FilesDone != 2 || last.Files != 2 || last.Events != 2 || last.Bytes != last.AllBytes || last.Bytes == 0 {
+		t.Errorf("got %+v", last)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := Load(ctx, []string{dir}, LoadOptions{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want context.Canceled", err)
+	}
+}
