@@ -36,7 +36,7 @@ class GoBuildHook(BuildHookInterface[Any]):
         output.mkdir(parents=True, exist_ok=True)
         go = _go(root)
         program = output / PROGRAM
-        _compile(go, root, program, self.metadata.version)
+        _compile(go, root, program, str(self.metadata.version))  # pyright: ignore[reportUnknownMemberType]
         build_data["shared_scripts"][str(program)] = PROGRAM
         build_data["pure_python"] = False
         if version == "standard":

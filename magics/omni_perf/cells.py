@@ -127,9 +127,7 @@ class CellRecorder:
         file = self._sources.file_of(info, self.number)
         self._begin(info, info.raw_cell or "", file, options, automatic)
 
-    def _begin(
-        self, info: CellInfo | None, text: str, file: str, options: Options, automatic: bool
-    ) -> Running | None:
+    def _begin(self, info: CellInfo | None, text: str, file: str, options: Options, automatic: bool) -> Running | None:
         self._steps.new_cell()
         request: contract.BeginRequest = {
             "cellId": str(next(self._numbers)),
@@ -193,14 +191,10 @@ class CellRecorder:
                 if info is not None and running.info is info:
                     self._running.remove(running)
                     return running
-            if info is not None and not isinstance(
-                result.error_in_exec if result is not None else None, BaseException
-            ):
+            if info is not None and not isinstance(result.error_in_exec if result is not None else None, BaseException):
                 return None
             for running in reversed(self._running):
-                same_text = info is None or (
-                    running.info is not None and running.info.raw_cell == info.raw_cell
-                )
+                same_text = info is None or (running.info is not None and running.info.raw_cell == info.raw_cell)
                 if running.thread == threading.get_ident() and same_text:
                     self._running.remove(running)
                     return running
@@ -271,8 +265,7 @@ class CellRecorder:
                 publish.warn("The chart was given up; the recording is in %omni_perf list.")
         except Exception as error:
             publish.warn(
-                f"An error inside the profiler, {type(error).__name__}: {error}. "
-                "The cell itself is not affected."
+                f"An error inside the profiler, {type(error).__name__}: {error}. The cell itself is not affected."
             )
 
 

@@ -42,9 +42,7 @@ class JsonCodec(CodecBase):
 
     def encode(self, message: Any, message_type: Any) -> bytes:
         # A name may hold lone surrogates, which no JSON reader has to accept.
-        return json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode(
-            "utf-8", "replace"
-        )
+        return json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
     def decode(self, data: bytes, message_type: Any) -> dict[str, Any]:
         answer: object = json.loads(data)
@@ -75,18 +73,14 @@ class Client:
         """Call a method of the contract; raise a SidecarError unless it answers."""
         if self.gone_at_ns:
             raise SidecarGoneError("The sidecar ended.")
-        stub: UnaryUnaryMethod[Any, Any] = UnaryUnaryMethod(
-            self._channel, contract.SERVICE + method, dict, dict
-        )
+        stub: UnaryUnaryMethod[Any, Any] = UnaryUnaryMethod(self._channel, contract.SERVICE + method, dict, dict)
         try:
             return await asyncio.wait_for(stub(request, metadata=self._metadata), timeout)
         except GRPCError as error:
             if error.status is Status.UNAVAILABLE:
                 self._ended()
                 raise SidecarGoneError("The sidecar is shutting down.") from error
-            raise SidecarError(
-                f"The sidecar refused {method}: {error.message or error.status.name}."
-            ) from error
+            raise SidecarError(f"The sidecar refused {method}: {error.message or error.status.name}.") from error
         except TimeoutError as error:
             raise SidecarSlowError(f"The sidecar did not answer within {timeout:g} s.") from error
         except (OSError, StreamTerminatedError, ProtocolError) as error:

@@ -47,8 +47,7 @@ def find_binary() -> str:
     if named:
         if not os.access(named, os.X_OK) or os.path.isdir(named):
             raise LaunchError(
-                f"OMNI_PERF_BINARY names {named}, which is not an executable file; "
-                "unset it or point it to omni-perf."
+                f"OMNI_PERF_BINARY names {named}, which is not an executable file; unset it or point it to omni-perf."
             )
         return os.path.abspath(named)
     for folder in _script_folders():

@@ -75,9 +75,7 @@ def between(start_ns: int, end_ns: int) -> tuple[list[contract.Mark], str]:
     for mark in called or inside:
         marks.append({"kind": "step", "startNs": str(began), "endNs": str(mark.at_ns)})
         began = mark.at_ns
-    regions = [
-        mark for mark in _regions.copy() if start_ns <= mark.start_ns and mark.end_ns <= end_ns
-    ]
+    regions = [mark for mark in _regions.copy() if start_ns <= mark.start_ns and mark.end_ns <= end_ns]
     for mark in regions:
         marks.append(
             {

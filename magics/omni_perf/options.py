@@ -130,8 +130,6 @@ def _options(values: dict[str, str]) -> tuple[Options, str]:
         system_interval_ns=duration("-s", 0, interval, "0.1"),
         name=values.get("--name", ""),
         quiet="--quiet" in values,
-        threshold_ns=duration(
-            "-t", Options.threshold_ns, lambda duration_ns: duration_ns >= 0, "1"
-        ),
+        threshold_ns=duration("-t", Options.threshold_ns, lambda duration_ns: duration_ns >= 0, "1"),
     )
     return options, " ".join(problems)

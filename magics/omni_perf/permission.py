@@ -43,7 +43,4 @@ class Grant:
         if self._pid == 0 or self._prctl is None:
             return False
         unsigned = ctypes.c_ulong
-        return (
-            self._prctl(_PR_SET_PTRACER, unsigned(self._pid), unsigned(0), unsigned(0), unsigned(0))
-            == 0
-        )
+        return self._prctl(_PR_SET_PTRACER, unsigned(self._pid), unsigned(0), unsigned(0), unsigned(0)) == 0

@@ -39,6 +39,8 @@ END_LIMIT_S = 10.0
 
 CALL_LIMIT_S = 10.0
 
+CLOSE_LIMIT_S = 1.0
+
 RETRY_AFTER_S = 30.0
 """Cells recorded automatically do not try to start a sidecar again for this long."""
 
@@ -66,9 +68,7 @@ class Link:
 
     def remember(self, sources: list[contract.CellSource]) -> None:
         """Note that the sidecar holds these cells."""
-        self.known.update(
-            (source.get("file", ""), source.get("executionCount", 0)) for source in sources
-        )
+        self.known.update((source.get("file", ""), source.get("executionCount", 0)) for source in sources)
 
 
 @dataclass(frozen=True)
@@ -85,9 +85,7 @@ class Begun:
 class Session:
     """The one session of this kernel process; ``launch`` is replaced in tests."""
 
-    def __init__(
-        self, connection_file: str = "", start: Callable[[str, float], Endpoint] = launch
-    ) -> None:
+    def __init__(self, connection_file: str = "", start: Callable[[str, float], Endpoint] = launch) -> None:
         self._connection_file = connection_file
         self._start = start
         self._lock = threading.Lock()
@@ -170,7 +168,10 @@ class Session:
         if looper is None:
             return
         if link is not None and looper.usable:
-            looper.submit(_retire(link.client))
+            try:
+                _wait(self._submit(_retire(link.client), looper), CLOSE_LIMIT_S)
+            except SessionError:
+                pass
         looper.close()
 
     # In the caller's thread.
@@ -184,9 +185,7 @@ class Session:
     def _usable_looper(self) -> Looper:
         """Return the loop, a new one if the cell of before closed its descriptors."""
         if os.getpid() != self._pid:
-            raise SessionError(
-                "This is a fork of the kernel: only the kernel itself talks to the sidecar."
-            )
+            raise SessionError("This is a fork of the kernel: only the kernel itself talks to the sidecar.")
         with self._lock:
             if self._looper is None or not self._looper.usable:
                 if self._looper is not None:
@@ -198,14 +197,10 @@ class Session:
                 try:
                     self._looper = Looper()
                 except (OSError, RuntimeError) as error:  # no descriptor, no thread left
-                    raise SessionError(
-                        f"The profiler could not start its thread: {error}."
-                    ) from error
+                    raise SessionError(f"The profiler could not start its thread: {error}.") from error
             return self._looper
 
-    def _submit(
-        self, coroutine: Coroutine[Any, Any, _Answer], looper: Looper
-    ) -> concurrent.futures.Future[_Answer]:
+    def _submit(self, coroutine: Coroutine[Any, Any, _Answer], looper: Looper) -> concurrent.futures.Future[_Answer]:
         try:
             return looper.submit(coroutine)
         except LoopLostError:
@@ -213,9 +208,7 @@ class Session:
 
     # In the loop's thread.
 
-    async def _begin(
-        self, looper: Looper, request: contract.BeginRequest, sources: Sources
-    ) -> Begun:
+    async def _begin(self, looper: Looper, request: contract.BeginRequest, sources: Sources) -> Begun:
         link = await self._connected(looper)
         try:
             return await self._begin_on(link, request, sources)
@@ -247,9 +240,7 @@ class Session:
         if outside == "permission":
             await self._greet(link)
             outside = link.outside
-        return Begun(
-            link, request.get("cellId", ""), started_ns, outside, answer.get("reason", link.reason)
-        )
+        return Begun(link, request.get("cellId", ""), started_ns, outside, answer.get("reason", link.reason))
 
     async def _greeted_call(self, looper: Looper, method: str, request: Mapping[str, Any]) -> Any:
         return await self._call(await self._connected(looper), method, request, CALL_LIMIT_S)

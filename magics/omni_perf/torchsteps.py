@@ -32,9 +32,7 @@ class OptimizerSteps:
     def look(self) -> bool:
         """Place the hook if torch is loaded by now; return whether it is in place."""
         if self._handle is None:
-            register = getattr(
-                sys.modules.get("torch.optim.optimizer"), "register_optimizer_step_post_hook", None
-            )
+            register = getattr(sys.modules.get("torch.optim.optimizer"), "register_optimizer_step_post_hook", None)
             if register is not None:
                 self._handle = register(self._stepped)
         return self._handle is not None

@@ -40,9 +40,7 @@ USUAL: dict[str, dict[str, Any]] = {
     "List": {"entries": [{"reportId": "r1", "executionCount": 3, "durationS": 1.5}]},
     "Push": {},
     "Status": {"version": "0.1.0", "pid": 1, "rssBytes": "12000000", "outside": "ok"},
-    "Doctor": {
-        "checks": [{"name": "stacks", "ok": True, "sentence": "Readable.", "required": True}]
-    },
+    "Doctor": {"checks": [{"name": "stacks", "ok": True, "sentence": "Readable.", "required": True}]},
 }
 
 

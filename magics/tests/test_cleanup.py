@@ -1,0 +1,49 @@
+import pytest
+
+from omni_perf.cleanup import options_line, take_out
+
+
+def transformed(cell: str) -> str:
+    return "".join(take_out(cell.splitlines(keepends=True)))
+
+
+@pytest.mark.parametrize(
+    ("cell", "becomes"),
+    [
+        ("%%omni_perf\nx = 1\n", "# %%omni_perf\nx = 1\n"),
+        ("%%omni_perf -p 0.1\nx = 1\n", "# %%omni_perf -p 0.1\nx = 1\n"),
+        ("%%omni_perf", "# %%omni_perf"),
+        ("%%omni_perf\n%%time\nx\n", "%%time\nx\n"),
+        ("%%omni_perf\n\n  \n%%bash\nls\n", "%%bash\nls\n"),
+        ("%%omni_perf\n\nx\n%%time\n", "# %%omni_perf\n\nx\n%%time\n"),
+        ("%%omni_perf\n%%omni_perf -p 1\nx\n", "# %%omni_perf\n# %%omni_perf -p 1\nx\n"),
+        ("%%omni_perf\n%%omni_perf\n%%time\nx\n", "%%time\nx\n"),
+        ("%%omni_perf?", "%%omni_perf?"),
+        ("%%omni_perfect\nx\n", "%%omni_perfect\nx\n"),
+        ("x = '''\n%%omni_perf\n'''\n", "x = '''\n%%omni_perf\n'''\n"),
+        ("%%time\n%%omni_perf\nx\n", "%%time\n%%omni_perf\nx\n"),
+        ("", ""),
+    ],
+)
+def test_the_line_is_taken_out(cell: str, becomes: str) -> None:
+    assert transformed(cell) == becomes
+
+
+@pytest.mark.parametrize(
+    ("cell", "options"),
+    [
+        ("%%omni_perf\nx", ""),
+        ("%%omni_perf   -p 0.1  \nx", "-p 0.1"),
+        ("\n\n%%omni_perf --quiet", "--quiet"),
+        ("%%time\n%%omni_perf -p 1\nx", "-p 1"),
+        ("%%timeit -n 1\n%%omni_perf\nx", ""),
+        ("%%capture\n%%omni_perf\nx", None),  # runs its body as a cell, which is recorded then
+        ("%%bash\n%%omni_perf\nls", None),
+        ("x\n%%omni_perf", None),
+        ("%%omni_perf?", None),
+        ("%%omni_perfect", None),
+        ("", None),
+    ],
+)
+def test_what_stands_behind_it(cell: str, options: str | None) -> None:
+    assert options_line(cell) == options

@@ -1,0 +1,72 @@
+import time
+from collections.abc import Iterator
+
+import pytest
+
+import omni_perf
+from omni_perf import marks
+
+
+@pytest.fixture(autouse=True)
+def empty_rings() -> Iterator[None]:
+    marks._steps.clear()
+    marks._regions.clear()
+    yield
+    marks._steps.clear()
+    marks._regions.clear()
+
+
+def test_a_step_spans_from_the_one_before() -> None:
+    start = time.monotonic_ns()
+    for _ in range(3):
+        omni_perf.step()
+    found, lost = marks.between(start, time.monotonic_ns())
+    assert [mark.get("kind") for mark in found] == ["step"] * 3
+    assert found[0].get("startNs") == str(start)
+    assert found[1].get("startNs") == found[0].get("endNs")
+    assert lost == ""
+
+
+def test_only_marks_inside_the_cell_count() -> None:
+    omni_perf.step()
+    with omni_perf.region("before"):
+        pass
+    start = time.monotonic_ns()
+    omni_perf.step()
+    with omni_perf.region("inside"):
+        pass
+    end = time.monotonic_ns()
+    omni_perf.step()
+    found, _ = marks.between(start, end)
+    assert [(mark.get("kind"), mark.get("name")) for mark in found] == [("step", None), ("region", "inside")]
+
+
+def test_regions_nest_and_are_left_by_exceptions() -> None:
+    start = time.monotonic_ns()
+    load = omni_perf.region("load")
+    with pytest.raises(ValueError, match="no"), load, load:
+        raise ValueError("no")
+    found, _ = marks.between(start, time.monotonic_ns())
+    assert [mark.get("name") for mark in found] == ["load", "load"]
+    inner, outer = found
+    assert int(outer.get("startNs", 0)) <= int(inner.get("startNs", 0)) <= int(inner.get("endNs", 0))
+    assert int(inner.get("endNs", 0)) <= int(outer.get("endNs", 0))
+
+
+def test_calls_of_step_win_over_the_hook() -> None:
+    start = time.monotonic_ns()
+    marks.step_by_hook()
+    marks.step_by_hook()
+    assert len(marks.between(start, time.monotonic_ns())[0]) == 2
+    omni_perf.step()
+    assert len(marks.between(start, time.monotonic_ns())[0]) == 1
+
+
+def test_the_ring_is_bounded_and_says_so() -> None:
+    start = time.monotonic_ns()
+    for _ in range(marks.CAPACITY + 10):
+        omni_perf.step()
+    found, lost = marks.between(start, time.monotonic_ns())
+    assert len(found) == marks.CAPACITY - 1  # of the oldest the beginning is not known
+    assert found[0].get("startNs") != str(start)
+    assert f"{marks.CAPACITY:,}" in lost

@@ -1,0 +1,71 @@
+import pytest
+
+from omni_perf.options import Options, parse_cell, parse_on, parse_statement
+
+
+@pytest.mark.parametrize(
+    ("line", "options"),
+    [
+        ("", Options()),
+        ("-p 0.01", Options(interval_ns=10_000_000)),
+        ("-p 1e-4 -s 0.5", Options(interval_ns=100_000, system_interval_ns=500_000_000)),
+        ("--prof_interval=0.01 --sys_interval 2", Options(interval_ns=10_000_000, system_interval_ns=2_000_000_000)),
+        ("--name 'first try' --quiet", Options(name="first try", quiet=True)),
+        ("--name=x -p 0.002", Options(name="x", interval_ns=2_000_000)),
+        ("  --quiet  ", Options(quiet=True)),
+    ],
+)
+def test_options_of_a_cell(line: str, options: Options) -> None:
+    parsed = parse_cell(line)
+    assert (parsed.options, parsed.problem) == (options, "")
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("-p", "-p needs a value; use %%omni_perf [-p SECONDS]"),
+        ("-p fast", "-p takes seconds, such as -p 0.001, not 'fast'."),
+        ("-p 0", "-p takes seconds"),
+        ("-p -1", "-p takes seconds"),
+        ("-p nan", "-p takes seconds"),
+        ("-p inf", "-p takes seconds"),
+        ("-s 1e9", "-s takes seconds"),
+        ("--nonsense", "'--nonsense' is not an option; use %%omni_perf"),
+        ("x = 1", "'x' is not an option"),
+        ("--name", "--name needs a value"),
+        ("--name 'open quote", ""),
+    ],
+)
+def test_a_mistake_gives_a_sentence_and_keeps_the_rest(line: str, says: str) -> None:
+    parsed = parse_cell(line + " --quiet" if says == "" else line)
+    assert says in parsed.problem
+    assert parsed.options.interval_ns == 0
+
+
+def test_a_mistake_leaves_good_options_alone() -> None:
+    parsed = parse_cell("-p fast --quiet --name run")
+    assert parsed.options == Options(quiet=True, name="run")
+    assert parsed.problem
+
+
+def test_threshold_of_on() -> None:
+    assert parse_on("").options.threshold_ns == 1_000_000_000
+    assert parse_on("-t 0.2").options.threshold_ns == 200_000_000
+    assert parse_on("--threshold=0").options.threshold_ns == 0
+    assert "-t takes seconds" in parse_on("-t soon").problem
+    assert "use %omni_perf on" in parse_on("--quiet").problem
+
+
+@pytest.mark.parametrize(
+    ("line", "statement"),
+    [
+        ("f(x)", "f(x)"),
+        ("-p 0.01 f(x, '-p')", "f(x, '-p')"),
+        ("-- list", "list"),
+        ("--quiet -- -x", "-x"),
+        ("--name 'a b' y = f()", "y = f()"),
+    ],
+)
+def test_statement_behind_options(line: str, statement: str) -> None:
+    parsed = parse_statement(line)
+    assert (parsed.rest, parsed.problem) == (statement, "")
