@@ -1,0 +1,95 @@
+package merge
+
+import (
+	"slices"
+	"time"
+
+	"github.com/omni-perf/omni-perf/sidecar/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
+)
+
+// Lane is what one stream of one device ran, in columns of equal length sorted
+// by start; the blocks do not overlap.
+type Lane struct {
+	Device int   // the recording's number
+	Stream int64 // as in the trace
+	// Resolution is 0 when every event has a block of its own; else events
+	// closer together than it were joined, and Count tells how many.
+	Resolution time.Duration
+	Start, End []timeline.Nanos
+	Name       []int // index into Names; the longest of joined events
+	Count      []int
+	Names      []string
+}
+
+// lanes sorts events by stream and thins them until all together fit.
+func lanes(devices []deviceEvents, trace *torchtrace.Trace, limit int) []Lane {
+	type key struct {
+		device int
+		stream int64
+	}
+	byStream := map[key][]event{}
+	for _, d := range devices {
+		for _, e := range d.events {
+			byStream[key{d.device, e.stream}] = append(byStream[key{d.device, e.stream}], e)
+		}
+	}
+	var keys []key
+	for k := range byStream {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(a, b key) int {
+		if a.device != b.device {
+			return a.device - b.device
+		}
+		return compare(timeline.Nanos(a.stream), timeline.Nanos(b.stream), 0, 0)
+	})
+	step := time.Duration(0)
+	for {
+		var list []Lane
+		total := 0
+		for _, k := range keys {
+			l := lane(byStream[k], trace, step)
+			l.Device, l.Stream, l.Resolution = k.device, k.stream, step
+			total += len(l.Start)
+			list = append(list, l)
+		}
+		// A step longer than any recording leaves one block per stream.
+		if total <= limit || step > 1<<40 {
+			return list
+		}
+		step = max(2*step, time.Microsecond)
+	}
+}
+
+// lane joins a stream's events that are shorter than step and closer together.
+func lane(events []event, trace *torchtrace.Trace, step time.Duration) Lane {
+	var l Lane
+	index := map[torchtrace.Sym]int{}
+	longest := timeline.Nanos(0) // event in the block being built
+	name := func(s torchtrace.Sym) int {
+		i, ok := index[s]
+		if !ok {
+			i = len(l.Names)
+			index[s] = i
+			l.Names = append(l.Names, trace.Text(s))
+		}
+		return i
+	}
+	for _, e := range events {
+		n := len(l.Start) - 1
+		if n >= 0 && (e.start < l.End[n] || step > 0 && e.end-l.Start[n] <= timeline.Nanos(step)) {
+			l.End[n] = max(l.End[n], e.end)
+			l.Count[n]++
+			if e.end-e.start > longest {
+				longest = e.end - e.start
+				l.Name[n] = name(e.name)
+			}
+			continue
+		}
+		longest = e.end - e.start
+		l.Start, l.End = append(l.Start, e.start), append(l.End, e.end)
+		l.Name, l.Count = append(l.Name, name(e.name)), append(l.Count, 1)
+	}
+	return l
+}
