@@ -1,0 +1,84 @@
+package diagnose
+
+import (
+	"testing"
+
+	"github.com/omni-perf/omni-perf/sidecar/timeline"
+)
+
+func TestClassify(t *testing.T) {
+	const site = "/v/lib/python3.12/site-packages/"
+	cell := "for batch in loader:\n    loss.item()\n    x.to('cuda')\n    torch.save(m, f)\n    time.sleep(1)\n    y = f(x)"
+	s := newStacks(&timeline.Recording{
+		Target:    timeline.Target{Cell: &timeline.Cell{File: cellFile, Text: cell}},
+		Processes: []timeline.Process{{PID: 2, Role: "worker"}},
+	})
+	at := func(l int, below ...timeline.Frame) []timeline.Frame {
+		return append(below, timeline.Frame{Function: "<module>", File: cellFile, Line: l}, timeline.Frame{Function: "run_code", File: site + "IPython/core/interactiveshell.py", Line: 9})
+	}
+	lib := func(file, function string) timeline.Frame {
+		return timeline.Frame{File: file, Function: function, Line: 1}
+	}
+	for _, c := range []struct {
+		name   string
+		frames []timeline.Frame
+		state  timeline.State
+		cause  Cause
+		line   int
+	}{
+		{"loader in the main thread", at(1, lib(site+"torch/utils/data/dataloader.py", "_SingleProcessDataLoaderIter._next_data")), timeline.StatePython, DataLoading, 1},
+		{"own dataset inside the loader", append([]timeline.Frame{{Function: "D.__getitem__", File: cellFile, Line: 6}}, at(1, lib(site+"torch/utils/data/_utils/fetch.py", "fetch"))...), timeline.StatePython, DataLoading, 6},
+		{"waiting for workers", at(1, lib("/usr/lib/python3.12/multiprocessing/queues.py", "Queue.get")), timeline.StateWaiting, DataLoading, 1},
+		{".item() in the cell", at(2), timeline.StateNative, Transfer, 2},
+		{".item() text, but deeper in a library", at(2, lib(site+"numpy/core/fromnumeric.py", "sum")), timeline.StatePython, PythonCPU, 2},
+		{"copy", at(3), timeline.StateNative, Transfer, 3},
+		{"checkpoint by text", at(4), timeline.StateIO, Checkpoint, 4},
+		{"checkpoint by frame", at(6, lib(site+"torch/serialization.py", "_save")), timeline.StateNative, Checkpoint, 6},
+		{"compiling", at(6, lib(site+"torch/_dynamo/convert_frame.py", "_compile")), timeline.StatePython, Compilation, 6},
+		{"running what was compiled", at(6, lib(site+"torch/_dynamo/eval_frame.py", "_fn")), timeline.StatePython, PythonCPU, 6},
+		{"collective", at(6, lib(site+"torch/distributed/distributed_c10d.py", "all_reduce")), timeline.StateWaiting, Communicate, 6},
+		{"sleep", at(5), timeline.StateWaiting, Waiting, 5},
+		{"download", at(6, lib("/usr/lib/python3.12/ssl.py", "SSLSocket.read")), timeline.StateWaiting, InputOutput, 6},
+		{"GIL before all else", at(1, lib(site+"torch/utils/data/dataloader.py", "_SingleProcessDataLoaderIter._next_data")), timeline.StateGIL, GILWait, 1},
+		{"preempted", at(6), timeline.StateOff, NoCPU, 6},
+		{"no frames", nil, timeline.StateNative, UnknownCause, 0},
+	} {
+		cause, _, where := s.classify(c.frames, c.state)
+		if cause != c.cause || where.number != c.line {
+			t.Errorf("%s: %q in line %d, want %q in line %d", c.name, cause, where.number, c.cause, c.line)
+		}
+	}
+}
+
+func TestChargedLineOfAScript(t *testing.T) {
+	s := newStacks(&timeline.Recording{})
+	frames := []timeline.Frame{
+		{Function: "wait", File: "/usr/lib/python3.12/threading.py", Line: 300},
+		{Function: "load", File: "/home/u/project/data.py", Line: 12},
+		{Function: "main", File: "/home/u/project/train.py", Line: 40},
+	}
+	if at, leaf := s.charged(frames); at.file != "/home/u/project/data.py" || at.number != 12 || leaf {
+		t.Errorf("charged to %+v, leaf %v; want data.py:12, which is not the leaf", at, leaf)
+	}
+	if at, _ := s.charged(frames[:1]); at.number != 300 {
+		t.Errorf("library code alone is charged to %+v, want its leaf", at)
+	}
+}
+
+func TestIsLibrary(t *testing.T) {
+	for file, want := range map[string]bool{
+		"/usr/lib/python3.12/queue.py":                         true,
+		"/root/.pyenv/versions/3.13.0/lib/python3.13t/json.py": true,
+		"/home/u/.venv/lib/python3.12/site-packages/a/b.py":    true,
+		"/usr/lib/python3/dist-packages/yaml/__init__.py":      true,
+		`C:\venv\Lib\site-packages\a.py`:                       true,
+		"<frozen importlib._bootstrap>":                        true,
+		"/home/u/lib/python3_projects/train.py":                false,
+		"/tmp/ipykernel_1/5.py":                                false,
+		"train.py":                                             false,
+	} {
+		if got := isLibrary(file); got != want {
+			t.Errorf("isLibrary(%q) = %v, want %v", file, got, want)
+		}
+	}
+}
