@@ -1,0 +1,210 @@
+package chart
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/omni-perf/omni-perf/sidecar/report"
+)
+
+// stepsLane is the training steps on the axis.
+type stepsLane struct {
+	count  int
+	ends   []float64
+	median float64
+}
+
+func stepsOf(r *report.Report, duration float64) stepsLane {
+	var s stepsLane
+	var lengths []float64
+	for _, step := range r.Steps {
+		if start, end := max(step.StartS, 0), min(step.EndS, duration); start < end {
+			s.ends = append(s.ends, end)
+			lengths = append(lengths, end-start)
+		}
+	}
+	slices.Sort(s.ends)
+	slices.Sort(lengths)
+	if s.count = len(lengths); s.count > 0 {
+		s.median = lengths[s.count/2]
+	}
+	return s
+}
+
+// linesLane tells which line of the cell ran when. A span's node is an index
+// into lines.
+type linesLane struct {
+	lines []cellLine // [0] is "none"
+	spans []span
+}
+
+type cellLine struct {
+	line  int
+	text  string
+	paint Paint
+	total float64 // in this lane, seconds
+}
+
+func linesOf(r *report.Report, duration float64) *linesLane {
+	texts := make(map[int]string, len(r.CellLines))
+	for _, l := range r.CellLines {
+		texts[l.Line] = codeOf(l.Text)
+	}
+	lane := &linesLane{lines: []cellLine{{}}}
+	index := make(map[int]int32)
+	for _, s := range r.LineSpans {
+		start, end := max(s.StartS, 0), min(s.EndS, duration)
+		if s.Line <= 0 || !(start < end) {
+			continue
+		}
+		k, ok := index[s.Line]
+		if !ok {
+			k = int32(len(lane.lines))
+			index[s.Line] = k
+			lane.lines = append(lane.lines, cellLine{line: s.Line, text: texts[s.Line]})
+		}
+		lane.spans = append(lane.spans, span{start: start, end: end, node: k})
+	}
+	if len(lane.spans) == 0 {
+		return nil
+	}
+	lane.spans = inOrder(lane.spans)
+	covered := 0.0
+	for _, s := range lane.spans {
+		lane.lines[s.node].total += s.end - s.start
+		covered += s.end - s.start
+	}
+	for i := range lane.lines {
+		l := &lane.lines[i]
+		switch share := l.total / covered; {
+		case share >= 0.3:
+			l.paint = PaintLineMuch
+		case share >= 0.05:
+			l.paint = PaintLineSome
+		default:
+			l.paint = PaintLineRare
+		}
+	}
+	return lane
+}
+
+// flameLane is the stacks of the thread that ran the cell.
+type flameLane struct {
+	name, aside string
+	fns         *functions
+	stacks      []report.Node
+	spans       []span // node is one of stacks
+}
+
+func flameOf(r *report.Report, thread int, spans []span) *flameLane {
+	t := &r.Threads[thread]
+	f := &flameLane{name: threadName(r, t), aside: doingMost(t), fns: functionsOf(r), stacks: r.Stacks.Nodes, spans: spans}
+	if len(f.stacks) == 0 {
+		f.stacks = []report.Node{{}}
+	}
+	return f
+}
+
+// doingMost says what a thread did most of the time it lived.
+func doingMost(t *report.Thread) string {
+	all, best, name := 0.0, 0.0, ""
+	for _, n := range stateNames {
+		s := finite(t.StateS[n])
+		all += s
+		if s > best {
+			best, name = s, n
+		}
+	}
+	if all <= 0 {
+		return ""
+	}
+	return stateWords[stateOf(name)] + " " + percent(best/all)
+}
+
+// stateWords are the states as a user would say them.
+var stateWords = [numStates]string{"Python", "native code", "waiting", "input/output", "GIL wait", "off CPU"}
+
+func threadName(r *report.Report, t *report.Thread) string {
+	name := clean(t.Name, 60)
+	if name == "" {
+		name = fmt.Sprintf("thread %d", t.NativeID)
+	}
+	if t.PID != r.Target.PID && t.PID != 0 {
+		role := "process"
+		for _, p := range r.Processes {
+			if p.PID == t.PID && p.Role != "" {
+				role = clean(p.Role, 20)
+			}
+		}
+		return fmt.Sprintf("%s %d %s", role, t.PID, name)
+	}
+	return name
+}
+
+// threadLane is a folded thread: what it was doing, not where.
+type threadLane struct {
+	name, value, about string
+	spans              []span
+}
+
+// maxThreads bounds the folded threads shown.
+const maxThreads = 12
+
+// threadsOf sorts the other threads by the time they had a CPU and says what is
+// left out.
+func threadsOf(r *report.Report, main int, histories [][]span, duration float64) ([]threadLane, string) {
+	type activity struct {
+		thread   int
+		computed float64
+		awake    float64
+	}
+	var active []activity
+	quiet := 0
+	for i := range r.Threads {
+		if i == main {
+			continue
+		}
+		a := activity{thread: i}
+		for _, s := range histories[i] {
+			switch d := s.end - s.start; {
+			case s.state.computes():
+				a.computed += d
+			case s.state != waiting && s.state != off:
+				a.awake += d
+			}
+		}
+		if a.computed+a.awake < 0.001*duration {
+			quiet++
+			continue
+		}
+		active = append(active, a)
+	}
+	slices.SortStableFunc(active, func(a, b activity) int {
+		return cmp.Or(cmp.Compare(b.computed, a.computed), cmp.Compare(b.awake, a.awake))
+	})
+	var lanes []threadLane
+	for _, a := range active[:min(len(active), maxThreads)] {
+		t := &r.Threads[a.thread]
+		lane := threadLane{name: threadName(r, t), value: percent(a.computed/duration) + " busy"}
+		lane.about = fmt.Sprintf("%s: computing %s", lane.name, seconds(a.computed))
+		if t.Leaf != "" {
+			lane.about += ", last seen " + clean(t.Leaf, 80)
+		}
+		lane.spans = histories[a.thread]
+		lanes = append(lanes, lane)
+	}
+	return lanes, othersText(len(active)-len(lanes), quiet)
+}
+
+func othersText(active, quiet int) string {
+	switch {
+	case active > 0 && quiet > 0:
+		return fmt.Sprintf("+ %s, and %d that only waited", plural(active, "more thread", "more threads"), quiet)
+	case active > 0:
+		return "+ " + plural(active, "more thread", "more threads")
+	case quiet > 0:
+		return "+ " + plural(quiet, "thread that only waited", "threads that only waited")
+	}
+	return ""
+}

@@ -1,0 +1,81 @@
+// Package chart shows a report: as an SVG picture, as the HTML a notebook
+// displays, as a page of its own and as text for a terminal.
+//
+// In flows a *report.Report, out flow bytes; the package knows neither how a
+// report came about nor where the bytes go. A report may come from a file, so
+// nothing in it is believed: indices, times and names are checked on the way in.
+//
+// The way is always the same and each step is a pure function: digestOf puts
+// into words and rows what there is to say, Lay decides what stands where (a
+// Scene, in pixels), drawSVG writes the Scene. Text reads the digest, too, so
+// that picture and text never tell different figures.
+package chart
+
+import (
+	"errors"
+
+	"github.com/omni-perf/omni-perf/sidecar/report"
+)
+
+// Theme says on which background a chart will be looked at.
+type Theme string
+
+// The themes. Auto follows the page or, in an image, the viewer's preference.
+const (
+	Auto  Theme = "auto"
+	Light Theme = "light"
+	Dark  Theme = "dark"
+)
+
+// Options of a chart; the zero value is usable.
+type Options struct {
+	Width  float64 // pixels; 0 = 1120, at least 560
+	Theme  Theme   // empty = Auto
+	Inline bool    // SVG that stands inside an HTML document: no XML declaration
+}
+
+const (
+	defaultWidth = 1120
+	minWidth     = 560
+	maxWidth     = 4000
+
+	// A notebook keeps every output: these bound a chart's bytes for any report.
+	fullBytes   = 200 << 10 // SVG of HTML, Page and SVG
+	foldedBytes = 42 << 10  // SVG of Folded: 56 kB as base64
+)
+
+var errNoReport = errors.New("chart: no report to draw")
+
+func (o Options) withDefaults() Options {
+	switch {
+	case !(o.Width > 0): // NaN too
+		o.Width = defaultWidth
+	case o.Width < minWidth:
+		o.Width = minWidth
+	case o.Width > maxWidth:
+		o.Width = maxWidth
+	}
+	if o.Theme != Light && o.Theme != Dark {
+		o.Theme = Auto
+	}
+	return o
+}
+
+// SVG draws the report as a picture of at most 200 KiB.
+func SVG(r *report.Report, o Options) ([]byte, error) {
+	if r == nil {
+		return nil, errNoReport
+	}
+	o = o.withDefaults()
+	return drawWithin(fullBytes, digestOf(r), o, fullDetail)
+}
+
+// drawWithin draws with less and less detail until the bytes fit.
+func drawWithin(limit int, d *digest, o Options, from detail) ([]byte, error) {
+	for dt := from; ; dt = dt.coarser() {
+		svg, err := drawSVG(lay(d, o.Width, dt), d.identity, o)
+		if err != nil || len(svg) <= limit || dt == dt.coarser() {
+			return svg, err
+		}
+	}
+}

@@ -1,0 +1,403 @@
+package chart
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/omni-perf/omni-perf/sidecar/report"
+)
+
+// Paint is what a colour means. It is also a CSS class: never text from outside.
+type Paint string
+
+// The paints.
+const (
+	PaintCell      Paint = "cell" // kinds of code
+	PaintUser      Paint = "user"
+	PaintData      Paint = "data"
+	PaintFramework Paint = "frame"
+	PaintDevice    Paint = "dev"
+	PaintIO        Paint = "io"
+	PaintOther     Paint = "other"
+
+	PaintGPU       Paint = "gpu" // tracks
+	PaintGPUMemory Paint = "gmem"
+	PaintCPU       Paint = "cpu"
+	PaintMemory    Paint = "mem"
+	PaintTraffic   Paint = "disk"
+	PaintGIL       Paint = "gil"
+
+	PaintPython Paint = "py" // thread states
+	PaintNative Paint = "nat"
+	PaintWait   Paint = "wait"
+
+	PaintLineMuch Paint = "l1" // the cell's lines, by their share of the time
+	PaintLineSome Paint = "l2"
+	PaintLineRare Paint = "l3"
+
+	PaintBar     Paint = "bar" // table bars, and the part of a bar that is less
+	PaintBarPart Paint = "barp"
+)
+
+// paintOf is the colour of a kind of code; what is unknown is other.
+func paintOf(k report.Kind) Paint {
+	switch k {
+	case report.KindCell:
+		return PaintCell
+	case report.KindUser:
+		return PaintUser
+	case report.KindData:
+		return PaintData
+	case report.KindFramework:
+		return PaintFramework
+	case report.KindDevice:
+		return PaintDevice
+	case report.KindIO:
+		return PaintIO
+	}
+	return PaintOther
+}
+
+// kindNames is the legend, in its order.
+var kindNames = []struct {
+	paint Paint
+	name  string
+}{
+	{PaintCell, "cell"}, {PaintUser, "your modules"}, {PaintData, "data loading"}, {PaintFramework, "framework"},
+	{PaintDevice, "device calls"}, {PaintIO, "input/output"}, {PaintOther, "other Python"},
+}
+
+// Tone is what the look of a text means; also a CSS class.
+type Tone string
+
+// The tones.
+const (
+	Plain Tone = "tp"
+	Muted Tone = "tm"
+	Good  Tone = "tg"
+	Warn  Tone = "tw"
+	Bad   Tone = "tb"
+	OnBox Tone = "tx" // on a coloured box
+)
+
+// phrase is a piece of a line of text.
+type phrase struct {
+	text string
+	tone Tone
+	face face
+}
+
+// digest is what a chart has to say, before it is known where: all text clean,
+// all figures finite.
+type digest struct {
+	identity uint64 // of the report's content, for element ids
+	duration float64
+	summary  string // one sentence
+	title    []phrase
+	badge    string // "simulated GPU"
+	finding  []phrase
+
+	tracks  []trackLane
+	idle    []stretch // every used GPU idle: shades all lanes
+	steps   stepsLane
+	lines   *linesLane // nil: no line is known
+	flame   *flameLane // nil: no thread
+	threads []threadLane
+	more    string // about the threads left out
+
+	tables   []table
+	findings []remark
+	notes    []string
+}
+
+// stretch is a stretch of time in seconds.
+type stretch struct{ start, end float64 }
+
+// remark is a finding in the list, or a note.
+type remark struct {
+	text, hint string
+	warning    bool
+}
+
+// digestOf says what there is to say about a report.
+func digestOf(r *report.Report) *digest {
+	d := &digest{duration: durationOf(r), identity: identityOf(r)}
+	gpus := gpusOf(r)
+	histories := historiesOf(r, d.duration)
+	main := cellThread(r)
+
+	d.title = titleOf(r, gpus, main, d.duration)
+	d.finding = findingOf(r, gpus)
+	d.badge = gpus.badge
+	d.tracks = append(tracksOf(r, gpus, d.duration), gilLane(histories, d.duration)...)
+	d.idle = gpus.allIdle
+	d.steps = stepsOf(r, d.duration)
+	d.lines = linesOf(r, d.duration)
+	if main >= 0 {
+		d.flame = flameOf(r, main, histories[main])
+	}
+	d.threads, d.more = threadsOf(r, main, histories, d.duration)
+	d.tables = tablesOf(r, gpus, d.duration)
+	d.findings = remarksOf(r)
+	d.notes = notesOf(r)
+	d.summary = joinPhrases(d.title, ", ") + ". " + joinPhrases(d.finding, " · ")
+	return d
+}
+
+func identityOf(r *report.Report) uint64 {
+	h := fnv.New64a()
+	for _, v := range []uint64{
+		uint64(r.StartedAt.UnixNano()), math.Float64bits(r.DurationS), uint64(r.Target.PID),
+		uint64(r.Sampling.Samples), uint64(len(r.Stacks.Nodes)), uint64(len(r.Stacks.Spans.Node)),
+	} {
+		_ = binary.Write(h, binary.LittleEndian, v) // a hash never fails
+	}
+	h.Write([]byte(r.Name))
+	h.Write([]byte(r.Headline))
+	return h.Sum64()
+}
+
+func joinPhrases(ps []phrase, between string) string {
+	var b strings.Builder
+	for i, p := range ps {
+		if i > 0 {
+			b.WriteString(between)
+		}
+		b.WriteString(p.text)
+	}
+	return b.String()
+}
+
+// cellThread finds the thread whose stacks are the flame chart; -1 if there is
+// none.
+func cellThread(r *report.Report) int {
+	best := -1
+	for i, t := range r.Threads {
+		if t.RunsCell {
+			return i
+		}
+		if t.IsMain && best < 0 && (t.PID == r.Target.PID || r.Target.PID == 0) {
+			best = i
+		}
+	}
+	if best < 0 && len(r.Threads) > 0 {
+		return 0
+	}
+	return best
+}
+
+// titleOf is the first line: what ran, how long, and how busy the GPU was, or
+// the CPU.
+func titleOf(r *report.Report, gpus gpuSummary, main int, duration float64) []phrase {
+	ps := []phrase{{subjectOf(r), Plain, bold}}
+	if r.Name != "" {
+		ps = append(ps, phrase{clean(r.Name, 60), Plain, sans})
+	}
+	ps = append(ps, phrase{seconds(duration), Muted, sans})
+	if c := r.Target.Cell; c != nil && c.Outcome != "" && c.Outcome != "ok" {
+		ps = append(ps, phrase{clean(c.Outcome, 60), Bad, bold})
+	}
+	if gpus.used {
+		return append(ps, gpus.title...)
+	}
+	if main >= 0 {
+		var computing, waits float64
+		for name, s := range r.Threads[main].StateS {
+			if s = finite(s); stateOf(name).computes() {
+				computing += s
+			} else {
+				waits += s
+			}
+		}
+		if all := computing + waits; all > 0 {
+			ps = append(ps, phrase{"computing " + percent(computing/all), Good, bold})
+			if waits/all >= 0.005 {
+				ps = append(ps, phrase{"waiting " + percent(waits/all), Warn, bold})
+			}
+		}
+	}
+	return append(ps, gpus.title...)
+}
+
+// subjectOf names what was recorded.
+func subjectOf(r *report.Report) string {
+	if c := r.Target.Cell; c != nil {
+		if c.ExecutionCount > 0 {
+			return fmt.Sprintf("Cell [%d]", c.ExecutionCount)
+		}
+		return "Cell"
+	}
+	for i, arg := range r.Target.Argv {
+		if arg == "-m" && i+1 < len(r.Target.Argv) {
+			return clean("-m "+r.Target.Argv[i+1], 60)
+		}
+		if i == 0 && strings.HasPrefix(path.Base(arg), "python") {
+			continue
+		}
+		if !strings.HasPrefix(arg, "-") {
+			return clean(path.Base(arg), 60)
+		}
+	}
+	return fmt.Sprintf("Process %d", r.Target.PID)
+}
+
+// findingOf is the second line: the main finding, its source line, what to do.
+func findingOf(r *report.Report, gpus gpuSummary) []phrase {
+	headline := clean(strings.TrimSpace(r.Headline), 300)
+	if f := mainFinding(r); f != nil {
+		ps := []phrase{{clean(f.Text, 300), Plain, bold}}
+		if place := placeOf(r, f.File, f.Line); place != "" {
+			if f.File == "" || isOwnFile(r, f.File) {
+				place = "line " + place
+			}
+			ps = append(ps, phrase{place, Muted, sans})
+		}
+		if text := codeOf(f.SourceText); text != "" {
+			ps = append(ps, phrase{text, Plain, mono})
+		}
+		if f.Hint != "" {
+			ps = append(ps, phrase{clean(f.Hint, 300), Muted, sans})
+		}
+		return ps
+	}
+	if headline == "" {
+		return longestLine(r)
+	}
+	return []phrase{{headline, Plain, bold}}
+}
+
+// longestLine is what can be said without a finding.
+func longestLine(r *report.Report) []phrase {
+	var top *report.CellLine
+	for i := range r.CellLines {
+		if l := &r.CellLines[i]; finite(l.TotalS) > 0 && (top == nil || l.TotalS > top.TotalS) {
+			top = l
+		}
+	}
+	if top == nil {
+		return nil
+	}
+	text := percent(min(top.TotalS/durationOf(r), 1)) + " of the time"
+	return []phrase{{text, Plain, bold}, {fmt.Sprintf("line %d", top.Line), Muted, sans}, {codeOf(top.Text), Plain, mono}}
+}
+
+// mainFinding is the finding the headline is about, or nil.
+func mainFinding(r *report.Report) *report.Finding {
+	for i := range r.Findings {
+		if r.Findings[i].Text == r.Headline {
+			return &r.Findings[i]
+		}
+	}
+	if len(r.Findings) > 0 && (r.Headline == "" || strings.HasPrefix(r.Headline, r.Findings[0].Text)) {
+		return &r.Findings[0]
+	}
+	return nil
+}
+
+// codeOf is a source line as it is shown.
+func codeOf(text string) string { return clean(strings.TrimSpace(text), maxName) }
+
+// isOwnFile tells whether a file is the recorded cell, or the script.
+func isOwnFile(r *report.Report, file string) bool {
+	if c := r.Target.Cell; c != nil {
+		return file == fmt.Sprintf("Cell [%d]", c.ExecutionCount)
+	}
+	return false
+}
+
+// placeOf names a line in few characters: "3" in the cell itself, else
+// "train.py:3".
+func placeOf(r *report.Report, file string, line int) string {
+	switch {
+	case line <= 0:
+		return ""
+	case file == "" || isOwnFile(r, file):
+		return fmt.Sprint(line)
+	}
+	return fmt.Sprintf("%s:%d", shortFile(file), line)
+}
+
+// remarksOf are the findings that are not the second line already.
+func remarksOf(r *report.Report) []remark {
+	first := mainFinding(r)
+	var rs []remark
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		if f == first {
+			continue
+		}
+		text := clean(f.Text, 300)
+		if place := placeOf(r, f.File, f.Line); place != "" {
+			if f.File == "" || isOwnFile(r, f.File) {
+				place = "line " + place
+			}
+			text += " (" + place + ")"
+		}
+		rs = append(rs, remark{text, clean(f.Hint, 300), f.Severity == "warning"})
+	}
+	slices.SortStableFunc(rs, func(a, b remark) int { return cmp.Compare(btoi(b.warning), btoi(a.warning)) })
+	return rs[:min(len(rs), 6)]
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// notesOf is the footer: how it was measured, and what could not be.
+func notesOf(r *report.Report) []string {
+	s := r.Sampling
+	how := clean(s.Method, 120)
+	if how == "" {
+		how = "stacks not sampled"
+	}
+	parts := []string{how}
+	if s.Samples > 0 || s.IntervalS > 0 {
+		every := plural(int(min(s.Samples, math.MaxInt32)), "sample", "samples")
+		if s.IntervalS > 0 {
+			every += ", one every " + resolution(finite(s.IntervalS))
+		}
+		parts = append(parts, every)
+	}
+	if s.ResolutionS > s.IntervalS*1.01 {
+		parts = append(parts, "kept at "+resolution(finite(s.ResolutionS)))
+	}
+	parts = append(parts, fmt.Sprintf("%s lost, %s truncated", count(s.Lost), count(s.Truncated)))
+	if s.CPUS != nil {
+		parts = append(parts, "sampling took "+seconds(finite(*s.CPUS))+" of CPU")
+	}
+	if v := r.Target.PythonVersion; v != "" {
+		parts = append(parts, "Python "+clean(v, 20))
+	}
+	if children := len(r.Processes) - 1; children > 0 {
+		parts = append(parts, plural(children, "child process", "child processes"))
+	}
+	if o := r.Output; o != nil && o.Messages > 0 {
+		least := ""
+		if o.AtLeast {
+			least = "at least "
+		}
+		parts = append(parts, fmt.Sprintf("printed %s%s in %s", least, figure(float64(o.Bytes), "B"),
+			plural(int(min(o.Messages, math.MaxInt32)), "message", "messages")))
+	}
+	notes := []string{strings.Join(parts, " · ")}
+	if s.FallbackReason != "" {
+		notes = append(notes, "Sampled from inside the kernel: "+clean(s.FallbackReason, 300))
+	}
+	for i, n := range r.Notes {
+		if i == 6 {
+			notes = append(notes, plural(len(r.Notes)-i, "more note", "more notes")+" in the report")
+			break
+		}
+		notes = append(notes, clean(n.What, 120)+": "+clean(n.Reason, 300))
+	}
+	return notes
+}

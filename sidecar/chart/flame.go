@@ -1,0 +1,219 @@
+package chart
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// flameBox is a box before it has a place: columns from … to of one depth.
+type flameBox struct {
+	run
+	depth int // 1 is the outermost function
+}
+
+// flameBoxes merges columns: neighbours with the same callers and function are
+// one box. Below depth limit comes one row that tells what is left out.
+func flameBoxes(t *callTree, columns []int32, limit int) []flameBox {
+	limit = min(limit, maxDepth)
+	var boxes []flameBox
+	var open, path [maxDepth + 2]flameBox // by depth; to == 0: none
+	for c := 0; c <= len(columns); c++ {
+		clear(path[:])
+		if c < len(columns) {
+			k := columns[c]
+			if int(t.nodes[k].depth) > limit || t.nodes[k].cut > 0 {
+				path[limit+1] = flameBox{run{c, c + 1, deeperKey(t, k, limit)}, limit + 1}
+			}
+			for ; k > 0; k = t.nodes[k].parent {
+				if d := int(t.nodes[k].depth); d <= limit {
+					path[d] = flameBox{run{c, c + 1, k}, d}
+				}
+			}
+		}
+		for d := 1; d <= limit+1; d++ {
+			if open[d].to > 0 && path[d].to > 0 && open[d].key == path[d].key {
+				open[d].to = c + 1
+				continue
+			}
+			if open[d].to > 0 {
+				boxes = append(boxes, open[d])
+			}
+			open[d] = path[d]
+		}
+	}
+	return boxes
+}
+
+// deeperKey tells by a negative number how many callees the last row hides.
+func deeperKey(t *callTree, k int32, limit int) int32 {
+	return -max(t.nodes[k].depth-int32(limit)+t.nodes[k].cut, 1)
+}
+
+// flame is the flame chart of the thread that ran the cell.
+func (l *layouter) flame() {
+	f := l.d.flame
+	if f == nil {
+		return
+	}
+	var p flamePicture
+	for px := l.dt.column; ; px *= 1.5 {
+		n, step := l.columns(px)
+		p = f.picture(n, l.d.duration, l.dt.depth)
+		p.step = step
+		if len(p.boxes) <= l.dt.boxes || n < 20 {
+			break
+		}
+	}
+	depth := 1
+	for _, b := range p.boxes {
+		depth = max(depth, b.depth)
+	}
+	lane := Lane{ID: "flame", Rows: make([]Row, depth)}
+	lane.Box = Box{l.Plot.X0, l.y, l.Plot.X1, l.y + float64(depth)*rowHeight}
+	for d := range lane.Rows {
+		lane.Rows[d].Y0 = l.y + float64(d)*rowHeight
+		lane.Rows[d].Y1 = lane.Rows[d].Y0 + rowHeight - 1
+	}
+	for _, b := range p.boxes {
+		row := &lane.Rows[b.depth-1]
+		row.Boxes = append(row.Boxes, l.flameBlock(&p, b, row))
+	}
+	l.titles(lane.Rows, &p)
+	l.hatches(lane.Rows, &p)
+	if len(p.boxes) == 0 {
+		l.text(l.Plot.X0+5, l.y+12, "no Python code was seen running", labelSize, Muted, sans, Left)
+	}
+	l.Lanes = append(l.Lanes, lane)
+	l.laneLabels(f.name, [][]string{{f.aside}}, "", "", l.y, min(lane.Y1-lane.Y0, 26))
+	l.y = lane.Y1 + gap
+}
+
+// flamePicture is a flame chart in columns.
+type flamePicture struct {
+	fns     *functions
+	tree    *callTree
+	columns []int32 // nodes of tree
+	waits   []bool  // by column: the leaf had no CPU
+	boxes   []flameBox
+	step    float64 // pixels per column
+}
+
+func (f *flameLane) picture(n int, duration float64, limit int) flamePicture {
+	p := flamePicture{fns: f.fns, waits: make([]bool, n)}
+	leaves := make([]int32, n)
+	for c, i := range raster(f.spans, n, duration) {
+		if i >= 0 {
+			leaves[c] = f.spans[i].node
+			p.waits[c] = !f.spans[i].state.computes()
+		}
+	}
+	p.tree, p.columns = newCallTree(f.stacks, f.fns, leaves)
+	p.boxes = flameBoxes(p.tree, p.columns, limit)
+	slices.SortFunc(p.boxes, func(a, b flameBox) int {
+		return cmp.Or(cmp.Compare(a.depth, b.depth), cmp.Compare(a.from, b.from))
+	})
+	return p
+}
+
+func (l *layouter) flameBlock(p *flamePicture, b flameBox, row *Row) Block {
+	block := Block{X0: l.Plot.X0 + float64(b.from)*p.step, X1: l.Plot.X0 + float64(b.to)*p.step, Paint: PaintOther}
+	label := []string{fmt.Sprintf("… %d deeper", -b.key), "…"}
+	if b.key > 0 {
+		node := p.tree.nodes[b.key]
+		fn := &p.fns.list[node.fn]
+		block.Paint = fn.paint
+		label = fn.labels(int(node.repeat) + 1)
+		l.paints[block.Paint] = true
+	}
+	if room := block.X1 - block.X0 - 8; room >= 14 {
+		if s := firstThatFits(label, room, labelSize); s != "" {
+			block.Label = &Label{X: block.X0 + 4, Y: row.Y1 - 4.5, S: s, Size: labelSize, Tone: OnBox}
+		}
+	}
+	return block
+}
+
+// labels are ways to name a function that calls itself so many times, the most
+// telling first.
+func (f *function) labels(calls int) []string {
+	name, short := f.name, f.name
+	if i := strings.LastIndexByte(name, '.'); i > 0 && i+1 < len(name) && f.place() != "" {
+		short = name[i+1:] // the method without its class
+	}
+	if calls > 1 {
+		times := fmt.Sprintf(" ×%d", calls)
+		name, short = name+times, short+times
+	}
+	if place := f.place(); place != "" {
+		return []string{name + "  " + place, name, short}
+	}
+	return []string{name}
+}
+
+// place is where a function stands: "train.py:12".
+func (f *function) place() string {
+	file := shortFile(f.file)
+	if file == f.name { // a module's own code
+		return ""
+	}
+	if f.line > 0 && file != "" {
+		return fmt.Sprintf("%s:%d", file, f.line)
+	}
+	return file
+}
+
+// titles gives the widest boxes a tooltip.
+func (l *layouter) titles(rows []Row, p *flamePicture) {
+	if l.dt.titles == 0 {
+		return
+	}
+	widths := make([]int, len(p.boxes))
+	for i, b := range p.boxes {
+		widths[i] = b.to - b.from
+	}
+	slices.Sort(widths)
+	least := int(4/p.step) + 1
+	if cut := len(widths) - l.dt.titles; cut > 0 {
+		least = max(least, widths[cut]+1)
+	}
+	i := 0
+	for r := range rows {
+		for k := range rows[r].Boxes {
+			if b := p.boxes[i]; b.to-b.from >= least && b.key > 0 {
+				rows[r].Boxes[k].Title = l.flameTitle(p, b)
+			}
+			i++
+		}
+	}
+}
+
+func (l *layouter) flameTitle(p *flamePicture, b flameBox) string {
+	fn := &p.fns.list[p.tree.nodes[b.key].fn]
+	title := fn.name
+	if fn.file != "" {
+		title += fmt.Sprintf("\n%s:%d", fn.file, fn.line)
+	}
+	column := l.d.duration / float64(len(p.columns))
+	title += fmt.Sprintf("\nabout %s from %s on", seconds(float64(b.to-b.from)*column), seconds(float64(b.from)*column))
+	if fn.totalS > 0 {
+		title += fmt.Sprintf("\nin all %s, %s of its own", seconds(fn.totalS), seconds(fn.selfS))
+	}
+	return title
+}
+
+// hatches marks where the leaf waited, so that waiting is not taken for work.
+func (l *layouter) hatches(rows []Row, p *flamePicture) {
+	waits := func(c int) int32 {
+		if !p.waits[c] {
+			return 0
+		}
+		return p.columns[c]
+	}
+	for _, run := range runsOf(len(p.columns), waits) {
+		d := min(int(p.tree.nodes[run.key].depth), len(rows))
+		rows[d-1].Hatch = append(rows[d-1].Hatch, Hatch{l.Plot.X0 + float64(run.from)*p.step, l.Plot.X0 + float64(run.to)*p.step})
+		l.hatch = true
+	}
+}

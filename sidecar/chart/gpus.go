@@ -1,0 +1,131 @@
+package chart
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/omni-perf/omni-perf/sidecar/report"
+)
+
+// noWork is the cause of a GPU's idle time when the cell never used it.
+const noWork = "no GPU work launched in this cell"
+
+// gpuSummary is what the title, the shading and the lanes need of the GPUs.
+type gpuSummary struct {
+	used    bool // by the recorded program, as far as can be told
+	title   []phrase
+	badge   string
+	idle    map[int][]stretch // by device
+	allIdle []stretch         // every device idle at once
+}
+
+func gpusOf(r *report.Report) gpuSummary {
+	g := gpuSummary{idle: make(map[int][]stretch)}
+	if len(r.GPUs) == 0 {
+		return g
+	}
+	var busy, idle, unknown float64
+	for _, gpu := range r.GPUs {
+		if gpu.Simulated {
+			g.badge = "simulated GPU"
+		}
+		busy += finite(gpu.BusyS)
+		idle += finite(gpu.IdleS)
+		unknown += finite(gpu.UnknownS)
+	}
+	name := fmt.Sprintf("GPU %d", r.GPUs[0].Index)
+	if len(r.GPUs) > 1 {
+		name = fmt.Sprintf("%d GPUs", len(r.GPUs))
+	}
+	g.used = busy > 0 && r.Idle != nil && !isNoWork(r.Idle)
+	switch {
+	case busy+idle <= 0:
+		g.title = []phrase{{name + " not measured", Muted, sans}}
+	case !g.used:
+		g.title = []phrase{{name + " not used", Muted, sans}}
+	default:
+		each := ""
+		if len(r.GPUs) > 1 {
+			each = " on average"
+		}
+		g.title = []phrase{
+			{name + " busy " + percent(busy/(busy+idle)), Good, bold},
+			{"idle " + seconds(idle/float64(len(r.GPUs))) + each, Warn, bold},
+		}
+		if unknown > 0.02*(busy+idle) {
+			g.title = append(g.title, phrase{"unknown " + seconds(unknown/float64(len(r.GPUs))), Muted, sans})
+		}
+		g.takeIntervals(r)
+	}
+	return g
+}
+
+func isNoWork(idle *report.Idle) bool {
+	return len(idle.Causes) > 0 && idle.Causes[0].Cause == noWork && idle.Causes[0].Share > 0.99
+}
+
+func (g *gpuSummary) takeIntervals(r *report.Report) {
+	duration := durationOf(r)
+	for i, d := range r.Idle.Devices {
+		var ss []stretch
+		for _, iv := range d.Intervals {
+			if s := (stretch{max(iv[0], 0), min(iv[1], duration)}); s.start < s.end {
+				ss = append(ss, s)
+			}
+		}
+		ss = merge(ss)
+		g.idle[d.Device] = ss
+		if i == 0 {
+			g.allIdle = ss
+		} else {
+			g.allIdle = intersect(g.allIdle, ss)
+		}
+	}
+}
+
+// merge sorts stretches and joins those that touch.
+func merge(ss []stretch) []stretch {
+	slices.SortFunc(ss, func(a, b stretch) int { return cmp.Compare(a.start, b.start) })
+	var out []stretch
+	for _, s := range ss {
+		if n := len(out); n > 0 && s.start <= out[n-1].end {
+			out[n-1].end = max(out[n-1].end, s.end)
+			continue
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// intersect returns what two merged lists have in common.
+func intersect(a, b []stretch) []stretch {
+	var out []stretch
+	for i, j := 0, 0; i < len(a) && j < len(b); {
+		if s := (stretch{max(a[i].start, b[j].start), min(a[i].end, b[j].end)}); s.start < s.end {
+			out = append(out, s)
+		}
+		if a[i].end < b[j].end {
+			i++
+		} else {
+			j++
+		}
+	}
+	return out
+}
+
+// shortGPU is a device's name without its maker and memory: "H100", "RTX 4090".
+func shortGPU(name string) string {
+	words := strings.Fields(clean(name, 60))
+	for len(words) > 1 && slices.Contains([]string{"NVIDIA", "AMD", "Tesla", "GeForce", "Quadro", "Graphics", "Instinct"}, words[0]) {
+		words = words[1:]
+	}
+	if len(words) > 1 && words[0] == "RTX" {
+		return words[0] + " " + words[1]
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	return words[0]
+}

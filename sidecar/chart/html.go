@@ -1,0 +1,116 @@
+package chart
+
+import (
+	"encoding/base64"
+	"fmt"
+	"html"
+	"strings"
+
+	"github.com/omni-perf/omni-perf/sidecar/report"
+)
+
+// swapScript replaces the image by the picture in it, so that tooltips work and
+// the page's own theme counts. It finds its place by the script element itself:
+// no ids, nothing global; run again, it finds no image and does nothing. Where
+// scripts do not run the image stays.
+const swapScript = `<script>(function(){` +
+	`var s=document.currentScript,p=s&&s.parentNode,i=p&&p.querySelector("img");` +
+	`if(!i)return;try{` +
+	`var b=atob(i.src.slice(i.src.indexOf(",")+1)),a=new Uint8Array(b.length);` +
+	`for(var k=0;k<b.length;k++)a[k]=b.charCodeAt(k);` +
+	`var d=new DOMParser().parseFromString(new TextDecoder().decode(a),"image/svg+xml").documentElement;` +
+	`if(d.nodeName==="svg")i.replaceWith(document.importNode(d,true))` +
+	`}catch(e){}})()</script>`
+
+// HTML is what a notebook shows for a cell: an image that also survives where
+// the page is not trusted, and a script that puts the same picture inline.
+func HTML(r *report.Report, o Options) ([]byte, error) {
+	if r == nil {
+		return nil, errNoReport
+	}
+	d := digestOf(r)
+	return fragment(d, o.withDefaults(), fullBytes, fullDetail)
+}
+
+func fragment(d *digest, o Options, limit int, from detail) ([]byte, error) {
+	o.Inline = true
+	svg, err := drawWithin(limit, d, o, from)
+	if err != nil {
+		return nil, err
+	}
+	var b strings.Builder
+	b.Grow(base64.StdEncoding.EncodedLen(len(svg)) + 2048)
+	b.WriteString(`<div data-lm-suppress-shortcuts="true">`)
+	fmt.Fprintf(&b, `<img width="%.0f" style="max-width:100%%;height:auto" alt="%s" src="data:image/svg+xml;base64,`,
+		o.Width, html.EscapeString(clean(d.summary, 600)))
+	b.WriteString(base64.StdEncoding.EncodeToString(svg))
+	b.WriteString(`">` + swapScript + `</div>`)
+	return []byte(b.String()), nil
+}
+
+// Folded is the chart of a cell nobody asked about: closed, its headline
+// visible, at most 60 kB.
+func Folded(r *report.Report, o Options) ([]byte, error) {
+	if r == nil {
+		return nil, errNoReport
+	}
+	d := digestOf(r)
+	body, err := fragment(d, o.withDefaults(), foldedBytes, foldedDetail)
+	if err != nil {
+		return nil, err
+	}
+	var b strings.Builder
+	b.WriteString(`<details><summary style="cursor:pointer">`)
+	for i, p := range append(d.title, firstOf(d.finding)...) {
+		if i > 0 {
+			b.WriteString(" &nbsp; ")
+		}
+		text := html.EscapeString(clean(p.text, 160))
+		if p.face == bold {
+			text = "<b>" + text + "</b>"
+		}
+		b.WriteString(text)
+	}
+	if d.badge != "" {
+		b.WriteString(" &nbsp; <b>(" + html.EscapeString(d.badge) + ")</b>")
+	}
+	b.WriteString("</summary>")
+	b.Write(body)
+	b.WriteString("</details>")
+	return []byte(b.String()), nil
+}
+
+func firstOf(ps []phrase) []phrase {
+	if len(ps) == 0 {
+		return nil
+	}
+	return []phrase{{ps[0].text, ps[0].tone, sans}}
+}
+
+// Page is a file of its own to open in a browser: the picture and, for screen
+// readers and copying, the text.
+func Page(r *report.Report, o Options) ([]byte, error) {
+	if r == nil {
+		return nil, errNoReport
+	}
+	d := digestOf(r)
+	o = o.withDefaults()
+	o.Inline = true
+	svg, err := drawWithin(fullBytes, d, o, fullDetail)
+	if err != nil {
+		return nil, err
+	}
+	scheme := map[Theme]string{Auto: "light dark", Light: "light", Dark: "dark"}[o.Theme]
+	var b strings.Builder
+	b.WriteString("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n")
+	b.WriteString(`<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">` + "\n")
+	b.WriteString(`<meta name="viewport" content="width=device-width">` + "\n")
+	fmt.Fprintf(&b, "<title>%s</title>\n", html.EscapeString(clean(joinPhrases(d.title, "  "), 200)))
+	fmt.Fprintf(&b, "<style>:root{color-scheme:%s}body{margin:0 auto;max-width:%.0fpx;padding:8px;font-family:system-ui,sans-serif}"+
+		"pre{overflow:auto;font-size:12px}</style></head><body>\n", scheme, o.Width)
+	b.Write(svg)
+	b.WriteString("\n<details><summary>As text</summary><pre>")
+	b.WriteString(html.EscapeString(textOf(d, 110)))
+	b.WriteString("</pre></details>\n</body></html>\n")
+	return []byte(b.String()), nil
+}

@@ -1,0 +1,132 @@
+package chart
+
+import (
+	"strings"
+	"unicode"
+)
+
+// face is a font as far as its width goes.
+type face uint8
+
+const (
+	sans face = iota
+	bold
+	mono
+)
+
+// monoAdvance bounds DejaVu Sans Mono and Menlo (0.602), Liberation Mono (0.600),
+// SF Mono (0.618) and Cascadia Code (0.586), in em.
+const monoAdvance = 0.62
+
+// advances bounds the width of ' ' … '~' in thousandths of an em. Which font a
+// page uses is not known here; DejaVu Sans and Verdana are the widest common
+// ones, each figure is the larger of both.
+var advances = [2][95]uint16{
+	sans: {
+		352, 401, 460, 838, 636, 1076, 780, 275, 454, 454, 636, 838, 364, 454, 364, 454, // space … /
+		636, 636, 636, 636, 636, 636, 636, 636, 636, 636, 454, 454, 838, 838, 838, 545, // 0 … ?
+		1000, 684, 686, 698, 771, 632, 575, 775, 752, 421, 455, 693, 557, 863, 748, 787, // @ … O
+		603, 787, 695, 684, 616, 732, 684, 989, 685, 615, 685, 454, 454, 454, 838, 636, // P … _
+		636, 613, 635, 550, 635, 615, 352, 635, 634, 278, 344, 592, 278, 974, 634, 612, // ` … o
+		635, 635, 427, 521, 394, 634, 592, 818, 592, 592, 525, 636, 454, 636, 838, // p … ~
+	},
+	bold: {
+		348, 456, 587, 867, 711, 1272, 872, 332, 543, 543, 711, 867, 380, 480, 380, 689,
+		711, 711, 711, 711, 711, 711, 711, 711, 711, 711, 402, 402, 867, 867, 867, 617,
+		1000, 776, 762, 734, 830, 683, 683, 821, 837, 546, 555, 775, 637, 995, 847, 850,
+		733, 850, 782, 720, 682, 812, 774, 1128, 771, 737, 725, 543, 689, 543, 867, 711,
+		711, 675, 716, 593, 716, 678, 435, 716, 712, 343, 403, 671, 343, 1058, 712, 687,
+		716, 716, 497, 595, 478, 712, 652, 979, 669, 652, 597, 712, 543, 712, 867,
+	},
+}
+
+// advance bounds a character's width in em.
+func advance(r rune, f face) float64 {
+	switch {
+	case r >= ' ' && r <= '~':
+		if f == mono {
+			return monoAdvance
+		}
+		return float64(advances[f][r-' ']) / 1000
+	case unicode.Is(unicode.Mn, r) || unicode.Is(unicode.Me, r):
+		return 0
+	case r == '…':
+		return 1
+	case r == '·' || r == '°':
+		return 0.65
+	case r == '–' || r == 'µ' || r == '×' || r == '±':
+		return 0.87
+	case r < 0x250:
+		return 1.1
+	case r == '‱' || r >= 0x2200 && r < 0x2B00:
+		return 1.75
+	}
+	return 1.35 // emoji are the widest of the usual rest
+}
+
+// widthOf bounds the width of text in pixels.
+func widthOf(s string, size float64, f face) float64 {
+	em := 0.0
+	for _, r := range s {
+		em += advance(r, f)
+	}
+	return em * size
+}
+
+// fit returns s, or as much of its beginning as is sure to fit with an ellipsis
+// behind it; empty when fewer than two characters would be left.
+func fit(s string, room, size float64, f face) string {
+	if size <= 0 || room <= 0 {
+		return ""
+	}
+	room /= size
+	em, cut, kept := 0.0, 0, 0
+	for i, r := range s {
+		if kept >= 2 && em+1 <= room { // 1: the ellipsis
+			cut = i
+		}
+		em += advance(r, f)
+		kept++
+		if em > room+1e-6 { // a width that was measured must fit itself
+			if cut == 0 {
+				return ""
+			}
+			return strings.TrimRight(s[:cut], " ") + "…"
+		}
+	}
+	return s
+}
+
+// fitMiddle is fit for names that differ at their end: "ThreadPool…_12".
+func fitMiddle(s string, room, size float64, f face) string {
+	if widthOf(s, size, f) <= room {
+		return s
+	}
+	runes := []rune(s)
+	tail := string(runes[max(len(runes)-4, 0):])
+	head := fit(s, room-widthOf(tail, size, f), size, f)
+	if head == "" {
+		return fit(s, room, size, f)
+	}
+	return head + tail
+}
+
+// wrap breaks s at spaces into lines of at most room pixels, at most limit of
+// them; what is left over ends in an ellipsis.
+func wrap(s string, room, size float64, f face, limit int) []string {
+	var lines []string
+	words := strings.Fields(s)
+	for len(words) > 0 {
+		if len(lines) == limit-1 {
+			return append(lines, fit(strings.Join(words, " "), room, size, f))
+		}
+		n, line := 1, words[0]
+		for n < len(words) && widthOf(line+" "+words[n], size, f) <= room {
+			line += " " + words[n]
+			n++
+		}
+		lines = append(lines, fit(line, room, size, f))
+		words = words[n:]
+	}
+	return lines
+}

@@ -1,0 +1,106 @@
+package chart
+
+// Scene is a chart laid out: everything in pixels, nothing left to decide. It
+// says what a thing is (a Paint, a Tone), not how that looks.
+type Scene struct {
+	Width, Height float64
+	Summary       string // one sentence for those who cannot see
+	Plot          Box    // where time runs: X0 is 0 s, X1 the duration
+	Duration      float64
+	Badge         *Badge
+	Bullet        *Label // finding's mark
+	Gridlines     []float64
+	Shades        []Box
+	Steps         []float64
+	StepsY        float64
+	Rules         []float64 // full-width lines at these y
+	Lanes         []Lane
+	Bars          []Bar
+	Legend        []Bar
+	Texts         []Label
+}
+
+// Box is an area.
+type Box struct{ X0, Y0, X1, Y1 float64 }
+
+// Anchor is which end of a text stands at its X.
+type Anchor uint8
+
+// The anchors.
+const (
+	Left Anchor = iota
+	Middle
+	Right
+)
+
+// Label is a text on the baseline Y.
+type Label struct {
+	X, Y   float64
+	S      string
+	Size   float64
+	Tone   Tone
+	Anchor Anchor
+	face   face
+}
+
+// Bounds returns an area the text does not leave, whatever the font.
+func (t Label) Bounds() Box {
+	w := widthOf(t.S, t.Size, t.face)
+	x := t.X
+	switch t.Anchor {
+	case Middle:
+		x -= w / 2
+	case Right:
+		x -= w
+	}
+	return Box{x, t.Y - 0.8*t.Size, x + w, t.Y + 0.25*t.Size}
+}
+
+// Badge is a framed text.
+type Badge struct {
+	Box
+	Text Label
+}
+
+// Lane is one stripe over the time axis.
+type Lane struct {
+	ID    string // of the track, or "lines", "flame", "thread"
+	Box          // within the plot
+	About string // tooltip
+	Areas []Area // tracks
+	Base  bool   // a faint ground, where nothing ran
+	Rows  []Row  // everything else
+}
+
+// Area is a curve filled down to the lane's lower edge, without gaps: Y[i]
+// holds from X[i] to X[i+1] when Steps, else joins Y[i+1] by a line. len(X) is
+// len(Y), plus one when Steps.
+type Area struct {
+	Paint Paint
+	Steps bool
+	X, Y  []float64
+}
+
+// Row is boxes of one height, in order of X, none over another.
+type Row struct {
+	Y0, Y1 float64
+	Boxes  []Block
+	Hatch  []Hatch // over the boxes: waited there
+}
+
+// Block is one box of a row.
+type Block struct {
+	X0, X1 float64
+	Paint  Paint
+	Label  *Label
+	Title  string // tooltip
+}
+
+// Hatch marks the part of a row in which the thread waited.
+type Hatch struct{ X0, X1 float64 }
+
+// Bar is a bar of a table or a patch of the legend.
+type Bar struct {
+	Box
+	Paint Paint
+}

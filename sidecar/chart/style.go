@@ -1,0 +1,120 @@
+package chart
+
+import (
+	"fmt"
+	"hash/fnv"
+	"strings"
+)
+
+// palette is the colours by Paint or Tone. Light and dark agree in hue; in each,
+// neighbours that mean different things differ in lightness, too (palette_test).
+var palette = []struct {
+	class       string
+	property    string
+	light, dark string
+}{
+	{string(PaintCell), "color", "#f4bd66", "#b07a24"},
+	{string(PaintUser), "color", "#fadf9e", "#85652f"},
+	{string(PaintData), "color", "#e37b62", "#a94b39"},
+	{string(PaintFramework), "color", "#8fb1ea", "#37609f"},
+	{string(PaintDevice), "color", "#b4dfa6", "#3e7a35"},
+	{string(PaintIO), "color", "#5fb3a3", "#1f5f57"},
+	{string(PaintOther), "color", "#c3c8d2", "#4a505d"},
+
+	{string(PaintGPU), "color", "#43a572", "#3ba671"},
+	{string(PaintGPUMemory), "color", "#86c9a4", "#2f6a4b"},
+	{string(PaintCPU), "color", "#5a8fdd", "#5487cf"},
+	{string(PaintMemory), "color", "#a184d8", "#9478c8"},
+	{string(PaintTraffic), "color", "#76a0ac", "#6a93a0"},
+	{string(PaintGIL), "color", "#d0679d", "#b85c8c"},
+
+	{string(PaintPython), "color", "#4f87da", "#4c82cf"},
+	{string(PaintNative), "color", "#a9c6f2", "#2f4f80"},
+	{string(PaintWait), "color", "#c3c8d2", "#4a505d"},
+
+	{string(PaintLineMuch), "color", "#f4b95e", "#c08a2e"},
+	{string(PaintLineSome), "color", "#f9d49a", "#8a6527"},
+	{string(PaintLineRare), "color", "#fce6c6", "#594422"},
+
+	{string(PaintBar), "color", "#f2a93b", "#d39428"},
+	{string(PaintBarPart), "color", "#fbdcae", "#6b4e1d"},
+	{string(paintIdle), "color", "#fdf0dc", "#30241a"},
+
+	{string(Plain), "fill", "#17181b", "#ececee"},
+	{string(Muted), "fill", "#6a6d75", "#9c9fa7"},
+	{string(Good), "fill", "#24804f", "#45bd83"},
+	{string(Warn), "fill", "#a8530a", "#f2b230"},
+	{string(Bad), "fill", "#b3261e", "#ff8a80"},
+	{string(OnBox), "fill", "#1e1f22", "#f4f4f5"},
+
+	{ground, "fill", "#ffffff", "#111113"}, // the page's own where it tells
+	{rule, "color", "#dddfe3", "#303238"},
+	{base, "color", "#f0f1f3", "#1e1f23"},
+}
+
+// Classes of what carries no meaning.
+const (
+	ground = "bg"
+	rule   = "ru"
+	base   = "ba" // of a folded thread's lane
+)
+
+// classOf is the class all rules of a theme's style sheet hang on. Styles of
+// inline pictures hold for the whole page: a class made from their content keeps
+// charts of different themes or versions apart.
+func classOf(theme Theme) string {
+	h := fnv.New32a()
+	h.Write([]byte(rules("", theme)))
+	return fmt.Sprintf("op-%08x", h.Sum32())
+}
+
+func styleSheet(theme Theme) string { return rules("."+classOf(theme), theme) }
+
+// rules is a style sheet below the given selector.
+func rules(root string, theme Theme) string {
+	var b strings.Builder
+	b.WriteString(root + `{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif}` + "\n")
+	b.WriteString(root + ` .mo{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono","Liberation Mono",monospace}` + "\n")
+	b.WriteString(root + ` .bo{font-weight:700}` + root + ` .mi{text-anchor:middle}` + root + ` .ri{text-anchor:end}` + "\n")
+	b.WriteString(root + ` text{pointer-events:none}` + root + ` .f *{fill:currentColor}` + root + ` .b rect{rx:1.5px}` + "\n")
+	b.WriteString(root + ` .s path{fill:none;stroke:currentColor}` + root + ` .h path{stroke-width:2.4;stroke-opacity:.5}` + "\n")
+	for _, c := range palette {
+		// The plain colour is for viewers that know no variables.
+		plain := c.light
+		if theme == Dark {
+			plain = c.dark
+		}
+		fmt.Fprintf(&b, "%s .%s{%s:%s;%[3]s:var(--%[2]s)}", root, c.class, c.property, plain)
+	}
+	fmt.Fprintf(&b, "%s .h path{stroke:var(--bg)}\n", root)
+	switch theme {
+	case Light, Dark:
+		b.WriteString(variables(root, theme == Dark, false))
+	default:
+		// What the page says counts more than what the system prefers; an image
+		// sees only the latter.
+		b.WriteString(variables(root, false, true))
+		b.WriteString("@media (prefers-color-scheme:dark){" + variables(root, true, true) + "}\n")
+		b.WriteString(variables(":is([data-jp-theme-light=true],.vscode-light,[theme=light]) "+root, false, true))
+		b.WriteString(variables(":is([data-jp-theme-light=false],.vscode-dark,.vscode-high-contrast,[theme=dark]) "+root, true, true))
+	}
+	return b.String()
+}
+
+// variables sets a theme's colours; the ground may be the page's own.
+func variables(selector string, dark, blend bool) string {
+	var b strings.Builder
+	b.WriteString(selector + "{")
+	for _, c := range palette {
+		colour := c.light
+		if dark {
+			colour = c.dark
+		}
+		if blend && c.class == ground {
+			colour = "var(--jp-layout-color0,var(--vscode-editor-background," + colour + "))"
+		}
+		fmt.Fprintf(&b, "--%s:%s;", c.class, colour)
+	}
+	b.WriteString("}\n")
+	return b.String()
+}

@@ -1,0 +1,217 @@
+package chart
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"unicode"
+
+	"github.com/omni-perf/omni-perf/sidecar/report"
+)
+
+const (
+	minTextWidth = 60
+	maxTextWidth = 200
+)
+
+// Text says the same in plain text of at most width columns: for terminals,
+// screen readers and pages that show nothing else.
+func Text(r *report.Report, width int) string {
+	if r == nil {
+		return ""
+	}
+	return textOf(digestOf(r), width)
+}
+
+func textOf(d *digest, width int) string {
+	width = min(max(width, minTextWidth), maxTextWidth)
+	t := &textWriter{width: width}
+	title := joinPhrases(d.title, "  ")
+	if d.badge != "" {
+		title += "  (" + d.badge + ")"
+	}
+	t.line(title)
+	t.paragraph("", joinPhrases(d.finding, " · "))
+	t.line("")
+	t.tracks(d)
+	for _, tb := range d.tables {
+		t.line("")
+		t.table(tb)
+	}
+	if len(d.findings) > 0 {
+		t.line("")
+		t.line("Also")
+		for _, f := range d.findings {
+			t.paragraph("  ", strings.TrimSuffix(f.text+" · "+f.hint, " · "))
+		}
+	}
+	t.line("")
+	for _, n := range d.notes {
+		t.paragraph("", n)
+	}
+	return t.String()
+}
+
+// textWriter writes lines of bounded width.
+type textWriter struct {
+	strings.Builder
+	width int
+}
+
+func (t *textWriter) line(s string) {
+	t.WriteString(strings.TrimRight(cell(s, t.width), " "))
+	t.WriteByte('\n')
+}
+
+func (t *textWriter) paragraph(indent, s string) {
+	room := t.width - len(indent)
+	line := ""
+	for _, word := range strings.Fields(s) {
+		if line != "" && columnsOf(line)+1+columnsOf(word) > room {
+			t.line(indent + line)
+			line = ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	if line != "" {
+		t.line(indent + line)
+	}
+}
+
+// tracks are sparklines, one per lane.
+func (t *textWriter) tracks(d *digest) {
+	if len(d.tracks) == 0 {
+		return
+	}
+	names, values := 0, 0
+	for _, l := range d.tracks {
+		names = max(names, columnsOf(l.name))
+		values = max(values, columnsOf(l.value+" "+l.aside))
+	}
+	names, values = min(names, 16), min(values, 34)
+	room := t.width - names - values - 4
+	for _, l := range d.tracks {
+		t.line(pad(l.name, names) + "  " + pad(sparkline(l, d.duration, room), room) + "  " + l.value + " " + l.aside)
+	}
+}
+
+var sparks = []rune("▁▂▃▄▅▆▇█")
+
+// sparkline draws a lane in n characters; unknown is blank.
+func sparkline(l trackLane, duration float64, n int) string {
+	var sum, time [maxTextWidth]float64
+	for _, p := range l.points {
+		if math.IsNaN(p.value) {
+			continue
+		}
+		first, last := int(p.from/duration*float64(n)), int(p.to/duration*float64(n))
+		for i := max(first, 0); i <= min(last, n-1); i++ {
+			from := max(p.from, float64(i)*duration/float64(n))
+			to := min(p.to, float64(i+1)*duration/float64(n))
+			if to > from {
+				sum[i] += p.value * (to - from)
+				time[i] += to - from
+			}
+		}
+	}
+	line := make([]rune, n)
+	for i := range line {
+		line[i] = ' '
+		if time[i] > 0 && l.top > 0 {
+			level := int(sum[i] / time[i] / l.top * float64(len(sparks)))
+			line[i] = sparks[min(max(level, 0), len(sparks)-1)]
+		}
+	}
+	return string(line)
+}
+
+// table is a heading and aligned rows with a bar.
+func (t *textWriter) table(tb table) {
+	heading := tb.heading
+	if tb.note != "" {
+		heading += "  (" + tb.note + ")"
+	}
+	t.line(heading)
+	const bar = 12
+	var name, secs, aside, place, code int
+	longest := longestShare(tb)
+	for _, r := range tb.rows {
+		name = max(name, columnsOf(r.name))
+		secs = max(secs, columnsOf(seconds(r.seconds)))
+		aside = max(aside, columnsOf(r.aside))
+		place = max(place, columnsOf(r.place))
+		code = max(code, columnsOf(r.code))
+	}
+	name, place = min(name, t.width*2/5), min(place, 24)
+	room := t.width - 2 - name - 2 - secs - 2 - bar - 1 - aside
+	if place > 0 {
+		room -= 2 + place
+	}
+	code = min(code, max(room-2, 0))
+	for _, r := range tb.rows {
+		n := int(math.Round(barLength(r, longest, bar)))
+		s := fmt.Sprintf("  %s  %s  %s %s", pad(r.name, name), padLeft(seconds(r.seconds), secs),
+			pad(strings.Repeat("█", min(n, bar)), bar), padLeft(r.aside, aside))
+		if place > 0 {
+			s += "  " + padLeft(r.place, place)
+		}
+		if room >= 12 {
+			s += "  " + pad(r.code, code)
+		}
+		if columnsOf(r.hint) <= room-code-4 {
+			s += "  " + r.hint
+		}
+		t.line(s)
+		if tb.advises && columnsOf(r.hint) > room-code-4 {
+			t.line("      → " + r.hint)
+		}
+	}
+}
+
+// columnsOf counts a text's columns in a terminal.
+func columnsOf(s string) int {
+	n := 0
+	for _, r := range s {
+		n += columnsOfRune(r)
+	}
+	return n
+}
+
+func columnsOfRune(r rune) int {
+	switch {
+	case unicode.Is(unicode.Mn, r) || unicode.Is(unicode.Me, r) || r == 0x200D || r >= 0xFE00 && r <= 0xFE0F:
+		return 0
+	case r >= 0x1100 && r <= 0x115F, r >= 0x2E80 && r <= 0xA4CF, r >= 0xAC00 && r <= 0xD7A3,
+		r >= 0xF900 && r <= 0xFAFF, r >= 0xFE30 && r <= 0xFE4F, r >= 0xFF00 && r <= 0xFF60,
+		r >= 0xFFE0 && r <= 0xFFE6, r >= 0x1F300 && r <= 0x1FAFF, r >= 0x20000 && r <= 0x3FFFD:
+		return 2
+	}
+	return 1
+}
+
+// cell cuts a text to n columns.
+func cell(s string, n int) string {
+	if columnsOf(s) <= n {
+		return s
+	}
+	used := 0
+	for i, r := range s {
+		if used += columnsOfRune(r); used > n-1 {
+			return s[:i] + "…"
+		}
+	}
+	return s
+}
+
+func pad(s string, n int) string {
+	s = cell(s, n)
+	return s + strings.Repeat(" ", max(n-columnsOf(s), 0))
+}
+
+func padLeft(s string, n int) string {
+	s = cell(s, n)
+	return strings.Repeat(" ", max(n-columnsOf(s), 0)) + s
+}

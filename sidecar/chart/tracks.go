@@ -1,0 +1,311 @@
+package chart
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/omni-perf/omni-perf/sidecar/report"
+)
+
+// trackLane is a figure over time.
+type trackLane struct {
+	id           string // clean; of the report's track
+	name         string
+	sources      [][]string // lines under the name; ways to say each, the most telling first
+	value, aside string     // at the right: mean or peak, and what it is measured against
+	about        string     // tooltip
+	paint        Paint
+	tall         bool
+	steps        bool // values hold over a window, else they are joined by lines
+	points       []point
+	top          float64   // value at the lane's upper edge
+	idle         []stretch // shades this lane alone
+}
+
+// point holds over (from, to]; value NaN is unknown.
+type point struct{ from, to, value float64 }
+
+// trackSpec says how a known track is shown.
+type trackSpec struct {
+	name  string
+	paint Paint
+	min   float64 // a peak below has nothing to say
+	peak  bool    // the peak is the figure of interest, not the mean
+}
+
+// trackSpecs are the host's lanes by the track's ID, '_' and '/' taken for '.'.
+// Tracks that are not here, or per device below, are in the report only.
+var trackSpecs = []struct {
+	id string
+	trackSpec
+}{
+	{"cpu", trackSpec{"CPU", PaintCPU, 0, false}},
+	{"process.cpu", trackSpec{"CPU", PaintCPU, 0, false}},
+	{"cpu.children", trackSpec{"CPU, children", PaintCPU, 0.01, false}},
+	{"children.cpu", trackSpec{"CPU, children", PaintCPU, 0.01, false}},
+	{"cpu.workers", trackSpec{"CPU, workers", PaintCPU, 0.01, false}},
+	{"rss", trackSpec{"RSS", PaintMemory, 1, true}},
+	{"rss.children", trackSpec{"RSS, children", PaintMemory, 1, true}},
+	{"children.rss", trackSpec{"RSS, children", PaintMemory, 1, true}},
+	{"swap", trackSpec{"swap", PaintMemory, 64 << 20, true}},
+	{"disk.read", trackSpec{"disk read", PaintTraffic, 100e3, false}},
+	{"disk.write", trackSpec{"disk write", PaintTraffic, 100e3, false}},
+	{"io.read", trackSpec{"disk read", PaintTraffic, 100e3, false}},
+	{"io.write", trackSpec{"disk write", PaintTraffic, 100e3, false}},
+	{"net.recv", trackSpec{"net received", PaintTraffic, 100e3, false}},
+	{"net.sent", trackSpec{"net sent", PaintTraffic, 100e3, false}},
+	{"net.rx", trackSpec{"net received", PaintTraffic, 100e3, false}},
+	{"net.tx", trackSpec{"net sent", PaintTraffic, 100e3, false}},
+	{"net.receive", trackSpec{"net received", PaintTraffic, 100e3, false}},
+	{"net.send", trackSpec{"net sent", PaintTraffic, 100e3, false}},
+}
+
+// deviceSpecs are the lanes of one GPU by what follows "gpuN." in the ID.
+var deviceSpecs = []struct {
+	id string
+	trackSpec
+}{
+	{"util", trackSpec{"", PaintGPU, 0, false}},
+	{"sm", trackSpec{"SM active", PaintGPU, 0.5, false}},
+	{"tensor", trackSpec{"tensor cores", PaintGPU, 0.5, false}},
+	{"mem", trackSpec{"memory", PaintGPUMemory, 1, true}},
+	{"memory", trackSpec{"memory", PaintGPUMemory, 1, true}},
+	{"mem.used", trackSpec{"memory", PaintGPUMemory, 1, true}},
+	{"memory.used", trackSpec{"memory", PaintGPUMemory, 1, true}},
+}
+
+const (
+	fullGPUs = 2  // devices with all their lanes; beyond, one lane each
+	maxGPUs  = 16 // devices shown
+)
+
+var idSeparators = strings.NewReplacer("_", ".", "/", ".", "-", ".")
+
+// tracksOf chooses the lanes: the GPUs', then the host's.
+func tracksOf(r *report.Report, gpus gpuSummary, duration float64) []trackLane {
+	byID := make(map[string]*report.Track, len(r.Tracks))
+	for i := range r.Tracks {
+		id := idSeparators.Replace(r.Tracks[i].ID)
+		if byID[id] == nil {
+			byID[id] = &r.Tracks[i]
+		}
+	}
+	var lanes []trackLane
+	for i, gpu := range r.GPUs {
+		if i == maxGPUs {
+			break
+		}
+		lanes = append(lanes, gpuLanes(gpu, byID, len(r.GPUs), gpus, duration)...)
+	}
+	shown := make(map[string]bool) // two spellings of one lane are one lane
+	for _, spec := range trackSpecs {
+		t := byID[spec.id]
+		if t == nil || shown[spec.name] {
+			continue
+		}
+		if lane, ok := laneOf(t, spec.trackSpec, duration); ok {
+			shown[spec.name] = true
+			lanes = append(lanes, lane)
+		}
+	}
+	return lanes
+}
+
+func gpuLanes(gpu report.GPU, byID map[string]*report.Track, devices int, gpus gpuSummary, duration float64) []trackLane {
+	var lanes []trackLane
+	memory := ""
+	shown := make(map[string]bool)
+	for _, spec := range deviceSpecs {
+		t := byID[fmt.Sprintf("gpu%d.%s", gpu.Index, spec.id)]
+		if t == nil || shown[spec.name] {
+			continue
+		}
+		lane, ok := laneOf(t, spec.trackSpec, duration)
+		if !ok {
+			continue
+		}
+		shown[spec.name] = true
+		switch {
+		case spec.id == "util":
+			lane.name = fmt.Sprintf("GPU %d", gpu.Index)
+			lane.tall = devices <= fullGPUs
+			lane.sources = gpuSources(gpu, t, lane.tall)
+			lane.aside = "engine active"
+			if known := finite(gpu.BusyS) + finite(gpu.IdleS); known > 0 {
+				lane.value = percent(finite(gpu.BusyS) / known)
+			}
+			lane.idle = gpus.idle[gpu.Index]
+			lane.about += aboutGPU(gpu)
+		case lane.paint == PaintGPUMemory && devices > fullGPUs:
+			memory = lane.value
+			continue
+		case devices > fullGPUs:
+			continue
+		}
+		lanes = append(lanes, lane)
+	}
+	if memory != "" && len(lanes) > 0 {
+		lanes[0].aside = memory
+	}
+	return lanes
+}
+
+// gpuSources are the lines below a device's name, each with ways to say it, the
+// most telling first.
+func gpuSources(gpu report.GPU, t *report.Track, two bool) [][]string {
+	source := clean(gpu.Source, 40)
+	if source == "" {
+		source = clean(t.Source, 40)
+	}
+	res := ""
+	if s := finite(t.ResolutionS); s > 0 {
+		res = " " + resolution(s)
+	}
+	brief, _, _ := strings.Cut(source, " ")
+	name := shortGPU(gpu.Name)
+	if gpu.Simulated {
+		name = "simulated"
+	}
+	if two || name == "" {
+		return [][]string{{name}, {source + res, brief + res, brief}}
+	}
+	return [][]string{{name + " · " + brief + res, name + " ·" + res, name}}
+}
+
+func aboutGPU(gpu report.GPU) string {
+	s := "\n" + clean(gpu.Name, 80)
+	if gpu.Simulated {
+		s += " (simulated)"
+	}
+	if gpu.OtherProcesses > 0 {
+		s += "\nshared with " + plural(gpu.OtherProcesses, "process", "processes") + " that are not the target's"
+	}
+	return s
+}
+
+// laneOf is a track's lane; false when it has nothing to say.
+func laneOf(t *report.Track, spec trackSpec, duration float64) (trackLane, bool) {
+	points, mean, peak := pointsOf(t, duration)
+	if len(points) == 0 || !(peak > 0) || peak < spec.min {
+		return trackLane{}, false
+	}
+	if v := float64(t.Mean); isNumber(v) {
+		mean = v
+	}
+	if v := float64(t.Peak); isNumber(v) {
+		peak = max(peak, v)
+	}
+	limit := max(finite(t.Limit), 0)
+	sources := sourcesOf(t)
+	lane := trackLane{
+		id: clean(t.ID, 60), name: spec.name, paint: spec.paint, points: points, steps: t.Kind != "gauge",
+		top: topOf(peak, limit), value: figure(mean, t.Unit), sources: [][]string{sources},
+	}
+	switch {
+	case spec.peak && limit > 0:
+		lane.value, lane.aside = figure(peak, t.Unit), "peak, of "+figure(limit, t.Unit)
+	case spec.peak:
+		lane.value, lane.aside = figure(peak, t.Unit), "peak"
+	case t.Unit == "cores" && limit > 0:
+		lane.aside = "of " + trimZero(fmt.Sprintf("%.1f", limit))
+	default:
+		lane.aside = "peak " + figure(peak, t.Unit)
+	}
+	lane.about = fmt.Sprintf("%s: mean %s, peak %s\n%s", spec.name, figure(mean, t.Unit), figure(peak, t.Unit), sources[0])
+	if t.Ended != "" {
+		lane.about += "\nended: " + clean(t.Ended, maxName)
+		lane.sources = [][]string{{"ended early"}}
+	}
+	return lane, true
+}
+
+// sourcesOf says where a track's figures come from, in ways of falling length.
+func sourcesOf(t *report.Track) []string {
+	source := clean(t.Source, 60)
+	brief, _, _ := strings.Cut(source, " ")
+	if strings.HasPrefix(source, "/proc/") {
+		brief = "/proc"
+	}
+	res := finite(t.ResolutionS)
+	if res <= 0 {
+		return []string{source, brief}
+	}
+	if source == "" {
+		return []string{resolution(res)}
+	}
+	return []string{source + " · " + resolution(res), brief + " · " + resolution(res), resolution(res)}
+}
+
+// topOf is a lane's scale: its limit when the figure comes near it, else its
+// peak with a little air.
+func topOf(peak, limit float64) float64 {
+	if limit > 0 && peak >= 0.5*limit {
+		return max(peak, limit)
+	}
+	return peak * 1.1
+}
+
+func isNumber(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
+// pointsOf reads a track's points in order of time, and their mean and peak.
+func pointsOf(t *report.Track, duration float64) (points []point, mean, peak float64) {
+	last, sum, known := 0.0, 0.0, 0.0
+	for i := range min(len(t.T), len(t.Value)) {
+		at, v := t.T[i], float64(t.Value[i])
+		if !isNumber(at) || at < last || i > 0 && at == last {
+			continue
+		}
+		at = min(at, duration)
+		if !isNumber(v) {
+			v = math.NaN()
+		} else {
+			v = max(v, 0)
+			peak = max(peak, v)
+			sum += v * (at - last)
+			known += at - last
+		}
+		points = append(points, point{last, at, v})
+		last = at
+	}
+	if known > 0 {
+		mean = sum / known
+	}
+	return points, mean, peak
+}
+
+// gilLane shows how many threads wait for the GIL, where that is worth a lane.
+func gilLane(histories [][]span, duration float64) []trackLane {
+	const windows = 240
+	var waits [windows]float64
+	total, peak := 0.0, 0.0
+	for _, spans := range histories {
+		for _, s := range spans {
+			if s.state != gil {
+				continue
+			}
+			total += s.end - s.start
+			first, last := int(s.start/duration*windows), int(s.end/duration*windows)
+			for w := first; w <= min(last, windows-1); w++ {
+				from := max(s.start, float64(w)*duration/windows)
+				to := min(s.end, float64(w+1)*duration/windows)
+				waits[w] += max(to-from, 0)
+			}
+		}
+	}
+	if total < 0.05*duration {
+		return nil
+	}
+	lane := trackLane{
+		id: "gil", name: "GIL wait", sources: [][]string{{"from the samples"}}, paint: PaintGIL, steps: true,
+		value: trimZero(fmt.Sprintf("%.1f", total/duration)) + " threads", aside: "on average",
+		about: "threads waiting for the GIL, from the samples' thread states",
+	}
+	for w, s := range waits {
+		v := s / (duration / windows)
+		peak = max(peak, v)
+		lane.points = append(lane.points, point{float64(w) * duration / windows, float64(w+1) * duration / windows, v})
+	}
+	lane.top = peak * 1.1
+	return []trackLane{lane}
+}
