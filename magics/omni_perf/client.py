@@ -80,7 +80,8 @@ class Client:
             if error.status is Status.UNAVAILABLE:
                 self._ended()
                 raise SidecarGoneError("The sidecar is shutting down.") from error
-            raise SidecarError(f"The sidecar refused {method}: {error.message or error.status.name}.") from error
+            said = error.message or f"The sidecar refused {method} ({error.status.name})."
+            raise SidecarError(said) from error
         except TimeoutError as error:
             raise SidecarSlowError(f"The sidecar did not answer within {timeout:g} s.") from error
         except (OSError, StreamTerminatedError, ProtocolError) as error:

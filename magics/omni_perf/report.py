@@ -15,6 +15,10 @@ Draw = Callable[[str, bytes], bytes]
 """Makes a format ("svg", "html", "text", "bundle") of a report's compressed JSON."""
 
 
+class DrawError(Exception):
+    """A report could not be drawn; the text is a sentence for the user."""
+
+
 @dataclass(frozen=True)
 class Report:
     """One recorded cell. The data are held here, so they outlive the sidecar."""
@@ -51,10 +55,13 @@ class Report:
     def _repr_mimebundle_(
         self, include: object = None, exclude: object = None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Answer IPython's display protocol."""
+        """Answer IPython's display protocol; what cannot be drawn is a sentence."""
         bundle = self.bundle
         if not bundle:
-            bundle = cast(contract.Bundle, json.loads(self.draw("bundle", self.compressed)))
+            try:
+                bundle = cast(contract.Bundle, json.loads(self.draw("bundle", self.compressed)))
+            except DrawError as error:
+                return {"text/plain": f"{self.headline}\nThe chart could not be drawn: {error}"}, {}
         return bundle_part(bundle, "dataJson"), bundle_part(bundle, "metadataJson")
 
 

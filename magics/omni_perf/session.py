@@ -24,6 +24,7 @@ from omni_perf.cellsources import Known
 from omni_perf.launcher import Endpoint, LaunchError, end_process, launch
 from omni_perf.looper import Looper, LoopLostError
 from omni_perf.permission import Grant
+from omni_perf.report import DrawError
 
 if TYPE_CHECKING:
     from omni_perf.client import Client
@@ -50,7 +51,7 @@ Sources = Callable[[Known], list[contract.CellSource]]
 """Gives the cells that a sidecar with this knowledge lacks."""
 
 
-class SessionError(Exception):
+class SessionError(DrawError):
     """What was asked of the sidecar did not happen; the text says why in a sentence."""
 
 

@@ -1,0 +1,199 @@
+"""Analyses of torch.profiler traces in a notebook: the program computes, this shows.
+
+The traces are read by ``omni-perf analyze``, in a process of its own: the kernel's memory
+holds the resulting tables only.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypedDict, cast
+
+from omni_perf.launcher import LaunchError, find_binary
+
+if TYPE_CHECKING:
+    import pandas
+
+PathLike = str | os.PathLike[str]
+
+
+class AnalysisError(Exception):
+    """The analysis failed; the text is a sentence for the user."""
+
+
+class _Column(TypedDict):
+    name: str
+    hta: str
+
+
+class _Table(TypedDict):
+    name: str
+    title: str
+    note: str
+    columns: list[_Column]
+
+
+class _Display(TypedDict):
+    bundle: dict[str, str]
+    tables: list[_Table]
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """Tables and charts of one analysis; displays itself as the last value of a cell."""
+
+    document: bytes = field(repr=False)
+    """The JSON of ``omni-perf analyze --json``, not yet parsed."""
+    display: _Display = field(repr=False)
+
+    @cached_property
+    def _parsed(self) -> dict[str, Any]:
+        return cast("dict[str, Any]", json.loads(self.document))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the whole document, "omni-perf.analyze/1"."""
+        return self._parsed
+
+    @property
+    def tables(self) -> list[str]:
+        """The names of the tables, in order of reading."""
+        return [table["name"] for table in self.display["tables"] if table["name"] in self._parsed]
+
+    @property
+    def warnings(self) -> list[str]:
+        """What was damaged in the input and what that cost, one sentence each."""
+        return [_sentence(warning) for warning in self._parsed["warnings"]]
+
+    def rows(self, table: str) -> list[dict[str, Any]]:
+        """Return a table as a list of rows; a figure that does not exist is None."""
+        self._require(table)
+        return cast("list[dict[str, Any]]", self._parsed[table])
+
+    def frame(self, table: str, hta_names: bool = True) -> pandas.DataFrame:
+        """Return a table as a pandas DataFrame.
+
+        The columns are called as in HolisticTraceAnalysis unless hta_names is False; then
+        as in the JSON, with the unit in every name.
+        """
+        try:
+            import pandas
+        except ImportError:
+            raise AnalysisError(
+                "frame() makes pandas DataFrames and pandas is not installed; "
+                "install it or use rows(), which needs nothing."
+            ) from None
+        columns = self._require(table)["columns"]
+        made = pandas.DataFrame(
+            self._parsed[table], columns=pandas.Index([column["name"] for column in columns])
+        )
+        if hta_names:
+            made.columns = pandas.Index([column["hta"] for column in columns])
+        return made
+
+    def frames(self, hta_names: bool = True) -> dict[str, pandas.DataFrame]:
+        """Return every table as a DataFrame, by name."""
+        return {table: self.frame(table, hta_names) for table in self.tables}
+
+    def _require(self, table: str) -> _Table:
+        for known in self.display["tables"]:
+            if known["name"] == table and table in self._parsed:
+                return known
+        raise AnalysisError(f"There is no table {table!r}; the tables are {', '.join(self.tables)}.")
+
+    def _repr_mimebundle_(
+        self, include: object = None, exclude: object = None
+    ) -> tuple[dict[str, str], dict[str, Any]]:
+        """Answer IPython's display protocol."""
+        return dict(self.display["bundle"]), {}
+
+
+def analyze(
+    *paths: PathLike,
+    mode: str = "exact",
+    ranks: Iterable[int] | None = None,
+    steps: Iterable[int] | None = None,
+    last_step: bool = False,
+    shapes: bool = False,
+    tables: Iterable[str] | None = None,
+    memory_snapshot: PathLike | None = None,
+    html: PathLike | None = None,
+    csv: PathLike | None = None,
+    merged: PathLike | None = None,
+    summary: PathLike | None = None,
+) -> Analysis:
+    """Analyse torch.profiler traces: files, folders or globs, and a memory snapshot.
+
+    mode is "exact", "hta" (the rules of HolisticTraceAnalysis, its faults included) or
+    "hta-ns". ranks and steps keep only those; last_step counts the last profiler step too.
+    html, csv, merged and summary name what is to be written besides.
+    """
+    with tempfile.TemporaryDirectory(prefix="omni_perf-") as folder:
+        shown = os.path.join(folder, "display.json")
+        arguments = ["analyze", "--json", "-", "--display", shown, "--mode", mode]
+        for name, numbers in (("--ranks", ranks), ("--steps", steps)):
+            if numbers is not None:
+                arguments += [name, ",".join(str(int(number)) for number in numbers)]
+        if tables is not None:
+            arguments += ["--tables", ",".join(tables)]
+        for name, wanted in (("--last-step", last_step), ("--shapes", shapes)):
+            if wanted:
+                arguments.append(name)
+        for name, path in (
+            ("--memory-snapshot", memory_snapshot),
+            ("--html", html),
+            ("--csv", csv),
+            ("--merged", merged),
+            ("--summary", summary),
+        ):
+            if path is not None:
+                arguments += [name, _local(path)]
+        document = _run([*arguments, "--", *map(_local, paths)])
+        with open(shown, encoding="utf-8") as file:
+            return Analysis(document, cast(_Display, json.load(file)))
+
+
+def make_traces(folder: PathLike, **options: object) -> str:
+    """Write made-up traces of a training run into a folder, to try analyze() on.
+
+    Options are those of ``omni-perf make-traces``: ranks=8, steps=6, seed=1, straggler=5 …
+    """
+    arguments = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
+    return _run(["make-traces", *arguments, "--", _local(folder)]).decode().strip()
+
+
+def _local(path: PathLike) -> str:
+    return os.path.expanduser(os.fspath(path))
+
+
+def _sentence(warning: dict[str, Any]) -> str:
+    place = warning["file"]
+    if warning.get("byte", -1) >= 0:
+        place += f", byte {warning['byte']}"
+    lost = warning.get("lost")
+    return f"{place}: {warning['what']}" + (f"; {lost}" if lost else "")
+
+
+def _run(arguments: list[str]) -> bytes:
+    """Run the program and return what it printed; its complaint becomes the error."""
+    try:
+        done = subprocess.run(
+            [find_binary(), *arguments], stdin=subprocess.DEVNULL, capture_output=True, check=False
+        )
+    except (LaunchError, OSError) as error:
+        raise AnalysisError(f"omni-perf could not be started: {error}") from error
+    if done.returncode == 0:
+        return done.stdout
+    lines = done.stderr.decode(errors="replace").strip().splitlines()
+    if done.returncode < 0:
+        raise AnalysisError(
+            f"omni-perf {arguments[0]} was killed by signal {-done.returncode}; "
+            "was the machine out of memory?"
+        )
+    complaint = lines[-1] if lines else f"it ended with code {done.returncode} and said nothing"
+    raise AnalysisError(complaint.removeprefix(f"omni-perf {arguments[0]}: "))

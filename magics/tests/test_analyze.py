@@ -1,0 +1,127 @@
+"""omni_perf.analyze(): the real program on made-up traces, and a fake one that fails."""
+
+from __future__ import annotations
+
+import json
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+from omni_perf.analysis import Analysis, AnalysisError, analyze, make_traces
+from omni_perf.launcher import LaunchError, find_binary
+
+
+@pytest.fixture(scope="module")
+def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two ranks and a memory snapshot."""
+    try:
+        find_binary()
+    except LaunchError as error:
+        pytest.skip(f"the program is not built: {error}")
+    folder = tmp_path_factory.mktemp("traces")
+    make_traces(folder, ranks=2, steps=4, straggler=1, answers=folder / "answers.txt")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def analysis(traces: Path) -> Analysis:
+    return analyze(traces, memory_snapshot=traces / "memory_snapshot.pickle")
+
+
+def test_figures_are_the_known_ones(traces: Path, analysis: Analysis) -> None:
+    answers = json.loads((traces / "answers.txt").read_text())
+    rows = {row["rank"]: row for row in analysis.rows("temporal_breakdown")}
+    assert len(rows) == 2
+    for rank in answers["Ranks"]:
+        assert rows[rank["Rank"]]["idle_time_us"] == pytest.approx(rank["Kept"]["Idle"] / 1000)
+
+
+def test_display_has_pictures_and_text(analysis: Analysis) -> None:
+    bundle, metadata = analysis._repr_mimebundle_()  # pyright: ignore[reportPrivateUsage]
+    assert bundle["text/html"].count("<img") > 10
+    assert "<script" not in bundle["text/html"]
+    assert "Where the device time went" in bundle["text/plain"]
+    assert metadata == {}
+    json.dumps(bundle)
+
+
+def test_document_is_the_json_of_the_program(analysis: Analysis) -> None:
+    document = analysis.to_dict()
+    assert document["schema"] == "omni-perf.analyze/1"
+    assert document["ranks"] == [0, 1]
+    assert "snapshot_peak" in analysis.tables
+    assert analysis.warnings == []
+
+
+def test_options_reach_the_program(traces: Path, tmp_path: Path) -> None:
+    made = analyze(
+        traces, mode="hta", ranks=[1], last_step=True, tables=["temporal_breakdown"],
+        html=tmp_path / "page.html", csv=tmp_path / "csv",
+        merged=tmp_path / "merged_trace.json", summary=tmp_path / "profiler_list.dat",
+    )  # fmt: skip
+    document = made.to_dict()
+    assert (document["mode"], document["ranks"], document["include_last_step"]) == ("hta", [1], True)
+    assert made.tables == ["temporal_breakdown"]
+    assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")
+    assert (tmp_path / "csv" / "temporal_breakdown.csv").exists()
+    assert json.loads((tmp_path / "merged_trace.json").read_text())["traceEvents"]
+    assert "operators" not in made.tables
+    assert (tmp_path / "profiler_list.dat").stat().st_size > 0
+
+
+def test_frames_have_the_columns_of_hta(analysis: Analysis) -> None:
+    pytest.importorskip("pandas", reason="pandas is not installed: frame() needs it")
+    frame = analysis.frame("temporal_breakdown")
+    assert list(frame.columns)[:3] == ["rank", "idle_time(us)", "compute_time(us)"]
+    assert "idle_time_us" in analysis.frame("temporal_breakdown", hta_names=False).columns
+    assert set(analysis.frames()) == set(analysis.tables)
+
+
+def test_without_pandas_a_sentence_says_what_to_do(
+    analysis: Analysis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(AnalysisError, match=r"install it or use rows\(\)"):
+        analysis.frame("temporal_breakdown")
+
+
+def test_unknown_table_is_named(analysis: Analysis) -> None:
+    with pytest.raises(AnalysisError, match="temporal_breakdown"):
+        analysis.rows("no_such_table")
+
+
+def test_missing_file_is_a_sentence(traces: Path) -> None:
+    with pytest.raises(AnalysisError, match="no such file"):
+        analyze(traces / "missing.json")
+
+
+def test_paths_may_look_like_options(traces: Path) -> None:
+    with pytest.raises(AnalysisError, match="--html: no such file"):
+        analyze("--html")
+
+
+@pytest.mark.parametrize(
+    ("script", "complaint"),
+    [
+        ("echo omni-perf analyze: the disk is full. >&2; exit 1", r"^the disk is full\.$"),
+        ("exit 3", "ended with code 3"),
+        ("kill -9 $$", "signal 9"),
+    ],
+)
+def test_failure_of_the_program_is_told(
+    script: str, complaint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = tmp_path / "omni-perf"
+    fake.write_text(f"#!/bin/sh\n{script}\n")
+    fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("OMNI_PERF_BINARY", str(fake))
+    with pytest.raises(AnalysisError, match=complaint):
+        analyze(tmp_path)
+
+
+def test_missing_program_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMNI_PERF_BINARY", str(tmp_path / "nothing"))
+    with pytest.raises(AnalysisError, match="OMNI_PERF_BINARY"):
+        analyze(tmp_path)
