@@ -1,0 +1,147 @@
+package pystack
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/omni-perf/omni-perf/sidecar/pystack/truth"
+	"github.com/omni-perf/omni-perf/sidecar/timeline"
+)
+
+// tape is a Builder that also keeps every change it is told.
+type tape struct {
+	*timeline.Builder
+	sets []setCall
+}
+
+type setCall struct {
+	id        timeline.ThreadID
+	at        timeline.Nanos
+	node      timeline.NodeID
+	state     timeline.State
+	truncated bool
+}
+
+func newTape() *tape { return &tape{Builder: timeline.NewBuilder(timeline.Options{})} }
+
+func (t *tape) Set(id timeline.ThreadID, at timeline.Nanos, node timeline.NodeID, state timeline.State, truncated bool) {
+	t.sets = append(t.sets, setCall{id, at, node, state, truncated})
+	t.Builder.Set(id, at, node, state, truncated)
+}
+
+// samples returns the stacks of one thread that were told.
+func (t *tape) samples(rec *timeline.Recording, thread timeline.ThreadID) []truth.Sample {
+	var out []truth.Sample
+	for _, s := range t.sets {
+		if s.id == thread {
+			out = append(out, stackOf(rec, s.node, s.truncated))
+		}
+	}
+	return out
+}
+
+func stackOf(rec *timeline.Recording, node timeline.NodeID, truncated bool) truth.Sample {
+	s := truth.Sample{Truncated: truncated}
+	for ; node != timeline.RootNode; node = rec.Nodes[node].Parent {
+		f := rec.Frames[rec.Nodes[node].Frame]
+		s.Functions = append(s.Functions, f.Function)
+		s.Lines = append(s.Lines, f.Line)
+	}
+	for i, j := 0, len(s.Functions)-1; i < j; i, j = i+1, j-1 {
+		s.Functions[i], s.Functions[j] = s.Functions[j], s.Functions[i]
+		s.Lines[i], s.Lines[j] = s.Lines[j], s.Lines[i]
+	}
+	return s
+}
+
+func mainThread(t *testing.T, rec *timeline.Recording) timeline.ThreadID {
+	t.Helper()
+	for i := range rec.Threads {
+		if rec.Threads[i].Main {
+			return timeline.ThreadID(i)
+		}
+	}
+	t.Fatal("the recording has no main thread")
+	return 0
+}
+
+// sampleFor samples a process for a while.
+func sampleFor(t *testing.T, p *Process, d time.Duration, opts SampleOptions) (*tape, *timeline.Recording, Stats) {
+	t.Helper()
+	tape := newTape()
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	defer cancel()
+	stats, err := p.Sample(ctx, tape, opts)
+	if err != nil {
+		t.Fatalf("Sample: %v", err)
+	}
+	return tape, tape.Snapshot(tape.Since(timeline.Monotonic())), stats
+}
+
+func attachTo(t testing.TB, target *truth.Target) *Process {
+	t.Helper()
+	p, err := Attach(target.Pid, Options{Wait: 5 * time.Second})
+	if errors.Is(err, ErrPermission) {
+		t.Skipf("this user may not read other processes: %v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	return p
+}
+
+// accuracyTime is longer for the first choice of a version.
+func accuracyTime(python truth.Interpreter) time.Duration {
+	if python.Build == "" {
+		return 800 * time.Millisecond
+	}
+	return 200 * time.Millisecond
+}
+
+func TestAccuracy(t *testing.T) {
+	for _, test := range []struct {
+		name                        string
+		workload                    truth.Workload
+		truncated, lost, impossible float64 // at most, as shares of the samples
+	}{
+		{"work", truth.Work, 0.004, 0.001, 0.0005},
+		{"flat", truth.Flat, 1, 0.001, 0.0005},
+		{"deep", truth.Deep, 1, 0.001, 0.0005},
+		{"generators 20µs", truth.Generators(20 * time.Microsecond), 0.3, 0.01, 0.0005},
+		{"tasks 100µs", truth.Tasks(100 * time.Microsecond), 0.04, 0.01, 0.0005},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			truth.EachInterpreter(t, func(t *testing.T, python truth.Interpreter) {
+				target := truth.Start(t, python, test.workload)
+				legal, err := target.Legal()
+				if err != nil {
+					t.Fatal(err)
+				}
+				p := attachTo(t, target)
+				tape, rec, stats := sampleFor(t, p, accuracyTime(python), SampleOptions{Interval: 250 * time.Microsecond, Budget: -1})
+				v := legal.Judge(tape.samples(rec, mainThread(t, rec)))
+				reads := float64(stats.Reads)
+				t.Logf("%d ticks (%d missed), %.1f µs CPU, %.2f calls a tick; cut %.2f %%, lost %.3f %%, impossible %.3f %%, wrong lines %.3f %%",
+					stats.Samples, stats.Missed, float64(stats.CPU.Nanoseconds())/1000/float64(stats.Samples), float64(stats.Calls)/float64(stats.Samples),
+					100*float64(stats.Truncated)/reads, 100*float64(stats.Lost)/reads, 100*float64(v.Impossible)/reads, 100*float64(v.WrongLines)/reads)
+				atMost := func(what string, count int64, share float64) {
+					t.Helper()
+					// Four standard deviations for so short a test.
+					if limit := share * reads; float64(count) > limit+4*math.Sqrt(limit)+1 {
+						t.Errorf("%d of %.0f samples %s, at most %.2f %%: %q", count, reads, what, 100*share, v.Examples)
+					}
+				}
+				atMost("impossible", int64(v.Impossible), test.impossible)
+				atMost("lost", stats.Lost, test.lost)
+				atMost("cut", stats.Truncated, test.truncated)
+				if stats.Samples < 100 {
+					t.Errorf("got %d samples in a second", stats.Samples)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,187 @@
+package pystack
+
+import (
+	"bufio"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sort"
+	"strconv"
+	"strings"
+)
+
+// runtimePlace is where a process keeps its CPython.
+type runtimePlace struct {
+	addr    uint64 // of _PyRuntime
+	hex     uint64 // PY_VERSION_HEX by the symbol Py_Version (3.11+); 0 unknown
+	file    string // executable or library, as the process sees it
+	guessed string // "3.10", from the file's name; empty unknown
+}
+
+// mappedFile is an executable or library mapped into the process.
+type mappedFile struct {
+	path string // as it stands in maps, without " (deleted)"
+	base uint64 // address of the mapping of its first page
+}
+
+// findRuntime looks for _PyRuntime: by the dynamic symbols of what is mapped,
+// read from the process's memory, so that it works whatever became of the files
+// and in whichever namespace they lie; else by the ELF section .PyRuntime of
+// the file.
+func findRuntime(pid int, m Memory) (runtimePlace, error) {
+	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
+	if err != nil {
+		return runtimePlace{}, procError(err)
+	}
+	files := parseMaps(string(maps))
+	if len(files) == 0 {
+		return runtimePlace{}, fmt.Errorf("process %d has no program mapped: %w", pid, ErrGone)
+	}
+	exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+	exe = strings.TrimSuffix(exe, " (deleted)")
+	candidates := orderCandidates(files, exe)
+	var readErr error
+	for _, f := range candidates {
+		place := runtimePlace{file: f.path, guessed: versionInName(f.path)}
+		symbols, err := dynamicSymbols(m, f.base, "_PyRuntime", "Py_Version")
+		if errors.Is(err, ErrPermission) || errors.Is(err, ErrGone) {
+			return runtimePlace{}, err
+		}
+		readErr = errors.Join(readErr, err)
+		place.addr = symbols["_PyRuntime"]
+		if place.addr == 0 {
+			place.addr = sectionAddr(pid, f, exe)
+		}
+		if place.addr == 0 {
+			continue
+		}
+		if at := symbols["Py_Version"]; at != 0 {
+			place.hex, _ = readWord(m, at)
+		}
+		return place, nil
+	}
+	for _, f := range candidates { // older than 3.9, or Python 2: no _PyRuntime to be seen
+		if v := versionInName(f.path); v != "" {
+			return runtimePlace{}, fmt.Errorf("%s is Python %s; stacks can be read from outside of CPython 3.11 to 3.15: %w",
+				f.path, v, ErrUnsupported)
+		}
+	}
+	return runtimePlace{}, fmt.Errorf("process %d (%s): %w", pid, exe, ErrNotPython)
+}
+
+// procError translates what /proc says about a process.
+func procError(err error) error {
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return fmt.Errorf("%w: %w", ErrGone, err)
+	case errors.Is(err, os.ErrPermission):
+		return fmt.Errorf("%w: %w", ErrPermission, err)
+	case strings.Contains(err.Error(), "no such process"):
+		return fmt.Errorf("%w: %w", ErrGone, err)
+	}
+	return err
+}
+
+// parseMaps returns the files of /proc/PID/maps, each with its base.
+func parseMaps(maps string) []mappedFile {
+	bases := make(map[string]uint64)
+	var order []string
+	s := bufio.NewScanner(strings.NewReader(maps))
+	s.Buffer(make([]byte, 64<<10), 1<<20)
+	for s.Scan() {
+		// 7f8f49800000-7f8f4986f000 r--p 00000000 fe:00 1234   /usr/lib/libpython3.11.so.1.0
+		f := strings.Fields(s.Text())
+		if len(f) < 6 || f[2] != "00000000" || !strings.HasPrefix(f[5], "/") {
+			continue
+		}
+		start, _, _ := strings.Cut(f[0], "-")
+		base, err := strconv.ParseUint(start, 16, 64)
+		if err != nil {
+			continue
+		}
+		path := strings.TrimSuffix(strings.Join(f[5:], " "), " (deleted)")
+		if known, ok := bases[path]; !ok {
+			bases[path] = base
+			order = append(order, path)
+		} else {
+			bases[path] = min(known, base)
+		}
+	}
+	files := make([]mappedFile, len(order))
+	for i, path := range order {
+		files[i] = mappedFile{path, bases[path]}
+	}
+	return files
+}
+
+var (
+	pythonLibrary = regexp.MustCompile(`^libpython\d`)
+	pythonName    = regexp.MustCompile(`(?:python|libpython)(\d\.\d+)`)
+)
+
+// orderCandidates puts the files a CPython is likely in first: a libpython, the
+// executable, then other libraries with python in their name.
+func orderCandidates(files []mappedFile, exe string) []mappedFile {
+	rank := func(f mappedFile) int {
+		name := filepath.Base(f.path)
+		switch {
+		case pythonLibrary.MatchString(name):
+			return 0
+		case f.path == exe:
+			return 1
+		case strings.Contains(strings.ToLower(name), "python"):
+			return 2
+		}
+		return 3
+	}
+	var out []mappedFile
+	for _, f := range files {
+		if rank(f) < 3 {
+			out = append(out, f)
+		}
+	}
+	sort.SliceStable(out, func(i, j int) bool { return rank(out[i]) < rank(out[j]) })
+	return out
+}
+
+func versionInName(path string) string {
+	if m := pythonName.FindStringSubmatch(filepath.Base(path)); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
+// sectionAddr finds the section .PyRuntime (3.10+) in the file, for builds that
+// do not export the symbol.
+func sectionAddr(pid int, f mappedFile, exe string) uint64 {
+	paths := []string{fmt.Sprintf("/proc/%d/root%s", pid, f.path)}
+	if f.path == exe {
+		paths = append([]string{fmt.Sprintf("/proc/%d/exe", pid)}, paths...)
+	}
+	for _, path := range paths {
+		file, err := elf.Open(path)
+		if err != nil {
+			continue
+		}
+		section := file.Section(".PyRuntime")
+		bias, ok := loadBias(file.Progs, f.base)
+		file.Close()
+		if section != nil && ok {
+			return bias + section.Addr
+		}
+	}
+	return 0
+}
+
+// loadBias is what to add to the file's addresses.
+func loadBias(progs []*elf.Prog, base uint64) (uint64, bool) {
+	for _, p := range progs {
+		if p.Type == elf.PT_LOAD && p.Off == 0 {
+			return base - p.Vaddr&^0xfff, true
+		}
+	}
+	return 0, false
+}

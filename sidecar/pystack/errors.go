@@ -1,0 +1,19 @@
+package pystack
+
+import "errors"
+
+// What a caller decides on; the errors returned wrap one of these and say more.
+var (
+	// ErrNotPython: no CPython runtime in the process.
+	ErrNotPython = errors.New("no CPython in this process")
+	// ErrPermission: the kernel refuses to let us read the process.
+	ErrPermission = errors.New("not permitted to read the process's memory")
+	// ErrUnsupported: a CPython whose layout is not known.
+	ErrUnsupported = errors.New("this version of CPython cannot be read from outside")
+	// ErrFreeThreaded: a CPython without GIL.
+	ErrFreeThreaded = errors.New("free-threaded builds of CPython cannot be read from outside")
+	// ErrStarting: the interpreter is not yet initialized; try again in a moment.
+	ErrStarting = errors.New("CPython is still starting in this process")
+	// ErrGone: the process has ended.
+	ErrGone = errors.New("the process has ended")
+)

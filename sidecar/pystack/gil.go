@@ -1,0 +1,237 @@
+package pystack
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/omni-perf/omni-perf/sidecar/timeline"
+)
+
+// gilBytes is how much of a GIL is read: the code objects' generation follows
+// it where a version has one (3.14+, main interpreter).
+func (p *Process) gilBytes(g *gilGroup) uint64 {
+	at := p.l.interp.codeGeneration
+	if at == 0 || g.interpreters[0]+at < g.addr {
+		return gilSwitches + wordSize
+	}
+	if gap := g.interpreters[0] + at - g.addr; gap <= 4096 {
+		return gap + wordSize
+	}
+	return gilSwitches + wordSize
+}
+
+// tickGroup samples the threads of one GIL. Its counter tells who can have
+// changed: without a switch only the last holder has run Python code, with one
+// switch the last two, and with more any thread.
+func (s *session) tickGroup(g *gilGroup) error {
+	p, r := s.p, s.p.reader
+	expected := g.holder
+	size := p.gilBytes(g)
+	var buf [64]byte
+	gil := buf[:gilSwitches+wordSize]
+	if expected != nil {
+		err := r.copy(expected, g.addr, size)
+		if errors.Is(err, errUnmapped) {
+			expected = nil
+		} else if err != nil {
+			return err
+		} else {
+			copy(gil, r.gil)
+			s.generation(r.gil, size)
+		}
+	}
+	if expected == nil {
+		if err := readAt(p.mem, g.addr, gil); errors.Is(err, errUnmapped) {
+			return fmt.Errorf("%w, or runs another program now", ErrGone)
+		} else if err != nil {
+			return err
+		}
+	}
+	holder, switches := word(gil, gilHolder), word(gil, gilSwitches)
+	moved := switches - g.switches
+	g.switches, g.locked = switches, half(gil, gilLocked) == 1
+	if expected != nil {
+		if err := s.read(expected, true); err != nil {
+			return err
+		}
+	}
+	if expected == nil || holder != expected.addr || moved > 0 {
+		s.listDue = true
+		if holder != 0 && p.threads[holder] == nil {
+			if s.listed = 0; s.list() != nil {
+				return nil // the next tick tells
+			}
+			if g = p.groupAt(g.addr); g == nil {
+				return nil
+			}
+		}
+		g.holder = p.threads[holder]
+		if g.holder != nil && g.holder != expected {
+			if err := s.read(g.holder, false); err != nil {
+				return err
+			}
+		}
+		if moved > 1 || s.first {
+			if err := s.readOthers(g, expected); err != nil {
+				return err
+			}
+		}
+	}
+	if !s.first {
+		s.gil.switches += int64(moved)
+	}
+	s.states(g, expected)
+	return nil
+}
+
+// generation tells the code cache when code objects have been freed.
+func (s *session) generation(gil []byte, size uint64) {
+	if size > gilSwitches+wordSize {
+		s.p.reader.codes.epoch = word(gil, size-wordSize) + 1
+	}
+}
+
+func (p *Process) groupAt(addr uint64) *gilGroup {
+	for _, g := range p.gils {
+		if g.addr == addr {
+			return g
+		}
+	}
+	return nil
+}
+
+// read samples one thread.
+func (s *session) read(t *thread, isRead bool) error {
+	v, err := s.p.reader.sample(t, isRead)
+	if err != nil {
+		return err
+	}
+	s.took(t, v)
+	return nil
+}
+
+// readOthers samples the threads that may have run besides the holder and the
+// one that was expected to be it.
+func (s *session) readOthers(g *gilGroup, expected *thread) error {
+	for _, t := range g.threads {
+		if t == g.holder || t == expected {
+			continue
+		}
+		if err := s.read(t, false); err != nil {
+			return err
+		}
+		t.session.probeAt = 0
+	}
+	return nil
+}
+
+// states decides what each thread of the group is doing, and tells the sink.
+func (s *session) states(g *gilGroup, expected *thread) {
+	if h := g.holder; h != nil {
+		if g.locked {
+			s.setState(h, timeline.StatePython, h.session.leaf)
+			h.session.probeAt, h.session.probeEvery = 0, 0
+		} else {
+			s.probe(h, g)
+		}
+		s.tell(h)
+	}
+	if expected != nil && expected != g.holder {
+		expected.session.probeAt = 0
+		s.probe(expected, g)
+		s.tell(expected)
+	}
+	if s.first {
+		for _, t := range g.threads {
+			if t != g.holder && t != expected {
+				s.probe(t, g)
+				s.tell(t)
+			}
+		}
+		return
+	}
+	s.probeSome(g, s.maxRanks)
+	s.gil.waited += int64(s.gil.waiting)
+	s.gil.ticks++
+}
+
+// probeSome asks the kernel about threads whose turn it is.
+func (s *session) probeSome(g *gilGroup, limit int) {
+	for range min(probeRounds*limit, len(g.threads)) {
+		g.turn++
+		t := g.threads[g.turn%len(g.threads)]
+		if t == g.holder || !t.session.known || t.session.probeAt > s.at {
+			continue
+		}
+		s.probe(t, g)
+		s.tell(t)
+		if limit--; limit == 0 {
+			return
+		}
+	}
+}
+
+// probe asks the kernel what a thread outside the GIL does. While the answer
+// stays the same it asks less and less often.
+func (s *session) probe(t *thread, g *gilGroup) {
+	ts := &t.session
+	if !ts.known || ts.probeAt > s.at {
+		return
+	}
+	a, gone := s.p.kernel.activity(t.tid)
+	if gone {
+		s.listDue = true
+	}
+	c := describeActivity(a, g.addr)
+	if c.state == ts.state && c.leaf == ts.leaf {
+		ts.probeEvery = min(max(2*ts.probeEvery, probeLeast), probeMost)
+	} else {
+		ts.probeEvery = probeLeast
+	}
+	ts.probeAt = s.at + ts.probeEvery
+	s.setState(t, c.state, c.leaf)
+}
+
+func (s *session) setState(t *thread, state timeline.State, leaf string) {
+	ts := &t.session
+	if ts.state == timeline.StateGIL {
+		s.gil.waiting--
+	}
+	if state == timeline.StateGIL {
+		s.gil.waiting++
+	}
+	ts.state, ts.leaf = state, leaf
+}
+
+// gilTracks counts what becomes the GIL's tracks.
+type gilTracks struct {
+	switches int64 // hand-overs since the last point
+	waited   int64 // sum over ticks of threads waiting
+	ticks    int64
+	waiting  int // threads waiting now
+	at       int64
+	rate     *timeline.TrackWriter
+	wait     *timeline.TrackWriter
+}
+
+// add writes one point of each track. They begin with the first hand-over: a
+// program of one thread has none.
+func (c *gilTracks) add(s *session, at int64) {
+	elapsed := time.Duration(at - c.at)
+	if elapsed <= 0 || c.ticks == 0 {
+		return
+	}
+	if c.rate == nil && (c.switches > 0 || c.waited > 0) {
+		c.rate = s.sink.Track(timeline.TrackSpec{ID: "gil.switches", Kind: timeline.KindRate, Unit: "1/s",
+			Source: "the GIL's switch counter", Resolution: time.Duration(upkeepEvery), PID: s.p.pid, Device: -1})
+		c.wait = s.sink.Track(timeline.TrackSpec{ID: "gil.wait", Kind: timeline.KindRate, Unit: "threads",
+			Source: "futexes of waiting threads", Resolution: time.Duration(upkeepEvery), PID: s.p.pid, Device: -1})
+	}
+	if c.rate != nil {
+		from, to := s.sink.Since(c.at), s.sink.Since(at)
+		c.rate.AddWindow(from, to, float64(c.switches)/elapsed.Seconds())
+		c.wait.AddWindow(from, to, float64(c.waited)/float64(c.ticks))
+	}
+	c.switches, c.waited, c.ticks, c.at = 0, 0, 0, at
+}

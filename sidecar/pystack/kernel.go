@@ -1,0 +1,190 @@
+package pystack
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// activity is what a thread does, as the kernel has it.
+type activity struct {
+	known   bool
+	running bool   // on a CPU, or waiting for one
+	syscall int    // system call it is blocked in; -1 none, as in a page fault
+	arg     uint64 // the call's first argument
+	sleep   byte   // state letter of /proc/PID/stat where the system call is not told; 0 otherwise
+}
+
+// kernel tells what the operating system knows of the target's threads. One
+// goroutine at a time.
+type kernel interface {
+	// tasks lists the process's threads: by their id in the target's own pid
+	// namespace, their id here.
+	tasks() map[int]int
+	// activity tells what a thread does; gone if there is none of that id.
+	activity(tid int) (a activity, gone bool)
+	// cpuTime is the CPU time a thread has used, in nanoseconds; -1 unknown.
+	cpuTime(tid int) int64
+	// comm is the kernel's name of a thread; empty unknown.
+	comm(tid int) string
+}
+
+// maxOpenTasks bounds the files kept open; beyond they are opened each time.
+const maxOpenTasks = 256
+
+// procKernel reads /proc.
+type procKernel struct {
+	pid  int
+	open map[int]int // file descriptor of a thread's "syscall", or "stat" where that is refused
+	stat bool        // "syscall" is refused: use "stat"
+	buf  [512]byte
+}
+
+func newProcKernel(pid int) *procKernel { return &procKernel{pid: pid, open: make(map[int]int)} }
+
+func (k *procKernel) path(tid int, name string) string {
+	return fmt.Sprintf("/proc/%d/task/%d/%s", k.pid, tid, name)
+}
+
+func (k *procKernel) tasks() map[int]int {
+	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", k.pid))
+	if err != nil {
+		return nil
+	}
+	out := make(map[int]int, len(entries))
+	for _, e := range entries {
+		tid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		out[k.innerID(tid)] = tid
+	}
+	return out
+}
+
+// innerID is the thread's id in its own, innermost pid namespace: the last
+// figure of NSpid.
+func (k *procKernel) innerID(tid int) int {
+	status, err := os.ReadFile(k.path(tid, "status"))
+	if err != nil {
+		return tid
+	}
+	_, rest, ok := strings.Cut(string(status), "\nNSpid:")
+	if !ok {
+		return tid
+	}
+	line, _, _ := strings.Cut(rest, "\n")
+	ids := strings.Fields(line)
+	if len(ids) == 0 {
+		return tid
+	}
+	if id, err := strconv.Atoi(ids[len(ids)-1]); err == nil {
+		return id
+	}
+	return tid
+}
+
+func (k *procKernel) activity(tid int) (activity, bool) {
+	fd, ok := k.open[tid]
+	if !ok {
+		name := "syscall"
+		if k.stat {
+			name = "stat"
+		}
+		var err error
+		fd, err = unix.Open(k.path(tid, name), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return activity{}, err == unix.ENOENT || err == unix.ESRCH
+		}
+		if len(k.open) >= maxOpenTasks {
+			defer unix.Close(fd)
+		} else {
+			k.open[tid] = fd
+		}
+	}
+	n, _, errno := unix.RawSyscall6(unix.SYS_PREAD64, uintptr(fd), uintptr(unsafe.Pointer(&k.buf[0])), uintptr(len(k.buf)), 0, 0, 0)
+	switch {
+	case errno == unix.ESRCH || errno == 0 && n == 0:
+		k.drop(tid)
+		return activity{}, true
+	case errno != 0:
+		k.drop(tid)
+		if !k.stat {
+			k.close()
+			k.stat = true // not permitted, or a kernel without it
+		}
+		return activity{}, false
+	case k.stat:
+		return parseStat(k.buf[:n]), false
+	}
+	return parseSyscall(k.buf[:n]), false
+}
+
+func (k *procKernel) drop(tid int) {
+	if fd, ok := k.open[tid]; ok {
+		unix.Close(fd)
+		delete(k.open, tid)
+	}
+}
+
+func (k *procKernel) close() {
+	for tid := range k.open {
+		k.drop(tid)
+	}
+}
+
+// parseSyscall reads /proc/PID/syscall: "running", "-1 0xSP 0xPC", or
+// "202 0xARG …".
+func parseSyscall(b []byte) activity {
+	b = bytes.TrimSpace(b)
+	if bytes.Equal(b, []byte("running")) {
+		return activity{known: true, running: true}
+	}
+	number, rest, _ := bytes.Cut(b, []byte{' '})
+	nr, err := strconv.Atoi(string(number))
+	if err != nil {
+		return activity{}
+	}
+	a := activity{known: true, syscall: nr}
+	if nr >= 0 {
+		first, _, _ := bytes.Cut(rest, []byte{' '})
+		a.arg, _ = strconv.ParseUint(strings.TrimPrefix(string(first), "0x"), 16, 64)
+	}
+	return a
+}
+
+// parseStat reads the state letter of /proc/PID/stat, which stands behind the
+// name in brackets (the name may hold anything).
+func parseStat(b []byte) activity {
+	i := bytes.LastIndexByte(b, ')')
+	if i < 0 || i+2 >= len(b) {
+		return activity{}
+	}
+	return activity{known: true, running: b[i+2] == 'R', syscall: -1, sleep: b[i+2]}
+}
+
+func (k *procKernel) cpuTime(tid int) int64 {
+	b, err := os.ReadFile(k.path(tid, "schedstat"))
+	if err != nil {
+		return -1
+	}
+	first, _, _ := bytes.Cut(b, []byte{' '})
+	n, err := strconv.ParseInt(string(first), 10, 64)
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+func (k *procKernel) comm(tid int) string {
+	b, err := os.ReadFile(k.path(tid, "comm"))
+	if err != nil {
+		return ""
+	}
+	return strings.ToValidUTF8(strings.TrimSuffix(string(b), "\n"), "\uFFFD")
+}

@@ -1,0 +1,137 @@
+package pystack
+
+import "fmt"
+
+// layout says where the fields lie that a sampler reads, in bytes from the
+// start of their structure. It is fixed per build of the interpreter: by a
+// table for 3.11 and 3.12, by what the process says of itself
+// (_Py_DebugOffsets) from 3.13 on.
+type layout struct {
+	version version
+
+	runtime struct{ interpretersHead uint64 }
+	interp  struct {
+		next, threadsHead uint64
+		gil               uint64 // pointer to the GIL; unused where gilInRuntime is set
+		codeGeneration    uint64 // 0 = has none (before 3.14)
+	}
+	gilInRuntime uint64 // the GIL's place in _PyRuntime (3.11); 0 = by interp.gil
+	thread       struct {
+		prev, next, interp uint64
+		id, nativeID       uint64
+		frame              uint64 // current_frame, or cframe where viaCFrame is set
+		chunk, top         uint64
+		size               uint64 // bytes from the start that hold all of these
+		gilRequested       uint64 // 0 = has none (before 3.15)
+	}
+	viaCFrame   bool   // 3.11, 3.12: frame is a _PyCFrame on the C stack
+	cframeFrame uint64 // _PyCFrame.current_frame
+
+	frame struct {
+		code, previous, instr, locals uint64
+		owner                         uint64
+		size                          uint64 // bytes up to the locals
+	}
+	hasShims   bool   // 3.12+: each entry of the interpreter leaves a frame on the C stack
+	codeTag    uint64 // bits of a frame's code pointer that are not address
+	instrIsNow bool   // 3.13+: instr is the instruction itself, not the one before the next
+	genFrame   uint64 // PyGenObject.gi_iframe
+
+	code struct {
+		filename, name, qualname, lineTable uint64
+		firstLine, instructions             uint64
+		frameSize                           uint64 // co_framesize in words; 0 = computed (3.11)
+		stackSize, nLocalsPlus              uint64
+		firstTraceable                      uint64 // _co_firsttraceable, in instructions
+	}
+	str struct {
+		length, state, ascii, compact uint64
+	}
+	bytesData  uint64 // PyBytesObject.ob_sval
+	typeName   uint64 // PyTypeObject.tp_name
+	cachedKeys uint64 // PyHeapTypeObject.ht_cached_keys
+}
+
+// Parts that are the same in every version from 3.11 to 3.15 and that no
+// version tells about itself.
+const (
+	objectType   = 8  // PyObject.ob_type
+	varSize      = 16 // PyVarObject.ob_size
+	chunkPrev    = 0  // _PyStackChunk.previous
+	chunkSize    = 8  // _PyStackChunk.size
+	chunkData    = 24 // _PyStackChunk.data
+	rootFrame    = 32 // a thread's first frame: the first word of data stays unused
+	gilHolder    = 8  // _gil_runtime_state.last_holder
+	gilLocked    = 16
+	gilSwitches  = 24
+	gilCond      = 32 // the condition variables and mutexes, which waiting threads' futexes lie in
+	gilSize      = 208
+	ownerThread  = 0
+	ownerGen     = 1
+	ownerObject  = 2
+	ownerShim    = 3 // CSTACK, or INTERPRETER from 3.14 on; everything from here up is no Python frame
+	wordSize     = 8
+	instrSize    = 2   // bytes of an instruction or cache slot
+	maxCodeSize  = 256 // bytes of a code object's head that are read
+	maxThreadLen = 512 // bytes of a thread state that are read at most
+)
+
+// version is major, minor, micro of the interpreter.
+type version struct{ major, minor, micro int }
+
+func (v version) String() string { return fmt.Sprintf("%d.%d.%d", v.major, v.minor, v.micro) }
+
+// versionFromHex decodes PY_VERSION_HEX.
+func versionFromHex(hex uint64) version {
+	return version{int(hex>>24) & 0xff, int(hex>>16) & 0xff, int(hex>>8) & 0xff}
+}
+
+func (v version) is(major, minor int) bool { return v.major == major && v.minor == minor }
+
+// layoutTable returns the layout of versions that do not describe themselves.
+func layoutTable(v version) (*layout, bool) {
+	switch {
+	case v.is(3, 11):
+		l := layout311()
+		l.version = v
+		return l, true
+	case v.is(3, 12):
+		l := layout312()
+		l.version = v
+		return l, true
+	}
+	return nil, false
+}
+
+func layout311() *layout {
+	l := &layout{gilInRuntime: 360, viaCFrame: true, cframeFrame: 8, genFrame: 80}
+	l.runtime.interpretersHead = 40
+	l.interp.next, l.interp.threadsHead = 0, 16
+	l.thread.prev, l.thread.next, l.thread.interp = 0, 8, 16
+	l.thread.id, l.thread.nativeID, l.thread.frame = 152, 160, 56
+	l.thread.chunk, l.thread.top, l.thread.size = 296, 304, 312
+	l.frame.code, l.frame.previous, l.frame.instr = 32, 48, 56
+	l.frame.owner, l.frame.locals, l.frame.size = 69, 72, 72
+	l.code.filename, l.code.name, l.code.qualname, l.code.lineTable = 112, 120, 128, 136
+	l.code.firstLine, l.code.instructions = 72, 184
+	l.code.stackSize, l.code.nLocalsPlus, l.code.firstTraceable = 68, 76, 168
+	l.str.length, l.str.state, l.str.ascii, l.str.compact = 16, 32, 48, 72
+	l.bytesData, l.typeName, l.cachedKeys = 32, 24, 872
+	return l
+}
+
+func layout312() *layout {
+	l := &layout{viaCFrame: true, cframeFrame: 0, hasShims: true, genFrame: 72}
+	l.runtime.interpretersHead = 40
+	l.interp.next, l.interp.threadsHead, l.interp.gil = 0, 72, 384
+	l.thread.prev, l.thread.next, l.thread.interp = 0, 8, 16
+	l.thread.id, l.thread.nativeID, l.thread.frame = 136, 144, 56
+	l.thread.chunk, l.thread.top, l.thread.size = 232, 240, 248
+	l.frame.code, l.frame.previous, l.frame.instr = 0, 8, 56
+	l.frame.owner, l.frame.locals, l.frame.size = 70, 72, 72
+	l.code.filename, l.code.name, l.code.qualname, l.code.lineTable = 112, 120, 128, 136
+	l.code.firstLine, l.code.instructions, l.code.frameSize, l.code.firstTraceable = 68, 192, 76, 176
+	l.str.length, l.str.state, l.str.ascii, l.str.compact = 16, 32, 40, 56
+	l.bytesData, l.typeName, l.cachedKeys = 32, 24, 880
+	return l
+}

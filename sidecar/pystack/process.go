@@ -1,0 +1,178 @@
+package pystack
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Options of Attach; the zero value is usable.
+type Options struct {
+	// Wait is how long to wait for an interpreter that is still starting;
+	// 0 = do not.
+	Wait time.Duration
+}
+
+// Process is a CPython whose stacks can be read. Its caches outlive a recording,
+// so that starting the next one costs next to nothing. Methods may be called
+// from any goroutine; Sample and Snapshot run one at a time.
+type Process struct {
+	pid    int
+	l      *layout
+	place  runtimePlace
+	mem    Memory
+	kernel kernel
+
+	mu      sync.Mutex // guards what follows
+	reader  *reader
+	gils    []*gilGroup
+	threads map[uint64]*thread // by address of the thread state
+	// kernelTasks maps thread ids of the target's pid namespace to ours.
+	kernelTasks map[int]int
+}
+
+// Info describes an attached process for status lines and doctor.
+type Info struct {
+	PID     int
+	Version string // "3.12.1"
+	File    string // the executable or library with the interpreter, as the process sees it
+}
+
+// Attach finds the interpreter of a process and checks that a stack of it can
+// be read.
+func Attach(pid int, opts Options) (*Process, error) {
+	deadline := time.Now().Add(opts.Wait)
+	for {
+		p, err := attach(pid)
+		if err == nil || !errors.Is(err, ErrStarting) && !errors.Is(err, ErrNotPython) || time.Now().After(deadline) {
+			return p, err
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+func attach(pid int) (*Process, error) {
+	m := &liveMemory{pid: pid}
+	place, err := findRuntime(pid, m)
+	if err != nil {
+		return nil, explain(pid, err)
+	}
+	p, err := open(m, newProcKernel(pid), place)
+	if err != nil {
+		return nil, explain(pid, err)
+	}
+	p.pid = pid
+	return p, nil
+}
+
+// Close gives back what the Process holds open. It must not be used after.
+func (p *Process) Close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if k, ok := p.kernel.(*procKernel); ok {
+		k.close()
+	}
+}
+
+// open prepares a runtime found in m.
+func open(m Memory, k kernel, place runtimePlace) (*Process, error) {
+	l, err := readLayout(m, place)
+	if err != nil {
+		return nil, err
+	}
+	p := &Process{l: l, place: place, mem: m, kernel: k, reader: newReader(m, l), threads: make(map[uint64]*thread)}
+	if err := p.findThreads(); err != nil {
+		return nil, err
+	}
+	return p, p.check()
+}
+
+// readLayout chooses the layout by what the runtime says of itself.
+func readLayout(m Memory, place runtimePlace) (*layout, error) {
+	buf := make([]byte, debugOffsetsLen)
+	if err := readAt(m, place.addr, buf); err != nil {
+		return nil, fmt.Errorf("reading _PyRuntime of %s: %w", place.file, err)
+	}
+	v := versionFromHex(place.hex)
+	if h, ok := parseDebugHeader(buf); ok {
+		v = h.version
+		if h.freeThreaded {
+			return nil, fmt.Errorf("%s is CPython %v without GIL: %w", place.file, v, ErrFreeThreaded)
+		}
+		if debugGroups(v) == nil {
+			return nil, unsupported(v)
+		}
+		l, err := parseDebugOffsets(buf, v)
+		if err != nil {
+			return nil, fmt.Errorf("%w: CPython %v: %w", ErrUnsupported, v, err)
+		}
+		return l, nil
+	}
+	if l, ok := layoutTable(v); ok {
+		return l, nil
+	}
+	if place.hex == 0 && place.guessed != "" {
+		return nil, fmt.Errorf("CPython %s (%s): %w; it needs 3.11 to 3.15", place.guessed, place.file, ErrUnsupported)
+	}
+	return nil, unsupported(v)
+}
+
+func unsupported(v version) error {
+	return fmt.Errorf("CPython %v: %w; it needs 3.11 to 3.15", v, ErrUnsupported)
+}
+
+// check reads every thread once: an interpreter whose layout is another than
+// its version's is found out here.
+func (p *Process) check() error {
+	failed, decoded := 0, 0
+	for _, t := range p.threads {
+		v, err := p.reader.sample(t, false)
+		switch {
+		case err != nil:
+			return err
+		case v == stackLost:
+			failed++
+		case v != threadGone && len(t.stack) > 0:
+			decoded++
+		}
+	}
+	if failed > 0 && decoded == 0 {
+		return fmt.Errorf("CPython %v (%s): no stack of it can be decoded, is it a build of its own? %w",
+			p.l.version, p.place.file, ErrUnsupported)
+	}
+	return nil
+}
+
+// Version returns the interpreter's version: "3.12.1".
+func (p *Process) Version() string { return p.l.version.String() }
+
+// Info describes the process.
+func (p *Process) Info() Info {
+	return Info{PID: p.pid, Version: p.Version(), File: p.place.file}
+}
+
+// explain adds to a refusal what can be done about it.
+func explain(pid int, err error) error {
+	if !errors.Is(err, ErrPermission) {
+		return err
+	}
+	return fmt.Errorf("process %d: %w: %s", pid, err, permissionAdvice())
+}
+
+func permissionAdvice() string {
+	scope, err := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope")
+	if err == nil {
+		switch strings.TrimSpace(string(scope)) {
+		case "1":
+			return "Yama lets only a parent read it (kernel.yama.ptrace_scope is 1); let the process call " +
+				"prctl(PR_SET_PTRACER, reader), or run as root, or set it to 0 with sysctl"
+		case "2", "3":
+			return "kernel.yama.ptrace_scope is " + strings.TrimSpace(string(scope)) + ": only root may (2) or nobody (3)"
+		}
+	}
+	return "it runs as another user or is not dumpable, or a container's profile forbids process_vm_readv; " +
+		"run as the same user, or allow SYS_PTRACE"
+}

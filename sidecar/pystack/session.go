@@ -1,0 +1,309 @@
+package pystack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/omni-perf/omni-perf/sidecar/timeline"
+)
+
+const (
+	method       = "process_vm_readv, read twice"
+	listEvery    = int64(25 * time.Millisecond)  // least time between two walks of the thread list
+	upkeepEvery  = int64(200 * time.Millisecond) // pace, tracks, epoch of the code cache
+	cpuEvery     = int64(time.Second)            // CPU time of the threads
+	probeLeast   = int64(2 * time.Millisecond)   // between two questions to the kernel about one thread
+	probeMost    = int64(320 * time.Millisecond)
+	probeRounds  = 4       // threads looked at for a due question per tick
+	maxNodeCache = 1 << 17 // entries
+)
+
+// session is one recording in progress.
+type session struct {
+	p     *Process
+	sink  Sink
+	opts  SampleOptions
+	clock *clock
+	stats Stats
+
+	nodes  map[nodeKey]timeline.NodeID
+	at     int64 // CLOCK_MONOTONIC of the tick in progress
+	first  bool  // first tick: every thread is read
+	listed int64 // when the thread list was last walked
+
+	listDue  bool
+	maxRanks int // probes allowed per tick
+
+	gil gilTracks
+
+	upkeepAt, cpuAt int64
+	cpuStart        time.Duration
+	cpuLast         time.Duration
+	slowed          bool
+}
+
+type nodeKey struct {
+	parent timeline.NodeID
+	object *codeObject
+	line   int32
+}
+
+// Sample reads the stacks of all threads again and again and writes what changes
+// to sink, until ctx is done (nil error) or the target is gone (ErrGone). It
+// locks its goroutine to an operating system thread meanwhile.
+func (p *Process) Sample(ctx context.Context, sink Sink, opts SampleOptions) (Stats, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	opts = opts.withDefaults()
+	s := &session{p: p, sink: sink, opts: opts, clock: newClock(opts.Interval), first: true,
+		nodes: make(map[nodeKey]timeline.NodeID), cpuStart: threadCPU()}
+	s.cpuLast = s.cpuStart
+	s.maxRanks = int(min(max(opts.Interval/time.Millisecond, 1), 64))
+	p.kernelTasks = p.kernel.tasks()
+	for _, t := range p.threads {
+		s.adopt(t)
+	}
+	start := s.clock.now()
+	s.upkeepAt, s.cpuAt, s.gil.at = start, start, start
+	err := s.run(ctx)
+	s.finish(start)
+	if err != nil && ctx.Err() != nil && !errors.Is(err, ErrGone) {
+		err = nil
+	}
+	return s.stats, err
+}
+
+func (s *session) run(ctx context.Context) error {
+	for {
+		if !s.clock.sleep(ctx) {
+			return nil
+		}
+		s.at = s.clock.now()
+		if err := s.tick(); err != nil {
+			return err
+		}
+		s.stats.Samples++
+		s.first = false
+		if s.at-s.upkeepAt >= upkeepEvery {
+			s.upkeep()
+		}
+		s.stats.Missed += s.clock.next(s.clock.now())
+	}
+}
+
+func (s *session) tick() error {
+	if s.first || s.listDue && s.at-s.listed >= listEvery {
+		if err := s.list(); err != nil {
+			return err
+		}
+	}
+	for _, g := range s.p.gils {
+		if err := s.tickGroup(g); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// list walks the thread list anew, and ends the threads that are gone.
+func (s *session) list() error {
+	s.listDue, s.listed = false, s.at
+	before := s.p.threads
+	if err := s.p.findThreads(); err != nil {
+		if errors.Is(err, ErrStarting) { // finalized: wait for the end
+			return nil
+		}
+		if errors.Is(err, errUnmapped) {
+			return fmt.Errorf("%w, or runs another program now", ErrGone)
+		}
+		return err
+	}
+	for addr, t := range before {
+		if s.p.threads[addr] != t {
+			s.end(t)
+		}
+	}
+	for _, g := range s.p.gils {
+		if h := g.holder; h != nil && s.p.threads[h.addr] != h {
+			g.holder = nil
+		}
+	}
+	return nil
+}
+
+// finish tells the sink what is known only at the end.
+func (s *session) finish(start int64) {
+	s.stats.Wall = time.Duration(s.clock.now() - start)
+	s.stats.CPU = threadCPU() - s.cpuStart
+	s.stats.Calls = s.p.reader.calls
+	s.stats.Interval = s.clock.interval
+	s.p.reader.calls = 0
+	s.gil.add(s, s.clock.now())
+	s.updateCPU()
+	s.describe()
+}
+
+func (s *session) describe() {
+	stats, interval := s.stats, s.opts.Interval
+	s.sink.Describe(func(r *timeline.Recording) {
+		r.Sampling.Method = method
+		r.Sampling.Interval = interval
+		r.Sampling.Samples = stats.Samples
+		r.Sampling.Lost = stats.Lost
+		r.Sampling.Truncated = stats.Truncated
+		r.Sampling.CPU = timeline.Nanos(stats.CPU)
+	})
+}
+
+// upkeep does what is due a few times a second.
+func (s *session) upkeep() {
+	cpu := threadCPU()
+	wall := time.Duration(s.at - s.upkeepAt)
+	pace := pace{asked: s.opts.Interval, budget: s.opts.Budget}
+	s.clock.interval = pace.adjust(s.clock.interval, wall, cpu-s.cpuLast)
+	s.cpuLast, s.upkeepAt = cpu, s.at
+	s.stats.CPU = cpu - s.cpuStart
+	if s.clock.interval > s.opts.Interval && !s.slowed {
+		s.slowed = true
+		s.sink.Note("stack sampling", fmt.Sprintf(
+			"slower than the %v asked for, to stay within %.0f %% of a core", s.opts.Interval, 100*s.opts.Budget))
+	}
+	if s.p.l.interp.codeGeneration == 0 {
+		s.p.reader.codes.epoch++
+	}
+	s.gil.add(s, s.at)
+	if s.at-s.cpuAt >= cpuEvery {
+		s.cpuAt = s.at
+		s.updateCPU()
+		s.describe()
+	}
+	if len(s.nodes) > maxNodeCache {
+		clear(s.nodes)
+	}
+}
+
+// adopt readies a thread known from before for this session.
+func (s *session) adopt(t *thread) {
+	t.session = threadSession{}
+	for i := range t.stack {
+		t.stack[i].node = 0
+	}
+}
+
+// register tells the sink of a thread at its first sample.
+func (s *session) register(t *thread) {
+	s.identify(t)
+	main := t.tid == s.p.pid && t.tid != 0
+	t.session = threadSession{known: true, state: timeline.StateOff, cpuAtStart: 0}
+	if s.first {
+		t.session.cpuAtStart = s.p.kernel.cpuTime(t.tid)
+	}
+	runs := t.nativeID == s.opts.RunsCell || s.opts.RunsCell == 0 && main
+	t.session.id = s.sink.Thread(timeline.Thread{
+		PID: s.p.pid, NativeID: t.nativeID, Name: t.name, Main: main, RunsCell: runs, OnCPU: -1})
+}
+
+// identify finds a thread's id here and its name.
+func (s *session) identify(t *thread) {
+	if t.tid == 0 {
+		tid, ok := s.p.kernelTasks[t.nativeID]
+		if !ok {
+			s.p.kernelTasks = s.p.kernel.tasks()
+			tid = s.p.kernelTasks[t.nativeID]
+		}
+		t.tid = tid
+	}
+	if t.name == "" {
+		t.name = s.p.kernel.comm(t.tid)
+	}
+}
+
+func (s *session) end(t *thread) {
+	if t.session.known {
+		s.setState(t, timeline.StateOff, "")
+		s.sink.End(t.session.id, s.sink.Since(s.at))
+		t.session = threadSession{}
+	}
+}
+
+// took takes over what came of reading a thread's stack.
+func (s *session) took(t *thread, v verdict) {
+	if v == threadGone {
+		s.listDue, s.listed = true, 0
+		return
+	}
+	s.stats.Reads++
+	if !t.session.known {
+		s.register(t)
+	}
+	t.session.truncated = v != stackWhole
+	switch v {
+	case stackLost:
+		s.stats.Lost++
+		t.session.node = timeline.RootNode
+	case stackCut:
+		s.stats.Truncated++
+		fallthrough
+	default:
+		t.session.node = s.node(t.stack)
+	}
+}
+
+// node interns a stack. Frames that are the same as in the last sample still
+// carry their node.
+func (s *session) node(stack []frame) timeline.NodeID {
+	parent, same := timeline.RootNode, true
+	for i := range stack {
+		f := &stack[i]
+		if same && f.node != 0 {
+			parent = f.node
+			continue
+		}
+		same = false
+		key := nodeKey{parent, f.object, f.object.line(f.index)}
+		node, ok := s.nodes[key]
+		if !ok {
+			node = s.sink.Child(parent, s.sink.Frame(timeline.Frame{
+				Function: f.object.function, File: f.object.file,
+				Line: int(key.line), FirstLine: int(f.object.firstLine)}))
+			s.nodes[key] = node
+		}
+		f.node, parent = node, node
+	}
+	return parent
+}
+
+// tell writes a thread's stack and state to the sink if they have changed.
+func (s *session) tell(t *thread) {
+	ts := &t.session
+	if !ts.known {
+		return
+	}
+	now := reading{ts.node, ts.state, ts.truncated}
+	if ts.told && ts.now == now {
+		return
+	}
+	ts.now, ts.told = now, true
+	s.sink.Set(ts.id, s.sink.Since(s.at), now.node, now.state, now.truncated)
+}
+
+// updateCPU tells the sink how long each thread was on a CPU.
+func (s *session) updateCPU() {
+	for _, t := range s.p.threads {
+		ts := &t.session
+		if !ts.known || ts.cpuAtStart < 0 {
+			continue
+		}
+		total := s.p.kernel.cpuTime(t.tid)
+		if total < 0 {
+			continue
+		}
+		leaf, onCPU := ts.leaf, timeline.Nanos(total-ts.cpuAtStart)
+		s.sink.UpdateThread(ts.id, func(t *timeline.Thread) { t.OnCPU, t.Leaf = onCPU, leaf })
+	}
+}

@@ -1,0 +1,49 @@
+package pystack
+
+// StackFrame is one frame of a Snapshot.
+type StackFrame struct {
+	Function, File  string
+	Line, FirstLine int
+}
+
+// ThreadStack is one thread of a Snapshot.
+type ThreadStack struct {
+	NativeID  int
+	Name      string
+	Frames    []StackFrame // root first
+	Truncated bool         // frames nearer the leaf are missing
+}
+
+// Snapshot reads the stack of every thread once.
+func (p *Process) Snapshot() ([]ThreadStack, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.findThreads(); err != nil {
+		return nil, err
+	}
+	var out []ThreadStack
+	for _, g := range p.gils {
+		for _, t := range g.threads {
+			v, err := p.reader.sample(t, false)
+			if err != nil {
+				return nil, err
+			}
+			if v == threadGone {
+				continue
+			}
+			s := ThreadStack{NativeID: t.nativeID, Name: t.name, Truncated: v != stackWhole}
+			if v != stackLost {
+				for _, f := range t.stack {
+					s.Frames = append(s.Frames, f.describe())
+				}
+			}
+			out = append(out, s)
+		}
+	}
+	return out, nil
+}
+
+func (f *frame) describe() StackFrame {
+	return StackFrame{Function: f.object.function, File: f.object.file,
+		Line: int(f.object.line(f.index)), FirstLine: int(f.object.firstLine)}
+}

@@ -1,0 +1,5 @@
+//go:build !amd64
+
+package pystack
+
+var archCalls map[int]call

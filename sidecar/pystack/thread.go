@@ -1,0 +1,43 @@
+package pystack
+
+import "github.com/omni-perf/omni-perf/sidecar/timeline"
+
+// thread is what is kept of one thread of the target between samples. The
+// goroutine that holds the Process's lock owns it.
+type thread struct {
+	addr     uint64 // of its PyThreadState
+	interp   uint64
+	nativeID int // as the target's own pid namespace has it
+	tid      int // as our /proc has it; 0 unknown
+	name     string
+
+	plan  plan
+	stack []frame // of the last sample, root first
+	next  []frame // of the sample in progress
+
+	session threadSession
+}
+
+// threadSession is what is kept of a thread for one recording.
+type threadSession struct {
+	known bool // registered with the sink
+	id    timeline.ThreadID
+	now   reading // as last told to the sink
+	told  bool
+
+	node      timeline.NodeID
+	truncated bool
+	state     timeline.State
+	leaf      string
+
+	probeAt    int64 // CLOCK_MONOTONIC from which the kernel is asked again
+	probeEvery int64 // nanoseconds between; grows while the answer stays
+	cpuAtStart int64 // nanoseconds; -1 unknown
+}
+
+// reading is what the sink is told when it changes.
+type reading struct {
+	node      timeline.NodeID
+	state     timeline.State
+	truncated bool
+}

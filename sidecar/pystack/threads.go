@@ -1,0 +1,151 @@
+package pystack
+
+import (
+	"errors"
+	"fmt"
+)
+
+const (
+	maxInterpreters = 256
+	maxThreads      = 8192
+)
+
+// gilGroup is a GIL and the threads that share it: those of one interpreter, or
+// of several where subinterpreters have none of their own.
+type gilGroup struct {
+	addr         uint64
+	interpreters []uint64
+	threads      []*thread // in the interpreter's order
+
+	switches uint64  // the GIL's counter at the last sample
+	holder   *thread // last holder at the last sample; nil unknown
+	locked   bool
+	turn     int // of threads: whom the kernel was last asked about
+}
+
+// findThreads walks the interpreters and their threads, keeps what is known of
+// threads that are still there, and drops the others.
+func (p *Process) findThreads() error {
+	interp, err := readWord(p.mem, p.place.addr+p.l.runtime.interpretersHead)
+	if err != nil {
+		return fmt.Errorf("reading the interpreters: %w", err)
+	}
+	if interp == 0 {
+		return ErrStarting
+	}
+	old := p.gils
+	p.gils = nil
+	alive := make(map[uint64]*thread, len(p.threads))
+	for range maxInterpreters {
+		g, err := p.group(interp, old)
+		if err != nil {
+			return err
+		}
+		if err := p.listThreads(g, interp, alive); err != nil {
+			return err
+		}
+		if interp, err = readWord(p.mem, interp+p.l.interp.next); err != nil {
+			return fmt.Errorf("reading the next interpreter: %w", err)
+		}
+		if interp == 0 {
+			break
+		}
+	}
+	p.threads = alive
+	if len(alive) == 0 {
+		return ErrStarting
+	}
+	return nil
+}
+
+// group returns the group of an interpreter's GIL.
+func (p *Process) group(interp uint64, old []*gilGroup) (*gilGroup, error) {
+	addr := p.place.addr + p.l.gilInRuntime
+	if p.l.gilInRuntime == 0 {
+		var err error
+		if addr, err = readWord(p.mem, interp+p.l.interp.gil); err != nil {
+			return nil, fmt.Errorf("reading the GIL's address: %w", err)
+		}
+	}
+	for _, g := range p.gils {
+		if g.addr == addr {
+			g.interpreters = append(g.interpreters, interp)
+			return g, nil
+		}
+	}
+	g := &gilGroup{addr: addr}
+	for _, o := range old {
+		if o.addr == addr {
+			g.switches, g.holder, g.locked, g.turn = o.switches, o.holder, o.locked, o.turn
+		}
+	}
+	g.interpreters = []uint64{interp}
+	p.gils = append(p.gils, g)
+	return g, nil
+}
+
+// listThreads appends the thread states of an interpreter to its group. The
+// list may change under the read: what is no thread of this interpreter ends it.
+func (p *Process) listThreads(g *gilGroup, interp uint64, alive map[uint64]*thread) error {
+	l := p.l
+	addr, err := readWord(p.mem, interp+l.interp.threadsHead)
+	if err != nil {
+		return fmt.Errorf("reading the threads: %w", err)
+	}
+	known := p.readKnown()
+	var buf [maxThreadLen]byte
+	for addr != 0 && len(alive) < maxThreads && alive[addr] == nil {
+		state := known[addr]
+		if state == nil {
+			state = buf[:l.thread.size]
+			if err := readAt(p.mem, addr, state); errors.Is(err, errUnmapped) {
+				return nil
+			} else if err != nil {
+				return err
+			}
+		}
+		if word(state, l.thread.interp) != interp {
+			return nil
+		}
+		native := int(word(state, l.thread.nativeID))
+		t := p.threads[addr]
+		if t == nil || t.nativeID != native || t.interp != interp {
+			t = &thread{addr: addr, interp: interp, nativeID: native}
+		}
+		if native != 0 { // 0: made, but not yet running
+			alive[addr] = t
+			g.threads = append(g.threads, t)
+		}
+		next := word(state, l.thread.next)
+		if next == addr {
+			return nil
+		}
+		addr = next
+	}
+	return nil
+}
+
+// readKnown reads the states of all known threads at once, so that walking the
+// list costs one call and not one for each.
+func (p *Process) readKnown() map[uint64][]byte {
+	if len(p.threads) < 2 {
+		return nil
+	}
+	size := p.l.thread.size
+	ranges := make([]Range, 0, len(p.threads))
+	for addr := range p.threads {
+		ranges = append(ranges, Range{addr, int(size)})
+	}
+	buf := make([]byte, uint64(len(ranges))*size)
+	n, err := p.mem.Read(buf, ranges)
+	if err != nil {
+		return nil
+	}
+	out := make(map[uint64][]byte, len(ranges))
+	for i, r := range ranges {
+		if end := (uint64(i) + 1) * size; end <= uint64(n) {
+			out[r.Addr] = buf[end-size : end : end]
+		}
+	}
+	return out
+}
