@@ -13,12 +13,13 @@ import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypedDict, cast
+from importlib import import_module
+from typing import Any, TypedDict, cast
 
 from omni_perf.launcher import LaunchError, find_binary
 
-if TYPE_CHECKING:
-    import pandas
+DataFrame = Any
+"""pandas.DataFrame, which nothing here requires: not even to check the types."""
 
 PathLike = str | os.PathLike[str]
 
@@ -75,28 +76,26 @@ class Analysis:
         self._require(table)
         return cast("list[dict[str, Any]]", self._parsed[table])
 
-    def frame(self, table: str, hta_names: bool = True) -> pandas.DataFrame:
+    def frame(self, table: str, hta_names: bool = True) -> DataFrame:
         """Return a table as a pandas DataFrame.
 
         The columns are called as in HolisticTraceAnalysis unless hta_names is False; then
         as in the JSON, with the unit in every name.
         """
         try:
-            import pandas
+            pandas = cast(Any, import_module("pandas"))
         except ImportError:
             raise AnalysisError(
                 "frame() makes pandas DataFrames and pandas is not installed; "
                 "install it or use rows(), which needs nothing."
             ) from None
         columns = self._require(table)["columns"]
-        made = pandas.DataFrame(
-            self._parsed[table], columns=pandas.Index([column["name"] for column in columns])
-        )
+        made = pandas.DataFrame(self._parsed[table], columns=[column["name"] for column in columns])
         if hta_names:
-            made.columns = pandas.Index([column["hta"] for column in columns])
+            made.columns = [column["hta"] for column in columns]
         return made
 
-    def frames(self, hta_names: bool = True) -> dict[str, pandas.DataFrame]:
+    def frames(self, hta_names: bool = True) -> dict[str, DataFrame]:
         """Return every table as a DataFrame, by name."""
         return {table: self.frame(table, hta_names) for table in self.tables}
 
@@ -182,9 +181,7 @@ def _sentence(warning: dict[str, Any]) -> str:
 def _run(arguments: list[str]) -> bytes:
     """Run the program and return what it printed; its complaint becomes the error."""
     try:
-        done = subprocess.run(
-            [find_binary(), *arguments], stdin=subprocess.DEVNULL, capture_output=True, check=False
-        )
+        done = subprocess.run([find_binary(), *arguments], stdin=subprocess.DEVNULL, capture_output=True, check=False)
     except (LaunchError, OSError) as error:
         raise AnalysisError(f"omni-perf could not be started: {error}") from error
     if done.returncode == 0:
@@ -192,8 +189,7 @@ def _run(arguments: list[str]) -> bytes:
     lines = done.stderr.decode(errors="replace").strip().splitlines()
     if done.returncode < 0:
         raise AnalysisError(
-            f"omni-perf {arguments[0]} was killed by signal {-done.returncode}; "
-            "was the machine out of memory?"
+            f"omni-perf {arguments[0]} was killed by signal {-done.returncode}; was the machine out of memory?"
         )
     complaint = lines[-1] if lines else f"it ended with code {done.returncode} and said nothing"
     raise AnalysisError(complaint.removeprefix(f"omni-perf {arguments[0]}: "))

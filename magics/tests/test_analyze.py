@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from omni_perf.analysis import Analysis, AnalysisError, analyze, make_traces
 from omni_perf.launcher import LaunchError, find_binary
 
@@ -79,9 +78,7 @@ def test_frames_have_the_columns_of_hta(analysis: Analysis) -> None:
     assert set(analysis.frames()) == set(analysis.tables)
 
 
-def test_without_pandas_a_sentence_says_what_to_do(
-    analysis: Analysis, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_pandas_a_sentence_says_what_to_do(analysis: Analysis, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(AnalysisError, match=r"install it or use rows\(\)"):
         analysis.frame("temporal_breakdown")

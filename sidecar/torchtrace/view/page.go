@@ -1,9 +1,7 @@
 package view
 
 import (
-	"bytes"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"html/template"
 	"io"
@@ -166,16 +164,3 @@ var fragment = template.Must(template.New("fragment").Parse(`<div>
 {{end}}</table>{{end}}</details>
 {{end}}</div>
 `))
-
-// DisplayFile writes a MIME bundle (text/html and text/plain) as JSON.
-func (r *Result) DisplayFile(path string) error {
-	var html, text bytes.Buffer
-	if err := r.Fragment(&html); err != nil {
-		return err
-	}
-	if err := r.Text(&text, 100); err != nil {
-		return err
-	}
-	bundle := map[string]string{"text/html": html.String(), "text/plain": text.String()}
-	return writeFile(path, func(w io.Writer) error { return json.NewEncoder(w).Encode(bundle) })
-}

@@ -51,7 +51,7 @@ func loaderChart(t rowsOf, theme Theme) Chart {
 			continue
 		}
 		idle = min(idle, fetching)
-		list = append(list, bar{name, percentText(100*fetching/steps), []part{
+		list = append(list, bar{name, percentText(100 * fetching / steps), []part{
 			{idle / steps, paintHost, name + ": fetching with the device idle, " + duration(idle)},
 			{(fetching - idle) / steps, paintQueue, name + ": fetching with the device busy, " + duration(fetching-idle)},
 		}})

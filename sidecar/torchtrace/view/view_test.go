@@ -252,7 +252,7 @@ func TestMergedTextIsEscaped(t *testing.T) {
 	}
 }
 
-func TestDisplayBundle(t *testing.T) {
+func TestDisplayHasBundleAndColumns(t *testing.T) {
 	r, _, _ := training(t)
 	path := filepath.Join(t.TempDir(), "display.json")
 	if err := r.DisplayFile(path); err != nil {
@@ -262,9 +262,22 @@ func TestDisplayBundle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var bundle map[string]string
-	if err := json.Unmarshal(text, &bundle); err != nil {
+	var display struct {
+		Bundle map[string]string
+		Tables []struct {
+			Name    string
+			Columns []struct {
+				Name string
+				HTA  string
+			}
+		}
+	}
+	if err := json.Unmarshal(text, &display); err != nil {
 		t.Fatal(err)
+	}
+	bundle := display.Bundle
+	if first := display.Tables[0]; first.Name != "temporal_breakdown" || first.Columns[1].HTA != "idle_time(us)" {
+		t.Errorf("the first table is %+v, want HTA's names of temporal_breakdown", first)
 	}
 	if !strings.Contains(bundle["text/html"], "data:image/svg") || !strings.Contains(bundle["text/plain"], "Where the device time went") {
 		t.Error("the bundle lacks pictures or text")
@@ -288,7 +301,7 @@ func TestWords(t *testing.T) {
 		counted(1234567): "1 234 567", counted(-1000): "-1 000", bytesText(1536): "1.50 KiB",
 		short("日本語テキスト", 7): "日本語…", short("abc", 3): "abc",
 		kernelLabel("void at::native::(anonymous namespace)::k<4>(int, float)"): "k<4>",
-		baseName("/a/b/train.py(3): f"): "train.py(3): f",
+		baseName("/a/b/train.py(3): f"):                                         "train.py(3): f",
 	} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)
