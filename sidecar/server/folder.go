@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -108,5 +107,11 @@ func (f *Folder) Remove() error {
 	return errors.Join(err, f.lock.Close())
 }
 
-// Parent names the folder it was made in, for the doctor's sentence.
-func (f *Folder) Parent() string { return strings.TrimSuffix(filepath.Dir(f.Path), "/") }
+// TryFolder makes a folder and removes it again; it returns where it was made.
+func TryFolder() (parent string, err error) {
+	f, err := NewFolder()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Dir(f.Path), f.Remove()
+}

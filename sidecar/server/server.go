@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -68,12 +69,15 @@ func Serve(ctx context.Context, c Config) error {
 	defer s.remove()
 	ctx, stop := signal.NotifyContext(ctx, unix.SIGTERM)
 	defer stop()
+	if c.Detach {
+		s.settle()
+	}
 	err = writeAnswer(c.Stdout, startAnswer{Socket: s.folder.Socket(), PID: os.Getpid(), Version: c.Version, API: api.Number})
 	if err != nil {
 		return fmt.Errorf("answer the launcher: %w", err)
 	}
 	if c.Detach {
-		s.detach()
+		closeStreams()
 	}
 	s.log.Info("ready", "version", c.Version, "kernel", s.kernel.pid, "extension", s.start.Version)
 	return s.serve(ctx)
@@ -127,6 +131,9 @@ func (s *sidecar) openLog(path string) (err error) {
 	if path == "" {
 		path = s.folder.Log()
 	}
+	if path, err = filepath.Abs(path); err != nil {
+		return fmt.Errorf("the sidecar could not find its log: %w", err)
+	}
 	s.logFile, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return fmt.Errorf("the sidecar could not open its log: %w", err)
@@ -139,16 +146,20 @@ func (s *sidecar) openLog(path string) (err error) {
 	return nil
 }
 
-// detach gives the launcher its end of file, what libraries and a crash print to
-// the log, and holds no folder that the user may want to unmount.
-func (s *sidecar) detach() {
+// settle sends what libraries and a crash print to the log, and holds no folder
+// that the user may want to unmount.
+func (s *sidecar) settle() {
+	_ = unix.Dup3(int(s.logFile.Fd()), 2, 0)
+	_ = os.Chdir("/")
+}
+
+// closeStreams gives the launcher its end of file.
+func closeStreams() {
 	if null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0); err == nil {
 		_ = unix.Dup3(int(null.Fd()), 0, 0)
 		_ = unix.Dup3(int(null.Fd()), 1, 0)
 		null.Close()
 	}
-	_ = unix.Dup3(int(s.logFile.Fd()), 2, 0)
-	_ = os.Chdir("/")
 }
 
 func (s *sidecar) serve(ctx context.Context) error {

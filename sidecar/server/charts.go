@@ -1,0 +1,47 @@
+package server
+
+import (
+	"fmt"
+
+	"github.com/omni-perf/omni-perf/jupyter"
+	"github.com/omni-perf/omni-perf/sidecar/chart"
+	"github.com/omni-perf/omni-perf/sidecar/report"
+)
+
+// textWidth is the columns of the text form where nobody tells the terminal's.
+const textWidth = 100
+
+// Charts presents reports by package chart.
+type Charts struct{}
+
+// Bundle makes what the extension displays.
+func (Charts) Bundle(r *report.Report, d Display) (jupyter.Bundle, error) {
+	text := []byte(chart.Text(r, textWidth))
+	if d.Form == "terminal" {
+		return jupyter.NewBundle(nil, text, ""), nil
+	}
+	draw, options := chart.HTML, chart.Options{Theme: chart.Theme(d.Theme)}
+	if d.Folded {
+		draw = chart.Folded
+	}
+	html, err := draw(r, options)
+	if err != nil {
+		return jupyter.Bundle{}, err
+	}
+	return jupyter.NewBundle(html, text, ""), nil
+}
+
+// Draw makes a file.
+func (Charts) Draw(r *report.Report, format string) (content []byte, mediaType string, err error) {
+	switch format {
+	case "svg":
+		content, err = chart.SVG(r, chart.Options{})
+		return content, "image/svg+xml", err
+	case "html":
+		content, err = chart.Page(r, chart.Options{})
+		return content, "text/html", err
+	case "text":
+		return []byte(chart.Text(r, textWidth)), "text/plain", nil
+	}
+	return nil, "", fmt.Errorf("there are json, svg, html, text and bundle")
+}
