@@ -2,7 +2,7 @@
 
 ``%load_ext omni_perf`` in a notebook, then ``%%omni_perf`` on top of a cell. In Python
 code, :func:`step` and :func:`region` mark training steps and regions, and :func:`last`
-gives the last report.
+gives the last report. :func:`analyze` analyses traces of torch.profiler.
 
 Importing this package and loading the extension is cheap: what talks to the sidecar is
 imported when the first cell is recorded.
@@ -10,16 +10,17 @@ imported when the first cell is recorded.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from omni_perf._version import __version__
 from omni_perf.marks import region, step
 
 if TYPE_CHECKING:
+    from omni_perf.analysis import analyze, make_traces
     from omni_perf.report import Report
     from omni_perf.shell import Shell
 
-__all__ = ["__version__", "last", "region", "step"]
+__all__ = ["__version__", "analyze", "last", "make_traces", "region", "step"]
 
 
 def last() -> Report | None:
@@ -27,6 +28,15 @@ def last() -> Report | None:
     from omni_perf.report import kept
 
     return kept.last
+
+
+def __getattr__(name: str) -> Any:
+    """Import what few sessions need when it is asked for."""
+    if name in ("analyze", "make_traces"):
+        from omni_perf import analysis
+
+        return getattr(analysis, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def load_ipython_extension(shell: Shell) -> None:

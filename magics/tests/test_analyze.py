@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
+import subprocess
 import sys
 from pathlib import Path
 
@@ -122,3 +123,11 @@ def test_missing_program_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("OMNI_PERF_BINARY", str(tmp_path / "nothing"))
     with pytest.raises(AnalysisError, match="OMNI_PERF_BINARY"):
         analyze(tmp_path)
+
+
+def test_the_package_offers_it_without_importing_it() -> None:
+    code = (
+        "import sys, omni_perf; assert 'omni_perf.analysis' not in sys.modules; "
+        "assert callable(omni_perf.analyze) and callable(omni_perf.make_traces)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
