@@ -76,9 +76,9 @@ func digits(v float64) string {
 	switch a := math.Abs(v); {
 	case v == math.Trunc(v) && a < 1e6:
 		return strconv.FormatFloat(v, 'f', 0, 64)
-	case a >= 100:
+	case a >= 99.95:
 		return strconv.FormatFloat(v, 'f', 0, 64)
-	case a >= 10:
+	case a >= 9.995:
 		return strconv.FormatFloat(v, 'f', 1, 64)
 	}
 	return strconv.FormatFloat(v, 'f', 2, 64)

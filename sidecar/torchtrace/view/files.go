@@ -63,5 +63,22 @@ func writeFile(path string, write func(io.Writer) error) (err error) {
 	return nil
 }
 
+// WriteSVG writes one file per chart into a folder, which it makes.
+func (r *Result) WriteSVG(dir string) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return fmt.Errorf("writing charts: %w", err)
+	}
+	for _, c := range r.Charts(Auto) {
+		write := func(w io.Writer) error {
+			_, err := w.Write(c.SVG)
+			return err
+		}
+		if err := writeFile(filepath.Join(dir, c.Name+".svg"), write); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // PageFile writes Page's document to a file.
 func (r *Result) PageFile(path string) error { return writeFile(path, r.Page) }
