@@ -249,6 +249,20 @@ func TestPythonIdle(t *testing.T) {
 	`)
 }
 
+// TestRecordedStacks: older profilers wrote stacks into operators.
+func TestRecordedStacks(t *testing.T) {
+	var s script
+	s.add(`{"ph":"X","cat":"cpu_op","name":"aten::mm","pid":1,"tid":1,"ts":5,"dur":100,"args":{"Call stack":"torch/nn/linear.py(9): forward;train.py(10): main"}}`)
+	s.launch(10, 7, "a", 20, 10, "")
+	s.launch(40, 7, "b", 60, 10, "")   // idle 30-60, launched in aten::mm
+	s.launch(200, 7, "c", 230, 10, "") // idle 70-230, outside
+	a := Analyze(&TraceSet{Traces: []*Trace{s.trace(t)}}, AnalyzeOptions{})
+	check(t, "stacks", cells(a.Table(TablePythonIdle), "caller", "file", "line", "function", "idle_us"), `
+		  0 (no Python running) 160
+		train.py(10): main torch/nn/linear.py 9 forward 30
+	`)
+}
+
 // TestHTAFaults: the modes differ exactly where HTA is known to be wrong.
 func TestHTAFaults(t *testing.T) {
 	var s script

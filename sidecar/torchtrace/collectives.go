@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // commRun is one communication kernel of one rank.
@@ -210,23 +209,4 @@ func (s *TraceSet) Offsets() map[int]int64 {
 	}
 	all, _ := meetings(perRank)
 	return clockOffsets(all)
-}
-
-// pythonPlace splits "file.py(12): function".
-func pythonPlace(name string) (file string, line int, function string, ok bool) {
-	end := strings.Index(name, "): ")
-	if end < 0 {
-		return "", 0, name, false
-	}
-	open := strings.LastIndexByte(name[:end], '(')
-	if open < 0 {
-		return "", 0, name, false
-	}
-	for _, c := range []byte(name[open+1 : end]) {
-		if c-'0' > 9 {
-			return "", 0, name, false
-		}
-		line = line*10 + int(c-'0')
-	}
-	return name[:open], line, name[end+3:], true
 }

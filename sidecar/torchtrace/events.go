@@ -32,9 +32,8 @@ type Trace struct {
 	Ops    Operators
 	Python PythonFrames
 	Memory MemoryChanges
-	// Collectives holds what NCCL kernels and their operators say about
-	// themselves; DeviceEvents.Collective and Operators.Collective index it.
-	// Row 0 is empty and means "none".
+	// Collectives holds what NCCL kernels say about themselves;
+	// DeviceEvents.Collective indexes it. Row 0 is empty and means "none".
 	Collectives []Collective
 
 	decimals bool // some ts has a decimal point
@@ -148,7 +147,6 @@ type Operators struct {
 	onStream []streamedOp
 	flops    map[uint32]float64 // row → "Flops", where recorded
 	stacks   map[uint32]Sym     // row → "Call stack", where recorded
-	comm     map[uint32]uint32  // row → Collectives
 }
 
 // streamedOp is an operator or sync record with a stream of its own: Triton

@@ -376,8 +376,8 @@ func (p *parser) faults() {
 		}
 		p.warn(c.byte, what, faultText[f][1])
 	}
-	for reason, n := range p.rows.lost {
-		p.warn(-1, reason, fmt.Sprintf("%d records were left out", n))
+	for _, reason := range sortedKeys(p.rows.lost) {
+		p.warn(-1, reason, fmt.Sprintf("%d records were left out", p.rows.lost[reason]))
 	}
 }
 

@@ -100,6 +100,87 @@ type idleCost struct {
 	gaps int
 }
 
+// idlePlaces sums idle time by the caller's line and the innermost line, both
+// as "file(line): function".
+type idlePlaces map[[2]string]*idleCost
+
+func (p idlePlaces) add(key [2]string, c idleCost) {
+	if p[key] == nil {
+		p[key] = &idleCost{}
+	}
+	p[key].ns += c.ns
+	p[key].gaps += c.gaps
+}
+
+// list writes the places into the table, the costliest first.
+func (p idlePlaces) list(v *view, t *Table, whole int64) {
+	keys := make([][2]string, 0, len(p))
+	for key := range p {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, func(a, b [2]string) int {
+		return cmp.Or(cmp.Compare(p[b].ns, p[a].ns), strings.Compare(a[0]+a[1], b[0]+b[1]))
+	})
+	for _, key := range keys {
+		c := p[key]
+		file, line, function, _ := pythonPlace(key[1])
+		t.add(v.t.Rank, key[0], function, file, line, c.gaps, micros(c.ns), percent(c.ns, whole))
+	}
+}
+
+// recordedStacks is pythonIdle for traces of older profilers, which wrote the
+// stack into each operator ("Call stack", innermost frame first): a gap is
+// charged to the operator that launched the kernel after it.
+func recordedStacks(v *view, t *Table) {
+	o := &v.t.Ops
+	if len(o.stacks) == 0 {
+		t.Note = "no Python frames: profile with with_stack=True"
+		return
+	}
+	tree := nest(v.t, func(row int) bool { return v.keeps(o.Start[row]) })
+	callOf := map[int64]int32{}
+	for i := range v.calls {
+		callOf[v.calls[i].correlation] = v.calls[i].row
+	}
+	places := idlePlaces{}
+	list, whole := deviceGaps(v)
+	for _, g := range list {
+		key := [2]string{"", "(no Python running)"}
+		if row, ok := callOf[g.next.correlation]; ok && row >= 0 {
+			op := tree.innermost(v.t, v.t.Calls.Thread[row], v.t.Calls.Start[row])
+			for ; op >= 0; op = tree.parent[op] {
+				if stack := o.stacks[tree.rows[op]]; stack != 0 {
+					key = stackPlace(v.t.Text(stack))
+					break
+				}
+			}
+		}
+		places.add(key, idleCost{g.end - g.start, 1})
+	}
+	places.list(v, t, whole)
+}
+
+// stackPlace takes the caller's and the innermost line from "f;g;h".
+func stackPlace(stack string) (key [2]string) {
+	for _, frame := range strings.Split(stack, ";") {
+		file, _, _, ok := pythonPlace(frame)
+		if !ok {
+			continue
+		}
+		if key[1] == "" {
+			key[1] = frame
+		}
+		if !installed(file) {
+			key[0] = frame
+			break
+		}
+	}
+	if key[1] == "" {
+		key[1] = stack
+	}
+	return key
+}
+
 // charge adds a gap to the frames that were innermost during it and returns
 // the parts during which none was.
 func (th *pythonThread) charge(byFrame map[int32]*idleCost, gap interval) (bare []interval) {
@@ -158,7 +239,7 @@ func pythonIdle(v *view) *Table {
 		&Column{Name: "idle_us", Kind: Micros},
 		&Column{Name: "idle_pctg", Kind: Percent}) // of the rank's idle time
 	if v.t.Python.Len() == 0 {
-		t.Note = "no Python frames: profile with with_stack=True"
+		recordedStacks(v, t)
 		return t
 	}
 	threads, caller := pythonStacks(v.t)
@@ -190,27 +271,12 @@ func pythonIdle(v *view) *Table {
 			rest.gaps++
 		}
 	}
-	places := map[[2]string]*idleCost{}
+	places := idlePlaces{}
 	for frame, c := range byFrame {
 		key := [2]string{userFrame(v.t, caller, frame), pythonFrame(v.t, caller, frame)}
-		if places[key] == nil {
-			places[key] = &idleCost{}
-		}
-		places[key].ns += c.ns
-		places[key].gaps += c.gaps
+		places.add(key, *c)
 	}
-	keys := make([][2]string, 0, len(places))
-	for key := range places {
-		keys = append(keys, key)
-	}
-	slices.SortFunc(keys, func(a, b [2]string) int {
-		return cmp.Or(cmp.Compare(places[b].ns, places[a].ns), strings.Compare(a[0]+a[1], b[0]+b[1]))
-	})
-	for _, key := range keys {
-		c := places[key]
-		file, line, function, _ := pythonPlace(key[1])
-		t.add(v.t.Rank, key[0], function, file, line, c.gaps, micros(c.ns), percent(c.ns, whole))
-	}
+	places.list(v, t, whole)
 	if rest.ns > 0 {
 		t.add(v.t.Rank, "", "(no Python running)", "", 0, rest.gaps, micros(rest.ns), percent(rest.ns, whole))
 	}
@@ -255,4 +321,23 @@ func installed(file string) bool {
 		"threading.py", "runpy.py", "contextlib.py", "functools.py", "queue.py", "selectors.py", "socket.py",
 		"asyncio.py", "copy.py", "json.py", "logging.py", "random.py", "re.py", "typing.py", "abc.py", "enum.py",
 	}, file)
+}
+
+// pythonPlace splits "file.py(12): function".
+func pythonPlace(name string) (file string, line int, function string, ok bool) {
+	end := strings.Index(name, "): ")
+	if end < 0 {
+		return "", 0, name, false
+	}
+	open := strings.LastIndexByte(name[:end], '(')
+	if open < 0 {
+		return "", 0, name, false
+	}
+	for _, c := range []byte(name[open+1 : end]) {
+		if c-'0' > 9 {
+			return "", 0, name, false
+		}
+		line = line*10 + int(c-'0')
+	}
+	return name[:open], line, name[end+3:], true
 }

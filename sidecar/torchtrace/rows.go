@@ -256,7 +256,7 @@ func (w *rows) python(r *record, name Sym, index uint32) {
 	p.Parent, p.Thread = append(p.Parent, r.args.pythonParent), append(p.Thread, w.thread(r))
 }
 
-var opClassOf = map[class]OpClass{
+var opClassOf = [...]OpClass{
 	classOp: OpCPU, classAnnotation: OpAnnotation, classGPUAnnotation: OpGPUAnnotation,
 	classSync: OpSync, classOther: OpOther,
 }
@@ -298,12 +298,6 @@ func (w *rows) op(s *scanner, c class, name Sym, index uint32) {
 			}
 			o.flops[row] = v
 		}
-	}
-	if id := w.collective(s); id != 0 {
-		if o.comm == nil {
-			o.comm = map[uint32]uint32{}
-		}
-		o.comm[row] = id
 	}
 }
 
