@@ -19,19 +19,15 @@ import (
 // readyWait is how long a kernel may take to show on IOPub.
 const readyWait = 10 * time.Second
 
-// AttachKernel follows the cells of a running kernel, which needs nothing of
-// ours in it, and writes one result for each, named by its execution count. It
+// AttachKernel follows the cells of the running kernel pid, which needs nothing
+// of ours in it, and writes one result for each, named by its execution count. It
 // returns when d is over (0: never), ctx ends or the kernel does.
-func AttachKernel(ctx context.Context, t Tools, connectionFile string, d time.Duration, o Options) error {
+func AttachKernel(ctx context.Context, t Tools, pid int, connectionFile string, d time.Duration, o Options) error {
 	formats, err := t.choose(o.Formats)
 	if err != nil {
 		return err
 	}
 	conn, err := jupyter.ReadConnection(connectionFile)
-	if err != nil {
-		return err
-	}
-	pid, err := kernelProcess(connectionFile)
 	if err != nil {
 		return err
 	}
@@ -139,8 +135,8 @@ func (k *follower) end(id, outcome string) error {
 	return k.tools.show(rec, base, k.formats, k.options)
 }
 
-// kernelProcess finds the process that was started with the connection file.
-func kernelProcess(connectionFile string) (int, error) {
+// KernelProcess finds the process that was started with the connection file.
+func KernelProcess(connectionFile string) (int, error) {
 	name := filepath.Base(connectionFile)
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, f := range files {

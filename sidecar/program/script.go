@@ -57,7 +57,7 @@ func Run(ctx context.Context, t Tools, s Script, o Options) (exit int, err error
 	}
 	ended := make(chan int64, 1)
 	go func() {
-		cmd.Wait() // its error is the exit status, read below
+		awaitExit(cmd.Process.Pid)
 		ended <- timeline.Monotonic()
 	}()
 	target := timeline.Target{
@@ -66,25 +66,53 @@ func Run(ctx context.Context, t Tools, s Script, o Options) (exit int, err error
 	r := t.Recorder(target)
 	defer r.Close()
 	at := record(ctx, t, r, cmd.Process, o, started, ended, signals)
-	rec, err := r.End(recordingID, recorder.Ending{At: at, Outcome: outcome(cmd.ProcessState)})
+	rec, err := r.End(recordingID, recorder.Ending{At: at})
+	cmd.Wait() // its error is the exit status
 	if err != nil {
 		return exitCode(cmd.ProcessState), err
 	}
 	return exitCode(cmd.ProcessState), t.show(rec, o.Output, formats, o)
 }
 
+// awaitExit returns when the process has ended, which leaves it to be read once
+// more: until it is waited for, /proc still has its figures.
+func awaitExit(pid int) {
+	for {
+		var info unix.Siginfo
+		if err := unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WNOWAIT, nil); err != unix.EINTR {
+			return
+		}
+	}
+}
+
 const recordingID = "program"
+
+// patience is how long after its start a program's refusal to be read may still
+// be one of beginning: a shell may yet become Python, an interpreter that is
+// being set up looks like one nobody knows.
+func patience(refusal error) time.Duration {
+	switch {
+	case refusal == nil:
+		return 0
+	case errors.Is(refusal, ErrNotYet):
+		return 10 * time.Second
+	}
+	return time.Second
+}
 
 // record begins when there are stacks to read and returns when the program has
 // ended, with the time of that.
 func record(ctx context.Context, t Tools, r *recorder.Recorder, p *os.Process, o Options, started int64, ended <-chan int64, signals <-chan os.Signal) int64 {
-	retry := time.NewTicker(time.Millisecond)
+	const mostWait = 50 * time.Millisecond
+	wait := time.Millisecond
+	retry := time.NewTimer(wait)
 	defer retry.Stop()
 	begun := false
 	begin := func() {
 		begun = true
-		if _, err := r.Begin(recorder.Spec{ID: recordingID, Started: started, Interval: o.Interval, FigureInterval: o.FigureInterval}); err != nil {
-			fmt.Fprintf(o.Messages, "omni-perf: the script runs unprofiled: %v\n", err)
+		refusal, err := r.Begin(recorder.Spec{ID: recordingID, Started: started, Interval: o.Interval, FigureInterval: o.FigureInterval})
+		if err = errors.Join(err, refusal); err != nil {
+			fmt.Fprintf(o.Messages, "omni-perf: the script's stacks are not recorded: %v\n", err)
 		}
 	}
 	for {
@@ -102,10 +130,11 @@ func record(ctx context.Context, t Tools, r *recorder.Recorder, p *os.Process, o
 			_ = p.Signal(unix.SIGTERM)
 			ctx = context.Background()
 		case <-retry.C:
-			// Anything but "not yet" stands, and Begin makes a note of it.
-			if !errors.Is(t.Readable(p.Pid), ErrNotYet) {
+			if time.Duration(timeline.Monotonic()-started) < patience(t.Readable(p.Pid)) {
+				wait = min(wait*5/4, mostWait)
+				retry.Reset(wait)
+			} else {
 				begin()
-				retry.Stop()
 			}
 		}
 	}
@@ -130,13 +159,6 @@ func (s Script) interpreter() (string, error) {
 		return "", errors.New("no python3 on PATH; name the interpreter with --interpreter")
 	}
 	return path, nil
-}
-
-func outcome(state *os.ProcessState) string {
-	if state.Success() {
-		return "ok"
-	}
-	return "error: " + state.String()
 }
 
 // exitCode is what a shell would say: of a program that a signal killed, 128

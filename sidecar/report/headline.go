@@ -34,7 +34,8 @@ const fewSamples = 20
 // rate would have given enough.
 func tooShort(r *Report) string {
 	s := r.Sampling
-	if s.Samples >= fewSamples || s.IntervalS <= 0 || r.DurationS <= 0 {
+	longEnough := r.DurationS > 2*fewSamples*s.IntervalS // then it is no matter of the rate
+	if s.Samples >= fewSamples || s.IntervalS <= 0 || r.DurationS <= 0 || longEnough {
 		return ""
 	}
 	count := fmt.Sprintf("%d samples", s.Samples)
