@@ -1,0 +1,137 @@
+"""Real ipykernels, driven as a front end drives them."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from jupyter_client.manager import KernelManager
+
+PATIENCE_S = 30.0
+
+
+@dataclass
+class Ran:
+    """What a cell made a front end see."""
+
+    outputs: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    """Content of the IOPub messages in order, each with its "type"; neighbouring text joined."""
+    reply: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    def text(self, name: str) -> str:
+        """All of stdout or stderr."""
+        return "".join(out["text"] for out in self.outputs if out["type"] == "stream" and out["name"] == name)
+
+    @property
+    def result(self) -> str | None:
+        """Out[n] as text."""
+        for out in self.outputs:
+            if out["type"] == "execute_result":
+                return out["data"]["text/plain"]
+        return None
+
+    @property
+    def error(self) -> str | None:
+        """Name of the exception."""
+        for out in self.outputs:
+            if out["type"] == "error":
+                return out["ename"]
+        return None
+
+    def charts(self) -> list[dict[str, str]]:
+        """The data of our charts."""
+        return [out["data"] for out in self.outputs if is_chart(out)]
+
+
+def is_chart(output: dict[str, Any]) -> bool:
+    return output["type"] == "display_data" and 'alt="Cell [' in output["data"].get("text/html", "")
+
+
+class Kernel:
+    """A kernel process with a client; ``with Kernel() as kernel``."""
+
+    def __init__(self, environment: dict[str, str] | None = None, load: bool = True) -> None:
+        self._manager: Any = KernelManager()
+        self._manager.start_kernel(env={**os.environ, **(environment or {})})
+        self._client: Any = self._manager.client()
+        self._client.start_channels()
+        self._client.wait_for_ready(timeout=PATIENCE_S)
+        if load:
+            loaded = self.run("%load_ext omni_perf")
+            assert not loaded.outputs, loaded.outputs
+
+    def __enter__(self) -> Kernel:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._client.stop_channels()
+        self._manager.shutdown_kernel(now=True)
+
+    @property
+    def pid(self) -> int:
+        return int(self._manager.provisioner.pid)
+
+    def start(self, cell: str) -> str:
+        """Send a cell; return the id of the request."""
+        return str(self._client.execute(cell, allow_stdin=False))
+
+    def finish(self, request: str) -> Ran:
+        """Collect what a cell shows until it is done."""
+        ran = Ran()
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            message = self._client.get_iopub_msg(timeout=max(0.1, deadline - time.monotonic()))
+            if message["parent_header"].get("msg_id") != request:
+                continue
+            kind, content = message["msg_type"], dict(message["content"])
+            if kind == "status" and content["execution_state"] == "idle":
+                break
+            if kind in ("status", "execute_input"):
+                continue
+            last = ran.outputs[-1] if ran.outputs else {}
+            if kind == "stream" and last.get("type") == "stream" and last["name"] == content["name"]:
+                last["text"] += content["text"]
+            else:
+                ran.outputs.append({"type": kind, **content})
+        while True:
+            reply = self._client.get_shell_msg(timeout=max(0.1, deadline - time.monotonic()))
+            if reply["parent_header"].get("msg_id") == request:
+                ran.reply = dict(reply["content"])
+                return ran
+
+    def run(self, cell: str) -> Ran:
+        return self.finish(self.start(cell))
+
+    def wait_for_output(self, text: str) -> None:
+        """Wait until a running cell has printed something."""
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            message = self._client.get_iopub_msg(timeout=max(0.1, deadline - time.monotonic()))
+            if message["msg_type"] == "stream" and text in message["content"]["text"]:
+                return
+
+    def interrupt(self) -> None:
+        self._manager.interrupt_kernel()
+
+    def kill(self) -> None:
+        os.kill(self.pid, signal.SIGKILL)
+
+    def restart(self) -> None:
+        self._manager.restart_kernel(now=True)
+
+    def sidecar(self) -> int:
+        """The pid of the sidecar, as %omni_perf status tells it."""
+        found = re.search(r"^sidecar .* pid (\d+)", self.run("%omni_perf status").text("stdout"), re.MULTILINE)
+        assert found, "no sidecar runs"
+        return int(found[1])
+
+
+def folders_of(pid: int) -> list[Path]:
+    """The folders that sidecar pid made."""
+    places = {Path("/tmp"), Path(os.environ.get("XDG_RUNTIME_DIR") or "/tmp")}
+    return [folder for place in places for folder in place.glob(f"omni_perf-{pid}-*")]
