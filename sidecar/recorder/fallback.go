@@ -154,11 +154,17 @@ func (r *Recorder) nodeLocked(stack uint32) timeline.NodeID {
 // judgeLocked gives each thread the state its CPU time since the push before
 // tells: the frames alone do not say whether a thread runs or waits.
 func (r *Recorder) judgeLocked(s Samples) {
-	if r.opts.CPU == nil || len(s.Ticks) == 0 {
+	if r.opts.CPU == nil {
 		return
 	}
+	seen := make(map[int]bool)
+	for _, tick := range s.Ticks {
+		for tid := range tick.Stacks {
+			seen[tid] = true
+		}
+	}
 	now := r.run.Builder.Since(r.opts.Clock())
-	for tid := range s.Ticks[len(s.Ticks)-1].Stacks {
+	for tid := range seen {
 		cpu, ok := r.opts.CPU(tid)
 		if !ok {
 			continue

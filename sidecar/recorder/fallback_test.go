@@ -1,0 +1,140 @@
+package recorder
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/omni-perf/omni-perf/sidecar/timeline"
+)
+
+// pushing is a recorder whose clock and CPU figures the test sets.
+type pushing struct {
+	*Recorder
+	now int64
+	cpu map[int]timeline.Nanos
+}
+
+func newPushing() *pushing {
+	p := &pushing{now: 1e9, cpu: make(map[int]timeline.Nanos)}
+	p.Recorder = New(Options{
+		Target: timeline.Target{PID: targetPID},
+		Stacks: &fakeStacks{refusal: errors.New("CPython 2.7 cannot be read from outside")},
+		Clock:  func() int64 { return p.now },
+		CPU:    func(tid int) (timeline.Nanos, bool) { cpu, ok := p.cpu[tid]; return cpu, ok },
+	})
+	return p
+}
+
+// span is one stretch of a thread in words: "outer>inner python 5ms".
+func spans(rec *timeline.Recording, tid int) string {
+	var out []string
+	for _, th := range rec.Threads {
+		if th.NativeID != tid {
+			continue
+		}
+		for _, s := range th.Spans {
+			var names []string
+			for n := s.Node; n != timeline.RootNode; n = rec.Nodes[n].Parent {
+				names = append([]string{rec.Frames[rec.Nodes[n].Frame].Function}, names...)
+			}
+			out = append(out, fmt.Sprintf("%s %v %v", strings.Join(names, ">"), s.State, (s.End-s.Start).Duration()))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+func TestPushedSamplesBecomeSpans(t *testing.T) {
+	p := newPushing()
+	if outside, err := p.Begin(Spec{ID: "a", Started: p.now, ThreadID: 7}); err != nil || outside == nil {
+		t.Fatalf("Begin: %v, %v; want a reason for the fallback", outside, err)
+	}
+	start := p.now
+	at := func(ms int64) int64 { return start + ms*1e6 }
+	p.cpu[7], p.cpu[8] = 0, 0
+	p.now = at(4)
+	p.Push(Samples{
+		Frames:  map[uint32]timeline.Frame{1: {Function: "outer"}, 2: {Function: "inner"}},
+		Stacks:  map[uint32][]uint32{1: {1}, 2: {1, 2}, 3: {1, 77}},
+		Threads: []PushedThread{{7, "MainThread", true}, {8, "loader", false}},
+		Ticks:   []Tick{{at(0), map[int]uint32{7: 1, 8: 1}}, {at(2), map[int]uint32{7: 2, 8: 1}}},
+	})
+	p.cpu[7] = 9e6 // all of the time since, thread 8 none of it
+	p.now = at(14)
+	p.Push(Samples{
+		Ticks: []Tick{{at(4), map[int]uint32{7: 2, 8: 1}}, {at(10), map[int]uint32{7: 3}}},
+		CPU:   123,
+	})
+	p.now = at(20)
+	rec, err := p.End("a", Ending{At: p.now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := spans(rec, 7), "outer off 2ms, outer>inner off 2ms, outer>inner python 6ms, outer>(not kept: too many functions) python 10ms"; got != want {
+		t.Errorf("main thread: %s\nwant %s", got, want)
+	}
+	if got, want := spans(rec, 8), "outer off 4ms, outer waiting 6ms"; got != want {
+		t.Errorf("loader, which ended at 10 ms: %s, want %s", got, want)
+	}
+	s := rec.Sampling
+	if s.Method != fallbackMethod || !strings.Contains(s.FallbackReason, "2.7") || s.Samples != 4 || s.CPU != 123 {
+		t.Errorf("sampling %+v", s)
+	}
+	for _, th := range rec.Threads {
+		if th.RunsCell != (th.NativeID == 7) || (th.NativeID == 7) != th.Main {
+			t.Errorf("thread %+v", th)
+		}
+	}
+}
+
+func TestWhatIsInternedOutlivesARun(t *testing.T) {
+	p := newPushing()
+	p.Push(Samples{ // before any cell
+		Frames: map[uint32]timeline.Frame{1: {Function: "f"}}, Stacks: map[uint32][]uint32{1: {1}},
+		Ticks: []Tick{{p.now, map[int]uint32{7: 1}}},
+	})
+	for _, id := range []string{"a", "b"} {
+		begin := p.now
+		if _, err := p.Begin(Spec{ID: id, Started: begin}); err != nil {
+			t.Fatal(err)
+		}
+		p.now += int64(time.Millisecond)
+		p.Push(Samples{Ticks: []Tick{{begin, map[int]uint32{7: 1}}}})
+		rec, err := p.End(id, Ending{At: p.now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := spans(rec, 7); got != "f off 1ms" {
+			t.Errorf("cell %s: %q", id, got)
+		}
+	}
+}
+
+func TestSourcesAreBoundedAndTheCellsOwnWins(t *testing.T) {
+	var b sourceBook
+	b.add(timeline.Source{File: "same.py", ExecutionCount: 1, Text: "old"}, timeline.Source{File: "same.py", ExecutionCount: 2, Text: "newer"}, timeline.Source{Text: "nameless"})
+	rec := &timeline.Recording{Frames: []timeline.Frame{{File: "same.py"}, {File: "other.py"}, {File: "same.py"}}}
+	if got := b.of(rec); len(got) != 1 || got[0].ExecutionCount != 2 {
+		t.Errorf("sources %+v, want the newer of same.py alone", got)
+	}
+	rec.Target.Cell = &timeline.Cell{File: "same.py", ExecutionCount: 9, Text: "mine"}
+	if got := b.of(rec); len(got) != 1 || got[0].ExecutionCount != 9 || got[0].Text != "mine" {
+		t.Errorf("sources %+v, want the cell's own", got)
+	}
+	line := strings.Repeat("é", 100) + "\n"
+	for i := range 100 {
+		b.add(timeline.Source{File: fmt.Sprintf("%d.py", i), Text: strings.Repeat(line, 10000)})
+	}
+	total := 0
+	for _, s := range b.byFile {
+		total += len(s.Text) + len(s.File)
+		if len(s.Text) > maxSourceText || !strings.HasSuffix(s.Text, "é\n") {
+			t.Fatalf("a text of %d bytes ends with %q", len(s.Text), s.Text[len(s.Text)-3:])
+		}
+	}
+	if total != b.size || total > maxSourceTotal || len(b.order) != len(b.byFile) {
+		t.Errorf("%d bytes are kept (counted as %d), want at most %d", total, b.size, maxSourceTotal)
+	}
+}

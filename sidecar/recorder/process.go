@@ -1,0 +1,95 @@
+package recorder
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"sync"
+	"time"
+
+	"github.com/omni-perf/omni-perf/sidecar/gpu"
+	"github.com/omni-perf/omni-perf/sidecar/host"
+	"github.com/omni-perf/omni-perf/sidecar/pystack"
+	"github.com/omni-perf/omni-perf/sidecar/timeline"
+)
+
+// ForProcess makes the recorder of a process with all the collectors there are.
+// role is the target's in Recording.Processes; gpus opens the driver, once, when
+// it is first needed.
+func ForProcess(target timeline.Target, role string, gpus func() *gpu.Driver) *Recorder {
+	machine := host.New(target.PID, host.Options{Role: role})
+	return New(Options{
+		Target: target,
+		Stacks: &pythonStacks{},
+		Collectors: []Named{
+			{"process and machine figures", hostFigures{machine}},
+			{"GPU lanes", gpuLanes{gpus, machine.PIDs}},
+		},
+		CPU: func(tid int) (timeline.Nanos, bool) { return host.ThreadCPU(target.PID, tid) },
+	})
+}
+
+type hostFigures struct{ *host.Collector }
+
+func (h hostFigures) Collect(ctx context.Context, run Run) error {
+	return h.Collector.Collect(ctx, run.Builder, run.FigureInterval)
+}
+
+type gpuLanes struct {
+	open func() *gpu.Driver
+	pids func() []int
+}
+
+func (g gpuLanes) Collect(ctx context.Context, run Run) error {
+	// It leaves its own notes, the one about its error included.
+	_ = g.open().Collect(ctx, run.Builder, gpu.Options{Interval: run.FigureInterval, PIDs: g.pids})
+	return nil
+}
+
+// pythonStacks reads one CPython by package pystack.
+type pythonStacks struct {
+	mu      sync.Mutex
+	process *pystack.Process // nil until attached
+}
+
+// startWait is how long a process that has just begun may take to have an
+// interpreter.
+const startWait = 200 * time.Millisecond
+
+func (p *pythonStacks) Attach(pid int) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.process != nil {
+		return nil
+	}
+	process, err := pystack.Attach(pid, pystack.Options{Wait: startWait})
+	if errors.Is(err, pystack.ErrPermission) {
+		return permissionError{err}
+	}
+	if err == nil {
+		p.process = process
+	}
+	return err
+}
+
+func (p *pythonStacks) Collect(ctx context.Context, run Run) error {
+	p.mu.Lock()
+	process := p.process
+	p.mu.Unlock()
+	_, err := process.Sample(ctx, run.Builder, pystack.SampleOptions{Interval: run.Interval})
+	return err
+}
+
+func (p *pythonStacks) Close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.process != nil {
+		p.process.Close()
+	}
+}
+
+// permissionError is a refusal that the target may take back.
+type permissionError struct{ error }
+
+func (e permissionError) Is(target error) bool { return target == fs.ErrPermission }
+func (e permissionError) Unwrap() error        { return e.error }
