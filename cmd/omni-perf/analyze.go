@@ -1,0 +1,332 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/snapshot"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/view"
+)
+
+func analyzeCommand() command {
+	return command{"analyze", "analyse torch.profiler traces and CUDA memory snapshots", func(args []string) int {
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+		defer stop()
+		err := analyze(ctx, args, os.Stdout, os.Stderr)
+		var usage usageError
+		switch {
+		case err == nil:
+			return exitOK
+		case errors.Is(err, flag.ErrHelp):
+			return exitOK
+		case errors.As(err, &usage):
+			fmt.Fprintf(os.Stderr, "omni-perf analyze: %s\n", err)
+			return exitUsage
+		case errors.Is(err, context.Canceled):
+			fmt.Fprintln(os.Stderr, "omni-perf analyze: interrupted; nothing more was written.")
+			return exitFailed
+		}
+		fmt.Fprintf(os.Stderr, "omni-perf analyze: %s\n", err)
+		return exitFailed
+	}}
+}
+
+// usageError is a mistake in the arguments.
+type usageError struct{ error }
+
+func misuse(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// analyzeOptions are the arguments of analyze.
+type analyzeOptions struct {
+	paths                []string
+	load                 torchtrace.LoadOptions
+	analyses             torchtrace.AnalyzeOptions
+	json, csv, html, svg string
+	merged, summary      string
+	display              string
+	snapshot             string
+	snapshotOptions      snapshot.Options
+	quiet                bool
+}
+
+const analyzeUsage = `usage: omni-perf analyze PATH… [options]
+  PATH is a trace of torch.profiler (.json, .json.gz), a folder of them or a quoted glob.
+
+`
+
+func parseAnalyze(args []string, stderr io.Writer) (*analyzeOptions, error) {
+	o := &analyzeOptions{}
+	flags := flag.NewFlagSet("analyze", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	mode := flags.String("mode", "exact", "by whose rules: exact, hta (as HolisticTraceAnalysis) or hta-ns")
+	flags.StringVar(&o.json, "json", "", "write all tables as JSON to `FILE`, - for standard output")
+	flags.StringVar(&o.csv, "csv", "", "write a CSV file per table into `DIR`")
+	flags.StringVar(&o.html, "html", "", "write a self-contained page with charts to `FILE`")
+	flags.StringVar(&o.svg, "svg", "", "write every chart as SVG into `DIR`")
+	flags.StringVar(&o.merged, "merged", "", "write one Chrome trace of all ranks, clocks aligned, to `FILE` (.json or .json.gz)")
+	flags.StringVar(&o.summary, "summary", "", "write operators by device time and memory peaks as text to `FILE`, such as "+view.SummaryName)
+	flags.StringVar(&o.display, "display", "", "write what a notebook shows (a MIME bundle as JSON) to `FILE`")
+	flags.StringVar(&o.snapshot, "memory-snapshot", "", "read a `FILE` of torch.cuda.memory._dump_snapshot as well")
+	ranks := flags.String("ranks", "", "only these `RANKS`, as in 0,2-5")
+	steps := flags.String("steps", "", "only these profiler `STEPS`, as in 3,4 or 3-7")
+	tables := flags.String("tables", "", "only these `TABLES`, by name, comma-separated")
+	flags.BoolVar(&o.analyses.IncludeLastStep, "last-step", false, "count the last profiler step too, which usually is cut off")
+	flags.BoolVar(&o.analyses.GroupByShape, "shapes", false, "split operators by their input shapes")
+	flags.DurationVar(&o.analyses.KernelWait, "kernel-wait", 0, "gap up to which a stream only waited for its next kernel (default 30µs)")
+	flags.Int64Var(&o.snapshotOptions.MinBytes, "min-bytes", 0, "sum blocks of a memory snapshot that are smaller than `BYTES`")
+	flags.BoolVar(&o.quiet, "quiet", false, "no report and no progress, only the files asked for")
+	if i := slices.Index(args, "--"); i >= 0 { // only paths behind it
+		o.paths = slices.Clone(args[i+1:])
+		args = args[:i]
+	}
+	for len(args) > 0 {
+		if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+			fmt.Fprint(stderr, analyzeUsage)
+			flags.SetOutput(stderr)
+			flags.PrintDefaults()
+			return nil, err
+		} else if err != nil {
+			return nil, misuse("%s; see omni-perf analyze --help", err)
+		}
+		// A path ends the flags for package flag; go on behind it.
+		args = flags.Args()
+		if len(args) > 0 {
+			o.paths = append(o.paths, args[0])
+			args = args[1:]
+		}
+	}
+	var err error
+	if o.analyses.Mode, err = torchtrace.ParseMode(*mode); err != nil {
+		return nil, usageError{err}
+	}
+	if o.load.Ranks, err = parseNumbers(*ranks); err != nil {
+		return nil, misuse("--ranks: %w", err)
+	}
+	if o.analyses.Steps, err = parseNumbers(*steps); err != nil {
+		return nil, misuse("--steps: %w", err)
+	}
+	if *tables != "" {
+		o.analyses.Tables = strings.Split(*tables, ",")
+		if err := knownTables(o.analyses.Tables); err != nil {
+			return nil, err
+		}
+	}
+	if len(o.paths) == 0 && o.snapshot == "" {
+		return nil, misuse("name a trace, a folder of traces or --memory-snapshot FILE; see omni-perf analyze --help")
+	}
+	if len(o.paths) == 0 && o.merged != "" {
+		return nil, misuse("--merged needs traces")
+	}
+	o.load.Shapes = o.analyses.GroupByShape
+	return o, nil
+}
+
+// parseNumbers reads "0,2-5".
+func parseNumbers(text string) ([]int, error) {
+	var list []int
+	if text == "" {
+		return nil, nil
+	}
+	for _, part := range strings.Split(text, ",") {
+		low, high, isRange := strings.Cut(part, "-")
+		if !isRange {
+			high = low
+		}
+		from, err1 := strconv.Atoi(strings.TrimSpace(low))
+		to, err2 := strconv.Atoi(strings.TrimSpace(high))
+		if err1 != nil || err2 != nil || from < 0 || to < from || to-from > 1<<16 {
+			return nil, fmt.Errorf("%q is neither a number nor a range such as 2-5", part)
+		}
+		for n := from; n <= to; n++ {
+			list = append(list, n)
+		}
+	}
+	return list, nil
+}
+
+// series have a row per event: for charts and CSV, too long for the JSON.
+var series = []string{torchtrace.TableQueueSeries, torchtrace.TableBandwidthSeries, torchtrace.TableMemoryTimeline}
+
+func knownTables(names []string) error {
+	known := append(torchtrace.DefaultTables(), series...)
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return misuse("--tables: there is no table %q; the tables are %s", name, strings.Join(known, ", "))
+		}
+	}
+	return nil
+}
+
+// analyze reads, computes and writes what the arguments ask for.
+func analyze(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	o, err := parseAnalyze(args, stderr)
+	if err != nil {
+		return err
+	}
+	result := &view.Result{Name: strings.Join(append(slices.Clone(o.paths), nonEmpty(o.snapshot)...), ", ")}
+	var set *torchtrace.TraceSet
+	if len(o.paths) > 0 {
+		if set, err = o.read(ctx, stderr); err != nil {
+			return err
+		}
+		options := o.analyses
+		if len(options.Tables) == 0 {
+			options.Tables = torchtrace.DefaultTables()
+			if o.html != "" || o.display != "" || o.csv != "" || o.svg != "" {
+				options.Tables = append(options.Tables, series...)
+			}
+		}
+		result.Analysis = torchtrace.Analyze(set, options)
+	}
+	if o.snapshot != "" {
+		s, err := snapshot.ReadFile(o.snapshot)
+		if err != nil {
+			return err
+		}
+		result.Snapshot, result.Notes = snapshot.Analyze(s, o.snapshotOptions), s.Notes
+	}
+	return o.write(ctx, result, set, stdout, stderr)
+}
+
+func nonEmpty(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return []string{text}
+}
+
+func (o *analyzeOptions) read(ctx context.Context, stderr io.Writer) (*torchtrace.TraceSet, error) {
+	if _, ok := columnsOf(stderr); ok && !o.quiet {
+		o.load.Progress = progressBar(stderr)
+	}
+	return torchtrace.Load(ctx, o.paths, o.load)
+}
+
+// write writes the files asked for, then the report unless standard output has
+// the JSON.
+func (o *analyzeOptions) write(ctx context.Context, r *view.Result, set *torchtrace.TraceSet, stdout, stderr io.Writer) error {
+	for _, output := range []struct {
+		path  string
+		write func(path string) error
+	}{
+		{o.csv, r.WriteCSV},
+		{o.html, r.PageFile},
+		{o.svg, r.WriteSVG},
+		{o.summary, r.WriteSummaryFile},
+		{o.display, r.DisplayFile},
+		{o.merged, func(path string) error {
+			clocks, err := view.WriteMergedFile(path, set)
+			if err == nil && !o.quiet {
+				fmt.Fprintln(stderr, clockSentence(clocks))
+			}
+			return err
+		}},
+		{o.json, func(path string) error { return o.writeJSON(path, r, stdout) }},
+	} {
+		if output.path == "" {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := output.write(output.path); err != nil {
+			return err
+		}
+	}
+	if o.quiet || o.json == "-" {
+		return nil
+	}
+	columns, ok := columnsOf(stdout)
+	if !ok {
+		columns = 120
+	}
+	return r.Text(stdout, columns)
+}
+
+// writeJSON writes the document of torchtrace, the snapshot's tables in it.
+func (o *analyzeOptions) writeJSON(path string, r *view.Result, stdout io.Writer) (err error) {
+	a := torchtrace.Analysis{Mode: torchtrace.Exact}
+	if r.Analysis != nil {
+		a = *r.Analysis
+	}
+	var tables []*torchtrace.Table
+	for _, t := range slices.Concat(a.Tables, r.Snapshot) {
+		if !slices.Contains(series, t.Name) || slices.Contains(o.analyses.Tables, t.Name) {
+			tables = append(tables, t)
+		}
+	}
+	a.Tables = tables
+	if path == "-" {
+		return a.WriteJSON(stdout)
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		return fmt.Errorf("writing the analysis: %w", err)
+	}
+	err = a.WriteJSON(f)
+	if e := f.Close(); err == nil && e != nil {
+		err = fmt.Errorf("writing the analysis: %w", e)
+	}
+	return err
+}
+
+func clockSentence(clocks []view.Clock) string {
+	matched, worst := 1, int64(0)
+	for _, c := range clocks[1:] {
+		if c.Error >= 0 {
+			matched++
+			worst = max(worst, c.Error)
+		}
+	}
+	text := fmt.Sprintf("Clocks of %d of %d ranks aligned by their collectives", matched, len(clocks))
+	if matched > 1 {
+		text += fmt.Sprintf(", to %s", time.Duration(worst))
+	}
+	if matched < len(clocks) {
+		text += "; the others keep their own"
+	}
+	return text + "."
+}
+
+// columnsOf is the width of the terminal a stream goes to.
+func columnsOf(stream any) (columns int, terminal bool) {
+	f, ok := stream.(*os.File)
+	if !ok {
+		return 0, false
+	}
+	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
+	if err != nil || size.Col == 0 {
+		return 0, false
+	}
+	return int(size.Col), true
+}
+
+// progressBar draws on one line of a terminal and clears it at the end.
+func progressBar(w io.Writer) func(torchtrace.Progress) {
+	const width = 28
+	return func(p torchtrace.Progress) {
+		if p.Done {
+			fmt.Fprint(w, "\r\x1b[K")
+			return
+		}
+		share := 0.0
+		if p.AllBytes > 0 {
+			share = min(1, float64(p.Bytes)/float64(p.AllBytes))
+		}
+		full := int(share * width)
+		fmt.Fprintf(w, "\r\x1b[K%s%s %3.0f %%  %d of %d files, %.1f M events",
+			strings.Repeat("━", full), strings.Repeat("─", width-full), 100*share, p.FilesDone, p.Files, float64(p.Events)/1e6)
+	}
+}

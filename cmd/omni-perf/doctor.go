@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+
+	"github.com/omni-perf/omni-perf/sidecar/api"
+	"github.com/omni-perf/omni-perf/sidecar/doctor"
+	"github.com/omni-perf/omni-perf/sidecar/server"
+)
+
+func doctorCommand() command {
+	return command{"doctor", "check every prerequisite; exit status 0 when stacks can be read from outside", runDoctor}
+}
+
+func runDoctor(args []string) int {
+	flags := flag.NewFlagSet("doctor", flag.ContinueOnError)
+	asJSON := flags.Bool("json", false, "print JSON")
+	interpreter := flags.String("interpreter", "", "the Python to try with")
+	if err := flags.Parse(args); err != nil {
+		return exitUsage
+	}
+	checks := examine(context.Background(), *interpreter)
+	if *asJSON {
+		out := json.NewEncoder(os.Stdout)
+		out.SetIndent("", "  ")
+		if err := out.Encode(map[string]any{"ok": doctor.Passed(checks), "version": version, "checks": checks}); err != nil {
+			return exitFailed
+		}
+	} else {
+		printChecks(checks)
+	}
+	if !doctor.Passed(checks) {
+		return exitFailed
+	}
+	return exitOK
+}
+
+func printChecks(checks []doctor.Check) {
+	for _, c := range checks {
+		mark := "ok     "
+		if !c.OK && c.Required {
+			mark = "FAILED "
+		} else if !c.OK {
+			mark = "missing"
+		}
+		fmt.Printf("%s  %-22s %s\n", mark, c.Name, c.Sentence)
+	}
+}
+
+func examine(ctx context.Context, interpreter string) []doctor.Check {
+	return doctor.Examine(ctx, doctor.Options{Interpreter: interpreter, Folder: server.TryFolder, GPUs: openGPUs})
+}
+
+// sessionDoctor is the same for a kernel, in the protocol's form.
+func sessionDoctor(ctx context.Context, interpreter string) []*api.Check {
+	var out []*api.Check
+	for _, c := range examine(ctx, interpreter) {
+		out = append(out, &api.Check{Name: c.Name, Ok: c.OK, Sentence: c.Sentence, Required: c.Required})
+	}
+	return out
+}

@@ -1,0 +1,115 @@
+package server
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestFolderFallsBackAndSaysWhyNot(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	long := filepath.Join(dir, strings.Repeat("x", 100))
+	if err := os.Mkdir(long, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	short, err := os.MkdirTemp("", "op")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(short) })
+
+	f, err := newFolder([]string{"", "relative", filepath.Join(dir, "missing"), file, long, short})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if filepath.Dir(f.Path) != short {
+		t.Errorf("made %s, want one in %s", f.Path, short)
+	}
+	if err := f.Remove(); err != nil {
+		t.Error(err)
+	}
+	if left, _ := os.ReadDir(long); len(left) > 0 {
+		t.Errorf("the one with too long a path was left: %v", left)
+	}
+	_, err = newFolder([]string{"relative", filepath.Join(dir, "missing"), long})
+	if err == nil {
+		t.Fatal("a folder was made nowhere")
+	}
+	for _, want := range []string{"no absolute path", "no such file", "too long", "XDG_RUNTIME_DIR"} {
+		if !strings.Contains(Sentence(err), want) {
+			t.Errorf("%q does not say %q", Sentence(err), want)
+		}
+	}
+}
+
+func TestAbandonedFoldersAreRemovedAndLivingOnesAreNot(t *testing.T) {
+	dir, err := os.MkdirTemp("", "op")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	abandoned := filepath.Join(dir, folderPrefix+"1-x")
+	stranger := filepath.Join(dir, "omni_perf_notes")
+	for _, d := range []string{abandoned, stranger} {
+		if err := os.Mkdir(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(abandoned, "s"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	living, err := newFolder([]string{dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, err := newFolder([]string{dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]bool{abandoned: false, stranger: true, living.Path: true, next.Path: true} {
+		if _, err := os.Stat(path); (err == nil) != want {
+			t.Errorf("%s is there: %v, want %v", path, err == nil, want)
+		}
+	}
+	living.Remove()
+	next.Remove()
+}
+
+func TestParseStart22(t *testing.T) {
+	for _, c := range []struct {
+		stat  string
+		start uint64
+		alive bool
+	}{
+		{"7 (a b) (c) S 1 7 7 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 12345 0 0", 12345, true},
+		{"7 (sh) Z 1 7 7 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 12345 0 0", 0, false},
+		{"7 (sh) S 1 7", 0, false},
+		{"", 0, false},
+	} {
+		start, alive := parseStart22([]byte(c.stat))
+		if start != c.start || alive != c.alive {
+			t.Errorf("%q: %d, %v; want %d, %v", c.stat, start, alive, c.start, c.alive)
+		}
+	}
+}
+
+func FuzzParseStart(f *testing.F) {
+	f.Add([]byte(`{"token": "0123456789abcdef0123456789abcdef", "kernel_pid": 7, "kernel_start": 8}`))
+	f.Add([]byte(`{"token": 1}`))
+	f.Fuzz(func(t *testing.T, line []byte) {
+		m, err := parseStart(line)
+		if err == nil && (len(m.Token) < 32 || m.KernelPID <= 0) {
+			t.Errorf("%q was taken as %+v", line, m)
+		}
+	})
+}
+
+func FuzzParseStart22(f *testing.F) {
+	f.Add([]byte("7 (a b) (c) S 1 7 7 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 12345 0 0"))
+	f.Fuzz(func(t *testing.T, stat []byte) { parseStart22(stat) })
+}
