@@ -160,11 +160,10 @@ type streamedOp struct {
 func (o *Operators) Len() int { return len(o.Start) }
 
 // PythonFrames are python_function records: a call of a Python function, with
-// "file(line): function" as name.
+// "file(line): function" as name. Callers are known by nesting in time.
 type PythonFrames struct {
 	Start, Dur []int64 // ns
 	Name       []Sym
-	ID, Parent []int64 // "Python id", "Python parent id"
 	Thread     []uint32
 	leads      bool // the first row is the file's first event
 }

@@ -53,9 +53,9 @@ func TestParseReadsAllKinds(t *testing.T) {
 		t.Errorf("got devices %q, want %q", tr.Meta.Devices, want)
 	}
 	got := fmt.Sprint(tr.Device.Start, tr.Device.Dur, tr.Device.Stream, tr.Device.Correlation, tr.Device.Bytes, tr.Device.GBps[1],
-		tr.Ops.Start, tr.Ops.External, tr.Calls.Correlation, tr.Python.ID, tr.Python.Parent[0] == None,
+		tr.Ops.Start, tr.Ops.External, tr.Calls.Correlation, tr.Python.Dur,
 		tr.Memory.Bytes, tr.Memory.Allocated, tr.Memory.DeviceID, tr.Records)
-	want := "[5001 9000] [3000 1000] [7 7] [11 12] [0 64] 1.5 [1500] [9] [11] [1] true [-2] [8] [1] 8"
+	want := "[5001 9000] [3000 1000] [7 7] [11 12] [0 64] 1.5 [1500] [9] [11] [9000] [-2] [8] [1] 8"
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

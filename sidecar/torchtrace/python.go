@@ -16,11 +16,13 @@ type leaf struct {
 // pythonThread is what one thread ran in Python.
 type pythonThread struct {
 	leaves []leaf // by time, disjoint
+	frames int    // how often the innermost frame changed
 }
 
 // pythonStacks turns the frames into leaves per thread and finds each frame's
-// caller (-1: none), both by nesting in time.
-func pythonStacks(t *Trace) (threads map[uint32]*pythonThread, caller []int32) {
+// caller (-1: none), both by nesting in time. Leaves that touch none of the
+// gaps, which are in time order, are left out.
+func pythonStacks(t *Trace, gaps []deviceGap) (threads map[uint32]*pythonThread, caller []int32) {
 	p := &t.Python
 	order := make([]int32, p.Len())
 	for i := range order {
@@ -34,11 +36,19 @@ func pythonStacks(t *Trace) (threads map[uint32]*pythonThread, caller []int32) {
 	var open []int32
 	var th *pythonThread
 	var now int64 // up to here the thread's leaves are known
+	next := 0     // the first gap that ends after now
 	emit := func(frame int32, until int64) {
-		if until > now {
-			th.leaves = append(th.leaves, leaf{now, until, frame})
-			now = until
+		if until <= now {
+			return
 		}
+		for next < len(gaps) && gaps[next].end <= now {
+			next++
+		}
+		th.frames++
+		if next < len(gaps) && gaps[next].start < until {
+			th.leaves = append(th.leaves, leaf{now, until, frame})
+		}
+		now = until
 	}
 	end := func(frame int32) int64 { return p.Start[frame] + max(0, p.Dur[frame]) }
 	closeUntil := func(at int64) {
@@ -53,7 +63,7 @@ func pythonStacks(t *Trace) (threads map[uint32]*pythonThread, caller []int32) {
 			if th != nil {
 				closeUntil(1<<63 - 1)
 			}
-			th, now, open = &pythonThread{}, p.Start[frame], open[:0]
+			th, now, next, open = &pythonThread{}, p.Start[frame], 0, open[:0]
 			threads[p.Thread[frame]] = th
 		}
 		closeUntil(p.Start[frame])
@@ -218,7 +228,7 @@ func mainThread(v *view, threads map[uint32]*pythonThread) *pythonThread {
 	var main *pythonThread
 	most := -1
 	for _, id := range sortedKeys(threads) {
-		if w := weight[id] + len(threads[id].leaves); w > most {
+		if w := weight[id] + threads[id].frames; w > most {
 			main, most = threads[id], w
 		}
 	}
@@ -242,7 +252,8 @@ func pythonIdle(v *view) *Table {
 		recordedStacks(v, t)
 		return t
 	}
-	threads, caller := pythonStacks(v.t)
+	list, whole := deviceGaps(v)
+	threads, caller := pythonStacks(v.t, list)
 	threadOf := map[int64]uint32{} // correlation → thread
 	for i := range v.calls {
 		if row := v.calls[i].row; row >= 0 {
@@ -251,7 +262,6 @@ func pythonIdle(v *view) *Table {
 	}
 	main := mainThread(v, threads)
 	byFrame := map[int32]*idleCost{}
-	list, whole := deviceGaps(v)
 	var rest idleCost
 	for _, g := range list {
 		th := main

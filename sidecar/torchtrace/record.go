@@ -22,7 +22,6 @@ type arguments struct {
 	correlation, external    int64
 	bytes                    int64
 	gbps                     []byte
-	pythonID, pythonParent   int64
 	allocated, reserved      int64
 	addr                     int64
 	hasBytes                 bool
@@ -37,7 +36,7 @@ type arguments struct {
 
 var noArguments = arguments{
 	stream: None, device: None, correlation: None, external: None,
-	pythonID: None, pythonParent: None, sequence: None, deviceType: -1, deviceID: -1,
+	sequence: None, deviceType: -1, deviceID: -1,
 }
 
 // scanner reads records and counts the faults it read over.
@@ -221,10 +220,6 @@ func (s *scanner) arg(a *arguments, key, value []byte, at int) {
 		}
 	case "memory bandwidth (GB/s)":
 		a.gbps = value
-	case "Python id":
-		a.pythonID = number(value, None)
-	case "Python parent id":
-		a.pythonParent = number(value, None)
 	case "Total Allocated":
 		a.allocated = number(value, 0)
 	case "Total Reserved":

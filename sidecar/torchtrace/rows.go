@@ -248,12 +248,10 @@ func (w *rows) python(r *record, name Sym, index uint32) {
 	p.leads = p.leads || index == 0
 	if n := w.growth(len(p.Start), cap(p.Start)); n > 0 {
 		p.Start, p.Dur = slices.Grow(p.Start, n), slices.Grow(p.Dur, n)
-		p.Name, p.ID = slices.Grow(p.Name, n), slices.Grow(p.ID, n)
-		p.Parent, p.Thread = slices.Grow(p.Parent, n), slices.Grow(p.Thread, n)
+		p.Name, p.Thread = slices.Grow(p.Name, n), slices.Grow(p.Thread, n)
 	}
 	p.Start, p.Dur = append(p.Start, r.start), append(p.Dur, r.dur)
-	p.Name, p.ID = append(p.Name, name), append(p.ID, r.args.pythonID)
-	p.Parent, p.Thread = append(p.Parent, r.args.pythonParent), append(p.Thread, w.thread(r))
+	p.Name, p.Thread = append(p.Name, name), append(p.Thread, w.thread(r))
 }
 
 var opClassOf = [...]OpClass{
@@ -334,7 +332,7 @@ func (w *rows) trim() {
 	trim(&d.Start, &d.Dur, &d.Stream, &d.Correlation, &d.External, &d.Bytes)
 	trim(&c.Start, &c.Dur, &c.Correlation, &c.External)
 	trim(&o.Start, &o.Dur, &o.External)
-	trim(&p.Start, &p.Dur, &p.ID, &p.Parent)
+	trim(&p.Start, &p.Dur)
 	trim(&m.Time, &m.Bytes, &m.Allocated, &m.Reserved, &m.Addr)
 	trim(&d.Name, &c.Name, &o.Name, &o.Shapes, &p.Name)
 	trim(&d.Thread, &d.Collective, &d.index, &c.Thread, &c.index, &o.Thread, &o.index, &p.Thread, &m.Thread)
