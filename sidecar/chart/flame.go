@@ -62,7 +62,7 @@ func (l *layouter) flame() {
 		n, step := l.columns(px)
 		p = f.picture(n, l.d.duration, l.dt.depth)
 		p.step = step
-		if len(p.boxes) <= l.dt.boxes || n < 20 {
+		if len(p.boxes) <= l.dt.boxes || n < 8 {
 			break
 		}
 	}

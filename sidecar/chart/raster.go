@@ -1,30 +1,35 @@
 package chart
 
-import (
-	"math"
-	"sort"
-)
+import "sort"
 
 // raster divides a history into n columns and picks for each the span that held
 // at one instant within it; -1 where there was none.
 //
 // A column holds many spans: a second of a minute is 15 pixels wide. Showing the
 // longest of each column would hide what takes 40 % everywhere, so the instant
-// moves through the columns by the golden ratio: shares of the picture's area
-// come out as shares of time, at every depth, and steps as long as a column do
-// not alias. A column is always one stack that did run.
+// is anywhere in its column: shares of the picture's area come out as shares of
+// time, at every depth, and no rhythm of the program aliases with the columns.
+// A column is always one stack that did run.
 func raster(spans []span, n int, duration float64) []int {
 	columns := make([]int, n)
 	step := duration / float64(n)
 	for c := range columns {
-		_, fraction := math.Modf(0.5 + float64(c)/math.Phi)
-		at := (float64(c) + fraction) * step
+		at := (float64(c) + scatter(uint64(c))) * step
 		columns[c] = sort.Search(len(spans), func(i int) bool { return spans[i].end > at })
 		if i := columns[c]; i == len(spans) || spans[i].start > at {
 			columns[c] = -1
 		}
 	}
 	return columns
+}
+
+// scatter maps numbers to 0 … 1 without a pattern, the same ones each time
+// (splitmix64): a report always gives the same picture.
+func scatter(n uint64) float64 {
+	n += 0x9e3779b97f4a7c15
+	n = (n ^ n>>30) * 0xbf58476d1ce4e5b9
+	n = (n ^ n>>27) * 0x94d049bb133111eb
+	return float64((n^n>>31)>>11) / (1 << 53)
 }
 
 // run is a stretch of columns with the same key.

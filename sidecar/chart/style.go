@@ -13,13 +13,13 @@ var palette = []struct {
 	property    string
 	light, dark string
 }{
-	{string(PaintCell), "color", "#f4bd66", "#b07a24"},
-	{string(PaintUser), "color", "#fadf9e", "#85652f"},
-	{string(PaintData), "color", "#e37b62", "#a94b39"},
+	{string(PaintCell), "color", "#f4bd66", "#b1660b"},
+	{string(PaintUser), "color", "#f6e387", "#7c6737"},
+	{string(PaintData), "color", "#e37b62", "#b23f22"},
 	{string(PaintFramework), "color", "#8fb1ea", "#37609f"},
-	{string(PaintDevice), "color", "#b4dfa6", "#3e7a35"},
-	{string(PaintIO), "color", "#5fb3a3", "#1f5f57"},
-	{string(PaintOther), "color", "#c3c8d2", "#4a505d"},
+	{string(PaintDevice), "color", "#b1d3a4", "#3e7852"},
+	{string(PaintIO), "color", "#5fb3a3", "#2c6a55"},
+	{string(PaintOther), "color", "#c3c8d2", "#4e545d"},
 
 	{string(PaintGPU), "color", "#43a572", "#3ba671"},
 	{string(PaintGPUMemory), "color", "#86c9a4", "#2f6a4b"},
@@ -30,11 +30,11 @@ var palette = []struct {
 
 	{string(PaintPython), "color", "#4f87da", "#4c82cf"},
 	{string(PaintNative), "color", "#a9c6f2", "#2f4f80"},
-	{string(PaintWait), "color", "#c3c8d2", "#4a505d"},
+	{string(PaintWait), "color", "#c3c8d2", "#4e545d"},
 
-	{string(PaintLineMuch), "color", "#f4b95e", "#c08a2e"},
-	{string(PaintLineSome), "color", "#f9d49a", "#8a6527"},
-	{string(PaintLineRare), "color", "#fce6c6", "#594422"},
+	{string(PaintLineMuch), "color", "#f4b95e", "#a06c18"},
+	{string(PaintLineSome), "color", "#f9d49a", "#7d5a20"},
+	{string(PaintLineRare), "color", "#fce6c6", "#543f1e"},
 
 	{string(PaintBar), "color", "#f2a93b", "#d39428"},
 	{string(PaintBarPart), "color", "#fbdcae", "#6b4e1d"},

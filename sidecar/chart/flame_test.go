@@ -1,0 +1,132 @@
+package chart
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/omni-perf/omni-perf/sidecar/report"
+)
+
+// Shares of a row's area are shares of time, however fast the program alternates.
+func TestRasterKeepsShares(t *testing.T) {
+	for _, period := range []float64{0.0007, 0.0123, 0.1, 0.1001, 1.7, 13} {
+		var spans []span
+		for at := 0.0; at < 100; at += period {
+			spans = append(spans, span{at, at + 0.6*period, 1, python}, span{at + 0.6*period, at + 0.9*period, 2, waiting})
+		}
+		var seen [3]float64
+		for _, i := range raster(spans, 1000, 100) {
+			if i < 0 {
+				seen[0]++
+			} else {
+				seen[spans[i].node]++
+			}
+		}
+		for k, want := range []float64{0.1, 0.6, 0.3} {
+			if got := seen[k] / 1000; math.Abs(got-want) > 0.05 { // 3 standard deviations of 1000 columns
+				t.Errorf("period %v s: share of %d is %.3f, want %.1f", period, k, got, want)
+			}
+		}
+	}
+}
+
+func TestRasterShowsOnlyWhatRan(t *testing.T) {
+	spans := []span{{1, 2, 1, python}, {2, 2.0001, 2, python}, {5, 9, 3, python}}
+	for c, i := range raster(spans, 100, 10) {
+		from, to := float64(c)/10, float64(c+1)/10
+		ran := slices.ContainsFunc(spans, func(s span) bool { return s.start < to && s.end > from })
+		if i >= 0 && (spans[i].start >= to || spans[i].end <= from) || i < 0 && ran && from != 2 {
+			t.Errorf("column %v … %v shows %d", from, to, i)
+		}
+	}
+}
+
+// stacksOf makes a tree of one stack per entry, root first.
+func stacksOf(stacks ...[]int32) ([]report.Node, *functions, []int32) {
+	nodes, fns := []report.Node{{}}, &functions{}
+	var leaves []int32
+	for _, s := range stacks {
+		at := 0
+		for _, fn := range s {
+			for int(fn) >= len(fns.byFrame) {
+				fns.byFrame = append(fns.byFrame, int32(len(fns.byFrame)))
+				fns.list = append(fns.list, function{name: string(rune('a' + len(fns.list)))})
+			}
+			nodes = append(nodes, report.Node{Parent: at, Frame: int(fn)})
+			at = len(nodes) - 1
+		}
+		leaves = append(leaves, int32(at))
+	}
+	return nodes, fns, leaves
+}
+
+func TestFlameBoxesMergeByFunction(t *testing.T) {
+	// main → a → b, main → a → c, main → a (recursing) → c, nothing, main
+	nodes, fns, leaves := stacksOf([]int32{0, 1, 2}, []int32{0, 1, 3}, []int32{0, 1, 1, 1, 3}, nil, []int32{0})
+	tree, columns := newCallTree(nodes, fns, leaves)
+	type box struct {
+		depth, from, to int
+		fn              int32
+	}
+	var got []box
+	for _, b := range flameBoxes(tree, columns, 10) {
+		got = append(got, box{b.depth, b.from, b.to, tree.nodes[b.key].fn})
+	}
+	slices.SortFunc(got, func(a, b box) int { return (a.depth-b.depth)*100 + a.from - b.from })
+	want := []box{{1, 0, 3, 0}, {1, 4, 5, 0}, {2, 0, 3, 1}, {3, 0, 1, 2}, {3, 1, 3, 3}}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v\nwant %v", got, want)
+	}
+	for _, n := range tree.nodes {
+		if n.fn == 1 && n.parent > 0 && n.repeat != 2 {
+			t.Errorf("recursion of a counted %d times, want 2", n.repeat)
+		}
+	}
+}
+
+func TestFlameTellsWhatIsDeeper(t *testing.T) {
+	deep := make([]int32, 900)
+	for i := range deep {
+		deep[i] = int32(i % 2)
+	}
+	nodes, fns, leaves := stacksOf(deep, []int32{0, 1})
+	tree, columns := newCallTree(nodes, fns, leaves)
+	for _, limit := range []int{5, maxDepth, 100} {
+		var last flameBox
+		for _, b := range flameBoxes(tree, columns, limit) {
+			if b.depth > last.depth {
+				last = b
+			}
+		}
+		rows := min(limit, maxDepth)
+		if want := (flameBox{run{0, 1, -int32(900 - rows)}, rows + 1}); last != want {
+			t.Errorf("limit %d: the last row is %+v, want %+v", limit, last, want)
+		}
+	}
+}
+
+func TestUnsoundStacksEnd(t *testing.T) {
+	nodes := []report.Node{{Parent: 3}, {Parent: 2, Frame: 0}, {Parent: 2, Frame: 9}, {Parent: -7, Frame: -1}, {Parent: 1, Frame: 0}}
+	fns := &functions{byFrame: []int32{0}, list: []function{{name: "a"}}}
+	tree, columns := newCallTree(nodes, fns, []int32{1, 2, 3, 4, 0})
+	if got := flameBoxes(tree, columns, 5); len(got) == 0 {
+		t.Error("the sound part is lost")
+	}
+}
+
+func TestHistoriesAreInOrder(t *testing.T) {
+	r := &report.Report{DurationS: 10, Threads: make([]report.Thread, 1), Stacks: report.Stacks{Nodes: make([]report.Node, 3)}}
+	r.Stacks.Spans = report.Spans{
+		Thread: []int{0, 0, 0, 7, 0, 0, 0}, StartS: []float64{5, 0, -3, 0, math.NaN(), 6, 2},
+		EndS: []float64{8, 1, 0.5, 1, 3, 4, 99}, Node: []int{1, 2, 1, 1, 1, 1, 99}, State: []string{"python", "io", "", "gil", "gil", "gil", "waiting"},
+	}
+	got := historiesOf(r, 10)[0]
+	want := []span{{0, 1, 2, inIO}, {2, 10, 0, waiting}}
+	if len(got) == 3 { // two spans begin at 0: either may come first
+		want = []span{{0, 0.5, 1, off}, {0.5, 1, 2, inIO}, {2, 10, 0, waiting}}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}

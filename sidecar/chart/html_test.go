@@ -1,0 +1,253 @@
+package chart
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/omni-perf/omni-perf/sidecar/report"
+)
+
+// The limits a notebook's size rests on, for the worst reports there are.
+func TestSizesAreBounded(t *testing.T) {
+	all := samples()
+	all["huge names"] = hugeNames()
+	for name, r := range all {
+		full, err := HTML(r, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		folded, err := Folded(r, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := Text(r, 200)
+		if n := len(full) + len(text); n > 500_000 || len(text) > 40_000 {
+			t.Errorf("%s: bundle of %d bytes, %d of them text", name, n, len(text))
+		}
+		if len(folded) > 60_000 {
+			t.Errorf("%s: folded chart of %d bytes", name, len(folded))
+		}
+	}
+}
+
+// hugeNames has as much text of many bytes as a report can hold.
+func hugeNames() *report.Report {
+	r := longCell(20_000)
+	long := strings.Repeat("名前\u0301&", 4000)
+	for i := range r.Stacks.Frames {
+		f := &r.Stacks.Frames[i]
+		f.Function, f.File = f.Function+long, f.File+long
+	}
+	for i := range r.CellLines {
+		r.CellLines[i].Text = long
+	}
+	for i := range r.Functions {
+		r.Functions[i].Function, r.Functions[i].File = long, long
+	}
+	for range 100 {
+		r.Findings = append(r.Findings, report.Finding{Text: long, Hint: long, SourceText: long, File: long, Line: 1})
+		r.Notes = append(r.Notes, report.Note{What: long, Reason: long})
+		r.Regions = append(r.Regions, report.Region{Name: long, TotalS: 1})
+	}
+	r.Headline, r.Name, r.Sampling.Method = long, long, long
+	return r
+}
+
+func imageOf(t *testing.T, page []byte) []byte {
+	t.Helper()
+	m := regexp.MustCompile(`src="data:image/svg\+xml;base64,([A-Za-z0-9+/=]+)"`).FindSubmatch(page)
+	if m == nil {
+		t.Fatal("no image")
+	}
+	svg, err := base64.StdEncoding.DecodeString(string(m[1]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return svg
+}
+
+func TestHTMLHoldsTheImageAndSaysIt(t *testing.T) {
+	page, err := HTML(trainingCell(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	elements(t, imageOf(t, page))
+	if want := `alt="Cell [7], 13.4 s, GPU 0 busy 36 %, idle 8.6 s. 77 % of the idle time: waiting for the DataLoader`; !bytes.Contains(page, []byte(want)) {
+		t.Errorf("the image has no alternative text %q", want)
+	}
+	if bytes.Contains(page, []byte("id=")) || bytes.Contains(page, []byte("addEventListener")) {
+		t.Error("the fragment has ids or listeners of its own")
+	}
+}
+
+func TestFoldedIsClosedAndSaysTheHeadline(t *testing.T) {
+	page, err := Folded(eightGPUs(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, _, _ := strings.Cut(string(page), "</summary>")
+	for _, want := range []string{"<details><summary", "Cell [6]", "8 GPUs busy 50 %", "DataParallel copies serially", "simulated GPU"} {
+		if !strings.Contains(head, want) {
+			t.Errorf("the summary does not say %q: %s", want, head)
+		}
+	}
+}
+
+// chromium runs a page in a real browser and returns its document afterwards.
+func chromium(t *testing.T, page string) string {
+	t.Helper()
+	browser := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			browser = path
+			break
+		}
+	}
+	if browser == "" {
+		t.Skip("no Chromium on PATH")
+	}
+	if testing.Short() {
+		t.Skip("starts a browser")
+	}
+	path := filepath.Join(t.TempDir(), "page.html")
+	if err := os.WriteFile(path, []byte(page), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(browser, "--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir="+t.TempDir(), "--dump-dom", "file://"+path)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, stderr.Bytes())
+	}
+	return string(out)
+}
+
+// In a trusted page the picture is inline, several share the page, running the
+// script again changes nothing; without scripts the image stays.
+func TestScriptSwapsTheImage(t *testing.T) {
+	var page strings.Builder
+	page.WriteString(`<!doctype html><meta charset="utf-8"><body data-jp-theme-light="false">`)
+	for _, r := range []*report.Report{trainingCell(), uglyNames(), cpuCell()} {
+		html, err := HTML(r, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		page.Write(html)
+	}
+	page.WriteString(`<script>
+		for (const old of document.querySelectorAll("div script")) { // as a front end does on reload
+			const again = document.createElement("script"); again.textContent = old.textContent; old.replaceWith(again)
+		}
+		const svgs = document.querySelectorAll("div > svg"), colours = [...svgs].map(s => getComputedStyle(s.querySelector(".tp")).fill)
+		document.body.append("RESULT " + JSON.stringify({
+			svgs: svgs.length, images: document.images.length, titles: svgs[0].querySelectorAll("title").length,
+			ids: new Set([...document.querySelectorAll("[id]")].map(e => e.id)).size, colours: [...new Set(colours)],
+			scripts: document.querySelectorAll("svg script").length }))
+	</script>`)
+	_, result, ok := strings.Cut(chromium(t, page.String()), `RESULT {"svgs":`)
+	if !ok {
+		t.Fatal("the page's script did not run to its end")
+	}
+	result, _, _ = strings.Cut(`{"svgs":`+result, "</body>")
+	var got struct {
+		SVGs, Images, Titles, IDs, Scripts int
+		Colours                            []string
+	}
+	if err := json.NewDecoder(strings.NewReader(result)).Decode(&got); err != nil {
+		t.Fatalf("%v: %s", err, result)
+	}
+	if got.SVGs != 3 || got.Images != 0 || got.IDs != 3 || got.Titles < 50 || got.Scripts != 0 {
+		t.Errorf("got %+v", got)
+	}
+	if len(got.Colours) != 1 || got.Colours[0] != "rgb(236, 236, 238)" {
+		t.Errorf("a dark page shows text in %v", got.Colours)
+	}
+}
+
+// Text is measured here by tables: no browser may need more room than they say.
+func TestBrowserNeedsNoMoreRoom(t *testing.T) {
+	s := lay(digestOf(trainingCell()), defaultWidth, fullDetail)
+	type measured struct {
+		S    string  `json:"s"`
+		W    float64 `json:"w"`
+		Font string  `json:"font"`
+	}
+	var texts []measured
+	for _, l := range append(s.allTexts(), lay(digestOf(uglyNames()), defaultWidth, fullDetail).allTexts()...) {
+		for _, family := range map[face][]string{sans: {"DejaVu Sans", "Verdana", "Liberation Sans"}, bold: {"DejaVu Sans", "Verdana"}, mono: {"DejaVu Sans Mono", "Liberation Mono"}}[l.face] {
+			weight := ""
+			if l.face == bold {
+				weight = "bold "
+			}
+			texts = append(texts, measured{l.S, math.Ceil(widthOf(l.S, l.Size, l.face)*100) / 100, weight + jsonNumber(l.Size) + `px "` + family + `"`})
+		}
+	}
+	in, err := json.Marshal(texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dom := chromium(t, `<!doctype html><meta charset="utf-8"><body><script>
+		const c = document.createElement("canvas").getContext("2d"), bad = []
+		for (const t of `+string(in)+`) { c.font = t.font; const w = c.measureText(t.s).width; if (w > t.w + 0.5) bad.push(t.font + " " + t.s + " " + w + " > " + t.w) }
+		document.body.append("RESULT " + bad.length + " " + bad.slice(0, 5).join("; "))
+	</script>`)
+	_, result, ok := strings.Cut(dom[strings.LastIndex(dom, "</script>"):], "RESULT ")
+	if !ok || !strings.HasPrefix(result, "0 ") {
+		t.Errorf("texts wider than thought: %s", result)
+	}
+}
+
+func jsonNumber(v float64) string {
+	b, _ := json.Marshal(v)
+	return string(b)
+}
+
+// A report may come from a file: whatever stands in it, every form is drawn,
+// well-formed and bounded.
+func FuzzReport(f *testing.F) {
+	for name, r := range samples() {
+		if name == "long" {
+			continue
+		}
+		b, err := json.Marshal(r)
+		if err != nil {
+			f.Fatal(err)
+		}
+		if len(b) < 200_000 {
+			f.Add(b)
+		}
+	}
+	f.Add([]byte(`{"duration_s":-1,"threads":[{"is_main":true}],"stacks":{"nodes":[{"parent":5,"frame":-2}],"spans":{"thread":[0],"start_s":[9],"end_s":[-9],"node":[3],"state":["?"]}}}`))
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		var r report.Report
+		if json.Unmarshal(doc, &r) != nil {
+			return
+		}
+		svg, err := SVG(&r, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(svg) > fullBytes {
+			t.Errorf("%d bytes", len(svg))
+		}
+		elements(t, svg)
+		folded, err := Folded(&r, Options{})
+		if err != nil || len(folded) > 60_000 {
+			t.Errorf("folded: %d bytes, %v", len(folded), err)
+		}
+		text := Text(&r, 80)
+		if !utf8.ValidString(text) || strings.ContainsAny(text, "\x00\x1b\r\u202e") {
+			t.Errorf("text holds control characters: %q", text)
+		}
+	})
+}

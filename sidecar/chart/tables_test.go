@@ -1,0 +1,134 @@
+package chart
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/omni-perf/omni-perf/sidecar/report"
+)
+
+func TestIdleTableAddsUp(t *testing.T) {
+	for name, r := range map[string]*report.Report{"training": trainingCell(), "gpus": eightGPUs()} {
+		var want, got, share float64
+		for _, c := range r.Idle.Causes {
+			want += c.Seconds
+		}
+		tb := idleTable(r)
+		for _, row := range tb.rows {
+			got += row.seconds
+			share += row.share
+		}
+		if math.Abs(got-want) > 1e-9 || math.Abs(share-1) > 1e-6 {
+			t.Errorf("%s: rows add up to %v s and %v, want %v s and 1", name, got, share, want)
+		}
+		if len(tb.rows) > maxCauses {
+			t.Errorf("%s: %d rows", name, len(tb.rows))
+		}
+		if !strings.Contains(tb.note, r.Idle.Certainty) {
+			t.Errorf("%s: the heading does not say how certain it is: %q", name, tb.note)
+		}
+	}
+}
+
+func TestIdleTableSaysBoundsOfEstimates(t *testing.T) {
+	if got := idleTable(eightGPUs()).rows[0].aside; got != "8 % ± 2.5 s" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestUnusedGPUIsNotCalledIdle(t *testing.T) {
+	r := cpuCell()
+	cause := report.Cause{Cause: noWork, Seconds: 6.2, Share: 1}
+	r.GPUs = []report.GPU{{Index: 0, Name: "NVIDIA A100", IdleS: 6.2}}
+	r.Idle = &report.Idle{GPUIdleS: 6.2, Causes: []report.Cause{cause}, Devices: []report.DeviceIdle{
+		{IdleS: 6.2, Causes: []report.Cause{cause}, Intervals: [][2]float64{{0, 6.2}}}}}
+	d := digestOf(r)
+	if title := joinPhrases(d.title, " "); !strings.Contains(title, "GPU 0 not used") || strings.Contains(title, "idle") {
+		t.Errorf("title: %q", title)
+	}
+	if len(d.idle) != 0 || d.tables[0].heading != "Where the time went" {
+		t.Errorf("%d shades, first table %q", len(d.idle), d.tables[0].heading)
+	}
+}
+
+func TestAllIdleIsWhatDevicesShare(t *testing.T) {
+	a := merge([]stretch{{5, 9}, {0, 2}, {1, 3}})
+	b := []stretch{{2, 6}, {8, 20}}
+	got := intersect(a, b)
+	want := []stretch{{2, 3}, {5, 6}, {8, 9}}
+	if len(got) != len(want) || got[0] != want[0] || got[1] != want[1] || got[2] != want[2] {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestThreadsAreSortedAndCounted(t *testing.T) {
+	d := digestOf(manyThreads())
+	if len(d.threads) != maxThreads || d.more != "+ 88 more threads, and 99 that only waited" {
+		t.Errorf("%d threads, %q", len(d.threads), d.more)
+	}
+}
+
+func TestLanes(t *testing.T) {
+	track := func(id, kind, unit string, limit float64, values ...float64) report.Track {
+		tr := report.Track{ID: id, Kind: kind, Unit: unit, Limit: limit, Source: "/proc/1/io", ResolutionS: 0.1, Mean: report.Figure(math.NaN()), Peak: report.Figure(math.NaN())}
+		for i, v := range values {
+			tr.T, tr.Value = append(tr.T, float64(i+1)), append(tr.Value, report.Figure(v))
+		}
+		return tr
+	}
+	r := &report.Report{DurationS: 3, Tracks: []report.Track{
+		track("net.recv", "rate", "B/s", 0, 10, 20, 30), // next to nothing
+		track("disk_read", "rate", "B/s", 0, 1e6, math.NaN(), 3e6),
+		track("rss", "gauge", "B", 16<<30, 1<<30, 2<<30, 1<<30),
+		track("cpu", "rate", "cores", 8, 1, 2, 3),
+		track("swap", "gauge", "B", 0, 0, 0, 0),
+		track("thread.7.cpu", "rate", "cores", 1, 1, 1, 1),
+	}}
+	type lane struct{ name, value, aside string }
+	var got []lane
+	for _, l := range tracksOf(r, gpuSummary{}, 3) {
+		got = append(got, lane{l.name, l.value, l.aside})
+	}
+	want := []lane{{"CPU", "2 cores", "of 8"}, {"RSS", "2 GiB", "peak, of 16 GiB"}, {"disk read", "2 MB/s", "peak 3 MB/s"}}
+	if len(got) != len(want) {
+		t.Fatalf("got %v, want %v", got, want)
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("got %v, want %v", got[i], want[i])
+		}
+	}
+}
+
+func TestUnknownStretchesAreGaps(t *testing.T) {
+	nan := math.NaN()
+	l := &layouter{Scene: &Scene{Plot: Box{0, 0, 100, 100}}, d: &digest{duration: 10}, dt: fullDetail}
+	lane := &trackLane{steps: true, top: 10, points: []point{{0, 2, 5}, {2, 4, nan}, {4, 10, 10}}}
+	got := l.areas(lane, Box{0, 0, 100, 20})
+	if len(got) != 2 || got[0].X[len(got[0].X)-1] != 20 || got[1].X[0] != 40 || got[1].Y[0] != 0 || got[0].Y[0] != 10 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestThinKeepsMeansAndPeaks(t *testing.T) {
+	var points []point
+	for i := range 1000 {
+		points = append(points, point{float64(i), float64(i + 1), float64(i % 10)})
+	}
+	mean := func(ps []point) float64 {
+		sum := 0.0
+		for _, p := range ps {
+			sum += p.value * (p.to - p.from)
+		}
+		return sum / 1000
+	}
+	if got := mean(thin(points, 7, true)); math.Abs(got-mean(points)) > 1e-9 {
+		t.Errorf("mean %v, want %v", got, mean(points))
+	}
+	for _, p := range thin(points, 20, false) {
+		if p.value != 9 {
+			t.Fatalf("a gauge's peak is lost: %+v", p)
+		}
+	}
+}
