@@ -7,6 +7,7 @@ arrives while a recording starts is handed on to the cell it was meant for.
 from __future__ import annotations
 
 import _thread
+import asyncio
 import base64
 import itertools
 import threading
@@ -277,7 +278,7 @@ def _outcome(result: CellResult | None) -> str:
 
 
 def _name_outcome(error: BaseException) -> str:
-    if isinstance(error, KeyboardInterrupt):
+    if isinstance(error, KeyboardInterrupt | asyncio.CancelledError):
         return "interrupted"
     return "error: " + type(error).__name__
 

@@ -145,7 +145,7 @@ def _endpoint(line: bytes, binary: str, status: int, token: str) -> Endpoint:
         ) from None
     fields = cast("dict[str, object]", answer) if isinstance(answer, dict) else {}
     if "error" in fields:
-        raise LaunchError(str(fields["error"]))
+        raise LaunchError("; ".join(str(fields["error"]).splitlines()))
     socket, pid, version = fields.get("socket"), fields.get("pid"), fields.get("version")
     if not isinstance(socket, str) or not isinstance(pid, int):
         raise LaunchError(f"{binary} gave an answer this version of omni_perf cannot read.")

@@ -131,9 +131,7 @@ def test_a_cancelled_cell_without_a_result_ends_its_recording(notebook: Notebook
     assert fake.call("End")["outcome"] == "interrupted"
 
 
-def test_on_records_every_cell(
-    notebook: Notebook, fake: FakeSidecar, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_on_records_every_cell(notebook: Notebook, fake: FakeSidecar, capsys: pytest.CaptureFixture[str]) -> None:
     notebook.run("%omni_perf on -t 0.05 -s 0.5")
     notebook.run("1 + 1")
     notebook.run("import time; time.sleep(0.06)")

@@ -49,8 +49,7 @@ def test_the_messages_are_those_of_the_proto() -> None:
     for name, thing in vars(contract).items():
         if hasattr(thing, "__total__"):
             in_python[name] = {
-                field: kind.__forward_arg__.replace("Int64", "str")
-                for field, kind in thing.__annotations__.items()
+                field: kind.__forward_arg__.replace("Int64", "str") for field, kind in thing.__annotations__.items()
             }
     assert in_python == in_proto
 

@@ -30,7 +30,7 @@ def test_the_chart_is_inline_and_has_tooltips(lab: Lab) -> None:
     assert box["width"] > 600 and box["height"] > 150, box
     titles = chart.locator("title").all_text_contents()
     assert any("compute" in t for t in titles), titles[:20]
-    text = chart.inner_text()
+    text = chart.text_content()
     assert "Cell [2]" in text and "CPU" in text
     assert lab.errors == []
 

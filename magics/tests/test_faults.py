@@ -1,0 +1,411 @@
+"""What may go wrong around a cell, in real kernels with the real sidecar.
+
+In each case the cell does what it would have done, one sentence says what was lost, and
+nothing is left behind.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import alive, wait_until
+from kernels import Kernel, folders_of
+
+BUSY = "import time\nend = time.monotonic() + {seconds}\nwhile time.monotonic() < end: pass\n"
+
+
+@pytest.fixture(scope="module")
+def kernel() -> Iterator[Kernel]:
+    """Shared by the tests that leave it in order."""
+    with Kernel() as kernel:
+        yield kernel
+
+
+def profiled(cell: str, options: str = "") -> str:
+    return f"%%omni_perf {options}\n{cell}"
+
+
+def use_binary(kernel: Kernel, path: str) -> None:
+    """Let the next sidecar be this program, "" for the real one."""
+    kernel.run(f"import os\nos.environ['OMNI_PERF_BINARY'] = {path!r}\n%reload_ext omni_perf")
+
+
+# The sidecar.
+
+
+def test_binary_missing(kernel: Kernel) -> None:
+    use_binary(kernel, "/no/such/omni-perf")
+    ran = kernel.run(profiled("print('ran')\n6 * 7"))
+    assert ran.result == "42"
+    assert ran.text("stdout") == "ran\n"
+    assert "OMNI_PERF_BINARY names /no/such/omni-perf, which is not an executable file" in ran.text("stderr")
+    assert "This cell is not profiled." in ran.text("stderr")
+    assert ran.charts() == []
+    use_binary(kernel, "")
+    assert len(kernel.run(profiled("1")).charts()) == 1
+
+
+@pytest.mark.parametrize(
+    ("program", "says"),
+    [
+        ("#!/bin/sh\nexit 2\n", "did not start as a sidecar (exit status 2)"),
+        ("#!/bin/sh\necho gibberish\n", "did not start as a sidecar"),
+        ("not a program at all", "could not be executed: Exec format error."),
+        ("#!/no/interpreter\n", "could not be executed: No such file or directory."),
+        ("""#!/bin/sh\necho '{"error": "No room in /tmp."}'\nexit 1\n""", "No room in /tmp."),
+        ("""#!/bin/sh\necho '{"socket": "/no/s", "pid": 1}'\n""", "The connection to the sidecar was lost."),
+        ("#!/bin/sh\necho '[1]'\n", "gave an answer this version of omni_perf cannot read"),
+    ],
+)
+def test_binary_of_another_kind(kernel: Kernel, tmp_path: Path, program: str, says: str) -> None:
+    path = tmp_path / "omni-perf"
+    path.write_text(program)
+    path.chmod(0o755)
+    use_binary(kernel, str(path))
+    try:
+        ran = kernel.run(profiled("6 * 7"))
+        assert ran.result == "42"
+        assert says in ran.text("stderr")
+        assert ran.text("stderr").count("\n") == 1
+    finally:
+        use_binary(kernel, "")
+
+
+def test_on_warns_once_and_does_not_try_again_at_once(kernel: Kernel) -> None:
+    use_binary(kernel, "/no/such/omni-perf")
+    kernel.run("%omni_perf on")
+    try:
+        assert "not an executable file" in kernel.run("1").text("stderr")
+        assert kernel.run("1").text("stderr") == ""
+    finally:
+        kernel.run("%omni_perf off")
+        use_binary(kernel, "")
+
+
+def test_sidecar_killed_in_mid_cell(kernel: Kernel) -> None:
+    kernel.run(profiled("1"))
+    first = kernel.sidecar()
+    ran = kernel.run(profiled(f"import os, time\ntime.sleep(0.3)\nos.kill({first}, 9)\ntime.sleep(0.3)\n'intact'"))
+    assert ran.result == "'intact'"
+    found = re.fullmatch(
+        r"omni_perf: The sidecar was gone (\d\.\d) s into this cell: the profile ends there and is lost; "
+        r"the next profiled cell starts a new sidecar\.\n",
+        ran.text("stderr"),
+    )
+    assert found, ran.text("stderr")
+    assert 0.2 < float(found[1]) < 0.6
+    after = kernel.run(profiled("1"))
+    assert after.text("stderr") == ""
+    assert len(after.charts()) == 1
+    assert kernel.sidecar() != first
+    wait_until(lambda: not folders_of(first), "the new sidecar to remove the old one's folder")
+
+
+def test_sidecar_killed_between_cells(kernel: Kernel) -> None:
+    kernel.run(profiled("1"))
+    first = kernel.sidecar()
+    os.kill(first, 9)
+    wait_until(lambda: not alive(first), "the sidecar's end")
+    ran = kernel.run(profiled("1"))
+    assert ran.text("stderr") == ""
+    assert len(ran.charts()) == 1
+
+
+def test_sidecar_stopped(kernel: Kernel) -> None:
+    """A sidecar that hangs costs the cell a quarter of a second at its start."""
+    kernel.run(profiled("1"))
+    pid = kernel.sidecar()
+    os.kill(pid, 19)  # SIGSTOP
+    try:
+        ran = kernel.run(profiled("6 * 7"))
+    finally:
+        os.kill(pid, 18)  # SIGCONT
+    assert ran.result == "42"
+    assert "did not answer within 0.25 s. This cell is not profiled." in ran.text("stderr")
+    wait_until(lambda: kernel.run(profiled("1")).charts(), "the sidecar to answer again")
+
+
+def test_socket_deleted(kernel: Kernel) -> None:
+    kernel.run(profiled("1"))
+    for folder in folders_of(kernel.sidecar()):
+        shutil.rmtree(folder)
+    ran = kernel.run(profiled("6 * 7"))
+    assert ran.result == "42"
+    assert len(ran.charts()) == 1  # the connection stands
+
+
+def test_no_place_for_the_socket(tmp_path: Path) -> None:
+    """Every place for the sidecar's folder refuses: /tmp is read-only in here."""
+    if os.geteuid() != 0 or not shutil.which("unshare"):
+        pytest.skip("a read-only /tmp takes a mount namespace: needs root and unshare")
+    script = tmp_path / "run.py"
+    script.write_text(
+        "from IPython.core.interactiveshell import InteractiveShell\n"
+        "shell = InteractiveShell.instance()\n"
+        "shell.run_line_magic('load_ext', 'omni_perf')\n"
+        "shell.run_cell('%%omni_perf\\nprint(\"ran\")')\n"
+    )
+    script_text = script.read_text()
+    command = "mount --bind /tmp /tmp && mount -o remount,ro,bind /tmp && exec " + sys.executable + " -"
+    ran = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", command],
+        input=script_text,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "XDG_RUNTIME_DIR": "/tmp/nowhere", "IPYTHONDIR": "/dev/shm/ipython"},
+        timeout=60,
+    )
+    if "mount:" in ran.stderr:
+        pytest.skip(f"no mount namespace here: {ran.stderr.strip()}")
+    assert "ran" in ran.stdout
+    assert re.search(r"omni_perf: The sidecar could not .*/tmp.* This cell is not profiled\.\n", ran.stderr), ran.stderr
+
+
+def test_kernel_killed_in_a_cell() -> None:
+    with Kernel() as kernel:
+        kernel.run(profiled("1"))
+        sidecar = kernel.sidecar()
+        kernel.start(profiled("print('here', flush=True)\nimport time; time.sleep(60)"))
+        kernel.wait_for_output("here")
+        kernel.kill()
+        _gone_soon(sidecar)
+
+
+def test_kernel_restarted_in_a_cell() -> None:
+    with Kernel() as kernel:
+        kernel.run(profiled("1"))
+        sidecar = kernel.sidecar()
+        kernel.start(profiled("print('here', flush=True)\nimport time; time.sleep(60)"))
+        kernel.wait_for_output("here")
+        kernel.restart()
+        _gone_soon(sidecar)
+
+
+def _gone_soon(sidecar: int) -> None:
+    """An orphan stays at most two seconds, and no file stays at all."""
+    killed_at = time.monotonic()
+    wait_until(lambda: not alive(sidecar), "the sidecar to end")
+    assert time.monotonic() - killed_at < 2.5
+    assert folders_of(sidecar) == []
+
+
+def test_two_kernels() -> None:
+    with Kernel() as one, Kernel() as two:
+        requests = [kernel.start(profiled(BUSY.format(seconds=0.3))) for kernel in (one, two)]
+        for kernel, request in zip((one, two), requests, strict=True):
+            assert len(kernel.finish(request).charts()) == 1
+        assert one.sidecar() != two.sidecar()
+
+
+def test_peers_without_token_or_of_another_user_are_refused(kernel: Kernel) -> None:
+    kernel.run("%reload_ext omni_perf")
+    kernel.run(profiled("1"))
+    (folder,) = folders_of(kernel.sidecar())
+    socket = folder / "s"
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert socket.stat().st_mode & 0o777 == 0o600
+    call = textwrap.dedent("""
+        import asyncio, sys
+        from grpclib.client import Channel
+        from omni_perf import client, launcher
+        async def main(token):
+            one = client.Client(launcher.Endpoint(sys.argv[1], 0, "", token))
+            try:
+                print(await one.call("Status", {}, 5))
+            except client.SidecarError as error:
+                print(type(error).__name__, error)
+            one.close()
+        asyncio.run(main(sys.argv[2]))
+    """)
+    ran = subprocess.run(
+        [sys.executable, "-c", call, str(socket), "x" * 43], capture_output=True, text=True, timeout=60
+    )
+    assert ran.stdout.startswith("SidecarError"), ran.stdout + ran.stderr
+    assert "token" in ran.stdout
+    if os.geteuid() != 0:
+        pytest.skip("the part with another user needs root")
+    connect = "import os, socket, sys; os.setuid(65534); socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
+    ran = subprocess.run([sys.executable, "-c", connect, str(socket)], capture_output=True, text=True, timeout=60)
+    assert "PermissionError" in ran.stderr
+
+
+# Interrupts.
+
+
+def test_interrupt_in_mid_cell(kernel: Kernel) -> None:
+    cell = (
+        "try:\n    print('here', flush=True)\n    import time; time.sleep(60)\n"
+        "except KeyboardInterrupt:\n    print('user code saw it')\n    raise"
+    )
+    request = kernel.start(profiled(cell))
+    kernel.wait_for_output("here")
+    kernel.interrupt()
+    ran = kernel.finish(request)
+    assert ran.error == "KeyboardInterrupt"
+    assert ran.text("stdout").startswith("user code saw it\n")
+    assert len(ran.charts()) == 1
+    assert "interrupted" in kernel.run("%omni_perf list").text("stdout")
+
+
+def test_interrupt_of_an_awaiting_cell(kernel: Kernel) -> None:
+    """ipykernel cancels the cell and hands its event no result, or one with CancelledError."""
+    cell = "import asyncio\nprint('here', flush=True)\nawait asyncio.sleep(1)"
+    errors: list[str | None] = []
+    for each in (cell, profiled(cell)):
+        request = kernel.start(each)
+        kernel.wait_for_output("here")
+        kernel.interrupt()
+        errors.append(kernel.finish(request).error)
+    assert errors[0] == errors[1]
+    assert "(interrupted)" in kernel.run("%omni_perf list").text("stdout").splitlines()[-1]
+    after = kernel.run(profiled("6 * 7"))
+    assert after.result == "42"
+    assert len(after.charts()) == 1
+
+
+def test_interrupt_spares_the_sidecar(kernel: Kernel) -> None:
+    kernel.run(profiled("1"))
+    before = kernel.sidecar()
+    request = kernel.start("print('here', flush=True)\nimport time; time.sleep(60)")
+    kernel.wait_for_output("here")
+    kernel.interrupt()
+    assert kernel.finish(request).error == "KeyboardInterrupt"
+    assert kernel.sidecar() == before
+
+
+# What cells do.
+
+
+def test_a_raising_cell_has_its_chart(kernel: Kernel) -> None:
+    ran = kernel.run(profiled("1 / 0"))
+    assert ran.error == "ZeroDivisionError"
+    assert [output["type"] for output in ran.outputs if output["type"] != "stream"] == ["error", "display_data"]
+
+
+def test_many_short_functions(kernel: Kernel) -> None:
+    names = "\n".join(f"def f{n}(): return {n}" for n in range(200))
+    ran = kernel.run(
+        profiled(names + "\nfs = [globals()[f'f{n}'] for n in range(200)]\nfor n in range(10**5): fs[n % 200]()")
+    )
+    assert _small_chart(ran.charts())
+
+
+def test_deep_recursion(kernel: Kernel) -> None:
+    cell = "import time\ndef deep(n):\n    if n: return deep(n - 1)\n    time.sleep(0.2)\ndeep(900)"
+    ran = kernel.run(profiled(cell))
+    assert ran.error is None
+    assert _small_chart(ran.charts())
+
+
+def test_200_threads(kernel: Kernel) -> None:
+    cell = (
+        "import threading, time\nthreads = [threading.Thread(target=time.sleep, args=(0.3,), name=f'w{n}') for n in range(200)]\n"
+        "for t in threads: t.start()\nfor t in threads: t.join()\nlen(threads)"
+    )
+    ran = kernel.run(profiled(cell))
+    assert ran.result == "200"
+    assert _small_chart(ran.charts())
+
+
+def test_ugly_names(kernel: Kernel) -> None:
+    cell = BUSY.format(seconds=0) + textwrap.dedent("""
+        import threading
+        evil = ['<script>alert(1)</script>', 'a&b', '"quoted"', "it's", 'nul\\x00', 'bell\\x07\\x1b[31m', '\\udc80', 'x' * 10_000, '\\u202eright to left', 'größe']
+        def spin():
+            end = time.monotonic() + 0.05
+            while time.monotonic() < end: pass
+        for name in evil:
+            code = spin.__code__.replace(co_name=name, co_qualname=name, co_filename=name) if '\\udc80' not in name and '\\x00' not in name else spin.__code__
+            spin.__code__ = code
+            t = threading.Thread(target=spin, name=name); t.start(); t.join()
+    """)
+    ran = kernel.run(profiled(cell))
+    assert ran.error is None, ran.outputs
+    (chart,) = ran.charts()
+    assert len(str(chart)) < 500_000
+    assert "<script>alert" not in chart["text/html"]
+    assert "\x1b[31m" not in chart["text/plain"]
+    assert "\x07" not in chart["text/plain"]
+
+
+def test_code_from_exec_and_deleted_files(kernel: Kernel, tmp_path: Path) -> None:
+    module = tmp_path / "soon_gone.py"
+    module.write_text("import time\ndef work():\n    time.sleep(0.2)\n")
+    cell = (
+        f"import sys, os\nsys.path.insert(0, {str(tmp_path)!r})\nimport soon_gone\nos.remove(soon_gone.__file__)\n"
+        "soon_gone.work()\nexec('def made(): time.sleep(0.2)', {'time': soon_gone.time}, ns := {})\nns['made']()"
+    )
+    ran = kernel.run(profiled(cell))
+    assert ran.error is None, ran.outputs
+    functions = kernel.run(
+        "import omni_perf; sorted({f['function'] for f in omni_perf.last().to_dict()['functions']})"
+    ).result
+    assert functions is not None
+    assert "made" in functions
+    assert "work" in functions
+
+
+def test_closed_file_descriptors() -> None:
+    """A cell that closes every descriptor and opens files that get the same numbers."""
+    script = textwrap.dedent("""
+        import os, tempfile
+        from IPython.core.interactiveshell import InteractiveShell
+        shell = InteractiveShell.instance()
+        shell.history_manager.enabled = False
+        shell.run_line_magic('load_ext', 'omni_perf')
+        shell.run_cell('%%omni_perf --quiet\\n1')
+        shell.user_ns['folder'] = tempfile.mkdtemp()
+        cell = '''%%omni_perf
+        os.closerange(3, 1000)
+        files = [open(f'{folder}/{n}', 'w+') for n in range(30)]
+        print('numbers', files[0].fileno(), files[-1].fileno())
+        '''
+        shell.user_ns['os'] = os
+        shell.run_cell('\\n'.join(line.strip() for line in cell.splitlines())).raise_error()
+        shell.run_cell('%%omni_perf --quiet\\n1')
+        shell.run_cell('%%omni_perf --quiet\\n1')
+        for file in shell.user_ns['files']:
+            assert os.fstat(file.fileno()).st_size == 0, os.pread(file.fileno(), 100, 0)
+            file.write('mine')
+            file.close()
+        shell.run_cell('%omni_perf list')
+        print('done')
+    """)
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert ran.stdout.endswith("done\n"), ran.stdout + ran.stderr
+    assert "numbers 3 32" in ran.stdout
+    assert "The connection to the sidecar was lost. The profile of this cell is lost." in ran.stderr
+
+
+def test_a_forked_child_leaves_the_sidecar_alone(kernel: Kernel) -> None:
+    cell = textwrap.dedent("""
+        import os, omni_perf
+        read, write = os.pipe()
+        if os.fork() == 0:
+            try:
+                omni_perf.step()
+                with omni_perf.region("in the child"): pass
+                get_ipython().run_cell("%%omni_perf\\nx = 1")
+                os.write(write, b"child lives")
+            finally:
+                os._exit(0)
+        os.wait()
+        os.read(read, 100)
+    """)
+    ran = kernel.run(profiled(cell))
+    assert ran.result == "b'child lives'"
+    assert len(ran.charts()) == 1
+
+
+def _small_chart(charts: list[dict[str, str]]) -> bool:
+    (chart,) = charts
+    return len(chart["text/html"]) + len(chart["text/plain"]) <= 500_000
