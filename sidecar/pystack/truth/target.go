@@ -167,6 +167,7 @@ func (t *Target) Done() (Measured, error) {
 		err = json.Unmarshal([]byte(line), &m)
 	}
 	if err != nil {
+		t.Kill()
 		return m, fmt.Errorf("workload %s on %s ended without its figures: %w: %s", t.workload.Name, t.python, err, t.stderr)
 	}
 	return m, nil
@@ -214,20 +215,22 @@ func Observe(python string, w Workload) (*Legal, error) {
 
 func parseLegal(document []byte) (*Legal, error) {
 	var observed struct {
-		Edges [][3]any         `json:"edges"` // caller, its line, callee
-		Lines map[string][]int `json:"lines"`
-		Roots []string         `json:"roots"`
-		Depth int              `json:"depth"`
+		Edges     [][3]any         `json:"edges"`     // caller, its line, callee
+		Creations [][3]any         `json:"creations"` // caller, callee, its line
+		Lines     map[string][]int `json:"lines"`
+		Roots     []string         `json:"roots"`
+		Depth     int              `json:"depth"`
 	}
 	if err := json.Unmarshal(document, &observed); err != nil {
 		return nil, err
 	}
 	l := &Legal{
-		pairs: map[[2]string]bool{},
-		calls: map[call]bool{},
-		lines: map[string]map[int]bool{},
-		roots: map[string]bool{},
-		depth: observed.Depth,
+		pairs:     map[[2]string]bool{},
+		calls:     map[call]bool{},
+		creations: map[call]bool{},
+		lines:     map[string]map[int]bool{},
+		roots:     map[string]bool{},
+		depth:     observed.Depth,
 	}
 	for _, edge := range observed.Edges {
 		caller, ok1 := edge[0].(string)
@@ -238,6 +241,15 @@ func parseLegal(document []byte) (*Legal, error) {
 		}
 		l.pairs[[2]string{caller, callee}] = true
 		l.calls[call{caller, int(line), callee}] = true
+	}
+	for _, creation := range observed.Creations {
+		caller, ok1 := creation[0].(string)
+		callee, ok2 := creation[1].(string)
+		line, ok3 := creation[2].(float64)
+		if !ok1 || !ok2 || !ok3 {
+			return nil, fmt.Errorf("creation %v is not caller, callee, line", creation)
+		}
+		l.creations[call{caller, int(line), callee}] = true
 	}
 	for name, lines := range observed.Lines {
 		l.lines[name] = map[int]bool{}

@@ -22,12 +22,15 @@ type Sample struct {
 type Legal struct {
 	pairs map[[2]string]bool // caller, callee
 	calls map[call]bool
-	lines map[string]map[int]bool // by function
-	roots map[string]bool
-	depth int // of the deepest stack
+	// creations are pairs whose callee is a generator or coroutine, with its first line: while it is being
+	// created, its frame stands above its creator's, at that line.
+	creations map[call]bool
+	lines     map[string]map[int]bool // by function
+	roots     map[string]bool
+	depth     int // of the deepest stack
 }
 
-// A call is a caller→callee pair with the caller's line.
+// A call is a caller→callee pair with a line: the caller's, or for a creation the callee's.
 type call struct {
 	caller string
 	line   int
@@ -74,7 +77,7 @@ func (l *Legal) Judge(samples []Sample) Verdict {
 			v.Truncated++
 		}
 		names := bareNames(s.Functions)
-		if reason := l.impossible(names); reason != "" {
+		if reason := l.impossible(names, s.Lines); reason != "" {
 			v.Impossible++
 			v.example("impossible: %s", reason)
 		}
@@ -96,9 +99,9 @@ func (v *Verdict) example(format string, arguments ...any) {
 	}
 }
 
-func (l *Legal) impossible(names []string) string {
+func (l *Legal) impossible(names []string, lines []int) string {
 	for i := 1; i < len(names); i++ {
-		if !l.pairs[[2]string{names[i-1], names[i]}] {
+		if !l.pairs[[2]string{names[i-1], names[i]}] && !l.creation(names, lines, i) {
 			return fmt.Sprintf("%s calls %s in %s", names[i-1], names[i], strings.Join(names, ";"))
 		}
 	}
@@ -106,6 +109,19 @@ func (l *Legal) impossible(names []string) string {
 		return fmt.Sprintf("%d frames where %d is the most", len(names), l.depth)
 	}
 	return ""
+}
+
+// creation tells whether the frame at i is the leaf and being created by the one before it.
+func (l *Legal) creation(names []string, lines []int, i int) bool {
+	if i != len(names)-1 {
+		return false
+	}
+	for c := range l.creations {
+		if c.caller == names[i-1] && c.callee == names[i] && (i >= len(lines) || lines[i] == 0 || lines[i] == c.line) {
+			return true
+		}
+	}
+	return false
 }
 
 // wrongLine demands that a caller is at a line it calls from, and the leaf at one of its own.
@@ -119,7 +135,7 @@ func (l *Legal) wrongLine(names []string, lines []int) string {
 			if known := l.lines[names[i]]; known != nil && !known[line] {
 				return fmt.Sprintf("%s has no line %d", names[i], line)
 			}
-		case l.pairs[[2]string{names[i], names[i+1]}] && !l.calls[call{names[i], line, names[i+1]}]:
+		case l.pairs[[2]string{names[i], names[i+1]}] && !l.calls[call{names[i], line, names[i+1]}] && !l.creation(names, lines, i+1):
 			return fmt.Sprintf("%s does not call %s at line %d", names[i], names[i+1], line)
 		}
 	}

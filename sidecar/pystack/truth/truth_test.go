@@ -10,12 +10,14 @@ import (
 	"time"
 )
 
-// legalCats is: <module> (line 9) calls cat (lines 1, 2), which calls tail (line 5) from line 2.
+// legalCats is: <module> (line 9) calls cat (lines 1, 2), which calls tail (line 5) from line 2, and
+// creates a generator kitten (line 20).
 func legalCats(t *testing.T) *Legal {
 	t.Helper()
 	legal, err := parseLegal([]byte(`{
 		"edges": [["<module>", 9, "cat"], ["cat", 2, "tail"]],
-		"lines": {"<module>": [9], "cat": [1, 2], "tail": [5]},
+		"creations": [["cat", "kitten", 20]],
+		"lines": {"<module>": [9], "cat": [1, 2], "tail": [5], "kitten": [20, 21]},
 		"roots": ["<module>"], "depth": 3}`))
 	if err != nil {
 		t.Fatal(err)
@@ -40,6 +42,8 @@ func TestJudge(t *testing.T) {
 		{"torn and truncated", Sample{Functions: frames("<module>", "tail"), Truncated: true}, Verdict{Impossible: 1, Truncated: 1}},
 		{"unknown callee", Sample{Functions: frames("<module>", "dog")}, Verdict{Impossible: 1}},
 		{"caller at another line", Sample{Functions: frames("<module>", "cat", "tail"), Lines: []int{9, 1, 5}}, Verdict{WrongLines: 1}},
+		{"creates a generator", Sample{Functions: frames("<module>", "cat", "kitten"), Lines: []int{9, 1, 20}}, Verdict{}},
+		{"runs a generator", Sample{Functions: frames("<module>", "cat", "kitten"), Lines: []int{9, 1, 21}}, Verdict{Impossible: 1}},
 		{"leaf at another's line", Sample{Functions: frames("<module>", "cat"), Lines: []int{9, 5}}, Verdict{WrongLines: 1}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -145,7 +149,7 @@ func TestWorkloads(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if reason := legal.impossible(strings.Fields(test.chain)); reason != "" {
+			if reason := legal.impossible(strings.Fields(test.chain), nil); reason != "" {
 				t.Errorf("%s: %s", test.workload.Name, reason)
 			}
 			measured, err := target.Stop()

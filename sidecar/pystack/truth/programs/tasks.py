@@ -39,7 +39,7 @@ def writer_work():
 
 
 async def serve():
-    await asyncio.gather(*(task() for _ in range(4) for task in (reader, writer)))
+    await asyncio.gather(reader(), writer(), reader(), writer())
 
 
 def one_round():
