@@ -10,19 +10,7 @@ import (
 // Analyze computes the tables opts asks for. It never fails: what a trace
 // cannot answer is an empty table with a Note that says why.
 func Analyze(set *TraceSet, opts AnalyzeOptions) *Analysis {
-	if opts.Mode == "" {
-		opts.Mode = Exact
-	}
-	if opts.TopKernels <= 0 {
-		opts.TopKernels = 10
-	}
-	if len(opts.Tables) == 0 {
-		opts.Tables = DefaultTables()
-	}
-	a := &Analysis{
-		Mode: opts.Mode, IncludeLastStep: opts.IncludeLastStep, Ranks: set.Ranks(),
-		ProfilerSteps: map[int][]int{}, Warnings: slices.Clone(set.Warnings),
-	}
+	opts = opts.withDefaults()
 	stepNames := countStepNames(set)
 	results := make([]*rankResult, len(set.Traces))
 	var group errgroup.Group
@@ -34,6 +22,28 @@ func Analyze(set *TraceSet, opts AnalyzeOptions) *Analysis {
 		})
 	}
 	group.Wait() // no member fails
+	return together(set, &opts, results)
+}
+
+func (opts AnalyzeOptions) withDefaults() AnalyzeOptions {
+	if opts.Mode == "" {
+		opts.Mode = Exact
+	}
+	if opts.TopKernels <= 0 {
+		opts.TopKernels = 10
+	}
+	if len(opts.Tables) == 0 {
+		opts.Tables = DefaultTables()
+	}
+	return opts
+}
+
+// together joins the ranks' results, which are in the set's order.
+func together(set *TraceSet, opts *AnalyzeOptions, results []*rankResult) *Analysis {
+	a := &Analysis{
+		Mode: opts.Mode, IncludeLastStep: opts.IncludeLastStep, Ranks: set.Ranks(),
+		ProfilerSteps: map[int][]int{}, Warnings: slices.Clone(set.Warnings),
+	}
 	for _, r := range results {
 		a.ProfilerSteps[r.rank] = r.steps
 	}
@@ -52,6 +62,21 @@ type rankResult struct {
 	tables    map[string]*Table
 	typeTimes map[int]int64
 	comms     []commRun
+}
+
+// stamp gives the result its rank after the fact.
+func (r *rankResult) stamp(rank int) {
+	r.rank = rank
+	for _, t := range r.tables {
+		if c := t.Column("rank"); c != nil {
+			for row := range c.Ints {
+				c.Ints[row] = int64(rank)
+			}
+		}
+	}
+	for i := range r.comms {
+		r.comms[i].rank = rank
+	}
 }
 
 // analyzeRank computes everything that looks at one rank only.

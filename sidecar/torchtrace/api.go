@@ -12,7 +12,8 @@
 //	idle := a.Table(torchtrace.TableTemporal) // *Table: columns with HTA's names beside ours
 //	a.WriteJSON(os.Stdout)                    // the document "omni-perf.analyze/1"
 //
-// Load keeps each file as a [Trace]: one columnar table per kind of record
+// Run does both at once and lets each file's events go early, for traces larger
+// than memory. Load keeps each file as a [Trace]: one columnar table per kind of record
 // (device events, runtime calls, operators, Python frames, memory changes),
 // strings interned, times in integer nanoseconds taken from the decimal text.
 // Every analysis is a pure function from a Trace (or all of a [TraceSet]) to a

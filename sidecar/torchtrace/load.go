@@ -22,6 +22,48 @@ import (
 // *.json.gz) and globs. Damaged files give their readable part and a Warning;
 // the error is non-nil only when no path gave a trace, or ctx ended.
 func Load(ctx context.Context, paths []string, opts LoadOptions) (*TraceSet, error) {
+	return loadEach(ctx, paths, &opts, func(*parser) {})
+}
+
+// Run is Load and Analyze in one, for any number of ranks: a file's events are
+// let go as soon as its tables are computed, so that memory holds the events of
+// LoadOptions.Parallel files at a time. (HTA's modes need all ranks at once:
+// there it is Load, then Analyze.)
+func Run(ctx context.Context, paths []string, load LoadOptions, opts AnalyzeOptions) (*Analysis, error) {
+	opts = opts.withDefaults()
+	if opts.Mode != Exact {
+		set, err := Load(ctx, paths, load)
+		if err != nil {
+			return nil, err
+		}
+		return Analyze(set, opts), nil
+	}
+	results := map[*Trace]*rankResult{}
+	var mu sync.Mutex
+	set, err := loadEach(ctx, paths, &load, func(p *parser) {
+		if p.found && (p.rank == None || len(load.Ranks) == 0 || slices.Contains(load.Ranks, int(p.rank))) {
+			r := analyzeRank(p.t, &opts, 0)
+			mu.Lock()
+			results[p.t] = r
+			mu.Unlock()
+		}
+		*p.t = Trace{File: p.t.File, Meta: p.t.Meta, Records: p.t.Records}
+		p.rows, p.w = nil, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	inOrder := make([]*rankResult, len(set.Traces))
+	for i, t := range set.Traces {
+		inOrder[i] = results[t]
+		inOrder[i].stamp(t.Rank) // which is known only now
+	}
+	return together(set, &opts, inOrder), nil
+}
+
+// loadEach loads the files in parallel and calls each as soon as one is
+// parsed, from that file's goroutine.
+func loadEach(ctx context.Context, paths []string, opts *LoadOptions, each func(*parser)) (*TraceSet, error) {
 	files, err := expand(paths)
 	if err != nil {
 		return nil, err
@@ -36,7 +78,9 @@ func Load(ctx context.Context, paths []string, opts LoadOptions) (*TraceSet, err
 	group.SetLimit(parallel)
 	for i, file := range files {
 		group.Go(func() (err error) {
-			parsed[i], err = loadFile(ctx, file, &opts, meter)
+			if parsed[i], err = loadFile(ctx, file, opts, meter); err == nil {
+				each(parsed[i])
+			}
 			return err
 		})
 	}

@@ -116,6 +116,69 @@ func TestLoadPaths(t *testing.T) {
 	}
 }
 
+// TestRunIsLoadAndAnalyze, with ranks that are known only at the end.
+func TestRunIsLoadAndAnalyze(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{"a.json": rankFile(5), "b.json.gz": rankFile(-1), "rank2.json": rankFile(-1), "c.json": "[1"})
+	for _, opts := range []AnalyzeOptions{{}, {Mode: HTA}, {Tables: []string{TableKernels}}} {
+		set, err := Load(context.Background(), []string{dir}, LoadOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		run, err := Run(context.Background(), []string{dir}, LoadOptions{}, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got, want bytes.Buffer
+		if err := errors.Join(run.WriteJSON(&got), Analyze(set, opts).WriteJSON(&want)); err != nil {
+			t.Fatal(err)
+		}
+		if got.String() != want.String() {
+			t.Errorf("%v: got\n%s\nwant\n%s", opts, got.String(), want.String())
+		}
+	}
+}
+
+func TestLoadDamagedGzip(t *testing.T) {
+	var events []string
+	for i := range 20000 {
+		events = append(events, fmt.Sprintf(kernelEvent, i*7919, 10*i, i))
+	}
+	whole := `{"distributedInfo":{"rank":0},"traceEvents":[` + strings.Join(events, ",\n") + "]}"
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a.json.gz")
+	for name, c := range map[string]struct {
+		damage  func(data []byte)
+		warning string
+	}{
+		"zeroes":   {func(d []byte) { clear(d[len(d)/2:]) }, "the gzip data is"},
+		"noise":    {func(d []byte) { copy(d[len(d)/2:], bytes.Repeat([]byte{0xff}, 64)) }, "gzip checksum is wrong"},
+		"checksum": {func(d []byte) { d[len(d)-8] ^= 1 }, "gzip checksum is wrong"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			write(t, dir, map[string]string{"a.json.gz": whole})
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.damage(data)
+			if err := os.WriteFile(path, data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			set, err := Load(context.Background(), []string{path}, LoadOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := set.Traces[0].Device.Len(); n < 5000 {
+				t.Errorf("got %d events, want the readable half", n)
+			}
+			if all := fmt.Sprint(set.Warnings); !strings.Contains(all, c.warning) {
+				t.Errorf("got warnings %s, want %q", all, c.warning)
+			}
+		})
+	}
+}
+
 func TestLoadProgressAndCancel(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{"a.json": rankFile(0), "b.json.gz": rankFile(1)})

@@ -20,8 +20,10 @@ type parser struct {
 	s        scanner
 	rows     *rows
 	t        *Trace
-	found    bool // a list of trace events was there
-	over     bool // nothing more can be read
+	found    bool  // a list of trace events was there
+	over     bool  // nothing more can be read
+	places   int   // damaged places in the events
+	untold   int64 // bytes skipped at those beyond placesTold
 	rank     int64
 	warnings []Warning
 	progress func(events int64) // called now and then
@@ -200,13 +202,20 @@ func (p *parser) event() bool {
 		return false
 	}
 	found := p.resync()
-	lost := fmt.Sprintf("%d bytes, at least one event, were skipped", p.w.offset()-start)
-	if !found {
-		lost = "the rest of the file was skipped"
+	p.places++
+	switch skipped := p.w.offset() - start; {
+	case !found:
+		p.warn(start, "damaged JSON in an event", "the rest of the file was skipped")
+	case p.places <= placesTold:
+		p.warn(start, "damaged JSON in an event", fmt.Sprintf("%d bytes, at least one event, were skipped", skipped))
+	default:
+		p.untold += skipped
 	}
-	p.warn(start, "damaged JSON in an event", lost)
 	return found
 }
+
+// placesTold is how many damaged places of a file get a warning of their own.
+const placesTold = 10
 
 // scanEvent scans the object at the current position and moves behind it.
 func (p *parser) scanEvent() int { return p.scan(p.s.event) }
@@ -375,6 +384,9 @@ func (p *parser) faults() {
 			what = fmt.Sprintf("%s (%d records)", what, c.n)
 		}
 		p.warn(c.byte, what, faultText[f][1])
+	}
+	if n := p.places - placesTold; n > 0 && p.untold > 0 {
+		p.warn(-1, fmt.Sprintf("damaged JSON in %d places more", n), fmt.Sprintf("%d bytes were skipped", p.untold))
 	}
 	for _, reason := range sortedKeys(p.rows.lost) {
 		p.warn(-1, reason, fmt.Sprintf("%d records were left out", p.rows.lost[reason]))
