@@ -30,7 +30,7 @@ func TestStepsBelowTheWindow(t *testing.T) {
 	for _, step := range []timeline.Nanos{80, 105, 130} {
 		for _, window := range []timeline.Nanos{100, 167, 500} {
 			for _, lag := range []timeline.Nanos{0, 10, 30} {
-				for seed := range int64(3) {
+				for seed := range int64(2) {
 					sim := simulation{seed: seed, length: 60_000 * ms, phases: scaled(step * ms), jitter: 0.25, window: window * ms, lag: lag * ms}
 					rec, truth := sim.run()
 					d := Run(rec).Idle.Devices[0]
@@ -49,8 +49,8 @@ func TestStepsBelowTheWindow(t *testing.T) {
 			}
 		}
 	}
-	if resolved < 75 { // of 81
-		t.Errorf("only %d of 81 recordings were resolved", resolved)
+	if resolved < 50 { // of 54
+		t.Errorf("only %d of 54 recordings were resolved", resolved)
 	}
 }
 

@@ -9,8 +9,7 @@ type normal struct {
 	a    []float64 // k × k
 	b    []float64
 	yy   float64 // Σ y²
-	y    float64 // Σ y
-	rows float64
+	rows float64 // Σ weights
 }
 
 func newNormal(k int) *normal {
@@ -18,34 +17,20 @@ func newNormal(k int) *normal {
 }
 
 // addRow adds one equation with its nonzero entries.
-func (n *normal) addRow(entries []entry, y float64) {
+func (n *normal) addRow(entries []entry, y, weight float64) {
 	for _, e := range entries {
 		for _, f := range entries {
-			n.a[e.column*n.k+f.column] += e.value * f.value
+			n.a[e.column*n.k+f.column] += weight * e.value * f.value
 		}
-		n.b[e.column] += e.value * y
+		n.b[e.column] += weight * e.value * y
 	}
-	n.yy += y * y
-	n.y += y
-	n.rows++
+	n.yy += weight * y * y
+	n.rows += weight
 }
 
 type entry struct {
 	column int
 	value  float64
-}
-
-// plus returns n + sign·o.
-func (n *normal) plus(o *normal, sign float64) *normal {
-	out := newNormal(n.k)
-	for i := range n.a {
-		out.a[i] = n.a[i] + sign*o.a[i]
-	}
-	for i := range n.b {
-		out.b[i] = n.b[i] + sign*o.b[i]
-	}
-	out.yy, out.y, out.rows = n.yy+sign*o.yy, n.y+sign*o.y, n.rows+sign*o.rows
-	return out
 }
 
 // residual returns Σ (y − X r)².
@@ -59,11 +44,6 @@ func (n *normal) residual(r []float64) float64 {
 		sum += r[i] * (row - 2*n.b[i])
 	}
 	return math.Max(sum, 0)
-}
-
-// spread returns Σ (y − mean)² for a given mean.
-func (n *normal) spread(mean float64) float64 {
-	return math.Max(n.yy-2*mean*n.y+n.rows*mean*mean, 0)
 }
 
 // solve minimises Σ (y − X r)² + ridge·Σ (r − prior)² within 0 ≤ r ≤ 1, by
@@ -89,7 +69,7 @@ func (n *normal) solve(prior []float64, ridge float64) []float64 {
 			moved = math.Max(moved, math.Abs(next-r[i]))
 			r[i] = next
 		}
-		if moved < 1e-10 {
+		if moved < 1e-8 {
 			break
 		}
 	}

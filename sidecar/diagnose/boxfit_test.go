@@ -82,7 +82,7 @@ func TestSolveFindsTheMinimum(t *testing.T) {
 					row = append(row, entry{c, rng.Float64()})
 				}
 			}
-			n.addRow(row, 2*rng.Float64()-0.5) // out of reach for some
+			n.addRow(row, 2*rng.Float64()-0.5, 0.1+rng.Float64()) // out of reach for some
 		}
 		prior := naivePrior(n)
 		got, want := n.solve(prior, 1e-3), reference(n, prior, 1e-3)

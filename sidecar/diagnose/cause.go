@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
@@ -13,7 +14,7 @@ type causeRule struct {
 	cause    Cause            // empty: what the thread's state says
 	states   []timeline.State // empty: any
 	files    []string         // a frame's file contains one of them
-	function string           // the same frame's qualified name contains it
+	function string           // that frame's qualified name contains it; alone: some frame's
 	source   *regexp.Regexp   // the charged line's text, if the leaf stands there: C calls have no frame
 	workers  bool             // the program has worker processes
 	hint     string
@@ -66,7 +67,7 @@ var causeRules = []causeRule{
 	{cause: Communicate, hint: hintRanks, files: []string{
 		"/torch/distributed/distributed_c10d.py", "/torch/distributed/c10d_logger.py", "/deepspeed/comm/", "/horovod/", "/mpi4py/",
 	}},
-	{cause: Transfer, hint: hintSync, files: []string{"/torch/cuda/"}, function: "synchronize"},
+	{cause: Transfer, hint: hintSync, function: "synchronize"}, // torch.cuda's, a stream's, an event's, cupy's
 	{cause: Transfer, hint: hintSync, files: []string{"/torch/_tensor_str.py"}},
 	{cause: Transfer, hint: hintSync, source: regexp.MustCompile(
 		`\.(item|tolist|cpu|numpy|block_until_ready)\(|\bsynchronize\(|\bdevice_get\(|\bfloat\(\s*\w*loss|\basnumpy\(`)},
@@ -125,17 +126,17 @@ func (r *causeRule) matches(s *stacks, frames []timeline.Frame, state timeline.S
 	if r.workers && !s.hasWorkers() {
 		return false
 	}
-	if len(r.states) > 0 && !contains(r.states, state) {
+	if len(r.states) > 0 && !slices.Contains(r.states, state) {
 		return false
 	}
 	if r.source != nil && !r.source.MatchString(text) {
 		return false
 	}
-	if len(r.files) == 0 {
+	if len(r.files) == 0 && r.function == "" {
 		return true
 	}
 	for _, f := range frames {
-		if strings.Contains(f.Function, r.function) && containsAny(f.File, r.files) {
+		if strings.Contains(f.Function, r.function) && (len(r.files) == 0 || containsAny(f.File, r.files)) {
 			return true
 		}
 	}
@@ -146,15 +147,6 @@ func (r *causeRule) matches(s *stacks, frames []timeline.Frame, state timeline.S
 func (s *stacks) hasWorkers() bool {
 	for _, p := range s.rec.Processes {
 		if p.Role == "worker" || p.Role == "child" {
-			return true
-		}
-	}
-	return false
-}
-
-func contains(list []timeline.State, state timeline.State) bool {
-	for _, s := range list {
-		if s == state {
 			return true
 		}
 	}

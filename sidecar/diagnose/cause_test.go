@@ -31,6 +31,7 @@ func TestClassify(t *testing.T) {
 		{"waiting for workers", at(1, lib("/usr/lib/python3.12/multiprocessing/queues.py", "Queue.get")), timeline.StateWaiting, DataLoading, 1},
 		{".item() in the cell", at(2), timeline.StateNative, Transfer, 2},
 		{".item() text, but deeper in a library", at(2, lib(site+"numpy/core/fromnumeric.py", "sum")), timeline.StatePython, PythonCPU, 2},
+		{"synchronize in Python", at(6, lib("/home/u/simulated_gpu.py", "SimulatedGPU.synchronize")), timeline.StateWaiting, Transfer, 6},
 		{"copy", at(3), timeline.StateNative, Transfer, 3},
 		{"checkpoint by text", at(4), timeline.StateIO, Checkpoint, 4},
 		{"checkpoint by frame", at(6, lib(site+"torch/serialization.py", "_save")), timeline.StateNative, Checkpoint, 6},

@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -18,6 +19,7 @@ type window struct {
 
 const (
 	maxColumns     = 20 // host states told apart by the regression
+	minStateShare  = 0.005
 	minWindows     = 12 // fewer say nothing
 	windowsPerFree = 3  // windows a state must have to be told apart
 	maxLag         = 80 * time.Millisecond
@@ -64,68 +66,100 @@ func fitActivity(h *host, windows []window) *activityModel {
 	if len(windows) < minWindows || k < 2 {
 		return nil
 	}
-	var best *activityModel
-	bestError := math.Inf(1)
+	lag := findLag(h, columns, k, sample(windows))
+	rows := design(h, columns, k, windows, lag)
+	m := &activityModel{host: h, column: columns, lag: lag, rows: len(rows), rate: fitRows(rows, k, everyFold)}
+	m.r2 = judge(rows, func(row) []float64 { return m.rate }).r2
+	m.heldOut = predictHeldOut(rows, k).r2
+	m.spread = largestSpread(rows, k, m.rate)
+	if math.IsNaN(m.r2) {
+		return nil
+	}
+	return m
+}
+
+// findLag returns the delay under which the windows are foretold best. With few
+// windows only those the fit has not seen tell a good lag from a lucky one.
+func findLag(h *host, columns []int, k int, windows []window) timeline.Nanos {
+	best, bestLoss := timeline.Nanos(0), math.Inf(1)
 	try := func(lag timeline.Nanos) {
-		parts := design(h, columns, k, windows, lag)
-		all := sum(parts)
-		rate := all.solve(naivePrior(all), ridge)
-		// Lags differ in how many windows they can use: compare means. With few
-		// windows only those the fit has not seen tell a good lag from a lucky one.
-		if e := heldOutError(parts, all) / math.Max(all.rows, 1); e < bestError-1e-12 {
-			bestError = e
-			best = &activityModel{host: h, column: columns, rate: rate, lag: lag, rows: int(all.rows)}
-			best.r2, best.heldOut = determination(all, rate, e*all.rows)
-			best.spread = largestSpread(all, rate)
+		// Lags differ in how many windows they can use: the loss is a mean.
+		if v := predictHeldOut(design(h, columns, k, windows, lag), k); v.loss < bestLoss-1e-12 {
+			best, bestLoss = lag, v.loss
 		}
 	}
 	for lag := time.Duration(0); lag <= maxLag; lag += lagStep {
 		try(timeline.Nanos(lag))
 	}
-	around := best.lag
+	around := best
 	for off := -lagStep + time.Millisecond; off < lagStep; off += time.Millisecond {
 		if lag := around + timeline.Nanos(off); off != 0 && lag >= 0 {
 			try(lag)
 		}
 	}
-	if math.IsNaN(best.r2) {
-		return nil
-	}
 	return best
 }
 
-// assignColumns gives the states with most time a column each; the others share
-// the last one.
+// sample takes blocks of windows from all over a long recording: some hundred
+// tell the lag as well as ten thousand.
+func sample(windows []window) []window {
+	const enough, block = 600, 20
+	if len(windows) <= enough {
+		return windows
+	}
+	every := len(windows)/enough + 1
+	var out []window
+	for i := 0; i < len(windows); i += block * every {
+		out = append(out, windows[i:min(i+block, len(windows))]...)
+	}
+	return out
+}
+
+// assignColumns gives the states with most time a column each; the others, and
+// those too short to matter, share the last one.
 func assignColumns(h *host, room int) (columns []int, k int) {
 	times := h.times()
+	total := timeline.Nanos(0)
+	for _, t := range times {
+		total += t
+	}
 	order := make([]int, 0, len(times))
 	for i, t := range times {
-		if t > 0 {
+		if float64(t) >= minStateShare*float64(total) {
 			order = append(order, i)
 		}
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return int(min(max(times[b]-times[a], -1), 1)) })
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(times[b], times[a]) })
+	own := min(len(order), maxColumns, max(room-1, 1))
 	columns = make([]int, len(times))
-	k = min(len(order), maxColumns, max(room, 1))
 	for i := range columns {
-		columns[i] = k - 1
+		columns[i] = own
 	}
-	for rank, state := range order {
-		columns[state] = min(rank, k-1)
+	rest := total
+	for rank, state := range order[:own] {
+		columns[state] = rank
+		rest -= times[state]
 	}
-	return columns, k
+	if rest == 0 {
+		return columns, own
+	}
+	return columns, own + 1
 }
 
-// design sums up the equations "activity of window w = Σ share of w spent in
-// state k · rate of k", the host lag earlier, in as many parts as there are
-// folds. Neighbouring windows go to the same fold: they know of each other.
-func design(h *host, columns []int, k int, windows []window, lag timeline.Nanos) [folds]*normal {
-	var parts [folds]*normal
-	for i := range parts {
-		parts[i] = newNormal(k)
-	}
+// row is one window's equation: its activity is the sum over the host's states
+// of the share spent there times that state's rate.
+type row struct {
+	entries []entry
+	busy    float64
+	fold    int
+}
+
+// design writes the equations for a device that runs lag behind its host.
+// Neighbouring windows go to the same fold: they know of each other.
+func design(h *host, columns []int, k int, windows []window, lag timeline.Nanos) []row {
+	rows := make([]row, 0, len(windows))
 	shares := make([]float64, k)
-	entries := make([]entry, 0, k)
+	var entries []entry // of all rows
 	block := max(len(windows)/(folds*4), 1)
 	next := 0
 	for w, win := range windows {
@@ -141,23 +175,98 @@ func design(h *host, columns []int, k int, windows []window, lag timeline.Nanos)
 			s := h.stretches[i]
 			shares[columns[s.state]] += float64(min(s.end, at) - max(s.start, from))
 		}
-		entries = entries[:0]
+		first := len(entries)
 		for c, share := range shares {
 			if share > 0 {
 				entries = append(entries, entry{c, share / float64(at-from)})
 			}
 		}
-		parts[w/block%folds].addRow(entries, win.busy)
+		rows = append(rows, row{entries[first:len(entries):len(entries)], win.busy, w / block % folds})
 	}
-	return parts
+	return rows
 }
 
-func sum(parts [folds]*normal) *normal {
-	all := newNormal(parts[0].k)
-	for _, p := range parts {
-		all = all.plus(p, 1)
+const (
+	everyFold = -1
+	// tolerance is the error of a window's activity beyond which it counts
+	// linearly, not squared: a machine that stood still for half a second must not
+	// decide what all the other windows say (Huber 1964).
+	tolerance = 0.05
+	reweights = 3
+)
+
+// fitRows solves the equations of all folds but one, by least squares with
+// large errors weighed down.
+func fitRows(rows []row, k, without int) []float64 {
+	var rate []float64
+	for range reweights {
+		n := weigh(rows, k, without, rate)
+		rate = n.solve(naivePrior(n), ridge)
 	}
-	return all
+	return rate
+}
+
+// weigh sums the equations up, each with the weight its error under rate gives it.
+func weigh(rows []row, k, without int, rate []float64) *normal {
+	n := newNormal(k)
+	for _, r := range rows {
+		if r.fold == without {
+			continue
+		}
+		weight := 1.0
+		if rate != nil {
+			if e := math.Abs(r.busy - r.predict(rate)); e > tolerance {
+				weight = tolerance / e
+			}
+		}
+		n.addRow(r.entries, r.busy, weight)
+	}
+	return n
+}
+
+func (r row) predict(rate []float64) float64 {
+	sum := 0.0
+	for _, e := range r.entries {
+		sum += e.value * rate[e.column]
+	}
+	return sum
+}
+
+// verdict is how well rates foretell windows.
+type verdict struct {
+	r2   float64 // plain, large errors and all; NaN where the activity does not vary
+	loss float64 // mean of Huber's
+}
+
+func predictHeldOut(rows []row, k int) verdict {
+	var rates [folds][]float64
+	for f := range rates {
+		rates[f] = fitRows(rows, k, f)
+	}
+	return judge(rows, func(r row) []float64 { return rates[r.fold] })
+}
+
+func judge(rows []row, rates func(row) []float64) verdict {
+	n := math.Max(float64(len(rows)), 1)
+	mean := 0.0
+	for _, r := range rows {
+		mean += r.busy / n
+	}
+	var left, total, loss float64
+	for _, r := range rows {
+		e := math.Abs(r.busy - r.predict(rates(r)))
+		left += e * e
+		total += (r.busy - mean) * (r.busy - mean)
+		if e <= tolerance {
+			loss += e * e / 2
+		} else {
+			loss += tolerance * (e - tolerance/2)
+		}
+	}
+	if total <= n*1e-6 {
+		return verdict{math.NaN(), loss / n}
+	}
+	return verdict{1 - left/total, loss / n}
 }
 
 // naivePrior is each state's activity as if a window's were spread evenly.
@@ -175,40 +284,18 @@ func naivePrior(n *normal) []float64 {
 	return prior
 }
 
-// heldOutError is Σ (y − ŷ)² when every part is predicted from the others.
-func heldOutError(parts [folds]*normal, all *normal) float64 {
-	left := 0.0
-	for _, part := range parts {
-		if part.rows == 0 {
-			continue
-		}
-		rest := all.plus(part, -1)
-		left += part.residual(rest.solve(naivePrior(rest), ridge))
-	}
-	return left
-}
-
-// determination returns R² on the windows themselves and on windows left out of
-// the fit; NaN where the activity does not vary.
-func determination(all *normal, rate []float64, heldOut float64) (r2, r2HeldOut float64) {
-	total := all.spread(all.y / math.Max(all.rows, 1))
-	if total <= all.rows*1e-6 {
-		return math.NaN(), math.NaN()
-	}
-	return 1 - all.residual(rate)/total, 1 - heldOut/total
-}
-
 // largestSpread returns max over k of se(r_k) · share of time in k, with the
-// standard errors of ordinary least squares: sqrt(σ² (XᵀX)⁻¹). The limits 0 and 1
+// standard errors of weighted least squares: sqrt(σ² (XᵀX)⁻¹). The limits 0 and 1
 // only make them smaller.
-func largestSpread(n *normal, rate []float64) float64 {
+func largestSpread(rows []row, k int, rate []float64) float64 {
+	n := weigh(rows, k, everyFold, rate)
 	free := n.rows - float64(n.k)
 	if free <= 0 {
 		return math.Inf(1)
 	}
 	a := mat.NewSymDense(n.k, nil)
 	for i := range n.k {
-		for j := range i + 1 {
+		for j := range i {
 			a.SetSym(i, j, n.a[i*n.k+j])
 		}
 		a.SetSym(i, i, n.a[i*n.k+i]+ridge)
@@ -223,12 +310,12 @@ func largestSpread(n *normal, rate []float64) float64 {
 	}
 	variance := n.residual(rate) / free
 	worst := 0.0
-	for k := range n.k {
+	for i := range n.k {
 		time := 0.0
 		for j := range n.k {
-			time += n.a[k*n.k+j]
+			time += n.a[i*n.k+j]
 		}
-		worst = math.Max(worst, math.Sqrt(variance*inverse.At(k, k))*time/n.rows)
+		worst = math.Max(worst, math.Sqrt(variance*inverse.At(i, i))*time/n.rows)
 	}
 	return worst
 }

@@ -1,0 +1,146 @@
+package gpu
+
+import (
+	"bufio"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/omni-perf/omni-perf/sidecar/timeline"
+)
+
+// The program keeps the simulated GPU busy for known times and prints them.
+const program = `
+import random, sys, time
+sys.path.insert(0, sys.argv[1])
+from simulated_gpu import SimulatedGPU
+random.seed(1)
+gpu = SimulatedGPU(memory_mib=1234)
+print("ready", flush=True)
+sys.stdin.readline()
+for phase in range(4):
+    start = time.monotonic_ns()
+    for _ in range(10):
+        gpu.busy(0.03)          # 300 ms of work, launched in no time
+    gpu.synchronize()
+    middle = time.monotonic_ns()
+    time.sleep(0.3)
+    print(start, middle, time.monotonic_ns(), flush=True)
+`
+
+// The fake driver in step with a program: what is measured is what it did.
+func TestActivityOfAProgram(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("no python3 on PATH to run the program with")
+	}
+	for _, source := range []string{"gpm 1", "gpm 0"} {
+		t.Run(source, func(t *testing.T) {
+			feed := filepath.Join(t.TempDir(), "feed")
+			t.Setenv("OMNI_PERF_FAKE_NVML_FEED", feed)
+			d := openFake(t, "period_ms 20\ndevice A\n"+source)
+			<-d.Ready()
+			cmd := exec.Command(python, "-c", program, "../../examples")
+			in, _ := cmd.StdinPipe()
+			out, _ := cmd.StdoutPipe()
+			cmd.Stderr = os.Stderr
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			lines := bufio.NewScanner(out)
+			lines.Scan() // ready
+			builder := timeline.NewBuilder(timeline.Options{})
+			ctx, cancel := timeoutContext(time.Minute)
+			defer cancel()
+			done := make(chan error)
+			go func() {
+				done <- d.Collect(ctx, builder, Options{PIDs: func() []int { return []int{cmd.Process.Pid} }})
+			}()
+			fmt.Fprintln(in, "go")
+			var phases [][3]int64
+			for lines.Scan() {
+				var p [3]int64
+				if _, err := fmt.Sscan(lines.Text(), &p[0], &p[1], &p[2]); err != nil {
+					t.Fatalf("%q: %v", lines.Text(), err)
+				}
+				phases = append(phases, p)
+			}
+			cmd.Wait()
+			cancel()
+			if err := <-done; err != nil {
+				t.Fatal(err)
+			}
+			r := builder.Snapshot(builder.Since(timeline.Monotonic()))
+			util := track(r, "gpu0.util")
+			if len(phases) != 4 || util == nil {
+				t.Fatalf("%d phases, util track %v", len(phases), util)
+			}
+			// Over the whole run, edges of windows included: busy as printed.
+			from, to := builder.Since(phases[0][0]), builder.Since(phases[3][1])
+			busy := 0.0
+			for _, p := range phases {
+				busy += float64(p[1] - p[0])
+			}
+			want := 100 * busy / float64(to-from)
+			got, known := mean(util, from, to)
+			if math.Abs(got-want) > 2 || known < 0.95 {
+				t.Errorf("%s: %.1f %% over the run (known %.2f), want %.1f", util.Source, got, known, want)
+			}
+			if mem := track(r, "gpu0.mem.self"); mem == nil || mem.Peak != 1234<<20 {
+				t.Errorf("memory of the program %+v, want 1234 MiB", mem)
+			}
+			if !strings.Contains(r.GPUs[0].Name, "simulated") || !r.GPUs[0].Simulated {
+				t.Errorf("%+v is not called simulated", r.GPUs[0])
+			}
+		})
+	}
+}
+
+// What polling costs is CPU time of the polling threads, calls into the fake
+// driver included. A real driver's calls cost more: pace bounds them.
+func TestPollingCost(t *testing.T) {
+	d := openFake(t, "device A\ngpm 1\nutil 0 50\nprocess self 5")
+	<-d.Ready()
+	before := processCPU(t)
+	const length = 3 * time.Second
+	r := collectFor(t, d, length, Options{PIDs: self})
+	share := float64(processCPU(t)-before) / float64(length)
+	t.Logf("%.2f %% of a core for one GPU at the default rates, %d windows", 100*share, len(track(r, "gpu0.util").Points))
+	if share > 0.01 {
+		t.Errorf("polling one GPU takes %.2f %% of a core, want at most 1", 100*share)
+	}
+}
+
+func processCPU(t *testing.T) time.Duration {
+	t.Helper()
+	var usage unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+// A device whose calls take a lot of CPU is asked less often.
+func TestPaceStretchesCostlyPolling(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	p := pace{}
+	p.start()
+	p.checked = p.checked.Add(-paceWindow) // two seconds ago
+	p.cpuSince -= paceWindow / 50          // of which 2 % were spent
+	if !p.tooCostly() || p.factor != 2 {
+		t.Errorf("factor %d after spending 2 %%, want 2", p.factor)
+	}
+	p.checked = p.checked.Add(-paceWindow)
+	if p.tooCostly() || p.factor != 2 {
+		t.Errorf("factor %d after spending next to nothing, want 2 still", p.factor)
+	}
+}
