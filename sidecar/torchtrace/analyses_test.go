@@ -198,6 +198,45 @@ func TestStraggler(t *testing.T) {
 	}
 }
 
+// TestRanksTogether: rank 1 computes longer and idles less.
+func TestRanksTogether(t *testing.T) {
+	set := &TraceSet{}
+	for rank, dur := range []float64{20, 40} {
+		s := script{rank: rank}
+		s.launch(0, 7, "gemm", 10, dur, "")
+		s.launch(1, 7, "norm", 100, 10, "")
+		set.Traces = append(set.Traces, s.trace(t))
+	}
+	a := Analyze(set, AnalyzeOptions{})
+	check(t, "across", cells(a.Table(TableAcrossRanks), "metric", "ranks", "mean", "min", "min_rank", "max", "max_rank"), `
+		kernel_time_us 2 100 100 0 100 0
+		idle_time_pctg 2 60 50 1 70 0
+		compute_time_pctg 2 40 30 0 50 1
+		non_compute_time_pctg 2 0 0 0 0 0
+	`)
+	check(t, "kernels", cells(a.Table(TableKernelsTogether), "name", "ranks", "count", "sum_us", "mean_us", "min_us", "max_us", "slowest_rank", "slowest_mean_us"), `
+		gemm 2 2 60 30 20 40 1 40
+		norm 2 2 20 10 10 10 0 10
+	`)
+}
+
+func TestCompareRuns(t *testing.T) {
+	run := func(arrivals ...float64) *TraceSet {
+		set := &TraceSet{}
+		for rank, at := range arrivals {
+			s := script{rank: rank}
+			s.launch(at-5, 20, "ncclKernel", at, 200-at, "") // all end at 200
+			set.Traces = append(set.Traces, s.trace(t))
+		}
+		return set
+	}
+	table := CompareRuns([]*TraceSet{run(100, 160), run(150, 150)}, []string{"before", "after"})
+	check(t, "runs", cells(table, "collective", "run", "collectives", "mean_us", "transfer_us", "wait_us", "straggler"), `
+		ncclKernel before 1 70 40 30 1
+		ncclKernel after 1 50 50 0 0
+	`)
+}
+
 func TestCollectivesOfUnequalNumber(t *testing.T) {
 	set := &TraceSet{}
 	for rank := range 2 {

@@ -62,6 +62,8 @@ type rankResult struct {
 	tables    map[string]*Table
 	typeTimes map[int]int64
 	comms     []commRun
+	summary   rankSummary
+	kernels   [][]*kernelStats // by listedKinds
 }
 
 // stamp gives the result its rank after the fact.
@@ -108,6 +110,14 @@ func analyzeRank(t *Trace, opts *AnalyzeOptions, stepNames int) *rankResult {
 	}
 	if want(TableCollectives, TableStragglers) {
 		r.comms = commRuns(v)
+	}
+	if want(TableAcrossRanks) {
+		r.summary = summarize(v)
+	}
+	if want(TableKernelsTogether) {
+		for _, kind := range listedKinds {
+			r.kernels = append(r.kernels, kernelsOf(v, kind))
+		}
 	}
 	if want(TableSteps) {
 		whole := v
@@ -171,6 +181,10 @@ func across(name string, results []*rankResult) *Table {
 			times = append(times, r.typeTimes)
 		}
 		return kernelTypes(times)
+	case TableAcrossRanks:
+		return acrossRanks(results)
+	case TableKernelsTogether:
+		return kernelsTogether(results)
 	case TableCollectives, TableStragglers:
 		var comms [][]commRun
 		var ranks []int

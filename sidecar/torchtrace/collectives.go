@@ -200,13 +200,16 @@ func clockOffsets(all []meeting) map[int]int64 {
 	return offsets
 }
 
-// Offsets estimates the ranks' clock offsets from the collectives they share,
-// in ns ahead of the lowest rank; ranks that share none are absent.
-func (s *TraceSet) Offsets() map[int]int64 {
+// meetings pairs the collectives of all ranks, the last step included.
+func (s *TraceSet) meetings() []meeting {
 	perRank := make([][]commRun, len(s.Traces))
 	for i, t := range s.Traces {
 		perRank[i] = commRuns(newView(t, &AnalyzeOptions{Mode: Exact, IncludeLastStep: true}, 0))
 	}
 	all, _ := meetings(perRank)
-	return clockOffsets(all)
+	return all
 }
+
+// Offsets estimates the ranks' clock offsets from the collectives they share,
+// in ns ahead of the lowest rank; ranks that share none are absent.
+func (s *TraceSet) Offsets() map[int]int64 { return clockOffsets(s.meetings()) }

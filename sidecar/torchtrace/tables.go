@@ -19,14 +19,16 @@ const (
 	TableMemoryBandwidth = "memory_bw_summary"
 	TableQueueLength     = "queue_length_summary"
 
-	TableLaunchDelay      = "launch_delay_summary"    // percentiles and outliers per rank and call
-	TableSteps            = "profiler_step_times"     // one row per rank and step
-	TableCollectives      = "collectives"             // the same collective across ranks: straggler, wait, transfer
-	TableStragglers       = "straggler_summary"       // per rank: how often and for how long others waited
-	TableDataLoader       = "dataloader"              // per step: time in enumerate(DataLoader), device idle under it
-	TableOperators        = "operators"               // key_averages
-	TableMemoryPeaks      = "memory_peaks"            // per rank and device: peak allocated and reserved
-	TablePythonIdle       = "python_idle"             // device idle attributed to Python lines
+	TableLaunchDelay      = "launch_delay_summary" // percentiles and outliers per rank and call
+	TableSteps            = "profiler_step_times"  // one row per rank and step
+	TableCollectives      = "collectives"          // the same collective across ranks: straggler, wait, transfer
+	TableStragglers       = "straggler_summary"    // per rank: how often and for how long others waited
+	TableDataLoader       = "dataloader"           // per step: time in enumerate(DataLoader), device idle under it
+	TableOperators        = "operators"            // key_averages
+	TableMemoryPeaks      = "memory_peaks"         // per rank and device: peak allocated and reserved
+	TablePythonIdle       = "python_idle"          // device idle attributed to Python lines
+	TableAcrossRanks      = "across_ranks"         // each headline figure: mean and extremes over the ranks
+	TableKernelsTogether  = "gpu_kernel_breakdown_all_ranks"
 	TableBandwidthSeries  = "memory_bw_series"        // series: only when asked for by name
 	TableQueueSeries      = "queue_length_series"     // series
 	TableMemoryTimeline   = "memory_timeline"         // series
@@ -44,6 +46,7 @@ func DefaultTables() []string {
 		TableLaunchDelay, TableSteps, TableCollectives, TableStragglers,
 		TableDataLoader, TableOperators, TableMemoryPeaks, TablePythonIdle,
 		TableLaunchDelayBins, TableIdleIntervalBins,
+		TableAcrossRanks, TableKernelsTogether,
 	}
 }
 
