@@ -36,7 +36,7 @@ func Build(rec *timeline.Recording, d *diagnose.Diagnosis, opts Options) *Report
 		Sampling:      sampling(rec),
 		Processes:     processes(rec),
 		Tracks:        tracks(rec),
-		Functions:     functions(t, nodeTimes(rec), maxFunctions),
+		Functions:     functions(t, nodeTimes(t), maxFunctions),
 		Notes:         notes(rec),
 	}
 	if rec.Target.Cell != nil {
@@ -152,7 +152,7 @@ func threads(rec *timeline.Recording, t *tree) ([]Thread, Stacks) {
 		c.thread(len(out), th.Spans)
 		shown := Thread{
 			NativeID: th.NativeID, PID: th.PID, Name: clean(th.Name), IsMain: th.Main, RunsCell: th.RunsCell,
-			Leaf: clean(th.Leaf), StateS: stateTimes(th.Spans),
+			Leaf: clean(th.Leaf), StateS: stateTimes(th.Spans), Internal: t.internal(th),
 		}
 		if th.OnCPU >= 0 {
 			s := th.OnCPU.Seconds()

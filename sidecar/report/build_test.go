@@ -166,6 +166,28 @@ func TestFunctionTimes(t *testing.T) {
 	}
 }
 
+func TestTheNotebooksOwnThreadsAreInternal(t *testing.T) {
+	s := newScene()
+	s.run(second, timeline.StatePython, in(kernelFrames, cellLine(1))...)
+	bootstrap := timeline.Frame{Function: "Thread._bootstrap", File: "/usr/lib/python3.12/threading.py", Line: 1030}
+	users := s.Thread(timeline.Thread{PID: 1, NativeID: 2, Name: "prefetch"})
+	s.Set(users, 0, s.stack(bootstrap, timeline.Frame{Function: "load", File: earlierFile, Line: 1}), timeline.StatePython, false)
+	own := s.Thread(timeline.Thread{PID: 1, NativeID: 3, Name: "IOPub"})
+	run := timeline.Frame{Function: "IOPubThread._thread_main", File: "/v/lib/python3.12/site-packages/ipykernel/iostream.py", Line: 90}
+	s.Set(own, 0, s.stack(bootstrap, run), timeline.StatePython, false)
+	r := Build(s.Snapshot(s.at), nil, Options{})
+	for _, th := range r.Threads {
+		if want := th.Name == "IOPub"; th.Internal != want {
+			t.Errorf("thread %s is internal: %v", th.Name, th.Internal)
+		}
+	}
+	for _, f := range r.Functions {
+		if f.Function == run.Function {
+			t.Error("its functions are in the table")
+		}
+	}
+}
+
 func TestRecursionCountsOnceInTotalTimes(t *testing.T) {
 	s := newScene()
 	fib := timeline.Frame{Function: "fib", File: earlierFile, Line: 2, FirstLine: 1}

@@ -95,6 +95,9 @@ type Thread struct {
 	RunsCell bool     `json:"runs_cell"`
 	OnCPUS   *float64 `json:"on_cpu_s"` // null: unknown
 	Leaf     string   `json:"leaf,omitempty"`
+	// Internal threads are the notebook's own machinery and ours: their stacks
+	// are kept, tables leave them out.
+	Internal bool `json:"internal,omitempty"`
 	// StateS is the time in each state, by the state's name.
 	StateS map[string]float64 `json:"state_s"`
 }

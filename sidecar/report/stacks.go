@@ -78,6 +78,32 @@ func (t *tree) plumbing(frames []timeline.FrameID) int {
 	return n
 }
 
+// internal tells the threads of the notebook's own machinery: all they ever ran,
+// below what starts a thread, is the kernel's or ours.
+func (t *tree) internal(th timeline.Thread) bool {
+	if t.names.cell == "" || th.RunsCell || len(th.Spans) == 0 {
+		return false
+	}
+	for _, s := range th.Spans {
+		if !t.startsInKernel(s.Node) {
+			return false
+		}
+	}
+	return true
+}
+
+// startsInKernel tells whether the outermost frame of a stack, below those that
+// start a thread, is of the kernel; the empty stack says nothing against it.
+func (t *tree) startsInKernel(n timeline.NodeID) bool {
+	outermost := timeline.NodeID(0)
+	for at := n; at != timeline.RootNode; at = t.rec.Nodes[at].Parent {
+		if f := t.rec.Frames[t.rec.Nodes[at].Frame]; !strings.HasSuffix(f.File, "/threading.py") || outermost == 0 {
+			outermost = at
+		}
+	}
+	return outermost == 0 || isKernel(t.rec.Frames[t.rec.Nodes[outermost].Frame].File)
+}
+
 func (t *tree) scriptPlumbing(frames []timeline.FrameID) int {
 	n := 0
 	for n < len(frames) && strings.HasPrefix(t.rec.Frames[frames[n]].File, "<frozen runpy>") {

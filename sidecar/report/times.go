@@ -17,12 +17,16 @@ type selfTotal struct{ self, total timeline.Nanos }
 
 // nodeTimes sums each stack's time over the threads: of the thread that runs
 // the cell all of it, of other threads what was not spent waiting, since a
-// parked pool of workers would else outweigh the work.
-func nodeTimes(rec *timeline.Recording) map[timeline.NodeID]timeline.Nanos {
+// parked pool of workers would else outweigh the work, of the notebook's own
+// nothing.
+func nodeTimes(t *tree) map[timeline.NodeID]timeline.Nanos {
 	times := make(map[timeline.NodeID]timeline.Nanos)
-	for _, t := range rec.Threads {
-		all := t.RunsCell || t.Main
-		for _, s := range t.Spans {
+	for _, th := range t.rec.Threads {
+		if t.internal(th) {
+			continue
+		}
+		all := th.RunsCell || th.Main
+		for _, s := range th.Spans {
 			if all || (s.State != timeline.StateWaiting && s.State != timeline.StateOff) {
 				times[s.Node] += s.End - s.Start
 			}
