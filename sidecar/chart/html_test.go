@@ -11,7 +11,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/omni-perf/omni-perf/sidecar/report"
 )
@@ -210,44 +209,4 @@ func TestBrowserNeedsNoMoreRoom(t *testing.T) {
 func jsonNumber(v float64) string {
 	b, _ := json.Marshal(v)
 	return string(b)
-}
-
-// A report may come from a file: whatever stands in it, every form is drawn,
-// well-formed and bounded.
-func FuzzReport(f *testing.F) {
-	for name, r := range samples() {
-		if name == "long" {
-			continue
-		}
-		b, err := json.Marshal(r)
-		if err != nil {
-			f.Fatal(err)
-		}
-		if len(b) < 200_000 {
-			f.Add(b)
-		}
-	}
-	f.Add([]byte(`{"duration_s":-1,"threads":[{"is_main":true}],"stacks":{"nodes":[{"parent":5,"frame":-2}],"spans":{"thread":[0],"start_s":[9],"end_s":[-9],"node":[3],"state":["?"]}}}`))
-	f.Fuzz(func(t *testing.T, doc []byte) {
-		var r report.Report
-		if json.Unmarshal(doc, &r) != nil {
-			return
-		}
-		svg, err := SVG(&r, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(svg) > fullBytes {
-			t.Errorf("%d bytes", len(svg))
-		}
-		elements(t, svg)
-		folded, err := Folded(&r, Options{})
-		if err != nil || len(folded) > 60_000 {
-			t.Errorf("folded: %d bytes, %v", len(folded), err)
-		}
-		text := Text(&r, 80)
-		if !utf8.ValidString(text) || strings.ContainsAny(text, "\x00\x1b\r\u202e") {
-			t.Errorf("text holds control characters: %q", text)
-		}
-	})
 }

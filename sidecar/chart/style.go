@@ -15,7 +15,7 @@ var palette = []struct {
 }{
 	{string(PaintCell), "color", "#f4bd66", "#b1660b"},
 	{string(PaintUser), "color", "#f6e387", "#7c6737"},
-	{string(PaintData), "color", "#e37b62", "#b23f22"},
+	{string(PaintData), "color", "#e37b62", "#bb3800"},
 	{string(PaintFramework), "color", "#8fb1ea", "#37609f"},
 	{string(PaintDevice), "color", "#b1d3a4", "#3e7852"},
 	{string(PaintIO), "color", "#5fb3a3", "#2c6a55"},

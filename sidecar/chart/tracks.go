@@ -208,7 +208,7 @@ func laneOf(t *report.Track, spec trackSpec, duration float64) (trackLane, bool)
 	case spec.peak:
 		lane.value, lane.aside = figure(peak, t.Unit), "peak"
 	case t.Unit == "cores" && limit > 0:
-		lane.aside = "of " + trimZero(fmt.Sprintf("%.1f", limit))
+		lane.aside = "of " + fmt.Sprintf("%.4g", limit)
 	default:
 		lane.aside = "peak " + figure(peak, t.Unit)
 	}
@@ -298,7 +298,7 @@ func gilLane(histories [][]span, duration float64) []trackLane {
 	}
 	lane := trackLane{
 		id: "gil", name: "GIL wait", sources: [][]string{{"from the samples"}}, paint: PaintGIL, steps: true,
-		value: trimZero(fmt.Sprintf("%.1f", total/duration)) + " threads", aside: "on average",
+		value: fmt.Sprintf("%.3g", total/duration) + " threads", aside: "on average",
 		about: "threads waiting for the GIL, from the samples' thread states",
 	}
 	for w, s := range waits {

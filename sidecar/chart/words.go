@@ -140,6 +140,8 @@ func percent(share float64) string {
 		return "<0.1 %"
 	case math.Abs(p) < 0.95:
 		return fmt.Sprintf("%.1f %%", p)
+	case math.Abs(p) >= 1e5:
+		return fmt.Sprintf("%.3g %%", p)
 	case p > 99.5 && p < 100: // not quite all of it
 		return "99 %"
 	}
@@ -155,6 +157,9 @@ func scaled(v, base float64, prefixes []string, unit string) string {
 	for math.Abs(v) >= 999.5 && i < len(prefixes)-1 {
 		v /= base
 		i++
+	}
+	if math.Abs(v) >= 1e5 {
+		return fmt.Sprintf("%.3g %s%s", v, prefixes[i], unit)
 	}
 	digits := 0
 	if a := math.Abs(v); i > 0 && a < 99.95 && a != math.Trunc(a) || a > 0 && a < 9.95 && i == 0 && a != math.Trunc(a) {
@@ -188,7 +193,7 @@ func figure(v float64, unit string) string {
 		if v < 9.95 {
 			return trimZero(fmt.Sprintf("%.2f", v)) + " cores"
 		}
-		return fmt.Sprintf("%.0f cores", v)
+		return fmt.Sprintf("%.4g cores", v)
 	}
 	return scaled(v, 1000, decimalPrefixes, clean(unit, 12))
 }
