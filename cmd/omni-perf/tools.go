@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/omni-perf/omni-perf/jupyter"
 	"github.com/omni-perf/omni-perf/sidecar/diagnose"
@@ -45,6 +46,11 @@ func kernelSession(pid int, log *slog.Logger, logFile string) server.Session {
 
 func gpuNames() (names []string, reason string) {
 	driver := openGPUs()
+	select {
+	case <-driver.Ready():
+	case <-time.After(time.Second):
+		return nil, "The NVIDIA driver has not answered yet."
+	}
 	if err := driver.Err(); err != nil {
 		return nil, server.Sentence(err)
 	}

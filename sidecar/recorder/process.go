@@ -76,7 +76,13 @@ func (p *pythonStacks) Collect(ctx context.Context, run Run) error {
 	p.mu.Lock()
 	process := p.process
 	p.mu.Unlock()
+	if process == nil {
+		return pystack.ErrGone
+	}
 	_, err := process.Sample(ctx, run.Builder, pystack.SampleOptions{Interval: run.Interval})
+	if err != nil { // gone, another program, or no longer permitted: look anew next time
+		p.Close()
+	}
 	return err
 }
 
@@ -85,6 +91,7 @@ func (p *pythonStacks) Close() {
 	defer p.mu.Unlock()
 	if p.process != nil {
 		p.process.Close()
+		p.process = nil
 	}
 }
 

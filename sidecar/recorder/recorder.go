@@ -88,17 +88,16 @@ type Recorder struct {
 	cells    map[string]*cell
 	sources  sourceBook
 	fallback fallback
-	denied   error // why the stacks cannot be read from outside; nil when they can
-	attached bool  // denied is the outcome of an Attach
+	denied   error // why the stacks cannot be read from outside; nil when they can, or were not tried
 	closed   bool
 }
 
 // cell is a recording in progress.
 type cell struct {
 	spec    Spec
-	started int64 // CLOCK_MONOTONIC
-	alone   bool  // no other cell shared any of its time so far
-	before  timeline.Sampling
+	started int64             // CLOCK_MONOTONIC
+	first   bool              // its run began with it
+	before  timeline.Sampling // of the run, when it joined
 }
 
 // Spec says what begins.
@@ -167,10 +166,10 @@ func (r *Recorder) Attach() error {
 var errNoReader = errors.New("stacks are read from outside on Linux only")
 
 func (r *Recorder) attachLocked() error {
-	if r.attached && (r.denied == nil || !errors.Is(r.denied, fs.ErrPermission)) {
+	if r.denied != nil && !errors.Is(r.denied, fs.ErrPermission) {
 		return r.denied
 	}
-	r.attached, r.denied = true, errNoReader
+	r.denied = errNoReader
 	if r.opts.Stacks != nil {
 		r.denied = r.opts.Stacks.Attach(r.opts.Target.PID)
 	}
@@ -195,8 +194,8 @@ func (r *Recorder) Begin(spec Spec) (outside error, err error) {
 	}
 	r.sources.add(spec.Sources...)
 	outside = r.attachLocked()
-	c := &cell{spec: spec, started: spec.Started, alone: len(r.cells) == 0}
-	if r.run == nil {
+	c := &cell{spec: spec, started: spec.Started, first: r.run == nil}
+	if c.first {
 		r.run = r.startLocked(spec, outside == nil)
 	} else {
 		r.joinLocked(c)
@@ -207,9 +206,6 @@ func (r *Recorder) Begin(spec Spec) (outside error, err error) {
 
 // joinLocked lets c share the run that is in progress.
 func (r *Recorder) joinLocked(c *cell) {
-	for _, other := range r.cells {
-		other.alone = false
-	}
 	b := r.run.Builder
 	if r.run.Interval > c.spec.Interval {
 		b.Note("sampling interval", fmt.Sprintf("this cell asked for %v but ran inside another that is sampled every %v", c.spec.Interval, r.run.Interval))
@@ -254,7 +250,7 @@ func (r *Recorder) End(id string, ending Ending) (*timeline.Recording, error) {
 
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c.describe(rec, target, ending)
+	c.describe(rec, target, ending, c.first && last)
 	rec.Sources = r.sources.of(rec)
 	return rec, nil
 }
@@ -315,9 +311,9 @@ func (s Spec) withDefaults() Spec {
 	return s
 }
 
-// describe tells in rec what is true of this cell alone, where others may have
-// shared its run.
-func (c *cell) describe(rec *timeline.Recording, target timeline.Target, ending Ending) {
+// describe tells in rec what is true of this cell alone. whole is false where it
+// had only a part of its run, whose counts are then not its own.
+func (c *cell) describe(rec *timeline.Recording, target timeline.Target, ending Ending, whole bool) {
 	if c.spec.Cell != nil {
 		cell := *c.spec.Cell
 		cell.Outcome = ending.Outcome
@@ -330,15 +326,21 @@ func (c *cell) describe(rec *timeline.Recording, target timeline.Target, ending 
 		if t.PID == target.PID {
 			t.RunsCell = t.NativeID == c.spec.ThreadID || (c.spec.ThreadID == 0 && t.Main)
 		}
-		if !c.alone {
-			t.OnCPU = -1 // known for the whole run only
+		if !whole {
+			t.OnCPU = -1
 		}
 	}
-	s, before := &rec.Sampling, c.before
-	s.Samples -= before.Samples
-	s.Lost -= before.Lost
-	s.Truncated -= before.Truncated
-	if s.CPU >= 0 && before.CPU > 0 {
-		s.CPU -= before.CPU
+	if whole {
+		return
 	}
+	// The sampler tells its counts now and then only: what it told meanwhile is
+	// this cell's, but the number of samples is better known from the time.
+	s := &rec.Sampling
+	s.Samples = int64(rec.Duration) / int64(max(s.Interval, 1))
+	s.Lost -= c.before.Lost
+	s.Truncated -= c.before.Truncated
+	s.CPU = -1
+	rec.Notes = append(slices.Clone(rec.Notes), timeline.Note{
+		What: "number of samples", Reason: "reckoned from the interval: other cells ran at the same time and shared the sampler",
+	})
 }

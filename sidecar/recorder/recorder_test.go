@@ -152,6 +152,9 @@ func TestNestedAndConcurrentCellsShareOneSampler(t *testing.T) {
 	if len(in.Threads) != 1 || in.Threads[0].RunsCell || in.Threads[0].OnCPU != -1 {
 		t.Errorf("threads %+v: the main thread does not run the inner cell, and its CPU time is the whole run's", in.Threads)
 	}
+	if want := int64(in.Duration) / int64(time.Millisecond); in.Sampling.Samples != want || !hasNote(in, "number of samples") {
+		t.Errorf("the inner cell tells %d samples, want %d and a note", in.Sampling.Samples, want)
+	}
 	if !hasNote(in, "sampling interval") {
 		t.Errorf("notes %v do not say that the finer interval was not to be had", in.Notes)
 	}
@@ -160,8 +163,8 @@ func TestNestedAndConcurrentCellsShareOneSampler(t *testing.T) {
 	if out.Duration != timeline.Nanos(last-outer) || !out.Threads[0].RunsCell {
 		t.Errorf("outer cell lasts %v, runs on the main thread: %v", out.Duration, out.Threads[0].RunsCell)
 	}
-	if stacks.running.Load() != 0 || stacks.attached.Load() != 1 {
-		t.Errorf("%d samplers run after the last cell, attached %d times", stacks.running.Load(), stacks.attached.Load())
+	if stacks.running.Load() != 0 || out.Threads[0].OnCPU != 5 {
+		t.Errorf("%d samplers run after the last cell; the outer one has CPU time %v, want the whole run's", stacks.running.Load(), out.Threads[0].OnCPU)
 	}
 }
 
@@ -225,11 +228,11 @@ func TestCollectorsErrorsAndPanicsAreNotes(t *testing.T) {
 	}
 }
 
-func TestAttachIsTriedAgainOnlyForPermission(t *testing.T) {
+func TestAttachIsTriedAgainUnlessItIsHopeless(t *testing.T) {
 	for _, c := range []struct {
 		refusal error
 		want    int64
-	}{{nil, 1}, {errors.New("CPython 2.7 cannot be read"), 1}, {fs.ErrPermission, 3}} {
+	}{{nil, 3}, {errors.New("CPython 2.7 cannot be read"), 1}, {fs.ErrPermission, 3}} {
 		stacks := &fakeStacks{refusal: c.refusal}
 		r := newTestRecorder(stacks)
 		for range 3 {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
@@ -41,7 +42,8 @@ const (
 	// fewSamples is below what tells one line from another.
 	fewSamples = 10
 	// maxReport bounds what a report unpacks to.
-	maxReport = 1 << 30
+	maxReport    = 256 << 20
+	releaseAfter = 300 * time.Millisecond
 )
 
 func (s *kernelSession) End(_ context.Context, req *api.EndRequest) (*api.EndResponse, error) {
@@ -102,9 +104,22 @@ func (s *kernelSession) finish(rec *timeline.Recording, cell *cellState, entry r
 	resp.ReportId = strconv.Itoa(s.reports)
 	s.mu.Unlock()
 	resp.ReportGzip = packed
+	s.release()
 	entry.ReportID, entry.Headline = resp.ReportId, r.Headline
 	s.shelf.Add(entry, packed)
 	return resp, nil
+}
+
+// release gives the memory of making a report back to the system, soon but not on
+// the cell's way.
+func (s *kernelSession) release() {
+	if s.releasing.Swap(true) {
+		return
+	}
+	time.AfterFunc(releaseAfter, func() {
+		s.releasing.Store(false)
+		debug.FreeOSMemory()
+	})
 }
 
 func (s *kernelSession) bundle(r *report.Report, d Display) (*api.Bundle, error) {

@@ -127,23 +127,35 @@ func prepare(c Config) (s *sidecar, err error) {
 	return s, nil
 }
 
-func (s *sidecar) openLog(path string) (err error) {
-	if path == "" {
-		path = s.folder.Log()
-	}
-	if path, err = filepath.Abs(path); err != nil {
-		return fmt.Errorf("the sidecar could not find its log: %w", err)
-	}
-	s.logFile, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
-		return fmt.Errorf("the sidecar could not open its log: %w", err)
-	}
+// openLog opens the log that was asked for, with everything in it, else the one
+// in our folder. A log that cannot be written is no reason not to profile.
+func (s *sidecar) openLog(asked string) error {
 	level := slog.LevelInfo
-	if path != s.folder.Log() {
-		level = slog.LevelDebug // asked for
+	var refused error
+	if asked != "" {
+		if s.logFile, refused = appendTo(asked); refused == nil {
+			level = slog.LevelDebug
+		}
+	}
+	if s.logFile == nil {
+		var err error
+		if s.logFile, err = appendTo(s.folder.Log()); err != nil {
+			return fmt.Errorf("the sidecar could not open its log: %w", err)
+		}
 	}
 	s.log = slog.New(slog.NewTextHandler(s.logFile, &slog.HandlerOptions{Level: level})).With("sidecar", os.Getpid())
+	if refused != nil {
+		s.log.Warn("the log asked for cannot be written", "error", refused)
+	}
 	return nil
+}
+
+func appendTo(path string) (*os.File, error) {
+	path, err := filepath.Abs(path) // for Status: we leave this folder
+	if err != nil {
+		return nil, err
+	}
+	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 }
 
 // settle sends what libraries and a crash print to the log, and holds no folder

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -55,6 +56,7 @@ type kernelSession struct {
 	logFile   string
 	started   time.Time
 	shelf     recorder.Shelf
+	releasing atomic.Bool
 
 	mu      sync.Mutex
 	greeted bool

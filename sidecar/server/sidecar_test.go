@@ -414,6 +414,18 @@ func TestAPanicInACallIsASentence(t *testing.T) {
 	}
 }
 
+func TestALogThatCannotBeWrittenIsNoReasonNotToStart(t *testing.T) {
+	p := launch(t, os.Getpid(), nil, "OMNI_PERF_LOG=/nonexistent/folder/log")
+	c, ctx := p.client(t, "json", testToken)
+	st, err := c.Status(ctx, &api.StatusRequest{})
+	if err != nil || st.Log != filepath.Join(filepath.Dir(p.answer.Socket), "log") {
+		t.Fatalf("status %v, %v; want the log in the sidecar's folder", st, err)
+	}
+	if text, _ := os.ReadFile(st.Log); !strings.Contains(string(text), "/nonexistent/folder/log") {
+		t.Errorf("the log %q does not say why it is here", text)
+	}
+}
+
 func TestBadStartsAreSentences(t *testing.T) {
 	for _, c := range []struct{ name, line, want string }{
 		{"nothing", "", "got no start message"},
