@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io/fs"
 	"sync"
-	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/gpu"
 	"github.com/omni-perf/omni-perf/sidecar/host"
@@ -52,17 +51,13 @@ type pythonStacks struct {
 	process *pystack.Process // nil until attached
 }
 
-// startWait is how long a process that has just begun may take to have an
-// interpreter.
-const startWait = 200 * time.Millisecond
-
 func (p *pythonStacks) Attach(pid int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.process != nil {
 		return nil
 	}
-	process, err := pystack.Attach(pid, pystack.Options{Wait: startWait})
+	process, err := pystack.Attach(pid, pystack.Options{})
 	if errors.Is(err, pystack.ErrPermission) {
 		return permissionError{err}
 	}

@@ -176,7 +176,7 @@ func TestACellTooShortForItsRateSaysSo(t *testing.T) {
 func TestHugeSourcesAreTakenAndBounded(t *testing.T) {
 	p := launch(t, os.Getpid(), nil)
 	c, ctx := p.client(t, "json", testToken)
-	text := strings.Repeat("x = 'a long line of a cell'\n", 1<<20) // 28 MB
+	text := strings.Repeat("x = 'a long line of a cell'\n", 1<<18) // 7 MB
 	begin := &api.BeginRequest{CellId: "a", Text: text, File: "huge.py", Sources: []*api.CellSource{{File: "huge.py", Text: text}, {File: "other.py", Text: text}}}
 	if _, err := c.Begin(ctx, begin); err != nil {
 		t.Fatal(err)
