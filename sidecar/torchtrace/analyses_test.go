@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -344,5 +345,23 @@ func TestWriteJSON(t *testing.T) {
 	}
 	if name := doc[TableKernels].([]any)[0].(map[string]any)["name"]; name != "a \"q\"\n" {
 		t.Errorf("got name %q", name)
+	}
+}
+
+func TestSortBy(t *testing.T) {
+	table := newTable("t", "", &Column{Name: "name", Kind: Text}, &Column{Name: "us", HTAName: "time", Kind: Micros}, &Column{Name: "n", Kind: Int})
+	table.add("b", 2.0, 1)
+	table.add("a", math.NaN(), 3)
+	table.add("c", 5.0, 2)
+	for _, c := range []struct {
+		by         string
+		descending bool
+		want       string
+	}{
+		{"name", false, "a b c"}, {"time", true, "c b a"}, {"us", false, "b c a"}, {"n", true, "a c b"}, {"unknown", true, "b a c"},
+	} {
+		if got := strings.Join(table.SortBy(c.by, c.descending).Column("name").Text, " "); got != c.want {
+			t.Errorf("by %s: got %s, want %s", c.by, got, c.want)
+		}
 	}
 }

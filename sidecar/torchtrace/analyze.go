@@ -1,8 +1,10 @@
 package torchtrace
 
 import (
+	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -81,95 +83,81 @@ func (r *rankResult) stamp(rank int) {
 	}
 }
 
-// analyzeRank computes everything that looks at one rank only.
-func analyzeRank(t *Trace, opts *AnalyzeOptions, stepNames int) *rankResult {
-	v := newView(t, opts, stepNames)
-	r := &rankResult{rank: t.Rank, steps: stepNumbers(v), tables: map[string]*Table{}}
-	want := func(names ...string) bool {
-		return slices.ContainsFunc(names, func(n string) bool { return slices.Contains(opts.Tables, n) })
+// rankWork is what the analyses of one rank share.
+type rankWork struct {
+	v         *view
+	opts      *AnalyzeOptions
+	stepNames int
+	result    *rankResult
+}
+
+// whole is the view with the last step kept.
+func (w *rankWork) whole() *view {
+	if w.v.dropped < 0 {
+		return w.v
 	}
-	put := func(table *Table) {
-		if want(table.Name) {
-			r.tables[table.Name] = table
-		}
-	}
-	if want(TableTemporal) {
-		put(temporal(v))
-	}
-	if want(TableOverlap) {
-		put(commCompOverlap(v))
-	}
-	if want(TableKernels) {
-		put(kernelBreakdown(v))
-	}
-	if want(TableKernelsTop) {
-		put(kernelBreakdownTop(v, opts.TopKernels))
-	}
-	if want(TableKernelTypes) {
-		r.typeTimes = kernelTypeTime(v)
-	}
-	if want(TableCollectives, TableStragglers) {
-		r.comms = commRuns(v)
-	}
-	if want(TableAcrossRanks) {
-		r.summary = summarize(v)
-	}
-	if want(TableKernelsTogether) {
+	every := *w.opts
+	every.IncludeLastStep = true
+	return newView(w.v.t, &every, w.stepNames)
+}
+
+// perRank lists the analyses that look at one rank: the tables they are needed
+// for, and how to compute them. Those of the last group leave something in the
+// result for the comparison of ranks.
+var perRank = []struct {
+	tables  []string
+	compute func(w *rankWork) []*Table
+}{
+	{[]string{TableTemporal}, func(w *rankWork) []*Table { return []*Table{temporal(w.v)} }},
+	{[]string{TableOverlap}, func(w *rankWork) []*Table { return []*Table{commCompOverlap(w.v)} }},
+	{[]string{TableKernels}, func(w *rankWork) []*Table { return []*Table{kernelBreakdown(w.v)} }},
+	{[]string{TableKernelsTop}, func(w *rankWork) []*Table { return []*Table{kernelBreakdownTop(w.v, w.opts.TopKernels)} }},
+	{[]string{TableSteps}, func(w *rankWork) []*Table { return []*Table{stepTimes(w.v, w.whole())} }},
+	{[]string{TableDataLoader}, func(w *rankWork) []*Table { return []*Table{dataLoading(w.v)} }},
+	{[]string{TableOperators}, func(w *rankWork) []*Table { return []*Table{operators(w.v, w.opts.GroupByShape)} }},
+	{[]string{TableMemoryPeaks}, func(w *rankWork) []*Table { return []*Table{memoryPeaks(w.v)} }},
+	{[]string{TableMemoryTimeline}, func(w *rankWork) []*Table { return []*Table{memoryTimeline(w.v)} }},
+	{[]string{TablePythonIdle}, func(w *rankWork) []*Table { return []*Table{pythonIdle(w.v)} }},
+	{[]string{TableIdle, TableIdleIntervals, TableIdleIntervalBins}, func(w *rankWork) []*Table {
+		all := gaps(w.v, w.opts.KernelWait)
+		return []*Table{idleBreakdown(w.v, all), idleIntervals(w.v, all), idleBins(w.v, all)}
+	}},
+	{[]string{TableLaunch, TableLaunchDelay, TableLaunchDelayBins}, func(w *rankWork) []*Table {
+		joined := launches(w.v)
+		return []*Table{launchStats(w.v, joined), launchDelays(w.v, joined), launchBins(w.v, joined)}
+	}},
+	{[]string{TableQueueLength}, func(w *rankWork) []*Table { return []*Table{queueSummary(w.v, queueChanges(w.v))} }},
+	{[]string{TableQueueSeries}, func(w *rankWork) []*Table { return []*Table{queueSeries(w.v, queueChanges(w.v))} }},
+	{[]string{TableMemoryBandwidth}, func(w *rankWork) []*Table { return []*Table{bandwidthSummary(w.v, bandwidthChanges(w.v))} }},
+	{[]string{TableBandwidthSeries}, func(w *rankWork) []*Table { return []*Table{bandwidthSeries(w.v, bandwidthChanges(w.v))} }},
+
+	{[]string{TableKernelTypes}, func(w *rankWork) []*Table { w.result.typeTimes = kernelTypeTime(w.v); return nil }},
+	{[]string{TableCollectives, TableStragglers}, func(w *rankWork) []*Table { w.result.comms = commRuns(w.v); return nil }},
+	{[]string{TableAcrossRanks}, func(w *rankWork) []*Table { w.result.summary = summarize(w.v); return nil }},
+	{[]string{TableKernelsTogether}, func(w *rankWork) []*Table {
 		for _, kind := range listedKinds {
-			r.kernels = append(r.kernels, kernelsOf(v, kind))
+			w.result.kernels = append(w.result.kernels, kernelsOf(w.v, kind))
+		}
+		return nil
+	}},
+}
+
+// analyzeRank computes what looks at one rank, as far as opts.Tables need it.
+func analyzeRank(t *Trace, opts *AnalyzeOptions, stepNames int) *rankResult {
+	w := &rankWork{v: newView(t, opts, stepNames), opts: opts, stepNames: stepNames}
+	w.result = &rankResult{rank: t.Rank, steps: stepNumbers(w.v), tables: map[string]*Table{}}
+	wanted := func(name string) bool { return slices.Contains(opts.Tables, name) }
+	for _, a := range perRank {
+		if !slices.ContainsFunc(a.tables, wanted) {
+			continue
+		}
+		for _, table := range a.compute(w) {
+			if wanted(table.Name) {
+				w.result.tables[table.Name] = table
+			}
 		}
 	}
-	if want(TableSteps) {
-		whole := v
-		if v.dropped >= 0 {
-			every := *opts
-			every.IncludeLastStep = true
-			whole = newView(t, &every, stepNames)
-		}
-		put(stepTimes(v, whole))
-	}
-	if want(TableDataLoader) {
-		put(dataLoading(v))
-	}
-	if want(TableOperators) {
-		put(operators(v, opts.GroupByShape))
-	}
-	if want(TableMemoryPeaks) {
-		put(memoryPeaks(v))
-	}
-	if want(TableMemoryTimeline) {
-		put(memoryTimeline(v))
-	}
-	if want(TablePythonIdle) {
-		put(pythonIdle(v))
-	}
-	if want(TableIdle, TableIdleIntervals, TableIdleIntervalBins) {
-		all := gaps(v, opts.KernelWait)
-		put(idleBreakdown(v, all))
-		put(idleIntervals(v, all))
-		put(idleBins(v, all))
-	}
-	if want(TableLaunch, TableLaunchDelay, TableLaunchDelayBins) {
-		joined := launches(v)
-		put(launchStats(v, joined))
-		put(launchDelays(v, joined))
-		put(launchBins(v, joined))
-	}
-	if want(TableQueueLength, TableQueueSeries) {
-		changes := queueChanges(v)
-		put(queueSummary(v, changes))
-		if want(TableQueueSeries) {
-			put(queueSeries(v, changes))
-		}
-	}
-	if want(TableMemoryBandwidth, TableBandwidthSeries) {
-		changes := bandwidthChanges(v)
-		put(bandwidthSummary(v, changes))
-		if want(TableBandwidthSeries) {
-			put(bandwidthSeries(v, changes))
-		}
-	}
-	return r
+	return w.result
 }
 
 // across joins the ranks' tables, and makes those that compare ranks.
@@ -198,16 +186,20 @@ func across(name string, results []*rankResult) *Table {
 		return stragglers(all, unpaired, ranks)
 	}
 	var parts []*Table
+	var notes []string
 	for _, r := range results {
 		if t := r.tables[name]; t != nil {
 			parts = append(parts, t)
+			if t.Note != "" {
+				notes = append(notes, fmt.Sprintf("rank %d: %s", r.rank, t.Note))
+			}
 		}
 	}
-	return concat(parts)
+	return concat(parts, notes)
 }
 
-// concat puts tables of the same columns below each other.
-func concat(parts []*Table) *Table {
+// concat puts the ranks' tables below each other.
+func concat(parts []*Table, notes []string) *Table {
 	if len(parts) <= 1 {
 		if len(parts) == 0 {
 			return nil
@@ -226,12 +218,21 @@ func concat(parts []*Table) *Table {
 		}
 		whole.Columns[i] = &c
 	}
-	for _, p := range parts[1:] {
-		if p.Note == "" {
-			whole.Note = "" // some rank has rows
-		}
-	}
+	whole.Note = joinNotes(parts, notes)
 	return &whole
+}
+
+// joinNotes says once what holds for all ranks, else whom it concerns.
+func joinNotes(parts []*Table, notes []string) string {
+	differs := func(p *Table) bool { return p.Note != parts[0].Note }
+	if !slices.ContainsFunc(parts, differs) {
+		return parts[0].Note
+	}
+	const told = 3
+	if len(notes) > told {
+		notes = append(notes[:told:told], fmt.Sprintf("and %d ranks more", len(notes)-told))
+	}
+	return strings.Join(notes, "; ")
 }
 
 // countStepNames counts the distinct ProfilerStep#N of all ranks, by which HTA

@@ -2,6 +2,7 @@ package torchtrace
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 )
 
@@ -61,7 +62,15 @@ func launchStats(v *view, joined []launched) *Table {
 		cpu.Floats[i], gpu.Floats[i] = micros(p.call.dur), micros(p.span.dur)
 		delay.Floats[i] = micros(p.delay)
 	}
-	return newTable(TableLaunch, "Launches: host call, device event and the delay between", rank, correlation, cpu, gpu, delay)
+	t := newTable(TableLaunch, "Launches: host call, device event and the delay between", rank, correlation, cpu, gpu, delay)
+	orphans := 0
+	for i := range v.spans {
+		orphans += b2i(v.spans[i].launch == None && v.spans[i].row >= 0)
+	}
+	if orphans > 0 && !v.hta {
+		t.Note = fmt.Sprintf("%d of %d device events have no runtime call in the trace", orphans, len(v.spans))
+	}
+	return t
 }
 
 // Outliers are what HTA's charts mark: calls over 50 µs and delays over 100 µs;

@@ -139,6 +139,12 @@ func expand(paths []string) ([]string, error) {
 	return files, nil
 }
 
+// isTraceName reports whether a folder's file may be a trace.
+func isTraceName(name string) bool {
+	name = strings.ToLower(name)
+	return strings.HasSuffix(name, ".json") || strings.HasSuffix(name, ".json.gz")
+}
+
 // listFolder lists a folder's traces; a file lists itself.
 func listFolder(path string) ([]string, error) {
 	entries, err := os.ReadDir(path)

@@ -1,8 +1,11 @@
 package torchtrace
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 )
 
 // Names of the tables. The first ten are the sections of the JSON schema that
@@ -104,6 +107,61 @@ func (t *Table) Column(name string) *Column {
 		}
 	}
 	return nil
+}
+
+// SortBy returns the table with its rows ordered by a column; where there is
+// no value comes last. An unknown column leaves the order.
+func (t *Table) SortBy(name string, descending bool) *Table {
+	key := t.Column(name)
+	if key == nil {
+		return t
+	}
+	order := make([]int, t.Len())
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return key.compare(a, b, descending) })
+	sorted := *t
+	sorted.Columns = make([]*Column, len(t.Columns))
+	for i, c := range t.Columns {
+		s := *c
+		s.Text, s.Ints, s.Floats = pick(c.Text, order), pick(c.Ints, order), pick(c.Floats, order)
+		sorted.Columns[i] = &s
+	}
+	return &sorted
+}
+
+// compare two rows of a column.
+func (c *Column) compare(a, b int, descending bool) int {
+	x, y := c.Value(a), c.Value(b)
+	if x == nil || y == nil {
+		return b2i(x == nil) - b2i(y == nil)
+	}
+	var order int
+	switch x := x.(type) {
+	case string:
+		order = strings.Compare(x, y.(string))
+	case int64:
+		order = cmp.Compare(x, y.(int64))
+	case float64:
+		order = cmp.Compare(x, y.(float64))
+	}
+	if descending {
+		return -order
+	}
+	return order
+}
+
+// pick returns the values in that order; nil of nil.
+func pick[T any](values []T, order []int) []T {
+	if values == nil {
+		return nil
+	}
+	picked := make([]T, len(order))
+	for i, from := range order {
+		picked[i] = values[from]
+	}
+	return picked
 }
 
 // Cell is a string, an int64, a float64, or nil where there is no value.
