@@ -57,7 +57,7 @@ lint: build
 	.cache/bin/staticcheck ./...
 	$(BIN)/ruff format --check magics hatch_build.py bench tools
 	$(BIN)/ruff check magics hatch_build.py bench tools
-	$(BIN)/pyright
+	$(BIN)/pyright --pythonpath $(BIN)/python
 
 bench: build
 	$(BIN)/python bench/notebook/bench.py

@@ -37,25 +37,30 @@ class _Selector(selectors.DefaultSelector):
     def __init__(self) -> None:
         super().__init__()
         self._owned: dict[int, tuple[int, int]] = {}
+        self._first = 0
+        """The reading end of the loop's self-pipe, the first one registered."""
         self.own(self.fileno())
 
     def own(self, descriptor: int) -> None:
+        """Remember which file a descriptor stands for."""
         status = os.fstat(descriptor)
         self._owned[descriptor] = (status.st_dev, status.st_ino)
 
     def intact(self) -> bool:
+        """Whether every descriptor is still the loop's own."""
+        return all(map(self._is_own, list(self._owned)))
+
+    def _is_own(self, descriptor: int) -> bool:
         try:
-            for descriptor, inode in list(self._owned.items()):
-                status = os.fstat(descriptor)
-                if (status.st_dev, status.st_ino) != inode:
-                    return False
+            status = os.fstat(descriptor)
         except OSError:
             return False
-        return True
+        return (status.st_dev, status.st_ino) == self._owned.get(descriptor)
 
     def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
         key = super().register(fileobj, events, data)
         self.own(key.fd)
+        self._first = self._first or key.fd
         return key
 
     def unregister(self, fileobj: Any) -> selectors.SelectorKey:
@@ -64,10 +69,10 @@ class _Selector(selectors.DefaultSelector):
         return key
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        if not self.intact():
-            raise LoopLostError
         ready = super().select(timeout)
-        if not self.intact():
+        # One check a turn, since each waits for the GIL beside a busy cell. Callbacks only
+        # follow for descriptors that are open: what is closed, epoll forgets by itself.
+        if not self._is_own(self._first):
             raise LoopLostError
         return ready
 

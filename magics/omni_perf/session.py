@@ -156,7 +156,7 @@ class Session:
         return base64.b64decode(answer.get("content", ""))
 
     def repeat(self, done: Callable[[], bool]) -> None:
-        """Call done every 100 ms in the loop's thread until it returns True."""
+        """Call done in the loop's thread until it returns True, more and more rarely."""
         link = self.link
         if link is not None:
             self._submit(_repeat(done), link.looper)
@@ -325,8 +325,10 @@ def _wait(future: concurrent.futures.Future[_Answer], limit: float) -> _Answer:
 
 
 async def _repeat(done: Callable[[], bool]) -> None:
+    pause_s = 0.05
     while not done():
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(pause_s)
+        pause_s = min(1.0, 1.5 * pause_s)
 
 
 async def _retire(client: Client) -> None:

@@ -7,10 +7,9 @@ import sys
 import threading
 from typing import Any
 
+import omni_perf
 import pytest
 from conftest import FakeSidecar, Notebook, wait_until
-
-import omni_perf
 
 
 def test_a_cell_is_recorded_and_its_chart_published(notebook: Notebook, fake: FakeSidecar) -> None:

@@ -1,5 +1,4 @@
 import pytest
-
 from omni_perf.cleanup import options_line, take_out
 
 

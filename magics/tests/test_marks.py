@@ -1,9 +1,8 @@
 import time
 from collections.abc import Iterator
 
-import pytest
-
 import omni_perf
+import pytest
 from omni_perf import marks
 
 

@@ -1,5 +1,4 @@
 import pytest
-
 from omni_perf.options import Options, parse_cell, parse_on, parse_statement
 
 

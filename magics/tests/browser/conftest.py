@@ -51,7 +51,7 @@ class Server:
                 sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--expose-app-in-browser",
                 f"--ServerApp.port={self.port}", "--ServerApp.ip=127.0.0.1", "--ServerApp.port_retries=0",
                 f"--IdentityProvider.token={self.token}", f"--ServerApp.root_dir={self.notebooks}",
-                "--LabApp.news_url=", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+                "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
             ],
             stdout=self.log, stderr=self.log, env=env, cwd=self.notebooks,
         )  # fmt: skip
@@ -78,6 +78,13 @@ class Server:
         self.log.close()
 
 
+def set_up(settings: Path) -> None:
+    """Keep JupyterLab from asking questions on top of what is looked at."""
+    plugin = settings / "@jupyterlab" / "apputils-extension"
+    plugin.mkdir(parents=True)
+    (plugin / "notification.jupyterlab-settings").write_text('{"fetchNews": "false", "checkForUpdates": false}')
+
+
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     pytest.importorskip("jupyterlab", reason="JupyterLab is not installed (make build installs it)")
@@ -90,6 +97,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         "JUPYTERLAB_SETTINGS_DIR": str(folder / "settings"),
         "IPYTHONDIR": str(folder / "ipython"),
     }
+    set_up(folder / "settings")
     s = Server(folder, env)
     yield s
     s.stop()
@@ -131,9 +139,10 @@ class Lab:
             nbformat.write(notebook, str(self.server.notebooks / name))
         self.page.goto(f"{self.server.url}/lab/tree/{name}?token={self.server.token}&reset")
         self.page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=PATIENCE_MS)
-        if dark:
-            self.command("apputils:change-theme", {"theme": "JupyterLab Dark"})
-            self.page.wait_for_selector('body[data-jp-theme-light="false"]', timeout=PATIENCE_MS)
+        # The theme is a setting of the server, which the tests share.
+        self.command("apputils:change-theme", {"theme": "JupyterLab Dark" if dark else "JupyterLab Light"})
+        body = f'body[data-jp-theme-light="{"false" if dark else "true"}"]'
+        self.page.wait_for_selector(body, state="attached", timeout=PATIENCE_MS)
 
     def command(self, name: str, args: dict[str, Any] | None = None) -> None:
         self.page.evaluate(

@@ -89,7 +89,7 @@ def test_every_cell_folded_under_on(lab: Lab) -> None:
     saved = lab.save("on.ipynb")
     outputs = saved["cells"][2]["outputs"]
     assert sum(len(json.dumps(o)) for o in outputs) <= 60_000
-    assert saved["cells"][1]["outputs"][0]["data"] == {"text/plain": "2"}
+    assert saved["cells"][1]["outputs"][0]["data"] == {"text/plain": ["2"]}
 
 
 def test_two_charts_do_not_disturb_each_other(lab: Lab) -> None:
