@@ -178,17 +178,9 @@ func analyze(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	result := &view.Result{Name: strings.Join(append(slices.Clone(o.paths), nonEmpty(o.snapshot)...), ", ")}
 	var set *torchtrace.TraceSet
 	if len(o.paths) > 0 {
-		if set, err = o.read(ctx, stderr); err != nil {
+		if result.Analysis, set, err = o.compute(ctx, stderr); err != nil {
 			return err
 		}
-		options := o.analyses
-		if len(options.Tables) == 0 {
-			options.Tables = torchtrace.DefaultTables()
-			if o.html != "" || o.display != "" || o.csv != "" || o.svg != "" {
-				options.Tables = append(options.Tables, series...)
-			}
-		}
-		result.Analysis = torchtrace.Analyze(set, options)
 	}
 	if o.snapshot != "" {
 		s, err := snapshot.ReadFile(o.snapshot)
@@ -207,11 +199,28 @@ func nonEmpty(text string) []string {
 	return []string{text}
 }
 
-func (o *analyzeOptions) read(ctx context.Context, stderr io.Writer) (*torchtrace.TraceSet, error) {
+// compute reads the traces and analyses them. The events themselves are kept
+// for the merged trace only: without it one file at a time is in memory.
+func (o *analyzeOptions) compute(ctx context.Context, stderr io.Writer) (*torchtrace.Analysis, *torchtrace.TraceSet, error) {
 	if _, ok := columnsOf(stderr); ok && !o.quiet {
 		o.load.Progress = progressBar(stderr)
 	}
-	return torchtrace.Load(ctx, o.paths, o.load)
+	options := o.analyses
+	if len(options.Tables) == 0 {
+		options.Tables = torchtrace.DefaultTables()
+		if o.html != "" || o.display != "" || o.csv != "" || o.svg != "" {
+			options.Tables = append(options.Tables, series...)
+		}
+	}
+	if o.merged == "" {
+		a, err := torchtrace.Run(ctx, o.paths, o.load, options)
+		return a, nil, err
+	}
+	set, err := torchtrace.Load(ctx, o.paths, o.load)
+	if err != nil {
+		return nil, nil, err
+	}
+	return torchtrace.Analyze(set, options), set, nil
 }
 
 // write writes the files asked for, then the report unless standard output has

@@ -31,6 +31,8 @@ func commands() []command {
 	return []command{
 		runCommand(),
 		attachCommand(),
+		analyzeCommand(),
+		makeTracesCommand(),
 		doctorCommand(),
 		serveCommand(),
 		versionCommand(),
@@ -75,6 +77,6 @@ func isScript(arg string) bool {
 func usage(w io.Writer) {
 	fmt.Fprintln(w, "usage: omni-perf COMMAND …, or omni-perf [options of run] SCRIPT [ARG…]")
 	for _, c := range commands() {
-		fmt.Fprintf(w, "  %-8s %s\n", c.name, c.summary)
+		fmt.Fprintf(w, "  %-11s %s\n", c.name, c.summary)
 	}
 }

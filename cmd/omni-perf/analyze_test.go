@@ -1,0 +1,131 @@
+package main
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/synth"
+)
+
+func madeTraces(t *testing.T) (dir string, answers synth.Answers) {
+	t.Helper()
+	dir = t.TempDir()
+	known := filepath.Join(t.TempDir(), "answers")
+	if out, errs, code := invoke(t, "make-traces "+dir+" --ranks 3 --steps 4 --straggler 1 --answers "+known); code != exitOK {
+		t.Fatalf("make-traces: exit status %d, %s%s", code, out, errs)
+	}
+	text, err := os.ReadFile(known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &answers); err != nil {
+		t.Fatal(err)
+	}
+	return dir, answers
+}
+
+func TestAnalyzeWritesWhatIsAskedFor(t *testing.T) {
+	dir, answers := madeTraces(t)
+	out := t.TempDir()
+	in := func(name string) string { return filepath.Join(out, name) }
+	text, errs, code := invoke(t, strings.Join([]string{
+		"analyze", dir, "--json", in("a.json"), "--csv", in("csv"), "--html", in("a.html"), "--svg", in("svg"),
+		"--merged", in("merged_trace.json"), "--summary", in("profiler_list.dat"), "--display", in("display.json"),
+		"--memory-snapshot", filepath.Join(dir, snapshotName),
+	}, " "))
+	if code != exitOK {
+		t.Fatalf("exit status %d: %s", code, errs)
+	}
+	for _, want := range []string{"3 ranks, 3 profiler steps", "Rank 1 came last", "Where the device time went", "Memory at the peak"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the report does not say %q:\n%s", want, text)
+		}
+	}
+	if !strings.Contains(errs, "Clocks of 3 of 3 ranks aligned") {
+		t.Errorf("stderr %q does not tell how clocks were aligned", errs)
+	}
+	for _, name := range []string{"a.html", "csv/temporal_breakdown.csv", "csv/memory_timeline.csv", "svg/temporal.svg", "merged_trace.json", "profiler_list.dat", "display.json"} {
+		if info, err := os.Stat(in(name)); err != nil || info.Size() == 0 {
+			t.Errorf("%s was not written: %v", name, err)
+		}
+	}
+	document, err := os.ReadFile(in("a.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var parsed struct {
+		Temporal []struct {
+			Rank int
+			Idle float64 `json:"idle_time_us"`
+		} `json:"temporal_breakdown"`
+		Peak     []any `json:"snapshot_peak"`
+		Timeline []any `json:"memory_timeline"`
+	}
+	if err := json.Unmarshal(document, &parsed); err != nil {
+		t.Fatal(err)
+	}
+	if len(parsed.Temporal) != 3 || len(parsed.Peak) == 0 || parsed.Timeline != nil {
+		t.Errorf("%d ranks, %d rows of the peak, %d of a series nobody asked for", len(parsed.Temporal), len(parsed.Peak), len(parsed.Timeline))
+	}
+	for _, row := range parsed.Temporal {
+		if want := float64(answers.Ranks[row.Rank].Kept.Idle) / 1000; math.Abs(row.Idle-want) > 1e-6 {
+			t.Errorf("rank %d: idle %g µs, want %g", row.Rank, row.Idle, want)
+		}
+	}
+}
+
+func TestAnalyzeJSONAloneOnStandardOutput(t *testing.T) {
+	dir, _ := madeTraces(t)
+	out, errs, code := invoke(t, "analyze --json - --ranks 1-2 --mode hta-ns --tables temporal_breakdown "+dir)
+	var parsed map[string]any
+	if err := json.Unmarshal([]byte(out), &parsed); err != nil || code != exitOK {
+		t.Fatalf("exit status %d, %v, %s", code, err, errs)
+	}
+	if got := parsed["ranks"]; !reflect.DeepEqual(got, []any{1.0, 2.0}) || parsed["mode"] != "hta-ns" {
+		t.Errorf("ranks %v, mode %v", got, parsed["mode"])
+	}
+}
+
+func TestAnalyzeMistakesAreSentences(t *testing.T) {
+	dir, _ := madeTraces(t)
+	for args, want := range map[string]string{
+		"analyze":                                "name a trace",
+		"analyze --mode fast " + dir:             "use exact, hta or hta-ns",
+		"analyze --ranks x " + dir:               `"x" is neither a number nor a range`,
+		"analyze --tables none " + dir:           `there is no table "none"`,
+		"analyze --nonsense " + dir:              "see omni-perf analyze --help",
+		"analyze --merged x --memory-snapshot y": "--merged needs traces",
+		"make-traces":                            "name one folder",
+		"make-traces --size many " + dir:         "no size such as 500MB",
+	} {
+		if _, errs, code := invoke(t, args); code != exitUsage || !strings.Contains(errs, want) {
+			t.Errorf("%s: exit status %d, %q, want %d and %q", args, code, errs, exitUsage, want)
+		}
+	}
+	for args, want := range map[string]string{
+		"analyze " + dir + "/none":                                     "no such file",
+		"analyze --memory-snapshot " + dir + "/rank0.pt.trace.json.gz": "not a memory snapshot",
+		"analyze " + dir + " --html " + dir + "/no/such/folder/a.html": "no such file or directory",
+	} {
+		if _, errs, code := invoke(t, args); code != exitFailed || !strings.Contains(errs, want) || strings.Count(errs, "\n") != 1 {
+			t.Errorf("%s: exit status %d, %q, want one line with %q", args, code, errs, want)
+		}
+	}
+}
+
+func TestParseNumbers(t *testing.T) {
+	got, err := parseNumbers("0,2-4")
+	if err != nil || !reflect.DeepEqual(got, []int{0, 2, 3, 4}) {
+		t.Errorf("got %v, %v", got, err)
+	}
+	for _, wrong := range []string{"-1", "4-2", "a", "1,,2", "0-99999999"} {
+		if got, err := parseNumbers(wrong); err == nil {
+			t.Errorf("%q was read as %v", wrong, got)
+		}
+	}
+}
