@@ -35,6 +35,7 @@ func stepsOf(r *report.Report, duration float64) stepsLane {
 // linesLane tells which line of the cell ran when. A span's node is an index
 // into lines.
 type linesLane struct {
+	file  string     // where they are, empty for the cell itself
 	lines []cellLine // [0] is "none"
 	spans []span
 }
@@ -47,11 +48,16 @@ type cellLine struct {
 }
 
 func linesOf(r *report.Report, duration float64) *linesLane {
-	texts := make(map[int]string, len(r.CellLines))
+	texts := make(map[int]string)
 	for _, l := range r.CellLines {
-		texts[l.Line] = codeOf(l.Text)
+		if l.File == r.LineFile {
+			texts[l.Line] = codeOf(l.Text)
+		}
 	}
 	lane := &linesLane{lines: []cellLine{{}}}
+	if !isOwnFile(r, r.LineFile) {
+		lane.file = shortFile(r.LineFile)
+	}
 	index := make(map[int]int32)
 	for _, s := range r.LineSpans {
 		start, end := max(s.StartS, 0), min(s.EndS, duration)
@@ -162,7 +168,7 @@ func threadsOf(r *report.Report, main int, histories [][]span, duration float64)
 	var active []activity
 	quiet := 0
 	for i := range r.Threads {
-		if i == main {
+		if i == main || r.Threads[i].Internal {
 			continue
 		}
 		a := activity{thread: i}

@@ -89,13 +89,8 @@ func (l *layouter) row(c tableColumns, r row, longest float64) {
 	l.text(x, l.y, seconds(r.seconds), textSize, tone, sans, Right)
 	x += columnGap
 	end := x + barLength(r, longest, c.bar)
-	split := end // between the darker part and the rest
-	if r.part > 0 && r.seconds > 0 {
-		split = x + min(r.part/r.seconds, 1)*(end-x)
-		l.Bars = append(l.Bars, Bar{Box{split, l.y - 9.5, end, l.y + 1.5}, PaintBarPart})
-	}
-	if split > x {
-		l.Bars = append(l.Bars, Bar{Box{x, l.y - 9.5, split, l.y + 1.5}, PaintBar})
+	if end > x {
+		l.Bars = append(l.Bars, Bar{Box{x, l.y - 9.5, end, l.y + 1.5}, PaintBar})
 	}
 	l.text(end+6, l.y, r.aside, labelSize, Muted, sans, Left)
 	x += c.barAside + columnGap + c.place

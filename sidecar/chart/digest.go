@@ -41,8 +41,7 @@ const (
 	PaintLineSome Paint = "l2"
 	PaintLineRare Paint = "l3"
 
-	PaintBar     Paint = "bar" // table bars, and the part of a bar that is less
-	PaintBarPart Paint = "barp"
+	PaintBar Paint = "bar" // of tables
 )
 
 // paintOf is the colour of a kind of code; what is unknown is other.
@@ -133,9 +132,9 @@ func digestOf(r *report.Report) *digest {
 	main := cellThread(r)
 
 	d.title = titleOf(r, gpus, main, d.duration)
-	d.finding = findingOf(r, gpus)
+	d.finding = findingOf(r)
 	d.badge = gpus.badge
-	d.tracks = append(tracksOf(r, gpus, d.duration), gilLane(histories, d.duration)...)
+	d.tracks = tracksOf(r, gpus, d.duration)
 	d.idle = gpus.allIdle
 	d.steps = stepsOf(r, d.duration)
 	d.lines = linesOf(r, d.duration)
@@ -248,8 +247,7 @@ func subjectOf(r *report.Report) string {
 }
 
 // findingOf is the second line: the main finding, its source line, what to do.
-func findingOf(r *report.Report, gpus gpuSummary) []phrase {
-	headline := clean(strings.TrimSpace(r.Headline), 300)
+func findingOf(r *report.Report) []phrase {
 	if f := mainFinding(r); f != nil {
 		ps := []phrase{{clean(f.Text, 300), Plain, bold}}
 		if place := placeOf(r, f.File, f.Line); place != "" {
@@ -266,25 +264,19 @@ func findingOf(r *report.Report, gpus gpuSummary) []phrase {
 		}
 		return ps
 	}
+	headline := clean(strings.TrimSpace(r.Headline), 300)
 	if headline == "" {
-		return longestLine(r)
-	}
-	return []phrase{{headline, Plain, bold}}
-}
-
-// longestLine is what can be said without a finding.
-func longestLine(r *report.Report) []phrase {
-	var top *report.CellLine
-	for i := range r.CellLines {
-		if l := &r.CellLines[i]; finite(l.TotalS) > 0 && (top == nil || l.TotalS > top.TotalS) {
-			top = l
-		}
-	}
-	if top == nil {
 		return nil
 	}
-	text := percent(min(top.TotalS/durationOf(r), 1)) + " of the time"
-	return []phrase{{text, Plain, bold}, {fmt.Sprintf("line %d", top.Line), Muted, sans}, {codeOf(top.Text), Plain, mono}}
+	ps := []phrase{{headline, Plain, bold}}
+	if len(r.CellLines) > 0 { // the headline may name the line that took most
+		l := &r.CellLines[0]
+		text := codeOf(l.Text)
+		if text != "" && strings.Contains(headline, placeOf(r, l.File, l.Line)) && strings.Contains(headline, "time in") {
+			ps = append(ps, phrase{text, Plain, mono})
+		}
+	}
+	return ps
 }
 
 // mainFinding is the finding the headline is about, or nil.

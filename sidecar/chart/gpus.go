@@ -9,9 +9,6 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/report"
 )
 
-// noWork is the cause of a GPU's idle time when the cell never used it.
-const noWork = "no GPU work launched in this cell"
-
 // gpuSummary is what the title, the shading and the lanes need of the GPUs.
 type gpuSummary struct {
 	used    bool // by the recorded program, as far as can be told
@@ -27,43 +24,48 @@ func gpusOf(r *report.Report) gpuSummary {
 		return g
 	}
 	var busy, idle, unknown float64
+	var used []int
 	for _, gpu := range r.GPUs {
 		if gpu.Simulated {
 			g.badge = "simulated GPU"
 		}
-		busy += finite(gpu.BusyS)
-		idle += finite(gpu.IdleS)
-		unknown += finite(gpu.UnknownS)
-	}
-	name := fmt.Sprintf("GPU %d", r.GPUs[0].Index)
-	if len(r.GPUs) > 1 {
-		name = fmt.Sprintf("%d GPUs", len(r.GPUs))
-	}
-	g.used = busy > 0 && r.Idle != nil && !isNoWork(r.Idle)
-	switch {
-	case busy+idle <= 0:
-		g.title = []phrase{{name + " not measured", Muted, sans}}
-	case !g.used:
-		g.title = []phrase{{name + " not used", Muted, sans}}
-	default:
-		each := ""
-		if len(r.GPUs) > 1 {
-			each = " on average"
+		if gpu.Used {
+			used = append(used, gpu.Index)
+			busy += finite(gpu.BusyS)
+			idle += finite(gpu.IdleS)
+			unknown += finite(gpu.UnknownS)
 		}
-		g.title = []phrase{
-			{name + " busy " + percent(busy/(busy+idle)), Good, bold},
-			{"idle " + seconds(idle/float64(len(r.GPUs))) + each, Warn, bold},
-		}
-		if unknown > 0.02*(busy+idle) {
-			g.title = append(g.title, phrase{"unknown " + seconds(unknown/float64(len(r.GPUs))), Muted, sans})
-		}
-		g.takeIntervals(r)
 	}
+	g.used = len(used) > 0 && r.Idle != nil
+	if !g.used {
+		g.title = []phrase{{gpuNames(len(r.GPUs), r.GPUs[0].Index) + " not used", Muted, sans}}
+		return g
+	}
+	name := gpuNames(len(used), used[0])
+	if busy+idle <= 0 {
+		g.title = []phrase{{name + " activity unknown", Muted, sans}}
+		return g
+	}
+	each, n := "", float64(len(used))
+	if n > 1 {
+		each = " on average"
+	}
+	g.title = []phrase{
+		{name + " busy " + percent(busy/(busy+idle)), Good, bold},
+		{"idle " + seconds(idle/n) + each, Warn, bold},
+	}
+	if unknown > 0.02*(busy+idle) {
+		g.title = append(g.title, phrase{"unknown " + seconds(unknown/n), Muted, sans})
+	}
+	g.takeIntervals(r)
 	return g
 }
 
-func isNoWork(idle *report.Idle) bool {
-	return len(idle.Causes) > 0 && idle.Causes[0].Cause == noWork && idle.Causes[0].Share > 0.99
+func gpuNames(n, index int) string {
+	if n == 1 {
+		return fmt.Sprintf("GPU %d", index)
+	}
+	return fmt.Sprintf("%d GPUs", n)
 }
 
 func (g *gpuSummary) takeIntervals(r *report.Report) {

@@ -285,8 +285,12 @@ func (l *layouter) cellLines() {
 		b.Label = lineLabel(line, b, row)
 		row.Boxes = append(row.Boxes, b)
 	}
+	name := "cell line"
+	if l.d.lines.file != "" {
+		name = l.d.lines.file
+	}
 	l.Lanes = append(l.Lanes, Lane{ID: "lines", Box: Box{l.Plot.X0, row.Y0, l.Plot.X1, row.Y1}, Rows: []Row{row}})
-	l.laneLabels("cell line", nil, "", "", l.y, linesHeight)
+	l.laneLabels(name, nil, "", "", l.y, linesHeight)
 	l.y += linesHeight + gap
 }
 

@@ -100,6 +100,7 @@ func (s *script) track(id, kind, unit, source string, resolution, limit float64,
 // cellOf sets the recorded cell and derives the times per line and function as
 // report.Build would, simply.
 func (s *script) cellOf(count int, source ...string) *report.Report {
+	s.r.LineFile = fmt.Sprintf("Cell [%d]", count)
 	s.r.Target.Cell = &report.Cell{ExecutionCount: count, Source: source, Outcome: "ok"}
 	lines := make(map[int]float64)
 	for _, l := range s.r.LineSpans {
@@ -107,7 +108,7 @@ func (s *script) cellOf(count int, source ...string) *report.Report {
 	}
 	for i, text := range source {
 		if t := lines[i+1]; t > 0 {
-			s.r.CellLines = append(s.r.CellLines, report.CellLine{Line: i + 1, Text: text, SelfS: t * 0.3, TotalS: t})
+			s.r.CellLines = append(s.r.CellLines, report.CellLine{File: s.r.LineFile, Line: i + 1, Text: text, SelfS: t, TotalS: t * 1.2})
 		}
 	}
 	type times struct{ self, total float64 }
@@ -250,7 +251,7 @@ func trainingCell() *report.Report {
 	s.track("disk.read", "rate", "B/s", "/proc/PID/io", 0.1, 0, func(t float64) float64 { return max(0, math.Sin(17*t)) * 90e6 })
 	s.track("disk.write", "rate", "B/s", "/proc/PID/io", 0.1, 0, func(float64) float64 { return 0 })
 	r := s.cellOf(7, trainSource...)
-	r.GPUs = []report.GPU{{Index: 0, Name: "NVIDIA H100 80GB HBM3", BusyS: 4.8, IdleS: 8.6, Source: "GPM", ResolutionS: 0.1}}
+	r.GPUs = []report.GPU{{Index: 0, Used: true, Name: "NVIDIA H100 80GB HBM3", BusyS: 4.8, IdleS: 8.6, Source: "GPM", ResolutionS: 0.1}}
 	cause := func(name string, sec float64, line int, hint string) report.Cause {
 		return report.Cause{Cause: name, Seconds: sec, Share: sec / 8.6, File: "Cell [7]", Line: line, SourceText: trainSource[line-1], Hint: hint}
 	}
@@ -379,6 +380,7 @@ func manyThreads() *report.Report {
 		}
 	}
 	s.track("cpu", "rate", "cores", "/proc/PID/stat", 0.05, 16, func(float64) float64 { return 1 })
+	s.track("gil.wait", "rate", "threads", "futexes of waiting threads", 0.05, 0, func(t float64) float64 { return 2 + math.Sin(7*t) })
 	s.line(0, 5, 1)
 	return s.cellOf(2, "list(pool.map(job, range(1000)))")
 }
@@ -448,7 +450,7 @@ func eightGPUs() *report.Report {
 			return 0
 		})
 		s.track(fmt.Sprintf("gpu%d.mem", g), "gauge", "B", "NVML", 1, 24<<30, func(t float64) float64 { return float64(4+g) * (1 << 30) })
-		r.GPUs = append(r.GPUs, report.GPU{Index: g, Name: "NVIDIA GeForce RTX 4090", BusyS: 15, IdleS: 15, Source: "NVML sample buffer", ResolutionS: 0.167, Simulated: true})
+		r.GPUs = append(r.GPUs, report.GPU{Index: g, Used: true, Name: "NVIDIA GeForce RTX 4090", BusyS: 15, IdleS: 15, Source: "NVML sample buffer", ResolutionS: 0.167, Simulated: true})
 		d := report.DeviceIdle{Device: g, IdleS: 15, Causes: []report.Cause{{Cause: "communication between ranks", Seconds: 15, Share: 1, Line: 1, SourceText: "train(model)"}}}
 		for t := 2 - float64(g)/4; t < 30; t += 4 {
 			d.Intervals = append(d.Intervals, [2]float64{t, min(t+2, 30)})

@@ -37,7 +37,6 @@ var palette = []struct {
 	{string(PaintLineRare), "color", "#fce6c6", "#543f1e"},
 
 	{string(PaintBar), "color", "#f2a93b", "#d39428"},
-	{string(PaintBarPart), "color", "#fbdcae", "#6b4e1d"},
 	{string(paintIdle), "color", "#fdf0dc", "#30241a"},
 
 	{string(Plain), "fill", "#17181b", "#ececee"},

@@ -20,7 +20,6 @@ type table struct {
 type row struct {
 	name    string
 	seconds float64
-	part    float64 // part of seconds drawn darker; 0 = none
 	share   float64 // of what the table divides, 0..1: the bar's length
 	aside   string  // behind the bar
 	place   string  // "3", "train.py:3"
@@ -115,28 +114,26 @@ func deviceTable(r *report.Report) table {
 	return t
 }
 
-// linesTable ranks the cell's lines by the time they were on the stack; the
-// darker part is their own.
+// linesTable ranks the user's lines by the time for which each was the innermost
+// of them: these times add up.
 func linesTable(r *report.Report, duration float64) table {
-	t := table{heading: "Where the time went", note: "lines of the cell"}
-	if r.Target.Cell == nil {
-		t.note = "lines of the script"
-	}
+	t := table{heading: "Where the time went", note: "by your own lines, the innermost one on the stack"}
 	lines := slices.Clone(r.CellLines)
-	slices.SortStableFunc(lines, func(a, b report.CellLine) int {
-		return cmp.Or(cmp.Compare(finite(b.TotalS), finite(a.TotalS)), cmp.Compare(a.Line, b.Line))
-	})
+	slices.SortStableFunc(lines, func(a, b report.CellLine) int { return cmp.Compare(finite(b.SelfS), finite(a.SelfS)) })
 	for i, l := range lines {
-		total, self := min(max(finite(l.TotalS), 0), duration), max(finite(l.SelfS), 0)
-		if i == maxLines || total < 0.005*duration || total == 0 {
+		self, total := min(max(finite(l.SelfS), 0), duration), max(finite(l.TotalS), 0)
+		if i == maxLines || self < 0.005*duration || self == 0 {
 			break
 		}
 		rw := row{
-			name: fmt.Sprintf("line %d", l.Line), seconds: total, part: min(self, total), share: total / duration,
-			aside: percent(total / duration), code: codeOf(l.Text),
+			name: placeOf(r, l.File, l.Line), seconds: self, share: self / duration,
+			aside: percent(self / duration), code: codeOf(l.Text),
 		}
-		if self < 0.95*total && self > 0.01*total {
-			rw.hint = seconds(self) + " in the line itself"
+		if l.File == "" || isOwnFile(r, l.File) {
+			rw.name = fmt.Sprintf("line %d", l.Line)
+		}
+		if total > 1.05*self {
+			rw.hint = seconds(total) + " with your lines it calls"
 		}
 		t.rows = append(t.rows, rw)
 	}

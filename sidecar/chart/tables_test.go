@@ -39,7 +39,7 @@ func TestIdleTableSaysBoundsOfEstimates(t *testing.T) {
 
 func TestUnusedGPUIsNotCalledIdle(t *testing.T) {
 	r := cpuCell()
-	cause := report.Cause{Cause: noWork, Seconds: 6.2, Share: 1}
+	cause := report.Cause{Cause: "no GPU work launched in this cell", Seconds: 6.2, Share: 1}
 	r.GPUs = []report.GPU{{Index: 0, Name: "NVIDIA A100", IdleS: 6.2}}
 	r.Idle = &report.Idle{GPUIdleS: 6.2, Causes: []report.Cause{cause}, Devices: []report.DeviceIdle{
 		{IdleS: 6.2, Causes: []report.Cause{cause}, Intervals: [][2]float64{{0, 6.2}}}}}
@@ -79,7 +79,7 @@ func TestLanes(t *testing.T) {
 	}
 	r := &report.Report{DurationS: 3, Tracks: []report.Track{
 		track("net.recv", "rate", "B/s", 0, 10, 20, 30), // next to nothing
-		track("disk_read", "rate", "B/s", 0, 1e6, math.NaN(), 3e6),
+		track("disk.read", "rate", "B/s", 0, 1e6, math.NaN(), 3e6),
 		track("rss", "gauge", "B", 16<<30, 1<<30, 2<<30, 1<<30),
 		track("cpu", "rate", "cores", 8, 1, 2, 3),
 		track("swap", "gauge", "B", 0, 0, 0, 0),

@@ -34,31 +34,22 @@ type trackSpec struct {
 	peak  bool    // the peak is the figure of interest, not the mean
 }
 
-// trackSpecs are the host's lanes by the track's ID, '_' and '/' taken for '.'.
-// Tracks that are not here, or per device below, are in the report only.
-var trackSpecs = []struct {
+// hostSpecs are the host's lanes by the track's ID. Tracks that are not here, or
+// per device below, are in the report only.
+var hostSpecs = []struct {
 	id string
 	trackSpec
 }{
 	{"cpu", trackSpec{"CPU", PaintCPU, 0, false}},
-	{"process.cpu", trackSpec{"CPU", PaintCPU, 0, false}},
 	{"cpu.children", trackSpec{"CPU, children", PaintCPU, 0.01, false}},
-	{"children.cpu", trackSpec{"CPU, children", PaintCPU, 0.01, false}},
-	{"cpu.workers", trackSpec{"CPU, workers", PaintCPU, 0.01, false}},
+	{"gil.wait", trackSpec{"GIL wait", PaintGIL, 0.2, false}},
 	{"rss", trackSpec{"RSS", PaintMemory, 1, true}},
 	{"rss.children", trackSpec{"RSS, children", PaintMemory, 1, true}},
-	{"children.rss", trackSpec{"RSS, children", PaintMemory, 1, true}},
 	{"swap", trackSpec{"swap", PaintMemory, 64 << 20, true}},
 	{"disk.read", trackSpec{"disk read", PaintTraffic, 100e3, false}},
 	{"disk.write", trackSpec{"disk write", PaintTraffic, 100e3, false}},
-	{"io.read", trackSpec{"disk read", PaintTraffic, 100e3, false}},
-	{"io.write", trackSpec{"disk write", PaintTraffic, 100e3, false}},
 	{"net.recv", trackSpec{"net received", PaintTraffic, 100e3, false}},
 	{"net.sent", trackSpec{"net sent", PaintTraffic, 100e3, false}},
-	{"net.rx", trackSpec{"net received", PaintTraffic, 100e3, false}},
-	{"net.tx", trackSpec{"net sent", PaintTraffic, 100e3, false}},
-	{"net.receive", trackSpec{"net received", PaintTraffic, 100e3, false}},
-	{"net.send", trackSpec{"net sent", PaintTraffic, 100e3, false}},
 }
 
 // deviceSpecs are the lanes of one GPU by what follows "gpuN." in the ID.
@@ -70,9 +61,6 @@ var deviceSpecs = []struct {
 	{"sm", trackSpec{"SM active", PaintGPU, 0.5, false}},
 	{"tensor", trackSpec{"tensor cores", PaintGPU, 0.5, false}},
 	{"mem", trackSpec{"memory", PaintGPUMemory, 1, true}},
-	{"memory", trackSpec{"memory", PaintGPUMemory, 1, true}},
-	{"mem.used", trackSpec{"memory", PaintGPUMemory, 1, true}},
-	{"memory.used", trackSpec{"memory", PaintGPUMemory, 1, true}},
 }
 
 const (
@@ -80,16 +68,11 @@ const (
 	maxGPUs  = 16 // devices shown
 )
 
-var idSeparators = strings.NewReplacer("_", ".", "/", ".", "-", ".")
-
 // tracksOf chooses the lanes: the GPUs', then the host's.
 func tracksOf(r *report.Report, gpus gpuSummary, duration float64) []trackLane {
 	byID := make(map[string]*report.Track, len(r.Tracks))
 	for i := range r.Tracks {
-		id := idSeparators.Replace(r.Tracks[i].ID)
-		if byID[id] == nil {
-			byID[id] = &r.Tracks[i]
-		}
+		byID[r.Tracks[i].ID] = &r.Tracks[i]
 	}
 	var lanes []trackLane
 	for i, gpu := range r.GPUs {
@@ -98,15 +81,11 @@ func tracksOf(r *report.Report, gpus gpuSummary, duration float64) []trackLane {
 		}
 		lanes = append(lanes, gpuLanes(gpu, byID, len(r.GPUs), gpus, duration)...)
 	}
-	shown := make(map[string]bool) // two spellings of one lane are one lane
-	for _, spec := range trackSpecs {
-		t := byID[spec.id]
-		if t == nil || shown[spec.name] {
-			continue
-		}
-		if lane, ok := laneOf(t, spec.trackSpec, duration); ok {
-			shown[spec.name] = true
-			lanes = append(lanes, lane)
+	for _, spec := range hostSpecs {
+		if t := byID[spec.id]; t != nil {
+			if lane, ok := laneOf(t, spec.trackSpec, duration); ok {
+				lanes = append(lanes, lane)
+			}
 		}
 	}
 	return lanes
@@ -115,17 +94,15 @@ func tracksOf(r *report.Report, gpus gpuSummary, duration float64) []trackLane {
 func gpuLanes(gpu report.GPU, byID map[string]*report.Track, devices int, gpus gpuSummary, duration float64) []trackLane {
 	var lanes []trackLane
 	memory := ""
-	shown := make(map[string]bool)
 	for _, spec := range deviceSpecs {
 		t := byID[fmt.Sprintf("gpu%d.%s", gpu.Index, spec.id)]
-		if t == nil || shown[spec.name] {
+		if t == nil {
 			continue
 		}
 		lane, ok := laneOf(t, spec.trackSpec, duration)
 		if !ok {
 			continue
 		}
-		shown[spec.name] = true
 		switch {
 		case spec.id == "util":
 			lane.name = fmt.Sprintf("GPU %d", gpu.Index)
@@ -272,40 +249,4 @@ func pointsOf(t *report.Track, duration float64) (points []point, mean, peak flo
 		mean = sum / known
 	}
 	return points, mean, peak
-}
-
-// gilLane shows how many threads wait for the GIL, where that is worth a lane.
-func gilLane(histories [][]span, duration float64) []trackLane {
-	const windows = 240
-	var waits [windows]float64
-	total, peak := 0.0, 0.0
-	for _, spans := range histories {
-		for _, s := range spans {
-			if s.state != gil {
-				continue
-			}
-			total += s.end - s.start
-			first, last := int(s.start/duration*windows), int(s.end/duration*windows)
-			for w := first; w <= min(last, windows-1); w++ {
-				from := max(s.start, float64(w)*duration/windows)
-				to := min(s.end, float64(w+1)*duration/windows)
-				waits[w] += max(to-from, 0)
-			}
-		}
-	}
-	if total < 0.05*duration {
-		return nil
-	}
-	lane := trackLane{
-		id: "gil", name: "GIL wait", sources: [][]string{{"from the samples"}}, paint: PaintGIL, steps: true,
-		value: fmt.Sprintf("%.3g", total/duration) + " threads", aside: "on average",
-		about: "threads waiting for the GIL, from the samples' thread states",
-	}
-	for w, s := range waits {
-		v := s / (duration / windows)
-		peak = max(peak, v)
-		lane.points = append(lane.points, point{float64(w) * duration / windows, float64(w+1) * duration / windows, v})
-	}
-	lane.top = peak * 1.1
-	return []trackLane{lane}
 }
