@@ -14,7 +14,7 @@ import (
 // A Sample is one thread's stack, root first.
 type Sample struct {
 	Functions []string // names, qualified or not
-	Lines     []int    // current line of each function, 0 if unknown; nil if the sampler tells none
+	Lines     []int    // current line of each function, not positive if unknown; nil if the sampler tells none
 	Truncated bool     // the sampler says that the leaf end is missing
 }
 
@@ -117,7 +117,7 @@ func (l *Legal) creation(names []string, lines []int, i int) bool {
 		return false
 	}
 	for c := range l.creations {
-		if c.caller == names[i-1] && c.callee == names[i] && (i >= len(lines) || lines[i] == 0 || lines[i] == c.line) {
+		if c.caller == names[i-1] && c.callee == names[i] && (i >= len(lines) || lines[i] <= 0 || lines[i] == c.line) {
 			return true
 		}
 	}
@@ -130,7 +130,7 @@ func (l *Legal) wrongLine(names []string, lines []int) string {
 	for i := range min(len(names), len(lines)) {
 		line := lines[i]
 		switch {
-		case line == 0:
+		case line <= 0:
 		case i == len(names)-1:
 			if known := l.lines[names[i]]; known != nil && !known[line] {
 				return fmt.Sprintf("%s has no line %d", names[i], line)
@@ -149,6 +149,15 @@ func bareNames(functions []string) []string {
 		names[i] = function[strings.LastIndexByte(function, '.')+1:]
 	}
 	return names
+}
+
+// DuringRounds drops the main thread's stacks from before the first and after the last round, which only a
+// sampler inside the target sees. Stacks without their root stay, for they may be from any time.
+func DuringRounds(samples []Sample) []Sample {
+	return slices.DeleteFunc(slices.Clone(samples), func(s Sample) bool {
+		names := bareNames(s.Functions)
+		return len(names) > 0 && names[0] == "<module>" && !slices.Contains(names, "repeat")
+	})
 }
 
 // Shares counts the samples that have one of the functions in their stack, by function, each sample

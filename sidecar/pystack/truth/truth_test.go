@@ -109,6 +109,18 @@ func TestLeafLines(t *testing.T) {
 	}
 }
 
+func TestDuringRounds(t *testing.T) {
+	got := DuringRounds([]Sample{
+		{Functions: []string{"<module>", "_find_and_load"}},
+		{Functions: []string{"<module>", "drive", "repeat", "one_round"}},
+		{Functions: []string{"_bootstrap", "run"}},
+		{},
+	})
+	if len(got) != 3 || len(got[0].Functions) != 4 {
+		t.Errorf("got %v, want all but the import", got)
+	}
+}
+
 func TestInterpreterList(t *testing.T) {
 	t.Setenv("OMNI_PERF_PYTHONS", "3.12=/a/python,3.14-container=/b/python")
 	got, err := Interpreters()

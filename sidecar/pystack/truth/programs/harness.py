@@ -54,11 +54,12 @@ def drive(one_round, truth=dict, before=lambda: None):
         print("READY", flush=True)
         os.read(0, 1)
     measured = repeat(one_round, seconds, rounds)
+    text = json.dumps({**measured, **truth()})
     if observer:
         observer.stop()
-        print(json.dumps(observer.legal()), flush=True)
-    else:
-        print(json.dumps({**measured, **truth()}), flush=True)
+        text = json.dumps(observer.legal())
+    print(text, flush=True)
+    if not observer:
         os.read(0, 1)
 
 

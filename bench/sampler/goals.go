@@ -1,0 +1,150 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/omni-perf/omni-perf/bench/sampler/peer"
+)
+
+// A goal is a figure that omni-perf's sampler has set itself, the worst case of what was measured.
+type goal struct {
+	what    string
+	limit   float64
+	atLeast bool
+	format  string // of the figure
+	measure func(*Results) (worst float64, where string)
+}
+
+var goals = []goal{
+	{what: "slow-down of the target, lower end of the 95 % interval", limit: 1.01, format: "%.3f", measure: worstSlowdown},
+	{what: "CPU to that of the bare C loop, one thread", limit: 1.5, format: "%.2f", measure: worstCPU(false)},
+	{what: "CPU to that of the bare C loop, 160 threads", limit: 1.7, format: "%.2f", measure: worstCPU(true)},
+	{what: "impossible stacks, %, every workload", limit: 0.05, format: "%.3f",
+		measure: worstAccuracy(func(a Accuracy) float64 { return 100 * a.Impossible }, "")},
+	{what: "lost or rootless, %, but for fast generators", limit: 0.1, format: "%.3f",
+		measure: worstAccuracy(func(a Accuracy) float64 {
+			if a.Workload == "generators" {
+				return 0
+			}
+			return 100 * a.Lost
+		}, "")},
+	{what: "lost or rootless, %, fast generators", limit: 1, format: "%.3f",
+		measure: worstAccuracy(func(a Accuracy) float64 { return 100 * a.Lost }, "generators")},
+	{what: "leaf cut, %, 12 calls deep", limit: 0.1, format: "%.3f", measure: worstAccuracy(truncated, "work")},
+	{what: "leaf cut, %, tasks of 100 µs", limit: 2, format: "%.2f", measure: worstAccuracy(truncated, "tasks 100 µs")},
+	{what: "leaf cut, %, generators of 20 µs an item", limit: 20, format: "%.1f", measure: worstAccuracy(truncated, "generators 20 µs")},
+	{what: "wrong call lines, %", limit: 0, format: "%.4f",
+		measure: worstAccuracy(func(a Accuracy) float64 { return 100 * a.WrongCallLines }, "")},
+	{what: "total variation distance from the true time shares", limit: 0.015, format: "%.4f", measure: worstAccuracy(func(a Accuracy) float64 {
+		if a.Distance == nil {
+			return 0
+		}
+		return *a.Distance
+	}, "parts")},
+	{what: "maximum rate to that of the best peer", limit: 1.4, atLeast: true, format: "%.2f", measure: rateToBestPeer},
+}
+
+func truncated(a Accuracy) float64 { return 100 * a.Truncated }
+
+func (p *page) goals(r *Results) {
+	var rows [][]string
+	for _, g := range goals {
+		worst, where := g.measure(r)
+		if where == "" {
+			continue
+		}
+		sign, reached := "≤", worst <= g.limit
+		if g.atLeast {
+			sign, reached = "≥", worst >= g.limit
+		}
+		verdict := "reached"
+		if !reached {
+			verdict = "**not reached**"
+		}
+		rows = append(rows, []string{g.what, fmt.Sprintf("%s %v", sign, g.limit), fmt.Sprintf(g.format, worst), where, verdict})
+	}
+	if len(rows) == 0 {
+		return
+	}
+	p.text("## Goals")
+	p.text("omni-perf's worst case of each.")
+	p.table([]string{"figure", "goal", "measured", "worst on", ""}, rows)
+	better := betterPeers(r)
+	if len(better) == 0 {
+		better = []string{"No peer slows its target significantly less (its interval below omni-perf's) on any program."}
+	}
+	p.text(strings.Join(better, "\n"))
+}
+
+func worstSlowdown(r *Results) (worst float64, where string) {
+	for _, s := range r.Slowdown {
+		if s.Sampler == Ours && s.Error == "" && s.Pairs > 1 && s.Ratio.Low > worst {
+			worst, where = s.Ratio.Low, fmt.Sprintf("%s on %s [%.3f, %.3f]", s.Program, s.Minor, s.Ratio.Low, s.Ratio.High)
+		}
+	}
+	return worst, where
+}
+
+func worstCPU(manyThreads bool) func(*Results) (float64, string) {
+	return func(r *Results) (worst float64, where string) {
+		for _, s := range r.Slowdown {
+			if s.Sampler == Ours && s.Error == "" && (s.Program == "160 threads") == manyThreads && s.OfFloor.Mean > worst {
+				worst, where = s.OfFloor.Mean, fmt.Sprintf("%s on %s (%.1f %% of a core)", s.Program, s.Minor, 100*s.CPU.Mean)
+			}
+		}
+		return worst, where
+	}
+}
+
+// worstAccuracy looks at all workloads if workload is empty.
+func worstAccuracy(figure func(Accuracy) float64, workload string) func(*Results) (float64, string) {
+	return func(r *Results) (worst float64, where string) {
+		worst = math.Inf(-1)
+		for _, a := range r.Accuracy {
+			if a.Sampler != Ours || a.Error != "" || workload != "" && a.Workload != workload {
+				continue
+			}
+			if f := figure(a); f > worst {
+				worst, where = f, a.Workload+" on "+strings.TrimSuffix(a.Minor+"-"+a.Build, "-")
+			}
+		}
+		return worst, where
+	}
+}
+
+func rateToBestPeer(r *Results) (ratio float64, where string) {
+	ours, best := map[string]float64{}, MaxRate{}
+	for _, m := range r.MaxRate {
+		switch {
+		case m.Error != "" || m.Sampler == peer.Floor:
+		case m.Sampler == Ours:
+			ours[m.Minor] = m.PerSecond
+		case m.PerSecond > best.PerSecond:
+			best = m
+		}
+	}
+	if ours[peer.Minor] == 0 || best.PerSecond == 0 {
+		return 0, ""
+	}
+	return ours[peer.Minor] / best.PerSecond, fmt.Sprintf("%.0f/s; %s %.0f/s", ours[peer.Minor], best.Sampler, best.PerSecond)
+}
+
+// betterPeers lists where a peer's interval of the slow-down lies below ours.
+func betterPeers(r *Results) []string {
+	var list []string
+	for _, mine := range r.Slowdown {
+		if mine.Sampler != Ours || mine.Error != "" {
+			continue
+		}
+		for _, s := range r.Slowdown {
+			if s.Program == mine.Program && s.Minor == mine.Minor && s.Error == "" && s.Pairs > 1 &&
+				s.Sampler != Ours && s.Sampler != peer.Floor && s.Ratio.High < mine.Ratio.Low {
+				list = append(list, fmt.Sprintf("- %s slows %s on %s less: [%.3f, %.3f], omni-perf [%.3f, %.3f].",
+					s.Sampler, s.Program, s.Minor, s.Ratio.Low, s.Ratio.High, mine.Ratio.Low, mine.Ratio.High))
+			}
+		}
+	}
+	return list
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/omni-perf/omni-perf/bench/sampler/peer"
+	"github.com/omni-perf/omni-perf/sidecar/pystack"
+	"github.com/omni-perf/omni-perf/sidecar/pystack/truth"
+	"github.com/omni-perf/omni-perf/sidecar/timeline"
+)
+
+// ours is omni-perf's sampler as a process of its own, like the peers: this program, called with "sample".
+func ours(self string, python truth.Interpreter) peer.Sampler {
+	return peer.Sampler{
+		Name: Ours, Version: "this commit", Target: python, Settle: 200 * time.Millisecond,
+		Command: func(j peer.Job) *exec.Cmd {
+			return exec.Command(self, "sample", "-pid", strconv.Itoa(j.Pid), "-rate", fmt.Sprint(j.Rate), "-o", j.Out)
+		},
+		Read: readOurs,
+	}
+}
+
+// readOurs reads what sampleOurs has written and printed.
+func readOurs(out, log string) (peer.Recording, error) {
+	r, err := peer.ReadCollapsed(out)
+	if found := regexp.MustCompile(`samples in (\S+),`).FindStringSubmatch(log); found != nil {
+		r.Time, _ = time.ParseDuration(found[1])
+	}
+	return r, err
+}
+
+// sampleOurs samples a process into a timeline, as the sidecar does, and writes the samples when an
+// interrupt comes or the process ends.
+func sampleOurs(arguments []string) error {
+	flags := flag.NewFlagSet("sample", flag.ContinueOnError)
+	pid := flags.Int("pid", 0, "process to sample")
+	rate := flags.Float64("rate", 1000, "samples per second; 0 is as fast as it can")
+	out := flags.String("o", "", "file to write")
+	if err := flags.Parse(arguments); err != nil {
+		return err
+	}
+	runtime.GOMAXPROCS(max(4, runtime.NumCPU())) // as the sidecar
+	process, err := pystack.Attach(*pid, pystack.Options{Wait: 5 * time.Second})
+	if err != nil {
+		return err
+	}
+	defer process.Close()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	options := pystack.SampleOptions{Interval: time.Nanosecond, Budget: -1}
+	if *rate > 0 {
+		options.Interval = time.Duration(1e9 / *rate)
+	}
+	tape := &tape{Builder: timeline.NewBuilder(timeline.Options{})}
+	stats, err := process.Sample(ctx, tape, options)
+	if err != nil && !errors.Is(err, pystack.ErrGone) {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "%d samples in %v, %d missed, %.1f µs of CPU and %.2f calls each\n", stats.Samples, stats.Wall, stats.Missed,
+		float64(stats.CPU.Microseconds())/float64(max(stats.Samples, 1)), float64(stats.Calls)/float64(max(stats.Samples, 1)))
+	return tape.write(*out, stats)
+}
+
+// A tape is a timeline that also keeps every change it is told of, which the timeline would thin out.
+type tape struct {
+	*timeline.Builder
+	changes []change
+}
+
+type change struct {
+	thread    timeline.ThreadID
+	node      timeline.NodeID
+	at        timeline.Nanos
+	off       bool
+	truncated bool
+}
+
+func (t *tape) Set(thread timeline.ThreadID, at timeline.Nanos, node timeline.NodeID, state timeline.State, truncated bool) {
+	t.changes = append(t.changes, change{thread, node, at, state == timeline.StateOff, truncated})
+	t.Builder.Set(thread, at, node, state, truncated)
+}
+
+// write turns the time between two changes of a thread into as many samples as were taken in it, and
+// writes them as collapsed stacks.
+func (t *tape) write(path string, stats pystack.Stats) error {
+	end := t.Since(timeline.Monotonic())
+	recording := t.Snapshot(end)
+	interval := float64(stats.Wall.Nanoseconds()) / float64(max(stats.Samples, 1))
+	type stack struct {
+		node      timeline.NodeID
+		truncated bool
+	}
+	counts := map[stack]int{}
+	last := map[timeline.ThreadID]change{}
+	count := func(c change, until timeline.Nanos) {
+		if c.off && c.node == timeline.RootNode {
+			return // the thread has ended or was never seen
+		}
+		counts[stack{c.node, c.truncated}] += max(1, int(math.Round(float64(until-c.at)/interval)))
+	}
+	for _, c := range t.changes {
+		if before, known := last[c.thread]; known {
+			count(before, c.at)
+		}
+		last[c.thread] = c
+	}
+	for _, c := range last {
+		count(c, end)
+	}
+
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	w := bufio.NewWriter(file)
+	for s, n := range counts {
+		writeStack(w, recording, s.node)
+		if s.truncated {
+			w.WriteString(peer.TruncatedFrame)
+		}
+		fmt.Fprintf(w, " %d\n", n)
+	}
+	return errors.Join(w.Flush(), file.Close())
+}
+
+func writeStack(w *bufio.Writer, r *timeline.Recording, node timeline.NodeID) {
+	if node == timeline.RootNode {
+		return
+	}
+	writeStack(w, r, r.Nodes[node].Parent)
+	f := r.Frames[r.Nodes[node].Frame]
+	fmt.Fprintf(w, "%s:%s:%d;", filepath.Base(f.File), f.Function, f.Line)
+}

@@ -1,0 +1,69 @@
+package main
+
+import "github.com/omni-perf/omni-perf/bench/sampler/peer"
+
+// Ours is the name of omni-perf's own sampler in the tables.
+const Ours = "omni-perf"
+
+// Results is everything a run has measured; the page is made of nothing else.
+type Results struct {
+	Date     string
+	Command  string
+	Machine  Machine
+	Rate     float64 // samples per second that were asked for
+	Plan     string
+	Samplers []SamplerID
+	Missing  []peer.Missing
+	Slowdown []Slowdown
+	Accuracy []Accuracy
+	MaxRate  []MaxRate
+}
+
+// Machine is where it was measured.
+type Machine struct {
+	CPU    string
+	Cores  int
+	Kernel string
+	// Busy is the share of all cores that other processes than the measured ones used or that the
+	// hypervisor withheld.
+	Busy, Stolen float64
+}
+
+// SamplerID names one sampler with what it samples. Targets of different versions are not compared.
+type SamplerID struct{ Name, Version, Minor, Python string }
+
+// Slowdown is one program under one sampler.
+type Slowdown struct {
+	Program, Minor, Sampler string
+	Pairs                   int
+	// Ratio is the program's time with the sampler to that without, in the same block of runs.
+	Ratio Interval
+	// CPU is the sampler's own, in cores; OfFloor is that to the bare C loop's in the same block. Zero
+	// for a sampler inside the target.
+	CPU, OfFloor Interval
+	Error        string
+}
+
+// Accuracy is one workload of known truth under one sampler.
+type Accuracy struct {
+	Workload, Minor, Build, Sampler string
+	Samples                         int
+	PerSecond                       float64 // of one thread
+	// Shares of the samples. Lost includes the attempts that failed by the sampler's own word.
+	Impossible, Lost, Truncated, WrongCallLines float64
+	// HotLeaf is the share of leaves in functions with one hot line that name another, of Leaves.
+	HotLeaf float64
+	Leaves  int
+	// Distance is the total variation distance from the known time shares; nil if there are none.
+	Distance *float64
+	Example  string
+	Error    string
+}
+
+// MaxRate is how often a sampler that is told to hurry reads one thread, 12 calls deep.
+type MaxRate struct {
+	Minor, Sampler string
+	PerSecond      float64
+	Impossible     float64
+	Error          string
+}
