@@ -1,0 +1,186 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"io/fs"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/omni-perf/omni-perf/sidecar/api"
+	"github.com/omni-perf/omni-perf/sidecar/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/recorder"
+	"github.com/omni-perf/omni-perf/sidecar/report"
+	"github.com/omni-perf/omni-perf/sidecar/timeline"
+)
+
+// grantable are stacks that may be read once the target permits it.
+type grantable struct{ refusal error }
+
+func (g *grantable) Attach(int) error { return g.refusal }
+func (g *grantable) Close()           {}
+func (g *grantable) Collect(ctx context.Context, _ recorder.Run) error {
+	<-ctx.Done()
+	return nil
+}
+
+// permissionRefused is what reading gives under Yama.
+type permissionRefused struct{}
+
+func (permissionRefused) Error() string        { return "the kernel refuses it" }
+func (permissionRefused) Is(target error) bool { return target == fs.ErrPermission }
+
+func sessionOn(stacks recorder.Stacks) Session {
+	return NewSession(7, "", Tools{
+		Version:  "1.2.3",
+		Recorder: recorder.New(recorder.Options{Target: timeline.Target{PID: 7}, Stacks: stacks}),
+		Analyse: func(rec *timeline.Recording) *report.Report {
+			d := diagnose.Run(rec)
+			return report.Build(rec, &d, report.Options{})
+		},
+		Present: Charts{},
+	})
+}
+
+func TestPermissionIsAskedForOnce(t *testing.T) {
+	ctx := context.Background()
+	ask := func(s Session) string {
+		t.Helper()
+		resp, err := s.Hello(ctx, hello(7))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (resp.Reason == "") != (resp.Outside == outsideOK) {
+			t.Errorf("outside %q because of %q", resp.Outside, resp.Reason)
+		}
+		return resp.Outside
+	}
+	stacks := &grantable{refusal: permissionRefused{}}
+	s := sessionOn(stacks)
+	if got := ask(s); got != outsidePermission {
+		t.Errorf("first Hello: %q, want to ask for permission", got)
+	}
+	stacks.refusal = nil // PR_SET_PTRACER
+	if got := ask(s); got != outsideOK {
+		t.Errorf("after it was granted: %q", got)
+	}
+
+	s = sessionOn(&grantable{refusal: permissionRefused{}})
+	if first, second := ask(s), ask(s); first != outsidePermission || second != outsideFallback {
+		t.Errorf("a grant that does not help: %q, then %q; want the fallback", first, second)
+	}
+	begin, err := s.Begin(ctx, &api.BeginRequest{CellId: "a"})
+	if err != nil || begin.Outside != outsideFallback || begin.Reason != "The kernel refuses it." {
+		t.Errorf("Begin %v, %v", begin, err)
+	}
+}
+
+// ended runs a cell through a session and returns End's answer.
+func ended(t *testing.T, begin *api.BeginRequest, end *api.EndRequest) (Session, *api.EndResponse) {
+	t.Helper()
+	s := sessionOn(&grantable{})
+	begin.CellId, end.CellId = "a", "a"
+	begin.StartedNs = timeline.Monotonic() - int64(time.Second)
+	if _, err := s.Begin(context.Background(), begin); err != nil {
+		t.Fatal(err)
+	}
+	resp, err := s.End(context.Background(), end)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, resp
+}
+
+func TestBundlesSuitTheirPlace(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		begin     *api.BeginRequest
+		end       *api.EndRequest
+		html      bool
+		contains  string
+		wantsNone bool
+	}{
+		{"notebook", &api.BeginRequest{}, &api.EndRequest{Form: "notebook", Outcome: "ok"}, true, "<img", false},
+		{"automatic", &api.BeginRequest{Automatic: true, ThresholdNs: 1}, &api.EndRequest{Form: "notebook", Outcome: "ok"}, true, "<details><summary", false},
+		{"terminal", &api.BeginRequest{}, &api.EndRequest{Form: "terminal", Outcome: "ok"}, false, "1.0 s", false},
+		{"quiet", &api.BeginRequest{}, &api.EndRequest{Form: "notebook", Outcome: "ok", Quiet: true}, false, "", true},
+	} {
+		_, resp := ended(t, c.begin, c.end)
+		if c.wantsNone {
+			if resp.Bundle != nil || len(resp.ReportGzip) == 0 {
+				t.Errorf("%s: bundle %v, %d bytes of report", c.name, resp.Bundle, len(resp.ReportGzip))
+			}
+			continue
+		}
+		var data map[string]string
+		if err := json.Unmarshal([]byte(resp.Bundle.DataJson), &data); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		shown := data["text/plain"]
+		if c.html {
+			shown = data["text/html"]
+		}
+		if (data["text/html"] != "") != c.html || !strings.Contains(shown, c.contains) {
+			t.Errorf("%s: %.80q, want %q", c.name, data, c.contains)
+		}
+		if c.begin.Automatic && len(resp.Bundle.DataJson) > 60<<10 {
+			t.Errorf("%s: %d bytes", c.name, len(resp.Bundle.DataJson))
+		}
+	}
+}
+
+func TestReportsAreWrittenInEveryFormat(t *testing.T) {
+	s, resp := ended(t, &api.BeginRequest{Name: "first", Text: "x = 1"}, &api.EndRequest{Outcome: "ok"})
+	for format, want := range map[string]struct{ mediaType, begins string }{
+		"":       {"application/json", `{"schema_version":`},
+		"json":   {"application/json", `{"schema_version":`},
+		"svg":    {"image/svg+xml", "<?xml"},
+		"html":   {"text/html", "<!doctype html>"},
+		"text":   {"text/plain", ""},
+		"bundle": {"application/json", `{"data":{"text/`},
+	} {
+		for _, req := range []*api.ReportRequest{{Format: format}, {Format: format, ReportId: resp.ReportId}, {Format: format, ReportGzip: resp.ReportGzip}} {
+			got, err := s.Report(context.Background(), req)
+			if err != nil {
+				t.Errorf("%q: %v", format, err)
+			} else if got.MediaType != want.mediaType || !strings.HasPrefix(string(got.Content), want.begins) || len(got.Content) == 0 {
+				t.Errorf("%q: %s, %.40q", format, got.MediaType, got.Content)
+			}
+		}
+	}
+	if _, err := s.Report(context.Background(), &api.ReportRequest{Format: "png"}); err == nil || !strings.Contains(err.Error(), "svg") {
+		t.Errorf("png: %v, want a sentence with the formats there are", err)
+	}
+}
+
+func TestMarksAndOutputReachTheReport(t *testing.T) {
+	s := sessionOn(&grantable{}).(*kernelSession)
+	s.output = fixedOutput{}
+	now := timeline.Monotonic()
+	if _, err := s.Begin(context.Background(), &api.BeginRequest{CellId: "a", ParentMsgId: "m", StartedNs: now - 1e9}); err != nil {
+		t.Fatal(err)
+	}
+	resp, err := s.End(context.Background(), &api.EndRequest{CellId: "a", EndedNs: now, Marks: []*api.Mark{
+		{Kind: "step", Name: "s", StartNs: now - 9e8, EndNs: now - 4e8},
+		{Kind: "region", Name: "load", StartNs: now - 9e8, EndNs: now - 7e8},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := readReport(t, resp.ReportGzip)
+	if len(r.Steps) != 1 || len(r.Regions) != 1 || r.Regions[0].TotalS < 0.1999 || r.Regions[0].TotalS > 0.2001 {
+		t.Errorf("steps %+v, regions %+v", r.Steps, r.Regions)
+	}
+	if r.Output == nil || r.Output.Messages != 3 || !r.Output.AtLeast {
+		t.Errorf("output %+v", r.Output)
+	}
+}
+
+type fixedOutput struct{}
+
+func (fixedOutput) Close() {}
+func (fixedOutput) Output(id string) (timeline.Output, bool) {
+	return timeline.Output{Messages: 3, Bytes: 50, AtLeast: true}, id == "m"
+}
