@@ -20,15 +20,15 @@ type fakeProc struct {
 
 // fakeProcess is one process of it; times in ticks.
 type fakeProcess struct {
-	pid, parent        int
-	start              int
-	own, reaped        int
-	read, written      int
-	pages              int
-	children           []int
-	minor, major       int
-	threads            int
-	unreadableIO, exec string
+	pid, parent   int
+	start         int
+	own, reaped   int
+	read, written int
+	pages         int
+	children      []int
+	minor, major  int
+	threads       int
+	unreadableIO  bool
 }
 
 func newFakeProc(t *testing.T) *fakeProc {
@@ -55,7 +55,7 @@ func (p *fakeProc) set(f fakeProcess) {
 	p.write(dir+"stat", fmt.Sprintf("%d (x) S %d 1 1 0 -1 0 %d 0 %d 0 %d 0 %d 0 20 0 %d 0 %d 0 %d\n",
 		f.pid, f.parent, f.minor, f.major, f.own, f.reaped, max(f.threads, 1), f.start, f.pages))
 	p.write(dir+"statm", fmt.Sprintf("%d %d 0 0 0 0 0\n", 2*f.pages, f.pages))
-	if f.unreadableIO == "" {
+	if !f.unreadableIO {
 		p.write(dir+"io", fmt.Sprintf("rchar: 1\nwchar: 1\nsyscr: 1\nsyscw: 1\nread_bytes: %d\nwrite_bytes: %d\n", f.read, f.written))
 	}
 	p.write(dir+"status", "VmHWM:\t64 kB\nvoluntary_ctxt_switches:\t1\nnonvoluntary_ctxt_switches:\t2\n")
@@ -236,7 +236,7 @@ func TestSamplerFromAFakeProc(t *testing.T) {
 
 func TestWhatCannotBeReadIsANote(t *testing.T) {
 	p := newFakeProc(t)
-	p.set(fakeProcess{pid: 10, start: 1, unreadableIO: "yes"})
+	p.set(fakeProcess{pid: 10, start: 1, unreadableIO: true})
 	for _, gone := range []string{"stat", "meminfo", "10/net/dev", "10/task/10/schedstat", "10/status"} {
 		if err := os.Remove(filepath.Join(p.root, gone)); err != nil {
 			t.Fatal(err)

@@ -30,7 +30,6 @@ type threadCPU struct {
 	at     timeline.Nanos // of the last reading
 	cpu    timeline.Nanos // then
 	writer *timeline.TrackWriter
-	round  int
 }
 
 func newThreads(s *sampler) *threads {
