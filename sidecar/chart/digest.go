@@ -63,12 +63,12 @@ func paintOf(k report.Kind) Paint {
 	return PaintOther
 }
 
-// kindNames is the legend, in its order.
+// kindNames is the legend, in its order; the first is digest.own.
 var kindNames = []struct {
 	paint Paint
 	name  string
 }{
-	{PaintCell, "cell"}, {PaintUser, "your modules"}, {PaintData, "data loading"}, {PaintFramework, "framework"},
+	{PaintCell, ""}, {PaintUser, "your modules"}, {PaintData, "data loading"}, {PaintFramework, "framework"},
 	{PaintDevice, "device calls"}, {PaintIO, "input/output"}, {PaintOther, "other Python"},
 }
 
@@ -100,6 +100,7 @@ type digest struct {
 	summary  string // one sentence
 	title    []phrase
 	badge    string // "simulated GPU"
+	own      string // what the user's own code is called: "cell", "script"
 	finding  []phrase
 
 	tracks  []trackLane
@@ -134,6 +135,9 @@ func digestOf(r *report.Report) *digest {
 	d.title = titleOf(r, gpus, main, d.duration)
 	d.finding = findingOf(r)
 	d.badge = gpus.badge
+	if d.own = "cell"; r.Target.Cell == nil {
+		d.own = "script"
+	}
 	d.tracks = tracksOf(r, gpus, d.duration)
 	d.idle = gpus.allIdle
 	d.steps = stepsOf(r, d.duration)
@@ -250,10 +254,7 @@ func subjectOf(r *report.Report) string {
 func findingOf(r *report.Report) []phrase {
 	if f := mainFinding(r); f != nil {
 		ps := []phrase{{clean(f.Text, 300), Plain, bold}}
-		if place := placeOf(r, f.File, f.Line); place != "" {
-			if f.File == "" || isOwnFile(r, f.File) {
-				place = "line " + place
-			}
+		if place := linePlace(r, f.File, f.Line); place != "" && !strings.Contains(f.Text, place) {
 			ps = append(ps, phrase{place, Muted, sans})
 		}
 		if text := codeOf(f.SourceText); text != "" {
@@ -272,7 +273,7 @@ func findingOf(r *report.Report) []phrase {
 	if len(r.CellLines) > 0 { // the headline may name the line that took most
 		l := &r.CellLines[0]
 		text := codeOf(l.Text)
-		if text != "" && strings.Contains(headline, placeOf(r, l.File, l.Line)) && strings.Contains(headline, "time in") {
+		if text != "" && strings.Contains(headline, linePlace(r, l.File, l.Line)) && strings.Contains(headline, "time in") {
 			ps = append(ps, phrase{text, Plain, mono})
 		}
 	}
@@ -315,6 +316,15 @@ func placeOf(r *report.Report, file string, line int) string {
 	return fmt.Sprintf("%s:%d", shortFile(file), line)
 }
 
+// linePlace is placeOf where the figure alone would not be understood: "line 3".
+func linePlace(r *report.Report, file string, line int) string {
+	place := placeOf(r, file, line)
+	if place != "" && (file == "" || isOwnFile(r, file)) {
+		return "line " + place
+	}
+	return place
+}
+
 // remarksOf are the findings that are not the second line already.
 func remarksOf(r *report.Report) []remark {
 	first := mainFinding(r)
@@ -325,10 +335,7 @@ func remarksOf(r *report.Report) []remark {
 			continue
 		}
 		text := clean(f.Text, 300)
-		if place := placeOf(r, f.File, f.Line); place != "" {
-			if f.File == "" || isOwnFile(r, f.File) {
-				place = "line " + place
-			}
+		if place := linePlace(r, f.File, f.Line); place != "" && !strings.Contains(text, place) {
 			text += " (" + place + ")"
 		}
 		rs = append(rs, remark{text, clean(f.Hint, 300), f.Severity == "warning"})

@@ -110,11 +110,27 @@ func (f *flameLane) picture(n int, duration float64, limit int) flamePicture {
 		}
 	}
 	p.tree, p.columns = newCallTree(f.stacks, f.fns, leaves)
-	p.boxes = flameBoxes(p.tree, p.columns, limit)
+	p.boxes = flameBoxes(p.tree, p.columns, worthRows(p.tree, p.columns, limit))
 	slices.SortFunc(p.boxes, func(a, b flameBox) int {
 		return cmp.Or(cmp.Compare(a.depth, b.depth), cmp.Compare(a.from, b.from))
 	})
 	return p
+}
+
+// worthRows is the depth to which a flame chart is drawn: rows that are all but
+// empty, below an import for instance, would only push the tables away.
+func worthRows(t *callTree, columns []int32, limit int) int {
+	const fewRows, share = 6, 0.04
+	reach := make([]int, maxDepth+2) // columns by depth of their leaf
+	for _, k := range columns {
+		reach[t.nodes[k].depth]++
+	}
+	depth, beyond := maxDepth, reach[maxDepth]
+	for depth > fewRows && float64(beyond) < share*float64(len(columns)) {
+		depth--
+		beyond += reach[depth]
+	}
+	return min(depth, limit)
 }
 
 func (l *layouter) flameBlock(p *flamePicture, b flameBox, row *Row) Block {

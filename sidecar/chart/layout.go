@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 )
@@ -402,7 +403,7 @@ func (l *layouter) legend() {
 	}
 	for _, k := range kindNames {
 		if l.paints[k.paint] {
-			entry(k.paint, k.name)
+			entry(k.paint, cmp.Or(k.name, l.d.own))
 		}
 	}
 	if l.hatch {

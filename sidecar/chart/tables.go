@@ -126,11 +126,8 @@ func linesTable(r *report.Report, duration float64) table {
 			break
 		}
 		rw := row{
-			name: placeOf(r, l.File, l.Line), seconds: self, share: self / duration,
+			name: linePlace(r, l.File, l.Line), seconds: self, share: self / duration,
 			aside: percent(self / duration), code: codeOf(l.Text),
-		}
-		if l.File == "" || isOwnFile(r, l.File) {
-			rw.name = fmt.Sprintf("line %d", l.Line)
 		}
 		if total > 1.05*self {
 			rw.hint = seconds(total) + " with your lines it calls"

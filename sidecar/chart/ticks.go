@@ -9,9 +9,11 @@ import (
 // and how to label them.
 func tickStep(duration, n float64) (float64, func(float64) string) {
 	least := duration / max(n, 2)
-	for _, s := range []float64{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 3 * 3600, 6 * 3600, 12 * 3600, 86400, 2 * 86400, 7 * 86400} {
-		if s >= least && duration >= 1 {
-			return s, func(t float64) string { return clockLabel(t, s) }
+	if least > 0.5 {
+		for _, s := range []float64{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 3 * 3600, 6 * 3600, 12 * 3600, 86400, 2 * 86400, 7 * 86400} {
+			if s >= least {
+				return s, func(t float64) string { return clockLabel(t, s) }
+			}
 		}
 	}
 	s := math.Pow(10, math.Floor(math.Log10(least)))
@@ -24,6 +26,8 @@ func tickStep(duration, n float64) (float64, func(float64) string) {
 	switch {
 	case duration >= 86400:
 		return s, func(t float64) string { return fmt.Sprintf("%.4g d", t/86400) }
+	case duration >= 1:
+		return s, func(t float64) string { return fmt.Sprintf("%.3g s", t) }
 	case s >= 0.001:
 		return s, func(t float64) string { return fmt.Sprintf("%.6g ms", t*1e3) }
 	}

@@ -143,6 +143,9 @@ func TestTicksAreRoundAndFewerThanAsked(t *testing.T) {
 			seen[l] = true
 		}
 	}
+	if step, label := tickStep(1.03, 15); step != 0.1 || label(0.3) != "0.3 s" || label(1) != "1 s" {
+		t.Errorf("1.03 s: %v %q %q", step, label(0.3), label(1))
+	}
 	if step, label := tickStep(60, 15); step != 5 || label(0) != "0 s" || label(55) != "55 s" || label(60) != "1:00" {
 		t.Errorf("60 s: %v %q %q %q", step, label(0), label(55), label(60))
 	}
