@@ -33,14 +33,14 @@ func attribute(h *host, windows []window, model *activityModel) *attribution {
 		host: h,
 		low:  make([]timeline.Nanos, len(h.states)), high: make([]timeline.Nanos, len(h.states)),
 	}
-	now, behind := cursor{h: h}, cursor{h: h}
+	at := cursor{h: h}
 	if model != nil {
-		behind.h = model.host
+		at.profile = model.profile
 	}
 	var pieces []piece
 	spent := make([]timeline.Nanos, len(h.states))
 	for _, w := range windows {
-		pieces = cutWindow(pieces[:0], w, &now, &behind, model)
+		pieces = at.cut(pieces[:0], w)
 		fitMean(pieces, w.busy)
 		idle := (w.at - w.from) - timeline.Nanos(math.Round(w.busy*float64(w.at-w.from)))
 		divide(pieces, idle)
@@ -54,47 +54,43 @@ func attribute(h *host, windows []window, model *activityModel) *attribution {
 	return a
 }
 
-// cursor walks a host's stretches forward in time.
-type cursor struct {
-	h *host
-	i int
-}
-
-// at moves to the stretch that holds t and returns it; before 0 and after the
-// end it is the first and the last.
-func (c *cursor) at(t timeline.Nanos) stretch {
-	for c.i+1 < len(c.h.stretches) && c.h.stretches[c.i].end <= t {
-		c.i++
-	}
-	for c.i > 0 && c.h.stretches[c.i].start > t {
-		c.i--
-	}
-	return c.h.stretches[c.i]
-}
-
-// piece is a part of a window with one host state now and one lag earlier.
+// piece is a part of a window with one host state and one assumed activity.
 type piece struct {
 	start, end timeline.Nanos
 	state      int
-	activity   float64 // assumed, 0..1
+	activity   float64 // 0..1
 	idle       timeline.Nanos
 }
 
-// cutWindow cuts a window where the host's state changes and where it did lag
-// earlier: the device answers then.
-func cutWindow(pieces []piece, w window, now, behind *cursor, model *activityModel) []piece {
+// cursor walks a host's stretches and a device's levels forward in time.
+type cursor struct {
+	h       *host
+	stretch int
+	profile []level // empty: activity is even within a window
+	level   int
+}
+
+// cut cuts a window where the host's state or the device's activity changes.
+// Outside the profile the window's mean is assumed.
+func (c *cursor) cut(pieces []piece, w window) []piece {
 	for t := w.from; t < w.at; {
-		here := now.at(t)
-		p := piece{start: t, end: min(w.at, here.end), state: here.state, activity: w.busy}
-		if model != nil && t >= model.lag {
-			then := behind.at(t - model.lag)
-			p.end = min(p.end, then.end+model.lag)
-			p.activity = model.rate[model.column[then.state]]
-		} else if model != nil {
-			p.end = min(p.end, model.lag)
+		for c.stretch+1 < len(c.h.stretches) && c.h.stretches[c.stretch].end <= t {
+			c.stretch++
 		}
-		if p.end <= t { // beyond the host's last stretch
-			p.end = w.at
+		for c.level < len(c.profile) && c.profile[c.level].end <= t {
+			c.level++
+		}
+		p := piece{start: t, end: w.at, state: c.h.stretches[c.stretch].state, activity: w.busy}
+		if end := c.h.stretches[c.stretch].end; end > t {
+			p.end = min(p.end, end)
+		}
+		if c.level < len(c.profile) {
+			if l := c.profile[c.level]; l.start <= t {
+				p.activity = l.activity
+				p.end = min(p.end, l.end)
+			} else {
+				p.end = min(p.end, l.start)
+			}
 		}
 		pieces = append(pieces, p)
 		t = p.end

@@ -28,12 +28,11 @@ const (
 	ridge          = 1e-3 // of a window's weight: decides only where the data do not
 )
 
-// activityModel is the device's mean activity in each host state, found from
-// windows longer than the states last. docs/gpu-idle.md derives it.
+// activityModel is what a device did inside windows longer than the host's
+// states last. docs/gpu-idle.md derives it.
 type activityModel struct {
-	host    *host
-	column  []int     // host state → column
-	rate    []float64 // column → activity 0..1
+	profile []level   // in order, over the whole recording
+	rate    []float64 // what was found for each column of host states
 	lag     timeline.Nanos
 	rows    int     // windows it rests on
 	r2      float64 // on those windows
@@ -44,14 +43,17 @@ type activityModel struct {
 	spread float64
 }
 
-// chooseModel fits one rate per state and one per half of each, and takes the
-// latter where it foretells unseen windows clearly better; nil when nothing
-// useful can be said below the windows.
+// chooseModel fits one rate per state, one per half of each, and a queue of
+// launched work, and takes a later one where it foretells unseen windows clearly
+// better; nil when nothing useful can be said below the windows.
 func chooseModel(h *host, windows []window) *activityModel {
 	const clearly = 0.02
 	model := fitActivity(h, windows)
 	if finer := fitActivity(h.halved(), windows); finer != nil && (model == nil || finer.heldOut > model.heldOut+clearly) {
 		model = finer
+	}
+	if queue := chooseQueue(h, windows); queue != nil && (model == nil || queue.heldOut > model.heldOut) {
+		model = queue
 	}
 	if model == nil || model.heldOut < usefulHeldOut {
 		return nil
@@ -62,13 +64,16 @@ func chooseModel(h *host, windows []window) *activityModel {
 // fitActivity finds the model whose means over the windows are nearest to the
 // measured ones; nil when there are too few windows or nothing varies.
 func fitActivity(h *host, windows []window) *activityModel {
-	columns, k := assignColumns(h, len(windows)/windowsPerFree)
+	columns, k, _ := assignColumns(h, len(windows)/windowsPerFree)
 	if len(windows) < minWindows || k < 2 {
 		return nil
 	}
 	lag := findLag(h, columns, k, sample(windows))
 	rows := design(h, columns, k, windows, lag)
-	m := &activityModel{host: h, column: columns, lag: lag, rows: len(rows), rate: fitRows(rows, k, everyFold)}
+	m := &activityModel{lag: lag, rows: len(rows), rate: fitRows(rows, k, everyFold)}
+	for _, s := range h.stretches {
+		m.profile = append(m.profile, level{s.start + lag, s.end + lag, m.rate[columns[s.state]]})
+	}
 	m.r2 = judge(rows, func(row) []float64 { return m.rate }).r2
 	m.heldOut = predictHeldOut(rows, k).r2
 	m.spread = largestSpread(rows, k, m.rate)
@@ -116,8 +121,8 @@ func sample(windows []window) []window {
 }
 
 // assignColumns gives the states with most time a column each; the others, and
-// those too short to matter, share the last one.
-func assignColumns(h *host, room int) (columns []int, k int) {
+// those too short to matter, share the last one; shared is -1 when there are none.
+func assignColumns(h *host, room int) (columns []int, k, shared int) {
 	times := h.times()
 	total := timeline.Nanos(0)
 	for _, t := range times {
@@ -140,10 +145,13 @@ func assignColumns(h *host, room int) (columns []int, k int) {
 		columns[state] = rank
 		rest -= times[state]
 	}
-	if rest == 0 {
-		return columns, own
+	if rest == 0 { // nothing is in the shared column
+		for i := range columns {
+			columns[i] = min(columns[i], own-1)
+		}
+		return columns, own, -1
 	}
-	return columns, own + 1
+	return columns, own + 1, own
 }
 
 // row is one window's equation: its activity is the sum over the host's states

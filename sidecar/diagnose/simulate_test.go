@@ -54,16 +54,17 @@ func trainingStep() []phase {
 
 // simulation describes a recording whose idle causes are known by construction.
 type simulation struct {
-	seed      int64
-	length    timeline.Nanos
-	phases    []phase
-	jitter    float64 // of a phase's length, standard deviation as a share
-	window    timeline.Nanos
-	lag       timeline.Nanos
-	lagJitter timeline.Nanos // half-width of a uniform deviation, drawn per step
-	queue     bool           // the device works off what was launched, in order
-	idleTail  timeline.Nanos // nothing measured at the end
-	threads   int            // busy threads beside the main one
+	seed       int64
+	length     timeline.Nanos
+	phases     []phase
+	jitter     float64 // of a phase's length, standard deviation as a share
+	window     timeline.Nanos
+	lag        timeline.Nanos
+	lagJitter  timeline.Nanos // half-width of a uniform deviation, drawn per step
+	workJitter float64        // of the work queued, as jitter; 0 = jitter
+	queue      bool           // the device works off what was launched, in order
+	idleTail   timeline.Nanos // nothing measured at the end
+	threads    int            // busy threads beside the main one
 }
 
 // activity is a device's true activity: value from at on.
@@ -75,6 +76,9 @@ type activity struct {
 // run returns the recording and the true idle time by line.
 func (sim simulation) run() (*timeline.Recording, map[int]timeline.Nanos) {
 	rng := rand.New(rand.NewSource(sim.seed))
+	if sim.workJitter == 0 {
+		sim.workJitter = sim.jitter
+	}
 	b := timeline.NewBuilder(timeline.Options{Origin: 1})
 	b.Describe(func(r *timeline.Recording) {
 		r.Target.PID = 1
@@ -108,7 +112,7 @@ func (sim simulation) run() (*timeline.Recording, map[int]timeline.Nanos) {
 			if sim.queue {
 				if p.work > 0 {
 					start := max(t, queueEnd)
-					work := timeline.Nanos(float64(p.work) * math.Max(0.1, 1+sim.jitter*rng.NormFloat64()))
+					work := timeline.Nanos(float64(p.work) * math.Max(0.1, 1+sim.workJitter*rng.NormFloat64()))
 					device = append(device, activity{start, 1}, activity{start + work, 0})
 					queueEnd = start + work
 				}
