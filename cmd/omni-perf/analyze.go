@@ -301,7 +301,7 @@ func clockSentence(clocks []view.Clock) string {
 	}
 	text := fmt.Sprintf("Clocks of %d of %d ranks aligned by their collectives", matched, len(clocks))
 	if matched > 1 {
-		text += fmt.Sprintf(", to %s", time.Duration(worst))
+		text += fmt.Sprintf(", within %s", time.Duration(worst))
 	}
 	if matched < len(clocks) {
 		text += "; the others keep their own"

@@ -122,7 +122,7 @@ func (r *Result) Page(w io.Writer) error {
 // Fragment writes what a notebook shows: pictures as images, which survive its
 // sanitizer, and the tables folded up.
 func (r *Result) Fragment(w io.Writer) error {
-	if err := fragment.Execute(w, r.page(Auto, 20)); err != nil {
+	if err := fragment.Execute(w, r.page(Auto, 12)); err != nil {
 		return fmt.Errorf("writing the display: %w", err)
 	}
 	return nil
