@@ -238,6 +238,32 @@ func TestCompareRuns(t *testing.T) {
 	`)
 }
 
+// TestCollectivesBySequence: rank 1 missed the first one, and sends are no
+// collectives.
+func TestCollectivesBySequence(t *testing.T) {
+	set := &TraceSet{}
+	for rank := range 2 {
+		s := script{rank: rank}
+		more := func(name string, seq int) string {
+			return fmt.Sprintf(`,"Collective name":%q,"Process Group Name":"0","dtype":"Float","Seq":%d`, name, seq)
+		}
+		for seq := rank; seq < 3; seq++ {
+			at := float64(100 * (seq + 1))
+			s.launch(at-10, 20, "ncclKernel", at, float64(20+10*rank+seq), more("allreduce", seq))
+		}
+		s.launch(900, 20, "ncclKernel", 910, 5, more("send", 9))
+		set.Traces = append(set.Traces, s.trace(t))
+	}
+	table := Analyze(set, AnalyzeOptions{}).Table(TableCollectives)
+	check(t, "collectives", cells(table, "collective", "occurrence", "dtype", "straggler", "transfer_us", "wait_us"), `
+		allreduce 0 Float 0 21 10
+		allreduce 1 Float 0 22 10
+	`)
+	if want := "1 communication kernels left out"; !strings.Contains(table.Note, want) {
+		t.Errorf("got note %q, want %q", table.Note, want)
+	}
+}
+
 func TestCollectivesOfUnequalNumber(t *testing.T) {
 	set := &TraceSet{}
 	for rank := range 2 {

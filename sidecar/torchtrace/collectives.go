@@ -3,6 +3,7 @@ package torchtrace
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -13,6 +14,7 @@ type commRun struct {
 	start, end int64  // ns since the epoch, by the rank's own clock
 	collective Collective
 	name       string
+	dtype      string
 }
 
 // commRuns lists a rank's communication kernels by start. Two ranks' kernels
@@ -32,7 +34,10 @@ func commRuns(v *view) []commRun {
 		}
 		r.key = r.name
 		if c := r.collective; c.Name != 0 {
-			r.name = v.t.Text(c.Name)
+			r.name, r.dtype = v.t.Text(c.Name), v.t.Text(c.Dtype)
+			if r.name == "send" || r.name == "recv" {
+				continue // between two ranks: not the same on all
+			}
 			r.key = fmt.Sprintf("%s\x00%s\x00%s", r.name, v.t.Text(c.Group), v.t.Text(c.GroupRanks))
 		}
 		runs = append(runs, r)
@@ -69,8 +74,10 @@ func (m *meeting) waiting() (sum int64) {
 	return sum
 }
 
-// meetings pairs the ranks' kernels. A sequence that has not the same length
-// on all its ranks cannot be paired by counting; it is left out and counted.
+// meetings pairs the ranks' kernels, by the sequence numbers of newer profilers
+// or else by counting. What cannot be paired is left out and counted: with
+// sequence numbers, what some rank lacks; without, a whole sequence that has
+// not the same length on all its ranks.
 func meetings(perRank [][]commRun) (all []meeting, unpaired int) {
 	sequences := map[string]map[int][]commRun{}
 	for _, runs := range perRank {
@@ -83,27 +90,52 @@ func meetings(perRank [][]commRun) (all []meeting, unpaired int) {
 	}
 	for _, key := range sortedKeys(sequences) {
 		byRank := sequences[key]
-		ranks := sortedKeys(byRank)
-		n := len(byRank[ranks[0]])
-		equal := len(ranks) > 1
-		for _, rank := range ranks {
-			equal = equal && len(byRank[rank]) == n
-		}
-		if !equal {
-			for _, rank := range ranks {
-				unpaired += len(byRank[rank])
-			}
+		lists, left := pairable(byRank)
+		unpaired += left
+		if len(lists) == 0 {
 			continue
 		}
-		for i := range n {
-			m := meeting{name: byRank[ranks[0]][i].name, occurrence: i}
-			for _, rank := range ranks {
-				m.runs = append(m.runs, byRank[rank][i])
+		for i := range lists[0] {
+			m := meeting{name: lists[0][i].name, occurrence: i}
+			for _, runs := range lists {
+				m.runs = append(m.runs, runs[i])
 			}
 			all = append(all, m)
 		}
 	}
 	return all, unpaired
+}
+
+// pairable returns, per rank, the runs that belong together by their place in
+// the list, and how many had to be left out.
+func pairable(byRank map[int][]commRun) (lists [][]commRun, left int) {
+	count := map[int64]int{} // ranks that have a sequence number
+	numbered := true
+	longest, shortest := 0, math.MaxInt
+	for _, runs := range byRank {
+		longest, shortest = max(longest, len(runs)), min(shortest, len(runs))
+		left += len(runs)
+		own := map[int64]bool{}
+		for _, r := range runs {
+			n := r.collective.SequenceNum
+			numbered = numbered && n != None && r.collective.Name != 0 && !own[n]
+			own[n] = true
+			count[n]++
+		}
+	}
+	if len(byRank) < 2 || !numbered && shortest != longest {
+		return nil, left
+	}
+	for _, rank := range sortedKeys(byRank) {
+		runs := byRank[rank]
+		if numbered {
+			runs = slices.DeleteFunc(slices.Clone(runs), func(r commRun) bool { return count[r.collective.SequenceNum] < len(byRank) })
+			slices.SortFunc(runs, func(a, b commRun) int { return cmp.Compare(a.collective.SequenceNum, b.collective.SequenceNum) })
+		}
+		left -= len(runs)
+		lists = append(lists, runs)
+	}
+	return lists, left
 }
 
 // collectives has a row per collective, the longest wait first.
@@ -113,6 +145,7 @@ func collectives(all []meeting, unpaired, ranks int) *Table {
 		&Column{Name: "occurrence", Kind: Int},
 		&Column{Name: "ranks", Kind: Int},
 		&Column{Name: "in_nelems", Kind: Int},
+		&Column{Name: "dtype", Kind: Text},
 		&Column{Name: "straggler", Kind: Int}, // the rank the others waited for
 		&Column{Name: "transfer_us", Kind: Micros},
 		&Column{Name: "longest_us", Kind: Micros},
@@ -128,7 +161,7 @@ func collectives(all []meeting, unpaired, ranks int) *Table {
 			longest = max(longest, r.end-r.start)
 			sum += r.end - r.start
 		}
-		t.add(m.name, m.occurrence, len(m.runs), m.runs[0].collective.InNelems, straggler,
+		t.add(m.name, m.occurrence, len(m.runs), m.runs[0].collective.InNelems, m.runs[0].dtype, straggler,
 			micros(transfer), micros(longest), micros(m.waiting()), percent(m.waiting(), sum))
 	}
 	return t
@@ -142,7 +175,7 @@ func pairingNote(paired, unpaired, ranks int) string {
 	case paired == 0 && unpaired == 0:
 		return "no communication kernels"
 	case unpaired > 0:
-		return fmt.Sprintf("%d communication kernels left out: their ranks recorded different numbers of them", unpaired)
+		return fmt.Sprintf("%d communication kernels left out: some rank recorded fewer of them", unpaired)
 	}
 	return ""
 }

@@ -18,7 +18,7 @@ type record struct {
 type arguments struct {
 	label                    []byte // "name" of a metadata event
 	streamHex                bool   // stream is a text that is no decimal number
-	stream, device           int64
+	stream                   int64
 	correlation, external    int64
 	bytes                    int64
 	gbps                     []byte
@@ -35,7 +35,7 @@ type arguments struct {
 }
 
 var noArguments = arguments{
-	stream: None, device: None, correlation: None, external: None,
+	stream: None, correlation: None, external: None,
 	sequence: None, deviceType: -1, deviceID: -1,
 }
 
@@ -210,8 +210,6 @@ func (s *scanner) arg(a *arguments, key, value []byte, at int) {
 	case "stream":
 		a.stream = s.integer(value, at)
 		a.streamHex = len(value) > 2 && value[0] == '"' && !isDecimal(unquote(value))
-	case "device":
-		a.device = number(value, None)
 	case "bytes":
 		a.bytes = number(unquote(value), 0)
 	case "size":
@@ -256,7 +254,7 @@ func (s *scanner) arg(a *arguments, key, value []byte, at int) {
 		a.inMsg = number(value, 0)
 	case "Out msg nelems":
 		a.outMsg = number(value, 0)
-	case "Seq", "Seq Num", "seq":
+	case "Seq":
 		a.sequence = number(value, None)
 	}
 }
