@@ -299,7 +299,7 @@ type BeginRequest struct {
 	ParentMsgId      string                 `protobuf:"bytes,10,opt,name=parent_msg_id,json=parentMsgId,proto3" json:"parent_msg_id,omitempty"`                // msg_id of the execute_request, for IOPub
 	Automatic        bool                   `protobuf:"varint,11,opt,name=automatic,proto3" json:"automatic,omitempty"`                                        // recorded because of "on"
 	ThresholdNs      int64                  `protobuf:"varint,12,opt,name=threshold_ns,json=thresholdNs,proto3" json:"threshold_ns,omitempty"`                 // automatic: below it only the record in List is kept
-	StartedNs        int64                  `protobuf:"varint,13,opt,name=started_ns,json=startedNs,proto3" json:"started_ns,omitempty"`                       // CLOCK_MONOTONIC at which the cell began
+	StartedNs        int64                  `protobuf:"varint,13,opt,name=started_ns,json=startedNs,proto3" json:"started_ns,omitempty"`                       // CLOCK_MONOTONIC at which Begin was called; the cell begins with its answer
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }

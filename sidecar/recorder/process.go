@@ -51,6 +51,9 @@ type pythonStacks struct {
 	process *pystack.Process // nil until attached
 }
 
+// stackMethod is how package pystack reads, as it says itself.
+const stackMethod = "process_vm_readv, read twice"
+
 func (p *pythonStacks) Attach(pid int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -74,6 +77,8 @@ func (p *pythonStacks) Collect(ctx context.Context, run Run) error {
 	if process == nil {
 		return pystack.ErrGone
 	}
+	// A nested cell may end before the sampler first tells how it reads.
+	run.Builder.Describe(func(r *timeline.Recording) { r.Sampling.Method = stackMethod })
 	_, err := process.Sample(ctx, run.Builder, pystack.SampleOptions{Interval: run.Interval})
 	if err != nil { // gone, another program, or no longer permitted: look anew next time
 		p.Close()

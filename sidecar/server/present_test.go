@@ -81,10 +81,10 @@ func ended(t *testing.T, begin *api.BeginRequest, end *api.EndRequest) (Session,
 	t.Helper()
 	s := sessionOn(&grantable{})
 	begin.CellId, end.CellId = "a", "a"
-	begin.StartedNs = timeline.Monotonic() - int64(time.Second)
 	if _, err := s.Begin(context.Background(), begin); err != nil {
 		t.Fatal(err)
 	}
+	time.Sleep(5 * time.Millisecond)
 	resp, err := s.End(context.Background(), end)
 	if err != nil {
 		t.Fatal(err)
@@ -103,7 +103,7 @@ func TestBundlesSuitTheirPlace(t *testing.T) {
 	}{
 		{"notebook", &api.BeginRequest{}, &api.EndRequest{Form: "notebook", Outcome: "ok"}, true, "<img", false},
 		{"automatic", &api.BeginRequest{Automatic: true, ThresholdNs: 1}, &api.EndRequest{Form: "notebook", Outcome: "ok"}, true, "<details><summary", false},
-		{"terminal", &api.BeginRequest{}, &api.EndRequest{Form: "terminal", Outcome: "ok"}, false, "1.0 s", false},
+		{"terminal", &api.BeginRequest{}, &api.EndRequest{Form: "terminal", Outcome: "ok"}, false, "ms", false},
 		{"quiet", &api.BeginRequest{}, &api.EndRequest{Form: "notebook", Outcome: "ok", Quiet: true}, false, "", true},
 	} {
 		_, resp := ended(t, c.begin, c.end)
@@ -158,20 +158,25 @@ func TestReportsAreWrittenInEveryFormat(t *testing.T) {
 func TestMarksAndOutputReachTheReport(t *testing.T) {
 	s := sessionOn(&grantable{}).(*kernelSession)
 	s.output = fixedOutput{}
-	now := timeline.Monotonic()
-	if _, err := s.Begin(context.Background(), &api.BeginRequest{CellId: "a", ParentMsgId: "m", StartedNs: now - 1e9}); err != nil {
+	asked := timeline.Monotonic() - 1e9 // the call took a second: no part of the cell
+	if _, err := s.Begin(context.Background(), &api.BeginRequest{CellId: "a", ParentMsgId: "m", StartedNs: asked}); err != nil {
 		t.Fatal(err)
 	}
-	resp, err := s.End(context.Background(), &api.EndRequest{CellId: "a", EndedNs: now, Marks: []*api.Mark{
-		{Kind: "step", Name: "s", StartNs: now - 9e8, EndNs: now - 4e8},
-		{Kind: "region", Name: "load", StartNs: now - 9e8, EndNs: now - 7e8},
+	start := timeline.Monotonic()
+	time.Sleep(20 * time.Millisecond)
+	resp, err := s.End(context.Background(), &api.EndRequest{CellId: "a", EndedNs: timeline.Monotonic(), Marks: []*api.Mark{
+		{Kind: "step", Name: "s", StartNs: start, EndNs: start + 15e6},
+		{Kind: "region", Name: "load", StartNs: start + 1e6, EndNs: start + 11e6},
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := readReport(t, resp.ReportGzip)
-	if len(r.Steps) != 1 || len(r.Regions) != 1 || r.Regions[0].TotalS < 0.1999 || r.Regions[0].TotalS > 0.2001 {
+	if len(r.Steps) != 1 || len(r.Regions) != 1 || r.Regions[0].TotalS < 0.0099 || r.Regions[0].TotalS > 0.0101 {
 		t.Errorf("steps %+v, regions %+v", r.Steps, r.Regions)
+	}
+	if r.DurationS > 0.9 {
+		t.Errorf("the cell lasts %.3f s with the call that began it", r.DurationS)
 	}
 	if r.Output == nil || r.Output.Messages != 3 || !r.Output.AtLeast {
 		t.Errorf("output %+v", r.Output)

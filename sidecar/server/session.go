@@ -146,10 +146,9 @@ func (s *kernelSession) follow(connectionFile string) (note string) {
 }
 
 func (s *kernelSession) Begin(_ context.Context, req *api.BeginRequest) (*api.BeginResponse, error) {
-	started := req.StartedNs
-	if now := timeline.Monotonic(); started <= 0 || started > now {
-		started = now
-	}
+	// The cell's code runs when this call has been answered: the time that the
+	// extension asked at, req.StartedNs, holds the call itself, too.
+	started := timeline.Monotonic()
 	refusal, err := s.Recorder.Begin(recorder.Spec{
 		ID:             req.CellId,
 		Started:        started,

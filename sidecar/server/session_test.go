@@ -252,10 +252,10 @@ func TestFallbackSamplesMakeAReport(t *testing.T) {
 	if _, err := c.Hello(ctx, hello(os.Getpid())); err != nil {
 		t.Fatal(err)
 	}
-	start := timeline.Monotonic()
-	if b, err := c.Begin(ctx, &api.BeginRequest{CellId: "a", StartedNs: start, ThreadId: 7}); err != nil || b.Outside != outsideFallback {
+	if b, err := c.Begin(ctx, &api.BeginRequest{CellId: "a", ThreadId: 7}); err != nil || b.Outside != outsideFallback {
 		t.Fatalf("Begin: %v, %v", b, err)
 	}
+	start := timeline.Monotonic()
 	push := &api.PushRequest{
 		CellId: "a", CpuNs: 1000,
 		Frames:  []*api.PushRequest_Frame{{Id: 1, Function: "outer", File: "m.py", Line: 3, FirstLine: 1}, {Id: 2, Function: "inner", File: "m.py", Line: 9, FirstLine: 8}},
@@ -282,10 +282,10 @@ func TestFallbackSamplesMakeAReport(t *testing.T) {
 	for _, f := range r.Functions {
 		total[f.Function] = f.TotalS
 	}
-	if got := total["outer"]; got < 0.0195 || got > 0.0205 {
+	if got := total["outer"]; got < 0.0199 || got > 0.0201 {
 		t.Errorf("outer lasts %.4f s, want 0.02: functions %+v", got, r.Functions)
 	}
-	if got := total["inner"]; got < 0.0095 || got > 0.0105 {
+	if got := total["inner"]; got < 0.0099 || got > 0.0101 {
 		t.Errorf("inner lasts %.4f s, want 0.01", got)
 	}
 }
