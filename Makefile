@@ -62,9 +62,8 @@ lint: build
 bench: build
 	$(BIN)/python bench/notebook/bench.py
 
-# JupyterLab with the examples; JupyterLab itself is only installed for this.
+# JupyterLab with the examples.
 lab: build
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'jupyterlab>=4.2'
 	JUPYTER_PREFER_ENV_PATH=1 $(BIN)/jupyter-lab --notebook-dir=examples
 
 clean:
