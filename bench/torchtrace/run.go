@@ -20,20 +20,15 @@ import (
 // process of its own.
 func work(folder string) {
 	start := time.Now()
-	set, err := torchtrace.Load(context.Background(), []string{folder}, torchtrace.LoadOptions{})
+	var events int64
+	_, err := torchtrace.Run(context.Background(), []string{folder},
+		torchtrace.LoadOptions{Progress: func(p torchtrace.Progress) { events = p.Events }},
+		torchtrace.AnalyzeOptions{Tables: []string{
+			torchtrace.TableTemporal, torchtrace.TableIdle, torchtrace.TableOverlap, torchtrace.TableKernels}})
 	if err != nil {
 		fail(err)
 	}
-	loaded := time.Since(start)
-	torchtrace.Analyze(set, torchtrace.AnalyzeOptions{Tables: []string{
-		torchtrace.TableTemporal, torchtrace.TableIdle, torchtrace.TableOverlap, torchtrace.TableKernels}})
-	total := time.Since(start)
-	var events int64
-	for _, t := range set.Traces {
-		events += t.Records
-	}
-	fmt.Printf("seconds %.4f\nload %.4f\nmegabytes %.1f\nevents %d\n",
-		total.Seconds(), loaded.Seconds(), peakMemory(), events)
+	fmt.Printf("seconds %.4f\nmegabytes %.1f\nevents %d\n", time.Since(start).Seconds(), peakMemory(), events)
 }
 
 // peakMemory of this process in MB. (ru_maxrss would include the parent's

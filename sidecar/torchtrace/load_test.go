@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -193,5 +194,25 @@ func TestLoadProgressAndCancel(t *testing.T) {
 	cancel()
 	if _, err := Load(ctx, []string{dir}, LoadOptions{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want context.Canceled", err)
+	}
+}
+
+// TestLoadPipe: a pipe has no size and cannot seek.
+func TestLoadPipe(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pipe.json.gz")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Skip("no named pipes here:", err)
+	}
+	var data bytes.Buffer
+	z := gzip.NewWriter(&data)
+	z.Write([]byte(rankFile(6)))
+	z.Close()
+	go os.WriteFile(path, data.Bytes(), 0o600)
+	set, err := Load(context.Background(), []string{path}, LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := set.Ranks(); !reflect.DeepEqual(got, []int{6}) {
+		t.Errorf("got ranks %v, want [6]", got)
 	}
 }

@@ -36,13 +36,11 @@ func openSource(path string) (*source, error) {
 		return nil, fmt.Errorf("opening a trace: %w", err)
 	}
 	s := &source{file: f, size: info.Size()}
-	var magic [2]byte
-	n, _ := f.ReadAt(magic[:], 0)
-	if n == 2 && magic[0] == 0x1f && magic[1] == 0x8b {
+	in := bufio.NewReaderSize(counted{s}, 128<<10)
+	s.Reader = in
+	if magic, _ := in.Peek(2); len(magic) == 2 && magic[0] == 0x1f && magic[1] == 0x8b {
 		s.stop = make(chan struct{})
-		s.Reader = decompress(bufio.NewReaderSize(counted{s}, 128<<10), s.stop)
-	} else {
-		s.Reader = counted{s}
+		s.Reader = decompress(in, s.stop)
 	}
 	return s, nil
 }
