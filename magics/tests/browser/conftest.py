@@ -105,9 +105,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    api = pytest.importorskip(
-        "playwright.sync_api", reason="playwright is not installed (make build installs it)"
-    )
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (make build installs it)")
     path = chromium()
     if path is None:
         pytest.skip("no Chromium here; on Debian: apt-get install chromium")
@@ -145,9 +143,7 @@ class Lab:
         self.page.wait_for_selector(body, state="attached", timeout=PATIENCE_MS)
 
     def command(self, name: str, args: dict[str, Any] | None = None) -> None:
-        self.page.evaluate(
-            "([n, a]) => window.jupyterapp.commands.execute(n, a)", [name, args or {}]
-        )
+        self.page.evaluate("([n, a]) => window.jupyterapp.commands.execute(n, a)", [name, args or {}])
 
     def run_all(self) -> None:
         """Runs every cell and waits until the last one has its number."""

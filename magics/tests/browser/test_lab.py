@@ -62,9 +62,7 @@ def test_a_stranger_who_opens_the_saved_notebook_sees_the_picture(lab: Lab) -> N
     # Another name: nobody has ever trusted this file.
     shutil.copy(lab.server.notebooks / "saved.ipynb", lab.server.notebooks / "stranger.ipynb")
     notebook = json.loads((lab.server.notebooks / "stranger.ipynb").read_text())
-    notebook["cells"].insert(
-        0, {"cell_type": "markdown", "metadata": {}, "source": "a copy", "id": "copy"}
-    )
+    notebook["cells"].insert(0, {"cell_type": "markdown", "metadata": {}, "source": "a copy", "id": "copy"})
     (lab.server.notebooks / "stranger.ipynb").write_text(json.dumps(notebook))
     lab.open("stranger.ipynb")
     image = lab.outputs('img[src^="data:image/svg+xml"]').first
