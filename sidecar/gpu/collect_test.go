@@ -64,8 +64,8 @@ throttle 0x24
 	if g.OtherProcesses != 1 || len(g.PIDs) != 1 || g.PIDs[0] != os.Getpid() {
 		t.Errorf("processes: %d others, ours %v; want 1 and this one", g.OtherProcesses, g.PIDs)
 	}
-	if g.Resolution < 100*time.Millisecond || g.Resolution > 400*time.Millisecond {
-		t.Errorf("resolution %v, want a little above 100 ms", g.Resolution)
+	if g.Resolution < 100*time.Millisecond {
+		t.Errorf("resolution %v, want no less than the 100 ms of GPM", g.Resolution)
 	}
 }
 
@@ -243,6 +243,18 @@ func TestParseNSpid(t *testing.T) {
 	if got := parseNSpid([]byte("no such line")); got != nil {
 		t.Errorf("got %v, want nothing", got)
 	}
+}
+
+func FuzzParseNSpid(f *testing.F) {
+	f.Add([]byte("Name:\tx\nNSpid:\t4711\t12\n"))
+	f.Add([]byte("\nNSpid:"))
+	f.Fuzz(func(t *testing.T, status []byte) {
+		for _, id := range parseNSpid(status) {
+			if id <= 0 {
+				t.Errorf("process number %d", id)
+			}
+		}
+	})
 }
 
 // A process the driver numbers by its inner namespace is still ours; where two

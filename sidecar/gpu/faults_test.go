@@ -186,34 +186,65 @@ func TestMissingSymbols(t *testing.T) {
 			if err := os.WriteFile(script, []byte("period_ms 20\ndevice A\ngpm 1\nutil 0 50\nprocess self 5"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			child := exec.Command(os.Args[0], "-test.run=^TestChildCollects$", "-test.v")
-			child.Env = append(os.Environ(), "GPU_TEST_LIBRARY="+buildFake(t, "-DWITHOUT_"+c.symbol), "OMNI_PERF_FAKE_NVML="+script)
-			out, err := child.CombinedOutput()
-			if err != nil {
-				t.Fatalf("%v\n%s", err, out)
-			}
-			_, text, _ := strings.Cut(string(out), "RECORDING ")
-			text, _, _ = strings.Cut(text, "\n")
-			var r timeline.Recording
-			if err := json.Unmarshal([]byte(text), &r); err != nil {
-				t.Fatalf("%v\n%s", err, out)
-			}
+			r := collectInChild(t, buildFake(t, "-DWITHOUT_"+c.symbol), "OMNI_PERF_FAKE_NVML="+script)
 			for _, lane := range append([]string{"gpu0.sm"}, allLanes...) {
-				if present := track(&r, lane) != nil; present != (lane != c.lane) {
+				if present := track(r, lane) != nil; present != (lane != c.lane) {
 					t.Errorf("%s there: %v; notes %v", lane, present, r.Notes)
 				}
 			}
-			if c.lane != "" && c.lane != "gpu0.sm" && !noted(&r, c.lane, "too old or too new") {
+			if c.lane != "" && c.lane != "gpu0.sm" && !noted(r, c.lane, "too old or too new") {
 				t.Errorf("notes %v do not say why %s is missing", r.Notes, c.lane)
 			}
 		})
 	}
 }
 
+// TestRealDriver shows what the machine's own driver offers.
+func TestRealDriver(t *testing.T) {
+	if os.Getenv("OMNI_PERF_TEST_REAL_GPU") == "" {
+		t.Skip("needs an NVIDIA GPU: set OMNI_PERF_TEST_REAL_GPU=1 on a machine with one")
+	}
+	r := collectInChild(t, systemLibrary)
+	if len(r.GPUs) == 0 {
+		t.Fatalf("no GPU: %v", r.Notes)
+	}
+	for _, g := range r.GPUs {
+		t.Logf("%+v", g)
+	}
+	for _, tr := range r.Tracks {
+		t.Logf("%s from %s every %v; ended: %q", tr.ID, tr.Source, tr.Resolution, tr.Ended)
+	}
+	for _, n := range r.Notes {
+		t.Logf("%s: %s", n.What, n.Reason)
+	}
+	if track(r, "gpu0.mem") == nil {
+		t.Error("not even the memory could be read")
+	}
+}
+
+// collectInChild records with another library than the one all tests of this
+// process share.
+func collectInChild(t *testing.T, library string, env ...string) *timeline.Recording {
+	t.Helper()
+	child := exec.Command(os.Args[0], "-test.run=^TestChildCollects$", "-test.v")
+	child.Env = append(append(os.Environ(), "GPU_TEST_LIBRARY="+library), env...)
+	out, err := child.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	_, text, _ := strings.Cut(string(out), "RECORDING ")
+	text, _, _ = strings.Cut(text, "\n")
+	var r timeline.Recording
+	if err := json.Unmarshal([]byte(text), &r); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return &r
+}
+
 func TestChildCollects(t *testing.T) {
 	library := os.Getenv("GPU_TEST_LIBRARY")
 	if library == "" {
-		t.Skip("runs only as a child of TestMissingSymbols")
+		t.Skip("runs only as a child of other tests")
 	}
 	r := collectFor(t, Open(library), 250*time.Millisecond, Options{PIDs: self})
 	for i := range r.Tracks {

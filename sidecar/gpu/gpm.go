@@ -32,8 +32,9 @@ var gpmMetrics = []struct {
 type gpm struct {
 	d         *nvmlDevice
 	last, new nvml.GpmSample
-	lastAt    int64 // CLOCK_MONOTONIC; 0 = no sample yet
-	length    time.Duration
+	lastAt    int64         // CLOCK_MONOTONIC; 0 = no sample yet
+	sum       time.Duration // of the windows' lengths
+	count     int
 	query     nvml.GpmMetricsGetType // 13 KB, kept
 }
 
@@ -75,9 +76,17 @@ func openGPM(d *nvmlDevice) (Activity, error) {
 	return g, nil
 }
 
-func (g *gpm) Source() string            { return "GPM" }
-func (g *gpm) Period() time.Duration     { return gpmPeriod }
-func (g *gpm) Resolution() time.Duration { return g.length }
+func (g *gpm) Source() string        { return "GPM" }
+func (g *gpm) Period() time.Duration { return gpmPeriod }
+
+// Resolution is the mean length of the windows, which are longer than asked for
+// where the machine is busy; the first ones say little.
+func (g *gpm) Resolution() time.Duration {
+	if g.count < 5 {
+		return gpmPeriod
+	}
+	return g.sum / time.Duration(g.count)
+}
 
 // Finish leaves a rest of less than 100 ms unknown: GPM has no figure for it.
 func (g *gpm) Finish() ([]Window, error) { return g.Read() }
@@ -123,7 +132,8 @@ func (g *gpm) Read() ([]Window, error) {
 			w.Values[m.metric] = got.Value * m.factor
 		}
 	}
-	g.length = time.Duration(at - from)
+	g.sum += time.Duration(at - from)
+	g.count++
 	return []Window{w}, nil
 }
 

@@ -109,13 +109,17 @@ func TestActivityOfAProgram(t *testing.T) {
 func TestPollingCost(t *testing.T) {
 	d := openFake(t, "device A\ngpm 1\nutil 0 50\nprocess self 5")
 	<-d.Ready()
-	before := processCPU(t)
-	const length = 3 * time.Second
-	r := collectFor(t, d, length, Options{PIDs: self})
-	share := float64(processCPU(t)-before) / float64(length)
-	t.Logf("%.2f %% of a core for one GPU at the default rates, %d windows", 100*share, len(track(r, "gpu0.util").Points))
-	if share > 0.01 {
-		t.Errorf("polling one GPU takes %.2f %% of a core, want at most 1", 100*share)
+	// The least of three: other work on the machine only adds.
+	least := 1.0
+	for range 3 {
+		before := processCPU(t)
+		const length = 2 * time.Second
+		collectFor(t, d, length, Options{PIDs: self})
+		least = min(least, float64(processCPU(t)-before)/float64(length))
+	}
+	t.Logf("%.2f %% of a core for one GPU at the default rates", 100*least)
+	if least > 0.01 {
+		t.Errorf("polling one GPU takes %.2f %% of a core, want at most 1", 100*least)
 	}
 }
 
