@@ -15,9 +15,12 @@ func document(r *Results) string {
 	p.text("# Benchmarks")
 	p.text("omni-perf's stack sampler beside its peers, on the same targets, in the same run. " +
 		"Written by `" + strings.TrimSpace(r.Command) + "`; do not edit.")
-	p.text(fmt.Sprintf("%s; %s, %d cores, Linux %s. All cores together were busy %.0f %% of the time (what is measured included), "+
+	p.text(fmt.Sprintf("%s; %s, %d cores, Linux %s, which others kept busy to %.0f %% before or after; "+
 		"the hypervisor withheld %.1f %%. %s. Every sampler was asked for %.0f samples a second of all threads, idle ones too.",
-		r.Date, r.Machine.CPU, r.Machine.Cores, r.Machine.Kernel, 100*r.Machine.Busy, 100*r.Machine.Stolen, r.Plan, r.Rate))
+		r.Date, r.Machine.CPU, r.Machine.Cores, r.Machine.Kernel, 100*r.Machine.Others, 100*r.Machine.Stolen, r.Plan, r.Rate))
+	if r.Machine.Others > noisy {
+		p.text("**The machine was not quiet. The times below say little.**")
+	}
 	var rows [][]string
 	for _, s := range r.Samplers {
 		rows = append(rows, []string{s.Name, s.Version, s.Python})
@@ -32,6 +35,9 @@ func document(r *Results) string {
 	p.missing(r)
 	return p.String()
 }
+
+// noisy is the share of all cores in others' hands from which times mean little.
+const noisy = 0.1
 
 // A page is Markdown in the making.
 type page struct{ strings.Builder }

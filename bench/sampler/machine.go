@@ -6,26 +6,44 @@ import (
 	"os/exec"
 	"runtime"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// A machineWatch sees how busy the machine is beside us.
-type machineWatch struct{ before cpuTimes }
+// A machineWatch sees how busy the machine is, with us and without.
+type machineWatch struct {
+	start  cpuTimes
+	before float64 // share of all cores that was busy in the second before
+}
 
 // cpuTimes are sums over all cores since boot, in ticks of /proc/stat.
 type cpuTimes struct{ busy, stolen, total float64 }
 
-func watchMachine() machineWatch { return machineWatch{readCPUTimes()} }
+func watchMachine() machineWatch {
+	before := busySecond()
+	return machineWatch{readCPUTimes(), before}
+}
 
-// end describes the machine and what it did since the watch began. Busy includes what was measured.
+// busySecond waits a second and tells how busy the others kept the machine.
+func busySecond() float64 {
+	start := readCPUTimes()
+	time.Sleep(time.Second)
+	return readCPUTimes().since(start).busyShare()
+}
+
+func (t cpuTimes) since(start cpuTimes) cpuTimes {
+	return cpuTimes{t.busy - start.busy, t.stolen - start.stolen, t.total - start.total}
+}
+
+func (t cpuTimes) busyShare() float64 { return t.busy / max(t.total, 1) }
+
+// end describes the machine and what it did since the watch began.
 func (w machineWatch) end() Machine {
 	m := Machine{CPU: cpuModel(), Cores: runtime.NumCPU(), Kernel: kernelRelease()}
-	now := readCPUTimes()
-	if total := now.total - w.before.total; total > 0 {
-		m.Busy = (now.busy - w.before.busy) / total
-		m.Stolen = (now.stolen - w.before.stolen) / total
-	}
+	during := readCPUTimes().since(w.start)
+	m.Stolen = during.stolen / max(during.total, 1)
+	m.Others = max(w.before, busySecond())
 	return m
 }
 

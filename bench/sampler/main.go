@@ -48,15 +48,15 @@ type Plan struct {
 	Versions bool
 }
 
-// quick is the plan of -quick: one program alone and one with many threads, the hardest workloads.
+// quick is the plan of -quick: one program alone and one with many threads, a few workloads.
 var quick = Plan{
-	Pairs:    4,
+	Pairs:    3,
 	Run:      300 * time.Millisecond,
 	Accuracy: time.Second,
-	Shares:   4 * time.Second,
+	Shares:   3 * time.Second,
 	Samplers: regexp.MustCompile("^(omni-perf|py-spy|Austin|bare C loop)$"),
 	Axes:     regexp.MustCompile(""),
-	Programs: regexp.MustCompile("^(richards|160 threads|work|deep|generators|lines|parts)$"),
+	Programs: regexp.MustCompile("^(richards|160 threads|work|flat|generators 20 µs|parts)$"),
 }
 
 func run() error {

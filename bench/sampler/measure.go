@@ -77,7 +77,8 @@ func firstChoices(pythons []truth.Interpreter) map[string]truth.Interpreter {
 	return first
 }
 
-// chooseSamplers puts ours beside the peers of each version, with the same interpreter as theirs.
+// chooseSamplers puts ours beside the peers of each version, with the same interpreter as theirs. A version
+// without any peer in the plan is left out.
 func (b *bench) chooseSamplers() error {
 	self, err := os.Executable()
 	if err != nil {
@@ -88,21 +89,27 @@ func (b *bench) chooseSamplers() error {
 		if !found {
 			continue
 		}
-		var peers []peer.Sampler
+		compared := false
+		var beside []peer.Sampler
 		for _, s := range b.installed.Samplers {
-			if s.Target.Minor == minor {
-				peers = append(peers, s)
-				if s.Inside() {
-					python = s.Target // peers inside need the environment they are installed in
-				}
+			if s.Target.Minor != minor {
+				continue
+			}
+			if s.Inside() {
+				python = s.Target // it needs the environment it is installed in
+			}
+			if s.Name == peer.Floor || b.plan.Samplers.MatchString(s.Name) {
+				beside = append(beside, s)
+				compared = compared || s.Name != peer.Floor
 			}
 		}
+		if !compared {
+			continue
+		}
 		b.samplers = append(b.samplers, ours(self, python))
-		for _, s := range peers {
+		for _, s := range beside {
 			s.Target = python
-			if s.Name == peer.Floor || b.plan.Samplers.MatchString(s.Name) {
-				b.samplers = append(b.samplers, s)
-			}
+			b.samplers = append(b.samplers, s)
 		}
 	}
 	for _, s := range b.samplers {

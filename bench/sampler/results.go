@@ -24,9 +24,9 @@ type Machine struct {
 	CPU    string
 	Cores  int
 	Kernel string
-	// Busy is the share of all cores that other processes than the measured ones used or that the
-	// hypervisor withheld.
-	Busy, Stolen float64
+	// Others is the share of all cores that other processes used in the second before or after, Stolen
+	// what the hypervisor withheld all along.
+	Others, Stolen float64
 }
 
 // SamplerID names one sampler with what it samples. Targets of different versions are not compared.

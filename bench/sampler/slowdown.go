@@ -133,7 +133,7 @@ func (b *bench) slowdown(p program, minor string, samplers []peer.Sampler) ([]Sl
 			}
 			m.ratios = append(m.ratios, block[i].round.Seconds()/block[len(samplers)].round.Seconds())
 			m.cpus = append(m.cpus, block[i].cpu)
-			if floor > 0 {
+			if floor > 0 && block[i].cpu > 0 {
 				m.ofFloor = append(m.ofFloor, block[i].cpu/floor)
 			}
 		}
@@ -148,7 +148,7 @@ func (b *bench) slowdown(p program, minor string, samplers []peer.Sampler) ([]Sl
 			if !samplers[i].Inside() {
 				row.CPU = meanOf(m.cpus)
 				if len(m.ofFloor) > 1 {
-					row.OfFloor = meanOf(m.ofFloor)
+					row.OfFloor = ratioOf(m.ofFloor)
 				}
 			}
 		}
