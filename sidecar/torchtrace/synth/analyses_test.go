@@ -129,3 +129,138 @@ func TestKernelsAndLaunches(t *testing.T) {
 		}
 	}
 }
+
+// keptCollectives are those of all steps but the last.
+func keptCollectives(answers *synth.Answers) []synth.Collective {
+	last := synth.FirstStep + training.Steps - 1
+	var kept []synth.Collective
+	for _, c := range answers.Collectives {
+		if c.Step < last {
+			kept = append(kept, c)
+		}
+	}
+	return kept
+}
+
+func TestStragglerUnderSkewedClocks(t *testing.T) {
+	answers, a := analyzed(t, training, torchtrace.AnalyzeOptions{})
+	table := a.Table(torchtrace.TableStragglers)
+	kept := keptCollectives(answers)
+	for _, rank := range answers.Ranks {
+		r := row(t, table, map[string]any{"rank": int64(rank.Rank)})
+		var last, waited, made, transfer int64
+		for _, c := range kept {
+			waited += c.Wait(rank.Rank)
+			transfer += c.Transfer()
+			if c.Last == rank.Rank {
+				last++
+				for other := range answers.Ranks {
+					made += c.Wait(other)
+				}
+			}
+		}
+		if got := table.Column("times_last").Ints[r]; got != last {
+			t.Errorf("rank %d was last %d times, want %d", rank.Rank, got, last)
+		}
+		check(t, "stragglers", table, r, "waited_us", waited)
+		check(t, "stragglers", table, r, "made_wait_us", made)
+		check(t, "stragglers", table, r, "transfer_us", transfer)
+		check(t, "clock", table, r, "clock_offset_us", rank.Skew-answers.Ranks[0].Skew)
+	}
+	for r := range a.Table(torchtrace.TableCollectives).Len() {
+		if got := a.Table(torchtrace.TableCollectives).Column("straggler").Ints[r]; got != int64(training.Straggler) {
+			t.Errorf("straggler of collective %d is rank %d, want %d", r, got, training.Straggler)
+		}
+	}
+}
+
+func TestStepsAndDataLoading(t *testing.T) {
+	answers, a := analyzed(t, training, torchtrace.AnalyzeOptions{})
+	steps, loading := a.Table(torchtrace.TableSteps), a.Table(torchtrace.TableDataLoader)
+	for _, rank := range answers.Ranks {
+		for i, s := range rank.Steps {
+			key := map[string]any{"rank": int64(rank.Rank), "step": int64(s.Number)}
+			r := row(t, steps, key)
+			check(t, "step", steps, r, "duration_us", s.End-s.Start)
+			check(t, "step", steps, r, "start_us", s.Start-rank.Steps[0].Start)
+			if i == len(rank.Steps)-1 {
+				continue // dropped
+			}
+			r = row(t, loading, key)
+			check(t, "loading", loading, r, "dataloader_us", s.DataWait)
+			check(t, "loading", loading, r, "device_idle_us", s.DataWait)
+		}
+	}
+}
+
+func TestMemoryPeaks(t *testing.T) {
+	answers, a := analyzed(t, training, torchtrace.AnalyzeOptions{IncludeLastStep: true})
+	table := a.Table(torchtrace.TableMemoryPeaks)
+	for _, rank := range answers.Ranks {
+		r := row(t, table, map[string]any{"rank": int64(rank.Rank)})
+		if got := table.Column("peak_allocated_bytes").Ints[r]; got != rank.All.PeakAllocated {
+			t.Errorf("peak %d bytes, want %d", got, rank.All.PeakAllocated)
+		}
+		if got := table.Column("peak_reserved_bytes").Ints[r]; got != rank.All.PeakReserved {
+			t.Errorf("peak reserved %d bytes, want %d", got, rank.All.PeakReserved)
+		}
+	}
+}
+
+func TestOperatorsAreCounted(t *testing.T) {
+	answers, a := analyzed(t, training, torchtrace.AnalyzeOptions{IncludeLastStep: true})
+	table := a.Table(torchtrace.TableOperators)
+	for _, rank := range answers.Ranks {
+		for name, calls := range rank.All.Calls {
+			r := row(t, table, map[string]any{"rank": int64(rank.Rank), "name": name})
+			if got := table.Column("calls").Ints[r]; got != int64(calls) {
+				t.Errorf("rank %d: %s was called %d times, want %d", rank.Rank, name, got, calls)
+			}
+		}
+		// The collective's device time is its operator's.
+		r := row(t, table, map[string]any{"rank": int64(rank.Rank), "name": "c10d::allreduce_"})
+		check(t, "allreduce", table, r, "self_device_us", rank.All.Communication)
+	}
+}
+
+func TestIdleIsChargedToThePythonThatWaited(t *testing.T) {
+	answers, a := analyzed(t, training, torchtrace.AnalyzeOptions{})
+	table := a.Table(torchtrace.TablePythonIdle)
+	for _, rank := range answers.Ranks {
+		var sum float64
+		for r := range table.Len() {
+			if table.Column("rank").Ints[r] == int64(rank.Rank) {
+				sum += table.Column("idle_us").Floats[r]
+			}
+		}
+		if want := float64(rank.Kept.Idle) / 1000; math.Abs(sum-want) > 0.01 {
+			t.Errorf("rank %d: Python's shares add up to %g µs, idle is %g", rank.Rank, sum, want)
+		}
+		// All steps but the first begin with the device idle.
+		var waits int64
+		for _, s := range rank.Steps[1 : len(rank.Steps)-1] {
+			waits += s.DataWait
+		}
+		r := row(t, table, map[string]any{"rank": int64(rank.Rank), "function": "__next__"})
+		if got := table.Column("idle_us").Floats[r]; math.Abs(got*1000-float64(waits)) > 0.01 {
+			t.Errorf("rank %d: idle under the DataLoader %g µs, want %g", rank.Rank, got, float64(waits)/1000)
+		}
+	}
+}
+
+func TestQueueIsEmptyAtTheEnd(t *testing.T) {
+	_, a := analyzed(t, training, torchtrace.AnalyzeOptions{IncludeLastStep: true, Tables: []string{torchtrace.TableQueueSeries}})
+	table := a.Table(torchtrace.TableQueueSeries)
+	last := map[[2]int64]int64{}
+	for r := range table.Len() {
+		last[[2]int64{table.Column("rank").Ints[r], table.Column("stream").Ints[r]}] = table.Column("queue_length").Ints[r]
+	}
+	if len(last) != 2*training.Ranks {
+		t.Errorf("%d streams, want %d", len(last), 2*training.Ranks)
+	}
+	for stream, length := range last {
+		if length != 0 {
+			t.Errorf("rank and stream %v: %d launches were never finished", stream, length)
+		}
+	}
+}

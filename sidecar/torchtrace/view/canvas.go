@@ -67,11 +67,11 @@ var colours = []struct {
 func style(theme Theme) string {
 	sheet := func(dark bool) string {
 		var b strings.Builder
-		text, dim, line := "#1c1c1e", "#6e6e73", "#e2e2e7"
+		text, dim, line, ground := "#1c1c1e", "#6e6e73", "#e2e2e7", "#ffffff"
 		if dark {
-			text, dim, line = "#f2f2f5", "#9a9aa2", "#35353b"
+			text, dim, line, ground = "#f2f2f5", "#9a9aa2", "#35353b", "#111113"
 		}
-		fmt.Fprintf(&b, ".opt{fill:%s}.opd{fill:%s}.opl{stroke:%s;fill:none}", text, dim, line)
+		fmt.Fprintf(&b, ".opg{fill:%s}.opt{fill:%s}.opd{fill:%s}.opl{stroke:%s;fill:none}", ground, text, dim, line)
 		for _, c := range colours {
 			colour := c.light
 			if dark {
@@ -99,7 +99,8 @@ type canvas struct {
 }
 
 const (
-	chartWidth = 920.0
+	chartWidth = 920.0 // inside the margin
+	margin     = 10.0
 	plotLeft   = 190.0
 	plotRight  = 800.0
 	charWidth  = 7.4 // of 12 px text in the widest common font
@@ -111,12 +112,16 @@ func newCanvas(theme Theme, left, height float64, title, aside string, legend []
 	c := &canvas{}
 	c.SVG = svg.New(&c.out)
 	c.Decimals = 1
-	c.Start(chartWidth, height, fmt.Sprintf(`viewBox="0 0 %.0f %.0f" role="img"`, chartWidth, height))
+	width, tall := chartWidth+2*margin, height+2*margin
+	c.Start(width, tall, fmt.Sprintf(`viewBox="%.0f %.0f %.0f %.0f" role="img"`, -margin, -margin, width, tall))
 	c.Title(plain(title))
 	fmt.Fprintf(&c.out, "<style>%s</style>\n", style(theme))
+	// A ground of its own: where the page is light and the viewer prefers dark,
+	// the text must not vanish.
+	c.Rect(-margin, -margin, width, tall, `class="opg"`)
 	c.Text(0, 16, plain(title), `class="opt oph"`)
 	if aside != "" {
-		c.Text(charWidth*1.25*float64(width(title))+12, 16, short(aside, 80), `class="opd"`)
+		c.Text(charWidth*1.25*float64(columnsIn(title))+12, 16, short(aside, 80), `class="opd"`)
 	}
 	c.y = 30
 	if len(legend) > 0 {
@@ -124,7 +129,7 @@ func newCanvas(theme Theme, left, height float64, title, aside string, legend []
 		for _, l := range legend {
 			c.Roundrect(x, c.y+1, 10, 10, 2, 2, class(l.paint))
 			c.Text(x+15, c.y+10, l.text, `class="opd"`)
-			x += 15 + charWidth*float64(width(l.text)) + 18
+			x += 15 + charWidth*float64(columnsIn(l.text)) + 18
 		}
 		c.y += 22
 	}

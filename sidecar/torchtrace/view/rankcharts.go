@@ -26,7 +26,11 @@ func stragglerChart(t rowsOf, theme Theme) Chart {
 	for r := range t.Len() {
 		name := rankName(t.int("rank", r))
 		waited, transfer := t.float("waited_us", r), t.float("transfer_us", r)
-		list = append(list, bar{name, fmt.Sprintf("last %d×", t.int("times_last", r)), []part{
+		figure := ""
+		if n := t.int("times_last", r); n > 0 {
+			figure = fmt.Sprintf("last %d×", n)
+		}
+		list = append(list, bar{name, figure, []part{
 			{transfer, paintOverhead, name + ": transfers, " + duration(transfer)},
 			{waited, paintIdle, name + ": waited for other ranks, " + duration(waited)},
 		}})

@@ -85,7 +85,7 @@ func writeTable(out *bufio.Writer, t *torchtrace.Table, names []string, rows, co
 		}
 		for _, row := range cells {
 			if len(row) > i {
-				widths[i] = max(widths[i], width(row[i]))
+				widths[i] = max(widths[i], columnsIn(row[i]))
 			}
 		}
 	}
@@ -95,7 +95,7 @@ func writeTable(out *bufio.Writer, t *torchtrace.Table, names []string, rows, co
 		var line strings.Builder
 		for i, text := range row[:len(cols)] {
 			text = short(text, widths[i])
-			blank := strings.Repeat(" ", widths[i]-width(text))
+			blank := strings.Repeat(" ", widths[i]-columnsIn(text))
 			if cols[i].Kind == torchtrace.Text {
 				line.WriteString(text + blank + "  ")
 			} else {

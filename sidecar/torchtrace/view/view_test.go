@@ -148,8 +148,8 @@ func TestTextFitsTheTerminal(t *testing.T) {
 		tables := false
 		for _, line := range strings.Split(out.String(), "\n") {
 			tables = tables || strings.HasPrefix(line, "  rank")
-			if strings.HasPrefix(line, "  ") && width(line) > columns {
-				t.Errorf("%d columns: a line has %d: %s", columns, width(line), line)
+			if strings.HasPrefix(line, "  ") && columnsIn(line) > columns {
+				t.Errorf("%d columns: a line has %d: %s", columns, columnsIn(line), line)
 			}
 		}
 		if !tables {

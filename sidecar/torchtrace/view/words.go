@@ -26,7 +26,7 @@ func plain(text string) string {
 // short cuts text to a number of columns, the rest told by an ellipsis.
 func short(text string, columns int) string {
 	text = plain(text)
-	if width(text) <= columns {
+	if columnsIn(text) <= columns {
 		return text
 	}
 	used := 0
@@ -38,8 +38,8 @@ func short(text string, columns int) string {
 	return text
 }
 
-// width counts terminal columns.
-func width(text string) int {
+// columnsIn counts terminal columns.
+func columnsIn(text string) int {
 	n := 0
 	for _, r := range text {
 		n += runeWidth(r)
