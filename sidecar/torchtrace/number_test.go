@@ -104,3 +104,21 @@ func significant(text string) (n int) {
 	}
 	return n
 }
+
+// FuzzParseIdentifier compares with arbitrary precision.
+func FuzzParseIdentifier(f *testing.F) {
+	for _, seed := range []string{"0", "-1", "18446744073709551615", "0x7", "0xFFFFFFFFFFFFFFFF", "1e3", "7.0", "2.5", "99999999999999999999"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		got, ok := parseIdentifier([]byte(text))
+		plain := strings.Trim(text, "0123456789") == "" && text != ""
+		if !plain || len(text) > 100 {
+			return
+		}
+		want, _ := new(big.Int).SetString(text, 10)
+		if ok != want.IsUint64() || ok && uint64(got) != want.Uint64() {
+			t.Fatalf("parseIdentifier(%q) = %d, %v", text, got, ok)
+		}
+	})
+}

@@ -47,6 +47,7 @@ var classOf = map[string]class{
 	"mtia_ccp_events": classMTIA,
 	"cuda_runtime":    classCall, "mtia_runtime": classCall,
 	"cuda_driver": classCall, "hip_runtime": classCall, "Runtime": classCall,
+	"xpu_runtime": classCall, "privateuse1_runtime": classCall, "privateuse1_driver": classCall,
 	"cpu_op": classOp, "Operator": classOp,
 	"user_annotation":     classAnnotation,
 	"gpu_user_annotation": classGPUAnnotation,
