@@ -1,0 +1,62 @@
+package export
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/omni-perf/omni-perf/sidecar/report"
+)
+
+// Collapsed writes the stacks as flamegraph.pl and its successors read them: a
+// line per stack, "thread;caller;callee 1234", the figure in microseconds of
+// wall time. Stacks of less are left out.
+func Collapsed(r *report.Report) ([]byte, error) {
+	h := historyOf(r)
+	names := make([]string, len(h.frames))
+	for i, f := range h.frames {
+		names[i] = collapsedName(f)
+	}
+	total := make(map[string]int64) // nanoseconds
+	for t, spans := range h.spans {
+		byNode := make(map[int]int64)
+		for _, s := range spans {
+			byNode[s.node] += s.end - s.start
+		}
+		thread := separators.Replace(h.threadName(r, t))
+		for node, ns := range byNode {
+			if node == 0 {
+				continue // no Python code ran
+			}
+			line := []string{thread}
+			for _, f := range h.stack(node) {
+				line = append(line, names[f])
+			}
+			total[strings.Join(line, ";")] += ns
+		}
+	}
+	lines := make([]string, 0, len(total))
+	for stack, ns := range total {
+		if us := (ns + 500) / 1000; us > 0 {
+			lines = append(lines, fmt.Sprintf("%s %d\n", stack, us))
+		}
+	}
+	slices.Sort(lines)
+	var b bytes.Buffer
+	for _, l := range lines {
+		b.WriteString(l)
+	}
+	return b.Bytes(), nil
+}
+
+// separators are what a name must not hold.
+var separators = strings.NewReplacer(";", ",", "\n", " ")
+
+func collapsedName(f report.Frame) string {
+	name := clean(f.Function)
+	if f.File != "" && f.File != f.Function {
+		name = fmt.Sprintf("%s (%s:%d)", name, clean(f.File), f.FirstLine)
+	}
+	return separators.Replace(name)
+}
