@@ -60,6 +60,7 @@ func together(set *TraceSet, opts *AnalyzeOptions, results []*rankResult) *Analy
 // rankResult is what one rank contributes.
 type rankResult struct {
 	rank      int
+	world     int // ranks there are, as the trace says; 0 if it does not
 	steps     []int
 	tables    map[string]*Table
 	typeTimes map[int]int64
@@ -145,7 +146,7 @@ var perRank = []struct {
 // analyzeRank computes what looks at one rank, as far as opts.Tables need it.
 func analyzeRank(t *Trace, opts *AnalyzeOptions, stepNames int) *rankResult {
 	w := &rankWork{v: newView(t, opts, stepNames), opts: opts, stepNames: stepNames}
-	w.result = &rankResult{rank: t.Rank, steps: stepNumbers(w.v), tables: map[string]*Table{}}
+	w.result = &rankResult{rank: t.Rank, world: t.Meta.WorldSize, steps: stepNumbers(w.v), tables: map[string]*Table{}}
 	wanted := func(name string) bool { return slices.Contains(opts.Tables, name) }
 	for _, a := range perRank {
 		if !slices.ContainsFunc(a.tables, wanted) {
@@ -175,15 +176,15 @@ func across(name string, results []*rankResult) *Table {
 		return kernelsTogether(results)
 	case TableCollectives, TableStragglers:
 		var comms [][]commRun
-		var ranks []int
+		world := 0
 		for _, r := range results {
-			comms, ranks = append(comms, r.comms), append(ranks, r.rank)
+			comms, world = append(comms, r.comms), max(world, r.world)
 		}
 		all, unpaired := meetings(comms)
 		if name == TableCollectives {
-			return collectives(all, unpaired, len(ranks))
+			return collectives(all, unpaired, len(results), world)
 		}
-		return stragglers(all, unpaired, ranks)
+		return stragglers(all, unpaired, len(results), world)
 	}
 	var parts []*Table
 	var notes []string

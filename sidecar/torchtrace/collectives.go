@@ -139,7 +139,7 @@ func pairable(byRank map[int][]commRun) (lists [][]commRun, left int) {
 }
 
 // collectives has a row per collective, the longest wait first.
-func collectives(all []meeting, unpaired, ranks int) *Table {
+func collectives(all []meeting, unpaired, ranks, world int) *Table {
 	t := newTable(TableCollectives, "Collectives across ranks: wait against transfer",
 		&Column{Name: "collective", Kind: Text},
 		&Column{Name: "occurrence", Kind: Int},
@@ -151,7 +151,7 @@ func collectives(all []meeting, unpaired, ranks int) *Table {
 		&Column{Name: "longest_us", Kind: Micros},
 		&Column{Name: "wait_us", Kind: Micros}, // of all ranks together
 		&Column{Name: "wait_pctg", Kind: Percent})
-	t.Note = pairingNote(len(all), unpaired, ranks)
+	t.Note = pairingNote(len(all), unpaired, ranks, world)
 	order := slices.Clone(all)
 	slices.SortStableFunc(order, func(a, b meeting) int { return cmp.Compare(b.waiting(), a.waiting()) })
 	for _, m := range order {
@@ -167,8 +167,9 @@ func collectives(all []meeting, unpaired, ranks int) *Table {
 	return t
 }
 
-// pairingNote says what could not be compared.
-func pairingNote(paired, unpaired, ranks int) string {
+// pairingNote says what could not be compared. world is the number of ranks
+// that the traces say there are, 0 if they do not.
+func pairingNote(paired, unpaired, ranks, world int) string {
 	switch {
 	case ranks < 2:
 		return "one rank only: nothing to compare"
@@ -176,12 +177,14 @@ func pairingNote(paired, unpaired, ranks int) string {
 		return "no communication kernels"
 	case unpaired > 0:
 		return fmt.Sprintf("%d communication kernels left out: some rank recorded fewer of them", unpaired)
+	case world > ranks:
+		return fmt.Sprintf("%d of %d ranks were read: another may be the straggler", ranks, world)
 	}
 	return ""
 }
 
 // stragglers sums the collectives up per rank.
-func stragglers(all []meeting, unpaired int, ranks []int) *Table {
+func stragglers(all []meeting, unpaired, ranks, world int) *Table {
 	t := newTable(TableStragglers, "Who waits for whom",
 		&Column{Name: "rank", Kind: Int},
 		&Column{Name: "collectives", Kind: Int},
@@ -190,7 +193,7 @@ func stragglers(all []meeting, unpaired int, ranks []int) *Table {
 		&Column{Name: "made_wait_us", Kind: Micros},
 		&Column{Name: "transfer_us", Kind: Micros},
 		&Column{Name: "clock_offset_us", Kind: Micros}) // against the lowest rank, from the collectives' ends
-	t.Note = pairingNote(len(all), unpaired, len(ranks))
+	t.Note = pairingNote(len(all), unpaired, ranks, world)
 	type sums struct{ n, last, waited, made, transfer int64 }
 	by := map[int]*sums{}
 	for _, m := range all {

@@ -41,13 +41,10 @@ type Trace struct {
 
 // Meta is what the file says about itself outside traceEvents.
 type Meta struct {
-	BaseTime   int64 // ns since the epoch that timestamps count from; 0: they are absolute
-	WorldSize  int   // 0 if not stated
-	Backend    string
-	TraceName  string
-	Devices    []string // names, by device id
-	WithStack  bool
-	WithMemory bool
+	BaseTime  int64 // ns since the epoch that timestamps count from; 0: they are absolute
+	WorldSize int   // 0 if not stated
+	Backend   string
+	Devices   []string // names, by device id
 }
 
 // UnixNs converts a Start of this trace to nanoseconds since the epoch.

@@ -5,9 +5,10 @@ import (
 	"slices"
 )
 
-// HTA's rules, faults included; not its own filter for MTIA traces with several
-// steps, of which no example is known.  Its frame has one row per complete event with
-// a category; "device" means a stream that is a number other than -1.
+// HTA's rules, faults included (but for its own filter of MTIA traces with
+// several steps, of which no example is known). Its frame has one row per
+// complete event with a category; "device" means a stream that is a number
+// other than -1.
 
 // htaRow is a row of HTA's frame that can matter: one with a correlation, a
 // stream, or both. (Rows with neither only matter as steps and as row 0.)

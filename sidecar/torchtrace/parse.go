@@ -227,12 +227,6 @@ func (p *parser) meta(key string, value []byte) {
 		})
 	case "baseTimeNanoseconds":
 		m.BaseTime = number(value, 0)
-	case "traceName":
-		m.TraceName = text(value)
-	case "with_stack":
-		m.WithStack = number(value, 0) != 0
-	case "profile_memory":
-		m.WithMemory = number(value, 0) != 0
 	case "deviceProperties":
 		for i := 0; i >= 0 && i < len(value); {
 			brace := bytes.IndexByte(value[i:], '{')
