@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -57,6 +56,7 @@ type analyzeOptions struct {
 	merged, summary      string
 	display              string
 	snapshot             string
+	against              []string
 	snapshotOptions      snapshot.Options
 	quiet                bool
 }
@@ -66,27 +66,40 @@ const analyzeUsage = `usage: omni-perf analyze PATH… [options]
 
 `
 
-func parseAnalyze(args []string, stderr io.Writer) (*analyzeOptions, error) {
-	o := &analyzeOptions{}
-	flags := flag.NewFlagSet("analyze", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
-	mode := flags.String("mode", "exact", "by whose rules: exact, hta (as HolisticTraceAnalysis) or hta-ns")
+// analyzeTexts are arguments that are lists or words, before they are read.
+type analyzeTexts struct{ mode, ranks, steps, tables string }
+
+func (o *analyzeOptions) define(flags *flag.FlagSet) *analyzeTexts {
+	t := &analyzeTexts{}
+	flags.StringVar(&t.mode, "mode", "exact", "by whose rules: exact, hta (as HolisticTraceAnalysis) or hta-ns")
 	flags.StringVar(&o.json, "json", "", "write all tables as JSON to `FILE`, - for standard output")
 	flags.StringVar(&o.csv, "csv", "", "write a CSV file per table into `DIR`")
 	flags.StringVar(&o.html, "html", "", "write a self-contained page with charts to `FILE`")
 	flags.StringVar(&o.svg, "svg", "", "write every chart as SVG into `DIR`")
 	flags.StringVar(&o.merged, "merged", "", "write one Chrome trace of all ranks, clocks aligned, to `FILE` (.json or .json.gz)")
 	flags.StringVar(&o.summary, "summary", "", "write operators by device time and memory peaks as text to `FILE`, such as "+view.SummaryName)
-	flags.StringVar(&o.display, "display", "", "write what a notebook shows (a MIME bundle as JSON) to `FILE`")
+	flags.StringVar(&o.display, "display", "", "write what a notebook shows, as JSON, to `FILE`")
 	flags.StringVar(&o.snapshot, "memory-snapshot", "", "read a `FILE` of torch.cuda.memory._dump_snapshot as well")
-	ranks := flags.String("ranks", "", "only these `RANKS`, as in 0,2-5")
-	steps := flags.String("steps", "", "only these profiler `STEPS`, as in 3,4 or 3-7")
-	tables := flags.String("tables", "", "only these `TABLES`, by name, comma-separated")
+	flags.Func("against", "compare the collectives with those of another run's traces in `PATH`; may be repeated", func(path string) error {
+		o.against = append(o.against, path)
+		return nil
+	})
+	flags.StringVar(&t.ranks, "ranks", "", "only these `RANKS`, as in 0,2-5")
+	flags.StringVar(&t.steps, "steps", "", "only these profiler `STEPS`, as in 3,4 or 3-7")
+	flags.StringVar(&t.tables, "tables", "", "only these `TABLES`, by name, comma-separated")
 	flags.BoolVar(&o.analyses.IncludeLastStep, "last-step", false, "count the last profiler step too, which usually is cut off")
 	flags.BoolVar(&o.analyses.GroupByShape, "shapes", false, "split operators by their input shapes")
 	flags.DurationVar(&o.analyses.KernelWait, "kernel-wait", 0, "gap up to which a stream only waited for its next kernel (default 30µs)")
 	flags.Int64Var(&o.snapshotOptions.MinBytes, "min-bytes", 0, "sum blocks of a memory snapshot that are smaller than `BYTES`")
 	flags.BoolVar(&o.quiet, "quiet", false, "no report and no progress, only the files asked for")
+	return t
+}
+
+func parseAnalyze(args []string, stderr io.Writer) (*analyzeOptions, error) {
+	o := &analyzeOptions{}
+	flags := flag.NewFlagSet("analyze", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	texts := o.define(flags)
 	if i := slices.Index(args, "--"); i >= 0 { // only paths behind it
 		o.paths = slices.Clone(args[i+1:])
 		args = args[:i]
@@ -101,36 +114,39 @@ func parseAnalyze(args []string, stderr io.Writer) (*analyzeOptions, error) {
 			return nil, misuse("%s; see omni-perf analyze --help", err)
 		}
 		// A path ends the flags for package flag; go on behind it.
-		args = flags.Args()
-		if len(args) > 0 {
+		if args = flags.Args(); len(args) > 0 {
 			o.paths = append(o.paths, args[0])
 			args = args[1:]
 		}
 	}
-	var err error
-	if o.analyses.Mode, err = torchtrace.ParseMode(*mode); err != nil {
-		return nil, usageError{err}
+	return o, o.read(texts)
+}
+
+// read makes sense of the lists and words, and of the arguments together.
+func (o *analyzeOptions) read(t *analyzeTexts) (err error) {
+	if o.analyses.Mode, err = torchtrace.ParseMode(t.mode); err != nil {
+		return usageError{err}
 	}
-	if o.load.Ranks, err = parseNumbers(*ranks); err != nil {
-		return nil, misuse("--ranks: %w", err)
+	if o.load.Ranks, err = parseNumbers(t.ranks); err != nil {
+		return misuse("--ranks: %w", err)
 	}
-	if o.analyses.Steps, err = parseNumbers(*steps); err != nil {
-		return nil, misuse("--steps: %w", err)
+	if o.analyses.Steps, err = parseNumbers(t.steps); err != nil {
+		return misuse("--steps: %w", err)
 	}
-	if *tables != "" {
-		o.analyses.Tables = strings.Split(*tables, ",")
+	if t.tables != "" {
+		o.analyses.Tables = strings.Split(t.tables, ",")
 		if err := knownTables(o.analyses.Tables); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if len(o.paths) == 0 && o.snapshot == "" {
-		return nil, misuse("name a trace, a folder of traces or --memory-snapshot FILE; see omni-perf analyze --help")
+		return misuse("name a trace, a folder of traces or --memory-snapshot FILE; see omni-perf analyze --help")
 	}
-	if len(o.paths) == 0 && o.merged != "" {
-		return nil, misuse("--merged needs traces")
+	if len(o.paths) == 0 && (o.merged != "" || len(o.against) > 0) {
+		return misuse("--merged and --against need traces")
 	}
 	o.load.Shapes = o.analyses.GroupByShape
-	return o, nil
+	return nil
 }
 
 // parseNumbers reads "0,2-5".
@@ -199,8 +215,9 @@ func nonEmpty(text string) []string {
 	return []string{text}
 }
 
-// compute reads the traces and analyses them. The events themselves are kept
-// for the merged trace only: without it one file at a time is in memory.
+// compute reads the traces and analyses them. The events themselves are kept for
+// the merged trace and for comparing runs only: else one file at a time is in
+// memory.
 func (o *analyzeOptions) compute(ctx context.Context, stderr io.Writer) (*torchtrace.Analysis, *torchtrace.TraceSet, error) {
 	if _, ok := columnsOf(stderr); ok && !o.quiet {
 		o.load.Progress = progressBar(stderr)
@@ -212,7 +229,7 @@ func (o *analyzeOptions) compute(ctx context.Context, stderr io.Writer) (*torcht
 			options.Tables = append(options.Tables, series...)
 		}
 	}
-	if o.merged == "" {
+	if o.merged == "" && len(o.against) == 0 {
 		a, err := torchtrace.Run(ctx, o.paths, o.load, options)
 		return a, nil, err
 	}
@@ -220,7 +237,20 @@ func (o *analyzeOptions) compute(ctx context.Context, stderr io.Writer) (*torcht
 	if err != nil {
 		return nil, nil, err
 	}
-	return torchtrace.Analyze(set, options), set, nil
+	a := torchtrace.Analyze(set, options)
+	if len(o.against) > 0 {
+		runs, labels := []*torchtrace.TraceSet{set}, []string{strings.Join(o.paths, ", ")}
+		for _, path := range o.against {
+			other, err := torchtrace.Load(ctx, []string{path}, o.load)
+			if err != nil {
+				return nil, nil, err
+			}
+			a.Warnings = append(a.Warnings, other.Warnings...)
+			runs, labels = append(runs, other), append(labels, path)
+		}
+		a.Tables = append(a.Tables, torchtrace.CompareRuns(runs, labels))
+	}
+	return a, set, nil
 }
 
 // write writes the files asked for, then the report unless standard output has
@@ -292,21 +322,19 @@ func (o *analyzeOptions) writeJSON(path string, r *view.Result, stdout io.Writer
 }
 
 func clockSentence(clocks []view.Clock) string {
-	matched, worst := 1, int64(0)
-	for _, c := range clocks[1:] {
-		if c.Error >= 0 {
+	matched := 0
+	for _, c := range clocks {
+		if c.Matched {
 			matched++
-			worst = max(worst, c.Error)
 		}
 	}
-	text := fmt.Sprintf("Clocks of %d of %d ranks aligned by their collectives", matched, len(clocks))
-	if matched > 1 {
-		text += fmt.Sprintf(", within %s", time.Duration(worst))
+	switch {
+	case len(clocks) == 1:
+		return "One rank: its clock is the trace's."
+	case matched == len(clocks):
+		return fmt.Sprintf("The clocks of all %d ranks are aligned by their collectives.", matched)
 	}
-	if matched < len(clocks) {
-		text += "; the others keep their own"
-	}
-	return text + "."
+	return fmt.Sprintf("The clocks of %d of %d ranks are aligned by their collectives; the others keep their own.", matched, len(clocks))
 }
 
 // columnsOf is the width of the terminal a stream goes to.

@@ -46,7 +46,7 @@ func TestAnalyzeWritesWhatIsAskedFor(t *testing.T) {
 			t.Errorf("the report does not say %q:\n%s", want, text)
 		}
 	}
-	if !strings.Contains(errs, "Clocks of 3 of 3 ranks aligned") {
+	if !strings.Contains(errs, "clocks of all 3 ranks are aligned") {
 		t.Errorf("stderr %q does not tell how clocks were aligned", errs)
 	}
 	for _, name := range []string{"a.html", "csv/temporal_breakdown.csv", "csv/memory_timeline.csv", "svg/temporal.svg", "merged_trace.json", "profiler_list.dat", "display.json"} {
@@ -91,6 +91,27 @@ func TestAnalyzeJSONAloneOnStandardOutput(t *testing.T) {
 	}
 }
 
+func TestAnalyzeComparesRuns(t *testing.T) {
+	slow, _ := madeTraces(t)
+	fast := t.TempDir()
+	if _, errs, code := invoke(t, "make-traces "+fast+" --ranks 3 --steps 4 --delay 0s --data-wait 200us"); code != exitOK {
+		t.Fatal(errs)
+	}
+	out, errs, code := invoke(t, "analyze --json - --tables temporal_breakdown "+slow+" --against "+fast)
+	var parsed struct {
+		Runs []struct {
+			Run  string
+			Wait float64 `json:"wait_us"`
+		} `json:"collectives_by_run"`
+	}
+	if err := json.Unmarshal([]byte(out), &parsed); err != nil || code != exitOK {
+		t.Fatalf("exit status %d, %v, %s", code, err, errs)
+	}
+	if len(parsed.Runs) != 2 || parsed.Runs[0].Run != slow || parsed.Runs[0].Wait <= parsed.Runs[1].Wait {
+		t.Errorf("got %+v, want the run with the straggler to wait longer", parsed.Runs)
+	}
+}
+
 func TestAnalyzeMistakesAreSentences(t *testing.T) {
 	dir, _ := madeTraces(t)
 	for args, want := range map[string]string{
@@ -99,7 +120,7 @@ func TestAnalyzeMistakesAreSentences(t *testing.T) {
 		"analyze --ranks x " + dir:               `"x" is neither a number nor a range`,
 		"analyze --tables none " + dir:           `there is no table "none"`,
 		"analyze --nonsense " + dir:              "see omni-perf analyze --help",
-		"analyze --merged x --memory-snapshot y": "--merged needs traces",
+		"analyze --merged x --memory-snapshot y": "need traces",
 		"make-traces":                            "name one folder",
 		"make-traces --size many " + dir:         "no size such as 500MB",
 	} {

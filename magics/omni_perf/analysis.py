@@ -121,6 +121,7 @@ def analyze(
     shapes: bool = False,
     tables: Iterable[str] | None = None,
     memory_snapshot: PathLike | None = None,
+    against: PathLike | None = None,
     html: PathLike | None = None,
     csv: PathLike | None = None,
     merged: PathLike | None = None,
@@ -130,6 +131,7 @@ def analyze(
 
     mode is "exact", "hta" (the rules of HolisticTraceAnalysis, its faults included) or
     "hta-ns". ranks and steps keep only those; last_step counts the last profiler step too.
+    against is another run, whose collectives are compared in the table collectives_by_run.
     html, csv, merged and summary name what is to be written besides.
     """
     with tempfile.TemporaryDirectory(prefix="omni_perf-") as folder:
@@ -145,6 +147,7 @@ def analyze(
                 arguments.append(name)
         for name, path in (
             ("--memory-snapshot", memory_snapshot),
+            ("--against", against),
             ("--html", html),
             ("--csv", csv),
             ("--merged", merged),

@@ -44,7 +44,7 @@ func WriteMerged(w io.Writer, set *torchtrace.TraceSet) ([]Clock, error) {
 		if i > 0 {
 			m.out.WriteString(", ")
 		}
-		fmt.Fprintf(m.out, `{"rank": %d, "offset_ns": %d, "error_ns": %d, "collectives": %d}`, c.Rank, c.Offset, c.Error, c.Pairs)
+		fmt.Fprintf(m.out, `{"rank": %d, "offset_ns": %d, "matched": %t}`, c.Rank, c.Offset, c.Matched)
 	}
 	m.out.WriteString(`], "traceEvents": [`)
 	for i, t := range set.Traces {

@@ -23,6 +23,7 @@ var terminalTables = []struct {
 	{torchtrace.TableSteps, 16, nil},
 	{torchtrace.TableDataLoader, 16, nil},
 	{torchtrace.TableStragglers, 32, nil},
+	{TableRuns, 24, nil},
 	{torchtrace.TableKernels, 12, nil},
 	{torchtrace.TableLaunchDelay, 24, []string{"rank", "call", "count", "p50_us", "p99_us", "max_us", "long_delays"}},
 	{torchtrace.TablePythonIdle, 12, nil},
@@ -33,6 +34,9 @@ var terminalTables = []struct {
 	{snapshot.TableFragmentation, 12, nil},
 	{snapshot.TableOutOfMemory, 12, []string{"device", "time_us", "requested_bytes", "device_free_bytes", "place"}},
 }
+
+// TableRuns is what torchtrace.CompareRuns makes.
+const TableRuns = "collectives_by_run"
 
 // Text writes the report for a terminal of that many columns. Foreign text has
 // no control characters in it.
