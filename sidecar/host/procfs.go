@@ -247,3 +247,11 @@ func ThreadCPU(pid, tid int) (timeline.Nanos, bool) {
 	cpu, err := fs.taskCPU(pid, tid)
 	return cpu, err == nil
 }
+
+// ProcessStart tells when a process started, in clock ticks since boot: with the
+// pid, its identity. A zombie has ended.
+func ProcessStart(pid int) (start uint64, alive bool) {
+	fs := procfs{root: "/proc", buf: make([]byte, 512)}
+	st, err := fs.stat(pid)
+	return st.start, err == nil && st.state != 'Z' && st.state != 'X'
+}

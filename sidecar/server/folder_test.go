@@ -80,24 +80,6 @@ func TestAbandonedFoldersAreRemovedAndLivingOnesAreNot(t *testing.T) {
 	next.Remove()
 }
 
-func TestParseStart22(t *testing.T) {
-	for _, c := range []struct {
-		stat  string
-		start uint64
-		alive bool
-	}{
-		{"7 (a b) (c) S 1 7 7 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 12345 0 0", 12345, true},
-		{"7 (sh) Z 1 7 7 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 12345 0 0", 0, false},
-		{"7 (sh) S 1 7", 0, false},
-		{"", 0, false},
-	} {
-		start, alive := parseStart22([]byte(c.stat))
-		if start != c.start || alive != c.alive {
-			t.Errorf("%q: %d, %v; want %d, %v", c.stat, start, alive, c.start, c.alive)
-		}
-	}
-}
-
 func FuzzParseStart(f *testing.F) {
 	f.Add([]byte(`{"token": "0123456789abcdef0123456789abcdef", "kernel_pid": 7, "kernel_start": 8}`))
 	f.Add([]byte(`{"token": 1}`))
@@ -107,9 +89,4 @@ func FuzzParseStart(f *testing.F) {
 			t.Errorf("%q was taken as %+v", line, m)
 		}
 	})
-}
-
-func FuzzParseStart22(f *testing.F) {
-	f.Add([]byte("7 (a b) (c) S 1 7 7 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 12345 0 0"))
-	f.Fuzz(func(t *testing.T, stat []byte) { parseStart22(stat) })
 }

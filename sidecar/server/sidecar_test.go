@@ -25,6 +25,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/api"
 	"github.com/omni-perf/omni-perf/sidecar/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/gpu"
+	"github.com/omni-perf/omni-perf/sidecar/host"
 	"github.com/omni-perf/omni-perf/sidecar/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/report"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
@@ -176,7 +177,7 @@ func (p *process) ended(t *testing.T, within time.Duration) {
 	t.Helper()
 	for end := time.Now().Add(within); ; time.Sleep(5 * time.Millisecond) {
 		left, _ := os.ReadDir(p.folder)
-		_, alive := processStart(p.answer.PID)
+		_, alive := host.ProcessStart(p.answer.PID)
 		if !alive && len(left) == 0 {
 			return
 		}
@@ -187,7 +188,7 @@ func (p *process) ended(t *testing.T, within time.Duration) {
 }
 
 func (p *process) alive() bool {
-	_, alive := processStart(p.answer.PID)
+	_, alive := host.ProcessStart(p.answer.PID)
 	return alive
 }
 

@@ -1,15 +1,14 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/omni-perf/omni-perf/sidecar/host"
 )
 
 // watchEvery is how often the watch looks at what no pidfd tells.
@@ -30,7 +29,7 @@ func openKernel(pid int, start uint64) (*kernel, error) {
 	} else if errors.Is(err, unix.ESRCH) {
 		return nil, fmt.Errorf("there is no process %d for the sidecar to serve", pid)
 	}
-	now, alive := processStart(pid)
+	now, alive := host.ProcessStart(pid)
 	if !alive || (start != 0 && now != start) {
 		k.close()
 		return nil, fmt.Errorf("the process %d that the sidecar was to serve has ended", pid)
@@ -56,7 +55,7 @@ func (k *kernel) wait(ctx context.Context, lost func() bool) bool {
 			}
 		} else {
 			time.Sleep(watchEvery)
-			if start, alive := processStart(k.pid); !alive || start != k.start {
+			if start, alive := host.ProcessStart(k.pid); !alive || start != k.start {
 				return true
 			}
 		}
@@ -65,29 +64,4 @@ func (k *kernel) wait(ctx context.Context, lost func() bool) bool {
 		}
 	}
 	return false
-}
-
-// processStart reads when the process started, in clock ticks since boot. A
-// zombie has ended.
-func processStart(pid int) (start uint64, alive bool) {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return 0, false
-	}
-	return parseStart22(text)
-}
-
-// parseStart22 finds fields 3 (state) and 22 (starttime) of a stat line. The name
-// in field 2 may hold spaces and parentheses; the last parenthesis ends it.
-func parseStart22(stat []byte) (start uint64, alive bool) {
-	i := bytes.LastIndexByte(stat, ')')
-	if i < 0 {
-		return 0, false
-	}
-	fields := bytes.Fields(stat[i+1:])
-	if len(fields) < 20 || fields[0][0] == 'Z' || fields[0][0] == 'X' {
-		return 0, false
-	}
-	start, err := strconv.ParseUint(string(fields[19]), 10, 64)
-	return start, err == nil
 }
