@@ -41,14 +41,13 @@ func Run(ctx context.Context, paths []string, load LoadOptions, opts AnalyzeOpti
 	results := map[*Trace]*rankResult{}
 	var mu sync.Mutex
 	set, err := loadEach(ctx, paths, &load, func(p *parser) {
-		if p.found && (p.rank == None || len(load.Ranks) == 0 || slices.Contains(load.Ranks, int(p.rank))) {
+		if p.found && (!p.ranked() || len(load.Ranks) == 0 || slices.Contains(load.Ranks, int(p.rank))) {
 			r := analyzeRank(p.t, &opts, 0)
 			mu.Lock()
 			results[p.t] = r
 			mu.Unlock()
 		}
 		*p.t = Trace{File: p.t.File, Meta: p.t.Meta, Records: p.t.Records}
-		p.rows, p.w = nil, nil
 	})
 	if err != nil {
 		return nil, err
@@ -186,9 +185,13 @@ func loadFile(ctx context.Context, file string, opts *LoadOptions, meter *meter)
 		return nil, err
 	}
 	p.progress(t.Records)
+	p.rows, p.w = nil, nil
 	meter.fileDone()
 	return p, nil
 }
+
+// ranked reports whether the file states a rank that can be one.
+func (p *parser) ranked() bool { return p.rank >= 0 && p.rank <= 1<<24 }
 
 // nameRank finds the rank in a file name: rank3, rank_3, worker3.
 var nameRank = regexp.MustCompile(`(?i)(?:rank|worker|gpu)[-_.]?(\d{1,6})(?:\D|$)`)
@@ -204,7 +207,7 @@ func assemble(parsed []*parser, only []int) *TraceSet {
 			set.Warnings = append(set.Warnings, p.warnings...)
 			continue
 		}
-		if p.rank < 0 || p.rank > 1<<24 {
+		if !p.ranked() {
 			unranked = append(unranked, p)
 			continue
 		}

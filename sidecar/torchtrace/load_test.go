@@ -121,12 +121,14 @@ func TestLoadPaths(t *testing.T) {
 func TestRunIsLoadAndAnalyze(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{"a.json": rankFile(5), "b.json.gz": rankFile(-1), "rank2.json": rankFile(-1), "c.json": "[1"})
+	write(t, dir, map[string]string{"rank9.json": rankFile(-1), "d.json": strings.Replace(rankFile(5), "5", "-5", 1)})
 	for _, opts := range []AnalyzeOptions{{}, {Mode: HTA}, {Tables: []string{TableKernels}}} {
-		set, err := Load(context.Background(), []string{dir}, LoadOptions{})
+		load := LoadOptions{Ranks: []int{0, 5, 2}}
+		set, err := Load(context.Background(), []string{dir}, load)
 		if err != nil {
 			t.Fatal(err)
 		}
-		run, err := Run(context.Background(), []string{dir}, LoadOptions{}, opts)
+		run, err := Run(context.Background(), []string{dir}, load, opts)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -95,6 +96,38 @@ func TestParseHugeValues(t *testing.T) {
 	if p.t.Device.Len() != 1 || len(p.t.Text(p.t.Device.Name[0])) != len(huge) {
 		t.Errorf("got %d events, warnings %.200v", p.t.Device.Len(), p.warnings)
 	}
+}
+
+// TestTablesAreSmallerThanTheJSON: what stays in memory is less than half of
+// the text, growth and rounding up included.
+func TestTablesAreSmallerThanTheJSON(t *testing.T) {
+	var text strings.Builder
+	text.WriteString(`{"traceEvents":[`)
+	for i := range 60000 {
+		if i > 0 {
+			text.WriteString(",\n")
+		}
+		fmt.Fprintf(&text, `{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": %d.125, "dur": 4.5, "args": {"External id": %d, "cbid": 211, "correlation": %d}},`+"\n", 10*i, i, i)
+		fmt.Fprintf(&text, `{"ph": "X", "cat": "kernel", "name": "k%d", "pid": 0, "tid": 7, "ts": %d.5, "dur": 4.5, "args": {"External id": %d, "queued": 0, "device": 0, "context": 1, "stream": 7, "correlation": %d, "registers per thread": 32, "shared memory": 0, "grid": [64, 1, 1], "block": [128, 1, 1]}}`, i%100, 10*i+5, i, i)
+	}
+	text.WriteString("]}")
+	json := text.String()
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	p := mustRead(t, json)
+	p.rows, p.w = nil, nil
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if n := p.t.Device.Len(); n != 60000 {
+		t.Fatalf("got %d kernels", n)
+	}
+	kept := int64(after.HeapAlloc) - int64(before.HeapAlloc)
+	if kept > int64(len(json))/2 {
+		t.Errorf("%d bytes of JSON keep %d bytes in memory", len(json), kept)
+	}
+	runtime.KeepAlive(p)
+	runtime.KeepAlive(json)
 }
 
 // FuzzParse: any bytes give a trace or a warning, never a panic; and how the
