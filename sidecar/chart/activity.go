@@ -189,10 +189,17 @@ func threadsOf(r *report.Report, main int, histories [][]span, duration float64)
 	slices.SortStableFunc(active, func(a, b activity) int {
 		return cmp.Or(cmp.Compare(b.computed, a.computed), cmp.Compare(b.awake, a.awake))
 	})
+	names := make(map[string]int)
+	for i := range r.Threads {
+		names[r.Threads[i].Name]++
+	}
 	var lanes []threadLane
 	for _, a := range active[:min(len(active), maxThreads)] {
 		t := &r.Threads[a.thread]
 		lane := threadLane{name: threadName(r, t), value: percent(a.computed/duration) + " busy"}
+		if names[t.Name] > 1 {
+			lane.name = fmt.Sprintf("%s %d", lane.name, t.NativeID)
+		}
 		lane.about = fmt.Sprintf("%s: computing %s", lane.name, seconds(a.computed))
 		if t.Leaf != "" {
 			lane.about += ", last seen " + clean(t.Leaf, 80)

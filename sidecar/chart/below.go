@@ -13,7 +13,7 @@ func (l *layouter) tableColumns() tableColumns {
 	var c tableColumns
 	var hint, code float64
 	all := l.Width - 2*margin
-	c.bar = 0.15 * all
+	c.bar = 0.12 * all
 	for _, t := range l.d.tables {
 		longest := longestShare(t)
 		for _, r := range t.rows {
@@ -84,7 +84,7 @@ func (l *layouter) row(c tableColumns, r row, longest float64) {
 		tone = Muted
 	}
 	x := margin
-	l.text(x, l.y, fit(r.name, c.name, textSize, sans), textSize, tone, sans, Left)
+	names := l.column(x, c.name, r.name, tone)
 	x += c.name + columnGap + c.seconds
 	l.text(x, l.y, seconds(r.seconds), textSize, tone, sans, Right)
 	x += columnGap
@@ -96,9 +96,25 @@ func (l *layouter) row(c tableColumns, r row, longest float64) {
 	x += c.barAside + columnGap + c.place
 	l.text(x, l.y, fit(r.place, c.place, textSize, sans), textSize, Muted, sans, Right)
 	x += columnGap
-	l.text(x, l.y, fit(r.code, c.code, textSize, mono), textSize, Plain, mono, Left)
+	room := c.code
+	if r.hint == "" {
+		room = l.Width - margin - x
+	}
+	l.text(x, l.y, fit(r.code, room, textSize, mono), textSize, Plain, mono, Left)
 	x += c.code + columnGap
-	l.text(x, l.y, fit(r.hint, l.Width-margin-x, textSize, sans), textSize, Muted, sans, Left)
+	hints := l.column(x, l.Width-margin-x, r.hint, Muted)
+	l.y += max(names, hints, 1)*rowPitch - rowPitch
+}
+
+const rowPitch = 14.0 // of lines within a row
+
+// column sets text in at most two lines and returns their number.
+func (l *layouter) column(x, room float64, s string, tone Tone) float64 {
+	lines := wrap(s, room, textSize, sans, 2)
+	for i, line := range lines {
+		l.text(x, l.y+float64(i)*rowPitch, line, textSize, tone, sans, Left)
+	}
+	return float64(len(lines))
 }
 
 func (l *layouter) rule() {

@@ -257,7 +257,7 @@ func findingOf(r *report.Report) []phrase {
 		if place := linePlace(r, f.File, f.Line); place != "" && !strings.Contains(f.Text, place) {
 			ps = append(ps, phrase{place, Muted, sans})
 		}
-		if text := codeOf(f.SourceText); text != "" {
+		if text := codeOf(f.SourceText); text != "" && !strings.Contains(f.Text, text) {
 			ps = append(ps, phrase{text, Plain, mono})
 		}
 		if f.Hint != "" {

@@ -95,6 +95,9 @@ func gpuLanes(gpu report.GPU, byID map[string]*report.Track, devices int, gpus g
 	var lanes []trackLane
 	memory := ""
 	for _, spec := range deviceSpecs {
+		if !gpu.Used && spec.id != "util" {
+			break // of others' work its activity is enough
+		}
 		t := byID[fmt.Sprintf("gpu%d.%s", gpu.Index, spec.id)]
 		if t == nil {
 			continue

@@ -120,6 +120,9 @@ func resolution(s float64) string {
 		if s < 0.9995e-3 {
 			return trimZero(fmt.Sprintf("%.1f", s*1e6)) + " µs"
 		}
+		if s > 0.01 {
+			return fmt.Sprintf("%.0f ms", s*1e3)
+		}
 		return trimZero(fmt.Sprintf("%.1f", s*1e3)) + " ms"
 	}
 	if s < 60 {
