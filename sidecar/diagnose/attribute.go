@@ -169,7 +169,7 @@ func (a *attribution) bound(pieces []piece, spent []timeline.Nanos, w window) {
 
 const (
 	maxCauses   = 40
-	smallShare  = 0.001
+	smallShare  = 0.005
 	maxEvidence = 32
 )
 

@@ -144,13 +144,14 @@ func (d *device) firstWork() timeline.Nanos {
 
 // What the certainty rests on. docs/gpu-idle.md shows how the errors grow below.
 const (
-	goodFit       = 0.90 // R² from which a regression is taken at its word
-	goodHeldOut   = 0.80 // and on windows it did not see
-	usefulHeldOut = 0.20 // below, it is worse than spreading evenly
-	tightBounds   = 0.05 // of the idle time: the windows alone tell the causes apart
-	minRepeats    = 8
-	minPerRate    = 8     // windows for every rate the regression finds
-	maxSpread     = 0.015 // standard error of a state's idle time, of all idle time
+	goodFit         = 0.90 // R² from which a regression is taken at its word
+	goodHeldOut     = 0.80 // and on windows it did not see
+	usefulHeldOut   = 0.20 // below, it is worse than spreading evenly
+	tightBounds     = 0.05 // of the idle time: the windows alone tell the causes apart
+	minRepeats      = 8
+	boundingHeldOut = 0.70  // from which a model may tighten the bounds
+	minPerRate      = 8     // windows for every rate the regression finds
+	maxSpread       = 0.015 // standard error of a state's idle time, of all idle time
 )
 
 // divide attributes the device's idle time.
@@ -175,12 +176,34 @@ func (d *device) divide(s *stacks) {
 	}
 	c.Text = c.sentence()
 	d.idle = DeviceIdle{Device: d.index, Idle: d.shares.idle, Certainty: c, Causes: d.shares.causes(s)}
+	if c.Method == ByAverage && model != nil && model.heldOut >= boundingHeldOut && model.enough() {
+		tighten(d.idle.Causes, timeline.Nanos(model.halfWidth(d.shares.idleShare())*float64(d.idle.Idle)))
+	}
 }
+
+// halfWidth is how far a share of the idle time may be off under a model that is
+// not good enough to be taken at its word: four standard errors, and half of the
+// variance it does not foretell. The second part covers what a wrong model does,
+// and was found by simulation (TestWhatDoesNotFitIsAnEstimate).
+func (m *activityModel) halfWidth(idleShare float64) float64 {
+	return 4*m.spread/max(idleShare, 1e-3) + (1-m.heldOut)/2
+}
+
+// tighten brings bounds nearer where a model allows.
+func tighten(causes []CauseIdle, width timeline.Nanos) {
+	for i := range causes {
+		c := &causes[i]
+		c.Low, c.High = max(c.Low, c.Nanos-width), min(c.High, c.Nanos+width)
+	}
+}
+
+// enough tells whether there are windows enough for what was found from them.
+func (m *activityModel) enough() bool { return m.rows >= minPerRate*len(m.rate) }
 
 // trusted tells whether the regression may be taken at its word, where the
 // device was idle for this share of the time.
 func (m *activityModel) trusted(idleShare float64) bool {
-	return m.r2 >= goodFit && m.heldOut >= goodHeldOut && m.rows >= minPerRate*len(m.rate) &&
+	return m.r2 >= goodFit && m.heldOut >= goodHeldOut && m.enough() &&
 		m.spread <= maxSpread*idleShare
 }
 
