@@ -6,13 +6,14 @@ arrives while a recording starts is handed on to the cell it was meant for.
 
 from __future__ import annotations
 
-import _thread
 import asyncio
 import base64
 import itertools
+import signal
 import threading
 import time
 from collections.abc import Generator
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -25,6 +26,10 @@ from omni_perf.report import Report, kept
 from omni_perf.session import Begun, Session, SessionError
 from omni_perf.shell import CellInfo, CellResult, Shell, is_notebook, number_of, parent_msg_id
 from omni_perf.torchsteps import OptimizerSteps
+
+AUTOMATIC_WAIT_S = 0.001
+"""How long a cell waits for a recording that it did not ask for: its sampling may begin a
+little later, which does not matter for those long enough to have a chart."""
 
 INTERRUPT_DELAY_S = 0.01
 """Time for IPython to get from the event to the cell that an interrupt is meant for."""
@@ -39,7 +44,9 @@ class Running:
     thread: int
     options: Options
     automatic: bool
-    begun: Begun
+    began_ns: int
+    """CLOCK_MONOTONIC before the call to the sidecar."""
+    beginning: Future[Begun]
 
 
 class CellRecorder:
@@ -59,6 +66,7 @@ class CellRecorder:
         self._sampler: FallbackSampler | None = None
         self._numbers = itertools.count(1)
         self._last_warning = ""
+        self._watches_torch = False
 
     # IPython's events.
 
@@ -143,22 +151,31 @@ class CellRecorder:
             "automatic": automatic,
             "thresholdNs": str(options.threshold_ns if automatic else 0),
         }
+        began_ns = time.monotonic_ns()
+        if automatic:
+            request["startedNs"] = str(began_ns)
         try:
-            begun = self._session.begin(request, self._sources.unknown_to, patient=not automatic)
+            beginning = self._session.begin(request, self._sources.unknown_to, patient=not automatic)
+            if not automatic:
+                self._session.begun(beginning)
         except SessionError as error:
             self._warn_of_loss(f"{error} This cell is not profiled.", automatic)
             return None
-        running = Running(info, threading.get_ident(), options, automatic, begun)
+        if automatic:
+            wait((beginning,), AUTOMATIC_WAIT_S)
+        running = Running(info, threading.get_ident(), options, automatic, began_ns, beginning)
         with self._lock:
             self._running.append(running)
-        self._last_warning = ""
-        while begun.link.notes:
-            publish.warn(begun.link.notes.pop(0))
-        if begun.outside == "fallback":
-            self._sample_here(running)
-        if not self._steps.look():
-            self._session.repeat(lambda: self._steps.look() or not self._running)
+        beginning.add_done_callback(lambda done: self._sample_here(running))
+        if not self._steps.look() and not self._watches_torch:
+            self._watches_torch = True
+            self._session.repeat(self._torch_watched)
         return running
+
+    def _torch_watched(self) -> bool:
+        """Look for torch, which the running cell may import; True once there is no need to."""
+        self._watches_torch = not self._steps.look() and bool(self._running)
+        return not self._watches_torch
 
     def _warn_of_loss(self, sentence: str, automatic: bool) -> None:
         """Warn; under ``on`` not in each cell of the same."""
@@ -167,13 +184,18 @@ class CellRecorder:
         self._last_warning = sentence
 
     def _sample_here(self, running: Running) -> None:
-        """Start the in-kernel sampler unless it runs for another cell already."""
+        """Start the in-kernel sampler if this recording needs it and none runs yet."""
+        if running.beginning.cancelled() or running.beginning.exception() is not None:
+            return
+        begun = running.beginning.result()
+        if begun.outside != "fallback":
+            return
 
         def push(request: contract.PushRequest) -> None:
-            self._session.push_later(running.begun, {**request, "cellId": running.begun.cell_id})
+            self._session.push_later(begun, {**request, "cellId": begun.cell_id})
 
         with self._lock:
-            if self._sampler is None:
+            if self._sampler is None and running in self._running:
                 self._sampler = FallbackSampler(running.options.interval_ns / 1e9, push)
                 self._sampler.start()
 
@@ -203,23 +225,35 @@ class CellRecorder:
 
     def _end(self, running: Running, ended_ns: int, outcome: str) -> None:
         self._stop_sampling_here()
-        begun, options = running.begun, running.options
-        short = running.automatic and ended_ns - begun.started_ns < options.threshold_ns
+        options = running.options
+        short = running.automatic and ended_ns - running.began_ns < options.threshold_ns
         request: contract.EndRequest = {
-            "cellId": begun.cell_id,
             "endedNs": str(ended_ns),
             "outcome": outcome,
             "quiet": options.quiet or short,
             "form": "notebook" if is_notebook(self._shell) else "terminal",
         }
-        if short:
-            self._session.end_later(begun, request)
+        if short and not running.beginning.done():
+            self._session.end_later(running.beginning, request)
             return
-        found, lost = marks.between(begun.started_ns, ended_ns)
-        new_sources = self._sources.unknown_to(begun.link.known)
-        request = {**request, "marks": found, "sources": new_sources}
         try:
-            answer = self._session.end(begun, request)
+            begun = self._session.begun(running.beginning)
+        except SessionError as error:
+            self._warn_of_loss(f"{error} This cell is not profiled.", running.automatic)
+            return
+        self._last_warning = ""
+        if short:
+            self._session.end_later(running.beginning, request)
+        else:
+            self._end_and_show(running, begun, request)
+
+    def _end_and_show(self, running: Running, begun: Begun, request: contract.EndRequest) -> None:
+        while begun.link.notes:
+            publish.warn(begun.link.notes.pop(0))
+        found, lost = marks.between(begun.started_ns, int(request.get("endedNs", 0)))
+        new_sources = self._sources.unknown_to(begun.link.known)
+        try:
+            answer = self._session.end(begun, {**request, "marks": found, "sources": new_sources})
         except SessionError as error:
             self._warn_of_loss(_lost_sentence(begun, str(error)), running.automatic)
             return
@@ -246,11 +280,11 @@ class CellRecorder:
         """Stop the in-kernel sampler, and start it anew for a cell that still runs."""
         with self._lock:
             sampler, self._sampler = self._sampler, None
-            others = [running for running in self._running if running.begun.outside == "fallback"]
+            others = [running for running in self._running if running.beginning.done()]
         if sampler is not None:
             sampler.stop()
-            if others:
-                self._sample_here(others[-1])
+            for running in others[-1:]:
+                self._sample_here(running)
 
     @contextmanager
     def _harmless(self, interrupt_goes_on: bool) -> Generator[None]:
@@ -259,7 +293,9 @@ class CellRecorder:
             yield
         except KeyboardInterrupt:
             if interrupt_goes_on:
-                timer = threading.Timer(INTERRUPT_DELAY_S, _thread.interrupt_main)
+                # A real signal: only that ends a blocking call of the cell.
+                main = threading.main_thread().ident
+                timer = threading.Timer(INTERRUPT_DELAY_S, signal.pthread_kill, (main, signal.SIGINT))
                 timer.daemon = True
                 timer.start()
             else:

@@ -17,6 +17,7 @@ import atexit
 import concurrent.futures
 import os
 import selectors
+import stat
 import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
@@ -37,17 +38,17 @@ class _Selector(selectors.DefaultSelector):
     def __init__(self) -> None:
         super().__init__()
         self._owned: dict[int, tuple[int, int]] = {}
-        self._first = 0
+        self._wakened = -1
         """The reading end of the loop's self-pipe, the first one registered."""
-        self.own(self.fileno())
 
     def own(self, descriptor: int) -> None:
-        """Remember which file a descriptor stands for."""
+        """Remember which socket a descriptor stands for."""
         status = os.fstat(descriptor)
-        self._owned[descriptor] = (status.st_dev, status.st_ino)
+        if stat.S_ISSOCK(status.st_mode):
+            self._owned[descriptor] = (status.st_dev, status.st_ino)
 
     def intact(self) -> bool:
-        """Whether every descriptor is still the loop's own."""
+        """Whether every socket is still the loop's own."""
         return all(map(self._is_own, list(self._owned)))
 
     def _is_own(self, descriptor: int) -> bool:
@@ -60,7 +61,8 @@ class _Selector(selectors.DefaultSelector):
     def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
         key = super().register(fileobj, events, data)
         self.own(key.fd)
-        self._first = self._first or key.fd
+        if self._wakened < 0:
+            self._wakened = key.fd
         return key
 
     def unregister(self, fileobj: Any) -> selectors.SelectorKey:
@@ -72,7 +74,7 @@ class _Selector(selectors.DefaultSelector):
         ready = super().select(timeout)
         # One check a turn, since each waits for the GIL beside a busy cell. Callbacks only
         # follow for descriptors that are open: what is closed, epoll forgets by itself.
-        if not self._is_own(self._first):
+        if not self._is_own(self._wakened):
             raise LoopLostError
         return ready
 
@@ -84,6 +86,7 @@ class Looper:
         self._pid = os.getpid()
         self._selector = _Selector()
         self._loop = asyncio.SelectorEventLoop(self._selector)
+        self._loop.set_debug(False)  # whatever the user set for loops of their own
         self._loop.set_exception_handler(_stay_silent)
         waker: Any = getattr(self._loop, "_csock", None)
         if waker is not None:

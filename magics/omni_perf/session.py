@@ -80,7 +80,6 @@ class Begun:
     cell_id: str
     started_ns: int
     outside: str
-    reason: str
 
 
 class Session:
@@ -105,46 +104,39 @@ class Session:
         return link if link is not None and not link.client.gone_at_ns else None
 
     def begin(
-        self,
-        request: contract.BeginRequest,
-        sources: Sources,
-        patient: bool,
-    ) -> Begun:
-        """Begin a recording. ``sources`` gives the cells whose files are not yet known.
+        self, request: contract.BeginRequest, sources: Sources, patient: bool
+    ) -> concurrent.futures.Future[Begun]:
+        """Begin a recording; see :meth:`begun`. ``sources`` gives the cells not yet known.
 
         ``patient`` is for cells that asked to be recorded: they try to start a sidecar
         even if the last try has just failed.
         """
         if not patient and time.monotonic() - self._failed_at < RETRY_AFTER_S:
             raise SessionError(self._failure)
-        looper = self._usable_looper()
-        try:
-            future = self._submit(self._begin(looper, request, sources), looper)
-            begun = _wait(future, START_LIMIT_S + BEGIN_LIMIT_S)
-        except SessionError as error:
-            self._failed_at, self._failure = time.monotonic(), str(error)
-            raise
-        self._failed_at = -RETRY_AFTER_S
-        return begun
+        return self._submit_anew(lambda looper: self._begin(looper, request, sources))
+
+    def begun(self, beginning: concurrent.futures.Future[Begun]) -> Begun:
+        """Wait for a recording to begin."""
+        return _wait(beginning, START_LIMIT_S + BEGIN_LIMIT_S)
 
     def end(self, begun: Begun, request: contract.EndRequest) -> contract.EndResponse:
         """End a recording and return its bundle."""
-        coroutine = self._call(begun.link, "End", request, END_LIMIT_S)
-        return _wait(self._submit(coroutine, begun.link.looper), END_LIMIT_S + 1)
+        return _wait(self._submit(self._end(begun, request), begun.link.looper), END_LIMIT_S + 1)
 
-    def end_later(self, begun: Begun, request: contract.EndRequest) -> None:
-        """End a recording whose answer nobody waits for."""
-        self._send(begun.link, "End", request)
+    def end_later(self, beginning: concurrent.futures.Future[Begun], request: contract.EndRequest) -> None:
+        """End a recording, which may not have begun yet, and whose answer nobody waits for."""
+        looper = self._looper
+        if looper is not None:
+            self._send(self._end_after(beginning, request), looper)
 
     def push_later(self, begun: Begun, request: contract.PushRequest) -> None:
         """Hand over samples of the in-kernel sampler; order is kept, loss is not reported."""
-        self._send(begun.link, "Push", request)
+        self._send(self._call(begun.link, "Push", request, CALL_LIMIT_S), begun.link.looper)
 
     def call(self, method: str, request: Mapping[str, Any]) -> Any:
         """Call a method that concerns no running cell; starts a sidecar if there is none."""
-        looper = self._usable_looper()
-        coroutine = self._greeted_call(looper, method, request)
-        return _wait(self._submit(coroutine, looper), START_LIMIT_S + CALL_LIMIT_S)
+        future = self._submit_anew(lambda looper: self._greeted_call(looper, method, request))
+        return _wait(future, START_LIMIT_S + CALL_LIMIT_S)
 
     def draw(self, form: str, compressed: bytes) -> bytes:
         """Draw a report document: what :class:`omni_perf.report.Report` needs."""
@@ -177,29 +169,33 @@ class Session:
 
     # In the caller's thread.
 
-    def _send(self, link: Link, method: str, request: Mapping[str, Any]) -> None:
+    def _send(self, coroutine: Coroutine[Any, Any, object], looper: Looper) -> None:
         try:
-            self._submit(self._call(link, method, request, CALL_LIMIT_S), link.looper)
+            self._submit(coroutine, looper)
         except SessionError:
             pass
 
-    def _usable_looper(self) -> Looper:
-        """Return the loop, a new one if the cell of before closed its descriptors."""
+    def _submit_anew(
+        self, make: Callable[[Looper], Coroutine[Any, Any, _Answer]]
+    ) -> concurrent.futures.Future[_Answer]:
+        """Run a coroutine in the loop, in a new one if a cell closed its descriptors."""
         if os.getpid() != self._pid:
             raise SessionError("This is a fork of the kernel: only the kernel itself talks to the sidecar.")
         with self._lock:
-            if self._looper is None or not self._looper.usable:
-                if self._looper is not None:
-                    self._looper.close()
-                if self._link is not None:
-                    end_process(self._link.client.endpoint)
-                self._link = None
-                self._connecting = asyncio.Lock()
+            if self._looper is not None:
                 try:
-                    self._looper = Looper()
-                except (OSError, RuntimeError) as error:  # no descriptor, no thread left
-                    raise SessionError(f"The profiler could not start its thread: {error}.") from error
-            return self._looper
+                    return self._looper.submit(make(self._looper))
+                except LoopLostError:
+                    self._looper.close()
+            if self._link is not None:
+                end_process(self._link.client.endpoint)
+            self._link = None
+            self._connecting = asyncio.Lock()
+            try:
+                self._looper = Looper()
+            except (OSError, RuntimeError) as error:  # no descriptor, no thread left
+                raise SessionError(f"The profiler could not start its thread: {error}.") from error
+            return self._submit(make(self._looper), self._looper)
 
     def _submit(self, coroutine: Coroutine[Any, Any, _Answer], looper: Looper) -> concurrent.futures.Future[_Answer]:
         try:
@@ -210,38 +206,40 @@ class Session:
     # In the loop's thread.
 
     async def _begin(self, looper: Looper, request: contract.BeginRequest, sources: Sources) -> Begun:
-        link = await self._connected(looper)
         try:
-            return await self._begin_on(link, request, sources)
-        except SessionError:
-            if not link.client.gone_at_ns:
-                raise
-        # The sidecar ended since the last cell: a new one serves this cell.
-        return await self._begin_on(await self._connected(looper), request, sources)
+            link = await self._connected(looper)
+            try:
+                begun = await self._begin_on(link, request, sources)
+            except SessionError:
+                if not link.client.gone_at_ns:
+                    raise
+                # The sidecar ended since the last cell: a new one serves this cell.
+                begun = await self._begin_on(await self._connected(looper), request, sources)
+        except SessionError as error:
+            self._failed_at, self._failure = time.monotonic(), str(error)
+            raise
+        self._failed_at = -RETRY_AFTER_S
+        return begun
 
-    async def _begin_on(
-        self,
-        link: Link,
-        request: contract.BeginRequest,
-        sources: Sources,
-    ) -> Begun:
+    async def _begin_on(self, link: Link, request: contract.BeginRequest, sources: Sources) -> Begun:
         new = sources(link.known)
-        started_ns = time.monotonic_ns()
-        answer = cast(
-            contract.BeginResponse,
-            await self._call(
-                link,
-                "Begin",
-                {**request, "sources": new, "startedNs": str(started_ns)},
-                BEGIN_LIMIT_S,
-            ),
-        )
+        # A cell that waits for us starts now; one that does not said when it has started.
+        started_ns = int(request.get("startedNs", 0)) or time.monotonic_ns()
+        complete: contract.BeginRequest = {**request, "sources": new, "startedNs": str(started_ns)}
+        answer = cast(contract.BeginResponse, await self._call(link, "Begin", complete, BEGIN_LIMIT_S))
         link.remember(new)
         outside = answer.get("outside", link.outside)
         if outside == "permission":
             await self._greet(link)
             outside = link.outside
-        return Begun(link, request.get("cellId", ""), started_ns, outside, answer.get("reason", link.reason))
+        return Begun(link, request.get("cellId", ""), started_ns, outside)
+
+    async def _end_after(self, beginning: concurrent.futures.Future[Begun], request: contract.EndRequest) -> None:
+        await self._end(await asyncio.wrap_future(beginning), request)
+
+    async def _end(self, begun: Begun, request: contract.EndRequest) -> contract.EndResponse:
+        complete: contract.EndRequest = {**request, "cellId": begun.cell_id}
+        return await self._call(begun.link, "End", complete, END_LIMIT_S)
 
     async def _greeted_call(self, looper: Looper, method: str, request: Mapping[str, Any]) -> Any:
         return await self._call(await self._connected(looper), method, request, CALL_LIMIT_S)
@@ -326,6 +324,7 @@ def _wait(future: concurrent.futures.Future[_Answer], limit: float) -> _Answer:
 
 async def _repeat(done: Callable[[], bool]) -> None:
     pause_s = 0.05
+    await asyncio.sleep(pause_s)
     while not done():
         await asyncio.sleep(pause_s)
         pause_s = min(1.0, 1.5 * pause_s)

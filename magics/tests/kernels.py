@@ -20,7 +20,8 @@ class Ran:
     """What a cell made a front end see."""
 
     outputs: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-    """Content of the IOPub messages in order, each with its "type"; neighbouring text joined."""
+    """Content of the IOPub messages in order, each with its "type" and when it "arrived";
+    neighbouring text joined."""
     reply: dict[str, Any] = field(default_factory=dict[str, Any])
 
     def text(self, name: str) -> str:
@@ -97,7 +98,7 @@ class Kernel:
             if kind == "stream" and last.get("type") == "stream" and last["name"] == content["name"]:
                 last["text"] += content["text"]
             else:
-                ran.outputs.append({"type": kind, **content})
+                ran.outputs.append({"type": kind, "arrived": time.monotonic(), **content})
         while True:
             reply = self._client.get_shell_msg(timeout=max(0.1, deadline - time.monotonic()))
             if reply["parent_header"].get("msg_id") == request:

@@ -137,6 +137,7 @@ def test_on_records_every_cell(notebook: Notebook, fake: FakeSidecar, capsys: py
     notebook.run("%omni_perf off")
     notebook.run("2 + 2")
     assert "those that take 0.05 s or more show their chart" in capsys.readouterr().out
+    fake.call("End", 2)
     begins = fake.calls("Begin")
     assert [(call["text"], call["automatic"], call["thresholdNs"]) for call in begins] == [
         ("1 + 1", True, "50000000"),
@@ -150,6 +151,7 @@ def test_on_records_every_cell(notebook: Notebook, fake: FakeSidecar, capsys: py
 def test_on_leaves_nested_cells_to_their_outer_one(notebook: Notebook, fake: FakeSidecar) -> None:
     notebook.run("%omni_perf on")
     notebook.run("get_ipython().run_cell('1')")
+    fake.call("End")
     assert [call["text"] for call in fake.calls("Begin")] == ["get_ipython().run_cell('1')"]
 
 

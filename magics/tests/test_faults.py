@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import textwrap
@@ -124,11 +125,12 @@ def test_sidecar_stopped(kernel: Kernel) -> None:
     """A sidecar that hangs costs the cell a quarter of a second at its start."""
     kernel.run(profiled("1"))
     pid = kernel.sidecar()
-    os.kill(pid, 19)  # SIGSTOP
+    os.kill(pid, signal.SIGSTOP)
+    wait_until(lambda: " T " in Path(f"/proc/{pid}/stat").read_text(), "the sidecar to stop")
     try:
         ran = kernel.run(profiled("6 * 7"))
     finally:
-        os.kill(pid, 18)  # SIGCONT
+        os.kill(pid, signal.SIGCONT)
     assert ran.result == "42"
     assert "did not answer within 0.25 s. This cell is not profiled." in ran.text("stderr")
     wait_until(lambda: kernel.run(profiled("1")).charts(), "the sidecar to answer again")

@@ -154,7 +154,7 @@ def seen(ran: Ran) -> list[Any]:
             if text:
                 found.append([output["name"], steady(text)])
         else:
-            found.append(steadied(output))
+            found.append(steadied({key: value for key, value in output.items() if key != "arrived"}))
     reply = {key: value for key, value in ran.reply.items() if key not in ("engine_info", "started")}
     return [found, steadied(reply)]
 

@@ -1,0 +1,203 @@
+"""Answers of a sidecar that a healthy one rarely gives; the fake one gives them on demand."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import FakeSidecar, Notebook, alive, wait_until
+from omni_perf import permission, session
+
+
+def stderr_of(capsys: pytest.CaptureFixture[str]) -> str:
+    return capsys.readouterr().err
+
+
+def test_a_refusal_is_told_and_the_sidecar_ended(
+    notebook: Notebook, fake: FakeSidecar, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sentence = "The extension is version 0.1.0, the sidecar 9.0.0: restart the kernel."
+    fake.behave(answers={"Hello": {"refusal": sentence}})
+    result = notebook.run("%%omni_perf\n6 * 7")
+    assert result.result == 42
+    assert stderr_of(capsys) == f"omni_perf: {sentence} This cell is not profiled.\n"
+    for call in fake.calls("Hello"):
+        assert call["api"] == 1
+    fake.behave(answers={})
+    notebook.run("%%omni_perf\n1")
+    assert len(notebook.charts()) == 1
+
+
+def test_permission_is_granted_and_asked_about_again(
+    notebook: Notebook, fake: FakeSidecar, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    granted: list[int] = []
+
+    def give(self: permission.Grant, pid: int) -> bool:
+        granted.append(pid)
+        return True
+
+    monkeypatch.setattr(permission.Grant, "give", give)
+    fake.behave(answers={"Hello": {"outside": "permission"}})
+    notebook.run("%%omni_perf\n1")
+    assert granted == [fake.pid]
+    assert len(fake.calls("Hello")) == 2
+
+
+def test_permission_is_not_granted_unasked(
+    notebook: Notebook, fake: FakeSidecar, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would overwrite what the user granted to another tool."""
+
+    def give(self: permission.Grant, pid: int) -> bool:
+        raise AssertionError
+
+    monkeypatch.setattr(permission.Grant, "give", give)
+    notebook.run("%%omni_perf\n1")
+    assert len(fake.calls("Hello")) == 1
+
+
+def test_the_grant_holds_for_forked_children() -> None:
+    grant = permission.Grant()
+    if not grant.give(os.getpid()):
+        pytest.skip("this kernel has no Yama: PR_SET_PTRACER does not exist")
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    grant.withdraw()
+
+
+def test_in_kernel_sampling_when_outside_reading_is_refused(notebook: Notebook, fake: FakeSidecar) -> None:
+    fake.behave(answers={"Begin": {"outside": "fallback", "reason": "ptrace is forbidden here."}})
+    cell = "%%omni_perf -p 0.005\nimport time\ndef busy():\n    end = time.monotonic() + 0.8\n    while time.monotonic() < end: pass\nbusy()"
+    notebook.run(cell).raise_error()
+    end = fake.call("End")
+    pushes = fake.calls("Push")
+    assert {push["cellId"] for push in pushes} == {end["cellId"]}
+    frames = {frame["id"]: frame for push in pushes for frame in push["frames"]}
+    stacks = {stack["id"]: stack["frames"] for push in pushes for stack in push["stacks"]}
+    samples = [sample for push in pushes for sample in push["samples"]]
+    threads = {thread["threadId"]: thread for push in pushes for thread in push["threads"]}
+    assert len(samples) >= 10
+    main = threading.get_native_id()
+    assert threads[main]["main"]
+    assert not any(thread["name"].startswith("omni_perf") for thread in threads.values())
+    in_busy = [
+        sample
+        for sample in samples
+        if sample["threadId"] == main and "busy" in {frames[number]["function"] for number in stacks[sample["stack"]]}
+    ]
+    assert len(in_busy) >= 10
+    path = [frames[number]["function"] for number in stacks[in_busy[0]["stack"]]]
+    assert path[-1] == "busy"
+    assert "InteractiveShell.run_cell" in path
+    times = [int(sample["atNs"]) for sample in samples]
+    assert times == sorted(times)
+    assert int(pushes[-1]["cpuNs"]) > 0
+    order = [line.split('"')[3] for line in fake.journal.read_text().splitlines()]
+    assert order.index("End") > order.index("Push"), "samples must arrive before the end of their cell"
+    assert not [thread for thread in threading.enumerate() if thread.name == "omni_perf sampler"]
+
+
+def test_a_slow_end_gives_the_chart_up(
+    notebook: Notebook,
+    fake: FakeSidecar,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(session, "END_LIMIT_S", 0.2)
+    fake.behave(delay_s={"End": 5})
+    assert notebook.run("%%omni_perf\n6 * 7").result == 42
+    assert "did not answer within 0.2 s. The profile of this cell is lost." in stderr_of(capsys)
+
+
+def test_a_sidecar_that_never_answers_its_start(
+    notebook: Notebook,
+    fake: FakeSidecar,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(session, "START_LIMIT_S", 0.5)
+    fake.behave(start="hang")
+    assert notebook.run("%%omni_perf\n6 * 7").result == 42
+    assert "This cell is not profiled." in stderr_of(capsys)
+
+
+@pytest.mark.parametrize("method", ["Hello", "Begin", "End"])
+def test_a_sidecar_that_dies_in_a_call(
+    notebook: Notebook, fake: FakeSidecar, capsys: pytest.CaptureFixture[str], method: str
+) -> None:
+    fake.behave(die_on=method)
+    assert notebook.run("%%omni_perf\n6 * 7").result == 42
+    err = stderr_of(capsys)
+    assert err.count("\n") == 1
+    assert "is not profiled" in err or "is lost" in err
+    fake.behaviour.pop("die_on")
+    fake.behave()
+    notebook.run("%%omni_perf\n1")
+    assert len(notebook.charts()) == 1
+
+
+def test_an_interrupt_while_a_recording_begins_reaches_the_cell(notebook: Notebook, fake: FakeSidecar) -> None:
+    fake.behave(delay_s={"Begin": 0.2})
+    notebook.run("%%omni_perf --quiet\n1")
+
+    def interrupt() -> None:
+        fake.call("Begin", 2)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    result = notebook.run("%%omni_perf\nimport time\ntime.sleep(20)")
+    thread.join()
+    assert isinstance(result.error_in_exec, KeyboardInterrupt)
+
+
+def test_an_interrupt_while_the_chart_is_awaited_gives_it_up(
+    notebook: Notebook, fake: FakeSidecar, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake.behave(delay_s={"End": 5})
+
+    def interrupt() -> None:
+        fake.call("End")
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    began = time.monotonic()
+    result = notebook.run("%%omni_perf\n6 * 7")
+    thread.join()
+    assert result.result == 42
+    assert result.success
+    assert time.monotonic() - began < 4
+    assert "The chart was given up" in stderr_of(capsys)
+
+
+def test_notes_are_told_once(notebook: Notebook, fake: FakeSidecar, capsys: pytest.CaptureFixture[str]) -> None:
+    fake.behave(answers={"Hello": {"notes": ["IOPub speaks CurveZMQ."]}})
+    notebook.run("%%omni_perf\n1")
+    notebook.run("%%omni_perf\n1")
+    assert stderr_of(capsys) == "omni_perf: IOPub speaks CurveZMQ.\n"
+
+
+def test_the_sidecar_ends_with_a_process_that_never_unloads(fake: FakeSidecar, tmp_path: Path) -> None:
+    import subprocess
+    import sys
+
+    script = (
+        "from IPython.core.interactiveshell import InteractiveShell\n"
+        "shell = InteractiveShell.instance()\n"
+        "shell.run_line_magic('load_ext', 'omni_perf')\n"
+        "shell.run_cell('%%omni_perf --quiet\\n1')\n"
+    )
+    ran = subprocess.run([sys.executable, "-X", "dev", "-c", script], capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 0, ran.stderr
+    assert "omni_perf" not in ran.stderr, ran.stderr  # no ResourceWarning, no thread torn down
+    pid: Any = fake.pid
+    wait_until(lambda: not alive(pid), "the sidecar to end")
