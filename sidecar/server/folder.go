@@ -25,15 +25,23 @@ type Folder struct {
 // NewFolder makes the folder under $XDG_RUNTIME_DIR when that can be, else under
 // /tmp, and removes there what killed sidecars left. Its error is a sentence.
 func NewFolder() (*Folder, error) {
-	return newFolder([]string{os.Getenv("XDG_RUNTIME_DIR"), "/tmp"})
+	parents := []string{"/tmp"}
+	if own := os.Getenv("XDG_RUNTIME_DIR"); ours(own) {
+		parents = []string{own, "/tmp"}
+	}
+	return newFolder(parents)
+}
+
+// ours tells whether a folder belongs to the user: after sudo, XDG_RUNTIME_DIR may
+// be another's, and goes when that one logs out.
+func ours(folder string) bool {
+	var st unix.Stat_t
+	return folder != "" && unix.Stat(folder, &st) == nil && int(st.Uid) == os.Geteuid()
 }
 
 func newFolder(parents []string) (*Folder, error) {
 	var refused []error
 	for _, parent := range parents {
-		if parent == "" {
-			continue
-		}
 		f, err := makeFolder(parent)
 		if err == nil {
 			removeAbandoned(parent, f.Path)

@@ -23,7 +23,7 @@ func TestFolderFallsBackAndSaysWhyNot(t *testing.T) {
 	}
 	t.Cleanup(func() { os.RemoveAll(short) })
 
-	f, err := newFolder([]string{"", "relative", filepath.Join(dir, "missing"), file, long, short})
+	f, err := newFolder([]string{"relative", filepath.Join(dir, "missing"), file, long, short})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,6 +44,25 @@ func TestFolderFallsBackAndSaysWhyNot(t *testing.T) {
 		if !strings.Contains(Sentence(err), want) {
 			t.Errorf("%q does not say %q", Sentence(err), want)
 		}
+	}
+}
+
+func TestOurs(t *testing.T) {
+	if !ours(t.TempDir()) || ours("") || ours("/nonexistent") {
+		t.Error("a folder of our own is not known from one that is not")
+	}
+	if os.Geteuid() != 0 {
+		if ours("/") {
+			t.Error("the root folder is taken for ours")
+		}
+		return
+	}
+	foreign := t.TempDir()
+	if err := os.Chown(foreign, 65534, 65534); err != nil {
+		t.Fatal(err)
+	}
+	if ours(foreign) {
+		t.Error("another user's folder is taken for ours")
 	}
 }
 

@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"io/fs"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/omni-perf/omni-perf/jupyter"
 	"github.com/omni-perf/omni-perf/sidecar/api"
 	"github.com/omni-perf/omni-perf/sidecar/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/recorder"
@@ -40,7 +42,28 @@ func sessionOn(stacks recorder.Stacks) Session {
 			return report.Build(rec, &d, report.Options{})
 		},
 		Present: Charts{},
+		Log:     slog.New(slog.DiscardHandler),
 	})
+}
+
+// broken charts have a bug.
+type broken struct{ Charts }
+
+func (broken) Bundle(*report.Report, Display) (jupyter.Bundle, error) { panic("no such lane") }
+
+func TestABugInAChartIsASentence(t *testing.T) {
+	s := sessionOn(&grantable{}).(*kernelSession)
+	s.Present = broken{}
+	if _, err := s.Begin(context.Background(), &api.BeginRequest{CellId: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := s.End(context.Background(), &api.EndRequest{CellId: "a"})
+	if want := "The cell was recorded but its chart could not be made: a bug of omni_perf: no such lane."; err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	if list, err := s.List(context.Background(), nil); err != nil || len(list.Entries) != 1 {
+		t.Errorf("list %v, %v; want the cell's record", list, err)
+	}
 }
 
 func TestPermissionIsAskedForOnce(t *testing.T) {

@@ -85,19 +85,25 @@ func (s *kernelSession) finish(rec *timeline.Recording, cell *cellState, entry r
 	resp := &api.EndResponse{Headline: r.Headline, Lines: remarks(r, cell.begin)}
 	var packed []byte
 	var work errgroup.Group
-	work.Go(func() (err error) {
-		packed, err = pack(r)
-		return err
+	work.Go(func() error {
+		return guard(func() (err error) {
+			packed, err = pack(r)
+			return err
+		})
 	})
 	if !req.Quiet && s.Present != nil {
-		work.Go(func() (err error) {
-			resp.Bundle, err = s.bundle(r, Display{Form: req.Form, Theme: req.Theme, Folded: cell.begin.Automatic})
-			return err
+		work.Go(func() error {
+			return guard(func() (err error) {
+				resp.Bundle, err = s.bundle(r, Display{Form: req.Form, Theme: req.Theme, Folded: cell.begin.Automatic})
+				return err
+			})
 		})
 	}
 	if err := work.Wait(); err != nil {
 		s.shelf.Add(entry, nil)
-		return nil, status.Errorf(codes.Internal, "The cell was recorded but its chart could not be made: %v.", err)
+		s.Log.Error("no chart", "error", err)
+		reason, _, _ := strings.Cut(err.Error(), "\n")
+		return nil, status.Errorf(codes.Internal, "The cell was recorded but its chart could not be made: %s.", reason)
 	}
 	s.mu.Lock()
 	s.reports++
@@ -108,6 +114,17 @@ func (s *kernelSession) finish(rec *timeline.Recording, cell *cellState, entry r
 	entry.ReportID, entry.Headline = resp.ReportId, r.Headline
 	s.shelf.Add(entry, packed)
 	return resp, nil
+}
+
+// guard makes an error of a panic in a goroutine of a call, where logCalls does
+// not reach.
+func guard(work func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("a bug of omni_perf: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return work()
 }
 
 // release gives the memory of making a report back to the system, soon but not on
