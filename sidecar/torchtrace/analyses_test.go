@@ -173,6 +173,15 @@ func TestStepsAndDataLoader(t *testing.T) {
 	}
 }
 
+func TestMissingStep(t *testing.T) {
+	var s script
+	s.op("user_annotation", "ProfilerStep#4", 0, 100, 1)
+	a := Analyze(&TraceSet{Traces: []*Trace{s.trace(t)}}, AnalyzeOptions{Steps: []int{4, 9}})
+	if got, want := fmt.Sprint(a.Warnings), "[step 9 was asked for, but no trace has it]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 // TestStraggler: rank 2 arrives last at both all-reduces, and its clock is
 // 1000 µs ahead.
 func TestStraggler(t *testing.T) {

@@ -49,6 +49,12 @@ func together(set *TraceSet, opts *AnalyzeOptions, results []*rankResult) *Analy
 	for _, r := range results {
 		a.ProfilerSteps[r.rank] = r.steps
 	}
+	for _, n := range opts.Steps {
+		has := func(r *rankResult) bool { return slices.Contains(r.steps, n) }
+		if !slices.ContainsFunc(results, has) && opts.Mode == Exact {
+			a.Warnings = append(a.Warnings, Warning{Byte: -1, What: fmt.Sprintf("step %d was asked for, but no trace has it", n)})
+		}
+	}
 	for _, name := range opts.Tables {
 		if t := across(name, results); t != nil {
 			a.Tables = append(a.Tables, t)

@@ -81,7 +81,7 @@ type Progress struct {
 
 // Warning tells what was wrong with an input and what it cost.
 type Warning struct {
-	File string `json:"file"`
+	File string `json:"file"` // "" when it is about the whole set
 	// Byte is the offset in the decompressed JSON, or -1 when the warning
 	// is about the whole file.
 	Byte int64 `json:"byte"`
@@ -91,14 +91,17 @@ type Warning struct {
 }
 
 func (w Warning) String() string {
-	at := w.File
-	if w.Byte >= 0 {
-		at = fmt.Sprintf("%s: byte %d", w.File, w.Byte)
+	text := w.What
+	if w.Lost != "" {
+		text += "; " + w.Lost
 	}
-	if w.Lost == "" {
-		return at + ": " + w.What
+	switch {
+	case w.File == "":
+		return text
+	case w.Byte >= 0:
+		return fmt.Sprintf("%s: byte %d: %s", w.File, w.Byte, text)
 	}
-	return at + ": " + w.What + "; " + w.Lost
+	return w.File + ": " + text
 }
 
 // TraceSet is what Load read: one Trace per rank, sorted by rank.

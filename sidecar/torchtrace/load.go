@@ -230,6 +230,11 @@ func assemble(parsed []*parser, only []int) *TraceSet {
 			set.Traces = append(set.Traces, t)
 		}
 	}
+	for _, rank := range only {
+		if taken[rank] == nil {
+			set.Warnings = append(set.Warnings, Warning{Byte: -1, What: fmt.Sprintf("rank %d was asked for, but no file is of it", rank)})
+		}
+	}
 	slices.SortFunc(set.Traces, func(a, b *Trace) int { return cmp.Compare(a.Rank, b.Rank) })
 	return set
 }

@@ -54,6 +54,9 @@ func TestLoadRanks(t *testing.T) {
 		"only one": {
 			map[string]string{"a.json": rankFile(4), "b.json": rankFile(1)}, []int{4},
 			[]int{4}, []RankSource{RankStated}, ""},
+		"one more than there is": {
+			map[string]string{"a.json": rankFile(4)}, []int{4, 6},
+			[]int{4}, []RankSource{RankStated}, "rank 6 was asked for, but no file is of it"},
 		"by name": {
 			map[string]string{"trace_rank_7.json": rankFile(-1), "worker3_step.json": rankFile(-1)}, nil,
 			[]int{3, 7}, []RankSource{RankFromName, RankFromName}, "rank 7 is taken from its name"},
