@@ -34,6 +34,10 @@ const (
 	maxFunctions = 6
 	maxRegions   = 6
 	maxDevices   = 8
+
+	// worthAdvice is the share of the idle time from which on a cause is told
+	// what to do about it.
+	worthAdvice = 0.03
 )
 
 func tablesOf(r *report.Report, gpus gpuSummary, duration float64) []table {
@@ -71,12 +75,16 @@ func idleTable(r *report.Report) table {
 		}
 		aside := percent(share)
 		if c.BoundS != nil && finite(*c.BoundS) > 0 {
-			aside += " ± " + seconds(finite(*c.BoundS))
+			aside += " (± " + seconds(finite(*c.BoundS)) + ")"
 		}
-		t.rows = append(t.rows, row{
+		rw := row{
 			name: clean(c.Cause, 80), seconds: s, share: share, aside: aside,
-			place: placeOf(r, c.File, c.Line), code: codeOf(c.SourceText), hint: clean(c.Hint, maxName),
-		})
+			place: placeOf(r, c.File, c.Line), code: codeOf(c.SourceText),
+		}
+		if share >= worthAdvice {
+			rw.hint = clean(c.Hint, maxName)
+		}
+		t.rows = append(t.rows, rw)
 	}
 	if left > 0 {
 		rest.name = plural(left, "smaller cause", "smaller causes")
@@ -130,7 +138,7 @@ func linesTable(r *report.Report, duration float64) table {
 			aside: percent(self / duration), code: codeOf(l.Text),
 		}
 		if total > 1.05*self {
-			rw.hint = seconds(total) + " with your lines it calls"
+			rw.hint = seconds(total) + " in all"
 		}
 		t.rows = append(t.rows, rw)
 	}
@@ -155,7 +163,7 @@ func functionsTable(r *report.Report, duration float64) table {
 			rw.aside = percent(self / duration)
 		}
 		if total > 1.05*self {
-			rw.hint = seconds(total) + " with what it calls"
+			rw.hint = seconds(total) + " in all"
 		}
 		t.rows = append(t.rows, rw)
 	}

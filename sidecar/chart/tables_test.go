@@ -32,7 +32,7 @@ func TestIdleTableAddsUp(t *testing.T) {
 }
 
 func TestIdleTableSaysBoundsOfEstimates(t *testing.T) {
-	if got := idleTable(eightGPUs()).rows[0].aside; got != "8 % ± 2.5 s" {
+	if got := idleTable(eightGPUs()).rows[0].aside; got != "8 % (± 2.5 s)" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -66,6 +66,15 @@ func TestThreadsAreSortedAndCounted(t *testing.T) {
 	d := digestOf(manyThreads())
 	if len(d.threads) != maxThreads || d.more != "+ 88 more threads, and 99 that only waited" {
 		t.Errorf("%d threads, %q", len(d.threads), d.more)
+	}
+}
+
+func TestSharesAreDrawnToScale(t *testing.T) {
+	if got := topOf(36, 100, "%"); got != 100 {
+		t.Errorf("a lane of 36 %% reaches to %v", got)
+	}
+	if got := topOf(1, 80, "B"); got != 1.1 {
+		t.Errorf("1 of 80 B: %v", got)
 	}
 }
 

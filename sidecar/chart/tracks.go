@@ -180,7 +180,7 @@ func laneOf(t *report.Track, spec trackSpec, duration float64) (trackLane, bool)
 	sources := sourcesOf(t)
 	lane := trackLane{
 		id: clean(t.ID, 60), name: spec.name, paint: spec.paint, points: points, steps: t.Kind != "gauge",
-		top: topOf(peak, limit), value: figure(mean, t.Unit), sources: [][]string{sources},
+		top: topOf(peak, limit, t.Unit), value: figure(mean, t.Unit), sources: [][]string{sources},
 	}
 	switch {
 	case spec.peak && limit > 0:
@@ -217,10 +217,10 @@ func sourcesOf(t *report.Track) []string {
 	return []string{source + " · " + resolution(res), brief + " · " + resolution(res), resolution(res)}
 }
 
-// topOf is a lane's scale: its limit when the figure comes near it, else its
-// peak with a little air.
-func topOf(peak, limit float64) float64 {
-	if limit > 0 && peak >= 0.5*limit {
+// topOf is a lane's scale: its limit when the figure comes near it or is a share
+// of it, else its peak with a little air.
+func topOf(peak, limit float64, unit string) float64 {
+	if limit > 0 && (unit == "%" || peak >= 0.5*limit) {
 		return max(peak, limit)
 	}
 	return peak * 1.1
