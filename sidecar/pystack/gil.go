@@ -37,8 +37,8 @@ func (s *session) tickGroup(g *gilGroup) error {
 		} else if err != nil {
 			return err
 		} else {
-			copy(gil, r.gil)
-			s.generation(r.gil, size)
+			copy(gil, r.buf)
+			s.generation(r.buf[:size], size)
 		}
 	}
 	if expected == nil {
@@ -143,15 +143,18 @@ func (s *session) states(g *gilGroup, expected *thread) {
 		s.tell(expected)
 	}
 	if s.first {
-		for _, t := range g.threads {
+		for i, t := range g.threads {
 			if t != g.holder && t != expected {
 				s.probe(t, g)
 				s.tell(t)
+				// Spread the next questions, and take these threads for idle ones.
+				t.session.probeEvery = probeMost / 4
+				t.session.probeAt = s.at + probeMost/4*int64(i)/int64(len(g.threads))
 			}
 		}
 		return
 	}
-	s.probeSome(g, s.maxRanks)
+	s.probeSome(g, s.maxProbes)
 	s.gil.waited += int64(s.gil.waiting)
 	s.gil.ticks++
 }
@@ -185,11 +188,16 @@ func (s *session) probe(t *thread, g *gilGroup) {
 	}
 	c := describeActivity(a, g.addr)
 	if c.state == ts.state && c.leaf == ts.leaf {
-		ts.probeEvery = min(max(2*ts.probeEvery, probeLeast), probeMost)
+		most := probeMost
+		if a.running {
+			most = probeRunning
+		}
+		ts.probeEvery = min(max(2*ts.probeEvery, probeLeast), most)
 	} else {
 		ts.probeEvery = probeLeast
 	}
 	ts.probeAt = s.at + ts.probeEvery
+	ts.ran = ts.ran || a.running
 	s.setState(t, c.state, c.leaf)
 }
 

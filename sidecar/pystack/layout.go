@@ -55,25 +55,26 @@ type layout struct {
 // Parts that are the same in every version from 3.11 to 3.15 and that no
 // version tells about itself.
 const (
-	objectType   = 8  // PyObject.ob_type
-	varSize      = 16 // PyVarObject.ob_size
-	chunkPrev    = 0  // _PyStackChunk.previous
-	chunkSize    = 8  // _PyStackChunk.size
-	chunkData    = 24 // _PyStackChunk.data
-	rootFrame    = 32 // a thread's first frame: the first word of data stays unused
-	gilHolder    = 8  // _gil_runtime_state.last_holder
-	gilLocked    = 16
-	gilSwitches  = 24
-	gilCond      = 32 // the condition variables and mutexes, which waiting threads' futexes lie in
-	gilSize      = 208
-	ownerThread  = 0
-	ownerGen     = 1
-	ownerObject  = 2
-	ownerShim    = 3 // CSTACK, or INTERPRETER from 3.14 on; everything from here up is no Python frame
-	wordSize     = 8
-	instrSize    = 2   // bytes of an instruction or cache slot
-	maxCodeSize  = 256 // bytes of a code object's head that are read
-	maxThreadLen = 512 // bytes of a thread state that are read at most
+	objectType    = 8  // PyObject.ob_type
+	varSize       = 16 // PyVarObject.ob_size
+	chunkPrev     = 0  // _PyStackChunk.previous
+	chunkSize     = 8  // _PyStackChunk.size
+	chunkData     = 24 // _PyStackChunk.data
+	rootFrame     = 32 // a thread's first frame: the first word of data stays unused
+	gilHolder     = 8  // _gil_runtime_state.last_holder
+	gilLocked     = 16
+	gilSwitches   = 24
+	gilCond       = 32  // the condition variables and mutexes, which waiting threads' futexes lie in
+	gilSize       = 224 // on arm64; 208 on amd64, with nothing a thread could wait for behind it
+	ownerThread   = 0
+	ownerGen      = 1
+	ownerObject   = 2
+	ownerShim     = 3 // CSTACK, or INTERPRETER from 3.14 on; everything from here up is no Python frame
+	wordSize      = 8
+	instrSize     = 2   // bytes of an instruction or cache slot
+	maxCodeSize   = 256 // bytes of a code object's head that are read
+	maxStringHead = 64
+	maxThreadLen  = 512 // bytes of a thread state that are read at most
 )
 
 // version is major, minor, micro of the interpreter.

@@ -170,7 +170,6 @@ func parseDebugOffsets(b []byte, v version) (*layout, error) {
 	if v.minor >= 14 {
 		l.codeTag = 3 // the low bits of a _PyStackRef
 		l.genFrame = offsets["gen.gi_iframe"]
-		l.cachedKeys = 0
 	}
 	if keys, ok := offsets["heap_type.ht_cached_keys"]; ok {
 		l.cachedKeys = keys
@@ -196,7 +195,8 @@ func (l *layout) check() error {
 		{"code instructions", l.code.instructions, maxCodeSize},
 		{"code names", max(l.code.filename, l.code.name, l.code.qualname, l.code.lineTable), l.code.instructions - wordSize},
 		{"code first line", l.code.firstLine, l.code.instructions - 4},
-		{"string", l.str.ascii, 128},
+		{"string", l.str.ascii, maxStringHead},
+		{"string fields", max(l.str.state, l.str.length), l.str.ascii - wordSize},
 	} {
 		if f.value > f.max || f.value == 0 && f.name == "code instructions" {
 			return fmt.Errorf("%s at %d of at most %d", f.name, f.value, f.max)

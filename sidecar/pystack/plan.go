@@ -1,15 +1,18 @@
 package pystack
 
-import "slices"
+import (
+	"encoding/binary"
+	"slices"
+)
 
 const (
-	maxChunks     = 256      // chunks of one thread's data stack that are read: 4 MB
+	maxChunks     = 1024     // chunks of one thread's data stack that are read
 	maxChunkRead  = 16 << 20 // bytes of one chunk
+	maxStackRead  = 8 << 20  // bytes of all chunks: some 60,000 frames
 	chunkSlack    = 512      // read beyond the top, so that a few more calls need no second try
 	maxHeapFrames = 64       // generator frames of one thread kept in mind
-	maxHeapFrame  = 512      // bytes of one that are read
 	maxShims      = 1024     // interpreter entries of one thread kept in mind
-	keepUnseen    = 64       // samples after which a frame no longer seen is dropped
+	keepUnseen    = 64       // samples between two looks for places no longer used
 	maxCopies     = 5        // of one structure
 	mergeGap      = 2048     // neighbours up to this far apart are read as one range
 )
@@ -27,22 +30,25 @@ const (
 // five. The addresses are those of the sample before; where
 // they have changed, the sample is tried again with the new ones.
 
-// segment is a range of the target's memory and its one or two copies.
+// segment is a range of the target's memory and where its copies lie in the
+// buffer, in the order they were made.
 type segment struct {
 	addr, size uint64
-	view
+	where      place
+	n          int
+	at         [maxCopies]uint64
 }
 
-// view is one structure in all its copies, by the time they were made.
-type view struct {
-	copies [maxCopies][]byte
-	n      int
-}
+// place says what kind of memory a segment is of.
+type place uint8
 
-func (v *view) add(b []byte) {
-	v.copies[v.n] = b
-	v.n++
-}
+const (
+	placeUnknown place = iota
+	placeHeap
+	placeTopChunk
+	placeChunk
+	placeStack
+)
 
 // chunkRange is a chunk of a thread's data stack and how much of it is read.
 type chunkRange struct {
@@ -61,10 +67,10 @@ type placed struct {
 // plan is where a thread's stack is expected to lie. It belongs to one thread.
 type plan struct {
 	chunks []chunkRange // top first
-	cframe uint64       // 3.11, 3.12
 	heap   []placed     // by address
 	stack  []placed     // by address
 	sample uint64       // counts samples, for placed.seen
+	change uint64       // counts changes of the plan
 	fast   bool         // the last sample changed under the read: make more copies
 }
 
@@ -98,6 +104,16 @@ func add(list []placed, addr, size, sample uint64, limit int) []placed {
 	return slices.Insert(list, i, placed{addr, size, sample})
 }
 
+func (p *plan) addHeap(addr, size uint64) {
+	p.heap = add(p.heap, addr, size, p.sample, maxHeapFrames)
+	p.change++
+}
+
+func (p *plan) addStack(addr, size uint64) {
+	p.stack = add(p.stack, addr, size, p.sample, maxShims)
+	p.change++
+}
+
 // see marks a place as part of the stack of this sample.
 func see(list []placed, addr, sample uint64) {
 	for i := range list {
@@ -109,8 +125,13 @@ func see(list []placed, addr, sample uint64) {
 }
 
 // forget drops what has not been part of the stack for long.
-func forget(list []placed, sample uint64) []placed {
-	return slices.DeleteFunc(list, func(p placed) bool { return p.seen+keepUnseen < sample })
+func (p *plan) forget() {
+	before := len(p.heap) + len(p.stack)
+	unseen := func(q placed) bool { return q.seen+2*keepUnseen <= p.sample }
+	p.heap, p.stack = slices.DeleteFunc(p.heap, unseen), slices.DeleteFunc(p.stack, unseen)
+	if len(p.heap)+len(p.stack) != before {
+		p.change++
+	}
 }
 
 // copies holds what one call read. It is used again for every sample.
@@ -118,121 +139,116 @@ type copies struct {
 	ranges   []Range
 	buf      []byte
 	segments []segment
-	thread   []byte
-	gil      []byte
-	heap     int // segments[:heap] are generators
-	chunks   int // segments[heap:chunks] are chunks, the rest is the C stack
+	thread   uint64 // position of the thread state in buf
+	top      int    // segments[top] is the top chunk, if there is one
+
+	laidOut struct { // what the ranges are for
+		plan   *plan
+		change uint64
+		gil    uint64
+	}
 }
 
-// layOut writes the plan as ranges and cuts the buffer into their copies.
+// layOut writes the plan as ranges and gives their copies places in the buffer.
 // gil, if not 0, is read first.
 func (c *copies) layOut(l *layout, p *plan, thread, gil, gilLen uint64) {
+	if c.laidOut.plan == p && c.laidOut.change == p.change && c.laidOut.gil == gil {
+		return
+	}
+	c.laidOut.plan, c.laidOut.change, c.laidOut.gil = p, p.change, gil
 	c.segments = c.segments[:0]
-	total := uint64(0)
-	total += c.merge(p.heap)
-	c.heap = len(c.segments)
-	for _, ch := range p.chunks {
-		c.segments = append(c.segments, segment{addr: ch.addr, size: ch.used})
-		total += ch.used
+	c.merge(p.heap, placeHeap)
+	heap := len(c.segments)
+	for i, ch := range p.chunks {
+		where := placeChunk
+		if i == 0 {
+			where = placeTopChunk
+		}
+		c.segments = append(c.segments, segment{addr: ch.addr, size: ch.used, where: where})
 	}
-	c.chunks = len(c.segments)
-	once := c.merge(p.stack)
-	total = 2*total + once + l.thread.size + gilLen
-	if len(p.chunks) > 0 {
-		total += 3 * p.chunks[0].used
-	}
-	if uint64(cap(c.buf)) < total {
-		c.buf = make([]byte, total+total/2)
-	}
-	c.buf = c.buf[:total]
+	chunks := len(c.segments)
+	c.merge(p.stack, placeStack)
 
 	c.ranges = c.ranges[:0]
 	pos := uint64(0)
-	read := func(addr, size uint64) []byte {
+	read := func(addr, size uint64) uint64 {
 		c.ranges = append(c.ranges, Range{addr, int(size)})
-		b := c.buf[pos : pos+size : pos+size]
 		pos += size
-		return b
+		return pos - size
 	}
-	c.gil = nil
-	if gil != 0 {
-		c.gil = read(gil, gilLen)
-	}
-	heap, chunks, stack := c.segments[:c.heap], c.segments[c.heap:c.chunks], c.segments[c.chunks:]
-	readAll := func(segments []segment) {
-		for i := range segments {
-			segments[i].add(read(segments[i].addr, segments[i].size))
+	readAll := func(from, to int) {
+		for i := from; i < to; i++ {
+			s := &c.segments[i]
+			s.at[s.n] = read(s.addr, s.size)
+			s.n++
 		}
 	}
-	topChunk := chunks[:min(1, len(chunks))]
-	if p.fast {
-		readAll(topChunk)
+	c.top = heap
+	afterTop := min(heap+1, chunks)
+	if gil != 0 {
+		read(gil, gilLen)
 	}
-	readAll(chunks)
-	readAll(heap)
-	c.thread = read(thread, l.thread.size)
-	readAll(stack)
-	readAll(chunks)
-	readAll(heap)
-	readAll(topChunk)
 	if p.fast {
-		readAll(topChunk)
+		readAll(heap, afterTop)
+	}
+	readAll(heap, chunks)
+	readAll(0, heap)
+	c.thread = read(thread, l.thread.size)
+	readAll(chunks, len(c.segments))
+	readAll(heap, chunks)
+	readAll(0, heap)
+	readAll(heap, afterTop)
+	if p.fast {
+		readAll(0, heap)
+		readAll(heap, afterTop)
+	}
+	if uint64(cap(c.buf)) < pos {
+		c.buf = make([]byte, pos+pos/2)
 	}
 	c.buf = c.buf[:pos]
 }
 
-// merge appends the places as segments, neighbours as one, and returns their
-// bytes.
-func (c *copies) merge(list []placed) uint64 {
-	total := uint64(0)
+// merge appends the places as segments, neighbours as one.
+func (c *copies) merge(list []placed, where place) {
 	for i, p := range list {
 		if i > 0 {
 			last := &c.segments[len(c.segments)-1]
 			if end := last.addr + last.size; p.addr <= end+mergeGap {
-				if p.addr+p.size > end {
-					total += p.addr + p.size - end
-					last.size = p.addr + p.size - last.addr
-				}
+				last.size = max(end, p.addr+p.size) - last.addr
 				continue
 			}
 		}
-		c.segments = append(c.segments, segment{addr: p.addr, size: p.size})
-		total += p.size
+		c.segments = append(c.segments, segment{addr: p.addr, size: p.size, where: where})
 	}
-	return total
 }
 
-// place says what kind of memory an address lies in.
-type place uint8
-
-const (
-	placeUnknown place = iota
-	placeHeap
-	placeChunk
-	placeStack
-)
-
-// find returns the copies of size bytes at addr.
-func (c *copies) find(addr, size uint64) (v view, where place) {
-	for i := range c.segments {
-		s := &c.segments[i]
-		at := addr - s.addr
-		if at >= s.size || s.size-at < size {
-			continue
+// find returns the segment that holds size bytes at addr, and where in it; nil
+// if none does.
+func (c *copies) find(addr, size uint64) (s *segment, offset uint64) {
+	if c.top < len(c.segments) { // where most frames are
+		s = &c.segments[c.top]
+		if offset = addr - s.addr; offset < s.size && s.size-offset >= size {
+			return s, offset
 		}
-		switch {
-		case i < c.heap:
-			where = placeHeap
-		case i < c.chunks:
-			where = placeChunk
-		default:
-			where = placeStack
-		}
-		for j := range s.n {
-			v.copies[j] = s.copies[j][at : at+size]
-		}
-		v.n = s.n
-		return v, where
 	}
-	return view{}, placeUnknown
+	for i := range c.segments {
+		s = &c.segments[i]
+		if offset = addr - s.addr; offset < s.size && s.size-offset >= size {
+			return s, offset
+		}
+	}
+	return nil, 0
+}
+
+// word reads a word of the buffer.
+func (c *copies) word(pos uint64) uint64 { return binary.LittleEndian.Uint64(c.buf[pos:]) }
+
+// use is the copy to follow: the first after the thread state was read, or the
+// last before.
+func (s *segment) use(before bool) uint64 {
+	i := s.n / 2
+	if before && i > 0 {
+		i--
+	}
+	return s.at[i]
 }

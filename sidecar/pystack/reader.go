@@ -47,6 +47,7 @@ type reader struct {
 	found []frame       // of the attempt in progress, root first
 	calls int64         // reads made
 	took  time.Duration // for the last one
+	leaf  uint64        // of the last attempt
 }
 
 func newReader(m Memory, l *layout) *reader {
@@ -84,6 +85,7 @@ func (r *reader) dropUnmapped(t *thread, n int) bool {
 		p := &t.plan
 		within := func(addr uint64) bool { return addr-rng.Addr < uint64(rng.Len) }
 		before := len(p.heap) + len(p.stack) + len(p.chunks)
+		p.change++
 		p.heap = deletePlaced(p.heap, within)
 		p.stack = deletePlaced(p.stack, within)
 		for i, ch := range p.chunks {
@@ -144,7 +146,10 @@ func (r *reader) sample(t *thread, isRead bool) (verdict, error) {
 			t.next = append(t.next[:0], r.found...)
 			best, have = v, true
 		}
-		t.plan.fast = best != stackWhole || try > 0
+		if fast := best != stackWhole || try > 0; fast != t.plan.fast {
+			t.plan.fast = fast
+			t.plan.change++
+		}
 		if best == stackWhole {
 			break
 		}
@@ -153,11 +158,14 @@ func (r *reader) sample(t *thread, isRead bool) (verdict, error) {
 		best = stackCut
 	}
 	if best != stackLost {
+		if len(t.plan.heap) > 0 {
+			t.age()
+		}
 		t.stack, t.next = t.next, t.stack
 	}
 	if t.plan.sample%keepUnseen == 0 {
-		t.plan.heap = forget(t.plan.heap, t.plan.sample)
-		t.plan.stack = forget(t.plan.stack, t.plan.sample)
+		r.mark(t)
+		t.plan.forget()
 	}
 	return best, nil
 }
@@ -176,7 +184,7 @@ func extends(longer, prefix []frame) bool {
 // wrong.
 func (r *reader) attempt(t *thread) verdict {
 	l := r.l
-	state := r.thread
+	state := r.buf[r.thread : r.thread+l.thread.size]
 	if word(state, l.thread.interp) != t.interp || int(word(state, l.thread.nativeID)) != t.nativeID {
 		return threadGone
 	}
@@ -187,14 +195,14 @@ func (r *reader) attempt(t *thread) verdict {
 	leaf := word(state, l.thread.frame)
 	if l.viaCFrame {
 		at := leaf
-		v, where := r.find(at, l.cframeFrame+wordSize)
-		if where == placeUnknown {
-			t.plan.stack = add(t.plan.stack, at, cframeSize, t.plan.sample, maxShims)
+		s, offset := r.find(at, l.cframeFrame+wordSize)
+		if s == nil {
+			t.plan.addStack(at, cframeSize)
 			return planWrong
 		}
-		see(t.plan.stack, at, t.plan.sample)
-		leaf = word(v.copies[0], l.cframeFrame)
+		leaf = r.word(s.at[0] + offset + l.cframeFrame)
 	}
+	r.leaf = leaf
 	r.found = r.found[:0]
 	if leaf == 0 {
 		return stackWhole // runs no Python code
@@ -242,9 +250,6 @@ func (r *reader) decode(t *thread) verdict {
 					return stackCut
 				}
 				known.instr, known.index, known.node = raw.instr, index, 0
-			}
-			if known.lasted < lastingSamples {
-				known.lasted++
 			}
 			if !raw.heap && known.index < known.object.firstTraceable {
 				continue
@@ -314,17 +319,35 @@ func (r *reader) lasting(t *thread, depth int, f *rawFrame) bool {
 		t.stack[depth].lasted >= lastingSamples
 }
 
+// age counts for how many samples the frames of t.next have been there. Samples
+// between which the thread did not run say nothing.
+func (t *thread) age() {
+	old, now := t.stack, t.next
+	if len(old) == len(now) && len(now) > 0 && old[len(old)-1].instr == now[len(now)-1].instr {
+		for i := range now {
+			now[i].lasted = old[i].lasted
+		}
+		return
+	}
+	for i := range min(len(old), len(now)) {
+		if old[i].addr != now[i].addr || old[i].code != now[i].code {
+			break
+		}
+		now[i].lasted = min(old[i].lasted+1, lastingSamples)
+	}
+}
+
 // salvage keeps of the last stack what both copies still hold, when no chain
 // could be followed: the frames up to the first that changed.
 func (r *reader) salvage(t *thread) bool {
 	l := r.l
 	t.next = t.next[:0]
 	for _, f := range t.stack {
-		v, where := r.find(f.addr, l.frame.size)
-		if where != placeChunk {
+		s, offset := r.find(f.addr, l.frame.size)
+		if s == nil || s.where != placeTopChunk && s.where != placeChunk {
 			break
 		}
-		now, _ := r.compare(f.addr, v, where, false)
+		now, _ := r.compare(s, offset, false)
 		index, ok := f.object.instruction(l, f.code, now.instr)
 		if !now.stands || now.code != f.code || !ok {
 			break
@@ -345,19 +368,21 @@ func (r *reader) salvage(t *thread) bool {
 func (r *reader) chunksRight(t *thread, chunk, top uint64) bool {
 	p := &t.plan
 	if chunk == 0 {
-		p.chunks = p.chunks[:0]
+		if len(p.chunks) > 0 {
+			p.chunks = p.chunks[:0]
+			p.change++
+		}
 		return true
 	}
 	if len(p.chunks) == 0 || p.chunks[0].addr != chunk {
 		r.learnChunks(p, chunk, top)
 		return false
 	}
-	s := &r.segments[r.heap]
 	below := uint64(0)
 	if len(p.chunks) > 1 {
 		below = p.chunks[1].addr
 	}
-	if word(s.use(false), chunkPrev) != below {
+	if r.word(r.segments[r.top].use(false)+chunkPrev) != below {
 		r.learnChunks(p, chunk, top)
 		return false
 	}
@@ -367,22 +392,29 @@ func (r *reader) chunksRight(t *thread, chunk, top uint64) bool {
 	}
 	if used > p.chunks[0].used {
 		p.chunks[0].used = roundUsed(used, p.chunks[0].size)
+		p.change++
 		return false
 	}
 	if used+4096 < p.chunks[0].used {
 		p.chunks[0].used = roundUsed(used, p.chunks[0].size)
+		p.change++
 	}
 	return true
 }
 
 func roundUsed(used, size uint64) uint64 {
+	if used >= size {
+		return size
+	}
 	return min((used+chunkSlack+255)&^255, size)
 }
 
 // learnChunks reads the chain of chunks from the top one down.
 func (r *reader) learnChunks(p *plan, chunk, top uint64) {
 	p.chunks = p.chunks[:0]
+	p.change++
 	var head [chunkData]byte
+	total := uint64(0)
 	for chunk != 0 && len(p.chunks) < maxChunks {
 		if readAt(r.mem, chunk, head[:]) != nil {
 			p.chunks = p.chunks[:0]
@@ -397,10 +429,33 @@ func (r *reader) learnChunks(p *plan, chunk, top uint64) {
 		if len(p.chunks) == 0 {
 			used = roundUsed(top-chunk, size)
 		}
-		p.chunks = append(p.chunks, chunkRange{addr: chunk, size: size, used: min(used, size)})
+		used = min(used, size)
+		if total += used; total > maxStackRead {
+			p.chunks = p.chunks[:0]
+			return
+		}
+		p.chunks = append(p.chunks, chunkRange{addr: chunk, size: size, used: used})
 		chunk = word(head[:], chunkPrev)
 	}
 	r.calls += int64(len(p.chunks))
+}
+
+// mark notes which places on the C stack are in use, for plan.forget.
+func (r *reader) mark(t *thread) {
+	if r.l.viaCFrame {
+		see(t.plan.stack, word(r.buf[r.thread:], r.l.thread.frame), t.plan.sample)
+	}
+	addr := r.leaf
+	for step := 0; addr != 0 && step < maxDepth; step++ {
+		s, offset := r.find(addr, r.l.frame.size)
+		if s == nil {
+			return
+		}
+		if s.where == placeStack {
+			see(t.plan.stack, addr, t.plan.sample)
+		}
+		addr = r.word(s.use(false) + offset + r.l.frame.previous)
+	}
 }
 
 // learn takes the frames outside the plan into it: it follows the chain from
@@ -411,8 +466,8 @@ func (r *reader) learn(t *thread, addr uint64) bool {
 	var buf [128]byte
 	learnt := 0
 	for step := 0; addr != 0 && learnt < maxLearn && step < maxDepth; step++ {
-		if v, where := r.find(addr, l.frame.size); where != placeUnknown {
-			addr = word(v.use(false), l.frame.previous)
+		if s, offset := r.find(addr, l.frame.size); s != nil {
+			addr = r.word(s.use(false) + offset + l.frame.previous)
 			continue
 		}
 		head := buf[:l.frame.size]
@@ -422,14 +477,9 @@ func (r *reader) learn(t *thread, addr uint64) bool {
 		}
 		switch owner := head[l.frame.owner]; {
 		case owner == ownerGen:
-			object, err := r.codes.get(word(head, l.frame.code)&^l.codeTag, true)
-			if err != nil {
-				return learnt > 0
-			}
-			size := min(max(object.frameLen, l.frame.size), maxHeapFrame)
-			t.plan.heap = add(t.plan.heap, addr, size, t.plan.sample, maxHeapFrames)
+			t.plan.addHeap(addr, l.frame.size)
 		case owner >= ownerShim && owner < 16 && l.hasShims:
-			t.plan.stack = add(t.plan.stack, addr, l.frame.size, t.plan.sample, maxShims)
+			t.plan.addStack(addr, l.frame.size)
 		default:
 			return learnt > 0
 		}

@@ -17,8 +17,9 @@ const (
 	cpuEvery     = int64(time.Second)            // CPU time of the threads
 	probeLeast   = int64(2 * time.Millisecond)   // between two questions to the kernel about one thread
 	probeMost    = int64(320 * time.Millisecond)
-	probeRounds  = 4       // threads looked at for a due question per tick
-	maxNodeCache = 1 << 17 // entries
+	probeRunning = int64(10 * time.Millisecond) // the most while it is on a CPU
+	probeRounds  = 4                            // threads looked at for a due question per tick
+	maxNodeCache = 1 << 17                      // entries
 )
 
 // session is one recording in progress.
@@ -34,8 +35,8 @@ type session struct {
 	first  bool  // first tick: every thread is read
 	listed int64 // when the thread list was last walked
 
-	listDue  bool
-	maxRanks int // probes allowed per tick
+	listDue   bool
+	maxProbes int // questions to the kernel allowed per tick
 
 	gil gilTracks
 
@@ -59,23 +60,34 @@ func (p *Process) Sample(ctx context.Context, sink Sink, opts SampleOptions) (St
 	defer p.mu.Unlock()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	opts = opts.withDefaults()
-	s := &session{p: p, sink: sink, opts: opts, clock: newClock(opts.Interval), first: true,
-		nodes: make(map[nodeKey]timeline.NodeID), cpuStart: threadCPU()}
-	s.cpuLast = s.cpuStart
-	s.maxRanks = int(min(max(opts.Interval/time.Millisecond, 1), 64))
-	p.kernelTasks = p.kernel.tasks()
-	for _, t := range p.threads {
-		s.adopt(t)
-	}
-	start := s.clock.now()
-	s.upkeepAt, s.cpuAt, s.gil.at = start, start, start
+	defer preferThread()()
+	s := newSession(p, sink, opts)
+	start := s.at
 	err := s.run(ctx)
 	s.finish(start)
 	if err != nil && ctx.Err() != nil && !errors.Is(err, ErrGone) {
 		err = nil
 	}
 	return s.stats, err
+}
+
+// newSession readies the threads known from before for a recording.
+func newSession(p *Process, sink Sink, opts SampleOptions) *session {
+	opts = opts.withDefaults()
+	s := &session{p: p, sink: sink, opts: opts, clock: newClock(opts.Interval), first: true,
+		nodes: make(map[nodeKey]timeline.NodeID), cpuStart: threadCPU()}
+	s.cpuLast = s.cpuStart
+	s.maxProbes = int(min(max(opts.Interval/time.Millisecond, 1), 64))
+	p.kernelTasks = p.kernel.tasks()
+	for _, t := range p.threads {
+		t.session = threadSession{}
+		for i := range t.stack {
+			t.stack[i].node = 0
+		}
+	}
+	s.at = s.clock.now()
+	s.upkeepAt, s.cpuAt, s.gil.at = s.at, s.at, s.at
+	return s
 }
 
 func (s *session) run(ctx context.Context) error {
@@ -144,7 +156,7 @@ func (s *session) finish(start int64) {
 	s.stats.Interval = s.clock.interval
 	s.p.reader.calls = 0
 	s.gil.add(s, s.clock.now())
-	s.updateCPU()
+	s.updateCPU(true)
 	s.describe()
 }
 
@@ -179,7 +191,7 @@ func (s *session) upkeep() {
 	s.gil.add(s, s.at)
 	if s.at-s.cpuAt >= cpuEvery {
 		s.cpuAt = s.at
-		s.updateCPU()
+		s.updateCPU(false)
 		s.describe()
 	}
 	if len(s.nodes) > maxNodeCache {
@@ -187,19 +199,11 @@ func (s *session) upkeep() {
 	}
 }
 
-// adopt readies a thread known from before for this session.
-func (s *session) adopt(t *thread) {
-	t.session = threadSession{}
-	for i := range t.stack {
-		t.stack[i].node = 0
-	}
-}
-
 // register tells the sink of a thread at its first sample.
 func (s *session) register(t *thread) {
-	s.identify(t)
-	main := t.tid == s.p.pid && t.tid != 0
-	t.session = threadSession{known: true, state: timeline.StateOff, cpuAtStart: 0}
+	s.p.identify(t)
+	main := s.p.isMain(t)
+	t.session = threadSession{known: true, state: timeline.StateOff, ran: true}
 	if s.first {
 		t.session.cpuAtStart = s.p.kernel.cpuTime(t.tid)
 	}
@@ -209,19 +213,29 @@ func (s *session) register(t *thread) {
 }
 
 // identify finds a thread's id here and its name.
-func (s *session) identify(t *thread) {
+func (p *Process) identify(t *thread) {
 	if t.tid == 0 {
-		tid, ok := s.p.kernelTasks[t.nativeID]
+		tid, ok := p.kernelTasks[t.nativeID]
 		if !ok {
-			s.p.kernelTasks = s.p.kernel.tasks()
-			tid = s.p.kernelTasks[t.nativeID]
+			p.kernelTasks = p.kernel.tasks()
+			tid = p.kernelTasks[t.nativeID]
 		}
 		t.tid = tid
 	}
-	if t.name == "" {
-		t.name = s.p.kernel.comm(t.tid)
+	if t.named {
+		return
+	}
+	if p.isMain(t) {
+		t.name, t.named = "MainThread", true
+	} else if name, err := p.reader.threadName(t); err == nil {
+		t.name, t.named = name, true
+	} else if t.name == "" {
+		t.name = p.kernel.comm(t.tid)
 	}
 }
+
+// isMain tells the process's first thread, whose id is the process's own.
+func (p *Process) isMain(t *thread) bool { return t.tid == p.pid && t.tid != 0 }
 
 func (s *session) end(t *thread) {
 	if t.session.known {
@@ -238,9 +252,11 @@ func (s *session) took(t *thread, v verdict) {
 		return
 	}
 	s.stats.Reads++
+	t.session.ran = true
 	if !t.session.known {
 		s.register(t)
 	}
+	before := t.session.node
 	t.session.truncated = v != stackWhole
 	switch v {
 	case stackLost:
@@ -251,6 +267,9 @@ func (s *session) took(t *thread, v verdict) {
 		fallthrough
 	default:
 		t.session.node = s.node(t.stack)
+	}
+	if t.session.node != before { // whatever it waited for, it does something else now
+		t.session.probeAt, t.session.probeEvery = 0, 0
 	}
 }
 
@@ -292,18 +311,21 @@ func (s *session) tell(t *thread) {
 	s.sink.Set(ts.id, s.sink.Since(s.at), now.node, now.state, now.truncated)
 }
 
-// updateCPU tells the sink how long each thread was on a CPU.
-func (s *session) updateCPU() {
+// updateCPU tells the sink how long each thread was on a CPU; unless all are
+// asked for, only of those that have been seen to run.
+func (s *session) updateCPU(all bool) {
 	for _, t := range s.p.threads {
 		ts := &t.session
-		if !ts.known || ts.cpuAtStart < 0 {
+		if !ts.known || ts.cpuAtStart < 0 || !ts.ran && !all {
 			continue
 		}
+		ts.ran = false
+		s.p.identify(t) // its name, if it was too early before
 		total := s.p.kernel.cpuTime(t.tid)
 		if total < 0 {
 			continue
 		}
-		leaf, onCPU := ts.leaf, timeline.Nanos(total-ts.cpuAtStart)
-		s.sink.UpdateThread(ts.id, func(t *timeline.Thread) { t.OnCPU, t.Leaf = onCPU, leaf })
+		name, leaf, onCPU := t.name, ts.leaf, timeline.Nanos(total-ts.cpuAtStart)
+		s.sink.UpdateThread(ts.id, func(t *timeline.Thread) { t.Name, t.OnCPU, t.Leaf = name, onCPU, leaf })
 	}
 }

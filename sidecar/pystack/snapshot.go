@@ -10,6 +10,7 @@ type StackFrame struct {
 type ThreadStack struct {
 	NativeID  int
 	Name      string
+	Main      bool
 	Frames    []StackFrame // root first
 	Truncated bool         // frames nearer the leaf are missing
 }
@@ -31,7 +32,8 @@ func (p *Process) Snapshot() ([]ThreadStack, error) {
 			if v == threadGone {
 				continue
 			}
-			s := ThreadStack{NativeID: t.nativeID, Name: t.name, Truncated: v != stackWhole}
+			p.identify(t)
+			s := ThreadStack{NativeID: t.nativeID, Name: t.name, Main: p.isMain(t), Truncated: v != stackWhole}
 			if v != stackLost {
 				for _, f := range t.stack {
 					s.Frames = append(s.Frames, f.describe())

@@ -20,7 +20,7 @@ const (
 
 // readString returns a str object's text as valid UTF-8, cut to maxNameChars.
 func readString(m Memory, l *layout, addr uint64) (string, error) {
-	var head [64]byte
+	var head [maxStringHead]byte
 	h := head[:l.str.ascii]
 	if err := readAt(m, addr, h); err != nil {
 		return "", err

@@ -10,6 +10,7 @@ type thread struct {
 	nativeID int // as the target's own pid namespace has it
 	tid      int // as our /proc has it; 0 unknown
 	name     string
+	named    bool // name is threading's, not the kernel's
 
 	plan  plan
 	stack []frame // of the last sample, root first
@@ -33,6 +34,7 @@ type threadSession struct {
 	probeAt    int64 // CLOCK_MONOTONIC from which the kernel is asked again
 	probeEvery int64 // nanoseconds between; grows while the answer stays
 	cpuAtStart int64 // nanoseconds; -1 unknown
+	ran        bool  // since its CPU time was last asked for
 }
 
 // reading is what the sink is told when it changes.

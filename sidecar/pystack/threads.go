@@ -94,7 +94,7 @@ func (p *Process) listThreads(g *gilGroup, interp uint64, alive map[uint64]*thre
 	}
 	known := p.readKnown()
 	var buf [maxThreadLen]byte
-	for addr != 0 && len(alive) < maxThreads && alive[addr] == nil {
+	for n := 0; addr != 0 && n < maxThreads && len(alive) < maxThreads && alive[addr] == nil; n++ {
 		state := known[addr]
 		if state == nil {
 			state = buf[:l.thread.size]

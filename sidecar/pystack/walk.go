@@ -31,21 +31,21 @@ func (r *reader) walk(leaf, top, rootChunk uint64, useFirst bool) (end walkEnd, 
 		if step > maxDepth {
 			return walkTorn, 0
 		}
-		v, where := r.find(addr, l.frame.size)
-		if where == placeUnknown {
+		s, offset := r.find(addr, l.frame.size)
+		if s == nil {
 			return walkUnknown, addr
 		}
-		if use := v.use(useFirst); use[l.frame.owner] >= ownerShim {
-			addr = word(use, l.frame.previous)
+		if at := s.use(useFirst) + offset; r.buf[at+l.frame.owner] >= ownerShim {
+			addr = r.word(at + l.frame.previous)
 			continue
 		}
-		var f rawFrame
-		f, addr = r.compare(addr, v, where, useFirst)
-		if where == placeChunk && addr != 0 && f.addr+l.frame.size > top && r.inTopChunk(f.addr) {
+		f, caller := r.compare(s, offset, useFirst)
+		if s.where == placeTopChunk && addr+l.frame.size > top {
 			f.stands = false // popped
 		}
 		r.chain = append(r.chain, f)
-		last, lastPlace = f.addr, where
+		last, lastPlace = addr, s.where
+		addr = caller
 	}
 	// A chain that ends above the thread's first frame is torn: a generator that
 	// yielded has no previous frame any more.
@@ -56,50 +56,37 @@ func (r *reader) walk(leaf, top, rootChunk uint64, useFirst bool) (end walkEnd, 
 }
 
 // compare makes one frame of its copies and returns the caller's address.
-func (r *reader) compare(addr uint64, v view, where place, useFirst bool) (rawFrame, uint64) {
+func (r *reader) compare(s *segment, offset uint64, useFirst bool) (rawFrame, uint64) {
 	l := r.l
-	use := v.use(useFirst)
-	f := rawFrame{addr: addr, code: word(use, l.frame.code) &^ l.codeTag, instr: word(use, l.frame.instr),
-		heap: where == placeHeap, stands: true, still: true}
-	previous, owner := word(use, l.frame.previous), byte(ownerThread)
+	at := s.use(useFirst) + offset
+	tag := r.word(at + l.frame.code)
+	instr, previous := r.word(at+l.frame.instr), r.word(at+l.frame.previous)
+	f := rawFrame{addr: s.addr + offset, code: tag &^ l.codeTag, instr: instr, heap: s.where == placeHeap}
+	owner := byte(ownerThread)
 	if f.heap {
 		owner = ownerGen
 	}
-	for _, b := range v.copies[:v.n] {
-		if b[l.frame.owner] != owner || word(b, l.frame.code)&^l.codeTag != f.code {
-			f.stands = false
+	stands, still := r.buf[at+l.frame.owner] == owner, true
+	for _, other := range s.at[:s.n] {
+		b := other + offset
+		if b == at {
+			continue
 		}
-		if word(b, l.frame.instr) != f.instr {
-			f.still = false
+		if r.buf[b+l.frame.owner] != owner || (r.word(b+l.frame.code)^tag)&^l.codeTag != 0 {
+			stands = false
 		}
-		if p := word(b, l.frame.previous); p != previous {
+		if r.word(b+l.frame.instr) != instr {
+			still = false
+		}
+		if p := r.word(b + l.frame.previous); p != previous {
 			// A generator has no previous frame when it has yielded, before or after
 			// the moment that counts.
 			if !f.heap || p != 0 && previous != 0 {
-				f.stands = false
+				stands = false
 			}
 			previous = max(previous, p)
 		}
 	}
+	f.stands, f.still = stands, still
 	return f, previous
-}
-
-// use is the copy to follow: the first after the thread state was read, or the
-// last before.
-func (v *view) use(before bool) []byte {
-	i := v.n / 2
-	if before && i > 0 {
-		i--
-	}
-	return v.copies[i]
-}
-
-func (r *reader) inTopChunk(addr uint64) bool {
-	for i := r.heap; i < r.chunks; i++ {
-		s := &r.segments[i]
-		if addr-s.addr < s.size {
-			return i == r.heap
-		}
-	}
-	return false
 }

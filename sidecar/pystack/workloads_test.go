@@ -1,0 +1,272 @@
+package pystack
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/omni-perf/omni-perf/sidecar/pystack/truth"
+	"github.com/omni-perf/omni-perf/sidecar/timeline"
+)
+
+// eachVersion is truth.EachInterpreter for the first choice of each version:
+// further builds differ in how they are found, not in what they do.
+func eachVersion(t *testing.T, test func(*testing.T, truth.Interpreter)) {
+	t.Helper()
+	truth.EachInterpreter(t, func(t *testing.T, python truth.Interpreter) {
+		if python.Build != "" {
+			t.Skip("the first choice of each version is enough here")
+		}
+		test(t, python)
+	})
+}
+
+// weights sums the main thread's time by what key says of a span.
+func weights(rec *timeline.Recording, thread timeline.ThreadID, key func(timeline.Span, truth.Sample) string) map[string]float64 {
+	out := make(map[string]float64)
+	for _, s := range rec.Threads[thread].Spans {
+		if k := key(s, stackOf(rec, s.Node, s.Truncated)); k != "" {
+			out[k] += float64(s.End - s.Start)
+		}
+	}
+	return out
+}
+
+// firstOf names the first of the functions that is in a stack.
+func firstOf(functions ...string) func(timeline.Span, truth.Sample) string {
+	return func(_ timeline.Span, s truth.Sample) string {
+		for _, f := range s.Functions {
+			if slices.Contains(functions, f) {
+				return f
+			}
+		}
+		return ""
+	}
+}
+
+func TestTimeShares(t *testing.T) {
+	eachVersion(t, func(t *testing.T, python truth.Interpreter) {
+		target, err := truth.Launch(python.Path, truth.Parts, truth.Settings{Held: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(target.Kill)
+		p := attachTo(t, target)
+		ctx, cancel := context.WithCancel(context.Background())
+		tape := newTape()
+		done := make(chan error)
+		var stats Stats
+		go func() {
+			var err error
+			stats, err = p.Sample(ctx, tape, SampleOptions{})
+			done <- err
+		}()
+		target.Go()
+		time.Sleep(2 * time.Second)
+		measured, err := target.Stop()
+		cancel()
+		if sampled := <-done; sampled != nil && !errors.Is(sampled, ErrGone) {
+			t.Fatal(sampled)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		rec := tape.Snapshot(tape.Since(timeline.Monotonic()))
+		got := weights(rec, mainThread(t, rec), firstOf("ada", "bob", "cleo", "dora", "emil"))
+		distance := truth.Distance(got, measured.SpentNs)
+		t.Logf("total variation distance %.4f", distance)
+		if stats.Missed*50 > stats.Samples {
+			t.Skipf("the machine is too busy for shares: %d of %d samples missed", stats.Missed, stats.Samples+stats.Missed)
+		}
+		if distance > 0.05 {
+			t.Errorf("got shares %v, the program itself says %v", got, measured.SpentNs)
+		}
+	})
+}
+
+func TestNativeStates(t *testing.T) {
+	eachVersion(t, func(t *testing.T, python truth.Interpreter) {
+		target := truth.Start(t, python, truth.Native)
+		p := attachTo(t, target)
+		_, rec, _ := sampleFor(t, p, time.Second, SampleOptions{Budget: -1})
+		main := mainThread(t, rec)
+		want := map[string]timeline.State{
+			"hashing": timeline.StateNative, "sleeping": timeline.StateWaiting,
+			"waiting": timeline.StateWaiting, "polling": timeline.StateWaiting,
+		}
+		for name, state := range want {
+			got := weights(rec, main, func(s timeline.Span, stack truth.Sample) string {
+				if slices.Contains(stack.Functions, name) {
+					return s.State.String()
+				}
+				return ""
+			})
+			total := 0.0
+			for _, w := range got {
+				total += w
+			}
+			if share := got[state.String()] / total; !(share > 0.7) {
+				t.Errorf("%s: %.0f %% of its time in state %v, want most; got %v", name, 100*share, state, got)
+			}
+		}
+	})
+}
+
+func TestIdleThreads(t *testing.T) {
+	eachVersion(t, func(t *testing.T, python truth.Interpreter) {
+		target := truth.Start(t, python, truth.Threads(160))
+		legal, err := target.Legal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := attachTo(t, target)
+		tape, rec, stats := sampleFor(t, p, 500*time.Millisecond, SampleOptions{Budget: -1})
+		t.Logf("%d ticks, %.1f µs CPU and %.2f reads a tick", stats.Samples, float64(stats.CPU.Nanoseconds())/1000/float64(stats.Samples), float64(stats.Calls)/float64(stats.Samples))
+		if len(rec.Threads) != 160 {
+			t.Errorf("got %d threads, want 160", len(rec.Threads))
+		}
+		if v := legal.Judge(tape.samples(rec, mainThread(t, rec))); v.Impossible > 0 {
+			t.Errorf("%d impossible: %q", v.Impossible, v.Examples)
+		}
+		idle := 0
+		for i, thread := range rec.Threads {
+			if thread.Main {
+				continue
+			}
+			w := weights(rec, timeline.ThreadID(i), func(s timeline.Span, stack truth.Sample) string {
+				if slices.Contains(stack.Functions, "idle_below") {
+					return s.State.String()
+				}
+				return "elsewhere"
+			})
+			if len(w) == 1 && w["waiting"] > 0 {
+				idle++
+			}
+		}
+		if idle < 159 {
+			t.Errorf("%d threads wait in idle_below all the time, want 159", idle)
+		}
+		if reads := float64(stats.Reads) / float64(stats.Samples); reads > 3 {
+			t.Errorf("%.1f stacks read a tick, want about one: idle threads cost a word", reads)
+		}
+	})
+}
+
+func mean(points []timeline.Point) float64 {
+	sum := 0.0
+	for _, p := range points {
+		sum += p.Value / float64(len(points))
+	}
+	return sum
+}
+
+func TestContendedGIL(t *testing.T) {
+	eachVersion(t, func(t *testing.T, python truth.Interpreter) {
+		target := truth.Start(t, python, truth.Handover)
+		legal, err := target.Legal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := attachTo(t, target)
+		time.Sleep(50 * time.Millisecond) // its threads are started
+		tape, rec, stats := sampleFor(t, p, time.Second, SampleOptions{Budget: -1})
+		t.Logf("%d ticks, %.1f µs CPU a tick, %.2f %% cut", stats.Samples, float64(stats.CPU.Nanoseconds())/1000/float64(stats.Samples), 100*float64(stats.Truncated)/float64(stats.Reads))
+		states := make(map[string]float64)
+		for i := range rec.Threads {
+			if v := legal.Judge(tape.samples(rec, timeline.ThreadID(i))); rec.Threads[i].Main && v.Impossible > 0 {
+				t.Errorf("%d impossible: %q", v.Impossible, v.Examples)
+			}
+			for k, w := range weights(rec, timeline.ThreadID(i), func(s timeline.Span, _ truth.Sample) string { return s.State.String() }) {
+				states[k] += w / float64(rec.Duration)
+			}
+		}
+		// On a busy machine some of the waiting threads are seen waking up.
+		if python, gil := states["python"], states["gil"]; python < 0.8 || python > 1.05 || gil < 1.2 {
+			t.Errorf("got states %v (threads), want 1 python and 3 gil", states)
+		}
+		var switches, waiting float64
+		for _, track := range rec.Tracks {
+			switch track.ID {
+			case "gil.switches":
+				switches = mean(track.Points)
+			case "gil.wait":
+				waiting = mean(track.Points)
+			}
+		}
+		if switches < 5 || switches > 2000 || waiting < 1 || waiting > 3 {
+			t.Errorf("tracks say %.0f switches a second and %.1f threads waiting, want about 200 and 3", switches, waiting)
+		}
+	})
+}
+
+func TestLeafLines(t *testing.T) {
+	eachVersion(t, func(t *testing.T, python truth.Interpreter) {
+		target := truth.Start(t, python, truth.Lines)
+		p := attachTo(t, target)
+		tape, rec, _ := sampleFor(t, p, 500*time.Millisecond, SampleOptions{Budget: -1})
+		measured, err := target.Stop()
+		if err != nil {
+			t.Fatal(err)
+		}
+		wrong, judged := truth.LeafLines(tape.samples(rec, mainThread(t, rec)), measured.Hot)
+		t.Logf("%d of %d samples at another line", wrong, judged)
+		if judged < 20 || wrong*50 > judged {
+			t.Errorf("%d of %d samples are at another line than the one that takes the time", wrong, judged)
+		}
+	})
+}
+
+func TestStdlibLineTables(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles the whole standard library; not with -short")
+	}
+	eachVersion(t, func(t *testing.T, python truth.Interpreter) {
+		path, err := truth.DumpLineTables(python.Path, t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		objects, instructions := 0, 0
+		for table, err := range truth.LineTables(file) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			objects++
+			got := decodeLineTable(table.Table, int32(table.FirstLine))
+			for i, want := range table.Lines {
+				instructions++
+				if line := int(got.line(int32(i))); line != max(want, 0) {
+					t.Fatalf("%s: instruction %d is at line %d, want %d", table.Function, i, line, want)
+				}
+			}
+		}
+		t.Logf("%d instructions of %d code objects", instructions, objects)
+		if objects < 10_000 {
+			t.Errorf("got %d code objects, want the standard library's", objects)
+		}
+	})
+}
+
+func TestTargetEnds(t *testing.T) {
+	truth.EachInterpreter(t, func(t *testing.T, python truth.Interpreter) {
+		target := truth.Start(t, python, truth.Work)
+		p := attachTo(t, target)
+		go func() {
+			time.Sleep(100 * time.Millisecond)
+			target.Kill()
+		}()
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		stats, err := p.Sample(ctx, newTape(), SampleOptions{})
+		if !errors.Is(err, ErrGone) {
+			t.Errorf("got %v after %d samples, want ErrGone", err, stats.Samples)
+		}
+	})
+}
