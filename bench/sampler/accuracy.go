@@ -104,7 +104,7 @@ func (b *bench) accuracy(j judged, s peer.Sampler, length time.Duration) Accurac
 	v := legal.Judge(r.Samples)
 	tried := float64(v.Samples + r.Failed)
 	a.Samples = v.Samples
-	a.PerSecond = tried / r.Time.Seconds() / float64(j.threads)
+	a.PerSecond = perSecond(r, j.threads)
 	a.Impossible = v.Share(v.Impossible)
 	a.Lost = float64(v.Lost+r.Failed) / max(tried, 1)
 	a.Truncated = v.Share(v.Truncated)
@@ -124,6 +124,15 @@ func (b *bench) accuracy(j judged, s peer.Sampler, length time.Duration) Accurac
 		a.Distance = &distance
 	}
 	return a
+}
+
+// perSecond is the rate that was achieved for each thread.
+func perSecond(r peer.Recording, threads int) float64 {
+	ticks := float64(r.Ticks)
+	if ticks == 0 {
+		ticks = float64(len(r.Samples)+r.Failed) / float64(threads)
+	}
+	return ticks / r.Time.Seconds()
 }
 
 // judgeLeaves compares the leaves' lines with those that the workload names for itself.
@@ -164,7 +173,7 @@ func (b *bench) measureMaxRate() {
 			var r peer.Recording
 			if r, err = recordRunning(&s, s.Target.Path, truth.Work, job, length); err == nil {
 				v := legal.Judge(r.Samples)
-				m.PerSecond = float64(v.Samples+r.Failed) / r.Time.Seconds()
+				m.PerSecond = perSecond(r, 1)
 				m.Impossible = v.Share(v.Impossible)
 			}
 		}

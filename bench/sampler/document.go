@@ -105,7 +105,7 @@ func (p *page) slowdown(r *Results) {
 		if s.Error != "" {
 			return "failed"
 		}
-		return fmt.Sprintf("%.3f [%.3f, %.3f]", s.Ratio.Mean, s.Ratio.Low, s.Ratio.High)
+		return fmt.Sprintf("%.3f [%.3f, %s]", s.Ratio.Mean, s.Ratio.Low, upper(s.Ratio.High, "%.3f"))
 	})
 	p.text("## CPU of the sampler")
 	p.text("In cores, while the program runs; in brackets the 95 % interval of its ratio to the bare C loop in the same block, " +
@@ -118,8 +118,16 @@ func (p *page) slowdown(r *Results) {
 		case s.Sampler == peer.Floor || s.OfFloor == (Interval{}):
 			return fmt.Sprintf("%.3f", s.CPU.Mean)
 		}
-		return fmt.Sprintf("%.3f (%.2f× [%.2f, %.2f])", s.CPU.Mean, s.OfFloor.Mean, s.OfFloor.Low, s.OfFloor.High)
+		return fmt.Sprintf("%.3f (%.2f× [%.2f, %s])", s.CPU.Mean, s.OfFloor.Mean, s.OfFloor.Low, upper(s.OfFloor.High, "%.2f"))
 	})
+}
+
+// upper is an upper bound; a few pairs on a busy machine give none worth the name.
+func upper(bound float64, format string) string {
+	if bound > 100 {
+		return "∞"
+	}
+	return fmt.Sprintf(format, bound)
 }
 
 // firstBuilds are the figures that compare samplers: those of the interpreter that all were run with.

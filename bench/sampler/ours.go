@@ -37,8 +37,9 @@ func ours(self string, python truth.Interpreter) peer.Sampler {
 // readOurs reads what sampleOurs has written and printed.
 func readOurs(out, log string) (peer.Recording, error) {
 	r, err := peer.ReadCollapsed(out)
-	if found := regexp.MustCompile(`samples in (\S+),`).FindStringSubmatch(log); found != nil {
-		r.Time, _ = time.ParseDuration(found[1])
+	if found := regexp.MustCompile(`(\d+) samples in (\S+),`).FindStringSubmatch(log); found != nil {
+		r.Ticks, _ = strconv.Atoi(found[1])
+		r.Time, _ = time.ParseDuration(found[2])
 	}
 	return r, err
 }

@@ -14,7 +14,7 @@ import (
 )
 
 func austinSampler(program, converter, version string, python truth.Interpreter) Sampler {
-	s := Sampler{Name: "Austin", Version: version, Target: python, Settle: 500 * time.Millisecond}
+	s := Sampler{Name: "Austin", Version: version, Target: python, Settle: 300 * time.Millisecond}
 	s.Command = func(j Job) *exec.Cmd {
 		interval := 1
 		if j.Rate > 0 {

@@ -13,7 +13,7 @@ import (
 )
 
 func pySpy(program, version string, python truth.Interpreter, nonblocking bool) Sampler {
-	s := Sampler{Name: "py-spy", Version: version, Target: python, Settle: 500 * time.Millisecond}
+	s := Sampler{Name: "py-spy", Version: version, Target: python, Settle: 300 * time.Millisecond}
 	var more []string
 	if nonblocking {
 		s.Name, more = "py-spy --nonblocking", []string{"--nonblocking"}
@@ -36,7 +36,7 @@ func pySpy(program, version string, python truth.Interpreter, nonblocking bool) 
 }
 
 func tachyon(python truth.Interpreter, blocking bool) Sampler {
-	s := Sampler{Name: "Tachyon", Target: python, Settle: 800 * time.Millisecond}
+	s := Sampler{Name: "Tachyon", Target: python, Settle: 500 * time.Millisecond}
 	// It imports the library that it samples with as one of the last.
 	s.Ready = func(pid int) bool {
 		maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
@@ -59,9 +59,9 @@ func tachyon(python truth.Interpreter, blocking bool) Sampler {
 		r, err := readCollapsed(out, fileFunctionLine, false)
 		tried, failed := attempts.FindStringSubmatch(log), rate.FindStringSubmatch(log)
 		if tried != nil && failed != nil {
-			count, _ := strconv.Atoi(strings.ReplaceAll(tried[1], ",", ""))
+			r.Ticks, _ = strconv.Atoi(strings.ReplaceAll(tried[1], ",", ""))
 			share, _ := strconv.ParseFloat(failed[1], 64)
-			r.Failed = int(float64(count)*share/100 + 0.5)
+			r.Failed = int(float64(r.Ticks)*share/100 + 0.5)
 			r.Time, _ = time.ParseDuration(tried[2] + "s")
 		}
 		return r, err

@@ -48,6 +48,7 @@ type Recording struct {
 	Samples []truth.Sample // one for each thread each time
 	Failed  int            // times it tried to sample and got nothing, by its own word
 	Time    time.Duration  // that it sampled, by its own word; 0 if it does not say
+	Ticks   int            // times it sampled, by its own word, those that failed too; 0 if it does not say
 }
 
 // mostSamples is more than any recording here has; an output that claims more is not believed.
