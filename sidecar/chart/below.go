@@ -1,11 +1,5 @@
 package chart
 
-import "strings"
-
-func splitWords(s string) []string { return strings.Fields(s) }
-
-func joinWords(words []string) string { return strings.Join(words, " ") }
-
 // tableColumns are the widths all tables share, so that they line up.
 type tableColumns struct{ name, seconds, bar, barAside, place, code, hint float64 }
 

@@ -5,10 +5,9 @@ package chart
 type Scene struct {
 	Width, Height float64
 	Summary       string // one sentence for those who cannot see
-	Plot          Box    // where time runs: X0 is 0 s, X1 the duration
-	Duration      float64
+	Plot          Box    // where time runs: X0 is the start, X1 the end
 	Badge         *Badge
-	Bullet        *Label // finding's mark
+	Bullet        *Dot // the finding's mark
 	Gridlines     []float64
 	Shades        []Box
 	Steps         []float64
@@ -19,6 +18,9 @@ type Scene struct {
 	Legend        []Bar
 	Texts         []Label
 }
+
+// Dot is a point.
+type Dot struct{ X, Y float64 }
 
 // Box is an area.
 type Box struct{ X0, Y0, X1, Y1 float64 }

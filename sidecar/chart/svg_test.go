@@ -16,7 +16,10 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/report"
 )
 
-var update = flag.Bool("update", false, "rewrite testdata")
+var (
+	update = flag.Bool("update", false, "rewrite testdata")
+	look   = flag.String("look", "", "write every sample into this folder, to be looked at")
+)
 
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
@@ -44,6 +47,25 @@ func TestGolden(t *testing.T) {
 		}
 		golden(t, name+".svg", svg)
 		golden(t, name+".txt", []byte(Text(r, 100)))
+	}
+}
+
+func TestEverySampleIsDrawn(t *testing.T) {
+	for name, r := range samples() {
+		for form, draw := range map[string]func(*report.Report, Options) ([]byte, error){"svg": SVG, "notebook.html": HTML, "folded.html": Folded, "page.html": Page} {
+			for _, theme := range []Theme{Auto, Light, Dark} {
+				out, err := draw(r, Options{Theme: theme})
+				if err != nil || !bytes.Contains(out, []byte("svg")) {
+					t.Errorf("%s as %s: %d bytes, %v", name, form, len(out), err)
+				}
+				if *look == "" {
+					continue
+				}
+				if err := os.WriteFile(filepath.Join(*look, name+"-"+string(theme)+"."+form), out, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
 	}
 }
 
