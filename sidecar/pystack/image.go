@@ -93,8 +93,8 @@ func RecordImage(pid int) (*Image, error) {
 	if err := newSession(p, timeline.NewBuilder(timeline.Options{}), SampleOptions{}).tick(); err != nil {
 		return nil, err
 	}
-	for native, tid := range k.tasks() {
-		image.Tasks[native] = k.comm(tid)
+	for _, tid := range k.tasks() {
+		image.Tasks[k.innerID(tid)] = k.comm(tid)
 	}
 	return image, nil
 }
@@ -112,12 +112,11 @@ func OpenImage(im *Image) (*Process, error) {
 // imageKernel knows the threads of an image and nothing of what they do.
 type imageKernel struct{ im *Image }
 
-func (k imageKernel) tasks() map[int]int {
-	out := make(map[int]int)
-	for native := range k.im.Tasks {
-		out[native] = native
+func (k imageKernel) tid(native int) int {
+	if _, ok := k.im.Tasks[native]; ok {
+		return native
 	}
-	return out
+	return 0
 }
 func (k imageKernel) activity(int) (activity, bool) { return activity{}, false }
 func (k imageKernel) cpuTime(int) int64             { return -1 }

@@ -23,9 +23,9 @@ type activity struct {
 // kernel tells what the operating system knows of the target's threads. One
 // goroutine at a time.
 type kernel interface {
-	// tasks lists the process's threads: by their id in the target's own pid
-	// namespace, their id here.
-	tasks() map[int]int
+	// tid is our id of the thread that has the given one in the target's own pid
+	// namespace; 0 if there is none.
+	tid(native int) int
 	// activity tells what a thread does; gone if there is none of that id.
 	activity(tid int) (a activity, gone bool)
 	// cpuTime is the CPU time a thread has used, in nanoseconds; -1 unknown.
@@ -43,6 +43,9 @@ type procKernel struct {
 	open map[int]int // file descriptor of a thread's "syscall", or "stat" where that is refused
 	stat bool        // "syscall" is refused: use "stat"
 	buf  [512]byte
+
+	nested *bool       // the target is in a pid namespace of its own; nil not yet known
+	outer  map[int]int // if so, our ids of its threads by theirs
 }
 
 func newProcKernel(pid int) *procKernel { return &procKernel{pid: pid, open: make(map[int]int)} }
@@ -51,24 +54,41 @@ func (k *procKernel) path(tid int, name string) string {
 	return fmt.Sprintf("/proc/%d/task/%d/%s", k.pid, tid, name)
 }
 
-func (k *procKernel) tasks() map[int]int {
+func (k *procKernel) tid(native int) int {
+	if k.nested == nil {
+		nested := k.innerID(k.pid) != k.pid
+		k.nested = &nested
+	}
+	if !*k.nested {
+		return native
+	}
+	if tid := k.outer[native]; tid != 0 && k.innerID(tid) == native {
+		return tid
+	}
+	k.outer = make(map[int]int)
+	for _, tid := range k.tasks() {
+		k.outer[k.innerID(tid)] = tid
+	}
+	return k.outer[native]
+}
+
+// tasks lists the ids of the process's threads, as they are here.
+func (k *procKernel) tasks() []int {
 	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", k.pid))
 	if err != nil {
 		return nil
 	}
-	out := make(map[int]int, len(entries))
+	var out []int
 	for _, e := range entries {
-		tid, err := strconv.Atoi(e.Name())
-		if err != nil {
-			continue
+		if tid, err := strconv.Atoi(e.Name()); err == nil {
+			out = append(out, tid)
 		}
-		out[k.innerID(tid)] = tid
 	}
 	return out
 }
 
 // innerID is the thread's id in its own, innermost pid namespace: the last
-// figure of NSpid.
+// figure of NSpid; tid itself if that is not told.
 func (k *procKernel) innerID(tid int) int {
 	status, err := os.ReadFile(k.path(tid, "status"))
 	if err != nil {

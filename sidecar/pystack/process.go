@@ -30,8 +30,6 @@ type Process struct {
 	reader  *reader
 	gils    []*gilGroup
 	threads map[uint64]*thread // by address of the thread state
-	// kernelTasks maps thread ids of the target's pid namespace to ours.
-	kernelTasks map[int]int
 }
 
 // Info describes an attached process for status lines and doctor.

@@ -78,7 +78,6 @@ func newSession(p *Process, sink Sink, opts SampleOptions) *session {
 		nodes: make(map[nodeKey]timeline.NodeID), cpuStart: threadCPU()}
 	s.cpuLast = s.cpuStart
 	s.maxProbes = int(min(max(opts.Interval/time.Millisecond, 1), 64))
-	p.kernelTasks = p.kernel.tasks()
 	for _, t := range p.threads {
 		t.session = threadSession{}
 		for i := range t.stack {
@@ -215,12 +214,7 @@ func (s *session) register(t *thread) {
 // identify finds a thread's id here and its name.
 func (p *Process) identify(t *thread) {
 	if t.tid == 0 {
-		tid, ok := p.kernelTasks[t.nativeID]
-		if !ok {
-			p.kernelTasks = p.kernel.tasks()
-			tid = p.kernelTasks[t.nativeID]
-		}
-		t.tid = tid
+		t.tid = p.kernel.tid(t.nativeID)
 	}
 	if t.named {
 		return
