@@ -31,6 +31,7 @@ func commands() []command {
 	return []command{
 		runCommand(),
 		attachCommand(),
+		exportCommand(),
 		analyzeCommand(),
 		makeTracesCommand(),
 		doctorCommand(),

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/chart"
+	"github.com/omni-perf/omni-perf/sidecar/export"
 	"github.com/omni-perf/omni-perf/sidecar/program"
 	"github.com/omni-perf/omni-perf/sidecar/pystack"
 	"github.com/omni-perf/omni-perf/sidecar/recorder"
@@ -80,6 +81,10 @@ func formats() []program.Format {
 	return []program.Format{
 		{Name: "svg", Extension: ".svg", Encode: func(r *report.Report) ([]byte, error) { return chart.SVG(r, chart.Options{}) }},
 		{Name: "html", Extension: ".html", Encode: func(r *report.Report) ([]byte, error) { return chart.Page(r, chart.Options{}) }},
+		{Name: "speedscope", Extension: ".speedscope.json", Encode: export.Speedscope},
+		{Name: "chrome", Extension: ".trace.json.gz", Encode: export.ChromeTrace},
+		{Name: "pprof", Extension: ".pb.gz", Encode: export.Pprof},
+		{Name: "collapsed", Extension: ".collapsed.txt", Encode: export.Collapsed},
 		{Name: "json", Extension: ".json", Encode: func(r *report.Report) ([]byte, error) { return json.Marshal(r) }},
 	}
 }

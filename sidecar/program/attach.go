@@ -16,7 +16,7 @@ import (
 // Attach watches a running process for d, or until ctx ends or the process
 // does, and writes what was recorded.
 func Attach(ctx context.Context, t Tools, pid int, d time.Duration, o Options) error {
-	formats, err := t.choose(o.Formats)
+	formats, err := t.Choose(o.Formats)
 	if err != nil {
 		return err
 	}

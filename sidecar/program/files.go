@@ -16,8 +16,8 @@ type Format struct {
 	Encode    func(*report.Report) ([]byte, error)
 }
 
-// choose returns the formats of the given names.
-func (t Tools) choose(names []string) ([]Format, error) {
+// Choose returns the formats of the given names.
+func (t Tools) Choose(names []string) ([]Format, error) {
 	var chosen []Format
 	for _, name := range names {
 		found := false
@@ -50,7 +50,7 @@ func write(r *report.Report, base string, formats []Format) (files []string, err
 			return files, fmt.Errorf("draw the %s result: %w", f.Name, err)
 		}
 		path := base + f.Extension
-		if err := replace(path, content); err != nil {
+		if err := WriteFile(path, content); err != nil {
 			return files, err
 		}
 		files = append(files, path)
@@ -58,8 +58,8 @@ func write(r *report.Report, base string, formats []Format) (files []string, err
 	return files, nil
 }
 
-// replace writes a file that only its owner reads, whole or not at all.
-func replace(path string, content []byte) error {
+// WriteFile writes a file that only its owner reads, whole or not at all.
+func WriteFile(path string, content []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // 0600
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)

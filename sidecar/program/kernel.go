@@ -23,7 +23,7 @@ const readyWait = 10 * time.Second
 // of ours in it, and writes one result for each, named by its execution count. It
 // returns when d is over (0: never), ctx ends or the kernel does.
 func AttachKernel(ctx context.Context, t Tools, pid int, connectionFile string, d time.Duration, o Options) error {
-	formats, err := t.choose(o.Formats)
+	formats, err := t.Choose(o.Formats)
 	if err != nil {
 		return err
 	}

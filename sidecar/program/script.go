@@ -35,7 +35,7 @@ type Script struct {
 // streams, signals and exit code, and writes what was recorded. The exit code is
 // the script's; err says what is wrong with our part.
 func Run(ctx context.Context, t Tools, s Script, o Options) (exit int, err error) {
-	formats, err := t.choose(o.Formats)
+	formats, err := t.Choose(o.Formats)
 	if err != nil {
 		return ExitNotStarted, err
 	}
