@@ -310,7 +310,7 @@ func TestCertaintyNamesItsGrounds(t *testing.T) {
 	if c.Method != ByRepetition || c.Window != 167*time.Millisecond || c.Lag != 10*time.Millisecond || c.Repeats < 400 || c.Repeats > 520 {
 		t.Errorf("certainty %+v, want about 470 repeats under 167 ms windows with 10 ms lag", c)
 	}
-	if want := fmt.Sprintf("resolved below the 167ms window by %d repeated steps, R² 1.00", c.Repeats); c.Text != want {
+	if want := fmt.Sprintf("resolved below the 167 ms window by %d repeated steps, R² 1.00", c.Repeats); c.Text != want {
 		t.Errorf("text %q, want %q", c.Text, want)
 	}
 }

@@ -35,9 +35,12 @@ type measured struct {
 // rules for programs that use a GPU come first, then those for any program.
 var rules = append(gpuRules, cpuRules...)
 
+// minDuration is the length below which shares of time are chance.
+const minDuration = timeline.Nanos(50e6)
+
 // findings applies the rules to a recording, the main finding first.
 func findings(e *evidence) []Finding {
-	if e.rec.Duration <= 0 {
+	if e.rec.Duration < minDuration {
 		return nil
 	}
 	var list []Finding

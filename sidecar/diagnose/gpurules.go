@@ -269,7 +269,7 @@ func gpuBusy(e *evidence) measured {
 
 // gpuIdle is the main finding where no single cause stands out.
 func gpuIdle(e *evidence) measured {
-	if len(e.used()) == 0 {
+	if len(e.used()) == 0 || len(e.diagnosis.Idle.Causes) == 0 {
 		return nothing
 	}
 	idle := e.meanIdle()

@@ -1,0 +1,130 @@
+package diagnose
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/omni-perf/omni-perf/sidecar/timeline"
+)
+
+// What the certainty rests on. docs/gpu-idle.md shows how the errors grow below.
+const (
+	goodFit         = 0.90 // R² from which a regression is taken at its word
+	goodHeldOut     = 0.80 // and on windows it did not see
+	usefulHeldOut   = 0.20 // below, it is worse than spreading evenly
+	tightBounds     = 0.05 // of the idle time: the windows alone tell the causes apart
+	minRepeats      = 8
+	boundingHeldOut = 0.70  // from which a model may tighten the bounds
+	minPerRate      = 8     // windows for every rate the regression finds
+	maxSpread       = 0.015 // standard error of a state's idle time, of all idle time
+)
+
+// halfWidth is how far a share of the idle time may be off under a model that is
+// not good enough to be taken at its word: four standard errors, and half of the
+// variance it does not foretell. The second part covers what a wrong model does,
+// and was found by simulation (TestWhatDoesNotFitIsAnEstimate).
+func (m *activityModel) halfWidth(idleShare float64) float64 {
+	return 4*m.spread/max(idleShare, 1e-3) + (1-m.heldOut)/2
+}
+
+// tighten brings bounds nearer where a model allows.
+func tighten(causes []CauseIdle, width timeline.Nanos) {
+	for i := range causes {
+		c := &causes[i]
+		c.Low, c.High = max(c.Low, c.Nanos-width), min(c.High, c.Nanos+width)
+	}
+}
+
+// enough tells whether there are windows enough for what was found from them.
+func (m *activityModel) enough() bool { return m.rows >= minPerRate*len(m.rate) }
+
+// trusted tells whether the regression may be taken at its word, where the
+// device was idle for this share of the time.
+func (m *activityModel) trusted(idleShare float64) bool {
+	return m.r2 >= goodFit && m.heldOut >= goodHeldOut && m.enough() &&
+		m.spread <= maxSpread*idleShare
+}
+
+// idleShare is the share of the measured time that was idle.
+func (a *attribution) idleShare() float64 {
+	measured := timeline.Nanos(0)
+	for _, seg := range a.segments {
+		measured += seg.end - seg.start
+	}
+	return float64(a.idle) / math.Max(float64(measured), 1)
+}
+
+// sentence is the certainty as a table's heading shows it.
+func (c Certainty) sentence() string {
+	window := seconds(timeline.Nanos(c.Window))
+	switch c.Method {
+	case ByWindows:
+		return fmt.Sprintf("resolved by the %s windows: the causes last longer", window)
+	case ByRepetition:
+		return fmt.Sprintf("resolved below the %s window by %d repeated steps, R² %.2f", window, c.Repeats, c.R2)
+	case ByAbsence:
+		return "no GPU work was seen in this recording, so nothing is blamed for the idle time"
+	}
+	if math.IsNaN(c.R2) {
+		return fmt.Sprintf("averaged over %s: shares are estimates, bounds in brackets", window)
+	}
+	return fmt.Sprintf("shares within the %s windows are estimates (R² %.2f), bounds in brackets", window, c.R2)
+}
+
+func typicalWindow(windows []window) time.Duration {
+	lengths := make([]timeline.Nanos, len(windows))
+	for i, w := range windows {
+		lengths[i] = w.at - w.from
+	}
+	slices.Sort(lengths)
+	return time.Duration(lengths[len(lengths)/2])
+}
+
+// ambiguity is how much of the idle time the windows leave open to which state
+// it belongs: half the bounds' widths, as a share.
+func (a *attribution) ambiguity() float64 {
+	if a.idle == 0 {
+		return 0
+	}
+	width := timeline.Nanos(0)
+	for i := range a.low {
+		width += a.high[i] - a.low[i]
+	}
+	return float64(width) / 2 / float64(a.idle)
+}
+
+// repeats counts how often the state with most idle time came back after
+// another; a change for less than 5 ms does not count.
+func (a *attribution) repeats() int {
+	sums := make([]timeline.Nanos, len(a.host.states))
+	for _, seg := range a.segments {
+		sums[seg.state] += seg.idle
+	}
+	top := 0
+	for i := range sums {
+		if sums[i] > sums[top] {
+			top = i
+		}
+	}
+	count, away := 0, timeline.Nanos(math.MinInt64)
+	for _, st := range a.host.stretches {
+		if st.state != top {
+			continue
+		}
+		if count == 0 || st.start-away >= timeline.Nanos(5*time.Millisecond) {
+			count++
+		}
+		away = st.end
+	}
+	return count
+}
+
+func lessCertain(a, b Certainty) bool {
+	rank := map[Method]int{ByWindows: 3, ByRepetition: 2, ByAbsence: 1, ByAverage: 0}
+	if rank[a.Method] != rank[b.Method] {
+		return rank[a.Method] < rank[b.Method]
+	}
+	return a.R2 < b.R2
+}
