@@ -31,14 +31,22 @@ func (s *Snapshot) category(a allocation) Category {
 	return s.Category(a.stack)
 }
 
-// Category guesses by the functions on the stack. The innermost frame that
-// tells decides: an optimizer's step may run inside a backward hook, and a
-// recomputed forward inside the backward pass.
+// Category of the memory that a stack allocated.
 func (s *Snapshot) Category(id StackID) Category {
-	if int(id) >= len(s.Stacks) || len(s.Stacks[id]) == 0 {
+	if int(id) >= len(s.categories) {
 		return CategoryNoStack
 	}
-	for _, f := range s.Stacks[id] {
+	return s.categories[id]
+}
+
+// categoryOf guesses by the functions on the stack. The innermost frame that
+// tells decides: an optimizer's step may run inside a backward hook, and a
+// recomputed forward inside the backward pass.
+func categoryOf(stack Stack) Category {
+	if len(stack) == 0 {
+		return CategoryNoStack
+	}
+	for _, f := range stack {
 		switch {
 		case strings.Contains(f.File, "torch/optim/"):
 			return CategoryOptimizer

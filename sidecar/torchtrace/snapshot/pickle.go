@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 )
 
 // Limits bound what a pickle may make the reader do. Zero means the default.
@@ -103,9 +104,16 @@ const (
 //	APPEND       TUPLE1, TUPLE2, BINPERSID
 //	SETITEMS     as APPENDS
 //	SETITEM      TUPLE2, TUPLE2, BINPERSID
+//
+// Pickles note every value for later reference and use few of the notes. A first
+// pass collects which are used (uses); the second passes on no others, which
+// saves more memory than the values need.
 type plainPickle struct {
 	r       *bufio.Reader
 	limits  Limits
+	uses    map[uint32]bool // notes that are referred to
+	surveys bool            // first pass: uses is being filled, nothing is passed on
+	noted   uint32          // MEMOIZE's next number
 	read    int64
 	objects int
 	height  int
@@ -115,8 +123,26 @@ type plainPickle struct {
 	done    bool
 }
 
-func newPlainPickle(r io.Reader, limits Limits) *plainPickle {
-	return &plainPickle{r: bufio.NewReaderSize(r, 1<<16), limits: limits.withDefaults()}
+// survey reads a whole pickle, refuses what must be refused and returns the
+// notes it uses.
+func survey(r io.Reader, limits Limits) (map[uint32]bool, error) {
+	p := &plainPickle{r: bufio.NewReaderSize(r, 1<<16), limits: limits, uses: map[uint32]bool{}, surveys: true}
+	for !p.done {
+		if err := p.instruction(); err != nil {
+			return nil, err
+		}
+		if p.copying > 0 {
+			if _, err := p.r.Discard(int(p.copying)); err != nil {
+				return nil, unexpected(err)
+			}
+			p.copying = 0
+		}
+	}
+	return p.uses, nil
+}
+
+func newPlainPickle(r io.Reader, limits Limits, uses map[uint32]bool) *plainPickle {
+	return &plainPickle{r: bufio.NewReaderSize(r, 1<<16), limits: limits, uses: uses}
 }
 
 // Read implements io.Reader for og-rek.
@@ -160,6 +186,10 @@ func (p *plainPickle) instruction() error {
 		if err := p.account(g.effect); err != nil {
 			return err
 		}
+		if op == memoize {
+			p.note(p.noted)
+			continue
+		}
 		if rewritten := rewrite(op); rewritten != "" {
 			p.out = append(p.out, rewritten...)
 			continue
@@ -170,6 +200,25 @@ func (p *plainPickle) instruction() error {
 		p.done = op == '.'
 	}
 	return nil
+}
+
+const long1 = 0x8a // an integer of up to 255 bytes
+
+// Instructions on notes.
+const (
+	memoize   = 0x94 // under the next free number
+	put       = 'q'
+	longPut   = 'r'
+	refer     = 'h'
+	longRefer = 'j'
+)
+
+// note passes on the noting of the value on top under a number, if that is used.
+func (p *plainPickle) note(number uint32) {
+	p.noted++
+	if !p.surveys && p.uses[number] {
+		p.out = binary.LittleEndian.AppendUint32(append(p.out, longPut), number)
+	}
 }
 
 func rewrite(op byte) string {
@@ -229,6 +278,15 @@ func (p *plainPickle) pass(op byte, kind operand) error {
 		return unexpected(err)
 	}
 	p.read += int64(width)
+	switch n := binary.LittleEndian.Uint32(number[:4]); op {
+	case put, longPut:
+		p.note(n)
+		return nil
+	case refer, longRefer:
+		if p.surveys {
+			p.uses[n] = true
+		}
+	}
 	if kind < counted1 {
 		p.out = append(append(p.out, op), number[:width]...)
 		return nil
@@ -238,6 +296,9 @@ func (p *plainPickle) pass(op byte, kind operand) error {
 		return ErrTooLarge
 	}
 	p.read += int64(length)
+	if op == long1 && length <= 8 {
+		return p.number(int(length))
+	}
 	if kind == counted8 { // og-rek knows texts of up to 4 GiB only
 		op, width = 'X', 4
 	}
@@ -251,6 +312,19 @@ func (p *plainPickle) pass(op byte, kind operand) error {
 		return nil
 	}
 	p.copying = int64(length)
+	return nil
+}
+
+// number passes on a long that fits 64 bits as decimal INT, which og-rek reads
+// without big numbers.
+func (p *plainPickle) number(length int) error {
+	var digits [8]byte
+	if _, err := io.ReadFull(p.r, digits[:length]); err != nil {
+		return unexpected(err)
+	}
+	shift := 8 * (8 - length) // sign extension
+	n := int64(binary.LittleEndian.Uint64(digits[:])) << shift >> shift
+	p.out = append(strconv.AppendInt(append(p.out, 'I'), n, 10), '\n')
 	return nil
 }
 

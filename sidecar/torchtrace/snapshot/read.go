@@ -10,10 +10,14 @@ import (
 	ogórek "github.com/kisielk/og-rek"
 )
 
-// A list and a dict of Python, filled while the pickle is read.
+// A list and a dict of Python, filled while the pickle is read. Nearly all
+// dicts of a snapshot are events: they are read as soon as they are complete.
 type (
 	list struct{ items []any }
-	dict struct{ pairs []any } // key, value, key, value …
+	dict struct {
+		pairs []any // key, value, key, value …
+		event *Event
+	}
 )
 
 // get returns a member; dicts of a snapshot have a dozen keys.
@@ -27,7 +31,7 @@ func (d *dict) get(key string) any {
 }
 
 // container answers the persistent references that plainPickle writes.
-func container(ref ogórek.Ref) (any, error) {
+func (c *converter) container(ref ogórek.Ref) (any, error) {
 	switch id := ref.Pid.(type) {
 	case ogórek.None:
 		return &list{}, nil
@@ -46,19 +50,40 @@ func container(ref ogórek.Ref) (any, error) {
 			into.items = grow(into.items, items)
 			return into, nil
 		case *dict:
-			if len(items)%2 != 0 {
-				return nil, errors.New("a key without a value")
-			}
-			for i := 0; i < len(items); i += 2 {
-				if _, ok := items[i].(string); !ok {
-					items[i] = nil // never asked for, and may not be comparable
-				}
-			}
-			into.pairs = grow(into.pairs, items)
-			return into, nil
+			return into, c.fill(into, items)
 		}
 	}
 	return nil, errors.New("values are added to something that is no list or dict")
+}
+
+// fill adds members to a dict.
+func (c *converter) fill(d *dict, items []any) error {
+	if len(items)%2 != 0 {
+		return errors.New("a key without a value")
+	}
+	for i := 0; i < len(items); i += 2 {
+		if _, ok := items[i].(string); !ok {
+			items[i] = nil // never asked for, and may not be comparable
+		}
+	}
+	d.pairs = grow(d.pairs, items)
+	if action, ok := d.get("action").(string); ok {
+		d.event = c.event(d, action)
+		d.pairs = nil
+	}
+	return nil
+}
+
+func (c *converter) event(d *dict, action string) *Event {
+	e := &Event{
+		TimeUs: number(d.get("time_us")), Address: number(d.get("addr")), Size: number(d.get("size")),
+		Free: number(d.get("device_free")), Stream: number(d.get("stream")), Stack: c.stack(d.get("frames")),
+	}
+	var known bool
+	if e.Action, known = actions[action]; !known {
+		e.Action = OtherAction
+	}
+	return e
 }
 
 // grow takes over the first batch, which usually is the only one.
@@ -70,16 +95,23 @@ func grow(have, more []any) []any {
 }
 
 // Read reads one snapshot.
-func Read(r io.Reader, limits Limits) (*Snapshot, error) {
+func Read(r io.ReadSeeker, limits Limits) (*Snapshot, error) {
 	limits = limits.withDefaults()
-	decoder := ogórek.NewDecoderWithConfig(newPlainPickle(r, limits), &ogórek.DecoderConfig{PersistentLoad: container})
-	root, err := decoder.Decode()
+	uses, err := survey(r, limits)
+	if err == nil {
+		_, err = r.Seek(0, io.SeekStart)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the memory snapshot: %w", err)
 	}
 	c := converter{
 		stacks: map[*list]StackID{}, texts: map[string]StackID{"": 0}, budget: limits.Objects,
 		snapshot: &Snapshot{Stacks: []Stack{nil}},
+	}
+	decoder := ogórek.NewDecoderWithConfig(newPlainPickle(r, limits, uses), &ogórek.DecoderConfig{PersistentLoad: c.container})
+	root, err := decoder.Decode()
+	if err != nil {
+		return nil, fmt.Errorf("reading the memory snapshot: %w", err)
 	}
 	top, ok := root.(*dict)
 	if !ok || (top.get("segments") == nil && top.get("device_traces") == nil) {
@@ -89,6 +121,9 @@ func Read(r io.Reader, limits Limits) (*Snapshot, error) {
 	c.traces(top.get("device_traces"))
 	if c.budget < 0 {
 		return nil, ErrTooLarge
+	}
+	for _, stack := range c.snapshot.Stacks {
+		c.snapshot.categories = append(c.snapshot.categories, categoryOf(stack))
 	}
 	return c.snapshot, nil
 }
@@ -171,16 +206,9 @@ func (c *converter) traces(value any) {
 		}
 		var device Device
 		c.each(trace, func(d *dict) {
-			e := Event{
-				TimeUs: number(d.get("time_us")), Address: number(d.get("addr")), Size: number(d.get("size")),
-				Free: number(d.get("device_free")), Stream: number(d.get("stream")), Stack: c.stack(d.get("frames")),
+			if d.event != nil {
+				device.Events = append(device.Events, *d.event)
 			}
-			if action, ok := actions[text(d.get("action"))]; ok {
-				e.Action = action
-			} else {
-				e.Action = OtherAction
-			}
-			device.Events = append(device.Events, e)
 		})
 		empty = empty && len(device.Events) == 0
 		c.snapshot.Devices = append(c.snapshot.Devices, device)

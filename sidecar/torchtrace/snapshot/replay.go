@@ -8,7 +8,9 @@ type replay struct {
 	device   int
 	live     map[int64]allocation
 	byKind   [numCategories]int64
-	total    int64 // requested bytes in use, AwaitingFree included
+	places   []int8  // by StackID: index into byPlace, -1 for the rest; nil: not told apart
+	byPlace  []int64 // bytes of the places told apart
+	total    int64   // requested bytes in use, AwaitingFree included
 	reserved int64
 }
 
@@ -18,9 +20,19 @@ type allocation struct {
 	early bool // allocated before the history begins
 }
 
-// newReplay starts with what was in use before the first event.
-func newReplay(s *Snapshot, device int) *replay {
+// newReplay starts with what was in use before the first event. The places are
+// the stacks whose memory is to be told apart.
+func newReplay(s *Snapshot, device int, places ...StackID) *replay {
 	r := &replay{snapshot: s, device: device, live: map[int64]allocation{}}
+	if len(places) > 0 {
+		r.places, r.byPlace = make([]int8, len(s.Stacks)), make([]int64, len(places))
+		for i := range r.places {
+			r.places[i] = -1
+		}
+		for i, id := range places {
+			r.places[id] = int8(i)
+		}
+	}
 	events := s.history(device)
 	seen := make(map[int64]bool) // addresses whose allocation is in the history
 	reserved := int64(0)
@@ -72,6 +84,9 @@ func (r *replay) add(address int64, a allocation) {
 func (r *replay) count(a allocation, change int64) {
 	r.total += change
 	r.byKind[r.snapshot.category(a)] += change
+	if r.places != nil && r.places[a.stack] >= 0 {
+		r.byPlace[r.places[a.stack]] += change
+	}
 }
 
 func (r *replay) apply(e Event) {

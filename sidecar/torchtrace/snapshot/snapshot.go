@@ -19,6 +19,8 @@ type Snapshot struct {
 	Stacks   []Stack  // interned; Stacks[0] is empty: nothing was recorded
 	// Notes say what the file does not tell or what was left out.
 	Notes []string
+
+	categories []Category // by StackID
 }
 
 // StackID indexes Snapshot.Stacks.

@@ -117,6 +117,33 @@ func TestTimelineKeepsThePeak(t *testing.T) {
 	}
 }
 
+func TestTimelineByPlaceAddsUp(t *testing.T) {
+	tables := Analyze(pickled(t, 4), Options{Points: 20})
+	sum := func(table *torchtrace.Table) map[float64]int64 {
+		at := map[float64]int64{}
+		for r := range table.Len() {
+			at[table.Column("time_us").Floats[r]] += table.Column("allocated_bytes").Ints[r]
+		}
+		return at
+	}
+	categories, places := sum(find(tables, TableTimeline)), sum(find(tables, TablePlaces))
+	if len(places) != 20 {
+		t.Errorf("%d moments, want 20", len(places))
+	}
+	for when, total := range places {
+		if categories[when] != total {
+			t.Errorf("at %g µs the places have %d bytes, the categories %d", when, total, categories[when])
+		}
+	}
+	names := map[string]bool{}
+	for _, place := range find(tables, TablePlaces).Column("place").Text {
+		names[place] = true
+	}
+	if !names["/home/me/model.py(33): forward"] || !names["(everything else)"] {
+		t.Errorf("places %v, want the forward pass among them", names)
+	}
+}
+
 func TestHistoryThatBeginsLate(t *testing.T) {
 	s := pickled(t, 4)
 	s.Devices[0].Events = s.Devices[0].Events[20:] // the ring has dropped the first ones
@@ -214,6 +241,7 @@ func TestDamagedAndForeign(t *testing.T) {
 		"huge text length": "\x80\x04X\xff\xff\xff\x7fabc.",
 		"append to number": "\x80\x04K\x01K\x02a.",
 		"odd items":        "\x80\x04}(K\x01u.",
+		"an unknown note":  "\x80\x04]h\x07a.",
 		"a forged filling": "\x80\x04]]\x86Q.",
 	} {
 		if _, err := Read(strings.NewReader(text), Limits{}); err == nil {

@@ -12,6 +12,7 @@ import (
 // Names of the tables.
 const (
 	TableTimeline      = "snapshot_timeline"
+	TablePlaces        = "snapshot_timeline_by_place"
 	TablePeak          = "snapshot_peak"
 	TableLive          = "snapshot_live_blocks"
 	TableFragmentation = "snapshot_fragmentation"
@@ -38,9 +39,10 @@ func (o Options) withDefaults() Options {
 // Analyze computes every table.
 func Analyze(s *Snapshot, opts Options) []*torchtrace.Table {
 	opts = opts.withDefaults()
-	timeline, peaks := s.timeline(opts)
+	peaks := s.peaks()
+	categories, places := s.timeline(peaks, opts)
 	return []*torchtrace.Table{
-		timeline, s.peak(peaks, opts), s.liveBlocks(opts), s.fragmentation(), s.outOfMemory(),
+		categories, places, s.peak(peaks, opts), s.liveBlocks(opts), s.fragmentation(), s.outOfMemory(),
 	}
 }
 
@@ -81,53 +83,106 @@ type moment struct {
 	total  int64
 }
 
-// timeline tells what was allocated when, by category: of each of Points equal
-// parts of the history the moment with most in use, so that peaks stay.
-func (s *Snapshot) timeline(opts Options) (*torchtrace.Table, []moment) {
-	t := newRows(TableTimeline, "Memory over time",
-		column("device", torchtrace.Int), column("time_us", torchtrace.Micros), column("category", torchtrace.Text),
-		column("allocated_bytes", torchtrace.Bytes), column("reserved_bytes", torchtrace.Bytes))
+// peaks finds each device's.
+func (s *Snapshot) peaks() []moment {
 	var peaks []moment
 	for _, device := range s.DeviceNumbers() {
-		events := s.history(device)
 		r := newReplay(s, device)
 		peak := moment{device, -1, r.total}
+		for i, e := range s.history(device) {
+			if r.apply(e); r.total > peak.total {
+				peak = moment{device, i, r.total}
+			}
+		}
+		peaks = append(peaks, peak)
+	}
+	return peaks
+}
+
+// mostPlaces is how many stacks the timeline by place tells apart.
+const mostPlaces = 10
+
+// timeline tells what was allocated when, by category and by the stacks that
+// had most at the peak: of each of Points equal parts of the history the moment
+// with most in use, so that peaks stay.
+func (s *Snapshot) timeline(peaks []moment, opts Options) (byCategory, byPlace *torchtrace.Table) {
+	categories := newRows(TableTimeline, "Memory over time",
+		column("device", torchtrace.Int), column("time_us", torchtrace.Micros), column("category", torchtrace.Text),
+		column("allocated_bytes", torchtrace.Bytes), column("reserved_bytes", torchtrace.Bytes))
+	places := newRows(TablePlaces, "Memory over time, by what allocated most",
+		column("device", torchtrace.Int), column("time_us", torchtrace.Micros), column("place", torchtrace.Text),
+		column("allocated_bytes", torchtrace.Bytes))
+	for _, peak := range peaks {
+		events := s.history(peak.device)
 		timed := len(events) > 0 && events[0].TimeUs > 0
-		for bin := range min(opts.Points, len(events)) {
-			from, to := bin*len(events)/opts.Points, (bin+1)*len(events)/opts.Points
-			if len(events) < opts.Points {
-				from, to = bin, bin+1
-			}
-			top, at := [numCategories]int64{}, -1
-			var most, reserved int64
-			for i := from; i < to; i++ {
-				r.apply(events[i])
-				if at < 0 || r.total > most {
-					most, at, top, reserved = r.total, i, r.byKind, r.reserved
-				}
-				if r.total > peak.total {
-					peak = moment{device, i, r.total}
-				}
-			}
+		stacks := s.placesAt(peak)
+		s.eachBin(peak.device, stacks, opts.Points, func(at int, total, reserved int64, kinds, byStack []int64) {
 			when := float64(at)
 			if timed {
 				when = float64(events[at].TimeUs - events[0].TimeUs)
 			}
-			for c, bytes := range top {
+			for c, bytes := range kinds {
 				if bytes != 0 {
-					t.add(device, when, Category(c).String(), bytes, reserved)
+					categories.add(peak.device, when, Category(c).String(), bytes, reserved)
 				}
 			}
-		}
+			rest := total
+			for i, bytes := range byStack {
+				places.add(peak.device, when, s.Place(stacks[i]), bytes)
+				rest -= bytes
+			}
+			places.add(peak.device, when, "(everything else)", rest)
+		})
 		if !timed && len(events) > 0 {
-			t.Note = "This PyTorch recorded no times: time_us counts events."
+			categories.Note = "This PyTorch recorded no times: time_us counts events."
+			places.Note = categories.Note
 		}
-		peaks = append(peaks, peak)
 	}
-	if t.Len() == 0 {
-		t.Note = "The snapshot has no history: call torch.cuda.memory._record_memory_history() before the code."
+	if categories.Len() == 0 {
+		categories.Note = "The snapshot has no history: call torch.cuda.memory._record_memory_history() before the code."
+		places.Note = categories.Note
 	}
-	return t.Table, peaks
+	return categories.Table, places.Table
+}
+
+// eachBin replays a device's history in equal parts and visits the moment of
+// each with most in use. The slices are valid during the visit.
+func (s *Snapshot) eachBin(device int, stacks []StackID, points int, visit func(at int, total, reserved int64, kinds, byStack []int64)) {
+	events := s.history(device)
+	points = min(points, len(events))
+	r := newReplay(s, device, stacks...)
+	byStack := make([]int64, len(stacks))
+	for bin := range points {
+		var kinds [numCategories]int64
+		var total, reserved int64
+		at := -1
+		for i := bin * len(events) / points; i < (bin+1)*len(events)/points; i++ {
+			if r.apply(events[i]); at < 0 || r.total > total {
+				at, total, reserved, kinds = i, r.total, r.reserved, r.byKind
+				copy(byStack, r.byPlace)
+			}
+		}
+		visit(at, total, reserved, kinds[:], byStack)
+	}
+}
+
+// placesAt are the stacks that had most allocated at a moment.
+func (s *Snapshot) placesAt(m moment) []StackID {
+	sums := map[StackID]int64{}
+	for _, a := range s.liveAt(m) {
+		sums[a.stack] += a.size
+	}
+	delete(sums, 0) // no stack: part of everything else
+	list := slices.SortedFunc(maps.Keys(sums), func(a, b StackID) int { return cmp.Or(cmp.Compare(sums[b], sums[a]), cmp.Compare(a, b)) })
+	return list[:min(len(list), mostPlaces)]
+}
+
+func (s *Snapshot) liveAt(m moment) map[int64]allocation {
+	r := newReplay(s, m.device)
+	for _, e := range s.history(m.device)[:m.event+1] {
+		r.apply(e)
+	}
+	return r.live
 }
 
 // peak lists what was allocated at each device's highest use, by stack.
@@ -137,12 +192,8 @@ func (s *Snapshot) peak(peaks []moment, opts Options) *torchtrace.Table {
 		column("bytes", torchtrace.Bytes), column("share", torchtrace.Percent), column("blocks", torchtrace.Int),
 		column("largest_bytes", torchtrace.Bytes), column("stack", torchtrace.Text))
 	for _, p := range peaks {
-		r := newReplay(s, p.device)
-		for _, e := range s.history(p.device)[:p.event+1] {
-			r.apply(e)
-		}
 		groups := map[place]group{}
-		for _, a := range r.live {
+		for _, a := range s.liveAt(p) {
 			groups[place{s.category(a), a.stack}] = groups[place{s.category(a), a.stack}].plus(a.size, opts.MinBytes)
 		}
 		addGroups(t, s, p.device, p.total, groups, opts)

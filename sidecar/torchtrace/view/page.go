@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/snapshot"
 )
 
 // pageRows bounds a table in HTML; the whole one is in the JSON and the CSV.
@@ -62,7 +63,8 @@ type pageChart struct {
 // isSeries tells tables with a row per event, which no one reads as a table.
 func isSeries(name string) bool {
 	switch name {
-	case torchtrace.TableQueueSeries, torchtrace.TableBandwidthSeries, torchtrace.TableMemoryTimeline, torchtrace.TableLaunch, "snapshot_timeline":
+	case torchtrace.TableQueueSeries, torchtrace.TableBandwidthSeries, torchtrace.TableMemoryTimeline, torchtrace.TableLaunch,
+		snapshot.TableTimeline, snapshot.TablePlaces:
 		return true
 	}
 	return false

@@ -39,7 +39,7 @@ func training(t *testing.T) (*Result, *torchtrace.TraceSet, *synth.Answers) {
 	if err := synth.WriteSnapshot(cfg, &pickle); err != nil {
 		t.Fatal(err)
 	}
-	memory, err := snapshot.Read(&pickle, snapshot.Limits{})
+	memory, err := snapshot.Read(bytes.NewReader(pickle.Bytes()), snapshot.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
