@@ -4,9 +4,13 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
-// maxPushed bounds what is interned of the fallback sampler's frames and stacks
-// in a session; the kernel's own tables are of the same size.
-const maxPushed = 1 << 16
+const (
+	// maxPushed bounds what is interned of the fallback sampler's frames and stacks
+	// in a session; the kernel's own tables are of the same size.
+	maxPushed = 1 << 16
+	// maxLanes bounds the threads of a run: a program may make a new one each second.
+	maxLanes = 4096
+)
 
 // Samples are stacks taken inside the kernel. Frames and stacks are named by
 // numbers that the kernel chose for the session and sent once.
@@ -80,6 +84,9 @@ func (r *Recorder) Push(s Samples) {
 		}
 		for tid, stack := range tick.Stacks {
 			lane := r.laneLocked(tid)
+			if lane == nil {
+				continue
+			}
 			lane.alive = true
 			b.Set(lane.id, at, r.nodeLocked(stack), lane.state, false)
 		}
@@ -120,10 +127,15 @@ func (f *fallback) intern(s Samples) {
 	}
 }
 
+// laneLocked finds the thread's lane; nil when there are too many.
 func (r *Recorder) laneLocked(tid int) *pushedLane {
 	p := &r.run.push
 	if lane := p.threads[tid]; lane != nil {
 		return lane
+	}
+	if len(p.threads) >= maxLanes {
+		r.run.Builder.Note("threads", "more of them were seen than are kept; later ones are left out")
+		return nil
 	}
 	known := r.fallback.threads[tid]
 	lane := &pushedLane{state: timeline.StateOff}
@@ -170,6 +182,9 @@ func (r *Recorder) judgeLocked(s Samples) {
 			continue
 		}
 		lane := r.laneLocked(tid)
+		if lane == nil {
+			continue
+		}
 		if lane.at > 0 && now > lane.at {
 			lane.state = timeline.StateWaiting
 			if 2*(cpu-lane.cpu) > now-lane.at {

@@ -89,6 +89,28 @@ func TestPushedSamplesBecomeSpans(t *testing.T) {
 	}
 }
 
+func TestEverNewThreadsAreBounded(t *testing.T) {
+	p := newPushing()
+	if _, err := p.Begin(Spec{ID: "a", Started: p.now}); err != nil {
+		t.Fatal(err)
+	}
+	start := p.now
+	s := Samples{Frames: map[uint32]timeline.Frame{1: {Function: "f"}}, Stacks: map[uint32][]uint32{1: {1}}}
+	for i := range maxLanes + 100 {
+		s.Ticks = append(s.Ticks, Tick{start + int64(i)*1e6, map[int]uint32{100 + i: 1}})
+		p.cpu[100+i] = 0
+	}
+	p.now += int64(maxLanes+100) * 1e6
+	p.Push(s)
+	rec, err := p.End("a", Ending{At: p.now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(rec.Threads) != maxLanes || !hasNote(rec, "threads") {
+		t.Errorf("%d threads, notes %v; want %d and a note", len(rec.Threads), rec.Notes, maxLanes)
+	}
+}
+
 func TestWhatIsInternedOutlivesARun(t *testing.T) {
 	p := newPushing()
 	p.Push(Samples{ // before any cell

@@ -97,8 +97,7 @@ func BenchmarkResident(b *testing.B) {
 			b.Fatal(err)
 		}
 		b.ReportMetric(float64(residentBytes())/1e6, "MB-resident")
-		rec = nil
-		debug.FreeOSMemory()
+		giveBack()
 		b.ReportMetric(float64(residentBytes())/1e6, "MB-resident-after")
 		if text, err := os.ReadFile("/proc/self/status"); err == nil {
 			var peak int

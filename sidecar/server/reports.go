@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -135,8 +136,15 @@ func (s *kernelSession) release() {
 	}
 	time.AfterFunc(releaseAfter, func() {
 		s.releasing.Store(false)
-		debug.FreeOSMemory()
+		giveBack()
 	})
+}
+
+// giveBack collects twice: what lies in a sync.Pool, as the buffer of a large
+// document does, survives once.
+func giveBack() {
+	runtime.GC()
+	debug.FreeOSMemory()
 }
 
 func (s *kernelSession) bundle(r *report.Report, d Display) (*api.Bundle, error) {
