@@ -54,7 +54,7 @@ func linesOf(r *report.Report, duration float64) *linesLane {
 			texts[l.Line] = codeOf(l.Text)
 		}
 	}
-	lane := &linesLane{lines: []cellLine{{}}}
+	lane := &linesLane{lines: []cellLine{{}}, spans: make([]span, 0, len(r.LineSpans))}
 	if !isOwnFile(r, r.LineFile) {
 		lane.file = shortFile(r.LineFile)
 	}

@@ -135,20 +135,25 @@ func worthRows(t *callTree, columns []int32, limit int) int {
 
 func (l *layouter) flameBlock(p *flamePicture, b flameBox, row *Row) Block {
 	block := Block{X0: l.Plot.X0 + float64(b.from)*p.step, X1: l.Plot.X0 + float64(b.to)*p.step, Paint: PaintOther}
-	label := []string{fmt.Sprintf("… %d deeper", -b.key), "…"}
 	if b.key > 0 {
-		node := p.tree.nodes[b.key]
-		fn := &p.fns.list[node.fn]
-		block.Paint = fn.paint
-		label = fn.labels(int(node.repeat) + 1)
+		block.Paint = p.fns.list[p.tree.nodes[b.key].fn].paint
 		l.paints[block.Paint] = true
 	}
 	if room := block.X1 - block.X0 - 8; room >= 14 {
-		if s := firstThatFits(label, room, labelSize); s != "" {
+		if s := firstThatFits(p.labels(b), room, labelSize); s != "" {
 			block.Label = &Label{X: block.X0 + 4, Y: row.Y1 - 4.5, S: s, Size: labelSize, Tone: OnBox}
 		}
 	}
 	return block
+}
+
+// labels are ways to name a box, the most telling first.
+func (p *flamePicture) labels(b flameBox) []string {
+	if b.key < 0 {
+		return []string{fmt.Sprintf("… %d deeper", -b.key), "…"}
+	}
+	node := p.tree.nodes[b.key]
+	return p.fns.list[node.fn].labels(int(node.repeat) + 1)
 }
 
 // labels are ways to name a function that calls itself so many times, the most

@@ -65,6 +65,7 @@ func idleTable(r *report.Report) table {
 	slices.SortStableFunc(causes, func(a, b report.Cause) int { return cmp.Compare(finite(b.Seconds), finite(a.Seconds)) })
 	rest := row{rest: true}
 	left := 0
+	told := make(map[string]bool) // advice, once
 	for i, c := range causes {
 		s, share := max(finite(c.Seconds), 0), max(finite(c.Share), 0)
 		if i >= maxCauses-1 && len(causes) > maxCauses {
@@ -81,8 +82,9 @@ func idleTable(r *report.Report) table {
 			name: clean(c.Cause, 80), seconds: s, share: share, aside: aside,
 			place: placeOf(r, c.File, c.Line), code: codeOf(c.SourceText),
 		}
-		if share >= worthAdvice {
+		if share >= worthAdvice && !told[c.Hint] {
 			rw.hint = clean(c.Hint, maxName)
+			told[c.Hint] = true
 		}
 		t.rows = append(t.rows, rw)
 	}
