@@ -41,9 +41,9 @@ func (t Tools) formatNames() string {
 	return strings.Join(names, ", ")
 }
 
-// write encodes the report in each format; it returns the files that were
+// encode writes the report in each format; it returns the files that were
 // written even when one could not be.
-func write(r *report.Report, base string, formats []Format) (files []string, err error) {
+func encode(r *report.Report, base string, formats []Format) (files []string, err error) {
 	for _, f := range formats {
 		content, err := f.Encode(r)
 		if err != nil {

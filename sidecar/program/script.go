@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -29,6 +31,9 @@ const ExitNotStarted = 127
 type Script struct {
 	Interpreter string   // empty: $VIRTUAL_ENV's python, else python3 on PATH
 	Args        []string // the interpreter's: "train.py", "--epochs", "3", or "-m", "package.train"
+
+	Stdin          io.Reader // nil: ours
+	Stdout, Stderr io.Writer // nil: ours
 }
 
 // Run runs the script as if it had been started without us, same arguments,
@@ -51,6 +56,15 @@ func Run(ctx context.Context, t Tools, s Script, o Options) (exit int, err error
 
 	cmd := exec.Command(interpreter, s.Args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	if s.Stdin != nil {
+		cmd.Stdin = s.Stdin
+	}
+	if s.Stdout != nil {
+		cmd.Stdout = s.Stdout
+	}
+	if s.Stderr != nil {
+		cmd.Stderr = s.Stderr
+	}
 	started := timeline.Monotonic()
 	if err := cmd.Start(); err != nil {
 		return ExitNotStarted, fmt.Errorf("start %s: %w", interpreter, err)
@@ -164,7 +178,7 @@ func (s Script) interpreter() (string, error) {
 // exitCode is what a shell would say: of a program that a signal killed, 128
 // and the signal.
 func exitCode(state *os.ProcessState) int {
-	if status, ok := state.Sys().(unix.WaitStatus); ok && status.Signaled() {
+	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		return 128 + int(status.Signal())
 	}
 	return state.ExitCode()
@@ -174,7 +188,7 @@ func exitCode(state *os.ProcessState) int {
 func (t Tools) show(rec *timeline.Recording, base string, formats []Format, o Options) error {
 	r := t.Analyse(rec)
 	o.Messages.Write(t.Summary(r))
-	files, err := write(r, base, formats)
+	files, err := encode(r, base, formats)
 	if len(files) > 0 {
 		fmt.Fprintf(o.Messages, "omni-perf: wrote %s\n", strings.Join(files, ", "))
 	}

@@ -1,0 +1,249 @@
+package program
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/omni-perf/omni-perf/sidecar/gpu"
+	"github.com/omni-perf/omni-perf/sidecar/pystack"
+	"github.com/omni-perf/omni-perf/sidecar/recorder"
+	"github.com/omni-perf/omni-perf/sidecar/report"
+	"github.com/omni-perf/omni-perf/sidecar/timeline"
+)
+
+// realTools record with the real collectors and write the report as JSON.
+func realTools() Tools {
+	noGPU := func() *gpu.Driver { return gpu.Open("") }
+	return Tools{
+		Recorder: func(t timeline.Target) *recorder.Recorder { return recorder.ForProcess(t, "script", noGPU) },
+		Readable: func(pid int) error {
+			p, err := pystack.Attach(pid, pystack.Options{})
+			if err == nil {
+				p.Close()
+			} else if errors.Is(err, pystack.ErrNotPython) || errors.Is(err, pystack.ErrStarting) {
+				err = ErrNotYet
+			}
+			return err
+		},
+		Analyse: func(rec *timeline.Recording) *report.Report { return report.Build(rec, nil, report.Options{}) },
+		Formats: []Format{{Name: "json", Extension: ".json", Encode: func(r *report.Report) ([]byte, error) { return json.Marshal(r) }}},
+		Summary: func(*report.Report) []byte { return nil },
+	}
+}
+
+func python(t *testing.T) string {
+	t.Helper()
+	path, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("no python3 on PATH")
+	}
+	out, err := exec.Command(path, "-c", "import sys; print(sys.version_info >= (3, 11), sys.executable)").Output()
+	version, real, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
+	if err != nil || version != "True" {
+		t.Skip("python3 on PATH is older than 3.11")
+	}
+	return real
+}
+
+func write(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func options(t *testing.T, messages *bytes.Buffer) Options {
+	return Options{
+		Output: filepath.Join(t.TempDir(), "result"), Formats: []string{"json"},
+		Interval: time.Millisecond, FigureInterval: 50 * time.Millisecond, Messages: messages,
+	}
+}
+
+func readReport(t *testing.T, path string) *report.Report {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := new(report.Report)
+	if err := json.Unmarshal(text, r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func functionsOf(r *report.Report) string {
+	var names []string
+	for _, f := range r.Functions {
+		names = append(names, f.Function)
+	}
+	return strings.Join(names, " ")
+}
+
+const spinning = `
+import sys, time
+def spin(end):
+    while time.perf_counter() < end:
+        pass
+print(sys.argv[1:], sys.stdin.read())
+print("complaint", file=sys.stderr)
+spin(time.perf_counter() + 0.5)
+sys.exit(7)
+`
+
+func TestAScriptRunsAsWithoutUs(t *testing.T) {
+	var out, complaints, messages bytes.Buffer
+	o := options(t, &messages)
+	exit, err := Run(context.Background(), realTools(), Script{
+		Interpreter: python(t), Args: []string{write(t, "spin.py", spinning), "--epochs", "3"},
+		Stdin: strings.NewReader("typed"), Stdout: &out, Stderr: &complaints,
+	}, o)
+	if err != nil || exit != 7 {
+		t.Fatalf("exit %d, %v; want 7", exit, err)
+	}
+	if got, want := out.String(), "['--epochs', '3'] typed\n"; got != want {
+		t.Errorf("it printed %q, want %q", got, want)
+	}
+	if complaints.String() != "complaint\n" {
+		t.Errorf("its stderr is %q", complaints.String())
+	}
+	info, err := os.Stat(o.Output + ".json")
+	if err != nil {
+		t.Fatalf("%v; messages: %s", err, &messages)
+	}
+	if info.Mode().Perm() != 0o600 {
+		t.Errorf("the result has mode %v; others must not read it", info.Mode())
+	}
+	r := readReport(t, o.Output+".json")
+	if !strings.Contains(functionsOf(r), "spin") || r.DurationS < 0.5 {
+		t.Errorf("%g s with the functions %s; want spin within at least 0.5 s", r.DurationS, functionsOf(r))
+	}
+	if !strings.Contains(messages.String(), "wrote "+o.Output+".json") {
+		t.Errorf("messages %q do not tell where the result is", &messages)
+	}
+}
+
+func TestASignalThatKillsTheScriptIsItsExitCode(t *testing.T) {
+	var messages bytes.Buffer
+	script := write(t, "kill.py", "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n")
+	exit, err := Run(context.Background(), realTools(), Script{Interpreter: python(t), Args: []string{script}}, options(t, &messages))
+	if err != nil || exit != 128+int(unix.SIGKILL) {
+		t.Errorf("exit %d, %v; want %d", exit, err, 128+unix.SIGKILL)
+	}
+}
+
+func TestATermSignalReachesTheScript(t *testing.T) {
+	var messages, out bytes.Buffer
+	script := write(t, "term.py", `
+import signal, sys, time
+def term(*_):
+    print("term"); sys.exit(3)
+signal.signal(signal.SIGTERM, term)
+time.sleep(60)
+`)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	exit, err := Run(ctx, realTools(), Script{Interpreter: python(t), Args: []string{script}, Stdout: &out}, options(t, &messages))
+	if err != nil || exit != 3 || out.String() != "term\n" {
+		t.Errorf("exit %d, %v, output %q; want the script's own handler: 3", exit, err, out.String())
+	}
+}
+
+func TestWhatCannotBeRunIsSaid(t *testing.T) {
+	var messages bytes.Buffer
+	for name, c := range map[string]struct {
+		script  Script
+		formats []string
+		want    string
+	}{
+		"no interpreter": {Script{Interpreter: "/no/such/python", Args: []string{"x.py"}}, []string{"json"}, "/no/such/python"},
+		"no format":      {Script{Interpreter: "python3", Args: []string{"x.py"}}, []string{"docx"}, `"docx"`},
+	} {
+		o := options(t, &messages)
+		o.Formats = c.formats
+		exit, err := Run(context.Background(), realTools(), c.script, o)
+		if err == nil || exit != ExitNotStarted || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: exit %d, %v; want 127 and a sentence with %s", name, exit, err, c.want)
+		}
+	}
+}
+
+func TestTheVirtualEnvironmentsPythonIsTheDefault(t *testing.T) {
+	env := t.TempDir()
+	want := filepath.Join(env, "bin", "python")
+	if err := os.MkdirAll(filepath.Dir(want), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(want, nil, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("VIRTUAL_ENV", env)
+	if got, err := (Script{}).interpreter(); err != nil || got != want {
+		t.Errorf("interpreter %q, %v; want %q", got, err, want)
+	}
+}
+
+func TestAttachWatchesARunningProcess(t *testing.T) {
+	script := write(t, "loop.py", "def loop():\n    while True: pass\nprint('ready', flush=True)\nloop()\n")
+	cmd := exec.Command(python(t), script)
+	ready, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { cmd.Process.Kill(); cmd.Wait() }()
+	if _, err := ready.Read(make([]byte, 8)); err != nil {
+		t.Fatal(err)
+	}
+	var messages bytes.Buffer
+	o := options(t, &messages)
+	if err := Attach(context.Background(), realTools(), cmd.Process.Pid, 300*time.Millisecond, o); err != nil {
+		t.Fatal(err)
+	}
+	r := readReport(t, o.Output+".json")
+	if !strings.Contains(functionsOf(r), "loop") || len(r.Target.Argv) != 2 {
+		t.Errorf("functions %s, argv %v; want loop of loop.py", functionsOf(r), r.Target.Argv)
+	}
+	if cmd.ProcessState != nil {
+		t.Error("the process did not survive being watched")
+	}
+}
+
+func TestAttachEndsWithTheProcess(t *testing.T) {
+	cmd := exec.Command(python(t), "-c", "import time; time.sleep(0.7)")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go cmd.Wait()
+	for realTools().Readable(cmd.Process.Pid) != nil {
+		time.Sleep(5 * time.Millisecond)
+	}
+	var messages bytes.Buffer
+	o := options(t, &messages)
+	if err := Attach(context.Background(), realTools(), cmd.Process.Pid, time.Hour, o); err != nil {
+		t.Fatal(err)
+	}
+	readReport(t, o.Output+".json")
+}
+
+func TestAttachToNothingIsSaid(t *testing.T) {
+	var messages bytes.Buffer
+	err := Attach(context.Background(), realTools(), 1<<22+1, time.Second, options(t, &messages))
+	if err == nil || !strings.Contains(err.Error(), "no process") {
+		t.Errorf("error %v, want one that says there is no process", err)
+	}
+}
