@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"slices"
 	"time"
 
 	"github.com/omni-perf/omni-perf/bench/sampler/peer"
@@ -58,7 +59,7 @@ func (b *bench) accuracyByVersion() {
 		return
 	}
 	for _, python := range b.pythons {
-		if python.Build == "" && (python.Minor == peer.Minor || python.Minor == peer.TachyonMinor) {
+		if python.Build == "" && slices.Contains(b.minors(), python.Minor) {
 			continue
 		}
 		say("accuracy: omni-perf on %s", python)

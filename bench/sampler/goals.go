@@ -72,7 +72,7 @@ func (p *page) goals(r *Results) {
 	p.text("omni-perf's worst case of each.")
 	p.table([]string{"figure", "goal", "measured", "worst on", ""}, rows)
 	better := betterPeers(r)
-	if len(better) == 0 {
+	if len(better) == 0 && len(r.Slowdown) > 0 {
 		better = []string{"No peer slows its target significantly less (its interval below omni-perf's) on any program."}
 	}
 	p.text(strings.Join(better, "\n"))
