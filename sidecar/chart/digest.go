@@ -147,7 +147,7 @@ func digestOf(r *report.Report) *digest {
 	d.threads, d.more = threadsOf(r, main, histories, d.duration)
 	d.tables = tablesOf(r, gpus, d.duration)
 	d.findings = remarksOf(r)
-	d.notes = notesOf(r)
+	d.notes = append(notesOf(r), endedNotes(d.tracks)...)
 	d.summary = joinPhrases(d.title, ", ") + ". " + joinPhrases(d.finding, " · ")
 	return d
 }
@@ -218,6 +218,27 @@ func btoi(b bool) int {
 		return 1
 	}
 	return 0
+}
+
+// endedNotes tell why lanes stop early; lanes that share a reason share a note.
+func endedNotes(lanes []trackLane) []string {
+	var reasons []string
+	names := make(map[string]string)
+	for _, l := range lanes {
+		if l.ended == "" {
+			continue
+		}
+		if names[l.ended] == "" {
+			reasons = append(reasons, l.ended)
+			names[l.ended] = l.id
+		} else {
+			names[l.ended] += ", " + l.id
+		}
+	}
+	for i, reason := range reasons {
+		reasons[i] = clean(names[reason]+" "+reason, 300)
+	}
+	return reasons[:min(len(reasons), 4)]
 }
 
 // notesOf is the footer: how it was measured, and what could not be.

@@ -141,3 +141,18 @@ func TestThinKeepsMeansAndPeaks(t *testing.T) {
 		}
 	}
 }
+
+func TestEndedLanesSayWhy(t *testing.T) {
+	lost := report.Track{ID: "gpu0.util", Kind: "rate", Unit: "%", T: []float64{1, 2}, Value: []report.Figure{50, 50}, Ended: "the GPU is lost"}
+	other := lost
+	other.ID = "gpu0.sm"
+	r := &report.Report{DurationS: 10, GPUs: []report.GPU{{Used: true, BusyS: 1, IdleS: 1, UnknownS: 8}}, Tracks: []report.Track{lost, other}}
+	d := digestOf(r)
+	if got, want := d.notes[len(d.notes)-1], "gpu0.util, gpu0.sm ended at 2.0 s: the GPU is lost"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	r.DurationS = 2.05 // it ended with the program
+	if notes := strings.Join(digestOf(r).notes, " "); strings.Contains(notes, "ended") {
+		t.Errorf("got %q", notes)
+	}
+}

@@ -15,6 +15,7 @@ type trackLane struct {
 	sources      [][]string // lines under the name; ways to say each, the most telling first
 	value, aside string     // at the right: mean or peak, and what it is measured against
 	about        string     // tooltip
+	ended        string     // why its figures stop before the end; empty otherwise
 	paint        Paint
 	tall         bool
 	steps        bool // values hold over a window, else they are joined by lines
@@ -193,9 +194,10 @@ func laneOf(t *report.Track, spec trackSpec, duration float64) (trackLane, bool)
 		lane.aside = "peak " + figure(peak, t.Unit)
 	}
 	lane.about = fmt.Sprintf("%s: mean %s, peak %s\n%s", spec.name, figure(mean, t.Unit), figure(peak, t.Unit), sources[0])
-	if t.Ended != "" {
-		lane.about += "\nended: " + clean(t.Ended, maxName)
-		lane.sources = [][]string{{"ended early"}}
+	if last := points[len(points)-1].to; t.Ended != "" && duration-last > max(0.05*duration, 2*finite(t.ResolutionS)) {
+		lane.ended = "ended at " + seconds(last) + ": " + clean(t.Ended, maxName)
+		lane.about += "\n" + lane.ended
+		lane.sources = [][]string{{"ended at " + seconds(last), "ended early"}}
 	}
 	return lane, true
 }
