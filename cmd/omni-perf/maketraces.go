@@ -41,7 +41,7 @@ func makeTraces(args []string, stdout, stderr io.Writer) error {
 	flags.Uint64Var(&cfg.Seed, "seed", 1, "the same seed gives the same files")
 	flags.IntVar(&cfg.Ranks, "ranks", 8, "how many ranks")
 	flags.IntVar(&cfg.Steps, "steps", 6, "how many training steps")
-	flags.IntVar(&cfg.Layers, "layers", 24, "kernels of a forward pass; a step has some four times as many")
+	flags.IntVar(&cfg.Layers, "layers", 0, "kernels of a forward pass, 3.5 times as many in a step (default 24, more with a large --size)")
 	size := flags.String("size", "", "go on until every rank's JSON has this `SIZE`, as in 500MB or 5GB")
 	flags.DurationVar(&cfg.DataWait, "data-wait", 2*time.Millisecond, "mean time a step waits for its batch")
 	flags.IntVar(&cfg.Straggler, "straggler", 5, "the rank that comes late")

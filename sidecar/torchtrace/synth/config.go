@@ -19,7 +19,8 @@ type Config struct {
 	Bytes int64
 
 	// Layers is how many kernels a forward pass launches; the backward pass
-	// launches twice and the optimizer half as many. 0 = 24.
+	// launches twice and the optimizer half as many. 0 = 24, more where Bytes
+	// is large: real traces have few steps, large ones have large steps.
 	Layers int
 	// Kernel is the mean duration of a compute kernel. 0 = 60 µs.
 	Kernel time.Duration
@@ -45,7 +46,8 @@ func (c Config) withDefaults() Config {
 		c.Steps = 6
 	}
 	if c.Layers <= 0 {
-		c.Layers = 24
+		const perLayer = 5000 // bytes of a step's JSON, about
+		c.Layers = min(max(24, int(c.Bytes/perLayer/100)), 20_000)
 	}
 	if c.Kernel <= 0 {
 		c.Kernel = 60 * time.Microsecond
