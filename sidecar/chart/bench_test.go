@@ -5,7 +5,7 @@ import "testing"
 // BenchmarkHTML is what stands between a cell's end and its chart: laying out
 // and drawing a minute with 140,000 spans.
 func BenchmarkHTML(b *testing.B) {
-	r := longCell(140_000)
+	r := aMinute()
 	b.ResetTimer()
 	for range b.N {
 		if _, err := HTML(r, Options{}); err != nil {
@@ -15,7 +15,7 @@ func BenchmarkHTML(b *testing.B) {
 }
 
 func BenchmarkFolded(b *testing.B) {
-	r := longCell(140_000)
+	r := aMinute()
 	b.ResetTimer()
 	for range b.N {
 		if _, err := Folded(r, Options{}); err != nil {

@@ -12,9 +12,10 @@ func scenes(t *testing.T, check func(t *testing.T, s *Scene)) {
 	for name, r := range samples() {
 		d := digestOf(r)
 		for _, width := range []float64{minWidth, 760, defaultWidth, 2400} {
-			for _, dt := range details {
-				t.Run(fmt.Sprintf("%s/%.0f/%d", name, width, dt.level), func(t *testing.T) { check(t, lay(d, width, dt)) })
-			}
+			t.Run(fmt.Sprintf("%s/%.0f", name, width), func(t *testing.T) { check(t, lay(d, width, fullDetail)) })
+		}
+		for _, dt := range details[1:] {
+			t.Run(fmt.Sprintf("%s/detail %d", name, dt.level), func(t *testing.T) { check(t, lay(d, defaultWidth, dt)) })
 		}
 	}
 }
