@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/synth"
 )
 
@@ -148,5 +149,20 @@ func TestParseNumbers(t *testing.T) {
 		if got, err := parseNumbers(wrong); err == nil {
 			t.Errorf("%q was read as %v", wrong, got)
 		}
+	}
+}
+
+func TestProgressStaysOnOneLineAndGoes(t *testing.T) {
+	var out strings.Builder
+	draw := progressBar(&out)
+	draw(torchtrace.Progress{Files: 8, AllBytes: 0})
+	draw(torchtrace.Progress{Files: 8, FilesDone: 4, Bytes: 50, AllBytes: 100, Events: 1_500_000})
+	draw(torchtrace.Progress{Files: 8, FilesDone: 8, Bytes: 120, AllBytes: 100, Done: true})
+	text := out.String()
+	if strings.Contains(text, "\n") || !strings.HasSuffix(text, "\r\x1b[K") {
+		t.Errorf("progress %q leaves something behind", text)
+	}
+	if !strings.Contains(text, " 50 %  4 of 8 files, 1.5 M events") {
+		t.Errorf("progress %q does not tell how far it is", text)
 	}
 }
