@@ -164,13 +164,24 @@ func firstNumber(text []byte) uint64 {
 	return n
 }
 
-// taskCPU is the CPU time of one thread, from /proc/PID/task/TID/schedstat.
+// taskCPU is the CPU time of one thread.
 func (f *procfs) taskCPU(pid, tid int) (timeline.Nanos, error) {
+	use, err := f.taskUse(pid, tid)
+	return use.cpu, err
+}
+
+// taskUse reads /proc/PID/task/TID/schedstat: time on a CPU, time waiting for one.
+func (f *procfs) taskUse(pid, tid int) (threadUse, error) {
 	text, err := f.read(f.path(pid, "task/"+strconv.Itoa(tid)+"/schedstat"))
 	if err != nil {
-		return 0, err
+		return threadUse{}, err
 	}
-	return timeline.Nanos(firstNumber(text)), nil
+	return parseSchedstat(text), nil
+}
+
+func parseSchedstat(text []byte) threadUse {
+	cpu, rest, _ := bytes.Cut(bytes.TrimSpace(text), []byte(" "))
+	return threadUse{cpu: timeline.Nanos(firstNumber(cpu)), queued: timeline.Nanos(firstNumber(rest))}
 }
 
 // tasks are the ids of a process's threads.
@@ -239,13 +250,6 @@ func processCPU(pid int) (timeline.Nanos, error) {
 		return 0, fmt.Errorf("CPU clock of process %d: %w", pid, err)
 	}
 	return timeline.Nanos(ts.Nano()), nil
-}
-
-// ThreadCPU is the CPU time that a thread has used so far.
-func ThreadCPU(pid, tid int) (timeline.Nanos, bool) {
-	fs := procfs{root: "/proc", buf: make([]byte, 128)}
-	cpu, err := fs.taskCPU(pid, tid)
-	return cpu, err == nil
 }
 
 // ProcessStart tells when a process started, in clock ticks since boot: with the

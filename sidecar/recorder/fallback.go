@@ -52,9 +52,6 @@ type pushState struct {
 type pushedLane struct {
 	id    timeline.ThreadID
 	alive bool
-	cpu   timeline.Nanos // at the push before
-	at    timeline.Nanos // of the push before
-	state timeline.State
 }
 
 const fallbackMethod = "sys._current_frames in the kernel"
@@ -73,7 +70,9 @@ func (r *Recorder) Push(s Samples) {
 		p.threads = make(map[int]*pushedLane)
 		p.nodes = make(map[uint32]timeline.NodeID)
 	}
-	r.judgeLocked(s)
+	if r.opts.Threads != nil {
+		r.opts.Threads.Read() // the latest samples lie after the last reading
+	}
 	for _, tick := range s.Ticks {
 		at := b.Since(tick.At)
 		for tid, lane := range p.threads {
@@ -88,7 +87,7 @@ func (r *Recorder) Push(s Samples) {
 				continue
 			}
 			lane.alive = true
-			b.Set(lane.id, at, r.nodeLocked(stack), lane.state, false)
+			b.Set(lane.id, at, r.nodeLocked(stack), r.stateLocked(tid, tick.At), false)
 		}
 		p.samples++
 	}
@@ -138,7 +137,7 @@ func (r *Recorder) laneLocked(tid int) *pushedLane {
 		return nil
 	}
 	known := r.fallback.threads[tid]
-	lane := &pushedLane{state: timeline.StateOff}
+	lane := &pushedLane{}
 	lane.id = r.run.Builder.Thread(timeline.Thread{
 		PID: r.opts.Target.PID, NativeID: tid, Name: known.Name, Main: known.Main, OnCPU: -1,
 	})
@@ -163,34 +162,15 @@ func (r *Recorder) nodeLocked(stack uint32) timeline.NodeID {
 	return node
 }
 
-// judgeLocked gives each thread the state its CPU time since the push before
-// tells: the frames alone do not say whether a thread runs or waits.
-func (r *Recorder) judgeLocked(s Samples) {
-	if r.opts.CPU == nil {
-		return
+// stateLocked is what the thread did at the time; its frames alone do not say
+// whether it ran or waited.
+func (r *Recorder) stateLocked(tid int, at int64) timeline.State {
+	if r.opts.Threads == nil {
+		return timeline.StateOff
 	}
-	seen := make(map[int]bool)
-	for _, tick := range s.Ticks {
-		for tid := range tick.Stacks {
-			seen[tid] = true
-		}
+	state, ok := r.opts.Threads.State(tid, at)
+	if !ok {
+		return timeline.StateOff
 	}
-	now := r.run.Builder.Since(r.opts.Clock())
-	for tid := range seen {
-		cpu, ok := r.opts.CPU(tid)
-		if !ok {
-			continue
-		}
-		lane := r.laneLocked(tid)
-		if lane == nil {
-			continue
-		}
-		if lane.at > 0 && now > lane.at {
-			lane.state = timeline.StateWaiting
-			if 2*(cpu-lane.cpu) > now-lane.at {
-				lane.state = timeline.StatePython
-			}
-		}
-		lane.cpu, lane.at = cpu, now
-	}
+	return state
 }

@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,22 +11,31 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
-// pushing is a recorder whose clock and CPU figures the test sets.
+// pushing is a recorder whose clock and thread states the test sets.
 type pushing struct {
 	*Recorder
-	now int64
-	cpu map[int]timeline.Nanos
+	now     int64
+	states  map[int]timeline.State // from the time from on
+	from    int64
+	watched chan struct{} // closed when the log was told to watch
 }
 
 func newPushing() *pushing {
-	p := &pushing{now: 1e9, cpu: make(map[int]timeline.Nanos)}
+	p := &pushing{now: 1e9, states: make(map[int]timeline.State), watched: make(chan struct{}, 9)}
 	p.Recorder = New(Options{
-		Target: timeline.Target{PID: targetPID},
-		Stacks: &fakeStacks{refusal: errors.New("CPython 2.7 cannot be read from outside")},
-		Clock:  func() int64 { return p.now },
-		CPU:    func(tid int) (timeline.Nanos, bool) { cpu, ok := p.cpu[tid]; return cpu, ok },
+		Target:  timeline.Target{PID: targetPID},
+		Stacks:  &fakeStacks{refusal: errors.New("CPython 2.7 cannot be read from outside")},
+		Clock:   func() int64 { return p.now },
+		Threads: p,
 	})
 	return p
+}
+
+func (p *pushing) Watch(context.Context) { p.watched <- struct{}{} }
+func (p *pushing) Read()                 {}
+func (p *pushing) State(tid int, at int64) (timeline.State, bool) {
+	state, ok := p.states[tid]
+	return state, ok && at >= p.from
 }
 
 // span is one stretch of a thread in words: "outer>inner python 5ms".
@@ -53,7 +63,8 @@ func TestPushedSamplesBecomeSpans(t *testing.T) {
 	}
 	start := p.now
 	at := func(ms int64) int64 { return start + ms*1e6 }
-	p.cpu[7], p.cpu[8] = 0, 0
+	<-p.watched
+	p.states[7], p.states[8], p.from = timeline.StatePython, timeline.StateWaiting, at(4)
 	p.now = at(4)
 	p.Push(Samples{
 		Frames:  map[uint32]timeline.Frame{1: {Function: "outer"}, 2: {Function: "inner"}},
@@ -61,7 +72,6 @@ func TestPushedSamplesBecomeSpans(t *testing.T) {
 		Threads: []PushedThread{{7, "MainThread", true}, {8, "loader", false}},
 		Ticks:   []Tick{{at(0), map[int]uint32{7: 1, 8: 1}}, {at(2), map[int]uint32{7: 2, 8: 1}}},
 	})
-	p.cpu[7] = 9e6 // all of the time since, thread 8 none of it
 	p.now = at(14)
 	p.Push(Samples{
 		Ticks: []Tick{{at(4), map[int]uint32{7: 2, 8: 1}}, {at(10), map[int]uint32{7: 3}}},
@@ -98,7 +108,6 @@ func TestEverNewThreadsAreBounded(t *testing.T) {
 	s := Samples{Frames: map[uint32]timeline.Frame{1: {Function: "f"}}, Stacks: map[uint32][]uint32{1: {1}}}
 	for i := range maxLanes + 100 {
 		s.Ticks = append(s.Ticks, Tick{start + int64(i)*1e6, map[int]uint32{100 + i: 1}})
-		p.cpu[100+i] = 0
 	}
 	p.now += int64(maxLanes+100) * 1e6
 	p.Push(s)

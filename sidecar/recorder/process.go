@@ -24,7 +24,7 @@ func ForProcess(target timeline.Target, role string, gpus func() *gpu.Driver) *R
 			{"process and machine figures", hostFigures{machine}},
 			{"GPU lanes", gpuLanes{gpus, machine.PIDs}},
 		},
-		CPU: func(tid int) (timeline.Nanos, bool) { return host.ThreadCPU(target.PID, tid) },
+		Threads: host.NewThreadLog(target.PID),
 	})
 }
 

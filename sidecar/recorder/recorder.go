@@ -72,9 +72,15 @@ type Options struct {
 	Stacks     Stacks          // nil where there is none for this system
 	Collectors []Named
 	Clock      timeline.Clock // nil: CLOCK_MONOTONIC
-	// CPU tells what a thread of the target has used so far; it gives the fallback
-	// sampler's stacks their state. nil: the state stays unknown.
-	CPU func(tid int) (timeline.Nanos, bool)
+	// Threads gives the stacks that are pushed their state; nil: it stays unknown.
+	Threads ThreadStates
+}
+
+// ThreadStates knows what the target's threads did lately.
+type ThreadStates interface {
+	Watch(ctx context.Context) // reads until ctx ends
+	Read()                     // reads once more
+	State(tid int, monotonic int64) (timeline.State, bool)
 }
 
 // Recorder records one process. Its methods may be called from any goroutine.

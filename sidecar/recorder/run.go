@@ -50,6 +50,8 @@ func (r *Recorder) startLocked(spec Spec, outside bool) *run {
 	}
 	if outside {
 		run.begin(ctx, r.stacks, stackPatience)
+	} else if r.opts.Threads != nil {
+		go r.opts.Threads.Watch(ctx)
 	}
 	for _, w := range r.figures {
 		run.begin(ctx, w, figurePatience)
