@@ -71,7 +71,8 @@ type cursor struct {
 }
 
 // cut cuts a window where the host's state or the device's activity changes.
-// Outside the profile the window's mean is assumed.
+// Outside the profile the window's mean is assumed, and work where the host
+// waits for the device.
 func (c *cursor) cut(pieces []piece, w window) []piece {
 	for t := w.from; t < w.at; {
 		for c.stretch+1 < len(c.h.stretches) && c.h.stretches[c.stretch].end <= t {
@@ -81,6 +82,9 @@ func (c *cursor) cut(pieces []piece, w window) []piece {
 			c.level++
 		}
 		p := piece{start: t, end: w.at, state: c.h.stretches[c.stretch].state, activity: w.busy}
+		if c.h.states[p.state].waitsForDevice() {
+			p.activity = 1
+		}
 		if end := c.h.stretches[c.stretch].end; end > t {
 			p.end = min(p.end, end)
 		}

@@ -46,22 +46,22 @@ func (n *normal) residual(r []float64) float64 {
 	return math.Max(sum, 0)
 }
 
-// solve minimises Σ (y − X r)² + ridge·Σ (r − prior)² within 0 ≤ r ≤ 1, by
+// solve minimises Σ (y − X r)² + Σ ridge·(r − prior)² within 0 ≤ r ≤ 1, by
 // coordinate descent: every step solves one variable exactly, so the objective
 // never grows, and with ridge > 0 it is strictly convex and has one minimum.
-func (n *normal) solve(prior []float64, ridge float64) []float64 {
+func (n *normal) solve(prior, ridge []float64) []float64 {
 	r := make([]float64, n.k)
 	copy(r, prior)
 	for range 5000 {
 		moved := 0.0
 		for i := range n.k {
-			gradient := ridge*prior[i] + n.b[i]
+			gradient := ridge[i]*prior[i] + n.b[i]
 			for j := range n.k {
 				if j != i {
 					gradient -= n.a[i*n.k+j] * r[j]
 				}
 			}
-			curvature := n.a[i*n.k+i] + ridge
+			curvature := n.a[i*n.k+i] + ridge[i]
 			if curvature <= 0 {
 				continue
 			}

@@ -12,7 +12,7 @@ import (
 
 // The reference tries every way of holding variables at 0 or 1 and solves for
 // the others exactly: the best feasible point is the minimum of a convex problem.
-func reference(n *normal, prior []float64, ridge float64) []float64 {
+func reference(n *normal, prior, ridge []float64) []float64 {
 	best, bestValue := []float64(nil), math.Inf(1)
 	total := 1
 	for range n.k {
@@ -32,7 +32,7 @@ func reference(n *normal, prior []float64, ridge float64) []float64 {
 			a := mat.NewDense(len(free), len(free), nil)
 			b := mat.NewVecDense(len(free), nil)
 			for x, i := range free {
-				rhs := n.b[i] + ridge*prior[i]
+				rhs := n.b[i] + ridge[i]*prior[i]
 				for j := range n.k {
 					rhs -= n.a[i*n.k+j] * r[j]
 				}
@@ -40,7 +40,7 @@ func reference(n *normal, prior []float64, ridge float64) []float64 {
 				for y, j := range free {
 					a.Set(x, y, n.a[i*n.k+j])
 				}
-				a.Set(x, x, a.At(x, x)+ridge)
+				a.Set(x, x, a.At(x, x)+ridge[free[x]])
 			}
 			var solution mat.VecDense
 			if solution.SolveVec(a, b) != nil {
@@ -62,10 +62,10 @@ func reference(n *normal, prior []float64, ridge float64) []float64 {
 	return best
 }
 
-func objective(n *normal, r, prior []float64, ridge float64) float64 {
+func objective(n *normal, r, prior, ridge []float64) float64 {
 	v := n.residual(r)
 	for i := range r {
-		v += ridge * (r[i] - prior[i]) * (r[i] - prior[i])
+		v += ridge[i] * (r[i] - prior[i]) * (r[i] - prior[i])
 	}
 	return v
 }
@@ -84,9 +84,12 @@ func TestSolveFindsTheMinimum(t *testing.T) {
 			}
 			n.addRow(row, 2*rng.Float64()-0.5, 0.1+rng.Float64()) // out of reach for some
 		}
-		prior := naivePrior(n)
-		got, want := n.solve(prior, 1e-3), reference(n, prior, 1e-3)
-		gap := objective(n, got, prior, 1e-3) - objective(n, want, prior, 1e-3)
+		prior, ridge := naivePrior(n), make([]float64, k)
+		for i := range ridge {
+			ridge[i] = 1e-3 + rng.Float64()
+		}
+		got, want := n.solve(prior, ridge), reference(n, prior, ridge)
+		gap := objective(n, got, prior, ridge) - objective(n, want, prior, ridge)
 		if gap > 1e-6 {
 			t.Fatalf("trial %d: %v is %.2g worse than the reference %v", trial, got, gap, want)
 		}

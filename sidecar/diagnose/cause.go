@@ -123,7 +123,7 @@ func (s *stacks) classify(frames []timeline.Frame, state timeline.State) (Cause,
 }
 
 func (r *causeRule) matches(s *stacks, frames []timeline.Frame, state timeline.State, text string) bool {
-	if r.workers && !s.hasWorkers() {
+	if r.workers && !s.hasWorkers() || r.cause == Transfer && !s.device {
 		return false
 	}
 	if len(r.states) > 0 && !slices.Contains(r.states, state) {

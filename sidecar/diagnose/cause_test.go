@@ -13,6 +13,7 @@ func TestClassify(t *testing.T) {
 		Target:    timeline.Target{Cell: &timeline.Cell{File: cellFile, Text: cell}},
 		Processes: []timeline.Process{{PID: 2, Role: "worker"}},
 	})
+	s.device = true
 	at := func(l int, below ...timeline.Frame) []timeline.Frame {
 		return append(below, timeline.Frame{Function: "<module>", File: cellFile, Line: l}, timeline.Frame{Function: "run_code", File: site + "IPython/core/interactiveshell.py", Line: 9})
 	}
@@ -48,6 +49,13 @@ func TestClassify(t *testing.T) {
 		if cause != c.cause || where.number != c.line {
 			t.Errorf("%s: %q in line %d, want %q in line %d", c.name, cause, where.number, c.cause, c.line)
 		}
+	}
+}
+
+func TestNoTransferWithoutDevice(t *testing.T) {
+	s := scene{acts: []act{{sec, 1, "", "", timeline.StatePython, 0}, {100 * ms, 2, "", "", timeline.StatePython, 0}}, times: 3, cell: "rows = table.tolist()\nprint(rows[0])"}
+	if got := ids(Run(s.record()).Findings); len(got) != 1 || got[0] != "one-line" {
+		t.Errorf("findings %v of a program that makes lists, want that one line stands out", got)
 	}
 }
 

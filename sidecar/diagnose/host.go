@@ -13,6 +13,10 @@ type hostState struct {
 	hint  string
 }
 
+// waitsForDevice tells that the host is blocked until the device is done: it
+// works then, or the wait would be over.
+func (s hostState) waitsForDevice() bool { return s.cause == Transfer && s.hint == hintSync }
+
 // stretch is a time in which the host state stood still.
 type stretch struct {
 	start, end timeline.Nanos

@@ -31,12 +31,12 @@ type visit struct {
 
 // visits joins a host's stretches by column. What stands in the shared column
 // for a moment is counted to the visit it interrupts.
-func visits(h *host, columns []int, shared int) []visit {
+func (u *unknowns) visits(h *host) []visit {
 	const moment = timeline.Nanos(3e6)
 	var out []visit
 	for _, s := range h.stretches {
-		c := columns[s.state]
-		if n := len(out); n > 0 && (out[n-1].column == c || c == shared && s.end-s.start < moment) {
+		c := u.of[s.state]
+		if n := len(out); n > 0 && (out[n-1].column == c || c == u.shared && s.end-s.start < moment) {
 			out[n-1].end = s.end
 			continue
 		}
@@ -225,18 +225,17 @@ func typicalVisits(list []visit, k int) []float64 {
 // chooseQueue fits a queue to the windows, and to either half of them: the
 // halves foretell each other, and their disagreement is the uncertainty.
 func chooseQueue(h *host, windows []window) *activityModel {
-	columns, k, shared := assignColumns(h, len(windows)/windowsPerFree)
-	if len(windows) < 2*minWindows || k < 2 {
+	u := assignUnknowns(h, len(windows)/windowsPerFree)
+	if len(windows) < 2*minWindows || u.k < 2 {
 		return nil
 	}
-	rates := fitRows(design(h, columns, k, windows, 0), k, everyFold)
-	mayDrain, isDrain := make([]bool, k), make([]bool, k)
-	for state, c := range columns {
-		st := h.states[state]
-		mayDrain[c] = mayDrain[c] || st.cause == Transfer || st.cause == Waiting || st.cause == NativeCPU
-		isDrain[c] = isDrain[c] || st.cause == Transfer && st.hint == hintSync
+	rates := u.fit(u.design(h, windows, 0), everyFold)
+	mayDrain := make([]bool, u.k)
+	for state, c := range u.of {
+		cause := h.states[state].cause
+		mayDrain[c] = mayDrain[c] || cause == Transfer || cause == Waiting || cause == NativeCPU
 	}
-	list := visits(h, columns, shared)
+	list := u.visits(h)
 	fit := func(part []window) *launchQueue {
 		part = part[:min(len(part), 400)] // enough for a dozen numbers
 		from, at := part[0].from, part[len(part)-1].at
@@ -250,7 +249,7 @@ func chooseQueue(h *host, windows []window) *activityModel {
 		for last < len(list) && list[last].start < at {
 			last++
 		}
-		return fitQueue(list[first:last], part, rates, mayDrain, isDrain)
+		return fitQueue(list[first:last], part, rates, mayDrain, u.waits)
 	}
 	half := len(windows) / 2
 	early, late := windows[:half], windows[half:]

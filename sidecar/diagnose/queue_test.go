@@ -68,7 +68,7 @@ func TestQueueOfLaunchedWork(t *testing.T) {
 
 func TestVisitsJoinInterruptions(t *testing.T) {
 	h := &host{states: make([]hostState, 3), stretches: []stretch{{0, 10 * ms, 0}, {10 * ms, 11 * ms, 2}, {11 * ms, 20 * ms, 0}, {20 * ms, 30 * ms, 1}, {30 * ms, 40 * ms, 2}}}
-	got := visits(h, []int{0, 1, 2}, 2)
+	got := (&unknowns{of: []int{0, 1, 2}, shared: 2}).visits(h)
 	want := []visit{{0, 20 * ms, 0}, {20 * ms, 30 * ms, 1}, {30 * ms, 40 * ms, 2}}
 	if len(got) != 3 || got[0] != want[0] || got[1] != want[1] || got[2] != want[2] {
 		t.Errorf("visits %v, want %v", got, want)

@@ -25,6 +25,7 @@ const (
 	maxLag         = 80 * time.Millisecond
 	lagStep        = 5 * time.Millisecond
 	folds          = 5
+	waitRidge      = 1.0  // of a window's weight, for states that wait for the device
 	ridge          = 1e-3 // of a window's weight: decides only where the data do not
 )
 
@@ -64,19 +65,19 @@ func chooseModel(h *host, windows []window) *activityModel {
 // fitActivity finds the model whose means over the windows are nearest to the
 // measured ones; nil when there are too few windows or nothing varies.
 func fitActivity(h *host, windows []window) *activityModel {
-	columns, k, _ := assignColumns(h, len(windows)/windowsPerFree)
-	if len(windows) < minWindows || k < 2 {
+	u := assignUnknowns(h, len(windows)/windowsPerFree)
+	if len(windows) < minWindows || u.k < 2 {
 		return nil
 	}
-	lag := findLag(h, columns, k, sample(windows))
-	rows := design(h, columns, k, windows, lag)
-	m := &activityModel{lag: lag, rows: len(rows), rate: fitRows(rows, k, everyFold)}
+	lag := findLag(h, u, sample(windows))
+	rows := u.design(h, windows, lag)
+	m := &activityModel{lag: lag, rows: len(rows), rate: u.fit(rows, everyFold)}
 	for _, s := range h.stretches {
-		m.profile = append(m.profile, level{s.start + lag, s.end + lag, m.rate[columns[s.state]]})
+		m.profile = append(m.profile, level{s.start + lag, s.end + lag, m.rate[u.of[s.state]]})
 	}
 	m.r2 = judge(rows, func(row) []float64 { return m.rate }).r2
-	m.heldOut = predictHeldOut(rows, k).r2
-	m.spread = largestSpread(rows, k, m.rate)
+	m.heldOut = u.predictHeldOut(rows).r2
+	m.spread = u.largestSpread(rows, m.rate)
 	if math.IsNaN(m.r2) {
 		return nil
 	}
@@ -85,11 +86,11 @@ func fitActivity(h *host, windows []window) *activityModel {
 
 // findLag returns the delay under which the windows are foretold best. With few
 // windows only those the fit has not seen tell a good lag from a lucky one.
-func findLag(h *host, columns []int, k int, windows []window) timeline.Nanos {
+func findLag(h *host, u *unknowns, windows []window) timeline.Nanos {
 	best, bestLoss := timeline.Nanos(0), math.Inf(1)
 	try := func(lag timeline.Nanos) {
 		// Lags differ in how many windows they can use: the loss is a mean.
-		if v := predictHeldOut(design(h, columns, k, windows, lag), k); v.loss < bestLoss-1e-12 {
+		if v := u.predictHeldOut(u.design(h, windows, lag)); v.loss < bestLoss-1e-12 {
 			best, bestLoss = lag, v.loss
 		}
 	}
@@ -120,9 +121,18 @@ func sample(windows []window) []window {
 	return out
 }
 
-// assignColumns gives the states with most time a column each; the others, and
-// those too short to matter, share the last one; shared is -1 when there are none.
-func assignColumns(h *host, room int) (columns []int, k, shared int) {
+// unknowns are what a model finds one number each for: host states, or several
+// small ones together.
+type unknowns struct {
+	of     []int // host state → unknown
+	k      int
+	shared int    // the unknown of the states without one of their own; -1 = none
+	waits  []bool // unknown → the host waits for the device there
+}
+
+// assignUnknowns gives the states with most time an unknown each; the others,
+// and those too short to matter, share one.
+func assignUnknowns(h *host, room int) *unknowns {
 	times := h.times()
 	total := timeline.Nanos(0)
 	for _, t := range times {
@@ -136,22 +146,23 @@ func assignColumns(h *host, room int) (columns []int, k, shared int) {
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(times[b], times[a]) })
 	own := min(len(order), maxColumns, max(room-1, 1))
-	columns = make([]int, len(times))
-	for i := range columns {
-		columns[i] = own
-	}
 	rest := total
-	for rank, state := range order[:own] {
-		columns[state] = rank
+	for _, state := range order[:own] {
 		rest -= times[state]
 	}
-	if rest == 0 { // nothing is in the shared column
-		for i := range columns {
-			columns[i] = min(columns[i], own-1)
-		}
-		return columns, own, -1
+	u := &unknowns{of: make([]int, len(times)), k: own + 1, shared: own}
+	if rest == 0 {
+		u.k, u.shared = own, -1
 	}
-	return columns, own + 1, own
+	for i := range u.of {
+		u.of[i] = u.k - 1
+	}
+	u.waits = make([]bool, u.k)
+	for rank, state := range order[:own] {
+		u.of[state] = rank
+		u.waits[rank] = h.states[state].waitsForDevice()
+	}
+	return u
 }
 
 // row is one window's equation: its activity is the sum over the host's states
@@ -164,9 +175,9 @@ type row struct {
 
 // design writes the equations for a device that runs lag behind its host.
 // Neighbouring windows go to the same fold: they know of each other.
-func design(h *host, columns []int, k int, windows []window, lag timeline.Nanos) []row {
+func (u *unknowns) design(h *host, windows []window, lag timeline.Nanos) []row {
 	rows := make([]row, 0, len(windows))
-	shares := make([]float64, k)
+	shares := make([]float64, u.k)
 	var entries []entry // of all rows
 	block := max(len(windows)/(folds*4), 1)
 	next := 0
@@ -181,7 +192,7 @@ func design(h *host, columns []int, k int, windows []window, lag timeline.Nanos)
 		}
 		for i := next; i < len(h.stretches) && h.stretches[i].start < at; i++ {
 			s := h.stretches[i]
-			shares[columns[s.state]] += float64(min(s.end, at) - max(s.start, from))
+			shares[u.of[s.state]] += float64(min(s.end, at) - max(s.start, from))
 		}
 		first := len(entries)
 		for c, share := range shares {
@@ -203,20 +214,20 @@ const (
 	reweights = 3
 )
 
-// fitRows solves the equations of all folds but one, by least squares with
+// fit solves the equations of all folds but one, by least squares with
 // large errors weighed down.
-func fitRows(rows []row, k, without int) []float64 {
+func (u *unknowns) fit(rows []row, without int) []float64 {
 	var rate []float64
 	for range reweights {
-		n := weigh(rows, k, without, rate)
-		rate = n.solve(naivePrior(n), ridge)
+		n := u.weigh(rows, without, rate)
+		rate = n.solve(u.prior(n), u.ridges())
 	}
 	return rate
 }
 
 // weigh sums the equations up, each with the weight its error under rate gives it.
-func weigh(rows []row, k, without int, rate []float64) *normal {
-	n := newNormal(k)
+func (u *unknowns) weigh(rows []row, without int, rate []float64) *normal {
+	n := newNormal(u.k)
 	for _, r := range rows {
 		if r.fold == without {
 			continue
@@ -246,10 +257,10 @@ type verdict struct {
 	loss float64 // mean of Huber's
 }
 
-func predictHeldOut(rows []row, k int) verdict {
+func (u *unknowns) predictHeldOut(rows []row) verdict {
 	var rates [folds][]float64
 	for f := range rates {
-		rates[f] = fitRows(rows, k, f)
+		rates[f] = u.fit(rows, f)
 	}
 	return judge(rows, func(r row) []float64 { return rates[r.fold] })
 }
@@ -277,7 +288,31 @@ func judge(rows []row, rates func(row) []float64) verdict {
 	return verdict{1 - left/total, loss / n}
 }
 
-// naivePrior is each state's activity as if a window's were spread evenly.
+// prior is what each unknown is where the windows say nothing: its activity as
+// if a window's were spread evenly, but busy where the host waits for the device.
+func (u *unknowns) prior(n *normal) []float64 {
+	prior := naivePrior(n)
+	for i, waits := range u.waits {
+		if waits {
+			prior[i] = 1
+		}
+	}
+	return prior
+}
+
+// ridges are the priors' weights: next to nothing, or a window's where the prior
+// is more than a guess.
+func (u *unknowns) ridges() []float64 {
+	list := make([]float64, u.k)
+	for i := range list {
+		list[i] = ridge
+		if u.waits[i] {
+			list[i] = waitRidge
+		}
+	}
+	return list
+}
+
 func naivePrior(n *normal) []float64 {
 	prior := make([]float64, n.k)
 	for i := range prior {
@@ -295,8 +330,8 @@ func naivePrior(n *normal) []float64 {
 // largestSpread returns max over k of se(r_k) · share of time in k, with the
 // standard errors of weighted least squares: sqrt(σ² (XᵀX)⁻¹). The limits 0 and 1
 // only make them smaller.
-func largestSpread(rows []row, k int, rate []float64) float64 {
-	n := weigh(rows, k, everyFold, rate)
+func (u *unknowns) largestSpread(rows []row, rate []float64) float64 {
+	n, ridges := u.weigh(rows, everyFold, rate), u.ridges()
 	free := n.rows - float64(n.k)
 	if free <= 0 {
 		return math.Inf(1)
@@ -306,7 +341,7 @@ func largestSpread(rows []row, k int, rate []float64) float64 {
 		for j := range i {
 			a.SetSym(i, j, n.a[i*n.k+j])
 		}
-		a.SetSym(i, i, n.a[i*n.k+i]+ridge)
+		a.SetSym(i, i, n.a[i*n.k+i]+ridges[i])
 	}
 	var factor mat.Cholesky
 	if !factor.Factorize(a) {

@@ -19,6 +19,7 @@ func Run(rec *timeline.Recording) Diagnosis {
 		d.GPUs = append(d.GPUs, dev.time)
 	}
 	used := slices.DeleteFunc(slices.Clone(devices), func(dev *device) bool { return !dev.time.Used || len(dev.windows) == 0 })
+	s.device = len(used) > 0
 	for _, dev := range used {
 		dev.divide(s)
 	}

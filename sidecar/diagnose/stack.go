@@ -10,6 +10,9 @@ import (
 type stacks struct {
 	rec   *timeline.Recording
 	cells map[string][]string // source lines of the files that exist only in the kernel
+	// device tells that a GPU was used: without one, .numpy() and .tolist() are
+	// ordinary work.
+	device bool
 }
 
 func newStacks(rec *timeline.Recording) *stacks {
