@@ -1,6 +1,8 @@
 package recorder
 
 import (
+	"time"
+
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
@@ -47,6 +49,18 @@ type pushState struct {
 	nodes   map[uint32]timeline.NodeID
 	threads map[int]*pushedLane
 	samples int64
+	first   int64 // time of the first tick, CLOCK_MONOTONIC
+	last    int64
+}
+
+// describe tells the interval that the in-kernel sampler kept: it waits for the
+// GIL at each tick, so what was asked for says little.
+func (p *pushState) describe(rec *timeline.Recording) {
+	if p.samples < 2 || p.last <= p.first {
+		return
+	}
+	rec.Sampling.Interval = time.Duration((p.last - p.first) / (p.samples - 1))
+	rec.Resolution = max(rec.Resolution, rec.Sampling.Interval)
 }
 
 type pushedLane struct {
@@ -89,6 +103,10 @@ func (r *Recorder) Push(s Samples) {
 			lane.alive = true
 			b.Set(lane.id, at, r.nodeLocked(stack), r.stateLocked(tid, tick.At), false)
 		}
+		if p.samples == 0 {
+			p.first = tick.At
+		}
+		p.last = tick.At
 		p.samples++
 	}
 	reason := "the fallback sampler was asked for"

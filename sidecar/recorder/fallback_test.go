@@ -92,6 +92,9 @@ func TestPushedSamplesBecomeSpans(t *testing.T) {
 	if s.Method != fallbackMethod || !strings.Contains(s.FallbackReason, "2.7") || s.Samples != 4 || s.CPU != 123 {
 		t.Errorf("sampling %+v", s)
 	}
+	if want := 10 * time.Millisecond / 3; s.Interval.Round(time.Microsecond) != want.Round(time.Microsecond) || rec.Resolution != s.Interval {
+		t.Errorf("interval %v, resolution %v; want the %v that was kept", s.Interval, rec.Resolution, want)
+	}
 	for _, th := range rec.Threads {
 		if th.RunsCell != (th.NativeID == 7) || (th.NativeID == 7) != th.Main {
 			t.Errorf("thread %+v", th)

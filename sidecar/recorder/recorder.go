@@ -256,6 +256,7 @@ func (r *Recorder) End(id string, ending Ending) (*timeline.Recording, error) {
 
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	run.push.describe(rec)
 	c.describe(rec, target, ending, c.first && last)
 	rec.Sources = r.sources.of(rec)
 	return rec, nil

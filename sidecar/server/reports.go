@@ -165,7 +165,7 @@ func remarks(r *report.Report, begin *api.BeginRequest) []string {
 	if n := r.Sampling.Samples; n < fewSamples && !begin.Automatic && r.Sampling.Method != "" {
 		finer := max(r.Sampling.IntervalS/10, 0.0001)
 		line := fmt.Sprintf("The cell ran %s: %d samples", time.Duration(r.DurationS*1e9).Round(10*time.Microsecond), n)
-		if finer < r.Sampling.IntervalS {
+		if finer < r.Sampling.IntervalS && r.Sampling.FallbackReason == "" { // the fallback has no finer one
 			line += "; try -p " + strconv.FormatFloat(finer, 'f', -1, 64)
 		}
 		lines = append(lines, line+".")

@@ -171,6 +171,10 @@ func TestACellTooShortForItsRateSaysSo(t *testing.T) {
 	if want := "The cell ran 5.2ms: 5 samples; try -p 0.0001."; len(got) != 1 || got[0] != want {
 		t.Errorf("remarks %q, want %q", got, want)
 	}
+	r.Sampling.FallbackReason = "refused"
+	if got := remarks(r, &api.BeginRequest{}); len(got) != 1 || strings.Contains(got[0], "-p") {
+		t.Errorf("remarks %q: the fallback sampler has no finer rate", got)
+	}
 	if got := remarks(r, &api.BeginRequest{Automatic: true}); len(got) != 0 {
 		t.Errorf("nobody asked for this cell's profile, yet it says %q", got)
 	}
