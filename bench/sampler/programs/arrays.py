@@ -1,5 +1,7 @@
-"""What a numpy program does: few Python lines, long C calls. One BLAS thread, for a second leaves no core free.
-OMNI_PERF_LIBRARIES is the folder that numpy lies in."""
+"""What a numpy program does: few Python lines, long C calls.
+
+One BLAS thread, for a second leaves no core free. OMNI_PERF_LIBRARIES is the folder that numpy lies in.
+"""
 
 import os
 import sys
@@ -8,7 +10,7 @@ import harness
 
 sys.path.insert(0, os.environ["OMNI_PERF_LIBRARIES"])
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
-import numpy  # noqa: E402
+import numpy
 
 RANDOM = numpy.random.default_rng(1)
 INPUT = RANDOM.standard_normal((256, 64))

@@ -1,5 +1,8 @@
-"""Runs one of pyperformance's benchmarks round by round, without pyperf: OMNI_PERF_BENCHMARK is the path
-of its run_benchmark.py. A stand-in for pyperf.Runner takes the function that the benchmark registers."""
+"""Runs one of pyperformance's benchmarks round by round, without pyperf.
+
+OMNI_PERF_BENCHMARK is the path of its run_benchmark.py. A stand-in for pyperf.Runner takes the function
+that the benchmark registers.
+"""
 
 import argparse
 import os

@@ -1,5 +1,7 @@
-"""Writes the line table of every code object of the standard library, with the line that CPython itself
-gives each code unit: `python linetables.py FILE`. linetable.go reads it and documents the format.
+"""Writes the line table of every code object of the standard library: `python linetables.py FILE`.
+
+With it goes the line that CPython itself gives each code unit. linetable.go reads the file and documents
+the format.
 
 Sources are compiled here, so nothing of the library is imported. Two code objects with the same table
 and first line count once. Left out are files that do not compile (some are there for that) and links that

@@ -1,5 +1,7 @@
 """Chains 30 calls deep with a leaf of about 1 µs: most of the time the stack is growing or shrinking.
-Every level has a name of its own, unlike a recursion's, so that every torn stack shows."""
+
+Every level has a name of its own, unlike a recursion's, so that every torn stack shows.
+"""
 
 import harness
 

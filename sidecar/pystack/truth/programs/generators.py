@@ -1,5 +1,7 @@
-"""Pipelines of generators, made anew for every few items. `OMNI_PERF_ITEM_US` is the work per item in µs:
-0 for generators that change faster than any reader."""
+"""Pipelines of generators, made anew for every few items.
+
+`OMNI_PERF_ITEM_US` is the work per item in µs: 0 for generators that change faster than any reader.
+"""
 
 import os
 

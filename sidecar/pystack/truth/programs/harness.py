@@ -30,8 +30,10 @@ def _time_turns(count):
 
 
 def chain(name, depth, leaf):
-    """A function that calls NAME_1 … NAME_depth, each the next, and at the bottom NAME_leaf, whose body is
-    `leaf`. Every level is a function of its own name, so a torn stack shows."""
+    """A function NAME_1 that calls NAME_2 … NAME_depth, each the next, and at the bottom NAME_leaf.
+
+    The leaf's body is `leaf`. Every level is a function of its own name, so a torn stack shows.
+    """
     source = []
     for level in range(1, depth + 1):
         callee = f"{name}_{level + 1}" if level < depth else f"{name}_leaf"
@@ -43,8 +45,11 @@ def chain(name, depth, leaf):
 
 
 def drive(one_round, truth=dict, before=lambda: None):
-    """Does what the command line asks with one_round. before() is called when observing or measuring
-    is about to begin, truth() adds the workload's own measurements at the end."""
+    """Does what the command line asks with one_round.
+
+    before() is called when observing or measuring is about to begin, truth() adds the workload's own
+    measurements at the end.
+    """
     observer = Observer() if sys.argv[1:2] == ["edges"] else None
     seconds, rounds = (60.0, 3) if observer else (float(sys.argv[2]), int(sys.argv[3]))
     if observer:
@@ -105,8 +110,10 @@ class Observer:
         }
 
     def _creations(self):
-        """(caller, callee, first line of the callee) where a generator or coroutine may be created: for an
-        instant it then has a frame above its creator's, of which the hook is told nothing."""
+        """(caller, callee, first line of the callee) where a generator or coroutine may be created.
+
+        For an instant it then has a frame above its creator's, of which the hook is told nothing.
+        """
         import inspect  # not in the process that is sampled
 
         lazy = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR

@@ -1,5 +1,7 @@
-"""Functions that spend their time in one long instruction whose line differs from its neighbours': a
-reader that is off by one instruction, or by one entry of the line table, names another line."""
+"""Functions that spend their time in one long instruction whose line differs from its neighbours'.
+
+A reader that is off by one instruction, or by one entry of the line table, names another line.
+"""
 
 import dis
 
@@ -10,6 +12,7 @@ DATA = list(range(30_000))
 PAIRS = [(-n, n) for n in range(3_000)]
 
 
+# fmt: off
 def product(a, b):
     return (
         a
@@ -26,12 +29,11 @@ def total(data):
 
 
 def order(pairs):
-    result = sorted(
+    return sorted(
         pairs,
         reverse=
         True,
     )
-    return result
 
 
 def membership(data):
@@ -48,6 +50,7 @@ def cut(data):
         :
         -1
     ]
+# fmt: on
 
 
 PARTS = [(product, HUGE, HUGE), (total, DATA), (order, PAIRS), (membership, DATA), (cut, DATA)]

@@ -1,6 +1,5 @@
 """Time in C calls, a function for each kind; the shares are measured by the program itself."""
 
-import _thread
 import hashlib
 import select
 import threading

@@ -1,5 +1,7 @@
-"""Five parts with known shares of the time, by the program's own clock. The lengths of the calls are
-random (with a fixed seed), so that no sampling interval can keep step with them."""
+"""Five parts with known shares of the time, by the program's own clock.
+
+The lengths of the calls are random (with a fixed seed), so that no sampling interval keeps step with them.
+"""
 
 import random
 import time
