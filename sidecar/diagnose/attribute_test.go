@@ -26,7 +26,7 @@ func scaled(step timeline.Nanos) []phase {
 // The trap: steps shorter than the windows. Where the diagnosis says it resolved
 // them it is right within 3 points; where not, the bounds hold the truth.
 func TestStepsBelowTheWindow(t *testing.T) {
-	resolved := 0
+	resolved, most := 0, make(map[timeline.Nanos]float64)
 	for _, step := range []timeline.Nanos{80, 105, 130} {
 		for _, window := range []timeline.Nanos{100, 167, 500} {
 			for _, lag := range []timeline.Nanos{0, 10, 30} {
@@ -37,6 +37,7 @@ func TestStepsBelowTheWindow(t *testing.T) {
 					worst := largestError(byLine(d.Causes), truth)
 					if d.Certainty.Method == ByRepetition {
 						resolved++
+						most[window] = max(most[window], worst)
 						if d.Certainty.R2 < 0.9 {
 							t.Errorf("R² %.2f is called resolved", d.Certainty.R2)
 						}
@@ -49,7 +50,8 @@ func TestStepsBelowTheWindow(t *testing.T) {
 			}
 		}
 	}
-	if resolved < 50 { // of 54
+	t.Logf("%d of 54 resolved; by window (ms) at most so many points off: %.3v", resolved, most)
+	if resolved < 50 {
 		t.Errorf("only %d of 54 recordings were resolved", resolved)
 	}
 }

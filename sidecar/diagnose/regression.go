@@ -48,13 +48,16 @@ type activityModel struct {
 // launched work, and takes a later one where it foretells unseen windows clearly
 // better; nil when nothing useful can be said below the windows.
 func chooseModel(h *host, windows []window) *activityModel {
-	const clearly = 0.02
+	const clearly, complete = 0.02, 0.99
 	model := fitActivity(h, windows)
-	if finer := fitActivity(h.halved(), windows); finer != nil && (model == nil || finer.heldOut > model.heldOut+clearly) {
-		model = finer
+	better := func(other *activityModel, by float64) {
+		if other != nil && (model == nil || other.heldOut > model.heldOut+by) {
+			model = other
+		}
 	}
-	if queue := chooseQueue(h, windows); queue != nil && (model == nil || queue.heldOut > model.heldOut) {
-		model = queue
+	if model == nil || model.heldOut < complete {
+		better(fitActivity(h.halved(), windows), clearly)
+		better(chooseQueue(h, windows), 0)
 	}
 	if model == nil || model.heldOut < usefulHeldOut {
 		return nil
