@@ -1,13 +1,14 @@
 # Everything happens inside the checkout: .venv holds Python and the binary, .cache the tools.
 #   make build demo test lint bench lab clean test-gpu
-# PYTHON=/path/to/python3.13 chooses the interpreter of .venv.
+# PYTHON=/path/to/python3.13 chooses the interpreter of .venv;
+# TEST_PYTHONS="python3.12 …" are those of test-pythons, each with an environment in .cache.
 
 PYTHON      ?= $(shell tools/python)
 GO          ?= go
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 VERSION     := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' magics/omni_perf/_version.py)
 
-VENV     := $(CURDIR)/.venv
+VENV     ?= $(CURDIR)/.venv
 BIN      := $(VENV)/bin
 BINARY   := $(BIN)/omni-perf
 GO_FILES := $(shell find cmd sidecar jupyter -name '*.go' -not -name '*_test.go' 2>/dev/null) \
@@ -17,7 +18,7 @@ GO_FILES := $(shell find cmd sidecar jupyter -name '*.go' -not -name '*_test.go'
 export CGO_CFLAGS := -O2 -g -Wno-deprecated-declarations
 LDFLAGS := -s -w -X main.version=$(VERSION) -extldflags=-Wl,-z,lazy
 
-.PHONY: build demo test test-go test-python test-gpu lint bench lab clean prerequisites
+.PHONY: build demo test test-go test-python test-pythons test-oldest test-wheel test-gpu lint bench lab clean prerequisites
 .DELETE_ON_ERROR:
 
 build: prerequisites $(VENV)/.complete $(BINARY)
@@ -44,7 +45,29 @@ test-go: prerequisites
 	$(GO) test -race ./...
 
 test-python: build
-	$(BIN)/python -m pytest
+	PATH="$(BIN):$$PATH" $(BIN)/python -m pytest
+
+# The Python tests on more interpreters.
+TEST_PYTHONS ?= python3.12 python3.13
+test-pythons:
+	for python in $(TEST_PYTHONS); do \
+	    $(MAKE) test-python PYTHON="$$python" VENV="$(CURDIR)/.cache/venv-$$(basename "$$python")" || exit; \
+	done
+
+# The lowest versions that pyproject.toml and the documentation promise.
+OLDEST := 'ipython==8.12.*' 'ipykernel==6.17.*' 'grpclib==0.4.7'
+test-oldest:
+	$(MAKE) build VENV="$(CURDIR)/.cache/venv-oldest"
+	.cache/venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check $(OLDEST)
+	.cache/venv-oldest/bin/python -m pytest
+
+# The wheel in a clean environment: %load_ext omni_perf and the omni-perf command.
+test-wheel: prerequisites
+	rm -rf build/wheel-test && "$(PYTHON)" -m venv build/wheel-test
+	build/wheel-test/bin/python -m pip install --quiet --disable-pip-version-check .
+	build/wheel-test/bin/omni-perf version
+	cd build && wheel-test/bin/python -m IPython -c "%load_ext omni_perf" \
+	    -c "get_ipython().run_cell('%%omni_perf\nsum(range(10**6))'); assert __import__('omni_perf').last()"
 
 # With a real NVIDIA GPU and PyTorch in .venv.
 test-gpu: build

@@ -58,7 +58,10 @@ class Kernel:
 
     def __init__(self, environment: dict[str, str] | None = None, load: bool = True) -> None:
         self._manager: Any = KernelManager()
-        self._manager.start_kernel(env={**os.environ, **(environment or {})})
+        self._manager.start_kernel(
+            env={**os.environ, **(environment or {})},
+            extra_arguments=["--HistoryManager.hist_file=:memory:"],  # which kernels share otherwise
+        )
         self._client: Any = self._manager.client()
         self._client.start_channels()
         self._client.wait_for_ready(timeout=PATIENCE_S)

@@ -71,7 +71,7 @@ CELLS: dict[str, str] = {
     "trace functions": "import sys\nsys.gettrace(), sys.getprofile()",
     "recursion": "def r(n): return 0 if n == 0 else 1 + r(n - 1)\nr(900)",
     "recursion error": "def deep(): return deep()\ntry:\n    deep()\nexcept RecursionError as e:\n    print(type(e).__name__)",
-    "warnings": "import warnings\nwarnings.simplefilter('always')\nwarnings.warn('careful')",
+    "warnings": "import warnings\nwith warnings.catch_warnings():\n    warnings.simplefilter('always')\n    warnings.warn('careful')",
     "logging": "import logging\nlogging.getLogger('user').warning('logged')",
     "thread printing": "import threading\nth = threading.Thread(target=lambda: print('from a thread'))\nth.start(); th.join()",
     "thread raising": "th = threading.Thread(target=lambda: 1 / 0, name='raiser')\nth.start(); th.join()",
@@ -178,5 +178,5 @@ def steady(text: str) -> str:
     text = re.sub(r"(ipykernel_\d+/)?\d+\.py", "CELL.py", text)
     text = text.replace("# %%omni_perf", "%%omni_perf")  # in the history, as typed
     text = re.sub(r"0x[0-9a-f]{6,}", "ADDRESS", text)
-    text = re.sub(r"Thread-\d+|\(pid \d+\)", "THREAD", text)
+    text = re.sub(r"Thread-\d+|\(pid[ =]\d+\)", "THREAD", text)
     return re.sub(r"^(CPU times|Wall time).*$", r"\1", text, flags=re.MULTILINE)
