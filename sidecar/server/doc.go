@@ -51,6 +51,7 @@
 // only: the file $OMNI_PERF_LOG, else the file "log" in its folder.
 //
 // It ignores SIGINT and SIGHUP. It ends, and removes socket, log and folder, when
-// the kernel's pidfd fires (within 1 s) or on SIGTERM. Folders that a killed
+// the kernel's pidfd fires (within 1 s), on SIGTERM, or when nobody was connected
+// for a minute (a kernel that called exec has forgotten it). Folders that a killed
 // sidecar left are removed by the next one: a living one holds a lock on its own.
 package server

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestFolderFallsBackAndSaysWhyNot(t *testing.T) {
@@ -97,6 +98,29 @@ func TestAbandonedFoldersAreRemovedAndLivingOnesAreNot(t *testing.T) {
 	}
 	living.Remove()
 	next.Remove()
+}
+
+func TestCompany(t *testing.T) {
+	start := time.Now()
+	c := company{left: start}
+	for _, step := range []struct {
+		after  time.Duration
+		open   int64
+		socket bool
+		want   string
+	}{
+		{0, 0, true, ""}, // the launcher has not connected yet
+		{patience / 2, 1, true, ""},
+		{2 * patience, 1, false, ""}, // connected, whatever became of the file
+		{2*patience + 1, 0, true, ""},
+		{2*patience + 2, 0, false, "the socket was deleted and nobody is connected"},
+		{3 * patience, 0, true, ""},
+		{3*patience + 1, 0, true, "nobody was connected for 1m0s"},
+	} {
+		if got := c.gone(step.open, step.socket, start.Add(step.after)); got != step.want {
+			t.Errorf("after %v with %d peers: %q, want %q", step.after, step.open, got, step.want)
+		}
+	}
 }
 
 func FuzzParseStart(f *testing.F) {

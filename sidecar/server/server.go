@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -193,15 +194,39 @@ func (s *sidecar) serve(ctx context.Context) error {
 	return err
 }
 
-func (s *sidecar) watch(ctx context.Context) string {
-	unreachable := func() bool {
+func (s *sidecar) watch(ctx context.Context) (reason string) {
+	c := company{left: time.Now()}
+	lost := func() bool {
 		_, err := os.Lstat(s.folder.Socket())
-		return os.IsNotExist(err) && s.listener.open.Load() == 0
+		reason = c.gone(s.listener.open.Load(), !os.IsNotExist(err), time.Now())
+		return reason != ""
 	}
-	if s.kernel.wait(ctx, unreachable) {
+	if s.kernel.wait(ctx, lost) {
 		return "the kernel has ended"
 	}
-	return "the socket was deleted and nobody is connected"
+	return reason
+}
+
+// company knows whether anybody may still call. A kernel that runs another program
+// in its place (exec) keeps its pid but has forgotten us.
+type company struct {
+	left time.Time // when the last peer did
+}
+
+// patience is how long a sidecar waits for its kernel to connect again.
+const patience = time.Minute
+
+// gone says why nobody will call any more; empty while somebody may.
+func (c *company) gone(open int64, socket bool, now time.Time) (reason string) {
+	switch {
+	case open > 0:
+		c.left = now
+	case !socket:
+		return "the socket was deleted and nobody is connected"
+	case now.Sub(c.left) > patience:
+		return fmt.Sprintf("nobody was connected for %v", patience)
+	}
+	return ""
 }
 
 // remove leaves nothing behind.
