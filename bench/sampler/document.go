@@ -100,7 +100,7 @@ func (p *page) slowdown(r *Results) {
 	of := func(s Slowdown) (string, string, string) { return s.Minor, s.Program, s.Sampler }
 	p.text("## Slow-down of the target")
 	p.text("The program's time with the sampler to that without, both from one block of runs in random order: " +
-		"geometric mean and 95 % interval over the blocks. The program takes its time itself, without the sampler's start and end.")
+		"estimate and 95 % interval over the blocks, by signed ranks. The program takes its time itself, without the sampler's start and end.")
 	grid(p, "program", r.Slowdown, of, func(s Slowdown) string {
 		if s.Error != "" {
 			return "failed"

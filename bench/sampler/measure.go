@@ -62,6 +62,9 @@ func measure(ctx context.Context, plan Plan, cache string) (*Results, error) {
 	if plan.Axes.MatchString("rate") {
 		b.measureMaxRate()
 	}
+	if ctx.Err() != nil {
+		b.results.Plan += "; interrupted before its end"
+	}
 	b.results.Machine = watch.end()
 	return b.results, nil
 }

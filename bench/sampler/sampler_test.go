@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -22,6 +23,19 @@ func TestRatioOf(t *testing.T) {
 	}
 	if got := ratioOf([]float64{1.5}); !math.IsInf(got.High, 1) || got.Low != 0 {
 		t.Errorf("one pair gives %v, want no bounds", got)
+	}
+}
+
+// One wild pair among many must not decide.
+func TestRatioOfManyPairs(t *testing.T) {
+	ratios := slices.Repeat([]float64{1.00, 1.01, 1.02, 1.03, 1.04, 1.01, 1.02, 1.03, 1.02, 1.02}, 3)
+	calm := ratioOf(ratios)
+	if math.Abs(calm.Mean-1.02) > 0.001 || calm.Low < 1.005 || calm.High > 1.04 {
+		t.Errorf("got %v, want about 1.02 [1.01, 1.03]", calm)
+	}
+	wild := ratioOf(append(ratios, 5))
+	if math.Abs(wild.Mean-calm.Mean) > 0.01 || wild.High > 1.04 {
+		t.Errorf("one wild pair moves %v to %v", calm, wild)
 	}
 }
 
