@@ -161,12 +161,13 @@ func (t *textWriter) table(tb table) {
 		if room >= 12 {
 			s += "  " + pad(r.code, code)
 		}
-		if columnsOf(r.hint) <= room-code-4 {
+		beside := columnsOf(r.hint) <= room-code-4
+		if beside && r.hint != "" {
 			s += "  " + r.hint
 		}
 		t.line(s)
-		if tb.advises && columnsOf(r.hint) > room-code-4 {
-			t.line("      → " + r.hint)
+		if tb.advises && !beside && r.hint != "" {
+			t.paragraph("      ", "→ "+r.hint)
 		}
 	}
 }
