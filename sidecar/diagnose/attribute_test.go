@@ -142,6 +142,16 @@ func TestLongPhasesAreRightWithinTwoPoints(t *testing.T) {
 	}
 }
 
+// Windows as short as the work itself, as kernel times from CUDA's activities
+// are, need no model: they say it all.
+func TestExactTimesNeedNoModel(t *testing.T) {
+	rec, truth := simulation{seed: 1, length: 20_000 * ms, phases: trainingStep(), jitter: 0.25, workJitter: 0.25, window: ms / 2, queue: true}.run()
+	d := Run(rec).Idle.Devices[0]
+	if worst := largestError(byLine(d.Causes), truth); d.Certainty.Method != ByWindows || worst > 0.5 {
+		t.Errorf("%.2f points off, %q; want at most 0.5, by the windows alone", worst, d.Certainty.Text)
+	}
+}
+
 // Every sum holds to the nanosecond, whatever the recording.
 func TestSumsAreExact(t *testing.T) {
 	for seed := range int64(40) {

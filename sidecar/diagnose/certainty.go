@@ -14,6 +14,7 @@ const (
 	goodFit         = 0.90 // R² from which a regression is taken at its word
 	goodHeldOut     = 0.80 // and on windows it did not see
 	usefulHeldOut   = 0.20 // below, it is worse than spreading evenly
+	exactBounds     = 0.01 // of the idle time: nothing is left for a model, as with exact kernel times
 	tightBounds     = 0.05 // of the idle time: the windows alone tell the causes apart
 	minRepeats      = 8
 	boundingHeldOut = 0.70  // from which a model may tighten the bounds

@@ -34,8 +34,12 @@ func Run(rec *timeline.Recording) Diagnosis {
 // divide attributes the device's idle time.
 func (d *device) divide(s *stacks) {
 	h := newHost(s, responsible(s.rec, d.index), d.firstWork())
-	model := chooseModel(h, d.windows)
-	d.shares = attribute(h, d.windows, model)
+	var model *activityModel
+	d.shares = attribute(h, d.windows, nil)
+	if d.shares.ambiguity() > exactBounds {
+		model = chooseModel(h, d.windows)
+		d.shares = attribute(h, d.windows, model)
+	}
 	c := Certainty{
 		Window: typicalWindow(d.windows), Windows: len(d.windows), Repeats: d.shares.repeats(),
 		R2: math.NaN(), HeldOut: math.NaN(),
