@@ -242,6 +242,30 @@ func TestNoGPUWorkIsNobodysFault(t *testing.T) {
 	checkSums(t, "no work", rec, d)
 }
 
+func TestWhoseActivityItIs(t *testing.T) {
+	phases := []phase{{line: 8, state: timeline.StatePython, length: 100 * ms, launches: 0.1}}
+	for _, c := range []struct {
+		name     string
+		gpus     []timeline.GPU
+		activity float64
+		used     bool
+	}{
+		{"ours", []timeline.GPU{{PIDs: []int{1}}}, 0.1, true},
+		{"no process listed, little activity: a desktop", []timeline.GPU{{}}, 0.1, false},
+		{"no process listed, much activity: a container that hides them", []timeline.GPU{{}}, 0.6, true},
+		{"others' processes, ours on the next GPU", []timeline.GPU{{OtherProcesses: 1}, {Index: 1, PIDs: []int{1}}}, 0.6, false},
+		{"others' processes, no numbers matched anywhere", []timeline.GPU{{OtherProcesses: 1}}, 0.6, true},
+		{"processes unknown", []timeline.GPU{{OtherProcesses: -1}}, 0.1, true},
+	} {
+		phases[0].launches = c.activity
+		rec, _ := simulation{seed: 1, length: 3000 * ms, phases: phases, window: 100 * ms}.run()
+		rec.GPUs = c.gpus
+		if got := Run(rec).GPUs[0].Used; got != c.used {
+			t.Errorf("%s: used %v, want %v", c.name, got, c.used)
+		}
+	}
+}
+
 func TestRecordingWithoutGPU(t *testing.T) {
 	rec, _ := simulation{seed: 1, length: 1000 * ms, phases: trainingStep()}.run()
 	rec.GPUs = nil

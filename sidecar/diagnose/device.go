@@ -62,6 +62,7 @@ func readWindows(t *timeline.Track, duration timeline.Nanos) []window {
 
 const (
 	activeLevel = 0.03 // a window with more activity holds GPU work
+	unseenLevel = 0.25 // the same where no process at all is listed: less may be a desktop
 	gapLevel    = 0.10 // a window with less counts as a gap
 	maxGaps     = 256
 )
@@ -71,14 +72,17 @@ const (
 func (d *device) measure(rec *timeline.Recording) {
 	t := GPUTime{Device: d.index, Unknown: rec.Duration}
 	var gaps []Interval
-	active := false
+	active, level := false, activeLevel
+	if unseen(rec, d.index) {
+		level = unseenLevel
+	}
 	for _, w := range d.windows {
 		length := w.at - w.from
 		busy := timeline.Nanos(math.Round(w.busy * float64(length)))
 		t.Busy += busy
 		t.Idle += length - busy
 		t.Unknown -= length
-		active = active || w.busy > activeLevel
+		active = active || w.busy > level
 		if w.busy <= gapLevel {
 			gaps = append(gaps, Interval{w.from, w.at})
 		}
@@ -94,6 +98,17 @@ func foreign(rec *timeline.Recording, index int) bool {
 	for _, g := range rec.GPUs {
 		if g.Index == index {
 			return g.OtherProcesses > 0 && len(g.PIDs) == 0 && othersMatched(rec)
+		}
+	}
+	return false
+}
+
+// unseen tells a device on which the driver listed no process at all. In some
+// containers it never does, so that alone is no proof that nothing runs there.
+func unseen(rec *timeline.Recording, index int) bool {
+	for _, g := range rec.GPUs {
+		if g.Index == index {
+			return g.OtherProcesses == 0 && len(g.PIDs) == 0
 		}
 	}
 	return false
