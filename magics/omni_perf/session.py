@@ -226,13 +226,22 @@ class Session:
         # A cell that waits for us starts now; one that does not said when it has started.
         started_ns = int(request.get("startedNs", 0)) or time.monotonic_ns()
         complete: contract.BeginRequest = {**request, "sources": new, "startedNs": str(started_ns)}
-        answer = cast(contract.BeginResponse, await self._call(link, "Begin", complete, BEGIN_LIMIT_S))
+        try:
+            answer = cast(contract.BeginResponse, await self._call(link, "Begin", complete, BEGIN_LIMIT_S))
+        except (SessionError, asyncio.CancelledError):
+            self._send(self._abandon(link, request.get("cellId", "")), link.looper)
+            raise
         link.remember(new)
         outside = answer.get("outside", link.outside)
         if outside == "permission":
             await self._greet(link)
             outside = link.outside
         return Begun(link, request.get("cellId", ""), started_ns, outside)
+
+    async def _abandon(self, link: Link, cell_id: str) -> None:
+        """End a recording that may have begun although nobody waited for it any more."""
+        ending: contract.EndRequest = {"cellId": cell_id, "endedNs": str(time.monotonic_ns()), "quiet": True}
+        await self._call(link, "End", ending, END_LIMIT_S)
 
     async def _end_after(self, beginning: concurrent.futures.Future[Begun], request: contract.EndRequest) -> None:
         await self._end(await asyncio.wrap_future(beginning), request)

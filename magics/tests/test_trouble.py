@@ -117,6 +117,18 @@ def test_a_slow_end_gives_the_chart_up(
     assert "did not answer within 0.2 s. The profile of this cell is lost." in stderr_of(capsys)
 
 
+def test_a_slow_begin_leaves_no_recording_behind(
+    notebook: Notebook, fake: FakeSidecar, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake.behave(delay_s={"Begin": 0.5})
+    assert notebook.run("%%omni_perf\n6 * 7").result == 42
+    assert "did not answer within 0.25 s. This cell is not profiled." in stderr_of(capsys)
+    end = fake.call("End")
+    assert end["cellId"] == fake.call("Begin")["cellId"]
+    assert end["quiet"]
+    assert notebook.charts() == []
+
+
 def test_a_sidecar_that_never_answers_its_start(
     notebook: Notebook,
     fake: FakeSidecar,
