@@ -166,6 +166,22 @@ func TestFunctionTimes(t *testing.T) {
 	}
 }
 
+func TestWhatTheExtensionDoesAroundTheCellIsNotShown(t *testing.T) {
+	s := newScene()
+	ours := timeline.Frame{Function: "Session.begin", File: "/v/lib/python3.12/site-packages/omni_perf/session.py", Line: 314}
+	wait := timeline.Frame{Function: "Condition.wait", File: "/usr/lib/python3.12/threading.py", Line: 355}
+	s.run(second, timeline.StateWaiting, in(kernelFrames, ours, wait)...)
+	s.run(second, timeline.StatePython, in(kernelFrames, cellLine(1), ours)...) // the cell's own call of step()
+	r := Build(s.Snapshot(s.at), nil, Options{})
+	var names []string
+	for _, f := range r.Stacks.Frames {
+		names = append(names, f.Function)
+	}
+	if got, want := fmt.Sprint(names), "[Cell [7] Session.begin]"; got != want {
+		t.Errorf("frames %s, want %s", got, want)
+	}
+}
+
 func TestTheNotebooksOwnThreadsAreInternal(t *testing.T) {
 	s := newScene()
 	s.run(second, timeline.StatePython, in(kernelFrames, cellLine(1))...)

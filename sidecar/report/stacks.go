@@ -73,6 +73,9 @@ func (t *tree) plumbing(frames []timeline.FrameID) int {
 	}
 	n := loop
 	for n < len(frames) && isKernel(t.rec.Frames[frames[n]].File) {
+		if isOurs(t.rec.Frames[frames[n]].File) {
+			return len(frames) // the extension at work around the cell
+		}
 		n++
 	}
 	return n
@@ -112,15 +115,18 @@ func (t *tree) scriptPlumbing(frames []timeline.FrameID) int {
 	return n
 }
 
+// isOurs tells the extension's files.
+func isOurs(file string) bool { return strings.Contains(file, "/omni_perf/") }
+
 // isKernel tells the files that run a cell without being the user's.
 func isKernel(file string) bool {
-	for _, part := range []string{"/ipykernel_launcher.py", "/ipykernel/", "/IPython/", "/traitlets/", "/tornado/", "/omni_perf/",
+	for _, part := range []string{"/ipykernel_launcher.py", "/ipykernel/", "/IPython/", "/traitlets/", "/tornado/",
 		"<frozen runpy>", "/asyncio/", "/anyio/", "/bin/ipython", "/bin/jupyter"} {
 		if strings.Contains(file, part) {
 			return true
 		}
 	}
-	return false
+	return isOurs(file)
 }
 
 // compact writes the stacks that the given threads' spans use, and only those.

@@ -10,7 +10,9 @@ const (
 	// defaultMaxSpans bounds all threads' spans together: 6 MB.
 	defaultMaxSpans = 1 << 18
 	maxMarks        = 1 << 16
-	maxNotes        = 200
+	// maxThreads bounds a program that starts a thread per request for a week.
+	maxThreads = 4096
+	maxNotes   = 200
 )
 
 // Options of a Builder; the zero value is usable.
@@ -88,10 +90,15 @@ func (b *Builder) Child(parent NodeID, f FrameID) NodeID {
 	return b.stacks.child(parent, f)
 }
 
-// Thread registers a thread and returns its id; Spans of t are ignored.
+// Thread registers a thread and returns its id; Spans of t are ignored. Beyond
+// 4,096 threads those that follow share one lane, which a note says.
 func (b *Builder) Thread(t Thread) ThreadID {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if len(b.threads) == maxThreads {
+		b.note(Note{"threads", "more threads than are kept apart; later ones share one lane"})
+		return maxThreads - 1
+	}
 	t.Spans = nil
 	t.Name = clip(t.Name)
 	b.threads = append(b.threads, t)

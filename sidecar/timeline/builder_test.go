@@ -240,3 +240,16 @@ func BenchmarkSetChanging(b *testing.B) {
 		build.Set(th, Nanos(i)*1e6, RootNode, State(i%2), false)
 	}
 }
+
+func TestThreadsAreBounded(t *testing.T) {
+	b := NewBuilder(Options{Origin: 1})
+	for i := range 2 * maxThreads {
+		id := b.Thread(Thread{NativeID: i})
+		b.Set(id, Nanos(i), RootNode, StatePython, false)
+		b.End(id, Nanos(i)+1)
+	}
+	rec := b.Snapshot(2 * maxThreads)
+	if len(rec.Threads) != maxThreads || len(rec.Notes) != 1 {
+		t.Errorf("%d threads, notes %v; want %d and one note", len(rec.Threads), rec.Notes, maxThreads)
+	}
+}
