@@ -49,7 +49,10 @@ func newClock(interval time.Duration) *clock {
 }
 
 // now reads CLOCK_MONOTONIC.
-func (c *clock) now() int64 { return c.baseAt + int64(time.Since(c.base)) }
+func (c *clock) now() int64 { return c.at(time.Now()) }
+
+// at converts a time this process has read.
+func (c *clock) at(t time.Time) int64 { return c.baseAt + int64(t.Sub(c.base)) }
 
 // next draws the time of the tick after the one due and tells how many ticks
 // have been missed.

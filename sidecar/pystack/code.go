@@ -25,9 +25,12 @@ type codeObject struct {
 	firstTraceable int32
 
 	// Code objects made at run time come and go, and their addresses are used
-	// again; see codeCache.get.
+	// again, by a frame at the same place too.
 	shortLived bool
-	checked    uint64 // the cache's epoch when the key was last compared
+	text       uint64 // checksum of the beginnings of its file and function name
+	born       uint64 // the cache's epoch when it was first seen
+	epoch      uint64 // the cache's when the key was last compared
+	generation uint64 // likewise
 }
 
 // codeKey tells a code object from another that took its address.
@@ -43,10 +46,13 @@ type codeCache struct {
 	l        *layout
 	byAddr   map[uint64]*codeObject
 	typeAddr uint64 // of PyCode_Type, learnt from the first code object
-	// epoch grows whenever a code object may have been freed: by the
-	// interpreter's own counter (3.14+), else with the time.
+	// epoch grows a few times a second: what a new frame runs is compared again.
 	epoch uint64
-	head  [maxCodeSize]byte
+	// generation is the interpreter's own count of code objects freed (3.14+);
+	// unless it moves, all is as it was.
+	generation uint64
+	head       [maxCodeSize]byte
+	reads      uint64 // code objects read, to tell when one has changed
 }
 
 func newCodeCache(m Memory, l *layout) *codeCache {
@@ -54,11 +60,10 @@ func newCodeCache(m Memory, l *layout) *codeCache {
 }
 
 // get returns the code object at addr. isNew says that the frame asking was not
-// there at the last sample, so that another code object may have come to this
-// address with it.
+// there at the last sample.
 func (c *codeCache) get(addr uint64, isNew bool) (*codeObject, error) {
 	known := c.byAddr[addr]
-	if known != nil && (known.checked == c.epoch || !isNew) && !(known.shortLived && isNew) {
+	if known != nil && (known.epoch == c.epoch || !isNew) && !c.doubtful(known) {
 		return known, nil
 	}
 	key, head, err := c.readKey(addr)
@@ -67,19 +72,34 @@ func (c *codeCache) get(addr uint64, isNew bool) (*codeObject, error) {
 		return nil, err
 	}
 	if known != nil && known.key == key {
-		known.checked = c.epoch
-		return known, nil
+		text, err := c.textAt(key)
+		if err != nil {
+			return nil, err
+		}
+		if text == known.text {
+			known.epoch, known.generation = c.epoch, c.generation
+			return known, nil
+		}
 	}
 	code, err := c.read(key, head)
 	if err != nil {
 		return nil, err
 	}
-	code.checked = c.epoch
+	code.born, code.epoch, code.generation = c.epoch, c.epoch, c.generation
 	if len(c.byAddr) >= maxCodes {
 		clear(c.byAddr)
 	}
 	c.byAddr[addr] = code
 	return code, nil
+}
+
+// settledEpochs is for how long a code object must stay to be taken for one that
+// does.
+const settledEpochs = 2
+
+// doubtful tells a code object that may have been freed since it was compared.
+func (c *codeCache) doubtful(code *codeObject) bool {
+	return code.shortLived && c.epoch-code.born < settledEpochs || code.generation != c.generation
 }
 
 // readKey reads the head of a code object and checks that it is one.
@@ -91,19 +111,25 @@ func (c *codeCache) readKey(addr uint64) (key codeKey, head []byte, err error) {
 	if err := readAt(c.mem, addr, head); err != nil {
 		return key, nil, err
 	}
+	key, err = c.parseKey(head)
+	return key, head, err
+}
+
+// parseKey takes the key from a copied head.
+func (c *codeCache) parseKey(head []byte) (key codeKey, err error) {
 	if typ := word(head, objectType); typ != c.typeAddr {
 		if err := c.learnType(typ); err != nil {
-			return key, nil, err
+			return key, err
 		}
 	}
 	count := word(head, varSize)
 	if count == 0 || count > maxInstructions {
-		return key, nil, fmt.Errorf("code object with %d instructions", count)
+		return key, fmt.Errorf("code object with %d instructions", count)
 	}
 	return codeKey{
 		filename: word(head, c.l.code.filename), name: word(head, c.l.code.name),
 		firstLine: int32(half(head, c.l.code.firstLine)), instructions: int32(count),
-	}, head, nil
+	}, nil
 }
 
 // learnType accepts a type as the one of code objects by its name.
@@ -151,9 +177,32 @@ func (c *codeCache) read(key codeKey, head []byte) (*codeObject, error) {
 		return nil, fmt.Errorf("co_linetable: %w", err)
 	}
 	code.lines = decodeLineTable(lines, code.firstLine)
-	code.shortLived = l.interp.codeGeneration == 0 &&
-		strings.HasPrefix(code.file, "<") && !strings.HasPrefix(code.file, "<frozen ")
+	if code.text, err = c.textAt(key); err != nil {
+		return nil, err
+	}
+	c.reads++
+	code.shortLived = strings.HasPrefix(code.file, "<") && !strings.HasPrefix(code.file, "<frozen ")
 	return code, nil
+}
+
+// textLen is how much of a string object is compared: its length, its hash and
+// some of its text.
+const textLen = 96
+
+// textAt is the checksum of a code object's names as they are now.
+func (c *codeCache) textAt(key codeKey) (uint64, error) {
+	var b [2 * textLen]byte
+	_, err := c.mem.Read(b[:], []Range{{key.filename + varSize, textLen}, {key.name + varSize, textLen}})
+	return checksum(b[:]), err
+}
+
+// checksum is FNV-1a.
+func checksum(b []byte) uint64 {
+	sum := uint64(14695981039346656037)
+	for _, c := range b {
+		sum = (sum ^ uint64(c)) * 1099511628211
+	}
+	return sum
 }
 
 // readBytes returns the contents of a bytes object.

@@ -9,14 +9,14 @@ import (
 )
 
 // gilBytes is how much of a GIL is read: the code objects' generation follows
-// it where a version has one (3.14+, main interpreter).
+// it where a version has one (3.14+).
 func (p *Process) gilBytes(g *gilGroup) uint64 {
-	at := p.l.interp.codeGeneration
-	if at == 0 || g.interpreters[0]+at < g.addr {
-		return gilSwitches + wordSize
-	}
-	if gap := g.interpreters[0] + at - g.addr; gap <= 4096 {
-		return gap + wordSize
+	if at := p.l.interp.codeGeneration; at != 0 {
+		for _, interp := range g.interpreters {
+			if end := interp + at + wordSize; end > g.addr && end-g.addr <= gilAndMore {
+				return end - g.addr
+			}
+		}
 	}
 	return gilSwitches + wordSize
 }
@@ -88,7 +88,7 @@ func (s *session) tickGroup(g *gilGroup) error {
 // generation tells the code cache when code objects have been freed.
 func (s *session) generation(gil []byte, size uint64) {
 	if size > gilSwitches+wordSize {
-		s.p.reader.codes.epoch = word(gil, size-wordSize) + 1
+		s.p.reader.codes.generation = word(gil, size-wordSize)
 	}
 }
 

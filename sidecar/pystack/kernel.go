@@ -189,16 +189,21 @@ func parseStat(b []byte) activity {
 }
 
 func (k *procKernel) cpuTime(tid int) int64 {
-	b, err := os.ReadFile(k.path(tid, "schedstat"))
+	fd, err := unix.Open(k.path(tid, "schedstat"), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return -1
 	}
-	first, _, _ := bytes.Cut(b, []byte{' '})
-	n, err := strconv.ParseInt(string(first), 10, 64)
+	n, err := unix.Read(fd, k.buf[:])
+	unix.Close(fd)
 	if err != nil {
 		return -1
 	}
-	return n
+	first, _, _ := bytes.Cut(k.buf[:n], []byte{' '})
+	t, err := strconv.ParseInt(string(first), 10, 64)
+	if err != nil {
+		return -1
+	}
+	return t
 }
 
 func (k *procKernel) comm(tid int) string {

@@ -64,8 +64,9 @@ const (
 	gilHolder     = 8  // _gil_runtime_state.last_holder
 	gilLocked     = 16
 	gilSwitches   = 24
-	gilCond       = 32  // the condition variables and mutexes, which waiting threads' futexes lie in
-	gilSize       = 224 // on arm64; 208 on amd64, with nothing a thread could wait for behind it
+	gilAndMore    = 1024 // bytes from a GIL to the last word that is read with it, at most
+	gilCond       = 32   // the condition variables and mutexes, which waiting threads' futexes lie in
+	gilSize       = 224  // on arm64; 208 on amd64, with nothing a thread could wait for behind it
 	ownerThread   = 0
 	ownerGen      = 1
 	ownerObject   = 2

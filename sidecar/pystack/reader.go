@@ -40,14 +40,18 @@ const (
 // reader reads stacks. One goroutine at a time.
 type reader struct {
 	copies
-	mem   Memory
-	l     *layout
-	codes *codeCache
-	chain []rawFrame    // of the walk in progress, leaf first
-	found []frame       // of the attempt in progress, root first
-	calls int64         // reads made
-	took  time.Duration // for the last one
-	leaf  uint64        // of the last attempt
+	mem         Memory
+	l           *layout
+	codes       *codeCache
+	chain       []rawFrame // of the walk in progress, leaf first
+	found       []frame    // of the attempt in progress, root first
+	heads       []Range    // of code objects to be compared
+	readsBefore uint64     // codes.reads when the attempt began
+	headBuf     []byte
+	calls       int64         // reads made
+	stamp       time.Time     // when the last one ended, or the tick began
+	took        time.Duration // from the stamp before the last one to its end
+	leaf        uint64        // of the last attempt
 }
 
 func newReader(m Memory, l *layout) *reader {
@@ -59,9 +63,9 @@ func (r *reader) copy(t *thread, gil, gilLen uint64) error {
 	for range maxLearn {
 		r.layOut(r.l, &t.plan, t.addr, gil, gilLen)
 		r.calls++
-		start := time.Now()
 		n, err := r.mem.Read(r.buf, r.ranges)
-		r.took = time.Since(start)
+		now := time.Now()
+		r.took, r.stamp = now.Sub(r.stamp), now
 		if err != nil {
 			return err
 		}
@@ -113,6 +117,9 @@ func deletePlaced(list []placed, drop func(uint64) bool) []placed {
 // by the caller.
 func (r *reader) sample(t *thread, isRead bool) (verdict, error) {
 	t.plan.sample++
+	if !isRead {
+		r.stamp = time.Now()
+	}
 	best, have := stackLost, false
 	t.next = t.next[:0]
 	for try, corrections := 0, 0; try < maxTries; try++ {
@@ -239,11 +246,17 @@ func (r *reader) attempt(t *thread) verdict {
 // is not sure.
 func (r *reader) decode(t *thread) verdict {
 	sure := r.surePart(t)
+	r.readsBefore = r.codes.reads
 	depth := 0
 	for i := range sure {
 		raw := &r.chain[len(r.chain)-1-i]
 		if depth < len(t.stack) && t.stack[depth].addr == raw.addr && t.stack[depth].code == raw.code {
 			known := t.stack[depth]
+			if known.object.shortLived {
+				if now := r.codes.byAddr[raw.code]; now != nil && now != known.object {
+					known.object, known.instr, known.node = now, 0, 0
+				}
+			}
 			if known.instr != raw.instr {
 				index, ok := known.object.instruction(r.l, raw.code, raw.instr)
 				if !ok {
@@ -275,10 +288,57 @@ func (r *reader) decode(t *thread) verdict {
 		}
 	}
 
+	if !r.confirm() {
+		return planWrong
+	}
 	if sure < len(r.chain) {
 		return stackCut
 	}
 	return stackWhole
+}
+
+// confirm compares the code objects of r.found that may have been freed and
+// replaced, all in one read. Only what was known before the copies were made and
+// is still the same after them is sure; if some are not, it takes in what is
+// there now and the sample must be tried again.
+func (r *reader) confirm() bool {
+	size := int(r.l.code.instructions)
+	each := size + 2*textLen
+	r.heads = r.heads[:0]
+	for i := range r.found {
+		if f := &r.found[i]; r.codes.doubtful(f.object) {
+			key := &f.object.key
+			r.heads = append(r.heads, Range{f.code, size}, Range{key.filename + varSize, textLen}, Range{key.name + varSize, textLen})
+		}
+	}
+	if len(r.heads) == 0 {
+		return true
+	}
+	n := len(r.heads) / 3 * each
+	if cap(r.headBuf) < n {
+		r.headBuf = make([]byte, 2*n)
+	}
+	r.calls++
+	n, _ = r.mem.Read(r.headBuf[:n], r.heads)
+	rest, same := r.headBuf[:n], r.codes.reads == r.readsBefore
+	for i := range r.found {
+		f := &r.found[i]
+		if !r.codes.doubtful(f.object) {
+			continue
+		}
+		if len(rest) >= each {
+			key, err := r.codes.parseKey(rest[:size])
+			if err == nil && key == f.object.key && checksum(rest[size:each]) == f.object.text {
+				f.object.generation = r.codes.generation
+				rest = rest[each:]
+				continue
+			}
+			rest = rest[each:]
+		}
+		same = false
+		_, _ = r.codes.get(f.code, true)
+	}
+	return same
 }
 
 // surePart is the number of frames from the root that are sure: those that
@@ -349,7 +409,7 @@ func (r *reader) salvage(t *thread) bool {
 		}
 		now, _ := r.compare(s, offset, false)
 		index, ok := f.object.instruction(l, f.code, now.instr)
-		if !now.stands || now.code != f.code || !ok {
+		if !now.stands || now.code != f.code || !ok || r.codes.doubtful(f.object) {
 			break
 		}
 		if now.instr != f.instr {

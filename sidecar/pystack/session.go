@@ -94,7 +94,8 @@ func (s *session) run(ctx context.Context) error {
 		if !s.clock.sleep(ctx) {
 			return nil
 		}
-		s.at = s.clock.now()
+		now := time.Now()
+		s.at, s.p.reader.stamp = s.clock.at(now), now
 		if err := s.tick(); err != nil {
 			return err
 		}
@@ -103,7 +104,7 @@ func (s *session) run(ctx context.Context) error {
 		if s.at-s.upkeepAt >= upkeepEvery {
 			s.upkeep()
 		}
-		s.stats.Missed += s.clock.next(s.clock.now())
+		s.stats.Missed += s.clock.next(s.clock.at(s.p.reader.stamp))
 	}
 }
 
@@ -184,9 +185,7 @@ func (s *session) upkeep() {
 		s.sink.Note("stack sampling", fmt.Sprintf(
 			"slower than the %v asked for, to stay within %.0f %% of a core", s.opts.Interval, 100*s.opts.Budget))
 	}
-	if s.p.l.interp.codeGeneration == 0 {
-		s.p.reader.codes.epoch++
-	}
+	s.p.reader.codes.epoch++
 	s.gil.add(s, s.at)
 	if s.at-s.cpuAt >= cpuEvery {
 		s.cpuAt = s.at
