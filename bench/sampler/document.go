@@ -99,7 +99,7 @@ func (p *page) slowdown(r *Results) {
 	}
 	of := func(s Slowdown) (string, string, string) { return s.Minor, s.Program, s.Sampler }
 	p.text("## Slow-down of the target")
-	p.text("The program's time with the sampler to that without, both from one block of runs in random order: " +
+	p.text(fmt.Sprintf("The program's time with the sampler to that without, both from one block of runs in random order, %d pairs and more: ", fewestPairs(r)) +
 		"estimate and 95 % interval over the blocks, by signed ranks. The program takes its time itself, without the sampler's start and end.")
 	grid(p, "program", r.Slowdown, of, func(s Slowdown) string {
 		if s.Error != "" {
@@ -120,6 +120,17 @@ func (p *page) slowdown(r *Results) {
 		}
 		return fmt.Sprintf("%.3f (%.2f× [%.2f, %s])", s.CPU.Mean, s.OfFloor.Mean, s.OfFloor.Low, upper(s.OfFloor.High, "%.2f"))
 	})
+}
+
+// fewestPairs is the least number of pairs behind any figure of the slow-down.
+func fewestPairs(r *Results) int {
+	fewest := math.MaxInt
+	for _, s := range r.Slowdown {
+		if s.Error == "" {
+			fewest = min(fewest, s.Pairs)
+		}
+	}
+	return fewest
 }
 
 // upper is an upper bound; a few pairs on a busy machine give none worth the name.

@@ -70,6 +70,7 @@ func run() error {
 	flag.StringVar(&axes, "axes", "", "only axes that match: slowdown, accuracy, rate")
 	flag.StringVar(&programs, "programs", "", "only programs and workloads whose name matches")
 	flag.BoolVar(&plan.Versions, "versions", true, "also the accuracy of omni-perf on every interpreter there is")
+	limit := flag.Duration("limit", 0, "end after this time, with fewer pairs; 0 is no limit")
 	isQuick := flag.Bool("quick", false, "a rough look in under two minutes, to standard output")
 	cache := flag.String("cache", ".cache/bench", "folder that the peers are installed into")
 	page := flag.String("o", "docs/benchmarks.md", "page to write; - is standard output")
@@ -95,11 +96,16 @@ func run() error {
 		return err
 	}
 	if *isQuick {
-		plan, *page, *data = quick, "-", ""
+		plan, *page, *data, *limit = quick, "-", "", 110*time.Second
 	}
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if *limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, *limit)
+		defer cancel()
+	}
 	results, err := measure(ctx, plan, *cache)
 	if err != nil {
 		return err

@@ -62,99 +62,126 @@ func (b *bench) programs(minor string) []program {
 	return chosen
 }
 
+// A contest is one program with everything that samples it.
+type contest struct {
+	program  program
+	minor    string
+	python   string
+	rounds   int
+	samplers []peer.Sampler
+	series   []series // of each sampler
+}
+
+// series is what one sampler's runs have shown, a value for each block.
+type series struct {
+	ratios, cpus, ofFloor []float64
+	err                   error // the first failure ends it
+}
+
+// measureSlowdown goes through all programs again and again, one block of each at a time, so that an
+// interrupt leaves something of every program, and no hour of the day is one program's.
 func (b *bench) measureSlowdown() {
+	contests := b.contests()
+	for i := range b.plan.Pairs {
+		say("slow-down: pair %d of %d of %d programs", i+1, b.plan.Pairs, len(contests))
+		for _, c := range contests {
+			if b.ctx.Err() == nil {
+				b.block(c)
+			}
+		}
+	}
+	for _, c := range contests {
+		b.results.Slowdown = append(b.results.Slowdown, c.rows()...)
+	}
+}
+
+func (b *bench) contests() []*contest {
+	var all []*contest
 	for _, minor := range b.minors() {
 		samplers := b.of(minor, func(peer.Sampler) bool { return true })
 		for _, p := range b.programs(minor) {
-			if b.ctx.Err() != nil {
-				return
+			c := &contest{program: p, minor: minor, python: samplers[0].Target.Path, samplers: samplers,
+				series: make([]series, len(samplers))}
+			if p.missing == "" {
+				var err error
+				if c.rounds, err = roundsIn(b.plan.Run, c.python, p.workload); err != nil {
+					p.missing = err.Error()
+				}
 			}
 			if p.missing != "" {
 				b.results.Missing = append(b.results.Missing, peer.Missing{Name: p.name + " on " + minor, Reason: p.missing})
 				continue
 			}
-			say("slow-down: %s on %s, %d pairs for each of %d samplers", p.name, minor, b.plan.Pairs, len(samplers))
-			rows, err := b.slowdown(p, minor, samplers)
-			if err != nil {
-				b.results.Missing = append(b.results.Missing, peer.Missing{Name: p.name + " on " + minor, Reason: err.Error()})
-				continue
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// block runs the program alone and under each sampler, in random order. What disturbs the machine for
+// longer than a block disturbs all of them.
+func (b *bench) block(c *contest) {
+	alone := len(c.samplers)
+	paces := make([]pace, alone+1)
+	for _, i := range rand.Perm(len(paces)) {
+		if b.ctx.Err() != nil {
+			return // the block is not whole
+		}
+		var err error
+		if i == alone {
+			if paces[i], err = pacedRun(nil, c.python, c.program.workload, peer.Job{}, c.rounds); err != nil {
+				say("%s on %s: %v", c.program.name, c.minor, err)
+				return
 			}
-			b.results.Slowdown = append(b.results.Slowdown, rows...)
+			continue
+		}
+		if c.series[i].err != nil {
+			continue
+		}
+		job := peer.Job{Rate: rate, Out: b.output()}
+		paces[i], c.series[i].err = pacedRun(&c.samplers[i], c.python, c.program.workload, job, c.rounds)
+		os.Remove(job.Out)
+	}
+	floor := 0.0
+	for i, s := range c.samplers {
+		if s.Name == peer.Floor {
+			floor = paces[i].cpu
+		}
+	}
+	for i := range c.samplers {
+		s := &c.series[i]
+		if s.err != nil {
+			continue
+		}
+		s.ratios = append(s.ratios, paces[i].round.Seconds()/paces[alone].round.Seconds())
+		s.cpus = append(s.cpus, paces[i].cpu)
+		if floor > 0 && paces[i].cpu > 0 {
+			s.ofFloor = append(s.ofFloor, paces[i].cpu/floor)
 		}
 	}
 }
 
-// slowdown runs blocks: the program alone and under each sampler, in random order. What disturbs the
-// machine for longer than a block disturbs all of them.
-func (b *bench) slowdown(p program, minor string, samplers []peer.Sampler) ([]Slowdown, error) {
-	python := samplers[0].Target.Path
-	rounds, err := roundsIn(b.plan.Run, python, p.workload)
-	if err != nil {
-		return nil, err
-	}
-	type series struct {
-		ratios, cpus, ofFloor []float64
-		err                   error
-	}
-	measured := make([]series, len(samplers))
-	for range b.plan.Pairs {
-		block := make([]pace, len(samplers)+1) // the last is without any
-		for _, i := range rand.Perm(len(block)) {
-			if b.ctx.Err() != nil {
-				break
-			}
-			if i == len(samplers) {
-				block[i], err = pacedRun(nil, python, p.workload, peer.Job{}, rounds)
-				if err != nil {
-					return nil, err
-				}
-				continue
-			}
-			if measured[i].err != nil {
-				continue
-			}
-			job := peer.Job{Rate: rate, Out: b.output()}
-			block[i], measured[i].err = pacedRun(&samplers[i], python, p.workload, job, rounds)
-			os.Remove(job.Out)
-		}
-		if b.ctx.Err() != nil {
-			break // the block is not whole
-		}
-		floor := 0.0
-		for i, s := range samplers {
-			if s.Name == peer.Floor {
-				floor = block[i].cpu
-			}
-		}
-		for i := range samplers {
-			m := &measured[i]
-			if m.err != nil {
-				continue
-			}
-			m.ratios = append(m.ratios, block[i].round.Seconds()/block[len(samplers)].round.Seconds())
-			m.cpus = append(m.cpus, block[i].cpu)
-			if floor > 0 && block[i].cpu > 0 {
-				m.ofFloor = append(m.ofFloor, block[i].cpu/floor)
-			}
-		}
-	}
+func (c *contest) rows() []Slowdown {
 	var rows []Slowdown
-	for i, m := range measured {
-		row := Slowdown{Program: p.name, Minor: minor, Sampler: samplers[i].Name, Pairs: len(m.ratios)}
-		if m.err != nil {
-			row.Error = m.err.Error()
-		} else if len(m.ratios) > 1 {
-			row.Ratio = ratioOf(m.ratios)
-			if !samplers[i].Inside() {
-				row.CPU = meanOf(m.cpus)
-				if len(m.ofFloor) > 1 {
-					row.OfFloor = ratioOf(m.ofFloor)
-				}
+	for i, s := range c.series {
+		row := Slowdown{Program: c.program.name, Minor: c.minor, Sampler: c.samplers[i].Name, Pairs: len(s.ratios)}
+		switch {
+		case s.err != nil:
+			row.Error = s.err.Error()
+		case len(s.ratios) < 2:
+			row.Error = "fewer than two pairs"
+		default:
+			row.Ratio = ratioOf(s.ratios)
+			if !c.samplers[i].Inside() {
+				row.CPU = meanOf(s.cpus)
+			}
+			if len(s.ofFloor) > 1 {
+				row.OfFloor = ratioOf(s.ofFloor)
 			}
 		}
 		rows = append(rows, row)
 	}
-	return rows, nil
+	return rows
 }
 
 // roundsIn finds how many rounds of a workload take about that long here.
