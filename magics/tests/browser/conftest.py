@@ -78,6 +78,16 @@ class Server:
         self.log.close()
 
 
+def simulate_gpu(folder: Path) -> dict[str, str]:
+    """Build the fake NVML library, so that GPU lanes are drawn here, too."""
+    library = folder / "libnvidia-ml.so.1"
+    build = ROOT / "sidecar" / "gpu" / "testdata" / "fakenvml" / "build.sh"
+    subprocess.run([str(build), str(library)], check=True)
+    feed = folder / "gpu.feed"
+    feed.touch()
+    return {"OMNI_PERF_NVML_LIBRARY": str(library), "OMNI_PERF_FAKE_NVML_FEED": str(feed)}
+
+
 def set_up(settings: Path) -> None:
     """Keep JupyterLab from asking questions on top of what is looked at."""
     plugin = settings / "@jupyterlab" / "apputils-extension"
@@ -97,6 +107,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         "JUPYTERLAB_SETTINGS_DIR": str(folder / "settings"),
         "IPYTHONDIR": str(folder / "ipython"),
     }
+    env |= simulate_gpu(folder)
     set_up(folder / "settings")
     s = Server(folder, env)
     yield s

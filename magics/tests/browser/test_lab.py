@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from .conftest import PICTURES
 
 if TYPE_CHECKING:
     from .conftest import Lab
@@ -17,6 +20,7 @@ for step in range(8):
     time.sleep(0.05)
     compute(200_000)
 """
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 CHART = 'svg[role="img"]'
 
 
@@ -32,6 +36,23 @@ def test_the_chart_is_inline_and_has_tooltips(lab: Lab) -> None:
     assert any("compute" in t for t in titles), titles[:20]
     text = chart.text_content()
     assert "Cell [2]" in text and "CPU" in text
+    assert lab.errors == []
+
+
+def test_the_training_example_shows_gpu_lanes_and_what_the_gpu_waited_for(lab: Lab) -> None:
+    for name in ("training.ipynb", "simulated_gpu.py"):
+        shutil.copy(EXAMPLES / name, lab.server.notebooks / name)
+    lab.open("training.ipynb")
+    lab.run_all()
+    chart = lab.outputs(CHART).first
+    chart.wait_for(timeout=60_000)
+    text = chart.text_content() or ""
+    assert "GPU 0" in text and "simulated GPU" in text
+    assert "Where the GPU waited" in text
+    chart.scroll_into_view_if_needed()
+    lab.picture("training")
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    chart.screenshot(path=str(PICTURES / "training-chart.png"))
     assert lab.errors == []
 
 
