@@ -183,7 +183,6 @@ var kindPaint = map[string]paint{
 type kernelTime struct {
 	kind, name string
 	us         float64
-	count      int
 }
 
 // kernelTimes sums ranks up, most first.
