@@ -14,8 +14,18 @@ type goal struct {
 	limit   float64
 	atLeast bool
 	format  string // of the figure
-	measure func(*Results) (worst float64, where string)
+	measure func(*Results) worst
 }
+
+// worst is a figure in its worst case; where is empty if it was not measured.
+type worst struct {
+	figure float64
+	where  string
+	unsure bool // too few pairs or too busy a machine to say
+}
+
+// widest is the width of an interval of a slow-down from which it says nothing.
+const widest = 0.1
 
 var goals = []goal{
 	{what: "slow-down of the target, lower end of the 95 % interval", limit: 1.01, format: "%.3f", measure: worstSlowdown},
@@ -51,19 +61,22 @@ func truncated(a Accuracy) float64 { return 100 * a.Truncated }
 func (p *page) goals(r *Results) {
 	var rows [][]string
 	for _, g := range goals {
-		worst, where := g.measure(r)
-		if where == "" {
+		w := g.measure(r)
+		if w.where == "" {
 			continue
 		}
-		sign, reached := "≤", worst <= g.limit
+		sign, reached := "≤", w.figure <= g.limit
 		if g.atLeast {
-			sign, reached = "≥", worst >= g.limit
+			sign, reached = "≥", w.figure >= g.limit
 		}
-		verdict := "reached"
-		if !reached {
-			verdict = "**not reached**"
+		verdict := "**not reached**"
+		switch {
+		case w.unsure:
+			verdict = "interval too wide to say"
+		case reached:
+			verdict = "reached"
 		}
-		rows = append(rows, []string{g.what, fmt.Sprintf("%s %v", sign, g.limit), fmt.Sprintf(g.format, worst), where, verdict})
+		rows = append(rows, []string{g.what, fmt.Sprintf("%s %v", sign, g.limit), fmt.Sprintf(g.format, w.figure), w.where, verdict})
 	}
 	if len(rows) == 0 {
 		return
@@ -78,43 +91,48 @@ func (p *page) goals(r *Results) {
 	p.text(strings.Join(better, "\n"))
 }
 
-func worstSlowdown(r *Results) (worst float64, where string) {
+func worstSlowdown(r *Results) worst {
+	var w worst
 	for _, s := range r.Slowdown {
-		if s.Sampler == Ours && s.Error == "" && s.Pairs > 1 && s.Ratio.Low > worst {
-			worst, where = s.Ratio.Low, fmt.Sprintf("%s on %s [%.3f, %.3f]", s.Program, s.Minor, s.Ratio.Low, s.Ratio.High)
+		if s.Sampler == Ours && s.Error == "" && s.Ratio.Low > w.figure {
+			w.figure = s.Ratio.Low
+			w.where = fmt.Sprintf("%s on %s [%.3f, %.3f]", s.Program, s.Minor, s.Ratio.Low, s.Ratio.High)
 		}
+		w.unsure = w.unsure || s.Sampler == Ours && s.Error == "" && s.Ratio.High-s.Ratio.Low > widest
 	}
-	return worst, where
+	return w
 }
 
-func worstCPU(manyThreads bool) func(*Results) (float64, string) {
-	return func(r *Results) (worst float64, where string) {
+func worstCPU(manyThreads bool) func(*Results) worst {
+	return func(r *Results) worst {
+		var w worst
 		for _, s := range r.Slowdown {
-			if s.Sampler == Ours && s.Error == "" && (s.Program == "160 threads") == manyThreads && s.OfFloor.Mean > worst {
-				worst, where = s.OfFloor.Mean, fmt.Sprintf("%s on %s (%.1f %% of a core)", s.Program, s.Minor, 100*s.CPU.Mean)
+			if s.Sampler == Ours && s.Error == "" && (s.Program == "160 threads") == manyThreads && s.OfFloor.Mean > w.figure {
+				w.figure = s.OfFloor.Mean
+				w.where = fmt.Sprintf("%s on %s (%.1f %% of a core)", s.Program, s.Minor, 100*s.CPU.Mean)
 			}
 		}
-		return worst, where
+		return w
 	}
 }
 
 // worstAccuracy looks at all workloads if workload is empty.
-func worstAccuracy(figure func(Accuracy) float64, workload string) func(*Results) (float64, string) {
-	return func(r *Results) (worst float64, where string) {
-		worst = math.Inf(-1)
+func worstAccuracy(figure func(Accuracy) float64, workload string) func(*Results) worst {
+	return func(r *Results) worst {
+		w := worst{figure: math.Inf(-1)}
 		for _, a := range r.Accuracy {
 			if a.Sampler != Ours || a.Error != "" || workload != "" && a.Workload != workload {
 				continue
 			}
-			if f := figure(a); f > worst {
-				worst, where = f, a.Workload+" on "+strings.TrimSuffix(a.Minor+"-"+a.Build, "-")
+			if f := figure(a); f > w.figure {
+				w.figure, w.where = f, a.Workload+" on "+strings.TrimSuffix(a.Minor+"-"+a.Build, "-")
 			}
 		}
-		return worst, where
+		return w
 	}
 }
 
-func rateToBestPeer(r *Results) (ratio float64, where string) {
+func rateToBestPeer(r *Results) worst {
 	ours, best := map[string]float64{}, MaxRate{}
 	for _, m := range r.MaxRate {
 		switch {
@@ -126,9 +144,12 @@ func rateToBestPeer(r *Results) (ratio float64, where string) {
 		}
 	}
 	if ours[peer.Minor] == 0 || best.PerSecond == 0 {
-		return 0, ""
+		return worst{}
 	}
-	return ours[peer.Minor] / best.PerSecond, fmt.Sprintf("%.0f/s; %s %.0f/s", ours[peer.Minor], best.Sampler, best.PerSecond)
+	return worst{
+		figure: ours[peer.Minor] / best.PerSecond,
+		where:  fmt.Sprintf("%.0f/s; %s %.0f/s", ours[peer.Minor], best.Sampler, best.PerSecond),
+	}
 }
 
 // betterPeers lists where a peer's interval of the slow-down lies below ours.
