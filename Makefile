@@ -81,8 +81,11 @@ lint: build
 	$(BIN)/ruff check magics hatch_build.py bench tools
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
+# Figures beside baselines and peers; the long forms are told at the top of each program.
 bench: build
 	$(BIN)/python bench/notebook/bench.py
+	$(GO) run ./bench/sampler -quick
+	$(GO) run ./bench/torchtrace -python $(BIN)/python
 
 # JupyterLab with the examples.
 lab: build

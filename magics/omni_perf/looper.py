@@ -37,6 +37,7 @@ class _Selector(selectors.DefaultSelector):
 
     def __init__(self) -> None:
         super().__init__()
+        self._pid = os.getpid()
         self._owned: dict[int, tuple[int, int]] = {}
         self._wakened = -1
         """The reading end of the loop's self-pipe, the first one registered."""
@@ -65,7 +66,16 @@ class _Selector(selectors.DefaultSelector):
             self._wakened = key.fd
         return key
 
+    def modify(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+        if os.getpid() != self._pid:
+            return self.get_key(fileobj)
+        return super().modify(fileobj, events, data)
+
     def unregister(self, fileobj: Any) -> selectors.SelectorKey:
+        # A forked child shares the epoll object: when it finalises its copies of our
+        # connection it must not take the parent's descriptors out.
+        if os.getpid() != self._pid:
+            return self.get_key(fileobj)
         key = super().unregister(fileobj)
         self._owned.pop(key.fd, None)
         return key

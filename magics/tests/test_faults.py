@@ -408,6 +408,30 @@ def test_a_forked_child_leaves_the_sidecar_alone(kernel: Kernel) -> None:
     assert len(ran.charts()) == 1
 
 
+def test_a_forked_child_that_ends_as_an_interpreter_does() -> None:
+    """Its copies of our objects are finalised; the parent's connection must not notice."""
+    script = textwrap.dedent("""
+        import os, sys
+        from IPython.core.interactiveshell import InteractiveShell
+        shell = InteractiveShell.instance()
+        shell.history_manager.enabled = False
+        shell.run_line_magic('load_ext', 'omni_perf')
+        shell.run_cell('%%omni_perf --quiet\\n1')
+        import omni_perf.extension
+        if os.fork() == 0:
+            (loaded,) = omni_perf.extension._loaded.values()
+            loaded.session._link.client.close()  # as the finaliser of grpclib's channel does
+            sys.exit(0)
+        assert os.wait()[1] == 0
+        for _ in range(3):
+            shell.run_cell('%%omni_perf --quiet\\n1')
+        print('done')
+    """)
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert ran.stdout.endswith("done\n"), ran.stdout + ran.stderr
+    assert ran.stderr == ""
+
+
 def _small_chart(charts: list[dict[str, str]]) -> bool:
     (chart,) = charts
     return len(chart["text/html"]) + len(chart["text/plain"]) <= 500_000
