@@ -173,7 +173,7 @@ func (c *converter) segments(value any) {
 			case strings.HasPrefix(state, "active_"): // awaiting_free, pending_free
 				block.State = AwaitingFree
 			}
-			block.Stack = c.blockStack(b)
+			c.contextOf(b, &block)
 			if block.Requested <= 0 {
 				block.Requested = block.Size
 			}
@@ -184,14 +184,19 @@ func (c *converter) segments(value any) {
 	})
 }
 
-// blockStack reads a block's frames; before PyTorch 2.1 they stood in history.
-func (c *converter) blockStack(b *dict) StackID {
+// contextOf reads a block's frames. Before PyTorch 2.1 they stood in its
+// history, with the size asked for.
+func (c *converter) contextOf(b *dict, block *Block) {
 	if frames := b.get("frames"); frames != nil {
-		return c.stack(frames)
+		block.Stack = c.stack(frames)
+		return
 	}
-	var id StackID
-	c.each(b.get("history"), func(h *dict) { id = c.stack(h.get("frames")) })
-	return id
+	c.each(b.get("history"), func(h *dict) {
+		block.Stack = c.stack(h.get("frames"))
+		if block.Requested == 0 {
+			block.Requested = number(h.get("real_size"))
+		}
+	})
 }
 
 func (c *converter) traces(value any) {

@@ -196,6 +196,34 @@ func TestOutOfMemory(t *testing.T) {
 	}
 }
 
+func TestBlocksOfOlderPyTorch(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "old.pickle")
+	python(t, "-c", `
+import pickle, sys
+frames = [{"filename": "/home/me/train.py", "line": 3, "name": "build"}]
+blocks = [{"size": 1024, "state": "active_allocated", "history": [{"addr": 512, "real_size": 700, "frames": frames}]},
+          {"size": 2048, "state": "active_pending_free"}, {"size": 512, "state": "inactive"}]
+segment = {"device": 0, "address": 512, "total_size": 3584, "stream": 0, "segment_type": "small", "blocks": blocks}
+with open(sys.argv[1], "wb") as out:
+    pickle.dump({"segments": [segment], "device_traces": []}, out)
+`, path)
+	s, err := ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := s.Segments[0].Blocks
+	first, second := blocks[0], blocks[1]
+	if first.Requested != 700 || s.Place(first.Stack) != "/home/me/train.py(3): build" {
+		t.Errorf("the first block asked for %d bytes at %s", first.Requested, s.Place(first.Stack))
+	}
+	if second.State != AwaitingFree || second.Address != 512+1024 || blocks[2].State != Inactive {
+		t.Errorf("the second block is %+v", second)
+	}
+	if len(s.Notes) != 1 {
+		t.Errorf("notes %q, want one about the missing history", s.Notes)
+	}
+}
+
 func TestCodeIsRefused(t *testing.T) {
 	marker := filepath.Join(t.TempDir(), "ran")
 	for _, code := range []string{

@@ -138,7 +138,7 @@ var page = template.Must(template.New("page").Parse(`<!doctype html>
 @media (prefers-color-scheme:dark){:root{--text:#f2f2f5;--dim:#9a9aa2;--line:#35353b;--ground:#111113}}
 body{font:14px/1.45 system-ui,"Segoe UI","DejaVu Sans",sans-serif;color:var(--text);background:var(--ground);max-width:1000px;margin:32px auto;padding:0 24px}
 h1{font-size:20px;margin:0 0 4px}h2{font-size:14px;margin:28px 0 6px}.dim{color:var(--dim)}.first{font-weight:600}
-figure{margin:26px 0}figure svg{max-width:100%;height:auto}
+figure{margin:12px -10px}figure svg{max-width:100%;height:auto}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:13px}
 td,th{padding:2px 14px 2px 0;text-align:left;vertical-align:top;overflow-wrap:anywhere}th{color:var(--dim);font-weight:400;border-bottom:1px solid var(--line);overflow-wrap:normal}
 .n{text-align:right;white-space:nowrap}.scroll{overflow-x:auto}
@@ -159,7 +159,7 @@ var fragment = template.Must(template.New("fragment").Parse(`<div>
 <p style="margin:0 0 4px"><b>{{.Name}}</b> {{.About}}</p>
 {{range $i, $l := .Headline}}<p style="margin:0 0 2px">{{if eq $i 0}}<b>{{$l}}</b>{{else}}{{$l}}{{end}}</p>
 {{end}}{{if .Warnings}}<details><summary>{{len .Warnings}} warnings about the input</summary><ul>{{range .Warnings}}<li>{{.}}</li>{{end}}</ul></details>{{end}}
-{{range .Charts}}<p style="margin:18px 0 0"><img alt="{{.Title}}" src="{{.Image}}" style="max-width:100%"></p>
+{{range .Charts}}<p style="margin:6px 0 0 -10px"><img alt="{{.Title}}" src="{{.Image}}" style="max-width:100%"></p>
 {{end}}{{range .Tables}}<details><summary>{{.Title}}</summary>{{with .Note}}<p>{{.}}</p>{{end}}{{if .Rows}}<table>
 <tr>{{range .Head}}<th>{{.Text}}</th>{{end}}</tr>
 {{range .Rows}}<tr>{{range .}}<td{{if .Number}} style="text-align:right"{{end}}>{{.Text}}</td>{{end}}</tr>
