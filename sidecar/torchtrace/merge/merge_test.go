@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"os"
@@ -253,5 +254,37 @@ func TestTraceOfAnotherTimeIsRefused(t *testing.T) {
 	}
 	if _, err := Into(rec, &torchtrace.Trace{}, Options{Bridge: bridge}); err == nil {
 		t.Error("an empty trace was merged")
+	}
+}
+
+// The real clocks of this machine: a kernel stamped with the wall clock between
+// two readings of CLOCK_MONOTONIC must land between them.
+func TestMeasuredBridgePlacesAKernel(t *testing.T) {
+	b := timeline.NewBuilder(timeline.Options{})
+	before := timeline.Monotonic()
+	stamp := timeline.Realtime()
+	after := timeline.Monotonic()
+	text := fmt.Sprintf(`{"distributedInfo": {"rank": 0}, "traceEvents": [
+{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": %d.%03d, "dur": 1.000, "args": {"stream": 7, "correlation": 1}},
+{"ph": "X", "cat": "cpu_op", "name": "op", "pid": 9, "tid": 9, "ts": %d.%03d, "dur": 5.000, "args": {}}]}`,
+		stamp/1000, stamp%1000, stamp/1000, stamp%1000)
+	path := filepath.Join(t.TempDir(), "trace.json")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	set, err := torchtrace.Load(context.Background(), []string{path}, torchtrace.LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec := b.Snapshot(b.Since(timeline.Monotonic()) + timeline.Nanos(time.Second))
+	bridge := timeline.Measure(timeline.Monotonic, timeline.Realtime)
+	m, err := Into(rec, set.Traces[0], Options{Bridge: bridge})
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := m.Lanes[0].Start[0]
+	slack := timeline.Nanos(bridge.Error)
+	if low, high := b.Since(before)-slack, b.Since(after)+slack; start < low || start > high {
+		t.Errorf("the kernel starts at %v, want %v to %v", start, low, high)
 	}
 }
