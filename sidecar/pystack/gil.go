@@ -111,19 +111,78 @@ func (s *session) read(t *thread, isRead bool) error {
 	return nil
 }
 
-// readOthers samples the threads that may have run besides the holder and the
-// one that was expected to be it.
+// recently is for how long a thread whose stack has changed is watched closely.
+const recently = int64(time.Second)
+
+// readOthers samples those of the threads that may have run besides the holder
+// and the one that was expected to be it. One read of all their states tells
+// which: a thread is taken to be unchanged if its frame pointer and the top of
+// its data stack are, and the leaf's instruction where it has changed lately.
+// What this misses (a thread long idle that has moved on to another line of the
+// same function) is found when its turn comes to be read in any case.
 func (s *session) readOthers(g *gilGroup, expected *thread) error {
+	r, l := s.p.reader, s.p.l
+	s.others, s.bulk = s.others[:0], s.bulk[:0]
+	size := 0
 	for _, t := range g.threads {
 		if t == g.holder || t == expected {
 			continue
 		}
+		s.others = append(s.others, t)
+		s.bulk = append(s.bulk, Range{t.addr, int(l.thread.size)})
+		size += int(l.thread.size)
+		if s.closely(t) {
+			s.bulk = append(s.bulk, Range{t.seen.leaf, int(l.frame.size)})
+			size += int(l.frame.size)
+		}
+	}
+	if len(s.others) == 0 {
+		return nil
+	}
+	if cap(s.bulkBuf) < size {
+		s.bulkBuf = make([]byte, 2*size)
+	}
+	buf := s.bulkBuf[:size]
+	r.calls++
+	n, err := s.p.mem.Read(buf, s.bulk)
+	if err != nil {
+		return err
+	}
+	s.turn++
+	for i, t := range s.others {
+		closely := s.closely(t)
+		same := false
+		if n >= int(l.thread.size) {
+			state := buf[:l.thread.size]
+			same = word(state, l.thread.interp) == t.interp && int(word(state, l.thread.nativeID)) == t.nativeID &&
+				word(state, l.thread.frame) == t.seen.frame && word(state, l.thread.top) == t.seen.top
+		}
+		skip := min(int(l.thread.size), n)
+		buf, n = buf[skip:], n-skip
+		if closely {
+			same = same && n >= int(l.frame.size) && word(buf, l.frame.code) == t.seen.code && word(buf, l.frame.instr) == t.seen.instr
+			skip = min(int(l.frame.size), n)
+			buf, n = buf[skip:], n-skip
+		}
+		if same && i != s.turn%len(s.others) && t.session.known {
+			continue
+		}
+		before := t.session.node
 		if err := s.read(t, false); err != nil {
 			return err
 		}
-		t.session.probeAt = 0
+		if !same || t.session.node != before {
+			t.session.probeAt = 0
+		}
+		s.probe(t, g)
+		s.tell(t)
 	}
 	return nil
+}
+
+// closely tells a thread whose leaf frame is compared too.
+func (s *session) closely(t *thread) bool {
+	return t.seen.leaf != 0 && s.at-t.session.changedAt < recently
 }
 
 // states decides what each thread of the group is doing, and tells the sink.

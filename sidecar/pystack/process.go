@@ -30,6 +30,8 @@ type Process struct {
 	reader  *reader
 	gils    []*gilGroup
 	threads map[uint64]*thread // by address of the thread state
+
+	mainInterp uint64
 }
 
 // Info describes an attached process for status lines and doctor.

@@ -210,6 +210,12 @@ func (r *reader) attempt(t *thread) verdict {
 		leaf = r.word(s.at[0] + offset + l.cframeFrame)
 	}
 	r.leaf = leaf
+	t.seen.frame, t.seen.top, t.seen.leaf = word(state, l.thread.frame), top, leaf
+	t.seen.code, t.seen.instr = 0, 0
+	if s, offset := r.find(leaf, l.frame.size); leaf != 0 && s != nil {
+		at := s.use(false) + offset
+		t.seen.code, t.seen.instr = r.word(at+l.frame.code), r.word(at+l.frame.instr)
+	}
 	r.found = r.found[:0]
 	if leaf == 0 {
 		return stackWhole // runs no Python code

@@ -38,6 +38,11 @@ type session struct {
 	listDue   bool
 	maxProbes int // questions to the kernel allowed per tick
 
+	others  []*thread // of readOthers, and its ranges and buffer
+	bulk    []Range
+	bulkBuf []byte
+	turn    int
+
 	gil gilTracks
 
 	upkeepAt, cpuAt int64
@@ -200,7 +205,7 @@ func (s *session) upkeep() {
 // register tells the sink of a thread at its first sample.
 func (s *session) register(t *thread) {
 	s.p.identify(t)
-	main := s.p.isMain(t)
+	main := s.isMain(t)
 	t.session = threadSession{known: true, state: timeline.StateOff, ran: true}
 	if s.first {
 		t.session.cpuAtStart = s.p.kernel.cpuTime(t.tid)
@@ -218,14 +223,20 @@ func (p *Process) identify(t *thread) {
 	if t.named {
 		return
 	}
-	if p.isMain(t) {
+	if p.isMain(t) && t.interp == p.mainInterp {
 		t.name, t.named = "MainThread", true
 	} else if name, err := p.reader.threadName(t); err == nil {
 		t.name, t.named = name, true
 	} else if t.name == "" {
 		t.name = p.kernel.comm(t.tid)
+		if t.interp != p.mainInterp {
+			t.name += " (subinterpreter)"
+		}
 	}
 }
+
+// isMain tells the main thread; it may be in a subinterpreter as well.
+func (s *session) isMain(t *thread) bool { return s.p.isMain(t) && t.interp == s.p.mainInterp }
 
 // isMain tells the process's first thread, whose id is the process's own.
 func (p *Process) isMain(t *thread) bool { return t.tid == p.pid && t.tid != 0 }
@@ -262,7 +273,7 @@ func (s *session) took(t *thread, v verdict) {
 		t.session.node = s.node(t.stack)
 	}
 	if t.session.node != before { // whatever it waited for, it does something else now
-		t.session.probeAt, t.session.probeEvery = 0, 0
+		t.session.probeAt, t.session.probeEvery, t.session.changedAt = 0, 0, s.at
 	}
 }
 

@@ -16,6 +16,10 @@ type thread struct {
 	stack []frame // of the last sample, root first
 	next  []frame // of the sample in progress
 
+	// What the last sample saw of the thread state and the leaf frame, to tell
+	// cheaply that nothing has changed.
+	seen struct{ frame, top, leaf, code, instr uint64 }
+
 	session threadSession
 }
 
@@ -35,6 +39,7 @@ type threadSession struct {
 	probeEvery int64 // nanoseconds between; grows while the answer stays
 	cpuAtStart int64 // nanoseconds; -1 unknown
 	ran        bool  // since its CPU time was last asked for
+	changedAt  int64 // CLOCK_MONOTONIC of the last change of its stack
 }
 
 // reading is what the sink is told when it changes.

@@ -44,6 +44,7 @@ func (p *Process) findThreads() error {
 		if err := p.listThreads(g, interp, alive); err != nil {
 			return err
 		}
+		p.mainInterp = interp // new ones go to the front, so the last one is the first made
 		if interp, err = readWord(p.mem, interp+p.l.interp.next); err != nil {
 			return fmt.Errorf("reading the next interpreter: %w", err)
 		}

@@ -3,6 +3,7 @@ package pystack
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -305,6 +306,76 @@ harness.drive(one_round)
 		t.Logf("%d of %d mixed; %.1f %% cut, %d lost of %d", wrong, seen, 100*float64(stats.Truncated)/float64(stats.Reads), stats.Lost, stats.Reads)
 		if seen == 0 || wrong*500 > seen {
 			t.Errorf("%d of %d samples mix code objects that followed each other (%+v)", wrong, seen, stats)
+		}
+	})
+}
+
+// crowd has a hundred idle threads, two that wake all the time, and a main one
+// that computes: the GIL changes hands far more often than we look.
+var crowd = truth.Workload{Name: "crowd", Source: `
+import threading, time
+import harness
+
+LEAF = f"for i in range({harness.turns(100)}):\n    n += i\nreturn n"
+ARMS = [harness.chain(name, 7, LEAF) for name in ("north", "east")]
+OVER = threading.Event()
+
+def idle():
+    OVER.wait()
+
+def restless():
+    while not OVER.is_set():
+        time.sleep(0.0001)
+        time.sleep(0.0001)
+
+def one_round():
+    for arm in ARMS:
+        arm(1)
+
+def start():
+    for target, count in ((idle, 100), (restless, 2)):
+        for _ in range(count):
+            threading.Thread(target=target, daemon=True).start()
+
+harness.drive(one_round, before=start)
+OVER.set()
+`}
+
+func TestCrowd(t *testing.T) {
+	eachVersion(t, func(t *testing.T, python truth.Interpreter) {
+		target := truth.Start(t, python, crowd)
+		legal, err := target.Legal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := attachTo(t, target)
+		time.Sleep(100 * time.Millisecond) // its threads are started
+		tape, rec, stats := sampleFor(t, p, 500*time.Millisecond, SampleOptions{Budget: -1})
+		reads := float64(stats.Reads) / float64(stats.Samples)
+		t.Logf("%d ticks, %.1f µs CPU, %.1f stacks and %.1f calls a tick", stats.Samples,
+			float64(stats.CPU.Nanoseconds())/1000/float64(stats.Samples), reads, float64(stats.Calls)/float64(stats.Samples))
+		if reads > 10 {
+			t.Errorf("%.1f stacks read a tick, want only the few that may have changed", reads)
+		}
+		if v := legal.Judge(tape.samples(rec, mainThread(t, rec))); v.Impossible+v.Lost > 0 {
+			t.Errorf("%+v", v)
+		}
+		leaves := make(map[string]bool)
+		for i, thread := range rec.Threads {
+			if thread.Main {
+				continue
+			}
+			for _, s := range tape.samples(rec, timeline.ThreadID(i)) {
+				if slices.Contains(s.Functions, "restless") && len(s.Lines) > 0 {
+					leaves[fmt.Sprint(s.Functions[len(s.Functions)-1], s.Lines[len(s.Lines)-1])] = true
+				}
+			}
+		}
+		if len(leaves) < 2 {
+			t.Errorf("the restless threads are seen at %v only, want both of their sleeps", leaves)
+		}
+		if len(rec.Threads) != 103 {
+			t.Errorf("%d threads, want 103", len(rec.Threads))
 		}
 	})
 }
