@@ -17,6 +17,7 @@ from importlib import import_module
 from typing import Any, TypedDict, cast
 
 from omni_perf.launcher import LaunchError, find_binary
+from omni_perf.tableview import Table
 
 DataFrame = Any
 """pandas.DataFrame, which nothing here requires: not even to check the types."""
@@ -70,6 +71,12 @@ class Analysis:
     def warnings(self) -> list[str]:
         """What was damaged in the input and what that cost, one sentence each."""
         return [_sentence(warning) for warning in self._parsed["warnings"]]
+
+    def __getitem__(self, table: str) -> Table:
+        """Return a table that displays itself and is a sequence of rows."""
+        about = self._require(table)
+        columns = [column["name"] for column in about["columns"]]
+        return Table(table, about["title"], about["note"], columns, self.rows(table))
 
     def rows(self, table: str) -> list[dict[str, Any]]:
         """Return a table as a list of rows; a figure that does not exist is None."""

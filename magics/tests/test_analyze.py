@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from omni_perf.analysis import Analysis, AnalysisError, analyze, make_traces
 from omni_perf.launcher import LaunchError, find_binary
+from omni_perf.tableview import SHOWN_ROWS, Table
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +78,27 @@ def test_frames_have_the_columns_of_hta(analysis: Analysis) -> None:
     assert list(frame.columns)[:3] == ["rank", "idle_time(us)", "compute_time(us)"]
     assert "idle_time_us" in analysis.frame("temporal_breakdown", hta_names=False).columns
     assert set(analysis.frames()) == set(analysis.tables)
+
+
+def test_a_table_displays_its_first_rows(analysis: Analysis) -> None:
+    table = analysis["gpu_kernel_breakdown"]
+    assert len(table) == len(analysis.rows("gpu_kernel_breakdown")) > SHOWN_ROWS
+    shown = table._repr_html_()  # pyright: ignore[reportPrivateUsage]
+    assert shown.count("<tr>") == SHOWN_ROWS + 1
+    assert f"{SHOWN_ROWS} of {len(table)} rows" in shown
+    assert [row["rank"] for row in table[:2]] == [0, 0]
+    assert table[0]["kernel_type"] in repr(table[:1])
+
+
+def test_foreign_text_in_a_table_stays_text() -> None:
+    evil = "<script>alert(1)</script>\x1b[2J\u202e"
+    table = Table("t", evil, evil, ["name", "us"], [{"name": evil, "us": None}])
+    shown = table._repr_html_()  # pyright: ignore[reportPrivateUsage]
+    assert "<script" not in shown
+    for text in (shown, repr(table)):
+        assert "\x1b" not in text
+        assert "\u202e" not in text
+    assert "–" in shown
 
 
 def test_without_pandas_a_sentence_says_what_to_do(analysis: Analysis, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,107 @@
+"""A table of an analysis as a notebook shows it, without pandas."""
+
+from __future__ import annotations
+
+import html
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+SHOWN_ROWS = 20
+SHOWN_CHARACTERS = 72
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Table(Sequence[Row]):
+    """The rows of one table; displays its first ones."""
+
+    name: str
+    title: str
+    note: str
+    columns: list[str]
+    rows: list[Row]
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Row]:
+        """Iterate over the rows."""
+        return iter(self.rows)
+
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Table: ...
+
+    def __getitem__(self, index: int | slice) -> Row | Table:
+        """Return a row, or a table of several."""
+        if isinstance(index, slice):
+            return Table(self.name, self.title, self.note, self.columns, self.rows[index])
+        return self.rows[index]
+
+    def __repr__(self) -> str:
+        """Write the first rows as aligned text."""
+        cells = [self.columns, *([_text(row[c]) for c in self.columns] for row in self._shown())]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        numeric = [self._is_numeric(column) for column in self.columns]
+        lines = [
+            "  ".join(
+                cell.rjust(width) if right else cell.ljust(width)
+                for cell, width, right in zip(line, widths, numeric, strict=True)
+            ).rstrip()
+            for line in cells
+        ]
+        return "\n".join([_plain(self.title), *lines, *self._remarks()])
+
+    def _repr_html_(self) -> str:
+        """Write the first rows as an HTML table; all text is escaped."""
+        numeric = [self._is_numeric(column) for column in self.columns]
+        right = ' style="text-align:right"'
+        head = "".join(
+            f"<th{right if number else ''}>{html.escape(_plain(column))}</th>"
+            for column, number in zip(self.columns, numeric, strict=True)
+        )
+        body = "".join(
+            "<tr>"
+            + "".join(
+                f"<td{right if number else ''}>{html.escape(_text(row[column]))}</td>"
+                for column, number in zip(self.columns, numeric, strict=True)
+            )
+            + "</tr>"
+            for row in self._shown()
+        )
+        remarks = "".join(f"<p>{html.escape(remark)}</p>" for remark in self._remarks())
+        title = html.escape(_plain(self.title))
+        return f"<p><b>{title}</b></p><table><tr>{head}</tr>{body}</table>{remarks}"
+
+    def _shown(self) -> list[Row]:
+        return self.rows[:SHOWN_ROWS]
+
+    def _is_numeric(self, column: str) -> bool:
+        return any(isinstance(row[column], int | float) for row in self._shown())
+
+    def _remarks(self) -> list[str]:
+        remarks = [_plain(self.note)] if self.note else []
+        if len(self.rows) > SHOWN_ROWS:
+            remarks.append(f"{SHOWN_ROWS} of {len(self.rows):,} rows")
+        return remarks
+
+
+def _text(value: Any) -> str:
+    """Write a cell: figures to two decimals, text on one line."""
+    if value is None:
+        return "–"
+    if isinstance(value, float):
+        return f"{value:,.2f}"
+    text = _plain(str(value))
+    return text if len(text) <= SHOWN_CHARACTERS else text[: SHOWN_CHARACTERS - 1] + "…"
+
+
+def _plain(text: str) -> str:
+    """Replace control, format and surrogate characters."""
+    return "".join("␣" if unicodedata.category(c) in ("Cc", "Cf", "Cs") else c for c in text)
