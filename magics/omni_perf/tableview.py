@@ -61,18 +61,13 @@ class Table(Sequence[Row]):
     def _repr_html_(self) -> str:
         """Write the first rows as an HTML table; all text is escaped."""
         numeric = [self._is_numeric(column) for column in self.columns]
-        right = ' style="text-align:right"'
-        head = "".join(
-            f"<th{right if number else ''}>{html.escape(_plain(column))}</th>"
+        style = {
+            column: f' style="text-align:{"right" if number else "left"}"'
             for column, number in zip(self.columns, numeric, strict=True)
-        )
+        }
+        head = "".join(f"<th{style[c]}>{html.escape(_plain(c))}</th>" for c in self.columns)
         body = "".join(
-            "<tr>"
-            + "".join(
-                f"<td{right if number else ''}>{html.escape(_text(row[column]))}</td>"
-                for column, number in zip(self.columns, numeric, strict=True)
-            )
-            + "</tr>"
+            "<tr>" + "".join(f"<td{style[c]}>{html.escape(_text(row[c]))}</td>" for c in self.columns) + "</tr>"
             for row in self._shown()
         )
         remarks = "".join(f"<p>{html.escape(remark)}</p>" for remark in self._remarks())

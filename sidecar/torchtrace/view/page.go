@@ -161,8 +161,8 @@ var fragment = template.Must(template.New("fragment").Parse(`<div>
 {{end}}{{if .Warnings}}<details><summary>{{len .Warnings}} warnings about the input</summary><ul>{{range .Warnings}}<li>{{.}}</li>{{end}}</ul></details>{{end}}
 {{range .Charts}}<p style="margin:6px 0 0 -10px"><img alt="{{.Title}}" src="{{.Image}}" style="max-width:100%"></p>
 {{end}}{{range .Tables}}<details><summary>{{.Title}}</summary>{{with .Note}}<p>{{.}}</p>{{end}}{{if .Rows}}<table>
-<tr>{{range .Head}}<th>{{.Text}}</th>{{end}}</tr>
-{{range .Rows}}<tr>{{range .}}<td{{if .Number}} style="text-align:right"{{end}}>{{.Text}}</td>{{end}}</tr>
+<tr>{{range .Head}}<th style="text-align:{{if .Number}}right{{else}}left{{end}}">{{.Text}}</th>{{end}}</tr>
+{{range .Rows}}<tr>{{range .}}<td style="text-align:{{if .Number}}right{{else}}left{{end}}">{{.Text}}</td>{{end}}</tr>
 {{end}}</table>{{end}}</details>
 {{end}}</div>
 `))
