@@ -18,7 +18,7 @@ GO_FILES := $(shell find cmd sidecar jupyter -name '*.go' -not -name '*_test.go'
 export CGO_CFLAGS := -O2 -g -Wno-deprecated-declarations
 LDFLAGS := -s -w -X main.version=$(VERSION) -extldflags=-Wl,-z,lazy
 
-.PHONY: build demo test test-go test-python test-pythons test-oldest test-wheel test-gpu lint bench lab clean prerequisites
+.PHONY: build demo test test-go test-python test-web test-pythons test-oldest test-wheel test-gpu lint bench lab clean prerequisites
 .DELETE_ON_ERROR:
 
 build: prerequisites $(VENV)/.complete $(BINARY)
@@ -39,13 +39,17 @@ $(BINARY): $(GO_FILES) magics/omni_perf/_version.py $(VENV)/.complete
 demo: build
 	$(BIN)/python tools/demo.py
 
-test: test-go test-python
+test: test-go test-python test-web
 
 test-go: prerequisites
 	$(GO) test -race ./...
 
 test-python: build
-	PATH="$(BIN):$$PATH" $(BIN)/python -m pytest
+	PATH="$(BIN):$$PATH" $(BIN)/python -m pytest --ignore=magics/tests/browser
+
+# A run of its own: Playwright's event loop would stand in the way of the shells above.
+test-web: build
+	PATH="$(BIN):$$PATH" $(BIN)/python -m pytest magics/tests/browser
 
 # The Python tests on more interpreters.
 TEST_PYTHONS ?= python3.12 python3.13
@@ -59,7 +63,7 @@ OLDEST := 'ipython==8.12.*' 'ipykernel==6.17.*' 'grpclib==0.4.7'
 test-oldest:
 	$(MAKE) build VENV="$(CURDIR)/.cache/venv-oldest"
 	.cache/venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check $(OLDEST)
-	.cache/venv-oldest/bin/python -m pytest
+	PATH="$(CURDIR)/.cache/venv-oldest/bin:$$PATH" .cache/venv-oldest/bin/python -m pytest --ignore=magics/tests/browser
 
 # The wheel in a clean environment: %load_ext omni_perf and the omni-perf command.
 test-wheel: prerequisites

@@ -66,6 +66,9 @@ class Link:
     reason: str = ""
     notes: list[str] = field(default_factory=list[str])
     known: Known = field(default_factory=Known)
+    pushing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held by a call that must not overtake, or be overtaken by, fallback samples: each
+    batch leans on the frames of those before, and the end of a cell on all of them."""
 
     def remember(self, sources: list[contract.CellSource]) -> None:
         """Note that the sidecar holds these cells."""
@@ -131,7 +134,7 @@ class Session:
 
     def push_later(self, begun: Begun, request: contract.PushRequest) -> None:
         """Hand over samples of the in-kernel sampler; order is kept, loss is not reported."""
-        self._send(self._call(begun.link, "Push", request, CALL_LIMIT_S), begun.link.looper)
+        self._send(self._push(begun.link, request), begun.link.looper)
 
     def call(self, method: str, request: Mapping[str, Any]) -> Any:
         """Call a method that concerns no running cell; starts a sidecar if there is none."""
@@ -248,7 +251,13 @@ class Session:
 
     async def _end(self, begun: Begun, request: contract.EndRequest) -> contract.EndResponse:
         complete: contract.EndRequest = {**request, "cellId": begun.cell_id}
+        async with begun.link.pushing:
+            pass
         return await self._call(begun.link, "End", complete, END_LIMIT_S)
+
+    async def _push(self, link: Link, request: contract.PushRequest) -> None:
+        async with link.pushing:
+            await self._call(link, "Push", request, CALL_LIMIT_S)
 
     async def _greeted_call(self, looper: Looper, method: str, request: Mapping[str, Any]) -> Any:
         return await self._call(await self._connected(looper), method, request, CALL_LIMIT_S)

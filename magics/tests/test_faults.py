@@ -125,12 +125,14 @@ def test_sidecar_stopped(kernel: Kernel) -> None:
     """A sidecar that hangs costs the cell a quarter of a second at its start."""
     kernel.run(profiled("1"))
     pid = kernel.sidecar()
+    kernel.limit_begin(0.25)
     os.kill(pid, signal.SIGSTOP)
     wait_until(lambda: " T " in Path(f"/proc/{pid}/stat").read_text(), "the sidecar to stop")
     try:
         ran = kernel.run(profiled("6 * 7"))
     finally:
         os.kill(pid, signal.SIGCONT)
+        kernel.limit_begin(10)
     assert ran.result == "42"
     assert "did not answer within 0.25 s. This cell is not profiled." in ran.text("stderr")
     wait_until(lambda: kernel.run(profiled("1")).charts(), "the sidecar to answer again")
@@ -408,10 +410,10 @@ def test_a_forked_child_leaves_the_sidecar_alone(kernel: Kernel) -> None:
     assert len(ran.charts()) == 1
 
 
-def test_a_forked_child_that_ends_as_an_interpreter_does() -> None:
-    """Its copies of our objects are finalised; the parent's connection must not notice."""
+def test_a_forked_child_that_finalises_its_copies() -> None:
+    """As an interpreter does that ends in the child; the parent's connection must not notice."""
     script = textwrap.dedent("""
-        import os, sys
+        import os
         from IPython.core.interactiveshell import InteractiveShell
         shell = InteractiveShell.instance()
         shell.history_manager.enabled = False
@@ -421,8 +423,9 @@ def test_a_forked_child_that_ends_as_an_interpreter_does() -> None:
         if os.fork() == 0:
             (loaded,) = omni_perf.extension._loaded.values()
             loaded.session._link.client.close()  # as the finaliser of grpclib's channel does
-            sys.exit(0)
+            os._exit(0)
         assert os.wait()[1] == 0
+        omni_perf.session.BEGIN_LIMIT_S = 5
         for _ in range(3):
             shell.run_cell('%%omni_perf --quiet\\n1')
         print('done')

@@ -74,7 +74,7 @@ def test_the_grant_holds_for_forked_children() -> None:
 
 
 def test_in_kernel_sampling_when_outside_reading_is_refused(notebook: Notebook, fake: FakeSidecar) -> None:
-    fake.behave(answers={"Begin": {"outside": "fallback", "reason": "ptrace is forbidden here."}})
+    fake.behave(answers={"Begin": {"outside": "fallback", "reason": "No reading here."}}, delay_s={"Push": 0.2})
     cell = "%%omni_perf -p 0.005\nimport time\ndef busy():\n    end = time.monotonic() + 0.8\n    while time.monotonic() < end: pass\nbusy()"
     notebook.run(cell).raise_error()
     end = fake.call("End")
@@ -101,7 +101,12 @@ def test_in_kernel_sampling_when_outside_reading_is_refused(notebook: Notebook, 
     assert times == sorted(times)
     assert int(pushes[-1]["cpuNs"]) > 0
     order = [line.split('"')[3] for line in fake.journal.read_text().splitlines()]
-    assert order.index("End") > order.index("Push"), "samples must arrive before the end of their cell"
+    assert order[-1] == "End", "all samples must be there at the end of their cell"
+    assert len(pushes) >= 2
+    seen: set[int] = set()
+    for push in pushes:
+        seen |= {stack["id"] for stack in push["stacks"]}
+        assert {sample["stack"] for sample in push["samples"]} <= seen, "a batch overtook another"
     assert not [thread for thread in threading.enumerate() if thread.name == "omni_perf sampler"]
 
 
@@ -118,8 +123,12 @@ def test_a_slow_end_gives_the_chart_up(
 
 
 def test_a_slow_begin_leaves_no_recording_behind(
-    notebook: Notebook, fake: FakeSidecar, capsys: pytest.CaptureFixture[str]
+    notebook: Notebook,
+    fake: FakeSidecar,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(session, "BEGIN_LIMIT_S", 0.25)
     fake.behave(delay_s={"Begin": 0.5})
     assert notebook.run("%%omni_perf\n6 * 7").result == 42
     assert "did not answer within 0.25 s. This cell is not profiled." in stderr_of(capsys)
