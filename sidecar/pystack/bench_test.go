@@ -33,7 +33,7 @@ func benchmark(b *testing.B, w truth.Workload, opts SampleOptions) {
 	target := truth.Start(b, benchmarkPython(b), w)
 	p := attachTo(b, target)
 	time.Sleep(300 * time.Millisecond)
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Second)
 	defer cancel()
 	stats, err := p.Sample(ctx, newTape(), opts)
 	if err != nil {

@@ -93,13 +93,13 @@ func (c *codeCache) get(addr uint64, isNew bool) (*codeObject, error) {
 	return code, nil
 }
 
-// settledEpochs is for how long a code object must stay to be taken for one that
-// does.
+// settledEpochs is for how long a code object must stay to be compared once an
+// epoch only.
 const settledEpochs = 2
 
 // doubtful tells a code object that may have been freed since it was compared.
 func (c *codeCache) doubtful(code *codeObject) bool {
-	return code.shortLived && c.epoch-code.born < settledEpochs || code.generation != c.generation
+	return code.shortLived && (c.epoch-code.born < settledEpochs || code.epoch != c.epoch) || code.generation != c.generation
 }
 
 // readKey reads the head of a code object and checks that it is one.

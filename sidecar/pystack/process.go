@@ -11,8 +11,8 @@ import (
 
 // Options of Attach; the zero value is usable.
 type Options struct {
-	// Wait is how long to wait for an interpreter that is still starting;
-	// 0 = do not.
+	// Wait is how long to wait for an interpreter that is still starting, or for
+	// a process that is about to become one by exec; 0 = do not.
 	Wait time.Duration
 }
 
@@ -31,7 +31,7 @@ type Process struct {
 	gils    []*gilGroup
 	threads map[uint64]*thread // by address of the thread state
 
-	mainInterp uint64
+	mainInterp uint64 // address of the main interpreter's state
 }
 
 // Info describes an attached process for status lines and doctor.

@@ -258,7 +258,7 @@ func (r *reader) decode(t *thread) verdict {
 		raw := &r.chain[len(r.chain)-1-i]
 		if depth < len(t.stack) && t.stack[depth].addr == raw.addr && t.stack[depth].code == raw.code {
 			known := t.stack[depth]
-			if known.object.shortLived {
+			if r.codes.doubtful(known.object) {
 				if now := r.codes.byAddr[raw.code]; now != nil && now != known.object {
 					known.object, known.instr, known.node = now, 0, 0
 				}
@@ -335,7 +335,7 @@ func (r *reader) confirm() bool {
 		if len(rest) >= each {
 			key, err := r.codes.parseKey(rest[:size])
 			if err == nil && key == f.object.key && checksum(rest[size:each]) == f.object.text {
-				f.object.generation = r.codes.generation
+				f.object.epoch, f.object.generation = r.codes.epoch, r.codes.generation
 				rest = rest[each:]
 				continue
 			}

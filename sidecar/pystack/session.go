@@ -205,7 +205,7 @@ func (s *session) upkeep() {
 // register tells the sink of a thread at its first sample.
 func (s *session) register(t *thread) {
 	s.p.identify(t)
-	main := s.isMain(t)
+	main := s.p.isMain(t)
 	t.session = threadSession{known: true, state: timeline.StateOff, ran: true}
 	if s.first {
 		t.session.cpuAtStart = s.p.kernel.cpuTime(t.tid)
@@ -223,7 +223,7 @@ func (p *Process) identify(t *thread) {
 	if t.named {
 		return
 	}
-	if p.isMain(t) && t.interp == p.mainInterp {
+	if p.isMain(t) {
 		t.name, t.named = "MainThread", true
 	} else if name, err := p.reader.threadName(t); err == nil {
 		t.name, t.named = name, true
@@ -235,11 +235,11 @@ func (p *Process) identify(t *thread) {
 	}
 }
 
-// isMain tells the main thread; it may be in a subinterpreter as well.
-func (s *session) isMain(t *thread) bool { return s.p.isMain(t) && t.interp == s.p.mainInterp }
-
-// isMain tells the process's first thread, whose id is the process's own.
-func (p *Process) isMain(t *thread) bool { return t.tid == p.pid && t.tid != 0 }
+// isMain tells the process's first thread, whose id is the process's own. It may
+// have a second thread state, in a subinterpreter; that one is not meant.
+func (p *Process) isMain(t *thread) bool {
+	return t.tid == p.pid && t.tid != 0 && t.interp == p.mainInterp
+}
 
 func (s *session) end(t *thread) {
 	if t.session.known {

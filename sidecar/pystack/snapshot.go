@@ -33,7 +33,7 @@ func (p *Process) Snapshot() ([]ThreadStack, error) {
 				continue
 			}
 			p.identify(t)
-			s := ThreadStack{NativeID: t.nativeID, Name: t.name, Main: p.isMain(t) && t.interp == p.mainInterp, Truncated: v != stackWhole}
+			s := ThreadStack{NativeID: t.nativeID, Name: t.name, Main: p.isMain(t), Truncated: v != stackWhole}
 			if v != stackLost {
 				for _, f := range t.stack {
 					s.Frames = append(s.Frames, f.describe())

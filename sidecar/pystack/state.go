@@ -8,7 +8,8 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
-// inC is the native leaf of a thread that runs outside the GIL.
+// What is shown as the native leaf of a thread that runs no Python code; other
+// ones name a system call.
 const (
 	leafRunning = "in C, on the CPU"
 	leafGIL     = "waiting for the GIL"
