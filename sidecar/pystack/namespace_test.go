@@ -2,6 +2,7 @@ package pystack
 
 import (
 	"bufio"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -53,6 +54,59 @@ func TestPIDNamespace(t *testing.T) {
 		}
 		if got["MainThread"] != 1 || got["inside"] < 2 || len(got) != 2 {
 			t.Errorf("got threads %v, want MainThread with id 1 and inside with a small one", got)
+		}
+	})
+}
+
+// TestDeletedExecutable samples a process whose executable is no longer there.
+func TestDeletedExecutable(t *testing.T) {
+	truth.EachInterpreter(t, func(t *testing.T, python truth.Interpreter) {
+		if python.Build == "container" {
+			t.Skip("a wrapper, not an executable")
+		}
+		copied := filepath.Join(t.TempDir(), "python"+python.Minor)
+		source, err := os.ReadFile(python.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(copied, source, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		command := exec.Command(copied, "-c", "def here(): input()\nprint('up', flush=True)\nhere()")
+		command.Env = append(os.Environ(), "PYTHONHOME="+filepath.Dir(filepath.Dir(python.Path)))
+		stdout, err := command.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		stdin, err := command.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := command.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			stdin.Close()
+			_ = command.Process.Kill()
+			_ = command.Wait()
+		})
+		if _, err := io.ReadFull(stdout, make([]byte, 3)); err != nil {
+			t.Skipf("a copy of it does not start: %v", err)
+		}
+		if err := os.Remove(copied); err != nil {
+			t.Fatal(err)
+		}
+		p, err := Attach(command.Process.Pid, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		threads, err := p.Snapshot()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(threads) != 1 || len(threads[0].Frames) == 0 || threads[0].Frames[0].Function != "<module>" {
+			t.Errorf("got %+v, want one thread in <module>", threads)
 		}
 	})
 }

@@ -1,0 +1,182 @@
+package pystack
+
+// decode turns the chain into r.found, root first, up to the first frame that
+// is not sure.
+func (r *reader) decode(t *thread) verdict {
+	sure := r.surePart(t)
+	r.readsBefore = r.codes.reads
+	depth := 0
+	for i := range sure {
+		raw := &r.chain[len(r.chain)-1-i]
+		if depth < len(t.stack) && t.stack[depth].addr == raw.addr && t.stack[depth].code == raw.code {
+			known := t.stack[depth]
+			if r.codes.doubtful(known.object) {
+				if now := r.codes.byAddr[raw.code]; now != nil && now != known.object {
+					known.object, known.instr, known.node = now, 0, 0
+				}
+			}
+			if known.instr != raw.instr {
+				index, ok := known.object.instruction(r.l, raw.code, raw.instr)
+				if !ok {
+					return stackCut
+				}
+				known.instr, known.index, known.node = raw.instr, index, 0
+			}
+			if !raw.heap && known.index < known.object.firstTraceable {
+				continue
+			}
+			r.found = append(r.found, known)
+		} else {
+			object, err := r.codes.get(raw.code, true)
+			if err != nil {
+				return stackCut
+			}
+			index, ok := object.instruction(r.l, raw.code, raw.instr)
+			if !ok {
+				return stackCut
+			}
+			if !raw.heap && index < object.firstTraceable {
+				continue
+			}
+			r.found = append(r.found, frame{addr: raw.addr, code: raw.code, instr: raw.instr, object: object, index: index})
+		}
+		depth++
+		if raw.heap {
+			see(t.plan.heap, raw.addr, t.plan.sample)
+		}
+	}
+
+	if !r.confirm() {
+		return planWrong
+	}
+	if sure < len(r.chain) {
+		return stackCut
+	}
+	return stackWhole
+}
+
+// confirm compares the code objects of r.found that may have been freed and
+// replaced, all in one read. Only what was known before the copies were made and
+// is still the same after them is sure; if some are not, it takes in what is
+// there now and the sample must be tried again.
+func (r *reader) confirm() bool {
+	size := int(r.l.code.instructions)
+	each := size + 2*textLen
+	r.heads = r.heads[:0]
+	for i := range r.found {
+		if f := &r.found[i]; r.codes.doubtful(f.object) {
+			key := &f.object.key
+			r.heads = append(r.heads, Range{f.code, size}, Range{key.filename + varSize, textLen}, Range{key.name + varSize, textLen})
+		}
+	}
+	if len(r.heads) == 0 {
+		return true
+	}
+	n := len(r.heads) / 3 * each
+	if cap(r.headBuf) < n {
+		r.headBuf = make([]byte, 2*n)
+	}
+	r.calls++
+	n, _ = r.mem.Read(r.headBuf[:n], r.heads)
+	rest, same := r.headBuf[:n], r.codes.reads == r.readsBefore
+	for i := range r.found {
+		f := &r.found[i]
+		if !r.codes.doubtful(f.object) {
+			continue
+		}
+		if len(rest) >= each {
+			key, err := r.codes.parseKey(rest[:size])
+			if err == nil && key == f.object.key && checksum(rest[size:each]) == f.object.text {
+				f.object.epoch, f.object.generation = r.codes.epoch, r.codes.generation
+				rest = rest[each:]
+				continue
+			}
+			rest = rest[each:]
+		}
+		same = false
+		_, _ = r.codes.get(f.code, true)
+	}
+	return same
+}
+
+// surePart is the number of frames from the root that are sure: those that
+// stand, up to one that has run in between. A generator's address is used again
+// as soon as it ends, so where one of a row of generators that call each other
+// has moved, the others of that row are not sure either, but for those that have
+// been there for some samples.
+func (r *reader) surePart(t *thread) int {
+	n := len(r.chain)
+	sure := 0
+	for sure < n {
+		f := &r.chain[n-1-sure]
+		last := sure == n-1
+		if f.stands && (f.still || last) {
+			sure++
+			continue
+		}
+		if f.stands && !f.heap {
+			return sure + 1 // itself, but not what it called
+		}
+		if !f.heap {
+			return sure
+		}
+		for sure > 0 && r.chain[n-sure].heap && !r.lasting(t, sure-1, &r.chain[n-sure]) {
+			sure--
+		}
+		return sure
+	}
+	return sure
+}
+
+// lastingSamples is for how many samples in a row a generator must have been at
+// its place to be trusted while its neighbours move.
+const lastingSamples = 8
+
+func (r *reader) lasting(t *thread, depth int, f *rawFrame) bool {
+	return depth < len(t.stack) && t.stack[depth].addr == f.addr && t.stack[depth].code == f.code &&
+		t.stack[depth].lasted >= lastingSamples
+}
+
+// age counts for how many samples the frames of t.next have been there. Samples
+// between which the thread did not run say nothing.
+func (t *thread) age() {
+	old, now := t.stack, t.next
+	if len(old) == len(now) && len(now) > 0 && old[len(old)-1].instr == now[len(now)-1].instr {
+		for i := range now {
+			now[i].lasted = old[i].lasted
+		}
+		return
+	}
+	for i := range min(len(old), len(now)) {
+		if old[i].addr != now[i].addr || old[i].code != now[i].code {
+			break
+		}
+		now[i].lasted = min(old[i].lasted+1, lastingSamples)
+	}
+}
+
+// salvage keeps of the last stack what both copies still hold, when no chain
+// could be followed: the frames up to the first that changed.
+func (r *reader) salvage(t *thread) bool {
+	l := r.l
+	t.next = t.next[:0]
+	for _, f := range t.stack {
+		s, offset := r.find(f.addr, l.frame.size)
+		if s == nil || s.where != placeTopChunk && s.where != placeChunk {
+			break
+		}
+		now, _ := r.compare(s, offset, false)
+		index, ok := f.object.instruction(l, f.code, now.instr)
+		if !now.stands || now.code != f.code || !ok || r.codes.doubtful(f.object) {
+			break
+		}
+		if now.instr != f.instr {
+			f.instr, f.index, f.node = now.instr, index, 0
+		}
+		t.next = append(t.next, f)
+		if !now.still {
+			break
+		}
+	}
+	return len(t.next) > 0
+}
