@@ -358,7 +358,7 @@ def test_code_from_exec_and_deleted_files(kernel: Kernel, tmp_path: Path) -> Non
     assert "work" in functions
 
 
-def test_closed_file_descriptors() -> None:
+def test_closed_file_descriptors(tmp_path: Path) -> None:
     """A cell that closes every descriptor and opens files that get the same numbers."""
     script = textwrap.dedent("""
         import os, tempfile
@@ -384,7 +384,7 @@ def test_closed_file_descriptors() -> None:
         shell.run_cell('%omni_perf list')
         print('done')
     """)
-    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    ran = _python(script, tmp_path)
     assert ran.stdout.endswith("done\n"), ran.stdout + ran.stderr
     assert "numbers 3 32" in ran.stdout
     assert "The connection to the sidecar was lost. The profile of this cell is lost." in ran.stderr
@@ -410,7 +410,7 @@ def test_a_forked_child_leaves_the_sidecar_alone(kernel: Kernel) -> None:
     assert len(ran.charts()) == 1
 
 
-def test_a_forked_child_that_finalises_its_copies() -> None:
+def test_a_forked_child_that_finalises_its_copies(tmp_path: Path) -> None:
     """As an interpreter does that ends in the child; the parent's connection must not notice."""
     script = textwrap.dedent("""
         import os
@@ -430,9 +430,14 @@ def test_a_forked_child_that_finalises_its_copies() -> None:
             shell.run_cell('%%omni_perf --quiet\\n1')
         print('done')
     """)
-    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    ran = _python(script, tmp_path)
     assert ran.stdout.endswith("done\n"), ran.stdout + ran.stderr
     assert ran.stderr == ""
+
+
+def _python(script: str, ipython_folder: Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "IPYTHONDIR": str(ipython_folder)}
+    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, env=environment)
 
 
 def _small_chart(charts: list[dict[str, str]]) -> bool:
