@@ -76,7 +76,7 @@ func idleTable(r *report.Report) table {
 		}
 		aside := percent(share)
 		if c.BoundS != nil && finite(*c.BoundS) > 0 {
-			aside += " (± " + seconds(finite(*c.BoundS)) + ")"
+			aside += " " + bounds(c)
 		}
 		rw := row{
 			name: clean(c.Cause, 80), seconds: s, share: share, aside: aside,
@@ -94,6 +94,14 @@ func idleTable(r *report.Report) table {
 		t.rows = append(t.rows, rest)
 	}
 	return t
+}
+
+// bounds are what an estimate may truly be.
+func bounds(c report.Cause) string {
+	if c.LowS == nil || c.HighS == nil {
+		return "(± " + seconds(finite(*c.BoundS)) + ")"
+	}
+	return "[" + seconds(max(finite(*c.LowS), 0)) + " – " + seconds(max(finite(*c.HighS), 0)) + "]"
 }
 
 func joinNote(a, b string) string {

@@ -16,6 +16,7 @@ type causeRule struct {
 	files    []string         // a frame's file contains one of them
 	function string           // that frame's qualified name contains it; alone: some frame's
 	source   *regexp.Regexp   // the charged line's text, if the leaf stands there: C calls have no frame
+	own      *regexp.Regexp   // the qualified name of a frame of the user's own code
 	workers  bool             // the program has worker processes
 	hint     string
 }
@@ -37,6 +38,7 @@ const (
 	hintNative       = "do it on the GPU, or in the loader's workers while the GPU computes"
 	hintSleep        = "let the GPU have work queued before waiting here"
 	hintCPU          = "more threads than CPUs: lower torch.set_num_threads / OMP_NUM_THREADS or the number of workers"
+	hintAwait        = "start more at once: awaits that stand in a row can run together (asyncio.gather, TaskGroup)"
 	hintSetUp        = "before the first kernel: imports, building the model, moving it to the GPU; do it in a cell of its own"
 )
 
@@ -64,6 +66,8 @@ var causeRules = []causeRule{
 	}},
 	{cause: DataLoading, hint: hintLoaderMore, workers: true, states: []timeline.State{timeline.StateWaiting, timeline.StateIO},
 		files: []string{"/multiprocessing/queues.py", "/multiprocessing/connection.py", "/multiprocessing/pool.py", "/queue.py", "/concurrent/futures/"}},
+	{cause: DataLoading, hint: hintLoader, own: regexp.MustCompile(
+		`(^|\.)((load|read|fetch|get|next|make|prepare)_(batch|sample|item|data|image|example|shard|chunk)\w*|collate\w*|__getitem__|augment\w*|\w*data_?loader\w*)$`)},
 	{cause: Communicate, hint: hintRanks, files: []string{
 		"/torch/distributed/distributed_c10d.py", "/torch/distributed/c10d_logger.py", "/deepspeed/comm/", "/horovod/", "/mpi4py/",
 	}},
@@ -123,7 +127,12 @@ func (s *stacks) classify(frames []timeline.Frame, state timeline.State) (Cause,
 }
 
 func (r *causeRule) matches(s *stacks, frames []timeline.Frame, state timeline.State, text string) bool {
-	if r.workers && !s.hasWorkers() || r.cause == Transfer && !s.device {
+	if r.workers && !s.hasWorkers() || (r.cause == Transfer || r.own != nil) && !s.device {
+		return false
+	}
+	if r.own != nil && !slices.ContainsFunc(frames, func(f timeline.Frame) bool {
+		return r.own.MatchString(f.Function) && (s.cells[f.File] != nil || !isLibrary(f.File))
+	}) {
 		return false
 	}
 	if len(r.states) > 0 && !slices.Contains(r.states, state) {

@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
@@ -29,6 +30,9 @@ func TestClassify(t *testing.T) {
 	}{
 		{"loader in the main thread", at(1, lib(site+"torch/utils/data/dataloader.py", "_SingleProcessDataLoaderIter._next_data")), timeline.StatePython, DataLoading, 1},
 		{"own dataset inside the loader", append([]timeline.Frame{{Function: "D.__getitem__", File: cellFile, Line: 6}}, at(1, lib(site+"torch/utils/data/_utils/fetch.py", "fetch"))...), timeline.StatePython, DataLoading, 6},
+		{"own loader function, sleeping", append([]timeline.Frame{{Function: "load_batch", File: cellFile, Line: 5}}, at(1)...), timeline.StateWaiting, DataLoading, 5},
+		{"own function that only sounds like one", append([]timeline.Frame{{Function: "payload_batches", File: cellFile, Line: 5}}, at(1)...), timeline.StateWaiting, Waiting, 5},
+		{"a library's function of that name", at(6, lib(site+"some/cache.py", "get_item")), timeline.StatePython, PythonCPU, 6},
 		{"waiting for workers", at(1, lib("/usr/lib/python3.12/multiprocessing/queues.py", "Queue.get")), timeline.StateWaiting, DataLoading, 1},
 		{".item() in the cell", at(2), timeline.StateNative, Transfer, 2},
 		{".item() text, but deeper in a library", at(2, lib(site+"numpy/core/fromnumeric.py", "sum")), timeline.StatePython, PythonCPU, 2},
@@ -56,6 +60,31 @@ func TestNoTransferWithoutDevice(t *testing.T) {
 	s := scene{acts: []act{{sec, 1, "", "", timeline.StatePython, 0}, {100 * ms, 2, "", "", timeline.StatePython, 0}}, times: 3, cell: "rows = table.tolist()\nprint(rows[0])"}
 	if got := ids(Run(s.record()).Findings); len(got) != 1 || got[0] != "one-line" {
 		t.Errorf("findings %v of a program that makes lists, want that one line stands out", got)
+	}
+}
+
+func TestPlaceNamesOtherCells(t *testing.T) {
+	s := newStacks(&timeline.Recording{
+		Target:  timeline.Target{Cell: &timeline.Cell{File: cellFile, ExecutionCount: 7, Text: "f()"}},
+		Sources: []timeline.Source{{File: "/tmp/other.py", ExecutionCount: 3, Text: "def f():\n    pass"}},
+	})
+	for at, want := range map[line]string{{cellFile, 1}: "line 1", {"/tmp/other.py", 2}: "Cell [3]:2"} {
+		if got := s.place(at); got != want {
+			t.Errorf("place %q, want %q", got, want)
+		}
+	}
+}
+
+func TestARestingEventLoopIsNoSleep(t *testing.T) {
+	b := timeline.NewBuilder(timeline.Options{Origin: 1})
+	main := b.Thread(timeline.Thread{PID: 1, NativeID: 1, Main: true, RunsCell: true})
+	loop := b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "BaseEventLoop._run_once", File: "/usr/lib/python3.12/asyncio/base_events.py", Line: 1948}))
+	rest := b.Child(loop, b.Frame(timeline.Frame{Function: "EpollSelector.select", File: "/usr/lib/python3.12/selectors.py", Line: 468}))
+	b.Set(main, 0, rest, timeline.StateWaiting, false)
+	rec := b.Snapshot(3 * sec)
+	found := Run(rec).Findings
+	if len(found) == 0 || !strings.Contains(found[0].Text, "event loop") || found[0].Hint != hintAwait {
+		t.Errorf("findings %+v of a program that awaits", found)
 	}
 }
 

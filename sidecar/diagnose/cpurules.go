@@ -175,6 +175,12 @@ func waiting(e *evidence) measured {
 		return nothing
 	}
 	total, at, where := e.hostWaits()
+	if base(at.file) == "selectors.py" { // an event loop at rest: what it awaits is on no stack
+		return measured{
+			value: e.share(total), evidence: where, cost: total, hint: hintAwait,
+			text: fmt.Sprintf("The event loop had nothing to do for %s, %s of the time: every task was awaiting.", seconds(total), percent(e.share(total))),
+		}
+	}
 	return measured{
 		value: e.share(total), at: at, evidence: where, cost: total,
 		text: fmt.Sprintf("The program slept or waited for another thread for %s, %s of the time%s.", seconds(total), percent(e.share(total)), e.where(at)),

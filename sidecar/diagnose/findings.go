@@ -180,7 +180,7 @@ func (e *evidence) where(at line) string {
 		return ""
 	}
 	if text := e.stacks.text(at); text != "" {
-		return fmt.Sprintf(", most in line %d (%s)", at.number, shorten(text))
+		return fmt.Sprintf(", most in %s (%s)", e.stacks.place(at), shorten(text))
 	}
 	return fmt.Sprintf(", most in %s:%d", base(at.file), at.number)
 }

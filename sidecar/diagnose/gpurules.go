@@ -71,12 +71,16 @@ func isLaunch(c CauseIdle) bool {
 // minVisits is how often a thread comes back to a line in a loop, at least.
 const minVisits = 8
 
+// minSyncIdle is the idle share below which a loop that waits for its device
+// keeps it busy all the same.
+const minSyncIdle = 0.15
+
 // syncInLoop looks for a thread that keeps waiting for the device although the
 // device is idle at other times: it has nothing queued when the wait is over.
 func syncInLoop(e *evidence) measured {
 	idle := e.meanIdle()
 	total, at, _, visits, where := e.hostWhere(func(s hostState) bool { return s.cause == Transfer && s.hint == hintSync })
-	if idle < 0.10 || visits < minVisits {
+	if idle < minSyncIdle || visits < minVisits {
 		return nothing
 	}
 	cost := min(total, timeline.Nanos(idle*float64(e.rec.Duration)))

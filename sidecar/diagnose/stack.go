@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
@@ -77,6 +78,19 @@ func (s *stacks) text(at line) string {
 		return ""
 	}
 	return strings.TrimSpace(lines[at.number-1])
+}
+
+// place names a line of a cell as the report does: by number in the recorded
+// cell, by cell and number elsewhere.
+func (s *stacks) place(at line) string {
+	if cell := s.rec.Target.Cell; cell == nil || cell.File != at.file {
+		for _, source := range s.rec.Sources {
+			if source.File == at.file {
+				return fmt.Sprintf("Cell [%d]:%d", source.ExecutionCount, at.number)
+			}
+		}
+	}
+	return fmt.Sprintf("line %d", at.number)
 }
 
 // isLibrary tells installed code and the standard library from the user's own.

@@ -271,7 +271,7 @@ func TestDiagnosisIsConverted(t *testing.T) {
 		t.Errorf("gpu %+v: the parts must add up to %g s", got, r.DurationS)
 	}
 	c := r.Idle.Causes[0]
-	if c.File != "Cell [7]" || c.SourceText != "for x in loader:" || c.BoundS == nil || *c.BoundS != 2 || r.Idle.R2 != nil {
+	if c.File != "Cell [7]" || c.SourceText != "for x in loader:" || c.BoundS == nil || *c.BoundS != 2 || *c.LowS != 6 || *c.HighS != 9 || r.Idle.R2 != nil {
 		t.Errorf("cause %+v, R² %v", c, r.Idle.R2)
 	}
 	if r.CellLines[0].IdleS != 8 {

@@ -93,8 +93,8 @@ func causes(list []diagnose.CauseIdle, method diagnose.Method, n *names, text fu
 			shown.SourceText = text(c.File, c.Line)
 		}
 		if method == diagnose.ByAverage {
-			bound := max(c.High-c.Nanos, c.Nanos-c.Low).Seconds()
-			shown.BoundS = &bound
+			bound, low, high := max(c.High-c.Nanos, c.Nanos-c.Low).Seconds(), c.Low.Seconds(), c.High.Seconds()
+			shown.BoundS, shown.LowS, shown.HighS = &bound, &low, &high
 		}
 		out = append(out, shown)
 	}

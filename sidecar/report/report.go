@@ -278,6 +278,9 @@ type Cause struct {
 	SourceText string   `json:"source_text"`
 	Hint       string   `json:"hint"`
 	BoundS     *float64 `json:"bound_s,omitempty"` // half-width where it is an estimate
+	// LowS and HighS are what the measured windows allow, where it is an estimate.
+	LowS  *float64 `json:"low_s,omitempty"`
+	HighS *float64 `json:"high_s,omitempty"`
 	// Evidence is where most of it lies: start and end, seconds.
 	Evidence [][2]float64 `json:"evidence"`
 }

@@ -85,8 +85,12 @@ func layered(unit int64, layers ...[]interval) map[int]int64 {
 
 // clip cuts intervals down to what lies within a window.
 func clip(merged []interval, window interval) []interval {
+	first, _ := slices.BinarySearchFunc(merged, window.start, func(m interval, at int64) int { return cmp.Compare(m.end, at) })
 	var inside []interval
-	for _, m := range merged {
+	for _, m := range merged[first:] {
+		if m.start >= window.end {
+			break
+		}
 		if c := (interval{max(m.start, window.start), min(m.end, window.end)}); c.start < c.end {
 			inside = append(inside, c)
 		}

@@ -1,6 +1,7 @@
 package torchtrace
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -26,31 +27,40 @@ func stepTimes(v, whole *view) *Table {
 	busy := union(whole.spans, anyKind)
 	compute := union(whole.spans, ofKind(Computation))
 	comm := union(whole.spans, ofKind(Communication))
-	joined := pairs(whole, func(*call) bool { return true })
+	launches := launchTimes(pairs(whole, func(*call) bool { return true }))
 	for _, s := range steps {
-		window := []interval{{s.start, s.end}}
-		on := overlap(busy, window)
+		window := interval{s.start, s.end}
+		on := length(clip(busy, window))
 		counted := "yes"
 		if s.number == v.dropped {
 			counted = "dropped"
 		}
 		t.add(v.t.Rank, s.number, micros(s.start-steps[0].start), micros(s.end-s.start),
-			micros(on), micros(s.end-s.start-on), micros(overlap(compute, window)), micros(overlap(comm, window)),
-			launchesIn(joined, s), counted)
+			micros(on), micros(s.end-s.start-on), micros(length(clip(compute, window))), micros(length(clip(comm, window))),
+			within(launches, s), counted)
 	}
 	return t
 }
 
-// launchesIn counts the distinct calls of a step.
-func launchesIn(joined []launched, s step) (n int) {
+// launchTimes are the starts of the distinct calls, in order.
+func launchTimes(joined []launched) []int64 {
+	var starts []int64
 	var last *call
 	for _, p := range joined {
-		if p.call != last && s.start <= p.call.start && p.call.start < s.end {
-			n++
+		if p.call != last {
+			starts = append(starts, p.call.start)
 		}
 		last = p.call
 	}
-	return n
+	slices.Sort(starts)
+	return starts
+}
+
+// within counts the times that lie in a step.
+func within(sorted []int64, s step) int {
+	from, _ := slices.BinarySearch(sorted, s.start)
+	to, _ := slices.BinarySearch(sorted, s.end)
+	return max(to-from, 0)
 }
 
 // dataLoading has a row per step: the time the loop waited for its DataLoader
@@ -79,14 +89,15 @@ func dataLoading(v *view) *Table {
 		}
 		steps = []step{{number: -1, start: whole.start, end: whole.end}}
 	}
+	starts := make([]int64, len(fetches)) // sorted, as fetches are
+	for i, f := range fetches {
+		starts[i] = f.start
+	}
 	for _, s := range steps {
-		inside := clip(waits, interval{s.start, s.end})
-		n := 0
-		for i := range fetches {
-			n += b2i(s.start <= fetches[i].start && fetches[i].start < s.end)
-		}
-		t.add(v.t.Rank, s.number, n, micros(length(inside)), micros(s.end-s.start),
-			percent(length(inside), s.end-s.start), micros(overlap(inside, idle)))
+		window := interval{s.start, s.end}
+		inside := clip(waits, window)
+		t.add(v.t.Rank, s.number, within(starts, s), micros(length(inside)), micros(s.end-s.start),
+			percent(length(inside), s.end-s.start), micros(overlap(inside, clip(idle, window))))
 	}
 	return t
 }
