@@ -82,18 +82,21 @@ func (b *bench) accuracy(j judged, s peer.Sampler, length time.Duration) Accurac
 		a.Error = err.Error()
 		return a
 	}
-	job := peer.Job{Rate: rate, Out: b.output()}
-	defer os.Remove(job.Out)
 	var r peer.Recording
 	var m truth.Measured
-	if j.whole {
-		if j.name == "parts" {
-			length = b.plan.Shares
-		}
-		r, m, err = recordWhole(&s, s.Target.Path, j.workload, job, length)
-	} else {
-		r, err = recordRunning(&s, s.Target.Path, j.workload, job, length)
+	if j.name == "parts" {
+		length = b.plan.Shares
 	}
+	err = b.patiently(s, func(s peer.Sampler) (err error) {
+		job := peer.Job{Rate: rate, Out: b.output()}
+		defer os.Remove(job.Out)
+		if j.whole {
+			r, m, err = recordWhole(&s, s.Target.Path, j.workload, job, length)
+		} else {
+			r, err = recordRunning(&s, s.Target.Path, j.workload, job, length)
+		}
+		return err
+	})
 	if err != nil {
 		a.Error = err.Error()
 		return a
@@ -125,6 +128,16 @@ func (b *bench) accuracy(j judged, s peer.Sampler, length time.Duration) Accurac
 		a.Distance = &distance
 	}
 	return a
+}
+
+// patiently tries a second time with more time for the sampler's start, which a busy machine may need.
+func (b *bench) patiently(s peer.Sampler, record func(peer.Sampler) error) error {
+	err := record(s)
+	if err != nil && b.ctx.Err() == nil {
+		s.Settle += 5 * time.Second
+		err = record(s)
+	}
+	return err
 }
 
 // perSecond is the rate that was achieved for each thread.
@@ -168,20 +181,23 @@ func (b *bench) measureMaxRate() {
 		}
 		say("maximum rate: %s on %s", s.Name, s.Target.Minor)
 		m := MaxRate{Minor: s.Target.Minor, Sampler: s.Name}
-		job := peer.Job{Out: b.output()}
 		legal, err := b.legal(s.Target.Path, truth.Work)
 		if err == nil {
-			var r peer.Recording
-			if r, err = recordRunning(&s, s.Target.Path, truth.Work, job, length); err == nil {
+			err = b.patiently(s, func(s peer.Sampler) error {
+				job := peer.Job{Out: b.output()}
+				defer os.Remove(job.Out)
+				r, err := recordRunning(&s, s.Target.Path, truth.Work, job, length)
+				if err != nil {
+					return err
+				}
 				v := legal.Judge(r.Samples)
-				m.PerSecond = perSecond(r, 1)
-				m.Impossible = v.Share(v.Impossible)
-			}
+				m.PerSecond, m.Impossible = perSecond(r, 1), v.Share(v.Impossible)
+				return nil
+			})
 		}
 		if err != nil {
 			m.Error = err.Error()
 		}
-		os.Remove(job.Out)
 		b.results.MaxRate = append(b.results.MaxRate, m)
 	}
 }

@@ -104,24 +104,22 @@ func TestReadPyinstrument(t *testing.T) {
 }
 
 func TestReadScalene(t *testing.T) {
-	path := write(t, `{"combined_stacks": [
-		[[{"kind": "py", "display_name": "<module>", "line": 53}, {"kind": "py", "display_name": "bob", "line": null},
-		  {"kind": "native", "display_name": "PyObject_Call", "line": null}], 2],
-		[[{"kind": "py", "display_name": "[await] reader (Task-2)", "line": 9}], 7],
-		[[], 1]]}`)
+	path := write(t, `{"stacks": [
+		[["/tmp/a b.py <module>:53;", "/tmp/a b.py Pet.bob:21;"], {"count": 3, "cpu_samples": 0.75}],
+		[["/tmp/a b.py <module>:54;"], {"count": 5, "cpu_samples": 0.25}]]}`)
 	r, err := readScalene(path, "")
-	want := truth.Sample{Functions: []string{"<module>", "bob"}, Lines: []int{53, 0}}
-	if err != nil || len(r.Samples) != 2 || !reflect.DeepEqual(r.Samples[0], want) {
-		t.Errorf("got %v, %v, want twice %v", r.Samples, err, want)
+	want := truth.Sample{Functions: []string{"<module>", "Pet.bob"}, Lines: []int{53, 21}}
+	if err != nil || r.Ticks != 8 || len(r.Samples) != 8 || !reflect.DeepEqual(r.Samples[5], want) || len(r.Samples[6].Functions) != 1 {
+		t.Errorf("got %v, %v, want 6 × %v and 2 × its caller", r.Samples, err, want)
 	}
-	if _, err := readScalene(write(t, `{"combined_stacks": [[3, 4]]}`), ""); err == nil {
+	if _, err := readScalene(write(t, `{"stacks": [[3, 4]]}`), ""); err == nil {
 		t.Error("frames that are none are read")
 	}
 }
 
 func FuzzReadTrees(f *testing.F) {
 	f.Add([]byte(`{"duration": 1, "sample_count": 2, "root_frame": {"time": 1}}`))
-	f.Add([]byte(`{"combined_stacks": [[[{"kind": "py"}], 1]]}`))
+	f.Add([]byte(`{"stacks": [[["a.py f:1;"], {"count": 1, "cpu_samples": 1}]]}`))
 	path := filepath.Join(f.TempDir(), "out.json")
 	f.Fuzz(func(t *testing.T, document []byte) {
 		if err := os.WriteFile(path, document, 0o600); err != nil {

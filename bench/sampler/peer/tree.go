@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/pystack/truth"
@@ -56,44 +57,44 @@ func (f *pyinstrumentFrame) expand(above []string, interval float64, r *Recordin
 	return r.repeat(truth.Sample{Functions: stack}, math.Round(max(self, 0)/interval))
 }
 
-// readScalene reads the stacks of Scalene's JSON: pairs of frames, Python's first, and a count.
+// readScalene reads the stacks of Scalene's JSON: frames "/tmp/work.py Class.leaf:12;", how often each stack
+// was seen, and its share of the time, which is more than how often: a signal that waited for a C call
+// to end stands for all of it.
 func readScalene(path, _ string) (Recording, error) {
 	var profile struct {
-		Stacks [][2]json.RawMessage `json:"combined_stacks"`
+		Stacks [][2]json.RawMessage `json:"stacks"`
 	}
 	if err := readJSON(path, &profile); err != nil {
 		return Recording{}, err
 	}
 	var r Recording
+	var stacks []truth.Sample
+	var shares []float64
 	for _, stack := range profile.Stacks {
-		var frames []struct {
-			Kind string `json:"kind"`
-			Name string `json:"display_name"`
-			Line *int   `json:"line"`
+		var frames []string
+		var seen struct {
+			Count int     `json:"count"`
+			Share float64 `json:"cpu_samples"`
 		}
-		var count float64
 		if err := json.Unmarshal(stack[0], &frames); err != nil {
 			return r, fmt.Errorf("%s: frames: %w", path, err)
 		}
-		if err := json.Unmarshal(stack[1], &count); err != nil {
-			return r, fmt.Errorf("%s: count: %w", path, err)
-		}
-		if len(frames) == 0 || strings.HasPrefix(frames[0].Name, "[await] ") {
-			continue // a task that waits is no stack
+		if err := json.Unmarshal(stack[1], &seen); err != nil {
+			return r, fmt.Errorf("%s: counts: %w", path, err)
 		}
 		var s truth.Sample
 		for _, frame := range frames {
-			if frame.Kind != "py" {
-				continue
-			}
-			line := 0
-			if frame.Line != nil {
-				line = *frame.Line
-			}
-			s.Functions = append(s.Functions, frame.Name)
-			s.Lines = append(s.Lines, line)
+			before, line, _ := cutLast(strings.TrimSuffix(frame, ";"), ":")
+			_, function, _ := cutLast(before, " ")
+			number, _ := strconv.Atoi(line)
+			s.Functions = append(s.Functions, function)
+			s.Lines = append(s.Lines, number)
 		}
-		if err := r.repeat(s, count); err != nil {
+		stacks, shares = append(stacks, s), append(shares, seen.Share)
+		r.Ticks += seen.Count
+	}
+	for i, s := range stacks {
+		if err := r.repeat(s, math.Round(shares[i]*float64(r.Ticks))); err != nil {
 			return r, fmt.Errorf("%s: %w", path, err)
 		}
 	}
