@@ -92,7 +92,7 @@ def end_to_bundle(seconds: float) -> None:
     body += "while time.monotonic() < end: work(20_000)\nprint(time.monotonic())"
     with Kernel() as kernel:
         kernel.run("%%omni_perf --quiet\n1")
-        ran = kernel.run("%%omni_perf\n" + body)
+        ran = kernel.run("%%omni_perf\n" + body, patience_s=seconds + 60)
         chart = [after_last_print(ran.outputs)]
         (bundle,) = ran.charts()
         kernel.run(f"bundle = {bundle!r}")

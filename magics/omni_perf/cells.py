@@ -13,7 +13,7 @@ import signal
 import threading
 import time
 from collections.abc import Generator
-from concurrent.futures import Future, wait
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -26,10 +26,6 @@ from omni_perf.report import Report, kept
 from omni_perf.session import Begun, Session, SessionError
 from omni_perf.shell import CellInfo, CellResult, Shell, is_notebook, number_of, parent_msg_id
 from omni_perf.torchsteps import OptimizerSteps
-
-AUTOMATIC_WAIT_S = 0.001
-"""How long a cell waits for a recording that it did not ask for: its sampling may begin a
-little later, which does not matter for those long enough to have a chart."""
 
 INTERRUPT_DELAY_S = 0.01
 """Time for IPython to get from the event to the cell that an interrupt is meant for."""
@@ -161,8 +157,6 @@ class CellRecorder:
         except SessionError as error:
             self._warn_of_loss(f"{error} This cell is not profiled.", automatic)
             return None
-        if automatic:
-            wait((beginning,), AUTOMATIC_WAIT_S)
         running = Running(info, threading.get_ident(), options, automatic, began_ns, beginning)
         with self._lock:
             self._running.append(running)

@@ -90,10 +90,10 @@ class Kernel:
         """Send a cell; return the id of the request."""
         return str(self._client.execute(cell, allow_stdin=False))
 
-    def finish(self, request: str) -> Ran:
+    def finish(self, request: str, patience_s: float = PATIENCE_S) -> Ran:
         """Collect what a cell shows until it is done."""
         ran = Ran()
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + patience_s
         while True:
             message = self._client.get_iopub_msg(timeout=max(0.1, deadline - time.monotonic()))
             if message["parent_header"].get("msg_id") != request:
@@ -114,8 +114,8 @@ class Kernel:
                 ran.reply = dict(reply["content"])
                 return ran
 
-    def run(self, cell: str) -> Ran:
-        return self.finish(self.start(cell))
+    def run(self, cell: str, patience_s: float = PATIENCE_S) -> Ran:
+        return self.finish(self.start(cell), patience_s)
 
     def wait_for_output(self, text: str) -> None:
         """Wait until a running cell has printed something."""

@@ -85,7 +85,9 @@ def test_on_warns_once_and_does_not_try_again_at_once(kernel: Kernel) -> None:
     use_binary(kernel, "/no/such/omni-perf")
     kernel.run("%omni_perf on")
     try:
-        assert "not an executable file" in kernel.run("1").text("stderr")
+        # The trouble shows after the first cells are over: one of the next tells it.
+        told = wait_until(lambda: kernel.run("1").text("stderr"), "a warning")
+        assert "not an executable file" in told
         assert kernel.run("1").text("stderr") == ""
     finally:
         kernel.run("%omni_perf off")
