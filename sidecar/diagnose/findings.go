@@ -139,17 +139,6 @@ func (e *evidence) hostWhere(fits func(hostState) bool) (total timeline.Nanos, t
 	return total, top, hints[top], visits, where
 }
 
-// known is how long the main thread was observed.
-func (e *evidence) known() timeline.Nanos {
-	total := timeline.Nanos(0)
-	for _, s := range e.main.stretches {
-		if s.state != unknownState {
-			total += s.end - s.start
-		}
-	}
-	return total
-}
-
 func (e *evidence) track(id string) *timeline.Track {
 	for i := range e.rec.Tracks {
 		if e.rec.Tracks[i].ID == id {

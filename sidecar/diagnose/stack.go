@@ -51,7 +51,7 @@ type line struct {
 
 // charged returns the line a stack is charged to and whether it is the leaf:
 // the deepest one in a cell, else the deepest in code of the user's own, else
-// the leaf.
+// the leaf; in a notebook, where that is the kernel's own work, none.
 func (s *stacks) charged(frames []timeline.Frame) (at line, leaf bool) {
 	own := -1
 	for i, f := range frames {
@@ -63,7 +63,7 @@ func (s *stacks) charged(frames []timeline.Frame) (at line, leaf bool) {
 		}
 	}
 	if own < 0 {
-		if len(frames) == 0 {
+		if len(frames) == 0 || s.rec.Target.Cell != nil && base(frames[0].File) != "selectors.py" {
 			return line{}, false
 		}
 		own = 0
@@ -99,7 +99,7 @@ func isLibrary(file string) bool {
 	if strings.HasPrefix(file, "<") {
 		return true // <frozen importlib._bootstrap>, <string>, <__array_function__ internals>
 	}
-	if strings.Contains(file, "/site-packages/") || strings.Contains(file, "/dist-packages/") {
+	if strings.Contains(file, "/site-packages/") || strings.Contains(file, "/dist-packages/") || strings.Contains(file, "/omni_perf/") {
 		return true
 	}
 	// lib/python3.12/threading.py, and not a user's folder that is called python3.
