@@ -20,6 +20,9 @@ type Options struct {
 	// Line reads a line of a file of the target, empty if it cannot; nil = the
 	// cells' own sources only.
 	Line func(file string, line int) string
+	// Kernels are the lanes of a trace that was merged into the recording, by
+	// device and stream.
+	Kernels []KernelLane
 }
 
 // Build makes the document of a recording and its diagnosis.
@@ -36,6 +39,7 @@ func Build(rec *timeline.Recording, d *diagnose.Diagnosis, opts Options) *Report
 		Sampling:      sampling(rec),
 		Processes:     processes(rec),
 		Tracks:        tracks(rec),
+		Kernels:       kernels(opts.Kernels),
 		Functions:     functions(t, nodeTimes(t), maxFunctions),
 		Notes:         notes(rec),
 	}

@@ -314,6 +314,30 @@ func TestTextOfTheTargetIsMadeFit(t *testing.T) {
 	}
 }
 
+func TestKernelsAreMadeFit(t *testing.T) {
+	given := []KernelLane{{Device: 1, Stream: 7, StartS: []float64{0.5}, EndS: []float64{0.75}, Name: []int{0}, Count: []int{1},
+		Names: []string{"gemm\x1b[2J\xff\u202e"}}, {Device: 1, Stream: 20}}
+	lanes := Build(training(), nil, Options{Kernels: given}).Kernels
+	if got, want := lanes[0].Names[0], "gemm\ufffd[2J\ufffd\ufffd"; got != want {
+		t.Errorf("name %q, want %q", got, want)
+	}
+	if given[0].Names[0] == lanes[0].Names[0] {
+		t.Error("the lanes given were changed")
+	}
+	text, err := json.Marshal(lanes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `[{"device":1,"stream":7,"resolution_s":0,"start_s":[0.5],"end_s":[0.75],"name":[0],"count":[1],"names":["gemm` + "\ufffd[2J\ufffd\ufffd" + `"]},` +
+		`{"device":1,"stream":20,"resolution_s":0,"start_s":[],"end_s":[],"name":[],"count":[],"names":[]}]`
+	if string(text) != want {
+		t.Errorf("lanes\n%s, want\n%s", text, want)
+	}
+	if text, _ := json.Marshal(Build(training(), nil, Options{})); strings.Contains(string(text), `"kernels"`) {
+		t.Error("a report without a trace has kernels")
+	}
+}
+
 func TestReportsMatchTheSchemaAndReadBack(t *testing.T) {
 	schema, err := jsonschema.NewCompiler().Compile("report.schema.json")
 	if err != nil {
@@ -331,6 +355,10 @@ func TestReportsMatchTheSchemaAndReadBack(t *testing.T) {
 	}
 	for name, r := range map[string]*Report{
 		"empty": Build(empty, nil, Options{}), "training": Build(training(), nil, Options{Version: "1.2.3"}), "full": Build(marked, d, Options{}),
+		"kernels": Build(training(), nil, Options{Kernels: []KernelLane{
+			{Device: 0, Stream: 7, ResolutionS: 2e-6, StartS: []float64{0.000001234, 1}, EndS: []float64{0.5, 2.000000001}, Name: []int{0, 0}, Count: []int{1, 12}, Names: []string{"k"}},
+			{Device: 1, Stream: -1},
+		}}),
 	} {
 		text, err := json.Marshal(r)
 		if err != nil {

@@ -28,18 +28,21 @@ type Report struct {
 	StartedAt     time.Time `json:"started_at"`
 	DurationS     float64   `json:"duration_s"`
 	// Headline is the main finding in one sentence, or what can be said instead.
-	Headline  string     `json:"headline"`
-	Target    Target     `json:"target"`
-	Sampling  Sampling   `json:"sampling"`
-	Processes []Process  `json:"processes"`
-	Threads   []Thread   `json:"threads"`
-	Stacks    Stacks     `json:"stacks"`
-	Tracks    []Track    `json:"tracks"`
-	GPUs      []GPU      `json:"gpus"`
-	Idle      *Idle      `json:"idle,omitempty"` // nil where no GPU was seen
-	Steps     []Step     `json:"steps"`
-	Regions   []Region   `json:"regions"`
-	CellLines []CellLine `json:"cell_lines"`
+	Headline  string    `json:"headline"`
+	Target    Target    `json:"target"`
+	Sampling  Sampling  `json:"sampling"`
+	Processes []Process `json:"processes"`
+	Threads   []Thread  `json:"threads"`
+	Stacks    Stacks    `json:"stacks"`
+	Tracks    []Track   `json:"tracks"`
+	// Kernels is what the GPUs' streams ran, by device and stream; empty unless a
+	// trace was merged into the recording.
+	Kernels   []KernelLane `json:"kernels,omitempty"`
+	GPUs      []GPU        `json:"gpus"`
+	Idle      *Idle        `json:"idle,omitempty"` // nil where no GPU was seen
+	Steps     []Step       `json:"steps"`
+	Regions   []Region     `json:"regions"`
+	CellLines []CellLine   `json:"cell_lines"`
 	// LineSpans is the lane of the user's own lines: which line of LineFile, the
 	// cell that holds most of the time, ran when.
 	LineFile  string     `json:"line_file"`
