@@ -207,6 +207,18 @@ func TestSliceHasItsOwnZero(t *testing.T) {
 	}
 }
 
+func TestAGaugesNearestReadingsStandAtTheEdges(t *testing.T) {
+	b := NewBuilder(Options{Origin: 1})
+	w := b.Track(TrackSpec{ID: "rss", Kind: KindGauge, Device: -1})
+	for _, at := range []Nanos{10, 20, 40, 60, 80, 90} {
+		w.Add(at, float64(at))
+	}
+	rec := b.Snapshot(100).Slice(30, 70)
+	if got, want := fmt.Sprint(rec.Tracks[0].Points), "[{0 0 20} {10 10 40} {30 30 60} {40 40 80}]"; got != want {
+		t.Errorf("points %s, want %s", got, want)
+	}
+}
+
 func TestMeasureFindsTheOffset(t *testing.T) {
 	now := int64(0)
 	base := func() int64 { now += 10; return now }

@@ -50,16 +50,23 @@ func cut(spans []Span, from, to Nanos) []Span {
 	return out
 }
 
-// cutPoints keeps a rate's window that reaches over an edge, cut to the edge.
+// cutPoints keeps a rate's window that reaches over an edge, cut to the edge, and
+// of a gauge also the nearest readings outside, moved to the edges: the last
+// figures are read a moment after the cell's end.
 func cutPoints(points []Point, from, to Nanos) []Point {
 	var out []Point
-	for _, p := range points {
-		if p.At < from || p.From > to {
+	for i, p := range points {
+		if gauge := p.From == p.At; gauge {
+			staleAtStart := p.At < from && (i+1 == len(points) || points[i+1].At <= from)
+			lateAtEnd := p.At > to && i > 0 && points[i-1].At >= to
+			if !staleAtStart && !lateAtEnd {
+				at := min(max(p.At, from), to) - from
+				out = append(out, Point{From: at, At: at, Value: p.Value})
+			}
 			continue
 		}
-		gauge := p.From == p.At
 		p.From, p.At = max(p.From, from)-from, min(p.At, to)-from
-		if gauge || p.From < p.At {
+		if p.From < p.At {
 			out = append(out, p)
 		}
 	}
