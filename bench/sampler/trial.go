@@ -85,7 +85,7 @@ func (p *process) cpu() (time.Duration, error) {
 	return time.Duration(t.Nano()), nil
 }
 
-// lastWords is the end of what the process printed, for an error.
+// lastWords is the end of what the process printed, once it has ended, for an error.
 func (p *process) lastWords() string {
 	lines := strings.Split(strings.TrimSpace(p.log.String()), "\n")
 	return strings.TrimSpace(lines[len(lines)-1])
@@ -135,6 +135,7 @@ func pacedRun(s *peer.Sampler, python string, w truth.Workload, job peer.Job, ro
 	wall := time.Since(start)
 	after, err := sampler.cpu()
 	if err != nil || !sampler.running() {
+		sampler.stop()
 		return pace{}, fmt.Errorf("it ended before its target: %s", sampler.lastWords())
 	}
 	return pace{round: perRound(m), cpu: (after - before).Seconds() / wall.Seconds()}, nil
