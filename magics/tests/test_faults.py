@@ -434,7 +434,7 @@ def test_a_forked_child_that_finalises_its_copies(tmp_path: Path) -> None:
     """)
     ran = _python(script, tmp_path)
     assert ran.stdout.endswith("done\n"), ran.stdout + ran.stderr
-    assert ran.stderr == ""
+    assert "omni_perf" not in ran.stderr, ran.stderr  # Python 3.12+ warns of the fork itself
 
 
 def _python(script: str, ipython_folder: Path) -> subprocess.CompletedProcess[str]:
