@@ -103,17 +103,6 @@ func (c *clock) sleep(ctx context.Context) bool {
 	}
 }
 
-// preferThread asks for a higher priority of the calling thread, where that is
-// permitted, and returns what undoes it. On a busy machine a sampler that has to
-// queue for a CPU wakes when the target is off it, and sees too much waiting.
-func preferThread() (undo func()) {
-	old, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
-	if err != nil || unix.Setpriority(unix.PRIO_PROCESS, 0, -10) != nil {
-		return func() {}
-	}
-	return func() { _ = unix.Setpriority(unix.PRIO_PROCESS, 0, 20-old) } // the call gives 20-nice
-}
-
 // threadCPU is the CPU time of the calling thread.
 func threadCPU() time.Duration {
 	var ts unix.Timespec

@@ -65,7 +65,6 @@ func (p *Process) Sample(ctx context.Context, sink Sink, opts SampleOptions) (St
 	defer p.mu.Unlock()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	defer preferThread()()
 	s := newSession(p, sink, opts)
 	start := s.at
 	err := s.run(ctx)
