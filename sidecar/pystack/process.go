@@ -124,12 +124,22 @@ func unsupported(v version) error {
 	return fmt.Errorf("CPython %v: %w; it needs 3.11 to 3.15", v, ErrUnsupported)
 }
 
+// checkTries is how often the stack of one thread is tried to be read at attach.
+const checkTries = 20
+
 // check reads every thread once: an interpreter whose layout is another than
 // its version's is found out here.
 func (p *Process) check() error {
 	failed, decoded := 0, 0
 	for _, t := range p.threads {
+		if failed > 3 && decoded == 0 {
+			break
+		}
 		v, err := p.reader.sample(t, false)
+		for try := 0; v == stackLost && err == nil && try < checkTries; try++ {
+			time.Sleep(time.Millisecond) // it changes faster than its code is learnt
+			v, err = p.reader.sample(t, false)
+		}
 		switch {
 		case err != nil:
 			return err

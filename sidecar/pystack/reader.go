@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	maxCorrections = 8 // further reads because the addresses have changed
-	maxTries       = 4 // reads of one sample: the first and three more
+	maxCorrections = 16 // further reads because the addresses have changed
+	maxTries       = 4  // reads of one sample: the first and three more
 	// slowCopy is longer than any read takes while it runs: the copies of one that
 	// was interrupted are too far apart for their agreement to mean anything. It
 	// grows by a nanosecond a byte.
