@@ -110,6 +110,9 @@ type digest struct {
 	threads []threadLane
 	more    string // about the threads left out
 
+	streams     []streamLane // of the GPUs, where a trace tells
+	moreStreams int          // left out
+
 	tables   []table
 	findings []remark
 	notes    []string
@@ -144,6 +147,7 @@ func digestOf(r *report.Report) *digest {
 	if main >= 0 {
 		d.flame = flameOf(r, main, histories[main])
 	}
+	d.streams, d.moreStreams = streamsOf(r, d.duration)
 	d.threads, d.more = threadsOf(r, main, histories, d.duration)
 	d.tables = tablesOf(r, gpus, d.duration)
 	d.findings = remarksOf(r)

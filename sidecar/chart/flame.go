@@ -194,11 +194,7 @@ func (l *layouter) titles(rows []Row, p *flamePicture) {
 	for i, b := range p.boxes {
 		widths[i] = b.to - b.from
 	}
-	slices.Sort(widths)
-	least := int(4/p.step) + 1
-	if cut := len(widths) - l.dt.titles; cut > 0 {
-		least = max(least, widths[cut]+1)
-	}
+	least := leastTitled(widths, l.dt.titles, p.step)
 	i := 0
 	for r := range rows {
 		for k := range rows[r].Boxes {
@@ -208,6 +204,17 @@ func (l *layouter) titles(rows []Row, p *flamePicture) {
 			i++
 		}
 	}
+}
+
+// leastTitled is how many columns wide a box must be to be among the widest that
+// get a tooltip, and wide enough to be hit. It sorts widths.
+func leastTitled(widths []int, titles int, step float64) int {
+	least := int(tellable/step) + 1
+	slices.Sort(widths)
+	if cut := len(widths) - titles; cut > 0 {
+		least = max(least, widths[cut-1]+1)
+	}
+	return least
 }
 
 func (l *layouter) flameTitle(p *flamePicture, b flameBox) string {

@@ -109,7 +109,7 @@ func damage(v reflect.Value, rnd *rand.Rand, every int) {
 
 func damaged(seed uint64) *report.Report {
 	rnd := rand.New(rand.NewPCG(seed, 7))
-	makers := []func() *report.Report{trainingCell, cpuCell, emptyCell, uglyNames, eightGPUs, weekLong}
+	makers := []func() *report.Report{trainingCell, cpuCell, emptyCell, uglyNames, eightGPUs, weekLong, tracedCell}
 	r := makers[rnd.IntN(len(makers))]()
 	damage(reflect.ValueOf(r), rnd, []int{3, 20, 200, 2000}[rnd.IntN(4)])
 	return r

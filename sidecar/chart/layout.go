@@ -25,6 +25,10 @@ const (
 	rowHeight    = 17.0 // of the flame chart
 	threadHeight = 10.0
 	threadPitch  = 17.0
+	streamHeight = 12.0
+	streamPitch  = 17.0
+
+	tellable = 4.0 // a box this wide can be pointed at
 )
 
 // detail is how much of a digest is drawn; less of it means fewer bytes.
@@ -36,16 +40,17 @@ type detail struct {
 	titles    int     // tooltips on boxes
 	depth     int     // rows of the flame chart
 	threads   int
+	streams   int
 	tableRows int
 }
 
 var details = []detail{
-	{0, 1, 2, 4000, 600, maxDepth, maxThreads, 100},
-	{1, 2, 3, 2000, 250, maxDepth, maxThreads, 100},
-	{2, 2, 4, 900, 0, 14, 6, 100},
-	{3, 4, 8, 400, 0, 10, 4, 4},
-	{4, 8, 16, 120, 0, 6, 2, 2},
-	{5, 16, 32, 60, 0, 4, 0, 1},
+	{0, 1, 2, 4000, 600, maxDepth, maxThreads, maxStreams, 100},
+	{1, 2, 3, 2000, 250, maxDepth, maxThreads, maxStreams, 100},
+	{2, 2, 4, 900, 0, 14, 6, 6, 100},
+	{3, 4, 8, 400, 0, 10, 4, 4, 4},
+	{4, 8, 16, 120, 0, 6, 2, 2, 2},
+	{5, 16, 32, 60, 0, 4, 0, 0, 1},
 }
 
 var (
@@ -81,6 +86,7 @@ func lay(d *digest, width float64, dt detail) *Scene {
 	}
 	l.cellLines()
 	l.flame()
+	l.streams()
 	l.threads()
 	l.Plot.Y1 = l.y
 	l.shades()
@@ -293,7 +299,7 @@ func (l *layouter) legend() {
 	entry := func(p Paint, name string) {
 		w := 13 + widthOf(name, smallSize, sans) + 12
 		if x+w > l.Width-margin {
-			return
+			x, l.y = l.Plot.X0, l.y+14
 		}
 		l.Legend = append(l.Legend, Bar{Box{x, l.y - 8, x + 9, l.y + 1}, p})
 		l.text(x+13, l.y, name, smallSize, Muted, sans, Left)
@@ -302,6 +308,11 @@ func (l *layouter) legend() {
 	for _, k := range kindNames {
 		if l.paints[k.paint] {
 			entry(k.paint, cmp.Or(k.name, l.d.own))
+		}
+	}
+	for _, k := range kernelKinds {
+		if l.paints[k.paint] {
+			entry(k.paint, k.name)
 		}
 	}
 	if l.hatch {

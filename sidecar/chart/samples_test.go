@@ -491,5 +491,6 @@ func samples() map[string]*report.Report {
 	return map[string]*report.Report{
 		"training": trainingCell(), "cpu": cpuCell(), "long": aMinute(), "empty": emptyCell(), "threads": manyThreads(),
 		"recursion": deepRecursion(), "ugly": uglyNames(), "gpus": eightGPUs(), "week": weekLong(), "zero": {},
+		"streams": manyStreams(),
 	}
 }

@@ -66,7 +66,7 @@ type Badge struct {
 
 // Lane is one stripe over the time axis.
 type Lane struct {
-	ID    string // of the track, or "lines", "flame", "thread"
+	ID    string // of the track, or "lines", "flame", "stream", "thread"
 	Box          // within the plot
 	About string // tooltip
 	Areas []Area // tracks

@@ -40,7 +40,7 @@ func golden(t *testing.T, name string, got []byte) {
 }
 
 func TestGolden(t *testing.T) {
-	for name, r := range map[string]*report.Report{"training": trainingCell(), "cpu": cpuCell(), "ugly": uglyNames(), "empty": emptyCell()} {
+	for name, r := range map[string]*report.Report{"training": trainingCell(), "cpu": cpuCell(), "ugly": uglyNames(), "empty": emptyCell(), "traced": tracedCell()} {
 		svg, err := SVG(r, Options{Width: 900})
 		if err != nil {
 			t.Fatal(err)
