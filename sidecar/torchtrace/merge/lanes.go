@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/omni-perf/omni-perf/sidecar/report"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
 )
@@ -20,6 +21,26 @@ type Lane struct {
 	Name       []int // index into Names; the longest of joined events
 	Count      []int
 	Names      []string
+}
+
+// Kernels are the lanes as a report carries them: report.Options takes them.
+func (m *Merged) Kernels() []report.KernelLane {
+	var out []report.KernelLane
+	for _, l := range m.Lanes {
+		out = append(out, report.KernelLane{
+			Device: l.Device, Stream: l.Stream, ResolutionS: l.Resolution.Seconds(),
+			StartS: inSeconds(l.Start), EndS: inSeconds(l.End), Name: l.Name, Count: l.Count, Names: l.Names,
+		})
+	}
+	return out
+}
+
+func inSeconds(times []timeline.Nanos) []float64 {
+	out := make([]float64, len(times))
+	for i, t := range times {
+		out[i] = t.Seconds()
+	}
+	return out
 }
 
 // lanes sorts events by stream and thins them until all together fit.

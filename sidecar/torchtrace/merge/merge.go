@@ -3,8 +3,9 @@
 //
 // In flow a finished timeline.Recording and a torchtrace.Trace of the same
 // process, out flow the same recording with exact GPU activity in place of the
-// sampled one, and the kernels of each stream as lanes. The package knows
-// neither charts nor diagnosis: both read the tracks they always read.
+// sampled one, and the kernels of each stream as lanes, which a report takes.
+// The package knows neither charts nor diagnosis: both read what they always
+// read.
 //
 // A trace says when kernels ran to the nanosecond, a driver's sample says how
 // busy a device was in the last tenth of a second. Where both exist the trace

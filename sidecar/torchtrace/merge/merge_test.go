@@ -32,13 +32,24 @@ const (
 // in, whose GPU was sampled every 20 ms.
 func recorded(t *testing.T) (*timeline.Recording, *torchtrace.Trace, synth.RankAnswers, timeline.Bridge) {
 	t.Helper()
-	var text bytes.Buffer
-	answers, err := synth.Generate(synth.Config{Seed: 5, Steps: 6, DataWait: 8 * time.Millisecond}, []io.Writer{&text})
+	return recordedRank(t, synth.Config{Seed: 5, Steps: 6, DataWait: 8 * time.Millisecond}, 0, 50)
+}
+
+// recordedRank does so for one rank of several, whose GPU was sampled as busy by
+// the given percentage throughout.
+func recordedRank(t *testing.T, cfg synth.Config, number int, sampled float64) (*timeline.Recording, *torchtrace.Trace, synth.RankAnswers, timeline.Bridge) {
+	t.Helper()
+	texts := make([]bytes.Buffer, max(cfg.Ranks, 1))
+	writers := make([]io.Writer, len(texts))
+	for i := range texts {
+		writers[i] = &texts[i]
+	}
+	answers, err := synth.Generate(cfg, writers)
 	if err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "trace.json")
-	if err := os.WriteFile(path, text.Bytes(), 0o600); err != nil {
+	if err := os.WriteFile(path, texts[number].Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	set, err := torchtrace.Load(context.Background(), []string{path}, torchtrace.LoadOptions{})
@@ -46,7 +57,7 @@ func recorded(t *testing.T) (*timeline.Recording, *torchtrace.Trace, synth.RankA
 		t.Fatal(err)
 	}
 	trace := set.Traces[0]
-	rank := answers.Ranks[0]
+	rank := answers.Ranks[number]
 	first := trace.UnixNs(rank.Steps[0].Start)
 	length := timeline.Nanos(rank.Steps[len(rank.Steps)-1].End - rank.Steps[0].Start)
 	wall := first - int64(lead)
@@ -54,7 +65,7 @@ func recorded(t *testing.T) (*timeline.Recording, *torchtrace.Trace, synth.RankA
 	duration := lead + length + 30*ms
 	util := b.Track(timeline.TrackSpec{ID: "gpu0.util", Kind: timeline.KindRate, Unit: "%", Source: "NVML sample buffer", Resolution: 20 * time.Millisecond, Device: 0, Limit: 100})
 	for at := 20 * ms; at <= duration; at += 20 * ms {
-		util.Add(at, 50)
+		util.Add(at, sampled)
 	}
 	main := b.Thread(timeline.Thread{NativeID: 1, Main: true, RunsCell: true})
 	loop := b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "<module>", File: "cell.py", Line: 2, FirstLine: 1}))

@@ -1,0 +1,126 @@
+package merge
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/omni-perf/omni-perf/sidecar/chart"
+	"github.com/omni-perf/omni-perf/sidecar/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/report"
+	"github.com/omni-perf/omni-perf/sidecar/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/synth"
+)
+
+// The whole way of a trace: one rank of two, whose clock is off, laid over the
+// recording of its cell by a bridge that is off as far as it says, into the
+// diagnosis, the report and the picture.
+func TestATraceReachesReportAndPicture(t *testing.T) {
+	cfg := synth.Config{Seed: 11, Ranks: 2, Steps: 8, DataWait: 8 * time.Millisecond, ClockSkew: 5 * time.Millisecond}
+	rec, trace, rank, bridge := recordedRank(t, cfg, 1, 0)
+	if rank.Skew == 0 {
+		t.Fatal("the rank's clock is right, nothing is tested")
+	}
+	bridge.Offset += bridge.Error
+	m, err := Into(rec, trace, Options{Bridge: bridge, Device: func(int) int { return 0 }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := diagnose.Run(m.Recording)
+	r := report.Build(m.Recording, &d, report.Options{Kernels: m.Kernels()})
+	exact := m.Error.Seconds() + 1e-9 // seconds in floating point are off by less than the last nanosecond
+
+	checkLanes(t, r, rank, exact)
+	checkIdle(t, r, rank, exact)
+
+	svg, err := chart.SVG(r, chart.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for stream := range rank.All.Streams {
+		if want := fmt.Sprintf(">GPU 0 stream %d<", stream); !bytes.Contains(svg, []byte(want)) {
+			t.Errorf("the picture does not say %q", want)
+		}
+	}
+	if want := d.Idle.Certainty.Text; !bytes.Contains(svg, []byte(want)) {
+		t.Errorf("the picture does not say how exact it is: %q", want)
+	}
+	if len(svg) > 200<<10 {
+		t.Errorf("the picture has %d bytes", len(svg))
+	}
+}
+
+// checkLanes looks for every kernel in the lanes, and for the first and the last
+// of each step where they ran.
+func checkLanes(t *testing.T, r *report.Report, rank synth.RankAnswers, exact float64) {
+	t.Helper()
+	type sum struct {
+		count   int
+		seconds float64
+	}
+	sums := map[string]sum{}
+	var starts, ends []float64
+	for _, l := range r.Kernels {
+		if _, ok := rank.All.Streams[l.Stream]; !ok || l.Device != 0 || l.ResolutionS != 0 {
+			t.Errorf("a lane of GPU %d, stream %d, at %g s", l.Device, l.Stream, l.ResolutionS)
+		}
+		for i := range l.StartS {
+			s := sums[l.Names[l.Name[i]]]
+			sums[l.Names[l.Name[i]]] = sum{s.count + l.Count[i], s.seconds + l.EndS[i] - l.StartS[i]}
+		}
+		starts, ends = append(starts, l.StartS...), append(ends, l.EndS...)
+	}
+	if len(r.Kernels) != len(rank.All.Streams) || len(r.Kernels) < 2 {
+		t.Errorf("%d lanes, want %d and several", len(r.Kernels), len(rank.All.Streams))
+	}
+	for name, want := range rank.All.Kernels {
+		if got := sums[name]; got.count != want.Count || math.Abs(got.seconds-float64(want.Sum)/1e9) > 1e-9*float64(want.Count) {
+			t.Errorf("%s: %d times in %.9f s, want %d in %d ns", name, got.count, got.seconds, want.Count, want.Sum)
+		}
+	}
+	near := func(times []float64, want int64) bool {
+		at := (lead + timeline.Nanos(want-rank.Steps[0].Start)).Seconds()
+		return slices.ContainsFunc(times, func(got float64) bool { return math.Abs(got-at) <= exact })
+	}
+	for _, s := range rank.Steps {
+		if !near(starts, s.FirstWork) || !near(ends, s.LastWork) {
+			t.Errorf("step %d: no kernel where its first or last one ran", s.Number)
+		}
+	}
+}
+
+// checkIdle compares the diagnosis with what the device truly did. Outside of
+// the trace the samples say idle.
+func checkIdle(t *testing.T, r *report.Report, rank synth.RankAnswers, exact float64) {
+	t.Helper()
+	g := r.GPUs[0]
+	busy := float64(rank.All.KernelTime-rank.All.Idle) / 1e9
+	if math.Abs(g.BusyS-busy) > 1e-8 || math.Abs(g.BusyS+g.IdleS+g.UnknownS-r.DurationS) > 1e-8 || g.UnknownS > 0.02 {
+		t.Errorf("busy %.9f s, idle %.9f and unknown %.9f of %.9f; it was busy for %.9f", g.BusyS, g.IdleS, g.UnknownS, r.DurationS, busy)
+	}
+	if r.Idle.Method != string(diagnose.ByWindows) || strings.Contains(r.Idle.Certainty, "averaged") || strings.Contains(r.Idle.Certainty, "estimate") {
+		t.Errorf("certainty %q by %q, want exact windows", r.Idle.Certainty, r.Idle.Method)
+	}
+	if !strings.Contains(g.Source, source) {
+		t.Errorf("source %q", g.Source)
+	}
+	waits, loading := 0.0, 0.0
+	for _, s := range rank.Steps {
+		waits += float64(s.DataWait) / 1e9
+	}
+	for _, c := range r.Idle.Causes {
+		if c.BoundS != nil {
+			t.Errorf("%s is %g s within ± %g s, want no bounds", c.Cause, c.Seconds, *c.BoundS)
+		}
+		if c.Cause == string(diagnose.DataLoading) {
+			loading += c.Seconds
+		}
+	}
+	if edges := float64(2*len(rank.Steps)) * exact; math.Abs(loading-waits) > edges {
+		t.Errorf("waiting for data %.9f s, want %.9f within %.9f", loading, waits, edges)
+	}
+}
