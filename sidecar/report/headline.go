@@ -8,7 +8,7 @@ import (
 // headline is the answer in one sentence: the main finding, else the line that
 // took most of the time, else why nothing can be said.
 func headline(r *Report) string {
-	if s := tooShort(r); s != "" {
+	if s := TooShort(r); s != "" {
 		return s
 	}
 	if len(r.Findings) > 0 {
@@ -30,9 +30,9 @@ func headline(r *Report) string {
 // fewSamples is the number below which shares of time are guesses.
 const fewSamples = 20
 
-// tooShort says that a recording has too few samples for its rate, and which
-// rate would have given enough.
-func tooShort(r *Report) string {
+// TooShort says that a recording has too few samples for its rate, and which
+// rate would have given enough; it is empty where there are enough.
+func TooShort(r *Report) string {
 	s := r.Sampling
 	longEnough := r.DurationS > 2*fewSamples*s.IntervalS // then it is no matter of the rate
 	if s.Samples >= fewSamples || s.IntervalS <= 0 || r.DurationS <= 0 || longEnough {
@@ -42,7 +42,8 @@ func tooShort(r *Report) string {
 	if s.Samples == 1 {
 		count = "1 sample"
 	}
-	if faster := s.IntervalS / 10; faster >= 1e-5 {
+	// The sampler in the kernel is as fast as it can be.
+	if faster := s.IntervalS / 10; faster >= 1e-5 && s.FallbackReason == "" {
 		return fmt.Sprintf("%s; try -p %s", count, strconv.FormatFloat(faster, 'g', -1, 64))
 	}
 	return count

@@ -40,8 +40,6 @@ type Display struct {
 }
 
 const (
-	// fewSamples is below what tells one line from another.
-	fewSamples = 10
 	// maxReport bounds what a report unpacks to.
 	maxReport    = 256 << 20
 	releaseAfter = 300 * time.Millisecond
@@ -83,7 +81,10 @@ func (s *kernelSession) End(_ context.Context, req *api.EndRequest) (*api.EndRes
 func (s *kernelSession) finish(rec *timeline.Recording, cell *cellState, entry recorder.Entry, req *api.EndRequest) (*api.EndResponse, error) {
 	r := s.Analyse(rec)
 	r.Name = cell.begin.Name
-	resp := &api.EndResponse{Headline: r.Headline, Lines: remarks(r, cell.begin)}
+	resp := &api.EndResponse{Headline: r.Headline}
+	if req.Quiet || s.Present == nil { // the chart says the same
+		resp.Lines = remarks(r, cell.begin)
+	}
 	var packed []byte
 	var work errgroup.Group
 	work.Go(func() error {
@@ -159,18 +160,13 @@ func (s *kernelSession) bundle(r *report.Report, d Display) (*api.Bundle, error)
 	return &api.Bundle{DataJson: data, MetadataJson: metadata, TransientJson: transient}, nil
 }
 
-// remarks are what the user is told even when no chart is wanted.
+// remarks are what the user is told even where no chart is shown.
 func remarks(r *report.Report, begin *api.BeginRequest) []string {
-	var lines []string
-	if n := r.Sampling.Samples; n < fewSamples && !begin.Automatic && r.Sampling.Method != "" {
-		finer := max(r.Sampling.IntervalS/10, 0.0001)
-		line := fmt.Sprintf("The cell ran %s: %d samples", time.Duration(r.DurationS*1e9).Round(10*time.Microsecond), n)
-		if finer < r.Sampling.IntervalS && r.Sampling.FallbackReason == "" { // the fallback has no finer one
-			line += "; try -p " + strconv.FormatFloat(finer, 'f', -1, 64)
-		}
-		lines = append(lines, line+".")
+	if short := report.TooShort(r); short != "" && !begin.Automatic {
+		length := time.Duration(r.DurationS * 1e9).Round(10 * time.Microsecond)
+		return []string{fmt.Sprintf("The cell ran %v: %s.", length, short)}
 	}
-	return lines
+	return nil
 }
 
 func (c *cellState) entry(length time.Duration, outcome string) recorder.Entry {
