@@ -23,22 +23,40 @@ func titleOf(r *report.Report, gpus gpuSummary, main int, duration float64) []ph
 		return append(ps, gpus.title...)
 	}
 	if main >= 0 {
-		var computing, waits float64
-		for name, s := range r.Threads[main].StateS {
-			if s = finite(s); stateOf(name).computes() {
-				computing += s
-			} else {
-				waits += s
-			}
-		}
-		if all := computing + waits; all > 0 {
-			ps = append(ps, phrase{"computing " + percent(computing/all), Good, bold})
-			if waits/all >= 0.005 {
-				ps = append(ps, phrase{"waiting " + percent(waits/all), Warn, bold})
-			}
-		}
+		ps = append(ps, sharesOf(&r.Threads[main])...)
 	}
 	return append(ps, gpus.title...)
+}
+
+// sharesOf is how the main thread spent its time. What the scheduler counted as
+// time on a CPU bounds what is called computing: a thread that wants to run on a
+// busy machine looks the same from outside as one that does.
+func sharesOf(t *report.Thread) (ps []phrase) {
+	var computing, waits, queued float64
+	for name, s := range t.StateS {
+		if s = finite(s); stateOf(name).computes() {
+			computing += s
+		} else {
+			waits += s
+		}
+	}
+	all := computing + waits
+	if !(all > 0) {
+		return nil
+	}
+	if t.OnCPUS != nil {
+		if onCPU := max(finite(*t.OnCPUS), 0); onCPU < computing*0.8 {
+			computing, queued = onCPU, computing-onCPU
+		}
+	}
+	ps = append(ps, phrase{"computing " + percent(computing/all), Good, bold})
+	if queued/all >= 0.005 {
+		ps = append(ps, phrase{"no free CPU " + percent(queued/all), Warn, bold})
+	}
+	if waits/all >= 0.005 {
+		ps = append(ps, phrase{"waiting " + percent(waits/all), Warn, bold})
+	}
+	return ps
 }
 
 // subjectOf names what was recorded.

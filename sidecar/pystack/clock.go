@@ -116,14 +116,9 @@ func threadCPU() time.Duration {
 type pace struct {
 	asked  time.Duration
 	budget float64
-	at     int64
-	cpu    time.Duration
 }
 
-const paceEvery = 200 * time.Millisecond
-
-// adjust returns the interval for the next stretch, and whether to look again
-// only later.
+// adjust returns the interval for the next stretch, by what the last one cost.
 func (p *pace) adjust(interval time.Duration, wall time.Duration, cpu time.Duration) time.Duration {
 	if p.budget < 0 || p.budget >= 1 || wall <= 0 {
 		return interval

@@ -94,10 +94,10 @@ func TestAttachToAnotherProgram(t *testing.T) {
 func TestLineTable(t *testing.T) {
 	table := decodeLineTable([]byte{
 		0x80 | 0<<3 | 1, 0x12, // short form, 2 instructions on the same line
-		0x80 | 11<<3 | 0, 4, 8, // one line on, 1 instruction
-		0x80 | 15<<3 | 3,       // 4 instructions without a line
-		0x80 | 13<<3 | 0, 0x07, // 3 lines back
-		0x80 | 14<<3 | 0, 0x54, 0x01, 0x00, 0x01, 0x02, // 42 lines on, with an end
+		0x80 | 11<<3, 4, 8, // one line on, 1 instruction
+		0x80 | 15<<3 | 3,   // 4 instructions without a line
+		0x80 | 13<<3, 0x07, // 3 lines back
+		0x80 | 14<<3, 0x54, 0x01, 0x00, 0x01, 0x02, // 42 lines on, with an end
 	}, 10)
 	var got []int32
 	for i := range int32(11) {
