@@ -86,7 +86,8 @@ func (p *page) goals(r *Results) {
 	p.table([]string{"figure", "goal", "measured", "worst on", ""}, rows)
 	better := betterPeers(r)
 	if len(better) == 0 && len(r.Slowdown) > 0 {
-		better = []string{"No peer slows its target significantly less (its interval below omni-perf's) on any program."}
+		better = []string{fmt.Sprintf(
+			"No peer slows its target significantly less (its interval, of at least %d pairs, below omni-perf's) on any program.", fewestRanked)}
 	}
 	p.text(strings.Join(better, "\n"))
 }
@@ -98,7 +99,7 @@ func worstSlowdown(r *Results) worst {
 			w.figure = s.Ratio.Low
 			w.where = fmt.Sprintf("%s on %s [%.3f, %.3f]", s.Program, s.Minor, s.Ratio.Low, s.Ratio.High)
 		}
-		w.unsure = w.unsure || s.Sampler == Ours && s.Error == "" && s.Ratio.High-s.Ratio.Low > widest
+		w.unsure = w.unsure || s.Sampler == Ours && s.Error == "" && (s.Pairs < fewestRanked || s.Ratio.High-s.Ratio.Low > widest)
 	}
 	return w
 }
@@ -160,7 +161,7 @@ func betterPeers(r *Results) []string {
 			continue
 		}
 		for _, s := range r.Slowdown {
-			if s.Program == mine.Program && s.Minor == mine.Minor && s.Error == "" && s.Pairs > 1 &&
+			if s.Program == mine.Program && s.Minor == mine.Minor && s.Error == "" && s.Pairs >= fewestRanked &&
 				s.Sampler != Ours && s.Sampler != peer.Floor && s.Ratio.High < mine.Ratio.Low {
 				list = append(list, fmt.Sprintf("- %s slows %s on %s less: [%.3f, %.3f], omni-perf [%.3f, %.3f].",
 					s.Sampler, s.Program, s.Minor, s.Ratio.Low, s.Ratio.High, mine.Ratio.Low, mine.Ratio.High))

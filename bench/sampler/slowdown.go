@@ -83,6 +83,9 @@ type series struct {
 func (b *bench) measureSlowdown() {
 	contests := b.contests()
 	for i := range b.plan.Pairs {
+		if b.ctx.Err() != nil {
+			break
+		}
 		say("slow-down: pair %d of %d of %d programs", i+1, b.plan.Pairs, len(contests))
 		for _, c := range contests {
 			if b.ctx.Err() == nil {
