@@ -30,10 +30,13 @@ type session struct {
 	clock *clock
 	stats Stats
 
-	nodes  map[nodeKey]timeline.NodeID
-	at     int64 // CLOCK_MONOTONIC of the tick in progress
-	first  bool  // first tick: every thread is read
-	listed int64 // when the thread list was last walked
+	nodes map[nodeKey]timeline.NodeID
+	at    int64 // CLOCK_MONOTONIC of the tick in progress
+	// changed is where the tick's changes are put: half-way from the tick before,
+	// so that a late tick does not leave all of its delay to the state before it.
+	changed int64
+	first   bool  // first tick: every thread is read
+	listed  int64 // when the thread list was last walked
 
 	listDue   bool
 	maxProbes int // questions to the kernel allowed per tick
@@ -98,8 +101,9 @@ func (s *session) run(ctx context.Context) error {
 		if !s.clock.sleep(ctx) {
 			return nil
 		}
-		now := time.Now()
+		now, before := time.Now(), s.at
 		s.at, s.p.reader.stamp = s.clock.at(now), now
+		s.changed = before + (s.at-before)/2
 		if err := s.tick(); err != nil {
 			return err
 		}
@@ -311,7 +315,7 @@ func (s *session) tell(t *thread) {
 		return
 	}
 	ts.now, ts.told = now, true
-	s.sink.Set(ts.id, s.sink.Since(s.at), now.node, now.state, now.truncated)
+	s.sink.Set(ts.id, s.sink.Since(s.changed), now.node, now.state, now.truncated)
 }
 
 // updateCPU tells the sink how long each thread was on a CPU; unless all are
