@@ -10,7 +10,6 @@ import ctypes
 import os
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -25,27 +24,30 @@ def main() -> None:
     """Execute the notebooks named as arguments, by default all examples."""
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     OUTPUT.mkdir(parents=True, exist_ok=True)
-    if not _has_gpu():
-        _simulate_gpu()
+    simulation = {} if _has_gpu() else _simulate_gpu()
     paths = [Path(name).resolve() for name in sys.argv[1:]] or sorted(EXAMPLES.glob("*.ipynb"))
     for path in paths:
         began = time.monotonic()
         print(f"{path.stem} … ", end="", flush=True)
-        executed, page, charts = execute(path)
+        executed, page, charts = execute(path, simulation)
         print(f"{charts} charts, {time.monotonic() - began:.0f} s")
         print(f"  {executed}\n  {page}")
 
 
-def execute(path: Path) -> tuple[Path, Path, int]:
-    """Run a notebook, write it and its page; end the program if a chart is missing."""
+def execute(path: Path, simulation: dict[str, str]) -> tuple[Path, Path, int]:
+    """Run a notebook, write it and its page; end the program if a chart is missing.
+
+    Only a notebook that drives the simulated GPU gets the environment of one.
+    """
     import nbformat
     from nbclient import NotebookClient
     from nbconvert import HTMLExporter
 
     notebook: Any = nbformat.read(path, as_version=4)
+    simulated = any("simulated_gpu" in cell.source for cell in notebook.cells)
     NotebookClient(
         notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(path.parent)}}
-    ).execute()
+    ).execute(env=os.environ | (simulation if simulated else {}))
     wanted = sum(cell.source.startswith("%%omni_perf") for cell in notebook.cells)
     charts = sum(map(_is_chart, (output for cell in notebook.cells for output in cell.get("outputs", []))))
     if charts < wanted:
@@ -70,15 +72,13 @@ def _has_gpu() -> bool:
     return nvml.nvmlInit_v2() == 0
 
 
-def _simulate_gpu() -> None:
-    """Build the fake NVML library and let the sidecars load it."""
-    library = ROOT / "build" / "libnvidia-ml.so.1"
+def _simulate_gpu() -> dict[str, str]:
+    """Build the fake NVML library; return the environment that lets a sidecar load it."""
+    library, feed = ROOT / "build" / "libnvidia-ml.so.1", ROOT / "build" / "gpu.feed"
     subprocess.run([str(FAKE_NVML / "build.sh"), str(library)], check=True)
-    feed = tempfile.NamedTemporaryFile(prefix="omni_perf-gpu-", suffix=".feed", delete=False)  # noqa: SIM115
-    feed.close()
-    os.environ["OMNI_PERF_NVML_LIBRARY"] = str(library)
-    os.environ["OMNI_PERF_FAKE_NVML_FEED"] = feed.name
+    feed.write_text("")
     print("There is no NVIDIA GPU here: the training example drives a simulated one.")
+    return {"OMNI_PERF_NVML_LIBRARY": str(library), "OMNI_PERF_FAKE_NVML_FEED": str(feed)}
 
 
 if __name__ == "__main__":

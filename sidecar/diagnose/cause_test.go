@@ -105,15 +105,15 @@ func TestChargedLineOfAScript(t *testing.T) {
 
 func TestIsLibrary(t *testing.T) {
 	for file, want := range map[string]bool{
-		"/usr/lib/python3.12/queue.py":                         true,
-		"/root/.pyenv/versions/3.13.0/lib/python3.13t/json.py": true,
-		"/home/u/.venv/lib/python3.12/site-packages/a/b.py":    true,
-		"/usr/lib/python3/dist-packages/yaml/__init__.py":      true,
-		`C:\venv\Lib\site-packages\a.py`:                       true,
-		"<frozen importlib._bootstrap>":                        true,
-		"/home/u/lib/python3_projects/train.py":                false,
-		"/tmp/ipykernel_1/5.py":                                false,
-		"train.py":                                             false,
+		"/usr/lib/python3.12/queue.py":                           true,
+		"/home/u/.pyenv/versions/3.13.0/lib/python3.13t/json.py": true,
+		"/home/u/.venv/lib/python3.12/site-packages/a/b.py":      true,
+		"/usr/lib/python3/dist-packages/yaml/__init__.py":        true,
+		`C:\venv\Lib\site-packages\a.py`:                         true,
+		"<frozen importlib._bootstrap>":                          true,
+		"/home/u/lib/python3_projects/train.py":                  false,
+		"/tmp/ipykernel_1/5.py":                                  false,
+		"train.py":                                               false,
 	} {
 		if got := isLibrary(file); got != want {
 			t.Errorf("isLibrary(%q) = %v, want %v", file, got, want)
