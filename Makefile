@@ -93,6 +93,8 @@ lint: build
 # Figures beside baselines and peers; the long forms are told at the top of each program.
 bench: build
 	$(BIN)/python bench/notebook/bench.py
+	$(GO) test -run '^$$' -bench 'LongCell|End|Resident' -benchtime 1x ./sidecar/recorder ./sidecar/server
+	tools/interpreters > /dev/null
 	$(GO) run ./bench/sampler -quick
 	$(GO) run ./bench/torchtrace -python $(BIN)/python
 

@@ -149,31 +149,66 @@ def test_socket_deleted(kernel: Kernel) -> None:
     assert len(ran.charts()) == 1  # the connection stands
 
 
-def test_no_place_for_the_socket(tmp_path: Path) -> None:
-    """Every place for the sidecar's folder refuses: /tmp is read-only in here."""
+def run_in_own_mounts(prepare: str) -> subprocess.CompletedProcess[str]:
+    """Profile a cell in terminal IPython after shell commands that change what is mounted."""
     if os.geteuid() != 0 or not shutil.which("unshare"):
-        pytest.skip("a read-only /tmp takes a mount namespace: needs root and unshare")
-    script = tmp_path / "run.py"
-    script.write_text(
+        pytest.skip("another /tmp takes a mount namespace: needs root and unshare")
+    script = (
         "from IPython.core.interactiveshell import InteractiveShell\n"
         "shell = InteractiveShell.instance()\n"
         "shell.run_line_magic('load_ext', 'omni_perf')\n"
         "shell.run_cell('%%omni_perf\\nprint(\"ran\")')\n"
     )
-    script_text = script.read_text()
-    command = "mount --bind /tmp /tmp && mount -o remount,ro,bind /tmp && exec " + sys.executable + " -"
     ran = subprocess.run(
-        ["unshare", "--mount", "sh", "-c", command],
-        input=script_text,
+        ["unshare", "--mount", "sh", "-c", f"{prepare} && exec {sys.executable} -"],
+        input=script,
         capture_output=True,
         text=True,
         env={**os.environ, "XDG_RUNTIME_DIR": "/tmp/nowhere", "IPYTHONDIR": "/dev/shm/ipython"},
+        cwd="/",
         timeout=60,
     )
     if "mount:" in ran.stderr:
         pytest.skip(f"no mount namespace here: {ran.stderr.strip()}")
+    return ran
+
+
+def test_no_place_for_the_socket() -> None:
+    """Every place for the sidecar's folder refuses: /tmp is read-only in here."""
+    ran = run_in_own_mounts("mount --bind /tmp /tmp && mount -o remount,ro,bind /tmp")
     assert "ran" in ran.stdout
     assert re.search(r"omni_perf: The sidecar could not .*/tmp.* This cell is not profiled\.\n", ran.stderr), ran.stderr
+
+
+def test_a_full_disk() -> None:
+    """Nothing more fits on /tmp: folder and socket take no space, the log is lost, the cell is not."""
+    checkout = Path(__file__).resolve().parents[2]
+    if checkout.is_relative_to("/tmp"):
+        pytest.skip("the checkout itself lies in /tmp")
+    fill = "mount -t tmpfs -o size=64k tmpfs /tmp && { cat /dev/zero > /tmp/fill || true; } 2>/dev/null"
+    ran = run_in_own_mounts(fill)
+    assert "ran" in ran.stdout
+    profiled_all_the_same = "Cell [" in ran.stdout
+    said = re.search(r"omni_perf: .* This cell is not profiled\.\n", ran.stderr)
+    assert profiled_all_the_same or said, ran.stdout + ran.stderr
+    assert "Traceback" not in ran.stdout + ran.stderr
+
+
+def test_a_clock_that_is_set_back_changes_nothing(kernel: Kernel) -> None:
+    """The wall clock jumps an hour back in mid-cell; durations are of another clock."""
+    ran = kernel.run(
+        profiled(
+            "import time\n"
+            "time.sleep(0.2)\n"
+            "wall = time.time\n"
+            "time.time = lambda: wall() - 3600\n"
+            "time.sleep(0.2)\n"
+            "time.time = wall"
+        )
+    )
+    assert len(ran.charts()) == 1
+    seconds = kernel.run("import omni_perf; omni_perf.last().to_dict()['duration_s']").result
+    assert seconds is not None and 0.4 <= float(seconds) < 60
 
 
 def test_kernel_killed_in_a_cell() -> None:
