@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -165,6 +166,16 @@ func mean(points []timeline.Point) float64 {
 	return sum
 }
 
+// switchCount reads the hand-overs the first GIL has counted.
+func switchCount(t *testing.T, p *Process) uint64 {
+	t.Helper()
+	var gil [gilSwitches + wordSize]byte
+	if err := readAt(p.mem, p.gils[0].addr, gil[:]); err != nil {
+		t.Fatal(err)
+	}
+	return word(gil[:], gilSwitches)
+}
+
 func TestContendedGIL(t *testing.T) {
 	eachVersion(t, func(t *testing.T, python truth.Interpreter) {
 		target := truth.Start(t, python, truth.Handover)
@@ -174,7 +185,9 @@ func TestContendedGIL(t *testing.T) {
 		}
 		p := attachTo(t, target)
 		time.Sleep(50 * time.Millisecond) // its threads are started
+		before := switchCount(t, p)
 		tape, rec, stats := sampleFor(t, p, time.Second, SampleOptions{Budget: -1})
+		handovers := float64(switchCount(t, p) - before)
 		t.Logf("%d ticks, %.1f µs CPU a tick, %.2f %% cut", stats.Samples, float64(stats.CPU.Nanoseconds())/1000/float64(stats.Samples), 100*float64(stats.Truncated)/float64(stats.Reads))
 		states := make(map[string]float64)
 		for i := range rec.Threads {
@@ -189,17 +202,21 @@ func TestContendedGIL(t *testing.T) {
 		if python, gil := states["python"], states["gil"]; python < 0.8 || python > 1.05 || gil < 1.2 {
 			t.Errorf("got states %v (threads), want 1 python and 3 gil", states)
 		}
+		// How often CPython really hands the GIL over is its own affair: from 0 to
+		// 200 a second were seen on one machine.
 		var switches, waiting float64
 		for _, track := range rec.Tracks {
 			switch track.ID {
 			case "gil.switches":
-				switches = mean(track.Points)
+				for _, point := range track.Points {
+					switches += point.Value * (point.At - point.From).Seconds()
+				}
 			case "gil.wait":
 				waiting = mean(track.Points)
 			}
 		}
-		if switches < 5 || switches > 2000 || waiting < 1 || waiting > 3 {
-			t.Errorf("tracks say %.0f switches a second and %.1f threads waiting, want about 200 and 3", switches, waiting)
+		if math.Abs(switches-handovers) > 2+handovers/20 || waiting < 1 || waiting > 3 {
+			t.Errorf("tracks say %.0f hand-overs and %.1f threads waiting, want %.0f and 3", switches, waiting, handovers)
 		}
 	})
 }
