@@ -7,13 +7,17 @@ namespace and the history at the end.
 
 from __future__ import annotations
 
+import os
 import re
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from kernels import Kernel, Ran, is_chart
+
+WRITTEN = Path(tempfile.gettempdir()) / f"omni_perf_same_behaviour_{os.getuid()}.txt"
 
 CELLS: dict[str, str] = {
     "value": "x = 6\nx * 7",
@@ -57,7 +61,7 @@ CELLS: dict[str, str] = {
     "cell capture": "%%capture seen\nprint('inside')\n5",
     "captured": "seen.stdout, [str(o.data) for o in seen.outputs]",
     "bash": "%%bash\necho from bash\nexit 0",
-    "writefile": "%%writefile /tmp/omni_perf_same_behaviour.txt\nhello",
+    "writefile": f"%%writefile {WRITTEN}\nhello",
     "shell assignment": "files = !echo a b\nfiles",
     "shell failing": "!exit 7\n_exit_code",
     "help": "len?",
@@ -124,7 +128,7 @@ def kernels() -> Iterator[dict[str, Kernel]]:
     with Kernel(load=False) as bare, Kernel(load=False) as commented, Kernel() as magic, Kernel() as on:
         assert "Every cell is profiled" in on.run("%omni_perf on -t 0").text("stdout")
         on.run("%omni_perf on -t 0")
-        Path("/tmp/omni_perf_same_behaviour.txt").touch()
+        WRITTEN.touch()
         # Equal execution counts, and the same names, everywhere.
         for kernel, filler in ((bare, 3), (commented, 3), (magic, 2), (on, 0)):
             for _ in range(filler):
