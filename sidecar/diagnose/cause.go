@@ -131,7 +131,7 @@ func (r *causeRule) matches(s *stacks, frames []timeline.Frame, state timeline.S
 		return false
 	}
 	if r.own != nil && !slices.ContainsFunc(frames, func(f timeline.Frame) bool {
-		return r.own.MatchString(f.Function) && (s.cells[f.File] != nil || !isLibrary(f.File))
+		return r.own.MatchString(f.Function) && (s.cells[f.File] != nil || !IsLibrary(f.File))
 	}) {
 		return false
 	}

@@ -115,8 +115,8 @@ func TestIsLibrary(t *testing.T) {
 		"/tmp/ipykernel_1/5.py":                                  false,
 		"train.py":                                               false,
 	} {
-		if got := isLibrary(file); got != want {
-			t.Errorf("isLibrary(%q) = %v, want %v", file, got, want)
+		if got := IsLibrary(file); got != want {
+			t.Errorf("IsLibrary(%q) = %v, want %v", file, got, want)
 		}
 	}
 }

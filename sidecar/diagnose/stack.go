@@ -58,7 +58,7 @@ func (s *stacks) charged(frames []timeline.Frame) (at line, leaf bool) {
 		if s.cells[f.File] != nil {
 			return line{f.File, f.Line}, i == 0
 		}
-		if own < 0 && !isLibrary(f.File) {
+		if own < 0 && !IsLibrary(f.File) {
 			own = i
 		}
 	}
@@ -93,8 +93,8 @@ func (s *stacks) place(at line) string {
 	return fmt.Sprintf("line %d", at.number)
 }
 
-// isLibrary tells installed code and the standard library from the user's own.
-func isLibrary(file string) bool {
+// IsLibrary tells installed code and the standard library from the user's own.
+func IsLibrary(file string) bool {
 	file = strings.ReplaceAll(file, `\`, "/")
 	if strings.HasPrefix(file, "<") {
 		return true // <frozen importlib._bootstrap>, <string>, <__array_function__ internals>

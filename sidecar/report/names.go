@@ -6,6 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/omni-perf/omni-perf/sidecar/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
@@ -90,7 +91,7 @@ func (n *names) kind(f timeline.Frame) Kind {
 			return r.kind
 		}
 	}
-	if isLibrary(file) {
+	if diagnose.IsLibrary(file) {
 		return KindOther
 	}
 	return KindUser
@@ -142,19 +143,6 @@ var kindRules = []struct {
 	{"/site-packages/accelerate/", KindFramework},
 	{"/dist-packages/numpy/", KindFramework},
 	{"/dist-packages/torch/", KindFramework},
-}
-
-// isLibrary tells installed packages and the standard library from the user's
-// own files.
-func isLibrary(file string) bool {
-	if strings.HasPrefix(file, "<") { // <frozen importlib._bootstrap>, <string>
-		return true
-	}
-	if strings.Contains(file, "/site-packages/") || strings.Contains(file, "/dist-packages/") {
-		return true
-	}
-	i := strings.LastIndex(file, "/lib/python3") // .../lib/python3.12/threading.py
-	return i >= 0
 }
 
 // sameFile compares a co_filename with a script as typed, which may be relative.
