@@ -25,6 +25,7 @@ var judgedWorkloads = []judged{
 	{name: "generators 20 µs", workload: truth.Generators(20 * time.Microsecond), threads: 1},
 	{name: "generators 100 µs", workload: truth.Generators(100 * time.Microsecond), threads: 1},
 	{name: "tasks 100 µs", workload: truth.Tasks(100 * time.Microsecond), threads: 1},
+	{name: "event loops", workload: truth.EventLoops(), threads: 1},
 	{name: "160 threads", workload: truth.Threads(160), threads: 160},
 	{name: "4 busy threads", workload: truth.Handover, threads: 4},
 	{name: "lines", workload: truth.Lines, threads: 1},

@@ -105,9 +105,8 @@ func TestAccuracy(t *testing.T) {
 		{"deep", truth.Deep, 1, 0.001, 0.0005},
 		{"generators", truth.Generators(0), 1, 0.01, 0.0005},
 		{"generators 20µs", truth.Generators(20 * time.Microsecond), 0.3, 0.01, 0.0005},
-		// The goal is 2 %; 3 to 9 % are cut on a quiet machine, most on 3.11: a task
-		// switch under the copies. This holds what there is until that is mended.
-		{"tasks 100µs", truth.Tasks(100 * time.Microsecond), 0.15, 0.01, 0.0005},
+		{"tasks 100µs", truth.Tasks(100 * time.Microsecond), 0.02, 0.001, 0.0005},
+		{"event loops", truth.EventLoops(), 0.15, 0.001, 0.0005},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			truth.EachInterpreter(t, func(t *testing.T, python truth.Interpreter) {

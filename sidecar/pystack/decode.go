@@ -4,6 +4,9 @@ package pystack
 // is not sure.
 func (r *reader) decode(t *thread) verdict {
 	sure := r.surePart(t)
+	if sure == 0 && len(r.chain) > 0 {
+		return stackLost
+	}
 	r.readsBefore = r.codes.reads
 	depth := 0
 	for i := range sure {

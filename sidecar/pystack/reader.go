@@ -183,12 +183,13 @@ func (r *reader) attempt(t *thread) verdict {
 		t.seen.code, t.seen.instr = r.word(at+l.frame.code), r.word(at+l.frame.instr)
 	}
 	r.found = r.found[:0]
-	if leaf == 0 {
-		return stackWhole // runs no Python code
-	}
 	rootChunk := uint64(0)
 	if n := len(t.plan.chunks); n > 0 {
 		rootChunk = t.plan.chunks[n-1].addr
+	}
+	idle := rootChunk == 0 || top == rootChunk+rootFrame
+	if leaf == 0 && idle {
+		return stackWhole // runs no Python code
 	}
 	end, unknown := r.walk(leaf, top, rootChunk, false)
 	if end != walkRoot {
@@ -210,6 +211,9 @@ func (r *reader) attempt(t *thread) verdict {
 		return stackLost
 	case walkTorn:
 		return stackLost
+	}
+	if len(r.chain) == 0 && !idle {
+		return stackLost // between two stacks, with nothing of either
 	}
 	return r.decode(t)
 }
