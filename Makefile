@@ -77,10 +77,12 @@ test-wheel: prerequisites
 	build/wheel-test/bin/omni-perf version
 	cd build && wheel-test/bin/python ../tools/try_wheel.py
 
-# With a real NVIDIA GPU and PyTorch in .venv.
+# With a real NVIDIA GPU, and PyTorch in .cache/torch; without, what is skipped says so. Reports stay in
+# build/gpu; OMNI_PERF_RECORD_GPU=FOLDER keeps what the device answered (docs/gpu-idle.md).
 test-gpu: build
-	$(GO) test -count=1 -run RealGPU -v ./sidecar/gpu/...
-	$(BIN)/python -m pytest -m gpu -v
+	@tools/torch --if-gpu
+	$(GO) test -count=1 -run RealGPU -v ./sidecar/gpu
+	PATH="$(BIN):$$PATH" $(BIN)/python -m pytest magics/tests/gpu -m gpu -vv -rsP
 
 lint: build
 	$(GO) vet ./...
