@@ -199,29 +199,6 @@ func TestMissingSymbols(t *testing.T) {
 	}
 }
 
-// TestRealGPU shows what the machine's own driver offers.
-func TestRealGPU(t *testing.T) {
-	r := collectInChild(t, systemLibrary)
-	if noted(r, "GPU lanes", ErrNoDriver.Error()) {
-		t.Skipf("needs an NVIDIA GPU: %v", r.Notes)
-	}
-	if len(r.GPUs) == 0 {
-		t.Fatalf("no GPU: %v", r.Notes)
-	}
-	for _, g := range r.GPUs {
-		t.Logf("%+v", g)
-	}
-	for _, tr := range r.Tracks {
-		t.Logf("%s from %s every %v; ended: %q", tr.ID, tr.Source, tr.Resolution, tr.Ended)
-	}
-	for _, n := range r.Notes {
-		t.Logf("%s: %s", n.What, n.Reason)
-	}
-	if track(r, "gpu0.mem") == nil {
-		t.Error("not even the memory could be read")
-	}
-}
-
 // collectInChild records with another library than the one all tests of this
 // process share.
 func collectInChild(t *testing.T, library string, env ...string) *timeline.Recording {
