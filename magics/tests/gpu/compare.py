@@ -27,6 +27,7 @@ class Comparison:
     """Seconds of device time in the training, by lane and by trace."""
 
     variant: str
+    gpu: str
     source: str
     resolution_s: float
     training_s: float
@@ -88,6 +89,7 @@ def compare(report: Document, analysis: Document, facts: Document) -> Comparison
     busy, unknown = _seconds(util, began - reach, ended + reach)
     made = Comparison(
         variant=facts["variant"],
+        gpu=gpu["name"],
         source=gpu["source"],
         resolution_s=gpu["resolution_s"],
         training_s=ended - began,
@@ -112,12 +114,14 @@ def compare(report: Document, analysis: Document, facts: Document) -> Comparison
 
 
 def _used(report: Document) -> tuple[Document, Document]:
+    """Return the training's GPU and its idle time; others may be busy for somebody else."""
     used = [gpu for gpu in report["gpus"] if gpu["used"]]
-    if len(used) != 1 or "idle" not in report:
+    if not used:
         notes = "; ".join(f"{note['what']}: {note['reason']}" for note in report["notes"])
-        raise AssertionError(f"{len(used)} GPUs were used, want the one of the training. Notes: {notes}")
-    (device,) = (device for device in report["idle"]["devices"] if device["device"] == used[0]["index"])
-    return used[0], device
+        raise AssertionError(f"no GPU was used. Notes: {notes}")
+    gpu = max(used, key=lambda gpu: gpu["busy_s"])
+    (device,) = (device for device in report["idle"]["devices"] if device["device"] == gpu["index"])
+    return gpu, device
 
 
 def _arithmetic(report: Document) -> Iterable[str]:
@@ -137,8 +141,11 @@ def _arithmetic(report: Document) -> Iterable[str]:
 
 
 def _lanes(report: Document, index: int) -> Iterable[str]:
+    reasons = {note["what"] for note in report["notes"]}
     for lane in ("util", "mem", "mem.self"):
-        if not any(value is not None for value in _track(report, index, lane)["value"]):
+        there = any(value is not None for value in _track(report, index, lane)["value"])
+        # A container may hide whose the processes are; that must be told.
+        if not there and (lane != "mem.self" or f"gpu{index}.{lane}" not in reasons):
             yield f"the lane gpu{index}.{lane} is empty"
 
 

@@ -48,9 +48,10 @@ def training(variant: str = "starved") -> Run:
         "started_at": "2026-01-01T00:00:00Z",
         "duration_s": 20.0,
         "gpus": [
-            {"index": 0, "used": False, "busy_s": 0.0, "idle_s": 20.0, "unknown_s": 0.0},
+            {"index": 0, "name": "Idle", "used": False, "busy_s": 0.0, "idle_s": 20.0, "unknown_s": 0.0},
             {
                 "index": 1,
+                "name": "Trainer",
                 "used": True,
                 "busy_s": 4.0,
                 "idle_s": idle,
@@ -100,9 +101,10 @@ def test_what_agrees_has_no_problem(variant: str) -> None:
     assert made.problems == []
     assert made.training_s == pytest.approx(10)
     assert made.lane_busy_s == pytest.approx(4)
-    assert made.lane_unknown_s == pytest.approx(2 - 2)
+    assert made.lane_unknown_s == pytest.approx(0)
     assert made.trace_busy_s == pytest.approx((3.9, 4.1))
     assert made.charged_s == pytest.approx((6, 6)), "set-up is not the training's"
+    assert made.gpu == "Trainer"
     assert "GPM every 100 ms" in str(made)
 
 
@@ -152,8 +154,13 @@ def test_a_missing_lane() -> None:
     run = training()
     run["report"]["tracks"][1]["value"] = [None]
     assert problem(run) == "the lane gpu1.mem is empty"
-    del run["report"]["tracks"][1:]
-    assert len(compared(run).problems) == 2
+    run = training()
+    run["report"]["tracks"][2]["value"] = []
+    assert problem(run) == "the lane gpu1.mem.self is empty"
+    run["report"]["notes"] = [{"what": "gpu1.mem.self", "reason": "none of the 2 processes is the program's"}]
+    assert compared(run).problems == []
+    del run["report"]["tracks"][0]
+    assert "the lane gpu1.util is empty" in compared(run).problems
 
 
 def test_idle_time_charged_to_other_lines() -> None:
@@ -205,8 +212,15 @@ def test_a_gpu_that_was_not_used() -> None:
     run = training()
     run["report"]["gpus"][1]["used"] = False
     run["report"]["notes"] = [{"what": "gpu1.util", "reason": "no permission"}]
-    with pytest.raises(AssertionError, match=r"0 GPUs were used.*gpu1\.util: no permission"):
+    with pytest.raises(AssertionError, match=r"no GPU was used.*gpu1\.util: no permission"):
         compared(run)
+
+
+def test_a_gpu_that_is_busy_for_somebody_else() -> None:
+    run = training()
+    other = run["report"]["gpus"][0]
+    other.update(used=True, busy_s=1.0, idle_s=19.0)
+    assert compared(run).gpu == "Trainer"
 
 
 def test_a_trace_without_kernels() -> None:

@@ -34,8 +34,7 @@ def test_lanes_and_attribution_agree_with_torch_profiler(
 ) -> None:
     report, analysis, facts = recorded(program, folder, "train.py", variant, python=cuda_python)
     made = compare(report, analysis, facts)
-    (gpu,) = (gpu for gpu in report["gpus"] if gpu["used"])
-    text = f"{gpu['name']}, {facts['software']}\n{made}"
+    text = f"{made.gpu}, {facts['software']}\n{made}"
     print(text)
     (folder / "comparison.txt").write_text(text + "\n")
     assert made.problems == []
