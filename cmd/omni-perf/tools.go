@@ -23,9 +23,9 @@ var openGPUs = sync.OnceValue(func() *gpu.Driver { return gpu.Open(os.Getenv("OM
 // analyser makes reports of a process's recordings.
 func analyser(pid int) func(*timeline.Recording) *report.Report {
 	home, _ := os.UserHomeDir() // none: paths stay as they are
-	lines := host.NewLines(pid)
 	return func(rec *timeline.Recording) *report.Report {
-		found := diagnose.Run(rec)
+		lines := host.NewLines(pid) // anew: modules are edited between cells
+		found := diagnose.Options{Line: lines.Line}.Run(rec)
 		return report.Build(rec, &found, report.Options{Version: version, Home: home, Line: lines.Line})
 	}
 }

@@ -178,7 +178,7 @@ const (
 )
 
 // causes sums the segments up by cause and line, most first.
-func (a *attribution) causes(s *stacks) []CauseIdle {
+func (a *attribution) causes() []CauseIdle {
 	type key struct {
 		cause Cause
 		at    line
@@ -190,7 +190,7 @@ func (a *attribution) causes(s *stacks) []CauseIdle {
 		if !ok {
 			i = len(list)
 			index[k] = i
-			list = append(list, CauseIdle{Cause: k.cause, File: k.at.file, Line: k.at.number, SourceText: s.text(k.at)})
+			list = append(list, CauseIdle{Cause: k.cause, File: k.at.file, Line: k.at.number})
 		}
 		return &list[i]
 	}
@@ -253,7 +253,7 @@ func foldRest(list []CauseIdle) []CauseIdle {
 	}
 	kept, rest := list[:maxCauses:maxCauses], list[maxCauses:]
 	for _, c := range rest {
-		c.File, c.Line, c.SourceText = "", 0, ""
+		c.File, c.Line = "", 0
 		kept = mergeCause(kept, c)
 	}
 	return kept

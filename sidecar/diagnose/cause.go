@@ -9,13 +9,13 @@ import (
 )
 
 // causeRule recognises a cause by a frame anywhere in the stack or by the text
-// of the charged line. All conditions given must hold.
+// of the line at its leaf. All conditions given must hold.
 type causeRule struct {
 	cause    Cause            // empty: what the thread's state says
 	states   []timeline.State // empty: any
 	files    []string         // a frame's file contains one of them
 	function string           // that frame's qualified name contains it; alone: some frame's
-	source   *regexp.Regexp   // the charged line's text, if the leaf stands there: C calls have no frame
+	source   *regexp.Regexp   // the leaf's text, if it is the user's own code and uses a GPU: C calls have no frame
 	own      *regexp.Regexp   // the qualified name of a frame of the user's own code
 	workers  bool             // the program has worker processes
 	hint     string
@@ -105,18 +105,14 @@ func (s *stacks) classify(frames []timeline.Frame, state timeline.State) (Cause,
 	if len(frames) == 0 || int(state) >= len(stateCauses) {
 		return UnknownCause, "", line{}
 	}
-	at, leaf := s.charged(frames)
-	text := ""
-	if leaf {
-		text = s.text(at)
-	}
+	at := s.charged(frames)
 	byState := stateCauses[state]
 	// A thread that wants the GIL or a CPU is held up by that, whatever it does.
 	if state == timeline.StateGIL || state == timeline.StateOff {
 		return byState.cause, byState.hint, at
 	}
 	for i := range causeRules {
-		if r := &causeRules[i]; r.matches(s, frames, state, text) {
+		if r := &causeRules[i]; r.matches(s, frames, state) {
 			if r.cause == "" {
 				return byState.cause, r.hint, at
 			}
@@ -126,19 +122,19 @@ func (s *stacks) classify(frames []timeline.Frame, state timeline.State) (Cause,
 	return byState.cause, byState.hint, at
 }
 
-func (r *causeRule) matches(s *stacks, frames []timeline.Frame, state timeline.State, text string) bool {
-	if r.workers && !s.hasWorkers() || (r.cause == Transfer || r.own != nil) && !s.device {
+func (r *causeRule) matches(s *stacks, frames []timeline.Frame, state timeline.State) bool {
+	if r.workers && !s.hasWorkers() || (r.cause == Transfer || r.own != nil || r.source != nil) && !s.device {
 		return false
 	}
 	if r.own != nil && !slices.ContainsFunc(frames, func(f timeline.Frame) bool {
-		return r.own.MatchString(f.Function) && (s.cells[f.File] != nil || !IsLibrary(f.File))
+		return r.own.MatchString(f.Function) && s.own(f)
 	}) {
 		return false
 	}
 	if len(r.states) > 0 && !slices.Contains(r.states, state) {
 		return false
 	}
-	if r.source != nil && !r.source.MatchString(text) {
+	if leaf := frames[0]; r.source != nil && !(s.own(leaf) && s.says(line{leaf.File, leaf.Line}, r.source)) {
 		return false
 	}
 	if len(r.files) == 0 && r.function == "" {

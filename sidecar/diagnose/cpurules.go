@@ -98,7 +98,7 @@ func (e *evidence) stackTime(fits func(timeline.Frame) bool) (total timeline.Nan
 		f, ok := known[s.Node]
 		if !ok {
 			frames := e.stacks.frames(s.Node)
-			f.at, _ = e.stacks.charged(frames)
+			f.at = e.stacks.charged(frames)
 			for _, frame := range frames {
 				f.in = f.in || fits(frame)
 			}

@@ -1,9 +1,9 @@
 // Package diagnose answers two questions about a finished recording: which
 // source lines was each GPU waiting for, and what is the bottleneck.
 //
-// In flows a *timeline.Recording, out a Diagnosis; nothing else is read, so a
-// saved recording gives the same answer. The package knows neither collectors
-// nor how a diagnosis is shown.
+// In flow a *timeline.Recording and a function that knows the program's source
+// lines, out a Diagnosis; nothing else is read, so a saved recording gives the
+// same answer. The package knows neither collectors nor how a diagnosis is shown.
 //
 // Time is counted in integer nanoseconds so that the parts add up exactly:
 // busy + idle + unknown is the recording's duration for every device, and the
@@ -68,13 +68,12 @@ const (
 
 // CauseIdle is the idle time of one cause at one source line.
 type CauseIdle struct {
-	Cause      Cause
-	Nanos      timeline.Nanos
-	Share      float64 // of the idle time, 0..1
-	File       string  // as in the code object; empty when no line is to blame or several small ones are summed
-	Line       int     // 0 as File
-	SourceText string  // the line's text where the recording has it
-	Hint       string  // a concrete change; may be empty
+	Cause Cause
+	Nanos timeline.Nanos
+	Share float64 // of the idle time, 0..1
+	File  string  // as in the code object; empty when no line is to blame or several small ones are summed
+	Line  int     // 0 as File
+	Hint  string  // a concrete change; may be empty
 	// Low and High bound Nanos by what the windows allow: the truth lies between
 	// them whatever the device did inside its windows. They are close together
 	// where a window saw one cause only.

@@ -168,8 +168,10 @@ func (e *evidence) where(at line) string {
 	if at.number == 0 {
 		return ""
 	}
-	if text := e.stacks.text(at); text != "" {
-		return fmt.Sprintf(", most in %s (%s)", e.stacks.place(at), shorten(text))
+	if s := e.stacks; s.source.isCell(at.file) {
+		if text := s.source.Line(at.file, at.number); text != "" {
+			return fmt.Sprintf(", most in %s (%s)", s.place(at), shorten(text))
+		}
 	}
 	return fmt.Sprintf(", most in %s:%d", base(at.file), at.number)
 }

@@ -10,9 +10,20 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
+// Options of a diagnosis; the zero value is usable.
+type Options struct {
+	// Line reads a line of a file of the target, empty if it cannot. It is asked
+	// for lines of the user's own code where a thread of a program that used a GPU
+	// stood; none of the text is kept. nil = the cells' own sources only.
+	Line func(file string, line int) string
+}
+
+// Run diagnoses a recording by what is in it.
+func Run(rec *timeline.Recording) Diagnosis { return Options{}.Run(rec) }
+
 // Run diagnoses a recording.
-func Run(rec *timeline.Recording) Diagnosis {
-	s := newStacks(rec)
+func (o Options) Run(rec *timeline.Recording) Diagnosis {
+	s := newStacks(rec, NewSource(rec, o.Line))
 	devices := readDevices(rec)
 	d := Diagnosis{}
 	for _, dev := range devices {
@@ -56,7 +67,7 @@ func (d *device) divide(s *stacks) {
 		c.Method = ByAverage
 	}
 	c.Text = c.sentence()
-	d.idle = DeviceIdle{Device: d.index, Idle: d.shares.idle, Certainty: c, Causes: d.shares.causes(s)}
+	d.idle = DeviceIdle{Device: d.index, Idle: d.shares.idle, Certainty: c, Causes: d.shares.causes()}
 	if c.Method == ByAverage && model != nil && model.heldOut >= boundingHeldOut && model.enough() {
 		tighten(d.idle.Causes, timeline.Nanos(model.halfWidth(d.shares.idleShare())*float64(d.idle.Idle)))
 	}

@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
@@ -9,22 +10,16 @@ import (
 
 // stacks reads a recording's stack tree the way causes and lines need it.
 type stacks struct {
-	rec   *timeline.Recording
-	cells map[string][]string // source lines of the files that exist only in the kernel
-	// device tells that a GPU was used: without one, .numpy() and .tolist() are
-	// ordinary work.
+	rec    *timeline.Recording
+	source *Source
+	// device tells that a GPU was used: without one, .numpy(), .tolist() and
+	// np.save() are ordinary work.
 	device bool
+	said   map[saying]bool
 }
 
-func newStacks(rec *timeline.Recording) *stacks {
-	s := &stacks{rec: rec, cells: make(map[string][]string)}
-	for _, source := range rec.Sources {
-		s.cells[source.File] = strings.Split(source.Text, "\n")
-	}
-	if cell := rec.Target.Cell; cell != nil && s.cells[cell.File] == nil {
-		s.cells[cell.File] = strings.Split(cell.Text, "\n")
-	}
-	return s
+func newStacks(rec *timeline.Recording, source *Source) *stacks {
+	return &stacks{rec: rec, source: source, said: make(map[saying]bool)}
 }
 
 // frames returns a stack from its leaf to its root.
@@ -49,14 +44,14 @@ type line struct {
 	number int
 }
 
-// charged returns the line a stack is charged to and whether it is the leaf:
-// the deepest one in a cell, else the deepest in code of the user's own, else
-// the leaf; in a notebook, where that is the kernel's own work, none.
-func (s *stacks) charged(frames []timeline.Frame) (at line, leaf bool) {
+// charged returns the line a stack is charged to: the deepest one in a cell,
+// else the deepest in code of the user's own, else the leaf; in a notebook, where
+// that is the kernel's own work, none.
+func (s *stacks) charged(frames []timeline.Frame) line {
 	own := -1
 	for i, f := range frames {
-		if s.cells[f.File] != nil {
-			return line{f.File, f.Line}, i == 0
+		if s.source.isCell(f.File) {
+			return line{f.File, f.Line}
 		}
 		if own < 0 && !IsLibrary(f.File) {
 			own = i
@@ -64,20 +59,31 @@ func (s *stacks) charged(frames []timeline.Frame) (at line, leaf bool) {
 	}
 	if own < 0 {
 		if len(frames) == 0 || s.rec.Target.Cell != nil && base(frames[0].File) != "selectors.py" {
-			return line{}, false
+			return line{}
 		}
 		own = 0
 	}
-	return line{frames[own].File, frames[own].Line}, own == 0
+	return line{frames[own].File, frames[own].Line}
 }
 
-// text returns a line's source where the recording has it.
-func (s *stacks) text(at line) string {
-	lines := s.cells[at.file]
-	if at.number < 1 || at.number > len(lines) {
-		return ""
+// own tells whether a frame is of code that the user wrote.
+func (s *stacks) own(f timeline.Frame) bool { return s.source.isCell(f.File) || !IsLibrary(f.File) }
+
+// saying is a question that many stacks have in common.
+type saying struct {
+	at      line
+	pattern *regexp.Regexp
+}
+
+// says tells whether a line's text has a pattern.
+func (s *stacks) says(at line, pattern *regexp.Regexp) bool {
+	k := saying{at, pattern}
+	found, known := s.said[k]
+	if !known {
+		found = pattern.MatchString(s.source.Line(at.file, at.number))
+		s.said[k] = found
 	}
-	return strings.TrimSpace(lines[at.number-1])
+	return found
 }
 
 // place names a line of a cell as the report does: by number in the recorded

@@ -29,7 +29,8 @@ type Options struct {
 func Build(rec *timeline.Recording, d *diagnose.Diagnosis, opts Options) *Report {
 	n := newNames(rec, opts.Home)
 	t := newTree(rec, n)
-	text := sourceText(rec, opts.Line)
+	source := diagnose.NewSource(rec, opts.Line)
+	text := func(file string, line int) string { return excerpt(source.Line(file, line)) }
 	r := &Report{
 		SchemaVersion: SchemaVersion,
 		Generator:     strings.TrimSpace("omni_perf " + opts.Version),
@@ -58,37 +59,10 @@ func Build(rec *timeline.Recording, d *diagnose.Diagnosis, opts Options) *Report
 	return r
 }
 
-// sourceText reads lines of the notebook's cells from the recording, others
-// from the target's files, control characters replaced.
-func sourceText(rec *timeline.Recording, line func(string, int) string) func(string, int) string {
-	lines := make(map[string][]string)
-	for _, s := range rec.Sources {
-		lines[s.File] = strings.Split(s.Text, "\n")
-	}
-	if c := rec.Target.Cell; c != nil {
-		lines[c.File] = strings.Split(c.Text, "\n")
-	}
-	return func(file string, n int) string {
-		if n <= 0 {
-			return ""
-		}
-		if known, ok := lines[file]; ok {
-			if n > len(known) {
-				return ""
-			}
-			return excerpt(known[n-1])
-		}
-		if line == nil {
-			return ""
-		}
-		return excerpt(line(file, n))
-	}
-}
-
-// excerpt is a source line as tables show it.
+// excerpt is a source line as tables show it, control characters replaced.
 func excerpt(line string) string {
 	const most = 200
-	line = clean(strings.ReplaceAll(strings.TrimSpace(line), "\t", " "))
+	line = clean(strings.ReplaceAll(line, "\t", " "))
 	if len(line) > most {
 		line = strings.ToValidUTF8(line[:most], "") + "…"
 	}

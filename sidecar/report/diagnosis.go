@@ -87,10 +87,7 @@ func causes(list []diagnose.CauseIdle, method diagnose.Method, n *names, text fu
 	for _, c := range list {
 		shown := Cause{
 			Cause: string(c.Cause), Seconds: c.Nanos.Seconds(), Share: c.Share, File: n.file(c.File), Line: c.Line,
-			SourceText: excerpt(c.SourceText), Hint: clean(c.Hint), Evidence: intervals(c.Evidence),
-		}
-		if shown.SourceText == "" {
-			shown.SourceText = text(c.File, c.Line)
+			SourceText: text(c.File, c.Line), Hint: clean(c.Hint), Evidence: intervals(c.Evidence),
 		}
 		if method == diagnose.ByAverage {
 			bound, low, high := max(c.High-c.Nanos, c.Nanos-c.Low).Seconds(), c.Low.Seconds(), c.High.Seconds()

@@ -19,6 +19,7 @@ ATTRIBUTION_TOLERANCE = 0.03
 """Of the training's time: what docs/gpu-idle.md promises of a resolved attribution."""
 
 LOADING = "data loading"
+SYNCHRONISATION = "host–device copy or synchronisation"
 Document = dict[str, Any]
 
 
@@ -235,5 +236,9 @@ def _cause(made: Comparison) -> Iterable[str]:
         yield f"the top cause is {top['cause']!r}, want {LOADING!r}"
     if made.variant == "item" and ".item(" not in top["source_text"]:
         yield f"the top line is {top['source_text'].strip()!r}, want the one with .item()"
+    elif made.variant == "item" and top["cause"] != SYNCHRONISATION:
+        yield f"the top cause is {top['cause']!r}, want {SYNCHRONISATION!r}"
+    elif made.variant == "item" and ".item()" not in top["hint"]:
+        yield f"the hint is {top['hint']!r}, which says nothing of .item()"
     if made.variant == "fixed" and made.loading_s[0] > 0.1 * made.training_s:
         yield f"{made.loading_s[0]:.2f} s are charged to a loader whose workers keep up"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from .compare import Comparison, compare
+from .compare import SYNCHRONISATION, Comparison, compare
 from .runs import recorded
 
 Run = dict[str, Any]
@@ -36,7 +36,7 @@ def training(variant: str = "starved") -> Run:
     causes = {
         "starved": [cause("data loading", 12, 5.5, "time.sleep(STORAGE_S)"), cause("Python on the CPU", 22, 0.5, "x")],
         "item": [
-            cause("native code on the CPU", 24, 5.0, "right += hits[n].item()"),
+            cause(SYNCHRONISATION, 24, 5.0, "right += hits[n].item()", hint="move .item() out of the loop"),
             cause("data loading", 20, 1.0, "for"),
         ],
         "fixed": [cause("Python on the CPU", 22, 5.5, "x"), cause("data loading", 20, 0.5, "for")],
@@ -206,6 +206,15 @@ def test_another_cause_than_the_variant_has(variant: str, found: str) -> None:
     first["seconds"], second["seconds"] = second["seconds"], first["seconds"]
     del run["analysis"]["dataloader"][:]
     assert found in problem(run)
+
+
+def test_the_right_line_for_another_reason() -> None:
+    run = training("item")
+    top = run["report"]["idle"]["devices"][0]["causes"][0]
+    top["cause"] = "native code on the CPU"
+    assert problem(run).startswith("the top cause is 'native code on the CPU', want 'host")
+    top["cause"], top["hint"] = SYNCHRONISATION, "copy from pinned memory"
+    assert problem(run) == "the hint is 'copy from pinned memory', which says nothing of .item()"
 
 
 def test_a_gpu_that_was_not_used() -> None:
