@@ -71,8 +71,8 @@ func sampleOurs(arguments []string) error {
 	if err != nil && !errors.Is(err, pystack.ErrGone) {
 		return err
 	}
-	fmt.Fprintf(os.Stderr, "%d samples in %v, %d missed, %.1f µs of CPU and %.2f calls each\n", stats.Samples, stats.Wall, stats.Missed,
-		float64(stats.CPU.Microseconds())/float64(max(stats.Samples, 1)), float64(stats.Calls)/float64(max(stats.Samples, 1)))
+	fmt.Fprintf(os.Stderr, "%d samples in %v, %d missed, %.1f µs of CPU and %.2f calls each, %.2f %% cut\n", stats.Samples, stats.Wall, stats.Missed,
+		float64(stats.CPU.Microseconds())/float64(max(stats.Samples, 1)), float64(stats.Calls)/float64(max(stats.Samples, 1)), 100*float64(stats.Truncated)/float64(max(stats.Reads, 1)))
 	return tape.write(*out, stats)
 }
 

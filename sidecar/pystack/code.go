@@ -24,6 +24,8 @@ type codeObject struct {
 	// it will move into): CPython does not count it as called yet.
 	firstTraceable int32
 
+	operations map[int32]operation // of the instructions looked at
+
 	// Code objects made at run time come and go, and their addresses are used
 	// again, by a frame at the same place too.
 	shortLived bool
@@ -185,22 +187,31 @@ func (c *codeCache) read(key codeKey, head []byte) (*codeObject, error) {
 	return code, nil
 }
 
-// textLen is how much of a string object is compared: its length, its hash and
-// some of its text.
+// textLen is how much of a string object is read to compare it.
 const textLen = 96
 
 // textAt is the checksum of a code object's names as they are now.
 func (c *codeCache) textAt(key codeKey) (uint64, error) {
 	var b [2 * textLen]byte
 	_, err := c.mem.Read(b[:], []Range{{key.filename + varSize, textLen}, {key.name + varSize, textLen}})
-	return checksum(b[:]), err
+	return c.l.checksum(b[:]), err
 }
 
-// checksum is FNV-1a.
-func checksum(b []byte) uint64 {
+// checksum is FNV-1a over the lengths and the beginnings of two strings, copied
+// from varSize on. What follows a short one is another object's, and changes.
+func (l *layout) checksum(b []byte) uint64 {
 	sum := uint64(14695981039346656037)
-	for _, c := range b {
-		sum = (sum ^ uint64(c)) * 1099511628211
+	for ; len(b) >= textLen; b = b[textLen:] {
+		chars, state := word(b, l.str.length-varSize), half(b, l.str.state-varSize)
+		start := l.str.compact - varSize
+		if state&strASCIIBit != 0 {
+			start = l.str.ascii - varSize
+		}
+		end := min(start+min(chars, textLen)*uint64(state>>strKindShift&strKindMask), textLen)
+		for _, c := range b[start:max(start, end)] {
+			sum = (sum ^ uint64(c)) * 1099511628211
+		}
+		sum = (sum ^ chars) * 1099511628211
 	}
 	return sum
 }

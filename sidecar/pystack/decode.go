@@ -49,10 +49,18 @@ func (r *reader) decode(t *thread) verdict {
 		}
 	}
 
+	whole := false
+	if sure < len(r.chain) {
+		r.learnCalls()
+		whole = r.extend(sure)
+	} else {
+		whole = r.leafIsLive()
+		r.learnCalls()
+	}
 	if !r.confirm() {
 		return planWrong
 	}
-	if sure < len(r.chain) {
+	if !whole {
 		return stackCut
 	}
 	return stackWhole
@@ -89,7 +97,7 @@ func (r *reader) confirm() bool {
 		}
 		if len(rest) >= each {
 			key, err := r.codes.parseKey(rest[:size])
-			if err == nil && key == f.object.key && checksum(rest[size:each]) == f.object.text {
+			if err == nil && key == f.object.key && r.l.checksum(rest[size:each]) == f.object.text {
 				f.object.epoch, f.object.generation = r.codes.epoch, r.codes.generation
 				rest = rest[each:]
 				continue
@@ -113,6 +121,9 @@ func (r *reader) surePart(t *thread) int {
 	for sure < n {
 		f := &r.chain[n-1-sure]
 		last := sure == n-1
+		if !last && f.stands && f.runs && r.chain[n-2-sure].direct {
+			return sure + 1 // what lies behind it is left there by an earlier call
+		}
 		if f.stands && (f.still || last) {
 			sure++
 			continue

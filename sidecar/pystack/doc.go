@@ -12,10 +12,10 @@
 // How a stack can be right without stopping the target: the thread's data-stack
 // chunk and generator frames are copied several times by one system call, with
 // the thread state in between (plan.go). A frame counts if its copies agree, up
-// to the first caller that has run meanwhile (walk.go, reader.go). What is not
-// sure is cut off and the sample marked truncated; nothing is guessed. Code that
-// calls every microsecond is therefore cut often, at the function that makes the
-// calls; code whose functions stay for some ten microseconds hardly ever.
+// to the first caller that has run meanwhile (walk.go, decode.go). Above that, one
+// copy is followed as far as it shows frames in calls that copies which agree have
+// shown before (calls.go). What is not sure is cut off and the sample marked
+// truncated; nothing is guessed.
 //
 // How 159 idle threads cost nothing: the GIL counts its hand-overs, so that
 // without one only its holder can have changed, and with one only the last two.
@@ -23,7 +23,7 @@
 //
 // What a thread does that runs no Python code is asked of the kernel, less often
 // the longer the answer stays the same: a thread that has been asleep for long is
-// found working in C up to a third of a second late (state.go, kernel.go).
+// found working in C up to two and a half seconds late (state.go, kernel.go).
 //
 // The clock is a raw clock_nanosleep on a locked thread. Being a raw call it
 // keeps a P of the Go scheduler; a process with few CPUs should set GOMAXPROCS to

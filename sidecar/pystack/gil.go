@@ -207,8 +207,8 @@ func (s *session) states(g *gilGroup, expected *thread) {
 				s.probe(t, g)
 				s.tell(t)
 				// Spread the next questions, and take these threads for idle ones.
-				t.session.probeEvery = probeMost / 4
-				t.session.probeAt = s.at + probeMost/4*int64(i)/int64(len(g.threads))
+				t.session.probeEvery = probeIdle
+				t.session.probeAt = s.at + probeIdle*int64(i)/int64(len(g.threads))
 			}
 		}
 		return

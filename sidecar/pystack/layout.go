@@ -30,8 +30,14 @@ type layout struct {
 	frame struct {
 		code, previous, instr, locals uint64
 		owner                         uint64
-		size                          uint64 // bytes up to the locals
+		// stackTop is an int32 that is -1 while the frame runs, and else says how much
+		// it has on its stack: it has called another. 0 = not to be relied on (3.14+).
+		stackTop uint64
+		isEntry  uint64 // 3.11: 1 in a frame that C code has entered; 0 = has none
+		size     uint64 // bytes up to the locals
 	}
+	callCaches int // caches between a call's opcode and where a frame's instr stands meanwhile
+	opcodes    opcodes
 	hasShims   bool   // 3.12+: each entry of the interpreter leaves a frame on the C stack
 	codeTag    uint64 // bits of a frame's code pointer that are not address
 	instrIsNow bool   // 3.13+: instr is the instruction itself, not the one before the next
@@ -78,6 +84,21 @@ const (
 	maxThreadLen  = 512 // bytes of a thread state that are read at most
 )
 
+// opcodes are those that tell what a frame is doing.
+type opcodes struct {
+	calls   string // CALL, CALL_KW (3.13+), and what they are specialized or instrumented to where they call a Python function
+	returns string // likewise; not needed where a frame's stackTop tells
+}
+
+// opcodesOf has them by minor version.
+var opcodesOf = map[int]opcodes{
+	11: {calls: "\xab\x16\x17\x18"},
+	12: {calls: "\xab\xf1\x17\x18\x1c"},
+	13: {calls: "\x35\x39\xa3\xa4\xb1\xb2\xf4\xf5"},
+	14: {calls: "\x34\x37\x90\x91\x97\x99\xa1\xa2\xfa\xfb", returns: "\x22\x23\xf6"},
+	15: {calls: "\x32\x35\x91\x92\x9a\x9c\xa4\xa5\xf9\xfa", returns: "\x20\x21\xf5"},
+}
+
 // version is major, minor, micro of the interpreter.
 type version struct{ major, minor, micro int }
 
@@ -116,6 +137,8 @@ func layout311() *layout {
 	l.thread.chunk, l.thread.top, l.thread.size = 296, 304, 312
 	l.frame.code, l.frame.previous, l.frame.instr = 32, 48, 56
 	l.frame.owner, l.frame.locals, l.frame.size = 69, 72, 72
+	l.frame.stackTop, l.frame.isEntry = 64, 68
+	l.callCaches, l.opcodes = 4, opcodesOf[11]
 	l.code.filename, l.code.name, l.code.qualname, l.code.lineTable = 112, 120, 128, 136
 	l.code.firstLine, l.code.instructions = 72, 184
 	l.code.stackSize, l.code.nLocalsPlus, l.code.firstTraceable = 68, 76, 168
@@ -133,6 +156,8 @@ func layout312() *layout {
 	l.thread.chunk, l.thread.top, l.thread.size = 232, 240, 248
 	l.frame.code, l.frame.previous, l.frame.instr = 0, 8, 56
 	l.frame.owner, l.frame.locals, l.frame.size = 70, 72, 72
+	l.frame.stackTop = 64
+	l.callCaches, l.opcodes = 3, opcodesOf[12]
 	l.code.filename, l.code.name, l.code.qualname, l.code.lineTable = 112, 120, 128, 136
 	l.code.firstLine, l.code.instructions, l.code.frameSize, l.code.firstTraceable = 68, 192, 76, 176
 	l.str.length, l.str.state, l.str.ascii, l.str.compact = 16, 32, 40, 56

@@ -167,6 +167,10 @@ func parseDebugOffsets(b []byte, v version) (*layout, error) {
 	l.str.compact = l.str.ascii + 16 // PyCompactUnicodeObject adds utf8_length and utf8
 	l.bytesData, l.typeName = offsets["bytes.ob_sval"], offsets["type.tp_name"]
 	l.cachedKeys = 880
+	l.opcodes = opcodesOf[v.minor]
+	if v.minor == 13 {
+		l.frame.stackTop = l.frame.instr + wordSize
+	}
 	if v.minor >= 14 {
 		l.codeTag = 3 // the low bits of a _PyStackRef
 		l.genFrame = offsets["gen.gi_iframe"]
@@ -189,6 +193,7 @@ func (l *layout) check() error {
 		{"native thread id", l.thread.nativeID, l.thread.size - wordSize},
 		{"frame", l.frame.size, 128},
 		{"frame owner", l.frame.owner, l.frame.size - 1},
+		{"frame stack top", l.frame.stackTop, l.frame.size - 4},
 		{"frame instruction", l.frame.instr, l.frame.size - wordSize},
 		{"frame code", l.frame.code, l.frame.size - wordSize},
 		{"frame previous", l.frame.previous, l.frame.size - wordSize},

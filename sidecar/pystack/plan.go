@@ -50,6 +50,9 @@ const (
 	placeStack
 )
 
+// onDataStack tells a segment in which frames lie one behind the other.
+func (s *segment) onDataStack() bool { return s.where == placeTopChunk || s.where == placeChunk }
+
 // chunkRange is a chunk of a thread's data stack and how much of it is read.
 type chunkRange struct {
 	addr, size uint64 // size as allocated

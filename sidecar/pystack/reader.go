@@ -45,9 +45,11 @@ type reader struct {
 	codes       *codeCache
 	chain       []rawFrame // of the walk in progress, leaf first
 	found       []frame    // of the attempt in progress, root first
-	heads       []Range    // of code objects to be compared
-	readsBefore uint64     // codes.reads when the attempt began
+	seen        seenCalls
+	heads       []Range // of code objects to be compared
+	readsBefore uint64  // codes.reads when the attempt began
 	headBuf     []byte
+	fault       error         // of reading what the attempt needed besides the copies: there is no target any more
 	calls       int64         // reads made
 	stamp       time.Time     // when the last one ended, or the tick began
 	took        time.Duration // from the stamp before the last one to its end
@@ -83,6 +85,7 @@ func (r *reader) copy(t *thread, gil, gilLen uint64) error {
 // by the caller.
 func (r *reader) sample(t *thread, isRead bool) (verdict, error) {
 	t.plan.sample++
+	r.fault = nil
 	if !isRead {
 		r.stamp = time.Now()
 	}
@@ -100,6 +103,9 @@ func (r *reader) sample(t *thread, isRead bool) (verdict, error) {
 			continue // the sampler was off its CPU in the middle of it
 		}
 		v := r.attempt(t)
+		if r.fault != nil {
+			return stackLost, r.fault
+		}
 		if v == threadGone {
 			return v, nil
 		}
@@ -119,7 +125,7 @@ func (r *reader) sample(t *thread, isRead bool) (verdict, error) {
 			t.next = append(t.next[:0], r.found...)
 			best, have = v, true
 		}
-		if fast := best != stackWhole || try > 0; fast != t.plan.fast {
+		if fast := (best != stackWhole || try > 0) && len(t.plan.heap) > 0; fast != t.plan.fast {
 			t.plan.fast = fast
 			t.plan.change++
 		}

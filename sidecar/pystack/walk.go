@@ -8,6 +8,8 @@ type rawFrame struct {
 	heap              bool // of a generator or coroutine
 	stands            bool // the copies agree
 	still             bool // and it has not run in between, so what it called is sure too
+	direct            bool // called without C code in between
+	runs              bool // at the moment of the copy followed, so it has called nothing
 }
 
 // walkEnd says how following the chain of frames ended.
@@ -27,6 +29,7 @@ func (r *reader) walk(leaf, top, rootChunk uint64, useFirst bool) (end walkEnd, 
 	r.chain = r.chain[:0]
 	addr, last := leaf, uint64(0)
 	var lastPlace place
+	viaC := false
 	for step := 0; addr != 0; step++ {
 		if step > maxDepth {
 			return walkTorn, 0
@@ -36,13 +39,17 @@ func (r *reader) walk(leaf, top, rootChunk uint64, useFirst bool) (end walkEnd, 
 			return walkUnknown, addr
 		}
 		if at := s.use(useFirst) + offset; r.buf[at+l.frame.owner] >= ownerShim {
-			addr = r.word(at + l.frame.previous)
+			addr, viaC = r.word(at+l.frame.previous), true
 			continue
 		}
 		f, caller := r.compare(s, offset, useFirst)
 		if s.where == placeTopChunk && addr+l.frame.size > top {
 			f.stands = false // popped
 		}
+		if len(r.chain) > 0 && viaC {
+			r.chain[len(r.chain)-1].direct = false
+		}
+		viaC = false
 		r.chain = append(r.chain, f)
 		last, lastPlace = addr, s.where
 		addr = caller
@@ -84,9 +91,12 @@ func (r *reader) compare(s *segment, offset uint64, useFirst bool) (rawFrame, ui
 			if !f.heap || p != 0 && previous != 0 {
 				stands = false
 			}
-			previous = max(previous, p)
+			if f.heap {
+				previous = max(previous, p)
+			}
 		}
 	}
-	f.stands, f.still = stands, still
+	f.stands, f.still, f.runs = stands, still, r.runs(at)
+	f.direct = l.frame.isEntry == 0 || r.buf[at+l.frame.isEntry] == 0
 	return f, previous
 }
