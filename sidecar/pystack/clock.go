@@ -1,7 +1,6 @@
 package pystack
 
 import (
-	"context"
 	"math/rand/v2"
 	"runtime"
 	"time"
@@ -72,15 +71,15 @@ func (c *clock) next(now int64) (missed int64) {
 	return missed
 }
 
-// sleep waits for the tick that is due; false when ctx is done before.
-func (c *clock) sleep(ctx context.Context) bool {
+// sleep waits for the tick that is due; false when done is closed before.
+func (c *clock) sleep(done <-chan struct{}) bool {
 	switch {
 	case c.interval < continuous:
 	case c.interval >= longSleep:
 		timer := time.NewTimer(time.Duration(c.due - c.now()))
 		defer timer.Stop()
 		select {
-		case <-ctx.Done():
+		case <-done:
 			return false
 		case <-timer.C:
 		}
@@ -96,7 +95,7 @@ func (c *clock) sleep(ctx context.Context) bool {
 		}
 	}
 	select {
-	case <-ctx.Done():
+	case <-done:
 		return false
 	default:
 		return true

@@ -28,8 +28,7 @@ func (s *session) tickGroup(g *gilGroup) error {
 	p, r := s.p, s.p.reader
 	expected := g.holder
 	size := p.gilBytes(g)
-	var buf [64]byte
-	gil := buf[:gilSwitches+wordSize]
+	gil := s.gilBuf[:]
 	if expected != nil {
 		err := r.copy(expected, g.addr, size)
 		if errors.Is(err, errUnmapped) {

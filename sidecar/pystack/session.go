@@ -42,6 +42,7 @@ type session struct {
 	listDue   bool
 	maxProbes int // questions to the kernel allowed per tick
 
+	gilBuf  [gilSwitches + wordSize]byte
 	others  []*thread // of readOthers, and its ranges and buffer
 	bulk    []Range
 	bulkBuf []byte
@@ -98,8 +99,9 @@ func newSession(p *Process, sink Sink, opts SampleOptions) *session {
 }
 
 func (s *session) run(ctx context.Context) error {
+	done := ctx.Done()
 	for {
-		if !s.clock.sleep(ctx) {
+		if !s.clock.sleep(done) {
 			return nil
 		}
 		now, before := time.Now(), s.at
