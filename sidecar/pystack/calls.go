@@ -106,7 +106,11 @@ func (c seenCalls) known(call calling) bool { return c[call] >= enoughCalls }
 func (r *reader) learnCalls() {
 	for i := 1; i < len(r.found); i++ {
 		from, to := &r.found[i-1], &r.found[i]
-		if from.node != 0 && to.node != 0 || to.addr != from.addr+from.object.frameLen ||
+		if from.node != 0 && to.node != 0 {
+			continue
+		}
+		s, offset := r.find(to.addr, r.l.frame.size)
+		if s == nil || !s.onDataStack() || !r.direct(s.use(false)+offset, from.addr) ||
 			r.operation(from.object, from.code, from.index) != isCall {
 			continue
 		}
@@ -143,7 +147,7 @@ func (r *reader) extend(sure int) bool {
 	l := r.l
 	caller := r.found[len(r.found)-1]
 	s, offset := r.find(caller.addr, l.frame.size)
-	if s == nil || !s.onDataStack() {
+	if s == nil {
 		return false
 	}
 	at, next := s.use(false)+offset, above[len(above)-1].addr

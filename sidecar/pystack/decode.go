@@ -7,43 +7,18 @@ func (r *reader) decode(t *thread) verdict {
 	if sure == 0 && len(r.chain) > 0 {
 		return stackLost
 	}
+	r.moved = r.hasMoved()
 	r.readsBefore = r.codes.reads
-	depth := 0
 	for i := range sure {
 		raw := &r.chain[len(r.chain)-1-i]
-		if depth < len(t.stack) && t.stack[depth].addr == raw.addr && t.stack[depth].code == raw.code {
-			known := t.stack[depth]
-			if r.codes.doubtful(known.object) {
-				if now := r.codes.byAddr[raw.code]; now != nil && now != known.object {
-					known.object, known.instr, known.node = now, 0, 0
-				}
-			}
-			if known.instr != raw.instr {
-				index, ok := known.object.instruction(r.l, raw.code, raw.instr)
-				if !ok {
-					return stackCut
-				}
-				known.instr, known.index, known.node = raw.instr, index, 0
-			}
-			if !raw.heap && known.index < known.object.firstTraceable {
-				continue
-			}
-			r.found = append(r.found, known)
-		} else {
-			object, err := r.codes.get(raw.code, true)
-			if err != nil {
-				return stackCut
-			}
-			index, ok := object.instruction(r.l, raw.code, raw.instr)
-			if !ok {
-				return stackCut
-			}
-			if !raw.heap && index < object.firstTraceable {
-				continue
-			}
-			r.found = append(r.found, frame{addr: raw.addr, code: raw.code, instr: raw.instr, object: object, index: index})
+		f, ok := r.frameOf(t, raw)
+		if !ok {
+			return stackCut
 		}
-		depth++
+		if !raw.heap && f.index < f.object.firstTraceable {
+			continue
+		}
+		r.found = append(r.found, f)
 		if raw.heap {
 			see(t.plan.heap, raw.addr, t.plan.sample)
 		}
@@ -64,6 +39,41 @@ func (r *reader) decode(t *thread) verdict {
 		return stackCut
 	}
 	return stackWhole
+}
+
+// hasMoved tells whether the chain changed under the read.
+func (r *reader) hasMoved() bool {
+	for i := range r.chain {
+		if f := &r.chain[i]; !f.stands || i > 0 && !f.still {
+			return true
+		}
+	}
+	return false
+}
+
+// frameOf makes the next frame of r.found; ok is false where there is no such
+// instruction.
+func (r *reader) frameOf(t *thread, raw *rawFrame) (f frame, ok bool) {
+	if depth := len(r.found); depth < len(t.stack) && t.stack[depth].addr == raw.addr && t.stack[depth].code == raw.code {
+		f = t.stack[depth]
+		if r.codes.doubtful(f.object) {
+			if now := r.codes.byAddr[raw.code]; now != nil && now != f.object {
+				f.object, f.instr, f.node = now, 0, 0
+			}
+		}
+		if f.instr == raw.instr {
+			return f, true
+		}
+		f.instr, f.node = raw.instr, 0
+	} else {
+		object, err := r.codes.get(raw.code, true)
+		if err != nil {
+			return f, false
+		}
+		f = frame{addr: raw.addr, code: raw.code, instr: raw.instr, object: object}
+	}
+	f.index, ok = f.object.instruction(r.l, raw.code, raw.instr)
+	return f, ok
 }
 
 // confirm compares the code objects of r.found that may have been freed and
@@ -111,7 +121,9 @@ func (r *reader) confirm() bool {
 }
 
 // surePart is the number of frames from the root that are sure: those that
-// stand, up to one that has run in between. A generator's address is used again
+// stand, up to one that has run in between. Where most samples change under the
+// read, new generators are not: their addresses and that of the function that runs
+// them are used again every few microseconds, and copies agree by chance. A generator's address is used again
 // as soon as it ends, so where one of a row of generators that call each other
 // has moved, the others of that row are not sure either, but for those that have
 // been there for some samples.
@@ -123,6 +135,9 @@ func (r *reader) surePart(t *thread) int {
 		last := sure == n-1
 		if !last && f.stands && f.runs && r.chain[n-2-sure].direct {
 			return sure + 1 // what lies behind it is left there by an earlier call
+		}
+		if f.heap && t.plan.unrest > restless && !r.lasting(t, sure, f) {
+			return sure
 		}
 		if f.stands && (f.still || last) {
 			sure++

@@ -14,6 +14,8 @@ const (
 	maxShims      = 1024     // interpreter entries of one thread kept in mind
 	keepUnseen    = 64       // samples between two looks for places no longer used
 	maxCopies     = 5        // of one structure
+	unrestSamples = 32       // that plan.unrest is about
+	restless      = 0.5      // unrest at which new generators can no longer be told from remnants of others
 	mergeGap      = 2048     // neighbours up to this far apart are read as one range
 )
 
@@ -74,7 +76,8 @@ type plan struct {
 	stack  []placed     // by address
 	sample uint64       // counts samples, for placed.seen
 	change uint64       // counts changes of the plan
-	fast   bool         // the last sample changed under the read: make more copies
+	unrest float64      // share of the last samples that have changed under the read
+	fast   bool         // the last one has, and there are generators: make more copies
 }
 
 // add keeps a frame's place in mind.
@@ -115,6 +118,19 @@ func (p *plan) addHeap(addr, size uint64) {
 func (p *plan) addStack(addr, size uint64) {
 	p.stack = add(p.stack, addr, size, p.sample, maxShims)
 	p.change++
+}
+
+// note takes in whether the first try of a sample found the stack changed under
+// the read.
+func (p *plan) note(moved bool) {
+	p.unrest -= p.unrest / unrestSamples
+	if moved {
+		p.unrest += 1.0 / unrestSamples
+	}
+	if fast := moved && len(p.heap) > 0; fast != p.fast {
+		p.fast = fast
+		p.change++
+	}
 }
 
 // see marks a place as part of the stack of this sample.

@@ -45,6 +45,7 @@ type reader struct {
 	codes       *codeCache
 	chain       []rawFrame // of the walk in progress, leaf first
 	found       []frame    // of the attempt in progress, root first
+	moved       bool       // in the attempt, the stack changed under the read
 	seen        seenCalls
 	heads       []Range // of code objects to be compared
 	readsBefore uint64  // codes.reads when the attempt began
@@ -125,9 +126,8 @@ func (r *reader) sample(t *thread, isRead bool) (verdict, error) {
 			t.next = append(t.next[:0], r.found...)
 			best, have = v, true
 		}
-		if fast := (best != stackWhole || try > 0) && len(t.plan.heap) > 0; fast != t.plan.fast {
-			t.plan.fast = fast
-			t.plan.change++
+		if try == 0 {
+			t.plan.note(r.moved)
 		}
 		if best == stackWhole {
 			break
