@@ -110,7 +110,7 @@ func (r *reader) learnCalls() {
 			continue
 		}
 		s, offset := r.find(to.addr, r.l.frame.size)
-		if s == nil || !s.onDataStack() || !r.direct(s.use(false)+offset, from.addr) ||
+		if s == nil || !s.onDataStack() || !r.direct(s.use(r.before)+offset, from.addr) ||
 			r.operation(from.object, from.code, from.index) != isCall {
 			continue
 		}
@@ -132,8 +132,8 @@ func (r *reader) direct(at, caller uint64) bool {
 		(l.frame.isEntry == 0 || r.buf[at+l.frame.isEntry] == 0)
 }
 
-// extend takes up what the copy after the thread state shows above the sure frames,
-// and tells whether that is all there was at that moment.
+// extend takes up what the copy that was followed shows above the sure frames, and
+// tells whether that is all there was at that moment.
 func (r *reader) extend(sure int) bool {
 	above := r.chain[:len(r.chain)-sure]
 	if len(r.found) == 0 || r.found[len(r.found)-1].addr != r.chain[len(above)].addr {
@@ -150,10 +150,10 @@ func (r *reader) extend(sure int) bool {
 	if s == nil {
 		return false
 	}
-	at, next := s.use(false)+offset, above[len(above)-1].addr
+	at, next := s.use(r.before)+offset, above[len(above)-1].addr
 	for first := true; ; first = false {
 		callee, offset := r.find(next, l.frame.size)
-		isThere := callee != nil && callee.onDataStack() && r.direct(callee.use(false)+offset, caller.addr)
+		isThere := callee != nil && callee.onDataStack() && r.direct(callee.use(r.before)+offset, caller.addr)
 		switch r.doing(at, &caller) {
 		case doingUnknown:
 			if !first {
@@ -168,7 +168,7 @@ func (r *reader) extend(sure int) bool {
 		if !isThere {
 			return false
 		}
-		at = callee.use(false) + offset
+		at = callee.use(r.before) + offset
 		code, instr := r.word(at+l.frame.code)&^l.codeTag, r.word(at+l.frame.instr)
 		object, err := r.codes.get(code, true)
 		if err != nil {
@@ -201,7 +201,7 @@ func (r *reader) leafIsLive() bool {
 	}
 	leaf := &r.found[n-1]
 	s, offset := r.find(leaf.addr, r.l.frame.size)
-	if s == nil || !s.onDataStack() || r.doing(s.use(false)+offset, leaf) != doingUnknown {
+	if s == nil || !s.onDataStack() || r.doing(s.use(r.before)+offset, leaf) != doingUnknown {
 		return true
 	}
 	r.found = r.found[:n-1]

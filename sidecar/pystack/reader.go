@@ -46,6 +46,7 @@ type reader struct {
 	chain       []rawFrame // of the walk in progress, leaf first
 	found       []frame    // of the attempt in progress, root first
 	moved       bool       // in the attempt, the stack changed under the read
+	before      bool       // the chain is of the copy before the thread state, not of that after it
 	seen        seenCalls
 	heads       []Range // of code objects to be compared
 	readsBefore uint64  // codes.reads when the attempt began
@@ -198,10 +199,11 @@ func (r *reader) attempt(t *thread) verdict {
 		return stackWhole // runs no Python code
 	}
 	end, unknown := r.walk(leaf, top, rootChunk, false)
+	r.before = false
 	if end != walkRoot {
 		var alsoUnknown uint64
 		if end2, u := r.walk(leaf, top, rootChunk, true); end2 == walkRoot {
-			end = walkRoot
+			end, r.before = walkRoot, true
 		} else if end != walkUnknown && end2 == walkUnknown {
 			end, alsoUnknown = walkUnknown, u
 		}

@@ -17,10 +17,10 @@ const (
 	cpuEvery     = int64(time.Second)            // CPU time of the threads
 	probeLeast   = int64(2 * time.Millisecond)   // between two questions to the kernel about one thread
 	probeMost    = int64(2560 * time.Millisecond)
-	probeIdle    = int64(80 * time.Millisecond) // the second question about a thread that does not run at the start
-	probeRunning = int64(10 * time.Millisecond) // the most while it is on a CPU
-	probeRounds  = 4                            // threads looked at for a due question per tick
-	maxNodeCache = 1 << 17                      // entries
+	probeIdle    = int64(320 * time.Millisecond) // the second question about a thread that does not run at the start
+	probeRunning = int64(10 * time.Millisecond)  // the most while it is on a CPU
+	probeRounds  = 4                             // threads looked at for a due question per tick
+	maxNodeCache = 1 << 17                       // entries
 )
 
 // session is one recording in progress.
