@@ -7,7 +7,7 @@ func (r *reader) decode(t *thread) verdict {
 	if sure == 0 && len(r.chain) > 0 {
 		return stackLost
 	}
-	r.moved = r.hasMoved()
+	r.moved, r.generators, r.torn = r.compareChain()
 	r.readsBefore = r.codes.reads
 	for i := range sure {
 		raw := &r.chain[len(r.chain)-1-i]
@@ -41,14 +41,16 @@ func (r *reader) decode(t *thread) verdict {
 	return stackWhole
 }
 
-// hasMoved tells whether the chain changed under the read.
-func (r *reader) hasMoved() bool {
+// compareChain tells whether the chain changed under the read, whether there are
+// generators in it, and whether one of them was another in a copy.
+func (r *reader) compareChain() (moved, generators, torn bool) {
 	for i := range r.chain {
-		if f := &r.chain[i]; !f.stands || i > 0 && !f.still {
-			return true
-		}
+		f := &r.chain[i]
+		moved = moved || !f.stands || i > 0 && !f.still
+		generators = generators || f.heap
+		torn = torn || f.heap && !f.stands
 	}
-	return false
+	return moved, generators, torn
 }
 
 // frameOf makes the next frame of r.found; ok is false where there is no such
@@ -121,9 +123,10 @@ func (r *reader) confirm() bool {
 }
 
 // surePart is the number of frames from the root that are sure: those that
-// stand, up to one that has run in between. Where most samples change under the
-// read, new generators are not: their addresses and that of the function that runs
-// them are used again every few microseconds, and copies agree by chance. A generator's address is used again
+// stand, up to one that has run in between. Where generators come and go under the
+// read of most samples that show any, new ones are not: their addresses and that of
+// the function that runs them are used again every few microseconds, and copies
+// agree by chance. A generator's address is used again
 // as soon as it ends, so where one of a row of generators that call each other
 // has moved, the others of that row are not sure either, but for those that have
 // been there for some samples.

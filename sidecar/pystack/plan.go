@@ -15,7 +15,7 @@ const (
 	keepUnseen    = 64       // samples between two looks for places no longer used
 	maxCopies     = 5        // of one structure
 	unrestSamples = 32       // that plan.unrest is about
-	restless      = 0.5      // unrest at which new generators can no longer be told from remnants of others
+	restless      = 0.5      // unrest from which new generators can no longer be told from remnants of others
 	mergeGap      = 2048     // neighbours up to this far apart are read as one range
 )
 
@@ -76,7 +76,7 @@ type plan struct {
 	stack  []placed     // by address
 	sample uint64       // counts samples, for placed.seen
 	change uint64       // counts changes of the plan
-	unrest float64      // share of the last samples that have changed under the read
+	unrest float64      // share of the last samples with generators of which one was torn
 	fast   bool         // the last one has, and there are generators: make more copies
 }
 
@@ -120,14 +120,15 @@ func (p *plan) addStack(addr, size uint64) {
 	p.change++
 }
 
-// note takes in whether the first try of a sample found the stack changed under
-// the read.
-func (p *plan) note(moved bool) {
-	p.unrest -= p.unrest / unrestSamples
-	if moved {
+// note takes in what the first try of a sample found to change under the read.
+func (p *plan) note(r *reader) {
+	if r.generators {
+		p.unrest -= p.unrest / unrestSamples
+	}
+	if r.torn {
 		p.unrest += 1.0 / unrestSamples
 	}
-	if fast := moved && len(p.heap) > 0; fast != p.fast {
+	if fast := r.moved && len(p.heap) > 0; fast != p.fast {
 		p.fast = fast
 		p.change++
 	}

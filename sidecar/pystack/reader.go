@@ -46,6 +46,8 @@ type reader struct {
 	chain       []rawFrame // of the walk in progress, leaf first
 	found       []frame    // of the attempt in progress, root first
 	moved       bool       // in the attempt, the stack changed under the read
+	generators  bool       // there were some in it
+	torn        bool       // and one of them was another in a copy
 	before      bool       // the chain is of the copy before the thread state, not of that after it
 	seen        seenCalls
 	heads       []Range // of code objects to be compared
@@ -128,7 +130,7 @@ func (r *reader) sample(t *thread, isRead bool) (verdict, error) {
 			best, have = v, true
 		}
 		if try == 0 {
-			t.plan.note(r.moved)
+			t.plan.note(r)
 		}
 		if best == stackWhole {
 			break
