@@ -327,6 +327,53 @@ harness.drive(one_round)
 	})
 }
 
+// handlers are coroutines that each live for a millisecond and call functions that
+// last less than one.
+var handlers = truth.Workload{Name: "handlers", Source: `
+import asyncio
+import harness
+
+def parse(n):
+    return n + 1
+
+def render(n):
+    return parse(n) - 1
+
+async def handle():
+    for n in range(4000):
+        render(n)
+    await asyncio.sleep(0)
+
+async def serve():
+    await asyncio.gather(*(handle() for _ in range(20)))
+
+def one_round():
+    asyncio.run(serve())
+
+harness.drive(one_round)
+`}
+
+func TestCoroutinesOfShortFunctionsAreSeen(t *testing.T) {
+	truth.EachInterpreter(t, func(t *testing.T, python truth.Interpreter) {
+		target := truth.Start(t, python, handlers)
+		p := attachTo(t, target)
+		tape, rec, stats := sampleFor(t, p, 400*time.Millisecond, SampleOptions{Interval: 500 * time.Microsecond, Budget: -1})
+		in, all := 0, 0
+		for _, s := range tape.samples(rec, mainThread(t, rec)) {
+			all++
+			if slices.Contains(s.Functions, "handle") {
+				in++
+			}
+		}
+		if stats.Samples < 50 {
+			t.Skip("the machine is too busy to tell")
+		}
+		if in*10 < all*8 {
+			t.Errorf("%d of %d stacks have the coroutine in which nearly all time goes", in, all)
+		}
+	})
+}
+
 // crowd has a hundred idle threads, two that wake all the time, and a main one
 // that computes: the GIL changes hands far more often than we look.
 var crowd = truth.Workload{Name: "crowd", Source: `
