@@ -43,10 +43,11 @@ test: test-go test-python test-web
 
 # The tests of pystack and gpu live beside real programs in real time: packages run one by one. The
 # race detector slows the sampler tenfold, so its accuracy is judged without, its concurrency with.
+# diagnose starts no goroutine and simulates hours of recordings: without it, too.
 test-go: prerequisites
 	$(GO) test -race -run '^$$' ./... > /dev/null
-	$(GO) test -race -p 1 $$($(GO) list ./... | grep -v '/sidecar/pystack$$')
-	$(GO) test ./sidecar/pystack
+	$(GO) test -race -p 1 $$($(GO) list ./... | grep -v -e '/sidecar/pystack$$' -e '/sidecar/diagnose$$')
+	$(GO) test -p 1 ./sidecar/diagnose ./sidecar/pystack
 	$(GO) test -race -run 'Image|Second|Gone|Contended|Budget' ./sidecar/pystack
 
 test-python: build
