@@ -93,7 +93,7 @@ type calling struct {
 }
 
 const (
-	maxCalls    = 1 << 16 // kept in mind; beyond, they are learnt anew
+	maxCalls    = 1 << 14 // kept in mind, and their code objects with them; beyond, they are learnt anew
 	enoughCalls = 2       // seen before, for a call to be known
 )
 

@@ -192,6 +192,7 @@ func (r *reader) attempt(t *thread) verdict {
 		t.seen.code, t.seen.instr = r.word(at+l.frame.code), r.word(at+l.frame.instr)
 	}
 	r.found = r.found[:0]
+	r.moved, r.generators, r.torn = false, false, false
 	rootChunk := uint64(0)
 	if n := len(t.plan.chunks); n > 0 {
 		rootChunk = t.plan.chunks[n-1].addr
