@@ -52,7 +52,11 @@ func TestTargetGoneAtAnyRead(t *testing.T) {
 	reads := 1<<30 - opened.left
 	for n := range reads {
 		m := &flaky{Image: im, left: n, err: ErrGone}
-		if _, err := open(m, imageKernel{im}, runtimePlace{addr: im.Runtime, hex: im.Hex}); !errors.Is(err, ErrGone) && !errors.Is(err, ErrUnsupported) {
+		_, err := open(m, imageKernel{im}, runtimePlace{addr: im.Runtime, hex: im.Hex})
+		if m.left >= 0 {
+			continue // threads are read in any order, and in this one that was enough
+		}
+		if !errors.Is(err, ErrGone) && !errors.Is(err, ErrUnsupported) {
 			t.Fatalf("gone at read %d: got %v, want ErrGone", n, err)
 		}
 	}
