@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/omni-perf/omni-perf/sidecar/report"
+	"github.com/omni-perf/omni-perf/sidecar/words"
 )
 
 // stepsLane is the training steps on the axis.
@@ -56,7 +57,7 @@ func linesOf(r *report.Report, duration float64) *linesLane {
 	}
 	lane := &linesLane{lines: []cellLine{{}}, spans: make([]span, 0, len(r.LineSpans))}
 	if !isOwnFile(r, r.LineFile) {
-		lane.file = shortFile(r.LineFile)
+		lane.file = words.ShortFile(r.LineFile)
 	}
 	index := make(map[int]int32)
 	for _, s := range r.LineSpans {
@@ -125,14 +126,14 @@ func doingMost(t *report.Thread) string {
 	if all <= 0 {
 		return ""
 	}
-	return stateWords[stateOf(name)] + " " + percent(best/all)
+	return stateWords[stateOf(name)] + " " + words.Percent(best/all)
 }
 
 // stateWords are the states as a user would say them.
 var stateWords = [numStates]string{"Python", "native code", "waiting", "input/output", "GIL wait", "off CPU"}
 
 func threadName(r *report.Report, t *report.Thread) string {
-	name := clean(t.Name, 60)
+	name := words.Clean(t.Name, 60)
 	if name == "" {
 		name = fmt.Sprintf("thread %d", t.NativeID)
 	}
@@ -140,7 +141,7 @@ func threadName(r *report.Report, t *report.Thread) string {
 		role := "process"
 		for _, p := range r.Processes {
 			if p.PID == t.PID && p.Role != "" {
-				role = clean(p.Role, 20)
+				role = words.Clean(p.Role, 20)
 			}
 		}
 		return fmt.Sprintf("%s %d %s", role, t.PID, name)
@@ -196,13 +197,13 @@ func threadsOf(r *report.Report, main int, histories [][]span, duration float64)
 	var lanes []threadLane
 	for _, a := range active[:min(len(active), maxThreads)] {
 		t := &r.Threads[a.thread]
-		lane := threadLane{name: threadName(r, t), value: percent(a.computed/duration) + " busy"}
+		lane := threadLane{name: threadName(r, t), value: words.Percent(a.computed/duration) + " busy"}
 		if names[t.Name] > 1 {
 			lane.name = fmt.Sprintf("%s %d", lane.name, t.NativeID)
 		}
-		lane.about = fmt.Sprintf("%s: computing %s", lane.name, seconds(a.computed))
+		lane.about = fmt.Sprintf("%s: computing %s", lane.name, words.Seconds(a.computed))
 		if t.Leaf != "" {
-			lane.about += ", last seen " + clean(t.Leaf, 80)
+			lane.about += ", last seen " + words.Clean(t.Leaf, 80)
 		}
 		lane.spans = histories[a.thread]
 		lanes = append(lanes, lane)
@@ -213,11 +214,11 @@ func threadsOf(r *report.Report, main int, histories [][]span, duration float64)
 func othersText(active, quiet int) string {
 	switch {
 	case active > 0 && quiet > 0:
-		return fmt.Sprintf("+ %s, and %d that only waited", plural(active, "more thread", "more threads"), quiet)
+		return fmt.Sprintf("+ %s, and %d that only waited", words.Plural(active, "more thread", "more threads"), quiet)
 	case active > 0:
-		return "+ " + plural(active, "more thread", "more threads")
+		return "+ " + words.Plural(active, "more thread", "more threads")
 	case quiet > 0:
-		return "+ " + plural(quiet, "thread that only waited", "threads that only waited")
+		return "+ " + words.Plural(quiet, "thread that only waited", "threads that only waited")
 	}
 	return ""
 }

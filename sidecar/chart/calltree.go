@@ -1,6 +1,9 @@
 package chart
 
-import "github.com/omni-perf/omni-perf/sidecar/report"
+import (
+	"github.com/omni-perf/omni-perf/sidecar/report"
+	"github.com/omni-perf/omni-perf/sidecar/words"
+)
 
 // maxDepth bounds the rows of a flame chart; deeper callees are told by number.
 const maxDepth = 24
@@ -53,7 +56,7 @@ func functionsOf(r *report.Report) *functions {
 			id = int32(len(f.list))
 			byKey[key] = id
 			f.list = append(f.list, function{
-				name: functionName(fr.Function, fr.File), file: clean(fr.File, maxName),
+				name: functionName(fr.Function, fr.File), file: words.Clean(fr.File, words.MaxName),
 				line: fr.FirstLine, paint: paintOf(fr.Kind),
 			})
 		}
@@ -71,12 +74,12 @@ func functionsOf(r *report.Report) *functions {
 // goes by its file.
 func functionName(name, file string) string {
 	if name == "<module>" || name == "" {
-		if name = shortFile(file); name == "" || name == "." {
+		if name = words.ShortFile(file); name == "" || name == "." {
 			return "<module>"
 		}
 		return name
 	}
-	return clean(name, maxName)
+	return words.Clean(name, words.MaxName)
 }
 
 // newCallTree merges the given stacks and returns, in their order, the nodes

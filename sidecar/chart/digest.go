@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/report"
+	"github.com/omni-perf/omni-perf/sidecar/words"
 )
 
 // Paint is what a colour means. It is also a CSS class: never text from outside.
@@ -207,11 +208,11 @@ func remarksOf(r *report.Report) []remark {
 		if f == first {
 			continue
 		}
-		text := clean(f.Text, 300)
+		text := words.Clean(f.Text, 300)
 		if place := linePlace(r, f.File, f.Line); place != "" && !strings.Contains(text, place) {
 			text += " (" + place + ")"
 		}
-		rs = append(rs, remark{text, clean(f.Hint, 300), f.Severity == "warning"})
+		rs = append(rs, remark{text, words.Clean(f.Hint, 300), f.Severity == "warning"})
 	}
 	slices.SortStableFunc(rs, func(a, b remark) int { return cmp.Compare(btoi(b.warning), btoi(a.warning)) })
 	return rs[:min(len(rs), 6)]
@@ -240,7 +241,7 @@ func endedNotes(lanes []trackLane) []string {
 		}
 	}
 	for i, reason := range reasons {
-		reasons[i] = clean(names[reason]+" "+reason, 300)
+		reasons[i] = words.Clean(names[reason]+" "+reason, 300)
 	}
 	return reasons[:min(len(reasons), 4)]
 }
@@ -248,49 +249,49 @@ func endedNotes(lanes []trackLane) []string {
 // notesOf is the footer: how it was measured, and what could not be.
 func notesOf(r *report.Report) []string {
 	s := r.Sampling
-	how := clean(s.Method, 120)
+	how := words.Clean(s.Method, 120)
 	if how == "" {
 		how = "stacks not sampled"
 	}
 	parts := []string{how}
 	if s.Samples > 0 || s.IntervalS > 0 {
-		every := plural(int(min(s.Samples, math.MaxInt32)), "sample", "samples")
+		every := words.Plural(int(min(s.Samples, math.MaxInt32)), "sample", "samples")
 		if s.IntervalS > 0 {
-			every += ", one every " + resolution(finite(s.IntervalS))
+			every += ", one every " + words.Resolution(finite(s.IntervalS))
 		}
 		parts = append(parts, every)
 	}
 	if s.ResolutionS > s.IntervalS*1.01 {
-		parts = append(parts, "kept at "+resolution(finite(s.ResolutionS)))
+		parts = append(parts, "kept at "+words.Resolution(finite(s.ResolutionS)))
 	}
-	parts = append(parts, fmt.Sprintf("%s lost, %s truncated", count(s.Lost), count(s.Truncated)))
+	parts = append(parts, fmt.Sprintf("%s lost, %s truncated", words.Count(s.Lost), words.Count(s.Truncated)))
 	if s.CPUS != nil {
-		parts = append(parts, "sampling took "+seconds(finite(*s.CPUS))+" of CPU")
+		parts = append(parts, "sampling took "+words.Seconds(finite(*s.CPUS))+" of CPU")
 	}
 	if v := r.Target.PythonVersion; v != "" {
-		parts = append(parts, "Python "+clean(v, 20))
+		parts = append(parts, "Python "+words.Clean(v, 20))
 	}
 	if children := len(r.Processes) - 1; children > 0 {
-		parts = append(parts, plural(children, "child process", "child processes"))
+		parts = append(parts, words.Plural(children, "child process", "child processes"))
 	}
 	if o := r.Output; o != nil && o.Messages > 0 {
 		least := ""
 		if o.AtLeast {
 			least = "at least "
 		}
-		parts = append(parts, fmt.Sprintf("printed %s%s in %s", least, figure(float64(o.Bytes), "B"),
-			plural(int(min(o.Messages, math.MaxInt32)), "message", "messages")))
+		parts = append(parts, fmt.Sprintf("printed %s%s in %s", least, words.Quantity(float64(o.Bytes), "B"),
+			words.Plural(int(min(o.Messages, math.MaxInt32)), "message", "messages")))
 	}
 	notes := []string{strings.Join(parts, " · ")}
 	if s.FallbackReason != "" {
-		notes = append(notes, "Sampled from inside the kernel: "+clean(s.FallbackReason, 300))
+		notes = append(notes, "Sampled from inside the kernel: "+words.Clean(s.FallbackReason, 300))
 	}
 	for i, n := range r.Notes {
 		if i == 6 {
-			notes = append(notes, plural(len(r.Notes)-i, "more note", "more notes")+" in the report")
+			notes = append(notes, words.Plural(len(r.Notes)-i, "more note", "more notes")+" in the report")
 			break
 		}
-		notes = append(notes, clean(n.What, 120)+": "+clean(n.Reason, 300))
+		notes = append(notes, words.Clean(n.What, 120)+": "+words.Clean(n.Reason, 300))
 	}
 	return notes
 }

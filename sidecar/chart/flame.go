@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/omni-perf/omni-perf/sidecar/words"
 )
 
 // flameBox is a box before it has a place: columns from … to of one depth.
@@ -175,7 +177,7 @@ func (f *function) labels(calls int) []string {
 
 // place is where a function stands: "train.py:12".
 func (f *function) place() string {
-	file := shortFile(f.file)
+	file := words.ShortFile(f.file)
 	if file == f.name { // a module's own code
 		return ""
 	}
@@ -224,9 +226,9 @@ func (l *layouter) flameTitle(p *flamePicture, b flameBox) string {
 		title += fmt.Sprintf("\n%s:%d", fn.file, fn.line)
 	}
 	column := l.d.duration / float64(len(p.columns))
-	title += fmt.Sprintf("\nabout %s from %s on", seconds(float64(b.to-b.from)*column), seconds(float64(b.from)*column))
+	title += fmt.Sprintf("\nabout %s from %s on", words.Seconds(float64(b.to-b.from)*column), words.Seconds(float64(b.from)*column))
 	if fn.totalS > 0 {
-		title += fmt.Sprintf("\nin all %s, %s of its own", seconds(fn.totalS), seconds(fn.selfS))
+		title += fmt.Sprintf("\nin all %s, %s of its own", words.Seconds(fn.totalS), words.Seconds(fn.selfS))
 	}
 	return title
 }

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/omni-perf/omni-perf/sidecar/report"
+	"github.com/omni-perf/omni-perf/sidecar/words"
 )
 
 // drawAll draws every form and checks what must hold of any report.
@@ -38,8 +39,8 @@ func drawAll(t *testing.T, r *report.Report) {
 		t.Errorf("text holds control characters: %q", text)
 	}
 	for _, line := range strings.Split(text, "\n") {
-		if columnsOf(line) > 80 {
-			t.Errorf("line of %d columns: %q", columnsOf(line), line)
+		if words.Columns(line) > 80 {
+			t.Errorf("line of %d columns: %q", words.Columns(line), line)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/report"
+	"github.com/omni-perf/omni-perf/sidecar/words"
 )
 
 // gpuSummary is what the title, the shading and the lanes need of the GPUs.
@@ -51,11 +52,11 @@ func gpusOf(r *report.Report) gpuSummary {
 		each = " on average"
 	}
 	g.title = []phrase{
-		{name + " busy " + percent(busy/(busy+idle)), Good, bold},
-		{"idle " + seconds(idle/n) + each, Warn, bold},
+		{name + " busy " + words.Percent(busy/(busy+idle)), Good, bold},
+		{"idle " + words.Seconds(idle/n) + each, Warn, bold},
 	}
 	if unknown > 0.02*(busy+idle) {
-		g.title = append(g.title, phrase{"unknown " + seconds(unknown/n), Muted, sans})
+		g.title = append(g.title, phrase{"unknown " + words.Seconds(unknown/n), Muted, sans})
 	}
 	g.takeIntervals(r)
 	return g
@@ -119,7 +120,7 @@ func intersect(a, b []stretch) []stretch {
 
 // shortGPU is a device's name without its maker and memory: "H100", "RTX 4090".
 func shortGPU(name string) string {
-	words := strings.Fields(clean(name, 60))
+	words := strings.Fields(words.Clean(name, 60))
 	for len(words) > 1 && slices.Contains([]string{"NVIDIA", "AMD", "Tesla", "GeForce", "Quadro", "Graphics", "Instinct"}, words[0]) {
 		words = words[1:]
 	}

@@ -3,6 +3,8 @@ package chart
 import (
 	"math"
 	"strings"
+
+	"github.com/omni-perf/omni-perf/sidecar/words"
 )
 
 // head is the answer: title line, main finding.
@@ -87,7 +89,7 @@ func (l *layouter) axis() {
 	}
 	l.y += 5
 	if s := l.d.steps; s.count > 1 {
-		l.text(l.Plot.X0-26, l.y-5, fit(plural(s.count, "step", "steps"), gutterLeft-34, smallSize, sans), smallSize, Muted, sans, Right)
+		l.text(l.Plot.X0-26, l.y-5, fit(words.Plural(s.count, "step", "steps"), gutterLeft-34, smallSize, sans), smallSize, Muted, sans, Right)
 		last := math.Inf(-1)
 		for _, t := range s.ends {
 			if x := l.x(t); x-last >= 2.5 {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/report"
+	"github.com/omni-perf/omni-perf/sidecar/words"
 )
 
 // titleOf is the first line: what ran, how long, and how busy the GPU was, or
@@ -13,11 +14,11 @@ import (
 func titleOf(r *report.Report, gpus gpuSummary, main int, duration float64) []phrase {
 	ps := []phrase{{subjectOf(r), Plain, bold}}
 	if r.Name != "" {
-		ps = append(ps, phrase{clean(r.Name, 60), Plain, sans})
+		ps = append(ps, phrase{words.Clean(r.Name, 60), Plain, sans})
 	}
-	ps = append(ps, phrase{seconds(duration), Muted, sans})
+	ps = append(ps, phrase{words.Seconds(duration), Muted, sans})
 	if c := r.Target.Cell; c != nil && c.Outcome != "" && c.Outcome != "ok" {
-		ps = append(ps, phrase{clean(c.Outcome, 60), Bad, bold})
+		ps = append(ps, phrase{words.Clean(c.Outcome, 60), Bad, bold})
 	}
 	if gpus.used {
 		return append(ps, gpus.title...)
@@ -49,12 +50,12 @@ func sharesOf(t *report.Thread) (ps []phrase) {
 			computing, queued = onCPU, computing-onCPU
 		}
 	}
-	ps = append(ps, phrase{"computing " + percent(computing/all), Good, bold})
+	ps = append(ps, phrase{"computing " + words.Percent(computing/all), Good, bold})
 	if queued/all >= 0.005 {
-		ps = append(ps, phrase{"no free CPU " + percent(queued/all), Warn, bold})
+		ps = append(ps, phrase{"no free CPU " + words.Percent(queued/all), Warn, bold})
 	}
 	if waits/all >= 0.005 {
-		ps = append(ps, phrase{"waiting " + percent(waits/all), Warn, bold})
+		ps = append(ps, phrase{"waiting " + words.Percent(waits/all), Warn, bold})
 	}
 	return ps
 }
@@ -69,13 +70,13 @@ func subjectOf(r *report.Report) string {
 	}
 	for i, arg := range r.Target.Argv {
 		if arg == "-m" && i+1 < len(r.Target.Argv) {
-			return clean("-m "+r.Target.Argv[i+1], 60)
+			return words.Clean("-m "+r.Target.Argv[i+1], 60)
 		}
 		if i == 0 && strings.HasPrefix(path.Base(arg), "python") {
 			continue
 		}
 		if !strings.HasPrefix(arg, "-") {
-			return clean(path.Base(arg), 60)
+			return words.Clean(path.Base(arg), 60)
 		}
 	}
 	return fmt.Sprintf("Process %d", r.Target.PID)
@@ -84,7 +85,7 @@ func subjectOf(r *report.Report) string {
 // findingOf is the second line: the main finding, its source line, what to do.
 func findingOf(r *report.Report) []phrase {
 	if f := mainFinding(r); f != nil {
-		ps := []phrase{{clean(f.Text, 300), Plain, bold}}
+		ps := []phrase{{words.Clean(f.Text, 300), Plain, bold}}
 		if place := linePlace(r, f.File, f.Line); place != "" && !strings.Contains(f.Text, place) {
 			ps = append(ps, phrase{place, Muted, sans})
 		}
@@ -92,11 +93,11 @@ func findingOf(r *report.Report) []phrase {
 			ps = append(ps, phrase{text, Plain, mono})
 		}
 		if f.Hint != "" {
-			ps = append(ps, phrase{clean(f.Hint, 300), Muted, sans})
+			ps = append(ps, phrase{words.Clean(f.Hint, 300), Muted, sans})
 		}
 		return ps
 	}
-	headline := clean(strings.TrimSpace(r.Headline), 300)
+	headline := words.Clean(strings.TrimSpace(r.Headline), 300)
 	if headline == "" {
 		return nil
 	}
@@ -125,7 +126,7 @@ func mainFinding(r *report.Report) *report.Finding {
 }
 
 // codeOf is a source line as it is shown.
-func codeOf(text string) string { return clean(strings.TrimSpace(text), maxName) }
+func codeOf(text string) string { return words.Clean(strings.TrimSpace(text), words.MaxName) }
 
 // isOwnFile tells whether a file is the recorded cell, or the script.
 func isOwnFile(r *report.Report, file string) bool {
@@ -144,7 +145,7 @@ func placeOf(r *report.Report, file string, line int) string {
 	case file == "" || isOwnFile(r, file):
 		return fmt.Sprint(line)
 	}
-	return fmt.Sprintf("%s:%d", shortFile(file), line)
+	return fmt.Sprintf("%s:%d", words.ShortFile(file), line)
 }
 
 // linePlace is placeOf where the figure alone would not be understood: "line 3".

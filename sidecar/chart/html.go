@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/report"
+	"github.com/omni-perf/omni-perf/sidecar/words"
 )
 
 // swapScript replaces the image by the picture in it, so that tooltips work and
@@ -42,7 +43,7 @@ func fragment(d *digest, o Options, limit int, from detail) ([]byte, error) {
 	b.Grow(base64.StdEncoding.EncodedLen(len(svg)) + 2048)
 	b.WriteString(`<div data-lm-suppress-shortcuts="true">`)
 	fmt.Fprintf(&b, `<img width="%.0f" style="max-width:100%%;height:auto" alt="%s" src="data:image/svg+xml;base64,`,
-		o.Width, html.EscapeString(clean(d.summary, 600)))
+		o.Width, html.EscapeString(words.Clean(d.summary, 600)))
 	b.WriteString(base64.StdEncoding.EncodeToString(svg))
 	b.WriteString(`">` + swapScript + `</div>`)
 	return []byte(b.String()), nil
@@ -65,7 +66,7 @@ func Folded(r *report.Report, o Options) ([]byte, error) {
 		if i > 0 {
 			b.WriteString(" &nbsp; ")
 		}
-		text := html.EscapeString(clean(p.text, 160))
+		text := html.EscapeString(words.Clean(p.text, 160))
 		if p.face == bold {
 			text = "<b>" + text + "</b>"
 		}
@@ -105,7 +106,7 @@ func Page(r *report.Report, o Options) ([]byte, error) {
 	b.WriteString("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n")
 	b.WriteString(`<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">` + "\n")
 	b.WriteString(`<meta name="viewport" content="width=device-width">` + "\n")
-	fmt.Fprintf(&b, "<title>%s</title>\n", html.EscapeString(clean(joinPhrases(d.title, "  "), 200)))
+	fmt.Fprintf(&b, "<title>%s</title>\n", html.EscapeString(words.Clean(joinPhrases(d.title, "  "), 200)))
 	fmt.Fprintf(&b, "<style>:root{color-scheme:%s}body{margin:0 auto;max-width:%.0fpx;padding:8px;font-family:system-ui,sans-serif}"+
 		"pre{overflow:auto;font-size:12px}</style></head><body>\n", scheme, o.Width)
 	b.Write(svg)

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+
+	"github.com/omni-perf/omni-perf/sidecar/words"
 )
 
 // Geometry, in pixels.
@@ -185,7 +187,7 @@ func (l *layouter) cellLines() {
 		line := lines[run.key]
 		b := Block{X0: l.Plot.X0 + float64(run.from)*step, X1: l.Plot.X0 + float64(run.to)*step, Paint: line.paint}
 		if l.dt.titles > 0 && b.X1-b.X0 >= 6 {
-			b.Title = fmt.Sprintf("line %d  %s\n%s in all", line.line, line.text, seconds(line.total))
+			b.Title = fmt.Sprintf("line %d  %s\n%s in all", line.line, line.text, words.Seconds(line.total))
 		}
 		b.Label = lineLabel(line, b, row)
 		row.Boxes = append(row.Boxes, b)
@@ -251,7 +253,7 @@ func (l *layouter) threads() {
 	}
 	more := l.d.more
 	if cut := len(l.d.threads) - len(shown); cut > 0 {
-		more = "+ " + plural(cut, "more active thread", "more active threads")
+		more = "+ " + words.Plural(cut, "more active thread", "more active threads")
 	}
 	if more != "" {
 		l.text(l.Plot.X0, l.y+8, fit(more, l.Plot.X1-l.Plot.X0, smallSize, sans), smallSize, Muted, sans, Left)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/report"
+	"github.com/omni-perf/omni-perf/sidecar/words"
 )
 
 // streamLane is what one stream of one GPU ran.
@@ -74,7 +75,7 @@ func streamsOf(r *report.Report, duration float64) ([]streamLane, int) {
 func streamOf(k *report.KernelLane, duration float64) streamLane {
 	lane := streamLane{name: fmt.Sprintf("GPU %d stream %d", k.Device, k.Stream)}
 	for _, name := range k.Names {
-		lane.names = append(lane.names, clean(name, maxName))
+		lane.names = append(lane.names, words.Clean(name, words.MaxName))
 		lane.kinds = append(lane.kinds, kernelKind(name))
 	}
 	ran := int64(0)
@@ -91,10 +92,10 @@ func streamOf(k *report.KernelLane, duration float64) streamLane {
 	for _, b := range lane.blocks {
 		lane.busy += b.end - b.start
 	}
-	lane.value = percent(lane.busy/duration) + " busy"
-	lane.about = fmt.Sprintf("%s: %s of work in %s kernels, copies and fills", lane.name, seconds(lane.busy), count(ran))
+	lane.value = words.Percent(lane.busy/duration) + " busy"
+	lane.about = fmt.Sprintf("%s: %s of work in %s kernels, copies and fills", lane.name, words.Seconds(lane.busy), words.Count(ran))
 	if k.ResolutionS > 0 {
-		lane.about += ", joined where closer than " + resolution(finite(k.ResolutionS))
+		lane.about += ", joined where closer than " + words.Resolution(finite(k.ResolutionS))
 	}
 	return lane
 }
@@ -113,7 +114,7 @@ func (l *layouter) streams() {
 		l.y += streamPitch
 	}
 	if more := l.d.moreStreams + len(l.d.streams) - len(shown); more > 0 {
-		text := "+ " + plural(more, "more stream", "more streams")
+		text := "+ " + words.Plural(more, "more stream", "more streams")
 		l.text(l.Plot.X0, l.y+8, fit(text, l.Plot.X1-l.Plot.X0, smallSize, sans), smallSize, Muted, sans, Left)
 		l.y += 15
 	}
@@ -162,9 +163,9 @@ func (s *streamLane) kind(b span) int { return s.kinds[s.work[b.node].name] }
 
 func (s *streamLane) blockTitle(b span) string {
 	w := s.work[b.node]
-	title := fmt.Sprintf("%s\n%s from %s on", s.names[w.name], seconds(b.end-b.start), seconds(b.start))
+	title := fmt.Sprintf("%s\n%s from %s on", s.names[w.name], words.Seconds(b.end-b.start), words.Seconds(b.start))
 	if w.count > 1 {
-		title += fmt.Sprintf("\nthe longest of %s kernels", count(int64(w.count)))
+		title += fmt.Sprintf("\nthe longest of %s kernels", words.Count(int64(w.count)))
 	}
 	return title
 }
@@ -188,5 +189,5 @@ func (s *streamLane) stretchTitle(from, to float64) string {
 		}
 	}
 	return fmt.Sprintf("%s\nmost of %s, %s of work, from %s to %s", s.names[most],
-		plural(ran, "kernel", "kernels"), seconds(busy), seconds(from), seconds(to))
+		words.Plural(ran, "kernel", "kernels"), words.Seconds(busy), words.Seconds(from), words.Seconds(to))
 }

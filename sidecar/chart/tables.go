@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/omni-perf/omni-perf/sidecar/report"
+	"github.com/omni-perf/omni-perf/sidecar/words"
 )
 
 // table is a ranked list below the chart. Columns without text in any row are
@@ -56,10 +57,10 @@ func tablesOf(r *report.Report, gpus gpuSummary, duration float64) []table {
 
 // idleTable ranks what the GPUs waited for; its rows add up to the idle time.
 func idleTable(r *report.Report) table {
-	t := table{heading: "Where the GPU waited", advises: true, note: clean(r.Idle.Certainty, 200)}
+	t := table{heading: "Where the GPU waited", advises: true, note: words.Clean(r.Idle.Certainty, 200)}
 	if len(r.Idle.Devices) > 1 {
 		t.heading = "Where the GPUs waited"
-		t.note = joinNote("idle "+seconds(finite(r.Idle.GPUIdleS))+" over "+plural(len(r.Idle.Devices), "device", "devices"), t.note)
+		t.note = joinNote("idle "+words.Seconds(finite(r.Idle.GPUIdleS))+" over "+words.Plural(len(r.Idle.Devices), "device", "devices"), t.note)
 	}
 	causes := slices.Clone(r.Idle.Causes)
 	slices.SortStableFunc(causes, func(a, b report.Cause) int { return cmp.Compare(finite(b.Seconds), finite(a.Seconds)) })
@@ -74,23 +75,23 @@ func idleTable(r *report.Report) table {
 			left++
 			continue
 		}
-		aside := percent(share)
+		aside := words.Percent(share)
 		if c.BoundS != nil && finite(*c.BoundS) > 0 {
 			aside += " " + bounds(c)
 		}
 		rw := row{
-			name: clean(c.Cause, 80), seconds: s, share: share, aside: aside,
+			name: words.Clean(c.Cause, 80), seconds: s, share: share, aside: aside,
 			place: placeOf(r, c.File, c.Line), code: codeOf(c.SourceText),
 		}
 		if share >= worthAdvice && !told[c.Hint] {
-			rw.hint = clean(c.Hint, maxName)
+			rw.hint = words.Clean(c.Hint, words.MaxName)
 			told[c.Hint] = true
 		}
 		t.rows = append(t.rows, rw)
 	}
 	if left > 0 {
-		rest.name = plural(left, "smaller cause", "smaller causes")
-		rest.aside = percent(rest.share)
+		rest.name = words.Plural(left, "smaller cause", "smaller causes")
+		rest.aside = words.Percent(rest.share)
 		t.rows = append(t.rows, rest)
 	}
 	return t
@@ -99,9 +100,9 @@ func idleTable(r *report.Report) table {
 // bounds are what an estimate may truly be.
 func bounds(c report.Cause) string {
 	if c.LowS == nil || c.HighS == nil {
-		return "(± " + seconds(finite(*c.BoundS)) + ")"
+		return "(± " + words.Seconds(finite(*c.BoundS)) + ")"
 	}
-	return "[" + seconds(max(finite(*c.LowS), 0)) + " – " + seconds(max(finite(*c.HighS), 0)) + "]"
+	return "[" + words.Seconds(max(finite(*c.LowS), 0)) + " – " + words.Seconds(max(finite(*c.HighS), 0)) + "]"
 }
 
 func joinNote(a, b string) string {
@@ -117,15 +118,15 @@ func deviceTable(r *report.Report) table {
 	duration := durationOf(r)
 	for i, d := range r.Idle.Devices {
 		if i == maxDevices {
-			t.note = plural(len(r.Idle.Devices)-i, "more device", "more devices") + " in the report"
+			t.note = words.Plural(len(r.Idle.Devices)-i, "more device", "more devices") + " in the report"
 			break
 		}
 		idle := max(finite(d.IdleS), 0)
-		rw := row{name: fmt.Sprintf("GPU %d", d.Device), seconds: idle, share: idle / duration, aside: percent(idle / duration)}
+		rw := row{name: fmt.Sprintf("GPU %d", d.Device), seconds: idle, share: idle / duration, aside: words.Percent(idle / duration)}
 		if len(d.Causes) > 0 {
 			c := d.Causes[0]
 			rw.place, rw.code = placeOf(r, c.File, c.Line), codeOf(c.SourceText)
-			rw.hint = "mostly " + clean(c.Cause, 80)
+			rw.hint = "mostly " + words.Clean(c.Cause, 80)
 		}
 		t.rows = append(t.rows, rw)
 	}
@@ -145,10 +146,10 @@ func linesTable(r *report.Report, duration float64) table {
 		}
 		rw := row{
 			name: linePlace(r, l.File, l.Line), seconds: self, share: self / duration,
-			aside: percent(self / duration), code: codeOf(l.Text),
+			aside: words.Percent(self / duration), code: codeOf(l.Text),
 		}
 		if total > 1.05*self {
-			rw.hint = seconds(total) + " in all"
+			rw.hint = words.Seconds(total) + " in all"
 		}
 		t.rows = append(t.rows, rw)
 	}
@@ -170,10 +171,10 @@ func functionsTable(r *report.Report, duration float64) table {
 			code: functionPlace(f),
 		}
 		if self <= duration { // else of many threads: no share of the time
-			rw.aside = percent(self / duration)
+			rw.aside = words.Percent(self / duration)
 		}
 		if total > 1.05*self {
-			rw.hint = seconds(total) + " in all"
+			rw.hint = words.Seconds(total) + " in all"
 		}
 		t.rows = append(t.rows, rw)
 	}
@@ -181,7 +182,7 @@ func functionsTable(r *report.Report, duration float64) table {
 }
 
 func functionPlace(f report.Function) string {
-	file := shortFile(f.File)
+	file := words.ShortFile(f.File)
 	if f.Line <= 0 {
 		return file
 	}
@@ -208,17 +209,17 @@ func stepsTable(r *report.Report, duration float64) table {
 	slices.Sort(lengths)
 	n := len(lengths)
 	t := table{heading: "Steps", note: fmt.Sprintf("shares of their time · %d steps, median %s, 95 %% within %s, slowest %s", n,
-		seconds(lengths[n/2]), seconds(lengths[min(n*95/100, n-1)]), seconds(lengths[n-1]))}
+		words.Seconds(lengths[n/2]), words.Seconds(lengths[min(n*95/100, n-1)]), words.Seconds(lengths[n-1]))}
 	add := func(name string, s float64) {
 		if s > 0 {
-			t.rows = append(t.rows, row{name: name, seconds: s, share: s / total, aside: percent(s / total)})
+			t.rows = append(t.rows, row{name: name, seconds: s, share: s / total, aside: words.Percent(s / total)})
 		}
 	}
 	add("waiting for data", min(wait, total))
 	add("GPU busy", min(busy, total))
 	if len(t.rows) == 0 {
 		add("in steps", total)
-		t.rows[0].share, t.rows[0].aside = min(total/duration, 1), percent(min(total/duration, 1))+" of the cell"
+		t.rows[0].share, t.rows[0].aside = min(total/duration, 1), words.Percent(min(total/duration, 1))+" of the cell"
 	}
 	return t
 }
@@ -230,13 +231,13 @@ func regionsTable(r *report.Report, duration float64) table {
 	slices.SortStableFunc(regions, func(a, b report.Region) int { return cmp.Compare(finite(b.TotalS), finite(a.TotalS)) })
 	for i, g := range regions {
 		if i == maxRegions {
-			t.note = plural(len(regions)-i, "more region", "more regions") + " in the report"
+			t.note = words.Plural(len(regions)-i, "more region", "more regions") + " in the report"
 			break
 		}
 		total := max(finite(g.TotalS), 0)
 		t.rows = append(t.rows, row{
-			name: clean(g.Name, 80), seconds: total, share: min(total/duration, 1), aside: percent(total / duration),
-			code: fmt.Sprintf("%d ×  median %s  95 %% within %s", g.Count, seconds(finite(g.P50S)), seconds(finite(g.P95S))),
+			name: words.Clean(g.Name, 80), seconds: total, share: min(total/duration, 1), aside: words.Percent(total / duration),
+			code: fmt.Sprintf("%d ×  median %s  95 %% within %s", g.Count, words.Seconds(finite(g.P50S)), words.Seconds(finite(g.P95S))),
 		})
 	}
 	return t

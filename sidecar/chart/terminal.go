@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"unicode"
 
 	"github.com/omni-perf/omni-perf/sidecar/report"
+	"github.com/omni-perf/omni-perf/sidecar/words"
 )
 
 const (
@@ -59,7 +59,7 @@ type textWriter struct {
 }
 
 func (t *textWriter) line(s string) {
-	t.WriteString(strings.TrimRight(cell(s, t.width), " "))
+	t.WriteString(strings.TrimRight(words.Cut(s, t.width), " "))
 	t.WriteByte('\n')
 }
 
@@ -67,7 +67,7 @@ func (t *textWriter) paragraph(indent, s string) {
 	room := t.width - len(indent)
 	line := ""
 	for _, word := range strings.Fields(s) {
-		if line != "" && columnsOf(line)+1+columnsOf(word) > room {
+		if line != "" && words.Columns(line)+1+words.Columns(word) > room {
 			t.line(indent + line)
 			line = ""
 		}
@@ -88,13 +88,13 @@ func (t *textWriter) tracks(d *digest) {
 	}
 	names, values := 0, 0
 	for _, l := range d.tracks {
-		names = max(names, columnsOf(l.name))
-		values = max(values, columnsOf(l.value+" "+l.aside))
+		names = max(names, words.Columns(l.name))
+		values = max(values, words.Columns(l.value+" "+l.aside))
 	}
 	names, values = min(names, 16), min(values, 34)
 	room := t.width - names - values - 4
 	for _, l := range d.tracks {
-		t.line(pad(l.name, names) + "  " + pad(sparkline(l, d.duration, room), room) + "  " + l.value + " " + l.aside)
+		t.line(words.Pad(l.name, names) + "  " + words.Pad(sparkline(l, d.duration, room), room) + "  " + l.value + " " + l.aside)
 	}
 }
 
@@ -139,11 +139,11 @@ func (t *textWriter) table(tb table) {
 	var name, secs, aside, place, code int
 	longest := longestShare(tb)
 	for _, r := range tb.rows {
-		name = max(name, columnsOf(r.name))
-		secs = max(secs, columnsOf(seconds(r.seconds)))
-		aside = max(aside, columnsOf(r.aside))
-		place = max(place, columnsOf(r.place))
-		code = max(code, columnsOf(r.code))
+		name = max(name, words.Columns(r.name))
+		secs = max(secs, words.Columns(words.Seconds(r.seconds)))
+		aside = max(aside, words.Columns(r.aside))
+		place = max(place, words.Columns(r.place))
+		code = max(code, words.Columns(r.code))
 	}
 	name, place = min(name, t.width*2/5), min(place, 24)
 	room := t.width - 2 - name - 2 - secs - 2 - bar - 1 - aside
@@ -153,15 +153,15 @@ func (t *textWriter) table(tb table) {
 	code = min(code, max(room-2, 0))
 	for _, r := range tb.rows {
 		n := int(math.Round(barLength(r, longest, bar)))
-		s := fmt.Sprintf("  %s  %s  %s %s", pad(r.name, name), padLeft(seconds(r.seconds), secs),
-			pad(strings.Repeat("█", min(n, bar)), bar), padLeft(r.aside, aside))
+		s := fmt.Sprintf("  %s  %s  %s %s", words.Pad(r.name, name), words.PadLeft(words.Seconds(r.seconds), secs),
+			words.Pad(strings.Repeat("█", min(n, bar)), bar), words.PadLeft(r.aside, aside))
 		if place > 0 {
-			s += "  " + padLeft(r.place, place)
+			s += "  " + words.PadLeft(r.place, place)
 		}
 		if room >= 12 {
-			s += "  " + pad(r.code, code)
+			s += "  " + words.Pad(r.code, code)
 		}
-		beside := columnsOf(r.hint) <= room-code-4
+		beside := words.Columns(r.hint) <= room-code-4
 		if beside && r.hint != "" {
 			s += "  " + r.hint
 		}
@@ -170,49 +170,4 @@ func (t *textWriter) table(tb table) {
 			t.paragraph("      ", "→ "+r.hint)
 		}
 	}
-}
-
-// columnsOf counts a text's columns in a terminal.
-func columnsOf(s string) int {
-	n := 0
-	for _, r := range s {
-		n += columnsOfRune(r)
-	}
-	return n
-}
-
-func columnsOfRune(r rune) int {
-	switch {
-	case unicode.Is(unicode.Mn, r) || unicode.Is(unicode.Me, r) || r == 0x200D || r >= 0xFE00 && r <= 0xFE0F:
-		return 0
-	case r >= 0x1100 && r <= 0x115F, r >= 0x2E80 && r <= 0xA4CF, r >= 0xAC00 && r <= 0xD7A3,
-		r >= 0xF900 && r <= 0xFAFF, r >= 0xFE30 && r <= 0xFE4F, r >= 0xFF00 && r <= 0xFF60,
-		r >= 0xFFE0 && r <= 0xFFE6, r >= 0x1F300 && r <= 0x1FAFF, r >= 0x20000 && r <= 0x3FFFD:
-		return 2
-	}
-	return 1
-}
-
-// cell cuts a text to n columns.
-func cell(s string, n int) string {
-	if columnsOf(s) <= n {
-		return s
-	}
-	used := 0
-	for i, r := range s {
-		if used += columnsOfRune(r); used > n-1 {
-			return s[:i] + "…"
-		}
-	}
-	return s
-}
-
-func pad(s string, n int) string {
-	s = cell(s, n)
-	return s + strings.Repeat(" ", max(n-columnsOf(s), 0))
-}
-
-func padLeft(s string, n int) string {
-	s = cell(s, n)
-	return strings.Repeat(" ", max(n-columnsOf(s), 0)) + s
 }

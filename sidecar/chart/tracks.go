@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/report"
+	"github.com/omni-perf/omni-perf/sidecar/words"
 )
 
 // trackLane is a figure over time.
@@ -114,7 +115,7 @@ func gpuLanes(gpu report.GPU, byID map[string]*report.Track, devices int, gpus g
 			lane.sources = gpuSources(gpu, t, lane.tall)
 			lane.aside = "engine active"
 			if known := finite(gpu.BusyS) + finite(gpu.IdleS); known > 0 {
-				lane.value = percent(finite(gpu.BusyS) / known)
+				lane.value = words.Percent(finite(gpu.BusyS) / known)
 			}
 			lane.idle = gpus.idle[gpu.Index]
 			lane.about += aboutGPU(gpu)
@@ -135,13 +136,13 @@ func gpuLanes(gpu report.GPU, byID map[string]*report.Track, devices int, gpus g
 // gpuSources are the lines below a device's name, each with ways to say it, the
 // most telling first.
 func gpuSources(gpu report.GPU, t *report.Track, two bool) [][]string {
-	source := clean(gpu.Source, 40)
+	source := words.Clean(gpu.Source, 40)
 	if source == "" {
-		source = clean(t.Source, 40)
+		source = words.Clean(t.Source, 40)
 	}
 	res := ""
 	if s := finite(t.ResolutionS); s > 0 {
-		res = " " + resolution(s)
+		res = " " + words.Resolution(s)
 	}
 	brief, _, _ := strings.Cut(source, " ")
 	name := shortGPU(gpu.Name)
@@ -155,12 +156,12 @@ func gpuSources(gpu report.GPU, t *report.Track, two bool) [][]string {
 }
 
 func aboutGPU(gpu report.GPU) string {
-	s := "\n" + clean(gpu.Name, 80)
+	s := "\n" + words.Clean(gpu.Name, 80)
 	if gpu.Simulated {
 		s += " (simulated)"
 	}
 	if gpu.OtherProcesses > 0 {
-		s += "\nshared with " + plural(gpu.OtherProcesses, "process", "processes") + " that are not the target's"
+		s += "\nshared with " + words.Plural(gpu.OtherProcesses, "process", "processes") + " that are not the target's"
 	}
 	return s
 }
@@ -180,31 +181,31 @@ func laneOf(t *report.Track, spec trackSpec, duration float64) (trackLane, bool)
 	limit := max(finite(t.Limit), 0)
 	sources := sourcesOf(t)
 	lane := trackLane{
-		id: clean(t.ID, 60), name: spec.name, paint: spec.paint, points: points, steps: t.Kind != "gauge",
-		top: topOf(peak, limit, t.Unit), value: figure(mean, t.Unit), sources: [][]string{sources},
+		id: words.Clean(t.ID, 60), name: spec.name, paint: spec.paint, points: points, steps: t.Kind != "gauge",
+		top: topOf(peak, limit, t.Unit), value: words.Quantity(mean, t.Unit), sources: [][]string{sources},
 	}
 	switch {
 	case spec.peak && limit > 0:
-		lane.value, lane.aside = figure(peak, t.Unit), "peak, of "+figure(limit, t.Unit)
+		lane.value, lane.aside = words.Quantity(peak, t.Unit), "peak, of "+words.Quantity(limit, t.Unit)
 	case spec.peak:
-		lane.value, lane.aside = figure(peak, t.Unit), "peak"
+		lane.value, lane.aside = words.Quantity(peak, t.Unit), "peak"
 	case t.Unit == "cores" && limit > 0:
 		lane.aside = "of " + fmt.Sprintf("%.4g", limit)
 	default:
-		lane.aside = "peak " + figure(peak, t.Unit)
+		lane.aside = "peak " + words.Quantity(peak, t.Unit)
 	}
-	lane.about = fmt.Sprintf("%s: mean %s, peak %s\n%s", spec.name, figure(mean, t.Unit), figure(peak, t.Unit), sources[0])
+	lane.about = fmt.Sprintf("%s: mean %s, peak %s\n%s", spec.name, words.Quantity(mean, t.Unit), words.Quantity(peak, t.Unit), sources[0])
 	if last := points[len(points)-1].to; t.Ended != "" && duration-last > max(0.05*duration, 2*finite(t.ResolutionS)) {
-		lane.ended = "ended at " + seconds(last) + ": " + clean(t.Ended, maxName)
+		lane.ended = "ended at " + words.Seconds(last) + ": " + words.Clean(t.Ended, words.MaxName)
 		lane.about += "\n" + lane.ended
-		lane.sources = [][]string{{"ended at " + seconds(last), "ended early"}}
+		lane.sources = [][]string{{"ended at " + words.Seconds(last), "ended early"}}
 	}
 	return lane, true
 }
 
 // sourcesOf says where a track's figures come from, in ways of falling length.
 func sourcesOf(t *report.Track) []string {
-	source := clean(t.Source, 60)
+	source := words.Clean(t.Source, 60)
 	brief, _, _ := strings.Cut(source, " ")
 	if strings.HasPrefix(source, "/proc/") {
 		brief = "/proc"
@@ -214,9 +215,9 @@ func sourcesOf(t *report.Track) []string {
 		return []string{source, brief}
 	}
 	if source == "" {
-		return []string{resolution(res)}
+		return []string{words.Resolution(res)}
 	}
-	return []string{source + " · " + resolution(res), brief + " · " + resolution(res), resolution(res)}
+	return []string{source + " · " + words.Resolution(res), brief + " · " + words.Resolution(res), words.Resolution(res)}
 }
 
 // topOf is a lane's scale: its limit when the figure comes near it or is a share

@@ -1,89 +1,26 @@
 package chart
 
 import (
-	"math"
 	"strings"
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/omni-perf/omni-perf/sidecar/words"
 )
 
-func TestSeconds(t *testing.T) {
-	for _, c := range []struct {
-		s    float64
-		want string
-	}{
-		{0, "0 s"}, {4e-6, "4 µs"}, {412e-6, "412 µs"}, {0.0015, "1.5 ms"}, {0.047, "47 ms"}, {0.0996, "0.10 s"}, {0.474, "0.47 s"},
-		{0.999, "1.0 s"}, {6.62, "6.6 s"}, {13.4, "13.4 s"}, {99.96, "100 s"}, {119, "119 s"}, {120, "2 min"}, {125.4, "2 min 5 s"},
-		{3599.7, "1 h"}, {11520, "3 h 12 min"}, {86400 * 6.17, "6 d 4 h"}, {86400 * 7, "7 d"}, {math.NaN(), "?"}, {math.Inf(1), "?"}, {1e9, "1.16e+04 d"},
-	} {
-		if got := seconds(c.s); got != c.want {
-			t.Errorf("seconds(%v) = %q, want %q", c.s, got, c.want)
-		}
-	}
-}
-
-func TestPercent(t *testing.T) {
-	for _, c := range []struct {
-		share float64
-		want  string
-	}{{0, "0 %"}, {0.0002, "<0.1 %"}, {0.004, "0.4 %"}, {0.0096, "1 %"}, {0.766, "77 %"}, {0.998, "99 %"}, {1, "100 %"}, {math.NaN(), "? %"}} {
-		if got := percent(c.share); got != c.want {
-			t.Errorf("percent(%v) = %q, want %q", c.share, got, c.want)
-		}
-	}
-}
-
-func TestFigure(t *testing.T) {
-	for _, c := range []struct {
-		v    float64
-		unit string
-		want string
-	}{
-		{80 << 30, "B", "80 GiB"}, {11.2 * (1 << 30), "B", "11.2 GiB"}, {559 << 20, "B", "559 MiB"}, {12, "B", "12 B"},
-		{48e6, "B/s", "48 MB/s"}, {999.6e6, "B/s", "1.0 GB/s"}, {1.02, "cores", "1.02 cores"}, {1, "cores", "1 core"}, {30.4, "cores", "30.4 cores"},
-		{36, "%", "36 %"}, {341.7, "W", "342 W"}, {math.NaN(), "B", "?"}, {0, "B/s", "0 B/s"},
-	} {
-		if got := figure(c.v, c.unit); got != c.want {
-			t.Errorf("figure(%v, %q) = %q, want %q", c.v, c.unit, got, c.want)
-		}
-	}
-}
-
-func TestCount(t *testing.T) {
-	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -4321: "-4,321", math.MinInt64: "-9,223,372,036,854,775,808"} {
-		if got := count(n); got != want {
-			t.Errorf("count(%d) = %q, want %q", n, got, want)
-		}
-	}
-}
-
-func TestClean(t *testing.T) {
-	for _, c := range []struct{ in, want string }{
-		{"plain", "plain"}, {"tab\there", "tab here"}, {"nul\x00", "nul�"}, {"\x1b[31m", "�[31m"}, {"\xff", "�"}, {"\xed\xa0\x80", "���"},
-		{"\u202eevil", "�evil"}, {"\u2066x\u2069", "�x�"}, {"e\u0301\u0302\u0303\u0304", "e\u0301\u0302"}, {"日本", "日本"}, {"שלום", "שלום"}, {"\ufeffbom", "�bom"},
-	} {
-		if got := clean(c.in, 100); got != c.want {
-			t.Errorf("clean(%q) = %q, want %q", c.in, got, c.want)
-		}
-	}
-	if got := clean(strings.Repeat("x", 10_000), 10); got != "xxxxxxxxxx…" {
-		t.Errorf("got %q", got)
-	}
-}
-
-func FuzzClean(f *testing.F) {
+func FuzzFit(f *testing.F) {
 	for _, s := range []string{"", "a", "\x00\xff", "\u202e", "é日👩‍👩‍👧", strings.Repeat("\u0301", 50)} {
 		f.Add(s, 20.0)
 	}
 	f.Fuzz(func(t *testing.T, s string, room float64) {
-		c := clean(s, 50)
+		c := words.Clean(s, 50)
 		if !utf8.ValidString(c) || utf8.RuneCountInString(c) > 51 {
-			t.Errorf("clean(%q) = %q", s, c)
+			t.Errorf("Clean(%q) = %q", s, c)
 		}
 		for _, r := range c {
 			if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
-				t.Errorf("clean(%q) keeps %U", s, r)
+				t.Errorf("Clean(%q) keeps %U", s, r)
 			}
 		}
 		for f, cut := range map[face]string{sans: fit(c, room, 11, sans), bold: fitMiddle(c, room, 11, bold)} {

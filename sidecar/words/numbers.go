@@ -1,0 +1,244 @@
+package words
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Seconds says a length of time in few characters: 412 µs, 47 ms, 0.47 s, 6.6 s,
+// 13.4 s, 2 min 5 s, 3 h 12 min, 6 d 4 h.
+func Seconds(s float64) string {
+	switch abs := math.Abs(s); {
+	case math.IsNaN(s) || math.IsInf(s, 0):
+		return "?"
+	case abs == 0:
+		return "0 s"
+	case abs < 0.9995e-3:
+		return fmt.Sprintf("%.0f µs", s*1e6)
+	case abs < 0.00995:
+		return fmt.Sprintf("%.1f ms", s*1e3)
+	case abs < 0.0995:
+		return fmt.Sprintf("%.0f ms", s*1e3)
+	case abs < 0.995:
+		return fmt.Sprintf("%.2f s", s)
+	case abs < 99.95:
+		return fmt.Sprintf("%.1f s", s)
+	case abs < 119.5:
+		return fmt.Sprintf("%.0f s", s)
+	case abs < 3599.5:
+		return twoUnits(s, 60, "min", 1, "s")
+	case abs < 2*86400-30:
+		return twoUnits(s, 3600, "h", 60, "min")
+	case abs < 1e7:
+		return twoUnits(s, 86400, "d", 3600, "h")
+	}
+	return fmt.Sprintf("%.3g d", s/86400)
+}
+
+// Duration is Seconds of a time.Duration.
+func Duration(d time.Duration) string { return Seconds(d.Seconds()) }
+
+// PartOf says a part of a length of time and the whole in the same unit where
+// they have one: "1.9 of 2.1 s", "47 ms of 2.1 s".
+func PartOf(part, whole float64) string {
+	a, b := Seconds(part), Seconds(whole)
+	if a == b {
+		return "all of " + b
+	}
+	return shareUnit(a, b, " of ")
+}
+
+// Between says two lengths of time as a range: "0.1–2.0 s", "0–47 ms". The lower
+// one has as many digits as the upper one deserves.
+func Between(low, high float64) string {
+	a, b := Seconds(low), Seconds(high)
+	switch {
+	case a == b:
+		return a
+	case strings.HasSuffix(b, " ms") && high >= low:
+		a = fmt.Sprintf("%.0f ms", low*1e3)
+	case strings.HasSuffix(b, " s") && high >= 0.995 && low < 0.995:
+		a = fmt.Sprintf("%.1f s", low)
+	}
+	return shareUnit(a, b, "–")
+}
+
+// shareUnit leaves out the first unit where both figures have the same one.
+func shareUnit(a, b, between string) string {
+	number, unit, one := strings.Cut(a, " ")
+	if _, other, _ := strings.Cut(b, " "); one && unit == other {
+		return number + between + b
+	}
+	return a + between + b
+}
+
+func twoUnits(s, big float64, bigName string, small float64, smallName string) string {
+	n := math.Round(s / small)
+	per := big / small
+	whole, rest := math.Floor(n/per), math.Mod(n, per)
+	if rest == 0 {
+		return fmt.Sprintf("%.0f %s", whole, bigName)
+	}
+	return fmt.Sprintf("%.0f %s %.0f %s", whole, bigName, rest, smallName)
+}
+
+// Resolution says the distance of two readings: 1 ms, 100 ms, 1 s.
+func Resolution(s float64) string {
+	if s > 0 && s < 0.9995 {
+		if s < 0.9995e-3 {
+			return trimZero(fmt.Sprintf("%.1f", s*1e6)) + " µs"
+		}
+		if s > 0.01 {
+			return fmt.Sprintf("%.0f ms", s*1e3)
+		}
+		return trimZero(fmt.Sprintf("%.1f", s*1e3)) + " ms"
+	}
+	if s < 60 {
+		return trimZero(fmt.Sprintf("%.1f", s)) + " s"
+	}
+	return Seconds(s)
+}
+
+// Percent says a share of 1. What is not quite all of it is 99 %.
+func Percent(share float64) string {
+	p := share * 100
+	switch {
+	case math.IsNaN(p) || math.IsInf(p, 0):
+		return "? %"
+	case p == 0:
+		return "0 %"
+	case math.Abs(p) < 0.1:
+		return "<0.1 %"
+	case math.Abs(p) < 0.95:
+		return fmt.Sprintf("%.1f %%", p)
+	case math.Abs(p) >= 1e5:
+		return fmt.Sprintf("%.3g %%", p)
+	case p > 99.5 && p < 100:
+		return "99 %"
+	}
+	return fmt.Sprintf("%.0f %%", p)
+}
+
+// scaled says v with a prefix: steps of 1000 ("k") or 1024 ("Ki").
+func scaled(v, base float64, prefixes []string, unit string) string {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return "?"
+	}
+	i := 0
+	for math.Abs(v) >= 999.5 && i < len(prefixes)-1 {
+		v /= base
+		i++
+	}
+	if math.Abs(v) >= 1e5 {
+		return fmt.Sprintf("%.3g %s%s", v, prefixes[i], unit)
+	}
+	digits := 0
+	if a := math.Abs(v); i > 0 && a < 99.95 && a != math.Trunc(a) || a > 0 && a < 9.95 && i == 0 && a != math.Trunc(a) {
+		digits = 1
+	}
+	return strings.TrimSpace(strconv.FormatFloat(v, 'f', digits, 64) + " " + prefixes[i] + unit)
+}
+
+var (
+	binaryPrefixes  = []string{"", "Ki", "Mi", "Gi", "Ti", "Pi"}
+	decimalPrefixes = []string{"", "k", "M", "G", "T", "P"}
+)
+
+// Quantity says a figure with its unit: memory in binary units as torch and free
+// do, rates in decimal ones.
+func Quantity(v float64, unit string) string {
+	switch unit {
+	case "B":
+		return scaled(v, 1024, binaryPrefixes, "B")
+	case "B/s":
+		return scaled(v, 1000, decimalPrefixes, "B/s")
+	case "%":
+		return Percent(v / 100)
+	case "cores":
+		return Cores(v)
+	}
+	return scaled(v, 1000, decimalPrefixes, Clean(unit, 12))
+}
+
+// Cores says how many CPUs' worth of time: 1 core, 1.9 cores, 30.4 cores.
+func Cores(v float64) string {
+	switch {
+	case math.IsNaN(v) || math.IsInf(v, 0):
+		return "?"
+	case v == 1:
+		return "1 core"
+	case v < 9.95:
+		return trimZero(fmt.Sprintf("%.2f", v)) + " cores"
+	}
+	return fmt.Sprintf("%.4g cores", v)
+}
+
+func trimZero(s string) string {
+	if strings.Contains(s, ".") {
+		s = strings.TrimRight(strings.TrimRight(s, "0"), ".")
+	}
+	return s
+}
+
+// Count says a number with its thousands apart.
+func Count(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	head, digits := "", s
+	if n < 0 {
+		head, digits = "-", s[1:]
+	}
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return head + digits
+}
+
+// Plural says "1 step", "2 steps".
+func Plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return Count(int64(n)) + " " + many
+}
+
+// List says "a", "a and b", "a, b and c".
+func List(items []string) string { return listed(items, "and") }
+
+// Alternatives says "a", "a or b", "a, b or c".
+func Alternatives(items []string) string { return listed(items, "or") }
+
+func listed(items []string, last string) string {
+	if len(items) < 2 {
+		return strings.Join(items, "")
+	}
+	return strings.Join(items[:len(items)-1], ", ") + " " + last + " " + items[len(items)-1]
+}
+
+// Numbers says a set of numbers, neighbours joined: "0", "0 and 2", "1–3",
+// "0, 2 and 4–7".
+func Numbers(set []int) string {
+	set = slices.Clone(set)
+	slices.Sort(set)
+	set = slices.Compact(set)
+	var parts []string
+	for i := 0; i < len(set); {
+		j := i
+		for j+1 < len(set) && set[j+1] == set[j]+1 {
+			j++
+		}
+		switch j - i {
+		case 0:
+			parts = append(parts, strconv.Itoa(set[i]))
+		case 1:
+			parts = append(parts, strconv.Itoa(set[i]), strconv.Itoa(set[j]))
+		default:
+			parts = append(parts, fmt.Sprintf("%d–%d", set[i], set[j]))
+		}
+		i = j + 1
+	}
+	return List(parts)
+}
