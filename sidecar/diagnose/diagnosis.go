@@ -3,7 +3,9 @@
 //
 // In flow a *timeline.Recording and a function that knows the program's source
 // lines, out a Diagnosis; nothing else is read, so a saved recording gives the
-// same answer. The package knows neither collectors nor how a diagnosis is shown.
+// same answer. The package knows neither collectors nor how a diagnosis is shown:
+// a Diagnosis holds ids, figures and places, and no text for people. Package
+// wording renders it.
 //
 // Time is counted in integer nanoseconds so that the parts add up exactly:
 // busy + idle + unknown is the recording's duration for every device, and the
@@ -16,13 +18,15 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
-// Diagnosis is what a recording says about its GPUs and its bottleneck.
+// Diagnosis is what a recording says about its bottleneck and its GPUs.
 type Diagnosis struct {
+	Headline Headline
+	Findings []Finding // the main one first; empty when nothing stands out
+	Spent    []Spent   // how the thread that runs the cell spent the recording, most first; adds up to its duration
 	GPUs     []GPUTime // one per device with a "gpuN.util" track or a place in Recording.GPUs, by index
 	Idle     *Idle     // nil when no device's activity is known
 	Steps    []Step    // of the marks of kind "step", in order
 	Regions  []Region  // of the marks of kind "region", most total time first
-	Findings []Finding // the main one first; empty when nothing stands out
 }
 
 // Interval is a stretch of the recording.
@@ -30,6 +34,20 @@ type Interval struct{ Start, End timeline.Nanos }
 
 // Nanos returns the interval's length.
 func (i Interval) Nanos() timeline.Nanos { return i.End - i.Start }
+
+// Place is a line of the program; the zero value is none. File is as in the code
+// object.
+type Place struct {
+	File string
+	Line int
+}
+
+// Spent is the time with one cause at one place.
+type Spent struct {
+	Cause Cause
+	Place Place // zero: none of the user's own lines was on the stack
+	Nanos timeline.Nanos
+}
 
 // GPUTime is how one device spent the recording: Busy + Idle + Unknown is the
 // recording's duration.
@@ -45,55 +63,25 @@ type GPUTime struct {
 	GapCount int
 }
 
-// Cause is why a GPU had nothing to do.
-type Cause string
-
-// The causes, as they stand in the report.
-const (
-	DataLoading  Cause = "data loading"
-	InputOutput  Cause = "input/output"
-	PythonCPU    Cause = "Python on the CPU"
-	NativeCPU    Cause = "native code on the CPU"
-	GILWait      Cause = "waiting for the GIL"
-	Waiting      Cause = "waiting for a lock, another thread or a sleep"
-	NoCPU        Cause = "waiting for a free CPU"
-	Transfer     Cause = "host–device copy or synchronisation"
-	Communicate  Cause = "communication between ranks"
-	Compilation  Cause = "compilation and warm-up"
-	Checkpoint   Cause = "checkpoint or serialisation"
-	BeforeFirst  Cause = "set-up before the first GPU work"
-	NoWork       Cause = "no GPU work launched in this cell"
-	UnknownCause Cause = "unknown"
-)
-
-// CauseIdle is the idle time of one cause at one source line.
+// CauseIdle is the idle time of one cause at one place.
 type CauseIdle struct {
 	Cause Cause
+	Place Place // zero when no line is to blame or several small ones are summed
 	Nanos timeline.Nanos
 	Share float64 // of the idle time, 0..1
-	File  string  // as in the code object; empty when no line is to blame or several small ones are summed
-	Line  int     // 0 as File
-	Hint  string  // a concrete change; may be empty
-	// Low and High bound Nanos by what the windows allow: the truth lies between
-	// them whatever the device did inside its windows. They are close together
-	// where a window saw one cause only.
+	// Low and High bound Nanos. Where a model looked inside the windows they are
+	// its bounds, else what the windows allow whatever the device did inside them.
+	// They are close together where a window saw one cause only.
 	Low, High timeline.Nanos
+	Advice    Advice
 	Evidence  []Interval // where most of it lies, in order of time; at most 32
 }
 
-// Method is how idle time was divided inside a measured window.
-type Method string
-
-const (
-	// ByWindows: the causes last longer than the windows, which tell them apart.
-	ByWindows Method = "windows"
-	// ByRepetition: a regression over repeated steps looked below the windows.
-	ByRepetition Method = "repetition"
-	// ByAverage: neither was possible; the shares are estimates within bounds.
-	ByAverage Method = "average"
-	// ByAbsence: no GPU work was seen, there is nothing to divide.
-	ByAbsence Method = "absence"
-)
+// KindIdle is the idle time of one kind of cause, with bounds as CauseIdle's.
+type KindIdle struct {
+	Kind             Kind
+	Nanos, Low, High timeline.Nanos
+}
 
 // Certainty says how far the division of idle time can be trusted.
 type Certainty struct {
@@ -104,7 +92,6 @@ type Certainty struct {
 	Lag     time.Duration // the device ran this much behind the host
 	R2      float64       // of the regression; NaN when there was none
 	HeldOut float64       // the same on windows the regression did not see; NaN when there was none
-	Text    string        // one line for the table's heading
 }
 
 // DeviceIdle divides one device's idle time.
@@ -113,6 +100,7 @@ type DeviceIdle struct {
 	Idle      timeline.Nanos
 	Certainty Certainty
 	Causes    []CauseIdle // most first; they add up to Idle exactly
+	Kinds     []KindIdle  // the same by kind, most first
 }
 
 // Idle is the idle time of the devices that were used (of all of them when none
@@ -122,13 +110,13 @@ type Idle struct {
 	Certainty Certainty      // of the least certain device
 	Devices   []DeviceIdle
 	Causes    []CauseIdle // over all devices, most first; they add up to Total exactly
+	Kinds     []KindIdle  // the same by kind, most first
 	Lines     []LineIdle  // the same by source line alone, most first
 }
 
 // LineIdle is the idle time charged to a source line, whatever the cause.
 type LineIdle struct {
-	File  string
-	Line  int
+	Place Place
 	Nanos timeline.Nanos
 }
 
@@ -146,24 +134,4 @@ type Region struct {
 	Name            string
 	Count           int
 	Total, P50, P95 timeline.Nanos
-}
-
-// Severity ranks a finding.
-type Severity string
-
-const (
-	Info    Severity = "info"    // worth knowing
-	Warning Severity = "warning" // costs a good part of the time or may break the program
-)
-
-// Finding is a bottleneck or hazard with its figure and what to do about it.
-type Finding struct {
-	ID       string // stable: "dataloader-bound"
-	Severity Severity
-	Text     string // one sentence with the figure it rests on
-	File     string // the line it is about; may be empty
-	Line     int
-	Hint     string
-	Evidence []Interval     // may be empty
-	Cost     timeline.Nanos // what removing it could save at most; 0 when unknown
 }

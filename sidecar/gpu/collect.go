@@ -311,6 +311,7 @@ func (g *group) finish() {
 // endAll ends every lane: the device will not answer again.
 func (g *group) endAll(err error) {
 	g.lost = true
+	g.known.Lost = max(g.sink.Since(timeline.Monotonic()), 1)
 	for _, w := range g.windows {
 		if w != nil {
 			w.End(err.Error())

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -51,8 +52,8 @@ throttle 0x24
 			t.Errorf("%s: limit %v, device %d; want %v, 0", want.id, got.Limit, got.Device, want.limit)
 		}
 	}
-	if !noted(r, "gpu0.throttle", "power cap, thermal slowdown by software") {
-		t.Errorf("the throttle reasons are not noted: %v", r.Notes)
+	if want := []timeline.ThrottleReason{timeline.PowerCap, timeline.ThermalSoftware}; !slices.Equal(r.GPUs[0].Throttle, want) {
+		t.Errorf("the throttle reasons are %v, want %v", r.GPUs[0].Throttle, want)
 	}
 	if len(r.GPUs) != 1 {
 		t.Fatalf("%d GPUs described, want 1", len(r.GPUs))

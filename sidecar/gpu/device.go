@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
 // nvmlDevice is a Device of NVML.
@@ -106,14 +108,14 @@ func (d *nvmlDevice) Temperature() (float64, error) {
 // Bits of nvmlClocksEventReasons (nvml.h l. 3335) that mean lost speed. Idle,
 // clocks set by the user and display clocks do not.
 var throttleReasons = []struct {
-	bit  uint64
-	text string
+	bit    uint64
+	reason timeline.ThrottleReason
 }{
-	{0x04, "power cap"},
-	{0x08, "hardware slowdown"},
-	{0x20, "thermal slowdown by software"},
-	{0x40, "thermal slowdown by hardware"},
-	{0x80, "power brake"},
+	{0x04, timeline.PowerCap},
+	{0x08, timeline.HardwareSlow},
+	{0x20, timeline.ThermalSoftware},
+	{0x40, timeline.ThermalHardware},
+	{0x80, timeline.PowerBrake},
 }
 
 func (d *nvmlDevice) Throttle() (Throttle, error) {
@@ -130,7 +132,7 @@ func (d *nvmlDevice) Throttle() (Throttle, error) {
 	var t Throttle
 	for _, r := range throttleReasons {
 		if bits&r.bit != 0 {
-			t.Reasons = append(t.Reasons, r.text)
+			t.Reasons = append(t.Reasons, r.reason)
 		}
 	}
 	return t, err

@@ -143,6 +143,9 @@ func TestGPULostInMidCell(t *testing.T) {
 			if ended != len(r.Tracks) || ended == 0 {
 				t.Errorf("%d of %d lanes ended", ended, len(r.Tracks))
 			}
+			if at := r.GPUs[0].Lost; at <= 0 || at > r.Duration {
+				t.Errorf("the device was lost at %v of %v", at.Duration(), r.Duration.Duration())
+			}
 		})
 	}
 	t.Run("the other goes on", func(t *testing.T) {
@@ -154,6 +157,9 @@ func TestGPULostInMidCell(t *testing.T) {
 		}
 		if tr := track(r, "gpu0.mem"); tr == nil || tr.Ended == "" {
 			t.Errorf("gpu0.mem did not end: %+v", tr)
+		}
+		if r.GPUs[0].Lost == 0 || r.GPUs[1].Lost != 0 {
+			t.Errorf("lost at %v and %v, want the first alone", r.GPUs[0].Lost, r.GPUs[1].Lost)
 		}
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
@@ -91,14 +90,30 @@ func (g *group) readMemory() (float64, error) {
 	return float64(m.Used), err
 }
 
-// readThrottle is 1 while the device runs slower than it could; a note says why.
+// readThrottle is 1 while the device runs slower than it could; the device's
+// description gathers why.
 func (g *group) readThrottle() (float64, error) {
 	t, err := g.device.Throttle()
 	if err != nil || len(t.Reasons) == 0 {
 		return 0, err
 	}
-	g.sink.Note(g.id("throttle"), strings.Join(t.Reasons, ", "))
+	changed := false
+	for _, reason := range t.Reasons {
+		if !slices.Contains(g.known.Throttle, reason) {
+			g.known.Throttle = append(slices.Clone(g.known.Throttle), reason)
+			slices.SortFunc(g.known.Throttle, byListedOrder)
+			changed = true
+		}
+	}
+	if changed {
+		g.describe()
+	}
 	return 1, nil
+}
+
+func byListedOrder(a, b timeline.ThrottleReason) int {
+	all := timeline.ThrottleReasons()
+	return slices.Index(all, a) - slices.Index(all, b)
 }
 
 // readProcesses finds the target's processes on the device and returns the

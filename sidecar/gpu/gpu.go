@@ -15,6 +15,8 @@ import (
 	"errors"
 	"math"
 	"time"
+
+	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
 // Errors a caller decides on; the others are sentences about one call.
@@ -61,7 +63,7 @@ type Process struct {
 
 // Throttle says whether and why the device runs slower than it could; Reasons
 // is empty when it does not.
-type Throttle struct{ Reasons []string }
+type Throttle struct{ Reasons []timeline.ThrottleReason }
 
 // Metric is one figure of an activity window.
 type Metric int

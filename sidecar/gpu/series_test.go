@@ -53,10 +53,10 @@ type windowRead struct {
 type answer struct {
 	At        int64
 	Value     float64
-	Total     uint64    `json:",omitempty"`
-	Processes []Process `json:",omitempty"`
-	Reasons   []string  `json:",omitempty"`
-	Refused   *refusal  `json:",omitempty"`
+	Total     uint64                    `json:",omitempty"`
+	Processes []Process                 `json:",omitempty"`
+	Reasons   []timeline.ThrottleReason `json:",omitempty"`
+	Refused   *refusal                  `json:",omitempty"`
 }
 
 // refusal is an error and which of the package's own it is.

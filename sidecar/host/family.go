@@ -19,6 +19,9 @@ type member struct {
 	minor       uint64
 	major       uint64
 	threads     int
+	comm        string
+	zombie      bool
+	exit        uint64 // of a zombie
 }
 
 type disk struct{ read, written uint64 }
@@ -112,7 +115,8 @@ func (f *family) readMember(pid int) (*member, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &member{pid: pid, parent: st.parent, start: st.start, own: st.own, reaped: st.reaped, minor: st.minor, major: st.major, threads: st.threads}
+	m := &member{pid: pid, parent: st.parent, start: st.start, own: st.own, reaped: st.reaped, minor: st.minor, major: st.major, threads: st.threads,
+		comm: st.comm, zombie: st.zombie(), exit: st.exit}
 	if f.cpuClock != nil {
 		if cpu, err := f.cpuClock(pid); err == nil {
 			m.own = cpu

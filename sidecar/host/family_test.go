@@ -49,6 +49,15 @@ func (p *fakeProc) write(name, text string) {
 	}
 }
 
+func (p *fakeProc) read(name string) string {
+	p.t.Helper()
+	text, err := os.ReadFile(filepath.Join(p.root, name))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return strings.TrimSuffix(string(text), "\n")
+}
+
 func (p *fakeProc) set(f fakeProcess) {
 	p.t.Helper()
 	dir := strconv.Itoa(f.pid) + "/"

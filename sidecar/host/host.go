@@ -28,6 +28,9 @@ const (
 	// cells are short, and one point is no track.
 	earlyInterval = 50 * time.Millisecond
 	earlySpan     = time.Second
+	// kinInterval is how long a child process may live without being seen, where
+	// figures are read less often.
+	kinInterval = 100 * time.Millisecond
 	// slowInterval is for what changes seldom or costs much: threads' children,
 	// swap, limits.
 	slowInterval = time.Second
@@ -121,6 +124,7 @@ type depth int
 
 const (
 	cheap      depth = iota // the target's CPU, RSS and threads
+	kin                     // which descendants there are
 	usual                   // the target and its descendants, the machine
 	everything              // with what changes seldom
 )
@@ -130,21 +134,23 @@ type pace struct {
 	interval  time.Duration // between usual readings, as asked for
 	stretched time.Duration // the interval in force
 	early     int64         // until here cheap readings lie between
+	kin       time.Duration // between looks at the descendants
 	next      int64         // usual reading
 	nextEarly int64
+	nextKin   int64
 	nextSlow  int64
 }
 
 func newPace(now int64, interval time.Duration) *pace {
 	return &pace{
-		interval: interval, stretched: interval,
+		interval: interval, stretched: interval, kin: kinInterval,
 		early: now + int64(earlySpan), next: now + int64(interval),
-		nextEarly: now + int64(earlyInterval), nextSlow: now + int64(slowInterval),
+		nextEarly: now + int64(earlyInterval), nextKin: now + int64(kinInterval), nextSlow: now + int64(slowInterval),
 	}
 }
 
 func (p *pace) wait(now int64) time.Duration {
-	next := p.next
+	next := min(p.next, p.nextKin)
 	if p.nextEarly < p.early {
 		next = min(next, p.nextEarly)
 	}
@@ -154,8 +160,12 @@ func (p *pace) wait(now int64) time.Duration {
 // due tells what the reading at now reads, and when the next ones are.
 func (p *pace) due(now int64) depth {
 	p.nextEarly = now + int64(earlyInterval)
-	if now < p.next {
+	if now < p.next && now < p.nextKin {
 		return cheap
+	}
+	p.nextKin = now + int64(p.kin)
+	if now < p.next {
+		return kin
 	}
 	p.next += int64(p.stretched)
 	if p.next <= now { // late: skip, never hurry
@@ -170,7 +180,11 @@ func (p *pace) due(now int64) depth {
 
 // took tells what a reading cost.
 func (p *pace) took(d depth, cost time.Duration) {
-	if d == usual {
-		p.stretched = max(p.interval, time.Duration(float64(cost)/maxShare))
+	within := time.Duration(float64(cost) / maxShare)
+	switch d {
+	case kin:
+		p.kin = max(kinInterval, within)
+	case usual:
+		p.stretched = max(p.interval, within)
 	}
 }

@@ -89,7 +89,9 @@ func (m *machine) readNetwork(at timeline.Nanos) {
 	file := filepath.Join(m.s.fs.root, strconv.Itoa(m.s.c.pid), "net/dev")
 	counters, err := net.IOCountersByFileWithContext(m.s.fs.ctx, true, file)
 	if err != nil {
-		m.refuse(what, err.Error())
+		if t := m.s.family.target(); t == nil || !t.zombie { // a dead process has no network
+			m.refuse(what, err.Error())
+		}
 		return
 	}
 	var received, sent uint64

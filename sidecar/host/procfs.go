@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/shirou/gopsutil/v3/common"
 	"golang.org/x/sys/unix"
@@ -69,7 +70,11 @@ type stat struct {
 	own, reaped  timeline.Nanos // CPU time of the process, and of children it has waited for
 	threads      int
 	start        uint64 // ticks since boot: with the pid, the process's identity
+	exit         uint64 // wait status of a zombie; 0 where this user may not know it, or it ended well
 }
+
+// zombie tells a process that has ended and was not waited for yet.
+func (s stat) zombie() bool { return s.state == 'Z' || s.state == 'X' }
 
 func (f *procfs) stat(pid int) (stat, error) {
 	text, err := f.read(f.path(pid, "stat"))
@@ -110,6 +115,10 @@ func parseStat(text []byte) (stat, error) {
 		minor: number(10), major: number(12),
 		own: ticks(14) + ticks(15), reaped: ticks(16) + ticks(17),
 		threads: int(number(20)), start: number(22),
+	}
+	const exitCode = 52
+	if len(fields) > exitCode-3 {
+		s.exit = number(exitCode)
 	}
 	if bad != nil {
 		return stat{}, errStat
@@ -241,6 +250,20 @@ func (f *procfs) executable(pid int) string {
 	return path
 }
 
+// arguments are the process's command line; nil when it cannot be seen or, of a
+// zombie, is gone.
+func (f *procfs) arguments(pid int) []string {
+	text, err := f.read(f.path(pid, "cmdline"))
+	if err != nil || len(text) == 0 {
+		return nil
+	}
+	return strings.Split(strings.TrimRight(string(text[:min(len(text), maxCommandLine)]), "\x00"), "\x00")
+}
+
+// maxCommandLine bounds how much of a command line is looked at: what runs stands
+// at its beginning.
+const maxCommandLine = 4096
+
 // processCPU reads a process's CPU clock: all its threads, dead ones too, in
 // nanoseconds, for one system call.
 func processCPU(pid int) (timeline.Nanos, error) {
@@ -257,5 +280,5 @@ func processCPU(pid int) (timeline.Nanos, error) {
 func ProcessStart(pid int) (start uint64, alive bool) {
 	fs := procfs{root: "/proc", buf: make([]byte, 512)}
 	st, err := fs.stat(pid)
-	return st.start, err == nil && st.state != 'Z' && st.state != 'X'
+	return st.start, err == nil && !st.zombie()
 }

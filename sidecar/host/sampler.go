@@ -1,9 +1,13 @@
 package host
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"runtime"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
@@ -25,8 +29,8 @@ type sampler struct {
 	limits Limits
 	counts map[string]*counter
 	gauges map[string]*timeline.TrackWriter
-	listed map[int]bool // in Recording.Processes
-	lost   bool         // the target is gone
+	roster *roster
+	lost   bool // the target is gone
 }
 
 // counter turns a count that only grows into a rate's track.
@@ -38,16 +42,16 @@ type counter struct {
 }
 
 func newSampler(c *Collector, sink Sink, interval time.Duration) *sampler {
-	fs := c.fs
+	files := c.fs
 	s := &sampler{
-		c: c, sink: sink, interval: interval, fs: &fs,
+		c: c, sink: sink, interval: interval, fs: &files,
 		counts: make(map[string]*counter), gauges: make(map[string]*timeline.TrackWriter),
-		listed: make(map[int]bool),
 	}
-	s.limits = readLimits(&fs, c.pid)
-	s.family = newFamily(&fs, c.pid, c.opts.CPUClock)
+	s.limits = readLimits(&files, c.pid)
+	s.family = newFamily(&files, c.pid, c.opts.CPUClock)
 	s.threads = newThreads(s)
 	s.machine = newMachine(s)
+	s.roster = newRoster(s)
 	return s
 }
 
@@ -60,10 +64,19 @@ func (s *sampler) read(at int64, d depth) {
 		s.readCheap(s.sink.Since(at))
 		return
 	}
+	if d == kin {
+		if s.family.look(false) == nil { // else the next usual reading says so
+			s.roster.tell(s.sink.Since(s.c.opts.Clock()))
+		}
+		return
+	}
 	if err := s.family.look(d == everything); err != nil {
 		s.lost = true
+		if hasEnded(err) && s.family.looked {
+			return // and so will the recording: nothing is missing
+		}
 		s.sink.Note("process figures", fmt.Sprintf("the process could no longer be read: %v", err))
-		s.end("the process has ended")
+		s.end("the process could no longer be read")
 		return
 	}
 	now := s.sink.Since(s.c.opts.Clock())
@@ -72,8 +85,12 @@ func (s *sampler) read(at int64, d depth) {
 	s.tellTarget(now)
 	s.threads.read(now, d == everything)
 	s.machine.read(s.sink.Since(s.c.opts.Clock()), d == everything)
-	s.describe()
+	s.roster.tell(now)
 }
+
+// hasEnded tells an error of a process that is no more from one of a process that
+// may not be read.
+func hasEnded(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) }
 
 // readCheap reads only the target's CPU, memory and threads.
 func (s *sampler) readCheap(at timeline.Nanos) {
@@ -203,37 +220,6 @@ func (s *sampler) end(reason string) {
 			w.End(reason)
 		}
 	}
-}
-
-// maxProcesses bounds Recording.Processes for targets that start ever new ones.
-const maxProcesses = 512
-
-// describe lists the processes seen so far.
-func (s *sampler) describe() {
-	var fresh []timeline.Process
-	for _, pid := range s.family.pids() {
-		m := s.family.members[pid]
-		if m == nil || s.listed[pid] || len(s.listed) >= maxProcesses {
-			continue
-		}
-		s.listed[pid] = true
-		fresh = append(fresh, timeline.Process{PID: pid, Parent: m.parent, Role: s.role(pid)})
-	}
-	if len(fresh) > 0 {
-		s.sink.Describe(func(rec *timeline.Recording) { rec.Processes = append(rec.Processes, fresh...) })
-	}
-}
-
-// role tells a forked or spawned worker, which runs the target's program, from
-// another program.
-func (s *sampler) role(pid int) string {
-	if pid == s.c.pid {
-		return s.c.opts.Role
-	}
-	if exe := s.fs.executable(pid); exe != "" && exe == s.fs.executable(s.c.pid) {
-		return "worker"
-	}
-	return "child"
 }
 
 // cores is how many CPUs the machine has for us where no limit is known.

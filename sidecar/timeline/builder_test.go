@@ -191,8 +191,13 @@ func TestSliceHasItsOwnZero(t *testing.T) {
 	w.Add(80, 2)
 	b.Mark(Mark{Kind: "step", Start: 30, End: 60})
 	b.Mark(Mark{Kind: "step", Start: 0, End: 20})
+	b.Describe(func(r *Recording) {
+		r.Processes = []Process{{PID: 1, Start: -900}, {PID: 2, Start: 5, End: 20}, {PID: 3, Start: 10, End: 60}, {PID: 4, Start: 80}}
+		r.GPUs = []GPU{{Index: 0, Lost: 45}, {Index: 1, Lost: 90}}
+	})
 
-	rec := b.Snapshot(100).Slice(25, 75)
+	whole := b.Snapshot(100)
+	rec := whole.Slice(25, 75)
 	if rec.Origin != 1_025 || rec.Duration != 50 {
 		t.Errorf("origin %d, duration %d", rec.Origin, rec.Duration)
 	}
@@ -204,6 +209,16 @@ func TestSliceHasItsOwnZero(t *testing.T) {
 	}
 	if len(rec.Marks) != 1 || rec.Marks[0].Start != 5 {
 		t.Errorf("marks %v", rec.Marks)
+	}
+	var lives []string
+	for _, p := range rec.Processes {
+		lives = append(lives, fmt.Sprintf("%d: %d–%d", p.PID, p.Start, p.End))
+	}
+	if got, want := fmt.Sprint(lives), "[1: -925–0 3: -15–35]"; got != want {
+		t.Errorf("processes %s, want %s", got, want)
+	}
+	if rec.GPUs[0].Lost != 20 || rec.GPUs[1].Lost != 0 || whole.GPUs[0].Lost != 45 {
+		t.Errorf("devices lost at %d and %d, in the whole at %d; want 20, 0 (still there) and 45", rec.GPUs[0].Lost, rec.GPUs[1].Lost, whole.GPUs[0].Lost)
 	}
 }
 

@@ -100,6 +100,11 @@ type Process struct {
 	PID, Parent int
 	Role        string // "kernel", "script", "worker", "child"
 	Rank        *int   // distributed rank, where known
+	Command     string // what it runs in one word: "pip", "ffmpeg"; empty where it could not be read
+	Start       Nanos  // negative: before the recording
+	End         Nanos  // when it was found to have ended; 0: it was alive to the last
+	CPU         Nanos  // that it and its own dead children used during the recording; -1 unknown
+	Exit        *int   // how it ended: its exit code, or 128 and the signal; nil where nobody could tell
 }
 
 // Track kinds: how a point's value is meant.
@@ -197,6 +202,27 @@ type GPU struct {
 	OtherProcesses int           // most processes not of the target seen on it at once; -1 unknown
 	PIDs           []int         // the target's processes seen on it
 	Simulated      bool          // a fake driver's device: say so wherever it is shown
+	// Throttle are the reasons for which it ran slower than it could at some time,
+	// in the order of ThrottleReasons.
+	Throttle []ThrottleReason
+	Lost     Nanos // when it stopped answering for good; 0: it did not
+}
+
+// ThrottleReason is why a GPU runs slower than it could.
+type ThrottleReason string
+
+// The reasons, as NVML tells them.
+const (
+	PowerCap        ThrottleReason = "power-cap"
+	HardwareSlow    ThrottleReason = "hardware-slowdown"
+	ThermalSoftware ThrottleReason = "thermal-software"
+	ThermalHardware ThrottleReason = "thermal-hardware"
+	PowerBrake      ThrottleReason = "power-brake"
+)
+
+// ThrottleReasons lists them all.
+func ThrottleReasons() []ThrottleReason {
+	return []ThrottleReason{PowerCap, HardwareSlow, ThermalSoftware, ThermalHardware, PowerBrake}
 }
 
 // Output is what the cell printed, as seen on IOPub.

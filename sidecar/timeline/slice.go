@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -27,6 +28,25 @@ func (r *Recording) Slice(from, to Nanos) *Recording {
 		t.Peak = peak(t.Points)
 		if len(t.Points) > 0 || t.Ended != "" {
 			out.Tracks = append(out.Tracks, t)
+		}
+	}
+	out.Processes = nil
+	for _, p := range r.Processes {
+		if p.Start >= to || p.End != 0 && p.End <= from {
+			continue
+		}
+		p.Start -= from
+		if p.End != 0 {
+			p.End = min(p.End, to) - from
+		}
+		out.Processes = append(out.Processes, p)
+	}
+	out.GPUs = slices.Clone(r.GPUs)
+	for i := range out.GPUs {
+		if g := &out.GPUs[i]; g.Lost > to {
+			g.Lost = 0
+		} else if g.Lost > 0 {
+			g.Lost = max(g.Lost-from, 1)
 		}
 	}
 	out.Marks = nil

@@ -1,0 +1,87 @@
+package diagnose
+
+import (
+	"time"
+
+	"github.com/omni-perf/omni-perf/sidecar/timeline"
+)
+
+// Headline is what to read first.
+type Headline struct {
+	// Finding is the index of the main finding; -1 where TooFew or Empty says
+	// why there is none.
+	Finding int
+	// Limits are indices of the findings that say what was not observed. They
+	// qualify whatever the headline says.
+	Limits []int
+	TooFew *TooFew // too few stacks were read for any share of time to mean something
+}
+
+// TooFew says how many stacks were read of a recording that was too short for
+// the interval.
+type TooFew struct {
+	Samples int64
+	// Interval would have given enough; 0 where a shorter one is not possible.
+	Interval time.Duration
+}
+
+// Finding is a bottleneck or hazard: which one, the figure it rests on, where,
+// and what to do about it. Which fields an id uses is told at the id.
+type Finding struct {
+	ID        FindingID
+	Severity  Severity
+	Value     float64 // what was compared with the threshold, in Unit
+	Unit      Unit
+	Threshold float64
+	Against   float64 // a second figure that Value is told beside
+
+	Time      timeline.Nanos // what the finding is about
+	Low, High timeline.Nanos // bounds of Time where it is an estimate; equal where it is not
+	Cause     Cause          // of most of it
+	Place     Place          // with most of it; zero where none is sure to have most
+	PlaceTime timeline.Nanos // the part of Time there
+	At        timeline.Nanos // when it happened
+	Call      Call           // what the place called, where that took most of its time
+	Cores     float64        // CPUs in use meanwhile; NaN where not known
+	CoreLimit float64        // of how many; 0 where not known
+
+	Actors       []Actor      // those that were waited for, or that held what was waited for
+	Modules      []ModuleTime // that were imported
+	Alternatives []CauseIdle  // causes that cannot be told apart
+	Devices      []int
+	Throttle     []timeline.ThrottleReason
+	Name         string // of a device or memory
+	Count        int64
+	Bytes        int64
+	AtLeast      bool // Count and Bytes are lower bounds
+
+	Advice   Advice
+	Evidence []Interval     // may be empty
+	Cost     timeline.Nanos // what removing it could save at most; 0 when unknown
+}
+
+// Call is a function of a library that a line of the user's own called.
+type Call struct {
+	Package  string // as it is imported: "pandas", "json"; empty: none stands out
+	Function string // qualified name
+}
+
+// Actor is a thread or a process, or several that did the same.
+type Actor struct {
+	Process bool
+	Count   int
+	Name    string // of the thread or command; of several what their names have in common; may be empty
+	Cause   Cause  // what they mostly did; Unknown for processes
+	Place   Place  // where, for threads
+	CPU     timeline.Nanos // what they used; -1 unknown
+	Start   timeline.Nanos // of the first
+	End     timeline.Nanos // of the last
+	Exit    *int           // of one process that has ended, where known
+}
+
+// ModuleTime is the time that importing a module took, what it imports included.
+type ModuleTime struct {
+	Module string // "scipy.stats"
+	Nanos  timeline.Nanos
+	Inside bool // of the one module that stands first in the list
+}
