@@ -73,9 +73,9 @@ def test_quiet_shows_no_chart(notebook: Notebook, fake: FakeSidecar) -> None:
 def test_lines_of_the_sidecar_are_printed(
     notebook: Notebook, fake: FakeSidecar, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    fake.behave(answers={"End": {"lines": ["5 samples; try -p 0.0001"]}})
+    fake.behave(answers={"End": {"lines": ["Too short to profile: only 5 samples."]}})
     notebook.run("%%omni_perf --quiet\n1")
-    assert "5 samples; try -p 0.0001\n" in capsys.readouterr().out
+    assert "Too short to profile: only 5 samples.\n" in capsys.readouterr().out
 
 
 def test_a_mistake_in_the_options_lets_the_cell_run(

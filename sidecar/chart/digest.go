@@ -201,18 +201,14 @@ func cellThread(r *report.Report) int {
 
 // remarksOf are the findings that are not the second line already.
 func remarksOf(r *report.Report) []remark {
-	first := mainFinding(r)
+	told := append(slices.Clone(r.HeadlineLimits), mainFinding(r))
 	var rs []remark
 	for i := range r.Findings {
-		f := &r.Findings[i]
-		if f == first {
+		if slices.Contains(told, i) {
 			continue
 		}
-		text := words.Clean(f.Text, 300)
-		if place := linePlace(r, f.File, f.Line); place != "" && !strings.Contains(text, place) {
-			text += " (" + place + ")"
-		}
-		rs = append(rs, remark{text, words.Clean(f.Hint, 300), f.Severity == "warning"})
+		f := &r.Findings[i]
+		rs = append(rs, remark{words.Clean(f.Text, 300), words.Clean(f.Hint, 300), f.Severity != "info"})
 	}
 	slices.SortStableFunc(rs, func(a, b remark) int { return cmp.Compare(btoi(b.warning), btoi(a.warning)) })
 	return rs[:min(len(rs), 6)]

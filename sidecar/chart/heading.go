@@ -60,7 +60,8 @@ func (l *layouter) flow(ps []phrase, left, right, size float64, limit int) {
 			}
 			head := wrap(text, right-x, size, p.face, 2)
 			l.text(x, l.y, head[0], size, p.tone, p.face, Left)
-			if len(head) == 1 {
+			if len(head) == 1 { // one word, cut
+				x += widthOf(head[0], size, p.face) + size*0.9
 				break
 			}
 			text = afterWords(text, head[0])

@@ -82,47 +82,44 @@ func subjectOf(r *report.Report) string {
 	return fmt.Sprintf("Process %d", r.Target.PID)
 }
 
-// findingOf is the second line: the main finding, its source line, what to do.
+// findingOf is the second line: the main finding, its source line, what to do, and
+// what was not observed.
 func findingOf(r *report.Report) []phrase {
-	if f := mainFinding(r); f != nil {
-		ps := []phrase{{words.Clean(f.Text, 300), Plain, bold}}
-		if place := linePlace(r, f.File, f.Line); place != "" && !strings.Contains(f.Text, place) {
-			ps = append(ps, phrase{place, Muted, sans})
-		}
-		if text := codeOf(f.SourceText); text != "" && !strings.Contains(f.Text, text) {
+	var ps []phrase
+	if f := findingAt(r, mainFinding(r)); f != nil {
+		ps = append(ps, phrase{words.Clean(f.Text, 300), Plain, bold})
+		if text := codeOf(f.SourceText); text != "" {
 			ps = append(ps, phrase{text, Plain, mono})
 		}
 		if f.Hint != "" {
 			ps = append(ps, phrase{words.Clean(f.Hint, 300), Muted, sans})
 		}
-		return ps
+	} else if headline := words.Clean(strings.TrimSpace(r.Headline), 300); headline != "" {
+		return []phrase{{headline, Plain, bold}}
 	}
-	headline := words.Clean(strings.TrimSpace(r.Headline), 300)
-	if headline == "" {
-		return nil
-	}
-	ps := []phrase{{headline, Plain, bold}}
-	if len(r.CellLines) > 0 { // the headline may name the line that took most
-		l := &r.CellLines[0]
-		text := codeOf(l.Text)
-		if text != "" && strings.Contains(headline, linePlace(r, l.File, l.Line)) && strings.Contains(headline, "time in") {
-			ps = append(ps, phrase{text, Plain, mono})
+	for _, i := range r.HeadlineLimits {
+		if f := findingAt(r, i); f != nil {
+			ps = append(ps, phrase{words.Clean(f.Text, 300), Warn, bold})
 		}
 	}
 	return ps
 }
 
-// mainFinding is the finding the headline is about, or nil.
-func mainFinding(r *report.Report) *report.Finding {
-	for i := range r.Findings {
-		if r.Findings[i].Text == r.Headline {
-			return &r.Findings[i]
-		}
+// mainFinding is the index of the finding the headline tells; -1 where it tells none.
+func mainFinding(r *report.Report) int {
+	if r.HeadlineFinding == nil {
+		return -1
 	}
-	if len(r.Findings) > 0 && (r.Headline == "" || strings.HasPrefix(r.Headline, r.Findings[0].Text)) {
-		return &r.Findings[0]
+	return *r.HeadlineFinding
+}
+
+// findingAt is a finding by its index, nil where there is none: a report from a
+// file may hold anything.
+func findingAt(r *report.Report, i int) *report.Finding {
+	if i < 0 || i >= len(r.Findings) {
+		return nil
 	}
-	return nil
+	return &r.Findings[i]
 }
 
 // codeOf is a source line as it is shown.

@@ -145,7 +145,7 @@ func TestTrainingCellAnswersFirst(t *testing.T) {
 	}
 	text := "\n" + strings.Join(all, "\n") + "\n"
 	for _, want := range []string{
-		"Cell [7]", "13.4 s", "GPU 0 busy 36 %", "idle 8.6 s", "77 % of the idle time: waiting for the DataLoader", "line 3", "for x, y in loader:",
+		"Cell [7]", "13.4 s", "GPU 0 busy 36 %", "idle 8.6 s", "The GPU waited 6.5 of 13.4 s for data, loaded in the training's own thread in line 3.", "for x, y in loader:",
 		"It loads in this process. Try num_workers=4, pin_memory=True.", "GPU 0", "SM active", "memory", "CPU", "RSS", "disk read", "cell line",
 		"MainThread", "pin_memory", "Where the GPU waited", "data loading", "9 steps", "fetch", "GPU idle",
 	} {

@@ -1,26 +1,28 @@
 package diagnose
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
-// segment is a stretch within a measured window in which the host state stood
-// still, with the part of it the device is held to have been idle.
+// segment is a stretch within a measured window in which the host state did not
+// change, with the part of it the device is held to have been idle.
 type segment struct {
 	start, end timeline.Nanos
 	idle       timeline.Nanos
 	state      int
+	window     int // index into attribution.windows
 }
 
 // attribution divides a device's idle time over the states of its host.
 type attribution struct {
-	host      *host
-	segments  []segment // in order; what no window covers is not in them
-	idle      timeline.Nanos
-	low, high []timeline.Nanos // per host state, what the windows allow
+	host     *host
+	windows  []window
+	segments []segment // in order; what no window covers is not in them
+	idle     timeline.Nanos
 }
 
 // resolution of the measured activity: NVML rounds to whole percents.
@@ -29,27 +31,21 @@ const quantum = 0.005
 // attribute divides every window's idle time exactly. With a model the activity
 // inside a window follows it; without, it is even.
 func attribute(h *host, windows []window, model *activityModel) *attribution {
-	a := &attribution{
-		host: h,
-		low:  make([]timeline.Nanos, len(h.states)), high: make([]timeline.Nanos, len(h.states)),
-	}
+	a := &attribution{host: h, windows: windows}
 	at := cursor{h: h}
 	if model != nil {
 		at.profile = model.profile
 	}
 	var pieces []piece
-	spent := make([]timeline.Nanos, len(h.states))
-	for _, w := range windows {
+	for i, w := range windows {
 		pieces = at.cut(pieces[:0], w)
 		fitMean(pieces, w.busy)
-		idle := (w.at - w.from) - timeline.Nanos(math.Round(w.busy*float64(w.at-w.from)))
+		idle := w.idle()
 		divide(pieces, idle)
 		a.idle += idle
 		for _, p := range pieces {
-			a.segments = append(a.segments, segment{p.start, p.end, p.idle, p.state})
-			spent[p.state] += p.end - p.start
+			a.segments = append(a.segments, segment{p.start, p.end, p.idle, p.state, i})
 		}
-		a.bound(pieces, spent, w)
 	}
 	return a
 }
@@ -82,7 +78,7 @@ func (c *cursor) cut(pieces []piece, w window) []piece {
 			c.level++
 		}
 		p := piece{start: t, end: w.at, state: c.h.stretches[c.stretch].state, activity: w.busy}
-		if c.h.states[p.state].waitsForDevice() {
+		if c.h.states[p.state].cause == Sync {
 			p.activity = 1
 		}
 		if end := c.h.stretches[c.stretch].end; end > t {
@@ -156,19 +152,41 @@ func divide(pieces []piece, idle timeline.Nanos) {
 	}
 }
 
-// bound adds a window to what is possible: a state of length T in a window with
-// busy time B and idle time I was idle for at least T−B and at most min(T, I).
-func (a *attribution) bound(pieces []piece, spent []timeline.Nanos, w window) {
-	length := float64(w.at - w.from)
-	busy := timeline.Nanos(length * min(w.busy+quantum, 1))
-	idle := timeline.Nanos(length * min(1-w.busy+quantum, 1))
-	for _, p := range pieces {
-		if t := spent[p.state]; t > 0 {
-			a.low[p.state] += max(t-busy, 0)
-			a.high[p.state] += min(t, idle)
-			spent[p.state] = 0
+// bounds tells how long the device can have been idle in each of n groups of host
+// states, whatever it did inside its windows: in a window with busy time B and idle
+// time I, a group that lasted T was idle for at least T−B and at most min(T, I).
+func (a *attribution) bounds(group []int, n int) (low, high []timeline.Nanos) {
+	low, high = make([]timeline.Nanos, n), make([]timeline.Nanos, n)
+	spent := make([]timeline.Nanos, n)
+	for i := 0; i < len(a.segments); {
+		first, at := i, a.segments[i].window
+		for ; i < len(a.segments) && a.segments[i].window == at; i++ {
+			seg := a.segments[i]
+			spent[group[seg.state]] += seg.end - seg.start
+		}
+		w := a.windows[at]
+		length := float64(w.at - w.from)
+		busy := timeline.Nanos(length * min(w.busy+quantum, 1))
+		idle := timeline.Nanos(length * min(1-w.busy+quantum, 1))
+		for _, seg := range a.segments[first:i] {
+			g := group[seg.state]
+			if t := spent[g]; t > 0 {
+				low[g] += max(t-busy, 0)
+				high[g] += min(t, idle)
+				spent[g] = 0
+			}
 		}
 	}
+	return low, high
+}
+
+// byState is the group of every state alone.
+func (a *attribution) byState() []int {
+	group := make([]int, len(a.host.states))
+	for i := range group {
+		group[i] = i
+	}
+	return group
 }
 
 const (
@@ -177,55 +195,38 @@ const (
 	maxEvidence = 32
 )
 
-// causes sums the segments up by cause and line, most first.
+// causes sums the segments up by cause and place, most first.
 func (a *attribution) causes() []CauseIdle {
-	type key struct {
-		cause Cause
-		at    line
-	}
-	index := make(map[key]int)
-	var list []CauseIdle
-	entry := func(k key) *CauseIdle {
-		i, ok := index[k]
-		if !ok {
-			i = len(list)
-			index[k] = i
-			list = append(list, CauseIdle{Cause: k.cause, File: k.at.file, Line: k.at.number})
-		}
-		return &list[i]
-	}
 	sums := make([]timeline.Nanos, len(a.host.states))
 	for _, seg := range a.segments {
 		sums[seg.state] += seg.idle
 	}
-	most := make(map[key]timeline.Nanos)
-	keys := make([]key, len(a.host.states))
+	index := make(map[hostState]int)
+	row := make([]int, len(a.host.states))
+	var list []CauseIdle
 	for state, nanos := range sums {
-		st := a.host.states[state]
-		k := key{st.cause, st.at}
+		key := a.host.states[state]
 		if float64(nanos) < smallShare*float64(a.idle) {
-			k.at = line{} // too small for a row of its own
+			key.at = Place{} // too small for a row of its own
 		}
-		keys[state] = k
-		if nanos == 0 && a.high[state] == 0 {
-			continue
+		i, ok := index[key]
+		if !ok {
+			i = len(list)
+			index[key] = i
+			list = append(list, CauseIdle{Cause: key.cause, Place: key.at, Advice: idleAdvice[key.cause]})
 		}
-		c := entry(k)
-		c.Nanos += nanos
-		c.Low += a.low[state]
-		c.High += a.high[state]
-		if c.Hint == "" || nanos > most[k] {
-			c.Hint, most[k] = st.hint, nanos
-		}
+		row[state] = i
+		list[i].Nanos += nanos
 	}
-	evidence := make(map[key][]segment)
+	low, high := a.bounds(row, len(list))
+	evidence := make([][]segment, len(list))
 	for _, seg := range a.segments {
 		if seg.idle*2 >= seg.end-seg.start {
-			evidence[keys[seg.state]] = append(evidence[keys[seg.state]], seg)
+			evidence[row[seg.state]] = append(evidence[row[seg.state]], seg)
 		}
 	}
-	for k, i := range index {
-		list[i].Evidence = longest(evidence[k])
+	for i := range list {
+		list[i].Low, list[i].High, list[i].Evidence = low[i], high[i], longest(evidence[i])
 	}
 	list = slices.DeleteFunc(list, func(c CauseIdle) bool { return c.Nanos == 0 })
 	list = foldRest(list)
@@ -233,9 +234,42 @@ func (a *attribution) causes() []CauseIdle {
 	return list
 }
 
+// kinds sums the segments up by kind of cause, most first.
+func (a *attribution) kinds() []KindIdle {
+	var list []KindIdle
+	group := make([]int, len(a.host.states))
+	for state, st := range a.host.states {
+		kind := st.cause.Kind()
+		i := slices.IndexFunc(list, func(k KindIdle) bool { return k.Kind == kind })
+		if i < 0 {
+			i = len(list)
+			list = append(list, KindIdle{Kind: kind})
+		}
+		group[state] = i
+	}
+	for _, seg := range a.segments {
+		list[group[seg.state]].Nanos += seg.idle
+	}
+	low, high := a.bounds(group, len(list))
+	for i := range list {
+		list[i].Low, list[i].High = low[i], high[i]
+	}
+	finishKinds(list, a.idle)
+	return list
+}
+
+// finishKinds orders rows and keeps bounds around them.
+func finishKinds(list []KindIdle, idle timeline.Nanos) {
+	slices.SortStableFunc(list, func(x, y KindIdle) int { return cmp.Compare(y.Nanos, x.Nanos) })
+	for i := range list {
+		k := &list[i]
+		k.Low, k.High = min(k.Low, k.Nanos), max(min(k.High, idle), k.Nanos)
+	}
+}
+
 // finishCauses orders rows, computes their shares and keeps bounds around them.
 func finishCauses(list []CauseIdle, idle timeline.Nanos) {
-	slices.SortStableFunc(list, func(x, y CauseIdle) int { return int(min(max(y.Nanos-x.Nanos, -1), 1)) })
+	slices.SortStableFunc(list, func(x, y CauseIdle) int { return cmp.Compare(y.Nanos, x.Nanos) })
 	for i := range list {
 		c := &list[i]
 		if idle > 0 {
@@ -247,23 +281,23 @@ func finishCauses(list []CauseIdle, idle timeline.Nanos) {
 
 // foldRest sums the rows beyond maxCauses up by cause.
 func foldRest(list []CauseIdle) []CauseIdle {
-	slices.SortStableFunc(list, func(x, y CauseIdle) int { return int(min(max(y.Nanos-x.Nanos, -1), 1)) })
+	slices.SortStableFunc(list, func(x, y CauseIdle) int { return cmp.Compare(y.Nanos, x.Nanos) })
 	if len(list) <= maxCauses {
 		return list
 	}
 	kept, rest := list[:maxCauses:maxCauses], list[maxCauses:]
 	for _, c := range rest {
-		c.File, c.Line = "", 0
+		c.Place = Place{}
 		kept = mergeCause(kept, c)
 	}
 	return kept
 }
 
-// mergeCause adds a row to the one of the same cause and line, or appends it.
+// mergeCause adds a row to the one of the same cause and place, or appends it.
 func mergeCause(list []CauseIdle, c CauseIdle) []CauseIdle {
 	for i := range list {
 		o := &list[i]
-		if o.Cause == c.Cause && o.File == c.File && o.Line == c.Line {
+		if o.Cause == c.Cause && o.Place == c.Place {
 			o.Nanos += c.Nanos
 			o.Low += c.Low
 			o.High += c.High
@@ -308,10 +342,10 @@ func keepLongest(list []Interval, most int) []Interval {
 		return list
 	}
 	list = slices.Clone(list)
-	slices.SortStableFunc(list, func(a, b Interval) int { return int(min(max(b.Nanos()-a.Nanos(), -1), 1)) })
+	slices.SortStableFunc(list, func(a, b Interval) int { return cmp.Compare(b.Nanos(), a.Nanos()) })
 	list = list[:most]
 	slices.SortFunc(list, byStart)
 	return list
 }
 
-func byStart(a, b Interval) int { return int(min(max(a.Start-b.Start, -1), 1)) }
+func byStart(a, b Interval) int { return cmp.Compare(a.Start, b.Start) }

@@ -2,150 +2,185 @@ package diagnose
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
-// causeRule recognises a cause by a frame anywhere in the stack or by the text
-// of the line at its leaf. All conditions given must hold.
+// causeRule recognises a cause by a frame anywhere in the stack or by the text of
+// the line at its leaf. All conditions given must hold.
 type causeRule struct {
-	cause    Cause            // empty: what the thread's state says
-	states   []timeline.State // empty: any
-	files    []string         // a frame's file contains one of them
-	function string           // that frame's qualified name contains it; alone: some frame's
-	source   *regexp.Regexp   // the leaf's text, if it is the user's own code and uses a GPU: C calls have no frame
-	own      *regexp.Regexp   // the qualified name of a frame of the user's own code
-	workers  bool             // the program has worker processes
-	hint     string
+	cause  Cause // empty: what the thread's state says
+	states states
+	device bool // only where the program uses a GPU
+	// Of some frame:
+	files    []string       // its file contains one of them
+	function string         // its qualified name contains this
+	own      *regexp.Regexp // it is of the user's own code and its qualified name is like this
+	// Of the leaf, if it is of the user's own code: C calls have no frame.
+	source  *regexp.Regexp
+	workers bool // the program has worker processes
 }
 
-// Hints name the change, not the virtue.
-const (
-	hintLoaderInline = "the batches are made in this very thread: DataLoader(num_workers=4 or more, pin_memory=True, persistent_workers=True)"
-	hintLoaderMore   = "the workers are too slow: more num_workers, prefetch_factor=4, cheaper or cached transforms, pin_memory=True"
-	hintLoader       = "prepare the next batch while the GPU works: worker processes, prefetching, data decoded in advance"
-	hintSync         = "this waits for the GPU: move .item()/.cpu()/print out of the loop, or do it every 50 steps on a detached tensor"
-	hintCopy         = "copy from pinned memory without waiting: pin_memory=True in the loader and .to(device, non_blocking=True)"
-	hintCompile      = "this happens once per shape: warm up first, keep shapes fixed (dynamic=True or padding), reuse the compile cache"
-	hintCheckpoint   = "save less often, or hand a CPU copy to a thread (torch.distributed.checkpoint.async_save) so that the GPU goes on"
-	hintLaunch       = "the GPU is faster than its launches: larger batch, torch.compile(mode='reduce-overhead') or CUDA graphs, fused optimizer (fused=True)"
-	hintRanks        = "ranks wait for the slowest: balance the batches, overlap communication with the backward pass (DDP's buckets)"
-	hintIO           = "read ahead in a thread or worker process, keep files local and large, cache what is read twice"
-	hintGIL          = "another Python thread holds the GIL: move its work into a process or into code that releases it"
-	hintPython       = "vectorise it, do it on the GPU, or move it into the loader's workers"
-	hintNative       = "do it on the GPU, or in the loader's workers while the GPU computes"
-	hintSleep        = "let the GPU have work queued before waiting here"
-	hintCPU          = "more threads than CPUs: lower torch.set_num_threads / OMP_NUM_THREADS or the number of workers"
-	hintAwait        = "start more at once: awaits that stand in a row can run together (asyncio.gather, TaskGroup)"
-	hintSetUp        = "before the first kernel: imports, building the model, moving it to the GPU; do it in a cell of its own"
+// states is a set of thread states; the zero value is all of them.
+type states uint8
+
+func oneOf(list ...timeline.State) states {
+	var set states
+	for _, s := range list {
+		set |= 1 << s
+	}
+	return set
+}
+
+func (s states) has(state timeline.State) bool { return s == 0 || s&(1<<state) != 0 }
+
+var (
+	onCPU  = oneOf(timeline.StatePython, timeline.StateNative)
+	offCPU = oneOf(timeline.StateWaiting, timeline.StateIO)
 )
+
+// pool is the wait for a pool of workers. Whether they are threads or processes
+// is not on the stack: resolve turns it into Thread or Child.
+const pool Cause = "pool"
 
 // causeRules in order of precedence: the first that fits wins.
 var causeRules = []causeRule{
-	{cause: Compilation, hint: hintCompile, files: []string{
+	{cause: Compile, files: []string{
 		// eval_frame.py is left out on purpose: it is under every call of a compiled function.
 		"/torch/_dynamo/convert_frame.py", "/torch/_dynamo/symbolic_convert.py", "/torch/_inductor/compile_fx.py",
 		"/torch/_inductor/graph.py", "/torch/_inductor/scheduler.py", "/torch/_inductor/codecache.py",
-		"/torch/utils/cpp_extension.py", "/triton/compiler/", "/triton/backends/", "/triton/runtime/autotuner.py",
-		"/jax/_src/compiler.py", "/jax/_src/interpreters/mlir.py", "/jax/_src/interpreters/partial_eval.py",
+		"/torch/_inductor/async_compile.py", "/torch/utils/cpp_extension.py", "/triton/compiler/", "/triton/backends/",
+		"/triton/runtime/autotuner.py", "/jax/_src/compiler.py", "/jax/_src/interpreters/mlir.py", "/jax/_src/interpreters/partial_eval.py",
 		"/tensorflow/python/eager/polymorphic_function/tracing_compilation.py", "/numba/core/",
 	}},
-	{cause: Checkpoint, hint: hintCheckpoint, files: []string{
+	{cause: Checkpoint, files: []string{
 		"/torch/serialization.py", "/torch/distributed/checkpoint/", "/safetensors/", "/joblib/numpy_pickle",
 		"/keras/src/saving/", "/orbax/checkpoint/", "/tensorflow/python/checkpoint/", "/lightning/fabric/utilities/cloud_io.py",
 	}},
-	{cause: Checkpoint, hint: hintCheckpoint, source: regexp.MustCompile(
+	{cause: Checkpoint, device: true, source: regexp.MustCompile(
 		`\b(torch\.save|pickle\.dumps?|joblib\.dump|np\.savez?|save_file|savez_compressed)\s*\(|\.save_pretrained\(|\.save_weights\(`)},
-	{cause: DataLoading, hint: hintLoaderInline, files: []string{"/torch/utils/data/"}, function: "_SingleProcessDataLoaderIter"},
-	{cause: DataLoading, hint: hintLoaderMore, files: []string{"/torch/utils/data/"}, function: "_MultiProcessingDataLoaderIter"},
-	{cause: DataLoading, hint: hintLoader, files: []string{
+	{cause: Draw, files: []string{
+		"/matplotlib/", "/matplotlib_inline/", "/mpl_toolkits/", "/seaborn/", "/plotly/", "/kaleido/", "/bokeh/", "/altair/", "/plotnine/",
+	}},
+
+	{cause: LoadHere, files: []string{"/torch/utils/data/"}, function: "_SingleProcessDataLoaderIter"},
+	{cause: LoadWorker, files: []string{"/torch/utils/data/"}, function: "_MultiProcessingDataLoaderIter"},
+	{cause: Load, files: []string{
 		"/torch/utils/data/", "/tensorflow/python/data/", "/site-packages/datasets/", "/webdataset/", "/nvidia/dali/",
 		"/torchdata/", "/litdata/", "/streaming/base/", "/torch_geometric/loader/", "/dgl/dataloading/", "/grain/_src/",
 	}},
-	{cause: DataLoading, hint: hintLoaderMore, workers: true, states: []timeline.State{timeline.StateWaiting, timeline.StateIO},
-		files: []string{"/multiprocessing/queues.py", "/multiprocessing/connection.py", "/multiprocessing/pool.py", "/queue.py", "/concurrent/futures/"}},
-	{cause: DataLoading, hint: hintLoader, own: regexp.MustCompile(
+	// Other workers than a loader's make data only where a GPU waits for it.
+	{cause: LoadWorker, device: true, workers: true, states: offCPU, files: []string{
+		"/multiprocessing/queues.py", "/multiprocessing/connection.py", "/multiprocessing/pool.py", "/queue.py", "/concurrent/futures/",
+	}},
+	{cause: Load, device: true, own: regexp.MustCompile(
 		`(^|\.)((load|read|fetch|get|next|make|prepare)_(batch|sample|item|data|image|example|shard|chunk)\w*|collate\w*|__getitem__|augment\w*|\w*data_?loader\w*)$`)},
-	{cause: Communicate, hint: hintRanks, files: []string{
+
+	{cause: Collective, files: []string{
 		"/torch/distributed/distributed_c10d.py", "/torch/distributed/c10d_logger.py", "/deepspeed/comm/", "/horovod/", "/mpi4py/",
 	}},
-	{cause: Transfer, hint: hintSync, function: "synchronize"}, // torch.cuda's, a stream's, an event's, cupy's
-	{cause: Transfer, hint: hintSync, files: []string{"/torch/_tensor_str.py"}},
-	{cause: Transfer, hint: hintSync, source: regexp.MustCompile(
+	{cause: Sync, device: true, function: "synchronize"}, // torch.cuda's, a stream's, an event's, cupy's
+	{cause: Sync, device: true, files: []string{"/torch/_tensor_str.py"}},
+	{cause: Sync, device: true, source: regexp.MustCompile(
 		`\.(item|tolist|cpu|numpy|block_until_ready)\(|\bsynchronize\(|\bdevice_get\(|\bfloat\(\s*\w*loss|\basnumpy\(`)},
-	{cause: Transfer, hint: hintCopy, source: regexp.MustCompile(`\.(to|cuda|copy_)\(|\bdevice_put\(|\bcp\.asarray\(`)},
-	{states: []timeline.State{timeline.StatePython, timeline.StateNative}, hint: hintLaunch, files: []string{
+	{cause: Copy, device: true, source: regexp.MustCompile(`\.(to|cuda|copy_)\(|\bdevice_put\(|\bcp\.asarray\(`)},
+	{cause: Launch, device: true, states: onCPU, files: []string{
 		"/torch/nn/", "/torch/optim/", "/torch/autograd/", "/torch/_tensor.py", "/torch/amp/", "/torch/cuda/amp/",
 		"/flax/", "/keras/src/layers/", "/keras/src/backend/",
 	}},
-	{states: []timeline.State{timeline.StatePython, timeline.StateNative}, hint: hintLaunch,
-		source: regexp.MustCompile(`\.backward\(|\b(optimizer|opt|optim|scaler)\.step\(|\bmodel\(`)},
-	{cause: InputOutput, hint: hintIO, files: []string{
-		"/ssl.py", "/socket.py", "/http/client.py", "/urllib3/", "/requests/", "/botocore/", "/fsspec/", "/s3fs/", "/gcsfs/",
-	}, states: []timeline.State{timeline.StateWaiting, timeline.StateIO}},
+	{cause: Launch, device: true, states: onCPU, source: regexp.MustCompile(`\.backward\(|\b(optimizer|opt|optim|scaler)\.step\(|\bmodel\(`)},
+
+	{cause: UserInput, states: offCPU, files: []string{"/ipykernel/kernelbase.py"}, function: "_input_request"},
+	{cause: UserInput, states: offCPU, files: []string{"/getpass.py"}},
+	{cause: UserInput, states: offCPU, source: regexp.MustCompile(`\b(input|getpass)\(`)},
+	{cause: Child, states: offCPU, files: []string{
+		"/subprocess.py", "/pexpect/", "/ptyprocess/", "/IPython/utils/_process", "/multiprocessing/process.py", "/multiprocessing/popen_",
+	}},
+	{cause: Child, states: offCPU, source: regexp.MustCompile(`\bos\.(system|wait|waitpid|wait4)\(`)},
+	{cause: Thread, states: offCPU, files: []string{"/threading.py"}, function: "Thread.join"},
+	{cause: Thread, states: offCPU, files: []string{"/threading.py"}, function: "_wait_for_tstate_lock"},
+	{cause: Thread, states: offCPU, files: []string{"/threading.py"}, function: "_shutdown"},
+	{cause: pool, states: offCPU, files: []string{
+		"/multiprocessing/", "/concurrent/futures/", "/joblib/", "/loky/", "/dask/", "/distributed/", "/ray/",
+	}},
+	{cause: Database, states: offCPU, files: []string{
+		"/sqlalchemy/", "/psycopg2/", "/psycopg/", "/pymysql/", "/MySQLdb/", "/sqlite3/", "/asyncpg/", "/pymongo/", "/redis/", "/snowflake/",
+		"/oracledb/", "/pyodbc", "/clickhouse_connect/",
+	}},
+	{cause: Database, states: offCPU, source: regexp.MustCompile(`\.(execute|executemany|executescript|fetchall|fetchone|fetchmany|commit)\(|\bread_sql`)},
+	{cause: Network, states: offCPU, files: []string{
+		"/ssl.py", "/socket.py", "/http/client.py", "/urllib/", "/urllib3/", "/requests/", "/httpx/", "/httpcore/", "/aiohttp/", "/boto3/",
+		"/botocore/", "/fsspec/", "/s3fs/", "/gcsfs/", "/google/cloud/", "/huggingface_hub/", "/grpc/", "/websocket", "/paramiko/",
+		"/smtplib.py", "/ftplib.py",
+	}},
+	{cause: Network, states: offCPU, source: regexp.MustCompile(`\b\w*sock\w*\.(recv\w*|send\w*|connect|accept)\(|\burlopen\(`)},
+	{cause: EventLoop, states: offCPU, files: []string{"/selectors.py"}, function: "select"},
+	{cause: Sleep, states: offCPU, source: regexp.MustCompile(`\bsleep\(`)},
+	{cause: Sleep, states: offCPU, files: []string{"/tenacity/", "/backoff/"}},
+	{cause: Lock, states: offCPU, files: []string{"/threading.py", "/queue.py"}},
+	{cause: Lock, states: offCPU, source: regexp.MustCompile(`\.(acquire|get|wait)\(`)},
 }
 
 // stateCauses is the cause where no rule fits.
-var stateCauses = [timeline.NumStates]struct {
-	cause Cause
-	hint  string
-}{
-	timeline.StatePython:  {PythonCPU, hintPython},
-	timeline.StateNative:  {NativeCPU, hintNative},
-	timeline.StateWaiting: {Waiting, hintSleep},
-	timeline.StateIO:      {InputOutput, hintIO},
-	timeline.StateGIL:     {GILWait, hintGIL},
-	timeline.StateOff:     {NoCPU, hintCPU},
+var stateCauses = [timeline.NumStates]Cause{
+	timeline.StatePython:  Python,
+	timeline.StateNative:  Native,
+	timeline.StateWaiting: Waiting,
+	timeline.StateIO:      InOut,
+	timeline.StateGIL:     GIL,
+	timeline.StateOff:     NoCPU,
 }
 
-// classify names the cause of idleness while a thread has this stack and state.
-func (s *stacks) classify(frames []timeline.Frame, state timeline.State) (Cause, string, line) {
-	if len(frames) == 0 || int(state) >= len(stateCauses) {
-		return UnknownCause, "", line{}
+// classify tells what a thread with this stack, leaf first, and state was doing,
+// and the place it is charged to.
+func (s *stacks) classify(stack []timeline.FrameID, state timeline.State) (Cause, Place) {
+	if len(stack) == 0 || int(state) >= len(stateCauses) {
+		return Unknown, Place{}
 	}
-	at := s.charged(frames)
+	at := s.charged(stack)
 	byState := stateCauses[state]
 	// A thread that wants the GIL or a CPU is held up by that, whatever it does.
 	if state == timeline.StateGIL || state == timeline.StateOff {
-		return byState.cause, byState.hint, at
+		return byState, at
+	}
+	if s.importing(stack) {
+		return Import, at
+	}
+	seen := uint64(0) // rules of which some frame fits
+	for _, id := range stack {
+		seen |= s.facts[id].rules
 	}
 	for i := range causeRules {
-		if r := &causeRules[i]; r.matches(s, frames, state) {
-			if r.cause == "" {
-				return byState.cause, r.hint, at
-			}
-			return r.cause, r.hint, at
+		if r := &causeRules[i]; r.states.has(state) && r.matches(s, seen&(1<<i) != 0, stack[0]) {
+			return r.cause, at
 		}
 	}
-	return byState.cause, byState.hint, at
+	if at == (Place{}) && s.rec.Target.Cell != nil {
+		return Around, at
+	}
+	return byState, at
 }
 
-func (r *causeRule) matches(s *stacks, frames []timeline.Frame, state timeline.State) bool {
-	if r.workers && !s.hasWorkers() || (r.cause == Transfer || r.own != nil || r.source != nil) && !s.device {
+// matches tells whether a rule holds; framed says that some frame fits it.
+func (r *causeRule) matches(s *stacks, framed bool, leaf timeline.FrameID) bool {
+	switch {
+	case r.device && !s.device, r.workers && !s.hasWorkers(), r.looksAtFrames() && !framed:
 		return false
-	}
-	if r.own != nil && !slices.ContainsFunc(frames, func(f timeline.Frame) bool {
-		return r.own.MatchString(f.Function) && s.own(f)
-	}) {
-		return false
-	}
-	if len(r.states) > 0 && !slices.Contains(r.states, state) {
-		return false
-	}
-	if leaf := frames[0]; r.source != nil && !(s.own(leaf) && s.says(line{leaf.File, leaf.Line}, r.source)) {
-		return false
-	}
-	if len(r.files) == 0 && r.function == "" {
+	case r.source == nil:
 		return true
 	}
-	for _, f := range frames {
-		if strings.Contains(f.Function, r.function) && (len(r.files) == 0 || containsAny(f.File, r.files)) {
-			return true
-		}
-	}
-	return false
+	f := s.rec.Frames[leaf]
+	return s.facts[leaf].own && s.says(Place{f.File, f.Line}, r.source)
+}
+
+func (r *causeRule) looksAtFrames() bool { return len(r.files) > 0 || r.function != "" || r.own != nil }
+
+// fits tells whether a frame meets a rule's conditions on frames. Files are a
+// library's: a user's folder may have the same name.
+func (r *causeRule) fits(f timeline.Frame, own bool) bool {
+	return r.looksAtFrames() && (len(r.files) == 0 || !own && containsAny(f.File, r.files)) &&
+		strings.Contains(f.Function, r.function) && (r.own == nil || own && r.own.MatchString(f.Function))
 }
 
 // hasWorkers tells whether the target has processes that could prepare data.

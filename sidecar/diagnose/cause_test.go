@@ -1,107 +1,160 @@
 package diagnose
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
-// recorded are the stacks of a recording whose files cannot be read.
-func recorded(rec *timeline.Recording) *stacks { return newStacks(rec, NewSource(rec, nil)) }
+// stacksOf are the stacks of a recording whose files cannot be read, and a node for
+// each list of frames, leaf first.
+func stacksOf(rec *timeline.Recording, lists ...[]timeline.Frame) (*stacks, [][]timeline.FrameID) {
+	var all [][]timeline.FrameID
+	for _, frames := range lists {
+		var stack []timeline.FrameID
+		for _, f := range frames {
+			stack = append(stack, timeline.FrameID(len(rec.Frames)))
+			rec.Frames = append(rec.Frames, f)
+		}
+		all = append(all, stack)
+	}
+	return newStacks(rec, NewSource(rec, nil)), all
+}
+
+func TestRulesFitTheirMask(t *testing.T) {
+	if n := len(causeRules); n > 64 {
+		t.Errorf("%d rules do not fit the 64 bits of frameFacts.rules", n)
+	}
+}
 
 func TestClassify(t *testing.T) {
-	const site = "/v/lib/python3.12/site-packages/"
-	cell := "for batch in loader:\n    loss.item()\n    x.to('cuda')\n    torch.save(m, f)\n    time.sleep(1)\n    y = f(x)"
-	s := recorded(&timeline.Recording{
-		Target:    timeline.Target{Cell: &timeline.Cell{File: cellFile, Text: cell}},
-		Processes: []timeline.Process{{PID: 2, Role: "worker"}},
-	})
-	s.device = true
+	const std = "/usr/lib/python3.12/"
+	cell := "for batch in loader:\n    loss.item()\n    x.to('cuda')\n    torch.save(m, f)\n    time.sleep(1)\n    y = f(x)\n" +
+		"name = input()\n    os.system('make')\n    rows = cursor.fetchall()\n    import pandas"
 	at := func(l int, below ...timeline.Frame) []timeline.Frame {
 		return append(below, timeline.Frame{Function: "<module>", File: cellFile, Line: l}, timeline.Frame{Function: "run_code", File: site + "IPython/core/interactiveshell.py", Line: 9})
+	}
+	around := func(frames ...timeline.Frame) []timeline.Frame {
+		return append(frames, timeline.Frame{Function: "run_code", File: site + "IPython/core/interactiveshell.py", Line: 9})
 	}
 	lib := func(file, function string) timeline.Frame {
 		return timeline.Frame{File: file, Function: function, Line: 1}
 	}
-	for _, c := range []struct {
+	importlib := lib("<frozen importlib._bootstrap>", "_find_and_load")
+	const python, native, waiting, io = timeline.StatePython, timeline.StateNative, timeline.StateWaiting, timeline.StateIO
+	cases := []struct {
 		name   string
 		frames []timeline.Frame
 		state  timeline.State
-		cause  Cause
+		gpu    Cause // where a GPU was used
+		cpu    Cause // where none was; empty: the same
 		line   int
 	}{
-		{"loader in the main thread", at(1, lib(site+"torch/utils/data/dataloader.py", "_SingleProcessDataLoaderIter._next_data")), timeline.StatePython, DataLoading, 1},
-		{"own dataset inside the loader", append([]timeline.Frame{{Function: "D.__getitem__", File: cellFile, Line: 6}}, at(1, lib(site+"torch/utils/data/_utils/fetch.py", "fetch"))...), timeline.StatePython, DataLoading, 6},
-		{"own loader function, sleeping", append([]timeline.Frame{{Function: "load_batch", File: cellFile, Line: 5}}, at(1)...), timeline.StateWaiting, DataLoading, 5},
-		{"own function that only sounds like one", append([]timeline.Frame{{Function: "payload_batches", File: cellFile, Line: 5}}, at(1)...), timeline.StateWaiting, Waiting, 5},
-		{"a library's function of that name", at(6, lib(site+"some/cache.py", "get_item")), timeline.StatePython, PythonCPU, 6},
-		{"waiting for workers", at(1, lib("/usr/lib/python3.12/multiprocessing/queues.py", "Queue.get")), timeline.StateWaiting, DataLoading, 1},
-		{".item() in the cell", at(2), timeline.StateNative, Transfer, 2},
-		{".item() text, but deeper in a library", at(2, lib(site+"numpy/core/fromnumeric.py", "sum")), timeline.StatePython, PythonCPU, 2},
-		{"synchronize in Python", at(6, lib("/home/u/simulated_gpu.py", "SimulatedGPU.synchronize")), timeline.StateWaiting, Transfer, 6},
-		{"copy", at(3), timeline.StateNative, Transfer, 3},
-		{"checkpoint by text", at(4), timeline.StateIO, Checkpoint, 4},
-		{"checkpoint by frame", at(6, lib(site+"torch/serialization.py", "_save")), timeline.StateNative, Checkpoint, 6},
-		{"compiling", at(6, lib(site+"torch/_dynamo/convert_frame.py", "_compile")), timeline.StatePython, Compilation, 6},
-		{"running what was compiled", at(6, lib(site+"torch/_dynamo/eval_frame.py", "_fn")), timeline.StatePython, PythonCPU, 6},
-		{"collective", at(6, lib(site+"torch/distributed/distributed_c10d.py", "all_reduce")), timeline.StateWaiting, Communicate, 6},
-		{"sleep", at(5), timeline.StateWaiting, Waiting, 5},
-		{"download", at(6, lib("/usr/lib/python3.12/ssl.py", "SSLSocket.read")), timeline.StateWaiting, InputOutput, 6},
-		{"GIL before all else", at(1, lib(site+"torch/utils/data/dataloader.py", "_SingleProcessDataLoaderIter._next_data")), timeline.StateGIL, GILWait, 1},
-		{"preempted", at(6), timeline.StateOff, NoCPU, 6},
-		{"no frames", nil, timeline.StateNative, UnknownCause, 0},
-	} {
-		cause, _, where := s.classify(c.frames, c.state)
-		if cause != c.cause || where.number != c.line {
-			t.Errorf("%s: %q in line %d, want %q in line %d", c.name, cause, where.number, c.cause, c.line)
+		{"loader in the main thread", at(1, lib(site+"torch/utils/data/dataloader.py", inline)), python, LoadHere, "", 1},
+		{"waiting for the loader's workers", at(1, lib(site+"torch/utils/data/dataloader.py", workers)), waiting, LoadWorker, "", 1},
+		{"own dataset inside the loader", append([]timeline.Frame{{Function: "D.__getitem__", File: cellFile, Line: 6}}, at(1, lib(site+"torch/utils/data/_utils/fetch.py", "fetch"))...), python, Load, "", 6},
+		{"own loader function, sleeping", append([]timeline.Frame{{Function: "load_batch", File: cellFile, Line: 5}}, at(1)...), waiting, Load, Sleep, 5},
+		{"own function that only sounds like one", append([]timeline.Frame{{Function: "payload_batches", File: cellFile, Line: 5}}, at(1)...), waiting, Sleep, "", 5},
+		{"a library's function of that name", at(6, lib(site+"some/cache.py", "get_item")), python, Python, "", 6},
+		{"a pool is a data loader only where a GPU waits", at(1, lib(std+"multiprocessing/pool.py", "Pool.map")), waiting, LoadWorker, pool, 1},
+		{"futures are no data loader", at(6, lib(std+"threading.py", "Condition.wait"), lib(std+"concurrent/futures/_base.py", "Future.result")), waiting, LoadWorker, pool, 6},
+		{".item() in the cell", at(2), native, Sync, Native, 2},
+		{".item() text, but deeper in a library", at(2, lib(site+"numpy/core/fromnumeric.py", "sum")), python, Python, "", 2},
+		{"synchronize in Python", at(6, lib("/home/u/simulated_gpu.py", "SimulatedGPU.synchronize")), waiting, Sync, Waiting, 1},
+		{"copy", at(3), native, Copy, Native, 3},
+		{"a launch", at(6, lib(torchModule, "Module._call_impl")), python, Launch, Python, 6},
+		{"checkpoint by text", at(4), io, Checkpoint, InOut, 4},
+		{"checkpoint by frame", at(6, lib(site+"torch/serialization.py", "_save")), native, Checkpoint, "", 6},
+		{"compiling", at(6, lib(dynamo, "_compile")), python, Compile, "", 6},
+		{"running what was compiled", at(6, lib(site+"torch/_dynamo/eval_frame.py", "_fn")), python, Python, "", 6},
+		{"collective", at(6, lib(c10d, "all_reduce")), waiting, Collective, "", 6},
+		{"sleep", at(5), waiting, Sleep, "", 5},
+		{"download", at(6, lib(std+"ssl.py", "SSLSocket.read")), waiting, Network, "", 6},
+		{"computing in a client library", at(6, lib(site+"requests/models.py", "Response.json")), python, Python, "", 6},
+		{"a query", at(6, lib(std+"socket.py", "recv"), lib(site+"pymysql/connections.py", "_read")), waiting, Database, "", 6},
+		{"a query in C", at(9), waiting, Database, "", 9},
+		{"drawing", at(6, lib(site+"PIL/ImageFile.py", "_save"), lib(site+"matplotlib/figure.py", "Figure.savefig")), native, Draw, "", 6},
+		{"decoding a picture is no data loading by itself", at(6, lib(site+"PIL/Image.py", "open")), python, Python, "", 6},
+		{"input in a notebook", at(7, lib(site+"ipykernel/kernelbase.py", "Kernel._input_request")), waiting, UserInput, "", 7},
+		{"input in a terminal", at(7), io, UserInput, "", 7},
+		{"subprocess", at(6, lib(std+"selectors.py", "PollSelector.select"), lib(std+"subprocess.py", "Popen.communicate")), waiting, Child, "", 6},
+		{"os.system", at(8), waiting, Child, "", 8},
+		{"join", at(6, lib(std+"threading.py", "Thread._wait_for_tstate_lock"), lib(std+"threading.py", "Thread.join")), waiting, Thread, "", 6},
+		{"a lock", at(6, lib(std+"threading.py", "Condition.wait")), waiting, Lock, "", 6},
+		{"an event loop at rest", around(lib(std+"selectors.py", "EpollSelector.select"), lib(std+"asyncio/base_events.py", "BaseEventLoop._run_once")), waiting, EventLoop, "", 0},
+		{"formatting a traceback", around(lib(std+"traceback.py", "format_exception")), python, Around, "", 0},
+		{"drawing after the last line", around(lib(site+"matplotlib/figure.py", "Figure.draw"), lib(site+"matplotlib_inline/backend_inline.py", "flush_figures")), python, Draw, "", 0},
+
+		{"an import", at(10, lib("<frozen importlib._bootstrap_external>", "get_data"), importlib), python, Import, "", 10},
+		{"a module's own code while it is imported", at(10, lib(site+"pandas/__init__.py", "<module>"), importlib), python, Import, "", 10},
+		{"importing a loader is no data loading", at(10, lib(site+"torch/utils/data/dataset.py", "<module>"), importlib), io, Import, "", 10},
+		{"importing a compiler is no compilation", at(6, lib(site+"torch/_dynamo/convert_frame.py", "<module>"), importlib, lib(site+"torch/optim/optimizer.py", "Optimizer.step")), python, Import, "", 6},
+		{"what an imported module computes", at(10, lib(site+"torch/nn/functional.py", "linear"), lib(site+"pkg/__init__.py", "<module>"), importlib), native, Import, "", 10},
+		{"own code of a module being imported", at(10, timeline.Frame{Function: "<module>", File: "/home/u/mine.py", Line: 1}, importlib), python, Python, "", 1},
+
+		{"GIL before all else", at(1, lib(site+"torch/utils/data/dataloader.py", inline)), timeline.StateGIL, GIL, "", 1},
+		{"preempted", at(6), timeline.StateOff, NoCPU, "", 6},
+		{"no frames", nil, native, Unknown, "", 0},
+	}
+	for _, device := range []bool{true, false} {
+		rec := &timeline.Recording{
+			Target:    timeline.Target{Cell: &timeline.Cell{File: cellFile, Text: cell}},
+			Processes: []timeline.Process{{PID: 2, Role: "worker"}},
+		}
+		var lists [][]timeline.Frame
+		for _, c := range cases {
+			lists = append(lists, c.frames)
+		}
+		s, all := stacksOf(rec, lists...)
+		s.device = device
+		for i, c := range cases {
+			want := c.gpu
+			if !device && c.cpu != "" {
+				want = c.cpu
+			}
+			if cause, where := s.classify(all[i], c.state); cause != want || where.Line != c.line {
+				t.Errorf("%s, GPU used %v: %q in line %d, want %q in line %d", c.name, device, cause, where.Line, want, c.line)
+			}
+		}
+	}
+}
+
+func TestEveryCauseHasAKind(t *testing.T) {
+	seen := make(map[Cause]bool)
+	for _, c := range Causes() {
+		if seen[c] {
+			t.Errorf("%s is listed twice", c)
+		}
+		seen[c] = true
+		if c.Kind() == NotKnown && c != Unknown {
+			t.Errorf("%s has no kind", c)
+		}
+	}
+	for i := range causeRules {
+		if c := causeRules[i].cause; c != pool && !seen[c] {
+			t.Errorf("rule %d finds %q, which is not listed", i, c)
 		}
 	}
 }
 
 func TestNoTransferWithoutDevice(t *testing.T) {
-	s := scene{acts: []act{{sec, 1, "", "", timeline.StatePython, 0}, {100 * ms, 2, "", "", timeline.StatePython, 0}}, times: 3, cell: "rows = table.tolist()\nprint(rows[0])"}
-	if got := ids(Run(s.record()).Findings); len(got) != 1 || got[0] != "one-line" {
+	s := scene{acts: []act{one(1, "", "", timeline.StatePython, 0), {100 * ms, 2, "", "", timeline.StatePython, 0}}, times: 3, cell: "rows = table.tolist()\nprint(rows[0])"}
+	if got := ids(Run(s.record()).Findings); len(got) != 1 || got[0] != OneLine {
 		t.Errorf("findings %v of a program that makes lists, want that one line stands out", got)
 	}
 }
 
-func TestPlaceNamesOtherCells(t *testing.T) {
-	s := recorded(&timeline.Recording{
-		Target:  timeline.Target{Cell: &timeline.Cell{File: cellFile, ExecutionCount: 7, Text: "f()"}},
-		Sources: []timeline.Source{{File: "/tmp/other.py", ExecutionCount: 3, Text: "def f():\n    pass"}},
-	})
-	for at, want := range map[line]string{{cellFile, 1}: "line 1", {"/tmp/other.py", 2}: "Cell [3]:2"} {
-		if got := s.place(at); got != want {
-			t.Errorf("place %q, want %q", got, want)
-		}
-	}
-}
-
-func TestARestingEventLoopIsNoSleep(t *testing.T) {
-	b := timeline.NewBuilder(timeline.Options{Origin: 1})
-	main := b.Thread(timeline.Thread{PID: 1, NativeID: 1, Main: true, RunsCell: true})
-	loop := b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "BaseEventLoop._run_once", File: "/usr/lib/python3.12/asyncio/base_events.py", Line: 1948}))
-	rest := b.Child(loop, b.Frame(timeline.Frame{Function: "EpollSelector.select", File: "/usr/lib/python3.12/selectors.py", Line: 468}))
-	b.Set(main, 0, rest, timeline.StateWaiting, false)
-	rec := b.Snapshot(3 * sec)
-	found := Run(rec).Findings
-	if len(found) == 0 || !strings.Contains(found[0].Text, "event loop") || found[0].Hint != hintAwait {
-		t.Errorf("findings %+v of a program that awaits", found)
-	}
-}
-
-func TestChargedLineOfAScript(t *testing.T) {
-	s := recorded(&timeline.Recording{})
+func TestChargedPlaceOfAScript(t *testing.T) {
 	frames := []timeline.Frame{
 		{Function: "wait", File: "/usr/lib/python3.12/threading.py", Line: 300},
 		{Function: "load", File: "/home/u/project/data.py", Line: 12},
 		{Function: "main", File: "/home/u/project/train.py", Line: 40},
 	}
-	if at := s.charged(frames); at.file != "/home/u/project/data.py" || at.number != 12 {
-		t.Errorf("charged to %+v, want data.py:12", at)
+	s, all := stacksOf(&timeline.Recording{}, frames, frames[:1])
+	if at, want := s.charged(all[0]), (Place{"/home/u/project/data.py", 12}); at != want {
+		t.Errorf("charged to %+v, want %+v", at, want)
 	}
-	if at := s.charged(frames[:1]); at.number != 300 {
+	if at := s.charged(all[1]); at.Line != 300 {
 		t.Errorf("library code alone is charged to %+v, want its leaf", at)
 	}
 }

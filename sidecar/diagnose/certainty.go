@@ -1,7 +1,6 @@
 package diagnose
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -20,21 +19,26 @@ const (
 	boundingHeldOut = 0.70  // from which a model may tighten the bounds
 	minPerRate      = 8     // windows for every rate the regression finds
 	maxSpread       = 0.015 // standard error of a state's idle time, of all idle time
+	leastWidth      = 0.03  // of the idle time: no model is held to be nearer than that
 )
 
-// halfWidth is how far a share of the idle time may be off under a model that is
-// not good enough to be taken at its word: four standard errors, and half of the
-// variance it does not foretell. The second part covers what a wrong model does,
-// and was found by simulation (TestWhatDoesNotFitIsAnEstimate).
+// halfWidth is how far a share of the idle time may be off under a model: four
+// standard errors, and half of the variance it does not explain. The second part
+// covers what a wrong model does, and was found by simulation
+// (TestWhatDoesNotFitIsAnEstimate); so was the least width.
 func (m *activityModel) halfWidth(idleShare float64) float64 {
-	return 4*m.spread/max(idleShare, 1e-3) + (1-m.heldOut)/2
+	return max(leastWidth, 4*m.spread/max(idleShare, 1e-3)+(1-m.heldOut)/2)
 }
 
-// tighten brings bounds nearer where a model allows.
-func tighten(causes []CauseIdle, width timeline.Nanos) {
-	for i := range causes {
-		c := &causes[i]
+// tighten brings the bounds of a device's rows nearer where a model allows.
+func (d *DeviceIdle) tighten(width timeline.Nanos) {
+	for i := range d.Causes {
+		c := &d.Causes[i]
 		c.Low, c.High = max(c.Low, c.Nanos-width), min(c.High, c.Nanos+width)
+	}
+	for i := range d.Kinds {
+		k := &d.Kinds[i]
+		k.Low, k.High = max(k.Low, k.Nanos-width), min(k.High, k.Nanos+width)
 	}
 }
 
@@ -57,23 +61,6 @@ func (a *attribution) idleShare() float64 {
 	return float64(a.idle) / math.Max(float64(measured), 1)
 }
 
-// sentence is the certainty as a table's heading shows it.
-func (c Certainty) sentence() string {
-	window := seconds(timeline.Nanos(c.Window))
-	switch c.Method {
-	case ByWindows:
-		return fmt.Sprintf("resolved by the %s windows: the causes last longer", window)
-	case ByRepetition:
-		return fmt.Sprintf("resolved below the %s window by %d repeated steps, R² %.2f", window, c.Repeats, c.R2)
-	case ByAbsence:
-		return "no GPU work was seen in this recording, so nothing is blamed for the idle time"
-	}
-	if math.IsNaN(c.R2) {
-		return fmt.Sprintf("averaged over %s: shares are estimates, bounds in brackets", window)
-	}
-	return fmt.Sprintf("shares within the %s windows are estimates (R² %.2f), bounds in brackets", window, c.R2)
-}
-
 func typicalWindow(windows []window) time.Duration {
 	lengths := make([]timeline.Nanos, len(windows))
 	for i, w := range windows {
@@ -89,9 +76,10 @@ func (a *attribution) ambiguity() float64 {
 	if a.idle == 0 {
 		return 0
 	}
+	low, high := a.bounds(a.byState(), len(a.host.states))
 	width := timeline.Nanos(0)
-	for i := range a.low {
-		width += a.high[i] - a.low[i]
+	for i := range low {
+		width += high[i] - low[i]
 	}
 	return float64(width) / 2 / float64(a.idle)
 }

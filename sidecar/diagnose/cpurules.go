@@ -1,7 +1,6 @@
 package diagnose
 
 import (
-	"fmt"
 	"math"
 	"strings"
 
@@ -9,54 +8,251 @@ import (
 )
 
 // cpuRules hold for any program. Where the program uses a GPU, time the thread
-// spends waiting for it is no finding, so most of them ask for none.
+// spends is told by what the GPU waits for, so most of them ask for none.
 var cpuRules = []rule{
-	{id: "gil-contention", severity: Warning, threshold: 0.10, hint: hintGIL, measure: gilContention},
-	{id: "io-bound", severity: Warning, threshold: 0.30, hint: hintIO,
-		measure: hostRule("waited for input or output", func(s hostState) bool { return s.cause == InputOutput })},
-	{id: "data-loading", severity: Warning, threshold: 0.30, hint: hintLoaderMore,
-		measure: hostRule("was loading data", func(s hostState) bool { return s.cause == DataLoading })},
-	{id: "no-free-cpu", severity: Warning, threshold: 0.15, hint: hintCPU,
-		measure: hostRule("waited for a free CPU", func(s hostState) bool { return s.cause == NoCPU })},
-	{id: "compilation", severity: Info, threshold: 0.20, hint: hintCompile,
-		measure: hostRule("was compiling", func(s hostState) bool { return s.cause == Compilation })},
-	{id: "printing", severity: Warning, threshold: 100, measure: printing, // messages a second
-		hint: "print every 100th time, or use tqdm with mininterval=1: each message goes through the kernel's socket to the browser"},
-	{id: "imports", severity: Info, threshold: 0.30, measure: imports,
-		hint: "the first import of a session is slow: put imports in a cell of their own"},
-	{id: "memory-pressure", severity: Warning, threshold: 0.95, measure: memoryPressure, // share of the memory
-		hint: "free what is no longer needed (del, gc.collect()), load in parts or with memory mapping, smaller dtypes"},
-	{id: "swapping", severity: Warning, threshold: 64 << 20, measure: swapping, // bytes swapped out during the recording
-		hint: "the machine is out of memory and works from disk: use less, or close other programs"},
-	{id: "waits-for-children", severity: Info, threshold: 0.30, measure: waitsForChildren,
-		hint: "the work is done in child processes: more of them if CPUs are free, larger chunks if they are short"},
-	{id: "waiting", severity: Info, threshold: 0.40, measure: waiting,
-		hint: "the CPU has nothing to do here: run such waits together (asyncio, threads), or shorten the sleep"},
-	{id: "one-line", severity: Info, threshold: 0.50, measure: oneLine},
-	{id: "cpu-bound", severity: Info, threshold: 0.30, fallback: true, measure: cpuBound},
+	{id: OneLine, severity: Info, threshold: 0.30, measure: computing}, // or Computing, or NoLineStandsOut
+	{id: Imports, severity: Info, threshold: 0.30, measure: hostRule(imports, Import)},
+	{id: Drawing, severity: Info, threshold: 0.20, measure: hostRule(withCall, Draw)},
+	{id: AroundCell, severity: Info, threshold: 0.20, measure: hostRule(withCall, Around)},
+	{id: Compiling, severity: Info, threshold: 0.20, measure: hostRule(compiling, Compile)},
+	{id: Saving, severity: Info, threshold: 0.20, measure: hostRule(withCall, Checkpoint)},
+	{id: LoadsData, severity: Warning, threshold: 0.30, measure: hostRule(loading, Load, LoadHere, LoadWorker)},
+	{id: WaitsForNetwork, severity: Warning, threshold: 0.30, measure: hostRule(requests, Network)},
+	{id: WaitsForDatabase, severity: Warning, threshold: 0.30, measure: hostRule(queries, Database)},
+	{id: WaitsForIO, severity: Warning, threshold: 0.30, measure: hostRule(reading, InOut)},
+	{id: Sleeps, severity: Info, threshold: 0.30, measure: hostRule(sleeping, Sleep)},
+	{id: WaitsForUser, severity: Info, threshold: 0.30, measure: hostRule(nil, UserInput)},
+	{id: WaitsForChildren, severity: Info, threshold: 0.30, measure: hostRule(waitingForChildren, Child)},
+	{id: WaitsForThreads, severity: Info, threshold: 0.30, measure: hostRule(waitingForThreads, Thread)},
+	{id: WaitsForLock, severity: Info, threshold: 0.30, measure: hostRule(nil, Lock)},
+	{id: WaitsForEvents, severity: Info, threshold: 0.30, measure: hostRule(awaiting, EventLoop)},
+	{id: WaitsUnknown, severity: Info, threshold: 0.30, measure: hostRule(nil, Waiting)},
+	{id: GILContention, severity: Warning, threshold: 0.10, measure: gilContention},
+	{id: ThreadsTakeTurns, severity: Warning, threshold: 0.30, measure: threadsTakeTurns},
+	{id: NoFreeCPU, severity: Warning, threshold: 0.15, measure: hostRule(noFreeCPU, NoCPU)},
+	{id: Printing, severity: Warning, threshold: 100, unit: PerSecond, measure: printing},
+	{id: MemoryPressure, severity: Warning, threshold: 0.95, unit: Fullness, measure: memoryPressure},
+	{id: Swapping, severity: Warning, threshold: 64 << 20, unit: Bytes, measure: swapping},
+	{id: SlowStartUp, severity: Info, threshold: 0.30, measure: hostRule(nil, StartUp)},
+	{id: SlowExit, severity: Info, threshold: 0.10, measure: hostRule(nil, Exit)},
 }
 
-// hostRule measures a part of the main thread's time, for programs without GPU.
-func hostRule(did string, fits func(hostState) bool) func(*evidence) measured {
+// hostRule measures the main thread's time with some causes, for programs without
+// GPU; tell adds what is special about them.
+func hostRule(tell func(*evidence, account, *measured), causes ...Cause) func(*evidence) measured {
 	return func(e *evidence) measured {
-		if len(e.used()) > 0 {
+		a := e.accountOf(only(causes...))
+		if len(e.used()) > 0 || a.total == 0 {
 			return nothing
 		}
-		total, at, hint, _, where := e.hostWhere(fits)
-		return measured{
-			value: e.share(total), at: at, hint: hint, evidence: where, cost: total,
-			text: fmt.Sprintf("The program %s for %s, %s of the time%s.", did, seconds(total), percent(e.share(total)), e.where(at)),
+		m := e.of(a.finding())
+		if tell != nil {
+			tell(e, a, &m)
 		}
+		return m
+	}
+}
+
+// The share of the computing time from which on its top line is worth naming, and
+// the number of standard errors by which it must lead.
+const (
+	leadingShare  = 0.25
+	leadingErrors = 3
+)
+
+// computing is the time on the CPU: one line stands out, or leads a little, or
+// none does.
+func computing(e *evidence) measured {
+	fits := only(Python, Native)
+	a := e.accountOf(fits)
+	if len(e.used()) > 0 || a.total == 0 {
+		return nothing
+	}
+	m := e.of(a.finding())
+	m.Cores, m.CoreLimit = e.company.cores(a.where)
+	switch {
+	case e.share(a.there) >= 0.5 && e.ownLines() > 1:
+		m.ID, m.Time = OneLine, a.there
+		m.Value = e.share(a.there)
+		m.Cost = a.there
+	case e.ownLines() == 1, e.leads(a):
+		m.ID, m.Cost = Computing, a.there
+	default:
+		m.ID, m.Cost, m.Place, m.PlaceTime = NoLineStandsOut, 0, Place{}, 0
+		return m
+	}
+	var own float64
+	m.Call, own = e.called(a.at, fits)
+	m.Cause = e.main.causeAt(a.at, fits)
+	m.Advice = adviceForLine(m.Call, own, a.visits)
+	return m
+}
+
+// leads tells whether the top line of an account is ahead of the others by more
+// than chance, and large enough to be worth a look.
+func (e *evidence) leads(a account) bool {
+	samples := float64(e.rec.Duration) / float64(max(e.rec.Resolution, 1))
+	first, second := e.share(a.there), e.share(a.next)
+	return float64(a.there) >= leadingShare*float64(a.total) && first-second >= leadingErrors*math.Sqrt((first+second)/samples)
+}
+
+// ownLines counts the places the main thread was at.
+func (e *evidence) ownLines() int {
+	places := make(map[Place]bool)
+	for _, st := range e.main.states {
+		if st.at != (Place{}) {
+			places[st.at] = true
+		}
+	}
+	return len(places)
+}
+
+// minVisits is how often a thread comes back to a line in a loop, at least.
+const minVisits = 8
+
+// rowFunctions are pandas' functions that call Python code for each row.
+var rowFunctions = []string{".apply", ".iterrows", ".itertuples", ".map", ".applymap", ".transform", ".agg"}
+
+// adviceForLine is what to do about a line that takes much, if that can be told:
+// own is the share of its time in which it called nothing.
+func adviceForLine(call Call, own float64, visits int) Advice {
+	if call.Package == "pandas" {
+		for _, f := range rowFunctions {
+			if strings.HasSuffix(call.Function, f) {
+				return WholeColumns
+			}
+		}
+	}
+	if own >= 0.8 && visits >= minVisits {
+		return Vectorise
+	}
+	return NoAdvice
+}
+
+func withCall(e *evidence, a account, m *measured) {
+	m.Call, _ = e.called(a.at, only(a.cause))
+}
+
+func compiling(_ *evidence, _ account, m *measured) { m.Advice = CompileOnce }
+
+func loading(_ *evidence, a account, m *measured) { m.Advice = idleAdvice[a.cause] }
+
+// manyVisits are so many that doing several at once would help.
+const manyVisits = 4
+
+func requests(e *evidence, a account, m *measured) {
+	withCall(e, a, m)
+	if a.visits >= manyVisits {
+		m.Advice = ManyRequests
+	}
+}
+
+func queries(e *evidence, a account, m *measured) {
+	withCall(e, a, m)
+	if a.visits >= minVisits {
+		m.Advice = FewerQueries
+	}
+}
+
+func reading(e *evidence, a account, m *measured) {
+	withCall(e, a, m)
+	if a.visits >= minVisits {
+		m.Advice = ReadAhead
+	}
+}
+
+func imports(e *evidence, _ account, m *measured) { m.Modules = modules(e.importTree()) }
+
+// sleeping tells who worked while the main thread slept: a loop that asks again
+// and again whether they are done.
+func sleeping(e *evidence, a account, m *measured) {
+	m.Cores, m.CoreLimit = e.company.cores(a.where)
+	if e.company.childCores(a.where) >= busyCores {
+		m.Actors = e.company.processesDuring(a.where)
+		return
+	}
+	for _, actor := range e.company.threadsDuring(a.where) {
+		if actor.Cause.computes() && float64(actor.CPU) >= busyCores*float64(a.total) {
+			m.Actors = append(m.Actors, actor)
+		}
+	}
+}
+
+func waitingForChildren(e *evidence, a account, m *measured) {
+	m.Actors = e.company.processesDuring(a.where)
+	m.Cores, m.CoreLimit = e.company.childCores(a.where), 0
+	if _, limit := e.company.cores(a.where); limit > 0 {
+		m.CoreLimit = limit
+	}
+}
+
+func waitingForThreads(e *evidence, a account, m *measured) {
+	m.Actors = e.company.threadsDuring(a.where)
+	m.Cores, m.CoreLimit = e.company.cores(a.where)
+}
+
+func awaiting(_ *evidence, a account, m *measured) {
+	if a.visits >= manyVisits {
+		m.Advice = AwaitTogether
+	}
+}
+
+// lossWeight is how much more a wait counts that serves no purpose than work of
+// the same length.
+const lossWeight = 2
+
+func noFreeCPU(e *evidence, a account, m *measured) {
+	m.rank *= lossWeight
+	m.Cores, m.CoreLimit = e.company.cores([]Interval{{0, e.rec.Duration}})
+	const mostly = 0.8
+	if m.CoreLimit > 1 && m.Cores >= mostly*m.CoreLimit {
+		m.Advice = FewerThreads
 	}
 }
 
 // gilContention holds with and without GPU: the thread that feeds it waits too.
 func gilContention(e *evidence) measured {
-	total, at, _, _, where := e.hostWhere(func(s hostState) bool { return s.cause == GILWait })
-	return measured{
-		value: e.share(total), at: at, evidence: where, cost: total,
-		text: fmt.Sprintf("The main thread waited for the GIL for %s, %s of the time%s.", seconds(total), percent(e.share(total)), e.where(at)),
+	a := e.accountOf(only(GIL))
+	m := e.of(a.finding())
+	m.rank *= lossWeight
+	m.Actors = e.company.holdersDuring(a.where)
+	m.Advice = AvoidGIL
+	return m
+}
+
+// threadsTakeTurns looks at the threads that the main thread waits for: of the
+// time they would have worked, how much they waited for the GIL.
+func threadsTakeTurns(e *evidence) measured {
+	a := e.accountOf(only(Thread))
+	if len(e.used()) > 0 || a.total == 0 {
+		return nothing
 	}
+	active, held := timeline.Nanos(0), timeline.Nanos(0)
+	count := int64(0)
+	for _, t := range e.company.threads {
+		did, wait := timeline.Nanos(0), timeline.Nanos(0)
+		t.host.during(a.where, func(st hostState, part timeline.Nanos) {
+			switch {
+			case st.cause == GIL:
+				wait += part
+			case st.cause.computes():
+				did += part
+			}
+		})
+		if float64(did+wait) >= minActive*float64(a.total) {
+			active, held, count = active+did+wait, held+wait, count+1
+		}
+	}
+	if count < 2 {
+		return nothing
+	}
+	f := a.finding()
+	f.Cost = held / timeline.Nanos(count)
+	f.Count, f.Value = count, float64(held)/float64(active)
+	f.Actors = e.company.threadsDuring(a.where)
+	f.Cores, f.CoreLimit = e.company.cores(a.where)
+	f.Advice = AvoidGIL
+	return measured{Finding: f, low: f.Value, rank: 1.2 * e.share(a.total)} // says more than that they were waited for
 }
 
 // minMessages keeps a short burst of output from counting as printing a lot.
@@ -67,175 +263,69 @@ func printing(e *evidence) measured {
 	if out == nil || out.Messages < minMessages {
 		return nothing
 	}
-	rate := float64(out.Messages) / e.rec.Duration.Seconds()
-	least := ""
-	if out.AtLeast {
-		least = "at least "
-	}
-	total, at, where := e.stackTime(func(f timeline.Frame) bool {
+	f := Finding{Count: out.Messages, Bytes: out.Bytes, AtLeast: out.AtLeast, Advice: PrintLess, Cores: math.NaN()}
+	f.Time, f.Place, f.PlaceTime, f.Evidence = e.stackTime(func(f timeline.Frame) bool {
 		return strings.HasSuffix(f.File, "/ipykernel/iostream.py") || strings.HasSuffix(f.File, "/ipykernel/displayhook.py")
 	})
-	return measured{
-		value: rate, at: at, evidence: where, cost: total,
-		text: fmt.Sprintf("The cell printed %s%d messages, %.0f a second (%.1f MB).", least, out.Messages, rate, float64(out.Bytes)/1e6),
-	}
+	f.Cost = f.Time
+	f.Value = float64(out.Messages) / e.rec.Duration.Seconds()
+	return measured{Finding: f, low: f.Value, rank: max(e.share(f.Time), 0.25)}
 }
 
-// stackTime sums the main thread's time under frames that fit, with the line
-// that has most of it.
-func (e *evidence) stackTime(fits func(timeline.Frame) bool) (total timeline.Nanos, top line, where []Interval) {
-	t := responsible(e.rec, -1)
-	if t == nil {
-		return 0, line{}, nil
+// stackTime sums the main thread's time under frames that fit, with the place that
+// has most of it.
+func (e *evidence) stackTime(fits func(timeline.Frame) bool) (sum timeline.Nanos, top Place, there timeline.Nanos, where []Interval) {
+	if e.thread == nil {
+		return 0, Place{}, 0, nil
 	}
 	type found struct {
 		in bool
-		at line
+		at Place
 	}
 	known := make(map[timeline.NodeID]found)
-	byLine := make(map[line]timeline.Nanos)
-	for _, s := range t.Spans {
+	places := make(map[Place]timeline.Nanos)
+	for _, s := range e.thread.Spans {
 		f, ok := known[s.Node]
 		if !ok {
-			frames := e.stacks.frames(s.Node)
-			f.at = e.stacks.charged(frames)
-			for _, frame := range frames {
-				f.in = f.in || fits(frame)
+			stack := e.stacks.stack(s.Node)
+			f.at = e.stacks.charged(stack)
+			for _, id := range stack {
+				f.in = f.in || fits(e.rec.Frames[id])
 			}
 			known[s.Node] = f
 		}
 		if !f.in {
 			continue
 		}
-		total += s.End - s.Start
+		sum += s.End - s.Start
 		where = append(where, Interval{s.Start, s.End})
-		byLine[f.at] += s.End - s.Start
-		if byLine[f.at] > byLine[top] || byLine[top] == 0 {
-			top = f.at
-		}
+		places[f.at] += s.End - s.Start
 	}
-	return total, top, where
-}
-
-func imports(e *evidence) measured {
-	total, at, where := e.stackTime(func(f timeline.Frame) bool { return strings.HasPrefix(f.File, "<frozen importlib") })
-	return measured{
-		value: e.share(total), at: at, evidence: where, cost: total,
-		text: fmt.Sprintf("The program was importing modules for %s, %s of the time%s.", seconds(total), percent(e.share(total)), e.where(at)),
-	}
+	top = most(places, comparePlaces)
+	return sum, top, places[top], where
 }
 
 func memoryPressure(e *evidence) measured {
-	worst, what := math.NaN(), ""
-	for id, name := range map[string]string{"rss": "The program's memory", "mem.system": "The machine's memory"} {
-		t := e.track(id)
+	f := Finding{Value: math.NaN(), Advice: FreeMemory, Cores: math.NaN()}
+	for _, memory := range []struct{ track, name string }{{"rss", "process"}, {"mem.system", "machine"}} {
+		t := e.stacks.track(memory.track)
 		if t == nil || t.Limit <= 0 || math.IsNaN(t.Peak) {
 			continue
 		}
-		if s := t.Peak / t.Limit; math.IsNaN(worst) || s > worst || s == worst && name > what {
-			worst, what = s, name
+		if s := t.Peak / t.Limit; math.IsNaN(f.Value) || s > f.Value {
+			f.Value, f.Name = s, memory.name
 		}
 	}
-	return measured{value: worst, text: fmt.Sprintf("%s was %s full at its peak: the kernel may be killed.", what, percent(worst))}
+	return measured{Finding: f, low: f.Value, rank: 0.15}
 }
 
 // swapping measures by how much swap grew: memory that lies there from before is
 // nobody's problem now.
 func swapping(e *evidence) measured {
-	t := e.track("swap")
+	t := e.stacks.track("swap")
 	if t == nil || len(t.Points) == 0 || math.IsNaN(t.Peak) {
 		return nothing
 	}
 	grown := t.Peak - t.Points[0].Value
-	return measured{value: grown, text: fmt.Sprintf("%.0f MB of memory were swapped out while this ran.", grown/1e6)}
-}
-
-// busyChildren is how many cores the children must use for a wait to be theirs.
-const busyChildren = 0.5
-
-func (e *evidence) hostWaits() (timeline.Nanos, line, []Interval) {
-	total, at, _, _, where := e.hostWhere(func(s hostState) bool { return s.cause == Waiting })
-	return total, at, where
-}
-
-func waitsForChildren(e *evidence) measured {
-	cores := meanOf(e.track("cpu.children"))
-	total, at, where := e.hostWaits()
-	if math.IsNaN(cores) || cores < busyChildren {
-		return nothing
-	}
-	return measured{
-		value: e.share(total), at: at, evidence: where,
-		text: fmt.Sprintf("The main thread waited %s of the time while child processes kept %.1f cores busy%s.", percent(e.share(total)), cores, e.where(at)),
-	}
-}
-
-func waiting(e *evidence) measured {
-	if cores := meanOf(e.track("cpu.children")); cores >= busyChildren || len(e.used()) > 0 {
-		return nothing
-	}
-	total, at, where := e.hostWaits()
-	if base(at.file) == "selectors.py" { // an event loop at rest: what it awaits is on no stack
-		return measured{
-			value: e.share(total), evidence: where, cost: total, hint: hintAwait,
-			text: fmt.Sprintf("The event loop had nothing to do for %s, %s of the time: every task was awaiting.", seconds(total), percent(e.share(total))),
-		}
-	}
-	return measured{
-		value: e.share(total), at: at, evidence: where, cost: total,
-		text: fmt.Sprintf("The program slept or waited for another thread for %s, %s of the time%s.", seconds(total), percent(e.share(total)), e.where(at)),
-	}
-}
-
-// onCPU is the main thread's time on the CPU by line, and the largest of them.
-func (e *evidence) onCPU() (total timeline.Nanos, top line, most timeline.Nanos) {
-	byLine := make(map[line]timeline.Nanos)
-	for _, s := range e.main.stretches {
-		st := e.main.states[s.state]
-		if st.cause != PythonCPU && st.cause != NativeCPU {
-			continue
-		}
-		total += s.end - s.start
-		byLine[st.at] += s.end - s.start
-	}
-	for at, n := range byLine {
-		if n > most || n == most && (at.file < top.file || at.file == top.file && at.number < top.number) {
-			top, most = at, n
-		}
-	}
-	return total, top, most
-}
-
-// minLines is how many lines a program must have for one to stand out.
-const minLines = 2
-
-// oneLine measures the share of one line in all the time. A cell of one line
-// has no line that stands out.
-func oneLine(e *evidence) measured {
-	_, top, most := e.onCPU()
-	lines := make(map[line]bool)
-	for _, st := range e.main.states[1:] {
-		lines[st.at] = true
-	}
-	if len(e.used()) > 0 || len(lines) < minLines {
-		return nothing
-	}
-	return measured{
-		value: e.share(most), at: top, cost: most,
-		hint: "look into this line first: vectorise it, cache its result, or move it out of the loop",
-		text: fmt.Sprintf("One line takes %s of the time (%s)%s.", percent(e.share(most)), seconds(most), strings.Replace(e.where(top), ", most in", ":", 1)),
-	}
-}
-
-// cpuBound is the main finding where nothing else stands out.
-func cpuBound(e *evidence) measured {
-	total, top, most := e.onCPU()
-	if len(e.used()) > 0 {
-		return nothing
-	}
-	return measured{
-		value: e.share(total), at: top, cost: most,
-		hint: "no single line stands out; the flame chart shows which functions they share",
-		text: fmt.Sprintf("The program computed on the CPU for %s of the time%s with %s.", percent(e.share(total)), e.where(top), percent(e.share(most))),
-	}
+	return measured{Finding: Finding{Value: grown, Bytes: int64(grown), Advice: LessMemory, Cores: math.NaN()}, low: grown, rank: 0.5}
 }

@@ -41,19 +41,22 @@ func nonsense(rng *rand.Rand) *timeline.Recording {
 		rec.Threads = append(rec.Threads, th)
 	}
 	values := []float64{0, 100, 55, -20, 300, math.NaN(), math.Inf(1), math.Inf(-1)}
-	for _, id := range []string{"gpu0.util", "gpu1.util", "gpu0.mem", "gpu0.throttle", "swap", "rss", "cpu.children"} {
+	for _, id := range []string{"gpu0.util", "gpu1.util", "gpu0.mem", "gpu0.throttle", "swap", "rss", "cpu", "cpu.children"} {
 		tr := timeline.Track{TrackSpec: timeline.TrackSpec{ID: id, Device: rng.Intn(2), Limit: float64(rng.Intn(3))}, Peak: values[rng.Intn(len(values))]}
 		for range rng.Intn(60) {
 			tr.Points = append(tr.Points, timeline.Point{From: at(), At: at(), Value: values[rng.Intn(len(values))]})
 		}
 		rec.Tracks = append(rec.Tracks, tr)
 	}
+	for range rng.Intn(4) {
+		rec.Processes = append(rec.Processes, timeline.Process{PID: rng.Intn(4), Parent: rng.Intn(4), Role: []string{"worker", "child", ""}[rng.Intn(3)], Start: at(), End: at(), CPU: at()})
+	}
 	for range rng.Intn(5) {
 		kind := []string{"step", "region", "other"}[rng.Intn(3)]
 		rec.Marks = append(rec.Marks, timeline.Mark{Kind: kind, Name: "m", Start: at(), End: at()})
 	}
 	if rng.Intn(2) == 0 {
-		rec.GPUs = []timeline.GPU{{Index: rng.Intn(3), PIDs: []int{rng.Intn(3)}, OtherProcesses: rng.Intn(3) - 1}}
+		rec.GPUs = []timeline.GPU{{Index: rng.Intn(3), PIDs: []int{rng.Intn(3)}, OtherProcesses: rng.Intn(3) - 1, Lost: at(), Throttle: timeline.ThrottleReasons()[:rng.Intn(3)]}}
 	}
 	return rec
 }

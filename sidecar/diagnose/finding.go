@@ -8,9 +8,11 @@ import (
 
 // Headline is what to read first.
 type Headline struct {
-	// Finding is the index of the main finding; -1 where TooFew or Empty says
-	// why there is none.
+	// Finding is the index of the main finding; -1 where nothing stands out, or
+	// where TooFew or NoStacks says why there is none.
 	Finding int
+	// NoStacks tells that nothing is known of what the program did.
+	NoStacks bool
 	// Limits are indices of the findings that say what was not observed. They
 	// qualify whatever the headline says.
 	Limits []int
@@ -23,6 +25,12 @@ type TooFew struct {
 	Samples int64
 	// Interval would have given enough; 0 where a shorter one is not possible.
 	Interval time.Duration
+}
+
+// Main is the index of the main finding; ok is false where there is none.
+func (d *Diagnosis) Main() (index int, ok bool) {
+	index = d.Headline.Finding
+	return index, index >= 0 && index < len(d.Findings)
 }
 
 // Finding is a bottleneck or hazard: which one, the figure it rests on, where,
@@ -49,6 +57,7 @@ type Finding struct {
 	Modules      []ModuleTime // that were imported
 	Alternatives []CauseIdle  // causes that cannot be told apart
 	Devices      []int
+	Peer         int // the device that Devices are compared with
 	Throttle     []timeline.ThrottleReason
 	Name         string // of a device or memory
 	Count        int64
@@ -70,9 +79,9 @@ type Call struct {
 type Actor struct {
 	Process bool
 	Count   int
-	Name    string // of the thread or command; of several what their names have in common; may be empty
-	Cause   Cause  // what they mostly did; Unknown for processes
-	Place   Place  // where, for threads
+	Name    string         // of the thread or command; of several what their names have in common; may be empty
+	Cause   Cause          // what they mostly did; Unknown for processes
+	Place   Place          // where, for threads
 	CPU     timeline.Nanos // what they used; -1 unknown
 	Start   timeline.Nanos // of the first
 	End     timeline.Nanos // of the last

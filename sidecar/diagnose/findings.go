@@ -10,61 +10,115 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
-// rule is one finding as data: what is measured, from which figure on it is
-// worth saying, and what to do about it. The figure is a share of the
-// recording's duration unless the rule says otherwise.
+// rule is one finding as data: what is measured, and from which figure on it is
+// worth saying.
 type rule struct {
-	id        string
+	id        FindingID
 	severity  Severity
+	unit      Unit // zero: Share
 	threshold float64
-	fallback  bool // only where no rule before it fired
 	measure   func(e *evidence) measured
-	hint      string // where the measured has none
 }
 
-// measured is what a rule's figure is and what it rests on.
+// measured is a finding in the making.
 type measured struct {
-	value    float64 // compared with the threshold; NaN = not known
-	text     string  // one sentence with the figure
-	at       line
-	hint     string
-	evidence []Interval
-	cost     timeline.Nanos
+	Finding
+	// low is compared with the threshold: a finding claims no more than its lower
+	// bound. NaN = not known.
+	low float64
+	// rank orders findings, the main one first: by and large the share of the
+	// recording that the finding explains.
+	rank float64
+}
+
+var nothing = measured{low: math.NaN()}
+
+// of makes a finding about a share of the recording that is known exactly.
+func (e *evidence) of(f Finding) measured {
+	f.Value = e.share(f.Time)
+	return measured{Finding: f, low: f.Value, rank: f.Value}
 }
 
 // rules for programs that use a GPU come first, then those for any program.
-var rules = append(gpuRules, cpuRules...)
-
-// minDuration is the length below which shares of time are chance.
-const minDuration = timeline.Nanos(50e6)
+var rules = slices.Concat(gpuRules, cpuRules)
 
 // findings applies the rules to a recording, the main finding first.
 func findings(e *evidence) []Finding {
-	if e.rec.Duration < minDuration {
+	if e.rec.Duration <= 0 {
 		return nil
 	}
-	var list []Finding
+	few := tooFew(e.rec) != nil
+	var list []measured
 	for _, r := range rules {
-		if r.fallback && len(list) > 0 {
+		if few && r.severity != Limit {
 			continue
 		}
 		m := r.measure(e)
-		if math.IsNaN(m.value) || m.value < r.threshold {
+		if math.IsNaN(m.low) || m.low < r.threshold {
 			continue
 		}
-		list = append(list, Finding{
-			ID: r.id, Severity: r.severity, Text: m.text, File: m.at.file, Line: m.at.number,
-			Hint: cmp.Or(m.hint, r.hint), Evidence: keepLongest(merged(m.evidence), maxEvidence), Cost: m.cost,
-		})
-	}
-	slices.SortStableFunc(list, func(a, b Finding) int {
-		if a.Severity != b.Severity {
-			return cmp.Compare(b.Severity, a.Severity) // "warning" before "info"
+		if m.ID == "" {
+			m.ID = r.id
 		}
-		return cmp.Compare(b.Cost, a.Cost)
+		if m.High == 0 { // known exactly
+			m.Low, m.High = m.Time, m.Time
+		}
+		m.Severity, m.Threshold, m.Unit = r.severity, r.threshold, cmp.Or(r.unit, Share)
+		m.Evidence = keepLongest(merged(m.Evidence), maxEvidence)
+		list = append(list, m)
+	}
+	slices.SortStableFunc(list, func(a, b measured) int {
+		return cmp.Or(cmp.Compare(btoi(a.Severity == Limit), btoi(b.Severity == Limit)), cmp.Compare(b.rank, a.rank))
 	})
-	return list
+	out := make([]Finding, len(list))
+	for i, m := range list {
+		out[i] = m.Finding
+	}
+	return out
 }
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// fewSamples is the number below which shares of time are guesses.
+const fewSamples = 20
+
+// headline chooses what to read first.
+func headline(rec *timeline.Recording, spent []Spent, list []Finding) Headline {
+	h := Headline{Finding: -1, TooFew: tooFew(rec)}
+	h.NoStacks = len(spent) == 0 || len(spent) == 1 && spent[0].Cause == Unknown
+	for i, f := range list {
+		switch {
+		case f.Severity == Limit:
+			h.Limits = append(h.Limits, i)
+		case h.Finding < 0 && h.TooFew == nil:
+			h.Finding = i
+		}
+	}
+	return h
+}
+
+// tooFew tells a recording that was too short for its interval; nil where it was
+// long enough, or where the interval is not what was wrong.
+func tooFew(rec *timeline.Recording) *TooFew {
+	s := rec.Sampling
+	if s.Samples >= fewSamples || s.Interval <= 0 || rec.Duration <= 0 || rec.Duration > timeline.Nanos(2*fewSamples*s.Interval) {
+		return nil
+	}
+	few := &TooFew{Samples: s.Samples}
+	// The sampler in the kernel is as fast as it can be.
+	if faster := s.Interval / 10; faster >= minInterval && s.FallbackReason == "" {
+		few.Interval = faster
+	}
+	return few
+}
+
+// minInterval is the shortest that can be asked for.
+const minInterval = 10 * time.Microsecond
 
 // evidence is what the rules look at.
 type evidence struct {
@@ -72,10 +126,10 @@ type evidence struct {
 	stacks    *stacks
 	diagnosis *Diagnosis
 	devices   []*device
-	main      *host // of the thread that runs the cell
+	thread    *timeline.Thread // the one that runs the cell, or the main one; nil: none was seen
+	main      *host            // its states
+	company   *company
 }
-
-var nothing = measured{value: math.NaN()}
 
 func (e *evidence) share(n timeline.Nanos) float64 { return float64(n) / float64(e.rec.Duration) }
 
@@ -90,120 +144,63 @@ func (e *evidence) used() []*device {
 	return list
 }
 
-// idleWhere sums the used devices' idle causes that fit, as a mean over the
-// devices, with the line that has most of it.
-func (e *evidence) idleWhere(fits func(CauseIdle) bool) (total timeline.Nanos, top CauseIdle, where []Interval) {
-	n := timeline.Nanos(len(e.used()))
-	if n == 0 {
-		return 0, CauseIdle{}, nil
-	}
-	for _, c := range e.diagnosis.Idle.Causes {
-		if !fits(c) {
-			continue
-		}
-		total += c.Nanos
-		where = append(where, c.Evidence...)
-		if c.Nanos > top.Nanos {
-			top = c
-		}
-	}
-	return total / n, top, where
+// account is the main thread's time in some states.
+type account struct {
+	total  timeline.Nanos
+	at     Place // with most of it
+	there  timeline.Nanos
+	next   timeline.Nanos // at the place with the second most
+	visits int            // how often the thread came to at from another place
+	cause  Cause          // of most of it
+	where  []Interval
 }
 
-// hostWhere sums the main thread's time in states that fit, with the line that
-// has most of it and how often the thread came there.
-func (e *evidence) hostWhere(fits func(hostState) bool) (total timeline.Nanos, top line, hint string, visits int, where []Interval) {
-	byLine := make(map[line]timeline.Nanos)
-	hints := make(map[line]string)
-	inside := false
+// accountOf sums up the main thread's time in states that fit.
+func (e *evidence) accountOf(fits func(Cause) bool) account {
+	var a account
+	places := make(map[Place]timeline.Nanos)
+	causes := make(map[Cause]timeline.Nanos)
+	visits := make(map[Place]int)
+	last, there := Place{}, false
 	for _, s := range e.main.stretches {
 		st := e.main.states[s.state]
-		if !fits(st) {
-			inside = false
+		if !fits(st.cause) {
+			there = there && st.at == last && st.at != (Place{})
 			continue
 		}
-		if !inside {
-			visits++
+		length := s.end - s.start
+		a.total += length
+		places[st.at] += length
+		causes[st.cause] += length
+		if st.at != last || !there {
+			visits[st.at]++
 		}
-		inside = true
-		total += s.end - s.start
-		byLine[st.at] += s.end - s.start
-		hints[st.at] = st.hint
-		where = append(where, Interval{s.start, s.end})
+		last, there = st.at, true
+		a.where = append(a.where, Interval{s.start, s.end})
 	}
-	for at, n := range byLine {
-		if n > byLine[top] || (n == byLine[top] && (at.file < top.file || at.file == top.file && at.number < top.number)) {
-			top = at
-		}
+	if len(places) == 0 {
+		return a
 	}
-	return total, top, hints[top], visits, where
+	a.at = most(places, comparePlaces)
+	a.there, a.visits = places[a.at], visits[a.at]
+	a.cause = most(causes, func(x, y Cause) int { return cmp.Compare(x, y) })
+	delete(places, a.at)
+	for _, n := range places {
+		a.next = max(a.next, n)
+	}
+	return a
 }
 
-func (e *evidence) track(id string) *timeline.Track {
-	for i := range e.rec.Tracks {
-		if e.rec.Tracks[i].ID == id {
-			return &e.rec.Tracks[i]
-		}
-	}
-	return nil
+// finding is what an account says by itself.
+func (a account) finding() Finding {
+	return Finding{Time: a.total, Cause: a.cause, Place: a.at, PlaceTime: a.there, Evidence: a.where, Cost: a.total, Cores: math.NaN()}
 }
 
-// meanOf is a rate's mean over the time it is known.
-func meanOf(t *timeline.Track) float64 {
-	if t == nil {
-		return math.NaN()
-	}
-	sum, length := 0.0, 0.0
-	for _, p := range t.Points {
-		if !math.IsNaN(p.Value) {
-			sum += p.Value * float64(p.At-p.From)
-			length += float64(p.At - p.From)
-		}
-	}
-	return sum / length
+// only makes a condition of some causes.
+func only(list ...Cause) func(Cause) bool {
+	return func(c Cause) bool { return slices.Contains(list, c) }
 }
 
-// where names a line in a sentence: " in line 7 (`x.item()`)".
-func (e *evidence) where(at line) string {
-	if at.number == 0 {
-		return ""
-	}
-	if s := e.stacks; s.source.isCell(at.file) {
-		if text := s.source.Line(at.file, at.number); text != "" {
-			return fmt.Sprintf(", most in %s (%s)", s.place(at), shorten(text))
-		}
-	}
-	return fmt.Sprintf(", most in %s:%d", base(at.file), at.number)
+func (e *evidence) gpuTrack(index int, lane string) *timeline.Track {
+	return e.stacks.track(fmt.Sprintf("gpu%d.%s", index, lane))
 }
-
-func shorten(text string) string {
-	const most = 60
-	runes := []rune(text)
-	if len(runes) <= most {
-		return text
-	}
-	return string(runes[:most-1]) + "…"
-}
-
-func base(file string) string {
-	for i := len(file) - 1; i >= 0; i-- {
-		if file[i] == '/' || file[i] == '\\' {
-			return file[i+1:]
-		}
-	}
-	return file
-}
-
-// seconds writes a time with as many digits as it deserves.
-func seconds(n timeline.Nanos) string {
-	d := time.Duration(n)
-	switch {
-	case d >= 10*time.Second:
-		return fmt.Sprintf("%.0f s", d.Seconds())
-	case d >= time.Second:
-		return fmt.Sprintf("%.1f s", d.Seconds())
-	}
-	return fmt.Sprintf("%.0f ms", d.Seconds()*1000)
-}
-
-func percent(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
@@ -27,6 +28,8 @@ type scene struct {
 	other  float64
 	cell   string // text of the cell; empty = cellText
 	change func(*timeline.Builder)
+	script bool           // the acts are a script's, not a cell's; line 0: no frame of its own
+	window timeline.Nanos // of the GPUs' activity; 0 = as long as each act
 }
 
 func (s scene) record() *timeline.Recording {
@@ -36,7 +39,10 @@ func (s scene) record() *timeline.Recording {
 		text = cellText
 	}
 	b.Describe(func(r *timeline.Recording) {
-		r.Target.Cell = &timeline.Cell{File: cellFile, Text: text}
+		if r.Sources = []timeline.Source{{File: cellFile, Text: text}}; !s.script {
+			r.Target.Cell = &timeline.Cell{File: cellFile, Text: text}
+		}
+		r.Target.PID = 1
 		r.Processes = []timeline.Process{{PID: 1, Role: "kernel"}}
 		for i := range s.gpus {
 			r.GPUs = append(r.GPUs, timeline.GPU{Index: i, Name: "Test GPU", PIDs: []int{1}})
@@ -46,7 +52,10 @@ func (s scene) record() *timeline.Recording {
 	at := timeline.Nanos(0)
 	for range max(s.times, 1) {
 		for _, a := range s.acts {
-			node := b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "<module>", File: cellFile, Line: a.line}))
+			node := timeline.RootNode
+			if a.line > 0 {
+				node = b.Child(node, b.Frame(timeline.Frame{Function: "<module>", File: cellFile, Line: a.line}))
+			}
 			if a.file != "" {
 				node = b.Child(node, b.Frame(timeline.Frame{Function: a.fn, File: a.file, Line: 1}))
 			}
@@ -57,9 +66,17 @@ func (s scene) record() *timeline.Recording {
 					value *= s.other
 				}
 				w := b.Track(timeline.TrackSpec{ID: fmt.Sprintf("gpu%d.util", i), Kind: timeline.KindRate, Unit: "%", Device: i, MaxPoints: 1 << 16})
-				w.AddWindow(at, at+a.length, value)
+				if s.window == 0 {
+					w.AddWindow(at, at+a.length, value)
+				}
 			}
 			at += a.length
+		}
+	}
+	for i := range s.gpus {
+		for from := timeline.Nanos(0); s.window > 0 && from < at; from += s.window {
+			w := b.Track(timeline.TrackSpec{ID: fmt.Sprintf("gpu%d.util", i), Device: i})
+			w.AddWindow(from, min(from+s.window, at), s.acts[0].gpu)
 		}
 	}
 	if s.change != nil {
@@ -90,8 +107,33 @@ func both(changes ...func(*timeline.Builder)) func(*timeline.Builder) {
 	}
 }
 
-func note(what, reason string) func(*timeline.Builder) {
-	return func(b *timeline.Builder) { b.Note(what, reason) }
+// throttled says why GPU 0 ran slower than it could.
+func throttledBy(reasons ...timeline.ThrottleReason) func(*timeline.Builder) {
+	return func(b *timeline.Builder) {
+		b.Describe(func(r *timeline.Recording) { r.GPUs[0].Throttle = reasons })
+	}
+}
+
+// beside lets another thread of the program do something all the time.
+func beside(name string, state timeline.State, line int, file, fn string) func(*timeline.Builder) {
+	return func(b *timeline.Builder) {
+		id := b.Thread(timeline.Thread{PID: 1, NativeID: 100, Name: name})
+		node := b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "Thread._bootstrap", File: threadingLib, Line: 1}))
+		node = b.Child(node, b.Frame(timeline.Frame{Function: "work", File: cellFile, Line: line}))
+		if file != "" {
+			node = b.Child(node, b.Frame(timeline.Frame{Function: fn, File: file, Line: 1}))
+		}
+		b.Set(id, 0, node, state, false)
+	}
+}
+
+// child adds a child process that lives as long as the recording.
+func child(command, role string) func(*timeline.Builder) {
+	return func(b *timeline.Builder) {
+		b.Describe(func(r *timeline.Recording) {
+			r.Processes = append(r.Processes, timeline.Process{PID: 50 + len(r.Processes), Parent: 1, Role: role, Command: command})
+		})
+	}
 }
 
 func printed(messages int64) func(*timeline.Builder) {
@@ -111,145 +153,241 @@ const (
 
 var (
 	training = act{length: sec, line: 5, file: torchModule, fn: "f", state: timeline.StateNative, gpu: 100}
-	// computing is two lines of Python that share the time.
-	computing = []act{{sec, 8, "", "", timeline.StatePython, 0}, {sec, 7, "", "", timeline.StatePython, 0}}
+	// twoLines of Python share the time.
+	twoLines = []act{{sec, 8, "", "", timeline.StatePython, 0}, {sec, 7, "", "", timeline.StatePython, 0}}
+	other    = act{sec, 7, "", "", timeline.StatePython, 0}
+	joining  = act{sec, 7, threadingLib, "Thread.join", timeline.StateWaiting, 0}
 )
 
-// Every rule with a recording that makes it fire, the line it must name, and
-// one like it that keeps it silent.
-var findingCases = map[string]struct {
+// one act of a second beside others.
+func one(line int, file, fn string, state timeline.State, gpu float64) act {
+	return act{sec, line, file, fn, state, gpu}
+}
+
+// short is the same for a tenth of the time.
+func short(a act) act {
+	a.length /= 10
+	return a
+}
+
+const (
+	inline  = "_SingleProcessDataLoaderIter._next_data"
+	workers = "_MultiProcessingDataLoaderIter._next_data"
+	site    = "/x/site-packages/"
+)
+
+// Every finding with a recording that makes it fire, the line it must name, the
+// advice that fits, and a recording like it that keeps it silent.
+var findingCases = map[FindingID]struct {
 	fires  scene
 	line   int
+	advice Advice
 	silent scene
 }{
-	"dataloader-bound": {
-		scene{acts: []act{{sec, 1, dataloaderFile, "_SingleProcessDataLoaderIter._next_data", timeline.StatePython, 0}, training}, times: 4, gpus: 1}, 1,
-		scene{acts: []act{{sec, 1, dataloaderFile, "_SingleProcessDataLoaderIter._next_data", timeline.StatePython, 95}, training}, times: 4, gpus: 1},
+	GPUWaitsForData: {
+		scene{acts: []act{one(1, dataloaderFile, inline, timeline.StatePython, 0), training}, times: 4, gpus: 1}, 1, UseWorkers,
+		scene{acts: []act{one(1, dataloaderFile, inline, timeline.StatePython, 95), training}, times: 4, gpus: 1},
 	},
-	"launch-bound": {
-		scene{acts: []act{{sec, 3, torchModule, "Module._call_impl", timeline.StatePython, 40}}, times: 5, gpus: 1}, 3,
-		scene{acts: []act{{sec, 3, torchModule, "Module._call_impl", timeline.StatePython, 95}}, times: 5, gpus: 1},
+	GPUWaitsForLaunches: {
+		scene{acts: []act{one(3, torchModule, "Module._call_impl", timeline.StatePython, 40)}, times: 5, gpus: 1}, 3, LaunchLess,
+		scene{acts: []act{one(3, torchModule, "Module._call_impl", timeline.StatePython, 95)}, times: 5, gpus: 1},
 	},
-	"host-bound": {
-		scene{acts: []act{{sec, 8, "", "", timeline.StatePython, 0}, training}, times: 4, gpus: 1}, 8,
+	GPUWaitsForHost: {
+		scene{acts: []act{training, one(8, "", "", timeline.StatePython, 0), training}, times: 4, gpus: 1}, 8, UseGPU,
 		scene{acts: []act{{100 * ms, 8, "", "", timeline.StatePython, 0}, training}, times: 4, gpus: 1},
 	},
-	"sync-in-loop": {
-		scene{acts: []act{{100 * ms, 6, "", "", timeline.StateNative, 100}, {200 * ms, 3, torchModule, "f", timeline.StatePython, 30}}, times: 20, gpus: 1}, 6,
-		scene{acts: []act{{100 * ms, 6, "", "", timeline.StateNative, 100}, {3 * sec, 3, torchModule, "f", timeline.StatePython, 30}}, times: 3, gpus: 1},
+	GPUWaitsForIO: {
+		scene{acts: []act{training, one(8, "", "", timeline.StateIO, 0), training}, times: 4, gpus: 1}, 8, ReadAhead,
+		scene{acts: []act{one(8, "", "", timeline.StateIO, 100), training}, times: 4, gpus: 1},
 	},
-	"host-device-copies": {
-		scene{acts: []act{{sec, 2, "", "", timeline.StateNative, 20}, training}, times: 4, gpus: 1}, 2,
-		scene{acts: []act{{20 * ms, 2, "", "", timeline.StateNative, 20}, training}, times: 4, gpus: 1},
+	GPUWaitsForCheckpoint: {
+		scene{acts: []act{one(9, torchSave, "save", timeline.StateIO, 0), training}, times: 4, gpus: 1}, 9, SaveAside,
+		scene{acts: []act{one(9, torchSave, "save", timeline.StateIO, 100), training}, times: 4, gpus: 1},
 	},
-	"gpu-waits-for-io": {
-		scene{acts: []act{{sec, 8, "", "", timeline.StateIO, 0}, training}, times: 4, gpus: 1}, 8,
-		scene{acts: []act{{sec, 8, "", "", timeline.StateIO, 100}, training}, times: 4, gpus: 1},
-	},
-	"gpu-waits-for-checkpoint": {
-		scene{acts: []act{{sec, 9, torchSave, "save", timeline.StateIO, 0}, training}, times: 4, gpus: 1}, 9,
-		scene{acts: []act{{sec, 9, torchSave, "save", timeline.StateIO, 100}, training}, times: 4, gpus: 1},
-	},
-	"gpu-waits-for-compilation": {
-		scene{acts: []act{training, {sec, 3, dynamo, "compile", timeline.StatePython, 0}}, gpus: 1}, 3,
+	GPUWaitsForCompilation: {
+		scene{acts: []act{training, one(3, dynamo, "compile", timeline.StatePython, 0)}, gpus: 1}, 3, CompileOnce,
 		scene{acts: []act{training, training, {100 * ms, 3, dynamo, "compile", timeline.StatePython, 0}}, gpus: 1},
 	},
-	"gpu-waits-for-ranks": {
-		scene{acts: []act{training, {sec, 7, c10d, "all_reduce", timeline.StateWaiting, 0}}, gpus: 1}, 7,
-		scene{acts: []act{training, {sec, 7, c10d, "all_reduce", timeline.StateWaiting, 99}}, gpus: 1},
+	GPUWaitsForRanks: {
+		scene{acts: []act{training, one(7, c10d, "all_reduce", timeline.StateWaiting, 0)}, gpus: 1}, 7, BalanceRanks,
+		scene{acts: []act{training, one(7, c10d, "all_reduce", timeline.StateWaiting, 99)}, gpus: 1},
 	},
-	"gpu-waits-for-sleep": {
-		scene{acts: []act{training, {sec, 10, "", "", timeline.StateWaiting, 0}}, gpus: 1}, 10,
+	GPUWaitsForWaits: {
+		scene{acts: []act{training, one(10, "", "", timeline.StateWaiting, 0)}, gpus: 1}, 10, QueueWork,
 		scene{acts: []act{training, {100 * ms, 10, "", "", timeline.StateWaiting, 0}}, gpus: 1},
 	},
-	"slow-start": {
-		scene{acts: []act{{sec, 8, "", "", timeline.StatePython, 0}, training}, gpus: 1}, 8,
-		scene{acts: []act{training, {sec, 8, "", "", timeline.StatePython, 0}}, gpus: 1},
+	GPUWaitsForContention: {
+		scene{acts: []act{training, one(8, "", "", timeline.StateGIL, 0)}, gpus: 1}, 8, AvoidGIL,
+		scene{acts: []act{training, {100 * ms, 8, "", "", timeline.StateGIL, 0}}, gpus: 1},
 	},
-	"one-gpu-idle": {
-		scene{acts: []act{training}, times: 3, gpus: 2, other: 0.05}, 0,
+	GPUWaitsForCopies: {
+		scene{acts: []act{training, one(2, "", "", timeline.StateNative, 0)}, gpus: 1}, 2, CopyAsync,
+		scene{acts: []act{training, one(2, "", "", timeline.StateNative, 100)}, gpus: 1},
+	},
+	GPUWaitsForSync: {
+		scene{acts: []act{training, one(6, "", "", timeline.StateNative, 40)}, gpus: 1}, 6, SyncLess,
+		scene{acts: []act{training, one(6, "", "", timeline.StateNative, 100)}, gpus: 1},
+	},
+	GPUWaitsAtEnds: {
+		scene{acts: []act{one(8, "", "", timeline.StatePython, 0), training}, gpus: 1}, 8, SetUpApart,
+		scene{acts: []act{training, one(8, "", "", timeline.StatePython, 0)}, gpus: 1},
+	},
+	GPUIdleUndecided: { // five times within each window
+		scene{acts: []act{{20 * ms, 1, dataloaderFile, inline, timeline.StatePython, 50}, {20 * ms, 3, torchModule, "f", timeline.StatePython, 50}}, times: 100, gpus: 1, window: 100 * ms}, 0, RecordTrace,
+		scene{acts: []act{one(1, dataloaderFile, inline, timeline.StatePython, 50), one(3, torchModule, "f", timeline.StatePython, 90)}, times: 4, gpus: 1},
+	},
+	SyncInLoop: {
+		scene{acts: []act{{100 * ms, 6, "", "", timeline.StateNative, 100}, {200 * ms, 3, torchModule, "f", timeline.StatePython, 30}}, times: 20, gpus: 1}, 6, SyncLess,
+		scene{acts: []act{{100 * ms, 6, "", "", timeline.StateNative, 100}, {3 * sec, 3, torchModule, "f", timeline.StatePython, 30}}, times: 3, gpus: 1},
+	},
+	HostDeviceCopies: {
+		scene{acts: []act{one(2, "", "", timeline.StateNative, 20), training}, times: 4, gpus: 1}, 2, CopyAsync,
+		scene{acts: []act{{20 * ms, 2, "", "", timeline.StateNative, 20}, training}, times: 4, gpus: 1},
+	},
+	SomeGPUsIdle: {
+		scene{acts: []act{training}, times: 3, gpus: 2, other: 0.05}, 0, BalanceDevices,
 		scene{acts: []act{training}, times: 3, gpus: 2, other: 0.9},
 	},
-	"gpu-memory-near-full": {
-		scene{acts: []act{training}, times: 3, gpus: 1, change: gauge("gpu0.mem", 80e9, 50e9, 78e9, 60e9)}, 0,
+	GPUMemoryNearFull: {
+		scene{acts: []act{training}, times: 3, gpus: 1, change: gauge("gpu0.mem", 80e9, 50e9, 78e9, 60e9)}, 0, SmallerBatch,
 		scene{acts: []act{training}, times: 3, gpus: 1, change: gauge("gpu0.mem", 80e9, 50e9, 60e9)},
 	},
-	"gpu-memory-and-collectives": {
-		scene{acts: []act{training, {sec, 7, c10d, "all_reduce", timeline.StateWaiting, 50}}, gpus: 1, change: gauge("gpu0.mem", 80e9, 79e9)}, 7,
+	GPUMemoryCollectives: {
+		scene{acts: []act{training, one(7, c10d, "all_reduce", timeline.StateWaiting, 50)}, gpus: 1, change: gauge("gpu0.mem", 80e9, 79e9)}, 7, LeaveRoom,
 		scene{acts: []act{training}, times: 2, gpus: 1, change: gauge("gpu0.mem", 80e9, 79e9)},
 	},
-	"gpu-throttled": {
-		scene{acts: []act{training}, gpus: 1, change: both(gauge("gpu0.throttle", 1, 0, 1, 1), note("gpu0.throttle", "thermal slowdown by hardware"))}, 0,
-		scene{acts: []act{training}, gpus: 1, change: both(gauge("gpu0.throttle", 1, 0, 1, 1), note("gpu0.throttle", "power cap"))},
+	GPUThrottled: {
+		scene{acts: []act{training}, gpus: 1, change: both(gauge("gpu0.throttle", 1, 0, 1, 1), throttledBy(timeline.PowerCap, timeline.ThermalHardware))}, 0, CheckCooling,
+		scene{acts: []act{training}, gpus: 1, change: both(gauge("gpu0.throttle", 1, 0, 1, 1), throttledBy(timeline.PowerCap))},
 	},
-	"gpu-power-capped": {
-		scene{acts: []act{training}, gpus: 1, change: both(gauge("gpu0.throttle", 1, 0, 1, 1), note("gpu0.throttle", "power cap"))}, 0,
+	GPUPowerCapped: {
+		scene{acts: []act{training}, gpus: 1, change: both(gauge("gpu0.throttle", 1, 0, 1, 1), throttledBy(timeline.PowerCap))}, 0, PowerLimitIsNormal,
 		scene{acts: []act{training}, gpus: 1, change: gauge("gpu0.throttle", 1, 0, 0, 0)},
 	},
-	"gpu-unused": {
-		scene{acts: []act{{5 * sec, 3, torchModule, "f", timeline.StateNative, 0}}, gpus: 1}, 0,
-		scene{acts: computing, times: 3, gpus: 1},
+	GPUUnused: {
+		scene{acts: []act{{5 * sec, 3, torchModule, "f", timeline.StateNative, 0}}, gpus: 1}, 0, MoveToGPU,
+		scene{acts: twoLines, times: 3, gpus: 1},
 	},
-	"gpu-busy": {
-		scene{acts: []act{training}, times: 3, gpus: 1}, 0,
-		scene{acts: []act{training, {sec, 8, "", "", timeline.StatePython, 0}}, times: 3, gpus: 1},
+	GPUBusy: {
+		scene{acts: []act{training}, times: 3, gpus: 1}, 0, FasterKernels,
+		scene{acts: []act{training, one(8, "", "", timeline.StatePython, 0)}, times: 3, gpus: 1},
 	},
-	"gpu-idle": {
-		scene{acts: []act{training, training, training, {100 * ms, 8, "", "", timeline.StatePython, 0}, {200 * ms, 7, torchModule, "f", timeline.StatePython, 0},
-			{300 * ms, 9, "", "", timeline.StateOff, 0}, {300 * ms, 10, "", "", timeline.StateWaiting, 0}}, times: 3, gpus: 1}, 9,
-		scene{acts: []act{{sec, 8, "", "", timeline.StatePython, 0}, training}, times: 4, gpus: 1},
+	GPUIdle: {
+		scene{acts: []act{one(9, torchSave, "save", timeline.StateIO, 0), training, training, one(8, "", "", timeline.StatePython, 20)}, gpus: 1}, 9, SaveAside,
+		scene{acts: []act{training}, times: 4, gpus: 1},
 	},
-	"gil-contention": {
-		scene{acts: []act{{sec, 8, "", "", timeline.StateGIL, 0}, {2 * sec, 7, "", "", timeline.StatePython, 0}}}, 8,
-		scene{acts: []act{{100 * ms, 8, "", "", timeline.StateGIL, 0}, {2 * sec, 7, "", "", timeline.StatePython, 0}}},
+	GPULost: {
+		scene{acts: []act{training}, times: 4, gpus: 1, change: lostAt(2 * sec)}, 0, NoAdvice,
+		scene{acts: []act{training}, times: 4, gpus: 1},
 	},
-	"io-bound": {
-		scene{acts: []act{{sec, 8, "", "", timeline.StateIO, 0}, {sec, 7, "", "", timeline.StatePython, 0}}}, 8,
-		scene{acts: []act{{100 * ms, 8, "", "", timeline.StateIO, 0}, {sec, 7, "", "", timeline.StatePython, 0}}},
+
+	OneLine: {
+		scene{acts: []act{one(8, "", "", timeline.StatePython, 0), {200 * ms, 7, "", "", timeline.StatePython, 0}}, times: 9}, 8, Vectorise,
+		scene{acts: []act{one(8, "", "", timeline.StatePython, 0)}, times: 3},
 	},
-	"data-loading": {
-		scene{acts: []act{{sec, 1, dataloaderFile, "_MultiProcessingDataLoaderIter._next_data", timeline.StateWaiting, 0}, {sec, 7, "", "", timeline.StatePython, 0}}}, 1,
-		scene{acts: []act{{100 * ms, 1, dataloaderFile, "_MultiProcessingDataLoaderIter._next_data", timeline.StateWaiting, 0}, {sec, 7, "", "", timeline.StatePython, 0}}},
+	Computing: {
+		scene{acts: []act{one(8, "", "", timeline.StatePython, 0), {700 * ms, 7, "", "", timeline.StatePython, 0}, {600 * ms, 3, "", "", timeline.StatePython, 0}}}, 8, NoAdvice,
+		scene{acts: twoLines},
 	},
-	"no-free-cpu": {
-		scene{acts: []act{{sec, 8, "", "", timeline.StateOff, 0}, {2 * sec, 7, "", "", timeline.StatePython, 0}}}, 8,
-		scene{acts: []act{{100 * ms, 8, "", "", timeline.StateOff, 0}, {2 * sec, 7, "", "", timeline.StatePython, 0}}},
+	NoLineStandsOut: {
+		scene{acts: []act{one(8, "", "", timeline.StatePython, 0), one(7, "", "", timeline.StatePython, 0), one(4, "", "", timeline.StateNative, 0)}}, 0, NoAdvice,
+		scene{acts: []act{one(8, "", "", timeline.StateIO, 0), other}},
 	},
-	"compilation": {
-		scene{acts: []act{{sec, 3, dynamo, "compile", timeline.StatePython, 0}, {sec, 7, "", "", timeline.StatePython, 0}}}, 3,
-		scene{acts: []act{{100 * ms, 3, dynamo, "compile", timeline.StatePython, 0}, {sec, 7, "", "", timeline.StatePython, 0}}},
+	Imports: {
+		scene{acts: []act{one(4, "<frozen importlib._bootstrap>", "_find_and_load", timeline.StatePython, 0), other}}, 4, NoAdvice,
+		scene{acts: twoLines},
 	},
-	"printing": {
-		scene{acts: computing, change: printed(4000)}, 0,
-		scene{acts: computing, change: printed(20)},
+	Drawing: {
+		scene{acts: []act{one(4, site+"matplotlib/figure.py", "Figure.savefig", timeline.StatePython, 0), other}}, 4, NoAdvice,
+		scene{acts: []act{short(one(4, site+"matplotlib/figure.py", "Figure.savefig", timeline.StatePython, 0)), other}},
 	},
-	"imports": {
-		scene{acts: []act{{sec, 4, "<frozen importlib._bootstrap>", "_find_and_load", timeline.StatePython, 0}, {sec, 7, "", "", timeline.StatePython, 0}}}, 4,
-		scene{acts: computing},
+	AroundCell: {
+		scene{acts: []act{one(0, site+"IPython/core/formatters.py", "DisplayFormatter.format", timeline.StatePython, 0), other}}, 0, NoAdvice,
+		scene{acts: []act{short(one(0, site+"IPython/core/formatters.py", "DisplayFormatter.format", timeline.StatePython, 0)), other}},
 	},
-	"memory-pressure": {
-		scene{acts: computing, change: gauge("rss", 16e9, 8e9, 15.9e9)}, 0,
-		scene{acts: computing, change: gauge("rss", 16e9, 8e9, 12e9)},
+	Compiling: {
+		scene{acts: []act{one(3, dynamo, "compile", timeline.StatePython, 0), other}}, 3, CompileOnce,
+		scene{acts: []act{short(one(3, dynamo, "compile", timeline.StatePython, 0)), other}},
 	},
-	"swapping": {
-		scene{acts: computing, change: gauge("swap", 8e9, 1e9, 2e9)}, 0,
-		scene{acts: computing, change: gauge("swap", 8e9, 5e9, 5e9)},
+	Saving: {
+		scene{acts: []act{one(3, torchSave, "save", timeline.StateIO, 0), other}}, 3, NoAdvice,
+		scene{acts: []act{short(one(3, torchSave, "save", timeline.StateIO, 0)), other}},
 	},
-	"waits-for-children": {
-		scene{acts: []act{{sec, 7, threadingLib, "Thread.join", timeline.StateWaiting, 0}}, times: 3, change: cores(3.5)}, 7,
-		scene{acts: []act{{sec, 7, threadingLib, "Thread.join", timeline.StateWaiting, 0}}, times: 3},
+	LoadsData: {
+		scene{acts: []act{one(1, dataloaderFile, workers, timeline.StateWaiting, 0), other}}, 1, SpeedUpWorkers,
+		scene{acts: []act{short(one(1, dataloaderFile, workers, timeline.StateWaiting, 0)), other}},
 	},
-	"waiting": {
-		scene{acts: []act{{sec, 10, "", "", timeline.StateWaiting, 0}}, times: 3}, 10,
-		scene{acts: []act{{sec, 10, "", "", timeline.StateWaiting, 0}}, times: 3, change: cores(3.5)},
+	WaitsForNetwork: {
+		scene{acts: []act{one(4, site+"requests/api.py", "get", timeline.StateIO, 0), short(other)}, times: 5}, 4, ManyRequests,
+		scene{acts: []act{short(one(4, site+"requests/api.py", "get", timeline.StateIO, 0)), other}},
 	},
-	"one-line": {
-		scene{acts: []act{{sec, 8, "", "", timeline.StatePython, 0}, {200 * ms, 7, "", "", timeline.StatePython, 0}}, times: 3}, 8,
-		scene{acts: []act{{sec, 8, "", "", timeline.StatePython, 0}}, times: 3, cell: "f()"},
+	WaitsForDatabase: {
+		scene{acts: []act{one(4, site+"psycopg2/extras.py", "execute", timeline.StateWaiting, 0), short(other)}, times: 9}, 4, FewerQueries,
+		scene{acts: []act{short(one(4, site+"psycopg2/extras.py", "execute", timeline.StateWaiting, 0)), other}},
 	},
-	"cpu-bound": {
-		scene{acts: append(computing, act{sec, 4, "", "", timeline.StateNative, 0})}, 4,
-		scene{acts: []act{{sec, 8, "", "", timeline.StateIO, 0}, {sec, 7, "", "", timeline.StatePython, 0}}},
+	WaitsForIO: {
+		scene{acts: []act{one(8, "", "", timeline.StateIO, 0), short(other)}}, 8, NoAdvice,
+		scene{acts: []act{short(one(8, "", "", timeline.StateIO, 0)), other}},
+	},
+	WaitsForUser: {
+		scene{acts: []act{one(4, site+"ipykernel/kernelbase.py", "Kernel._input_request", timeline.StateWaiting, 0), short(other)}}, 4, NoAdvice,
+		scene{acts: []act{one(4, site+"ipykernel/kernelbase.py", "Kernel._send", timeline.StateWaiting, 0), short(other)}},
+	},
+	WaitsForChildren: {
+		scene{acts: []act{joining}, times: 3, change: both(cores(3.5), child("ffmpeg", "child"), inSubprocess)}, 8, NoAdvice,
+		scene{acts: []act{joining}, times: 3},
+	},
+	WaitsForThreads: {
+		scene{acts: []act{joining}, times: 3, change: beside("loader", timeline.StateNative, 3, "", "")}, 7, NoAdvice,
+		scene{acts: []act{one(8, "", "", timeline.StateWaiting, 0)}, times: 3},
+	},
+	WaitsForLock: {
+		scene{acts: []act{one(8, threadingLib, "Condition.wait", timeline.StateWaiting, 0), short(other)}, times: 3}, 8, NoAdvice,
+		scene{acts: []act{one(8, threadingLib, "Condition.wait", timeline.StateWaiting, 0)}, times: 3, change: beside("loader", timeline.StateNative, 3, "", "")},
+	},
+	WaitsForEvents: {
+		scene{acts: []act{one(0, "/usr/lib/python3.12/selectors.py", "EpollSelector.select", timeline.StateWaiting, 0), short(other)}, times: 5}, 0, AwaitTogether,
+		scene{acts: []act{short(one(0, "/usr/lib/python3.12/selectors.py", "EpollSelector.select", timeline.StateWaiting, 0)), other}},
+	},
+	WaitsUnknown: {
+		scene{acts: []act{one(8, "", "", timeline.StateWaiting, 0), short(other)}}, 8, NoAdvice,
+		scene{acts: []act{short(one(8, "", "", timeline.StateWaiting, 0)), other}},
+	},
+	Sleeps: {
+		scene{acts: []act{one(10, "", "", timeline.StateWaiting, 0)}, times: 3}, 10, NoAdvice,
+		scene{acts: []act{one(9, "", "", timeline.StateWaiting, 0)}, times: 3},
+	},
+	GILContention: {
+		scene{acts: []act{one(8, "", "", timeline.StateGIL, 0), other, other}, change: beside("worker", timeline.StatePython, 3, "", "")}, 8, AvoidGIL,
+		scene{acts: []act{short(one(8, "", "", timeline.StateGIL, 0)), other, other}},
+	},
+	ThreadsTakeTurns: {
+		scene{acts: []act{joining}, times: 3, change: both(beside("a", timeline.StatePython, 3, "", ""), beside("b", timeline.StateGIL, 3, "", ""))}, 7, AvoidGIL,
+		scene{acts: []act{joining}, times: 3, change: both(beside("a", timeline.StateNative, 3, "", ""), beside("b", timeline.StateNative, 3, "", ""))},
+	},
+	NoFreeCPU: {
+		scene{acts: []act{one(8, "", "", timeline.StateOff, 0), other, other}, change: ownCores(1.9, 2)}, 8, FewerThreads,
+		scene{acts: []act{short(one(8, "", "", timeline.StateOff, 0)), other, other}},
+	},
+	Printing: {
+		scene{acts: twoLines, change: printed(4000)}, 0, PrintLess,
+		scene{acts: twoLines, change: printed(20)},
+	},
+	MemoryPressure: {
+		scene{acts: twoLines, change: gauge("rss", 16e9, 8e9, 15.9e9)}, 0, FreeMemory,
+		scene{acts: twoLines, change: gauge("rss", 16e9, 8e9, 12e9)},
+	},
+	Swapping: {
+		scene{acts: twoLines, change: gauge("swap", 8e9, 1e9, 2e9)}, 0, LessMemory,
+		scene{acts: twoLines, change: gauge("swap", 8e9, 5e9, 5e9)},
+	},
+	SlowStartUp: {
+		scene{acts: []act{one(0, "<frozen site>", "main", timeline.StatePython, 0), other}, script: true}, 0, NoAdvice,
+		scene{acts: twoLines, script: true},
+	},
+	SlowExit: {
+		scene{acts: []act{other, {500 * ms, 0, "", "", timeline.StateNative, 0}}, script: true}, 0, NoAdvice,
+		scene{acts: twoLines, script: true},
 	},
 }
 
@@ -259,63 +397,118 @@ func cores(n float64) func(*timeline.Builder) {
 	}
 }
 
-func TestEveryRuleFiresAndKeepsSilent(t *testing.T) {
-	for _, r := range rules {
-		c, ok := findingCases[r.id]
+func ownCores(n, limit float64) func(*timeline.Builder) {
+	return func(b *timeline.Builder) {
+		b.Track(timeline.TrackSpec{ID: "cpu", Kind: timeline.KindRate, Device: -1, Limit: limit}).AddWindow(0, 3*sec, n)
+	}
+}
+
+func lostAt(at timeline.Nanos) func(*timeline.Builder) {
+	return func(b *timeline.Builder) {
+		b.Describe(func(r *timeline.Recording) { r.GPUs[0].Lost = at })
+	}
+}
+
+// inSubprocess ends the recording with the main thread waiting in subprocess.
+func inSubprocess(b *timeline.Builder) {
+	node := b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "<module>", File: cellFile, Line: 8}))
+	node = b.Child(node, b.Frame(timeline.Frame{Function: "Popen.wait", File: "/usr/lib/python3.12/subprocess.py", Line: 1}))
+	b.Set(0, 0, node, timeline.StateWaiting, false)
+}
+
+func TestEveryFindingFiresAndKeepsSilent(t *testing.T) {
+	for _, id := range FindingIDs() {
+		c, ok := findingCases[id]
 		if !ok {
-			t.Errorf("rule %s has no test", r.id)
+			t.Errorf("finding %s has no test", id)
 			continue
 		}
-		t.Run(r.id, func(t *testing.T) {
+		t.Run(string(id), func(t *testing.T) {
 			fired := Run(c.fires.record())
-			i := slices.IndexFunc(fired.Findings, func(f Finding) bool { return f.ID == r.id })
+			i := slices.IndexFunc(fired.Findings, func(f Finding) bool { return f.ID == id })
 			if i < 0 {
-				t.Fatalf("not found; found %+v, idle %+v", ids(fired.Findings), fired.Idle)
+				t.Fatalf("not found; found %v, spent %+v, idle %+v", ids(fired.Findings), fired.Spent, fired.Idle)
 			}
 			f := fired.Findings[i]
-			if f.Line != c.line || (c.line > 0) != (f.File == cellFile) {
-				t.Errorf("names %s:%d, want line %d of the cell", f.File, f.Line, c.line)
+			if f.Place.Line != c.line || (c.line > 0) != (f.Place.File == cellFile) {
+				t.Errorf("names %+v, want line %d of the cell", f.Place, c.line)
 			}
-			if f.Hint == "" || !strings.HasSuffix(f.Text, ".") || !strings.ContainsAny(f.Text, "0123456789") || f.Severity != r.severity {
+			if f.Advice != c.advice {
+				t.Errorf("advises %q, want %q", f.Advice, c.advice)
+			}
+			if f.Severity == "" || f.Unit == "" {
 				t.Errorf("incomplete: %+v", f)
 			}
-			t.Log(f.Text, "→", f.Hint)
-			checkSums(t, r.id, c.fires.record(), fired)
-			if silent := Run(c.silent.record()); slices.ContainsFunc(silent.Findings, func(f Finding) bool { return f.ID == r.id }) {
+			checkSums(t, string(id), c.fires.record(), fired)
+			if silent := Run(c.silent.record()); slices.ContainsFunc(silent.Findings, func(f Finding) bool { return f.ID == id }) {
 				t.Errorf("fires where it should be silent: %+v", silent.Findings)
 			}
 		})
 	}
+	if len(findingCases) != len(FindingIDs()) {
+		t.Errorf("%d findings have tests, there are %d", len(findingCases), len(FindingIDs()))
+	}
 }
 
-func ids(list []Finding) (out []string) {
+func ids(list []Finding) (out []FindingID) {
 	for _, f := range list {
 		out = append(out, f.ID)
 	}
 	return out
 }
 
-// Warnings come before remarks, and among them the costlier one.
+// The one that explains most of the time comes first.
 func TestMainFindingFirst(t *testing.T) {
 	s := scene{acts: []act{
-		{2 * sec, 1, dataloaderFile, "_SingleProcessDataLoaderIter._next_data", timeline.StatePython, 0},
-		{sec, 8, "", "", timeline.StatePython, 0}, training,
+		{2 * sec, 1, dataloaderFile, inline, timeline.StatePython, 0},
+		one(8, "", "", timeline.StatePython, 0), training,
 	}, times: 4, gpus: 1}
-	got := ids(Run(s.record()).Findings)
-	if len(got) < 2 || got[0] != "dataloader-bound" || got[1] != "host-bound" {
-		t.Errorf("findings %v, want the data loader before the host", got)
+	d := Run(s.record())
+	if got := ids(d.Findings); len(got) < 2 || got[0] != GPUWaitsForData || got[1] != GPUWaitsForHost || d.Headline.Finding != 0 {
+		t.Errorf("findings %v, headline %+v; want the data loader before the host", got, d.Headline)
 	}
 }
 
-// A cell without a GPU still gets an answer, and an empty recording none.
+// A cell without a GPU still gets an answer, and an empty recording says that it is.
 func TestEveryProgramHasAMainFinding(t *testing.T) {
 	for _, state := range []timeline.State{timeline.StatePython, timeline.StateNative, timeline.StateWaiting, timeline.StateIO, timeline.StateGIL, timeline.StateOff} {
-		s := scene{acts: []act{{sec, 8, "", "", state, 0}, {300 * ms, 7, "", "", timeline.StatePython, 0}}, times: 2}
-		if got := Run(s.record()).Findings; len(got) == 0 {
+		s := scene{acts: []act{one(8, "", "", state, 0), {300 * ms, 7, "", "", timeline.StatePython, 0}}, times: 2}
+		if got := Run(s.record()); got.Headline.Finding != 0 {
 			t.Errorf("no finding for a program that is mostly %v", state)
 		}
 	}
-	if got := Run(&timeline.Recording{}); len(got.Findings) != 0 || got.Idle != nil {
-		t.Errorf("an empty recording has findings %+v", got.Findings)
+	got := Run(&timeline.Recording{})
+	if len(got.Findings) != 0 || got.Idle != nil || got.Headline.Finding != -1 || !got.Headline.NoStacks {
+		t.Errorf("an empty recording has findings %+v, headline %+v", got.Findings, got.Headline)
+	}
+}
+
+// What was not observed qualifies the headline and is not the main finding.
+func TestALostGPUIsInTheHeadline(t *testing.T) {
+	s := scene{acts: []act{one(1, dataloaderFile, inline, timeline.StatePython, 0), training}, times: 4, gpus: 2, other: 1, change: lostAt(3 * sec)}
+	d := Run(s.record())
+	if d.Headline.Finding < 0 || d.Findings[d.Headline.Finding].ID != GPUWaitsForData || len(d.Headline.Limits) != 1 {
+		t.Fatalf("headline %+v of %v", d.Headline, ids(d.Findings))
+	}
+	if f := d.Findings[d.Headline.Limits[0]]; f.ID != GPULost || f.At != 3*sec || !slices.Equal(f.Devices, []int{0}) {
+		t.Errorf("says %+v", f)
+	}
+}
+
+func TestTooFewSamplesSayHowToGetMore(t *testing.T) {
+	b := timeline.NewBuilder(timeline.Options{Origin: 1})
+	main := b.Thread(timeline.Thread{Main: true, RunsCell: true})
+	b.Set(main, 0, b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "f", File: "x.py", Line: 3})), timeline.StatePython, false)
+	b.Describe(func(r *timeline.Recording) { r.Sampling.Samples = 7 })
+	d := Run(b.Snapshot(7 * ms))
+	if got := d.Headline.TooFew; got == nil || got.Samples != 7 || got.Interval != 100*time.Microsecond || d.Headline.Finding != -1 || len(d.Findings) != 0 {
+		t.Errorf("headline %+v of %v", d.Headline, d.Findings)
+	}
+	b.Describe(func(r *timeline.Recording) { r.Sampling.FallbackReason = "no permission" })
+	if got := Run(b.Snapshot(7 * ms)).Headline.TooFew; got == nil || got.Interval != 0 {
+		t.Errorf("the sampler in the kernel is told to be faster: %+v", got)
+	}
+	if got := Run(b.Snapshot(700 * ms)).Headline.TooFew; got != nil {
+		t.Errorf("a long recording is called short: %+v", got)
 	}
 }

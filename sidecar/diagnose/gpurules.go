@@ -1,75 +1,136 @@
 package diagnose
 
 import (
-	"fmt"
+	"cmp"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
 // gpuRules need a GPU the program used, or could have used.
-var gpuRules = []rule{
-	{id: "dataloader-bound", severity: Warning, threshold: 0.10, hint: hintLoader,
-		measure: idleRule("waited for the data loader", func(c CauseIdle) bool { return c.Cause == DataLoading })},
-	{id: "launch-bound", severity: Warning, threshold: 0.15, hint: hintLaunch,
-		measure: idleRule("waited for the host to launch its kernels", isLaunch)},
-	{id: "host-bound", severity: Warning, threshold: 0.15, hint: hintPython,
-		measure: idleRule("waited for computations on the CPU", func(c CauseIdle) bool {
-			return (c.Cause == PythonCPU || c.Cause == NativeCPU) && !isLaunch(c)
-		})},
-	{id: "sync-in-loop", severity: Warning, threshold: 0.05, hint: hintSync, measure: syncInLoop},
-	{id: "host-device-copies", severity: Warning, threshold: 0.08, hint: hintCopy, measure: copies},
-	{id: "gpu-waits-for-io", severity: Warning, threshold: 0.10, hint: hintIO,
-		measure: idleRule("waited for input or output", func(c CauseIdle) bool { return c.Cause == InputOutput })},
-	{id: "gpu-waits-for-checkpoint", severity: Warning, threshold: 0.05, hint: hintCheckpoint,
-		measure: idleRule("waited while a checkpoint was written or read", func(c CauseIdle) bool { return c.Cause == Checkpoint })},
-	{id: "gpu-waits-for-compilation", severity: Info, threshold: 0.10, hint: hintCompile,
-		measure: idleRule("waited for compilation", func(c CauseIdle) bool { return c.Cause == Compilation })},
-	{id: "gpu-waits-for-ranks", severity: Warning, threshold: 0.10, hint: hintRanks,
-		measure: idleRule("waited for other ranks", func(c CauseIdle) bool { return c.Cause == Communicate })},
-	{id: "gpu-waits-for-sleep", severity: Warning, threshold: 0.15, hint: hintSleep,
-		measure: idleRule("waited while the program slept or waited for a lock", func(c CauseIdle) bool { return c.Cause == Waiting })},
-	{id: "slow-start", severity: Info, threshold: 0.20, hint: hintSetUp,
-		measure: idleRule("had nothing to do before its first kernel", func(c CauseIdle) bool { return c.Cause == BeforeFirst })},
-	{id: "one-gpu-idle", severity: Warning, threshold: 0.40, measure: oneIdle,
-		hint: "balance the work: DistributedDataParallel in place of DataParallel, equal shards, or leave the device to others (CUDA_VISIBLE_DEVICES)"},
-	{id: "gpu-memory-near-full", severity: Warning, threshold: 0.92, measure: memoryNearFull, // share of the device's memory
-		hint: "smaller batch, activation checkpointing, or PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; allocations begin to retry here"},
-	{id: "gpu-memory-and-collectives", severity: Warning, threshold: 0.92, measure: memoryAndCollectives,
-		hint: "a full device makes the allocator flush its cache in one rank while the others wait in the collective: give it 10 % of room"},
-	{id: "gpu-throttled", severity: Warning, threshold: 0.05, measure: throttled(false),
-		hint: "the device is too hot or its power supply too weak: check the cooling, neighbours and nvidia-smi -q -d PERFORMANCE"},
-	{id: "gpu-power-capped", severity: Info, threshold: 0.25, measure: throttled(true),
-		hint: "normal under full load; nvidia-smi -q -d POWER shows the limit"},
-	{id: "gpu-unused", severity: Warning, threshold: 0.50, measure: unused, // share of the time in a framework's code
-		hint: `move model and data there: model.to("cuda"), batch.to("cuda"); torch.cuda.is_available() tells whether the build can`},
-	{id: "gpu-busy", severity: Info, threshold: 0.85, measure: gpuBusy,
-		hint: "the device is the limit: mixed precision (bfloat16), torch.compile, better kernels, or a larger device"},
-	{id: "gpu-idle", severity: Info, threshold: 0.20, fallback: true, measure: gpuIdle},
+var gpuRules = slices.Concat([]rule{
+	{id: GPULost, severity: Limit, measure: lost},
+	{id: GPUIdleUndecided, severity: Warning, threshold: 0.10, measure: undecided},
+}, idleRules(), []rule{
+	{id: SyncInLoop, severity: Warning, threshold: 0.05, measure: syncInLoop},
+	{id: HostDeviceCopies, severity: Warning, threshold: 0.08, measure: copies},
+	{id: SomeGPUsIdle, severity: Warning, threshold: 0.40, measure: someIdle},
+	{id: GPUMemoryNearFull, severity: Warning, threshold: 0.92, unit: Fullness, measure: memoryNearFull},
+	{id: GPUMemoryCollectives, severity: Warning, threshold: 0.92, unit: Fullness, measure: memoryAndCollectives},
+	{id: GPUThrottled, severity: Warning, threshold: 0.05, measure: throttled(false)},
+	{id: GPUPowerCapped, severity: Info, threshold: 0.25, measure: throttled(true)},
+	{id: GPUUnused, severity: Warning, threshold: 0.50, measure: unused},
+	{id: GPUBusy, severity: Info, threshold: 0.85, measure: gpuBusy},
+	{id: GPUIdle, severity: Info, threshold: 0.20, measure: gpuIdle},
+})
+
+// idleKinds are the kinds of cause a GPU waits for, each a finding of its own.
+var idleKinds = []struct {
+	kind      Kind
+	id        FindingID
+	severity  Severity
+	threshold float64 // share of the recording
+}{
+	{Starvation, GPUWaitsForData, Warning, 0.10},
+	{Launching, GPUWaitsForLaunches, Warning, 0.15},
+	{Host, GPUWaitsForHost, Warning, 0.15},
+	{InputOutput, GPUWaitsForIO, Warning, 0.10},
+	{Checkpoints, GPUWaitsForCheckpoint, Warning, 0.05},
+	{Compilation, GPUWaitsForCompilation, Info, 0.10},
+	{Collectives, GPUWaitsForRanks, Warning, 0.10},
+	{Waits, GPUWaitsForWaits, Warning, 0.15},
+	{Contention, GPUWaitsForContention, Warning, 0.15},
+	{Copying, GPUWaitsForCopies, Warning, 0.10},
+	{Synchronisation, GPUWaitsForSync, Warning, 0.10},
+	{Ends, GPUWaitsAtEnds, Info, 0.20},
 }
 
-// idleRule measures the idle time of some causes.
-func idleRule(did string, fits func(CauseIdle) bool) func(*evidence) measured {
-	return func(e *evidence) measured {
-		if len(e.used()) == 0 {
-			return nothing
-		}
-		total, top, where := e.idleWhere(fits)
-		return measured{
-			value: e.share(total), at: line{top.File, top.Line}, hint: top.Hint, evidence: where, cost: total,
-			text: fmt.Sprintf("The GPU %s for %s, %s of the time%s.", did, seconds(total), percent(e.share(total)), e.where(line{top.File, top.Line})),
+// idleAdvice is what to change where a GPU waits for a cause.
+var idleAdvice = map[Cause]Advice{
+	Load: Prefetch, LoadHere: UseWorkers, LoadWorker: SpeedUpWorkers, Launch: LaunchLess, Python: UseGPU, Native: UseGPU,
+	Sync: SyncLess, Copy: CopyAsync, Compile: CompileOnce, Checkpoint: SaveAside, Collective: BalanceRanks,
+	Network: ReadAhead, Database: ReadAhead, InOut: ReadAhead, GIL: AvoidGIL, SetUp: SetUpApart,
+	Sleep: QueueWork, Lock: QueueWork, Thread: QueueWork, Waiting: QueueWork, Child: QueueWork,
+}
+
+func idleRules() []rule {
+	var list []rule
+	for _, k := range idleKinds {
+		list = append(list, rule{id: k.id, severity: k.severity, threshold: k.threshold, measure: func(e *evidence) measured { return e.idleOfKind(k.kind) }})
+	}
+	return list
+}
+
+// idleOfKind measures the idle time of a kind of cause, as a mean over the used
+// devices.
+func (e *evidence) idleOfKind(kind Kind) measured {
+	n := timeline.Nanos(len(e.used()))
+	if n == 0 {
+		return nothing
+	}
+	var total KindIdle
+	for _, k := range e.diagnosis.Idle.Kinds {
+		if k.Kind == kind {
+			total = k
 		}
 	}
+	f := Finding{Devices: e.usedDevices(), Time: total.Nanos / n, Low: total.Low / n, High: total.High / n, Cost: total.Nanos / n, Cores: math.NaN()}
+	f.Value = e.share(f.Time)
+	rows := slices.DeleteFunc(slices.Clone(e.diagnosis.Idle.Causes), func(c CauseIdle) bool { return c.Cause.Kind() != kind })
+	if len(rows) == 0 {
+		return nothing
+	}
+	f.Cause, f.Advice = rows[0].Cause, rows[0].Advice
+	for _, c := range rows {
+		f.Evidence = append(f.Evidence, c.Evidence...)
+	}
+	// A line is named where it surely has most of it.
+	if first := rows[0]; first.Place != (Place{}) && !slices.ContainsFunc(rows[1:], func(c CauseIdle) bool { return c.High >= first.Low }) {
+		f.Place, f.PlaceTime = first.Place, first.Nanos/n
+	}
+	return measured{Finding: f, low: e.share(f.Low), rank: f.Value}
 }
 
-func isLaunch(c CauseIdle) bool {
-	return (c.Cause == PythonCPU || c.Cause == NativeCPU) && c.Hint == hintLaunch
+// undecided holds where the kind of cause with most idle time is not surely the
+// one with most: others reach its lower bound.
+func undecided(e *evidence) measured {
+	n := timeline.Nanos(len(e.used()))
+	if n == 0 || len(e.diagnosis.Idle.Kinds) == 0 {
+		return nothing
+	}
+	kinds := e.diagnosis.Idle.Kinds
+	first := kinds[0]
+	rivals := slices.DeleteFunc(slices.Clone(kinds[1:]), func(k KindIdle) bool { return k.High < first.Low })
+	if len(rivals) == 0 {
+		return nothing
+	}
+	idle := timeline.Nanos(e.meanIdle() * float64(e.rec.Duration))
+	f := Finding{Devices: e.usedDevices(), Time: idle, Value: e.meanIdle(), Cores: math.NaN(), Advice: RecordTrace}
+	for _, k := range append([]KindIdle{first}, rivals...) {
+		f.Alternatives = append(f.Alternatives, e.alternative(k, n))
+	}
+	slices.SortStableFunc(f.Alternatives, func(a, b CauseIdle) int { return cmp.Compare(b.Nanos, a.Nanos) })
+	f.Alternatives = f.Alternatives[:min(len(f.Alternatives), maxAlternatives)]
+	return measured{Finding: f, low: f.Value, rank: 2} // nothing else may claim to be the first cause
 }
 
-// minVisits is how often a thread comes back to a line in a loop, at least.
-const minVisits = 8
+const maxAlternatives = 3
+
+// alternative is a kind of cause by its most costly row, as a mean over n devices.
+func (e *evidence) alternative(k KindIdle, n timeline.Nanos) CauseIdle {
+	out := CauseIdle{Nanos: k.Nanos / n, Low: k.Low / n, High: k.High / n}
+	if e.diagnosis.Idle.Total > 0 {
+		out.Share = float64(k.Nanos) / float64(e.diagnosis.Idle.Total)
+	}
+	for _, c := range e.diagnosis.Idle.Causes {
+		if c.Cause.Kind() == k.Kind {
+			out.Cause, out.Place, out.Advice = c.Cause, c.Place, c.Advice
+			break
+		}
+	}
+	return out
+}
 
 // minSyncIdle is the idle share below which a loop that waits for its device
 // keeps it busy all the same.
@@ -79,26 +140,34 @@ const minSyncIdle = 0.15
 // device is idle at other times: it has nothing queued when the wait is over.
 func syncInLoop(e *evidence) measured {
 	idle := e.meanIdle()
-	total, at, _, visits, where := e.hostWhere(func(s hostState) bool { return s.cause == Transfer && s.hint == hintSync })
-	if idle < minSyncIdle || visits < minVisits {
+	a := e.accountOf(only(Sync))
+	if idle < minSyncIdle || a.visits < minVisits {
 		return nothing
 	}
-	cost := min(total, timeline.Nanos(idle*float64(e.rec.Duration)))
-	return measured{
-		value: e.share(total), at: at, evidence: where, cost: cost,
-		text: fmt.Sprintf("The loop waited for the GPU %d times, %s of the time, and the GPU ran dry each time%s.", visits, percent(e.share(total)), e.where(at)),
-	}
+	m := e.of(a.finding())
+	m.Against, m.Count, m.Advice = idle, int64(a.visits), SyncLess
+	m.Cost = min(a.total, timeline.Nanos(idle*float64(e.rec.Duration)))
+	m.rank = e.share(m.Cost) / 2 // what the GPU was idle for comes first
+	return m
 }
 
 func copies(e *evidence) measured {
+	a := e.accountOf(only(Copy))
 	if len(e.used()) == 0 {
 		return nothing
 	}
-	total, at, _, _, where := e.hostWhere(func(s hostState) bool { return s.cause == Transfer && s.hint == hintCopy })
-	return measured{
-		value: e.share(total), at: at, evidence: where, cost: total,
-		text: fmt.Sprintf("Copies between host and GPU held the program up for %s, %s of the time%s.", seconds(total), percent(e.share(total)), e.where(at)),
+	m := e.of(a.finding())
+	m.Advice = CopyAsync
+	m.rank /= 2
+	return m
+}
+
+func (e *evidence) usedDevices() []int {
+	var list []int
+	for _, d := range e.used() {
+		list = append(list, d.index)
 	}
+	return list
 }
 
 // meanIdle is the share of the time the used devices were idle; 0 without any.
@@ -111,30 +180,56 @@ func (e *evidence) meanIdle() float64 {
 	return total / math.Max(float64(len(used)), 1)
 }
 
-// oneIdle measures by how much one device is less busy than the busiest, among
-// those the program's processes are on.
-func oneIdle(e *evidence) measured {
-	var most, least *device
-	for _, d := range e.devices {
-		if len(d.windows) == 0 || !(d.time.Used || e.holds(d.index)) {
-			continue
-		}
-		if most == nil || d.time.Busy > most.time.Busy {
-			most = d
-		}
-		if least == nil || d.time.Busy < least.time.Busy {
-			least = d
+// lost tells of devices that stopped answering.
+func lost(e *evidence) measured {
+	f := Finding{Cores: math.NaN()}
+	for _, g := range e.rec.GPUs {
+		if g.Lost > 0 && g.Lost <= e.rec.Duration {
+			f.Devices = append(f.Devices, g.Index)
+			if f.At == 0 || g.Lost < f.At {
+				f.At = g.Lost
+			}
 		}
 	}
-	if most == nil || most == least || e.share(most.time.Busy) < 2*e.share(least.time.Busy) {
+	if len(f.Devices) == 0 {
 		return nothing
 	}
-	gap := most.time.Busy - least.time.Busy
-	return measured{
-		value: e.share(gap), evidence: least.time.Gaps, cost: gap,
-		text: fmt.Sprintf("GPU %d was busy %s of the time while GPU %d was busy %s.",
-			least.index, percent(e.share(least.time.Busy)), most.index, percent(e.share(most.time.Busy))),
+	f.Time = e.rec.Duration - f.At
+	f.Value = e.share(f.Time)
+	return measured{Finding: f, low: f.Value}
+}
+
+// someIdle looks for devices that are less than half as busy as the busiest, among
+// those the program's processes are on.
+func someIdle(e *evidence) measured {
+	var there []*device
+	for _, d := range e.devices {
+		if len(d.windows) > 0 && (d.time.Used || e.holds(d.index)) {
+			there = append(there, d)
+		}
 	}
+	if len(there) < 2 {
+		return nothing
+	}
+	busiest := slices.MaxFunc(there, func(a, b *device) int { return cmp.Compare(a.time.Busy, b.time.Busy) })
+	f := Finding{Against: e.share(busiest.time.Busy), Advice: BalanceDevices, Cores: math.NaN()}
+	var gap, sum timeline.Nanos
+	for _, d := range there {
+		if 2*d.time.Busy > busiest.time.Busy {
+			continue
+		}
+		f.Devices = append(f.Devices, d.index)
+		f.Evidence = append(f.Evidence, d.time.Gaps...)
+		gap = max(gap, busiest.time.Busy-d.time.Busy)
+		sum += d.time.Busy
+	}
+	if len(f.Devices) == 0 {
+		return nothing
+	}
+	f.Value = e.share(sum) / float64(len(f.Devices))
+	f.Peer = busiest.index
+	f.Cost, f.Time = gap, gap
+	return measured{Finding: f, low: e.share(gap), rank: e.share(gap)}
 }
 
 // holds tells whether a process of the target is on the device.
@@ -151,7 +246,7 @@ func (e *evidence) holds(index int) bool {
 func (e *evidence) fullest() (index int, share float64) {
 	share = math.NaN()
 	for _, d := range e.used() {
-		t := e.track(fmt.Sprintf("gpu%d.mem", d.index))
+		t := e.gpuTrack(d.index, "mem")
 		if t == nil || t.Limit <= 0 || math.IsNaN(t.Peak) {
 			continue
 		}
@@ -164,35 +259,34 @@ func (e *evidence) fullest() (index int, share float64) {
 
 func memoryNearFull(e *evidence) measured {
 	index, share := e.fullest()
-	return measured{value: share, text: fmt.Sprintf("The memory of GPU %d was %s full at its peak.", index, percent(share))}
+	f := Finding{Value: share, Devices: []int{index}, Advice: SmallerBatch, Cores: math.NaN()}
+	return measured{Finding: f, low: share, rank: 0.05}
 }
 
 func memoryAndCollectives(e *evidence) measured {
 	index, share := e.fullest()
-	total, at, _, _, where := e.hostWhere(func(s hostState) bool { return s.cause == Communicate })
-	if e.share(total) < 0.10 {
+	a := e.accountOf(only(Collective))
+	if e.share(a.total) < 0.10 {
 		return nothing
 	}
-	return measured{
-		value: share, at: at, evidence: where, cost: total,
-		text: fmt.Sprintf("The memory of GPU %d was %s full while %s of the time went into collectives%s.", index, percent(share), percent(e.share(total)), e.where(at)),
-	}
+	f := a.finding()
+	f.Value, f.Devices, f.Advice = share, []int{index}, LeaveRoom
+	return measured{Finding: f, low: share, rank: e.share(a.total) / 2}
 }
 
-// throttled measures how long a device ran slower than it could, by heat or
-// brake, or by nothing but its power cap.
+// throttled measures how long devices ran slower than they could, by heat or
+// brake, or by nothing but the power cap.
 func throttled(capOnly bool) func(*evidence) measured {
 	return func(e *evidence) measured {
-		for _, d := range e.devices {
-			t := e.track(fmt.Sprintf("gpu%d.throttle", d.index))
-			if t == nil || len(t.Points) == 0 {
+		f := Finding{Advice: CheckCooling, Cores: math.NaN()}
+		if capOnly {
+			f.Advice = PowerLimitIsNormal
+		}
+		for _, g := range e.rec.GPUs {
+			t := e.gpuTrack(g.Index, "throttle")
+			onlyCap := len(g.Throttle) == 1 && g.Throttle[0] == timeline.PowerCap
+			if t == nil || len(t.Points) == 0 || len(g.Throttle) == 0 || onlyCap != capOnly {
 				continue
-			}
-			var reasons []string
-			for _, n := range e.rec.Notes {
-				if n.What == t.ID {
-					reasons = append(reasons, n.Reason)
-				}
 			}
 			on := 0
 			for _, p := range t.Points {
@@ -200,27 +294,31 @@ func throttled(capOnly bool) func(*evidence) measured {
 					on++
 				}
 			}
-			onlyCap := !slices.ContainsFunc(reasons, func(r string) bool { return r != "power cap" })
-			if on == 0 || onlyCap != capOnly {
-				continue
-			}
-			share := float64(on) / float64(len(t.Points))
-			return measured{
-				value: share,
-				text:  fmt.Sprintf("GPU %d ran below its clock for %s of the time (%s).", d.index, percent(share), strings.Join(reasons, "; ")),
+			f.Devices = append(f.Devices, g.Index)
+			f.Value = max(f.Value, float64(on)/float64(len(t.Points)))
+			for _, reason := range g.Throttle {
+				if !slices.Contains(f.Throttle, reason) {
+					f.Throttle = append(f.Throttle, reason)
+				}
 			}
 		}
-		return nothing
+		if len(f.Devices) == 0 {
+			return nothing
+		}
+		return measured{Finding: f, low: f.Value, rank: 0.05}
 	}
 }
 
 // frameworks are the libraries whose use suggests that a GPU would help.
 var frameworks = []string{"/site-packages/torch/", "/dist-packages/torch/", "/site-packages/tensorflow/", "/site-packages/jax/", "/site-packages/keras/"}
 
-// unused measures how much of the time went into a framework's code on the CPU
-// while a GPU was there.
+// minWorthwhile is the length from which the absence of GPU work is remarkable.
+const minWorthwhile = timeline.Nanos(2e9)
+
+// unused measures how much of the time a framework computed on the CPU while a GPU
+// was there. Importing the framework and loading data are no such time.
 func unused(e *evidence) measured {
-	if len(e.devices) == 0 || len(e.used()) > 0 || e.rec.Duration < minWorthwhile {
+	if len(e.devices) == 0 || len(e.used()) > 0 || e.rec.Duration < minWorthwhile || e.thread == nil {
 		return nothing
 	}
 	for _, d := range e.devices {
@@ -228,59 +326,60 @@ func unused(e *evidence) measured {
 			return nothing // not known whether it was used
 		}
 	}
-	t := responsible(e.rec, -1)
-	if t == nil {
-		return nothing
+	type key struct {
+		node  timeline.NodeID
+		state timeline.State
 	}
-	inside := make(map[timeline.NodeID]bool)
+	inside := make(map[key]bool)
 	total := timeline.Nanos(0)
-	for _, s := range t.Spans {
-		in, ok := inside[s.Node]
+	for _, s := range e.thread.Spans {
+		k := key{s.Node, s.State}
+		in, ok := inside[k]
 		if !ok {
-			for _, f := range e.stacks.frames(s.Node) {
-				in = in || containsAny(f.File, frameworks) && !strings.Contains(f.File, "/utils/data/")
-			}
-			inside[s.Node] = in
+			stack := e.stacks.stack(s.Node)
+			cause, _ := e.stacks.classify(stack, s.State)
+			in = (cause == Python || cause == Native) && slices.ContainsFunc(stack, func(id timeline.FrameID) bool {
+				return containsAny(e.rec.Frames[id].File, frameworks)
+			})
+			inside[k] = in
 		}
-		if in && (s.State == timeline.StatePython || s.State == timeline.StateNative) {
+		if in {
 			total += s.End - s.Start
 		}
 	}
-	name := ""
+	f := Finding{Time: total, Cost: total, Advice: MoveToGPU, Cores: math.NaN()}
 	if len(e.rec.GPUs) > 0 {
-		name = " (" + e.rec.GPUs[0].Name + ")"
+		f.Name = e.rec.GPUs[0].Name
 	}
-	return measured{
-		value: e.share(total), cost: total,
-		text: fmt.Sprintf("A GPU%s is there, but nothing ran on it while the framework computed on the CPU for %s.", name, seconds(total)),
-	}
+	m := e.of(f)
+	m.rank *= lossWeight
+	return m
 }
-
-// minWorthwhile is the length from which the absence of GPU work is remarkable.
-const minWorthwhile = timeline.Nanos(2e9)
 
 func gpuBusy(e *evidence) measured {
 	used := e.used()
 	if len(used) == 0 {
 		return nothing
 	}
-	busy := 0.0
+	f := Finding{Advice: FasterKernels, Cores: math.NaN()}
 	for _, d := range used {
-		busy += e.share(d.time.Busy) / float64(len(used))
+		f.Value += e.share(d.time.Busy) / float64(len(used))
+		f.Devices = append(f.Devices, d.index)
 	}
-	return measured{value: busy, text: fmt.Sprintf("The GPU was busy %s of the time: the program is limited by it.", percent(busy))}
+	return measured{Finding: f, low: f.Value, rank: 0.12}
 }
 
-// gpuIdle is the main finding where no single cause stands out.
+// gpuIdle is the main finding where no kind of cause stands out.
 func gpuIdle(e *evidence) measured {
 	if len(e.used()) == 0 || len(e.diagnosis.Idle.Causes) == 0 {
 		return nothing
 	}
 	idle := e.meanIdle()
 	top := e.diagnosis.Idle.Causes[0]
-	at := line{top.File, top.Line}
-	return measured{
-		value: idle, at: at, hint: top.Hint, evidence: top.Evidence, cost: timeline.Nanos(idle * float64(e.rec.Duration)),
-		text: fmt.Sprintf("The GPU was idle %s of the time; the largest part, %s of it, is %s%s.", percent(idle), percent(top.Share), top.Cause, e.where(at)),
+	time := timeline.Nanos(idle * float64(e.rec.Duration))
+	f := Finding{
+		Devices: e.usedDevices(), Value: idle, Time: time, Cause: top.Cause, Place: top.Place, Against: top.Share,
+		PlaceTime: top.Nanos / timeline.Nanos(len(e.used())), Advice: top.Advice, Evidence: top.Evidence, Cost: time, Cores: math.NaN(),
 	}
+	return measured{Finding: f, low: idle, rank: 0.01}
 }

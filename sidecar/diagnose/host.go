@@ -1,30 +1,27 @@
 package diagnose
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
-// hostState is what the responsible thread was doing, as far as causes go.
+// hostState is what a thread was doing, as far as causes go.
 type hostState struct {
 	cause Cause
-	at    line
-	hint  string
+	at    Place
 }
 
-// waitsForDevice tells that the host is blocked until the device is done: it
-// works then, or the wait would be over.
-func (s hostState) waitsForDevice() bool { return s.cause == Transfer && s.hint == hintSync }
-
-// stretch is a time in which the host state stood still.
+// stretch is a time in which the host state did not change.
 type stretch struct {
 	start, end timeline.Nanos
 	state      int // index of host.states
 }
 
-// host is the one thread that is responsible for a device, over the whole
-// recording: its stretches follow each other from 0 to the duration.
+// host is one thread over the whole recording: its stretches follow each other
+// from 0 to the duration.
 type host struct {
 	states    []hostState
 	stretches []stretch
@@ -74,30 +71,34 @@ func responsible(rec *timeline.Recording, device int) *timeline.Thread {
 	return best
 }
 
-// newHost reads a thread's spans as host states. Set-up before first counts as
-// such where nothing more precise is known; first is 0 when there was none.
-func newHost(s *stacks, t *timeline.Thread, first timeline.Nanos) *host {
-	h := &host{states: []hostState{{cause: UnknownCause}}}
+// lifetime is what is known of a recording beyond stacks: when the device first
+// had work, when the script's own code began and ended.
+type lifetime struct {
+	firstWork  timeline.Nanos // 0: from the start, or there was none
+	begin, end timeline.Nanos // of the script; 0 and the duration where that is not known
+}
+
+// newHost reads a thread's spans as host states.
+func newHost(s *stacks, t *timeline.Thread, life lifetime) *host {
+	h := &host{states: []hostState{{cause: Unknown}}}
+	if life.end == 0 {
+		life.end = s.rec.Duration
+	}
 	if t == nil {
 		h.add(0, s.rec.Duration, unknownState)
 		return h
 	}
-	type key struct {
-		node  timeline.NodeID
-		state timeline.State
-		early bool
-	}
-	byKey := make(map[key]int)
+	byKey := make(map[hostKey]int)
 	byState := map[hostState]int{h.states[0]: unknownState}
-	lookup := func(k key) int {
+	lookup := func(k hostKey) int {
 		if id, ok := byKey[k]; ok {
 			return id
 		}
-		cause, hint, at := s.classify(s.frames(k.node), k.state)
-		if k.early && vagueBeforeFirst[cause] {
-			cause, hint = BeforeFirst, hintSetUp
+		st := h.states[unknownState]
+		if k.known {
+			st.cause, st.at = s.classify(s.stack(k.node), k.state)
 		}
-		st := hostState{cause: cause, at: at, hint: hint}
+		st = k.stage.of(st)
 		id, ok := byState[st]
 		if !ok {
 			id = len(h.states)
@@ -107,28 +108,136 @@ func newHost(s *stacks, t *timeline.Thread, first timeline.Nanos) *host {
 		byKey[k] = id
 		return id
 	}
+	put := func(start, end timeline.Nanos, k hostKey) {
+		for start < end {
+			k.stage = life.stageAt(start)
+			until := min(end, life.nextAfter(start))
+			h.add(start, until, lookup(k))
+			start = until
+		}
+	}
 	at := timeline.Nanos(0)
 	for _, span := range t.Spans {
 		start, end := max(span.Start, at), min(span.End, s.rec.Duration)
 		if start >= end {
 			continue
 		}
-		h.add(at, start, unknownState)
-		if start < first {
-			middle := min(end, first)
-			h.add(start, middle, lookup(key{span.Node, span.State, true}))
-			start = middle
-		}
-		h.add(start, end, lookup(key{span.Node, span.State, false}))
+		put(at, start, hostKey{})
+		put(start, end, hostKey{node: span.Node, state: span.State, known: true})
 		at = end
 	}
-	h.add(at, s.rec.Duration, unknownState)
+	put(at, s.rec.Duration, hostKey{})
 	return h
+}
+
+// hostKey is what a host state is found by.
+type hostKey struct {
+	node  timeline.NodeID
+	state timeline.State
+	known bool // else the thread did not exist, or was not observed
+	stage stage
+}
+
+// stage is a part of a program's life that gives a vague cause another name.
+type stage uint8
+
+const (
+	running stage = iota
+	starting
+	beforeFirstWork
+	ending
+)
+
+func (l lifetime) stageAt(t timeline.Nanos) stage {
+	switch {
+	case t < l.begin:
+		return starting
+	case t >= l.end:
+		return ending
+	case t < l.firstWork:
+		return beforeFirstWork
+	}
+	return running
+}
+
+// nextAfter is when the stage of t is over.
+func (l lifetime) nextAfter(t timeline.Nanos) timeline.Nanos {
+	next := timeline.Nanos(1<<63 - 1)
+	for _, edge := range []timeline.Nanos{l.begin, l.end, l.firstWork} {
+		if edge > t {
+			next = min(next, edge)
+		}
+	}
+	return next
+}
+
+// of names a state as the stage has it.
+func (p stage) of(st hostState) hostState {
+	switch p {
+	case starting:
+		return hostState{cause: StartUp}
+	case beforeFirstWork:
+		if vagueBeforeFirst[st.cause] {
+			st.cause = SetUp
+		}
+	case ending:
+		if vagueAtEnd[st.cause] {
+			return hostState{cause: Exit}
+		}
+	}
+	return st
 }
 
 // vagueBeforeFirst are the causes that only mean "set-up" before the first GPU work.
 var vagueBeforeFirst = map[Cause]bool{
-	PythonCPU: true, NativeCPU: true, Waiting: true, NoCPU: true, GILWait: true, InputOutput: true, UnknownCause: true,
+	Python: true, Native: true, Waiting: true, Lock: true, NoCPU: true, GIL: true, InOut: true, Around: true, Unknown: true,
+}
+
+// vagueAtEnd are the causes that only mean "exit" when the script is over. A wait
+// for a thread or a process stays what it is.
+var vagueAtEnd = map[Cause]bool{
+	Python: true, Native: true, Import: true, Waiting: true, Lock: true, NoCPU: true, GIL: true, InOut: true, Unknown: true,
+}
+
+// scriptLife finds when a script's own code began and ended, by the thread that
+// ran it; the whole recording where there is no script, or none of it was seen.
+func scriptLife(s *stacks, t *timeline.Thread) (begin, end timeline.Nanos) {
+	begin, end = 0, s.rec.Duration
+	if s.rec.Target.Cell != nil || t == nil {
+		return begin, end
+	}
+	inside := make(map[timeline.NodeID]bool)
+	first, last := timeline.Nanos(-1), timeline.Nanos(-1)
+	for _, span := range t.Spans {
+		in, known := inside[span.Node]
+		if !known {
+			in = s.inScript(s.stack(span.Node))
+			inside[span.Node] = in
+		}
+		if in {
+			if first < 0 {
+				first = span.Start
+			}
+			last = span.End
+		}
+	}
+	if first < 0 {
+		return begin, end
+	}
+	return first, min(last, end)
+}
+
+// inScript tells whether the main module is on the stack: its outermost frame,
+// below what finds it (runpy), is a module's.
+func (s *stacks) inScript(stack []timeline.FrameID) bool {
+	for i := len(stack) - 1; i >= 0; i-- {
+		f := s.rec.Frames[stack[i]]
+		if f.File == "<frozen runpy>" || strings.HasSuffix(f.File, "/runpy.py") {
+			continue
+		}
+		return f.Function == "<module>" && !strings.HasPrefix(f.File, "<frozen ")
+	}
+	return false
 }
 
 func (h *host) add(start, end timeline.Nanos, state int) {
@@ -149,6 +258,35 @@ func (h *host) times() []timeline.Nanos {
 		sums[s.state] += s.end - s.start
 	}
 	return sums
+}
+
+// spent sums the thread's time up by cause and place, most first.
+func (h *host) spent() []Spent {
+	sums := make(map[hostState]timeline.Nanos)
+	for state, nanos := range h.times() {
+		sums[h.states[state]] += nanos
+	}
+	var list []Spent
+	for st, nanos := range sums {
+		if nanos > 0 {
+			list = append(list, Spent{st.cause, st.at, nanos})
+		}
+	}
+	slices.SortFunc(list, func(a, b Spent) int {
+		return cmp.Or(cmp.Compare(b.Nanos, a.Nanos), strings.Compare(string(a.Cause), string(b.Cause)), comparePlaces(a.Place, b.Place))
+	})
+	return list
+}
+
+// causeAt is what the thread did most at a place, of the causes that fit.
+func (h *host) causeAt(at Place, fits func(Cause) bool) Cause {
+	sums := make(map[Cause]timeline.Nanos)
+	for state, nanos := range h.times() {
+		if st := h.states[state]; st.at == at && fits(st.cause) {
+			sums[st.cause] += nanos
+		}
+	}
+	return most(sums, func(a, b Cause) int { return cmp.Compare(a, b) })
 }
 
 // halved splits every state into an early and a late part, at half its median

@@ -31,7 +31,7 @@ const (
 	Child      Cause = "child-process"
 	Thread     Cause = "thread"     // another thread of the program
 	Lock       Cause = "lock"       // a lock, event, queue or the like: nobody knows for whom
-	Idle       Cause = "event-loop" // every task of the event loop waits
+	EventLoop  Cause = "event-loop" // every task of the event loop waits
 	Waiting    Cause = "waiting"    // off the CPU, for what is not known
 	GIL        Cause = "gil"        // for the interpreter's lock
 	NoCPU      Cause = "no-cpu"     // for a free CPU
@@ -72,7 +72,7 @@ var causes = []struct {
 	{Checkpoint, Checkpoints}, {Load, Starvation}, {LoadHere, Starvation}, {LoadWorker, Starvation}, {Around, Host},
 	{Sync, Synchronisation}, {Copy, Copying}, {Collective, Collectives},
 	{Network, InputOutput}, {Database, InputOutput}, {InOut, InputOutput},
-	{Sleep, Waits}, {UserInput, Waits}, {Child, Waits}, {Thread, Waits}, {Lock, Waits}, {Idle, Waits}, {Waiting, Waits},
+	{Sleep, Waits}, {UserInput, Waits}, {Child, Waits}, {Thread, Waits}, {Lock, Waits}, {EventLoop, Waits}, {Waiting, Waits},
 	{GIL, Contention}, {NoCPU, Contention},
 	{StartUp, Ends}, {Exit, Ends}, {SetUp, Ends}, {NoWork, Absence}, {Unknown, NotKnown},
 }
@@ -134,12 +134,13 @@ const (
 	PerSecond Unit = "1/s"
 )
 
-// FindingID names a rule; its constants stand with the rules' documentation.
+// FindingID names a finding. What a finding of the id tells beside Value, Evidence,
+// Advice and Cost is said there.
 type FindingID string
 
-// The findings of programs that use a GPU. Unless it says otherwise a finding has
-// Time (the idle time, a mean over the used devices), Low and High (its bounds),
-// Cause and Place of most of it.
+// The findings of programs that use a GPU. Those that begin with GPUWaits tell the
+// idle time of one kind of cause: Time, a mean over the used devices, Low and High,
+// the Cause with most of it, and the Place where that is sure.
 const (
 	GPUWaitsForData        FindingID = "dataloader-bound"
 	GPUWaitsForLaunches    FindingID = "launch-bound"
@@ -150,54 +151,67 @@ const (
 	GPUWaitsForRanks       FindingID = "gpu-waits-for-ranks"
 	GPUWaitsForWaits       FindingID = "gpu-waits-for-waits"
 	GPUWaitsForContention  FindingID = "gpu-waits-for-contention"
-	GPUWaitsAtEnds         FindingID = "slow-start"
 	GPUWaitsForCopies      FindingID = "gpu-waits-for-copies"
 	GPUWaitsForSync        FindingID = "gpu-waits-for-sync"
-	GPUIdleUndecided       FindingID = "gpu-idle-undecided" // Alternatives: causes whose bounds overlap
-	GPUIdle                FindingID = "gpu-idle"           // no kind of cause stands out
-	GPUBusy                FindingID = "gpu-busy"           // Value: the share
-	SyncInLoop             FindingID = "sync-in-loop"       // Count: visits; Time: the host's; Value2: the idle share
-	HostDeviceCopies       FindingID = "host-device-copies" // Time: the host's
-	OneGPUIdle             FindingID = "one-gpu-idle"       // Devices: the less busy ones, then the busiest; Value, Value2: their shares
-	GPUMemoryNearFull      FindingID = "gpu-memory-near-full"
-	GPUMemoryCollectives   FindingID = "gpu-memory-and-collectives" // Value: how full; Time: in collectives
-	GPUThrottled           FindingID = "gpu-throttled"              // Throttle
-	GPUPowerCapped         FindingID = "gpu-power-capped"
-	GPUUnused              FindingID = "gpu-unused" // Name: the device's; Time: of the framework on the CPU
-	GPULost                FindingID = "gpu-lost"   // Devices; At
+	GPUWaitsAtEnds         FindingID = "slow-start"
+
+	GPUIdleUndecided     FindingID = "gpu-idle-undecided"         // Alternatives: causes whose bounds overlap
+	GPUIdle              FindingID = "gpu-idle"                   // Cause, Place; Against: the cause's share of the idle time
+	GPUBusy              FindingID = "gpu-busy"                   // Devices; Value: the share
+	GPULost              FindingID = "gpu-lost"                   // Devices, At; Time: what was left of the recording
+	GPUUnused            FindingID = "gpu-unused"                 // Time: of a framework on the CPU; Name: the device's
+	GPUMemoryNearFull    FindingID = "gpu-memory-near-full"       // Devices
+	GPUMemoryCollectives FindingID = "gpu-memory-and-collectives" // Devices, Place; Time: in collectives
+	GPUThrottled         FindingID = "gpu-throttled"              // Devices, Throttle
+	GPUPowerCapped       FindingID = "gpu-power-capped"           // Devices
+	SomeGPUsIdle         FindingID = "some-gpus-idle"             // Devices, Value: how busy they were; Peer, Against: the busiest
+	SyncInLoop           FindingID = "sync-in-loop"               // Time: of the host; Place, Count: visits; Against: the share that the GPU was idle
+	HostDeviceCopies     FindingID = "host-device-copies"         // Time: of the host; Place
 )
 
-// The findings of any program. Time is the time of the thread that runs the cell
-// or the main thread, Place the line with most of it and PlaceTime that line's.
+// The findings of any program. Time is that of the thread that runs the cell or of
+// the main thread, Place the line with most of it and PlaceTime that line's.
 const (
-	OneLine         FindingID = "one-line"             // Cause, Call, Cores
-	Computing       FindingID = "computing"            // the line with most stands out a little
-	NothingStandsUp FindingID = "no-line-stands-out"   // Time: computing
-	Imports         FindingID = "imports"              // Modules
-	Drawing         FindingID = "drawing"              // Call
-	AroundCell      FindingID = "around-cell"          // Call
-	CompilationCPU  FindingID = "compilation"          //
-	Saving          FindingID = "checkpoint"           //
-	DataLoadingCPU  FindingID = "data-loading"         //
-	WaitsNetwork    FindingID = "waits-for-network"    // Call
-	WaitsDatabase   FindingID = "waits-for-database"   // Call
-	WaitsIO         FindingID = "io-bound"             //
-	Sleeps          FindingID = "sleeps"               // Actors: who worked meanwhile
-	WaitsUser       FindingID = "waits-for-user"       //
-	WaitsChildren   FindingID = "waits-for-children"   // Actors, Cores
-	WaitsThreads    FindingID = "waits-for-threads"    // Actors, Cores
-	WaitsLock       FindingID = "waits-for-lock"       //
-	WaitsEvents     FindingID = "event-loop-idle"      //
-	WaitsUnknown    FindingID = "waiting"              //
-	GILContention   FindingID = "gil-contention"       // Actors: who held it
-	ThreadsTakeTurn FindingID = "threads-take-turns"   // Count: threads; Value: share of their time that they waited for the GIL
-	NoFreeCPU       FindingID = "no-free-cpu"          // Cores: used by the program; Value2: of how many
-	Printing        FindingID = "printing"             // Count, Bytes, AtLeast
-	MemoryPressure  FindingID = "memory-pressure"      // Value; Name: "process" or "machine"
-	Swapping        FindingID = "swapping"             // Bytes
-	SlowStartUp     FindingID = "interpreter-start-up" //
-	SlowExit        FindingID = "interpreter-exit"     // Call
+	OneLine          FindingID = "one-line"           // Time: of the line; Cause, Call, Cores
+	Computing        FindingID = "computing"          // Cause, Call, Cores
+	NoLineStandsOut  FindingID = "no-line-stands-out" // Time: computing; Cores
+	Imports          FindingID = "imports"            // Modules
+	Drawing          FindingID = "drawing"            // Call
+	AroundCell       FindingID = "around-cell"        // Call
+	Compiling        FindingID = "compilation"
+	Saving           FindingID = "checkpoint"         // Call
+	LoadsData        FindingID = "data-loading"       // Cause
+	WaitsForNetwork  FindingID = "waits-for-network"  // Call
+	WaitsForDatabase FindingID = "waits-for-database" // Call
+	WaitsForIO       FindingID = "io-bound"           // Call
+	WaitsForUser     FindingID = "waits-for-user"
+	WaitsForChildren FindingID = "waits-for-children" // Actors; Cores: that they used
+	WaitsForThreads  FindingID = "waits-for-threads"  // Actors; Cores: of the whole program
+	WaitsForLock     FindingID = "waits-for-lock"
+	WaitsForEvents   FindingID = "event-loop-idle"
+	WaitsUnknown     FindingID = "waiting"
+	Sleeps           FindingID = "sleeps"             // Actors: who worked meanwhile, on how many Cores
+	GILContention    FindingID = "gil-contention"     // Actors: who held it
+	ThreadsTakeTurns FindingID = "threads-take-turns" // Count: threads; Value: share of their time that they waited for the GIL; Actors
+	NoFreeCPU        FindingID = "no-free-cpu"        // Cores: used by the program
+	Printing         FindingID = "printing"           // Count, Bytes, AtLeast; Time: of the main thread
+	MemoryPressure   FindingID = "memory-pressure"    // Name: "process" or "machine"
+	Swapping         FindingID = "swapping"           // Bytes
+	SlowStartUp      FindingID = "interpreter-start-up"
+	SlowExit         FindingID = "interpreter-exit"
 )
+
+// FindingIDs lists all findings there are.
+func FindingIDs() []FindingID {
+	list := make([]FindingID, 0, len(rules)+2)
+	for _, r := range rules {
+		list = append(list, r.id)
+		if r.id == OneLine { // the same rule's other answers
+			list = append(list, Computing, NoLineStandsOut)
+		}
+	}
+	return list
+}
 
 // Advice is what to change. It is given only where it fits.
 type Advice string
@@ -235,6 +249,17 @@ const (
 	FasterKernels      Advice = "faster-kernels"
 	ManyRequests       Advice = "many-requests"
 	FewerQueries       Advice = "fewer-queries"
-	Processes          Advice = "processes"
-	ShorterWindows     Advice = "trace-for-detail"
+	RecordTrace        Advice = "record-trace"
 )
+
+// AllAdvice lists all advice there is.
+func AllAdvice() []Advice {
+	return []Advice{
+		UseWorkers, SpeedUpWorkers, Prefetch, SyncLess, CopyAsync, CompileOnce,
+		SaveAside, LaunchLess, BalanceRanks, ReadAhead, AvoidGIL, UseGPU,
+		QueueWork, FewerThreads, AwaitTogether, SetUpApart, Vectorise, WholeColumns,
+		PrintLess, FreeMemory, LessMemory, BalanceDevices, SmallerBatch, LeaveRoom,
+		CheckCooling, PowerLimitIsNormal, MoveToGPU, FasterKernels, ManyRequests, FewerQueries,
+		RecordTrace,
+	}
+}

@@ -99,13 +99,13 @@ func TestLiveProgram(t *testing.T) {
 				total += n
 			}
 			for _, cause := range d.Idle.Causes {
-				if strings.HasSuffix(cause.File, "train.py") {
-					got[cause.Line] += cause.Nanos
+				if strings.HasSuffix(cause.Place.File, "train.py") {
+					got[cause.Place.Line] += cause.Nanos
 				}
 			}
-			t.Logf("%s; GPU busy %v, idle %v, unknown %v of %v", d.Idle.Certainty.Text, d.GPUs[0].Busy.Duration(), d.GPUs[0].Idle.Duration(), d.GPUs[0].Unknown.Duration(), rec.Duration.Duration())
+			t.Logf("%s; GPU busy %v, idle %v, unknown %v of %v", d.Idle.Certainty.Method, d.GPUs[0].Busy.Duration(), d.GPUs[0].Idle.Duration(), d.GPUs[0].Unknown.Duration(), rec.Duration.Duration())
 			for _, f := range d.Findings {
-				t.Logf("finding %s: %s", f.ID, f.Text)
+				t.Logf("finding %+v", f)
 			}
 			for line, want := range truth {
 				share, wantShare := 100*float64(got[line])/float64(d.Idle.Total), 100*float64(want)/float64(total)

@@ -233,7 +233,7 @@ func chooseQueue(h *host, windows []window) *activityModel {
 	mayDrain := make([]bool, u.k)
 	for state, c := range u.of {
 		cause := h.states[state].cause
-		mayDrain[c] = mayDrain[c] || cause == Transfer || cause == Waiting || cause == NativeCPU
+		mayDrain[c] = mayDrain[c] || cause == Sync || cause == Copy || cause == Waiting || cause == Lock || cause == Native
 	}
 	list := u.visits(h)
 	fit := func(part []window) *launchQueue {

@@ -49,14 +49,14 @@ func TestQueueOfLaunchedWork(t *testing.T) {
 				}.run()
 				d := Run(rec).Idle.Devices[0]
 				worst := largestError(byLine(d.Causes), truth)
-				t.Logf("%d ms windows, work ± %.0f %%: %.1f points off, %s", window, 100*workJitter, worst, d.Certainty.Text)
+				t.Logf("%d ms windows, work ± %.0f %%: %.1f points off, %s", window, 100*workJitter, worst, d.Certainty.Method)
 				checkBounds(t, d.Causes, truth)
 				if d.Certainty.Method != ByRepetition {
 					continue
 				}
 				resolved++
 				if worst > 3 {
-					t.Errorf("%d ms windows, seed %d: %.1f points off and called %q", window, seed, worst, d.Certainty.Text)
+					t.Errorf("%d ms windows, seed %d: %.1f points off and called %q", window, seed, worst, d.Certainty.Method)
 				}
 			}
 		}

@@ -17,6 +17,11 @@ type window struct {
 	busy     float64 // share of its time, 0..1
 }
 
+// idle is the idle time measured in the window.
+func (w window) idle() timeline.Nanos {
+	return (w.at - w.from) - timeline.Nanos(math.Round(w.busy*float64(w.at-w.from)))
+}
+
 const (
 	maxColumns     = 20 // host states told apart by the regression
 	minStateShare  = 0.005
@@ -163,7 +168,7 @@ func assignUnknowns(h *host, room int) *unknowns {
 	u.waits = make([]bool, u.k)
 	for rank, state := range order[:own] {
 		u.of[state] = rank
-		u.waits[rank] = h.states[state].waitsForDevice()
+		u.waits[rank] = h.states[state].cause == Sync
 	}
 	return u
 }

@@ -13,8 +13,8 @@ import (
 // Options of a diagnosis; the zero value is usable.
 type Options struct {
 	// Line reads a line of a file of the target, empty if it cannot. It is asked
-	// for lines of the user's own code where a thread of a program that used a GPU
-	// stood; none of the text is kept. nil = the cells' own sources only.
+	// for lines of the user's own code at which a thread waited, or where a program
+	// that used a GPU stood; none of the text is kept. nil = the cells' own sources only.
 	Line func(file string, line int) string
 }
 
@@ -35,16 +35,32 @@ func (o Options) Run(rec *timeline.Recording) Diagnosis {
 		dev.divide(s)
 	}
 	d.Idle = idleOf(devices, used)
-	main := newHost(s, responsible(rec, -1), 0)
+	thread := responsible(rec, -1)
+	main := newHost(s, thread, lifeOf(s, thread))
+	company := newCompany(s, thread)
+	company.resolve(main)
+	d.Spent = main.spent()
 	d.Steps = steps(rec, used, main)
 	d.Regions = regions(rec)
-	d.Findings = findings(&evidence{rec: rec, stacks: s, diagnosis: &d, devices: devices, main: main})
+	e := &evidence{rec: rec, stacks: s, diagnosis: &d, devices: devices, thread: thread, main: main, company: company}
+	d.Findings = findings(e)
+	d.Headline = headline(rec, d.Spent, d.Findings)
 	return d
+}
+
+// lifeOf finds when the program's own code began and ended.
+func lifeOf(s *stacks, t *timeline.Thread) lifetime {
+	begin, end := scriptLife(s, t)
+	return lifetime{begin: begin, end: end}
 }
 
 // divide attributes the device's idle time.
 func (d *device) divide(s *stacks) {
-	h := newHost(s, responsible(s.rec, d.index), d.firstWork())
+	thread := responsible(s.rec, d.index)
+	life := lifeOf(s, thread)
+	life.firstWork = d.firstWork()
+	h := newHost(s, thread, life)
+	newCompany(s, thread).resolve(h)
 	var model *activityModel
 	d.shares = attribute(h, d.windows, nil)
 	if d.shares.ambiguity() > exactBounds {
@@ -66,10 +82,9 @@ func (d *device) divide(s *stacks) {
 	default:
 		c.Method = ByAverage
 	}
-	c.Text = c.sentence()
-	d.idle = DeviceIdle{Device: d.index, Idle: d.shares.idle, Certainty: c, Causes: d.shares.causes()}
-	if c.Method == ByAverage && model != nil && model.heldOut >= boundingHeldOut && model.enough() {
-		tighten(d.idle.Causes, timeline.Nanos(model.halfWidth(d.shares.idleShare())*float64(d.idle.Idle)))
+	d.idle = DeviceIdle{Device: d.index, Idle: d.shares.idle, Certainty: c, Causes: d.shares.causes(), Kinds: d.shares.kinds()}
+	if model != nil && model.heldOut >= boundingHeldOut && model.enough() {
+		d.idle.tighten(timeline.Nanos(model.halfWidth(d.shares.idleShare()) * float64(d.idle.Idle)))
 	}
 }
 
@@ -81,17 +96,16 @@ func idleOf(devices, used []*device) *Idle {
 	}
 	idle := &Idle{}
 	if len(used) == 0 {
-		c := Certainty{Method: ByAbsence, R2: math.NaN(), HeldOut: math.NaN()}
-		c.Text = c.sentence()
 		for _, d := range known {
-			d.idle = DeviceIdle{Device: d.index, Idle: d.time.Idle, Certainty: c}
-			if d.time.Idle > 0 {
-				d.idle.Causes = []CauseIdle{{Cause: NoWork, Nanos: d.time.Idle, Share: 1, Low: d.time.Idle, High: d.time.Idle}}
+			d.idle = DeviceIdle{Device: d.index, Idle: d.time.Idle, Certainty: Certainty{Method: ByAbsence, R2: math.NaN(), HeldOut: math.NaN()}}
+			if n := d.time.Idle; n > 0 {
+				d.idle.Causes = []CauseIdle{{Cause: NoWork, Nanos: n, Share: 1, Low: n, High: n}}
+				d.idle.Kinds = []KindIdle{{Kind: Absence, Nanos: n, Low: n, High: n}}
 			}
 		}
 		used = known
 	}
-	byLine := make(map[line]timeline.Nanos)
+	byLine := make(map[Place]timeline.Nanos)
 	for i, d := range used {
 		idle.Total += d.idle.Idle
 		idle.Devices = append(idle.Devices, d.idle)
@@ -101,17 +115,37 @@ func idleOf(devices, used []*device) *Idle {
 		for _, c := range d.idle.Causes {
 			c.Evidence = slices.Clone(c.Evidence)
 			idle.Causes = mergeCause(idle.Causes, c)
-			if c.Line > 0 {
-				byLine[line{c.File, c.Line}] += c.Nanos
+			if c.Place.Line > 0 {
+				byLine[c.Place] += c.Nanos
 			}
+		}
+		for _, k := range d.idle.Kinds {
+			idle.Kinds = mergeKind(idle.Kinds, k)
 		}
 	}
 	finishCauses(idle.Causes, idle.Total)
+	finishKinds(idle.Kinds, idle.Total)
 	for at, nanos := range byLine {
-		idle.Lines = append(idle.Lines, LineIdle{at.file, at.number, nanos})
+		idle.Lines = append(idle.Lines, LineIdle{at, nanos})
 	}
-	slices.SortFunc(idle.Lines, func(a, b LineIdle) int {
-		return cmp.Or(cmp.Compare(b.Nanos, a.Nanos), strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
-	})
+	slices.SortFunc(idle.Lines, func(a, b LineIdle) int { return cmp.Or(cmp.Compare(b.Nanos, a.Nanos), comparePlaces(a.Place, b.Place)) })
 	return idle
+}
+
+// mergeKind adds a row to the one of the same kind, or appends it.
+func mergeKind(list []KindIdle, k KindIdle) []KindIdle {
+	for i := range list {
+		if o := &list[i]; o.Kind == k.Kind {
+			o.Nanos += k.Nanos
+			o.Low += k.Low
+			o.High += k.High
+			return list
+		}
+	}
+	return append(list, k)
+}
+
+// comparePlaces orders places by file and line.
+func comparePlaces(a, b Place) int {
+	return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
 }

@@ -177,7 +177,7 @@ func (sim simulation) run() (*timeline.Recording, map[int]timeline.Nanos) {
 func byLine(causes []CauseIdle) map[int]timeline.Nanos {
 	sums := make(map[int]timeline.Nanos)
 	for _, c := range causes {
-		sums[c.Line] += c.Nanos
+		sums[c.Place.Line] += c.Nanos
 	}
 	return sums
 }

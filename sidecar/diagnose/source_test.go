@@ -67,22 +67,20 @@ func TestTextOfFilesNamesTheCause(t *testing.T) {
 		stack []timeline.Frame
 		lines map[string]string
 		cause Cause
-		hint  string
-		at    line
+		at    Place
 		asked []string // beside those of lines that launch
 	}{
-		{"a script", nil, []timeline.Frame{script}, text, Transfer, hintSync, line{scriptFile, 7}, []string{scriptFile + ":7"}},
-		{"a script that cannot be read", nil, []timeline.Frame{script}, nil, Waiting, hintSleep, line{scriptFile, 7}, []string{scriptFile + ":7"}},
-		{"a script's module", nil, []timeline.Frame{script, module}, text, Transfer, hintSync, line{moduleFile, 3}, []string{moduleFile + ":3"}},
-		{"a cell's module", cell, []timeline.Frame{inCell, module}, text, Transfer, hintSync, line{cellFile, 1}, []string{moduleFile + ":3"}},
-		{"a library under the script", nil, []timeline.Frame{script, library}, text, Waiting, hintSleep, line{scriptFile, 7}, nil},
-		{"a library alone", nil, []timeline.Frame{library}, text, Waiting, hintSleep, line{library.File, 300}, nil},
+		{"a script", nil, []timeline.Frame{script}, text, Sync, Place{scriptFile, 7}, []string{scriptFile + ":7"}},
+		{"a script that cannot be read", nil, []timeline.Frame{script}, nil, Waiting, Place{scriptFile, 7}, []string{scriptFile + ":7"}},
+		{"a script's module", nil, []timeline.Frame{script, module}, text, Sync, Place{moduleFile, 3}, []string{moduleFile + ":3"}},
+		{"a cell's module", cell, []timeline.Frame{inCell, module}, text, Sync, Place{moduleFile, 3}, []string{moduleFile + ":3"}},
+		{"a library under the script", nil, []timeline.Frame{script, library}, text, Lock, Place{scriptFile, 7}, nil},
+		{"a library alone", nil, []timeline.Frame{library}, text, Lock, Place{library.File, 300}, nil},
 	} {
 		r := readings{lines: c.lines}
 		got := Options{Line: r.line}.Run(askingResults(c.cell, c.stack...)).Idle.Causes
-		want := CauseIdle{Cause: c.cause, Hint: c.hint, File: c.at.file, Line: c.at.number}
-		if len(got) == 0 || got[0].Cause != want.Cause || got[0].Hint != want.Hint || got[0].File != want.File || got[0].Line != want.Line {
-			t.Errorf("%s: causes %+v, want %+v first", c.name, got, want)
+		if len(got) == 0 || got[0].Cause != c.cause || got[0].Place != c.at {
+			t.Errorf("%s: causes %+v, want %s at %+v first", c.name, got, c.cause, c.at)
 		}
 		slices.Sort(r.asked)
 		if asked := slices.Compact(r.asked); !slices.Equal(asked, c.asked) {
@@ -93,13 +91,28 @@ func TestTextOfFilesNamesTheCause(t *testing.T) {
 
 func TestTextMeansNothingWithoutADevice(t *testing.T) {
 	frames := []timeline.Frame{{Function: "main", File: scriptFile, Line: 7}}
-	for device, want := range map[bool]Cause{true: Checkpoint, false: InputOutput} {
+	for device, want := range map[bool]Cause{true: Checkpoint, false: InOut} {
 		r := readings{lines: map[string]string{scriptFile + ":7": "np.save(file, table)"}}
-		rec := &timeline.Recording{}
+		rec := &timeline.Recording{Frames: frames}
 		s := newStacks(rec, NewSource(rec, r.line))
 		s.device = device
-		if got, _, _ := s.classify(frames, timeline.StateIO); got != want || len(r.asked) > 0 != device {
-			t.Errorf("device used %v: %q, asked for the text of %q; want %q", device, got, r.asked, want)
+		if got, _ := s.classify([]timeline.FrameID{0}, timeline.StateIO); got != want {
+			t.Errorf("device used %v: %q, want %q", device, got, want)
+		}
+	}
+}
+
+// The text of a line that computes is asked for only where a GPU was used.
+func TestTextOfComputingLinesIsNotRead(t *testing.T) {
+	frames := []timeline.Frame{{Function: "main", File: scriptFile, Line: 7}}
+	for device, want := range map[bool]int{true: 1, false: 0} {
+		var r readings
+		rec := &timeline.Recording{Frames: frames}
+		s := newStacks(rec, NewSource(rec, r.line))
+		s.device = device
+		s.classify([]timeline.FrameID{0}, timeline.StatePython)
+		if got := len(slices.Compact(r.asked)); got != want {
+			t.Errorf("device used %v: asked for %q", device, r.asked)
 		}
 	}
 }

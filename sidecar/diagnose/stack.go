@@ -1,34 +1,58 @@
 package diagnose
 
 import (
-	"fmt"
 	"regexp"
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
-// stacks reads a recording's stack tree the way causes and lines need it.
+// stacks reads a recording's stack tree the way causes and places need it.
 type stacks struct {
 	rec    *timeline.Recording
 	source *Source
+	facts  []frameFacts // by FrameID
 	// device tells that a GPU was used: without one, .numpy(), .tolist() and
 	// np.save() are ordinary work.
 	device bool
 	said   map[saying]bool
+	hosts  map[*timeline.Thread]*host // of threads beside the main one
+}
+
+// frameFacts is what one frame says, whatever stands above and below it.
+type frameFacts struct {
+	rules     uint64 // causeRules whose conditions on a frame it meets
+	own       bool   // the user wrote it
+	importing bool   // the import system's
 }
 
 func newStacks(rec *timeline.Recording, source *Source) *stacks {
-	return &stacks{rec: rec, source: source, said: make(map[saying]bool)}
+	s := &stacks{rec: rec, source: source, facts: make([]frameFacts, len(rec.Frames)), said: make(map[saying]bool), hosts: make(map[*timeline.Thread]*host)}
+	own := make(map[string]bool) // by file
+	for i, f := range rec.Frames {
+		isOwn, known := own[f.File]
+		if !known {
+			isOwn = source.isCell(f.File) || !IsLibrary(f.File)
+			own[f.File] = isOwn
+		}
+		facts := frameFacts{own: isOwn, importing: strings.HasPrefix(f.File, "<frozen importlib")}
+		for r := range causeRules {
+			if causeRules[r].fits(f, isOwn) {
+				facts.rules |= 1 << r
+			}
+		}
+		s.facts[i] = facts
+	}
+	return s
 }
 
-// frames returns a stack from its leaf to its root.
-func (s *stacks) frames(node timeline.NodeID) []timeline.Frame {
-	var list []timeline.Frame
+// stack returns a node's frames from its leaf to its root.
+func (s *stacks) stack(node timeline.NodeID) []timeline.FrameID {
+	var list []timeline.FrameID
 	for node != timeline.RootNode && int(node) < len(s.rec.Nodes) {
 		n := s.rec.Nodes[node]
 		if int(n.Frame) < len(s.rec.Frames) {
-			list = append(list, s.rec.Frames[n.Frame])
+			list = append(list, n.Frame)
 		}
 		if n.Parent >= node { // a damaged file: parents come first
 			break
@@ -38,65 +62,70 @@ func (s *stacks) frames(node timeline.NodeID) []timeline.Frame {
 	return list
 }
 
-// line is a place in the user's program; the zero value is none.
-type line struct {
-	file   string
-	number int
-}
-
-// charged returns the line a stack is charged to: the deepest one in a cell,
-// else the deepest in code of the user's own, else the leaf; in a notebook, where
-// that is the kernel's own work, none.
-func (s *stacks) charged(frames []timeline.Frame) line {
-	own := -1
-	for i, f := range frames {
-		if s.source.isCell(f.File) {
-			return line{f.File, f.Line}
-		}
-		if own < 0 && !IsLibrary(f.File) {
-			own = i
+// ownest is the index of the deepest frame of the user's own code; -1 = none.
+func (s *stacks) ownest(stack []timeline.FrameID) int {
+	for i, id := range stack {
+		if s.facts[id].own {
+			return i
 		}
 	}
-	if own < 0 {
-		if len(frames) == 0 || s.rec.Target.Cell != nil && base(frames[0].File) != "selectors.py" {
-			return line{}
-		}
-		own = 0
-	}
-	return line{frames[own].File, frames[own].Line}
+	return -1
 }
 
-// own tells whether a frame is of code that the user wrote.
-func (s *stacks) own(f timeline.Frame) bool { return s.source.isCell(f.File) || !IsLibrary(f.File) }
+// charged returns the place a stack is charged to: the deepest line of the user's
+// own code, else the leaf; in a notebook, where that is the kernel's own work, none.
+func (s *stacks) charged(stack []timeline.FrameID) Place {
+	at := s.ownest(stack)
+	if at < 0 {
+		if len(stack) == 0 || s.rec.Target.Cell != nil {
+			return Place{}
+		}
+		at = 0
+	}
+	f := s.rec.Frames[stack[at]]
+	return Place{f.File, f.Line}
+}
+
+// importing tells whether the innermost line of the user's own is an import: the
+// import system stands between it and the leaf, so that whatever runs there runs
+// to make a module. Own code that a module runs while it is imported is own code.
+func (s *stacks) importing(stack []timeline.FrameID) bool {
+	for _, id := range stack {
+		if s.facts[id].own {
+			return false
+		}
+		if s.facts[id].importing {
+			return true
+		}
+	}
+	return false
+}
+
+// track returns a track of the recording; nil when there is none.
+func (s *stacks) track(id string) *timeline.Track {
+	for i := range s.rec.Tracks {
+		if s.rec.Tracks[i].ID == id {
+			return &s.rec.Tracks[i]
+		}
+	}
+	return nil
+}
 
 // saying is a question that many stacks have in common.
 type saying struct {
-	at      line
+	at      Place
 	pattern *regexp.Regexp
 }
 
 // says tells whether a line's text has a pattern.
-func (s *stacks) says(at line, pattern *regexp.Regexp) bool {
+func (s *stacks) says(at Place, pattern *regexp.Regexp) bool {
 	k := saying{at, pattern}
 	found, known := s.said[k]
 	if !known {
-		found = pattern.MatchString(s.source.Line(at.file, at.number))
+		found = pattern.MatchString(s.source.Line(at.File, at.Line))
 		s.said[k] = found
 	}
 	return found
-}
-
-// place names a line of a cell as the report does: by number in the recorded
-// cell, by cell and number elsewhere.
-func (s *stacks) place(at line) string {
-	if cell := s.rec.Target.Cell; cell == nil || cell.File != at.file {
-		for _, source := range s.rec.Sources {
-			if source.File == at.file {
-				return fmt.Sprintf("Cell [%d]:%d", source.ExecutionCount, at.number)
-			}
-		}
-	}
-	return fmt.Sprintf("line %d", at.number)
 }
 
 // IsLibrary tells installed code and the standard library from the user's own.

@@ -32,7 +32,7 @@ func steps(rec *timeline.Recording, used []*device, main *host) []Step {
 		}
 	}
 	for _, s := range main.stretches {
-		if main.states[s.state].cause == DataLoading {
+		if main.states[s.state].cause.Kind() == Starvation {
 			overlap(spans, s.start, s.end, func(step int, part timeline.Nanos) { list[step].DataWait += part })
 		}
 	}

@@ -41,7 +41,7 @@ func TestStepsShareTheTime(t *testing.T) {
 }
 
 func TestStepsWithoutGPUAreUnknown(t *testing.T) {
-	s := scene{acts: computing, change: func(b *timeline.Builder) {
+	s := scene{acts: twoLines, change: func(b *timeline.Builder) {
 		b.Mark(timeline.Mark{Kind: "step", Start: 0, End: sec})
 	}}
 	if got := Run(s.record()).Steps[0]; got.Unknown != sec {

@@ -55,7 +55,6 @@ func Build(rec *timeline.Recording, d *diagnose.Diagnosis, opts Options) *Report
 	r.LineFile, r.LineSpans = n.file(file), spans
 	idle := r.addDiagnosis(rec, d, n, text)
 	r.CellLines = cellLines(t, text, idle)
-	r.Headline = headline(r)
 	return r
 }
 

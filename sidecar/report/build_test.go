@@ -258,35 +258,58 @@ func TestDiagnosisIsConverted(t *testing.T) {
 			Gaps: []diagnose.Interval{{Start: 0, End: 8 * second}}}},
 		Idle: &diagnose.Idle{
 			Total:     8 * second,
-			Certainty: diagnose.Certainty{Method: diagnose.ByAverage, R2: math.NaN(), Text: "averaged over 167 ms"},
+			Certainty: diagnose.Certainty{Method: diagnose.ByAverage, R2: math.NaN(), Window: 167 * time.Millisecond},
 			Devices:   []diagnose.DeviceIdle{{Device: 0, Idle: 8 * second}},
-			Causes: []diagnose.CauseIdle{{Cause: diagnose.DataLoading, Nanos: 8 * second, Share: 1, File: cellFile, Line: 2,
-				Low: 6 * second, High: 9 * second, Hint: "num_workers=4"}},
-			Lines: []diagnose.LineIdle{{File: cellFile, Line: 2, Nanos: 8 * second}},
+			Causes: []diagnose.CauseIdle{{Cause: diagnose.LoadHere, Place: diagnose.Place{File: cellFile, Line: 2}, Nanos: 8 * second, Share: 1,
+				Low: 6 * second, High: 9 * second, Advice: diagnose.UseWorkers}},
+			Lines: []diagnose.LineIdle{{Place: diagnose.Place{File: cellFile, Line: 2}, Nanos: 8 * second}},
 		},
-		Findings: []diagnose.Finding{{ID: "dataloader-bound", Severity: diagnose.Warning, Text: "The GPU waited for data.", File: cellFile, Line: 2}},
+		Findings: []diagnose.Finding{{ID: diagnose.GPUWaitsForData, Severity: diagnose.Warning, Cause: diagnose.Load, Time: 7 * second, Low: 7 * second,
+			High: 7 * second, Place: diagnose.Place{File: cellFile, Line: 2}, PlaceTime: 7 * second}},
 	}
 	r := Build(rec, d, Options{})
 	if got := r.GPUs[0]; got.Name != "H100" || got.BusyS+got.IdleS+got.UnknownS != r.DurationS {
 		t.Errorf("gpu %+v: the parts must add up to %g s", got, r.DurationS)
 	}
 	c := r.Idle.Causes[0]
-	if c.File != "Cell [7]" || c.SourceText != "for x in loader:" || c.BoundS == nil || *c.BoundS != 2 || *c.LowS != 6 || *c.HighS != 9 || r.Idle.R2 != nil {
+	if c.ID != "data-loading-here" || c.Cause != "data loading in this thread" || !strings.Contains(c.Hint, "num_workers") || c.File != "Cell [7]" || c.SourceText != "for x in loader:" || c.BoundS == nil || *c.BoundS != 2 || *c.LowS != 6 || *c.HighS != 9 || r.Idle.R2 != nil {
 		t.Errorf("cause %+v, R² %v", c, r.Idle.R2)
 	}
 	if r.CellLines[0].IdleS != 8 {
 		t.Errorf("line %+v carries no idle time", r.CellLines[0])
 	}
-	if r.Headline != "The GPU waited for data." {
-		t.Errorf("headline %q", r.Headline)
+	if want := "The GPU waited 7.0 of 14.0 s for data in line 2."; r.Headline != want || r.HeadlineFinding == nil || *r.HeadlineFinding != 0 || r.Findings[0].Text != want {
+		t.Errorf("headline %q of %+v, want %q", r.Headline, r.Findings, want)
 	}
 }
 
 func TestTooShortACellSaysHowToSeeMore(t *testing.T) {
 	s := newScene()
 	s.Describe(func(r *timeline.Recording) { r.Sampling.Samples = 5 })
-	if got, want := Build(s.Snapshot(5e6), nil, Options{}).Headline, "5 samples; try -p 0.0001"; got != want {
-		t.Errorf("headline %q, want %q", got, want)
+	rec := s.Snapshot(5e6)
+	d := diagnose.Run(rec)
+	r := Build(rec, &d, Options{})
+	if want := "Too short to profile: only 5 samples. Run again with -p 0.0001."; r.Headline != want || !r.TooFew || r.HeadlineFinding != nil {
+		t.Errorf("headline %q, want %q", r.Headline, want)
+	}
+}
+
+// A place is named so that it is understood: by the line alone in the recorded
+// cell, by cell or file elsewhere.
+func TestPlacesInSentences(t *testing.T) {
+	rec := training()
+	n := newNames(rec, "/home/ann")
+	for at, want := range map[diagnose.Place]string{
+		{File: cellFile, Line: 3}: "line 3", {File: earlierFile, Line: 3}: "Cell [5]:3", {File: "/home/ann/pkg/data.py", Line: 40}: "data.py:40",
+		{}: "", {File: cellFile}: "",
+	} {
+		if got := n.place(at); got != want {
+			t.Errorf("%+v is called %q, want %q", at, got, want)
+		}
+	}
+	rec.Target.Cell, rec.Target.Argv = nil, []string{"python", "train.py"}
+	if got, want := newNames(rec, "").place(diagnose.Place{File: "/home/ann/train.py", Line: 3}), "train.py:3"; got != want {
+		t.Errorf("a script's line is called %q, want %q", got, want)
 	}
 }
 
@@ -351,7 +374,8 @@ func TestReportsMatchTheSchemaAndReadBack(t *testing.T) {
 		Idle:     &diagnose.Idle{Certainty: diagnose.Certainty{R2: 0.9}, Causes: []diagnose.CauseIdle{{Cause: diagnose.NoWork}}, Devices: []diagnose.DeviceIdle{{}}},
 		Steps:    []diagnose.Step{{Start: 0, End: second, Busy: second}},
 		Regions:  []diagnose.Region{{Name: "epoch", Count: 1, Total: second}},
-		Findings: []diagnose.Finding{{ID: "x", Severity: diagnose.Info, Text: "x", Evidence: []diagnose.Interval{{End: 1}}}},
+		Findings: []diagnose.Finding{{ID: diagnose.GPUBusy, Severity: diagnose.Info, Evidence: []diagnose.Interval{{End: 1}}}, {ID: diagnose.GPULost, Severity: diagnose.Limit}},
+		Headline: diagnose.Headline{Limits: []int{1}},
 	}
 	for name, r := range map[string]*Report{
 		"empty": Build(empty, nil, Options{}), "training": Build(training(), nil, Options{Version: "1.2.3"}), "full": Build(marked, d, Options{}),

@@ -5,12 +5,13 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/wording"
 )
 
 // addDiagnosis fills GPUs, Idle, Steps, Regions and Findings, and returns the
 // idle seconds of each source line.
 func (r *Report) addDiagnosis(rec *timeline.Recording, d *diagnose.Diagnosis, n *names, text func(string, int) string) map[place]float64 {
-	r.GPUs, r.Steps, r.Regions, r.Findings = []GPU{}, []Step{}, []Region{}, []Finding{}
+	r.GPUs, r.Steps, r.Regions, r.Findings, r.HeadlineLimits = []GPU{}, []Step{}, []Region{}, []Finding{}, []int{}
 	idle := make(map[place]float64)
 	if d == nil {
 		return idle
@@ -23,7 +24,7 @@ func (r *Report) addDiagnosis(rec *timeline.Recording, d *diagnose.Diagnosis, n 
 		known = true
 		r.Idle = idleOf(d.Idle, d.GPUs, n, text)
 		for _, l := range d.Idle.Lines {
-			idle[place{l.File, l.Line}] += l.Nanos.Seconds()
+			idle[place{l.Place.File, l.Place.Line}] += l.Nanos.Seconds()
 		}
 	}
 	for _, s := range d.Steps {
@@ -38,13 +39,15 @@ func (r *Report) addDiagnosis(rec *timeline.Recording, d *diagnose.Diagnosis, n 
 		r.Regions = append(r.Regions, Region{Name: clean(g.Name), Count: g.Count,
 			TotalS: g.Total.Seconds(), P50S: g.P50.Seconds(), P95S: g.P95.Seconds()})
 	}
+	s := wording.Scope{Duration: rec.Duration, Place: n.place}
 	for _, f := range d.Findings {
 		r.Findings = append(r.Findings, Finding{
-			ID: f.ID, Severity: string(f.Severity), Text: clean(f.Text), Hint: clean(f.Hint),
-			File: n.file(f.File), Line: f.Line, SourceText: text(f.File, f.Line),
+			ID: string(f.ID), Severity: string(f.Severity), Text: s.Finding(f), Hint: wording.Advice(f.Advice),
+			File: n.file(f.Place.File), Line: f.Place.Line, SourceText: text(f.Place.File, f.Place.Line),
 			Evidence: intervals(f.Evidence), CostS: f.Cost.Seconds(),
 		})
 	}
+	r.addHeadline(d, s)
 	return idle
 }
 
@@ -61,7 +64,7 @@ func gpu(rec *timeline.Recording, t diagnose.GPUTime) GPU {
 
 func idleOf(d *diagnose.Idle, gpus []diagnose.GPUTime, n *names, text func(string, int) string) *Idle {
 	out := &Idle{
-		GPUIdleS: d.Total.Seconds(), Certainty: d.Certainty.Text, Method: string(d.Certainty.Method),
+		GPUIdleS: d.Total.Seconds(), Certainty: wording.Certainty(d.Certainty), Method: string(d.Certainty.Method),
 		Devices: []DeviceIdle{}, Causes: causes(d.Causes, d.Certainty.Method, n, text),
 	}
 	if r2 := d.Certainty.R2; !math.IsNaN(r2) {
@@ -69,7 +72,7 @@ func idleOf(d *diagnose.Idle, gpus []diagnose.GPUTime, n *names, text func(strin
 	}
 	for _, dev := range d.Devices {
 		shown := DeviceIdle{
-			Device: dev.Device, IdleS: dev.Idle.Seconds(), Certainty: dev.Certainty.Text,
+			Device: dev.Device, IdleS: dev.Idle.Seconds(), Certainty: wording.Certainty(dev.Certainty),
 			Causes: causes(dev.Causes, dev.Certainty.Method, n, text), Intervals: [][2]float64{},
 		}
 		for _, g := range gpus {
@@ -86,8 +89,9 @@ func causes(list []diagnose.CauseIdle, method diagnose.Method, n *names, text fu
 	out := make([]Cause, 0, len(list))
 	for _, c := range list {
 		shown := Cause{
-			Cause: string(c.Cause), Seconds: c.Nanos.Seconds(), Share: c.Share, File: n.file(c.File), Line: c.Line,
-			SourceText: text(c.File, c.Line), Hint: clean(c.Hint), Evidence: intervals(c.Evidence),
+			ID: string(c.Cause), Cause: wording.Cause(c.Cause), Seconds: c.Nanos.Seconds(), Share: c.Share,
+			File: n.file(c.Place.File), Line: c.Place.Line, SourceText: text(c.Place.File, c.Place.Line),
+			Hint: wording.Advice(c.Advice), Evidence: intervals(c.Evidence),
 		}
 		if method == diagnose.ByAverage {
 			bound, low, high := max(c.High-c.Nanos, c.Nanos-c.Low).Seconds(), c.Low.Seconds(), c.High.Seconds()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/words"
 )
 
 // names turns what stands in code objects into what a user reads.
@@ -63,6 +64,18 @@ func (n *names) file(name string) string {
 	}
 	n.files[name] = shown
 	return shown
+}
+
+// place names a line as sentences do: "line 3" of the recorded cell, "Cell [5]:2"
+// of another, "train.py:40" of a file; empty for none.
+func (n *names) place(at diagnose.Place) string {
+	switch {
+	case at.Line <= 0:
+		return ""
+	case at.File == n.cell && n.cell != "":
+		return "line " + itoa(at.Line)
+	}
+	return words.ShortFile(n.file(at.File)) + ":" + itoa(at.Line)
 }
 
 // function is the display name of a qualified name: a cell's module level is

@@ -27,8 +27,17 @@ type Report struct {
 	Name          string    `json:"name,omitempty"`
 	StartedAt     time.Time `json:"started_at"`
 	DurationS     float64   `json:"duration_s"`
-	// Headline is the main finding in one sentence, or what can be said instead.
-	Headline  string    `json:"headline"`
+	// Headline is the main finding in one sentence, or what can be said instead,
+	// and what was not observed.
+	Headline string `json:"headline"`
+	// HeadlineFinding is the index of the finding that the headline tells; null
+	// where it tells none.
+	HeadlineFinding *int `json:"headline_finding"`
+	// HeadlineLimits are the findings, in the headline too, that say what was not
+	// observed.
+	HeadlineLimits []int `json:"headline_limits"`
+	// TooFew tells that too few stacks were read for shares of time to mean something.
+	TooFew    bool      `json:"too_few,omitempty"`
 	Target    Target    `json:"target"`
 	Sampling  Sampling  `json:"sampling"`
 	Processes []Process `json:"processes"`
@@ -273,7 +282,8 @@ type DeviceIdle struct {
 
 // Cause is one reason on one source line.
 type Cause struct {
-	Cause      string   `json:"cause"`
+	ID         string   `json:"id"`    // diagnose.Cause
+	Cause      string   `json:"cause"` // its name
 	Seconds    float64  `json:"seconds"`
 	Share      float64  `json:"share"` // of the idle time, 0..1
 	File       string   `json:"file"`
@@ -341,7 +351,7 @@ type Function struct {
 type Finding struct {
 	ID         string `json:"id"`
 	Severity   string `json:"severity"` // "warning" or "info"
-	Text       string `json:"text"`
+	Text       string `json:"text"`     // names the place, never the source text
 	Hint       string `json:"hint,omitempty"`
 	File       string `json:"file,omitempty"`
 	Line       int    `json:"line,omitempty"`

@@ -23,6 +23,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/report"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/words"
 )
 
 // Presenter turns a report into what people see.
@@ -162,9 +163,8 @@ func (s *kernelSession) bundle(r *report.Report, d Display) (*api.Bundle, error)
 
 // remarks are what the user is told even where no chart is shown.
 func remarks(r *report.Report, begin *api.BeginRequest) []string {
-	if short := report.TooShort(r); short != "" && !begin.Automatic {
-		length := time.Duration(r.DurationS * 1e9).Round(10 * time.Microsecond)
-		return []string{fmt.Sprintf("The cell ran %v: %s.", length, short)}
+	if r.TooFew && !begin.Automatic {
+		return []string{fmt.Sprintf("The cell ran %s. %s", words.Seconds(r.DurationS), r.Headline)}
 	}
 	return nil
 }

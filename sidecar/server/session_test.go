@@ -166,14 +166,13 @@ func TestShortAutomaticCellsLeaveARecordOnly(t *testing.T) {
 }
 
 func TestACellTooShortForItsRateSaysSo(t *testing.T) {
-	r := &report.Report{DurationS: 0.0052, Sampling: report.Sampling{Method: "m", Samples: 5, IntervalS: 0.001}}
+	r := &report.Report{DurationS: 0.0052, Headline: "Too short to profile: only 5 samples.", TooFew: true}
 	got := remarks(r, &api.BeginRequest{})
-	if want := "The cell ran 5.2ms: 5 samples; try -p 0.0001."; len(got) != 1 || got[0] != want {
+	if want := "The cell ran 5.2 ms. Too short to profile: only 5 samples."; len(got) != 1 || got[0] != want {
 		t.Errorf("remarks %q, want %q", got, want)
 	}
-	r.Sampling.FallbackReason = "refused"
-	if got := remarks(r, &api.BeginRequest{}); len(got) != 1 || strings.Contains(got[0], "-p") {
-		t.Errorf("remarks %q: the fallback sampler has no finer rate", got)
+	if got := remarks(&report.Report{DurationS: 3, Headline: "Slept for 3.0 s."}, &api.BeginRequest{}); len(got) != 0 {
+		t.Errorf("remarks %q about a cell that was long enough", got)
 	}
 	if got := remarks(r, &api.BeginRequest{Automatic: true}); len(got) != 0 {
 		t.Errorf("nobody asked for this cell's profile, yet it says %q", got)

@@ -110,7 +110,7 @@ def test_a_starved_training(kernel: kernels.Kernel, tmp_path: Path) -> None:
     assert all(step["busy_s"] > 0.5 * BUSY_S for step in steps[1:])
 
     top = report["idle"]["causes"][0]
-    assert top["cause"] == "data loading"
+    assert top["id"] == "data-loading-here"
     assert top["source_text"].strip() == "time.sleep(0.025)"
     assert "num_workers=" in top["hint"]
     waited = sum(step["data_wait_s"] for step in steps)
@@ -118,7 +118,8 @@ def test_a_starved_training(kernel: kernels.Kernel, tmp_path: Path) -> None:
     (finding,) = (found for found in report["findings"] if found["id"] == "dataloader-bound")
     assert "num_workers=" in finding["hint"]
     assert report["findings"][0] == finding
-    assert "data loader" in report["headline"]
+    assert report["headline_finding"] == 0
+    assert report["headline"] == finding["text"]
 
 
 def test_steps_are_found_where_the_cell_itself_imports_torch(kernel: kernels.Kernel, tmp_path: Path) -> None:

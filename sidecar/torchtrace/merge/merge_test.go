@@ -160,7 +160,7 @@ func TestDiagnosisReadsTheExactIdle(t *testing.T) {
 	}
 	var loading timeline.Nanos
 	for _, c := range d.Idle.Causes {
-		if c.Cause == diagnose.DataLoading {
+		if c.Cause.Kind() == diagnose.Starvation {
 			loading += c.Nanos
 		}
 	}

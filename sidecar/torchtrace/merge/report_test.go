@@ -14,6 +14,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/report"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/synth"
+	"github.com/omni-perf/omni-perf/sidecar/wording"
 )
 
 // The whole way of a trace: one rank of two, whose clock is off, laid over the
@@ -46,7 +47,7 @@ func TestATraceReachesReportAndPicture(t *testing.T) {
 			t.Errorf("the picture does not say %q", want)
 		}
 	}
-	if want := d.Idle.Certainty.Text; !bytes.Contains(svg, []byte(want)) {
+	if want := wording.Certainty(d.Idle.Certainty)[:40]; !bytes.Contains(svg, []byte(want)) {
 		t.Errorf("the picture does not say how exact it is: %q", want)
 	}
 	if len(svg) > 200<<10 {
@@ -102,7 +103,7 @@ func checkIdle(t *testing.T, r *report.Report, rank synth.RankAnswers, exact flo
 	if math.Abs(g.BusyS-busy) > 1e-8 || math.Abs(g.BusyS+g.IdleS+g.UnknownS-r.DurationS) > 1e-8 || g.UnknownS > 0.02 {
 		t.Errorf("busy %.9f s, idle %.9f and unknown %.9f of %.9f; it was busy for %.9f", g.BusyS, g.IdleS, g.UnknownS, r.DurationS, busy)
 	}
-	if r.Idle.Method != string(diagnose.ByWindows) || strings.Contains(r.Idle.Certainty, "averaged") || strings.Contains(r.Idle.Certainty, "estimate") {
+	if r.Idle.Method != string(diagnose.ByWindows) || strings.Contains(r.Idle.Certainty, "Estimated") {
 		t.Errorf("certainty %q by %q, want exact windows", r.Idle.Certainty, r.Idle.Method)
 	}
 	if !strings.Contains(g.Source, source) {
@@ -116,7 +117,7 @@ func checkIdle(t *testing.T, r *report.Report, rank synth.RankAnswers, exact flo
 		if c.BoundS != nil {
 			t.Errorf("%s is %g s within ± %g s, want no bounds", c.Cause, c.Seconds, *c.BoundS)
 		}
-		if c.Cause == string(diagnose.DataLoading) {
+		if diagnose.Cause(c.ID).Kind() == diagnose.Starvation {
 			loading += c.Seconds
 		}
 	}

@@ -1,0 +1,103 @@
+package diagnose
+
+import (
+	"strings"
+
+	"github.com/omni-perf/omni-perf/sidecar/timeline"
+)
+
+// stoodOut is the share of a place's time from which on a call is said to be what
+// took it.
+const stoodOut = 0.6
+
+// called tells what took a place's time, in states that fit: the library function
+// that the line called, if one stands out, and the share for which no library was
+// called at all.
+func (e *evidence) called(at Place, fits func(Cause) bool) (call Call, own float64) {
+	if e.thread == nil {
+		return Call{}, 0
+	}
+	type key struct {
+		node  timeline.NodeID
+		state timeline.State
+	}
+	type answer struct {
+		here, own bool
+		call      Call
+	}
+	known := make(map[key]answer)
+	sums := make(map[Call]timeline.Nanos)
+	all, alone := timeline.Nanos(0), timeline.Nanos(0)
+	for _, span := range e.thread.Spans {
+		k := key{span.Node, span.State}
+		a, ok := known[k]
+		if !ok {
+			stack := e.stacks.stack(span.Node)
+			cause, place := e.stacks.classify(stack, span.State)
+			if a.here = place == at && fits(cause); a.here {
+				a.call, a.own = e.stacks.callBelow(stack)
+			}
+			known[k] = a
+		}
+		if !a.here {
+			continue
+		}
+		length := span.End - span.Start
+		all += length
+		if a.own {
+			alone += length
+		} else {
+			sums[a.call] += length
+		}
+	}
+	if all == 0 {
+		return Call{}, 0
+	}
+	own = float64(alone) / float64(all)
+	if top := most(sums, compareCalls); float64(sums[top]) >= stoodOut*float64(all) {
+		return top, own
+	}
+	// Not one function; perhaps one package.
+	packages := make(map[Call]timeline.Nanos)
+	for c, n := range sums {
+		packages[Call{Package: c.Package}] += n
+	}
+	if top := most(packages, compareCalls); float64(packages[top]) >= stoodOut*float64(all) {
+		return top, own
+	}
+	return Call{}, own
+}
+
+func compareCalls(a, b Call) int {
+	if c := strings.Compare(a.Package, b.Package); c != 0 {
+		return c
+	}
+	return strings.Compare(a.Function, b.Function)
+}
+
+// callBelow is the library function that the innermost own line called; own tells
+// that the line itself is the leaf. Without a line of the user's own it is the
+// outermost function that is not the notebook's.
+func (s *stacks) callBelow(stack []timeline.FrameID) (call Call, own bool) {
+	at := s.ownest(stack)
+	if at == 0 {
+		return Call{}, true
+	}
+	if at < 0 {
+		at = len(stack)
+	}
+	for at--; at > 0; at-- {
+		if f := s.rec.Frames[stack[at]]; !containsAny(f.File, kernelFiles) && !strings.HasPrefix(f.File, "<") {
+			break
+		}
+	}
+	if at < 0 {
+		return Call{}, false
+	}
+	f := s.rec.Frames[stack[at]]
+	name, _, _ := strings.Cut(moduleName(f.File), ".")
+	if name == "" || f.Function == "<module>" {
+		return Call{Package: name}, false
+	}
+	return Call{Package: name, Function: strings.ReplaceAll(f.Function, ".<locals>", "")}, false
+}

@@ -1,0 +1,156 @@
+package diagnose
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/omni-perf/omni-perf/sidecar/timeline"
+)
+
+const (
+	// worthModule is the share of all import time from which on a module is named.
+	worthModule = 0.10
+	maxModules  = 3
+	// passesOn is the share of a module's time from which on it is another module's:
+	// a package that only imports its one part is not what took the time.
+	passesOn = 0.85
+)
+
+// moduleTree is what importing took by module, what each imports included.
+type moduleTree struct {
+	name  string
+	nanos timeline.Nanos
+	parts map[string]*moduleTree
+}
+
+func (m *moduleTree) part(name string) *moduleTree {
+	p := m.parts[name]
+	if p == nil {
+		p = &moduleTree{name: name, parts: make(map[string]*moduleTree)}
+		if m.parts == nil {
+			m.parts = make(map[string]*moduleTree)
+		}
+		m.parts[name] = p
+	}
+	return p
+}
+
+// largest are the module's parts, most first.
+func (m *moduleTree) largest() []*moduleTree {
+	list := make([]*moduleTree, 0, len(m.parts))
+	for _, p := range m.parts {
+		list = append(list, p)
+	}
+	slices.SortFunc(list, func(a, b *moduleTree) int {
+		return cmp.Or(cmp.Compare(b.nanos, a.nanos), strings.Compare(a.name, b.name))
+	})
+	return list
+}
+
+// importTree sums up a thread's time in imports by what the user's code imports,
+// what that imports, and so on.
+func (e *evidence) importTree() *moduleTree {
+	root := &moduleTree{}
+	chains := make(map[timeline.NodeID][]string)
+	for _, span := range e.thread.Spans {
+		chain, known := chains[span.Node]
+		if !known {
+			if stack := e.stacks.stack(span.Node); e.stacks.importing(stack) {
+				chain = e.stacks.importChain(stack)
+			}
+			chains[span.Node] = chain
+		}
+		if len(chain) == 0 {
+			continue
+		}
+		length := span.End - span.Start
+		root.nanos += length
+		at := root
+		for _, name := range chain {
+			at = at.part(name)
+			at.nanos += length
+		}
+	}
+	return root
+}
+
+// importChain are the modules being imported below the innermost line of the
+// user's own, outermost first. A module is named once however often it comes.
+func (s *stacks) importChain(stack []timeline.FrameID) []string {
+	first := s.ownest(stack)
+	if first < 0 {
+		first = len(stack)
+	}
+	var chain []string
+	for i := first - 1; i >= 0; i-- {
+		f := s.rec.Frames[stack[i]]
+		if f.Function != "<module>" || s.facts[stack[i]].importing {
+			continue
+		}
+		if name := moduleName(f.File); name != "" && !slices.Contains(chain, name) {
+			chain = append(chain, name)
+		}
+	}
+	return chain
+}
+
+// moduleName is the name a library's file is imported by, two levels deep:
+// "scipy.stats", "numpy"; empty where the file does not tell.
+func moduleName(file string) string {
+	file = strings.ReplaceAll(file, `\`, "/")
+	rest := ""
+	for _, root := range []string{"/site-packages/", "/dist-packages/"} {
+		if _, after, ok := strings.Cut(file, root); ok {
+			rest = after
+		}
+	}
+	if rest == "" {
+		if _, after, ok := strings.Cut(file, "/lib/python3"); ok {
+			_, rest, _ = strings.Cut(after, "/")
+			rest = strings.TrimPrefix(rest, "lib-dynload/")
+		}
+	}
+	name, isPython := strings.CutSuffix(rest, ".py")
+	if !isPython {
+		return ""
+	}
+	parts := strings.Split(strings.TrimSuffix(name, "/__init__"), "/")
+	return strings.Join(parts[:min(len(parts), 2)], ".")
+}
+
+// modules names what took the time of imports: what the user's code imports, and
+// of a single module its costly parts.
+func modules(tree *moduleTree) []ModuleTime {
+	var list []ModuleTime
+	add := func(m *moduleTree, inside bool) {
+		list = append(list, ModuleTime{Module: m.name, Nanos: m.nanos, Inside: inside})
+	}
+	worth := func(m *moduleTree) bool { return float64(m.nanos) >= worthModule*float64(tree.nanos) }
+	top := tree.largest()
+	if len(top) == 0 {
+		return nil
+	}
+	if float64(top[0].nanos) < passesOn*float64(tree.nanos) { // several imports
+		for _, m := range top[:min(len(top), maxModules)] {
+			if worth(m) {
+				add(m, false)
+			}
+		}
+		return list
+	}
+	add(top[0], false)
+	at := top[0]
+	for parts := at.largest(); len(parts) > 0; parts = at.largest() {
+		if float64(parts[0].nanos) < passesOn*float64(at.nanos) {
+			for _, m := range parts[:min(len(parts), maxModules)] {
+				if worth(m) {
+					add(m, true)
+				}
+			}
+			break
+		}
+		at = parts[0]
+	}
+	return list
+}

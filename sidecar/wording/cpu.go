@@ -1,0 +1,233 @@
+package wording
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/omni-perf/omni-perf/sidecar/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/words"
+)
+
+func (s Scope) oneLine(f diagnose.Finding) string {
+	return "spent " + s.part(f.Time) + " in " + s.Place(f.Place) + in(f) + cores(f)
+}
+
+func (s Scope) computing(f diagnose.Finding) string {
+	return "computing took " + s.part(f.Time) + s.where(f) + in(f) + cores(f)
+}
+
+func (s Scope) imports(f diagnose.Finding) string {
+	if len(f.Modules) == 0 {
+		return "imports took " + s.part(f.Time)
+	}
+	first, rest := "imports", f.Modules
+	if len(rest) == 1 || rest[1].Inside { // a single import, and what it imports
+		first, rest = "importing "+words.Clean(rest[0].Module, 60), rest[1:]
+	}
+	var parts []string
+	for _, m := range rest {
+		parts = append(parts, words.Clean(m.Module, 60)+" "+words.Seconds(m.Nanos.Seconds()))
+	}
+	text := first + " took " + s.part(f.Time)
+	if len(parts) > 0 {
+		text += ": " + strings.Join(parts, ", ")
+	}
+	return text
+}
+
+func (s Scope) drawing(f diagnose.Finding) string {
+	text := "drawing" + by(f) + " took " + s.part(f.Time)
+	if s.Place(f.Place) == "" {
+		return text + ", outside of your lines"
+	}
+	return text + s.where(f)
+}
+
+func (s Scope) aroundCell(f diagnose.Finding) string {
+	text := "the notebook's own work around the cell's code took " + s.part(f.Time)
+	if f.Call.Function != "" {
+		text += " (" + words.Clean(f.Call.Function, 60) + ")"
+	}
+	return text
+}
+
+func (s Scope) loadsData(f diagnose.Finding) string {
+	if f.Cause == diagnose.LoadWorker {
+		return "waited " + s.part(f.Time) + " for the data loader's workers" + s.where(f)
+	}
+	return "loading data took " + s.part(f.Time) + s.where(f)
+}
+
+func (s Scope) waitsForChildren(f diagnose.Finding) string {
+	text := "waited " + s.part(f.Time) + " for " + processes(f.Actors) + s.where(f)
+	const worthSaying = 0.05
+	if f.Cores >= worthSaying {
+		text += "; " + pronoun(f.Actors) + " kept " + coresOf(f) + " busy"
+	}
+	return text
+}
+
+// processes names child processes: "a child process (pip)", "4 worker processes".
+func processes(actors []diagnose.Actor) string {
+	count := 0
+	var names []string
+	for _, a := range actors {
+		count += a.Count
+		if a.Name != "" && len(names) < 3 {
+			names = append(names, words.Clean(a.Name, 40))
+		}
+	}
+	what := words.Plural(count, "child process", "child processes")
+	switch {
+	case count == 0:
+		return "child processes"
+	case len(names) == 0:
+		what = words.Plural(count, "worker process", "worker processes")
+	}
+	if count == 1 {
+		what = "a " + strings.TrimPrefix(what, "1 ")
+	}
+	if len(names) > 0 {
+		what += " (" + strings.Join(names, ", ") + ")"
+	}
+	return what
+}
+
+func pronoun(actors []diagnose.Actor) string {
+	if len(actors) == 1 && actors[0].Count == 1 {
+		return "it"
+	}
+	return "they"
+}
+
+func them(actors []diagnose.Actor) string {
+	if pronoun(actors) == "it" {
+		return "it"
+	}
+	return "them"
+}
+
+// threads names threads: "2 threads", "a thread (loader)".
+func threads(actors []diagnose.Actor) string {
+	count := 0
+	for _, a := range actors {
+		count += a.Count
+	}
+	what := words.Plural(count, "thread", "threads")
+	switch count {
+	case 0:
+		return "other threads"
+	case 1:
+		what = "a thread"
+	}
+	if len(actors) == 1 && actors[0].Name != "" {
+		what += " (" + words.Clean(actors[0].Name, 40) + ")"
+	}
+	return what
+}
+
+// at is the place where the first, busiest actors were: " in line 5".
+func (s Scope) at(actors []diagnose.Actor) string {
+	if len(actors) == 0 {
+		return ""
+	}
+	place := s.Place(actors[0].Place)
+	switch {
+	case place == "":
+		return ""
+	case len(actors) > 1:
+		return ", most in " + place
+	}
+	return " in " + place
+}
+
+func (s Scope) waitsForThreads(f diagnose.Finding) string {
+	if len(f.Actors) > 0 && computes(f.Actors[0].Cause) && !math.IsNaN(f.Cores) {
+		return threads(f.Actors) + " kept " + coresOf(f) + " busy" + s.at(f.Actors) +
+			"; the main thread waited for " + them(f.Actors) + ", " + s.part(f.Time)
+	}
+	text := "the main thread waited " + s.part(f.Time) + " for " + threads(f.Actors)
+	if len(f.Actors) > 0 {
+		text += ", which " + did(f.Actors[0].Cause) + s.at(f.Actors)
+	}
+	return text
+}
+
+func computes(c diagnose.Cause) bool {
+	return c.Kind() == diagnose.Host || c.Kind() == diagnose.Compilation
+}
+
+// did is what a thread did, in the past tense.
+func did(c diagnose.Cause) string {
+	switch {
+	case c == diagnose.Sleep:
+		return "slept"
+	case c == diagnose.Import:
+		return "imported modules"
+	case c == diagnose.Draw:
+		return "drew"
+	case computes(c):
+		return "computed"
+	case c.Kind() == diagnose.Starvation:
+		return "loaded data"
+	}
+	return "waited " + strings.TrimPrefix(causes[c].waited, "while the program ")
+}
+
+func (s Scope) waitsForEvents(f diagnose.Finding) string {
+	return "for " + s.part(f.Time) + " every task was waiting" + s.where(f)
+}
+
+func (s Scope) sleeps(f diagnose.Finding) string {
+	text := "slept for " + s.part(f.Time) + s.where(f)
+	if len(f.Actors) == 0 || math.IsNaN(f.Cores) {
+		return text
+	}
+	who := threads(f.Actors)
+	if f.Actors[0].Process {
+		who = processes(f.Actors)
+	}
+	return text + ", while " + who + " kept " + coresOf(f) + " busy"
+}
+
+func (s Scope) gilContention(f diagnose.Finding) string {
+	text := "waited " + s.part(f.Time) + " for the GIL" + s.where(f)
+	if len(f.Actors) > 0 {
+		text += "; " + threads(f.Actors) + " held it" + s.at(f.Actors)
+	}
+	return text
+}
+
+func (s Scope) threadsTakeTurns(f diagnose.Finding) string {
+	return words.Plural(int(f.Count), "thread", "threads") + " took turns at the GIL" + s.at(f.Actors) +
+		": they waited for it " + words.Percent(f.Value) + " of their time"
+}
+
+func (s Scope) noFreeCPU(f diagnose.Finding) string {
+	text := "waited " + s.part(f.Time) + " for a free CPU" + s.where(f)
+	if f.CoreLimit > 0 && !math.IsNaN(f.Cores) {
+		text += "; the program itself used " + coresOf(f)
+	}
+	return text
+}
+
+func (s Scope) printing(f diagnose.Finding) string {
+	least := ""
+	if f.AtLeast {
+		least = "at least "
+	}
+	return fmt.Sprintf("the cell printed %s%s (%s), %s a second", least, words.Plural(int(f.Count), "message", "messages"),
+		words.Quantity(float64(f.Bytes), "B"), words.Count(int64(f.Value)))
+}
+
+func (s Scope) memoryPressure(f diagnose.Finding) string {
+	if f.Name == "machine" {
+		return "the machine's memory was " + words.Percent(f.Value) + " full"
+	}
+	return "the program's memory reached " + words.Percent(f.Value) + " of what it may use"
+}
+
+func (s Scope) swapping(f diagnose.Finding) string {
+	return words.Quantity(float64(f.Bytes), "B") + " of memory was swapped out to disk meanwhile"
+}

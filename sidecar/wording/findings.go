@@ -1,0 +1,187 @@
+package wording
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/omni-perf/omni-perf/sidecar/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/words"
+)
+
+// Headline is what to read first: the main finding, or why there is none, and
+// what was not observed.
+func (s Scope) Headline(d *diagnose.Diagnosis) string {
+	var sentences []string
+	main, found := d.Main()
+	switch h := d.Headline; {
+	case h.TooFew != nil:
+		sentences = append(sentences, TooFew(*h.TooFew))
+	case found:
+		sentences = append(sentences, s.Finding(d.Findings[main]))
+	case h.NoStacks:
+		sentences = append(sentences, "No Python stacks were recorded.")
+	default:
+		sentences = append(sentences, "Nothing stands out.")
+	}
+	for _, i := range d.Headline.Limits {
+		sentences = append(sentences, s.Finding(d.Findings[i]))
+	}
+	return strings.Join(sentences, " ")
+}
+
+// TooFew says that a recording was too short for its interval.
+func TooFew(t diagnose.TooFew) string {
+	text := "Too short to profile: only " + words.Plural(int(t.Samples), "sample", "samples") + "."
+	if t.Samples == 0 {
+		text = "Too short to profile: no samples."
+	}
+	if t.Interval > 0 {
+		text += fmt.Sprintf(" Run again with -p %g.", t.Interval.Seconds())
+	}
+	return text
+}
+
+// Finding is a finding in one sentence with the figure it rests on.
+func (s Scope) Finding(f diagnose.Finding) string {
+	if write, ok := sentences[f.ID]; ok {
+		return words.Sentence(write(s, f))
+	}
+	return ""
+}
+
+// sentences write each finding; words.Sentence gives them their capital and stop.
+var sentences = map[diagnose.FindingID]func(Scope, diagnose.Finding) string{
+	diagnose.GPUWaitsForData:        Scope.gpuWaited,
+	diagnose.GPUWaitsForLaunches:    Scope.gpuWaited,
+	diagnose.GPUWaitsForHost:        Scope.gpuWaited,
+	diagnose.GPUWaitsForIO:          Scope.gpuWaited,
+	diagnose.GPUWaitsForCheckpoint:  Scope.gpuWaited,
+	diagnose.GPUWaitsForCompilation: Scope.gpuWaited,
+	diagnose.GPUWaitsForRanks:       Scope.gpuWaited,
+	diagnose.GPUWaitsForWaits:       Scope.gpuWaited,
+	diagnose.GPUWaitsForContention:  Scope.gpuWaited,
+	diagnose.GPUWaitsForCopies:      Scope.gpuWaited,
+	diagnose.GPUWaitsForSync:        Scope.gpuWaited,
+	diagnose.GPUWaitsAtEnds:         Scope.gpuWaited,
+	diagnose.GPUIdleUndecided:       Scope.gpuUndecided,
+	diagnose.GPUIdle:                Scope.gpuIdle,
+	diagnose.GPUBusy:                Scope.gpuBusy,
+	diagnose.GPULost:                Scope.gpuLost,
+	diagnose.GPUUnused:              Scope.gpuUnused,
+	diagnose.GPUMemoryNearFull:      Scope.gpuMemory,
+	diagnose.GPUMemoryCollectives:   Scope.gpuMemoryCollectives,
+	diagnose.GPUThrottled:           Scope.gpuThrottled,
+	diagnose.GPUPowerCapped:         Scope.gpuThrottled,
+	diagnose.SomeGPUsIdle:           Scope.someGPUsIdle,
+	diagnose.SyncInLoop:             Scope.syncInLoop,
+	diagnose.HostDeviceCopies:       Scope.copies,
+
+	diagnose.OneLine:          Scope.oneLine,
+	diagnose.Computing:        Scope.computing,
+	diagnose.NoLineStandsOut:  func(Scope, diagnose.Finding) string { return "no single line stands out" },
+	diagnose.Imports:          Scope.imports,
+	diagnose.Drawing:          Scope.drawing,
+	diagnose.AroundCell:       Scope.aroundCell,
+	diagnose.Compiling:        took("compiling"),
+	diagnose.Saving:           took("writing or reading a checkpoint"),
+	diagnose.LoadsData:        Scope.loadsData,
+	diagnose.WaitsForNetwork:  waited("for the network"),
+	diagnose.WaitsForDatabase: waited("for a database"),
+	diagnose.WaitsForIO:       waited("for input or output"),
+	diagnose.WaitsForUser:     waited("for the user's input"),
+	diagnose.WaitsForChildren: Scope.waitsForChildren,
+	diagnose.WaitsForThreads:  Scope.waitsForThreads,
+	diagnose.WaitsForLock:     waited("for a lock, a queue or an event"),
+	diagnose.WaitsForEvents:   Scope.waitsForEvents,
+	diagnose.WaitsUnknown:     waited(""),
+	diagnose.Sleeps:           Scope.sleeps,
+	diagnose.GILContention:    Scope.gilContention,
+	diagnose.ThreadsTakeTurns: Scope.threadsTakeTurns,
+	diagnose.NoFreeCPU:        Scope.noFreeCPU,
+	diagnose.Printing:         Scope.printing,
+	diagnose.MemoryPressure:   Scope.memoryPressure,
+	diagnose.Swapping:         Scope.swapping,
+	diagnose.SlowStartUp: func(s Scope, f diagnose.Finding) string {
+		return "the interpreter took " + s.part(f.Time) + " to start"
+	},
+	diagnose.SlowExit: func(s Scope, f diagnose.Finding) string {
+		return "after the last line the interpreter took " + s.part(f.Time) + " to end"
+	},
+}
+
+// part says a length of time and the recording's: "1.9 of 2.1 s".
+func (s Scope) part(n timeline.Nanos) string { return words.PartOf(n.Seconds(), s.Duration.Seconds()) }
+
+// Where the whole of a time, or most of it, is said to be at a place.
+const (
+	nearlyAll = 0.9
+	most      = 0.5
+)
+
+// where says how much of a time was at a place: " in line 3", ", most of it in
+// line 3", ", 31 % of it in line 3".
+func (s Scope) where(f diagnose.Finding) string {
+	place := s.Place(f.Place)
+	if place == "" || f.Time <= 0 {
+		return ""
+	}
+	switch share := float64(f.PlaceTime) / float64(f.Time); {
+	case share >= nearlyAll:
+		return " in " + place
+	case share >= most:
+		return ", most of it in " + place
+	default:
+		return ", " + words.Percent(share) + " of it in " + place
+	}
+}
+
+// in is the library function a line called: ", in DataFrame.apply (pandas)".
+func in(f diagnose.Finding) string {
+	name := words.Clean(f.Call.Package, 40)
+	switch {
+	case f.Call.Function != "" && name != "":
+		return ", in " + words.Clean(f.Call.Function, 60) + " (" + name + ")"
+	case name != "":
+		return ", in " + name
+	case f.Cause == diagnose.Native:
+		return ", in native code"
+	}
+	return ""
+}
+
+// by is the library that did it: " (matplotlib)".
+func by(f diagnose.Finding) string {
+	if f.Call.Package == "" {
+		return ""
+	}
+	return " (" + words.Clean(f.Call.Package, 40) + ")"
+}
+
+// cores says how many CPUs were in use, where it was more than one.
+func cores(f diagnose.Finding) string {
+	const several = 1.3
+	if !(f.Cores >= several) {
+		return ""
+	}
+	return " on " + coresOf(f)
+}
+
+// coresOf says how many CPUs were in use, of how many: "1.9 of 2 cores".
+func coresOf(f diagnose.Finding) string {
+	used := fmt.Sprintf("%.1f", f.Cores)
+	if f.CoreLimit > 0 {
+		return used + " of " + words.Cores(f.CoreLimit)
+	}
+	return used + " cores"
+}
+
+func took(what string) func(Scope, diagnose.Finding) string {
+	return func(s Scope, f diagnose.Finding) string { return what + by(f) + " took " + s.part(f.Time) + s.where(f) }
+}
+
+func waited(what string) func(Scope, diagnose.Finding) string {
+	return func(s Scope, f diagnose.Finding) string {
+		return strings.TrimRight("waited "+s.part(f.Time)+" "+what, " ") + by(f) + s.where(f)
+	}
+}
