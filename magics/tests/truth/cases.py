@@ -18,6 +18,8 @@ from pathlib import Path
 
 FOLDER = Path(__file__).with_name("cells")
 
+SCRIPT = "script.py"
+
 PROFILED = re.compile(r"%%?omni_perf\b")
 
 
@@ -29,6 +31,10 @@ class Text:
     """Of a file; a cell's is its number within the case: "#1", "#2"."""
     source: str
     by_hand: bool = False
+
+    @property
+    def profiled(self) -> bool:
+        return self.name == SCRIPT or PROFILED.search(self.source) is not None
 
 
 @dataclass

@@ -13,7 +13,7 @@ from typing import Any
 from kernels import Kernel
 
 from truth import marking
-from truth.cases import PROFILED, Case, Text
+from truth.cases import SCRIPT, Case, Text
 from truth.judging import Comparison
 from truth.marking import Place, Places
 
@@ -64,9 +64,7 @@ class Marked:
             return marking.marked(text.source, text.name, places, own, ends)
 
         files = {text.name: mark(text, False) for text in case.files}
-        cells = [
-            Text(cell.name, mark(cell, PROFILED.search(cell.source) is not None), cell.by_hand) for cell in case.cells
-        ]
+        cells = [Text(cell.name, mark(cell, cell.profiled), cell.by_hand) for cell in case.cells]
         return cls(places, files, cells)
 
 
@@ -88,12 +86,11 @@ class Notebook:
             path.write_text(text)
         names: dict[str, str] = {}
         for cell in marked.cells:
-            profiled = PROFILED.search(cell.source) is not None
             self._must(self._kernel.silently("_marks.clear()"))
             ran = self._kernel.run(cell.source, PATIENCE_S)
             assert ran.reply["status"] == "ok" or " error " in f" {case.name} ", ran.outputs
             names[f"Cell [{ran.reply['execution_count']}]"] = cell.name
-            if profiled:
+            if cell.profiled:
                 marks, report = self._result()
                 for line in report["cell_lines"]:
                     line["file"] = names.get(line["file"]) or self._name(line["file"])
@@ -141,11 +138,11 @@ def run_script(results: Results, environment: str, case: Case, folder: Path) -> 
     source = case.script()
     if source is None:
         return False
-    script = Case(case.name, [Text("script.py", source)], case.files, case.needs)
+    script = Case(case.name, [Text(SCRIPT, source)], case.files, case.needs)
     marked = Marked.of(script)
     place = folder / "script"
     place.mkdir(exist_ok=True)
-    for name, text in {**marked.files, "script.py": marked.cells[0].source}.items():
+    for name, text in {**marked.files, SCRIPT: marked.cells[0].source}.items():
         (place / name).parent.mkdir(exist_ok=True)
         (place / name).write_text(text)
     site = folder / "site-packages"
@@ -155,7 +152,7 @@ def run_script(results: Results, environment: str, case: Case, folder: Path) -> 
         + f"import atexit, json\natexit.register(lambda: json.dump(_marks, open({str(folder / 'marks.json')!r}, 'w')))\n"
     )
     python = ENVIRONMENTS / environment / "bin" / "python"
-    command = [BINARY, "run", "-o", folder / "result", "--format", "json", "--interpreter", python, "script.py"]
+    command = [BINARY, "run", "-o", folder / "result", "--format", "json", "--interpreter", python, SCRIPT]
     done = subprocess.run(
         list(map(str, command)), cwd=place, env={**os.environ, "PYTHONPATH": str(site)}, capture_output=True, text=True
     )
