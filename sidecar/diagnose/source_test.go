@@ -74,7 +74,7 @@ func TestTextOfFilesNamesTheCause(t *testing.T) {
 		{"a script", nil, []timeline.Frame{script}, text, Transfer, hintSync, line{scriptFile, 7}, []string{scriptFile + ":7"}},
 		{"a script that cannot be read", nil, []timeline.Frame{script}, nil, Waiting, hintSleep, line{scriptFile, 7}, []string{scriptFile + ":7"}},
 		{"a script's module", nil, []timeline.Frame{script, module}, text, Transfer, hintSync, line{moduleFile, 3}, []string{moduleFile + ":3"}},
-		{"a cell's module", cell, []timeline.Frame{inCell, module}, text, Transfer, hintSync, line{cellFile, 1}, []string{moduleFile + ":3"}},
+		{"a cell's module", cell, []timeline.Frame{inCell, module}, text, Transfer, hintSync, line{moduleFile, 3}, []string{moduleFile + ":3"}},
 		{"a library under the script", nil, []timeline.Frame{script, library}, text, Waiting, hintSleep, line{scriptFile, 7}, nil},
 		{"a library alone", nil, []timeline.Frame{library}, text, Waiting, hintSleep, line{library.File, 300}, nil},
 	} {

@@ -3,8 +3,8 @@ package diagnose
 import (
 	"fmt"
 	"regexp"
-	"strings"
 
+	"github.com/omni-perf/omni-perf/sidecar/origin"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
@@ -12,6 +12,7 @@ import (
 type stacks struct {
 	rec    *timeline.Recording
 	source *Source
+	origin *origin.Files
 	// device tells that a GPU was used: without one, .numpy(), .tolist() and
 	// np.save() are ordinary work.
 	device bool
@@ -19,7 +20,7 @@ type stacks struct {
 }
 
 func newStacks(rec *timeline.Recording, source *Source) *stacks {
-	return &stacks{rec: rec, source: source, said: make(map[saying]bool)}
+	return &stacks{rec: rec, source: source, origin: origin.New(rec), said: make(map[saying]bool)}
 }
 
 // frames returns a stack from its leaf to its root.
@@ -44,30 +45,22 @@ type line struct {
 	number int
 }
 
-// charged returns the line a stack is charged to: the deepest one in a cell,
-// else the deepest in code of the user's own, else the leaf; in a notebook, where
-// that is the kernel's own work, none.
+// charged returns the line a stack is charged to: the deepest one of the user's
+// own code, else the leaf; in a notebook, where that is the kernel's own work, none.
 func (s *stacks) charged(frames []timeline.Frame) line {
-	own := -1
-	for i, f := range frames {
-		if s.source.isCell(f.File) {
+	for _, f := range frames {
+		if s.own(f) {
 			return line{f.File, f.Line}
 		}
-		if own < 0 && !IsLibrary(f.File) {
-			own = i
-		}
 	}
-	if own < 0 {
-		if len(frames) == 0 || s.rec.Target.Cell != nil && base(frames[0].File) != "selectors.py" {
-			return line{}
-		}
-		own = 0
+	if len(frames) == 0 || s.rec.Target.Cell != nil && base(frames[0].File) != "selectors.py" {
+		return line{}
 	}
-	return line{frames[own].File, frames[own].Line}
+	return line{frames[0].File, frames[0].Line}
 }
 
 // own tells whether a frame is of code that the user wrote.
-func (s *stacks) own(f timeline.Frame) bool { return s.source.isCell(f.File) || !IsLibrary(f.File) }
+func (s *stacks) own(f timeline.Frame) bool { return s.origin.Own(f.File) }
 
 // saying is a question that many stacks have in common.
 type saying struct {
@@ -97,18 +90,4 @@ func (s *stacks) place(at line) string {
 		}
 	}
 	return fmt.Sprintf("line %d", at.number)
-}
-
-// IsLibrary tells installed code and the standard library from the user's own.
-func IsLibrary(file string) bool {
-	file = strings.ReplaceAll(file, `\`, "/")
-	if strings.HasPrefix(file, "<") {
-		return true // <frozen importlib._bootstrap>, <string>, <__array_function__ internals>
-	}
-	if strings.Contains(file, "/site-packages/") || strings.Contains(file, "/dist-packages/") || strings.Contains(file, "/omni_perf/") {
-		return true
-	}
-	// lib/python3.12/threading.py, and not a user's folder that is called python3.
-	_, rest, ok := strings.Cut(file, "/lib/python3")
-	return ok && strings.HasPrefix(strings.TrimLeft(rest, ".0123456789t"), "/")
 }

@@ -379,3 +379,20 @@ func TestReportsMatchTheSchemaAndReadBack(t *testing.T) {
 		}
 	}
 }
+
+func TestLinesOfTheUsersOwnModulesAreInTheTable(t *testing.T) {
+	s := newScene()
+	module := timeline.Frame{Function: "slow", File: "/home/u/learn-pytorch/modx.py", Line: 12, FirstLine: 10}
+	helper := timeline.Frame{Function: "helper", File: "/home/u/learn-pytorch/modx.py", Line: 3, FirstLine: 2}
+	s.run(1*second, timeline.StatePython, in(kernelFrames, cellLine(1))...)
+	s.run(2*second, timeline.StatePython, in(kernelFrames, cellLine(2), module)...)
+	s.run(3*second, timeline.StateIO, in(kernelFrames, cellLine(2), module, helper, loaderFrame)...)
+	var got []string
+	for _, l := range Build(s.Snapshot(6*second), nil, Options{Home: "/home/u"}).CellLines {
+		got = append(got, fmt.Sprintf("%s:%d %g of %g", l.File, l.Line, l.SelfS, l.TotalS))
+	}
+	want := "[~/learn-pytorch/modx.py:3 3 of 3 ~/learn-pytorch/modx.py:12 2 of 5 Cell [7]:1 1 of 1 Cell [7]:2 0 of 5]"
+	if fmt.Sprint(got) != want {
+		t.Errorf("lines %v, want %s", got, want)
+	}
+}

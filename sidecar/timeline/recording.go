@@ -157,6 +157,24 @@ type Source struct {
 	Text           string
 }
 
+// Installation says where the target's Python and its packages lie, as the target
+// itself or /proc told. The zero value: not known.
+type Installation struct {
+	Prefixes  []string // sys.prefix, sys.base_prefix and their exec_ forms
+	Standard  []string // folders of the standard library
+	Extension string   // folder of omni_perf's extension; empty where there is none
+}
+
+// CodeFile is what was found, when the recording ended, of a file that code
+// objects name.
+type CodeFile struct {
+	Name    string // co_filename
+	Missing bool   // there is no such file
+	// Changed tells that the file's text may not be what the running code was made
+	// of: it was written after the code was loaded, as far as can be told.
+	Changed bool
+}
+
 // Cell is the recorded notebook cell.
 type Cell struct {
 	ExecutionCount int
@@ -207,20 +225,22 @@ type Output struct {
 
 // Recording is a finished recording: plain data, no longer changed.
 type Recording struct {
-	StartedAt  time.Time // wall clock, for display
-	Origin     int64     // CLOCK_MONOTONIC nanoseconds of Nanos 0
-	Duration   Nanos
-	Resolution time.Duration // of the spans; Sampling.Interval unless thinned
-	Target     Target
-	Sampling   Sampling
-	Processes  []Process
-	Threads    []Thread
-	Frames     []Frame
-	Nodes      []Node
-	Tracks     []Track
-	Marks      []Mark
-	Sources    []Source
-	GPUs       []GPU   // by index
-	Output     *Output // nil where IOPub was not observed
-	Notes      []Note
+	StartedAt    time.Time // wall clock, for display
+	Origin       int64     // CLOCK_MONOTONIC nanoseconds of Nanos 0
+	Duration     Nanos
+	Resolution   time.Duration // of the spans; Sampling.Interval unless thinned
+	Target       Target
+	Installation Installation
+	CodeFiles    []CodeFile // of the files that Frames name; those that are not listed are not known
+	Sampling     Sampling
+	Processes    []Process
+	Threads      []Thread
+	Frames       []Frame
+	Nodes        []Node
+	Tracks       []Track
+	Marks        []Mark
+	Sources      []Source
+	GPUs         []GPU   // by index
+	Output       *Output // nil where IOPub was not observed
+	Notes        []Note
 }
