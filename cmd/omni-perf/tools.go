@@ -14,6 +14,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/report"
 	"github.com/omni-perf/omni-perf/sidecar/server"
+	"github.com/omni-perf/omni-perf/sidecar/surround"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
@@ -24,6 +25,7 @@ var openGPUs = sync.OnceValue(func() *gpu.Driver { return gpu.Open(os.Getenv("OM
 func analyser(pid int) func(*timeline.Recording) *report.Report {
 	home, _ := os.UserHomeDir() // none: paths stay as they are
 	return func(rec *timeline.Recording) *report.Report {
+		rec = surround.Strip(rec)
 		lines := host.NewLines(pid) // anew: modules are edited between cells
 		found := diagnose.Options{Line: lines.Line}.Run(rec)
 		return report.Build(rec, &found, report.Options{Version: version, Home: home, Line: lines.Line})

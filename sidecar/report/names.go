@@ -51,6 +51,9 @@ func (n *names) file(name string) string {
 // function is the display name of a qualified name: a cell's module level is
 // the cell itself.
 func (n *names) function(f timeline.Frame) string {
+	if f.Phase != timeline.PhaseNone {
+		return phaseNames[f.Phase]
+	}
 	if f.Function == "<module>" {
 		if count, ok := n.cells[f.File]; ok {
 			return cellName(count)
@@ -58,6 +61,15 @@ func (n *names) function(f timeline.Frame) string {
 		return path.Base(clean(f.File))
 	}
 	return clean(strings.ReplaceAll(f.Function, ".<locals>", ""))
+}
+
+// phaseNames say what a notebook does around a cell's code.
+var phaseNames = map[timeline.Phase]string{
+	timeline.PhasePrepare:   "compiling the cell",
+	timeline.PhaseDisplay:   "displaying the result",
+	timeline.PhaseTraceback: "formatting the traceback",
+	timeline.PhaseFigures:   "drawing figures after the cell",
+	timeline.PhaseCallbacks: "callbacks around the cell",
 }
 
 // kind tells whose code a frame is, and of installed code what it does.

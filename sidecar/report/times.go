@@ -22,7 +22,7 @@ type selfTotal struct{ self, total timeline.Nanos }
 func nodeTimes(t *tree) map[timeline.NodeID]timeline.Nanos {
 	times := make(map[timeline.NodeID]timeline.Nanos)
 	for _, th := range t.rec.Threads {
-		if t.internal(th) {
+		if th.Internal {
 			continue
 		}
 		all := th.RunsCell || th.Main
@@ -146,6 +146,30 @@ func cellLines(t *tree, text func(file string, line int) string, idle map[place]
 	slices.SortFunc(out, func(a, b CellLine) int {
 		return cmp.Or(cmp.Compare(b.SelfS, a.SelfS), cmp.Compare(b.TotalS, a.TotalS),
 			cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
+	})
+	return out
+}
+
+// aroundTimes is the time of the notebook's phases without the user's own lines.
+func aroundTimes(t *tree) []Around {
+	sums := make(map[timeline.Phase]timeline.Nanos)
+	for node, d := range cellThreadTimes(t.rec) {
+		if _, ok := t.userLine(node); ok {
+			continue
+		}
+		for _, id := range t.path(node) {
+			if phase := t.rec.Frames[id].Phase; phase != timeline.PhaseNone {
+				sums[phase] += d
+				break
+			}
+		}
+	}
+	out := make([]Around, 0, len(sums))
+	for phase, d := range sums {
+		out = append(out, Around{Phase: phase.String(), Name: phaseNames[phase], Seconds: d.Seconds()})
+	}
+	slices.SortFunc(out, func(a, b Around) int {
+		return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), cmp.Compare(a.Phase, b.Phase))
 	})
 	return out
 }
