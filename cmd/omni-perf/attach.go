@@ -56,7 +56,7 @@ func attach(args []string) int {
 	defer stop()
 	if err := attachTo(ctx, target, seconds(*duration), o); err != nil {
 		fmt.Fprintf(os.Stderr, "omni-perf: %s\n", server.Sentence(err))
-		return exitFailed
+		return exitOf(err)
 	}
 	return exitOK
 }

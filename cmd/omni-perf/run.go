@@ -56,11 +56,8 @@ func run(args []string) int {
 	exit, err := program.Run(context.Background(), programTools("script", analyser(os.Getpid())), script, o)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "omni-perf: %s\n", server.Sentence(err))
-		if exit == exitOK {
-			return exitFailed
-		}
 	}
-	return exit
+	return exit // the script's, whatever became of the report
 }
 
 // programTools makes the recordings of programs outside a notebook.
@@ -71,7 +68,6 @@ func programTools(role string, analyse func(*timeline.Recording) *report.Report)
 		},
 		Readable: readable,
 		Analyse:  analyse,
-		Formats:  formats(),
 		Summary:  func(r *report.Report) []byte { return []byte(chart.Text(r, 100)) },
 	}
 }
@@ -105,10 +101,9 @@ func readable(pid int) error {
 // recordingFlags defines what run and attach share. The returned function
 // checks and gathers it after parsing.
 func recordingFlags(flags *flag.FlagSet, name string, figures time.Duration) func() (program.Options, error) {
-	o := program.Options{Messages: os.Stderr}
-	stacks, every, list := 0.001, figures.Seconds(), "svg,html"
+	stacks, every, list := 0.001, figures.Seconds(), ""
 	for _, f := range []string{"o", "output"} {
-		flags.StringVar(&o.Output, f, name, "name of the result files, without extension")
+		flags.StringVar(&name, f, name, "name of the result files without extension; or of one file, by its extension")
 	}
 	for _, f := range []string{"p", "prof_interval"} {
 		flags.Float64Var(&stacks, f, stacks, "stack sampling interval in seconds")
@@ -116,18 +111,23 @@ func recordingFlags(flags *flag.FlagSet, name string, figures time.Duration) fun
 	for _, f := range []string{"s", "sys_interval"} {
 		flags.Float64Var(&every, f, every, "interval of system and GPU figures in seconds")
 	}
-	flags.StringVar(&list, "format", list, "result formats, separated by commas: "+formatNames())
-	return func() (program.Options, error) {
+	flags.StringVar(&list, "format", list, "result formats, separated by commas: "+formatNames()+" (default "+strings.Join(program.DefaultFormats, ",")+")")
+	return func() (o program.Options, err error) {
 		if !(stacks > 0) || !(every > 0) || stacks > 3600 || every > 3600 {
 			return o, errors.New("an interval is a number of seconds above 0 and up to 3600")
 		}
-		if o.Output == "" {
-			return o, errors.New("the name of the result files is empty")
-		}
-		o.Interval, o.FigureInterval = seconds(stacks), seconds(every)
-		o.Formats = strings.Split(list, ",")
-		return o, nil
+		o.Messages, o.Interval, o.FigureInterval = os.Stderr, seconds(stacks), seconds(every)
+		o.Results, err = program.Name(formats(), name, listed(list))
+		return o, err
 	}
+}
+
+// listed splits a list at its commas; none is empty.
+func listed(list string) []string {
+	if list == "" {
+		return nil
+	}
+	return strings.Split(list, ",")
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

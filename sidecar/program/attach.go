@@ -16,14 +16,15 @@ import (
 // Attach watches a running process for d, or until ctx ends or the process
 // does, and writes what was recorded.
 func Attach(ctx context.Context, t Tools, pid int, d time.Duration, o Options) error {
-	formats, err := t.Choose(o.Formats)
-	if err != nil {
+	files := o.Results.Files("")
+	if err := Check(files); err != nil {
 		return err
 	}
 	gone, err := watch(ctx, pid)
 	if err != nil {
 		return err
 	}
+	defer outliveReaders()()
 	r := t.Recorder(describe(pid))
 	defer r.Close()
 	if err := r.Attach(); err != nil {
@@ -47,7 +48,7 @@ func Attach(ctx context.Context, t Tools, pid int, d time.Duration, o Options) e
 	if err != nil {
 		return err
 	}
-	return t.show(rec, o.Output, formats, o)
+	return t.show(rec, files, o)
 }
 
 // watch returns a channel that closes when the process ends.

@@ -23,8 +23,7 @@ const readyWait = 10 * time.Second
 // of ours in it, and writes one result for each, named by its execution count. It
 // returns when d is over (0: never), ctx ends or the kernel does.
 func AttachKernel(ctx context.Context, t Tools, pid int, connectionFile string, d time.Duration, o Options) error {
-	formats, err := t.Choose(o.Formats)
-	if err != nil {
+	if err := Check(o.Results.Files("-1")); err != nil {
 		return err
 	}
 	conn, err := jupyter.ReadConnection(connectionFile)
@@ -36,6 +35,7 @@ func AttachKernel(ctx context.Context, t Tools, pid int, connectionFile string, 
 		ctx, stop = context.WithTimeout(ctx, d)
 		defer stop()
 	}
+	defer outliveReaders()()
 	gone, err := watch(ctx, pid)
 	if err != nil {
 		return err
@@ -55,7 +55,7 @@ func AttachKernel(ctx context.Context, t Tools, pid int, connectionFile string, 
 		return fmt.Errorf("the kernel (process %d) cannot be profiled: %w", pid, err)
 	}
 	k := &follower{
-		tools: t, options: o, formats: formats, recorder: r, observer: observer,
+		tools: t, options: o, recorder: r, observer: observer,
 		names: cellNames(pid), running: make(map[string]bool),
 	}
 	fmt.Fprintf(o.Messages, "omni-perf: following the cells of kernel %d; end with Ctrl-C\n", pid)
@@ -66,7 +66,6 @@ func AttachKernel(ctx context.Context, t Tools, pid int, connectionFile string, 
 type follower struct {
 	tools    Tools
 	options  Options
-	formats  []Format
 	recorder *recorder.Recorder
 	observer *jupyter.Observer
 	names    func(code string) string
@@ -131,8 +130,11 @@ func (k *follower) end(id, outcome string) error {
 	if err != nil {
 		return err
 	}
-	base := fmt.Sprintf("%s-%d", k.options.Output, rec.Target.Cell.ExecutionCount)
-	return k.tools.show(rec, base, k.formats, k.options)
+	files := k.options.Results.Files(fmt.Sprintf("-%d", rec.Target.Cell.ExecutionCount))
+	if err := k.tools.show(rec, files, k.options); err != nil {
+		fmt.Fprintf(k.options.Messages, "omni-perf: %v\n", err) // the next cell may fare better
+	}
+	return nil
 }
 
 // KernelProcess finds the process that was started with the connection file.

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/omni-perf/omni-perf/sidecar/output"
 	"github.com/omni-perf/omni-perf/sidecar/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
@@ -40,14 +41,15 @@ type Script struct {
 // streams, signals and exit code, and writes what was recorded. The exit code is
 // the script's; err says what is wrong with our part.
 func Run(ctx context.Context, t Tools, s Script, o Options) (exit int, err error) {
-	formats, err := t.Choose(o.Formats)
-	if err != nil {
+	files := o.Results.Files("")
+	if err := Check(files); err != nil {
 		return ExitNotStarted, err
 	}
 	interpreter, err := s.interpreter()
 	if err != nil {
 		return ExitNotStarted, err
 	}
+	defer outliveReaders()()
 	// Signals of the terminal reach the script by itself. Taking them here only
 	// keeps us alive; ignoring them would be inherited by the script.
 	signals := make(chan os.Signal, 8)
@@ -85,7 +87,16 @@ func Run(ctx context.Context, t Tools, s Script, o Options) (exit int, err error
 	if err != nil {
 		return exitCode(cmd.ProcessState), err
 	}
-	return exitCode(cmd.ProcessState), t.show(rec, o.Output, formats, o)
+	return exitCode(cmd.ProcessState), t.show(rec, files, o)
+}
+
+// outliveReaders lets us live on when nobody reads our messages any more, as behind
+// "2>&1 | head": there are files to write. A program that is started meanwhile is
+// not concerned.
+func outliveReaders() (stop func()) {
+	broken := make(chan os.Signal, 1)
+	signal.Notify(broken, unix.SIGPIPE)
+	return func() { signal.Stop(broken) }
 }
 
 // awaitExit returns when the process has ended, which leaves it to be read once
@@ -184,13 +195,20 @@ func exitCode(state *os.ProcessState) int {
 	return state.ExitCode()
 }
 
-// show writes the result files and tells where they are, after the summary.
-func (t Tools) show(rec *timeline.Recording, base string, formats []Format, o Options) error {
+// show writes the result files and tells where they are, after the summary. Its
+// error says which are not where they were asked for, and where they are.
+func (t Tools) show(rec *timeline.Recording, files []File, o Options) (err error) {
+	defer func() {
+		if p := recover(); p != nil { // the exit code of a script is not to be lost by it
+			err = fmt.Errorf("the report cannot be made, a bug of omni_perf: %v", p)
+		}
+	}()
 	r := t.Analyse(rec)
 	o.Messages.Write(t.Summary(r))
-	files, err := encode(r, base, formats)
-	if len(files) > 0 {
-		fmt.Fprintf(o.Messages, "omni-perf: wrote %s\n", strings.Join(files, ", "))
+	var results output.Results
+	Write(r, files, &results)
+	if len(results.Written) > 0 {
+		fmt.Fprintf(o.Messages, "omni-perf: wrote %s\n", strings.Join(results.Written, ", "))
 	}
-	return err
+	return results.Err()
 }
