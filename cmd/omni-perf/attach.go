@@ -65,7 +65,11 @@ func attachTo(ctx context.Context, target string, d time.Duration, o program.Opt
 	if pid, err := strconv.Atoi(target); err == nil {
 		return program.Attach(ctx, programTools("process", analyser(pid)), pid, d, o)
 	}
-	file, err := jupyter.FindConnection(target)
+	path, err := jupyter.FindConnection(target)
+	if err != nil {
+		return err
+	}
+	file, err := jupyter.ReadConnection(path)
 	if err != nil {
 		return err
 	}
@@ -73,5 +77,5 @@ func attachTo(ctx context.Context, target string, d time.Duration, o program.Opt
 	if err != nil {
 		return err
 	}
-	return program.AttachKernel(ctx, programTools("kernel", analyser(pid)), pid, file, d, o)
+	return program.AttachKernel(ctx, programTools("kernel", analyser(pid)), pid, file.Connection, d, o)
 }

@@ -22,12 +22,8 @@ const readyWait = 10 * time.Second
 // AttachKernel follows the cells of the running kernel pid, which needs nothing
 // of ours in it, and writes one result for each, named by its execution count. It
 // returns when d is over (0: never), ctx ends or the kernel does.
-func AttachKernel(ctx context.Context, t Tools, pid int, connectionFile string, d time.Duration, o Options) error {
+func AttachKernel(ctx context.Context, t Tools, pid int, conn jupyter.Connection, d time.Duration, o Options) error {
 	if err := Check(o.Results.Files("-1")); err != nil {
-		return err
-	}
-	conn, err := jupyter.ReadConnection(connectionFile)
-	if err != nil {
 		return err
 	}
 	if d > 0 {
@@ -135,27 +131,6 @@ func (k *follower) end(id, outcome string) error {
 		fmt.Fprintf(k.options.Messages, "omni-perf: %v\n", err) // the next cell may fare better
 	}
 	return nil
-}
-
-// KernelProcess finds the process that was started with the connection file.
-func KernelProcess(connectionFile string) (int, error) {
-	name := filepath.Base(connectionFile)
-	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
-	for _, f := range files {
-		line, err := os.ReadFile(f)
-		if err != nil {
-			continue
-		}
-		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(f)))
-		args := strings.Split(string(line), "\x00")
-		for i, a := range args[1:] {
-			value := strings.TrimPrefix(a, "--f=")
-			if filepath.Base(value) == name && (strings.HasPrefix(a, "-") || strings.HasPrefix(args[i], "-f") || strings.HasPrefix(args[i], "--f")) {
-				return pid, nil
-			}
-		}
-	}
-	return 0, fmt.Errorf("no process here was started with %s; give the kernel's process id instead", name)
 }
 
 // cellNames tells the co_filename ipykernel gives to a cell: a hash of its text
