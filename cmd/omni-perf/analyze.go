@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -16,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/omni-perf/omni-perf/sidecar/output"
+	"github.com/omni-perf/omni-perf/sidecar/signals"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/snapshot"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/view"
@@ -30,7 +30,7 @@ func analyzeCommand() command {
 			debug.SetGCPercent(30)
 			debug.SetMemoryLimit(2560 << 20)
 		}
-		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+		ctx, stop := signals.Context(context.Background())
 		defer stop()
 		err := analyze(ctx, args, os.Stdout, os.Stderr)
 		var usage usageError

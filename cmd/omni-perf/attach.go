@@ -5,15 +5,13 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"strconv"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/omni-perf/omni-perf/jupyter"
 	"github.com/omni-perf/omni-perf/sidecar/program"
 	"github.com/omni-perf/omni-perf/sidecar/server"
+	"github.com/omni-perf/omni-perf/sidecar/signals"
 )
 
 const attachUsage = `usage: omni-perf attach [options] PID|CONNECTION_FILE|KERNEL_ID
@@ -52,7 +50,7 @@ func attach(args []string) int {
 	case !(*duration >= 0):
 		return usageProblem(flags, "the duration is a number of seconds")
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM)
+	ctx, stop := signals.Context(context.Background())
 	defer stop()
 	if err := attachTo(ctx, target, seconds(*duration), o); err != nil {
 		fmt.Fprintf(os.Stderr, "omni-perf: %s\n", server.Sentence(err))

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,14 +18,18 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/report"
 	"github.com/omni-perf/omni-perf/sidecar/server"
+	"github.com/omni-perf/omni-perf/sidecar/signals"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
 const runUsage = `usage: omni-perf run [options] SCRIPT [ARG…]
        omni-perf run [options] -m MODULE [ARG…]
+       omni-perf run [options] -c CODE [ARG…]
+       omni-perf run [options] [-] < SCRIPT
 
-Runs a Python script as if it had been started without omni-perf (arguments,
-streams, signals, exit code) and writes what was recorded.
+Runs a Python program as if it had been started without omni-perf (arguments,
+streams, signals, exit code) and writes what was recorded. Options of python, such
+as -I, -u, -X dev and -W error, are passed on.
 
 options:
 `
@@ -36,18 +41,15 @@ func runCommand() command {
 func run(args []string) int {
 	flags := flag.NewFlagSet("run", flag.ContinueOnError)
 	options := recordingFlags(flags, "perf_output", time.Second)
-	module := flags.String("m", "", "run a module, as python -m does; what follows are its arguments")
 	interpreter := flags.String("interpreter", "", "the Python to run it with (default $VIRTUAL_ENV's, else python3 on PATH)")
-	if code, done := parse(flags, runUsage, args); done {
+	ours, python, what := splitRun(flags, args)
+	if code, done := parse(flags, runUsage, ours); done {
 		return code
 	}
-	script := program.Script{Interpreter: *interpreter, Args: flags.Args()}
-	switch {
-	case *module != "":
-		script.Args = append([]string{"-m", *module}, script.Args...)
-	case len(script.Args) == 0:
+	if _, terminal := columnsOf(os.Stdin); len(what) == 0 && terminal {
 		return usageProblem(flags, "there is no script to run")
 	}
+	script := program.Script{Interpreter: *interpreter, Args: slices.Concat(python, what)}
 	o, err := options()
 	if err != nil {
 		return usageProblem(flags, err.Error())
@@ -57,7 +59,10 @@ func run(args []string) int {
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "omni-perf: %s\n", server.Sentence(err))
 	}
-	return exit // the script's, whatever became of the report
+	if exit.Signal != 0 {
+		signals.DieBy(exit.Signal)
+	}
+	return exit.Code // the script's, whatever became of the report
 }
 
 // programTools makes the recordings of programs outside a notebook.

@@ -33,6 +33,7 @@ func Attach(ctx context.Context, t Tools, pid int, d time.Duration, o Options) e
 	if _, err := r.Begin(recorder.Spec{ID: recordingID, Interval: o.Interval, FigureInterval: o.FigureInterval}); err != nil {
 		return err
 	}
+	fmt.Fprintf(o.Messages, "omni-perf: watching process %d; end with Ctrl-C\n", pid)
 	outcome := "ok"
 	var timeout <-chan time.Time
 	if d > 0 {

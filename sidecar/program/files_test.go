@@ -149,8 +149,8 @@ func TestTheScriptsExitCodeIsKeptAndTheResultSaved(t *testing.T) {
 			o, path := options(t, &messages)
 			script := write(t, "spoil.py", "import os, shutil, sys\np = sys.argv[1]\n"+c.spoil+"\nsys.exit(7)\n")
 			exit, err := Run(context.Background(), realTools(), Script{Interpreter: python(t), Args: []string{script, path}}, o)
-			if exit != 7 || err == nil || !strings.Contains(err.Error(), "cannot write "+path) {
-				t.Fatalf("exit %d, %v; want 7 and what is wrong", exit, err)
+			if exit.Code != 7 || err == nil || !strings.Contains(err.Error(), "cannot write "+path) {
+				t.Fatalf("exit %v, %v; want 7 and what is wrong", exit, err)
 			}
 			saved, _ := filepath.Glob(filepath.Join(elsewhere, "*", "result.json"))
 			if c.lost {
@@ -170,8 +170,8 @@ func TestABugInTheReportDoesNotCostTheExitCode(t *testing.T) {
 	tools := realTools()
 	tools.Summary = func(*report.Report) []byte { panic("index out of range") }
 	exit, err := Run(context.Background(), tools, Script{Interpreter: python(t), Args: []string{"-c", "raise SystemExit(7)"}}, o)
-	if exit != 7 || err == nil || !strings.Contains(err.Error(), "a bug of omni_perf: index out of range") {
-		t.Errorf("exit %d, %v", exit, err)
+	if exit.Code != 7 || err == nil || !strings.Contains(err.Error(), "a bug of omni_perf: index out of range") {
+		t.Errorf("exit %v, %v", exit, err)
 	}
 }
 
@@ -203,7 +203,7 @@ func TestMain(m *testing.M) {
 	exit, _ := Run(context.Background(), tools, Script{Args: os.Args[1:]}, Options{
 		Results: naming, Interval: time.Millisecond, FigureInterval: time.Second, Messages: os.Stderr,
 	})
-	os.Exit(exit)
+	os.Exit(exit.Code)
 }
 
 func TestMessagesThatNobodyReadsCostNeitherResultNorExitCode(t *testing.T) {

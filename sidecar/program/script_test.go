@@ -126,8 +126,8 @@ func TestAScriptRunsAsWithoutUs(t *testing.T) {
 		Interpreter: python(t), Args: []string{write(t, "spin.py", spinning), "--epochs", "3"},
 		Stdin: strings.NewReader("typed"), Stdout: &out, Stderr: &complaints,
 	}, o)
-	if err != nil || exit != 7 {
-		t.Fatalf("exit %d, %v; want 7", exit, err)
+	if err != nil || exit.Code != 7 {
+		t.Fatalf("exit %v, %v; want 7", exit, err)
 	}
 	if got, want := out.String(), "['--epochs', '3'] typed\n"; got != want {
 		t.Errorf("it printed %q, want %q", got, want)
@@ -156,8 +156,8 @@ func TestASignalThatKillsTheScriptIsItsExitCode(t *testing.T) {
 	script := write(t, "kill.py", "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n")
 	o, _ := options(t, &messages)
 	exit, err := Run(context.Background(), realTools(), Script{Interpreter: python(t), Args: []string{script}}, o)
-	if err != nil || exit != 128+int(unix.SIGKILL) {
-		t.Errorf("exit %d, %v; want %d", exit, err, 128+unix.SIGKILL)
+	if err != nil || exit != (Exit{128 + int(unix.SIGKILL), unix.SIGKILL}) {
+		t.Errorf("exit %v, %v; want %d", exit, err, 128+unix.SIGKILL)
 	}
 }
 
@@ -174,8 +174,8 @@ time.sleep(60)
 	defer cancel()
 	o, _ := options(t, &messages)
 	exit, err := Run(ctx, realTools(), Script{Interpreter: python(t), Args: []string{script}, Stdout: &out}, o)
-	if err != nil || exit != 3 || out.String() != "term\n" {
-		t.Errorf("exit %d, %v, output %q; want the script's own handler: 3", exit, err, out.String())
+	if err != nil || exit.Code != 3 || out.String() != "term\n" {
+		t.Errorf("exit %v, %v, output %q; want the script's own handler: 3", exit, err, out.String())
 	}
 }
 
@@ -195,8 +195,8 @@ func TestWhatCannotBeRunIsSaid(t *testing.T) {
 		"no place":       {Script{Interpreter: python(t), Args: []string{script}}, nowhere, "there is no folder /no/such/folder"},
 	} {
 		exit, err := Run(context.Background(), realTools(), c.script, c.o)
-		if err == nil || exit != ExitNotStarted || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: exit %d, %v; want 127 and a sentence with %s", name, exit, err, c.want)
+		if err == nil || exit.Code != ExitNotStarted || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: exit %v, %v; want 127 and a sentence with %s", name, exit, err, c.want)
 		}
 	}
 	if _, err := os.Stat(ran); err == nil {
