@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"github.com/omni-perf/omni-perf/sidecar/targetfs"
 )
 
 // ErrCurve is returned for kernels that encrypt their sockets: zmq4 has no
@@ -32,22 +35,37 @@ type Connection struct {
 	KernelName      string `json:"kernel_name"`
 }
 
+// ConnectionFile is a connection file as it was read.
+type ConnectionFile struct {
+	Connection
+	Path string
+	Info fs.FileInfo // of the very file whose content Connection is
+}
+
 // ReadConnection reads a connection file.
-func ReadConnection(path string) (Connection, error) {
-	f, err := os.Open(path)
+func ReadConnection(path string) (ConnectionFile, error) {
+	c, err := readConnection(path)
 	if err != nil {
-		return Connection{}, fmt.Errorf("connection file: %w", err)
+		return c, fmt.Errorf("connection file %s: %w", path, err)
+	}
+	return c, nil
+}
+
+func readConnection(path string) (c ConnectionFile, err error) {
+	f, err := targetfs.OpenRegular(path) // whoever made the file need not be the one who names it
+	if err != nil {
+		return c, err
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, maxConnectionFile))
 	if err != nil {
-		return Connection{}, fmt.Errorf("connection file %s: %w", path, err)
+		return c, err
 	}
-	c, err := ParseConnection(text)
-	if err != nil {
-		return Connection{}, fmt.Errorf("connection file %s: %w", path, err)
+	c.Path = path
+	if c.Info, err = f.Stat(); err == nil {
+		c.Connection, err = ParseConnection(text)
 	}
-	return c, nil
+	return c, err
 }
 
 // ParseConnection reads the text of a connection file.
@@ -121,6 +139,10 @@ func FindConnection(name string) (path string, err error) {
 	}
 	folder := RuntimeFolder()
 	if folder != "" && name == filepath.Base(name) {
+		whole := filepath.Join(folder, "kernel-"+name+".json")
+		if _, err := os.Stat(whole); err == nil {
+			return whole, nil // which may be the beginning of another's id
+		}
 		matches, _ := filepath.Glob(filepath.Join(folder, "kernel-"+escapeGlob(name)+"*.json"))
 		switch len(matches) {
 		case 1:

@@ -51,7 +51,7 @@ func startKernel(t *testing.T, transport string) *kernel {
 	for {
 		conn, err := ReadConnection(k.file)
 		if err == nil {
-			k.conn = conn
+			k.conn = conn.Connection
 			break
 		}
 		if time.Now().After(deadline) {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -15,6 +14,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/omni-perf/omni-perf/sidecar/output"
+	"github.com/omni-perf/omni-perf/sidecar/signals"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/snapshot"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/view"
@@ -29,7 +30,7 @@ func analyzeCommand() command {
 			debug.SetGCPercent(30)
 			debug.SetMemoryLimit(2560 << 20)
 		}
-		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+		ctx, stop := signals.Context(context.Background())
 		defer stop()
 		err := analyze(ctx, args, os.Stdout, os.Stderr)
 		var usage usageError
@@ -46,7 +47,7 @@ func analyzeCommand() command {
 			return exitFailed
 		}
 		fmt.Fprintf(os.Stderr, "omni-perf analyze: %s\n", err)
-		return exitFailed
+		return exitOf(err)
 	}}
 }
 
@@ -199,6 +200,9 @@ func analyze(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	if err != nil {
 		return err
 	}
+	if err := o.check(); err != nil {
+		return err
+	}
 	result := &view.Result{Name: strings.Join(append(slices.Clone(o.paths), nonEmpty(o.snapshot)...), ", ")}
 	var set *torchtrace.TraceSet
 	if len(o.paths) > 0 {
@@ -261,10 +265,40 @@ func (o *analyzeOptions) compute(ctx context.Context, stderr io.Writer) (*torcht
 	return a, set, nil
 }
 
-// write writes the files asked for, then the report unless standard output has
-// the JSON.
+// check says what of the files asked for could not be written, before the traces
+// are read, which may take minutes.
+func (o *analyzeOptions) check() error {
+	for _, folder := range []string{o.csv, o.svg} {
+		if folder != "" {
+			if err := output.CheckFolder(folder); err != nil {
+				return err
+			}
+		}
+	}
+	for _, file := range []string{o.html, o.summary, o.display, o.merged, o.jsonFile()} {
+		if file != "" {
+			if err := output.Check(file); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// jsonFile is where the JSON goes; empty if nowhere, or to standard output.
+func (o *analyzeOptions) jsonFile() string {
+	if o.json == "-" {
+		return ""
+	}
+	return o.json
+}
+
+// write writes the files asked for, each for itself, then the report unless
+// standard output has the JSON.
 func (o *analyzeOptions) write(ctx context.Context, r *view.Result, set *torchtrace.TraceSet, stdout, stderr io.Writer) error {
-	for _, output := range []struct {
+	var results output.Results
+	document := o.document(r)
+	for _, asked := range []struct {
 		path  string
 		write func(path string) error
 	}{
@@ -280,30 +314,32 @@ func (o *analyzeOptions) write(ctx context.Context, r *view.Result, set *torchtr
 			}
 			return err
 		}},
-		{o.json, func(path string) error { return o.writeJSON(path, r, stdout) }},
+		{o.jsonFile(), func(path string) error { return output.Write(path, document.WriteJSON) }},
 	} {
-		if output.path == "" {
+		if asked.path == "" {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := output.write(output.path); err != nil {
-			return err
+		results.Put(asked.path, asked.write)
+	}
+	err := results.Err()
+	switch {
+	case o.json == "-":
+		err = errors.Join(err, document.WriteJSON(stdout))
+	case !o.quiet:
+		columns, ok := columnsOf(stdout)
+		if !ok {
+			columns = 120
 		}
+		err = errors.Join(err, r.Text(stdout, columns))
 	}
-	if o.quiet || o.json == "-" {
-		return nil
-	}
-	columns, ok := columnsOf(stdout)
-	if !ok {
-		columns = 120
-	}
-	return r.Text(stdout, columns)
+	return err
 }
 
-// writeJSON writes the document of torchtrace, the snapshot's tables in it.
-func (o *analyzeOptions) writeJSON(path string, r *view.Result, stdout io.Writer) (err error) {
+// document is that of torchtrace, the snapshot's tables in it.
+func (o *analyzeOptions) document(r *view.Result) *torchtrace.Analysis {
 	a := torchtrace.Analysis{Mode: torchtrace.Exact}
 	if r.Analysis != nil {
 		a = *r.Analysis
@@ -315,18 +351,7 @@ func (o *analyzeOptions) writeJSON(path string, r *view.Result, stdout io.Writer
 		}
 	}
 	a.Tables = tables
-	if path == "-" {
-		return a.WriteJSON(stdout)
-	}
-	f, err := os.Create(path)
-	if err != nil {
-		return fmt.Errorf("writing the analysis: %w", err)
-	}
-	err = a.WriteJSON(f)
-	if e := f.Close(); err == nil && e != nil {
-		err = fmt.Errorf("writing the analysis: %w", e)
-	}
-	return err
+	return &a
 }
 
 func clockSentence(clocks []view.Clock) string {

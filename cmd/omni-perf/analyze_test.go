@@ -132,7 +132,7 @@ func TestAnalyzeMistakesAreSentences(t *testing.T) {
 	for args, want := range map[string]string{
 		"analyze " + dir + "/none":                                     "no such file",
 		"analyze --memory-snapshot " + dir + "/rank0.pt.trace.json.gz": "not a memory snapshot",
-		"analyze " + dir + " --html " + dir + "/no/such/folder/a.html": "no such file or directory",
+		"analyze " + dir + " --html " + dir + "/no/such/folder/a.html": "there is no folder " + dir + "/no/such/folder",
 	} {
 		if _, errs, code := invoke(t, args); code != exitFailed || !strings.Contains(errs, want) || strings.Count(errs, "\n") != 1 {
 			t.Errorf("%s: exit status %d, %q, want one line with %q", args, code, errs, want)

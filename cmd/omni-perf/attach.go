@@ -5,15 +5,13 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"strconv"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/omni-perf/omni-perf/jupyter"
 	"github.com/omni-perf/omni-perf/sidecar/program"
 	"github.com/omni-perf/omni-perf/sidecar/server"
+	"github.com/omni-perf/omni-perf/sidecar/signals"
 )
 
 const attachUsage = `usage: omni-perf attach [options] PID|CONNECTION_FILE|KERNEL_ID
@@ -52,11 +50,11 @@ func attach(args []string) int {
 	case !(*duration >= 0):
 		return usageProblem(flags, "the duration is a number of seconds")
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM)
+	ctx, stop := signals.Context(context.Background())
 	defer stop()
 	if err := attachTo(ctx, target, seconds(*duration), o); err != nil {
 		fmt.Fprintf(os.Stderr, "omni-perf: %s\n", server.Sentence(err))
-		return exitFailed
+		return exitOf(err)
 	}
 	return exitOK
 }
@@ -65,7 +63,11 @@ func attachTo(ctx context.Context, target string, d time.Duration, o program.Opt
 	if pid, err := strconv.Atoi(target); err == nil {
 		return program.Attach(ctx, programTools("process", analyser(pid)), pid, d, o)
 	}
-	file, err := jupyter.FindConnection(target)
+	path, err := jupyter.FindConnection(target)
+	if err != nil {
+		return err
+	}
+	file, err := jupyter.ReadConnection(path)
 	if err != nil {
 		return err
 	}
@@ -73,5 +75,5 @@ func attachTo(ctx context.Context, target string, d time.Duration, o program.Opt
 	if err != nil {
 		return err
 	}
-	return program.AttachKernel(ctx, programTools("kernel", analyser(pid)), pid, file, d, o)
+	return program.AttachKernel(ctx, programTools("kernel", analyser(pid)), pid, file.Connection, d, o)
 }

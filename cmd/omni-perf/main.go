@@ -3,10 +3,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
+
+	"github.com/omni-perf/omni-perf/sidecar/output"
 )
 
 // version is set by the build: -ldflags "-X main.version=…".
@@ -17,6 +20,9 @@ const (
 	exitOK     = 0
 	exitFailed = 1
 	exitUsage  = 2
+	// exitMisplaced: all was done, but a result is not where it was asked for. The
+	// extension knows it, too (magics/omni_perf/program.py).
+	exitMisplaced = 3
 )
 
 // command is a subcommand. It gets the arguments after its name and returns the
@@ -38,6 +44,18 @@ func commands() []command {
 		serveCommand(),
 		versionCommand(),
 	}
+}
+
+// exitOf is the exit code of an error.
+func exitOf(err error) int {
+	var misplaced output.Failures
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &misplaced):
+		return exitMisplaced
+	}
+	return exitFailed
 }
 
 func main() { os.Exit(dispatch(os.Args[1:])) }

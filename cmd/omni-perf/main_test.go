@@ -4,8 +4,11 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/omni-perf/omni-perf/sidecar/pystack/truth"
 )
@@ -15,6 +18,14 @@ func TestMain(m *testing.M) {
 	if args := os.Getenv("OMNI_PERF_TEST_ARGS"); args != "" {
 		os.Exit(dispatch(strings.Fields(args)))
 	}
+	if os.Getenv("OMNI_PERF_TEST_ARGV") != "" { // arguments with spaces
+		os.Unsetenv("OMNI_PERF_TEST_ARGV")
+		os.Exit(dispatch(os.Args[1:]))
+	}
+	// What the tests start has the defaults, also where they run in the background.
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGHUP)
+	go func() { <-c; os.Exit(1) }()
 	os.Exit(m.Run())
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/omni-perf/omni-perf/sidecar/output"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/synth"
 )
 
@@ -92,10 +93,7 @@ func writeAnswers(path string, found *synth.Answers) error {
 	if err != nil {
 		return fmt.Errorf("writing the answers: %w", err)
 	}
-	if err := os.WriteFile(path, append(text, '\n'), 0o666); err != nil {
-		return fmt.Errorf("writing the answers: %w", err)
-	}
-	return nil
+	return output.WriteBytes(path, append(text, '\n'))
 }
 
 // parseSize reads "500MB"; "" is 0.

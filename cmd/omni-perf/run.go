@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,14 +18,18 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/report"
 	"github.com/omni-perf/omni-perf/sidecar/server"
+	"github.com/omni-perf/omni-perf/sidecar/signals"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
 const runUsage = `usage: omni-perf run [options] SCRIPT [ARG…]
        omni-perf run [options] -m MODULE [ARG…]
+       omni-perf run [options] -c CODE [ARG…]
+       omni-perf run [options] [-] < SCRIPT
 
-Runs a Python script as if it had been started without omni-perf (arguments,
-streams, signals, exit code) and writes what was recorded.
+Runs a Python program as if it had been started without omni-perf (arguments,
+streams, signals, exit code) and writes what was recorded. Options of python, such
+as -I, -u, -X dev and -W error, are passed on.
 
 options:
 `
@@ -36,18 +41,15 @@ func runCommand() command {
 func run(args []string) int {
 	flags := flag.NewFlagSet("run", flag.ContinueOnError)
 	options := recordingFlags(flags, "perf_output", time.Second)
-	module := flags.String("m", "", "run a module, as python -m does; what follows are its arguments")
 	interpreter := flags.String("interpreter", "", "the Python to run it with (default $VIRTUAL_ENV's, else python3 on PATH)")
-	if code, done := parse(flags, runUsage, args); done {
+	ours, python, what := splitRun(flags, args)
+	if code, done := parse(flags, runUsage, ours); done {
 		return code
 	}
-	script := program.Script{Interpreter: *interpreter, Args: flags.Args()}
-	switch {
-	case *module != "":
-		script.Args = append([]string{"-m", *module}, script.Args...)
-	case len(script.Args) == 0:
+	if _, terminal := columnsOf(os.Stdin); len(what) == 0 && terminal {
 		return usageProblem(flags, "there is no script to run")
 	}
+	script := program.Script{Interpreter: *interpreter, Args: slices.Concat(python, what)}
 	o, err := options()
 	if err != nil {
 		return usageProblem(flags, err.Error())
@@ -56,11 +58,11 @@ func run(args []string) int {
 	exit, err := program.Run(context.Background(), programTools("script", analyser(os.Getpid())), script, o)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "omni-perf: %s\n", server.Sentence(err))
-		if exit == exitOK {
-			return exitFailed
-		}
 	}
-	return exit
+	if exit.Signal != 0 {
+		signals.DieBy(exit.Signal)
+	}
+	return exit.Code // the script's, whatever became of the report
 }
 
 // programTools makes the recordings of programs outside a notebook.
@@ -71,7 +73,6 @@ func programTools(role string, analyse func(*timeline.Recording) *report.Report)
 		},
 		Readable: readable,
 		Analyse:  analyse,
-		Formats:  formats(),
 		Summary:  func(r *report.Report) []byte { return []byte(chart.Text(r, 100)) },
 	}
 }
@@ -105,10 +106,9 @@ func readable(pid int) error {
 // recordingFlags defines what run and attach share. The returned function
 // checks and gathers it after parsing.
 func recordingFlags(flags *flag.FlagSet, name string, figures time.Duration) func() (program.Options, error) {
-	o := program.Options{Messages: os.Stderr}
-	stacks, every, list := 0.001, figures.Seconds(), "svg,html"
+	stacks, every, list := 0.001, figures.Seconds(), ""
 	for _, f := range []string{"o", "output"} {
-		flags.StringVar(&o.Output, f, name, "name of the result files, without extension")
+		flags.StringVar(&name, f, name, "name of the result files without extension; or of one file, by its extension")
 	}
 	for _, f := range []string{"p", "prof_interval"} {
 		flags.Float64Var(&stacks, f, stacks, "stack sampling interval in seconds")
@@ -116,18 +116,23 @@ func recordingFlags(flags *flag.FlagSet, name string, figures time.Duration) fun
 	for _, f := range []string{"s", "sys_interval"} {
 		flags.Float64Var(&every, f, every, "interval of system and GPU figures in seconds")
 	}
-	flags.StringVar(&list, "format", list, "result formats, separated by commas: "+formatNames())
-	return func() (program.Options, error) {
+	flags.StringVar(&list, "format", list, "result formats, separated by commas: "+formatNames()+" (default "+strings.Join(program.DefaultFormats, ",")+")")
+	return func() (o program.Options, err error) {
 		if !(stacks > 0) || !(every > 0) || stacks > 3600 || every > 3600 {
 			return o, errors.New("an interval is a number of seconds above 0 and up to 3600")
 		}
-		if o.Output == "" {
-			return o, errors.New("the name of the result files is empty")
-		}
-		o.Interval, o.FigureInterval = seconds(stacks), seconds(every)
-		o.Formats = strings.Split(list, ",")
-		return o, nil
+		o.Messages, o.Interval, o.FigureInterval = os.Stderr, seconds(stacks), seconds(every)
+		o.Results, err = program.Name(formats(), name, listed(list))
+		return o, err
 	}
+}
+
+// listed splits a list at its commas; none is empty.
+func listed(list string) []string {
+	if list == "" {
+		return nil
+	}
+	return strings.Split(list, ",")
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -14,17 +14,22 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/report"
 	"github.com/omni-perf/omni-perf/sidecar/server"
+	"github.com/omni-perf/omni-perf/sidecar/surround"
+	"github.com/omni-perf/omni-perf/sidecar/targetfs"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
 // openGPUs opens the driver once, at the first call.
 var openGPUs = sync.OnceValue(func() *gpu.Driver { return gpu.Open(os.Getenv("OMNI_PERF_NVML_LIBRARY")) })
 
-// analyser makes reports of a process's recordings.
+// analyser makes reports of a process's recordings, also after its end.
 func analyser(pid int) func(*timeline.Recording) *report.Report {
 	home, _ := os.UserHomeDir() // none: paths stay as they are
+	files := targetfs.New(pid)
 	return func(rec *timeline.Recording) *report.Report {
-		lines := host.NewLines(pid) // anew: modules are edited between cells
+		rec = surround.Strip(rec)
+		files.Refresh()
+		lines := host.NewLines(files) // anew: modules are edited between cells
 		found := diagnose.Options{Line: lines.Line}.Run(rec)
 		return report.Build(rec, &found, report.Options{Version: version, Home: home, Line: lines.Line})
 	}
@@ -67,7 +72,7 @@ func follow(connectionFile string) (server.Output, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	observer, err := jupyter.Observe(ctx, connection)
+	observer, err := jupyter.Observe(ctx, connection.Connection)
 	if err != nil {
 		cancel()
 		return nil, err

@@ -49,12 +49,12 @@ func TestEveryFrontDoorNamesCausesByTheTextOfFiles(t *testing.T) {
 	}{
 		{"a script or a process", timeline.Target{PID: os.Getpid()}, []timeline.Frame{leaf}, "return good.sum().item()"},
 		{"a kernel's cell that calls a module", timeline.Target{PID: os.Getpid(), Cell: &cell},
-			[]timeline.Frame{{Function: "<module>", File: cell.File, Line: 1}, leaf}, "accuracy(good)"},
+			[]timeline.Frame{{Function: "<module>", File: cell.File, Line: 1}, leaf}, "return good.sum().item()"},
 	} {
 		r := analyser(os.Getpid())(waitingFor(c.target, c.frames...))
 		got := r.Idle.Causes[0]
-		if got.Cause != string(diagnose.Transfer) || got.SourceText != c.text {
-			t.Errorf("%s: %q at %q, want %q at %q", c.name, got.Cause, got.SourceText, diagnose.Transfer, c.text)
+		if got.ID != string(diagnose.Sync) || got.SourceText != c.text {
+			t.Errorf("%s: %q at %q, want %q at %q", c.name, got.ID, got.SourceText, diagnose.Sync, c.text)
 		}
 	}
 }
@@ -64,8 +64,8 @@ func TestFilesAreReadForEachRecording(t *testing.T) {
 	target := timeline.Target{PID: os.Getpid()}
 	analyse := analyser(target.PID)
 	for _, c := range []struct{ text, cause string }{
-		{"good.sum().item()", string(diagnose.Transfer)},
-		{"lock.acquire()", string(diagnose.Waiting)},
+		{"good.sum().item()", string(diagnose.Sync)},
+		{"lock.acquire()", string(diagnose.Lock)},
 		{"", string(diagnose.Waiting)},
 	} {
 		var err error
@@ -78,8 +78,8 @@ func TestFilesAreReadForEachRecording(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := analyse(waitingFor(target, timeline.Frame{Function: "accuracy", File: file, Line: 1}))
-		if got := r.Idle.Causes[0]; got.Cause != c.cause || got.SourceText != c.text {
-			t.Errorf("%q at %q, want %q at %q", got.Cause, got.SourceText, c.cause, c.text)
+		if got := r.Idle.Causes[0]; got.ID != c.cause || got.SourceText != c.text {
+			t.Errorf("%q at %q, want %q at %q", got.ID, got.SourceText, c.cause, c.text)
 		}
 	}
 }

@@ -8,21 +8,20 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import tempfile
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
 from typing import Any, TypedDict, cast
 
-from omni_perf.launcher import LaunchError, find_binary
+from omni_perf import program
+from omni_perf.program import PathLike, local
 from omni_perf.tableview import Table
 
 DataFrame = Any
 """pandas.DataFrame, which nothing here requires: not even to check the types."""
-
-PathLike = str | os.PathLike[str]
 
 
 class AnalysisError(Exception):
@@ -141,7 +140,7 @@ def analyze(
     against is another run, whose collectives are compared in the table collectives_by_run.
     html, csv, merged and summary name what is to be written besides.
     """
-    with tempfile.TemporaryDirectory(prefix="omni_perf-") as folder:
+    with tempfile.TemporaryDirectory(prefix="omni_perf_analyze_") as folder:
         shown = os.path.join(folder, "display.json")
         arguments = ["analyze", "--json", "-", "--display", shown, "--mode", mode]
         for name, numbers in (("--ranks", ranks), ("--steps", steps)):
@@ -161,10 +160,13 @@ def analyze(
             ("--summary", summary),
         ):
             if path is not None:
-                arguments += [name, _local(path)]
-        document = _run([*arguments, "--", *map(_local, paths)])
-        with open(shown, encoding="utf-8") as file:
-            return Analysis(document, cast(_Display, json.load(file)))
+                arguments += [name, local(path)]
+        document = _run([*arguments, "--", *map(local, paths)])
+        try:
+            with open(shown, encoding="utf-8") as file:
+                return Analysis(document, cast(_Display, json.load(file)))
+        except OSError as error:
+            raise AnalysisError(f"The charts could not be handed over in {folder}: {error.strerror}.") from error
 
 
 def make_traces(folder: PathLike, **options: object) -> str:
@@ -173,11 +175,7 @@ def make_traces(folder: PathLike, **options: object) -> str:
     Options are those of ``omni-perf make-traces``: ranks=8, steps=6, seed=1, straggler=5 …
     """
     arguments = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
-    return _run(["make-traces", *arguments, "--", _local(folder)]).decode().strip()
-
-
-def _local(path: PathLike) -> str:
-    return os.path.expanduser(os.fspath(path))
+    return _run(["make-traces", *arguments, "--", local(folder)]).decode().strip()
 
 
 def _sentence(warning: dict[str, Any]) -> str:
@@ -189,17 +187,20 @@ def _sentence(warning: dict[str, Any]) -> str:
 
 
 def _run(arguments: list[str]) -> bytes:
-    """Run the program and return what it printed; its complaint becomes the error."""
+    """Run the program and return what it printed; its complaint becomes the error.
+
+    A file that could not be written where it was asked for costs a warning, not the analysis.
+    """
     try:
-        done = subprocess.run([find_binary(), *arguments], stdin=subprocess.DEVNULL, capture_output=True, check=False)
-    except (LaunchError, OSError) as error:
-        raise AnalysisError(f"omni-perf could not be started: {error}") from error
+        done = program.run(arguments)
+    except program.ProgramError as error:
+        raise AnalysisError(str(error)) from error
     if done.returncode == 0:
         return done.stdout
     lines = done.stderr.decode(errors="replace").strip().splitlines()
-    if done.returncode < 0:
-        raise AnalysisError(
-            f"omni-perf {arguments[0]} was killed by signal {-done.returncode}; was the machine out of memory?"
-        )
     complaint = lines[-1] if lines else f"it ended with code {done.returncode} and said nothing"
-    raise AnalysisError(complaint.removeprefix(f"omni-perf {arguments[0]}: "))
+    complaint = complaint.removeprefix(f"omni-perf {arguments[0]}: ")
+    if done.returncode == program.MISPLACED and lines:
+        warnings.warn(complaint, stacklevel=3)
+        return done.stdout
+    raise AnalysisError(complaint)

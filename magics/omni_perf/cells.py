@@ -70,6 +70,8 @@ class CellRecorder:
         """Begin a recording if the cell wants one."""
         with self._harmless(interrupt_goes_on=True):
             self.number = number_of(self._shell, info)
+            if not info.store_history:
+                self._sources.note_nested(self._sources.file_of(info, self.number), self.number, info.raw_cell or "")
             line = options_line(info.raw_cell or "")
             if line is not None:
                 parsed = parse_cell(line)
@@ -94,6 +96,7 @@ class CellRecorder:
         """Record what runs inside the with statement."""
         running = None
         with self._harmless(interrupt_goes_on=True):
+            self._sources.note_nested(file, self.number, text)
             running = self._begin(None, text, file, options, False)
         outcome = "ok"
         try:

@@ -7,10 +7,12 @@ in ipykernel). IPython's compiler keeps the execution count of each, linecache t
 from __future__ import annotations
 
 import linecache
+import os
+from difflib import SequenceMatcher
 from typing import Any, cast
 
 from omni_perf.contract import CellSource
-from omni_perf.shell import CellInfo, Shell, is_notebook
+from omni_perf.shell import CellInfo, Shell, counts_before, is_notebook
 
 BATCH_LIMIT = 1 << 20
 """Characters of source sent with one call; what is left follows with the next."""
@@ -24,6 +26,7 @@ class CellSources:
 
     def __init__(self, shell: Shell) -> None:
         self._shell = shell
+        self._nested: dict[str, tuple[int, str]] = {}
 
     def file_of(self, info: CellInfo, number: int) -> str:
         """Return the file name that the code of this cell is about to get, or ""."""
@@ -36,28 +39,65 @@ class CellSources:
         except Exception:  # a cell that cannot be transformed will not be compiled either
             return ""
 
+    def note_nested(self, file: str, number: int, text: str) -> None:
+        """Remember the text of code that a cell runs, as ``%%capture`` its body: no history has it."""
+        if file:
+            self._nested[file] = number, text
+
     def unknown_to(self, known: Known) -> list[CellSource]:
         """List the cells compiled so far that are not known yet, newest first."""
         names: dict[str, int] = getattr(self._shell.compile, "_filename_map", {})
         found: list[CellSource] = []
         left = BATCH_LIMIT
-        for file, number in reversed(list(names.items())):
-            if (file, number) in known:
+        for file, number in [*self._of_one_name(names), *reversed(list(names.items()))]:
+            if (file, self._nested.get(file, (number, ""))[0]) in known:
                 continue
-            text = self._text(file, number)
-            left -= len(text)
+            source = self._source(file, number)
+            left -= len(source.get("text", ""))
             if left < 0 and found:
                 break
-            found.append({"file": file, "executionCount": number, "text": text[:BATCH_LIMIT]})
+            found.append(source)
         return found
 
-    def _text(self, file: str, number: int) -> str:
+    def _of_one_name(self, names: dict[str, int]) -> list[tuple[str, int]]:
+        """Return the numbers of all cells where IPYKERNEL_CELL_NAME gives them one file name."""
+        file = os.environ.get("IPYKERNEL_CELL_NAME")
+        return [(file, number) for number in range(len(self._typed()) - 1, 0, -1)] if file in names else []
+
+    def _typed(self) -> list[str]:
+        history: Any = getattr(self._shell, "history_manager", None)
+        return cast("list[str]", getattr(history, "input_hist_raw", []))
+
+    def _source(self, file: str, number: int) -> CellSource:
         """Return the cell as typed where that can be told for sure, else as compiled."""
         compiled = "".join(linecache.getlines(file))
-        history: Any = getattr(self._shell, "history_manager", None)
-        typed = cast("list[str]", getattr(history, "input_hist_raw", []))
-        if 0 < number < len(typed):
-            raw = typed[number]
-            if self._shell.compile.get_code_name(raw, compiled, number) == file:
-                return raw
-        return compiled
+        text, nested = compiled, False
+        typed = self._typed()
+        if file in self._nested:
+            number, text = self._nested[file]
+            nested = True
+        elif 0 < number < len(typed) and self._shell.compile.get_code_name(typed[number], compiled, number) == file:
+            text = typed[number]
+        else:
+            nested = number <= len(typed)
+            number -= int(nested and counts_before())
+        source: CellSource = {"file": file, "executionCount": number, "text": text[:BATCH_LIMIT]}
+        if lines := typed_lines(text, compiled):
+            source["lines"] = lines
+        if nested:
+            source["nested"] = True
+        return source
+
+
+def typed_lines(typed: str, compiled: str) -> list[int]:
+    """Return for each line of the code its line in the cell as typed, [] where they are the same.
+
+    IPython drops empty lines at the top and makes one line of a magic that goes on after a backslash.
+    """
+    written, code = typed.splitlines(), compiled.splitlines()
+    if len(written) == len(code) or not code:
+        return []
+    lines: list[int] = []
+    for _, at, end, start, stop in SequenceMatcher(None, written, code, autojunk=False).get_opcodes():
+        lines += [min(at + offset, max(at, end - 1)) + 1 for offset in range(stop - start)]
+    return lines if lines != list(range(1, len(code) + 1)) else []

@@ -19,7 +19,7 @@ from grpclib.encoding.base import CodecBase
 from grpclib.exceptions import GRPCError, StreamTerminatedError
 from h2.exceptions import ProtocolError
 
-from omni_perf import contract
+from omni_perf import contract, silence
 from omni_perf.launcher import Endpoint
 
 
@@ -55,6 +55,7 @@ class Client:
     """A connection to the sidecar at an endpoint."""
 
     def __init__(self, endpoint: Endpoint) -> None:
+        silence.install()  # the loggers of what this module imports
         self.endpoint = endpoint
         self.gone_at_ns = 0
         """When the sidecar was seen to end (CLOCK_MONOTONIC), 0 while it lives."""

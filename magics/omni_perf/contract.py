@@ -16,6 +16,12 @@ SERVICE = "/omni_perf.v1.OmniPerf/"
 Int64 = str
 
 
+class Installation(TypedDict, total=False):
+    prefixes: list[str]
+    standard: list[str]
+    extension: str
+
+
 class HelloRequest(TypedDict, total=False):
     version: str
     api: int
@@ -25,6 +31,7 @@ class HelloRequest(TypedDict, total=False):
     implementation: str
     freeThreaded: bool
     connectionFile: str
+    installation: Installation
 
 
 class HelloResponse(TypedDict, total=False):
@@ -41,6 +48,8 @@ class CellSource(TypedDict, total=False):
     file: str
     executionCount: int
     text: str
+    lines: list[int]
+    nested: bool
 
 
 class BeginRequest(TypedDict, total=False):
@@ -57,6 +66,7 @@ class BeginRequest(TypedDict, total=False):
     automatic: bool
     thresholdNs: Int64
     startedNs: Int64
+    ownThreads: list[int]
 
 
 class BeginResponse(TypedDict, total=False):

@@ -6,6 +6,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
+from omni_perf import silence
 from omni_perf.cells import CellRecorder
 from omni_perf.cleanup import take_out
 from omni_perf.magic import OmniPerfMagic
@@ -52,6 +53,8 @@ def unload(shell: Shell) -> None:
         shell.magics_manager.magics[kind].pop(NAME, None)
     loaded.recorder.close()
     loaded.session.close()
+    if not _loaded:
+        silence.uninstall()
 
 
 def _connection_file(shell: Shell) -> str:

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import sysconfig
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -36,7 +36,7 @@ class Endpoint:
     socket: str
     pid: int
     version: str
-    token: str
+    token: str = field(repr=False)
     started: int = 0
     """Its start time in /proc/PID/stat, which tells it from a later process of that pid."""
 

@@ -22,6 +22,8 @@ import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
+from omni_perf import silence
+
 _Answer = TypeVar("_Answer")
 
 _abandoned: list[object] = []
@@ -95,7 +97,9 @@ class Looper:
     def __init__(self) -> None:
         self._pid = os.getpid()
         self._selector = _Selector()
-        self._loop = asyncio.SelectorEventLoop(self._selector)
+        silence.install()
+        with silence.silenced():
+            self._loop = asyncio.SelectorEventLoop(self._selector)
         self._loop.set_debug(False)  # whatever the user set for loops of their own
         self._loop.set_exception_handler(_stay_silent)
         waker: Any = getattr(self._loop, "_csock", None)
@@ -137,6 +141,7 @@ class Looper:
         self._thread.join(1.0)
 
     def _run(self) -> None:
+        silence.silence_this_thread()
         try:
             self._loop.run_forever()
         except (LoopLostError, OSError, ValueError):

@@ -10,7 +10,7 @@ from omni_perf import __version__, contract, publish
 from omni_perf.cells import CellRecorder
 from omni_perf.launcher import LaunchError, find_binary
 from omni_perf.options import Parsed, parse_on, parse_statement
-from omni_perf.report import Report, kept
+from omni_perf.report import Report, SaveError, kept
 from omni_perf.session import Session, SessionError
 from omni_perf.shell import Shell
 
@@ -29,7 +29,7 @@ Show where the time of this cell went, and why the GPU was idle.
     %omni_perf off                   only cells with %%omni_perf again
     %omni_perf last                  the last report, also omni_perf.last()
     %omni_perf list                  the cells recorded so far
-    %omni_perf save NAME             write NAME.svg, NAME.html or NAME.json; NAME: the first two
+    %omni_perf save NAME             write NAME.svg and NAME.html, or one file by its ending
     %omni_perf status                what runs
     %omni_perf doctor                check what profiling needs here
 """
@@ -119,8 +119,8 @@ class OmniPerfMagic:
             return
         try:
             written = kept.last.save(name.strip("\"'"))
-        except OSError as error:
-            publish.warn(f"{error.filename} could not be written: {error.strerror}.")
+        except SaveError as error:
+            publish.warn(str(error))
             return
         publish.tell("Wrote " + " and ".join(written) + ".")
 

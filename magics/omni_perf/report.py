@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, NotRequired, TypedDict, cast
 
-from omni_perf import contract
+from omni_perf import contract, program
+from omni_perf.program import PathLike, local
 
 Draw = Callable[[str, bytes], bytes]
 """Makes a format ("svg", "html", "text", "bundle") of a report's compressed JSON."""
@@ -17,6 +17,18 @@ Draw = Callable[[str, bytes], bytes]
 
 class DrawError(Exception):
     """A report could not be drawn; the text is a sentence for the user."""
+
+
+class SaveError(OSError):
+    """A report is not, or not whole, where it was to be saved; the text is a sentence."""
+
+
+class _Saved(TypedDict):
+    """What ``omni-perf export --json`` tells."""
+
+    written: list[str]
+    saved: list[str]
+    error: NotRequired[str]
 
 
 @dataclass(frozen=True)
@@ -35,22 +47,27 @@ class Report:
         """Return the report document."""
         return cast("dict[str, Any]", json.loads(gzip.decompress(self.compressed)))
 
-    def save(self, name: str) -> list[str]:
-        """Write NAME.svg, NAME.html or NAME.json; without an ending the first two."""
-        base, ending = os.path.splitext(os.path.expanduser(name))
-        if ending.lower() in (".svg", ".html", ".json"):
-            endings = [ending]
-        else:
-            base, endings = base + ending, [".svg", ".html"]
-        written: list[str] = []
-        for each in endings:
-            if each.lower() == ".json":
-                content = gzip.decompress(self.compressed)
-            else:
-                content = self.draw(each[1:].lower(), self.compressed)
-            _write_private(base + each, content)
-            written.append(base + each)
-        return written
+    def save(self, name: PathLike, *formats: str) -> list[str]:
+        """Write result files as ``omni-perf run -o NAME --format …`` does; return their paths.
+
+        Without formats, a name that ends like one of them (.svg, .html, .json, .pb.gz …) is
+        that one file, and NAME.svg and NAME.html else. The data need no sidecar.
+        """
+        arguments = ["export", "-", "--json", "--name", local(name)]
+        if formats:
+            arguments += ["--format", ",".join(formats)]
+        try:
+            done = program.run(arguments, self.compressed, capture_stdout=False)
+        except program.ProgramError as error:
+            raise SaveError(str(error)) from error
+        said = done.stderr.decode(errors="replace").strip()
+        try:
+            told = cast("_Saved", json.loads(said))
+        except ValueError:
+            raise SaveError(said or f"omni-perf ended with code {done.returncode} and said nothing.") from None
+        if told.get("error"):
+            raise SaveError(told.get("error"))
+        return told["written"]
 
     def _repr_mimebundle_(
         self, include: object = None, exclude: object = None
@@ -69,13 +86,6 @@ def bundle_part(bundle: contract.Bundle, part: str) -> dict[str, Any]:
     """Return a part of a bundle as the object it encodes."""
     text = cast("dict[str, str]", bundle).get(part)
     return cast("dict[str, Any]", json.loads(text)) if text else {}
-
-
-def _write_private(path: str, content: bytes) -> None:
-    """Write a file that only its owner reads: a profile tells much about a program."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
 
 
 @dataclass

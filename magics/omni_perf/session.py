@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from omni_perf import contract
 from omni_perf._version import __version__
 from omni_perf.cellsources import Known
+from omni_perf.installation import installation
 from omni_perf.launcher import Endpoint, LaunchError, end_process, launch
 from omni_perf.looper import Looper, LoopLostError
 from omni_perf.permission import Grant
@@ -235,7 +236,12 @@ class Session:
         new = sources(link.known)
         # A cell that waits for us starts now; one that does not said when it has started.
         started_ns = int(request.get("startedNs", 0)) or time.monotonic_ns()
-        complete: contract.BeginRequest = {**request, "sources": new, "startedNs": str(started_ns)}
+        complete: contract.BeginRequest = {
+            **request,
+            "sources": new,
+            "startedNs": str(started_ns),
+            "ownThreads": [threading.get_native_id()],  # the loop's, in which this runs
+        }
         try:
             answer = cast(contract.BeginResponse, await self._call(link, "Begin", complete, BEGIN_LIMIT_S))
         except (SessionError, asyncio.CancelledError):
@@ -329,6 +335,7 @@ class Session:
             "implementation": sys.implementation.name,
             "freeThreaded": not getattr(sys, "_is_gil_enabled", lambda: True)(),
             "connectionFile": self._connection_file,
+            "installation": installation(),
         }
         return await self._call(link, "Hello", request, START_LIMIT_S)
 

@@ -79,13 +79,14 @@ class Shell(Protocol):
 
 
 def number_of(shell: Shell, info: CellInfo) -> int:
-    """Return the execution count of a cell at its pre_run_cell event.
+    """Return the execution count of a cell at its pre_run_cell event; of code that a cell runs, the cell's."""
+    return shell.execution_count - int(counts_before())
 
-    IPython counts up before that event from 9.8 on, after the cell until then.
-    """
+
+def counts_before() -> bool:
+    """Whether IPython counts up before that event, as from 9.8 on, or after the cell."""
     ipython: Any = sys.modules.get("IPython")
-    counted_already = info.store_history and getattr(ipython, "version_info", ()) >= (9, 8)
-    return shell.execution_count - int(counted_already)
+    return getattr(ipython, "version_info", ()) >= (9, 8)
 
 
 def is_notebook(shell: Shell) -> bool:

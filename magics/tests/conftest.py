@@ -92,7 +92,7 @@ class Notebook:
 
 @pytest.fixture(scope="session")
 def interactive_shell() -> Any:
-    os.environ["IPYTHONDIR"] = tempfile.mkdtemp(prefix="omni_perf-ipython-")
+    os.environ["IPYTHONDIR"] = tempfile.mkdtemp(prefix="ipython-of-omni_perf-tests-")
     from IPython.core.interactiveshell import InteractiveShell
     from traitlets.config import Config
 

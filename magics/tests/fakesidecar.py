@@ -8,6 +8,8 @@ and answers. FAKE_SIDECAR in its environment is a JSON object:
     die_on    method at which it ends without an answer
     start     "silent": ends without a line; "error": refuses; "hang": never answers
     journal   file to which each request is appended as a line of JSON
+
+``export`` writes DRAWN, as the real one's ``export - --json --name NAME`` writes a drawing.
 """
 
 from __future__ import annotations
@@ -54,6 +56,9 @@ def install(folder: Path) -> str:
 
 def main() -> None:
     """Answer the start message and serve from a process of its own."""
+    if sys.argv[1] == "export":
+        _export(sys.argv[sys.argv.index("--name") + 1])
+        return
     behaviour: dict[str, Any] = json.loads(os.environ.get("FAKE_SIDECAR", "{}"))
     how = behaviour.get("start", "")
     start: dict[str, Any] = json.loads(sys.stdin.readline())
@@ -69,6 +74,19 @@ def main() -> None:
         asyncio.run(asyncio.sleep(20))
         sys.exit(0)
     asyncio.run(_serve(behaviour, start))
+
+
+def _export(name: str) -> None:
+    """Take a report and write what it is called."""
+    report = gzip.decompress(sys.stdin.buffer.read())
+    told: dict[str, Any] = {"written": [], "saved": []}
+    for path in [name] if "." in os.path.basename(name) else [name + ".svg", name + ".html"]:
+        try:
+            Path(path).write_bytes(report if path.endswith(".json") else b"DRAWN")
+            told["written"].append(path)
+        except OSError as error:
+            told["error"] = f"Cannot write {path}: {error.strerror}."
+    print(json.dumps(told), file=sys.stderr)
 
 
 async def _serve(behaviour: dict[str, Any], start: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import KernelManager
 
 PATIENCE_S = 30.0
@@ -56,10 +57,21 @@ def is_chart(output: dict[str, Any]) -> bool:
 class Kernel:
     """A kernel process with a client; ``with Kernel() as kernel``."""
 
-    def __init__(self, environment: dict[str, str] | None = None, load: bool = True) -> None:
+    def __init__(
+        self,
+        environment: dict[str, str] | None = None,
+        load: bool = True,
+        python: str | Path = "",
+        folder: Path | None = None,
+    ) -> None:
+        """``python`` is another interpreter than this one; its kernel works in ``folder``."""
         self._manager: Any = KernelManager()
+        if python:
+            argv = [str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+            self._manager._kernel_spec = KernelSpec(argv=argv, display_name="another", language="python")
         self._manager.start_kernel(
             env={**os.environ, **(environment or {})},
+            cwd=str(folder) if folder else None,
             extra_arguments=["--HistoryManager.hist_file=:memory:"],  # which kernels share otherwise
         )
         self._client: Any = self._manager.client()
@@ -84,7 +96,11 @@ class Kernel:
     def limit_begin(self, seconds: float) -> None:
         """Set how long a cell waits for its recording: 250 ms may pass on a busy test machine."""
         code = f"import omni_perf.session; omni_perf.session.BEGIN_LIMIT_S = {seconds}; del omni_perf"
-        self.finish(str(self._client.execute(code, silent=True, store_history=False)))
+        self.silently(code)
+
+    def silently(self, code: str) -> Ran:
+        """Run code that is no cell: no events, no number, no history."""
+        return self.finish(str(self._client.execute(code, silent=True, store_history=False)))
 
     def start(self, cell: str) -> str:
         """Send a cell; return the id of the request."""

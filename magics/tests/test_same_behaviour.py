@@ -2,7 +2,8 @@
 
 Every cell runs in three real kernels: bare, below ``%%omni_perf``, and with
 ``%omni_perf on``. What a front end sees must be equal but for our chart, and so must the
-namespace and the history at the end.
+namespace and the history at the end. All of it runs a second time for a user who logs
+everything.
 """
 
 from __future__ import annotations
@@ -123,8 +124,14 @@ def below_a_comment(cell: str) -> str:
     return cell if cell.startswith("%%") else "# %%omni_perf --quiet\n" + cell
 
 
-@pytest.fixture(scope="module")
-def kernels() -> Iterator[dict[str, Kernel]]:
+LOGGING = {
+    "as usual": "pass",
+    "with everything logged": "__import__('logging').basicConfig(level=1, format='%(name)s: %(message)s')",
+}
+
+
+@pytest.fixture(scope="module", params=LOGGING)
+def kernels(request: pytest.FixtureRequest) -> Iterator[dict[str, Kernel]]:
     with Kernel(load=False) as bare, Kernel(load=False) as commented, Kernel() as magic, Kernel() as on:
         assert "Every cell is profiled" in on.run("%omni_perf on -t 0").text("stdout")
         on.run("%omni_perf on -t 0")
@@ -133,6 +140,7 @@ def kernels() -> Iterator[dict[str, Kernel]]:
         for kernel, filler in ((bare, 3), (commented, 3), (magic, 2), (on, 0)):
             for _ in range(filler):
                 kernel.run("pass")
+            assert seen(kernel.run(LOGGING[request.param]))[0] == []
         yield {"bare": bare, "commented": commented, "magic": magic, "on": on}
 
 

@@ -41,6 +41,7 @@ type HelloRequest struct {
 	Implementation string                 `protobuf:"bytes,6,opt,name=implementation,proto3" json:"implementation,omitempty"`                    // "cpython"
 	FreeThreaded   bool                   `protobuf:"varint,7,opt,name=free_threaded,json=freeThreaded,proto3" json:"free_threaded,omitempty"`
 	ConnectionFile string                 `protobuf:"bytes,8,opt,name=connection_file,json=connectionFile,proto3" json:"connection_file,omitempty"` // of ipykernel; empty in terminal IPython
+	Installation   *Installation          `protobuf:"bytes,9,opt,name=installation,proto3" json:"installation,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -131,6 +132,74 @@ func (x *HelloRequest) GetConnectionFile() string {
 	return ""
 }
 
+func (x *HelloRequest) GetInstallation() *Installation {
+	if x != nil {
+		return x.Installation
+	}
+	return nil
+}
+
+// Where the kernel's Python and its packages lie: tells the user's own code from theirs.
+type Installation struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Prefixes      []string               `protobuf:"bytes,1,rep,name=prefixes,proto3" json:"prefixes,omitempty"`   // sys.prefix, sys.base_prefix and their exec_ forms
+	Standard      []string               `protobuf:"bytes,2,rep,name=standard,proto3" json:"standard,omitempty"`   // folders of the standard library
+	Extension     string                 `protobuf:"bytes,3,opt,name=extension,proto3" json:"extension,omitempty"` // folder of the omni_perf package
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Installation) Reset() {
+	*x = Installation{}
+	mi := &file_omni_perf_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Installation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Installation) ProtoMessage() {}
+
+func (x *Installation) ProtoReflect() protoreflect.Message {
+	mi := &file_omni_perf_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Installation.ProtoReflect.Descriptor instead.
+func (*Installation) Descriptor() ([]byte, []int) {
+	return file_omni_perf_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Installation) GetPrefixes() []string {
+	if x != nil {
+		return x.Prefixes
+	}
+	return nil
+}
+
+func (x *Installation) GetStandard() []string {
+	if x != nil {
+		return x.Standard
+	}
+	return nil
+}
+
+func (x *Installation) GetExtension() string {
+	if x != nil {
+		return x.Extension
+	}
+	return ""
+}
+
 type HelloResponse struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Version string                 `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"` // of the sidecar
@@ -148,7 +217,7 @@ type HelloResponse struct {
 
 func (x *HelloResponse) Reset() {
 	*x = HelloResponse{}
-	mi := &file_omni_perf_proto_msgTypes[1]
+	mi := &file_omni_perf_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -160,7 +229,7 @@ func (x *HelloResponse) String() string {
 func (*HelloResponse) ProtoMessage() {}
 
 func (x *HelloResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[1]
+	mi := &file_omni_perf_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -173,7 +242,7 @@ func (x *HelloResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloResponse.ProtoReflect.Descriptor instead.
 func (*HelloResponse) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{1}
+	return file_omni_perf_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *HelloResponse) GetVersion() string {
@@ -229,14 +298,16 @@ type CellSource struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	File           string                 `protobuf:"bytes,1,opt,name=file,proto3" json:"file,omitempty"` // co_filename
 	ExecutionCount int32                  `protobuf:"varint,2,opt,name=execution_count,json=executionCount,proto3" json:"execution_count,omitempty"`
-	Text           string                 `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
+	Text           string                 `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`           // as typed, where that is known
+	Lines          []int32                `protobuf:"varint,4,rep,packed,name=lines,proto3" json:"lines,omitempty"` // for each line of the code its line in text; empty where they are the same
+	Nested         bool                   `protobuf:"varint,5,opt,name=nested,proto3" json:"nested,omitempty"`      // run by the cell of that number, as %%capture runs its body
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
 
 func (x *CellSource) Reset() {
 	*x = CellSource{}
-	mi := &file_omni_perf_proto_msgTypes[2]
+	mi := &file_omni_perf_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -248,7 +319,7 @@ func (x *CellSource) String() string {
 func (*CellSource) ProtoMessage() {}
 
 func (x *CellSource) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[2]
+	mi := &file_omni_perf_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -261,7 +332,7 @@ func (x *CellSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellSource.ProtoReflect.Descriptor instead.
 func (*CellSource) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{2}
+	return file_omni_perf_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *CellSource) GetFile() string {
@@ -285,6 +356,20 @@ func (x *CellSource) GetText() string {
 	return ""
 }
 
+func (x *CellSource) GetLines() []int32 {
+	if x != nil {
+		return x.Lines
+	}
+	return nil
+}
+
+func (x *CellSource) GetNested() bool {
+	if x != nil {
+		return x.Nested
+	}
+	return false
+}
+
 type BeginRequest struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
 	CellId           string                 `protobuf:"bytes,1,opt,name=cell_id,json=cellId,proto3" json:"cell_id,omitempty"` // unique per running cell, chosen by the extension
@@ -300,13 +385,14 @@ type BeginRequest struct {
 	Automatic        bool                   `protobuf:"varint,11,opt,name=automatic,proto3" json:"automatic,omitempty"`                                        // recorded because of "on"
 	ThresholdNs      int64                  `protobuf:"varint,12,opt,name=threshold_ns,json=thresholdNs,proto3" json:"threshold_ns,omitempty"`                 // automatic: below it only the record in List is kept
 	StartedNs        int64                  `protobuf:"varint,13,opt,name=started_ns,json=startedNs,proto3" json:"started_ns,omitempty"`                       // CLOCK_MONOTONIC at which Begin was called; the cell begins with its answer
+	OwnThreads       []int32                `protobuf:"varint,14,rep,packed,name=own_threads,json=ownThreads,proto3" json:"own_threads,omitempty"`             // native ids of the extension's threads: in nobody's profile
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
 
 func (x *BeginRequest) Reset() {
 	*x = BeginRequest{}
-	mi := &file_omni_perf_proto_msgTypes[3]
+	mi := &file_omni_perf_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -318,7 +404,7 @@ func (x *BeginRequest) String() string {
 func (*BeginRequest) ProtoMessage() {}
 
 func (x *BeginRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[3]
+	mi := &file_omni_perf_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -331,7 +417,7 @@ func (x *BeginRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeginRequest.ProtoReflect.Descriptor instead.
 func (*BeginRequest) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{3}
+	return file_omni_perf_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *BeginRequest) GetCellId() string {
@@ -425,6 +511,13 @@ func (x *BeginRequest) GetStartedNs() int64 {
 	return 0
 }
 
+func (x *BeginRequest) GetOwnThreads() []int32 {
+	if x != nil {
+		return x.OwnThreads
+	}
+	return nil
+}
+
 type BeginResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Outside       string                 `protobuf:"bytes,1,opt,name=outside,proto3" json:"outside,omitempty"` // as in Hello, as of now
@@ -435,7 +528,7 @@ type BeginResponse struct {
 
 func (x *BeginResponse) Reset() {
 	*x = BeginResponse{}
-	mi := &file_omni_perf_proto_msgTypes[4]
+	mi := &file_omni_perf_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -447,7 +540,7 @@ func (x *BeginResponse) String() string {
 func (*BeginResponse) ProtoMessage() {}
 
 func (x *BeginResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[4]
+	mi := &file_omni_perf_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -460,7 +553,7 @@ func (x *BeginResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeginResponse.ProtoReflect.Descriptor instead.
 func (*BeginResponse) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{4}
+	return file_omni_perf_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *BeginResponse) GetOutside() string {
@@ -489,7 +582,7 @@ type Mark struct {
 
 func (x *Mark) Reset() {
 	*x = Mark{}
-	mi := &file_omni_perf_proto_msgTypes[5]
+	mi := &file_omni_perf_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -501,7 +594,7 @@ func (x *Mark) String() string {
 func (*Mark) ProtoMessage() {}
 
 func (x *Mark) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[5]
+	mi := &file_omni_perf_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -514,7 +607,7 @@ func (x *Mark) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mark.ProtoReflect.Descriptor instead.
 func (*Mark) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{5}
+	return file_omni_perf_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Mark) GetKind() string {
@@ -561,7 +654,7 @@ type EndRequest struct {
 
 func (x *EndRequest) Reset() {
 	*x = EndRequest{}
-	mi := &file_omni_perf_proto_msgTypes[6]
+	mi := &file_omni_perf_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -573,7 +666,7 @@ func (x *EndRequest) String() string {
 func (*EndRequest) ProtoMessage() {}
 
 func (x *EndRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[6]
+	mi := &file_omni_perf_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -586,7 +679,7 @@ func (x *EndRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndRequest.ProtoReflect.Descriptor instead.
 func (*EndRequest) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{6}
+	return file_omni_perf_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *EndRequest) GetCellId() string {
@@ -656,7 +749,7 @@ type Bundle struct {
 
 func (x *Bundle) Reset() {
 	*x = Bundle{}
-	mi := &file_omni_perf_proto_msgTypes[7]
+	mi := &file_omni_perf_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -668,7 +761,7 @@ func (x *Bundle) String() string {
 func (*Bundle) ProtoMessage() {}
 
 func (x *Bundle) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[7]
+	mi := &file_omni_perf_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -681,7 +774,7 @@ func (x *Bundle) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bundle.ProtoReflect.Descriptor instead.
 func (*Bundle) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{7}
+	return file_omni_perf_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Bundle) GetDataJson() string {
@@ -718,7 +811,7 @@ type EndResponse struct {
 
 func (x *EndResponse) Reset() {
 	*x = EndResponse{}
-	mi := &file_omni_perf_proto_msgTypes[8]
+	mi := &file_omni_perf_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -730,7 +823,7 @@ func (x *EndResponse) String() string {
 func (*EndResponse) ProtoMessage() {}
 
 func (x *EndResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[8]
+	mi := &file_omni_perf_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -743,7 +836,7 @@ func (x *EndResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndResponse.ProtoReflect.Descriptor instead.
 func (*EndResponse) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{8}
+	return file_omni_perf_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *EndResponse) GetReportId() string {
@@ -792,7 +885,7 @@ type ReportRequest struct {
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_omni_perf_proto_msgTypes[9]
+	mi := &file_omni_perf_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -804,7 +897,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[9]
+	mi := &file_omni_perf_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -817,7 +910,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{9}
+	return file_omni_perf_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ReportRequest) GetReportId() string {
@@ -851,7 +944,7 @@ type ReportResponse struct {
 
 func (x *ReportResponse) Reset() {
 	*x = ReportResponse{}
-	mi := &file_omni_perf_proto_msgTypes[10]
+	mi := &file_omni_perf_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -863,7 +956,7 @@ func (x *ReportResponse) String() string {
 func (*ReportResponse) ProtoMessage() {}
 
 func (x *ReportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[10]
+	mi := &file_omni_perf_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -876,7 +969,7 @@ func (x *ReportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportResponse.ProtoReflect.Descriptor instead.
 func (*ReportResponse) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{10}
+	return file_omni_perf_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ReportResponse) GetContent() []byte {
@@ -901,7 +994,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_omni_perf_proto_msgTypes[11]
+	mi := &file_omni_perf_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -913,7 +1006,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[11]
+	mi := &file_omni_perf_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -926,7 +1019,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{11}
+	return file_omni_perf_proto_rawDescGZIP(), []int{12}
 }
 
 type Entry struct {
@@ -945,7 +1038,7 @@ type Entry struct {
 
 func (x *Entry) Reset() {
 	*x = Entry{}
-	mi := &file_omni_perf_proto_msgTypes[12]
+	mi := &file_omni_perf_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -957,7 +1050,7 @@ func (x *Entry) String() string {
 func (*Entry) ProtoMessage() {}
 
 func (x *Entry) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[12]
+	mi := &file_omni_perf_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -970,7 +1063,7 @@ func (x *Entry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Entry.ProtoReflect.Descriptor instead.
 func (*Entry) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{12}
+	return file_omni_perf_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Entry) GetReportId() string {
@@ -1038,7 +1131,7 @@ type ListResponse struct {
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_omni_perf_proto_msgTypes[13]
+	mi := &file_omni_perf_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1050,7 +1143,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[13]
+	mi := &file_omni_perf_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1063,7 +1156,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{13}
+	return file_omni_perf_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ListResponse) GetEntries() []*Entry {
@@ -1088,7 +1181,7 @@ type PushRequest struct {
 
 func (x *PushRequest) Reset() {
 	*x = PushRequest{}
-	mi := &file_omni_perf_proto_msgTypes[14]
+	mi := &file_omni_perf_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1100,7 +1193,7 @@ func (x *PushRequest) String() string {
 func (*PushRequest) ProtoMessage() {}
 
 func (x *PushRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[14]
+	mi := &file_omni_perf_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1113,7 +1206,7 @@ func (x *PushRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushRequest.ProtoReflect.Descriptor instead.
 func (*PushRequest) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{14}
+	return file_omni_perf_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *PushRequest) GetCellId() string {
@@ -1166,7 +1259,7 @@ type PushResponse struct {
 
 func (x *PushResponse) Reset() {
 	*x = PushResponse{}
-	mi := &file_omni_perf_proto_msgTypes[15]
+	mi := &file_omni_perf_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1178,7 +1271,7 @@ func (x *PushResponse) String() string {
 func (*PushResponse) ProtoMessage() {}
 
 func (x *PushResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[15]
+	mi := &file_omni_perf_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1191,7 +1284,7 @@ func (x *PushResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushResponse.ProtoReflect.Descriptor instead.
 func (*PushResponse) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{15}
+	return file_omni_perf_proto_rawDescGZIP(), []int{16}
 }
 
 type StatusRequest struct {
@@ -1202,7 +1295,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_omni_perf_proto_msgTypes[16]
+	mi := &file_omni_perf_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1214,7 +1307,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[16]
+	mi := &file_omni_perf_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1227,7 +1320,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{16}
+	return file_omni_perf_proto_rawDescGZIP(), []int{17}
 }
 
 type StatusResponse struct {
@@ -1250,7 +1343,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_omni_perf_proto_msgTypes[17]
+	mi := &file_omni_perf_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1262,7 +1355,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[17]
+	mi := &file_omni_perf_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1275,7 +1368,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{17}
+	return file_omni_perf_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *StatusResponse) GetVersion() string {
@@ -1370,7 +1463,7 @@ type DoctorRequest struct {
 
 func (x *DoctorRequest) Reset() {
 	*x = DoctorRequest{}
-	mi := &file_omni_perf_proto_msgTypes[18]
+	mi := &file_omni_perf_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1382,7 +1475,7 @@ func (x *DoctorRequest) String() string {
 func (*DoctorRequest) ProtoMessage() {}
 
 func (x *DoctorRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[18]
+	mi := &file_omni_perf_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1395,7 +1488,7 @@ func (x *DoctorRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DoctorRequest.ProtoReflect.Descriptor instead.
 func (*DoctorRequest) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{18}
+	return file_omni_perf_proto_rawDescGZIP(), []int{19}
 }
 
 type Check struct {
@@ -1410,7 +1503,7 @@ type Check struct {
 
 func (x *Check) Reset() {
 	*x = Check{}
-	mi := &file_omni_perf_proto_msgTypes[19]
+	mi := &file_omni_perf_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1422,7 +1515,7 @@ func (x *Check) String() string {
 func (*Check) ProtoMessage() {}
 
 func (x *Check) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[19]
+	mi := &file_omni_perf_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1435,7 +1528,7 @@ func (x *Check) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Check.ProtoReflect.Descriptor instead.
 func (*Check) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{19}
+	return file_omni_perf_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Check) GetName() string {
@@ -1475,7 +1568,7 @@ type DoctorResponse struct {
 
 func (x *DoctorResponse) Reset() {
 	*x = DoctorResponse{}
-	mi := &file_omni_perf_proto_msgTypes[20]
+	mi := &file_omni_perf_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1487,7 +1580,7 @@ func (x *DoctorResponse) String() string {
 func (*DoctorResponse) ProtoMessage() {}
 
 func (x *DoctorResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[20]
+	mi := &file_omni_perf_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1500,7 +1593,7 @@ func (x *DoctorResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DoctorResponse.ProtoReflect.Descriptor instead.
 func (*DoctorResponse) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{20}
+	return file_omni_perf_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *DoctorResponse) GetChecks() []*Check {
@@ -1523,7 +1616,7 @@ type PushRequest_Frame struct {
 
 func (x *PushRequest_Frame) Reset() {
 	*x = PushRequest_Frame{}
-	mi := &file_omni_perf_proto_msgTypes[21]
+	mi := &file_omni_perf_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1535,7 +1628,7 @@ func (x *PushRequest_Frame) String() string {
 func (*PushRequest_Frame) ProtoMessage() {}
 
 func (x *PushRequest_Frame) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[21]
+	mi := &file_omni_perf_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1548,7 +1641,7 @@ func (x *PushRequest_Frame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushRequest_Frame.ProtoReflect.Descriptor instead.
 func (*PushRequest_Frame) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{14, 0}
+	return file_omni_perf_proto_rawDescGZIP(), []int{15, 0}
 }
 
 func (x *PushRequest_Frame) GetId() uint32 {
@@ -1596,7 +1689,7 @@ type PushRequest_Stack struct {
 
 func (x *PushRequest_Stack) Reset() {
 	*x = PushRequest_Stack{}
-	mi := &file_omni_perf_proto_msgTypes[22]
+	mi := &file_omni_perf_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1608,7 +1701,7 @@ func (x *PushRequest_Stack) String() string {
 func (*PushRequest_Stack) ProtoMessage() {}
 
 func (x *PushRequest_Stack) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[22]
+	mi := &file_omni_perf_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1621,7 +1714,7 @@ func (x *PushRequest_Stack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushRequest_Stack.ProtoReflect.Descriptor instead.
 func (*PushRequest_Stack) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{14, 1}
+	return file_omni_perf_proto_rawDescGZIP(), []int{15, 1}
 }
 
 func (x *PushRequest_Stack) GetId() uint32 {
@@ -1649,7 +1742,7 @@ type PushRequest_Sample struct {
 
 func (x *PushRequest_Sample) Reset() {
 	*x = PushRequest_Sample{}
-	mi := &file_omni_perf_proto_msgTypes[23]
+	mi := &file_omni_perf_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1661,7 +1754,7 @@ func (x *PushRequest_Sample) String() string {
 func (*PushRequest_Sample) ProtoMessage() {}
 
 func (x *PushRequest_Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[23]
+	mi := &file_omni_perf_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1674,7 +1767,7 @@ func (x *PushRequest_Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushRequest_Sample.ProtoReflect.Descriptor instead.
 func (*PushRequest_Sample) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{14, 2}
+	return file_omni_perf_proto_rawDescGZIP(), []int{15, 2}
 }
 
 func (x *PushRequest_Sample) GetAtNs() int64 {
@@ -1709,7 +1802,7 @@ type PushRequest_Thread struct {
 
 func (x *PushRequest_Thread) Reset() {
 	*x = PushRequest_Thread{}
-	mi := &file_omni_perf_proto_msgTypes[24]
+	mi := &file_omni_perf_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1721,7 +1814,7 @@ func (x *PushRequest_Thread) String() string {
 func (*PushRequest_Thread) ProtoMessage() {}
 
 func (x *PushRequest_Thread) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[24]
+	mi := &file_omni_perf_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1734,7 +1827,7 @@ func (x *PushRequest_Thread) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushRequest_Thread.ProtoReflect.Descriptor instead.
 func (*PushRequest_Thread) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{14, 3}
+	return file_omni_perf_proto_rawDescGZIP(), []int{15, 3}
 }
 
 func (x *PushRequest_Thread) GetThreadId() int32 {
@@ -1762,7 +1855,7 @@ var File_omni_perf_proto protoreflect.FileDescriptor
 
 const file_omni_perf_proto_rawDesc = "" +
 	"\n" +
-	"\x0fomni_perf.proto\x12\fomni_perf.v1\"\x8b\x02\n" +
+	"\x0fomni_perf.proto\x12\fomni_perf.v1\"\xcb\x02\n" +
 	"\fHelloRequest\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x10\n" +
 	"\x03api\x18\x02 \x01(\x05R\x03api\x12\x10\n" +
@@ -1771,7 +1864,12 @@ const file_omni_perf_proto_rawDesc = "" +
 	"\vinterpreter\x18\x05 \x01(\tR\vinterpreter\x12&\n" +
 	"\x0eimplementation\x18\x06 \x01(\tR\x0eimplementation\x12#\n" +
 	"\rfree_threaded\x18\a \x01(\bR\ffreeThreaded\x12'\n" +
-	"\x0fconnection_file\x18\b \x01(\tR\x0econnectionFile\"\xaf\x01\n" +
+	"\x0fconnection_file\x18\b \x01(\tR\x0econnectionFile\x12>\n" +
+	"\finstallation\x18\t \x01(\v2\x1a.omni_perf.v1.InstallationR\finstallation\"d\n" +
+	"\fInstallation\x12\x1a\n" +
+	"\bprefixes\x18\x01 \x03(\tR\bprefixes\x12\x1a\n" +
+	"\bstandard\x18\x02 \x03(\tR\bstandard\x12\x1c\n" +
+	"\textension\x18\x03 \x01(\tR\textension\"\xaf\x01\n" +
 	"\rHelloResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x10\n" +
 	"\x03api\x18\x02 \x01(\x05R\x03api\x12\x10\n" +
@@ -1779,12 +1877,14 @@ const file_omni_perf_proto_rawDesc = "" +
 	"\aoutside\x18\x04 \x01(\tR\aoutside\x12\x16\n" +
 	"\x06reason\x18\x05 \x01(\tR\x06reason\x12\x18\n" +
 	"\arefusal\x18\x06 \x01(\tR\arefusal\x12\x14\n" +
-	"\x05notes\x18\a \x03(\tR\x05notes\"]\n" +
+	"\x05notes\x18\a \x03(\tR\x05notes\"\x8b\x01\n" +
 	"\n" +
 	"CellSource\x12\x12\n" +
 	"\x04file\x18\x01 \x01(\tR\x04file\x12'\n" +
 	"\x0fexecution_count\x18\x02 \x01(\x05R\x0eexecutionCount\x12\x12\n" +
-	"\x04text\x18\x03 \x01(\tR\x04text\"\xb0\x03\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\x12\x14\n" +
+	"\x05lines\x18\x04 \x03(\x05R\x05lines\x12\x16\n" +
+	"\x06nested\x18\x05 \x01(\bR\x06nested\"\xd1\x03\n" +
 	"\fBeginRequest\x12\x17\n" +
 	"\acell_id\x18\x01 \x01(\tR\x06cellId\x12'\n" +
 	"\x0fexecution_count\x18\x02 \x01(\x05R\x0eexecutionCount\x12\x12\n" +
@@ -1801,7 +1901,9 @@ const file_omni_perf_proto_rawDesc = "" +
 	"\tautomatic\x18\v \x01(\bR\tautomatic\x12!\n" +
 	"\fthreshold_ns\x18\f \x01(\x03R\vthresholdNs\x12\x1d\n" +
 	"\n" +
-	"started_ns\x18\r \x01(\x03R\tstartedNs\"A\n" +
+	"started_ns\x18\r \x01(\x03R\tstartedNs\x12\x1f\n" +
+	"\vown_threads\x18\x0e \x03(\x05R\n" +
+	"ownThreads\"A\n" +
 	"\rBeginResponse\x12\x18\n" +
 	"\aoutside\x18\x01 \x01(\tR\aoutside\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"`\n" +
@@ -1927,66 +2029,68 @@ func file_omni_perf_proto_rawDescGZIP() []byte {
 	return file_omni_perf_proto_rawDescData
 }
 
-var file_omni_perf_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_omni_perf_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_omni_perf_proto_goTypes = []any{
 	(*HelloRequest)(nil),       // 0: omni_perf.v1.HelloRequest
-	(*HelloResponse)(nil),      // 1: omni_perf.v1.HelloResponse
-	(*CellSource)(nil),         // 2: omni_perf.v1.CellSource
-	(*BeginRequest)(nil),       // 3: omni_perf.v1.BeginRequest
-	(*BeginResponse)(nil),      // 4: omni_perf.v1.BeginResponse
-	(*Mark)(nil),               // 5: omni_perf.v1.Mark
-	(*EndRequest)(nil),         // 6: omni_perf.v1.EndRequest
-	(*Bundle)(nil),             // 7: omni_perf.v1.Bundle
-	(*EndResponse)(nil),        // 8: omni_perf.v1.EndResponse
-	(*ReportRequest)(nil),      // 9: omni_perf.v1.ReportRequest
-	(*ReportResponse)(nil),     // 10: omni_perf.v1.ReportResponse
-	(*ListRequest)(nil),        // 11: omni_perf.v1.ListRequest
-	(*Entry)(nil),              // 12: omni_perf.v1.Entry
-	(*ListResponse)(nil),       // 13: omni_perf.v1.ListResponse
-	(*PushRequest)(nil),        // 14: omni_perf.v1.PushRequest
-	(*PushResponse)(nil),       // 15: omni_perf.v1.PushResponse
-	(*StatusRequest)(nil),      // 16: omni_perf.v1.StatusRequest
-	(*StatusResponse)(nil),     // 17: omni_perf.v1.StatusResponse
-	(*DoctorRequest)(nil),      // 18: omni_perf.v1.DoctorRequest
-	(*Check)(nil),              // 19: omni_perf.v1.Check
-	(*DoctorResponse)(nil),     // 20: omni_perf.v1.DoctorResponse
-	(*PushRequest_Frame)(nil),  // 21: omni_perf.v1.PushRequest.Frame
-	(*PushRequest_Stack)(nil),  // 22: omni_perf.v1.PushRequest.Stack
-	(*PushRequest_Sample)(nil), // 23: omni_perf.v1.PushRequest.Sample
-	(*PushRequest_Thread)(nil), // 24: omni_perf.v1.PushRequest.Thread
+	(*Installation)(nil),       // 1: omni_perf.v1.Installation
+	(*HelloResponse)(nil),      // 2: omni_perf.v1.HelloResponse
+	(*CellSource)(nil),         // 3: omni_perf.v1.CellSource
+	(*BeginRequest)(nil),       // 4: omni_perf.v1.BeginRequest
+	(*BeginResponse)(nil),      // 5: omni_perf.v1.BeginResponse
+	(*Mark)(nil),               // 6: omni_perf.v1.Mark
+	(*EndRequest)(nil),         // 7: omni_perf.v1.EndRequest
+	(*Bundle)(nil),             // 8: omni_perf.v1.Bundle
+	(*EndResponse)(nil),        // 9: omni_perf.v1.EndResponse
+	(*ReportRequest)(nil),      // 10: omni_perf.v1.ReportRequest
+	(*ReportResponse)(nil),     // 11: omni_perf.v1.ReportResponse
+	(*ListRequest)(nil),        // 12: omni_perf.v1.ListRequest
+	(*Entry)(nil),              // 13: omni_perf.v1.Entry
+	(*ListResponse)(nil),       // 14: omni_perf.v1.ListResponse
+	(*PushRequest)(nil),        // 15: omni_perf.v1.PushRequest
+	(*PushResponse)(nil),       // 16: omni_perf.v1.PushResponse
+	(*StatusRequest)(nil),      // 17: omni_perf.v1.StatusRequest
+	(*StatusResponse)(nil),     // 18: omni_perf.v1.StatusResponse
+	(*DoctorRequest)(nil),      // 19: omni_perf.v1.DoctorRequest
+	(*Check)(nil),              // 20: omni_perf.v1.Check
+	(*DoctorResponse)(nil),     // 21: omni_perf.v1.DoctorResponse
+	(*PushRequest_Frame)(nil),  // 22: omni_perf.v1.PushRequest.Frame
+	(*PushRequest_Stack)(nil),  // 23: omni_perf.v1.PushRequest.Stack
+	(*PushRequest_Sample)(nil), // 24: omni_perf.v1.PushRequest.Sample
+	(*PushRequest_Thread)(nil), // 25: omni_perf.v1.PushRequest.Thread
 }
 var file_omni_perf_proto_depIdxs = []int32{
-	2,  // 0: omni_perf.v1.BeginRequest.sources:type_name -> omni_perf.v1.CellSource
-	5,  // 1: omni_perf.v1.EndRequest.marks:type_name -> omni_perf.v1.Mark
-	2,  // 2: omni_perf.v1.EndRequest.sources:type_name -> omni_perf.v1.CellSource
-	7,  // 3: omni_perf.v1.EndResponse.bundle:type_name -> omni_perf.v1.Bundle
-	12, // 4: omni_perf.v1.ListResponse.entries:type_name -> omni_perf.v1.Entry
-	21, // 5: omni_perf.v1.PushRequest.frames:type_name -> omni_perf.v1.PushRequest.Frame
-	22, // 6: omni_perf.v1.PushRequest.stacks:type_name -> omni_perf.v1.PushRequest.Stack
-	23, // 7: omni_perf.v1.PushRequest.samples:type_name -> omni_perf.v1.PushRequest.Sample
-	24, // 8: omni_perf.v1.PushRequest.threads:type_name -> omni_perf.v1.PushRequest.Thread
-	19, // 9: omni_perf.v1.DoctorResponse.checks:type_name -> omni_perf.v1.Check
-	0,  // 10: omni_perf.v1.OmniPerf.Hello:input_type -> omni_perf.v1.HelloRequest
-	3,  // 11: omni_perf.v1.OmniPerf.Begin:input_type -> omni_perf.v1.BeginRequest
-	6,  // 12: omni_perf.v1.OmniPerf.End:input_type -> omni_perf.v1.EndRequest
-	9,  // 13: omni_perf.v1.OmniPerf.Report:input_type -> omni_perf.v1.ReportRequest
-	11, // 14: omni_perf.v1.OmniPerf.List:input_type -> omni_perf.v1.ListRequest
-	14, // 15: omni_perf.v1.OmniPerf.Push:input_type -> omni_perf.v1.PushRequest
-	16, // 16: omni_perf.v1.OmniPerf.Status:input_type -> omni_perf.v1.StatusRequest
-	18, // 17: omni_perf.v1.OmniPerf.Doctor:input_type -> omni_perf.v1.DoctorRequest
-	1,  // 18: omni_perf.v1.OmniPerf.Hello:output_type -> omni_perf.v1.HelloResponse
-	4,  // 19: omni_perf.v1.OmniPerf.Begin:output_type -> omni_perf.v1.BeginResponse
-	8,  // 20: omni_perf.v1.OmniPerf.End:output_type -> omni_perf.v1.EndResponse
-	10, // 21: omni_perf.v1.OmniPerf.Report:output_type -> omni_perf.v1.ReportResponse
-	13, // 22: omni_perf.v1.OmniPerf.List:output_type -> omni_perf.v1.ListResponse
-	15, // 23: omni_perf.v1.OmniPerf.Push:output_type -> omni_perf.v1.PushResponse
-	17, // 24: omni_perf.v1.OmniPerf.Status:output_type -> omni_perf.v1.StatusResponse
-	20, // 25: omni_perf.v1.OmniPerf.Doctor:output_type -> omni_perf.v1.DoctorResponse
-	18, // [18:26] is the sub-list for method output_type
-	10, // [10:18] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	1,  // 0: omni_perf.v1.HelloRequest.installation:type_name -> omni_perf.v1.Installation
+	3,  // 1: omni_perf.v1.BeginRequest.sources:type_name -> omni_perf.v1.CellSource
+	6,  // 2: omni_perf.v1.EndRequest.marks:type_name -> omni_perf.v1.Mark
+	3,  // 3: omni_perf.v1.EndRequest.sources:type_name -> omni_perf.v1.CellSource
+	8,  // 4: omni_perf.v1.EndResponse.bundle:type_name -> omni_perf.v1.Bundle
+	13, // 5: omni_perf.v1.ListResponse.entries:type_name -> omni_perf.v1.Entry
+	22, // 6: omni_perf.v1.PushRequest.frames:type_name -> omni_perf.v1.PushRequest.Frame
+	23, // 7: omni_perf.v1.PushRequest.stacks:type_name -> omni_perf.v1.PushRequest.Stack
+	24, // 8: omni_perf.v1.PushRequest.samples:type_name -> omni_perf.v1.PushRequest.Sample
+	25, // 9: omni_perf.v1.PushRequest.threads:type_name -> omni_perf.v1.PushRequest.Thread
+	20, // 10: omni_perf.v1.DoctorResponse.checks:type_name -> omni_perf.v1.Check
+	0,  // 11: omni_perf.v1.OmniPerf.Hello:input_type -> omni_perf.v1.HelloRequest
+	4,  // 12: omni_perf.v1.OmniPerf.Begin:input_type -> omni_perf.v1.BeginRequest
+	7,  // 13: omni_perf.v1.OmniPerf.End:input_type -> omni_perf.v1.EndRequest
+	10, // 14: omni_perf.v1.OmniPerf.Report:input_type -> omni_perf.v1.ReportRequest
+	12, // 15: omni_perf.v1.OmniPerf.List:input_type -> omni_perf.v1.ListRequest
+	15, // 16: omni_perf.v1.OmniPerf.Push:input_type -> omni_perf.v1.PushRequest
+	17, // 17: omni_perf.v1.OmniPerf.Status:input_type -> omni_perf.v1.StatusRequest
+	19, // 18: omni_perf.v1.OmniPerf.Doctor:input_type -> omni_perf.v1.DoctorRequest
+	2,  // 19: omni_perf.v1.OmniPerf.Hello:output_type -> omni_perf.v1.HelloResponse
+	5,  // 20: omni_perf.v1.OmniPerf.Begin:output_type -> omni_perf.v1.BeginResponse
+	9,  // 21: omni_perf.v1.OmniPerf.End:output_type -> omni_perf.v1.EndResponse
+	11, // 22: omni_perf.v1.OmniPerf.Report:output_type -> omni_perf.v1.ReportResponse
+	14, // 23: omni_perf.v1.OmniPerf.List:output_type -> omni_perf.v1.ListResponse
+	16, // 24: omni_perf.v1.OmniPerf.Push:output_type -> omni_perf.v1.PushResponse
+	18, // 25: omni_perf.v1.OmniPerf.Status:output_type -> omni_perf.v1.StatusResponse
+	21, // 26: omni_perf.v1.OmniPerf.Doctor:output_type -> omni_perf.v1.DoctorResponse
+	19, // [19:27] is the sub-list for method output_type
+	11, // [11:19] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_omni_perf_proto_init() }
@@ -2000,7 +2104,7 @@ func file_omni_perf_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_omni_perf_proto_rawDesc), len(file_omni_perf_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   25,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -138,6 +138,9 @@ func deviceTable(r *report.Report) table {
 func linesTable(r *report.Report, duration float64) table {
 	t := table{heading: "Where the time went", note: "by your own lines, the innermost one on the stack"}
 	lines := slices.Clone(r.CellLines)
+	for _, a := range r.Around {
+		lines = append(lines, report.CellLine{Text: a.Name, SelfS: a.Seconds})
+	}
 	slices.SortStableFunc(lines, func(a, b report.CellLine) int { return cmp.Compare(finite(b.SelfS), finite(a.SelfS)) })
 	for i, l := range lines {
 		self, total := min(max(finite(l.SelfS), 0), duration), max(finite(l.TotalS), 0)
@@ -147,6 +150,9 @@ func linesTable(r *report.Report, duration float64) table {
 		rw := row{
 			name: linePlace(r, l.File, l.Line), seconds: self, share: self / duration,
 			aside: words.Percent(self / duration), code: codeOf(l.Text),
+		}
+		if l.Line == 0 { // no line: what the notebook did around them
+			rw.name, rw.code = words.Clean(l.Text, 80), ""
 		}
 		if total > 1.05*self {
 			rw.hint = words.Seconds(total) + " in all"

@@ -87,7 +87,7 @@ func (s *stacks) callBelow(stack []timeline.FrameID) (call Call, own bool) {
 		at = len(stack)
 	}
 	for at--; at > 0; at-- {
-		if f := s.rec.Frames[stack[at]]; !containsAny(f.File, kernelFiles) && !strings.HasPrefix(f.File, "<") {
+		if f := s.rec.Frames[stack[at]]; f.Phase == timeline.PhaseNone && s.files.Of(f.File).Package != "" {
 			break
 		}
 	}
@@ -95,7 +95,7 @@ func (s *stacks) callBelow(stack []timeline.FrameID) (call Call, own bool) {
 		return Call{}, false
 	}
 	f := s.rec.Frames[stack[at]]
-	name, _, _ := strings.Cut(moduleName(f.File), ".")
+	name := s.files.Of(f.File).Package
 	if name == "" || f.Function == "<module>" {
 		return Call{Package: name}, false
 	}

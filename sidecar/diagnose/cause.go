@@ -156,10 +156,18 @@ func (s *stacks) classify(stack []timeline.FrameID, state timeline.State) (Cause
 			return r.cause, at
 		}
 	}
-	if at == (Place{}) && s.rec.Target.Cell != nil {
-		return Around, at
+	if at == (Place{}) {
+		if cause, ok := phaseCauses[s.phase(stack)]; ok {
+			return cause, at
+		}
 	}
 	return byState, at
+}
+
+// phaseCauses are the causes of what a notebook does around a cell's code.
+var phaseCauses = map[timeline.Phase]Cause{
+	timeline.PhasePrepare: Around, timeline.PhaseDisplay: Display, timeline.PhaseTraceback: Around, timeline.PhaseFigures: Draw,
+	timeline.PhaseCallbacks: Around,
 }
 
 // matches tells whether a rule holds; framed says that some frame fits it.

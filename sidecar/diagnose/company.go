@@ -29,7 +29,7 @@ func newCompany(s *stacks, self *timeline.Thread) *company {
 	}
 	for i := range s.rec.Threads {
 		t := &s.rec.Threads[i]
-		if t != self && t.PID == self.PID && len(t.Spans) > 0 && !s.machinery(t) {
+		if t != self && t.PID == self.PID && len(t.Spans) > 0 && !t.Internal {
 			c.threads = append(c.threads, companion{t, s.plainHost(t)})
 		}
 	}
@@ -44,35 +44,6 @@ func (s *stacks) plainHost(t *timeline.Thread) *host {
 		s.hosts[t] = h
 	}
 	return h
-}
-
-// machinery tells the threads of the notebook's own work: all they ever ran, below
-// what starts a thread, is the kernel's or ours.
-func (s *stacks) machinery(t *timeline.Thread) bool {
-	if s.rec.Target.Cell == nil || t.RunsCell {
-		return false
-	}
-	known := make(map[timeline.NodeID]bool)
-	for _, span := range t.Spans {
-		if known[span.Node] {
-			continue
-		}
-		known[span.Node] = true
-		stack := s.stack(span.Node)
-		for len(stack) > 1 && strings.HasSuffix(s.rec.Frames[stack[len(stack)-1]].File, "/threading.py") {
-			stack = stack[:len(stack)-1]
-		}
-		if len(stack) > 0 && !containsAny(s.rec.Frames[stack[len(stack)-1]].File, kernelFiles) {
-			return false
-		}
-	}
-	return true
-}
-
-// kernelFiles run a notebook's cells without being the user's.
-var kernelFiles = []string{
-	"/ipykernel_launcher.py", "/ipykernel/", "/IPython/", "/traitlets/", "/tornado/", "/zmq/", "<frozen runpy>", "/asyncio/", "/anyio/",
-	"/bin/ipython", "/bin/jupyter", "/omni_perf/",
 }
 
 const (

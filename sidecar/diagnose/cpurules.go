@@ -13,7 +13,8 @@ var cpuRules = []rule{
 	{id: OneLine, severity: Info, threshold: 0.30, measure: computing}, // or Computing, or NoLineStandsOut
 	{id: Imports, severity: Info, threshold: 0.30, measure: hostRule(imports, Import)},
 	{id: Drawing, severity: Info, threshold: 0.20, measure: hostRule(withCall, Draw)},
-	{id: AroundCell, severity: Info, threshold: 0.20, measure: hostRule(withCall, Around)},
+	{id: Displaying, severity: Info, threshold: 0.20, measure: hostRule(withCall, Display)},
+	{id: AroundCell, severity: Info, threshold: 0.20, measure: hostRule(nil, Around)},
 	{id: Compiling, severity: Info, threshold: 0.20, measure: hostRule(compiling, Compile)},
 	{id: Saving, severity: Info, threshold: 0.20, measure: hostRule(withCall, Checkpoint)},
 	{id: LoadsData, severity: Warning, threshold: 0.30, measure: hostRule(loading, Load, LoadHere, LoadWorker)},

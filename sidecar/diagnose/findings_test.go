@@ -20,6 +20,9 @@ type act struct {
 	gpu    float64 // percent
 }
 
+// phaseFile is a library that runs while the notebook displays a result.
+const phaseFile = "/x/site-packages/pandas/io/formats/html.py"
+
 // scene plays acts over and over, 100 ms windows for each GPU given.
 type scene struct {
 	acts   []act
@@ -55,6 +58,9 @@ func (s scene) record() *timeline.Recording {
 			node := timeline.RootNode
 			if a.line > 0 {
 				node = b.Child(node, b.Frame(timeline.Frame{Function: "<module>", File: cellFile, Line: a.line}))
+			}
+			if a.file == phaseFile {
+				node = b.Child(node, b.Frame(timeline.Frame{Phase: timeline.PhaseDisplay}))
 			}
 			if a.file != "" {
 				node = b.Child(node, b.Frame(timeline.Frame{Function: a.fn, File: a.file, Line: 1}))
@@ -301,9 +307,13 @@ var findingCases = map[FindingID]struct {
 		scene{acts: []act{one(4, site+"matplotlib/figure.py", "Figure.savefig", timeline.StatePython, 0), other}}, 4, NoAdvice,
 		scene{acts: []act{short(one(4, site+"matplotlib/figure.py", "Figure.savefig", timeline.StatePython, 0)), other}},
 	},
+	Displaying: {
+		scene{acts: []act{one(0, phaseFile, "DataFrame._repr_html_", timeline.StatePython, 0), other}}, 0, NoAdvice,
+		scene{acts: []act{short(one(0, phaseFile, "DataFrame._repr_html_", timeline.StatePython, 0)), other}},
+	},
 	AroundCell: {
-		scene{acts: []act{one(0, site+"IPython/core/formatters.py", "DisplayFormatter.format", timeline.StatePython, 0), other}}, 0, NoAdvice,
-		scene{acts: []act{short(one(0, site+"IPython/core/formatters.py", "DisplayFormatter.format", timeline.StatePython, 0)), other}},
+		scene{acts: twoLines, change: inCallbacks}, 0, NoAdvice,
+		scene{acts: twoLines},
 	},
 	Compiling: {
 		scene{acts: []act{one(3, dynamo, "compile", timeline.StatePython, 0), other}}, 3, CompileOnce,
@@ -407,6 +417,11 @@ func lostAt(at timeline.Nanos) func(*timeline.Builder) {
 	return func(b *timeline.Builder) {
 		b.Describe(func(r *timeline.Recording) { r.GPUs[0].Lost = at })
 	}
+}
+
+// inCallbacks ends the recording in callbacks of IPython's events.
+func inCallbacks(b *timeline.Builder) {
+	b.Set(0, sec, b.Child(timeline.RootNode, b.Frame(timeline.Frame{Phase: timeline.PhaseCallbacks})), timeline.StatePython, false)
 }
 
 // inSubprocess ends the recording with the main thread waiting in subprocess.

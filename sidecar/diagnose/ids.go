@@ -18,7 +18,8 @@ const (
 	Load       Cause = "data-loading"         // a data loader of a framework, or the user's own
 	LoadHere   Cause = "data-loading-here"    // batches are made in the training's own thread
 	LoadWorker Cause = "data-loading-workers" // the loader's worker processes are waited for
-	Around     Cause = "around-cell"          // the notebook's own work before and after the cell
+	Display    Cause = "display"              // the notebook formats the value of the cell's last line
+	Around     Cause = "around-cell"          // the notebook's other work before and after the cell
 
 	Sync       Cause = "synchronisation" // until the GPU has done what was launched
 	Copy       Cause = "copy"            // between host and GPU
@@ -69,7 +70,7 @@ var causes = []struct {
 	kind  Kind
 }{
 	{Python, Host}, {Native, Host}, {Launch, Launching}, {Import, Host}, {Compile, Compilation}, {Draw, Host},
-	{Checkpoint, Checkpoints}, {Load, Starvation}, {LoadHere, Starvation}, {LoadWorker, Starvation}, {Around, Host},
+	{Checkpoint, Checkpoints}, {Load, Starvation}, {LoadHere, Starvation}, {LoadWorker, Starvation}, {Display, Host}, {Around, Host},
 	{Sync, Synchronisation}, {Copy, Copying}, {Collective, Collectives},
 	{Network, InputOutput}, {Database, InputOutput}, {InOut, InputOutput},
 	{Sleep, Waits}, {UserInput, Waits}, {Child, Waits}, {Thread, Waits}, {Lock, Waits}, {EventLoop, Waits}, {Waiting, Waits},
@@ -98,7 +99,7 @@ func (c Cause) Kind() Kind {
 
 // computes tells whether a thread with this cause is at work on a CPU.
 func (c Cause) computes() bool {
-	return slices.Contains([]Cause{Python, Native, Launch, Import, Compile, Draw, Checkpoint, Around}, c)
+	return slices.Contains([]Cause{Python, Native, Launch, Import, Compile, Draw, Checkpoint, Display, Around}, c)
 }
 
 // Method is how idle time was divided inside a measured window.
@@ -177,7 +178,8 @@ const (
 	NoLineStandsOut  FindingID = "no-line-stands-out" // Time: computing; Cores
 	Imports          FindingID = "imports"            // Modules
 	Drawing          FindingID = "drawing"            // Call
-	AroundCell       FindingID = "around-cell"        // Call
+	Displaying       FindingID = "display"            // Call
+	AroundCell       FindingID = "around-cell"
 	Compiling        FindingID = "compilation"
 	Saving           FindingID = "checkpoint"         // Call
 	LoadsData        FindingID = "data-loading"       // Cause

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/omni-perf/omni-perf/sidecar/origin"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
@@ -11,6 +12,7 @@ import (
 type stacks struct {
 	rec    *timeline.Recording
 	source *Source
+	files  *origin.Files
 	facts  []frameFacts // by FrameID
 	// device tells that a GPU was used: without one, .numpy(), .tolist() and
 	// np.save() are ordinary work.
@@ -27,14 +29,9 @@ type frameFacts struct {
 }
 
 func newStacks(rec *timeline.Recording, source *Source) *stacks {
-	s := &stacks{rec: rec, source: source, facts: make([]frameFacts, len(rec.Frames)), said: make(map[saying]bool), hosts: make(map[*timeline.Thread]*host)}
-	own := make(map[string]bool) // by file
+	s := &stacks{rec: rec, source: source, files: origin.New(rec), facts: make([]frameFacts, len(rec.Frames)), said: make(map[saying]bool), hosts: make(map[*timeline.Thread]*host)}
 	for i, f := range rec.Frames {
-		isOwn, known := own[f.File]
-		if !known {
-			isOwn = source.isCell(f.File) || !IsLibrary(f.File)
-			own[f.File] = isOwn
-		}
+		isOwn := f.Phase == timeline.PhaseNone && s.files.Own(f.File)
 		facts := frameFacts{own: isOwn, importing: strings.HasPrefix(f.File, "<frozen importlib")}
 		for r := range causeRules {
 			if causeRules[r].fits(f, isOwn) {
@@ -86,6 +83,15 @@ func (s *stacks) charged(stack []timeline.FrameID) Place {
 	return Place{f.File, f.Line}
 }
 
+// phase is what the notebook was doing outside of the cell's code, by the outermost
+// frame.
+func (s *stacks) phase(stack []timeline.FrameID) timeline.Phase {
+	if len(stack) == 0 {
+		return timeline.PhaseNone
+	}
+	return s.rec.Frames[stack[len(stack)-1]].Phase
+}
+
 // importing tells whether the innermost line of the user's own is an import: the
 // import system stands between it and the leaf, so that whatever runs there runs
 // to make a module. Own code that a module runs while it is imported is own code.
@@ -126,18 +132,4 @@ func (s *stacks) says(at Place, pattern *regexp.Regexp) bool {
 		s.said[k] = found
 	}
 	return found
-}
-
-// IsLibrary tells installed code and the standard library from the user's own.
-func IsLibrary(file string) bool {
-	file = strings.ReplaceAll(file, `\`, "/")
-	if strings.HasPrefix(file, "<") {
-		return true // <frozen importlib._bootstrap>, <string>, <__array_function__ internals>
-	}
-	if strings.Contains(file, "/site-packages/") || strings.Contains(file, "/dist-packages/") || strings.Contains(file, "/omni_perf/") {
-		return true
-	}
-	// lib/python3.12/threading.py, and not a user's folder that is called python3.
-	_, rest, ok := strings.Cut(file, "/lib/python3")
-	return ok && strings.HasPrefix(strings.TrimLeft(rest, ".0123456789t"), "/")
 }

@@ -3,11 +3,10 @@ package host
 import (
 	"bufio"
 	"io"
-	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/omni-perf/omni-perf/sidecar/targetfs"
 )
 
 const (
@@ -16,12 +15,10 @@ const (
 	maxKept       = 4 << 20 // bytes of all files together
 )
 
-// Lines reads lines of source files as the target sees them: in its mount
-// namespace and relative to its working folder. Files are read once. It may be
-// used from any goroutine, and after the target has ended as far as files were
-// read before.
+// Lines reads lines of source files as the target sees them, with its rights: the
+// names are the target's. Files are read once. It may be used from any goroutine.
 type Lines struct {
-	root, cwd string
+	from *targetfs.FS
 
 	mu    sync.Mutex
 	files map[string][]string
@@ -29,9 +26,8 @@ type Lines struct {
 }
 
 // NewLines makes the reader for a process.
-func NewLines(pid int) *Lines {
-	proc := filepath.Join("/proc", strconv.Itoa(pid))
-	return &Lines{root: filepath.Join(proc, "root"), cwd: filepath.Join(proc, "cwd"), files: make(map[string][]string)}
+func NewLines(files *targetfs.FS) *Lines {
+	return &Lines{from: files, files: make(map[string][]string)}
 }
 
 // Line returns a line of a file, counted from 1; empty when it cannot be read.
@@ -57,16 +53,7 @@ func (l *Lines) read(file string) []string {
 	if file == "" || strings.HasPrefix(file, "<") || strings.ContainsRune(file, 0) {
 		return nil
 	}
-	path := filepath.Join(l.cwd, file)
-	if filepath.IsAbs(file) {
-		path = filepath.Join(l.root, file)
-	}
-	// The name is the program's to choose: only what is a plain file is opened, and
-	// a pipe put there meanwhile does not hold us up.
-	if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() {
-		return nil
-	}
-	f, err := os.Open(path)
+	f, err := l.from.Open(file)
 	if err != nil {
 		return nil
 	}

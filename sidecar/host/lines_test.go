@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/omni-perf/omni-perf/sidecar/targetfs"
 )
 
 func TestLinesAreReadAsTheTargetSeesThem(t *testing.T) {
@@ -21,7 +23,7 @@ func TestLinesAreReadAsTheTargetSeesThem(t *testing.T) {
 	if err := unix.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	l := NewLines(os.Getpid())
+	l := NewLines(targetfs.New(os.Getpid()))
 	for _, c := range []struct {
 		file string
 		line int
@@ -46,7 +48,7 @@ func TestLinesAreReadAsTheTargetSeesThem(t *testing.T) {
 func TestLinesAreBounded(t *testing.T) {
 	dir := t.TempDir()
 	text := []byte(strings.Repeat(strings.Repeat("y", 99)+"\n", maxSourceFile/100))
-	l := NewLines(os.Getpid())
+	l := NewLines(targetfs.New(os.Getpid()))
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, text, 0o600); err != nil {

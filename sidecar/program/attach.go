@@ -16,14 +16,15 @@ import (
 // Attach watches a running process for d, or until ctx ends or the process
 // does, and writes what was recorded.
 func Attach(ctx context.Context, t Tools, pid int, d time.Duration, o Options) error {
-	formats, err := t.Choose(o.Formats)
-	if err != nil {
+	files := o.Results.Files("")
+	if err := Check(files); err != nil {
 		return err
 	}
 	gone, err := watch(ctx, pid)
 	if err != nil {
 		return err
 	}
+	defer outliveReaders()()
 	r := t.Recorder(describe(pid))
 	defer r.Close()
 	if err := r.Attach(); err != nil {
@@ -32,6 +33,7 @@ func Attach(ctx context.Context, t Tools, pid int, d time.Duration, o Options) e
 	if _, err := r.Begin(recorder.Spec{ID: recordingID, Interval: o.Interval, FigureInterval: o.FigureInterval}); err != nil {
 		return err
 	}
+	fmt.Fprintf(o.Messages, "omni-perf: watching process %d; end with Ctrl-C\n", pid)
 	outcome := "ok"
 	var timeout <-chan time.Time
 	if d > 0 {
@@ -47,7 +49,7 @@ func Attach(ctx context.Context, t Tools, pid int, d time.Duration, o Options) e
 	if err != nil {
 		return err
 	}
-	return t.show(rec, o.Output, formats, o)
+	return t.show(rec, files, o)
 }
 
 // watch returns a channel that closes when the process ends.

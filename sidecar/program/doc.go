@@ -24,15 +24,13 @@ type Tools struct {
 	// ErrNotYet while it has not come to the point where there are any.
 	Readable func(pid int) error
 	Analyse  func(*timeline.Recording) *report.Report
-	Formats  []Format
 	// Summary is the report in a few lines for a terminal.
 	Summary func(*report.Report) []byte
 }
 
 // Options of a recording.
 type Options struct {
-	Output         string        // result files' name without extension
-	Formats        []string      // of Tools.Formats, by name
+	Results        Naming
 	Interval       time.Duration // of the stacks
 	FigureInterval time.Duration // of figures
 	Messages       io.Writer     // what the user is told; the program's own output is its own

@@ -22,13 +22,8 @@ const readyWait = 10 * time.Second
 // AttachKernel follows the cells of the running kernel pid, which needs nothing
 // of ours in it, and writes one result for each, named by its execution count. It
 // returns when d is over (0: never), ctx ends or the kernel does.
-func AttachKernel(ctx context.Context, t Tools, pid int, connectionFile string, d time.Duration, o Options) error {
-	formats, err := t.Choose(o.Formats)
-	if err != nil {
-		return err
-	}
-	conn, err := jupyter.ReadConnection(connectionFile)
-	if err != nil {
+func AttachKernel(ctx context.Context, t Tools, pid int, conn jupyter.Connection, d time.Duration, o Options) error {
+	if err := Check(o.Results.Files("-1")); err != nil {
 		return err
 	}
 	if d > 0 {
@@ -36,6 +31,7 @@ func AttachKernel(ctx context.Context, t Tools, pid int, connectionFile string, 
 		ctx, stop = context.WithTimeout(ctx, d)
 		defer stop()
 	}
+	defer outliveReaders()()
 	gone, err := watch(ctx, pid)
 	if err != nil {
 		return err
@@ -55,7 +51,7 @@ func AttachKernel(ctx context.Context, t Tools, pid int, connectionFile string, 
 		return fmt.Errorf("the kernel (process %d) cannot be profiled: %w", pid, err)
 	}
 	k := &follower{
-		tools: t, options: o, formats: formats, recorder: r, observer: observer,
+		tools: t, options: o, recorder: r, observer: observer,
 		names: cellNames(pid), running: make(map[string]bool),
 	}
 	fmt.Fprintf(o.Messages, "omni-perf: following the cells of kernel %d; end with Ctrl-C\n", pid)
@@ -66,7 +62,6 @@ func AttachKernel(ctx context.Context, t Tools, pid int, connectionFile string, 
 type follower struct {
 	tools    Tools
 	options  Options
-	formats  []Format
 	recorder *recorder.Recorder
 	observer *jupyter.Observer
 	names    func(code string) string
@@ -131,29 +126,11 @@ func (k *follower) end(id, outcome string) error {
 	if err != nil {
 		return err
 	}
-	base := fmt.Sprintf("%s-%d", k.options.Output, rec.Target.Cell.ExecutionCount)
-	return k.tools.show(rec, base, k.formats, k.options)
-}
-
-// KernelProcess finds the process that was started with the connection file.
-func KernelProcess(connectionFile string) (int, error) {
-	name := filepath.Base(connectionFile)
-	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
-	for _, f := range files {
-		line, err := os.ReadFile(f)
-		if err != nil {
-			continue
-		}
-		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(f)))
-		args := strings.Split(string(line), "\x00")
-		for i, a := range args[1:] {
-			value := strings.TrimPrefix(a, "--f=")
-			if filepath.Base(value) == name && (strings.HasPrefix(a, "-") || strings.HasPrefix(args[i], "-f") || strings.HasPrefix(args[i], "--f")) {
-				return pid, nil
-			}
-		}
+	files := k.options.Results.Files(fmt.Sprintf("-%d", rec.Target.Cell.ExecutionCount))
+	if err := k.tools.show(rec, files, k.options); err != nil {
+		fmt.Fprintf(k.options.Messages, "omni-perf: %v\n", err) // the next cell may fare better
 	}
-	return 0, fmt.Errorf("no process here was started with %s; give the kernel's process id instead", name)
+	return nil
 }
 
 // cellNames tells the co_filename ipykernel gives to a cell: a hash of its text

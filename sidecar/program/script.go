@@ -15,7 +15,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/omni-perf/omni-perf/sidecar/output"
 	"github.com/omni-perf/omni-perf/sidecar/recorder"
+	"github.com/omni-perf/omni-perf/sidecar/signals"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
@@ -23,9 +25,17 @@ import (
 // will become Python, or an interpreter that is starting.
 var ErrNotYet = errors.New("the process does not run Python code yet")
 
+// Exit is how a script ended.
+type Exit struct {
+	Code   int            // of a script that a signal ended, 128 and the signal, as a shell has it
+	Signal syscall.Signal // that ended it; 0 for none
+}
+
 // ExitNotStarted is the exit code when the script could not be run, as a shell
 // has it.
 const ExitNotStarted = 127
+
+var notStarted = Exit{Code: ExitNotStarted}
 
 // Script is a Python program to run.
 type Script struct {
@@ -37,22 +47,20 @@ type Script struct {
 }
 
 // Run runs the script as if it had been started without us, same arguments,
-// streams, signals and exit code, and writes what was recorded. The exit code is
-// the script's; err says what is wrong with our part.
-func Run(ctx context.Context, t Tools, s Script, o Options) (exit int, err error) {
-	formats, err := t.Choose(o.Formats)
-	if err != nil {
-		return ExitNotStarted, err
+// streams, signals and exit code, and writes what was recorded. The exit is the
+// script's; err says what is wrong with our part.
+func Run(ctx context.Context, t Tools, s Script, o Options) (exit Exit, err error) {
+	files := o.Results.Files("")
+	if err := Check(files); err != nil {
+		return notStarted, err
 	}
 	interpreter, err := s.interpreter()
 	if err != nil {
-		return ExitNotStarted, err
+		return notStarted, err
 	}
-	// Signals of the terminal reach the script by itself. Taking them here only
-	// keeps us alive; ignoring them would be inherited by the script.
-	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGHUP, unix.SIGUSR1, unix.SIGUSR2)
-	defer signal.Stop(signals)
+	defer outliveReaders()()
+	relay := newRelay()
+	defer relay.stop()
 
 	cmd := exec.Command(interpreter, s.Args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
@@ -67,7 +75,7 @@ func Run(ctx context.Context, t Tools, s Script, o Options) (exit int, err error
 	}
 	started := timeline.Monotonic()
 	if err := cmd.Start(); err != nil {
-		return ExitNotStarted, fmt.Errorf("start %s: %w", interpreter, err)
+		return notStarted, fmt.Errorf("start %s: %w", interpreter, err)
 	}
 	ended := make(chan int64, 1)
 	go func() {
@@ -79,13 +87,23 @@ func Run(ctx context.Context, t Tools, s Script, o Options) (exit int, err error
 	}
 	r := t.Recorder(target)
 	defer r.Close()
-	at := record(ctx, t, r, cmd.Process, o, started, ended, signals)
+	at := record(ctx, t, r, cmd.Process, o, started, ended, relay)
+	relay.end()
 	rec, err := r.End(recordingID, recorder.Ending{At: at})
 	cmd.Wait() // its error is the exit status
 	if err != nil {
-		return exitCode(cmd.ProcessState), err
+		return exitOf(cmd.ProcessState), err
 	}
-	return exitCode(cmd.ProcessState), t.show(rec, o.Output, formats, o)
+	return exitOf(cmd.ProcessState), t.show(rec, files, o)
+}
+
+// outliveReaders lets us live on when nobody reads our messages any more, as behind
+// "2>&1 | head": there are files to write. A program that is started meanwhile is
+// not concerned.
+func outliveReaders() (stop func()) {
+	broken := make(chan os.Signal, 1)
+	signals.Notify(broken, unix.SIGPIPE)
+	return func() { signal.Stop(broken) }
 }
 
 // awaitExit returns when the process has ended, which leaves it to be read once
@@ -116,7 +134,7 @@ func patience(refusal error) time.Duration {
 
 // record begins when there are stacks to read and returns when the program has
 // ended, with the time of that.
-func record(ctx context.Context, t Tools, r *recorder.Recorder, p *os.Process, o Options, started int64, ended <-chan int64, signals <-chan os.Signal) int64 {
+func record(ctx context.Context, t Tools, r *recorder.Recorder, p *os.Process, o Options, started int64, ended <-chan int64, relay *relay) int64 {
 	const mostWait = 50 * time.Millisecond
 	wait := time.Millisecond
 	retry := time.NewTimer(wait)
@@ -136,10 +154,8 @@ func record(ctx context.Context, t Tools, r *recorder.Recorder, p *os.Process, o
 				begin()
 			}
 			return at
-		case s := <-signals:
-			if s != unix.SIGINT && s != unix.SIGQUIT { // those of the terminal the script has got itself
-				_ = p.Signal(s)
-			}
+		case s := <-relay.received:
+			relay.pass(s, p)
 		case <-ctx.Done():
 			_ = p.Signal(unix.SIGTERM)
 			ctx = context.Background()
@@ -175,22 +191,27 @@ func (s Script) interpreter() (string, error) {
 	return path, nil
 }
 
-// exitCode is what a shell would say: of a program that a signal killed, 128
-// and the signal.
-func exitCode(state *os.ProcessState) int {
+func exitOf(state *os.ProcessState) Exit {
 	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		return 128 + int(status.Signal())
+		return Exit{128 + int(status.Signal()), status.Signal()}
 	}
-	return state.ExitCode()
+	return Exit{Code: state.ExitCode()}
 }
 
-// show writes the result files and tells where they are, after the summary.
-func (t Tools) show(rec *timeline.Recording, base string, formats []Format, o Options) error {
+// show writes the result files and tells where they are, after the summary. Its
+// error says which are not where they were asked for, and where they are.
+func (t Tools) show(rec *timeline.Recording, files []File, o Options) (err error) {
+	defer func() {
+		if p := recover(); p != nil { // the exit code of a script is not to be lost by it
+			err = fmt.Errorf("the report cannot be made, a bug of omni_perf: %v", p)
+		}
+	}()
 	r := t.Analyse(rec)
 	o.Messages.Write(t.Summary(r))
-	files, err := encode(r, base, formats)
-	if len(files) > 0 {
-		fmt.Fprintf(o.Messages, "omni-perf: wrote %s\n", strings.Join(files, ", "))
+	var results output.Results
+	Write(r, files, &results)
+	if len(results.Written) > 0 {
+		fmt.Fprintf(o.Messages, "omni-perf: wrote %s\n", strings.Join(results.Written, ", "))
 	}
-	return err
+	return results.Err()
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,7 +37,6 @@ func realTools() Tools {
 			return err
 		},
 		Analyse: func(rec *timeline.Recording) *report.Report { return report.Build(rec, nil, report.Options{}) },
-		Formats: []Format{{Name: "json", Extension: ".json", Encode: func(r *report.Report) ([]byte, error) { return json.Marshal(r) }}},
 		Summary: func(*report.Report) []byte { return nil },
 	}
 }
@@ -64,11 +64,27 @@ func write(t *testing.T, name, text string) string {
 	return path
 }
 
-func options(t *testing.T, messages *bytes.Buffer) Options {
+func asJSON(r *report.Report) ([]byte, error) { return json.Marshal(r) }
+
+// known are the formats of these tests.
+var known = []Format{{"json", ".json", asJSON}, {"svg", ".svg", asJSON}, {"html", ".html", asJSON}, {"chrome", ".trace.json.gz", asJSON}}
+
+// options are those of a recording whose one result is at path, as JSON.
+func options(t *testing.T, messages *bytes.Buffer) (o Options, path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "result.json")
 	return Options{
-		Output: filepath.Join(t.TempDir(), "result"), Formats: []string{"json"},
-		Interval: time.Millisecond, FigureInterval: 50 * time.Millisecond, Messages: messages,
+		Results: named(t, path), Interval: time.Millisecond, FigureInterval: 50 * time.Millisecond, Messages: messages,
+	}, path
+}
+
+func named(t *testing.T, name string, formats ...string) Naming {
+	t.Helper()
+	n, err := Name(known, name, formats)
+	if err != nil {
+		t.Fatal(err)
 	}
+	return n
 }
 
 func readReport(t *testing.T, path string) *report.Report {
@@ -105,13 +121,13 @@ sys.exit(7)
 
 func TestAScriptRunsAsWithoutUs(t *testing.T) {
 	var out, complaints, messages bytes.Buffer
-	o := options(t, &messages)
+	o, path := options(t, &messages)
 	exit, err := Run(context.Background(), realTools(), Script{
 		Interpreter: python(t), Args: []string{write(t, "spin.py", spinning), "--epochs", "3"},
 		Stdin: strings.NewReader("typed"), Stdout: &out, Stderr: &complaints,
 	}, o)
-	if err != nil || exit != 7 {
-		t.Fatalf("exit %d, %v; want 7", exit, err)
+	if err != nil || exit.Code != 7 {
+		t.Fatalf("exit %v, %v; want 7", exit, err)
 	}
 	if got, want := out.String(), "['--epochs', '3'] typed\n"; got != want {
 		t.Errorf("it printed %q, want %q", got, want)
@@ -119,18 +135,18 @@ func TestAScriptRunsAsWithoutUs(t *testing.T) {
 	if complaints.String() != "complaint\n" {
 		t.Errorf("its stderr is %q", complaints.String())
 	}
-	info, err := os.Stat(o.Output + ".json")
+	info, err := os.Stat(path)
 	if err != nil {
 		t.Fatalf("%v; messages: %s", err, &messages)
 	}
 	if info.Mode().Perm() != 0o600 {
 		t.Errorf("the result has mode %v; others must not read it", info.Mode())
 	}
-	r := readReport(t, o.Output+".json")
+	r := readReport(t, path)
 	if !strings.Contains(functionsOf(r), "spin") || r.DurationS < 0.5 {
 		t.Errorf("%g s with the functions %s; want spin within at least 0.5 s", r.DurationS, functionsOf(r))
 	}
-	if !strings.Contains(messages.String(), "wrote "+o.Output+".json") {
+	if !strings.Contains(messages.String(), "wrote "+path) {
 		t.Errorf("messages %q do not tell where the result is", &messages)
 	}
 }
@@ -138,9 +154,10 @@ func TestAScriptRunsAsWithoutUs(t *testing.T) {
 func TestASignalThatKillsTheScriptIsItsExitCode(t *testing.T) {
 	var messages bytes.Buffer
 	script := write(t, "kill.py", "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n")
-	exit, err := Run(context.Background(), realTools(), Script{Interpreter: python(t), Args: []string{script}}, options(t, &messages))
-	if err != nil || exit != 128+int(unix.SIGKILL) {
-		t.Errorf("exit %d, %v; want %d", exit, err, 128+unix.SIGKILL)
+	o, _ := options(t, &messages)
+	exit, err := Run(context.Background(), realTools(), Script{Interpreter: python(t), Args: []string{script}}, o)
+	if err != nil || exit != (Exit{128 + int(unix.SIGKILL), unix.SIGKILL}) {
+		t.Errorf("exit %v, %v; want %d", exit, err, 128+unix.SIGKILL)
 	}
 }
 
@@ -155,28 +172,35 @@ time.sleep(60)
 `)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	exit, err := Run(ctx, realTools(), Script{Interpreter: python(t), Args: []string{script}, Stdout: &out}, options(t, &messages))
-	if err != nil || exit != 3 || out.String() != "term\n" {
-		t.Errorf("exit %d, %v, output %q; want the script's own handler: 3", exit, err, out.String())
+	o, _ := options(t, &messages)
+	exit, err := Run(ctx, realTools(), Script{Interpreter: python(t), Args: []string{script}, Stdout: &out}, o)
+	if err != nil || exit.Code != 3 || out.String() != "term\n" {
+		t.Errorf("exit %v, %v, output %q; want the script's own handler: 3", exit, err, out.String())
 	}
 }
 
 func TestWhatCannotBeRunIsSaid(t *testing.T) {
 	var messages bytes.Buffer
+	o, _ := options(t, &messages)
+	nowhere := o
+	nowhere.Results = named(t, "/no/such/folder/result", "json")
+	ran := filepath.Join(t.TempDir(), "ran")
+	script := write(t, "x.py", fmt.Sprintf("open(%q, 'w')\n", ran))
 	for name, c := range map[string]struct {
-		script  Script
-		formats []string
-		want    string
+		script Script
+		o      Options
+		want   string
 	}{
-		"no interpreter": {Script{Interpreter: "/no/such/python", Args: []string{"x.py"}}, []string{"json"}, "/no/such/python"},
-		"no format":      {Script{Interpreter: "python3", Args: []string{"x.py"}}, []string{"docx"}, `"docx"`},
+		"no interpreter": {Script{Interpreter: "/no/such/python", Args: []string{script}}, o, "/no/such/python"},
+		"no place":       {Script{Interpreter: python(t), Args: []string{script}}, nowhere, "there is no folder /no/such/folder"},
 	} {
-		o := options(t, &messages)
-		o.Formats = c.formats
-		exit, err := Run(context.Background(), realTools(), c.script, o)
-		if err == nil || exit != ExitNotStarted || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: exit %d, %v; want 127 and a sentence with %s", name, exit, err, c.want)
+		exit, err := Run(context.Background(), realTools(), c.script, c.o)
+		if err == nil || exit.Code != ExitNotStarted || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: exit %v, %v; want 127 and a sentence with %s", name, exit, err, c.want)
 		}
+	}
+	if _, err := os.Stat(ran); err == nil {
+		t.Error("the script ran all the same")
 	}
 }
 
@@ -210,11 +234,11 @@ func TestAttachWatchesARunningProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	var messages bytes.Buffer
-	o := options(t, &messages)
+	o, path := options(t, &messages)
 	if err := Attach(context.Background(), realTools(), cmd.Process.Pid, 300*time.Millisecond, o); err != nil {
 		t.Fatal(err)
 	}
-	r := readReport(t, o.Output+".json")
+	r := readReport(t, path)
 	if !strings.Contains(functionsOf(r), "loop") || len(r.Target.Argv) != 2 {
 		t.Errorf("functions %s, argv %v; want loop of loop.py", functionsOf(r), r.Target.Argv)
 	}
@@ -233,16 +257,17 @@ func TestAttachEndsWithTheProcess(t *testing.T) {
 		time.Sleep(5 * time.Millisecond)
 	}
 	var messages bytes.Buffer
-	o := options(t, &messages)
+	o, path := options(t, &messages)
 	if err := Attach(context.Background(), realTools(), cmd.Process.Pid, time.Hour, o); err != nil {
 		t.Fatal(err)
 	}
-	readReport(t, o.Output+".json")
+	readReport(t, path)
 }
 
 func TestAttachToNothingIsSaid(t *testing.T) {
 	var messages bytes.Buffer
-	err := Attach(context.Background(), realTools(), 1<<22+1, time.Second, options(t, &messages))
+	o, _ := options(t, &messages)
+	err := Attach(context.Background(), realTools(), 1<<22+1, time.Second, o)
 	if err == nil || !strings.Contains(err.Error(), "no process") {
 		t.Errorf("error %v, want one that says there is no process", err)
 	}

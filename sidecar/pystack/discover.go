@@ -5,12 +5,15 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
 	"sort"
 	"strconv"
 	"strings"
+
+	"github.com/omni-perf/omni-perf/sidecar/targetfs"
 )
 
 // runtimePlace is where a process keeps its CPython.
@@ -25,6 +28,7 @@ type runtimePlace struct {
 type mappedFile struct {
 	path string // as it stands in maps, without " (deleted)"
 	base uint64 // address of the mapping of its first page
+	end  uint64 // of that mapping
 }
 
 // findRuntime looks for _PyRuntime: by the dynamic symbols of what is mapped,
@@ -87,8 +91,8 @@ func procError(err error) error {
 
 // parseMaps returns the files of /proc/PID/maps, each with its base.
 func parseMaps(maps string) []mappedFile {
-	bases := make(map[string]uint64)
-	var order []string
+	var files []mappedFile
+	known := make(map[string]int) // index into files
 	s := bufio.NewScanner(strings.NewReader(maps))
 	s.Buffer(make([]byte, 64<<10), 1<<20)
 	for s.Scan() {
@@ -97,22 +101,19 @@ func parseMaps(maps string) []mappedFile {
 		if len(f) < 6 || f[2] != "00000000" || !strings.HasPrefix(f[5], "/") {
 			continue
 		}
-		start, _, _ := strings.Cut(f[0], "-")
-		base, err := strconv.ParseUint(start, 16, 64)
-		if err != nil {
+		from, to, _ := strings.Cut(f[0], "-")
+		base, err1 := strconv.ParseUint(from, 16, 64)
+		end, err2 := strconv.ParseUint(to, 16, 64)
+		if err1 != nil || err2 != nil {
 			continue
 		}
 		path := strings.TrimSuffix(strings.Join(f[5:], " "), " (deleted)")
-		if known, ok := bases[path]; !ok {
-			bases[path] = base
-			order = append(order, path)
-		} else {
-			bases[path] = min(known, base)
+		if i, ok := known[path]; !ok {
+			known[path] = len(files)
+			files = append(files, mappedFile{path, base, end})
+		} else if base < files[i].base {
+			files[i].base, files[i].end = base, end
 		}
-	}
-	files := make([]mappedFile, len(order))
-	for i, path := range order {
-		files[i] = mappedFile{path, bases[path]}
 	}
 	return files
 }
@@ -157,23 +158,52 @@ func versionInName(path string) string {
 // sectionAddr finds the section .PyRuntime (3.10+) in the file, for builds that
 // do not export the symbol.
 func sectionAddr(pid int, f mappedFile, exe string) uint64 {
-	paths := []string{fmt.Sprintf("/proc/%d/root%s", pid, f.path)}
-	if f.path == exe {
-		paths = append([]string{fmt.Sprintf("/proc/%d/exe", pid)}, paths...)
-	}
-	for _, path := range paths {
-		file, err := elf.Open(path)
+	for _, open := range filesOf(pid, f, exe) {
+		file, err := open()
 		if err != nil {
 			continue
 		}
-		section := file.Section(".PyRuntime")
-		bias, ok := loadBias(file.Progs, f.base)
+		addr := sectionOf(file, f.base)
 		file.Close()
-		if section != nil && ok {
-			return bias + section.Addr
+		if addr != 0 {
+			return addr
 		}
 	}
 	return 0
+}
+
+// filesOf are the ways to a mapped file: what is mapped, by links that the kernel
+// keeps and that only root may follow; else what the target's user finds at its path.
+func filesOf(pid int, f mappedFile, exe string) (ways []func() (*os.File, error)) {
+	if f.path == exe {
+		ways = append(ways, func() (*os.File, error) { return targetfs.OpenRegular(fmt.Sprintf("/proc/%d/exe", pid)) })
+	}
+	return append(ways,
+		func() (*os.File, error) {
+			return targetfs.OpenRegular(fmt.Sprintf("/proc/%d/map_files/%x-%x", pid, f.base, f.end))
+		},
+		func() (*os.File, error) { return targetfs.New(pid).Open(f.path) },
+	)
+}
+
+// sectionOf is the address of .PyRuntime in an ELF file that is mapped at base; 0
+// when there is none. debug/elf does not promise to bear every file.
+func sectionOf(file io.ReaderAt, base uint64) (addr uint64) {
+	defer func() {
+		if recover() != nil {
+			addr = 0
+		}
+	}()
+	parsed, err := elf.NewFile(file)
+	if err != nil {
+		return 0
+	}
+	section := parsed.Section(".PyRuntime")
+	bias, ok := loadBias(parsed.Progs, base)
+	if section == nil || !ok {
+		return 0
+	}
+	return bias + section.Addr
 }
 
 // loadBias is what to add to the file's addresses.

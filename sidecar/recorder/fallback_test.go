@@ -148,21 +148,30 @@ func TestWhatIsInternedOutlivesARun(t *testing.T) {
 
 func TestSourcesAreBoundedAndTheCellsOwnWins(t *testing.T) {
 	var b sourceBook
-	b.add(timeline.Source{File: "same.py", ExecutionCount: 1, Text: "old"}, timeline.Source{File: "same.py", ExecutionCount: 2, Text: "newer"}, timeline.Source{Text: "nameless"})
+	b.add(
+		timeline.Source{File: "same.py", ExecutionCount: 1, Text: "x = 1"},
+		timeline.Source{File: "same.py", ExecutionCount: 2, Text: "x = 1\n"}, // run again
+		timeline.Source{Text: "nameless"},
+	)
 	rec := &timeline.Recording{Frames: []timeline.Frame{{File: "same.py"}, {File: "other.py"}, {File: "same.py"}}}
 	if got := b.of(rec); len(got) != 1 || got[0].ExecutionCount != 2 {
 		t.Errorf("sources %+v, want the newer of same.py alone", got)
 	}
-	rec.Target.Cell = &timeline.Cell{File: "same.py", ExecutionCount: 9, Text: "mine"}
-	if got := b.of(rec); len(got) != 1 || got[0].ExecutionCount != 9 || got[0].Text != "mine" {
+	rec.Target.Cell = &timeline.Cell{File: "same.py", ExecutionCount: 9, Text: "x = 1"}
+	if got := b.of(rec); len(got) != 1 || got[0].ExecutionCount != 9 {
 		t.Errorf("sources %+v, want the cell's own", got)
+	}
+	b.add(timeline.Source{File: "same.py", ExecutionCount: 3, Text: "y = 2"}) // as IPYKERNEL_CELL_NAME has it
+	if got := b.of(rec); len(got) != 2 || got[0].ExecutionCount != 9 || got[1].Text != "y = 2" {
+		t.Errorf("sources %+v, want the cell's own and the other of its name", got)
 	}
 	line := strings.Repeat("é", 100) + "\n"
 	for i := range 100 {
 		b.add(timeline.Source{File: fmt.Sprintf("%d.py", i), Text: strings.Repeat(line, 10000)})
 	}
 	total := 0
-	for _, s := range b.byFile {
+	for _, several := range b.byFile {
+		s := several[0]
 		total += len(s.Text) + len(s.File)
 		if len(s.Text) > maxSourceText || !strings.HasSuffix(s.Text, "é\n") {
 			t.Fatalf("a text of %d bytes ends with %q", len(s.Text), s.Text[len(s.Text)-3:])
@@ -170,5 +179,14 @@ func TestSourcesAreBoundedAndTheCellsOwnWins(t *testing.T) {
 	}
 	if total != b.size || total > maxSourceTotal || len(b.order) != len(b.byFile) {
 		t.Errorf("%d bytes are kept (counted as %d), want at most %d", total, b.size, maxSourceTotal)
+	}
+}
+
+func TestCellsWithMagicsComeWithWhatTheirMagicsCompiled(t *testing.T) {
+	var b sourceBook
+	b.add(timeline.Source{File: "3.py", ExecutionCount: 3, Text: "%%time\ndef f():\n    pass"}, timeline.Source{File: "4.py", ExecutionCount: 4, Text: "g()"})
+	rec := &timeline.Recording{Frames: []timeline.Frame{{Function: "f", File: "<timed exec>"}}}
+	if got := b.of(rec); len(got) != 1 || got[0].File != "3.py" {
+		t.Errorf("sources %+v, want the cell that may have defined f", got)
 	}
 }

@@ -38,6 +38,7 @@ type Run struct {
 	PID            int           // the target
 	Interval       time.Duration // between two reads of the stacks
 	FigureInterval time.Duration // between two reads of figures
+	OwnThreads     []int         // native ids of threads whose stacks are not to be read
 }
 
 // Collector reads figures of one kind while a run lasts.
@@ -74,6 +75,17 @@ type Options struct {
 	Clock      timeline.Clock // nil: CLOCK_MONOTONIC
 	// Threads gives the stacks that are pushed their state; nil: it stays unknown.
 	Threads ThreadStates
+	// Code looks at the files that the stacks name and where the target's Python
+	// lies; nil: neither is known.
+	Code Code
+}
+
+// Code knows the target's code on disk.
+type Code interface {
+	// Installation tells where Python and its packages lie.
+	Installation() timeline.Installation
+	// Files tells what is to be found under names of code objects.
+	Files(names []string) []timeline.CodeFile
 }
 
 // ThreadStates knows what the target's threads did lately.
@@ -93,6 +105,7 @@ type Recorder struct {
 	run      *run // nil while nothing is recorded
 	cells    map[string]*cell
 	sources  sourceBook
+	install  *timeline.Installation // as the target told; nil where it did not
 	fallback fallback
 	denied   error // why the stacks cannot be read from outside; nil when they can, or were not tried
 	closed   bool
@@ -115,6 +128,7 @@ type Spec struct {
 	FigureInterval time.Duration
 	Cell           *timeline.Cell // nil for a script or process
 	Sources        []timeline.Source
+	OwnThreads     []int // native ids of the extension's threads, which are left out
 }
 
 // Ending says how it ended.
@@ -159,6 +173,13 @@ func (r *Recorder) Describe(change func(*timeline.Target)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	change(&r.opts.Target)
+}
+
+// Installed takes over what the target itself says of its installation.
+func (r *Recorder) Installed(i timeline.Installation) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.install = &i
 }
 
 // Attach tries to read the target's stacks from outside and returns why not:
@@ -259,7 +280,33 @@ func (r *Recorder) End(id string, ending Ending) (*timeline.Recording, error) {
 	run.push.describe(rec)
 	c.describe(rec, target, ending, c.first && last)
 	rec.Sources = r.sources.of(rec)
+	r.lookLocked(rec)
 	return rec, nil
+}
+
+// lookLocked adds what is known of the code's files.
+func (r *Recorder) lookLocked(rec *timeline.Recording) {
+	if r.install != nil {
+		rec.Installation = *r.install
+	}
+	if r.opts.Code == nil {
+		return
+	}
+	if r.install == nil {
+		rec.Installation = r.opts.Code.Installation()
+	}
+	var names []string
+	seen := make(map[string]bool)
+	for _, s := range rec.Sources {
+		seen[s.File] = true // only the kernel has them
+	}
+	for _, f := range rec.Frames {
+		if !seen[f.File] {
+			seen[f.File] = true
+			names = append(names, f.File)
+		}
+	}
+	rec.CodeFiles = r.opts.Code.Files(names)
 }
 
 // Discard stops recording without a result.

@@ -45,6 +45,7 @@ func (r *Recorder) startLocked(spec Spec, outside bool) *run {
 			PID:            r.opts.Target.PID,
 			Interval:       spec.Interval,
 			FigureInterval: spec.FigureInterval,
+			OwnThreads:     spec.OwnThreads,
 		},
 		cancel: cancel,
 	}

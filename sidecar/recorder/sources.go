@@ -13,57 +13,98 @@ const (
 	maxSourceTotal = 4 << 20
 )
 
-// sourceBook remembers the texts of cells by co_filename, the latest of each.
+// sourceBook remembers the texts of cells by co_filename: of equal texts, and of
+// one cell told again, the latest. Several cells have one file only where
+// IPYKERNEL_CELL_NAME names them all alike.
 type sourceBook struct {
-	byFile map[string]timeline.Source
-	order  []string // of byFile's keys, oldest first
+	byFile map[string][]timeline.Source // oldest first
+	order  []string                     // the file of each, oldest first
 	size   int
 }
 
 func (b *sourceBook) add(sources ...timeline.Source) {
 	if b.byFile == nil {
-		b.byFile = make(map[string]timeline.Source)
+		b.byFile = make(map[string][]timeline.Source)
 	}
 	for _, s := range sources {
 		if s.File == "" {
 			continue
 		}
 		s.Text = clipText(s.Text)
-		old, known := b.byFile[s.File]
-		if !known {
+		if !b.replace(s) {
+			b.byFile[s.File] = append(b.byFile[s.File], s)
 			b.order = append(b.order, s.File)
-		}
-		b.byFile[s.File] = s
-		b.size += len(s.Text) + len(s.File) - len(old.Text)
-		if known {
-			b.size -= len(old.File)
+			b.size += sizeOf(s)
 		}
 	}
 	for b.size > maxSourceTotal && len(b.order) > 1 {
-		gone := b.byFile[b.order[0]]
-		delete(b.byFile, b.order[0])
+		file := b.order[0]
+		b.size -= sizeOf(b.byFile[file][0])
+		if b.byFile[file] = b.byFile[file][1:]; len(b.byFile[file]) == 0 {
+			delete(b.byFile, file)
+		}
 		b.order = b.order[1:]
-		b.size -= len(gone.Text) + len(gone.File)
 	}
 }
 
+func (b *sourceBook) replace(s timeline.Source) bool {
+	for i, old := range b.byFile[s.File] {
+		if sameSource(old, s) {
+			b.size += sizeOf(s) - sizeOf(old)
+			b.byFile[s.File][i] = s
+			return true
+		}
+	}
+	return false
+}
+
+func sameSource(a, b timeline.Source) bool {
+	return a.ExecutionCount == b.ExecutionCount || strings.TrimSpace(a.Text) == strings.TrimSpace(b.Text)
+}
+
+func sizeOf(s timeline.Source) int { return len(s.Text) + len(s.File) + 8*len(s.Lines) }
+
 // of returns the sources of the files that rec's frames name, and its cell's own,
-// which wins: equal cells share a file name.
+// which wins: equal cells share a file name. Functions that cell magics compiled
+// name no cell: where there are such, all cells with magics are returned, too.
 func (b *sourceBook) of(rec *timeline.Recording) []timeline.Source {
 	var out []timeline.Source
 	seen := make(map[string]bool)
+	add := func(s timeline.Source) {
+		for _, known := range out {
+			if known.File == s.File && sameSource(known, s) {
+				return
+			}
+		}
+		out = append(out, s)
+	}
 	if c := rec.Target.Cell; c != nil && c.File != "" {
 		c.Text = clipText(c.Text)
-		out = append(out, timeline.Source{File: c.File, ExecutionCount: c.ExecutionCount, Text: c.Text})
-		seen[c.File] = true
-	}
-	for _, f := range rec.Frames {
-		if seen[f.File] {
-			continue
+		own := timeline.Source{File: c.File, ExecutionCount: c.ExecutionCount, Text: c.Text}
+		for _, told := range b.byFile[c.File] {
+			if sameSource(told, own) {
+				own.Lines, own.Nested = told.Lines, told.Nested
+			}
 		}
-		seen[f.File] = true
-		if s, ok := b.byFile[f.File]; ok {
-			out = append(out, s)
+		add(own)
+	}
+	magics := false
+	for _, f := range rec.Frames {
+		magics = magics || strings.HasPrefix(f.File, "<timed ") || f.File == "<magic-timeit>"
+		if !seen[f.File] {
+			seen[f.File] = true
+			for _, s := range b.byFile[f.File] {
+				add(s)
+			}
+		}
+	}
+	if magics {
+		for _, file := range b.order {
+			for _, s := range b.byFile[file] {
+				if strings.HasPrefix(strings.TrimLeft(s.Text, "\n"), "%%") {
+					add(s)
+				}
+			}
 		}
 	}
 	return out

@@ -25,7 +25,8 @@ type Options struct {
 	Kernels []KernelLane
 }
 
-// Build makes the document of a recording and its diagnosis.
+// Build makes the document of a recording, of which package surround left the
+// program's own stacks, and its diagnosis.
 func Build(rec *timeline.Recording, d *diagnose.Diagnosis, opts Options) *Report {
 	n := newNames(rec, opts.Home)
 	t := newTree(rec, n)
@@ -55,6 +56,7 @@ func Build(rec *timeline.Recording, d *diagnose.Diagnosis, opts Options) *Report
 	r.LineFile, r.LineSpans = n.file(file), spans
 	idle := r.addDiagnosis(rec, d, n, text)
 	r.CellLines = cellLines(t, text, idle)
+	r.Around = aroundTimes(t)
 	return r
 }
 
@@ -129,7 +131,7 @@ func threads(rec *timeline.Recording, t *tree) ([]Thread, Stacks) {
 		c.thread(len(out), th.Spans)
 		shown := Thread{
 			NativeID: th.NativeID, PID: th.PID, Name: clean(th.Name), IsMain: th.Main, RunsCell: th.RunsCell,
-			Leaf: clean(th.Leaf), StateS: stateTimes(th.Spans), Internal: t.internal(th),
+			Leaf: clean(th.Leaf), StateS: stateTimes(th.Spans), Internal: th.Internal,
 		}
 		if th.OnCPU >= 0 {
 			s := th.OnCPU.Seconds()

@@ -19,16 +19,6 @@ const (
 	second      = timeline.Nanos(1e9)
 )
 
-// kernelFrames stand above every cell.
-var kernelFrames = []timeline.Frame{
-	{Function: "_run_module_as_main", File: "<frozen runpy>", Line: 198},
-	{Function: "<module>", File: "/v/lib/python3.12/site-packages/ipykernel_launcher.py", Line: 18},
-	{Function: "BaseEventLoop.run_forever", File: "/usr/lib/python3.12/asyncio/base_events.py", Line: 639},
-	{Function: "BaseEventLoop._run_once", File: "/usr/lib/python3.12/asyncio/base_events.py", Line: 1985},
-	{Function: "Handle._run", File: "/usr/lib/python3.12/asyncio/events.py", Line: 88},
-	{Function: "InteractiveShell.run_code", File: "/v/lib/python3.12/site-packages/IPython/core/interactiveshell.py", Line: 3550},
-}
-
 // scene builds recordings by what a thread did when.
 type scene struct {
 	*timeline.Builder
@@ -63,10 +53,6 @@ func (s *scene) run(d timeline.Nanos, state timeline.State, frames ...timeline.F
 	s.at += d
 }
 
-func in(outer []timeline.Frame, more ...timeline.Frame) []timeline.Frame {
-	return append(append([]timeline.Frame{}, outer...), more...)
-}
-
 func cellLine(line int) timeline.Frame {
 	return timeline.Frame{Function: "<module>", File: cellFile, Line: line, FirstLine: 1}
 }
@@ -79,39 +65,19 @@ var loaderFrame = timeline.Frame{Function: "_next_data", File: "/v/lib/python3.1
 
 func training() *timeline.Recording {
 	s := newScene()
-	s.run(1*second, timeline.StatePython, in(kernelFrames, cellLine(1))...)
+	s.run(1*second, timeline.StatePython, cellLine(1))
 	for range 3 {
-		s.run(2*second, timeline.StateIO, in(kernelFrames, cellLine(2), loaderFrame)...)
-		s.run(1*second, timeline.StateNative, in(kernelFrames, cellLine(3), trainLine(2))...)
-		s.run(1*second, timeline.StatePython, in(kernelFrames, cellLine(3), trainLine(3))...)
+		s.run(2*second, timeline.StateIO, cellLine(2), loaderFrame)
+		s.run(1*second, timeline.StateNative, cellLine(3), trainLine(2))
+		s.run(1*second, timeline.StatePython, cellLine(3), trainLine(3))
 	}
-	s.run(1*second, timeline.StateWaiting, kernelFrames...)
+	s.run(1*second, timeline.StateWaiting)
 	pool := s.Thread(timeline.Thread{PID: 1, NativeID: 2, Name: "pool", OnCPU: 2 * second})
 	s.Set(pool, 0, s.stack(timeline.Frame{Function: "wait", File: "/usr/lib/python3.12/threading.py", Line: 355, FirstLine: 320}), timeline.StateWaiting, false)
 	w := s.Track(timeline.TrackSpec{ID: "cpu", Kind: timeline.KindRate, Unit: "cores", Source: "/proc/PID/stat", Device: -1})
 	w.Add(7*second, 1)
 	w.AddWindow(8*second, 14*second, 0.5)
 	return s.Snapshot(14 * second)
-}
-
-func TestFramesAboveTheCellAreCutOff(t *testing.T) {
-	r := Build(training(), nil, Options{})
-	for _, f := range r.Stacks.Frames {
-		if strings.Contains(f.File, "IPython") || strings.Contains(f.File, "ipykernel") {
-			t.Errorf("frame %+v is the notebook's own", f)
-		}
-	}
-	var roots []string
-	for _, n := range r.Stacks.Nodes[1:] {
-		if n.Parent == 0 {
-			f := r.Stacks.Frames[n.Frame]
-			roots = append(roots, fmt.Sprintf("%s|%s:%d", f.Function, f.File, f.Line))
-		}
-	}
-	want := "[Cell [7]|Cell [7]:1 Cell [7]|Cell [7]:2 Cell [7]|Cell [7]:3 wait|/usr/lib/python3.12/threading.py:355]"
-	if fmt.Sprint(roots) != want {
-		t.Errorf("outermost frames\n%v, want\n%v", roots, want)
-	}
 }
 
 func TestLinesOfTheUsersCells(t *testing.T) {
@@ -166,73 +132,15 @@ func TestFunctionTimes(t *testing.T) {
 	}
 }
 
-func TestWhatTheExtensionDoesAroundTheCellIsNotShown(t *testing.T) {
-	s := newScene()
-	ours := timeline.Frame{Function: "Session.begin", File: "/v/lib/python3.12/site-packages/omni_perf/session.py", Line: 314}
-	wait := timeline.Frame{Function: "Condition.wait", File: "/usr/lib/python3.12/threading.py", Line: 355}
-	s.run(second, timeline.StateWaiting, in(kernelFrames, ours, wait)...)
-	s.run(second, timeline.StatePython, in(kernelFrames, cellLine(1), ours)...) // the cell's own call of step()
-	r := Build(s.Snapshot(s.at), nil, Options{})
-	var names []string
-	for _, f := range r.Stacks.Frames {
-		names = append(names, f.Function)
-	}
-	if got, want := fmt.Sprint(names), "[Cell [7] Session.begin]"; got != want {
-		t.Errorf("frames %s, want %s", got, want)
-	}
-}
-
-func TestTheNotebooksOwnThreadsAreInternal(t *testing.T) {
-	s := newScene()
-	s.run(second, timeline.StatePython, in(kernelFrames, cellLine(1))...)
-	bootstrap := timeline.Frame{Function: "Thread._bootstrap", File: "/usr/lib/python3.12/threading.py", Line: 1030}
-	users := s.Thread(timeline.Thread{PID: 1, NativeID: 2, Name: "prefetch"})
-	s.Set(users, 0, s.stack(bootstrap, timeline.Frame{Function: "load", File: earlierFile, Line: 1}), timeline.StatePython, false)
-	own := s.Thread(timeline.Thread{PID: 1, NativeID: 3, Name: "IOPub"})
-	run := timeline.Frame{Function: "IOPubThread._thread_main", File: "/v/lib/python3.12/site-packages/ipykernel/iostream.py", Line: 90}
-	s.Set(own, 0, s.stack(bootstrap, run), timeline.StatePython, false)
-	r := Build(s.Snapshot(s.at), nil, Options{})
-	for _, th := range r.Threads {
-		if want := th.Name == "IOPub"; th.Internal != want {
-			t.Errorf("thread %s is internal: %v", th.Name, th.Internal)
-		}
-	}
-	for _, f := range r.Functions {
-		if f.Function == run.Function {
-			t.Error("its functions are in the table")
-		}
-	}
-}
-
 func TestRecursionCountsOnceInTotalTimes(t *testing.T) {
 	s := newScene()
 	fib := timeline.Frame{Function: "fib", File: earlierFile, Line: 2, FirstLine: 1}
-	s.run(2*second, timeline.StatePython, in(kernelFrames, cellLine(1), fib, fib, fib)...)
+	s.run(2*second, timeline.StatePython, cellLine(1), fib, fib, fib)
 	r := Build(s.Snapshot(s.at), nil, Options{})
 	for _, f := range r.Functions {
 		if f.Function == "fib" && (f.TotalS != 2 || f.SelfS != 2) {
 			t.Errorf("fib self %g total %g, want 2 and 2", f.SelfS, f.TotalS)
 		}
-	}
-}
-
-func TestTasksOfTheCellKeepTheirFrames(t *testing.T) {
-	s := newScene()
-	task := timeline.Frame{Function: "fetch", File: cellFile, Line: 2, FirstLine: 1}
-	s.run(second, timeline.StatePython, in(kernelFrames[:5], task)...)
-	selector := timeline.Frame{Function: "EpollSelector.select", File: "/usr/lib/python3.12/selectors.py", Line: 468, FirstLine: 450}
-	s.run(second, timeline.StateWaiting, in(kernelFrames[:4], selector)...)
-	r := Build(s.Snapshot(s.at), nil, Options{})
-	var leaves []string
-	for _, n := range r.Stacks.Spans.Node {
-		var names []string
-		for ; n != 0; n = r.Stacks.Nodes[n].Parent {
-			names = append(names, r.Stacks.Frames[r.Stacks.Nodes[n].Frame].Function)
-		}
-		leaves = append(leaves, strings.Join(names, "<"))
-	}
-	if got, want := fmt.Sprint(leaves), "[fetch EpollSelector.select]"; got != want {
-		t.Errorf("stacks %s, want %s", got, want)
 	}
 }
 
@@ -401,5 +309,22 @@ func TestReportsMatchTheSchemaAndReadBack(t *testing.T) {
 		if string(again) != string(text) {
 			t.Errorf("%s: reads back as something else", name)
 		}
+	}
+}
+
+func TestLinesOfTheUsersOwnModulesAreInTheTable(t *testing.T) {
+	s := newScene()
+	module := timeline.Frame{Function: "slow", File: "/home/u/learn-pytorch/modx.py", Line: 12, FirstLine: 10}
+	helper := timeline.Frame{Function: "helper", File: "/home/u/learn-pytorch/modx.py", Line: 3, FirstLine: 2}
+	s.run(1*second, timeline.StatePython, cellLine(1))
+	s.run(2*second, timeline.StatePython, cellLine(2), module)
+	s.run(3*second, timeline.StateIO, cellLine(2), module, helper, loaderFrame)
+	var got []string
+	for _, l := range Build(s.Snapshot(6*second), nil, Options{Home: "/home/u"}).CellLines {
+		got = append(got, fmt.Sprintf("%s:%d %g of %g", l.File, l.Line, l.SelfS, l.TotalS))
+	}
+	want := "[~/learn-pytorch/modx.py:3 3 of 3 ~/learn-pytorch/modx.py:12 2 of 5 Cell [7]:1 1 of 1 Cell [7]:2 0 of 5]"
+	if fmt.Sprint(got) != want {
+		t.Errorf("lines %v, want %s", got, want)
 	}
 }

@@ -7,48 +7,33 @@ import (
 	"unicode/utf8"
 
 	"github.com/omni-perf/omni-perf/sidecar/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/origin"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/wording"
 	"github.com/omni-perf/omni-perf/sidecar/words"
 )
 
 // names turns what stands in code objects into what a user reads.
 type names struct {
-	cells  map[string]int    // co_filename of a cell -> execution count
-	cell   string            // co_filename of the recorded cell; empty for scripts
-	script string            // co_filename of the recorded script; empty for cells
-	home   string            // shortened to ~
-	files  map[string]string // display name by co_filename
+	cells   map[string]int // co_filename of a cell -> execution count
+	cell    string         // co_filename of the recorded cell; empty for scripts
+	origins *origin.Files
+	home    string            // shortened to ~
+	files   map[string]string // display name by co_filename
 }
 
 func newNames(rec *timeline.Recording, home string) *names {
-	n := &names{cells: make(map[string]int), home: strings.TrimRight(home, "/"), files: make(map[string]string)}
+	n := &names{
+		cells: make(map[string]int), origins: origin.New(rec), home: strings.TrimRight(home, "/"), files: make(map[string]string),
+	}
 	for _, s := range rec.Sources {
 		n.cells[s.File] = s.ExecutionCount
 	}
 	if c := rec.Target.Cell; c != nil {
 		n.cell = c.File
 		n.cells[c.File] = c.ExecutionCount
-	} else {
-		n.script = script(rec.Target.Argv)
 	}
 	return n
-}
-
-// script is the program's file on a Python command line: the first argument
-// that is no option of the interpreter; empty for -m and -c.
-func script(argv []string) string {
-	for i := 1; i < len(argv); i++ {
-		switch arg := argv[i]; {
-		case arg == "-W" || arg == "-X":
-			i++ // its value
-		case arg == "-m" || arg == "-c" || arg == "-":
-			return ""
-		case strings.HasPrefix(arg, "-"):
-		default:
-			return arg
-		}
-	}
-	return ""
 }
 
 // file is the display name of a co_filename: "Cell [7]", "~/train.py".
@@ -81,6 +66,9 @@ func (n *names) place(at diagnose.Place) string {
 // function is the display name of a qualified name: a cell's module level is
 // the cell itself.
 func (n *names) function(f timeline.Frame) string {
+	if f.Phase != timeline.PhaseNone {
+		return wording.Phase(f.Phase)
+	}
 	if f.Function == "<module>" {
 		if count, ok := n.cells[f.File]; ok {
 			return cellName(count)
@@ -90,13 +78,13 @@ func (n *names) function(f timeline.Frame) string {
 	return clean(strings.ReplaceAll(f.Function, ".<locals>", ""))
 }
 
-// kind tells whose code a frame is.
+// kind tells whose code a frame is, and of installed code what it does.
 func (n *names) kind(f timeline.Frame) Kind {
-	if _, ok := n.cells[f.File]; ok {
+	switch n.origins.Of(f.File).Owner {
+	case origin.Cell, origin.Script:
 		return KindCell
-	}
-	if n.script != "" && sameFile(f.File, n.script) {
-		return KindCell
+	case origin.Module:
+		return KindUser
 	}
 	file := strings.ReplaceAll(f.File, "\\", "/")
 	for _, r := range kindRules {
@@ -104,10 +92,7 @@ func (n *names) kind(f timeline.Frame) Kind {
 			return r.kind
 		}
 	}
-	if diagnose.IsLibrary(file) {
-		return KindOther
-	}
-	return KindUser
+	return KindOther
 }
 
 // kindRules are parts of paths, the first match counts. Data loading stands
@@ -156,12 +141,6 @@ var kindRules = []struct {
 	{"/site-packages/accelerate/", KindFramework},
 	{"/dist-packages/numpy/", KindFramework},
 	{"/dist-packages/torch/", KindFramework},
-}
-
-// sameFile compares a co_filename with a script as typed, which may be relative.
-func sameFile(file, typed string) bool {
-	typed = strings.TrimPrefix(typed, "./")
-	return file == typed || strings.HasSuffix(file, "/"+typed)
 }
 
 func cellName(count int) string {

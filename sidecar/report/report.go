@@ -52,6 +52,10 @@ type Report struct {
 	Steps     []Step       `json:"steps"`
 	Regions   []Region     `json:"regions"`
 	CellLines []CellLine   `json:"cell_lines"`
+	// Around is the time of the cell in which none of the user's lines ran but the
+	// notebook worked around them, by phase: with the lines' self times and what is
+	// of neither it adds up to the duration.
+	Around []Around `json:"around"`
 	// LineSpans is the lane of the user's own lines: which line of LineFile, the
 	// cell that holds most of the time, ran when.
 	LineFile  string     `json:"line_file"`
@@ -328,6 +332,13 @@ type CellLine struct {
 	SelfS  float64 `json:"self_s"`
 	TotalS float64 `json:"total_s"`
 	IdleS  float64 `json:"idle_s"` // GPU idle charged to it
+}
+
+// Around is the time of one phase of the notebook's work around a cell's code.
+type Around struct {
+	Phase   string  `json:"phase"` // "prepare", "display", "traceback", "figures", "callbacks"
+	Name    string  `json:"name"`  // for people
+	Seconds float64 `json:"seconds"`
 }
 
 // LineSpan is a stretch in which one line of the cell ran (line 0: none did).

@@ -4,21 +4,18 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// tree is the recording's stack tree with the notebook's own frames cut off.
+// tree is the recording's stack tree with what its frames are.
 type tree struct {
 	rec   *timeline.Recording
 	names *names
 	kinds []Kind
-	// shown[n] is the first frame of node n's path that is shown: the length of
-	// the cut prefix.
-	paths [][]timeline.FrameID // root first, prefix cut off; filled on demand
+	paths [][]timeline.FrameID // by node, root first; filled on demand
 	known []bool
 }
 
@@ -35,7 +32,7 @@ func newTree(rec *timeline.Recording, names *names) *tree {
 	return t
 }
 
-// path returns the frames of a stack as they are shown, outermost first.
+// path returns the frames of a stack, outermost first.
 func (t *tree) path(n timeline.NodeID) []timeline.FrameID {
 	if int(n) >= len(t.paths) {
 		return nil
@@ -46,87 +43,9 @@ func (t *tree) path(n timeline.NodeID) []timeline.FrameID {
 			frames = append(frames, t.rec.Nodes[at].Frame)
 		}
 		slices.Reverse(frames)
-		t.paths[n], t.known[n] = frames[t.plumbing(frames):], true
+		t.paths[n], t.known[n] = frames, true
 	}
 	return t.paths[n]
-}
-
-// plumbing is the number of outer frames that are not the user's: what the
-// kernel runs above a cell, the event loop above a cell's tasks, and the
-// machinery that starts a script.
-func (t *tree) plumbing(frames []timeline.FrameID) int {
-	if t.names.cell == "" {
-		return t.scriptPlumbing(frames)
-	}
-	loop := 0
-	for i, id := range frames {
-		f := t.rec.Frames[id]
-		if f.File == t.names.cell {
-			return i
-		}
-		if strings.HasSuffix(f.Function, "_run_once") && strings.HasSuffix(f.File, "/base_events.py") {
-			loop = i + 1
-		}
-		if i == 0 && !isKernel(f.File) {
-			return 0 // a thread of the user's own
-		}
-	}
-	n := loop
-	for n < len(frames) && isKernel(t.rec.Frames[frames[n]].File) {
-		if isOurs(t.rec.Frames[frames[n]].File) {
-			return len(frames) // the extension at work around the cell
-		}
-		n++
-	}
-	return n
-}
-
-// internal tells the threads of the notebook's own machinery: all they ever ran,
-// below what starts a thread, is the kernel's or ours.
-func (t *tree) internal(th timeline.Thread) bool {
-	if t.names.cell == "" || th.RunsCell || len(th.Spans) == 0 {
-		return false
-	}
-	for _, s := range th.Spans {
-		if !t.startsInKernel(s.Node) {
-			return false
-		}
-	}
-	return true
-}
-
-// startsInKernel tells whether the outermost frame of a stack, below those that
-// start a thread, is of the kernel; the empty stack says nothing against it.
-func (t *tree) startsInKernel(n timeline.NodeID) bool {
-	outermost := timeline.NodeID(0)
-	for at := n; at != timeline.RootNode; at = t.rec.Nodes[at].Parent {
-		if f := t.rec.Frames[t.rec.Nodes[at].Frame]; !strings.HasSuffix(f.File, "/threading.py") || outermost == 0 {
-			outermost = at
-		}
-	}
-	return outermost == 0 || isKernel(t.rec.Frames[t.rec.Nodes[outermost].Frame].File)
-}
-
-func (t *tree) scriptPlumbing(frames []timeline.FrameID) int {
-	n := 0
-	for n < len(frames) && strings.HasPrefix(t.rec.Frames[frames[n]].File, "<frozen runpy>") {
-		n++
-	}
-	return n
-}
-
-// isOurs tells the extension's files.
-func isOurs(file string) bool { return strings.Contains(file, "/omni_perf/") }
-
-// isKernel tells the files that run a cell without being the user's.
-func isKernel(file string) bool {
-	for _, part := range []string{"/ipykernel_launcher.py", "/ipykernel/", "/IPython/", "/traitlets/", "/tornado/",
-		"<frozen runpy>", "/asyncio/", "/anyio/", "/bin/ipython", "/bin/jupyter"} {
-		if strings.Contains(file, part) {
-			return true
-		}
-	}
-	return isOurs(file)
 }
 
 // compact writes the stacks that the given threads' spans use, and only those.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/wording"
 )
 
 // function identifies a function across its lines.
@@ -22,7 +23,7 @@ type selfTotal struct{ self, total timeline.Nanos }
 func nodeTimes(t *tree) map[timeline.NodeID]timeline.Nanos {
 	times := make(map[timeline.NodeID]timeline.Nanos)
 	for _, th := range t.rec.Threads {
-		if t.internal(th) {
+		if th.Internal {
 			continue
 		}
 		all := th.RunsCell || th.Main
@@ -84,7 +85,8 @@ func calledAbove(rec *timeline.Recording, outer []timeline.FrameID, key function
 	return false
 }
 
-// place is a line of a file that the user wrote: a notebook cell or the script.
+// place is a line of a file that the user wrote: a notebook cell, the script or
+// a module of theirs.
 type place struct {
 	file string
 	line int
@@ -94,15 +96,19 @@ type place struct {
 func (t *tree) userLine(n timeline.NodeID) (place, bool) {
 	path := t.path(n)
 	for i := len(path) - 1; i >= 0; i-- {
-		if f := t.rec.Frames[path[i]]; t.kinds[path[i]] == KindCell && f.Line > 0 {
+		if f := t.rec.Frames[path[i]]; t.own(path[i]) && f.Line > 0 {
 			return place{f.File, f.Line}, true
 		}
 	}
 	return place{}, false
 }
 
-// cellLines is the table of lines of the notebook's cells (or the script), by
-// self time. A line's self time is the time for which it is the innermost such
+// own tells the frames of code that the user wrote.
+func (t *tree) own(id timeline.FrameID) bool {
+	return t.kinds[id] == KindCell || t.kinds[id] == KindUser
+}
+
+// cellLines is the table of lines of the user's own code, by self time. A line's self time is the time for which it is the innermost such
 // line; its total time also has the lines it called.
 func cellLines(t *tree, text func(file string, line int) string, idle map[place]float64) []CellLine {
 	sums := make(map[place]*selfTotal)
@@ -120,7 +126,7 @@ func cellLines(t *tree, text func(file string, line int) string, idle map[place]
 		for _, id := range t.path(node) {
 			f := t.rec.Frames[id]
 			p := place{f.File, f.Line}
-			if t.kinds[id] == KindCell && f.Line > 0 && !slices.Contains(seen, p) {
+			if t.own(id) && f.Line > 0 && !slices.Contains(seen, p) {
 				seen = append(seen, p)
 				get(p).total += d
 			}
@@ -141,6 +147,30 @@ func cellLines(t *tree, text func(file string, line int) string, idle map[place]
 	slices.SortFunc(out, func(a, b CellLine) int {
 		return cmp.Or(cmp.Compare(b.SelfS, a.SelfS), cmp.Compare(b.TotalS, a.TotalS),
 			cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
+	})
+	return out
+}
+
+// aroundTimes is the time of the notebook's phases without the user's own lines.
+func aroundTimes(t *tree) []Around {
+	sums := make(map[timeline.Phase]timeline.Nanos)
+	for node, d := range cellThreadTimes(t.rec) {
+		if _, ok := t.userLine(node); ok {
+			continue
+		}
+		for _, id := range t.path(node) {
+			if phase := t.rec.Frames[id].Phase; phase != timeline.PhaseNone {
+				sums[phase] += d
+				break
+			}
+		}
+	}
+	out := make([]Around, 0, len(sums))
+	for phase, d := range sums {
+		out = append(out, Around{Phase: phase.String(), Name: wording.Phase(phase), Seconds: d.Seconds()})
+	}
+	slices.SortFunc(out, func(a, b Around) int {
+		return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), cmp.Compare(a.Phase, b.Phase))
 	})
 	return out
 }
@@ -173,21 +203,30 @@ func cellThreads(rec *timeline.Recording) []timeline.Thread {
 	return main
 }
 
-// lineSpans is the lane of the user's own lines: of the recorded cell, or of
-// the one cell whose functions hold most of the time.
+// lineSpans is the lane of the user's own lines: of the one cell, or the script,
+// that holds most of the time; where there is neither, of a module.
 func lineSpans(t *tree) (file string, spans []LineSpan) {
 	threads := cellThreads(t.rec)
 	if len(threads) == 0 {
 		return "", []LineSpan{}
 	}
-	byFile := make(map[string]timeline.Nanos)
+	var typed, modules = make(map[string]timeline.Nanos), make(map[string]timeline.Nanos)
 	for _, s := range threads[0].Spans {
-		if p, ok := t.userLine(s.Node); ok {
-			byFile[p.file] += s.End - s.Start
+		path := t.path(s.Node)
+		for i := len(path) - 1; i >= 0; i-- {
+			if kind := t.kinds[path[i]]; kind == KindCell {
+				typed[t.rec.Frames[path[i]].File] += s.End - s.Start
+				break
+			} else if kind == KindUser {
+				modules[t.rec.Frames[path[i]].File] += s.End - s.Start
+			}
 		}
 	}
-	for f, d := range byFile {
-		if file == "" || d > byFile[file] || (d == byFile[file] && f < file) {
+	if len(typed) == 0 {
+		typed = modules
+	}
+	for f, d := range typed {
+		if file == "" || d > typed[file] || (d == typed[file] && f < file) {
 			file = f
 		}
 	}

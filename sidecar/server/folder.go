@@ -3,27 +3,43 @@ package server
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
 const (
-	folderPrefix = "omni_perf-"
-	socketName   = "s"
-	maxSocket    = 107 // bytes of a unix socket's path, without the NUL
+	socketName = "s"
+	logName    = "log"
+	maxSocket  = 107 // bytes of a unix socket's path, without the NUL
 )
 
-// Folder is the sidecar's own folder: 0700, with the socket and the log in it. A
-// lock on it tells other sidecars that its owner lives.
+// A folder is called omni_perf-PID-RANDOM. While it is being made, it has the ending
+// .new: what bears the final name is locked as long as its owner lives.
+var (
+	folderName = regexp.MustCompile(`^omni_perf-[0-9]+-[0-9]+$`)
+	newName    = regexp.MustCompile(`^omni_perf-[0-9]+-[0-9]+\.new$`)
+)
+
+// newFor is how long a folder may take to be made, generously; what still is new
+// then was left by a sidecar that was killed on its first steps.
+const newFor = time.Minute
+
+// Folder is the sidecar's own folder: 0700, with the socket and the log in it and
+// nothing else. A lock on it tells other sidecars that its owner lives.
 type Folder struct {
 	Path string
 	lock *os.File
 }
 
 // NewFolder makes the folder under $XDG_RUNTIME_DIR when that can be, else under
-// /tmp, and removes there what killed sidecars left. Its error is a sentence.
+// /tmp. Its error is a sentence.
 func NewFolder() (*Folder, error) {
 	parents := []string{"/tmp"}
 	if own := os.Getenv("XDG_RUNTIME_DIR"); ours(own) {
@@ -44,7 +60,6 @@ func newFolder(parents []string) (*Folder, error) {
 	for _, parent := range parents {
 		f, err := makeFolder(parent)
 		if err == nil {
-			removeAbandoned(parent, f.Path)
 			return f, nil
 		}
 		refused = append(refused, err)
@@ -56,28 +71,33 @@ func makeFolder(parent string) (*Folder, error) {
 	if !filepath.IsAbs(parent) {
 		return nil, fmt.Errorf("%s is no absolute path", parent)
 	}
-	path, err := os.MkdirTemp(parent, fmt.Sprintf("%s%d-", folderPrefix, os.Getpid())) // 0700
+	path, err := os.MkdirTemp(parent, fmt.Sprintf("omni_perf-%d-*.new", os.Getpid())) // 0700
 	if err != nil {
 		return nil, err
 	}
-	f := &Folder{Path: path}
+	f := &Folder{Path: strings.TrimSuffix(path, ".new")}
 	if len(f.Socket()) > maxSocket {
-		err = fmt.Errorf("%s: the path is too long for a socket", path)
+		err = fmt.Errorf("%s: the path is too long for a socket", f.Path)
 	}
 	if err == nil {
 		f.lock, err = lockFolder(path)
 	}
+	if err == nil {
+		err = os.Rename(path, f.Path) // the lock stays on it
+	}
 	if err != nil {
+		if f.lock != nil {
+			f.lock.Close()
+		}
 		_ = os.Remove(path)
 		return nil, err
 	}
 	return f, nil
 }
 
-// lockFolder locks the folder against removal by other sidecars. The error may be
-// that one of them holds it just now, to look whether we live.
+// lockFolder locks the folder against removal by other sidecars.
 func lockFolder(path string) (*os.File, error) {
-	d, err := os.Open(path)
+	d, err := os.OpenFile(path, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -88,17 +108,56 @@ func lockFolder(path string) (*os.File, error) {
 	return d, nil
 }
 
-// removeAbandoned removes our uid's folders in parent whose owner is dead.
-func removeAbandoned(parent, own string) {
-	paths, _ := filepath.Glob(filepath.Join(parent, folderPrefix+"*"))
-	for _, path := range paths {
-		var st unix.Stat_t
-		if path == own || unix.Lstat(path, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR || int(st.Uid) != os.Geteuid() {
-			continue
+// Sweep removes the folders beside f whose sidecars were killed: those that are
+// exactly what a sidecar makes, by name, owner, mode and content, and that nobody
+// has locked. Anything else is somebody's own and stays.
+func (f *Folder) Sweep() {
+	parent := filepath.Dir(f.Path)
+	entries, _ := os.ReadDir(parent) // as far as it can be read
+	for _, e := range entries {
+		if folderName.MatchString(e.Name()) || newName.MatchString(e.Name()) {
+			removeAbandoned(filepath.Join(parent, e.Name()))
 		}
-		if lock, err := lockFolder(path); err == nil {
-			_ = os.RemoveAll(path)
-			lock.Close()
+	}
+}
+
+// removeAbandoned removes one folder if its owner is dead and it holds nothing that
+// a sidecar does not make.
+func removeAbandoned(path string) {
+	var st unix.Stat_t
+	if unix.Lstat(path, &st) != nil || st.Mode != unix.S_IFDIR|0o700 || int(st.Uid) != os.Geteuid() {
+		return
+	}
+	if newName.MatchString(filepath.Base(path)) && time.Since(time.Unix(st.Mtim.Unix())) < newFor {
+		return // its owner has not locked it yet
+	}
+	lock, err := lockFolder(path)
+	if err != nil {
+		return
+	}
+	defer lock.Close()
+	names, err := lock.Readdirnames(-1)
+	if err != nil || slices.ContainsFunc(names, func(name string) bool { return !isOurs(lock, name) }) {
+		return
+	}
+	empty(lock)
+	_ = os.Remove(path)
+}
+
+// isOurs tells whether a file in a folder is one that a sidecar makes there.
+func isOurs(folder *os.File, name string) bool {
+	var st unix.Stat_t
+	if unix.Fstatat(int(folder.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil || int(st.Uid) != os.Geteuid() {
+		return false
+	}
+	return name == socketName && st.Mode&unix.S_IFMT == unix.S_IFSOCK || name == logName && st.Mode == unix.S_IFREG|0o600
+}
+
+// empty removes socket and log from a folder.
+func empty(folder *os.File) {
+	for _, name := range []string{socketName, logName} {
+		if isOurs(folder, name) {
+			_ = unix.Unlinkat(int(folder.Fd()), name, 0)
 		}
 	}
 }
@@ -107,11 +166,16 @@ func removeAbandoned(parent, own string) {
 func (f *Folder) Socket() string { return filepath.Join(f.Path, socketName) }
 
 // Log is the path of the log when no other was asked for.
-func (f *Folder) Log() string { return filepath.Join(f.Path, "log") }
+func (f *Folder) Log() string { return filepath.Join(f.Path, logName) }
 
-// Remove removes the folder and what is in it.
+// Remove removes the folder with its socket and log. What a user has put there
+// besides stays, and the error says so.
 func (f *Folder) Remove() error {
-	err := os.RemoveAll(f.Path)
+	empty(f.lock)
+	err := os.Remove(f.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil // somebody did it for us
+	}
 	return errors.Join(err, f.lock.Close())
 }
 

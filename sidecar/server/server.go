@@ -16,6 +16,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"golang.org/x/net/http2"
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/status"
@@ -57,6 +58,9 @@ type Session interface {
 // Serve runs a sidecar until its kernel ends, SIGTERM arrives or ctx is done. An
 // error was told to the launcher as a sentence.
 func Serve(ctx context.Context, c Config) error {
+	// GODEBUG=http2debug=2, meant for another program of the user, would write every
+	// header to our log, the token among them.
+	http2.VerboseLogs = false
 	signal.Ignore(unix.SIGINT, unix.SIGHUP, unix.SIGPIPE)
 	_, _ = unix.Setsid() // refused where the launcher has done it
 	runtime.GOMAXPROCS(max(minProcs, runtime.NumCPU()))
@@ -80,6 +84,7 @@ func Serve(ctx context.Context, c Config) error {
 	if c.Detach {
 		closeStreams()
 	}
+	go s.folder.Sweep() // what others left is no reason to be late
 	s.log.Info("ready", "version", c.Version, "kernel", s.kernel.pid, "extension", s.start.Version)
 	return s.serve(ctx)
 }

@@ -103,6 +103,9 @@ func (s *kernelSession) Hello(_ context.Context, req *api.HelloRequest) (*api.He
 	s.Recorder.Describe(func(t *timeline.Target) {
 		t.PythonVersion, t.Interpreter = req.PythonVersion, req.Interpreter
 	})
+	if i := req.Installation; i != nil {
+		s.Recorder.Installed(timeline.Installation{Prefixes: i.Prefixes, Standard: i.Standard, Extension: i.Extension})
+	}
 	resp.Outside, resp.Reason = s.outside(s.Recorder.Attach())
 	if note := s.follow(req.ConnectionFile); note != "" {
 		resp.Notes = append(resp.Notes, note)
@@ -157,6 +160,7 @@ func (s *kernelSession) Begin(_ context.Context, req *api.BeginRequest) (*api.Be
 		FigureInterval: time.Duration(req.SystemIntervalNs),
 		Cell:           &timeline.Cell{ExecutionCount: int(req.ExecutionCount), File: req.File, Text: req.Text, Name: req.Name},
 		Sources:        sources(req.Sources),
+		OwnThreads:     threadIDs(req.OwnThreads),
 	})
 	if err != nil {
 		return nil, callError(err)
@@ -213,7 +217,19 @@ func callError(err error) error {
 func sources(in []*api.CellSource) []timeline.Source {
 	out := make([]timeline.Source, 0, len(in))
 	for _, s := range in {
-		out = append(out, timeline.Source{File: s.File, ExecutionCount: int(s.ExecutionCount), Text: s.Text})
+		source := timeline.Source{File: s.File, ExecutionCount: int(s.ExecutionCount), Text: s.Text, Nested: s.Nested}
+		for _, line := range s.Lines {
+			source.Lines = append(source.Lines, int(line))
+		}
+		out = append(out, source)
+	}
+	return out
+}
+
+func threadIDs(in []int32) []int {
+	out := make([]int, 0, len(in))
+	for _, id := range in {
+		out = append(out, int(id))
 	}
 	return out
 }

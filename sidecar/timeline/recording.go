@@ -52,6 +52,31 @@ type Frame struct {
 	File      string // co_filename as it stands in the code object
 	Line      int    // line being executed; 0 when the code object has none there
 	FirstLine int    // the function's first line; (Function, File, FirstLine) is the function
+	// Phase stands in place of the frames of a notebook's kernel: package surround
+	// puts it there; what a collector writes has none.
+	Phase Phase
+}
+
+// Phase is what a notebook's kernel does in the time of a cell, around its code.
+type Phase uint8
+
+const (
+	PhaseNone      Phase = iota
+	PhasePrepare         // IPython transforms and compiles the cell
+	PhaseDisplay         // the value of the cell's last expression is displayed
+	PhaseTraceback       // an exception is formatted
+	PhaseFigures         // figures that the cell left open are drawn
+	PhaseCallbacks       // other callbacks of IPython's events
+)
+
+var phaseNames = [...]string{"", "prepare", "display", "traceback", "figures", "callbacks"}
+
+// String returns the phase's name as it stands in the report.
+func (p Phase) String() string {
+	if int(p) < len(phaseNames) {
+		return phaseNames[p]
+	}
+	return ""
 }
 
 // FrameID and NodeID index Recording.Frames and Recording.Nodes.
@@ -90,6 +115,7 @@ type Thread struct {
 	Name     string // threading's name, else the kernel's comm
 	Main     bool   // the process's main thread
 	RunsCell bool   // runs the recorded cell, or the script's main module
+	Internal bool   // all it ever ran is the notebook kernel's own; package surround tells
 	OnCPU    Nanos  // CPU time during the recording; -1 unknown
 	Leaf     string // last known native leaf: "in poll", "waiting for a lock"; may be empty
 	Spans    []Span
@@ -159,7 +185,31 @@ type Note struct{ What, Reason string }
 type Source struct {
 	File           string // co_filename of the cell's code
 	ExecutionCount int
-	Text           string
+	Text           string // as typed, where that is known
+	// Lines has for each line of the code its line in Text, counted from 1; nil
+	// where they are the same but for empty lines at the top, which IPython drops.
+	Lines []int
+	// Nested tells that a cell ran this code, as %%capture runs its body: the cell
+	// of that number is another text.
+	Nested bool
+}
+
+// Installation says where the target's Python and its packages lie, as the target
+// itself or /proc told. The zero value: not known.
+type Installation struct {
+	Prefixes  []string // sys.prefix, sys.base_prefix and their exec_ forms
+	Standard  []string // folders of the standard library
+	Extension string   // folder of omni_perf's extension; empty where there is none
+}
+
+// CodeFile is what was found, when the recording ended, of a file that code
+// objects name.
+type CodeFile struct {
+	Name    string // co_filename
+	Missing bool   // there is no such file
+	// Changed tells that the file's text may not be what the running code was made
+	// of: it was written after the code was loaded, as far as can be told.
+	Changed bool
 }
 
 // Cell is the recorded notebook cell.
@@ -233,20 +283,22 @@ type Output struct {
 
 // Recording is a finished recording: plain data, no longer changed.
 type Recording struct {
-	StartedAt  time.Time // wall clock, for display
-	Origin     int64     // CLOCK_MONOTONIC nanoseconds of Nanos 0
-	Duration   Nanos
-	Resolution time.Duration // of the spans; Sampling.Interval unless thinned
-	Target     Target
-	Sampling   Sampling
-	Processes  []Process
-	Threads    []Thread
-	Frames     []Frame
-	Nodes      []Node
-	Tracks     []Track
-	Marks      []Mark
-	Sources    []Source
-	GPUs       []GPU   // by index
-	Output     *Output // nil where IOPub was not observed
-	Notes      []Note
+	StartedAt    time.Time // wall clock, for display
+	Origin       int64     // CLOCK_MONOTONIC nanoseconds of Nanos 0
+	Duration     Nanos
+	Resolution   time.Duration // of the spans; Sampling.Interval unless thinned
+	Target       Target
+	Installation Installation
+	CodeFiles    []CodeFile // of the files that Frames name; those that are not listed are not known
+	Sampling     Sampling
+	Processes    []Process
+	Threads      []Thread
+	Frames       []Frame
+	Nodes        []Node
+	Tracks       []Track
+	Marks        []Mark
+	Sources      []Source
+	GPUs         []GPU   // by index
+	Output       *Output // nil where IOPub was not observed
+	Notes        []Note
 }

@@ -39,17 +39,17 @@ func (s Scope) imports(f diagnose.Finding) string {
 func (s Scope) drawing(f diagnose.Finding) string {
 	text := "drawing" + by(f) + " took " + s.part(f.Time)
 	if s.Place(f.Place) == "" {
-		return text + ", outside of your lines"
+		return text + ", after the last line"
 	}
 	return text + s.where(f)
 }
 
 func (s Scope) aroundCell(f diagnose.Finding) string {
-	text := "the notebook's own work around the cell's code took " + s.part(f.Time)
-	if f.Call.Function != "" {
-		text += " (" + words.Clean(f.Call.Function, 60) + ")"
-	}
-	return text
+	return "the notebook's own work around the cell's code took " + s.part(f.Time)
+}
+
+func (s Scope) displaying(f diagnose.Finding) string {
+	return "displaying the result took " + s.part(f.Time) + in(f)
 }
 
 func (s Scope) loadsData(f diagnose.Finding) string {

@@ -82,6 +82,7 @@ var sentences = map[diagnose.FindingID]func(Scope, diagnose.Finding) string{
 	diagnose.NoLineStandsOut:  func(Scope, diagnose.Finding) string { return "no single line stands out" },
 	diagnose.Imports:          Scope.imports,
 	diagnose.Drawing:          Scope.drawing,
+	diagnose.Displaying:       Scope.displaying,
 	diagnose.AroundCell:       Scope.aroundCell,
 	diagnose.Compiling:        took("compiling"),
 	diagnose.Saving:           took("writing or reading a checkpoint"),

@@ -22,6 +22,7 @@ var causes = map[diagnose.Cause]struct{ name, waited string }{
 	diagnose.Load:       {"data loading", "for data"},
 	diagnose.LoadHere:   {"data loading in this thread", "for data, loaded in the training's own thread"},
 	diagnose.LoadWorker: {"waiting for the loader's workers", "for the data loader's workers"},
+	diagnose.Display:    {"displaying the result", "for the display of the result"},
 	diagnose.Around:     {"the notebook's own work", "for the notebook's own work"},
 	diagnose.Sync:       {"waiting for the GPU", "around synchronisations with the host"},
 	diagnose.Copy:       {"host–device copy", "for copies between host and device"},
@@ -67,6 +68,17 @@ var kinds = map[diagnose.Kind]string{
 
 // Kind is the name of a kind of cause.
 func Kind(k diagnose.Kind) string { return kinds[k] }
+
+var phases = map[timeline.Phase]string{
+	timeline.PhasePrepare:   "compiling the cell",
+	timeline.PhaseDisplay:   "displaying the result",
+	timeline.PhaseTraceback: "formatting the traceback",
+	timeline.PhaseFigures:   "drawing figures after the cell",
+	timeline.PhaseCallbacks: "callbacks around the cell",
+}
+
+// Phase says what a notebook does around a cell's code.
+func Phase(p timeline.Phase) string { return phases[p] }
 
 var throttleReasons = map[timeline.ThrottleReason]string{
 	timeline.PowerCap:        "the power limit",

@@ -136,7 +136,8 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 		whole,
 	},
 	diagnose.Drawing:          {with(most2, call("savefig", "matplotlib")), with(none, call("", "matplotlib"))},
-	diagnose.AroundCell:       {with(none, call("DisplayFormatter.format", "IPython")), none},
+	diagnose.Displaying:       {with(none, call("DataFrame._repr_html_", "pandas")), none},
+	diagnose.AroundCell:       {none},
 	diagnose.Compiling:        {most2},
 	diagnose.Saving:           {most2},
 	diagnose.LoadsData:        {with(most2, cause(diagnose.LoadHere)), with(most2, cause(diagnose.LoadWorker))},
@@ -221,6 +222,10 @@ func TestPage(t *testing.T) {
 		{Method: diagnose.ByAverage, Window: time.Second, R2: math.NaN()}, {Method: diagnose.ByAbsence},
 	} {
 		fmt.Fprintf(&b, "- `%s`: %s\n", c.Method, Certainty(c))
+	}
+	heading("What a notebook does around a cell's code")
+	for p := timeline.PhaseNone + 1; Phase(p) != ""; p++ {
+		fmt.Fprintf(&b, "- `%s`: %s\n", p, Phase(p))
 	}
 	heading("What slowed a GPU down")
 	for _, r := range timeline.ThrottleReasons() {

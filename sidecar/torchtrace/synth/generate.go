@@ -2,10 +2,12 @@ package synth
 
 import (
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
+
+	"github.com/omni-perf/omni-perf/sidecar/output"
 )
 
 // Generate simulates the run and streams the trace of rank i to out[i], of
@@ -22,38 +24,70 @@ func Generate(cfg Config, out []io.Writer) (*Answers, error) {
 	return run.finish()
 }
 
-// WriteDir writes rank0.pt.trace.json.gz … into a folder, which it makes.
-// Without compress the names end in .json.
-func WriteDir(cfg Config, dir string, compress bool) (answers *Answers, err error) {
+// WriteDir writes rank0.pt.trace.json.gz … into a folder, which it makes: all of
+// them, or none. Without compress the names end in .json.
+func WriteDir(cfg Config, dir string, compress bool) (*Answers, error) {
 	cfg = cfg.withDefaults()
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return nil, fmt.Errorf("generating traces: %w", err)
+	if err := output.MakeFolder(dir); err != nil {
+		return nil, err
 	}
+	var files traceFiles
 	writers := make([]io.Writer, cfg.Ranks)
-	var closers []io.Closer
-	defer func() {
-		for _, c := range closers {
-			if e := c.Close(); e != nil && err == nil {
-				answers, err = nil, fmt.Errorf("generating traces: %w", e)
-			}
-		}
-	}()
 	for i := range writers {
-		name := fmt.Sprintf("rank%d.pt.trace.json", i)
-		if compress {
-			name += ".gz"
+		var err error
+		if writers[i], err = files.create(filepath.Join(dir, fmt.Sprintf("rank%d.pt.trace.json", i)), compress); err != nil {
+			files.discard()
+			return nil, err
 		}
-		f, err := os.Create(filepath.Join(dir, name))
-		if err != nil {
-			return nil, fmt.Errorf("generating traces: %w", err)
-		}
-		writers[i] = f
-		if compress {
-			z, _ := gzip.NewWriterLevel(f, gzip.BestSpeed) // a valid level
-			writers[i] = z
-			closers = append(closers, z)
-		}
-		closers = append(closers, f)
 	}
-	return Generate(cfg, writers)
+	answers, err := Generate(cfg, writers)
+	if err != nil {
+		files.discard()
+		return nil, err
+	}
+	return answers, files.close()
+}
+
+// traceFiles are the files of a run's ranks.
+type traceFiles struct {
+	files []*output.File
+	zips  []*gzip.Writer
+}
+
+func (t *traceFiles) create(path string, compress bool) (io.Writer, error) {
+	if compress {
+		path += ".gz"
+	}
+	f, err := output.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	t.files = append(t.files, f)
+	if !compress {
+		return f, nil
+	}
+	z, _ := gzip.NewWriterLevel(f, gzip.BestSpeed) // a valid level
+	t.zips = append(t.zips, z)
+	return z, nil
+}
+
+func (t *traceFiles) discard() {
+	for _, f := range t.files {
+		f.Discard()
+	}
+}
+
+func (t *traceFiles) close() error {
+	var errs []error
+	for _, z := range t.zips {
+		errs = append(errs, z.Close())
+	}
+	if err := errors.Join(errs...); err != nil {
+		t.discard()
+		return err
+	}
+	for _, f := range t.files {
+		errs = append(errs, f.Close())
+	}
+	return errors.Join(errs...)
 }

@@ -3,27 +3,16 @@ package synth
 import (
 	"bufio"
 	"encoding/binary"
-	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
 	"sort"
+
+	"github.com/omni-perf/omni-perf/sidecar/output"
 )
 
 // WriteSnapshotFile writes WriteSnapshot's pickle to a file.
 func WriteSnapshotFile(cfg Config, path string) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return fmt.Errorf("generating a memory snapshot: %w", err)
-	}
-	err = WriteSnapshot(cfg, f)
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err != nil {
-		return fmt.Errorf("generating a memory snapshot: %w", err)
-	}
-	return nil
+	return output.Write(path, func(w io.Writer) error { return WriteSnapshot(cfg, w) })
 }
 
 // WriteSnapshot writes a memory snapshot, as torch.cuda.memory._dump_snapshot

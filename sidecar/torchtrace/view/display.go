@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+
+	"github.com/omni-perf/omni-perf/sidecar/output"
 )
 
 // display is what the notebook front end reads: a MIME bundle to show and what
@@ -42,5 +44,5 @@ func (r *Result) DisplayFile(path string) error {
 		}
 		d.Tables = append(d.Tables, shown)
 	}
-	return writeFile(path, func(w io.Writer) error { return json.NewEncoder(w).Encode(d) })
+	return output.Write(path, func(w io.Writer) error { return json.NewEncoder(w).Encode(d) })
 }

@@ -1,28 +1,26 @@
 package view
 
 import (
-	"bufio"
 	"encoding/csv"
-	"fmt"
+	"errors"
 	"io"
-	"os"
 	"path/filepath"
 
+	"github.com/omni-perf/omni-perf/sidecar/output"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
 )
 
 // WriteCSV writes one file per table into a folder, which it makes. Headers are
 // the column names of the JSON, values are not rounded.
 func (r *Result) WriteCSV(dir string) error {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return fmt.Errorf("writing CSV files: %w", err)
+	if err := output.MakeFolder(dir); err != nil {
+		return err
 	}
+	var errs []error
 	for _, t := range r.tables() {
-		if err := writeFile(filepath.Join(dir, t.Name+".csv"), func(w io.Writer) error { return writeCSV(w, t) }); err != nil {
-			return err
-		}
+		errs = append(errs, output.Write(filepath.Join(dir, t.Name+".csv"), func(w io.Writer) error { return writeCSV(w, t) }))
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 func writeCSV(w io.Writer, t *torchtrace.Table) error {
@@ -42,43 +40,17 @@ func writeCSV(w io.Writer, t *torchtrace.Table) error {
 	return out.Error()
 }
 
-// writeFile writes a file through a buffer; a failed one is removed.
-func writeFile(path string, write func(io.Writer) error) (err error) {
-	f, err := os.Create(path)
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	buffer := bufio.NewWriterSize(f, 1<<16)
-	err = write(buffer)
-	if e := buffer.Flush(); err == nil {
-		err = e
-	}
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err != nil {
-		os.Remove(path)
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	return nil
-}
-
 // WriteSVG writes one file per chart into a folder, which it makes.
 func (r *Result) WriteSVG(dir string) error {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return fmt.Errorf("writing charts: %w", err)
+	if err := output.MakeFolder(dir); err != nil {
+		return err
 	}
+	var errs []error
 	for _, c := range r.Charts(Auto) {
-		write := func(w io.Writer) error {
-			_, err := w.Write(c.SVG)
-			return err
-		}
-		if err := writeFile(filepath.Join(dir, c.Name+".svg"), write); err != nil {
-			return err
-		}
+		errs = append(errs, output.WriteBytes(filepath.Join(dir, c.Name+".svg"), c.SVG))
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // PageFile writes Page's document to a file.
-func (r *Result) PageFile(path string) error { return writeFile(path, r.Page) }
+func (r *Result) PageFile(path string) error { return output.Write(path, r.Page) }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/omni-perf/omni-perf/sidecar/output"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
 )
 
@@ -16,7 +17,7 @@ import (
 // is compressed.
 func WriteMergedFile(path string, set *torchtrace.TraceSet) ([]Clock, error) {
 	var clocks []Clock
-	err := writeFile(path, func(w io.Writer) (err error) {
+	err := output.Write(path, func(w io.Writer) (err error) {
 		if !strings.HasSuffix(path, ".gz") {
 			clocks, err = WriteMerged(w, set)
 			return err

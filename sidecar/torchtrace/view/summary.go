@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/omni-perf/omni-perf/sidecar/output"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/snapshot"
 )
@@ -34,4 +35,4 @@ func (r *Result) WriteSummary(w io.Writer) error {
 }
 
 // WriteSummaryFile writes WriteSummary's text to a file.
-func (r *Result) WriteSummaryFile(path string) error { return writeFile(path, r.WriteSummary) }
+func (r *Result) WriteSummaryFile(path string) error { return output.Write(path, r.WriteSummary) }

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/omni-perf/omni-perf/sidecar/report"
+)
+
+// savedReport is the file of an empty report.
+func savedReport(t *testing.T) string {
+	t.Helper()
+	text, err := json.Marshal(report.Report{SchemaVersion: report.SchemaVersion})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "report.json")
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Whatever the command writes, it writes by the rule of package output: a link is
+// refused before anything is read, a file is replaced and private.
+func TestEveryCommandWritesByOneRule(t *testing.T) {
+	traces, _ := madeTraces(t)
+	saved := savedReport(t)
+	snapshot := filepath.Join(traces, snapshotName)
+	for name, args := range map[string]string{
+		"export":              "export " + saved + " --format json -o FILE",
+		"export by name":      "export " + saved + " --name FILE.svg",
+		"analyze --json":      "analyze --memory-snapshot " + snapshot + " --quiet --json FILE",
+		"analyze --html":      "analyze --memory-snapshot " + snapshot + " --quiet --html FILE",
+		"analyze --summary":   "analyze --memory-snapshot " + snapshot + " --quiet --summary FILE",
+		"analyze --display":   "analyze --memory-snapshot " + snapshot + " --quiet --display FILE",
+		"analyze --merged":    "analyze " + traces + " --quiet --merged FILE",
+		"analyze --csv":       "analyze --memory-snapshot " + snapshot + " --quiet --csv FILE.d",
+		"analyze --svg":       "analyze --memory-snapshot " + snapshot + " --quiet --svg FILE.d",
+		"make-traces":         "make-traces FILE.d --ranks 1 --steps 2",
+		"make-traces answers": "make-traces FILE.d --ranks 1 --steps 2 --answers FILE",
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			file, other := filepath.Join(dir, "result"), filepath.Join(dir, "other")
+			if err := os.WriteFile(other, []byte("precious"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			args := strings.ReplaceAll(args, "FILE", file)
+			if _, errs, code := invoke(t, args); code != exitOK {
+				t.Fatalf("%s: exit status %d, %s", args, code, errs)
+			}
+			private(t, dir, other)
+			before := written(t, dir, other)
+			for _, path := range before { // a link in place of each
+				if err := os.Remove(path); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.Symlink(other, path); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, errs, code := invoke(t, args); code == exitOK || !strings.Contains(errs, "it is a link to "+other) {
+				t.Errorf("over links: exit status %d, %q", code, errs)
+			}
+			if text, _ := os.ReadFile(other); string(text) != "precious" {
+				t.Error("the file behind the link was written")
+			}
+		})
+	}
+}
+
+// written are the files below dir.
+func written(t *testing.T, dir, besides string) (files []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && path != besides {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil || len(files) == 0 {
+		t.Fatalf("nothing was written: %v", err)
+	}
+	return files
+}
+
+func private(t *testing.T, dir, besides string) {
+	t.Helper()
+	for _, path := range written(t, dir, besides) {
+		if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 || info.Size() == 0 {
+			t.Errorf("%s: %v, %v, %d bytes; want a file only its owner reads", path, info.Mode(), err, info.Size())
+		}
+	}
+}
+
+func TestAnalyzeSaysBeforeItReadsWhatCannotBeWritten(t *testing.T) {
+	for args, want := range map[string]string{
+		"--html /no/such/a.html": "there is no folder /no/such",
+		"--json /no/such/a.json": "there is no folder /no/such",
+		"--csv /dev/null/csv":    "not a directory",
+		"--svg /proc/svg":        "/proc",
+	} {
+		// There are no traces: had they been looked for, that would be the error.
+		if _, errs, code := invoke(t, "analyze /nonexistent "+args); code != exitFailed || !strings.Contains(errs, want) || strings.Contains(errs, "nonexistent") {
+			if os.Geteuid() == 0 && strings.Contains(args, "/proc") {
+				continue // root may write there, as far as access(2) tells
+			}
+			t.Errorf("%s: exit status %d, %q; want %q", args, code, errs, want)
+		}
+	}
+}
+
+func TestOneFileThatFailsLosesNoOther(t *testing.T) {
+	traces, _ := madeTraces(t)
+	out := t.TempDir()
+	in := func(name string) string { return filepath.Join(out, name) }
+	if err := os.Mkdir(in("csv"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(in("csv/temporal_breakdown.csv"), 0o700); err != nil { // only seen when it is its turn
+		t.Fatal(err)
+	}
+	tmp := t.TempDir()
+	stdout, errs, code := invoke(t, strings.Join([]string{"analyze", traces, "--csv", in("csv"), "--html", in("a.html"), "--json", in("a.json"), "--merged", in("m.json")}, " "), "TMPDIR="+tmp)
+	if code != exitMisplaced || !strings.Contains(errs, "temporal_breakdown.csv: it is a folder") || !strings.Contains(stdout, "3 ranks") {
+		t.Errorf("exit status %d, %q; want %d, what is wrong, and the report", code, errs, exitMisplaced)
+	}
+	private(t, out, "")
+	for _, name := range []string{"a.html", "a.json", "m.json", "csv/comm_comp_overlap.csv"} {
+		if _, err := os.Stat(in(name)); err != nil {
+			t.Error(err)
+		}
+	}
+	saved, _ := filepath.Glob(filepath.Join(tmp, "omni-perf-results-*", "csv", "temporal_breakdown.csv"))
+	if len(saved) != 1 || !strings.Contains(errs, filepath.Dir(saved[0])) {
+		t.Errorf("saved as %v; said %q", saved, errs)
+	}
+}
+
+func TestExportTellsAsJSONWhatWasWritten(t *testing.T) {
+	saved, dir := savedReport(t), t.TempDir()
+	name := filepath.Join(dir, "r")
+	_, errs, code := invoke(t, "export --json "+saved+" --name "+name)
+	var told exported
+	if err := json.Unmarshal([]byte(errs), &told); err != nil || code != exitOK {
+		t.Fatalf("exit status %d, %q: %v", code, errs, err)
+	}
+	if len(told.Written) != 2 || told.Written[0] != name+".svg" || told.Error != "" {
+		t.Errorf("told %+v", told)
+	}
+	_, errs, code = invoke(t, "export --json "+saved+" --name /no/such/r")
+	if err := json.Unmarshal([]byte(errs), &told); err != nil || code != exitFailed || !strings.Contains(told.Error, "there is no folder /no/such.") {
+		t.Errorf("exit status %d, %q: %v", code, errs, err)
+	}
+}
+
+func TestExportWritesThroughAFIFO(t *testing.T) {
+	fifo := filepath.Join(t.TempDir(), "out.json")
+	if err := unix.Mkfifo(fifo, 0o600); err != nil {
+		t.Skip(err)
+	}
+	read := make(chan []byte)
+	go func() {
+		text, _ := os.ReadFile(fifo)
+		read <- text
+	}()
+	if _, errs, code := invoke(t, "export "+savedReport(t)+" -o "+fifo); code != exitOK {
+		t.Errorf("exit status %d, %s", code, errs)
+	}
+	if text := <-read; !json.Valid(text) {
+		t.Errorf("%d bytes came through", len(text))
+	}
+	if info, err := os.Lstat(fifo); err != nil || info.Mode().Type() != os.ModeNamedPipe {
+		t.Errorf("the FIFO became %v, %v", info.Mode(), err)
+	}
+	if out, errs, code := invoke(t, "export "+savedReport(t)+" --format json -o /dev/stdout"); code != exitOK || !json.Valid([]byte(out)) {
+		t.Errorf("to /dev/stdout: exit status %d, %q, %s", code, out, errs)
+	}
+}

@@ -1,0 +1,166 @@
+"""Runs cases and gives what their clocks and their profiles say."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kernels import Kernel
+
+from truth import marking
+from truth.cases import SCRIPT, Case, Text
+from truth.judging import Comparison
+from truth.marking import Place, Places
+
+CHECKOUT = Path(__file__).parents[3]
+ENVIRONMENTS = CHECKOUT / ".cache" / "kernels"
+EXTENSION = CHECKOUT / "magics"
+BINARY = CHECKOUT / ".venv" / "bin" / "omni-perf"
+
+PATIENCE_S = 120.0
+
+Results = dict[str, Comparison]
+"""By case; the profiled cells of one together."""
+
+
+def kernel(environment: str, folder: Path) -> Kernel:
+    """Start a kernel of .cache/kernels with this checkout's extension."""
+    python = ENVIRONMENTS / environment / "bin" / "python"
+    return Kernel(_variables(), python=python, folder=folder)
+
+
+def has(environment: str, module: str) -> bool:
+    """Whether the environment has a module."""
+    python = ENVIRONMENTS / environment / "bin" / "python"
+    return subprocess.run([python, "-c", f"import {module}"], capture_output=True).returncode == 0
+
+
+def _variables() -> dict[str, str]:
+    return {"PYTHONPATH": str(EXTENSION), "OMNI_PERF_BINARY": str(BINARY), "MPLBACKEND": ""}
+
+
+@dataclass
+class Marked:
+    """A case with marks: the texts of its files and cells."""
+
+    places: Places
+    files: dict[str, str]
+    cells: list[Text]
+
+    @classmethod
+    def of(cls, case: Case) -> Marked:
+        places = Places()
+        texts = [*case.files, *case.cells]
+        own = marking.own_names(text.source for text in texts if not text.by_hand)
+
+        def mark(text: Text, ends: bool) -> str:
+            if text.by_hand:
+                return marking.by_hand(text.source, text.name, places)
+            return marking.marked(text.source, text.name, places, own, ends)
+
+        files = {text.name: mark(text, False) for text in case.files}
+        cells = [Text(cell.name, mark(cell, cell.profiled), cell.by_hand) for cell in case.cells]
+        return cls(places, files, cells)
+
+
+class Notebook:
+    """A kernel with cells that keep their clock."""
+
+    def __init__(self, kernel: Kernel, folder: Path) -> None:
+        self._kernel = kernel
+        self._folder = folder
+        self._must(kernel.silently(marking.PRELUDE))
+
+    def run(self, case: Case) -> Iterator[tuple[dict[Place, float], dict[str, Any]]]:
+        """Run a case; give for each profiled cell its seconds by line, and its report, whose files have
+        the names of the case."""
+        marked = Marked.of(case)
+        for name, text in marked.files.items():
+            path = self._folder / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text)
+        names: dict[str, str] = {}
+        for cell in marked.cells:
+            self._must(self._kernel.silently("_marks.clear()"))
+            ran = self._kernel.run(cell.source, PATIENCE_S)
+            assert ran.reply["status"] == "ok" or " error " in f" {case.name} ", ran.outputs
+            names[f"Cell [{ran.reply['execution_count']}]"] = cell.name
+            if cell.profiled:
+                marks, report = self._result()
+                for line in report["cell_lines"]:
+                    line["file"] = names.get(line["file"]) or self._name(line["file"])
+                yield marked.places.seconds(marks), report
+
+    def _name(self, shown: str) -> str:
+        path = Path(shown).expanduser()
+        return str(path.relative_to(self._folder)) if path.is_relative_to(self._folder) else shown
+
+    def _result(self) -> tuple[list[int], dict[str, Any]]:
+        path = self._folder / "result.json"
+        self._must(
+            self._kernel.silently(
+                f"import json as _json, omni_perf as _omni_perf\n"
+                f"with open({str(path)!r}, 'w') as _out:\n"
+                f"    _json.dump([_marks, _omni_perf.last().to_dict()], _out)\n"
+            )
+        )
+        marks, report = json.loads(path.read_text())
+        return marks, report
+
+    @staticmethod
+    def _must(ran: Any) -> None:
+        assert ran.reply["status"] == "ok", ran.reply
+
+
+def compare(results: Results, name: str, truth: dict[Place, float], report: dict[str, Any]) -> None:
+    """Add a report to the results."""
+    profile: dict[Place, float] = {}
+    for line in report["cell_lines"]:
+        place = line["file"], line["line"]
+        profile[place] = profile.get(place, 0.0) + line["self_s"]
+    comparison = results.setdefault(name, Comparison())
+    comparison.add(truth, profile, report["duration_s"], report["sampling"]["samples"])
+
+
+def run_cells(results: Results, notebook: Notebook, case: Case) -> None:
+    """Run a case once in a notebook."""
+    for truth, report in notebook.run(case):
+        compare(results, case.name, truth, report)
+
+
+def run_script(results: Results, environment: str, case: Case, folder: Path) -> bool:
+    """Run a case once as a script; False where it needs a notebook."""
+    source = case.script()
+    if source is None:
+        return False
+    script = Case(case.name, [Text(SCRIPT, source)], case.files, case.needs)
+    marked = Marked.of(script)
+    place = folder / "script"
+    place.mkdir(exist_ok=True)
+    for name, text in {**marked.files, SCRIPT: marked.cells[0].source}.items():
+        (place / name).parent.mkdir(exist_ok=True)
+        (place / name).write_text(text)
+    site = folder / "site-packages"
+    site.mkdir(exist_ok=True)
+    (site / "sitecustomize.py").write_text(
+        marking.PRELUDE
+        + f"import atexit, json\natexit.register(lambda: json.dump(_marks, open({str(folder / 'marks.json')!r}, 'w')))\n"
+    )
+    python = ENVIRONMENTS / environment / "bin" / "python"
+    command = [BINARY, "run", "-o", folder / "result", "--format", "json", "--interpreter", python, SCRIPT]
+    done = subprocess.run(
+        list(map(str, command)), cwd=place, env={**os.environ, "PYTHONPATH": str(site)}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    report = json.loads((folder / "result.json").read_text())
+    for line in report["cell_lines"]:
+        shown = Path(line["file"]).expanduser()
+        line["file"] = str(shown.relative_to(place)) if shown.is_relative_to(place) else line["file"]
+    truth = marked.places.seconds(json.loads((folder / "marks.json").read_text()))
+    compare(results, case.name, truth, report)
+    return True

@@ -1,0 +1,129 @@
+package signals
+
+// #include "inherited.h"
+import "C"
+
+import (
+	"errors"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Witness is a process of our own process group that does nothing but tell which
+// signals it gets. One that it gets, too, was sent to the group, by a terminal or by
+// a program, and reached the other members by itself. No other means tells that: a
+// signal's sender is known to its receiver, but not whom else it was sent to.
+type Witness struct {
+	process *os.Process
+	until   *os.File // closed when the witness is to end
+
+	mu   sync.Mutex
+	seen map[syscall.Signal][]time.Time
+	news chan struct{} // replaced and closed when seen grows
+}
+
+// witnessed is how long signals are remembered: the witness may run before us.
+const witnessed = time.Second
+
+// NewWitness starts one for these signals. Where that is refused, the error says why.
+func NewWitness(signals ...syscall.Signal) (*Witness, error) {
+	untilRead, until, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer untilRead.Close()
+	told, tells, err := os.Pipe()
+	if err != nil {
+		until.Close()
+		return nil, err
+	}
+	defer tells.Close()
+	var watched uint64
+	for _, s := range signals {
+		watched |= bit(s)
+	}
+	pid, err := C.omni_perf_witness(C.int(untilRead.Fd()), C.int(tells.Fd()), C.ulonglong(watched))
+	if pid < 0 {
+		until.Close()
+		told.Close()
+		return nil, err
+	}
+	w := &Witness{until: until, seen: make(map[syscall.Signal][]time.Time), news: make(chan struct{})}
+	if w.process, err = os.FindProcess(int(pid)); err == nil {
+		_, err = told.Read(make([]byte, 1)) // it is ready
+	}
+	if err != nil {
+		told.Close()
+		w.Close()
+		return nil, errors.Join(errors.New("the process that watches signals does not start"), err)
+	}
+	go w.listen(told)
+	return w, nil
+}
+
+func (w *Witness) listen(told *os.File) {
+	defer told.Close()
+	buf := make([]byte, 64)
+	for {
+		n, err := told.Read(buf)
+		if err != nil {
+			return
+		}
+		w.mu.Lock()
+		for _, b := range buf[:n] {
+			w.seen[syscall.Signal(b)] = append(w.seen[syscall.Signal(b)], time.Now())
+		}
+		close(w.news)
+		w.news = make(chan struct{})
+		w.mu.Unlock()
+	}
+}
+
+// Saw tells whether the witness gets a signal that we have just got, within a time.
+// Each that it got is told once.
+func (w *Witness) Saw(s syscall.Signal, within time.Duration) bool {
+	if w == nil {
+		return false
+	}
+	timeout := time.After(within)
+	for {
+		w.mu.Lock()
+		took, news := w.take(s), w.news
+		w.mu.Unlock()
+		if took {
+			return true
+		}
+		select {
+		case <-news:
+		case <-timeout:
+			return false
+		}
+	}
+}
+
+func (w *Witness) take(s syscall.Signal) bool {
+	for len(w.seen[s]) > 0 {
+		at := w.seen[s][0]
+		w.seen[s] = w.seen[s][1:]
+		if time.Since(at) < witnessed {
+			return true
+		}
+	}
+	return false
+}
+
+// Close ends the witness.
+func (w *Witness) Close() {
+	if w == nil {
+		return
+	}
+	w.until.Close()
+	if w.process != nil {
+		_ = w.process.Signal(unix.SIGKILL)
+		_, _ = w.process.Wait()
+	}
+}
