@@ -86,18 +86,31 @@ func (s *stacks) callBelow(stack []timeline.FrameID) (call Call, own bool) {
 	if at < 0 {
 		at = len(stack)
 	}
-	for at--; at > 0; at-- {
-		if f := s.rec.Frames[stack[at]]; f.Phase == timeline.PhaseNone && s.files.Of(f.File).Package != "" {
+	// The first public function of an importable package, else the first frame at all.
+	first := at - 1
+	if first < 0 {
+		return Call{}, false
+	}
+	chosen := first
+	for i := first; i >= 0; i-- {
+		f := s.rec.Frames[stack[i]]
+		if f.Phase == timeline.PhaseNone && s.files.Of(f.File).Package != "" && !isInternal(f.Function) {
+			chosen = i
 			break
 		}
 	}
-	if at < 0 {
-		return Call{}, false
-	}
-	f := s.rec.Frames[stack[at]]
+	f := s.rec.Frames[stack[chosen]]
 	name := s.files.Of(f.File).Package
 	if name == "" || f.Function == "<module>" {
 		return Call{Package: name}, false
 	}
 	return Call{Package: name, Function: strings.ReplaceAll(f.Function, ".<locals>", "")}, false
+}
+
+// isInternal tells functions that stand in front of the one that was called: what a
+// decorator made ("_fit_context.<locals>.decorator.<locals>.wrapper"), and what a
+// library keeps to itself.
+func isInternal(function string) bool {
+	name := function[strings.LastIndexByte(function, '.')+1:]
+	return strings.Contains(function, "<locals>") || strings.HasPrefix(name, "_") && !strings.HasPrefix(name, "__") || name == "<module>"
 }

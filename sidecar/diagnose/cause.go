@@ -13,7 +13,8 @@ type causeRule struct {
 	cause  Cause // empty: what the thread's state says
 	states states
 	device bool // only where the program uses a GPU
-	// Of some frame:
+	// Of some frame, or of one that the innermost own line called:
+	inner    bool
 	files    []string       // its file contains one of them
 	function string         // its qualified name contains this
 	own      *regexp.Regexp // it is of the user's own code and its qualified name is like this
@@ -91,34 +92,34 @@ var causeRules = []causeRule{
 	}},
 	{cause: Launch, device: true, states: onCPU, source: regexp.MustCompile(`\.backward\(|\b(optimizer|opt|optim|scaler)\.step\(|\bmodel\(`)},
 
-	{cause: UserInput, states: offCPU, files: []string{"/ipykernel/kernelbase.py"}, function: "_input_request"},
-	{cause: UserInput, states: offCPU, files: []string{"/getpass.py"}},
+	{cause: UserInput, inner: true, states: offCPU, files: []string{"/ipykernel/kernelbase.py"}, function: "_input_request"},
+	{cause: UserInput, inner: true, states: offCPU, files: []string{"/getpass.py"}},
 	{cause: UserInput, states: offCPU, source: regexp.MustCompile(`\b(input|getpass)\(`)},
-	{cause: Child, states: offCPU, files: []string{
+	{cause: Child, inner: true, states: offCPU, files: []string{
 		"/subprocess.py", "/pexpect/", "/ptyprocess/", "/IPython/utils/_process", "/multiprocessing/process.py", "/multiprocessing/popen_",
 	}},
 	{cause: Child, states: offCPU, source: regexp.MustCompile(`\bos\.(system|wait|waitpid|wait4)\(`)},
-	{cause: Thread, states: offCPU, files: []string{"/threading.py"}, function: "Thread.join"},
-	{cause: Thread, states: offCPU, files: []string{"/threading.py"}, function: "_wait_for_tstate_lock"},
-	{cause: Thread, states: offCPU, files: []string{"/threading.py"}, function: "_shutdown"},
-	{cause: pool, states: offCPU, files: []string{
+	{cause: Thread, inner: true, states: offCPU, files: []string{"/threading.py"}, function: "Thread.join"},
+	{cause: Thread, inner: true, states: offCPU, files: []string{"/threading.py"}, function: "_wait_for_tstate_lock"},
+	{cause: Thread, inner: true, states: offCPU, files: []string{"/threading.py"}, function: "_shutdown"},
+	{cause: pool, inner: true, states: offCPU, files: []string{
 		"/multiprocessing/", "/concurrent/futures/", "/joblib/", "/loky/", "/dask/", "/distributed/", "/ray/",
 	}},
-	{cause: Database, states: offCPU, files: []string{
+	{cause: Database, inner: true, states: offCPU, files: []string{
 		"/sqlalchemy/", "/psycopg2/", "/psycopg/", "/pymysql/", "/MySQLdb/", "/sqlite3/", "/asyncpg/", "/pymongo/", "/redis/", "/snowflake/",
 		"/oracledb/", "/pyodbc", "/clickhouse_connect/",
 	}},
 	{cause: Database, states: offCPU, source: regexp.MustCompile(`\.(execute|executemany|executescript|fetchall|fetchone|fetchmany|commit)\(|\bread_sql`)},
-	{cause: Network, states: offCPU, files: []string{
+	{cause: Network, inner: true, states: offCPU, files: []string{
 		"/ssl.py", "/socket.py", "/http/client.py", "/urllib/", "/urllib3/", "/requests/", "/httpx/", "/httpcore/", "/aiohttp/", "/boto3/",
-		"/botocore/", "/fsspec/", "/s3fs/", "/gcsfs/", "/google/cloud/", "/huggingface_hub/", "/grpc/", "/websocket", "/paramiko/",
+		"/botocore/", "/socketserver.py", "/fsspec/", "/s3fs/", "/gcsfs/", "/google/cloud/", "/huggingface_hub/", "/grpc/", "/websocket", "/paramiko/",
 		"/smtplib.py", "/ftplib.py",
 	}},
 	{cause: Network, states: offCPU, source: regexp.MustCompile(`\b\w*sock\w*\.(recv\w*|send\w*|connect|accept)\(|\burlopen\(`)},
-	{cause: EventLoop, states: offCPU, files: []string{"/selectors.py"}, function: "select"},
+	{cause: EventLoop, inner: true, states: offCPU, files: []string{"/selectors.py"}, function: "select"},
 	{cause: Sleep, states: offCPU, source: regexp.MustCompile(`\bsleep\(`)},
-	{cause: Sleep, states: offCPU, files: []string{"/tenacity/", "/backoff/"}},
-	{cause: Lock, states: offCPU, files: []string{"/threading.py", "/queue.py"}},
+	{cause: Sleep, inner: true, states: offCPU, files: []string{"/tenacity/", "/backoff/"}},
+	{cause: Lock, inner: true, states: offCPU, files: []string{"/threading.py", "/queue.py"}},
 	{cause: Lock, states: offCPU, source: regexp.MustCompile(`\.(acquire|get|wait)\(`)},
 }
 
@@ -147,21 +148,34 @@ func (s *stacks) classify(stack []timeline.FrameID, state timeline.State) (Cause
 	if s.importing(stack) {
 		return Import, at
 	}
-	seen := uint64(0) // rules of which some frame fits
-	for _, id := range stack {
-		seen |= s.facts[id].rules
+	if cause, ok := phaseCauses[s.phase(stack)]; ok {
+		return cause, at
 	}
+	inner, all := s.rulesSeen(stack)
 	for i := range causeRules {
-		if r := &causeRules[i]; r.states.has(state) && r.matches(s, seen&(1<<i) != 0, stack[0]) {
+		r := &causeRules[i]
+		fits := all
+		if r.inner {
+			fits = inner
+		}
+		if r.states.has(state) && r.matches(s, fits&(1<<i) != 0, stack[0]) {
 			return r.cause, at
 		}
 	}
-	if at == (Place{}) {
-		if cause, ok := phaseCauses[s.phase(stack)]; ok {
-			return cause, at
+	return byState, at
+}
+
+// rulesSeen are the rules of which some frame fits: one that the innermost own line
+// called, or any.
+func (s *stacks) rulesSeen(stack []timeline.FrameID) (inner, all uint64) {
+	own := s.ownest(stack)
+	for i, id := range stack {
+		all |= s.facts[id].rules
+		if own < 0 || i < own {
+			inner = all
 		}
 	}
-	return byState, at
+	return inner, all
 }
 
 // phaseCauses are the causes of what a notebook does around a cell's code.

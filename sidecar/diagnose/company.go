@@ -61,7 +61,7 @@ func (c *company) resolve(h *host) {
 	times := h.times()
 	for i := range h.states {
 		st := &h.states[i]
-		if st.cause != pool && st.cause != Waiting && st.cause != Lock && st.cause != InOut {
+		if !slices.Contains([]Cause{pool, Waiting, Lock, InOut, Database}, st.cause) {
 			continue
 		}
 		if float64(times[i]) >= worthResolving*float64(c.s.rec.Duration) {
@@ -76,9 +76,11 @@ func (c *company) resolve(h *host) {
 // waitedFor tells for whom a wait was.
 func (c *company) waitedFor(cause Cause, where []Interval) Cause {
 	length := float64(total(where))
-	threads := 0.0
+	threads, computing := 0.0, 0.0
 	for _, t := range c.threads {
-		threads += float64(t.active(where))
+		active, onCPU := t.active(where)
+		threads += float64(active)
+		computing += float64(onCPU)
 	}
 	processes := c.childCores(where)
 	switch {
@@ -88,6 +90,10 @@ func (c *company) waitedFor(cause Cause, where []Interval) Cause {
 		return Child
 	case cause == InOut:
 		return InOut
+	case c.nativeCores(where, computing/length) >= busyCores:
+		return Native
+	case cause == Database:
+		return Database
 	case threads >= busyCores*length && threads >= processes*length, cause == pool && threads > 0:
 		return Thread
 	case processes >= busyCores:
@@ -96,16 +102,28 @@ func (c *company) waitedFor(cause Cause, where []Interval) Cause {
 	return cause
 }
 
+// nativeCores is how many CPUs the process used meanwhile beside its Python threads:
+// a library's own threads, as a database within the process has them.
+func (c *company) nativeCores(where []Interval, python float64) float64 {
+	used, _ := c.cores(where)
+	if math.IsNaN(used) {
+		return 0
+	}
+	return used - c.childCores(where) - python
+}
+
 // active is the time for which a thread was doing something, be it waiting for
-// what is outside of the program.
-func (t companion) active(where []Interval) timeline.Nanos {
-	sum := timeline.Nanos(0)
+// what is outside of the program, and the part of it that it computed.
+func (t companion) active(where []Interval) (sum, computing timeline.Nanos) {
 	t.host.during(where, func(st hostState, part timeline.Nanos) {
 		if isActive(st.cause) {
 			sum += part
 		}
+		if st.cause.computes() {
+			computing += part
+		}
 	})
-	return sum
+	return sum, computing
 }
 
 func isActive(c Cause) bool {
@@ -312,16 +330,38 @@ func (c *company) processesDuring(where []Interval) []Actor {
 		list = append(list, *a)
 	}
 	slices.SortFunc(list, byWork)
+	if c.covered(where) < 0.5 {
+		return nil // most of them were too short to be seen: nobody knows how many there were
+	}
 	return list
 }
 
-// onlyStarts tells shells that wait for what they have started, and the helper
-// process of multiprocessing that only cleans up.
-func (c *company) onlyStarts(p timeline.Process) bool {
-	if !slices.Contains([]string{"sh", "bash", "dash", "zsh"}, p.Command) {
-		return false
+// covered is the share of some intervals in which a child process was seen.
+func (c *company) covered(where []Interval) float64 {
+	var lives []Interval
+	for _, p := range c.s.rec.Processes {
+		if end := cmp.Or(p.End, c.s.rec.Duration); c.isChild(p) && end > p.Start && !c.onlyStarts(p) {
+			lives = append(lives, Interval{p.Start, end})
+		}
 	}
-	return slices.ContainsFunc(c.s.rec.Processes, func(child timeline.Process) bool { return child.Parent == p.PID })
+	sum := timeline.Nanos(0)
+	for _, life := range merged(lives) {
+		overlap(where, life.Start, life.End, func(_ int, part timeline.Nanos) { sum += part })
+	}
+	return float64(sum) / math.Max(float64(total(where)), 1)
+}
+
+// onlyStarts tells processes that nobody waits for: shells whose work others do, and
+// multiprocessing's helper, which only cleans up.
+func (c *company) onlyStarts(p timeline.Process) bool {
+	if p.Command == "resource_tracker" {
+		return true
+	}
+	return isShell(p) && slices.ContainsFunc(c.s.rec.Processes, func(other timeline.Process) bool { return c.isChild(other) && !isShell(other) })
+}
+
+func isShell(p timeline.Process) bool {
+	return slices.Contains([]string{"sh", "bash", "dash", "zsh"}, p.Command)
 }
 
 // holdersDuring tells which threads ran Python code in some intervals, and so held

@@ -50,9 +50,15 @@ func hostRule(tell func(*evidence, account, *measured), causes ...Cause) func(*e
 		if tell != nil {
 			tell(e, a, &m)
 		}
+		if float64(a.there) < mostShare*float64(a.total) {
+			m.Place, m.PlaceTime = Place{}, 0 // no line has most of it
+		}
 		return m
 	}
 }
+
+// mostShare is the share of a time from which on a line has most of it.
+const mostShare = 0.5
 
 // The share of the computing time from which on its top line is worth naming, and
 // the number of standard errors by which it must lead.
@@ -70,18 +76,20 @@ func computing(e *evidence) measured {
 		return nothing
 	}
 	m := e.of(a.finding())
-	m.Cores, m.CoreLimit = e.company.cores(a.where)
 	switch {
-	case e.share(a.there) >= 0.5 && e.ownLines() > 1:
+	case e.share(a.there) >= 0.5 && !e.onlyLine(a.at):
 		m.ID, m.Time = OneLine, a.there
 		m.Value = e.share(a.there)
 		m.Cost = a.there
-	case e.ownLines() == 1, e.leads(a):
+	case e.onlyLine(a.at):
+		m.ID, m.Place, m.PlaceTime = Computing, Place{}, 0
+	case e.leads(a):
 		m.ID, m.Cost = Computing, a.there
 	default:
 		m.ID, m.Cost, m.Place, m.PlaceTime = NoLineStandsOut, 0, Place{}, 0
 		return m
 	}
+	m.Cores, m.CoreLimit = e.company.cores(e.main.intervalsOf(func(state int) bool { return e.main.states[state].at == a.at }))
 	var own float64
 	m.Call, own = e.called(a.at, fits)
 	m.Cause = e.main.causeAt(a.at, fits)
@@ -97,15 +105,20 @@ func (e *evidence) leads(a account) bool {
 	return float64(a.there) >= leadingShare*float64(a.total) && first-second >= leadingErrors*math.Sqrt((first+second)/samples)
 }
 
-// ownLines counts the places the main thread was at.
-func (e *evidence) ownLines() int {
-	places := make(map[Place]bool)
-	for _, st := range e.main.states {
-		if st.at != (Place{}) {
-			places[st.at] = true
+// onlyLine tells whether a place is the one line of a cell of one line: it cannot
+// stand out.
+func (e *evidence) onlyLine(at Place) bool {
+	cell := e.rec.Target.Cell
+	if cell == nil || at.File != cell.File {
+		return false
+	}
+	count := 0
+	for line := range strings.Lines(cell.Text) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "%%") {
+			count++
 		}
 	}
-	return len(places)
+	return count <= 1
 }
 
 // minVisits is how often a thread comes back to a line in a loop, at least.

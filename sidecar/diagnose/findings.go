@@ -45,7 +45,7 @@ var rules = slices.Concat(gpuRules, cpuRules)
 // findings applies the rules to a recording, the main finding first.
 func findings(e *evidence) []Finding {
 	if e.rec.Duration <= 0 {
-		return nil
+		return nil // nothing has a share of it
 	}
 	few := tooFew(e.rec) != nil
 	var list []measured
@@ -106,7 +106,7 @@ func headline(rec *timeline.Recording, spent []Spent, list []Finding) Headline {
 // long enough, or where the interval is not what was wrong.
 func tooFew(rec *timeline.Recording) *TooFew {
 	s := rec.Sampling
-	if s.Samples >= fewSamples || s.Interval <= 0 || rec.Duration <= 0 || rec.Duration > timeline.Nanos(2*fewSamples*s.Interval) {
+	if s.Samples >= fewSamples || s.Interval <= 0 || rec.Duration > timeline.Nanos(2*fewSamples*s.Interval) {
 		return nil
 	}
 	few := &TooFew{Samples: s.Samples}

@@ -289,7 +289,7 @@ var findingCases = map[FindingID]struct {
 
 	OneLine: {
 		scene{acts: []act{one(8, "", "", timeline.StatePython, 0), {200 * ms, 7, "", "", timeline.StatePython, 0}}, times: 9}, 8, Vectorise,
-		scene{acts: []act{one(8, "", "", timeline.StatePython, 0)}, times: 3},
+		scene{acts: []act{one(2, "", "", timeline.StatePython, 0)}, times: 3, cell: "%%omni_perf\nf()"},
 	},
 	Computing: {
 		scene{acts: []act{one(8, "", "", timeline.StatePython, 0), {700 * ms, 7, "", "", timeline.StatePython, 0}, {600 * ms, 3, "", "", timeline.StatePython, 0}}}, 8, NoAdvice,

@@ -33,6 +33,7 @@ type identity struct {
 type entry struct {
 	process timeline.Process
 	comm    string         // by which a program that was executed since is told
+	looks   int            // how often it was seen
 	first   timeline.Nanos // CPU time when first seen, if it began before the recording
 	index   int            // in Recording.Processes
 }
@@ -96,7 +97,10 @@ func (r *roster) see(m *member, now timeline.Nanos) (e *entry, news bool) {
 		r.known[id] = e
 	}
 	before := e.process
-	if m.comm != e.comm { // new, or another program
+	// A process that has just been forked still has its parent's command line, and
+	// often its name, too, after it has executed another program.
+	const young = 4
+	if e.looks++; m.comm != e.comm || e.looks < young && !m.zombie {
 		e.comm = m.comm
 		e.process.Role = r.role(m)
 		e.process.Command = r.command(m)
@@ -158,6 +162,10 @@ func (r *roster) command(m *member) string {
 	return m.comm
 }
 
+// helperCommand is what multiprocessing's and loky's process is called that only
+// cleans up after others.
+const helperCommand = "resource_tracker"
+
 // commandOf names what a command line runs: "pip" of "python -m pip install x".
 func commandOf(arguments []string) string {
 	if len(arguments) == 0 {
@@ -169,8 +177,12 @@ func commandOf(arguments []string) string {
 	}
 	for i := 1; i < len(arguments); i++ {
 		switch a := arguments[i]; {
+		case a == "-m" && i+1 < len(arguments) && strings.HasSuffix(arguments[i+1], ".resource_tracker"):
+			return helperCommand
 		case a == "-m" && i+1 < len(arguments):
 			return arguments[i+1]
+		case a == "-c" && i+1 < len(arguments) && strings.Contains(arguments[i+1], "resource_tracker"):
+			return helperCommand
 		case a == "-c", a == "-":
 			return name
 		case a == "-W", a == "-X":

@@ -49,7 +49,7 @@ func (s Scope) aroundCell(f diagnose.Finding) string {
 }
 
 func (s Scope) displaying(f diagnose.Finding) string {
-	return "displaying the result took " + s.part(f.Time) + in(f)
+	return "displaying the result took " + s.part(f.Time) + s.where(f) + in(f)
 }
 
 func (s Scope) loadsData(f diagnose.Finding) string {

@@ -85,7 +85,7 @@ var sentences = map[diagnose.FindingID]func(Scope, diagnose.Finding) string{
 	diagnose.Displaying:       Scope.displaying,
 	diagnose.AroundCell:       Scope.aroundCell,
 	diagnose.Compiling:        took("compiling"),
-	diagnose.Saving:           took("writing or reading a checkpoint"),
+	diagnose.Saving:           took("saving or loading"),
 	diagnose.LoadsData:        Scope.loadsData,
 	diagnose.WaitsForNetwork:  waited("for the network"),
 	diagnose.WaitsForDatabase: waited("for a database"),

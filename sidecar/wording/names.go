@@ -18,7 +18,7 @@ var causes = map[diagnose.Cause]struct{ name, waited string }{
 	diagnose.Import:     {"imports", "for imports"},
 	diagnose.Compile:    {"compilation", "for compilation"},
 	diagnose.Draw:       {"drawing", "for drawing"},
-	diagnose.Checkpoint: {"checkpoint or serialisation", "for a checkpoint to be written or read"},
+	diagnose.Checkpoint: {"saving or loading", "for saving or loading"},
 	diagnose.Load:       {"data loading", "for data"},
 	diagnose.LoadHere:   {"data loading in this thread", "for data, loaded in the training's own thread"},
 	diagnose.LoadWorker: {"waiting for the loader's workers", "for the data loader's workers"},

@@ -24,6 +24,7 @@ struct device {
     char name[NAME_SIZE], uuid[NAME_SIZE];
     uint64_t total, used;
     int gpm, samples, rates, mig;
+    int period_ms; // of its samples and rates; 0: the driver's
     double ratio[MAX_METRICS];
     unsigned watts, sm_mhz, celsius;
     uint64_t throttle;

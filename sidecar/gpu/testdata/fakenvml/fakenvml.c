@@ -178,20 +178,24 @@ int nvmlDeviceGetMemoryInfo_v2(handle h, struct memory_v2 *out) {
 }
 #endif
 
+static int64_t period_of(const struct device *d) {
+    return (int64_t)(d->period_ms ? d->period_ms : fake.period_ms) * 1000000;
+}
+
 #ifndef WITHOUT_nvmlDeviceGetUtilizationRates
 int nvmlDeviceGetUtilizationRates(handle h, struct utilization *out) {
     ENTER();
     struct device *d = device_of(h);
     if (!d->rates || d->mig) return leave(NOT_SUPPORTED);
-    int64_t now = now_of(CLOCK_MONOTONIC), window = (int64_t)fake.period_ms * 1000000;
+    int64_t now = now_of(CLOCK_MONOTONIC), window = period_of(d);
     *out = (struct utilization){(unsigned)lround(activity_mean(d, now - window, now)), 0};
     return leave(SUCCESS);
 }
 #endif
 
 // Sample k of the buffer is the mean over ((k-1)·period, k·period] since the start.
-static int64_t stamp(long k) {
-    int64_t at = fake.started + (int64_t)k * fake.period_ms * 1000000;
+static int64_t stamp(long k, int64_t period) {
+    int64_t at = fake.started + (int64_t)k * period;
     int64_t there = at + fake.clock_offset;
     if (fake.back_by_ms && at >= fake.started + (int64_t)fake.back_at_ms * 1000000)
         there -= (int64_t)fake.back_by_ms * 1000000;
@@ -204,13 +208,13 @@ int nvmlDeviceGetSamples(handle h, int type, unsigned long long last_seen, int *
     ENTER();
     struct device *d = device_of(h);
     if (!d->samples || d->mig || type != 1) return leave(NOT_SUPPORTED);
-    int64_t period = (int64_t)fake.period_ms * 1000000;
+    int64_t period = period_of(d);
     long newest = (long)((now_of(CLOCK_MONOTONIC) - fake.started) / period), k = newest - fake.buffer + 1;
     unsigned room = *count, found = 0;
     *value_type = 1;
     for (k = k < 1 ? 1 : k; k <= newest; k++) {
         double mean = activity_mean(d, fake.started + (k - 1) * period, fake.started + k * period);
-        unsigned long long at = (unsigned long long)stamp(k);
+        unsigned long long at = (unsigned long long)stamp(k, period);
         if (at <= last_seen || (fake.dry && mean == 0)) continue;
         if (out && found < room) out[found] = (struct sample){at, {.u = (unsigned)lround(mean)}};
         if (!out || found < room) found++;

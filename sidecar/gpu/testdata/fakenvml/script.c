@@ -57,6 +57,7 @@ static int global_statement(struct fake *f, const char *word, const char *rest) 
 static int device_statement(struct fake *f, struct device *d, const char *word, const char *rest) {
     struct { const char *word; void *value; } numbers[] = {
         {"gpm", &d->gpm}, {"samples", &d->samples}, {"rates", &d->rates}, {"mig", &d->mig},
+        {"period_ms", &d->period_ms},
         {"power", &d->watts}, {"sm_mhz", &d->sm_mhz}, {"temperature", &d->celsius},
     };
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/omni-perf/omni-perf/jupyter"
+	"github.com/omni-perf/omni-perf/sidecar/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/gpu"
+	"github.com/omni-perf/omni-perf/sidecar/host"
+	"github.com/omni-perf/omni-perf/sidecar/program"
+	"github.com/omni-perf/omni-perf/sidecar/pystack"
+	"github.com/omni-perf/omni-perf/sidecar/recorder"
+	"github.com/omni-perf/omni-perf/sidecar/report"
+	"github.com/omni-perf/omni-perf/sidecar/server"
+	"github.com/omni-perf/omni-perf/sidecar/specimen"
+	"github.com/omni-perf/omni-perf/sidecar/surround"
+	"github.com/omni-perf/omni-perf/sidecar/targetfs"
+	"github.com/omni-perf/omni-perf/sidecar/timeline"
+)
+
+// frontDoor is omni-perf as the programs meet it, but that each recording is kept.
+func frontDoor(name string, args []string) int {
+	var err error
+	switch name {
+	case "serve":
+		err = serve(args)
+	case "run":
+		err = run(args)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "take:", err)
+		return 1
+	}
+	return 0
+}
+
+var openGPUs = sync.OnceValue(func() *gpu.Driver { return gpu.Open(os.Getenv("OMNI_PERF_NVML_LIBRARY")) })
+
+// keeper analyses recordings and writes the latest one to a file.
+func keeper(pid int) func(*timeline.Recording) *report.Report {
+	path, rename := os.Getenv("SPECIMEN_TAKEN"), renamer(os.Getenv("SPECIMEN_RENAME"))
+	files := targetfs.New(pid)
+	return func(rec *timeline.Recording) *report.Report {
+		files.Refresh()
+		lines := host.NewLines(files)
+		asked := make(map[string]string)
+		line := func(file string, number int) string {
+			text := lines.Line(file, number)
+			if text = strings.TrimSpace(text); text != "" {
+				asked[fmt.Sprintf("%s:%d", rename(file), number)] = text
+			}
+			return text
+		}
+		stripped := surround.Strip(rec)
+		found := diagnose.Options{Line: line}.Run(stripped)
+		limits := specimen.DefaultLimits
+		if os.Getenv("SPECIMEN_WHOLE") != "" { // a training: its short steps matter, and what the device truly did
+			limits.Spans = 1 << 30
+			if feed, err := os.ReadFile(os.Getenv("OMNI_PERF_FAKE_NVML_FEED")); err == nil {
+				specimen.AddExact(rec, feed)
+			}
+		}
+		kept := specimen.Specimen{Recording: specimen.Reduce(rec, limits, rename), Lines: asked}
+		if packed, err := kept.Encode(); err == nil {
+			err = os.WriteFile(path, packed, 0o600)
+			if err != nil {
+				fmt.Fprintln(os.Stderr, "take:", err)
+			}
+		}
+		return report.Build(stripped, &found, report.Options{Line: lines.Line})
+	}
+}
+
+// renamer gives folders the names they have in recordings: lines of FROM=TO.
+func renamer(rules string) func(string) string {
+	return func(name string) string {
+		for _, rule := range strings.Split(rules, "\n") {
+			if from, to, ok := strings.Cut(rule, "="); ok && from != "" && (name == from || strings.HasPrefix(name, from+"/")) {
+				return to + name[len(from):]
+			}
+		}
+		return name
+	}
+}
+
+func serve(args []string) error {
+	flags := flag.NewFlagSet("serve", flag.ContinueOnError)
+	detach := flags.Bool("detach", false, "")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if *detach {
+		return server.StartDetached("serve")
+	}
+	return server.Serve(context.Background(), server.Config{
+		Version: "0", Stdin: os.Stdin, Stdout: os.Stdout, LogFile: os.Getenv("OMNI_PERF_LOG"), Detach: true,
+		Session: func(pid int, log *slog.Logger, logFile string) server.Session {
+			return server.NewSession(pid, logFile, server.Tools{
+				Version: "0", Recorder: recorder.ForProcess(timeline.Target{PID: pid}, "kernel", openGPUs), Analyse: keeper(pid), Follow: follow, Log: log,
+			})
+		},
+	})
+}
+
+func run(args []string) error {
+	results, err := program.Name([]program.Format{{Name: "none", Extension: ".none", Encode: func(*report.Report) ([]byte, error) { return nil, nil }}},
+		os.DevNull, []string{"none"})
+	if err != nil {
+		return err
+	}
+	tools := program.Tools{
+		Recorder: func(target timeline.Target) *recorder.Recorder {
+			return recorder.ForProcess(target, "script", openGPUs)
+		},
+		Readable: readable,
+		Analyse:  keeper(os.Getpid()),
+		Summary:  func(r *report.Report) []byte { return []byte(r.Headline + "\n") },
+	}
+	exit, err := program.Run(context.Background(), tools, program.Script{Interpreter: args[0], Args: args[1:]}, program.Options{
+		Results: results, Interval: time.Millisecond, FigureInterval: 100 * time.Millisecond, Messages: io.Discard,
+	})
+	if err == nil && exit.Code != 0 {
+		err = fmt.Errorf("exit code %d", exit.Code)
+	}
+	return err
+}
+
+func readable(pid int) error {
+	p, err := pystack.Attach(pid, pystack.Options{})
+	if err == nil {
+		p.Close()
+		return nil
+	}
+	if errors.Is(err, pystack.ErrStarting) || errors.Is(err, pystack.ErrNotPython) {
+		return program.ErrNotYet
+	}
+	return err
+}
+
+// follow observes a kernel's IOPub for what its cells print.
+func follow(connectionFile string) (server.Output, error) {
+	connection, err := jupyter.ReadConnection(connectionFile)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	observer, err := jupyter.Observe(ctx, connection.Connection)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	return output{observer, cancel}, nil
+}
+
+type output struct {
+	observer *jupyter.Observer
+	cancel   context.CancelFunc
+}
+
+func (o output) Close() { o.cancel() }
+
+func (o output) Output(parentMsgID string) (timeline.Output, bool) {
+	out, ok := o.observer.Output(parentMsgID)
+	return timeline.Output(out), ok
+}

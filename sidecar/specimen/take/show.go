@@ -1,0 +1,35 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/omni-perf/omni-perf/sidecar/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/report"
+	"github.com/omni-perf/omni-perf/sidecar/specimen"
+	"github.com/omni-perf/omni-perf/sidecar/surround"
+	"github.com/omni-perf/omni-perf/sidecar/words"
+)
+
+// show prints what is said of kept recordings, and what it rests on.
+func show(paths []string) error {
+	for _, path := range paths {
+		s, err := specimen.Read(path)
+		if err != nil {
+			return err
+		}
+		rec := surround.Strip(s.Recording)
+		d := diagnose.Options{Line: s.Line}.Run(rec)
+		r := report.Build(rec, &d, report.Options{Line: s.Line})
+		fmt.Printf("%s\n  %s\n", path, r.Headline)
+		for i, f := range r.Findings {
+			fmt.Printf("    %-22s %s → %s\n", f.ID, f.Text, d.Findings[i].Advice)
+		}
+		for _, spent := range d.Spent[:min(len(d.Spent), 8)] {
+			fmt.Printf("    %8s %-20s %s:%d\n", words.Seconds(spent.Nanos.Seconds()), spent.Cause, words.ShortFile(spent.Place.File), spent.Place.Line)
+		}
+		for _, p := range rec.Processes {
+			fmt.Printf("    process %s (%s) %s–%s, CPU %s\n", p.Command, p.Role, words.Seconds(p.Start.Seconds()), words.Seconds(p.End.Seconds()), words.Seconds(p.CPU.Seconds()))
+		}
+	}
+	return nil
+}
