@@ -35,7 +35,7 @@ func (e *evidence) called(at Place, fits func(Cause) bool) (call Call, own float
 			stack := e.stacks.stack(span.Node)
 			cause, place := e.stacks.classify(stack, span.State)
 			if a.here = place == at && fits(cause); a.here {
-				a.call, a.own = e.stacks.callBelow(stack)
+				a.call, a.own = e.stacks.callFrom(stack, at)
 			}
 			known[k] = a
 		}
@@ -75,22 +75,22 @@ func compareCalls(a, b Call) int {
 	return strings.Compare(a.Function, b.Function)
 }
 
-// callBelow is the library function that the innermost own line called; own tells
-// that the line itself is the leaf. Without a line of the user's own it is the
-// outermost function that is not the notebook's.
-func (s *stacks) callBelow(stack []timeline.FrameID) (call Call, own bool) {
-	at := s.ownest(stack)
-	if at == 0 {
+// callFrom is the library function that a line of the user's own called; own tells
+// that it called none. A line that is on the stack several times, as that of a
+// function handed to DataFrame.apply, called what its outermost frame called.
+// Without a line of the user's own it is the outermost function of all.
+func (s *stacks) callFrom(stack []timeline.FrameID, at Place) (call Call, own bool) {
+	caller := len(stack)
+	for i, id := range stack {
+		if f := s.rec.Frames[id]; s.facts[id].own && (Place{f.File, f.Line}) == at {
+			caller = i
+		}
+	}
+	first := caller - 1
+	if first < 0 {
 		return Call{}, true
 	}
-	if at < 0 {
-		at = len(stack)
-	}
 	// The first public function of an importable package, else the first frame at all.
-	first := at - 1
-	if first < 0 {
-		return Call{}, false
-	}
 	chosen := first
 	for i := first; i >= 0; i-- {
 		f := s.rec.Frames[stack[i]]

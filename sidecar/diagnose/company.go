@@ -365,14 +365,12 @@ func isShell(p timeline.Process) bool {
 }
 
 // holdersDuring tells which threads ran Python code in some intervals, and so held
-// the GIL, by place.
+// the GIL, those that did most of it at the same place together.
 func (c *company) holdersDuring(where []Interval) []Actor {
-	type held struct {
-		time    timeline.Nanos
-		threads map[string]bool
-	}
-	byPlace := make(map[Place]*held)
+	groups := make(map[Place]*Actor)
+	names := make(map[Place][]string)
 	for _, t := range c.threads {
+		places, sum := make(map[Place]timeline.Nanos), timeline.Nanos(0)
 		known := make(map[timeline.NodeID]Place)
 		for _, span := range t.Spans {
 			if span.State != timeline.StatePython {
@@ -384,23 +382,25 @@ func (c *company) holdersDuring(where []Interval) []Actor {
 				known[span.Node] = at
 			}
 			overlap(where, span.Start, span.End, func(_ int, part timeline.Nanos) {
-				h := byPlace[at]
-				if h == nil {
-					h = &held{threads: make(map[string]bool)}
-					byPlace[at] = h
-				}
-				h.time += part
-				h.threads[t.Name] = true
+				places[at] += part
+				sum += part
 			})
 		}
+		if float64(sum) < minActive*float64(total(where)) {
+			continue
+		}
+		at := most(places, comparePlaces)
+		if groups[at] == nil {
+			groups[at] = &Actor{Cause: Python, Place: at}
+		}
+		groups[at].Count++
+		groups[at].CPU += sum
+		names[at] = append(names[at], t.Name)
 	}
 	var list []Actor
-	for at, h := range byPlace {
-		var names []string
-		for name := range h.threads {
-			names = append(names, name)
-		}
-		list = append(list, Actor{Count: len(names), Name: commonName(names), Cause: Python, Place: at, CPU: h.time})
+	for at, a := range groups {
+		a.Name = commonName(names[at])
+		list = append(list, *a)
 	}
 	slices.SortFunc(list, byWork)
 	return list

@@ -40,7 +40,8 @@ type session struct {
 	listed  int64 // when the thread list was last walked
 
 	listDue   bool
-	maxProbes int // questions to the kernel allowed per tick
+	newcomers bool // threads were listed that have not been read yet
+	maxProbes int  // questions to the kernel allowed per tick
 
 	gilBuf  [gilSwitches + wordSize]byte
 	others  []*thread // of readOthers, and its ranges and buffer
@@ -126,6 +127,11 @@ func (s *session) tick() error {
 			return err
 		}
 	}
+	if s.newcomers && !s.first {
+		if err := s.readNewcomers(); err != nil {
+			return err
+		}
+	}
 	for _, g := range s.p.gils {
 		if err := s.tickGroup(g); err != nil {
 			return err
@@ -152,9 +158,26 @@ func (s *session) list() error {
 			s.end(t)
 		}
 	}
+	for addr, t := range s.p.threads {
+		s.newcomers = s.newcomers || before[addr] != t
+	}
 	for _, g := range s.p.gils {
 		if h := g.holder; h != nil && s.p.threads[h.addr] != h {
 			g.holder = nil
+		}
+	}
+	return nil
+}
+
+// readNewcomers reads the threads that are new in the list. One that waits ever
+// since it was started takes the GIL no more, so that nothing else would show it.
+func (s *session) readNewcomers() error {
+	s.newcomers = false
+	for _, t := range s.p.threads {
+		if !t.session.known {
+			if err := s.read(t, false); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -455,3 +455,32 @@ func TestCrowd(t *testing.T) {
 		}
 	})
 }
+
+// A thread that waits ever since it was started is seen, although it takes the GIL
+// no more.
+func TestThreadsThatOnlyWaitAreSeen(t *testing.T) {
+	waiters := truth.Workload{Name: "waiters", Source: `
+import threading, time
+import harness
+started = []
+def one_round():
+    time.sleep(0.3)
+    for n in range(3 - len(started)):
+        started.append(threading.Thread(target=time.sleep, args=(30,), name=f"waiter{n}", daemon=True))
+        started[-1].start()
+harness.drive(one_round)
+`}
+	eachVersion(t, func(t *testing.T, python truth.Interpreter) {
+		p := attachTo(t, truth.Start(t, python, waiters))
+		_, rec, _ := sampleFor(t, p, time.Second, SampleOptions{})
+		seen := 0
+		for _, th := range rec.Threads {
+			if strings.HasPrefix(th.Name, "waiter") && len(th.Spans) > 0 && th.Spans[0].Start < rec.Duration*3/4 {
+				seen++
+			}
+		}
+		if seen != 3 {
+			t.Errorf("%d of 3 threads were seen in time: %+v", seen, rec.Threads)
+		}
+	})
+}
