@@ -22,6 +22,7 @@ const (
 	PaintUser      Paint = "user"
 	PaintData      Paint = "data"
 	PaintFramework Paint = "frame"
+	PaintPicture   Paint = "pic"
 	PaintDevice    Paint = "dev"
 	PaintIO        Paint = "io"
 	PaintOther     Paint = "other"
@@ -55,6 +56,8 @@ func paintOf(k report.Kind) Paint {
 		return PaintData
 	case report.KindFramework:
 		return PaintFramework
+	case report.KindPicture:
+		return PaintPicture
 	case report.KindDevice:
 		return PaintDevice
 	case report.KindIO:
@@ -69,7 +72,7 @@ var kindNames = []struct {
 	name  string
 }{
 	{PaintCell, ""}, {PaintUser, "your modules"}, {PaintData, "data loading"}, {PaintFramework, "framework"},
-	{PaintDevice, "device calls"}, {PaintIO, "input/output"}, {PaintOther, "other Python"},
+	{PaintPicture, "pictures"}, {PaintDevice, "device calls"}, {PaintIO, "input/output"}, {PaintOther, "other Python"},
 }
 
 // Tone is what the look of a text means; also a CSS class.

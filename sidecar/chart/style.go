@@ -17,6 +17,7 @@ var palette = []struct {
 	{string(PaintUser), "color", "#f6e387", "#7c6737"},
 	{string(PaintData), "color", "#e37b62", "#bb3800"},
 	{string(PaintFramework), "color", "#8fb1ea", "#37609f"},
+	{string(PaintPicture), "color", "#c27fc0", "#6b2a6e"},
 	{string(PaintDevice), "color", "#b1d3a4", "#3e7852"},
 	{string(PaintIO), "color", "#5fb3a3", "#2c6a55"},
 	{string(PaintOther), "color", "#c3c8d2", "#4e545d"},

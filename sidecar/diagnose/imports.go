@@ -88,34 +88,16 @@ func (s *stacks) importChain(stack []timeline.FrameID) []string {
 		if f.Function != "<module>" || s.facts[stack[i]].importing {
 			continue
 		}
-		if name := moduleName(f.File); name != "" && !slices.Contains(chain, name) {
+		if name := shortModule(s.files.Module(f.File)); name != "" && !slices.Contains(chain, name) {
 			chain = append(chain, name)
 		}
 	}
 	return chain
 }
 
-// moduleName is the name a library's file is imported by, two levels deep:
-// "scipy.stats", "numpy"; empty where the file does not tell.
-func moduleName(file string) string {
-	file = strings.ReplaceAll(file, `\`, "/")
-	rest := ""
-	for _, root := range []string{"/site-packages/", "/dist-packages/"} {
-		if _, after, ok := strings.Cut(file, root); ok {
-			rest = after
-		}
-	}
-	if rest == "" {
-		if _, after, ok := strings.Cut(file, "/lib/python3"); ok {
-			_, rest, _ = strings.Cut(after, "/")
-			rest = strings.TrimPrefix(rest, "lib-dynload/")
-		}
-	}
-	name, isPython := strings.CutSuffix(rest, ".py")
-	if !isPython {
-		return ""
-	}
-	parts := strings.Split(strings.TrimSuffix(name, "/__init__"), "/")
+// shortModule cuts a module's name to two levels: "scipy.stats".
+func shortModule(name string) string {
+	parts := strings.SplitN(name, ".", 3)
 	return strings.Join(parts[:min(len(parts), 2)], ".")
 }
 

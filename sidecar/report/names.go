@@ -73,74 +73,12 @@ func (n *names) function(f timeline.Frame) string {
 		if count, ok := n.cells[f.File]; ok {
 			return cellName(count)
 		}
+		if module := n.origins.Module(f.File); module != "" {
+			return "import " + clean(module)
+		}
 		return path.Base(clean(f.File))
 	}
 	return clean(strings.ReplaceAll(f.Function, ".<locals>", ""))
-}
-
-// kind tells whose code a frame is, and of installed code what it does.
-func (n *names) kind(f timeline.Frame) Kind {
-	switch n.origins.Of(f.File).Owner {
-	case origin.Cell, origin.Script:
-		return KindCell
-	case origin.Module:
-		return KindUser
-	}
-	file := strings.ReplaceAll(f.File, "\\", "/")
-	for _, r := range kindRules {
-		if strings.Contains(file, r.part) {
-			return r.kind
-		}
-	}
-	return KindOther
-}
-
-// kindRules are parts of paths, the first match counts. Data loading stands
-// before the frameworks whose subpackages it is.
-var kindRules = []struct {
-	part string
-	kind Kind
-}{
-	{"/torch/utils/data/", KindData},
-	{"/torchvision/datasets/", KindData},
-	{"/torchvision/io/", KindData},
-	{"/tensorflow/python/data/", KindData},
-	{"/site-packages/datasets/", KindData},
-	{"/webdataset/", KindData},
-	{"/site-packages/PIL/", KindData},
-	{"/torch/cuda/", KindDevice},
-	{"/site-packages/triton/", KindDevice},
-	{"/site-packages/cupy/", KindDevice},
-	{"/site-packages/pynvml", KindDevice},
-	{"/torch/serialization.py", KindIO},
-	{"/asyncio/selector_events.py", KindIO},
-	{"/asyncio/streams.py", KindIO},
-	{"/socket.py", KindIO},
-	{"/ssl.py", KindIO},
-	{"/pickle.py", KindIO},
-	{"/gzip.py", KindIO},
-	{"/http/client.py", KindIO},
-	{"/shutil.py", KindIO},
-	{"/site-packages/requests/", KindIO},
-	{"/site-packages/urllib3/", KindIO},
-	{"/site-packages/aiohttp/", KindIO},
-	{"/site-packages/h5py/", KindIO},
-	{"/site-packages/torch/", KindFramework},
-	{"/site-packages/numpy/", KindFramework},
-	{"/site-packages/scipy/", KindFramework},
-	{"/site-packages/sklearn/", KindFramework},
-	{"/site-packages/pandas/", KindFramework},
-	{"/site-packages/jax/", KindFramework},
-	{"/site-packages/jaxlib/", KindFramework},
-	{"/site-packages/flax/", KindFramework},
-	{"/site-packages/tensorflow/", KindFramework},
-	{"/site-packages/keras/", KindFramework},
-	{"/site-packages/transformers/", KindFramework},
-	{"/site-packages/lightning/", KindFramework},
-	{"/site-packages/pytorch_lightning/", KindFramework},
-	{"/site-packages/accelerate/", KindFramework},
-	{"/dist-packages/numpy/", KindFramework},
-	{"/dist-packages/torch/", KindFramework},
 }
 
 func cellName(count int) string {

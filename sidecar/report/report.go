@@ -136,20 +136,6 @@ type Frame struct {
 	Kind      Kind   `json:"kind"`
 }
 
-// Kind is whose code a frame is, which is also its colour.
-type Kind string
-
-// The kinds of frames.
-const (
-	KindCell      Kind = "cell"      // code typed into the notebook, or the script itself
-	KindUser      Kind = "user"      // the user's own modules
-	KindData      Kind = "data"      // data loading: torch.utils.data, datasets, tf.data …
-	KindFramework Kind = "framework" // torch, numpy, sklearn, jax …
-	KindDevice    Kind = "device"    // calls that drive a GPU: cuda, triton, cudnn
-	KindIO        Kind = "io"        // files, sockets, serialisation
-	KindOther     Kind = "other"     // the standard library and other packages
-)
-
 // Node is a stack: caller's node and leaf frame (meaningless for node 0).
 type Node struct {
 	Parent int `json:"parent"`

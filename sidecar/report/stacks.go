@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
@@ -32,7 +33,8 @@ func newTree(rec *timeline.Recording, names *names) *tree {
 	return t
 }
 
-// path returns the frames of a stack, outermost first.
+// path returns the frames of a stack, outermost first, without those of the import
+// system: what it runs are modules, which are called "import scipy.stats".
 func (t *tree) path(n timeline.NodeID) []timeline.FrameID {
 	if int(n) >= len(t.paths) {
 		return nil
@@ -40,7 +42,9 @@ func (t *tree) path(n timeline.NodeID) []timeline.FrameID {
 	if !t.known[n] {
 		var frames []timeline.FrameID
 		for at := n; at != timeline.RootNode; at = t.rec.Nodes[at].Parent {
-			frames = append(frames, t.rec.Nodes[at].Frame)
+			if frame := t.rec.Nodes[at].Frame; !strings.HasPrefix(t.rec.Frames[frame].File, "<frozen importlib") {
+				frames = append(frames, frame)
+			}
 		}
 		slices.Reverse(frames)
 		t.paths[n], t.known[n] = frames, true
