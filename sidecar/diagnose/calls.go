@@ -20,6 +20,7 @@ func (e *evidence) called(at Place, fits func(Cause) bool) (call Call, own float
 	type key struct {
 		node  timeline.NodeID
 		state timeline.State
+		wait  timeline.Wait
 	}
 	type answer struct {
 		here, own bool
@@ -29,11 +30,11 @@ func (e *evidence) called(at Place, fits func(Cause) bool) (call Call, own float
 	sums := make(map[Call]timeline.Nanos)
 	all, alone := timeline.Nanos(0), timeline.Nanos(0)
 	for _, span := range e.thread.Spans {
-		k := key{span.Node, span.State}
+		k := key{span.Node, span.State, span.Wait}
 		a, ok := known[k]
 		if !ok {
 			stack := e.stacks.stack(span.Node)
-			cause, place := e.stacks.classify(stack, span.State)
+			cause, place := e.stacks.classify(stack, span.State, span.Wait)
 			if a.here = place == at && fits(cause); a.here {
 				a.call, a.own = e.stacks.callFrom(stack, at)
 			}

@@ -133,9 +133,14 @@ var stateCauses = [timeline.NumStates]Cause{
 	timeline.StateOff:     NoCPU,
 }
 
+// waitCauses is the cause where no rule fits and the system call is known.
+var waitCauses = [timeline.NumWaits]Cause{
+	timeline.WaitSleep: Sleep, timeline.WaitLock: Lock, timeline.WaitChild: Child, timeline.WaitSocket: Network,
+}
+
 // classify tells what a thread with this stack, leaf first, and state was doing,
 // and the place it is charged to.
-func (s *stacks) classify(stack []timeline.FrameID, state timeline.State) (Cause, Place) {
+func (s *stacks) classify(stack []timeline.FrameID, state timeline.State, wait timeline.Wait) (Cause, Place) {
 	if len(stack) == 0 || int(state) >= len(stateCauses) {
 		return Unknown, Place{}
 	}
@@ -161,6 +166,9 @@ func (s *stacks) classify(stack []timeline.FrameID, state timeline.State) (Cause
 		if r.states.has(state) && r.matches(s, fits&(1<<i) != 0, stack[0]) {
 			return r.cause, at
 		}
+	}
+	if (byState == Waiting || byState == InOut) && int(wait) < len(waitCauses) && waitCauses[wait] != "" {
+		return waitCauses[wait], at
 	}
 	return byState, at
 }

@@ -113,7 +113,7 @@ func TestClassify(t *testing.T) {
 			if !device && c.cpu != "" {
 				want = c.cpu
 			}
-			if cause, where := s.classify(all[i], c.state); cause != want || where.Line != c.line {
+			if cause, where := s.classify(all[i], c.state, 0); cause != want || where.Line != c.line {
 				t.Errorf("%s, GPU used %v: %q in line %d, want %q in line %d", c.name, device, cause, where.Line, want, c.line)
 			}
 		}
@@ -157,5 +157,25 @@ func TestChargedPlaceOfAScript(t *testing.T) {
 	}
 	if at := s.charged(all[1]); at.Line != 300 {
 		t.Errorf("library code alone is charged to %+v, want its leaf", at)
+	}
+}
+
+// The system call that a thread waits in tells the cause where nothing else does.
+func TestWaitsByTheirSystemCall(t *testing.T) {
+	s, all := stacksOf(&timeline.Recording{}, []timeline.Frame{{Function: "main", File: scriptFile, Line: 7}},
+		[]timeline.Frame{{Function: "get", File: site + "requests/api.py", Line: 1}, {Function: "main", File: scriptFile, Line: 7}})
+	for _, c := range []struct {
+		stack int
+		state timeline.State
+		wait  timeline.Wait
+		want  Cause
+	}{
+		{0, timeline.StateWaiting, timeline.WaitSleep, Sleep}, {0, timeline.StateWaiting, timeline.WaitLock, Lock}, {0, timeline.StateWaiting, timeline.WaitChild, Child},
+		{0, timeline.StateIO, timeline.WaitSocket, Network}, {0, timeline.StateIO, timeline.WaitFile, InOut}, {0, timeline.StateWaiting, timeline.WaitPoll, Waiting},
+		{0, timeline.StatePython, timeline.WaitSleep, Python}, {1, timeline.StateWaiting, timeline.WaitPoll, Network}, {0, timeline.StateWaiting, 99, Waiting},
+	} {
+		if got, _ := s.classify(all[c.stack], c.state, c.wait); got != c.want {
+			t.Errorf("%v in %d: %q, want %q", c.state, c.wait, got, c.want)
+		}
 	}
 }

@@ -329,15 +329,16 @@ func unused(e *evidence) measured {
 	type key struct {
 		node  timeline.NodeID
 		state timeline.State
+		wait  timeline.Wait
 	}
 	inside := make(map[key]bool)
 	total := timeline.Nanos(0)
 	for _, s := range e.thread.Spans {
-		k := key{s.Node, s.State}
+		k := key{s.Node, s.State, s.Wait}
 		in, ok := inside[k]
 		if !ok {
 			stack := e.stacks.stack(s.Node)
-			cause, _ := e.stacks.classify(stack, s.State)
+			cause, _ := e.stacks.classify(stack, s.State, s.Wait)
 			in = (cause == Python || cause == Native) && slices.ContainsFunc(stack, func(id timeline.FrameID) bool {
 				return containsAny(e.rec.Frames[id].File, frameworks)
 			})

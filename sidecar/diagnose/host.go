@@ -96,7 +96,7 @@ func newHost(s *stacks, t *timeline.Thread, life lifetime) *host {
 		}
 		st := h.states[unknownState]
 		if k.known {
-			st.cause, st.at = s.classify(s.stack(k.node), k.state)
+			st.cause, st.at = s.classify(s.stack(k.node), k.state, k.wait)
 		}
 		st = k.stage.of(st)
 		id, ok := byState[st]
@@ -123,7 +123,7 @@ func newHost(s *stacks, t *timeline.Thread, life lifetime) *host {
 			continue
 		}
 		put(at, start, hostKey{})
-		put(start, end, hostKey{node: span.Node, state: span.State, known: true})
+		put(start, end, hostKey{node: span.Node, state: span.State, wait: span.Wait, known: true})
 		at = end
 	}
 	put(at, s.rec.Duration, hostKey{})
@@ -134,6 +134,7 @@ func newHost(s *stacks, t *timeline.Thread, life lifetime) *host {
 type hostKey struct {
 	node  timeline.NodeID
 	state timeline.State
+	wait  timeline.Wait
 	known bool // else the thread did not exist, or was not observed
 	stage stage
 }

@@ -96,7 +96,7 @@ func TestTextMeansNothingWithoutADevice(t *testing.T) {
 		rec := &timeline.Recording{Frames: frames}
 		s := newStacks(rec, NewSource(rec, r.line))
 		s.device = device
-		if got, _ := s.classify([]timeline.FrameID{0}, timeline.StateIO); got != want {
+		if got, _ := s.classify([]timeline.FrameID{0}, timeline.StateIO, 0); got != want {
 			t.Errorf("device used %v: %q, want %q", device, got, want)
 		}
 	}
@@ -110,7 +110,7 @@ func TestTextOfComputingLinesIsNotRead(t *testing.T) {
 		rec := &timeline.Recording{Frames: frames}
 		s := newStacks(rec, NewSource(rec, r.line))
 		s.device = device
-		s.classify([]timeline.FrameID{0}, timeline.StatePython)
+		s.classify([]timeline.FrameID{0}, timeline.StatePython, 0)
 		if got := len(slices.Compact(r.asked)); got != want {
 			t.Errorf("device used %v: asked for %q", device, r.asked)
 		}
@@ -141,6 +141,10 @@ func TestSourceLines(t *testing.T) {
 	}
 	if asked != 1 {
 		t.Errorf("asked for %d lines of files, want 1: cells exist only in the kernel", asked)
+	}
+	inline := &timeline.Recording{Target: timeline.Target{Argv: []string{"python", "-c", "import time\ntime.sleep(1)", "x"}}}
+	if got := NewSource(inline, nil).Line("<string>", 2); got != "time.sleep(1)" {
+		t.Errorf("code given by -c: %q", got)
 	}
 	if got := NewSource(rec, nil).Line(scriptFile, 1); got != "" {
 		t.Errorf("a file without a reader: %q", got)

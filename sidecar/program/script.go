@@ -117,6 +117,13 @@ func awaitExit(pid int) {
 	}
 }
 
+// hasEnded tells whether the process has ended; it stays to be waited for.
+func hasEnded(pid int) bool {
+	var info unix.Siginfo
+	err := unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WNOWAIT|unix.WNOHANG, nil)
+	return err != nil || info.Signo != 0
+}
+
 const recordingID = "program"
 
 // patience is how long after its start a program's refusal to be read may still
@@ -143,6 +150,9 @@ func record(ctx context.Context, t Tools, r *recorder.Recorder, p *os.Process, o
 	begin := func() {
 		begun = true
 		refusal, err := r.Begin(recorder.Spec{ID: recordingID, Started: started, Interval: o.Interval, FigureInterval: o.FigureInterval})
+		if hasEnded(p.Pid) {
+			refusal = nil // that is no error: the report says that it was short
+		}
 		if err = errors.Join(err, refusal); err != nil {
 			fmt.Fprintf(o.Messages, "omni-perf: the script's stacks are not recorded: %v\n", err)
 		}

@@ -188,7 +188,7 @@ func (s *session) closely(t *thread) bool {
 func (s *session) states(g *gilGroup, expected *thread) {
 	if h := g.holder; h != nil {
 		if g.locked {
-			s.setState(h, timeline.StatePython, h.session.leaf)
+			s.setState(h, call{timeline.StatePython, 0, h.session.leaf})
 			h.session.probeAt, h.session.probeEvery = 0, 0
 		} else {
 			s.probe(h, g)
@@ -256,18 +256,18 @@ func (s *session) probe(t *thread, g *gilGroup) {
 	}
 	ts.probeAt = s.at + ts.probeEvery
 	ts.ran = ts.ran || a.running
-	s.setState(t, c.state, c.leaf)
+	s.setState(t, c)
 }
 
-func (s *session) setState(t *thread, state timeline.State, leaf string) {
+func (s *session) setState(t *thread, c call) {
 	ts := &t.session
 	if ts.state == timeline.StateGIL {
 		s.gil.waiting--
 	}
-	if state == timeline.StateGIL {
+	if c.state == timeline.StateGIL {
 		s.gil.waiting++
 	}
-	ts.state, ts.leaf = state, leaf
+	ts.state, ts.wait, ts.leaf = c.state, c.wait, c.leaf
 }
 
 // gilTracks counts what becomes the GIL's tracks.

@@ -273,7 +273,7 @@ func (p *Process) isMain(t *thread) bool {
 
 func (s *session) end(t *thread) {
 	if t.session.known {
-		s.setState(t, timeline.StateOff, "")
+		s.setState(t, call{state: timeline.StateOff})
 		s.sink.End(t.session.id, s.sink.Since(s.at))
 		t.session = threadSession{}
 	}
@@ -337,12 +337,14 @@ func (s *session) tell(t *thread) {
 	if !ts.known {
 		return
 	}
-	now := reading{ts.node, ts.state, ts.truncated}
+	now := reading{ts.node, ts.state, ts.truncated, ts.wait}
 	if ts.told && ts.now == now {
 		return
 	}
 	ts.now, ts.told = now, true
-	s.sink.Set(ts.id, s.sink.Since(s.changed), now.node, now.state, now.truncated)
+	at := s.sink.Since(s.changed)
+	s.sink.Set(ts.id, at, now.node, now.state, now.truncated)
+	s.sink.SetWait(ts.id, at, now.wait)
 }
 
 // updateCPU tells the sink how long each thread was on a CPU; unless all are

@@ -15,6 +15,7 @@ type Sink interface {
 	Thread(timeline.Thread) timeline.ThreadID
 	UpdateThread(timeline.ThreadID, func(*timeline.Thread))
 	Set(id timeline.ThreadID, at timeline.Nanos, node timeline.NodeID, state timeline.State, truncated bool)
+	SetWait(id timeline.ThreadID, at timeline.Nanos, wait timeline.Wait)
 	End(timeline.ThreadID, timeline.Nanos)
 	Track(timeline.TrackSpec) *timeline.TrackWriter
 	Note(what, reason string)

@@ -41,6 +41,7 @@ type threadSession struct {
 	node      timeline.NodeID
 	truncated bool
 	state     timeline.State
+	wait      timeline.Wait
 	leaf      string
 
 	probeAt    int64 // CLOCK_MONOTONIC from which the kernel is asked again
@@ -55,4 +56,5 @@ type reading struct {
 	node      timeline.NodeID
 	state     timeline.State
 	truncated bool
+	wait      timeline.Wait
 }

@@ -118,12 +118,12 @@ func TestActivity(t *testing.T) {
 		file string
 		want call
 	}{
-		{"running\n", call{timeline.StateNative, "in C, on the CPU"}},
-		{"202 0x7f0000001020 0x80 0x0 0x0 0x0 0x0 0x7ffe 0x7f01", call{timeline.StateGIL, "waiting for the GIL"}},
-		{"202 0x7f0000002020 0x80 0x0 0x0 0x0 0x0 0x7ffe 0x7f01", call{timeline.StateWaiting, "waiting for a lock"}},
-		{"-1 0x7ffe 0x7f01", call{timeline.StateIO, "in a page fault"}},
-		{"9999 0x0 0x0", call{timeline.StateWaiting, "in system call 9999"}},
-		{"", call{timeline.StateOff, ""}},
+		{"running\n", call{timeline.StateNative, 0, "in C, on the CPU"}},
+		{"202 0x7f0000001020 0x80 0x0 0x0 0x0 0x0 0x7ffe 0x7f01", call{timeline.StateGIL, timeline.WaitLock, "waiting for the GIL"}},
+		{"202 0x7f0000002020 0x80 0x0 0x0 0x0 0x0 0x7ffe 0x7f01", call{timeline.StateWaiting, timeline.WaitLock, "waiting for a lock"}},
+		{"-1 0x7ffe 0x7f01", call{timeline.StateIO, timeline.WaitOther, "in a page fault"}},
+		{"9999 0x0 0x0", call{timeline.StateWaiting, timeline.WaitOther, "in system call 9999"}},
+		{"", call{timeline.StateOff, 0, ""}},
 	} {
 		a := parseSyscall([]byte(test.file))
 		if strings.HasPrefix(test.file, "202 ") {

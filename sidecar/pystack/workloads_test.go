@@ -96,14 +96,18 @@ func TestNativeStates(t *testing.T) {
 		p := attachTo(t, target)
 		_, rec, _ := sampleFor(t, p, time.Second, SampleOptions{Budget: -1})
 		main := mainThread(t, rec)
-		want := map[string]timeline.State{
-			"hashing": timeline.StateNative, "sleeping": timeline.StateWaiting,
-			"waiting": timeline.StateWaiting, "polling": timeline.StateWaiting,
+		type doing struct {
+			state timeline.State
+			wait  timeline.Wait
 		}
-		for name, state := range want {
+		want := map[string]doing{
+			"hashing": {timeline.StateNative, timeline.WaitUnknown}, "sleeping": {timeline.StateWaiting, timeline.WaitSleep},
+			"waiting": {timeline.StateWaiting, timeline.WaitLock}, "polling": {timeline.StateWaiting, timeline.WaitPoll},
+		}
+		for name, what := range want {
 			got := weights(rec, main, func(s timeline.Span, stack truth.Sample) string {
 				if slices.Contains(stack.Functions, name) {
-					return s.State.String()
+					return fmt.Sprint(doing{s.State, s.Wait})
 				}
 				return ""
 			})
@@ -111,8 +115,8 @@ func TestNativeStates(t *testing.T) {
 			for _, w := range got {
 				total += w
 			}
-			if share := got[state.String()] / total; !(share > 0.5) {
-				t.Errorf("%s: %.0f %% of its time in state %v, want most; got %v", name, 100*share, state, got)
+			if share := got[fmt.Sprint(what)] / total; !(share > 0.5) {
+				t.Errorf("%s: %.0f %% of its time is %v, want most; got %v", name, 100*share, what, got)
 			}
 		}
 	})

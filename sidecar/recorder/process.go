@@ -83,6 +83,9 @@ func (p *pythonStacks) Collect(ctx context.Context, run Run) error {
 	if err != nil { // gone, another program, or no longer permitted: look anew next time
 		p.Close()
 	}
+	if _, alive := host.ProcessStart(run.PID); errors.Is(err, pystack.ErrGone) && !alive {
+		return nil // it has ended, and so does the recording: nothing is missing
+	}
 	return err
 }
 

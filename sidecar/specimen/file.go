@@ -61,6 +61,7 @@ type thread struct {
 		Start, Length []timeline.Nanos
 		Node          []timeline.NodeID
 		State         []int
+		Wait          []int
 	}
 }
 
@@ -101,6 +102,7 @@ func (s *Specimen) Encode() ([]byte, error) {
 			out.Spans.Length = append(out.Spans.Length, span.End-span.Start)
 			out.Spans.Node = append(out.Spans.Node, span.Node)
 			out.Spans.State = append(out.Spans.State, int(span.State))
+			out.Spans.Wait = append(out.Spans.Wait, int(span.Wait))
 			last = span.End
 		}
 		d.Threads = append(d.Threads, out)
@@ -180,7 +182,11 @@ func Decode(packed []byte) (*Specimen, error) {
 		for i := range min(len(t.Spans.Start), len(t.Spans.Length), len(t.Spans.Node), len(t.Spans.State)) {
 			start := last + t.Spans.Start[i]
 			last = start + t.Spans.Length[i]
-			out.Spans = append(out.Spans, timeline.Span{Start: start, End: last, Node: t.Spans.Node[i], State: timeline.State(t.Spans.State[i])})
+			span := timeline.Span{Start: start, End: last, Node: t.Spans.Node[i], State: timeline.State(t.Spans.State[i])}
+			if i < len(t.Spans.Wait) {
+				span.Wait = timeline.Wait(t.Spans.Wait[i])
+			}
+			out.Spans = append(out.Spans, span)
 		}
 		rec.Threads = append(rec.Threads, out)
 	}

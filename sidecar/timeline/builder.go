@@ -127,6 +127,16 @@ func (b *Builder) Set(id ThreadID, at Nanos, node NodeID, state State, truncated
 	}
 }
 
+// SetWait says what the thread is blocked in from at on, until its stack or state
+// changes.
+func (b *Builder) SetWait(id ThreadID, at Nanos, w Wait) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if ended, ok := b.lists[id].wait(max(at, 0), w); ok {
+		b.keep(id, ended)
+	}
+}
+
 // End says that the thread is gone, or no longer observed, from at on.
 func (b *Builder) End(id ThreadID, at Nanos) {
 	b.mu.Lock()

@@ -23,10 +23,10 @@ func TestSpansAreTheChangesOfState(t *testing.T) {
 
 	got := b.Snapshot(100).Threads[th].Spans
 	want := []Span{
-		{0, 20, a, StatePython, false},
-		{20, 30, ab, StateNative, false},
-		{30, 40, a, StatePython, true},
-		{60, 100, a, StatePython, false},
+		{0, 20, a, StatePython, false, 0},
+		{20, 30, ab, StateNative, false, 0},
+		{30, 40, a, StatePython, true, 0},
+		{60, 100, a, StatePython, false, 0},
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("spans\n%v, want\n%v", got, want)
@@ -201,7 +201,7 @@ func TestSliceHasItsOwnZero(t *testing.T) {
 	if rec.Origin != 1_025 || rec.Duration != 50 {
 		t.Errorf("origin %d, duration %d", rec.Origin, rec.Duration)
 	}
-	if got, want := fmt.Sprint(rec.Threads[0].Spans), "[{0 25 0 python false} {25 50 0 io false}]"; got != want {
+	if got, want := fmt.Sprint(rec.Threads[0].Spans), "[{0 25 0 python false 0} {25 50 0 io false 0}]"; got != want {
 		t.Errorf("spans %s, want %s", got, want)
 	}
 	if got, want := fmt.Sprint(rec.Tracks[0].Points), "[{0 15 1} {15 50 2}]"; got != want {
@@ -278,5 +278,24 @@ func TestThreadsAreBounded(t *testing.T) {
 	rec := b.Snapshot(2 * maxThreads)
 	if len(rec.Threads) != maxThreads || len(rec.Notes) != 1 {
 		t.Errorf("%d threads, notes %v; want %d and one note", len(rec.Threads), rec.Notes, maxThreads)
+	}
+}
+
+func TestWhatAThreadWaitsIn(t *testing.T) {
+	b := NewBuilder(Options{Origin: 1})
+	th := b.Thread(Thread{})
+	b.Set(th, 0, RootNode, StateWaiting, false)
+	b.SetWait(th, 0, WaitSleep)
+	b.SetWait(th, 10, WaitSleep)
+	b.SetWait(th, 20, WaitLock)
+	b.Set(th, 30, RootNode, StatePython, false)
+	b.Set(th, 40, RootNode, StateWaiting, false)
+	var got []string
+	for _, s := range b.Snapshot(50).Threads[0].Spans {
+		got = append(got, fmt.Sprintf("%d–%d %v %d", s.Start, s.End, s.State, s.Wait))
+	}
+	want := fmt.Sprintf("[0–20 waiting %d 20–30 waiting %d 30–40 python 0 40–50 waiting 0]", WaitSleep, WaitLock)
+	if fmt.Sprint(got) != want {
+		t.Errorf("spans %v, want %s", got, want)
 	}
 }

@@ -45,6 +45,21 @@ func ParseState(name string) (State, bool) {
 	return StateOff, false
 }
 
+// Wait is what a thread that is off the CPU is blocked in, by its system call.
+type Wait uint8
+
+const (
+	WaitUnknown Wait = iota // not told, or the thread does not wait
+	WaitSleep               // until a time
+	WaitLock                // a futex: a lock, condition or queue, another thread's end
+	WaitPoll                // poll, select, epoll
+	WaitChild               // a child process
+	WaitSocket              // recv, send, connect, accept
+	WaitFile                // read, write and the like: files, pipes, terminals
+	WaitOther
+	NumWaits = int(WaitOther) + 1
+)
+
 // Frame is one Python function at one of its lines. Leaf notes are told by
 // Native: "in C, on the CPU", "in poll", "waiting for a lock"; empty otherwise.
 type Frame struct {
@@ -106,6 +121,7 @@ type Span struct {
 	Node       NodeID
 	State      State
 	Truncated  bool // frames nearer the leaf were torn and are left out
+	Wait       Wait // in state waiting or io
 }
 
 // Thread is one thread of one process.

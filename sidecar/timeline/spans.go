@@ -18,6 +18,21 @@ func (l *spanList) set(s Span) (ended Span, changed bool) {
 	return ended, changed
 }
 
+// wait says what the thread waits in from at on, while nothing else changes; it
+// returns the span that ended by it.
+func (l *spanList) wait(at Nanos, w Wait) (ended Span, changed bool) {
+	if !l.alive || l.open.Wait == w {
+		return Span{}, false
+	}
+	if at > l.open.Start {
+		ended, changed = l.open, true
+		ended.End = at
+		l.open.Start = at
+	}
+	l.open.Wait = w
+	return ended, changed
+}
+
 // end closes the open span at the given time.
 func (l *spanList) end(at Nanos) (ended Span, changed bool) {
 	if !l.alive {
@@ -65,7 +80,7 @@ func (g grid) append(spans []Span, s Span) []Span {
 				return spans
 			}
 		}
-		if p.End == s.Start && p.Node == s.Node && p.State == s.State && p.Truncated == s.Truncated {
+		if p.End == s.Start && p.Node == s.Node && p.State == s.State && p.Wait == s.Wait && p.Truncated == s.Truncated {
 			p.End = s.End
 			return spans
 		}
