@@ -69,7 +69,7 @@ var causes = []struct {
 	cause Cause
 	kind  Kind
 }{
-	{Python, Host}, {Native, Host}, {Launch, Launching}, {Import, Host}, {Compile, Compilation}, {Draw, Host},
+	{Python, Host}, {Native, Host}, {Launch, Launching}, {Import, Ends}, {Compile, Compilation}, {Draw, Host},
 	{Checkpoint, Checkpoints}, {Load, Starvation}, {LoadHere, Starvation}, {LoadWorker, Starvation}, {Display, Host}, {Around, Host},
 	{Sync, Synchronisation}, {Copy, Copying}, {Collective, Collectives},
 	{Network, InputOutput}, {Database, InputOutput}, {InOut, InputOutput},

@@ -83,8 +83,8 @@ func (d *device) divide(s *stacks) {
 		c.Method = ByAverage
 	}
 	d.idle = DeviceIdle{Device: d.index, Idle: d.shares.idle, Certainty: c, Causes: d.shares.causes(), Kinds: d.shares.kinds()}
-	if model != nil && model.heldOut >= boundingHeldOut && model.enough() {
-		d.idle.tighten(timeline.Nanos(model.halfWidth(d.shares.idleShare()) * float64(d.idle.Idle)))
+	if model != nil && model.heldOut >= boundingHeldOut {
+		d.idle.tighten(timeline.Nanos(d.shares.halfWidth(model) * float64(d.idle.Idle)))
 	}
 }
 
