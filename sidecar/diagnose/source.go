@@ -3,20 +3,23 @@ package diagnose
 import (
 	"strings"
 
+	"github.com/omni-perf/omni-perf/sidecar/origin"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
 // Source is the text of the program's lines, for the rules here and for the
 // report's tables. Cells exist only in the kernel: their text is the recording's.
 type Source struct {
-	cells map[string][]string // by co_filename
-	line  func(file string, line int) string
+	cells   map[string][]string // by co_filename
+	changed map[string]bool     // files whose text is not the running code's
+	line    func(file string, line int) string
 }
 
 // NewSource makes the source of a recorded program. Lines of files come from
-// line, which returns an empty one where it cannot; nil = the cells' only.
+// line, which returns an empty one where it cannot; nil = the cells' only. It is
+// not asked for files that were changed since their code was loaded.
 func NewSource(rec *timeline.Recording, line func(file string, line int) string) *Source {
-	s := &Source{cells: make(map[string][]string), line: line}
+	s := &Source{cells: make(map[string][]string), changed: origin.Changed(rec), line: line}
 	for _, source := range rec.Sources {
 		s.cells[source.File] = strings.Split(source.Text, "\n")
 	}
@@ -34,7 +37,7 @@ func (s *Source) Line(file string, line int) string {
 		return ""
 	case cell:
 		return strings.TrimSpace(lines[line-1])
-	case s.line == nil:
+	case s.line == nil || s.changed[file]:
 		return ""
 	}
 	return strings.TrimSpace(s.line(file, line))

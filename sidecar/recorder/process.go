@@ -25,6 +25,7 @@ func ForProcess(target timeline.Target, role string, gpus func() *gpu.Driver) *R
 			{"GPU lanes", gpuLanes{gpus, machine.PIDs}},
 		},
 		Threads: host.NewThreadLog(target.PID),
+		Code:    host.NewCode(target),
 	})
 }
 

@@ -82,10 +82,9 @@ type Options struct {
 
 // Code knows the target's code on disk.
 type Code interface {
-	// Installation tells where Python and its packages lie.
-	Installation() timeline.Installation
-	// Files tells what is to be found under names of code objects.
-	Files(names []string) []timeline.CodeFile
+	// Describe adds to a recording what is to be found under the files that its
+	// frames name and, unless that is known, where Python and its packages lie.
+	Describe(*timeline.Recording)
 }
 
 // ThreadStates knows what the target's threads did lately.
@@ -280,33 +279,13 @@ func (r *Recorder) End(id string, ending Ending) (*timeline.Recording, error) {
 	run.push.describe(rec)
 	c.describe(rec, target, ending, c.first && last)
 	rec.Sources = r.sources.of(rec)
-	r.lookLocked(rec)
-	return rec, nil
-}
-
-// lookLocked adds what is known of the code's files.
-func (r *Recorder) lookLocked(rec *timeline.Recording) {
 	if r.install != nil {
 		rec.Installation = *r.install
 	}
-	if r.opts.Code == nil {
-		return
+	if r.opts.Code != nil {
+		r.opts.Code.Describe(rec)
 	}
-	if r.install == nil {
-		rec.Installation = r.opts.Code.Installation()
-	}
-	var names []string
-	seen := make(map[string]bool)
-	for _, s := range rec.Sources {
-		seen[s.File] = true // only the kernel has them
-	}
-	for _, f := range rec.Frames {
-		if !seen[f.File] {
-			seen[f.File] = true
-			names = append(names, f.File)
-		}
-	}
-	rec.CodeFiles = r.opts.Code.Files(names)
+	return rec, nil
 }
 
 // Discard stops recording without a result.

@@ -116,12 +116,12 @@ func (s *stripper) isKernels(t timeline.Thread, positions []position) bool {
 	return startsIn(t, positions, func(p position) bool { return p.starts == ours || p.starts == kernel || p.starts == runner })
 }
 
-// startsIn tells whether all stacks of a thread do, but for empty ones.
+// startsIn tells whether all stacks of a thread do, but for those that have no frame below threading's.
 func startsIn(t timeline.Thread, positions []position, where func(position) bool) bool {
 	known := false
 	for _, span := range t.Spans {
 		p := at(positions, span.Node)
-		if p.known && !where(p) || !p.known && p.shown != timeline.RootNode {
+		if p.known && !where(p) {
 			return false
 		}
 		known = known || p.known

@@ -202,9 +202,17 @@ type Installation struct {
 type CodeFile struct {
 	Name    string // co_filename
 	Missing bool   // there is no such file
-	// Changed tells that the file's text may not be what the running code was made
-	// of: it was written after the code was loaded, as far as can be told.
-	Changed bool
+	// Modified is when its text was written last; zero: not known.
+	Modified time.Time
+	// Compiled is the cached bytecode beside it; nil where there is none, or where
+	// the file is older than the target and nobody needs to know.
+	Compiled *Bytecode
+}
+
+// Bytecode is a .pyc file, which names the text that it was made of.
+type Bytecode struct {
+	Written time.Time
+	Matches bool // it was made of the text that the source file has now
 }
 
 // Cell is the recorded notebook cell.
@@ -219,6 +227,7 @@ type Cell struct {
 // Target says what was recorded.
 type Target struct {
 	PID           int
+	Started       time.Time // wall clock; zero: not known
 	PythonVersion string
 	Interpreter   string
 	Argv          []string
