@@ -162,7 +162,7 @@ func TestTheBodyOfCaptureIsTheCells(t *testing.T) {
 	rec := record(text,
 		inCell(cell(1), cellMagic, capture, runCell[1:], runCode, frame("<module>", body, 2)),
 		inCell(cell(1), cellMagic, capture, runCell[1:], runCode, frame("<module>", body, 1), displayHook))
-	rec.Sources = append(rec.Sources, timeline.Source{File: body, ExecutionCount: 7, Text: "print(1)\nx = 2", Nested: true})
+	rec.Sources = append(rec.Sources, timeline.Source{File: body, ExecutionCount: 7, Text: "print(1)\nx = 2\n", Nested: true})
 	if got, want := fmt.Sprintf("%q", told(Strip(rec), 0)), `["1s 222.py:4 <module>" "1s display"]`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

@@ -94,6 +94,8 @@ class Notebook:
                 marks, report = self._result()
                 for line in report["cell_lines"]:
                     line["file"] = names.get(line["file"]) or self._name(line["file"])
+                    if line["text"].startswith("%%"):  # the magic's own work, which no mark can stand for
+                        line["line"] = 0
                 yield marked.places.seconds(marks), report
 
     def _name(self, shown: str) -> str:
