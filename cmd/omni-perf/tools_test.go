@@ -49,7 +49,7 @@ func TestEveryFrontDoorNamesCausesByTheTextOfFiles(t *testing.T) {
 	}{
 		{"a script or a process", timeline.Target{PID: os.Getpid()}, []timeline.Frame{leaf}, "return good.sum().item()"},
 		{"a kernel's cell that calls a module", timeline.Target{PID: os.Getpid(), Cell: &cell},
-			[]timeline.Frame{{Function: "<module>", File: cell.File, Line: 1}, leaf}, "accuracy(good)"},
+			[]timeline.Frame{{Function: "<module>", File: cell.File, Line: 1}, leaf}, "return good.sum().item()"},
 	} {
 		r := analyser(os.Getpid())(waitingFor(c.target, c.frames...))
 		got := r.Idle.Causes[0]

@@ -24,7 +24,7 @@ from omni_perf.fallback import FallbackSampler
 from omni_perf.options import Options, parse_cell
 from omni_perf.report import Report, kept
 from omni_perf.session import Begun, Session, SessionError
-from omni_perf.shell import CellInfo, CellResult, Shell, is_notebook, number_of, parent_msg_id
+from omni_perf.shell import CellInfo, CellResult, Shell, is_notebook, number_around, number_of, parent_msg_id
 from omni_perf.torchsteps import OptimizerSteps
 
 INTERRUPT_DELAY_S = 0.01
@@ -63,15 +63,17 @@ class CellRecorder:
         self._numbers = itertools.count(1)
         self._last_warning = ""
         self._watches_torch = False
+        self._depth = threading.local()  # .cells: how many run one within the other, in this thread
 
     # IPython's events.
 
     def pre_run_cell(self, info: CellInfo) -> None:
         """Begin a recording if the cell wants one."""
         with self._harmless(interrupt_goes_on=True):
-            self.number = number_of(self._shell, info)
-            if not info.store_history:
-                self._sources.note_nested(self._sources.file_of(info, self.number), self.number, info.raw_cell or "")
+            nested = self._enter() and not info.store_history
+            self.number = number_around(self._shell) if nested else number_of(self._shell, info)
+            if nested:
+                self._sources.note_nested(self._sources.file_of(info), self.number, info.raw_cell or "")
             line = options_line(info.raw_cell or "")
             if line is not None:
                 parsed = parse_cell(line)
@@ -84,6 +86,7 @@ class CellRecorder:
     def post_run_cell(self, result: CellResult | None) -> None:
         """End the recording of the cell, if there is one, and publish its chart."""
         ended_ns = time.monotonic_ns()
+        self._depth.cells = max(0, getattr(self._depth, "cells", 0) - 1)
         with self._harmless(interrupt_goes_on=False):
             running = self._take(result)
             if running is not None:
@@ -124,6 +127,12 @@ class CellRecorder:
 
     # Beginning.
 
+    def _enter(self) -> bool:
+        """Note that a cell begins; return whether another one runs it."""
+        depth: int = getattr(self._depth, "cells", 0)
+        self._depth.cells = depth + 1
+        return depth > 0
+
     def _records_by_itself(self, info: CellInfo) -> bool:
         """Whether ``on`` covers this cell: not our own magics, nor a cell run by a cell."""
         if (info.raw_cell or "").lstrip().startswith("%omni_perf"):
@@ -132,7 +141,7 @@ class CellRecorder:
             return all(running.thread != threading.get_ident() for running in self._running)
 
     def _begin_cell(self, info: CellInfo, options: Options, automatic: bool) -> None:
-        file = self._sources.file_of(info, self.number)
+        file = self._sources.file_of(info)
         self._begin(info, info.raw_cell or "", file, options, automatic)
 
     def _begin(self, info: CellInfo | None, text: str, file: str, options: Options, automatic: bool) -> Running | None:

@@ -12,7 +12,7 @@ from difflib import SequenceMatcher
 from typing import Any, cast
 
 from omni_perf.contract import CellSource
-from omni_perf.shell import CellInfo, Shell, counts_before, is_notebook
+from omni_perf.shell import CellInfo, Shell, counts_before, is_notebook, number_of
 
 BATCH_LIMIT = 1 << 20
 """Characters of source sent with one call; what is left follows with the next."""
@@ -28,9 +28,10 @@ class CellSources:
         self._shell = shell
         self._nested: dict[str, tuple[int, str]] = {}
 
-    def file_of(self, info: CellInfo, number: int) -> str:
+    def file_of(self, info: CellInfo) -> str:
         """Return the file name that the code of this cell is about to get, or ""."""
         raw = info.raw_cell or ""
+        number = number_of(self._shell, info)
         transformed: str | None = getattr(info, "transformed_cell", None)
         try:
             if transformed is None:  # ipykernel names by the raw text, IPython by the other
