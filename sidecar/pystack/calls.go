@@ -170,7 +170,7 @@ func (r *reader) extend(sure int) bool {
 		}
 		at = callee.use(r.before) + offset
 		code, instr := r.word(at+l.frame.code)&^l.codeTag, r.word(at+l.frame.instr)
-		object, err := r.codes.get(code, true)
+		object, err := r.codes.get(code)
 		if err != nil {
 			return false
 		}
@@ -184,7 +184,7 @@ func (r *reader) extend(sure int) bool {
 		if !r.seen.known(calling{caller.object, object, caller.index}) {
 			return false
 		}
-		caller = frame{addr: next, code: code, instr: instr, object: object, index: index}
+		caller = frame{addr: next, code: code, instr: instr, object: object, index: index, isNew: true}
 		r.found = append(r.found, caller)
 		next = caller.addr + object.frameLen
 	}

@@ -9,11 +9,16 @@ func (r *reader) decode(t *thread) verdict {
 	}
 	r.moved, r.generators, r.torn = r.compareChain()
 	r.readsBefore = r.codes.reads
+	cut := false
 	for i := range sure {
 		raw := &r.chain[len(r.chain)-1-i]
 		f, ok := r.frameOf(t, raw)
 		if !ok {
-			return stackCut
+			if f.object != nil && f.proven != r.attempts && r.isAnother(f.object) {
+				r.replaced(t, f.object)
+			}
+			cut = true
+			break
 		}
 		if !raw.heap && f.index < f.object.firstTraceable {
 			continue
@@ -24,15 +29,17 @@ func (r *reader) decode(t *thread) verdict {
 		}
 	}
 
-	whole := false
-	if sure < len(r.chain) {
+	whole, certain := false, len(r.found)
+	if cut {
+		sure = -1
+	} else if sure < len(r.chain) {
 		r.learnCalls()
 		whole = r.extend(sure)
 	} else {
 		whole = r.leafIsLive()
 		r.learnCalls()
 	}
-	if !r.confirm() {
+	if !r.confirm(t, certain) {
 		return planWrong
 	}
 	if !whole {
@@ -57,69 +64,30 @@ func (r *reader) compareChain() (moved, generators, torn bool) {
 // instruction.
 func (r *reader) frameOf(t *thread, raw *rawFrame) (f frame, ok bool) {
 	if depth := len(r.found); depth < len(t.stack) && t.stack[depth].addr == raw.addr && t.stack[depth].code == raw.code {
-		f = t.stack[depth]
-		if r.codes.doubtful(f.object) {
-			if now := r.codes.byAddr[raw.code]; now != nil && now != f.object {
-				f.object, f.instr, f.node = now, 0, 0
+		old := &t.stack[depth]
+		if old.replaced {
+			r.replaced(t, old.object)
+			object, err := r.codes.get(raw.code)
+			if err != nil {
+				return f, false
 			}
+			*old = frame{addr: raw.addr, code: raw.code, instr: ^uint64(0), object: object}
 		}
+		f = *old
+		f.isNew = false
 		if f.instr == raw.instr {
 			return f, true
 		}
 		f.instr, f.node = raw.instr, 0
 	} else {
-		object, err := r.codes.get(raw.code, true)
+		object, err := r.codes.get(raw.code)
 		if err != nil {
 			return f, false
 		}
-		f = frame{addr: raw.addr, code: raw.code, instr: raw.instr, object: object}
+		f = frame{addr: raw.addr, code: raw.code, instr: raw.instr, object: object, isNew: true}
 	}
 	f.index, ok = f.object.instruction(r.l, raw.code, raw.instr)
 	return f, ok
-}
-
-// confirm compares the code objects of r.found that may have been freed and
-// replaced, all in one read. Only what was known before the copies were made and
-// is still the same after them is sure; if some are not, it takes in what is
-// there now and the sample must be tried again.
-func (r *reader) confirm() bool {
-	size := int(r.l.code.instructions)
-	each := size + 2*textLen
-	r.heads = r.heads[:0]
-	for i := range r.found {
-		if f := &r.found[i]; r.codes.doubtful(f.object) {
-			key := &f.object.key
-			r.heads = append(r.heads, Range{f.code, size}, Range{key.filename + varSize, textLen}, Range{key.name + varSize, textLen})
-		}
-	}
-	if len(r.heads) == 0 {
-		return true
-	}
-	n := len(r.heads) / 3 * each
-	if cap(r.headBuf) < n {
-		r.headBuf = make([]byte, 2*n)
-	}
-	r.calls++
-	n, _ = r.mem.Read(r.headBuf[:n], r.heads)
-	rest, same := r.headBuf[:n], r.codes.reads == r.readsBefore
-	for i := range r.found {
-		f := &r.found[i]
-		if !r.codes.doubtful(f.object) {
-			continue
-		}
-		if len(rest) >= each {
-			key, err := r.codes.parseKey(rest[:size])
-			if err == nil && key == f.object.key && r.l.checksum(rest[size:each]) == f.object.text {
-				f.object.epoch, f.object.generation = r.codes.epoch, r.codes.generation
-				rest = rest[each:]
-				continue
-			}
-			rest = rest[each:]
-		}
-		same = false
-		_, _ = r.codes.get(f.code, true)
-	}
-	return same
 }
 
 // surePart is the number of frames from the root that are sure: those that
@@ -193,13 +161,16 @@ func (r *reader) salvage(t *thread) bool {
 	l := r.l
 	t.next = t.next[:0]
 	for _, f := range t.stack {
+		if f.replaced {
+			break
+		}
 		s, offset := r.find(f.addr, l.frame.size)
 		if s == nil || s.where != placeTopChunk && s.where != placeChunk {
 			break
 		}
 		now, _ := r.compare(s, offset, false)
 		index, ok := f.object.instruction(l, f.code, now.instr)
-		if !now.stands || now.code != f.code || !ok || r.codes.doubtful(f.object) {
+		if !now.stands || now.code != f.code || !ok || f.proven != r.attempts && !r.trusting && (t.unsure || r.codes.doubtful(f.object)) {
 			break
 		}
 		if now.instr != f.instr {

@@ -17,6 +17,17 @@
 // shown before (calls.go). What is not sure is cut off and the sample marked
 // truncated; nothing is guessed.
 //
+// Which code a frame runs: code objects are freed and the next one takes the address,
+// and often the frame's place. From 3.12 on a number tells them apart, before that
+// the contents of their names and line tables (identity.go). From 3.14 on no code
+// object is mistaken for another. Up to 3.13 only a function that was there for at
+// least 0.2 s can be, when it is freed and another function takes its address while it
+// is in use: the stack then names the old one until its turn comes to be compared,
+// which is one sample for each frame of the stack. A program that does nothing but
+// replace such functions, each twice a second in the last one's memory, has 0.2 % of
+// its samples at the wrong one, 0.6 % at most (churn_test.go); modules, statements of
+// cells, and functions that are younger are compared at each sample.
+//
 // How 159 idle threads cost nothing: the GIL counts its hand-overs, so that
 // without one only its holder can have changed, and with one only the last two.
 // With more, one read of all thread states tells who has (gil.go).

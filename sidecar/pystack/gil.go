@@ -87,7 +87,7 @@ func (s *session) tickGroup(g *gilGroup) error {
 // generation tells the code cache when code objects have been freed.
 func (s *session) generation(gil []byte, size uint64) {
 	if size > gilSwitches+wordSize {
-		s.p.reader.codes.generation = word(gil, size-wordSize)
+		s.p.reader.codes.generation, s.p.reader.codes.counts = word(gil, size-wordSize), true
 	}
 }
 

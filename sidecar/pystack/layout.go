@@ -49,6 +49,7 @@ type layout struct {
 		frameSize                           uint64 // co_framesize in words; 0 = computed (3.11)
 		stackSize, nLocalsPlus              uint64
 		firstTraceable                      uint64 // _co_firsttraceable, in instructions
+		version                             uint64 // co_version; 0 = has none (3.11)
 	}
 	str struct {
 		length, state, ascii, compact uint64
@@ -79,6 +80,7 @@ const (
 	ownerShim     = 3 // CSTACK, or INTERPRETER from 3.14 on; everything from here up is no Python frame
 	wordSize      = 8
 	instrSize     = 2   // bytes of an instruction or cache slot
+	codeVersion   = 92  // PyCodeObject.co_version (3.12+)
 	maxCodeSize   = 256 // bytes of a code object's head that are read
 	maxStringHead = 64
 	maxThreadLen  = 512 // bytes of a thread state that are read at most
@@ -160,6 +162,7 @@ func layout312() *layout {
 	l.callCaches, l.opcodes = 3, opcodesOf[12]
 	l.code.filename, l.code.name, l.code.qualname, l.code.lineTable = 112, 120, 128, 136
 	l.code.firstLine, l.code.instructions, l.code.frameSize, l.code.firstTraceable = 68, 192, 76, 176
+	l.code.version = codeVersion
 	l.str.length, l.str.state, l.str.ascii, l.str.compact = 16, 32, 40, 56
 	l.bytesData, l.typeName, l.cachedKeys = 32, 24, 880
 	return l

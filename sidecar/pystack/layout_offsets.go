@@ -161,7 +161,7 @@ func parseDebugOffsets(b []byte, v version) (*layout, error) {
 	l.code.filename, l.code.name = offsets["code.filename"], offsets["code.name"]
 	l.code.qualname, l.code.lineTable = offsets["code.qualname"], offsets["code.linetable"]
 	l.code.firstLine, l.code.instructions = offsets["code.firstlineno"], offsets["code.co_code_adaptive"]
-	l.code.frameSize = 76
+	l.code.frameSize, l.code.version = 76, codeVersion
 	l.code.firstTraceable = l.code.instructions - 16 // before co_extra, the last pointer
 	l.str.length, l.str.state, l.str.ascii = offsets["str.length"], offsets["str.state"], offsets["str.ascii_size"]
 	l.str.compact = l.str.ascii + 16 // PyCompactUnicodeObject adds utf8_length and utf8

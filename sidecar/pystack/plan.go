@@ -161,6 +161,10 @@ type copies struct {
 	segments []segment
 	thread   uint64 // position of the thread state in buf
 	top      int    // segments[top] is the top chunk, if there is one
+	planned  struct {
+		ranges int    // those of the plan; others may follow
+		size   uint64 // bytes of them
+	}
 
 	laidOut struct { // what the ranges are for
 		plan   *plan
@@ -173,6 +177,8 @@ type copies struct {
 // gil, if not 0, is read first.
 func (c *copies) layOut(l *layout, p *plan, thread, gil, gilLen uint64) {
 	if c.laidOut.plan == p && c.laidOut.change == p.change && c.laidOut.gil == gil {
+		c.ranges = c.ranges[:c.planned.ranges]
+		c.resize(c.planned.size)
 		return
 	}
 	c.laidOut.plan, c.laidOut.change, c.laidOut.gil = p, p.change, gil
@@ -222,10 +228,16 @@ func (c *copies) layOut(l *layout, p *plan, thread, gil, gilLen uint64) {
 		readAll(0, heap)
 		readAll(heap, afterTop)
 	}
-	if uint64(cap(c.buf)) < pos {
-		c.buf = make([]byte, pos+pos/2)
+	c.planned.ranges, c.planned.size = len(c.ranges), pos
+	c.resize(pos)
+}
+
+// resize makes the buffer as long as what is to be read.
+func (c *copies) resize(size uint64) {
+	if uint64(cap(c.buf)) < size {
+		c.buf = make([]byte, size+size/2)
 	}
-	c.buf = c.buf[:pos]
+	c.buf = c.buf[:size]
 }
 
 // merge appends the places as segments, neighbours as one.

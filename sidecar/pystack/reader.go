@@ -23,7 +23,10 @@ type frame struct {
 	object            *codeObject
 	index             int32 // instruction in the code object; -1 before the first
 	node              timeline.NodeID
-	lasted            uint8 // samples in a row it has been there, up to lastingSamples
+	lasted            uint8  // samples in a row it has been there, up to lastingSamples
+	isNew             bool   // was not there at the last sample
+	replaced          bool   // its code object is another by now
+	proven            uint32 // reader.attempts when its code object was compared with the copies
 }
 
 // verdict says what came of reading a thread's stack.
@@ -50,9 +53,13 @@ type reader struct {
 	torn        bool       // and one of them was another in a copy
 	before      bool       // the chain is of the copy before the thread state, not of that after it
 	seen        seenCalls
-	heads       []Range // of code objects to be compared
-	readsBefore uint64  // codes.reads when the attempt began
-	headBuf     []byte
+	watching    []watched // code objects that are compared with the copies
+	trusting    bool      // none is: they were a moment ago
+	attempts    uint32    // copies made
+	unproven    []int     // of r.found, whose code takes a read of its own, and what it reads
+	proofs      []Range
+	proofBuf    []byte
+	readsBefore uint64        // codes.reads when the attempt began
 	fault       error         // of reading what the attempt needed besides the copies: there is no target any more
 	calls       int64         // reads made
 	stamp       time.Time     // when the last one ended, or the tick began
@@ -68,14 +75,18 @@ func newReader(m Memory, l *layout) *reader {
 func (r *reader) copy(t *thread, gil, gilLen uint64) error {
 	for range maxLearn {
 		r.layOut(r.l, &t.plan, t.addr, gil, gilLen)
+		planned := len(r.buf)
+		r.watch(t)
 		r.calls++
+		r.attempts++
 		n, err := r.mem.Read(r.buf, r.ranges)
 		now := time.Now()
 		r.took, r.stamp = now.Sub(r.stamp), now
 		if err != nil {
 			return err
 		}
-		if n == len(r.buf) {
+		if n >= planned { // what is not mapped of the code objects is none of them any more
+			r.buf = r.buf[:n]
 			return nil
 		}
 		if !r.dropUnmapped(t, n) {
@@ -166,6 +177,7 @@ func extends(longer, prefix []frame) bool {
 // wrong.
 func (r *reader) attempt(t *thread) verdict {
 	l := r.l
+	r.compareWatched(t)
 	state := r.buf[r.thread : r.thread+l.thread.size]
 	if word(state, l.thread.interp) != t.interp || int(word(state, l.thread.nativeID)) != t.nativeID {
 		return threadGone

@@ -88,11 +88,12 @@ func newSession(p *Process, sink Sink, opts SampleOptions) *session {
 	s.cpuLast = s.cpuStart
 	s.maxProbes = int(min(max(opts.Interval/time.Millisecond, 1), 64))
 	for _, t := range p.threads {
-		t.session = threadSession{}
+		t.session, t.unsure = threadSession{}, true
 		for i := range t.stack {
 			t.stack[i].node = 0
 		}
 	}
+	p.reader.codes.epoch++
 	s.at = s.clock.now()
 	s.upkeepAt, s.cpuAt, s.gil.at = s.at, s.at, s.at
 	return s

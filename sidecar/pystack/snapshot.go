@@ -25,6 +25,7 @@ func (p *Process) Snapshot() ([]ThreadStack, error) {
 	var out []ThreadStack
 	for _, g := range p.gils {
 		for _, t := range g.threads {
+			t.unsure = true
 			v, err := p.reader.sample(t, false)
 			if err != nil {
 				return nil, err

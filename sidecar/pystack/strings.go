@@ -48,6 +48,20 @@ func readString(m Memory, l *layout, addr uint64) (string, error) {
 	return text, nil
 }
 
+// stringSize is the length of a str object in bytes, its head included.
+func stringSize(m Memory, l *layout, addr uint64) (uint64, error) {
+	var head [maxStringHead]byte
+	h := head[:l.str.ascii]
+	if err := readAt(m, addr, h); err != nil {
+		return 0, err
+	}
+	state, start := half(h, l.str.state), l.str.compact
+	if state&strASCIIBit != 0 {
+		start = l.str.ascii
+	}
+	return start + min(word(h, l.str.length), maxProofName)*uint64(state>>strKindShift&strKindMask), nil
+}
+
 // decodeChars turns 1, 2 or 4 byte characters into UTF-8; what is no character
 // (a lone surrogate, as os.fsdecode makes them) becomes U+FFFD.
 func decodeChars(raw []byte, kind uint32) string {

@@ -1,6 +1,10 @@
 package pystack
 
-import "github.com/omni-perf/omni-perf/sidecar/timeline"
+import (
+	"time"
+
+	"github.com/omni-perf/omni-perf/sidecar/timeline"
+)
 
 // thread is what is kept of one thread of the target between samples. The
 // goroutine that holds the Process's lock owns it.
@@ -14,7 +18,11 @@ type thread struct {
 
 	plan  plan
 	stack []frame // of the last sample, root first
-	next  []frame // of the sample in progress
+	// unsure says that any of its code objects may be another by now: nobody has
+	// looked for a while, or one of them is.
+	unsure   bool
+	compared time.Time // when its code objects last were
+	next     []frame   // of the sample in progress
 
 	// What the last sample saw of the thread state and the leaf frame, to tell
 	// cheaply that nothing has changed.

@@ -66,6 +66,18 @@ type Measured struct {
 	CPUNs   int64              `json:"cpu_ns"`
 	SpentNs map[string]float64 `json:"spent_ns"`  // Native and Parts: in each of its functions
 	Hot     map[string]int     `json:"hot_lines"` // Lines: where each of its functions spends its time
+	Log     []Phase            `json:"log"`       // what began when, of programs that keep one
+}
+
+// A Phase is something that began in a target.
+type Phase struct {
+	AtNs int64 // CLOCK_MONOTONIC
+	Name string
+}
+
+// UnmarshalJSON reads [at_ns, name].
+func (p *Phase) UnmarshalJSON(text []byte) error {
+	return json.Unmarshal(text, &[2]any{&p.AtNs, &p.Name})
 }
 
 // A Target is a workload that runs. Its methods are for one goroutine.

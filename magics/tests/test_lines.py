@@ -1,0 +1,147 @@
+"""Which line the time goes to, where code objects come and go: in a real kernel and in a script.
+
+IPython compiles each statement of a cell into a code object of its own and frees it; the
+next one takes its memory, as do modules that are imported one after the other. Each test
+knows by its own clock, or by its sleeps, where the time went.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kernels import Kernel
+
+BINARY = Path(sys.executable).parent / "omni-perf"
+
+KEEP_REPORTS = """
+import importlib, json, sys, time, omni_perf
+sys.dont_write_bytecode = True
+reports, latest = [], None
+def keep():
+    global latest
+    if latest is not (latest := omni_perf.last()):
+        reports.append(latest)
+get_ipython().events.register("post_run_cell", lambda result: keep())
+"""
+
+
+@pytest.fixture(scope="module")
+def kernel() -> Iterator[Kernel]:
+    with Kernel() as kernel:
+        assert kernel.run(KEEP_REPORTS).error is None
+        yield kernel
+
+
+def reports(kernel: Kernel, field: str) -> list[Any]:
+    """Take one field of every report made since the last call."""
+    ran = kernel.run(f"print(json.dumps([report.to_dict()[{field!r}] for report in reports])); reports.clear()")
+    return json.loads(ran.text("stdout"))
+
+
+def times_of(lines: list[dict[str, Any]]) -> dict[tuple[str, int], float]:
+    """The seconds of each line of the user's own code."""
+    return {(line["file"], line["line"]): line["self_s"] for line in lines if line["self_s"] > 0}
+
+
+def distance(got: dict[Any, float], want: dict[Any, float]) -> float:
+    """The share of the time that is at another line than it should be."""
+    total = sum(want.values())
+    return sum(max(0.0, seconds - got.get(line, 0.0)) for line, seconds in want.items()) / total
+
+
+def test_three_statements_in_a_row(kernel: Kernel) -> None:
+    ran = kernel.run("%%omni_perf --quiet\ntime.sleep(0.1)\ntime.sleep(0.2)\ntime.sleep(0.6)")
+    assert ran.error is None
+    [lines] = reports(kernel, "cell_lines")
+    [cell] = {line["file"] for line in lines}
+    assert distance(times_of(lines), {(cell, 2): 0.1, (cell, 3): 0.2, (cell, 4): 0.6}) < 0.05, lines
+
+
+def test_functions_of_statements_in_a_row(kernel: Kernel) -> None:
+    """A comprehension's or lambda's code goes with its statement, and its frame has the same place, too."""
+    statements = [f"(lambda: time.sleep({seconds}))()" for seconds in (0.1, 0.25, 0.1, 0.3)]
+    kernel.run("%%omni_perf --quiet\n" + "\n".join(statements))
+    [lines] = reports(kernel, "cell_lines")
+    [cell] = {line["file"] for line in lines}
+    want = {(cell, 2): 0.1, (cell, 3): 0.25, (cell, 4): 0.1, (cell, 5): 0.3}
+    assert distance(times_of(lines), want) < 0.05, lines
+
+
+@pytest.mark.parametrize("magic", ["%%omni_perf --quiet\n", "%omni_perf --quiet "])
+def test_short_cells_in_a_row(kernel: Kernel, magic: str) -> None:
+    for number in range(30):
+        kernel.run(f"{magic}time.sleep(0.03)  # {number}")
+    recorded = reports(kernel, "cell_lines")
+    files = {line["file"] for lines in recorded for line in lines if line["self_s"] > 0.003}
+    assert len(recorded) == 30
+    assert len(files) == 30, f"30 cells name {len(files)}: {sorted(files)}"
+    assert all(len(times_of(lines)) == 1 for lines in recorded), [times_of(lines) for lines in recorded]
+
+
+def test_modules_in_a_row(kernel: Kernel, tmp_path: Path) -> None:
+    names = [f"shape_{number:02}" for number in range(24)]
+    for name in names:
+        (tmp_path / f"{name}.py").write_text("import time\nthis = __name__\ntime.sleep(0.02)\n")
+    kernel.run(f"sys.path.insert(0, {str(tmp_path)!r})")
+    ran = kernel.run("%%omni_perf --quiet\n" + "\n".join(f"import {name}" for name in names))
+    assert ran.error is None
+    [stacks] = reports(kernel, "stacks")
+    seconds: dict[str, float] = {}
+    for node, start, end in zip(*(stacks["spans"][key] for key in ("node", "start_s", "end_s")), strict=True):
+        leaf = stacks["frames"][stacks["nodes"][node]["frame"]]
+        seconds[leaf["file"]] = seconds.get(leaf["file"], 0.0) + end - start
+    want = {str(tmp_path / f"{name}.py"): 0.02 for name in names}
+    assert distance(seconds, want) < 0.1, seconds
+
+
+def test_code_compiled_under_the_name_of_a_real_file(kernel: Kernel, tmp_path: Path) -> None:
+    real = tmp_path / "real.py"
+    for seconds in (0.1, 0.3):
+        real.write_text("\n" * round(20 * seconds) + f"time.sleep({seconds})\n")
+        kernel.run(f"%%omni_perf --quiet\nexec(compile(open({str(real)!r}).read(), {str(real)!r}, 'exec'))")
+        [stacks] = reports(kernel, "stacks")
+        lines = {frame["line"] for frame in stacks["frames"] if frame["file"] == str(real)}
+        assert lines == {round(20 * seconds) + 1}
+
+
+def test_a_module_that_is_reloaded(kernel: Kernel, tmp_path: Path) -> None:
+    module = tmp_path / "again.py"
+    kernel.run(f"sys.path.insert(0, {str(tmp_path)!r})")
+    module.write_text("import time\ndef work():\n    time.sleep(0.1)\nwork()\n")
+    kernel.run("%%omni_perf --quiet\nimport again")
+    module.write_text("import time\n\n\n\ndef work():\n\n    time.sleep(0.1)\n\nwork()\n")
+    kernel.run("%%omni_perf --quiet\nimportlib.reload(again)")
+    for stacks, want in zip(reports(kernel, "stacks"), [{3, 4}, {7, 9}], strict=True):
+        lines = {frame["line"] for frame in stacks["frames"] if frame["file"] == str(module)}
+        assert lines >= want
+        assert not lines & ({3, 4, 7, 9} - want)
+
+
+def test_the_root_of_a_script_is_the_script(tmp_path: Path) -> None:
+    """Its code often takes the memory of that of a package which the interpreter's start has imported."""
+    package = tmp_path / "path" / "sitecustomize"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("import time\ntime.sleep(0.15)\n")
+    script = tmp_path / "script.py"
+    script.write_text("import time\ntime.sleep(0.3)\n")
+    for number in range(3):
+        subprocess.run(
+            [BINARY, "run", "--interpreter", sys.executable, "-o", str(tmp_path / f"out{number}"), "--format", "json", script],
+            env=os.environ | {"PYTHONPATH": str(package.parent)}, check=True, capture_output=True,
+        )  # fmt: skip
+        report = json.loads((tmp_path / f"out{number}.json").read_text())
+        roots = {
+            report["stacks"]["frames"][node["frame"]]["function"]: node
+            for node in report["stacks"]["nodes"][1:]
+            if node["parent"] == 0
+        }
+        assert "script.py" in roots, roots
+        [line] = report["cell_lines"]
+        assert (line["text"], line["self_s"] > 0.25) == ("time.sleep(0.3)", True), line
