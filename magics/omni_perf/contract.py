@@ -66,7 +66,6 @@ class BeginRequest(TypedDict, total=False):
     automatic: bool
     thresholdNs: Int64
     startedNs: Int64
-    ownThreads: list[int]
 
 
 class BeginResponse(TypedDict, total=False):

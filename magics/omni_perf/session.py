@@ -236,12 +236,7 @@ class Session:
         new = sources(link.known)
         # A cell that waits for us starts now; one that does not said when it has started.
         started_ns = int(request.get("startedNs", 0)) or time.monotonic_ns()
-        complete: contract.BeginRequest = {
-            **request,
-            "sources": new,
-            "startedNs": str(started_ns),
-            "ownThreads": [threading.get_native_id()],  # the loop's, in which this runs
-        }
+        complete: contract.BeginRequest = {**request, "sources": new, "startedNs": str(started_ns)}
         try:
             answer = cast(contract.BeginResponse, await self._call(link, "Begin", complete, BEGIN_LIMIT_S))
         except (SessionError, asyncio.CancelledError):

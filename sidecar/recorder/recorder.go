@@ -38,7 +38,6 @@ type Run struct {
 	PID            int           // the target
 	Interval       time.Duration // between two reads of the stacks
 	FigureInterval time.Duration // between two reads of figures
-	OwnThreads     []int         // native ids of threads whose stacks are not to be read
 }
 
 // Collector reads figures of one kind while a run lasts.
@@ -127,7 +126,6 @@ type Spec struct {
 	FigureInterval time.Duration
 	Cell           *timeline.Cell // nil for a script or process
 	Sources        []timeline.Source
-	OwnThreads     []int // native ids of the extension's threads, which are left out
 }
 
 // Ending says how it ended.

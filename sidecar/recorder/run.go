@@ -45,7 +45,6 @@ func (r *Recorder) startLocked(spec Spec, outside bool) *run {
 			PID:            r.opts.Target.PID,
 			Interval:       spec.Interval,
 			FigureInterval: spec.FigureInterval,
-			OwnThreads:     spec.OwnThreads,
 		},
 		cancel: cancel,
 	}

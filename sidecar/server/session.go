@@ -160,7 +160,6 @@ func (s *kernelSession) Begin(_ context.Context, req *api.BeginRequest) (*api.Be
 		FigureInterval: time.Duration(req.SystemIntervalNs),
 		Cell:           &timeline.Cell{ExecutionCount: int(req.ExecutionCount), File: req.File, Text: req.Text, Name: req.Name},
 		Sources:        sources(req.Sources),
-		OwnThreads:     threadIDs(req.OwnThreads),
 	})
 	if err != nil {
 		return nil, callError(err)
@@ -222,14 +221,6 @@ func sources(in []*api.CellSource) []timeline.Source {
 			source.Lines = append(source.Lines, int(line))
 		}
 		out = append(out, source)
-	}
-	return out
-}
-
-func threadIDs(in []int32) []int {
-	out := make([]int, 0, len(in))
-	for _, id := range in {
-		out = append(out, int(id))
 	}
 	return out
 }
