@@ -163,7 +163,7 @@ func (s *session) readOthers(g *gilGroup, expected *thread) error {
 			skip = min(int(l.frame.size), n)
 			buf, n = buf[skip:], n-skip
 		}
-		if same && i != s.turn%len(s.others) && t.session.known {
+		if same && !t.session.idle && i != s.turn%len(s.others) && t.session.known {
 			continue
 		}
 		before := t.session.node

@@ -57,9 +57,10 @@ type session struct {
 }
 
 type nodeKey struct {
-	parent timeline.NodeID
-	object *codeObject
-	line   int32
+	parent    timeline.NodeID
+	object    *codeObject
+	line      int32
+	suspended bool
 }
 
 // Sample reads the stacks of all threads again and again and writes what changes
@@ -268,16 +269,20 @@ func (s *session) took(t *thread, v verdict) {
 		s.register(t)
 	}
 	before := t.session.node
-	t.session.truncated = v != stackWhole
+	t.session.truncated, t.session.idle = v != stackWhole, false
 	switch v {
 	case stackLost:
 		s.stats.Lost++
 		t.session.node = timeline.RootNode
 	case stackCut:
 		s.stats.Truncated++
-		fallthrough
+		t.session.node = s.node(t.stack)
 	default:
 		t.session.node = s.node(t.stack)
+		if top := t.loopTop(); top > 0 && s.p.reader.readAwaiting(t, s.cellCoroutine(t)) {
+			t.session.node = s.suspendedNode(t.stack[top-1].node, t.awaiting.frames)
+			t.session.idle = true
+		}
 	}
 	if t.session.node != before { // whatever it waited for, it does something else now
 		t.session.probeAt, t.session.probeEvery, t.session.changedAt = 0, 0, s.at
@@ -295,17 +300,38 @@ func (s *session) node(stack []frame) timeline.NodeID {
 			continue
 		}
 		same = false
-		key := nodeKey{parent, f.object, f.object.line(f.index)}
-		node, ok := s.nodes[key]
-		if !ok {
-			node = s.sink.Child(parent, s.sink.Frame(timeline.Frame{
-				Function: f.object.function, File: f.object.file,
-				Line: int(key.line), FirstLine: int(f.object.firstLine)}))
-			s.nodes[key] = node
-		}
-		f.node, parent = node, node
+		f.node = s.child(parent, f, false)
+		parent = f.node
 	}
 	return parent
+}
+
+// suspendedNode interns the frames of coroutines that await above the stack parent.
+func (s *session) suspendedNode(parent timeline.NodeID, frames []frame) timeline.NodeID {
+	for i := range frames {
+		parent = s.child(parent, &frames[i], true)
+	}
+	return parent
+}
+
+func (s *session) child(parent timeline.NodeID, f *frame, suspended bool) timeline.NodeID {
+	key := nodeKey{parent, f.object, f.object.line(f.index), suspended}
+	node, ok := s.nodes[key]
+	if !ok {
+		node = s.sink.Child(parent, s.sink.Frame(timeline.Frame{
+			Function: f.object.function, File: f.object.file,
+			Line: int(key.line), FirstLine: int(f.object.firstLine), Suspended: suspended}))
+		s.nodes[key] = node
+	}
+	return node
+}
+
+// cellCoroutine is the coroutine that t's event loop runs the recorded cell in.
+func (s *session) cellCoroutine(t *thread) uint64 {
+	if s.opts.Coroutine == nil {
+		return 0
+	}
+	return s.opts.Coroutine(t.nativeID)
 }
 
 // tell writes a thread's stack and state to the sink if they have changed.

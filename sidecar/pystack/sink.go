@@ -33,6 +33,10 @@ type SampleOptions struct {
 	// RunsCell is the native id of the thread that runs the recorded cell or
 	// script; 0 = the main thread.
 	RunsCell int
+	// Coroutine tells the address of the coroutine object that the event loop of a
+	// thread, by its native id, runs a recorded cell in; 0 if none is known, which is
+	// what nil always tells. Called from the sampling goroutine.
+	Coroutine func(nativeID int) uint64
 }
 
 func (o SampleOptions) withDefaults() SampleOptions {

@@ -28,6 +28,8 @@ type thread struct {
 	// cheaply that nothing has changed.
 	seen struct{ frame, top, leaf, code, instr uint64 }
 
+	awaiting awaiting // what its event loop waits for, when last looked at
+
 	session threadSession
 }
 
@@ -40,6 +42,7 @@ type threadSession struct {
 
 	node      timeline.NodeID
 	truncated bool
+	idle      bool // in an event loop, while a coroutine awaits
 	state     timeline.State
 	leaf      string
 

@@ -79,7 +79,7 @@ func (p *pythonStacks) Collect(ctx context.Context, run Run) error {
 	}
 	// A nested cell may end before the sampler first tells how it reads.
 	run.Builder.Describe(func(r *timeline.Recording) { r.Sampling.Method = stackMethod })
-	_, err := process.Sample(ctx, run.Builder, pystack.SampleOptions{Interval: run.Interval})
+	_, err := process.Sample(ctx, run.Builder, pystack.SampleOptions{Interval: run.Interval, Coroutine: run.Coroutine})
 	if err != nil { // gone, another program, or no longer permitted: look anew next time
 		p.Close()
 	}

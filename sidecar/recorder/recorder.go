@@ -38,6 +38,9 @@ type Run struct {
 	PID            int           // the target
 	Interval       time.Duration // between two reads of the stacks
 	FigureInterval time.Duration // between two reads of figures
+	// Coroutine tells the coroutine object that a thread's event loop runs a recorded
+	// cell in, by the thread's native id; 0 if there is none. From any goroutine.
+	Coroutine func(threadID int) uint64
 }
 
 // Collector reads figures of one kind while a run lasts.
@@ -111,6 +114,7 @@ type Spec struct {
 	ID             string // unique among those in progress
 	Started        int64  // CLOCK_MONOTONIC; 0 = now
 	ThreadID       int    // native id of the thread that runs it; 0 = the main thread
+	Coroutine      uint64 // address of the coroutine object that the thread's event loop runs it in; 0 = none
 	Interval       time.Duration
 	FigureInterval time.Duration
 	Cell           *timeline.Cell // nil for a script or process
@@ -207,7 +211,23 @@ func (r *Recorder) Begin(spec Spec) (outside error, err error) {
 		r.joinLocked(c)
 	}
 	r.cells[spec.ID] = c
+	r.tellCoroutinesLocked()
 	return outside, nil
+}
+
+// tellCoroutinesLocked tells the collectors of the run in which coroutines its cells
+// run: of those on one thread the innermost's counts, which began last.
+func (r *Recorder) tellCoroutinesLocked() {
+	began := make(map[int]int64)
+	coroutines := make(map[int]uint64)
+	for _, c := range r.cells {
+		if t := c.spec.ThreadID; c.spec.Coroutine != 0 && c.started >= began[t] {
+			began[t], coroutines[t] = c.started, c.spec.Coroutine
+		}
+	}
+	if r.run != nil {
+		r.run.coroutines.Store(&coroutines)
+	}
 }
 
 // joinLocked lets c share the run that is in progress.
@@ -241,6 +261,7 @@ func (r *Recorder) End(id string, ending Ending) (*timeline.Recording, error) {
 	if last {
 		r.run = nil
 	}
+	r.tellCoroutinesLocked()
 	target := r.opts.Target
 	r.mu.Unlock()
 
@@ -270,6 +291,7 @@ func (r *Recorder) Discard(id string) error {
 		return fmt.Errorf("%w: %q", ErrUnknown, id)
 	}
 	delete(r.cells, id)
+	r.tellCoroutinesLocked()
 	if len(r.cells) == 0 {
 		// Nobody waits for the figures: let the collectors come to rest alone.
 		go r.run.stop()

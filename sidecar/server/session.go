@@ -153,6 +153,7 @@ func (s *kernelSession) Begin(_ context.Context, req *api.BeginRequest) (*api.Be
 		ID:             req.CellId,
 		Started:        started,
 		ThreadID:       int(req.ThreadId),
+		Coroutine:      uint64(req.Coroutine),
 		Interval:       time.Duration(req.IntervalNs),
 		FigureInterval: time.Duration(req.SystemIntervalNs),
 		Cell:           &timeline.Cell{ExecutionCount: int(req.ExecutionCount), File: req.File, Text: req.Text, Name: req.Name},
@@ -226,7 +227,7 @@ func samples(req *api.PushRequest) recorder.Samples {
 		CPU:    timeline.Nanos(req.CpuNs),
 	}
 	for _, f := range req.Frames {
-		out.Frames[f.Id] = timeline.Frame{Function: f.Function, File: f.File, Line: int(f.Line), FirstLine: int(f.FirstLine)}
+		out.Frames[f.Id] = timeline.Frame{Function: f.Function, File: f.File, Line: int(f.Line), FirstLine: int(f.FirstLine), Suspended: f.Suspended}
 	}
 	for _, st := range req.Stacks {
 		out.Stacks[st.Id] = st.Frames

@@ -52,6 +52,9 @@ type Frame struct {
 	File      string // co_filename as it stands in the code object
 	Line      int    // line being executed; 0 when the code object has none there
 	FirstLine int    // the function's first line; (Function, File, FirstLine) is the function
+	// Suspended: a coroutine's that awaits at Line while its thread waits in the event
+	// loop below it on the stack.
+	Suspended bool
 }
 
 // FrameID and NodeID index Recording.Frames and Recording.Nodes.
