@@ -210,8 +210,11 @@ func (s *session) upkeep() {
 	}
 }
 
-// register tells the sink of a thread at its first sample.
-func (s *session) register(t *thread) {
+// register tells the sink of a thread at its first sample; false if it is left out.
+func (s *session) register(t *thread) bool {
+	if t.session.left = s.opts.Leave(t.nativeID); t.session.left {
+		return false
+	}
 	s.p.identify(t)
 	main := s.p.isMain(t)
 	t.session = threadSession{known: true, state: timeline.StateOff, ran: true}
@@ -221,6 +224,7 @@ func (s *session) register(t *thread) {
 	runs := t.nativeID == s.opts.RunsCell || s.opts.RunsCell == 0 && main
 	t.session.id = s.sink.Thread(timeline.Thread{
 		PID: s.p.pid, NativeID: t.nativeID, Name: t.name, Main: main, RunsCell: runs, OnCPU: -1})
+	return true
 }
 
 // identify finds a thread's id here and its name.
@@ -263,11 +267,11 @@ func (s *session) took(t *thread, v verdict) {
 		s.listDue, s.listed = true, 0
 		return
 	}
+	if !t.session.known && !s.register(t) {
+		return
+	}
 	s.stats.Reads++
 	t.session.ran = true
-	if !t.session.known {
-		s.register(t)
-	}
 	before := t.session.node
 	t.session.truncated, t.session.idle = v != stackWhole, false
 	switch v {
@@ -279,7 +283,7 @@ func (s *session) took(t *thread, v verdict) {
 		t.session.node = s.node(t.stack)
 	default:
 		t.session.node = s.node(t.stack)
-		if top := t.loopTop(); top > 0 && s.p.reader.readAwaiting(t, s.cellCoroutine(t)) {
+		if top := t.loopTop(); top > 0 && s.p.reader.readAwaiting(t, s.opts.Coroutine(t.nativeID)) {
 			t.session.node = s.suspendedNode(t.stack[top-1].node, t.awaiting.frames)
 			t.session.idle = true
 		}
@@ -324,14 +328,6 @@ func (s *session) child(parent timeline.NodeID, f *frame, suspended bool) timeli
 		s.nodes[key] = node
 	}
 	return node
-}
-
-// cellCoroutine is the coroutine that t's event loop runs the recorded cell in.
-func (s *session) cellCoroutine(t *thread) uint64 {
-	if s.opts.Coroutine == nil {
-		return 0
-	}
-	return s.opts.Coroutine(t.nativeID)
 }
 
 // tell writes a thread's stack and state to the sink if they have changed.

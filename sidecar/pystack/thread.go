@@ -36,6 +36,7 @@ type thread struct {
 // threadSession is what is kept of a thread for one recording.
 type threadSession struct {
 	known bool // registered with the sink
+	left  bool // out of the recording
 	id    timeline.ThreadID
 	now   reading // as last told to the sink
 	told  bool

@@ -41,6 +41,9 @@ type Run struct {
 	// Coroutine tells the coroutine object that a thread's event loop runs a recorded
 	// cell in, by the thread's native id; 0 if there is none. From any goroutine.
 	Coroutine func(threadID int) uint64
+	// Own tells the profiler's own threads in the target, by native id. From any
+	// goroutine.
+	Own func(threadID int) bool
 }
 
 // Collector reads figures of one kind while a run lasts.
@@ -75,6 +78,8 @@ type Options struct {
 	Stacks     Stacks          // nil where there is none for this system
 	Collectors []Named
 	Clock      timeline.Clock // nil: CLOCK_MONOTONIC
+	// Own takes in the profiler's own threads in the target; nil where nobody else asks.
+	Own *OwnThreads
 	// Threads gives the stacks that are pushed their state; nil: it stays unknown.
 	Threads ThreadStates
 }
@@ -117,6 +122,7 @@ type Spec struct {
 	Coroutine      uint64 // address of the coroutine object that the thread's event loop runs it in; 0 = none
 	Interval       time.Duration
 	FigureInterval time.Duration
+	OwnThreads     []int          // native ids of the profiler's own threads in the target
 	Cell           *timeline.Cell // nil for a script or process
 	Sources        []timeline.Source
 }
@@ -147,6 +153,9 @@ var (
 func New(opts Options) *Recorder {
 	if opts.Clock == nil {
 		opts.Clock = timeline.Monotonic
+	}
+	if opts.Own == nil {
+		opts.Own = &OwnThreads{}
 	}
 	r := &Recorder{opts: opts, cells: make(map[string]*cell)}
 	if opts.Stacks != nil {
@@ -203,6 +212,7 @@ func (r *Recorder) Begin(spec Spec) (outside error, err error) {
 		spec.Started = now
 	}
 	r.sources.add(spec.Sources...)
+	r.opts.Own.add(spec.OwnThreads)
 	outside = r.attachLocked()
 	c := &cell{spec: spec, started: spec.Started, first: r.run == nil}
 	if c.first {

@@ -48,6 +48,7 @@ func (r *Recorder) startLocked(spec Spec, outside bool) *run {
 			PID:            r.opts.Target.PID,
 			Interval:       spec.Interval,
 			FigureInterval: spec.FigureInterval,
+			Own:            r.opts.Own.Has,
 		},
 		cancel: cancel,
 	}

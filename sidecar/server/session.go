@@ -154,6 +154,7 @@ func (s *kernelSession) Begin(_ context.Context, req *api.BeginRequest) (*api.Be
 		Started:        started,
 		ThreadID:       int(req.ThreadId),
 		Coroutine:      uint64(req.Coroutine),
+		OwnThreads:     numbers(req.OwnThreads),
 		Interval:       time.Duration(req.IntervalNs),
 		FigureInterval: time.Duration(req.SystemIntervalNs),
 		Cell:           &timeline.Cell{ExecutionCount: int(req.ExecutionCount), File: req.File, Text: req.Text, Name: req.Name},
@@ -209,6 +210,14 @@ func callError(err error) error {
 		return status.Error(codes.Unavailable, Sentence(err))
 	}
 	return status.Error(codes.Internal, Sentence(err))
+}
+
+func numbers(in []int32) []int {
+	out := make([]int, len(in))
+	for i, n := range in {
+		out[i] = int(n)
+	}
+	return out
 }
 
 func sources(in []*api.CellSource) []timeline.Source {
