@@ -43,6 +43,8 @@ class Running:
     began_ns: int
     """CLOCK_MONOTONIC before the call to the sidecar."""
     beginning: Future[Begun]
+    coroutine: object
+    """What the thread's event loop runs the cell in, if one does."""
 
 
 class CellRecorder:
@@ -146,6 +148,7 @@ class CellRecorder:
 
     def _begin(self, info: CellInfo | None, text: str, file: str, options: Options, automatic: bool) -> Running | None:
         self._steps.new_cell()
+        coroutine = _coroutine()
         request: contract.BeginRequest = {
             "cellId": str(next(self._numbers)),
             "executionCount": self.number,
@@ -158,6 +161,7 @@ class CellRecorder:
             "parentMsgId": parent_msg_id(self._shell),
             "automatic": automatic,
             "thresholdNs": str(options.threshold_ns if automatic else 0),
+            "coroutine": str(id(coroutine) if coroutine is not None else 0),
         }
         began_ns = time.monotonic_ns()
         if automatic:
@@ -169,7 +173,7 @@ class CellRecorder:
         except SessionError as error:
             self._warn_of_loss(f"{error} This cell is not profiled.", automatic)
             return None
-        running = Running(info, threading.get_ident(), options, automatic, began_ns, beginning)
+        running = Running(info, threading.get_ident(), options, automatic, began_ns, beginning, coroutine)
         with self._lock:
             self._running.append(running)
         beginning.add_done_callback(lambda done: self._sample_here(running))
@@ -202,7 +206,9 @@ class CellRecorder:
 
         with self._lock:
             if self._sampler is None and running in self._running:
-                self._sampler = FallbackSampler(running.options.interval_ns / 1e9, push)
+                self._sampler = FallbackSampler(
+                    running.options.interval_ns / 1e9, push, {running.thread: running.coroutine}
+                )
                 self._sampler.start()
 
     # Ending.
@@ -310,6 +316,18 @@ class CellRecorder:
             publish.warn(
                 f"An error inside the profiler, {type(error).__name__}: {error}. The cell itself is not affected."
             )
+
+
+def _coroutine() -> object:
+    """Return the coroutine that this thread's event loop runs the cell in, if any.
+
+    While the cell awaits, its frames are on no stack: the samplers find them from there.
+    """
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:  # no loop runs here
+        return None
+    return task.get_coro() if task is not None else None
 
 
 def _outcome(result: CellResult | None) -> str:

@@ -66,6 +66,8 @@ class BeginRequest(TypedDict, total=False):
     automatic: bool
     thresholdNs: Int64
     startedNs: Int64
+    coroutine: Int64
+    ownThreads: list[int]
 
 
 class BeginResponse(TypedDict, total=False):
@@ -141,6 +143,7 @@ class Frame(TypedDict, total=False):
     file: str
     line: int
     firstLine: int
+    suspended: bool
 
 
 class Stack(TypedDict, total=False):

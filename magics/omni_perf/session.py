@@ -236,7 +236,12 @@ class Session:
         new = sources(link.known)
         # A cell that waits for us starts now; one that does not said when it has started.
         started_ns = int(request.get("startedNs", 0)) or time.monotonic_ns()
-        complete: contract.BeginRequest = {**request, "sources": new, "startedNs": str(started_ns)}
+        complete: contract.BeginRequest = {
+            **request,
+            "sources": new,
+            "startedNs": str(started_ns),
+            "ownThreads": [threading.get_native_id()],  # the loop's, which runs this
+        }
         try:
             answer = cast(contract.BeginResponse, await self._call(link, "Begin", complete, BEGIN_LIMIT_S))
         except (SessionError, asyncio.CancelledError):

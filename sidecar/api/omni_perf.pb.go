@@ -385,7 +385,8 @@ type BeginRequest struct {
 	Automatic        bool                   `protobuf:"varint,11,opt,name=automatic,proto3" json:"automatic,omitempty"`                                        // recorded because of "on"
 	ThresholdNs      int64                  `protobuf:"varint,12,opt,name=threshold_ns,json=thresholdNs,proto3" json:"threshold_ns,omitempty"`                 // automatic: below it only the record in List is kept
 	StartedNs        int64                  `protobuf:"varint,13,opt,name=started_ns,json=startedNs,proto3" json:"started_ns,omitempty"`                       // CLOCK_MONOTONIC at which Begin was called; the cell begins with its answer
-	OwnThreads       []int32                `protobuf:"varint,14,rep,packed,name=own_threads,json=ownThreads,proto3" json:"own_threads,omitempty"`             // native ids of the extension's threads: in nobody's profile
+	Coroutine        int64                  `protobuf:"varint,20,opt,name=coroutine,proto3" json:"coroutine,omitempty"`                                        // address of the coroutine object that the thread's event loop runs the cell in; 0: none
+	OwnThreads       []int32                `protobuf:"varint,21,rep,packed,name=own_threads,json=ownThreads,proto3" json:"own_threads,omitempty"`             // native ids of the extension's own threads, which are in nobody's profile
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -507,6 +508,13 @@ func (x *BeginRequest) GetThresholdNs() int64 {
 func (x *BeginRequest) GetStartedNs() int64 {
 	if x != nil {
 		return x.StartedNs
+	}
+	return 0
+}
+
+func (x *BeginRequest) GetCoroutine() int64 {
+	if x != nil {
+		return x.Coroutine
 	}
 	return 0
 }
@@ -1610,6 +1618,7 @@ type PushRequest_Frame struct {
 	File          string                 `protobuf:"bytes,3,opt,name=file,proto3" json:"file,omitempty"`
 	Line          int32                  `protobuf:"varint,4,opt,name=line,proto3" json:"line,omitempty"`
 	FirstLine     int32                  `protobuf:"varint,5,opt,name=first_line,json=firstLine,proto3" json:"first_line,omitempty"`
+	Suspended     bool                   `protobuf:"varint,6,opt,name=suspended,proto3" json:"suspended,omitempty"` // of a coroutine that awaits while its thread is in the event loop
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1677,6 +1686,13 @@ func (x *PushRequest_Frame) GetFirstLine() int32 {
 		return x.FirstLine
 	}
 	return 0
+}
+
+func (x *PushRequest_Frame) GetSuspended() bool {
+	if x != nil {
+		return x.Suspended
+	}
+	return false
 }
 
 type PushRequest_Stack struct {
@@ -1884,7 +1900,7 @@ const file_omni_perf_proto_rawDesc = "" +
 	"\x0fexecution_count\x18\x02 \x01(\x05R\x0eexecutionCount\x12\x12\n" +
 	"\x04text\x18\x03 \x01(\tR\x04text\x12\x14\n" +
 	"\x05lines\x18\x04 \x03(\x05R\x05lines\x12\x16\n" +
-	"\x06nested\x18\x05 \x01(\bR\x06nested\"\xd1\x03\n" +
+	"\x06nested\x18\x05 \x01(\bR\x06nested\"\xef\x03\n" +
 	"\fBeginRequest\x12\x17\n" +
 	"\acell_id\x18\x01 \x01(\tR\x06cellId\x12'\n" +
 	"\x0fexecution_count\x18\x02 \x01(\x05R\x0eexecutionCount\x12\x12\n" +
@@ -1901,8 +1917,9 @@ const file_omni_perf_proto_rawDesc = "" +
 	"\tautomatic\x18\v \x01(\bR\tautomatic\x12!\n" +
 	"\fthreshold_ns\x18\f \x01(\x03R\vthresholdNs\x12\x1d\n" +
 	"\n" +
-	"started_ns\x18\r \x01(\x03R\tstartedNs\x12\x1f\n" +
-	"\vown_threads\x18\x0e \x03(\x05R\n" +
+	"started_ns\x18\r \x01(\x03R\tstartedNs\x12\x1c\n" +
+	"\tcoroutine\x18\x14 \x01(\x03R\tcoroutine\x12\x1f\n" +
+	"\vown_threads\x18\x15 \x03(\x05R\n" +
 	"ownThreads\"A\n" +
 	"\rBeginResponse\x12\x18\n" +
 	"\aoutside\x18\x01 \x01(\tR\aoutside\x12\x16\n" +
@@ -1956,21 +1973,22 @@ const file_omni_perf_proto_rawDesc = "" +
 	"\n" +
 	"started_at\x18\b \x01(\tR\tstartedAt\"=\n" +
 	"\fListResponse\x12-\n" +
-	"\aentries\x18\x01 \x03(\v2\x13.omni_perf.v1.EntryR\aentries\"\xf5\x04\n" +
+	"\aentries\x18\x01 \x03(\v2\x13.omni_perf.v1.EntryR\aentries\"\x94\x05\n" +
 	"\vPushRequest\x12\x17\n" +
 	"\acell_id\x18\x01 \x01(\tR\x06cellId\x127\n" +
 	"\x06frames\x18\x02 \x03(\v2\x1f.omni_perf.v1.PushRequest.FrameR\x06frames\x127\n" +
 	"\x06stacks\x18\x03 \x03(\v2\x1f.omni_perf.v1.PushRequest.StackR\x06stacks\x12:\n" +
 	"\asamples\x18\x04 \x03(\v2 .omni_perf.v1.PushRequest.SampleR\asamples\x12:\n" +
 	"\athreads\x18\x05 \x03(\v2 .omni_perf.v1.PushRequest.ThreadR\athreads\x12\x15\n" +
-	"\x06cpu_ns\x18\x06 \x01(\x03R\x05cpuNs\x1az\n" +
+	"\x06cpu_ns\x18\x06 \x01(\x03R\x05cpuNs\x1a\x98\x01\n" +
 	"\x05Frame\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x1a\n" +
 	"\bfunction\x18\x02 \x01(\tR\bfunction\x12\x12\n" +
 	"\x04file\x18\x03 \x01(\tR\x04file\x12\x12\n" +
 	"\x04line\x18\x04 \x01(\x05R\x04line\x12\x1d\n" +
 	"\n" +
-	"first_line\x18\x05 \x01(\x05R\tfirstLine\x1a/\n" +
+	"first_line\x18\x05 \x01(\x05R\tfirstLine\x12\x1c\n" +
+	"\tsuspended\x18\x06 \x01(\bR\tsuspended\x1a/\n" +
 	"\x05Stack\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x16\n" +
 	"\x06frames\x18\x02 \x03(\rR\x06frames\x1aP\n" +

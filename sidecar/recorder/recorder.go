@@ -38,6 +38,12 @@ type Run struct {
 	PID            int           // the target
 	Interval       time.Duration // between two reads of the stacks
 	FigureInterval time.Duration // between two reads of figures
+	// Coroutine tells the coroutine object that a thread's event loop runs a recorded
+	// cell in, by the thread's native id; 0 if there is none. From any goroutine.
+	Coroutine func(threadID int) uint64
+	// Own tells the profiler's own threads in the target, by native id. From any
+	// goroutine.
+	Own func(threadID int) bool
 }
 
 // Collector reads figures of one kind while a run lasts.
@@ -72,6 +78,8 @@ type Options struct {
 	Stacks     Stacks          // nil where there is none for this system
 	Collectors []Named
 	Clock      timeline.Clock // nil: CLOCK_MONOTONIC
+	// Own takes in the profiler's own threads in the target; nil where nobody else asks.
+	Own *OwnThreads
 	// Threads gives the stacks that are pushed their state; nil: it stays unknown.
 	Threads ThreadStates
 	// Code looks at the files that the stacks name and where the target's Python
@@ -122,8 +130,10 @@ type Spec struct {
 	ID             string // unique among those in progress
 	Started        int64  // CLOCK_MONOTONIC; 0 = now
 	ThreadID       int    // native id of the thread that runs it; 0 = the main thread
+	Coroutine      uint64 // address of the coroutine object that the thread's event loop runs it in; 0 = none
 	Interval       time.Duration
 	FigureInterval time.Duration
+	OwnThreads     []int          // native ids of the profiler's own threads in the target
 	Cell           *timeline.Cell // nil for a script or process
 	Sources        []timeline.Source
 }
@@ -154,6 +164,9 @@ var (
 func New(opts Options) *Recorder {
 	if opts.Clock == nil {
 		opts.Clock = timeline.Monotonic
+	}
+	if opts.Own == nil {
+		opts.Own = &OwnThreads{}
 	}
 	r := &Recorder{opts: opts, cells: make(map[string]*cell)}
 	if opts.Stacks != nil {
@@ -217,6 +230,7 @@ func (r *Recorder) Begin(spec Spec) (outside error, err error) {
 		spec.Started = now
 	}
 	r.sources.add(spec.Sources...)
+	r.opts.Own.add(spec.OwnThreads)
 	outside = r.attachLocked()
 	c := &cell{spec: spec, started: spec.Started, first: r.run == nil}
 	if c.first {
@@ -225,7 +239,23 @@ func (r *Recorder) Begin(spec Spec) (outside error, err error) {
 		r.joinLocked(c)
 	}
 	r.cells[spec.ID] = c
+	r.tellCoroutinesLocked()
 	return outside, nil
+}
+
+// tellCoroutinesLocked tells the collectors of the run in which coroutines its cells
+// run: of those on one thread the innermost's counts, which began last.
+func (r *Recorder) tellCoroutinesLocked() {
+	began := make(map[int]int64)
+	coroutines := make(map[int]uint64)
+	for _, c := range r.cells {
+		if t := c.spec.ThreadID; c.spec.Coroutine != 0 && c.started >= began[t] {
+			began[t], coroutines[t] = c.started, c.spec.Coroutine
+		}
+	}
+	if r.run != nil {
+		r.run.coroutines.Store(&coroutines)
+	}
 }
 
 // joinLocked lets c share the run that is in progress.
@@ -259,6 +289,7 @@ func (r *Recorder) End(id string, ending Ending) (*timeline.Recording, error) {
 	if last {
 		r.run = nil
 	}
+	r.tellCoroutinesLocked()
 	target := r.opts.Target
 	r.mu.Unlock()
 
@@ -294,6 +325,7 @@ func (r *Recorder) Discard(id string) error {
 		return fmt.Errorf("%w: %q", ErrUnknown, id)
 	}
 	delete(r.cells, id)
+	r.tellCoroutinesLocked()
 	if len(r.cells) == 0 {
 		// Nobody waits for the figures: let the collectors come to rest alone.
 		go r.run.stop()

@@ -156,6 +156,8 @@ func (s *kernelSession) Begin(_ context.Context, req *api.BeginRequest) (*api.Be
 		ID:             req.CellId,
 		Started:        started,
 		ThreadID:       int(req.ThreadId),
+		Coroutine:      uint64(req.Coroutine),
+		OwnThreads:     numbers(req.OwnThreads),
 		Interval:       time.Duration(req.IntervalNs),
 		FigureInterval: time.Duration(req.SystemIntervalNs),
 		Cell:           &timeline.Cell{ExecutionCount: int(req.ExecutionCount), File: req.File, Text: req.Text, Name: req.Name},
@@ -213,6 +215,14 @@ func callError(err error) error {
 	return status.Error(codes.Internal, Sentence(err))
 }
 
+func numbers(in []int32) []int {
+	out := make([]int, len(in))
+	for i, n := range in {
+		out[i] = int(n)
+	}
+	return out
+}
+
 func sources(in []*api.CellSource) []timeline.Source {
 	out := make([]timeline.Source, 0, len(in))
 	for _, s := range in {
@@ -233,7 +243,7 @@ func samples(req *api.PushRequest) recorder.Samples {
 		CPU:    timeline.Nanos(req.CpuNs),
 	}
 	for _, f := range req.Frames {
-		out.Frames[f.Id] = timeline.Frame{Function: f.Function, File: f.File, Line: int(f.Line), FirstLine: int(f.FirstLine)}
+		out.Frames[f.Id] = timeline.Frame{Function: f.Function, File: f.File, Line: int(f.Line), FirstLine: int(f.FirstLine), Suspended: f.Suspended}
 	}
 	for _, st := range req.Stacks {
 		out.Stacks[st.Id] = st.Frames

@@ -55,6 +55,9 @@ type Frame struct {
 	// Phase stands in place of the frames of a notebook's kernel: package surround
 	// puts it there; what a collector writes has none.
 	Phase Phase
+	// Suspended: a coroutine's that awaits at Line while its thread waits in the event
+	// loop below it on the stack.
+	Suspended bool
 }
 
 // Phase is what a notebook's kernel does in the time of a cell, around its code.
