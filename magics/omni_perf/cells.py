@@ -21,6 +21,7 @@ from omni_perf import contract, marks, publish
 from omni_perf.cellsources import CellSources
 from omni_perf.cleanup import options_line
 from omni_perf.fallback import FallbackSampler
+from omni_perf.loads import Loads
 from omni_perf.options import Options, parse_cell
 from omni_perf.report import Report, kept
 from omni_perf.session import Begun, Session, SessionError
@@ -58,6 +59,7 @@ class CellRecorder:
         self._shell = shell
         self._session = session
         self._sources = CellSources(shell)
+        self._loads = Loads()
         self._steps = OptimizerSteps()
         self._lock = threading.Lock()
         self._running: list[Running] = []  # by start; several where cells nest or run in subshells
@@ -90,6 +92,7 @@ class CellRecorder:
         ended_ns = time.monotonic_ns()
         self._depth.cells = max(0, getattr(self._depth, "cells", 0) - 1)
         with self._harmless(interrupt_goes_on=False):
+            self._loads.look()
             running = self._take(result)
             if running is not None:
                 self._end(running, ended_ns, _outcome(result))
@@ -264,12 +267,15 @@ class CellRecorder:
             publish.warn(begun.link.notes.pop(0))
         found, lost = marks.between(begun.started_ns, int(request.get("endedNs", 0)))
         new_sources = self._sources.unknown_to(begun.link.known)
+        loads = self._loads.unknown_to(begun.link.loaded)
+        complete: contract.EndRequest = {**request, "marks": found, "sources": new_sources, "loaded": loads}
         try:
-            answer = self._session.end(begun, {**request, "marks": found, "sources": new_sources})
+            answer = self._session.end(begun, complete)
         except SessionError as error:
             self._warn_of_loss(_lost_sentence(begun, str(error)), running.automatic)
             return
         begun.link.remember(new_sources)
+        begun.link.remember_loads(loads)
         for line in [*answer.get("lines", []), *filter(None, [lost])]:
             publish.tell(line)
         bundle = answer.get("bundle", contract.Bundle())

@@ -82,6 +82,11 @@ class Mark(TypedDict, total=False):
     endNs: Int64
 
 
+class Loaded(TypedDict, total=False):
+    file: str
+    modifiedNs: Int64
+
+
 class EndRequest(TypedDict, total=False):
     cellId: str
     endedNs: Int64
@@ -91,6 +96,7 @@ class EndRequest(TypedDict, total=False):
     quiet: bool
     form: str
     theme: str
+    loaded: list[Loaded]
 
 
 class Bundle(TypedDict, total=False):

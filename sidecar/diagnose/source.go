@@ -43,5 +43,8 @@ func (s *Source) Line(file string, line int) string {
 	return strings.TrimSpace(s.line(file, line))
 }
 
+// Changed tells that a file's text may not be what its running code was made of.
+func (s *Source) Changed(file string) bool { return s.changed[file] }
+
 // isCell tells whether a file is a cell of the notebook.
 func (s *Source) isCell(file string) bool { return s.cells[file] != nil }

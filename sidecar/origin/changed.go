@@ -11,14 +11,10 @@ import (
 // a file's time in the kernel's of 4 ms.
 const slack = 100 * time.Millisecond
 
-// moduleStart is how much later than its thread a file's module level must begin to have been started
-// within the recording.
-const moduleStart = timeline.Nanos(5e6)
-
 // Changed tells of which files the text is not, or may not be, what the running code was made of. A
-// file's text is taken for the code's if it was written before the target started, if the file's module
-// level was seen to begin later, or if the bytecode that Python keeps beside it was made of it, unless
-// the code had been seen before that was written.
+// file's text is taken for the code's if it was written before the target started, if the target says
+// so, if the file's module level was seen to begin later, or if the bytecode that Python keeps beside it
+// was made of it, unless the code had been seen before that was written.
 func Changed(rec *timeline.Recording) map[string]bool {
 	changed := make(map[string]bool)
 	late := make(map[string]*sighting) // files written since the target started
@@ -35,6 +31,8 @@ func Changed(rec *timeline.Recording) map[string]bool {
 	for _, f := range rec.CodeFiles {
 		switch s := late[f.Name]; {
 		case s == nil:
+		case !f.Loaded.IsZero():
+			changed[f.Name] = !f.Modified.Equal(f.Loaded)
 		case s.begins:
 			changed[f.Name] = after(f.Modified, s.begin)
 		case f.Compiled == nil || !f.Compiled.Matches:
@@ -73,6 +71,7 @@ func see(rec *timeline.Recording, files map[string]*sighting) {
 	}
 	for _, t := range rec.Threads {
 		var before []frame
+		known := t.RunsCell && rec.Target.Cell != nil // a cell's recording begins before its code
 		for _, span := range t.Spans {
 			if int(span.Node) >= len(on) {
 				continue
@@ -81,11 +80,13 @@ func see(rec *timeline.Recording, files map[string]*sighting) {
 				if !f.file.any || span.Start < f.file.first {
 					f.file.any, f.file.first = true, span.Start
 				}
-				if f.module && !slices.Contains(before, f) && span.Start > t.Spans[0].Start+moduleStart {
+				// Where nothing is known of the time before, it may have run for long.
+				if f.module && known && !slices.Contains(before, f) {
 					f.file.begins, f.file.begin = true, max(f.file.begin, span.Start)
 				}
 			}
 			before = on[span.Node]
+			known = known || span.Node != timeline.RootNode
 		}
 	}
 }

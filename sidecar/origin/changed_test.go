@@ -41,9 +41,19 @@ func TestChanged(t *testing.T) {
 		}
 		rec := b.Snapshot(timeline.Nanos(len(c.stacks)) * second)
 		rec.Target.Started = start.Add(-time.Hour)
-		rec.CodeFiles = []timeline.CodeFile{{Name: function.File, Modified: start.Add(c.modified), Compiled: c.compiled}}
+		file := timeline.CodeFile{Name: function.File, Modified: start.Add(c.modified), Compiled: c.compiled}
+		rec.CodeFiles = []timeline.CodeFile{file}
 		if got := Changed(rec)[function.File]; got != c.want {
 			t.Errorf("%s: changed %v, want %v", c.name, got, c.want)
+		}
+		if c.modified < -time.Hour {
+			continue
+		}
+		for loaded, want := range map[time.Time]bool{file.Modified: false, file.Modified.Add(-1): true} { // the target tells
+			rec.CodeFiles[0].Loaded = loaded
+			if got := Changed(rec)[function.File]; got != want {
+				t.Errorf("%s, and the target told the time: changed %v, want %v", c.name, got, want)
+			}
 		}
 	}
 }

@@ -112,6 +112,7 @@ type Recorder struct {
 	cells    map[string]*cell
 	sources  sourceBook
 	install  *timeline.Installation // as the target told; nil where it did not
+	loaded   map[string]time.Time   // likewise
 	fallback fallback
 	denied   error // why the stacks cannot be read from outside; nil when they can, or were not tried
 	closed   bool
@@ -145,6 +146,7 @@ type Ending struct {
 	Marks   []Mark
 	Sources []timeline.Source
 	Output  *timeline.Output
+	Loaded  map[string]time.Time // times that files had when their code was loaded
 }
 
 // Mark is a step or region in CLOCK_MONOTONIC.
@@ -285,6 +287,7 @@ func (r *Recorder) End(id string, ending Ending) (*timeline.Recording, error) {
 	}
 	ended = max(ended, c.started)
 	r.sources.add(ending.Sources...)
+	r.noteLoadedLocked(ending.Loaded)
 	last := len(r.cells) == 0
 	if last {
 		r.run = nil
@@ -314,7 +317,24 @@ func (r *Recorder) End(id string, ending Ending) (*timeline.Recording, error) {
 	if r.opts.Code != nil {
 		r.opts.Code.Describe(rec)
 	}
+	for i := range rec.CodeFiles {
+		rec.CodeFiles[i].Loaded = r.loaded[rec.CodeFiles[i].Name]
+	}
 	return rec, nil
+}
+
+// maxLoaded bounds the files that a target tells of.
+const maxLoaded = 1 << 14
+
+func (r *Recorder) noteLoadedLocked(loaded map[string]time.Time) {
+	if r.loaded == nil {
+		r.loaded = make(map[string]time.Time)
+	}
+	for file, at := range loaded {
+		if _, known := r.loaded[file]; known || len(r.loaded) < maxLoaded {
+			r.loaded[file] = at
+		}
+	}
 }
 
 // Discard stops recording without a result.

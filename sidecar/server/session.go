@@ -235,6 +235,14 @@ func sources(in []*api.CellSource) []timeline.Source {
 	return out
 }
 
+func loaded(in []*api.Loaded) map[string]time.Time {
+	out := make(map[string]time.Time, len(in))
+	for _, l := range in {
+		out[l.File] = time.Unix(0, l.ModifiedNs)
+	}
+	return out
+}
+
 // samples converts the protocol's columns to ticks.
 func samples(req *api.PushRequest) recorder.Samples {
 	out := recorder.Samples{

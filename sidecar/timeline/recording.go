@@ -207,6 +207,9 @@ type CodeFile struct {
 	Missing bool   // there is no such file
 	// Modified is when its text was written last; zero: not known.
 	Modified time.Time
+	// Loaded is the time the file had when its code was loaded, as the target told;
+	// zero: it did not.
+	Loaded time.Time
 	// Compiled is the cached bytecode beside it; nil where there is none, or where
 	// the file is older than the target and nobody needs to know.
 	Compiled *Bytecode
