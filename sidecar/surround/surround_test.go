@@ -132,6 +132,7 @@ func TestStacks(t *testing.T) {
 		{"display() on a line", "display(A())", inCell(cell(1), frame("display", site+"IPython/core/display_functions.py", 277), frame("A.__repr__", "/home/u/a.py", 3)), "222.py:1 <module> > a.py:3 A.__repr__"},
 		{"a traceback", "1/0", inCell(frame("InteractiveShell.showtraceback", shell, 2279), frame("getlines", stdlib+"linecache.py", 40)), "traceback > linecache.py:40 getlines"},
 		{"figures drawn after the cell", "plt.plot()", stack(loop, runCell, trigger, frame("flush_figures", site+"matplotlib_inline/backend_inline.py", 200), frame("Figure.savefig", site+"matplotlib/figure.py", 10)), "figures > figure.py:10 Figure.savefig"},
+		{"figures drawn before they are shown", "plt.plot()", stack(loop, runCell, trigger, frame("_draw_all_if_interactive", site+"matplotlib/pyplot.py", 1), frame("FigureCanvasAgg.draw", site+"matplotlib/backends/backend_agg.py", 10)), "figures > pyplot.py:1 _draw_all_if_interactive > backend_agg.py:10 FigureCanvasAgg.draw"},
 		{"another callback", "x", stack(loop, runCell, trigger, helper), "callbacks > helpers.py:4 load"},
 		{"our extension before the cell", "x", stack(loop, runCell, runCode[:2], trigger, ours_, sleep), ""},
 		{"step() in the cell", "omni_perf.step()", inCell(cell(1), ours_, sleep), "222.py:1 <module> > threading.py:355 wait"},
@@ -222,7 +223,7 @@ func TestTheTimeOfATracebackIsNotTheCells(t *testing.T) {
 	rec := record("f()",
 		stack(loop, runCell, runCode[:2], trigger, ours_), // until Begin is answered
 		inCell(cell(1)), inCell(cell(1)),
-		traceback, traceback, stack(loop, runCell, trigger))
+		traceback, traceback, stack(loop, runCell, trigger, frame("flush_figures", site+"matplotlib_inline/backend_inline.py", 200), frame("Figure.savefig", site+"matplotlib/figure.py", 10)))
 	out := Strip(rec)
 	if got, want := fmt.Sprintf("%v %q", out.Duration.Seconds(), told(out, 0)), `2 ["2s 222.py:1 <module>"]`; got != want {
 		t.Errorf("got %s, want %s", got, want)

@@ -68,11 +68,12 @@ func (s *stripper) stepAround(p position, m *meaning) position {
 		return p
 	case runner:
 		return p
-	case kernel:
-		if m.phase != timeline.PhaseNone {
-			p.phase = m.phase
-			p.shown = s.child(p.base, timeline.Frame{Phase: m.phase})
-		}
+	}
+	if m.phase != timeline.PhaseNone {
+		p.phase = m.phase
+		p.shown = s.child(p.base, timeline.Frame{Phase: m.phase})
+	}
+	if m.role == kernel {
 		return p
 	}
 	p.mode = program
