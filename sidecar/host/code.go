@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/omni-perf/omni-perf/sidecar/origin"
 	"github.com/omni-perf/omni-perf/sidecar/targetfs"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
@@ -33,7 +34,8 @@ func NewCode(target timeline.Target) *Code {
 	return &Code{pid: target.PID, files: targetfs.New(target.PID), started: startOf(target.PID), install: installationOf(target)}
 }
 
-// Describe adds to a recording what is known of the code.
+// Describe adds to a recording where its Python lies and what is found of the files
+// that may be the user's own.
 func (c *Code) Describe(rec *timeline.Recording) {
 	rec.Target.Started = c.started
 	if len(rec.Installation.Prefixes) == 0 { // the target has not told
@@ -42,16 +44,16 @@ func (c *Code) Describe(rec *timeline.Recording) {
 			rec.Installation = c.install
 		}
 	}
-	cells := make(map[string]bool)
-	for _, s := range rec.Sources {
-		cells[s.File] = true
-	}
+	origins := origin.New(rec)
 	seen := make(map[string]bool)
 	for _, f := range rec.Frames {
-		if !seen[f.File] && !cells[f.File] && filepath.IsAbs(f.File) {
-			rec.CodeFiles = append(rec.CodeFiles, c.look(f.File))
+		if seen[f.File] {
+			continue
 		}
 		seen[f.File] = true
+		if owner := origins.Of(f.File).Owner; filepath.IsAbs(f.File) && (owner == origin.Module || owner == origin.Script) {
+			rec.CodeFiles = append(rec.CodeFiles, c.look(f.File))
+		}
 	}
 }
 

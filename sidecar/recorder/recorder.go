@@ -307,20 +307,26 @@ func (r *Recorder) End(id string, ending Ending) (*timeline.Recording, error) {
 	rec = rec.Slice(b.Since(c.started), b.Since(ended))
 
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	run.push.describe(rec)
 	c.describe(rec, target, ending, c.first && last)
 	rec.Sources = r.sources.of(rec)
 	if r.install != nil {
 		rec.Installation = *r.install
 	}
+	r.mu.Unlock()
 	if r.opts.Code != nil {
 		r.opts.Code.Describe(rec)
+		r.tellLoaded(rec)
 	}
+	return rec, nil
+}
+
+func (r *Recorder) tellLoaded(rec *timeline.Recording) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	for i := range rec.CodeFiles {
 		rec.CodeFiles[i].Loaded = r.loaded[rec.CodeFiles[i].Name]
 	}
-	return rec, nil
 }
 
 // maxLoaded bounds the files that a target tells of.
