@@ -24,7 +24,9 @@ const (
 // meaning is what there is to know about a frame, whatever stands above and below it.
 type meaning struct {
 	role      role
-	shown     timeline.Frame // as the user typed it
+	shown     timeline.Frame   // as the user typed it
+	id        timeline.FrameID // of shown in the new tree, once interned
+	interned  bool
 	region    region         // of a cell's module level
 	recorded  bool           // it is the module level of the recorded cell
 	phase     timeline.Phase // around a cell, that begins with it

@@ -65,13 +65,31 @@ func newStripper(rec *timeline.Recording) *stripper {
 	return s
 }
 
-func (s *stripper) child(parent timeline.NodeID, f timeline.Frame) timeline.NodeID {
-	frame, ok := s.frameIDs[f]
+// frame finds a frame's id in the new tree.
+func (s *stripper) frame(f timeline.Frame) timeline.FrameID {
+	id, ok := s.frameIDs[f]
 	if !ok {
-		frame = timeline.FrameID(len(s.frames))
+		id = timeline.FrameID(len(s.frames))
 		s.frames = append(s.frames, f)
-		s.frameIDs[f] = frame
+		s.frameIDs[f] = id
 	}
+	return id
+}
+
+// phase is the node of a phase below another.
+func (s *stripper) phase(parent timeline.NodeID, phase timeline.Phase) timeline.NodeID {
+	return s.node(parent, s.frame(timeline.Frame{Phase: phase}))
+}
+
+// child is the node of a frame, as it is shown, below another.
+func (s *stripper) child(parent timeline.NodeID, m *meaning) timeline.NodeID {
+	if !m.interned {
+		m.id, m.interned = s.frame(m.shown), true
+	}
+	return s.node(parent, m.id)
+}
+
+func (s *stripper) node(parent timeline.NodeID, frame timeline.FrameID) timeline.NodeID {
 	key := timeline.Node{Parent: parent, Frame: frame}
 	node, ok := s.nodeIDs[key]
 	if !ok {
