@@ -34,6 +34,9 @@ func Strip(rec *timeline.Recording) *timeline.Recording {
 	out.Sources = s.sources()
 	if c := rec.Target.Cell; c != nil {
 		cell := *c
+		if t := s.texts.cell.region().text; t != s.texts.cell { // the body of a magic: its cell's lines are shown
+			cell.Text = t.source.Text
+		}
 		cell.File = s.texts.cell.region().text.source.File
 		out.Target.Cell = &cell
 	}
@@ -157,6 +160,9 @@ func bounds(t timeline.Thread, positions []position, duration timeline.Nanos) (f
 			break
 		}
 		from = span.End
+	}
+	if from >= duration { // it was over before anything of it was seen
+		return 0, duration
 	}
 	for _, span := range slices.Backward(t.Spans) {
 		switch p := at(positions, span.Node); {

@@ -235,6 +235,25 @@ func TestTheTimeOfATracebackIsNotTheCells(t *testing.T) {
 	}
 }
 
+func TestACellThatWasOverAtOnceKeepsItsTime(t *testing.T) {
+	rec := record("1", stack(loop, runCell, runCode[:2], trigger, ours_))
+	if out := Strip(rec); out.Duration != second {
+		t.Errorf("%v of 1 s are left", out.Duration.Seconds())
+	}
+}
+
+func TestARecordedBodyIsShownInItsCell(t *testing.T) {
+	const outer = "/tmp/ipykernel_1/111.py"
+	text := "%%omni_perf\nx = 1\ny = 2"
+	rec := record(text, inCell(frame("<module>", outer, 1), cellMagic, runCell[1:], runCode, cell(3)))
+	rec.Sources = append(rec.Sources, timeline.Source{File: outer, ExecutionCount: 7, Text: "%%capture\n" + text})
+	rec.Sources[0].Nested = true
+	out := Strip(rec)
+	if got, want := fmt.Sprintf("%q of %q", told(out, 0), out.Target.Cell.Text), `["1s 111.py:4 <module>"] of "%%capture\n%%omni_perf\nx = 1\ny = 2"`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 func TestThreads(t *testing.T) {
 	b := timeline.NewBuilder(timeline.Options{Origin: 1, StartedAt: time.Unix(0, 0)})
 	bootstrap := frame("Thread._bootstrap", stdlib+"threading.py", 1030)
