@@ -1,5 +1,5 @@
 # Everything happens inside the checkout: .venv holds Python and the binary, .cache the tools.
-#   make build demo test lint bench lab clean test-gpu
+#   make build demo test lint bench lab clean test-gpu truth
 # PYTHON=/path/to/python3.13 chooses the interpreter of .venv;
 # TEST_PYTHONS="python3.12 …" are those of test-pythons, each with an environment in .cache.
 
@@ -18,7 +18,7 @@ GO_FILES := $(shell find cmd sidecar jupyter -name '*.go' -not -name '*_test.go'
 export CGO_CFLAGS := -O2 -g -Wno-deprecated-declarations
 LDFLAGS := -s -w -X main.version=$(VERSION) -extldflags=-Wl,-z,lazy
 
-.PHONY: build demo test test-go test-python test-web test-pythons test-oldest test-wheel test-gpu lint bench lab clean prerequisites
+.PHONY: build demo test test-go test-python test-web test-truth truth test-pythons test-oldest test-wheel test-gpu lint bench lab clean prerequisites
 .DELETE_ON_ERROR:
 
 build: prerequisites $(VENV)/.complete $(BINARY)
@@ -39,7 +39,7 @@ $(BINARY): $(GO_FILES) magics/omni_perf/_version.py $(VENV)/.complete
 demo: build
 	$(BIN)/python tools/demo.py
 
-test: test-go test-python test-web
+test: test-go test-python test-web test-truth
 
 # The tests of pystack and gpu live beside real programs in real time: packages run one by one. The
 # race detector slows the sampler tenfold, so its accuracy is judged without, its concurrency with.
@@ -50,8 +50,21 @@ test-go: prerequisites
 	$(GO) test -p 1 ./sidecar/diagnose ./sidecar/pystack
 	$(GO) test -race -run 'Image|Second|Gone|Contended|Budget' ./sidecar/pystack
 
+NOT_HERE := --ignore=magics/tests/browser --ignore=magics/tests/truth # each in a run of its own
 test-python: build
-	PATH="$(BIN):$$PATH" $(BIN)/python -m pytest --ignore=magics/tests/browser
+	PATH="$(BIN):$$PATH" $(BIN)/python -m pytest $(NOT_HERE)
+
+# Ordinary cells in kernels of every CPython, against the clock they keep of their own lines: once each.
+# tools/kernels makes the environments; without them it is skipped.
+test-truth: build
+	$(BIN)/python -m pytest magics/tests/truth
+
+# Thirty times each, cells and scripts, with a table of how far profile and truth are apart.
+REPEAT ?= 30
+truth: build
+	tools/interpreters > /dev/null
+	tools/kernels
+	cd magics/tests && $(BIN)/python -m truth --repeat $(REPEAT) && $(BIN)/python -m truth --repeat $(REPEAT) --scripts
 
 # A run of its own: Playwright's event loop would stand in the way of the shells above.
 test-web: build
@@ -69,7 +82,7 @@ OLDEST := 'ipython==8.12.*' 'ipykernel==6.17.*' 'grpclib==0.4.7'
 test-oldest:
 	$(MAKE) build VENV="$(CURDIR)/.cache/venv-oldest"
 	.cache/venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check $(OLDEST)
-	PATH="$(CURDIR)/.cache/venv-oldest/bin:$$PATH" .cache/venv-oldest/bin/python -m pytest --ignore=magics/tests/browser
+	PATH="$(CURDIR)/.cache/venv-oldest/bin:$$PATH" .cache/venv-oldest/bin/python -m pytest $(NOT_HERE)
 
 # The wheel in a clean environment: %load_ext omni_perf and the omni-perf command.
 test-wheel: prerequisites

@@ -21,10 +21,11 @@ from omni_perf import contract, marks, publish
 from omni_perf.cellsources import CellSources
 from omni_perf.cleanup import options_line
 from omni_perf.fallback import FallbackSampler
+from omni_perf.loads import Loads
 from omni_perf.options import Options, parse_cell
 from omni_perf.report import Report, kept
 from omni_perf.session import Begun, Session, SessionError
-from omni_perf.shell import CellInfo, CellResult, Shell, is_notebook, number_of, parent_msg_id
+from omni_perf.shell import CellInfo, CellResult, Shell, is_notebook, number_around, number_of, parent_msg_id
 from omni_perf.torchsteps import OptimizerSteps
 
 INTERRUPT_DELAY_S = 0.01
@@ -43,6 +44,8 @@ class Running:
     began_ns: int
     """CLOCK_MONOTONIC before the call to the sidecar."""
     beginning: Future[Begun]
+    coroutine: object
+    """What the thread's event loop runs the cell in, if one does."""
 
 
 class CellRecorder:
@@ -56,6 +59,7 @@ class CellRecorder:
         self._shell = shell
         self._session = session
         self._sources = CellSources(shell)
+        self._loads = Loads()
         self._steps = OptimizerSteps()
         self._lock = threading.Lock()
         self._running: list[Running] = []  # by start; several where cells nest or run in subshells
@@ -63,15 +67,17 @@ class CellRecorder:
         self._numbers = itertools.count(1)
         self._last_warning = ""
         self._watches_torch = False
+        self._depth = threading.local()  # .cells: how many run one within the other, in this thread
 
     # IPython's events.
 
     def pre_run_cell(self, info: CellInfo) -> None:
         """Begin a recording if the cell wants one."""
         with self._harmless(interrupt_goes_on=True):
-            self.number = number_of(self._shell, info)
-            if not info.store_history:
-                self._sources.note_nested(self._sources.file_of(info, self.number), self.number, info.raw_cell or "")
+            nested = self._enter() and not info.store_history
+            self.number = number_around(self._shell) if nested else number_of(self._shell, info)
+            if nested:
+                self._sources.note_nested(self._sources.file_of(info), self.number, info.raw_cell or "")
             line = options_line(info.raw_cell or "")
             if line is not None:
                 parsed = parse_cell(line)
@@ -84,7 +90,9 @@ class CellRecorder:
     def post_run_cell(self, result: CellResult | None) -> None:
         """End the recording of the cell, if there is one, and publish its chart."""
         ended_ns = time.monotonic_ns()
+        self._depth.cells = max(0, getattr(self._depth, "cells", 0) - 1)
         with self._harmless(interrupt_goes_on=False):
+            self._loads.look()
             running = self._take(result)
             if running is not None:
                 self._end(running, ended_ns, _outcome(result))
@@ -124,6 +132,12 @@ class CellRecorder:
 
     # Beginning.
 
+    def _enter(self) -> bool:
+        """Note that a cell begins; return whether another one runs it."""
+        depth: int = getattr(self._depth, "cells", 0)
+        self._depth.cells = depth + 1
+        return depth > 0
+
     def _records_by_itself(self, info: CellInfo) -> bool:
         """Whether ``on`` covers this cell: not our own magics, nor a cell run by a cell."""
         if (info.raw_cell or "").lstrip().startswith("%omni_perf"):
@@ -132,11 +146,12 @@ class CellRecorder:
             return all(running.thread != threading.get_ident() for running in self._running)
 
     def _begin_cell(self, info: CellInfo, options: Options, automatic: bool) -> None:
-        file = self._sources.file_of(info, self.number)
+        file = self._sources.file_of(info)
         self._begin(info, info.raw_cell or "", file, options, automatic)
 
     def _begin(self, info: CellInfo | None, text: str, file: str, options: Options, automatic: bool) -> Running | None:
         self._steps.new_cell()
+        coroutine = _coroutine()
         request: contract.BeginRequest = {
             "cellId": str(next(self._numbers)),
             "executionCount": self.number,
@@ -149,6 +164,7 @@ class CellRecorder:
             "parentMsgId": parent_msg_id(self._shell),
             "automatic": automatic,
             "thresholdNs": str(options.threshold_ns if automatic else 0),
+            "coroutine": str(id(coroutine) if coroutine is not None else 0),
         }
         began_ns = time.monotonic_ns()
         if automatic:
@@ -160,7 +176,7 @@ class CellRecorder:
         except SessionError as error:
             self._warn_of_loss(f"{error} This cell is not profiled.", automatic)
             return None
-        running = Running(info, threading.get_ident(), options, automatic, began_ns, beginning)
+        running = Running(info, threading.get_ident(), options, automatic, began_ns, beginning, coroutine)
         with self._lock:
             self._running.append(running)
         beginning.add_done_callback(lambda done: self._sample_here(running))
@@ -193,7 +209,9 @@ class CellRecorder:
 
         with self._lock:
             if self._sampler is None and running in self._running:
-                self._sampler = FallbackSampler(running.options.interval_ns / 1e9, push)
+                self._sampler = FallbackSampler(
+                    running.options.interval_ns / 1e9, push, {running.thread: running.coroutine}
+                )
                 self._sampler.start()
 
     # Ending.
@@ -249,12 +267,15 @@ class CellRecorder:
             publish.warn(begun.link.notes.pop(0))
         found, lost = marks.between(begun.started_ns, int(request.get("endedNs", 0)))
         new_sources = self._sources.unknown_to(begun.link.known)
+        loads = self._loads.unknown_to(begun.link.loaded)
+        complete: contract.EndRequest = {**request, "marks": found, "sources": new_sources, "loaded": loads}
         try:
-            answer = self._session.end(begun, {**request, "marks": found, "sources": new_sources})
+            answer = self._session.end(begun, complete)
         except SessionError as error:
             self._warn_of_loss(_lost_sentence(begun, str(error)), running.automatic)
             return
         begun.link.remember(new_sources)
+        begun.link.remember_loads(loads)
         for line in [*answer.get("lines", []), *filter(None, [lost])]:
             publish.tell(line)
         bundle = answer.get("bundle", contract.Bundle())
@@ -301,6 +322,18 @@ class CellRecorder:
             publish.warn(
                 f"An error inside the profiler, {type(error).__name__}: {error}. The cell itself is not affected."
             )
+
+
+def _coroutine() -> object:
+    """Return the coroutine that this thread's event loop runs the cell in, if any.
+
+    While the cell awaits, its frames are on no stack: the samplers find them from there.
+    """
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:  # no loop runs here
+        return None
+    return task.get_coro() if task is not None else None
 
 
 def _outcome(result: CellResult | None) -> str:

@@ -12,7 +12,7 @@ from difflib import SequenceMatcher
 from typing import Any, cast
 
 from omni_perf.contract import CellSource
-from omni_perf.shell import CellInfo, Shell, counts_before, is_notebook
+from omni_perf.shell import CellInfo, Shell, counts_before, is_notebook, number_around, number_of
 
 BATCH_LIMIT = 1 << 20
 """Characters of source sent with one call; what is left follows with the next."""
@@ -28,9 +28,10 @@ class CellSources:
         self._shell = shell
         self._nested: dict[str, tuple[int, str]] = {}
 
-    def file_of(self, info: CellInfo, number: int) -> str:
+    def file_of(self, info: CellInfo) -> str:
         """Return the file name that the code of this cell is about to get, or ""."""
         raw = info.raw_cell or ""
+        number = number_of(self._shell, info)
         transformed: str | None = getattr(info, "transformed_cell", None)
         try:
             if transformed is None:  # ipykernel names by the raw text, IPython by the other
@@ -46,10 +47,10 @@ class CellSources:
 
     def unknown_to(self, known: Known) -> list[CellSource]:
         """List the cells compiled so far that are not known yet, newest first."""
-        names: dict[str, int] = getattr(self._shell.compile, "_filename_map", {})
+        names = self._names()
         found: list[CellSource] = []
         left = BATCH_LIMIT
-        for file, number in [*self._of_one_name(names), *reversed(list(names.items()))]:
+        for file, number in [*self._of_one_name(names), *reversed(list(names.items())), *self._elsewhere(names)]:
             if (file, self._nested.get(file, (number, ""))[0]) in known:
                 continue
             source = self._source(file, number)
@@ -59,10 +60,23 @@ class CellSources:
             found.append(source)
         return found
 
+    def _names(self) -> dict[str, int]:
+        """Return the numbers of cells by file name, as IPython's compiler keeps them."""
+        return getattr(self._shell.compile, "_filename_map", {})
+
     def _of_one_name(self, names: dict[str, int]) -> list[tuple[str, int]]:
         """Return the numbers of all cells where IPYKERNEL_CELL_NAME gives them one file name."""
         file = os.environ.get("IPYKERNEL_CELL_NAME")
         return [(file, number) for number in range(len(self._typed()) - 1, 0, -1)] if file in names else []
+
+    def _elsewhere(self, names: dict[str, int]) -> list[tuple[str, int]]:
+        """Return the files of cells of other notebooks: ``%run other.ipynb`` makes a compiler of its own."""
+        if not is_notebook(self._shell):
+            return []
+        folder = os.path.dirname(self._shell.compile.get_code_name("", "", 0))
+        number = number_around(self._shell)
+        found = (file for file in list(linecache.cache) if folder and file.startswith(folder))
+        return [(file, number) for file in found if file not in names and file not in self._nested]
 
     def _typed(self) -> list[str]:
         history: Any = getattr(self._shell, "history_manager", None)
@@ -73,8 +87,12 @@ class CellSources:
         compiled = "".join(linecache.getlines(file))
         text, nested = compiled, False
         typed = self._typed()
+        if self._names().get(file, number) != number:  # one of several of that name: linecache has another
+            return {"file": file, "executionCount": number, "text": typed[number][:BATCH_LIMIT]}
         if file in self._nested:
             number, text = self._nested[file]
+            nested = True
+        elif file not in self._names():
             nested = True
         elif 0 < number < len(typed) and self._shell.compile.get_code_name(typed[number], compiled, number) == file:
             text = typed[number]

@@ -66,6 +66,7 @@ class BeginRequest(TypedDict, total=False):
     automatic: bool
     thresholdNs: Int64
     startedNs: Int64
+    coroutine: Int64
     ownThreads: list[int]
 
 
@@ -81,6 +82,11 @@ class Mark(TypedDict, total=False):
     endNs: Int64
 
 
+class Loaded(TypedDict, total=False):
+    file: str
+    modifiedNs: Int64
+
+
 class EndRequest(TypedDict, total=False):
     cellId: str
     endedNs: Int64
@@ -90,6 +96,7 @@ class EndRequest(TypedDict, total=False):
     quiet: bool
     form: str
     theme: str
+    loaded: list[Loaded]
 
 
 class Bundle(TypedDict, total=False):
@@ -142,6 +149,7 @@ class Frame(TypedDict, total=False):
     file: str
     line: int
     firstLine: int
+    suspended: bool
 
 
 class Stack(TypedDict, total=False):

@@ -10,8 +10,9 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import CodeType, FrameType
+from typing import Any
 
 from omni_perf import contract
 
@@ -28,13 +29,22 @@ PUSH_SAMPLES = 5000
 DEEPEST = 1024
 """Frames kept of one stack, from the root; the rest is cut off."""
 
+KINDS = {"cr": "cr_await", "gi": "gi_yieldfrom", "ag": "ag_await"}
+"""Prefix of the attributes of what has a frame of its own, and which of them tells what it waits for."""
+
 
 class FallbackSampler:
-    """Samples all threads but our own between start and stop."""
+    """Samples all threads but our own between start and stop.
 
-    def __init__(self, interval_s: float, push: Callable[[contract.PushRequest], None]) -> None:
+    ``coroutines`` tells by thread what its event loop runs a cell in.
+    """
+
+    def __init__(
+        self, interval_s: float, push: Callable[[contract.PushRequest], None], coroutines: Mapping[int, object]
+    ) -> None:
         self._interval_s = max(SHORTEST_INTERVAL_S, interval_s or USUAL_INTERVAL_S)
         self._push = push
+        self._coroutines = coroutines
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="omni_perf sampler", daemon=True)
         self._interned = _Interned()
@@ -73,8 +83,24 @@ class FallbackSampler:
             if native not in self._threads:
                 name = thread.name if thread is not None else f"thread {ident:#x}"
                 self._threads[native] = {"threadId": native, "name": name, "main": ident == main}
-            stack = self._interned.stack(frame)
+            stack = self._interned.stack(frame, self._awaiting(ident, frame))
             self._samples.append({"atNs": at_ns, "threadId": native, "stack": stack})
+
+    def _awaiting(self, ident: int, leaf: FrameType) -> list[FrameType]:
+        """Return the suspended frames that the event loop waits for in this thread, outermost first."""
+        code = leaf.f_code
+        if code.co_name != "select" or not code.co_filename.endswith("selectors.py"):
+            return []
+        frames: list[FrameType] = []
+        awaited: Any = self._coroutines.get(ident)
+        while awaited is not None and len(frames) < DEEPEST:
+            kind = next((kind for kind in KINDS if hasattr(awaited, f"{kind}_frame")), None)
+            frame = getattr(awaited, f"{kind}_frame", None)
+            if kind is None or frame is None or getattr(awaited, f"{kind}_running"):
+                break
+            frames.append(frame)
+            awaited = getattr(awaited, KINDS[kind])
+        return frames
 
     def _hand_over(self) -> None:
         samples, self._samples = self._samples, []
@@ -98,18 +124,20 @@ class _Interned:
     _next_id = 1
 
     def __init__(self) -> None:
-        self._frames: dict[tuple[CodeType, int], int] = {}
+        self._frames: dict[tuple[CodeType, int, bool], int] = {}
         self._stacks: dict[tuple[int, ...], int] = {}
         self._new_frames: list[contract.Frame] = []
         self._new_stacks: list[contract.Stack] = []
 
-    def stack(self, leaf: FrameType | None) -> int:
-        """Return the number of the stack that ends in this frame."""
+    def stack(self, leaf: FrameType, awaiting: list[FrameType]) -> int:
+        """Return the number of the stack that ends in this frame, or in suspended ones in its place."""
         path: list[int] = []
-        while leaf is not None:
-            path.append(self._frame(leaf.f_code, leaf.f_lineno or 0))
-            leaf = leaf.f_back
+        frame = leaf.f_back if awaiting else leaf
+        while frame is not None:
+            path.append(self._frame(frame.f_code, frame.f_lineno or 0, False))
+            frame = frame.f_back
         path.reverse()
+        path += (self._frame(frame.f_code, frame.f_lineno or 0, True) for frame in awaiting)
         key = tuple(path[:DEEPEST])
         number = self._stacks.get(key)
         if number is None:
@@ -123,19 +151,20 @@ class _Interned:
         self._new_frames, self._new_stacks = [], []
         return new
 
-    def _frame(self, code: CodeType, line: int) -> int:
-        number = self._frames.get((code, line))
+    def _frame(self, code: CodeType, line: int, suspended: bool) -> int:
+        number = self._frames.get((code, line, suspended))
         if number is None:
-            number = self._frames[code, line] = self._number()
-            self._new_frames.append(
-                {
-                    "id": number,
-                    "function": code.co_qualname,
-                    "file": code.co_filename,
-                    "line": line,
-                    "firstLine": code.co_firstlineno,
-                }
-            )
+            number = self._frames[code, line, suspended] = self._number()
+            new: contract.Frame = {
+                "id": number,
+                "function": code.co_qualname,
+                "file": code.co_filename,
+                "line": line,
+                "firstLine": code.co_firstlineno,
+            }
+            if suspended:
+                new["suspended"] = True
+            self._new_frames.append(new)
         return number
 
     @classmethod

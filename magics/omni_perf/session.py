@@ -71,6 +71,8 @@ class Link:
     reason: str = ""
     notes: list[str] = field(default_factory=list[str])
     known: Known = field(default_factory=Known)
+    loaded: dict[str, int] = field(default_factory=dict[str, int])
+    """Times of modules' files that the sidecar was told."""
     pushing: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held by a call that must not overtake, or be overtaken by, fallback samples: each
     batch leans on the frames of those before, and the end of a cell on all of them."""
@@ -78,6 +80,10 @@ class Link:
     def remember(self, sources: list[contract.CellSource]) -> None:
         """Note that the sidecar holds these cells."""
         self.known.update((source.get("file", ""), source.get("executionCount", 0)) for source in sources)
+
+    def remember_loads(self, loads: list[contract.Loaded]) -> None:
+        """Note that the sidecar was told of these modules."""
+        self.loaded.update((load.get("file", ""), int(load.get("modifiedNs", "0"))) for load in loads)
 
 
 @dataclass(frozen=True)
@@ -240,7 +246,7 @@ class Session:
             **request,
             "sources": new,
             "startedNs": str(started_ns),
-            "ownThreads": [threading.get_native_id()],  # the loop's, in which this runs
+            "ownThreads": [threading.get_native_id()],  # the loop's, which runs this
         }
         try:
             answer = cast(contract.BeginResponse, await self._call(link, "Begin", complete, BEGIN_LIMIT_S))

@@ -79,7 +79,12 @@ class Shell(Protocol):
 
 
 def number_of(shell: Shell, info: CellInfo) -> int:
-    """Return the execution count of a cell at its pre_run_cell event; of code that a cell runs, the cell's."""
+    """Return the number that IPython gives to a cell, at its pre_run_cell event."""
+    return shell.execution_count - int(info.store_history and counts_before())
+
+
+def number_around(shell: Shell) -> int:
+    """Return the execution count of the cell that runs."""
     return shell.execution_count - int(counts_before())
 
 

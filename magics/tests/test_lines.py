@@ -124,6 +124,16 @@ def test_a_module_that_is_reloaded(kernel: Kernel, tmp_path: Path) -> None:
         assert not lines & ({3, 4, 7, 9} - want)
 
 
+def test_the_profilers_own_threads_are_in_nobodys_profile(kernel: Kernel) -> None:
+    threads = "{thread.native_id: thread.name for thread in __import__('threading').enumerate()}"
+    there = json.loads(kernel.run(f"print(json.dumps({threads}))").text("stdout"))
+    assert "omni_perf" in there.values()
+    kernel.run("%%omni_perf --quiet\ntime.sleep(0.2)")
+    [seen] = reports(kernel, "threads")
+    assert len(seen) > 1  # the kernel's own are there
+    assert not [thread for thread in seen if there.get(str(thread["native_id"])) == "omni_perf"], seen
+
+
 def test_the_root_of_a_script_is_the_script(tmp_path: Path) -> None:
     """Its code often takes the memory of that of a package which the interpreter's start has imported."""
     package = tmp_path / "path" / "sitecustomize"

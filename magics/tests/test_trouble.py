@@ -110,6 +110,28 @@ def test_in_kernel_sampling_when_outside_reading_is_refused(notebook: Notebook, 
     assert not [thread for thread in threading.enumerate() if thread.name == "omni_perf sampler"]
 
 
+def test_in_kernel_sampling_of_a_cell_that_awaits(notebook: Notebook, fake: FakeSidecar) -> None:
+    fake.behave(answers={"Begin": {"outside": "fallback", "reason": "No reading here."}})
+    cell = "%%omni_perf -p 0.005\nimport asyncio\nasync def fetch():\n    await asyncio.sleep(0.5)\nawait fetch()"
+    notebook.run(cell).raise_error()
+    fake.call("End")
+    pushes = fake.calls("Push")
+    frames = {frame["id"]: frame for push in pushes for frame in push["frames"]}
+    stacks = {stack["id"]: stack["frames"] for push in pushes for stack in push["stacks"]}
+    leaves = [
+        [
+            (frames[number]["function"], frames[number]["line"], "suspended" in frames[number])
+            for number in stacks[sample["stack"]][-3:]
+        ]
+        for push in pushes
+        for sample in push["samples"]
+        if sample["threadId"] == threading.get_native_id()
+    ]
+    awaiting = [leaf for leaf in leaves if leaf[:2] == [("<module>", 5, True), ("fetch", 4, True)]]
+    assert len(awaiting) * 2 > len(leaves), leaves
+    assert all(leaf[2][0] == "sleep" for leaf in awaiting)
+
+
 def test_a_slow_end_gives_the_chart_up(
     notebook: Notebook,
     fake: FakeSidecar,

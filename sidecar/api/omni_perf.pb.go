@@ -385,7 +385,8 @@ type BeginRequest struct {
 	Automatic        bool                   `protobuf:"varint,11,opt,name=automatic,proto3" json:"automatic,omitempty"`                                        // recorded because of "on"
 	ThresholdNs      int64                  `protobuf:"varint,12,opt,name=threshold_ns,json=thresholdNs,proto3" json:"threshold_ns,omitempty"`                 // automatic: below it only the record in List is kept
 	StartedNs        int64                  `protobuf:"varint,13,opt,name=started_ns,json=startedNs,proto3" json:"started_ns,omitempty"`                       // CLOCK_MONOTONIC at which Begin was called; the cell begins with its answer
-	OwnThreads       []int32                `protobuf:"varint,14,rep,packed,name=own_threads,json=ownThreads,proto3" json:"own_threads,omitempty"`             // native ids of the extension's threads: in nobody's profile
+	Coroutine        int64                  `protobuf:"varint,20,opt,name=coroutine,proto3" json:"coroutine,omitempty"`                                        // address of the coroutine object that the thread's event loop runs the cell in; 0: none
+	OwnThreads       []int32                `protobuf:"varint,21,rep,packed,name=own_threads,json=ownThreads,proto3" json:"own_threads,omitempty"`             // native ids of the extension's own threads, which are in nobody's profile
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -507,6 +508,13 @@ func (x *BeginRequest) GetThresholdNs() int64 {
 func (x *BeginRequest) GetStartedNs() int64 {
 	if x != nil {
 		return x.StartedNs
+	}
+	return 0
+}
+
+func (x *BeginRequest) GetCoroutine() int64 {
+	if x != nil {
+		return x.Coroutine
 	}
 	return 0
 }
@@ -648,6 +656,7 @@ type EndRequest struct {
 	Quiet         bool                   `protobuf:"varint,6,opt,name=quiet,proto3" json:"quiet,omitempty"`    // no bundle wanted
 	Form          string                 `protobuf:"bytes,7,opt,name=form,proto3" json:"form,omitempty"`       // "notebook" (html + text) or "terminal" (text)
 	Theme         string                 `protobuf:"bytes,8,opt,name=theme,proto3" json:"theme,omitempty"`     // "", "light" or "dark"
+	Loaded        []*Loaded              `protobuf:"bytes,20,rep,name=loaded,proto3" json:"loaded,omitempty"`  // modules imported or reloaded that the sidecar does not know yet
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -738,6 +747,66 @@ func (x *EndRequest) GetTheme() string {
 	return ""
 }
 
+func (x *EndRequest) GetLoaded() []*Loaded {
+	if x != nil {
+		return x.Loaded
+	}
+	return nil
+}
+
+// Which text a module of the user's own was loaded from.
+type Loaded struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	File          string                 `protobuf:"bytes,1,opt,name=file,proto3" json:"file,omitempty"`                                // co_filename of its code
+	ModifiedNs    int64                  `protobuf:"varint,2,opt,name=modified_ns,json=modifiedNs,proto3" json:"modified_ns,omitempty"` // time of the file then
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Loaded) Reset() {
+	*x = Loaded{}
+	mi := &file_omni_perf_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Loaded) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Loaded) ProtoMessage() {}
+
+func (x *Loaded) ProtoReflect() protoreflect.Message {
+	mi := &file_omni_perf_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Loaded.ProtoReflect.Descriptor instead.
+func (*Loaded) Descriptor() ([]byte, []int) {
+	return file_omni_perf_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Loaded) GetFile() string {
+	if x != nil {
+		return x.File
+	}
+	return ""
+}
+
+func (x *Loaded) GetModifiedNs() int64 {
+	if x != nil {
+		return x.ModifiedNs
+	}
+	return 0
+}
+
 type Bundle struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	DataJson      string                 `protobuf:"bytes,1,opt,name=data_json,json=dataJson,proto3" json:"data_json,omitempty"` // the display_data content's data: MIME type to text
@@ -749,7 +818,7 @@ type Bundle struct {
 
 func (x *Bundle) Reset() {
 	*x = Bundle{}
-	mi := &file_omni_perf_proto_msgTypes[8]
+	mi := &file_omni_perf_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -761,7 +830,7 @@ func (x *Bundle) String() string {
 func (*Bundle) ProtoMessage() {}
 
 func (x *Bundle) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[8]
+	mi := &file_omni_perf_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -774,7 +843,7 @@ func (x *Bundle) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bundle.ProtoReflect.Descriptor instead.
 func (*Bundle) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{8}
+	return file_omni_perf_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Bundle) GetDataJson() string {
@@ -811,7 +880,7 @@ type EndResponse struct {
 
 func (x *EndResponse) Reset() {
 	*x = EndResponse{}
-	mi := &file_omni_perf_proto_msgTypes[9]
+	mi := &file_omni_perf_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -823,7 +892,7 @@ func (x *EndResponse) String() string {
 func (*EndResponse) ProtoMessage() {}
 
 func (x *EndResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[9]
+	mi := &file_omni_perf_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -836,7 +905,7 @@ func (x *EndResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndResponse.ProtoReflect.Descriptor instead.
 func (*EndResponse) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{9}
+	return file_omni_perf_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *EndResponse) GetReportId() string {
@@ -885,7 +954,7 @@ type ReportRequest struct {
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_omni_perf_proto_msgTypes[10]
+	mi := &file_omni_perf_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -897,7 +966,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[10]
+	mi := &file_omni_perf_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -910,7 +979,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{10}
+	return file_omni_perf_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ReportRequest) GetReportId() string {
@@ -944,7 +1013,7 @@ type ReportResponse struct {
 
 func (x *ReportResponse) Reset() {
 	*x = ReportResponse{}
-	mi := &file_omni_perf_proto_msgTypes[11]
+	mi := &file_omni_perf_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -956,7 +1025,7 @@ func (x *ReportResponse) String() string {
 func (*ReportResponse) ProtoMessage() {}
 
 func (x *ReportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[11]
+	mi := &file_omni_perf_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -969,7 +1038,7 @@ func (x *ReportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportResponse.ProtoReflect.Descriptor instead.
 func (*ReportResponse) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{11}
+	return file_omni_perf_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ReportResponse) GetContent() []byte {
@@ -994,7 +1063,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_omni_perf_proto_msgTypes[12]
+	mi := &file_omni_perf_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1006,7 +1075,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[12]
+	mi := &file_omni_perf_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1019,7 +1088,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{12}
+	return file_omni_perf_proto_rawDescGZIP(), []int{13}
 }
 
 type Entry struct {
@@ -1038,7 +1107,7 @@ type Entry struct {
 
 func (x *Entry) Reset() {
 	*x = Entry{}
-	mi := &file_omni_perf_proto_msgTypes[13]
+	mi := &file_omni_perf_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1050,7 +1119,7 @@ func (x *Entry) String() string {
 func (*Entry) ProtoMessage() {}
 
 func (x *Entry) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[13]
+	mi := &file_omni_perf_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1063,7 +1132,7 @@ func (x *Entry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Entry.ProtoReflect.Descriptor instead.
 func (*Entry) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{13}
+	return file_omni_perf_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Entry) GetReportId() string {
@@ -1131,7 +1200,7 @@ type ListResponse struct {
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_omni_perf_proto_msgTypes[14]
+	mi := &file_omni_perf_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1143,7 +1212,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[14]
+	mi := &file_omni_perf_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1156,7 +1225,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{14}
+	return file_omni_perf_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ListResponse) GetEntries() []*Entry {
@@ -1181,7 +1250,7 @@ type PushRequest struct {
 
 func (x *PushRequest) Reset() {
 	*x = PushRequest{}
-	mi := &file_omni_perf_proto_msgTypes[15]
+	mi := &file_omni_perf_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1193,7 +1262,7 @@ func (x *PushRequest) String() string {
 func (*PushRequest) ProtoMessage() {}
 
 func (x *PushRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[15]
+	mi := &file_omni_perf_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1206,7 +1275,7 @@ func (x *PushRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushRequest.ProtoReflect.Descriptor instead.
 func (*PushRequest) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{15}
+	return file_omni_perf_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *PushRequest) GetCellId() string {
@@ -1259,7 +1328,7 @@ type PushResponse struct {
 
 func (x *PushResponse) Reset() {
 	*x = PushResponse{}
-	mi := &file_omni_perf_proto_msgTypes[16]
+	mi := &file_omni_perf_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1271,7 +1340,7 @@ func (x *PushResponse) String() string {
 func (*PushResponse) ProtoMessage() {}
 
 func (x *PushResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[16]
+	mi := &file_omni_perf_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1284,7 +1353,7 @@ func (x *PushResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushResponse.ProtoReflect.Descriptor instead.
 func (*PushResponse) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{16}
+	return file_omni_perf_proto_rawDescGZIP(), []int{17}
 }
 
 type StatusRequest struct {
@@ -1295,7 +1364,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_omni_perf_proto_msgTypes[17]
+	mi := &file_omni_perf_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1307,7 +1376,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[17]
+	mi := &file_omni_perf_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1320,7 +1389,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{17}
+	return file_omni_perf_proto_rawDescGZIP(), []int{18}
 }
 
 type StatusResponse struct {
@@ -1343,7 +1412,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_omni_perf_proto_msgTypes[18]
+	mi := &file_omni_perf_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1355,7 +1424,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[18]
+	mi := &file_omni_perf_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1368,7 +1437,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{18}
+	return file_omni_perf_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *StatusResponse) GetVersion() string {
@@ -1463,7 +1532,7 @@ type DoctorRequest struct {
 
 func (x *DoctorRequest) Reset() {
 	*x = DoctorRequest{}
-	mi := &file_omni_perf_proto_msgTypes[19]
+	mi := &file_omni_perf_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1475,7 +1544,7 @@ func (x *DoctorRequest) String() string {
 func (*DoctorRequest) ProtoMessage() {}
 
 func (x *DoctorRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[19]
+	mi := &file_omni_perf_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1488,7 +1557,7 @@ func (x *DoctorRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DoctorRequest.ProtoReflect.Descriptor instead.
 func (*DoctorRequest) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{19}
+	return file_omni_perf_proto_rawDescGZIP(), []int{20}
 }
 
 type Check struct {
@@ -1503,7 +1572,7 @@ type Check struct {
 
 func (x *Check) Reset() {
 	*x = Check{}
-	mi := &file_omni_perf_proto_msgTypes[20]
+	mi := &file_omni_perf_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1515,7 +1584,7 @@ func (x *Check) String() string {
 func (*Check) ProtoMessage() {}
 
 func (x *Check) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[20]
+	mi := &file_omni_perf_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1528,7 +1597,7 @@ func (x *Check) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Check.ProtoReflect.Descriptor instead.
 func (*Check) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{20}
+	return file_omni_perf_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Check) GetName() string {
@@ -1568,7 +1637,7 @@ type DoctorResponse struct {
 
 func (x *DoctorResponse) Reset() {
 	*x = DoctorResponse{}
-	mi := &file_omni_perf_proto_msgTypes[21]
+	mi := &file_omni_perf_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1580,7 +1649,7 @@ func (x *DoctorResponse) String() string {
 func (*DoctorResponse) ProtoMessage() {}
 
 func (x *DoctorResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[21]
+	mi := &file_omni_perf_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1593,7 +1662,7 @@ func (x *DoctorResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DoctorResponse.ProtoReflect.Descriptor instead.
 func (*DoctorResponse) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{21}
+	return file_omni_perf_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *DoctorResponse) GetChecks() []*Check {
@@ -1610,13 +1679,14 @@ type PushRequest_Frame struct {
 	File          string                 `protobuf:"bytes,3,opt,name=file,proto3" json:"file,omitempty"`
 	Line          int32                  `protobuf:"varint,4,opt,name=line,proto3" json:"line,omitempty"`
 	FirstLine     int32                  `protobuf:"varint,5,opt,name=first_line,json=firstLine,proto3" json:"first_line,omitempty"`
+	Suspended     bool                   `protobuf:"varint,6,opt,name=suspended,proto3" json:"suspended,omitempty"` // of a coroutine that awaits while its thread is in the event loop
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PushRequest_Frame) Reset() {
 	*x = PushRequest_Frame{}
-	mi := &file_omni_perf_proto_msgTypes[22]
+	mi := &file_omni_perf_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1628,7 +1698,7 @@ func (x *PushRequest_Frame) String() string {
 func (*PushRequest_Frame) ProtoMessage() {}
 
 func (x *PushRequest_Frame) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[22]
+	mi := &file_omni_perf_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1641,7 +1711,7 @@ func (x *PushRequest_Frame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushRequest_Frame.ProtoReflect.Descriptor instead.
 func (*PushRequest_Frame) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{15, 0}
+	return file_omni_perf_proto_rawDescGZIP(), []int{16, 0}
 }
 
 func (x *PushRequest_Frame) GetId() uint32 {
@@ -1679,6 +1749,13 @@ func (x *PushRequest_Frame) GetFirstLine() int32 {
 	return 0
 }
 
+func (x *PushRequest_Frame) GetSuspended() bool {
+	if x != nil {
+		return x.Suspended
+	}
+	return false
+}
+
 type PushRequest_Stack struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -1689,7 +1766,7 @@ type PushRequest_Stack struct {
 
 func (x *PushRequest_Stack) Reset() {
 	*x = PushRequest_Stack{}
-	mi := &file_omni_perf_proto_msgTypes[23]
+	mi := &file_omni_perf_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1701,7 +1778,7 @@ func (x *PushRequest_Stack) String() string {
 func (*PushRequest_Stack) ProtoMessage() {}
 
 func (x *PushRequest_Stack) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[23]
+	mi := &file_omni_perf_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1714,7 +1791,7 @@ func (x *PushRequest_Stack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushRequest_Stack.ProtoReflect.Descriptor instead.
 func (*PushRequest_Stack) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{15, 1}
+	return file_omni_perf_proto_rawDescGZIP(), []int{16, 1}
 }
 
 func (x *PushRequest_Stack) GetId() uint32 {
@@ -1742,7 +1819,7 @@ type PushRequest_Sample struct {
 
 func (x *PushRequest_Sample) Reset() {
 	*x = PushRequest_Sample{}
-	mi := &file_omni_perf_proto_msgTypes[24]
+	mi := &file_omni_perf_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1754,7 +1831,7 @@ func (x *PushRequest_Sample) String() string {
 func (*PushRequest_Sample) ProtoMessage() {}
 
 func (x *PushRequest_Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[24]
+	mi := &file_omni_perf_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1767,7 +1844,7 @@ func (x *PushRequest_Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushRequest_Sample.ProtoReflect.Descriptor instead.
 func (*PushRequest_Sample) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{15, 2}
+	return file_omni_perf_proto_rawDescGZIP(), []int{16, 2}
 }
 
 func (x *PushRequest_Sample) GetAtNs() int64 {
@@ -1802,7 +1879,7 @@ type PushRequest_Thread struct {
 
 func (x *PushRequest_Thread) Reset() {
 	*x = PushRequest_Thread{}
-	mi := &file_omni_perf_proto_msgTypes[25]
+	mi := &file_omni_perf_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1814,7 +1891,7 @@ func (x *PushRequest_Thread) String() string {
 func (*PushRequest_Thread) ProtoMessage() {}
 
 func (x *PushRequest_Thread) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[25]
+	mi := &file_omni_perf_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1827,7 +1904,7 @@ func (x *PushRequest_Thread) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushRequest_Thread.ProtoReflect.Descriptor instead.
 func (*PushRequest_Thread) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{15, 3}
+	return file_omni_perf_proto_rawDescGZIP(), []int{16, 3}
 }
 
 func (x *PushRequest_Thread) GetThreadId() int32 {
@@ -1884,7 +1961,7 @@ const file_omni_perf_proto_rawDesc = "" +
 	"\x0fexecution_count\x18\x02 \x01(\x05R\x0eexecutionCount\x12\x12\n" +
 	"\x04text\x18\x03 \x01(\tR\x04text\x12\x14\n" +
 	"\x05lines\x18\x04 \x03(\x05R\x05lines\x12\x16\n" +
-	"\x06nested\x18\x05 \x01(\bR\x06nested\"\xd1\x03\n" +
+	"\x06nested\x18\x05 \x01(\bR\x06nested\"\xef\x03\n" +
 	"\fBeginRequest\x12\x17\n" +
 	"\acell_id\x18\x01 \x01(\tR\x06cellId\x12'\n" +
 	"\x0fexecution_count\x18\x02 \x01(\x05R\x0eexecutionCount\x12\x12\n" +
@@ -1901,8 +1978,9 @@ const file_omni_perf_proto_rawDesc = "" +
 	"\tautomatic\x18\v \x01(\bR\tautomatic\x12!\n" +
 	"\fthreshold_ns\x18\f \x01(\x03R\vthresholdNs\x12\x1d\n" +
 	"\n" +
-	"started_ns\x18\r \x01(\x03R\tstartedNs\x12\x1f\n" +
-	"\vown_threads\x18\x0e \x03(\x05R\n" +
+	"started_ns\x18\r \x01(\x03R\tstartedNs\x12\x1c\n" +
+	"\tcoroutine\x18\x14 \x01(\x03R\tcoroutine\x12\x1f\n" +
+	"\vown_threads\x18\x15 \x03(\x05R\n" +
 	"ownThreads\"A\n" +
 	"\rBeginResponse\x12\x18\n" +
 	"\aoutside\x18\x01 \x01(\tR\aoutside\x12\x16\n" +
@@ -1911,7 +1989,7 @@ const file_omni_perf_proto_rawDesc = "" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x19\n" +
 	"\bstart_ns\x18\x03 \x01(\x03R\astartNs\x12\x15\n" +
-	"\x06end_ns\x18\x04 \x01(\x03R\x05endNs\"\xf8\x01\n" +
+	"\x06end_ns\x18\x04 \x01(\x03R\x05endNs\"\xa6\x02\n" +
 	"\n" +
 	"EndRequest\x12\x17\n" +
 	"\acell_id\x18\x01 \x01(\tR\x06cellId\x12\x19\n" +
@@ -1921,7 +1999,12 @@ const file_omni_perf_proto_rawDesc = "" +
 	"\asources\x18\x05 \x03(\v2\x18.omni_perf.v1.CellSourceR\asources\x12\x14\n" +
 	"\x05quiet\x18\x06 \x01(\bR\x05quiet\x12\x12\n" +
 	"\x04form\x18\a \x01(\tR\x04form\x12\x14\n" +
-	"\x05theme\x18\b \x01(\tR\x05theme\"q\n" +
+	"\x05theme\x18\b \x01(\tR\x05theme\x12,\n" +
+	"\x06loaded\x18\x14 \x03(\v2\x14.omni_perf.v1.LoadedR\x06loaded\"=\n" +
+	"\x06Loaded\x12\x12\n" +
+	"\x04file\x18\x01 \x01(\tR\x04file\x12\x1f\n" +
+	"\vmodified_ns\x18\x02 \x01(\x03R\n" +
+	"modifiedNs\"q\n" +
 	"\x06Bundle\x12\x1b\n" +
 	"\tdata_json\x18\x01 \x01(\tR\bdataJson\x12#\n" +
 	"\rmetadata_json\x18\x02 \x01(\tR\fmetadataJson\x12%\n" +
@@ -1956,21 +2039,22 @@ const file_omni_perf_proto_rawDesc = "" +
 	"\n" +
 	"started_at\x18\b \x01(\tR\tstartedAt\"=\n" +
 	"\fListResponse\x12-\n" +
-	"\aentries\x18\x01 \x03(\v2\x13.omni_perf.v1.EntryR\aentries\"\xf5\x04\n" +
+	"\aentries\x18\x01 \x03(\v2\x13.omni_perf.v1.EntryR\aentries\"\x94\x05\n" +
 	"\vPushRequest\x12\x17\n" +
 	"\acell_id\x18\x01 \x01(\tR\x06cellId\x127\n" +
 	"\x06frames\x18\x02 \x03(\v2\x1f.omni_perf.v1.PushRequest.FrameR\x06frames\x127\n" +
 	"\x06stacks\x18\x03 \x03(\v2\x1f.omni_perf.v1.PushRequest.StackR\x06stacks\x12:\n" +
 	"\asamples\x18\x04 \x03(\v2 .omni_perf.v1.PushRequest.SampleR\asamples\x12:\n" +
 	"\athreads\x18\x05 \x03(\v2 .omni_perf.v1.PushRequest.ThreadR\athreads\x12\x15\n" +
-	"\x06cpu_ns\x18\x06 \x01(\x03R\x05cpuNs\x1az\n" +
+	"\x06cpu_ns\x18\x06 \x01(\x03R\x05cpuNs\x1a\x98\x01\n" +
 	"\x05Frame\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x1a\n" +
 	"\bfunction\x18\x02 \x01(\tR\bfunction\x12\x12\n" +
 	"\x04file\x18\x03 \x01(\tR\x04file\x12\x12\n" +
 	"\x04line\x18\x04 \x01(\x05R\x04line\x12\x1d\n" +
 	"\n" +
-	"first_line\x18\x05 \x01(\x05R\tfirstLine\x1a/\n" +
+	"first_line\x18\x05 \x01(\x05R\tfirstLine\x12\x1c\n" +
+	"\tsuspended\x18\x06 \x01(\bR\tsuspended\x1a/\n" +
 	"\x05Stack\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x16\n" +
 	"\x06frames\x18\x02 \x03(\rR\x06frames\x1aP\n" +
@@ -2029,7 +2113,7 @@ func file_omni_perf_proto_rawDescGZIP() []byte {
 	return file_omni_perf_proto_rawDescData
 }
 
-var file_omni_perf_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
+var file_omni_perf_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_omni_perf_proto_goTypes = []any{
 	(*HelloRequest)(nil),       // 0: omni_perf.v1.HelloRequest
 	(*Installation)(nil),       // 1: omni_perf.v1.Installation
@@ -2039,58 +2123,60 @@ var file_omni_perf_proto_goTypes = []any{
 	(*BeginResponse)(nil),      // 5: omni_perf.v1.BeginResponse
 	(*Mark)(nil),               // 6: omni_perf.v1.Mark
 	(*EndRequest)(nil),         // 7: omni_perf.v1.EndRequest
-	(*Bundle)(nil),             // 8: omni_perf.v1.Bundle
-	(*EndResponse)(nil),        // 9: omni_perf.v1.EndResponse
-	(*ReportRequest)(nil),      // 10: omni_perf.v1.ReportRequest
-	(*ReportResponse)(nil),     // 11: omni_perf.v1.ReportResponse
-	(*ListRequest)(nil),        // 12: omni_perf.v1.ListRequest
-	(*Entry)(nil),              // 13: omni_perf.v1.Entry
-	(*ListResponse)(nil),       // 14: omni_perf.v1.ListResponse
-	(*PushRequest)(nil),        // 15: omni_perf.v1.PushRequest
-	(*PushResponse)(nil),       // 16: omni_perf.v1.PushResponse
-	(*StatusRequest)(nil),      // 17: omni_perf.v1.StatusRequest
-	(*StatusResponse)(nil),     // 18: omni_perf.v1.StatusResponse
-	(*DoctorRequest)(nil),      // 19: omni_perf.v1.DoctorRequest
-	(*Check)(nil),              // 20: omni_perf.v1.Check
-	(*DoctorResponse)(nil),     // 21: omni_perf.v1.DoctorResponse
-	(*PushRequest_Frame)(nil),  // 22: omni_perf.v1.PushRequest.Frame
-	(*PushRequest_Stack)(nil),  // 23: omni_perf.v1.PushRequest.Stack
-	(*PushRequest_Sample)(nil), // 24: omni_perf.v1.PushRequest.Sample
-	(*PushRequest_Thread)(nil), // 25: omni_perf.v1.PushRequest.Thread
+	(*Loaded)(nil),             // 8: omni_perf.v1.Loaded
+	(*Bundle)(nil),             // 9: omni_perf.v1.Bundle
+	(*EndResponse)(nil),        // 10: omni_perf.v1.EndResponse
+	(*ReportRequest)(nil),      // 11: omni_perf.v1.ReportRequest
+	(*ReportResponse)(nil),     // 12: omni_perf.v1.ReportResponse
+	(*ListRequest)(nil),        // 13: omni_perf.v1.ListRequest
+	(*Entry)(nil),              // 14: omni_perf.v1.Entry
+	(*ListResponse)(nil),       // 15: omni_perf.v1.ListResponse
+	(*PushRequest)(nil),        // 16: omni_perf.v1.PushRequest
+	(*PushResponse)(nil),       // 17: omni_perf.v1.PushResponse
+	(*StatusRequest)(nil),      // 18: omni_perf.v1.StatusRequest
+	(*StatusResponse)(nil),     // 19: omni_perf.v1.StatusResponse
+	(*DoctorRequest)(nil),      // 20: omni_perf.v1.DoctorRequest
+	(*Check)(nil),              // 21: omni_perf.v1.Check
+	(*DoctorResponse)(nil),     // 22: omni_perf.v1.DoctorResponse
+	(*PushRequest_Frame)(nil),  // 23: omni_perf.v1.PushRequest.Frame
+	(*PushRequest_Stack)(nil),  // 24: omni_perf.v1.PushRequest.Stack
+	(*PushRequest_Sample)(nil), // 25: omni_perf.v1.PushRequest.Sample
+	(*PushRequest_Thread)(nil), // 26: omni_perf.v1.PushRequest.Thread
 }
 var file_omni_perf_proto_depIdxs = []int32{
 	1,  // 0: omni_perf.v1.HelloRequest.installation:type_name -> omni_perf.v1.Installation
 	3,  // 1: omni_perf.v1.BeginRequest.sources:type_name -> omni_perf.v1.CellSource
 	6,  // 2: omni_perf.v1.EndRequest.marks:type_name -> omni_perf.v1.Mark
 	3,  // 3: omni_perf.v1.EndRequest.sources:type_name -> omni_perf.v1.CellSource
-	8,  // 4: omni_perf.v1.EndResponse.bundle:type_name -> omni_perf.v1.Bundle
-	13, // 5: omni_perf.v1.ListResponse.entries:type_name -> omni_perf.v1.Entry
-	22, // 6: omni_perf.v1.PushRequest.frames:type_name -> omni_perf.v1.PushRequest.Frame
-	23, // 7: omni_perf.v1.PushRequest.stacks:type_name -> omni_perf.v1.PushRequest.Stack
-	24, // 8: omni_perf.v1.PushRequest.samples:type_name -> omni_perf.v1.PushRequest.Sample
-	25, // 9: omni_perf.v1.PushRequest.threads:type_name -> omni_perf.v1.PushRequest.Thread
-	20, // 10: omni_perf.v1.DoctorResponse.checks:type_name -> omni_perf.v1.Check
-	0,  // 11: omni_perf.v1.OmniPerf.Hello:input_type -> omni_perf.v1.HelloRequest
-	4,  // 12: omni_perf.v1.OmniPerf.Begin:input_type -> omni_perf.v1.BeginRequest
-	7,  // 13: omni_perf.v1.OmniPerf.End:input_type -> omni_perf.v1.EndRequest
-	10, // 14: omni_perf.v1.OmniPerf.Report:input_type -> omni_perf.v1.ReportRequest
-	12, // 15: omni_perf.v1.OmniPerf.List:input_type -> omni_perf.v1.ListRequest
-	15, // 16: omni_perf.v1.OmniPerf.Push:input_type -> omni_perf.v1.PushRequest
-	17, // 17: omni_perf.v1.OmniPerf.Status:input_type -> omni_perf.v1.StatusRequest
-	19, // 18: omni_perf.v1.OmniPerf.Doctor:input_type -> omni_perf.v1.DoctorRequest
-	2,  // 19: omni_perf.v1.OmniPerf.Hello:output_type -> omni_perf.v1.HelloResponse
-	5,  // 20: omni_perf.v1.OmniPerf.Begin:output_type -> omni_perf.v1.BeginResponse
-	9,  // 21: omni_perf.v1.OmniPerf.End:output_type -> omni_perf.v1.EndResponse
-	11, // 22: omni_perf.v1.OmniPerf.Report:output_type -> omni_perf.v1.ReportResponse
-	14, // 23: omni_perf.v1.OmniPerf.List:output_type -> omni_perf.v1.ListResponse
-	16, // 24: omni_perf.v1.OmniPerf.Push:output_type -> omni_perf.v1.PushResponse
-	18, // 25: omni_perf.v1.OmniPerf.Status:output_type -> omni_perf.v1.StatusResponse
-	21, // 26: omni_perf.v1.OmniPerf.Doctor:output_type -> omni_perf.v1.DoctorResponse
-	19, // [19:27] is the sub-list for method output_type
-	11, // [11:19] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	8,  // 4: omni_perf.v1.EndRequest.loaded:type_name -> omni_perf.v1.Loaded
+	9,  // 5: omni_perf.v1.EndResponse.bundle:type_name -> omni_perf.v1.Bundle
+	14, // 6: omni_perf.v1.ListResponse.entries:type_name -> omni_perf.v1.Entry
+	23, // 7: omni_perf.v1.PushRequest.frames:type_name -> omni_perf.v1.PushRequest.Frame
+	24, // 8: omni_perf.v1.PushRequest.stacks:type_name -> omni_perf.v1.PushRequest.Stack
+	25, // 9: omni_perf.v1.PushRequest.samples:type_name -> omni_perf.v1.PushRequest.Sample
+	26, // 10: omni_perf.v1.PushRequest.threads:type_name -> omni_perf.v1.PushRequest.Thread
+	21, // 11: omni_perf.v1.DoctorResponse.checks:type_name -> omni_perf.v1.Check
+	0,  // 12: omni_perf.v1.OmniPerf.Hello:input_type -> omni_perf.v1.HelloRequest
+	4,  // 13: omni_perf.v1.OmniPerf.Begin:input_type -> omni_perf.v1.BeginRequest
+	7,  // 14: omni_perf.v1.OmniPerf.End:input_type -> omni_perf.v1.EndRequest
+	11, // 15: omni_perf.v1.OmniPerf.Report:input_type -> omni_perf.v1.ReportRequest
+	13, // 16: omni_perf.v1.OmniPerf.List:input_type -> omni_perf.v1.ListRequest
+	16, // 17: omni_perf.v1.OmniPerf.Push:input_type -> omni_perf.v1.PushRequest
+	18, // 18: omni_perf.v1.OmniPerf.Status:input_type -> omni_perf.v1.StatusRequest
+	20, // 19: omni_perf.v1.OmniPerf.Doctor:input_type -> omni_perf.v1.DoctorRequest
+	2,  // 20: omni_perf.v1.OmniPerf.Hello:output_type -> omni_perf.v1.HelloResponse
+	5,  // 21: omni_perf.v1.OmniPerf.Begin:output_type -> omni_perf.v1.BeginResponse
+	10, // 22: omni_perf.v1.OmniPerf.End:output_type -> omni_perf.v1.EndResponse
+	12, // 23: omni_perf.v1.OmniPerf.Report:output_type -> omni_perf.v1.ReportResponse
+	15, // 24: omni_perf.v1.OmniPerf.List:output_type -> omni_perf.v1.ListResponse
+	17, // 25: omni_perf.v1.OmniPerf.Push:output_type -> omni_perf.v1.PushResponse
+	19, // 26: omni_perf.v1.OmniPerf.Status:output_type -> omni_perf.v1.StatusResponse
+	22, // 27: omni_perf.v1.OmniPerf.Doctor:output_type -> omni_perf.v1.DoctorResponse
+	20, // [20:28] is the sub-list for method output_type
+	12, // [12:20] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_omni_perf_proto_init() }
@@ -2104,7 +2190,7 @@ func file_omni_perf_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_omni_perf_proto_rawDesc), len(file_omni_perf_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   26,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -21,6 +21,7 @@ type causeRule struct {
 	// Of the leaf, if it is of the user's own code: C calls have no frame.
 	source  *regexp.Regexp
 	workers bool // the program has worker processes
+	awaited bool // the leaf is a coroutine's frame that awaits while its thread is in the event loop
 }
 
 // states is a set of thread states; the zero value is all of them.
@@ -119,6 +120,8 @@ var causeRules = []causeRule{
 	{cause: EventLoop, inner: true, states: offCPU, files: []string{"/selectors.py"}, function: "select"},
 	{cause: Sleep, states: offCPU, source: regexp.MustCompile(`\bsleep\(`)},
 	{cause: Sleep, inner: true, states: offCPU, files: []string{"/tenacity/", "/backoff/"}},
+	{cause: Sleep, inner: true, states: offCPU, files: []string{"/asyncio/tasks.py"}, function: "sleep"},
+	{cause: EventLoop, awaited: true, states: offCPU}, // whatever the line calls, it awaits what that returned
 	{cause: Lock, inner: true, states: offCPU, files: []string{"/threading.py", "/queue.py"}},
 	{cause: Lock, states: offCPU, source: regexp.MustCompile(`\.(acquire|get|wait)\(`)},
 }
@@ -195,7 +198,7 @@ var phaseCauses = map[timeline.Phase]Cause{
 // matches tells whether a rule holds; framed says that some frame fits it.
 func (r *causeRule) matches(s *stacks, framed bool, leaf timeline.FrameID) bool {
 	switch {
-	case r.device && !s.device, r.workers && !s.hasWorkers(), r.looksAtFrames() && !framed:
+	case r.device && !s.device, r.workers && !s.hasWorkers(), r.looksAtFrames() && !framed, r.awaited && !s.rec.Frames[leaf].Suspended:
 		return false
 	case r.source == nil:
 		return true

@@ -30,15 +30,21 @@ func TestRulesFitTheirMask(t *testing.T) {
 func TestClassify(t *testing.T) {
 	const std = "/usr/lib/python3.12/"
 	cell := "for batch in loader:\n    loss.item()\n    x.to('cuda')\n    torch.save(m, f)\n    time.sleep(1)\n    y = f(x)\n" +
-		"name = input()\n    os.system('make')\n    rows = cursor.fetchall()\n    import pandas"
+		"name = input()\n    os.system('make')\n    rows = cursor.fetchall()\n    import pandas\n    await gather(a.get(u), a.get(v))"
 	at := func(l int, below ...timeline.Frame) []timeline.Frame {
 		return append(below, timeline.Frame{Function: "<module>", File: cellFile, Line: l})
 	}
-	around := func(phase timeline.Phase, frames ...timeline.Frame) []timeline.Frame {
-		return append(frames, timeline.Frame{Phase: phase})
-	}
 	lib := func(file, function string) timeline.Frame {
 		return timeline.Frame{File: file, Function: function, Line: 1}
+	}
+	awaited := func(frames []timeline.Frame) []timeline.Frame {
+		for i := range frames {
+			frames[i].Suspended = true
+		}
+		return append(frames, lib(std+"asyncio/base_events.py", "BaseEventLoop._run_once"))
+	}
+	around := func(phase timeline.Phase, frames ...timeline.Frame) []timeline.Frame {
+		return append(frames, timeline.Frame{Phase: phase})
 	}
 	importlib := lib("<frozen importlib._bootstrap>", "_find_and_load")
 	const python, native, waiting, io = timeline.StatePython, timeline.StateNative, timeline.StateWaiting, timeline.StateIO
@@ -77,6 +83,11 @@ func TestClassify(t *testing.T) {
 		{"decoding a picture is no data loading by itself", at(6, lib(site+"PIL/Image.py", "open")), python, Python, "", 6},
 		{"input in a notebook", at(7, lib(site+"ipykernel/kernelbase.py", "Kernel._input_request")), waiting, UserInput, "", 7},
 		{"input in a terminal", at(7), io, UserInput, "", 7},
+		{"what a coroutine awaits", awaited(at(6)), waiting, EventLoop, "", 6},
+		{"requests that are gathered", awaited(at(11)), waiting, EventLoop, "", 11},
+		{"a coroutine that sleeps", awaited(at(6, lib(std+"asyncio/tasks.py", "sleep"))), waiting, Sleep, "", 6},
+		{"a coroutine's request", awaited(at(6, lib(site+"aiohttp/client.py", "ClientSession._request"))), waiting, Network, "", 6},
+		{"a coroutine's child process", awaited(at(6, lib(std+"asyncio/subprocess.py", "Process.wait"))), waiting, Child, "", 6},
 		{"subprocess", at(6, lib(std+"selectors.py", "PollSelector.select"), lib(std+"subprocess.py", "Popen.communicate")), waiting, Child, "", 6},
 		{"os.system", at(8), waiting, Child, "", 8},
 		{"join", at(6, lib(std+"threading.py", "Thread._wait_for_tstate_lock"), lib(std+"threading.py", "Thread.join")), waiting, Thread, "", 6},

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/omni-perf/omni-perf/sidecar/origin"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
@@ -11,14 +12,16 @@ import (
 // report's tables. Cells exist only in the kernel, and code given by -c only on the
 // command line: their text is the recording's.
 type Source struct {
-	texts map[string][]string // by co_filename
-	line  func(file string, line int) string
+	texts   map[string][]string // by co_filename
+	changed map[string]bool     // files whose text is not the running code's
+	line    func(file string, line int) string
 }
 
 // NewSource makes the source of a recorded program. Lines of files come from
-// line, which returns an empty one where it cannot; nil = none of files.
+// line, which returns an empty one where it cannot; nil = none of files. It is
+// not asked for files that were changed since their code was loaded.
 func NewSource(rec *timeline.Recording, line func(file string, line int) string) *Source {
-	s := &Source{texts: make(map[string][]string), line: line}
+	s := &Source{texts: make(map[string][]string), changed: origin.Changed(rec), line: line}
 	for _, source := range rec.Sources {
 		s.texts[source.File] = strings.Split(source.Text, "\n")
 	}
@@ -38,8 +41,11 @@ func (s *Source) Line(file string, line int) string {
 		return ""
 	case known:
 		return strings.TrimSpace(lines[line-1])
-	case s.line == nil:
+	case s.line == nil || s.changed[file]:
 		return ""
 	}
 	return strings.TrimSpace(s.line(file, line))
 }
+
+// Changed tells that a file's text may not be what its running code was made of.
+func (s *Source) Changed(file string) bool { return s.changed[file] }

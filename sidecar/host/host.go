@@ -47,6 +47,9 @@ type Options struct {
 	// CPUClock reads the CPU time of a process; nil = the kernel's clock for it,
 	// or its stat file where Proc is not the live one.
 	CPUClock func(pid int) (timeline.Nanos, error)
+	// Own tells the profiler's own threads in the target, which count for nothing;
+	// nil = there are none. From the collecting goroutine.
+	Own func(tid int) bool
 }
 
 // Collector watches one process and its descendants. Collect runs once at a time;
@@ -74,6 +77,9 @@ func New(pid int, opts Options) *Collector {
 	}
 	if opts.Clock == nil {
 		opts.Clock = timeline.Monotonic
+	}
+	if opts.Own == nil {
+		opts.Own = func(int) bool { return false }
 	}
 	if opts.CPUClock == nil && live {
 		opts.CPUClock = processCPU

@@ -82,8 +82,8 @@ func (s *sampler) read(at int64, d depth) {
 	now := s.sink.Since(s.c.opts.Clock())
 	s.c.setPIDs(s.family.pids())
 	s.tellFamily(now)
-	s.tellTarget(now)
 	s.threads.read(now, d == everything)
+	s.tellTarget(now)
 	s.machine.read(s.sink.Since(s.c.opts.Clock()), d == everything)
 	s.roster.tell(now)
 }
@@ -100,8 +100,8 @@ func (s *sampler) readCheap(at timeline.Nanos) {
 	}
 	s.tellCPU(at)
 	s.gauge(at, "rss", "/proc/PID/statm", "B", s.limits.Memory, float64(m.rss))
-	s.gauge(at, "threads", "/proc/PID/stat", "", 0, float64(m.threads))
 	s.threads.read(at, false)
+	s.gauge(at, "threads", "/proc/PID/stat", "", 0, float64(m.threads-s.threads.own))
 }
 
 func (s *sampler) cpuSource() string {
@@ -149,7 +149,7 @@ func (s *sampler) tellChildren(at timeline.Nanos, n int) {
 func (s *sampler) tellTarget(at timeline.Nanos) {
 	m := s.family.target()
 	s.gauge(at, "rss", "/proc/PID/statm", "B", s.limits.Memory, float64(m.rss))
-	s.gauge(at, "threads", "/proc/PID/stat", "", 0, float64(m.threads))
+	s.gauge(at, "threads", "/proc/PID/stat", "", 0, float64(m.threads-s.threads.own))
 	s.count(at, "faults.minor", "/proc/PID/stat", "1/s", 0, float64(m.minor))
 	s.count(at, "faults.major", "/proc/PID/stat", "1/s", 0, float64(m.major))
 	st, err := s.fs.status(s.c.pid)

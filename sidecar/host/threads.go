@@ -21,6 +21,7 @@ type threads struct {
 	s     *sampler
 	known map[int]*threadCPU
 	given int // tracks
+	own   int // of the profiler, at the last reading
 	off   bool
 }
 
@@ -45,7 +46,12 @@ func (t *threads) read(at timeline.Nanos, everyone bool) {
 		return // the target is gone; the family's reading says so
 	}
 	alive := make(map[int]bool, len(tids))
+	t.own = 0
 	for _, tid := range tids {
+		if t.s.c.opts.Own(tid) {
+			t.own++
+			continue
+		}
 		cpu, err := t.s.fs.taskCPU(t.s.c.pid, tid)
 		if err != nil {
 			if tid == t.s.c.pid { // CONFIG_SCHED_INFO is off, or a sandbox's /proc

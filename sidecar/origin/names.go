@@ -67,6 +67,9 @@ func byPath(file string) Origin {
 // topLevel is the name that the first part of a relative path is imported by.
 func topLevel(rest string) string {
 	first, _, _ := strings.Cut(strings.TrimLeft(rest, "/"), "/")
+	if strings.HasPrefix(rest, "google/colab/") { // google is a namespace of many packages
+		return "google.colab"
+	}
 	first, _, _ = strings.Cut(first, ".") // six.py, _ssl.cpython-312-x86_64-linux-gnu.so
 	return first
 }

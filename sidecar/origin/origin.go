@@ -144,7 +144,7 @@ func (f *Files) byFolder(file string) Origin {
 var machinery = map[string]bool{
 	"ipykernel": true, "ipykernel_launcher": true, "IPython": true, "traitlets": true, "tornado": true, "zmq": true,
 	"jupyter_client": true, "jupyter_core": true, "comm": true, "debugpy": true, "matplotlib_inline": true,
-	"nest_asyncio": true, "colab_kernel_launcher": true, "anyio": true, "ipython": true, "ipython3": true, "jupyter": true,
+	"nest_asyncio": true, "colab_kernel_launcher": true, "google.colab": true, "anyio": true, "ipython": true, "ipython3": true, "jupyter": true,
 }
 
 // script is the co_filename of the program on a Python command line, as far as that tells it: the first

@@ -50,6 +50,8 @@ func TestInANotebook(t *testing.T) {
 		"/home/u/project/.venv/lib/python3.12/site-packages/ipykernel/ipkernel.py": {Machinery, "ipykernel"},
 		"/x/site-packages/IPython/core/interactiveshell.py":                        {Machinery, "IPython"},
 		"/x/site-packages/ipykernel_launcher.py":                                   {Machinery, "ipykernel_launcher"},
+		"/usr/local/lib/python3.12/dist-packages/google/colab/_shell.py":           {Machinery, "google.colab"},
+		"/usr/local/lib/python3.12/dist-packages/google/cloud/storage.py":          {Library, "google"},
 		"/home/u/project/magics/omni_perf/session.py":                              {Ours, "omni_perf"},
 		"/x/site-packages/omni_perf/session.py":                                    {Ours, "omni_perf"},
 	} {

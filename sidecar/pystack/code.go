@@ -27,6 +27,8 @@ type codeObject struct {
 	firstTraceable int32
 
 	operations map[int32]operation // of the instructions looked at
+	role       role
+	locals     map[string]int // numbers of the local variables looked for; -1 for none of that name
 
 	nameless   bool   // a module's or a statement's, or of a function without a name in one
 	born       uint64 // the cache's epoch when it was first seen
@@ -152,6 +154,7 @@ func (c *codeCache) decode(addr uint64, head []byte) (*codeObject, error) {
 		return nil, fmt.Errorf("co_linetable: %w", err)
 	}
 	code.lines = decodeLineTable(lines, code.firstLine)
+	code.role = roleOf(code.function, code.file)
 	code.nameless = strings.HasPrefix(code.function, "<")
 	return code, nil
 }

@@ -28,6 +28,9 @@
 // its samples at the wrong one, 0.6 % at most (churn_test.go); modules, statements of
 // cells, and functions that are younger are compared at each sample.
 //
+// What a coroutine that awaits waits for is found from the coroutine object that its
+// event loop is run for, and shown in place of the loop's selector (await.go).
+//
 // How 159 idle threads cost nothing: the GIL counts its hand-overs, so that
 // without one only its holder can have changed, and with one only the last two.
 // With more, one read of all thread states tells who has (gil.go).

@@ -77,7 +77,7 @@ func (s *session) tickGroup(g *gilGroup) error {
 			}
 		}
 	}
-	if !s.first {
+	if !s.first && !left(expected) && !left(g.holder) {
 		s.gil.switches += int64(moved)
 	}
 	s.states(g, expected)
@@ -90,6 +90,10 @@ func (s *session) generation(gil []byte, size uint64) {
 		s.p.reader.codes.generation, s.p.reader.codes.counts = word(gil, size-wordSize), true
 	}
 }
+
+// left tells a thread that is left out of the recording: what it does to the GIL is,
+// too.
+func left(t *thread) bool { return t != nil && t.session.left }
 
 func (p *Process) groupAt(addr uint64) *gilGroup {
 	for _, g := range p.gils {
@@ -163,7 +167,7 @@ func (s *session) readOthers(g *gilGroup, expected *thread) error {
 			skip = min(int(l.frame.size), n)
 			buf, n = buf[skip:], n-skip
 		}
-		if same && i != s.turn%len(s.others) && t.session.known {
+		if same && !t.session.idle && i != s.turn%len(s.others) && (t.session.known || t.session.left) {
 			continue
 		}
 		before := t.session.node

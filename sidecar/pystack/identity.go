@@ -223,16 +223,14 @@ func (r *reader) confirm(t *thread, certain int) bool {
 	}
 	same := r.codes.reads == r.readsBefore
 	if len(r.unproven) > 0 {
-		if cap(r.proofBuf) < size {
-			r.proofBuf = make([]byte, 2*size)
-		}
+		b := r.proofSpace(size)
 		r.calls++
-		n, err := r.mem.Read(r.proofBuf[:size], r.proofs)
+		n, err := r.mem.Read(b, r.proofs)
 		if err != nil {
 			r.fault = err
 			return false
 		}
-		rest := r.proofBuf[:n]
+		rest := b[:n]
 		for _, i := range r.unproven {
 			f := &r.found[i]
 			if id := &f.object.identity; !id.holds(r.l, rest) {
@@ -256,12 +254,18 @@ func (r *reader) confirm(t *thread, certain int) bool {
 // isAnother tells whether a code object was replaced, by a read of its own.
 func (r *reader) isAnother(object *codeObject) bool {
 	id := &object.identity
-	if cap(r.proofBuf) < id.size {
-		r.proofBuf = make([]byte, 2*id.size)
-	}
+	b := r.proofSpace(id.size)
 	r.calls++
-	n, err := r.mem.Read(r.proofBuf[:id.size], id.proof[:id.n])
-	return err == nil && !id.holds(r.l, r.proofBuf[:n])
+	n, err := r.mem.Read(b, id.proof[:id.n])
+	return err == nil && !id.holds(r.l, b[:n])
+}
+
+// proofSpace is a buffer for what code objects are compared by.
+func (r *reader) proofSpace(size int) []byte {
+	if cap(r.proofBuf) < size {
+		r.proofBuf = make([]byte, 2*size)
+	}
+	return r.proofBuf[:size]
 }
 
 // replaced takes in what has taken a code object's address. Others may have been

@@ -241,6 +241,12 @@ func FuzzImage(f *testing.F) {
 			}
 			s.first = false
 		}
+		for _, thread := range p.threads {
+			for i := range thread.stack {
+				_ = p.reader.follow(&thread.awaiting, thread.stack[i].addr-p.l.gen.frame)
+				_, _ = p.reader.coroutineOf(&thread.stack[i])
+			}
+		}
 	})
 }
 

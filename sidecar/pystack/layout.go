@@ -34,14 +34,24 @@ type layout struct {
 		// it has on its stack: it has called another. 0 = not to be relied on (3.14+).
 		stackTop uint64
 		isEntry  uint64 // 3.11: 1 in a frame that C code has entered; 0 = has none
-		size     uint64 // bytes up to the locals
+		// stackPointer is the address of the top of its stack while it does not run; 0 =
+		// has none, stackTop tells (before 3.14).
+		stackPointer uint64
+		awaited      uint64 // a suspended frame has what it awaits this many words below the top
+		size         uint64 // bytes up to the locals
 	}
 	callCaches int // caches between a call's opcode and where a frame's instr stands meanwhile
 	opcodes    opcodes
 	hasShims   bool   // 3.12+: each entry of the interpreter leaves a frame on the C stack
 	codeTag    uint64 // bits of a frame's code pointer that are not address
 	instrIsNow bool   // 3.13+: instr is the instruction itself, not the one before the next
-	genFrame   uint64 // PyGenObject.gi_iframe
+
+	// Generators, coroutines and asynchronous generators begin alike (PyGenObject).
+	gen struct {
+		frame           uint64 // gi_iframe
+		state           uint64 // gi_frame_state, a byte
+		yielded, awaits int8   // its values for a frame suspended in yield, and in await or yield from
+	}
 
 	code struct {
 		filename, name, qualname, lineTable uint64
@@ -50,6 +60,7 @@ type layout struct {
 		stackSize, nLocalsPlus              uint64
 		firstTraceable                      uint64 // _co_firsttraceable, in instructions
 		version                             uint64 // co_version; 0 = has none (3.11)
+		localNames                          uint64 // co_localsplusnames
 	}
 	str struct {
 		length, state, ascii, compact uint64
@@ -57,6 +68,8 @@ type layout struct {
 	bytesData  uint64 // PyBytesObject.ob_sval
 	typeName   uint64 // PyTypeObject.tp_name
 	cachedKeys uint64 // PyHeapTypeObject.ht_cached_keys
+	tupleItems uint64 // PyTupleObject.ob_item
+	taskCoro   uint64 // TaskObj.task_coro of _asyncio
 }
 
 // Parts that are the same in every version from 3.11 to 3.15 and that no
@@ -79,8 +92,10 @@ const (
 	ownerObject   = 2
 	ownerShim     = 3 // CSTACK, or INTERPRETER from 3.14 on; everything from here up is no Python frame
 	wordSize      = 8
-	instrSize     = 2   // bytes of an instruction or cache slot
-	codeVersion   = 92  // PyCodeObject.co_version (3.12+)
+	instrSize     = 2  // bytes of an instruction or cache slot
+	codeVersion   = 92 // PyCodeObject.co_version (3.12+)
+	wrappedAt     = 16 // PyCoroWrapper.cw_coroutine, PyAsyncGenASend.ags_gen, PyAsyncGenAThrow.agt_gen
+	maxTypes      = 4096
 	maxCodeSize   = 256 // bytes of a code object's head that are read
 	maxStringHead = 64
 	maxThreadLen  = 512 // bytes of a thread state that are read at most
@@ -131,7 +146,7 @@ func layoutTable(v version) (*layout, bool) {
 }
 
 func layout311() *layout {
-	l := &layout{gilInRuntime: 360, viaCFrame: true, cframeFrame: 8, genFrame: 80}
+	l := &layout{gilInRuntime: 360, viaCFrame: true, cframeFrame: 8}
 	l.runtime.interpretersHead = 40
 	l.interp.next, l.interp.threadsHead = 0, 16
 	l.thread.prev, l.thread.next, l.thread.interp = 0, 8, 16
@@ -140,17 +155,19 @@ func layout311() *layout {
 	l.frame.code, l.frame.previous, l.frame.instr = 32, 48, 56
 	l.frame.owner, l.frame.locals, l.frame.size = 69, 72, 72
 	l.frame.stackTop, l.frame.isEntry = 64, 68
+	l.frame.awaited = 1
+	l.gen.frame, l.gen.state, l.gen.yielded, l.gen.awaits = 80, 75, -1, -1
 	l.callCaches, l.opcodes = 4, opcodesOf[11]
 	l.code.filename, l.code.name, l.code.qualname, l.code.lineTable = 112, 120, 128, 136
 	l.code.firstLine, l.code.instructions = 72, 184
-	l.code.stackSize, l.code.nLocalsPlus, l.code.firstTraceable = 68, 76, 168
+	l.code.stackSize, l.code.nLocalsPlus, l.code.firstTraceable, l.code.localNames = 68, 76, 168, 96
 	l.str.length, l.str.state, l.str.ascii, l.str.compact = 16, 32, 48, 72
-	l.bytesData, l.typeName, l.cachedKeys = 32, 24, 872
+	l.bytesData, l.typeName, l.cachedKeys, l.tupleItems, l.taskCoro = 32, 24, 872, 24, 136
 	return l
 }
 
 func layout312() *layout {
-	l := &layout{viaCFrame: true, cframeFrame: 0, hasShims: true, genFrame: 72}
+	l := &layout{viaCFrame: true, cframeFrame: 0, hasShims: true}
 	l.runtime.interpretersHead = 40
 	l.interp.next, l.interp.threadsHead, l.interp.gil = 0, 72, 384
 	l.thread.prev, l.thread.next, l.thread.interp = 0, 8, 16
@@ -158,12 +175,13 @@ func layout312() *layout {
 	l.thread.chunk, l.thread.top, l.thread.size = 232, 240, 248
 	l.frame.code, l.frame.previous, l.frame.instr = 0, 8, 56
 	l.frame.owner, l.frame.locals, l.frame.size = 70, 72, 72
-	l.frame.stackTop = 64
+	l.frame.stackTop, l.frame.awaited = 64, 1
+	l.gen.frame, l.gen.state, l.gen.yielded, l.gen.awaits = 72, 67, -1, -1
 	l.callCaches, l.opcodes = 3, opcodesOf[12]
 	l.code.filename, l.code.name, l.code.qualname, l.code.lineTable = 112, 120, 128, 136
 	l.code.firstLine, l.code.instructions, l.code.frameSize, l.code.firstTraceable = 68, 192, 76, 176
-	l.code.version = codeVersion
+	l.code.version, l.code.localNames = codeVersion, 96
 	l.str.length, l.str.state, l.str.ascii, l.str.compact = 16, 32, 40, 56
-	l.bytesData, l.typeName, l.cachedKeys = 32, 24, 880
+	l.bytesData, l.typeName, l.cachedKeys, l.tupleItems, l.taskCoro = 32, 24, 880, 24, 136
 	return l
 }

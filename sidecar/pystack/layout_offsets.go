@@ -145,7 +145,7 @@ func parseDebugOffsets(b []byte, v version) (*layout, error) {
 			pos += 8
 		}
 	}
-	l := &layout{version: v, hasShims: true, instrIsNow: true, genFrame: 72}
+	l := &layout{version: v, hasShims: true, instrIsNow: true}
 	l.runtime.interpretersHead = offsets["runtime.interpreters_head"]
 	l.interp.next, l.interp.threadsHead = offsets["interp.next"], offsets["interp.threads_head"]
 	l.interp.gil, l.interp.codeGeneration = offsets["interp.ceval_gil"], offsets["interp.code_object_generation"]
@@ -168,12 +168,19 @@ func parseDebugOffsets(b []byte, v version) (*layout, error) {
 	l.bytesData, l.typeName = offsets["bytes.ob_sval"], offsets["type.tp_name"]
 	l.cachedKeys = 880
 	l.opcodes = opcodesOf[v.minor]
+	l.code.localNames, l.tupleItems = offsets["code.localsplusnames"], offsets["tuple.ob_item"]
+	l.frame.awaited, l.gen.yielded, l.gen.awaits = 1, -2, -1
 	if v.minor == 13 {
 		l.frame.stackTop = l.frame.instr + wordSize
+		l.gen.frame, l.gen.state, l.taskCoro = 72, 67, 120
 	}
 	if v.minor >= 14 {
 		l.codeTag = 3 // the low bits of a _PyStackRef
-		l.genFrame = offsets["gen.gi_iframe"]
+		l.frame.stackPointer = offsets["frame.stackpointer"]
+		l.gen.frame, l.gen.state, l.taskCoro = offsets["gen.gi_iframe"], offsets["gen.gi_frame_state"], 128
+	}
+	if v.minor >= 15 {
+		l.frame.awaited, l.gen.yielded, l.gen.awaits = 2, 1, 2
 	}
 	if keys, ok := offsets["heap_type.ht_cached_keys"]; ok {
 		l.cachedKeys = keys
@@ -194,6 +201,11 @@ func (l *layout) check() error {
 		{"frame", l.frame.size, 128},
 		{"frame owner", l.frame.owner, l.frame.size - 1},
 		{"frame stack top", l.frame.stackTop, l.frame.size - 4},
+		{"frame stack pointer", l.frame.stackPointer, l.frame.size - wordSize},
+		{"generator frame", l.gen.frame, 256},
+		{"generator state", l.gen.state, l.gen.frame - 1},
+		{"tuple items", l.tupleItems, 64},
+		{"task coroutine", l.taskCoro, 512},
 		{"frame instruction", l.frame.instr, l.frame.size - wordSize},
 		{"frame code", l.frame.code, l.frame.size - wordSize},
 		{"frame previous", l.frame.previous, l.frame.size - wordSize},

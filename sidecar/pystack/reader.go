@@ -59,12 +59,13 @@ type reader struct {
 	unproven    []int     // of r.found, whose code takes a read of its own, and what it reads
 	proofs      []Range
 	proofBuf    []byte
-	readsBefore uint64        // codes.reads when the attempt began
-	fault       error         // of reading what the attempt needed besides the copies: there is no target any more
-	calls       int64         // reads made
-	stamp       time.Time     // when the last one ended, or the tick began
-	took        time.Duration // from the stamp before the last one to its end
-	leaf        uint64        // of the last attempt
+	readsBefore uint64            // codes.reads when the attempt began
+	types       map[uint64]string // names of types, by address
+	fault       error             // of reading what the attempt needed besides the copies: there is no target any more
+	calls       int64             // reads made
+	stamp       time.Time         // when the last one ended, or the tick began
+	took        time.Duration     // from the stamp before the last one to its end
+	leaf        uint64            // of the last attempt
 }
 
 func newReader(m Memory, l *layout) *reader {

@@ -58,9 +58,10 @@ type session struct {
 }
 
 type nodeKey struct {
-	parent timeline.NodeID
-	object *codeObject
-	line   int32
+	parent    timeline.NodeID
+	object    *codeObject
+	line      int32
+	suspended bool
 }
 
 // Sample reads the stacks of all threads again and again and writes what changes
@@ -232,8 +233,11 @@ func (s *session) upkeep() {
 	}
 }
 
-// register tells the sink of a thread at its first sample.
-func (s *session) register(t *thread) {
+// register tells the sink of a thread at its first sample; false if it is left out.
+func (s *session) register(t *thread) bool {
+	if t.session.left = s.opts.Leave(t.nativeID); t.session.left {
+		return false
+	}
 	s.p.identify(t)
 	main := s.p.isMain(t)
 	t.session = threadSession{known: true, state: timeline.StateOff, ran: true}
@@ -243,6 +247,7 @@ func (s *session) register(t *thread) {
 	runs := t.nativeID == s.opts.RunsCell || s.opts.RunsCell == 0 && main
 	t.session.id = s.sink.Thread(timeline.Thread{
 		PID: s.p.pid, NativeID: t.nativeID, Name: t.name, Main: main, RunsCell: runs, OnCPU: -1})
+	return true
 }
 
 // identify finds a thread's id here and its name.
@@ -285,22 +290,26 @@ func (s *session) took(t *thread, v verdict) {
 		s.listDue, s.listed = true, 0
 		return
 	}
+	if !t.session.known && !s.register(t) {
+		return
+	}
 	s.stats.Reads++
 	t.session.ran = true
-	if !t.session.known {
-		s.register(t)
-	}
 	before := t.session.node
-	t.session.truncated = v != stackWhole
+	t.session.truncated, t.session.idle = v != stackWhole, false
 	switch v {
 	case stackLost:
 		s.stats.Lost++
 		t.session.node = timeline.RootNode
 	case stackCut:
 		s.stats.Truncated++
-		fallthrough
+		t.session.node = s.node(t.stack)
 	default:
 		t.session.node = s.node(t.stack)
+		if top := t.loopTop(); top > 0 && s.p.reader.readAwaiting(t, s.opts.Coroutine(t.nativeID)) {
+			t.session.node = s.suspendedNode(t.stack[top-1].node, t.awaiting.frames)
+			t.session.idle = true
+		}
 	}
 	if t.session.node != before { // whatever it waited for, it does something else now
 		t.session.probeAt, t.session.probeEvery, t.session.changedAt = 0, 0, s.at
@@ -318,17 +327,30 @@ func (s *session) node(stack []frame) timeline.NodeID {
 			continue
 		}
 		same = false
-		key := nodeKey{parent, f.object, f.object.line(f.index)}
-		node, ok := s.nodes[key]
-		if !ok {
-			node = s.sink.Child(parent, s.sink.Frame(timeline.Frame{
-				Function: f.object.function, File: f.object.file,
-				Line: int(key.line), FirstLine: int(f.object.firstLine)}))
-			s.nodes[key] = node
-		}
-		f.node, parent = node, node
+		f.node = s.child(parent, f, false)
+		parent = f.node
 	}
 	return parent
+}
+
+// suspendedNode interns the frames of coroutines that await above the stack parent.
+func (s *session) suspendedNode(parent timeline.NodeID, frames []frame) timeline.NodeID {
+	for i := range frames {
+		parent = s.child(parent, &frames[i], true)
+	}
+	return parent
+}
+
+func (s *session) child(parent timeline.NodeID, f *frame, suspended bool) timeline.NodeID {
+	key := nodeKey{parent, f.object, f.object.line(f.index), suspended}
+	node, ok := s.nodes[key]
+	if !ok {
+		node = s.sink.Child(parent, s.sink.Frame(timeline.Frame{
+			Function: f.object.function, File: f.object.file,
+			Line: int(key.line), FirstLine: int(f.object.firstLine), Suspended: suspended}))
+		s.nodes[key] = node
+	}
+	return node
 }
 
 // tell writes a thread's stack and state to the sink if they have changed.

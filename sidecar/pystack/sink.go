@@ -34,11 +34,24 @@ type SampleOptions struct {
 	// RunsCell is the native id of the thread that runs the recorded cell or
 	// script; 0 = the main thread.
 	RunsCell int
+	// Coroutine tells the address of the coroutine object that the event loop of a
+	// thread, by its native id, runs a recorded cell in; 0 if none is known; nil =
+	// never. Called from the sampling goroutine.
+	Coroutine func(nativeID int) uint64
+	// Leave tells the threads, by native id, that are left out; nil = none is. Called
+	// from the sampling goroutine.
+	Leave func(nativeID int) bool
 }
 
 func (o SampleOptions) withDefaults() SampleOptions {
 	if o.Interval == 0 {
 		o.Interval = time.Millisecond
+	}
+	if o.Coroutine == nil {
+		o.Coroutine = func(int) uint64 { return 0 }
+	}
+	if o.Leave == nil {
+		o.Leave = func(int) bool { return false }
 	}
 	if o.Budget == 0 {
 		o.Budget = 0.05

@@ -28,18 +28,22 @@ type thread struct {
 	// cheaply that nothing has changed.
 	seen struct{ frame, top, leaf, code, instr uint64 }
 
+	awaiting awaiting // what its event loop waits for, when last looked at
+
 	session threadSession
 }
 
 // threadSession is what is kept of a thread for one recording.
 type threadSession struct {
 	known bool // registered with the sink
+	left  bool // out of the recording
 	id    timeline.ThreadID
 	now   reading // as last told to the sink
 	told  bool
 
 	node      timeline.NodeID
 	truncated bool
+	idle      bool // in an event loop, while a coroutine awaits
 	state     timeline.State
 	wait      timeline.Wait
 	leaf      string

@@ -16,7 +16,8 @@ import (
 // role is the target's in Recording.Processes; gpus opens the driver, once, when
 // it is first needed.
 func ForProcess(target timeline.Target, role string, gpus func() *gpu.Driver) *Recorder {
-	machine := host.New(target.PID, host.Options{Role: role})
+	own := &OwnThreads{}
+	machine := host.New(target.PID, host.Options{Role: role, Own: own.Has})
 	return New(Options{
 		Target: target,
 		Stacks: &pythonStacks{},
@@ -24,7 +25,9 @@ func ForProcess(target timeline.Target, role string, gpus func() *gpu.Driver) *R
 			{"process and machine figures", hostFigures{machine}},
 			{"GPU lanes", gpuLanes{gpus, machine.PIDs}},
 		},
+		Own:     own,
 		Threads: host.NewThreadLog(target.PID),
+		Code:    host.NewCode(target),
 	})
 }
 
@@ -79,7 +82,7 @@ func (p *pythonStacks) Collect(ctx context.Context, run Run) error {
 	}
 	// A nested cell may end before the sampler first tells how it reads.
 	run.Builder.Describe(func(r *timeline.Recording) { r.Sampling.Method = stackMethod })
-	_, err := process.Sample(ctx, run.Builder, pystack.SampleOptions{Interval: run.Interval})
+	_, err := process.Sample(ctx, run.Builder, pystack.SampleOptions{Interval: run.Interval, Coroutine: run.Coroutine, Leave: run.Own})
 	if err != nil { // gone, another program, or no longer permitted: look anew next time
 		p.Close()
 	}

@@ -38,7 +38,12 @@ type Run struct {
 	PID            int           // the target
 	Interval       time.Duration // between two reads of the stacks
 	FigureInterval time.Duration // between two reads of figures
-	OwnThreads     []int         // native ids of threads whose stacks are not to be read
+	// Coroutine tells the coroutine object that a thread's event loop runs a recorded
+	// cell in, by the thread's native id; 0 if there is none. From any goroutine.
+	Coroutine func(threadID int) uint64
+	// Own tells the profiler's own threads in the target, by native id. From any
+	// goroutine.
+	Own func(threadID int) bool
 }
 
 // Collector reads figures of one kind while a run lasts.
@@ -73,6 +78,8 @@ type Options struct {
 	Stacks     Stacks          // nil where there is none for this system
 	Collectors []Named
 	Clock      timeline.Clock // nil: CLOCK_MONOTONIC
+	// Own takes in the profiler's own threads in the target; nil where nobody else asks.
+	Own *OwnThreads
 	// Threads gives the stacks that are pushed their state; nil: it stays unknown.
 	Threads ThreadStates
 	// Code looks at the files that the stacks name and where the target's Python
@@ -82,10 +89,9 @@ type Options struct {
 
 // Code knows the target's code on disk.
 type Code interface {
-	// Installation tells where Python and its packages lie.
-	Installation() timeline.Installation
-	// Files tells what is to be found under names of code objects.
-	Files(names []string) []timeline.CodeFile
+	// Describe adds to a recording what is to be found under the files that its
+	// frames name and, unless that is known, where Python and its packages lie.
+	Describe(*timeline.Recording)
 }
 
 // ThreadStates knows what the target's threads did lately.
@@ -106,6 +112,7 @@ type Recorder struct {
 	cells    map[string]*cell
 	sources  sourceBook
 	install  *timeline.Installation // as the target told; nil where it did not
+	loaded   map[string]time.Time   // likewise
 	fallback fallback
 	denied   error // why the stacks cannot be read from outside; nil when they can, or were not tried
 	closed   bool
@@ -124,11 +131,12 @@ type Spec struct {
 	ID             string // unique among those in progress
 	Started        int64  // CLOCK_MONOTONIC; 0 = now
 	ThreadID       int    // native id of the thread that runs it; 0 = the main thread
+	Coroutine      uint64 // address of the coroutine object that the thread's event loop runs it in; 0 = none
 	Interval       time.Duration
 	FigureInterval time.Duration
+	OwnThreads     []int          // native ids of the profiler's own threads in the target
 	Cell           *timeline.Cell // nil for a script or process
 	Sources        []timeline.Source
-	OwnThreads     []int // native ids of the extension's threads, which are left out
 }
 
 // Ending says how it ended.
@@ -138,6 +146,7 @@ type Ending struct {
 	Marks   []Mark
 	Sources []timeline.Source
 	Output  *timeline.Output
+	Loaded  map[string]time.Time // times that files had when their code was loaded
 }
 
 // Mark is a step or region in CLOCK_MONOTONIC.
@@ -157,6 +166,9 @@ var (
 func New(opts Options) *Recorder {
 	if opts.Clock == nil {
 		opts.Clock = timeline.Monotonic
+	}
+	if opts.Own == nil {
+		opts.Own = &OwnThreads{}
 	}
 	r := &Recorder{opts: opts, cells: make(map[string]*cell)}
 	if opts.Stacks != nil {
@@ -220,6 +232,7 @@ func (r *Recorder) Begin(spec Spec) (outside error, err error) {
 		spec.Started = now
 	}
 	r.sources.add(spec.Sources...)
+	r.opts.Own.add(spec.OwnThreads)
 	outside = r.attachLocked()
 	c := &cell{spec: spec, started: spec.Started, first: r.run == nil}
 	if c.first {
@@ -228,7 +241,23 @@ func (r *Recorder) Begin(spec Spec) (outside error, err error) {
 		r.joinLocked(c)
 	}
 	r.cells[spec.ID] = c
+	r.tellCoroutinesLocked()
 	return outside, nil
+}
+
+// tellCoroutinesLocked tells the collectors of the run in which coroutines its cells
+// run: of those on one thread the innermost's counts, which began last.
+func (r *Recorder) tellCoroutinesLocked() {
+	began := make(map[int]int64)
+	coroutines := make(map[int]uint64)
+	for _, c := range r.cells {
+		if t := c.spec.ThreadID; c.spec.Coroutine != 0 && c.started >= began[t] {
+			began[t], coroutines[t] = c.started, c.spec.Coroutine
+		}
+	}
+	if r.run != nil {
+		r.run.coroutines.Store(&coroutines)
+	}
 }
 
 // joinLocked lets c share the run that is in progress.
@@ -258,10 +287,12 @@ func (r *Recorder) End(id string, ending Ending) (*timeline.Recording, error) {
 	}
 	ended = max(ended, c.started)
 	r.sources.add(ending.Sources...)
+	r.noteLoadedLocked(ending.Loaded)
 	last := len(r.cells) == 0
 	if last {
 		r.run = nil
 	}
+	r.tellCoroutinesLocked()
 	target := r.opts.Target
 	r.mu.Unlock()
 
@@ -276,37 +307,40 @@ func (r *Recorder) End(id string, ending Ending) (*timeline.Recording, error) {
 	rec = rec.Slice(b.Since(c.started), b.Since(ended))
 
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	run.push.describe(rec)
 	c.describe(rec, target, ending, c.first && last)
 	rec.Sources = r.sources.of(rec)
-	r.lookLocked(rec)
-	return rec, nil
-}
-
-// lookLocked adds what is known of the code's files.
-func (r *Recorder) lookLocked(rec *timeline.Recording) {
 	if r.install != nil {
 		rec.Installation = *r.install
 	}
-	if r.opts.Code == nil {
-		return
+	r.mu.Unlock()
+	if r.opts.Code != nil {
+		r.opts.Code.Describe(rec)
+		r.tellLoaded(rec)
 	}
-	if r.install == nil {
-		rec.Installation = r.opts.Code.Installation()
+	return rec, nil
+}
+
+func (r *Recorder) tellLoaded(rec *timeline.Recording) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range rec.CodeFiles {
+		rec.CodeFiles[i].Loaded = r.loaded[rec.CodeFiles[i].Name]
 	}
-	var names []string
-	seen := make(map[string]bool)
-	for _, s := range rec.Sources {
-		seen[s.File] = true // only the kernel has them
+}
+
+// maxLoaded bounds the files that a target tells of.
+const maxLoaded = 1 << 14
+
+func (r *Recorder) noteLoadedLocked(loaded map[string]time.Time) {
+	if r.loaded == nil {
+		r.loaded = make(map[string]time.Time)
 	}
-	for _, f := range rec.Frames {
-		if !seen[f.File] {
-			seen[f.File] = true
-			names = append(names, f.File)
+	for file, at := range loaded {
+		if _, known := r.loaded[file]; known || len(r.loaded) < maxLoaded {
+			r.loaded[file] = at
 		}
 	}
-	rec.CodeFiles = r.opts.Code.Files(names)
 }
 
 // Discard stops recording without a result.
@@ -317,6 +351,7 @@ func (r *Recorder) Discard(id string) error {
 		return fmt.Errorf("%w: %q", ErrUnknown, id)
 	}
 	delete(r.cells, id)
+	r.tellCoroutinesLocked()
 	if len(r.cells) == 0 {
 		// Nobody waits for the figures: let the collectors come to rest alone.
 		go r.run.stop()

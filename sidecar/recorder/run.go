@@ -3,6 +3,7 @@ package recorder
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
@@ -23,6 +24,8 @@ type run struct {
 	cancel  context.CancelFunc
 	pending []pending // the stacks first
 	push    pushState // guarded by Recorder.mu
+
+	coroutines atomic.Pointer[map[int]uint64] // of the cells, by thread
 }
 
 // pending is a collector at work.
@@ -45,10 +48,11 @@ func (r *Recorder) startLocked(spec Spec, outside bool) *run {
 			PID:            r.opts.Target.PID,
 			Interval:       spec.Interval,
 			FigureInterval: spec.FigureInterval,
-			OwnThreads:     spec.OwnThreads,
+			Own:            r.opts.Own.Has,
 		},
 		cancel: cancel,
 	}
+	run.Coroutine = run.coroutine
 	if outside {
 		run.begin(ctx, r.stacks, stackPatience)
 	} else if r.opts.Threads != nil {
@@ -58,6 +62,13 @@ func (r *Recorder) startLocked(spec Spec, outside bool) *run {
 		run.begin(ctx, w, figurePatience)
 	}
 	return run
+}
+
+func (r *run) coroutine(threadID int) uint64 {
+	if coroutines := r.coroutines.Load(); coroutines != nil {
+		return (*coroutines)[threadID]
+	}
+	return 0
 }
 
 func (r *run) begin(ctx context.Context, w *worker, patience time.Duration) {

@@ -57,6 +57,7 @@ func Build(rec *timeline.Recording, d *diagnose.Diagnosis, opts Options) *Report
 	idle := r.addDiagnosis(rec, d, n, text)
 	r.CellLines = cellLines(t, text, idle)
 	r.Around = aroundTimes(t)
+	r.Notes = append(r.Notes, changedNotes(t, source)...)
 	return r
 }
 
@@ -119,6 +120,19 @@ func notes(rec *timeline.Recording) []Note {
 	out := make([]Note, 0, len(rec.Notes))
 	for _, n := range rec.Notes {
 		out = append(out, Note{What: clean(n.What), Reason: clean(n.Reason)})
+	}
+	return out
+}
+
+// changedNotes say of which of the user's own files no text is shown, and why.
+func changedNotes(t *tree, source *diagnose.Source) []Note {
+	var out []Note
+	told := make(map[string]bool)
+	for i, f := range t.rec.Frames {
+		if t.kinds[i] == KindUser && source.Changed(f.File) && !told[f.File] {
+			told[f.File] = true
+			out = append(out, Note{What: t.names.file(f.File), Reason: "the file was changed after its code was loaded: the text of its lines is not shown"})
+		}
 	}
 	return out
 }

@@ -15,8 +15,9 @@ import (
 
 // names turns what stands in code objects into what a user reads.
 type names struct {
-	cells   map[string]int // co_filename of a cell -> execution count
-	cell    string         // co_filename of the recorded cell; empty for scripts
+	cells   map[string]int  // co_filename of a cell -> execution count
+	nested  map[string]bool // co_filename of code that the cell of that number ran
+	cell    string          // co_filename of the recorded cell; empty for scripts
 	origins *origin.Files
 	home    string            // shortened to ~
 	files   map[string]string // display name by co_filename
@@ -24,14 +25,14 @@ type names struct {
 
 func newNames(rec *timeline.Recording, home string) *names {
 	n := &names{
-		cells: make(map[string]int), origins: origin.New(rec), home: strings.TrimRight(home, "/"), files: make(map[string]string),
+		cells: make(map[string]int), nested: make(map[string]bool), origins: origin.New(rec), home: strings.TrimRight(home, "/"), files: make(map[string]string),
 	}
 	for _, s := range rec.Sources {
-		n.cells[s.File] = s.ExecutionCount
+		n.cells[s.File], n.nested[s.File] = s.ExecutionCount, s.Nested
 	}
 	if c := rec.Target.Cell; c != nil {
 		n.cell = c.File
-		n.cells[c.File] = c.ExecutionCount
+		n.cells[c.File], n.nested[c.File] = c.ExecutionCount, false
 	}
 	return n
 }
@@ -43,7 +44,11 @@ func (n *names) file(name string) string {
 	}
 	shown := clean(name)
 	if count, ok := n.cells[name]; ok {
-		shown = cellName(count)
+		if shown = cellName(count); n.nested[name] {
+			shown = "code run by " + shown
+		}
+	} else if n.origins.Of(name).Owner == origin.Cell {
+		shown = "Cell [?]"
 	} else if n.home != "" && (name == n.home || strings.HasPrefix(name, n.home+"/")) {
 		shown = "~" + clean(name[len(n.home):])
 	}
@@ -70,8 +75,8 @@ func (n *names) function(f timeline.Frame) string {
 		return wording.Phase(f.Phase)
 	}
 	if f.Function == "<module>" {
-		if count, ok := n.cells[f.File]; ok {
-			return cellName(count)
+		if _, ok := n.cells[f.File]; ok {
+			return n.file(f.File)
 		}
 		if module := n.origins.Module(f.File); module != "" {
 			return "import " + clean(module)

@@ -16,6 +16,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/report"
+	"github.com/omni-perf/omni-perf/sidecar/surround"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
@@ -57,6 +58,7 @@ func benchSession() *kernelSession {
 		Version:  "1.2.3",
 		Recorder: recorder.New(recorder.Options{}),
 		Analyse: func(rec *timeline.Recording) *report.Report {
+			rec = surround.Strip(rec)
 			d := diagnose.Run(rec)
 			return report.Build(rec, &d, report.Options{})
 		},

@@ -65,7 +65,7 @@ func (s *kernelSession) End(_ context.Context, req *api.EndRequest) (*api.EndRes
 		return &api.EndResponse{}, callErrorOrNil(s.Recorder.Discard(req.CellId))
 	}
 
-	ending := recorder.Ending{At: ended, Outcome: req.Outcome, Marks: marks(req.Marks), Sources: sources(req.Sources)}
+	ending := recorder.Ending{At: ended, Outcome: req.Outcome, Marks: marks(req.Marks), Sources: sources(req.Sources), Loaded: loaded(req.Loaded)}
 	if output != nil {
 		if seen, ok := output.Output(cell.begin.ParentMsgId); ok {
 			ending.Output = &seen

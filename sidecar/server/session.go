@@ -156,11 +156,12 @@ func (s *kernelSession) Begin(_ context.Context, req *api.BeginRequest) (*api.Be
 		ID:             req.CellId,
 		Started:        started,
 		ThreadID:       int(req.ThreadId),
+		Coroutine:      uint64(req.Coroutine),
+		OwnThreads:     numbers(req.OwnThreads),
 		Interval:       time.Duration(req.IntervalNs),
 		FigureInterval: time.Duration(req.SystemIntervalNs),
 		Cell:           &timeline.Cell{ExecutionCount: int(req.ExecutionCount), File: req.File, Text: req.Text, Name: req.Name},
 		Sources:        sources(req.Sources),
-		OwnThreads:     threadIDs(req.OwnThreads),
 	})
 	if err != nil {
 		return nil, callError(err)
@@ -214,6 +215,14 @@ func callError(err error) error {
 	return status.Error(codes.Internal, Sentence(err))
 }
 
+func numbers(in []int32) []int {
+	out := make([]int, len(in))
+	for i, n := range in {
+		out[i] = int(n)
+	}
+	return out
+}
+
 func sources(in []*api.CellSource) []timeline.Source {
 	out := make([]timeline.Source, 0, len(in))
 	for _, s := range in {
@@ -226,10 +235,10 @@ func sources(in []*api.CellSource) []timeline.Source {
 	return out
 }
 
-func threadIDs(in []int32) []int {
-	out := make([]int, 0, len(in))
-	for _, id := range in {
-		out = append(out, int(id))
+func loaded(in []*api.Loaded) map[string]time.Time {
+	out := make(map[string]time.Time, len(in))
+	for _, l := range in {
+		out[l.File] = time.Unix(0, l.ModifiedNs)
 	}
 	return out
 }
@@ -242,7 +251,7 @@ func samples(req *api.PushRequest) recorder.Samples {
 		CPU:    timeline.Nanos(req.CpuNs),
 	}
 	for _, f := range req.Frames {
-		out.Frames[f.Id] = timeline.Frame{Function: f.Function, File: f.File, Line: int(f.Line), FirstLine: int(f.FirstLine)}
+		out.Frames[f.Id] = timeline.Frame{Function: f.Function, File: f.File, Line: int(f.Line), FirstLine: int(f.FirstLine), Suspended: f.Suspended}
 	}
 	for _, st := range req.Stacks {
 		out.Stacks[st.Id] = st.Frames

@@ -52,6 +52,7 @@ type frame struct {
 	Line      int            `json:",omitempty"`
 	FirstLine int            `json:",omitempty"`
 	Phase     timeline.Phase `json:",omitempty"`
+	Suspended bool           `json:",omitempty"`
 }
 
 type thread struct {
@@ -88,7 +89,7 @@ func (s *Specimen) Encode() ([]byte, error) {
 			files[f.File] = i
 			d.Files = append(d.Files, f.File)
 		}
-		d.Frames = append(d.Frames, frame{f.Function, i, f.Line, f.FirstLine, f.Phase})
+		d.Frames = append(d.Frames, frame{f.Function, i, f.Line, f.FirstLine, f.Phase, f.Suspended})
 	}
 	for _, n := range rec.Nodes[min(1, len(rec.Nodes)):] {
 		d.Nodes = append(d.Nodes, [2]uint32{uint32(n.Parent), uint32(n.Frame)})
@@ -171,7 +172,7 @@ func Decode(packed []byte) (*Specimen, error) {
 		if f.File < 0 || f.File >= len(d.Files) {
 			return nil, fmt.Errorf("read the recording: a frame of file %d of %d", f.File, len(d.Files))
 		}
-		rec.Frames = append(rec.Frames, timeline.Frame{Function: f.Function, File: d.Files[f.File], Line: f.Line, FirstLine: f.FirstLine, Phase: f.Phase})
+		rec.Frames = append(rec.Frames, timeline.Frame{Function: f.Function, File: d.Files[f.File], Line: f.Line, FirstLine: f.FirstLine, Phase: f.Phase, Suspended: f.Suspended})
 	}
 	for _, n := range d.Nodes {
 		rec.Nodes = append(rec.Nodes, timeline.Node{Parent: timeline.NodeID(n[0]), Frame: timeline.FrameID(n[1])})

@@ -139,7 +139,7 @@ func renameAll(rec *timeline.Recording, rename func(string) string) {
 		rec.Frames[i].File = rename(rec.Frames[i].File)
 	}
 	rec.CodeFiles = slices.Clone(rec.CodeFiles)
-	rec.CodeFiles = slices.DeleteFunc(rec.CodeFiles, func(f timeline.CodeFile) bool { return !f.Missing && !f.Changed })
+	rec.CodeFiles = slices.DeleteFunc(rec.CodeFiles, func(f timeline.CodeFile) bool { return !f.Missing })
 	for i := range rec.CodeFiles {
 		rec.CodeFiles[i].Name = rename(rec.CodeFiles[i].Name)
 	}

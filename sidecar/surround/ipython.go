@@ -24,10 +24,12 @@ const (
 // meaning is what there is to know about a frame, whatever stands above and below it.
 type meaning struct {
 	role      role
-	shown     timeline.Frame // as the user typed it
+	shown     timeline.Frame   // as the user typed it
+	id        timeline.FrameID // of shown in the new tree, once interned
+	interned  bool
 	region    region         // of a cell's module level
 	recorded  bool           // it is the module level of the recorded cell
-	phase     timeline.Phase // of the kernel's, that begins with it
+	phase     timeline.Phase // around a cell, that begins with it
 	cellMagic bool           // it calls a cell magic, which has the cell's text for its body
 	// startsThread tells threading's own frames, which stand above every thread's.
 	startsThread bool
@@ -35,7 +37,7 @@ type meaning struct {
 
 // meaningOf reads a frame's file and function.
 func meaningOf(f timeline.Frame, o origin.Origin, t *texts) meaning {
-	m := meaning{shown: f}
+	m := meaning{shown: f, phase: phases[function{o.Package, f.Function[strings.LastIndexByte(f.Function, '.')+1:]}]}
 	switch o.Owner {
 	case origin.Ours:
 		m.role = ours
@@ -61,7 +63,6 @@ func meaningOf(f timeline.Frame, o origin.Origin, t *texts) meaning {
 		}
 	case origin.Machinery:
 		m.role = kernel
-		m.phase = phases[function{o.Package, f.Function[strings.LastIndexByte(f.Function, '.')+1:]}]
 		m.cellMagic = o.Package == "IPython" && strings.HasSuffix(f.Function, ".run_cell_magic")
 	case origin.Standard, origin.Interpreter:
 		switch {
@@ -79,7 +80,7 @@ func meaningOf(f timeline.Frame, o origin.Origin, t *texts) meaning {
 type function struct{ pkg, name string }
 
 // phases are begun by these functions (IPython/core/interactiveshell.py, displayhook.py, events.py;
-// matplotlib_inline/backend_inline.py).
+// matplotlib_inline/backend_inline.py, matplotlib/pyplot.py).
 var phases = map[function]timeline.Phase{
 	{"IPython", "run_cell_async"}:                timeline.PhasePrepare,
 	{"IPython", "trigger"}:                       timeline.PhaseCallbacks,
@@ -88,6 +89,8 @@ var phases = map[function]timeline.Phase{
 	{"IPython", "showindentationerror"}:          timeline.PhaseTraceback,
 	{"IPython", "_format_exception_for_storage"}: timeline.PhaseTraceback,
 	{"matplotlib_inline", "flush_figures"}:       timeline.PhaseFigures,
+	{"matplotlib", "_draw_all_if_interactive"}:   timeline.PhaseFigures,
+	{"matplotlib", "post_execute"}:               timeline.PhaseFigures, // the same before 3.5
 }
 
 // displays tells the function that is called with the value of a cell's last expression.

@@ -34,6 +34,9 @@ func Strip(rec *timeline.Recording) *timeline.Recording {
 	out.Sources = s.sources()
 	if c := rec.Target.Cell; c != nil {
 		cell := *c
+		if t := s.texts.cell.region().text; t != s.texts.cell { // the body of a magic: its cell's lines are shown
+			cell.Text = t.source.Text
+		}
 		cell.File = s.texts.cell.region().text.source.File
 		out.Target.Cell = &cell
 	}
@@ -65,13 +68,31 @@ func newStripper(rec *timeline.Recording) *stripper {
 	return s
 }
 
-func (s *stripper) child(parent timeline.NodeID, f timeline.Frame) timeline.NodeID {
-	frame, ok := s.frameIDs[f]
+// frame finds a frame's id in the new tree.
+func (s *stripper) frame(f timeline.Frame) timeline.FrameID {
+	id, ok := s.frameIDs[f]
 	if !ok {
-		frame = timeline.FrameID(len(s.frames))
+		id = timeline.FrameID(len(s.frames))
 		s.frames = append(s.frames, f)
-		s.frameIDs[f] = frame
+		s.frameIDs[f] = id
 	}
+	return id
+}
+
+// phase is the node of a phase below another.
+func (s *stripper) phase(parent timeline.NodeID, phase timeline.Phase) timeline.NodeID {
+	return s.node(parent, s.frame(timeline.Frame{Phase: phase}))
+}
+
+// child is the node of a frame, as it is shown, below another.
+func (s *stripper) child(parent timeline.NodeID, m *meaning) timeline.NodeID {
+	if !m.interned {
+		m.id, m.interned = s.frame(m.shown), true
+	}
+	return s.node(parent, m.id)
+}
+
+func (s *stripper) node(parent timeline.NodeID, frame timeline.FrameID) timeline.NodeID {
 	key := timeline.Node{Parent: parent, Frame: frame}
 	node, ok := s.nodeIDs[key]
 	if !ok {
@@ -116,12 +137,12 @@ func (s *stripper) isKernels(t timeline.Thread, positions []position) bool {
 	return startsIn(t, positions, func(p position) bool { return p.starts == ours || p.starts == kernel || p.starts == runner })
 }
 
-// startsIn tells whether all stacks of a thread do, but for empty ones.
+// startsIn tells whether all stacks of a thread do, but for those that have no frame below threading's.
 func startsIn(t timeline.Thread, positions []position, where func(position) bool) bool {
 	known := false
 	for _, span := range t.Spans {
 		p := at(positions, span.Node)
-		if p.known && !where(p) || !p.known && p.shown != timeline.RootNode {
+		if p.known && !where(p) {
 			return false
 		}
 		known = known || p.known
@@ -140,11 +161,14 @@ func bounds(t timeline.Thread, positions []position, duration timeline.Nanos) (f
 		}
 		from = span.End
 	}
+	if from >= duration { // it was over before anything of it was seen
+		return 0, duration
+	}
 	for _, span := range slices.Backward(t.Spans) {
 		switch p := at(positions, span.Node); {
 		case p.phase == timeline.PhaseTraceback:
 			to = max(span.Start, from)
-		case p.inCell || p.mode == program:
+		case p.phase == timeline.PhaseNone && (p.inCell || p.mode == program):
 			return from, to
 		}
 	}

@@ -18,6 +18,10 @@ type text struct {
 	start  int
 }
 
+func newText(s timeline.Source) *text {
+	return &text{source: s, lines: strings.Split(strings.TrimRight(s.Text, "\n"), "\n")}
+}
+
 // texts finds the cells that code belongs to.
 type texts struct {
 	byFile map[string][]*text // newest last
@@ -33,7 +37,7 @@ func newTexts(rec *timeline.Recording) *texts {
 	sources := slices.Clone(rec.Sources)
 	slices.SortStableFunc(sources, func(a, b timeline.Source) int { return a.ExecutionCount - b.ExecutionCount })
 	for _, s := range sources {
-		one := &text{source: s, lines: strings.Split(s.Text, "\n")}
+		one := newText(s)
 		t.byFile[s.File] = append(t.byFile[s.File], one)
 		t.all = append(t.all, one)
 	}
@@ -45,7 +49,7 @@ func newTexts(rec *timeline.Recording) *texts {
 			}
 		}
 		if t.cell == nil {
-			t.cell = &text{source: timeline.Source{File: c.File, ExecutionCount: c.ExecutionCount, Text: c.Text}, lines: strings.Split(c.Text, "\n")}
+			t.cell = newText(timeline.Source{File: c.File, ExecutionCount: c.ExecutionCount, Text: c.Text})
 			t.byFile[c.File], t.all = append(t.byFile[c.File], t.cell), append(t.all, t.cell)
 		}
 	}

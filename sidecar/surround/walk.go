@@ -68,11 +68,12 @@ func (s *stripper) stepAround(p position, m *meaning) position {
 		return p
 	case runner:
 		return p
-	case kernel:
-		if m.phase != timeline.PhaseNone {
-			p.phase = m.phase
-			p.shown = s.child(p.base, timeline.Frame{Phase: m.phase})
-		}
+	}
+	if m.phase != timeline.PhaseNone {
+		p.phase = m.phase
+		p.shown = s.phase(p.base, m.phase)
+	}
+	if m.role == kernel {
 		return p
 	}
 	p.mode = program
@@ -83,7 +84,7 @@ func (s *stripper) stepProgram(p position, m *meaning) position {
 	switch {
 	case p.top && displays(m.shown):
 		p.mode, p.top, p.phase, p.base = around, false, timeline.PhaseDisplay, p.level.before
-		p.shown = s.child(p.base, timeline.Frame{Phase: p.phase})
+		p.shown = s.phase(p.base, p.phase)
 		return p
 	case m.role == ours:
 		p.top = false
@@ -93,7 +94,7 @@ func (s *stripper) stepProgram(p position, m *meaning) position {
 	case m.role == kernel:
 		p.mode, p.after, p.cells = magic, p.shown, m.cellMagic
 	}
-	p.shown, p.top = s.child(p.shown, m.shown), false
+	p.shown, p.top = s.child(p.shown, m), false
 	return p
 }
 
@@ -125,17 +126,17 @@ func (s *stripper) stepMagic(p position, m *meaning) position {
 		return s.enter(p, p.after, m)
 	case own:
 		p.mode, p.top = program, false
-		p.shown = s.child(p.after, m.shown)
+		p.shown = s.child(p.after, m)
 		return p
 	}
 	p.cells = p.cells || m.cellMagic
-	p.shown = s.child(p.shown, m.shown)
+	p.shown = s.child(p.shown, m)
 	return p
 }
 
 // enter goes on to a frame at the module level of a cell.
 func (s *stripper) enter(p position, before timeline.NodeID, m *meaning) position {
 	p.level, p.top = level{before, m.region}, true
-	p.shown = s.child(before, m.shown)
+	p.shown = s.child(before, m)
 	return p
 }

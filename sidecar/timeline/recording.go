@@ -70,6 +70,9 @@ type Frame struct {
 	// Phase stands in place of the frames of a notebook's kernel: package surround
 	// puts it there; what a collector writes has none.
 	Phase Phase
+	// Suspended: a coroutine's that awaits at Line while its thread waits in the event
+	// loop below it on the stack.
+	Suspended bool
 }
 
 // Phase is what a notebook's kernel does in the time of a cell, around its code.
@@ -223,9 +226,20 @@ type Installation struct {
 type CodeFile struct {
 	Name    string // co_filename
 	Missing bool   // there is no such file
-	// Changed tells that the file's text may not be what the running code was made
-	// of: it was written after the code was loaded, as far as can be told.
-	Changed bool
+	// Modified is when its text was written last; zero: not known.
+	Modified time.Time
+	// Loaded is the time the file had when its code was loaded, as the target told;
+	// zero: it did not.
+	Loaded time.Time
+	// Compiled is the cached bytecode beside it; nil where there is none, or where
+	// the file is older than the target and nobody needs to know.
+	Compiled *Bytecode
+}
+
+// Bytecode is a .pyc file, which names the text that it was made of.
+type Bytecode struct {
+	Written time.Time
+	Matches bool // it was made of the text that the source file has now
 }
 
 // Cell is the recorded notebook cell.
@@ -240,6 +254,7 @@ type Cell struct {
 // Target says what was recorded.
 type Target struct {
 	PID           int
+	Started       time.Time // wall clock; zero: not known
 	PythonVersion string
 	Interpreter   string
 	Argv          []string

@@ -88,7 +88,7 @@ func Sentence(s string) string {
 // "~/project/train.py" becomes "train.py".
 func ShortFile(file string) string {
 	file = Clean(file, MaxName)
-	if strings.HasPrefix(file, "Cell [") || strings.HasPrefix(file, "<") {
+	if file == "" || strings.HasPrefix(file, "Cell [") || strings.HasPrefix(file, "<") {
 		return file
 	}
 	return path.Base(strings.ReplaceAll(file, `\`, "/"))

@@ -1,0 +1,101 @@
+"""Which text the user's modules were loaded from."""
+
+import importlib
+import os
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import FakeSidecar, Notebook
+from omni_perf.loads import Loads
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.syspath_prepend(tmp_path)
+    yield tmp_path
+    for name in [name for name in sys.modules if name.startswith("loads_")]:
+        del sys.modules[name]
+
+
+def module(folder: Path, name: str, text: str = "x = 1\n", age_s: float = 0) -> Path:
+    path = folder / f"{name}.py"
+    path.write_text(text)
+    at = time.time() - age_s
+    os.utime(path, (at, at))
+    importlib.invalidate_caches()
+    return path
+
+
+def told(loads: Loads) -> dict[str, int]:
+    loads.look()
+    return {Path(load.get("file", "")).stem: int(load.get("modifiedNs", "")) for load in loads.unknown_to({})}
+
+
+def test_a_module_that_is_imported_is_told_with_its_time(folder: Path) -> None:
+    loads = Loads()
+    path = module(folder, "loads_a")
+    assert told(loads) == {}
+    importlib.import_module("loads_a")
+    assert told(loads) == {"loads_a": path.stat().st_mtime_ns}
+
+
+def test_an_edit_is_told_only_after_a_reload(folder: Path) -> None:
+    loads = Loads()
+    first = module(folder, "loads_b", age_s=60).stat().st_mtime_ns
+    loaded = importlib.import_module("loads_b")
+    loads.look()
+    second = module(folder, "loads_b", "x = 2\n").stat().st_mtime_ns
+    assert told(loads) == {"loads_b": first}
+    importlib.reload(loaded)
+    assert told(loads) == {"loads_b": second}
+    third = module(folder, "loads_b", "x = 3\n", age_s=-5).stat().st_mtime_ns
+    del sys.modules["loads_b"]
+    importlib.import_module("loads_b")
+    assert told(loads) == {"loads_b": third}
+
+
+def test_what_was_there_before_is_not_told(folder: Path) -> None:
+    module(folder, "loads_c")
+    importlib.import_module("loads_c")
+    assert told(Loads()) == {}
+
+
+def test_libraries_are_not_told(folder: Path) -> None:
+    loads = Loads()
+    for name in ("colorsys", "this_is_no_module", "xml.dom.minidom"):
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            pass
+    assert told(loads) == {}
+
+
+def test_only_what_is_new_is_sent(notebook: Notebook, fake: FakeSidecar, folder: Path) -> None:
+    module(folder, "loads_d")
+    notebook.run("%%omni_perf --quiet\nimport loads_d")
+    notebook.run("%%omni_perf --quiet\nloads_d.x")
+    sent = [[Path(load["file"]).stem for load in call.get("loaded", [])] for call in fake.calls("End")]
+    assert sent == [["loads_d"], []]
+
+
+def test_modules_that_are_no_modules_do_no_harm() -> None:
+    loads = Loads()
+    sys.modules["loads_odd"] = None  # type: ignore[assignment]
+    sys.modules["loads_odder"] = 5  # type: ignore[assignment]
+    try:
+        assert told(loads) == {}
+    finally:
+        del sys.modules["loads_odd"], sys.modules["loads_odder"]
+
+
+def test_a_look_costs_next_to_nothing() -> None:
+    """Ten times what it may cost: it is on the way of every cell."""
+    loads = Loads()
+    loads.look()
+    start = time.perf_counter()
+    for _ in range(1_000):
+        loads.look()
+    assert (time.perf_counter() - start) / 1_000 < 200e-6
