@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/kineto"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/synth"
 )
 
@@ -155,9 +155,9 @@ func TestParseNumbers(t *testing.T) {
 func TestProgressStaysOnOneLineAndGoes(t *testing.T) {
 	var out strings.Builder
 	draw := progressBar(&out)
-	draw(torchtrace.Progress{Files: 8, AllBytes: 0})
-	draw(torchtrace.Progress{Files: 8, FilesDone: 4, Bytes: 50, AllBytes: 100, Events: 1_500_000})
-	draw(torchtrace.Progress{Files: 8, FilesDone: 8, Bytes: 120, AllBytes: 100, Done: true})
+	draw(kineto.Progress{Files: 8, AllBytes: 0})
+	draw(kineto.Progress{Files: 8, FilesDone: 4, Bytes: 50, AllBytes: 100, Events: 1_500_000})
+	draw(kineto.Progress{Files: 8, FilesDone: 8, Bytes: 120, AllBytes: 100, Done: true})
 	text := out.String()
 	if strings.Contains(text, "\n") || !strings.HasSuffix(text, "\r\x1b[K") {
 		t.Errorf("progress %q leaves something behind", text)

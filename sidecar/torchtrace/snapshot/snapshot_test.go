@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/table"
 )
 
 const mib = 1 << 20
@@ -68,7 +68,7 @@ func TestReadAllProtocols(t *testing.T) {
 	}
 }
 
-func find(tables []*torchtrace.Table, name string) *torchtrace.Table {
+func find(tables []*table.Table, name string) *table.Table {
 	for _, t := range tables {
 		if t.Name == name {
 			return t
@@ -119,7 +119,7 @@ func TestTimelineKeepsThePeak(t *testing.T) {
 
 func TestTimelineByPlaceAddsUp(t *testing.T) {
 	tables := Analyze(pickled(t, 4), Options{Points: 20})
-	sum := func(table *torchtrace.Table) map[float64]int64 {
+	sum := func(table *table.Table) map[float64]int64 {
 		at := map[float64]int64{}
 		for r := range table.Len() {
 			at[table.Column("time_us").Floats[r]] += table.Column("allocated_bytes").Ints[r]

@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/table"
 )
 
 // Names of the tables.
@@ -37,27 +37,27 @@ func (o Options) withDefaults() Options {
 }
 
 // Analyze computes every table.
-func Analyze(s *Snapshot, opts Options) []*torchtrace.Table {
+func Analyze(s *Snapshot, opts Options) []*table.Table {
 	opts = opts.withDefaults()
 	peaks := s.peaks()
 	categories, places := s.timeline(peaks, opts)
-	return []*torchtrace.Table{
+	return []*table.Table{
 		categories, places, s.peak(peaks, opts), s.liveBlocks(opts), s.fragmentation(), s.outOfMemory(),
 	}
 }
 
 // rows collects a table row by row; the columns' kinds decide the type.
-type rows struct{ *torchtrace.Table }
+type rows struct{ *table.Table }
 
-func newRows(name, title string, columns ...*torchtrace.Column) rows {
+func newRows(name, title string, columns ...*table.Column) rows {
 	for _, c := range columns {
 		c.HTAName = c.Name
 	}
-	return rows{&torchtrace.Table{Name: name, Title: title, Columns: columns}}
+	return rows{&table.Table{Name: name, Title: title, Columns: columns}}
 }
 
-func column(name string, kind torchtrace.Kind) *torchtrace.Column {
-	return &torchtrace.Column{Name: name, Kind: kind}
+func column(name string, kind table.Kind) *table.Column {
+	return &table.Column{Name: name, Kind: kind}
 }
 
 func (t rows) add(values ...any) {
@@ -105,13 +105,13 @@ const mostPlaces = 10
 // timeline tells what was allocated when, by category and by the stacks that
 // had most at the peak: of each of Points equal parts of the history the moment
 // with most in use, so that peaks stay.
-func (s *Snapshot) timeline(peaks []moment, opts Options) (byCategory, byPlace *torchtrace.Table) {
+func (s *Snapshot) timeline(peaks []moment, opts Options) (byCategory, byPlace *table.Table) {
 	categories := newRows(TableTimeline, "Memory over time",
-		column("device", torchtrace.Int), column("time_us", torchtrace.Micros), column("category", torchtrace.Text),
-		column("allocated_bytes", torchtrace.Bytes), column("reserved_bytes", torchtrace.Bytes))
+		column("device", table.Int), column("time_us", table.Micros), column("category", table.Text),
+		column("allocated_bytes", table.Bytes), column("reserved_bytes", table.Bytes))
 	places := newRows(TablePlaces, "Memory over time, by what allocated most",
-		column("device", torchtrace.Int), column("time_us", torchtrace.Micros), column("place", torchtrace.Text),
-		column("allocated_bytes", torchtrace.Bytes))
+		column("device", table.Int), column("time_us", table.Micros), column("place", table.Text),
+		column("allocated_bytes", table.Bytes))
 	for _, peak := range peaks {
 		events := s.history(peak.device)
 		timed := len(events) > 0 && events[0].TimeUs > 0
@@ -186,11 +186,11 @@ func (s *Snapshot) liveAt(m moment) map[int64]allocation {
 }
 
 // peak lists what was allocated at each device's highest use, by stack.
-func (s *Snapshot) peak(peaks []moment, opts Options) *torchtrace.Table {
+func (s *Snapshot) peak(peaks []moment, opts Options) *table.Table {
 	t := newRows(TablePeak, "Memory at the peak, by what allocated it",
-		column("device", torchtrace.Int), column("category", torchtrace.Text), column("place", torchtrace.Text),
-		column("bytes", torchtrace.Bytes), column("share", torchtrace.Percent), column("blocks", torchtrace.Int),
-		column("largest_bytes", torchtrace.Bytes), column("stack", torchtrace.Text))
+		column("device", table.Int), column("category", table.Text), column("place", table.Text),
+		column("bytes", table.Bytes), column("share", table.Percent), column("blocks", table.Int),
+		column("largest_bytes", table.Bytes), column("stack", table.Text))
 	for _, p := range peaks {
 		groups := map[place]group{}
 		for _, a := range s.liveAt(p) {
@@ -254,11 +254,11 @@ func addGroups(t rows, s *Snapshot, device int, total int64, groups map[place]gr
 func share(part, whole int64) float64 { return 100 * float64(part) / float64(whole) } // NaN of 0/0 is "no value"
 
 // liveBlocks lists the largest blocks in use when the snapshot was taken.
-func (s *Snapshot) liveBlocks(opts Options) *torchtrace.Table {
+func (s *Snapshot) liveBlocks(opts Options) *table.Table {
 	t := newRows(TableLive, "Largest blocks in use at the end",
-		column("device", torchtrace.Int), column("bytes", torchtrace.Bytes), column("requested_bytes", torchtrace.Bytes),
-		column("state", torchtrace.Text), column("category", torchtrace.Text), column("place", torchtrace.Text),
-		column("address", torchtrace.Int), column("stack", torchtrace.Text))
+		column("device", table.Int), column("bytes", table.Bytes), column("requested_bytes", table.Bytes),
+		column("state", table.Text), column("category", table.Text), column("place", table.Text),
+		column("address", table.Int), column("stack", table.Text))
 	type live struct {
 		device int
 		block  Block
@@ -289,12 +289,12 @@ func (s *Snapshot) liveBlocks(opts Options) *torchtrace.Table {
 }
 
 // fragmentation sums up segments per device and kind, and per device.
-func (s *Snapshot) fragmentation() *torchtrace.Table {
+func (s *Snapshot) fragmentation() *table.Table {
 	t := newRows(TableFragmentation, "Reserved memory and its fragments",
-		column("device", torchtrace.Int), column("segments", torchtrace.Text), column("count", torchtrace.Int),
-		column("reserved_bytes", torchtrace.Bytes), column("used_bytes", torchtrace.Bytes), column("requested_bytes", torchtrace.Bytes),
-		column("free_bytes", torchtrace.Bytes), column("largest_free_bytes", torchtrace.Bytes),
-		column("releasable_bytes", torchtrace.Bytes), column("fragmentation", torchtrace.Ratio))
+		column("device", table.Int), column("segments", table.Text), column("count", table.Int),
+		column("reserved_bytes", table.Bytes), column("used_bytes", table.Bytes), column("requested_bytes", table.Bytes),
+		column("free_bytes", table.Bytes), column("largest_free_bytes", table.Bytes),
+		column("releasable_bytes", table.Bytes), column("fragmentation", table.Ratio))
 	t.Note = "fragmentation = 1 - largest free block / all free bytes; releasable: wholly free segments, which empty_cache() gives back."
 	for _, device := range s.DeviceNumbers() {
 		kinds := map[string]*space{}
@@ -349,10 +349,10 @@ func (s *space) row(t rows, device int, kind string) {
 }
 
 // outOfMemory lists the allocations that failed.
-func (s *Snapshot) outOfMemory() *torchtrace.Table {
+func (s *Snapshot) outOfMemory() *table.Table {
 	t := newRows(TableOutOfMemory, "Allocations that failed",
-		column("device", torchtrace.Int), column("time_us", torchtrace.Micros), column("requested_bytes", torchtrace.Bytes),
-		column("device_free_bytes", torchtrace.Bytes), column("place", torchtrace.Text), column("stack", torchtrace.Text))
+		column("device", table.Int), column("time_us", table.Micros), column("requested_bytes", table.Bytes),
+		column("device_free_bytes", table.Bytes), column("place", table.Text), column("stack", table.Text))
 	for device, d := range s.Devices {
 		for _, e := range d.Events {
 			if e.Action == OutOfMemory {

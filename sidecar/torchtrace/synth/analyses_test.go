@@ -7,19 +7,22 @@ import (
 	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/analyses"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/kineto"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/synth"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/table"
 )
 
 // The proof that runs everywhere: the analyses find what the generator knows.
 
-func analyzed(t *testing.T, cfg synth.Config, opts torchtrace.AnalyzeOptions) (*synth.Answers, *torchtrace.Analysis) {
+func analyzed(t *testing.T, cfg synth.Config, opts analyses.Options) (*synth.Answers, *torchtrace.Analysis) {
 	t.Helper()
 	dir := t.TempDir()
 	answers, err := synth.WriteDir(cfg, dir, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := torchtrace.Load(context.Background(), []string{dir}, torchtrace.LoadOptions{})
+	set, err := kineto.Load(context.Background(), []string{dir}, kineto.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +38,7 @@ var training = synth.Config{
 }
 
 // row finds the row whose key columns have the given values.
-func row(t *testing.T, table *torchtrace.Table, keys map[string]any) int {
+func row(t *testing.T, table *table.Table, keys map[string]any) int {
 	t.Helper()
 	for r := range table.Len() {
 		found := true
@@ -50,7 +53,7 @@ func row(t *testing.T, table *torchtrace.Table, keys map[string]any) int {
 	return -1
 }
 
-func check(t *testing.T, what string, table *torchtrace.Table, row int, column string, ns int64) {
+func check(t *testing.T, what string, table *table.Table, row int, column string, ns int64) {
 	t.Helper()
 	if got := table.Column(column).Floats[row]; math.Abs(got*1000-float64(ns)) > 0.01 {
 		t.Errorf("%s: %s = %g µs, want %g", what, column, got, float64(ns)/1000)
@@ -59,20 +62,20 @@ func check(t *testing.T, what string, table *torchtrace.Table, row int, column s
 
 func TestTemporalAndOverlap(t *testing.T) {
 	for _, last := range []bool{false, true} {
-		answers, a := analyzed(t, training, torchtrace.AnalyzeOptions{IncludeLastStep: last})
+		answers, a := analyzed(t, training, analyses.Options{IncludeLastStep: last})
 		for _, want := range answers.Ranks {
 			totals := want.Kept
 			if last {
 				totals = want.All
 			}
-			table := a.Table(torchtrace.TableTemporal)
+			table := a.Table(analyses.TableTemporal)
 			r := row(t, table, map[string]any{"rank": int64(want.Rank)})
 			check(t, "temporal", table, r, "kernel_time_us", totals.KernelTime)
 			check(t, "temporal", table, r, "idle_time_us", totals.Idle)
 			check(t, "temporal", table, r, "compute_time_us", totals.Compute)
 			check(t, "temporal", table, r, "non_compute_time_us", totals.NonCompute)
 
-			table = a.Table(torchtrace.TableOverlap)
+			table = a.Table(analyses.TableOverlap)
 			r = row(t, table, map[string]any{"rank": int64(want.Rank)})
 			overlap := 100 * float64(totals.Overlap) / float64(totals.Communication)
 			if got := table.Column("comp_comm_overlap_pctg").Floats[r]; math.Abs(got-overlap) > 1e-9 {
@@ -83,8 +86,8 @@ func TestTemporalAndOverlap(t *testing.T) {
 }
 
 func TestIdleByCause(t *testing.T) {
-	answers, a := analyzed(t, training, torchtrace.AnalyzeOptions{})
-	table := a.Table(torchtrace.TableIdle)
+	answers, a := analyzed(t, training, analyses.Options{})
+	table := a.Table(analyses.TableIdle)
 	for _, want := range answers.Ranks {
 		for stream, idle := range want.Kept.Streams {
 			for category, ns := range map[string]int64{"host_wait": idle.HostWait, "kernel_wait": idle.KernelWait, "other": idle.Other} {
@@ -99,8 +102,8 @@ func TestIdleByCause(t *testing.T) {
 }
 
 func TestKernelsAndLaunches(t *testing.T) {
-	answers, a := analyzed(t, training, torchtrace.AnalyzeOptions{})
-	kernels, launches := a.Table(torchtrace.TableKernels), a.Table(torchtrace.TableLaunch)
+	answers, a := analyzed(t, training, analyses.Options{})
+	kernels, launches := a.Table(analyses.TableKernels), a.Table(analyses.TableLaunch)
 	for _, want := range answers.Ranks {
 		for name, k := range want.Kept.Kernels {
 			r := row(t, kernels, map[string]any{"rank": int64(want.Rank), "name": name, "kernel_type": k.Kind})
@@ -143,8 +146,8 @@ func keptCollectives(answers *synth.Answers) []synth.Collective {
 }
 
 func TestStragglerUnderSkewedClocks(t *testing.T) {
-	answers, a := analyzed(t, training, torchtrace.AnalyzeOptions{})
-	table := a.Table(torchtrace.TableStragglers)
+	answers, a := analyzed(t, training, analyses.Options{})
+	table := a.Table(analyses.TableStragglers)
 	kept := keptCollectives(answers)
 	for _, rank := range answers.Ranks {
 		r := row(t, table, map[string]any{"rank": int64(rank.Rank)})
@@ -167,16 +170,16 @@ func TestStragglerUnderSkewedClocks(t *testing.T) {
 		check(t, "stragglers", table, r, "transfer_us", transfer)
 		check(t, "clock", table, r, "clock_offset_us", rank.Skew-answers.Ranks[0].Skew)
 	}
-	for r := range a.Table(torchtrace.TableCollectives).Len() {
-		if got := a.Table(torchtrace.TableCollectives).Column("straggler").Ints[r]; got != int64(training.Straggler) {
+	for r := range a.Table(analyses.TableCollectives).Len() {
+		if got := a.Table(analyses.TableCollectives).Column("straggler").Ints[r]; got != int64(training.Straggler) {
 			t.Errorf("straggler of collective %d is rank %d, want %d", r, got, training.Straggler)
 		}
 	}
 }
 
 func TestStepsAndDataLoading(t *testing.T) {
-	answers, a := analyzed(t, training, torchtrace.AnalyzeOptions{})
-	steps, loading := a.Table(torchtrace.TableSteps), a.Table(torchtrace.TableDataLoader)
+	answers, a := analyzed(t, training, analyses.Options{})
+	steps, loading := a.Table(analyses.TableSteps), a.Table(analyses.TableDataLoader)
 	for _, rank := range answers.Ranks {
 		for i, s := range rank.Steps {
 			key := map[string]any{"rank": int64(rank.Rank), "step": int64(s.Number)}
@@ -194,8 +197,8 @@ func TestStepsAndDataLoading(t *testing.T) {
 }
 
 func TestMemoryPeaks(t *testing.T) {
-	answers, a := analyzed(t, training, torchtrace.AnalyzeOptions{IncludeLastStep: true})
-	table := a.Table(torchtrace.TableMemoryPeaks)
+	answers, a := analyzed(t, training, analyses.Options{IncludeLastStep: true})
+	table := a.Table(analyses.TableMemoryPeaks)
 	for _, rank := range answers.Ranks {
 		r := row(t, table, map[string]any{"rank": int64(rank.Rank)})
 		if got := table.Column("peak_allocated_bytes").Ints[r]; got != rank.All.PeakAllocated {
@@ -208,8 +211,8 @@ func TestMemoryPeaks(t *testing.T) {
 }
 
 func TestOperatorsAreCounted(t *testing.T) {
-	answers, a := analyzed(t, training, torchtrace.AnalyzeOptions{IncludeLastStep: true})
-	table := a.Table(torchtrace.TableOperators)
+	answers, a := analyzed(t, training, analyses.Options{IncludeLastStep: true})
+	table := a.Table(analyses.TableOperators)
 	for _, rank := range answers.Ranks {
 		for name, calls := range rank.All.Calls {
 			r := row(t, table, map[string]any{"rank": int64(rank.Rank), "name": name})
@@ -224,8 +227,8 @@ func TestOperatorsAreCounted(t *testing.T) {
 }
 
 func TestIdleIsChargedToThePythonThatWaited(t *testing.T) {
-	answers, a := analyzed(t, training, torchtrace.AnalyzeOptions{})
-	table := a.Table(torchtrace.TablePythonIdle)
+	answers, a := analyzed(t, training, analyses.Options{})
+	table := a.Table(analyses.TablePythonIdle)
 	for _, rank := range answers.Ranks {
 		var sum float64
 		for r := range table.Len() {
@@ -249,8 +252,8 @@ func TestIdleIsChargedToThePythonThatWaited(t *testing.T) {
 }
 
 func TestQueueIsEmptyAtTheEnd(t *testing.T) {
-	_, a := analyzed(t, training, torchtrace.AnalyzeOptions{IncludeLastStep: true, Tables: []string{torchtrace.TableQueueSeries}})
-	table := a.Table(torchtrace.TableQueueSeries)
+	_, a := analyzed(t, training, analyses.Options{IncludeLastStep: true, Tables: []string{analyses.TableQueueSeries}})
+	table := a.Table(analyses.TableQueueSeries)
 	last := map[[2]int64]int64{}
 	for r := range table.Len() {
 		last[[2]int64{table.Column("rank").Ints[r], table.Column("stream").Ints[r]}] = table.Column("queue_length").Ints[r]

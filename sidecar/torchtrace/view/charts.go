@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/analyses"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/snapshot"
 )
 
@@ -18,19 +18,19 @@ func (r *Result) Charts(theme Theme) []Chart {
 		table string
 		draw  func(rowsOf, Theme) Chart
 	}{
-		{torchtrace.TableTemporal, temporalChart},
-		{torchtrace.TableIdle, idleChart},
-		{torchtrace.TableIdleIntervalBins, idleHistogram},
-		{torchtrace.TablePythonIdle, pythonChart},
-		{torchtrace.TableDataLoader, loaderChart},
-		{torchtrace.TableSteps, stepChart},
-		{torchtrace.TableOverlap, overlapChart},
-		{torchtrace.TableStragglers, stragglerChart},
-		{torchtrace.TableKernels, kernelChart},
-		{torchtrace.TableLaunchDelayBins, launchHistogram},
-		{torchtrace.TableQueueSeries, queueChart},
-		{torchtrace.TableBandwidthSeries, bandwidthChart},
-		{torchtrace.TableMemoryTimeline, memoryChart},
+		{analyses.TableTemporal, temporalChart},
+		{analyses.TableIdle, idleChart},
+		{analyses.TableIdleIntervalBins, idleHistogram},
+		{analyses.TablePythonIdle, pythonChart},
+		{analyses.TableDataLoader, loaderChart},
+		{analyses.TableSteps, stepChart},
+		{analyses.TableOverlap, overlapChart},
+		{analyses.TableStragglers, stragglerChart},
+		{analyses.TableKernels, kernelChart},
+		{analyses.TableLaunchDelayBins, launchHistogram},
+		{analyses.TableQueueSeries, queueChart},
+		{analyses.TableBandwidthSeries, bandwidthChart},
+		{analyses.TableMemoryTimeline, memoryChart},
 		{snapshot.TableTimeline, snapshotChart},
 		{snapshot.TablePeak, peakChart},
 	} {

@@ -4,36 +4,37 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/analyses"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/table"
 )
 
 // The tables below sum over ranks what a terminal has no room to list rank by
 // rank. They are for reading; files have the whole tables.
 
 // condensed makes a table for display from columns already filled.
-func condensed(name, title string, columns ...*torchtrace.Column) *torchtrace.Table {
-	return &torchtrace.Table{Name: name, Title: title, Columns: columns}
+func condensed(name, title string, columns ...*table.Column) *table.Table {
+	return &table.Table{Name: name, Title: title, Columns: columns}
 }
 
-func condense(t *torchtrace.Table) *torchtrace.Table {
+func condense(t *table.Table) *table.Table {
 	switch t.Name {
-	case torchtrace.TableKernels:
+	case analyses.TableKernels:
 		return condensedKernels(rowsOf{t})
-	case torchtrace.TablePythonIdle:
+	case analyses.TablePythonIdle:
 		return condensedPython(rowsOf{t})
-	case torchtrace.TableOperators:
+	case analyses.TableOperators:
 		return condensedOperators(rowsOf{t})
-	case torchtrace.TableIdle:
+	case analyses.TableIdle:
 		return condensedIdle(rowsOf{t})
 	}
 	return t
 }
 
-func condensedKernels(t rowsOf) *torchtrace.Table {
-	kind := &torchtrace.Column{Name: "kernel_type", Kind: torchtrace.Text}
-	name := &torchtrace.Column{Name: "name", Kind: torchtrace.Text}
-	sum := &torchtrace.Column{Name: "device_time", Kind: torchtrace.Micros}
-	share := &torchtrace.Column{Name: "share", Kind: torchtrace.Percent}
+func condensedKernels(t rowsOf) *table.Table {
+	kind := &table.Column{Name: "kernel_type", Kind: table.Text}
+	name := &table.Column{Name: "name", Kind: table.Text}
+	sum := &table.Column{Name: "device_time", Kind: table.Micros}
+	share := &table.Column{Name: "share", Kind: table.Percent}
 	kernels, all := kernelTimes(t)
 	for _, k := range kernels {
 		kind.Text = append(kind.Text, k.kind)
@@ -44,10 +45,10 @@ func condensedKernels(t rowsOf) *torchtrace.Table {
 	return condensed(t.Name, "Kernels by device time, all ranks", sum, share, kind, name)
 }
 
-func condensedPython(t rowsOf) *torchtrace.Table {
-	place := &torchtrace.Column{Name: "python", Kind: torchtrace.Text}
-	idle := &torchtrace.Column{Name: "device_idle", Kind: torchtrace.Micros}
-	share := &torchtrace.Column{Name: "share", Kind: torchtrace.Percent}
+func condensedPython(t rowsOf) *table.Table {
+	place := &table.Column{Name: "python", Kind: table.Text}
+	idle := &table.Column{Name: "device_idle", Kind: table.Micros}
+	share := &table.Column{Name: "share", Kind: table.Percent}
 	lines, all := pythonLines(t)
 	for _, l := range lines {
 		place.Text = append(place.Text, l.name)
@@ -57,7 +58,7 @@ func condensedPython(t rowsOf) *torchtrace.Table {
 	return condensed(t.Name, "What Python did while the device was idle, all ranks", idle, share, place)
 }
 
-func condensedOperators(t rowsOf) *torchtrace.Table {
+func condensedOperators(t rowsOf) *table.Table {
 	type operator struct {
 		name, shapes         string
 		calls                int64
@@ -79,11 +80,11 @@ func condensedOperators(t rowsOf) *torchtrace.Table {
 	slices.SortStableFunc(list, func(a, b operator) int {
 		return cmp.Or(cmp.Compare(b.device, a.device), cmp.Compare(b.selfCPU, a.selfCPU))
 	})
-	calls := &torchtrace.Column{Name: "calls", Kind: torchtrace.Int}
-	device := &torchtrace.Column{Name: "self_device", Kind: torchtrace.Micros}
-	selfCPU := &torchtrace.Column{Name: "self_cpu", Kind: torchtrace.Micros}
-	cpu := &torchtrace.Column{Name: "total_cpu", Kind: torchtrace.Micros}
-	name := &torchtrace.Column{Name: "operator", Kind: torchtrace.Text}
+	calls := &table.Column{Name: "calls", Kind: table.Int}
+	device := &table.Column{Name: "self_device", Kind: table.Micros}
+	selfCPU := &table.Column{Name: "self_cpu", Kind: table.Micros}
+	cpu := &table.Column{Name: "total_cpu", Kind: table.Micros}
+	name := &table.Column{Name: "operator", Kind: table.Text}
 	for _, o := range list {
 		calls.Ints = append(calls.Ints, o.calls)
 		device.Floats = append(device.Floats, o.device)
@@ -98,14 +99,14 @@ func condensedOperators(t rowsOf) *torchtrace.Table {
 }
 
 // condensedIdle has one row per stream, a column per cause.
-func condensedIdle(t rowsOf) *torchtrace.Table {
+func condensedIdle(t rowsOf) *table.Table {
 	type key struct{ rank, stream int64 }
-	rank := &torchtrace.Column{Name: "rank", Kind: torchtrace.Int}
-	stream := &torchtrace.Column{Name: "stream", Kind: torchtrace.Int}
-	columns := map[string]*torchtrace.Column{}
-	all := []*torchtrace.Column{rank, stream}
+	rank := &table.Column{Name: "rank", Kind: table.Int}
+	stream := &table.Column{Name: "stream", Kind: table.Int}
+	columns := map[string]*table.Column{}
+	all := []*table.Column{rank, stream}
 	for _, c := range causes {
-		columns[c.name] = &torchtrace.Column{Name: c.text, Kind: torchtrace.Micros}
+		columns[c.name] = &table.Column{Name: c.text, Kind: table.Micros}
 		all = append(all, columns[c.name])
 	}
 	rows := map[key]int{}

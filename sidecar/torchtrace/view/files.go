@@ -2,13 +2,12 @@ package view
 
 import (
 	"bufio"
-	"encoding/csv"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 
-	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/table"
 )
 
 // WriteCSV writes one file per table into a folder, which it makes. Headers are
@@ -18,28 +17,11 @@ func (r *Result) WriteCSV(dir string) error {
 		return fmt.Errorf("writing CSV files: %w", err)
 	}
 	for _, t := range r.tables() {
-		if err := writeFile(filepath.Join(dir, t.Name+".csv"), func(w io.Writer) error { return writeCSV(w, t) }); err != nil {
+		if err := writeFile(filepath.Join(dir, t.Name+".csv"), t.WriteCSV); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func writeCSV(w io.Writer, t *torchtrace.Table) error {
-	out := csv.NewWriter(w)
-	row := make([]string, len(t.Columns))
-	for i, c := range t.Columns {
-		row[i] = c.Name
-	}
-	out.Write(row) // Error below has the first failure
-	for r := range t.Len() {
-		for i, c := range t.Columns {
-			row[i] = c.Format(r)
-		}
-		out.Write(row)
-	}
-	out.Flush()
-	return out.Error()
 }
 
 // writeFile writes a file through a buffer; a failed one is removed.
@@ -82,3 +64,8 @@ func (r *Result) WriteSVG(dir string) error {
 
 // PageFile writes Page's document to a file.
 func (r *Result) PageFile(path string) error { return writeFile(path, r.Page) }
+
+// JSONFile writes WriteJSON's document to a file.
+func (r *Result) JSONFile(path string, keep func(*table.Table) bool) error {
+	return writeFile(path, func(w io.Writer) error { return r.WriteJSON(w, keep) })
+}

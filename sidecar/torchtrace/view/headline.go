@@ -4,24 +4,24 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/analyses"
 )
 
 // headline says the most important things in sentences, the answer first.
 func (r *Result) headline() []string {
 	var lines []string
-	if t := r.table(torchtrace.TableTemporal); t != nil {
+	if t := r.table(analyses.TableTemporal); t != nil {
 		lines = append(lines, temporalSentence(rowsOf{t}))
 	}
-	if t := r.table(torchtrace.TableIdle); t != nil {
+	if t := r.table(analyses.TableIdle); t != nil {
 		lines = append(lines, idleSentence(rowsOf{t}))
 	}
-	if t := r.table(torchtrace.TableOverlap); t != nil {
+	if t := r.table(analyses.TableOverlap); t != nil {
 		if s := overlapSentence(rowsOf{t}); s != "" {
 			lines = append(lines, s)
 		}
 	}
-	if t := r.table(torchtrace.TableStragglers); t != nil {
+	if t := r.table(analyses.TableStragglers); t != nil {
 		if s := stragglerSentence(rowsOf{t}); s != "" {
 			lines = append(lines, s)
 		}

@@ -6,8 +6,9 @@ import (
 	"html/template"
 	"io"
 
-	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/analyses"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/snapshot"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/table"
 )
 
 // pageRows bounds a table in HTML; the whole one is in the JSON and the CSV.
@@ -25,15 +26,15 @@ type htmlCell struct {
 	Number bool
 }
 
-func forPage(t *torchtrace.Table, rows int) htmlTable {
+func forPage(t *table.Table, rows int) htmlTable {
 	h := htmlTable{Title: plain(t.Title), Note: plain(t.Note)}
 	for _, c := range t.Columns {
-		h.Head = append(h.Head, htmlCell{heading(c), c.Kind != torchtrace.Text})
+		h.Head = append(h.Head, htmlCell{heading(c), c.Kind != table.Text})
 	}
 	for r := range min(rows, t.Len()) {
 		var row []htmlCell
 		for _, c := range t.Columns {
-			row = append(row, htmlCell{short(cellText(c, r), 160), c.Kind != torchtrace.Text})
+			row = append(row, htmlCell{short(cellText(c, r), 160), c.Kind != table.Text})
 		}
 		h.Rows = append(h.Rows, row)
 	}
@@ -63,7 +64,7 @@ type pageChart struct {
 // isSeries tells tables with a row per event, which no one reads as a table.
 func isSeries(name string) bool {
 	switch name {
-	case torchtrace.TableQueueSeries, torchtrace.TableBandwidthSeries, torchtrace.TableMemoryTimeline, torchtrace.TableLaunch,
+	case analyses.TableQueueSeries, analyses.TableBandwidthSeries, analyses.TableMemoryTimeline, analyses.TableLaunch,
 		snapshot.TableTimeline, snapshot.TablePlaces:
 		return true
 	}
@@ -107,7 +108,7 @@ func (r *Result) about() string {
 	if steps > 0 {
 		text += ", " + plural(steps, "profiler step")
 	}
-	if r.Analysis.Mode != torchtrace.Exact {
+	if r.Analysis.Mode != analyses.Exact {
 		text += fmt.Sprintf(", by the rules of HolisticTraceAnalysis (%s)", r.Analysis.Mode)
 	}
 	return text

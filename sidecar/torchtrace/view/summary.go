@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/analyses"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/snapshot"
 )
 
@@ -17,12 +17,12 @@ const SummaryName = "profiler_list.dat"
 func (r *Result) WriteSummary(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "# %s: %s\n", plain(r.Name), r.about())
-	if t := r.table(torchtrace.TableOperators); t != nil {
+	if t := r.table(analyses.TableOperators); t != nil {
 		writeTable(out, t.SortBy("self_device_us", true), nil, t.Len(), 200)
 	} else {
 		fmt.Fprintln(out, "\nNo operators were recorded.")
 	}
-	for _, name := range []string{torchtrace.TableMemoryPeaks, snapshot.TableFragmentation, snapshot.TablePeak} {
+	for _, name := range []string{analyses.TableMemoryPeaks, snapshot.TableFragmentation, snapshot.TablePeak} {
 		if t := r.table(name); t != nil {
 			writeTable(out, t, nil, min(50, t.Len()), 200)
 		}

@@ -6,8 +6,9 @@ import (
 	"io"
 	"strings"
 
-	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/analyses"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/snapshot"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/table"
 )
 
 // terminalTables is what a terminal report shows, with the columns that matter
@@ -17,18 +18,18 @@ var terminalTables = []struct {
 	rows    int
 	columns []string // empty: all
 }{
-	{torchtrace.TableTemporal, 32, []string{"rank", "kernel_time_us", "compute_time_pctg", "non_compute_time_pctg", "idle_time_pctg"}},
-	{torchtrace.TableIdle, 32, nil},
-	{torchtrace.TableOverlap, 32, nil},
-	{torchtrace.TableSteps, 16, nil},
-	{torchtrace.TableDataLoader, 16, nil},
-	{torchtrace.TableStragglers, 32, nil},
+	{analyses.TableTemporal, 32, []string{"rank", "kernel_time_us", "compute_time_pctg", "non_compute_time_pctg", "idle_time_pctg"}},
+	{analyses.TableIdle, 32, nil},
+	{analyses.TableOverlap, 32, nil},
+	{analyses.TableSteps, 16, nil},
+	{analyses.TableDataLoader, 16, nil},
+	{analyses.TableStragglers, 32, nil},
 	{TableRuns, 24, nil},
-	{torchtrace.TableKernels, 12, nil},
-	{torchtrace.TableLaunchDelay, 24, []string{"rank", "call", "count", "p50_us", "p99_us", "max_us", "long_delays"}},
-	{torchtrace.TablePythonIdle, 12, nil},
-	{torchtrace.TableOperators, 12, nil},
-	{torchtrace.TableMemoryPeaks, 16, nil},
+	{analyses.TableKernels, 12, nil},
+	{analyses.TableLaunchDelay, 24, []string{"rank", "call", "count", "p50_us", "p99_us", "max_us", "long_delays"}},
+	{analyses.TablePythonIdle, 12, nil},
+	{analyses.TableOperators, 12, nil},
+	{analyses.TableMemoryPeaks, 16, nil},
 	{snapshot.TablePeak, 12, []string{"device", "category", "bytes", "share", "blocks", "place"}},
 	{snapshot.TableLive, 12, []string{"device", "bytes", "state", "category", "place"}},
 	{snapshot.TableFragmentation, 12, nil},
@@ -67,8 +68,8 @@ func (r *Result) Text(w io.Writer, columns int) error {
 
 // writeTable aligns numbers at the right; the last text column gets what room
 // is left.
-func writeTable(out *bufio.Writer, t *torchtrace.Table, names []string, rows, columns int) {
-	var cols []*torchtrace.Column
+func writeTable(out *bufio.Writer, t *table.Table, names []string, rows, columns int) {
+	var cols []*table.Column
 	for _, c := range t.Columns {
 		if len(names) == 0 {
 			cols = append(cols, c)
@@ -100,7 +101,7 @@ func writeTable(out *bufio.Writer, t *torchtrace.Table, names []string, rows, co
 		for i, text := range row[:len(cols)] {
 			text = short(text, widths[i])
 			blank := strings.Repeat(" ", widths[i]-columnsIn(text))
-			if cols[i].Kind == torchtrace.Text {
+			if cols[i].Kind == table.Text {
 				line.WriteString(text + blank + "  ")
 			} else {
 				line.WriteString(blank + text + "  ")
@@ -115,13 +116,13 @@ func writeTable(out *bufio.Writer, t *torchtrace.Table, names []string, rows, co
 
 // fit narrows text columns, the widest first, until a row fits; if that is not
 // enough it leaves out columns at the end. It returns how many are left.
-func fit(cols []*torchtrace.Column, widths []int, columns int) int {
+func fit(cols []*table.Column, widths []int, columns int) int {
 	n := len(cols)
 	for {
 		sum, widest := 0, -1
 		for i, w := range widths[:n] {
 			sum += w + 2
-			if cols[i].Kind == torchtrace.Text && w > 20 && (widest < 0 || w > widths[widest]) {
+			if cols[i].Kind == table.Text && w > 20 && (widest < 0 || w > widths[widest]) {
 				widest = i
 			}
 		}

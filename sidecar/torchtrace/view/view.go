@@ -9,19 +9,20 @@ package view
 
 import (
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/table"
 )
 
 // Result is what there is to show.
 type Result struct {
 	Name     string // what was analysed: a path
 	Analysis *torchtrace.Analysis
-	Snapshot []*torchtrace.Table // of a memory snapshot; may be empty
-	Notes    []string            // of the snapshot
+	Snapshot []*table.Table // of a memory snapshot; may be empty
+	Notes    []string       // of the snapshot
 }
 
 // tables are all tables in order of showing.
-func (r *Result) tables() []*torchtrace.Table {
-	var all []*torchtrace.Table
+func (r *Result) tables() []*table.Table {
+	var all []*table.Table
 	if r.Analysis != nil {
 		all = append(all, r.Analysis.Tables...)
 	}
@@ -29,7 +30,7 @@ func (r *Result) tables() []*torchtrace.Table {
 }
 
 // table is a table with at least one row, or nil.
-func (r *Result) table(name string) *torchtrace.Table {
+func (r *Result) table(name string) *table.Table {
 	for _, t := range r.tables() {
 		if t.Name == name && t.Len() > 0 {
 			return t
@@ -40,7 +41,7 @@ func (r *Result) table(name string) *torchtrace.Table {
 
 // rowsOf gives typed access to a table whose columns are known by name. A
 // column the table does not have reads as zero values.
-type rowsOf struct{ *torchtrace.Table }
+type rowsOf struct{ *table.Table }
 
 func (t rowsOf) float(column string, row int) float64 {
 	c := t.Column(column)

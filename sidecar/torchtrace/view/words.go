@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/table"
 )
 
 // plain makes foreign text safe to show on one line: control, format and
@@ -114,13 +114,13 @@ func counted(n int64) string {
 }
 
 // cellText is a table's value for people.
-func cellText(c *torchtrace.Column, row int) string {
+func cellText(c *table.Column, row int) string {
 	switch v := c.Value(row).(type) {
 	case string:
 		return plain(v)
 	case int64:
 		switch {
-		case c.Kind == torchtrace.Bytes:
+		case c.Kind == table.Bytes:
 			return bytesText(float64(v))
 		case c.Name == "rank" || c.Name == "stream" || c.Name == "step" || c.Name == "correlation" || c.Name == "address":
 			return strconv.FormatInt(v, 10)
@@ -128,11 +128,11 @@ func cellText(c *torchtrace.Column, row int) string {
 		return counted(v)
 	case float64:
 		switch c.Kind {
-		case torchtrace.Micros:
+		case table.Micros:
 			return duration(v)
-		case torchtrace.Percent:
+		case table.Percent:
 			return percentText(v)
-		case torchtrace.GBps:
+		case table.GBps:
 			return digits(v) + " GB/s"
 		}
 		return digits(v)
@@ -141,7 +141,7 @@ func cellText(c *torchtrace.Column, row int) string {
 }
 
 // heading is a column's name for people: units are with the values.
-func heading(c *torchtrace.Column) string {
+func heading(c *table.Column) string {
 	name := c.Name
 	for _, suffix := range []string{"_us", "_bytes", "_gbps", "_pctg"} {
 		name = strings.TrimSuffix(name, suffix)
