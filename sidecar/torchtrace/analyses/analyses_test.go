@@ -344,13 +344,14 @@ func TestPythonIdle(t *testing.T) {
 	s.python("<built-in method item of Tensor>", 200, 100)
 	s.python("data.py(5): collate", 500, 100)
 	s.launch(10, 7, "a", 20, 10, "")   // ends 30
-	s.launch(450, 7, "b", 460, 40, "") // idle 30-460
-	s.launch(650, 7, "c", 700, 10, "") // idle 500-700
+	s.launch(450, 7, "b", 460, 40, "") // idle 30-460, launched at 452
+	s.launch(650, 7, "c", 700, 10, "") // idle 500-700, launched at 652
 	a := analyze(Options{}, s.trace(t))
 	check(t, "python idle", cells(a.Table(TablePythonIdle), "caller", "file", "line", "function", "idle_us"), `
 		train.py(10): main torch/nn/modules/module.py 1500 _call_impl 300
-		train.py(10): main train.py 10 main 230
+		train.py(10): main train.py 10 main 174
 		data.py(5): collate data.py 5 collate 100
+		  0 (work was launched) 56
 	`)
 }
 
@@ -363,8 +364,9 @@ func TestRecordedStacks(t *testing.T) {
 	s.launch(200, 7, "c", 230, 10, "") // idle 70-230, outside
 	a := analyze(Options{}, s.trace(t))
 	check(t, "stacks", cells(a.Table(TablePythonIdle), "caller", "file", "line", "function", "idle_us"), `
-		train.py(10): main torch/nn/linear.py 9 forward 30
-		  0 (no Python running) 160
+		train.py(10): main torch/nn/linear.py 9 forward 12
+		  0 (no Python running) 132
+		  0 (work was launched) 46
 	`)
 }
 

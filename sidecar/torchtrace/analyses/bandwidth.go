@@ -17,7 +17,10 @@ type bandwidthChange struct {
 	at     int64 // ns since the epoch
 	delta  float64
 	gbps   float64 // after the change
+	cycle  int32   // of the rank, from 1 on; set when it is known
 }
+
+func (c *bandwidthChange) setCycle(n int) { c.cycle = int32(n) }
 
 func compareCopies(a, b bandwidthChange) int {
 	return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(a.device, b.device))
@@ -119,7 +122,7 @@ func answerBandwidth(a asked[series[bandwidthChange]]) []*table.Table {
 	if !a.opts.AsHTA() {
 		columns = append(columns, &table.Column{Name: "device", Kind: table.Int})
 	}
-	over := table.New(TableBandwidthSeries, "Memory bandwidth over time", append(columns,
+	over := table.New(TableBandwidthSeries, "Memory bandwidth over time", append(a.seriesColumns(columns),
 		&table.Column{Name: "ts_us", HTAName: "ts", Kind: table.Micros},
 		&table.Column{Name: "memory_bw_gbps", Kind: table.GBps})...)
 	for _, rank := range a.ranks {
@@ -143,7 +146,7 @@ func answerBandwidth(a asked[series[bandwidthChange]]) []*table.Table {
 			if !a.opts.AsHTA() {
 				cells = append(cells, int64(c.device))
 			}
-			over.Add(append(cells, micros(c.at-zero), c.gbps)...)
+			over.Add(append(a.seriesCells(cells, c.cycle), micros(c.at-zero), c.gbps)...)
 		}
 	}
 	return []*table.Table{summary, over}

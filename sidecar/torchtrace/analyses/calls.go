@@ -23,10 +23,13 @@ var synchronising = map[string]bool{
 type callTime struct {
 	count, slow  int
 	sum, longest int64 // ns
-	// drained is device idle that began while the host was inside the call: of
-	// a synchronising one what it costs, for nothing was queued behind it.
+	// drained is device idle that began while the host was inside a
+	// synchronising call and nothing was queued: what followed the wait.
 	drained int64
 	gaps    int
+	// inside is the streams' idle time while such a call, which launched what
+	// ended it, was running.
+	inside int64
 	// Where the time was spent, by operator and by line of the user's code.
 	operators, callers map[string]int64
 }
@@ -34,7 +37,7 @@ type callTime struct {
 func (c *callTime) plus(o *callTime) {
 	c.count, c.slow = c.count+o.count, c.slow+o.slow
 	c.sum, c.longest = c.sum+o.sum, max(c.longest, o.longest)
-	c.drained, c.gaps = c.drained+o.drained, c.gaps+o.gaps
+	c.drained, c.gaps, c.inside = c.drained+o.drained, c.gaps+o.gaps, c.inside+o.inside
 	for _, m := range [][2]map[string]int64{{c.operators, o.operators}, {c.callers, o.callers}} {
 		for name, ns := range m[1] {
 			m[0][name] += ns
@@ -78,7 +81,15 @@ func observeCalls(r *recording) map[string]*callTime {
 			t.callers[caller] += c.dur
 		}
 	}
-	chargeGaps(bySym, waiting, deviceGaps(r))
+	r.chargeGaps(bySym, waiting)
+	_, streams := r.streamGaps()
+	for _, gaps := range streams {
+		for _, g := range gaps {
+			if in := r.inside(g); in > 0 {
+				bySym[r.calls[g.call].name].inside += in
+			}
+		}
+	}
 	times := map[string]*callTime{}
 	for name, t := range bySym {
 		text := r.t.Text(name)
@@ -109,9 +120,9 @@ func (r *recording) around(c *call) (operator, caller string) {
 	return operator, caller
 }
 
-// chargeGaps charges each gap of a device to the call that the host was inside
-// of when the gap began.
-func chargeGaps(byName map[kineto.Sym]*callTime, waiting []*call, gaps []deviceGap) {
+// chargeGaps charges each gap that began with nothing queued for the device to
+// the synchronising call that the host was inside of then.
+func (r *recording) chargeGaps(byName map[kineto.Sym]*callTime, waiting []*call) {
 	slices.SortFunc(waiting, func(a, b *call) int { return cmp.Compare(a.start, b.start) })
 	latest := make([]int64, len(waiting)) // the latest end up to here
 	for i, c := range waiting {
@@ -120,7 +131,10 @@ func chargeGaps(byName map[kineto.Sym]*callTime, waiting []*call, gaps []deviceG
 			latest[i] = max(latest[i], latest[i-1])
 		}
 	}
-	for _, g := range gaps {
+	for _, g := range deviceGaps(r) {
+		if g.next.call < 0 || r.calls[g.next.call].start < g.start {
+			continue
+		}
 		after, _ := slices.BinarySearchFunc(waiting, g.start, func(c *call, at int64) int { return count(c.start > at)*2 - 1 })
 		for i := after - 1; i >= 0 && latest[i] >= g.start; i-- {
 			if waiting[i].end() >= g.start {
@@ -144,6 +158,7 @@ func answerCalls(a asked[map[string]*callTime]) []*table.Table {
 		&table.Column{Name: "mean_us", Kind: table.Micros},
 		&table.Column{Name: "max_us", Kind: table.Micros},
 		&table.Column{Name: "slow_calls", Kind: table.Int},     // over 50 µs
+		&table.Column{Name: "inside_us", Kind: table.Micros},   // the streams' idle time while such a call launched what ended it
 		&table.Column{Name: "drained_gaps", Kind: table.Int},   // gaps of a device that began during such a call
 		&table.Column{Name: "drained_us", Kind: table.Micros},  // the devices' idle time in them
 		&table.Column{Name: "operator", Kind: table.Text},      // that most of its time was spent in
@@ -170,7 +185,7 @@ func answerCalls(a asked[map[string]*callTime]) []*table.Table {
 			operator, _ := most(c.operators)
 			caller, part := most(c.callers)
 			t.Add(rank.rank, name, waits, c.count, micros(c.sum), micros(c.sum)/float64(c.count), micros(c.longest),
-				c.slow, c.gaps, micros(c.drained), operator, caller, part)
+				c.slow, micros(c.inside), c.gaps, micros(c.drained), operator, caller, part)
 		}
 	}
 	return []*table.Table{t}

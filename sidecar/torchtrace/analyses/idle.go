@@ -35,9 +35,20 @@ const (
 	idleCauses
 )
 
-func (c idleCause) String() string {
-	return [...]string{"not_launched", "inside_launch_call", "queued", "waited"}[c]
+// The causes as TableIdleCauses has them.
+const (
+	CauseNotLaunched = "not_launched"
+	CauseInsideCall  = "inside_launch_call"
+	CauseQueued      = "queued"
+	CauseWaited      = "waited"
+)
+
+// IdleCauses lists them.
+func IdleCauses() []string {
+	return []string{CauseNotLaunched, CauseInsideCall, CauseQueued, CauseWaited}
 }
+
+func (c idleCause) String() string { return IdleCauses()[c] }
 
 // gap is the idle time before one event of a stream.
 type gap struct {
@@ -82,7 +93,7 @@ type idleParts struct {
 func observeIdle(r *recording) idleParts {
 	var parts idleParts
 	keepLengths := r.opts.wants(TableIdleIntervals)
-	keys, gaps := r.gaps()
+	keys, gaps := r.streamGaps()
 	for i, key := range keys {
 		s := &streamIdle{streamKey: key}
 		for _, g := range gaps[i] {
@@ -105,8 +116,16 @@ func observeIdle(r *recording) idleParts {
 	return parts
 }
 
-// gaps lists the gaps of every stream by time, the streams by device and number.
-func (r *recording) gaps() (keys []streamKey, gaps [][]gap) {
+// streamGaps lists the gaps of every stream by time, the streams by device and
+// number.
+func (r *recording) streamGaps() ([]streamKey, [][]gap) {
+	if r.streams == nil {
+		r.streams, r.gaps = r.findGaps()
+	}
+	return r.streams, r.gaps
+}
+
+func (r *recording) findGaps() (keys []streamKey, gaps [][]gap) {
 	type state struct {
 		streamKey
 		end  int64
@@ -170,16 +189,24 @@ func (r *recording) addCauses(s *streamIdle, g gap) {
 		}
 	}
 	if g.call >= 0 {
-		c := &r.calls[g.call]
-		end := g.start + g.length
-		add(notLaunched, min(c.start, end)-g.start)
-		add(insideCall, min(c.end(), end)-max(c.start, g.start))
+		add(notLaunched, min(r.calls[g.call].start, g.start+g.length)-g.start)
+		add(insideCall, r.inside(g))
 	}
 	if rest < int64(r.opts.KernelWait) {
 		add(queued, rest)
 	} else {
 		add(waited, rest)
 	}
+}
+
+// inside is the part of a gap during which the call that launched the next event
+// ran.
+func (r *recording) inside(g gap) int64 {
+	if g.call < 0 {
+		return 0
+	}
+	c := &r.calls[g.call]
+	return max(0, min(c.end(), g.start+g.length)-max(c.start, g.start))
 }
 
 // merge adds another recording's idle time of the same stream.

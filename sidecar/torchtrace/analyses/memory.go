@@ -30,8 +30,11 @@ func compareMemories(a, b memoryDevice) int {
 type memoryChange struct {
 	memoryDevice
 	at                         int64 // ns since the epoch
-	bytes, allocated, reserved int64 // the change; totals after it
+	bytes, allocated, reserved int64 // the change; totals after it, None where they were not recorded
+	cycle                      int32 // of the rank, from 1 on; set when it is known
 }
+
+func (c *memoryChange) setCycle(n int) { c.cycle = int32(n) }
 
 // observeMemory lists the changes by device, then time. The profiler knows what
 // is reserved on accelerators only.
@@ -39,7 +42,10 @@ func observeMemory(r *recording) series[memoryChange] {
 	m := &r.t.Memory
 	s := series[memoryChange]{zero: math.MaxInt64}
 	for row, at := range m.Time {
-		c := memoryChange{memoryDevice{m.DeviceType[row], m.DeviceID[row]}, r.t.UnixNs(at), m.Bytes[row], m.Allocated[row], m.Reserved[row]}
+		c := memoryChange{
+			memoryDevice: memoryDevice{m.DeviceType[row], m.DeviceID[row]}, at: r.t.UnixNs(at),
+			bytes: m.Bytes[row], allocated: m.Allocated[row], reserved: m.Reserved[row],
+		}
 		if c.kind == 0 {
 			c.id, c.reserved = 0, table.None
 		}
@@ -70,6 +76,7 @@ func answerMemory(a asked[series[memoryChange]]) []*table.Table {
 	over := table.New(TableMemoryTimeline, "Memory over time",
 		&table.Column{Name: "rank", Kind: table.Int},
 		&table.Column{Name: "device", Kind: table.Text},
+		&table.Column{Name: "cycle", Kind: table.Int},
 		&table.Column{Name: "ts_us", Kind: table.Micros}, // since the first memory record
 		&table.Column{Name: "bytes", Kind: table.Bytes},
 		&table.Column{Name: "allocated_bytes", Kind: table.Bytes},
@@ -100,7 +107,7 @@ func answerMemory(a asked[series[memoryChange]]) []*table.Table {
 			continue
 		}
 		for _, c := range changes {
-			over.Add(rank.rank, c.String(), micros(c.at-zero), c.bytes, c.allocated, c.reserved)
+			over.Add(rank.rank, c.String(), int(c.cycle), micros(c.at-zero), c.bytes, c.allocated, c.reserved)
 		}
 	}
 	peaks.Note, over.Note = why.String(), why.String()

@@ -31,18 +31,17 @@ func (r *recording) operators() *opTree {
 func (tree *opTree) outermost(at int32) string {
 	name := ""
 	for ; at >= 0; at = tree.parent[at] {
-		if row := tree.rows[at]; tree.t.Ops.Class[row] == kineto.OpCPU && !isAnnotation(tree.t.Text(tree.t.Ops.Name[row])) {
+		if row := tree.rows[at]; tree.t.Ops.Class[row] == kineto.OpCPU && !IsAnnotation(tree.t.Text(tree.t.Ops.Name[row])) {
 			name = tree.t.Text(tree.t.Ops.Name[row])
 		}
 	}
 	return name
 }
 
-// isAnnotation tells the names of record_function that older profilers filed
-// among the operators.
-func isAnnotation(name string) bool {
-	_, isStep := stepNumber(name)
-	return isStep || strings.HasPrefix(name, loaderPrefix) || strings.HasPrefix(name, "Optimizer.") || !strings.Contains(name, "::")
+// IsAnnotation tells the names of record_function, which stand among the
+// operators: an operator's begins with its namespace (aten::mm, gloo:all_reduce).
+func IsAnnotation(name string) bool {
+	return strings.HasPrefix(name, "ProfilerStep") || !strings.Contains(name, ":") || strings.Contains(name, " ")
 }
 
 // opCosts are what each operator of a tree caused itself.

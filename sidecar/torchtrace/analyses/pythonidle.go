@@ -53,8 +53,29 @@ type idleCost struct {
 // as "file(line): function".
 type idlePlaces map[[2]string]*idleCost
 
-// noPython is the place of idle time during which no Python ran.
-var noPython = [2]string{"", "(no Python running)"}
+// What idle time is charged to, as TablePythonIdle has it.
+const (
+	IdlePython   = "python"    // to a line
+	IdleNoPython = "no_python" // to none: no Python ran
+	IdleLaunched = "launched"  // to none: the next work had been launched
+)
+
+// The keys of what no line can be charged with.
+var (
+	noPython        = [2]string{"", "(no Python running)"}
+	launchedAlready = [2]string{"", "(work was launched)"}
+)
+
+// kindOf is what a key stands for.
+func kindOf(key [2]string) string {
+	switch key {
+	case noPython:
+		return IdleNoPython
+	case launchedAlready:
+		return IdleLaunched
+	}
+	return IdlePython
+}
 
 func (p idlePlaces) add(key [2]string, c idleCost) {
 	if p[key] == nil {
@@ -72,8 +93,9 @@ type pythonIdle struct {
 }
 
 // observePythonIdle attributes the devices' idle time to Python lines: to what
-// the thread that launched the next kernel ran meanwhile, and where that ran no
-// Python (autograd's), to what the main thread ran.
+// the thread that launched the next kernel ran until the launch returned, and
+// where that ran no Python (autograd's), to what the main thread ran. From then
+// on the device waited for something else than the host.
 func observePythonIdle(r *recording) pythonIdle {
 	list := deviceGaps(r)
 	idle := pythonIdle{places: idlePlaces{}}
@@ -95,6 +117,7 @@ func observePythonIdle(r *recording) pythonIdle {
 	}
 	byFrame := map[int32]*idleCost{}
 	for _, g := range list {
+		g.interval = r.untilLaunched(g, &idle)
 		bare := []interval{g.interval}
 		if thread, ok := threadOf[g.next.correlation]; ok && thread != frames.main && leaves[thread] != nil {
 			bare = charge(byFrame, leaves[thread], g.interval)
@@ -111,6 +134,19 @@ func observePythonIdle(r *recording) pythonIdle {
 		idle.places.add(frames.place(frame), *c)
 	}
 	return idle
+}
+
+// untilLaunched is the part of a gap before the launch of the next work had
+// returned; the rest is nobody's line. Without its call it is all of it.
+func (r *recording) untilLaunched(g deviceGap, idle *pythonIdle) interval {
+	if g.next.call < 0 {
+		return g.interval
+	}
+	at := min(g.end, max(g.start, r.calls[g.next.call].end()))
+	if at < g.end {
+		idle.places.add(launchedAlready, idleCost{g.end - at, 1})
+	}
+	return interval{g.start, at}
 }
 
 // charge adds a gap to the frames that were innermost during it and returns
@@ -153,6 +189,10 @@ func recordedStacks(r *recording, list []deviceGap, idle *pythonIdle) {
 		callOf[r.calls[i].correlation] = r.calls[i].row
 	}
 	for _, g := range list {
+		g.interval = r.untilLaunched(g, idle)
+		if g.end == g.start {
+			continue
+		}
 		key := noPython
 		if row, ok := callOf[g.next.correlation]; ok && row >= 0 {
 			if stack := tree.stackAround(tree.innermost(r.t.Calls.Thread[row], r.t.Calls.Start[row])); stack != "" {
@@ -199,6 +239,7 @@ func stackPlace(stack string) (key [2]string) {
 func answerPythonIdle(a asked[pythonIdle]) []*table.Table {
 	t := table.New(TablePythonIdle, "Python lines the device idled for",
 		&table.Column{Name: "rank", Kind: table.Int},
+		&table.Column{Name: "kind", Kind: table.Text},   // python, no_python, launched
 		&table.Column{Name: "caller", Kind: table.Text}, // innermost frame outside installed packages: whose line it is
 		&table.Column{Name: "function", Kind: table.Text},
 		&table.Column{Name: "file", Kind: table.Text},
@@ -225,12 +266,12 @@ func answerPythonIdle(a asked[pythonIdle]) []*table.Table {
 			keys = append(keys, key)
 		}
 		slices.SortFunc(keys, func(a, b [2]string) int {
-			return cmp.Or(count(a == noPython)-count(b == noPython), cmp.Compare(places[b].ns, places[a].ns), strings.Compare(a[0]+a[1], b[0]+b[1]))
+			return cmp.Or(count(kindOf(a) != IdlePython)-count(kindOf(b) != IdlePython), cmp.Compare(places[b].ns, places[a].ns), strings.Compare(a[0]+a[1], b[0]+b[1]))
 		})
 		for _, key := range keys {
 			c := places[key]
 			p, _ := place.Parse(key[1])
-			t.Add(rank.rank, key[0], p.Function, p.File, p.Line, c.gaps, micros(c.ns), percent(c.ns, whole))
+			t.Add(rank.rank, kindOf(key), key[0], p.Function, p.File, p.Line, c.gaps, micros(c.ns), percent(c.ns, whole))
 		}
 	}
 	t.Note = why.String()

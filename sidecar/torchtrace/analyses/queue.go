@@ -15,7 +15,10 @@ type queueChange struct {
 	at     int64 // ns since the epoch
 	delta  int32
 	length int32 // after the change
+	cycle  int32 // of the rank, from 1 on; set when it is known
 }
+
+func (c *queueChange) setCycle(n int) { c.cycle = int32(n) }
 
 // observeQueue lists them by stream, then time.
 func observeQueue(r *recording) series[queueChange] {
@@ -74,13 +77,22 @@ func (r *recording) zero() int64 {
 	return r.t.UnixNs(zero)
 }
 
+// cycled is a change that knows its recording.
+type cycled[C any] interface {
+	*C
+	setCycle(int)
+}
+
 // joinSeries puts a rank's recordings one after the other, by key, then time.
-func joinSeries[C any](parts []series[C], key func(a, b C) int) (changes []C, zero int64) {
+func joinSeries[C any, P cycled[C]](parts []series[C], key func(a, b C) int) (changes []C, zero int64) {
 	for i, part := range parts {
 		if i == 0 {
 			zero = part.zero
 		}
-		changes = append(changes, part.changes...)
+		for _, c := range part.changes {
+			P(&c).setCycle(i + 1)
+			changes = append(changes, c)
+		}
 	}
 	if len(parts) > 1 {
 		slices.SortStableFunc(changes, key)
@@ -104,7 +116,7 @@ func runsOf[C any](changes []C, same func(a, b C) bool, visit func([]C)) {
 func answerQueue(a asked[series[queueChange]]) []*table.Table {
 	summary := table.New(TableQueueLength, "Queue length by stream",
 		append(a.streamColumns(), summaryColumns("queue_length_", "", table.Float)...)...)
-	over := table.New(TableQueueSeries, "Queue length over time", append(a.streamColumns(),
+	over := table.New(TableQueueSeries, "Queue length over time", append(a.seriesColumns(a.streamColumns()),
 		&table.Column{Name: "ts_us", HTAName: "ts", Kind: table.Micros},
 		&table.Column{Name: "queue_length", Kind: table.Int})...)
 	for _, rank := range a.ranks {
@@ -119,9 +131,25 @@ func answerQueue(a asked[series[queueChange]]) []*table.Table {
 		})
 		if a.opts.wants(TableQueueSeries) {
 			for _, c := range changes {
-				over.Add(append(a.streamCells(rank.rank, c.streamKey), micros(c.at-zero), int(c.length))...)
+				over.Add(append(a.seriesCells(a.streamCells(rank.rank, c.streamKey), c.cycle), micros(c.at-zero), int(c.length))...)
 			}
 		}
 	}
 	return []*table.Table{summary, over}
+}
+
+// seriesColumns and seriesCells add the cycle of a rank, which HTA's modes do not
+// know.
+func (a asked[P]) seriesColumns(columns []*table.Column) []*table.Column {
+	if a.opts.AsHTA() {
+		return columns
+	}
+	return append(columns, &table.Column{Name: "cycle", Kind: table.Int})
+}
+
+func (a asked[P]) seriesCells(cells []any, cycle int32) []any {
+	if a.opts.AsHTA() {
+		return cells
+	}
+	return append(cells, int(cycle))
 }

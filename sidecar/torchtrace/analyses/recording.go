@@ -30,6 +30,8 @@ type recording struct {
 	layers    map[layerKey][]interval
 	tree      *opTree
 	python    *pythonStacks
+	streams   []streamKey
+	gaps      [][]gap // by stream
 }
 
 // span is a device event.

@@ -168,7 +168,7 @@ func (p *PythonFrames) Len() int { return len(p.Start) }
 // MemoryChanges are the [memory] instants of the caching allocator.
 type MemoryChanges struct {
 	Time                       []int64 // ns
-	Bytes, Allocated, Reserved []int64 // change; totals after it
+	Bytes, Allocated, Reserved []int64 // change; totals after it, None where older profilers wrote none
 	Addr                       []int64
 	DeviceType                 []int8 // 0 CPU, 1 CUDA or ROCm, …
 	DeviceID                   []int16

@@ -38,6 +38,7 @@ type arguments struct {
 
 var noArguments = arguments{
 	stream: None, correlation: None, external: None, device: None,
+	allocated: None, reserved: None,
 	sequence: None, deviceType: -1, deviceID: -1,
 }
 
@@ -221,9 +222,9 @@ func (s *scanner) arg(a *arguments, key, value []byte, at int) {
 	case "memory bandwidth (GB/s)":
 		a.gbps = value
 	case "Total Allocated":
-		a.allocated = number(value, 0)
+		a.allocated = number(value, None)
 	case "Total Reserved":
-		a.reserved = number(value, 0)
+		a.reserved = number(value, None)
 	case "Bytes":
 		a.memoryDelta, a.hasBytes = number(value, 0), true
 	case "Addr":

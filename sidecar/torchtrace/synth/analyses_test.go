@@ -3,6 +3,7 @@ package synth_test
 import (
 	"context"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -135,7 +136,7 @@ func TestKernelsAndLaunches(t *testing.T) {
 
 // keptCollectives are those of all steps but the last.
 func keptCollectives(answers *synth.Answers) []synth.Collective {
-	last := synth.FirstStep + training.Steps - 1
+	last := training.FirstStep() + training.Steps - 1
 	var kept []synth.Collective
 	for _, c := range answers.Collectives {
 		if c.Step < last {
@@ -264,6 +265,81 @@ func TestQueueIsEmptyAtTheEnd(t *testing.T) {
 	for stream, length := range last {
 		if length != 0 {
 			t.Errorf("rank and stream %v: %d launches were never finished", stream, length)
+		}
+	}
+}
+
+// TestSeveralDevices: a process whose devices take turns; the window is theirs
+// together, the rank's times are sums over them.
+func TestSeveralDevices(t *testing.T) {
+	cfg := synth.Config{Seed: 5, Devices: 3, Steps: 5, Layers: 30, DataWait: 100 * time.Microsecond}
+	answers, a := analyzed(t, cfg, analyses.Options{})
+	totals := answers.Ranks[0].Kept
+	ranks, devices, streams := a.Table(analyses.TableTemporal), a.Table(analyses.TableTemporalByDevice), a.Table(analyses.TableIdle)
+	if ranks.Len() != 1 || devices.Len() != 3 || len(totals.Devices) != 3 {
+		t.Fatalf("%d ranks and %d devices, want 1 and 3", ranks.Len(), devices.Len())
+	}
+	check(t, "rank", ranks, 0, "kernel_time_us", totals.KernelTime)
+	check(t, "rank", ranks, 0, "idle_time_us", totals.Idle)
+	check(t, "rank", ranks, 0, "compute_time_us", totals.Compute)
+	check(t, "rank", ranks, 0, "non_compute_time_us", totals.NonCompute)
+	if got, want := ranks.FloatAt("idle_time_pctg", 0), 100*float64(totals.Idle)/float64(totals.KernelTime); math.Abs(got-want) > 1e-9 {
+		t.Errorf("idle %g %%, want the share of the sums, %g", got, want)
+	}
+	for number, want := range totals.Devices {
+		r := row(t, devices, map[string]any{"device": number})
+		check(t, "device", devices, r, "kernel_time_us", totals.KernelTime/3)
+		check(t, "device", devices, r, "idle_time_us", totals.KernelTime/3-want.Busy)
+		check(t, "device", devices, r, "compute_time_us", want.Compute)
+		for stream, idle := range want.Streams {
+			for category, ns := range map[string]int64{"host_wait": idle.HostWait, "kernel_wait": idle.KernelWait, "other": idle.Other} {
+				if ns == 0 {
+					continue
+				}
+				r := row(t, streams, map[string]any{"device": number, "stream": stream, "idle_category": category})
+				check(t, category, streams, r, "idle_time_us", ns)
+			}
+		}
+	}
+	if idle := ranks.FloatAt("idle_time_pctg", 0); idle < 60 {
+		t.Errorf("idle %g %%: of three devices that take turns two always wait", idle)
+	}
+}
+
+// TestCyclesAreOneRank: the files of schedule(repeat=3) are one rank, whose
+// times are the sums of its cycles, without what lies between them.
+func TestCyclesAreOneRank(t *testing.T) {
+	cfg := synth.Config{Seed: 9, Steps: 4, Stacks: true, Memory: true}
+	dir := t.TempDir()
+	var idle, kernelTime, compute int64
+	var steps []int
+	for cycle := range 3 {
+		cfg.Cycle = cycle
+		answers, err := synth.WriteDir(cfg, dir, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept := answers.Ranks[0].Kept
+		idle, kernelTime, compute = idle+kept.Idle, kernelTime+kept.KernelTime, compute+kept.Compute
+		for _, s := range answers.Ranks[0].Steps[:cfg.Steps-1] {
+			steps = append(steps, s.Number)
+		}
+	}
+	a, err := torchtrace.Run(context.Background(), []string{dir}, kineto.Options{}, analyses.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(a.Ranks) != 1 || len(a.Warnings) > 0 || !slices.Equal(a.ProfilerSteps[0], steps) {
+		t.Fatalf("ranks %v with steps %v and warnings %v, want one with %v", a.Ranks, a.ProfilerSteps, a.Warnings, steps)
+	}
+	temporal := a.Table(analyses.TableTemporal)
+	check(t, "rank", temporal, 0, "kernel_time_us", kernelTime)
+	check(t, "rank", temporal, 0, "idle_time_us", idle)
+	check(t, "rank", temporal, 0, "compute_time_us", compute)
+	files := a.Table(analyses.TableRecordings)
+	for cycle := range 3 {
+		if got := files.FloatAt("start_us", cycle); files.IntAt("cycle", cycle) != int64(cycle+1) || math.Abs(got-60e6*float64(cycle)) > 1e4 {
+			t.Errorf("file %d is cycle %d and starts at %g µs", cycle, files.IntAt("cycle", cycle), got)
 		}
 	}
 }

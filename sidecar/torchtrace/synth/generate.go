@@ -2,6 +2,7 @@ package synth
 
 import (
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +13,9 @@ import (
 // which there must be Config.Ranks.
 func Generate(cfg Config, out []io.Writer) (*Answers, error) {
 	cfg = cfg.withDefaults()
+	if cfg.Devices > 1 && cfg.Ranks > 1 {
+		return nil, errors.New("generating traces: several devices are those of one rank")
+	}
 	if len(out) != cfg.Ranks {
 		return nil, fmt.Errorf("generating traces: %d writers for %d ranks", len(out), cfg.Ranks)
 	}
@@ -40,6 +44,9 @@ func WriteDir(cfg Config, dir string, compress bool) (answers *Answers, err erro
 	}()
 	for i := range writers {
 		name := fmt.Sprintf("rank%d.pt.trace.json", i)
+		if cfg.Cycle > 0 {
+			name = fmt.Sprintf("rank%d.cycle%d.pt.trace.json", i, cfg.Cycle)
+		}
 		if compress {
 			name += ".gz"
 		}

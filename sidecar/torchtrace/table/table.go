@@ -204,3 +204,35 @@ func (t *Table) Add(values ...any) {
 		}
 	}
 }
+
+// FloatAt is a figure by its column's name, 0 where the table has no such
+// column.
+func (t *Table) FloatAt(column string, row int) float64 {
+	c := t.Column(column)
+	switch {
+	case c == nil:
+		return 0
+	case c.Floats != nil:
+		return c.Floats[row]
+	case c.Ints != nil && c.Ints[row] != None:
+		return float64(c.Ints[row])
+	}
+	return 0
+}
+
+// IntAt is a number by its column's name, None where the table has no such
+// column.
+func (t *Table) IntAt(column string, row int) int64 {
+	if c := t.Column(column); c != nil && c.Ints != nil {
+		return c.Ints[row]
+	}
+	return None
+}
+
+// TextAt is a text by its column's name, "" where the table has no such column.
+func (t *Table) TextAt(column string, row int) string {
+	if c := t.Column(column); c != nil && c.Text != nil {
+		return c.Text[row]
+	}
+	return ""
+}

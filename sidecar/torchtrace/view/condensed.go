@@ -2,7 +2,9 @@ package view
 
 import (
 	"cmp"
+	"math"
 	"slices"
+	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/analyses"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/table"
@@ -19,18 +21,20 @@ func condensed(name, title string, columns ...*table.Column) *table.Table {
 func condense(t *table.Table) *table.Table {
 	switch t.Name {
 	case analyses.TableKernels:
-		return condensedKernels(rowsOf{t})
+		return condensedKernels(t)
 	case analyses.TablePythonIdle:
-		return condensedPython(rowsOf{t})
+		return condensedPython(t)
 	case analyses.TableOperators:
-		return condensedOperators(rowsOf{t})
-	case analyses.TableIdle:
-		return condensedIdle(rowsOf{t})
+		return condensedOperators(t)
+	case analyses.TablePythonFunctions:
+		return condensedFunctions(t)
+	case analyses.TableIdleCauses:
+		return condensedIdle(t)
 	}
 	return t
 }
 
-func condensedKernels(t rowsOf) *table.Table {
+func condensedKernels(t *table.Table) *table.Table {
 	kind := &table.Column{Name: "kernel_type", Kind: table.Text}
 	name := &table.Column{Name: "name", Kind: table.Text}
 	sum := &table.Column{Name: "device_time", Kind: table.Micros}
@@ -45,7 +49,7 @@ func condensedKernels(t rowsOf) *table.Table {
 	return condensed(t.Name, "Kernels by device time, all ranks", sum, share, kind, name)
 }
 
-func condensedPython(t rowsOf) *table.Table {
+func condensedPython(t *table.Table) *table.Table {
 	place := &table.Column{Name: "python", Kind: table.Text}
 	idle := &table.Column{Name: "device_idle", Kind: table.Micros}
 	share := &table.Column{Name: "share", Kind: table.Percent}
@@ -58,22 +62,27 @@ func condensedPython(t rowsOf) *table.Table {
 	return condensed(t.Name, "What Python did while the device was idle, all ranks", idle, share, place)
 }
 
-func condensedOperators(t rowsOf) *table.Table {
+func condensedOperators(t *table.Table) *table.Table {
 	type operator struct {
-		name, shapes         string
+		name                 string
 		calls                int64
 		selfCPU, cpu, device float64
+		flops, rated         float64 // rated: the time that flops are of
 	}
-	names, groups := byKey(t, func(r int) string { return t.text("name", r) + "\x00" + t.text("input_shapes", r) })
+	names, groups := byKey(t, func(r int) string { return strings.TrimSpace(t.TextAt("name", r) + " " + t.TextAt("input_shapes", r)) })
+	hasDevice, hasFlops := t.Column("self_device_us") != nil, t.Column("flops") != nil
 	var list []operator
 	for _, n := range names {
-		var o operator
+		o := operator{name: n}
 		for _, r := range groups[n] {
-			o.name, o.shapes = t.text("name", r), t.text("input_shapes", r)
-			o.calls += t.int("calls", r)
-			o.selfCPU += t.float("self_cpu_us", r)
-			o.cpu += t.float("total_cpu_us", r)
-			o.device += t.float("self_device_us", r)
+			o.calls += t.IntAt("calls", r)
+			o.selfCPU += t.FloatAt("self_cpu_us", r)
+			o.cpu += t.FloatAt("total_cpu_us", r)
+			o.device += t.FloatAt("self_device_us", r)
+			if flops := t.FloatAt("flops", r); hasFlops && !math.IsNaN(flops) {
+				o.flops += flops
+				o.rated += flops / t.FloatAt("flops_per_s", r)
+			}
 		}
 		list = append(list, o)
 	}
@@ -84,44 +93,91 @@ func condensedOperators(t rowsOf) *table.Table {
 	device := &table.Column{Name: "self_device", Kind: table.Micros}
 	selfCPU := &table.Column{Name: "self_cpu", Kind: table.Micros}
 	cpu := &table.Column{Name: "total_cpu", Kind: table.Micros}
+	rate := &table.Column{Name: "flop_per_s", Kind: table.Text}
 	name := &table.Column{Name: "operator", Kind: table.Text}
 	for _, o := range list {
 		calls.Ints = append(calls.Ints, o.calls)
 		device.Floats = append(device.Floats, o.device)
 		selfCPU.Floats = append(selfCPU.Floats, o.selfCPU)
 		cpu.Floats = append(cpu.Floats, o.cpu)
-		if o.shapes != "" {
-			o.name += " " + o.shapes
+		text := ""
+		if o.rated > 0 {
+			text = rateText(o.flops / o.rated)
 		}
+		rate.Text = append(rate.Text, text)
 		name.Text = append(name.Text, o.name)
 	}
-	return condensed(t.Name, "Operators by device time, all ranks", device, selfCPU, cpu, calls, name)
+	columns := []*table.Column{selfCPU, cpu, calls}
+	title := "Operators by CPU time, all ranks"
+	if hasDevice {
+		columns = append([]*table.Column{device}, columns...)
+		title = "Operators by device time, all ranks"
+	}
+	if hasFlops {
+		columns = append(columns, rate)
+	}
+	return condensed(t.Name, title, append(columns, name)...)
+}
+
+// condensedFunctions are the functions by the time that is the user's to change.
+func condensedFunctions(t *table.Table) *table.Table {
+	type sums struct {
+		calls            int64
+		own, self, total float64
+	}
+	names, groups := byKey(t, func(r int) string { return functionText(t, r) })
+	by := map[string]sums{}
+	for _, n := range names {
+		var s sums
+		for _, r := range groups[n] {
+			s.calls += t.IntAt("calls", r)
+			s.own += t.FloatAt("own_us", r)
+			s.self += t.FloatAt("self_us", r)
+			s.total += t.FloatAt("total_us", r)
+		}
+		by[n] = s
+	}
+	slices.SortStableFunc(names, func(a, b string) int {
+		return cmp.Or(cmp.Compare(by[b].own, by[a].own), cmp.Compare(by[b].self, by[a].self))
+	})
+	own := &table.Column{Name: "with_library", Kind: table.Micros}
+	self := &table.Column{Name: "self", Kind: table.Micros}
+	total := &table.Column{Name: "total", Kind: table.Micros}
+	calls := &table.Column{Name: "calls", Kind: table.Int}
+	name := &table.Column{Name: "function", Kind: table.Text, Text: names}
+	for _, n := range names {
+		s := by[n]
+		own.Floats, self.Floats = append(own.Floats, s.own), append(self.Floats, s.self)
+		total.Floats, calls.Ints = append(total.Floats, s.total), append(calls.Ints, s.calls)
+	}
+	return condensed(t.Name, "Python functions of the main thread, all ranks", own, self, total, calls, name)
 }
 
 // condensedIdle has one row per stream, a column per cause.
-func condensedIdle(t rowsOf) *table.Table {
-	type key struct{ rank, stream int64 }
+func condensedIdle(t *table.Table) *table.Table {
+	type key struct{ rank, device, stream int64 }
 	rank := &table.Column{Name: "rank", Kind: table.Int}
+	device := &table.Column{Name: "device", Kind: table.Int}
 	stream := &table.Column{Name: "stream", Kind: table.Int}
 	columns := map[string]*table.Column{}
-	all := []*table.Column{rank, stream}
+	all := []*table.Column{rank, device, stream}
 	for _, c := range causes {
 		columns[c.name] = &table.Column{Name: c.text, Kind: table.Micros}
 		all = append(all, columns[c.name])
 	}
 	rows := map[key]int{}
 	for r := range t.Len() {
-		k := key{t.int("rank", r), t.int("stream", r)}
+		k := key{t.IntAt("rank", r), t.IntAt("device", r), t.IntAt("stream", r)}
 		if _, ok := rows[k]; !ok {
 			rows[k] = len(rank.Ints)
-			rank.Ints, stream.Ints = append(rank.Ints, k.rank), append(stream.Ints, k.stream)
+			rank.Ints, device.Ints, stream.Ints = append(rank.Ints, k.rank), append(device.Ints, k.device), append(stream.Ints, k.stream)
 			for _, c := range columns {
 				c.Floats = append(c.Floats, 0)
 			}
 		}
-		if c := columns[t.text("idle_category", r)]; c != nil {
-			c.Floats[rows[k]] += t.float("idle_time_us", r)
+		if c := columns[t.TextAt("cause", r)]; c != nil {
+			c.Floats[rows[k]] += t.FloatAt("idle_us", r)
 		}
 	}
-	return condensed(t.Name, t.Title, all...)
+	return condensed(t.Name, "Why streams were idle", all...)
 }

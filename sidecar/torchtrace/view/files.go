@@ -10,13 +10,16 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/table"
 )
 
-// WriteCSV writes one file per table into a folder, which it makes. Headers are
-// the column names of the JSON, values are not rounded.
+// WriteCSV writes one file per table that has rows into a folder, which it makes.
+// Headers are the column names of the JSON, values are not rounded.
 func (r *Result) WriteCSV(dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return fmt.Errorf("writing CSV files: %w", err)
 	}
 	for _, t := range r.tables() {
+		if t.Len() == 0 {
+			continue
+		}
 		if err := writeFile(filepath.Join(dir, t.Name+".csv"), t.WriteCSV); err != nil {
 			return err
 		}

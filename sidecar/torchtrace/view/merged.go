@@ -141,7 +141,7 @@ func (m *mergedWriter) event(e kineto.RawEvent) error {
 	if _, err := m.out.Write(m.buf); err != nil {
 		return err // bufio has kept it
 	}
-	if e.Memory != nil && e.Memory.DeviceType > 0 && e.HasStart {
+	if e.Memory != nil && e.Memory.DeviceType > 0 && e.Memory.Allocated != kineto.None && e.HasStart {
 		m.memory(p, e)
 	}
 	return nil
@@ -218,7 +218,7 @@ func (m *mergedWriter) memory(p *mergedProcess, e kineto.RawEvent) {
 	m.begin()
 	b := fmt.Appendf(m.buf, `{"ph": "C", "name": "memory of device %d", "pid": %d, "ts": `, e.Memory.DeviceID, p.id)
 	b = kineto.AppendMicros(b, e.Start+m.shift)
-	b = fmt.Appendf(b, `, "args": {"allocated": %d, "reserved": %d}}`, e.Memory.Allocated, e.Memory.Reserved)
+	b = fmt.Appendf(b, `, "args": {"allocated": %d, "reserved": %d}}`, e.Memory.Allocated, max(0, e.Memory.Reserved))
 	m.out.Write(b)
 	m.buf = b
 }

@@ -50,6 +50,7 @@ type pageData struct {
 	About    string
 	Headline []string
 	Warnings []string
+	Missing  []string
 	Charts   []pageChart
 	Tables   []htmlTable
 }
@@ -87,12 +88,35 @@ func (r *Result) page(theme Theme, rows int) pageData {
 			Image: template.URL("data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(c.SVG)),
 		})
 	}
-	for _, t := range r.tables() {
+	for _, t := range r.shown() {
 		if !isSeries(t.Name) {
 			d.Tables = append(d.Tables, forPage(t, rows))
 		}
 	}
+	d.Missing = r.missing()
 	return d
+}
+
+// missing says what the traces do not have and how to get it.
+func (r *Result) missing() []string {
+	var list []string
+	for _, m := range []struct{ table, text string }{
+		{analyses.TableSteps, "profiler steps (call prof.step() in the training loop)"},
+		{analyses.TablePythonFunctions, "Python stacks (with_stack=True)"},
+		{analyses.TableMemoryPeaks, "memory (profile_memory=True)"},
+	} {
+		for _, t := range r.tables() {
+			if t.Name == m.table && t.Len() == 0 && !r.hasOldStacks(m.table) {
+				list = append(list, m.text)
+			}
+		}
+	}
+	return list
+}
+
+// hasOldStacks tells traces of older profilers, which wrote stacks into operators.
+func (r *Result) hasOldStacks(name string) bool {
+	return name == analyses.TablePythonFunctions && r.table(analyses.TablePythonIdle) != nil
 }
 
 // about says what was analysed and how.
@@ -101,6 +125,9 @@ func (r *Result) about() string {
 		return "memory snapshot"
 	}
 	text := plural(len(r.Analysis.Ranks), "rank")
+	if n := len(r.Analysis.Recordings); n > len(r.Analysis.Ranks) {
+		text += ", " + plural(n, "file")
+	}
 	steps := 0
 	for _, list := range r.Analysis.ProfilerSteps {
 		steps = max(steps, len(list))
@@ -147,8 +174,9 @@ details{margin:10px 0;border-top:1px solid var(--line);padding-top:8px}summary{c
 </style></head><body>
 <h1>{{.Name}}</h1><p class="dim">{{.About}}</p>
 {{range $i, $l := .Headline}}<p{{if eq $i 0}} class="first"{{end}}>{{$l}}</p>
-{{end}}{{if .Warnings}}<h2>What could not be read</h2><ul>{{range .Warnings}}<li>{{.}}</li>{{end}}</ul>{{end}}
+{{end}}{{if .Warnings}}<h2>Warnings</h2><ul>{{range .Warnings}}<li>{{.}}</li>{{end}}</ul>{{end}}
 {{range .Charts}}<figure>{{.Inline}}</figure>
+{{end}}{{with .Missing}}<p class="dim">Not recorded: {{range $i, $m := .}}{{if $i}}; {{end}}{{$m}}{{end}}.</p>
 {{end}}{{range .Tables}}<details><summary>{{.Title}}</summary>{{with .Note}}<p class="dim">{{.}}</p>{{end}}{{if .Rows}}<div class="scroll"><table>
 <tr>{{range .Head}}<th{{if .Number}} class="n"{{end}}>{{.Text}}</th>{{end}}</tr>
 {{range .Rows}}<tr>{{range .}}<td{{if .Number}} class="n"{{end}}>{{.Text}}</td>{{end}}</tr>

@@ -18,26 +18,29 @@ var terminalTables = []struct {
 	rows    int
 	columns []string // empty: all
 }{
+	{analyses.TableRecordings, 16, []string{"rank", "cycle", "host", "process", "start_us", "duration_us", "first_step", "last_step", "file"}},
 	{analyses.TableTemporal, 32, []string{"rank", "kernel_time_us", "compute_time_pctg", "non_compute_time_pctg", "idle_time_pctg"}},
+	{analyses.TableTemporalByDevice, 32, []string{"rank", "device", "kernel_time_us", "compute_time_pctg", "non_compute_time_pctg", "idle_time_pctg"}},
 	{analyses.TableIdle, 32, nil},
+	{analyses.TableIdleCauses, 32, nil},
 	{analyses.TableOverlap, 32, nil},
 	{analyses.TableSteps, 16, nil},
 	{analyses.TableDataLoader, 16, nil},
 	{analyses.TableStragglers, 32, nil},
-	{TableRuns, 24, nil},
+	{analyses.TableRuns, 24, nil},
 	{analyses.TableKernels, 12, nil},
+	{analyses.TableCalls, 12, []string{"rank", "call", "count", "total_us", "mean_us", "max_us", "drained_us", "operator", "caller"}},
 	{analyses.TableLaunchDelay, 24, []string{"rank", "call", "count", "p50_us", "p99_us", "max_us", "long_delays"}},
 	{analyses.TablePythonIdle, 12, nil},
+	{analyses.TablePythonFunctions, 12, nil},
 	{analyses.TableOperators, 12, nil},
 	{analyses.TableMemoryPeaks, 16, nil},
+	{snapshot.TablePeaks, 12, []string{"device", "peak_bytes", "reserved_bytes", "time_us", "category", "category_share", "place", "place_share"}},
 	{snapshot.TablePeak, 12, []string{"device", "category", "bytes", "share", "blocks", "place"}},
-	{snapshot.TableLive, 12, []string{"device", "bytes", "state", "category", "place"}},
+	{snapshot.TableLive, 12, []string{"device", "bytes", "blocks", "state", "category", "place"}},
 	{snapshot.TableFragmentation, 12, nil},
 	{snapshot.TableOutOfMemory, 12, []string{"device", "time_us", "requested_bytes", "device_free_bytes", "place"}},
 }
-
-// TableRuns is what torchtrace.CompareRuns makes.
-const TableRuns = "collectives_by_run"
 
 // Text writes the report for a terminal of that many columns. Foreign text has
 // no control characters in it.
@@ -56,9 +59,12 @@ func (r *Result) Text(w io.Writer, columns int) error {
 		fmt.Fprintf(out, "! %s\n", plain(note))
 	}
 	for _, show := range terminalTables {
-		if t := r.table(show.name); t != nil {
+		if t := r.table(show.name); t != nil && !r.repeats(t) && !(t.Name == analyses.TablePythonFunctions && r.Analysis.Device) {
 			writeTable(out, condense(t), show.columns, show.rows, columns)
 		}
+	}
+	if missing := r.missing(); len(missing) > 0 {
+		fmt.Fprintf(out, "\nNot recorded: %s.\n", strings.Join(missing, "; "))
 	}
 	if err := out.Flush(); err != nil {
 		return fmt.Errorf("writing the report: %w", err)

@@ -1,14 +1,18 @@
 // Package view shows analyses of torch traces: as SVG charts, as an HTML page,
-// as text for a terminal, as CSV files and as one merged Chrome trace.
+// as text for a terminal, as CSV files, as JSON and as one merged Chrome trace.
 //
-// In flow tables of package torchtrace (and of its snapshot), out flow bytes.
-// The package computes nothing that a table does not say; it chooses, sorts,
-// rounds and escapes. Text from traces is foreign: it is written as text only,
-// never as markup, and without control characters.
+// In flow tables of the analyses and of a memory snapshot, out flow bytes. The
+// package computes nothing that a table or a finding does not say; it chooses,
+// sorts, rounds, words and escapes. Text from traces is foreign: it is written
+// as text only, never as markup, and without control characters.
 package view
 
 import (
+	"fmt"
+
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/analyses"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/findings"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/table"
 )
 
@@ -29,6 +33,37 @@ func (r *Result) tables() []*table.Table {
 	return append(all, r.Snapshot...)
 }
 
+// shown are the tables that have something to show.
+func (r *Result) shown() []*table.Table {
+	var all []*table.Table
+	for _, t := range r.tables() {
+		if t.Len() > 0 && !r.repeats(t) {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// repeats tells tables that say once more what another has: the devices where
+// every rank has one, the ranks together where there is one.
+func (r *Result) repeats(t *table.Table) bool {
+	switch t.Name {
+	case analyses.TableTemporalByDevice:
+		return !r.severalDevices()
+	case analyses.TableAcrossRanks, analyses.TableKernelsTogether:
+		return !r.severalRanks()
+	case analyses.TableRecordings:
+		return len(r.Analysis.Recordings) < 2
+	case analyses.TableOverlap:
+		return !hasFigures(t, "comp_comm_overlap_pctg")
+	case analyses.TableIdle: // the causes tell it further apart
+		return r.table(analyses.TableIdleCauses) != nil
+	}
+	return false
+}
+
+func (r *Result) findings() []findings.Finding { return findings.Of(r.tables()) }
+
 // table is a table with at least one row, or nil.
 func (r *Result) table(name string) *table.Table {
 	for _, t := range r.tables() {
@@ -39,33 +74,49 @@ func (r *Result) table(name string) *table.Table {
 	return nil
 }
 
-// rowsOf gives typed access to a table whose columns are known by name. A
-// column the table does not have reads as zero values.
-type rowsOf struct{ *table.Table }
-
-func (t rowsOf) float(column string, row int) float64 {
+// hasFigures reports whether a column has any value.
+func hasFigures(t *table.Table, column string) bool {
 	c := t.Column(column)
-	switch {
-	case c == nil:
-		return 0
-	case c.Floats != nil:
-		return c.Floats[row]
-	case c.Ints != nil:
-		return float64(c.Ints[row])
+	for row := range t.Len() {
+		if c != nil && c.Value(row) != nil {
+			return true
+		}
 	}
-	return 0
+	return false
 }
 
-func (t rowsOf) int(column string, row int) int64 {
-	if c := t.Column(column); c != nil && c.Ints != nil {
-		return c.Ints[row]
-	}
-	return 0
+func (r *Result) severalRanks() bool { return r.Analysis != nil && len(r.Analysis.Ranks) > 1 }
+
+// severalDevices tells traces of a process that used more than one device.
+func (r *Result) severalDevices() bool {
+	ranks, devices := r.table(analyses.TableTemporal), r.table(analyses.TableTemporalByDevice)
+	return ranks != nil && devices != nil && devices.Len() > ranks.Len()
 }
 
-func (t rowsOf) text(column string, row int) string {
-	if c := t.Column(column); c != nil && c.Text != nil {
-		return c.Text[row]
+// label names a row of a chart: of rank, device and stream what there are several
+// of, else what is asked for last.
+func (r *Result) label(t *table.Table, row int) string {
+	name := ""
+	add := func(what, column string) {
+		if n := t.IntAt(column, row); n != table.None {
+			if name != "" {
+				name += ", "
+			}
+			name += fmt.Sprintf("%s %d", what, n)
+		}
 	}
-	return ""
+	if r.severalRanks() {
+		add("rank", "rank")
+	}
+	if r.severalDevices() {
+		add("device", "device")
+	}
+	add("stream", "stream")
+	if name == "" {
+		add("device", "device")
+	}
+	if name == "" {
+		add("rank", "rank")
+	}
+	return name
 }

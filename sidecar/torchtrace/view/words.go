@@ -3,6 +3,7 @@ package view
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -93,6 +94,16 @@ func bytesText(n float64) string {
 	return digits(n) + " " + units[i]
 }
 
+// rateText writes floating-point operations per second.
+func rateText(perSecond float64) string {
+	units := []string{"FLOP/s", "kFLOP/s", "MFLOP/s", "GFLOP/s", "TFLOP/s", "PFLOP/s"}
+	i := 0
+	for ; perSecond >= 1000 && i < len(units)-1; i++ {
+		perSecond /= 1000
+	}
+	return digits(perSecond) + " " + units[i]
+}
+
 func percentText(p float64) string {
 	if math.IsNaN(p) {
 		return "–"
@@ -113,6 +124,10 @@ func counted(n int64) string {
 	return text
 }
 
+// identifiers are columns whose numbers name something.
+var identifiers = []string{"rank", "device", "stream", "step", "first_step", "last_step", "cycle", "process", "line",
+	"correlation", "straggler", "slowest_rank", "min_rank", "max_rank"}
+
 // cellText is a table's value for people.
 func cellText(c *table.Column, row int) string {
 	switch v := c.Value(row).(type) {
@@ -122,7 +137,7 @@ func cellText(c *table.Column, row int) string {
 		switch {
 		case c.Kind == table.Bytes:
 			return bytesText(float64(v))
-		case c.Name == "rank" || c.Name == "stream" || c.Name == "step" || c.Name == "correlation" || c.Name == "address":
+		case slices.Contains(identifiers, c.Name):
 			return strconv.FormatInt(v, 10)
 		}
 		return counted(v)
@@ -132,6 +147,8 @@ func cellText(c *table.Column, row int) string {
 			return duration(v)
 		case table.Percent:
 			return percentText(v)
+		case table.Ratio:
+			return shareText(v)
 		case table.GBps:
 			return digits(v) + " GB/s"
 		}
