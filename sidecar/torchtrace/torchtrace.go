@@ -19,6 +19,7 @@ package torchtrace
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 
@@ -50,7 +51,7 @@ type Analysis struct {
 type Recording struct {
 	File  string
 	Rank  int
-	First int64 // ns since the epoch of its first event
+	First int64 // ns since the epoch of its first event of any kind; math.MaxInt64 if it has none
 	Base  int64 // ns since the epoch that the file's times count from
 }
 
@@ -145,7 +146,11 @@ func answer(set *kineto.Set, parts []*analyses.Part, opts *analyses.Options) *An
 		last.Parts = append(last.Parts, parts[i])
 		a.ProfilerSteps[t.Rank] = append(a.ProfilerSteps[t.Rank], parts[i].Steps...)
 		a.Device = a.Device || parts[i].Device
-		a.Recordings = append(a.Recordings, Recording{File: t.File, Rank: t.Rank, First: t.UnixNs(t.First), Base: t.Meta.BaseTime})
+		r := Recording{File: t.File, Rank: t.Rank, First: t.Earliest, Base: t.Meta.BaseTime}
+		if r.First != math.MaxInt64 {
+			r.First = t.UnixNs(r.First)
+		}
+		a.Recordings = append(a.Recordings, r)
 	}
 	for _, n := range opts.Steps {
 		has := func(p *analyses.Part) bool { return slices.Contains(p.Steps, n) }

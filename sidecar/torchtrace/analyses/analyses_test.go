@@ -34,6 +34,17 @@ func (s *script) launch(call float64, stream int, kernel string, start, dur floa
 	s.add(`{"ph":"X","cat":"kernel","name":%q,"pid":0,"tid":%d,"ts":%v,"dur":%v,"args":{"stream":%d,"correlation":%d%s}}`, kernel, stream, start, dur, stream, s.next, more)
 }
 
+// launchOn is launch with the call's length and the device chosen.
+func (s *script) launchOn(device int, call, callDur float64, stream int, kernel string, start, dur float64) {
+	s.next++
+	s.add(`{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":1,"ts":%v,"dur":%v,"args":{"correlation":%d}}`, call, callDur, s.next)
+	s.add(`{"ph":"X","cat":"kernel","name":%q,"pid":%d,"tid":%d,"ts":%v,"dur":%v,"args":{"device":%d,"stream":%d,"correlation":%d}}`, kernel, device, stream, start, dur, device, stream, s.next)
+}
+
+func (s *script) call(name string, start, dur float64) {
+	s.add(`{"ph":"X","cat":"cuda_runtime","name":%q,"pid":1,"tid":1,"ts":%v,"dur":%v,"args":{"correlation":0}}`, name, start, dur)
+}
+
 func (s *script) python(name string, start, dur float64) {
 	s.add(`{"ph":"X","cat":"python_function","name":%q,"pid":1,"tid":1,"ts":%v,"dur":%v,"args":{}}`, name, start, dur)
 }

@@ -92,7 +92,11 @@ func convolved(input, kernel, stride, padding, dilation []int64) (output []int64
 		if stride[i] <= 0 {
 			return nil, false
 		}
-		output = append(output, (input[i]+2*padding[i]-dilation[i]*(kernel[i]-1)-1)/stride[i]+1)
+		size := (input[i]+2*padding[i]-dilation[i]*(kernel[i]-1)-1)/stride[i] + 1
+		if size < 0 {
+			return nil, false
+		}
+		output = append(output, size)
 	}
 	return output, true
 }

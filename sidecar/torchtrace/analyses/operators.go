@@ -116,6 +116,23 @@ func (tree *opTree) addUp(own []int64) []int64 {
 	return total
 }
 
+// again tells operators that are nothing but the only call of one of the same
+// name, as aten::mul with a number is: torch counts them once.
+func (tree *opTree) again() []bool {
+	calls := make([]int32, len(tree.rows))
+	for _, up := range tree.parent {
+		if up >= 0 {
+			calls[up]++
+		}
+	}
+	again := make([]bool, len(tree.rows))
+	names := tree.t.Ops.Name
+	for i, up := range tree.parent {
+		again[i] = up >= 0 && calls[up] == 1 && names[tree.rows[i]] == names[tree.rows[up]]
+	}
+	return again
+}
+
 // opKey names a row of the operator table.
 type opKey struct{ name, shapes string }
 
@@ -144,7 +161,7 @@ func observeOperators(r *recording) map[opKey]*opSums {
 	tree := r.operators()
 	self, own := tree.self(), tree.costs(r)
 	totalDev, totalHost, totalDevice := tree.addUp(own.device), tree.addUp(own.hostBytes), tree.addUp(own.deviceBytes)
-	flops := tree.flops()
+	flops, again := tree.flops(), tree.again()
 	type key struct{ name, shapes kineto.Sym }
 	bySym := map[key]*opSums{}
 	for i, row := range tree.rows {
@@ -157,11 +174,13 @@ func observeOperators(r *recording) map[opKey]*opSums {
 			s = &opSums{}
 			bySym[k] = s
 		}
-		s.plus(&opSums{
-			calls: 1, selfHost: self[i], totalHost: max(0, o.Dur[row]), selfDev: own.device[i], totalDev: totalDev[i],
-			hostBytes: own.hostBytes[i], totalHostBytes: totalHost[i],
-			deviceBytes: own.deviceBytes[i], totalDeviceBytes: totalDevice[i], flops: flops[i],
-		})
+		s.plus(&opSums{selfHost: self[i], selfDev: own.device[i], hostBytes: own.hostBytes[i], deviceBytes: own.deviceBytes[i]})
+		if !again[i] {
+			s.plus(&opSums{
+				calls: 1, totalHost: max(0, o.Dur[row]), totalDev: totalDev[i],
+				totalHostBytes: totalHost[i], totalDeviceBytes: totalDevice[i], flops: flops[i],
+			})
+		}
 	}
 	sums := make(map[opKey]*opSums, len(bySym))
 	for k, s := range bySym {
@@ -267,8 +286,8 @@ func (a asked[P]) operatorColumns(withFlops bool) []opColumn {
 	}
 	if withFlops {
 		columns = append(columns,
-			opColumn{"flops", table.Float, func(_ int, _ opKey, s *opSums) any { return orNone(s.flops) }},
-			opColumn{"flops_per_s", table.Float, func(_ int, _ opKey, s *opSums) any { return s.rate(a.about.device) }})
+			opColumn{"flops", table.Flop, func(_ int, _ opKey, s *opSums) any { return orNone(s.flops) }},
+			opColumn{"flops_per_s", table.FlopPerS, func(_ int, _ opKey, s *opSums) any { return s.rate(a.about.device) }})
 	}
 	return columns
 }

@@ -64,7 +64,7 @@ func (s *pythonStacks) place(frame int32) [2]string {
 	if inner == 0 {
 		inner = s.t.Python.Name[s.rows[frame]]
 	}
-	return [2]string{s.t.Text(s.own[frame]), s.t.Text(inner)}
+	return [2]string{s.t.Text(s.own[frame]), withoutAddress(s.t.Text(inner))}
 }
 
 // mainThread is the thread with Python that calls and launches most; monitors

@@ -2,6 +2,7 @@ package analyses
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -54,10 +55,21 @@ func observePythonFunctions(r *recording) functionTimes {
 	}
 	times := functionTimes{byName: map[string]functionTime{}}
 	for sym, f := range bySym {
-		times.byName[r.t.Text(sym)] = *f
+		name := withoutAddress(r.t.Text(sym))
+		times.byName[name] = times.byName[name].plus(*f)
 	}
 	return times
 }
+
+func (f functionTime) plus(o functionTime) functionTime {
+	return functionTime{f.calls + o.calls, f.self + o.self, f.total + o.total, f.mine + o.mine}
+}
+
+// address is what a built-in method's name says of its object.
+var address = regexp.MustCompile(` at 0x[0-9a-f]+>$`)
+
+// withoutAddress makes one name of a built-in method of many objects.
+func withoutAddress(name string) string { return address.ReplaceAllString(name, ">") }
 
 // inItself reports whether a frame is a recursive call.
 func (s *pythonStacks) inItself(frame int32) bool {
@@ -88,8 +100,7 @@ func answerPythonFunctions(a asked[functionTimes]) []*table.Table {
 		for _, part := range rank.parts {
 			note = part.note
 			for name, f := range part.byName {
-				s := sums[name]
-				sums[name] = functionTime{s.calls + f.calls, s.self + f.self, s.total + f.total, s.mine + f.mine}
+				sums[name] = sums[name].plus(f)
 			}
 		}
 		if len(sums) > 0 {

@@ -117,7 +117,9 @@ func observePythonIdle(r *recording) pythonIdle {
 	}
 	byFrame := map[int32]*idleCost{}
 	for _, g := range list {
-		g.interval = r.untilLaunched(g, &idle)
+		if g.interval = r.untilLaunched(g, &idle); g.start == g.end {
+			continue
+		}
 		bare := []interval{g.interval}
 		if thread, ok := threadOf[g.next.correlation]; ok && thread != frames.main && leaves[thread] != nil {
 			bare = charge(byFrame, leaves[thread], g.interval)
@@ -189,8 +191,7 @@ func recordedStacks(r *recording, list []deviceGap, idle *pythonIdle) {
 		callOf[r.calls[i].correlation] = r.calls[i].row
 	}
 	for _, g := range list {
-		g.interval = r.untilLaunched(g, idle)
-		if g.end == g.start {
+		if g.interval = r.untilLaunched(g, idle); g.start == g.end {
 			continue
 		}
 		key := noPython

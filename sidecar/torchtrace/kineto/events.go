@@ -16,8 +16,9 @@ type Trace struct {
 	Process  Process
 	Records  int64 // trace events in the file, those without a table of their own included
 	// First and Last are the first start and the last end of all complete
-	// events; both 0 if there are none.
+	// events in the tables; both 0 if there are none.
 	First, Last int64
+	Earliest    int64 // time of the first event of any kind; math.MaxInt64 if there is none
 
 	Names   *Symbols
 	Threads []Thread // what the tables' Thread columns index
@@ -40,7 +41,7 @@ type Trace struct {
 func (t *Trace) Release() {
 	*t = Trace{
 		File: t.File, Rank: t.Rank, RankFrom: t.RankFrom, Meta: t.Meta, Process: t.Process,
-		Records: t.Records, First: t.First, Last: t.Last,
+		Records: t.Records, First: t.First, Last: t.Last, Earliest: t.Earliest,
 	}
 }
 

@@ -64,6 +64,7 @@ var classOf = map[string]class{
 
 func newRows(t *Trace, opts *Options, expected func(int) int) *rows {
 	t.Names = newSymbols()
+	t.Earliest = math.MaxInt64
 	t.Collectives = make([]Collective, 1)
 	if opts.Frame {
 		t.Frame = &Frame{}
@@ -80,6 +81,9 @@ func (w *rows) add(s *scanner) {
 	r := &s.rec
 	index := uint32(w.t.Records)
 	w.t.Records++
+	if r.hasStart && r.phase != 'M' && r.start < w.t.Earliest {
+		w.t.Earliest = r.start
+	}
 	switch r.phase {
 	case 'X':
 		w.complete(s, index)

@@ -150,18 +150,17 @@ type event struct {
 	name       kineto.Sym
 }
 
-// byDevice sorts the trace's device events out. Kineto writes the device's
-// number as their process id.
+// maxDevices bounds the numbers that a damaged file may give devices.
+const maxDevices = 1 << 10
+
+// byDevice sorts the trace's device events out.
 func (c converter) byDevice(number func(int) int) []deviceEvents {
-	const maxDevices = 1 << 10
 	d := &c.trace.Device
 	found := map[int][]event{}
 	for row := range d.Len() {
-		ordinal := 0
-		if th := int(d.Thread[row]); th < len(c.trace.Threads) {
-			if pid := c.trace.Threads[th].PID; pid >= 0 && pid < maxDevices {
-				ordinal = int(pid)
-			}
+		ordinal := int(d.Device[row])
+		if ordinal < 0 || ordinal >= maxDevices {
+			ordinal = 0
 		}
 		start := c.at(d.Start[row])
 		e := event{max(0, start), min(c.rec.Duration, start+timeline.Nanos(max(0, d.Dur[row]))), d.Stream[row], d.Name[row]}

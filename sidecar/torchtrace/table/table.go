@@ -15,14 +15,16 @@ import (
 type Kind uint8
 
 const (
-	Text    Kind = iota // Column.Text
-	Int                 // Column.Ints: a number that names or counts something
-	Bytes               // Column.Ints: bytes
-	Micros              // Column.Floats: microseconds
-	Percent             // Column.Floats: 0..100
-	Ratio               // Column.Floats: 0..1
-	GBps                // Column.Floats: gigabytes per second
-	Float               // Column.Floats: no unit
+	Text     Kind = iota // Column.Text
+	Int                  // Column.Ints: a number that names or counts something
+	Bytes                // Column.Ints: bytes
+	Micros               // Column.Floats: microseconds
+	Percent              // Column.Floats: 0..100
+	Ratio                // Column.Floats: 0..1
+	GBps                 // Column.Floats: gigabytes per second
+	Float                // Column.Floats: no unit
+	Flop                 // Column.Floats: floating-point operations
+	FlopPerS             // Column.Floats: those per second
 )
 
 // None is the value of an Int that does not exist, as NaN is of a Float.

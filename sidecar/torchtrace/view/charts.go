@@ -27,7 +27,8 @@ func (r *Result) Charts(theme Theme) []Chart {
 		draw  func(*table.Table) (Chart, bool)
 	}{
 		{analyses.TableTemporal, d.temporal},
-		{analyses.TableIdleCauses, d.idle},
+		{analyses.TableIdleCauses, d.idleCauses},
+		{analyses.TableIdle, d.idleCategories},
 		{analyses.TableIdleIntervalBins, d.idleHistogram},
 		{analyses.TablePythonIdle, d.pythonIdle},
 		{analyses.TablePythonFunctions, d.pythonTime},
@@ -85,18 +86,40 @@ func (d drawing) temporal(t *table.Table) (Chart, bool) {
 	}, list, 0), true
 }
 
-// causes of idle time in the order they are drawn.
-var causes = []struct {
+// idleKind is a cause or category of idle time as the charts show it.
+type idleKind struct {
 	name, text string
 	paint      paint
-}{
+}
+
+// causes are those of TableIdleCauses in the order they are drawn.
+var causes = []idleKind{
 	{analyses.CauseNotLaunched, "not launched yet", paintHost},
 	{analyses.CauseInsideCall, "inside the launch call", paintLate},
 	{analyses.CauseWaited, "waited for other work", paintOther},
 	{analyses.CauseQueued, "between queued kernels", paintQueue},
 }
 
-func (d drawing) idle(t *table.Table) (Chart, bool) {
+// categories are HolisticTraceAnalysis's.
+var categories = []idleKind{
+	{"host_wait", "host was late", paintHost},
+	{"other", "waited for other work", paintOther},
+	{"kernel_wait", "between queued kernels", paintQueue},
+}
+
+func (d drawing) idleCauses(t *table.Table) (Chart, bool) {
+	return d.idle(t, causes, "cause", "idle_us")
+}
+
+// idleCategories is for HTA's modes, which know no causes.
+func (d drawing) idleCategories(t *table.Table) (Chart, bool) {
+	if d.table(analyses.TableIdleCauses) != nil {
+		return Chart{}, false
+	}
+	return d.idle(t, categories, "idle_category", "idle_time_us")
+}
+
+func (d drawing) idle(t *table.Table, kinds []idleKind, kind, value string) (Chart, bool) {
 	type key struct{ rank, device, stream int64 }
 	type sums struct {
 		name string
@@ -110,22 +133,19 @@ func (d drawing) idle(t *table.Table) (Chart, bool) {
 			by[k] = &sums{d.label(t, r), map[string]float64{}}
 			order = append(order, k)
 		}
-		by[k].us[t.TextAt("cause", r)] += t.FloatAt("idle_us", r)
+		by[k].us[t.TextAt(kind, r)] += t.FloatAt(value, r)
 	}
 	var used []legend
-	for _, c := range causes {
-		for _, k := range order {
-			if by[k].us[c.name] > 0 {
-				used = append(used, legend{c.paint, c.text})
-				break
-			}
+	for _, c := range kinds {
+		if slices.ContainsFunc(order, func(k key) bool { return by[k].us[c.name] > 0 }) {
+			used = append(used, legend{c.paint, c.text})
 		}
 	}
 	var list []bar
 	for _, k := range order {
 		b := bar{name: by[k].name}
 		all := 0.0
-		for _, c := range causes {
+		for _, c := range kinds {
 			v := by[k].us[c.name]
 			all += v
 			b.parts = append(b.parts, part{v, c.paint, fmt.Sprintf("%s: %s, %s", b.name, c.text, duration(v))})
@@ -134,16 +154,6 @@ func (d drawing) idle(t *table.Table) (Chart, bool) {
 		list = append(list, b)
 	}
 	return bars(d.theme, shortNames, "idle", "Why streams were idle", "", used, list, 0), len(list) > 0
-}
-
-// categories are HolisticTraceAnalysis's, which the histogram has.
-var categories = []struct {
-	name, text string
-	paint      paint
-}{
-	{"host_wait", "host was late", paintHost},
-	{"other", "waited for other work", paintOther},
-	{"kernel_wait", "between queued kernels", paintQueue},
 }
 
 func (d drawing) idleHistogram(t *table.Table) (Chart, bool) {

@@ -93,18 +93,18 @@ func condensedOperators(t *table.Table) *table.Table {
 	device := &table.Column{Name: "self_device", Kind: table.Micros}
 	selfCPU := &table.Column{Name: "self_cpu", Kind: table.Micros}
 	cpu := &table.Column{Name: "total_cpu", Kind: table.Micros}
-	rate := &table.Column{Name: "flop_per_s", Kind: table.Text}
+	rate := &table.Column{Name: "flops_per_s", Kind: table.FlopPerS}
 	name := &table.Column{Name: "operator", Kind: table.Text}
 	for _, o := range list {
 		calls.Ints = append(calls.Ints, o.calls)
 		device.Floats = append(device.Floats, o.device)
 		selfCPU.Floats = append(selfCPU.Floats, o.selfCPU)
 		cpu.Floats = append(cpu.Floats, o.cpu)
-		text := ""
+		perSecond := math.NaN()
 		if o.rated > 0 {
-			text = rateText(o.flops / o.rated)
+			perSecond = o.flops / o.rated
 		}
-		rate.Text = append(rate.Text, text)
+		rate.Floats = append(rate.Floats, perSecond)
 		name.Text = append(name.Text, o.name)
 	}
 	columns := []*table.Column{selfCPU, cpu, calls}

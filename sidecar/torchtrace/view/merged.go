@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -62,10 +63,14 @@ func WriteMerged(ctx context.Context, w io.Writer, a *torchtrace.Analysis) ([]Cl
 	clocks := AlignClocks(a)
 	m := &mergedWriter{out: bufio.NewWriterSize(w, 1<<16), pids: map[string]*mergedProcess{}}
 	offset := func(rank int) int64 { return clocks[slices.Index(a.Ranks, rank)].Offset }
-	for i, r := range a.Recordings {
-		if at := r.First + offset(r.Rank); i == 0 || at < m.zero {
-			m.zero = at
+	m.zero = math.MaxInt64
+	for _, r := range a.Recordings {
+		if r.First != math.MaxInt64 {
+			m.zero = min(m.zero, r.First+offset(r.Rank))
 		}
+	}
+	if m.zero == math.MaxInt64 {
+		m.zero = 0 // no file has an event
 	}
 	header, err := json.Marshal(clocks)
 	if err != nil {

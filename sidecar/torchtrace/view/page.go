@@ -189,6 +189,7 @@ var fragment = template.Must(template.New("fragment").Parse(`<div>
 {{range $i, $l := .Headline}}<p style="margin:0 0 2px">{{if eq $i 0}}<b>{{$l}}</b>{{else}}{{$l}}{{end}}</p>
 {{end}}{{if .Warnings}}<details><summary>{{len .Warnings}} warnings about the input</summary><ul>{{range .Warnings}}<li>{{.}}</li>{{end}}</ul></details>{{end}}
 {{range .Charts}}<p style="margin:6px 0 0 -10px"><img alt="{{.Title}}" src="{{.Image}}" style="max-width:100%"></p>
+{{end}}{{with .Missing}}<p>Not recorded: {{range $i, $m := .}}{{if $i}}; {{end}}{{$m}}{{end}}.</p>
 {{end}}{{range .Tables}}<details><summary>{{.Title}}</summary>{{with .Note}}<p>{{.}}</p>{{end}}{{if .Rows}}<table>
 <tr>{{range .Head}}<th style="text-align:{{if .Number}}right{{else}}left{{end}}">{{.Text}}</th>{{end}}</tr>
 {{range .Rows}}<tr>{{range .}}<td style="text-align:{{if .Number}}right{{else}}left{{end}}">{{.Text}}</td>{{end}}</tr>

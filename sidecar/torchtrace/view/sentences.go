@@ -92,7 +92,11 @@ func deviceIdle(f findings.Finding) string {
 
 func cpuOnly(f findings.Finding) string {
 	if n := int(f.Evidence["steps"]); n > 0 {
-		return fmt.Sprintf("Nothing ran on a device: %s took %s each on the CPU.", plural(n, "step"), duration(f.Evidence["mean_step_us"]))
+		each := " each"
+		if n == 1 {
+			each = ""
+		}
+		return fmt.Sprintf("Nothing ran on a device: %s took %s%s on the CPU.", plural(n, "step"), duration(f.Evidence["mean_step_us"]), each)
 	}
 	return fmt.Sprintf("Nothing ran on a device in the %s recorded.", duration(f.Value))
 }
@@ -168,11 +172,15 @@ func memoryPeak(f findings.Finding) string {
 	if at, timed := f.Evidence["at_us"]; timed {
 		text += fmt.Sprintf(", %s after the history began", duration(at))
 	}
+	var of []string
 	if part := f.Evidence["category_share"]; part > 0 && f.Name != "" {
-		text += fmt.Sprintf("; %s: %s of it", plain(f.Name), shareText(part))
+		of = append(of, fmt.Sprintf("%s %s", shareText(part), plain(f.Name)))
 	}
 	if where := in(f); where != "" {
-		text += fmt.Sprintf("; most was allocated %s (%s)", where, shareText(f.Evidence["place_share"]))
+		of = append(of, fmt.Sprintf("%s allocated %s", shareText(f.Evidence["place_share"]), where))
+	}
+	if len(of) > 0 {
+		text += ": " + strings.Join(of, ", ")
 	}
 	return text + "."
 }

@@ -94,14 +94,14 @@ func bytesText(n float64) string {
 	return digits(n) + " " + units[i]
 }
 
-// rateText writes floating-point operations per second.
-func rateText(perSecond float64) string {
-	units := []string{"FLOP/s", "kFLOP/s", "MFLOP/s", "GFLOP/s", "TFLOP/s", "PFLOP/s"}
+// flopText writes floating-point operations, or with a unit of time those in it.
+func flopText(n float64, per string) string {
+	prefixes := []string{"", "k", "M", "G", "T", "P"}
 	i := 0
-	for ; perSecond >= 1000 && i < len(units)-1; i++ {
-		perSecond /= 1000
+	for ; n >= 1000 && i < len(prefixes)-1; i++ {
+		n /= 1000
 	}
-	return digits(perSecond) + " " + units[i]
+	return digits(n) + " " + prefixes[i] + "FLOP" + per
 }
 
 func percentText(p float64) string {
@@ -149,6 +149,10 @@ func cellText(c *table.Column, row int) string {
 			return percentText(v)
 		case table.Ratio:
 			return shareText(v)
+		case table.Flop:
+			return flopText(v, "")
+		case table.FlopPerS:
+			return flopText(v, "/s")
 		case table.GBps:
 			return digits(v) + " GB/s"
 		}
