@@ -133,6 +133,9 @@ func keyOf(keys []string, cell func(string) string) string {
 // compareGolden returns one line per cell that differs.
 func compareGolden(ours *table.Table, golden []map[string]string) (differences []string) {
 	keys := goldenKeys[ours.Name]
+	if len(golden) > 0 && hasKey(golden[0], "device") {
+		keys = append([]string{"device"}, keys...)
+	}
 	columns := []*table.Column{}
 	for _, c := range ours.Columns {
 		if len(golden) == 0 || hasKey(golden[0], c.HTAName) {
@@ -217,10 +220,15 @@ func loadShared(t testing.TB, dir string, opts kineto.Options) *kineto.Set {
 	return set
 }
 
-// TestGolden compares every real trace with what the exact rules and
-// HolisticTraceAnalysis say about it.
-func TestGolden(t *testing.T) {
-	root := sharedTraces(t)
+// TestParity compares small traces, made up in the shapes that profilers have
+// written, with what the exact rules and HolisticTraceAnalysis say about them;
+// see testdata/make_parity.py.
+func TestParity(t *testing.T) { compareFolders(t, filepath.Join("testdata", "parity")) }
+
+// TestGolden does the same with every real trace.
+func TestGolden(t *testing.T) { compareFolders(t, sharedTraces(t)) }
+
+func compareFolders(t *testing.T, root string) {
 	folders, _ := filepath.Glob(filepath.Join(root, "*", "exact"))
 	if len(folders) == 0 {
 		t.Fatal("no goldens")
