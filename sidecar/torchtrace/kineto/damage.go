@@ -117,6 +117,8 @@ var faultText = [faults][2]string{
 	faultNoTime:        {"events without start or duration", "those events were left out"},
 	faultNegative:      {"events with a negative duration", "they count as lasting no time"},
 	faultPhase:         {"events without ph", "those events were left out"},
+	faultPair:          {"begin/end pairs (ph B, E) are not read", "those events were left out"},
+	faultForeign:       {"elements of traceEvents that are no objects", "those elements were left out"},
 	faultDuplicate:     {"device events or runtime calls recorded twice", "each of these was counted once; operators and Python frames may count twice"},
 }
 
@@ -137,8 +139,5 @@ func (p *parser) faults() {
 	}
 	if n := p.places - placesTold; n > 0 && p.untold > 0 {
 		p.warn(-1, fmt.Sprintf("damaged JSON in %d places more", n), fmt.Sprintf("%d bytes were skipped", p.untold))
-	}
-	for _, reason := range sortedKeys(p.rows.lost) {
-		p.warn(-1, reason, fmt.Sprintf("%d records were left out", p.rows.lost[reason]))
 	}
 }

@@ -210,6 +210,7 @@ func (p *parser) scan(scan func(b []byte, i int) int) int {
 
 // foreign skips an element that is no object: null, a number.
 func (p *parser) foreign() int {
+	at := p.w.offset()
 	_, next := p.w.try(func(b []byte, i int) int {
 		if c := b[i]; c == '"' || c == '[' || c == 'n' || c == '-' || c-'0' <= 9 {
 			return skipValue(b, i)
@@ -217,7 +218,8 @@ func (p *parser) foreign() int {
 		return bad
 	})
 	if next >= 0 {
-		p.rows.lost["elements of traceEvents that are no objects"]++
+		p.s.base = at
+		p.s.fault(faultForeign, 0)
 	}
 	return next
 }

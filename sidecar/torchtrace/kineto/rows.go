@@ -18,7 +18,6 @@ type rows struct {
 	// expected returns how many rows a table would have in the end, given
 	// how many it has now, if the file went on as before.
 	expected func(now int) int
-	lost     map[string]int // records dropped, by reason
 	// Devices that events name, and the events that name none.
 	named   map[int32]bool
 	unnamed []uint32
@@ -71,7 +70,7 @@ func newRows(t *Trace, opts *Options, expected func(int) int) *rows {
 	}
 	return &rows{
 		t: t, names: t.Names, opts: opts, expected: expected,
-		threads: map[[2]int64]uint32{}, last: [2]int64{None, None}, lost: map[string]int{},
+		threads: map[[2]int64]uint32{}, last: [2]int64{None, None},
 		named: map[int32]bool{},
 	}
 }
@@ -94,7 +93,7 @@ func (w *rows) add(s *scanner) {
 	case 'M':
 		w.metadata(r)
 	case 'B', 'E':
-		w.lost["begin/end pairs (ph B, E) are not read"]++
+		s.fault(faultPair, s.at)
 	case 0:
 		s.fault(faultPhase, s.at)
 	}

@@ -24,6 +24,8 @@ const (
 	faultNoTime
 	faultNegative
 	faultPhase
+	faultPair
+	faultForeign
 	faultDuplicate
 	faults
 )
