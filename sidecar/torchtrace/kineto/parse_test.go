@@ -2,6 +2,7 @@ package kineto
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"reflect"
@@ -151,6 +152,26 @@ func FuzzParse(f *testing.F) {
 		b := fmt.Sprint(t2.Device, t2.Calls, t2.Ops, t2.Records, t2.Names.texts, dribble.warnings)
 		if a != b {
 			t.Fatalf("in one piece:\n%s\nbyte by byte:\n%s", a, b)
+		}
+	})
+}
+
+// FuzzRaw: an event is handed on as strict JSON, whatever the file has.
+func FuzzRaw(f *testing.F) {
+	f.Add(`[` + fmt.Sprintf(kernelEvent, 1, 2, 3) + `]`)
+	f.Add(`[{"ph":"X","name":"a "b" c","ts":1,"args":{"x":NaN,"y":[1,],"z":{"q":Infinity,"w":"\ud800"}}}]`)
+	f.Add("[{\"ph\":\"i\",\"name\":\"[memory]\",\"args\":{\"Bytes\":1,\"\xff\":\"\x01\"}}]")
+	f.Fuzz(func(t *testing.T, text string) {
+		p := newParser(context.Background(), strings.NewReader(text), "test", &Options{})
+		p.raw = func(event []byte) {
+			e := p.s.raw(event)
+			e.Member("name")
+			if out := e.Append(nil, func(_ string, value []byte) []byte { return value }); !json.Valid(out) {
+				t.Fatalf("%q became %q", event, out)
+			}
+		}
+		if err := p.parse(); err != nil {
+			t.Fatal(err)
 		}
 	})
 }
