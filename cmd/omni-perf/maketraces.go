@@ -90,7 +90,11 @@ func makeTraces(args []string, stdout, stderr io.Writer) error {
 			return err
 		}
 	}
-	fmt.Fprintf(stdout, "%d ranks and %s in %s\n", len(found.Ranks), snapshotName, dir)
+	ranks := "1 rank"
+	if n := len(found.Ranks); n > 1 {
+		ranks = fmt.Sprintf("%d ranks", n)
+	}
+	fmt.Fprintf(stdout, "%s and %s in %s\n", ranks, snapshotName, dir)
 	return nil
 }
 

@@ -23,8 +23,9 @@ func deviceIdle(t Tables) *Finding {
 	if ranks.Len() == 0 {
 		return nil
 	}
-	if devices.Len() == 0 {
-		devices = ranks // HTA's modes
+	known := devices.Len() > 0
+	if !known {
+		devices = ranks // HTA's modes, or a table not asked for
 	}
 	var idle, all float64
 	worst, least := 0, 0
@@ -44,9 +45,12 @@ func deviceIdle(t Tables) *Finding {
 	f := &Finding{
 		ID: DeviceIdle, Value: ratio(idle, all), Unit: Share,
 		Evidence: map[string]float64{
-			"idle_us": idle, "device_us": all, "ranks": float64(ranks.Len()), "devices": float64(devices.Len()),
+			"idle_us": idle, "device_us": all, "ranks": float64(ranks.Len()),
 			"highest_share": share(worst), "lowest_share": share(least),
 		},
+	}
+	if known {
+		f.Evidence["devices"] = float64(devices.Len())
 	}
 	if devices.Len() > 1 && share(worst) > share(least) { // whose is the highest share
 		f.Rank, f.Device = pointer(devices.IntAt("rank", worst)), pointer(devices.IntAt("device", worst))

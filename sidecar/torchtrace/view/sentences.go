@@ -76,6 +76,10 @@ func deviceIdle(f findings.Finding) string {
 	who := "The device was"
 	switch {
 	case devices == 1:
+	case devices == 0 && ranks == 1: // not known
+		who = "Devices were"
+	case devices == 0:
+		who = fmt.Sprintf("The devices of %d ranks were", ranks)
 	case ranks == 1:
 		who = fmt.Sprintf("The %d devices were", devices)
 	case ranks == devices:
