@@ -16,11 +16,11 @@ func TestCausesTellTheCallApart(t *testing.T) {
 	s.launchOn(0, 150, 100, 7, "d", 240, 10)                                                                           // 200-240: inside 40, starts before the call returns
 	s.add(`{"ph":"X","cat":"kernel","name":"orphan","pid":0,"tid":7,"ts":260,"dur":5,"args":{"device":0,"stream":7}}`) // 250-260: 10 below the limit
 	a := analyze(Options{}, s.trace(t))
-	check(t, "causes", cells(a.Table(TableIdleCauses), "device", "stream", "cause", "gaps", "idle_us"), `
-		0 7 not_launched 1 10
-		0 7 inside_launch_call 2 90
-		0 7 queued 2 15
-		0 7 waited 1 100
+	check(t, "causes", cells(a.Table(TableIdleCauses), "device", "stream", "cause", "gaps", "idle_us", "device_idle_us"), `
+		0 7 not_launched 1 10 10
+		0 7 inside_launch_call 2 90 90
+		0 7 queued 2 15 15
+		0 7 waited 1 100 100
 	`)
 	check(t, "categories", cells(a.Table(TableIdle), "idle_category", "idle_time_us"), `
 		host_wait 65
@@ -35,6 +35,27 @@ func TestCausesTellTheCallApart(t *testing.T) {
 	if math.Abs(sum-1) > 1e-12 {
 		t.Errorf("the causes add up to %g of the stream's idle time", sum)
 	}
+}
+
+// TestWhatDevicesWaitedFor: a device's idle time is the stream's whose event ends
+// it; while another stream works, a stream that waits costs nothing.
+func TestWhatDevicesWaitedFor(t *testing.T) {
+	var s script
+	s.launchOn(0, 0, 2, 7, "a", 10, 10)
+	s.launchOn(0, 3, 2, 20, "ncclKernel", 60, 40) // the first of its stream; 20-60 nothing runs, queued for long
+	s.launchOn(0, 90, 2, 7, "b", 120, 10)         // 20-120 idle on 7, the device from 100 on
+	s.launchOn(0, 140, 4, 20, "ncclKernel", 145, 5)
+	s.launchOn(1, 300, 4, 7, "c", 310, 5) // another device
+	a := analyze(Options{}, s.trace(t))
+	check(t, "causes", cells(a.Table(TableIdleCauses), "device", "stream", "cause", "gaps", "idle_us", "device_idle_us"), `
+		0 7 not_launched 1 70 0
+		0 7 inside_launch_call 1 2 0
+		0 7 queued 1 28 20
+		0 20 not_launched 1 40 10
+		0 20 inside_launch_call 1 4 4
+		0 20 queued 1 1 1
+		0 20 waited 0 0 40
+	`)
 }
 
 // TestSynchronisingCalls: only idle time that began inside the call with nothing

@@ -57,7 +57,12 @@ type gap struct {
 	category idleCategory
 	first    bool // before the stream's first event: no gap, but counted as "other"
 	call     int32
+	// device is the end of the gap in which nothing ran on the whole device, ns.
+	// Which stream's event ends a device's idle time says what that waited for.
+	device int64
 }
+
+func (g gap) end() int64 { return g.start + g.length }
 
 // streamKey names a stream: its number alone means nothing where there are
 // several devices.
@@ -79,8 +84,8 @@ type streamIdle struct {
 		lengths []float64 // µs, without the stream's first event
 	}
 	causes [idleCauses]struct {
-		gaps int
-		sum  int64
+		gaps        int
+		sum, device int64
 	}
 }
 
@@ -100,6 +105,7 @@ func observeIdle(r *recording) idleParts {
 			c := &s.category[g.category]
 			c.seen = true
 			c.sum += g.length
+			r.addCauses(s, g)
 			if g.first {
 				continue
 			}
@@ -109,7 +115,6 @@ func observeIdle(r *recording) idleParts {
 			if keepLengths {
 				c.lengths = append(c.lengths, micros(g.length))
 			}
-			r.addCauses(s, g)
 		}
 		parts.streams = append(parts.streams, s)
 	}
@@ -133,6 +138,7 @@ func (r *recording) findGaps() (keys []streamKey, gaps [][]gap) {
 	}
 	limit := int64(r.opts.KernelWait)
 	streams := map[streamKey]*state{}
+	worked := map[int32]int64{} // ns: until when each device did
 	for i := range r.spans {
 		s := &r.spans[i]
 		if s.row < 0 {
@@ -142,12 +148,17 @@ func (r *recording) findGaps() (keys []streamKey, gaps [][]gap) {
 		if !r.hta {
 			key.device = r.of[s.device]
 		}
+		nothing := int64(0)
+		if until, ok := worked[key.device]; ok {
+			nothing = max(0, s.start-until)
+		}
+		worked[key.device] = max(worked[key.device], s.end())
 		st := streams[key]
 		if st == nil {
-			streams[key] = &state{key, s.end(), []gap{{start: s.start, category: otherWait, first: true, call: -1}}}
+			streams[key] = &state{key, s.end(), []gap{{start: s.start, category: otherWait, first: true, call: s.call, device: nothing}}}
 			continue
 		}
-		g := gap{start: st.end, length: s.start - st.end, category: otherWait, call: s.call}
+		g := gap{start: st.end, length: s.start - st.end, category: otherWait, call: s.call, device: nothing}
 		if !r.hta {
 			g.length = max(0, g.length)
 		}
@@ -174,29 +185,37 @@ func (r *recording) findGaps() (keys []streamKey, gaps [][]gap) {
 	return keys, gaps
 }
 
-// addCauses divides a gap: until the call that launched the next event began,
-// while it ran, and from then on.
+// addCauses divides a gap, and the idle time of the device in it.
 func (r *recording) addCauses(s *streamIdle, g gap) {
-	if g.length <= 0 {
-		return
-	}
-	rest := g.length
-	add := func(cause idleCause, ns int64) {
+	for cause, ns := range r.divide(g) {
 		if ns > 0 {
 			s.causes[cause].gaps++
 			s.causes[cause].sum += ns
-			rest -= ns
 		}
 	}
+	g.start, g.length = g.end()-g.device, g.device
+	for cause, ns := range r.divide(g) {
+		s.causes[cause].device += ns
+	}
+}
+
+// divide tells what a gap was: until the call that launched the next event
+// began, while it ran, and from then on.
+func (r *recording) divide(g gap) (parts [idleCauses]int64) {
+	if g.length <= 0 {
+		return parts
+	}
 	if g.call >= 0 {
-		add(notLaunched, min(r.calls[g.call].start, g.start+g.length)-g.start)
-		add(insideCall, r.inside(g))
+		parts[notLaunched] = max(0, min(r.calls[g.call].start, g.end())-g.start)
+		parts[insideCall] = r.inside(g)
 	}
+	rest := g.length - parts[notLaunched] - parts[insideCall]
 	if rest < int64(r.opts.KernelWait) {
-		add(queued, rest)
+		parts[queued] = rest
 	} else {
-		add(waited, rest)
+		parts[waited] = rest
 	}
+	return parts
 }
 
 // inside is the part of a gap during which the call that launched the next event
@@ -206,7 +225,7 @@ func (r *recording) inside(g gap) int64 {
 		return 0
 	}
 	c := &r.calls[g.call]
-	return max(0, min(c.end(), g.start+g.length)-max(c.start, g.start))
+	return max(0, min(c.end(), g.end())-max(c.start, g.start))
 }
 
 // merge adds another recording's idle time of the same stream.
@@ -220,6 +239,7 @@ func (s *streamIdle) merge(o *streamIdle) {
 	for i := range s.causes {
 		s.causes[i].gaps += o.causes[i].gaps
 		s.causes[i].sum += o.causes[i].sum
+		s.causes[i].device += o.causes[i].device
 	}
 }
 
@@ -253,7 +273,10 @@ func answerIdle(a asked[idleParts]) []*table.Table {
 		&table.Column{Name: "cause", Kind: table.Text},
 		&table.Column{Name: "gaps", Kind: table.Int},
 		&table.Column{Name: "idle_us", Kind: table.Micros},
-		&table.Column{Name: "idle_share", Kind: table.Ratio})...) // of the stream's idle time
+		&table.Column{Name: "idle_share", Kind: table.Ratio}, // of the stream's idle time
+		// What nothing ran on the whole device for until this stream's next event,
+		// its first one included.
+		&table.Column{Name: "device_idle_us", Kind: table.Micros})...)
 	for _, rank := range a.ranks {
 		for _, s := range joinStreams(rank.parts) {
 			var total int64
@@ -268,8 +291,8 @@ func answerIdle(a asked[idleParts]) []*table.Table {
 				}
 			}
 			for c := range idleCauses {
-				if of := s.causes[c]; of.gaps > 0 {
-					causes.Add(row(c.String(), of.gaps, micros(of.sum), share(of.sum, total))...)
+				if of := s.causes[c]; of.gaps > 0 || of.device > 0 {
+					causes.Add(row(c.String(), of.gaps, micros(of.sum), share(of.sum, total), micros(of.device))...)
 				}
 			}
 		}

@@ -13,7 +13,7 @@ const (
 	leastPlace  = 0.10 // a line that a tenth of the idle time or of the time goes to
 	leastLoader = 0.05 // waiting for data for a twentieth of the steps
 	leastDrain  = 0.05 // a twentieth of the idle time
-	leastCalls  = 0.10 // a tenth of the streams' idle time
+	leastCalls  = 0.10 // a tenth of the devices' idle time
 	leastUnused = 0.25 // a quarter of the reserved memory
 )
 
@@ -78,9 +78,9 @@ func sumBy(t *table.Table, key, value string) (sums map[string]float64, all floa
 	return sums, all
 }
 
-// idleCause is the largest cause of the streams' idle time.
+// idleCause is the largest cause of the devices' idle time.
 func idleCause(t Tables) *Finding {
-	sums, all := sumBy(t.get(analyses.TableIdleCauses), "cause", "idle_us")
+	sums, all := sumBy(t.get(analyses.TableIdleCauses), "cause", "device_idle_us")
 	if all <= 0 || !worthACause(t) {
 		return nil
 	}
@@ -94,10 +94,10 @@ func idleCause(t Tables) *Finding {
 	return f
 }
 
-// launchCalls is the idle time during which the host was inside the call that
+// launchCalls is the devices' idle time during which the host was inside the call that
 // launched the next work; the call is the one that most of it went to.
 func launchCalls(t Tables) *Finding {
-	sums, all := sumBy(t.get(analyses.TableIdleCauses), "cause", "idle_us")
+	sums, all := sumBy(t.get(analyses.TableIdleCauses), "cause", "device_idle_us")
 	calls := t.get(analyses.TableCalls)
 	worst := -1
 	for r := range calls.Len() {

@@ -20,8 +20,8 @@ type ID string
 const (
 	DeviceIdle     ID = "device_idle"   // share of the devices' time that nothing ran
 	CPUOnly        ID = "cpu_only"      // µs recorded of a trace in which nothing ran on a device
-	IdleCause      ID = "idle_cause"    // share of the streams' idle time by its largest cause, which Name has
-	LaunchCalls    ID = "launch_calls"  // share of the streams' idle time inside the launching calls; Name: the slowest of them
+	IdleCause      ID = "idle_cause"    // share of the devices' idle time by its largest cause, which Name has
+	LaunchCalls    ID = "launch_calls"  // share of the devices' idle time inside the launching calls; Name: the slowest of them
 	PythonIdle     ID = "python_idle"   // share of the device idle time that a place in Python ran for
 	PythonTime     ID = "python_time"   // share of the main thread's time in a place in Python
 	DataLoading    ID = "data_loading"  // share of the steps' time spent waiting for the DataLoader

@@ -89,7 +89,7 @@ func TestDeviceIdle(t *testing.T) {
 }
 
 func causes(rows ...[]any) *table.Table {
-	return made(analyses.TableIdleCauses, "rank:int cause:text idle_us:us", rows...)
+	return made(analyses.TableIdleCauses, "rank:int cause:text device_idle_us:us", rows...)
 }
 
 const callHeader = "rank:int call:text synchronising:text count:int total_us:us max_us:us slow_calls:int inside_us:us drained_gaps:int drained_us:us caller:text"

@@ -86,6 +86,22 @@ func TestTemporalAndOverlap(t *testing.T) {
 	}
 }
 
+// TestCausesAddUpToTheDevicesIdleTime: every device's idle time between its first
+// and last event has exactly one cause.
+func TestCausesAddUpToTheDevicesIdleTime(t *testing.T) {
+	answers, a := analyzed(t, training, analyses.Options{})
+	sums := map[int64]float64{}
+	causes := a.Table(analyses.TableIdleCauses)
+	for r := range causes.Len() {
+		sums[causes.IntAt("rank", r)] += causes.FloatAt("device_idle_us", r)
+	}
+	for _, rank := range answers.Ranks {
+		if got, want := sums[int64(rank.Rank)], float64(rank.Kept.Idle)/1000; math.Abs(got-want) > 1e-6 {
+			t.Errorf("rank %d: causes of %g µs, idle for %g", rank.Rank, got, want)
+		}
+	}
+}
+
 func TestIdleByCause(t *testing.T) {
 	answers, a := analyzed(t, training, analyses.Options{})
 	table := a.Table(analyses.TableIdle)

@@ -108,7 +108,7 @@ var categories = []idleKind{
 }
 
 func (d drawing) idleCauses(t *table.Table) (Chart, bool) {
-	return d.idle(t, causes, "cause", "idle_us")
+	return d.idle(t, "Why devices were idle", causes, "cause", "device_idle_us", func(r int) string { return d.labelOf(t, r, "rank", "device") })
 }
 
 // idleCategories is for HTA's modes, which know no causes.
@@ -116,44 +116,37 @@ func (d drawing) idleCategories(t *table.Table) (Chart, bool) {
 	if d.table(analyses.TableIdleCauses) != nil {
 		return Chart{}, false
 	}
-	return d.idle(t, categories, "idle_category", "idle_time_us")
+	return d.idle(t, "Why streams were idle", categories, "idle_category", "idle_time_us", func(r int) string { return d.label(t, r) })
 }
 
-func (d drawing) idle(t *table.Table, kinds []idleKind, kind, value string) (Chart, bool) {
-	type key struct{ rank, device, stream int64 }
-	type sums struct {
-		name string
-		us   map[string]float64
-	}
-	by := map[key]*sums{}
-	var order []key
-	for r := range t.Len() {
-		k := key{t.IntAt("rank", r), t.IntAt("device", r), t.IntAt("stream", r)}
-		if by[k] == nil {
-			by[k] = &sums{d.label(t, r), map[string]float64{}}
-			order = append(order, k)
+func (d drawing) idle(t *table.Table, title string, kinds []idleKind, kind, value string, name func(row int) string) (Chart, bool) {
+	names, groups := byKey(t, name)
+	sums := map[string]map[string]float64{}
+	for _, n := range names {
+		sums[n] = map[string]float64{}
+		for _, r := range groups[n] {
+			sums[n][t.TextAt(kind, r)] += t.FloatAt(value, r)
 		}
-		by[k].us[t.TextAt(kind, r)] += t.FloatAt(value, r)
 	}
 	var used []legend
 	for _, c := range kinds {
-		if slices.ContainsFunc(order, func(k key) bool { return by[k].us[c.name] > 0 }) {
+		if slices.ContainsFunc(names, func(n string) bool { return sums[n][c.name] > 0 }) {
 			used = append(used, legend{c.paint, c.text})
 		}
 	}
 	var list []bar
-	for _, k := range order {
-		b := bar{name: by[k].name}
+	for _, n := range names {
+		b := bar{name: n}
 		all := 0.0
 		for _, c := range kinds {
-			v := by[k].us[c.name]
+			v := sums[n][c.name]
 			all += v
-			b.parts = append(b.parts, part{v, c.paint, fmt.Sprintf("%s: %s, %s", b.name, c.text, duration(v))})
+			b.parts = append(b.parts, part{v, c.paint, fmt.Sprintf("%s: %s, %s", n, c.text, duration(v))})
 		}
 		b.figure = duration(all)
 		list = append(list, b)
 	}
-	return bars(d.theme, shortNames, "idle", "Why streams were idle", "", used, list, 0), len(list) > 0
+	return bars(d.theme, shortNames, "idle", title, "", used, list, 0), len(list) > 0
 }
 
 func (d drawing) idleHistogram(t *table.Table) (Chart, bool) {
@@ -173,7 +166,7 @@ func (d drawing) idleHistogram(t *table.Table) (Chart, bool) {
 		}
 		columns = append(columns, column)
 	}
-	return histogram(d.theme, "idle-intervals", "Idle time by length of the gap", d.ofAll("all ranks"), used, columns, duration), len(used) > 0
+	return histogram(d.theme, "idle-intervals", "Idle time by length of the gap", d.ofAll("streams of all ranks"), used, columns, duration), len(used) > 0
 }
 
 // bin sums the rows of one bin over ranks.

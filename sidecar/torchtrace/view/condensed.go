@@ -153,31 +153,30 @@ func condensedFunctions(t *table.Table) *table.Table {
 	return condensed(t.Name, "Python functions of the main thread, all ranks", own, self, total, calls, name)
 }
 
-// condensedIdle has one row per stream, a column per cause.
+// condensedIdle has one row per device, a column per cause.
 func condensedIdle(t *table.Table) *table.Table {
-	type key struct{ rank, device, stream int64 }
+	type key struct{ rank, device int64 }
 	rank := &table.Column{Name: "rank", Kind: table.Int}
 	device := &table.Column{Name: "device", Kind: table.Int}
-	stream := &table.Column{Name: "stream", Kind: table.Int}
 	columns := map[string]*table.Column{}
-	all := []*table.Column{rank, device, stream}
+	all := []*table.Column{rank, device}
 	for _, c := range causes {
 		columns[c.name] = &table.Column{Name: c.text, Kind: table.Micros}
 		all = append(all, columns[c.name])
 	}
 	rows := map[key]int{}
 	for r := range t.Len() {
-		k := key{t.IntAt("rank", r), t.IntAt("device", r), t.IntAt("stream", r)}
+		k := key{t.IntAt("rank", r), t.IntAt("device", r)}
 		if _, ok := rows[k]; !ok {
 			rows[k] = len(rank.Ints)
-			rank.Ints, device.Ints, stream.Ints = append(rank.Ints, k.rank), append(device.Ints, k.device), append(stream.Ints, k.stream)
+			rank.Ints, device.Ints = append(rank.Ints, k.rank), append(device.Ints, k.device)
 			for _, c := range columns {
 				c.Floats = append(c.Floats, 0)
 			}
 		}
 		if c := columns[t.TextAt("cause", r)]; c != nil {
-			c.Floats[rows[k]] += t.FloatAt("idle_us", r)
+			c.Floats[rows[k]] += t.FloatAt("device_idle_us", r)
 		}
 	}
-	return condensed(t.Name, "Why streams were idle", all...)
+	return condensed(t.Name, "Why devices were idle", all...)
 }

@@ -113,11 +113,11 @@ var causeWords = map[string]string{
 }
 
 func idleCause(f findings.Finding) string {
-	return fmt.Sprintf("%s of the streams' idle time: %s.", shareText(f.Value), causeWords[f.Name])
+	return fmt.Sprintf("%s of the devices' idle time: %s.", shareText(f.Value), causeWords[f.Name])
 }
 
 func launchCalls(f findings.Finding) string {
-	text := fmt.Sprintf("Launching took long: the streams were idle %s inside the launching calls, most of it in %s (%s calls, the longest %s",
+	text := fmt.Sprintf("Launching took long: the devices were idle %s inside the launching calls, most of it in %s (%s calls, the longest %s",
 		duration(f.Evidence["idle_us"]), plain(f.Name), counted(int64(f.Evidence["calls"])), duration(f.Evidence["max_us"]))
 	if where := in(f); where != "" {
 		text += ", " + where

@@ -32,8 +32,8 @@ func TestSentences(t *testing.T) {
 		"Nothing ran on a device: 6 steps took 9.12 ms each on the CPU.":                           {ID: findings.CPUOnly, Value: 84e3, Evidence: evidence{"steps": 6, "mean_step_us": 9120}},
 		"Nothing ran on a device: 1 step took 9.12 ms on the CPU.":                                 {ID: findings.CPUOnly, Value: 84e3, Evidence: evidence{"steps": 1, "mean_step_us": 9120}},
 		"Nothing ran on a device in the 84 ms recorded.":                                           {ID: findings.CPUOnly, Value: 84e3},
-		"91.3 % of the streams' idle time: the host had not launched the next work.":               {ID: findings.IdleCause, Value: 0.913, Name: analyses.CauseNotLaunched},
-		"Launching took long: the streams were idle 3.06 s inside the launching calls, most of it in cudaLaunchKernel (79 calls, the longest 3.06 s, in train.py(42): train_step).": {
+		"91.3 % of the devices' idle time: the host had not launched the next work.":               {ID: findings.IdleCause, Value: 0.913, Name: analyses.CauseNotLaunched},
+		"Launching took long: the devices were idle 3.06 s inside the launching calls, most of it in cudaLaunchKernel (79 calls, the longest 3.06 s, in train.py(42): train_step).": {
 			ID: findings.LaunchCalls, Value: 0.2, Name: "cudaLaunchKernel", Place: own, Evidence: evidence{"idle_us": 3.06e6, "calls": 79, "max_us": 3.06e6}},
 		"The steps waited for data 24.6 % of their time, rank 5's most (49.9 %); devices were idle for 127 ms of it.": {
 			ID: findings.DataLoading, Value: 0.246, Rank: number(5), Evidence: evidence{"highest_share": 0.499, "device_idle_us": 127e3}},
@@ -132,7 +132,7 @@ func TestPageOfSeveralDevices(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range analysed(t, dir).Charts(Auto) {
-		want := map[string]string{"temporal": ">device 1<", "idle": ">device 1, stream 7<", "queue": ">device 1, stream 7<"}[c.Name]
+		want := map[string]string{"temporal": ">device 1<", "idle": ">device 1<", "queue": ">device 1, stream 7<"}[c.Name]
 		if want != "" && !bytes.Contains(c.SVG, []byte(want)) {
 			t.Errorf("the chart %s does not say %q", c.Name, want)
 		}
@@ -140,8 +140,8 @@ func TestPageOfSeveralDevices(t *testing.T) {
 	}
 	r, _ := training(t)
 	for _, c := range r.Charts(Auto) {
-		if c.Name == "idle" && (bytes.Contains(c.SVG, []byte("device")) || !bytes.Contains(c.SVG, []byte(">rank 3, stream 7<"))) {
-			t.Error("ranks with one device each are told by rank and stream")
+		if c.Name == "idle" && (bytes.Contains(c.SVG, []byte("device 0")) || !bytes.Contains(c.SVG, []byte(">rank 3<"))) {
+			t.Error("ranks with one device each are told by rank")
 		}
 	}
 }

@@ -9,6 +9,7 @@ package view
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/analyses"
@@ -96,27 +97,26 @@ func (r *Result) severalDevices() bool {
 // label names a row of a chart: of rank, device and stream what there are several
 // of, else what is asked for last.
 func (r *Result) label(t *table.Table, row int) string {
-	name := ""
-	add := func(what, column string) {
-		if n := t.IntAt(column, row); n != table.None {
-			if name != "" {
-				name += ", "
-			}
-			name += fmt.Sprintf("%s %d", what, n)
+	return r.labelOf(t, row, "rank", "device", "stream")
+}
+
+// labelOf is label by those of the columns.
+func (r *Result) labelOf(t *table.Table, row int, columns ...string) string {
+	var parts, rest []string
+	for _, column := range columns {
+		n := t.IntAt(column, row)
+		if n == table.None {
+			continue
+		}
+		part := fmt.Sprintf("%s %d", column, n)
+		if column == "rank" && r.severalRanks() || column == "device" && r.severalDevices() || column == "stream" {
+			parts = append(parts, part)
+		} else {
+			rest = append(rest, part)
 		}
 	}
-	if r.severalRanks() {
-		add("rank", "rank")
+	if len(parts) == 0 && len(rest) > 0 {
+		parts = rest[len(rest)-1:]
 	}
-	if r.severalDevices() {
-		add("device", "device")
-	}
-	add("stream", "stream")
-	if name == "" {
-		add("device", "device")
-	}
-	if name == "" {
-		add("rank", "rank")
-	}
-	return name
+	return strings.Join(parts, ", ")
 }
