@@ -82,7 +82,7 @@ func (d drawing) devicesOf() map[int64]float64 {
 }
 
 // steps shows the mean of each step over the ranks that have it, and over their
-// devices.
+// devices. Steps that were dropped are in the table.
 func (d drawing) steps(t *table.Table) (Chart, bool) {
 	names, groups := byKey(t, func(r int) string { return strconv.FormatInt(t.IntAt("step", r), 10) })
 	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
@@ -91,14 +91,18 @@ func (d drawing) steps(t *table.Table) (Chart, bool) {
 	var bins []columnBin
 	for _, step := range names {
 		var computing, busy, all, fetching float64
-		for _, r := range groups[step] {
+		counted := slices.DeleteFunc(groups[step], func(r int) bool { return t.TextAt("counted", r) == "dropped" })
+		if len(counted) == 0 {
+			continue
+		}
+		for _, r := range counted {
 			n := devices[t.IntAt("rank", r)]
 			computing += t.FloatAt("compute_us", r) / n
 			busy += t.FloatAt("device_busy_us", r) / n
 			all += t.FloatAt("duration_us", r)
 			fetching += fetched[[2]int64{t.IntAt("rank", r), t.IntAt("step", r)}]
 		}
-		n := float64(len(groups[step]))
+		n := float64(len(counted))
 		label := "step " + step
 		if !d.Analysis.Device {
 			bins = append(bins, columnBin{label, []part{
