@@ -30,6 +30,8 @@ func condense(t *table.Table) *table.Table {
 		return condensedFunctions(t)
 	case analyses.TableIdleCauses:
 		return condensedIdle(t)
+	case analyses.TableCalls:
+		return condensedCalls(t)
 	}
 	return t
 }
@@ -179,4 +181,42 @@ func condensedIdle(t *table.Table) *table.Table {
 		}
 	}
 	return condensed(t.Name, "Why devices were idle", all...)
+}
+
+// condensedCalls are the runtime's calls by host time; operator and caller are
+// those of the rank in which a call took longest.
+func condensedCalls(t *table.Table) *table.Table {
+	names, groups := byKey(t, func(r int) string { return t.TextAt("call", r) })
+	sum := func(name, column string) (all float64) {
+		for _, r := range groups[name] {
+			all += t.FloatAt(column, r)
+		}
+		return all
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(sum(b, "total_us"), sum(a, "total_us")) })
+	total := &table.Column{Name: "total", Kind: table.Micros}
+	mean := &table.Column{Name: "mean", Kind: table.Micros}
+	longest := &table.Column{Name: "max", Kind: table.Micros}
+	drained := &table.Column{Name: "idle_after", Kind: table.Micros}
+	count := &table.Column{Name: "count", Kind: table.Int}
+	call := &table.Column{Name: "call", Kind: table.Text, Text: names}
+	operator := &table.Column{Name: "operator", Kind: table.Text}
+	caller := &table.Column{Name: "caller", Kind: table.Text}
+	for _, n := range names {
+		top, most := groups[n][0], 0.0
+		for _, r := range groups[n] {
+			most = max(most, t.FloatAt("max_us", r))
+			if t.FloatAt("total_us", r) > t.FloatAt("total_us", top) {
+				top = r
+			}
+		}
+		total.Floats = append(total.Floats, sum(n, "total_us"))
+		mean.Floats = append(mean.Floats, sum(n, "total_us")/sum(n, "count"))
+		longest.Floats = append(longest.Floats, most)
+		drained.Floats = append(drained.Floats, sum(n, "drained_us"))
+		count.Ints = append(count.Ints, int64(sum(n, "count")))
+		operator.Text = append(operator.Text, t.TextAt("operator", top))
+		caller.Text = append(caller.Text, t.TextAt("caller", top))
+	}
+	return condensed(t.Name, "Runtime calls of the host, all ranks", count, total, mean, longest, drained, call, operator, caller)
 }

@@ -117,8 +117,8 @@ func idleCause(f findings.Finding) string {
 }
 
 func launchCalls(f findings.Finding) string {
-	text := fmt.Sprintf("Launching took long: the devices were idle %s inside the launching calls, most of it in %s (%s calls, the longest %s",
-		duration(f.Evidence["idle_us"]), plain(f.Name), counted(int64(f.Evidence["calls"])), duration(f.Evidence["max_us"]))
+	text := fmt.Sprintf("The devices were idle %s while launching calls ran, most of it in %s (%s of %s, the longest %s",
+		duration(f.Evidence["idle_us"]), plain(f.Name), plural(int(f.Evidence["calls"]), "call"), duration(f.Evidence["mean_us"]), duration(f.Evidence["max_us"]))
 	if where := in(f); where != "" {
 		text += ", " + where
 	}

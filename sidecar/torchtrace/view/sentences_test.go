@@ -33,8 +33,8 @@ func TestSentences(t *testing.T) {
 		"Nothing ran on a device: 1 step took 9.12 ms on the CPU.":                                 {ID: findings.CPUOnly, Value: 84e3, Evidence: evidence{"steps": 1, "mean_step_us": 9120}},
 		"Nothing ran on a device in the 84 ms recorded.":                                           {ID: findings.CPUOnly, Value: 84e3},
 		"91.3 % of the devices' idle time: the host had not launched the next work.":               {ID: findings.IdleCause, Value: 0.913, Name: analyses.CauseNotLaunched},
-		"Launching took long: the devices were idle 3.06 s inside the launching calls, most of it in cudaLaunchKernel (79 calls, the longest 3.06 s, in train.py(42): train_step).": {
-			ID: findings.LaunchCalls, Value: 0.2, Name: "cudaLaunchKernel", Place: own, Evidence: evidence{"idle_us": 3.06e6, "calls": 79, "max_us": 3.06e6}},
+		"The devices were idle 3.06 s while launching calls ran, most of it in cudaLaunchKernel (79 calls of 38.8 ms, the longest 3.06 s, in train.py(42): train_step).": {
+			ID: findings.LaunchCalls, Value: 0.2, Name: "cudaLaunchKernel", Place: own, Evidence: evidence{"idle_us": 3.06e6, "calls": 79, "mean_us": 38.8e3, "max_us": 3.06e6}},
 		"The steps waited for data 24.6 % of their time, rank 5's most (49.9 %); devices were idle for 127 ms of it.": {
 			ID: findings.DataLoading, Value: 0.246, Rank: number(5), Evidence: evidence{"highest_share": 0.499, "device_idle_us": 127e3}},
 		"The steps waited for data 24.6 % of their time.": {ID: findings.DataLoading, Value: 0.246, Rank: number(5), Evidence: evidence{"highest_share": 0.25}},

@@ -29,7 +29,7 @@ var terminalTables = []struct {
 	{analyses.TableStragglers, 32, nil},
 	{analyses.TableRuns, 24, nil},
 	{analyses.TableKernels, 12, nil},
-	{analyses.TableCalls, 12, []string{"rank", "call", "count", "total_us", "mean_us", "max_us", "drained_us", "operator", "caller"}},
+	{analyses.TableCalls, 12, nil},
 	{analyses.TableLaunchDelay, 24, []string{"rank", "call", "count", "p50_us", "p99_us", "max_us", "long_delays"}},
 	{analyses.TablePythonIdle, 12, nil},
 	{analyses.TablePythonFunctions, 12, nil},
@@ -60,7 +60,12 @@ func (r *Result) Text(w io.Writer, columns int) error {
 	}
 	for _, show := range terminalTables {
 		if t := r.table(show.name); t != nil && !r.repeats(t) && !(t.Name == analyses.TablePythonFunctions && r.Analysis.Device) {
-			writeTable(out, condense(t), show.columns, show.rows, columns)
+			t = condense(t)
+			title := t.Title
+			if !r.severalRanks() {
+				title = strings.TrimSuffix(title, ", all ranks")
+			}
+			writeTable(out, t, title, show.columns, show.rows, columns)
 		}
 	}
 	if missing := r.missing(); len(missing) > 0 {
@@ -74,7 +79,7 @@ func (r *Result) Text(w io.Writer, columns int) error {
 
 // writeTable aligns numbers at the right; the last text column gets what room
 // is left.
-func writeTable(out *bufio.Writer, t *table.Table, names []string, rows, columns int) {
+func writeTable(out *bufio.Writer, t *table.Table, title string, names []string, rows, columns int) {
 	var cols []*table.Column
 	for _, c := range t.Columns {
 		if len(names) == 0 {
@@ -101,7 +106,7 @@ func writeTable(out *bufio.Writer, t *table.Table, names []string, rows, columns
 		}
 	}
 	cols = cols[:fit(cols, widths, columns)]
-	fmt.Fprintf(out, "\n%s\n", t.Title)
+	fmt.Fprintf(out, "\n%s\n", title)
 	for _, row := range cells {
 		var line strings.Builder
 		for i, text := range row[:len(cols)] {
