@@ -214,12 +214,6 @@ func (r *recording) window() (window interval, ok bool) {
 	return window, ok
 }
 
-// idle is when nothing ran on a device, within the window.
-func (r *recording) idle(device int) []interval {
-	window, _ := r.window()
-	return clip(invert(r.busy(device)), window)
-}
-
 // symSet is the set of those names that a trace has.
 func symSet(t *kineto.Trace, names []string) map[kineto.Sym]bool {
 	set := map[kineto.Sym]bool{}
