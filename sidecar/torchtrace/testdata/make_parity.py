@@ -27,10 +27,16 @@ from typing import Any
 
 Row = dict[str, Any]
 
-VARIANTS = {"default": ({}, {}), "ns": ({"HTA_DISABLE_NS_ROUNDING": "1"}, {}), "last_step": ({}, {"include_last_profiler_step": True})}
+VARIANTS = {
+    "default": ({}, {}),
+    "ns": ({"HTA_DISABLE_NS_ROUNDING": "1"}, {}),
+    "last_step": ({}, {"include_last_profiler_step": True}),
+}
 DEVICE = {"kernel", "Kernel", "gpu_memcpy", "Memcpy", "gpu_memset", "Memset", "mtia_ccp_events"}
 RUNTIME = {"cuda_runtime", "cuda_driver", "mtia_runtime", "hip_runtime", "Runtime"}
-OTHER = re.compile(r".*Sync|Stream Wait Event|runFunction|job_exe|packet|pe_exe|cpum_exe_subgraph|collective_subgraph_execution")
+OTHER = re.compile(
+    r".*Sync|Stream Wait Event|runFunction|job_exe|packet|pe_exe|cpum_exe_subgraph|collective_subgraph_execution"
+)
 
 
 def nanos(value: Any) -> int:
@@ -81,7 +87,11 @@ def exact(files: list[Path]) -> dict[str, list[Row]]:
         document = json.loads(gzip.decompress(file.read_bytes()))
         rank = document.get("distributedInfo", {}).get("rank", 0)
         events = [e for e in document["traceEvents"] if e.get("ph") == "X" and "ts" in e and "dur" in e]
-        steps = {e["name"]: nanos(e["ts"]) for e in events if re.match(r"ProfilerStep#\d", e["name"]) and e["cat"] in ("user_annotation", "cpu_op")}
+        steps = {
+            e["name"]: nanos(e["ts"])
+            for e in events
+            if re.match(r"ProfilerStep#\d", e["name"]) and e["cat"] in ("user_annotation", "cpu_op")
+        }
         calls = [e for e in events if e["cat"] in RUNTIME]
         device = [e for e in events if e["cat"] in DEVICE]
         if len(steps) >= 2:
@@ -100,7 +110,9 @@ def one_rank(tables: dict[str, list[Row]], rank: int, device: list[Row], call_of
     sums: dict[str, int] = defaultdict(int)
     for number in sorted({e["args"]["device"] for e in device}):
         own = [e for e in device if e["args"]["device"] == number]
-        by_kind = {k: union([(e["start"], e["end"]) for e in own if kind(e) == k]) for k in ("COMPUTATION", "COMMUNICATION")}
+        by_kind = {
+            k: union([(e["start"], e["end"]) for e in own if kind(e) == k]) for k in ("COMPUTATION", "COMMUNICATION")
+        }
         busy = length(union([(e["start"], e["end"]) for e in own]))
         sums["whole"] += window[1] - window[0]
         sums["idle"] += window[1] - window[0] - busy
@@ -112,30 +124,52 @@ def one_rank(tables: dict[str, list[Row]], rank: int, device: list[Row], call_of
     tables["comm_comp_overlap"].append({"rank": rank, "comp_comm_overlap_pctg": share(sums["both"], sums["comm"])})
     if device:
         other = sums["whole"] - sums["idle"] - sums["compute"]
-        tables["temporal_breakdown"].append({
-            "rank": rank, "idle_time(us)": us(sums["idle"]), "compute_time(us)": us(sums["compute"]), "non_compute_time(us)": us(other),
-            "kernel_time(us)": us(sums["whole"]), "idle_time_pctg": share(sums["idle"], sums["whole"]),
-            "compute_time_pctg": share(sums["compute"], sums["whole"]), "non_compute_time_pctg": share(other, sums["whole"]),
-        })
+        tables["temporal_breakdown"].append(
+            {
+                "rank": rank,
+                "idle_time(us)": us(sums["idle"]),
+                "compute_time(us)": us(sums["compute"]),
+                "non_compute_time(us)": us(other),
+                "kernel_time(us)": us(sums["whole"]),
+                "idle_time_pctg": share(sums["idle"], sums["whole"]),
+                "compute_time_pctg": share(sums["compute"], sums["whole"]),
+                "non_compute_time_pctg": share(other, sums["whole"]),
+            }
+        )
     for e in device:
         if (call := call_of.get(e["args"].get("correlation"))) is not None:
             call_end = nanos(call["ts"]) + nanos(call["dur"])
-            tables["cuda_kernel_launch_stats"].append({
-                "rank": rank, "correlation": e["args"]["correlation"], "cpu_duration": us(nanos(call["dur"])),
-                "gpu_duration": us(e["end"] - e["start"]), "launch_delay": us(max(0, e["start"] - call_end)),
-            })
+            tables["cuda_kernel_launch_stats"].append(
+                {
+                    "rank": rank,
+                    "correlation": e["args"]["correlation"],
+                    "cpu_duration": us(nanos(call["dur"])),
+                    "gpu_duration": us(e["end"] - e["start"]),
+                    "launch_delay": us(max(0, e["start"] - call_end)),
+                }
+            )
     durations: dict[tuple[str, str], list[int]] = defaultdict(list)
     for e in device:
         if kind(e) != "OTHER":
             durations[kind(e), e["name"]].append(e["end"] - e["start"])
     for (what, name), list_ in durations.items():
-        tables["gpu_kernel_breakdown"].append({
-            "name": name, "sum (us)": us(sum(list_)), "max (us)": us(max(list_)), "min (us)": us(min(list_)),
-            "mean (us)": us(sum(list_) / len(list_)), "stddev": us(stdev(list_) if len(list_) > 1 else 0), "kernel_type": what, "rank": rank,
-        })
+        tables["gpu_kernel_breakdown"].append(
+            {
+                "name": name,
+                "sum (us)": us(sum(list_)),
+                "max (us)": us(max(list_)),
+                "min (us)": us(min(list_)),
+                "mean (us)": us(sum(list_) / len(list_)),
+                "stddev": us(stdev(list_) if len(list_) > 1 else 0),
+                "kernel_type": what,
+                "rank": rank,
+            }
+        )
 
 
-def idle(tables: dict[str, list[Row]], rank: int, device: int, stream: int, events: list[Row], call_of: dict[int, Row]) -> None:
+def idle(
+    tables: dict[str, list[Row]], rank: int, device: int, stream: int, events: list[Row], call_of: dict[int, Row]
+) -> None:
     gaps: dict[str, int] = {}
     latest = None
     for e in sorted(events, key=lambda e: (e["start"], e["end"])):
@@ -150,16 +184,28 @@ def idle(tables: dict[str, list[Row]], rank: int, device: int, stream: int, even
         gaps[category] = gaps.get(category, 0) + gap
         latest = max(latest or 0, e["end"])
     for category, ns in gaps.items():
-        tables["idle_time_breakdown"].append({
-            "rank": rank, "device": device, "stream": stream, "idle_category": category, "idle_time": us(ns),
-            "idle_time_ratio": share(ns, sum(gaps.values()), percent=False),
-        })
+        tables["idle_time_breakdown"].append(
+            {
+                "rank": rank,
+                "device": device,
+                "stream": stream,
+                "idle_category": category,
+                "idle_time": us(ns),
+                "idle_time_ratio": share(ns, sum(gaps.values()), percent=False),
+            }
+        )
 
 
 def write(folder: Path, tables: dict[str, list[Row]]) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    for name in ("temporal_breakdown", "idle_time_breakdown", "comm_comp_overlap", "cuda_kernel_launch_stats", "gpu_kernel_breakdown"):
+    for name in (
+        "temporal_breakdown",
+        "idle_time_breakdown",
+        "comm_comp_overlap",
+        "cuda_kernel_launch_stats",
+        "gpu_kernel_breakdown",
+    ):
         if rows := tables.get(name):
             with open(folder / f"{name}.csv", "w", newline="") as out:
                 writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
@@ -200,7 +246,9 @@ def hta(folder: Path, variant: str) -> None:
         "idle_time_breakdown": lambda: joined([idle_of(rank) for rank in ranks]),
         "idle_interval_stats": lambda: joined(idle_frames),
         "cuda_kernel_launch_stats": launch,
-        "gpu_kernel_breakdown": lambda: analysis.get_gpu_kernel_breakdown(visualize=False, num_kernels=1_000_000_000)[1],
+        "gpu_kernel_breakdown": lambda: analysis.get_gpu_kernel_breakdown(visualize=False, num_kernels=1_000_000_000)[
+            1
+        ],
         "gpu_kernel_breakdown_top10": lambda: analysis.get_gpu_kernel_breakdown(visualize=False)[1],
         "gpu_kernel_type_breakdown": lambda: analysis.get_gpu_kernel_breakdown(visualize=False)[0],
         "memory_bw_summary": lambda: analysis.get_memory_bw_summary(ranks=ranks),
@@ -240,7 +288,12 @@ def main() -> None:
         for file in files:
             shutil.copy(file, traces)
         for variant, (environment, _) in VARIANTS.items():
-            done = subprocess.run([sys.executable, __file__, folder, variant], env=os.environ | environment, capture_output=True, text=True)
+            done = subprocess.run(
+                [sys.executable, __file__, folder, variant],
+                env=os.environ | environment,
+                capture_output=True,
+                text=True,
+            )
             if done.returncode:
                 print(folder.name, variant, done.stderr.strip().splitlines()[-1:])
                 shutil.rmtree(folder / "hta" / variant, ignore_errors=True)

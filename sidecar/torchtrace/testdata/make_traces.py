@@ -36,7 +36,12 @@ class Trace:
         self.ends: dict[tuple[int, int], float] = {}
         self.correlation = 900
         self.taken: set[int] = set()
-        self.categories = {"runtime": "cuda_runtime", "kernel": "kernel", "memcpy": "gpu_memcpy", "memset": "gpu_memset"}
+        self.categories = {
+            "runtime": "cuda_runtime",
+            "kernel": "kernel",
+            "memcpy": "gpu_memcpy",
+            "memset": "gpu_memset",
+        }
 
     def between(self, low: float, high: float) -> float:
         return self.random.randint(int(low), int(high)) if self.whole else round(self.random.uniform(low, high), 3)
@@ -50,7 +55,16 @@ class Trace:
 
     def add(self, cat: str, name: str, start: float, dur: float, tid: int, pid: int = HOST, **args: Any) -> Event:
         fix = (lambda t: int(t)) if self.whole else (lambda t: round(t, 3))
-        event = {"ph": "X", "cat": cat, "name": name, "pid": pid, "tid": tid, "ts": fix(start), "dur": fix(dur), "args": args}
+        event = {
+            "ph": "X",
+            "cat": cat,
+            "name": name,
+            "pid": pid,
+            "tid": tid,
+            "ts": fix(start),
+            "dur": fix(dur),
+            "args": args,
+        }
         self.events.append(event)
         return event
 
@@ -62,16 +76,46 @@ class Trace:
         self.host = start + dur + self.between(3, 9)
         return start + dur, self.correlation
 
-    def run(self, name: str, start: float, dur: float, stream: int, correlation: int, cat: str = "kernel", device: int = 0, **args: Any) -> None:
+    def run(
+        self,
+        name: str,
+        start: float,
+        dur: float,
+        stream: int,
+        correlation: int,
+        cat: str = "kernel",
+        device: int = 0,
+        **args: Any,
+    ) -> None:
         """A device event, in the order of its stream."""
         start = self.free(max(start, self.ends.get((device, stream), 0.0)))
         end = self.free(start + dur + (0 if self.whole else self.between(0.1, 0.9))) if dur >= 2 else start + dur
         self.ends[device, stream] = max(end, self.ends.get((device, stream), 0.0))
-        self.add(self.categories.get(cat, cat), name, start, end - start, stream, device,
-                 device=device, context=1, stream=stream, correlation=correlation, **args)
+        self.add(
+            self.categories.get(cat, cat),
+            name,
+            start,
+            end - start,
+            stream,
+            device,
+            device=device,
+            context=1,
+            stream=stream,
+            correlation=correlation,
+            **args,
+        )
 
-    def launch(self, kernel: str, dur: float, stream: int = 7, call: str = "cudaLaunchKernel", lag: tuple[float, float] = (4, 9),
-               cat: str = "kernel", device: int = 0, **args: Any) -> None:
+    def launch(
+        self,
+        kernel: str,
+        dur: float,
+        stream: int = 7,
+        call: str = "cudaLaunchKernel",
+        lag: tuple[float, float] = (4, 9),
+        cat: str = "kernel",
+        device: int = 0,
+        **args: Any,
+    ) -> None:
         end, correlation = self.call(call, self.between(4, 9))
         self.run(kernel, end + self.between(*lag), dur, stream, correlation, cat, device, **args)
 
@@ -84,7 +128,15 @@ class Trace:
         self.host += self.between(30, 60)
 
     def copy(self, name: str, size: int, dur: float, stream: int = 7) -> None:
-        self.launch(name, dur, stream, "cudaMemcpyAsync", cat="memcpy", bytes=size, **{"memory bandwidth (GB/s)": size / dur / 1000})
+        self.launch(
+            name,
+            dur,
+            stream,
+            "cudaMemcpyAsync",
+            cat="memcpy",
+            bytes=size,
+            **{"memory bandwidth (GB/s)": size / dur / 1000},
+        )
 
     def write(self, path: Path) -> None:
         events = sorted(self.events, key=lambda e: e["ts"])
@@ -108,7 +160,9 @@ def cuda_steps(folder: Path) -> None:
             t.launch([GEMM, NORM, ADD][i % 3], t.between(12, 60))
             t.add("cpu_op", "aten::addmm", start - 1, t.host - start, HOST, **{"External id": t.correlation})
         t.host += t.between(150, 300)  # the stream runs dry
-        t.launch("Memset (Device)", 3, cat="memset", call="cudaMemsetAsync", bytes=4096, **{"memory bandwidth (GB/s)": 1.5})
+        t.launch(
+            "Memset (Device)", 3, cat="memset", call="cudaMemsetAsync", bytes=4096, **{"memory bandwidth (GB/s)": 1.5}
+        )
         end, correlation = t.call("cudaGraphLaunch", t.between(8, 14))
         for i in range(4):  # one call, many kernels
             t.run(GEMM if i % 2 else ADD, end + 5, t.between(10, 30), 7, correlation)
@@ -154,15 +208,36 @@ def rocm(folder: Path) -> None:
 
     def body() -> None:
         for i in range(8):
-            t.launch("Cijk_Ailk_Bljk_SB_MT64x64" if i % 2 else "void at::native::elementwise_kernel<512, 1>(int)", t.between(10, 40),
-                     0, "hipLaunchKernel" if i % 3 else "hipExtModuleLaunchKernel", device=2)
-        t.launch("Memcpy DtoD (Device -> Device)", t.between(5, 9), 0, "hipMemcpyWithStream", cat="memcpy", device=2, bytes=70_000)
+            t.launch(
+                "Cijk_Ailk_Bljk_SB_MT64x64" if i % 2 else "void at::native::elementwise_kernel<512, 1>(int)",
+                t.between(10, 40),
+                0,
+                "hipLaunchKernel" if i % 3 else "hipExtModuleLaunchKernel",
+                device=2,
+            )
+        t.launch(
+            "Memcpy DtoD (Device -> Device)",
+            t.between(5, 9),
+            0,
+            "hipMemcpyWithStream",
+            cat="memcpy",
+            device=2,
+            bytes=70_000,
+        )
         t.host += t.between(60, 120)
 
     for number in (1, 2):
         start = t.host
         t.step(number, body)
-        t.add("gpu_user_annotation", f"ProfilerStep#{number}", start + 20, t.host - start - 40, 0, 2, **{"External id": number})
+        t.add(
+            "gpu_user_annotation",
+            f"ProfilerStep#{number}",
+            start + 20,
+            t.host - start - 40,
+            0,
+            2,
+            **{"External id": number},
+        )
     t.write(folder / "trace.json.gz")
 
 
@@ -181,7 +256,13 @@ def cpu_only(folder: Path) -> None:
     """Operators alone."""
     t = Trace(5, rank=None)
     for number in (1, 2):
-        t.step(number, lambda: [t.add("cpu_op", name, t.host, 20, HOST) and setattr(t, "host", t.host + 30) for name in ("aten::mm", "aten::relu")])
+        t.step(
+            number,
+            lambda: [
+                t.add("cpu_op", name, t.host, 20, HOST) and setattr(t, "host", t.host + 30)
+                for name in ("aten::mm", "aten::relu")
+            ],
+        )
     t.write(folder / "trace.json.gz")
 
 
@@ -196,7 +277,14 @@ def several_devices(folder: Path) -> None:
             if i % 6 == 5:
                 t.launch(REDUCE, t.between(40, 90), stream=20, device=device)
                 t.host += t.between(40, 160)
-        t.launch("Memcpy PtoP (Device -> Device)", t.between(20, 30), cat="memcpy", call="cudaMemcpyAsync", device=1, bytes=50_000)
+        t.launch(
+            "Memcpy PtoP (Device -> Device)",
+            t.between(20, 30),
+            cat="memcpy",
+            call="cudaMemcpyAsync",
+            device=1,
+            bytes=50_000,
+        )
 
     for number in (7, 8):
         t.step(number, body)
@@ -210,7 +298,18 @@ def overlapping(folder: Path) -> None:
         end, correlation = t.call("cudaLaunchKernel", t.between(4, 9))
         start = t.free(end + t.between(4, 9))
         dur = [30.0, 0.7, 25.0][i % 3]
-        t.add("kernel", [GEMM, "tiny", ADD][i % 3], start, dur, 7, 0, device=0, context=1, stream=7, correlation=correlation)
+        t.add(
+            "kernel",
+            [GEMM, "tiny", ADD][i % 3],
+            start,
+            dur,
+            7,
+            0,
+            device=0,
+            context=1,
+            stream=7,
+            correlation=correlation,
+        )
     t.write(folder / "trace.json.gz")
 
 

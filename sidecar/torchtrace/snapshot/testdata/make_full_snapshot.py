@@ -27,10 +27,26 @@ UNWINDER = [
     native("libtorch_cpu.so", 108146796, "torch::unwind::unwind()"),
     native("libtorch_cpu.so", 107817241, "torch::CapturedTraceback::gather(bool, bool, bool)"),
     native("libtorch_cuda.so", 30911002, "??"),
-    native("libc10_cuda.so", 171042, "c10::cuda::CUDACachingAllocator::Native::DeviceCachingAllocator::malloc(unsigned long, CUstream_st*)"),
-    native("libc10_cuda.so", 176110, "c10::cuda::CUDACachingAllocator::Native::NativeCachingAllocator::allocate(unsigned long)"),
-    native("libtorch_cpu.so", 27100231, "at::TensorBase at::detail::_empty_generic<c10::ArrayRef<long> >(c10::ArrayRef<long>, c10::Allocator*, c10::DispatchKeySet, c10::ScalarType, std::optional<c10::MemoryFormat>)"),
-    native("libtorch_cuda.so", 16775440, "at::detail::empty_cuda(c10::ArrayRef<long>, c10::ScalarType, std::optional<c10::Device>, std::optional<c10::MemoryFormat>)"),
+    native(
+        "libc10_cuda.so",
+        171042,
+        "c10::cuda::CUDACachingAllocator::Native::DeviceCachingAllocator::malloc(unsigned long, CUstream_st*)",
+    ),
+    native(
+        "libc10_cuda.so",
+        176110,
+        "c10::cuda::CUDACachingAllocator::Native::NativeCachingAllocator::allocate(unsigned long)",
+    ),
+    native(
+        "libtorch_cpu.so",
+        27100231,
+        "at::TensorBase at::detail::_empty_generic<c10::ArrayRef<long> >(c10::ArrayRef<long>, c10::Allocator*, c10::DispatchKeySet, c10::ScalarType, std::optional<c10::MemoryFormat>)",
+    ),
+    native(
+        "libtorch_cuda.so",
+        16775440,
+        "at::detail::empty_cuda(c10::ArrayRef<long>, c10::ScalarType, std::optional<c10::Device>, std::optional<c10::MemoryFormat>)",
+    ),
 ]
 INTERPRETER = [
     {"filename": "/usr/lib/libpython3.11.so.1.0", "line": 1412002, "name": "PyObject_Vectorcall"},
@@ -43,22 +59,64 @@ START = [
     {"filename": "/usr/bin/python3.11", "line": 4224, "name": "_start"},
 ]
 ENGINE = [
-    native("libtorch_cpu.so", 98664711, "torch::autograd::generated::AddmmBackward0::apply(std::vector<at::Tensor, std::allocator<at::Tensor> >&&)"),
-    native("libtorch_cpu.so", 98693051, "torch::autograd::Engine::evaluate_function(std::shared_ptr<torch::autograd::GraphTask>&, torch::autograd::Node*)"),
-    native("libtorch_cpu.so", 98699867, "torch::autograd::Engine::thread_main(std::shared_ptr<torch::autograd::GraphTask> const&)"),
+    native(
+        "libtorch_cpu.so",
+        98664711,
+        "torch::autograd::generated::AddmmBackward0::apply(std::vector<at::Tensor, std::allocator<at::Tensor> >&&)",
+    ),
+    native(
+        "libtorch_cpu.so",
+        98693051,
+        "torch::autograd::Engine::evaluate_function(std::shared_ptr<torch::autograd::GraphTask>&, torch::autograd::Node*)",
+    ),
+    native(
+        "libtorch_cpu.so",
+        98699867,
+        "torch::autograd::Engine::thread_main(std::shared_ptr<torch::autograd::GraphTask> const&)",
+    ),
     {"filename": "/lib/x86_64-linux-gnu/libc.so.6", "line": 561316, "name": "start_thread"},
 ]
-model = [*UNWINDER, native("libtorch_cuda.so", 21220720, "at::native::empty_strided_cuda(c10::ArrayRef<long>, c10::ArrayRef<long>)"),
-         *INTERPRETER, *START, python(f"{SITE}torch/nn/modules/module.py", 915, "_apply"), python("/home/me/train.py", 12, "build_model"), python("/home/me/train.py", 60, "<module>")]
-forward = [*UNWINDER, native("libtorch_cuda.so", 68419936, "at::native::structured_addmm_out_cuda::impl(at::Tensor const&, at::Tensor const&)"),
-           native("libtorch_cpu.so", 41220011, "at::_ops::addmm::call(at::Tensor const&, at::Tensor const&, at::Tensor const&, c10::Scalar const&, c10::Scalar const&)"),
-           *INTERPRETER[:1], python(f"{SITE}torch/nn/modules/linear.py", 125, "forward"), *INTERPRETER[1:], *START,
-           python("/home/me/model.py", 33, "forward"), python("/home/me/train.py", 40, "train_step"), python("/home/me/train.py", 60, "<module>")]
+model = [
+    *UNWINDER,
+    native("libtorch_cuda.so", 21220720, "at::native::empty_strided_cuda(c10::ArrayRef<long>, c10::ArrayRef<long>)"),
+    *INTERPRETER,
+    *START,
+    python(f"{SITE}torch/nn/modules/module.py", 915, "_apply"),
+    python("/home/me/train.py", 12, "build_model"),
+    python("/home/me/train.py", 60, "<module>"),
+]
+forward = [
+    *UNWINDER,
+    native(
+        "libtorch_cuda.so",
+        68419936,
+        "at::native::structured_addmm_out_cuda::impl(at::Tensor const&, at::Tensor const&)",
+    ),
+    native(
+        "libtorch_cpu.so",
+        41220011,
+        "at::_ops::addmm::call(at::Tensor const&, at::Tensor const&, at::Tensor const&, c10::Scalar const&, c10::Scalar const&)",
+    ),
+    *INTERPRETER[:1],
+    python(f"{SITE}torch/nn/modules/linear.py", 125, "forward"),
+    *INTERPRETER[1:],
+    *START,
+    python("/home/me/model.py", 33, "forward"),
+    python("/home/me/train.py", 40, "train_step"),
+    python("/home/me/train.py", 60, "<module>"),
+]
 # The autograd thread runs no Python.
-backward = [*UNWINDER, native("libtorch_cpu.so", 40110203, "at::_ops::mm::call(at::Tensor const&, at::Tensor const&)"), *ENGINE]
+backward = [
+    *UNWINDER,
+    native("libtorch_cpu.so", 40110203, "at::_ops::mm::call(at::Tensor const&, at::Tensor const&)"),
+    *ENGINE,
+]
 library_only = [*UNWINDER, *INTERPRETER, python(f"{SITE}torch/optim/adam.py", 185, "_init_group"), *START]
 nothing = [*UNWINDER, {"filename": "??", "line": 0, "name": "??"}]
-loader = [python(f"{SITE}torch/utils/data/_utils/pin_memory.py", 98, "pin_memory"), python("/home/me/data.py", 7, "prefetch")]
+loader = [
+    python(f"{SITE}torch/utils/data/_utils/pin_memory.py", 98, "pin_memory"),
+    python("/home/me/data.py", 7, "prefetch"),
+]
 
 BASE = 0x7F0000000000
 clock = 1_700_000_000_000_000
@@ -68,8 +126,18 @@ def entry(action, addr, size, frames, stream=0, **more):
     global clock
     clock += 1000
     place = {"device_free": addr} if action == "oom" else {"addr": addr}
-    return {"action": action, **place, "size": size, "stream": stream, "time_us": clock, "frames": frames, "pool_id": (0, 0),
-            "compile_context": "N/A", "user_metadata": "", **more}
+    return {
+        "action": action,
+        **place,
+        "size": size,
+        "stream": stream,
+        "time_us": clock,
+        "frames": frames,
+        "pool_id": (0, 0),
+        "compile_context": "N/A",
+        "user_metadata": "",
+        **more,
+    }
 
 
 device0 = [
@@ -93,8 +161,16 @@ def block(address, size, requested, state, frames):
 
 
 segment = {
-    "device": 0, "address": BASE, "total_size": 64 * MIB, "allocated_size": 40 * MIB + 1024, "active_size": 40 * MIB + 1024,
-    "requested_size": 40 * MIB + 1000, "stream": 0, "segment_type": "large", "segment_pool_id": (0, 0), "is_expandable": True,
+    "device": 0,
+    "address": BASE,
+    "total_size": 64 * MIB,
+    "allocated_size": 40 * MIB + 1024,
+    "active_size": 40 * MIB + 1024,
+    "requested_size": 40 * MIB + 1000,
+    "stream": 0,
+    "segment_type": "large",
+    "segment_pool_id": (0, 0),
+    "is_expandable": True,
     "frames": model,
     "blocks": [
         block(BASE, 8 * MIB, 8 * MIB, "active_allocated", model),
@@ -111,9 +187,16 @@ snapshot = {
     "segments": [segment],
     "device_traces": [device0, []],
     "allocator_settings": {
-        "PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True", "max_split_size": -1, "garbage_collection_threshold": 0.0,
-        "expandable_segments": True, "graph_capture_record_stream_reuse": False, "max_cached_size": -1, "max_round_threshold": -1,
-        "pinned_num_register_threads": 1, "release_lock_on_cudamalloc": False, "pinned_use_cuda_host_register": False,
+        "PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True",
+        "max_split_size": -1,
+        "garbage_collection_threshold": 0.0,
+        "expandable_segments": True,
+        "graph_capture_record_stream_reuse": False,
+        "max_cached_size": -1,
+        "max_round_threshold": -1,
+        "pinned_num_register_threads": 1,
+        "release_lock_on_cudamalloc": False,
+        "pinned_use_cuda_host_register": False,
         "roundup_power2_divisions": {str(2**i): 0 for i in range(16)},
     },
     "external_annotations": [{"device": 0, "time_us": clock, "stage": "START", "name": "train_step"}],
