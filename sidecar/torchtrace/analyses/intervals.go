@@ -97,16 +97,3 @@ func clip(merged []interval, window interval) []interval {
 	}
 	return inside
 }
-
-// invert lists the time before, between and after disjoint intervals.
-func invert(merged []interval) []interval {
-	inverse := make([]interval, 0, len(merged)+1)
-	from := int64(math.MinInt64 / 2)
-	for _, m := range merged {
-		if from < m.start {
-			inverse = append(inverse, interval{from, m.start})
-		}
-		from = m.end
-	}
-	return append(inverse, interval{from, math.MaxInt64 / 2})
-}

@@ -41,7 +41,7 @@ func observeLoading(r *recording) []loadingRow {
 		inside := clip(waits, window)
 		row := loadingRow{step: s.number, fetches: within(starts, window), fetching: length(inside), whole: s.end - s.start}
 		for d := range r.of {
-			row.idle += overlap(inside, clip(invert(r.busy(d)), window))
+			row.idle += row.fetching - overlap(inside, clip(r.busy(d), window))
 		}
 		rows = append(rows, row)
 	}

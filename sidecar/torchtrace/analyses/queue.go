@@ -33,7 +33,7 @@ func observeQueue(r *recording) series[queueChange] {
 	}
 	changes := make([]queueChange, 0, 2*len(joined))
 	add := func(p launched, at int64, delta int32) {
-		c := queueChange{streamKey: streamKey{stream: p.span.stream}, at: r.t.UnixNs(at), delta: delta}
+		c := queueChange{streamKey: streamKey{stream: p.span.stream}, at: r.t.UnixNs(at), delta: delta, length: int32(len(changes))}
 		if !r.hta {
 			c.device = r.of[p.span.device]
 		}
@@ -45,8 +45,11 @@ func observeQueue(r *recording) series[queueChange] {
 	for _, p := range joined {
 		add(p, p.span.start, -1)
 	}
-	slices.SortStableFunc(changes, func(a, b queueChange) int {
-		return cmp.Or(compareStreams(a.streamKey, b.streamKey), cmp.Compare(a.at, b.at))
+	slices.SortFunc(changes, func(a, b queueChange) int {
+		if a.at != b.at && a.streamKey == b.streamKey {
+			return cmp.Compare(a.at, b.at)
+		}
+		return cmp.Or(compareStreams(a.streamKey, b.streamKey), cmp.Compare(a.at, b.at), cmp.Compare(a.length, b.length))
 	})
 	for i := range changes {
 		c := &changes[i]
