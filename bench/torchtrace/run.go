@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/analyses"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/kineto"
 )
 
 // work loads and analyses a folder once and prints what it took; it runs in a
@@ -22,9 +24,9 @@ func work(folder string) {
 	start := time.Now()
 	var events int64
 	_, err := torchtrace.Run(context.Background(), []string{folder},
-		torchtrace.LoadOptions{Progress: func(p torchtrace.Progress) { events = p.Events }},
-		torchtrace.AnalyzeOptions{Tables: []string{
-			torchtrace.TableTemporal, torchtrace.TableIdle, torchtrace.TableOverlap, torchtrace.TableKernels}})
+		kineto.Options{Progress: func(p kineto.Progress) { events = p.Events }},
+		analyses.Options{Tables: []string{
+			analyses.TableTemporal, analyses.TableIdle, analyses.TableOverlap, analyses.TableKernels}})
 	if err != nil {
 		fail(err)
 	}

@@ -17,7 +17,10 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/output"
 	"github.com/omni-perf/omni-perf/sidecar/signals"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/analyses"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/kineto"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/snapshot"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/table"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/view"
 )
 
@@ -59,8 +62,8 @@ func misuse(format string, args ...any) error { return usageError{fmt.Errorf(for
 // analyzeOptions are the arguments of analyze.
 type analyzeOptions struct {
 	paths                []string
-	load                 torchtrace.LoadOptions
-	analyses             torchtrace.AnalyzeOptions
+	load                 kineto.Options
+	analyses             analyses.Options
 	json, csv, html, svg string
 	merged, summary      string
 	display              string
@@ -133,7 +136,7 @@ func parseAnalyze(args []string, stderr io.Writer) (*analyzeOptions, error) {
 
 // read makes sense of the lists and words, and of the arguments together.
 func (o *analyzeOptions) read(t *analyzeTexts) (err error) {
-	if o.analyses.Mode, err = torchtrace.ParseMode(t.mode); err != nil {
+	if o.analyses.Mode, err = analyses.ParseMode(t.mode); err != nil {
 		return usageError{err}
 	}
 	if o.load.Ranks, err = parseNumbers(t.ranks); err != nil {
@@ -154,7 +157,6 @@ func (o *analyzeOptions) read(t *analyzeTexts) (err error) {
 	if len(o.paths) == 0 && (o.merged != "" || len(o.against) > 0) {
 		return misuse("--merged and --against need traces")
 	}
-	o.load.Shapes = o.analyses.GroupByShape
 	return nil
 }
 
@@ -181,11 +183,8 @@ func parseNumbers(text string) ([]int, error) {
 	return list, nil
 }
 
-// series have a row per event: for charts and CSV, too long for the JSON.
-var series = []string{torchtrace.TableQueueSeries, torchtrace.TableBandwidthSeries, torchtrace.TableMemoryTimeline}
-
 func knownTables(names []string) error {
-	known := append(torchtrace.DefaultTables(), series...)
+	known := append(analyses.DefaultTables(), analyses.Series()...)
 	for _, name := range names {
 		if !slices.Contains(known, name) {
 			return misuse("--tables: there is no table %q; the tables are %s", name, strings.Join(known, ", "))
@@ -204,9 +203,8 @@ func analyze(ctx context.Context, args []string, stdout, stderr io.Writer) error
 		return err
 	}
 	result := &view.Result{Name: strings.Join(append(slices.Clone(o.paths), nonEmpty(o.snapshot)...), ", ")}
-	var set *torchtrace.TraceSet
 	if len(o.paths) > 0 {
-		if result.Analysis, set, err = o.compute(ctx, stderr); err != nil {
+		if result.Analysis, err = o.compute(ctx, stderr); err != nil {
 			return err
 		}
 	}
@@ -217,7 +215,7 @@ func analyze(ctx context.Context, args []string, stdout, stderr io.Writer) error
 		}
 		result.Snapshot, result.Notes = snapshot.Analyze(s, o.snapshotOptions), s.Notes
 	}
-	return o.write(ctx, result, set, stdout, stderr)
+	return o.write(ctx, result, stdout, stderr)
 }
 
 func nonEmpty(text string) []string {
@@ -227,42 +225,33 @@ func nonEmpty(text string) []string {
 	return []string{text}
 }
 
-// compute reads the traces and analyses them. The events themselves are kept for
-// the merged trace and for comparing runs only: else one file at a time is in
-// memory.
-func (o *analyzeOptions) compute(ctx context.Context, stderr io.Writer) (*torchtrace.Analysis, *torchtrace.TraceSet, error) {
+// compute reads the traces and analyses them, those of other runs too.
+func (o *analyzeOptions) compute(ctx context.Context, stderr io.Writer) (*torchtrace.Analysis, error) {
 	if _, ok := columnsOf(stderr); ok && !o.quiet {
 		o.load.Progress = progressBar(stderr)
 	}
 	options := o.analyses
 	if len(options.Tables) == 0 {
-		options.Tables = torchtrace.DefaultTables()
+		options.Tables = analyses.DefaultTables()
 		if o.html != "" || o.display != "" || o.csv != "" || o.svg != "" {
-			options.Tables = append(options.Tables, series...)
+			options.Tables = append(options.Tables, analyses.Series()...)
 		}
 	}
-	if o.merged == "" && len(o.against) == 0 {
-		a, err := torchtrace.Run(ctx, o.paths, o.load, options)
-		return a, nil, err
+	a, err := torchtrace.Run(ctx, o.paths, o.load, options)
+	if err != nil || len(o.against) == 0 {
+		return a, err
 	}
-	set, err := torchtrace.Load(ctx, o.paths, o.load)
-	if err != nil {
-		return nil, nil, err
-	}
-	a := torchtrace.Analyze(set, options)
-	if len(o.against) > 0 {
-		runs, labels := []*torchtrace.TraceSet{set}, []string{strings.Join(o.paths, ", ")}
-		for _, path := range o.against {
-			other, err := torchtrace.Load(ctx, []string{path}, o.load)
-			if err != nil {
-				return nil, nil, err
-			}
-			a.Warnings = append(a.Warnings, other.Warnings...)
-			runs, labels = append(runs, other), append(labels, path)
+	runs, labels := []*torchtrace.Analysis{a}, []string{strings.Join(o.paths, ", ")}
+	for _, path := range o.against {
+		other, err := torchtrace.Run(ctx, []string{path}, o.load, analyses.Options{Mode: options.Mode, Tables: []string{analyses.TableCollectives}})
+		if err != nil {
+			return nil, err
 		}
-		a.Tables = append(a.Tables, torchtrace.CompareRuns(runs, labels))
+		a.Warnings = append(a.Warnings, other.Warnings...)
+		runs, labels = append(runs, other), append(labels, path)
 	}
-	return a, set, nil
+	a.Tables = append(a.Tables, torchtrace.CompareRuns(runs, labels))
+	return a, nil
 }
 
 // check says what of the files asked for could not be written, before the traces
@@ -295,9 +284,8 @@ func (o *analyzeOptions) jsonFile() string {
 
 // write writes the files asked for, each for itself, then the report unless
 // standard output has the JSON.
-func (o *analyzeOptions) write(ctx context.Context, r *view.Result, set *torchtrace.TraceSet, stdout, stderr io.Writer) error {
+func (o *analyzeOptions) write(ctx context.Context, r *view.Result, stdout, stderr io.Writer) error {
 	var results output.Results
-	document := o.document(r)
 	for _, asked := range []struct {
 		path  string
 		write func(path string) error
@@ -308,13 +296,13 @@ func (o *analyzeOptions) write(ctx context.Context, r *view.Result, set *torchtr
 		{o.summary, r.WriteSummaryFile},
 		{o.display, r.DisplayFile},
 		{o.merged, func(path string) error {
-			clocks, err := view.WriteMergedFile(path, set)
+			clocks, err := view.WriteMergedFile(ctx, path, r.Analysis)
 			if err == nil && !o.quiet {
 				fmt.Fprintln(stderr, clockSentence(clocks))
 			}
 			return err
 		}},
-		{o.jsonFile(), func(path string) error { return output.Write(path, document.WriteJSON) }},
+		{o.jsonFile(), func(path string) error { return r.JSONFile(path, o.keeps) }},
 	} {
 		if asked.path == "" {
 			continue
@@ -327,7 +315,7 @@ func (o *analyzeOptions) write(ctx context.Context, r *view.Result, set *torchtr
 	err := results.Err()
 	switch {
 	case o.json == "-":
-		err = errors.Join(err, document.WriteJSON(stdout))
+		err = errors.Join(err, r.WriteJSON(stdout, o.keeps))
 	case !o.quiet:
 		columns, ok := columnsOf(stdout)
 		if !ok {
@@ -338,20 +326,9 @@ func (o *analyzeOptions) write(ctx context.Context, r *view.Result, set *torchtr
 	return err
 }
 
-// document is that of torchtrace, the snapshot's tables in it.
-func (o *analyzeOptions) document(r *view.Result) *torchtrace.Analysis {
-	a := torchtrace.Analysis{Mode: torchtrace.Exact}
-	if r.Analysis != nil {
-		a = *r.Analysis
-	}
-	var tables []*torchtrace.Table
-	for _, t := range slices.Concat(a.Tables, r.Snapshot) {
-		if !slices.Contains(series, t.Name) || slices.Contains(o.analyses.Tables, t.Name) {
-			tables = append(tables, t)
-		}
-	}
-	a.Tables = tables
-	return &a
+// keeps tells whether a table belongs into the JSON: series only if somebody asked for them.
+func (o *analyzeOptions) keeps(t *table.Table) bool {
+	return !slices.Contains(analyses.Series(), t.Name) || slices.Contains(o.analyses.Tables, t.Name)
 }
 
 func clockSentence(clocks []view.Clock) string {
@@ -384,9 +361,9 @@ func columnsOf(stream any) (columns int, terminal bool) {
 }
 
 // progressBar draws on one line of a terminal and clears it at the end.
-func progressBar(w io.Writer) func(torchtrace.Progress) {
+func progressBar(w io.Writer) func(kineto.Progress) {
 	const width = 28
-	return func(p torchtrace.Progress) {
+	return func(p kineto.Progress) {
 		if p.Done {
 			fmt.Fprint(w, "\r\x1b[K")
 			return

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/kineto"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/synth"
 )
 
@@ -92,6 +92,55 @@ func TestAnalyzeJSONAloneOnStandardOutput(t *testing.T) {
 	}
 }
 
+// TestAnalyzeDevicesAndCycles: one process, two devices, recorded three times; the
+// JSON says so, and what matters most.
+func TestAnalyzeDevicesAndCycles(t *testing.T) {
+	dir := t.TempDir()
+	if _, errs, code := invoke(t, "make-traces "+dir+" --devices 2 --cycles 3 --steps 4"); code != exitOK {
+		t.Fatal(errs)
+	}
+	out, errs, code := invoke(t, "analyze --json - "+dir)
+	if code != exitOK || errs != "" {
+		t.Fatalf("exit status %d, %s", code, errs)
+	}
+	type row struct {
+		Rank, Device, Cycle int
+		Idle                float64 `json:"idle_time_us"`
+		File                string
+	}
+	var parsed struct {
+		Ranks      []int
+		Devices    []row `json:"temporal_breakdown_by_device"`
+		Temporal   []row `json:"temporal_breakdown"`
+		Recordings []row
+		Headline   string
+		Findings   []struct {
+			ID, Unit, Text string
+			Value          float64
+			Evidence       map[string]float64
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &parsed); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(parsed.Ranks, []int{0}) || len(parsed.Devices) != 2 || len(parsed.Temporal) != 1 || len(parsed.Recordings) != 3 || parsed.Recordings[2].Cycle != 3 {
+		t.Errorf("got ranks %v, devices %v, recordings %v", parsed.Ranks, parsed.Devices, parsed.Recordings)
+	}
+	if sum := parsed.Devices[0].Idle + parsed.Devices[1].Idle; math.Abs(sum-parsed.Temporal[0].Idle) > 1e-6 {
+		t.Errorf("the devices were idle for %g µs together, the rank for %g", sum, parsed.Temporal[0].Idle)
+	}
+	if len(parsed.Findings) == 0 {
+		t.Fatal("there are no findings")
+	}
+	idle := parsed.Findings[0]
+	if idle.ID != "device_idle" || idle.Unit != "share" || idle.Evidence["devices"] != 2 || !strings.HasPrefix(idle.Text, "The 2 devices were idle ") || parsed.Headline != idle.ID {
+		t.Errorf("got headline %q, finding %+v", parsed.Headline, idle)
+	}
+	if share := (parsed.Temporal[0].Idle) / idle.Evidence["device_us"]; math.Abs(share-idle.Value) > 1e-9 {
+		t.Errorf("got an idle share of %g, the tables say %g", idle.Value, share)
+	}
+}
+
 func TestAnalyzeComparesRuns(t *testing.T) {
 	slow, _ := madeTraces(t)
 	fast := t.TempDir()
@@ -155,9 +204,9 @@ func TestParseNumbers(t *testing.T) {
 func TestProgressStaysOnOneLineAndGoes(t *testing.T) {
 	var out strings.Builder
 	draw := progressBar(&out)
-	draw(torchtrace.Progress{Files: 8, AllBytes: 0})
-	draw(torchtrace.Progress{Files: 8, FilesDone: 4, Bytes: 50, AllBytes: 100, Events: 1_500_000})
-	draw(torchtrace.Progress{Files: 8, FilesDone: 8, Bytes: 120, AllBytes: 100, Done: true})
+	draw(kineto.Progress{Files: 8, AllBytes: 0})
+	draw(kineto.Progress{Files: 8, FilesDone: 4, Bytes: 50, AllBytes: 100, Events: 1_500_000})
+	draw(kineto.Progress{Files: 8, FilesDone: 8, Bytes: 120, AllBytes: 100, Done: true})
 	text := out.String()
 	if strings.Contains(text, "\n") || !strings.HasSuffix(text, "\r\x1b[K") {
 		t.Errorf("progress %q leaves something behind", text)

@@ -41,7 +41,9 @@ func makeTraces(args []string, stdout, stderr io.Writer) error {
 	flags.SetOutput(io.Discard)
 	flags.Uint64Var(&cfg.Seed, "seed", 1, "the same seed gives the same files")
 	flags.IntVar(&cfg.Ranks, "ranks", 8, "how many ranks")
+	flags.IntVar(&cfg.Devices, "devices", 1, "how many devices the process of an only rank uses, in turns")
 	flags.IntVar(&cfg.Steps, "steps", 6, "how many training steps")
+	cycles := flags.Int("cycles", 1, "how many cycles of steps, each in files of its own, as schedule(repeat=…) writes")
 	flags.IntVar(&cfg.Layers, "layers", 0, "kernels of a forward pass, 3.5 times as many in a step (default 24, more with a large --size)")
 	size := flags.String("size", "", "go on until every rank's JSON has this `SIZE`, as in 500MB or 5GB")
 	flags.DurationVar(&cfg.DataWait, "data-wait", 2*time.Millisecond, "mean time a step waits for its batch")
@@ -51,7 +53,7 @@ func makeTraces(args []string, stdout, stderr io.Writer) error {
 	flags.BoolVar(&cfg.Stacks, "stacks", true, "record Python stacks")
 	flags.BoolVar(&cfg.Memory, "memory", true, "record memory changes")
 	plain := flags.Bool("plain", false, "do not compress")
-	answers := flags.String("answers", "", "write what an analysis must find as JSON to `FILE`")
+	answers := flags.String("answers", "", "write what an analysis must find in the last cycle as JSON to `FILE`")
 	const about = "usage: omni-perf make-traces DIR [options]\n\n"
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		args = append(args[1:len(args):len(args)], args[0]) // options first, for package flag
@@ -72,9 +74,14 @@ func makeTraces(args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	dir := flags.Arg(0)
-	found, err := synth.WriteDir(cfg, dir, !*plain)
-	if err != nil {
-		return err
+	if cfg.Devices > 1 && !isSet(flags, "ranks") {
+		cfg.Ranks = 1
+	}
+	found := &synth.Answers{}
+	for cfg.Cycle = range max(1, *cycles) {
+		if found, err = synth.WriteDir(cfg, dir, !*plain); err != nil {
+			return err
+		}
 	}
 	if err := synth.WriteSnapshotFile(cfg, filepath.Join(dir, snapshotName)); err != nil {
 		return err
@@ -84,8 +91,17 @@ func makeTraces(args []string, stdout, stderr io.Writer) error {
 			return err
 		}
 	}
-	fmt.Fprintf(stdout, "%d ranks and %s in %s\n", len(found.Ranks), snapshotName, dir)
+	ranks := "1 rank"
+	if n := len(found.Ranks); n > 1 {
+		ranks = fmt.Sprintf("%d ranks", n)
+	}
+	fmt.Fprintf(stdout, "%s and %s in %s\n", ranks, snapshotName, dir)
 	return nil
+}
+
+func isSet(flags *flag.FlagSet, name string) (set bool) {
+	flags.Visit(func(f *flag.Flag) { set = set || f.Name == name })
+	return set
 }
 
 func writeAnswers(path string, found *synth.Answers) error {

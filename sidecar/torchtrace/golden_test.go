@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -16,6 +17,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/analyses"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/kineto"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/table"
 )
 
 // sharedTraces finds the folder of real traces beside the checkout; the test
@@ -42,15 +47,15 @@ func sharedTraces(t testing.TB) string {
 
 // goldenKeys are the columns by which compare.py pairs rows.
 var goldenKeys = map[string][]string{
-	TableTemporal: {"rank"}, TableIdle: {"rank", "stream", "idle_category"}, TableOverlap: {"rank"},
-	TableLaunch: {"rank", "correlation"}, TableKernels: {"rank", "kernel_type", "name"},
-	TableKernelTypes: {"kernel_type"}, TableKernelsTop: {"rank", "kernel_type", "name"},
-	TableIdleIntervals:   {"rank", "stream", "idle_category"},
-	TableMemoryBandwidth: {"rank", "name"}, TableQueueLength: {"rank", "stream"},
+	analyses.TableTemporal: {"rank"}, analyses.TableIdle: {"rank", "stream", "idle_category"}, analyses.TableOverlap: {"rank"},
+	analyses.TableLaunch: {"rank", "correlation"}, analyses.TableKernels: {"rank", "kernel_type", "name"},
+	analyses.TableKernelTypes: {"kernel_type"}, analyses.TableKernelsTop: {"rank", "kernel_type", "name"},
+	analyses.TableIdleIntervals:   {"rank", "stream", "idle_category"},
+	analyses.TableMemoryBandwidth: {"rank", "name"}, analyses.TableQueueLength: {"rank", "stream"},
 }
 
-var goldenTables = []string{TableTemporal, TableIdle, TableOverlap, TableLaunch, TableKernels,
-	TableKernelTypes, TableKernelsTop, TableIdleIntervals, TableMemoryBandwidth, TableQueueLength}
+var goldenTables = []string{analyses.TableTemporal, analyses.TableIdle, analyses.TableOverlap, analyses.TableLaunch, analyses.TableKernels,
+	analyses.TableKernelTypes, analyses.TableKernelsTop, analyses.TableIdleIntervals, analyses.TableMemoryBandwidth, analyses.TableQueueLength}
 
 // readGolden returns a golden's rows as header → cell, nil if there is none.
 func readGolden(t *testing.T, dir, table string) []map[string]string {
@@ -82,15 +87,15 @@ func readGolden(t *testing.T, dir, table string) []map[string]string {
 }
 
 // cellEqual compares with compare.py's tolerances.
-func cellEqual(c *Column, row int, golden string) bool {
-	if c.Kind == Text {
+func cellEqual(c *table.Column, row int, golden string) bool {
+	if c.Kind == table.Text {
 		return c.Text[row] == golden
 	}
 	want, err := strconv.ParseFloat(golden, 64)
 	if err != nil {
 		want = math.NaN()
 	}
-	if c.Kind == Int {
+	if c.Kind == table.Int {
 		return c.Ints[row] == int64(want)
 	}
 	got := c.Floats[row]
@@ -101,11 +106,11 @@ func cellEqual(c *Column, row int, golden string) bool {
 	switch {
 	case c.Name == "percentage":
 		tolerance = 0.01 + 0.05
-	case c.Kind == Percent:
+	case c.Kind == table.Percent:
 		tolerance = 0.01
-	case c.Kind == Ratio:
+	case c.Kind == table.Ratio:
 		tolerance = 0.0001 + 0.005
-	case c.Kind == Micros:
+	case c.Kind == table.Micros:
 		tolerance = max(1, 1e-4*math.Abs(want))
 	default:
 		tolerance = max(1e-6, 1e-4*math.Abs(want))
@@ -126,49 +131,51 @@ func keyOf(keys []string, cell func(string) string) string {
 }
 
 // compareGolden returns one line per cell that differs.
-func compareGolden(table *Table, golden []map[string]string) (differences []string) {
-	keys := goldenKeys[table.Name]
-	columns := []*Column{}
-	for _, c := range table.Columns {
+func compareGolden(ours *table.Table, golden []map[string]string) (differences []string) {
+	keys := goldenKeys[ours.Name]
+	if len(golden) > 0 && hasKey(golden[0], "device") {
+		keys = append([]string{"device"}, keys...)
+	}
+	columns := []*table.Column{}
+	for _, c := range ours.Columns {
 		if len(golden) == 0 || hasKey(golden[0], c.HTAName) {
 			columns = append(columns, c)
 		}
 	}
-	ours, theirs := map[string][]int{}, map[string][]int{}
-	for r := range table.Len() {
-		k := keyOf(keys, func(name string) string { return table.Column(name).Format(r) })
-		ours[k] = append(ours[k], r)
+	rows, theirs := map[string][]int{}, map[string][]int{}
+	for r := range ours.Len() {
+		k := keyOf(keys, func(name string) string { return ours.Column(name).Format(r) })
+		rows[k] = append(rows[k], r)
 	}
 	for r := range golden {
-		k := keyOf(keys, func(name string) string { return golden[r][table.Column(name).HTAName] })
+		k := keyOf(keys, func(name string) string { return golden[r][ours.Column(name).HTAName] })
 		theirs[k] = append(theirs[k], r)
 	}
 	all := map[string]bool{}
-	for k := range ours {
+	for k := range rows {
 		all[k] = true
 	}
 	for k := range theirs {
 		all[k] = true
 	}
-	order := sortedKeys(all)
-	for _, k := range order {
-		a, b := ours[k], theirs[k]
+	for _, k := range slices.Sorted(maps.Keys(all)) {
+		a, b := rows[k], theirs[k]
 		sort.SliceStable(a, func(i, j int) bool {
-			return lessRow(columns, func(c *Column) string { return c.Format(a[i]) }, func(c *Column) string { return c.Format(a[j]) })
+			return lessRow(columns, func(c *table.Column) string { return c.Format(a[i]) }, func(c *table.Column) string { return c.Format(a[j]) })
 		})
 		sort.SliceStable(b, func(i, j int) bool {
-			return lessRow(columns, func(c *Column) string { return golden[b[i]][c.HTAName] }, func(c *Column) string { return golden[b[j]][c.HTAName] })
+			return lessRow(columns, func(c *table.Column) string { return golden[b[i]][c.HTAName] }, func(c *table.Column) string { return golden[b[j]][c.HTAName] })
 		})
 		for i := range max(len(a), len(b)) {
 			switch {
 			case i >= len(a):
-				differences = append(differences, fmt.Sprintf("%s[%.120s]: row missing", table.Name, k))
+				differences = append(differences, fmt.Sprintf("%s[%.120s]: row missing", ours.Name, k))
 			case i >= len(b):
-				differences = append(differences, fmt.Sprintf("%s[%.120s]: row too many", table.Name, k))
+				differences = append(differences, fmt.Sprintf("%s[%.120s]: row too many", ours.Name, k))
 			default:
 				for _, c := range columns {
 					if want := golden[b[i]][c.HTAName]; !cellEqual(c, a[i], want) {
-						differences = append(differences, fmt.Sprintf("%s[%.120s].%s: got %s, want %s", table.Name, k, c.Name, c.Format(a[i]), want))
+						differences = append(differences, fmt.Sprintf("%s[%.120s].%s: got %s, want %s", ours.Name, k, c.Name, c.Format(a[i]), want))
 					}
 				}
 			}
@@ -183,7 +190,7 @@ func hasKey(m map[string]string, key string) bool {
 }
 
 // lessRow orders rows of one key by their numbers, column by column.
-func lessRow(columns []*Column, a, b func(*Column) string) bool {
+func lessRow(columns []*table.Column, a, b func(*table.Column) string) bool {
 	for _, c := range columns {
 		x, errX := strconv.ParseFloat(a(c), 64)
 		y, errY := strconv.ParseFloat(b(c), 64)
@@ -197,7 +204,7 @@ func lessRow(columns []*Column, a, b func(*Column) string) bool {
 	return false
 }
 
-func loadShared(t testing.TB, dir string) *TraceSet {
+func loadShared(t testing.TB, dir string, opts kineto.Options) *kineto.Set {
 	t.Helper()
 	files, _ := filepath.Glob(filepath.Join(dir, "*.json*"))
 	paths := []string{}
@@ -206,17 +213,22 @@ func loadShared(t testing.TB, dir string) *TraceSet {
 			paths = append(paths, f)
 		}
 	}
-	set, err := Load(context.Background(), paths, LoadOptions{})
+	set, err := kineto.Load(context.Background(), paths, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return set
 }
 
-// TestGolden compares every real trace with what the exact rules and
-// HolisticTraceAnalysis say about it.
-func TestGolden(t *testing.T) {
-	root := sharedTraces(t)
+// TestParity compares small traces, made up in the shapes that profilers have
+// written, with what the exact rules and HolisticTraceAnalysis say about them;
+// see testdata/make_parity.py.
+func TestParity(t *testing.T) { compareFolders(t, filepath.Join("testdata", "parity")) }
+
+// TestGolden does the same with every real trace.
+func TestGolden(t *testing.T) { compareFolders(t, sharedTraces(t)) }
+
+func compareFolders(t *testing.T, root string) {
 	folders, _ := filepath.Glob(filepath.Join(root, "*", "exact"))
 	if len(folders) == 0 {
 		t.Fatal("no goldens")
@@ -224,19 +236,19 @@ func TestGolden(t *testing.T) {
 	for _, exact := range folders {
 		dir := filepath.Dir(exact)
 		t.Run(filepath.Base(dir), func(t *testing.T) {
-			set := loadShared(t, dir)
+			t.Run("exact", func(t *testing.T) {
+				checkGolden(t, Analyze(loadShared(t, dir, kineto.Options{}), analyses.Options{}), exact, nil)
+			})
+			set := loadShared(t, dir, kineto.Options{Frame: true})
 			for _, w := range set.Warnings {
 				t.Log(w)
 			}
-			t.Run("exact", func(t *testing.T) {
-				checkGolden(t, Analyze(set, AnalyzeOptions{}), exact, nil)
-			})
-			variants := map[string]AnalyzeOptions{
-				"default":   {Mode: HTA},
-				"ns":        {Mode: HTANs},
-				"last_step": {Mode: HTA, IncludeLastStep: true},
+			variants := map[string]analyses.Options{
+				"default":   {Mode: analyses.HTA},
+				"ns":        {Mode: analyses.HTANs},
+				"last_step": {Mode: analyses.HTA, IncludeLastStep: true},
 			}
-			for _, variant := range sortedKeys(variants) {
+			for _, variant := range slices.Sorted(maps.Keys(variants)) {
 				golden := filepath.Join(dir, "hta", variant)
 				_, err := os.Stat(golden)
 				if err != nil {
@@ -259,17 +271,17 @@ func checkGolden(t *testing.T, a *Analysis, dir string, known []string) {
 	used := map[string]bool{}
 	for _, name := range goldenTables {
 		golden := readGolden(t, dir, name)
-		table := a.Table(name)
+		ours := a.Table(name)
 		if golden == nil {
 			continue
 		}
-		if table == nil {
+		if ours == nil {
 			t.Errorf("%s: not computed", name)
 			continue
 		}
 		shown := 0
 	differences:
-		for _, d := range compareGolden(table, golden) {
+		for _, d := range compareGolden(ours, golden) {
 			for _, k := range known {
 				if strings.HasPrefix(d, k) {
 					used[k] = true

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
-	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/kineto"
 )
 
 // source is what the merged track says it comes from.
@@ -14,7 +14,7 @@ const source = "torch.profiler trace"
 
 // replaceActivity puts the exact busy series of one device into rec: windows of
 // 100 % and 0 % that end on the nanosecond, where the trace covers.
-func replaceActivity(rec *timeline.Recording, d deviceEvents, covered Span, trace *torchtrace.Trace, opts Options) {
+func replaceActivity(rec *timeline.Recording, d deviceEvents, covered Span, trace *kineto.Trace, opts Options) {
 	id := fmt.Sprintf("gpu%d.util", d.device)
 	spec := timeline.TrackSpec{
 		ID: id, Kind: timeline.KindRate, Unit: "%", Source: source, Resolution: time.Nanosecond,
@@ -49,7 +49,7 @@ func replaceActivity(rec *timeline.Recording, d deviceEvents, covered Span, trac
 	}
 }
 
-func deviceName(trace *torchtrace.Trace) string {
+func deviceName(trace *kineto.Trace) string {
 	if len(trace.Meta.Devices) > 0 {
 		return trace.Meta.Devices[0]
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/report"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
-	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/kineto"
 )
 
 // Lane is what one stream of one device ran, in columns of equal length sorted
@@ -44,7 +44,7 @@ func inSeconds(times []timeline.Nanos) []float64 {
 }
 
 // lanes sorts events by stream and thins them until all together fit.
-func lanes(devices []deviceEvents, trace *torchtrace.Trace, limit int) []Lane {
+func lanes(devices []deviceEvents, trace *kineto.Trace, limit int) []Lane {
 	type key struct {
 		device int
 		stream int64
@@ -84,11 +84,11 @@ func lanes(devices []deviceEvents, trace *torchtrace.Trace, limit int) []Lane {
 }
 
 // lane joins a stream's events that are shorter than step and closer together.
-func lane(events []event, trace *torchtrace.Trace, step time.Duration) Lane {
+func lane(events []event, trace *kineto.Trace, step time.Duration) Lane {
 	var l Lane
-	index := map[torchtrace.Sym]int{}
+	index := map[kineto.Sym]int{}
 	longest := timeline.Nanos(0) // event in the block being built
-	name := func(s torchtrace.Sym) int {
+	name := func(s kineto.Sym) int {
 		i, ok := index[s]
 		if !ok {
 			i = len(l.Names)

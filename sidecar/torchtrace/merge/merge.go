@@ -1,7 +1,7 @@
 // Package merge lays a torch.profiler trace over the recording of the cell in
 // which it was taken.
 //
-// In flow a finished timeline.Recording and a torchtrace.Trace of the same
+// In flow a finished timeline.Recording and a kineto.Trace of the same
 // process, out flow the same recording with exact GPU activity in place of the
 // sampled one, and the kernels of each stream as lanes, which a report takes.
 // The package knows neither charts nor diagnosis: both read what they always
@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
-	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/kineto"
 )
 
 // Options of Into; the zero value is usable.
@@ -78,7 +78,7 @@ type Merged struct {
 type Span struct{ Start, End timeline.Nanos }
 
 // Into merges a trace into the recording it was taken in.
-func Into(rec *timeline.Recording, trace *torchtrace.Trace, opts Options) (*Merged, error) {
+func Into(rec *timeline.Recording, trace *kineto.Trace, opts Options) (*Merged, error) {
 	opts = opts.withDefaults(rec)
 	clock := converter{rec: rec, trace: trace, bridge: opts.Bridge}
 	covered, ok := clock.covered()
@@ -111,7 +111,7 @@ func seconds(n timeline.Nanos) string { return fmt.Sprintf("%.3f s", n.Seconds()
 // converter brings a trace's times to the recording's.
 type converter struct {
 	rec    *timeline.Recording
-	trace  *torchtrace.Trace
+	trace  *kineto.Trace
 	bridge timeline.Bridge
 }
 
@@ -147,21 +147,20 @@ type deviceEvents struct {
 type event struct {
 	start, end timeline.Nanos
 	stream     int64
-	name       torchtrace.Sym
+	name       kineto.Sym
 }
 
-// byDevice sorts the trace's device events out. Kineto writes the device's
-// number as their process id.
+// maxDevices bounds the numbers that a damaged file may give devices.
+const maxDevices = 1 << 10
+
+// byDevice sorts the trace's device events out.
 func (c converter) byDevice(number func(int) int) []deviceEvents {
-	const maxDevices = 1 << 10
 	d := &c.trace.Device
 	found := map[int][]event{}
 	for row := range d.Len() {
-		ordinal := 0
-		if th := int(d.Thread[row]); th < len(c.trace.Threads) {
-			if pid := c.trace.Threads[th].PID; pid >= 0 && pid < maxDevices {
-				ordinal = int(pid)
-			}
+		ordinal := int(d.Device[row])
+		if ordinal < 0 || ordinal >= maxDevices {
+			ordinal = 0
 		}
 		start := c.at(d.Start[row])
 		e := event{max(0, start), min(c.rec.Duration, start+timeline.Nanos(max(0, d.Dur[row]))), d.Stream[row], d.Name[row]}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
-	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/kineto"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/synth"
 )
 
@@ -30,14 +30,14 @@ const (
 
 // recorded makes a trace of one rank and the recording of the cell it was taken
 // in, whose GPU was sampled every 20 ms.
-func recorded(t *testing.T) (*timeline.Recording, *torchtrace.Trace, synth.RankAnswers, timeline.Bridge) {
+func recorded(t *testing.T) (*timeline.Recording, *kineto.Trace, synth.RankAnswers, timeline.Bridge) {
 	t.Helper()
 	return recordedRank(t, synth.Config{Seed: 5, Steps: 6, DataWait: 8 * time.Millisecond}, 0, 50)
 }
 
 // recordedRank does so for one rank of several, whose GPU was sampled as busy by
 // the given percentage throughout.
-func recordedRank(t *testing.T, cfg synth.Config, number int, sampled float64) (*timeline.Recording, *torchtrace.Trace, synth.RankAnswers, timeline.Bridge) {
+func recordedRank(t *testing.T, cfg synth.Config, number int, sampled float64) (*timeline.Recording, *kineto.Trace, synth.RankAnswers, timeline.Bridge) {
 	t.Helper()
 	texts := make([]bytes.Buffer, max(cfg.Ranks, 1))
 	writers := make([]io.Writer, len(texts))
@@ -52,7 +52,7 @@ func recordedRank(t *testing.T, cfg synth.Config, number int, sampled float64) (
 	if err := os.WriteFile(path, texts[number].Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	set, err := torchtrace.Load(context.Background(), []string{path}, torchtrace.LoadOptions{})
+	set, err := kineto.Load(context.Background(), []string{path}, kineto.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,7 +263,7 @@ func TestTraceOfAnotherTimeIsRefused(t *testing.T) {
 	if _, err := Into(rec, trace, Options{Bridge: bridge}); !errors.Is(err, ErrOtherTime) {
 		t.Errorf("error %v, want ErrOtherTime", err)
 	}
-	if _, err := Into(rec, &torchtrace.Trace{}, Options{Bridge: bridge}); err == nil {
+	if _, err := Into(rec, &kineto.Trace{}, Options{Bridge: bridge}); err == nil {
 		t.Error("an empty trace was merged")
 	}
 }
@@ -283,7 +283,7 @@ func TestMeasuredBridgePlacesAKernel(t *testing.T) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	set, err := torchtrace.Load(context.Background(), []string{path}, torchtrace.LoadOptions{})
+	set, err := kineto.Load(context.Background(), []string{path}, kineto.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

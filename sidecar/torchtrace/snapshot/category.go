@@ -1,6 +1,10 @@
 package snapshot
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/place"
+)
 
 // Category says what memory is for, as far as the allocating stack tells.
 type Category uint8
@@ -67,36 +71,86 @@ func categoryOf(stack Stack) Category {
 	return CategoryOther
 }
 
-// Place is the innermost frame of the user's own code, or of any code.
+// isPython tells Python's frames: their file is a source, or a name in angle
+// brackets that the interpreter made up.
+func (f Frame) isPython() bool {
+	return strings.HasSuffix(f.File, ".py") || strings.HasPrefix(f.File, "<") || strings.Contains(f.File, "/ipykernel_")
+}
+
+// machinery are parts of C++ functions' names that every allocation has: the
+// unwinder that records the stack, the allocator, the making of a tensor, the
+// interpreter, the beginning of a thread.
+var machinery = []string{
+	"unwind::unwind", "CapturedTraceback", "gather", "CachingAllocator", "CachingHostAllocator", "c10::StorageImpl", "intrusive_ptr",
+	"at::detail::", "empty_cuda", "empty_strided", "empty_generic", "at::empty", "allocate", "Allocator", "raw_alloc",
+	"PyEval", "PyObject", "PyFunction", "PyVectorcall", "PyRun", "Py_Run", "Py_Bytes", "PyMethod", "cfunction", "method_vectorcall",
+	"_start", "__libc", "start_thread", "clone", "execute_native_thread_routine", "??",
+}
+
+// tells reports whether a C++ frame says anything about an allocation.
+func (f Frame) tells() bool {
+	if f.Function == "" {
+		return false
+	}
+	for _, part := range machinery {
+		if strings.Contains(f.Function, part) {
+			return false
+		}
+	}
+	return true
+}
+
+// Place is the innermost frame of the user's own code, else the innermost of
+// Python, else the innermost of C++ that tells anything: of a backward pass
+// without Python the operation.
 func (s *Snapshot) Place(id StackID) string {
 	if int(id) >= len(s.Stacks) || len(s.Stacks[id]) == 0 {
 		return "(no stack recorded)"
 	}
-	stack := s.Stacks[id]
-	for _, f := range stack {
-		if strings.HasSuffix(f.File, ".py") && !isLibrary(f.File) {
+	var python, native *Frame
+	for i := range s.Stacks[id] {
+		f := &s.Stacks[id][i]
+		switch {
+		case f.isPython() && place.Own(f.File):
 			return f.String()
-		}
-		if strings.Contains(f.File, "/ipykernel_") || strings.HasPrefix(f.File, "<ipython-") {
-			return f.String()
+		case f.isPython() && python == nil:
+			python = f
+		case !f.isPython() && strings.Contains(f.Function, "Backward") && strings.Contains(f.Function, "::apply("):
+			if native == nil || !strings.Contains(native.Function, "Backward") {
+				native = f
+			}
+		case !f.isPython() && native == nil && f.tells():
+			native = f
 		}
 	}
-	return stack[0].String()
+	switch {
+	case python != nil:
+		return python.String()
+	case native != nil:
+		return withoutArguments(native.Function)
+	}
+	return "(only torch's own C++)"
 }
 
-func isLibrary(file string) bool {
-	return strings.Contains(file, "/site-packages/") || strings.Contains(file, "/dist-packages/") ||
-		strings.Contains(file, "/lib/python") || strings.HasPrefix(file, "torch/") || strings.Contains(file, "/torch/")
+// withoutArguments leaves out the list of arguments of a C++ function.
+func withoutArguments(function string) string {
+	if i := strings.IndexByte(function, '('); i > 0 {
+		return function[:i]
+	}
+	return function
 }
 
-// Trace writes a stack as one line, innermost frame first.
+// Trace writes a stack as one line, innermost frame first, without what every
+// allocation has.
 func (s *Snapshot) Trace(id StackID) string {
 	if int(id) >= len(s.Stacks) {
 		return ""
 	}
 	var lines []string
 	for _, f := range s.Stacks[id] {
-		lines = append(lines, f.String())
+		if f.isPython() || f.tells() {
+			lines = append(lines, f.String())
+		}
 	}
 	return strings.Join(lines, " < ")
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 )
 
 // Limits bound what a pickle may make the reader do. Zero means the default.
@@ -31,9 +32,37 @@ func (l Limits) withDefaults() Limits {
 
 // Errors a caller can tell apart.
 var (
-	ErrNotPlain = errors.New("not a memory snapshot: its pickle has instructions that plain data does not need and that could run code")
+	ErrNoPickle = errors.New("not a memory snapshot: the file is no pickle")
+	ErrNotPlain = errors.New("not a memory snapshot: its pickle has an instruction that names or calls something in Python, which a snapshot does not need and which could run code")
+	ErrOther    = errors.New("not a memory snapshot: the pickle has neither segments nor device_traces; write one with torch.cuda.memory._dump_snapshot(path)")
+	ErrDamaged  = errors.New("the memory snapshot is damaged")
 	ErrTooLarge = errors.New("the memory snapshot is larger than this reader allows")
 )
+
+// runsCode are the instructions of pickle that import, call, build or ask for
+// something, by their names in Python's pickletools.
+var runsCode = map[byte]string{
+	'c': "GLOBAL", 0x93: "STACK_GLOBAL", 'i': "INST", 'o': "OBJ", 0x81: "NEWOBJ", 0x92: "NEWOBJ_EX",
+	'R': "REDUCE", 'b': "BUILD", 0x82: "EXT1", 0x83: "EXT2", 0x84: "EXT4", 'P': "PERSID", 'Q': "BINPERSID",
+	0x97: "NEXT_BUFFER", 0x98: "READONLY_BUFFER",
+}
+
+// otherwiseKnown are the instructions of pickle that are harmless and that no
+// snapshot has: those of protocols 0 and 1, sets, bytes of Python 2.
+const otherwiseKnown = "FILSTUVgpdla12\x8b\x8f\x90\x91\x96\x8e"
+
+const protoOpcode = 0x80
+
+// refusal says why an instruction is not passed on.
+func refusal(op byte, at int64) error {
+	if name, ok := runsCode[op]; ok {
+		return fmt.Errorf("%w (%s at byte %d)", ErrNotPlain, name, at)
+	}
+	if strings.IndexByte(otherwiseKnown, op) >= 0 {
+		return fmt.Errorf("not a memory snapshot: its pickle has an instruction that torch does not write (0x%02x at byte %d)", op, at)
+	}
+	return fmt.Errorf("%w: byte %d, 0x%02x, is no instruction of a pickle", ErrDamaged, at, op)
+}
 
 // operand says what follows an opcode in the stream.
 type operand uint8
@@ -181,7 +210,7 @@ func (p *plainPickle) instruction() error {
 		p.read++
 		g := grammar[op]
 		if g.operand == refused {
-			return fmt.Errorf("%w (instruction 0x%02x at byte %d)", ErrNotPlain, op, at)
+			return refusal(op, at)
 		}
 		if err := p.account(g.effect); err != nil {
 			return err
@@ -255,7 +284,7 @@ func (p *plainPickle) account(e effect) error {
 		p.height++
 	case closeTuple, closeInto:
 		if len(p.marks) == 0 {
-			return errors.New("the pickle is damaged: a list ends that never began")
+			return fmt.Errorf("%w: a list ends that never began", ErrDamaged)
 		}
 		p.height = p.marks[len(p.marks)-1]
 		p.marks = p.marks[:len(p.marks)-1]
@@ -329,8 +358,8 @@ func (p *plainPickle) number(length int) error {
 }
 
 func unexpected(err error) error {
-	if err == io.EOF {
-		return io.ErrUnexpectedEOF
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("%w: the file ends in the middle of it (%w)", ErrDamaged, io.ErrUnexpectedEOF)
 	}
-	return err
+	return fmt.Errorf("reading the memory snapshot: %w", err)
 }

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	ogórek "github.com/kisielk/og-rek"
+	"github.com/klauspost/compress/gzip"
 )
 
 // A list and a dict of Python, filled while the pickle is read. Nearly all
@@ -94,38 +96,85 @@ func grow(have, more []any) []any {
 	return append(have, more...)
 }
 
-// Read reads one snapshot.
+// Read reads one snapshot, plain or gzip.
 func Read(r io.ReadSeeker, limits Limits) (*Snapshot, error) {
 	limits = limits.withDefaults()
-	uses, err := survey(r, limits)
-	if err == nil {
-		_, err = r.Seek(0, io.SeekStart)
-	}
+	pickle, err := unpacked(r)
 	if err != nil {
-		return nil, fmt.Errorf("reading the memory snapshot: %w", err)
+		return nil, err
+	}
+	uses, err := survey(pickle, limits)
+	if err != nil {
+		return nil, err
+	}
+	if pickle, err = unpacked(r); err != nil {
+		return nil, err
 	}
 	c := converter{
 		stacks: map[*list]StackID{}, texts: map[string]StackID{"": 0}, budget: limits.Objects,
 		snapshot: &Snapshot{Stacks: []Stack{nil}},
 	}
-	decoder := ogórek.NewDecoderWithConfig(newPlainPickle(r, limits, uses), &ogórek.DecoderConfig{PersistentLoad: c.container})
+	decoder := ogórek.NewDecoderWithConfig(newPlainPickle(pickle, limits, uses), &ogórek.DecoderConfig{PersistentLoad: c.container})
 	root, err := decoder.Decode()
 	if err != nil {
-		return nil, fmt.Errorf("reading the memory snapshot: %w", err)
+		return nil, fmt.Errorf("the memory snapshot is damaged: %w", err)
 	}
 	top, ok := root.(*dict)
 	if !ok || (top.get("segments") == nil && top.get("device_traces") == nil) {
-		return nil, errors.New("not a memory snapshot: it has neither segments nor device_traces; write one with torch.cuda.memory._dump_snapshot(path)")
+		return nil, ErrOther
 	}
 	c.segments(top.get("segments"))
+	c.hostSegments(top.get("host_segments"))
 	c.traces(top.get("device_traces"))
+	c.hostTraces(top.get("host_traces"))
 	if c.budget < 0 {
 		return nil, ErrTooLarge
 	}
+	c.snapshot.noteHistory()
 	for _, stack := range c.snapshot.Stacks {
 		c.snapshot.categories = append(c.snapshot.categories, categoryOf(stack))
 	}
 	return c.snapshot, nil
+}
+
+// unpacked is the pickle from its beginning; a file that begins like none is
+// told what it is, as far as that can be told.
+func unpacked(r io.ReadSeeker) (io.Reader, error) {
+	if _, err := r.Seek(0, io.SeekStart); err != nil {
+		return nil, fmt.Errorf("reading the memory snapshot: %w", err)
+	}
+	in := bufio.NewReaderSize(r, 1<<16)
+	magic, _ := in.Peek(2)
+	if len(magic) == 2 && magic[0] == 0x1f && magic[1] == 0x8b {
+		z, err := gzip.NewReader(in)
+		if err != nil {
+			return nil, fmt.Errorf("the memory snapshot is damaged: %w", err)
+		}
+		in = bufio.NewReaderSize(z, 1<<16)
+		magic, _ = in.Peek(2)
+	}
+	switch {
+	case len(magic) == 0:
+		return nil, fmt.Errorf("%w: the file is empty", ErrNoPickle)
+	case magic[0] == protoOpcode:
+		return in, nil
+	case string(magic) == "PK":
+		return nil, fmt.Errorf("%w but a zip archive, as torch.save writes", ErrNoPickle)
+	case magic[0] == '{' || magic[0] == '[':
+		return nil, fmt.Errorf("%w but text, JSON by its first byte; torch.profiler's memory timeline is not read", ErrNoPickle)
+	}
+	return nil, fmt.Errorf("%w of protocol 2 or later: it begins with byte 0x%02x", ErrNoPickle, magic[0])
+}
+
+// noteHistory says that there is no history where there is none.
+func (s *Snapshot) noteHistory() {
+	events := len(s.Host.Events)
+	for _, d := range s.Devices {
+		events += len(d.Events)
+	}
+	if events == 0 {
+		s.Notes = append(s.Notes, "No history was recorded: call torch.cuda.memory._record_memory_history() before the code to see memory over time.")
+	}
 }
 
 // converter turns Python values into a Snapshot. The budget counts what was
@@ -167,12 +216,7 @@ func (c *converter) segments(value any) {
 			} else if a, ok := b.get("address").(*big.Int); ok {
 				block.Address = a.Int64()
 			}
-			switch state := text(b.get("state")); {
-			case state == "active_allocated":
-				block.State = Active
-			case strings.HasPrefix(state, "active_"): // awaiting_free, pending_free
-				block.State = AwaitingFree
-			}
+			block.State = stateOf(b)
 			c.contextOf(b, &block)
 			if block.Requested <= 0 {
 				block.Requested = block.Size
@@ -199,28 +243,64 @@ func (c *converter) contextOf(b *dict, block *Block) {
 	})
 }
 
+// stateOf is what a block or host segment is used for.
+func stateOf(d *dict) BlockState {
+	switch state := text(d.get("state")); {
+	case state == "active_allocated", d.get("allocated") == any(true):
+		return Active
+	case strings.HasPrefix(state, "active_"), d.get("active") == any(true): // documented as awaiting_free, written as pending_free
+		return AwaitingFree
+	}
+	return Inactive
+}
+
+// hostSegments reads the pinned host memory. Its allocator never divides a
+// segment, so that each is a block of its own.
+func (c *converter) hostSegments(value any) {
+	c.each(value, func(d *dict) {
+		size := max(number(d.get("total_size")), number(d.get("size")))
+		block := Block{Address: number(d.get("address")), Size: size, Requested: size, State: stateOf(d)}
+		c.contextOf(d, &block)
+		c.snapshot.Segments = append(c.snapshot.Segments, Segment{
+			Device: HostMemory, Address: block.Address, Total: size, Kind: "pinned", Blocks: []Block{block},
+		})
+	})
+}
+
 func (c *converter) traces(value any) {
 	l, ok := value.(*list)
 	if !ok {
 		return
 	}
-	empty := true
 	for _, trace := range l.items {
 		if c.budget--; c.budget < 0 {
 			return
 		}
-		var device Device
-		c.each(trace, func(d *dict) {
-			if d.event != nil {
-				device.Events = append(device.Events, *d.event)
+		c.snapshot.Devices = append(c.snapshot.Devices, c.history(trace))
+	}
+}
+
+// hostTraces reads one history; should it be a list of them, as those of devices
+// are, their events follow one another.
+func (c *converter) hostTraces(value any) {
+	c.snapshot.Host = c.history(value)
+	if l, ok := value.(*list); ok {
+		for _, trace := range l.items {
+			if c.budget--; c.budget < 0 {
+				return
 			}
-		})
-		empty = empty && len(device.Events) == 0
-		c.snapshot.Devices = append(c.snapshot.Devices, device)
+			c.snapshot.Host.Events = append(c.snapshot.Host.Events, c.history(trace).Events...)
+		}
 	}
-	if empty {
-		c.snapshot.Notes = append(c.snapshot.Notes, "No history was recorded: call torch.cuda.memory._record_memory_history() before the code to see memory over time.")
-	}
+}
+
+func (c *converter) history(value any) (device Device) {
+	c.each(value, func(d *dict) {
+		if d.event != nil {
+			device.Events = append(device.Events, *d.event)
+		}
+	})
+	return device
 }
 
 // stack interns a list of frames.

@@ -67,6 +67,9 @@ func newReplay(s *Snapshot, device int, places ...StackID) *replay {
 }
 
 func (s *Snapshot) history(device int) []Event {
+	if device == HostMemory {
+		return s.Host.Events
+	}
 	if device < len(s.Devices) {
 		return s.Devices[device].Events
 	}
@@ -105,14 +108,17 @@ func (r *replay) apply(e Event) {
 	}
 }
 
-// DeviceNumbers are the devices with segments or a history, ascending.
+// DeviceNumbers are the devices with segments or a history, ascending, pinned
+// host memory last.
 func (s *Snapshot) DeviceNumbers() []int {
 	last := len(s.Devices) - 1
 	used := map[int]bool{}
 	for i, d := range s.Devices {
 		used[i] = len(d.Events) > 0
 	}
+	host := len(s.Host.Events) > 0
 	for _, segment := range s.Segments {
+		host = host || segment.Device == HostMemory
 		if segment.Device >= 0 && segment.Device < 1<<10 {
 			used[segment.Device] = true
 			last = max(last, segment.Device)
@@ -123,6 +129,9 @@ func (s *Snapshot) DeviceNumbers() []int {
 		if used[i] {
 			numbers = append(numbers, i)
 		}
+	}
+	if host {
+		numbers = append(numbers, HostMemory)
 	}
 	return numbers
 }

@@ -1,8 +1,8 @@
 // Package snapshot reads what torch.cuda.memory._dump_snapshot writes and tells
 // where device memory went: over time, at the peak, in fragments.
 //
-// In flows a pickle of plain data (protocols 2 to 5), out flow a Snapshot and
-// tables of the kind package torchtrace makes. A pickle is a program; this
+// In flows a pickle of plain data (protocols 2 to 5, gzip or not), out flow a
+// Snapshot and tables. A pickle is a program; this
 // reader refuses every instruction that names or calls anything, so that a
 // foreign file cannot run code or use more memory than its size justifies.
 package snapshot
@@ -10,12 +10,15 @@ package snapshot
 import (
 	"fmt"
 	"os"
+
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/place"
 )
 
 // Snapshot is the state of PyTorch's caching allocator and its history.
 type Snapshot struct {
 	Segments []Segment
 	Devices  []Device // histories, by device index; some may be empty
+	Host     Device   // the history of pinned host memory (record_pinned_host_memory=True)
 	Stacks   []Stack  // interned; Stacks[0] is empty: nothing was recorded
 	// Notes say what the file does not tell or what was left out.
 	Notes []string
@@ -29,17 +32,29 @@ type StackID uint32
 // Stack is where an allocation was made, innermost frame first.
 type Stack []Frame
 
-// Frame is one Python or C++ function at a line.
+// Frame is one Python or C++ function at a line. Of C++ the file may be a shared
+// library and the line an offset in it.
 type Frame struct {
 	File, Function string
 	Line           int64
 }
 
 func (f Frame) String() string {
-	if f.File == "" || f.File == "??" {
+	if !f.isPython() {
 		return f.Function
 	}
-	return fmt.Sprintf("%s(%d): %s", f.File, f.Line, f.Function)
+	return place.Place{File: f.File, Line: int(f.Line), Function: f.Function}.String()
+}
+
+// HostMemory is the number of the device that pinned host memory counts as.
+const HostMemory = -1
+
+// DeviceName names a device in the tables.
+func DeviceName(device int) string {
+	if device == HostMemory {
+		return "pinned host memory"
+	}
+	return fmt.Sprintf("device %d", device)
 }
 
 // Segment is a piece of memory the allocator got from the driver.
@@ -88,7 +103,7 @@ const (
 	SegmentAlloc         // got from the driver
 	SegmentFree          // given back to the driver
 	OutOfMemory
-	OtherAction // snapshot, workspace_snapshot and what may come
+	OtherAction // snapshot, annotate and what may come
 )
 
 var actions = map[string]Action{
@@ -96,6 +111,8 @@ var actions = map[string]Action{
 	"segment_alloc": SegmentAlloc, "segment_map": SegmentAlloc,
 	"segment_free": SegmentFree, "segment_unmap": SegmentFree, "oom": OutOfMemory,
 }
+
+// (torch 2.15 also writes snapshot and annotate, which change nothing.)
 
 // Event is one entry of a history. Size of Alloc and Free is what the program
 // asked for, of segments what they take.

@@ -3,15 +3,17 @@ package snapshot
 import (
 	"bytes"
 	"errors"
+	"maps"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/table"
 )
 
 const mib = 1 << 20
@@ -68,7 +70,7 @@ func TestReadAllProtocols(t *testing.T) {
 	}
 }
 
-func find(tables []*torchtrace.Table, name string) *torchtrace.Table {
+func find(tables []*table.Table, name string) *table.Table {
 	for _, t := range tables {
 		if t.Name == name {
 			return t
@@ -119,7 +121,7 @@ func TestTimelineKeepsThePeak(t *testing.T) {
 
 func TestTimelineByPlaceAddsUp(t *testing.T) {
 	tables := Analyze(pickled(t, 4), Options{Points: 20})
-	sum := func(table *torchtrace.Table) map[float64]int64 {
+	sum := func(table *table.Table) map[float64]int64 {
 		at := map[float64]int64{}
 		for r := range table.Len() {
 			at[table.Column("time_us").Floats[r]] += table.Column("allocated_bytes").Ints[r]
@@ -182,10 +184,13 @@ func TestSmallBlocksAreFolded(t *testing.T) {
 	tables := Analyze(pickled(t, 4), Options{MinBytes: mib})
 	live := find(tables, TableLive)
 	if live.Len() != 2 {
-		t.Errorf("%d live blocks of at least 1 MiB, want 2", live.Len())
+		t.Errorf("%d stacks with live blocks of at least 1 MiB, want 2", live.Len())
 	}
-	if got := live.Column("bytes").Ints[0]; got != 16*mib {
-		t.Errorf("the largest block has %d bytes, want 16 MiB", got)
+	if got := live.IntAt("bytes", 0); got != 16*mib {
+		t.Errorf("the largest has %d bytes, want 16 MiB", got)
+	}
+	if want := "1 blocks below 1048576 bytes are left out, 1024 bytes together."; live.Note != want {
+		t.Errorf("note %q, want %q", live.Note, want)
 	}
 }
 
@@ -239,8 +244,12 @@ for protocol in range(6):
         pickle.dump({"segments": [X()], "device_traces": []}, out, protocol=protocol)
 `, path)
 		for protocol := range 6 {
-			if _, err := ReadFile(path + strconv.Itoa(protocol)); !errors.Is(err, ErrNotPlain) {
-				t.Errorf("protocol %d of %s: error %v, want ErrNotPlain", protocol, code, err)
+			want := ErrNotPlain
+			if protocol < 2 { // which torch does not write and this does not begin to read
+				want = ErrNoPickle
+			}
+			if _, err := ReadFile(path + strconv.Itoa(protocol)); !errors.Is(err, want) {
+				t.Errorf("protocol %d of %s: error %v, want %v", protocol, code, err, want)
 			}
 		}
 	}
@@ -256,9 +265,9 @@ func TestDamagedAndForeign(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, cut := range []int{0, 1, 100, len(whole) / 2, len(whole) - 1} {
-		if _, err := Read(bytes.NewReader(whole[:cut]), Limits{}); err == nil {
-			t.Errorf("a pickle cut at byte %d of %d gave no error", cut, len(whole))
+	for _, cut := range []int{1, 100, len(whole) / 2, len(whole) - 1} {
+		if _, err := Read(bytes.NewReader(whole[:cut]), Limits{}); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "ends in the middle") {
+			t.Errorf("a pickle cut at byte %d of %d: %v, want one that says so", cut, len(whole), err)
 		}
 	}
 	for name, text := range map[string]string{
@@ -276,6 +285,124 @@ func TestDamagedAndForeign(t *testing.T) {
 			t.Errorf("%s was read as a snapshot", name)
 		}
 	}
+}
+
+// TestRefusalsAreTrue: what is said of a file that is not read is so.
+func TestRefusalsAreTrue(t *testing.T) {
+	for name, c := range map[string]struct {
+		text string
+		is   error
+		says string
+	}{
+		"nothing":            {"", ErrNoPickle, "the file is empty"},
+		"torch.save":         {"PK\x03\x04rest of a zip", ErrNoPickle, "a zip archive, as torch.save writes"},
+		"a trace":            {`{"traceEvents": []}`, ErrNoPickle, "JSON by its first byte"},
+		"text":               {"hello", ErrNoPickle, "begins with byte 0x68"},
+		"protocol 0":         {"(dp0\n.", ErrNoPickle, "protocol 2 or later"},
+		"an import":          {"\x80\x04cos\nsystem\n.", ErrNotPlain, "GLOBAL at byte 2"},
+		"a call":             {"\x80\x04)R.", ErrNotPlain, "REDUCE at byte 3"},
+		"a set":              {"\x80\x04\x8f.", nil, "torch does not write (0x8f at byte 2)"},
+		"no instruction":     {"\x80\x04\xf7.", ErrDamaged, "byte 2, 0xf7, is no instruction"},
+		"another dictionary": {"\x80\x04}.", ErrOther, "neither segments nor device_traces"},
+	} {
+		_, err := Read(strings.NewReader(c.text), Limits{})
+		if err == nil || c.is != nil && !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: got %v, want it to say %q", name, err, c.says)
+		}
+	}
+}
+
+// full is a snapshot of torch 2.15 with C++ frames, pinned host memory and all.
+func full(t testing.TB, name string) *Snapshot {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	python(t, "testdata/make_full_snapshot.py", path)
+	s, err := ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestPlacesSkipTheMachinery(t *testing.T) {
+	s := full(t, "snapshot.pickle")
+	peak := find(Analyze(s, Options{}), TablePeak)
+	got := map[string]int64{}
+	for r := range peak.Len() {
+		if peak.TextAt("device", r) == "device 0" {
+			got[peak.TextAt("category", r)+" "+peak.TextAt("place", r)] += peak.IntAt("bytes", r)
+		}
+		if stack := peak.TextAt("stack", r); strings.Contains(stack, "unwind") || strings.Contains(stack, "PyEval") || strings.Contains(stack, "??") {
+			t.Errorf("the stack %q has what every allocation has", stack)
+		}
+	}
+	want := map[string]int64{
+		"parameters /home/me/train.py(12): build_model":                                          8 * mib,
+		"activations /home/me/model.py(33): forward":                                             16 * mib,
+		"backward torch::autograd::generated::AddmmBackward0::apply":                             10 * mib,
+		"optimizer /opt/venv/lib/python3.11/site-packages/torch/optim/adam.py(185): _init_group": 16 * mib,
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("got %v\nwant %v", got, want)
+	}
+	if got := s.Place(s.Segments[0].Blocks[3].Stack); got != "(only torch's own C++)" {
+		t.Errorf("a stack of the allocator alone is placed at %q", got)
+	}
+}
+
+func TestWhenMemoryWasHighest(t *testing.T) {
+	peaks := find(Analyze(full(t, "snapshot.pickle.gz"), Options{}), TablePeaks)
+	if peaks.Len() != 2 || peaks.TextAt("device", 0) != "device 0" || peaks.TextAt("device", 1) != "pinned host memory" {
+		t.Fatalf("%d rows for %q", peaks.Len(), peaks.Column("device").Text)
+	}
+	if got := peaks.IntAt("peak_bytes", 0); got != 50*mib {
+		t.Errorf("peak of %d bytes, want 50 MiB", got)
+	}
+	if got := peaks.FloatAt("time_us", 0); got != 5000 {
+		t.Errorf("highest after %g µs, want 5000", got)
+	}
+	// 16 MiB are the forward pass's, as much the optimizer's.
+	if place, part := peaks.TextAt("place", 0), peaks.FloatAt("place_share", 0); place != "/home/me/model.py(33): forward" || part != 0.32 {
+		t.Errorf("most was %g of %s", part, place)
+	}
+	if got := peaks.IntAt("peak_bytes", 1); got != 3*mib {
+		t.Errorf("pinned host memory peaked at %d bytes, want 3 MiB", got)
+	}
+}
+
+func TestLiveBlocksAreGroupedByStack(t *testing.T) {
+	live := find(Analyze(full(t, "snapshot.pickle"), Options{}), TableLive)
+	type row struct {
+		device, state, place string
+		bytes, blocks        int64
+	}
+	var got []row
+	for r := range live.Len() {
+		got = append(got, row{live.TextAt("device", r), live.TextAt("state", r), live.TextAt("place", r), live.IntAt("bytes", r), live.IntAt("blocks", r)})
+	}
+	want := []row{
+		{"device 0", "in use", "/home/me/model.py(33): forward", 16 * mib, 2},
+		{"device 0", "in use", "/opt/venv/lib/python3.11/site-packages/torch/optim/adam.py(185): _init_group", 16 * mib, 1},
+		{"device 0", "in use", "/home/me/train.py(12): build_model", 8 * mib, 1},
+		{"pinned host memory", "in use", "/home/me/data.py(7): prefetch", 2 * mib, 1},
+		{"device 0", "awaiting free", "(only torch's own C++)", 1024, 1},
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v\nwant %v", got, want)
+	}
+}
+
+func TestPinnedHostMemoryIsReserved(t *testing.T) {
+	table := find(Analyze(full(t, "snapshot.pickle"), Options{}), TableFragmentation)
+	for r := range table.Len() {
+		if table.TextAt("device", r) == "pinned host memory" && table.TextAt("segments", r) == "all" {
+			if table.IntAt("reserved_bytes", r) != 3*mib || table.IntAt("used_bytes", r) != 2*mib || table.IntAt("releasable_bytes", r) != mib {
+				t.Errorf("reserved %d, used %d, releasable %d", table.IntAt("reserved_bytes", r), table.IntAt("used_bytes", r), table.IntAt("releasable_bytes", r))
+			}
+			return
+		}
+	}
+	t.Error("no row of pinned host memory")
 }
 
 func TestLimits(t *testing.T) {
@@ -318,6 +445,13 @@ func FuzzRead(f *testing.F) {
 				seed, _ := os.ReadFile(path)
 				f.Add(seed)
 			}
+		}
+	}
+	if interpreter, err := exec.LookPath("python3"); err == nil {
+		path := filepath.Join(f.TempDir(), "seed.gz")
+		if exec.Command(interpreter, "testdata/make_full_snapshot.py", path).Run() == nil {
+			seed, _ := os.ReadFile(path)
+			f.Add(seed)
 		}
 	}
 	f.Add([]byte("\x80\x04}(X\x08\x00\x00\x00segments](}(X\x06\x00\x00\x00device" + "K\x01ueu."))

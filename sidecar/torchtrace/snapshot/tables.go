@@ -4,16 +4,19 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
+	"strings"
 
-	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/table"
 )
 
 // Names of the tables.
 const (
 	TableTimeline      = "snapshot_timeline"
 	TablePlaces        = "snapshot_timeline_by_place"
-	TablePeak          = "snapshot_peak"
+	TablePeaks         = "snapshot_peaks" // a row per device: when it was highest, and what by
+	TablePeak          = "snapshot_peak"  // what was allocated then, by stack
 	TableLive          = "snapshot_live_blocks"
 	TableFragmentation = "snapshot_fragmentation"
 	TableOutOfMemory   = "snapshot_out_of_memory"
@@ -37,50 +40,25 @@ func (o Options) withDefaults() Options {
 }
 
 // Analyze computes every table.
-func Analyze(s *Snapshot, opts Options) []*torchtrace.Table {
+func Analyze(s *Snapshot, opts Options) []*table.Table {
 	opts = opts.withDefaults()
 	peaks := s.peaks()
 	categories, places := s.timeline(peaks, opts)
-	return []*torchtrace.Table{
-		categories, places, s.peak(peaks, opts), s.liveBlocks(opts), s.fragmentation(), s.outOfMemory(),
+	highest, peak := s.peak(peaks, opts)
+	return []*table.Table{
+		highest, categories, places, peak, s.liveBlocks(opts), s.fragmentation(), s.outOfMemory(),
 	}
 }
 
-// rows collects a table row by row; the columns' kinds decide the type.
-type rows struct{ *torchtrace.Table }
-
-func newRows(name, title string, columns ...*torchtrace.Column) rows {
-	for _, c := range columns {
-		c.HTAName = c.Name
-	}
-	return rows{&torchtrace.Table{Name: name, Title: title, Columns: columns}}
-}
-
-func column(name string, kind torchtrace.Kind) *torchtrace.Column {
-	return &torchtrace.Column{Name: name, Kind: kind}
-}
-
-func (t rows) add(values ...any) {
-	for i, value := range values {
-		c := t.Columns[i]
-		switch v := value.(type) {
-		case string:
-			c.Text = append(c.Text, v)
-		case int:
-			c.Ints = append(c.Ints, int64(v))
-		case int64:
-			c.Ints = append(c.Ints, v)
-		case float64:
-			c.Floats = append(c.Floats, v)
-		}
-	}
-}
+func column(name string, kind table.Kind) *table.Column { return &table.Column{Name: name, Kind: kind} }
 
 // moment is a device's highest use and what was allocated then.
 type moment struct {
 	device int
 	event  int // index of the event after which it was so; -1 = from the start
 	total  int64
+	// reserved then.
+	reserved int64
 }
 
 // peaks finds each device's.
@@ -88,10 +66,10 @@ func (s *Snapshot) peaks() []moment {
 	var peaks []moment
 	for _, device := range s.DeviceNumbers() {
 		r := newReplay(s, device)
-		peak := moment{device, -1, r.total}
+		peak := moment{device, -1, r.total, r.reserved}
 		for i, e := range s.history(device) {
 			if r.apply(e); r.total > peak.total {
-				peak = moment{device, i, r.total}
+				peak = moment{device, i, r.total, r.reserved}
 			}
 		}
 		peaks = append(peaks, peak)
@@ -105,13 +83,13 @@ const mostPlaces = 10
 // timeline tells what was allocated when, by category and by the stacks that
 // had most at the peak: of each of Points equal parts of the history the moment
 // with most in use, so that peaks stay.
-func (s *Snapshot) timeline(peaks []moment, opts Options) (byCategory, byPlace *torchtrace.Table) {
-	categories := newRows(TableTimeline, "Memory over time",
-		column("device", torchtrace.Int), column("time_us", torchtrace.Micros), column("category", torchtrace.Text),
-		column("allocated_bytes", torchtrace.Bytes), column("reserved_bytes", torchtrace.Bytes))
-	places := newRows(TablePlaces, "Memory over time, by what allocated most",
-		column("device", torchtrace.Int), column("time_us", torchtrace.Micros), column("place", torchtrace.Text),
-		column("allocated_bytes", torchtrace.Bytes))
+func (s *Snapshot) timeline(peaks []moment, opts Options) (byCategory, byPlace *table.Table) {
+	categories := table.New(TableTimeline, "Memory over time",
+		column("device", table.Text), column("time_us", table.Micros), column("category", table.Text),
+		column("allocated_bytes", table.Bytes), column("reserved_bytes", table.Bytes))
+	places := table.New(TablePlaces, "Memory over time, by what allocated most",
+		column("device", table.Text), column("time_us", table.Micros), column("place", table.Text),
+		column("allocated_bytes", table.Bytes))
 	for _, peak := range peaks {
 		events := s.history(peak.device)
 		timed := len(events) > 0 && events[0].TimeUs > 0
@@ -123,15 +101,15 @@ func (s *Snapshot) timeline(peaks []moment, opts Options) (byCategory, byPlace *
 			}
 			for c, bytes := range kinds {
 				if bytes != 0 {
-					categories.add(peak.device, when, Category(c).String(), bytes, reserved)
+					categories.Add(DeviceName(peak.device), when, Category(c).String(), bytes, reserved)
 				}
 			}
 			rest := total
 			for i, bytes := range byStack {
-				places.add(peak.device, when, s.Place(stacks[i]), bytes)
+				places.Add(DeviceName(peak.device), when, s.Place(stacks[i]), bytes)
 				rest -= bytes
 			}
-			places.add(peak.device, when, "(everything else)", rest)
+			places.Add(DeviceName(peak.device), when, "(everything else)", rest)
 		})
 		if !timed && len(events) > 0 {
 			categories.Note = "This PyTorch recorded no times: time_us counts events."
@@ -142,7 +120,7 @@ func (s *Snapshot) timeline(peaks []moment, opts Options) (byCategory, byPlace *
 		categories.Note = "The snapshot has no history: call torch.cuda.memory._record_memory_history() before the code."
 		places.Note = categories.Note
 	}
-	return categories.Table, places.Table
+	return categories, places
 }
 
 // eachBin replays a device's history in equal parts and visits the moment of
@@ -185,23 +163,57 @@ func (s *Snapshot) liveAt(m moment) map[int64]allocation {
 	return r.live
 }
 
-// peak lists what was allocated at each device's highest use, by stack.
-func (s *Snapshot) peak(peaks []moment, opts Options) *torchtrace.Table {
-	t := newRows(TablePeak, "Memory at the peak, by what allocated it",
-		column("device", torchtrace.Int), column("category", torchtrace.Text), column("place", torchtrace.Text),
-		column("bytes", torchtrace.Bytes), column("share", torchtrace.Percent), column("blocks", torchtrace.Int),
-		column("largest_bytes", torchtrace.Bytes), column("stack", torchtrace.Text))
+// peak tells when each device was at its highest and lists what was allocated
+// then, by stack.
+func (s *Snapshot) peak(peaks []moment, opts Options) (highest, byStack *table.Table) {
+	highest = table.New(TablePeaks, "When memory was highest",
+		column("device", table.Text), column("peak_bytes", table.Bytes), column("reserved_bytes", table.Bytes),
+		column("time_us", table.Micros), // since the first event; none without times
+		column("history_us", table.Micros), column("events_before", table.Int), column("events", table.Int),
+		column("category", table.Text), column("category_share", table.Ratio), // what had most
+		column("place", table.Text), column("place_share", table.Ratio))
+	byStack = table.New(TablePeak, "Memory at the peak, by what allocated it",
+		column("device", table.Text), column("category", table.Text), column("place", table.Text),
+		column("bytes", table.Bytes), column("share", table.Percent), column("blocks", table.Int),
+		column("largest_bytes", table.Bytes), column("stack", table.Text))
 	for _, p := range peaks {
-		groups := map[place]group{}
+		groups := map[origin]group{}
+		categories, places := map[string]int64{}, map[string]int64{}
 		for _, a := range s.liveAt(p) {
-			groups[place{s.category(a), a.stack}] = groups[place{s.category(a), a.stack}].plus(a.size, opts.MinBytes)
+			key := origin{s.category(a), a.stack}
+			groups[key] = groups[key].plus(a.size, opts.MinBytes)
+			categories[key.category.String()] += a.size
+			if a.stack != 0 {
+				places[s.Place(a.stack)] += a.size
+			}
 		}
-		addGroups(t, s, p.device, p.total, groups, opts)
+		addGroups(byStack, s, p.device, p.total, groups, opts)
+		events := s.history(p.device)
+		when, length := math.NaN(), math.NaN()
+		if n := len(events); n > 0 && events[0].TimeUs > 0 {
+			length = float64(events[n-1].TimeUs - events[0].TimeUs)
+			when = float64(events[max(0, p.event)].TimeUs - events[0].TimeUs)
+		}
+		category, most := largest(categories)
+		at, there := largest(places)
+		highest.Add(DeviceName(p.device), p.total, p.reserved, when, length, p.event+1, len(events),
+			category, share(most, p.total)/100, at, share(there, p.total)/100)
 	}
-	return t.Table
+	return highest, byStack
 }
 
-type place struct {
+// largest is the name with the largest sum.
+func largest(sums map[string]int64) (name string, most int64) {
+	for _, n := range slices.Sorted(maps.Keys(sums)) {
+		if sums[n] > most {
+			name, most = n, sums[n]
+		}
+	}
+	return name, most
+}
+
+// origin is what allocations are grouped by.
+type origin struct {
 	category Category
 	stack    StackID
 }
@@ -224,8 +236,8 @@ func (g group) plus(size, limit int64) group {
 	return g
 }
 
-func addGroups(t rows, s *Snapshot, device int, total int64, groups map[place]group, opts Options) {
-	keys := slices.SortedFunc(maps.Keys(groups), func(a, b place) int {
+func addGroups(t *table.Table, s *Snapshot, device int, total int64, groups map[origin]group, opts Options) {
+	keys := slices.SortedFunc(maps.Keys(groups), func(a, b origin) int {
 		return cmp.Or(cmp.Compare(groups[b].bytes, groups[a].bytes), cmp.Compare(a.stack, b.stack), cmp.Compare(a.category, b.category))
 	})
 	var small, rest group
@@ -236,7 +248,7 @@ func addGroups(t rows, s *Snapshot, device int, total int64, groups map[place]gr
 		switch {
 		case g.blocks == 0:
 		case i < opts.Rows:
-			t.add(device, k.category.String(), s.Place(k.stack), g.bytes, share(g.bytes, total), g.blocks, g.largest, s.Trace(k.stack))
+			t.Add(DeviceName(device), k.category.String(), s.Place(k.stack), g.bytes, share(g.bytes, total), g.blocks, g.largest, s.Trace(k.stack))
 		default:
 			rest.bytes += g.bytes
 			rest.blocks += g.blocks
@@ -244,57 +256,74 @@ func addGroups(t rows, s *Snapshot, device int, total int64, groups map[place]gr
 		}
 	}
 	if rest.blocks > 0 {
-		t.add(device, "", fmt.Sprintf("(%d further places)", len(keys)-opts.Rows), rest.bytes, share(rest.bytes, total), rest.blocks, rest.largest, "")
+		t.Add(DeviceName(device), "", fmt.Sprintf("(%d further places)", len(keys)-opts.Rows), rest.bytes, share(rest.bytes, total), rest.blocks, rest.largest, "")
 	}
 	if small.blocks > 0 {
-		t.add(device, "", fmt.Sprintf("(blocks below %d bytes)", opts.MinBytes), small.bytes, share(small.bytes, total), small.blocks, int64(0), "")
+		t.Add(DeviceName(device), "", fmt.Sprintf("(blocks below %d bytes)", opts.MinBytes), small.bytes, share(small.bytes, total), small.blocks, int64(0), "")
 	}
 }
 
 func share(part, whole int64) float64 { return 100 * float64(part) / float64(whole) } // NaN of 0/0 is "no value"
 
-// liveBlocks lists the largest blocks in use when the snapshot was taken.
-func (s *Snapshot) liveBlocks(opts Options) *torchtrace.Table {
-	t := newRows(TableLive, "Largest blocks in use at the end",
-		column("device", torchtrace.Int), column("bytes", torchtrace.Bytes), column("requested_bytes", torchtrace.Bytes),
-		column("state", torchtrace.Text), column("category", torchtrace.Text), column("place", torchtrace.Text),
-		column("address", torchtrace.Int), column("stack", torchtrace.Text))
-	type live struct {
+// liveBlocks groups what was in use when the snapshot was taken by the stack
+// that allocated it, most first.
+func (s *Snapshot) liveBlocks(opts Options) *table.Table {
+	t := table.New(TableLive, "In use at the end, by what allocated it",
+		column("device", table.Text), column("bytes", table.Bytes), column("requested_bytes", table.Bytes),
+		column("blocks", table.Int), column("largest_bytes", table.Bytes),
+		column("state", table.Text), column("category", table.Text), column("place", table.Text), column("stack", table.Text))
+	type key struct {
 		device int
-		block  Block
+		state  BlockState
+		stack  StackID
 	}
-	var blocks []live
+	type sums struct{ bytes, requested, blocks, largest int64 }
+	by := map[key]sums{}
+	var small sums
 	for _, segment := range s.Segments {
 		for _, b := range segment.Blocks {
-			if b.State != Inactive && b.Size >= opts.MinBytes {
-				blocks = append(blocks, live{segment.Device, b})
+			switch {
+			case b.State == Inactive:
+			case b.Size < opts.MinBytes:
+				small.blocks++
+				small.bytes += b.Size
+			default:
+				k := key{segment.Device, b.State, b.Stack}
+				g := by[k]
+				by[k] = sums{g.bytes + b.Size, g.requested + b.Requested, g.blocks + 1, max(g.largest, b.Size)}
 			}
 		}
 	}
-	slices.SortFunc(blocks, func(a, b live) int {
-		return cmp.Or(cmp.Compare(b.block.Size, a.block.Size), cmp.Compare(a.device, b.device), cmp.Compare(a.block.Address, b.block.Address))
+	keys := slices.SortedFunc(maps.Keys(by), func(a, b key) int {
+		return cmp.Or(cmp.Compare(by[b].bytes, by[a].bytes), cmp.Compare(a.device, b.device), cmp.Compare(a.state, b.state), cmp.Compare(a.stack, b.stack))
 	})
-	if len(blocks) > opts.Rows {
-		t.Note = fmt.Sprintf("The %d largest of %d blocks.", opts.Rows, len(blocks))
-		blocks = blocks[:opts.Rows]
+	var notes []string
+	if len(keys) > opts.Rows {
+		notes = append(notes, fmt.Sprintf("The %d largest of %d stacks.", opts.Rows, len(keys)))
+		keys = keys[:opts.Rows]
 	}
-	for _, l := range blocks {
+	if small.blocks > 0 {
+		notes = append(notes, fmt.Sprintf("%d blocks below %d bytes are left out, %d bytes together.", small.blocks, opts.MinBytes, small.bytes))
+	}
+	t.Note = strings.Join(notes, " ")
+	for _, k := range keys {
 		state := "in use"
-		if l.block.State == AwaitingFree {
+		if k.state == AwaitingFree {
 			state = "awaiting free"
 		}
-		t.add(l.device, l.block.Size, l.block.Requested, state, s.Category(l.block.Stack).String(), s.Place(l.block.Stack), l.block.Address, s.Trace(l.block.Stack))
+		g := by[k]
+		t.Add(DeviceName(k.device), g.bytes, g.requested, g.blocks, g.largest, state, s.Category(k.stack).String(), s.Place(k.stack), s.Trace(k.stack))
 	}
-	return t.Table
+	return t
 }
 
 // fragmentation sums up segments per device and kind, and per device.
-func (s *Snapshot) fragmentation() *torchtrace.Table {
-	t := newRows(TableFragmentation, "Reserved memory and its fragments",
-		column("device", torchtrace.Int), column("segments", torchtrace.Text), column("count", torchtrace.Int),
-		column("reserved_bytes", torchtrace.Bytes), column("used_bytes", torchtrace.Bytes), column("requested_bytes", torchtrace.Bytes),
-		column("free_bytes", torchtrace.Bytes), column("largest_free_bytes", torchtrace.Bytes),
-		column("releasable_bytes", torchtrace.Bytes), column("fragmentation", torchtrace.Ratio))
+func (s *Snapshot) fragmentation() *table.Table {
+	t := table.New(TableFragmentation, "Reserved memory and its fragments",
+		column("device", table.Text), column("segments", table.Text), column("count", table.Int),
+		column("reserved_bytes", table.Bytes), column("used_bytes", table.Bytes), column("requested_bytes", table.Bytes),
+		column("free_bytes", table.Bytes), column("largest_free_bytes", table.Bytes),
+		column("releasable_bytes", table.Bytes), column("fragmentation", table.Ratio))
 	t.Note = "fragmentation = 1 - largest free block / all free bytes; releasable: wholly free segments, which empty_cache() gives back."
 	for _, device := range s.DeviceNumbers() {
 		kinds := map[string]*space{}
@@ -314,7 +343,7 @@ func (s *Snapshot) fragmentation() *torchtrace.Table {
 		}
 		all.row(t, device, "all")
 	}
-	return t.Table
+	return t
 }
 
 type space struct {
@@ -340,25 +369,25 @@ func (s *space) add(segment Segment) {
 	}
 }
 
-func (s *space) row(t rows, device int, kind string) {
+func (s *space) row(t *table.Table, device int, kind string) {
 	fragmentation := 0.0
 	if s.free > 0 {
 		fragmentation = 1 - float64(s.largestFree)/float64(s.free)
 	}
-	t.add(device, kind, s.count, s.reserved, s.used, s.requested, s.free, s.largestFree, s.releasable, fragmentation)
+	t.Add(DeviceName(device), kind, s.count, s.reserved, s.used, s.requested, s.free, s.largestFree, s.releasable, fragmentation)
 }
 
 // outOfMemory lists the allocations that failed.
-func (s *Snapshot) outOfMemory() *torchtrace.Table {
-	t := newRows(TableOutOfMemory, "Allocations that failed",
-		column("device", torchtrace.Int), column("time_us", torchtrace.Micros), column("requested_bytes", torchtrace.Bytes),
-		column("device_free_bytes", torchtrace.Bytes), column("place", torchtrace.Text), column("stack", torchtrace.Text))
+func (s *Snapshot) outOfMemory() *table.Table {
+	t := table.New(TableOutOfMemory, "Allocations that failed",
+		column("device", table.Text), column("time_us", table.Micros), column("requested_bytes", table.Bytes),
+		column("device_free_bytes", table.Bytes), column("place", table.Text), column("stack", table.Text))
 	for device, d := range s.Devices {
 		for _, e := range d.Events {
 			if e.Action == OutOfMemory {
-				t.add(device, float64(e.TimeUs-d.Events[0].TimeUs), e.Size, e.Free, s.Place(e.Stack), s.Trace(e.Stack))
+				t.Add(DeviceName(device), float64(e.TimeUs-d.Events[0].TimeUs), e.Size, e.Free, s.Place(e.Stack), s.Trace(e.Stack))
 			}
 		}
 	}
-	return t.Table
+	return t
 }

@@ -3,23 +3,27 @@ package synth_test
 import (
 	"context"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/analyses"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/kineto"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/synth"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/table"
 )
 
 // The proof that runs everywhere: the analyses find what the generator knows.
 
-func analyzed(t *testing.T, cfg synth.Config, opts torchtrace.AnalyzeOptions) (*synth.Answers, *torchtrace.Analysis) {
+func analyzed(t *testing.T, cfg synth.Config, opts analyses.Options) (*synth.Answers, *torchtrace.Analysis) {
 	t.Helper()
 	dir := t.TempDir()
 	answers, err := synth.WriteDir(cfg, dir, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := torchtrace.Load(context.Background(), []string{dir}, torchtrace.LoadOptions{})
+	set, err := kineto.Load(context.Background(), []string{dir}, kineto.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +39,7 @@ var training = synth.Config{
 }
 
 // row finds the row whose key columns have the given values.
-func row(t *testing.T, table *torchtrace.Table, keys map[string]any) int {
+func row(t *testing.T, table *table.Table, keys map[string]any) int {
 	t.Helper()
 	for r := range table.Len() {
 		found := true
@@ -50,7 +54,7 @@ func row(t *testing.T, table *torchtrace.Table, keys map[string]any) int {
 	return -1
 }
 
-func check(t *testing.T, what string, table *torchtrace.Table, row int, column string, ns int64) {
+func check(t *testing.T, what string, table *table.Table, row int, column string, ns int64) {
 	t.Helper()
 	if got := table.Column(column).Floats[row]; math.Abs(got*1000-float64(ns)) > 0.01 {
 		t.Errorf("%s: %s = %g µs, want %g", what, column, got, float64(ns)/1000)
@@ -59,20 +63,20 @@ func check(t *testing.T, what string, table *torchtrace.Table, row int, column s
 
 func TestTemporalAndOverlap(t *testing.T) {
 	for _, last := range []bool{false, true} {
-		answers, a := analyzed(t, training, torchtrace.AnalyzeOptions{IncludeLastStep: last})
+		answers, a := analyzed(t, training, analyses.Options{IncludeLastStep: last})
 		for _, want := range answers.Ranks {
 			totals := want.Kept
 			if last {
 				totals = want.All
 			}
-			table := a.Table(torchtrace.TableTemporal)
+			table := a.Table(analyses.TableTemporal)
 			r := row(t, table, map[string]any{"rank": int64(want.Rank)})
 			check(t, "temporal", table, r, "kernel_time_us", totals.KernelTime)
 			check(t, "temporal", table, r, "idle_time_us", totals.Idle)
 			check(t, "temporal", table, r, "compute_time_us", totals.Compute)
 			check(t, "temporal", table, r, "non_compute_time_us", totals.NonCompute)
 
-			table = a.Table(torchtrace.TableOverlap)
+			table = a.Table(analyses.TableOverlap)
 			r = row(t, table, map[string]any{"rank": int64(want.Rank)})
 			overlap := 100 * float64(totals.Overlap) / float64(totals.Communication)
 			if got := table.Column("comp_comm_overlap_pctg").Floats[r]; math.Abs(got-overlap) > 1e-9 {
@@ -82,9 +86,25 @@ func TestTemporalAndOverlap(t *testing.T) {
 	}
 }
 
+// TestCausesAddUpToTheDevicesIdleTime: every device's idle time between its first
+// and last event has exactly one cause.
+func TestCausesAddUpToTheDevicesIdleTime(t *testing.T) {
+	answers, a := analyzed(t, training, analyses.Options{})
+	sums := map[int64]float64{}
+	causes := a.Table(analyses.TableIdleCauses)
+	for r := range causes.Len() {
+		sums[causes.IntAt("rank", r)] += causes.FloatAt("device_idle_us", r)
+	}
+	for _, rank := range answers.Ranks {
+		if got, want := sums[int64(rank.Rank)], float64(rank.Kept.Idle)/1000; math.Abs(got-want) > 1e-6 {
+			t.Errorf("rank %d: causes of %g µs, idle for %g", rank.Rank, got, want)
+		}
+	}
+}
+
 func TestIdleByCause(t *testing.T) {
-	answers, a := analyzed(t, training, torchtrace.AnalyzeOptions{})
-	table := a.Table(torchtrace.TableIdle)
+	answers, a := analyzed(t, training, analyses.Options{})
+	table := a.Table(analyses.TableIdle)
 	for _, want := range answers.Ranks {
 		for stream, idle := range want.Kept.Streams {
 			for category, ns := range map[string]int64{"host_wait": idle.HostWait, "kernel_wait": idle.KernelWait, "other": idle.Other} {
@@ -99,8 +119,8 @@ func TestIdleByCause(t *testing.T) {
 }
 
 func TestKernelsAndLaunches(t *testing.T) {
-	answers, a := analyzed(t, training, torchtrace.AnalyzeOptions{})
-	kernels, launches := a.Table(torchtrace.TableKernels), a.Table(torchtrace.TableLaunch)
+	answers, a := analyzed(t, training, analyses.Options{})
+	kernels, launches := a.Table(analyses.TableKernels), a.Table(analyses.TableLaunch)
 	for _, want := range answers.Ranks {
 		for name, k := range want.Kept.Kernels {
 			r := row(t, kernels, map[string]any{"rank": int64(want.Rank), "name": name, "kernel_type": k.Kind})
@@ -132,7 +152,7 @@ func TestKernelsAndLaunches(t *testing.T) {
 
 // keptCollectives are those of all steps but the last.
 func keptCollectives(answers *synth.Answers) []synth.Collective {
-	last := synth.FirstStep + training.Steps - 1
+	last := training.FirstStep() + training.Steps - 1
 	var kept []synth.Collective
 	for _, c := range answers.Collectives {
 		if c.Step < last {
@@ -143,8 +163,8 @@ func keptCollectives(answers *synth.Answers) []synth.Collective {
 }
 
 func TestStragglerUnderSkewedClocks(t *testing.T) {
-	answers, a := analyzed(t, training, torchtrace.AnalyzeOptions{})
-	table := a.Table(torchtrace.TableStragglers)
+	answers, a := analyzed(t, training, analyses.Options{})
+	table := a.Table(analyses.TableStragglers)
 	kept := keptCollectives(answers)
 	for _, rank := range answers.Ranks {
 		r := row(t, table, map[string]any{"rank": int64(rank.Rank)})
@@ -167,16 +187,16 @@ func TestStragglerUnderSkewedClocks(t *testing.T) {
 		check(t, "stragglers", table, r, "transfer_us", transfer)
 		check(t, "clock", table, r, "clock_offset_us", rank.Skew-answers.Ranks[0].Skew)
 	}
-	for r := range a.Table(torchtrace.TableCollectives).Len() {
-		if got := a.Table(torchtrace.TableCollectives).Column("straggler").Ints[r]; got != int64(training.Straggler) {
+	for r := range a.Table(analyses.TableCollectives).Len() {
+		if got := a.Table(analyses.TableCollectives).Column("straggler").Ints[r]; got != int64(training.Straggler) {
 			t.Errorf("straggler of collective %d is rank %d, want %d", r, got, training.Straggler)
 		}
 	}
 }
 
 func TestStepsAndDataLoading(t *testing.T) {
-	answers, a := analyzed(t, training, torchtrace.AnalyzeOptions{})
-	steps, loading := a.Table(torchtrace.TableSteps), a.Table(torchtrace.TableDataLoader)
+	answers, a := analyzed(t, training, analyses.Options{})
+	steps, loading := a.Table(analyses.TableSteps), a.Table(analyses.TableDataLoader)
 	for _, rank := range answers.Ranks {
 		for i, s := range rank.Steps {
 			key := map[string]any{"rank": int64(rank.Rank), "step": int64(s.Number)}
@@ -194,8 +214,8 @@ func TestStepsAndDataLoading(t *testing.T) {
 }
 
 func TestMemoryPeaks(t *testing.T) {
-	answers, a := analyzed(t, training, torchtrace.AnalyzeOptions{IncludeLastStep: true})
-	table := a.Table(torchtrace.TableMemoryPeaks)
+	answers, a := analyzed(t, training, analyses.Options{IncludeLastStep: true})
+	table := a.Table(analyses.TableMemoryPeaks)
 	for _, rank := range answers.Ranks {
 		r := row(t, table, map[string]any{"rank": int64(rank.Rank)})
 		if got := table.Column("peak_allocated_bytes").Ints[r]; got != rank.All.PeakAllocated {
@@ -208,8 +228,8 @@ func TestMemoryPeaks(t *testing.T) {
 }
 
 func TestOperatorsAreCounted(t *testing.T) {
-	answers, a := analyzed(t, training, torchtrace.AnalyzeOptions{IncludeLastStep: true})
-	table := a.Table(torchtrace.TableOperators)
+	answers, a := analyzed(t, training, analyses.Options{IncludeLastStep: true})
+	table := a.Table(analyses.TableOperators)
 	for _, rank := range answers.Ranks {
 		for name, calls := range rank.All.Calls {
 			r := row(t, table, map[string]any{"rank": int64(rank.Rank), "name": name})
@@ -224,8 +244,8 @@ func TestOperatorsAreCounted(t *testing.T) {
 }
 
 func TestIdleIsChargedToThePythonThatWaited(t *testing.T) {
-	answers, a := analyzed(t, training, torchtrace.AnalyzeOptions{})
-	table := a.Table(torchtrace.TablePythonIdle)
+	answers, a := analyzed(t, training, analyses.Options{})
+	table := a.Table(analyses.TablePythonIdle)
 	for _, rank := range answers.Ranks {
 		var sum float64
 		for r := range table.Len() {
@@ -249,8 +269,8 @@ func TestIdleIsChargedToThePythonThatWaited(t *testing.T) {
 }
 
 func TestQueueIsEmptyAtTheEnd(t *testing.T) {
-	_, a := analyzed(t, training, torchtrace.AnalyzeOptions{IncludeLastStep: true, Tables: []string{torchtrace.TableQueueSeries}})
-	table := a.Table(torchtrace.TableQueueSeries)
+	_, a := analyzed(t, training, analyses.Options{IncludeLastStep: true, Tables: []string{analyses.TableQueueSeries}})
+	table := a.Table(analyses.TableQueueSeries)
 	last := map[[2]int64]int64{}
 	for r := range table.Len() {
 		last[[2]int64{table.Column("rank").Ints[r], table.Column("stream").Ints[r]}] = table.Column("queue_length").Ints[r]
@@ -261,6 +281,81 @@ func TestQueueIsEmptyAtTheEnd(t *testing.T) {
 	for stream, length := range last {
 		if length != 0 {
 			t.Errorf("rank and stream %v: %d launches were never finished", stream, length)
+		}
+	}
+}
+
+// TestSeveralDevices: a process whose devices take turns; the window is theirs
+// together, the rank's times are sums over them.
+func TestSeveralDevices(t *testing.T) {
+	cfg := synth.Config{Seed: 5, Devices: 3, Steps: 5, Layers: 30, DataWait: 100 * time.Microsecond}
+	answers, a := analyzed(t, cfg, analyses.Options{})
+	totals := answers.Ranks[0].Kept
+	ranks, devices, streams := a.Table(analyses.TableTemporal), a.Table(analyses.TableTemporalByDevice), a.Table(analyses.TableIdle)
+	if ranks.Len() != 1 || devices.Len() != 3 || len(totals.Devices) != 3 {
+		t.Fatalf("%d ranks and %d devices, want 1 and 3", ranks.Len(), devices.Len())
+	}
+	check(t, "rank", ranks, 0, "kernel_time_us", totals.KernelTime)
+	check(t, "rank", ranks, 0, "idle_time_us", totals.Idle)
+	check(t, "rank", ranks, 0, "compute_time_us", totals.Compute)
+	check(t, "rank", ranks, 0, "non_compute_time_us", totals.NonCompute)
+	if got, want := ranks.FloatAt("idle_time_pctg", 0), 100*float64(totals.Idle)/float64(totals.KernelTime); math.Abs(got-want) > 1e-9 {
+		t.Errorf("idle %g %%, want the share of the sums, %g", got, want)
+	}
+	for number, want := range totals.Devices {
+		r := row(t, devices, map[string]any{"device": number})
+		check(t, "device", devices, r, "kernel_time_us", totals.KernelTime/3)
+		check(t, "device", devices, r, "idle_time_us", totals.KernelTime/3-want.Busy)
+		check(t, "device", devices, r, "compute_time_us", want.Compute)
+		for stream, idle := range want.Streams {
+			for category, ns := range map[string]int64{"host_wait": idle.HostWait, "kernel_wait": idle.KernelWait, "other": idle.Other} {
+				if ns == 0 {
+					continue
+				}
+				r := row(t, streams, map[string]any{"device": number, "stream": stream, "idle_category": category})
+				check(t, category, streams, r, "idle_time_us", ns)
+			}
+		}
+	}
+	if idle := ranks.FloatAt("idle_time_pctg", 0); idle < 60 {
+		t.Errorf("idle %g %%: of three devices that take turns two always wait", idle)
+	}
+}
+
+// TestCyclesAreOneRank: the files of schedule(repeat=3) are one rank, whose
+// times are the sums of its cycles, without what lies between them.
+func TestCyclesAreOneRank(t *testing.T) {
+	cfg := synth.Config{Seed: 9, Steps: 4, Stacks: true, Memory: true}
+	dir := t.TempDir()
+	var idle, kernelTime, compute int64
+	var steps []int
+	for cycle := range 3 {
+		cfg.Cycle = cycle
+		answers, err := synth.WriteDir(cfg, dir, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept := answers.Ranks[0].Kept
+		idle, kernelTime, compute = idle+kept.Idle, kernelTime+kept.KernelTime, compute+kept.Compute
+		for _, s := range answers.Ranks[0].Steps[:cfg.Steps-1] {
+			steps = append(steps, s.Number)
+		}
+	}
+	a, err := torchtrace.Run(context.Background(), []string{dir}, kineto.Options{}, analyses.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(a.Ranks) != 1 || len(a.Warnings) > 0 || !slices.Equal(a.ProfilerSteps[0], steps) {
+		t.Fatalf("ranks %v with steps %v and warnings %v, want one with %v", a.Ranks, a.ProfilerSteps, a.Warnings, steps)
+	}
+	temporal := a.Table(analyses.TableTemporal)
+	check(t, "rank", temporal, 0, "kernel_time_us", kernelTime)
+	check(t, "rank", temporal, 0, "idle_time_us", idle)
+	check(t, "rank", temporal, 0, "compute_time_us", compute)
+	files := a.Table(analyses.TableRecordings)
+	for cycle := range 3 {
+		if got := files.FloatAt("start_us", cycle); files.IntAt("cycle", cycle) != int64(cycle+1) || math.Abs(got-60e6*float64(cycle)) > 1e4 {
+			t.Errorf("file %d is cycle %d and starts at %g µs", cycle, files.IntAt("cycle", cycle), got)
 		}
 	}
 }

@@ -28,14 +28,16 @@ type Step struct {
 	LastWork   int64 // end of its last
 }
 
-// Totals count device time. KernelTime = Idle + Compute + NonCompute.
+// Totals count device time. KernelTime = Idle + Compute + NonCompute; of several
+// devices they are sums.
 type Totals struct {
 	KernelTime, Idle, Compute, NonCompute int64
 	// Communication is the time collectives ran; Overlap the part of it under
 	// compute kernels.
 	Communication, Overlap int64
 
-	Streams map[int64]StreamIdle
+	Streams map[int64]StreamIdle // of several devices: together
+	Devices map[int64]DeviceTotals
 	Kernels map[string]KernelTotal
 	Calls   map[string]int // operators by name
 
@@ -45,9 +47,33 @@ type Totals struct {
 	PeakReserved       int64
 }
 
+// DeviceTotals are the times of one of several devices.
+type DeviceTotals struct {
+	Busy, Compute int64
+	Streams       map[int64]StreamIdle
+}
+
 // StreamIdle divides the gaps between one stream's events.
 type StreamIdle struct {
 	HostWait, KernelWait, Other int64
+}
+
+func (s StreamIdle) plus(o StreamIdle) StreamIdle {
+	return StreamIdle{s.HostWait + o.HostWait, s.KernelWait + o.KernelWait, s.Other + o.Other}
+}
+
+func (s StreamIdle) minus(o StreamIdle) StreamIdle {
+	return StreamIdle{s.HostWait - o.HostWait, s.KernelWait - o.KernelWait, s.Other - o.Other}
+}
+
+// device are the totals of one device, made when they are first asked for.
+func (t *Totals) device(number int64) DeviceTotals {
+	d, ok := t.Devices[number]
+	if !ok {
+		d.Streams = map[int64]StreamIdle{}
+		t.Devices[number] = d
+	}
+	return d
 }
 
 // KernelTotal sums up the device events of one name.
@@ -74,11 +100,17 @@ func (c *Collective) Transfer() int64 { return c.End - c.Start[c.Last] }
 
 func newTotals() Totals {
 	return Totals{
-		Streams: map[int64]StreamIdle{}, Kernels: map[string]KernelTotal{}, Calls: map[string]int{},
+		Streams: map[int64]StreamIdle{}, Devices: map[int64]DeviceTotals{},
+		Kernels: map[string]KernelTotal{}, Calls: map[string]int{},
 	}
 }
 
 func (t Totals) clone() Totals {
 	t.Streams, t.Kernels, t.Calls = maps.Clone(t.Streams), maps.Clone(t.Kernels), maps.Clone(t.Calls)
+	t.Devices = maps.Clone(t.Devices)
+	for device, d := range t.Devices {
+		d.Streams = maps.Clone(d.Streams)
+		t.Devices[device] = d
+	}
 	return t
 }

@@ -13,6 +13,13 @@ import "time"
 type Config struct {
 	Seed  uint64
 	Ranks int // 0 = 1
+	// Devices is how many devices the process of the only rank uses: the layers
+	// are divided between them and run one after the other, so that each device
+	// waits for the others. 0 = 1.
+	Devices int
+	// Cycle is which cycle of schedule(repeat=…) the files are of: later ones
+	// begin later, and their steps go on counting.
+	Cycle int
 	Steps int // 0 = 6
 	// Bytes, when set, is what every rank's JSON must reach: steps go on until
 	// then and Steps is the least number of them.
@@ -42,6 +49,9 @@ func (c Config) withDefaults() Config {
 	if c.Ranks <= 0 {
 		c.Ranks = 1
 	}
+	if c.Devices <= 0 {
+		c.Devices = 1
+	}
 	if c.Steps <= 0 {
 		c.Steps = 6
 	}
@@ -60,4 +70,6 @@ func (c Config) withDefaults() Config {
 
 // FirstStep is the number of the first ProfilerStep: a schedule with wait and
 // warm-up does not start at zero.
-const FirstStep = 3
+func (c Config) FirstStep() int { return waitAndWarmUp + c.Cycle*(waitAndWarmUp+c.Steps) }
+
+const waitAndWarmUp = 3

@@ -45,15 +45,19 @@ func (r *rank) compute(i int, ops []opKernel) work {
 	o := ops[i%len(ops)]
 	w := work{op: o.op, call: "cudaLaunchKernel", kernel: kernel{o.kernel, "COMPUTATION", "kernel"}, dur: r.around(int64(r.cfg.Kernel))}
 	if r.random.IntN(64) == 0 {
-		w.ready = r.ends[computeStream] + r.between(40*us, 120*us)
+		w.ready = r.ends[r.on(computeStream)] + r.between(40*us, 120*us)
 	}
 	return w
 }
 
+// on is a stream of the device that work goes to now.
+func (r *rank) on(stream int64) streamName { return streamName{r.device, stream} }
+
 // deviceWork runs one operator on the host and its kernel on the compute stream.
 func (r *rank) deviceWork(w work) {
 	l := r.launch(w.op, w.call)
-	begin := max(l.callStart+r.between(2*us, 9*us), r.ends[computeStream]+l.queueDelay, w.ready)
+	begin := max(l.callStart+r.between(2*us, 9*us), r.ends[r.on(computeStream)]+l.queueDelay, w.ready, r.after)
+	r.after = 0
 	if len(r.totals.Kernels) == 0 {
 		begin = l.callStart + 5*us
 	}
@@ -84,7 +88,7 @@ func (r *rank) launch(op, call string) launch {
 func (r *rank) launchCollective(elements int64) int64 {
 	r.pending = r.launch("c10d::allreduce_", "cudaLaunchKernelExC")
 	r.pending.elements = elements
-	return max(r.pending.callStart+r.between(3*us, 9*us), r.ends[computeStream]+2*us, r.ends[commStream]+r.pending.queueDelay)
+	return max(r.pending.callStart+r.between(3*us, 9*us), r.ends[r.on(computeStream)]+2*us, r.ends[r.on(commStream)]+r.pending.queueDelay)
 }
 
 func (r *rank) endCollective(begin, end int64) {
@@ -95,15 +99,17 @@ func (r *rank) endCollective(begin, end int64) {
 
 // deviceEvent writes an event and counts it.
 func (r *rank) deviceEvent(stream int64, k kernel, at interval, l launch, bytes int64) {
-	r.out.device(k, stream, at, l, bytes)
+	r.out.device(k, r.on(stream), at, l, bytes)
 	t := &r.totals
 
 	gap := interval{at.start, at.start}
-	if last, ok := r.ends[stream]; ok {
+	if last, ok := r.ends[r.on(stream)]; ok {
 		gap.start = last
 	}
-	r.ends[stream] = at.end
+	r.ends[r.on(stream)] = at.end
+	r.last = max(r.last, at.end)
 	idle := t.Streams[stream]
+	before := idle
 	switch length := gap.end - gap.start; {
 	case length > 0 && l.callStart > gap.start:
 		idle.HostWait += length
@@ -113,6 +119,8 @@ func (r *rank) deviceEvent(stream int64, k kernel, at interval, l launch, bytes 
 		idle.Other += length
 	}
 	t.Streams[stream] = idle
+	own := t.device(r.device).Streams
+	own[stream] = own[stream].plus(idle.minus(before))
 
 	dur := at.end - at.start
 	sum, ok := t.Kernels[k.name]
@@ -137,6 +145,10 @@ func (r *rank) deviceEvent(stream int64, k kernel, at interval, l launch, bytes 
 // a gap of the compute stream is idle but for the collectives in it.
 func (r *rank) countTime(stream int64, k kernel, at, gap interval) {
 	t := &r.totals
+	if r.cfg.Devices > 1 {
+		r.countDevices(k, at)
+		return
+	}
 	if stream == commStream {
 		t.Communication += at.end - at.start
 		return
@@ -155,5 +167,30 @@ func (r *rank) countTime(stream int64, k kernel, at, gap interval) {
 		}
 	}
 	t.KernelTime = at.end - r.first
+	t.NonCompute = t.KernelTime - t.Idle - t.Compute
+}
+
+// countDevices counts for each of several devices: their only stream's events
+// follow one another, and all share the window from the first event to the last.
+func (r *rank) countDevices(k kernel, at interval) {
+	t := &r.totals
+	if r.first < 0 {
+		r.first = at.start
+	}
+	r.first = min(r.first, at.start)
+	d := t.device(r.device)
+	d.Busy += at.end - at.start
+	if k.kind == "COMPUTATION" {
+		d.Compute += at.end - at.start
+	}
+	t.Devices[r.device] = d
+	var busy int64
+	t.Compute = 0
+	for _, d := range t.Devices {
+		busy += d.Busy
+		t.Compute += d.Compute
+	}
+	t.KernelTime = int64(len(t.Devices)) * (r.last - r.first)
+	t.Idle = t.KernelTime - busy
 	t.NonCompute = t.KernelTime - t.Idle - t.Compute
 }

@@ -14,6 +14,9 @@ import (
 // which there must be Config.Ranks.
 func Generate(cfg Config, out []io.Writer) (*Answers, error) {
 	cfg = cfg.withDefaults()
+	if cfg.Devices > 1 && cfg.Ranks > 1 {
+		return nil, errors.New("generating traces: several devices are those of one rank")
+	}
 	if len(out) != cfg.Ranks {
 		return nil, fmt.Errorf("generating traces: %d writers for %d ranks", len(out), cfg.Ranks)
 	}
@@ -34,8 +37,12 @@ func WriteDir(cfg Config, dir string, compress bool) (*Answers, error) {
 	var files traceFiles
 	writers := make([]io.Writer, cfg.Ranks)
 	for i := range writers {
+		name := fmt.Sprintf("rank%d.pt.trace.json", i)
+		if cfg.Cycle > 0 {
+			name = fmt.Sprintf("rank%d.cycle%d.pt.trace.json", i, cfg.Cycle)
+		}
 		var err error
-		if writers[i], err = files.create(filepath.Join(dir, fmt.Sprintf("rank%d.pt.trace.json", i)), compress); err != nil {
+		if writers[i], err = files.create(filepath.Join(dir, name), compress); err != nil {
 			files.discard()
 			return nil, err
 		}

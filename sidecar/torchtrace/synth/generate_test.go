@@ -36,9 +36,9 @@ type jsonEvent struct {
 	Ph, Cat, Name string
 	Ts, Dur       json.Number
 	Args          struct {
-		Stream, Correlation int64
-		Bytes               *int64
-		Total               int64 `json:"Total Allocated"`
+		Device, Stream, Correlation int64
+		Bytes                       *int64
+		Total                       int64 `json:"Total Allocated"`
 	}
 }
 
@@ -82,61 +82,86 @@ func union(list []interval) (merged []interval, length int64) {
 	return merged, length
 }
 
-// The answers are counted while simulating; here the same figures come from
-// the written text by sorting and merging.
+// TestAnswersAgreeWithTheText: the answers are counted while simulating; here
+// the same figures come from the written text by sorting and merging.
 func TestAnswersAgreeWithTheText(t *testing.T) {
-	answers, texts := generate(t, training)
-	for r, buffer := range texts {
-		trace := decode(t, buffer.Bytes())
-		if trace.DistributedInfo.Rank != r {
-			t.Errorf("rank = %d, want %d", trace.DistributedInfo.Rank, r)
-		}
-		var all, compute, comm []interval
-		first, last := int64(math.MaxInt64), int64(0)
-		for _, e := range trace.TraceEvents {
-			if e.Cat != "kernel" && e.Cat != "gpu_memcpy" {
-				continue
+	several := Config{Seed: 8, Devices: 3, Steps: 4, Layers: 30, DataWait: 200 * time.Microsecond, Memory: true}
+	for name, cfg := range map[string]Config{"ranks": training, "devices": several} {
+		t.Run(name, func(t *testing.T) {
+			answers, texts := generate(t, cfg)
+			for r, buffer := range texts {
+				agrees(t, decode(t, buffer.Bytes()), answers.Ranks[r])
 			}
-			at := interval{start: nanos(t, e.Ts)}
-			at.end = at.start + nanos(t, e.Dur)
-			first, last = min(first, at.start), max(last, at.end)
-			all = append(all, at)
-			switch {
-			case strings.HasPrefix(e.Name, "nccl"):
-				comm = append(comm, at)
-			case e.Cat == "kernel":
-				compute = append(compute, at)
-			}
+		})
+	}
+}
+
+// written is what the text says that a device did.
+type written struct{ all, compute, comm []interval }
+
+func agrees(t *testing.T, trace jsonTrace, answers RankAnswers) {
+	t.Helper()
+	if trace.DistributedInfo.Rank != answers.Rank {
+		t.Errorf("rank = %d, want %d", trace.DistributedInfo.Rank, answers.Rank)
+	}
+	devices := map[int64]*written{}
+	first, last, launches := int64(math.MaxInt64), int64(0), int64(0)
+	for _, e := range trace.TraceEvents {
+		if e.Cat != "kernel" && e.Cat != "gpu_memcpy" {
+			continue
 		}
-		_, busy := union(all)
-		computing, computed := union(compute)
-		communicating, communicated := union(comm)
-		var overlap int64
+		at := interval{start: nanos(t, e.Ts)}
+		at.end = at.start + nanos(t, e.Dur)
+		first, last = min(first, at.start), max(last, at.end)
+		launches++
+		d := devices[e.Args.Device]
+		if d == nil {
+			d = &written{}
+			devices[e.Args.Device] = d
+		}
+		d.all = append(d.all, at)
+		switch {
+		case strings.HasPrefix(e.Name, "nccl"):
+			d.comm = append(d.comm, at)
+		case e.Cat == "kernel":
+			d.compute = append(d.compute, at)
+		}
+	}
+	a := answers.All
+	var busy, computed, communicated, overlap int64
+	for number, d := range devices {
+		_, busyHere := union(d.all)
+		computing, computedHere := union(d.compute)
+		communicating, communicatedHere := union(d.comm)
+		busy, computed, communicated = busy+busyHere, computed+computedHere, communicated+communicatedHere
 		for _, a := range computing {
 			for _, b := range communicating {
 				overlap += a.overlap(b)
 			}
 		}
-		a := answers.Ranks[r].All
-		for _, figure := range []struct {
-			name      string
-			got, want int64
-		}{
-			{"kernel time", a.KernelTime, last - first},
-			{"idle", a.Idle, last - first - busy},
-			{"compute", a.Compute, computed},
-			{"communication", a.Communication, communicated},
-			{"overlap", a.Overlap, overlap},
-			{"launches", int64(a.Launches), int64(len(all))},
-			{"events", answers.Ranks[r].Events, int64(len(trace.TraceEvents))},
-		} {
-			if figure.got != figure.want {
-				t.Errorf("rank %d: %s = %d, the text says %d", r, figure.name, figure.got, figure.want)
-			}
+		if len(devices) > 1 && (a.Devices[number].Busy != busyHere || a.Devices[number].Compute != computedHere) {
+			t.Errorf("device %d: got %+v, the text says busy %d, computing %d", number, a.Devices[number], busyHere, computedHere)
 		}
-		if a.Idle == 0 || a.Overlap == 0 || a.PeakAllocated == 0 {
-			t.Errorf("rank %d: idle %d, overlap %d, peak %d: a run should have them all", r, a.Idle, a.Overlap, a.PeakAllocated)
+	}
+	window := int64(len(devices)) * (last - first)
+	for _, figure := range []struct {
+		name      string
+		got, want int64
+	}{
+		{"kernel time", a.KernelTime, window},
+		{"idle", a.Idle, window - busy},
+		{"compute", a.Compute, computed},
+		{"communication", a.Communication, communicated},
+		{"overlap", a.Overlap, overlap},
+		{"launches", int64(a.Launches), launches},
+		{"events", answers.Events, int64(len(trace.TraceEvents))},
+	} {
+		if figure.got != figure.want {
+			t.Errorf("rank %d: %s = %d, the text says %d", answers.Rank, figure.name, figure.got, figure.want)
 		}
+	}
+	if a.Idle == 0 || a.PeakAllocated == 0 || a.Communication > 0 && a.Overlap == 0 {
+		t.Errorf("rank %d: idle %d, overlap %d, peak %d: a run should have them all", answers.Rank, a.Idle, a.Overlap, a.PeakAllocated)
 	}
 }
 

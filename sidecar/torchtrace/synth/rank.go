@@ -25,9 +25,12 @@ type rank struct {
 	correlation int64
 	external    int64
 
-	ends  map[int64]int64 // latest end per stream
-	first int64           // start of the first device event
-	comm  []interval      // this step's collectives
+	device int64                // that work goes to now
+	ends   map[streamName]int64 // latest end per stream
+	first  int64                // start of the first device event
+	last   int64                // end of the last
+	comm   []interval           // this step's collectives
+	after  int64                // the next work is not to start before: another device's part
 	// pending is the collective launched but not yet ended.
 	pending launch
 
@@ -45,6 +48,9 @@ func (i interval) overlap(other interval) int64 {
 	return max(0, min(i.end, other.end)-max(i.start, other.start))
 }
 
+// streamName names a stream.
+type streamName struct{ device, stream int64 }
+
 // launch is a runtime call and what names its device event.
 type launch struct {
 	callStart, callEnd    int64
@@ -56,8 +62,8 @@ type launch struct {
 func newRank(cfg Config, number int, w io.Writer) *rank {
 	r := &rank{
 		cfg: cfg, rank: number,
-		random: rand.New(rand.NewPCG(cfg.Seed, uint64(number))),
-		ends:   map[int64]int64{},
+		random: rand.New(rand.NewPCG(cfg.Seed, uint64(number)+uint64(cfg.Cycle)<<16)),
+		ends:   map[streamName]int64{},
 		totals: newTotals(),
 		kept:   newTotals(),
 		first:  -1,
@@ -67,7 +73,8 @@ func newRank(cfg Config, number int, w io.Writer) *rank {
 		skew = r.random.Int64N(2*s+1) - s
 	}
 	r.out = newTraceWriter(w, cfg, number, skew)
-	r.host = start + r.between(0, 200*us)
+	r.device = r.out.gpu
+	r.host = start + int64(cfg.Cycle)*betweenCycles + r.between(0, 200*us)
 	r.thread = r.out.pid
 	r.python.init(r)
 	return r
@@ -114,9 +121,21 @@ func (r *rank) forward(kernels int) {
 			r.python.pop()
 		}
 		r.mem.alloc(r, int64(1+i%8)<<20)
+		r.turn(i, kernels)
 		r.deviceWork(r.compute(i, forwardOps))
 	}
 	r.python.pop()
+}
+
+// turn chooses the device of the i-th of n kernels: each device has a part of the
+// model, and begins when the one before it has finished.
+func (r *rank) turn(i, n int) {
+	device := int64(i * r.cfg.Devices / max(1, n))
+	if r.cfg.Devices == 1 || device == r.device {
+		return
+	}
+	r.after = r.ends[streamName{r.device, computeStream}]
+	r.device = device
 }
 
 func (r *rank) beginBackward() {
@@ -129,6 +148,7 @@ func (r *rank) backward(kernels int) {
 		if i%2 == 0 {
 			r.mem.free(r)
 		}
+		r.turn(kernels-1-i, kernels)
 		r.deviceWork(r.compute(i, backwardOps))
 	}
 }
@@ -145,8 +165,10 @@ func (r *rank) optimizer(kernels int) {
 		ready = r.comm[n-1].end + 2*us // cudaStreamWaitEvent on the gradients
 	}
 	for i := range kernels {
+		r.turn(i, kernels)
 		w := r.compute(i, optimizerOps)
-		w.ready = ready
+		w.ready = max(ready, r.after)
+		r.after = 0
 		r.deviceWork(w)
 	}
 	r.python.pop()
@@ -159,7 +181,7 @@ func (r *rank) endStep() {
 	begin := r.host
 	r.deviceWork(work{op: "aten::_local_scalar_dense", call: "cudaMemcpyAsync", kernel: deviceToHost, dur: r.between(2*us, 4*us), bytes: 4})
 	call := r.host
-	r.host = max(r.host, r.ends[computeStream]) + 6*us
+	r.host = max(r.host, r.last) + 6*us
 	r.correlation++
 	r.out.runtime("cudaStreamSynchronize", r.thread, call, r.host, r.correlation, r.external)
 	r.out.op("aten::item", r.thread, begin-us/2, r.host, 0)
@@ -168,7 +190,7 @@ func (r *rank) endStep() {
 	r.host += r.between(5*us, 15*us)
 	r.python.pop()
 	r.current.End = r.host
-	r.current.LastWork = r.ends[computeStream]
+	r.current.LastWork = r.last
 	r.out.annotation(fmt.Sprintf("ProfilerStep#%d", r.current.Number), r.thread, r.current.Start, r.current.End)
 	r.host += r.between(us, 3*us)
 	r.steps = append(r.steps, r.out.onFileClock(r.current))

@@ -14,6 +14,8 @@ const (
 	// the epoch. Both are like a real file's.
 	epoch = int64(1_700_000_000) * int64(time.Second)
 	start = int64(1_234_567) * int64(time.Second)
+	// betweenCycles is the time from the beginning of a cycle to the next.
+	betweenCycles = int64(60) * int64(time.Second)
 )
 
 // run advances all ranks in lock step from collective to collective, since a
@@ -49,7 +51,7 @@ func (g *run) done() bool {
 // step simulates one training step: wait for data, forward, backward with two
 // gradient buckets, optimizer, and loss.item() that waits for the device.
 func (g *run) step() {
-	number := FirstStep + g.steps
+	number := g.cfg.FirstStep() + g.steps
 	g.steps++
 	half := g.cfg.Layers
 	for _, r := range g.ranks {

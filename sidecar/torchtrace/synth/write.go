@@ -24,15 +24,24 @@ const flushAt = 1 << 18
 
 func newTraceWriter(w io.Writer, cfg Config, rank int, skew int64) *traceWriter {
 	t := &traceWriter{w: w, pid: 41000 + int64(rank)*10, gpu: int64(rank % 8), ranks: cfg.Ranks, skew: skew, buf: make([]byte, 0, flushAt+1<<16)}
-	t.buf = fmt.Appendf(t.buf, `{"schemaVersion": 1, "deviceProperties": [{"id": %d, "name": "Simulated GPU", "totalGlobalMem": 85899345920, "numSms": 108}]`, t.gpu)
+	t.text(`{"schemaVersion": 1, "deviceProperties": [`)
+	for i := range int64(cfg.Devices) {
+		if i > 0 {
+			t.text(", ")
+		}
+		t.buf = fmt.Appendf(t.buf, `{"id": %d, "name": "Simulated GPU", "totalGlobalMem": 85899345920, "numSms": 108}`, t.gpu+i)
+	}
+	t.text("]")
 	t.buf = fmt.Appendf(t.buf, `, "distributedInfo": {"backend": "nccl", "rank": %d, "world_size": %d}`, rank, cfg.Ranks)
 	t.buf = fmt.Appendf(t.buf, `, "with_stack": %d, "profile_memory": %d, "displayTimeUnit": "ms", "baseTimeNanoseconds": %d, "traceEvents": [`, flag(cfg.Stacks), flag(cfg.Memory), epoch)
 	t.metadata("process_name", t.pid, 0, "python train.py")
-	t.metadata("process_name", t.gpu, 0, "GPU "+strconv.FormatInt(t.gpu, 10))
 	t.metadata("thread_name", t.pid, t.pid, "thread (MainThread)")
 	t.metadata("thread_name", t.pid, t.pid+1, "thread (pt_autograd_0)")
-	t.metadata("thread_name", t.gpu, computeStream, "stream 7")
-	t.metadata("thread_name", t.gpu, commStream, "stream 20")
+	for gpu := t.gpu; gpu < t.gpu+int64(cfg.Devices); gpu++ {
+		t.metadata("process_name", gpu, 0, "GPU "+strconv.FormatInt(gpu, 10))
+		t.metadata("thread_name", gpu, computeStream, "stream 7")
+		t.metadata("thread_name", gpu, commStream, "stream 20")
+	}
 	return t
 }
 
@@ -142,14 +151,14 @@ func (t *traceWriter) runtime(name string, tid, begin, end, correlation, externa
 	t.text("}")
 }
 
-func (t *traceWriter) device(k kernel, stream int64, at interval, l launch, bytes int64) {
-	t.complete(k.category, k.name, t.gpu, stream, at)
+func (t *traceWriter) device(k kernel, on streamName, at interval, l launch, bytes int64) {
+	t.complete(k.category, k.name, on.device, on.stream, at)
 	t.text(`"External id": `)
 	t.int(l.external)
 	t.text(`, "device": `)
-	t.int(t.gpu)
+	t.int(on.device)
 	t.text(`, "context": 1, "stream": `)
-	t.int(stream)
+	t.int(on.stream)
 	t.text(`, "correlation": `)
 	t.int(l.correlation)
 	switch {
@@ -164,7 +173,7 @@ func (t *traceWriter) device(k kernel, stream int64, at interval, l launch, byte
 		t.text(`, "registers per thread": 64, "shared memory": 16384, "grid": [512, 1, 1], "block": [256, 1, 1], "est. achieved occupancy %": 50`)
 	}
 	t.text("}}")
-	t.begin("f", "ac2g", "ac2g", t.gpu, stream, at.start)
+	t.begin("f", "ac2g", "ac2g", on.device, on.stream, at.start)
 	t.text(`, "id": `)
 	t.int(l.correlation)
 	t.text(`, "bp": "e"}`)

@@ -15,7 +15,16 @@ type part struct {
 }
 
 // maxBars bounds a chart's rows; what is left out is told.
-const maxBars = 64
+const maxBars = 128
+
+// rowsOf is how tall the rows of a chart are, the space between them, and which
+// of them have room for text: every first, second, …
+func rowsOf(n int) (row, gap float64, every int) {
+	if n > 24 {
+		return 8, 2, 2
+	}
+	return 24, 6, 1
+}
 
 // room is how much of the width goes to the names.
 type room float64
@@ -31,10 +40,7 @@ func bars(theme Theme, names room, name, title, aside string, legend []legend, l
 	left := float64(names)
 	hidden := max(0, len(list)-maxBars)
 	list = list[:len(list)-hidden]
-	row := 24.0
-	if len(list) > 24 {
-		row = 18
-	}
+	row, gap, every := rowsOf(len(list))
 	height := 30 + 8 + row*float64(len(list))
 	if len(legend) > 0 {
 		height += 22
@@ -52,19 +58,21 @@ func bars(theme Theme, names room, name, title, aside string, legend []legend, l
 		}
 	}
 	c := newCanvas(theme, left, height, title, aside, legend)
-	for _, b := range list {
-		c.Text(left-10, c.y+row/2+4, short(b.name, int((left-14)/charWidth)), `class="opt opr"`)
-		c.Rect(left, c.y+3, plotRight-left, row-6, class(paintTrack))
+	for i, b := range list {
+		if i%every == 0 {
+			c.Text(left-10, c.y+row/2+4, short(b.name, int((left-14)/charWidth)), `class="opt opr"`)
+			c.Text(plotRight+10, c.y+row/2+4, b.figure, `class="opt"`)
+		}
+		c.Rect(left, c.y+gap/2, plotRight-left, row-gap, class(paintTrack))
 		x := left
 		for _, p := range b.parts {
 			if !(p.value > 0) || full <= 0 {
 				continue
 			}
 			w := min(p.value/full*(plotRight-left), plotRight-x)
-			c.box(x, c.y+3, w, row-6, p.paint, p.about)
+			c.box(x, c.y+gap/2, w, row-gap, p.paint, p.about)
 			x += w
 		}
-		c.Text(plotRight+10, c.y+row/2+4, b.figure, `class="opt"`)
 		c.y += row
 	}
 	if hidden > 0 {

@@ -7,118 +7,166 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/analyses"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/snapshot"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/table"
 )
+
+// drawing is what the charts of one result share.
+type drawing struct {
+	*Result
+	theme Theme
+}
 
 // Charts draws what there is a table for, in order of reading.
 func (r *Result) Charts(theme Theme) []Chart {
+	d := drawing{r, theme}
 	var all []Chart
 	for _, c := range []struct {
 		table string
-		draw  func(rowsOf, Theme) Chart
+		draw  func(*table.Table) (Chart, bool)
 	}{
-		{torchtrace.TableTemporal, temporalChart},
-		{torchtrace.TableIdle, idleChart},
-		{torchtrace.TableIdleIntervalBins, idleHistogram},
-		{torchtrace.TablePythonIdle, pythonChart},
-		{torchtrace.TableDataLoader, loaderChart},
-		{torchtrace.TableSteps, stepChart},
-		{torchtrace.TableOverlap, overlapChart},
-		{torchtrace.TableStragglers, stragglerChart},
-		{torchtrace.TableKernels, kernelChart},
-		{torchtrace.TableLaunchDelayBins, launchHistogram},
-		{torchtrace.TableQueueSeries, queueChart},
-		{torchtrace.TableBandwidthSeries, bandwidthChart},
-		{torchtrace.TableMemoryTimeline, memoryChart},
-		{snapshot.TableTimeline, snapshotChart},
-		{snapshot.TablePeak, peakChart},
+		{analyses.TableTemporal, d.temporal},
+		{analyses.TableIdleCauses, d.idleCauses},
+		{analyses.TableIdle, d.idleCategories},
+		{analyses.TableIdleIntervalBins, d.idleHistogram},
+		{analyses.TablePythonIdle, d.pythonIdle},
+		{analyses.TablePythonFunctions, d.pythonTime},
+		{analyses.TableDataLoader, d.loader},
+		{analyses.TableSteps, d.steps},
+		{analyses.TableOperators, d.operators},
+		{analyses.TableOverlap, d.overlap},
+		{analyses.TableStragglers, d.stragglers},
+		{analyses.TableKernels, d.kernels},
+		{analyses.TableCalls, d.calls},
+		{analyses.TableLaunchDelayBins, d.launchHistogram},
+		{analyses.TableQueueSeries, d.queue},
+		{analyses.TableBandwidthSeries, d.bandwidth},
+		{analyses.TableMemoryTimeline, d.memory},
+		{snapshot.TableTimeline, d.snapshot},
+		{snapshot.TablePeak, d.peak},
 	} {
 		if t := r.table(c.table); t != nil {
-			all = append(all, c.draw(rowsOf{t}, theme))
+			if chart, ok := c.draw(t); ok {
+				all = append(all, chart)
+			}
 		}
 	}
 	return all
 }
 
-func rankName(rank int64) string { return fmt.Sprintf("rank %d", rank) }
+// ofAll is the aside of charts that sum over ranks; with one rank there is
+// nothing to say.
+func (d drawing) ofAll(what string) string {
+	if d.severalRanks() {
+		return what
+	}
+	return ""
+}
 
-func temporalChart(t rowsOf, theme Theme) Chart {
+func (d drawing) temporal(t *table.Table) (Chart, bool) {
+	if d.severalDevices() {
+		t = d.table(analyses.TableTemporalByDevice)
+	}
 	var list []bar
 	for r := range t.Len() {
-		name := rankName(t.int("rank", r))
+		name := d.label(t, r)
 		add := func(column, what string, p paint) part {
-			v := t.float(column, r)
+			v := t.FloatAt(column, r)
 			return part{v, p, fmt.Sprintf("%s: %s %s", name, what, duration(v))}
 		}
-		list = append(list, bar{name, percentText(t.float("idle_time_pctg", r)) + " idle", []part{
+		list = append(list, bar{name, percentText(t.FloatAt("idle_time_pctg", r)) + " idle", []part{
 			add("compute_time_us", "computing", paintCompute),
 			add("non_compute_time_us", "copying or communicating", paintOverhead),
 			add("idle_time_us", "idle", paintIdle),
 		}})
 	}
-	return bars(theme, shortNames, "temporal", "Where the device time went", "", []legend{
+	return bars(d.theme, shortNames, "temporal", "Where the device time went", "", []legend{
 		{paintCompute, "computing"}, {paintOverhead, "only copying or communicating"}, {paintIdle, "idle"},
-	}, list, 0)
+	}, list, 0), true
 }
 
-// causes of idle time in the order they are drawn.
-var causes = []struct {
+// idleKind is a cause or category of idle time as the charts show it.
+type idleKind struct {
 	name, text string
 	paint      paint
-}{
+}
+
+// causes are those of TableIdleCauses in the order they are drawn.
+var causes = []idleKind{
+	{analyses.CauseNotLaunched, "not launched yet", paintHost},
+	{analyses.CauseInsideCall, "inside the launch call", paintLate},
+	{analyses.CauseWaited, "waited for other work", paintOther},
+	{analyses.CauseQueued, "between queued kernels", paintQueue},
+}
+
+// categories are HolisticTraceAnalysis's.
+var categories = []idleKind{
 	{"host_wait", "host was late", paintHost},
 	{"other", "waited for other work", paintOther},
 	{"kernel_wait", "between queued kernels", paintQueue},
 }
 
-func causeLegend() []legend {
-	var l []legend
-	for _, c := range causes {
-		l = append(l, legend{c.paint, c.text})
-	}
-	return l
+func (d drawing) idleCauses(t *table.Table) (Chart, bool) {
+	return d.idle(t, "Why devices were idle", causes, "cause", "device_idle_us", func(r int) string { return d.labelOf(t, r, "rank", "device") })
 }
 
-func idleChart(t rowsOf, theme Theme) Chart {
-	type key struct{ rank, stream int64 }
-	sums := map[key]map[string]float64{}
-	var order []key
-	for r := range t.Len() {
-		k := key{t.int("rank", r), t.int("stream", r)}
-		if sums[k] == nil {
-			sums[k] = map[string]float64{}
-			order = append(order, k)
+// idleCategories is for HTA's modes, which know no causes.
+func (d drawing) idleCategories(t *table.Table) (Chart, bool) {
+	if d.table(analyses.TableIdleCauses) != nil {
+		return Chart{}, false
+	}
+	return d.idle(t, "Why streams were idle", categories, "idle_category", "idle_time_us", func(r int) string { return d.label(t, r) })
+}
+
+func (d drawing) idle(t *table.Table, title string, kinds []idleKind, kind, value string, name func(row int) string) (Chart, bool) {
+	names, groups := byKey(t, name)
+	sums := map[string]map[string]float64{}
+	for _, n := range names {
+		sums[n] = map[string]float64{}
+		for _, r := range groups[n] {
+			sums[n][t.TextAt(kind, r)] += t.FloatAt(value, r)
 		}
-		sums[k][t.text("idle_category", r)] += t.float("idle_time_us", r)
+	}
+	var used []legend
+	for _, c := range kinds {
+		if slices.ContainsFunc(names, func(n string) bool { return sums[n][c.name] > 0 }) {
+			used = append(used, legend{c.paint, c.text})
+		}
 	}
 	var list []bar
-	for _, k := range order {
-		b := bar{name: fmt.Sprintf("rank %d, stream %d", k.rank, k.stream)}
+	for _, n := range names {
+		b := bar{name: n}
 		all := 0.0
-		for _, c := range causes {
-			v := sums[k][c.name]
+		for _, c := range kinds {
+			v := sums[n][c.name]
 			all += v
-			b.parts = append(b.parts, part{v, c.paint, fmt.Sprintf("%s: %s, %s", b.name, c.text, duration(v))})
+			b.parts = append(b.parts, part{v, c.paint, fmt.Sprintf("%s: %s, %s", n, c.text, duration(v))})
 		}
 		b.figure = duration(all)
 		list = append(list, b)
 	}
-	return bars(theme, shortNames, "idle", "Why streams were idle", "", causeLegend(), list, 0)
+	return bars(d.theme, shortNames, "idle", title, "", used, list, 0), len(list) > 0
 }
 
-func idleHistogram(t rowsOf, theme Theme) Chart {
-	bins := gather(t, func(r int) (string, float64) { return t.text("idle_category", r), t.float("sum_us", r) })
+func (d drawing) idleHistogram(t *table.Table) (Chart, bool) {
+	bins := gather(t, func(r int) (string, float64) { return t.TextAt("idle_category", r), t.FloatAt("sum_us", r) })
 	var columns []columnBin
-	for _, b := range bins {
-		c := columnBin{label: duration(b.from)}
-		for _, cause := range causes {
-			v := b.sums[cause.name]
-			c.parts = append(c.parts, part{v, cause.paint, fmt.Sprintf("gaps of %s to %s: %s, %s in all", duration(b.from), duration(b.to), cause.text, duration(v))})
+	var used []legend
+	for _, c := range categories {
+		if slices.ContainsFunc(bins, func(b bin) bool { return b.sums[c.name] > 0 }) {
+			used = append(used, legend{c.paint, c.text})
 		}
-		columns = append(columns, c)
 	}
-	return histogram(theme, "idle-intervals", "Idle time by length of the gap", "all ranks", causeLegend(), columns, duration)
+	for _, b := range bins {
+		column := columnBin{label: duration(b.from)}
+		for _, c := range categories {
+			v := b.sums[c.name]
+			column.parts = append(column.parts, part{v, c.paint, fmt.Sprintf("gaps of %s to %s: %s, %s in all", duration(b.from), duration(b.to), c.text, duration(v))})
+		}
+		columns = append(columns, column)
+	}
+	return histogram(d.theme, "idle-intervals", "Idle time by length of the gap", d.ofAll("streams of all ranks"), used, columns, duration), len(used) > 0
 }
 
 // bin sums the rows of one bin over ranks.
@@ -127,12 +175,12 @@ type bin struct {
 	sums     map[string]float64
 }
 
-func gather(t rowsOf, value func(row int) (kind string, v float64)) []bin {
+func gather(t *table.Table, value func(row int) (kind string, v float64)) []bin {
 	at := map[float64]*bin{}
 	for r := range t.Len() {
-		from := t.float("from_us", r)
+		from := t.FloatAt("from_us", r)
 		if at[from] == nil {
-			at[from] = &bin{from, t.float("to_us", r), map[string]float64{}}
+			at[from] = &bin{from, t.FloatAt("to_us", r), map[string]float64{}}
 		}
 		kind, v := value(r)
 		at[from].sums[kind] += v
@@ -145,34 +193,37 @@ func gather(t rowsOf, value func(row int) (kind string, v float64)) []bin {
 	return list
 }
 
-func launchHistogram(t rowsOf, theme Theme) Chart {
+func (d drawing) launchHistogram(t *table.Table) (Chart, bool) {
 	var columns []columnBin
-	for _, b := range gather(t, func(r int) (string, float64) { return "", t.float("count", r) }) {
+	for _, b := range gather(t, func(r int) (string, float64) { return "", t.FloatAt("count", r) }) {
 		n := b.sums[""]
 		columns = append(columns, columnBin{duration(b.from), []part{{n, paintOverhead,
 			fmt.Sprintf("%s launches with a delay of %s to %s", counted(int64(n)), duration(b.from), duration(b.to))}}})
 	}
-	return histogram(theme, "launch-delay", "Launch delays", "from the end of the host's call to the start on the device; all ranks", nil, columns,
-		func(v float64) string { return counted(int64(v)) })
+	aside := "from the end of the host's call to the start on the device"
+	if d.severalRanks() {
+		aside += "; all ranks"
+	}
+	return histogram(d.theme, "launch-delay", "Launch delays", aside, nil, columns,
+		func(v float64) string { return counted(int64(v)) }), len(columns) > 0
 }
 
-func overlapChart(t rowsOf, theme Theme) Chart {
+func (d drawing) overlap(t *table.Table) (Chart, bool) {
 	var list []bar
 	for r := range t.Len() {
-		p := t.float("comp_comm_overlap_pctg", r)
-		name := rankName(t.int("rank", r))
-		b := bar{name: name, figure: percentText(p)}
-		if !math.IsNaN(p) {
-			b.parts = []part{
-				{p, paintCompute, name + ": " + percentText(p) + " under computation"},
-				{100 - p, paintIdle, name + ": " + percentText(100-p) + " exposed"},
-			}
+		p := t.FloatAt("comp_comm_overlap_pctg", r)
+		if math.IsNaN(p) {
+			continue
 		}
-		list = append(list, b)
+		name := d.label(t, r)
+		list = append(list, bar{name, percentText(p), []part{
+			{p, paintCompute, name + ": " + percentText(p) + " under computation"},
+			{100 - p, paintIdle, name + ": " + percentText(100-p) + " exposed"},
+		}})
 	}
-	return bars(theme, shortNames, "overlap", "Communication hidden behind computation", "", []legend{
+	return bars(d.theme, shortNames, "overlap", "Communication hidden behind computation", "", []legend{
 		{paintCompute, "hidden"}, {paintIdle, "exposed"},
-	}, list, 100)
+	}, list, 100), len(list) > 0
 }
 
 var kindPaint = map[string]paint{
@@ -186,17 +237,17 @@ type kernelTime struct {
 }
 
 // kernelTimes sums ranks up, most first.
-func kernelTimes(t rowsOf) (list []kernelTime, all float64) {
+func kernelTimes(t *table.Table) (list []kernelTime, all float64) {
 	at := map[[2]string]int{}
 	for r := range t.Len() {
-		key := [2]string{t.text("kernel_type", r), t.text("name", r)}
+		key := [2]string{t.TextAt("kernel_type", r), t.TextAt("name", r)}
 		i, ok := at[key]
 		if !ok {
 			i = len(list)
 			at[key] = i
 			list = append(list, kernelTime{kind: key[0], name: key[1]})
 		}
-		us := t.float("sum_us", r)
+		us := t.FloatAt("sum_us", r)
 		list[i].us += us
 		all += us
 	}
@@ -215,23 +266,67 @@ func kernelLabel(name string) string {
 	return name
 }
 
-func kernelChart(t rowsOf, theme Theme) Chart {
+// mostRows is how many names a chart lists; the tables have them all.
+const mostRows = 12
+
+func (d drawing) kernels(t *table.Table) (Chart, bool) {
 	kernels, all := kernelTimes(t)
-	aside := "all ranks"
-	if len(kernels) > 12 {
+	aside := d.ofAll("all ranks")
+	if len(kernels) > mostRows {
 		rest := 0.0
-		for _, k := range kernels[12:] {
+		for _, k := range kernels[mostRows:] {
 			rest += k.us
 		}
-		aside = fmt.Sprintf("all ranks; %d further kernels: %s", len(kernels)-12, percentText(100*rest/all))
-		kernels = kernels[:12]
+		aside = strings.TrimPrefix(fmt.Sprintf("%s; %s: %s", aside, plural(len(kernels)-mostRows, "further kernel"), percentText(100*rest/all)), "; ")
+		kernels = kernels[:mostRows]
 	}
 	var list []bar
+	var used []legend
+	for _, kind := range []struct{ name, text string }{{"COMPUTATION", "computation"}, {"COMMUNICATION", "communication"}, {"MEMORY", "memory"}} {
+		if slices.ContainsFunc(kernels, func(k kernelTime) bool { return k.kind == kind.name }) {
+			used = append(used, legend{kindPaint[kind.name], kind.text})
+		}
+	}
 	for _, k := range kernels {
 		list = append(list, bar{kernelLabel(k.name), duration(k.us) + " · " + percentText(100*k.us/all),
 			[]part{{k.us, kindPaint[k.kind], k.name + ": " + duration(k.us)}}})
 	}
-	return bars(theme, longNames, "kernels", "Kernels by device time", aside, []legend{
-		{paintCompute, "computation"}, {paintOverhead, "communication"}, {paintMemory, "memory"},
-	}, list, 0)
+	return bars(d.theme, longNames, "kernels", "Kernels by device time", aside, used, list, 0), true
+}
+
+// calls shows what the host did in the runtime.
+func (d drawing) calls(t *table.Table) (Chart, bool) {
+	names, groups := byKey(t, func(r int) string { return t.TextAt("call", r) })
+	type sums struct {
+		name                string
+		waits               bool
+		us, drained, number float64
+	}
+	var all []sums
+	for _, name := range names {
+		s := sums{name: name}
+		for _, r := range groups[name] {
+			s.waits = s.waits || t.TextAt("synchronising", r) != ""
+			s.us += t.FloatAt("total_us", r)
+			s.drained += t.FloatAt("drained_us", r)
+			s.number += t.FloatAt("count", r)
+		}
+		all = append(all, s)
+	}
+	slices.SortStableFunc(all, func(a, b sums) int { return cmp.Compare(b.us, a.us) })
+	var list []bar
+	waits := false
+	for _, s := range all[:min(mostRows, len(all))] {
+		p, about := paintHost, fmt.Sprintf("%s: %s in %s calls", s.name, duration(s.us), counted(int64(s.number)))
+		if s.waits {
+			p, waits = paintLate, true
+			about += fmt.Sprintf("; %s of device idle time began in it", duration(s.drained))
+		}
+		list = append(list, bar{s.name, fmt.Sprintf("%s · %s×", duration(s.us), counted(int64(s.number))), []part{{s.us, p, about}}})
+	}
+	var legends []legend
+	if waits {
+		legends = []legend{{paintHost, "returns at once"}, {paintLate, "waits for the device"}}
+	}
+	return bars(d.theme, longNames, "calls", "Runtime calls by host time", d.ofAll("all ranks"), legends, list, 0), true
 }

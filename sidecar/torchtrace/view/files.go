@@ -1,43 +1,28 @@
 package view
 
 import (
-	"encoding/csv"
 	"errors"
 	"io"
 	"path/filepath"
 
 	"github.com/omni-perf/omni-perf/sidecar/output"
-	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/table"
 )
 
-// WriteCSV writes one file per table into a folder, which it makes. Headers are
-// the column names of the JSON, values are not rounded.
+// WriteCSV writes one file per table that has rows into a folder, which it makes.
+// Headers are the column names of the JSON, values are not rounded.
 func (r *Result) WriteCSV(dir string) error {
 	if err := output.MakeFolder(dir); err != nil {
 		return err
 	}
 	var errs []error
 	for _, t := range r.tables() {
-		errs = append(errs, output.Write(filepath.Join(dir, t.Name+".csv"), func(w io.Writer) error { return writeCSV(w, t) }))
+		if t.Len() == 0 {
+			continue
+		}
+		errs = append(errs, output.Write(filepath.Join(dir, t.Name+".csv"), t.WriteCSV))
 	}
 	return errors.Join(errs...)
-}
-
-func writeCSV(w io.Writer, t *torchtrace.Table) error {
-	out := csv.NewWriter(w)
-	row := make([]string, len(t.Columns))
-	for i, c := range t.Columns {
-		row[i] = c.Name
-	}
-	out.Write(row) // Error below has the first failure
-	for r := range t.Len() {
-		for i, c := range t.Columns {
-			row[i] = c.Format(r)
-		}
-		out.Write(row)
-	}
-	out.Flush()
-	return out.Error()
 }
 
 // WriteSVG writes one file per chart into a folder, which it makes.
@@ -54,3 +39,8 @@ func (r *Result) WriteSVG(dir string) error {
 
 // PageFile writes Page's document to a file.
 func (r *Result) PageFile(path string) error { return output.Write(path, r.Page) }
+
+// JSONFile writes WriteJSON's document to a file.
+func (r *Result) JSONFile(path string, keep func(*table.Table) bool) error {
+	return output.Write(path, func(w io.Writer) error { return r.WriteJSON(w, keep) })
+}

@@ -2,28 +2,52 @@ package view
 
 import (
 	"bufio"
+	"bytes"
 	"compress/gzip"
+	"context"
+	"encoding/json"
 	"fmt"
 	"io"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/omni-perf/omni-perf/sidecar/output"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/kineto"
 )
+
+// Clock says how to bring a rank's times to the common clock, the lowest rank's.
+type Clock struct {
+	Rank    int   `json:"rank"`
+	Offset  int64 `json:"offset_ns"` // to add to the rank's own time since the epoch
+	Matched bool  `json:"matched"`   // by collectives shared with other ranks; else Offset is 0
+}
+
+// AlignClocks compares when the same collectives ended: a collective ends on
+// all ranks at nearly the same time, whenever each began.
+func AlignClocks(a *torchtrace.Analysis) []Clock {
+	ahead := a.ClockOffsets()
+	clocks := make([]Clock, len(a.Ranks))
+	for i, rank := range a.Ranks {
+		offset, ok := ahead[rank]
+		clocks[i] = Clock{Rank: rank, Offset: -offset, Matched: ok}
+	}
+	return clocks
+}
 
 // WriteMergedFile writes one Chrome trace of all ranks; a name that ends in .gz
 // is compressed.
-func WriteMergedFile(path string, set *torchtrace.TraceSet) ([]Clock, error) {
+func WriteMergedFile(ctx context.Context, path string, a *torchtrace.Analysis) ([]Clock, error) {
 	var clocks []Clock
 	err := output.Write(path, func(w io.Writer) (err error) {
 		if !strings.HasSuffix(path, ".gz") {
-			clocks, err = WriteMerged(w, set)
+			clocks, err = WriteMerged(ctx, w, a)
 			return err
 		}
 		z, _ := gzip.NewWriterLevel(w, gzip.BestSpeed) // a valid level
-		clocks, err = WriteMerged(z, set)
+		clocks, err = WriteMerged(ctx, z, a)
 		if e := z.Close(); err == nil {
 			err = e
 		}
@@ -32,24 +56,37 @@ func WriteMergedFile(path string, set *torchtrace.TraceSet) ([]Clock, error) {
 	return clocks, err
 }
 
-// A rank has two processes in the merged trace: its host and its device.
-const pidsPerRank = 2
-
-// WriteMerged writes the ranks' events in one Chrome trace on one clock, which
-// starts at the first event.
-func WriteMerged(w io.Writer, set *torchtrace.TraceSet) ([]Clock, error) {
-	clocks := AlignClocks(set)
-	m := &mergedWriter{out: bufio.NewWriterSize(w, 1<<16), zero: firstEvent(set, clocks)}
-	m.out.WriteString(`{"displayTimeUnit": "ms", "omni_perf_clocks": [`)
-	for i, c := range clocks {
-		if i > 0 {
-			m.out.WriteString(", ")
+// WriteMerged writes the events of all files in one Chrome trace on one clock,
+// which starts at the first event. The files are read again and copied: of an
+// event only process, time and flow number change, since several ranks have the
+// same.
+func WriteMerged(ctx context.Context, w io.Writer, a *torchtrace.Analysis) ([]Clock, error) {
+	clocks := AlignClocks(a)
+	m := &mergedWriter{out: bufio.NewWriterSize(w, 1<<16), pids: map[string]*mergedProcess{}}
+	offset := func(rank int) int64 { return clocks[slices.Index(a.Ranks, rank)].Offset }
+	m.zero = math.MaxInt64
+	for _, r := range a.Recordings {
+		if r.First != math.MaxInt64 {
+			m.zero = min(m.zero, r.First+offset(r.Rank))
 		}
-		fmt.Fprintf(m.out, `{"rank": %d, "offset_ns": %d, "matched": %t}`, c.Rank, c.Offset, c.Matched)
 	}
-	m.out.WriteString(`], "traceEvents": [`)
-	for i, t := range set.Traces {
-		m.rank(t, clocks[i])
+	if m.zero == math.MaxInt64 {
+		m.zero = 0 // no file has an event
+	}
+	header, err := json.Marshal(clocks)
+	if err != nil {
+		return nil, fmt.Errorf("writing the merged trace: %w", err)
+	}
+	fmt.Fprintf(m.out, `{"displayTimeUnit": "ms", "baseTimeNanoseconds": %d, "omni_perf_clocks": %s, "traceEvents": [`, m.zero, header)
+	for i, r := range a.Recordings {
+		m.rank, m.flows, m.shift = r.Rank, int64(i)<<32, r.Base+offset(r.Rank)-m.zero
+		m.odd = map[string]int64{}
+		if err := kineto.EachRaw(ctx, r.File, m.event); err != nil {
+			return clocks, fmt.Errorf("writing the merged trace: %w", err)
+		}
+		if i+1 == len(a.Recordings) || a.Recordings[i+1].Rank != r.Rank {
+			m.finishRank()
+		}
 	}
 	m.out.WriteString("\n]}\n")
 	if err := m.out.Flush(); err != nil {
@@ -58,77 +95,62 @@ func WriteMerged(w io.Writer, set *torchtrace.TraceSet) ([]Clock, error) {
 	return clocks, nil
 }
 
-// firstEvent is the earliest start on the common clock.
-func firstEvent(set *torchtrace.TraceSet, clocks []Clock) int64 {
-	first, any := int64(0), false
-	for i, t := range set.Traces {
-		for _, starts := range [][]int64{t.Device.Start, t.Calls.Start, t.Ops.Start, t.Python.Start, t.Memory.Time} {
-			for _, s := range starts {
-				if at := t.UnixNs(s) + clocks[i].Offset; !any || at < first {
-					first, any = at, true
-				}
-			}
-		}
-	}
-	return first
-}
-
 // mergedWriter keeps the first write error in its buffer until Flush.
 type mergedWriter struct {
 	out    *bufio.Writer
-	zero   int64
+	zero   int64 // ns since the epoch
 	events int
 	buf    []byte
+
+	rank  int
+	shift int64            // from the file's clock to that of the merged trace
+	flows int64            // what the file's flow numbers count from
+	odd   map[string]int64 // those of its flow numbers that are none
+	// pids are the rank's processes by their raw JSON in the files; processes of
+	// the whole trace so far.
+	pids      map[string]*mergedProcess
+	processes int64
 }
 
-func (m *mergedWriter) rank(t *torchtrace.Trace, clock Clock) {
-	host := int64(t.Rank) * pidsPerRank
-	device := host + 1
-	at := func(start int64) int64 { return t.UnixNs(start) + clock.Offset - m.zero }
-	m.label("process_name", host, 0, fmt.Sprintf("rank %d host", t.Rank))
-	m.label("process_name", device, 0, fmt.Sprintf("rank %d device", t.Rank))
-	m.order(host, 2*t.Rank)
-	m.order(device, 2*t.Rank+1)
-	thread := func(index uint32) int64 {
-		if int(index) < len(t.Threads) {
-			return int64(index)
+// mergedProcess is a host process or a device of one rank.
+type mergedProcess struct {
+	id          int64 // in the merged trace
+	used        bool  // by an event other than metadata
+	name, label string
+	order       string            // as the file has it
+	threads     map[string][]byte // its metadata, by kind and thread
+}
+
+// event copies one event.
+func (m *mergedWriter) event(e kineto.RawEvent) error {
+	if e.Phase == 'M' {
+		m.metadata(e)
+		return nil
+	}
+	p := m.process(e.Member("pid"))
+	p.used = true
+	m.begin()
+	m.buf = e.Append(m.buf, func(key string, value []byte) []byte {
+		switch key {
+		case "pid":
+			return strconv.AppendInt(nil, p.id, 10)
+		case "ts":
+			if !e.HasStart {
+				return nil
+			}
+			return kineto.AppendMicros(nil, e.Start+m.shift)
+		case "id", "bind_id":
+			return m.flow(value)
 		}
-		return 0
+		return value
+	})
+	if _, err := m.out.Write(m.buf); err != nil {
+		return err // bufio has kept it
 	}
-	for i, th := range t.Threads {
-		if th.Name != "" {
-			m.label("thread_name", host, int64(i), th.Name)
-		}
+	if e.Memory != nil && e.Memory.DeviceType > 0 && e.Memory.Allocated != kineto.None && e.HasStart {
+		m.memory(p, e)
 	}
-	d := &t.Device
-	streams := map[int64]bool{}
-	for row := range d.Len() {
-		if s := d.Stream[row]; !streams[s] {
-			streams[s] = true
-			m.label("thread_name", device, s, fmt.Sprintf("stream %d", s))
-		}
-		m.complete([...]string{"kernel", "gpu_memcpy", "gpu_memset", "kernel"}[min(3, d.Class[row])], t.Text(d.Name[row]), device, d.Stream[row], at(d.Start[row]), d.Dur[row], d.Correlation[row])
-	}
-	c := &t.Calls
-	for row := range c.Len() {
-		m.complete("cuda_runtime", t.Text(c.Name[row]), host, thread(c.Thread[row]), at(c.Start[row]), c.Dur[row], c.Correlation[row])
-	}
-	o := &t.Ops
-	for row := range o.Len() {
-		switch o.Class[row] {
-		case torchtrace.OpCPU:
-			m.complete("cpu_op", t.Text(o.Name[row]), host, thread(o.Thread[row]), at(o.Start[row]), o.Dur[row], torchtrace.None)
-		case torchtrace.OpAnnotation:
-			m.complete("user_annotation", t.Text(o.Name[row]), host, thread(o.Thread[row]), at(o.Start[row]), o.Dur[row], torchtrace.None)
-		}
-	}
-	p := &t.Python
-	for row := range p.Len() {
-		m.complete("python_function", t.Text(p.Name[row]), host, thread(p.Thread[row]), at(p.Start[row]), p.Dur[row], torchtrace.None)
-	}
-	for row := range t.Memory.Len() {
-		m.memory(&t.Memory, row, device, at(t.Memory.Time[row]))
-	}
+	return nil
 }
 
 func (m *mergedWriter) begin() {
@@ -140,76 +162,113 @@ func (m *mergedWriter) begin() {
 	m.buf = append(m.buf, '\n')
 }
 
-func (m *mergedWriter) complete(category, name string, pid, tid, start, dur, correlation int64) {
-	m.begin()
-	b := append(m.buf, `{"ph": "X", "cat": "`...)
-	b = append(b, category...)
-	b = append(b, `", "name": `...)
-	b = appendJSONText(b, name)
-	b = append(b, `, "pid": `...)
-	b = strconv.AppendInt(b, pid, 10)
-	b = append(b, `, "tid": `...)
-	b = strconv.AppendInt(b, tid, 10)
-	b = append(b, `, "ts": `...)
-	b = appendMicros(b, start)
-	b = append(b, `, "dur": `...)
-	b = appendMicros(b, max(0, dur))
-	if correlation != torchtrace.None {
-		b = append(b, `, "args": {"correlation": `...)
-		b = strconv.AppendInt(b, correlation, 10)
-		b = append(b, '}')
+// process is that of a raw pid of the rank.
+func (m *mergedWriter) process(pid []byte) *mergedProcess {
+	p := m.pids[string(pid)]
+	if p == nil {
+		m.processes++
+		p = &mergedProcess{id: m.processes, threads: map[string][]byte{}}
+		m.pids[string(pid)] = p
 	}
-	m.buf = append(b, '}')
-	m.out.Write(m.buf)
+	return p
 }
 
-func (m *mergedWriter) label(kind string, pid, tid int64, name string) {
-	m.begin()
-	b := fmt.Appendf(m.buf, `{"ph": "M", "name": "%s", "pid": %d, "tid": %d, "args": {"name": `, kind, pid, tid)
-	m.out.Write(append(appendJSONText(b, name), "}}"...))
-}
-
-func (m *mergedWriter) order(pid int64, index int) {
-	m.begin()
-	m.out.Write(fmt.Appendf(m.buf, `{"ph": "M", "name": "process_sort_index", "pid": %d, "args": {"sort_index": %d}}`, pid, index))
-}
-
-// memory writes a counter per device of the rank; type 0 is the CPU.
-func (m *mergedWriter) memory(c *torchtrace.MemoryChanges, row int, pid, at int64) {
-	if c.DeviceType[row] == 0 {
-		return
+// flow gives each file flow numbers of its own: the profiler counts from the
+// same in every file.
+func (m *mergedWriter) flow(value []byte) []byte {
+	id, err := strconv.ParseInt(string(value), 10, 64)
+	if err != nil || id < 0 || id >= 1<<31 {
+		known, ok := m.odd[string(value)]
+		if !ok {
+			known = 1<<31 + int64(len(m.odd))
+			m.odd[string(value)] = known
+		}
+		id = known
 	}
+	return strconv.AppendInt(nil, m.flows+id, 10)
+}
+
+// metadata notes the names of processes and threads; those that have events are
+// written when the rank is at its end.
+func (m *mergedWriter) metadata(e kineto.RawEvent) {
+	p := m.process(e.Member("pid"))
+	var args struct {
+		Name   any `json:"name"`
+		Labels any `json:"labels"`
+		Order  any `json:"sort_index"`
+	}
+	_ = json.Unmarshal(e.Member("args"), &args) // what is damaged has no name
+	switch string(e.Name) {
+	case "process_name":
+		p.name, _ = args.Name.(string)
+	case "process_labels":
+		p.label, _ = args.Labels.(string)
+	case "process_sort_index":
+		p.order = fmt.Sprint(args.Order)
+	case "thread_name", "thread_sort_index":
+		text := e.Append(nil, func(key string, value []byte) []byte {
+			switch key {
+			case "pid":
+				return strconv.AppendInt(nil, p.id, 10)
+			case "ts":
+				return nil
+			}
+			return value
+		})
+		p.threads[string(e.Name)+string(e.Member("tid"))] = text
+	}
+}
+
+// memory writes the allocator's totals as a counter, which a viewer draws.
+func (m *mergedWriter) memory(p *mergedProcess, e kineto.RawEvent) {
 	m.begin()
-	b := append(m.buf, `{"ph": "C", "name": "memory", "pid": `...)
-	b = strconv.AppendInt(b, pid, 10)
-	b = append(b, `, "ts": `...)
-	b = appendMicros(b, at)
-	b = fmt.Appendf(b, `, "args": {"allocated": %d, "reserved": %d}}`, c.Allocated[row], c.Reserved[row])
+	b := fmt.Appendf(m.buf, `{"ph": "C", "name": "memory of device %d", "pid": %d, "ts": `, e.Memory.DeviceID, p.id)
+	b = kineto.AppendMicros(b, e.Start+m.shift)
+	b = fmt.Appendf(b, `, "args": {"allocated": %d, "reserved": %d}}`, e.Memory.Allocated, max(0, e.Memory.Reserved))
 	m.out.Write(b)
+	m.buf = b
 }
 
-// appendMicros writes nanoseconds as decimal microseconds, exactly.
-func appendMicros(b []byte, ns int64) []byte {
-	if ns < 0 {
-		b, ns = append(b, '-'), -ns
-	}
-	b = strconv.AppendInt(b, ns/1000, 10)
-	rest := ns % 1000
-	return append(b, '.', byte('0'+rest/100), byte('0'+rest/10%10), byte('0'+rest%10))
-}
-
-// appendJSONText quotes a string for JSON; control characters are escaped.
-func appendJSONText(b []byte, s string) []byte {
-	b = append(b, '"')
-	for _, r := range s {
-		switch {
-		case r == '"' || r == '\\':
-			b = append(b, '\\', byte(r))
-		case r < 0x20 || r == 0x2028 || r == 0x2029:
-			b = fmt.Appendf(b, `\u%04x`, r)
-		default:
-			b = utf8.AppendRune(b, r)
+// finishRank names the rank's processes: host first, as in the files.
+func (m *mergedWriter) finishRank() {
+	var used []*mergedProcess
+	for _, p := range m.pids {
+		if p.used {
+			used = append(used, p)
 		}
 	}
-	return append(b, '"')
+	slices.SortFunc(used, func(a, b *mergedProcess) int { return int(a.id - b.id) })
+	for i, p := range used {
+		name := fmt.Sprintf("rank %d", m.rank)
+		if isGPU := strings.HasPrefix(p.label, "GPU"); p.label != "" && isGPU {
+			name += " " + p.label
+		} else if p.name != "" {
+			name += " " + p.name
+		}
+		m.label("process_name", p.id, "name", name)
+		m.label("process_sort_index", p.id, "sort_index", m.rank*1000+i)
+		for _, key := range sortedKeys(p.threads) {
+			m.begin()
+			m.out.Write(append(m.buf, bytes.TrimSpace(p.threads[key])...))
+		}
+	}
+	clear(m.pids)
+}
+
+func (m *mergedWriter) label(kind string, pid int64, key string, value any) {
+	text, err := json.Marshal(map[string]any{key: value})
+	if err != nil {
+		return // text and numbers always marshal
+	}
+	m.begin()
+	m.out.Write(fmt.Appendf(m.buf, `{"ph": "M", "name": %q, "pid": %d, "tid": 0, "args": %s}`, kind, pid, text))
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
 }

@@ -6,8 +6,9 @@ import (
 	"html/template"
 	"io"
 
-	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/analyses"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/snapshot"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/table"
 )
 
 // pageRows bounds a table in HTML; the whole one is in the JSON and the CSV.
@@ -25,15 +26,15 @@ type htmlCell struct {
 	Number bool
 }
 
-func forPage(t *torchtrace.Table, rows int) htmlTable {
+func forPage(t *table.Table, rows int) htmlTable {
 	h := htmlTable{Title: plain(t.Title), Note: plain(t.Note)}
 	for _, c := range t.Columns {
-		h.Head = append(h.Head, htmlCell{heading(c), c.Kind != torchtrace.Text})
+		h.Head = append(h.Head, htmlCell{heading(c), c.Kind != table.Text})
 	}
 	for r := range min(rows, t.Len()) {
 		var row []htmlCell
 		for _, c := range t.Columns {
-			row = append(row, htmlCell{short(cellText(c, r), 160), c.Kind != torchtrace.Text})
+			row = append(row, htmlCell{short(cellText(c, r), 160), c.Kind != table.Text})
 		}
 		h.Rows = append(h.Rows, row)
 	}
@@ -49,6 +50,7 @@ type pageData struct {
 	About    string
 	Headline []string
 	Warnings []string
+	Missing  []string
 	Charts   []pageChart
 	Tables   []htmlTable
 }
@@ -63,7 +65,7 @@ type pageChart struct {
 // isSeries tells tables with a row per event, which no one reads as a table.
 func isSeries(name string) bool {
 	switch name {
-	case torchtrace.TableQueueSeries, torchtrace.TableBandwidthSeries, torchtrace.TableMemoryTimeline, torchtrace.TableLaunch,
+	case analyses.TableQueueSeries, analyses.TableBandwidthSeries, analyses.TableMemoryTimeline, analyses.TableLaunch,
 		snapshot.TableTimeline, snapshot.TablePlaces:
 		return true
 	}
@@ -86,12 +88,35 @@ func (r *Result) page(theme Theme, rows int) pageData {
 			Image: template.URL("data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(c.SVG)),
 		})
 	}
-	for _, t := range r.tables() {
+	for _, t := range r.shown() {
 		if !isSeries(t.Name) {
 			d.Tables = append(d.Tables, forPage(t, rows))
 		}
 	}
+	d.Missing = r.missing()
 	return d
+}
+
+// missing says what the traces do not have and how to get it.
+func (r *Result) missing() []string {
+	var list []string
+	for _, m := range []struct{ table, text string }{
+		{analyses.TableSteps, "profiler steps (call prof.step() in the training loop)"},
+		{analyses.TablePythonFunctions, "Python stacks (with_stack=True)"},
+		{analyses.TableMemoryPeaks, "memory (profile_memory=True)"},
+	} {
+		for _, t := range r.tables() {
+			if t.Name == m.table && t.Len() == 0 && !r.hasOldStacks(m.table) {
+				list = append(list, m.text)
+			}
+		}
+	}
+	return list
+}
+
+// hasOldStacks tells traces of older profilers, which wrote stacks into operators.
+func (r *Result) hasOldStacks(name string) bool {
+	return name == analyses.TablePythonFunctions && r.table(analyses.TablePythonIdle) != nil
 }
 
 // about says what was analysed and how.
@@ -100,6 +125,9 @@ func (r *Result) about() string {
 		return "memory snapshot"
 	}
 	text := plural(len(r.Analysis.Ranks), "rank")
+	if n := len(r.Analysis.Recordings); n > len(r.Analysis.Ranks) {
+		text += ", " + plural(n, "file")
+	}
 	steps := 0
 	for _, list := range r.Analysis.ProfilerSteps {
 		steps = max(steps, len(list))
@@ -107,7 +135,7 @@ func (r *Result) about() string {
 	if steps > 0 {
 		text += ", " + plural(steps, "profiler step")
 	}
-	if r.Analysis.Mode != torchtrace.Exact {
+	if r.Analysis.Mode != analyses.Exact {
 		text += fmt.Sprintf(", by the rules of HolisticTraceAnalysis (%s)", r.Analysis.Mode)
 	}
 	return text
@@ -146,8 +174,9 @@ details{margin:10px 0;border-top:1px solid var(--line);padding-top:8px}summary{c
 </style></head><body>
 <h1>{{.Name}}</h1><p class="dim">{{.About}}</p>
 {{range $i, $l := .Headline}}<p{{if eq $i 0}} class="first"{{end}}>{{$l}}</p>
-{{end}}{{if .Warnings}}<h2>What could not be read</h2><ul>{{range .Warnings}}<li>{{.}}</li>{{end}}</ul>{{end}}
+{{end}}{{if .Warnings}}<h2>Warnings</h2><ul>{{range .Warnings}}<li>{{.}}</li>{{end}}</ul>{{end}}
 {{range .Charts}}<figure>{{.Inline}}</figure>
+{{end}}{{with .Missing}}<p class="dim">Not recorded: {{range $i, $m := .}}{{if $i}}; {{end}}{{$m}}{{end}}.</p>
 {{end}}{{range .Tables}}<details><summary>{{.Title}}</summary>{{with .Note}}<p class="dim">{{.}}</p>{{end}}{{if .Rows}}<div class="scroll"><table>
 <tr>{{range .Head}}<th{{if .Number}} class="n"{{end}}>{{.Text}}</th>{{end}}</tr>
 {{range .Rows}}<tr>{{range .}}<td{{if .Number}} class="n"{{end}}>{{.Text}}</td>{{end}}</tr>
@@ -160,6 +189,7 @@ var fragment = template.Must(template.New("fragment").Parse(`<div>
 {{range $i, $l := .Headline}}<p style="margin:0 0 2px">{{if eq $i 0}}<b>{{$l}}</b>{{else}}{{$l}}{{end}}</p>
 {{end}}{{if .Warnings}}<details><summary>{{len .Warnings}} warnings about the input</summary><ul>{{range .Warnings}}<li>{{.}}</li>{{end}}</ul></details>{{end}}
 {{range .Charts}}<p style="margin:6px 0 0 -10px"><img alt="{{.Title}}" src="{{.Image}}" style="max-width:100%"></p>
+{{end}}{{with .Missing}}<p>Not recorded: {{range $i, $m := .}}{{if $i}}; {{end}}{{$m}}{{end}}.</p>
 {{end}}{{range .Tables}}<details><summary>{{.Title}}</summary>{{with .Note}}<p>{{.}}</p>{{end}}{{if .Rows}}<table>
 <tr>{{range .Head}}<th style="text-align:{{if .Number}}right{{else}}left{{end}}">{{.Text}}</th>{{end}}</tr>
 {{range .Rows}}<tr>{{range .}}<td style="text-align:{{if .Number}}right{{else}}left{{end}}">{{.Text}}</td>{{end}}</tr>

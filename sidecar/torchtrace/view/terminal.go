@@ -6,8 +6,9 @@ import (
 	"io"
 	"strings"
 
-	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/analyses"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/snapshot"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/table"
 )
 
 // terminalTables is what a terminal report shows, with the columns that matter
@@ -17,26 +18,29 @@ var terminalTables = []struct {
 	rows    int
 	columns []string // empty: all
 }{
-	{torchtrace.TableTemporal, 32, []string{"rank", "kernel_time_us", "compute_time_pctg", "non_compute_time_pctg", "idle_time_pctg"}},
-	{torchtrace.TableIdle, 32, nil},
-	{torchtrace.TableOverlap, 32, nil},
-	{torchtrace.TableSteps, 16, nil},
-	{torchtrace.TableDataLoader, 16, nil},
-	{torchtrace.TableStragglers, 32, nil},
-	{TableRuns, 24, nil},
-	{torchtrace.TableKernels, 12, nil},
-	{torchtrace.TableLaunchDelay, 24, []string{"rank", "call", "count", "p50_us", "p99_us", "max_us", "long_delays"}},
-	{torchtrace.TablePythonIdle, 12, nil},
-	{torchtrace.TableOperators, 12, nil},
-	{torchtrace.TableMemoryPeaks, 16, nil},
+	{analyses.TableRecordings, 16, []string{"rank", "cycle", "host", "process", "start_us", "duration_us", "first_step", "last_step", "file"}},
+	{analyses.TableTemporal, 32, []string{"rank", "kernel_time_us", "compute_time_pctg", "non_compute_time_pctg", "idle_time_pctg"}},
+	{analyses.TableTemporalByDevice, 32, []string{"rank", "device", "kernel_time_us", "compute_time_pctg", "non_compute_time_pctg", "idle_time_pctg"}},
+	{analyses.TableIdle, 32, nil},
+	{analyses.TableIdleCauses, 32, nil},
+	{analyses.TableOverlap, 32, nil},
+	{analyses.TableSteps, 16, nil},
+	{analyses.TableDataLoader, 16, nil},
+	{analyses.TableStragglers, 32, nil},
+	{analyses.TableRuns, 24, nil},
+	{analyses.TableKernels, 12, nil},
+	{analyses.TableCalls, 12, nil},
+	{analyses.TableLaunchDelay, 24, []string{"rank", "call", "count", "p50_us", "p99_us", "max_us", "long_delays"}},
+	{analyses.TablePythonIdle, 12, nil},
+	{analyses.TablePythonFunctions, 12, nil},
+	{analyses.TableOperators, 12, nil},
+	{analyses.TableMemoryPeaks, 16, nil},
+	{snapshot.TablePeaks, 12, []string{"device", "peak_bytes", "reserved_bytes", "time_us", "category", "category_share", "place", "place_share"}},
 	{snapshot.TablePeak, 12, []string{"device", "category", "bytes", "share", "blocks", "place"}},
-	{snapshot.TableLive, 12, []string{"device", "bytes", "state", "category", "place"}},
+	{snapshot.TableLive, 12, []string{"device", "bytes", "blocks", "state", "category", "place"}},
 	{snapshot.TableFragmentation, 12, nil},
 	{snapshot.TableOutOfMemory, 12, []string{"device", "time_us", "requested_bytes", "device_free_bytes", "place"}},
 }
-
-// TableRuns is what torchtrace.CompareRuns makes.
-const TableRuns = "collectives_by_run"
 
 // Text writes the report for a terminal of that many columns. Foreign text has
 // no control characters in it.
@@ -55,9 +59,17 @@ func (r *Result) Text(w io.Writer, columns int) error {
 		fmt.Fprintf(out, "! %s\n", plain(note))
 	}
 	for _, show := range terminalTables {
-		if t := r.table(show.name); t != nil {
-			writeTable(out, condense(t), show.columns, show.rows, columns)
+		if t := r.table(show.name); t != nil && !r.repeats(t) && !(t.Name == analyses.TablePythonFunctions && r.Analysis.Device) {
+			t = condense(t)
+			title := t.Title
+			if !r.severalRanks() {
+				title = strings.TrimSuffix(title, ", all ranks")
+			}
+			writeTable(out, t, title, show.columns, show.rows, columns)
 		}
+	}
+	if missing := r.missing(); len(missing) > 0 {
+		fmt.Fprintf(out, "\nNot recorded: %s.\n", strings.Join(missing, "; "))
 	}
 	if err := out.Flush(); err != nil {
 		return fmt.Errorf("writing the report: %w", err)
@@ -67,8 +79,8 @@ func (r *Result) Text(w io.Writer, columns int) error {
 
 // writeTable aligns numbers at the right; the last text column gets what room
 // is left.
-func writeTable(out *bufio.Writer, t *torchtrace.Table, names []string, rows, columns int) {
-	var cols []*torchtrace.Column
+func writeTable(out *bufio.Writer, t *table.Table, title string, names []string, rows, columns int) {
+	var cols []*table.Column
 	for _, c := range t.Columns {
 		if len(names) == 0 {
 			cols = append(cols, c)
@@ -94,13 +106,13 @@ func writeTable(out *bufio.Writer, t *torchtrace.Table, names []string, rows, co
 		}
 	}
 	cols = cols[:fit(cols, widths, columns)]
-	fmt.Fprintf(out, "\n%s\n", t.Title)
+	fmt.Fprintf(out, "\n%s\n", title)
 	for _, row := range cells {
 		var line strings.Builder
 		for i, text := range row[:len(cols)] {
 			text = short(text, widths[i])
 			blank := strings.Repeat(" ", widths[i]-columnsIn(text))
-			if cols[i].Kind == torchtrace.Text {
+			if cols[i].Kind == table.Text {
 				line.WriteString(text + blank + "  ")
 			} else {
 				line.WriteString(blank + text + "  ")
@@ -115,13 +127,13 @@ func writeTable(out *bufio.Writer, t *torchtrace.Table, names []string, rows, co
 
 // fit narrows text columns, the widest first, until a row fits; if that is not
 // enough it leaves out columns at the end. It returns how many are left.
-func fit(cols []*torchtrace.Column, widths []int, columns int) int {
+func fit(cols []*table.Column, widths []int, columns int) int {
 	n := len(cols)
 	for {
 		sum, widest := 0, -1
 		for i, w := range widths[:n] {
 			sum += w + 2
-			if cols[i].Kind == torchtrace.Text && w > 20 && (widest < 0 || w > widths[widest]) {
+			if cols[i].Kind == table.Text && w > 20 && (widest < 0 || w > widths[widest]) {
 				widest = i
 			}
 		}

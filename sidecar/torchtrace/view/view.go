@@ -1,35 +1,72 @@
 // Package view shows analyses of torch traces: as SVG charts, as an HTML page,
-// as text for a terminal, as CSV files and as one merged Chrome trace.
+// as text for a terminal, as CSV files, as JSON and as one merged Chrome trace.
 //
-// In flow tables of package torchtrace (and of its snapshot), out flow bytes.
-// The package computes nothing that a table does not say; it chooses, sorts,
-// rounds and escapes. Text from traces is foreign: it is written as text only,
-// never as markup, and without control characters.
+// In flow tables of the analyses and of a memory snapshot, out flow bytes. The
+// package computes nothing that a table or a finding does not say; it chooses,
+// sorts, rounds, words and escapes. Text from traces is foreign: it is written
+// as text only, never as markup, and without control characters.
 package view
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/analyses"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/findings"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/table"
 )
 
 // Result is what there is to show.
 type Result struct {
 	Name     string // what was analysed: a path
 	Analysis *torchtrace.Analysis
-	Snapshot []*torchtrace.Table // of a memory snapshot; may be empty
-	Notes    []string            // of the snapshot
+	Snapshot []*table.Table // of a memory snapshot; may be empty
+	Notes    []string       // of the snapshot
 }
 
 // tables are all tables in order of showing.
-func (r *Result) tables() []*torchtrace.Table {
-	var all []*torchtrace.Table
+func (r *Result) tables() []*table.Table {
+	var all []*table.Table
 	if r.Analysis != nil {
 		all = append(all, r.Analysis.Tables...)
 	}
 	return append(all, r.Snapshot...)
 }
 
+// shown are the tables that have something to show.
+func (r *Result) shown() []*table.Table {
+	var all []*table.Table
+	for _, t := range r.tables() {
+		if t.Len() > 0 && !r.repeats(t) {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// repeats tells tables that say once more what another has: the devices where
+// every rank has one, the ranks together where there is one.
+func (r *Result) repeats(t *table.Table) bool {
+	switch t.Name {
+	case analyses.TableTemporalByDevice:
+		return !r.severalDevices()
+	case analyses.TableAcrossRanks, analyses.TableKernelsTogether:
+		return !r.severalRanks()
+	case analyses.TableRecordings:
+		return len(r.Analysis.Recordings) < 2
+	case analyses.TableOverlap:
+		return !hasFigures(t, "comp_comm_overlap_pctg")
+	case analyses.TableIdle: // the causes tell it further apart
+		return r.table(analyses.TableIdleCauses) != nil
+	}
+	return false
+}
+
+func (r *Result) findings() []findings.Finding { return findings.Of(r.tables()) }
+
 // table is a table with at least one row, or nil.
-func (r *Result) table(name string) *torchtrace.Table {
+func (r *Result) table(name string) *table.Table {
 	for _, t := range r.tables() {
 		if t.Name == name && t.Len() > 0 {
 			return t
@@ -38,33 +75,48 @@ func (r *Result) table(name string) *torchtrace.Table {
 	return nil
 }
 
-// rowsOf gives typed access to a table whose columns are known by name. A
-// column the table does not have reads as zero values.
-type rowsOf struct{ *torchtrace.Table }
-
-func (t rowsOf) float(column string, row int) float64 {
+// hasFigures reports whether a column has any value.
+func hasFigures(t *table.Table, column string) bool {
 	c := t.Column(column)
-	switch {
-	case c == nil:
-		return 0
-	case c.Floats != nil:
-		return c.Floats[row]
-	case c.Ints != nil:
-		return float64(c.Ints[row])
+	for row := range t.Len() {
+		if c != nil && c.Value(row) != nil {
+			return true
+		}
 	}
-	return 0
+	return false
 }
 
-func (t rowsOf) int(column string, row int) int64 {
-	if c := t.Column(column); c != nil && c.Ints != nil {
-		return c.Ints[row]
-	}
-	return 0
+func (r *Result) severalRanks() bool { return r.Analysis != nil && len(r.Analysis.Ranks) > 1 }
+
+// severalDevices tells traces of a process that used more than one device.
+func (r *Result) severalDevices() bool {
+	ranks, devices := r.table(analyses.TableTemporal), r.table(analyses.TableTemporalByDevice)
+	return ranks != nil && devices != nil && devices.Len() > ranks.Len()
 }
 
-func (t rowsOf) text(column string, row int) string {
-	if c := t.Column(column); c != nil && c.Text != nil {
-		return c.Text[row]
+// label names a row of a chart: of rank, device and stream what there are several
+// of, else what is asked for last.
+func (r *Result) label(t *table.Table, row int) string {
+	return r.labelOf(t, row, "rank", "device", "stream")
+}
+
+// labelOf is label by those of the columns.
+func (r *Result) labelOf(t *table.Table, row int, columns ...string) string {
+	var parts, rest []string
+	for _, column := range columns {
+		n := t.IntAt(column, row)
+		if n == table.None {
+			continue
+		}
+		part := fmt.Sprintf("%s %d", column, n)
+		if column == "rank" && r.severalRanks() || column == "device" && r.severalDevices() || column == "stream" {
+			parts = append(parts, part)
+		} else {
+			rest = append(rest, part)
+		}
 	}
-	return ""
+	if len(parts) == 0 && len(rest) > 0 {
+		parts = rest[len(rest)-1:]
+	}
+	return strings.Join(parts, ", ")
 }

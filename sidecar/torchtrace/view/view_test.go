@@ -17,12 +17,15 @@ import (
 	"unicode"
 
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/analyses"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/kineto"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/snapshot"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/synth"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/table"
 )
 
 // training analyses made-up ranks with everything on.
-func training(t *testing.T) (*Result, *torchtrace.TraceSet, *synth.Answers) {
+func training(t *testing.T) (*Result, *synth.Answers) {
 	t.Helper()
 	dir := t.TempDir()
 	cfg := synth.Config{Seed: 3, Ranks: 4, Steps: 4, Straggler: 2, StragglerDelay: 5 * time.Millisecond, ClockSkew: 4 * time.Millisecond, Stacks: true, Memory: true}
@@ -30,11 +33,11 @@ func training(t *testing.T) (*Result, *torchtrace.TraceSet, *synth.Answers) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := torchtrace.Load(context.Background(), []string{dir}, torchtrace.LoadOptions{})
+	names := append(analyses.DefaultTables(), analyses.Series()...)
+	analysis, err := torchtrace.Run(context.Background(), []string{dir}, kineto.Options{}, analyses.Options{Tables: names})
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := append(torchtrace.DefaultTables(), torchtrace.TableQueueSeries, torchtrace.TableBandwidthSeries, torchtrace.TableMemoryTimeline)
 	var pickle bytes.Buffer
 	if err := synth.WriteSnapshot(cfg, &pickle); err != nil {
 		t.Fatal(err)
@@ -43,10 +46,7 @@ func training(t *testing.T) (*Result, *torchtrace.TraceSet, *synth.Answers) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Result{
-		Name: "run", Analysis: torchtrace.Analyze(set, torchtrace.AnalyzeOptions{Tables: names}),
-		Snapshot: snapshot.Analyze(memory, snapshot.Options{}),
-	}, set, answers
+	return &Result{Name: "run", Analysis: analysis, Snapshot: snapshot.Analyze(memory, snapshot.Options{})}, answers
 }
 
 func wellFormed(t *testing.T, name string, text []byte) {
@@ -63,7 +63,7 @@ func wellFormed(t *testing.T, name string, text []byte) {
 }
 
 func TestEveryChartIsDrawn(t *testing.T) {
-	r, _, _ := training(t)
+	r, _ := training(t)
 	charts := r.Charts(Auto)
 	drawn := map[string]bool{}
 	for _, c := range charts {
@@ -87,7 +87,7 @@ func TestEveryChartIsDrawn(t *testing.T) {
 }
 
 func TestHeadlineNamesTheStraggler(t *testing.T) {
-	r, _, _ := training(t)
+	r, _ := training(t)
 	text := strings.Join(r.headline(), "\n")
 	for _, want := range []string{"The devices of 4 ranks were idle", "Rank 2 came last to"} {
 		if !strings.Contains(text, want) {
@@ -100,15 +100,15 @@ func TestHeadlineNamesTheStraggler(t *testing.T) {
 // formula of terminal escapes.
 func hostile() *Result {
 	const evil = "</style><script>alert(1)</script>\x1b[31m\x07\u202Eevil\u0000 & \"quoted\""
-	table := &torchtrace.Table{Name: torchtrace.TableKernels, Title: "Kernels", Columns: []*torchtrace.Column{
-		{Name: "rank", Kind: torchtrace.Int, Ints: []int64{0, 0}},
-		{Name: "kernel_type", Kind: torchtrace.Text, Text: []string{"COMPUTATION", evil}},
-		{Name: "name", Kind: torchtrace.Text, Text: []string{evil, "k"}},
-		{Name: "sum_us", Kind: torchtrace.Micros, Floats: []float64{5, math.NaN()}},
+	kernels := &table.Table{Name: analyses.TableKernels, Title: "Kernels", Columns: []*table.Column{
+		{Name: "rank", Kind: table.Int, Ints: []int64{0, 0}},
+		{Name: "kernel_type", Kind: table.Text, Text: []string{"COMPUTATION", evil}},
+		{Name: "name", Kind: table.Text, Text: []string{evil, "k"}},
+		{Name: "sum_us", Kind: table.Micros, Floats: []float64{5, math.NaN()}},
 	}}
 	return &Result{Name: evil, Notes: []string{evil}, Analysis: &torchtrace.Analysis{
-		Mode: torchtrace.Exact, Ranks: []int{0}, Tables: []*torchtrace.Table{table},
-		Warnings: []torchtrace.Warning{{File: evil, What: evil}},
+		Mode: analyses.Exact, Ranks: []int{0}, Tables: []*table.Table{kernels},
+		Warnings: []kineto.Warning{{File: evil, What: evil}},
 	}}
 }
 
@@ -139,7 +139,7 @@ func TestForeignTextStaysText(t *testing.T) {
 }
 
 func TestTextFitsTheTerminal(t *testing.T) {
-	r, _, _ := training(t)
+	r, _ := training(t)
 	for _, columns := range []int{80, 120} {
 		var out bytes.Buffer
 		if err := r.Text(&out, columns); err != nil {
@@ -159,7 +159,7 @@ func TestTextFitsTheTerminal(t *testing.T) {
 }
 
 func TestCSVHasEveryTable(t *testing.T) {
-	r, _, answers := training(t)
+	r, answers := training(t)
 	dir := filepath.Join(t.TempDir(), "csv")
 	if err := r.WriteCSV(dir); err != nil {
 		t.Fatal(err)
@@ -177,83 +177,19 @@ func TestCSVHasEveryTable(t *testing.T) {
 		t.Errorf("temporal_breakdown.csv has %d rows and header %q", len(rows), rows[0])
 	}
 	files, _ := filepath.Glob(filepath.Join(dir, "*.csv"))
-	if len(files) != len(r.tables()) {
-		t.Errorf("%d files for %d tables", len(files), len(r.tables()))
-	}
-}
-
-func TestClocksAreAligned(t *testing.T) {
-	_, set, answers := training(t)
-	for i, c := range AlignClocks(set) {
-		want := answers.Ranks[0].Skew - answers.Ranks[i].Skew
-		if c.Offset != want || !c.Matched {
-			t.Errorf("rank %d: offset %d (matched %t), want %d", c.Rank, c.Offset, c.Matched, want)
+	want := 0
+	for _, t := range r.tables() {
+		if t.Len() > 0 {
+			want++
 		}
 	}
-}
-
-func TestMergedTraceIsOneTraceOnOneClock(t *testing.T) {
-	_, set, answers := training(t)
-	path := filepath.Join(t.TempDir(), "merged_trace.json")
-	if _, err := WriteMergedFile(path, set); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var merged struct {
-		TraceEvents []struct {
-			Ph, Name string
-			Pid      int
-			Ts, Dur  float64
-		}
-	}
-	if err := json.Unmarshal(text, &merged); err != nil {
-		t.Fatal(err)
-	}
-	// The last collective ends at the same time on all ranks.
-	ends := map[int]float64{}
-	first := math.Inf(1)
-	for _, e := range merged.TraceEvents {
-		if strings.HasPrefix(e.Name, "nccl") {
-			ends[e.Pid] = max(ends[e.Pid], e.Ts+e.Dur)
-		}
-		if e.Ph == "X" {
-			first = min(first, e.Ts)
-		}
-	}
-	if len(ends) != len(answers.Ranks) {
-		t.Fatalf("collectives of %d ranks, want %d", len(ends), len(answers.Ranks))
-	}
-	for pid, end := range ends {
-		if math.Abs(end-ends[1]) > 0.002 {
-			t.Errorf("process %d: the last collective ends at %f, on rank 0 at %f", pid, end, ends[1])
-		}
-	}
-	if first < 0 || first > 1 {
-		t.Errorf("the first event starts at %f µs, want 0", first)
-	}
-}
-
-func TestMergedTextIsEscaped(t *testing.T) {
-	for text, want := range map[string]string{
-		"a\"b\\c\n\x01": `"a\"b\\c\u000a\u0001"`,
-		"日本 \u2028":     `"日本 \u2028"`,
-	} {
-		got := string(appendJSONText(nil, text))
-		if got != want {
-			t.Errorf("%q is written as %s, want %s", text, got, want)
-		}
-		var back string
-		if err := json.Unmarshal([]byte(got), &back); err != nil || back != text {
-			t.Errorf("%s reads back as %q (%v)", got, back, err)
-		}
+	if len(files) != want {
+		t.Errorf("%d files for %d tables with rows", len(files), want)
 	}
 }
 
 func TestDisplayHasBundleAndColumns(t *testing.T) {
-	r, _, _ := training(t)
+	r, _ := training(t)
 	path := filepath.Join(t.TempDir(), "display.json")
 	if err := r.DisplayFile(path); err != nil {
 		t.Fatal(err)
@@ -288,7 +224,7 @@ func TestDisplayHasBundleAndColumns(t *testing.T) {
 }
 
 func TestUnwritableFileIsNamed(t *testing.T) {
-	r, _, _ := training(t)
+	r, _ := training(t)
 	path := filepath.Join(t.TempDir(), "no", "such", "page.html")
 	if err := r.PageFile(path); err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("error %v, want one that names %s", err, path)

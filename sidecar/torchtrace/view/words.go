@@ -3,11 +3,12 @@ package view
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 
-	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/table"
 )
 
 // plain makes foreign text safe to show on one line: control, format and
@@ -93,6 +94,16 @@ func bytesText(n float64) string {
 	return digits(n) + " " + units[i]
 }
 
+// flopText writes floating-point operations, or with a unit of time those in it.
+func flopText(n float64, per string) string {
+	prefixes := []string{"", "k", "M", "G", "T", "P"}
+	i := 0
+	for ; n >= 1000 && i < len(prefixes)-1; i++ {
+		n /= 1000
+	}
+	return digits(n) + " " + prefixes[i] + "FLOP" + per
+}
+
 func percentText(p float64) string {
 	if math.IsNaN(p) {
 		return "–"
@@ -113,26 +124,36 @@ func counted(n int64) string {
 	return text
 }
 
+// identifiers are columns whose numbers name something.
+var identifiers = []string{"rank", "device", "stream", "step", "first_step", "last_step", "cycle", "process", "line",
+	"correlation", "straggler", "slowest_rank", "min_rank", "max_rank"}
+
 // cellText is a table's value for people.
-func cellText(c *torchtrace.Column, row int) string {
+func cellText(c *table.Column, row int) string {
 	switch v := c.Value(row).(type) {
 	case string:
 		return plain(v)
 	case int64:
 		switch {
-		case c.Kind == torchtrace.Bytes:
+		case c.Kind == table.Bytes:
 			return bytesText(float64(v))
-		case c.Name == "rank" || c.Name == "stream" || c.Name == "step" || c.Name == "correlation" || c.Name == "address":
+		case slices.Contains(identifiers, c.Name):
 			return strconv.FormatInt(v, 10)
 		}
 		return counted(v)
 	case float64:
 		switch c.Kind {
-		case torchtrace.Micros:
+		case table.Micros:
 			return duration(v)
-		case torchtrace.Percent:
+		case table.Percent:
 			return percentText(v)
-		case torchtrace.GBps:
+		case table.Ratio:
+			return shareText(v)
+		case table.Flop:
+			return flopText(v, "")
+		case table.FlopPerS:
+			return flopText(v, "/s")
+		case table.GBps:
 			return digits(v) + " GB/s"
 		}
 		return digits(v)
@@ -141,7 +162,7 @@ func cellText(c *torchtrace.Column, row int) string {
 }
 
 // heading is a column's name for people: units are with the values.
-func heading(c *torchtrace.Column) string {
+func heading(c *table.Column) string {
 	name := c.Name
 	for _, suffix := range []string{"_us", "_bytes", "_gbps", "_pctg"} {
 		name = strings.TrimSuffix(name, suffix)

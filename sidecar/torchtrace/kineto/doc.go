@@ -1,0 +1,39 @@
+// Package kineto reads PyTorch profiler (Kineto) traces.
+//
+// In flow files: JSON, plain or gzip, of any size, possibly damaged. Out flows a
+// [Set] of traces: one [Trace] per file with a columnar table per kind of record
+// (device events, runtime calls, operators, Python frames, memory changes),
+// strings interned, times in integer nanoseconds taken from the decimal text,
+// and the rank of the process it is of. What was damaged, where, and what that
+// cost is a [Warning]. The package knows nothing of what is asked of a trace.
+//
+// A Set is read-only once Load returned it and may be read from several
+// goroutines.
+package kineto
+
+import "fmt"
+
+// Warning tells what was wrong with an input and what it cost.
+type Warning struct {
+	File string `json:"file"` // "" when it is about the whole set
+	// Byte is the offset in the decompressed JSON, or -1 when the warning
+	// is about the whole file.
+	Byte int64 `json:"byte"`
+	// What happened and what was lost, each a clause.
+	What string `json:"what"`
+	Lost string `json:"lost,omitempty"`
+}
+
+func (w Warning) String() string {
+	text := w.What
+	if w.Lost != "" {
+		text += "; " + w.Lost
+	}
+	switch {
+	case w.File == "":
+		return text
+	case w.Byte >= 0:
+		return fmt.Sprintf("%s: byte %d: %s", w.File, w.Byte, text)
+	}
+	return w.File + ": " + text
+}

@@ -1,0 +1,65 @@
+package kineto
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// expand lists the files that paths name, each once, sorted inside a folder.
+func expand(paths []string) ([]string, error) {
+	var files []string
+	seen := map[string]bool{}
+	add := func(file string) {
+		if !seen[filepath.Clean(file)] {
+			seen[filepath.Clean(file)] = true
+			files = append(files, file)
+		}
+	}
+	for _, path := range paths {
+		matches := []string{path}
+		if _, err := os.Stat(path); err != nil {
+			if matches, _ = filepath.Glob(path); len(matches) == 0 {
+				return nil, fmt.Errorf("%s: no such file or folder", path)
+			}
+		}
+		for _, match := range matches {
+			inside, err := listFolder(match)
+			if err != nil {
+				return nil, err
+			}
+			for _, file := range inside {
+				add(file)
+			}
+		}
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("%s: no *.json or *.json.gz inside", strings.Join(paths, ", "))
+	}
+	return files, nil
+}
+
+// isTraceName reports whether a folder's file may be a trace.
+func isTraceName(name string) bool {
+	name = strings.ToLower(name)
+	return strings.HasSuffix(name, ".json") || strings.HasSuffix(name, ".json.gz")
+}
+
+// listFolder lists a folder's traces; a file lists itself.
+func listFolder(path string) ([]string, error) {
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		if info, e := os.Stat(path); e == nil && !info.IsDir() {
+			return []string{path}, nil
+		}
+		return nil, fmt.Errorf("listing traces: %w", err)
+	}
+	var files []string
+	for _, e := range entries {
+		if !e.IsDir() && isTraceName(e.Name()) {
+			files = append(files, filepath.Join(path, e.Name()))
+		}
+	}
+	return files, nil
+}

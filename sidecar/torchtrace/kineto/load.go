@@ -1,0 +1,144 @@
+package kineto
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Options: the zero value reads every rank with sensible limits.
+type Options struct {
+	// Ranks keeps only these ranks; empty keeps all.
+	Ranks []int
+	// Parallel is how many files are read at once; 0 means one per CPU.
+	Parallel int
+	// Inputs says of which operators the inputs' shapes are kept; nil: of none.
+	Inputs func(operator string) bool
+	// SkipPython drops python_function records (often most of a with_stack
+	// trace) when Python stacks are not wanted.
+	SkipPython bool
+	// Frame keeps what HolisticTraceAnalysis's rules want, in Trace.Frame, and
+	// takes every file for a rank of its own, as that program does.
+	Frame bool
+	// Progress, when set, is called a few times a second and once at the
+	// end, never from two goroutines at the same time.
+	Progress func(Progress)
+}
+
+// Set is what Load read: the traces by rank, those of one rank by time.
+type Set struct {
+	Traces   []*Trace
+	Warnings []Warning
+}
+
+// Ranks lists the ranks, ascending, each once.
+func (s *Set) Ranks() []int {
+	var ranks []int
+	for _, t := range s.Traces {
+		ranks = append(ranks, t.Rank)
+	}
+	return slices.Compact(ranks)
+}
+
+// Load reads every trace under paths: files, folders (their *.json and
+// *.json.gz) and globs. Damaged files give their readable part and a Warning;
+// the error is non-nil only when no path gave a trace, or ctx ended.
+func Load(ctx context.Context, paths []string, opts Options) (*Set, error) {
+	return LoadEach(ctx, paths, opts, nil)
+}
+
+// LoadEach is Load that calls each, if not nil, as soon as a file is read, from
+// that file's goroutine and before its rank is known. What it has done with the
+// events it may let go (Trace.Release), so that memory holds those of
+// Options.Parallel files at a time.
+func LoadEach(ctx context.Context, paths []string, opts Options, each func(*Trace)) (*Set, error) {
+	files, err := expand(paths)
+	if err != nil {
+		return nil, err
+	}
+	parallel := opts.Parallel
+	if parallel <= 0 {
+		parallel = runtime.GOMAXPROCS(0)
+	}
+	meter := newMeter(files, opts.Progress)
+	parsed := make([]*parser, len(files))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(parallel)
+	for i, file := range files {
+		group.Go(func() (err error) {
+			if parsed[i], err = loadFile(ctx, file, &opts, meter); err == nil && each != nil && parsed[i].wanted(opts.Ranks) {
+				each(parsed[i].t)
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, fmt.Errorf("loading traces: %w", err)
+	}
+	set := assemble(parsed, &opts)
+	meter.finish()
+	if len(set.Traces) == 0 {
+		return nil, noTraces(files, set.Warnings)
+	}
+	return set, nil
+}
+
+// noTraces is the error of a Load that read nothing.
+func noTraces(files []string, warnings []Warning) error {
+	switch {
+	case len(warnings) == 1:
+		return fmt.Errorf("no trace could be read: %s", warnings[0])
+	case len(warnings) > 1:
+		return fmt.Errorf("no trace could be read from %d files, the first: %s", len(files), warnings[0])
+	}
+	return errors.New("no trace of the ranks asked for")
+}
+
+// Read reads one trace from a stream of plain JSON; name is what warnings call
+// it. The error is non-nil only when ctx ended.
+func Read(ctx context.Context, src io.Reader, name string, opts Options) (*Trace, []Warning, error) {
+	p := newParser(ctx, src, name, &opts)
+	if err := p.parse(); err != nil {
+		return nil, nil, fmt.Errorf("reading a trace: %w", err)
+	}
+	return p.t, p.warnings, nil
+}
+
+func newParser(ctx context.Context, src io.Reader, name string, opts *Options) *parser {
+	t := &Trace{File: name}
+	return &parser{
+		ctx: ctx, t: t, rank: None, w: newWindow(src), progress: func(int64) {},
+		rows: newRows(t, opts, func(now int) int { return now + 16 }),
+	}
+}
+
+// loadFile parses one file. A file that cannot be opened is a warning.
+func loadFile(ctx context.Context, file string, opts *Options, meter *meter) (*parser, error) {
+	src, err := openSource(file)
+	if err != nil {
+		p := &parser{t: &Trace{File: file}, rank: None}
+		p.warn(-1, err.Error(), "nothing could be read")
+		return p, nil
+	}
+	defer src.Close()
+	p := newParser(ctx, src, file, opts)
+	var taken, events int64
+	p.progress = func(n int64) {
+		now := src.taken.Load()
+		meter.add(file, now-taken, n-events)
+		taken, events = now, n
+	}
+	p.rows.expected = func(now int) int { return int(float64(now)/src.fraction()*1.05) + 16 }
+	if err := p.parse(); err != nil {
+		return nil, err
+	}
+	p.progress(p.t.Records)
+	p.rows, p.w = nil, nil
+	meter.fileDone()
+	return p, nil
+}
