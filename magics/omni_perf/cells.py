@@ -21,7 +21,7 @@ from omni_perf import contract, marks, publish
 from omni_perf.cellsources import CellSources
 from omni_perf.cleanup import options_line
 from omni_perf.fallback import FallbackSampler
-from omni_perf.options import Options, parse_cell
+from omni_perf.options import CELL_HELP, Options, parse_cell
 from omni_perf.report import Report, kept
 from omni_perf.session import Begun, Session, SessionError
 from omni_perf.shell import CellInfo, CellResult, Shell, is_notebook, number_of, parent_msg_id
@@ -40,6 +40,8 @@ class Running:
     thread: int
     options: Options
     automatic: bool
+    number: int
+    """Execution count of the cell."""
     began_ns: int
     """CLOCK_MONOTONIC before the call to the sidecar."""
     beginning: Future[Begun]
@@ -73,7 +75,9 @@ class CellRecorder:
             line = options_line(info.raw_cell or "")
             if line is not None:
                 parsed = parse_cell(line)
-                if parsed.problem:
+                if parsed.wants_help:
+                    publish.tell(CELL_HELP)
+                elif parsed.problem:
                     publish.warn(parsed.problem)
                 self._begin_cell(info, parsed.options, automatic=False)
             elif self.automatic is not None and self._records_by_itself(info):
@@ -157,7 +161,7 @@ class CellRecorder:
         except SessionError as error:
             self._warn_of_loss(f"{error} This cell is not profiled.", automatic)
             return None
-        running = Running(info, threading.get_ident(), options, automatic, began_ns, beginning)
+        running = Running(info, threading.get_ident(), options, automatic, self.number, began_ns, beginning)
         with self._lock:
             self._running.append(running)
         beginning.add_done_callback(lambda done: self._sample_here(running))
@@ -257,9 +261,9 @@ class CellRecorder:
         bundle = answer.get("bundle", contract.Bundle())
         if bundle:
             publish.show(self._shell, bundle)
-        self._keep(answer, bundle)
+        self._keep(answer, bundle, running.number)
 
-    def _keep(self, answer: contract.EndResponse, bundle: contract.Bundle) -> None:
+    def _keep(self, answer: contract.EndResponse, bundle: contract.Bundle, number: int) -> None:
         compressed = base64.b64decode(answer.get("reportGzip", ""))
         if compressed:
             kept.last = Report(
@@ -268,6 +272,7 @@ class CellRecorder:
                 compressed,
                 bundle,
                 self._session.draw,
+                number,
             )
 
     def _stop_sampling_here(self) -> None:
