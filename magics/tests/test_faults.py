@@ -357,6 +357,21 @@ def test_200_threads(kernel: Kernel) -> None:
     assert _small_chart(ran.charts())
 
 
+def test_a_cell_that_prints_300_megabytes_at_once() -> None:
+    """The sidecar observes IOPub, where this is one message; it stays below its 64 MB."""
+    with Kernel() as kernel:
+        kernel.run(profiled("1"))
+        pid = kernel.sidecar()
+        ran = kernel.run(profiled("print('a' * 300_000_000)"), patience_s=240)
+        assert len(ran.text("stdout")) == 300_000_001
+        assert len(ran.charts()) == 1
+        assert kernel.sidecar() == pid
+        status = Path(f"/proc/{pid}/status").read_text()
+        peak = re.search(r"VmHWM:\s+(\d+) kB", status)
+        assert peak
+        assert int(peak[1]) < 64 * 1024
+
+
 def test_ugly_names(kernel: Kernel) -> None:
     cell = BUSY.format(seconds=0) + textwrap.dedent("""
         import threading
