@@ -127,7 +127,7 @@ func prepare(c Config) (s *sidecar, err error) {
 	s.session = c.Session(s.start.KernelPID, s.log, s.logFile.Name())
 	s.grpc = grpc.NewServer(
 		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage),
-		grpc.ChainUnaryInterceptor(logCalls(s.log), authorize(s.start.Token)),
+		grpc.InTapHandle(authorize(s.start.Token, s.log)), grpc.UnaryInterceptor(logCalls(s.log)),
 	)
 	api.RegisterOmniPerfServer(s.grpc, s.session)
 	return s, nil
