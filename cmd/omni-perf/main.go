@@ -62,7 +62,7 @@ func main() { os.Exit(dispatch(os.Args[1:])) }
 
 func dispatch(args []string) int {
 	if len(args) == 0 {
-		usage(os.Stderr)
+		usage(messages)
 		return exitUsage
 	}
 	for _, c := range commands() {
@@ -78,8 +78,8 @@ func dispatch(args []string) int {
 	if isScript(args[0]) {
 		return run(args)
 	}
-	fmt.Fprintf(os.Stderr, "omni-perf: there is no command %q.\n", args[0])
-	usage(os.Stderr)
+	fmt.Fprintf(messages, "omni-perf: there is no command %q.\n", args[0])
+	usage(messages)
 	return exitUsage
 }
 

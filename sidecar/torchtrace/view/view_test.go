@@ -308,3 +308,36 @@ func TestWords(t *testing.T) {
 		}
 	}
 }
+
+func TestNoTextIsAFormulaInASpreadsheet(t *testing.T) {
+	for text, want := range map[string]string{
+		"=1+1": "'=1+1", "+cmd": "'+cmd", "-x": "'-x", "@sum": "'@sum", "\t=1": "'\t=1", "": "", "gemm": "gemm", "a=b": "a=b",
+	} {
+		if got := noFormula(text); got != want {
+			t.Errorf("%q is written as %q, want %q", text, got, want)
+		}
+	}
+	var out bytes.Buffer
+	table := &torchtrace.Table{Name: "t", Columns: []*torchtrace.Column{
+		{Name: "name", Kind: torchtrace.Text, Text: []string{"=HYPERLINK(1)"}},
+		{Name: "change", Kind: torchtrace.Float, Floats: []float64{-1.5}},
+	}}
+	if err := writeCSV(&out, table); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := out.String(), "name,change\n'=HYPERLINK(1),-1.5\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestThePageRunsNothing(t *testing.T) {
+	var page bytes.Buffer
+	if err := (&Result{Name: "<script>alert(1)</script>"}).Page(&page); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`http-equiv="Content-Security-Policy" content="default-src 'none';`, "&lt;script&gt;"} {
+		if !strings.Contains(page.String(), want) {
+			t.Errorf("the page does not hold %s", want)
+		}
+	}
+}
