@@ -23,7 +23,7 @@ from omni_perf.cleanup import options_line
 from omni_perf.fallback import FallbackSampler
 from omni_perf.options import CELL_HELP, Options, parse_cell
 from omni_perf.report import Report, kept
-from omni_perf.session import Begun, Session, SessionError
+from omni_perf.session import Begun, Session, SessionError, SidecarStoppedError
 from omni_perf.shell import CellInfo, CellResult, Shell, is_notebook, number_of, parent_msg_id
 from omni_perf.torchsteps import OptimizerSteps
 
@@ -253,7 +253,7 @@ class CellRecorder:
         try:
             answer = self._session.end(begun, {**request, "marks": found, "sources": new_sources})
         except SessionError as error:
-            self._warn_of_loss(_lost_sentence(begun, str(error)), running.automatic)
+            self._warn_of_loss(_lost_sentence(begun, error, running.number), running.automatic)
             return
         begun.link.remember(new_sources)
         for line in [*answer.get("lines", []), *filter(None, [lost])]:
@@ -318,7 +318,9 @@ def _name_outcome(error: BaseException) -> str:
     return "error: " + type(error).__name__
 
 
-def _lost_sentence(begun: Begun, reason: str) -> str:
+def _lost_sentence(begun: Begun, error: SessionError, number: int) -> str:
+    if isinstance(error, SidecarStoppedError):
+        return f"{error} Once it goes on, %omni_perf last {number} shows this cell."
     gone_at_ns = begun.link.client.gone_at_ns
     if gone_at_ns:
         into = max(0, gone_at_ns - begun.started_ns) / 1e9
@@ -326,4 +328,4 @@ def _lost_sentence(begun: Begun, reason: str) -> str:
             f"The sidecar was gone {into:.1f} s into this cell: the profile ends there and is "
             "lost; the next profiled cell starts a new sidecar."
         )
-    return f"{reason} The profile of this cell is lost."
+    return f"{error} The profile of this cell is lost."

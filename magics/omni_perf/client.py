@@ -20,7 +20,7 @@ from grpclib.exceptions import GRPCError, StreamTerminatedError
 from h2.exceptions import ProtocolError
 
 from omni_perf import contract, silence
-from omni_perf.launcher import Endpoint
+from omni_perf.launcher import Endpoint, limits_too_low
 
 RENEW_AFTER = 1000
 """Calls after which the connection is made anew: h2 keeps a record of 65,536 streams that
@@ -101,7 +101,7 @@ class Client:
             raise SidecarSlowError(f"The sidecar did not answer within {timeout:g} s.") from error
         except (OSError, StreamTerminatedError, ProtocolError) as error:
             self._ended()
-            raise SidecarGoneError("The connection to the sidecar was lost.") from error
+            raise SidecarGoneError("The connection to the sidecar was lost." + limits_too_low()) from error
         except ValueError as error:
             raise SidecarError(f"The sidecar's answer to {method} could not be read.") from error
         finally:
