@@ -1,5 +1,5 @@
 # Everything happens inside the checkout: .venv holds Python and the binary, .cache the tools.
-#   make build demo test lint bench soak lab clean test-gpu
+#   make build demo test lint bench fuzz soak lab clean test-gpu
 # PYTHON=/path/to/python3.13 chooses the interpreter of .venv;
 # TEST_PYTHONS="python3.12 …" are those of test-pythons, each with an environment in .cache.
 
@@ -18,7 +18,7 @@ GO_FILES := $(shell find cmd sidecar jupyter -name '*.go' -not -name '*_test.go'
 export CGO_CFLAGS := -O2 -g -Wno-deprecated-declarations
 LDFLAGS := -s -w -X main.version=$(VERSION) -extldflags=-Wl,-z,lazy
 
-.PHONY: build demo test test-go test-python test-web test-pythons test-oldest test-wheel test-gpu lint bench soak lab clean prerequisites
+.PHONY: build demo test test-go test-python test-web test-pythons test-oldest test-wheel test-gpu lint bench fuzz soak lab clean prerequisites
 .DELETE_ON_ERROR:
 
 build: prerequisites $(VENV)/.complete $(BINARY)
@@ -100,6 +100,11 @@ bench: build
 	tools/interpreters > /dev/null
 	$(GO) run ./bench/sampler -quick
 	$(GO) run ./bench/torchtrace -python $(BIN)/python
+
+# Every decoder of foreign bytes on made-up ones, half an hour in all; the counts are in build/fuzz.tsv.
+FUZZ ?= 50
+fuzz: prerequisites
+	tools/fuzz $(FUZZ)
 
 # Half an hour of two kernels under load, sidecars killed meanwhile: does anything grow, is anything left?
 SOAK ?= --minutes 30 --cells 10000 --kills 5

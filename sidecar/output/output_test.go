@@ -204,7 +204,7 @@ func asNobody(t *testing.T, dir string) (child bool) {
 		t.Fatal(err)
 	}
 	put(t, program, string(b), 0o755)
-	for d := dir; d != "/tmp" && d != "/"; d = filepath.Dir(d) {
+	for d := dir; len(d) > len(os.TempDir()); d = filepath.Dir(d) {
 		os.Chmod(d, 0o755)
 	}
 	p, err := os.StartProcess(program, []string{program, "-test.run=^" + t.Name() + "$"}, &os.ProcAttr{
