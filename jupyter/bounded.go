@@ -134,6 +134,16 @@ func droppedSize(frame []byte) (size int64, dropped bool) {
 	return size, err == nil && size >= 0
 }
 
+// dial makes an error of a panic: zmq4 has some for what a peer may say of itself.
+func dial(to func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the peer is no kernel: %v", p)
+		}
+	}()
+	return to()
+}
+
 // boundedTransport dials peers whose frames are bounded.
 type boundedTransport struct{ transport.Transport }
 

@@ -15,6 +15,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/go-zeromq/zmq4"
+	"github.com/go-zeromq/zmq4/security/null"
 )
 
 // fed is a connection whose peer has sent these bytes and closed it.
@@ -259,4 +262,33 @@ func peakResident(t *testing.T) int64 {
 	}
 	t.Skip("no VmHWM here")
 	return 0
+}
+
+// quietConn has a peer that has sent these bytes and takes what is sent to it.
+type quietConn struct{ fed }
+
+func (quietConn) Write(p []byte) (int, error) { return len(p), nil }
+func (quietConn) Close() error                { return nil }
+
+// What a peer says when it is dialled is read by zmq4, in our process.
+func FuzzPeer(f *testing.F) {
+	greeting := make([]byte, greetingSize)
+	greeting[0], greeting[9], greeting[10] = 0xff, 0x7f, 3
+	copy(greeting[12:], "NULL")
+	f.Add(append(bytes.Clone(greeting), frame(flagCommand, []byte("\x05READY\x0bSocket-Type\x00\x00\x00\x03PUB"))...), []byte("\x00\x01x"))
+	f.Add(greeting, frame(flagCommand, []byte("\x05READY\x0bSocket-Type\xff\xff\xff\xff")))
+	f.Add(greeting, frame(flagCommand, []byte("\x05ERROR\x03no!")))
+	f.Add(greeting, frame(flagCommand, nil))
+	f.Add(greeting, frame(flagCommand, []byte("\x05READY\x0bSocket-Type\x00\x00\x00\x03PUx"))) // on which zmq4 panics
+	f.Fuzz(func(t *testing.T, start, more []byte) {
+		peer := newBounded(quietConn{fed{Reader: bytes.NewReader(append(start, more...))}})
+		var c *zmq4.Conn
+		err := dial(func() (err error) {
+			c, err = zmq4.Open(peer, null.Security(), zmq4.Sub, nil, false, nil)
+			return err
+		})
+		for err == nil {
+			_, err = c.RecvMsg()
+		}
+	})
 }

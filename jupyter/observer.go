@@ -142,7 +142,7 @@ func (o *Observer) subscribe(iopub zmq4.Socket, c Connection) error {
 	if err := iopub.SetOption(zmq4.OptionSubscribe, ""); err != nil {
 		return err
 	}
-	return iopub.Dial(c.endpoint(c.IOPubPort)) // waits for the kernel as long as ctx lives
+	return dial(func() error { return iopub.Dial(c.endpoint(c.IOPubPort)) }) // waits for the kernel as long as ctx lives
 }
 
 func (o *Observer) read(ctx context.Context, iopub zmq4.Socket) {
@@ -161,7 +161,7 @@ func (o *Observer) read(ctx context.Context, iopub zmq4.Socket) {
 func (o *Observer) knock(ctx context.Context, c Connection) {
 	control := zmq4.NewDealer(ctx, zmq4.WithID(zmq4.SocketIdentity(o.session)), zmq4.WithDialerMaxRetries(-1), quiet)
 	defer control.Close()
-	if err := control.Dial(c.endpoint(c.ControlPort)); err != nil {
+	if err := dial(func() error { return control.Dial(c.endpoint(c.ControlPort)) }); err != nil {
 		return
 	}
 	for {
