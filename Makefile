@@ -1,5 +1,5 @@
 # Everything happens inside the checkout: .venv holds Python and the binary, .cache the tools.
-#   make build demo test lint bench fuzz soak lab clean test-gpu
+#   make build demo test lint vulnerabilities bench fuzz soak lab clean test-gpu
 # PYTHON=/path/to/python3.13 chooses the interpreter of .venv;
 # TEST_PYTHONS="python3.12 …" are those of test-pythons, each with an environment in .cache.
 
@@ -18,7 +18,7 @@ GO_FILES := $(shell find cmd sidecar jupyter -name '*.go' -not -name '*_test.go'
 export CGO_CFLAGS := -O2 -g -Wno-deprecated-declarations
 LDFLAGS := -s -w -X main.version=$(VERSION) -extldflags=-Wl,-z,lazy
 
-.PHONY: build demo test test-go test-python test-web test-pythons test-oldest test-wheel test-gpu lint bench fuzz soak lab clean prerequisites
+.PHONY: build demo test test-go test-python test-web test-pythons test-oldest test-wheel test-gpu lint vulnerabilities bench fuzz soak lab clean prerequisites
 .DELETE_ON_ERROR:
 
 build: prerequisites $(VENV)/.complete $(BINARY)
@@ -92,6 +92,10 @@ lint: build
 	$(BIN)/ruff format --check magics hatch_build.py bench tools
 	$(BIN)/ruff check magics hatch_build.py bench tools
 	$(BIN)/pyright --pythonpath $(BIN)/python
+
+# Go's vulnerability database about what the program links; skipped, with the reason, where it cannot be reached.
+vulnerabilities:
+	tools/vulnerabilities
 
 # Figures beside baselines and peers; the long forms are told at the top of each program.
 bench: build
