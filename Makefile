@@ -1,5 +1,5 @@
 # Everything happens inside the checkout: .venv holds Python and the binary, .cache the tools.
-#   make build demo test lint vulnerabilities bench fuzz soak lab clean test-gpu
+#   make build demo test lint vulnerabilities bench fuzz soak wheels lab clean test-gpu
 # PYTHON=/path/to/python3.13 chooses the interpreter of .venv;
 # TEST_PYTHONS="python3.12 …" are those of test-pythons, each with an environment in .cache.
 
@@ -18,7 +18,7 @@ GO_FILES := $(shell find cmd sidecar jupyter -name '*.go' -not -name '*_test.go'
 export CGO_CFLAGS := -O2 -g -Wno-deprecated-declarations
 LDFLAGS := -s -w -X main.version=$(VERSION) -extldflags=-Wl,-z,lazy
 
-.PHONY: build demo test test-go test-python test-web test-pythons test-oldest test-wheel test-gpu lint vulnerabilities bench fuzz soak lab clean prerequisites
+.PHONY: build demo test test-go test-python test-web test-pythons test-oldest test-wheel wheels test-gpu lint vulnerabilities bench fuzz soak lab clean prerequisites
 .DELETE_ON_ERROR:
 
 build: prerequisites $(VENV)/.complete $(BINARY)
@@ -77,6 +77,10 @@ test-wheel: prerequisites
 	build/wheel-test/bin/python -m pip install --quiet --disable-pip-version-check .
 	build/wheel-test/bin/omni-perf version
 	cd build && wheel-test/bin/python ../tools/try_wheel.py
+
+# The wheels of a release, x86-64 and arm64, in dist; each is tried (docs/releasing.md).
+wheels: build
+	$(BIN)/python tools/wheels.py
 
 # With a real NVIDIA GPU, and PyTorch in .cache/torch; without, what is skipped says so. Reports stay in
 # build/gpu; OMNI_PERF_RECORD_GPU=FOLDER keeps what the device answered (docs/gpu-idle.md).

@@ -12,8 +12,9 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/output"
 )
 
-// version is set by the build: -ldflags "-X main.version=…".
-var version = "0.1.0"
+// version is set by the build, -ldflags "-X main.version=…", to that of
+// magics/omni_perf/_version.py, the one place where it is written.
+var version = "development"
 
 // Exit codes of the command's own; run passes on the script's.
 const (

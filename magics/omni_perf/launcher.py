@@ -149,7 +149,8 @@ def _complaint(stderr: int) -> str:
         text = os.read(stderr, ANSWER_LIMIT).decode(errors="replace")
     except OSError:  # nothing, and a sidecar that hangs holds the other end
         text = ""
-    return next((line.strip() for line in text.splitlines() if line.strip()), "")
+    first = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return first.removeprefix(f"{PROGRAM}: ").rstrip(".")
 
 
 def _no_answer(binary: str, status: int, complaint: str, late: bool) -> str:
