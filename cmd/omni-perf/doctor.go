@@ -48,7 +48,7 @@ func printChecks(checks []doctor.Check) {
 		} else if !c.OK {
 			mark = "missing"
 		}
-		fmt.Printf("%s  %-22s %s\n", mark, c.Name, c.Sentence)
+		fmt.Printf("%s  %-22s %s\n", mark, c.Name, plain(c.Sentence))
 	}
 }
 

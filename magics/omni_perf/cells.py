@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from omni_perf import contract, marks, publish
-from omni_perf.cellsources import CellSources
+from omni_perf.cellsources import BATCH_LIMIT, CellSources
 from omni_perf.cleanup import options_line
 from omni_perf.fallback import FallbackSampler
 from omni_perf.options import CELL_HELP, Options, parse_cell
@@ -141,7 +141,7 @@ class CellRecorder:
         request: contract.BeginRequest = {
             "cellId": str(next(self._numbers)),
             "executionCount": self.number,
-            "text": text,
+            "text": text[:BATCH_LIMIT],
             "file": file,
             "name": options.name,
             "intervalNs": str(options.interval_ns),

@@ -58,6 +58,8 @@ class CellSources:
         typed = cast("list[str]", getattr(history, "input_hist_raw", []))
         if 0 < number < len(typed):
             raw = typed[number]
+            if len(raw) > BATCH_LIMIT:  # ipykernel's hash, in Python, takes a second for each 3 MB
+                return compiled
             if self._shell.compile.get_code_name(raw, compiled, number) == file:
                 return raw
         return compiled

@@ -435,6 +435,19 @@ def test_a_cell_that_prints_300_megabytes_at_once() -> None:
         assert int(peak[1]) < 64 * 1024
 
 
+def test_a_cell_of_10_megabytes() -> None:
+    """Its text is cut before it is sent: the sidecar stays below its 64 MB."""
+    with Kernel() as kernel:
+        kernel.run(profiled("1"))
+        pid = kernel.sidecar()
+        ran = kernel.run(profiled("x = '" + "a" * 10_000_000 + "'\nlen(x)"), patience_s=240)
+        assert ran.result == "10000000"
+        assert len(ran.charts()) == 1
+        peak = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+        assert peak
+        assert int(peak[1]) < 64 * 1024
+
+
 def test_ugly_names(kernel: Kernel) -> None:
     cell = BUSY.format(seconds=0) + textwrap.dedent("""
         import threading

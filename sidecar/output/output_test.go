@@ -437,3 +437,13 @@ func TestCheckFolder(t *testing.T) {
 		t.Errorf("a folder is made with %v, %v", info.Mode(), err)
 	}
 }
+
+func TestNoTextIsAFormulaInASpreadsheet(t *testing.T) {
+	for text, want := range map[string]string{
+		"=1+1": "'=1+1", "+cmd": "'+cmd", "-x": "'-x", "@sum": "'@sum", "\t=1": "'\t=1", "": "", "gemm": "gemm", "a=b": "a=b", "ä": "ä",
+	} {
+		if got := SpreadsheetText(text); got != want {
+			t.Errorf("%q is written as %q, want %q", text, got, want)
+		}
+	}
+}

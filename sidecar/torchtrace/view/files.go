@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"path/filepath"
-	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/output"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
@@ -35,22 +34,13 @@ func writeCSV(w io.Writer, t *torchtrace.Table) error {
 		for i, c := range t.Columns {
 			row[i] = c.Format(r)
 			if c.Kind == torchtrace.Text {
-				row[i] = noFormula(row[i])
+				row[i] = output.SpreadsheetText(row[i])
 			}
 		}
 		out.Write(row)
 	}
 	out.Flush()
 	return out.Error()
-}
-
-// noFormula marks a text that a spreadsheet would compute as one, which names of
-// kernels and files in a foreign trace must not make it do.
-func noFormula(text string) string {
-	if text != "" && strings.ContainsRune("=+-@\t\r\n", rune(text[0])) {
-		return "'" + text
-	}
-	return text
 }
 
 // WriteSVG writes one file per chart into a folder, which it makes.
