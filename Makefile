@@ -1,5 +1,5 @@
 # Everything happens inside the checkout: .venv holds Python and the binary, .cache the tools.
-#   make build demo test lint bench lab clean test-gpu truth
+#   make build demo test lint vulnerabilities bench fuzz soak truth wheels lab clean test-gpu
 # PYTHON=/path/to/python3.13 chooses the interpreter of .venv;
 # TEST_PYTHONS="python3.12 …" are those of test-pythons, each with an environment in .cache.
 
@@ -18,7 +18,7 @@ GO_FILES := $(shell find cmd sidecar jupyter -name '*.go' -not -name '*_test.go'
 export CGO_CFLAGS := -O2 -g -Wno-deprecated-declarations
 LDFLAGS := -s -w -X main.version=$(VERSION) -extldflags=-Wl,-z,lazy
 
-.PHONY: build demo test test-go test-python test-web test-truth truth test-pythons test-oldest test-wheel test-gpu lint bench lab clean prerequisites
+.PHONY: build demo test test-go test-python test-web test-truth truth test-pythons test-oldest test-wheel wheels test-gpu lint vulnerabilities bench fuzz soak lab clean prerequisites
 .DELETE_ON_ERROR:
 
 build: prerequisites $(VENV)/.complete $(BINARY)
@@ -91,6 +91,10 @@ test-wheel: prerequisites
 	build/wheel-test/bin/omni-perf version
 	cd build && wheel-test/bin/python ../tools/try_wheel.py
 
+# The wheels of a release, x86-64 and arm64, in dist; each is tried (docs/releasing.md).
+wheels: build
+	$(BIN)/python tools/wheels.py
+
 # With a real NVIDIA GPU, and PyTorch in .cache/torch; without, what is skipped says so. Reports stay in
 # build/gpu; OMNI_PERF_RECORD_GPU=FOLDER keeps what the device answered (docs/gpu-idle.md).
 test-gpu: build
@@ -106,6 +110,10 @@ lint: build
 	$(BIN)/ruff check magics hatch_build.py bench tools
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
+# Go's vulnerability database about what the program links; skipped, with the reason, where it cannot be reached.
+vulnerabilities:
+	tools/vulnerabilities
+
 # Figures beside baselines and peers; the long forms are told at the top of each program.
 bench: build
 	$(BIN)/python bench/notebook/bench.py
@@ -113,6 +121,16 @@ bench: build
 	tools/interpreters > /dev/null
 	$(GO) run ./bench/sampler -quick
 	$(GO) run ./bench/torchtrace -python $(BIN)/python
+
+# Every decoder of foreign bytes on made-up ones, half an hour in all; the counts are in build/fuzz.tsv.
+FUZZ ?= 50
+fuzz: prerequisites
+	tools/fuzz $(FUZZ)
+
+# Half an hour of two kernels under load, sidecars killed meanwhile: does anything grow, is anything left?
+SOAK ?= --minutes 30 --cells 10000 --kills 5
+soak: build
+	PATH="$(BIN):$$PATH" $(BIN)/python tools/soak.py $(SOAK)
 
 # JupyterLab with the examples.
 lab: build

@@ -108,9 +108,9 @@ func ParseConnection(text []byte) (Connection, error) {
 // endpoint is where a channel's socket is found.
 func (c Connection) endpoint(port int) string {
 	if c.Transport == "ipc" {
-		return "ipc://" + c.IP + "-" + strconv.Itoa(port)
+		return boundedPrefix + "ipc://" + c.IP + "-" + strconv.Itoa(port)
 	}
-	return "tcp://" + net.JoinHostPort(c.IP, strconv.Itoa(port))
+	return boundedPrefix + "tcp://" + net.JoinHostPort(c.IP, strconv.Itoa(port))
 }
 
 // RuntimeFolder is where Jupyter keeps connection files, as jupyter_core has it.

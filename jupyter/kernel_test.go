@@ -63,6 +63,9 @@ func startKernel(t *testing.T, transport string) *kernel {
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
 	k.shell = zmq4.NewDealer(ctx, zmq4.WithID(zmq4.SocketIdentity("test")), zmq4.WithDialerMaxRetries(-1), zmq4.WithLogger(log.New(io.Discard, "", 0)))
+	if err := register(); err != nil {
+		t.Fatal(err)
+	}
 	if err := k.shell.Dial(k.conn.endpoint(k.conn.ShellPort)); err != nil {
 		t.Fatal(err)
 	}

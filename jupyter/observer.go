@@ -3,6 +3,7 @@ package jupyter
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -75,7 +76,7 @@ type cell struct {
 // kernel that is not there yet, or comes back, is followed when it answers.
 func Observe(ctx context.Context, c Connection) (*Observer, error) {
 	sign, err := newSigner(c)
-	if err != nil {
+	if err = errors.Join(err, register()); err != nil {
 		return nil, err
 	}
 	o := &Observer{
@@ -141,7 +142,7 @@ func (o *Observer) subscribe(iopub zmq4.Socket, c Connection) error {
 	if err := iopub.SetOption(zmq4.OptionSubscribe, ""); err != nil {
 		return err
 	}
-	return iopub.Dial(c.endpoint(c.IOPubPort)) // waits for the kernel as long as ctx lives
+	return dial(func() error { return iopub.Dial(c.endpoint(c.IOPubPort)) }) // waits for the kernel as long as ctx lives
 }
 
 func (o *Observer) read(ctx context.Context, iopub zmq4.Socket) {
@@ -160,7 +161,7 @@ func (o *Observer) read(ctx context.Context, iopub zmq4.Socket) {
 func (o *Observer) knock(ctx context.Context, c Connection) {
 	control := zmq4.NewDealer(ctx, zmq4.WithID(zmq4.SocketIdentity(o.session)), zmq4.WithDialerMaxRetries(-1), quiet)
 	defer control.Close()
-	if err := control.Dial(c.endpoint(c.ControlPort)); err != nil {
+	if err := dial(func() error { return control.Dial(c.endpoint(c.ControlPort)) }); err != nil {
 		return
 	}
 	for {
@@ -183,9 +184,13 @@ func (o *Observer) knock(ctx context.Context, c Connection) {
 
 // take reads one message of IOPub.
 func (o *Observer) take(frames [][]byte) {
-	m, err := o.sign.decode(frames)
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if m, size, cut := readCut(frames); cut {
+		o.takeCut(m, size)
+		return
+	}
+	m, err := o.sign.decode(frames)
 	if err != nil {
 		o.missed++
 		return
@@ -206,6 +211,21 @@ func (o *Observer) take(frames [][]byte) {
 		o.status(m)
 	case "shutdown_reply":
 		o.emit(Event{Kind: Restarting, At: time.Now()})
+	}
+}
+
+// takeCut counts a message that was too large to be kept. Its signature cannot be
+// checked, so that it only adds to the output of a cell that is known.
+func (o *Observer) takeCut(m Message, size int64) {
+	c := o.cells[m.Parent.MsgID]
+	switch m.Header.MsgType {
+	case "stream", "display_data", "update_display_data", "execute_result", "error":
+		if c != nil {
+			c.output.Messages++
+			c.output.Bytes += size
+		}
+	default:
+		o.missed++
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"hash"
+	"slices"
 	"time"
 )
 
@@ -105,6 +106,27 @@ func (s signer) decode(frames [][]byte) (Message, error) {
 		return Message{}, fmt.Errorf("parent header: %w", err)
 	}
 	return m, nil
+}
+
+// readCut reads a message of which a body was dropped; cut is false for a whole one.
+// The size is that of content and buffers, as they were sent.
+func readCut(frames [][]byte) (m Message, size int64, cut bool) {
+	at := slices.IndexFunc(frames, func(f []byte) bool { return bytes.Equal(f, delimiter) })
+	for i, f := range frames {
+		n, dropped := droppedSize(f)
+		cut = cut || dropped
+		if !dropped {
+			n = int64(len(f))
+		}
+		if at >= 0 && i >= at+5 { // behind signature, header, parent header and metadata
+			size += n
+		}
+	}
+	if cut && at >= 0 && len(frames) > at+3 {
+		_ = json.Unmarshal(frames[at+2], &m.Header) // left empty: of no type
+		_ = json.Unmarshal(frames[at+3], &m.Parent)
+	}
+	return m, size, cut
 }
 
 // encode writes a message's frames.

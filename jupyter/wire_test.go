@@ -93,10 +93,10 @@ func TestParseConnection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := c.endpoint(c.IOPubPort); got != "tcp://127.0.0.1:2" {
+	if got := c.endpoint(c.IOPubPort); got != "bounded-tcp://127.0.0.1:2" {
 		t.Errorf("endpoint %q", got)
 	}
-	if got := (Connection{Transport: "ipc", IP: "/run/k"}).endpoint(7); got != "ipc:///run/k-7" {
+	if got := (Connection{Transport: "ipc", IP: "/run/k"}).endpoint(7); got != "bounded-ipc:///run/k-7" {
 		t.Errorf("ipc endpoint %q", got)
 	}
 	for _, c := range []struct{ name, text, want string }{

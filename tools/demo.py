@@ -26,12 +26,17 @@ def main() -> None:
     OUTPUT.mkdir(parents=True, exist_ok=True)
     simulation = {} if _has_gpu() else _simulate_gpu()
     paths = [Path(name).resolve() for name in sys.argv[1:]] or sorted(EXAMPLES.glob("*.ipynb"))
+    first: tuple[Path, Path] | None = None
     for path in paths:
         began = time.monotonic()
         print(f"{path.stem} … ", end="", flush=True)
         executed, page, charts = execute(path, simulation)
         print(f"{charts} charts, {time.monotonic() - began:.0f} s")
         print(f"  {executed}\n  {page}")
+        if first is None or path.stem == "training":
+            first = page, executed
+    if first is not None:
+        print(f"\nOpen first, in a browser and in Jupyter:\n  {first[0]}\n  {first[1]}")
 
 
 def execute(path: Path, simulation: dict[str, str]) -> tuple[Path, Path, int]:
@@ -45,9 +50,11 @@ def execute(path: Path, simulation: dict[str, str]) -> tuple[Path, Path, int]:
 
     notebook: Any = nbformat.read(path, as_version=4)
     simulated = any("simulated_gpu" in cell.source for cell in notebook.cells)
-    NotebookClient(
-        notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(path.parent)}}
-    ).execute(env=os.environ | (simulation if simulated else {}))
+    log = OUTPUT / path.with_suffix(".log").name  # what the kernel itself warns of, such as its ports
+    with log.open("wb") as stderr:
+        NotebookClient(
+            notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(path.parent)}}
+        ).execute(env=os.environ | (simulation if simulated else {}), stderr=stderr)
     wanted = sum(cell.source.startswith("%%omni_perf") for cell in notebook.cells)
     charts = sum(map(_is_chart, (output for cell in notebook.cells for output in cell.get("outputs", []))))
     if charts < wanted:

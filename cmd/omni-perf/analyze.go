@@ -43,13 +43,13 @@ func analyzeCommand() command {
 		case errors.Is(err, flag.ErrHelp):
 			return exitOK
 		case errors.As(err, &usage):
-			fmt.Fprintf(os.Stderr, "omni-perf analyze: %s\n", err)
+			fmt.Fprintf(messages, "omni-perf analyze: %s\n", err)
 			return exitUsage
 		case errors.Is(err, context.Canceled):
-			fmt.Fprintln(os.Stderr, "omni-perf analyze: interrupted; nothing more was written.")
+			fmt.Fprintln(messages, "omni-perf analyze: interrupted; nothing more was written.")
 			return exitFailed
 		}
-		fmt.Fprintf(os.Stderr, "omni-perf analyze: %s\n", err)
+		fmt.Fprintf(messages, "omni-perf analyze: %s\n", err)
 		return exitOf(err)
 	}}
 }

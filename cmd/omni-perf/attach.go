@@ -4,13 +4,11 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"os"
 	"strconv"
 	"time"
 
 	"github.com/omni-perf/omni-perf/jupyter"
 	"github.com/omni-perf/omni-perf/sidecar/program"
-	"github.com/omni-perf/omni-perf/sidecar/server"
 	"github.com/omni-perf/omni-perf/sidecar/signals"
 )
 
@@ -53,7 +51,7 @@ func attach(args []string) int {
 	ctx, stop := signals.Context(context.Background())
 	defer stop()
 	if err := attachTo(ctx, target, seconds(*duration), o); err != nil {
-		fmt.Fprintf(os.Stderr, "omni-perf: %s\n", server.Sentence(err))
+		complain(err)
 		return exitOf(err)
 	}
 	return exitOK

@@ -20,6 +20,7 @@ func runDoctor(args []string) int {
 	flags := flag.NewFlagSet("doctor", flag.ContinueOnError)
 	asJSON := flags.Bool("json", false, "print JSON")
 	interpreter := flags.String("interpreter", "", "the Python to try with")
+	flags.SetOutput(messages)
 	if err := flags.Parse(args); err != nil {
 		return exitUsage
 	}
@@ -47,7 +48,7 @@ func printChecks(checks []doctor.Check) {
 		} else if !c.OK {
 			mark = "missing"
 		}
-		fmt.Printf("%s  %-22s %s\n", mark, c.Name, c.Sentence)
+		fmt.Printf("%s  %-22s %s\n", mark, c.Name, plain(c.Sentence))
 	}
 }
 

@@ -61,7 +61,7 @@ func exportReport(args []string) int {
 	if o.json {
 		tellJSON(os.Stderr, &results, err)
 	} else if err != nil {
-		fmt.Fprintf(os.Stderr, "omni-perf: %s\n", server.Sentence(err))
+		complain(err)
 	}
 	return exitOf(err)
 }
@@ -129,14 +129,14 @@ func readReport(file string) (*report.Report, error) {
 	}
 	text, err := readUnpacked(in)
 	if err != nil {
-		return nil, fmt.Errorf("%s cannot be read: %w", name, err)
+		return nil, fmt.Errorf("cannot read %s: %w", name, err)
 	}
 	r := new(report.Report)
 	if err := json.Unmarshal(text, r); err != nil {
-		return nil, fmt.Errorf("%s is no report of omni_perf: %w", name, err)
+		return nil, fmt.Errorf("no report of omni_perf is in %s: %w", name, err)
 	}
 	if r.SchemaVersion != report.SchemaVersion {
-		return nil, fmt.Errorf("%s has version %d of the report, this omni-perf reads version %d", name, r.SchemaVersion, report.SchemaVersion)
+		return nil, fmt.Errorf("the report in %s has version %d, this omni-perf reads version %d", name, r.SchemaVersion, report.SchemaVersion)
 	}
 	return r, nil
 }

@@ -12,8 +12,9 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/output"
 )
 
-// version is set by the build: -ldflags "-X main.version=…".
-var version = "0.1.0"
+// version is set by the build, -ldflags "-X main.version=…", to that of
+// magics/omni_perf/_version.py, the one place where it is written.
+var version = "development"
 
 // Exit codes of the command's own; run passes on the script's.
 const (
@@ -62,7 +63,7 @@ func main() { os.Exit(dispatch(os.Args[1:])) }
 
 func dispatch(args []string) int {
 	if len(args) == 0 {
-		usage(os.Stderr)
+		usage(messages)
 		return exitUsage
 	}
 	for _, c := range commands() {
@@ -78,8 +79,8 @@ func dispatch(args []string) int {
 	if isScript(args[0]) {
 		return run(args)
 	}
-	fmt.Fprintf(os.Stderr, "omni-perf: there is no command %q.\n", args[0])
-	usage(os.Stderr)
+	fmt.Fprintf(messages, "omni-perf: there is no command %q.\n", args[0])
+	usage(messages)
 	return exitUsage
 }
 

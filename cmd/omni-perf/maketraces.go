@@ -24,10 +24,10 @@ func makeTracesCommand() command {
 		case err == nil, errors.Is(err, flag.ErrHelp):
 			return exitOK
 		case errors.As(err, &usage):
-			fmt.Fprintf(os.Stderr, "omni-perf make-traces: %s\n", err)
+			fmt.Fprintf(messages, "omni-perf make-traces: %s\n", err)
 			return exitUsage
 		}
-		fmt.Fprintf(os.Stderr, "omni-perf make-traces: %s\n", err)
+		fmt.Fprintf(messages, "omni-perf make-traces: %s\n", err)
 		return exitFailed
 	}}
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
@@ -181,5 +182,51 @@ func TestExportWritesThroughAFIFO(t *testing.T) {
 	}
 	if out, errs, code := invoke(t, "export "+savedReport(t)+" --format json -o /dev/stdout"); code != exitOK || !json.Valid([]byte(out)) {
 		t.Errorf("to /dev/stdout: exit status %d, %q, %s", code, out, errs)
+	}
+}
+
+func TestNamesAndErrorsSendNoCommandsToTheTerminal(t *testing.T) {
+	evil := "x\x1b]0;owned\a\x1b[2J\u202e\r\x9b.json"
+	t.Setenv("OMNI_PERF_TEST_ARGV", "1")
+	for _, args := range [][]string{
+		{"export", evil, "-o", "y"},
+		{"export", savedReport(t), "-o", "/no/such/" + evil},
+		{"export", savedReport(t), "-o", filepath.Join(t.TempDir(), evil), "--format", evil},
+		{"analyze", evil},
+		{"analyze", "--memory-snapshot", evil},
+		{"analyze", "--mode", evil, "x"},
+		{"make-traces", "/dev/null/" + evil},
+		{"attach", evil},
+		{"attach", "--nonsense" + evil, "1"},
+		{"run", "-o", "/no/such/" + evil, "x.py"},
+		{"run", "--interpreter", evil, "x.py"},
+		{"run", "--" + evil, "x.py"},
+		{"doctor", "--" + evil},
+		{evil},
+	} {
+		got := runs(t, "", nil, os.Args[0], args...)
+		if got.status.ExitStatus() == exitOK || len(got.stderr) == 0 {
+			t.Errorf("%q: exit status %d, %q", args, got.status.ExitStatus(), got.stderr)
+		}
+		if text := got.stdout + got.stderr; strings.ContainsAny(text, "\x1b\a\r\u009b\u202e") || !utf8.ValidString(text) {
+			t.Errorf("%q: %q", args, text)
+		}
+	}
+}
+
+func TestAnalyzeOpensRegularFilesOnly(t *testing.T) {
+	traces, _ := madeTraces(t)
+	fifo := filepath.Join(traces, "rank9.json")
+	if err := unix.Mkfifo(fifo, 0o600); err != nil {
+		t.Skip(err)
+	}
+	out, errs, code := invoke(t, "analyze "+traces)
+	if code != exitOK || !strings.Contains(out, "3 ranks") || !strings.Contains(out+errs, "not a regular file") {
+		t.Errorf("a FIFO among traces: exit status %d, %s%s", code, out, errs)
+	}
+	for _, args := range []string{"analyze " + fifo, "analyze --memory-snapshot " + fifo, "analyze /dev/zero", "analyze --memory-snapshot /dev/zero"} {
+		if _, errs, code := invoke(t, args); code != exitFailed {
+			t.Errorf("%s: exit status %d, %s", args, code, errs)
+		}
 	}
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/pystack"
 	"github.com/omni-perf/omni-perf/sidecar/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/report"
-	"github.com/omni-perf/omni-perf/sidecar/server"
 	"github.com/omni-perf/omni-perf/sidecar/signals"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
@@ -57,7 +56,7 @@ func run(args []string) int {
 	// The script has ended when its source is read: its files are ours.
 	exit, err := program.Run(context.Background(), programTools("script", analyser(os.Getpid())), script, o)
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "omni-perf: %s\n", server.Sentence(err))
+		complain(err)
 	}
 	if exit.Signal != 0 {
 		signals.DieBy(exit.Signal)
@@ -121,7 +120,7 @@ func recordingFlags(flags *flag.FlagSet, name string, figures time.Duration) fun
 		if !(stacks > 0) || !(every > 0) || stacks > 3600 || every > 3600 {
 			return o, errors.New("an interval is a number of seconds above 0 and up to 3600")
 		}
-		o.Messages, o.Interval, o.FigureInterval = os.Stderr, seconds(stacks), seconds(every)
+		o.Messages, o.Interval, o.FigureInterval = messages, seconds(stacks), seconds(every)
 		o.Results, err = program.Name(formats(), name, listed(list))
 		return o, err
 	}
@@ -148,6 +147,7 @@ func formatNames() string {
 // parse reads options; done says that there is nothing more to do, with the
 // exit code of that.
 func parse(flags *flag.FlagSet, usage string, args []string) (code int, done bool) {
+	flags.SetOutput(messages)
 	flags.Usage = func() {
 		fmt.Fprint(flags.Output(), usage)
 		flags.PrintDefaults()
@@ -163,6 +163,6 @@ func parse(flags *flag.FlagSet, usage string, args []string) (code int, done boo
 
 // usageProblem says what is wrong with a command line.
 func usageProblem(flags *flag.FlagSet, problem string) int {
-	fmt.Fprintf(os.Stderr, "omni-perf %s: %s; see omni-perf %s -h.\n", flags.Name(), problem, flags.Name())
+	fmt.Fprintf(messages, "omni-perf %s: %s; see omni-perf %s -h.\n", flags.Name(), problem, flags.Name())
 	return exitUsage
 }

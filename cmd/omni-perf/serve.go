@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"flag"
-	"fmt"
 	"os"
 
 	"github.com/omni-perf/omni-perf/sidecar/server"
@@ -16,12 +15,13 @@ func serveCommand() command {
 func serve(args []string) int {
 	flags := flag.NewFlagSet("serve", flag.ContinueOnError)
 	detach := flags.Bool("detach", false, "start the sidecar in a session of its own and exit")
+	flags.SetOutput(messages)
 	if err := flags.Parse(args); err != nil {
 		return exitUsage
 	}
 	if *detach {
 		if err := server.StartDetached("serve"); err != nil {
-			fmt.Fprintf(os.Stderr, "omni-perf: %s\n", server.Sentence(err))
+			complain(err)
 			return exitFailed
 		}
 		return exitOK

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"log/slog"
 	"os"
 	"sync"
 	"time"
@@ -36,8 +35,9 @@ func analyser(pid int) func(*timeline.Recording) *report.Report {
 }
 
 // kernelSession makes the session of a sidecar.
-func kernelSession(pid int, log *slog.Logger, logFile string) server.Session {
-	return server.NewSession(pid, logFile, server.Tools{
+func kernelSession(start server.Start) server.Session {
+	pid := start.KernelPID
+	return server.NewSession(start, server.Tools{
 		Version:  version,
 		Recorder: recorder.ForProcess(timeline.Target{PID: pid}, "kernel", openGPUs),
 		Analyse:  analyser(pid),
@@ -45,7 +45,6 @@ func kernelSession(pid int, log *slog.Logger, logFile string) server.Session {
 		Doctor:   sessionDoctor,
 		GPUs:     gpuNames,
 		Follow:   follow,
-		Log:      log,
 	})
 }
 

@@ -39,6 +39,11 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+def __dir__() -> list[str]:
+    """List what is for users; completion offers this."""
+    return __all__
+
+
 def load_ipython_extension(shell: Shell) -> None:
     """Answer ``%load_ext omni_perf``."""
     from omni_perf.extension import load

@@ -18,13 +18,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from omni_perf import contract, marks, publish
-from omni_perf.cellsources import CellSources
+from omni_perf.cellsources import BATCH_LIMIT, CellSources
 from omni_perf.cleanup import options_line
 from omni_perf.fallback import FallbackSampler
 from omni_perf.loads import Loads
-from omni_perf.options import Options, parse_cell
+from omni_perf.options import CELL_HELP, Options, parse_cell
 from omni_perf.report import Report, kept
-from omni_perf.session import Begun, Session, SessionError
+from omni_perf.session import Begun, Session, SessionError, SidecarStoppedError
 from omni_perf.shell import CellInfo, CellResult, Shell, is_notebook, number_around, number_of, parent_msg_id
 from omni_perf.torchsteps import OptimizerSteps
 
@@ -41,6 +41,8 @@ class Running:
     thread: int
     options: Options
     automatic: bool
+    number: int
+    """Execution count of the cell."""
     began_ns: int
     """CLOCK_MONOTONIC before the call to the sidecar."""
     beginning: Future[Begun]
@@ -81,7 +83,9 @@ class CellRecorder:
             line = options_line(info.raw_cell or "")
             if line is not None:
                 parsed = parse_cell(line)
-                if parsed.problem:
+                if parsed.wants_help:
+                    publish.tell(CELL_HELP)
+                elif parsed.problem:
                     publish.warn(parsed.problem)
                 self._begin_cell(info, parsed.options, automatic=False)
             elif self.automatic is not None and self._records_by_itself(info):
@@ -155,7 +159,7 @@ class CellRecorder:
         request: contract.BeginRequest = {
             "cellId": str(next(self._numbers)),
             "executionCount": self.number,
-            "text": text,
+            "text": text[:BATCH_LIMIT],
             "file": file,
             "name": options.name,
             "intervalNs": str(options.interval_ns),
@@ -176,7 +180,7 @@ class CellRecorder:
         except SessionError as error:
             self._warn_of_loss(f"{error} This cell is not profiled.", automatic)
             return None
-        running = Running(info, threading.get_ident(), options, automatic, began_ns, beginning, coroutine)
+        running = Running(info, threading.get_ident(), options, automatic, self.number, began_ns, beginning, coroutine)
         with self._lock:
             self._running.append(running)
         beginning.add_done_callback(lambda done: self._sample_here(running))
@@ -272,7 +276,7 @@ class CellRecorder:
         try:
             answer = self._session.end(begun, complete)
         except SessionError as error:
-            self._warn_of_loss(_lost_sentence(begun, str(error)), running.automatic)
+            self._warn_of_loss(_lost_sentence(begun, error, running.number), running.automatic)
             return
         begun.link.remember(new_sources)
         begun.link.remember_loads(loads)
@@ -281,9 +285,9 @@ class CellRecorder:
         bundle = answer.get("bundle", contract.Bundle())
         if bundle:
             publish.show(self._shell, bundle)
-        self._keep(answer, bundle)
+        self._keep(answer, bundle, running.number)
 
-    def _keep(self, answer: contract.EndResponse, bundle: contract.Bundle) -> None:
+    def _keep(self, answer: contract.EndResponse, bundle: contract.Bundle, number: int) -> None:
         compressed = base64.b64decode(answer.get("reportGzip", ""))
         if compressed:
             kept.last = Report(
@@ -292,6 +296,7 @@ class CellRecorder:
                 compressed,
                 bundle,
                 self._session.draw,
+                number,
             )
 
     def _stop_sampling_here(self) -> None:
@@ -349,7 +354,9 @@ def _name_outcome(error: BaseException) -> str:
     return "error: " + type(error).__name__
 
 
-def _lost_sentence(begun: Begun, reason: str) -> str:
+def _lost_sentence(begun: Begun, error: SessionError, number: int) -> str:
+    if isinstance(error, SidecarStoppedError):
+        return f"{error} Once it goes on, %omni_perf last {number} shows this cell."
     gone_at_ns = begun.link.client.gone_at_ns
     if gone_at_ns:
         into = max(0, gone_at_ns - begun.started_ns) / 1e9
@@ -357,4 +364,4 @@ def _lost_sentence(begun: Begun, reason: str) -> str:
             f"The sidecar was gone {into:.1f} s into this cell: the profile ends there and is "
             "lost; the next profiled cell starts a new sidecar."
         )
-    return f"{reason} The profile of this cell is lost."
+    return f"{error} The profile of this cell is lost."

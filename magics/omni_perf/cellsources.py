@@ -94,13 +94,15 @@ class CellSources:
             nested = True
         elif file not in self._names():
             nested = True
+        elif 0 < number < len(typed) and len(typed[number]) > BATCH_LIMIT:
+            nested = False  # ipykernel's hash, in Python, takes a second for each 3 MB
         elif 0 < number < len(typed) and self._shell.compile.get_code_name(typed[number], compiled, number) == file:
             text = typed[number]
         else:
             nested = number <= len(typed)
             number -= int(nested and counts_before())
         source: CellSource = {"file": file, "executionCount": number, "text": text[:BATCH_LIMIT]}
-        if lines := typed_lines(text, compiled):
+        if text is not compiled and (lines := typed_lines(text, compiled)):
             source["lines"] = lines
         if nested:
             source["nested"] = True

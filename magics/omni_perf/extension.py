@@ -38,6 +38,7 @@ def load(shell: Shell) -> None:
     shell.events.register("pre_run_cell", recorder.pre_run_cell)
     shell.events.register("post_run_cell", recorder.post_run_cell)
     shell.register_magic_function(magic.function(), "line_cell", NAME)
+    shell.set_hook("complete_command", magic.complete, str_key="%" + NAME)
     _loaded[id(shell)] = _Loaded(shell, recorder, session)
 
 
@@ -51,6 +52,7 @@ def unload(shell: Shell) -> None:
     shell.events.unregister("post_run_cell", loaded.recorder.post_run_cell)
     for kind in ("line", "cell"):
         shell.magics_manager.magics[kind].pop(NAME, None)
+    shell.Completer.custom_completers.strs.pop("%" + NAME, None)
     loaded.recorder.close()
     loaded.session.close()
     if not _loaded:

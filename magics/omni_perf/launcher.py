@@ -91,15 +91,22 @@ def launch(version: str, timeout: float) -> Endpoint:
             [binary, "serve", "--detach"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
             start_new_session=True,
+            # An arena of malloc's per thread, 64 MB of addresses each, would not fit below
+            # the limits (ulimit -v) that login nodes set.
+            env={"MALLOC_ARENA_MAX": "1", **os.environ},
         )
     except OSError as error:
         raise LaunchError(f"{binary} could not be executed: {error.strerror}.") from error
-    try:
-        line = _exchange(process, json.dumps(start).encode() + b"\n", deadline)
-    finally:
-        status = _reap(process, deadline)
+    assert process.stderr is not None
+    with process.stderr as stderr:
+        try:
+            line = _exchange(process, json.dumps(start).encode() + b"\n", deadline)
+        finally:
+            status = _reap(process, deadline)
+        if not line:
+            raise LaunchError(_no_answer(binary, status, _complaint(stderr.fileno()), time.monotonic() > deadline))
     return _endpoint(line, binary, status, token)
 
 
@@ -135,6 +142,52 @@ def _reap(process: subprocess.Popen[bytes], deadline: float) -> int:
         return process.wait()
 
 
+def _complaint(stderr: int) -> str:
+    """Return the first line that a program which did not start has left on its stderr."""
+    os.set_blocking(stderr, False)
+    try:
+        text = os.read(stderr, ANSWER_LIMIT).decode(errors="replace")
+    except OSError:  # nothing, and a sidecar that hangs holds the other end
+        text = ""
+    first = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return first.removeprefix(f"{PROGRAM}: ").rstrip(".")
+
+
+def _no_answer(binary: str, status: int, complaint: str, late: bool) -> str:
+    what = "did not answer in time" if late else f"did not start as a sidecar (exit status {status})"
+    limits = limits_too_low()
+    if complaint:
+        return f"{binary} {what}: {complaint}." + limits
+    return (
+        f"{binary} {what}; it may belong to another version of omni_perf."
+        if not limits
+        else f"{binary} {what}.{limits}"
+    )
+
+
+LEAST_ADDRESSES = 2 << 30
+"""Below, the Go runtime's reservations and the stacks of its threads may not fit."""
+
+LEAST_FILES = 32
+
+
+def limits_too_low() -> str:
+    """Say which limits of this process, which a sidecar inherits, are too low for one; or ""."""
+    try:
+        import resource
+
+        addresses, _ = resource.getrlimit(resource.RLIMIT_AS)
+        files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    except (ImportError, OSError, ValueError):
+        return ""
+    said = ""
+    if 0 <= addresses < LEAST_ADDRESSES:
+        said += f" Addresses are limited to {addresses / 1e9:.1f} GB here (ulimit -v), a sidecar needs 2 GB."
+    if 0 <= files < LEAST_FILES:
+        said += f" Only {files} files may be open at a time (ulimit -n), a sidecar needs {LEAST_FILES}."
+    return said
+
+
 def _endpoint(line: bytes, binary: str, status: int, token: str) -> Endpoint:
     try:
         answer: Any = json.loads(line)
@@ -160,6 +213,15 @@ def end_process(endpoint: Endpoint) -> None:
         os.kill(endpoint.pid, signal.SIGTERM)
     except OSError:
         pass
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether a process was stopped by a signal or by a debugger."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[:1] in (["T"], ["t"])
 
 
 def _start_time(pid: int) -> int:

@@ -1,167 +1,101 @@
-"""The magics ``%%omni_perf`` and ``%omni_perf``."""
+"""The magics ``%%omni_perf`` and ``%omni_perf``: statements, and the way to subcommands."""
 
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
-from omni_perf import __version__, contract, publish
+from omni_perf import publish
 from omni_perf.cells import CellRecorder
-from omni_perf.launcher import LaunchError, find_binary
-from omni_perf.options import Parsed, parse_on, parse_statement
-from omni_perf.report import Report, SaveError, kept
-from omni_perf.session import Session, SessionError
+from omni_perf.options import Parsed, parse_cell, parse_statement
+from omni_perf.session import Session
 from omni_perf.shell import Shell
-
-HELP = """\
-Show where the time of this cell went, and why the GPU was idle.
-
-    %%omni_perf [-p SECONDS] [-s SECONDS] [--name NAME] [--quiet]
-        Profile this cell: on top of it, alone on its line.
-        -p SECONDS   stack sampling interval (default 0.001)
-        -s SECONDS   system and GPU sampling interval (default 0.1)
-        --name NAME  a name for the report
-        --quiet      no chart; %omni_perf last shows it
-
-    %omni_perf [OPTIONS] STATEMENT   profile one statement (%omni_perf -- STATEMENT to be sure)
-    %omni_perf on [-t SECONDS]       profile every cell, show those that take SECONDS (default 1)
-    %omni_perf off                   only cells with %%omni_perf again
-    %omni_perf last                  the last report, also omni_perf.last()
-    %omni_perf list                  the cells recorded so far
-    %omni_perf save NAME             write NAME.svg and NAME.html, or one file by its ending
-    %omni_perf status                what runs
-    %omni_perf doctor                check what profiling needs here
-"""
-
-Run = Callable[[], object]
+from omni_perf.subcommands import HELP, USAGE, Subcommands, run
 
 
 class OmniPerfMagic:
-    """What the magics do, one method per subcommand."""
+    """What the magics do with what stands behind them."""
 
     def __init__(self, shell: Shell, recorder: CellRecorder, session: Session) -> None:
         self._shell = shell
         self._recorder = recorder
-        self._session = session
+        self._subcommands = Subcommands(shell, recorder, session)
 
     def function(self) -> Callable[..., object]:
         """Return the function to register with IPython."""
 
         def omni_perf(line: str, cell: str | None = None, local_ns: Any = None) -> object:
             if cell is not None:
-                return self._run_cell(line, cell)
+                return self._run_cell(line, cell, local_ns)
             return self._run_line(line, local_ns)
 
         omni_perf.__doc__ = HELP
-        omni_perf.needs_local_scope = True  # pyright: ignore[reportFunctionMemberAccess]
+        # As IPython.core.magic's decorators do: local names are handed over, {a} and $a
+        # of the statement stay, and a semicolon at its end silences it.
+        for mark in ("needs_local_scope", "_ipython_magic_no_var_expand", "_ipython_magic_output_can_be_silenced"):
+            setattr(omni_perf, mark, True)
         return omni_perf
 
-    def _run_cell(self, line: str, cell: str) -> None:
+    @staticmethod
+    def complete(_: object, event: Any) -> list[str]:
+        """Offer the subcommands for the first word behind ``%omni_perf``.
+
+        A completer of IPython: bound to the shell when it is set as a hook.
+        """
+        from IPython.core.error import TryNext
+
+        words = str(event.text_until_cursor).lstrip().split()
+        first = len(words) == 1 + bool(event.symbol)
+        found = [word for word in USAGE if word.startswith(event.symbol)]
+        if words[:1] != ["%omni_perf"] or not first or not found:
+            raise TryNext
+        return found
+
+    def _run_cell(self, line: str, cell: str, local_ns: dict[str, Any] | None) -> object:
         """Serve callers of run_cell_magic; a typed ``%%omni_perf`` never comes here."""
-        self._shell.run_cell(f"%%omni_perf {line}\n{cell}")
+        parsed = parse_cell(line)
+        if parsed.wants_help:
+            publish.tell(HELP)
+        elif parsed.problem:
+            publish.warn(parsed.problem)
+        return self._run(Parsed(parsed.options, cell), local_ns)
 
     def _run_line(self, line: str, local_ns: dict[str, Any] | None) -> object:
-        subcommand = self._subcommand(line.strip())
+        subcommand = self._subcommands.find(line.strip())
         if subcommand is not None:
-            try:
-                return subcommand()
-            except SessionError as error:
-                publish.warn(str(error))
-                return None
-        return self._run_statement(parse_statement(line), local_ns)
-
-    def _subcommand(self, line: str) -> Run | None:
-        """Return what to do for a subcommand, None for a statement."""
-        word, _, rest = line.partition(" ")
-        rest = rest.strip()
-        if word == "on" and (not rest or rest.startswith("-")):
-            return lambda: self._on(rest)
-        if word == "save" and rest and not rest.startswith(("=", "(", "[", ".")):
-            return lambda: self._save(rest)
-        alone: dict[str, Run] = {
-            "": self._help,
-            "off": self._off,
-            "last": self._last,
-            "list": self._list,
-            "save": self._help,
-            "status": self._status,
-            "doctor": self._doctor,
-        }
-        return alone.get(word) if not rest else None
-
-    def _help(self) -> None:
-        publish.tell(HELP)
-
-    def _on(self, line: str) -> None:
-        parsed = parse_on(line)
-        if parsed.problem:
-            publish.warn(parsed.problem)
-            return
-        self._recorder.automatic = parsed.options
-        publish.tell(
-            "Every cell is profiled from now on; those that take "
-            f"{parsed.options.threshold_ns / 1e9:g} s or more show their chart."
-        )
-
-    def _off(self) -> None:
-        self._recorder.automatic = None
-        publish.tell("Only cells with %%omni_perf are profiled from now on.")
-
-    def _last(self) -> Report | None:
-        if kept.last is None:
-            publish.tell("No cell was profiled yet: put %%omni_perf on top of one.")
-        return kept.last
-
-    def _save(self, name: str) -> None:
-        if kept.last is None:
-            publish.tell("No cell was profiled yet: put %%omni_perf on top of one.")
-            return
-        try:
-            written = kept.last.save(name.strip("\"'"))
-        except SaveError as error:
-            publish.warn(str(error))
-            return
-        publish.tell("Wrote " + " and ".join(written) + ".")
-
-    def _list(self) -> None:
-        if self._session.link is None:
-            publish.tell("No cell was profiled yet: put %%omni_perf on top of one.")
-            return
-        entries = cast(contract.ListResponse, self._session.call("List", {})).get("entries", [])
-        publish.tell("\n".join(map(_entry_line, entries)) or "Nothing was recorded yet.")
-
-    def _status(self) -> None:
-        automatic = self._recorder.automatic
-        lines = [f"omni_perf {__version__}"]
-        if automatic is None:
-            lines.append("cells       those with %%omni_perf")
-        else:
-            lines.append(f"cells       all, charts from {automatic.threshold_ns / 1e9:g} s")
-        if self._session.link is None:
-            lines.append("sidecar     none yet; the first profiled cell starts one")
-        else:
-            answer = cast(contract.StatusResponse, self._session.call("Status", {}))
-            lines += _status_lines(answer)
-        publish.tell("\n".join(lines))
-
-    def _doctor(self) -> None:
-        try:
-            publish.tell(f"ok    program: {find_binary()}")
-        except LaunchError as error:
-            publish.tell(f"FAIL  program: {error}")
-            return
-        answer = cast(contract.DoctorResponse, self._session.call("Doctor", {}))
-        for check in answer.get("checks", []):
-            verdict = "ok" if check.get("ok") else "FAIL" if check.get("required") else "note"
-            publish.tell(f"{verdict:<5} {check.get('name', '')}: {check.get('sentence', '')}")
-
-    def _run_statement(self, parsed: Parsed, local_ns: dict[str, Any] | None) -> object:
-        """Run a statement and return its value, as %time does; record just this."""
+            return run(subcommand)
+        parsed = parse_statement(line)
+        if parsed.wants_help:
+            publish.tell(HELP)
+            return None
         if parsed.problem:
             publish.warn(parsed.problem)
             if not parsed.rest or parsed.rest.startswith("-"):
                 return None
+        mistake = "" if line.strip().startswith("--") else self._mistake(parsed.rest, local_ns)
+        if mistake:
+            publish.warn(mistake)
+            return None
+        return self._run(parsed, local_ns)
+
+    def _mistake(self, statement: str, local_ns: dict[str, Any] | None) -> str:
+        """Return what is wrong if a subcommand was mistyped; empty for a statement."""
+        source = self._shell.transform_cell(statement)
+        try:
+            body = ast.parse(source).body
+        except SyntaxError:
+            return self._subcommands.meant_by(statement)
+        match body:
+            case [ast.Expr(ast.Name(name))]:
+                known = name in self._shell.user_ns or name in (local_ns or ()) or hasattr(builtins, name)
+                return "" if known else self._subcommands.meant_by(statement)
+            case _:
+                return ""
+
+    def _run(self, parsed: Parsed, local_ns: dict[str, Any] | None) -> object:
+        """Run code and return the value of its last expression, as %time does; record just this."""
         shell = self._shell
         source = shell.transform_cell(parsed.rest)
         file = shell.compile.cache(source, self._recorder.number, parsed.rest)
@@ -175,40 +109,3 @@ class OmniPerfMagic:
         with self._recorder.recording(parsed.rest, file, parsed.options):
             exec(statements, names, local_ns)
             return eval(value, names, local_ns) if value is not None else None
-
-
-def _entry_line(entry: contract.Entry) -> str:
-    number = entry.get("executionCount", 0)
-    title = entry.get("name") or entry.get("firstLine", "")
-    kept_mark = "" if entry.get("reportId") else "  (no chart kept)"
-    outcome = entry.get("outcome", "ok")
-    return (
-        f"[{number}]".ljust(7)
-        + f"{entry.get('durationS', 0.0):9.3f} s  "
-        + (title if outcome == "ok" else f"{title}  ({outcome})")
-        + (f"  {entry.get('headline', '')}".rstrip())
-        + kept_mark
-    )
-
-
-def _status_lines(answer: contract.StatusResponse) -> list[str]:
-    outside = answer.get("outside", "")
-    stacks = {
-        "ok": "read from outside",
-        "fallback": "sampled inside the kernel",
-        "permission": "permission to read them is missing",
-    }.get(outside, outside or "unknown")
-    reason = answer.get("reason", "")
-    megabytes = int(answer.get("rssBytes", "0")) / 1e6
-    report_megabytes = int(answer.get("reportBytes", "0")) / 1e6
-    lines = [
-        f"sidecar     {answer.get('version', '')}, pid {answer.get('pid', 0)}, "
-        f"up {answer.get('uptimeS', 0.0):.0f} s, {megabytes:.1f} MB",
-        f"stacks      {stacks}" + (f": {reason}" if reason else ""),
-        f"reports     {answer.get('reports', 0)}, {report_megabytes:.1f} MB",
-    ]
-    gpus = answer.get("gpus", [])
-    lines.append("GPUs        " + (", ".join(gpus) or answer.get("gpuReason") or "none"))
-    if answer.get("log"):
-        lines.append(f"log         {answer.get('log', '')}")
-    return lines

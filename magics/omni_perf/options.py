@@ -8,6 +8,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 CELL_USAGE = "%%omni_perf [-p SECONDS] [-s SECONDS] [--name NAME] [--quiet]"
+CELL_HELP = f"""\
+{CELL_USAGE}
+    Profile this cell: on top of it, alone on its line.
+    -p SECONDS   stack sampling interval (default 0.001)
+    -s SECONDS   system and GPU sampling interval (default 0.1)
+    --name NAME  a name to show
+    --quiet      no chart; %omni_perf last shows it
+"""
+
 ON_USAGE = "%omni_perf on [-t SECONDS] [-p SECONDS] [-s SECONDS]"
 
 SHORTEST_INTERVAL_NS = 10_000
@@ -32,6 +41,7 @@ class Parsed:
     options: Options = field(default_factory=Options)
     rest: str = ""
     problem: str = ""
+    wants_help: bool = False
 
 
 def parse_cell(line: str) -> Parsed:
@@ -66,6 +76,7 @@ def _parse(line: str, usage: str, known: set[str]) -> Parsed:
     """Take options off the front of line until something that is none."""
     values: dict[str, str] = {}
     problem = ""
+    wants_help = False
     rest = line.strip()
     while rest.startswith("-"):
         word, _, after = rest.partition(" ")
@@ -74,6 +85,10 @@ def _parse(line: str, usage: str, known: set[str]) -> Parsed:
             break
         word, equals, value = word.partition("=")
         option = _SPELLINGS.get(word, word)
+        if option in ("-h", "--help"):
+            wants_help = True
+            rest = after.strip()
+            continue
         if option not in known:
             problem = f"{word!r} is not an option; use {usage}."
             break
@@ -88,7 +103,7 @@ def _parse(line: str, usage: str, known: set[str]) -> Parsed:
             values[option] = value
         rest = after.strip()
     options, wrong = _options(values)
-    return Parsed(options, rest, problem or wrong)
+    return Parsed(options, rest, problem or wrong, wants_help)
 
 
 def _first_word(text: str) -> tuple[str, str]:

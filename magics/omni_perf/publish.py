@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import unicodedata
 
 from omni_perf import contract
 from omni_perf.report import bundle_part
@@ -28,8 +29,13 @@ def warn(sentence: str) -> None:
     _print("omni_perf: " + sentence, error=True)
 
 
+def plain(text: str) -> str:
+    """Replace what a terminal would take for a command: names and errors may hold anything."""
+    return "".join(c if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cs") else "␣" for c in text)
+
+
 def _print(text: str, error: bool) -> None:
     try:
-        print(text, file=sys.stderr if error else sys.stdout, flush=True)
+        print(plain(text), file=sys.stderr if error else sys.stdout, flush=True)
     except Exception:  # the cell left something else in place of the stream
         pass

@@ -42,6 +42,8 @@ class Report:
     bundle: contract.Bundle = field(repr=False)
     """The display bundle made at the cell's end; empty if none was wanted."""
     draw: Draw = field(repr=False, compare=False)
+    number: int = 0
+    """Execution count of the cell."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report document."""
@@ -73,13 +75,13 @@ class Report:
         self, include: object = None, exclude: object = None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Answer IPython's display protocol; what cannot be drawn is a sentence."""
-        bundle = self.bundle
-        if not bundle:
-            try:
-                bundle = cast(contract.Bundle, json.loads(self.draw("bundle", self.compressed)))
-            except DrawError as error:
-                return {"text/plain": f"{self.headline}\nThe chart could not be drawn: {error}"}, {}
-        return bundle_part(bundle, "dataJson"), bundle_part(bundle, "metadataJson")
+        if self.bundle:
+            return bundle_part(self.bundle, "dataJson"), bundle_part(self.bundle, "metadataJson")
+        try:
+            drawn = cast("dict[str, dict[str, Any]]", json.loads(self.draw("bundle", self.compressed)))
+        except DrawError as error:
+            return {"text/plain": f"{self.headline}\nThe chart could not be drawn: {error}"}, {}
+        return drawn["data"], drawn["metadata"]
 
 
 def bundle_part(bundle: contract.Bundle, part: str) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from omni_perf import contract
 from omni_perf._version import __version__
 from omni_perf.cellsources import Known
 from omni_perf.installation import installation
-from omni_perf.launcher import Endpoint, LaunchError, end_process, launch
+from omni_perf.launcher import Endpoint, LaunchError, end_process, is_stopped, launch
 from omni_perf.looper import Looper, LoopLostError
 from omni_perf.permission import Grant
 from omni_perf.report import DrawError
@@ -38,6 +38,13 @@ BEGIN_LIMIT_S = 0.25
 
 END_LIMIT_S = 10.0
 """How long the end of a cell waits for its chart."""
+
+STOPPED_LIMIT_S = 0.25
+"""How long it waits for a sidecar that does not run: one that was stopped (SIGSTOP)."""
+
+LATE_LIMIT_S = 600.0
+"""How long the call itself lasts that ends a recording: what nobody waits for any more is
+still to be ended when a sidecar that was stopped goes on."""
 
 AUTOMATIC_DELAY_S = 0.005
 """How much later than its cell a recording begins that the cell did not ask for: a trivial
@@ -58,6 +65,10 @@ Sources = Callable[[Known], list[contract.CellSource]]
 
 class SessionError(DrawError):
     """What was asked of the sidecar did not happen; the text says why in a sentence."""
+
+
+class SidecarStoppedError(SessionError):
+    """The sidecar lives, but does not run."""
 
 
 @dataclass
@@ -136,7 +147,15 @@ class Session:
 
     def end(self, begun: Begun, request: contract.EndRequest) -> contract.EndResponse:
         """End a recording and return its bundle."""
-        return _wait(self._submit(self._end(begun, request), begun.link.looper), END_LIMIT_S + 1)
+        future = self._submit(self._end(begun, request), begun.link.looper)
+        pid = begun.link.client.endpoint.pid
+        deadline = time.monotonic() + END_LIMIT_S
+        while not concurrent.futures.wait([future], STOPPED_LIMIT_S).done:
+            if is_stopped(pid):
+                raise SidecarStoppedError(f"The sidecar (process {pid}) is stopped.")
+            if time.monotonic() > deadline:
+                raise SessionError(f"The sidecar did not answer within {END_LIMIT_S:g} s.")
+        return _wait(future, 0)
 
     def end_later(self, beginning: concurrent.futures.Future[Begun], request: contract.EndRequest) -> None:
         """End a recording, which may not have begun yet, and whose answer nobody waits for."""
@@ -263,7 +282,7 @@ class Session:
     async def _abandon(self, link: Link, cell_id: str) -> None:
         """End a recording that may have begun although nobody waited for it any more."""
         ending: contract.EndRequest = {"cellId": cell_id, "endedNs": str(time.monotonic_ns()), "quiet": True}
-        await self._call(link, "End", ending, END_LIMIT_S)
+        await self._call(link, "End", ending, LATE_LIMIT_S)
 
     async def _end_after(self, beginning: concurrent.futures.Future[Begun], request: contract.EndRequest) -> None:
         await self._end(await asyncio.wrap_future(beginning), request)
@@ -272,7 +291,7 @@ class Session:
         complete: contract.EndRequest = {**request, "cellId": begun.cell_id}
         async with begun.link.pushing:
             pass
-        return await self._call(begun.link, "End", complete, END_LIMIT_S)
+        return await self._call(begun.link, "End", complete, LATE_LIMIT_S)
 
     async def _push(self, link: Link, request: contract.PushRequest) -> None:
         async with link.pushing:

@@ -58,6 +58,18 @@ class MagicsManager(Protocol):
     magics: dict[str, dict[str, Callable[..., object]]]
 
 
+class Completers(Protocol):
+    """``shell.Completer.custom_completers``: completers by the first word of a line."""
+
+    strs: dict[str, object]
+
+
+class Completer(Protocol):
+    """``shell.Completer``."""
+
+    custom_completers: Completers
+
+
 class Shell(Protocol):
     """``IPython.core.interactiveshell.InteractiveShell`` and its subclasses."""
 
@@ -65,6 +77,7 @@ class Shell(Protocol):
     display_pub: DisplayPublisher
     compile: Compiler
     magics_manager: MagicsManager
+    Completer: Completer
     execution_count: int
     user_ns: dict[str, Any]
     user_global_ns: dict[str, Any]
@@ -73,9 +86,20 @@ class Shell(Protocol):
     def input_transformers_cleanup(self) -> list[Callable[[list[str]], list[str]]]: ...
     def transform_cell(self, raw_cell: str) -> str: ...
     def run_cell(self, raw_cell: str, *, store_history: bool = False) -> CellResult: ...
+    def set_hook(self, name: str, hook: Callable[..., object], *, str_key: str) -> None: ...
     def register_magic_function(
         self, func: Callable[..., object], magic_kind: str = "line", magic_name: str | None = None
     ) -> None: ...
+
+
+def expand_names(shell: Shell, text: str) -> str:
+    """Replace {a} and $a by the user's values, as IPython does for the lines of magics."""
+    from IPython.utils.text import DollarFormatter
+
+    try:
+        return DollarFormatter().vformat(text, args=(), kwargs=shell.user_ns)
+    except Exception:  # as IPython: what cannot be replaced stays
+        return text
 
 
 def number_of(shell: Shell, info: CellInfo) -> int:

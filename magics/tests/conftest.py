@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -16,6 +17,12 @@ import fakesidecar
 import pytest
 
 PATIENCE_S = 20.0
+
+# What tests start shall have the defaults, also where the tests run in the background or
+# under nohup: ignored signals are inherited.
+for _signal in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+    if signal.getsignal(_signal) is signal.SIG_IGN:
+        signal.signal(_signal, signal.default_int_handler if _signal == signal.SIGINT else signal.SIG_DFL)
 
 
 def wait_until(condition: Callable[[], Any], what: str) -> Any:

@@ -93,7 +93,7 @@ async def _serve(behaviour: dict[str, Any], start: dict[str, Any]) -> None:
     from grpclib.server import Server
 
     service = _Service(behaviour, start["token"])
-    folder = tempfile.mkdtemp(prefix="omni_perf-fake-")
+    folder = tempfile.mkdtemp(prefix="fake_omni_perf_")
     socket = os.path.join(folder, "s")
     server = Server([service], codec=service.codec)
     await server.start(path=socket)

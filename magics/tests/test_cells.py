@@ -263,6 +263,7 @@ def test_unload_takes_everything_out(fake: FakeSidecar, plain: Notebook) -> None
     assert {name: list(functions) for name, functions in shell.events.callbacks.items()} == before_callbacks
     assert "omni_perf" not in shell.magics_manager.magics["cell"]
     assert "omni_perf" not in shell.magics_manager.magics["line"]
+    assert "%omni_perf" not in shell.Completer.custom_completers.strs
     wait_until(lambda: not os.path.exists(f"/proc/{pid}"), "the sidecar to end")
     extension.unload(shell)
 
@@ -325,3 +326,150 @@ def test_nothing_heavy_is_imported_by_loading() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ast.literal_eval(ran.stdout.strip().splitlines()[-1]) == []
+
+
+# The line magic behaves as %time and %%time do.
+
+
+def test_a_statement_is_taken_verbatim(notebook: Notebook) -> None:
+    notebook.run("a = 5")
+    notebook.run("%omni_perf s = {a}; t = '$a {a}'")
+    assert notebook.shell.user_ns["s"] == {5}
+    assert notebook.shell.user_ns["t"] == "$a {a}"
+
+
+def test_a_semicolon_silences_a_statement(notebook: Notebook) -> None:
+    assert notebook.run("%omni_perf 6 * 7;").result is None
+    assert notebook.run("%omni_perf ';'").result == ";"
+
+
+def test_run_cell_magic_raises_and_returns_as_time_does(notebook: Notebook, fake: FakeSidecar) -> None:
+    with pytest.raises(ZeroDivisionError):
+        notebook.shell.run_cell_magic("omni_perf", "", "x = 1\n1 / 0")
+    assert fake.call("End")["outcome"] == "error: ZeroDivisionError"
+    assert notebook.shell.run_cell_magic("omni_perf", "--name n", "y = 6\ny * 7") == 42
+    assert fake.call("Begin", 2)["name"] == "n"
+    assert notebook.shell.run_cell_magic("omni_perf", "", "6 * 7;") is None
+
+
+@pytest.mark.parametrize("line", ["-h", "--help", "help", "", "on -h", "-p 0.1 -h"])
+def test_help_is_given_where_it_is_asked_for(
+    notebook: Notebook, fake: FakeSidecar, capsys: pytest.CaptureFixture[str], line: str
+) -> None:
+    assert notebook.run(f"%omni_perf {line}").success
+    assert "%omni_perf list " in capsys.readouterr().out
+    assert fake.calls("Begin") == []
+
+
+def test_help_above_a_cell_does_not_keep_it_from_running(
+    notebook: Notebook, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert notebook.run("%%omni_perf -h\n6 * 7").result == 42
+    assert "--quiet      no chart" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("line", "meant"),
+    [
+        ("stauts", "%omni_perf status?"),
+        ("lst", "%omni_perf list?"),
+        ("sav run.svg", "%omni_perf save NAME [N]?"),
+        ("off now", "%omni_perf off?"),
+        ("last one", "%omni_perf last [N]?"),
+        ("--quiet x", ""),
+    ],
+)
+def test_a_mistyped_subcommand_is_told(
+    notebook: Notebook, fake: FakeSidecar, capsys: pytest.CaptureFixture[str], line: str, meant: str
+) -> None:
+    ran = notebook.run(f"%omni_perf {line}")
+    if not meant:  # a statement that fails by itself
+        assert isinstance(ran.error_in_exec, NameError)
+        return
+    assert ran.success
+    assert f"did you mean {meant} %omni_perf help has all." in capsys.readouterr().err
+    assert fake.calls("Begin") == []
+
+
+def test_names_like_subcommands_are_statements_where_they_are_known(notebook: Notebook) -> None:
+    notebook.run("stats = 7")
+    assert notebook.run("%omni_perf stats").result == 7
+    assert notebook.run("%omni_perf stats + 1").result == 8
+    assert isinstance(notebook.run("%omni_perf unheard_of").error_in_exec, NameError)
+
+
+def complete(notebook: Notebook, text: str) -> list[str]:
+    notebook.shell.Completer.use_jedi = False  # which gives up on a busy machine
+    return sorted(notebook.shell.Completer.complete(line_buffer=text, cursor_pos=len(text))[1])
+
+
+def test_completion_offers_subcommands_and_the_users_names(notebook: Notebook) -> None:
+    assert complete(notebook, "%omni_perf s") == ["save", "status"]
+    offered = complete(notebook, "%omni_perf ")
+    assert {"doctor", "help", "last", "list", "off", "on", "save", "status"} <= set(offered)
+    assert not any(word.startswith("%") for word in offered)
+    notebook.run("import omni_perf\nsample_function = len")
+    for part in ("sample_f", "len(sample_f", "save sample_f"):
+        assert complete(notebook, f"%omni_perf {part}") == complete(notebook, f"%time {part}")
+    names = {name.rpartition(".")[2] for name in complete(notebook, "omni_perf.")}
+    assert names - {"__version__"} == {"analyze", "last", "make_traces", "region", "step"}
+
+
+# Older recordings.
+
+OLDER = [
+    {"reportId": "1", "executionCount": 3, "headline": "the first"},
+    {"reportId": "2", "executionCount": 3, "headline": "the second"},
+    {"reportId": "", "executionCount": 4},
+]
+
+
+def test_older_recordings_are_reached_by_the_number_of_their_cell(
+    notebook: Notebook, fake: FakeSidecar, tmp_path: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import base64
+
+    drawn = base64.b64encode(b'{"schema_version": 1, "headline": "mostly waiting"}').decode()
+    fake.behave(answers={"List": {"entries": OLDER}, "Report": {"content": drawn}})
+    newest = notebook.run("%%omni_perf\n1").execution_count
+    report = notebook.run("%omni_perf last 3").result
+    assert fake.call("Report")["reportId"] == "2"
+    assert report.headline == "mostly waiting"
+    assert report.to_dict() == {"schema_version": 1, "headline": "mostly waiting"}
+    assert notebook.run(f"%omni_perf last {newest}").result is omni_perf.last()
+    notebook.run(f"%omni_perf save {tmp_path}/old.json 3")
+    assert json.loads((tmp_path / "old.json").read_text())["headline"] == "mostly waiting"
+    notebook.run(f"%omni_perf save '{tmp_path}/with space 3.json'")
+    assert (tmp_path / "with space 3.json").exists()
+    notebook.shell.user_ns["where"] = str(tmp_path)
+    notebook.run("%omni_perf save {where}/named.json")
+    assert (tmp_path / "named.json").exists()
+    capsys.readouterr()
+    assert notebook.run("%omni_perf last 4").result is None
+    assert "The report of cell [4] is not kept" in capsys.readouterr().err
+    notebook.run("%omni_perf last 99")
+    assert "No cell [99] was profiled" in capsys.readouterr().err
+
+
+def test_a_quiet_cell_can_be_shown_later(notebook: Notebook, fake: FakeSidecar) -> None:
+    import base64
+
+    drawn = {"data": {"text/html": "<b>LATER</b>"}, "metadata": {"text/html": {"isolated": False}}, "transient": {}}
+    fake.behave(answers={"Report": {"content": base64.b64encode(json.dumps(drawn).encode()).decode()}})
+    notebook.run("%%omni_perf --quiet\n1")
+    report = notebook.run("%omni_perf last").result
+    assert report._repr_mimebundle_() == ({"text/html": "<b>LATER</b>"}, {"text/html": {"isolated": False}})
+    assert fake.call("Report")["format"] == "bundle"
+
+
+def test_what_is_listed_sends_no_commands_to_the_terminal(
+    notebook: Notebook, fake: FakeSidecar, capsys: pytest.CaptureFixture[str]
+) -> None:
+    evil = "\x1b]0;owned\x07\x1b[2J\x9b\u202e\r"
+    fake.behave(answers={"List": {"entries": [{"executionCount": 3, "name": evil, "headline": evil, "outcome": evil}]}})
+    notebook.run("%%omni_perf\n1")
+    notebook.run("%omni_perf list")
+    notebook.run(f"%omni_perf save {evil}/x")
+    shown = capsys.readouterr()
+    assert "owned" in shown.out
+    assert not set("\x1b\x07\x9b\u202e\r") & set(shown.out + shown.err)

@@ -140,6 +140,69 @@ def test_sidecar_stopped(kernel: Kernel) -> None:
     wait_until(lambda: kernel.run(profiled("1")).charts(), "the sidecar to answer again")
 
 
+def test_sidecar_stopped_in_mid_cell(kernel: Kernel) -> None:
+    """It costs the cell a quarter of a second at its end, too, and loses nothing when it goes on."""
+    kernel.run(profiled("1"))
+    pid = kernel.sidecar()
+    began = time.monotonic()
+    try:
+        ran = kernel.run(profiled(f"import os, signal, time\nos.kill({pid}, signal.SIGSTOP)\ntime.sleep(0.1)\n6 * 7"))
+        took = time.monotonic() - began
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert ran.result == "42"
+    assert took < 2.5  # ten times what is promised
+    cell = ran.reply["execution_count"]
+    assert (
+        f"The sidecar (process {pid}) is stopped. Once it goes on, %omni_perf last {cell} shows this cell.\n"
+        in ran.text("stderr")
+    )
+    later = wait_until(lambda: kernel.run(f"%omni_perf last {cell}").outputs, "the cell's chart")
+    assert f"Cell [{cell}]" in later[-1]["data"]["text/plain"]
+    assert kernel.sidecar() == pid
+
+
+def test_a_log_that_is_a_fifo(tmp_path: Path) -> None:
+    fifo = tmp_path / "log"
+    os.mkfifo(fifo)
+    with Kernel({"OMNI_PERF_LOG": str(fifo)}) as kernel:
+        ran = kernel.run(profiled("6 * 7"))
+        assert len(ran.charts()) == 1
+        assert f"The log {fifo} (OMNI_PERF_LOG) cannot be written: it is no file." in ran.text("stderr")
+        assert kernel.run(profiled("1")).text("stderr") == ""
+    assert fifo.is_fifo()
+
+
+@pytest.mark.parametrize(
+    ("limit", "says"),
+    [
+        ("RLIMIT_AS, (700 << 20,) * 2", r"Addresses are limited to 0\.7 GB here \(ulimit -v\), a sidecar needs 2 GB\."),
+        (
+            "RLIMIT_NOFILE, (len(os.listdir('/proc/self/fd')) + 6,) * 2",
+            "files may be open at a time|Too many open files",
+        ),
+    ],
+)
+def test_limits_that_are_too_low_are_told(tmp_path: Path, limit: str, says: str) -> None:
+    script = textwrap.dedent(f"""
+        import os, resource
+        from IPython.core.interactiveshell import InteractiveShell
+        shell = InteractiveShell.instance()
+        shell.history_manager.enabled = False
+        shell.run_line_magic('load_ext', 'omni_perf')
+        resource.setrlimit(resource.{limit})
+        shell.run_cell('%%omni_perf\\nprint("ran")').raise_error()
+        children = open('/proc/self/task/%d/children' % os.getpid()).read().split()
+        print('children', children)
+    """)
+    ran = _python(script, tmp_path)
+    assert "ran\n" in ran.stdout, ran.stdout + ran.stderr
+    assert "children []" in ran.stdout
+    if "Cell [" not in ran.stdout:  # where the limit is enough after all
+        assert re.search(says, ran.stderr), ran.stderr
+        assert "may belong to another version" not in ran.stderr
+
+
 def test_socket_deleted(kernel: Kernel) -> None:
     kernel.run(profiled("1"))
     for folder in folders_of(kernel.sidecar()):
@@ -355,6 +418,34 @@ def test_200_threads(kernel: Kernel) -> None:
     ran = kernel.run(profiled(cell))
     assert ran.result == "200"
     assert _small_chart(ran.charts())
+
+
+def test_a_cell_that_prints_300_megabytes_at_once() -> None:
+    """The sidecar observes IOPub, where this is one message; it stays below its 64 MB."""
+    with Kernel() as kernel:
+        kernel.run(profiled("1"))
+        pid = kernel.sidecar()
+        ran = kernel.run(profiled("print('a' * 300_000_000)"), patience_s=240)
+        assert len(ran.text("stdout")) == 300_000_001
+        assert len(ran.charts()) == 1
+        assert kernel.sidecar() == pid
+        status = Path(f"/proc/{pid}/status").read_text()
+        peak = re.search(r"VmHWM:\s+(\d+) kB", status)
+        assert peak
+        assert int(peak[1]) < 64 * 1024
+
+
+def test_a_cell_of_10_megabytes() -> None:
+    """Its text is cut before it is sent: the sidecar stays below its 64 MB."""
+    with Kernel() as kernel:
+        kernel.run(profiled("1"))
+        pid = kernel.sidecar()
+        ran = kernel.run(profiled("x = '" + "a" * 10_000_000 + "'\nlen(x)"), patience_s=240)
+        assert ran.result == "10000000"
+        assert len(ran.charts()) == 1
+        peak = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+        assert peak
+        assert int(peak[1]) < 64 * 1024
 
 
 def test_ugly_names(kernel: Kernel) -> None:

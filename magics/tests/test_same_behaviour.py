@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from kernels import Kernel, Ran, is_chart
 
-WRITTEN = Path(tempfile.gettempdir()) / f"omni_perf_same_behaviour_{os.getuid()}.txt"
+WRITTEN = Path(tempfile.gettempdir()) / f"omni_perf_same_behaviour_{os.getpid()}.txt"
 
 CELLS: dict[str, str] = {
     "value": "x = 6\nx * 7",

@@ -244,3 +244,19 @@ def test_the_sidecar_ends_with_a_process_that_never_unloads(fake: FakeSidecar, t
     assert "omni_perf" not in ran.stderr, ran.stderr  # no ResourceWarning, no thread torn down
     pid: Any = fake.pid
     wait_until(lambda: not alive(pid), "the sidecar to end")
+
+
+def test_the_connection_is_renewed_and_calls_go_on(
+    notebook: Notebook, fake: FakeSidecar, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from omni_perf import client
+
+    monkeypatch.setattr(client, "RENEW_AFTER", 5)
+    made: list[object] = []
+    connect = client.Client._connection
+    monkeypatch.setattr(client.Client, "_connection", lambda self: made.append(self) or connect(self))
+    for _ in range(12):
+        assert notebook.run("%%omni_perf --quiet\n1").success
+    assert len(made) >= 4
+    assert len(fake.calls("End")) == 12
+    assert len({call["pid"] for call in fake.calls("End")}) == 1

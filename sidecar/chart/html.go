@@ -11,16 +11,23 @@ import (
 )
 
 // swapScript replaces the image by the picture in it, so that tooltips work and
-// the page's own theme counts. It finds its place by the script element itself:
-// no ids, nothing global; run again, it finds no image and does nothing. Where
-// scripts do not run the image stays.
+// the page's own theme counts. Its place is the image right before the script: no
+// ids, nothing global, no other image of the page; run again, it finds none and does
+// nothing. Of the picture it takes what draws: no script, no handler, no link, nothing
+// of another language than SVG, whoever put the image there. Where scripts do not run
+// the image stays.
 const swapScript = `<script>(function(){` +
-	`var s=document.currentScript,p=s&&s.parentNode,i=p&&p.querySelector("img");` +
-	`if(!i)return;try{` +
-	`var b=atob(i.src.slice(i.src.indexOf(",")+1)),a=new Uint8Array(b.length);` +
+	`var s=document.currentScript,i=s&&s.previousElementSibling,h="data:image/svg+xml;base64,";` +
+	`if(!i||i.nodeName!=="IMG"||i.src.slice(0,h.length)!==h)return;try{` +
+	`var b=atob(i.src.slice(h.length)),a=new Uint8Array(b.length);` +
 	`for(var k=0;k<b.length;k++)a[k]=b.charCodeAt(k);` +
 	`var d=new DOMParser().parseFromString(new TextDecoder().decode(a),"image/svg+xml").documentElement;` +
-	`if(d.nodeName==="svg")i.replaceWith(document.importNode(d,true))` +
+	`if(d.nodeName!=="svg")return;` +
+	`[d].concat([].slice.call(d.querySelectorAll("*"))).forEach(function(e){` +
+	`if(e.namespaceURI!==d.namespaceURI||/^(script|foreignObject|set|animate.*)$/i.test(e.localName))return e.remove();` +
+	`[].slice.call(e.attributes).forEach(function(t){` +
+	`if(/^on/i.test(t.name)||/href$/i.test(t.name)&&t.value[0]!=="#")e.removeAttribute(t.name)})});` +
+	`i.replaceWith(document.importNode(d,true))` +
 	`}catch(e){}})()</script>`
 
 // HTML is what a notebook shows for a cell: an image that also survives where

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"html"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -170,6 +172,48 @@ func TestScriptSwapsTheImage(t *testing.T) {
 	}
 	if len(got.Colours) != 1 || got.Colours[0] != "rgb(236, 236, 238)" {
 		t.Errorf("a dark page shows text in %v", got.Colours)
+	}
+}
+
+// The script stands in saved notebooks, whose other outputs are anybody's.
+func TestScriptTouchesNothingButItsOwnImage(t *testing.T) {
+	const evil = `<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" xmlns:h="http://www.w3.org/1999/xhtml" id="evil" onload="hit('onload')" width="20" height="20">
+		<script>hit("script")</script><h:script>hit("html script")</h:script><h:img src="x:" onerror="hit('img')"/>
+		<foreignObject><h:iframe src="javascript:parent.hit('iframe')"/></foreignObject>
+		<a xlink:href="javascript:hit('link')" href="javascript:hit('link')"><rect ONCLICK="hit('click')" onclick="hit('click')" width="9" height="9"/></a>
+		<use href="data:image/svg+xml,x"/><use href="#own"/><set attributeName="href" to="javascript:hit('set')"/><animate attributeName="href" values="javascript:hit('animate')"/></svg>`
+	image := func(media, svg string) string {
+		return `<img src="data:` + media + `;base64,` + base64.StdEncoding.EncodeToString([]byte(svg)) + `">`
+	}
+	const good = `<svg xmlns="http://www.w3.org/2000/svg" id="good"/>`
+	page := `<!doctype html><meta charset="utf-8"><script>window.hits = []; function hit(what) { hits.push(what) }</script><body>` +
+		`<div id="another">` + image("image/svg+xml", good) + `<p></p>` + swapScript + `</div>` + // not right before it
+		`<div id="below"><b>` + image("image/svg+xml", good) + `</b>` + swapScript + `</div>` +
+		`<div id="type">` + image("text/html", good) + swapScript + `</div>` +
+		`<div id="remote"><img src="https://example.invalid/x.svg">` + swapScript + `</div>` +
+		`<div id="own">` + image("image/svg+xml", good) + swapScript + `</div>` +
+		`<div id="hostile">` + image("image/svg+xml", evil) + swapScript + `</div>` +
+		`<script>
+		const swapped = [...document.querySelectorAll("div")].filter(d => d.querySelector("svg")).map(d => d.id)
+		const left = [...document.querySelectorAll("#evil, #evil *")].map(e => e.localName + [...e.attributes].map(a => " " + a.name + (/href/.test(a.name) ? "=" + a.value : "")).join(""))
+		document.querySelector("#evil rect").dispatchEvent(new MouseEvent("click", {bubbles: true}))
+		document.title = JSON.stringify({swapped, left, hits})
+		</script>`
+	_, result, _ := strings.Cut(chromium(t, page), "<title>")
+	result, _, _ = strings.Cut(result, "</title>")
+	var got struct{ Swapped, Left, Hits []string }
+	if err := json.Unmarshal([]byte(html.UnescapeString(result)), &got); err != nil {
+		t.Fatalf("%v: %q", err, result)
+	}
+	if want := []string{"own", "hostile"}; !slices.Equal(got.Swapped, want) {
+		t.Errorf("swapped in %v, want %v", got.Swapped, want)
+	}
+	if len(got.Hits) > 0 {
+		t.Errorf("these ran: %v", got.Hits)
+	}
+	want := []string{"svg xmlns xmlns:h xmlns:xlink id width height", "a", "rect width height", "use", "use href=#own"}
+	if !slices.Equal(got.Left, want) {
+		t.Errorf("left: %q, want %q", got.Left, want)
 	}
 }
 

@@ -204,7 +204,7 @@ func asNobody(t *testing.T, dir string) (child bool) {
 		t.Fatal(err)
 	}
 	put(t, program, string(b), 0o755)
-	for d := dir; d != "/tmp" && d != "/"; d = filepath.Dir(d) {
+	for d := dir; len(d) > len(os.TempDir()); d = filepath.Dir(d) {
 		os.Chmod(d, 0o755)
 	}
 	p, err := os.StartProcess(program, []string{program, "-test.run=^" + t.Name() + "$"}, &os.ProcAttr{
@@ -435,5 +435,15 @@ func TestCheckFolder(t *testing.T) {
 	}
 	if info, err := os.Stat(in("new")); err != nil || info.Mode() != os.ModeDir|0o700 {
 		t.Errorf("a folder is made with %v, %v", info.Mode(), err)
+	}
+}
+
+func TestNoTextIsAFormulaInASpreadsheet(t *testing.T) {
+	for text, want := range map[string]string{
+		"=1+1": "'=1+1", "+cmd": "'+cmd", "-x": "'-x", "@sum": "'@sum", "\t=1": "'\t=1", "": "", "gemm": "gemm", "a=b": "a=b", "ä": "ä",
+	} {
+		if got := SpreadsheetText(text); got != want {
+			t.Errorf("%q is written as %q, want %q", text, got, want)
+		}
 	}
 }

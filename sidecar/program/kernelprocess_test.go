@@ -21,7 +21,7 @@ func connectionFile(t *testing.T, name string, uid int) jupyter.ConnectionFile {
 	path := filepath.Join(t.TempDir(), name)
 	err := os.WriteFile(path, []byte(connection), 0o644)
 	if uid != os.Getuid() {
-		for d := filepath.Dir(path); d != "/tmp" && d != "/"; d = filepath.Dir(d) {
+		for d := filepath.Dir(path); len(d) > len(os.TempDir()); d = filepath.Dir(d) {
 			os.Chmod(d, 0o755)
 		}
 		err = errors.Join(err, os.Chown(path, uid, uid))

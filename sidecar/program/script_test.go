@@ -151,6 +151,17 @@ func TestAScriptRunsAsWithoutUs(t *testing.T) {
 	}
 }
 
+// onFirst does something at the first thing that is written to it.
+type onFirst struct {
+	all  bytes.Buffer
+	then func()
+}
+
+func (o *onFirst) Write(p []byte) (int, error) {
+	defer o.then()
+	return o.all.Write(p)
+}
+
 func TestASignalThatKillsTheScriptIsItsExitCode(t *testing.T) {
 	var messages bytes.Buffer
 	script := write(t, "kill.py", "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n")
@@ -162,20 +173,23 @@ func TestASignalThatKillsTheScriptIsItsExitCode(t *testing.T) {
 }
 
 func TestATermSignalReachesTheScript(t *testing.T) {
-	var messages, out bytes.Buffer
+	var messages bytes.Buffer
 	script := write(t, "term.py", `
 import signal, sys, time
 def term(*_):
     print("term"); sys.exit(3)
 signal.signal(signal.SIGTERM, term)
-time.sleep(60)
+print("ready", flush=True)
+for _ in range(6000):
+    time.sleep(0.01) # a signal right before one long sleep would be handled after it
 `)
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	out := &onFirst{then: cancel}
 	o, _ := options(t, &messages)
-	exit, err := Run(ctx, realTools(), Script{Interpreter: python(t), Args: []string{script}, Stdout: &out}, o)
-	if err != nil || exit.Code != 3 || out.String() != "term\n" {
-		t.Errorf("exit %v, %v, output %q; want the script's own handler: 3", exit, err, out.String())
+	exit, err := Run(ctx, realTools(), Script{Interpreter: python(t), Args: []string{script}, Stdout: out}, o)
+	if err != nil || exit.Code != 3 || !strings.HasSuffix(out.all.String(), "term\n") {
+		t.Errorf("exit %v, %v, output %q; want the script's own handler: 3", exit, err, out.all.String())
 	}
 }
 

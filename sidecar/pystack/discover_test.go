@@ -2,18 +2,21 @@ package pystack
 
 import (
 	"bytes"
+	"context"
 	"debug/elf"
 	"encoding/binary"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/omni-perf/omni-perf/sidecar/pystack/truth"
+	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
 // The section must be where the symbol is, whichever way the file is come by.
@@ -124,4 +127,80 @@ func startSleeper(t *testing.T, python truth.Interpreter) (pid int) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// heldOf counts the descriptors that we hold of a process.
+func heldOf(t *testing.T, pid int) (held int) {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if to, _ := os.Readlink("/proc/self/fd/" + e.Name()); strings.HasPrefix(to, fmt.Sprintf("/proc/%d/", pid)) {
+			held++
+		}
+	}
+	return held
+}
+
+// Threads that come, wait and go are asked about, each with a descriptor of its own.
+func TestDescriptorsGoWithTheirThreads(t *testing.T) {
+	eachVersion(t, func(t *testing.T, python truth.Interpreter) {
+		const living = 8
+		cmd := exec.Command(python.Path, "-c", fmt.Sprintf(`
+import threading, time
+def crowd():
+    while True:
+        each = threading.Thread(target=time.sleep, args=(0.05,), daemon=True)
+        each.start()
+        each.join()
+for _ in range(%d):
+    threading.Thread(target=crowd, daemon=True).start()
+print("ready", flush=True)
+time.sleep(600)
+`, living/2))
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+		if _, err := out.Read(make([]byte, 6)); err != nil {
+			t.Fatal(err)
+		}
+		p, err := Attach(cmd.Process.Pid, Options{Wait: 30 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		for range 2 {
+			ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+			done := make(chan int)
+			go func() {
+				most := 0
+				for ctx.Err() == nil {
+					most = max(most, heldOf(t, cmd.Process.Pid))
+					time.Sleep(20 * time.Millisecond)
+				}
+				done <- most
+			}()
+			if _, err := p.Sample(ctx, timeline.NewBuilder(timeline.Options{}), SampleOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			most := <-done
+			cancel()
+			if most > 4*living {
+				t.Errorf("%d descriptors were held of %d threads at a time", most, living+1)
+			}
+			if most < 2 {
+				t.Errorf("no thread was asked about: the test shows nothing")
+			}
+			if left := heldOf(t, cmd.Process.Pid); left > 0 {
+				t.Errorf("%d descriptors are held after the recording", left)
+			}
+		}
+	})
 }

@@ -121,6 +121,7 @@ func (k imageKernel) tid(native int) int {
 func (k imageKernel) activity(int) (activity, bool) { return activity{}, false }
 func (k imageKernel) cpuTime(int) int64             { return -1 }
 func (k imageKernel) comm(tid int) string           { return k.im.Tasks[tid] }
+func (k imageKernel) forget(int)                    {}
 
 // WriteTo writes the image's file.
 func (im *Image) WriteTo(w io.Writer) (int64, error) {

@@ -32,6 +32,8 @@ type kernel interface {
 	cpuTime(tid int) int64
 	// comm is the kernel's name of a thread; empty unknown.
 	comm(tid int) string
+	// forget gives back what is held open of a thread.
+	forget(tid int)
 }
 
 // maxOpenTasks bounds the files kept open; beyond they are opened each time.
@@ -130,10 +132,10 @@ func (k *procKernel) activity(tid int) (activity, bool) {
 	n, _, errno := unix.RawSyscall6(unix.SYS_PREAD64, uintptr(fd), uintptr(unsafe.Pointer(&k.buf[0])), uintptr(len(k.buf)), 0, 0, 0)
 	switch {
 	case errno == unix.ESRCH || errno == 0 && n == 0:
-		k.drop(tid)
+		k.forget(tid)
 		return activity{}, true
 	case errno != 0:
-		k.drop(tid)
+		k.forget(tid)
 		if !k.stat {
 			k.close()
 			k.stat = true // not permitted, or a kernel without it
@@ -145,7 +147,7 @@ func (k *procKernel) activity(tid int) (activity, bool) {
 	return parseSyscall(k.buf[:n]), false
 }
 
-func (k *procKernel) drop(tid int) {
+func (k *procKernel) forget(tid int) {
 	if fd, ok := k.open[tid]; ok {
 		unix.Close(fd)
 		delete(k.open, tid)
@@ -154,7 +156,7 @@ func (k *procKernel) drop(tid int) {
 
 func (k *procKernel) close() {
 	for tid := range k.open {
-		k.drop(tid)
+		k.forget(tid)
 	}
 }
 

@@ -157,6 +157,7 @@ func (s *session) list() error {
 	for addr, t := range before {
 		if s.p.threads[addr] != t {
 			s.end(t)
+			s.p.kernel.forget(t.tid)
 		}
 	}
 	for addr, t := range s.p.threads {
@@ -194,6 +195,9 @@ func (s *session) finish(start int64) {
 	s.gil.add(s, s.clock.now())
 	s.updateCPU(true)
 	s.describe()
+	for _, t := range s.p.threads { // it may end before the next recording, with nobody to see it
+		s.p.kernel.forget(t.tid)
+	}
 }
 
 func (s *session) describe() {

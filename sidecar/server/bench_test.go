@@ -54,7 +54,7 @@ func recording(length time.Duration) *timeline.Recording {
 }
 
 func benchSession() *kernelSession {
-	return NewSession(1, "", Tools{
+	return NewSession(Start{KernelPID: 1, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}, Tools{
 		Version:  "1.2.3",
 		Recorder: recorder.New(recorder.Options{}),
 		Analyse: func(rec *timeline.Recording) *report.Report {
@@ -63,7 +63,6 @@ func benchSession() *kernelSession {
 			return report.Build(rec, &d, report.Options{})
 		},
 		Present: Charts{},
-		Log:     slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}).(*kernelSession)
 }
 

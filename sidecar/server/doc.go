@@ -53,5 +53,7 @@
 // It ignores SIGINT and SIGHUP. It ends, and removes socket, log and folder, when
 // the kernel's pidfd fires (within 1 s), on SIGTERM, or when nobody was connected
 // for a minute (a kernel that called exec has forgotten it). Folders that a killed
-// sidecar left are removed by the next one: a living one holds a lock on its own.
+// sidecar left are removed by the next one: a living one holds a lock on its own,
+// from before the folder has its name. A start that takes more than 5 s ends itself,
+// for its launcher has given up.
 package server

@@ -64,7 +64,7 @@ func newFolder(parents []string) (*Folder, error) {
 		}
 		refused = append(refused, err)
 	}
-	return nil, fmt.Errorf("the sidecar could not make a folder for its socket: %w. Set XDG_RUNTIME_DIR to a folder of yours that can be written", errors.Join(refused...))
+	return nil, fmt.Errorf("the sidecar could not make a folder for its socket: %w. Set XDG_RUNTIME_DIR to a folder of yours, on a disk of this machine, that can be written", errors.Join(refused...))
 }
 
 func makeFolder(parent string) (*Folder, error) {
@@ -103,7 +103,7 @@ func lockFolder(path string) (*os.File, error) {
 	}
 	if err := unix.Flock(int(d.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		d.Close()
-		return nil, fmt.Errorf("lock %s: %w", path, err)
+		return nil, fmt.Errorf("the folder %s cannot be locked: %w", path, err)
 	}
 	return d, nil
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"os"
 	"os/exec"
@@ -38,6 +37,12 @@ const (
 func TestMain(m *testing.M) {
 	switch os.Getenv(actAs) {
 	case asSidecar:
+		if os.Getenv("REFUSE_FLOCK") != "" {
+			if err := refuseFlock(); err != nil {
+				fmt.Println("skip: no seccomp here:", err)
+				return
+			}
+		}
 		err := Serve(context.Background(), Config{
 			Version: "1.2.3", Stdin: os.Stdin, Stdout: os.Stdout, LogFile: os.Getenv("OMNI_PERF_LOG"),
 			Session: testSession, Detach: true,
@@ -67,18 +72,17 @@ func TestMain(m *testing.M) {
 }
 
 // testSession is the real session with the real collectors, but no GPU.
-func testSession(pid int, log *slog.Logger, logFile string) Session {
+func testSession(start Start) Session {
 	if os.Getenv("PANIC") != "" {
 		return panicSession{}
 	}
 	noGPU := func() *gpu.Driver { return gpu.Open("/nonexistent") }
-	return NewSession(pid, logFile, Tools{
+	return NewSession(start, Tools{
 		Version:  "1.2.3",
-		Recorder: recorder.ForProcess(timeline.Target{PID: pid}, "kernel", noGPU),
+		Recorder: recorder.ForProcess(timeline.Target{PID: start.KernelPID}, "kernel", noGPU),
 		Analyse: func(rec *timeline.Recording) *report.Report {
 			return report.Build(rec, &diagnose.Diagnosis{}, report.Options{})
 		},
-		Log: log,
 	})
 }
 

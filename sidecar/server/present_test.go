@@ -34,7 +34,7 @@ func (permissionRefused) Error() string        { return "the kernel refuses it" 
 func (permissionRefused) Is(target error) bool { return target == fs.ErrPermission }
 
 func sessionOn(stacks recorder.Stacks) Session {
-	return NewSession(7, "", Tools{
+	return NewSession(Start{KernelPID: 7, Log: slog.New(slog.DiscardHandler)}, Tools{
 		Version:  "1.2.3",
 		Recorder: recorder.New(recorder.Options{Target: timeline.Target{PID: 7}, Stacks: stacks}),
 		Analyse: func(rec *timeline.Recording) *report.Report {
@@ -42,7 +42,6 @@ func sessionOn(stacks recorder.Stacks) Session {
 			return report.Build(rec, &d, report.Options{})
 		},
 		Present: Charts{},
-		Log:     slog.New(slog.DiscardHandler),
 	})
 }
 

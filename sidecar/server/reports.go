@@ -50,6 +50,10 @@ func (s *kernelSession) End(_ context.Context, req *api.EndRequest) (*api.EndRes
 	s.mu.Lock()
 	cell, output := s.cells[req.CellId], s.output
 	delete(s.cells, req.CellId)
+	if cell == nil {
+		s.given = append(s.given, req.CellId)
+		s.given = s.given[max(0, len(s.given)-maxGiven):]
+	}
 	s.mu.Unlock()
 	if cell == nil {
 		return nil, callError(fmt.Errorf("%w: %q", recorder.ErrUnknown, req.CellId))

@@ -31,6 +31,8 @@ const (
 	// memoryLimit is where the garbage collector begins to work harder; 64 MB
 	// resident is the promise.
 	memoryLimit = 48 << 20
+	// startPatience is how long a start may take; the launcher waits 3 s.
+	startPatience = 5 * time.Second
 	// A cell's text and a report may be large; beyond this is a mistake.
 	maxMessage = 256 << 20
 )
@@ -43,10 +45,18 @@ type Config struct {
 	LogFile string    // empty: in the sidecar's folder
 	// Session makes the one session. It only allocates: what takes time is done
 	// when the kernel calls, for the socket is to accept first.
-	Session func(kernelPID int, log *slog.Logger, logFile string) Session
+	Session func(Start) Session
 	// Detach lets go of the process's standard streams and folder once the launcher
 	// has its answer. False in tests, whose they are.
 	Detach bool
+}
+
+// Start is what a session is told of its sidecar's start.
+type Start struct {
+	KernelPID int
+	Log       *slog.Logger
+	LogFile   string
+	Notes     []string // what the user is to be told, as sentences
 }
 
 // Session answers the kernel's calls.
@@ -67,7 +77,11 @@ func Serve(ctx context.Context, c Config) error {
 	debug.SetMemoryLimit(memoryLimit)
 	debug.SetGCPercent(50)
 
+	// A start that hangs, on a file system that does not answer, leaves no orphan: the
+	// launcher has given up by then.
+	hangs := time.AfterFunc(startPatience, func() { os.Exit(1) })
 	s, err := prepare(c)
+	hangs.Stop()
 	if err != nil {
 		return errors.Join(err, writeAnswer(c.Stdout, startAnswer{Error: Sentence(err)}))
 	}
@@ -97,6 +111,7 @@ type sidecar struct {
 	listener *listener
 	logFile  *os.File
 	log      *slog.Logger
+	notes    []string // for the user
 	grpc     *grpc.Server
 	session  Session
 }
@@ -124,10 +139,10 @@ func prepare(c Config) (s *sidecar, err error) {
 	if s.listener, err = listen(s.folder.Socket(), s.log); err != nil {
 		return s, err
 	}
-	s.session = c.Session(s.start.KernelPID, s.log, s.logFile.Name())
+	s.session = c.Session(Start{s.start.KernelPID, s.log, s.logFile.Name(), s.notes})
 	s.grpc = grpc.NewServer(
 		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage),
-		grpc.ChainUnaryInterceptor(logCalls(s.log), authorize(s.start.Token)),
+		grpc.InTapHandle(authorize(s.start.Token, s.log)), grpc.UnaryInterceptor(logCalls(s.log)),
 	)
 	api.RegisterOmniPerfServer(s.grpc, s.session)
 	return s, nil
@@ -152,6 +167,7 @@ func (s *sidecar) openLog(asked string) error {
 	s.log = slog.New(slog.NewTextHandler(s.logFile, &slog.HandlerOptions{Level: level})).With("sidecar", os.Getpid())
 	if refused != nil {
 		s.log.Warn("the log asked for cannot be written", "error", refused)
+		s.notes = append(s.notes, Sentence(fmt.Errorf("the log %s (OMNI_PERF_LOG) cannot be written: %w", asked, refused)))
 	}
 	return nil
 }
@@ -161,8 +177,22 @@ func appendTo(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	// Not to be held up by a FIFO, at its opening or when its reader is slow.
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND|unix.O_NONBLOCK|unix.O_NOCTTY, 0o600)
+	if errors.Is(err, unix.ENXIO) {
+		return nil, errNoFile
+	}
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() && info.Mode()&os.ModeCharDevice == 0 {
+		f.Close()
+		return nil, errors.Join(err, errNoFile)
+	}
+	return f, nil
 }
+
+var errNoFile = errors.New("it is no file")
 
 // settle sends what libraries and a crash print to the log, and holds no folder
 // that the user may want to unmount.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -54,6 +55,7 @@ type kernelSession struct {
 	Tools
 	kernelPID int
 	logFile   string
+	notes     []string
 	started   time.Time
 	shelf     recorder.Shelf
 	releasing atomic.Bool
@@ -64,6 +66,9 @@ type kernelSession struct {
 	reason  error
 	output  Output // nil where IOPub is not observed
 	cells   map[string]*cellState
+	// given holds the ids of cells that were ended before they began: the extension
+	// gave up waiting, and its calls arrived in another order.
+	given   []string
 	reports int // made so far; names the next
 }
 
@@ -74,8 +79,12 @@ type cellState struct {
 }
 
 // NewSession makes the session of one kernel.
-func NewSession(kernelPID int, logFile string, tools Tools) Session {
-	return &kernelSession{Tools: tools, kernelPID: kernelPID, logFile: logFile, started: time.Now(), cells: make(map[string]*cellState)}
+func NewSession(start Start, tools Tools) Session {
+	tools.Log = start.Log
+	return &kernelSession{
+		Tools: tools, kernelPID: start.KernelPID, logFile: start.LogFile, notes: start.Notes,
+		started: time.Now(), cells: make(map[string]*cellState),
+	}
 }
 
 func (s *kernelSession) Close() {
@@ -110,6 +119,9 @@ func (s *kernelSession) Hello(_ context.Context, req *api.HelloRequest) (*api.He
 	if note := s.follow(req.ConnectionFile); note != "" {
 		resp.Notes = append(resp.Notes, note)
 	}
+	s.mu.Lock()
+	resp.Notes, s.notes = append(resp.Notes, s.notes...), nil // told once
+	s.mu.Unlock()
 	return resp, nil
 }
 
@@ -148,7 +160,10 @@ func (s *kernelSession) follow(connectionFile string) (note string) {
 	return ""
 }
 
-func (s *kernelSession) Begin(_ context.Context, req *api.BeginRequest) (*api.BeginResponse, error) {
+func (s *kernelSession) Begin(ctx context.Context, req *api.BeginRequest) (*api.BeginResponse, error) {
+	if ctx.Err() != nil || s.givenUp(req.CellId) {
+		return nil, status.Error(codes.Canceled, "The recording was given up before it began.")
+	}
 	// The cell's code runs when this call has been answered: the time that the
 	// extension asked at, req.StartedNs, holds the call itself, too.
 	started := timeline.Monotonic()
@@ -169,8 +184,20 @@ func (s *kernelSession) Begin(_ context.Context, req *api.BeginRequest) (*api.Be
 	s.mu.Lock()
 	s.cells[req.CellId] = &cellState{begin: req, started: started}
 	s.mu.Unlock()
+	if s.givenUp(req.CellId) { // while it began
+		_, _ = s.End(ctx, &api.EndRequest{CellId: req.CellId, Quiet: true})
+	}
 	outside, reason := s.outside(refusal)
 	return &api.BeginResponse{Outside: outside, Reason: reason}, nil
+}
+
+// maxGiven bounds what is remembered of cells that were given up.
+const maxGiven = 64
+
+func (s *kernelSession) givenUp(cellID string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Contains(s.given, cellID)
 }
 
 func (s *kernelSession) Push(_ context.Context, req *api.PushRequest) (*api.PushResponse, error) {

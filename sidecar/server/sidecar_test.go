@@ -1,6 +1,8 @@
 package server
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -14,6 +16,10 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 
 	"github.com/omni-perf/omni-perf/sidecar/api"
 )
@@ -161,6 +167,51 @@ func TestPeersWithoutTokenAreRefused(t *testing.T) {
 			}
 		}
 	}
+}
+
+// rawCodec sends bytes as they are, under the name of a codec the server knows.
+type rawCodec struct{}
+
+func (rawCodec) Marshal(v any) ([]byte, error) { return v.([]byte), nil }
+func (rawCodec) Unmarshal([]byte, any) error   { return nil }
+func (rawCodec) Name() string                  { return "json" }
+
+func TestABodyIsReadOnlyOfWhoHasTheToken(t *testing.T) {
+	p := launch(t, os.Getpid(), nil)
+	conn, err := grpc.NewClient("unix:"+p.answer.Socket, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.ForceCodec(rawCodec{}), grpc.MaxCallSendMsgSize(maxMessage)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	for name, body := range map[string][]byte{"nonsense": []byte("no JSON"), "200 MB": bytes.Repeat([]byte{' '}, 200<<20)} {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		err := conn.Invoke(ctx, api.OmniPerf_Hello_FullMethodName, body, new(int))
+		if status.Code(err) != codes.Unauthenticated {
+			t.Errorf("%s: %v, want Unauthenticated", name, err)
+		}
+		cancel()
+	}
+	if peak := peakOf(t, p.answer.PID); peak > 64<<20 {
+		t.Errorf("the sidecar took %d MB for calls without token", peak>>20)
+	}
+}
+
+// peakOf is the most memory that a process had, in bytes.
+func peakOf(t *testing.T, pid int) int64 {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		var kB int64
+		if n, _ := fmt.Sscanf(line, "VmHWM: %d kB", &kB); n == 1 {
+			return kB << 10
+		}
+	}
+	t.Skip("no VmHWM here")
+	return 0
 }
 
 func TestPeersOfAnotherUserAreRefused(t *testing.T) {

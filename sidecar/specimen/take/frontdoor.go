@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"strings"
 	"sync"
@@ -103,9 +102,10 @@ func serve(args []string) error {
 	}
 	return server.Serve(context.Background(), server.Config{
 		Version: "0", Stdin: os.Stdin, Stdout: os.Stdout, LogFile: os.Getenv("OMNI_PERF_LOG"), Detach: true,
-		Session: func(pid int, log *slog.Logger, logFile string) server.Session {
-			return server.NewSession(pid, logFile, server.Tools{
-				Version: "0", Recorder: recorder.ForProcess(timeline.Target{PID: pid}, "kernel", openGPUs), Analyse: keeper(pid), Follow: follow, Log: log,
+		Session: func(start server.Start) server.Session {
+			pid := start.KernelPID
+			return server.NewSession(start, server.Tools{
+				Version: "0", Recorder: recorder.ForProcess(timeline.Target{PID: pid}, "kernel", openGPUs), Analyse: keeper(pid), Follow: follow,
 			})
 		},
 	})

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 
 	"github.com/klauspost/compress/gzip"
+
+	"github.com/omni-perf/omni-perf/sidecar/targetfs"
 )
 
 // source is an opened trace file: plain bytes out, whatever its compression.
@@ -26,7 +28,7 @@ var errTrailing = errors.New("bytes that are no gzip follow the compressed data"
 // openSource tells gzip by its magic number: names lie. Decompression runs in
 // a goroutine of its own, so that it overlaps parsing.
 func openSource(path string) (*source, error) {
-	f, err := os.Open(path)
+	f, err := targetfs.OpenRegular(path) // what lies in a folder may be a FIFO
 	if err != nil {
 		return nil, fmt.Errorf("opening a trace: %w", err)
 	}

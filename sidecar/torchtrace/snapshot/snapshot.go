@@ -9,8 +9,8 @@ package snapshot
 
 import (
 	"fmt"
-	"os"
 
+	"github.com/omni-perf/omni-perf/sidecar/targetfs"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/place"
 )
 
@@ -128,7 +128,7 @@ type Event struct {
 
 // ReadFile reads a snapshot within the default limits.
 func ReadFile(path string) (*Snapshot, error) {
-	f, err := os.Open(path)
+	f, err := targetfs.OpenRegular(path) // what lies in a folder may be a FIFO
 	if err != nil {
 		return nil, fmt.Errorf("reading the memory snapshot: %w", err)
 	}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+
+	"github.com/omni-perf/omni-perf/sidecar/output"
 )
 
 // WriteJSON writes the rows as a list of objects. Numbers are not rounded, what
@@ -63,6 +65,9 @@ func (t *Table) WriteCSV(w io.Writer) error {
 	for r := range t.Len() {
 		for i, c := range t.Columns {
 			row[i] = c.Format(r)
+			if c.Kind == Text {
+				row[i] = output.SpreadsheetText(row[i])
+			}
 		}
 		out.Write(row)
 	}

@@ -40,6 +40,20 @@ func TestWriteCSV(t *testing.T) {
 	}
 }
 
+func TestNoTextIsAFormulaInASpreadsheet(t *testing.T) {
+	var out bytes.Buffer
+	table := &Table{Name: "t", Columns: []*Column{
+		{Name: "name", Kind: Text, Text: []string{"=HYPERLINK(1)"}},
+		{Name: "change", Kind: Float, Floats: []float64{-1.5}},
+	}}
+	if err := table.WriteCSV(&out); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := out.String(), "name,change\n'=HYPERLINK(1),-1.5\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestWriteJSON(t *testing.T) {
 	table := sample()
 	table.Columns[0].Text[0] = "b \"q\"\n\x00 é"

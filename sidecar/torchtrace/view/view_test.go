@@ -244,3 +244,15 @@ func TestWords(t *testing.T) {
 		}
 	}
 }
+
+func TestThePageRunsNothing(t *testing.T) {
+	var page bytes.Buffer
+	if err := (&Result{Name: "<script>alert(1)</script>"}).Page(&page); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`http-equiv="Content-Security-Policy" content="default-src 'none';`, "&lt;script&gt;"} {
+		if !strings.Contains(page.String(), want) {
+			t.Errorf("the page does not hold %s", want)
+		}
+	}
+}

@@ -1,0 +1,242 @@
+"""What ``%omni_perf WORD`` does for each word, and what it says to a mistyped one."""
+
+from __future__ import annotations
+
+import base64
+import difflib
+import gzip
+import json
+import re
+from collections.abc import Callable
+from typing import Any, cast
+
+from omni_perf import __version__, contract, publish
+from omni_perf.cells import CellRecorder
+from omni_perf.launcher import LaunchError, find_binary
+from omni_perf.options import CELL_HELP, parse_on
+from omni_perf.report import Report, SaveError, kept
+from omni_perf.session import Session, SessionError
+from omni_perf.shell import Shell, expand_names
+
+HELP = f"""\
+Show where the time of this cell went, and why the GPU was idle.
+
+{CELL_HELP}
+%omni_perf [OPTIONS] STATEMENT   profile one statement (%omni_perf -- STATEMENT to be sure)
+%omni_perf on [-t SECONDS]       profile every cell, show those that take SECONDS (default 1)
+%omni_perf off                   only cells with %%omni_perf again
+%omni_perf last [N]              the last report, or that of cell N; also omni_perf.last()
+%omni_perf list                  the cells recorded so far
+%omni_perf save NAME [N]         write NAME.svg and NAME.html, or one file by its ending
+%omni_perf status                what runs
+%omni_perf doctor                check what profiling needs here
+"""
+
+USAGE = {
+    "on": "%omni_perf on [-t SECONDS] [-p SECONDS] [-s SECONDS]",
+    "off": "%omni_perf off",
+    "last": "%omni_perf last [N]",
+    "list": "%omni_perf list",
+    "save": "%omni_perf save NAME [N]",
+    "status": "%omni_perf status",
+    "doctor": "%omni_perf doctor",
+    "help": "%omni_perf help",
+}
+"""Every subcommand, with how it is used."""
+
+NOTHING_YET = "No cell was profiled yet: put %%omni_perf on top of one."
+
+Run = Callable[[], object]
+
+
+class Subcommands:
+    """The subcommands of one shell."""
+
+    def __init__(self, shell: Shell, recorder: CellRecorder, session: Session) -> None:
+        self._shell = shell
+        self._recorder = recorder
+        self._session = session
+
+    def find(self, line: str) -> Run | None:
+        """Return what to do for a line that is a subcommand, None for a statement."""
+        word, _, rest = line.partition(" ")
+        rest = rest.strip()
+        if word == "on" and (not rest or rest.startswith("-")):
+            return lambda: self._on(rest)
+        if word == "save" and rest and not rest.startswith(("=", "(", "[", ".")):
+            return lambda: self._save(expand_names(self._shell, rest))
+        if word == "last" and re.fullmatch(r"\d*|[{$].*", rest):
+            return lambda: self._last(expand_names(self._shell, rest))
+        alone: dict[str, Run] = {
+            "": self._help,
+            "-h": self._help,
+            "--help": self._help,
+            "help": self._help,
+            "off": self._off,
+            "list": self._list,
+            "save": self._help,
+            "status": self._status,
+            "doctor": self._doctor,
+        }
+        return alone.get(word) if not rest else None
+
+    @staticmethod
+    def meant_by(statement: str) -> str:
+        """Return what to say to a statement that is wrong, if it looks like a subcommand."""
+        word = re.match(r"\w*", statement.strip())
+        close = difflib.get_close_matches(word[0] if word else "", USAGE, 1, 0.7)
+        if not close:
+            return ""
+        return f"{statement.strip()!r} is no statement; did you mean {USAGE[close[0]]}? %omni_perf help has all."
+
+    def _help(self) -> None:
+        publish.tell(HELP)
+
+    def _on(self, line: str) -> None:
+        parsed = parse_on(line)
+        if parsed.wants_help:
+            publish.tell(HELP)
+            return
+        if parsed.problem:
+            publish.warn(parsed.problem)
+            return
+        self._recorder.automatic = parsed.options
+        publish.tell(
+            "Every cell is profiled from now on; those that take "
+            f"{parsed.options.threshold_ns / 1e9:g} s or more show their chart."
+        )
+
+    def _off(self) -> None:
+        self._recorder.automatic = None
+        publish.tell("Only cells with %%omni_perf are profiled from now on.")
+
+    def _last(self, number: str) -> Report | None:
+        return self._report(number)
+
+    def _save(self, line: str) -> None:
+        name, number = _name_and_number(line)
+        report = self._report(number)
+        if report is None:
+            return
+        try:
+            written = report.save(name)
+        except SaveError as error:
+            publish.warn(str(error))
+            return
+        publish.tell("Wrote " + " and ".join(written) + ".")
+
+    def _report(self, number: str) -> Report | None:
+        """Return the report of cell number, the last one for "", or say why there is none."""
+        last = kept.last
+        if not number or (last is not None and str(last.number) == number):
+            if last is None:
+                publish.tell(NOTHING_YET)
+            return last
+        entries = [entry for entry in self._entries() if str(entry.get("executionCount", 0)) == number]
+        held = [entry for entry in entries if entry.get("reportId")]
+        if not held:
+            publish.warn(
+                f"The report of cell [{number}] is not kept: the last 20 are, as %omni_perf list shows."
+                if entries
+                else f"No cell [{number}] was profiled; %omni_perf list shows which were."
+            )
+            return None
+        request: contract.ReportRequest = {"reportId": held[-1].get("reportId", ""), "format": "json"}
+        answer = cast(contract.ReportResponse, self._session.call("Report", request))
+        text = base64.b64decode(answer.get("content", ""))
+        return Report(
+            held[-1].get("reportId", ""),
+            str(cast("dict[str, Any]", json.loads(text)).get("headline", "")),
+            gzip.compress(text, 1),
+            contract.Bundle(),
+            self._session.draw,
+            int(number),
+        )
+
+    def _entries(self) -> list[contract.Entry]:
+        if self._session.link is None:
+            return []
+        return cast(contract.ListResponse, self._session.call("List", {})).get("entries", [])
+
+    def _list(self) -> None:
+        publish.tell("\n".join(map(_entry_line, self._entries())) or NOTHING_YET)
+
+    def _status(self) -> None:
+        automatic = self._recorder.automatic
+        lines = [f"omni_perf {__version__}"]
+        if automatic is None:
+            lines.append("cells       those with %%omni_perf")
+        else:
+            lines.append(f"cells       all, charts from {automatic.threshold_ns / 1e9:g} s")
+        if self._session.link is None:
+            lines.append("sidecar     none yet; the first profiled cell starts one")
+        else:
+            answer = cast(contract.StatusResponse, self._session.call("Status", {}))
+            lines += _status_lines(answer)
+        publish.tell("\n".join(lines))
+
+    def _doctor(self) -> None:
+        try:
+            publish.tell(f"ok    program: {find_binary()}")
+        except LaunchError as error:
+            publish.tell(f"FAIL  program: {error}")
+            return
+        answer = cast(contract.DoctorResponse, self._session.call("Doctor", {}))
+        for check in answer.get("checks", []):
+            verdict = "ok" if check.get("ok") else "FAIL" if check.get("required") else "note"
+            publish.tell(f"{verdict:<5} {check.get('name', '')}: {check.get('sentence', '')}")
+
+
+def run(subcommand: Run) -> object:
+    """Run a subcommand; what the sidecar refuses is a sentence."""
+    try:
+        return subcommand()
+    except SessionError as error:
+        publish.warn(str(error))
+        return None
+
+
+def _name_and_number(line: str) -> tuple[str, str]:
+    """Split ``NAME [N]``; a name with spaces may be quoted."""
+    quoted = re.fullmatch(r"""(["'])(.*)\1(?:\s+(\d+))?""", line)
+    if quoted:
+        return quoted[2], quoted[3] or ""
+    numbered = re.fullmatch(r"(.*\S)\s+(\d+)", line)
+    return (numbered[1], numbered[2]) if numbered else (line, "")
+
+
+def _entry_line(entry: contract.Entry) -> str:
+    number = entry.get("executionCount", 0)
+    title = entry.get("name") or entry.get("firstLine", "")
+    kept_mark = "" if entry.get("reportId") else "  (no chart kept)"
+    outcome = entry.get("outcome", "ok")
+    return (
+        f"[{number}]".ljust(7)
+        + f"{entry.get('durationS', 0.0):9.3f} s  "
+        + (title if outcome == "ok" else f"{title}  ({outcome})")
+        + (f"  {entry.get('headline', '')}".rstrip())
+        + kept_mark
+    )
+
+
+def _status_lines(answer: contract.StatusResponse) -> list[str]:
+    outside = answer.get("outside", "")
+    stacks = {
+        "ok": "read from outside",
+        "fallback": "sampled inside the kernel",
+        "permission": "permission to read them is missing",
+    }.get(outside, outside or "unknown")
+    reason = answer.get("reason", "")
+    megabytes = int(answer.get("rssBytes", "0")) / 1e6
+    report_megabytes = int(answer.get("reportBytes", "0")) / 1e6
+    lines = [
+        f"sidecar     {answer.get('version', '')}, pid {answer.get('pid', 0)}, "
+        f"up {answer.get('uptimeS', 0.0):.0f} s, {megabytes:.1f} MB",
+        f"stacks      {stacks}" + (f": {reason}" if reason else ""),
+        f"reports     {answer.get('reports', 0)}, {report_megabytes:.1f} MB",
+    ]
+    gpus = answer.get("gpus", [])
+    lines.append("GPUs        " + (", ".join(gpus) or answer.get("gpuReason") or "none"))
+    if answer.get("log"):
+        lines.append(f"log         {answer.get('log', '')}")
+    return lines
