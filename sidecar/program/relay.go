@@ -28,8 +28,7 @@ type relay struct {
 	ended    chan struct{}
 }
 
-// witnessWait is how long the witness of a signal may take to tell. A machine that is
-// busy may have it later; the script then gets the signal twice.
+// witnessWait is how much later than us the witness may get a signal of our group.
 const witnessWait = 100 * time.Millisecond
 
 func newRelay() *relay {

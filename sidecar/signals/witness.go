@@ -4,8 +4,10 @@ package signals
 import "C"
 
 import (
+	"bytes"
 	"errors"
 	"os"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -20,6 +22,7 @@ import (
 type Witness struct {
 	process *os.Process
 	until   *os.File // closed when the witness is to end
+	told    *os.File // a byte for each signal it got
 
 	mu   sync.Mutex
 	seen map[syscall.Signal][]time.Time
@@ -52,7 +55,7 @@ func NewWitness(signals ...syscall.Signal) (*Witness, error) {
 		told.Close()
 		return nil, err
 	}
-	w := &Witness{until: until, seen: make(map[syscall.Signal][]time.Time), news: make(chan struct{})}
+	w := &Witness{until: until, told: told, seen: make(map[syscall.Signal][]time.Time), news: make(chan struct{})}
 	if w.process, err = os.FindProcess(int(pid)); err == nil {
 		_, err = told.Read(make([]byte, 1)) // it is ready
 	}
@@ -61,15 +64,15 @@ func NewWitness(signals ...syscall.Signal) (*Witness, error) {
 		w.Close()
 		return nil, errors.Join(errors.New("the process that watches signals does not start"), err)
 	}
-	go w.listen(told)
+	go w.listen()
 	return w, nil
 }
 
-func (w *Witness) listen(told *os.File) {
-	defer told.Close()
+func (w *Witness) listen() {
+	defer w.told.Close()
 	buf := make([]byte, 64)
 	for {
-		n, err := told.Read(buf)
+		n, err := w.told.Read(buf)
 		if err != nil {
 			return
 		}
@@ -83,13 +86,15 @@ func (w *Witness) listen(told *os.File) {
 	}
 }
 
-// Saw tells whether the witness gets a signal that we have just got, within a time.
-// Each that it got is told once.
+// Saw tells whether the witness gets a signal that we have just got. It may get it
+// later than us, by within if both run at once, and on a busy machine whenever it is
+// its turn: a witness that has yet to run is waited for. Each signal that it got is
+// told once.
 func (w *Witness) Saw(s syscall.Signal, within time.Duration) bool {
 	if w == nil {
 		return false
 	}
-	timeout := time.After(within)
+	timeout, end := time.After(within), time.Now().Add(within+witnessed)
 	for {
 		w.mu.Lock()
 		took, news := w.take(s), w.news
@@ -100,9 +105,27 @@ func (w *Witness) Saw(s syscall.Signal, within time.Duration) bool {
 		select {
 		case <-news:
 		case <-timeout:
-			return false
+			if w.idle() || time.Now().After(end) {
+				return false
+			}
+			timeout = time.After(10 * time.Millisecond)
 		}
 	}
+}
+
+// idle tells that the witness sleeps, for which it must have told each signal it
+// got, and that we have read what it told.
+func (w *Witness) idle() bool {
+	status, err := os.ReadFile("/proc/" + strconv.Itoa(w.process.Pid) + "/stat")
+	_, after, _ := bytes.Cut(status, []byte(") ")) // proc(5): the state follows the name
+	if err != nil || !bytes.HasPrefix(after, []byte("S")) {
+		return err != nil
+	}
+	unread := 0
+	if conn, err := w.told.SyscallConn(); err == nil {
+		_ = conn.Control(func(fd uintptr) { unread, _ = unix.IoctlGetInt(int(fd), unix.TIOCINQ) })
+	}
+	return unread == 0
 }
 
 func (w *Witness) take(s syscall.Signal) bool {
