@@ -17,6 +17,9 @@ from omni_perf.shell import CellInfo, Shell, counts_before, is_notebook, number_
 BATCH_LIMIT = 1 << 20
 """Characters of source sent with one call; what is left follows with the next."""
 
+LINE_ENDS = 3
+"""How many empty lines at a cell's end are looked for, which the history does not keep."""
+
 Known = set[tuple[str, int]]
 """File name and execution count of the cells that a sidecar holds."""
 
@@ -82,6 +85,11 @@ class CellSources:
         history: Any = getattr(self._shell, "history_manager", None)
         return cast("list[str]", getattr(history, "input_hist_raw", []))
 
+    def _is_file_of(self, typed: str, compiled: str, number: int, file: str) -> bool:
+        """Tell whether a cell of the history has this file. History is without the line ends at a cell's end."""
+        name = self._shell.compile.get_code_name
+        return any(name(typed + "\n" * ends, compiled, number) == file for ends in range(LINE_ENDS + 1))
+
     def _source(self, file: str, number: int) -> CellSource:
         """Return the cell as typed where that can be told for sure, else as compiled."""
         compiled = "".join(linecache.getlines(file))
@@ -96,7 +104,7 @@ class CellSources:
             nested = True
         elif 0 < number < len(typed) and len(typed[number]) > BATCH_LIMIT:
             nested = False  # ipykernel's hash, in Python, takes a second for each 3 MB
-        elif 0 < number < len(typed) and self._shell.compile.get_code_name(typed[number], compiled, number) == file:
+        elif 0 < number < len(typed) and self._is_file_of(typed[number], compiled, number, file):
             text = typed[number]
         else:
             nested = number <= len(typed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,20 @@ def test_lines_of_a_cell_are_told_where_they_moved(notebook: Notebook, fake: Fak
     (moved,) = (source for source in sources(fake) if "def f" in source["text"])
     assert moved["lines"] == [3, 4]
     assert not any("lines" in source for source in sources(fake) if "%%omni_perf" in source["text"])
+
+
+def test_a_cell_that_ends_with_empty_lines_keeps_its_number(
+    notebook: Notebook, fake: FakeSidecar, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def by_raw_text(raw: str, _code: str, _number: int) -> str:  # as ipykernel does
+        return f"/tmp/ipykernel_1/{zlib.crc32(raw.encode())}.py"
+
+    monkeypatch.setattr(notebook.shell.compile, "get_code_name", by_raw_text)
+    number = notebook.run("def ends_with_empty_lines():\n    return 1\n\n").execution_count
+    notebook.run("%%omni_perf\nf()")
+    defined = [source for source in sources(fake) if "def ends_with" in source["text"]]
+    assert defined
+    assert all(source["executionCount"] == number and not source.get("nested") for source in defined)
 
 
 def test_a_body_run_by_a_magic_is_told_as_typed_with_its_cells_number(notebook: Notebook, fake: FakeSidecar) -> None:

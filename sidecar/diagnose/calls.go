@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
@@ -105,7 +106,16 @@ func (s *stacks) callFrom(stack []timeline.FrameID, at Place) (call Call, own bo
 	if name == "" || f.Function == "<module>" {
 		return Call{Package: name}, false
 	}
-	return Call{Package: name, Function: strings.ReplaceAll(f.Function, ".<locals>", "")}, false
+	return Call{Package: name, Function: publicName(strings.ReplaceAll(f.Function, ".<locals>", ""))}, false
+}
+
+// publicName leaves out the classes that a library keeps to itself: fit of
+// "_BaseKMeans.fit".
+func publicName(function string) string {
+	parts := strings.Split(function, ".")
+	last := len(parts) - 1
+	kept := slices.DeleteFunc(parts[:last:last], func(part string) bool { return strings.HasPrefix(part, "_") })
+	return strings.Join(append(kept, function[strings.LastIndexByte(function, '.')+1:]), ".")
 }
 
 // isInternal tells functions that stand in front of the one that was called: what a

@@ -61,7 +61,7 @@ func (c *company) resolve(h *host) {
 	times := h.times()
 	for i := range h.states {
 		st := &h.states[i]
-		if !slices.Contains([]Cause{pool, Waiting, Lock, InOut, Database}, st.cause) {
+		if !isResolved(st.cause) {
 			continue
 		}
 		if float64(times[i]) >= worthResolving*float64(c.s.rec.Duration) {
@@ -71,6 +71,11 @@ func (c *company) resolve(h *host) {
 			st.cause = Waiting
 		}
 	}
+}
+
+// isResolved tells causes for which resolve looks at the others.
+func isResolved(c Cause) bool {
+	return slices.Contains([]Cause{pool, Waiting, Lock, InOut, Database}, c)
 }
 
 // waitedFor tells for whom a wait was.
@@ -307,6 +312,7 @@ func most[K comparable](sums map[K]timeline.Nanos, order func(a, b K) int) (top 
 // ran the same command together, the busiest first.
 func (c *company) processesDuring(where []Interval) []Actor {
 	groups := make(map[string]*Actor)
+	lived := make(map[string]timeline.Nanos)
 	for _, p := range c.s.rec.Processes {
 		if !c.isChild(p) || c.lived(p, where) == 0 || c.onlyStarts(p) {
 			continue
@@ -321,13 +327,16 @@ func (c *company) processesDuring(where []Interval) []Actor {
 			groups[name] = a
 		}
 		a.Count++
+		lived[name] += c.lived(p, where)
 		a.Start = min(a.Start, p.Start)
 		a.End = max(a.End, p.End)
 		a.CPU += max(p.CPU, 0)
 	}
 	var list []Actor
-	for _, a := range groups {
-		list = append(list, *a)
+	for name, a := range groups {
+		if float64(lived[name]) >= minActive*float64(total(where)) { // else it did the others a small service
+			list = append(list, *a)
+		}
 	}
 	slices.SortFunc(list, byWork)
 	if c.covered(where) < 0.5 {

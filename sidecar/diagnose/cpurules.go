@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
@@ -50,9 +51,10 @@ func hostRule(tell func(*evidence, account, *measured), causes ...Cause) func(*e
 		if tell != nil {
 			tell(e, a, &m)
 		}
-		if float64(a.there) < mostShare*float64(a.total) {
+		if m.Place, m.PlaceTime = e.ownPlace(a); float64(a.there) < mostShare*float64(a.total) {
 			m.Place, m.PlaceTime = Place{}, 0 // no line has most of it
 		}
+		m.AfterEnd = len(a.where) > 0 && a.where[0].Start >= e.ended
 		return m
 	}
 }
@@ -93,7 +95,7 @@ func computing(e *evidence) measured {
 	var own float64
 	m.Call, own = e.called(a.at, fits)
 	m.Cause = e.main.causeAt(a.at, fits)
-	m.Advice = adviceForLine(m.Call, own, a.visits)
+	m.Advice = adviceForLine(m, own, a.visits)
 	return m
 }
 
@@ -127,17 +129,21 @@ const minVisits = 8
 // rowFunctions are pandas' functions that call Python code for each row.
 var rowFunctions = []string{".apply", ".iterrows", ".itertuples", ".map", ".applymap", ".transform", ".agg"}
 
+// cellFunctions are those of df.loc and its like, which reach for single cells when
+// they are called again and again.
+var cellFunctions = []string{"__getitem__", "__setitem__"}
+
 // adviceForLine is what to do about a line that takes much, if that can be told:
-// own is the share of its time in which it called nothing.
-func adviceForLine(call Call, own float64, visits int) Advice {
-	if call.Package == "pandas" {
-		for _, f := range rowFunctions {
-			if strings.HasSuffix(call.Function, f) {
-				return WholeColumns
-			}
+// own is the share of its time in which it called nothing. What native code does
+// is vectorised already.
+func adviceForLine(m measured, own float64, visits int) Advice {
+	if m.Call.Package == "pandas" {
+		ends := func(f string) bool { return strings.HasSuffix(m.Call.Function, f) }
+		if slices.ContainsFunc(rowFunctions, ends) || visits >= minVisits && slices.Contains(cellFunctions, m.Call.Function) {
+			return WholeColumns
 		}
 	}
-	if own >= 0.8 && visits >= minVisits {
+	if m.Cause == Python && own >= 0.8 && visits >= minVisits {
 		return Vectorise
 	}
 	return NoAdvice
@@ -200,9 +206,19 @@ func waitingForChildren(e *evidence, a account, m *measured) {
 	}
 }
 
+// waitingForThreads tells what the other threads did. Where they are a library's own,
+// which run none of the user's lines, it tells what was called instead.
 func waitingForThreads(e *evidence, a account, m *measured) {
 	m.Actors = e.company.threadsDuring(a.where)
 	m.Cores, m.CoreLimit = e.company.cores(a.where)
+	for i := range m.Actors {
+		if at := &m.Actors[i].Place; !e.stacks.files.Own(at.File) {
+			*at = Place{}
+		}
+	}
+	if len(m.Actors) > 0 && m.Actors[0].Place == (Place{}) {
+		m.Call, _ = e.called(a.at, func(c Cause) bool { return c == Thread || isResolved(c) })
+	}
 }
 
 func awaiting(_ *evidence, a account, m *measured) {

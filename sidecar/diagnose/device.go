@@ -134,3 +134,19 @@ func (d *device) firstWork() timeline.Nanos {
 	}
 	return 0
 }
+
+// working are the windows from the first with work to the last. Before and after
+// them the device was idle, whatever the host did: a model that foretells that has
+// shown nothing of what it can tell about the loop.
+func (d *device) working() []window {
+	busy := func(w window) bool { return w.busy > activeLevel }
+	first := slices.IndexFunc(d.windows, busy)
+	if first < 0 {
+		return nil
+	}
+	last := len(d.windows) - 1
+	for !busy(d.windows[last]) {
+		last--
+	}
+	return d.windows[first : last+1]
+}

@@ -49,6 +49,7 @@ type Finding struct {
 	Place     Place          // with most of it; zero where none is sure to have most
 	PlaceTime timeline.Nanos // the part of Time there
 	At        timeline.Nanos // when it happened
+	AfterEnd  bool           // it happened when the script's own code had ended
 	Call      Call           // what the place called, where that took most of its time
 	Cores     float64        // CPUs in use meanwhile; NaN where not known
 	CoreLimit float64        // of how many; 0 where not known

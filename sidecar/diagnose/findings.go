@@ -129,6 +129,7 @@ type evidence struct {
 	thread    *timeline.Thread // the one that runs the cell, or the main one; nil: none was seen
 	main      *host            // its states
 	company   *company
+	ended     timeline.Nanos // when the script's own code had ended; the duration where it had not
 }
 
 func (e *evidence) share(n timeline.Nanos) float64 { return float64(n) / float64(e.rec.Duration) }
@@ -189,6 +190,15 @@ func (e *evidence) accountOf(fits func(Cause) bool) account {
 		a.next = max(a.next, n)
 	}
 	return a
+}
+
+// ownPlace is the account's place where a line of the user's own has it, or where the
+// program has none at all: the line of a library is no news to its user.
+func (e *evidence) ownPlace(a account) (Place, timeline.Nanos) {
+	if e.stacks.files.Own(a.at.File) || !slices.ContainsFunc(e.stacks.facts, func(f frameFacts) bool { return f.own }) {
+		return a.at, a.there
+	}
+	return Place{}, 0
 }
 
 // finding is what an account says by itself.

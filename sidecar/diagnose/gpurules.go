@@ -279,8 +279,9 @@ func memoryAndCollectives(e *evidence) measured {
 func throttled(capOnly bool) func(*evidence) measured {
 	return func(e *evidence) measured {
 		f := Finding{Advice: CheckCooling, Cores: math.NaN()}
+		weight := heatWeight
 		if capOnly {
-			f.Advice = PowerLimitIsNormal
+			f.Advice, weight = PowerLimitIsNormal, 0
 		}
 		for _, g := range e.rec.GPUs {
 			t := e.gpuTrack(g.Index, "throttle")
@@ -305,9 +306,13 @@ func throttled(capOnly bool) func(*evidence) measured {
 		if len(f.Devices) == 0 {
 			return nothing
 		}
-		return measured{Finding: f, low: f.Value, rank: 0.05}
+		return measured{Finding: f, low: f.Value, rank: 0.05 + weight*f.Value}
 	}
 }
+
+// heatWeight makes a device that ran hot all the time come before that it was busy,
+// and after a fifth of the time that it was idle.
+const heatWeight = 0.1
 
 // frameworks are the libraries whose use suggests that a GPU would help.
 var frameworks = []string{"/site-packages/torch/", "/dist-packages/torch/", "/site-packages/tensorflow/", "/site-packages/jax/", "/site-packages/keras/"}

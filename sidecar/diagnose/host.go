@@ -64,11 +64,22 @@ func responsible(rec *timeline.Recording, device int) *timeline.Thread {
 		case t.Main:
 			r = 1
 		}
-		if r > rank {
+		if r > rank || r == rank && r > 0 && seen(t) > seen(best) { // it may have been lost and found again
 			best, rank = t, r
 		}
 	}
 	return best
+}
+
+// seen is for how long something is known of a thread.
+func seen(t *timeline.Thread) timeline.Nanos {
+	sum := timeline.Nanos(0)
+	for _, s := range t.Spans {
+		if s.Node != timeline.RootNode {
+			sum += s.End - s.Start
+		}
+	}
+	return sum
 }
 
 // lifetime is what is known of a recording beyond stacks: when the device first
@@ -99,6 +110,9 @@ func newHost(s *stacks, t *timeline.Thread, life lifetime) *host {
 			st.cause, st.at = s.classify(s.stack(k.node), k.state, k.wait)
 		}
 		st = k.stage.of(st)
+		if st.cause == Exit && !s.files.Own(st.at.File) {
+			st.at = Place{}
+		}
 		id, ok := byState[st]
 		if !ok {
 			id = len(h.states)
@@ -183,7 +197,7 @@ func (p stage) of(st hostState) hostState {
 		}
 	case ending:
 		if vagueAtEnd[st.cause] {
-			return hostState{cause: Exit}
+			st.cause = Exit
 		}
 	}
 	return st
@@ -201,7 +215,8 @@ var vagueAtEnd = map[Cause]bool{
 }
 
 // scriptLife finds when a script's own code began and ended, by the thread that
-// ran it; the whole recording where there is no script, or none of it was seen.
+// ran it; the whole recording where there is no script. Of a script that was over
+// before it was seen, all that was seen is how the interpreter started.
 func scriptLife(s *stacks, t *timeline.Thread) (begin, end timeline.Nanos) {
 	begin, end = 0, s.rec.Duration
 	if s.rec.Target.Cell != nil || t == nil {
@@ -223,9 +238,28 @@ func scriptLife(s *stacks, t *timeline.Thread) (begin, end timeline.Nanos) {
 		}
 	}
 	if first < 0 {
+		for _, span := range t.Spans {
+			stack := s.stack(span.Node)
+			if s.ownest(stack) >= 0 {
+				break // called by the interpreter, as what was registered for the exit
+			}
+			if s.inStartUp(stack) {
+				begin = span.End
+			}
+		}
 		return begin, end
 	}
 	return first, min(last, end)
+}
+
+// inStartUp tells whether nothing but what the interpreter does by itself is on the
+// stack: it imports site and what that asks for.
+func (s *stacks) inStartUp(stack []timeline.FrameID) bool {
+	if len(stack) == 0 {
+		return true
+	}
+	outermost := s.rec.Frames[stack[len(stack)-1]].File
+	return strings.HasPrefix(outermost, "<frozen ") && outermost != "<frozen runpy>"
 }
 
 // inScript tells whether the main module is on the stack: its outermost frame,

@@ -36,6 +36,10 @@ func (m *moduleTree) part(name string) *moduleTree {
 	return p
 }
 
+func (m *moduleTree) isMostOf(whole *moduleTree) bool {
+	return float64(m.nanos) >= passesOn*float64(whole.nanos)
+}
+
 // largest are the module's parts, most first.
 func (m *moduleTree) largest() []*moduleTree {
 	list := make([]*moduleTree, 0, len(m.parts))
@@ -76,7 +80,8 @@ func (e *evidence) importTree() *moduleTree {
 }
 
 // importChain are the modules being imported below the innermost line of the
-// user's own, outermost first. A module is named once however often it comes.
+// user's own, outermost first. A module is named once however often it comes. It
+// begins with a whole package: "import a.b" imports a first, then a.b.
 func (s *stacks) importChain(stack []timeline.FrameID) []string {
 	first := s.ownest(stack)
 	if first < 0 {
@@ -88,9 +93,14 @@ func (s *stacks) importChain(stack []timeline.FrameID) []string {
 		if f.Function != "<module>" || s.facts[stack[i]].importing {
 			continue
 		}
-		if name := shortModule(s.files.Module(f.File)); name != "" && !slices.Contains(chain, name) {
-			chain = append(chain, name)
+		name := shortModule(s.files.Module(f.File))
+		if name == "" || slices.Contains(chain, name) {
+			continue
 		}
+		if parent, _, inside := strings.Cut(name, "."); inside && len(chain) == 0 {
+			chain = append(chain, parent)
+		}
+		chain = append(chain, name)
 	}
 	return chain
 }
@@ -113,7 +123,7 @@ func modules(tree *moduleTree) []ModuleTime {
 	if len(top) == 0 {
 		return nil
 	}
-	if float64(top[0].nanos) < passesOn*float64(tree.nanos) { // several imports
+	if !top[0].isMostOf(tree) { // several imports
 		for _, m := range top[:min(len(top), maxModules)] {
 			if worth(m) {
 				add(m, false)
@@ -121,10 +131,13 @@ func modules(tree *moduleTree) []ModuleTime {
 		}
 		return list
 	}
-	add(top[0], false)
 	at := top[0]
+	for parts := at.largest(); len(parts) > 0 && parts[0].isMostOf(at) && strings.HasPrefix(parts[0].name, at.name+"."); parts = at.largest() {
+		at = parts[0]
+	}
+	add(at, false)
 	for parts := at.largest(); len(parts) > 0; parts = at.largest() {
-		if float64(parts[0].nanos) < passesOn*float64(at.nanos) {
+		if !parts[0].isMostOf(at) {
 			for _, m := range parts[:min(len(parts), maxModules)] {
 				if worth(m) {
 					add(m, true)

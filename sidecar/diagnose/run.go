@@ -36,13 +36,14 @@ func (o Options) Run(rec *timeline.Recording) Diagnosis {
 	}
 	d.Idle = idleOf(devices, used)
 	thread := responsible(rec, -1)
-	main := newHost(s, thread, lifeOf(s, thread))
+	life := lifeOf(s, thread)
+	main := newHost(s, thread, life)
 	company := newCompany(s, thread)
 	company.resolve(main)
 	d.Spent = main.spent()
 	d.Steps = steps(rec, used, main)
 	d.Regions = regions(rec)
-	e := &evidence{rec: rec, stacks: s, diagnosis: &d, devices: devices, thread: thread, main: main, company: company}
+	e := &evidence{rec: rec, stacks: s, diagnosis: &d, devices: devices, thread: thread, main: main, company: company, ended: life.end}
 	d.Findings = findings(e)
 	d.Headline = headline(rec, d.Spent, d.Findings)
 	return d
@@ -64,7 +65,7 @@ func (d *device) divide(s *stacks) {
 	var model *activityModel
 	d.shares = attribute(h, d.windows, nil)
 	if d.shares.ambiguity() > exactBounds {
-		model = chooseModel(h, d.windows)
+		model = chooseModel(h, d.working())
 		d.shares = attribute(h, d.windows, model)
 	}
 	c := Certainty{

@@ -18,6 +18,7 @@ type names struct {
 	cells   map[string]int  // co_filename of a cell -> execution count
 	nested  map[string]bool // co_filename of code that the cell of that number ran
 	cell    string          // co_filename of the recorded cell; empty for scripts
+	oneLine bool            // the recorded cell is a statement on one line
 	origins *origin.Files
 	home    string            // shortened to ~
 	files   map[string]string // display name by co_filename
@@ -31,7 +32,7 @@ func newNames(rec *timeline.Recording, home string) *names {
 		n.cells[s.File], n.nested[s.File] = s.ExecutionCount, s.Nested
 	}
 	if c := rec.Target.Cell; c != nil {
-		n.cell = c.File
+		n.cell, n.oneLine = c.File, !strings.Contains(strings.TrimSpace(c.Text), "\n")
 		n.cells[c.File], n.nested[c.File] = c.ExecutionCount, false
 	}
 	return n
@@ -57,10 +58,10 @@ func (n *names) file(name string) string {
 }
 
 // place names a line as sentences do: "line 3" of the recorded cell, "Cell [5]:2"
-// of another, "train.py:40" of a file; empty for none.
+// of another, "train.py:40" of a file; empty for none, and for the only line there is.
 func (n *names) place(at diagnose.Place) string {
 	switch {
-	case at.Line <= 0:
+	case at.Line <= 0, at.File == n.cell && n.oneLine:
 		return ""
 	case at.File == n.cell && n.cell != "":
 		return "line " + itoa(at.Line)

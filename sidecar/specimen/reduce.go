@@ -12,10 +12,17 @@ import (
 type Limits struct {
 	Spans  int // of a thread
 	Points int // of a track; the activity of GPUs is kept whole
+	// Grain is what times of spans and activity are rounded to; 0: as they are.
+	Grain timeline.Nanos
+	// Imports tells to keep what modules do while they are imported.
+	Imports bool
 }
 
 // DefaultLimits keep shares of time within a percent.
-var DefaultLimits = Limits{Spans: 400, Points: 40}
+var DefaultLimits = Limits{Spans: 400, Points: 40, Imports: true}
+
+// TrainingLimits keep every step of a training.
+var TrainingLimits = Limits{Spans: 1 << 30, Points: 40, Grain: 20_000}
 
 // tracksKept are the figures that a diagnosis reads.
 var tracksKept = []string{"cpu", "cpu.children", "cpu.system", "rss", "mem.system", "swap"}
@@ -27,7 +34,7 @@ func Reduce(rec *timeline.Recording, limits Limits, rename func(string) string) 
 	out.Origin, out.StartedAt, out.Notes = 0, rec.StartedAt.Truncate(0), nil
 	out.Threads = nil
 	for _, t := range rec.Threads {
-		t.Spans = thinned(t.Spans, rec.Duration, limits.Spans)
+		t.Spans = rounded(thinned(t.Spans, rec.Duration, limits.Spans), limits.Grain)
 		out.Threads = append(out.Threads, t)
 	}
 	out.Tracks = nil
@@ -37,11 +44,12 @@ func Reduce(rec *timeline.Recording, limits Limits, rename func(string) string) 
 			if !strings.HasSuffix(t.ID, ".util") {
 				t.Points = joined(t.Points, t.Kind, limits.Points)
 			}
+			t.Points = roundedPoints(t.Points, limits.Grain)
 			out.Tracks = append(out.Tracks, t)
 		}
 	}
 	out.Processes = slices.Clone(rec.Processes)
-	keepUsedStacks(&out)
+	keepUsedStacks(&out, limits.Imports)
 	renameAll(&out, rename)
 	return &out
 }
@@ -81,6 +89,35 @@ func thinned(spans []timeline.Span, duration timeline.Nanos, limit int) []timeli
 	return out
 }
 
+// rounded puts the ends of spans on a grid. What follows without a gap still does;
+// what becomes empty is left out.
+func rounded(spans []timeline.Span, grain timeline.Nanos) []timeline.Span {
+	if grain <= 0 {
+		return spans
+	}
+	var out []timeline.Span
+	for _, s := range spans {
+		if s.Start, s.End = s.Start/grain*grain, s.End/grain*grain; s.Start < s.End {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func roundedPoints(points []timeline.Point, grain timeline.Nanos) []timeline.Point {
+	if grain <= 0 {
+		return points
+	}
+	var out []timeline.Point
+	for _, p := range points {
+		instant := p.From == p.At
+		if p.From, p.At = p.From/grain*grain, p.At/grain*grain; p.From < p.At || instant {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
 // joined merges a track's points until they are few.
 func joined(points []timeline.Point, kind string, limit int) []timeline.Point {
 	for len(points) > limit {
@@ -103,8 +140,9 @@ func joined(points []timeline.Point, kind string, limit int) []timeline.Point {
 	return slices.Clone(points)
 }
 
-// keepUsedStacks leaves out the nodes and frames that no span refers to.
-func keepUsedStacks(rec *timeline.Recording) {
+// keepUsedStacks leaves out the nodes and frames that no span refers to, and without
+// imports what is called by the import system.
+func keepUsedStacks(rec *timeline.Recording, imports bool) {
 	nodes := map[timeline.NodeID]timeline.NodeID{timeline.RootNode: timeline.RootNode}
 	frames := make(map[timeline.FrameID]timeline.FrameID)
 	newNodes, newFrames := make([]timeline.Node, 1), []timeline.Frame{}
@@ -115,6 +153,10 @@ func keepUsedStacks(rec *timeline.Recording) {
 		}
 		n := rec.Nodes[id]
 		parent := keep(n.Parent)
+		if !imports && parent != timeline.RootNode && isImportSystem(newFrames[newNodes[parent].Frame]) {
+			nodes[id] = parent
+			return parent
+		}
 		frame, known := frames[n.Frame]
 		if !known {
 			frame = timeline.FrameID(len(newFrames))
@@ -132,6 +174,8 @@ func keepUsedStacks(rec *timeline.Recording) {
 	}
 	rec.Nodes, rec.Frames = newNodes, newFrames
 }
+
+func isImportSystem(f timeline.Frame) bool { return strings.HasPrefix(f.File, "<frozen importlib") }
 
 // renameAll gives everything that names a file another name.
 func renameAll(rec *timeline.Recording, rename func(string) string) {

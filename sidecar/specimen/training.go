@@ -113,3 +113,62 @@ func Only(rec *timeline.Recording, device, measured int) *timeline.Recording {
 	}
 	return &out
 }
+
+// Loop is when the exact device began to work and when it ended: the training
+// without its set-up, as a cell of its own is recorded.
+func Loop(rec *timeline.Recording) (from, to timeline.Nanos) {
+	for _, t := range rec.Tracks {
+		for _, p := range t.Points {
+			if t.Device != Exact || p.Value == 0 {
+				continue
+			}
+			if from == 0 {
+				from = p.From
+			}
+			to = p.At
+		}
+	}
+	return from, to
+}
+
+// Between is the recording of a part of the time.
+func Between(rec *timeline.Recording, from, to timeline.Nanos) *timeline.Recording {
+	out := *rec
+	out.Duration, out.Origin = to-from, rec.Origin+int64(from)
+	cut := func(start, end timeline.Nanos) (timeline.Nanos, timeline.Nanos) {
+		return max(start, from) - from, min(end, to) - from
+	}
+	out.Threads = slices.Clone(rec.Threads)
+	for i := range out.Threads {
+		var kept []timeline.Span
+		for _, s := range out.Threads[i].Spans {
+			if s.Start, s.End = cut(s.Start, s.End); s.Start < s.End {
+				kept = append(kept, s)
+			}
+		}
+		out.Threads[i].Spans = kept
+	}
+	out.Tracks = slices.Clone(rec.Tracks)
+	for i := range out.Tracks {
+		var kept []timeline.Point
+		for _, p := range out.Tracks[i].Points {
+			if p.From < from || p.At > to {
+				if out.Tracks[i].Device != Exact {
+					continue // a window is whole
+				}
+			}
+			if p.From, p.At = cut(p.From, p.At); p.From <= p.At {
+				kept = append(kept, p)
+			}
+		}
+		out.Tracks[i].Points = kept
+	}
+	out.Processes = slices.Clone(rec.Processes)
+	for i := range out.Processes {
+		p := &out.Processes[i]
+		if p.Start -= from; p.End > 0 {
+			p.End = max(p.End-from, 1)
+		}
+	}
+	return &out
+}

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/specimen"
@@ -22,7 +21,6 @@ type verdict struct {
 	truth     []diagnose.KindIdle // most first
 	places    map[diagnose.Place]timeline.Nanos
 	idle      timeline.Nanos
-	certainty diagnose.Certainty
 	text      string
 }
 
@@ -35,7 +33,7 @@ func judge(s *specimen.Specimen, device int) verdict {
 	if d.Idle == nil || exact.Idle == nil {
 		return v
 	}
-	v.truth, v.idle, v.certainty = exact.Idle.Kinds, exact.Idle.Total, d.Idle.Certainty
+	v.truth, v.idle = exact.Idle.Kinds, exact.Idle.Total
 	main, ok := d.Main()
 	if !ok {
 		return v
@@ -100,33 +98,148 @@ func (v verdict) wrong() string {
 	return ""
 }
 
-func TestShowTrainings(t *testing.T) {
-	folder := os.Getenv("TRAININGS")
-	if folder == "" {
-		t.Skip("TRAININGS names no folder of recordings")
+// combination is a training, the device by whose windows it is judged, and whether
+// the recording has its set-up or begins with the loop.
+type combination struct {
+	variant string
+	step    int // ms
+	window  specimen.Window
+	loop    bool
+}
+
+func (c combination) String() string {
+	part := "whole"
+	if c.loop {
+		part = "loop"
 	}
+	return fmt.Sprintf("%s, steps of %d ms, windows of %d ms, %s", c.variant, c.step, c.window.Length.Milliseconds(), part)
+}
+
+var trainingSteps = []int{10, 25, 100}
+
+// combinations are all of them: ten ways to train, three lengths of a step, four
+// of a window, with set-up and without.
+func combinations() []combination {
+	var all []combination
 	for _, variant := range specimen.Trainings {
-		for _, step := range []int{10, 25, 100} {
-			s, err := specimen.Read(filepath.Join(folder, fmt.Sprintf("%s-%d.json.gz", variant, step)))
-			if err != nil {
-				continue
-			}
+		for _, step := range trainingSteps {
 			for _, w := range specimen.Windows {
-				started := time.Now()
-				v := judge(s, w.Device)
-				said := "named " + string(v.named)
-				if v.undecided {
-					said = "undecided"
-				} else if v.named == "" {
-					said = "says " + v.text
-				}
-				var truth []string
-				for _, k := range v.truth[:min(len(v.truth), 4)] {
-					truth = append(truth, fmt.Sprintf("%s %.0f", k.Kind, 100*float64(k.Nanos)/float64(v.idle)))
-				}
-				t.Logf("%-12s %3d ms %8v %-10s R² %5.2f/%5.2f  %-28s truth %s  %s  (%v)", variant, step, w.Length, v.certainty.Method, v.certainty.R2, v.certainty.HeldOut,
-					said, strings.Join(truth, ", "), v.wrong(), time.Since(started).Round(time.Millisecond))
+				all = append(all, combination{variant, step, w, false}, combination{variant, step, w, true})
 			}
 		}
 	}
+	return all
+}
+
+// clearLead is by how much the first cause must exceed the second, as a share of
+// the idle time, to be named where the windows are no longer than the steps.
+const clearLead = 0.2
+
+// undecidedFile lists the combinations in which no first cause is named. They may
+// become fewer.
+const undecidedFile = "testdata/trainings/undecided.txt"
+
+// Trainings of PyTorch that drove the fake driver were recorded once, each by four
+// devices at a time whose windows have different lengths, with what the devices truly
+// did. What a diagnosis by windows names as the first cause is the first; it is named
+// where it leads clearly and the windows are no longer than the steps; and where it
+// is not named, undecided.txt says so.
+//
+// The trainings are a plain loop without and with two worker processes, .item(),
+// many small launches, accumulation, validation, checkpoints, torch.compile,
+// transformers.Trainer and Lightning. Worker processes exist for the plain loop alone:
+// what a device waits for is the same queue in the others. Windows of 103 ms are those of GPM,
+// which the fake library makes a little longer than 100 ms. make truth looks at
+// all combinations, other runs at every fifth.
+func TestTrainings(t *testing.T) {
+	every := 5
+	if os.Getenv("OMNI_PERF_TRUTH") != "" || *update {
+		every = 1
+	}
+	before := undecidedBefore(t)
+	var undecided []string
+	judged, left := make(map[[2]int]int), make(map[[2]int]int)
+	var s *specimen.Specimen
+	last := ""
+	for i, c := range combinations() {
+		if i%every != 0 {
+			continue
+		}
+		if name := fmt.Sprintf("%s-%d.json.gz", c.variant, c.step); name != last {
+			var err error
+			if s, err = specimen.Read(filepath.Join("testdata", "trainings", name)); err != nil {
+				t.Fatal(err)
+			}
+			last = name
+		}
+		seen := *s
+		if c.loop {
+			from, to := specimen.Loop(s.Recording)
+			seen.Recording = specimen.Between(s.Recording, from, to)
+		}
+		v := judge(&seen, c.window.Device)
+		t.Logf("%s: %s", c, v)
+		if problem := v.wrong(); problem != "" {
+			t.Errorf("%s: %s", c, problem)
+		}
+		at := [2]int{c.step, int(c.window.Length.Milliseconds())}
+		judged[at]++
+		if v.named != "" || !v.undecided {
+			continue
+		}
+		left[at]++
+		undecided = append(undecided, c.String())
+		if at[1] <= c.step && v.lead() >= clearLead {
+			t.Errorf("%s: undecided, though %s leads by %.0f %% of the idle time", c, v.truth[0].Kind, 100*v.lead())
+		}
+		if !*update && !before[c.String()] {
+			t.Errorf("%s: undecided now; %s does not have it", c, undecidedFile)
+		}
+	}
+	if *update {
+		writeUndecided(t, undecided, left, judged)
+	}
+}
+
+func undecidedBefore(t *testing.T) map[string]bool {
+	text, err := os.ReadFile(undecidedFile)
+	if err != nil && !*update {
+		t.Fatal(err)
+	}
+	before := make(map[string]bool)
+	for line := range strings.Lines(string(text)) {
+		before[strings.TrimSpace(line)] = true
+	}
+	return before
+}
+
+func writeUndecided(t *testing.T, undecided []string, left, judged map[[2]int]int) {
+	var b strings.Builder
+	b.WriteString("Where no first cause is named: its bounds reach those of another. By length of step and window:\n\n")
+	for _, step := range trainingSteps {
+		for _, w := range specimen.Windows {
+			at := [2]int{step, int(w.Length.Milliseconds())}
+			fmt.Fprintf(&b, "  steps of %3d ms, windows of %4d ms: %2d of %d\n", at[0], at[1], left[at], judged[at])
+		}
+	}
+	b.WriteString("\nThese:\n\n" + strings.Join(undecided, "\n") + "\n")
+	if err := os.WriteFile(undecidedFile, []byte(b.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// String says what was found and what is true.
+func (v verdict) String() string {
+	said := "says " + v.text
+	switch {
+	case v.undecided:
+		said = "undecided"
+	case v.named != "":
+		said = "names " + string(v.named)
+	}
+	var truth []string
+	for _, k := range v.truth[:min(len(v.truth), 4)] {
+		truth = append(truth, fmt.Sprintf("%s %.0f %%", k.Kind, 100*v.share(k.Kind)))
+	}
+	return fmt.Sprintf("%s; truth: %s", said, strings.Join(truth, ", "))
 }

@@ -145,9 +145,9 @@ func (s Scope) at(actors []diagnose.Actor) string {
 func (s Scope) waitsForThreads(f diagnose.Finding) string {
 	if len(f.Actors) > 0 && computes(f.Actors[0].Cause) && !math.IsNaN(f.Cores) {
 		return threads(f.Actors) + " kept " + coresOf(f) + " busy" + s.at(f.Actors) +
-			"; the main thread waited for " + them(f.Actors) + ", " + s.part(f.Time) + s.where(f)
+			"; the main thread waited for " + them(f.Actors) + ", " + s.part(f.Time) + s.where(f) + in(f)
 	}
-	text := "the main thread waited " + s.part(f.Time) + s.where(f) + " for " + threads(f.Actors)
+	text := "the main thread waited " + s.part(f.Time) + s.where(f) + in(f) + " for " + threads(f.Actors)
 	if len(f.Actors) > 0 {
 		text += ", which " + did(f.Actors[0].Cause) + s.at(f.Actors)
 	}

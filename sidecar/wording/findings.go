@@ -45,7 +45,11 @@ func TooFew(t diagnose.TooFew) string {
 // Finding is a finding in one sentence with the figure it rests on.
 func (s Scope) Finding(f diagnose.Finding) string {
 	if write, ok := sentences[f.ID]; ok {
-		return words.Sentence(write(s, f))
+		text := write(s, f)
+		if f.AfterEnd && f.ID != diagnose.SlowExit {
+			text = "after the last line " + text
+		}
+		return words.Sentence(text)
 	}
 	return ""
 }
@@ -107,7 +111,11 @@ var sentences = map[diagnose.FindingID]func(Scope, diagnose.Finding) string{
 		return "the interpreter took " + s.part(f.Time) + " to start"
 	},
 	diagnose.SlowExit: func(s Scope, f diagnose.Finding) string {
-		return "after the last line the interpreter took " + s.part(f.Time) + " to end"
+		text := "after the last line the interpreter took " + s.part(f.Time) + " to end"
+		if where, whole := strings.CutPrefix(s.where(f), " in "); whole {
+			return text + ", in " + where
+		}
+		return text + s.where(f)
 	},
 }
 

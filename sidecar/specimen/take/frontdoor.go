@@ -63,7 +63,7 @@ func keeper(pid int) func(*timeline.Recording) *report.Report {
 		found := diagnose.Options{Line: line}.Run(stripped)
 		limits := specimen.DefaultLimits
 		if os.Getenv("SPECIMEN_WHOLE") != "" { // a training: its short steps matter, and what the device truly did
-			limits.Spans = 1 << 30
+			limits = specimen.TrainingLimits
 			if feed, err := os.ReadFile(os.Getenv("OMNI_PERF_FAKE_NVML_FEED")); err == nil {
 				specimen.AddExact(rec, feed)
 			}

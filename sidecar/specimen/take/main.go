@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"time"
@@ -44,20 +45,24 @@ func main() {
 	missing := flag.Bool("missing", false, "only programs that have no recording yet")
 	trainings := flag.String("trainings", "", "take trainings instead, from this folder: NAME is VARIANT:STEP_MS:SECONDS")
 	flag.Parse()
+	// To wait for the signal also means that programs get it: what is started in the
+	// background ignores it, and so would they.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
 	if *trainings != "" {
-		if err := takeTrainings(*trainings, *into, *repository, flag.Args()); err != nil {
+		if err := takeTrainings(ctx, *trainings, *into, *repository, flag.Args()); err != nil {
 			fmt.Fprintln(os.Stderr, "take:", err)
 			os.Exit(1)
 		}
 		return
 	}
-	if err := take(*programs, *into, *repository, *missing, flag.Args()); err != nil {
+	if err := take(ctx, *programs, *into, *repository, *missing, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "take:", err)
 		os.Exit(1)
 	}
 }
 
-func take(folder, into, repository string, missing bool, names []string) error {
+func take(ctx context.Context, folder, into, repository string, missing bool, names []string) error {
 	list, err := specimen.Load(folder)
 	if err != nil {
 		return err
@@ -73,7 +78,7 @@ func take(folder, into, repository string, missing bool, names []string) error {
 		if _, err := os.Stat(path); len(names) > 0 && !matches(p.Name, names) || missing && err == nil {
 			continue
 		}
-		switch err := studio.take(context.Background(), p, path); {
+		switch err := studio.take(ctx, p, path); {
 		case err == nil:
 			fmt.Println("took", p.Name)
 		default:
@@ -88,7 +93,7 @@ func take(folder, into, repository string, missing bool, names []string) error {
 }
 
 // takeTrainings runs trainings on the simulated devices.
-func takeTrainings(folder, into, repository string, names []string) error {
+func takeTrainings(ctx context.Context, folder, into, repository string, names []string) error {
 	studio, err := newStudio(repository)
 	if err != nil {
 		return err
@@ -104,7 +109,7 @@ func takeTrainings(folder, into, repository string, names []string) error {
 		if err != nil {
 			return err
 		}
-		if err := studio.take(context.Background(), p, filepath.Join(into, p.File())); err != nil {
+		if err := studio.take(ctx, p, filepath.Join(into, p.File())); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		fmt.Println("took", name)
