@@ -320,7 +320,7 @@ def _name_outcome(error: BaseException) -> str:
 
 def _lost_sentence(begun: Begun, error: SessionError, number: int) -> str:
     if isinstance(error, SidecarStoppedError):
-        return f"{error} Once it goes on, %omni_perf last {number} shows this cell."
+        return f"{error} Then %omni_perf last {number} shows this cell."
     gone_at_ns = begun.link.client.gone_at_ns
     if gone_at_ns:
         into = max(0, gone_at_ns - begun.started_ns) / 1e9
