@@ -71,14 +71,17 @@ class FakeSidecar:
 
 
 @pytest.fixture
-def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeSidecar:
+def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeSidecar]:
     """Make the extension start the sidecar in Python of fakesidecar.py."""
     program = fakesidecar.install(tmp_path)
     monkeypatch.setenv("OMNI_PERF_BINARY", program)
+    sockets = tempfile.TemporaryDirectory(prefix="fake_omni_perf_")  # tmp_path may be too long for a socket
+    monkeypatch.setenv("FAKE_SIDECAR_SOCKETS", sockets.name)
     monkeypatch.setenv("FAKE_SIDECAR", "{}")
     sidecar = FakeSidecar(tmp_path / "journal")
     sidecar.behave(journal=str(sidecar.journal))
-    return sidecar
+    with sockets:
+        yield sidecar
 
 
 @dataclass
@@ -98,8 +101,8 @@ class Notebook:
 
 
 @pytest.fixture(scope="session")
-def interactive_shell() -> Any:
-    os.environ["IPYTHONDIR"] = tempfile.mkdtemp(prefix="ipython-of-omni_perf-tests-")
+def interactive_shell(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    os.environ["IPYTHONDIR"] = str(tmp_path_factory.mktemp("ipython"))
     from IPython.core.interactiveshell import InteractiveShell
     from traitlets.config import Config
 
