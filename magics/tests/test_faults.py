@@ -390,6 +390,33 @@ def test_peers_without_token_or_of_another_user_are_refused(kernel: Kernel) -> N
     assert "PermissionError" in ran.stderr
 
 
+def test_the_sidecar_is_reached_by_its_socket_alone(kernel: Kernel) -> None:
+    """No port of any network; the token is in nothing that other processes can read."""
+    kernel.run(profiled("1"))
+    pid = kernel.sidecar()
+    inodes = {
+        os.readlink(link)[len("socket:[") : -1]
+        for link in Path(f"/proc/{pid}/fd").iterdir()
+        if os.readlink(link).startswith("socket:[")
+    }
+    tables = {
+        name: [line.split() for line in Path(f"/proc/{pid}/net/{name}").read_text().splitlines()[1:]]
+        for name in ("tcp", "tcp6", "udp", "udp6", "raw", "raw6")
+        if Path(f"/proc/{pid}/net/{name}").exists()
+    }
+    own = {name: [fields for fields in table if fields[9] in inodes] for name, table in tables.items()}
+    listening = "0A"
+    assert [fields for table in own.values() for fields in table if fields[3] == listening] == []
+    assert {name for name, table in own.items() if table} <= {"tcp"}
+    assert {fields[2].partition(":")[0] for fields in own["tcp"]} <= {"0100007F"}  # the kernel's own ports
+    read = "next(iter(__import__('omni_perf.extension').extension._loaded.values())).session.link.client.endpoint.token"
+    token = str(kernel.run(read).result).strip("'").encode()
+    assert len(token) > 40
+    for process in (pid, kernel.pid):
+        for what in ("cmdline", "environ"):
+            assert token not in Path(f"/proc/{process}/{what}").read_bytes(), what
+
+
 # Interrupts.
 
 
