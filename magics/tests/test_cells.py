@@ -426,7 +426,11 @@ OLDER = [
 
 
 def test_older_recordings_are_reached_by_the_number_of_their_cell(
-    notebook: Notebook, fake: FakeSidecar, tmp_path: Any, capsys: pytest.CaptureFixture[str]
+    notebook: Notebook,
+    fake: FakeSidecar,
+    tmp_path: Any,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     import base64
 
@@ -445,6 +449,9 @@ def test_older_recordings_are_reached_by_the_number_of_their_cell(
     notebook.shell.user_ns["where"] = str(tmp_path)
     notebook.run("%omni_perf save {where}/named.json")
     assert (tmp_path / "named.json").exists()
+    monkeypatch.chdir(tmp_path)
+    notebook.run("%omni_perf save ./here.json")
+    assert (tmp_path / "here.json").exists()
     capsys.readouterr()
     assert notebook.run("%omni_perf last 4").result is None
     assert "The report of cell [4] is not kept" in capsys.readouterr().err
