@@ -471,8 +471,13 @@ def test_a_quiet_cell_can_be_shown_later(notebook: Notebook, fake: FakeSidecar) 
 
 
 def test_what_is_listed_sends_no_commands_to_the_terminal(
-    notebook: Notebook, fake: FakeSidecar, capsys: pytest.CaptureFixture[str]
+    notebook: Notebook,
+    fake: FakeSidecar,
+    tmp_path: Any,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.chdir(tmp_path)  # a line ends at \r: what comes before is a name
     evil = "\x1b]0;owned\x07\x1b[2J\x9b\u202e\r"
     fake.behave(answers={"List": {"entries": [{"executionCount": 3, "name": evil, "headline": evil, "outcome": evil}]}})
     notebook.run("%%omni_perf\n1")
