@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from omni_perf import contract, marks, publish
-from omni_perf.cellsources import BATCH_LIMIT, CellSources
+from omni_perf.cellsources import BATCH_LIMIT, BEGIN_LIMIT, CellSources, Known
 from omni_perf.cleanup import options_line
 from omni_perf.fallback import FallbackSampler
 from omni_perf.options import CELL_HELP, Options, parse_cell
@@ -154,8 +154,12 @@ class CellRecorder:
         began_ns = time.monotonic_ns()
         if automatic:
             request["startedNs"] = str(began_ns)
+
+        def sources(known: Known) -> list[contract.CellSource]:
+            return self._sources.unknown_to(known, BEGIN_LIMIT)
+
         try:
-            beginning = self._session.begin(request, self._sources.unknown_to, patient=not automatic)
+            beginning = self._session.begin(request, sources, patient=not automatic)
             if not automatic:
                 self._session.begun(beginning)
         except SessionError as error:

@@ -15,6 +15,13 @@ from omni_perf.shell import CellInfo, Shell, is_notebook
 BATCH_LIMIT = 1 << 20
 """Characters of source sent with one call; what is left follows with the next."""
 
+BEGIN_LIMIT = 1 << 15
+"""As many when a cell begins, which waits for it: a new sidecar in a long session lacks them
+all, and more than HTTP/2's first window of 64 kB takes turns with a busy machine."""
+
+ENTRY_SIZE = 120
+"""Characters around the text of a cell."""
+
 Known = set[tuple[str, int]]
 """File name and execution count of the cells that a sidecar holds."""
 
@@ -36,16 +43,16 @@ class CellSources:
         except Exception:  # a cell that cannot be transformed will not be compiled either
             return ""
 
-    def unknown_to(self, known: Known) -> list[CellSource]:
-        """List the cells compiled so far that are not known yet, newest first."""
+    def unknown_to(self, known: Known, limit: int = BATCH_LIMIT) -> list[CellSource]:
+        """List the cells compiled so far that are not known yet, newest first, at least one."""
         names: dict[str, int] = getattr(self._shell.compile, "_filename_map", {})
         found: list[CellSource] = []
-        left = BATCH_LIMIT
+        left = limit
         for file, number in reversed(list(names.items())):
             if (file, number) in known:
                 continue
             text = self._text(file, number)
-            left -= len(text)
+            left -= len(text) + ENTRY_SIZE
             if left < 0 and found:
                 break
             found.append({"file": file, "executionCount": number, "text": text[:BATCH_LIMIT]})

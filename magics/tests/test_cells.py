@@ -44,6 +44,18 @@ def test_sources_are_sent_once(notebook: Notebook, fake: FakeSidecar) -> None:
     assert again == []
 
 
+def test_a_cell_that_begins_waits_for_few_sources(notebook: Notebook, fake: FakeSidecar) -> None:
+    """A new sidecar lacks all cells of a long session: the rest follows when the cell ends."""
+    cells = [f"x = {number}  # {'y' * 100}" for number in range(400)]
+    for cell in cells:
+        notebook.run(cell)
+    notebook.run("%%omni_perf\n1")
+    first, rest = fake.call("Begin")["sources"], fake.call("End")["sources"]
+    assert len(json.dumps(first)) < 50_000
+    assert cells[-1] in [source["text"] for source in first]
+    assert set(cells) <= {source["text"] for source in [*first, *rest]}
+
+
 @pytest.mark.parametrize(
     ("cell", "outcome"),
     [
