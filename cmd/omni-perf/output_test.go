@@ -30,6 +30,7 @@ func savedReport(t *testing.T) string {
 // Whatever the command writes, it writes by the rule of package output: a link is
 // refused before anything is read, a file is replaced and private.
 func TestEveryCommandWritesByOneRule(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir()) // where what finds no place goes
 	traces, _ := madeTraces(t)
 	saved := savedReport(t)
 	snapshot := filepath.Join(traces, snapshotName)

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from omni_perf import contract, marks, publish
-from omni_perf.cellsources import BATCH_LIMIT, CellSources
+from omni_perf.cellsources import BATCH_LIMIT, BEGIN_LIMIT, CellSources, Known
 from omni_perf.cleanup import options_line
 from omni_perf.fallback import FallbackSampler
 from omni_perf.loads import Loads
@@ -173,8 +173,12 @@ class CellRecorder:
         began_ns = time.monotonic_ns()
         if automatic:
             request["startedNs"] = str(began_ns)
+
+        def sources(known: Known) -> list[contract.CellSource]:
+            return self._sources.unknown_to(known, BEGIN_LIMIT)
+
         try:
-            beginning = self._session.begin(request, self._sources.unknown_to, patient=not automatic)
+            beginning = self._session.begin(request, sources, patient=not automatic)
             if not automatic:
                 self._session.begun(beginning)
         except SessionError as error:
@@ -356,7 +360,7 @@ def _name_outcome(error: BaseException) -> str:
 
 def _lost_sentence(begun: Begun, error: SessionError, number: int) -> str:
     if isinstance(error, SidecarStoppedError):
-        return f"{error} Once it goes on, %omni_perf last {number} shows this cell."
+        return f"{error} Then %omni_perf last {number} shows this cell."
     gone_at_ns = begun.link.client.gone_at_ns
     if gone_at_ns:
         into = max(0, gone_at_ns - begun.started_ns) / 1e9

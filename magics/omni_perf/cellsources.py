@@ -20,6 +20,13 @@ BATCH_LIMIT = 1 << 20
 LINE_ENDS = 3
 """How many empty lines at a cell's end are looked for, which the history does not keep."""
 
+BEGIN_LIMIT = 1 << 15
+"""As many when a cell begins, which waits for it: a new sidecar in a long session lacks them
+all, and more than HTTP/2's first window of 64 kB takes turns with a busy machine."""
+
+ENTRY_SIZE = 120
+"""Characters around the text of a cell."""
+
 Known = set[tuple[str, int]]
 """File name and execution count of the cells that a sidecar holds."""
 
@@ -48,16 +55,16 @@ class CellSources:
         if file:
             self._nested[file] = number, text
 
-    def unknown_to(self, known: Known) -> list[CellSource]:
-        """List the cells compiled so far that are not known yet, newest first."""
+    def unknown_to(self, known: Known, limit: int = BATCH_LIMIT) -> list[CellSource]:
+        """List the cells compiled so far that are not known yet, newest first, at least one."""
         names = self._names()
         found: list[CellSource] = []
-        left = BATCH_LIMIT
+        left = limit
         for file, number in [*self._of_one_name(names), *reversed(list(names.items())), *self._elsewhere(names)]:
             if (file, self._nested.get(file, (number, ""))[0]) in known:
                 continue
             source = self._source(file, number)
-            left -= len(source.get("text", ""))
+            left -= len(source.get("text", "")) + ENTRY_SIZE
             if left < 0 and found:
                 break
             found.append(source)

@@ -206,11 +206,12 @@ def _endpoint(line: bytes, binary: str, status: int, token: str) -> Endpoint:
 
 
 def end_process(endpoint: Endpoint) -> None:
-    """Ask a sidecar to end, unless its pid belongs to another process by now."""
+    """Ask a sidecar to end, one that was stopped too, unless its pid belongs to another process by now."""
     if endpoint.started and _start_time(endpoint.pid) != endpoint.started:
         return
     try:
         os.kill(endpoint.pid, signal.SIGTERM)
+        os.kill(endpoint.pid, signal.SIGCONT)
     except OSError:
         pass
 

@@ -51,15 +51,20 @@ class _Selector(selectors.DefaultSelector):
             self._owned[descriptor] = (status.st_dev, status.st_ino)
 
     def intact(self) -> bool:
-        """Whether every socket is still the loop's own."""
+        """Whether every socket is still the loop's own. From any thread."""
         return all(map(self._is_own, list(self._owned)))
 
     def _is_own(self, descriptor: int) -> bool:
+        """Whether a descriptor is the socket it was, or the loop's thread has given it up just now."""
+        remembered = self._owned.get(descriptor)
+        if remembered is None:
+            return True
         try:
             status = os.fstat(descriptor)
+            found = (status.st_dev, status.st_ino)
         except OSError:
-            return False
-        return (status.st_dev, status.st_ino) == self._owned.get(descriptor)
+            found = None
+        return found == remembered or self._owned.get(descriptor) != remembered
 
     def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
         key = super().register(fileobj, events, data)

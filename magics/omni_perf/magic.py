@@ -88,7 +88,7 @@ class OmniPerfMagic:
         except SyntaxError:
             return self._subcommands.meant_by(statement)
         match body:
-            case [ast.Expr(ast.Name(name))]:
+            case [ast.Expr(ast.Name(name) | ast.BinOp(ast.Name(name), ast.Sub()))]:  # "last -1" is a difference
                 known = name in self._shell.user_ns or name in (local_ns or ()) or hasattr(builtins, name)
                 return "" if known else self._subcommands.meant_by(statement)
             case _:

@@ -35,7 +35,7 @@ def run(
             stderr=subprocess.PIPE,
             check=False,
         )
-    except (LaunchError, OSError) as error:
+    except (LaunchError, OSError, ValueError) as error:  # a name with a NUL
         raise ProgramError(f"omni-perf could not be started: {error}") from error
     if done.returncode < 0:
         raise ProgramError(

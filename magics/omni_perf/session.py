@@ -146,16 +146,9 @@ class Session:
         return _wait(beginning, START_LIMIT_S + BEGIN_LIMIT_S)
 
     def end(self, begun: Begun, request: contract.EndRequest) -> contract.EndResponse:
-        """End a recording and return its bundle."""
+        """End a recording and return its bundle; the recording ends also if nobody waits so long."""
         future = self._submit(self._end(begun, request), begun.link.looper)
-        pid = begun.link.client.endpoint.pid
-        deadline = time.monotonic() + END_LIMIT_S
-        while not concurrent.futures.wait([future], STOPPED_LIMIT_S).done:
-            if is_stopped(pid):
-                raise SidecarStoppedError(f"The sidecar (process {pid}) is stopped.")
-            if time.monotonic() > deadline:
-                raise SessionError(f"The sidecar did not answer within {END_LIMIT_S:g} s.")
-        return _wait(future, 0)
+        return _wait_unless_stopped(future, lambda: begun.link, END_LIMIT_S)
 
     def end_later(self, beginning: concurrent.futures.Future[Begun], request: contract.EndRequest) -> None:
         """End a recording, which may not have begun yet, and whose answer nobody waits for."""
@@ -170,7 +163,10 @@ class Session:
     def call(self, method: str, request: Mapping[str, Any]) -> Any:
         """Call a method that concerns no running cell; starts a sidecar if there is none."""
         future = self._submit_anew(lambda looper: self._greeted_call(looper, method, request))
-        return _wait(future, START_LIMIT_S + CALL_LIMIT_S)
+        try:
+            return _wait_unless_stopped(future, lambda: self.link, START_LIMIT_S + CALL_LIMIT_S)
+        finally:
+            future.cancel()  # changes nothing once it is done
 
     def draw(self, form: str, compressed: bytes) -> bytes:
         """Draw a report document: what :class:`omni_perf.report.Report` needs."""
@@ -301,11 +297,13 @@ class Session:
         return await self._call(await self._connected(looper), method, request, CALL_LIMIT_S)
 
     async def _call(self, link: Link, method: str, request: Mapping[str, Any], limit: float) -> Any:
-        from omni_perf.client import SidecarError
+        from omni_perf.client import SidecarError, SidecarSlowError
 
         try:
             return await link.client.call(method, request, limit)
         except SidecarError as error:
+            if isinstance(error, SidecarSlowError):
+                _raise_if_stopped(link)
             raise SessionError(str(error)) from error
 
     async def _connected(self, looper: Looper) -> Link:
@@ -377,6 +375,26 @@ def _wait(future: concurrent.futures.Future[_Answer], limit: float) -> _Answer:
     except KeyboardInterrupt:
         future.cancel()
         raise
+
+
+def _wait_unless_stopped(
+    future: concurrent.futures.Future[_Answer], link: Callable[[], Link | None], limit: float
+) -> _Answer:
+    """Wait in the caller's thread; STOPPED_LIMIT_S for a sidecar that does not run."""
+    deadline = time.monotonic() + limit
+    while not concurrent.futures.wait([future], STOPPED_LIMIT_S).done:
+        asked = link()
+        if asked is not None:
+            _raise_if_stopped(asked)
+        if time.monotonic() > deadline:
+            raise SessionError(f"The sidecar did not answer within {limit:g} s.")
+    return _wait(future, 0)
+
+
+def _raise_if_stopped(link: Link) -> None:
+    pid = link.client.endpoint.pid
+    if is_stopped(pid):
+        raise SidecarStoppedError(f"The sidecar (process {pid}) is stopped; kill -CONT {pid} lets it go on.")
 
 
 async def _repeat(done: Callable[[], bool]) -> None:

@@ -63,7 +63,7 @@ class Subcommands:
         rest = rest.strip()
         if word == "on" and (not rest or rest.startswith("-")):
             return lambda: self._on(rest)
-        if word == "save" and rest and not rest.startswith(("=", "(", "[", ".")):
+        if word == "save" and rest and not rest.startswith(("=", "(", "[")):
             return lambda: self._save(expand_names(self._shell, rest))
         if word == "last" and re.fullmatch(r"\d*|[{$].*", rest):
             return lambda: self._last(expand_names(self._shell, rest))

@@ -71,14 +71,17 @@ class FakeSidecar:
 
 
 @pytest.fixture
-def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeSidecar:
+def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeSidecar]:
     """Make the extension start the sidecar in Python of fakesidecar.py."""
     program = fakesidecar.install(tmp_path)
     monkeypatch.setenv("OMNI_PERF_BINARY", program)
+    sockets = tempfile.TemporaryDirectory(prefix="fake_omni_perf_")  # tmp_path may be too long for a socket
+    monkeypatch.setenv("FAKE_SIDECAR_SOCKETS", sockets.name)
     monkeypatch.setenv("FAKE_SIDECAR", "{}")
     sidecar = FakeSidecar(tmp_path / "journal")
     sidecar.behave(journal=str(sidecar.journal))
-    return sidecar
+    with sockets:
+        yield sidecar
 
 
 @dataclass
@@ -98,8 +101,8 @@ class Notebook:
 
 
 @pytest.fixture(scope="session")
-def interactive_shell() -> Any:
-    os.environ["IPYTHONDIR"] = tempfile.mkdtemp(prefix="ipython-of-omni_perf-tests-")
+def interactive_shell(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    os.environ["IPYTHONDIR"] = str(tmp_path_factory.mktemp("ipython"))
     from IPython.core.interactiveshell import InteractiveShell
     from traitlets.config import Config
 
@@ -125,7 +128,9 @@ def notebook(fake: FakeSidecar, plain: Notebook, monkeypatch: pytest.MonkeyPatch
     """A shell with the extension and a fake sidecar."""
     from omni_perf import extension, report, session
 
-    monkeypatch.setattr(session, "BEGIN_LIMIT_S", 10)  # 250 ms may pass on a busy test machine
+    # 250 ms, and 3 s for a start, may pass on a busy test machine.
+    monkeypatch.setattr(session, "BEGIN_LIMIT_S", 10)
+    monkeypatch.setattr(session, "START_LIMIT_S", 30)
     report.kept.last = None
     extension.load(plain.shell)
     yield plain

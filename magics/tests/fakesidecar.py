@@ -9,6 +9,8 @@ and answers. FAKE_SIDECAR in its environment is a JSON object:
     start     "silent": ends without a line; "error": refuses; "hang": never answers
     journal   file to which each request is appended as a line of JSON
 
+Its sockets are in the folder FAKE_SIDECAR_SOCKETS, which outlives it.
+
 ``export`` writes DRAWN, as the real one's ``export - --json --name NAME`` writes a drawing.
 """
 
@@ -21,7 +23,6 @@ import json
 import os
 import stat
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -93,8 +94,7 @@ async def _serve(behaviour: dict[str, Any], start: dict[str, Any]) -> None:
     from grpclib.server import Server
 
     service = _Service(behaviour, start["token"])
-    folder = tempfile.mkdtemp(prefix="fake_omni_perf_")
-    socket = os.path.join(folder, "s")
+    socket = os.path.join(os.environ["FAKE_SIDECAR_SOCKETS"], str(os.getpid()))
     server = Server([service], codec=service.codec)
     await server.start(path=socket)
     print(json.dumps({"socket": socket, "pid": os.getpid(), "version": "0.1.0", "api": 1}))
@@ -102,8 +102,6 @@ async def _serve(behaviour: dict[str, Any], start: dict[str, Any]) -> None:
     os.close(1)
     while _alive(start["kernel_pid"]):
         await asyncio.sleep(0.1)
-    os.unlink(socket)
-    os.rmdir(folder)
 
 
 def _alive(pid: int) -> bool:

@@ -79,6 +79,7 @@ class Kernel:
         self._client.wait_for_ready(timeout=PATIENCE_S)
         if load:
             self.limit_begin(10)
+            self.limit_start(30)
             loaded = self.run("%load_ext omni_perf")
             assert not loaded.outputs, loaded.outputs
 
@@ -95,7 +96,14 @@ class Kernel:
 
     def limit_begin(self, seconds: float) -> None:
         """Set how long a cell waits for its recording: 250 ms may pass on a busy test machine."""
-        code = f"import omni_perf.session; omni_perf.session.BEGIN_LIMIT_S = {seconds}; del omni_perf"
+        self._limit("BEGIN_LIMIT_S", seconds)
+
+    def limit_start(self, seconds: float) -> None:
+        """Set how long a cell waits for a sidecar to start."""
+        self._limit("START_LIMIT_S", seconds)
+
+    def _limit(self, name: str, seconds: float) -> None:
+        code = f"import omni_perf.session; omni_perf.session.{name} = {seconds}; del omni_perf"
         self.silently(code)
 
     def silently(self, code: str) -> Ran:

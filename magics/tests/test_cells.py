@@ -44,6 +44,18 @@ def test_sources_are_sent_once(notebook: Notebook, fake: FakeSidecar) -> None:
     assert again == []
 
 
+def test_a_cell_that_begins_waits_for_few_sources(notebook: Notebook, fake: FakeSidecar) -> None:
+    """A new sidecar lacks all cells of a long session: the rest follows when the cell ends."""
+    cells = [f"x = {number}  # {'y' * 100}" for number in range(400)]
+    for cell in cells:
+        notebook.run(cell)
+    notebook.run("%%omni_perf\n1")
+    first, rest = fake.call("Begin")["sources"], fake.call("End")["sources"]
+    assert len(json.dumps(first)) < 50_000
+    assert cells[-1] in [source["text"] for source in first]
+    assert set(cells) <= {source["text"] for source in [*first, *rest]}
+
+
 @pytest.mark.parametrize(
     ("cell", "outcome"),
     [
@@ -376,6 +388,7 @@ def test_help_above_a_cell_does_not_keep_it_from_running(
         ("sav run.svg", "%omni_perf save NAME [N]?"),
         ("off now", "%omni_perf off?"),
         ("last one", "%omni_perf last [N]?"),
+        ("last -1", "%omni_perf last [N]?"),
         ("--quiet x", ""),
     ],
 )
@@ -425,7 +438,11 @@ OLDER = [
 
 
 def test_older_recordings_are_reached_by_the_number_of_their_cell(
-    notebook: Notebook, fake: FakeSidecar, tmp_path: Any, capsys: pytest.CaptureFixture[str]
+    notebook: Notebook,
+    fake: FakeSidecar,
+    tmp_path: Any,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     import base64
 
@@ -444,6 +461,9 @@ def test_older_recordings_are_reached_by_the_number_of_their_cell(
     notebook.shell.user_ns["where"] = str(tmp_path)
     notebook.run("%omni_perf save {where}/named.json")
     assert (tmp_path / "named.json").exists()
+    monkeypatch.chdir(tmp_path)
+    notebook.run("%omni_perf save ./here.json")
+    assert (tmp_path / "here.json").exists()
     capsys.readouterr()
     assert notebook.run("%omni_perf last 4").result is None
     assert "The report of cell [4] is not kept" in capsys.readouterr().err
@@ -463,8 +483,13 @@ def test_a_quiet_cell_can_be_shown_later(notebook: Notebook, fake: FakeSidecar) 
 
 
 def test_what_is_listed_sends_no_commands_to_the_terminal(
-    notebook: Notebook, fake: FakeSidecar, capsys: pytest.CaptureFixture[str]
+    notebook: Notebook,
+    fake: FakeSidecar,
+    tmp_path: Any,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.chdir(tmp_path)  # a line ends at \r: what comes before is a name
     evil = "\x1b]0;owned\x07\x1b[2J\x9b\u202e\r"
     fake.behave(answers={"List": {"entries": [{"executionCount": 3, "name": evil, "headline": evil, "outcome": evil}]}})
     notebook.run("%%omni_perf\n1")

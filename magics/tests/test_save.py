@@ -116,3 +116,9 @@ def test_saving_leaves_no_child(kernel: Kernel, tmp_path: Path) -> None:
         "try:\n    os.waitpid(-1, os.WNOHANG)\nexcept ChildProcessError as e:\n    print(e)"
     )
     assert "No child processes" in ran.text("stdout")
+
+
+def test_a_name_that_no_file_can_have_is_a_sentence(kernel: Kernel) -> None:
+    ran = kernel.run("%omni_perf save a\x00b")
+    assert ran.error is None
+    assert ran.text("stderr").startswith("omni_perf: ")

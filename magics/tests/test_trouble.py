@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import selectors
 import signal
+import socket
 import threading
 import time
 from pathlib import Path
@@ -244,6 +246,33 @@ def test_the_sidecar_ends_with_a_process_that_never_unloads(fake: FakeSidecar, t
     assert "omni_perf" not in ran.stderr, ran.stderr  # no ResourceWarning, no thread torn down
     pid: Any = fake.pid
     wait_until(lambda: not alive(pid), "the sidecar to end")
+
+
+def test_a_connection_that_is_closed_while_it_is_looked_at_is_no_loss(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loop's thread renews its connection while a cell asks whether the loop is usable."""
+    from omni_perf import looper
+
+    used = looper.Looper()
+    mine, other = socket.socketpair()
+    number = mine.fileno()
+    selector: Any = used._selector
+    selector.register(mine, selectors.EVENT_READ)
+    look = os.fstat
+
+    def closed_meanwhile(descriptor: int) -> os.stat_result:
+        if descriptor == number and mine.fileno() == number:
+            selector.unregister(mine)
+            mine.close()
+        return look(descriptor)
+
+    monkeypatch.setattr(os, "fstat", closed_meanwhile)
+    try:
+        assert used.usable
+        assert mine.fileno() == -1
+    finally:
+        monkeypatch.undo()
+        used.close()
+        other.close()
 
 
 def test_the_connection_is_renewed_and_calls_go_on(
