@@ -98,6 +98,7 @@ var stateCauses = [timeline.NumStates]struct {
 	timeline.StateIO:      {InputOutput, hintIO},
 	timeline.StateGIL:     {GILWait, hintGIL},
 	timeline.StateOff:     {NoCPU, hintCPU},
+	timeline.StateUnknown: {UnknownCause, ""},
 }
 
 // classify names the cause of idleness while a thread has this stack and state.
@@ -108,7 +109,7 @@ func (s *stacks) classify(frames []timeline.Frame, state timeline.State) (Cause,
 	at := s.charged(frames)
 	byState := stateCauses[state]
 	// A thread that wants the GIL or a CPU is held up by that, whatever it does.
-	if state == timeline.StateGIL || state == timeline.StateOff {
+	if state == timeline.StateGIL || state == timeline.StateOff || state == timeline.StateUnknown {
 		return byState.cause, byState.hint, at
 	}
 	for i := range causeRules {

@@ -11,17 +11,12 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/omni-perf/omni-perf/sidecar/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
-
-// ErrNotYet says that a process has no Python stacks so far: it is a shell that
-// will become Python, or an interpreter that is starting.
-var ErrNotYet = errors.New("the process does not run Python code yet")
 
 // ExitNotStarted is the exit code when the script could not be run, as a shell
 // has it.
@@ -79,11 +74,14 @@ func Run(ctx context.Context, t Tools, s Script, o Options) (exit int, err error
 	}
 	r := t.Recorder(target)
 	defer r.Close()
-	at := record(ctx, t, r, cmd.Process, o, started, ended, signals)
+	at := record(ctx, r, cmd.Process, o, started, ended, signals)
 	rec, err := r.End(recordingID, recorder.Ending{At: at})
 	cmd.Wait() // its error is the exit status
 	if err != nil {
 		return exitCode(cmd.ProcessState), err
+	}
+	if err := r.Refusal(); err != nil && len(rec.Threads) == 0 {
+		fmt.Fprintf(o.Messages, "omni-perf: the script's stacks are not recorded: %v\n", err)
 	}
 	return exitCode(cmd.ProcessState), t.show(rec, o.Output, formats, o)
 }
@@ -101,40 +99,18 @@ func awaitExit(pid int) {
 
 const recordingID = "program"
 
-// patience is how long after its start a program's refusal to be read may still
-// be one of beginning: a shell may yet become Python, an interpreter that is
-// being set up looks like one nobody knows.
-func patience(refusal error) time.Duration {
-	switch {
-	case refusal == nil:
-		return 0
-	case errors.Is(refusal, ErrNotYet):
-		return 10 * time.Second
-	}
-	return time.Second
-}
-
-// record begins when there are stacks to read and returns when the program has
-// ended, with the time of that.
-func record(ctx context.Context, t Tools, r *recorder.Recorder, p *os.Process, o Options, started int64, ended <-chan int64, signals <-chan os.Signal) int64 {
-	const mostWait = 50 * time.Millisecond
-	wait := time.Millisecond
-	retry := time.NewTimer(wait)
-	defer retry.Stop()
-	begun := false
-	begin := func() {
-		begun = true
-		refusal, err := r.Begin(recorder.Spec{ID: recordingID, Started: started, Interval: o.Interval, FigureInterval: o.FigureInterval})
-		if err = errors.Join(err, refusal); err != nil {
-			fmt.Fprintf(o.Messages, "omni-perf: the script's stacks are not recorded: %v\n", err)
-		}
+// record records from the program's start and returns when it has ended, with the
+// time of that.
+func record(ctx context.Context, r *recorder.Recorder, p *os.Process, o Options, started int64, ended <-chan int64, signals <-chan os.Signal) int64 {
+	_, err := r.Begin(recorder.Spec{
+		ID: recordingID, Started: started, Interval: o.Interval, FigureInterval: o.FigureInterval, Patient: true,
+	})
+	if err != nil {
+		fmt.Fprintf(o.Messages, "omni-perf: nothing is recorded: %v\n", err)
 	}
 	for {
 		select {
 		case at := <-ended:
-			if !begun {
-				begin()
-			}
 			return at
 		case s := <-signals:
 			if s != unix.SIGINT && s != unix.SIGQUIT { // those of the terminal the script has got itself
@@ -143,13 +119,6 @@ func record(ctx context.Context, t Tools, r *recorder.Recorder, p *os.Process, o
 		case <-ctx.Done():
 			_ = p.Signal(unix.SIGTERM)
 			ctx = context.Background()
-		case <-retry.C:
-			if time.Duration(timeline.Monotonic()-started) < patience(t.Readable(p.Pid)) {
-				wait = min(wait*5/4, mostWait)
-				retry.Reset(wait)
-			} else {
-				begin()
-			}
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,18 +25,9 @@ func realTools() Tools {
 	noGPU := func() *gpu.Driver { return gpu.Open("") }
 	return Tools{
 		Recorder: func(t timeline.Target) *recorder.Recorder { return recorder.ForProcess(t, "script", noGPU) },
-		Readable: func(pid int) error {
-			p, err := pystack.Attach(pid, pystack.Options{})
-			if err == nil {
-				p.Close()
-			} else if errors.Is(err, pystack.ErrNotPython) || errors.Is(err, pystack.ErrStarting) {
-				err = ErrNotYet
-			}
-			return err
-		},
-		Analyse: func(rec *timeline.Recording) *report.Report { return report.Build(rec, nil, report.Options{}) },
-		Formats: []Format{{Name: "json", Extension: ".json", Encode: func(r *report.Report) ([]byte, error) { return json.Marshal(r) }}},
-		Summary: func(*report.Report) []byte { return nil },
+		Analyse:  func(rec *timeline.Recording) *report.Report { return report.Build(rec, nil, report.Options{}) },
+		Formats:  []Format{{Name: "json", Extension: ".json", Encode: func(r *report.Report) ([]byte, error) { return json.Marshal(r) }}},
+		Summary:  func(*report.Report) []byte { return nil },
 	}
 }
 
@@ -229,9 +219,11 @@ func TestAttachEndsWithTheProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	go cmd.Wait()
-	for realTools().Readable(cmd.Process.Pid) != nil {
-		time.Sleep(5 * time.Millisecond)
+	p, err := pystack.Attach(cmd.Process.Pid, pystack.Options{Wait: 5 * time.Second})
+	if err != nil {
+		t.Fatal(err)
 	}
+	p.Close()
 	var messages bytes.Buffer
 	o := options(t, &messages)
 	if err := Attach(context.Background(), realTools(), cmd.Process.Pid, time.Hour, o); err != nil {

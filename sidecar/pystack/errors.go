@@ -12,8 +12,11 @@ var (
 	ErrUnsupported = errors.New("this version of CPython cannot be read from outside")
 	// ErrFreeThreaded: a CPython without GIL.
 	ErrFreeThreaded = errors.New("free-threaded builds of CPython cannot be read from outside")
-	// ErrStarting: the interpreter is not yet initialized; try again in a moment.
-	ErrStarting = errors.New("CPython is still starting in this process")
+	// ErrStarting: the interpreter is not yet initialized, or no longer; try again in
+	// a moment.
+	ErrStarting = errors.New("CPython is still starting in this process, or has shut down")
 	// ErrGone: the process has ended.
 	ErrGone = errors.New("the process has ended")
+	// ErrReplaced: the process runs another program than the one attached to.
+	ErrReplaced = errors.New("the process runs another program now")
 )

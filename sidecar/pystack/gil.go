@@ -2,7 +2,6 @@ package pystack
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
@@ -42,7 +41,7 @@ func (s *session) tickGroup(g *gilGroup) error {
 	}
 	if expected == nil {
 		if err := readAt(p.mem, g.addr, gil); errors.Is(err, errUnmapped) {
-			return fmt.Errorf("%w, or runs another program now", ErrGone)
+			return ErrReplaced
 		} else if err != nil {
 			return err
 		}
@@ -58,8 +57,9 @@ func (s *session) tickGroup(g *gilGroup) error {
 	if expected == nil || holder != expected.addr || moved > 0 {
 		s.listDue = true
 		if holder != 0 && p.threads[holder] == nil {
-			if s.listed = 0; s.list() != nil {
-				return nil // the next tick tells
+			s.listed = 0
+			if err := s.list(); err != nil {
+				return err
 			}
 			if g = p.groupAt(g.addr); g == nil {
 				return nil
@@ -106,9 +106,13 @@ func (p *Process) groupAt(addr uint64) *gilGroup {
 
 // read samples one thread.
 func (s *session) read(t *thread, isRead bool) error {
+	before := t.seen
 	v, err := s.p.reader.sample(t, isRead)
 	if err != nil {
 		return err
+	}
+	if t.seen != before {
+		t.session.movedAt = s.at
 	}
 	s.took(t, v)
 	return nil
@@ -192,12 +196,14 @@ func (s *session) closely(t *thread) bool {
 func (s *session) states(g *gilGroup, expected *thread) {
 	if h := g.holder; h != nil {
 		if g.locked {
-			s.setState(h, timeline.StatePython, h.session.leaf)
-			h.session.probeAt, h.session.probeEvery = 0, 0
+			s.holds(h, g)
 		} else {
 			s.probe(h, g)
 		}
 		s.tell(h)
+		if s.at-h.session.cpuAt >= holderEvery && h.session.ran {
+			s.tellCPU(h)
+		}
 	}
 	if expected != nil && expected != g.holder {
 		expected.session.probeAt = 0
@@ -219,6 +225,40 @@ func (s *session) states(g *gilGroup, expected *thread) {
 	s.probeSome(g, s.maxProbes)
 	s.gil.waited += int64(s.gil.waiting)
 	s.gil.ticks++
+}
+
+// holds decides what the thread that has the GIL does. It computes while it gets on;
+// if it does not for a moment, the kernel is asked, since an extension may sleep or
+// read a file without giving the GIL away.
+func (s *session) holds(h *thread, g *gilGroup) {
+	ts := &h.session
+	if !ts.known {
+		return
+	}
+	if quiet := s.at - ts.movedAt; quiet < probeLeast {
+		ts.probeAt, ts.probeEvery = 0, 0
+		s.setState(h, timeline.StatePython, ts.leaf)
+		return
+	}
+	if ts.probeAt > s.at {
+		return
+	}
+	a, gone := s.p.kernel.activity(h.tid)
+	if gone {
+		s.listDue = true
+	}
+	if s.maybeStopped(a) {
+		return
+	}
+	c := call{timeline.StatePython, ts.leaf}
+	if a.known && !a.running {
+		c = describeActivity(a, g.addr)
+	}
+	if ts.probeEvery = min(max(2*ts.probeEvery, probeLeast), probeRunning); c.state != timeline.StatePython {
+		ts.probeEvery = probeLeast
+	}
+	ts.probeAt = s.at + ts.probeEvery
+	s.setState(h, c.state, c.leaf)
 }
 
 // probeSome asks the kernel about threads whose turn it is.
@@ -247,6 +287,9 @@ func (s *session) probe(t *thread, g *gilGroup) {
 	a, gone := s.p.kernel.activity(t.tid)
 	if gone {
 		s.listDue = true
+	}
+	if s.maybeStopped(a) {
+		return
 	}
 	c := describeActivity(a, g.addr)
 	if c.state == ts.state && c.leaf == ts.leaf {

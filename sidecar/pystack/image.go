@@ -119,6 +119,7 @@ func (k imageKernel) tid(native int) int {
 	return 0
 }
 func (k imageKernel) activity(int) (activity, bool) { return activity{}, false }
+func (k imageKernel) state() byte                   { return 0 }
 func (k imageKernel) cpuTime(int) int64             { return -1 }
 func (k imageKernel) comm(tid int) string           { return k.im.Tasks[tid] }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
@@ -15,6 +16,7 @@ const (
 	listEvery    = int64(25 * time.Millisecond)  // least time between two walks of the thread list
 	upkeepEvery  = int64(200 * time.Millisecond) // pace, tracks, epoch of the code cache
 	cpuEvery     = int64(time.Second)            // CPU time of the threads
+	holderEvery  = int64(20 * time.Millisecond)  // likewise, of one that holds a GIL: little is missing if it ends
 	probeLeast   = int64(2 * time.Millisecond)   // between two questions to the kernel about one thread
 	probeMost    = int64(2560 * time.Millisecond)
 	probeIdle    = int64(320 * time.Millisecond) // the second question about a thread that does not run at the start
@@ -54,6 +56,11 @@ type session struct {
 	cpuStart        time.Duration
 	cpuLast         time.Duration
 	slowed          bool
+	changes         []timeline.IntervalChange
+
+	good  int64 // CLOCK_MONOTONIC of the last tick at which the stacks could be read
+	still standstill
+	told  Stats // to the sink
 }
 
 type nodeKey struct {
@@ -75,6 +82,9 @@ func (p *Process) Sample(ctx context.Context, sink Sink, opts SampleOptions) (St
 	start := s.at
 	err := s.run(ctx)
 	s.finish(start)
+	if err != nil {
+		s.lose(err)
+	}
 	if err != nil && ctx.Err() != nil && !errors.Is(err, ErrGone) {
 		err = nil
 	}
@@ -96,6 +106,7 @@ func newSession(p *Process, sink Sink, opts SampleOptions) *session {
 	}
 	p.reader.codes.epoch++
 	s.at = s.clock.now()
+	s.good = s.at
 	s.upkeepAt, s.cpuAt, s.gil.at = s.at, s.at, s.at
 	return s
 }
@@ -109,9 +120,18 @@ func (s *session) run(ctx context.Context) error {
 		now, before := time.Now(), s.at
 		s.at, s.p.reader.stamp = s.clock.at(now), now
 		s.changed = before + (s.at-before)/2
+		if s.standsStill() {
+			s.clock.next(s.clock.now())
+			continue
+		}
 		if err := s.tick(); err != nil {
 			return err
 		}
+		if s.first {
+			s.sink.EndGap(s.p.pid, s.sink.Since(s.at))
+			s.sink.EndLost(s.p.pid, s.sink.Since(s.at))
+		}
+		s.good = s.at
 		s.stats.Samples++
 		s.first = false
 		if s.at-s.upkeepAt >= upkeepEvery {
@@ -139,13 +159,9 @@ func (s *session) tick() error {
 func (s *session) list() error {
 	s.listDue, s.listed = false, s.at
 	before := s.p.threads
-	if err := s.p.findThreads(); err != nil {
-		if errors.Is(err, ErrStarting) { // finalized: wait for the end
-			return nil
-		}
-		if errors.Is(err, errUnmapped) {
-			return fmt.Errorf("%w, or runs another program now", ErrGone)
-		}
+	if err := s.p.findThreads(); errors.Is(err, errUnmapped) {
+		return ErrReplaced
+	} else if err != nil {
 		return err
 	}
 	for addr, t := range before {
@@ -169,19 +185,27 @@ func (s *session) finish(start int64) {
 	s.stats.Interval = s.clock.interval
 	s.p.reader.calls = 0
 	s.gil.add(s, s.clock.now())
-	s.updateCPU(true)
+	for _, t := range s.p.threads {
+		s.tellCPU(t)
+	}
 	s.describe()
 }
 
 func (s *session) describe() {
-	stats, interval := s.stats, s.opts.Interval
+	stats, changes := s.stats, slices.Clone(s.changes)
+	s.changes = nil
+	told := s.told
+	s.told = stats
 	s.sink.Describe(func(r *timeline.Recording) {
 		r.Sampling.Method = method
-		r.Sampling.Interval = interval
-		r.Sampling.Samples = stats.Samples
-		r.Sampling.Lost = stats.Lost
-		r.Sampling.Truncated = stats.Truncated
-		r.Sampling.CPU = timeline.Nanos(stats.CPU)
+		// What was sampled before, of a process that was another program, counts too.
+		r.Sampling.Samples += stats.Samples - told.Samples
+		r.Sampling.Missed += stats.Missed - told.Missed
+		r.Sampling.Reads += stats.Reads - told.Reads
+		r.Sampling.Lost += stats.Lost - told.Lost
+		r.Sampling.Truncated += stats.Truncated - told.Truncated
+		r.Sampling.CPU = max(r.Sampling.CPU, 0) + timeline.Nanos(stats.CPU-told.CPU)
+		r.Sampling.Changes = append(r.Sampling.Changes, changes...)
 	})
 }
 
@@ -190,7 +214,10 @@ func (s *session) upkeep() {
 	cpu := threadCPU()
 	wall := time.Duration(s.at - s.upkeepAt)
 	pace := pace{asked: s.opts.Interval, budget: s.opts.Budget}
-	s.clock.interval = pace.adjust(s.clock.interval, wall, cpu-s.cpuLast)
+	if kept := pace.adjust(s.clock.interval, wall, cpu-s.cpuLast); kept != s.clock.interval {
+		s.clock.interval = kept
+		s.changes = append(s.changes, timeline.IntervalChange{From: s.sink.Since(s.at), Interval: kept})
+	}
 	s.cpuLast, s.upkeepAt = cpu, s.at
 	s.stats.CPU = cpu - s.cpuStart
 	if s.clock.interval > s.opts.Interval && !s.slowed {
@@ -202,7 +229,7 @@ func (s *session) upkeep() {
 	s.gil.add(s, s.at)
 	if s.at-s.cpuAt >= cpuEvery {
 		s.cpuAt = s.at
-		s.updateCPU(false)
+		s.updateCPU()
 		s.describe()
 	}
 	if len(s.nodes) > maxNodeCache {
@@ -217,13 +244,16 @@ func (s *session) register(t *thread) bool {
 	}
 	s.p.identify(t)
 	main := s.p.isMain(t)
-	t.session = threadSession{known: true, state: timeline.StateOff, ran: true}
-	if s.first {
+	t.session = threadSession{known: true, state: timeline.StateUnknown, ran: true}
+	if s.first && !s.opts.FromStart {
 		t.session.cpuAtStart = s.p.kernel.cpuTime(t.tid)
 	}
 	runs := t.nativeID == s.opts.RunsCell || s.opts.RunsCell == 0 && main
 	t.session.id = s.sink.Thread(timeline.Thread{
 		PID: s.p.pid, NativeID: t.nativeID, Name: t.name, Main: main, RunsCell: runs, OnCPU: -1})
+	if s.first { // it may go on in a lane that was lost
+		s.sink.UpdateThread(t.session.id, func(known *timeline.Thread) { t.session.cpuBefore = max(known.OnCPU, 0) })
+	}
 	return true
 }
 
@@ -255,9 +285,40 @@ func (p *Process) isMain(t *thread) bool {
 
 func (s *session) end(t *thread) {
 	if t.session.known {
-		s.setState(t, timeline.StateOff, "")
+		s.setState(t, timeline.StateUnknown, "")
+		if !s.tellCPU(t) { // it has gone, with what it used since the last reading
+			s.sink.UpdateThread(t.session.id, func(t *timeline.Thread) { t.OnCPUAtLeast = t.OnCPU >= 0 })
+		}
 		s.sink.End(t.session.id, s.sink.Since(s.at))
 		t.session = threadSession{}
+	}
+}
+
+// lose ends the threads where the process has, and says else that nothing is known
+// of them since the last good tick.
+func (s *session) lose(err error) {
+	good := s.sink.Since(s.good)
+	for _, t := range s.p.threads {
+		ts := &t.session
+		switch {
+		case !ts.known:
+		case errors.Is(err, ErrGone):
+			s.sink.End(ts.id, max(good, s.sink.Since(s.changed)))
+		default:
+			s.sink.Lose(ts.id, good)
+		}
+		*ts = threadSession{}
+	}
+	switch {
+	case errors.Is(err, ErrGone):
+	case errors.Is(err, ErrPermission):
+		s.sink.BeginGap(s.p.pid, good, timeline.GapPermission)
+	case errors.Is(err, ErrStarting):
+		s.sink.BeginGap(s.p.pid, good, timeline.GapExit)
+	case errors.Is(err, ErrReplaced):
+		s.sink.BeginGap(s.p.pid, good, timeline.GapExec)
+	default:
+		s.sink.BeginGap(s.p.pid, good, timeline.GapUnreadable)
 	}
 }
 
@@ -340,25 +401,33 @@ func (s *session) tell(t *thread) {
 	if ts.told && ts.now == now {
 		return
 	}
-	ts.now, ts.told = now, true
-	s.sink.Set(ts.id, s.sink.Since(s.changed), now.node, now.state, now.truncated)
+	ts.now, ts.told, ts.toldAt = now, true, s.sink.Since(s.changed)
+	s.sink.Set(ts.id, ts.toldAt, now.node, now.state, now.truncated)
 }
 
-// updateCPU tells the sink how long each thread was on a CPU; unless all are
-// asked for, only of those that have been seen to run.
-func (s *session) updateCPU(all bool) {
+// updateCPU tells the sink how long each thread that has been seen to run was on a
+// CPU.
+func (s *session) updateCPU() {
 	for _, t := range s.p.threads {
-		ts := &t.session
-		if !ts.known || ts.cpuAtStart < 0 || !ts.ran && !all {
-			continue
+		if t.session.ran {
+			s.tellCPU(t)
 		}
-		ts.ran = false
-		s.p.identify(t) // its name, if it was too early before
-		total := s.p.kernel.cpuTime(t.tid)
-		if total < 0 {
-			continue
-		}
-		name, leaf, onCPU := t.name, ts.leaf, timeline.Nanos(total-ts.cpuAtStart)
-		s.sink.UpdateThread(ts.id, func(t *timeline.Thread) { t.Name, t.OnCPU, t.Leaf = name, onCPU, leaf })
 	}
+}
+
+// tellCPU tells the sink how long a thread was on a CPU; false if that cannot be read.
+func (s *session) tellCPU(t *thread) bool {
+	ts := &t.session
+	if !ts.known || ts.cpuAtStart < 0 {
+		return false
+	}
+	s.p.identify(t) // its name, if it was too early before
+	total := s.p.kernel.cpuTime(t.tid)
+	if total < 0 {
+		return false
+	}
+	ts.ran, ts.cpuAt = false, s.at
+	name, leaf, onCPU := t.name, ts.leaf, ts.cpuBefore+timeline.Nanos(total-ts.cpuAtStart)
+	s.sink.UpdateThread(ts.id, func(t *timeline.Thread) { t.Name, t.OnCPU, t.Leaf = name, onCPU, leaf })
+	return true
 }

@@ -55,12 +55,14 @@ var calls = map[int]call{
 func describeActivity(a activity, gil uint64) call {
 	switch {
 	case !a.known:
-		return call{timeline.StateOff, ""}
+		return call{timeline.StateUnknown, ""}
 	case a.running:
 		return call{timeline.StateNative, leafRunning}
-	case a.sleep == 'D':
+	case a.letter == 'D':
 		return doesIO("the kernel, uninterruptible")
-	case a.sleep != 0:
+	case a.letter == 'T', a.letter == 't':
+		return call{timeline.StateUnknown, ""}
+	case a.letter != 0:
 		return call{timeline.StateWaiting, ""}
 	case a.syscall < 0:
 		return call{timeline.StateIO, leafFault}

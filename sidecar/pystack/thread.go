@@ -35,11 +35,12 @@ type thread struct {
 
 // threadSession is what is kept of a thread for one recording.
 type threadSession struct {
-	known bool // registered with the sink
-	left  bool // out of the recording
-	id    timeline.ThreadID
-	now   reading // as last told to the sink
-	told  bool
+	known  bool // registered with the sink
+	left   bool // out of the recording
+	id     timeline.ThreadID
+	now    reading // as last told to the sink
+	told   bool
+	toldAt timeline.Nanos
 
 	node      timeline.NodeID
 	truncated bool
@@ -47,11 +48,14 @@ type threadSession struct {
 	state     timeline.State
 	leaf      string
 
-	probeAt    int64 // CLOCK_MONOTONIC from which the kernel is asked again
-	probeEvery int64 // nanoseconds between; grows while the answer stays
-	cpuAtStart int64 // nanoseconds; -1 unknown
-	ran        bool  // since its CPU time was last asked for
-	changedAt  int64 // CLOCK_MONOTONIC of the last change of its stack
+	probeAt    int64          // CLOCK_MONOTONIC from which the kernel is asked again
+	probeEvery int64          // nanoseconds between; grows while the answer stays
+	cpuAtStart int64          // nanoseconds; -1 unknown
+	cpuAt      int64          // CLOCK_MONOTONIC of the last reading
+	cpuBefore  timeline.Nanos // told of it before it was lost
+	ran        bool           // since its CPU time was last asked for
+	changedAt  int64          // CLOCK_MONOTONIC of the last change of its stack
+	movedAt    int64          // likewise, of its place in the code
 }
 
 // reading is what the sink is told when it changes.

@@ -23,9 +23,27 @@ type gilGroup struct {
 	turn     int // of threads: whom the kernel was last asked about
 }
 
+// listTries is how often the list of threads is walked when it changes under the walk.
+const listTries = 4
+
+// errListTorn tells that the list of threads changed under the walk.
+var errListTorn = errors.New("the list of threads changed while it was read")
+
 // findThreads walks the interpreters and their threads, keeps what is known of
 // threads that are still there, and drops the others.
-func (p *Process) findThreads() error {
+func (p *Process) findThreads() (err error) {
+	for range listTries {
+		if err = p.walkThreads(); !errors.Is(err, errListTorn) && !errors.Is(err, ErrStarting) {
+			return err
+		}
+	}
+	if errors.Is(err, errListTorn) { // what there was of it
+		return nil
+	}
+	return err
+}
+
+func (p *Process) walkThreads() error {
 	interp, err := readWord(p.mem, p.place.addr+p.l.runtime.interpretersHead)
 	if err != nil {
 		return fmt.Errorf("reading the interpreters: %w", err)
@@ -36,12 +54,15 @@ func (p *Process) findThreads() error {
 	old := p.gils
 	p.gils = nil
 	alive := make(map[uint64]*thread, len(p.threads))
+	torn := false
 	for range maxInterpreters {
 		g, err := p.group(interp, old)
 		if err != nil {
 			return err
 		}
-		if err := p.listThreads(g, interp, alive); err != nil {
+		if err := p.listThreads(g, interp, alive); errors.Is(err, errListTorn) {
+			torn = true
+		} else if err != nil {
 			return err
 		}
 		p.mainInterp = interp // new ones go to the front, so the last one is the first made
@@ -52,9 +73,12 @@ func (p *Process) findThreads() error {
 			break
 		}
 	}
-	p.threads = alive
 	if len(alive) == 0 {
 		return ErrStarting
+	}
+	p.threads = alive
+	if torn {
+		return errListTorn
 	}
 	return nil
 }
@@ -85,8 +109,8 @@ func (p *Process) group(interp uint64, old []*gilGroup) (*gilGroup, error) {
 	return g, nil
 }
 
-// listThreads appends the thread states of an interpreter to its group. The
-// list may change under the read: what is no thread of this interpreter ends it.
+// listThreads appends the thread states of an interpreter to its group. The list may
+// change under the read: what is no thread of this interpreter ends it as torn.
 func (p *Process) listThreads(g *gilGroup, interp uint64, alive map[uint64]*thread) error {
 	l := p.l
 	addr, err := readWord(p.mem, interp+l.interp.threadsHead)
@@ -100,13 +124,13 @@ func (p *Process) listThreads(g *gilGroup, interp uint64, alive map[uint64]*thre
 		if state == nil {
 			state = buf[:l.thread.size]
 			if err := readAt(p.mem, addr, state); errors.Is(err, errUnmapped) {
-				return nil
+				return errListTorn
 			} else if err != nil {
 				return err
 			}
 		}
 		if word(state, l.thread.interp) != interp {
-			return nil
+			return errListTorn
 		}
 		native := int(word(state, l.thread.nativeID))
 		t := p.threads[addr]
@@ -119,7 +143,7 @@ func (p *Process) listThreads(g *gilGroup, interp uint64, alive map[uint64]*thre
 		}
 		next := word(state, l.thread.next)
 		if next == addr {
-			return nil
+			return errListTorn
 		}
 		addr = next
 	}

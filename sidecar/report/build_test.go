@@ -166,6 +166,37 @@ func TestFunctionTimes(t *testing.T) {
 	}
 }
 
+func TestTheUsersOwnFunctionsAreKept(t *testing.T) {
+	s := newScene()
+	own := timeline.Frame{Function: "quick", File: earlierFile, Line: 2, FirstLine: 1}
+	s.run(second/1000, timeline.StatePython, in(kernelFrames, own)...)
+	for i := range maxFunctions + 50 {
+		s.run(second, timeline.StatePython, in(kernelFrames, cellLine(1),
+			timeline.Frame{Function: fmt.Sprint("library", i), File: "/v/lib/python3.12/site-packages/lib.py", Line: 1, FirstLine: i})...)
+	}
+	r := Build(s.Snapshot(s.at), nil, Options{})
+	kept := make(map[string]bool)
+	for _, f := range r.Functions {
+		kept[f.Function] = true
+	}
+	if !kept["quick"] || !kept["Cell [7]"] || len(kept) > maxFunctions+2 {
+		t.Errorf("%d functions, quick %v, the cell %v; want the user's beside the longest %d", len(kept), kept["quick"], kept["Cell [7]"], maxFunctions)
+	}
+}
+
+func TestACutCalleeIsToldOfItsCaller(t *testing.T) {
+	s := newScene()
+	stack := s.stack(in(kernelFrames, cellLine(1), trainLine(2))...)
+	s.Set(s.main, 0, stack, timeline.StatePython, false)
+	s.Set(s.main, 3*second, stack, timeline.StatePython, true)
+	r := Build(s.Snapshot(5*second), nil, Options{})
+	for _, f := range r.Functions {
+		if f.Function == "train" && (f.SelfS != 5 || f.CutS != 2) {
+			t.Errorf("train: %g s, of which %g s with its callee cut; want 5 and 2", f.SelfS, f.CutS)
+		}
+	}
+}
+
 func TestWhatTheExtensionDoesAroundTheCellIsNotShown(t *testing.T) {
 	s := newScene()
 	ours := timeline.Frame{Function: "Session.begin", File: "/v/lib/python3.12/site-packages/omni_perf/session.py", Line: 314}

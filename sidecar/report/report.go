@@ -335,6 +335,9 @@ type Function struct {
 	Kind     Kind    `json:"kind"`
 	SelfS    float64 `json:"self_s"`
 	TotalS   float64 `json:"total_s"`
+	// CutS is the part of SelfS in which the function may have called something that
+	// could not be read: its callee was cut off the stack.
+	CutS float64 `json:"cut_s,omitempty"`
 }
 
 // Finding is one sentence worth saying, most severe first.

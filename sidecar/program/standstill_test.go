@@ -1,0 +1,215 @@
+package program
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/omni-perf/omni-perf/sidecar/report"
+	"github.com/omni-perf/omni-perf/sidecar/timeline"
+)
+
+// recordScript runs a script under the real collectors and returns the recording. What the script writes
+// goes to output.
+func recordScript(t *testing.T, s Script, output io.Writer) *timeline.Recording {
+	t.Helper()
+	var rec *timeline.Recording
+	tools := realTools()
+	tools.Analyse = func(r *timeline.Recording) *report.Report {
+		rec = r
+		return report.Build(r, nil, report.Options{})
+	}
+	var messages bytes.Buffer
+	s.Stdout, s.Stderr = output, output
+	if _, err := Run(context.Background(), tools, s, options(t, &messages)); err != nil {
+		t.Fatal(err)
+	}
+	if rec == nil {
+		t.Fatalf("there is no recording: %s", &messages)
+	}
+	return rec
+}
+
+// mainSeconds sums the main thread's time by state and by innermost function.
+func mainSeconds(t *testing.T, rec *timeline.Recording) (states, functions map[string]float64) {
+	t.Helper()
+	states, functions = make(map[string]float64), make(map[string]float64)
+	lanes := 0
+	for _, th := range rec.Threads {
+		if !th.Main {
+			continue
+		}
+		lanes++
+		for _, s := range th.Spans {
+			states[s.State.String()] += (s.End - s.Start).Seconds()
+			if s.Node != timeline.RootNode {
+				functions[rec.Frames[rec.Nodes[s.Node].Frame].Function] += (s.End - s.Start).Seconds()
+			}
+		}
+	}
+	if lanes != 1 {
+		t.Errorf("the main thread has %d lanes", lanes)
+	}
+	return states, functions
+}
+
+func gapSeconds(rec *timeline.Recording, reason timeline.GapReason) float64 {
+	sum := 0.0
+	for _, g := range rec.Gaps {
+		if g.Reason == reason {
+			sum += (g.End - g.Start).Seconds()
+		}
+	}
+	return sum
+}
+
+const spinner = `
+import os, sys, time
+def spin(s):
+    end = time.monotonic() + s
+    while time.monotonic() < end: pass
+def before(s): spin(s)
+def after(s): spin(s)
+`
+
+// near allows for a tenth of a second, and for twice that on a machine that is busy elsewhere, which the
+// sampler notices by ticks that it misses.
+func near(rec *timeline.Recording, got, want float64) bool {
+	off := 0.1 + 0.1*want
+	if rec.Sampling.Missed*50 > rec.Sampling.Samples {
+		off = 0.3 + 0.5*want
+	}
+	return math.Abs(got-want) <= off
+}
+
+func TestALauncherIsWaitedFor(t *testing.T) {
+	script := write(t, "work.py", spinner+"after(0.5)\n")
+	launcher := write(t, "launch.sh", fmt.Sprintf("sleep 1\nexec %s %s\n", python(t), script))
+	rec := recordScript(t, Script{Interpreter: "/bin/sh", Args: []string{launcher}}, io.Discard)
+	if got := gapSeconds(rec, timeline.GapStarting); got < 1 || !near(rec, got, 1.05) {
+		t.Errorf("%.2f s before there was Python, want one and a little: %+v", got, rec.Gaps)
+	}
+	if _, functions := mainSeconds(t, rec); !near(rec, functions["spin"], 0.5) {
+		t.Errorf("functions %v, want 0.5 s of spin", functions)
+	}
+}
+
+func TestAProgramThatBecomesAnother(t *testing.T) {
+	second := write(t, "second.py", spinner+"after(0.4)\n")
+	first := write(t, "first.py", spinner+fmt.Sprintf("before(0.4)\nos.execv(sys.executable, [sys.executable, %q])\n", second))
+	rec := recordScript(t, Script{Interpreter: python(t), Args: []string{first}}, io.Discard)
+	_, functions := mainSeconds(t, rec)
+	if !near(rec, functions["spin"], 0.8) {
+		t.Errorf("functions %v, want 0.8 s of spin", functions)
+	}
+	if got := gapSeconds(rec, timeline.GapExec); got <= 0 || !near(rec, got, 0.05) {
+		t.Errorf("%.2f s unknown because of exec: %+v", got, rec.Gaps)
+	}
+	names := make(map[string]bool)
+	for _, f := range rec.Frames {
+		names[f.Function] = true
+	}
+	if !names["before"] || !names["after"] {
+		t.Errorf("functions %v, want before and after", names)
+	}
+}
+
+func TestAProgramThatIsNoPythonAnyMore(t *testing.T) {
+	script := write(t, "first.py", spinner+"before(0.3)\nos.execv('/bin/sleep', ['sleep', '0.7'])\n")
+	rec := recordScript(t, Script{Interpreter: python(t), Args: []string{script}}, io.Discard)
+	states, functions := mainSeconds(t, rec)
+	if !near(rec, functions["spin"], 0.3) || !near(rec, states["unknown"], 0.7) {
+		t.Errorf("functions %v, states %v, want 0.3 s of spin and 0.7 s unknown", functions, states)
+	}
+}
+
+func TestAProgramThatIsStopped(t *testing.T) {
+	for name, work := range map[string]string{
+		"that computes": "before(0.6)", "that sleeps": "time.sleep(0.6)", "in C code": "sum(range(30_000_000))",
+	} {
+		t.Run(name, func(t *testing.T) {
+			script := write(t, "work.py", spinner+"print(os.getpid(), flush=True)\n"+work+"\nbefore(0.3)\n")
+			pid, output := make(chan int, 1), &firstLine{}
+			output.line = func(s string) {
+				var n int
+				fmt.Sscan(s, &n)
+				pid <- n
+			}
+			stopped := make(chan float64, 1)
+			go func() {
+				n := <-pid
+				time.Sleep(200 * time.Millisecond)
+				unix.Kill(n, unix.SIGSTOP)
+				start := time.Now()
+				time.Sleep(700 * time.Millisecond)
+				unix.Kill(n, unix.SIGCONT)
+				stopped <- time.Since(start).Seconds()
+			}()
+			rec := recordScript(t, Script{Interpreter: python(t), Args: []string{script}}, output)
+			want := <-stopped
+			if got := gapSeconds(rec, timeline.GapStopped); !near(rec, got, want) {
+				t.Errorf("%.2f s stopped, want %.2f: %+v", got, want, rec.Gaps)
+			}
+			states, functions := mainSeconds(t, rec)
+			if !near(rec, states["unknown"], want) || functions["spin"] < 0.2 {
+				t.Errorf("states %v, functions %v, want %.2f s unknown", states, functions, want)
+			}
+		})
+	}
+}
+
+// firstLine calls line with the first line that is written to it.
+type firstLine struct {
+	text string
+	line func(string)
+}
+
+func (f *firstLine) Write(b []byte) (int, error) {
+	if f.line != nil {
+		f.text += string(b)
+		if first, _, ok := strings.Cut(f.text, "\n"); ok {
+			f.line(first)
+			f.line = nil
+		}
+	}
+	return len(b), nil
+}
+
+// TestAGILHolderThatSleeps sleeps in C code that keeps the GIL: it does not compute.
+func TestAGILHolderThatSleeps(t *testing.T) {
+	script := write(t, "work.py", spinner+"import ctypes\nctypes.PyDLL(None).usleep(600_000)\nbefore(0.4)\n")
+	rec := recordScript(t, Script{Interpreter: python(t), Args: []string{script}}, io.Discard)
+	states, _ := mainSeconds(t, rec)
+	if !near(rec, states["waiting"], 0.6) {
+		t.Errorf("states %v, want 0.6 s waiting", states)
+	}
+}
+
+// TestCPUTimeOfThreadsThatEnded has threads that compute for less than the time between two readings.
+func TestCPUTimeOfThreadsThatEnded(t *testing.T) {
+	script := write(t, "work.py", spinner+`
+import hashlib, threading
+def work():
+    before(0.3)
+for n in range(3):
+    thread = threading.Thread(target=work, name=f"worker {n}")
+    thread.start()
+    thread.join()
+`)
+	rec := recordScript(t, Script{Interpreter: python(t), Args: []string{script}}, io.Discard)
+	for _, th := range rec.Threads {
+		if !strings.HasPrefix(th.Name, "worker") {
+			continue
+		}
+		if got := th.OnCPU.Seconds(); got > 0.32 || got < 0.05 || !th.OnCPUAtLeast && !near(rec, got, 0.3) {
+			t.Errorf("%s was on a CPU for %.3f s (at least: %v), want 0.3 s", th.Name, got, th.OnCPUAtLeast)
+		}
+	}
+}
