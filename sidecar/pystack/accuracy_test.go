@@ -47,6 +47,9 @@ func stackOf(rec *timeline.Recording, node timeline.NodeID, truncated bool) trut
 	s := truth.Sample{Truncated: truncated}
 	for ; node != timeline.RootNode; node = rec.Nodes[node].Parent {
 		f := rec.Frames[rec.Nodes[node].Frame]
+		if f.Suspended { // not called by what is below it
+			continue
+		}
 		s.Functions = append(s.Functions, f.Function)
 		s.Lines = append(s.Lines, f.Line)
 	}

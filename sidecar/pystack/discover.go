@@ -8,10 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"sort"
 	"strconv"
 	"strings"
+
+	"github.com/omni-perf/omni-perf/sidecar/cpython"
 )
 
 // runtimePlace is where a process keeps its CPython.
@@ -63,14 +64,14 @@ func findRuntime(pid int, m Memory) (runtimePlace, error) {
 			continue
 		}
 		if at := symbols["Py_Version"]; at != 0 {
-			place.hex, _ = readWord(m, at)
+			place.hex, _ = cpython.ReadWord(m, at)
 		}
 		return place, nil
 	}
 	for _, f := range candidates {
 		switch v := versionInName(f.path); {
 		case v == "":
-		case slices.Contains(readable, v): // its library is not loaded yet
+		case cpython.IsReadable(v): // its library is not loaded yet
 			return runtimePlace{}, fmt.Errorf("%s has no interpreter loaded: %w", f.path, ErrStarting)
 		default: // older than 3.9, or Python 2: no _PyRuntime to be seen
 			return runtimePlace{}, fmt.Errorf("%s is Python %s; stacks can be read from outside of CPython 3.11 to 3.15: %w",
@@ -134,9 +135,6 @@ func parseMaps(maps string) []mappedFile {
 	}
 	return files
 }
-
-// readable are the versions whose stacks are read.
-var readable = []string{"3.11", "3.12", "3.13", "3.14", "3.15"}
 
 var (
 	pythonLibrary = regexp.MustCompile(`^libpython\d`)

@@ -4,20 +4,21 @@ import (
 	"errors"
 	"time"
 
+	"github.com/omni-perf/omni-perf/sidecar/cpython"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
 // gilBytes is how much of a GIL is read: the code objects' generation follows
 // it where a version has one (3.14+).
 func (p *Process) gilBytes(g *gilGroup) uint64 {
-	if at := p.l.interp.codeGeneration; at != 0 {
+	if at := p.l.Interp.CodeGeneration; at != 0 {
 		for _, interp := range g.interpreters {
-			if end := interp + at + wordSize; end > g.addr && end-g.addr <= gilAndMore {
+			if end := interp + at + cpython.WordSize; end > g.addr && end-g.addr <= cpython.GILAndMore {
 				return end - g.addr
 			}
 		}
 	}
-	return gilSwitches + wordSize
+	return cpython.GILSwitches + cpython.WordSize
 }
 
 // tickGroup samples the threads of one GIL. Its counter tells who can have
@@ -30,7 +31,7 @@ func (s *session) tickGroup(g *gilGroup) error {
 	gil := s.gilBuf[:]
 	if expected != nil {
 		err := r.copy(expected, g.addr, size)
-		if errors.Is(err, errUnmapped) {
+		if errors.Is(err, cpython.ErrUnmapped) {
 			expected = nil
 		} else if err != nil {
 			return err
@@ -40,17 +41,21 @@ func (s *session) tickGroup(g *gilGroup) error {
 		}
 	}
 	if expected == nil {
-		if err := readAt(p.mem, g.addr, gil); errors.Is(err, errUnmapped) {
+		if err := cpython.ReadAt(p.mem, g.addr, gil); errors.Is(err, cpython.ErrUnmapped) {
 			return ErrReplaced
 		} else if err != nil {
 			return err
 		}
 	}
-	holder, switches := word(gil, gilHolder), word(gil, gilSwitches)
+	holder, switches := cpython.Word(gil, cpython.GILHolder), cpython.Word(gil, cpython.GILSwitches)
 	moved := switches - g.switches
-	g.switches, g.locked = switches, half(gil, gilLocked) == 1
+	g.held = 0
+	if cpython.Half(gil, cpython.GILLocked) == 1 {
+		g.held = holder
+	}
+	g.switches, g.locked = switches, cpython.Half(gil, cpython.GILLocked) == 1
 	if expected != nil {
-		if err := s.read(expected, true); err != nil {
+		if err := s.read(expected, g, true); err != nil {
 			return err
 		}
 	}
@@ -67,7 +72,7 @@ func (s *session) tickGroup(g *gilGroup) error {
 		}
 		g.holder = p.threads[holder]
 		if g.holder != nil && g.holder != expected {
-			if err := s.read(g.holder, false); err != nil {
+			if err := s.read(g.holder, g, false); err != nil {
 				return err
 			}
 		}
@@ -86,8 +91,8 @@ func (s *session) tickGroup(g *gilGroup) error {
 
 // generation tells the code cache when code objects have been freed.
 func (s *session) generation(gil []byte, size uint64) {
-	if size > gilSwitches+wordSize {
-		s.p.reader.codes.generation, s.p.reader.codes.counts = word(gil, size-wordSize), true
+	if size > cpython.GILSwitches+cpython.WordSize {
+		s.p.reader.codes.generation, s.p.reader.codes.counts = cpython.Word(gil, size-cpython.WordSize), true
 	}
 }
 
@@ -105,7 +110,7 @@ func (p *Process) groupAt(addr uint64) *gilGroup {
 }
 
 // read samples one thread.
-func (s *session) read(t *thread, isRead bool) error {
+func (s *session) read(t *thread, g *gilGroup, isRead bool) error {
 	before := t.seen
 	v, err := s.p.reader.sample(t, isRead)
 	if err != nil {
@@ -114,7 +119,7 @@ func (s *session) read(t *thread, isRead bool) error {
 	if t.seen != before {
 		t.session.movedAt = s.at
 	}
-	s.took(t, v)
+	s.took(t, v, g)
 	return nil
 }
 
@@ -128,7 +133,7 @@ const recently = int64(time.Second)
 // What this misses (a thread long idle that has moved on to another line of the
 // same function) is found when its turn comes to be read in any case.
 func (s *session) readOthers(g *gilGroup, expected *thread) error {
-	r, l := s.p.reader, s.p.l
+	l := s.p.l
 	s.others, s.bulk = s.others[:0], s.bulk[:0]
 	size := 0
 	for _, t := range g.threads {
@@ -136,11 +141,11 @@ func (s *session) readOthers(g *gilGroup, expected *thread) error {
 			continue
 		}
 		s.others = append(s.others, t)
-		s.bulk = append(s.bulk, Range{t.addr, int(l.thread.size)})
-		size += int(l.thread.size)
+		s.bulk = append(s.bulk, Range{Addr: t.addr, Len: int(l.Thread.Size)})
+		size += int(l.Thread.Size)
 		if s.closely(t) {
-			s.bulk = append(s.bulk, Range{t.seen.leaf, int(l.frame.size)})
-			size += int(l.frame.size)
+			s.bulk = append(s.bulk, Range{Addr: t.seen.leaf, Len: int(l.Frame.Size)})
+			size += int(l.Frame.Size)
 		}
 	}
 	if len(s.others) == 0 {
@@ -150,7 +155,6 @@ func (s *session) readOthers(g *gilGroup, expected *thread) error {
 		s.bulkBuf = make([]byte, 2*size)
 	}
 	buf := s.bulkBuf[:size]
-	r.calls++
 	n, err := s.p.mem.Read(buf, s.bulk)
 	if err != nil {
 		return err
@@ -159,23 +163,23 @@ func (s *session) readOthers(g *gilGroup, expected *thread) error {
 	for i, t := range s.others {
 		closely := s.closely(t)
 		same := false
-		if n >= int(l.thread.size) {
-			state := buf[:l.thread.size]
-			same = word(state, l.thread.interp) == t.interp && int(word(state, l.thread.nativeID)) == t.nativeID &&
-				word(state, l.thread.frame) == t.seen.frame && word(state, l.thread.top) == t.seen.top
+		if n >= int(l.Thread.Size) {
+			state := buf[:l.Thread.Size]
+			same = cpython.Word(state, l.Thread.Interp) == t.interp && int(cpython.Word(state, l.Thread.NativeID)) == t.nativeID &&
+				cpython.Word(state, l.Thread.Frame) == t.seen.frame && cpython.Word(state, l.Thread.Top) == t.seen.top
 		}
-		skip := min(int(l.thread.size), n)
+		skip := min(int(l.Thread.Size), n)
 		buf, n = buf[skip:], n-skip
 		if closely {
-			same = same && n >= int(l.frame.size) && word(buf, l.frame.code) == t.seen.code && word(buf, l.frame.instr) == t.seen.instr
-			skip = min(int(l.frame.size), n)
+			same = same && n >= int(l.Frame.Size) && cpython.Word(buf, l.Frame.Code) == t.seen.code && cpython.Word(buf, l.Frame.Instr) == t.seen.instr
+			skip = min(int(l.Frame.Size), n)
 			buf, n = buf[skip:], n-skip
 		}
 		if same && !t.session.idle && i != s.turn%len(s.others) && (t.session.known || t.session.left) {
 			continue
 		}
 		before := t.session.node
-		if err := s.read(t, false); err != nil {
+		if err := s.read(t, g, false); err != nil {
 			return err
 		}
 		if !same || t.session.node != before {

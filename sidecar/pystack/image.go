@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/omni-perf/omni-perf/sidecar/cpython"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
@@ -63,7 +64,7 @@ func (rec *imageRecorder) Read(buf []byte, ranges []Range) (int, error) {
 				continue
 			}
 			b := new([blockSize]byte)
-			if readAt(rec.Memory, block*blockSize, b[:]) == nil {
+			if cpython.ReadAt(rec.Memory, block*blockSize, b[:]) == nil {
 				rec.image.blocks[block] = b
 			}
 		}

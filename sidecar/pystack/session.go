@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/omni-perf/omni-perf/sidecar/cpython"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
@@ -44,7 +45,7 @@ type session struct {
 	listDue   bool
 	maxProbes int // questions to the kernel allowed per tick
 
-	gilBuf  [gilSwitches + wordSize]byte
+	gilBuf  [cpython.GILSwitches + cpython.WordSize]byte
 	others  []*thread // of readOthers, and its ranges and buffer
 	bulk    []Range
 	bulkBuf []byte
@@ -118,7 +119,7 @@ func (s *session) run(ctx context.Context) error {
 			return nil
 		}
 		now, before := time.Now(), s.at
-		s.at, s.p.reader.stamp = s.clock.at(now), now
+		s.at, s.p.reader.times.end = s.clock.at(now), now
 		s.changed = before + (s.at-before)/2
 		if s.standsStill() {
 			s.clock.next(s.clock.now())
@@ -137,7 +138,7 @@ func (s *session) run(ctx context.Context) error {
 		if s.at-s.upkeepAt >= upkeepEvery {
 			s.upkeep()
 		}
-		s.stats.Missed += s.clock.next(s.clock.at(s.p.reader.stamp))
+		s.stats.Missed += s.clock.next(s.clock.at(s.p.reader.times.end))
 	}
 }
 
@@ -159,7 +160,7 @@ func (s *session) tick() error {
 func (s *session) list() error {
 	s.listDue, s.listed = false, s.at
 	before := s.p.threads
-	if err := s.p.findThreads(); errors.Is(err, errUnmapped) {
+	if err := s.p.findThreads(); errors.Is(err, cpython.ErrUnmapped) {
 		return ErrReplaced
 	} else if err != nil {
 		return err
@@ -181,9 +182,9 @@ func (s *session) list() error {
 func (s *session) finish(start int64) {
 	s.stats.Wall = time.Duration(s.clock.now() - start)
 	s.stats.CPU = threadCPU() - s.cpuStart
-	s.stats.Calls = s.p.reader.calls
+	s.stats.Calls = s.p.reader.mem.calls
 	s.stats.Interval = s.clock.interval
-	s.p.reader.calls = 0
+	s.p.reader.mem.calls = 0
 	s.gil.add(s, s.clock.now())
 	for _, t := range s.p.threads {
 		s.tellCPU(t)
@@ -235,199 +236,4 @@ func (s *session) upkeep() {
 	if len(s.nodes) > maxNodeCache {
 		clear(s.nodes)
 	}
-}
-
-// register tells the sink of a thread at its first sample; false if it is left out.
-func (s *session) register(t *thread) bool {
-	if t.session.left = s.opts.Leave(t.nativeID); t.session.left {
-		return false
-	}
-	s.p.identify(t)
-	main := s.p.isMain(t)
-	t.session = threadSession{known: true, state: timeline.StateUnknown, ran: true}
-	if s.first && !s.opts.FromStart {
-		t.session.cpuAtStart = s.p.kernel.cpuTime(t.tid)
-	}
-	runs := t.nativeID == s.opts.RunsCell || s.opts.RunsCell == 0 && main
-	t.session.id = s.sink.Thread(timeline.Thread{
-		PID: s.p.pid, NativeID: t.nativeID, Name: t.name, Main: main, RunsCell: runs, OnCPU: -1})
-	if s.first { // it may go on in a lane that was lost
-		s.sink.UpdateThread(t.session.id, func(known *timeline.Thread) { t.session.cpuBefore = max(known.OnCPU, 0) })
-	}
-	return true
-}
-
-// identify finds a thread's id here and its name.
-func (p *Process) identify(t *thread) {
-	if t.tid == 0 {
-		t.tid = p.kernel.tid(t.nativeID)
-	}
-	if t.named {
-		return
-	}
-	if p.isMain(t) {
-		t.name, t.named = "MainThread", true
-	} else if name, err := p.reader.threadName(t); err == nil {
-		t.name, t.named = name, true
-	} else if t.name == "" {
-		t.name = p.kernel.comm(t.tid)
-		if t.interp != p.mainInterp {
-			t.name += " (subinterpreter)"
-		}
-	}
-}
-
-// isMain tells the process's first thread, whose id is the process's own. It may
-// have a second thread state, in a subinterpreter; that one is not meant.
-func (p *Process) isMain(t *thread) bool {
-	return t.tid == p.pid && t.tid != 0 && t.interp == p.mainInterp
-}
-
-func (s *session) end(t *thread) {
-	if t.session.known {
-		s.setState(t, timeline.StateUnknown, "")
-		if !s.tellCPU(t) { // it has gone, with what it used since the last reading
-			s.sink.UpdateThread(t.session.id, func(t *timeline.Thread) { t.OnCPUAtLeast = t.OnCPU >= 0 })
-		}
-		s.sink.End(t.session.id, s.sink.Since(s.at))
-		t.session = threadSession{}
-	}
-}
-
-// lose ends the threads where the process has, and says else that nothing is known
-// of them since the last good tick.
-func (s *session) lose(err error) {
-	good := s.sink.Since(s.good)
-	for _, t := range s.p.threads {
-		ts := &t.session
-		switch {
-		case !ts.known:
-		case errors.Is(err, ErrGone):
-			s.sink.End(ts.id, max(good, s.sink.Since(s.changed)))
-		default:
-			s.sink.Lose(ts.id, good)
-		}
-		*ts = threadSession{}
-	}
-	switch {
-	case errors.Is(err, ErrGone):
-	case errors.Is(err, ErrPermission):
-		s.sink.BeginGap(s.p.pid, good, timeline.GapPermission)
-	case errors.Is(err, ErrStarting):
-		s.sink.BeginGap(s.p.pid, good, timeline.GapExit)
-	case errors.Is(err, ErrReplaced):
-		s.sink.BeginGap(s.p.pid, good, timeline.GapExec)
-	default:
-		s.sink.BeginGap(s.p.pid, good, timeline.GapUnreadable)
-	}
-}
-
-// took takes over what came of reading a thread's stack.
-func (s *session) took(t *thread, v verdict) {
-	if v == threadGone {
-		s.listDue, s.listed = true, 0
-		return
-	}
-	if !t.session.known && !s.register(t) {
-		return
-	}
-	s.stats.Reads++
-	t.session.ran = true
-	before := t.session.node
-	t.session.truncated, t.session.idle = v != stackWhole, false
-	switch v {
-	case stackLost:
-		s.stats.Lost++
-		t.session.node = timeline.RootNode
-	case stackCut:
-		s.stats.Truncated++
-		t.session.node = s.node(t.stack)
-	default:
-		t.session.node = s.node(t.stack)
-		if top := t.loopTop(); top > 0 && s.p.reader.readAwaiting(t, s.opts.Coroutine(t.nativeID)) {
-			t.session.node = s.suspendedNode(t.stack[top-1].node, t.awaiting.frames)
-			t.session.idle = true
-		}
-	}
-	if t.session.node != before { // whatever it waited for, it does something else now
-		t.session.probeAt, t.session.probeEvery, t.session.changedAt = 0, 0, s.at
-	}
-}
-
-// node interns a stack. Frames that are the same as in the last sample still
-// carry their node.
-func (s *session) node(stack []frame) timeline.NodeID {
-	parent, same := timeline.RootNode, true
-	for i := range stack {
-		f := &stack[i]
-		if same && f.node != 0 {
-			parent = f.node
-			continue
-		}
-		same = false
-		f.node = s.child(parent, f, false)
-		parent = f.node
-	}
-	return parent
-}
-
-// suspendedNode interns the frames of coroutines that await above the stack parent.
-func (s *session) suspendedNode(parent timeline.NodeID, frames []frame) timeline.NodeID {
-	for i := range frames {
-		parent = s.child(parent, &frames[i], true)
-	}
-	return parent
-}
-
-func (s *session) child(parent timeline.NodeID, f *frame, suspended bool) timeline.NodeID {
-	key := nodeKey{parent, f.object, f.object.line(f.index), suspended}
-	node, ok := s.nodes[key]
-	if !ok {
-		node = s.sink.Child(parent, s.sink.Frame(timeline.Frame{
-			Function: f.object.function, File: f.object.file,
-			Line: int(key.line), FirstLine: int(f.object.firstLine), Suspended: suspended}))
-		s.nodes[key] = node
-	}
-	return node
-}
-
-// tell writes a thread's stack and state to the sink if they have changed.
-func (s *session) tell(t *thread) {
-	ts := &t.session
-	if !ts.known {
-		return
-	}
-	now := reading{ts.node, ts.state, ts.truncated}
-	if ts.told && ts.now == now {
-		return
-	}
-	ts.now, ts.told, ts.toldAt = now, true, s.sink.Since(s.changed)
-	s.sink.Set(ts.id, ts.toldAt, now.node, now.state, now.truncated)
-}
-
-// updateCPU tells the sink how long each thread that has been seen to run was on a
-// CPU.
-func (s *session) updateCPU() {
-	for _, t := range s.p.threads {
-		if t.session.ran {
-			s.tellCPU(t)
-		}
-	}
-}
-
-// tellCPU tells the sink how long a thread was on a CPU; false if that cannot be read.
-func (s *session) tellCPU(t *thread) bool {
-	ts := &t.session
-	if !ts.known || ts.cpuAtStart < 0 {
-		return false
-	}
-	s.p.identify(t) // its name, if it was too early before
-	total := s.p.kernel.cpuTime(t.tid)
-	if total < 0 {
-		return false
-	}
-	ts.ran, ts.cpuAt = false, s.at
-	name, leaf, onCPU := t.name, ts.leaf, ts.cpuBefore+timeline.Nanos(total-ts.cpuAtStart)
-	s.sink.UpdateThread(ts.id, func(t *timeline.Thread) { t.Name, t.OnCPU, t.Leaf = name, onCPU, leaf })
-	return true
 }

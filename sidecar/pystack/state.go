@@ -5,6 +5,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/omni-perf/omni-perf/sidecar/cpython"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
@@ -67,7 +68,7 @@ func describeActivity(a activity, gil uint64) call {
 	case a.syscall < 0:
 		return call{timeline.StateIO, leafFault}
 	case a.syscall == unix.SYS_FUTEX:
-		if a.arg >= gil+gilCond && a.arg < gil+gilSize {
+		if a.arg >= gil+cpython.GILCond && a.arg < gil+cpython.GILSize {
 			return call{timeline.StateGIL, leafGIL}
 		}
 		return call{timeline.StateWaiting, leafLock}

@@ -24,13 +24,18 @@ type thread struct {
 	compared time.Time // when its code objects last were
 	next     []frame   // of the sample in progress
 
-	// What the last sample saw of the thread state and the leaf frame, to tell
-	// cheaply that nothing has changed.
-	seen struct{ frame, top, leaf, code, instr uint64 }
+	seen place // by the last sample
 
 	awaiting awaiting // what its event loop waits for, when last looked at
 
 	session threadSession
+}
+
+// place is where a thread stands: what tells cheaply that nothing has changed.
+type place struct {
+	frame, top  uint64 // of the thread state
+	leaf        uint64 // its frame
+	code, instr uint64 // of the leaf
 }
 
 // threadSession is what is kept of a thread for one recording.

@@ -95,23 +95,6 @@ func TestAttachToAnotherProgram(t *testing.T) {
 	}
 }
 
-func TestLineTable(t *testing.T) {
-	table := decodeLineTable([]byte{
-		0x80 | 0<<3 | 1, 0x12, // short form, 2 instructions on the same line
-		0x80 | 11<<3, 4, 8, // one line on, 1 instruction
-		0x80 | 15<<3 | 3,   // 4 instructions without a line
-		0x80 | 13<<3, 0x07, // 3 lines back
-		0x80 | 14<<3, 0x54, 0x01, 0x00, 0x01, 0x02, // 42 lines on, with an end
-	}, 10)
-	var got []int32
-	for i := range int32(11) {
-		got = append(got, table.line(i))
-	}
-	if want := []int32{10, 10, 11, 0, 0, 0, 0, 8, 50, 0, 0}; !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
-}
-
 func TestActivity(t *testing.T) {
 	const gil = 0x7f0000001000
 	for _, test := range []struct {
@@ -123,7 +106,7 @@ func TestActivity(t *testing.T) {
 		{"202 0x7f0000002020 0x80 0x0 0x0 0x0 0x0 0x7ffe 0x7f01", call{timeline.StateWaiting, "waiting for a lock"}},
 		{"-1 0x7ffe 0x7f01", call{timeline.StateIO, "in a page fault"}},
 		{"9999 0x0 0x0", call{timeline.StateWaiting, "in system call 9999"}},
-		{"", call{timeline.StateOff, ""}},
+		{"", call{timeline.StateUnknown, ""}},
 	} {
 		a := parseSyscall([]byte(test.file))
 		if strings.HasPrefix(test.file, "202 ") {

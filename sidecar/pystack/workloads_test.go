@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/omni-perf/omni-perf/sidecar/cpython"
 	"github.com/omni-perf/omni-perf/sidecar/pystack/truth"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
@@ -169,11 +170,11 @@ func mean(points []timeline.Point) float64 {
 // switchCount reads the hand-overs the first GIL has counted.
 func switchCount(t *testing.T, p *Process) uint64 {
 	t.Helper()
-	var gil [gilSwitches + wordSize]byte
-	if err := readAt(p.mem, p.gils[0].addr, gil[:]); err != nil {
+	var gil [cpython.GILSwitches + cpython.WordSize]byte
+	if err := cpython.ReadAt(p.mem, p.gils[0].addr, gil[:]); err != nil {
 		t.Fatal(err)
 	}
-	return word(gil[:], gilSwitches)
+	return cpython.Word(gil[:], cpython.GILSwitches)
 }
 
 func TestContendedGIL(t *testing.T) {
@@ -258,10 +259,10 @@ func TestStdlibLineTables(t *testing.T) {
 				t.Fatal(err)
 			}
 			objects++
-			got := decodeLineTable(table.Table, int32(table.FirstLine))
+			got := cpython.DecodeLineTable(table.Table, int32(table.FirstLine))
 			for i, want := range table.Lines {
 				instructions++
-				if line := int(got.line(int32(i))); line != max(want, 0) {
+				if line := int(got.Line(int32(i))); line != max(want, 0) {
 					t.Fatalf("%s: instruction %d is at line %d, want %d", table.Function, i, line, want)
 				}
 			}

@@ -68,6 +68,10 @@ func (n *names) file(name string) string {
 // function is the display name of a qualified name: a cell's module level is
 // the cell itself.
 func (n *names) function(f timeline.Frame) string {
+	if count := f.Elided; count > 0 {
+		f.Elided = 0
+		return "… about " + itoa(count) + " frames, most of " + n.function(f)
+	}
 	if f.Function == "<module>" {
 		if count, ok := n.cells[f.File]; ok {
 			return cellName(count)

@@ -59,6 +59,9 @@ func functions(t *tree, times map[timeline.NodeID]nodeTime, limit int) []Functio
 				s = &selfTotal{}
 				sums[key], frameOf[key] = s, id
 			}
+			if t.rec.Frames[frameOf[key]].Elided > 0 {
+				frameOf[key] = id // one that shows the function's own name
+			}
 			if i == len(path)-1 {
 				s.self += d.all
 				s.cut += d.cut

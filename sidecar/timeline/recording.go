@@ -56,6 +56,9 @@ type Frame struct {
 	// Suspended: a coroutine's that awaits at Line while its thread waits in the event
 	// loop below it on the stack.
 	Suspended bool
+	// Elided: it stands for about this many frames of a deep recursion that are left
+	// out, most of them of this function, and has no line.
+	Elided int
 }
 
 // FrameID and NodeID index Recording.Frames and Recording.Nodes.
