@@ -31,7 +31,7 @@ func realTools() Tools {
 	}
 }
 
-func python(t *testing.T) string {
+func python(t testing.TB) string {
 	t.Helper()
 	path, err := exec.LookPath("python3")
 	if err != nil {
@@ -45,7 +45,7 @@ func python(t *testing.T) string {
 	return real
 }
 
-func write(t *testing.T, name, text string) string {
+func write(t testing.TB, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -54,14 +54,14 @@ func write(t *testing.T, name, text string) string {
 	return path
 }
 
-func options(t *testing.T, messages *bytes.Buffer) Options {
+func options(t testing.TB, messages *bytes.Buffer) Options {
 	return Options{
 		Output: filepath.Join(t.TempDir(), "result"), Formats: []string{"json"},
 		Interval: time.Millisecond, FigureInterval: 50 * time.Millisecond, Messages: messages,
 	}
 }
 
-func readReport(t *testing.T, path string) *report.Report {
+func readReport(t testing.TB, path string) *report.Report {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -135,19 +135,21 @@ func TestASignalThatKillsTheScriptIsItsExitCode(t *testing.T) {
 }
 
 func TestATermSignalReachesTheScript(t *testing.T) {
-	var messages, out bytes.Buffer
+	var messages bytes.Buffer
 	script := write(t, "term.py", `
 import signal, sys, time
 def term(*_):
     print("term"); sys.exit(3)
 signal.signal(signal.SIGTERM, term)
+print("ready", flush=True)
 time.sleep(60)
 `)
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	exit, err := Run(ctx, realTools(), Script{Interpreter: python(t), Args: []string{script}, Stdout: &out}, options(t, &messages))
-	if err != nil || exit != 3 || out.String() != "term\n" {
-		t.Errorf("exit %d, %v, output %q; want the script's own handler: 3", exit, err, out.String())
+	out := &firstLine{line: func(string) { cancel() }}
+	exit, err := Run(ctx, realTools(), Script{Interpreter: python(t), Args: []string{script}, Stdout: out}, options(t, &messages))
+	if err != nil || exit != 3 || out.text != "ready\nterm\n" {
+		t.Errorf("exit %d, %v, output %q; want the script's own handler: 3", exit, err, out.text)
 	}
 }
 

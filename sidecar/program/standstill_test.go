@@ -12,13 +12,14 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/omni-perf/omni-perf/sidecar/noise"
 	"github.com/omni-perf/omni-perf/sidecar/report"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
 // recordScript runs a script under the real collectors and returns the recording. What the script writes
 // goes to output.
-func recordScript(t *testing.T, s Script, output io.Writer) *timeline.Recording {
+func recordScript(t testing.TB, s Script, output io.Writer) *timeline.Recording {
 	t.Helper()
 	var rec *timeline.Recording
 	tools := realTools()
@@ -38,7 +39,7 @@ func recordScript(t *testing.T, s Script, output io.Writer) *timeline.Recording 
 }
 
 // mainSeconds sums the main thread's time by state and by innermost function.
-func mainSeconds(t *testing.T, rec *timeline.Recording) (states, functions map[string]float64) {
+func mainSeconds(t testing.TB, rec *timeline.Recording) (states, functions map[string]float64) {
 	t.Helper()
 	states, functions = make(map[string]float64), make(map[string]float64)
 	lanes := 0
@@ -79,55 +80,69 @@ def before(s): spin(s)
 def after(s): spin(s)
 `
 
-// near allows for a tenth of a second, and for twice that on a machine that is busy elsewhere, which the
-// sampler notices by ticks that it misses.
-func near(rec *timeline.Recording, got, want float64) bool {
-	off := 0.1 + 0.1*want
-	if rec.Sampling.Missed*50 > rec.Sampling.Samples {
-		off = 0.3 + 0.5*want
-	}
-	return math.Abs(got-want) <= off
-}
+// near allows for a tenth of a second.
+func near(got, want float64) bool { return math.Abs(got-want) <= 0.1+0.1*want }
 
 func TestALauncherIsWaitedFor(t *testing.T) {
 	script := write(t, "work.py", spinner+"after(0.5)\n")
 	launcher := write(t, "launch.sh", fmt.Sprintf("sleep 1\nexec %s %s\n", python(t), script))
-	rec := recordScript(t, Script{Interpreter: "/bin/sh", Args: []string{launcher}}, io.Discard)
-	if got := gapSeconds(rec, timeline.GapStarting); got < 1 || !near(rec, got, 1.05) {
-		t.Errorf("%.2f s before there was Python, want one and a little: %+v", got, rec.Gaps)
+	noise.Again(t, func(t *noise.Attempt) {
+		rec := recordScript(t, Script{Interpreter: "/bin/sh", Args: []string{launcher}}, io.Discard)
+		if got := gapSeconds(rec, timeline.GapStarting); got < 1 || !near(got, 1.05) {
+			t.Errorf("%.2f s before there was Python, want one and a little: %+v", got, rec.Gaps)
+		}
+		if _, functions := mainSeconds(t, rec); !near(functions["spin"], 0.5) {
+			t.Errorf("functions %v, want 0.5 s of spin", functions)
+		}
+	})
+}
+
+// TestALauncherThatTakesLong is a launcher of the kind that starts a container first.
+func TestALauncherThatTakesLong(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 12 s; not with -short")
 	}
-	if _, functions := mainSeconds(t, rec); !near(rec, functions["spin"], 0.5) {
-		t.Errorf("functions %v, want 0.5 s of spin", functions)
-	}
+	script := write(t, "work.py", spinner+"after(0.5)\n")
+	launcher := write(t, "launch.sh", fmt.Sprintf("sleep 11\nexec %s %s\n", python(t), script))
+	noise.Again(t, func(t *noise.Attempt) {
+		rec := recordScript(t, Script{Interpreter: "/bin/sh", Args: []string{launcher}}, io.Discard)
+		if _, functions := mainSeconds(t, rec); !near(functions["spin"], 0.5) {
+			t.Errorf("functions %v, gaps %v, want 0.5 s of spin after 11 s of waiting", functions, rec.Gaps)
+		}
+	})
 }
 
 func TestAProgramThatBecomesAnother(t *testing.T) {
 	second := write(t, "second.py", spinner+"after(0.4)\n")
 	first := write(t, "first.py", spinner+fmt.Sprintf("before(0.4)\nos.execv(sys.executable, [sys.executable, %q])\n", second))
-	rec := recordScript(t, Script{Interpreter: python(t), Args: []string{first}}, io.Discard)
-	_, functions := mainSeconds(t, rec)
-	if !near(rec, functions["spin"], 0.8) {
-		t.Errorf("functions %v, want 0.8 s of spin", functions)
-	}
-	if got := gapSeconds(rec, timeline.GapExec); got <= 0 || !near(rec, got, 0.05) {
-		t.Errorf("%.2f s unknown because of exec: %+v", got, rec.Gaps)
-	}
-	names := make(map[string]bool)
-	for _, f := range rec.Frames {
-		names[f.Function] = true
-	}
-	if !names["before"] || !names["after"] {
-		t.Errorf("functions %v, want before and after", names)
-	}
+	noise.Again(t, func(t *noise.Attempt) {
+		rec := recordScript(t, Script{Interpreter: python(t), Args: []string{first}}, io.Discard)
+		_, functions := mainSeconds(t, rec)
+		if !near(functions["spin"], 0.8) {
+			t.Errorf("functions %v, want 0.8 s of spin", functions)
+		}
+		if got := gapSeconds(rec, timeline.GapExec); got <= 0 || !near(got, 0.05) {
+			t.Errorf("%.2f s unknown because of exec: %+v", got, rec.Gaps)
+		}
+		names := make(map[string]bool)
+		for _, f := range rec.Frames {
+			names[f.Function] = true
+		}
+		if !names["before"] || !names["after"] {
+			t.Errorf("functions %v, want before and after", names)
+		}
+	})
 }
 
 func TestAProgramThatIsNoPythonAnyMore(t *testing.T) {
 	script := write(t, "first.py", spinner+"before(0.3)\nos.execv('/bin/sleep', ['sleep', '0.7'])\n")
-	rec := recordScript(t, Script{Interpreter: python(t), Args: []string{script}}, io.Discard)
-	states, functions := mainSeconds(t, rec)
-	if !near(rec, functions["spin"], 0.3) || !near(rec, states["unknown"], 0.7) {
-		t.Errorf("functions %v, states %v, want 0.3 s of spin and 0.7 s unknown", functions, states)
-	}
+	noise.Again(t, func(t *noise.Attempt) {
+		rec := recordScript(t, Script{Interpreter: python(t), Args: []string{script}}, io.Discard)
+		states, functions := mainSeconds(t, rec)
+		if !near(functions["spin"], 0.3) || !near(states["unknown"], 0.7) {
+			t.Errorf("functions %v, states %v, want 0.3 s of spin and 0.7 s unknown", functions, states)
+		}
+	})
 }
 
 func TestAProgramThatIsStopped(t *testing.T) {
@@ -136,44 +151,52 @@ func TestAProgramThatIsStopped(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			script := write(t, "work.py", spinner+"print(os.getpid(), flush=True)\n"+work+"\nbefore(0.3)\n")
-			pid, output := make(chan int, 1), &firstLine{}
-			output.line = func(s string) {
-				var n int
-				fmt.Sscan(s, &n)
-				pid <- n
-			}
-			stopped := make(chan float64, 1)
-			go func() {
-				n := <-pid
-				time.Sleep(200 * time.Millisecond)
-				unix.Kill(n, unix.SIGSTOP)
-				start := time.Now()
-				time.Sleep(700 * time.Millisecond)
-				unix.Kill(n, unix.SIGCONT)
-				stopped <- time.Since(start).Seconds()
-			}()
-			rec := recordScript(t, Script{Interpreter: python(t), Args: []string{script}}, output)
-			want := <-stopped
-			if got := gapSeconds(rec, timeline.GapStopped); !near(rec, got, want) {
-				t.Errorf("%.2f s stopped, want %.2f: %+v", got, want, rec.Gaps)
-			}
-			states, functions := mainSeconds(t, rec)
-			if !near(rec, states["unknown"], want) || functions["spin"] < 0.2 {
-				t.Errorf("states %v, functions %v, want %.2f s unknown", states, functions, want)
-			}
+			noise.Again(t, func(t *noise.Attempt) {
+				rec, want := recordStopped(t, script)
+				if got := gapSeconds(rec, timeline.GapStopped); !near(got, want) {
+					t.Errorf("%.2f s stopped, want %.2f: %+v", got, want, rec.Gaps)
+				}
+				states, functions := mainSeconds(t, rec)
+				if !near(states["unknown"], want) || functions["spin"] < 0.2 {
+					t.Errorf("states %v, functions %v, want %.2f s unknown", states, functions, want)
+				}
+			})
 		})
 	}
 }
 
-// firstLine calls line with the first line that is written to it.
+// recordStopped stops a script, which prints its process id first, for some time.
+func recordStopped(t testing.TB, script string) (rec *timeline.Recording, stopped float64) {
+	t.Helper()
+	pid, output := make(chan int, 1), &firstLine{}
+	output.line = func(s string) {
+		var n int
+		fmt.Sscan(s, &n)
+		pid <- n
+	}
+	length := make(chan float64, 1)
+	go func() {
+		n := <-pid
+		time.Sleep(200 * time.Millisecond)
+		unix.Kill(n, unix.SIGSTOP)
+		start := time.Now()
+		time.Sleep(700 * time.Millisecond)
+		unix.Kill(n, unix.SIGCONT)
+		length <- time.Since(start).Seconds()
+	}()
+	rec = recordScript(t, Script{Interpreter: python(t), Args: []string{script}}, output)
+	return rec, <-length
+}
+
+// firstLine keeps what is written to it, and calls line with its first line.
 type firstLine struct {
 	text string
 	line func(string)
 }
 
 func (f *firstLine) Write(b []byte) (int, error) {
+	f.text += string(b)
 	if f.line != nil {
-		f.text += string(b)
 		if first, _, ok := strings.Cut(f.text, "\n"); ok {
 			f.line(first)
 			f.line = nil
@@ -185,31 +208,40 @@ func (f *firstLine) Write(b []byte) (int, error) {
 // TestAGILHolderThatSleeps sleeps in C code that keeps the GIL: it does not compute.
 func TestAGILHolderThatSleeps(t *testing.T) {
 	script := write(t, "work.py", spinner+"import ctypes\nctypes.PyDLL(None).usleep(600_000)\nbefore(0.4)\n")
-	rec := recordScript(t, Script{Interpreter: python(t), Args: []string{script}}, io.Discard)
-	states, _ := mainSeconds(t, rec)
-	if !near(rec, states["waiting"], 0.6) {
-		t.Errorf("states %v, want 0.6 s waiting", states)
-	}
+	noise.Again(t, func(t *noise.Attempt) {
+		rec := recordScript(t, Script{Interpreter: python(t), Args: []string{script}}, io.Discard)
+		if states, _ := mainSeconds(t, rec); !near(states["waiting"], 0.6) {
+			t.Errorf("states %v, want 0.6 s waiting", states)
+		}
+	})
 }
 
 // TestCPUTimeOfThreadsThatEnded has threads that compute for less than the time between two readings.
 func TestCPUTimeOfThreadsThatEnded(t *testing.T) {
 	script := write(t, "work.py", spinner+`
-import hashlib, threading
+import threading
 def work():
-    before(0.3)
+    end = time.thread_time() + 0.3
+    while time.thread_time() < end: pass
 for n in range(3):
     thread = threading.Thread(target=work, name=f"worker {n}")
     thread.start()
     thread.join()
 `)
-	rec := recordScript(t, Script{Interpreter: python(t), Args: []string{script}}, io.Discard)
-	for _, th := range rec.Threads {
-		if !strings.HasPrefix(th.Name, "worker") {
-			continue
+	noise.Again(t, func(t *noise.Attempt) {
+		rec := recordScript(t, Script{Interpreter: python(t), Args: []string{script}}, io.Discard)
+		workers := 0
+		for _, th := range rec.Threads {
+			if !strings.HasPrefix(th.Name, "worker") {
+				continue
+			}
+			workers++
+			if got := th.OnCPU.Seconds(); got > 0.32 || got < 0.2 || !th.OnCPUAtLeast && got < 0.3 {
+				t.Errorf("%s was on a CPU for %.3f s (at least: %v), want 0.3 s", th.Name, got, th.OnCPUAtLeast)
+			}
 		}
-		if got := th.OnCPU.Seconds(); got > 0.32 || got < 0.05 || !th.OnCPUAtLeast && !near(rec, got, 0.3) {
-			t.Errorf("%s was on a CPU for %.3f s (at least: %v), want 0.3 s", th.Name, got, th.OnCPUAtLeast)
+		if workers != 3 {
+			t.Errorf("%d threads have their names, want 3", workers)
 		}
-	}
+	})
 }

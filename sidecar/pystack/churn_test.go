@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/omni-perf/omni-perf/sidecar/noise"
 	"github.com/omni-perf/omni-perf/sidecar/pystack/truth"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
@@ -90,40 +91,18 @@ func TestCodeThatComesAndGoes(t *testing.T) {
 		t.Run(fmt.Sprint(test.piece, " ", test.seconds), func(t *testing.T) {
 			eachVersion(t, func(t *testing.T, python truth.Interpreter) {
 				source := strings.NewReplacer("PIECE", test.piece, "SECONDS", fmt.Sprint(test.seconds)).Replace(churn)
-				for try := 1; ; try++ {
-					rec, log, stats := sampleLogged(t, python, source, max(time.Second, time.Duration(5*test.seconds*float64(time.Second))))
-					wrong, judged, example := judgeLog(rec, mainThread(t, rec), log)
-					t.Logf("%d pieces; %.3f %% of %.2f s is another's: %s", len(log)/2, 100*wrong/judged, judged, example)
-					if judged > 0.3 && wrong <= test.wrong*judged {
-						return
+				noise.Again(t, func(try *noise.Attempt) {
+					rec, measured, _ := sampleHeld(try, python, truth.Workload{Name: "churn", Source: source},
+						max(time.Second, time.Duration(5*test.seconds*float64(time.Second))), SampleOptions{Budget: -1})
+					wrong, judged, example := judgeLog(rec, mainThread(t, rec), measured.Log)
+					t.Logf("%d pieces; %.3f %% of %.2f s is another's: %s", len(measured.Log)/2, 100*wrong/judged, judged, example)
+					if judged < 0.3 || wrong > test.wrong*judged {
+						try.Errorf("%.2f %% of %.2f s is at another piece's line, at most %.2f %%: %s", 100*wrong/judged, judged, 100*test.wrong, example)
 					}
-					if busy := stats.Missed*100 > stats.Samples; busy && try == 3 {
-						t.Skipf("the machine is too busy to tell: %d of %d samples missed", stats.Missed, stats.Samples+stats.Missed)
-					} else if !busy {
-						t.Fatalf("%.2f %% of %.2f s is at another piece's line, at most %.2f %%: %s", 100*wrong/judged, judged, 100*test.wrong, example)
-					}
-				}
+				})
 			})
 		})
 	}
-}
-
-// sampleLogged samples a program that keeps a log, which ends with the samples.
-func sampleLogged(t *testing.T, python truth.Interpreter, source string, d time.Duration) (*timeline.Recording, []truth.Phase, Stats) {
-	t.Helper()
-	target, err := truth.Launch(python.Path, truth.Workload{Name: "logged", Source: source}, truth.Settings{Held: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(target.Kill)
-	p := attachTo(t, target)
-	target.Go()
-	_, rec, stats := sampleFor(t, p, d, SampleOptions{Budget: -1})
-	measured, err := target.Stop()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return rec, measured.Log, stats
 }
 
 // judgeLog sums the seconds for which the thread is shown at another piece than the one that ran. The

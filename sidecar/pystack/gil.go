@@ -258,6 +258,9 @@ func (s *session) holds(h *thread, g *gilGroup) {
 	if a.known && !a.running {
 		c = describeActivity(a, g.addr)
 	}
+	if c.state == timeline.StateGIL { // it had the GIL when that was read, and has handed it over since
+		c = call{timeline.StatePython, ts.leaf}
+	}
 	if ts.probeEvery = min(max(2*ts.probeEvery, probeLeast), probeRunning); c.state != timeline.StatePython {
 		ts.probeEvery = probeLeast
 	}
