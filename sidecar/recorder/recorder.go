@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -388,6 +389,9 @@ func (c *cell) describe(rec *timeline.Recording, target timeline.Target, ending 
 		if clamp.Option == "interval" {
 			rec.Sampling.Asked = clamp.Asked
 		}
+		rec.Notes = append(slices.Clone(rec.Notes), timeline.Note{
+			What: strings.ReplaceAll(clamp.Option, "_", " "), Reason: fmt.Sprintf("%v was asked for; %v is the shortest", clamp.Asked, clamp.Used),
+		})
 	}
 	for i := range rec.Threads {
 		t := &rec.Threads[i]

@@ -79,6 +79,9 @@ func TestAClampIsSaid(t *testing.T) {
 	r := newTestRecorder(&fakeStacks{})
 	mustBegin(t, r, Spec{ID: "a", Interval: time.Nanosecond, FigureInterval: time.Second})
 	rec := mustEnd(t, r, "a", Ending{})
+	if !hasNote(rec, "interval") {
+		t.Errorf("notes %v do not say that the interval is another", rec.Notes)
+	}
 	if got, want := fmt.Sprint(rec.Sampling.Asked, rec.Sampling.Interval, rec.Sampling.Clamps), "1ns 50µs [{interval 1ns 50µs}]"; got != want {
 		t.Errorf("asked, kept and clamps: %s, want %s", got, want)
 	}

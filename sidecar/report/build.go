@@ -92,7 +92,8 @@ func target(rec *timeline.Recording, n *names) Target {
 func sampling(rec *timeline.Recording) Sampling {
 	s := Sampling{
 		Method:         rec.Sampling.Method,
-		IntervalS:      rec.Sampling.Interval.Seconds(),
+		IntervalS:      rec.Sampling.Kept(rec.Duration).Seconds(),
+		AskedS:         rec.Sampling.Asked.Seconds(),
 		ResolutionS:    rec.Resolution.Seconds(),
 		Samples:        rec.Sampling.Samples,
 		Lost:           rec.Sampling.Lost,

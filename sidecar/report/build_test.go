@@ -313,6 +313,19 @@ func TestDiagnosisIsConverted(t *testing.T) {
 	}
 }
 
+// TestTheIntervalIsTheOneThatWasKept is a sampling that its budget slowed down after two seconds of ten.
+func TestTheIntervalIsTheOneThatWasKept(t *testing.T) {
+	s := newScene()
+	s.Describe(func(r *timeline.Recording) {
+		r.Sampling.Asked, r.Sampling.Interval = time.Millisecond, time.Millisecond
+		r.Sampling.Changes = []timeline.IntervalChange{{From: 2 * second, Interval: 40 * time.Millisecond}}
+	})
+	got := Build(s.Snapshot(10*second), nil, Options{}).Sampling
+	if want := 10.0 / (2000 + 200); math.Abs(got.IntervalS-want) > 1e-6 || got.AskedS != 0.001 || got.ResolutionS < want-1e-6 {
+		t.Errorf("interval %g s, asked for %g s, resolution %g s; want %g s kept of 0.001 s", got.IntervalS, got.AskedS, got.ResolutionS, want)
+	}
+}
+
 func TestTooShortACellSaysHowToSeeMore(t *testing.T) {
 	s := newScene()
 	s.Describe(func(r *timeline.Recording) { r.Sampling.Samples = 5 })

@@ -72,7 +72,8 @@ type Cell struct {
 // Sampling says how the stacks were read and how exact they are.
 type Sampling struct {
 	Method         string   `json:"method"`
-	IntervalS      float64  `json:"interval_s"`
+	IntervalS      float64  `json:"interval_s"`                 // that was kept, on average
+	AskedS         float64  `json:"asked_interval_s,omitempty"` // that was asked for
 	ResolutionS    float64  `json:"resolution_s"`
 	Samples        int64    `json:"samples"`
 	Lost           int64    `json:"lost"`
