@@ -70,7 +70,8 @@ harness.drive(one_round, lambda: {"spent_ns": SPENT})
 func TestWhatALoopWaitsFor(t *testing.T) {
 	eachVersion(t, func(t *testing.T, python truth.Interpreter) {
 		noise.Again(t, func(t *noise.Attempt) {
-			rec, measured, stats := sampleHeld(t, python, waiters, 1500*time.Millisecond, SampleOptions{Budget: -1})
+			r := sampleHeld(t, python, waiters, 1500*time.Millisecond, SampleOptions{Budget: -1})
+			rec, measured, stats := r.rec, r.measured, r.stats
 			got := weights(rec, mainThread(t, rec), func(s timeline.Span, stack truth.Sample) string {
 				for n := s.Node; n != timeline.RootNode; n = rec.Nodes[n].Parent {
 					if f := rec.Frames[rec.Nodes[n].Frame]; f.Suspended && measured.SpentNs[f.Function] > 0 {

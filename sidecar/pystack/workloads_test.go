@@ -55,7 +55,8 @@ func firstOf(functions ...string) func(timeline.Span, truth.Sample) string {
 func TestTimeShares(t *testing.T) {
 	eachVersion(t, func(t *testing.T, python truth.Interpreter) {
 		noise.Again(t, func(try *noise.Attempt) {
-			rec, measured, stats := sampleHeld(try, python, truth.Parts, 2*time.Second, SampleOptions{})
+			r := sampleHeld(try, python, truth.Parts, 2*time.Second, SampleOptions{})
+			rec, measured, stats := r.rec, r.measured, r.stats
 			got := weights(rec, mainThread(t, rec), firstOf("ada", "bob", "cleo", "dora", "emil"))
 			distance := truth.Distance(got, measured.SpentNs)
 			t.Logf("total variation distance %.4f; %d ticks missed of %d", distance, stats.Missed, stats.Samples+stats.Missed)
@@ -66,8 +67,16 @@ func TestTimeShares(t *testing.T) {
 	})
 }
 
-// sampleHeld samples a program from its first round to its last.
-func sampleHeld(t testing.TB, python truth.Interpreter, w truth.Workload, d time.Duration, opts SampleOptions) (*timeline.Recording, truth.Measured, Stats) {
+// run is a program that was sampled from its first round to its last, and what it says of itself.
+type run struct {
+	rec      *timeline.Recording
+	measured truth.Measured
+	stats    Stats
+	looks    []int64 // CLOCK_MONOTONIC of when its memory was read
+}
+
+// sampleHeld samples a program that is held until the sampling has begun.
+func sampleHeld(t testing.TB, python truth.Interpreter, w truth.Workload, d time.Duration, opts SampleOptions) run {
 	t.Helper()
 	target, err := truth.Launch(python.Path, w, truth.Settings{Held: true})
 	if err != nil {
@@ -75,6 +84,8 @@ func sampleHeld(t testing.TB, python truth.Interpreter, w truth.Workload, d time
 	}
 	defer target.Kill()
 	p := attachTo(t, target)
+	memory := &datedMemory{Memory: p.reader.mem.Memory}
+	p.reader.mem.Memory = memory
 	type result struct {
 		stats Stats
 		err   error
@@ -96,7 +107,19 @@ func sampleHeld(t testing.TB, python truth.Interpreter, w truth.Workload, d time
 	if err != nil {
 		t.Fatal(err)
 	}
-	return tape.Snapshot(tape.Since(timeline.Monotonic())), measured, sampled.stats
+	return run{tape.Snapshot(tape.Since(timeline.Monotonic())), measured, sampled.stats, memory.dates}
+}
+
+// datedMemory notes when it is read.
+type datedMemory struct {
+	Memory
+	dates []int64
+}
+
+func (m *datedMemory) Read(buf []byte, ranges []Range) (int, error) {
+	n, err := m.Memory.Read(buf, ranges)
+	m.dates = append(m.dates, timeline.Monotonic())
+	return n, err
 }
 
 func TestNativeStates(t *testing.T) {
