@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -323,6 +324,26 @@ func TestTheIntervalIsTheOneThatWasKept(t *testing.T) {
 	got := Build(s.Snapshot(10*second), nil, Options{}).Sampling
 	if want := 10.0 / (2000 + 200); math.Abs(got.IntervalS-want) > 1e-6 || got.AskedS != 0.001 || got.ResolutionS < want-1e-6 {
 		t.Errorf("interval %g s, asked for %g s, resolution %g s; want %g s kept of 0.001 s", got.IntervalS, got.AskedS, got.ResolutionS, want)
+	}
+}
+
+// TestAStandstillIsSaid is a process that was stopped for three seconds, with a thread that ended meanwhile.
+func TestAStandstillIsSaid(t *testing.T) {
+	s := newScene()
+	s.BeginGap(1, 2*second, timeline.GapStopped)
+	s.EndGap(1, 5*second)
+	s.BeginGap(1, 6*second, timeline.GapExec)
+	s.EndGap(1, 6*second+second/100)
+	s.UpdateThread(s.main, func(t *timeline.Thread) { t.OnCPU, t.OnCPUAtLeast = second, true })
+	r := Build(s.Snapshot(10*second), nil, Options{})
+	if len(r.Gaps) != 2 || r.Gaps[0] != (Gap{StartS: 2, EndS: 5, PID: 1, Reason: "stopped"}) || r.Gaps[1].Reason != "exec" {
+		t.Errorf("gaps %+v, want 3 s stopped and 10 ms of exec", r.Gaps)
+	}
+	if want := []Note{{"stacks", "unknown for 3.00 s: the process was stopped"}}; !slices.Equal(r.Notes, want) {
+		t.Errorf("notes %v, want %v", r.Notes, want)
+	}
+	if len(r.Threads) != 1 || !r.Threads[0].OnCPUAtLeast || *r.Threads[0].OnCPUS != 1 {
+		t.Errorf("threads %+v: on_cpu_s is a lower bound", r.Threads)
 	}
 }
 

@@ -50,7 +50,18 @@ type Report struct {
 	Functions []Function `json:"functions"`
 	Findings  []Finding  `json:"findings"`
 	Output    *Output    `json:"output,omitempty"`
-	Notes     []Note     `json:"notes"`
+	// Gaps are stretches of time in which a process's stacks tell nothing.
+	Gaps  []Gap  `json:"gaps,omitempty"`
+	Notes []Note `json:"notes"`
+}
+
+// Gap is a stretch of time in which the stacks of a process tell nothing. Reason is
+// "starting", "exec", "exit", "permission", "stopped", "traced" or "unreadable".
+type Gap struct {
+	StartS float64 `json:"start_s"`
+	EndS   float64 `json:"end_s"`
+	PID    int     `json:"pid"`
+	Reason string  `json:"reason"`
 }
 
 // Target says what was recorded: a cell, a script or a process.
@@ -99,7 +110,9 @@ type Thread struct {
 	IsMain   bool     `json:"is_main"`
 	RunsCell bool     `json:"runs_cell"`
 	OnCPUS   *float64 `json:"on_cpu_s"` // null: unknown
-	Leaf     string   `json:"leaf,omitempty"`
+	// OnCPUAtLeast: it may have been on a CPU for longer, after the last reading.
+	OnCPUAtLeast bool   `json:"on_cpu_at_least,omitempty"`
+	Leaf         string `json:"leaf,omitempty"`
 	// Internal threads are the notebook's own machinery and ours: their stacks
 	// are kept, tables leave them out.
 	Internal bool `json:"internal,omitempty"`
