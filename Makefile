@@ -18,7 +18,7 @@ GO_FILES := $(shell find cmd sidecar jupyter -name '*.go' -not -name '*_test.go'
 export CGO_CFLAGS := -O2 -g -Wno-deprecated-declarations
 LDFLAGS := -s -w -X main.version=$(VERSION) -extldflags=-Wl,-z,lazy
 
-.PHONY: build demo test test-go test-python test-web test-truth truth test-pythons test-oldest test-wheel wheels test-gpu lint vulnerabilities bench fuzz soak lab clean prerequisites
+.PHONY: build demo test test-go test-python test-web test-truth truth truth-realcode test-pythons test-oldest test-wheel wheels test-gpu lint vulnerabilities bench fuzz soak lab clean prerequisites
 .DELETE_ON_ERROR:
 
 build: prerequisites $(VENV)/.complete $(BINARY)
@@ -94,6 +94,15 @@ test-wheel: prerequisites
 # The wheels of a release, x86-64 and arm64, in dist; each is tried (docs/releasing.md).
 wheels: build
 	$(BIN)/python tools/wheels.py
+
+# Stacks of real packages' tests and imports against the interpreter's own tracing, at least
+# REAL_SAMPLES on each version: some ten minutes a version.
+REAL_SAMPLES ?= 100000
+truth-realcode: build
+	tools/interpreters > /dev/null
+	tools/realcode
+	$(GO) test ./sidecar/pystack -count=1 -timeout 6h -run '^TestRealCode$$' -v -realcode $(CURDIR)/.cache/realcode -realcode-samples $(REAL_SAMPLES)
+truth: truth-realcode
 
 # With a real NVIDIA GPU, and PyTorch in .cache/torch; without, what is skipped says so. Reports stay in
 # build/gpu; OMNI_PERF_RECORD_GPU=FOLDER keeps what the device answered (docs/gpu-idle.md).

@@ -91,7 +91,7 @@ type change struct {
 }
 
 func (t *tape) Set(thread timeline.ThreadID, at timeline.Nanos, node timeline.NodeID, state timeline.State, truncated bool) {
-	t.changes = append(t.changes, change{thread, node, at, state == timeline.StateOff, truncated})
+	t.changes = append(t.changes, change{thread, node, at, state == timeline.StateUnknown, truncated})
 	t.Builder.Set(thread, at, node, state, truncated)
 }
 
@@ -145,5 +145,8 @@ func writeStack(w *bufio.Writer, r *timeline.Recording, node timeline.NodeID) {
 	}
 	writeStack(w, r, r.Nodes[node].Parent)
 	f := r.Frames[r.Nodes[node].Frame]
+	if f.Suspended { // what an idle event loop waits for, which the peers do not show
+		return
+	}
 	fmt.Fprintf(w, "%s:%s:%d;", filepath.Base(f.File), f.Function, f.Line)
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/chart"
 	"github.com/omni-perf/omni-perf/sidecar/export"
 	"github.com/omni-perf/omni-perf/sidecar/program"
-	"github.com/omni-perf/omni-perf/sidecar/pystack"
 	"github.com/omni-perf/omni-perf/sidecar/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/report"
 	"github.com/omni-perf/omni-perf/sidecar/signals"
@@ -70,9 +69,8 @@ func programTools(role string, analyse func(*timeline.Recording) *report.Report)
 		Recorder: func(target timeline.Target) *recorder.Recorder {
 			return recorder.ForProcess(target, role, openGPUs)
 		},
-		Readable: readable,
-		Analyse:  analyse,
-		Summary:  func(r *report.Report) []byte { return []byte(chart.Text(r, 100)) },
+		Analyse: analyse,
+		Summary: func(r *report.Report) []byte { return []byte(chart.Text(r, 100)) },
 	}
 }
 
@@ -87,19 +85,6 @@ func formats() []program.Format {
 		{Name: "collapsed", Extension: ".collapsed.txt", Encode: export.Collapsed},
 		{Name: "json", Extension: ".json", Encode: func(r *report.Report) ([]byte, error) { return json.Marshal(r) }},
 	}
-}
-
-// readable tells whether a process has come so far that it runs Python code.
-func readable(pid int) error {
-	p, err := pystack.Attach(pid, pystack.Options{})
-	if err == nil {
-		p.Close()
-		return nil
-	}
-	if errors.Is(err, pystack.ErrStarting) || errors.Is(err, pystack.ErrNotPython) {
-		return program.ErrNotYet
-	}
-	return err
 }
 
 // recordingFlags defines what run and attach share. The returned function

@@ -38,14 +38,14 @@ def own_lines(report: dict[str, Any]) -> dict[int, float]:
 
 
 def near(got: dict[int, float], want: dict[int, float]) -> bool:
-    """Whether each line has its time but for a tenth of all of it."""
-    limit = 0.1 * sum(want.values())
+    """Whether each line has its time but for a sixth of all of it."""
+    limit = sum(want.values()) / 6
     return all(abs(got.get(line, 0) - want.get(line, 0)) <= limit for line in {*got, *want})
 
 
 def check(record: Callable[[], dict[int, float]], want: dict[int, float]) -> None:
-    """Compare, three times at most: on a busy machine sleeps take longer."""
-    for last in (False, False, True):
+    """Compare, five times at most: on a busy machine sleeps take longer."""
+    for last in (False, False, False, False, True):
         got = record()
         if near(got, want):
             return

@@ -130,7 +130,7 @@ func doingMost(t *report.Thread) string {
 }
 
 // stateWords are the states as a user would say them.
-var stateWords = [numStates]string{"Python", "native code", "waiting", "input/output", "GIL wait", "off CPU"}
+var stateWords = [numStates]string{"Python", "native code", "waiting", "input/output", "GIL wait", "off CPU", "unknown"}
 
 func threadName(r *report.Report, t *report.Thread) string {
 	name := words.Clean(t.Name, 60)
@@ -177,7 +177,7 @@ func threadsOf(r *report.Report, main int, histories [][]span, duration float64)
 			switch d := s.end - s.start; {
 			case s.state.computes():
 				a.computed += d
-			case s.state != waiting && s.state != off:
+			case s.state != waiting && s.state != off && s.state != unknown:
 				a.awake += d
 			}
 		}

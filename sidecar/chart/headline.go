@@ -33,19 +33,22 @@ func titleOf(r *report.Report, gpus gpuSummary, main int, duration float64) []ph
 // time on a CPU bounds what is called computing: a thread that wants to run on a
 // busy machine looks the same from outside as one that does.
 func sharesOf(t *report.Thread) (ps []phrase) {
-	var computing, waits, queued float64
+	var computing, waits, queued, unseen float64
 	for name, s := range t.StateS {
-		if s = finite(s); stateOf(name).computes() {
+		switch s = finite(s); {
+		case stateOf(name) == unknown:
+			unseen += s
+		case stateOf(name).computes():
 			computing += s
-		} else {
+		default:
 			waits += s
 		}
 	}
-	all := computing + waits
+	all := computing + waits + unseen
 	if !(all > 0) {
 		return nil
 	}
-	if t.OnCPUS != nil {
+	if t.OnCPUS != nil && !t.OnCPUAtLeast {
 		if onCPU := max(finite(*t.OnCPUS), 0); onCPU < computing*0.8 {
 			computing, queued = onCPU, computing-onCPU
 		}
@@ -56,6 +59,9 @@ func sharesOf(t *report.Thread) (ps []phrase) {
 	}
 	if waits/all >= 0.005 {
 		ps = append(ps, phrase{"waiting " + words.Percent(waits/all), Warn, bold})
+	}
+	if unseen/all >= 0.005 {
+		ps = append(ps, phrase{"unknown " + words.Percent(unseen/all), Warn, bold})
 	}
 	return ps
 }

@@ -18,10 +18,11 @@ const (
 	inIO
 	gil
 	off
-	numStates = int(off) + 1
+	unknown
+	numStates = int(unknown) + 1
 )
 
-var stateNames = [numStates]string{"python", "native", "waiting", "io", "gil", "off"}
+var stateNames = [numStates]string{"python", "native", "waiting", "io", "gil", "off", "unknown"}
 
 // computes tells the states in which a thread had a CPU.
 func (s state) computes() bool { return s == python || s == native }
@@ -32,7 +33,7 @@ func stateOf(name string) state {
 			return state(i)
 		}
 	}
-	return off
+	return unknown
 }
 
 // span is a stretch of one thread's history: end > start, both within the
@@ -58,7 +59,7 @@ func historiesOf(r *report.Report, duration float64) [][]span {
 	for t, size := range sizes {
 		all[t] = make([]span, 0, size)
 	}
-	lastName, last := "", off
+	lastName, last := "", unknown
 	for i := range n {
 		t := sp.Thread[i]
 		start, end := max(sp.StartS[i], 0), min(sp.EndS[i], duration)

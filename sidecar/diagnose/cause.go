@@ -134,6 +134,7 @@ var stateCauses = [timeline.NumStates]Cause{
 	timeline.StateIO:      InOut,
 	timeline.StateGIL:     GIL,
 	timeline.StateOff:     NoCPU,
+	timeline.StateUnknown: Unknown,
 }
 
 // waitCauses is the cause where no rule fits and the system call is known.
@@ -150,7 +151,7 @@ func (s *stacks) classify(stack []timeline.FrameID, state timeline.State, wait t
 	at := s.charged(stack)
 	byState := stateCauses[state]
 	// A thread that wants the GIL or a CPU is held up by that, whatever it does.
-	if state == timeline.StateGIL || state == timeline.StateOff {
+	if state == timeline.StateGIL || state == timeline.StateOff || state == timeline.StateUnknown {
 		return byState, at
 	}
 	if s.importing(stack) {

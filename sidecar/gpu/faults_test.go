@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/omni-perf/omni-perf/sidecar/noise"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
@@ -98,27 +99,29 @@ func TestEveryCallFailingInTurn(t *testing.T) {
 	for _, call := range deviceCalls {
 		for _, fault := range []struct{ code, from int }{{3, 1}, {999, 1}, {999, 2}} {
 			t.Run(fmt.Sprintf("%s/%d from %d", call, fault.code, fault.from), func(t *testing.T) {
-				d := openFake(t, fmt.Sprintf("period_ms 20\ndevice A\ngpm 1\nutil 0 50\nprocess self 5\nfail %s %d %d", call, fault.code, fault.from))
-				r := collectFor(t, d, 180*time.Millisecond, Options{Interval: 5 * time.Millisecond, PIDs: self})
-				if d.Err() != nil {
-					if call != "nvmlDeviceGetCount" && call != "nvmlDeviceGetHandleByIndex" {
-						t.Fatalf("the driver was given up: %v", d.Err())
+				noise.Again(t, func(t *noise.Attempt) {
+					d := openFake(t, fmt.Sprintf("period_ms 20\ndevice A\ngpm 1\nutil 0 50\nprocess self 5\nfail %s %d %d", call, fault.code, fault.from))
+					r := collectFor(t, d, 180*time.Millisecond, Options{Interval: 5 * time.Millisecond, PIDs: self})
+					if d.Err() != nil {
+						if call != "nvmlDeviceGetCount" && call != "nvmlDeviceGetHandleByIndex" {
+							t.Fatalf("the driver was given up: %v", d.Err())
+						}
+						if !noted(r, "GPU lanes", call) {
+							t.Errorf("notes %v do not name %s", r.Notes, call)
+						}
+						return
 					}
-					if !noted(r, "GPU lanes", call) {
-						t.Errorf("notes %v do not name %s", r.Notes, call)
+					for _, lane := range allLanes {
+						got := track(r, lane)
+						whole := got != nil && len(got.Points) > 0 && got.Ended == ""
+						if lane != laneOfCall[call] && !whole {
+							t.Errorf("%s is not whole though it needs no %s: %+v, notes %v", lane, call, got, r.Notes)
+						}
+						if lane == laneOfCall[call] && (got == nil) != noted(r, lane, call) {
+							t.Errorf("%s: track %+v, notes %v; want one or the other to give the reason", lane, got, r.Notes)
+						}
 					}
-					return
-				}
-				for _, lane := range allLanes {
-					got := track(r, lane)
-					whole := got != nil && len(got.Points) > 0 && got.Ended == ""
-					if lane != laneOfCall[call] && !whole {
-						t.Errorf("%s is not whole though it needs no %s: %+v, notes %v", lane, call, got, r.Notes)
-					}
-					if lane == laneOfCall[call] && (got == nil) != noted(r, lane, call) {
-						t.Errorf("%s: track %+v, notes %v; want one or the other to give the reason", lane, got, r.Notes)
-					}
-				}
+				})
 			})
 		}
 	}
@@ -129,52 +132,58 @@ func TestEveryCallFailingInTurn(t *testing.T) {
 func TestGPULostInMidCell(t *testing.T) {
 	for _, call := range []string{"nvmlGpmSampleGet", "nvmlDeviceGetMemoryInfo"} {
 		t.Run(call, func(t *testing.T) {
-			d := openFake(t, "period_ms 20\ndevice A\ngpm 1\nutil 0 50\nfail "+call+" 15 4")
-			r := collectFor(t, d, 600*time.Millisecond, Options{Interval: 50 * time.Millisecond})
-			ended := 0
-			for _, tr := range r.Tracks {
-				if tr.Ended != "" {
-					ended++
-					if !strings.Contains(tr.Ended, "lost") || len(tr.Points) == 0 {
-						t.Errorf("%s: %d points, ended %q; want points and that the GPU was lost", tr.ID, len(tr.Points), tr.Ended)
+			noise.Again(t, func(t *noise.Attempt) {
+				d := openFake(t, "period_ms 20\ndevice A\ngpm 1\nutil 0 50\nfail "+call+" 15 4")
+				r := collectFor(t, d, 600*time.Millisecond, Options{Interval: 50 * time.Millisecond})
+				ended := 0
+				for _, tr := range r.Tracks {
+					if tr.Ended != "" {
+						ended++
+						if !strings.Contains(tr.Ended, "lost") || len(tr.Points) == 0 {
+							t.Errorf("%s: %d points, ended %q; want points and that the GPU was lost", tr.ID, len(tr.Points), tr.Ended)
+						}
 					}
 				}
-			}
-			if ended != len(r.Tracks) || ended == 0 {
-				t.Errorf("%d of %d lanes ended", ended, len(r.Tracks))
-			}
-			if at := r.GPUs[0].Lost; at <= 0 || at > r.Duration {
-				t.Errorf("the device was lost at %v of %v", at.Duration(), r.Duration.Duration())
-			}
+				if ended != len(r.Tracks) || ended == 0 {
+					t.Errorf("%d of %d lanes ended", ended, len(r.Tracks))
+				}
+				if at := r.GPUs[0].Lost; at <= 0 || at > r.Duration {
+					t.Errorf("the device was lost at %v of %v", at.Duration(), r.Duration.Duration())
+				}
+			})
 		})
 	}
 	t.Run("the other goes on", func(t *testing.T) {
-		// The fake counts calls over all devices: only device 0 has GPM here.
-		d := openFake(t, "period_ms 20\ndevice A\ngpm 1\ndevice B\nutil 0 40\nfail nvmlGpmSampleGet 15 2")
-		r := collectFor(t, d, 600*time.Millisecond, Options{})
-		if tr := track(r, "gpu1.util"); tr == nil || tr.Ended != "" || tr.Points[len(tr.Points)-1].At < r.Duration*2/3 {
-			t.Errorf("gpu1.util did not go on: %+v", tr)
-		}
-		if tr := track(r, "gpu0.mem"); tr == nil || tr.Ended == "" {
-			t.Errorf("gpu0.mem did not end: %+v", tr)
-		}
-		if r.GPUs[0].Lost == 0 || r.GPUs[1].Lost != 0 {
-			t.Errorf("lost at %v and %v, want the first alone", r.GPUs[0].Lost, r.GPUs[1].Lost)
-		}
+		noise.Again(t, func(t *noise.Attempt) {
+			// The fake counts calls over all devices: only device 0 has GPM here.
+			d := openFake(t, "period_ms 20\ndevice A\ngpm 1\ndevice B\nutil 0 40\nfail nvmlGpmSampleGet 15 2")
+			r := collectFor(t, d, 600*time.Millisecond, Options{})
+			if tr := track(r, "gpu1.util"); tr == nil || tr.Ended != "" || tr.Points[len(tr.Points)-1].At < r.Duration*2/3 {
+				t.Errorf("gpu1.util did not go on: %+v", tr)
+			}
+			if tr := track(r, "gpu0.mem"); tr == nil || tr.Ended == "" {
+				t.Errorf("gpu0.mem did not end: %+v", tr)
+			}
+			if r.GPUs[0].Lost == 0 || r.GPUs[1].Lost != 0 {
+				t.Errorf("lost at %v and %v, want the first alone", r.GPUs[0].Lost, r.GPUs[1].Lost)
+			}
+		})
 	})
 }
 
 // GPM that breaks in mid-cell is followed by the sample buffer, with a note.
 func TestNextSourceTakesOver(t *testing.T) {
-	d := openFake(t, "period_ms 20\ndevice A\ngpm 1\nutil 0 50\nfail nvmlGpmMetricsGet 999 3")
-	r := collectFor(t, d, 900*time.Millisecond, Options{})
-	util := track(r, "gpu0.util")
-	if _, known := mean(util, 150*1e6, r.Duration-100*1e6); known < 0.9 {
-		t.Errorf("known for %.2f of the time, want all of it", known)
-	}
-	if r.GPUs[0].Source != "NVML sample buffer" || !noted(r, "gpu0.util", "GPM, then NVML sample buffer") {
-		t.Errorf("source %q, notes %v; want that the sample buffer took over", r.GPUs[0].Source, r.Notes)
-	}
+	noise.Again(t, func(t *noise.Attempt) {
+		d := openFake(t, "period_ms 20\ndevice A\ngpm 1\nutil 0 50\nfail nvmlGpmMetricsGet 999 3")
+		r := collectFor(t, d, 900*time.Millisecond, Options{})
+		util := track(r, "gpu0.util")
+		if _, known := mean(util, 150*1e6, r.Duration-100*1e6); known < 0.9 {
+			t.Errorf("known for %.2f of the time, want all of it", known)
+		}
+		if r.GPUs[0].Source != "NVML sample buffer" || !noted(r, "gpu0.util", "GPM, then NVML sample buffer") {
+			t.Errorf("source %q, notes %v; want that the sample buffer took over", r.GPUs[0].Source, r.Notes)
+		}
+	})
 }
 
 // A missing symbol would end the process, so each variant of the library is
@@ -207,7 +216,7 @@ func TestMissingSymbols(t *testing.T) {
 
 // collectInChild records with another library than the one all tests of this
 // process share.
-func collectInChild(t *testing.T, library string, env ...string) *timeline.Recording {
+func collectInChild(t testing.TB, library string, env ...string) *timeline.Recording {
 	t.Helper()
 	child := exec.Command(os.Args[0], "-test.run=^TestChildCollects$", "-test.v")
 	child.Env = append(append(os.Environ(), "GPU_TEST_LIBRARY="+library), env...)

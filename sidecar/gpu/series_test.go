@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/omni-perf/omni-perf/sidecar/noise"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
@@ -312,25 +313,27 @@ func TestSeriesOfTheFakeDriver(t *testing.T) {
 		{"GPU lost", "gpm 1\nfail nvmlGpmSampleGet 15 5", "GPM"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := openFake(t, "driver 550.54\nperiod_ms 20\ndevice A\nutil 0 20\nutil 400 90\nutil 700 0\n"+c.script)
-			if d.Err() != nil {
-				t.Fatal(d.Err())
-			}
-			path, err := recordFor(d.Devices()[0], 900*time.Millisecond).write(t.TempDir())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got, want := filepath.Base(path), "A-simulated-0-550.54.json"; got != want && c.name != "MIG" {
-				t.Errorf("kept as %s, want %s", got, want)
-			}
-			s, err := readSeries(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if c.source != "" && (len(s.Activities) == 0 || s.Activities[0].Source != c.source) {
-				t.Errorf("activities %+v, want %s first", s.Activities, c.source)
-			}
-			checkReplay(t, s)
+			noise.Again(t, func(t *noise.Attempt) {
+				d := openFake(t, "driver 550.54\nperiod_ms 20\ndevice A\nutil 0 20\nutil 400 90\nutil 700 0\n"+c.script)
+				if d.Err() != nil {
+					t.Fatal(d.Err())
+				}
+				path, err := recordFor(d.Devices()[0], 900*time.Millisecond).write(t.TempDir())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got, want := filepath.Base(path), "A-simulated-0-550.54.json"; got != want && c.name != "MIG" {
+					t.Errorf("kept as %s, want %s", got, want)
+				}
+				s, err := readSeries(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if c.source != "" && (len(s.Activities) == 0 || s.Activities[0].Source != c.source) {
+					t.Errorf("activities %+v, want %s first", s.Activities, c.source)
+				}
+				checkReplay(t, s)
+			})
 		})
 	}
 }
@@ -343,7 +346,7 @@ func recordFor(d Device, length time.Duration) *series {
 
 // checkReplay collects from a series' device and compares the lanes with the
 // series itself.
-func checkReplay(t *testing.T, s *series) {
+func checkReplay(t testing.TB, s *series) {
 	t.Helper()
 	builder := timeline.NewBuilder(timeline.Options{})
 	device := &replay{series: s, start: timeline.Monotonic()}
@@ -396,7 +399,7 @@ func checkReplay(t *testing.T, s *series) {
 }
 
 // checkWindows holds a lane against the windows of the source it came from.
-func checkWindows(t *testing.T, lane *timeline.Track, a *activitySeries, name string, start timeline.Nanos) {
+func checkWindows(t testing.TB, lane *timeline.Track, a *activitySeries, name string, start timeline.Nanos) {
 	t.Helper()
 	sum, length, from, to := 0.0, 0.0, int64(math.MaxInt64), int64(0)
 	for _, read := range a.Reads {
@@ -425,7 +428,7 @@ func checkWindows(t *testing.T, lane *timeline.Track, a *activitySeries, name st
 	}
 }
 
-func checkGauge(t *testing.T, r *timeline.Recording, index int, name string, answers []answer) {
+func checkGauge(t testing.TB, r *timeline.Recording, index int, name string, answers []answer) {
 	t.Helper()
 	lane := track(r, fmt.Sprintf("gpu%d.%s", index, name))
 	last := answers[len(answers)-1]

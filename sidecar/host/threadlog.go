@@ -84,7 +84,7 @@ func (l *ThreadLog) State(tid int, at int64) (state timeline.State, ok bool) {
 	defer l.mu.Unlock()
 	log := l.threads[tid]
 	if len(log) < 2 {
-		return timeline.StateOff, false
+		return timeline.StateUnknown, false
 	}
 	i := sort.Search(len(log), func(i int) bool { return log[i].at >= at })
 	i = min(max(i, 1), len(log)-1)

@@ -14,7 +14,7 @@ func TestThreadLogTellsWhatAThreadDid(t *testing.T) {
 	now := int64(0)
 	l := NewThreadLog(10)
 	l.fs, l.clock = newProcfs(p.root, p.root), func() int64 { return now }
-	if state, ok := l.State(10, 0); ok || state != timeline.StateOff {
+	if state, ok := l.State(10, 0); ok || state != timeline.StateUnknown {
 		t.Errorf("an empty log tells %v", state)
 	}
 	for _, r := range []struct {

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -20,10 +19,6 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/signals"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
-
-// ErrNotYet says that a process has no Python stacks so far: it is a shell that
-// will become Python, or an interpreter that is starting.
-var ErrNotYet = errors.New("the process does not run Python code yet")
 
 // Exit is how a script ended.
 type Exit struct {
@@ -87,12 +82,15 @@ func Run(ctx context.Context, t Tools, s Script, o Options) (exit Exit, err erro
 	}
 	r := t.Recorder(target)
 	defer r.Close()
-	at := record(ctx, t, r, cmd.Process, o, started, ended, relay)
+	at := record(ctx, r, cmd.Process, o, started, ended, relay)
 	relay.end()
 	rec, err := r.End(recordingID, recorder.Ending{At: at})
 	cmd.Wait() // its error is the exit status
 	if err != nil {
 		return exitOf(cmd.ProcessState), err
+	}
+	if err := r.Refusal(); err != nil && len(rec.Threads) == 0 {
+		fmt.Fprintf(o.Messages, "omni-perf: the script's stacks are not recorded: %v\n", err)
 	}
 	return exitOf(cmd.ProcessState), t.show(rec, files, o)
 }
@@ -126,56 +124,24 @@ func hasEnded(pid int) bool {
 
 const recordingID = "program"
 
-// patience is how long after its start a program's refusal to be read may still
-// be one of beginning: a shell may yet become Python, an interpreter that is
-// being set up looks like one nobody knows.
-func patience(refusal error) time.Duration {
-	switch {
-	case refusal == nil:
-		return 0
-	case errors.Is(refusal, ErrNotYet):
-		return 10 * time.Second
-	}
-	return time.Second
-}
-
-// record begins when there are stacks to read and returns when the program has
-// ended, with the time of that.
-func record(ctx context.Context, t Tools, r *recorder.Recorder, p *os.Process, o Options, started int64, ended <-chan int64, relay *relay) int64 {
-	const mostWait = 50 * time.Millisecond
-	wait := time.Millisecond
-	retry := time.NewTimer(wait)
-	defer retry.Stop()
-	begun := false
-	begin := func() {
-		begun = true
-		refusal, err := r.Begin(recorder.Spec{ID: recordingID, Started: started, Interval: o.Interval, FigureInterval: o.FigureInterval})
-		if hasEnded(p.Pid) {
-			refusal = nil // that is no error: the report says that it was short
-		}
-		if err = errors.Join(err, refusal); err != nil {
-			fmt.Fprintf(o.Messages, "omni-perf: the script's stacks are not recorded: %v\n", err)
-		}
+// record records from the program's start and returns when it has ended, with the
+// time of that.
+func record(ctx context.Context, r *recorder.Recorder, p *os.Process, o Options, started int64, ended <-chan int64, relay *relay) int64 {
+	_, err := r.Begin(recorder.Spec{
+		ID: recordingID, Started: started, Interval: o.Interval, FigureInterval: o.FigureInterval, Patient: true,
+	})
+	if err != nil {
+		fmt.Fprintf(o.Messages, "omni-perf: nothing is recorded: %v\n", err)
 	}
 	for {
 		select {
 		case at := <-ended:
-			if !begun {
-				begin()
-			}
 			return at
 		case s := <-relay.received:
 			relay.pass(s, p)
 		case <-ctx.Done():
 			_ = p.Signal(unix.SIGTERM)
 			ctx = context.Background()
-		case <-retry.C:
-			if time.Duration(timeline.Monotonic()-started) < patience(t.Readable(p.Pid)) {
-				wait = min(wait*5/4, mostWait)
-				retry.Reset(wait)
-			} else {
-				begin()
-			}
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -27,21 +26,12 @@ func realTools() Tools {
 	noGPU := func() *gpu.Driver { return gpu.Open("") }
 	return Tools{
 		Recorder: func(t timeline.Target) *recorder.Recorder { return recorder.ForProcess(t, "script", noGPU) },
-		Readable: func(pid int) error {
-			p, err := pystack.Attach(pid, pystack.Options{})
-			if err == nil {
-				p.Close()
-			} else if errors.Is(err, pystack.ErrNotPython) || errors.Is(err, pystack.ErrStarting) {
-				err = ErrNotYet
-			}
-			return err
-		},
-		Analyse: func(rec *timeline.Recording) *report.Report { return report.Build(rec, nil, report.Options{}) },
-		Summary: func(*report.Report) []byte { return nil },
+		Analyse:  func(rec *timeline.Recording) *report.Report { return report.Build(rec, nil, report.Options{}) },
+		Summary:  func(*report.Report) []byte { return nil },
 	}
 }
 
-func python(t *testing.T) string {
+func python(t testing.TB) string {
 	t.Helper()
 	path, err := exec.LookPath("python3")
 	if err != nil {
@@ -55,7 +45,7 @@ func python(t *testing.T) string {
 	return real
 }
 
-func write(t *testing.T, name, text string) string {
+func write(t testing.TB, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -70,7 +60,7 @@ func asJSON(r *report.Report) ([]byte, error) { return json.Marshal(r) }
 var known = []Format{{"json", ".json", asJSON}, {"svg", ".svg", asJSON}, {"html", ".html", asJSON}, {"chrome", ".trace.json.gz", asJSON}}
 
 // options are those of a recording whose one result is at path, as JSON.
-func options(t *testing.T, messages *bytes.Buffer) (o Options, path string) {
+func options(t testing.TB, messages *bytes.Buffer) (o Options, path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "result.json")
 	return Options{
@@ -78,7 +68,7 @@ func options(t *testing.T, messages *bytes.Buffer) (o Options, path string) {
 	}, path
 }
 
-func named(t *testing.T, name string, formats ...string) Naming {
+func named(t testing.TB, name string, formats ...string) Naming {
 	t.Helper()
 	n, err := Name(known, name, formats)
 	if err != nil {
@@ -87,7 +77,7 @@ func named(t *testing.T, name string, formats ...string) Naming {
 	return n
 }
 
-func readReport(t *testing.T, path string) *report.Report {
+func readReport(t testing.TB, path string) *report.Report {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -267,9 +257,11 @@ func TestAttachEndsWithTheProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	go cmd.Wait()
-	for realTools().Readable(cmd.Process.Pid) != nil {
-		time.Sleep(5 * time.Millisecond)
+	p, err := pystack.Attach(cmd.Process.Pid, pystack.Options{Wait: 5 * time.Second})
+	if err != nil {
+		t.Fatal(err)
 	}
+	p.Close()
 	var messages bytes.Buffer
 	o, path := options(t, &messages)
 	if err := Attach(context.Background(), realTools(), cmd.Process.Pid, time.Hour, o); err != nil {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/omni-perf/omni-perf/sidecar/noise"
 	"github.com/omni-perf/omni-perf/sidecar/pystack/truth"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
@@ -47,6 +48,9 @@ func stackOf(rec *timeline.Recording, node timeline.NodeID, truncated bool) trut
 	s := truth.Sample{Truncated: truncated}
 	for ; node != timeline.RootNode; node = rec.Nodes[node].Parent {
 		f := rec.Frames[rec.Nodes[node].Frame]
+		if f.Suspended { // not called by what is below it
+			continue
+		}
 		s.Functions = append(s.Functions, f.Function)
 		s.Lines = append(s.Lines, f.Line)
 	}
@@ -57,7 +61,7 @@ func stackOf(rec *timeline.Recording, node timeline.NodeID, truncated bool) trut
 	return s
 }
 
-func mainThread(t *testing.T, rec *timeline.Recording) timeline.ThreadID {
+func mainThread(t testing.TB, rec *timeline.Recording) timeline.ThreadID {
 	t.Helper()
 	for i := range rec.Threads {
 		if rec.Threads[i].Main {
@@ -69,7 +73,7 @@ func mainThread(t *testing.T, rec *timeline.Recording) timeline.ThreadID {
 }
 
 // sampleFor samples a process for a while.
-func sampleFor(t *testing.T, p *Process, d time.Duration, opts SampleOptions) (*tape, *timeline.Recording, Stats) {
+func sampleFor(t testing.TB, p *Process, d time.Duration, opts SampleOptions) (*tape, *timeline.Recording, Stats) {
 	t.Helper()
 	tape := newTape()
 	ctx, cancel := context.WithTimeout(context.Background(), d)
@@ -119,30 +123,34 @@ func TestAccuracy(t *testing.T) {
 					t.Fatal(err)
 				}
 				p := attachTo(t, target)
-				opts := SampleOptions{Interval: 250 * time.Microsecond, Budget: -1}
-				tape, rec, stats := sampleFor(t, p, 400*time.Millisecond, opts)
-				for tries := 0; stats.Samples < 100 && tries < 5; tries++ { // a machine busy elsewhere
-					tape, rec, stats = sampleFor(t, p, 400*time.Millisecond, opts)
-				}
-				v := legal.Judge(tape.samples(rec, mainThread(t, rec)))
-				reads := float64(stats.Reads)
-				t.Logf("%d ticks (%d missed), %.1f µs CPU, %.2f calls a tick; cut %.2f %%, lost %.3f %%, impossible %.3f %%, wrong lines %.3f %%",
-					stats.Samples, stats.Missed, float64(stats.CPU.Nanoseconds())/1000/float64(stats.Samples), float64(stats.Calls)/float64(stats.Samples),
-					100*float64(stats.Truncated)/reads, 100*float64(stats.Lost)/reads, 100*float64(v.Impossible)/reads, 100*float64(v.WrongLines)/reads)
-				atMost := func(what string, count int64, share float64) {
-					t.Helper()
-					// Four standard deviations for so short a test.
-					if limit := share * reads; float64(count) > limit+4*math.Sqrt(limit)+1 {
-						t.Errorf("%d of %.0f samples %s, at most %.2f %%: %q", count, reads, what, 100*share, v.Examples)
+				var impossible, reads int64 // of all attempts
+				var examples []string
+				noise.Again(t, func(try *noise.Attempt) {
+					tape, rec, stats := sampleFor(t, p, 400*time.Millisecond, SampleOptions{Interval: 250 * time.Microsecond, Budget: -1})
+					v := legal.Judge(tape.samples(rec, mainThread(t, rec)))
+					impossible, reads, examples = impossible+int64(v.Impossible), reads+stats.Reads, append(examples, v.Examples...)
+					share := func(n int64) float64 { return 100 * float64(n) / float64(stats.Reads) }
+					t.Logf("%d ticks (%d missed), %.1f µs CPU, %.2f calls a tick; cut %.2f %%, lost %.3f %%, impossible %.3f %%, wrong lines %.3f %%",
+						stats.Samples, stats.Missed, float64(stats.CPU.Nanoseconds())/1000/float64(stats.Samples), float64(stats.Calls)/float64(stats.Samples),
+						share(stats.Truncated), share(stats.Lost), share(int64(v.Impossible)), share(int64(v.WrongLines)))
+					if stats.Samples < 100 {
+						try.Errorf("got %d samples in 400 ms", stats.Samples)
 					}
-				}
-				atMost("impossible", int64(v.Impossible), test.impossible)
-				atMost("lost", stats.Lost, test.lost)
-				atMost("cut", stats.Truncated, test.truncated)
-				if stats.Samples < 100 {
-					t.Errorf("got %d samples in 400 ms, again and again", stats.Samples)
+					atMost(try, "lost", stats.Lost, stats.Reads, test.lost)
+					atMost(try, "cut", stats.Truncated, stats.Reads, test.truncated)
+				})
+				if atMost(t, "impossible", impossible, reads, test.impossible); t.Failed() {
+					t.Logf("%q", examples)
 				}
 			})
 		})
+	}
+}
+
+// atMost fails for a count that is above a share of so few samples by more than four standard deviations.
+func atMost(t testing.TB, what string, count, reads int64, share float64) {
+	t.Helper()
+	if limit := share * float64(reads); float64(count) > limit+4*math.Sqrt(limit)+1 {
+		t.Errorf("%d of %d samples %s, at most %.2f %%", count, reads, what, 100*share)
 	}
 }

@@ -3,6 +3,8 @@ package pystack
 import (
 	"errors"
 	"strings"
+
+	"github.com/omni-perf/omni-perf/sidecar/cpython"
 )
 
 // Functions that last less than a microsecond change between any two copies: of
@@ -25,22 +27,22 @@ const (
 // copy: one that has called another has saved its stack pointer. Versions that do
 // not mark it never seem to run.
 func (r *reader) runs(at uint64) bool {
-	return r.l.frame.stackTop != 0 && int32(half(r.buf, at+r.l.frame.stackTop)) < 0
+	return r.l.Frame.StackTop != 0 && int32(cpython.Half(r.buf, at+r.l.Frame.StackTop)) < 0
 }
 
 // doing looks at a frame at a place in the buffer, which is at an instruction of
 // its code.
-func (r *reader) doing(at uint64, f *frame) doing {
-	if r.runs(at) {
+func (a *attempt) doing(at uint64, f *frame) doing {
+	if a.r.runs(at) {
 		return doesRun
 	}
-	switch r.operation(f.object, f.code, f.index) {
+	switch a.operation(f.object, f.index) {
 	case isCall:
 		return doesCall
 	case isReturn:
 		return doingUnknown // it is about to, or has
 	}
-	if r.l.frame.stackTop == 0 {
+	if a.r.l.Frame.StackTop == 0 {
 		return doesRun
 	}
 	return doingUnknown // another instruction that enters Python code, or a return
@@ -57,26 +59,21 @@ const (
 
 // operation looks at the instruction that a frame is at. It is read once: what it
 // is specialized to later does not change what it does.
-func (r *reader) operation(object *codeObject, code uint64, index int32) operation {
+func (a *attempt) operation(object *codeObject, index int32) operation {
 	if known, ok := object.operations[index]; ok {
 		return known
 	}
-	var opcode [1]byte
-	at := int64(index) - int64(r.l.callCaches)
-	if at < 0 {
-		return isOther
-	}
-	r.calls++
-	if err := readAt(r.mem, code+r.l.code.instructions+instrSize*uint64(at), opcode[:]); err != nil {
-		if !errors.Is(err, errUnmapped) {
-			r.fault = err
+	opcode, err := a.r.objects.Opcode(object.Code, index)
+	if err != nil {
+		if !errors.Is(err, cpython.ErrUnmapped) {
+			a.err = err
 		}
 		return isOther
 	}
 	is := isOther
-	if strings.IndexByte(r.l.opcodes.calls, opcode[0]) >= 0 {
+	if strings.IndexByte(a.r.l.Opcodes.Calls, opcode) >= 0 {
 		is = isCall
-	} else if strings.IndexByte(r.l.opcodes.returns, opcode[0]) >= 0 {
+	} else if strings.IndexByte(a.r.l.Opcodes.Returns, opcode) >= 0 {
 		is = isReturn
 	}
 	if object.operations == nil {
@@ -102,16 +99,18 @@ type seenCalls map[calling]uint8
 
 func (c seenCalls) known(call calling) bool { return c[call] >= enoughCalls }
 
-// learnCalls takes in the calls among r.found that the sample before has not shown.
-func (r *reader) learnCalls() {
-	for i := 1; i < len(r.found); i++ {
-		from, to := &r.found[i-1], &r.found[i]
-		if from.node != 0 && to.node != 0 {
+// learnCalls takes in the calls among the frames found that the sample before has not
+// shown.
+func (a *attempt) learnCalls() {
+	r := a.r
+	for i := 1; i < len(a.found); i++ {
+		from, to := &a.found[i-1], &a.found[i]
+		if !from.isNew && !to.isNew {
 			continue
 		}
-		s, offset := r.find(to.addr, r.l.frame.size)
-		if s == nil || !s.onDataStack() || !r.direct(s.use(r.before)+offset, from.addr) ||
-			r.operation(from.object, from.code, from.index) != isCall {
+		s, offset := r.find(to.addr, r.l.Frame.Size)
+		if s == nil || !s.onDataStack() || !r.direct(s.use(a.before)+offset, from.addr) ||
+			a.operation(from.object, from.index) != isCall {
 			continue
 		}
 		call := calling{from.object, to.object, from.index}
@@ -128,15 +127,16 @@ func (r *reader) learnCalls() {
 // at caller without C code in between.
 func (r *reader) direct(at, caller uint64) bool {
 	l := r.l
-	return r.word(at+l.frame.previous) == caller && r.buf[at+l.frame.owner] == ownerThread &&
-		(l.frame.isEntry == 0 || r.buf[at+l.frame.isEntry] == 0)
+	return r.word(at+l.Frame.Previous) == caller && r.buf[at+l.Frame.Owner] == cpython.OwnerThread &&
+		(l.Frame.IsEntry == 0 || r.buf[at+l.Frame.IsEntry] == 0)
 }
 
 // extend takes up what the copy that was followed shows above the sure frames, and
 // tells whether that is all there was at that moment.
-func (r *reader) extend(sure int) bool {
-	above := r.chain[:len(r.chain)-sure]
-	if len(r.found) == 0 || r.found[len(r.found)-1].addr != r.chain[len(above)].addr {
+func (a *attempt) extend(sure int) bool {
+	r, l := a.r, a.r.l
+	above := a.chain[:len(a.chain)-sure]
+	if len(a.found) == 0 || a.found[len(a.found)-1].addr != a.chain[len(above)].addr {
 		return false
 	}
 	for i := range above {
@@ -144,20 +144,19 @@ func (r *reader) extend(sure int) bool {
 			return false
 		}
 	}
-	l := r.l
-	caller := r.found[len(r.found)-1]
-	s, offset := r.find(caller.addr, l.frame.size)
+	caller := a.found[len(a.found)-1]
+	s, offset := r.find(caller.addr, l.Frame.Size)
 	if s == nil {
 		return false
 	}
-	at, next := s.use(r.before)+offset, above[len(above)-1].addr
+	at, next := s.use(a.before)+offset, above[len(above)-1].addr
 	for first := true; ; first = false {
-		callee, offset := r.find(next, l.frame.size)
-		isThere := callee != nil && callee.onDataStack() && r.direct(callee.use(r.before)+offset, caller.addr)
-		switch r.doing(at, &caller) {
+		callee, offset := r.find(next, l.Frame.Size)
+		isThere := callee != nil && callee.onDataStack() && r.direct(callee.use(a.before)+offset, caller.addr)
+		switch a.doing(at, &caller) {
 		case doingUnknown:
 			if !first {
-				r.found = r.found[:len(r.found)-1] // left there by an earlier call, perhaps
+				a.found = a.found[:len(a.found)-1] // left there by an earlier call, perhaps
 			}
 			return false
 		case doesRun:
@@ -168,42 +167,50 @@ func (r *reader) extend(sure int) bool {
 		if !isThere {
 			return false
 		}
-		at = callee.use(r.before) + offset
-		code, instr := r.word(at+l.frame.code)&^l.codeTag, r.word(at+l.frame.instr)
-		object, err := r.codes.get(code)
-		if err != nil {
+		at = callee.use(a.before) + offset
+		f, known := a.callee(next, at)
+		if !known {
 			return false
 		}
-		index, ok := object.instruction(l, code, instr)
-		if !ok {
-			return false
-		}
-		if index < object.firstTraceable {
+		if f.index < f.object.FirstTraceable {
 			return true // still being made: its caller is the leaf
 		}
-		if !r.seen.known(calling{caller.object, object, caller.index}) {
+		if !r.seen.known(calling{caller.object, f.object, caller.index}) {
 			return false
 		}
-		caller = frame{addr: next, code: code, instr: instr, object: object, index: index, isNew: true}
-		r.found = append(r.found, caller)
-		next = caller.addr + object.frameLen
+		caller = f
+		a.found = append(a.found, f)
+		next = f.addr + f.object.FrameLen
 	}
 }
 
-// leafIsLive tells whether the last of r.found, the thread's leaf by its state, can
+// callee decodes the frame at addr, at a place in the buffer.
+func (a *attempt) callee(addr, at uint64) (f frame, ok bool) {
+	l := a.r.l
+	f = frame{addr: addr, code: a.r.word(at+l.Frame.Code) &^ l.Frame.CodeTag, instr: a.r.word(at + l.Frame.Instr), isNew: true}
+	var err error
+	if f.object, err = a.r.codes.get(f.code); err != nil {
+		return f, false
+	}
+	f.index, ok = f.object.Instruction(l, f.instr)
+	return f, ok
+}
+
+// leafIsLive tells whether the last frame found, the thread's leaf by its state, can
 // be one by its own copies. Programs that go round in just the time between two
 // copies can make them agree on a frame that an earlier call has left there; it is
 // taken out then.
-func (r *reader) leafIsLive() bool {
-	n := len(r.found)
-	if n == 0 || len(r.chain) == 0 || r.chain[0].addr != r.found[n-1].addr {
+func (a *attempt) leafIsLive() bool {
+	n := len(a.found)
+	if n == 0 || len(a.chain) == 0 || a.chain[0].addr != a.found[n-1].addr {
 		return true
 	}
-	leaf := &r.found[n-1]
-	s, offset := r.find(leaf.addr, r.l.frame.size)
-	if s == nil || !s.onDataStack() || r.doing(s.use(r.before)+offset, leaf) != doingUnknown {
+	leaf := &a.found[n-1]
+	s, offset := a.r.find(leaf.addr, a.r.l.Frame.Size)
+	if s == nil || !s.onDataStack() || a.doing(s.use(a.before)+offset, leaf) != doingUnknown {
 		return true
 	}
-	r.found = r.found[:n-1]
+	a.found = a.found[:n-1]
+	a.certain = min(a.certain, n-1)
 	return false
 }

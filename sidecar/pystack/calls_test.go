@@ -48,7 +48,7 @@ func TestOpcodes(t *testing.T) {
 		if err := json.Unmarshal(out, &numbers); err != nil {
 			t.Fatal(err)
 		}
-		table := opcodesOf[attachTo(t, truth.Start(t, python, truth.Work)).l.version.minor]
+		table := attachTo(t, truth.Start(t, python, truth.Work)).l.Opcodes
 		same := func(what, got string, names []string) {
 			t.Helper()
 			var want []byte
@@ -64,9 +64,9 @@ func TestOpcodes(t *testing.T) {
 				t.Errorf("%s: %v, the interpreter has %v", what, have, want)
 			}
 		}
-		same("calls", table.calls, enterPython[python.Minor])
-		if table.returns != "" {
-			same("returns", table.returns, []string{"RETURN_VALUE", "RETURN_GENERATOR", "INSTRUMENTED_RETURN_VALUE"})
+		same("calls", table.Calls, enterPython[python.Minor])
+		if table.Returns != "" {
+			same("returns", table.Returns, []string{"RETURN_VALUE", "RETURN_GENERATOR", "INSTRUMENTED_RETURN_VALUE"})
 		}
 	})
 }

@@ -1,45 +1,26 @@
 package pystack
 
-// decode turns the chain into r.found, root first, up to the first frame that
-// is not sure.
-func (r *reader) decode(t *thread) verdict {
-	sure := r.surePart(t)
-	if sure == 0 && len(r.chain) > 0 {
+// decode turns the chain into frames, root first, up to the first one that is not
+// sure.
+func (a *attempt) decode() verdict {
+	sure := a.surePart()
+	if sure == 0 && len(a.chain) > 0 {
 		return stackLost
 	}
-	r.moved, r.generators, r.torn = r.compareChain()
-	r.readsBefore = r.codes.reads
-	cut := false
-	for i := range sure {
-		raw := &r.chain[len(r.chain)-1-i]
-		f, ok := r.frameOf(t, raw)
-		if !ok {
-			if f.object != nil && f.proven != r.attempts && r.isAnother(f.object) {
-				r.replaced(t, f.object)
-			}
-			cut = true
-			break
-		}
-		if !raw.heap && f.index < f.object.firstTraceable {
-			continue
-		}
-		r.found = append(r.found, f)
-		if raw.heap {
-			see(t.plan.heap, raw.addr, t.plan.sample)
-		}
+	a.compareChain()
+	decoded := a.take(sure)
+	a.certain = len(a.found)
+	whole := false
+	switch {
+	case !decoded:
+	case sure < len(a.chain):
+		a.learnCalls()
+		whole = a.extend(sure)
+	default:
+		whole = a.leafIsLive()
+		a.learnCalls()
 	}
-
-	whole, certain := false, len(r.found)
-	if cut {
-		sure = -1
-	} else if sure < len(r.chain) {
-		r.learnCalls()
-		whole = r.extend(sure)
-	} else {
-		whole = r.leafIsLive()
-		r.learnCalls()
-	}
-	if !r.confirm(t, certain) {
+	if !a.confirm() {
 		return planWrong
 	}
 	if !whole {
@@ -50,43 +31,66 @@ func (r *reader) decode(t *thread) verdict {
 
 // compareChain tells whether the chain changed under the read, whether there are
 // generators in it, and whether one of them was another in a copy.
-func (r *reader) compareChain() (moved, generators, torn bool) {
-	for i := range r.chain {
-		f := &r.chain[i]
-		moved = moved || !f.stands || i > 0 && !f.still
-		generators = generators || f.heap
-		torn = torn || f.heap && !f.stands
+func (a *attempt) compareChain() {
+	for i := range a.chain {
+		f := &a.chain[i]
+		a.moved = a.moved || !f.stands || i > 0 && !f.still
+		a.generators = a.generators || f.heap
+		a.torn = a.torn || f.heap && !f.stands
 	}
-	return moved, generators, torn
 }
 
-// frameOf makes the next frame of r.found; ok is false where there is no such
-// instruction.
-func (r *reader) frameOf(t *thread, raw *rawFrame) (f frame, ok bool) {
-	if depth := len(r.found); depth < len(t.stack) && t.stack[depth].addr == raw.addr && t.stack[depth].code == raw.code {
+// take decodes the sure frames of the chain; false where one of them has an
+// instruction that its code has not.
+func (a *attempt) take(sure int) bool {
+	for i := range sure {
+		raw := &a.chain[len(a.chain)-1-i]
+		f, ok := a.frameOf(raw)
+		if !ok {
+			if f.object != nil && f.proven != a.r.number && a.r.isAnother(f.object) {
+				a.replace(f.object)
+			}
+			return false
+		}
+		if !raw.heap && f.index < f.object.FirstTraceable {
+			continue
+		}
+		f.elided = raw.elided
+		a.found = append(a.found, f)
+		if raw.heap {
+			see(a.t.plan.heap, raw.addr, a.t.plan.sample)
+		}
+	}
+	return true
+}
+
+// frameOf makes the next frame; ok is false where there is no such instruction.
+func (a *attempt) frameOf(raw *rawFrame) (f frame, ok bool) {
+	t, codes := a.t, a.r.codes
+	if depth := len(a.found); depth < len(t.stack) && t.stack[depth].addr == raw.addr && t.stack[depth].code == raw.code {
 		old := &t.stack[depth]
 		if old.replaced {
-			r.replaced(t, old.object)
-			object, err := r.codes.get(raw.code)
+			a.replace(old.object)
+			object, err := codes.get(raw.code)
 			if err != nil {
 				return f, false
 			}
 			*old = frame{addr: raw.addr, code: raw.code, instr: ^uint64(0), object: object}
 		}
 		f = *old
-		f.isNew = false
-		if f.instr == raw.instr {
+		f.isNew = f.instr != raw.instr
+		if !f.isNew {
 			return f, true
 		}
 		f.instr, f.node = raw.instr, 0
 	} else {
-		object, err := r.codes.get(raw.code)
+		object, err := codes.get(raw.code)
 		if err != nil {
 			return f, false
 		}
 		f = frame{addr: raw.addr, code: raw.code, instr: raw.instr, object: object, isNew: true}
 	}
-	f.index, ok = f.object.instruction(r.l, raw.code, raw.instr)
+	f.index, ok = f.object.Instruction(a.r.l, raw.instr)
 	return f, ok
 }
 
@@ -98,16 +102,16 @@ func (r *reader) frameOf(t *thread, raw *rawFrame) (f frame, ok bool) {
 // as soon as it ends, so where one of a row of generators that call each other
 // has moved, the others of that row are not sure either, but for those that have
 // been there for some samples.
-func (r *reader) surePart(t *thread) int {
-	n := len(r.chain)
+func (a *attempt) surePart() int {
+	n := len(a.chain)
 	sure := 0
 	for sure < n {
-		f := &r.chain[n-1-sure]
+		f := &a.chain[n-1-sure]
 		last := sure == n-1
-		if !last && f.stands && f.runs && r.chain[n-2-sure].direct {
+		if !last && f.stands && f.runs && a.chain[n-2-sure].direct {
 			return sure + 1 // what lies behind it is left there by an earlier call
 		}
-		if f.heap && t.plan.unrest > restless && !r.lasting(t, sure, f) {
+		if f.heap && a.t.plan.unrest > restless && !a.t.lasting(sure, f) {
 			return sure
 		}
 		if f.stands && (f.still || last) {
@@ -120,7 +124,7 @@ func (r *reader) surePart(t *thread) int {
 		if !f.heap {
 			return sure
 		}
-		for sure > 0 && r.chain[n-sure].heap && !r.lasting(t, sure-1, &r.chain[n-sure]) {
+		for sure > 0 && a.chain[n-sure].heap && !a.t.lasting(sure-1, &a.chain[n-sure]) {
 			sure--
 		}
 		return sure
@@ -132,7 +136,7 @@ func (r *reader) surePart(t *thread) int {
 // its place to be trusted while its neighbours move.
 const lastingSamples = 8
 
-func (r *reader) lasting(t *thread, depth int, f *rawFrame) bool {
+func (t *thread) lasting(depth int, f *rawFrame) bool {
 	return depth < len(t.stack) && t.stack[depth].addr == f.addr && t.stack[depth].code == f.code &&
 		t.stack[depth].lasted >= lastingSamples
 }
@@ -161,16 +165,16 @@ func (r *reader) salvage(t *thread) bool {
 	l := r.l
 	t.next = t.next[:0]
 	for _, f := range t.stack {
-		if f.replaced {
-			break
-		}
-		s, offset := r.find(f.addr, l.frame.size)
-		if s == nil || s.where != placeTopChunk && s.where != placeChunk {
+		s, offset := r.find(f.addr, l.Frame.Size)
+		if s == nil || !s.onDataStack() || f.replaced {
 			break
 		}
 		now, _ := r.compare(s, offset, false)
-		index, ok := f.object.instruction(l, f.code, now.instr)
-		if !now.stands || now.code != f.code || !ok || f.proven != r.attempts && !r.trusting && (t.unsure || r.codes.doubtful(f.object)) {
+		index, ok := f.object.Instruction(l, now.instr)
+		if !now.stands || now.code != f.code || !ok {
+			break
+		}
+		if f.proven != r.number && !r.proofs.trusting && (t.unsure || r.codes.doubtful(f.object)) {
 			break
 		}
 		if now.instr != f.instr {

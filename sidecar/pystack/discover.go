@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/omni-perf/omni-perf/sidecar/cpython"
 	"github.com/omni-perf/omni-perf/sidecar/targetfs"
 )
 
@@ -42,7 +43,10 @@ func findRuntime(pid int, m Memory) (runtimePlace, error) {
 	}
 	files := parseMaps(string(maps))
 	if len(files) == 0 {
-		return runtimePlace{}, fmt.Errorf("process %d has no program mapped: %w", pid, ErrGone)
+		if hasEnded(pid) {
+			return runtimePlace{}, fmt.Errorf("process %d has no program mapped: %w", pid, ErrGone)
+		}
+		return runtimePlace{}, fmt.Errorf("process %d has no program mapped yet: %w", pid, ErrStarting)
 	}
 	exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
 	exe = strings.TrimSuffix(exe, " (deleted)")
@@ -63,17 +67,31 @@ func findRuntime(pid int, m Memory) (runtimePlace, error) {
 			continue
 		}
 		if at := symbols["Py_Version"]; at != 0 {
-			place.hex, _ = readWord(m, at)
+			place.hex, _ = cpython.ReadWord(m, at)
 		}
 		return place, nil
 	}
-	for _, f := range candidates { // older than 3.9, or Python 2: no _PyRuntime to be seen
-		if v := versionInName(f.path); v != "" {
+	for _, f := range candidates {
+		switch v := versionInName(f.path); {
+		case v == "":
+		case cpython.IsReadable(v): // its library is not loaded yet
+			return runtimePlace{}, fmt.Errorf("%s has no interpreter loaded: %w", f.path, ErrStarting)
+		default: // older than 3.9, or Python 2: no _PyRuntime to be seen
 			return runtimePlace{}, fmt.Errorf("%s is Python %s; stacks can be read from outside of CPython 3.11 to 3.15: %w",
 				f.path, v, ErrUnsupported)
 		}
 	}
 	return runtimePlace{}, fmt.Errorf("process %d (%s): %w", pid, exe, ErrNotPython)
+}
+
+// hasEnded tells a process that is no more, or only waits to be waited for. In the
+// midst of exec a process has nothing mapped either.
+func hasEnded(pid int) bool {
+	switch (&procKernel{pid: pid}).state() {
+	case 0, 'Z', 'X':
+		return true
+	}
+	return false
 }
 
 // procError translates what /proc says about a process.

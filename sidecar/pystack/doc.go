@@ -3,23 +3,25 @@
 //
 // In flow a process id and a Sink, normally a *timeline.Builder; out flow the
 // stack and state of every thread, each time they change, and the GIL's tracks.
-// The package knows CPython's memory layout, process_vm_readv and /proc; it does
-// not know notebooks, reports or who asked.
+// The package knows process_vm_readv and /proc, and how to walk stacks that change
+// meanwhile; what CPython's structures look like is package cpython's. It does not
+// know notebooks, reports or who asked.
 //
 //	p, err := pystack.Attach(pid, pystack.Options{})
 //	stats, err := p.Sample(ctx, builder, pystack.SampleOptions{}) // until ctx is done
 //
 // How a stack can be right without stopping the target: the thread's data-stack
 // chunk and generator frames are copied several times by one system call, with
-// the thread state in between (plan.go). A frame counts if its copies agree, up
-// to the first caller that has run meanwhile (walk.go, decode.go). Above that, one
-// copy is followed as far as it shows frames in calls that copies which agree have
-// shown before (calls.go). What is not sure is cut off and the sample marked
-// truncated; nothing is guessed.
+// the thread state in between (plan.go). What such a read shows is an attempt
+// (attempt.go), of which a sample makes some if need be (reader.go). A frame counts if
+// its copies agree, up to the first caller that has run meanwhile (walk.go, decode.go).
+// Above that, one copy is followed as far as it shows frames in calls that copies
+// which agree have shown before (calls.go). What is not sure is cut off and the sample
+// marked truncated; nothing is guessed.
 //
 // Which code a frame runs: code objects are freed and the next one takes the address,
 // and often the frame's place. From 3.12 on a number tells them apart, before that
-// the contents of their names and line tables (identity.go). From 3.14 on no code
+// the contents of their names and line tables (cpython.Identity, codes.go). From 3.14 on no code
 // object is mistaken for another. Up to 3.13 only a function that was there for at
 // least 0.2 s can be, when it is freed and another function takes its address while it
 // is in use: the stack then names the old one until its turn comes to be compared,
@@ -34,6 +36,10 @@
 // How 159 idle threads cost nothing: the GIL counts its hand-overs, so that
 // without one only its holder can have changed, and with one only the last two.
 // With more, one read of all thread states tells who has (gil.go).
+//
+// What is not known is said: a process that was stopped or has become another one has
+// no stacks meanwhile (standstill.go, lane.go), and of a deep recursion the middle is
+// left out (lane.go, plan.go).
 //
 // What a thread does that runs no Python code is asked of the kernel, less often
 // the longer the answer stays the same: a thread that has been asleep for long is

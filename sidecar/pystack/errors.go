@@ -1,6 +1,10 @@
 package pystack
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/omni-perf/omni-perf/sidecar/cpython"
+)
 
 // What a caller decides on; the errors returned wrap one of these and say more.
 var (
@@ -9,11 +13,14 @@ var (
 	// ErrPermission: the kernel refuses to let us read the process.
 	ErrPermission = errors.New("not permitted to read the process's memory")
 	// ErrUnsupported: a CPython whose layout is not known.
-	ErrUnsupported = errors.New("this version of CPython cannot be read from outside")
+	ErrUnsupported = cpython.ErrUnsupported
 	// ErrFreeThreaded: a CPython without GIL.
-	ErrFreeThreaded = errors.New("free-threaded builds of CPython cannot be read from outside")
-	// ErrStarting: the interpreter is not yet initialized; try again in a moment.
-	ErrStarting = errors.New("CPython is still starting in this process")
+	ErrFreeThreaded = cpython.ErrFreeThreaded
+	// ErrStarting: the interpreter is not yet initialized, or no longer; try again in
+	// a moment.
+	ErrStarting = errors.New("CPython is still starting in this process, or has shut down")
 	// ErrGone: the process has ended.
 	ErrGone = errors.New("the process has ended")
+	// ErrReplaced: the process runs another program than the one attached to.
+	ErrReplaced = errors.New("the process runs another program now")
 )

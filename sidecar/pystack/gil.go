@@ -2,23 +2,23 @@ package pystack
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
+	"github.com/omni-perf/omni-perf/sidecar/cpython"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
 // gilBytes is how much of a GIL is read: the code objects' generation follows
 // it where a version has one (3.14+).
 func (p *Process) gilBytes(g *gilGroup) uint64 {
-	if at := p.l.interp.codeGeneration; at != 0 {
+	if at := p.l.Interp.CodeGeneration; at != 0 {
 		for _, interp := range g.interpreters {
-			if end := interp + at + wordSize; end > g.addr && end-g.addr <= gilAndMore {
+			if end := interp + at + cpython.WordSize; end > g.addr && end-g.addr <= cpython.GILAndMore {
 				return end - g.addr
 			}
 		}
 	}
-	return gilSwitches + wordSize
+	return cpython.GILSwitches + cpython.WordSize
 }
 
 // tickGroup samples the threads of one GIL. Its counter tells who can have
@@ -31,7 +31,7 @@ func (s *session) tickGroup(g *gilGroup) error {
 	gil := s.gilBuf[:]
 	if expected != nil {
 		err := r.copy(expected, g.addr, size)
-		if errors.Is(err, errUnmapped) {
+		if errors.Is(err, cpython.ErrUnmapped) {
 			expected = nil
 		} else if err != nil {
 			return err
@@ -41,25 +41,30 @@ func (s *session) tickGroup(g *gilGroup) error {
 		}
 	}
 	if expected == nil {
-		if err := readAt(p.mem, g.addr, gil); errors.Is(err, errUnmapped) {
-			return fmt.Errorf("%w, or runs another program now", ErrGone)
+		if err := cpython.ReadAt(p.mem, g.addr, gil); errors.Is(err, cpython.ErrUnmapped) {
+			return ErrReplaced
 		} else if err != nil {
 			return err
 		}
 	}
-	holder, switches := word(gil, gilHolder), word(gil, gilSwitches)
+	holder, switches := cpython.Word(gil, cpython.GILHolder), cpython.Word(gil, cpython.GILSwitches)
 	moved := switches - g.switches
-	g.switches, g.locked = switches, half(gil, gilLocked) == 1
+	g.held = 0
+	if cpython.Half(gil, cpython.GILLocked) == 1 {
+		g.held = holder
+	}
+	g.switches, g.locked = switches, cpython.Half(gil, cpython.GILLocked) == 1
 	if expected != nil {
-		if err := s.read(expected, true); err != nil {
+		if err := s.read(expected, g, true); err != nil {
 			return err
 		}
 	}
 	if expected == nil || holder != expected.addr || moved > 0 {
 		s.listDue = true
 		if holder != 0 && p.threads[holder] == nil {
-			if s.listed = 0; s.list() != nil {
-				return nil // the next tick tells
+			s.listed = 0
+			if err := s.list(); err != nil {
+				return err
 			}
 			if g = p.groupAt(g.addr); g == nil {
 				return nil
@@ -67,7 +72,7 @@ func (s *session) tickGroup(g *gilGroup) error {
 		}
 		g.holder = p.threads[holder]
 		if g.holder != nil && g.holder != expected {
-			if err := s.read(g.holder, false); err != nil {
+			if err := s.read(g.holder, g, false); err != nil {
 				return err
 			}
 		}
@@ -86,8 +91,8 @@ func (s *session) tickGroup(g *gilGroup) error {
 
 // generation tells the code cache when code objects have been freed.
 func (s *session) generation(gil []byte, size uint64) {
-	if size > gilSwitches+wordSize {
-		s.p.reader.codes.generation, s.p.reader.codes.counts = word(gil, size-wordSize), true
+	if size > cpython.GILSwitches+cpython.WordSize {
+		s.p.reader.codes.generation, s.p.reader.codes.counts = cpython.Word(gil, size-cpython.WordSize), true
 	}
 }
 
@@ -105,12 +110,16 @@ func (p *Process) groupAt(addr uint64) *gilGroup {
 }
 
 // read samples one thread.
-func (s *session) read(t *thread, isRead bool) error {
+func (s *session) read(t *thread, g *gilGroup, isRead bool) error {
+	before := t.seen
 	v, err := s.p.reader.sample(t, isRead)
 	if err != nil {
 		return err
 	}
-	s.took(t, v)
+	if t.seen != before {
+		t.session.movedAt = s.at
+	}
+	s.took(t, v, g)
 	return nil
 }
 
@@ -124,7 +133,7 @@ const recently = int64(time.Second)
 // What this misses (a thread long idle that has moved on to another line of the
 // same function) is found when its turn comes to be read in any case.
 func (s *session) readOthers(g *gilGroup, expected *thread) error {
-	r, l := s.p.reader, s.p.l
+	l := s.p.l
 	s.others, s.bulk = s.others[:0], s.bulk[:0]
 	size := 0
 	for _, t := range g.threads {
@@ -132,11 +141,11 @@ func (s *session) readOthers(g *gilGroup, expected *thread) error {
 			continue
 		}
 		s.others = append(s.others, t)
-		s.bulk = append(s.bulk, Range{t.addr, int(l.thread.size)})
-		size += int(l.thread.size)
+		s.bulk = append(s.bulk, Range{Addr: t.addr, Len: int(l.Thread.Size)})
+		size += int(l.Thread.Size)
 		if s.closely(t) {
-			s.bulk = append(s.bulk, Range{t.seen.leaf, int(l.frame.size)})
-			size += int(l.frame.size)
+			s.bulk = append(s.bulk, Range{Addr: t.seen.leaf, Len: int(l.Frame.Size)})
+			size += int(l.Frame.Size)
 		}
 	}
 	if len(s.others) == 0 {
@@ -146,7 +155,6 @@ func (s *session) readOthers(g *gilGroup, expected *thread) error {
 		s.bulkBuf = make([]byte, 2*size)
 	}
 	buf := s.bulkBuf[:size]
-	r.calls++
 	n, err := s.p.mem.Read(buf, s.bulk)
 	if err != nil {
 		return err
@@ -155,23 +163,23 @@ func (s *session) readOthers(g *gilGroup, expected *thread) error {
 	for i, t := range s.others {
 		closely := s.closely(t)
 		same := false
-		if n >= int(l.thread.size) {
-			state := buf[:l.thread.size]
-			same = word(state, l.thread.interp) == t.interp && int(word(state, l.thread.nativeID)) == t.nativeID &&
-				word(state, l.thread.frame) == t.seen.frame && word(state, l.thread.top) == t.seen.top
+		if n >= int(l.Thread.Size) {
+			state := buf[:l.Thread.Size]
+			same = cpython.Word(state, l.Thread.Interp) == t.interp && int(cpython.Word(state, l.Thread.NativeID)) == t.nativeID &&
+				cpython.Word(state, l.Thread.Frame) == t.seen.frame && cpython.Word(state, l.Thread.Top) == t.seen.top
 		}
-		skip := min(int(l.thread.size), n)
+		skip := min(int(l.Thread.Size), n)
 		buf, n = buf[skip:], n-skip
 		if closely {
-			same = same && n >= int(l.frame.size) && word(buf, l.frame.code) == t.seen.code && word(buf, l.frame.instr) == t.seen.instr
-			skip = min(int(l.frame.size), n)
+			same = same && n >= int(l.Frame.Size) && cpython.Word(buf, l.Frame.Code) == t.seen.code && cpython.Word(buf, l.Frame.Instr) == t.seen.instr
+			skip = min(int(l.Frame.Size), n)
 			buf, n = buf[skip:], n-skip
 		}
 		if same && !t.session.idle && i != s.turn%len(s.others) && (t.session.known || t.session.left) {
 			continue
 		}
 		before := t.session.node
-		if err := s.read(t, false); err != nil {
+		if err := s.read(t, g, false); err != nil {
 			return err
 		}
 		if !same || t.session.node != before {
@@ -192,12 +200,14 @@ func (s *session) closely(t *thread) bool {
 func (s *session) states(g *gilGroup, expected *thread) {
 	if h := g.holder; h != nil {
 		if g.locked {
-			s.setState(h, call{timeline.StatePython, 0, h.session.leaf})
-			h.session.probeAt, h.session.probeEvery = 0, 0
+			s.holds(h, g)
 		} else {
 			s.probe(h, g)
 		}
 		s.tell(h)
+		if s.at-h.session.cpuAt >= holderEvery && h.session.ran {
+			s.tellCPU(h)
+		}
 	}
 	if expected != nil && expected != g.holder {
 		expected.session.probeAt = 0
@@ -219,6 +229,43 @@ func (s *session) states(g *gilGroup, expected *thread) {
 	s.probeSome(g, s.maxProbes)
 	s.gil.waited += int64(s.gil.waiting)
 	s.gil.ticks++
+}
+
+// holds decides what the thread that has the GIL does. It computes while it gets on;
+// if it does not for a moment, the kernel is asked, since an extension may sleep or
+// read a file without giving the GIL away.
+func (s *session) holds(h *thread, g *gilGroup) {
+	ts := &h.session
+	if !ts.known {
+		return
+	}
+	if quiet := s.at - ts.movedAt; quiet < probeLeast {
+		ts.probeAt, ts.probeEvery = 0, 0
+		s.setState(h, call{timeline.StatePython, 0, ts.leaf})
+		return
+	}
+	if ts.probeAt > s.at {
+		return
+	}
+	a, gone := s.p.kernel.activity(h.tid)
+	if gone {
+		s.listDue = true
+	}
+	if s.maybeStopped(a) {
+		return
+	}
+	c := call{timeline.StatePython, 0, ts.leaf}
+	if a.known && !a.running {
+		c = describeActivity(a, g.addr)
+	}
+	if c.state == timeline.StateGIL { // it had the GIL when that was read, and has handed it over since
+		c = call{timeline.StatePython, 0, ts.leaf}
+	}
+	if ts.probeEvery = min(max(2*ts.probeEvery, probeLeast), probeRunning); c.state != timeline.StatePython {
+		ts.probeEvery = probeLeast
+	}
+	ts.probeAt = s.at + ts.probeEvery
+	s.setState(h, c)
 }
 
 // probeSome asks the kernel about threads whose turn it is.
@@ -247,6 +294,9 @@ func (s *session) probe(t *thread, g *gilGroup) {
 	a, gone := s.p.kernel.activity(t.tid)
 	if gone {
 		s.listDue = true
+	}
+	if s.maybeStopped(a) {
+		return
 	}
 	c := describeActivity(a, g.addr)
 	if c.state == ts.state && c.leaf == ts.leaf {

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/omni-perf/omni-perf/sidecar/cpython"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
@@ -63,7 +64,7 @@ func (rec *imageRecorder) Read(buf []byte, ranges []Range) (int, error) {
 				continue
 			}
 			b := new([blockSize]byte)
-			if readAt(rec.Memory, block*blockSize, b[:]) == nil {
+			if cpython.ReadAt(rec.Memory, block*blockSize, b[:]) == nil {
 				rec.image.blocks[block] = b
 			}
 		}
@@ -119,6 +120,7 @@ func (k imageKernel) tid(native int) int {
 	return 0
 }
 func (k imageKernel) activity(int) (activity, bool) { return activity{}, false }
+func (k imageKernel) state() byte                   { return 0 }
 func (k imageKernel) cpuTime(int) int64             { return -1 }
 func (k imageKernel) comm(tid int) string           { return k.im.Tasks[tid] }
 func (k imageKernel) forget(int)                    {}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/omni-perf/omni-perf/sidecar/cpython"
 	"github.com/omni-perf/omni-perf/sidecar/pystack/truth"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
@@ -157,18 +158,18 @@ func TestImagesGIL(t *testing.T) {
 			if len(p.gils) != 1 {
 				t.Fatalf("got %d GILs", len(p.gils))
 			}
-			gil := make([]byte, gilSwitches+wordSize)
-			if err := readAt(im, p.gils[0].addr, gil); err != nil {
+			gil := make([]byte, cpython.GILSwitches+cpython.WordSize)
+			if err := cpython.ReadAt(im, p.gils[0].addr, gil); err != nil {
 				t.Fatal(err)
 			}
-			if got := word(gil, 0); got != 5000 {
+			if got := cpython.Word(gil, 0); got != 5000 {
 				t.Errorf("switch interval of %d µs", got)
 			}
-			if holder := word(gil, gilHolder); p.threads[holder] == nil {
+			if holder := cpython.Word(gil, cpython.GILHolder); p.threads[holder] == nil {
 				t.Errorf("last held by %#x, which is no thread", holder)
 			}
-			if half(gil, gilLocked) != 0 || word(gil, gilSwitches) == 0 {
-				t.Errorf("locked %d after %d switches, in a process that sleeps", half(gil, gilLocked), word(gil, gilSwitches))
+			if cpython.Half(gil, cpython.GILLocked) != 0 || cpython.Word(gil, cpython.GILSwitches) == 0 {
+				t.Errorf("locked %d after %d switches, in a process that sleeps", cpython.Half(gil, cpython.GILLocked), cpython.Word(gil, cpython.GILSwitches))
 			}
 		})
 	}
@@ -243,7 +244,7 @@ func FuzzImage(f *testing.F) {
 		}
 		for _, thread := range p.threads {
 			for i := range thread.stack {
-				_ = p.reader.follow(&thread.awaiting, thread.stack[i].addr-p.l.gen.frame)
+				_ = p.reader.follow(&thread.awaiting, thread.stack[i].addr-p.l.Gen.Frame)
 				_, _ = p.reader.coroutineOf(&thread.stack[i])
 			}
 		}
@@ -267,50 +268,6 @@ func (im *Image) mutate(mutations []byte) {
 		}
 		binary.LittleEndian.PutUint64(im.blocks[at][int(mutations[2]&31)*8:], value)
 	}
-}
-
-func FuzzLineTable(f *testing.F) {
-	f.Add([]byte{0x80, 0x01, 0xf8, 0xe8, 0x02}, int32(1))
-	f.Add([]byte{0xf0, 0x7f, 0x7f, 0x7f, 0x3f, 0x01, 0x01, 0x01}, int32(1))
-	f.Fuzz(func(t *testing.T, b []byte, firstLine int32) {
-		table := decodeLineTable(b, firstLine)
-		end := int32(0)
-		for _, e := range table {
-			if e.end <= end || e.line < 0 {
-				t.Fatalf("entry %+v behind %d", e, end)
-			}
-			if got := table.line(end); got != e.line {
-				t.Fatalf("first instruction of %+v is at line %d", e, got)
-			}
-			end = e.end
-		}
-		if got := table.line(end); got != 0 {
-			t.Fatalf("behind the end: line %d", got)
-		}
-		if int(end) > 8*len(b) {
-			t.Fatalf("%d instructions of %d bytes", end, len(b))
-		}
-	})
-}
-
-func FuzzDebugOffsets(f *testing.F) {
-	for _, name := range imageNames() { // those before 3.13 begin with something else
-		im := loadImage(f, name)
-		b := make([]byte, debugOffsetsLen)
-		if err := readAt(im, im.Runtime, b); err != nil {
-			f.Fatal(err)
-		}
-		f.Add(b)
-	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		h, ok := parseDebugHeader(b)
-		if !ok {
-			return
-		}
-		if l, err := parseDebugOffsets(b, h.version); err == nil && l.thread.size > maxThreadLen {
-			t.Fatalf("a thread state of %d bytes", l.thread.size)
-		}
-	})
 }
 
 // FuzzSymbols looks a symbol up in an ELF file of any bytes.

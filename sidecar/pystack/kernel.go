@@ -17,7 +17,7 @@ type activity struct {
 	running bool   // on a CPU, or waiting for one
 	syscall int    // system call it is blocked in; -1 none, as in a page fault
 	arg     uint64 // the call's first argument
-	sleep   byte   // state letter of /proc/PID/stat where the system call is not told; 0 otherwise
+	letter  byte   // of the state in /proc/PID/stat where the system call is not told; 0 otherwise
 }
 
 // kernel tells what the operating system knows of the target's threads. One
@@ -30,6 +30,8 @@ type kernel interface {
 	activity(tid int) (a activity, gone bool)
 	// cpuTime is the CPU time a thread has used, in nanoseconds; -1 unknown.
 	cpuTime(tid int) int64
+	// state is the letter of the process's state in /proc/PID/stat; 0 unknown.
+	state() byte
 	// comm is the kernel's name of a thread; empty unknown.
 	comm(tid int) string
 	// forget gives back what is held open of a thread.
@@ -187,7 +189,7 @@ func parseStat(b []byte) activity {
 	if i < 0 || i+2 >= len(b) {
 		return activity{}
 	}
-	return activity{known: true, running: b[i+2] == 'R', syscall: -1, sleep: b[i+2]}
+	return activity{known: true, running: b[i+2] == 'R', syscall: -1, letter: b[i+2]}
 }
 
 func (k *procKernel) cpuTime(tid int) int64 {
@@ -206,6 +208,19 @@ func (k *procKernel) cpuTime(tid int) int64 {
 		return -1
 	}
 	return t
+}
+
+func (k *procKernel) state() byte {
+	fd, err := unix.Open(fmt.Sprintf("/proc/%d/stat", k.pid), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return 0
+	}
+	n, err := unix.Read(fd, k.buf[:])
+	unix.Close(fd)
+	if err != nil {
+		return 0
+	}
+	return parseStat(k.buf[:n]).letter
 }
 
 func (k *procKernel) comm(tid int) string {

@@ -1,5 +1,11 @@
 package pystack
 
+import (
+	"slices"
+
+	"github.com/omni-perf/omni-perf/sidecar/cpython"
+)
+
 const maxLearn = 32 // frames looked up one by one to find where a chain goes
 
 // chunksRight tells whether the copies hold the thread's data stack, and
@@ -7,10 +13,7 @@ const maxLearn = 32 // frames looked up one by one to find where a chain goes
 func (r *reader) chunksRight(t *thread, chunk, top uint64) bool {
 	p := &t.plan
 	if chunk == 0 {
-		if len(p.chunks) > 0 {
-			p.chunks = p.chunks[:0]
-			p.change++
-		}
+		p.setChunks(p.chunks[:0])
 		return true
 	}
 	if len(p.chunks) == 0 || p.chunks[0].addr != chunk {
@@ -21,7 +24,8 @@ func (r *reader) chunksRight(t *thread, chunk, top uint64) bool {
 	if len(p.chunks) > 1 {
 		below = p.chunks[1].addr
 	}
-	if r.word(r.segments[r.top].use(false)+chunkPrev) != below {
+	if r.word(r.segments[r.top].use(false)+cpython.ChunkPrevious) != below {
+		p.setChunks(p.chunks[:0])
 		r.learnChunks(p, chunk, top)
 		return false
 	}
@@ -48,52 +52,100 @@ func roundUsed(used, size uint64) uint64 {
 	return min((used+chunkSlack+255)&^255, size)
 }
 
-// learnChunks reads the chain of chunks from the top one down.
+// learnChunks reads the chain of chunks from the top one down, as far as it is not
+// known: a recursion goes from one to the next all the time.
 func (r *reader) learnChunks(p *plan, chunk, top uint64) {
-	p.chunks = p.chunks[:0]
-	p.change++
-	var head [chunkData]byte
-	total := uint64(0)
-	for chunk != 0 && len(p.chunks) < maxChunks {
-		if readAt(r.mem, chunk, head[:]) != nil {
-			p.chunks = p.chunks[:0]
+	var above []chunkRange
+	var head [cpython.ChunkData]byte
+	for known := -1; chunk != 0; {
+		if cpython.ReadAt(r.mem, chunk, head[:]) != nil || len(above) == maxChunks {
+			p.setChunks(p.chunks[:0])
 			return
 		}
-		size := word(head[:], chunkSize)
-		if size < chunkData || size > maxChunkRead {
-			p.chunks = p.chunks[:0]
+		size := cpython.Word(head[:], cpython.ChunkSize)
+		if size < cpython.ChunkData || size > maxChunkSize {
+			p.setChunks(p.chunks[:0])
 			return
 		}
-		used := min(word(head[:], 16), size/wordSize)*wordSize + chunkData
-		if len(p.chunks) == 0 {
+		used := size // a chunk that another lies on is full, but for less than a frame
+		if len(above) == 0 {
 			used = roundUsed(top-chunk, size)
+		} else if size > usualChunk {
+			used = min(cpython.Word(head[:], cpython.ChunkTop), size/cpython.WordSize)*cpython.WordSize + cpython.ChunkData
 		}
-		used = min(used, size)
-		if total += used; total > maxStackRead {
-			p.chunks = p.chunks[:0]
-			return
+		above = append(above, chunkRange{addr: chunk, size: size, used: min(used, size)})
+		chunk = cpython.Word(head[:], cpython.ChunkPrevious)
+		if known = slices.IndexFunc(p.chunks, func(c chunkRange) bool { return c.addr == chunk }); known >= 0 {
+			below := slices.Clone(p.chunks[known:])
+			below[0].used = below[0].size
+			above = append(above, below...)
+			break
 		}
-		p.chunks = append(p.chunks, chunkRange{addr: chunk, size: size, used: used})
-		chunk = word(head[:], chunkPrev)
 	}
-	r.calls += int64(len(p.chunks))
+	p.setChunks(above)
+}
+
+// setChunks says which chunks the thread's data stack has, the top one first.
+func (p *plan) setChunks(chunks []chunkRange) {
+	if len(chunks) == 0 && len(p.chunks) == 0 {
+		return
+	}
+	p.chunks, p.read = chunks, append(p.read[:0], chunks...)
+	p.change++
+	total := uint64(0)
+	for _, c := range chunks {
+		total += c.used
+	}
+	if total <= maxStackRead {
+		return
+	}
+	// The top and the bottom of a deep recursion, with nothing of the middle.
+	high, low := 0, len(chunks)
+	for sum := uint64(0); high < len(chunks) && sum < topRead; high++ {
+		sum += chunks[high].used
+	}
+	for sum := uint64(0); low > high && sum < bottomRead; low-- {
+		sum += chunks[low-1].used
+	}
+	p.read = append(append(p.read[:0], chunks[:high]...), chunks[low:]...)
+	p.bottom = chunks[min(low, len(chunks)-1)].addr
+}
+
+// isElided tells an address in the middle of a deep recursion, which is not read.
+func (p *plan) isElided(addr uint64) bool {
+	if len(p.read) == len(p.chunks) {
+		return false
+	}
+	return slices.ContainsFunc(p.chunks, func(c chunkRange) bool { return addr-c.addr < c.size })
+}
+
+// elided is how many bytes of frames are not read.
+func (p *plan) elided() uint64 {
+	sum := uint64(0)
+	for _, c := range p.chunks {
+		sum += c.used
+	}
+	for _, c := range p.read {
+		sum -= c.used
+	}
+	return sum
 }
 
 // mark notes which places on the C stack are in use, for plan.forget.
 func (r *reader) mark(t *thread) {
-	if r.l.viaCFrame {
-		see(t.plan.stack, word(r.buf[r.thread:], r.l.thread.frame), t.plan.sample)
+	if r.l.CFrame.Is {
+		see(t.plan.stack, cpython.Word(r.buf[r.thread:], r.l.Thread.Frame), t.plan.sample)
 	}
-	addr := r.leaf
+	addr := r.last.leaf
 	for step := 0; addr != 0 && step < maxDepth; step++ {
-		s, offset := r.find(addr, r.l.frame.size)
+		s, offset := r.find(addr, r.l.Frame.Size)
 		if s == nil {
 			return
 		}
-		if s.where == placeStack {
+		if s.kind == cStack {
 			see(t.plan.stack, addr, t.plan.sample)
 		}
-		addr = r.word(s.use(false) + offset + r.l.frame.previous)
+		addr = r.word(s.use(false) + offset + r.l.Frame.Previous)
 	}
 }
 
@@ -105,25 +157,24 @@ func (r *reader) learn(t *thread, addr uint64) bool {
 	var buf [128]byte
 	learnt := 0
 	for step := 0; addr != 0 && learnt < maxLearn && step < maxDepth; step++ {
-		if s, offset := r.find(addr, l.frame.size); s != nil {
-			addr = r.word(s.use(false) + offset + l.frame.previous)
+		if s, offset := r.find(addr, l.Frame.Size); s != nil {
+			addr = r.word(s.use(false) + offset + l.Frame.Previous)
 			continue
 		}
-		head := buf[:l.frame.size]
-		r.calls++
-		if addr%wordSize != 0 || readAt(r.mem, addr, head) != nil {
+		head := buf[:l.Frame.Size]
+		if addr%cpython.WordSize != 0 || cpython.ReadAt(r.mem, addr, head) != nil {
 			break
 		}
-		switch owner := head[l.frame.owner]; {
-		case owner == ownerGen:
-			t.plan.addHeap(addr, l.frame.size)
-		case owner >= ownerShim && owner < 16 && l.hasShims:
-			t.plan.addStack(addr, l.frame.size)
+		switch owner := head[l.Frame.Owner]; {
+		case owner == cpython.OwnerGen:
+			t.plan.addHeap(addr, l.Frame.Size)
+		case owner >= cpython.OwnerShim && owner < 16 && l.HasShims:
+			t.plan.addStack(addr, l.Frame.Size)
 		default:
 			return learnt > 0
 		}
 		learnt++
-		addr = word(head, l.frame.previous)
+		addr = cpython.Word(head, l.Frame.Previous)
 	}
 	return learnt > 0
 }
@@ -141,9 +192,9 @@ func (r *reader) dropUnmapped(t *thread, n int) bool {
 		p.change++
 		p.heap = deletePlaced(p.heap, within)
 		p.stack = deletePlaced(p.stack, within)
-		for i, ch := range p.chunks {
+		for _, ch := range p.read {
 			if within(ch.addr) {
-				p.chunks = p.chunks[:i]
+				p.setChunks(p.chunks[:0])
 				break
 			}
 		}

@@ -1,27 +1,19 @@
 package pystack
 
 import (
-	"encoding/binary"
-	"errors"
 	"fmt"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/omni-perf/omni-perf/sidecar/cpython"
 )
 
-// Range is a stretch of the target's memory.
-type Range struct {
-	Addr uint64
-	Len  int
-}
-
-// Memory is the target's memory, of a live process or a recorded Image.
-type Memory interface {
-	// Read fills buf with the contents of the ranges, one behind the other, in
-	// one go and in order. It returns the number of bytes read: fewer than asked
-	// with a nil error where a range is not mapped, which ends the read there.
-	Read(buf []byte, ranges []Range) (int, error)
-}
+// Memory and Range are those of the target, a live process or a recorded Image.
+type (
+	Memory = cpython.Memory
+	Range  = cpython.Range
+)
 
 // maxRanges is the kernel's limit of ranges in one call (UIO_MAXIOV).
 const maxRanges = 1024
@@ -74,42 +66,13 @@ func (m *liveMemory) read(buf []byte, ranges []Range) (n, want int, err error) {
 	return 0, want, fmt.Errorf("process_vm_readv: %w", errno)
 }
 
-// errUnmapped tells that an address is none of the target's.
-var errUnmapped = errors.New("address is not mapped")
-
-// readAt fills buf from addr.
-func readAt(m Memory, addr uint64, buf []byte) error {
-	n, err := m.Read(buf, []Range{{addr, len(buf)}})
-	if err != nil {
-		return err
-	}
-	if n < len(buf) {
-		return fmt.Errorf("%w: %#x", errUnmapped, addr)
-	}
-	return nil
+// counted is a Memory that counts its reads.
+type counted struct {
+	Memory
+	calls int64
 }
 
-// readWord reads a pointer or 64-bit integer.
-func readWord(m Memory, addr uint64) (uint64, error) {
-	var b [8]byte
-	if err := readAt(m, addr, b[:]); err != nil {
-		return 0, err
-	}
-	return binary.LittleEndian.Uint64(b[:]), nil
-}
-
-// word reads a 64-bit field of a copied structure; 0 beyond its end.
-func word(b []byte, offset uint64) uint64 {
-	if offset+8 > uint64(len(b)) || offset > uint64(len(b)) {
-		return 0
-	}
-	return binary.LittleEndian.Uint64(b[offset:])
-}
-
-// half reads a 32-bit field of a copied structure; 0 beyond its end.
-func half(b []byte, offset uint64) uint32 {
-	if offset+4 > uint64(len(b)) || offset > uint64(len(b)) {
-		return 0
-	}
-	return binary.LittleEndian.Uint32(b[offset:])
+func (m *counted) Read(buf []byte, ranges []Range) (int, error) {
+	m.calls++
+	return m.Memory.Read(buf, ranges)
 }

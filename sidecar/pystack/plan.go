@@ -3,20 +3,26 @@ package pystack
 import (
 	"encoding/binary"
 	"slices"
+
+	"github.com/omni-perf/omni-perf/sidecar/cpython"
 )
 
 const (
-	maxChunks     = 1024     // chunks of one thread's data stack that are read
-	maxChunkRead  = 16 << 20 // bytes of one chunk
-	maxStackRead  = 8 << 20  // bytes of all chunks: some 60,000 frames
-	chunkSlack    = 512      // read beyond the top, so that a few more calls need no second try
-	maxHeapFrames = 64       // generator frames of one thread kept in mind
-	maxShims      = 1024     // interpreter entries of one thread kept in mind
-	keepUnseen    = 64       // samples between two looks for places no longer used
-	maxCopies     = 5        // of one structure
-	unrestSamples = 32       // that plan.unrest is about
-	restless      = 0.5      // unrest from which new generators can no longer be told from remnants of others
-	mergeGap      = 2048     // neighbours up to this far apart are read as one range
+	maxChunks     = 1 << 17   // chunks of one thread's data stack: 2 GB, some 20 million frames
+	maxChunkSize  = 16 << 20  // bytes of one
+	usualChunk    = 64 << 10  // up to here one that another lies on is read whole
+	maxStackRead  = 256 << 10 // bytes of a data stack that are read whole: some 2,000 frames
+	topRead       = 64 << 10  // else so much of its top …
+	bottomRead    = 48 << 10  // … and of its bottom
+	chunkSlack    = 512       // read beyond the top, so that a few more calls need no second try
+	maxHeapFrames = 64        // generator frames of one thread kept in mind
+	maxShims      = 1024      // interpreter entries of one thread kept in mind
+	keepUnseen    = 64        // samples between two looks for places no longer used
+	maxCopies     = 5         // of one structure
+	unrestSamples = 32        // that plan.unrest is about
+	restless      = 0.5       // unrest from which new generators can no longer be told from remnants of others
+	mergeGap      = 2048      // neighbours up to this far apart are read as one range
+	cframeSize    = 24        // of a _PyCFrame
 )
 
 // A sample copies the target's memory by one call:
@@ -36,24 +42,23 @@ const (
 // buffer, in the order they were made.
 type segment struct {
 	addr, size uint64
-	where      place
+	kind       segmentKind
 	n          int
 	at         [maxCopies]uint64
 }
 
-// place says what kind of memory a segment is of.
-type place uint8
+// segmentKind says what a segment holds.
+type segmentKind uint8
 
 const (
-	placeUnknown place = iota
-	placeHeap
-	placeTopChunk
-	placeChunk
-	placeStack
+	heapFrames segmentKind = iota // of generators
+	topChunk                      // of the data stack
+	lowerChunk
+	cStack // shims and _PyCFrames
 )
 
 // onDataStack tells a segment in which frames lie one behind the other.
-func (s *segment) onDataStack() bool { return s.where == placeTopChunk || s.where == placeChunk }
+func (s *segment) onDataStack() bool { return s.kind == topChunk || s.kind == lowerChunk }
 
 // chunkRange is a chunk of a thread's data stack and how much of it is read.
 type chunkRange struct {
@@ -72,6 +77,8 @@ type placed struct {
 // plan is where a thread's stack is expected to lie. It belongs to one thread.
 type plan struct {
 	chunks []chunkRange // top first
+	read   []chunkRange // of them: the middle of a deep recursion is left out
+	bottom uint64       // if so, the uppermost chunk below it
 	heap   []placed     // by address
 	stack  []placed     // by address
 	sample uint64       // counts samples, for placed.seen
@@ -121,14 +128,14 @@ func (p *plan) addStack(addr, size uint64) {
 }
 
 // note takes in what the first try of a sample found to change under the read.
-func (p *plan) note(r *reader) {
-	if r.generators {
+func (p *plan) note(a *attempt) {
+	if a.generators {
 		p.unrest -= p.unrest / unrestSamples
 	}
-	if r.torn {
+	if a.torn {
 		p.unrest += 1.0 / unrestSamples
 	}
-	if fast := r.moved && len(p.heap) > 0; fast != p.fast {
+	if fast := a.moved && len(p.heap) > 0; fast != p.fast {
 		p.fast = fast
 		p.change++
 	}
@@ -175,7 +182,7 @@ type copies struct {
 
 // layOut writes the plan as ranges and gives their copies places in the buffer.
 // gil, if not 0, is read first.
-func (c *copies) layOut(l *layout, p *plan, thread, gil, gilLen uint64) {
+func (c *copies) layOut(l *cpython.Layout, p *plan, thread, gil, gilLen uint64) {
 	if c.laidOut.plan == p && c.laidOut.change == p.change && c.laidOut.gil == gil {
 		c.ranges = c.ranges[:c.planned.ranges]
 		c.resize(c.planned.size)
@@ -183,22 +190,25 @@ func (c *copies) layOut(l *layout, p *plan, thread, gil, gilLen uint64) {
 	}
 	c.laidOut.plan, c.laidOut.change, c.laidOut.gil = p, p.change, gil
 	c.segments = c.segments[:0]
-	c.merge(p.heap, placeHeap)
+	c.merge(p.heap, heapFrames)
 	heap := len(c.segments)
-	for i, ch := range p.chunks {
-		where := placeChunk
+	for i, ch := range p.read {
 		if i == 0 {
-			where = placeTopChunk
+			ch.used = p.chunks[0].used // it changes with each sample
 		}
-		c.segments = append(c.segments, segment{addr: ch.addr, size: ch.used, where: where})
+		kind := lowerChunk
+		if i == 0 {
+			kind = topChunk
+		}
+		c.segments = append(c.segments, segment{addr: ch.addr, size: ch.used, kind: kind})
 	}
 	chunks := len(c.segments)
-	c.merge(p.stack, placeStack)
+	c.merge(p.stack, cStack)
 
 	c.ranges = c.ranges[:0]
 	pos := uint64(0)
 	read := func(addr, size uint64) uint64 {
-		c.ranges = append(c.ranges, Range{addr, int(size)})
+		c.ranges = append(c.ranges, Range{Addr: addr, Len: int(size)})
 		pos += size
 		return pos - size
 	}
@@ -219,7 +229,7 @@ func (c *copies) layOut(l *layout, p *plan, thread, gil, gilLen uint64) {
 	}
 	readAll(heap, chunks)
 	readAll(0, heap)
-	c.thread = read(thread, l.thread.size)
+	c.thread = read(thread, l.Thread.Size)
 	readAll(chunks, len(c.segments))
 	readAll(heap, chunks)
 	readAll(0, heap)
@@ -241,7 +251,7 @@ func (c *copies) resize(size uint64) {
 }
 
 // merge appends the places as segments, neighbours as one.
-func (c *copies) merge(list []placed, where place) {
+func (c *copies) merge(list []placed, kind segmentKind) {
 	for i, p := range list {
 		if i > 0 {
 			last := &c.segments[len(c.segments)-1]
@@ -250,7 +260,7 @@ func (c *copies) merge(list []placed, where place) {
 				continue
 			}
 		}
-		c.segments = append(c.segments, segment{addr: p.addr, size: p.size, where: where})
+		c.segments = append(c.segments, segment{addr: p.addr, size: p.size, kind: kind})
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/omni-perf/omni-perf/sidecar/cpython"
 )
 
 // Options of Attach; the zero value is usable.
@@ -21,7 +23,7 @@ type Options struct {
 // from any goroutine; Sample and Snapshot run one at a time.
 type Process struct {
 	pid    int
-	l      *layout
+	l      *cpython.Layout
 	place  runtimePlace
 	mem    Memory
 	kernel kernel
@@ -79,7 +81,7 @@ func (p *Process) Close() {
 
 // open prepares a runtime found in m.
 func open(m Memory, k kernel, place runtimePlace) (*Process, error) {
-	l, err := readLayout(m, place)
+	l, err := layoutOf(m, place)
 	if err != nil {
 		return nil, err
 	}
@@ -90,38 +92,13 @@ func open(m Memory, k kernel, place runtimePlace) (*Process, error) {
 	return p, p.check()
 }
 
-// readLayout chooses the layout by what the runtime says of itself.
-func readLayout(m Memory, place runtimePlace) (*layout, error) {
-	buf := make([]byte, debugOffsetsLen)
-	if err := readAt(m, place.addr, buf); err != nil {
-		return nil, fmt.Errorf("reading _PyRuntime of %s: %w", place.file, err)
-	}
-	v := versionFromHex(place.hex)
-	if h, ok := parseDebugHeader(buf); ok {
-		v = h.version
-		if h.freeThreaded {
-			return nil, fmt.Errorf("%s is CPython %v without GIL: %w", place.file, v, ErrFreeThreaded)
-		}
-		if debugGroups(v) == nil {
-			return nil, unsupported(v)
-		}
-		l, err := parseDebugOffsets(buf, v)
-		if err != nil {
-			return nil, fmt.Errorf("%w: CPython %v: %w", ErrUnsupported, v, err)
-		}
-		return l, nil
-	}
-	if l, ok := layoutTable(v); ok {
-		return l, nil
-	}
-	if place.hex == 0 && place.guessed != "" {
+// layoutOf reads the layout of the interpreter at a place.
+func layoutOf(m Memory, place runtimePlace) (*cpython.Layout, error) {
+	l, err := cpython.ReadLayout(m, place.addr, place.hex, place.file)
+	if errors.Is(err, ErrUnsupported) && place.hex == 0 && place.guessed != "" {
 		return nil, fmt.Errorf("CPython %s (%s): %w; it needs 3.11 to 3.15", place.guessed, place.file, ErrUnsupported)
 	}
-	return nil, unsupported(v)
-}
-
-func unsupported(v version) error {
-	return fmt.Errorf("CPython %v: %w; it needs 3.11 to 3.15", v, ErrUnsupported)
+	return l, err
 }
 
 // checkTries is how often the stack of one thread is tried to be read at attach.
@@ -151,13 +128,13 @@ func (p *Process) check() error {
 	}
 	if failed > 0 && decoded == 0 {
 		return fmt.Errorf("CPython %v (%s): no stack of it can be decoded, is it a build of its own? %w",
-			p.l.version, p.place.file, ErrUnsupported)
+			p.l.Version, p.place.file, ErrUnsupported)
 	}
 	return nil
 }
 
 // Version returns the interpreter's version: "3.12.1".
-func (p *Process) Version() string { return p.l.version.String() }
+func (p *Process) Version() string { return p.l.Version.String() }
 
 // Info describes the process.
 func (p *Process) Info() Info {

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"time"
 
+	"github.com/omni-perf/omni-perf/sidecar/cpython"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
@@ -15,6 +17,7 @@ const (
 	listEvery    = int64(25 * time.Millisecond)  // least time between two walks of the thread list
 	upkeepEvery  = int64(200 * time.Millisecond) // pace, tracks, epoch of the code cache
 	cpuEvery     = int64(time.Second)            // CPU time of the threads
+	holderEvery  = int64(20 * time.Millisecond)  // likewise, of one that holds a GIL: little is missing if it ends
 	probeLeast   = int64(2 * time.Millisecond)   // between two questions to the kernel about one thread
 	probeMost    = int64(2560 * time.Millisecond)
 	probeIdle    = int64(320 * time.Millisecond) // the second question about a thread that does not run at the start
@@ -43,7 +46,7 @@ type session struct {
 	newcomers bool // threads were listed that have not been read yet
 	maxProbes int  // questions to the kernel allowed per tick
 
-	gilBuf  [gilSwitches + wordSize]byte
+	gilBuf  [cpython.GILSwitches + cpython.WordSize]byte
 	others  []*thread // of readOthers, and its ranges and buffer
 	bulk    []Range
 	bulkBuf []byte
@@ -55,6 +58,11 @@ type session struct {
 	cpuStart        time.Duration
 	cpuLast         time.Duration
 	slowed          bool
+	changes         []timeline.IntervalChange
+
+	good  int64 // CLOCK_MONOTONIC of the last tick at which the stacks could be read
+	still standstill
+	told  Stats // to the sink
 }
 
 type nodeKey struct {
@@ -76,6 +84,9 @@ func (p *Process) Sample(ctx context.Context, sink Sink, opts SampleOptions) (St
 	start := s.at
 	err := s.run(ctx)
 	s.finish(start)
+	if err != nil {
+		s.lose(err)
+	}
 	if err != nil && ctx.Err() != nil && !errors.Is(err, ErrGone) {
 		err = nil
 	}
@@ -97,6 +108,7 @@ func newSession(p *Process, sink Sink, opts SampleOptions) *session {
 	}
 	p.reader.codes.epoch++
 	s.at = s.clock.now()
+	s.good = s.at
 	s.upkeepAt, s.cpuAt, s.gil.at = s.at, s.at, s.at
 	return s
 }
@@ -108,17 +120,26 @@ func (s *session) run(ctx context.Context) error {
 			return nil
 		}
 		now, before := time.Now(), s.at
-		s.at, s.p.reader.stamp = s.clock.at(now), now
+		s.at, s.p.reader.times.end = s.clock.at(now), now
 		s.changed = before + (s.at-before)/2
+		if s.standsStill() {
+			s.clock.next(s.clock.now())
+			continue
+		}
 		if err := s.tick(); err != nil {
 			return err
 		}
+		if s.first {
+			s.sink.EndGap(s.p.pid, s.sink.Since(s.at))
+			s.sink.EndLost(s.p.pid, s.sink.Since(s.at))
+		}
+		s.good = s.at
 		s.stats.Samples++
 		s.first = false
 		if s.at-s.upkeepAt >= upkeepEvery {
 			s.upkeep()
 		}
-		s.stats.Missed += s.clock.next(s.clock.at(s.p.reader.stamp))
+		s.stats.Missed += s.clock.next(s.clock.at(s.p.reader.times.end))
 	}
 }
 
@@ -145,13 +166,9 @@ func (s *session) tick() error {
 func (s *session) list() error {
 	s.listDue, s.listed = false, s.at
 	before := s.p.threads
-	if err := s.p.findThreads(); err != nil {
-		if errors.Is(err, ErrStarting) { // finalized: wait for the end
-			return nil
-		}
-		if errors.Is(err, errUnmapped) {
-			return fmt.Errorf("%w, or runs another program now", ErrGone)
-		}
+	if err := s.p.findThreads(); errors.Is(err, cpython.ErrUnmapped) {
+		return ErrReplaced
+	} else if err != nil {
 		return err
 	}
 	for addr, t := range before {
@@ -175,9 +192,12 @@ func (s *session) list() error {
 // since it was started takes the GIL no more, so that nothing else would show it.
 func (s *session) readNewcomers() error {
 	s.newcomers = false
-	for _, t := range s.p.threads {
-		if !t.session.known {
-			if err := s.read(t, false); err != nil {
+	for _, g := range s.p.gils {
+		for _, t := range g.threads {
+			if t.session.known {
+				continue
+			}
+			if err := s.read(t, g, false); err != nil {
 				return err
 			}
 		}
@@ -189,11 +209,13 @@ func (s *session) readNewcomers() error {
 func (s *session) finish(start int64) {
 	s.stats.Wall = time.Duration(s.clock.now() - start)
 	s.stats.CPU = threadCPU() - s.cpuStart
-	s.stats.Calls = s.p.reader.calls
+	s.stats.Calls = s.p.reader.mem.calls
 	s.stats.Interval = s.clock.interval
-	s.p.reader.calls = 0
+	s.p.reader.mem.calls = 0
 	s.gil.add(s, s.clock.now())
-	s.updateCPU(true)
+	for _, t := range s.p.threads {
+		s.tellCPU(t)
+	}
 	s.describe()
 	for _, t := range s.p.threads { // it may end before the next recording, with nobody to see it
 		s.p.kernel.forget(t.tid)
@@ -201,14 +223,20 @@ func (s *session) finish(start int64) {
 }
 
 func (s *session) describe() {
-	stats, interval := s.stats, s.opts.Interval
+	stats, changes := s.stats, slices.Clone(s.changes)
+	s.changes = nil
+	told := s.told
+	s.told = stats
 	s.sink.Describe(func(r *timeline.Recording) {
 		r.Sampling.Method = method
-		r.Sampling.Interval = interval
-		r.Sampling.Samples = stats.Samples
-		r.Sampling.Lost = stats.Lost
-		r.Sampling.Truncated = stats.Truncated
-		r.Sampling.CPU = timeline.Nanos(stats.CPU)
+		// What was sampled before, of a process that was another program, counts too.
+		r.Sampling.Samples += stats.Samples - told.Samples
+		r.Sampling.Missed += stats.Missed - told.Missed
+		r.Sampling.Reads += stats.Reads - told.Reads
+		r.Sampling.Lost += stats.Lost - told.Lost
+		r.Sampling.Truncated += stats.Truncated - told.Truncated
+		r.Sampling.CPU = max(r.Sampling.CPU, 0) + timeline.Nanos(stats.CPU-told.CPU)
+		r.Sampling.Changes = append(r.Sampling.Changes, changes...)
 	})
 }
 
@@ -217,7 +245,10 @@ func (s *session) upkeep() {
 	cpu := threadCPU()
 	wall := time.Duration(s.at - s.upkeepAt)
 	pace := pace{asked: s.opts.Interval, budget: s.opts.Budget}
-	s.clock.interval = pace.adjust(s.clock.interval, wall, cpu-s.cpuLast)
+	if kept := pace.adjust(s.clock.interval, wall, cpu-s.cpuLast); kept != s.clock.interval {
+		s.clock.interval = kept
+		s.changes = append(s.changes, timeline.IntervalChange{From: s.sink.Since(s.at), Interval: kept})
+	}
 	s.cpuLast, s.upkeepAt = cpu, s.at
 	s.stats.CPU = cpu - s.cpuStart
 	if s.clock.interval > s.opts.Interval && !s.slowed {
@@ -229,165 +260,10 @@ func (s *session) upkeep() {
 	s.gil.add(s, s.at)
 	if s.at-s.cpuAt >= cpuEvery {
 		s.cpuAt = s.at
-		s.updateCPU(false)
+		s.updateCPU()
 		s.describe()
 	}
 	if len(s.nodes) > maxNodeCache {
 		clear(s.nodes)
-	}
-}
-
-// register tells the sink of a thread at its first sample; false if it is left out.
-func (s *session) register(t *thread) bool {
-	if t.session.left = s.opts.Leave(t.nativeID); t.session.left {
-		return false
-	}
-	s.p.identify(t)
-	main := s.p.isMain(t)
-	t.session = threadSession{known: true, state: timeline.StateOff, ran: true}
-	if s.first {
-		t.session.cpuAtStart = s.p.kernel.cpuTime(t.tid)
-	}
-	runs := t.nativeID == s.opts.RunsCell || s.opts.RunsCell == 0 && main
-	t.session.id = s.sink.Thread(timeline.Thread{
-		PID: s.p.pid, NativeID: t.nativeID, Name: t.name, Main: main, RunsCell: runs, OnCPU: -1})
-	return true
-}
-
-// identify finds a thread's id here and its name.
-func (p *Process) identify(t *thread) {
-	if t.tid == 0 {
-		t.tid = p.kernel.tid(t.nativeID)
-	}
-	if t.named {
-		return
-	}
-	if p.isMain(t) {
-		t.name, t.named = "MainThread", true
-	} else if name, err := p.reader.threadName(t); err == nil {
-		t.name, t.named = name, true
-	} else if t.name == "" {
-		t.name = p.kernel.comm(t.tid)
-		if t.interp != p.mainInterp {
-			t.name += " (subinterpreter)"
-		}
-	}
-}
-
-// isMain tells the process's first thread, whose id is the process's own. It may
-// have a second thread state, in a subinterpreter; that one is not meant.
-func (p *Process) isMain(t *thread) bool {
-	return t.tid == p.pid && t.tid != 0 && t.interp == p.mainInterp
-}
-
-func (s *session) end(t *thread) {
-	if t.session.known {
-		s.setState(t, call{state: timeline.StateOff})
-		s.sink.End(t.session.id, s.sink.Since(s.at))
-		t.session = threadSession{}
-	}
-}
-
-// took takes over what came of reading a thread's stack.
-func (s *session) took(t *thread, v verdict) {
-	if v == threadGone {
-		s.listDue, s.listed = true, 0
-		return
-	}
-	if !t.session.known && !s.register(t) {
-		return
-	}
-	s.stats.Reads++
-	t.session.ran = true
-	before := t.session.node
-	t.session.truncated, t.session.idle = v != stackWhole, false
-	switch v {
-	case stackLost:
-		s.stats.Lost++
-		t.session.node = timeline.RootNode
-	case stackCut:
-		s.stats.Truncated++
-		t.session.node = s.node(t.stack)
-	default:
-		t.session.node = s.node(t.stack)
-		if top := t.loopTop(); top > 0 && s.p.reader.readAwaiting(t, s.opts.Coroutine(t.nativeID)) {
-			t.session.node = s.suspendedNode(t.stack[top-1].node, t.awaiting.frames)
-			t.session.idle = true
-		}
-	}
-	if t.session.node != before { // whatever it waited for, it does something else now
-		t.session.probeAt, t.session.probeEvery, t.session.changedAt = 0, 0, s.at
-	}
-}
-
-// node interns a stack. Frames that are the same as in the last sample still
-// carry their node.
-func (s *session) node(stack []frame) timeline.NodeID {
-	parent, same := timeline.RootNode, true
-	for i := range stack {
-		f := &stack[i]
-		if same && f.node != 0 {
-			parent = f.node
-			continue
-		}
-		same = false
-		f.node = s.child(parent, f, false)
-		parent = f.node
-	}
-	return parent
-}
-
-// suspendedNode interns the frames of coroutines that await above the stack parent.
-func (s *session) suspendedNode(parent timeline.NodeID, frames []frame) timeline.NodeID {
-	for i := range frames {
-		parent = s.child(parent, &frames[i], true)
-	}
-	return parent
-}
-
-func (s *session) child(parent timeline.NodeID, f *frame, suspended bool) timeline.NodeID {
-	key := nodeKey{parent, f.object, f.object.line(f.index), suspended}
-	node, ok := s.nodes[key]
-	if !ok {
-		node = s.sink.Child(parent, s.sink.Frame(timeline.Frame{
-			Function: f.object.function, File: f.object.file,
-			Line: int(key.line), FirstLine: int(f.object.firstLine), Suspended: suspended}))
-		s.nodes[key] = node
-	}
-	return node
-}
-
-// tell writes a thread's stack and state to the sink if they have changed.
-func (s *session) tell(t *thread) {
-	ts := &t.session
-	if !ts.known {
-		return
-	}
-	now := reading{ts.node, ts.state, ts.truncated, ts.wait}
-	if ts.told && ts.now == now {
-		return
-	}
-	ts.now, ts.told = now, true
-	at := s.sink.Since(s.changed)
-	s.sink.Set(ts.id, at, now.node, now.state, now.truncated)
-	s.sink.SetWait(ts.id, at, now.wait)
-}
-
-// updateCPU tells the sink how long each thread was on a CPU; unless all are
-// asked for, only of those that have been seen to run.
-func (s *session) updateCPU(all bool) {
-	for _, t := range s.p.threads {
-		ts := &t.session
-		if !ts.known || ts.cpuAtStart < 0 || !ts.ran && !all {
-			continue
-		}
-		ts.ran = false
-		s.p.identify(t) // its name, if it was too early before
-		total := s.p.kernel.cpuTime(t.tid)
-		if total < 0 {
-			continue
-		}
-		name, leaf, onCPU := t.name, ts.leaf, timeline.Nanos(total-ts.cpuAtStart)
-		s.sink.UpdateThread(ts.id, func(t *timeline.Thread) { t.Name, t.OnCPU, t.Leaf = name, onCPU, leaf })
 	}
 }

@@ -17,6 +17,10 @@ type Sink interface {
 	Set(id timeline.ThreadID, at timeline.Nanos, node timeline.NodeID, state timeline.State, truncated bool)
 	SetWait(id timeline.ThreadID, at timeline.Nanos, wait timeline.Wait)
 	End(timeline.ThreadID, timeline.Nanos)
+	Lose(timeline.ThreadID, timeline.Nanos)
+	EndLost(pid int, at timeline.Nanos)
+	BeginGap(pid int, at timeline.Nanos, reason timeline.GapReason)
+	EndGap(pid int, at timeline.Nanos)
 	Track(timeline.TrackSpec) *timeline.TrackWriter
 	Note(what, reason string)
 	Describe(func(*timeline.Recording))
@@ -34,6 +38,9 @@ type SampleOptions struct {
 	// RunsCell is the native id of the thread that runs the recorded cell or
 	// script; 0 = the main thread.
 	RunsCell int
+	// FromStart says that the target began with the recording: the CPU time of its
+	// threads counts from its start.
+	FromStart bool
 	// Coroutine tells the address of the coroutine object that the event loop of a
 	// thread, by its native id, runs a recorded cell in; 0 if none is known; nil =
 	// never. Called from the sampling goroutine.

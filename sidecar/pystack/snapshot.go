@@ -47,6 +47,6 @@ func (p *Process) Snapshot() ([]ThreadStack, error) {
 }
 
 func (f *frame) describe() StackFrame {
-	return StackFrame{Function: f.object.function, File: f.object.file,
-		Line: int(f.object.line(f.index)), FirstLine: int(f.object.firstLine)}
+	return StackFrame{Function: f.object.Function, File: f.object.File,
+		Line: int(f.object.Line(f.index)), FirstLine: int(f.object.FirstLine)}
 }

@@ -5,6 +5,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/omni-perf/omni-perf/sidecar/cpython"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
@@ -61,17 +62,19 @@ var calls = map[int]call{
 func describeActivity(a activity, gil uint64) call {
 	switch {
 	case !a.known:
-		return call{timeline.StateOff, 0, ""}
+		return call{timeline.StateUnknown, 0, ""}
 	case a.running:
 		return call{timeline.StateNative, 0, leafRunning}
-	case a.sleep == 'D':
+	case a.letter == 'D':
 		return doesIO(timeline.WaitFile, "the kernel, uninterruptible")
-	case a.sleep != 0:
+	case a.letter == 'T', a.letter == 't':
+		return call{timeline.StateUnknown, 0, ""}
+	case a.letter != 0:
 		return call{timeline.StateWaiting, 0, ""}
 	case a.syscall < 0:
 		return call{timeline.StateIO, timeline.WaitOther, leafFault}
 	case a.syscall == unix.SYS_FUTEX:
-		if a.arg >= gil+gilCond && a.arg < gil+gilSize {
+		if a.arg >= gil+cpython.GILCond && a.arg < gil+cpython.GILSize {
 			return call{timeline.StateGIL, timeline.WaitLock, leafGIL}
 		}
 		return call{timeline.StateWaiting, timeline.WaitLock, leafLock}

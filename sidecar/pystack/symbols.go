@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+
+	"github.com/omni-perf/omni-perf/sidecar/cpython"
 )
 
 const (
@@ -45,7 +47,7 @@ func dynamicSymbols(m Memory, base uint64, names ...string) (map[string]uint64, 
 // dynamicSection returns the load bias and the address of PT_DYNAMIC.
 func dynamicSection(m Memory, base uint64) (bias, dynamic uint64, err error) {
 	var head [elfHeaderLen]byte
-	if err := readAt(m, base, head[:]); err != nil {
+	if err := cpython.ReadAt(m, base, head[:]); err != nil {
 		return 0, 0, err
 	}
 	if string(head[:4]) != elf.ELFMAG || elf.Class(head[4]) != elf.ELFCLASS64 || elf.Data(head[5]) != elf.ELFDATA2LSB {
@@ -56,7 +58,7 @@ func dynamicSection(m Memory, base uint64) (bias, dynamic uint64, err error) {
 		return 0, 0, errors.New("ELF program headers of unknown form")
 	}
 	progs := make([]byte, count*elfProgLen)
-	if err := readAt(m, base+binary.LittleEndian.Uint64(head[32:]), progs); err != nil {
+	if err := cpython.ReadAt(m, base+binary.LittleEndian.Uint64(head[32:]), progs); err != nil {
 		return 0, 0, err
 	}
 	haveBias := false
@@ -83,7 +85,7 @@ type dynamicTable struct{ hash, symbols, strings uint64 }
 func readDynamic(m Memory, bias, at uint64) (t dynamicTable, err error) {
 	var entry [16]byte
 	for range maxDynamic {
-		if err := readAt(m, at, entry[:]); err != nil {
+		if err := cpython.ReadAt(m, at, entry[:]); err != nil {
 			return t, err
 		}
 		at += uint64(len(entry))
@@ -119,7 +121,7 @@ func gnuHash(name string) uint32 {
 // lookup returns a symbol's value, 0 when there is none of the name.
 func (t dynamicTable) lookup(m Memory, name string) (uint64, error) {
 	var head [16]byte
-	if err := readAt(m, t.hash, head[:]); err != nil {
+	if err := cpython.ReadAt(m, t.hash, head[:]); err != nil {
 		return 0, err
 	}
 	buckets := uint64(binary.LittleEndian.Uint32(head[0:]))
@@ -156,11 +158,11 @@ func (t dynamicTable) lookup(m Memory, name string) (uint64, error) {
 // symbol returns the value of symbol index if that is its name and it is defined.
 func (t dynamicTable) symbol(m Memory, index uint32, name string) (value uint64, ok bool, err error) {
 	var s [elfSymbolLen]byte
-	if err := readAt(m, t.symbols+elfSymbolLen*uint64(index), s[:]); err != nil {
+	if err := cpython.ReadAt(m, t.symbols+elfSymbolLen*uint64(index), s[:]); err != nil {
 		return 0, false, err
 	}
 	text := make([]byte, min(len(name), maxSymbolName)+1)
-	if err := readAt(m, t.strings+uint64(binary.LittleEndian.Uint32(s[:])), text); err != nil {
+	if err := cpython.ReadAt(m, t.strings+uint64(binary.LittleEndian.Uint32(s[:])), text); err != nil {
 		return 0, false, err
 	}
 	if string(text) != name+"\x00" || binary.LittleEndian.Uint16(s[6:]) == uint16(elf.SHN_UNDEF) {
@@ -171,7 +173,7 @@ func (t dynamicTable) symbol(m Memory, index uint32, name string) (value uint64,
 
 func readUint32(m Memory, addr uint64) (uint32, error) {
 	var b [4]byte
-	if err := readAt(m, addr, b[:]); err != nil {
+	if err := cpython.ReadAt(m, addr, b[:]); err != nil {
 		return 0, err
 	}
 	return binary.LittleEndian.Uint32(b[:]), nil

@@ -24,22 +24,28 @@ type thread struct {
 	compared time.Time // when its code objects last were
 	next     []frame   // of the sample in progress
 
-	// What the last sample saw of the thread state and the leaf frame, to tell
-	// cheaply that nothing has changed.
-	seen struct{ frame, top, leaf, code, instr uint64 }
+	seen place // by the last sample
 
 	awaiting awaiting // what its event loop waits for, when last looked at
 
 	session threadSession
 }
 
+// place is where a thread stands: what tells cheaply that nothing has changed.
+type place struct {
+	frame, top  uint64 // of the thread state
+	leaf        uint64 // its frame
+	code, instr uint64 // of the leaf
+}
+
 // threadSession is what is kept of a thread for one recording.
 type threadSession struct {
-	known bool // registered with the sink
-	left  bool // out of the recording
-	id    timeline.ThreadID
-	now   reading // as last told to the sink
-	told  bool
+	known  bool // registered with the sink
+	left   bool // out of the recording
+	id     timeline.ThreadID
+	now    reading // as last told to the sink
+	told   bool
+	toldAt timeline.Nanos
 
 	node      timeline.NodeID
 	truncated bool
@@ -48,11 +54,14 @@ type threadSession struct {
 	wait      timeline.Wait
 	leaf      string
 
-	probeAt    int64 // CLOCK_MONOTONIC from which the kernel is asked again
-	probeEvery int64 // nanoseconds between; grows while the answer stays
-	cpuAtStart int64 // nanoseconds; -1 unknown
-	ran        bool  // since its CPU time was last asked for
-	changedAt  int64 // CLOCK_MONOTONIC of the last change of its stack
+	probeAt    int64          // CLOCK_MONOTONIC from which the kernel is asked again
+	probeEvery int64          // nanoseconds between; grows while the answer stays
+	cpuAtStart int64          // nanoseconds; -1 unknown
+	cpuAt      int64          // CLOCK_MONOTONIC of the last reading
+	cpuBefore  timeline.Nanos // told of it before it was lost
+	ran        bool           // since its CPU time was last asked for
+	changedAt  int64          // CLOCK_MONOTONIC of the last change of its stack
+	movedAt    int64          // likewise, of its place in the code
 }
 
 // reading is what the sink is told when it changes.

@@ -3,6 +3,8 @@ package pystack
 import (
 	"errors"
 	"fmt"
+
+	"github.com/omni-perf/omni-perf/sidecar/cpython"
 )
 
 const (
@@ -20,13 +22,32 @@ type gilGroup struct {
 	switches uint64  // the GIL's counter at the last sample
 	holder   *thread // last holder at the last sample; nil unknown
 	locked   bool
-	turn     int // of threads: whom the kernel was last asked about
+	held     uint64 // address of the thread state that has it now; 0 = none
+	turn     int    // of threads: whom the kernel was last asked about
 }
+
+// listTries is how often the list of threads is walked when it changes under the walk.
+const listTries = 4
+
+// errListTorn tells that the list of threads changed under the walk.
+var errListTorn = errors.New("the list of threads changed while it was read")
 
 // findThreads walks the interpreters and their threads, keeps what is known of
 // threads that are still there, and drops the others.
-func (p *Process) findThreads() error {
-	interp, err := readWord(p.mem, p.place.addr+p.l.runtime.interpretersHead)
+func (p *Process) findThreads() (err error) {
+	for range listTries {
+		if err = p.walkThreads(); !errors.Is(err, errListTorn) && !errors.Is(err, ErrStarting) {
+			return err
+		}
+	}
+	if errors.Is(err, errListTorn) { // what there was of it
+		return nil
+	}
+	return err
+}
+
+func (p *Process) walkThreads() error {
+	interp, err := cpython.ReadWord(p.mem, p.place.addr+p.l.Runtime.InterpretersHead)
 	if err != nil {
 		return fmt.Errorf("reading the interpreters: %w", err)
 	}
@@ -36,35 +57,41 @@ func (p *Process) findThreads() error {
 	old := p.gils
 	p.gils = nil
 	alive := make(map[uint64]*thread, len(p.threads))
+	torn := false
 	for range maxInterpreters {
 		g, err := p.group(interp, old)
 		if err != nil {
 			return err
 		}
-		if err := p.listThreads(g, interp, alive); err != nil {
+		if err := p.listThreads(g, interp, alive); errors.Is(err, errListTorn) {
+			torn = true
+		} else if err != nil {
 			return err
 		}
 		p.mainInterp = interp // new ones go to the front, so the last one is the first made
-		if interp, err = readWord(p.mem, interp+p.l.interp.next); err != nil {
+		if interp, err = cpython.ReadWord(p.mem, interp+p.l.Interp.Next); err != nil {
 			return fmt.Errorf("reading the next interpreter: %w", err)
 		}
 		if interp == 0 {
 			break
 		}
 	}
-	p.threads = alive
 	if len(alive) == 0 {
 		return ErrStarting
+	}
+	p.threads = alive
+	if torn {
+		return errListTorn
 	}
 	return nil
 }
 
 // group returns the group of an interpreter's GIL.
 func (p *Process) group(interp uint64, old []*gilGroup) (*gilGroup, error) {
-	addr := p.place.addr + p.l.gilInRuntime
-	if p.l.gilInRuntime == 0 {
+	addr := p.place.addr + p.l.Runtime.GIL
+	if p.l.Runtime.GIL == 0 {
 		var err error
-		if addr, err = readWord(p.mem, interp+p.l.interp.gil); err != nil {
+		if addr, err = cpython.ReadWord(p.mem, interp+p.l.Interp.GIL); err != nil {
 			return nil, fmt.Errorf("reading the GIL's address: %w", err)
 		}
 	}
@@ -85,30 +112,30 @@ func (p *Process) group(interp uint64, old []*gilGroup) (*gilGroup, error) {
 	return g, nil
 }
 
-// listThreads appends the thread states of an interpreter to its group. The
-// list may change under the read: what is no thread of this interpreter ends it.
+// listThreads appends the thread states of an interpreter to its group. The list may
+// change under the read: what is no thread of this interpreter ends it as torn.
 func (p *Process) listThreads(g *gilGroup, interp uint64, alive map[uint64]*thread) error {
 	l := p.l
-	addr, err := readWord(p.mem, interp+l.interp.threadsHead)
+	addr, err := cpython.ReadWord(p.mem, interp+l.Interp.ThreadsHead)
 	if err != nil {
 		return fmt.Errorf("reading the threads: %w", err)
 	}
 	known := p.readKnown()
-	var buf [maxThreadLen]byte
+	var buf [cpython.MaxThreadSize]byte
 	for n := 0; addr != 0 && n < maxThreads && len(alive) < maxThreads && alive[addr] == nil; n++ {
 		state := known[addr]
 		if state == nil {
-			state = buf[:l.thread.size]
-			if err := readAt(p.mem, addr, state); errors.Is(err, errUnmapped) {
-				return nil
+			state = buf[:l.Thread.Size]
+			if err := cpython.ReadAt(p.mem, addr, state); errors.Is(err, cpython.ErrUnmapped) {
+				return errListTorn
 			} else if err != nil {
 				return err
 			}
 		}
-		if word(state, l.thread.interp) != interp {
-			return nil
+		if cpython.Word(state, l.Thread.Interp) != interp {
+			return errListTorn
 		}
-		native := int(word(state, l.thread.nativeID))
+		native := int(cpython.Word(state, l.Thread.NativeID))
 		t := p.threads[addr]
 		if t == nil || t.nativeID != native || t.interp != interp {
 			t = &thread{addr: addr, interp: interp, nativeID: native}
@@ -117,9 +144,9 @@ func (p *Process) listThreads(g *gilGroup, interp uint64, alive map[uint64]*thre
 			alive[addr] = t
 			g.threads = append(g.threads, t)
 		}
-		next := word(state, l.thread.next)
+		next := cpython.Word(state, l.Thread.Next)
 		if next == addr {
-			return nil
+			return errListTorn
 		}
 		addr = next
 	}
@@ -132,10 +159,10 @@ func (p *Process) readKnown() map[uint64][]byte {
 	if len(p.threads) < 2 {
 		return nil
 	}
-	size := p.l.thread.size
+	size := p.l.Thread.Size
 	ranges := make([]Range, 0, len(p.threads))
 	for addr := range p.threads {
-		ranges = append(ranges, Range{addr, int(size)})
+		ranges = append(ranges, Range{Addr: addr, Len: int(size)})
 	}
 	buf := make([]byte, uint64(len(ranges))*size)
 	n, err := p.mem.Read(buf, ranges)

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/omni-perf/omni-perf/sidecar/noise"
 	"github.com/omni-perf/omni-perf/sidecar/pystack/truth"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
@@ -95,23 +96,6 @@ func TestAttachToAnotherProgram(t *testing.T) {
 	}
 }
 
-func TestLineTable(t *testing.T) {
-	table := decodeLineTable([]byte{
-		0x80 | 0<<3 | 1, 0x12, // short form, 2 instructions on the same line
-		0x80 | 11<<3, 4, 8, // one line on, 1 instruction
-		0x80 | 15<<3 | 3,   // 4 instructions without a line
-		0x80 | 13<<3, 0x07, // 3 lines back
-		0x80 | 14<<3, 0x54, 0x01, 0x00, 0x01, 0x02, // 42 lines on, with an end
-	}, 10)
-	var got []int32
-	for i := range int32(11) {
-		got = append(got, table.line(i))
-	}
-	if want := []int32{10, 10, 11, 0, 0, 0, 0, 8, 50, 0, 0}; !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
-}
-
 func TestActivity(t *testing.T) {
 	const gil = 0x7f0000001000
 	for _, test := range []struct {
@@ -123,7 +107,7 @@ func TestActivity(t *testing.T) {
 		{"202 0x7f0000002020 0x80 0x0 0x0 0x0 0x0 0x7ffe 0x7f01", call{timeline.StateWaiting, timeline.WaitLock, "waiting for a lock"}},
 		{"-1 0x7ffe 0x7f01", call{timeline.StateIO, timeline.WaitOther, "in a page fault"}},
 		{"9999 0x0 0x0", call{timeline.StateWaiting, timeline.WaitOther, "in system call 9999"}},
-		{"", call{timeline.StateOff, 0, ""}},
+		{"", call{timeline.StateUnknown, 0, ""}},
 	} {
 		a := parseSyscall([]byte(test.file))
 		if strings.HasPrefix(test.file, "202 ") {
@@ -166,20 +150,22 @@ func TestBudgetIsKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 1500*time.Millisecond)
-	defer cancel()
-	tape := newTape()
-	stats, err := p.Sample(ctx, tape, SampleOptions{Interval: 20 * time.Microsecond, Budget: 0.02})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if stats.Interval <= 20*time.Microsecond {
-		t.Errorf("still samples every %v", stats.Interval)
-	}
-	rec := tape.Snapshot(tape.Since(timeline.Monotonic()))
-	if len(rec.Notes) == 0 {
-		t.Error("nothing says that it samples less often than asked")
-	}
+	noise.Again(t, func(t *noise.Attempt) {
+		ctx, cancel := context.WithTimeout(context.Background(), 1500*time.Millisecond)
+		defer cancel()
+		tape := newTape()
+		stats, err := p.Sample(ctx, tape, SampleOptions{Interval: 20 * time.Microsecond, Budget: 0.02})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if stats.Interval <= 20*time.Microsecond {
+			t.Errorf("still samples every %v", stats.Interval)
+		}
+		rec := tape.Snapshot(tape.Since(timeline.Monotonic()))
+		if len(rec.Notes) == 0 {
+			t.Error("nothing says that it samples less often than asked")
+		}
+	})
 }
 
 func TestClockMeanAndJitter(t *testing.T) {
@@ -217,18 +203,23 @@ func TestSecondRecording(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := attachTo(t, target)
-		for range 2 {
-			tape, rec, stats := sampleFor(t, p, 100*time.Millisecond, SampleOptions{Budget: -1})
-			v := legal.Judge(tape.samples(rec, mainThread(t, rec)))
-			if v.Samples == 0 || v.Impossible+v.Lost > 0 {
-				t.Errorf("%+v", v)
+		noise.Again(t, func(try *noise.Attempt) {
+			for range 2 {
+				tape, rec, stats := sampleFor(try, p, 100*time.Millisecond, SampleOptions{Budget: -1})
+				v := legal.Judge(tape.samples(rec, mainThread(try, rec)))
+				if v.Impossible > 0 {
+					t.Errorf("%+v", v)
+				}
+				if v.Samples == 0 || v.Lost > 0 {
+					try.Errorf("%+v", v)
+				}
+				if rec.Sampling.Samples != stats.Samples || stats.Samples == 0 || rec.Sampling.Method != method {
+					try.Errorf("recording says %+v, want %+v", rec.Sampling, stats)
+				}
+				if n := rec.Threads[mainThread(try, rec)].OnCPU; n < 0 { // 0 where the machine is busy
+					t.Errorf("main thread on the CPU for %v", n)
+				}
 			}
-			if rec.Sampling.Samples != stats.Samples || stats.Samples == 0 || rec.Sampling.Method != method {
-				t.Errorf("recording says %+v, want %+v", rec.Sampling, stats)
-			}
-			if n := rec.Threads[mainThread(t, rec)].OnCPU; n < 0 { // 0 where the machine is busy
-				t.Errorf("main thread on the CPU for %v", n)
-			}
-		}
+		})
 	})
 }

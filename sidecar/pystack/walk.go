@@ -1,5 +1,7 @@
 package pystack
 
+import "github.com/omni-perf/omni-perf/sidecar/cpython"
+
 const maxDepth = 1 << 16 // frames of one stack; a longer chain is taken for a cycle
 
 // rawFrame is a frame of the chain, leaf first, as both copies have it.
@@ -9,6 +11,7 @@ type rawFrame struct {
 	stands            bool // the copies agree
 	still             bool // and it has not run in between, so what it called is sure too
 	direct            bool // called without C code in between
+	elided            bool // not called by the frame behind it in the chain: those between were not read
 	runs              bool // at the moment of the copy followed, so it has called nothing
 }
 
@@ -23,40 +26,46 @@ const (
 
 // walk follows the chain of frames from leaf to root through the copies. Where
 // they disagree it follows the second one, or the first if useFirst is set.
-// top is the thread's datastack_top and rootChunk its oldest chunk.
-func (r *reader) walk(leaf, top, rootChunk uint64, useFirst bool) (end walkEnd, unknown uint64) {
-	l := r.l
-	r.chain = r.chain[:0]
-	addr, last := leaf, uint64(0)
-	var lastPlace place
-	viaC := false
+func (a *attempt) walk(end root, useFirst bool) (result walkEnd, unknown uint64) {
+	r, l := a.r, a.r.l
+	a.chain = a.chain[:0]
+	addr, last := a.leaf, uint64(0)
+	var lastKind segmentKind
+	viaC, gap := false, false
 	for step := 0; addr != 0; step++ {
 		if step > maxDepth {
 			return walkTorn, 0
 		}
-		s, offset := r.find(addr, l.frame.size)
+		s, offset := r.find(addr, l.Frame.Size)
+		if s == nil && !gap && len(a.chain) > 0 && a.t.plan.isElided(addr) {
+			// On with the frame that the next chunk begins with: what it was called by
+			// lies below it.
+			gap, a.chain[len(a.chain)-1].elided = true, true
+			addr = a.t.plan.bottom + cpython.ChunkData
+			s, offset = r.find(addr, l.Frame.Size)
+		}
 		if s == nil {
 			return walkUnknown, addr
 		}
-		if at := s.use(useFirst) + offset; r.buf[at+l.frame.owner] >= ownerShim {
-			addr, viaC = r.word(at+l.frame.previous), true
+		if at := s.use(useFirst) + offset; r.buf[at+l.Frame.Owner] >= cpython.OwnerShim {
+			addr, viaC = r.word(at+l.Frame.Previous), true
 			continue
 		}
 		f, caller := r.compare(s, offset, useFirst)
-		if s.where == placeTopChunk && addr+l.frame.size > top {
+		if s.kind == topChunk && addr+l.Frame.Size > end.top {
 			f.stands = false // popped
 		}
-		if len(r.chain) > 0 && viaC {
-			r.chain[len(r.chain)-1].direct = false
+		if len(a.chain) > 0 && viaC {
+			a.chain[len(a.chain)-1].direct = false
 		}
 		viaC = false
-		r.chain = append(r.chain, f)
-		last, lastPlace = addr, s.where
+		a.chain = append(a.chain, f)
+		last, lastKind = addr, s.kind
 		addr = caller
 	}
 	// A chain that ends above the thread's first frame is torn: a generator that
 	// yielded has no previous frame any more.
-	if len(r.chain) > 0 && rootChunk != 0 && last != rootChunk+rootFrame && (lastPlace != placeHeap || top != rootChunk+rootFrame) {
+	if len(a.chain) > 0 && end.chunk != 0 && last != end.chunk+cpython.RootFrame && (lastKind != heapFrames || !end.idle) {
 		return walkTorn, 0
 	}
 	return walkRoot, 0
@@ -66,26 +75,26 @@ func (r *reader) walk(leaf, top, rootChunk uint64, useFirst bool) (end walkEnd, 
 func (r *reader) compare(s *segment, offset uint64, useFirst bool) (rawFrame, uint64) {
 	l := r.l
 	at := s.use(useFirst) + offset
-	tag := r.word(at + l.frame.code)
-	instr, previous := r.word(at+l.frame.instr), r.word(at+l.frame.previous)
-	f := rawFrame{addr: s.addr + offset, code: tag &^ l.codeTag, instr: instr, heap: s.where == placeHeap}
-	owner := byte(ownerThread)
+	tag := r.word(at + l.Frame.Code)
+	instr, previous := r.word(at+l.Frame.Instr), r.word(at+l.Frame.Previous)
+	f := rawFrame{addr: s.addr + offset, code: tag &^ l.Frame.CodeTag, instr: instr, heap: s.kind == heapFrames}
+	owner := byte(cpython.OwnerThread)
 	if f.heap {
-		owner = ownerGen
+		owner = cpython.OwnerGen
 	}
-	stands, still := r.buf[at+l.frame.owner] == owner, true
+	stands, still := r.buf[at+l.Frame.Owner] == owner, true
 	for _, other := range s.at[:s.n] {
 		b := other + offset
 		if b == at {
 			continue
 		}
-		if r.buf[b+l.frame.owner] != owner || (r.word(b+l.frame.code)^tag)&^l.codeTag != 0 {
+		if r.buf[b+l.Frame.Owner] != owner || (r.word(b+l.Frame.Code)^tag)&^l.Frame.CodeTag != 0 {
 			stands = false
 		}
-		if r.word(b+l.frame.instr) != instr {
+		if r.word(b+l.Frame.Instr) != instr {
 			still = false
 		}
-		if p := r.word(b + l.frame.previous); p != previous {
+		if p := r.word(b + l.Frame.Previous); p != previous {
 			// A generator has no previous frame when it has yielded, before or after
 			// the moment that counts.
 			if !f.heap || p != 0 && previous != 0 {
@@ -97,6 +106,6 @@ func (r *reader) compare(s *segment, offset uint64, useFirst bool) (rawFrame, ui
 		}
 	}
 	f.stands, f.still, f.runs = stands, still, r.runs(at)
-	f.direct = l.frame.isEntry == 0 || r.buf[at+l.frame.isEntry] == 0
+	f.direct = l.Frame.IsEntry == 0 || r.buf[at+l.Frame.IsEntry] == 0
 	return f, previous
 }

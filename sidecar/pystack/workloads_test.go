@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/omni-perf/omni-perf/sidecar/cpython"
+	"github.com/omni-perf/omni-perf/sidecar/noise"
 	"github.com/omni-perf/omni-perf/sidecar/pystack/truth"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
@@ -52,50 +54,78 @@ func firstOf(functions ...string) func(timeline.Span, truth.Sample) string {
 
 func TestTimeShares(t *testing.T) {
 	eachVersion(t, func(t *testing.T, python truth.Interpreter) {
-		target, err := truth.Launch(python.Path, truth.Parts, truth.Settings{Held: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(target.Kill)
-		p := attachTo(t, target)
-		ctx, cancel := context.WithCancel(context.Background())
-		tape := newTape()
-		done := make(chan error)
-		var stats Stats
-		go func() {
-			var err error
-			stats, err = p.Sample(ctx, tape, SampleOptions{})
-			done <- err
-		}()
-		target.Go()
-		time.Sleep(2 * time.Second)
-		measured, err := target.Stop()
-		cancel()
-		if sampled := <-done; sampled != nil && !errors.Is(sampled, ErrGone) {
-			t.Fatal(sampled)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		rec := tape.Snapshot(tape.Since(timeline.Monotonic()))
-		got := weights(rec, mainThread(t, rec), firstOf("ada", "bob", "cleo", "dora", "emil"))
-		distance := truth.Distance(got, measured.SpentNs)
-		t.Logf("total variation distance %.4f", distance)
-		if stats.Missed*50 > stats.Samples {
-			t.Skipf("the machine is too busy for shares: %d of %d samples missed", stats.Missed, stats.Samples+stats.Missed)
-		}
-		if distance > 0.05 {
-			t.Errorf("got shares %v, the program itself says %v", got, measured.SpentNs)
-		}
+		noise.Again(t, func(try *noise.Attempt) {
+			r := sampleHeld(try, python, truth.Parts, 2*time.Second, SampleOptions{})
+			rec, measured, stats := r.rec, r.measured, r.stats
+			got := weights(rec, mainThread(t, rec), firstOf("ada", "bob", "cleo", "dora", "emil"))
+			distance := truth.Distance(got, measured.SpentNs)
+			t.Logf("total variation distance %.4f; %d ticks missed of %d", distance, stats.Missed, stats.Samples+stats.Missed)
+			if distance > 0.05 {
+				try.Errorf("got shares %v, the program itself says %v", got, measured.SpentNs)
+			}
+		})
 	})
+}
+
+// run is a program that was sampled from its first round to its last, and what it says of itself.
+type run struct {
+	rec      *timeline.Recording
+	measured truth.Measured
+	stats    Stats
+	looks    []int64 // CLOCK_MONOTONIC of when its memory was read
+}
+
+// sampleHeld samples a program that is held until the sampling has begun.
+func sampleHeld(t testing.TB, python truth.Interpreter, w truth.Workload, d time.Duration, opts SampleOptions) run {
+	t.Helper()
+	target, err := truth.Launch(python.Path, w, truth.Settings{Held: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer target.Kill()
+	p := attachTo(t, target)
+	memory := &datedMemory{Memory: p.reader.mem.Memory}
+	p.reader.mem.Memory = memory
+	type result struct {
+		stats Stats
+		err   error
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	tape, done := newTape(), make(chan result)
+	go func() {
+		stats, err := p.Sample(ctx, tape, opts)
+		done <- result{stats, err}
+	}()
+	target.Go()
+	time.Sleep(d)
+	measured, err := target.Stop()
+	cancel()
+	sampled := <-done
+	if sampled.err != nil && !errors.Is(sampled.err, ErrGone) && !errors.Is(sampled.err, ErrStarting) { // it may have ended by now
+		t.Fatal(sampled.err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run{tape.Snapshot(tape.Since(timeline.Monotonic())), measured, sampled.stats, memory.dates}
+}
+
+// datedMemory notes when it is read.
+type datedMemory struct {
+	Memory
+	dates []int64
+}
+
+func (m *datedMemory) Read(buf []byte, ranges []Range) (int, error) {
+	n, err := m.Memory.Read(buf, ranges)
+	m.dates = append(m.dates, timeline.Monotonic())
+	return n, err
 }
 
 func TestNativeStates(t *testing.T) {
 	eachVersion(t, func(t *testing.T, python truth.Interpreter) {
 		target := truth.Start(t, python, truth.Native)
 		p := attachTo(t, target)
-		_, rec, _ := sampleFor(t, p, time.Second, SampleOptions{Budget: -1})
-		main := mainThread(t, rec)
 		type doing struct {
 			state timeline.State
 			wait  timeline.Wait
@@ -104,21 +134,24 @@ func TestNativeStates(t *testing.T) {
 			"hashing": {timeline.StateNative, timeline.WaitUnknown}, "sleeping": {timeline.StateWaiting, timeline.WaitSleep},
 			"waiting": {timeline.StateWaiting, timeline.WaitLock}, "polling": {timeline.StateWaiting, timeline.WaitPoll},
 		}
-		for name, what := range want {
-			got := weights(rec, main, func(s timeline.Span, stack truth.Sample) string {
-				if slices.Contains(stack.Functions, name) {
-					return fmt.Sprint(doing{s.State, s.Wait})
+		noise.Again(t, func(try *noise.Attempt) {
+			_, rec, _ := sampleFor(t, p, time.Second, SampleOptions{Budget: -1})
+			for name, what := range want {
+				got := weights(rec, mainThread(t, rec), func(s timeline.Span, stack truth.Sample) string {
+					if slices.Contains(stack.Functions, name) {
+						return fmt.Sprint(doing{s.State, s.Wait})
+					}
+					return ""
+				})
+				total := 0.0
+				for _, w := range got {
+					total += w
 				}
-				return ""
-			})
-			total := 0.0
-			for _, w := range got {
-				total += w
+				if share := got[fmt.Sprint(what)] / total; !(share > 0.5) {
+					try.Errorf("%s: %.0f %% of its time is %v, want most; got %v", name, 100*share, what, got)
+				}
 			}
-			if share := got[fmt.Sprint(what)] / total; !(share > 0.5) {
-				t.Errorf("%s: %.0f %% of its time is %v, want most; got %v", name, 100*share, what, got)
-			}
-		}
+		})
 	})
 }
 
@@ -130,36 +163,42 @@ func TestIdleThreads(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := attachTo(t, target)
-		tape, rec, stats := sampleFor(t, p, 500*time.Millisecond, SampleOptions{Budget: -1})
-		t.Logf("%d ticks, %.1f µs CPU and %.2f reads a tick", stats.Samples, float64(stats.CPU.Nanoseconds())/1000/float64(stats.Samples), float64(stats.Calls)/float64(stats.Samples))
-		if len(rec.Threads) != 160 {
-			t.Errorf("got %d threads, want 160", len(rec.Threads))
-		}
-		if v := legal.Judge(tape.samples(rec, mainThread(t, rec))); v.Impossible > 0 {
-			t.Errorf("%d impossible: %q", v.Impossible, v.Examples)
-		}
-		idle := 0
-		for i, thread := range rec.Threads {
-			if thread.Main {
-				continue
+		noise.Again(t, func(try *noise.Attempt) {
+			tape, rec, stats := sampleFor(t, p, 500*time.Millisecond, SampleOptions{Budget: -1})
+			t.Logf("%d ticks, %.1f µs CPU and %.2f calls a tick", stats.Samples, float64(stats.CPU.Nanoseconds())/1000/float64(stats.Samples), float64(stats.Calls)/float64(stats.Samples))
+			if len(rec.Threads) != 160 {
+				t.Errorf("got %d threads, want 160", len(rec.Threads))
 			}
-			w := weights(rec, timeline.ThreadID(i), func(s timeline.Span, stack truth.Sample) string {
-				if slices.Contains(stack.Functions, "idle_below") {
-					return s.State.String()
-				}
-				return "elsewhere"
-			})
-			if len(w) == 1 && w["waiting"] > 0 {
-				idle++
+			if v := legal.Judge(tape.samples(rec, mainThread(t, rec))); v.Impossible > 0 {
+				t.Errorf("%d impossible: %q", v.Impossible, v.Examples)
 			}
-		}
-		if idle < 159 {
-			t.Errorf("%d threads wait in idle_below all the time, want 159", idle)
-		}
-		if reads := float64(stats.Reads) / float64(stats.Samples); reads > 3 {
-			t.Errorf("%.1f stacks read a tick, want about one: idle threads cost a word", reads)
-		}
+			if idle := idleThreads(rec); idle < 159 {
+				try.Errorf("%d threads wait in idle_below all the time, want 159", idle)
+			}
+			if reads := float64(stats.Reads) / float64(stats.Samples); reads > 3 {
+				try.Errorf("%.1f stacks read a tick, want about one: idle threads cost a word", reads)
+			}
+		})
 	})
+}
+
+// idleThreads counts the threads that are seen waiting in idle_below and nowhere else.
+func idleThreads(rec *timeline.Recording) (count int) {
+	for i, thread := range rec.Threads {
+		if thread.Main {
+			continue
+		}
+		w := weights(rec, timeline.ThreadID(i), func(s timeline.Span, stack truth.Sample) string {
+			if slices.Contains(stack.Functions, "idle_below") {
+				return s.State.String()
+			}
+			return "elsewhere"
+		})
+		if len(w) == 1 && w["waiting"] > 0 {
+			count++
+		}
+	}
+	return count
 }
 
 func mean(points []timeline.Point) float64 {
@@ -171,13 +210,13 @@ func mean(points []timeline.Point) float64 {
 }
 
 // switchCount reads the hand-overs the first GIL has counted.
-func switchCount(t *testing.T, p *Process) uint64 {
+func switchCount(t testing.TB, p *Process) uint64 {
 	t.Helper()
-	var gil [gilSwitches + wordSize]byte
-	if err := readAt(p.mem, p.gils[0].addr, gil[:]); err != nil {
+	var gil [cpython.GILSwitches + cpython.WordSize]byte
+	if err := cpython.ReadAt(p.mem, p.gils[0].addr, gil[:]); err != nil {
 		t.Fatal(err)
 	}
-	return word(gil[:], gilSwitches)
+	return cpython.Word(gil[:], cpython.GILSwitches)
 }
 
 func TestContendedGIL(t *testing.T) {
@@ -189,56 +228,66 @@ func TestContendedGIL(t *testing.T) {
 		}
 		p := attachTo(t, target)
 		time.Sleep(50 * time.Millisecond) // its threads are started
-		before := switchCount(t, p)
-		tape, rec, stats := sampleFor(t, p, time.Second, SampleOptions{Budget: -1})
-		handovers := float64(switchCount(t, p) - before)
-		t.Logf("%d ticks, %.1f µs CPU a tick, %.2f %% cut", stats.Samples, float64(stats.CPU.Nanoseconds())/1000/float64(stats.Samples), 100*float64(stats.Truncated)/float64(stats.Reads))
-		states := make(map[string]float64)
-		for i := range rec.Threads {
-			if v := legal.Judge(tape.samples(rec, timeline.ThreadID(i))); rec.Threads[i].Main && v.Impossible > 0 {
+		noise.Again(t, func(try *noise.Attempt) {
+			before := switchCount(t, p)
+			tape, rec, stats := sampleFor(t, p, time.Second, SampleOptions{Budget: -1})
+			handovers := float64(switchCount(t, p) - before)
+			t.Logf("%d ticks, %.1f µs CPU a tick, %.2f %% cut", stats.Samples, float64(stats.CPU.Nanoseconds())/1000/float64(stats.Samples), 100*float64(stats.Truncated)/float64(stats.Reads))
+			if v := legal.Judge(tape.samples(rec, mainThread(t, rec))); v.Impossible > 0 {
 				t.Errorf("%d impossible: %q", v.Impossible, v.Examples)
 			}
-			for k, w := range weights(rec, timeline.ThreadID(i), func(s timeline.Span, _ truth.Sample) string { return s.State.String() }) {
-				states[k] += w / float64(rec.Duration)
-			}
-		}
-		// On a busy machine some of the waiting threads are seen waking up.
-		if python, gil := states["python"], states["gil"]; python < 0.8 || python > 1.05 || gil < 1.2 {
-			t.Errorf("got states %v (threads), want 1 python and 3 gil", states)
-		}
-		// How often CPython really hands the GIL over is its own affair: from 0 to
-		// 200 a second were seen on one machine.
-		var switches, waiting float64
-		for _, track := range rec.Tracks {
-			switch track.ID {
-			case "gil.switches":
-				for _, point := range track.Points {
-					switches += point.Value * (point.At - point.From).Seconds()
+			states := make(map[string]float64)
+			for i := range rec.Threads {
+				for k, w := range weights(rec, timeline.ThreadID(i), func(s timeline.Span, _ truth.Sample) string { return s.State.String() }) {
+					states[k] += w / float64(rec.Duration)
 				}
-			case "gil.wait":
-				waiting = mean(track.Points)
 			}
-		}
-		if math.Abs(switches-handovers) > 2+handovers/20 || waiting < 1 || waiting > 3+1e-9 {
-			t.Errorf("tracks say %.0f hand-overs and %.1f threads waiting, want %.0f and 3", switches, waiting, handovers)
-		}
+			// On a busy machine some of the waiting threads are seen waking up.
+			if python, gil := states["python"], states["gil"]; python < 0.8 || python > 1.05 || gil < 1.2 {
+				try.Errorf("got states %v (threads), want 1 python and 3 gil", states)
+			}
+			// How often CPython really hands the GIL over is its own affair: from 0 to
+			// 200 a second were seen on one machine.
+			switches, waiting := gilFigures(rec)
+			// All four wait only while the GIL lies free: until the one it was left to is on a CPU.
+			if math.Abs(switches-handovers) > 2+handovers/20 || waiting < 1 || waiting > 3.05 {
+				try.Errorf("tracks say %.0f hand-overs and %.4f threads waiting, want %.0f and 3", switches, waiting, handovers)
+			}
+		})
 	})
+}
+
+// gilFigures are the hand-overs that the GIL's tracks tell, and the mean of the threads that wait.
+func gilFigures(rec *timeline.Recording) (switches, waiting float64) {
+	for _, track := range rec.Tracks {
+		switch track.ID {
+		case "gil.switches":
+			for _, point := range track.Points {
+				switches += point.Value * (point.At - point.From).Seconds()
+			}
+		case "gil.wait":
+			waiting = mean(track.Points)
+		}
+	}
+	return switches, waiting
 }
 
 func TestLeafLines(t *testing.T) {
 	eachVersion(t, func(t *testing.T, python truth.Interpreter) {
-		target := truth.Start(t, python, truth.Lines)
-		p := attachTo(t, target)
-		tape, rec, _ := sampleFor(t, p, 500*time.Millisecond, SampleOptions{Budget: -1})
-		measured, err := target.Stop()
-		if err != nil {
-			t.Fatal(err)
-		}
-		wrong, judged := truth.LeafLines(tape.samples(rec, mainThread(t, rec)), measured.Hot)
-		t.Logf("%d of %d samples at another line", wrong, judged)
-		if judged < 20 || wrong*50 > judged {
-			t.Errorf("%d of %d samples are at another line than the one that takes the time", wrong, judged)
-		}
+		noise.Again(t, func(t *noise.Attempt) {
+			target := truth.Start(t, python, truth.Lines)
+			p := attachTo(t, target)
+			tape, rec, _ := sampleFor(t, p, 500*time.Millisecond, SampleOptions{Budget: -1})
+			measured, err := target.Stop()
+			if err != nil {
+				t.Fatal(err)
+			}
+			wrong, judged := truth.LeafLines(tape.samples(rec, mainThread(t, rec)), measured.Hot)
+			t.Logf("%d of %d samples at another line", wrong, judged)
+			if judged < 20 || wrong*50 > judged {
+				t.Errorf("%d of %d samples are at another line than the one that takes the time", wrong, judged)
+			}
+		})
 	})
 }
 
@@ -262,10 +311,10 @@ func TestStdlibLineTables(t *testing.T) {
 				t.Fatal(err)
 			}
 			objects++
-			got := decodeLineTable(table.Table, int32(table.FirstLine))
+			got := cpython.DecodeLineTable(table.Table, int32(table.FirstLine))
 			for i, want := range table.Lines {
 				instructions++
-				if line := int(got.line(int32(i))); line != max(want, 0) {
+				if line := int(got.Line(int32(i))); line != max(want, 0) {
 					t.Fatalf("%s: instruction %d is at line %d, want %d", table.Function, i, line, want)
 				}
 			}
@@ -361,20 +410,19 @@ func TestCoroutinesOfShortFunctionsAreSeen(t *testing.T) {
 	truth.EachInterpreter(t, func(t *testing.T, python truth.Interpreter) {
 		target := truth.Start(t, python, handlers)
 		p := attachTo(t, target)
-		tape, rec, stats := sampleFor(t, p, 400*time.Millisecond, SampleOptions{Interval: 500 * time.Microsecond, Budget: -1})
-		in, all := 0, 0
-		for _, s := range tape.samples(rec, mainThread(t, rec)) {
-			all++
-			if slices.Contains(s.Functions, "handle") {
-				in++
+		noise.Again(t, func(try *noise.Attempt) {
+			tape, rec, _ := sampleFor(t, p, 400*time.Millisecond, SampleOptions{Interval: 500 * time.Microsecond, Budget: -1})
+			in, all := 0, 0
+			for _, s := range tape.samples(rec, mainThread(t, rec)) {
+				all++
+				if slices.Contains(s.Functions, "handle") {
+					in++
+				}
 			}
-		}
-		if stats.Samples < 50 {
-			t.Skip("the machine is too busy to tell")
-		}
-		if in*10 < all*8 {
-			t.Errorf("%d of %d stacks have the coroutine in which nearly all time goes", in, all)
-		}
+			if all < 50 || in*10 < all*8 {
+				try.Errorf("%d of %d stacks have the coroutine in which nearly all time goes", in, all)
+			}
+		})
 	})
 }
 
@@ -432,16 +480,25 @@ func TestCrowd(t *testing.T) {
 		}
 		p := attachTo(t, target)
 		time.Sleep(100 * time.Millisecond) // its threads are started
-		tape, rec, stats := sampleFor(t, p, 500*time.Millisecond, SampleOptions{Budget: -1})
-		reads := float64(stats.Reads) / float64(stats.Samples)
-		t.Logf("%d ticks, %.1f µs CPU, %.1f stacks and %.1f calls a tick", stats.Samples,
-			float64(stats.CPU.Nanoseconds())/1000/float64(stats.Samples), reads, float64(stats.Calls)/float64(stats.Samples))
-		if reads > 10 {
-			t.Errorf("%.1f stacks read a tick, want only the few that may have changed", reads)
-		}
-		if v := legal.Judge(tape.samples(rec, mainThread(t, rec))); v.Impossible+v.Lost > 0 {
-			t.Errorf("%+v", v)
-		}
+		var tape *tape
+		var rec *timeline.Recording
+		noise.Again(t, func(try *noise.Attempt) {
+			var stats Stats
+			tape, rec, stats = sampleFor(try, p, 500*time.Millisecond, SampleOptions{Budget: -1})
+			reads := float64(stats.Reads) / float64(stats.Samples)
+			t.Logf("%d ticks, %.1f µs CPU, %.1f stacks and %.1f calls a tick", stats.Samples,
+				float64(stats.CPU.Nanoseconds())/1000/float64(stats.Samples), reads, float64(stats.Calls)/float64(stats.Samples))
+			if reads > 10 {
+				try.Errorf("%.1f stacks read a tick, want only the few that may have changed", reads)
+			}
+			v := legal.Judge(tape.samples(rec, mainThread(t, rec)))
+			if v.Impossible > 0 {
+				t.Errorf("%+v", v)
+			}
+			if v.Lost > 0 {
+				try.Errorf("%+v", v)
+			}
+		})
 		leaves := make(map[string]bool)
 		restlessLeaves(leaves, tape, rec)
 		// Beside a busy thread CPython may leave the others waiting for the GIL for

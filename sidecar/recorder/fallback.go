@@ -184,11 +184,11 @@ func (r *Recorder) nodeLocked(stack uint32) timeline.NodeID {
 // whether it ran or waited.
 func (r *Recorder) stateLocked(tid int, at int64) timeline.State {
 	if r.opts.Threads == nil {
-		return timeline.StateOff
+		return timeline.StateUnknown
 	}
 	state, ok := r.opts.Threads.State(tid, at)
 	if !ok {
-		return timeline.StateOff
+		return timeline.StateUnknown
 	}
 	return state
 }

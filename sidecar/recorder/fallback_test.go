@@ -82,10 +82,10 @@ func TestPushedSamplesBecomeSpans(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := spans(rec, 7), "outer off 2ms, outer>inner off 2ms, outer>inner python 6ms, outer>(not kept: too many functions) python 10ms"; got != want {
+	if got, want := spans(rec, 7), "outer unknown 2ms, outer>inner unknown 2ms, outer>inner python 6ms, outer>(not kept: too many functions) python 10ms"; got != want {
 		t.Errorf("main thread: %s\nwant %s", got, want)
 	}
-	if got, want := spans(rec, 8), "outer off 4ms, outer waiting 6ms"; got != want {
+	if got, want := spans(rec, 8), "outer unknown 4ms, outer waiting 6ms"; got != want {
 		t.Errorf("loader, which ended at 10 ms: %s, want %s", got, want)
 	}
 	s := rec.Sampling
@@ -140,7 +140,7 @@ func TestWhatIsInternedOutlivesARun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := spans(rec, 7); got != "f off 1ms" {
+		if got := spans(rec, 7); got != "f unknown 1ms" {
 			t.Errorf("cell %s: %q", id, got)
 		}
 	}

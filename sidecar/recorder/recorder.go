@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -38,6 +39,7 @@ type Run struct {
 	PID            int           // the target
 	Interval       time.Duration // between two reads of the stacks
 	FigureInterval time.Duration // between two reads of figures
+	Patient        bool          // the target began with the run and may not run Python yet
 	// Coroutine tells the coroutine object that a thread's event loop runs a recorded
 	// cell in, by the thread's native id; 0 if there is none. From any goroutine.
 	Coroutine func(threadID int) uint64
@@ -124,6 +126,7 @@ type cell struct {
 	started int64             // CLOCK_MONOTONIC
 	first   bool              // its run began with it
 	before  timeline.Sampling // of the run, when it joined
+	clamps  []timeline.Clamp
 }
 
 // Spec says what begins.
@@ -134,6 +137,7 @@ type Spec struct {
 	Coroutine      uint64 // address of the coroutine object that the thread's event loop runs it in; 0 = none
 	Interval       time.Duration
 	FigureInterval time.Duration
+	Patient        bool           // the target begins now: its stacks are waited for until it runs Python
 	OwnThreads     []int          // native ids of the profiler's own threads in the target
 	Cell           *timeline.Cell // nil for a script or process
 	Sources        []timeline.Source
@@ -202,6 +206,16 @@ func (r *Recorder) Attach() error {
 	return r.attachLocked()
 }
 
+// Refusal is why there were no stacks, or no more of them, in the last run that ended.
+func (r *Recorder) Refusal() error {
+	if r.stacks == nil {
+		return errNoReader
+	}
+	r.stacks.mu.Lock()
+	defer r.stacks.mu.Unlock()
+	return r.stacks.refused
+}
+
 var errNoReader = errors.New("stacks are read from outside on Linux only")
 
 func (r *Recorder) attachLocked() error {
@@ -226,7 +240,7 @@ func (r *Recorder) Begin(spec Spec) (outside error, err error) {
 	if r.cells[spec.ID] != nil {
 		return nil, fmt.Errorf("%w: %q", ErrRunning, spec.ID)
 	}
-	spec = spec.withDefaults()
+	spec, clamps := spec.withDefaults()
 	now := r.opts.Clock()
 	if spec.Started <= 0 || spec.Started > now || now-spec.Started > maxStartLag {
 		spec.Started = now
@@ -236,10 +250,11 @@ func (r *Recorder) Begin(spec Spec) (outside error, err error) {
 	outside = r.attachLocked()
 	c := &cell{spec: spec, started: spec.Started, first: r.run == nil}
 	if c.first {
-		r.run = r.startLocked(spec, outside == nil)
+		r.run = r.startLocked(spec, outside == nil || spec.Patient)
 	} else {
 		r.joinLocked(c)
 	}
+	c.clamps = clamps
 	r.cells[spec.ID] = c
 	r.tellCoroutinesLocked()
 	return outside, nil
@@ -388,16 +403,24 @@ func (r *Recorder) Close() {
 	}
 }
 
-func (s Spec) withDefaults() Spec {
+// withDefaults fills in what was not said and keeps what was within its limits.
+func (s Spec) withDefaults() (Spec, []timeline.Clamp) {
 	if s.Interval <= 0 {
 		s.Interval = defaultInterval
 	}
 	if s.FigureInterval <= 0 {
 		s.FigureInterval = defaultFigureInterval
 	}
-	s.Interval = max(s.Interval, minInterval)
-	s.FigureInterval = max(s.FigureInterval, minFigureInterval)
-	return s
+	var clamps []timeline.Clamp
+	atLeast := func(option string, d *time.Duration, least time.Duration) {
+		if *d < least {
+			clamps = append(clamps, timeline.Clamp{Option: option, Asked: *d, Used: least})
+			*d = least
+		}
+	}
+	atLeast("interval", &s.Interval, minInterval)
+	atLeast("figure_interval", &s.FigureInterval, minFigureInterval)
+	return s, clamps
 }
 
 // describe tells in rec what is true of this cell alone. whole is false where it
@@ -410,6 +433,16 @@ func (c *cell) describe(rec *timeline.Recording, target timeline.Target, ending 
 	}
 	rec.Target = target
 	rec.Output = ending.Output
+	rec.Sampling.Clamps = c.clamps
+	rec.Sampling.Asked = c.spec.Interval
+	for _, clamp := range c.clamps {
+		if clamp.Option == "interval" {
+			rec.Sampling.Asked = clamp.Asked
+		}
+		rec.Notes = append(slices.Clone(rec.Notes), timeline.Note{
+			What: strings.ReplaceAll(clamp.Option, "_", " "), Reason: fmt.Sprintf("%v was asked for; %v is the shortest", clamp.Asked, clamp.Used),
+		})
+	}
 	for i := range rec.Threads {
 		t := &rec.Threads[i]
 		if t.PID == target.PID {
@@ -425,7 +458,9 @@ func (c *cell) describe(rec *timeline.Recording, target timeline.Target, ending 
 	// The sampler tells its counts now and then only: what it told meanwhile is
 	// this cell's, but the number of samples is better known from the time.
 	s := &rec.Sampling
-	s.Samples = int64(rec.Duration) / int64(max(s.Interval, 1))
+	s.Samples = int64(rec.Duration) / int64(max(s.Kept(rec.Duration), 1))
+	s.Missed -= c.before.Missed
+	s.Reads -= c.before.Reads
 	s.Lost -= c.before.Lost
 	s.Truncated -= c.before.Truncated
 	s.CPU = -1

@@ -3,6 +3,7 @@ package recorder
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -48,6 +49,7 @@ func (r *Recorder) startLocked(spec Spec, outside bool) *run {
 			PID:            r.opts.Target.PID,
 			Interval:       spec.Interval,
 			FigureInterval: spec.FigureInterval,
+			Patient:        spec.Patient,
 			Own:            r.opts.Own.Has,
 		},
 		cancel: cancel,
@@ -96,6 +98,9 @@ func (r *run) stop() {
 type worker struct {
 	Named
 	idle chan struct{} // closed when the previous run's Collect has returned
+
+	mu      sync.Mutex
+	refused error // why the last Collect ended early
 }
 
 func newWorker(c Named) *worker {
@@ -120,9 +125,13 @@ func (w *worker) begin(ctx context.Context, run Run) <-chan struct{} {
 				run.Builder.Note(w.Name, fmt.Sprintf("failed while reading: %v; this is a bug of omni_perf", p))
 			}
 		}()
-		if err := w.Collect(ctx, run); err != nil {
+		err := w.Collect(ctx, run)
+		if err != nil {
 			run.Builder.Note(w.Name, err.Error())
 		}
+		w.mu.Lock()
+		w.refused = err
+		w.mu.Unlock()
 	}()
 	return stopped
 }

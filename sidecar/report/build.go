@@ -1,6 +1,8 @@
 package report
 
 import (
+	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -43,6 +45,7 @@ func Build(rec *timeline.Recording, d *diagnose.Diagnosis, opts Options) *Report
 		Tracks:        tracks(rec),
 		Kernels:       kernels(opts.Kernels),
 		Functions:     functions(t, nodeTimes(t), maxFunctions),
+		Gaps:          gaps(rec),
 		Notes:         notes(rec),
 	}
 	if rec.Target.Cell != nil {
@@ -94,7 +97,8 @@ func target(rec *timeline.Recording, n *names) Target {
 func sampling(rec *timeline.Recording) Sampling {
 	s := Sampling{
 		Method:         rec.Sampling.Method,
-		IntervalS:      rec.Sampling.Interval.Seconds(),
+		IntervalS:      rec.Sampling.Kept(rec.Duration).Seconds(),
+		AskedS:         rec.Sampling.Asked.Seconds(),
 		ResolutionS:    rec.Resolution.Seconds(),
 		Samples:        rec.Sampling.Samples,
 		Lost:           rec.Sampling.Lost,
@@ -116,10 +120,44 @@ func processes(rec *timeline.Recording) []Process {
 	return out
 }
 
+func gaps(rec *timeline.Recording) []Gap {
+	var out []Gap
+	for _, g := range rec.Gaps {
+		out = append(out, Gap{StartS: g.Start.Seconds(), EndS: g.End.Seconds(), PID: g.PID, Reason: g.Reason.String()})
+	}
+	return out
+}
+
 func notes(rec *timeline.Recording) []Note {
 	out := make([]Note, 0, len(rec.Notes))
 	for _, n := range rec.Notes {
 		out = append(out, Note{What: clean(n.What), Reason: clean(n.Reason)})
+	}
+	return append(out, gapNotes(rec)...)
+}
+
+// gapReasons say why nothing is known of a process's stacks for some time.
+var gapReasons = map[timeline.GapReason]string{
+	timeline.GapUnreadable: "its memory told no stacks",
+	timeline.GapStarting:   "Python was not running yet",
+	timeline.GapExec:       "the process became another program",
+	timeline.GapExit:       "the interpreter had shut down",
+	timeline.GapPermission: "the system no longer allowed reading the process",
+	timeline.GapStopped:    "the process was stopped",
+	timeline.GapTraced:     "a debugger held the process",
+}
+
+// gapNotes tell of the gaps, those together that have one reason, from a hundredth of
+// the time on.
+func gapNotes(rec *timeline.Recording) (out []Note) {
+	sums := make(map[timeline.GapReason]timeline.Nanos)
+	for _, g := range rec.Gaps {
+		sums[g.Reason] += g.End - g.Start
+	}
+	for _, reason := range slices.Sorted(maps.Keys(sums)) {
+		if sum := sums[reason]; 100*sum >= rec.Duration {
+			out = append(out, Note{What: "stacks", Reason: fmt.Sprintf("unknown for %.2f s: %s", sum.Seconds(), gapReasons[reason])})
+		}
 	}
 	return out
 }
@@ -149,7 +187,7 @@ func threads(rec *timeline.Recording, t *tree) ([]Thread, Stacks) {
 		}
 		if th.OnCPU >= 0 {
 			s := th.OnCPU.Seconds()
-			shown.OnCPUS = &s
+			shown.OnCPUS, shown.OnCPUAtLeast = &s, th.OnCPUAtLeast
 		}
 		out = append(out, shown)
 	}

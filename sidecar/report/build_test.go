@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -132,6 +133,37 @@ func TestFunctionTimes(t *testing.T) {
 	}
 }
 
+func TestTheUsersOwnFunctionsAreKept(t *testing.T) {
+	s := newScene()
+	own := timeline.Frame{Function: "quick", File: earlierFile, Line: 2, FirstLine: 1}
+	s.run(second/1000, timeline.StatePython, own)
+	for i := range maxFunctions + 50 {
+		s.run(second, timeline.StatePython, cellLine(1),
+			timeline.Frame{Function: fmt.Sprint("library", i), File: "/v/lib/python3.12/site-packages/lib.py", Line: 1, FirstLine: i})
+	}
+	r := Build(s.Snapshot(s.at), nil, Options{})
+	kept := make(map[string]bool)
+	for _, f := range r.Functions {
+		kept[f.Function] = true
+	}
+	if !kept["quick"] || !kept["Cell [7]"] || len(kept) > maxFunctions+2 {
+		t.Errorf("%d functions, quick %v, the cell %v; want the user's beside the longest %d", len(kept), kept["quick"], kept["Cell [7]"], maxFunctions)
+	}
+}
+
+func TestACutCalleeIsToldOfItsCaller(t *testing.T) {
+	s := newScene()
+	stack := s.stack(cellLine(1), trainLine(2))
+	s.Set(s.main, 0, stack, timeline.StatePython, false)
+	s.Set(s.main, 3*second, stack, timeline.StatePython, true)
+	r := Build(s.Snapshot(5*second), nil, Options{})
+	for _, f := range r.Functions {
+		if f.Function == "train" && (f.SelfS != 5 || f.CutS != 2) {
+			t.Errorf("train: %g s, of which %g s with its callee cut; want 5 and 2", f.SelfS, f.CutS)
+		}
+	}
+}
+
 func TestRecursionCountsOnceInTotalTimes(t *testing.T) {
 	s := newScene()
 	fib := timeline.Frame{Function: "fib", File: earlierFile, Line: 2, FirstLine: 1}
@@ -188,6 +220,39 @@ func TestDiagnosisIsConverted(t *testing.T) {
 	}
 	if want := "The GPU waited 7.0 of 14.0 s for data in line 2."; r.Headline != want || r.HeadlineFinding == nil || *r.HeadlineFinding != 0 || r.Findings[0].Text != want {
 		t.Errorf("headline %q of %+v, want %q", r.Headline, r.Findings, want)
+	}
+}
+
+// TestTheIntervalIsTheOneThatWasKept is a sampling that its budget slowed down after two seconds of ten.
+func TestTheIntervalIsTheOneThatWasKept(t *testing.T) {
+	s := newScene()
+	s.Describe(func(r *timeline.Recording) {
+		r.Sampling.Asked, r.Sampling.Interval = time.Millisecond, time.Millisecond
+		r.Sampling.Changes = []timeline.IntervalChange{{From: 2 * second, Interval: 40 * time.Millisecond}}
+	})
+	got := Build(s.Snapshot(10*second), nil, Options{}).Sampling
+	if want := 10.0 / (2000 + 200); math.Abs(got.IntervalS-want) > 1e-6 || got.AskedS != 0.001 || got.ResolutionS < want-1e-6 {
+		t.Errorf("interval %g s, asked for %g s, resolution %g s; want %g s kept of 0.001 s", got.IntervalS, got.AskedS, got.ResolutionS, want)
+	}
+}
+
+// TestAStandstillIsSaid is a process that was stopped for three seconds, with a thread that ended meanwhile.
+func TestAStandstillIsSaid(t *testing.T) {
+	s := newScene()
+	s.BeginGap(1, 2*second, timeline.GapStopped)
+	s.EndGap(1, 5*second)
+	s.BeginGap(1, 6*second, timeline.GapExec)
+	s.EndGap(1, 6*second+second/100)
+	s.UpdateThread(s.main, func(t *timeline.Thread) { t.OnCPU, t.OnCPUAtLeast = second, true })
+	r := Build(s.Snapshot(10*second), nil, Options{})
+	if len(r.Gaps) != 2 || r.Gaps[0] != (Gap{StartS: 2, EndS: 5, PID: 1, Reason: "stopped"}) || r.Gaps[1].Reason != "exec" {
+		t.Errorf("gaps %+v, want 3 s stopped and 10 ms of exec", r.Gaps)
+	}
+	if want := []Note{{"stacks", "unknown for 3.00 s: the process was stopped"}}; !slices.Equal(r.Notes, want) {
+		t.Errorf("notes %v, want %v", r.Notes, want)
+	}
+	if len(r.Threads) != 1 || !r.Threads[0].OnCPUAtLeast || *r.Threads[0].OnCPUS != 1 {
+		t.Errorf("threads %+v: on_cpu_s is a lower bound", r.Threads)
 	}
 }
 

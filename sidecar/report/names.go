@@ -75,6 +75,10 @@ func (n *names) function(f timeline.Frame) string {
 	if f.Phase != timeline.PhaseNone {
 		return wording.Phase(f.Phase)
 	}
+	if count := f.Elided; count > 0 {
+		f.Elided = 0
+		return "… about " + itoa(count) + " frames, most of " + n.function(f)
+	}
 	if f.Function == "<module>" {
 		if _, ok := n.cells[f.File]; ok {
 			return n.file(f.File)

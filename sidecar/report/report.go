@@ -63,7 +63,18 @@ type Report struct {
 	Functions []Function `json:"functions"`
 	Findings  []Finding  `json:"findings"`
 	Output    *Output    `json:"output,omitempty"`
-	Notes     []Note     `json:"notes"`
+	// Gaps are stretches of time in which a process's stacks tell nothing.
+	Gaps  []Gap  `json:"gaps,omitempty"`
+	Notes []Note `json:"notes"`
+}
+
+// Gap is a stretch of time in which the stacks of a process tell nothing. Reason is
+// "starting", "exec", "exit", "permission", "stopped", "traced" or "unreadable".
+type Gap struct {
+	StartS float64 `json:"start_s"`
+	EndS   float64 `json:"end_s"`
+	PID    int     `json:"pid"`
+	Reason string  `json:"reason"`
 }
 
 // Target says what was recorded: a cell, a script or a process.
@@ -85,7 +96,8 @@ type Cell struct {
 // Sampling says how the stacks were read and how exact they are.
 type Sampling struct {
 	Method         string   `json:"method"`
-	IntervalS      float64  `json:"interval_s"`
+	IntervalS      float64  `json:"interval_s"`                 // that was kept, on average
+	AskedS         float64  `json:"asked_interval_s,omitempty"` // that was asked for
 	ResolutionS    float64  `json:"resolution_s"`
 	Samples        int64    `json:"samples"`
 	Lost           int64    `json:"lost"`
@@ -111,7 +123,9 @@ type Thread struct {
 	IsMain   bool     `json:"is_main"`
 	RunsCell bool     `json:"runs_cell"`
 	OnCPUS   *float64 `json:"on_cpu_s"` // null: unknown
-	Leaf     string   `json:"leaf,omitempty"`
+	// OnCPUAtLeast: it may have been on a CPU for longer, after the last reading.
+	OnCPUAtLeast bool   `json:"on_cpu_at_least,omitempty"`
+	Leaf         string `json:"leaf,omitempty"`
 	// Internal threads are the notebook's own machinery and ours: their stacks
 	// are kept, tables leave them out.
 	Internal bool `json:"internal,omitempty"`
@@ -342,6 +356,9 @@ type Function struct {
 	Kind     Kind    `json:"kind"`
 	SelfS    float64 `json:"self_s"`
 	TotalS   float64 `json:"total_s"`
+	// CutS is the part of SelfS in which the function may have called something that
+	// could not be read: its callee was cut off the stack.
+	CutS float64 `json:"cut_s,omitempty"`
 }
 
 // Finding is one sentence worth saying, most severe first.

@@ -134,6 +134,11 @@ func (c *compact) thread(index int, spans []timeline.Span) {
 	}
 }
 
+// idle tells the states in which a thread does nothing that anybody knows of.
+func idle(s timeline.State) bool {
+	return s == timeline.StateWaiting || s == timeline.StateOff || s == timeline.StateUnknown
+}
+
 // threadOrder sorts the lanes: the cell's thread, the main thread, then the
 // busiest.
 func threadOrder(threads []timeline.Thread) []int {
@@ -142,7 +147,7 @@ func threadOrder(threads []timeline.Thread) []int {
 	for i, t := range threads {
 		order[i] = i
 		for _, s := range t.Spans {
-			if s.State != timeline.StateWaiting && s.State != timeline.StateOff {
+			if !idle(s.State) {
 				busy[i] += s.End - s.Start
 			}
 		}

@@ -14,31 +14,40 @@ type function struct {
 	firstLine  int
 }
 
-type selfTotal struct{ self, total timeline.Nanos }
+type selfTotal struct{ self, total, cut timeline.Nanos }
+
+// nodeTime is a stack's time, and the part of it in which the leaf's callee was cut.
+type nodeTime struct{ all, cut timeline.Nanos }
 
 // nodeTimes sums each stack's time over the threads: of the thread that runs
 // the cell all of it, of other threads what was not spent waiting, since a
 // parked pool of workers would else outweigh the work, of the notebook's own
 // nothing.
-func nodeTimes(t *tree) map[timeline.NodeID]timeline.Nanos {
-	times := make(map[timeline.NodeID]timeline.Nanos)
+func nodeTimes(t *tree) map[timeline.NodeID]nodeTime {
+	times := make(map[timeline.NodeID]nodeTime)
 	for _, th := range t.rec.Threads {
 		if th.Internal {
 			continue
 		}
 		all := th.RunsCell || th.Main
 		for _, s := range th.Spans {
-			if all || (s.State != timeline.StateWaiting && s.State != timeline.StateOff) {
-				times[s.Node] += s.End - s.Start
+			if !all && idle(s.State) {
+				continue
 			}
+			d := times[s.Node]
+			d.all += s.End - s.Start
+			if s.Truncated {
+				d.cut += s.End - s.Start
+			}
+			times[s.Node] = d
 		}
 	}
 	return times
 }
 
-// functions is the table of self and total times, longest self time first, at
-// most limit of them.
-func functions(t *tree, times map[timeline.NodeID]timeline.Nanos, limit int) []Function {
+// functions is the table of self and total times, longest self time first: limit of
+// them, and of the user's own as many again that are further down.
+func functions(t *tree, times map[timeline.NodeID]nodeTime, limit int) []Function {
 	sums := make(map[function]*selfTotal)
 	frameOf := make(map[function]timeline.FrameID)
 	for node, d := range times {
@@ -51,11 +60,15 @@ func functions(t *tree, times map[timeline.NodeID]timeline.Nanos, limit int) []F
 				s = &selfTotal{}
 				sums[key], frameOf[key] = s, id
 			}
+			if t.rec.Frames[frameOf[key]].Elided > 0 {
+				frameOf[key] = id // one that shows the function's own name
+			}
 			if i == len(path)-1 {
-				s.self += d
+				s.self += d.all
+				s.cut += d.cut
 			}
 			if !calledAbove(t.rec, path[:i], key) {
-				s.total += d
+				s.total += d.all
 			}
 		}
 	}
@@ -64,14 +77,20 @@ func functions(t *tree, times map[timeline.NodeID]timeline.Nanos, limit int) []F
 		id := frameOf[key]
 		out = append(out, Function{
 			Function: t.names.function(t.rec.Frames[id]), File: t.names.file(key.file), Line: key.firstLine,
-			Kind: t.kinds[id], SelfS: s.self.Seconds(), TotalS: s.total.Seconds(),
+			Kind: t.kinds[id], SelfS: s.self.Seconds(), TotalS: s.total.Seconds(), CutS: s.cut.Seconds(),
 		})
 	}
 	slices.SortFunc(out, func(a, b Function) int {
 		return cmp.Or(cmp.Compare(b.SelfS, a.SelfS), cmp.Compare(b.TotalS, a.TotalS),
 			cmp.Compare(a.File, b.File), cmp.Compare(a.Function, b.Function), cmp.Compare(a.Line, b.Line))
 	})
-	return out[:min(len(out), limit)]
+	kept := slices.Clone(out[:min(len(out), limit)])
+	for _, f := range out[len(kept):] {
+		if (f.Kind == KindCell || f.Kind == KindUser) && len(kept) < 2*limit {
+			kept = append(kept, f)
+		}
+	}
+	return kept
 }
 
 // calledAbove tells recursion: the function stands further out on the stack.

@@ -13,6 +13,8 @@ const (
 	// maxThreads bounds a program that starts a thread per request for a week.
 	maxThreads = 4096
 	maxNotes   = 200
+	maxGaps    = 1000
+	openEnd    = Nanos(-1) // of a gap that lasts
 )
 
 // Options of a Builder; the zero value is usable.
@@ -61,7 +63,7 @@ func NewBuilder(opts Options) *Builder {
 		hasNote: make(map[Note]bool),
 		rec: Recording{
 			Origin: opts.Origin, StartedAt: opts.StartedAt,
-			Sampling: Sampling{Interval: opts.Interval, CPU: -1},
+			Sampling: Sampling{Asked: opts.Interval, Interval: opts.Interval, CPU: -1},
 		},
 	}
 }
@@ -90,11 +92,19 @@ func (b *Builder) Child(parent NodeID, f FrameID) NodeID {
 	return b.stacks.child(parent, f)
 }
 
-// Thread registers a thread and returns its id; Spans of t are ignored. Beyond
-// 4,096 threads those that follow share one lane, which a note says.
+// Thread registers a thread and returns its id; Spans of t are ignored. A thread that
+// was lost goes on in its lane. Beyond 4,096 threads those that follow share one lane,
+// which a note says.
 func (b *Builder) Thread(t Thread) ThreadID {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	for i := range b.lists {
+		if known := &b.threads[i]; b.lists[i].lost && known.PID == t.PID && known.NativeID == t.NativeID && known.Main == t.Main {
+			b.lists[i].lost = false
+			known.RunsCell = t.RunsCell
+			return ThreadID(i)
+		}
+	}
 	if len(b.threads) == maxThreads {
 		b.note(Note{"threads", "more threads than are kept apart; later ones share one lane"})
 		return maxThreads - 1
@@ -144,6 +154,66 @@ func (b *Builder) End(id ThreadID, at Nanos) {
 	if ended, ok := b.lists[id].end(at); ok {
 		b.keep(id, ended)
 	}
+}
+
+// Lose says that nothing is known of the thread from at on, until it is registered
+// again; if that is not to be expected any more, EndLost ends it.
+func (b *Builder) Lose(id ThreadID, at Nanos) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	l := &b.lists[id]
+	at = max(at, 0, l.open.Start)
+	if ended, ok := l.set(Span{Start: at, Node: RootNode, State: StateUnknown}); ok {
+		b.keep(id, ended)
+	}
+	l.lost = true
+	if b.threads[id].OnCPU >= 0 {
+		b.threads[id].OnCPUAtLeast = true
+	}
+}
+
+// EndLost ends the process's threads that were lost and not registered again.
+func (b *Builder) EndLost(pid int, at Nanos) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i := range b.lists {
+		if l := &b.lists[i]; l.lost && b.threads[i].PID == pid {
+			l.lost = false
+			if ended, ok := l.end(at); ok {
+				b.keep(ThreadID(i), ended)
+			}
+		}
+	}
+}
+
+// BeginGap says that from at on the process's stacks tell nothing. While a gap of it
+// lasts, that one goes on, for the reason given last.
+func (b *Builder) BeginGap(pid int, at Nanos, reason GapReason) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if g := b.openGap(pid); g != nil {
+		g.Reason = reason
+	} else if len(b.rec.Gaps) < maxGaps {
+		b.rec.Gaps = append(b.rec.Gaps, Gap{Start: max(at, 0), End: openEnd, PID: pid, Reason: reason})
+	}
+}
+
+// EndGap ends the process's gap, if there is one.
+func (b *Builder) EndGap(pid int, at Nanos) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if g := b.openGap(pid); g != nil {
+		g.End = max(at, g.Start)
+	}
+}
+
+func (b *Builder) openGap(pid int) *Gap {
+	for i := range b.rec.Gaps {
+		if g := &b.rec.Gaps[i]; g.PID == pid && g.End == openEnd {
+			return g
+		}
+	}
+	return nil
 }
 
 func (b *Builder) keep(id ThreadID, s Span) {
@@ -254,7 +324,10 @@ func (b *Builder) Snapshot(at Nanos) *Recording {
 	defer b.mu.Unlock()
 	rec := b.rec
 	rec.Duration = at
-	rec.Resolution = max(time.Duration(b.grid.step), b.opts.Interval)
+	rec.Sampling.Changes = slices.Clone(b.rec.Sampling.Changes)
+	rec.Sampling.Clamps = slices.Clone(b.rec.Sampling.Clamps)
+	rec.Resolution = max(time.Duration(b.grid.step), rec.Sampling.Kept(at))
+	rec.Gaps = cutGaps(b.rec.Gaps, 0, at)
 	rec.Frames = slices.Clone(b.stacks.frames)
 	rec.Nodes = slices.Clone(b.stacks.nodes)
 	rec.Processes = slices.Clone(b.rec.Processes)

@@ -33,6 +33,65 @@ func TestSpansAreTheChangesOfState(t *testing.T) {
 	}
 }
 
+func TestAThreadThatWasLostGoesOnInItsLane(t *testing.T) {
+	b := NewBuilder(Options{Origin: 1})
+	main := b.Thread(Thread{PID: 7, NativeID: 1, Main: true, OnCPU: 5})
+	worker := b.Thread(Thread{PID: 7, NativeID: 2})
+	a := b.Child(RootNode, b.Frame(Frame{Function: "a"}))
+	b.Set(main, 0, a, StatePython, false)
+	b.Set(worker, 0, a, StateWaiting, false)
+	for _, id := range []ThreadID{main, worker} {
+		b.Lose(id, 10)
+	}
+	b.BeginGap(7, 10, GapExit)
+	b.BeginGap(7, 20, GapExec) // so that was it
+	b.EndGap(7, 30)
+	if again := b.Thread(Thread{PID: 7, NativeID: 1, Main: true}); again != main {
+		t.Errorf("the main thread got lane %d, had %d", again, main)
+	}
+	b.Set(main, 30, a, StatePython, false)
+	b.EndLost(7, 30)
+	b.BeginGap(7, 60, GapStopped)
+
+	rec := b.Snapshot(80)
+	want := []Span{{0, 10, a, StatePython, false, 0}, {10, 30, RootNode, StateUnknown, false, 0}, {30, 80, a, StatePython, false, 0}}
+	if got := rec.Threads[main].Spans; fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("main thread\n%v, want\n%v", got, want)
+	}
+	if got := rec.Threads[worker].Spans; len(got) != 2 || got[1] != (Span{10, 30, RootNode, StateUnknown, false, 0}) {
+		t.Errorf("the worker, which did not come back: %v", got)
+	}
+	if !rec.Threads[main].OnCPUAtLeast {
+		t.Error("what a lost thread used since the last reading is missing, and nobody says so")
+	}
+	if got, want := fmt.Sprint(rec.Gaps), "[{10 30 7 exec} {60 80 7 stopped}]"; got != want {
+		t.Errorf("gaps %s, want %s", got, want)
+	}
+	if got, want := fmt.Sprint(rec.Slice(20, 70).Gaps), "[{0 10 7 exec} {40 50 7 stopped}]"; got != want {
+		t.Errorf("gaps of the slice %s, want %s", got, want)
+	}
+}
+
+func TestTheIntervalThatWasKept(t *testing.T) {
+	ms := time.Millisecond
+	b := NewBuilder(Options{Origin: 1, Interval: ms})
+	b.Describe(func(r *Recording) {
+		r.Sampling.Changes = []IntervalChange{{Nanos(100 * ms), 4 * ms}, {Nanos(300 * ms), 2 * ms}}
+	})
+	rec := b.Snapshot(Nanos(400 * ms))
+	// 100 ticks, then 50, then 50.
+	if got := rec.Sampling.Kept(rec.Duration); got != 2*ms || rec.Resolution != got {
+		t.Errorf("kept %v, resolution %v; want 2 ms on average", got, rec.Resolution)
+	}
+	part := rec.Slice(Nanos(200*ms), Nanos(350*ms))
+	if got, want := fmt.Sprint(part.Sampling.Interval, part.Sampling.Changes), "4ms [{100000000 2ms}]"; got != want {
+		t.Errorf("slice: %s, want %s", got, want)
+	}
+	if got := rec.Slice(0, Nanos(50*ms)).Sampling.Kept(Nanos(50 * ms)); got != ms {
+		t.Errorf("kept %v at first, want 1 ms", got)
+	}
+}
+
 func TestASnapshotDoesNotChangeLater(t *testing.T) {
 	b := NewBuilder(Options{Origin: 1})
 	th := b.Thread(Thread{NativeID: 1})

@@ -21,18 +21,19 @@ const (
 	StateWaiting              // off the CPU: sleep, lock, queue, select, join
 	StateIO                   // off the CPU in a read, write, send, recv or in uninterruptible (D) state
 	StateGIL                  // waits for the GIL
-	StateOff                  // runnable but not running, or state unknown
-	NumStates    = int(StateOff) + 1
+	StateOff                  // runnable, but not running
+	StateUnknown              // nobody could tell: not asked yet, refused, or the process stood still (see Gap)
+	NumStates    = int(StateUnknown) + 1
 )
 
-var stateNames = [NumStates]string{"python", "native", "waiting", "io", "gil", "off"}
+var stateNames = [NumStates]string{"python", "native", "waiting", "io", "gil", "off", "unknown"}
 
 // String returns the state's name as it stands in the report.
 func (s State) String() string {
 	if int(s) < len(stateNames) {
 		return stateNames[s]
 	}
-	return "off"
+	return "unknown"
 }
 
 // ParseState is the inverse of State.String.
@@ -42,7 +43,7 @@ func ParseState(name string) (State, bool) {
 			return State(i), true
 		}
 	}
-	return StateOff, false
+	return StateUnknown, false
 }
 
 // Wait is what a thread that is off the CPU is blocked in, by its system call.
@@ -73,6 +74,9 @@ type Frame struct {
 	// Suspended: a coroutine's that awaits at Line while its thread waits in the event
 	// loop below it on the stack.
 	Suspended bool
+	// Elided: it stands for about this many frames of a deep recursion that are left
+	// out, most of them of this function, and has no line.
+	Elided int
 }
 
 // Phase is what a notebook's kernel does in the time of a cell, around its code.
@@ -136,8 +140,42 @@ type Thread struct {
 	RunsCell bool   // runs the recorded cell, or the script's main module
 	Internal bool   // all it ever ran is the notebook kernel's own; package surround tells
 	OnCPU    Nanos  // CPU time during the recording; -1 unknown
-	Leaf     string // last known native leaf: "in poll", "waiting for a lock"; may be empty
-	Spans    []Span
+	// OnCPUAtLeast: it was on a CPU for longer than OnCPU, perhaps: it ended, or could no
+	// longer be read, after the last reading.
+	OnCPUAtLeast bool
+	Leaf         string // last known native leaf: "in poll", "waiting for a lock"; may be empty
+	Spans        []Span
+}
+
+// Gap is a stretch in which the stacks of a process tell nothing: its threads are in
+// StateUnknown, without a stack, or not there.
+type Gap struct {
+	Start, End Nanos
+	PID        int
+	Reason     GapReason
+}
+
+// GapReason says why there is a Gap.
+type GapReason uint8
+
+const (
+	GapUnreadable GapReason = iota // its memory no longer told a stack
+	GapStarting                    // it did not run Python yet: a launcher, or an interpreter being set up
+	GapExec                        // it has become another program by exec
+	GapExit                        // the interpreter has shut down
+	GapPermission                  // the system no longer allowed to read it
+	GapStopped                     // it was stopped, as by SIGSTOP
+	GapTraced                      // a debugger held it
+)
+
+var gapNames = []string{"unreadable", "starting", "exec", "exit", "permission", "stopped", "traced"}
+
+// String returns the reason's id.
+func (r GapReason) String() string {
+	if int(r) < len(gapNames) {
+		return gapNames[r]
+	}
+	return gapNames[GapUnreadable]
 }
 
 // Process is the target or one of its descendants.
@@ -261,15 +299,49 @@ type Target struct {
 	Cell          *Cell // nil for scripts and processes
 }
 
-// Sampling says how the stacks were read.
+// Sampling says how the stacks were read, as it was.
 type Sampling struct {
-	Method         string        // "process_vm_readv, read twice" or "sys._current_frames in the kernel"
-	Interval       time.Duration // asked for
-	Samples        int64         // ticks at which the stacks were read
-	Lost           int64         // thread reads without a usable stack
-	Truncated      int64         // thread reads cut to their sure prefix
-	FallbackReason string        // why the in-kernel sampler was used; empty otherwise
-	CPU            Nanos         // what the sampling itself cost; -1 unknown
+	Method   string           // "process_vm_readv, read twice" or "sys._current_frames in the kernel"
+	Asked    time.Duration    // the interval asked for
+	Interval time.Duration    // the one that the recording began with
+	Changes  []IntervalChange // of the interval, in order of time: to stay within the budget
+	Clamps   []Clamp          // options that were asked for beyond their limits
+
+	Samples   int64 // ticks at which the stacks were read …
+	Missed    int64 // … and that were due besides, but came too late
+	Reads     int64 // stacks read, of single threads …
+	Lost      int64 // … of them without a usable frame
+	Truncated int64 // … of them cut to their sure prefix
+
+	FallbackReason string // why the in-kernel sampler was used; empty otherwise
+	CPU            Nanos  // what the sampling itself cost; -1 unknown
+}
+
+// IntervalChange says from when on another sampling interval was kept.
+type IntervalChange struct {
+	From     Nanos
+	Interval time.Duration
+}
+
+// Clamp is an option that was kept within its limits. Option is "interval" (of the
+// stacks) or "figure_interval".
+type Clamp struct {
+	Option      string
+	Asked, Used time.Duration
+}
+
+// Kept is the interval that was kept over a recording of length d, on average.
+func (s *Sampling) Kept(d Nanos) time.Duration {
+	if d <= 0 || s.Interval <= 0 {
+		return s.Interval
+	}
+	from, interval, ticks := Nanos(0), s.Interval, 0.0
+	for _, c := range s.Changes {
+		ticks += float64(min(c.From, d)-min(from, d)) / float64(interval)
+		from, interval = c.From, c.Interval
+	}
+	ticks += float64(d-min(from, d)) / float64(interval)
+	return time.Duration(float64(d) / ticks)
 }
 
 // GPU is a device that was watched. Its figures are the tracks "gpuN.…" with
@@ -317,13 +389,14 @@ type Recording struct {
 	StartedAt    time.Time // wall clock, for display
 	Origin       int64     // CLOCK_MONOTONIC nanoseconds of Nanos 0
 	Duration     Nanos
-	Resolution   time.Duration // of the spans; Sampling.Interval unless thinned
+	Resolution   time.Duration // of the spans: the interval that was kept, unless they were thinned
 	Target       Target
 	Installation Installation
 	CodeFiles    []CodeFile // of the files that Frames name; those that are not listed are not known
 	Sampling     Sampling
 	Processes    []Process
 	Threads      []Thread
+	Gaps         []Gap // in order of time
 	Frames       []Frame
 	Nodes        []Node
 	Tracks       []Track

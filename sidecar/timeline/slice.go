@@ -49,6 +49,8 @@ func (r *Recording) Slice(from, to Nanos) *Recording {
 			g.Lost = max(g.Lost-from, 1)
 		}
 	}
+	out.Gaps = cutGaps(r.Gaps, from, to)
+	out.Sampling.cut(from, to)
 	out.Marks = nil
 	for _, m := range r.Marks {
 		if m.End > from && m.Start < to {
@@ -57,6 +59,35 @@ func (r *Recording) Slice(from, to Nanos) *Recording {
 		}
 	}
 	return &out
+}
+
+// cut makes the intervals those between two times.
+func (s *Sampling) cut(from, to Nanos) {
+	var changes []IntervalChange
+	for _, c := range s.Changes {
+		switch {
+		case c.From <= from:
+			s.Interval = c.Interval
+		case c.From < to:
+			changes = append(changes, IntervalChange{c.From - from, c.Interval})
+		}
+	}
+	s.Changes = changes
+}
+
+// cutGaps also ends the gaps that last, at to.
+func cutGaps(gaps []Gap, from, to Nanos) []Gap {
+	var out []Gap
+	for _, g := range gaps {
+		if g.End == openEnd {
+			g.End = to
+		}
+		g.Start, g.End = max(g.Start, from)-from, min(g.End, to)-from
+		if g.Start < g.End {
+			out = append(out, g)
+		}
+	}
+	return out
 }
 
 func cut(spans []Span, from, to Nanos) []Span {

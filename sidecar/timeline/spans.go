@@ -5,6 +5,7 @@ type spanList struct {
 	closed []Span
 	open   Span // End is not yet known; meaningless unless alive
 	alive  bool
+	lost   bool // nothing is known of it since open began
 }
 
 // set makes s the thread's state from s.Start on and returns the span that

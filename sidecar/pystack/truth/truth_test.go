@@ -273,3 +273,39 @@ func TestLineTableCutShort(t *testing.T) {
 		t.Errorf("a head cut short gives %v", err)
 	}
 }
+
+// TestTracedCalls traces real code and takes a stack apart: neighbours that call each other, and ones that do not.
+func TestTracedCalls(t *testing.T) {
+	EachInterpreter(t, func(t *testing.T, python Interpreter) {
+		if python.Build != "" {
+			t.Skip("the first choice of each version is enough here")
+		}
+		pairs := make(Pairs)
+		if err := pairs.TraceCalls(python.Path, RealProgram{Name: "json", Arguments: []string{"import", "json.tool"}}); err != nil {
+			t.Fatal(err)
+		}
+		named := func(name string) (found Function) {
+			for pair := range pairs {
+				if pair[1].Name == name {
+					found = pair[1]
+				}
+			}
+			if found.Name == "" {
+				t.Fatalf("no call of %s in %d pairs", name, len(pairs))
+			}
+			return found
+		}
+		main := Function{File: "/elsewhere/" + driver, Name: "main", FirstLine: 1}
+		program, load, findSpec := named("run_program"), named("_find_and_load"), named("_find_spec")
+		program.File = "/elsewhere/" + driver // it lies in another folder each time
+		imports := named("import_module")
+		if pair, impossible := pairs.Impossible([]Function{main, program, imports}); impossible {
+			t.Errorf("%v is taken for impossible", pair)
+		}
+		for _, stack := range [][]Function{{main, program, imports, findSpec}, {findSpec, load}} {
+			if _, impossible := pairs.Impossible(stack); !impossible {
+				t.Errorf("%v is taken for possible", stack)
+			}
+		}
+	})
+}

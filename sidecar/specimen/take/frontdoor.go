@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -16,7 +15,6 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/gpu"
 	"github.com/omni-perf/omni-perf/sidecar/host"
 	"github.com/omni-perf/omni-perf/sidecar/program"
-	"github.com/omni-perf/omni-perf/sidecar/pystack"
 	"github.com/omni-perf/omni-perf/sidecar/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/report"
 	"github.com/omni-perf/omni-perf/sidecar/server"
@@ -121,27 +119,14 @@ func run(args []string) error {
 		Recorder: func(target timeline.Target) *recorder.Recorder {
 			return recorder.ForProcess(target, "script", openGPUs)
 		},
-		Readable: readable,
-		Analyse:  keeper(os.Getpid()),
-		Summary:  func(r *report.Report) []byte { return []byte(r.Headline + "\n") },
+		Analyse: keeper(os.Getpid()),
+		Summary: func(r *report.Report) []byte { return []byte(r.Headline + "\n") },
 	}
 	exit, err := program.Run(context.Background(), tools, program.Script{Interpreter: args[0], Args: args[1:]}, program.Options{
 		Results: results, Interval: time.Millisecond, FigureInterval: 100 * time.Millisecond, Messages: io.Discard,
 	})
 	if err == nil && exit.Code != 0 {
 		err = fmt.Errorf("exit code %d", exit.Code)
-	}
-	return err
-}
-
-func readable(pid int) error {
-	p, err := pystack.Attach(pid, pystack.Options{})
-	if err == nil {
-		p.Close()
-		return nil
-	}
-	if errors.Is(err, pystack.ErrStarting) || errors.Is(err, pystack.ErrNotPython) {
-		return program.ErrNotYet
 	}
 	return err
 }

@@ -1,11 +1,11 @@
-package pystack
+package cpython
 
 import "sort"
 
-// lineTable maps instructions to lines: entry i covers the instructions from
+// LineTable maps instructions to lines: entry i covers the instructions from
 // the end of entry i-1 up to its own end. A line of 0 means the code object
 // has none there (None in co_positions()).
-type lineTable []lineEntry
+type LineTable []lineEntry
 
 type lineEntry struct {
 	end  int32 // in instructions, caches counted; exclusive
@@ -20,13 +20,10 @@ const (
 	locNone     = 15
 )
 
-// maxInstructions bounds what a corrupt table can make us believe.
-const maxInstructions = 1 << 24
-
-// decodeLineTable decodes co_linetable. What is malformed ends the table there:
+// DecodeLineTable decodes co_linetable. What is malformed ends the table there:
 // instructions behind it have no line.
-func decodeLineTable(b []byte, firstLine int32) lineTable {
-	var t lineTable
+func DecodeLineTable(b []byte, firstLine int32) LineTable {
+	var t LineTable
 	line, end := int64(firstLine), int32(0)
 	for len(b) > 0 && end < maxInstructions {
 		head := b[0]
@@ -68,8 +65,8 @@ func decodeLineTable(b []byte, firstLine int32) lineTable {
 	return t
 }
 
-// line returns the line of an instruction, start ≤ instruction < end.
-func (t lineTable) line(instruction int32) int32 {
+// Line returns the line of an instruction, start ≤ instruction < end.
+func (t LineTable) Line(instruction int32) int32 {
 	i := sort.Search(len(t), func(i int) bool { return instruction < t[i].end })
 	if i == len(t) || instruction < 0 {
 		return 0

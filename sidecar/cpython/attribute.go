@@ -1,0 +1,101 @@
+package cpython
+
+import "errors"
+
+// Layout of dictionaries and instance attributes, the same from 3.11 to 3.15
+// but for where an object's values lie (see attributes): struct _dictkeysobject of
+// internal/pycore_dict.h, PyDictObject of cpython/dictobject.h.
+const (
+	keysIndexLog = 9  // PyDictKeysObject.dk_log2_index_bytes
+	keysKind     = 10 // dk_kind: 0 general, 1 and 2 with strings only
+	keysCount    = 24 // dk_nentries
+	keysIndices  = 32 // dk_indices; the entries follow
+	keysEntry    = 16 // bytes of an entry with string keys: key, value
+	dictKeys     = 32 // PyDictObject.ma_keys
+	dictValues   = 40 // ma_values
+	dictPointer  = 24 // an object's dictionary pointer lies this far before it
+)
+
+var errNoName = errors.New("no name to be found")
+
+// Attribute returns the address of an instance attribute's value.
+func (o *Objects) Attribute(object uint64, name string) (uint64, error) {
+	values, dict, err := o.attributes(object)
+	if err != nil {
+		return 0, err
+	}
+	if values != 0 {
+		typ, err := ReadWord(o.mem, object+objectType)
+		if err != nil {
+			return 0, err
+		}
+		keys, err := ReadWord(o.mem, typ+o.layout.CachedKeys)
+		if err != nil {
+			return 0, err
+		}
+		return o.value(keys, values, name)
+	}
+	if dict == 0 {
+		return 0, errNoName
+	}
+	keys, err := ReadWord(o.mem, dict+dictKeys)
+	if err != nil {
+		return 0, err
+	}
+	if values, err = ReadWord(o.mem, dict+dictValues); err != nil {
+		return 0, err
+	}
+	if values != 0 && o.layout.Version.Minor >= 13 {
+		values += WordSize // its header
+	}
+	return o.value(keys, values, name)
+}
+
+// attributes returns where an object keeps its attributes: the address of the
+// first of its values, in the order of its type's keys, or its dictionary.
+func (o *Objects) attributes(object uint64) (values, dict uint64, err error) {
+	pointer, err := ReadWord(o.mem, object-dictPointer)
+	if err != nil {
+		return 0, 0, err
+	}
+	switch {
+	case o.layout.Version.Minor == 11: // the values' pointer lies before the dictionary's
+		values, err = ReadWord(o.mem, object-dictPointer-WordSize)
+		return values, pointer, err
+	case o.layout.Version.Minor == 12: // one pointer for both
+		if pointer&1 != 0 {
+			return pointer + 1, 0, nil
+		}
+		return 0, pointer, nil
+	case pointer != 0:
+		return 0, pointer, nil
+	}
+	return object + 16 + WordSize, 0, nil // within the object, behind its head and theirs
+}
+
+// value looks a name up in a table of keys; values is where the values lie, or
+// 0 where each entry has its own.
+func (o *Objects) value(keys, values uint64, name string) (uint64, error) {
+	var head [keysIndices]byte
+	if err := ReadAt(o.mem, keys, head[:]); err != nil {
+		return 0, err
+	}
+	if kind := head[keysKind]; kind == 0 || kind > 2 || head[keysIndexLog] > 16 {
+		return 0, errNoName
+	}
+	entries := make([]byte, keysEntry*min(Word(head[:], keysCount), maxNames))
+	if err := ReadAt(o.mem, keys+keysIndices+1<<head[keysIndexLog], entries); err != nil {
+		return 0, err
+	}
+	for i := 0; len(entries) > 0; i, entries = i+1, entries[keysEntry:] {
+		key := Word(entries, 0)
+		if text, err := o.Text(key); err != nil || text != name {
+			continue
+		}
+		if values != 0 {
+			return ReadWord(o.mem, values+WordSize*uint64(i))
+		}
+		return Word(entries, WordSize), nil
+	}
+	return 0, errNoName
+}

@@ -1,0 +1,153 @@
+package pystack
+
+import "time"
+
+const (
+	// maxWatched bounds the code objects that are compared by the call that copies the
+	// stack; further ones take a call of their own.
+	maxWatched = 32
+	// compareEvery is for how long a code object of a stack is trusted after it was
+	// compared, however often the stack is read.
+	compareEvery = 100 * time.Microsecond
+)
+
+// proofs compares the code objects of a stack with what is known of them. Those of
+// the last sample that are doubtful are read by the call that copies the stack, behind
+// the copies.
+type proofs struct {
+	watching []watched
+	trusting bool    // none is: they were compared a moment ago
+	unproven []int   // of an attempt's frames: those that take a read of their own
+	ranges   []Range // that reads these, and its buffer
+	buf      []byte
+}
+
+// watched is a code object of the last sample's stack that is read with the copies.
+type watched struct {
+	depth int    // in thread.stack
+	at    uint64 // position in the buffer
+}
+
+// space is a buffer for a read of its own.
+func (p *proofs) space(size int) []byte {
+	if cap(p.buf) < size {
+		p.buf = make([]byte, 2*size)
+	}
+	return p.buf[:size]
+}
+
+// watch adds to the ranges of a read what code objects of t's last stack are
+// compared by.
+func (r *reader) watch(t *thread) {
+	p := &r.proofs
+	p.watching = p.watching[:0]
+	if p.trusting = !t.unsure && !r.codes.counts && r.times.end.Sub(t.compared) < compareEvery; p.trusting {
+		return
+	}
+	turn := -1
+	if n := uint64(len(t.stack)); n > 0 && !r.codes.counts {
+		turn = int(t.plan.sample % n)
+	}
+	pos := len(r.buf)
+	for depth := range t.stack {
+		object := t.stack[depth].object
+		if depth != turn && !t.unsure && !r.codes.doubtful(object) {
+			continue
+		}
+		if len(p.watching) == maxWatched {
+			break
+		}
+		p.watching = append(p.watching, watched{depth, uint64(pos)})
+		r.ranges = append(r.ranges, object.Identity.Proof()...)
+		pos += object.Identity.Size
+	}
+	r.resize(uint64(pos))
+}
+
+// compareWatched takes note of which code objects that were read with the copies
+// are what they were. What it means is seen when the frame is known to be on the
+// stack: freed memory keeps what it held for a while.
+func (r *reader) compareWatched(t *thread) {
+	for _, w := range r.proofs.watching {
+		f := &t.stack[w.depth]
+		if f.object.Identity.Holds(r.l, r.buf[min(w.at, uint64(len(r.buf))):]) {
+			f.proven = r.number
+		} else {
+			f.replaced = true
+		}
+	}
+	r.proofs.watching = r.proofs.watching[:0]
+}
+
+// confirm compares the code objects of the frames found that may be others by now and
+// were not read with the copies, all in one read. Only what was known before the
+// copies were made and is still the same after them is sure: false says that it must
+// be tried again, now that what is there is known. The certain frames are sure to be
+// on the stack, so that their code is no freed one.
+func (a *attempt) confirm() bool {
+	r, p := a.r, &a.r.proofs
+	p.ranges, p.unproven = p.ranges[:0], p.unproven[:0]
+	size := 0
+	for i := range a.found {
+		f := &a.found[i]
+		switch {
+		case f.proven == r.number:
+			if i < a.certain {
+				r.codes.confirmed(f.object)
+			}
+		case a.t.unsure, f.isNew && r.codes.stale(f.object), !p.trusting && r.codes.doubtful(f.object):
+			p.ranges = append(p.ranges, f.object.Identity.Proof()...)
+			p.unproven = append(p.unproven, i)
+			size += f.object.Identity.Size
+		}
+	}
+	same := r.codes.reads == a.readsBefore
+	if len(p.unproven) > 0 {
+		rest := p.space(size)
+		n, err := r.mem.Read(rest, p.ranges)
+		if err != nil {
+			a.err = err
+			return false
+		}
+		rest = rest[:n]
+		for _, i := range p.unproven {
+			f := &a.found[i]
+			id := &f.object.Identity
+			if !id.Holds(r.l, rest) {
+				same = false
+				a.replace(f.object)
+			} else if i < a.certain {
+				r.codes.confirmed(f.object)
+			}
+			rest = rest[min(id.Size, len(rest)):]
+		}
+	}
+	if same {
+		a.t.unsure = false
+		if !p.trusting {
+			a.t.compared = r.times.end
+		}
+	}
+	return same
+}
+
+// isAnother tells whether a code object was replaced, by a read of its own.
+func (r *reader) isAnother(object *codeObject) bool {
+	id := &object.Identity
+	b := r.proofs.space(id.Size)
+	n, err := r.mem.Read(b, id.Proof())
+	return err == nil && !id.Holds(r.l, b[:n])
+}
+
+// replace takes in what has taken a code object's address. Others may have been
+// replaced, too.
+func (a *attempt) replace(old *codeObject) {
+	a.t.unsure = true
+	a.r.codes.drop(old)
+	for i := range a.t.stack {
+		if a.t.stack[i].object == old {
+			a.t.stack[i].replaced = true
+		}
+	}
+	_, _ = a.r.codes.get(old.Addr)
+}
