@@ -17,8 +17,8 @@ import os
 import sys
 import threading
 
-CALLS = set()
-"""(code of the caller, code of the callee)"""
+CALLS = {}
+"""(code of the caller, code of the callee) by their addresses: code of two files may be equal."""
 
 
 def library():
@@ -87,7 +87,7 @@ def trace_monitoring():
     def called(code, *_):
         caller = sys._getframe(1).f_back
         if caller is not None:
-            CALLS.add((caller.f_code, code))
+            CALLS[id(caller.f_code), id(code)] = caller.f_code, code
 
     monitoring.use_tool_id(tool, "calls")
     for event in (monitoring.events.PY_START, monitoring.events.PY_RESUME, monitoring.events.PY_THROW):
@@ -99,7 +99,7 @@ def trace_monitoring():
 def trace_profile():
     def called(frame, event, _argument):
         if event == "call" and frame.f_back is not None:
-            CALLS.add((frame.f_back.f_code, frame.f_code))
+            CALLS[id(frame.f_back.f_code), id(frame.f_code)] = frame.f_back.f_code, frame.f_code
 
     threading.setprofile(called)
     sys.setprofile(called)
@@ -123,7 +123,7 @@ def main():
         finally:
             stop()
         with open(path, "w") as file:
-            for pair in {json.dumps([*describe(caller), *describe(callee)]) for caller, callee in CALLS}:
+            for pair in {json.dumps([*describe(caller), *describe(callee)]) for caller, callee in CALLS.values()}:
                 file.write(pair + "\n")
         return
     print("READY", file=out, flush=True)
