@@ -43,11 +43,12 @@ test: test-go test-python test-web test-truth
 
 # The tests of pystack and gpu live beside real programs in real time: packages run one by one. The
 # race detector slows the sampler tenfold, so its accuracy is judged without, its concurrency with.
-# diagnose starts no goroutine and simulates hours of recordings: without it, too.
+# diagnose starts no goroutine and simulates hours of recordings: without it, too, as specimen, which
+# diagnoses recordings of hundreds of programs and runs some of them.
 test-go: prerequisites
 	$(GO) test -race -run '^$$' ./... > /dev/null
-	$(GO) test -race -p 1 $$($(GO) list ./... | grep -v -e '/sidecar/pystack$$' -e '/sidecar/diagnose$$')
-	$(GO) test -p 1 ./sidecar/diagnose ./sidecar/pystack
+	$(GO) test -race -p 1 $$($(GO) list ./... | grep -v -e '/sidecar/pystack$$' -e '/sidecar/diagnose$$' -e '/sidecar/specimen$$')
+	$(GO) test -p 1 ./sidecar/diagnose ./sidecar/specimen ./sidecar/pystack
 	$(GO) test -race -run 'Image|Second|Gone|Contended|Budget' ./sidecar/pystack
 
 NOT_HERE := --ignore=magics/tests/browser --ignore=magics/tests/truth # each in a run of its own
@@ -59,12 +60,15 @@ test-python: build
 test-truth: build
 	$(BIN)/python -m pytest magics/tests/truth
 
-# Thirty times each, cells and scripts, with a table of how far profile and truth are apart.
+# Thirty times each, cells and scripts, with a table of how far profile and truth are apart. Then all programs
+# and trainings of sidecar/specimen, run live by the interpreters that have what they need: .venv, .cache/torch
+# and those in SPECIMEN_PYTHONS.
 REPEAT ?= 30
 truth: build
 	tools/interpreters > /dev/null
 	tools/kernels
 	cd magics/tests && $(BIN)/python -m truth --repeat $(REPEAT) && $(BIN)/python -m truth --repeat $(REPEAT) --scripts
+	OMNI_PERF_TRUTH=1 $(GO) test -timeout 4h -count 1 ./sidecar/specimen
 
 # A run of its own: Playwright's event loop would stand in the way of the shells above.
 test-web: build

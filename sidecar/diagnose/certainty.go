@@ -10,16 +10,15 @@ import (
 
 // What the certainty rests on. docs/gpu-idle.md shows how the errors grow below.
 const (
-	goodFit         = 0.90 // R² from which a regression is taken at its word
-	goodHeldOut     = 0.80 // and on windows it did not see
-	usefulHeldOut   = 0.20 // below, it is worse than spreading evenly
-	exactBounds     = 0.01 // of the idle time: nothing is left for a model, as with exact kernel times
-	tightBounds     = 0.05 // of the idle time: the windows alone tell the causes apart
-	minRepeats      = 8
-	boundingHeldOut = 0.50  // from which a model may tighten the bounds
-	minPerRate      = 8     // windows for every rate the regression finds
-	maxSpread       = 0.015 // standard error of a state's idle time, of all idle time
-	leastWidth      = 0.07  // of the idle time: no model is held to be nearer than that
+	goodFit       = 0.90 // R² from which a regression is taken at its word
+	goodHeldOut   = 0.80 // and on windows it did not see
+	usefulHeldOut = 0.20 // below, it is worse than spreading evenly
+	exactBounds   = 0.01 // of the idle time: nothing is left for a model, as with exact kernel times
+	tightBounds   = 0.05 // of the idle time: the windows alone tell the causes apart
+	minRepeats    = 8
+	minPerRate    = 8     // windows for every rate the regression finds
+	maxSpread     = 0.015 // standard error of a state's idle time, of all idle time
+	leastWidth    = 0.07  // of the idle time: no model is held to be nearer than that
 )
 
 // halfWidth is how far the idle time of a kind of cause may be off under a model, as

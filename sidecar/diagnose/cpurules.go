@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -31,7 +32,8 @@ var cpuRules = []rule{
 	{id: WaitsUnknown, severity: Info, threshold: 0.30, measure: hostRule(nil, Waiting)},
 	{id: GILContention, severity: Warning, threshold: 0.10, measure: gilContention},
 	{id: ThreadsTakeTurns, severity: Warning, threshold: 0.30, measure: threadsTakeTurns},
-	{id: NoFreeCPU, severity: Warning, threshold: 0.15, measure: hostRule(noFreeCPU, NoCPU)},
+	{id: NoFreeCPU, severity: Warning, threshold: noFreeCPUShare, measure: hostRule(noFreeCPU, NoCPU)},
+	{id: BusyMachine, severity: Limit, threshold: 0.30, measure: busyMachine},
 	{id: Printing, severity: Warning, threshold: 100, unit: PerSecond, measure: printing},
 	{id: MemoryPressure, severity: Warning, threshold: 0.95, unit: Fullness, measure: memoryPressure},
 	{id: Swapping, severity: Warning, threshold: 64 << 20, unit: Bytes, measure: swapping},
@@ -95,7 +97,7 @@ func computing(e *evidence) measured {
 	var own float64
 	m.Call, own = e.called(a.at, fits)
 	m.Cause = e.main.causeAt(a.at, fits)
-	m.Advice = adviceForLine(m, own, a.visits)
+	m.Advice = adviceForLine(e, m, own, a.visits)
 	return m
 }
 
@@ -136,18 +138,24 @@ var cellFunctions = []string{"__getitem__", "__setitem__"}
 // adviceForLine is what to do about a line that takes much, if that can be told:
 // own is the share of its time in which it called nothing. What native code does
 // is vectorised already.
-func adviceForLine(m measured, own float64, visits int) Advice {
+func adviceForLine(e *evidence, m measured, own float64, visits int) Advice {
 	if m.Call.Package == "pandas" {
 		ends := func(f string) bool { return strings.HasSuffix(m.Call.Function, f) }
 		if slices.ContainsFunc(rowFunctions, ends) || visits >= minVisits && slices.Contains(cellFunctions, m.Call.Function) {
 			return WholeColumns
 		}
 	}
-	if m.Cause == Python && own >= 0.8 && visits >= minVisits {
-		return Vectorise
+	switch {
+	case m.Cause != Python || own < 0.8 || visits < minVisits:
+		return NoAdvice
+	case e.stacks.says(m.Place, queryCall):
+		return FewerQueries
 	}
-	return NoAdvice
+	return Vectorise
 }
+
+// queryCall is a line that asks a database.
+var queryCall = regexp.MustCompile(`\.execute\(`)
 
 func withCall(e *evidence, a account, m *measured) {
 	m.Call, _ = e.called(a.at, only(a.cause))
@@ -238,6 +246,34 @@ func noFreeCPU(e *evidence, a account, m *measured) {
 	if m.CoreLimit > 1 && m.Cores >= mostly*m.CoreLimit {
 		m.Advice = FewerThreads
 	}
+}
+
+// noFreeCPUShare is the share of the recording from which on a thread that was seen
+// to want a CPU is told of.
+const noFreeCPUShare = 0.15
+
+// allCPUs is the share of a machine's CPUs from which on none is free.
+const allCPUs = 0.9
+
+// busyMachine is the time for which the main thread looked as if it computed, and
+// was given no CPU by what the scheduler counts. Where the stacks lay meanwhile is
+// true all the same; how long it took is not the program's doing.
+func busyMachine(e *evidence) measured {
+	if e.thread == nil || e.thread.OnCPU < 0 || len(e.used()) > 0 || tooFew(e.rec) != nil ||
+		e.share(e.accountOf(only(NoCPU)).total) >= noFreeCPUShare {
+		return nothing
+	}
+	machine := e.stacks.track("cpu.system")
+	if machine == nil || !(meanDuring(machine, []Interval{{0, e.rec.Duration}}) >= allCPUs*machine.Limit) {
+		return nothing
+	}
+	computing := timeline.Nanos(0)
+	for _, s := range e.thread.Spans {
+		if s.State == timeline.StatePython || s.State == timeline.StateNative {
+			computing += s.End - s.Start
+		}
+	}
+	return e.of(Finding{Time: max(computing-e.thread.OnCPU, 0), Cause: NoCPU, Cores: math.NaN()})
 }
 
 // gilContention holds with and without GPU: the thread that feeds it waits too.

@@ -195,7 +195,7 @@ func (e *evidence) accountOf(fits func(Cause) bool) account {
 // ownPlace is the account's place where a line of the user's own has it, or where the
 // program has none at all: the line of a library is no news to its user.
 func (e *evidence) ownPlace(a account) (Place, timeline.Nanos) {
-	if e.stacks.files.Own(a.at.File) || !slices.ContainsFunc(e.stacks.facts, func(f frameFacts) bool { return f.own }) {
+	if a.at == (Place{}) || e.stacks.files.Own(a.at.File) || !slices.ContainsFunc(e.stacks.facts, func(f frameFacts) bool { return f.own }) {
 		return a.at, a.there
 	}
 	return Place{}, 0

@@ -379,6 +379,10 @@ var findingCases = map[FindingID]struct {
 		scene{acts: []act{one(8, "", "", timeline.StateOff, 0), other, other}, change: ownCores(1.9, 2)}, 8, FewerThreads,
 		scene{acts: []act{short(one(8, "", "", timeline.StateOff, 0)), other, other}},
 	},
+	BusyMachine: { // the scheduler counted no time for the thread
+		scene{acts: twoLines, change: machine(2, 2)}, 0, NoAdvice,
+		scene{acts: twoLines, change: machine(1, 2)},
+	},
 	Printing: {
 		scene{acts: twoLines, change: printed(4000)}, 0, PrintLess,
 		scene{acts: twoLines, change: printed(20)},
@@ -410,6 +414,13 @@ func cores(n float64) func(*timeline.Builder) {
 func ownCores(n, limit float64) func(*timeline.Builder) {
 	return func(b *timeline.Builder) {
 		b.Track(timeline.TrackSpec{ID: "cpu", Kind: timeline.KindRate, Device: -1, Limit: limit}).AddWindow(0, 3*sec, n)
+	}
+}
+
+// machine is how many CPUs all programs used, of how many.
+func machine(n, limit float64) func(*timeline.Builder) {
+	return func(b *timeline.Builder) {
+		b.Track(timeline.TrackSpec{ID: "cpu.system", Kind: timeline.KindRate, Device: -1, Limit: limit}).AddWindow(0, 3*sec, n)
 	}
 }
 

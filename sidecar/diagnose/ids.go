@@ -122,7 +122,7 @@ type Severity string
 const (
 	Info    Severity = "info"    // worth knowing
 	Warning Severity = "warning" // costs a good part of the time or may break the program
-	Limit   Severity = "limit"   // a part of the time was not observed: it qualifies all the rest
+	Limit   Severity = "limit"   // qualifies all the rest: a part of the time was not observed, or the machine was busy
 )
 
 // Unit is what a finding's value and threshold are counted in.
@@ -196,6 +196,7 @@ const (
 	GILContention    FindingID = "gil-contention"     // Actors: who held it
 	ThreadsTakeTurns FindingID = "threads-take-turns" // Count: threads; Value: share of their time that they waited for the GIL; Actors
 	NoFreeCPU        FindingID = "no-free-cpu"        // Cores: used by the program
+	BusyMachine      FindingID = "busy-machine"       // Time: for which the main thread wanted a CPU and had none
 	Printing         FindingID = "printing"           // Count, Bytes, AtLeast; Time: of the main thread
 	MemoryPressure   FindingID = "memory-pressure"    // Name: "process" or "machine"
 	Swapping         FindingID = "swapping"           // Bytes

@@ -84,7 +84,7 @@ func (d *device) divide(s *stacks) {
 		c.Method = ByAverage
 	}
 	d.idle = DeviceIdle{Device: d.index, Idle: d.shares.idle, Certainty: c, Causes: d.shares.causes(), Kinds: d.shares.kinds()}
-	if model != nil && model.heldOut >= boundingHeldOut {
+	if model != nil {
 		d.idle.tighten(timeline.Nanos(d.shares.halfWidth(model) * float64(d.idle.Idle)))
 	}
 }

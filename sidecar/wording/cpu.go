@@ -38,10 +38,16 @@ func (s Scope) imports(f diagnose.Finding) string {
 
 func (s Scope) drawing(f diagnose.Finding) string {
 	text := "drawing" + by(f) + " took " + s.part(f.Time)
-	if s.Place(f.Place) == "" {
-		return text + ", after the last line"
+	if s.Place(f.Place) != "" || f.Time <= 0 {
+		return text + s.where(f)
 	}
-	return text + s.where(f)
+	switch share := float64(f.PlaceTime) / float64(f.Time); { // most of it at no line at all
+	case share >= nearlyAll:
+		return text + ", after the last line"
+	case share >= most:
+		return text + ", most of it after the last line"
+	}
+	return text
 }
 
 func (s Scope) aroundCell(f diagnose.Finding) string {
@@ -210,6 +216,10 @@ func (s Scope) noFreeCPU(f diagnose.Finding) string {
 		text += "; the program itself used " + coresOf(f)
 	}
 	return text
+}
+
+func (s Scope) busyMachine(f diagnose.Finding) string {
+	return "for " + s.part(f.Time) + " no CPU was free"
 }
 
 func (s Scope) printing(f diagnose.Finding) string {

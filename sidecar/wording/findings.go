@@ -104,6 +104,7 @@ var sentences = map[diagnose.FindingID]func(Scope, diagnose.Finding) string{
 	diagnose.GILContention:    Scope.gilContention,
 	diagnose.ThreadsTakeTurns: Scope.threadsTakeTurns,
 	diagnose.NoFreeCPU:        Scope.noFreeCPU,
+	diagnose.BusyMachine:      Scope.busyMachine,
 	diagnose.Printing:         Scope.printing,
 	diagnose.MemoryPressure:   Scope.memoryPressure,
 	diagnose.Swapping:         Scope.swapping,

@@ -140,7 +140,7 @@ var advice = map[diagnose.Advice]string{
 	diagnose.MoveToGPU:          `move model and data there: model.to("cuda"), batch.to("cuda"); torch.cuda.is_available() tells whether the build can`,
 	diagnose.FasterKernels:      "to go faster: mixed precision (bfloat16), torch.compile, better kernels, or a larger device",
 	diagnose.ManyRequests:       "send several at once (ThreadPoolExecutor, asyncio), and reuse the connection (a session)",
-	diagnose.FewerQueries:       "ask for many rows in one query in place of one query for each",
+	diagnose.FewerQueries:       "handle many rows in one query (executemany, a join) in place of one query for each",
 	diagnose.RecordTrace:        "a torch.profiler trace of some steps tells single kernels, which omni-perf analyze reads",
 }
 

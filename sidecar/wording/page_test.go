@@ -135,7 +135,11 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 		with(whole, func(f *diagnose.Finding) { f.Modules = []diagnose.ModuleTime{{Module: "json", Nanos: 4 * second}} }),
 		whole,
 	},
-	diagnose.Drawing:          {with(most2, call("savefig", "matplotlib")), with(none, call("", "matplotlib"))},
+	diagnose.Drawing: {
+		with(most2, call("savefig", "matplotlib")), with(none, call("", "matplotlib")),
+		with(none, func(f *diagnose.Finding) { f.PlaceTime = 4 * second }), with(none, func(f *diagnose.Finding) { f.PlaceTime = 3 * second }),
+	},
+	diagnose.BusyMachine:      {none},
 	diagnose.Displaying:       {with(none, call("DataFrame._repr_html_", "pandas")), none},
 	diagnose.AroundCell:       {none},
 	diagnose.Compiling:        {most2},

@@ -4,6 +4,8 @@
 //	go build -o /tmp/take ./sidecar/specimen/take
 //	/tmp/take -programs sidecar/specimen/programs -into sidecar/specimen/testdata [NAME…]
 //
+// A NAME may have stars: "import*".
+//
 // SPECIMEN_PYTHONS lists the interpreters to choose from, separated by colons; the
 // first that has the modules a program needs is taken. They need ipykernel,
 // jupyter_client and what the extension imports.
@@ -21,6 +23,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path"
 	"path/filepath"
 	"strings"
 	"time"
@@ -119,7 +122,7 @@ func takeTrainings(ctx context.Context, folder, into, repository string, names [
 
 func matches(name string, wanted []string) bool {
 	for _, w := range wanted {
-		if strings.Contains(name, w) {
+		if ok, _ := path.Match(w, name); ok || w == name {
 			return true
 		}
 	}
