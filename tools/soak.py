@@ -202,10 +202,14 @@ def soak(kernels: list[Busy], asked: Any, began: float) -> None:
 
 
 def judge(kernels: list[Busy]) -> list[str]:
-    """Say what grew."""
+    """Say what grew, and whether sidecars were replaced that were not killed."""
     problems: list[str] = []
     bare = kernels[-1].own
     for kernel in kernels[:2]:
+        if len(kernel.sidecars) > 1 + len(kernel.kills):
+            problems.append(
+                f"{kernel.own.name}: {len(kernel.sidecars)} sidecars, {len(kernel.kills)} of them were killed"
+            )
         for process in (kernel.own, kernel.sidecar):
             for figure, allowed in ALLOWED.items():
                 early, late = process.ends(figure)
