@@ -48,7 +48,7 @@ test: test-go test-python test-web test-truth
 test-go: prerequisites
 	$(GO) test -race -run '^$$' ./... > /dev/null
 	$(GO) test -race -p 1 $$($(GO) list ./... | grep -v -e '/sidecar/pystack$$' -e '/sidecar/diagnose$$' -e '/sidecar/specimen$$')
-	$(GO) test -p 1 ./sidecar/diagnose ./sidecar/specimen ./sidecar/pystack
+	$(GO) test -p 1 -timeout 30m ./sidecar/diagnose ./sidecar/specimen ./sidecar/pystack
 	$(GO) test -race -run 'Image|Second|Gone|Contended|Budget' ./sidecar/pystack
 
 NOT_HERE := --ignore=magics/tests/browser --ignore=magics/tests/truth # each in a run of its own

@@ -78,6 +78,9 @@ func subjectOf(r *report.Report) string {
 		if arg == "-m" && i+1 < len(r.Target.Argv) {
 			return words.Clean("-m "+r.Target.Argv[i+1], 60)
 		}
+		if arg == "-c" { // a whole program may follow
+			return "python -c"
+		}
 		if i == 0 && strings.HasPrefix(path.Base(arg), "python") {
 			continue
 		}
