@@ -115,13 +115,6 @@ func awaitExit(pid int) {
 	}
 }
 
-// hasEnded tells whether the process has ended; it stays to be waited for.
-func hasEnded(pid int) bool {
-	var info unix.Siginfo
-	err := unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WNOWAIT|unix.WNOHANG, nil)
-	return err != nil || info.Signo != 0
-}
-
 const recordingID = "program"
 
 // record records from the program's start and returns when it has ended, with the
