@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/omni-perf/omni-perf/sidecar/report"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/synth"
 )
 
 // savedReport is the file of an empty report.
@@ -32,7 +33,7 @@ func savedReport(t *testing.T) string {
 func TestEveryCommandWritesByOneRule(t *testing.T) {
 	traces, _ := madeTraces(t)
 	saved := savedReport(t)
-	snapshot := filepath.Join(traces, snapshotName)
+	snapshot := filepath.Join(traces, synth.SnapshotName)
 	for name, args := range map[string]string{
 		"export":              "export " + saved + " --format json -o FILE",
 		"export by name":      "export " + saved + " --name FILE.svg",
