@@ -15,8 +15,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/google/pprof/profile"
 	"github.com/klauspost/compress/gzip"
-	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/omni-perf/omni-perf/sidecar/report"
 )
@@ -218,98 +218,25 @@ func TestChromeTrace(t *testing.T) {
 	}
 }
 
-// message splits a protobuf message into its fields.
-func message(t *testing.T, b []byte) map[protowire.Number][]any {
-	t.Helper()
-	fields := make(map[protowire.Number][]any)
-	for len(b) > 0 {
-		field, kind, n := protowire.ConsumeTag(b)
-		if n < 0 {
-			t.Fatal(protowire.ParseError(n))
-		}
-		b = b[n:]
-		switch kind {
-		case protowire.VarintType:
-			v, n := protowire.ConsumeVarint(b)
-			if n < 0 {
-				t.Fatal(protowire.ParseError(n))
-			}
-			fields[field], b = append(fields[field], int64(v)), b[n:]
-		case protowire.BytesType:
-			v, n := protowire.ConsumeBytes(b)
-			if n < 0 {
-				t.Fatal(protowire.ParseError(n))
-			}
-			fields[field], b = append(fields[field], v), b[n:]
-		default:
-			t.Fatalf("field %d has wire type %d", field, kind)
-		}
-	}
-	return fields
-}
-
-func number(v []any) int64 {
-	if len(v) == 0 {
-		return 0
-	}
-	return v[0].(int64)
-}
-
-func packed(t *testing.T, b []byte) (vs []int64) {
-	t.Helper()
-	for len(b) > 0 {
-		v, n := protowire.ConsumeVarint(b)
-		if n < 0 {
-			t.Fatal(protowire.ParseError(n))
-		}
-		vs, b = append(vs, int64(v)), b[n:]
-	}
-	return vs
-}
-
 // readPprof returns "leaf:line,caller:line|thread|state" → wall and CPU time.
 func readPprof(t *testing.T, b []byte) map[string][2]int64 {
 	t.Helper()
-	profile := message(t, unzip(t, b))
-	text := func(i int64) string { return string(profile[profileStrings][i].([]byte)) }
-	if text(0) != "" {
-		t.Errorf("string 0 is %q", text(0))
-	}
-	for _, s := range profile[profileStrings] {
-		if !utf8.Valid(s.([]byte)) {
-			t.Errorf("%q is not UTF-8", s)
-		}
-	}
-	functions, locations := make(map[int64]string), make(map[int64]string)
-	for _, f := range profile[profileFunction] {
-		m := message(t, f.([]byte))
-		functions[number(m[functionID])] = text(number(m[functionName]))
-	}
-	for _, l := range profile[profileLocation] {
-		m := message(t, l.([]byte))
-		line := message(t, m[locationLine][0].([]byte))
-		locations[number(m[locationID])] = functions[number(line[lineFunction])] + ":" + strconv.FormatInt(number(line[lineNumber]), 10)
+	p, err := profile.ParseData(b)
+	if err != nil {
+		t.Fatal(err)
 	}
 	got := make(map[string][2]int64)
-	for _, s := range profile[profileSample] {
-		m := message(t, s.([]byte))
+	for _, s := range p.Sample {
 		var stack []string
-		for _, id := range packed(t, m[sampleLocation][0].([]byte)) {
-			name, ok := locations[id]
-			if !ok {
-				t.Fatalf("no location %d", id)
+		for _, l := range s.Location {
+			f := l.Line[0].Function
+			if !utf8.ValidString(f.Name) || !utf8.ValidString(f.Filename) {
+				t.Errorf("%q in %q is not UTF-8", f.Name, f.Filename)
 			}
-			stack = append(stack, name)
+			stack = append(stack, f.Name+":"+strconv.FormatInt(l.Line[0].Line, 10))
 		}
-		key := strings.Join(stack, ",")
-		for _, l := range m[sampleLabel] {
-			label := message(t, l.([]byte))
-			if len(label[labelText]) > 0 {
-				key += "|" + text(number(label[labelText]))
-			}
-		}
-		values := packed(t, m[sampleValue][0].([]byte))
-		got[key] = [2]int64{values[0], values[1]}
+		key := strings.Join([]string{strings.Join(stack, ","), s.Label["thread"][0], s.Label["state"][0]}, "|")
+		got[key] = [2]int64{s.Value[0], s.Value[1]}
 	}
 	return got
 }
