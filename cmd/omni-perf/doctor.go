@@ -10,6 +10,7 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/api"
 	"github.com/omni-perf/omni-perf/sidecar/doctor"
+	"github.com/omni-perf/omni-perf/sidecar/profiler"
 	"github.com/omni-perf/omni-perf/sidecar/server"
 )
 
@@ -53,7 +54,7 @@ func printChecks(checks []doctor.Check) {
 }
 
 func examine(ctx context.Context, interpreter string) []doctor.Check {
-	return doctor.Examine(ctx, doctor.Options{Interpreter: interpreter, Folder: server.TryFolder, GPUs: openGPUs})
+	return doctor.Examine(ctx, doctor.Options{Interpreter: interpreter, Folder: server.TryFolder, GPUs: openGPUs, Read: profiler.Attempt})
 }
 
 // sessionDoctor is the same for a kernel, in the protocol's form.

@@ -15,7 +15,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/output"
 	"github.com/omni-perf/omni-perf/sidecar/program"
 	"github.com/omni-perf/omni-perf/sidecar/report"
-	"github.com/omni-perf/omni-perf/sidecar/server"
+	"github.com/omni-perf/omni-perf/sidecar/words"
 )
 
 func exportCommand() *cobra.Command {
@@ -113,7 +113,7 @@ func tellJSON(w io.Writer, results *output.Results, err error) {
 		}
 	}
 	if err != nil {
-		told.Error = server.Sentence(err)
+		told.Error = words.Sentence(err.Error())
 	}
 	_ = json.NewEncoder(w).Encode(told) // nobody to tell if stderr is closed
 }

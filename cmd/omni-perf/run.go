@@ -2,22 +2,14 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/omni-perf/omni-perf/sidecar/chart"
-	"github.com/omni-perf/omni-perf/sidecar/export"
 	"github.com/omni-perf/omni-perf/sidecar/program"
-	"github.com/omni-perf/omni-perf/sidecar/pystack"
-	"github.com/omni-perf/omni-perf/sidecar/recorder"
-	"github.com/omni-perf/omni-perf/sidecar/report"
 	"github.com/omni-perf/omni-perf/sidecar/signals"
-	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
 func runCommand() *cobra.Command {
@@ -43,7 +35,7 @@ omni-perf run [options] [-] < SCRIPT`},
 			return err
 		}
 		// The script has ended when its source is read: its files are ours.
-		exit, err := program.Run(context.Background(), programTools("script", analyser(os.Getpid())), program.Script{Interpreter: *interpreter, Args: args}, o)
+		exit, err := program.Run(context.Background(), programTools("script", os.Getpid()), program.Script{Interpreter: *interpreter, Args: args}, o)
 		if err != nil {
 			complain(err)
 		}
@@ -53,44 +45,6 @@ omni-perf run [options] [-] < SCRIPT`},
 		return exitStatus(exit.Code) // the script's, whatever became of the report
 	}
 	return c
-}
-
-// programTools makes the recordings of programs outside a notebook.
-func programTools(role string, analyse func(*timeline.Recording) *report.Report) program.Tools {
-	return program.Tools{
-		Recorder: func(target timeline.Target) *recorder.Recorder {
-			return recorder.ForProcess(target, role, openGPUs)
-		},
-		Readable: readable,
-		Analyse:  analyse,
-		Summary:  func(r *report.Report) []byte { return []byte(chart.Text(r, 100)) },
-	}
-}
-
-// formats are the result files, in the order of the usage.
-func formats() []program.Format {
-	return []program.Format{
-		{Name: "svg", Extension: ".svg", Encode: func(r *report.Report) ([]byte, error) { return chart.SVG(r, chart.Options{}) }},
-		{Name: "html", Extension: ".html", Encode: func(r *report.Report) ([]byte, error) { return chart.Page(r, chart.Options{}) }},
-		{Name: "speedscope", Extension: ".speedscope.json", Encode: export.Speedscope},
-		{Name: "chrome", Extension: ".trace.json.gz", Encode: export.ChromeTrace},
-		{Name: "pprof", Extension: ".pb.gz", Encode: export.Pprof},
-		{Name: "collapsed", Extension: ".collapsed.txt", Encode: export.Collapsed},
-		{Name: "json", Extension: ".json", Encode: func(r *report.Report) ([]byte, error) { return json.Marshal(r) }},
-	}
-}
-
-// readable tells whether a process has come so far that it runs Python code.
-func readable(pid int) error {
-	p, err := pystack.Attach(pid, pystack.Options{})
-	if err == nil {
-		p.Close()
-		return nil
-	}
-	if errors.Is(err, pystack.ErrStarting) || errors.Is(err, pystack.ErrNotPython) {
-		return program.ErrNotYet
-	}
-	return err
 }
 
 // recordingFlags defines what run and attach share. The returned function gathers

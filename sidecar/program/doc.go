@@ -20,9 +20,6 @@ import (
 type Tools struct {
 	// Recorder makes the recorder of one process.
 	Recorder func(timeline.Target) *recorder.Recorder
-	// Readable tries to read the process's Python stacks. The error is
-	// ErrNotYet while it has not come to the point where there are any.
-	Readable func(pid int) error
 	Analyse  func(*timeline.Recording) *report.Report
 	// Summary is the report in a few lines for a terminal.
 	Summary func(*report.Report) []byte

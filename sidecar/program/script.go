@@ -21,10 +21,6 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
-// ErrNotYet says that a process has no Python stacks so far: it is a shell that
-// will become Python, or an interpreter that is starting.
-var ErrNotYet = errors.New("the process does not run Python code yet")
-
 // Exit is how a script ended.
 type Exit struct {
 	Code   int            // of a script that a signal ended, 128 and the signal, as a shell has it
@@ -87,7 +83,7 @@ func Run(ctx context.Context, t Tools, s Script, o Options) (exit Exit, err erro
 	}
 	r := t.Recorder(target)
 	defer r.Close()
-	at := record(ctx, t, r, cmd.Process, o, started, ended, relay)
+	at := record(ctx, r, cmd.Process, o, started, ended, relay)
 	relay.end()
 	rec, err := r.End(recordingID, recorder.Ending{At: at})
 	cmd.Wait() // its error is the exit status
@@ -133,7 +129,7 @@ func patience(refusal error) time.Duration {
 	switch {
 	case refusal == nil:
 		return 0
-	case errors.Is(refusal, ErrNotYet):
+	case errors.Is(refusal, recorder.ErrNotYet):
 		return 10 * time.Second
 	}
 	return time.Second
@@ -141,7 +137,7 @@ func patience(refusal error) time.Duration {
 
 // record begins when there are stacks to read and returns when the program has
 // ended, with the time of that.
-func record(ctx context.Context, t Tools, r *recorder.Recorder, p *os.Process, o Options, started int64, ended <-chan int64, relay *relay) int64 {
+func record(ctx context.Context, r *recorder.Recorder, p *os.Process, o Options, started int64, ended <-chan int64, relay *relay) int64 {
 	const mostWait = 50 * time.Millisecond
 	wait := time.Millisecond
 	retry := time.NewTimer(wait)
@@ -170,7 +166,7 @@ func record(ctx context.Context, t Tools, r *recorder.Recorder, p *os.Process, o
 			_ = p.Signal(unix.SIGTERM)
 			ctx = context.Background()
 		case <-retry.C:
-			if time.Duration(timeline.Monotonic()-started) < patience(t.Readable(p.Pid)) {
+			if time.Duration(timeline.Monotonic()-started) < patience(r.Try()) {
 				wait = min(wait*5/4, mostWait)
 				retry.Reset(wait)
 			} else {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -16,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/omni-perf/omni-perf/sidecar/gpu"
-	"github.com/omni-perf/omni-perf/sidecar/pystack"
+	"github.com/omni-perf/omni-perf/sidecar/profiler"
 	"github.com/omni-perf/omni-perf/sidecar/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/report"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
@@ -26,18 +25,9 @@ import (
 func realTools() Tools {
 	noGPU := func() *gpu.Driver { return gpu.Open("") }
 	return Tools{
-		Recorder: func(t timeline.Target) *recorder.Recorder { return recorder.ForProcess(t, "script", noGPU) },
-		Readable: func(pid int) error {
-			p, err := pystack.Attach(pid, pystack.Options{})
-			if err == nil {
-				p.Close()
-			} else if errors.Is(err, pystack.ErrNotPython) || errors.Is(err, pystack.ErrStarting) {
-				err = ErrNotYet
-			}
-			return err
-		},
-		Analyse: func(rec *timeline.Recording) *report.Report { return report.Build(rec, nil, report.Options{}) },
-		Summary: func(*report.Report) []byte { return nil },
+		Recorder: func(t timeline.Target) *recorder.Recorder { return profiler.Recorder(t, "script", noGPU) },
+		Analyse:  func(rec *timeline.Recording) *report.Report { return report.Build(rec, nil, report.Options{}) },
+		Summary:  func(*report.Report) []byte { return nil },
 	}
 }
 
@@ -267,7 +257,9 @@ func TestAttachEndsWithTheProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	go cmd.Wait()
-	for realTools().Readable(cmd.Process.Pid) != nil {
+	r := realTools().Recorder(timeline.Target{PID: cmd.Process.Pid})
+	defer r.Close()
+	for r.Try() != nil {
 		time.Sleep(5 * time.Millisecond)
 	}
 	var messages bytes.Buffer

@@ -61,10 +61,15 @@ type Stacks interface {
 	Collector
 	// Attach finds the interpreter in the target and tries to read it; at once when
 	// that was done before, so that Collect starts in no time. An error that is
-	// fs.ErrPermission may go away when the target grants access.
+	// fs.ErrPermission may go away when the target grants access, one that is
+	// ErrNotYet when the target has come to its Python code.
 	Attach(pid int) error
 	Close() // lets go of the target
 }
+
+// ErrNotYet says that a process has no Python stacks so far: it is a shell that
+// will become Python, or an interpreter that is starting.
+var ErrNotYet = errors.New("the process does not run Python code yet")
 
 // Named gives a collector the name its notes carry.
 type Named struct {
@@ -200,6 +205,17 @@ func (r *Recorder) Attach() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.attachLocked()
+}
+
+// Try is Attach for a program that is starting: it may be called again after any
+// refusal, which is not remembered.
+func (r *Recorder) Try() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.opts.Stacks == nil {
+		return errNoReader
+	}
+	return r.opts.Stacks.Attach(r.opts.Target.PID)
 }
 
 var errNoReader = errors.New("stacks are read from outside on Linux only")

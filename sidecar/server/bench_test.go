@@ -14,6 +14,7 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/api"
 	"github.com/omni-perf/omni-perf/sidecar/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/display"
 	"github.com/omni-perf/omni-perf/sidecar/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/report"
 	"github.com/omni-perf/omni-perf/sidecar/surround"
@@ -62,7 +63,7 @@ func benchSession() *kernelSession {
 			d := diagnose.Run(rec)
 			return report.Build(rec, &d, report.Options{})
 		},
-		Present: Charts{},
+		Present: display.Charts{},
 	}).(*kernelSession)
 }
 

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/omni-perf/omni-perf/sidecar/api"
+	"github.com/omni-perf/omni-perf/sidecar/display"
 	"github.com/omni-perf/omni-perf/sidecar/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/report"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
@@ -52,7 +53,7 @@ func FuzzUnpack(f *testing.F) {
 	f.Add(packed, "svg")
 	f.Add(packed[:len(packed)/2], "bundle")
 	f.Add([]byte{0x1f, 0x8b}, "text")
-	s := NewSession(Start{KernelPID: 7, Log: slog.New(slog.DiscardHandler)}, Tools{Recorder: recorder.New(recorder.Options{}), Present: Charts{}})
+	s := NewSession(Start{KernelPID: 7, Log: slog.New(slog.DiscardHandler)}, Tools{Recorder: recorder.New(recorder.Options{}), Present: display.Charts{}})
 	f.Fuzz(func(t *testing.T, packed []byte, format string) {
 		_, _ = s.Report(t.Context(), &api.ReportRequest{ReportGzip: packed, Format: format})
 	})

@@ -12,6 +12,7 @@ import (
 	"github.com/omni-perf/omni-perf/jupyter"
 	"github.com/omni-perf/omni-perf/sidecar/api"
 	"github.com/omni-perf/omni-perf/sidecar/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/display"
 	"github.com/omni-perf/omni-perf/sidecar/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/report"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
@@ -41,14 +42,14 @@ func sessionOn(stacks recorder.Stacks) Session {
 			d := diagnose.Run(rec)
 			return report.Build(rec, &d, report.Options{})
 		},
-		Present: Charts{},
+		Present: display.Charts{},
 	})
 }
 
 // broken charts have a bug.
-type broken struct{ Charts }
+type broken struct{ display.Charts }
 
-func (broken) Bundle(*report.Report, Display) (jupyter.Bundle, error) { panic("no such lane") }
+func (broken) Bundle(*report.Report, jupyter.Place) (jupyter.Bundle, error) { panic("no such lane") }
 
 func TestABugInAChartIsASentence(t *testing.T) {
 	s := sessionOn(&grantable{}).(*kernelSession)

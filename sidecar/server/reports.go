@@ -28,16 +28,9 @@ import (
 
 // Presenter turns a report into what people see.
 type Presenter interface {
-	Bundle(r *report.Report, d Display) (jupyter.Bundle, error)
+	Bundle(r *report.Report, at jupyter.Place) (jupyter.Bundle, error)
 	// Draw makes a file of the format "svg", "html" or "text".
 	Draw(r *report.Report, format string) (content []byte, mediaType string, err error)
-}
-
-// Display says where a bundle is shown.
-type Display struct {
-	Form   string // "notebook" or "terminal"
-	Theme  string // "", "light" or "dark"
-	Folded bool   // recorded without being asked for: a closed headline
 }
 
 const (
@@ -101,7 +94,7 @@ func (s *kernelSession) finish(rec *timeline.Recording, cell *cellState, entry r
 	if !req.Quiet && s.Present != nil {
 		work.Go(func() error {
 			return guard(func() (err error) {
-				resp.Bundle, err = s.bundle(r, Display{Form: req.Form, Theme: req.Theme, Folded: cell.begin.Automatic})
+				resp.Bundle, err = s.bundle(r, jupyter.Place{Form: req.Form, Theme: req.Theme, Folded: cell.begin.Automatic})
 				return err
 			})
 		})
@@ -153,8 +146,8 @@ func giveBack() {
 	debug.FreeOSMemory()
 }
 
-func (s *kernelSession) bundle(r *report.Report, d Display) (*api.Bundle, error) {
-	b, err := s.Present.Bundle(r, d)
+func (s *kernelSession) bundle(r *report.Report, at jupyter.Place) (*api.Bundle, error) {
+	b, err := s.Present.Bundle(r, at)
 	if err != nil {
 		return nil, err
 	}
@@ -204,7 +197,7 @@ func (s *kernelSession) Report(_ context.Context, req *api.ReportRequest) (*api.
 		return nil, status.Errorf(codes.InvalidArgument, "The report cannot be read: %v.", err)
 	}
 	if req.Format == "bundle" {
-		b, err := s.bundle(r, Display{Form: "notebook"})
+		b, err := s.bundle(r, jupyter.Place{Form: "notebook"})
 		if err != nil {
 			return nil, status.Errorf(codes.Internal, "The chart could not be made: %v.", err)
 		}

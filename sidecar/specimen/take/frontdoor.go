@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -15,8 +14,8 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/gpu"
 	"github.com/omni-perf/omni-perf/sidecar/host"
+	"github.com/omni-perf/omni-perf/sidecar/profiler"
 	"github.com/omni-perf/omni-perf/sidecar/program"
-	"github.com/omni-perf/omni-perf/sidecar/pystack"
 	"github.com/omni-perf/omni-perf/sidecar/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/report"
 	"github.com/omni-perf/omni-perf/sidecar/server"
@@ -105,7 +104,7 @@ func serve(args []string) error {
 		Session: func(start server.Start) server.Session {
 			pid := start.KernelPID
 			return server.NewSession(start, server.Tools{
-				Version: "0", Recorder: recorder.ForProcess(timeline.Target{PID: pid}, "kernel", openGPUs), Analyse: keeper(pid), Follow: follow,
+				Version: "0", Recorder: profiler.Recorder(timeline.Target{PID: pid}, "kernel", openGPUs), Analyse: keeper(pid), Follow: follow,
 			})
 		},
 	})
@@ -119,29 +118,16 @@ func run(args []string) error {
 	}
 	tools := program.Tools{
 		Recorder: func(target timeline.Target) *recorder.Recorder {
-			return recorder.ForProcess(target, "script", openGPUs)
+			return profiler.Recorder(target, "script", openGPUs)
 		},
-		Readable: readable,
-		Analyse:  keeper(os.Getpid()),
-		Summary:  func(r *report.Report) []byte { return []byte(r.Headline + "\n") },
+		Analyse: keeper(os.Getpid()),
+		Summary: func(r *report.Report) []byte { return []byte(r.Headline + "\n") },
 	}
 	exit, err := program.Run(context.Background(), tools, program.Script{Interpreter: args[0], Args: args[1:]}, program.Options{
 		Results: results, Interval: time.Millisecond, FigureInterval: 100 * time.Millisecond, Messages: io.Discard,
 	})
 	if err == nil && exit.Code != 0 {
 		err = fmt.Errorf("exit code %d", exit.Code)
-	}
-	return err
-}
-
-func readable(pid int) error {
-	p, err := pystack.Attach(pid, pystack.Options{})
-	if err == nil {
-		p.Close()
-		return nil
-	}
-	if errors.Is(err, pystack.ErrStarting) || errors.Is(err, pystack.ErrNotPython) {
-		return program.ErrNotYet
 	}
 	return err
 }

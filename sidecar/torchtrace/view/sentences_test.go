@@ -24,15 +24,15 @@ func TestSentences(t *testing.T) {
 	own := &place.Place{File: "/home/me/train.py", Line: 42, Function: "train_step"}
 	type evidence = map[string]float64
 	for want, f := range map[string]findings.Finding{
-		"The device was idle 35 % of the time.":                                                  {ID: findings.DeviceIdle, Value: 0.353, Evidence: evidence{"ranks": 1, "devices": 1}},
+		"The device was idle 35 % of the time.":                                                {ID: findings.DeviceIdle, Value: 0.353, Evidence: evidence{"ranks": 1, "devices": 1}},
 		"The devices of 8 ranks were idle 23 % of the time, rank 5 most (44 %).":               {ID: findings.DeviceIdle, Value: 0.228, Rank: number(5), Device: number(5), Evidence: evidence{"ranks": 8, "devices": 8, "highest_share": 0.444}},
 		"The 2 devices were idle 55 % of the time, device 1 most (60 %).":                      {ID: findings.DeviceIdle, Value: 0.55, Rank: number(0), Device: number(1), Evidence: evidence{"ranks": 1, "devices": 2, "highest_share": 0.6}},
-		"The 2 devices were idle 50 % of the time.":                                              {ID: findings.DeviceIdle, Value: 0.5, Evidence: evidence{"ranks": 1, "devices": 2, "highest_share": 0.5}},
+		"The 2 devices were idle 50 % of the time.":                                            {ID: findings.DeviceIdle, Value: 0.5, Evidence: evidence{"ranks": 1, "devices": 2, "highest_share": 0.5}},
 		"The 4 devices of 2 ranks were idle 50 % of the time, device 1 of rank 1 most (70 %).": {ID: findings.DeviceIdle, Value: 0.5, Rank: number(1), Device: number(1), Evidence: evidence{"ranks": 2, "devices": 4, "highest_share": 0.7}},
-		"Nothing ran on a device: 6 steps took 9.1 ms each on the CPU.":                           {ID: findings.CPUOnly, Value: 84e3, Evidence: evidence{"steps": 6, "mean_step_us": 9120}},
-		"Nothing ran on a device: 1 step took 9.1 ms on the CPU.":                                 {ID: findings.CPUOnly, Value: 84e3, Evidence: evidence{"steps": 1, "mean_step_us": 9120}},
-		"Nothing ran on a device in the 84 ms recorded.":                                           {ID: findings.CPUOnly, Value: 84e3},
-		"91 % of the devices' idle time: the host had not launched the next work.":               {ID: findings.IdleCause, Value: 0.913, Name: analyses.CauseNotLaunched},
+		"Nothing ran on a device: 6 steps took 9.1 ms each on the CPU.":                        {ID: findings.CPUOnly, Value: 84e3, Evidence: evidence{"steps": 6, "mean_step_us": 9120}},
+		"Nothing ran on a device: 1 step took 9.1 ms on the CPU.":                              {ID: findings.CPUOnly, Value: 84e3, Evidence: evidence{"steps": 1, "mean_step_us": 9120}},
+		"Nothing ran on a device in the 84 ms recorded.":                                       {ID: findings.CPUOnly, Value: 84e3},
+		"91 % of the devices' idle time: the host had not launched the next work.":             {ID: findings.IdleCause, Value: 0.913, Name: analyses.CauseNotLaunched},
 		"The devices were idle 3.1 s while launching calls ran, most of it in cudaLaunchKernel (79 calls of 39 ms, the longest 3.1 s, in train.py(42): train_step).": {
 			ID: findings.LaunchCalls, Value: 0.2, Name: "cudaLaunchKernel", Place: own, Evidence: evidence{"idle_us": 3.06e6, "calls": 79, "mean_us": 38.8e3, "max_us": 3.06e6}},
 		"The steps waited for data 25 % of their time, rank 5's most (50 %); devices were idle for 0.13 s of it.": {

@@ -1,4 +1,4 @@
-package main
+package profiler
 
 import (
 	"os"
@@ -51,7 +51,7 @@ func TestEveryFrontDoorNamesCausesByTheTextOfFiles(t *testing.T) {
 		{"a kernel's cell that calls a module", timeline.Target{PID: os.Getpid(), Cell: &cell},
 			[]timeline.Frame{{Function: "<module>", File: cell.File, Line: 1}, leaf}, "return good.sum().item()"},
 	} {
-		r := analyser(os.Getpid())(waitingFor(c.target, c.frames...))
+		r := Analyser(os.Getpid(), "")(waitingFor(c.target, c.frames...))
 		got := r.Idle.Causes[0]
 		if got.ID != string(diagnose.Sync) || got.SourceText != c.text {
 			t.Errorf("%s: %q at %q, want %q at %q", c.name, got.ID, got.SourceText, diagnose.Sync, c.text)
@@ -62,7 +62,7 @@ func TestEveryFrontDoorNamesCausesByTheTextOfFiles(t *testing.T) {
 func TestFilesAreReadForEachRecording(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "metrics.py")
 	target := timeline.Target{PID: os.Getpid()}
-	analyse := analyser(target.PID)
+	analyse := Analyser(target.PID, "")
 	for _, c := range []struct{ text, cause string }{
 		{"good.sum().item()", string(diagnose.Sync)},
 		{"lock.acquire()", string(diagnose.Lock)},

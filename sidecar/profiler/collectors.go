@@ -1,29 +1,35 @@
-package recorder
+// Package profiler puts the parts together: the collectors that record a process,
+// and the way from its Recording to a Report.
+//
+// It is the one place that knows every collector and every step of that way. Front
+// doors get a recorder.Recorder and a function from it and know neither; which
+// process is recorded, and for whom, is theirs.
+package profiler
 
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"sync"
 
 	"github.com/omni-perf/omni-perf/sidecar/gpu"
 	"github.com/omni-perf/omni-perf/sidecar/host"
 	"github.com/omni-perf/omni-perf/sidecar/pystack"
+	"github.com/omni-perf/omni-perf/sidecar/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
-// ForProcess makes the recorder of a process with all the collectors there are.
+// Recorder makes the recorder of a process with all the collectors there are.
 // role is the target's in Recording.Processes; gpus opens the driver, once, when
 // it is first needed.
-func ForProcess(target timeline.Target, role string, gpus func() *gpu.Driver) *Recorder {
-	own := &OwnThreads{}
+func Recorder(target timeline.Target, role string, gpus func() *gpu.Driver) *recorder.Recorder {
+	own := &recorder.OwnThreads{}
 	machine := host.New(target.PID, host.Options{Role: role, Own: own.Has})
-	return New(Options{
+	return recorder.New(recorder.Options{
 		Target: target,
 		Stacks: &pythonStacks{},
-		Collectors: []Named{
-			{"process and machine figures", hostFigures{machine}},
-			{"GPU lanes", gpuLanes{gpus, machine.PIDs}},
+		Collectors: []recorder.Named{
+			{Name: "process and machine figures", Collector: hostFigures{machine}},
+			{Name: "GPU lanes", Collector: gpuLanes{gpus, machine.PIDs}},
 		},
 		Own:     own,
 		Threads: host.NewThreadLog(target.PID),
@@ -33,7 +39,7 @@ func ForProcess(target timeline.Target, role string, gpus func() *gpu.Driver) *R
 
 type hostFigures struct{ *host.Collector }
 
-func (h hostFigures) Collect(ctx context.Context, run Run) error {
+func (h hostFigures) Collect(ctx context.Context, run recorder.Run) error {
 	return h.Collector.Collect(ctx, run.Builder, run.FigureInterval)
 }
 
@@ -42,7 +48,7 @@ type gpuLanes struct {
 	pids func() []int
 }
 
-func (g gpuLanes) Collect(ctx context.Context, run Run) error {
+func (g gpuLanes) Collect(ctx context.Context, run recorder.Run) error {
 	// It leaves its own notes, the one about its error included.
 	_ = g.open().Collect(ctx, run.Builder, gpu.Options{Interval: run.FigureInterval, PIDs: g.pids})
 	return nil
@@ -63,17 +69,14 @@ func (p *pythonStacks) Attach(pid int) error {
 	if p.process != nil {
 		return nil
 	}
-	process, err := pystack.Attach(pid, pystack.Options{})
-	if errors.Is(err, pystack.ErrPermission) {
-		return permissionError{err}
-	}
+	process, err := attach(pid, pystack.Options{})
 	if err == nil {
 		p.process = process
 	}
 	return err
 }
 
-func (p *pythonStacks) Collect(ctx context.Context, run Run) error {
+func (p *pythonStacks) Collect(ctx context.Context, run recorder.Run) error {
 	p.mu.Lock()
 	process := p.process
 	p.mu.Unlock()
@@ -100,9 +103,3 @@ func (p *pythonStacks) Close() {
 		p.process = nil
 	}
 }
-
-// permissionError is a refusal that the target may take back.
-type permissionError struct{ error }
-
-func (e permissionError) Is(target error) bool { return target == fs.ErrPermission }
-func (e permissionError) Unwrap() error        { return e.error }
