@@ -65,27 +65,27 @@ func run(args []string) int {
 }
 
 // programTools makes the recordings of programs outside a notebook.
-func programTools(role string, analyse func(*timeline.Recording) *report.Report) program.Tools {
+func programTools(role string, analyse func(*timeline.Recording) (*report.View, error)) program.Tools {
 	return program.Tools{
 		Recorder: func(target timeline.Target) *recorder.Recorder {
 			return recorder.ForProcess(target, role, openGPUs)
 		},
 		Readable: readable,
 		Analyse:  analyse,
-		Summary:  func(r *report.Report) []byte { return []byte(chart.Text(r, 100)) },
+		Summary:  func(r *report.View) []byte { return []byte(chart.Text(r, 100)) },
 	}
 }
 
 // formats are the result files, in the order of the usage.
 func formats() []program.Format {
 	return []program.Format{
-		{Name: "svg", Extension: ".svg", Encode: func(r *report.Report) ([]byte, error) { return chart.SVG(r, chart.Options{}) }},
-		{Name: "html", Extension: ".html", Encode: func(r *report.Report) ([]byte, error) { return chart.Page(r, chart.Options{}) }},
+		{Name: "svg", Extension: ".svg", Encode: func(r *report.View) ([]byte, error) { return chart.SVG(r, chart.Options{}) }},
+		{Name: "html", Extension: ".html", Encode: func(r *report.View) ([]byte, error) { return chart.Page(r, chart.Options{}) }},
 		{Name: "speedscope", Extension: ".speedscope.json", Encode: export.Speedscope},
 		{Name: "chrome", Extension: ".trace.json.gz", Encode: export.ChromeTrace},
 		{Name: "pprof", Extension: ".pb.gz", Encode: export.Pprof},
 		{Name: "collapsed", Extension: ".collapsed.txt", Encode: export.Collapsed},
-		{Name: "json", Extension: ".json", Encode: func(r *report.Report) ([]byte, error) { return json.Marshal(r) }},
+		{Name: "json", Extension: ".json", Encode: func(r *report.View) ([]byte, error) { return json.Marshal(r.Document) }},
 	}
 }
 

@@ -22,15 +22,15 @@ import (
 var openGPUs = sync.OnceValue(func() *gpu.Driver { return gpu.Open(os.Getenv("OMNI_PERF_NVML_LIBRARY")) })
 
 // analyser makes reports of a process's recordings, also after its end.
-func analyser(pid int) func(*timeline.Recording) *report.Report {
+func analyser(pid int) func(*timeline.Recording) (*report.View, error) {
 	home, _ := os.UserHomeDir() // none: paths stay as they are
 	files := targetfs.New(pid)
-	return func(rec *timeline.Recording) *report.Report {
+	return func(rec *timeline.Recording) (*report.View, error) {
 		rec = surround.Strip(rec)
 		files.Refresh()
 		lines := host.NewLines(files) // anew: modules are edited between cells
 		found := diagnose.Options{Line: lines.Line}.Run(rec)
-		return report.Build(rec, &found, report.Options{Version: version, Home: home, Line: lines.Line})
+		return report.Build(rec, &found, report.Options{Version: version, Home: home, Line: lines.Line, Text: lines.Text})
 	}
 }
 

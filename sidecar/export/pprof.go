@@ -36,23 +36,23 @@ const (
 
 // Pprof writes the stacks for go tool pprof, gzipped: wall time and time on a
 // CPU, labelled by thread and state.
-func Pprof(r *report.Report) ([]byte, error) {
+func Pprof(r *report.View) ([]byte, error) {
 	p := &pprofWriter{strings: map[string]int64{"": 0}, table: []string{""}, functions: make(map[pprofFunction]uint64)}
-	h := historyOf(r)
+	frames := framesOf(r)
 	for _, name := range []string{"wall", "cpu"} {
 		p.message(profileSampleType, p.pair(valueType, p.text(name), valueUnit, p.text("nanoseconds")))
 	}
-	for t := range h.spans {
-		p.samples(h, r, t)
+	for t := range r.Threads {
+		p.samples(r, t)
 	}
-	for i, f := range h.frames {
+	for i, f := range frames {
 		p.location(uint64(i+1), f)
 	}
 	p.number(profileTime, r.StartedAt.UnixNano())
-	p.number(profileDuration, nanos(r.DurationS))
+	p.number(profileDuration, r.DurationNS)
 	p.message(profilePeriodType, p.pair(valueType, p.text("wall"), valueUnit, p.text("nanoseconds")))
-	p.number(profilePeriod, nanos(r.Sampling.IntervalS))
-	for _, s := range []string{title(r), clean(r.Headline)} {
+	p.number(profilePeriod, r.Target().Sampling.Interval(r.DurationNS))
+	for _, s := range []string{title(r), clean(r.Headline.Text)} {
 		if s != "" {
 			p.number(profileComment, p.text(s))
 		}
@@ -119,47 +119,47 @@ func (p *pprofWriter) pair(a protowire.Number, x int64, b protowire.Number, y in
 }
 
 // samples adds up a thread's time by stack and state.
-func (p *pprofWriter) samples(h *history, r *report.Report, t int) {
+func (p *pprofWriter) samples(r *report.View, t int) {
 	type key struct {
-		node  int
-		state string
+		node  int32
+		state report.State
 	}
 	total := make(map[key]int64)
 	var order []key
-	for _, s := range h.spans[t] {
-		k := key{s.node, s.state}
+	for _, s := range r.History(t) {
+		k := key{s.Node, s.State}
 		if total[k] == 0 {
 			order = append(order, k)
 		}
-		total[k] += s.end - s.start
+		total[k] += s.End - s.Start
 	}
-	thread := p.text(h.threadName(r, t))
+	thread := p.text(threadName(r, t))
 	for _, k := range order {
 		if k.node == 0 {
 			continue // no Python code ran
 		}
 		var locations, values []byte
-		stack := h.stack(k.node)
+		stack := r.Stack(k.node, maxDepth)
 		slices.Reverse(stack) // leaf first
 		for _, f := range stack {
 			locations = protowire.AppendVarint(locations, uint64(f+1))
 		}
 		cpu := int64(0)
-		if computes(k.state) {
+		if k.state.Computes() {
 			cpu = total[k]
 		}
 		values = protowire.AppendVarint(protowire.AppendVarint(nil, uint64(total[k])), uint64(cpu))
 		m := appendMessage(appendMessage(nil, sampleLocation, locations), sampleValue, values)
 		m = appendMessage(m, sampleLabel, p.pair(labelKey, p.text("thread"), labelText, thread))
-		m = appendMessage(m, sampleLabel, p.pair(labelKey, p.text("state"), labelText, p.text(clean(k.state))))
-		m = appendMessage(m, sampleLabel, p.pair(labelKey, p.text("thread_id"), labelNumber, int64(h.threads[t].NativeID)))
+		m = appendMessage(m, sampleLabel, p.pair(labelKey, p.text("state"), labelText, p.text(k.state.String())))
+		m = appendMessage(m, sampleLabel, p.pair(labelKey, p.text("thread_id"), labelNumber, int64(r.Threads[t].NativeID)))
 		p.message(profileSample, m)
 	}
 }
 
 // location is a frame: a function at a line.
-func (p *pprofWriter) location(id uint64, f report.Frame) {
-	key := pprofFunction{clean(f.Function), clean(f.File), max(f.FirstLine, 0)}
+func (p *pprofWriter) location(id uint64, f frame) {
+	key := pprofFunction{f.function, f.file, f.firstLine}
 	function, ok := p.functions[key]
 	if !ok {
 		function = uint64(len(p.functions) + 1)
@@ -169,6 +169,6 @@ func (p *pprofWriter) location(id uint64, f report.Frame) {
 		m = appendNumber(m, functionFile, p.text(key.file))
 		p.message(profileFunction, appendNumber(m, functionStart, int64(key.line)))
 	}
-	line := p.pair(lineFunction, int64(function), lineNumber, int64(max(f.Line, 0)))
+	line := p.pair(lineFunction, int64(function), lineNumber, int64(f.line))
 	p.message(profileLocation, appendMessage(appendNumber(nil, locationID, int64(id)), locationLine, line))
 }

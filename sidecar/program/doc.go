@@ -23,9 +23,9 @@ type Tools struct {
 	// Readable tries to read the process's Python stacks. The error is
 	// ErrNotYet while it has not come to the point where there are any.
 	Readable func(pid int) error
-	Analyse  func(*timeline.Recording) *report.Report
+	Analyse  func(*timeline.Recording) (*report.View, error)
 	// Summary is the report in a few lines for a terminal.
-	Summary func(*report.Report) []byte
+	Summary func(*report.View) []byte
 }
 
 // Options of a recording.
