@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/klauspost/compress/gzip"
 	"github.com/spf13/cobra"
 
 	"github.com/omni-perf/omni-perf/sidecar/output"
@@ -118,10 +116,10 @@ func tellJSON(w io.Writer, results *output.Results, err error) {
 	_ = json.NewEncoder(w).Encode(told) // nobody to tell if stderr is closed
 }
 
-// maxReport is what a report may have, unpacked.
+// maxReport is what the file of a report may have.
 const maxReport = 1 << 30
 
-func readReport(file string) (*report.Report, error) {
+func readReport(file string) (*report.View, error) {
 	in, name := os.Stdin, "standard input"
 	if file != "-" {
 		opened, err := os.Open(file)
@@ -131,31 +129,15 @@ func readReport(file string) (*report.Report, error) {
 		defer opened.Close()
 		in, name = opened, file
 	}
-	text, err := readUnpacked(in)
+	text, err := readUpTo(in, maxReport)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read %s: %w", name, err)
 	}
-	r := new(report.Report)
-	if err := json.Unmarshal(text, r); err != nil {
-		return nil, fmt.Errorf("no report of omni_perf is in %s: %w", name, err)
-	}
-	if r.SchemaVersion != report.SchemaVersion {
-		return nil, fmt.Errorf("the report in %s has version %d, this omni-perf reads version %d", name, r.SchemaVersion, report.SchemaVersion)
+	r, err := report.Read(text)
+	if err != nil {
+		return nil, fmt.Errorf("cannot take the report from %s: %w", name, err)
 	}
 	return r, nil
-}
-
-// readUnpacked reads JSON, or the gzip of it.
-func readUnpacked(in io.Reader) ([]byte, error) {
-	text, err := readUpTo(in, maxReport)
-	if err != nil || !bytes.HasPrefix(text, []byte{0x1f, 0x8b}) {
-		return text, err
-	}
-	unpacked, err := gzip.NewReader(bytes.NewReader(text))
-	if err != nil {
-		return nil, err
-	}
-	return readUpTo(unpacked, maxReport)
 }
 
 func readUpTo(in io.Reader, most int64) ([]byte, error) {

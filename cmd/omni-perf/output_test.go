@@ -11,13 +11,18 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/omni-perf/omni-perf/sidecar/report"
+	"github.com/omni-perf/omni-perf/sidecar/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/synth"
 )
 
 // savedReport is the file of an empty report.
-func savedReport(t *testing.T) string {
+func savedReport(t testing.TB) string {
 	t.Helper()
-	text, err := json.Marshal(report.Report{SchemaVersion: report.SchemaVersion})
+	r, err := report.Build(timeline.NewBuilder(timeline.Options{Origin: 1}).Snapshot(1e9), nil, report.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(r.Document)
 	if err != nil {
 		t.Fatal(err)
 	}

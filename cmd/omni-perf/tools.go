@@ -89,19 +89,19 @@ func programTools(role string, pid int) program.Tools {
 			return profiler.Recorder(target, role, openGPUs)
 		},
 		Analyse: profiler.Analyser(pid, version),
-		Summary: func(r *report.Report) []byte { return []byte(chart.Text(r, 100)) },
+		Summary: func(r *report.View) []byte { return []byte(chart.Text(r, 100)) },
 	}
 }
 
 // formats are the result files, in the order of the usage.
 func formats() []program.Format {
 	return []program.Format{
-		{Name: "svg", Extension: ".svg", Encode: func(r *report.Report) ([]byte, error) { return chart.SVG(r, chart.Options{}) }},
-		{Name: "html", Extension: ".html", Encode: func(r *report.Report) ([]byte, error) { return chart.Page(r, chart.Options{}) }},
+		{Name: "svg", Extension: ".svg", Encode: func(r *report.View) ([]byte, error) { return chart.SVG(r, chart.Options{}) }},
+		{Name: "html", Extension: ".html", Encode: func(r *report.View) ([]byte, error) { return chart.Page(r, chart.Options{}) }},
 		{Name: "speedscope", Extension: ".speedscope.json", Encode: export.Speedscope},
 		{Name: "chrome", Extension: ".trace.json.gz", Encode: export.ChromeTrace},
 		{Name: "pprof", Extension: ".pb.gz", Encode: export.Pprof},
 		{Name: "collapsed", Extension: ".collapsed.txt", Encode: export.Collapsed},
-		{Name: "json", Extension: ".json", Encode: func(r *report.Report) ([]byte, error) { return json.Marshal(r) }},
+		{Name: "json", Extension: ".json", Encode: func(r *report.View) ([]byte, error) { return json.Marshal(r.Document) }},
 	}
 }

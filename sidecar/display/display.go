@@ -17,7 +17,7 @@ const textWidth = 100
 type Charts struct{}
 
 // Bundle makes what the extension displays.
-func (Charts) Bundle(r *report.Report, at jupyter.Place) (jupyter.Bundle, error) {
+func (Charts) Bundle(r *report.View, at jupyter.Place) (jupyter.Bundle, error) {
 	text := []byte(chart.Text(r, textWidth))
 	if at.Form == "terminal" {
 		return jupyter.NewBundle(nil, text, ""), nil
@@ -34,7 +34,7 @@ func (Charts) Bundle(r *report.Report, at jupyter.Place) (jupyter.Bundle, error)
 }
 
 // Draw makes a file.
-func (Charts) Draw(r *report.Report, format string) (content []byte, mediaType string, err error) {
+func (Charts) Draw(r *report.View, format string) (content []byte, mediaType string, err error) {
 	switch format {
 	case "svg":
 		content, err = chart.SVG(r, chart.Options{})

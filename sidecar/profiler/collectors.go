@@ -34,6 +34,7 @@ func Recorder(target timeline.Target, role string, gpus func() *gpu.Driver) *rec
 		Own:     own,
 		Threads: host.NewThreadLog(target.PID),
 		Code:    host.NewCode(target),
+		Host:    host.Machine,
 	})
 }
 
@@ -61,7 +62,7 @@ type pythonStacks struct {
 }
 
 // stackMethod is how package pystack reads, as it says itself.
-const stackMethod = "process_vm_readv, read twice"
+const stackMethod = timeline.MethodOutside
 
 func (p *pythonStacks) Attach(pid int) error {
 	p.mu.Lock()

@@ -58,7 +58,7 @@ func benchSession() *kernelSession {
 	return NewSession(Start{KernelPID: 1, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}, Tools{
 		Version:  "1.2.3",
 		Recorder: recorder.New(recorder.Options{}),
-		Analyse: func(rec *timeline.Recording) *report.Report {
+		Analyse: func(rec *timeline.Recording) (*report.View, error) {
 			rec = surround.Strip(rec)
 			d := diagnose.Run(rec)
 			return report.Build(rec, &d, report.Options{})

@@ -26,7 +26,7 @@ func FuzzPush(f *testing.F) {
 		}
 		s := NewSession(Start{KernelPID: 7, Log: slog.New(slog.DiscardHandler)}, Tools{
 			Recorder: recorder.New(recorder.Options{Target: timeline.Target{PID: 7}}),
-			Analyse:  func(rec *timeline.Recording) *report.Report { return report.Build(rec, nil, report.Options{}) },
+			Analyse:  func(rec *timeline.Recording) (*report.View, error) { return report.Build(rec, nil, report.Options{}) },
 		})
 		defer s.Close()
 		ctx := t.Context()
@@ -46,7 +46,11 @@ func FuzzPush(f *testing.F) {
 
 // A kernel keeps reports and sends them back to be drawn.
 func FuzzUnpack(f *testing.F) {
-	packed, err := pack(&report.Report{SchemaVersion: report.SchemaVersion})
+	r, err := report.Build(timeline.NewBuilder(timeline.Options{Origin: 1}).Snapshot(1e9), nil, report.Options{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	packed, err := report.Pack(r.Document)
 	if err != nil {
 		f.Fatal(err)
 	}

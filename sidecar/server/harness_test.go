@@ -80,7 +80,7 @@ func testSession(start Start) Session {
 	return NewSession(start, Tools{
 		Version:  "1.2.3",
 		Recorder: profiler.Recorder(timeline.Target{PID: start.KernelPID}, "kernel", noGPU),
-		Analyse: func(rec *timeline.Recording) *report.Report {
+		Analyse: func(rec *timeline.Recording) (*report.View, error) {
 			return report.Build(rec, &diagnose.Diagnosis{}, report.Options{})
 		},
 	})

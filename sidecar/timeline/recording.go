@@ -251,6 +251,24 @@ type Cell struct {
 	Outcome        string // "ok", "error: ValueError", "interrupted", "kernel died"
 }
 
+// Host is the machine that a recording was made on. The zero value of each: not known.
+type Host struct {
+	BootID string // of the kernel's random/boot_id
+	Name   string
+	Cores  int   // that the target may use
+	Memory int64 // bytes of the machine
+}
+
+// Wall relates the wall clock (CLOCK_REALTIME) to the recording's: at its begin and at
+// its end, between which somebody may have set the wall clock. Zero: not measured.
+type Wall struct{ Begin, End Bridge }
+
+// How stacks are read: the ids of Sampling.Method.
+const (
+	MethodOutside = "process-vm-readv" // from outside, read twice
+	MethodInside  = "current-frames"   // sys._current_frames in the kernel
+)
+
 // Target says what was recorded.
 type Target struct {
 	PID           int
@@ -263,7 +281,7 @@ type Target struct {
 
 // Sampling says how the stacks were read.
 type Sampling struct {
-	Method         string        // "process_vm_readv, read twice" or "sys._current_frames in the kernel"
+	Method         string        // MethodOutside, MethodInside; empty: no stacks were read
 	Interval       time.Duration // asked for
 	Samples        int64         // ticks at which the stacks were read
 	Lost           int64         // thread reads without a usable stack
@@ -318,6 +336,8 @@ type Recording struct {
 	Origin       int64     // CLOCK_MONOTONIC nanoseconds of Nanos 0
 	Duration     Nanos
 	Resolution   time.Duration // of the spans; Sampling.Interval unless thinned
+	Host         Host
+	Wall         Wall
 	Target       Target
 	Installation Installation
 	CodeFiles    []CodeFile // of the files that Frames name; those that are not listed are not known
