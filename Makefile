@@ -18,7 +18,7 @@ GO_FILES := $(shell find cmd sidecar jupyter -name '*.go' -not -name '*_test.go'
 export CGO_CFLAGS := -O2 -g -Wno-deprecated-declarations
 LDFLAGS := -s -w -X main.version=$(VERSION) -extldflags=-Wl,-z,lazy
 
-.PHONY: build demo test test-go test-python test-web test-truth truth truth-realcode test-pythons test-oldest test-wheel wheels test-gpu lint vulnerabilities bench fuzz soak lab clean prerequisites
+.PHONY: build demo test test-go test-go-race test-go-alone test-go-concurrency test-python test-web test-truth truth truth-realcode test-pythons test-oldest test-wheel wheels test-gpu lint vulnerabilities bench fuzz soak lab clean prerequisites
 .DELETE_ON_ERROR:
 
 build: prerequisites $(VENV)/.complete $(BINARY)
@@ -45,20 +45,29 @@ test: test-go test-python test-web test-truth
 # race detector slows the sampler tenfold, so its accuracy is judged without, its concurrency with.
 # diagnose starts no goroutine and simulates hours of recordings: without it, too, as specimen, which
 # diagnoses recordings of hundreds of programs and runs some of them.
-test-go: prerequisites
+# PACKAGES="./sidecar/host ./sidecar/gpu" tests only those.
+PACKAGES ?= ./...
+ALONE    := /sidecar/(pystack|diagnose|specimen)$$
+test-go: test-go-race test-go-alone test-go-concurrency
+test-go-race: prerequisites
 	$(GO) test -race -run '^$$' ./... > /dev/null
-	$(GO) test -race -p 1 $$($(GO) list ./... | grep -v -e '/sidecar/pystack$$' -e '/sidecar/diagnose$$' -e '/sidecar/specimen$$')
-	$(GO) test -p 1 -timeout 30m ./sidecar/diagnose ./sidecar/specimen ./sidecar/pystack
+	@packages=$$($(GO) list $(PACKAGES) | grep -Ev '$(ALONE)'); \
+	test -z "$$packages" || { set -x; $(GO) test -race -p 1 $$packages; }
+test-go-alone: prerequisites
+	@packages=$$($(GO) list $(PACKAGES) | grep -E '$(ALONE)'); \
+	test -z "$$packages" || { set -x; $(GO) test -p 1 -timeout 30m $$packages; }
+test-go-concurrency: prerequisites
 	$(GO) test -race -run 'Image|Second|Gone|Contended|Budget' ./sidecar/pystack
 
+PYTEST ?=
 NOT_HERE := --ignore=magics/tests/browser --ignore=magics/tests/truth # each in a run of its own
 test-python: build
-	PATH="$(BIN):$$PATH" $(BIN)/python -m pytest $(NOT_HERE)
+	PATH="$(BIN):$$PATH" $(BIN)/python -m pytest $(NOT_HERE) $(PYTEST)
 
 # Ordinary cells in kernels of every CPython, against the clock they keep of their own lines: once each.
 # tools/kernels makes the environments; without them it is skipped.
 test-truth: build
-	$(BIN)/python -m pytest magics/tests/truth
+	$(BIN)/python -m pytest magics/tests/truth $(PYTEST)
 
 # Thirty times each, cells and scripts, with a table of how far profile and truth are apart. Then all programs
 # and trainings of sidecar/specimen, run live by the interpreters that have what they need: .venv, .cache/torch
@@ -72,7 +81,7 @@ truth: build
 
 # A run of its own: Playwright's event loop would stand in the way of the shells above.
 test-web: build
-	PATH="$(BIN):$$PATH" $(BIN)/python -m pytest magics/tests/browser
+	PATH="$(BIN):$$PATH" $(BIN)/python -m pytest magics/tests/browser $(PYTEST)
 
 # The Python tests on more interpreters.
 TEST_PYTHONS ?= python3.12 python3.13

@@ -48,3 +48,10 @@ func (b Bundle) Parts() (data, metadata, transient string, err error) {
 	}
 	return out[0], out[1], out[2], nil
 }
+
+// Place says where a bundle is shown.
+type Place struct {
+	Form   string // "notebook" or "terminal"
+	Theme  string // "", "light" or "dark"
+	Folded bool   // recorded without being asked for: a closed headline
+}

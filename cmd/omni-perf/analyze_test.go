@@ -37,7 +37,7 @@ func TestAnalyzeWritesWhatIsAskedFor(t *testing.T) {
 	text, errs, code := invoke(t, strings.Join([]string{
 		"analyze", dir, "--json", in("a.json"), "--csv", in("csv"), "--html", in("a.html"), "--svg", in("svg"),
 		"--merged", in("merged_trace.json"), "--summary", in("profiler_list.dat"), "--display", in("display.json"),
-		"--memory-snapshot", filepath.Join(dir, snapshotName),
+		"--memory-snapshot", filepath.Join(dir, synth.SnapshotName),
 	}, " "))
 	if code != exitOK {
 		t.Fatalf("exit status %d: %s", code, errs)

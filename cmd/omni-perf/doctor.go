@@ -3,41 +3,42 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
 
+	"github.com/spf13/cobra"
+
 	"github.com/omni-perf/omni-perf/sidecar/api"
 	"github.com/omni-perf/omni-perf/sidecar/doctor"
+	"github.com/omni-perf/omni-perf/sidecar/profiler"
 	"github.com/omni-perf/omni-perf/sidecar/server"
 )
 
-func doctorCommand() command {
-	return command{"doctor", "check every prerequisite; exit status 0 when stacks can be read from outside", runDoctor}
-}
-
-func runDoctor(args []string) int {
-	flags := flag.NewFlagSet("doctor", flag.ContinueOnError)
-	asJSON := flags.Bool("json", false, "print JSON")
-	interpreter := flags.String("interpreter", "", "the Python to try with")
-	flags.SetOutput(messages)
-	if err := flags.Parse(args); err != nil {
-		return exitUsage
+func doctorCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "doctor [options]",
+		Short: "check every prerequisite; exit status 0 when stacks can be read from outside",
+		Args:  noArguments,
 	}
-	checks := examine(context.Background(), *interpreter)
-	if *asJSON {
-		out := json.NewEncoder(os.Stdout)
-		out.SetIndent("", "  ")
-		if err := out.Encode(map[string]any{"ok": doctor.Passed(checks), "version": version, "checks": checks}); err != nil {
-			return exitFailed
+	asJSON := c.Flags().Bool("json", false, "print JSON")
+	interpreter := c.Flags().String("interpreter", "", "the `PYTHON` to try with")
+	c.RunE = func(*cobra.Command, []string) error {
+		checks := examine(context.Background(), *interpreter)
+		if *asJSON {
+			out := json.NewEncoder(os.Stdout)
+			out.SetIndent("", "  ")
+			if err := out.Encode(map[string]any{"ok": doctor.Passed(checks), "version": version, "checks": checks}); err != nil {
+				return err
+			}
+		} else {
+			printChecks(checks)
 		}
-	} else {
-		printChecks(checks)
+		if !doctor.Passed(checks) {
+			return exitStatus(exitFailed)
+		}
+		return nil
 	}
-	if !doctor.Passed(checks) {
-		return exitFailed
-	}
-	return exitOK
+	return c
 }
 
 func printChecks(checks []doctor.Check) {
@@ -53,7 +54,7 @@ func printChecks(checks []doctor.Check) {
 }
 
 func examine(ctx context.Context, interpreter string) []doctor.Check {
-	return doctor.Examine(ctx, doctor.Options{Interpreter: interpreter, Folder: server.TryFolder, GPUs: openGPUs})
+	return doctor.Examine(ctx, doctor.Options{Interpreter: interpreter, Folder: server.TryFolder, GPUs: openGPUs, Read: profiler.Attempt})
 }
 
 // sessionDoctor is the same for a kernel, in the protocol's form.

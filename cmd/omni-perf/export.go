@@ -1,69 +1,68 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
-	"github.com/klauspost/compress/gzip"
+	"github.com/spf13/cobra"
 
 	"github.com/omni-perf/omni-perf/sidecar/output"
 	"github.com/omni-perf/omni-perf/sidecar/program"
 	"github.com/omni-perf/omni-perf/sidecar/report"
-	"github.com/omni-perf/omni-perf/sidecar/server"
+	"github.com/omni-perf/omni-perf/sidecar/words"
 )
 
-const exportUsage = `usage: omni-perf export REPORT.json --format FORMAT -o FILE
-       omni-perf export REPORT.json [--format FORMAT,…] --name NAME
-
-Draws or converts a saved report. REPORT.json may be compressed by gzip; - is
-standard input.
-
-options:
-`
-
-func exportCommand() command {
-	return command{"export", "draw or convert a saved report", exportReport}
+func exportCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:         "export REPORT.json [--format FORMAT] -o FILE",
+		Short:       "draw or convert a saved report",
+		Long:        "Draws or converts a saved report. REPORT.json may be compressed by gzip; - is\nstandard input.",
+		Annotations: map[string]string{formsNote: "omni-perf export REPORT.json [--format FORMAT,…] --name NAME"},
+		Args:        exactly("a report"),
+	}
+	var o exportOptions
+	c.Flags().Var(listValue{&o.formats}, "format", "one of "+strings.Join(formatNames(), ", ")+" (default html, or what the name's extension says)")
+	c.Flags().StringVarP(&o.file, "output", "o", "", "the `FILE` to write")
+	c.Flags().StringVar(&o.name, "name", "", "instead of -o: the `NAME` of the results, as for -o of omni-perf run")
+	c.Flags().BoolVar(&o.json, "json", false, "say as JSON, on standard error, what was written")
+	complete(c, "format", formatNames())
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		if (o.file == "") == (o.name == "") {
+			return misuse("name the result by either -o FILE or --name NAME")
+		}
+		o.report = args[0]
+		var results output.Results
+		err := o.run(&results)
+		if !o.json {
+			return err
+		}
+		tellJSON(os.Stderr, &results, err)
+		return silent(err)
+	}
+	return c
 }
 
 // exportOptions are the arguments of export.
 type exportOptions struct {
-	report, format, file, name string
-	json                       bool
+	report, file, name string
+	formats            []string
+	json               bool
 }
 
-func exportReport(args []string) int {
-	var o exportOptions
-	flags := flag.NewFlagSet("export", flag.ContinueOnError)
-	flags.StringVar(&o.format, "format", "", "one of "+formatNames()+" (default html, or what the name's extension says)")
-	flags.StringVar(&o.file, "o", "", "the file to write")
-	flags.StringVar(&o.name, "name", "", "instead of -o: the name of the results, as for -o of omni-perf run")
-	flags.BoolVar(&o.json, "json", false, "tell as JSON, on standard error, what was written")
-	if code, done := parse(flags, exportUsage, args); done {
-		return code
+// silent keeps of an error that was told its exit status.
+func silent(err error) error {
+	var misplaced output.Failures
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &misplaced):
+		return exitStatus(exitMisplaced)
 	}
-	if flags.NArg() == 0 {
-		return usageProblem(flags, "there is no report")
-	}
-	o.report = flags.Arg(0)
-	if code, done := parse(flags, exportUsage, flags.Args()[1:]); done { // options after the report
-		return code
-	}
-	if flags.NArg() > 0 || (o.file == "") == (o.name == "") {
-		return usageProblem(flags, "one report and one of -o FILE and --name NAME are wanted")
-	}
-	var results output.Results
-	err := o.run(&results)
-	if o.json {
-		tellJSON(os.Stderr, &results, err)
-	} else if err != nil {
-		complain(err)
-	}
-	return exitOf(err)
+	return exitStatus(exitFailed)
 }
 
 func (o exportOptions) run(results *output.Results) error {
@@ -84,10 +83,13 @@ func (o exportOptions) run(results *output.Results) error {
 
 func (o exportOptions) files() ([]program.File, error) {
 	if o.file != "" {
-		file, err := program.Exactly(formats(), o.file, o.format)
+		if len(o.formats) > 1 {
+			return nil, errors.New("-o FILE takes one format; --name NAME takes several")
+		}
+		file, err := program.Exactly(formats(), o.file, strings.Join(o.formats, ""))
 		return []program.File{file}, err
 	}
-	naming, err := program.Name(formats(), o.name, listed(o.format))
+	naming, err := program.Name(formats(), o.name, o.formats)
 	if err != nil {
 		return nil, err
 	}
@@ -109,15 +111,15 @@ func tellJSON(w io.Writer, results *output.Results, err error) {
 		}
 	}
 	if err != nil {
-		told.Error = server.Sentence(err)
+		told.Error = words.Sentence(err.Error())
 	}
 	_ = json.NewEncoder(w).Encode(told) // nobody to tell if stderr is closed
 }
 
-// maxReport is what a report may have, unpacked.
+// maxReport is what the file of a report may have.
 const maxReport = 1 << 30
 
-func readReport(file string) (*report.Report, error) {
+func readReport(file string) (*report.View, error) {
 	in, name := os.Stdin, "standard input"
 	if file != "-" {
 		opened, err := os.Open(file)
@@ -127,31 +129,15 @@ func readReport(file string) (*report.Report, error) {
 		defer opened.Close()
 		in, name = opened, file
 	}
-	text, err := readUnpacked(in)
+	text, err := readUpTo(in, maxReport)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read %s: %w", name, err)
 	}
-	r := new(report.Report)
-	if err := json.Unmarshal(text, r); err != nil {
-		return nil, fmt.Errorf("no report of omni_perf is in %s: %w", name, err)
-	}
-	if r.SchemaVersion != report.SchemaVersion {
-		return nil, fmt.Errorf("the report in %s has version %d, this omni-perf reads version %d", name, r.SchemaVersion, report.SchemaVersion)
+	r, err := report.Read(text)
+	if err != nil {
+		return nil, fmt.Errorf("cannot take the report from %s: %w", name, err)
 	}
 	return r, nil
-}
-
-// readUnpacked reads JSON, or the gzip of it.
-func readUnpacked(in io.Reader) ([]byte, error) {
-	text, err := readUpTo(in, maxReport)
-	if err != nil || !bytes.HasPrefix(text, []byte{0x1f, 0x8b}) {
-		return text, err
-	}
-	unpacked, err := gzip.NewReader(bytes.NewReader(text))
-	if err != nil {
-		return nil, err
-	}
-	return readUpTo(unpacked, maxReport)
 }
 
 func readUpTo(in io.Reader, most int64) ([]byte, error) {

@@ -1,13 +1,17 @@
 // Command omni-perf profiles Python from outside: notebook cells for the Jupyter
-// extension (serve), and whatever else the subcommands below name.
+// extension (serve), and whatever else its subcommands name.
+//
+// Each subcommand has a file of its own that defines its options and calls the
+// package that does the work.
 package main
 
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
+
+	"github.com/spf13/cobra"
 
 	"github.com/omni-perf/omni-perf/sidecar/output"
 )
@@ -26,77 +30,130 @@ const (
 	exitMisplaced = 3
 )
 
-// command is a subcommand. It gets the arguments after its name and returns the
-// exit code. Each lives in a file of its own.
-type command struct {
-	name    string
-	summary string // one line of the usage
-	run     func(args []string) int
-}
+// exitStatus ends the command with this code and without a word.
+type exitStatus int
 
-func commands() []command {
-	return []command{
-		runCommand(),
-		attachCommand(),
-		exportCommand(),
-		analyzeCommand(),
-		makeTracesCommand(),
-		doctorCommand(),
-		serveCommand(),
-		versionCommand(),
-	}
-}
-
-// exitOf is the exit code of an error.
-func exitOf(err error) int {
-	var misplaced output.Failures
-	switch {
-	case err == nil:
-		return exitOK
-	case errors.As(err, &misplaced):
-		return exitMisplaced
-	}
-	return exitFailed
-}
+func (e exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
 func main() { os.Exit(dispatch(os.Args[1:])) }
 
 func dispatch(args []string) int {
-	if len(args) == 0 {
-		usage(messages)
-		return exitUsage
+	root := newRoot()
+	command, err := root, error(nil)
+	if args, err = reorder(root, args); err == nil {
+		root.SetArgs(args)
+		command, err = root.ExecuteC()
+	} else {
+		command = find(root, "run")
 	}
-	for _, c := range commands() {
-		if c.name == args[0] {
-			return c.run(args[1:])
+	return conclude(command, err)
+}
+
+// conclude says what went wrong and returns the exit code.
+func conclude(command *cobra.Command, err error) int {
+	var (
+		status    exitStatus
+		usage     usageError
+		misplaced output.Failures
+	)
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &status):
+		return int(status)
+	case errors.As(err, &usage):
+		fmt.Fprintf(messages, "%s: %s; see %s --help.\n", command.CommandPath(), err, command.CommandPath())
+		return exitUsage
+	case errors.As(err, &misplaced):
+		complain(err)
+		return exitMisplaced
+	}
+	complain(err)
+	return exitFailed
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:     "omni-perf",
+		Long:    "Shows where the time of a Python program went, and why its GPU was idle.",
+		Version: version,
+		Args: func(root *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return misuse("name a command or a script")
+			}
+			if near := root.SuggestionsFor(args[0]); len(near) > 0 {
+				return misuse("there is no command %q; did you mean %s?", args[0], strings.Join(near, " or "))
+			}
+			return misuse("there is no command %q", args[0])
+		},
+		RunE:          func(*cobra.Command, []string) error { return nil }, // Args has refused
+		SilenceErrors: true, SilenceUsage: true,
+		SuggestionsMinimumDistance: 2,
+	}
+	root.SetOut(os.Stdout)
+	root.SetErr(messages)
+	root.SetFlagErrorFunc(optionError)
+	root.SetUsageFunc(writeUsage)
+	root.SetHelpFunc(writeHelp)
+	root.SetHelpCommand(&cobra.Command{Use: "help", Hidden: true, RunE: func(c *cobra.Command, args []string) error {
+		about, _, err := root.Find(args)
+		if err != nil {
+			return usageError{err}
+		}
+		about.InitDefaultHelpFlag()
+		return about.Help()
+	}})
+	root.AddCommand(
+		runCommand(), attachCommand(), exportCommand(), analyzeCommand(),
+		makeTracesCommand(), doctorCommand(), serveCommand(), versionCommand(),
+	)
+	root.InitDefaultCompletionCmd()
+	find(root, "completion").Short = "print the script that completes commands and options in a shell"
+	for _, c := range append(root.Commands(), root) {
+		c.Flags().SetNormalizeFunc(dashes)
+		c.Flags().SortFlags = false
+		c.DisableFlagsInUseLine = true
+	}
+	return root
+}
+
+func find(root *cobra.Command, name string) *cobra.Command {
+	for _, c := range root.Commands() {
+		if c.Name() == name {
+			return c
 		}
 	}
-	switch args[0] {
-	case "help", "-h", "--help":
-		usage(os.Stdout)
-		return exitOK
+	return nil
+}
+
+// reorder makes of the command line one that cobra reads: what names no command
+// but a script means run, and behind run's options stands "--".
+func reorder(root *cobra.Command, args []string) ([]string, error) {
+	if len(args) == 0 {
+		return args, nil
 	}
-	if isScript(args[0]) {
-		return run(args)
+	run := find(root, "run")
+	switch {
+	case args[0] == run.Name():
+		args = args[1:]
+	case find(root, args[0]) != nil || strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) || !isScript(args[0]):
+		return args, nil
 	}
-	fmt.Fprintf(messages, "omni-perf: there is no command %q.\n", args[0])
-	usage(messages)
-	return exitUsage
+	run.InitDefaultHelpFlag()
+	ours, theirs, err := splitRun(run.Flags(), args)
+	return append(append([]string{run.Name()}, ours...), append([]string{"--"}, theirs...)...), err
 }
 
 // isScript tells "omni-perf train.py" and "omni-perf -o NAME train.py", which
 // mean run, from a mistyped command.
 func isScript(arg string) bool {
+	switch arg {
+	case "-h", "--help", "--version":
+		return false
+	}
 	if strings.HasPrefix(arg, "-") || strings.HasSuffix(arg, ".py") {
 		return true
 	}
 	info, err := os.Stat(arg)
 	return err == nil && info.Mode().IsRegular()
-}
-
-func usage(w io.Writer) {
-	fmt.Fprintln(w, "usage: omni-perf COMMAND …, or omni-perf [options of run] SCRIPT [ARG…]")
-	for _, c := range commands() {
-		fmt.Fprintf(w, "  %-11s %s\n", c.name, c.summary)
-	}
 }

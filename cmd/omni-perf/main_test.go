@@ -54,13 +54,71 @@ func TestUsage(t *testing.T) {
 	if code != exitOK {
 		t.Errorf("help: exit status %d", code)
 	}
-	for _, c := range commands() {
-		if !strings.Contains(out, c.name) || !strings.Contains(out, c.summary) {
-			t.Errorf("the usage does not tell of %s", c.name)
+	for _, c := range newRoot().Commands() {
+		if !strings.Contains(out, c.Name()) || !strings.Contains(out, c.Short) {
+			t.Errorf("the usage does not tell of %s", c.Name())
 		}
 	}
-	if _, errs, code := invoke(t, "nonsense"); code != exitUsage || !strings.Contains(errs, `no command "nonsense"`) {
-		t.Errorf("an unknown command: %q, exit status %d", errs, code)
+	for args, want := range map[string]string{
+		"nonsense":  `omni-perf: there is no command "nonsense"; see omni-perf --help.`,
+		"analyse x": `omni-perf: there is no command "analyse"; did you mean analyze?; see omni-perf --help.`,
+	} {
+		if _, errs, code := invoke(t, args); code != exitUsage || errs != want+"\n" {
+			t.Errorf("%s: %q, exit status %d, want %q", args, errs, code, want)
+		}
+	}
+}
+
+// Options are told as --long, and are read wherever they stand and however the
+// original omni_perf spelled them.
+func TestOptions(t *testing.T) {
+	for args, want := range map[string]string{
+		"attach --help":                   "  -p, --prof-interval SECONDS ",
+		"help analyze":                    "      --memory-snapshot FILE ",
+		"run --help":                      "  -o, --output NAME ",
+		"export -h":                       "      --format LIST ",
+		"version":                         "omni-perf ",
+		"--version":                       "omni-perf version ",
+		"completion bash":                 "__complete",
+		"__complete att":                  "attach\t",
+		"__complete attach 1 --prof":      "--prof-interval",
+		"__complete attach --format svg,": "svg,html\n",
+		"__complete run --out":            "--output",
+	} {
+		if out, errs, code := invoke(t, args); code != exitOK || !strings.Contains(out, want) {
+			t.Errorf("%s: exit status %d, %q, %q; want %q", args, code, out, errs, want)
+		}
+	}
+	if out, _, _ := invoke(t, "__complete run x.py --out"); strings.Contains(out, "--output") {
+		t.Errorf("an option of the script's was completed as ours: %q", out)
+	}
+	for args, want := range map[string]string{
+		"attach":                     "omni-perf attach: name a process, a connection file or a kernel's id",
+		"attach 1 2":                 `omni-perf attach: "2" is one argument too many`,
+		"attach 1 --prof_interval 0": "omni-perf attach: -p, --prof-interval: an interval is a number of seconds above 0 and up to 3600",
+		"attach -s x 1":              "omni-perf attach: -s, --sys-interval: an interval is a number of seconds above 0 and up to 3600",
+		"attach 1 --sys_interval=-1": "omni-perf attach: -s, --sys-interval: an interval is a number of seconds above 0 and up to 3600",
+		"attach 1 -o":                "omni-perf attach: -o, --output needs a value",
+		"attach 1 --duration x":      `omni-perf attach: --duration: "x" is not a number of seconds`,
+		"attach 1 --nonsense=3":      "omni-perf attach: there is no option --nonsense",
+		"attach 1 -xyz":              "omni-perf attach: there is no option -xyz",
+		"attach 1 --format svg,gif":  `omni-perf attach: format "gif" is not known; there are `,
+		"run --nonsense x.py":        "omni-perf run: there is no option --nonsense",
+		"run -p 9999 x.py":           "omni-perf run: -p, --prof-interval: an interval is",
+		"-Z x.py":                    "omni-perf run: there is no option -Z",
+		"doctor now":                 `omni-perf doctor: "now" is one argument too many`,
+		"export":                     "omni-perf export: name a report",
+		"export r.json":              "omni-perf export: name the result by either -o FILE or --name NAME",
+		"make-traces x --ranks many": `omni-perf make-traces: --ranks: "many" is not a whole number`,
+		"make-traces x --skew 3":     `omni-perf make-traces: --skew: "3" is not a length of time such as 30us or 2ms`,
+		"analyze x --mode fast":      `omni-perf analyze: --mode: unknown mode "fast"`,
+		"analyze x --kernel-wait":    "omni-perf analyze: --kernel-wait needs a value",
+		"serve --detach=perhaps":     `omni-perf serve: --detach: "perhaps" is neither true nor false`,
+	} {
+		_, errs, code := invoke(t, args)
+		if code != exitUsage || !strings.HasPrefix(errs, want) || !strings.HasSuffix(errs, " --help.\n") || strings.Count(errs, "\n") != 1 {
+			t.Errorf("%s: exit status %d, %q, want one line that begins %q", args, code, errs, want)
+		}
 	}
 }
 

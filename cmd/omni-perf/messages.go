@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/omni-perf/omni-perf/sidecar/server"
+	"github.com/omni-perf/omni-perf/sidecar/words"
 )
 
 // messages is standard error for what we tell. Names of files and texts of programs
@@ -35,4 +35,4 @@ func plain(text string) string {
 }
 
 // complain tells an error.
-func complain(err error) { fmt.Fprintf(messages, "omni-perf: %s\n", server.Sentence(err)) }
+func complain(err error) { fmt.Fprintf(messages, "omni-perf: %s\n", words.Sentence(err.Error())) }

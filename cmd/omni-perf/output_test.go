@@ -11,12 +11,18 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/omni-perf/omni-perf/sidecar/report"
+	"github.com/omni-perf/omni-perf/sidecar/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/synth"
 )
 
 // savedReport is the file of an empty report.
-func savedReport(t *testing.T) string {
+func savedReport(t testing.TB) string {
 	t.Helper()
-	text, err := json.Marshal(report.Report{SchemaVersion: report.SchemaVersion})
+	r, err := report.Build(timeline.NewBuilder(timeline.Options{Origin: 1}).Snapshot(1e9), nil, report.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(r.Document)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +39,7 @@ func TestEveryCommandWritesByOneRule(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir()) // where what finds no place goes
 	traces, _ := madeTraces(t)
 	saved := savedReport(t)
-	snapshot := filepath.Join(traces, snapshotName)
+	snapshot := filepath.Join(traces, synth.SnapshotName)
 	for name, args := range map[string]string{
 		"export":              "export " + saved + " --format json -o FILE",
 		"export by name":      "export " + saved + " --name FILE.svg",

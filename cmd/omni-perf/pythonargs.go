@@ -1,55 +1,78 @@
 package main
 
 import (
-	"flag"
 	"strings"
+
+	"github.com/spf13/pflag"
 )
 
-// splitRun parts the arguments of run: the options that are ours, the options of the
-// interpreter, and what is run with its own arguments. As for python, reading stops
-// at the script, at -m MODULE, -c CODE or -: the rest belongs to the program. Where a
-// letter is both ours and python's (-s), it is ours.
+// splitRun parts the arguments of run: the options that are ours, and those of the
+// interpreter with what is run and its own arguments, as python gets them. As for
+// python, reading stops at the script, at -m MODULE, -c CODE or -: the rest belongs
+// to the program. Where a letter is both ours and python's (-s), it is ours.
 //
 //	omni-perf run -o out -X dev -m package.train --epochs 3
-//	          ours ^^^^^^ ^^^^^^ python's
-//	                             ^^^^^^^^^^^^^^^^^^^^^^^^^^^ the program
-func splitRun(flags *flag.FlagSet, args []string) (ours, python, program []string) {
+//	          ours ^^^^^^ ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ python's
+func splitRun(flags *pflag.FlagSet, args []string) (ours, python []string, err error) {
 	for len(args) > 0 {
 		arg := args[0]
-		switch {
-		case arg == "--":
-			return ours, python, args[1:]
-		case arg == "-" || !strings.HasPrefix(arg, "-"):
-			return ours, python, args
-		case isOurs(flags, arg):
-			n := 1
-			if !strings.Contains(arg, "=") && !isHelp(arg) {
-				n = min(2, len(args)) // each takes a value
-			}
+		if isProgram(arg) {
+			break
+		}
+		if n := ourOption(flags, args); n > 0 {
 			ours, args = append(ours, args[:n]...), args[n:]
 			continue
 		}
 		kind, n := pythonOption(args)
-		switch kind {
-		case pythonFlag:
-			python, args = append(python, args[:n]...), args[n:]
-		case pythonProgram:
-			return ours, python, args
-		case pythonNone: // package flag says what is wrong with it
-			return append(ours, arg), python, args[1:]
+		if kind == pythonNone {
+			return ours, python, noOption(arg)
 		}
+		if kind == pythonProgram {
+			break
+		}
+		python, args = append(python, args[:n]...), args[n:]
 	}
-	return ours, python, nil
+	return ours, append(python, args...), nil
 }
 
-func isHelp(arg string) bool {
-	return strings.Trim(arg, "-") == "h" || arg == "--help" || arg == "-help"
+// isProgram tells an argument with which the program begins. Python, too, ends its
+// options at "--".
+func isProgram(arg string) bool { return arg == "-" || arg == "--" || !strings.HasPrefix(arg, "-") }
+
+// namesProgram tells whether the interpreter's arguments name something to run.
+func namesProgram(python []string) bool {
+	for len(python) > 0 && !isProgram(python[0]) {
+		kind, n := pythonOption(python)
+		if kind != pythonFlag {
+			return true
+		}
+		python = python[n:]
+	}
+	return len(python) > 0
 }
 
-// isOurs tells whether flags defines the option: "-o", "--output=x".
-func isOurs(flags *flag.FlagSet, arg string) bool {
-	name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(arg, "-"), "-"), "=")
-	return isHelp(arg) || flags.Lookup(name) != nil
+// ourOption is the number of arguments of the option that args begin with: "-o x",
+// "-ox", "--output x", "--output=x"; 0 if it is none of ours.
+func ourOption(flags *pflag.FlagSet, args []string) int {
+	var f *pflag.Flag
+	name, long := strings.CutPrefix(args[0], "--")
+	name, _, whole := strings.Cut(name, "=")
+	if long {
+		f = flags.Lookup(name)
+	} else {
+		letter := args[0][1]
+		if letter < 0x80 {
+			f = flags.ShorthandLookup(string(letter))
+		}
+		whole = len(args[0]) > 2
+	}
+	switch {
+	case f == nil:
+		return 0
+	case whole || f.NoOptDefVal != "":
+		return 1
+	}
+	return min(2, len(args))
 }
 
 type pythonKind int

@@ -2,152 +2,73 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"flag"
-	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/omni-perf/omni-perf/sidecar/chart"
-	"github.com/omni-perf/omni-perf/sidecar/export"
+	"github.com/spf13/cobra"
+
 	"github.com/omni-perf/omni-perf/sidecar/program"
-	"github.com/omni-perf/omni-perf/sidecar/recorder"
-	"github.com/omni-perf/omni-perf/sidecar/report"
 	"github.com/omni-perf/omni-perf/sidecar/signals"
-	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
-const runUsage = `usage: omni-perf run [options] SCRIPT [ARG…]
-       omni-perf run [options] -m MODULE [ARG…]
-       omni-perf run [options] -c CODE [ARG…]
-       omni-perf run [options] [-] < SCRIPT
-
-Runs a Python program as if it had been started without omni-perf (arguments,
+func runCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "run [options] SCRIPT [ARG…]",
+		Short: "run a Python script and profile it",
+		Long: `Runs a Python program as if it had been started without omni-perf (arguments,
 streams, signals, exit code) and writes what was recorded. Options of python, such
-as -I, -u, -X dev and -W error, are passed on.
-
-options:
-`
-
-func runCommand() command {
-	return command{"run", "run a Python script and profile it", run}
-}
-
-func run(args []string) int {
-	flags := flag.NewFlagSet("run", flag.ContinueOnError)
-	options := recordingFlags(flags, "perf_output", time.Second)
-	interpreter := flags.String("interpreter", "", "the Python to run it with (default $VIRTUAL_ENV's, else python3 on PATH)")
-	ours, python, what := splitRun(flags, args)
-	if code, done := parse(flags, runUsage, ours); done {
-		return code
+as -I, -u, -X dev and -W error, are passed on.`,
+		Annotations: map[string]string{formsNote: `omni-perf run [options] -m MODULE [ARG…]
+omni-perf run [options] -c CODE [ARG…]
+omni-perf run [options] [-] < SCRIPT`},
 	}
-	if _, terminal := columnsOf(os.Stdin); len(what) == 0 && terminal {
-		return usageProblem(flags, "there is no script to run")
-	}
-	script := program.Script{Interpreter: *interpreter, Args: slices.Concat(python, what)}
-	o, err := options()
-	if err != nil {
-		return usageProblem(flags, err.Error())
-	}
-	// The script has ended when its source is read: its files are ours.
-	exit, err := program.Run(context.Background(), programTools("script", analyser(os.Getpid())), script, o)
-	if err != nil {
-		complain(err)
-	}
-	if exit.Signal != 0 {
-		signals.DieBy(exit.Signal)
-	}
-	return exit.Code // the script's, whatever became of the report
-}
-
-// programTools makes the recordings of programs outside a notebook.
-func programTools(role string, analyse func(*timeline.Recording) *report.Report) program.Tools {
-	return program.Tools{
-		Recorder: func(target timeline.Target) *recorder.Recorder {
-			return recorder.ForProcess(target, role, openGPUs)
-		},
-		Analyse: analyse,
-		Summary: func(r *report.Report) []byte { return []byte(chart.Text(r, 100)) },
-	}
-}
-
-// formats are the result files, in the order of the usage.
-func formats() []program.Format {
-	return []program.Format{
-		{Name: "svg", Extension: ".svg", Encode: func(r *report.Report) ([]byte, error) { return chart.SVG(r, chart.Options{}) }},
-		{Name: "html", Extension: ".html", Encode: func(r *report.Report) ([]byte, error) { return chart.Page(r, chart.Options{}) }},
-		{Name: "speedscope", Extension: ".speedscope.json", Encode: export.Speedscope},
-		{Name: "chrome", Extension: ".trace.json.gz", Encode: export.ChromeTrace},
-		{Name: "pprof", Extension: ".pb.gz", Encode: export.Pprof},
-		{Name: "collapsed", Extension: ".collapsed.txt", Encode: export.Collapsed},
-		{Name: "json", Extension: ".json", Encode: func(r *report.Report) ([]byte, error) { return json.Marshal(r) }},
-	}
-}
-
-// recordingFlags defines what run and attach share. The returned function
-// checks and gathers it after parsing.
-func recordingFlags(flags *flag.FlagSet, name string, figures time.Duration) func() (program.Options, error) {
-	stacks, every, list := 0.001, figures.Seconds(), ""
-	for _, f := range []string{"o", "output"} {
-		flags.StringVar(&name, f, name, "name of the result files without extension; or of one file, by its extension")
-	}
-	for _, f := range []string{"p", "prof_interval"} {
-		flags.Float64Var(&stacks, f, stacks, "stack sampling interval in seconds")
-	}
-	for _, f := range []string{"s", "sys_interval"} {
-		flags.Float64Var(&every, f, every, "interval of system and GPU figures in seconds")
-	}
-	flags.StringVar(&list, "format", list, "result formats, separated by commas: "+formatNames()+" (default "+strings.Join(program.DefaultFormats, ",")+")")
-	return func() (o program.Options, err error) {
-		if !(stacks > 0) || !(every > 0) || stacks > 3600 || every > 3600 {
-			return o, errors.New("an interval is a number of seconds above 0 and up to 3600")
+	c.Flags().SetInterspersed(false)
+	options := recordingFlags(c, time.Second)
+	interpreter := c.Flags().String("interpreter", "", "the `PYTHON` to run it with (default $VIRTUAL_ENV's, else python3 on PATH)")
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		if _, terminal := columnsOf(os.Stdin); terminal && !namesProgram(args) {
+			return misuse("there is no script to run")
 		}
-		o.Messages, o.Interval, o.FigureInterval = messages, seconds(stacks), seconds(every)
-		o.Results, err = program.Name(formats(), name, listed(list))
-		return o, err
+		o, err := options()
+		if err != nil {
+			return err
+		}
+		// The script has ended when its source is read: its files are ours.
+		exit, err := program.Run(context.Background(), programTools("script", os.Getpid()), program.Script{Interpreter: *interpreter, Args: args}, o)
+		if err != nil {
+			complain(err)
+		}
+		if exit.Signal != 0 {
+			signals.DieBy(exit.Signal)
+		}
+		return exitStatus(exit.Code) // the script's, whatever became of the report
+	}
+	return c
+}
+
+// recordingFlags defines what run and attach share. The returned function gathers
+// it after parsing.
+func recordingFlags(c *cobra.Command, figures time.Duration) func() (program.Options, error) {
+	o := program.Options{Messages: messages, Interval: time.Millisecond, FigureInterval: figures}
+	var list []string
+	name := c.Flags().StringP("output", "o", "perf_output", "`NAME` of the result files without extension; or of one file, by its extension")
+	c.Flags().VarP(secondsValue{to: &o.Interval}, "prof-interval", "p", "stack sampling interval in `SECONDS`")
+	c.Flags().VarP(secondsValue{to: &o.FigureInterval}, "sys-interval", "s", "interval of system and GPU figures in `SECONDS`")
+	c.Flags().Var(listValue{&list}, "format", "result `FORMATS`, separated by commas: "+strings.Join(formatNames(), ", ")+" (default "+strings.Join(program.DefaultFormats, ",")+")")
+	complete(c, "format", formatNames())
+	return func() (program.Options, error) {
+		var err error
+		if o.Results, err = program.Name(formats(), *name, list); err != nil {
+			return o, usageError{err}
+		}
+		return o, nil
 	}
 }
 
-// listed splits a list at its commas; none is empty.
-func listed(list string) []string {
-	if list == "" {
-		return nil
-	}
-	return strings.Split(list, ",")
-}
-
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
-
-func formatNames() string {
-	var names []string
+func formatNames() (names []string) {
 	for _, f := range formats() {
 		names = append(names, f.Name)
 	}
-	return strings.Join(names, ", ")
-}
-
-// parse reads options; done says that there is nothing more to do, with the
-// exit code of that.
-func parse(flags *flag.FlagSet, usage string, args []string) (code int, done bool) {
-	flags.SetOutput(messages)
-	flags.Usage = func() {
-		fmt.Fprint(flags.Output(), usage)
-		flags.PrintDefaults()
-	}
-	switch err := flags.Parse(args); {
-	case errors.Is(err, flag.ErrHelp):
-		return exitOK, true
-	case err != nil:
-		return exitUsage, true
-	}
-	return exitOK, false
-}
-
-// usageProblem says what is wrong with a command line.
-func usageProblem(flags *flag.FlagSet, problem string) int {
-	fmt.Fprintf(messages, "omni-perf %s: %s; see omni-perf %s -h.\n", flags.Name(), problem, flags.Name())
-	return exitUsage
+	return names
 }

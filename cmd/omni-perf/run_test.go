@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,58 +10,66 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
+	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
 )
 
 func TestArgumentsArePartedAsPythonDoes(t *testing.T) {
-	for _, c := range []struct{ args, ours, python, program string }{
-		{"x.py", "", "", "x.py"},
-		{"x.py -o out -m y -h", "", "", "x.py -o out -m y -h"},
-		{"-o out x.py", "-o out", "", "x.py"},
-		{"-o=out --format svg,html -p 0.01 x.py a", "-o=out --format svg,html -p 0.01", "", "x.py a"},
-		{"--interpreter py x.py", "--interpreter py", "", "x.py"},
-		{"-m pkg.mod -m other --help", "", "", "-m pkg.mod -m other --help"},
-		{"-o out -m pkg -o theirs", "-o out", "", "-m pkg -o theirs"},
-		{"-mpkg.mod x", "", "", "-mpkg.mod x"},
-		{"-c code -o x", "", "", "-c code -o x"},
-		{"- a -o b", "", "", "- a -o b"},
-		{"-I -u x.py -u", "", "-I -u", "x.py -u"},
-		{"-IuOO -Xdev -X importtime -Werror -W ignore x.py", "", "-IuOO -Xdev -X importtime -Werror -W ignore", "x.py"},
-		{"-Im pkg a", "", "", "-Im pkg a"},
-		{"-uXdev x.py", "", "-uXdev", "x.py"},
-		{"-uX dev x.py", "", "-uX dev", "x.py"},
-		{"--check-hash-based-pycs always x.py", "", "--check-hash-based-pycs always", "x.py"},
-		{"-s 2 -I x.py", "-s 2", "-I", "x.py"},
-		{"-- -x.py", "", "", "-x.py"},
-		{"-h", "-h", "", ""},
-		{"--help x", "--help", "", "x"},
-		{"-o", "-o", "", ""},
-		{"--nonsense x.py", "--nonsense", "", "x.py"},
-		{"-Z x.py", "-Z", "", "x.py"},
-		{"", "", "", ""},
+	for _, c := range []struct{ args, ours, python string }{
+		{"x.py", "", "x.py"},
+		{"x.py -o out -m y -h", "", "x.py -o out -m y -h"},
+		{"-o out x.py", "-o out", "x.py"},
+		{"-o=out --format svg,html -p 0.01 x.py a", "-o=out --format svg,html -p 0.01", "x.py a"},
+		{"--interpreter py x.py", "--interpreter py", "x.py"},
+		{"-m pkg.mod -m other --help", "", "-m pkg.mod -m other --help"},
+		{"-o out -m pkg -o theirs", "-o out", "-m pkg -o theirs"},
+		{"-mpkg.mod x", "", "-mpkg.mod x"},
+		{"-c code -o x", "", "-c code -o x"},
+		{"- a -o b", "", "- a -o b"},
+		{"-I -u x.py -u", "", "-I -u x.py -u"},
+		{"-IuOO -Xdev -X importtime -Werror -W ignore x.py", "", "-IuOO -Xdev -X importtime -Werror -W ignore x.py"},
+		{"-Im pkg a", "", "-Im pkg a"},
+		{"-uXdev x.py", "", "-uXdev x.py"},
+		{"-uX dev x.py", "", "-uX dev x.py"},
+		{"--check-hash-based-pycs always x.py", "", "--check-hash-based-pycs always x.py"},
+		{"-s 2 -I x.py", "-s 2", "-I x.py"},
+		{"-- -x.py", "", "-- -x.py"},
+		{"-h", "-h", ""},
+		{"--help x", "--help", "x"},
+		{"-o", "-o", ""},
+		{"", "", ""},
+		{"-oout -p0.01 -s=2 x.py", "-oout -p0.01 -s=2", "x.py"},
+		{"--prof_interval 0.01 --sys-interval=2 x.py --prof_interval 1", "--prof_interval 0.01 --sys-interval=2", "x.py --prof_interval 1"},
 	} {
-		flags := flag.NewFlagSet("run", flag.ContinueOnError)
-		recordingFlags(flags, "perf_output", time.Second)
-		flags.String("interpreter", "", "")
-		ours, python, program := splitRun(flags, strings.Fields(c.args))
-		got := []string{strings.Join(ours, " "), strings.Join(python, " "), strings.Join(program, " ")}
-		if want := []string{c.ours, c.python, c.program}; !reflect.DeepEqual(got, want) {
-			t.Errorf("%q: %q, want %q", c.args, got, want)
+		ours, python, err := splitRun(runFlags(), strings.Fields(c.args))
+		got := []string{strings.Join(ours, " "), strings.Join(python, " ")}
+		if want := []string{c.ours, c.python}; err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: %q, %v, want %q", c.args, got, err, want)
+		}
+	}
+	for args, want := range map[string]bool{"": false, "-I -u": false, "-X dev": false, "-I x.py": true, "-X dev -m pkg": true, "-": true, "-- -x.py": true, "-Ic code": true} {
+		if got := namesProgram(strings.Fields(args)); got != want {
+			t.Errorf("%q names a program: %v, want %v", args, got, want)
 		}
 	}
 }
 
+func runFlags() *pflag.FlagSet {
+	c := find(newRoot(), "run")
+	c.InitDefaultHelpFlag()
+	return c.Flags()
+}
+
 func FuzzSplitRun(f *testing.F) {
 	f.Add("-o\nout\n-IX\ndev\n-m\npkg")
+	f.Add("-\n--\n-\u00e9\n\n--=")
+	flags := runFlags()
 	f.Fuzz(func(t *testing.T, args string) {
 		given := strings.Split(args, "\n")
-		flags := flag.NewFlagSet("run", flag.ContinueOnError)
-		recordingFlags(flags, "perf_output", time.Second)
-		ours, python, program := splitRun(flags, given)
-		if n := len(ours) + len(python) + len(program); n != len(given) && n != len(given)-1 {
-			t.Errorf("%q became %q, %q, %q", given, ours, python, program)
+		ours, python, err := splitRun(flags, given)
+		if n := len(ours) + len(python); err == nil && n != len(given) {
+			t.Errorf("%q became %q, %q", given, ours, python)
 		}
 	})
 }

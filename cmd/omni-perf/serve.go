@@ -2,40 +2,32 @@ package main
 
 import (
 	"context"
-	"flag"
 	"os"
+
+	"github.com/spf13/cobra"
 
 	"github.com/omni-perf/omni-perf/sidecar/server"
 )
 
-func serveCommand() command {
-	return command{"serve", "serve a Jupyter kernel (started by the extension)", serve}
-}
-
-func serve(args []string) int {
-	flags := flag.NewFlagSet("serve", flag.ContinueOnError)
-	detach := flags.Bool("detach", false, "start the sidecar in a session of its own and exit")
-	flags.SetOutput(messages)
-	if err := flags.Parse(args); err != nil {
-		return exitUsage
-	}
-	if *detach {
-		if err := server.StartDetached("serve"); err != nil {
-			complain(err)
-			return exitFailed
+func serveCommand() *cobra.Command {
+	c := &cobra.Command{Use: "serve [options]", Short: "serve a Jupyter kernel (started by the extension)", Args: noArguments}
+	detach := c.Flags().Bool("detach", false, "start the sidecar in a session of its own and exit")
+	c.RunE = func(*cobra.Command, []string) error {
+		if *detach {
+			return server.StartDetached("serve")
 		}
-		return exitOK
+		err := server.Serve(context.Background(), server.Config{
+			Version: version,
+			Stdin:   os.Stdin,
+			Stdout:  os.Stdout,
+			LogFile: os.Getenv("OMNI_PERF_LOG"),
+			Session: kernelSession,
+			Detach:  true,
+		})
+		if err != nil { // told on standard output, or in the log
+			return exitStatus(exitFailed)
+		}
+		return nil
 	}
-	err := server.Serve(context.Background(), server.Config{
-		Version: version,
-		Stdin:   os.Stdin,
-		Stdout:  os.Stdout,
-		LogFile: os.Getenv("OMNI_PERF_LOG"),
-		Session: kernelSession,
-		Detach:  true,
-	})
-	if err != nil {
-		return exitFailed
-	}
-	return exitOK
+	return c
 }

@@ -2,46 +2,36 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"sync"
 	"time"
 
 	"github.com/omni-perf/omni-perf/jupyter"
-	"github.com/omni-perf/omni-perf/sidecar/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/chart"
+	"github.com/omni-perf/omni-perf/sidecar/display"
+	"github.com/omni-perf/omni-perf/sidecar/export"
 	"github.com/omni-perf/omni-perf/sidecar/gpu"
-	"github.com/omni-perf/omni-perf/sidecar/host"
+	"github.com/omni-perf/omni-perf/sidecar/profiler"
+	"github.com/omni-perf/omni-perf/sidecar/program"
 	"github.com/omni-perf/omni-perf/sidecar/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/report"
 	"github.com/omni-perf/omni-perf/sidecar/server"
-	"github.com/omni-perf/omni-perf/sidecar/surround"
-	"github.com/omni-perf/omni-perf/sidecar/targetfs"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/words"
 )
 
 // openGPUs opens the driver once, at the first call.
 var openGPUs = sync.OnceValue(func() *gpu.Driver { return gpu.Open(os.Getenv("OMNI_PERF_NVML_LIBRARY")) })
-
-// analyser makes reports of a process's recordings, also after its end.
-func analyser(pid int) func(*timeline.Recording) *report.Report {
-	home, _ := os.UserHomeDir() // none: paths stay as they are
-	files := targetfs.New(pid)
-	return func(rec *timeline.Recording) *report.Report {
-		rec = surround.Strip(rec)
-		files.Refresh()
-		lines := host.NewLines(files) // anew: modules are edited between cells
-		found := diagnose.Options{Line: lines.Line}.Run(rec)
-		return report.Build(rec, &found, report.Options{Version: version, Home: home, Line: lines.Line})
-	}
-}
 
 // kernelSession makes the session of a sidecar.
 func kernelSession(start server.Start) server.Session {
 	pid := start.KernelPID
 	return server.NewSession(start, server.Tools{
 		Version:  version,
-		Recorder: recorder.ForProcess(timeline.Target{PID: pid}, "kernel", openGPUs),
-		Analyse:  analyser(pid),
-		Present:  server.Charts{},
+		Recorder: profiler.Recorder(timeline.Target{PID: pid}, "kernel", openGPUs),
+		Analyse:  profiler.Analyser(pid, version),
+		Present:  display.Charts{},
 		Doctor:   sessionDoctor,
 		GPUs:     gpuNames,
 		Follow:   follow,
@@ -56,7 +46,7 @@ func gpuNames() (names []string, reason string) {
 		return nil, "The NVIDIA driver has not answered yet."
 	}
 	if err := driver.Err(); err != nil {
-		return nil, server.Sentence(err)
+		return nil, words.Sentence(err.Error())
 	}
 	for _, d := range driver.Devices() {
 		names = append(names, d.Info().Name)
@@ -89,4 +79,29 @@ func (i iopub) Close() { i.cancel() }
 func (i iopub) Output(parentMsgID string) (timeline.Output, bool) {
 	out, ok := i.observer.Output(parentMsgID)
 	return timeline.Output(out), ok
+}
+
+// programTools makes the recordings of programs outside a notebook; pid is the process
+// whose rights files are opened with.
+func programTools(role string, pid int) program.Tools {
+	return program.Tools{
+		Recorder: func(target timeline.Target) *recorder.Recorder {
+			return profiler.Recorder(target, role, openGPUs)
+		},
+		Analyse: profiler.Analyser(pid, version),
+		Summary: func(r *report.View) []byte { return []byte(chart.Text(r, 100)) },
+	}
+}
+
+// formats are the result files, in the order of the usage.
+func formats() []program.Format {
+	return []program.Format{
+		{Name: "svg", Extension: ".svg", Encode: func(r *report.View) ([]byte, error) { return chart.SVG(r, chart.Options{}) }},
+		{Name: "html", Extension: ".html", Encode: func(r *report.View) ([]byte, error) { return chart.Page(r, chart.Options{}) }},
+		{Name: "speedscope", Extension: ".speedscope.json", Encode: export.Speedscope},
+		{Name: "chrome", Extension: ".trace.json.gz", Encode: export.ChromeTrace},
+		{Name: "pprof", Extension: ".pb.gz", Encode: export.Pprof},
+		{Name: "collapsed", Extension: ".collapsed.txt", Encode: export.Collapsed},
+		{Name: "json", Extension: ".json", Encode: func(r *report.View) ([]byte, error) { return json.Marshal(r.Document) }},
+	}
 }

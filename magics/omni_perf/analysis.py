@@ -199,7 +199,8 @@ def _run(arguments: list[str]) -> bytes:
         return done.stdout
     lines = done.stderr.decode(errors="replace").strip().splitlines()
     complaint = lines[-1] if lines else f"it ended with code {done.returncode} and said nothing"
-    complaint = complaint.removeprefix(f"omni-perf {arguments[0]}: ")
+    complaint = complaint.removeprefix("omni-perf: ").removeprefix(f"omni-perf {arguments[0]}: ")
+    complaint = complaint.removesuffix(f"; see omni-perf {arguments[0]} --help.")
     if done.returncode == program.MISPLACED and lines:
         warnings.warn(complaint, stacklevel=3)
         return done.stdout

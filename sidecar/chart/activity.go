@@ -16,11 +16,11 @@ type stepsLane struct {
 	median float64
 }
 
-func stepsOf(r *report.Report, duration float64) stepsLane {
+func stepsOf(r *report.View) stepsLane {
 	var s stepsLane
 	var lengths []float64
 	for _, step := range r.Steps {
-		if start, end := max(step.StartS, 0), min(step.EndS, duration); start < end {
+		if start, end := report.Seconds(step.StartNS), report.Seconds(step.EndNS); start < end {
 			s.ends = append(s.ends, end)
 			lengths = append(lengths, end-start)
 		}
@@ -48,35 +48,31 @@ type cellLine struct {
 	total float64 // in this lane, seconds
 }
 
-func linesOf(r *report.Report, duration float64) *linesLane {
-	texts := make(map[int]string)
-	for _, l := range r.CellLines {
-		if l.File == r.LineFile {
-			texts[l.Line] = codeOf(l.Text)
-		}
+func linesOf(r *report.View) *linesLane {
+	file, spans := r.LineLane()
+	if file < 0 {
+		return nil
 	}
-	lane := &linesLane{lines: []cellLine{{}}, spans: make([]span, 0, len(r.LineSpans))}
-	if !isOwnFile(r, r.LineFile) {
-		lane.file = words.ShortFile(r.LineFile)
+	lane := &linesLane{lines: []cellLine{{}}, spans: make([]span, 0, len(spans))}
+	if !r.IsCell(file) {
+		lane.file = words.ShortFile(r.FileName(&file))
 	}
 	index := make(map[int]int32)
-	for _, s := range r.LineSpans {
-		start, end := max(s.StartS, 0), min(s.EndS, duration)
-		if s.Line <= 0 || !(start < end) {
+	for _, s := range spans {
+		if s.Line <= 0 {
 			continue
 		}
 		k, ok := index[s.Line]
 		if !ok {
 			k = int32(len(lane.lines))
 			index[s.Line] = k
-			lane.lines = append(lane.lines, cellLine{line: s.Line, text: texts[s.Line]})
+			lane.lines = append(lane.lines, cellLine{line: s.Line, text: codeOf(r.Text(file, s.Line))})
 		}
-		lane.spans = append(lane.spans, span{start: start, end: end, node: k})
+		lane.spans = append(lane.spans, span{start: report.Seconds(s.Start), end: report.Seconds(s.End), node: k})
 	}
 	if len(lane.spans) == 0 {
 		return nil
 	}
-	lane.spans = inOrder(lane.spans)
 	covered := 0.0
 	for _, s := range lane.spans {
 		lane.lines[s.node].total += s.end - s.start
@@ -100,51 +96,39 @@ func linesOf(r *report.Report, duration float64) *linesLane {
 type flameLane struct {
 	name, aside string
 	fns         *functions
-	stacks      []report.Node
+	stacks      report.Nodes
 	spans       []span // node is one of stacks
 }
 
-func flameOf(r *report.Report, thread int, spans []span) *flameLane {
+func flameOf(r *report.View, thread int, spans []span) *flameLane {
 	t := &r.Threads[thread]
-	f := &flameLane{name: threadName(r, t), aside: doingMost(t), fns: functionsOf(r), stacks: r.Stacks.Nodes, spans: spans}
-	if len(f.stacks) == 0 {
-		f.stacks = []report.Node{{}}
-	}
-	return f
+	return &flameLane{name: threadName(r, t), aside: doingMost(t), fns: functionsOf(r), stacks: r.Nodes, spans: spans}
 }
 
 // doingMost says what a thread did most of the time it lived.
 func doingMost(t *report.Thread) string {
-	all, best, name := 0.0, 0.0, ""
-	for _, n := range stateNames {
-		s := finite(t.StateS[n])
-		all += s
-		if s > best {
-			best, name = s, n
+	all, most := t.StateNS.Sum(), 0
+	for state, ns := range t.StateNS {
+		if ns > t.StateNS[most] {
+			most = state
 		}
 	}
 	if all <= 0 {
 		return ""
 	}
-	return stateWords[stateOf(name)] + " " + words.Percent(best/all)
+	return stateWords[most] + " " + words.Percent(float64(t.StateNS[most])/float64(all))
 }
 
 // stateWords are the states as a user would say them.
-var stateWords = [numStates]string{"Python", "native code", "waiting", "input/output", "GIL wait", "off CPU", "unknown"}
+var stateWords = [report.NumStates]string{"Python", "native code", "waiting", "input/output", "GIL wait", "off CPU", "unknown"}
 
-func threadName(r *report.Report, t *report.Thread) string {
+func threadName(r *report.View, t *report.Thread) string {
 	name := words.Clean(t.Name, 60)
 	if name == "" {
 		name = fmt.Sprintf("thread %d", t.NativeID)
 	}
-	if t.PID != r.Target.PID && t.PID != 0 {
-		role := "process"
-		for _, p := range r.Processes {
-			if p.PID == t.PID && p.Role != "" {
-				role = words.Clean(p.Role, 20)
-			}
-		}
-		return fmt.Sprintf("%s %d %s", role, t.PID, name)
+	if p := &r.Processes[t.Process]; t.Process != r.Target().Process {
+		return fmt.Sprintf("%s %d %s", words.Clean(p.Role, 20), p.PID, name)
 	}
 	return name
 }
@@ -160,7 +144,7 @@ const maxThreads = 12
 
 // threadsOf sorts the other threads by the time they had a CPU and says what is
 // left out.
-func threadsOf(r *report.Report, main int, histories [][]span, duration float64) ([]threadLane, string) {
+func threadsOf(r *report.View, main int, histories [][]span, duration float64) ([]threadLane, string) {
 	type activity struct {
 		thread   int
 		computed float64
@@ -175,9 +159,9 @@ func threadsOf(r *report.Report, main int, histories [][]span, duration float64)
 		a := activity{thread: i}
 		for _, s := range histories[i] {
 			switch d := s.end - s.start; {
-			case s.state.computes():
+			case s.state.Computes():
 				a.computed += d
-			case s.state != waiting && s.state != off && s.state != unknown:
+			case !s.state.Idle():
 				a.awake += d
 			}
 		}
@@ -202,8 +186,8 @@ func threadsOf(r *report.Report, main int, histories [][]span, duration float64)
 			lane.name = fmt.Sprintf("%s %d", lane.name, t.NativeID)
 		}
 		lane.about = fmt.Sprintf("%s: computing %s", lane.name, words.Seconds(a.computed))
-		if t.Leaf != "" {
-			lane.about += ", last seen " + words.Clean(t.Leaf, 80)
+		if t.Leaf != nil {
+			lane.about += ", last seen " + words.Clean(*t.Leaf, 80)
 		}
 		lane.spans = histories[a.thread]
 		lanes = append(lanes, lane)

@@ -26,7 +26,7 @@ type callNode struct {
 	cut    int32 // callees left out below, at most
 }
 
-// functions numbers the functions of a report.
+// functions are those of a report, as the chart shows them.
 type functions struct {
 	list    []function
 	byFrame []int32
@@ -41,68 +41,44 @@ type function struct {
 	totalS     float64
 }
 
-type functionKey struct {
-	name, file string
-	line       int
-}
-
-func functionsOf(r *report.Report) *functions {
-	f := &functions{byFrame: make([]int32, len(r.Stacks.Frames))}
-	byKey := make(map[functionKey]int32)
-	for i, fr := range r.Stacks.Frames {
-		key := functionKey{fr.Function, fr.File, fr.FirstLine}
-		id, ok := byKey[key]
-		if !ok {
-			id = int32(len(f.list))
-			byKey[key] = id
-			f.list = append(f.list, function{
-				name: functionName(fr.Function, fr.File), file: words.Clean(fr.File, words.MaxName),
-				line: fr.FirstLine, paint: paintOf(fr.Kind),
-			})
+func functionsOf(r *report.View) *functions {
+	f := &functions{list: make([]function, len(r.Functions)), byFrame: make([]int32, len(r.Frames.Function))}
+	for i, fn := range r.Functions {
+		f.list[i] = function{
+			name: functionName(r, i), file: words.Clean(r.FileName(&fn.File), words.MaxName), line: fn.FirstLine, paint: paintOf(fn.Code),
 		}
-		f.byFrame[i] = id
 	}
-	for _, fn := range r.Functions {
-		if id, ok := byKey[functionKey{fn.Function, fn.File, fn.Line}]; ok {
-			f.list[id].selfS, f.list[id].totalS = finite(fn.SelfS), finite(fn.TotalS)
-		}
+	for i := range f.byFrame {
+		f.byFrame[i] = int32(r.FunctionOf(i))
+	}
+	for _, t := range r.FunctionTimes {
+		f.list[t.Function].selfS += report.Seconds(t.SelfNS)
+		f.list[t.Function].totalS += report.Seconds(t.TotalNS)
 	}
 	return f
 }
 
-// functionName is a function's name as a user would say it: a module's own code
-// goes by its file.
-func functionName(name, file string) string {
-	if name == "<module>" || name == "" {
-		if name = words.ShortFile(file); name == "" || name == "." {
-			return "<module>"
-		}
-		return name
-	}
-	return words.Clean(name, words.MaxName)
+func functionName(r *report.View, function int) string {
+	return words.Clean(r.FunctionName(function), words.MaxName)
 }
 
-// newCallTree merges the given stacks and returns, in their order, the nodes
-// that stand for them.
-func newCallTree(stacks []report.Node, fns *functions, leaves []int32) (*callTree, []int32) {
+// newCallTree merges the given stacks of a report and returns, in their order, the
+// nodes that stand for them.
+func newCallTree(stacks report.Nodes, fns *functions, leaves []int32) (*callTree, []int32) {
 	t := &callTree{nodes: []callNode{{parent: -1}}, keys: make(map[treeKey]int32)}
-	used := make([]bool, len(stacks))
+	used := make([]bool, len(stacks.Parent))
 	for _, n := range leaves {
 		used[n] = true
 	}
-	for n := len(stacks) - 1; n > 0; n-- {
+	for n := len(used) - 1; n > 0; n-- {
 		if used[n] {
-			used[callerOf(stacks, n)] = true
+			used[stacks.Parent[n]] = true
 		}
 	}
-	merged := make([]mergedStack, len(stacks))
-	for n := 1; n < len(stacks); n++ {
-		if !used[n] {
-			continue
-		}
-		merged[n] = merged[callerOf(stacks, n)]
-		if f := stacks[n].Frame; f >= 0 && f < len(fns.byFrame) {
-			merged[n] = t.call(merged[n], fns.byFrame[f])
+	merged := make([]mergedStack, len(used))
+	for n := 1; n < len(used); n++ {
+		if used[n] {
+			merged[n] = t.call(merged[stacks.Parent[n]], fns.byFrame[stacks.Frame[n]])
 		}
 	}
 	nodes := make([]int32, len(leaves))
@@ -110,14 +86,6 @@ func newCallTree(stacks []report.Node, fns *functions, leaves []int32) (*callTre
 		nodes[i] = merged[n].node
 	}
 	return t, nodes
-}
-
-// callerOf returns a node's parent; one that makes no sense stands on the root.
-func callerOf(stacks []report.Node, n int) int {
-	if p := stacks[n].Parent; p >= 0 && p < n {
-		return p
-	}
-	return 0
 }
 
 // mergedStack is a stack of the report in the tree: its node there, and the

@@ -1,9 +1,8 @@
 // Package chart shows a report: as an SVG picture, as the HTML a notebook
 // displays, as a page of its own and as text for a terminal.
 //
-// In flows a *report.Report, out flow bytes; the package knows neither how a
-// report came about nor where the bytes go. A report may come from a file, so
-// nothing in it is believed: indices, times and names are checked on the way in.
+// In flows a report.View, which was checked, out flow bytes; the package knows
+// neither how a report came about nor where the bytes go.
 //
 // The way is always the same and each step is a pure function: digestOf puts
 // into words and rows what there is to say, Lay decides what stands where (a
@@ -62,7 +61,7 @@ func (o Options) withDefaults() Options {
 }
 
 // SVG draws the report as a picture of at most 200 KiB.
-func SVG(r *report.Report, o Options) ([]byte, error) {
+func SVG(r *report.View, o Options) ([]byte, error) {
 	if r == nil {
 		return nil, errNoReport
 	}

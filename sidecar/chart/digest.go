@@ -45,23 +45,16 @@ const (
 	PaintBar Paint = "bar" // of tables
 )
 
-// paintOf is the colour of a kind of code; what is unknown is other.
-func paintOf(k report.Kind) Paint {
-	switch k {
-	case report.KindCell:
-		return PaintCell
-	case report.KindUser:
-		return PaintUser
-	case report.KindData:
-		return PaintData
-	case report.KindFramework:
-		return PaintFramework
-	case report.KindPicture:
-		return PaintPicture
-	case report.KindDevice:
-		return PaintDevice
-	case report.KindIO:
-		return PaintIO
+// codePaints are the colours of kinds of code.
+var codePaints = map[report.Code]Paint{
+	report.CodeCell: PaintCell, report.CodeUser: PaintUser, report.CodeData: PaintData, report.CodeFramework: PaintFramework,
+	report.CodeDevice: PaintDevice, report.CodeIO: PaintIO, report.CodePicture: PaintPicture,
+}
+
+// paintOf is the colour of a kind of code; what has none is other.
+func paintOf(c report.Code) Paint {
+	if p, ok := codePaints[c]; ok {
+		return p
 	}
 	return PaintOther
 }
@@ -132,22 +125,22 @@ type remark struct {
 }
 
 // digestOf says what there is to say about a report.
-func digestOf(r *report.Report) *digest {
+func digestOf(r *report.View) *digest {
 	d := &digest{duration: durationOf(r), identity: identityOf(r)}
 	gpus := gpusOf(r)
-	histories := historiesOf(r, d.duration)
-	main := cellThread(r)
+	histories := historiesOf(r)
+	main := r.MainThread()
 
 	d.title = titleOf(r, gpus, main, d.duration)
 	d.finding = findingOf(r)
 	d.badge = gpus.badge
-	if d.own = "cell"; r.Target.Cell == nil {
+	if d.own = "cell"; r.Target().Cell == nil {
 		d.own = "script"
 	}
 	d.tracks = tracksOf(r, gpus, d.duration)
 	d.idle = gpus.allIdle
-	d.steps = stepsOf(r, d.duration)
-	d.lines = linesOf(r, d.duration)
+	d.steps = stepsOf(r)
+	d.lines = linesOf(r)
 	if main >= 0 {
 		d.flame = flameOf(r, main, histories[main])
 	}
@@ -160,16 +153,16 @@ func digestOf(r *report.Report) *digest {
 	return d
 }
 
-func identityOf(r *report.Report) uint64 {
+func identityOf(r *report.View) uint64 {
 	h := fnv.New64a()
 	for _, v := range []uint64{
-		uint64(r.StartedAt.UnixNano()), math.Float64bits(r.DurationS), uint64(r.Target.PID),
-		uint64(r.Sampling.Samples), uint64(len(r.Stacks.Nodes)), uint64(len(r.Stacks.Spans.Node)),
+		uint64(r.StartedAt.UnixNano()), uint64(r.DurationNS), uint64(r.Processes[r.Target().Process].PID),
+		uint64(r.Target().Sampling.Ticks), uint64(len(r.Nodes.Parent)), uint64(len(r.Spans.Node)),
 	} {
 		_ = binary.Write(h, binary.LittleEndian, v) // a hash never fails
 	}
 	h.Write([]byte(r.Name))
-	h.Write([]byte(r.Headline))
+	h.Write([]byte(r.Headline.Text))
 	return h.Sum64()
 }
 
@@ -184,27 +177,12 @@ func joinPhrases(ps []phrase, between string) string {
 	return b.String()
 }
 
-// cellThread finds the thread whose stacks are the flame chart; -1 if there is
-// none.
-func cellThread(r *report.Report) int {
-	best := -1
-	for i, t := range r.Threads {
-		if t.RunsCell {
-			return i
-		}
-		if t.IsMain && best < 0 && (t.PID == r.Target.PID || r.Target.PID == 0) {
-			best = i
-		}
-	}
-	if best < 0 && len(r.Threads) > 0 {
-		return 0
-	}
-	return best
-}
-
 // remarksOf are the findings that are not the second line already.
-func remarksOf(r *report.Report) []remark {
-	told := append(slices.Clone(r.HeadlineLimits), mainFinding(r))
+func remarksOf(r *report.View) []remark {
+	told := slices.Clone(r.Headline.Limits)
+	if r.Headline.Finding != nil {
+		told = append(told, *r.Headline.Finding)
+	}
 	var rs []remark
 	for i := range r.Findings {
 		if slices.Contains(told, i) {
@@ -246,34 +224,16 @@ func endedNotes(lanes []trackLane) []string {
 }
 
 // notesOf is the footer: how it was measured, and what could not be.
-func notesOf(r *report.Report) []string {
-	s := r.Sampling
-	how := words.Clean(s.Method, 120)
-	if how == "" {
-		how = "stacks not sampled"
-	}
-	parts := []string{how}
-	if s.Samples > 0 || s.IntervalS > 0 {
-		every := words.Plural(int(min(s.Samples, math.MaxInt32)), "sample", "samples")
-		if s.IntervalS > 0 {
-			every += ", one every " + words.Resolution(finite(s.IntervalS))
-		}
-		parts = append(parts, every)
-	}
-	if s.ResolutionS > s.IntervalS*1.01 {
-		parts = append(parts, "kept at "+words.Resolution(finite(s.ResolutionS)))
-	}
-	parts = append(parts, fmt.Sprintf("%s lost, %s truncated", words.Count(s.Lost), words.Count(s.Truncated)))
-	if s.CPUS != nil {
-		parts = append(parts, "sampling took "+words.Seconds(finite(*s.CPUS))+" of CPU")
-	}
-	if v := r.Target.PythonVersion; v != "" {
+func notesOf(r *report.View) []string {
+	target := r.Target()
+	parts := append([]string{words.Clean(target.Sampling.Text, 120)}, samplingParts(&target.Sampling, r.DurationNS)...)
+	if v := target.PythonVersion; v != "" {
 		parts = append(parts, "Python "+words.Clean(v, 20))
 	}
 	if children := len(r.Processes) - 1; children > 0 {
 		parts = append(parts, words.Plural(children, "child process", "child processes"))
 	}
-	if o := r.Output; o != nil && o.Messages > 0 {
+	if o := target.Output; o != nil && o.Messages > 0 {
 		least := ""
 		if o.AtLeast {
 			least = "at least "
@@ -282,15 +242,49 @@ func notesOf(r *report.Report) []string {
 			words.Plural(int(min(o.Messages, math.MaxInt32)), "message", "messages")))
 	}
 	notes := []string{strings.Join(parts, " · ")}
-	if s.FallbackReason != "" {
-		notes = append(notes, "Sampled from inside the kernel: "+words.Clean(s.FallbackReason, 300))
+	if f := target.Sampling.Fallback; f != nil {
+		notes = append(notes, "Sampled from inside the kernel: "+words.Clean(f.Text, 300))
 	}
 	for i, n := range r.Notes {
 		if i == 6 {
 			notes = append(notes, words.Plural(len(r.Notes)-i, "more note", "more notes")+" in the report")
 			break
 		}
-		notes = append(notes, words.Clean(n.What, 120)+": "+words.Clean(n.Reason, 300))
+		notes = append(notes, words.Clean(n.Text, 420))
 	}
 	return notes
+}
+
+// samplingParts say how often and how well the stacks were read, by what was kept.
+func samplingParts(s *report.Sampling, duration int64) (parts []string) {
+	interval := s.Interval(duration)
+	if s.Ticks > 0 || interval > 0 {
+		every := words.Plural(int(min(s.Ticks, math.MaxInt32)), "sample", "samples")
+		if interval > 0 {
+			every += ", one every " + words.Resolution(report.Seconds(interval))
+		}
+		parts = append(parts, every)
+	}
+	for _, c := range s.Clamped {
+		parts = append(parts, fmt.Sprintf("%s asked for, %s is the least", words.Resolution(report.Seconds(c.AskedNS)), words.Resolution(report.Seconds(c.KeptNS))))
+	}
+	if float64(s.ResolutionNS) > float64(interval)*1.01 {
+		parts = append(parts, "stored at "+words.Resolution(report.Seconds(s.ResolutionNS)))
+	}
+	if s.Reads != nil {
+		parts = append(parts, fmt.Sprintf("of %s stacks read, %s incomplete, %s unreadable", words.Count(*s.Reads), words.Count(s.Incomplete), words.Count(s.Unreadable)))
+	} else {
+		parts = append(parts, fmt.Sprintf("%s incomplete, %s unreadable", words.Count(s.Incomplete), words.Count(s.Unreadable)))
+	}
+	if s.MissedTicks != nil && *s.MissedTicks > 0 {
+		parts = append(parts, fmt.Sprintf("%s of %s ticks missed", words.Count(*s.MissedTicks), words.Count(s.Ticks+*s.MissedTicks)))
+	}
+	if s.CPUNS != nil {
+		cost := "sampling took " + words.Seconds(report.Seconds(*s.CPUNS)) + " of CPU"
+		if duration > 0 {
+			cost += " (" + words.Percent(float64(*s.CPUNS)/float64(duration)) + " of a core)"
+		}
+		parts = append(parts, cost)
+	}
+	return parts
 }

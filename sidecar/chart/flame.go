@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/omni-perf/omni-perf/sidecar/report"
 	"github.com/omni-perf/omni-perf/sidecar/words"
 )
 
@@ -108,7 +109,7 @@ func (f *flameLane) picture(n int, duration float64, limit int) flamePicture {
 	for c, i := range raster(f.spans, n, duration) {
 		if i >= 0 {
 			leaves[c] = f.spans[i].node
-			p.waits[c] = !f.spans[i].state.computes()
+			p.waits[c] = !f.spans[i].state.Computes() && f.spans[i].state != report.StateUnknown
 		}
 	}
 	p.tree, p.columns = newCallTree(f.stacks, f.fns, leaves)

@@ -13,7 +13,7 @@ func TestRasterKeepsShares(t *testing.T) {
 	for _, period := range []float64{0.0007, 0.0123, 0.1, 0.1001, 1.7, 13} {
 		var spans []span
 		for at := 0.0; at < 100; at += period {
-			spans = append(spans, span{at, at + 0.6*period, 1, python}, span{at + 0.6*period, at + 0.9*period, 2, waiting})
+			spans = append(spans, span{at, at + 0.6*period, 1, report.StatePython}, span{at + 0.6*period, at + 0.9*period, 2, report.StateWaiting})
 		}
 		var seen [3]float64
 		for _, i := range raster(spans, 1000, 100) {
@@ -32,7 +32,7 @@ func TestRasterKeepsShares(t *testing.T) {
 }
 
 func TestRasterShowsOnlyWhatRan(t *testing.T) {
-	spans := []span{{1, 2, 1, python}, {2, 2.0001, 2, python}, {5, 9, 3, python}}
+	spans := []span{{1, 2, 1, report.StatePython}, {2, 2.0001, 2, report.StatePython}, {5, 9, 3, report.StatePython}}
 	for c, i := range raster(spans, 100, 10) {
 		from, to := float64(c)/10, float64(c+1)/10
 		ran := slices.ContainsFunc(spans, func(s span) bool { return s.start < to && s.end > from })
@@ -43,18 +43,18 @@ func TestRasterShowsOnlyWhatRan(t *testing.T) {
 }
 
 // stacksOf makes a tree of one stack per entry, root first.
-func stacksOf(stacks ...[]int32) ([]report.Node, *functions, []int32) {
-	nodes, fns := []report.Node{{}}, &functions{}
+func stacksOf(stacks ...[]int32) (report.Nodes, *functions, []int32) {
+	nodes, fns := report.Nodes{Parent: report.Column{0}, Frame: report.Column{0}}, &functions{}
 	var leaves []int32
 	for _, s := range stacks {
-		at := 0
+		at := int64(0)
 		for _, fn := range s {
 			for int(fn) >= len(fns.byFrame) {
 				fns.byFrame = append(fns.byFrame, int32(len(fns.byFrame)))
 				fns.list = append(fns.list, function{name: string(rune('a' + len(fns.list)))})
 			}
-			nodes = append(nodes, report.Node{Parent: at, Frame: int(fn)})
-			at = len(nodes) - 1
+			nodes.Parent, nodes.Frame = append(nodes.Parent, at), append(nodes.Frame, int64(fn))
+			at = int64(len(nodes.Parent) - 1)
 		}
 		leaves = append(leaves, int32(at))
 	}
@@ -103,30 +103,5 @@ func TestFlameTellsWhatIsDeeper(t *testing.T) {
 		if want := (flameBox{run{0, 1, -int32(900 - rows)}, rows + 1}); last != want {
 			t.Errorf("limit %d: the last row is %+v, want %+v", limit, last, want)
 		}
-	}
-}
-
-func TestUnsoundStacksEnd(t *testing.T) {
-	nodes := []report.Node{{Parent: 3}, {Parent: 2, Frame: 0}, {Parent: 2, Frame: 9}, {Parent: -7, Frame: -1}, {Parent: 1, Frame: 0}}
-	fns := &functions{byFrame: []int32{0}, list: []function{{name: "a"}}}
-	tree, columns := newCallTree(nodes, fns, []int32{1, 2, 3, 4, 0})
-	if got := flameBoxes(tree, columns, 5); len(got) == 0 {
-		t.Error("the sound part is lost")
-	}
-}
-
-func TestHistoriesAreInOrder(t *testing.T) {
-	r := &report.Report{DurationS: 10, Threads: make([]report.Thread, 1), Stacks: report.Stacks{Nodes: make([]report.Node, 3)}}
-	r.Stacks.Spans = report.Spans{
-		Thread: []int{0, 0, 0, 7, 0, 0, 0}, StartS: []float64{5, 0, -3, 0, math.NaN(), 6, 2},
-		EndS: []float64{8, 1, 0.5, 1, 3, 4, 99}, Node: []int{1, 2, 1, 1, 1, 1, 99}, State: []string{"python", "io", "", "gil", "gil", "gil", "waiting"},
-	}
-	got := historiesOf(r, 10)[0]
-	want := []span{{0, 1, 2, inIO}, {2, 10, 0, waiting}}
-	if len(got) == 3 { // two spans begin at 0: either may come first
-		want = []span{{0, 0.5, 1, off}, {0.5, 1, 2, inIO}, {2, 10, 0, waiting}}
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
 	}
 }

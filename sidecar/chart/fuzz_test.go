@@ -14,7 +14,7 @@ import (
 )
 
 // drawAll draws every form and checks what must hold of any report.
-func drawAll(t *testing.T, r *report.Report) {
+func drawAll(t *testing.T, r *report.View) {
 	t.Helper()
 	svg, err := SVG(r, Options{})
 	if err != nil {
@@ -45,24 +45,18 @@ func drawAll(t *testing.T, r *report.Report) {
 	}
 }
 
-// A report may come from a file.
+// A report may come from a file: what is read can be drawn.
 func FuzzReport(f *testing.F) {
-	small, err := json.Marshal(emptyCell())
-	if err != nil {
-		f.Fatal(err)
+	for _, r := range []*sketch{emptyCell(), uglyNames(), sketches()["zero"]} {
+		text, err := json.Marshal(r.document())
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
 	}
-	f.Add(small)
-	f.Add([]byte(`{"duration_s":-1,"threads":[{"is_main":true}],"stacks":{"frames":[{"function":"f","file":"x"}],
-		"nodes":[{},{"parent":5,"frame":-2},{"parent":0,"frame":0}],
-		"spans":{"thread":[0,0],"start_s":[9,1],"end_s":[-9,3],"node":[3,2],"state":["?","io"],"truncated":[true]}}}`))
-	f.Add([]byte(`{"duration_s":3,"gpus":[{"index":0,"busy_s":1,"idle_s":2,"simulated":true}],"steps":[{"start_s":1,"end_s":2}],
-		"idle":{"gpu_idle_s":2,"devices":[{"device":0,"idle_s":2,"intervals":[[1,9]]}],"causes":[{"cause":"c","seconds":2,"share":1,"line":3}]},
-		"tracks":[{"id":"gpu0.util","kind":"rate","unit":"%","t_s":[1,2],"value":[3,null]}],"line_spans":[{"start_s":0,"end_s":2,"line":3}],
-		"target":{"cell":{"execution_count":1,"source":["x"],"outcome":"ok"}},"findings":[{"text":"t"}],"notes":[{"what":"w"}]}`))
-	f.Fuzz(func(t *testing.T, doc []byte) {
-		var r report.Report
-		if json.Unmarshal(doc, &r) == nil {
-			drawAll(t, &r)
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if r, err := report.Read(text); err == nil {
+			drawAll(t, r)
 		}
 	})
 }
@@ -99,7 +93,7 @@ func damage(v reflect.Value, rnd *rand.Rand, every int) {
 		}
 	case reflect.String:
 		if hit {
-			v.SetString([]string{"", "\x00\x1b[2J", "\u202e<&>\"'", strings.Repeat("ẅ\u0301", 3000), "\xff\xfe", "gpu0.util", "]]>"}[rnd.IntN(7)])
+			v.SetString([]string{"", "\x00\x1b[2J", "\u202e<&>\"'", strings.Repeat("ẅ\u0301", 3000), "\xff\xfe", "gpu.util", "]]>"}[rnd.IntN(7)])
 		}
 	case reflect.Bool:
 		if hit {
@@ -108,20 +102,29 @@ func damage(v reflect.Value, rnd *rand.Rand, every int) {
 	}
 }
 
-func damaged(seed uint64) *report.Report {
+// damaged is a sample with damage; nil where that was seen.
+func damaged(seed uint64) *report.View {
 	rnd := rand.New(rand.NewPCG(seed, 7))
-	makers := []func() *report.Report{trainingCell, cpuCell, emptyCell, uglyNames, eightGPUs, weekLong, tracedCell}
-	r := makers[rnd.IntN(len(makers))]()
-	damage(reflect.ValueOf(r), rnd, []int{3, 20, 200, 2000}[rnd.IntN(4)])
+	makers := []func() *sketch{trainingCell, cpuCell, emptyCell, uglyNames, eightGPUs, weekLong, tracedCell}
+	d := makers[rnd.IntN(len(makers))]().document()
+	damage(reflect.ValueOf(d), rnd, []int{20, 200, 2000, 20_000}[rnd.IntN(4)])
+	d.Document, d.Version = report.Kind, report.Version
+	r, err := report.Check(d)
+	if err != nil {
+		return nil
+	}
 	return r
 }
 
 func FuzzDamagedReport(f *testing.F) {
-	for seed := range uint64(60) {
+	for seed := range uint64(300) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, seed uint64) {
 		d := damaged(seed)
+		if d == nil {
+			return
+		}
 		drawAll(t, d)
 		for _, width := range []float64{minWidth, 1400} {
 			s := lay(digestOf(d), width, fullDetail)

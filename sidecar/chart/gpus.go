@@ -1,7 +1,6 @@
 package chart
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,31 +14,31 @@ type gpuSummary struct {
 	used    bool // by the recorded program, as far as can be told
 	title   []phrase
 	badge   string
-	idle    map[int][]stretch // by device
+	idle    map[int][]stretch // by the device's index
 	allIdle []stretch         // every device idle at once
 }
 
-func gpusOf(r *report.Report) gpuSummary {
+func gpusOf(r *report.View) gpuSummary {
 	g := gpuSummary{idle: make(map[int][]stretch)}
-	if len(r.GPUs) == 0 {
+	if len(r.Devices) == 0 {
 		return g
 	}
 	var busy, idle, unknown float64
 	var used []int
-	for _, gpu := range r.GPUs {
-		if gpu.Simulated {
+	for _, d := range r.Devices {
+		if d.Simulated {
 			g.badge = "simulated GPU"
 		}
-		if gpu.Used {
-			used = append(used, gpu.Index)
-			busy += finite(gpu.BusyS)
-			idle += finite(gpu.IdleS)
-			unknown += finite(gpu.UnknownS)
+		if d.Used {
+			used = append(used, d.Number)
+			busy += report.Seconds(d.BusyNS)
+			idle += report.Seconds(d.IdleNS)
+			unknown += report.Seconds(d.UnknownNS)
 		}
 	}
 	g.used = len(used) > 0 && r.Idle != nil
 	if !g.used {
-		g.title = []phrase{{gpuNames(len(r.GPUs), r.GPUs[0].Index) + " not used", Muted, sans}}
+		g.title = []phrase{{gpuNames(len(r.Devices), r.Devices[0].Number) + " not used", Muted, sans}}
 		return g
 	}
 	name := gpuNames(len(used), used[0])
@@ -58,7 +57,15 @@ func gpusOf(r *report.Report) gpuSummary {
 	if unknown > 0.02*(busy+idle) {
 		g.title = append(g.title, phrase{"unknown " + words.Seconds(unknown/n), Muted, sans})
 	}
-	g.takeIntervals(r)
+	for i, d := range r.Idle.Devices {
+		ss := stretchesOf(d.Intervals)
+		g.idle[d.Device] = ss
+		if i == 0 {
+			g.allIdle = ss
+		} else {
+			g.allIdle = intersect(g.allIdle, ss)
+		}
+	}
 	return g
 }
 
@@ -67,39 +74,6 @@ func gpuNames(n, index int) string {
 		return fmt.Sprintf("GPU %d", index)
 	}
 	return fmt.Sprintf("%d GPUs", n)
-}
-
-func (g *gpuSummary) takeIntervals(r *report.Report) {
-	duration := durationOf(r)
-	for i, d := range r.Idle.Devices {
-		var ss []stretch
-		for _, iv := range d.Intervals {
-			if s := (stretch{max(iv[0], 0), min(iv[1], duration)}); s.start < s.end {
-				ss = append(ss, s)
-			}
-		}
-		ss = merge(ss)
-		g.idle[d.Device] = ss
-		if i == 0 {
-			g.allIdle = ss
-		} else {
-			g.allIdle = intersect(g.allIdle, ss)
-		}
-	}
-}
-
-// merge sorts stretches and joins those that touch.
-func merge(ss []stretch) []stretch {
-	slices.SortFunc(ss, func(a, b stretch) int { return cmp.Compare(a.start, b.start) })
-	var out []stretch
-	for _, s := range ss {
-		if n := len(out); n > 0 && s.start <= out[n-1].end {
-			out[n-1].end = max(out[n-1].end, s.end)
-			continue
-		}
-		out = append(out, s)
-	}
-	return out
 }
 
 // intersect returns what two merged lists have in common.

@@ -2,7 +2,6 @@ package chart
 
 import (
 	"fmt"
-	"path"
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/report"
@@ -11,14 +10,14 @@ import (
 
 // titleOf is the first line: what ran, how long, and how busy the GPU was, or
 // the CPU.
-func titleOf(r *report.Report, gpus gpuSummary, main int, duration float64) []phrase {
-	ps := []phrase{{subjectOf(r), Plain, bold}}
+func titleOf(r *report.View, gpus gpuSummary, main int, duration float64) []phrase {
+	ps := []phrase{{words.Clean(r.Target().Name, 60), Plain, bold}}
 	if r.Name != "" {
 		ps = append(ps, phrase{words.Clean(r.Name, 60), Plain, sans})
 	}
 	ps = append(ps, phrase{words.Seconds(duration), Muted, sans})
-	if c := r.Target.Cell; c != nil && c.Outcome != "" && c.Outcome != "ok" {
-		ps = append(ps, phrase{words.Clean(c.Outcome, 60), Bad, bold})
+	if c := r.Target().Cell; c != nil && c.Outcome != report.OutcomeOK && c.Outcome != report.OutcomeUnknown {
+		ps = append(ps, phrase{outcomeOf(c), Bad, bold})
 	}
 	if gpus.used {
 		return append(ps, gpus.title...)
@@ -29,16 +28,24 @@ func titleOf(r *report.Report, gpus gpuSummary, main int, duration float64) []ph
 	return append(ps, gpus.title...)
 }
 
+// outcomeOf says how a cell ended.
+func outcomeOf(c *report.Cell) string {
+	if c.Exception != nil {
+		return words.Clean("error: "+*c.Exception, 60)
+	}
+	return words.Clean(strings.ReplaceAll(string(c.Outcome), "-", " "), 60)
+}
+
 // sharesOf is how the main thread spent its time. What the scheduler counted as
 // time on a CPU bounds what is called computing: a thread that wants to run on a
 // busy machine looks the same from outside as one that does.
 func sharesOf(t *report.Thread) (ps []phrase) {
 	var computing, waits, queued, unseen float64
-	for name, s := range t.StateS {
-		switch s = finite(s); {
-		case stateOf(name) == unknown:
+	for state, ns := range t.StateNS {
+		switch s := report.Seconds(ns); {
+		case report.State(state) == report.StateUnknown:
 			unseen += s
-		case stateOf(name).computes():
+		case report.State(state).Computes():
 			computing += s
 		default:
 			waits += s
@@ -48,8 +55,8 @@ func sharesOf(t *report.Thread) (ps []phrase) {
 	if !(all > 0) {
 		return nil
 	}
-	if t.OnCPUS != nil && !t.OnCPUAtLeast {
-		if onCPU := max(finite(*t.OnCPUS), 0); onCPU < computing*0.8 {
+	if t.OnCPUNS != nil && !t.OnCPUAtLeast {
+		if onCPU := report.Seconds(*t.OnCPUNS); onCPU < computing*0.8 {
 			computing, queued = onCPU, computing-onCPU
 		}
 	}
@@ -66,99 +73,46 @@ func sharesOf(t *report.Thread) (ps []phrase) {
 	return ps
 }
 
-// subjectOf names what was recorded.
-func subjectOf(r *report.Report) string {
-	if c := r.Target.Cell; c != nil {
-		if c.ExecutionCount > 0 {
-			return fmt.Sprintf("Cell [%d]", c.ExecutionCount)
-		}
-		return "Cell"
-	}
-	for i, arg := range r.Target.Argv {
-		if arg == "-m" && i+1 < len(r.Target.Argv) {
-			return words.Clean("-m "+r.Target.Argv[i+1], 60)
-		}
-		if arg == "-c" { // a whole program may follow
-			return "python -c"
-		}
-		if i == 0 && strings.HasPrefix(path.Base(arg), "python") {
-			continue
-		}
-		if !strings.HasPrefix(arg, "-") {
-			return words.Clean(path.Base(arg), 60)
-		}
-	}
-	return fmt.Sprintf("Process %d", r.Target.PID)
-}
-
 // findingOf is the second line: the main finding, its source line, what to do, and
 // what was not observed.
-func findingOf(r *report.Report) []phrase {
+func findingOf(r *report.View) []phrase {
 	var ps []phrase
-	if f := findingAt(r, mainFinding(r)); f != nil {
+	if f := r.MainFinding(); f != nil {
 		ps = append(ps, phrase{words.Clean(f.Text, 300), Plain, bold})
-		if text := codeOf(f.SourceText); text != "" {
+		if text := codeOf(r.LineText(f.File, f.Line)); text != "" {
 			ps = append(ps, phrase{text, Plain, mono})
 		}
 		if f.Hint != "" {
 			ps = append(ps, phrase{words.Clean(f.Hint, 300), Muted, sans})
 		}
-	} else if headline := words.Clean(strings.TrimSpace(r.Headline), 300); headline != "" {
+	} else if headline := words.Clean(strings.TrimSpace(r.Headline.Text), 300); headline != "" {
 		return []phrase{{headline, Plain, bold}}
 	}
-	for _, i := range r.HeadlineLimits {
-		if f := findingAt(r, i); f != nil {
-			ps = append(ps, phrase{words.Clean(f.Text, 300), Warn, bold})
-		}
+	for _, i := range r.Headline.Limits {
+		ps = append(ps, phrase{words.Clean(r.Findings[i].Text, 300), Warn, bold})
 	}
 	return ps
 }
 
-// mainFinding is the index of the finding the headline tells; -1 where it tells none.
-func mainFinding(r *report.Report) int {
-	if r.HeadlineFinding == nil {
-		return -1
-	}
-	return *r.HeadlineFinding
-}
-
-// findingAt is a finding by its index, nil where there is none: a report from a
-// file may hold anything.
-func findingAt(r *report.Report, i int) *report.Finding {
-	if i < 0 || i >= len(r.Findings) {
-		return nil
-	}
-	return &r.Findings[i]
-}
-
 // codeOf is a source line as it is shown.
-func codeOf(text string) string { return words.Clean(strings.TrimSpace(text), words.MaxName) }
-
-// isOwnFile tells whether a file is the recorded cell, or the script.
-func isOwnFile(r *report.Report, file string) bool {
-	if c := r.Target.Cell; c != nil {
-		return file == fmt.Sprintf("Cell [%d]", c.ExecutionCount)
-	}
-	return false
-}
+func codeOf(text string) string { return words.Clean(text, words.MaxName) }
 
 // placeOf names a line in few characters: "3" in the cell itself, else
 // "train.py:3".
-func placeOf(r *report.Report, file string, line int) string {
+func placeOf(r *report.View, file, line *int) string {
 	switch {
-	case line <= 0:
+	case line == nil:
 		return ""
-	case file == "" || isOwnFile(r, file):
-		return fmt.Sprint(line)
+	case file == nil || r.IsCell(*file):
+		return fmt.Sprint(*line)
 	}
-	return fmt.Sprintf("%s:%d", words.ShortFile(file), line)
+	return fmt.Sprintf("%s:%d", words.ShortFile(r.FileName(file)), *line)
 }
 
 // linePlace is placeOf where the figure alone would not be understood: "line 3".
-func linePlace(r *report.Report, file string, line int) string {
-	place := placeOf(r, file, line)
-	if place != "" && (file == "" || isOwnFile(r, file)) {
-		return "line " + place
+func linePlace(r *report.View, file, line int) string {
+	if r.IsCell(file) {
+		return "line " + fmt.Sprint(line)
 	}
-	return place
+	return placeOf(r, &file, &line)
 }

@@ -32,7 +32,7 @@ const swapScript = `<script>(function(){` +
 
 // HTML is what a notebook shows for a cell: an image that also survives where
 // the page is not trusted, and a script that puts the same picture inline.
-func HTML(r *report.Report, o Options) ([]byte, error) {
+func HTML(r *report.View, o Options) ([]byte, error) {
 	if r == nil {
 		return nil, errNoReport
 	}
@@ -58,7 +58,7 @@ func fragment(d *digest, o Options, limit int, from detail) ([]byte, error) {
 
 // Folded is the chart of a cell nobody asked about: closed, its headline
 // visible, at most 60 kB.
-func Folded(r *report.Report, o Options) ([]byte, error) {
+func Folded(r *report.View, o Options) ([]byte, error) {
 	if r == nil {
 		return nil, errNoReport
 	}
@@ -97,7 +97,7 @@ func firstOf(ps []phrase) []phrase {
 
 // Page is a file of its own to open in a browser: the picture and, for screen
 // readers and copying, the text.
-func Page(r *report.Report, o Options) ([]byte, error) {
+func Page(r *report.View, o Options) ([]byte, error) {
 	if r == nil {
 		return nil, errNoReport
 	}

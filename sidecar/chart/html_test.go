@@ -41,26 +41,26 @@ func TestSizesAreBounded(t *testing.T) {
 }
 
 // hugeNames has as much text of many bytes as a report can hold.
-func hugeNames() *report.Report {
+func hugeNames() *report.View {
 	r := longCell(20_000)
 	long := strings.Repeat("名前\u0301&", 4000)
-	for i := range r.Stacks.Frames {
-		f := &r.Stacks.Frames[i]
+	for i := range r.Frames {
+		f := &r.Frames[i]
 		f.Function, f.File = f.Function+long, f.File+long
 	}
 	for i := range r.CellLines {
 		r.CellLines[i].Text = long
 	}
 	for i := range r.Functions {
-		r.Functions[i].Function, r.Functions[i].File = long, long
+		r.Functions[i].Name, r.Functions[i].File = long, long
 	}
 	for range 100 {
-		r.Findings = append(r.Findings, report.Finding{Text: long, Hint: long, SourceText: long, File: long, Line: 1})
-		r.Notes = append(r.Notes, report.Note{What: long, Reason: long})
-		r.Regions = append(r.Regions, report.Region{Name: long, TotalS: 1})
+		r.Findings = append(r.Findings, sketchFinding{Text: long, Hint: long, Code: long, File: long, Line: 1})
+		r.Notes = append(r.Notes, long+": "+long)
+		r.Regions = append(r.Regions, report.Region{Name: long, TotalNS: 1e9})
 	}
-	r.Headline, r.Name, r.Sampling.Method = long, long, long
-	return r
+	r.Headline, r.Name, r.Method = long, long, long
+	return r.view()
 }
 
 func imageOf(t *testing.T, page []byte) []byte {
@@ -77,7 +77,7 @@ func imageOf(t *testing.T, page []byte) []byte {
 }
 
 func TestHTMLHoldsTheImageAndSaysIt(t *testing.T) {
-	page, err := HTML(trainingCell(), Options{})
+	page, err := HTML(trainingCell().view(), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestHTMLHoldsTheImageAndSaysIt(t *testing.T) {
 }
 
 func TestFoldedIsClosedAndSaysTheHeadline(t *testing.T) {
-	page, err := Folded(eightGPUs(), Options{})
+	page, err := Folded(eightGPUs().view(), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func chromium(t *testing.T, page string) string {
 func TestScriptSwapsTheImage(t *testing.T) {
 	var page strings.Builder
 	page.WriteString(`<!doctype html><meta charset="utf-8"><body data-jp-theme-light="false">`)
-	for _, r := range []*report.Report{trainingCell(), uglyNames(), cpuCell()} {
+	for _, r := range []*report.View{trainingCell().view(), uglyNames().view(), cpuCell().view()} {
 		html, err := HTML(r, Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -240,14 +240,14 @@ func TestThePageRunsNothing(t *testing.T) {
 
 // Text is measured here by tables: no browser may need more room than they say.
 func TestBrowserNeedsNoMoreRoom(t *testing.T) {
-	s := lay(digestOf(trainingCell()), defaultWidth, fullDetail)
+	s := lay(digestOf(trainingCell().view()), defaultWidth, fullDetail)
 	type measured struct {
 		S    string  `json:"s"`
 		W    float64 `json:"w"`
 		Font string  `json:"font"`
 	}
 	var texts []measured
-	for _, l := range append(s.allTexts(), lay(digestOf(uglyNames()), defaultWidth, fullDetail).allTexts()...) {
+	for _, l := range append(s.allTexts(), lay(digestOf(uglyNames().view()), defaultWidth, fullDetail).allTexts()...) {
 		for _, family := range map[face][]string{sans: {"DejaVu Sans", "Verdana", "Liberation Sans"}, bold: {"DejaVu Sans", "Verdana"}, mono: {"DejaVu Sans Mono", "Liberation Mono"}}[l.face] {
 			weight := ""
 			if l.face == bold {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/omni-perf/omni-perf/sidecar/report"
 	"github.com/omni-perf/omni-perf/sidecar/words"
 )
 
@@ -240,7 +241,7 @@ func (l *layouter) threads() {
 			return int32(t.spans[columns[c]].state) + 1
 		}
 		for _, run := range runsOf(n, stateAt) {
-			if p := statePaint(state(run.key - 1)); p != "" {
+			if p := statePaint(report.State(run.key - 1)); p != "" {
 				row.Boxes = append(row.Boxes, Block{X0: l.Plot.X0 + float64(run.from)*step, X1: l.Plot.X0 + float64(run.to)*step, Paint: p})
 				l.paints[p] = true
 			}
@@ -262,15 +263,15 @@ func (l *layouter) threads() {
 }
 
 // statePaint is the colour of a state in a folded thread; waiting is the ground.
-func statePaint(s state) Paint {
+func statePaint(s report.State) Paint {
 	switch s {
-	case python:
+	case report.StatePython:
 		return PaintPython
-	case native:
+	case report.StateNative:
 		return PaintNative
-	case inIO:
+	case report.StateIO:
 		return PaintIO
-	case gil:
+	case report.StateGIL:
 		return PaintGIL
 	}
 	return ""

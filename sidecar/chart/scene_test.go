@@ -138,7 +138,7 @@ func TestBoxesAreFew(t *testing.T) {
 
 // The picture of the look: what a reader must find without a click.
 func TestTrainingCellAnswersFirst(t *testing.T) {
-	s := lay(digestOf(trainingCell()), defaultWidth, fullDetail)
+	s := lay(digestOf(trainingCell().view()), defaultWidth, fullDetail)
 	var all []string
 	for _, l := range s.allTexts() {
 		all = append(all, l.S)
@@ -162,7 +162,7 @@ func TestTrainingCellAnswersFirst(t *testing.T) {
 }
 
 func TestSimulatedGPUIsSaidInPlainSight(t *testing.T) {
-	s := lay(digestOf(eightGPUs()), defaultWidth, fullDetail)
+	s := lay(digestOf(eightGPUs().view()), defaultWidth, fullDetail)
 	if s.Badge == nil || s.Badge.Text.S != "simulated GPU" {
 		t.Fatalf("badge: %+v", s.Badge)
 	}

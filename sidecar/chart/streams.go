@@ -2,7 +2,6 @@ package chart
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"sort"
 	"strings"
@@ -50,10 +49,10 @@ func kernelKind(name string) int {
 
 // streamsOf returns the busiest streams, in the report's order, and how many
 // others ran something.
-func streamsOf(r *report.Report, duration float64) ([]streamLane, int) {
+func streamsOf(r *report.View, duration float64) ([]streamLane, int) {
 	var lanes []streamLane
 	for i := range r.Kernels {
-		if lane := streamOf(&r.Kernels[i], duration); lane.busy > 0 {
+		if lane := streamOf(r, &r.Kernels[i], duration); lane.busy > 0 {
 			lanes = append(lanes, lane)
 		}
 	}
@@ -70,32 +69,29 @@ func streamsOf(r *report.Report, duration float64) ([]streamLane, int) {
 	return kept[:maxStreams], more
 }
 
-// streamOf reads a stream's blocks: in order of time, without overlap, whatever
-// stands in the report.
-func streamOf(k *report.KernelLane, duration float64) streamLane {
-	lane := streamLane{name: fmt.Sprintf("GPU %d stream %d", k.Device, k.Stream)}
+// streamOf reads a stream's blocks.
+func streamOf(r *report.View, k *report.KernelLane, duration float64) streamLane {
+	lane := streamLane{name: fmt.Sprintf("GPU %d stream %d", r.Devices[k.Device].Number, k.Stream)}
 	for _, name := range k.Names {
 		lane.names = append(lane.names, words.Clean(name, words.MaxName))
 		lane.kinds = append(lane.kinds, kernelKind(name))
 	}
-	ran := int64(0)
-	for i := range min(len(k.StartS), len(k.EndS), len(k.Name), len(k.Count)) {
-		start, end := max(k.StartS[i], 0), min(k.EndS[i], duration)
-		w := work{k.Name[i], min(max(k.Count[i], 1), math.MaxInt32)}
-		if start < end && w.name >= 0 && w.name < len(k.Names) { // false for NaN, too
-			lane.blocks = append(lane.blocks, span{start: start, end: end, node: int32(len(lane.work))})
-			lane.work = append(lane.work, w)
-			ran += int64(w.count)
+	ran, at := int64(0), int64(0)
+	for i := range k.GapNS {
+		start := at + k.GapNS[i]
+		at = start + k.LengthNS[i]
+		if start == at {
+			continue
 		}
-	}
-	lane.blocks = inOrder(lane.blocks)
-	for _, b := range lane.blocks {
-		lane.busy += b.end - b.start
+		lane.blocks = append(lane.blocks, span{start: report.Seconds(start), end: report.Seconds(at), node: int32(len(lane.work))})
+		lane.work = append(lane.work, work{int(k.Name[i]), int(k.Count[i])})
+		lane.busy += report.Seconds(k.LengthNS[i])
+		ran += k.Count[i]
 	}
 	lane.value = words.Percent(lane.busy/duration) + " busy"
 	lane.about = fmt.Sprintf("%s: %s of work in %s kernels, copies and fills", lane.name, words.Seconds(lane.busy), words.Count(ran))
-	if k.ResolutionS > 0 {
-		lane.about += ", joined where closer than " + words.Resolution(finite(k.ResolutionS))
+	if k.ResolutionNS > 0 {
+		lane.about += ", joined where closer than " + words.Resolution(report.Seconds(k.ResolutionNS))
 	}
 	return lane
 }

@@ -6,8 +6,6 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-
-	"github.com/omni-perf/omni-perf/sidecar/report"
 )
 
 const (
@@ -18,22 +16,17 @@ const (
 )
 
 // stream makes a lane of blocks given as start, end, index into names.
-func stream(device int, number int64, names []string, blocks ...[3]float64) report.KernelLane {
-	l := report.KernelLane{Device: device, Stream: number, Names: names}
-	for _, b := range blocks {
-		l.StartS, l.EndS = append(l.StartS, b[0]), append(l.EndS, b[1])
-		l.Name, l.Count = append(l.Name, int(b[2])), append(l.Count, 1)
-	}
-	return l
+func stream(device int, number int64, names []string, blocks ...[3]float64) sketchLane {
+	return sketchLane{Device: device, Stream: number, Names: names, Blocks: blocks}
 }
 
 // tracedCell is the training cell with a trace of its GPU: many short kernels
 // while it was busy, gradients summed up on a stream of their own.
-func tracedCell() *report.Report {
+func tracedCell() *sketch {
 	r := trainingCell()
 	r.Name = "traced"
 	r.GPUs[0].Source = "torch.profiler trace"
-	r.Idle.Certainty = "resolved by the 40 µs windows: the causes last longer"
+	r.Certainty = "resolved by the 40 µs windows: the causes last longer"
 	rnd := rand.New(rand.NewPCG(3, 4))
 	var compute, reduce, copies [][3]float64
 	for _, step := range r.Steps {
@@ -48,14 +41,14 @@ func tracedCell() *report.Report {
 			reduce = append(reduce, [3]float64{t, t + 0.06, 0})
 		}
 	}
-	r.Kernels = []report.KernelLane{
+	r.Kernels = []sketchLane{
 		stream(0, 7, []string{gemm, gelu}, compute...), stream(0, 20, []string{allReduce}, reduce...), stream(0, 24, []string{toDevice}, copies...),
 	}
 	return r
 }
 
 // manyStreams is a report whose lanes of kernels are as large as they get.
-func manyStreams() *report.Report {
+func manyStreams() *sketch {
 	r := trainingCell()
 	r.Name = "many streams"
 	rnd := rand.New(rand.NewPCG(5, 6))
@@ -94,12 +87,12 @@ func says(s *Scene, text string) bool {
 
 func TestKernelsStandWhereTheyRan(t *testing.T) {
 	r := cpuCell() // 6.2 s
-	r.Kernels = []report.KernelLane{
+	r.Kernels = []sketchLane{
 		stream(0, 7, []string{gemm, toDevice}, [3]float64{1, 2, 0}, [3]float64{2, 2.5, 1}, [3]float64{4, 5, 0}),
 		stream(1, 20, []string{allReduce}, [3]float64{3, 6.2, 0}),
 	}
-	r.Kernels[0].Count[2] = 40
-	s := lay(digestOf(r), defaultWidth, fullDetail)
+	r.Kernels[0].Count = []int{1, 1, 40}
+	s := lay(digestOf(r.view()), defaultWidth, fullDetail)
 	lanes := streamsIn(s)
 	if len(lanes) != 2 {
 		t.Fatalf("%d lanes, want 2", len(lanes))
@@ -146,8 +139,8 @@ func TestShortKernelsKeepTheirShare(t *testing.T) {
 	for at := 1.0; at < 5; at += 1e-4 {
 		blocks = append(blocks, [3]float64{at, at + 3e-5, 0})
 	}
-	r.Kernels = []report.KernelLane{stream(0, 7, []string{gemm}, blocks...)}
-	s := lay(digestOf(r), 2400, fullDetail)
+	r.Kernels = []sketchLane{stream(0, 7, []string{gemm}, blocks...)}
+	s := lay(digestOf(r.view()), 2400, fullDetail)
 	inked := 0.0
 	for _, b := range streamsIn(s)[0].Rows[0].Boxes {
 		inked += b.X1 - b.X0
@@ -162,7 +155,7 @@ func TestShortKernelsKeepTheirShare(t *testing.T) {
 }
 
 func TestStreamsAreFew(t *testing.T) {
-	d := digestOf(manyStreams())
+	d := digestOf(manyStreams().view())
 	for _, dt := range details {
 		s := lay(d, defaultWidth, dt)
 		lanes, titles := streamsIn(s), 0
@@ -184,11 +177,12 @@ func TestStreamsAreFew(t *testing.T) {
 
 func TestTheBusiestStreamsAreShown(t *testing.T) {
 	r := cpuCell()
+	r.DurationS = 20
 	for i := range 11 {
 		r.Kernels = append(r.Kernels, stream(0, int64(i), []string{gemm}, [3]float64{0, 0.1 + float64(i*7%11), 0}))
 	}
 	var names []string
-	lanes, more := streamsOf(r, 20)
+	lanes, more := streamsOf(r.view(), 20)
 	for _, l := range lanes {
 		names = append(names, strings.TrimPrefix(l.name, "GPU 0 stream "))
 	}
@@ -196,24 +190,6 @@ func TestTheBusiestStreamsAreShown(t *testing.T) {
 	if got, want := strings.Join(names, " "), "1 2 3 4 6 7 9 10"; got != want || more != 3 {
 		t.Errorf("streams %s and %d more, want %s and 3 more", got, more, want)
 	}
-}
-
-func TestDamagedLanesOfKernels(t *testing.T) {
-	nan := math.NaN()
-	r := cpuCell()
-	r.Kernels = []report.KernelLane{
-		{Stream: 1, StartS: []float64{0}},
-		{Stream: 2, StartS: []float64{5, 1, nan, 2, -9, 3}, EndS: []float64{4, 1.5, 2, nan, 99, math.Inf(1)}, Name: []int{0, 0, 0, 0, 7, -1}, Count: []int{1, 1, 1, 1, 1, 1}, Names: []string{"k"}},
-		{Stream: math.MinInt64, StartS: []float64{3, 1}, EndS: []float64{4, 3.5}, Name: []int{0, 1}, Count: []int{-5, math.MaxInt}, Names: []string{"a", "b"}},
-	}
-	streams, more := streamsOf(r, 6.2)
-	if len(streams) != 2 || more != 0 || len(streams[0].blocks) != 1 || len(streams[1].blocks) != 2 {
-		t.Fatalf("streams %+v and %d more", streams, more)
-	}
-	if b := streams[1].blocks; b[0].end > b[1].start || streams[1].names[streams[1].work[b[0].node].name] != "b" {
-		t.Errorf("blocks %+v are not in order", b)
-	}
-	drawAll(t, r)
 }
 
 // Kinds of kernels are told apart without colour vision, too.

@@ -40,7 +40,9 @@ func golden(t *testing.T, name string, got []byte) {
 }
 
 func TestGolden(t *testing.T) {
-	for name, r := range map[string]*report.Report{"training": trainingCell(), "cpu": cpuCell(), "ugly": uglyNames(), "empty": emptyCell(), "traced": tracedCell()} {
+	for name, r := range map[string]*report.View{
+		"training": trainingCell().view(), "cpu": cpuCell().view(), "ugly": uglyNames().view(), "empty": emptyCell().view(), "traced": tracedCell().view(),
+	} {
 		svg, err := SVG(r, Options{Width: 900})
 		if err != nil {
 			t.Fatal(err)
@@ -52,7 +54,7 @@ func TestGolden(t *testing.T) {
 
 func TestEverySampleIsDrawn(t *testing.T) {
 	for name, r := range samples() {
-		for form, draw := range map[string]func(*report.Report, Options) ([]byte, error){"svg": SVG, "notebook.html": HTML, "folded.html": Folded, "page.html": Page} {
+		for form, draw := range map[string]func(*report.View, Options) ([]byte, error){"svg": SVG, "notebook.html": HTML, "folded.html": Folded, "page.html": Page} {
 			for _, theme := range []Theme{Auto, Light, Dark} {
 				out, err := draw(r, Options{Theme: theme})
 				if err != nil || !bytes.Contains(out, []byte("svg")) {
@@ -158,14 +160,14 @@ func mark(v reflect.Value, text string) {
 func TestTextFromOutsideIsNeverMarkup(t *testing.T) {
 	const evil = `"'/><script>MARK</script>&lt;`
 	for name, r := range samples() {
-		if len(r.Stacks.Nodes) > 10_000 {
+		if len(r.Nodes.Parent) > 10_000 {
 			continue
 		}
 		ids := make([]string, len(r.Tracks))
 		for i := range r.Tracks {
 			ids[i] = r.Tracks[i].ID
 		}
-		mark(reflect.ValueOf(r), evil)
+		mark(reflect.ValueOf(r.Document), evil)
 		for i := range r.Tracks { // else there would be no lanes
 			r.Tracks[i].ID = ids[i]
 		}
@@ -180,7 +182,7 @@ func TestTextFromOutsideIsNeverMarkup(t *testing.T) {
 				}
 			}
 		}
-		for form, draw := range map[string]func(*report.Report, Options) ([]byte, error){"HTML": HTML, "Folded": Folded, "Page": Page} {
+		for form, draw := range map[string]func(*report.View, Options) ([]byte, error){"HTML": HTML, "Folded": Folded, "Page": Page} {
 			out, err := draw(r, Options{})
 			if err != nil {
 				t.Fatal(err)
@@ -204,7 +206,7 @@ func (f *failing) Write(p []byte) (int, error) {
 }
 
 func TestWriteErrorsAreReported(t *testing.T) {
-	s := lay(digestOf(trainingCell()), defaultWidth, fullDetail)
+	s := lay(digestOf(trainingCell().view()), defaultWidth, fullDetail)
 	if err := writeSVG(&failing{room: 1 << 20}, s, 1, Options{Theme: Auto}); err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +216,7 @@ func TestWriteErrorsAreReported(t *testing.T) {
 }
 
 func TestNoReport(t *testing.T) {
-	for name, draw := range map[string]func(*report.Report, Options) ([]byte, error){"SVG": SVG, "HTML": HTML, "Folded": Folded, "Page": Page} {
+	for name, draw := range map[string]func(*report.View, Options) ([]byte, error){"SVG": SVG, "HTML": HTML, "Folded": Folded, "Page": Page} {
 		if _, err := draw(nil, Options{}); !errors.Is(err, errNoReport) {
 			t.Errorf("%s: got %v", name, err)
 		}

@@ -41,7 +41,7 @@ const (
 	worthAdvice = 0.03
 )
 
-func tablesOf(r *report.Report, gpus gpuSummary, duration float64) []table {
+func tablesOf(r *report.View, gpus gpuSummary, duration float64) []table {
 	var ts []table
 	if gpus.used {
 		ts = append(ts, idleTable(r))
@@ -56,34 +56,29 @@ func tablesOf(r *report.Report, gpus gpuSummary, duration float64) []table {
 }
 
 // idleTable ranks what the GPUs waited for; its rows add up to the idle time.
-func idleTable(r *report.Report) table {
-	t := table{heading: "Where the GPU waited", advises: true, note: words.Clean(r.Idle.Certainty, 200)}
+func idleTable(r *report.View) table {
+	t := table{heading: "Where the GPU waited", advises: true, note: words.Clean(r.Idle.Text, 200)}
 	if len(r.Idle.Devices) > 1 {
 		t.heading = "Where the GPUs waited"
-		t.note = joinNote("idle "+words.Seconds(finite(r.Idle.GPUIdleS))+" over "+words.Plural(len(r.Idle.Devices), "device", "devices"), t.note)
+		t.note = joinNote("idle "+words.Seconds(report.Seconds(r.Idle.IdleNS))+" over "+words.Plural(len(r.Idle.Devices), "device", "devices"), t.note)
 	}
 	causes := slices.Clone(r.Idle.Causes)
-	slices.SortStableFunc(causes, func(a, b report.Cause) int { return cmp.Compare(finite(b.Seconds), finite(a.Seconds)) })
+	slices.SortStableFunc(causes, func(a, b report.Cause) int { return cmp.Compare(b.NS, a.NS) })
 	rest := row{rest: true}
 	left := 0
 	told := make(map[string]bool) // advice, once
 	for i, c := range causes {
-		s, share := max(finite(c.Seconds), 0), max(finite(c.Share), 0)
 		if i >= maxCauses-1 && len(causes) > maxCauses {
-			rest.seconds += s
-			rest.share += share
+			rest.seconds += report.Seconds(c.NS)
+			rest.share += c.Share
 			left++
 			continue
 		}
-		aside := words.Percent(share)
-		if c.BoundS != nil && finite(*c.BoundS) > 0 {
-			aside += " " + bounds(c)
-		}
 		rw := row{
-			name: words.Clean(c.Cause, 80), seconds: s, share: share, aside: aside,
-			place: placeOf(r, c.File, c.Line), code: codeOf(c.SourceText),
+			name: words.Clean(c.Text, 80), seconds: report.Seconds(c.NS), share: c.Share, aside: words.Percent(c.Share) + bounds(c),
+			place: placeOf(r, c.File, c.Line), code: codeOf(r.LineText(c.File, c.Line)),
 		}
-		if share >= worthAdvice && !told[c.Hint] {
+		if c.Share >= worthAdvice && !told[c.Hint] {
 			rw.hint = words.Clean(c.Hint, words.MaxName)
 			told[c.Hint] = true
 		}
@@ -97,12 +92,12 @@ func idleTable(r *report.Report) table {
 	return t
 }
 
-// bounds are what an estimate may truly be.
+// bounds are what an estimate may truly be; empty for what is none.
 func bounds(c report.Cause) string {
-	if c.LowS == nil || c.HighS == nil {
-		return "(± " + words.Seconds(finite(*c.BoundS)) + ")"
+	if c.LowNS == nil || c.HighNS == nil || *c.LowNS >= *c.HighNS {
+		return ""
 	}
-	return "[" + words.Seconds(max(finite(*c.LowS), 0)) + " – " + words.Seconds(max(finite(*c.HighS), 0)) + "]"
+	return " [" + words.Seconds(report.Seconds(*c.LowNS)) + " – " + words.Seconds(report.Seconds(*c.HighNS)) + "]"
 }
 
 func joinNote(a, b string) string {
@@ -113,7 +108,7 @@ func joinNote(a, b string) string {
 }
 
 // deviceTable compares the devices.
-func deviceTable(r *report.Report) table {
+func deviceTable(r *report.View) table {
 	t := table{heading: "Idle by device"}
 	duration := durationOf(r)
 	for i, d := range r.Idle.Devices {
@@ -121,12 +116,14 @@ func deviceTable(r *report.Report) table {
 			t.note = words.Plural(len(r.Idle.Devices)-i, "more device", "more devices") + " in the report"
 			break
 		}
-		idle := max(finite(d.IdleS), 0)
-		rw := row{name: fmt.Sprintf("GPU %d", d.Device), seconds: idle, share: idle / duration, aside: words.Percent(idle / duration)}
+		idle := report.Seconds(d.IdleNS)
+		rw := row{
+			name: fmt.Sprintf("GPU %d", r.Devices[d.Device].Number), seconds: idle, share: idle / duration, aside: words.Percent(idle / duration),
+		}
 		if len(d.Causes) > 0 {
 			c := d.Causes[0]
-			rw.place, rw.code = placeOf(r, c.File, c.Line), codeOf(c.SourceText)
-			rw.hint = "mostly " + words.Clean(c.Cause, 80)
+			rw.place, rw.code = placeOf(r, c.File, c.Line), codeOf(r.LineText(c.File, c.Line))
+			rw.hint = "mostly " + words.Clean(c.Text, 80)
 		}
 		t.rows = append(t.rows, rw)
 	}
@@ -134,48 +131,47 @@ func deviceTable(r *report.Report) table {
 }
 
 // linesTable ranks the user's lines by the time for which each was the innermost
-// of them: these times add up.
-func linesTable(r *report.Report, duration float64) table {
+// of them, and what the notebook did around them: these times add up.
+func linesTable(r *report.View, duration float64) table {
 	t := table{heading: "Where the time went", note: "by your own lines, the innermost one on the stack"}
-	lines := slices.Clone(r.CellLines)
-	for _, a := range r.Around {
-		lines = append(lines, report.CellLine{Text: a.Name, SelfS: a.Seconds})
+	type part struct {
+		row
+		total float64
 	}
-	slices.SortStableFunc(lines, func(a, b report.CellLine) int { return cmp.Compare(finite(b.SelfS), finite(a.SelfS)) })
-	for i, l := range lines {
-		self, total := min(max(finite(l.SelfS), 0), duration), max(finite(l.TotalS), 0)
-		if i == maxLines || self < 0.005*duration || self == 0 {
+	var parts []part
+	for _, l := range r.Lines {
+		parts = append(parts, part{
+			row{name: linePlace(r, l.File, l.Line), seconds: report.Seconds(l.SelfNS), code: codeOf(r.Text(l.File, l.Line))}, report.Seconds(l.TotalNS),
+		})
+	}
+	for _, p := range r.Phases {
+		parts = append(parts, part{row: row{name: words.Clean(p.Text, 80), seconds: report.Seconds(p.SelfNS)}})
+	}
+	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(b.seconds, a.seconds) })
+	for i, p := range parts {
+		if p.seconds = min(p.seconds, duration); i == maxLines || p.seconds < 0.005*duration || p.seconds == 0 {
 			break
 		}
-		rw := row{
-			name: linePlace(r, l.File, l.Line), seconds: self, share: self / duration,
-			aside: words.Percent(self / duration), code: codeOf(l.Text),
+		p.share, p.aside = p.seconds/duration, words.Percent(p.seconds/duration)
+		if p.total > 1.05*p.seconds {
+			p.hint = words.Seconds(p.total) + " in all"
 		}
-		if l.Line == 0 { // no line: what the notebook did around them
-			rw.name, rw.code = words.Clean(l.Text, 80), ""
-		}
-		if total > 1.05*self {
-			rw.hint = words.Seconds(total) + " in all"
-		}
-		t.rows = append(t.rows, rw)
+		t.rows = append(t.rows, p.row)
 	}
 	return t
 }
 
 // functionsTable ranks functions by their own time, over all threads.
-func functionsTable(r *report.Report, duration float64) table {
+func functionsTable(r *report.View, duration float64) table {
 	t := table{heading: "Busiest functions", note: "own time, all threads"}
-	fns := slices.Clone(r.Functions)
-	slices.SortStableFunc(fns, func(a, b report.Function) int { return cmp.Compare(finite(b.SelfS), finite(a.SelfS)) })
-	for i, f := range fns {
-		self, total := max(finite(f.SelfS), 0), max(finite(f.TotalS), 0)
+	times := slices.Clone(r.FunctionTimes)
+	slices.SortStableFunc(times, func(a, b report.FunctionTime) int { return cmp.Compare(b.SelfNS, a.SelfNS) })
+	for i, f := range times {
+		self, total := report.Seconds(f.SelfNS), report.Seconds(f.TotalNS)
 		if i == maxFunctions || self < 0.005*duration || self == 0 {
 			break
 		}
-		rw := row{
-			name: functionName(f.Function, f.File), seconds: self, share: min(self/duration, 1),
-			code: functionPlace(f),
-		}
+		rw := row{name: functionName(r, f.Function), seconds: self, share: min(self/duration, 1), code: functionPlace(r, f.Function)}
 		if self <= duration { // else of many threads: no share of the time
 			rw.aside = words.Percent(self / duration)
 		}
@@ -187,25 +183,26 @@ func functionsTable(r *report.Report, duration float64) table {
 	return t
 }
 
-func functionPlace(f report.Function) string {
-	file := words.ShortFile(f.File)
-	if f.Line <= 0 {
+func functionPlace(r *report.View, function int) string {
+	f := &r.Functions[function]
+	file := words.ShortFile(r.FileName(&f.File))
+	if f.FirstLine <= 0 {
 		return file
 	}
-	return fmt.Sprintf("%s:%d", file, f.Line)
+	return fmt.Sprintf("%s:%d", file, f.FirstLine)
 }
 
 // stepsTable sums up the training steps.
-func stepsTable(r *report.Report, duration float64) table {
+func stepsTable(r *report.View, duration float64) table {
 	var lengths []float64
 	var total, wait, busy float64
 	for _, s := range r.Steps {
-		if d := finite(s.EndS) - finite(s.StartS); d > 0 {
+		if d := report.Seconds(s.EndNS - s.StartNS); d > 0 {
 			lengths = append(lengths, d)
 			total += d
-			wait += max(finite(s.DataWaitS), 0)
-			if s.BusyS != nil {
-				busy += max(finite(*s.BusyS), 0)
+			wait += report.Seconds(s.DataWaitNS)
+			if s.BusyNS != nil {
+				busy += report.Seconds(*s.BusyNS)
 			}
 		}
 	}
@@ -231,19 +228,19 @@ func stepsTable(r *report.Report, duration float64) table {
 }
 
 // regionsTable lists what the user named.
-func regionsTable(r *report.Report, duration float64) table {
+func regionsTable(r *report.View, duration float64) table {
 	t := table{heading: "Regions"}
 	regions := slices.Clone(r.Regions)
-	slices.SortStableFunc(regions, func(a, b report.Region) int { return cmp.Compare(finite(b.TotalS), finite(a.TotalS)) })
+	slices.SortStableFunc(regions, func(a, b report.Region) int { return cmp.Compare(b.TotalNS, a.TotalNS) })
 	for i, g := range regions {
 		if i == maxRegions {
 			t.note = words.Plural(len(regions)-i, "more region", "more regions") + " in the report"
 			break
 		}
-		total := max(finite(g.TotalS), 0)
+		total := report.Seconds(g.TotalNS)
 		t.rows = append(t.rows, row{
 			name: words.Clean(g.Name, 80), seconds: total, share: min(total/duration, 1), aside: words.Percent(total / duration),
-			code: fmt.Sprintf("%d ×  median %s  95 %% within %s", g.Count, words.Seconds(finite(g.P50S)), words.Seconds(finite(g.P95S))),
+			code: fmt.Sprintf("%d ×  median %s  95 %% within %s", g.Count, words.Seconds(report.Seconds(g.P50NS)), words.Seconds(report.Seconds(g.P95NS))),
 		})
 	}
 	return t

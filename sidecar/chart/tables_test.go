@@ -9,10 +9,10 @@ import (
 )
 
 func TestIdleTableAddsUp(t *testing.T) {
-	for name, r := range map[string]*report.Report{"training": trainingCell(), "gpus": eightGPUs()} {
+	for name, r := range map[string]*report.View{"training": trainingCell().view(), "gpus": eightGPUs().view()} {
 		var want, got, share float64
 		for _, c := range r.Idle.Causes {
-			want += c.Seconds
+			want += report.Seconds(c.NS)
 		}
 		tb := idleTable(r)
 		for _, row := range tb.rows {
@@ -25,25 +25,24 @@ func TestIdleTableAddsUp(t *testing.T) {
 		if len(tb.rows) > maxCauses {
 			t.Errorf("%s: %d rows", name, len(tb.rows))
 		}
-		if !strings.Contains(tb.note, r.Idle.Certainty) {
+		if !strings.Contains(tb.note, r.Idle.Text) {
 			t.Errorf("%s: the heading does not say how certain it is: %q", name, tb.note)
 		}
 	}
 }
 
 func TestIdleTableSaysBoundsOfEstimates(t *testing.T) {
-	if got := idleTable(eightGPUs()).rows[0].aside; got != "8 % (± 2.5 s)" {
+	if got := idleTable(eightGPUs().view()).rows[0].aside; got != "8 % [7.5 s – 12.5 s]" {
 		t.Errorf("got %q", got)
 	}
 }
 
 func TestUnusedGPUIsNotCalledIdle(t *testing.T) {
 	r := cpuCell()
-	cause := report.Cause{Cause: "no GPU work launched in this cell", Seconds: 6.2, Share: 1}
-	r.GPUs = []report.GPU{{Index: 0, Name: "NVIDIA A100", IdleS: 6.2}}
-	r.Idle = &report.Idle{GPUIdleS: 6.2, Causes: []report.Cause{cause}, Devices: []report.DeviceIdle{
-		{IdleS: 6.2, Causes: []report.Cause{cause}, Intervals: [][2]float64{{0, 6.2}}}}}
-	d := digestOf(r)
+	r.Causes = []sketchCause{{Text: "no GPU work launched in this cell", Seconds: 6.2}}
+	r.GPUs = []sketchGPU{{Name: "NVIDIA A100", IdleS: 6.2}}
+	r.Idle = []sketchIdle{{Causes: r.Causes, Intervals: [][2]float64{{0, 6.2}}}}
+	d := digestOf(r.view())
 	if title := joinPhrases(d.title, " "); !strings.Contains(title, "GPU 0 not used") || strings.Contains(title, "idle") {
 		t.Errorf("title: %q", title)
 	}
@@ -53,7 +52,7 @@ func TestUnusedGPUIsNotCalledIdle(t *testing.T) {
 }
 
 func TestAllIdleIsWhatDevicesShare(t *testing.T) {
-	a := merge([]stretch{{5, 9}, {0, 2}, {1, 3}})
+	a := []stretch{{0, 3}, {5, 9}}
 	b := []stretch{{2, 6}, {8, 20}}
 	got := intersect(a, b)
 	want := []stretch{{2, 3}, {5, 6}, {8, 9}}
@@ -63,7 +62,7 @@ func TestAllIdleIsWhatDevicesShare(t *testing.T) {
 }
 
 func TestThreadsAreSortedAndCounted(t *testing.T) {
-	d := digestOf(manyThreads())
+	d := digestOf(manyThreads().view())
 	if len(d.threads) != maxThreads || d.more != "+ 88 more threads, and 99 that only waited" {
 		t.Errorf("%d threads, %q", len(d.threads), d.more)
 	}
@@ -79,24 +78,24 @@ func TestSharesAreDrawnToScale(t *testing.T) {
 }
 
 func TestLanes(t *testing.T) {
-	track := func(id, kind, unit string, limit float64, values ...float64) report.Track {
-		tr := report.Track{ID: id, Kind: kind, Unit: unit, Limit: limit, Source: "/proc/1/io", ResolutionS: 0.1, Mean: report.Figure(math.NaN()), Peak: report.Figure(math.NaN())}
-		for i, v := range values {
-			tr.T, tr.Value = append(tr.T, float64(i+1)), append(tr.Value, report.Figure(v))
+	track := func(id string, kind report.TrackKind, unit string, limit float64, values ...float64) sketchTrack {
+		tr := sketchTrack{ID: id, Device: -1, Kind: kind, Unit: unit, Limit: limit, Source: "/proc/1/io", Resolution: 0.1, Value: values}
+		for i := range values {
+			tr.T = append(tr.T, float64(i+1))
 		}
 		return tr
 	}
-	r := &report.Report{DurationS: 3, Tracks: []report.Track{
-		track("net.recv", "rate", "B/s", 0, 10, 20, 30), // next to nothing
-		track("disk.read", "rate", "B/s", 0, 1e6, math.NaN(), 3e6),
-		track("rss", "gauge", "B", 16<<30, 1<<30, 2<<30, 1<<30),
-		track("cpu", "rate", "cores", 8, 1, 2, 3),
-		track("swap", "gauge", "B", 0, 0, 0, 0),
-		track("thread.7.cpu", "rate", "cores", 1, 1, 1, 1),
+	r := &sketch{DurationS: 3, Nodes: []sketchNode{{}}, Tracks: []sketchTrack{
+		track("net.recv", report.Rate, "B/s", 0, 10, 20, 30), // next to nothing
+		track("disk.read", report.Rate, "B/s", 0, 1e6, math.NaN(), 3e6),
+		track("rss", report.Gauge, "B", 16<<30, 1<<30, 2<<30, 1<<30),
+		track("cpu", report.Rate, "cores", 8, 1, 2, 3),
+		track("swap", report.Gauge, "B", 0, 0, 0, 0),
+		track("thread.cpu", report.Rate, "cores", 1, 1, 1, 1),
 	}}
 	type lane struct{ name, value, aside string }
 	var got []lane
-	for _, l := range tracksOf(r, gpuSummary{}, 3) {
+	for _, l := range tracksOf(r.view(), gpuSummary{}, 3) {
 		got = append(got, lane{l.name, l.value, l.aside})
 	}
 	want := []lane{{"CPU", "2 cores", "of 8"}, {"RSS", "2 GiB", "peak, of 16 GiB"}, {"disk read", "2 MB/s", "peak 3 MB/s"}}
@@ -143,16 +142,16 @@ func TestThinKeepsMeansAndPeaks(t *testing.T) {
 }
 
 func TestEndedLanesSayWhy(t *testing.T) {
-	lost := report.Track{ID: "gpu0.util", Kind: "rate", Unit: "%", T: []float64{1, 2}, Value: []report.Figure{50, 50}, Ended: "the GPU is lost"}
+	lost := sketchTrack{ID: "gpu.util", Kind: report.Rate, Unit: "%", T: []float64{1, 2}, Value: []float64{50, 50}, Ended: "the GPU is lost"}
 	other := lost
-	other.ID = "gpu0.sm"
-	r := &report.Report{DurationS: 10, GPUs: []report.GPU{{Used: true, BusyS: 1, IdleS: 1, UnknownS: 8}}, Tracks: []report.Track{lost, other}}
-	d := digestOf(r)
+	other.ID = "gpu.sm"
+	r := &sketch{DurationS: 10, Nodes: []sketchNode{{}}, GPUs: []sketchGPU{{Used: true, BusyS: 1, IdleS: 1}}, Tracks: []sketchTrack{lost, other}}
+	d := digestOf(r.view())
 	if got, want := d.notes[len(d.notes)-1], "gpu0.util, gpu0.sm ended at 2.0 s: the GPU is lost"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	r.DurationS = 2.05 // it ended with the program
-	if notes := strings.Join(digestOf(r).notes, " "); strings.Contains(notes, "ended") {
+	if notes := strings.Join(digestOf(r.view()).notes, " "); strings.Contains(notes, "ended") {
 		t.Errorf("got %q", notes)
 	}
 }

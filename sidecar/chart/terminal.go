@@ -16,7 +16,7 @@ const (
 
 // Text says the same in plain text of at most width columns: for terminals,
 // screen readers and pages that show nothing else.
-func Text(r *report.Report, width int) string {
+func Text(r *report.View, width int) string {
 	if r == nil {
 		return ""
 	}

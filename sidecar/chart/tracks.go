@@ -54,15 +54,18 @@ var hostSpecs = []struct {
 	{"net.sent", trackSpec{"net sent", PaintTraffic, 100e3, false}},
 }
 
-// deviceSpecs are the lanes of one GPU by what follows "gpuN." in the ID.
+// utilTrack is a device's activity.
+const utilTrack = "gpu.util"
+
+// deviceSpecs are the lanes of one GPU by the track's ID.
 var deviceSpecs = []struct {
 	id string
 	trackSpec
 }{
-	{"util", trackSpec{"", PaintGPU, 0, false}},
-	{"sm", trackSpec{"SM active", PaintGPU, 0.5, false}},
-	{"tensor", trackSpec{"tensor cores", PaintGPU, 0.5, false}},
-	{"mem", trackSpec{"memory", PaintGPUMemory, 1, true}},
+	{utilTrack, trackSpec{"", PaintGPU, 0, false}},
+	{"gpu.sm", trackSpec{"SM active", PaintGPU, 0.5, false}},
+	{"gpu.tensor", trackSpec{"tensor cores", PaintGPU, 0.5, false}},
+	{"gpu.mem", trackSpec{"memory", PaintGPUMemory, 1, true}},
 }
 
 const (
@@ -71,20 +74,13 @@ const (
 )
 
 // tracksOf chooses the lanes: the GPUs', then the host's.
-func tracksOf(r *report.Report, gpus gpuSummary, duration float64) []trackLane {
-	byID := make(map[string]*report.Track, len(r.Tracks))
-	for i := range r.Tracks {
-		byID[r.Tracks[i].ID] = &r.Tracks[i]
-	}
+func tracksOf(r *report.View, gpus gpuSummary, duration float64) []trackLane {
 	var lanes []trackLane
-	for i, gpu := range r.GPUs {
-		if i == maxGPUs {
-			break
-		}
-		lanes = append(lanes, gpuLanes(gpu, byID, len(r.GPUs), gpus, duration)...)
+	for i := range min(len(r.Devices), maxGPUs) {
+		lanes = append(lanes, gpuLanes(r, i, gpus, duration)...)
 	}
 	for _, spec := range hostSpecs {
-		if t := byID[spec.id]; t != nil {
+		if t := r.HostTrack(spec.id); t != nil {
 			if lane, ok := laneOf(t, spec.trackSpec, duration); ok {
 				lanes = append(lanes, lane)
 			}
@@ -93,14 +89,15 @@ func tracksOf(r *report.Report, gpus gpuSummary, duration float64) []trackLane {
 	return lanes
 }
 
-func gpuLanes(gpu report.GPU, byID map[string]*report.Track, devices int, gpus gpuSummary, duration float64) []trackLane {
+func gpuLanes(r *report.View, device int, gpus gpuSummary, duration float64) []trackLane {
+	gpu, devices := &r.Devices[device], len(r.Devices)
 	var lanes []trackLane
 	memory := ""
 	for _, spec := range deviceSpecs {
-		if !gpu.Used && spec.id != "util" {
+		if !gpu.Used && spec.id != utilTrack {
 			break // of others' work its activity is enough
 		}
-		t := byID[fmt.Sprintf("gpu%d.%s", gpu.Index, spec.id)]
+		t := r.DeviceTrack(device, spec.id)
 		if t == nil {
 			continue
 		}
@@ -108,16 +105,17 @@ func gpuLanes(gpu report.GPU, byID map[string]*report.Track, devices int, gpus g
 		if !ok {
 			continue
 		}
+		lane.id = fmt.Sprintf("gpu%d.%s", gpu.Number, strings.TrimPrefix(lane.id, "gpu."))
 		switch {
-		case spec.id == "util":
-			lane.name = fmt.Sprintf("GPU %d", gpu.Index)
+		case spec.id == utilTrack:
+			lane.name = fmt.Sprintf("GPU %d", gpu.Number)
 			lane.tall = devices <= fullGPUs
 			lane.sources = gpuSources(gpu, t, lane.tall)
 			lane.aside = "engine active"
-			if known := finite(gpu.BusyS) + finite(gpu.IdleS); known > 0 {
-				lane.value = words.Percent(finite(gpu.BusyS) / known)
+			if known := gpu.BusyNS + gpu.IdleNS; known > 0 {
+				lane.value = words.Percent(float64(gpu.BusyNS) / float64(known))
 			}
-			lane.idle = gpus.idle[gpu.Index]
+			lane.idle = gpus.idle[device]
 			lane.about += aboutGPU(gpu)
 		case lane.paint == PaintGPUMemory && devices > fullGPUs:
 			memory = lane.value
@@ -135,14 +133,14 @@ func gpuLanes(gpu report.GPU, byID map[string]*report.Track, devices int, gpus g
 
 // gpuSources are the lines below a device's name, each with ways to say it, the
 // most telling first.
-func gpuSources(gpu report.GPU, t *report.Track, two bool) [][]string {
+func gpuSources(gpu *report.Device, t *report.Track, two bool) [][]string {
 	source := words.Clean(gpu.Source, 40)
 	if source == "" {
 		source = words.Clean(t.Source, 40)
 	}
 	res := ""
-	if s := finite(t.ResolutionS); s > 0 {
-		res = " " + words.Resolution(s)
+	if t.ResolutionNS != nil {
+		res = " " + words.Resolution(report.Seconds(*t.ResolutionNS))
 	}
 	brief, _, _ := strings.Cut(source, " ")
 	name := shortGPU(gpu.Name)
@@ -155,13 +153,13 @@ func gpuSources(gpu report.GPU, t *report.Track, two bool) [][]string {
 	return [][]string{{name + " · " + brief + res, name + " ·" + res, name}}
 }
 
-func aboutGPU(gpu report.GPU) string {
+func aboutGPU(gpu *report.Device) string {
 	s := "\n" + words.Clean(gpu.Name, 80)
 	if gpu.Simulated {
 		s += " (simulated)"
 	}
-	if gpu.OtherProcesses > 0 {
-		s += "\nshared with " + words.Plural(gpu.OtherProcesses, "process", "processes") + " that are not the target's"
+	if gpu.Others != nil && *gpu.Others > 0 {
+		s += "\nshared with " + words.Plural(*gpu.Others, "process", "processes") + " that are not the target's"
 	}
 	return s
 }
@@ -172,16 +170,19 @@ func laneOf(t *report.Track, spec trackSpec, duration float64) (trackLane, bool)
 	if len(points) == 0 || !(peak > 0) || peak < spec.min {
 		return trackLane{}, false
 	}
-	if v := float64(t.Mean); isNumber(v) {
+	if v := figure(t.Mean); isNumber(v) {
 		mean = v
 	}
-	if v := float64(t.Peak); isNumber(v) {
+	if v := figure(t.Peak); isNumber(v) {
 		peak = max(peak, v)
 	}
-	limit := max(finite(t.Limit), 0)
+	limit := 0.0
+	if t.Limit != nil {
+		limit = max(*t.Limit, 0)
+	}
 	sources := sourcesOf(t)
 	lane := trackLane{
-		id: words.Clean(t.ID, 60), name: spec.name, paint: spec.paint, points: points, steps: t.Kind != "gauge",
+		id: words.Clean(t.ID, 60), name: spec.name, paint: spec.paint, points: points, steps: t.Kind != report.Gauge,
 		top: topOf(peak, limit, t.Unit), value: words.Quantity(mean, t.Unit), sources: [][]string{sources},
 	}
 	switch {
@@ -195,8 +196,8 @@ func laneOf(t *report.Track, spec trackSpec, duration float64) (trackLane, bool)
 		lane.aside = "peak " + words.Quantity(peak, t.Unit)
 	}
 	lane.about = fmt.Sprintf("%s: mean %s, peak %s\n%s", spec.name, words.Quantity(mean, t.Unit), words.Quantity(peak, t.Unit), sources[0])
-	if last := points[len(points)-1].to; t.Ended != "" && duration-last > max(0.05*duration, 2*finite(t.ResolutionS)) {
-		lane.ended = "ended at " + words.Seconds(last) + ": " + words.Clean(t.Ended, words.MaxName)
+	if last := points[len(points)-1].to; t.Ended != nil && duration-last > max(0.05*duration, 2*resolutionOf(t)) {
+		lane.ended = "ended at " + words.Seconds(last) + ": " + words.Clean(*t.Ended, words.MaxName)
 		lane.about += "\n" + lane.ended
 		lane.sources = [][]string{{"ended at " + words.Seconds(last), "ended early"}}
 	}
@@ -210,7 +211,7 @@ func sourcesOf(t *report.Track) []string {
 	if strings.HasPrefix(source, "/proc/") {
 		brief = "/proc"
 	}
-	res := finite(t.ResolutionS)
+	res := resolutionOf(t)
 	if res <= 0 {
 		return []string{source, brief}
 	}
@@ -231,18 +232,20 @@ func topOf(peak, limit float64, unit string) float64 {
 
 func isNumber(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// pointsOf reads a track's points in order of time, and their mean and peak.
+// resolutionOf is in seconds, 0 where it is not known.
+func resolutionOf(t *report.Track) float64 {
+	if t.ResolutionNS == nil {
+		return 0
+	}
+	return report.Seconds(*t.ResolutionNS)
+}
+
+// pointsOf reads a track's points, and their mean and peak.
 func pointsOf(t *report.Track, duration float64) (points []point, mean, peak float64) {
 	last, sum, known := 0.0, 0.0, 0.0
-	for i := range min(len(t.T), len(t.Value)) {
-		at, v := t.T[i], float64(t.Value[i])
-		if !isNumber(at) || at < last || i > 0 && at == last {
-			continue
-		}
-		at = min(at, duration)
-		if !isNumber(v) {
-			v = math.NaN()
-		} else {
+	for i, us := range t.AtUS {
+		at, v := min(float64(us)/1e6, duration), t.Value[i]
+		if isNumber(v) {
 			v = max(v, 0)
 			peak = max(peak, v)
 			sum += v * (at - last)

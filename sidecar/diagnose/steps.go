@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
@@ -65,18 +67,19 @@ func overlap(spans []Interval, start, end timeline.Nanos, visit func(i int, part
 
 // regions sums the region marks up by name, most total time first.
 func regions(rec *timeline.Recording) []Region {
-	lengths := make(map[string][]timeline.Nanos)
+	lengths := make(map[string][]float64) // in ns
 	for _, m := range rec.Marks {
 		if m.Kind == "region" && m.End >= m.Start {
-			lengths[m.Name] = append(lengths[m.Name], m.End-m.Start)
+			lengths[m.Name] = append(lengths[m.Name], float64(m.End-m.Start))
 		}
 	}
 	var list []Region
 	for name, l := range lengths {
 		slices.Sort(l)
-		r := Region{Name: name, Count: len(l), P50: percentile(l, 50), P95: percentile(l, 95)}
+		at := func(p float64) timeline.Nanos { return timeline.Nanos(stat.Quantile(p, stat.Empirical, l, nil)) }
+		r := Region{Name: name, Count: len(l), P50: at(0.5), P95: at(0.95)}
 		for _, n := range l {
-			r.Total += n
+			r.Total += timeline.Nanos(n)
 		}
 		list = append(list, r)
 	}
@@ -84,10 +87,4 @@ func regions(rec *timeline.Recording) []Region {
 		return cmp.Or(cmp.Compare(b.Total, a.Total), strings.Compare(a.Name, b.Name))
 	})
 	return list
-}
-
-// percentile is the smallest value that at least p percent do not exceed.
-func percentile(sorted []timeline.Nanos, p int) timeline.Nanos {
-	i := (len(sorted)*p + 99) / 100
-	return sorted[max(i, 1)-1]
 }

@@ -21,7 +21,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/omni-perf/omni-perf/sidecar/gpu"
-	"github.com/omni-perf/omni-perf/sidecar/pystack"
 )
 
 // Check is one prerequisite and what was found.
@@ -38,12 +37,15 @@ type Options struct {
 	// Folder makes the sidecar's folder and removes it again; it returns where.
 	Folder func() (parent string, err error)
 	GPUs   func() *gpu.Driver
+	// Read reads a process's stacks once; an error that is fs.ErrPermission may go
+	// away when the process grants access.
+	Read func(pid int) error
 }
 
 // Examine makes all checks; it takes about a second at most.
 func Examine(ctx context.Context, o Options) []Check {
 	checks := []Check{system(), folder(o.Folder), yama("/proc/sys/kernel/yama/ptrace_scope"), selfRead()}
-	checks = append(checks, python(ctx, interpreter(o.Interpreter))...)
+	checks = append(checks, python(ctx, interpreter(o.Interpreter), o.Read)...)
 	return append(checks, figures(os.Getpid()), gpus(o.GPUs()))
 }
 
@@ -206,7 +208,7 @@ for line in sys.stdin:
 `
 
 // python starts an idle Python that does not descend from us and reads its stack.
-func python(ctx context.Context, path string) []Check {
+func python(ctx context.Context, path string, try func(pid int) error) []Check {
 	found := Check{Name: "Python", Required: true}
 	read := Check{Name: "sampling from outside", Required: true}
 	if path == "" {
@@ -224,14 +226,10 @@ func python(ctx context.Context, path string) []Check {
 	found.OK, found.Sentence = true, fmt.Sprintf("%s is %s %s.", path, p.implementation, p.version)
 
 	granted := false
-	process, err := pystack.Attach(p.pid, pystack.Options{Wait: time.Second})
-	if errors.Is(err, pystack.ErrPermission) && p.grant() == nil {
+	err = try(p.pid)
+	if errors.Is(err, fs.ErrPermission) && p.grant() == nil {
 		granted = true
-		process, err = pystack.Attach(p.pid, pystack.Options{Wait: time.Second})
-	}
-	if err == nil {
-		_, err = process.Snapshot()
-		process.Close()
+		err = try(p.pid)
 	}
 	switch {
 	case err != nil:

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/gpu"
+	"github.com/omni-perf/omni-perf/sidecar/profiler"
 	"github.com/omni-perf/omni-perf/sidecar/pystack/truth"
 )
 
@@ -30,7 +31,7 @@ func find(t *testing.T, checks []Check, name string) Check {
 func TestExamineSaysAllInSentences(t *testing.T) {
 	truth.EachInterpreter(t, func(t *testing.T, python truth.Interpreter) {
 		checks := Examine(context.Background(), Options{
-			Interpreter: python.Path, GPUs: noGPU,
+			Interpreter: python.Path, GPUs: noGPU, Read: profiler.Attempt,
 			Folder: func() (string, error) { return "", errors.New("nowhere to write") },
 		})
 		for _, c := range checks {
@@ -87,7 +88,7 @@ func TestTheTargetDoesNotDescendFromUsAndEndsWithTheCheck(t *testing.T) {
 
 func TestPythonThatIsNone(t *testing.T) {
 	for path, want := range map[string]string{"": "No Python was found", "/nonexistent/python": "did not start", "/bin/true": "it answered"} {
-		checks := python(context.Background(), path)
+		checks := python(context.Background(), path, profiler.Attempt)
 		if checks[0].OK || checks[1].OK || !strings.Contains(checks[0].Sentence, want) {
 			t.Errorf("%q: %+v, want %q", path, checks, want)
 		}

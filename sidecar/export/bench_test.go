@@ -8,25 +8,26 @@ import (
 
 // BenchmarkExport writes a minute of 140,000 spans, 12 deep.
 func BenchmarkExport(b *testing.B) {
-	r := small()
-	sp := report.Spans{}
+	d := small()
+	sp := report.Spans{First: report.Column{0, 0, 140_000, 140_000}}
 	for i := range 140_000 {
 		if i%10 == 0 {
-			for d := range 12 {
+			for deep := range 12 {
 				parent := 0
-				if d > 0 {
-					parent = len(r.Stacks.Nodes) - 1
+				if deep > 0 {
+					parent = len(d.Nodes.Parent) - 1
 				}
-				r.Stacks.Nodes = append(r.Stacks.Nodes, report.Node{Parent: parent, Frame: (i/10 + d) % 4})
+				d.Nodes.Parent, d.Nodes.Frame = append(d.Nodes.Parent, int64(parent)), append(d.Nodes.Frame, int64((i/10+deep)%4))
 			}
 		}
-		sp.Thread, sp.Node, sp.State = append(sp.Thread, 1), append(sp.Node, len(r.Stacks.Nodes)-1-i%3), append(sp.State, "python")
-		sp.StartS, sp.EndS = append(sp.StartS, float64(i)*60/140_000), append(sp.EndS, float64(i+1)*60/140_000)
+		sp.GapUS, sp.LengthUS = append(sp.GapUS, 0), append(sp.LengthUS, 428)
+		sp.Node, sp.State = append(sp.Node, int64(len(d.Nodes.Parent)-1-i%3)), append(sp.State, 0)
 	}
-	r.DurationS, r.Stacks.Spans = 60, sp
+	d.Spans, d.DurationNS, d.Devices[0].UnknownNS = sp, 60e9, 58e9
+	r := check(b, d)
 	for _, f := range []struct {
 		name  string
-		write func(*report.Report) ([]byte, error)
+		write func(*report.View) ([]byte, error)
 	}{{"speedscope", Speedscope}, {"collapsed", Collapsed}, {"trace", ChromeTrace}, {"pprof", Pprof}} {
 		b.Run(f.name, func(b *testing.B) {
 			for range b.N {

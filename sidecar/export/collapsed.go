@@ -12,25 +12,25 @@ import (
 // Collapsed writes the stacks as flamegraph.pl and its successors read them: a
 // line per stack, "thread;caller;callee 1234", the figure in microseconds of
 // wall time. Stacks of less are left out.
-func Collapsed(r *report.Report) ([]byte, error) {
-	h := historyOf(r)
-	names := make([]string, len(h.frames))
-	for i, f := range h.frames {
+func Collapsed(r *report.View) ([]byte, error) {
+	frames := framesOf(r)
+	names := make([]string, len(frames))
+	for i, f := range frames {
 		names[i] = collapsedName(f)
 	}
 	total := make(map[string]int64) // nanoseconds
-	for t, spans := range h.spans {
-		byNode := make(map[int]int64)
-		for _, s := range spans {
-			byNode[s.node] += s.end - s.start
+	for t := range r.Threads {
+		byNode := make(map[int32]int64)
+		for _, s := range r.History(t) {
+			byNode[s.Node] += s.End - s.Start
 		}
-		thread := separators.Replace(h.threadName(r, t))
+		thread := separators.Replace(threadName(r, t))
 		for node, ns := range byNode {
 			if node == 0 {
 				continue // no Python code ran
 			}
 			line := []string{thread}
-			for _, f := range h.stack(node) {
+			for _, f := range r.Stack(node, maxDepth) {
 				line = append(line, names[f])
 			}
 			total[strings.Join(line, ";")] += ns
@@ -53,10 +53,10 @@ func Collapsed(r *report.Report) ([]byte, error) {
 // separators are what a name must not hold.
 var separators = strings.NewReplacer(";", ",", "\n", " ")
 
-func collapsedName(f report.Frame) string {
-	name := clean(f.Function)
-	if f.File != "" && f.File != f.Function {
-		name = fmt.Sprintf("%s (%s:%d)", name, clean(f.File), f.FirstLine)
+func collapsedName(f frame) string {
+	name := f.function
+	if f.file != "" && f.file != f.function {
+		name = fmt.Sprintf("%s (%s:%d)", name, f.file, f.firstLine)
 	}
 	return separators.Replace(name)
 }

@@ -15,42 +15,61 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/google/pprof/profile"
 	"github.com/klauspost/compress/gzip"
-	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/omni-perf/omni-perf/sidecar/report"
 )
 
 // small is a cell of 2 s: it loads (waiting a while), then computes twice as
 // deep; a second thread of a worker process; a track with a gap.
-func small() *report.Report {
-	return &report.Report{
-		Generator: "omni_perf test", StartedAt: time.Unix(1_790_000_000, 5).UTC(), DurationS: 2, Headline: "half of it was loading",
-		Target:    report.Target{PID: 100, PythonVersion: "3.12.1", Cell: &report.Cell{ExecutionCount: 7}},
-		Sampling:  report.Sampling{Method: "process_vm_readv, read twice", IntervalS: 0.001},
-		Processes: []report.Process{{PID: 100, Role: "kernel"}, {PID: 200, Parent: 100, Role: "worker"}},
+func small() *report.Document {
+	count, zero, parent := 7, 0, 0
+	states := make(report.StateTimes, report.NumStates)
+	return &report.Document{
+		Document: report.Kind, Version: report.Version, Generator: report.Generator{Name: "omni_perf", Version: "test"},
+		StartedAt: time.Unix(1_790_000_000, 5).UTC(), DurationNS: 2e9, Headline: report.Headline{Text: "half of it was loading"},
+		Hosts: make([]report.Host, 1),
+		Targets: []report.Target{{
+			Kind: report.TargetCell, Name: "Cell [7]", PythonVersion: "3.12.1", EndNS: 2e9, Cell: &report.Cell{ExecutionCount: &count},
+			Sampling: report.Sampling{Text: "process_vm_readv, read twice", AskedNS: 1e6},
+		}},
+		Processes: []report.Process{{PID: 100, Role: "kernel"}, {PID: 200, Parent: &parent, Role: "worker"}},
 		Threads: []report.Thread{
-			{NativeID: 101, PID: 100, Name: "helper"}, {NativeID: 100, PID: 100, Name: "MainThread", IsMain: true, RunsCell: true},
-			{NativeID: 200, PID: 200, Name: "MainThread"},
+			{NativeID: 101, Name: "helper", StateNS: states}, {NativeID: 100, Name: "MainThread", Main: true, RunsCell: true, StateNS: states},
+			{Process: 1, NativeID: 200, Name: "MainThread", StateNS: states},
 		},
-		Stacks: report.Stacks{
-			Frames: []report.Frame{
-				{Function: "Cell [7]", File: "Cell [7]", Line: 1, FirstLine: 1}, {Function: "Cell [7]", File: "Cell [7]", Line: 2, FirstLine: 1},
-				{Function: "load", File: "~/data.py", Line: 12, FirstLine: 10}, {Function: "fit", File: "~/model.py", Line: 40, FirstLine: 30},
-			},
-			Nodes: []report.Node{{}, {Parent: 0, Frame: 0}, {Parent: 1, Frame: 2}, {Parent: 0, Frame: 1}, {Parent: 3, Frame: 3}},
-			Spans: report.Spans{
-				Thread: []int{1, 1, 1, 1, 2}, StartS: []float64{0, 0.25, 1, 1.25, 0.5}, EndS: []float64{0.25, 1, 1.125, 2, 1.5},
-				Node: []int{2, 2, 3, 4, 2}, State: []string{"python", "io", "python", "native", "waiting"}, Truncated: make([]bool, 5),
-			},
+		Devices: []report.Device{{BusyNS: 1e9, IdleNS: 1e9}},
+		Files:   []report.File{{Name: "Cell [7]"}, {Name: "~/data.py"}, {Name: "~/model.py"}},
+		Functions: []report.Function{
+			{Name: "<module>", FirstLine: 1}, {File: 1, Name: "load", FirstLine: 10}, {File: 2, Name: "fit", FirstLine: 30},
+		},
+		Frames: report.Frames{Function: report.Column{0, 0, 1, 2}, Line: report.Column{1, 2, 12, 40}},
+		Nodes:  report.Nodes{Parent: report.Column{0, 0, 1, 0, 3}, Frame: report.Column{0, 0, 2, 1, 3}},
+		Spans: report.Spans{
+			First: report.Column{0, 0, 4, 5}, GapUS: report.Column{0, 0, 0, 125_000, 500_000},
+			LengthUS: report.Column{250_000, 750_000, 125_000, 750_000, 1_000_000}, Node: report.Column{2, 2, 3, 4, 2}, State: report.Column{0, 3, 0, 1, 2},
 		},
 		Tracks: []report.Track{
-			{ID: "cpu", Kind: "rate", Unit: "cores", T: []float64{0.5, 1, 2}, Value: []report.Figure{0.5, report.Figure(math.NaN()), 1}},
-			{ID: "rss", Kind: "gauge", Unit: "B", T: []float64{1}, Value: []report.Figure{1 << 30}},
+			{ID: "cpu", Kind: report.Rate, Unit: "cores", AtUS: report.Column{500_000, 1_000_000, 2_000_000}, Value: report.Figures{0.5, math.NaN(), 1}},
+			{ID: "rss", Kind: report.Gauge, Unit: "B", AtUS: report.Column{1_000_000}, Value: report.Figures{1 << 30}},
+			{ID: "gpu.util", Device: &zero, Kind: report.Rate, Unit: "%", AtUS: report.Column{1_000_000}, Value: report.Figures{50}},
 		},
-		Steps: []report.Step{{StartS: 0, EndS: 1, DataWaitS: 0.5}, {StartS: 1, EndS: 2}},
-		Idle:  &report.Idle{Devices: []report.DeviceIdle{{Device: 0, IdleS: 1, Intervals: [][2]float64{{0, 1}}}}},
+		Steps: []report.Step{{StartNS: 0, EndNS: 1e9, DataWaitNS: 5e8}, {StartNS: 1e9, EndNS: 2e9}},
+		Idle: &report.Idle{IdleNS: 1e9, Causes: []report.Cause{{NS: 1e9, Share: 1}},
+			Devices: []report.DeviceIdle{{Device: 0, IdleNS: 1e9, Causes: []report.Cause{{NS: 1e9, Share: 1}}, Intervals: []report.Interval{{0, 1e9}}}}},
+		Enumerations: report.Enumerations{State: []string{"python", "native", "waiting", "io", "gil", "off", "unknown"}, Code: []string{"cell"}},
 	}
+}
+
+// check makes the view of a document that is sound.
+func check(t testing.TB, d *report.Document) *report.View {
+	t.Helper()
+	v, err := report.Check(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
 }
 
 func unzip(t *testing.T, b []byte) []byte {
@@ -67,7 +86,7 @@ func unzip(t *testing.T, b []byte) []byte {
 }
 
 func TestCollapsed(t *testing.T) {
-	got, err := Collapsed(small())
+	got, err := Collapsed(check(t, small()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,12 +127,12 @@ func readSpeedscope(t *testing.T, b []byte) speedscopeFile {
 }
 
 func TestSpeedscope(t *testing.T) {
-	b, err := Speedscope(small())
+	b, err := Speedscope(check(t, small()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	f := readSpeedscope(t, b)
-	if f.Schema != "https://www.speedscope.app/file-format-schema.json" || f.Name != "Cell [7]" || len(f.Profiles) != 2 || len(f.Shared.Frames) != 4 {
+	if f.Schema != "https://www.speedscope.app/file-format-schema.json" || f.Name != "Cell [7]" || len(f.Profiles) != 2 || len(f.Shared.Frames) != 3 {
 		t.Fatalf("got %+v", f)
 	}
 	p := f.Profiles[f.ActiveProfileIndex]
@@ -173,7 +192,7 @@ func readTrace(t *testing.T, b []byte) []traceEvent {
 }
 
 func TestChromeTrace(t *testing.T) {
-	b, err := ChromeTrace(small())
+	b, err := ChromeTrace(check(t, small()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,6 +229,9 @@ func TestChromeTrace(t *testing.T) {
 	if got, want := counters["cpu cores"], []float64{0, 0.5, 1, 1}; !slices.Equal(got, want) {
 		t.Errorf("cpu: %v, want %v", got, want)
 	}
+	if got, want := counters["gpu0.util %"], []float64{0, 50}; !slices.Equal(got, want) {
+		t.Errorf("util: %v, want %v", got, want)
+	}
 	if got, want := counters["rss B"], []float64{1, 1 << 30}; !slices.Equal(got, want) {
 		t.Errorf("rss: %v, want %v", got, want)
 	}
@@ -218,104 +240,31 @@ func TestChromeTrace(t *testing.T) {
 	}
 }
 
-// message splits a protobuf message into its fields.
-func message(t *testing.T, b []byte) map[protowire.Number][]any {
-	t.Helper()
-	fields := make(map[protowire.Number][]any)
-	for len(b) > 0 {
-		field, kind, n := protowire.ConsumeTag(b)
-		if n < 0 {
-			t.Fatal(protowire.ParseError(n))
-		}
-		b = b[n:]
-		switch kind {
-		case protowire.VarintType:
-			v, n := protowire.ConsumeVarint(b)
-			if n < 0 {
-				t.Fatal(protowire.ParseError(n))
-			}
-			fields[field], b = append(fields[field], int64(v)), b[n:]
-		case protowire.BytesType:
-			v, n := protowire.ConsumeBytes(b)
-			if n < 0 {
-				t.Fatal(protowire.ParseError(n))
-			}
-			fields[field], b = append(fields[field], v), b[n:]
-		default:
-			t.Fatalf("field %d has wire type %d", field, kind)
-		}
-	}
-	return fields
-}
-
-func number(v []any) int64 {
-	if len(v) == 0 {
-		return 0
-	}
-	return v[0].(int64)
-}
-
-func packed(t *testing.T, b []byte) (vs []int64) {
-	t.Helper()
-	for len(b) > 0 {
-		v, n := protowire.ConsumeVarint(b)
-		if n < 0 {
-			t.Fatal(protowire.ParseError(n))
-		}
-		vs, b = append(vs, int64(v)), b[n:]
-	}
-	return vs
-}
-
 // readPprof returns "leaf:line,caller:line|thread|state" → wall and CPU time.
 func readPprof(t *testing.T, b []byte) map[string][2]int64 {
 	t.Helper()
-	profile := message(t, unzip(t, b))
-	text := func(i int64) string { return string(profile[profileStrings][i].([]byte)) }
-	if text(0) != "" {
-		t.Errorf("string 0 is %q", text(0))
-	}
-	for _, s := range profile[profileStrings] {
-		if !utf8.Valid(s.([]byte)) {
-			t.Errorf("%q is not UTF-8", s)
-		}
-	}
-	functions, locations := make(map[int64]string), make(map[int64]string)
-	for _, f := range profile[profileFunction] {
-		m := message(t, f.([]byte))
-		functions[number(m[functionID])] = text(number(m[functionName]))
-	}
-	for _, l := range profile[profileLocation] {
-		m := message(t, l.([]byte))
-		line := message(t, m[locationLine][0].([]byte))
-		locations[number(m[locationID])] = functions[number(line[lineFunction])] + ":" + strconv.FormatInt(number(line[lineNumber]), 10)
+	p, err := profile.ParseData(b)
+	if err != nil {
+		t.Fatal(err)
 	}
 	got := make(map[string][2]int64)
-	for _, s := range profile[profileSample] {
-		m := message(t, s.([]byte))
+	for _, s := range p.Sample {
 		var stack []string
-		for _, id := range packed(t, m[sampleLocation][0].([]byte)) {
-			name, ok := locations[id]
-			if !ok {
-				t.Fatalf("no location %d", id)
+		for _, l := range s.Location {
+			f := l.Line[0].Function
+			if !utf8.ValidString(f.Name) || !utf8.ValidString(f.Filename) {
+				t.Errorf("%q in %q is not UTF-8", f.Name, f.Filename)
 			}
-			stack = append(stack, name)
+			stack = append(stack, f.Name+":"+strconv.FormatInt(l.Line[0].Line, 10))
 		}
-		key := strings.Join(stack, ",")
-		for _, l := range m[sampleLabel] {
-			label := message(t, l.([]byte))
-			if len(label[labelText]) > 0 {
-				key += "|" + text(number(label[labelText]))
-			}
-		}
-		values := packed(t, m[sampleValue][0].([]byte))
-		got[key] = [2]int64{values[0], values[1]}
+		key := strings.Join([]string{strings.Join(stack, ","), s.Label["thread"][0], s.Label["state"][0]}, "|")
+		got[key] = [2]int64{s.Value[0], s.Value[1]}
 	}
 	return got
 }
 
 func TestPprof(t *testing.T) {
-	b, err := Pprof(small())
+	b, err := Pprof(check(t, small()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -343,7 +292,7 @@ func TestGoToolPprof(t *testing.T) {
 	if err != nil {
 		t.Skip("no go on PATH")
 	}
-	b, err := Pprof(small())
+	b, err := Pprof(check(t, small()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -366,7 +315,7 @@ func TestGoToolPprof(t *testing.T) {
 }
 
 // exportAll writes every format and reads it back.
-func exportAll(t *testing.T, r *report.Report) {
+func exportAll(t *testing.T, r *report.View) {
 	t.Helper()
 	collapsed, err := Collapsed(r)
 	if err != nil {
@@ -397,43 +346,35 @@ func exportAll(t *testing.T, r *report.Report) {
 func TestUglyReports(t *testing.T) {
 	ugly := small()
 	for i, s := range []string{"a;b 3\n\x00", "\xff\xed\xa0\x80", `"<&>\`, strings.Repeat("é", 9000)} {
-		ugly.Stacks.Frames[i].Function, ugly.Stacks.Frames[i].File = s, s
+		ugly.Functions[i%3].Name, ugly.Files[i%3].Name = s, s
 	}
 	ugly.Threads[1].Name, ugly.Tracks[0].ID, ugly.Tracks[0].Unit, ugly.Name = "x;y\n 7", "\x00", "\xff", "\n"
-	unsound := small()
-	unsound.Stacks.Nodes[1].Parent, unsound.Stacks.Nodes[3].Frame, unsound.Stacks.Nodes[2].Frame = 4, 99, -1
-	unsound.Stacks.Spans.StartS[1], unsound.Stacks.Spans.EndS[2] = math.NaN(), math.Inf(1)
-	unsound.Stacks.Spans.Thread[0], unsound.Stacks.Spans.Node[3] = -1, 77
-	unsound.DurationS, unsound.Stacks.Spans.StartS[3] = math.Inf(-1), 0.1
-	for name, r := range map[string]*report.Report{"nothing": {}, "ugly": ugly, "unsound": unsound} {
-		t.Run(name, func(t *testing.T) { exportAll(t, r) })
-	}
+	exportAll(t, check(t, ugly))
 }
 
 func TestDeepRecursionIsCut(t *testing.T) {
-	r := small()
+	d := small()
 	for range 5000 {
-		r.Stacks.Nodes = append(r.Stacks.Nodes, report.Node{Parent: len(r.Stacks.Nodes) - 1, Frame: 2})
+		d.Nodes.Parent, d.Nodes.Frame = append(d.Nodes.Parent, int64(len(d.Nodes.Parent)-1)), append(d.Nodes.Frame, 2)
 	}
-	r.Stacks.Spans.Node[0] = len(r.Stacks.Nodes) - 1
-	if got := len(historyOf(r).stack(r.Stacks.Spans.Node[0])); got != maxDepth {
+	d.Spans.Node[0] = int64(len(d.Nodes.Parent) - 1)
+	r := check(t, d)
+	if got := len(r.Stack(r.History(1)[0].Node, maxDepth)); got != maxDepth {
 		t.Errorf("%d frames, want %d", got, maxDepth)
 	}
 	exportAll(t, r)
 }
 
+// What is read can be written in every format.
 func FuzzExport(f *testing.F) {
-	r := small()
-	b, err := json.Marshal(r)
+	text, err := json.Marshal(small())
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(b)
-	f.Add([]byte(`{}`))
-	f.Fuzz(func(t *testing.T, doc []byte) {
-		var r report.Report
-		if json.Unmarshal(doc, &r) == nil {
-			exportAll(t, &r)
+	f.Add(text)
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if r, err := report.Read(text); err == nil {
+			exportAll(t, r)
 		}
 	})
 }

@@ -5,170 +5,96 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/klauspost/compress/gzip"
-	"google.golang.org/protobuf/encoding/protowire"
+	"github.com/google/pprof/profile"
 
 	"github.com/omni-perf/omni-perf/sidecar/report"
 )
 
-// Field numbers of github.com/google/pprof/proto/profile.proto.
-const (
-	profileSampleType    = 1
-	profileSample        = 2
-	profileLocation      = 4
-	profileFunction      = 5
-	profileStrings       = 6
-	profileTime          = 9
-	profileDuration      = 10
-	profilePeriodType    = 11
-	profilePeriod        = 12
-	profileComment       = 13
-	profileDefaultSample = 14
-
-	sampleLocation, sampleValue, sampleLabel     = 1, 2, 3
-	labelKey, labelText, labelNumber             = 1, 2, 3
-	locationID, locationLine                     = 1, 4
-	lineFunction, lineNumber                     = 1, 2
-	functionID, functionName, functionSystemName = 1, 2, 3
-	functionFile, functionStart                  = 4, 5
-	valueType, valueUnit                         = 1, 2
-)
-
 // Pprof writes the stacks for go tool pprof, gzipped: wall time and time on a
 // CPU, labelled by thread and state.
-func Pprof(r *report.Report) ([]byte, error) {
-	p := &pprofWriter{strings: map[string]int64{"": 0}, table: []string{""}, functions: make(map[pprofFunction]uint64)}
-	h := historyOf(r)
-	for _, name := range []string{"wall", "cpu"} {
-		p.message(profileSampleType, p.pair(valueType, p.text(name), valueUnit, p.text("nanoseconds")))
-	}
-	for t := range h.spans {
-		p.samples(h, r, t)
-	}
-	for i, f := range h.frames {
-		p.location(uint64(i+1), f)
-	}
-	p.number(profileTime, r.StartedAt.UnixNano())
-	p.number(profileDuration, nanos(r.DurationS))
-	p.message(profilePeriodType, p.pair(valueType, p.text("wall"), valueUnit, p.text("nanoseconds")))
-	p.number(profilePeriod, nanos(r.Sampling.IntervalS))
-	for _, s := range []string{title(r), clean(r.Headline)} {
-		if s != "" {
-			p.number(profileComment, p.text(s))
-		}
-	}
-	p.number(profileDefaultSample, p.text("wall"))
-	for _, s := range p.table {
-		p.out = protowire.AppendTag(p.out, profileStrings, protowire.BytesType)
-		p.out = protowire.AppendString(p.out, s)
+func Pprof(r *report.View) ([]byte, error) {
+	p := pprofOf(r)
+	if err := p.CheckValid(); err != nil {
+		return nil, fmt.Errorf("the pprof profile is not valid: %w", err)
 	}
 	var b bytes.Buffer
-	zip := gzip.NewWriter(&b)
-	if _, err := zip.Write(p.out); err != nil {
-		return nil, fmt.Errorf("write the pprof profile: %w", err)
-	}
-	if err := zip.Close(); err != nil {
+	if err := p.Write(&b); err != nil {
 		return nil, fmt.Errorf("write the pprof profile: %w", err)
 	}
 	return b.Bytes(), nil
 }
 
-type pprofFunction struct {
-	name, file string
-	line       int
-}
-
-// pprofWriter appends a Profile's fields to out.
-type pprofWriter struct {
-	out       []byte
-	table     []string
-	strings   map[string]int64
-	functions map[pprofFunction]uint64
-}
-
-// text interns a string.
-func (p *pprofWriter) text(s string) int64 {
-	id, ok := p.strings[s]
-	if !ok {
-		id = int64(len(p.table))
-		p.strings[s] = id
-		p.table = append(p.table, s)
+func pprofOf(r *report.View) *profile.Profile {
+	p := &profile.Profile{
+		SampleType:        []*profile.ValueType{{Type: "wall", Unit: "nanoseconds"}, {Type: "cpu", Unit: "nanoseconds"}},
+		DefaultSampleType: "wall",
+		TimeNanos:         r.StartedAt.UnixNano(),
+		DurationNanos:     r.DurationNS,
+		PeriodType:        &profile.ValueType{Type: "wall", Unit: "nanoseconds"},
+		Period:            r.Target().Sampling.Interval(r.DurationNS),
 	}
-	return id
-}
-
-func appendNumber(b []byte, field protowire.Number, v int64) []byte {
-	if v == 0 {
-		return b
-	}
-	return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.VarintType), uint64(v))
-}
-
-func appendMessage(b []byte, field protowire.Number, m []byte) []byte {
-	return protowire.AppendBytes(protowire.AppendTag(b, field, protowire.BytesType), m)
-}
-
-func (p *pprofWriter) number(field protowire.Number, v int64) { p.out = appendNumber(p.out, field, v) }
-func (p *pprofWriter) message(field protowire.Number, m []byte) {
-	p.out = appendMessage(p.out, field, m)
-}
-
-// pair is a message of two numbers.
-func (p *pprofWriter) pair(a protowire.Number, x int64, b protowire.Number, y int64) []byte {
-	return appendNumber(appendNumber(nil, a, x), b, y)
-}
-
-// samples adds up a thread's time by stack and state.
-func (p *pprofWriter) samples(h *history, r *report.Report, t int) {
-	type key struct {
-		node  int
-		state string
-	}
-	total := make(map[key]int64)
-	var order []key
-	for _, s := range h.spans[t] {
-		k := key{s.node, s.state}
-		if total[k] == 0 {
-			order = append(order, k)
+	for _, s := range []string{title(r), clean(r.Headline.Text)} {
+		if s != "" {
+			p.Comments = append(p.Comments, s)
 		}
-		total[k] += s.end - s.start
 	}
-	thread := p.text(h.threadName(r, t))
-	for _, k := range order {
-		if k.node == 0 {
+	functions := make(map[profile.Function]*profile.Function)
+	for i, f := range framesOf(r) {
+		p.Location = append(p.Location, &profile.Location{
+			ID:   uint64(i + 1),
+			Line: []profile.Line{{Function: pprofFunction(p, functions, f), Line: int64(f.line)}},
+		})
+	}
+	for t := range r.Threads {
+		p.Sample = append(p.Sample, pprofSamples(p.Location, r, t)...)
+	}
+	return p
+}
+
+// pprofFunction is the profile's function of a frame; each is there once.
+func pprofFunction(p *profile.Profile, known map[profile.Function]*profile.Function, f frame) *profile.Function {
+	key := profile.Function{Name: f.function, SystemName: f.function, Filename: f.file, StartLine: int64(f.firstLine)}
+	if known[key] == nil {
+		function := key
+		function.ID = uint64(len(p.Function) + 1)
+		known[key] = &function
+		p.Function = append(p.Function, &function)
+	}
+	return known[key]
+}
+
+// pprofSamples adds up a thread's time by stack and state.
+func pprofSamples(locations []*profile.Location, r *report.View, t int) []*profile.Sample {
+	type key struct {
+		node  int32
+		state report.State
+	}
+	samples := make(map[key]*profile.Sample)
+	var inOrder []*profile.Sample
+	for _, s := range r.History(t) {
+		if s.Node == 0 {
 			continue // no Python code ran
 		}
-		var locations, values []byte
-		stack := h.stack(k.node)
-		slices.Reverse(stack) // leaf first
-		for _, f := range stack {
-			locations = protowire.AppendVarint(locations, uint64(f+1))
+		sample := samples[key{s.Node, s.State}]
+		if sample == nil {
+			sample = &profile.Sample{
+				Value:    []int64{0, 0},
+				Label:    map[string][]string{"thread": {threadName(r, t)}, "state": {s.State.String()}},
+				NumLabel: map[string][]int64{"thread_id": {int64(r.Threads[t].NativeID)}},
+				NumUnit:  map[string][]string{"thread_id": {"id"}},
+			}
+			stack := r.Stack(s.Node, maxDepth)
+			slices.Reverse(stack) // leaf first
+			for _, frame := range stack {
+				sample.Location = append(sample.Location, locations[frame])
+			}
+			samples[key{s.Node, s.State}] = sample
+			inOrder = append(inOrder, sample)
 		}
-		cpu := int64(0)
-		if computes(k.state) {
-			cpu = total[k]
+		sample.Value[0] += s.End - s.Start
+		if s.State.Computes() {
+			sample.Value[1] += s.End - s.Start
 		}
-		values = protowire.AppendVarint(protowire.AppendVarint(nil, uint64(total[k])), uint64(cpu))
-		m := appendMessage(appendMessage(nil, sampleLocation, locations), sampleValue, values)
-		m = appendMessage(m, sampleLabel, p.pair(labelKey, p.text("thread"), labelText, thread))
-		m = appendMessage(m, sampleLabel, p.pair(labelKey, p.text("state"), labelText, p.text(clean(k.state))))
-		m = appendMessage(m, sampleLabel, p.pair(labelKey, p.text("thread_id"), labelNumber, int64(h.threads[t].NativeID)))
-		p.message(profileSample, m)
 	}
-}
-
-// location is a frame: a function at a line.
-func (p *pprofWriter) location(id uint64, f report.Frame) {
-	key := pprofFunction{clean(f.Function), clean(f.File), max(f.FirstLine, 0)}
-	function, ok := p.functions[key]
-	if !ok {
-		function = uint64(len(p.functions) + 1)
-		p.functions[key] = function
-		m := p.pair(functionID, int64(function), functionName, p.text(key.name))
-		m = appendNumber(m, functionSystemName, p.text(key.name))
-		m = appendNumber(m, functionFile, p.text(key.file))
-		p.message(profileFunction, appendNumber(m, functionStart, int64(key.line)))
-	}
-	line := p.pair(lineFunction, int64(function), lineNumber, int64(max(f.Line, 0)))
-	p.message(profileLocation, appendMessage(appendNumber(nil, locationID, int64(id)), locationLine, line))
+	return inOrder
 }

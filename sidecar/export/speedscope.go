@@ -39,16 +39,16 @@ type (
 
 // Speedscope writes one profile per thread, in nanoseconds of wall time. Frames
 // are functions: which line of one ran does not split it.
-func Speedscope(r *report.Report) ([]byte, error) {
-	h := historyOf(r)
+func Speedscope(r *report.View) ([]byte, error) {
+	frames := framesOf(r)
 	f := speedscopeFile{
-		Schema: "https://www.speedscope.app/file-format-schema.json", Exporter: clean(r.Generator), Name: title(r),
+		Schema: "https://www.speedscope.app/file-format-schema.json", Exporter: generator(r), Name: title(r),
 		Shared: speedscopeShared{Frames: []speedscopeFrame{}}, Profiles: []speedscopeProfile{},
 	}
 	ids := make(map[speedscopeFrame]int)
-	frameID := make([]int, len(h.frames))
-	for i, fr := range h.frames {
-		key := speedscopeFrame{clean(fr.Function), clean(fr.File), max(fr.FirstLine, 0)}
+	frameID := make([]int, len(frames))
+	for i, fr := range frames {
+		key := speedscopeFrame{fr.function, fr.file, fr.firstLine}
 		id, ok := ids[key]
 		if !ok {
 			id = len(f.Shared.Frames)
@@ -57,14 +57,14 @@ func Speedscope(r *report.Report) ([]byte, error) {
 		}
 		frameID[i] = id
 	}
-	for t, spans := range h.spans {
-		if len(spans) == 0 {
+	for t := range r.Threads {
+		if len(r.History(t)) == 0 {
 			continue
 		}
-		if h.threads[t].RunsCell {
+		if r.Threads[t].RunsCell {
 			f.ActiveProfileIndex = len(f.Profiles)
 		}
-		f.Profiles = append(f.Profiles, h.speedscopeProfile(h.threadName(r, t), spans, frameID))
+		f.Profiles = append(f.Profiles, speedscopeOf(r, t, frameID))
 	}
 	out, err := json.Marshal(f)
 	if err != nil {
@@ -73,27 +73,27 @@ func Speedscope(r *report.Report) ([]byte, error) {
 	return out, nil
 }
 
-func (h *history) speedscopeProfile(name string, spans []span, frameID []int) speedscopeProfile {
-	p := speedscopeProfile{Type: "sampled", Name: name, Unit: "nanoseconds", Samples: [][]int{}, Weights: []int64{}}
+func speedscopeOf(r *report.View, thread int, frameID []int) speedscopeProfile {
+	p := speedscopeProfile{Type: "sampled", Name: threadName(r, thread), Unit: "nanoseconds", Samples: [][]int{}, Weights: []int64{}}
 	add := func(stack []int, weight int64) {
 		p.Samples = append(p.Samples, stack)
 		p.Weights = append(p.Weights, weight)
 	}
-	stacks := make(map[int][]int)
-	for _, s := range spans {
-		if s.start > p.EndValue {
-			add([]int{}, s.start-p.EndValue)
+	stacks := make(map[int32][]int)
+	for _, s := range r.History(thread) {
+		if s.Start > p.EndValue {
+			add([]int{}, s.Start-p.EndValue)
 		}
-		stack, ok := stacks[s.node]
+		stack, ok := stacks[s.Node]
 		if !ok {
 			stack = []int{}
-			for _, fr := range h.stack(s.node) {
+			for _, fr := range r.Stack(s.Node, maxDepth) {
 				stack = append(stack, frameID[fr])
 			}
-			stacks[s.node] = stack
+			stacks[s.Node] = stack
 		}
-		add(stack, s.end-s.start)
-		p.EndValue = s.end
+		add(stack, s.End-s.Start)
+		p.EndValue = s.End
 	}
 	return p
 }

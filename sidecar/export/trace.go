@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/klauspost/compress/gzip"
 
@@ -24,20 +25,20 @@ const (
 // ChromeTrace writes trace events for Perfetto and chrome://tracing, gzipped:
 // the stacks as slices of their threads, waiting as slices below the function
 // that waits, tracks as counters, steps and GPU idle time as rows of their own.
-func ChromeTrace(r *report.Report) ([]byte, error) {
+func ChromeTrace(r *report.View) ([]byte, error) {
 	var out bytes.Buffer
 	zip, err := gzip.NewWriterLevel(&out, gzip.BestSpeed)
 	if err != nil {
 		return nil, fmt.Errorf("write the trace: %w", err)
 	}
-	t := &traceWriter{w: zip, pid: r.Target.PID}
+	t := &traceWriter{w: zip, pid: r.Processes[r.Target().Process].PID}
 	t.raw(`{"displayTimeUnit":"ms","otherData":` + jsonOf(map[string]string{
-		"generator": clean(r.Generator), "name": title(r), "python": clean(r.Target.PythonVersion), "sampling": clean(r.Sampling.Method),
+		"generator": generator(r), "name": title(r), "python": clean(r.Target().PythonVersion), "sampling": clean(r.Target().Sampling.Text),
 	}) + `,"traceEvents":[`)
 	t.header(r)
-	h := historyOf(r)
-	for i := range h.spans {
-		t.thread(h, i)
+	frames := framesOf(r)
+	for i := range r.Threads {
+		t.thread(r, frames, i)
 	}
 	t.rows(r)
 	t.counters(r)
@@ -112,43 +113,31 @@ func micros(b []byte, ns int64) []byte {
 }
 
 // header names processes and threads.
-func (t *traceWriter) header(r *report.Report) {
+func (t *traceWriter) header(r *report.View) {
 	meta := func(what string, pid, tid int, key string, value any) {
 		t.event('M', jsonOf(what), pid, tid, 0, -1, `,"args":`+jsonOf(map[string]any{key: value}))
 	}
-	named := map[int]bool{}
-	for _, p := range r.Processes {
-		named[p.PID] = true
+	for i, p := range r.Processes {
 		role := clean(p.Role)
-		if p.PID == t.pid {
+		if i == r.Target().Process {
 			role = title(r)
 		}
 		meta("process_name", p.PID, 0, "name", role)
 	}
-	if !named[t.pid] {
-		meta("process_name", t.pid, 0, "name", title(r))
-	}
 	for i, th := range r.Threads {
-		meta("thread_name", pidOf(th, t.pid), th.NativeID, "name", clean(th.Name))
-		meta("thread_sort_index", pidOf(th, t.pid), th.NativeID, "sort_index", i)
+		meta("thread_name", r.Processes[th.Process].PID, th.NativeID, "name", clean(th.Name))
+		meta("thread_sort_index", r.Processes[th.Process].PID, th.NativeID, "sort_index", i)
 	}
-}
-
-func pidOf(th report.Thread, target int) int {
-	if th.PID != 0 {
-		return th.PID
-	}
-	return target
 }
 
 // thread writes a history as nested slices: what two neighbouring stacks have in
 // common goes on, the rest ends and begins.
-func (t *traceWriter) thread(h *history, i int) {
+func (t *traceWriter) thread(r *report.View, frames []frame, i int) {
 	type slice struct {
 		frame int
 		start int64
 	}
-	pid, tid := pidOf(h.threads[i], t.pid), h.threads[i].NativeID
+	pid, tid := r.Processes[r.Threads[i].Process].PID, r.Threads[i].NativeID
 	names := make(map[int]string)
 	places := make(map[int]string)
 	var open []slice
@@ -160,39 +149,34 @@ func (t *traceWriter) thread(h *history, i int) {
 			t.event('X', names[s.frame], pid, tid, s.start, end-s.start, places[s.frame])
 		}
 	}
-	for _, s := range h.spans[i] {
-		if s.start > end {
+	for _, s := range r.History(i) {
+		if s.Start > end {
 			closeTo(0)
 		}
-		stack := h.stack(s.node)
+		stack := r.Stack(s.Node, maxDepth)
 		same := 0
-		for same < len(open) && same < len(stack) && h.sameFunction(open[same].frame, stack[same]) {
+		for same < len(open) && same < len(stack) && r.FunctionOf(open[same].frame) == r.FunctionOf(stack[same]) {
 			same++
 		}
 		closeTo(same)
 		for _, f := range stack[same:] {
 			if _, ok := names[f]; !ok {
-				fr := &h.frames[f]
-				names[f] = jsonOf(clean(fr.Function))
-				places[f] = `,"cat":"python","args":` + jsonOf(map[string]any{"file": clean(fr.File), "line": fr.FirstLine})
+				fr := &frames[f]
+				names[f] = jsonOf(fr.function)
+				places[f] = `,"cat":"python","args":` + jsonOf(map[string]any{"file": fr.file, "line": fr.firstLine})
 			}
-			open = append(open, slice{f, s.start})
+			open = append(open, slice{f, s.Start})
 		}
-		if !computes(s.state) {
-			t.event('X', jsonOf(clean(s.state)), pid, tid, s.start, s.end-s.start, `,"cat":"state"`)
+		if !s.State.Computes() {
+			t.event('X', jsonOf(s.State.String()), pid, tid, s.Start, s.End-s.Start, `,"cat":"state"`)
 		}
-		end = s.end
+		end = s.End
 	}
 	closeTo(0)
 }
 
-func (h *history) sameFunction(a, b int) bool {
-	x, y := &h.frames[a], &h.frames[b]
-	return a == b || x.Function == y.Function && x.File == y.File && x.FirstLine == y.FirstLine
-}
-
 // rows writes steps and GPU idle time.
-func (t *traceWriter) rows(r *report.Report) {
+func (t *traceWriter) rows(r *report.View) {
 	row := func(tid int, name string) {
 		t.event('M', `"thread_name"`, t.pid, tid, 0, -1, `,"args":`+jsonOf(map[string]string{"name": name}))
 	}
@@ -201,9 +185,9 @@ func (t *traceWriter) rows(r *report.Report) {
 	}
 	end := int64(0)
 	steps := slices.Clone(r.Steps)
-	slices.SortStableFunc(steps, func(a, b report.Step) int { return cmp.Compare(a.StartS, b.StartS) })
+	slices.SortStableFunc(steps, func(a, b report.Step) int { return cmp.Compare(a.StartNS, b.StartNS) })
 	for i, s := range steps {
-		from, to := max(nanos(s.StartS), end), nanos(s.EndS)
+		from, to := max(s.StartNS, end), s.EndNS
 		if from >= to {
 			continue
 		}
@@ -213,19 +197,17 @@ func (t *traceWriter) rows(r *report.Report) {
 			name = clean(s.Name)
 		}
 		t.event('X', jsonOf(name), t.pid, stepsRow, from, to-from,
-			`,"cat":"step","args":`+jsonOf(map[string]int64{"data_wait_ns": nanos(s.DataWaitS)}))
+			`,"cat":"step","args":`+jsonOf(map[string]int64{"data_wait_ns": s.DataWaitNS}))
 	}
 	if r.Idle == nil {
 		return
 	}
 	for _, d := range r.Idle.Devices {
 		tid := gpuIdleRow + d.Device
-		row(tid, fmt.Sprintf("GPU %d idle", d.Device))
-		end := int64(0)
+		row(tid, fmt.Sprintf("GPU %d idle", r.Devices[d.Device].Number))
 		for _, iv := range d.Intervals {
-			if from, to := max(nanos(iv[0]), end), nanos(iv[1]); from < to {
-				t.event('X', `"idle"`, t.pid, tid, from, to-from, `,"cat":"gpu"`)
-				end = to
+			if iv[0] < iv[1] {
+				t.event('X', `"idle"`, t.pid, tid, iv[0], iv[1]-iv[0], `,"cat":"gpu"`)
 			}
 		}
 	}
@@ -233,25 +215,36 @@ func (t *traceWriter) rows(r *report.Report) {
 
 // counters writes the tracks. A counter holds from its time on: a rate, known
 // for the window before its point, is written at that window's beginning.
-func (t *traceWriter) counters(r *report.Report) {
+func (t *traceWriter) counters(r *report.View) {
 	for _, tr := range r.Tracks {
-		name, unit := jsonOf(clean(tr.ID)), clean(tr.Unit)
+		name, unit := jsonOf(clean(trackName(r, &tr))), clean(tr.Unit)
 		if unit == "" {
 			unit = "value"
 		}
 		last := int64(0)
-		for i := range min(len(tr.T), len(tr.Value)) {
-			at, v := nanos(tr.T[i]), float64(tr.Value[i])
-			if math.IsNaN(v) || math.IsInf(v, 0) || at < last {
-				last = max(last, at)
+		for i, us := range tr.AtUS {
+			at, v := us*1000, tr.Value[i]
+			if math.IsNaN(v) {
+				last = at
 				continue
 			}
 			from := at
-			if tr.Kind != "gauge" {
+			if tr.Kind != report.Gauge {
 				from = last
 			}
 			t.event('C', name, t.pid, 0, from, -1, `,"args":`+jsonOf(map[string]float64{unit: v}))
 			last = at
 		}
 	}
+}
+
+// trackName tells devices and threads apart.
+func trackName(r *report.View, t *report.Track) string {
+	switch {
+	case t.Device != nil:
+		return fmt.Sprintf("gpu%d.%s", r.Devices[*t.Device].Number, strings.TrimPrefix(t.ID, "gpu."))
+	case t.Thread != nil:
+		return fmt.Sprintf("thread.%d.%s", r.Threads[*t.Thread].NativeID, strings.TrimPrefix(t.ID, "thread."))
+	}
+	return t.ID
 }

@@ -3,6 +3,7 @@ package host
 import (
 	"bufio"
 	"io"
+	"os"
 	"strings"
 	"sync"
 
@@ -49,12 +50,34 @@ func (l *Lines) Line(file string, line int) string {
 	return lines[line-1]
 }
 
-func (l *Lines) read(file string) []string {
+// Text returns a whole file; nil when it cannot be read or is larger than any source.
+func (l *Lines) Text(file string) []byte {
+	f := l.open(file)
+	if f == nil {
+		return nil
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxSourceFile+1))
+	if err != nil || len(text) > maxSourceFile {
+		return nil
+	}
+	return text
+}
+
+func (l *Lines) open(file string) *os.File {
 	if file == "" || strings.HasPrefix(file, "<") || strings.ContainsRune(file, 0) {
 		return nil
 	}
 	f, err := l.from.Open(file)
 	if err != nil {
+		return nil
+	}
+	return f
+}
+
+func (l *Lines) read(file string) []string {
+	f := l.open(file)
+	if f == nil {
 		return nil
 	}
 	defer f.Close()

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -11,6 +12,21 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
+
+// Machine is the machine that this process runs on.
+func Machine() timeline.Host {
+	h := timeline.Host{Cores: int(cores())}
+	if id, err := os.ReadFile("/proc/sys/kernel/random/boot_id"); err == nil {
+		h.BootID = strings.TrimSpace(string(id))
+	}
+	if name, err := os.Hostname(); err == nil {
+		h.Name = name
+	}
+	if v, err := mem.VirtualMemory(); err == nil {
+		h.Memory = int64(v.Total)
+	}
+	return h
+}
 
 // machineWide are the tracks that are not of the target.
 var machineWide = map[string]bool{

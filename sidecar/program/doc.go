@@ -20,9 +20,9 @@ import (
 type Tools struct {
 	// Recorder makes the recorder of one process.
 	Recorder func(timeline.Target) *recorder.Recorder
-	Analyse  func(*timeline.Recording) *report.Report
+	Analyse  func(*timeline.Recording) (*report.View, error)
 	// Summary is the report in a few lines for a terminal.
-	Summary func(*report.Report) []byte
+	Summary func(*report.View) []byte
 }
 
 // Options of a recording.

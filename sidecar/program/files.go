@@ -16,7 +16,7 @@ import (
 type Format struct {
 	Name      string // as --format has it
 	Extension string // with its dot
-	Encode    func(*report.Report) ([]byte, error)
+	Encode    func(*report.View) ([]byte, error)
 }
 
 // DefaultFormats are written where neither a format is named nor the name of the
@@ -151,7 +151,7 @@ func Check(files []File) error {
 
 // Write writes the results of a report, each for itself. A FIFO whose reader does
 // not come keeps nothing waiting but itself: files are written first.
-func Write(r *report.Report, files []File, results *output.Results) {
+func Write(r *report.View, files []File, results *output.Results) {
 	first := func(f File) int {
 		if output.IsSpecial(f.Path) {
 			return 1

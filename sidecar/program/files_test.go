@@ -107,7 +107,7 @@ func TestAFIFOWithoutReaderKeepsNoOtherResultWaiting(t *testing.T) {
 	done := make(chan output.Results, 1)
 	go func() {
 		var results output.Results
-		Write(&report.Report{}, named(t, name, "svg", "json").Files(""), &results)
+		Write(&report.View{Document: &report.Document{}}, named(t, name, "svg", "json").Files(""), &results)
 		done <- results
 	}()
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
@@ -168,7 +168,7 @@ func TestABugInTheReportDoesNotCostTheExitCode(t *testing.T) {
 	var messages bytes.Buffer
 	o, _ := options(t, &messages)
 	tools := realTools()
-	tools.Summary = func(*report.Report) []byte { panic("index out of range") }
+	tools.Summary = func(*report.View) []byte { panic("index out of range") }
 	exit, err := Run(context.Background(), tools, Script{Interpreter: python(t), Args: []string{"-c", "raise SystemExit(7)"}}, o)
 	if exit.Code != 7 || err == nil || !strings.Contains(err.Error(), "a bug of omni_perf: index out of range") {
 		t.Errorf("exit %v, %v", exit, err)
@@ -199,7 +199,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	tools := realTools()
-	tools.Summary = func(*report.Report) []byte { return []byte("summary\n") }
+	tools.Summary = func(*report.View) []byte { return []byte("summary\n") }
 	exit, _ := Run(context.Background(), tools, Script{Args: os.Args[1:]}, Options{
 		Results: naming, Interval: time.Millisecond, FigureInterval: time.Second, Messages: os.Stderr,
 	})

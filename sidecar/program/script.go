@@ -175,7 +175,10 @@ func (t Tools) show(rec *timeline.Recording, files []File, o Options) (err error
 			err = fmt.Errorf("the report cannot be made, a bug of omni_perf: %v", p)
 		}
 	}()
-	r := t.Analyse(rec)
+	r, err := t.Analyse(rec)
+	if err != nil {
+		return fmt.Errorf("the report cannot be made, a bug of omni_perf: %w", err)
+	}
 	o.Messages.Write(t.Summary(r))
 	var results output.Results
 	Write(r, files, &results)

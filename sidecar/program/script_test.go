@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/omni-perf/omni-perf/sidecar/gpu"
-	"github.com/omni-perf/omni-perf/sidecar/pystack"
+	"github.com/omni-perf/omni-perf/sidecar/profiler"
 	"github.com/omni-perf/omni-perf/sidecar/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/report"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
@@ -25,9 +25,9 @@ import (
 func realTools() Tools {
 	noGPU := func() *gpu.Driver { return gpu.Open("") }
 	return Tools{
-		Recorder: func(t timeline.Target) *recorder.Recorder { return recorder.ForProcess(t, "script", noGPU) },
-		Analyse:  func(rec *timeline.Recording) *report.Report { return report.Build(rec, nil, report.Options{}) },
-		Summary:  func(*report.Report) []byte { return nil },
+		Recorder: func(t timeline.Target) *recorder.Recorder { return profiler.Recorder(t, "script", noGPU) },
+		Analyse:  func(rec *timeline.Recording) (*report.View, error) { return report.Build(rec, nil, report.Options{}) },
+		Summary:  func(*report.View) []byte { return nil },
 	}
 }
 
@@ -54,7 +54,7 @@ func write(t testing.TB, name, text string) string {
 	return path
 }
 
-func asJSON(r *report.Report) ([]byte, error) { return json.Marshal(r) }
+func asJSON(r *report.View) ([]byte, error) { return json.Marshal(r.Document) }
 
 // known are the formats of these tests.
 var known = []Format{{"json", ".json", asJSON}, {"svg", ".svg", asJSON}, {"html", ".html", asJSON}, {"chrome", ".trace.json.gz", asJSON}}
@@ -77,23 +77,23 @@ func named(t testing.TB, name string, formats ...string) Naming {
 	return n
 }
 
-func readReport(t testing.TB, path string) *report.Report {
+func readReport(t testing.TB, path string) *report.View {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := new(report.Report)
-	if err := json.Unmarshal(text, r); err != nil {
+	r, err := report.Read(text)
+	if err != nil {
 		t.Fatal(err)
 	}
 	return r
 }
 
-func functionsOf(r *report.Report) string {
+func functionsOf(r *report.View) string {
 	var names []string
-	for _, f := range r.Functions {
-		names = append(names, f.Function)
+	for _, f := range r.FunctionTimes {
+		names = append(names, r.FunctionName(f.Function))
 	}
 	return strings.Join(names, " ")
 }
@@ -133,8 +133,8 @@ func TestAScriptRunsAsWithoutUs(t *testing.T) {
 		t.Errorf("the result has mode %v; others must not read it", info.Mode())
 	}
 	r := readReport(t, path)
-	if !strings.Contains(functionsOf(r), "spin") || r.DurationS < 0.5 {
-		t.Errorf("%g s with the functions %s; want spin within at least 0.5 s", r.DurationS, functionsOf(r))
+	if !strings.Contains(functionsOf(r), "spin") || r.DurationNS < 5e8 {
+		t.Errorf("%d ns with the functions %s; want spin within at least 0.5 s", r.DurationNS, functionsOf(r))
 	}
 	if !strings.Contains(messages.String(), "wrote "+path) {
 		t.Errorf("messages %q do not tell where the result is", &messages)
@@ -243,8 +243,8 @@ func TestAttachWatchesARunningProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := readReport(t, path)
-	if !strings.Contains(functionsOf(r), "loop") || len(r.Target.Argv) != 2 {
-		t.Errorf("functions %s, argv %v; want loop of loop.py", functionsOf(r), r.Target.Argv)
+	if !strings.Contains(functionsOf(r), "loop") || len(r.Target().Argv) != 2 {
+		t.Errorf("functions %s, argv %v; want loop of loop.py", functionsOf(r), r.Target().Argv)
 	}
 	if cmd.ProcessState != nil {
 		t.Error("the process did not survive being watched")
@@ -257,11 +257,9 @@ func TestAttachEndsWithTheProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	go cmd.Wait()
-	p, err := pystack.Attach(cmd.Process.Pid, pystack.Options{Wait: 5 * time.Second})
-	if err != nil {
-		t.Fatal(err)
+	for profiler.Attempt(cmd.Process.Pid) != nil {
+		time.Sleep(5 * time.Millisecond)
 	}
-	p.Close()
 	var messages bytes.Buffer
 	o, path := options(t, &messages)
 	if err := Attach(context.Background(), realTools(), cmd.Process.Pid, time.Hour, o); err != nil {

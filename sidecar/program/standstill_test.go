@@ -23,7 +23,7 @@ func recordScript(t testing.TB, s Script, output io.Writer) *timeline.Recording 
 	t.Helper()
 	var rec *timeline.Recording
 	tools := realTools()
-	tools.Analyse = func(r *timeline.Recording) *report.Report {
+	tools.Analyse = func(r *timeline.Recording) (*report.View, error) {
 		rec = r
 		return report.Build(r, nil, report.Options{})
 	}

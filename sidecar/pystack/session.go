@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	method       = "process_vm_readv, read twice"
+	method       = timeline.MethodOutside
 	listEvery    = int64(25 * time.Millisecond)  // least time between two walks of the thread list
 	upkeepEvery  = int64(200 * time.Millisecond) // pace, tracks, epoch of the code cache
 	cpuEvery     = int64(time.Second)            // CPU time of the threads

@@ -68,7 +68,7 @@ type pushedLane struct {
 	alive bool
 }
 
-const fallbackMethod = "sys._current_frames in the kernel"
+const fallbackMethod = timeline.MethodInside
 
 // Push adds samples of the in-kernel sampler to the run in progress; without one
 // only what they intern is kept.

@@ -87,6 +87,8 @@ type Options struct {
 	// Code looks at the files that the stacks name and where the target's Python
 	// lies; nil: neither is known.
 	Code Code
+	// Host tells the machine; nil: it is not known.
+	Host func() timeline.Host
 }
 
 // Code knows the target's code on disk.
@@ -320,6 +322,10 @@ func (r *Recorder) End(id string, ending Ending) (*timeline.Recording, error) {
 	}
 	rec := b.Snapshot(max(b.Since(now), b.Since(ended)))
 	rec = rec.Slice(b.Since(c.started), b.Since(ended))
+	rec.Wall.End = timeline.Measure(r.opts.Clock, timeline.Realtime)
+	if r.opts.Host != nil {
+		rec.Host = r.opts.Host()
+	}
 
 	r.mu.Lock()
 	run.push.describe(rec)

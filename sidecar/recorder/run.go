@@ -54,6 +54,8 @@ func (r *Recorder) startLocked(spec Spec, outside bool) *run {
 		},
 		cancel: cancel,
 	}
+	wall := timeline.Measure(r.opts.Clock, timeline.Realtime)
+	run.Builder.Describe(func(rec *timeline.Recording) { rec.Wall.Begin = wall })
 	run.Coroutine = run.coroutine
 	if outside {
 		run.begin(ctx, r.stacks, stackPatience)

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -10,10 +9,9 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/wording"
+	"github.com/omni-perf/omni-perf/sidecar/words"
 )
-
-// maxFunctions bounds the function table; what is further down cost nothing.
-const maxFunctions = 500
 
 // Options of Build; the zero value is usable.
 type Options struct {
@@ -22,223 +20,303 @@ type Options struct {
 	// Line reads a line of a file of the target, empty if it cannot; nil = the
 	// cells' own sources only.
 	Line func(file string, line int) string
+	// Text reads a whole file of the target, nil if it cannot; nil = none.
+	Text func(file string) []byte
 	// Kernels are the lanes of a trace that was merged into the recording, by
-	// device and stream.
+	// device and stream. Their devices are the recording's numbers.
 	Kernels []KernelLane
 }
 
 // Build makes the document of a recording, of which package surround left the
-// program's own stacks, and its diagnosis.
-func Build(rec *timeline.Recording, d *diagnose.Diagnosis, opts Options) *Report {
+// program's own stacks, and its diagnosis, which may be nil. An error means that the
+// two do not fit each other.
+func Build(rec *timeline.Recording, d *diagnose.Diagnosis, opts Options) (*View, error) {
+	b := newBuilder(rec, opts)
+	b.hosts()
+	b.processes()
+	b.target()
+	b.threads()
+	b.devices(d)
+	b.tracks()
+	b.doc.FunctionTimes = b.functionTimes()
+	idle := b.diagnosis(d)
+	b.lineTimes(idle)
+	b.kernels(opts.Kernels)
+	b.gaps()
+	b.notes()
+	b.codes.texts(b.source, opts.Text, b.wanted)
+
+	doc := b.doc
+	doc.Frames, doc.Nodes = b.tree.frames.out, b.tree.nodes.out
+	doc.Files, doc.Functions = b.codes.files, b.codes.functions
+	return Check(doc)
+}
+
+// builder is a document in the making. Only it knows pids and device numbers.
+type builder struct {
+	rec    *timeline.Recording
+	doc    *Document
+	names  *names
+	codes  *codeBook
+	tree   *tree
+	source *diagnose.Source
+	wanted map[place]bool // lines whose text is wanted
+
+	byPID    map[int]int
+	byThread map[[2]int]int // pid and native id
+	byNumber map[int]int    // devices
+}
+
+func newBuilder(rec *timeline.Recording, opts Options) *builder {
 	n := newNames(rec, opts.Home)
-	t := newTree(rec, n)
-	source := diagnose.NewSource(rec, opts.Line)
-	text := func(file string, line int) string { return excerpt(source.Line(file, line)) }
-	r := &Report{
-		SchemaVersion: SchemaVersion,
-		Generator:     strings.TrimSpace("omni_perf " + opts.Version),
-		StartedAt:     rec.StartedAt.Round(time.Millisecond),
-		DurationS:     rec.Duration.Seconds(),
-		Target:        target(rec, n),
-		Sampling:      sampling(rec),
-		Processes:     processes(rec),
-		Tracks:        tracks(rec),
-		Kernels:       kernels(opts.Kernels),
-		Functions:     functions(t, nodeTimes(t), maxFunctions),
-		Gaps:          gaps(rec),
-		Notes:         notes(rec),
+	codes := newCodeBook(rec, n)
+	return &builder{
+		rec: rec, names: n, codes: codes, tree: newTree(rec, codes), source: diagnose.NewSource(rec, opts.Line),
+		wanted: make(map[place]bool), byPID: make(map[int]int), byThread: make(map[[2]int]int), byNumber: make(map[int]int),
+		doc: &Document{
+			Document: Kind, Version: Version, Generator: Generator{"omni_perf", opts.Version},
+			StartedAt: rec.StartedAt.Round(time.Millisecond), DurationNS: int64(rec.Duration),
+			Headline: Headline{Kind: HeadlineSummary, Limits: []int{}},
+			Hosts:    []Host{}, Targets: []Target{}, Processes: []Process{}, Threads: []Thread{}, Devices: []Device{}, Tracks: []Track{},
+			Steps: []Step{}, Regions: []Region{}, Lines: []Line{}, Phases: []Phase{}, Findings: []Finding{}, Gaps: []Gap{}, Notes: []Note{},
+			Enumerations: enumerations(),
+		},
 	}
-	if rec.Target.Cell != nil {
-		r.Name = clean(rec.Target.Cell.Name)
-	}
-	if o := rec.Output; o != nil {
-		r.Output = &Output{Messages: o.Messages, Bytes: o.Bytes, AtLeast: o.AtLeast}
-	}
-	r.Threads, r.Stacks = threads(rec, t)
-	file, spans := lineSpans(t)
-	r.LineFile, r.LineSpans = n.file(file), spans
-	idle := r.addDiagnosis(rec, d, n, text)
-	r.CellLines = cellLines(t, text, idle)
-	r.Around = aroundTimes(t)
-	r.Notes = append(r.Notes, changedNotes(t, source)...)
-	return r
 }
 
-// excerpt is a source line as tables show it, control characters replaced.
-func excerpt(line string) string {
-	const most = 200
-	line = clean(strings.ReplaceAll(line, "\t", " "))
-	if len(line) > most {
-		line = strings.ToValidUTF8(line[:most], "") + "…"
+func (b *builder) hosts() {
+	h := Host{
+		BootID: known(b.rec.Host.BootID, ""), Name: known(clean(b.rec.Host.Name), ""),
+		Cores: known(b.rec.Host.Cores, 0), MemoryBytes: known(b.rec.Host.Memory, 0),
+		Clock: Clock{MonotonicNS: b.rec.Origin, WallNS: b.rec.StartedAt.UnixNano()},
 	}
-	return line
+	if begin, end := b.rec.Wall.Begin, b.rec.Wall.End; begin != (timeline.Bridge{}) {
+		h.Clock.WallNS = b.rec.Origin - begin.Offset
+		h.Clock.ErrorNS = pointer(begin.Error)
+		if end != (timeline.Bridge{}) {
+			at := b.rec.Origin + int64(b.rec.Duration)
+			h.Clock.EndMonotonicNS, h.Clock.EndWallNS = pointer(at), pointer(at-end.Offset)
+			h.Clock.ErrorNS = pointer(max(begin.Error, end.Error))
+		}
+	}
+	h.Clock.WallNS = max(h.Clock.WallNS, 0) // the zero time is no time
+	b.doc.Hosts = append(b.doc.Hosts, h)
 }
 
-func target(rec *timeline.Recording, n *names) Target {
+// processes writes the recording's processes and, where it does not list them, the
+// target and those of threads.
+func (b *builder) processes() {
+	pids := []int{b.rec.Target.PID}
+	for _, p := range b.rec.Processes {
+		pids = append(pids, p.PID)
+	}
+	for _, t := range b.rec.Threads {
+		pids = append(pids, b.pid(t.PID))
+	}
+	listed := make(map[int]timeline.Process)
+	for _, p := range b.rec.Processes {
+		listed[p.PID] = p // of two with one pid the later one, whose threads are seen
+	}
+	for _, pid := range pids {
+		if _, there := b.byPID[pid]; !there {
+			b.byPID[pid] = len(b.doc.Processes)
+			b.doc.Processes = append(b.doc.Processes, b.processOf(pid, listed[pid]))
+		}
+	}
+	for i := range b.doc.Processes {
+		p := &b.doc.Processes[i]
+		if parent, ok := b.byPID[listed[p.PID].Parent]; ok && parent != i && listed[p.PID].Parent != 0 {
+			p.Parent = &parent
+		}
+	}
+}
+
+// pid is a thread's process; one that is not told is the target.
+func (b *builder) pid(of int) int {
+	if of == 0 {
+		return b.rec.Target.PID
+	}
+	return of
+}
+
+// process is the index of a pid.
+func (b *builder) process(pid int) int { return b.byPID[b.pid(pid)] }
+
+func (b *builder) processOf(pid int, p timeline.Process) Process {
+	out := Process{
+		PID: max(pid, 0), Role: clean(p.Role), Rank: p.Rank, Command: clean(p.Command), StartNS: int64(p.Start), ExitCode: p.Exit,
+	}
+	if out.Role == "" {
+		out.Role = "process"
+	}
+	if p.PID != 0 && p.CPU >= 0 {
+		out.CPUNS = pointer(int64(p.CPU))
+	}
+	if p.End > 0 {
+		out.EndNS, out.EndReason = pointer(int64(min(p.End, b.rec.Duration))), pointer(endReason(p.Exit))
+	}
+	read := slices.ContainsFunc(b.rec.Threads, func(t timeline.Thread) bool { return b.pid(t.PID) == pid && len(t.Spans) > 0 })
+	if out.Stacks.Read = read; !read {
+		out.Stacks.Reason, out.Stacks.Text = pointer("not-recorded"), "only the stacks of the recorded process are read"
+		if pid == b.rec.Target.PID {
+			out.Stacks.Reason, out.Stacks.Text = pointer("none-seen"), "no Python stack was seen"
+		}
+	}
+	return out
+}
+
+// endReason is the id of how a process ended; exit is its code, or 128 and the signal.
+func endReason(exit *int) string {
+	switch {
+	case exit == nil:
+		return "ended" // nobody could tell how
+	case *exit > 128:
+		return "signal"
+	}
+	return "exit"
+}
+
+func (b *builder) target() {
+	root := b.process(b.rec.Target.PID)
 	t := Target{
-		PID:           rec.Target.PID,
-		PythonVersion: rec.Target.PythonVersion,
-		Interpreter:   n.file(rec.Target.Interpreter),
+		Kind: TargetProcess, Process: root, Rank: b.doc.Processes[root].Rank, Argv: []string{},
+		Interpreter: b.names.file(b.rec.Target.Interpreter), PythonVersion: clean(b.rec.Target.PythonVersion),
+		EndNS: int64(b.rec.Duration), Sampling: samplingOf(b.rec),
 	}
-	if c := rec.Target.Cell; c != nil {
-		lines := strings.Split(strings.TrimSuffix(c.Text, "\n"), "\n")
-		for i, l := range lines {
-			lines[i] = clean(strings.ReplaceAll(strings.TrimSuffix(l, "\r"), "\t", "    "))
+	if b.doc.Processes[root].Role == "script" {
+		t.Kind = TargetScript
+	}
+	if o := b.rec.Output; o != nil {
+		t.Output = &Output{Messages: o.Messages, Bytes: o.Bytes, AtLeast: o.AtLeast}
+	}
+	if c := b.rec.Target.Cell; c != nil {
+		t.Kind, t.Name = TargetCell, cellName(c.ExecutionCount)
+		t.Cell = &Cell{ExecutionCount: known(max(c.ExecutionCount, 0), 0), File: b.codes.file(c.File)}
+		t.Cell.Outcome, t.Cell.Exception = outcomeOf(c.Outcome)
+		b.doc.Name = clean(c.Name)
+	} else {
+		for _, a := range maskSecrets(b.rec.Target.Argv) {
+			t.Argv = append(t.Argv, b.names.file(a))
 		}
-		t.Cell = &Cell{ExecutionCount: c.ExecutionCount, Source: lines, Outcome: clean(c.Outcome)}
-		return t
-	}
-	for _, a := range maskSecrets(rec.Target.Argv) {
-		t.Argv = append(t.Argv, n.file(a))
-	}
-	return t
-}
-
-func sampling(rec *timeline.Recording) Sampling {
-	s := Sampling{
-		Method:         rec.Sampling.Method,
-		IntervalS:      rec.Sampling.Kept(rec.Duration).Seconds(),
-		AskedS:         rec.Sampling.Asked.Seconds(),
-		ResolutionS:    rec.Resolution.Seconds(),
-		Samples:        rec.Sampling.Samples,
-		Lost:           rec.Sampling.Lost,
-		Truncated:      rec.Sampling.Truncated,
-		FallbackReason: rec.Sampling.FallbackReason,
-	}
-	if rec.Sampling.CPU >= 0 {
-		cost := rec.Sampling.CPU.Seconds()
-		s.CPUS = &cost
-	}
-	return s
-}
-
-func processes(rec *timeline.Recording) []Process {
-	out := make([]Process, 0, len(rec.Processes))
-	for _, p := range rec.Processes {
-		out = append(out, Process{PID: p.PID, Parent: p.Parent, Role: p.Role, Rank: p.Rank})
-	}
-	return out
-}
-
-func gaps(rec *timeline.Recording) []Gap {
-	var out []Gap
-	for _, g := range rec.Gaps {
-		out = append(out, Gap{StartS: g.Start.Seconds(), EndS: g.End.Seconds(), PID: g.PID, Reason: g.Reason.String()})
-	}
-	return out
-}
-
-func notes(rec *timeline.Recording) []Note {
-	out := make([]Note, 0, len(rec.Notes))
-	for _, n := range rec.Notes {
-		out = append(out, Note{What: clean(n.What), Reason: clean(n.Reason)})
-	}
-	return append(out, gapNotes(rec)...)
-}
-
-// gapReasons say why nothing is known of a process's stacks for some time.
-var gapReasons = map[timeline.GapReason]string{
-	timeline.GapUnreadable: "its memory told no stacks",
-	timeline.GapStarting:   "Python was not running yet",
-	timeline.GapExec:       "the process became another program",
-	timeline.GapExit:       "the interpreter had shut down",
-	timeline.GapPermission: "the system no longer allowed reading the process",
-	timeline.GapStopped:    "the process was stopped",
-	timeline.GapTraced:     "a debugger held the process",
-}
-
-// gapNotes tell of the gaps, those together that have one reason, from a hundredth of
-// the time on.
-func gapNotes(rec *timeline.Recording) (out []Note) {
-	sums := make(map[timeline.GapReason]timeline.Nanos)
-	for _, g := range rec.Gaps {
-		sums[g.Reason] += g.End - g.Start
-	}
-	for _, reason := range slices.Sorted(maps.Keys(sums)) {
-		if sum := sums[reason]; 100*sum >= rec.Duration {
-			out = append(out, Note{What: "stacks", Reason: fmt.Sprintf("unknown for %.2f s: %s", sum.Seconds(), gapReasons[reason])})
+		if t.Name = programName(t.Argv); t.Name == "" {
+			t.Name = "process " + itoa(b.rec.Target.PID)
 		}
 	}
-	return out
+	b.doc.Targets = append(b.doc.Targets, t)
 }
 
-// changedNotes say of which of the user's own files no text is shown, and why.
-func changedNotes(t *tree, source *diagnose.Source) []Note {
-	var out []Note
-	told := make(map[string]bool)
-	for i, f := range t.rec.Frames {
-		if t.kinds[i] == KindUser && source.Changed(f.File) && !told[f.File] {
-			told[f.File] = true
-			out = append(out, Note{What: t.names.file(f.File), Reason: "the file was changed after its code was loaded: the text of its lines is not shown"})
-		}
+// outcomeOf reads what the front door says of a cell's end: "ok", "error:
+// ValueError", "interrupted", "kernel died".
+func outcomeOf(said string) (Outcome, *string) {
+	if exception, ok := strings.CutPrefix(said, "error"); ok {
+		exception = strings.TrimSpace(strings.TrimPrefix(exception, ":"))
+		return OutcomeError, known(clean(exception), "")
 	}
-	return out
+	o := Outcome(strings.ReplaceAll(said, " ", "-"))
+	switch o {
+	case OutcomeOK, OutcomeInterrupted, OutcomeKernelDied, OutcomeRunning:
+		return o, nil
+	}
+	return OutcomeUnknown, nil
 }
 
-func threads(rec *timeline.Recording, t *tree) ([]Thread, Stacks) {
-	c := newCompact(t)
-	out := make([]Thread, 0, len(rec.Threads))
-	for _, i := range threadOrder(rec.Threads) {
-		th := rec.Threads[i]
-		c.thread(len(out), th.Spans)
+func (b *builder) threads() {
+	w := newSpanWriter(b.tree)
+	for i, from := range threadOrder(b.rec.Threads) {
+		th := b.rec.Threads[from]
+		w.thread(th.Spans)
+		b.byThread[[2]int{b.pid(th.PID), th.NativeID}] = i
 		shown := Thread{
-			NativeID: th.NativeID, PID: th.PID, Name: clean(th.Name), IsMain: th.Main, RunsCell: th.RunsCell,
-			Leaf: clean(th.Leaf), StateS: stateTimes(th.Spans), Internal: th.Internal,
+			StateNS: make(StateTimes, NumStates),
+			Process: b.process(th.PID), NativeID: max(th.NativeID, 0), Name: clean(th.Name), Main: th.Main, RunsCell: th.RunsCell,
+			Internal: th.Internal, Leaf: known(clean(th.Leaf), ""),
+		}
+		for _, s := range th.Spans {
+			shown.StateNS[stateOf(s.State)] += int64(s.End - s.Start)
 		}
 		if th.OnCPU >= 0 {
-			s := th.OnCPU.Seconds()
-			shown.OnCPUS, shown.OnCPUAtLeast = &s, th.OnCPUAtLeast
+			shown.OnCPUNS, shown.OnCPUAtLeast = pointer(int64(th.OnCPU)), th.OnCPUAtLeast
 		}
-		out = append(out, shown)
+		b.doc.Threads = append(b.doc.Threads, shown)
 	}
-	return out, *c.out
+	b.doc.Spans = w.spans()
 }
 
-func stateTimes(spans []timeline.Span) map[string]float64 {
-	var sums [timeline.NumStates]timeline.Nanos
-	for _, s := range spans {
-		sums[s.State] += s.End - s.Start
-	}
-	out := make(map[string]float64)
-	for state, d := range sums {
-		if d > 0 {
-			out[timeline.State(state).String()] = d.Seconds()
-		}
-	}
-	return out
-}
-
-// tracks writes the figures in columns; an unknown stretch before a rate's
-// window becomes a null of its own.
-func tracks(rec *timeline.Recording) []Track {
-	out := make([]Track, 0, len(rec.Tracks))
-	for _, t := range rec.Tracks {
+// tracks writes the figures in columns; an unknown stretch before a rate's window
+// becomes a null of its own.
+func (b *builder) tracks() {
+	for _, t := range b.rec.Tracks {
 		if len(t.Points) == 0 && t.Ended == "" {
 			continue
 		}
 		shown := Track{
-			ID: clean(t.ID), Kind: t.Kind, Unit: t.Unit, Source: clean(t.Source), PID: t.PID, Limit: t.Limit,
-			ResolutionS: max(t.Resolution, t.Step).Seconds(),
-			T:           make([]float64, 0, len(t.Points)), Value: make([]Figure, 0, len(t.Points)),
-			Mean: Figure(mean(t)), Peak: Figure(t.Peak), Ended: clean(t.Ended),
+			Kind: Gauge, Unit: clean(t.Unit), Source: clean(t.Source), Limit: known(t.Limit, 0),
+			ResolutionNS: known(int64(max(t.Resolution, t.Step)), 0),
+			AtUS:         make(Column, 0, len(t.Points)), Value: make(Figures, 0, len(t.Points)),
+			Mean: finite(mean(t)), Peak: finite(t.Peak), Ended: known(clean(t.Ended), ""),
 		}
-		if t.Device >= 0 {
-			device := t.Device
-			shown.Device = &device
+		if t.Kind == timeline.KindRate {
+			shown.Kind = Rate
 		}
-		last := timeline.Nanos(0)
-		for _, p := range t.Points {
-			if t.Kind == timeline.KindRate && p.From > last {
-				shown.T = append(shown.T, p.From.Seconds())
-				shown.Value = append(shown.Value, Figure(math.NaN()))
+		b.owner(&shown, t.TrackSpec)
+		last, ended := int64(0), timeline.Nanos(0) // a point's column and its end
+		add := func(at timeline.Nanos, value float64) {
+			us := min(microseconds(at), microseconds(b.rec.Duration))
+			if us < 0 || us < last || us == last && len(shown.AtUS) > 0 {
+				return
 			}
-			shown.T = append(shown.T, p.At.Seconds())
-			shown.Value = append(shown.Value, Figure(p.Value))
-			last = p.At
+			shown.AtUS, shown.Value = append(shown.AtUS, us), append(shown.Value, single(value))
+			last = us
 		}
-		out = append(out, shown)
+		for _, p := range t.Points {
+			if shown.Kind == Rate && p.From > ended {
+				add(p.From, math.NaN())
+			}
+			add(p.At, p.Value)
+			ended = p.At
+		}
+		b.doc.Tracks = append(b.doc.Tracks, shown)
 	}
-	return out
+}
+
+// owner says whose a track's figures are; its id then needs no number.
+func (b *builder) owner(t *Track, spec timeline.TrackSpec) {
+	t.ID = clean(spec.ID)
+	if spec.Device >= 0 {
+		if i, ok := b.byNumber[spec.Device]; ok {
+			t.Device = &i
+			t.ID = strings.Replace(t.ID, fmt.Sprintf("gpu%d.", spec.Device), "gpu.", 1)
+		}
+	}
+	if spec.PID != 0 {
+		if i, ok := b.byPID[spec.PID]; ok {
+			t.Process = &i
+		}
+	}
+	var native int
+	var what string
+	if n, _ := fmt.Sscanf(spec.ID, "thread.%d.%s", &native, &what); n == 2 {
+		if i, ok := b.byThread[[2]int{b.pid(spec.PID), native}]; ok {
+			t.Thread, t.ID = &i, "thread."+clean(what)
+		}
+	}
+}
+
+// single rounds a figure to single precision, which every display and comparison is
+// content with and which is half as long in JSON. Whole numbers stay as they are.
+func single(v float64) float64 {
+	if v == math.Trunc(v) {
+		return v
+	}
+	return float64(float32(v))
+}
+
+// finite is nil for what is no number.
+func finite(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return &v
 }
 
 // mean is over time: a rate's windows by their length, a gauge's values by the
@@ -264,6 +342,57 @@ func mean(t timeline.Track) float64 {
 		return math.NaN()
 	}
 	return sum / weight
+}
+
+// kernels makes given lanes fit for the document; the given ones stay as they are.
+func (b *builder) kernels(lanes []KernelLane) {
+	for _, l := range lanes {
+		names := make([]string, len(l.Names))
+		for i, name := range l.Names {
+			names[i] = clean(name)
+		}
+		l.Names, l.Device = names, b.device(l.Device)
+		b.doc.Kernels = append(b.doc.Kernels, l)
+	}
+}
+
+func (b *builder) gaps() {
+	for _, g := range b.rec.Gaps {
+		b.doc.Gaps = append(b.doc.Gaps, Gap{
+			Process: b.process(g.PID), StartNS: int64(g.Start), EndNS: int64(g.End), Reason: g.Reason.String(), Text: wording.Gap(g.Reason),
+		})
+	}
+}
+
+// gapNotes tell of the gaps, those together that have one reason, from a hundredth of
+// the time on.
+func (b *builder) gapNotes() {
+	var sums [timeline.NumGapReasons]timeline.Nanos
+	for _, g := range b.rec.Gaps {
+		sums[g.Reason] += g.End - g.Start
+	}
+	for reason, sum := range sums {
+		if r := timeline.GapReason(reason); sum > 0 && 100*sum >= b.rec.Duration {
+			b.doc.Notes = append(b.doc.Notes, Note{ID: "stacks-unknown", Args: map[string]any{"gap": r.String(), "time_ns": int64(sum)},
+				Text: "stacks: unknown for " + words.Seconds(sum.Seconds()) + ": " + wording.Gap(r)})
+		}
+	}
+}
+
+// notes passes on what collectors said, which they say in words only, and tells of
+// which of the user's own files no text is shown.
+func (b *builder) notes() {
+	for _, n := range b.rec.Notes {
+		what, reason := clean(n.What), clean(n.Reason)
+		b.doc.Notes = append(b.doc.Notes, Note{ID: "collector", Args: map[string]any{"what": what, "reason": reason}, Text: what + ": " + reason})
+	}
+	b.gapNotes()
+	for i, f := range b.codes.files {
+		if f.Code == CodeUser && b.source.Changed(b.codes.raw[i]) {
+			b.doc.Notes = append(b.doc.Notes, Note{ID: "file-changed", Args: map[string]any{"file": i},
+				Text: f.Name + ": the file was changed after its code was loaded: the text of its lines is not shown"})
+		}
+	}
 }
 
 // maskSecrets hides the values of options whose name tells of a secret, as

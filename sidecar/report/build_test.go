@@ -4,14 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 const (
@@ -81,11 +79,34 @@ func training() *timeline.Recording {
 	return s.Snapshot(14 * second)
 }
 
+// build also takes the way over JSON: what is built reads back as the same.
+func build(t *testing.T, rec *timeline.Recording, d *diagnose.Diagnosis, opts Options) *View {
+	t.Helper()
+	v, err := Build(rec, d, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(v.Document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := Read(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if back, _ := json.Marshal(again.Document); string(back) != string(text) {
+		t.Errorf("reads back as something else:\n%s\n%s", back, text)
+	}
+	return again
+}
+
+func inSeconds(ns int64) float64 { return Seconds(ns) }
+
 func TestLinesOfTheUsersCells(t *testing.T) {
-	r := Build(training(), nil, Options{})
+	r := build(t, training(), nil, Options{})
 	var got []string
-	for _, l := range r.CellLines {
-		got = append(got, fmt.Sprintf("%s:%d %q self %g total %g", l.File, l.Line, l.Text, l.SelfS, l.TotalS))
+	for _, l := range r.Lines {
+		got = append(got, fmt.Sprintf("%s:%d %q self %g total %g", r.FileName(&l.File), l.Line, r.Text(l.File, l.Line), inSeconds(l.SelfNS), inSeconds(l.TotalNS)))
 	}
 	want := []string{
 		`Cell [7]:2 "for x in loader:" self 6 total 6`,
@@ -97,15 +118,22 @@ func TestLinesOfTheUsersCells(t *testing.T) {
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("lines\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
+	if target := r.Target(); inSeconds(target.ThreadNS) != 14 || inSeconds(target.NoLineNS) != 1 {
+		t.Errorf("%g s of the thread, %g s in no line; want 14 and 1", inSeconds(target.ThreadNS), inSeconds(target.NoLineNS))
+	}
+	if l := r.Lines[0]; inSeconds(l.StateNS[StateIO]) != 6 {
+		t.Errorf("line 2 has the states %v; all of it was input/output", l.StateNS)
+	}
 }
 
 func TestTheLineLaneShowsTheCellWithMostTime(t *testing.T) {
-	r := Build(training(), nil, Options{})
-	if r.LineFile != "Cell [7]" {
-		t.Errorf("lane of %q; Cell [7] holds 7 of 13 s", r.LineFile)
+	r := build(t, training(), nil, Options{})
+	file, spans := r.LineLane()
+	if r.FileName(&file) != "Cell [7]" {
+		t.Errorf("lane of %q; Cell [7] holds 7 of 13 s", r.FileName(&file))
 	}
 	var lines []int
-	for _, s := range r.LineSpans {
+	for _, s := range spans {
 		lines = append(lines, s.Line)
 	}
 	if got, want := fmt.Sprint(lines), "[1 2 3 2 3 2 3 0]"; got != want {
@@ -113,12 +141,16 @@ func TestTheLineLaneShowsTheCellWithMostTime(t *testing.T) {
 	}
 }
 
-func TestFunctionTimes(t *testing.T) {
-	r := Build(training(), nil, Options{})
+func timesOf(r *View) map[string]string {
 	times := map[string]string{}
-	for _, f := range r.Functions {
-		times[f.Function] = fmt.Sprintf("%g/%g %s", f.SelfS, f.TotalS, f.Kind)
+	for _, f := range r.FunctionTimes {
+		times[r.FunctionName(f.Function)] = fmt.Sprintf("%g/%g %s", inSeconds(f.SelfNS), inSeconds(f.TotalNS), r.Functions[f.Function].Code)
 	}
+	return times
+}
+
+func TestFunctionTimes(t *testing.T) {
+	times := timesOf(build(t, training(), nil, Options{}))
 	for name, want := range map[string]string{
 		"Cell [7]":   "1/13 cell",
 		"train":      "6/6 cell",
@@ -133,59 +165,55 @@ func TestFunctionTimes(t *testing.T) {
 	}
 }
 
-func TestTheUsersOwnFunctionsAreKept(t *testing.T) {
-	s := newScene()
-	own := timeline.Frame{Function: "quick", File: earlierFile, Line: 2, FirstLine: 1}
-	s.run(second/1000, timeline.StatePython, own)
-	for i := range maxFunctions + 50 {
-		s.run(second, timeline.StatePython, cellLine(1),
-			timeline.Frame{Function: fmt.Sprint("library", i), File: "/v/lib/python3.12/site-packages/lib.py", Line: 1, FirstLine: i})
+func TestACutCalleeIsToldOfItsCaller(t *testing.T) {
+	sc := newScene()
+	stack := sc.stack(cellLine(1), trainLine(2))
+	sc.Set(sc.main, 0, stack, timeline.StatePython, false)
+	sc.Set(sc.main, 3*second, stack, timeline.StatePython, true)
+	r := build(t, sc.Snapshot(5*second), nil, Options{})
+	for _, f := range r.FunctionTimes {
+		if r.FunctionName(f.Function) == "train" && (inSeconds(f.SelfNS) != 5 || inSeconds(f.IncompleteNS) != 2) {
+			t.Errorf("train: %g s, of which %g s incomplete; want 5 and 2", inSeconds(f.SelfNS), inSeconds(f.IncompleteNS))
+		}
 	}
-	r := Build(s.Snapshot(s.at), nil, Options{})
-	kept := make(map[string]bool)
-	for _, f := range r.Functions {
-		kept[f.Function] = true
-	}
-	if !kept["quick"] || !kept["Cell [7]"] || len(kept) > maxFunctions+2 {
-		t.Errorf("%d functions, quick %v, the cell %v; want the user's beside the longest %d", len(kept), kept["quick"], kept["Cell [7]"], maxFunctions)
+	if h := r.History(0); len(h) != 2 || h[0].Incomplete || !h[1].Incomplete {
+		t.Errorf("history %+v; the second span was cut", h)
 	}
 }
 
-func TestACutCalleeIsToldOfItsCaller(t *testing.T) {
-	s := newScene()
-	stack := s.stack(cellLine(1), trainLine(2))
-	s.Set(s.main, 0, stack, timeline.StatePython, false)
-	s.Set(s.main, 3*second, stack, timeline.StatePython, true)
-	r := Build(s.Snapshot(5*second), nil, Options{})
-	for _, f := range r.Functions {
-		if f.Function == "train" && (f.SelfS != 5 || f.CutS != 2) {
-			t.Errorf("train: %g s, of which %g s with its callee cut; want 5 and 2", f.SelfS, f.CutS)
-		}
+func TestTheUsersOwnFunctionsAreKept(t *testing.T) {
+	sc := newScene()
+	own := timeline.Frame{Function: "quick", File: earlierFile, Line: 2, FirstLine: 1}
+	sc.run(second/1000, timeline.StatePython, own)
+	for i := range maxFunctions + 50 {
+		sc.run(second, timeline.StatePython, cellLine(1),
+			timeline.Frame{Function: fmt.Sprint("library", i), File: "/v/lib/python3.12/site-packages/lib.py", Line: 1, FirstLine: i})
+	}
+	times := timesOf(build(t, sc.Snapshot(sc.at), nil, Options{}))
+	if times["quick"] == "" || times["Cell [7]"] == "" || len(times) > maxFunctions+2 {
+		t.Errorf("%d functions, quick %q, the cell %q; want the user's beside the longest %d", len(times), times["quick"], times["Cell [7]"], maxFunctions)
 	}
 }
 
 func TestRecursionCountsOnceInTotalTimes(t *testing.T) {
-	s := newScene()
+	sc := newScene()
 	fib := timeline.Frame{Function: "fib", File: earlierFile, Line: 2, FirstLine: 1}
-	s.run(2*second, timeline.StatePython, cellLine(1), fib, fib, fib)
-	r := Build(s.Snapshot(s.at), nil, Options{})
-	for _, f := range r.Functions {
-		if f.Function == "fib" && (f.TotalS != 2 || f.SelfS != 2) {
-			t.Errorf("fib self %g total %g, want 2 and 2", f.SelfS, f.TotalS)
-		}
+	sc.run(2*second, timeline.StatePython, cellLine(1), fib, fib, fib)
+	if got, want := timesOf(build(t, sc.Snapshot(sc.at), nil, Options{}))["fib"], "2/2 cell"; got != want {
+		t.Errorf("fib has %q, want %q", got, want)
 	}
 }
 
 func TestUnknownStretchesOfARateAreNull(t *testing.T) {
-	r := Build(training(), nil, Options{})
+	r := build(t, training(), nil, Options{})
 	text, err := json.Marshal(r.Tracks[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(text), `"t_s":[7,8,14],"value":[1,null,0.5]`) {
+	if !strings.Contains(string(text), `"at_us":[7000000,8000000,14000000],"value":[1,null,0.5]`) {
 		t.Errorf("track %s", text)
 	}
-	if got, want := float64(r.Tracks[0].Mean), (7*1+6*0.5)/13; math.Abs(got-want) > 1e-12 {
+	if got, want := *r.Tracks[0].Mean, (7*1+6*0.5)/13; math.Abs(got-want) > 1e-12 {
 		t.Errorf("mean %v over known time, want %v", got, want)
 	}
 }
@@ -199,7 +227,8 @@ func TestDiagnosisIsConverted(t *testing.T) {
 		Idle: &diagnose.Idle{
 			Total:     8 * second,
 			Certainty: diagnose.Certainty{Method: diagnose.ByAverage, R2: math.NaN(), Window: 167 * time.Millisecond},
-			Devices:   []diagnose.DeviceIdle{{Device: 0, Idle: 8 * second}},
+			Devices: []diagnose.DeviceIdle{{Device: 0, Idle: 8 * second, Certainty: diagnose.Certainty{R2: math.NaN(), HeldOut: math.NaN()},
+				Causes: []diagnose.CauseIdle{{Cause: diagnose.LoadHere, Nanos: 8 * second, Share: 1}}}},
 			Causes: []diagnose.CauseIdle{{Cause: diagnose.LoadHere, Place: diagnose.Place{File: cellFile, Line: 2}, Nanos: 8 * second, Share: 1,
 				Low: 6 * second, High: 9 * second, Advice: diagnose.UseWorkers}},
 			Lines: []diagnose.LineIdle{{Place: diagnose.Place{File: cellFile, Line: 2}, Nanos: 8 * second}},
@@ -207,52 +236,23 @@ func TestDiagnosisIsConverted(t *testing.T) {
 		Findings: []diagnose.Finding{{ID: diagnose.GPUWaitsForData, Severity: diagnose.Warning, Cause: diagnose.Load, Time: 7 * second, Low: 7 * second,
 			High: 7 * second, Place: diagnose.Place{File: cellFile, Line: 2}, PlaceTime: 7 * second}},
 	}
-	r := Build(rec, d, Options{})
-	if got := r.GPUs[0]; got.Name != "H100" || got.BusyS+got.IdleS+got.UnknownS != r.DurationS {
-		t.Errorf("gpu %+v: the parts must add up to %g s", got, r.DurationS)
+	r := build(t, rec, d, Options{})
+	if got := r.Devices[0]; got.Name != "H100" || got.BusyNS+got.IdleNS+got.UnknownNS != r.DurationNS || *got.Others != 1 {
+		t.Errorf("device %+v: the parts must add up to %d ns", got, r.DurationNS)
 	}
 	c := r.Idle.Causes[0]
-	if c.ID != "data-loading-here" || c.Cause != "data loading in this thread" || !strings.Contains(c.Hint, "num_workers") || c.File != "Cell [7]" || c.SourceText != "for x in loader:" || c.BoundS == nil || *c.BoundS != 2 || *c.LowS != 6 || *c.HighS != 9 || r.Idle.R2 != nil {
+	if c.ID != "data-loading-here" || c.Kind != "starvation" || c.Text != "data loading in this thread" || !strings.Contains(c.Hint, "num_workers") ||
+		r.FileName(c.File) != "Cell [7]" || r.LineText(c.File, c.Line) != "for x in loader:" || inSeconds(*c.LowNS) != 6 || inSeconds(*c.HighNS) != 9 || r.Idle.R2 != nil {
 		t.Errorf("cause %+v, R² %v", c, r.Idle.R2)
 	}
-	if r.CellLines[0].IdleS != 8 {
-		t.Errorf("line %+v carries no idle time", r.CellLines[0])
+	if name := r.FunctionName(*c.Function); name != "Cell [7]" {
+		t.Errorf("the cause is in %q", name)
 	}
-	if want := "The GPU waited 7.0 of 14.0 s for data in line 2."; r.Headline != want || r.HeadlineFinding == nil || *r.HeadlineFinding != 0 || r.Findings[0].Text != want {
-		t.Errorf("headline %q of %+v, want %q", r.Headline, r.Findings, want)
+	if inSeconds(r.Lines[0].IdleNS) != 8 {
+		t.Errorf("line %+v carries no idle time", r.Lines[0])
 	}
-}
-
-// TestTheIntervalIsTheOneThatWasKept is a sampling that its budget slowed down after two seconds of ten.
-func TestTheIntervalIsTheOneThatWasKept(t *testing.T) {
-	s := newScene()
-	s.Describe(func(r *timeline.Recording) {
-		r.Sampling.Asked, r.Sampling.Interval = time.Millisecond, time.Millisecond
-		r.Sampling.Changes = []timeline.IntervalChange{{From: 2 * second, Interval: 40 * time.Millisecond}}
-	})
-	got := Build(s.Snapshot(10*second), nil, Options{}).Sampling
-	if want := 10.0 / (2000 + 200); math.Abs(got.IntervalS-want) > 1e-6 || got.AskedS != 0.001 || got.ResolutionS < want-1e-6 {
-		t.Errorf("interval %g s, asked for %g s, resolution %g s; want %g s kept of 0.001 s", got.IntervalS, got.AskedS, got.ResolutionS, want)
-	}
-}
-
-// TestAStandstillIsSaid is a process that was stopped for three seconds, with a thread that ended meanwhile.
-func TestAStandstillIsSaid(t *testing.T) {
-	s := newScene()
-	s.BeginGap(1, 2*second, timeline.GapStopped)
-	s.EndGap(1, 5*second)
-	s.BeginGap(1, 6*second, timeline.GapExec)
-	s.EndGap(1, 6*second+second/100)
-	s.UpdateThread(s.main, func(t *timeline.Thread) { t.OnCPU, t.OnCPUAtLeast = second, true })
-	r := Build(s.Snapshot(10*second), nil, Options{})
-	if len(r.Gaps) != 2 || r.Gaps[0] != (Gap{StartS: 2, EndS: 5, PID: 1, Reason: "stopped"}) || r.Gaps[1].Reason != "exec" {
-		t.Errorf("gaps %+v, want 3 s stopped and 10 ms of exec", r.Gaps)
-	}
-	if want := []Note{{"stacks", "unknown for 3.00 s: the process was stopped"}}; !slices.Equal(r.Notes, want) {
-		t.Errorf("notes %v, want %v", r.Notes, want)
-	}
-	if len(r.Threads) != 1 || !r.Threads[0].OnCPUAtLeast || *r.Threads[0].OnCPUS != 1 {
-		t.Errorf("threads %+v: on_cpu_s is a lower bound", r.Threads)
+	if want := "The GPU waited 7.0 of 14.0 s for data in line 2."; r.Headline.Text != want || r.Headline.Finding == nil || *r.Headline.Finding != 0 || r.MainFinding().Text != want {
+		t.Errorf("headline %+v of %+v, want %q", r.Headline, r.Findings, want)
 	}
 }
 
@@ -261,9 +261,9 @@ func TestTooShortACellSaysHowToSeeMore(t *testing.T) {
 	s.Describe(func(r *timeline.Recording) { r.Sampling.Samples = 5 })
 	rec := s.Snapshot(5e6)
 	d := diagnose.Run(rec)
-	r := Build(rec, &d, Options{})
-	if want := "Too short to profile: only 5 samples. Run again with -p 0.0001."; r.Headline != want || !r.TooFew || r.HeadlineFinding != nil {
-		t.Errorf("headline %q, want %q", r.Headline, want)
+	r := build(t, rec, &d, Options{})
+	if want := "Too short to profile: only 5 samples. Run again with -p 0.0001."; r.Headline.Text != want || r.Headline.Kind != HeadlineTooFew || r.Headline.Finding != nil {
+		t.Errorf("headline %+v, want %q", r.Headline, want)
 	}
 }
 
@@ -292,88 +292,39 @@ func TestPrivateThingsAreNotShown(t *testing.T) {
 		r.Target.Argv = []string{"/home/ann/v/bin/python", "/home/ann/train.py", "--api-key=abc", "--hf_token", "abc", "--keys-file", "-x"}
 		r.Target.Interpreter = "/home/ann/v/bin/python"
 	})
-	r := Build(b.Snapshot(1), nil, Options{Home: "/home/ann"})
-	if got, want := strings.Join(r.Target.Argv, " "), "~/v/bin/python ~/train.py --api-key=*** --hf_token *** --keys-file -x"; got != want {
+	r := build(t, b.Snapshot(1), nil, Options{Home: "/home/ann"})
+	if got, want := strings.Join(r.Target().Argv, " "), "~/v/bin/python ~/train.py --api-key=*** --hf_token *** --keys-file -x"; got != want {
 		t.Errorf("argv %q, want %q", got, want)
 	}
-	if r.Target.Interpreter != "~/v/bin/python" {
-		t.Errorf("interpreter %q", r.Target.Interpreter)
+	if r.Target().Interpreter != "~/v/bin/python" {
+		t.Errorf("interpreter %q", r.Target().Interpreter)
 	}
 }
 
 func TestTextOfTheTargetIsMadeFit(t *testing.T) {
 	s := newScene()
 	s.run(second, timeline.StatePython, timeline.Frame{Function: "a\x00b\x1b[31m\xff\u202e", File: "x\ny"})
-	f := Build(s.Snapshot(s.at), nil, Options{}).Stacks.Frames[0]
-	if f.Function != "a\ufffdb\ufffd[31m\ufffd\ufffd" || f.File != "x\ufffdy" {
-		t.Errorf("frame %q in %q", f.Function, f.File)
+	r := build(t, s.Snapshot(s.at), nil, Options{})
+	if f := r.Functions[0]; f.Name != "a\ufffdb\ufffd[31m\ufffd\ufffd" || r.FileName(&f.File) != "x\ufffdy" {
+		t.Errorf("function %q in %q", f.Name, r.FileName(&f.File))
 	}
 }
 
 func TestKernelsAreMadeFit(t *testing.T) {
-	given := []KernelLane{{Device: 1, Stream: 7, StartS: []float64{0.5}, EndS: []float64{0.75}, Name: []int{0}, Count: []int{1},
+	given := []KernelLane{{Device: 1, Stream: 7, GapNS: Column{500}, LengthNS: Column{250}, Name: Column{0}, Count: Column{1},
 		Names: []string{"gemm\x1b[2J\xff\u202e"}}, {Device: 1, Stream: 20}}
-	lanes := Build(training(), nil, Options{Kernels: given}).Kernels
-	if got, want := lanes[0].Names[0], "gemm\ufffd[2J\ufffd\ufffd"; got != want {
+	r := build(t, training(), nil, Options{Kernels: given})
+	if got, want := r.Kernels[0].Names[0], "gemm\ufffd[2J\ufffd\ufffd"; got != want {
 		t.Errorf("name %q, want %q", got, want)
 	}
-	if given[0].Names[0] == lanes[0].Names[0] {
+	if given[0].Names[0] == r.Kernels[0].Names[0] {
 		t.Error("the lanes given were changed")
 	}
-	text, err := json.Marshal(lanes)
-	if err != nil {
-		t.Fatal(err)
+	if d := r.Devices[r.Kernels[0].Device]; d.Number != 1 {
+		t.Errorf("the lane is of device %+v", d)
 	}
-	want := `[{"device":1,"stream":7,"resolution_s":0,"start_s":[0.5],"end_s":[0.75],"name":[0],"count":[1],"names":["gemm` + "\ufffd[2J\ufffd\ufffd" + `"]},` +
-		`{"device":1,"stream":20,"resolution_s":0,"start_s":[],"end_s":[],"name":[],"count":[],"names":[]}]`
-	if string(text) != want {
-		t.Errorf("lanes\n%s, want\n%s", text, want)
-	}
-	if text, _ := json.Marshal(Build(training(), nil, Options{})); strings.Contains(string(text), `"kernels"`) {
+	if text, _ := json.Marshal(build(t, training(), nil, Options{}).Document); strings.Contains(string(text), `"kernels"`) {
 		t.Error("a report without a trace has kernels")
-	}
-}
-
-func TestReportsMatchTheSchemaAndReadBack(t *testing.T) {
-	schema, err := jsonschema.NewCompiler().Compile("report.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	empty := timeline.NewBuilder(timeline.Options{Origin: 1}).Snapshot(0)
-	marked := training()
-	marked.Output = &timeline.Output{Messages: 3, Bytes: 100}
-	d := &diagnose.Diagnosis{
-		GPUs:     []diagnose.GPUTime{{Device: 0, Unknown: marked.Duration}},
-		Idle:     &diagnose.Idle{Certainty: diagnose.Certainty{R2: 0.9}, Causes: []diagnose.CauseIdle{{Cause: diagnose.NoWork}}, Devices: []diagnose.DeviceIdle{{}}},
-		Steps:    []diagnose.Step{{Start: 0, End: second, Busy: second}},
-		Regions:  []diagnose.Region{{Name: "epoch", Count: 1, Total: second}},
-		Findings: []diagnose.Finding{{ID: diagnose.GPUBusy, Severity: diagnose.Info, Evidence: []diagnose.Interval{{End: 1}}}, {ID: diagnose.GPULost, Severity: diagnose.Limit}},
-		Headline: diagnose.Headline{Limits: []int{1}},
-	}
-	for name, r := range map[string]*Report{
-		"empty": Build(empty, nil, Options{}), "training": Build(training(), nil, Options{Version: "1.2.3"}), "full": Build(marked, d, Options{}),
-		"kernels": Build(training(), nil, Options{Kernels: []KernelLane{
-			{Device: 0, Stream: 7, ResolutionS: 2e-6, StartS: []float64{0.000001234, 1}, EndS: []float64{0.5, 2.000000001}, Name: []int{0, 0}, Count: []int{1, 12}, Names: []string{"k"}},
-			{Device: 1, Stream: -1},
-		}}),
-	} {
-		text, err := json.Marshal(r)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		var doc any
-		json.Unmarshal(text, &doc)
-		if err := schema.Validate(doc); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		var back Report
-		if err := json.Unmarshal(text, &back); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		again, _ := json.Marshal(&back)
-		if string(again) != string(text) {
-			t.Errorf("%s: reads back as something else", name)
-		}
 	}
 }
 
@@ -385,11 +336,68 @@ func TestLinesOfTheUsersOwnModulesAreInTheTable(t *testing.T) {
 	s.run(2*second, timeline.StatePython, cellLine(2), module)
 	s.run(3*second, timeline.StateIO, cellLine(2), module, helper, loaderFrame)
 	var got []string
-	for _, l := range Build(s.Snapshot(6*second), nil, Options{Home: "/home/u"}).CellLines {
-		got = append(got, fmt.Sprintf("%s:%d %g of %g", l.File, l.Line, l.SelfS, l.TotalS))
+	r := build(t, s.Snapshot(6*second), nil, Options{Home: "/home/u"})
+	for _, l := range r.Lines {
+		got = append(got, fmt.Sprintf("%s:%d %g of %g", r.FileName(&l.File), l.Line, Seconds(l.SelfNS), Seconds(l.TotalNS)))
 	}
 	want := "[~/learn-pytorch/modx.py:3 3 of 3 ~/learn-pytorch/modx.py:12 2 of 5 Cell [7]:1 1 of 1 Cell [7]:2 0 of 5]"
 	if fmt.Sprint(got) != want {
 		t.Errorf("lines %v, want %s", got, want)
+	}
+}
+
+func TestAProgramIsNamedByItsCommandLine(t *testing.T) {
+	for _, c := range []struct {
+		argv []string
+		want string
+	}{
+		{[]string{"/usr/bin/python3", "/home/ann/train.py", "--epochs", "3"}, "train.py"},
+		{[]string{"python", "-m", "pytest", "tests"}, "-m pytest"},
+		{[]string{"python", "-c", "import time\ntime.sleep(3)"}, "python -c"},
+		{[]string{"python"}, ""},
+	} {
+		if got := programName(c.argv); got != c.want {
+			t.Errorf("%q: got %q, want %q", c.argv, got, c.want)
+		}
+	}
+}
+
+// TestTheIntervalIsTheOneThatWasKept is a sampling that its budget slowed down after two seconds of ten.
+func TestTheIntervalIsTheOneThatWasKept(t *testing.T) {
+	s := newScene()
+	s.Describe(func(r *timeline.Recording) {
+		r.Sampling.Asked, r.Sampling.Interval = time.Millisecond, time.Millisecond
+		r.Sampling.Changes = []timeline.IntervalChange{{From: 2 * second, Interval: 40 * time.Millisecond}}
+		r.Sampling.Clamps = []timeline.Clamp{{Option: "interval", Asked: time.Microsecond, Used: time.Millisecond}}
+	})
+	got := build(t, s.Snapshot(10*second), nil, Options{}).Target().Sampling
+	if want := int64(10 * second / (2000 + 200)); math.Abs(float64(got.Interval(int64(10*second))-want)) > 1000 || got.AskedNS != 1e6 || len(got.Kept) != 2 {
+		t.Errorf("interval %d ns, asked for %d ns, kept %v; want %d ns", got.Interval(int64(10*second)), got.AskedNS, got.Kept, want)
+	}
+	if len(got.Clamped) != 1 || got.Clamped[0] != (Clamp{Option: "interval", AskedNS: 1000, KeptNS: 1e6}) {
+		t.Errorf("clamped %v", got.Clamped)
+	}
+}
+
+// TestAStandstillIsSaid is a process that was stopped for three seconds, with a thread that ended meanwhile.
+func TestAStandstillIsSaid(t *testing.T) {
+	s := newScene()
+	s.BeginGap(1, 2*second, timeline.GapStopped)
+	s.EndGap(1, 5*second)
+	s.BeginGap(1, 6*second, timeline.GapExec)
+	s.EndGap(1, 6*second+second/100)
+	s.UpdateThread(s.main, func(t *timeline.Thread) { t.OnCPU, t.OnCPUAtLeast = second, true })
+	r := build(t, s.Snapshot(10*second), nil, Options{})
+	if want := []Gap{
+		{StartNS: int64(2 * second), EndNS: int64(5 * second), Reason: "stopped", Text: "the process was stopped"},
+		{StartNS: int64(6 * second), EndNS: int64(6*second + second/100), Reason: "exec", Text: "the process became another program"},
+	}; !slices.Equal(r.Gaps, want) {
+		t.Errorf("gaps %+v, want %+v", r.Gaps, want)
+	}
+	if len(r.Notes) != 1 || r.Notes[0].ID != "stacks-unknown" || r.Notes[0].Text != "stacks: unknown for 3.0 s: the process was stopped" {
+		t.Errorf("notes %+v, want one of 3 s", r.Notes)
+	}
+	if len(r.Threads) != 1 || !r.Threads[0].OnCPUAtLeast || *r.Threads[0].OnCPUNS != int64(second) {
+		t.Errorf("threads %+v: on_cpu_ns is a lower bound", r.Threads)
 	}
 }

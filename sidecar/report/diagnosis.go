@@ -2,80 +2,147 @@ package report
 
 import (
 	"math"
+	"slices"
 
 	"github.com/omni-perf/omni-perf/sidecar/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/wording"
 )
 
-// addDiagnosis fills GPUs, Idle, Steps, Regions and Findings, and returns the
-// idle seconds of each source line.
-func (r *Report) addDiagnosis(rec *timeline.Recording, d *diagnose.Diagnosis, n *names, text func(string, int) string) map[place]float64 {
-	r.GPUs, r.Steps, r.Regions, r.Findings, r.HeadlineLimits = []GPU{}, []Step{}, []Region{}, []Finding{}, []int{}
-	idle := make(map[place]float64)
+// devices writes every device that the recording or its diagnosis knows.
+func (b *builder) devices(d *diagnose.Diagnosis) {
+	facts := make(map[int]timeline.GPU)
+	for _, g := range b.rec.GPUs {
+		facts[g.Index] = g
+	}
+	times := make(map[int]diagnose.GPUTime)
+	numbers := make(map[int]bool)
+	if d != nil {
+		for _, t := range d.GPUs {
+			times[t.Device], numbers[t.Device] = t, true
+		}
+	}
+	for n := range facts {
+		numbers[n] = true
+	}
+	for _, t := range b.rec.Tracks {
+		if t.Device >= 0 {
+			numbers[t.Device] = true
+		}
+	}
+	var sorted []int
+	for n := range numbers {
+		sorted = append(sorted, n)
+	}
+	slices.Sort(sorted)
+	for _, n := range sorted {
+		b.byNumber[n] = len(b.doc.Devices)
+		b.doc.Devices = append(b.doc.Devices, b.deviceOf(n, facts, times))
+	}
+}
+
+func (b *builder) deviceOf(number int, facts map[int]timeline.GPU, times map[int]diagnose.GPUTime) Device {
+	out := Device{Number: number, UnknownNS: int64(b.rec.Duration), Processes: []int{}}
+	if t, ok := times[number]; ok {
+		out.BusyNS, out.IdleNS, out.UnknownNS, out.Used = int64(t.Busy), int64(t.Idle), int64(t.Unknown), t.Used
+	}
+	g, ok := facts[number]
+	if !ok {
+		return out
+	}
+	out.UUID, out.Name, out.Driver, out.Source = clean(g.UUID), clean(g.Name), clean(g.Driver), clean(g.Source)
+	out.ResolutionNS, out.Simulated = known(int64(g.Resolution), 0), g.Simulated
+	if g.OtherProcesses >= 0 {
+		out.Others = pointer(g.OtherProcesses)
+	}
+	if g.Lost > 0 {
+		out.LostAtNS = pointer(int64(min(g.Lost, b.rec.Duration)))
+	}
+	for _, pid := range g.PIDs {
+		if i, ok := b.byPID[pid]; ok {
+			out.Processes = append(out.Processes, i)
+		}
+	}
+	return out
+}
+
+// device is the index of a device's number; one that nothing else knows is added.
+func (b *builder) device(number int) int {
+	i, ok := b.byNumber[number]
+	if !ok {
+		i = len(b.doc.Devices)
+		b.byNumber[number] = i
+		b.doc.Devices = append(b.doc.Devices, b.deviceOf(number, nil, nil))
+	}
+	return i
+}
+
+// diagnosis fills Idle, Steps, Regions, Findings and the headline, and returns the
+// idle time of each source line.
+func (b *builder) diagnosis(d *diagnose.Diagnosis) map[place]int64 {
+	idle := make(map[place]int64)
 	if d == nil {
 		return idle
 	}
-	for _, g := range d.GPUs {
-		r.GPUs = append(r.GPUs, gpu(rec, g))
-	}
-	known := false // whether the steps' device time is
 	if d.Idle != nil {
-		known = true
-		r.Idle = idleOf(d.Idle, d.GPUs, n, text)
+		b.doc.Idle = b.idle(d)
 		for _, l := range d.Idle.Lines {
-			idle[place{l.Place.File, l.Place.Line}] += l.Nanos.Seconds()
+			if l.Place.Line > 0 {
+				idle[l.Place] += int64(l.Nanos)
+			}
 		}
 	}
-	for _, s := range d.Steps {
-		step := Step{StartS: s.Start.Seconds(), EndS: s.End.Seconds(), Name: clean(s.Name), DataWaitS: s.DataWait.Seconds()}
-		if known && s.Unknown < s.End-s.Start {
-			busy := s.Busy.Seconds()
-			step.BusyS = &busy
-		}
-		r.Steps = append(r.Steps, step)
-	}
-	for _, g := range d.Regions {
-		r.Regions = append(r.Regions, Region{Name: clean(g.Name), Count: g.Count,
-			TotalS: g.Total.Seconds(), P50S: g.P50.Seconds(), P95S: g.P95.Seconds()})
-	}
-	s := wording.Scope{Duration: rec.Duration, Place: n.place}
+	b.steps(d)
+	s := wording.Scope{Duration: b.rec.Duration, Place: b.names.place}
 	for _, f := range d.Findings {
-		r.Findings = append(r.Findings, Finding{
-			ID: string(f.ID), Severity: string(f.Severity), Text: s.Finding(f), Hint: wording.Advice(f.Advice),
-			File: n.file(f.Place.File), Line: f.Place.Line, SourceText: text(f.Place.File, f.Place.Line),
-			Evidence: intervals(f.Evidence), CostS: f.Cost.Seconds(),
-		})
+		b.doc.Findings = append(b.doc.Findings, b.finding(f, s))
 	}
-	r.addHeadline(d, s)
+	b.headline(d, s)
 	return idle
 }
 
-func gpu(rec *timeline.Recording, t diagnose.GPUTime) GPU {
-	g := GPU{Index: t.Device, BusyS: t.Busy.Seconds(), IdleS: t.Idle.Seconds(), UnknownS: t.Unknown.Seconds(), Used: t.Used}
-	for _, known := range rec.GPUs {
-		if known.Index == t.Device {
-			g.UUID, g.Name, g.Source = clean(known.UUID), clean(known.Name), clean(known.Source)
-			g.ResolutionS, g.OtherProcesses, g.Simulated = known.Resolution.Seconds(), known.OtherProcesses, known.Simulated
+func (b *builder) steps(d *diagnose.Diagnosis) {
+	for _, s := range d.Steps {
+		step := Step{StartNS: int64(s.Start), EndNS: int64(s.End), Name: clean(s.Name), DataWaitNS: int64(s.DataWait), Source: "unknown"}
+		if d.Idle != nil && s.Unknown < s.End-s.Start {
+			step.BusyNS, step.IdleNS = pointer(int64(max(s.Busy, 0))), pointer(int64(max(s.Idle, 0)))
 		}
+		b.doc.Steps = append(b.doc.Steps, step)
 	}
-	return g
+	for _, g := range d.Regions {
+		b.doc.Regions = append(b.doc.Regions, Region{
+			Name: clean(g.Name), Count: g.Count, TotalNS: int64(g.Total), P50NS: int64(g.P50), P95NS: int64(g.P95),
+		})
+	}
 }
 
-func idleOf(d *diagnose.Idle, gpus []diagnose.GPUTime, n *names, text func(string, int) string) *Idle {
+// headline is the answer in one sentence or two, and what it refers to.
+func (b *builder) headline(d *diagnose.Diagnosis, s wording.Scope) {
+	h := &b.doc.Headline
+	h.Text = s.Headline(d)
+	h.Limits = append(h.Limits, d.Headline.Limits...)
+	i, ok := d.Main()
+	switch {
+	case ok:
+		h.Kind, h.Finding, h.Hint = HeadlineFinding, &i, wording.Advice(d.Findings[i].Advice)
+	case d.Headline.TooFew != nil:
+		h.Kind = HeadlineTooFew
+	case d.Headline.NoStacks:
+		h.Kind = HeadlineNoStacks
+	}
+}
+
+func (b *builder) idle(d *diagnose.Diagnosis) *Idle {
 	out := &Idle{
-		GPUIdleS: d.Total.Seconds(), Certainty: wording.Certainty(d.Certainty), Method: string(d.Certainty.Method),
-		Devices: []DeviceIdle{}, Causes: causes(d.Causes, d.Certainty.Method, n, text),
+		IdleNS: int64(d.Idle.Total), Certainty: certainty(d.Idle.Certainty),
+		Causes: b.causes(d.Idle.Causes, d.Idle.Certainty.Method), Devices: []DeviceIdle{},
 	}
-	if r2 := d.Certainty.R2; !math.IsNaN(r2) {
-		out.R2 = &r2
-	}
-	for _, dev := range d.Devices {
+	for _, dev := range d.Idle.Devices {
 		shown := DeviceIdle{
-			Device: dev.Device, IdleS: dev.Idle.Seconds(), Certainty: wording.Certainty(dev.Certainty),
-			Causes: causes(dev.Causes, dev.Certainty.Method, n, text), Intervals: [][2]float64{},
+			Device: b.device(dev.Device), IdleNS: int64(dev.Idle), Certainty: certainty(dev.Certainty),
+			Causes: b.causes(dev.Causes, dev.Certainty.Method), Intervals: []Interval{},
 		}
-		for _, g := range gpus {
+		for _, g := range d.GPUs {
 			if g.Device == dev.Device {
 				shown.Intervals = intervals(g.Gaps)
 			}
@@ -85,27 +152,141 @@ func idleOf(d *diagnose.Idle, gpus []diagnose.GPUTime, n *names, text func(strin
 	return out
 }
 
-func causes(list []diagnose.CauseIdle, method diagnose.Method, n *names, text func(string, int) string) []Cause {
+func certainty(c diagnose.Certainty) Certainty {
+	return Certainty{
+		Method: string(c.Method), WindowNS: known(int64(c.Window), 0), Windows: c.Windows, Repeats: c.Repeats,
+		LagNS: known(int64(c.Lag), 0), R2: finite(c.R2), HeldOut: finite(c.HeldOut), Text: wording.Certainty(c),
+	}
+}
+
+func (b *builder) causes(list []diagnose.CauseIdle, method diagnose.Method) []Cause {
 	out := make([]Cause, 0, len(list))
 	for _, c := range list {
-		shown := Cause{
-			ID: string(c.Cause), Cause: wording.Cause(c.Cause), Seconds: c.Nanos.Seconds(), Share: c.Share,
-			File: n.file(c.Place.File), Line: c.Place.Line, SourceText: text(c.Place.File, c.Place.Line),
-			Hint: wording.Advice(c.Advice), Evidence: intervals(c.Evidence),
-		}
+		shown := b.cause(c)
 		if method == diagnose.ByAverage {
-			bound, low, high := max(c.High-c.Nanos, c.Nanos-c.Low).Seconds(), c.Low.Seconds(), c.High.Seconds()
-			shown.BoundS, shown.LowS, shown.HighS = &bound, &low, &high
+			shown.LowNS, shown.HighNS = pointer(int64(min(max(c.Low, 0), c.Nanos))), pointer(int64(max(c.High, c.Nanos)))
 		}
 		out = append(out, shown)
 	}
 	return out
 }
 
-func intervals(list []diagnose.Interval) [][2]float64 {
-	out := make([][2]float64, 0, len(list))
+func (b *builder) cause(c diagnose.CauseIdle) Cause {
+	shown := Cause{
+		ID: string(c.Cause), Kind: string(c.Cause.Kind()), NS: int64(c.Nanos), Share: min(max(c.Share, 0), 1),
+		Evidence: intervals(c.Evidence), Text: wording.Cause(c.Cause), Hint: wording.Advice(c.Advice),
+	}
+	shown.File, shown.Line, shown.Function = b.place(c.Place)
+	return shown
+}
+
+// place also asks for the line's text.
+func (b *builder) place(p diagnose.Place) (file, line, function *int) {
+	if p.Line > 0 {
+		b.wanted[p] = true
+	}
+	return b.codes.place(p)
+}
+
+func (b *builder) finding(f diagnose.Finding, s wording.Scope) Finding {
+	out := Finding{
+		ID: string(f.ID), Severity: string(f.Severity), Unit: known(string(f.Unit), ""), Args: b.arguments(f),
+		Evidence: intervals(f.Evidence), CostNS: known(int64(f.Cost), 0), Text: s.Finding(f), Hint: wording.Advice(f.Advice),
+	}
+	if out.Unit != nil {
+		out.Value, out.Threshold = finite(f.Value), finite(f.Threshold)
+	}
+	out.File, out.Line, out.Function = b.place(f.Place)
+	return out
+}
+
+// arguments are the figures of a finding that its sentence tells. What a finding does
+// not use is left out.
+func (b *builder) arguments(f diagnose.Finding) map[string]any {
+	args := make(map[string]any)
+	nanos := func(name string, n timeline.Nanos) {
+		if n != 0 {
+			args[name] = int64(n)
+		}
+	}
+	number := func(name string, v float64) {
+		if v != 0 && !math.IsNaN(v) && !math.IsInf(v, 0) {
+			args[name] = v
+		}
+	}
+	text := func(name, v string) {
+		if v != "" {
+			args[name] = clean(v)
+		}
+	}
+	nanos("time_ns", f.Time)
+	if f.Low != f.High {
+		nanos("low_ns", f.Low)
+		nanos("high_ns", f.High)
+	}
+	nanos("place_ns", f.PlaceTime)
+	nanos("at_ns", f.At)
+	number("against", f.Against)
+	number("cores", f.Cores)
+	number("core_limit", f.CoreLimit)
+	number("count", float64(f.Count))
+	number("bytes", float64(f.Bytes))
+	text("cause", string(f.Cause))
+	text("package", f.Call.Package)
+	text("function", f.Call.Function)
+	text("name", f.Name)
+	text("advice", string(f.Advice))
+	if f.AtLeast {
+		args["at_least"] = true
+	}
+	b.lists(args, f)
+	return args
+}
+
+// lists are the arguments of which there may be several.
+func (b *builder) lists(args map[string]any, f diagnose.Finding) {
+	if len(f.Devices) > 0 {
+		devices := make([]int, len(f.Devices))
+		for i, number := range f.Devices {
+			devices[i] = b.device(number)
+		}
+		args["devices"] = devices
+	}
+	if f.ID == diagnose.SomeGPUsIdle {
+		args["peer"] = b.device(f.Peer)
+	}
+	if len(f.Throttle) > 0 {
+		args["throttle"] = f.Throttle
+	}
+	var modules, actors []map[string]any
+	for _, m := range f.Modules {
+		modules = append(modules, map[string]any{"module": clean(m.Module), "ns": int64(m.Nanos), "inside": m.Inside})
+	}
+	for _, a := range f.Actors {
+		actor := map[string]any{"process": a.Process, "count": a.Count, "name": clean(a.Name), "cause": string(a.Cause)}
+		if a.CPU >= 0 {
+			actor["cpu_ns"] = int64(a.CPU)
+		}
+		if a.Exit != nil {
+			actor["exit_code"] = *a.Exit
+		}
+		actors = append(actors, actor)
+	}
+	if modules != nil {
+		args["modules"] = modules
+	}
+	if actors != nil {
+		args["actors"] = actors
+	}
+	if len(f.Alternatives) > 0 {
+		args["alternatives"] = b.causes(f.Alternatives, diagnose.ByAverage)
+	}
+}
+
+func intervals(list []diagnose.Interval) []Interval {
+	out := make([]Interval, 0, len(list))
 	for _, i := range list {
-		out = append(out, [2]float64{i.Start.Seconds(), i.End.Seconds()})
+		out = append(out, Interval{int64(i.Start), int64(i.End)})
 	}
 	return out
 }

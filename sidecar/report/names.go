@@ -2,6 +2,7 @@ package report
 
 import (
 	"path"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -88,7 +89,31 @@ func (n *names) function(f timeline.Frame) string {
 		}
 		return path.Base(clean(f.File))
 	}
-	return clean(strings.ReplaceAll(f.Function, ".<locals>", ""))
+	return qualified(f.Function)
+}
+
+// qualified is a function's name in its file, which does not tell what is local to a
+// call.
+func qualified(name string) string { return clean(strings.ReplaceAll(name, ".<locals>", "")) }
+
+// programName is what a command line runs: "train.py", "-m package"; empty where it
+// does not tell.
+func programName(argv []string) string {
+	for i, arg := range argv {
+		if arg == "-m" && i+1 < len(argv) {
+			return "-m " + argv[i+1]
+		}
+		if arg == "-c" { // a whole program may follow
+			return "python -c"
+		}
+		if i == 0 && strings.HasPrefix(path.Base(arg), "python") {
+			continue
+		}
+		if !strings.HasPrefix(arg, "-") {
+			return path.Base(arg)
+		}
+	}
+	return ""
 }
 
 func cellName(count int) string {
@@ -115,3 +140,5 @@ func clean(s string) string {
 func unfit(r rune) bool {
 	return unicode.IsControl(r) || (r >= 0x202A && r <= 0x202E) || (r >= 0x2066 && r <= 0x2069)
 }
+
+func itoa(n int) string { return strconv.Itoa(n) }

@@ -3,34 +3,53 @@ package report
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
-func itoa(n int) string { return strconv.Itoa(n) }
-
-// tree is the recording's stack tree with what its frames are.
+// tree is the recording's stack tree. Of its frames and nodes the document gets
+// those that are asked for.
 type tree struct {
 	rec   *timeline.Recording
-	names *names
-	kinds []Kind
+	codes *codeBook
 	paths [][]timeline.FrameID // by node, root first; filled on demand
 	known []bool
+
+	frames frameBook
+	nodes  nodeBook
 }
 
-func newTree(rec *timeline.Recording, names *names) *tree {
-	t := &tree{
-		rec: rec, names: names,
-		kinds: make([]Kind, len(rec.Frames)),
-		paths: make([][]timeline.FrameID, len(rec.Nodes)),
-		known: make([]bool, len(rec.Nodes)),
+func newTree(rec *timeline.Recording, codes *codeBook) *tree {
+	return &tree{
+		rec: rec, codes: codes,
+		paths:  make([][]timeline.FrameID, len(rec.Nodes)),
+		known:  make([]bool, len(rec.Nodes)),
+		frames: frameBook{out: Frames{Function: Column{}, Line: Column{}}, ids: make(map[frameKey]int64)},
+		nodes: nodeBook{
+			out: Nodes{Parent: Column{0}, Frame: Column{0}}, ids: make(map[nodeKey]int64),
+			byNode: map[timeline.NodeID]int64{timeline.RootNode: 0},
+		},
 	}
-	for i, f := range rec.Frames {
-		t.kinds[i] = names.kind(f)
-	}
-	return t
+}
+
+type frameKey struct {
+	function, line int
+}
+
+// frameBook is the frames of the document.
+type frameBook struct {
+	out Frames
+	ids map[frameKey]int64
+}
+
+type nodeKey struct{ parent, frame int64 }
+
+// nodeBook is the nodes of the document.
+type nodeBook struct {
+	out    Nodes
+	ids    map[nodeKey]int64
+	byNode map[timeline.NodeID]int64
 }
 
 // path returns the frames of a stack, outermost first, without those of the import
@@ -52,91 +71,92 @@ func (t *tree) path(n timeline.NodeID) []timeline.FrameID {
 	return t.paths[n]
 }
 
-// compact writes the stacks that the given threads' spans use, and only those.
-type compact struct {
-	tree   *tree
-	out    *Stacks
-	frames map[timeline.FrameID]int
-	nodes  map[Node]int
-	byNode map[timeline.NodeID]int
-}
-
-func newCompact(t *tree) *compact {
-	return &compact{
-		tree: t,
-		out: &Stacks{
-			Frames: []Frame{},
-			Nodes:  []Node{{}},
-			Spans: Spans{Thread: []int{}, StartS: []float64{}, EndS: []float64{}, Node: []int{},
-				State: []string{}, Truncated: []bool{}},
-		},
-		frames: make(map[timeline.FrameID]int),
-		nodes:  make(map[Node]int),
-		byNode: map[timeline.NodeID]int{timeline.RootNode: 0},
-	}
-}
-
-func (c *compact) node(n timeline.NodeID) int {
-	if i, ok := c.byNode[n]; ok {
+// node returns a stack's index in the document.
+func (t *tree) node(n timeline.NodeID) int64 {
+	if i, ok := t.nodes.byNode[n]; ok {
 		return i
 	}
-	at := 0
-	for _, id := range c.tree.path(n) {
-		key := Node{Parent: at, Frame: c.frame(id)}
-		i, ok := c.nodes[key]
+	at := int64(0)
+	for _, id := range t.path(n) {
+		key := nodeKey{at, t.frame(id)}
+		i, ok := t.nodes.ids[key]
 		if !ok {
-			i = len(c.out.Nodes)
-			c.out.Nodes = append(c.out.Nodes, key)
-			c.nodes[key] = i
+			i = int64(len(t.nodes.out.Parent))
+			t.nodes.out.Parent = append(t.nodes.out.Parent, key.parent)
+			t.nodes.out.Frame = append(t.nodes.out.Frame, key.frame)
+			t.nodes.ids[key] = i
 		}
 		at = i
 	}
-	c.byNode[n] = at
+	t.nodes.byNode[n] = at
 	return at
 }
 
-func (c *compact) frame(id timeline.FrameID) int {
-	if i, ok := c.frames[id]; ok {
-		return i
+func (t *tree) frame(id timeline.FrameID) int64 {
+	key := frameKey{t.codes.functionOf(id), max(t.rec.Frames[id].Line, 0)}
+	i, ok := t.frames.ids[key]
+	if !ok {
+		i = int64(len(t.frames.out.Function))
+		t.frames.out.Function = append(t.frames.out.Function, int64(key.function))
+		t.frames.out.Line = append(t.frames.out.Line, int64(key.line))
+		t.frames.ids[key] = i
 	}
-	f := c.tree.rec.Frames[id]
-	i := len(c.out.Frames)
-	c.out.Frames = append(c.out.Frames, Frame{
-		Function:  c.tree.names.function(f),
-		File:      c.tree.names.file(f.File),
-		Line:      f.Line,
-		FirstLine: f.FirstLine,
-		Kind:      c.tree.kinds[id],
-	})
-	c.frames[id] = i
 	return i
 }
 
-// thread appends one thread's spans; neighbours that look the same after the
-// cut are joined.
-func (c *compact) thread(index int, spans []timeline.Span) {
-	s := &c.out.Spans
-	first := len(s.Thread)
+// microseconds rounds an instant. Every boundary is rounded by itself, so that sums
+// of lengths do not drift.
+func microseconds(n timeline.Nanos) int64 { return (int64(n) + 500) / 1000 }
+
+// spanWriter writes the histories of threads, one after the other.
+type spanWriter struct {
+	tree *tree
+	out  Spans
+}
+
+func newSpanWriter(t *tree) *spanWriter {
+	n := 0
+	for _, th := range t.rec.Threads {
+		n += len(th.Spans)
+	}
+	return &spanWriter{t, Spans{
+		First: make(Column, 0, len(t.rec.Threads)+1), GapUS: make(Column, 0, n), LengthUS: make(Column, 0, n),
+		Node: make(Column, 0, n), State: make(Column, 0, n), Incomplete: Column{},
+	}}
+}
+
+// thread appends one thread's spans. Neighbours that look the same after import
+// frames were left out are joined; one shorter than half a microsecond has no
+// length and is left out.
+func (w *spanWriter) thread(spans []timeline.Span) {
+	s := &w.out
+	first := len(s.Node)
+	s.First = append(s.First, int64(first))
+	end, cut := int64(0), false // of the span written last
 	for _, sp := range spans {
-		node, state := c.node(sp.Node), sp.State.String()
-		start, end := sp.Start.Seconds(), sp.End.Seconds()
-		if n := len(s.Thread); n > first && s.Node[n-1] == node && s.State[n-1] == state &&
-			s.Truncated[n-1] == sp.Truncated && s.EndS[n-1] == start {
-			s.EndS[n-1] = end
+		from, to := microseconds(sp.Start), microseconds(sp.End)
+		if to <= from {
 			continue
 		}
-		s.Thread = append(s.Thread, index)
-		s.StartS = append(s.StartS, start)
-		s.EndS = append(s.EndS, end)
-		s.Node = append(s.Node, node)
-		s.State = append(s.State, state)
-		s.Truncated = append(s.Truncated, sp.Truncated)
+		node, state := w.tree.node(sp.Node), int64(stateOf(sp.State))
+		if n := len(s.Node); n > first && s.Node[n-1] == node && s.State[n-1] == state && cut == sp.Truncated && end == from {
+			s.LengthUS[n-1] += to - from
+			end = to
+			continue
+		}
+		if cut = sp.Truncated; cut {
+			s.Incomplete = append(s.Incomplete, int64(len(s.Node)))
+		}
+		s.GapUS, s.LengthUS = append(s.GapUS, from-end), append(s.LengthUS, to-from)
+		s.Node, s.State = append(s.Node, node), append(s.State, state)
+		end = to
 	}
 }
 
-// idle tells the states in which a thread does nothing that anybody knows of.
-func idle(s timeline.State) bool {
-	return s == timeline.StateWaiting || s == timeline.StateOff || s == timeline.StateUnknown
+// spans closes the columns.
+func (w *spanWriter) spans() Spans {
+	w.out.First = append(w.out.First, int64(len(w.out.Node)))
+	return w.out
 }
 
 // threadOrder sorts the lanes: the cell's thread, the main thread, then the
@@ -147,7 +167,7 @@ func threadOrder(threads []timeline.Thread) []int {
 	for i, t := range threads {
 		order[i] = i
 		for _, s := range t.Spans {
-			if !idle(s.State) {
+			if !stateOf(s.State).Idle() {
 				busy[i] += s.End - s.Start
 			}
 		}

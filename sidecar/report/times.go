@@ -8,267 +8,222 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/wording"
 )
 
-// function identifies a function across its lines.
-type function struct {
-	name, file string
-	firstLine  int
+// spent is time by state.
+type spent struct {
+	all, incomplete int64
+	state           [NumStates]int64
 }
 
-type selfTotal struct{ self, total, cut timeline.Nanos }
+func (s *spent) add(span timeline.Span) {
+	d := int64(span.End - span.Start)
+	s.all += d
+	s.state[stateOf(span.State)] += d
+	if span.Truncated {
+		s.incomplete += d
+	}
+}
 
-// nodeTime is a stack's time, and the part of it in which the leaf's callee was cut.
-type nodeTime struct{ all, cut timeline.Nanos }
+func (s *spent) plus(o spent) {
+	s.all += o.all
+	s.incomplete += o.incomplete
+	for i, d := range o.state {
+		s.state[i] += d
+	}
+}
 
-// nodeTimes sums each stack's time over the threads: of the thread that runs
-// the cell all of it, of other threads what was not spent waiting, since a
-// parked pool of workers would else outweigh the work, of the notebook's own
-// nothing.
-func nodeTimes(t *tree) map[timeline.NodeID]nodeTime {
-	times := make(map[timeline.NodeID]nodeTime)
-	for _, th := range t.rec.Threads {
+// stackTimes are times by process and stack.
+type stackTimes map[stackKey]*spent
+
+type stackKey struct {
+	pid  int
+	node timeline.NodeID
+}
+
+func (t stackTimes) add(pid int, span timeline.Span) {
+	key := stackKey{pid, span.Node}
+	if t[key] == nil {
+		t[key] = &spent{}
+	}
+	t[key].add(span)
+}
+
+// workTimes sums each stack's time over the threads: of the thread that runs the
+// cell all of it, of other threads what was not spent waiting, since a parked pool
+// of workers would else outweigh the work, of the notebook's own nothing.
+func workTimes(rec *timeline.Recording) stackTimes {
+	times := make(stackTimes)
+	for _, th := range rec.Threads {
 		if th.Internal {
 			continue
 		}
 		all := th.RunsCell || th.Main
 		for _, s := range th.Spans {
-			if !all && idle(s.State) {
-				continue
+			if all || !stateOf(s.State).Idle() {
+				times.add(th.PID, s)
 			}
-			d := times[s.Node]
-			d.all += s.End - s.Start
-			if s.Truncated {
-				d.cut += s.End - s.Start
-			}
-			times[s.Node] = d
 		}
 	}
 	return times
 }
 
-// functions is the table of self and total times, longest self time first: limit of
-// them, and of the user's own as many again that are further down.
-func functions(t *tree, times map[timeline.NodeID]nodeTime, limit int) []Function {
-	sums := make(map[function]*selfTotal)
-	frameOf := make(map[function]timeline.FrameID)
-	for node, d := range times {
-		path := t.path(node)
+type selfTotal struct {
+	self  spent
+	total int64
+}
+
+// maxFunctions bounds the function table; what is further down cost nothing. Of the
+// user's own as many again are kept.
+const maxFunctions = 500
+
+// functionTimes is the table of self and total times, longest self time first.
+func (b *builder) functionTimes() []FunctionTime {
+	type key struct{ process, function int }
+	sums := make(map[key]*selfTotal)
+	var seen []int
+	for at, d := range workTimes(b.rec) {
+		path, process := b.tree.path(at.node), b.process(at.pid)
+		seen = seen[:0]
 		for i, id := range path {
-			f := t.rec.Frames[id]
-			key := function{f.Function, f.File, f.FirstLine}
-			s := sums[key]
+			k := key{process, b.codes.functionOf(id)}
+			s := sums[k]
 			if s == nil {
 				s = &selfTotal{}
-				sums[key], frameOf[key] = s, id
-			}
-			if t.rec.Frames[frameOf[key]].Elided > 0 {
-				frameOf[key] = id // one that shows the function's own name
+				sums[k] = s
 			}
 			if i == len(path)-1 {
-				s.self += d.all
-				s.cut += d.cut
+				s.self.plus(*d)
 			}
-			if !calledAbove(t.rec, path[:i], key) {
+			if !slices.Contains(seen, k.function) { // recursion counts once
+				seen = append(seen, k.function)
 				s.total += d.all
 			}
 		}
 	}
-	out := make([]Function, 0, len(sums))
-	for key, s := range sums {
-		id := frameOf[key]
-		out = append(out, Function{
-			Function: t.names.function(t.rec.Frames[id]), File: t.names.file(key.file), Line: key.firstLine,
-			Kind: t.kinds[id], SelfS: s.self.Seconds(), TotalS: s.total.Seconds(), CutS: s.cut.Seconds(),
+	out := make([]FunctionTime, 0, len(sums))
+	for k, s := range sums {
+		out = append(out, FunctionTime{
+			Function: k.function, Process: k.process, SelfNS: s.self.all, TotalNS: s.total,
+			IncompleteNS: s.self.incomplete, StateNS: s.self.state[:],
 		})
 	}
-	slices.SortFunc(out, func(a, b Function) int {
-		return cmp.Or(cmp.Compare(b.SelfS, a.SelfS), cmp.Compare(b.TotalS, a.TotalS),
-			cmp.Compare(a.File, b.File), cmp.Compare(a.Function, b.Function), cmp.Compare(a.Line, b.Line))
+	functions := b.codes.functions
+	slices.SortFunc(out, func(x, y FunctionTime) int {
+		f, g := functions[x.Function], functions[y.Function]
+		return cmp.Or(cmp.Compare(y.SelfNS, x.SelfNS), cmp.Compare(y.TotalNS, x.TotalNS),
+			cmp.Compare(b.codes.files[f.File].Name, b.codes.files[g.File].Name), cmp.Compare(f.Name, g.Name),
+			cmp.Compare(f.FirstLine, g.FirstLine), cmp.Compare(x.Process, y.Process), cmp.Compare(x.Function, y.Function))
 	})
-	kept := slices.Clone(out[:min(len(out), limit)])
+	kept := out[:min(len(out), maxFunctions)]
 	for _, f := range out[len(kept):] {
-		if (f.Kind == KindCell || f.Kind == KindUser) && len(kept) < 2*limit {
+		if functions[f.Function].Code.Own() && len(kept) < 2*maxFunctions {
 			kept = append(kept, f)
 		}
 	}
 	return kept
 }
 
-// calledAbove tells recursion: the function stands further out on the stack.
-func calledAbove(rec *timeline.Recording, outer []timeline.FrameID, key function) bool {
-	for _, id := range outer {
-		f := rec.Frames[id]
-		if f.FirstLine == key.firstLine && f.Function == key.name && f.File == key.file {
-			return true
-		}
-	}
-	return false
-}
-
-// place is a line of a file that the user wrote: a notebook cell, the script or
-// a module of theirs.
-type place struct {
-	file string
-	line int
-}
-
 // userLine is the innermost line of the user's own code on a stack.
-func (t *tree) userLine(n timeline.NodeID) (place, bool) {
-	path := t.path(n)
+func (b *builder) userLine(n timeline.NodeID) (place, bool) {
+	path := b.tree.path(n)
 	for i := len(path) - 1; i >= 0; i-- {
-		if f := t.rec.Frames[path[i]]; t.own(path[i]) && f.Line > 0 {
-			return place{f.File, f.Line}, true
+		if f := b.rec.Frames[path[i]]; f.Line > 0 && b.codes.own(path[i]) {
+			return place{File: f.File, Line: f.Line}, true
 		}
 	}
 	return place{}, false
 }
 
-// own tells the frames of code that the user wrote.
-func (t *tree) own(id timeline.FrameID) bool {
-	return t.kinds[id] == KindCell || t.kinds[id] == KindUser
-}
-
-// cellLines is the table of lines of the user's own code, by self time. A line's self time is the time for which it is the innermost such
-// line; its total time also has the lines it called.
-func cellLines(t *tree, text func(file string, line int) string, idle map[place]float64) []CellLine {
-	sums := make(map[place]*selfTotal)
-	get := func(p place) *selfTotal {
-		if sums[p] == nil {
-			sums[p] = &selfTotal{}
-		}
-		return sums[p]
+// lineTimes fills Lines, Phases and the target's times. idle is what of the GPUs'
+// idle time is charged to each line.
+func (b *builder) lineTimes(idle map[place]int64) {
+	type key struct {
+		place
+		pid int
 	}
-	for node, d := range cellThreadTimes(t.rec) {
-		if p, ok := t.userLine(node); ok {
-			get(p).self += d
+	sums := make(map[key]*selfTotal)
+	get := func(p place, pid int) *selfTotal {
+		k := key{p, pid}
+		if sums[k] == nil {
+			sums[k] = &selfTotal{}
 		}
-		var seen []place
-		for _, id := range t.path(node) {
-			f := t.rec.Frames[id]
-			p := place{f.File, f.Line}
-			if t.own(id) && f.Line > 0 && !slices.Contains(seen, p) {
+		return sums[k]
+	}
+	target, root := &b.doc.Targets[0], b.rec.Target.PID
+	phases := make(map[timeline.Phase]int64)
+	var seen []place
+	for at, d := range b.lineThreadTimes() {
+		target.ThreadNS += d.all
+		if p, ok := b.userLine(at.node); ok {
+			get(p, root).self.plus(*d)
+		} else {
+			target.NoLineNS += d.all
+			if phase := b.phaseOf(at.node); phase != timeline.PhaseNone {
+				phases[phase] += d.all
+			}
+		}
+		seen = seen[:0]
+		for _, id := range b.tree.path(at.node) {
+			f := b.rec.Frames[id]
+			p := place{File: f.File, Line: f.Line}
+			if f.Line > 0 && b.codes.own(id) && !slices.Contains(seen, p) {
 				seen = append(seen, p)
-				get(p).total += d
+				get(p, root).total += d.all
 			}
 		}
 	}
 	for p := range idle {
-		if _, ok := t.names.cells[p.file]; ok || sums[p] != nil {
-			get(p)
+		if _, cell := b.names.cells[p.File]; cell {
+			get(p, root)
 		}
 	}
-	out := make([]CellLine, 0, len(sums))
-	for p, s := range sums {
-		out = append(out, CellLine{
-			File: t.names.file(p.file), Line: p.line, Text: text(p.file, p.line),
-			SelfS: s.self.Seconds(), TotalS: s.total.Seconds(), IdleS: idle[p],
+	for k, s := range sums {
+		b.doc.Lines = append(b.doc.Lines, Line{
+			File: b.codes.file(k.File), Line: k.Line, Process: b.process(k.pid),
+			SelfNS: s.self.all, TotalNS: s.total, IdleNS: idle[k.place], StateNS: s.self.state[:],
 		})
+		b.wanted[k.place] = true
 	}
-	slices.SortFunc(out, func(a, b CellLine) int {
-		return cmp.Or(cmp.Compare(b.SelfS, a.SelfS), cmp.Compare(b.TotalS, a.TotalS),
-			cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
+	slices.SortFunc(b.doc.Lines, func(x, y Line) int {
+		return cmp.Or(cmp.Compare(y.SelfNS, x.SelfNS), cmp.Compare(y.TotalNS, x.TotalNS),
+			cmp.Compare(b.codes.files[x.File].Name, b.codes.files[y.File].Name), cmp.Compare(x.Line, y.Line),
+			cmp.Compare(b.codes.raw[x.File], b.codes.raw[y.File]))
 	})
-	return out
-}
-
-// aroundTimes is the time of the notebook's phases without the user's own lines.
-func aroundTimes(t *tree) []Around {
-	sums := make(map[timeline.Phase]timeline.Nanos)
-	for node, d := range cellThreadTimes(t.rec) {
-		if _, ok := t.userLine(node); ok {
-			continue
-		}
-		for _, id := range t.path(node) {
-			if phase := t.rec.Frames[id].Phase; phase != timeline.PhaseNone {
-				sums[phase] += d
-				break
-			}
-		}
+	for phase, d := range phases {
+		b.doc.Phases = append(b.doc.Phases, Phase{ID: phase.String(), Process: target.Process, SelfNS: d, Text: wording.Phase(phase)})
 	}
-	out := make([]Around, 0, len(sums))
-	for phase, d := range sums {
-		out = append(out, Around{Phase: phase.String(), Name: wording.Phase(phase), Seconds: d.Seconds()})
-	}
-	slices.SortFunc(out, func(a, b Around) int {
-		return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), cmp.Compare(a.Phase, b.Phase))
+	slices.SortFunc(b.doc.Phases, func(x, y Phase) int {
+		return cmp.Or(cmp.Compare(y.SelfNS, x.SelfNS), cmp.Compare(x.ID, y.ID))
 	})
-	return out
 }
 
-// cellThreadTimes sums each stack's time on the threads that run the cell.
-func cellThreadTimes(rec *timeline.Recording) map[timeline.NodeID]timeline.Nanos {
-	times := make(map[timeline.NodeID]timeline.Nanos)
-	for _, t := range cellThreads(rec) {
-		for _, s := range t.Spans {
-			times[s.Node] += s.End - s.Start
+func (b *builder) phaseOf(n timeline.NodeID) timeline.Phase {
+	for _, id := range b.tree.path(n) {
+		if phase := b.rec.Frames[id].Phase; phase != timeline.PhaseNone {
+			return phase
 		}
 	}
-	return times
+	return timeline.PhaseNone
 }
 
-// cellThreads are the threads that run the cell; where none is known, the main
-// ones.
-func cellThreads(rec *timeline.Recording) []timeline.Thread {
+// lineThreadTimes sums each stack's time on the threads that run the target's code:
+// the cell's; where none is known, the main ones.
+func (b *builder) lineThreadTimes() stackTimes {
 	var runs, main []timeline.Thread
-	for _, t := range rec.Threads {
+	for _, t := range b.rec.Threads {
 		if t.RunsCell {
 			runs = append(runs, t)
-		} else if t.Main && (rec.Target.PID == 0 || t.PID == rec.Target.PID) {
+		} else if t.Main && (b.rec.Target.PID == 0 || t.PID == b.rec.Target.PID) {
 			main = append(main, t)
 		}
 	}
 	if len(runs) > 0 {
-		return runs
+		main = runs
 	}
-	return main
-}
-
-// lineSpans is the lane of the user's own lines: of the one cell, or the script,
-// that holds most of the time; where there is neither, of a module.
-func lineSpans(t *tree) (file string, spans []LineSpan) {
-	threads := cellThreads(t.rec)
-	if len(threads) == 0 {
-		return "", []LineSpan{}
-	}
-	var typed, modules = make(map[string]timeline.Nanos), make(map[string]timeline.Nanos)
-	for _, s := range threads[0].Spans {
-		path := t.path(s.Node)
-		for i := len(path) - 1; i >= 0; i-- {
-			if kind := t.kinds[path[i]]; kind == KindCell {
-				typed[t.rec.Frames[path[i]].File] += s.End - s.Start
-				break
-			} else if kind == KindUser {
-				modules[t.rec.Frames[path[i]].File] += s.End - s.Start
-			}
+	times := make(stackTimes)
+	for _, t := range main {
+		for _, s := range t.Spans {
+			times.add(b.rec.Target.PID, s)
 		}
 	}
-	if len(typed) == 0 {
-		typed = modules
-	}
-	for f, d := range typed {
-		if file == "" || d > typed[file] || (d == typed[file] && f < file) {
-			file = f
-		}
-	}
-	spans = []LineSpan{}
-	for _, s := range threads[0].Spans {
-		line := t.lineIn(s.Node, file)
-		start, end := s.Start.Seconds(), s.End.Seconds()
-		if n := len(spans); n > 0 && spans[n-1].Line == line && spans[n-1].EndS == start {
-			spans[n-1].EndS = end
-			continue
-		}
-		spans = append(spans, LineSpan{StartS: start, EndS: end, Line: line})
-	}
-	return file, spans
-}
-
-// lineIn is the innermost line of one file on a stack, 0 if it is not on it.
-func (t *tree) lineIn(n timeline.NodeID, file string) int {
-	path := t.path(n)
-	for i := len(path) - 1; i >= 0; i-- {
-		if f := t.rec.Frames[path[i]]; f.File == file {
-			return f.Line
-		}
-	}
-	return 0
+	return times
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/api"
 	"github.com/omni-perf/omni-perf/sidecar/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/display"
 	"github.com/omni-perf/omni-perf/sidecar/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/report"
 	"github.com/omni-perf/omni-perf/sidecar/surround"
@@ -57,12 +58,12 @@ func benchSession() *kernelSession {
 	return NewSession(Start{KernelPID: 1, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}, Tools{
 		Version:  "1.2.3",
 		Recorder: recorder.New(recorder.Options{}),
-		Analyse: func(rec *timeline.Recording) *report.Report {
+		Analyse: func(rec *timeline.Recording) (*report.View, error) {
 			rec = surround.Strip(rec)
 			d := diagnose.Run(rec)
 			return report.Build(rec, &d, report.Options{})
 		},
-		Present: Charts{},
+		Present: display.Charts{},
 	}).(*kernelSession)
 }
 

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/omni-perf/omni-perf/sidecar/api"
+	"github.com/omni-perf/omni-perf/sidecar/display"
 	"github.com/omni-perf/omni-perf/sidecar/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/report"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
@@ -25,7 +26,7 @@ func FuzzPush(f *testing.F) {
 		}
 		s := NewSession(Start{KernelPID: 7, Log: slog.New(slog.DiscardHandler)}, Tools{
 			Recorder: recorder.New(recorder.Options{Target: timeline.Target{PID: 7}}),
-			Analyse:  func(rec *timeline.Recording) *report.Report { return report.Build(rec, nil, report.Options{}) },
+			Analyse:  func(rec *timeline.Recording) (*report.View, error) { return report.Build(rec, nil, report.Options{}) },
 		})
 		defer s.Close()
 		ctx := t.Context()
@@ -45,14 +46,18 @@ func FuzzPush(f *testing.F) {
 
 // A kernel keeps reports and sends them back to be drawn.
 func FuzzUnpack(f *testing.F) {
-	packed, err := pack(&report.Report{SchemaVersion: report.SchemaVersion})
+	r, err := report.Build(timeline.NewBuilder(timeline.Options{Origin: 1}).Snapshot(1e9), nil, report.Options{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	packed, err := report.Pack(r.Document)
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Add(packed, "svg")
 	f.Add(packed[:len(packed)/2], "bundle")
 	f.Add([]byte{0x1f, 0x8b}, "text")
-	s := NewSession(Start{KernelPID: 7, Log: slog.New(slog.DiscardHandler)}, Tools{Recorder: recorder.New(recorder.Options{}), Present: Charts{}})
+	s := NewSession(Start{KernelPID: 7, Log: slog.New(slog.DiscardHandler)}, Tools{Recorder: recorder.New(recorder.Options{}), Present: display.Charts{}})
 	f.Fuzz(func(t *testing.T, packed []byte, format string) {
 		_, _ = s.Report(t.Context(), &api.ReportRequest{ReportGzip: packed, Format: format})
 	})

@@ -21,7 +21,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/gpu"
 	"github.com/omni-perf/omni-perf/sidecar/host"
-	"github.com/omni-perf/omni-perf/sidecar/recorder"
+	"github.com/omni-perf/omni-perf/sidecar/profiler"
 	"github.com/omni-perf/omni-perf/sidecar/report"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
@@ -79,8 +79,8 @@ func testSession(start Start) Session {
 	noGPU := func() *gpu.Driver { return gpu.Open("/nonexistent") }
 	return NewSession(start, Tools{
 		Version:  "1.2.3",
-		Recorder: recorder.ForProcess(timeline.Target{PID: start.KernelPID}, "kernel", noGPU),
-		Analyse: func(rec *timeline.Recording) *report.Report {
+		Recorder: profiler.Recorder(timeline.Target{PID: start.KernelPID}, "kernel", noGPU),
+		Analyse: func(rec *timeline.Recording) (*report.View, error) {
 			return report.Build(rec, &diagnose.Diagnosis{}, report.Options{})
 		},
 	})

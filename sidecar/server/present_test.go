@@ -12,6 +12,7 @@ import (
 	"github.com/omni-perf/omni-perf/jupyter"
 	"github.com/omni-perf/omni-perf/sidecar/api"
 	"github.com/omni-perf/omni-perf/sidecar/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/display"
 	"github.com/omni-perf/omni-perf/sidecar/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/report"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
@@ -37,18 +38,18 @@ func sessionOn(stacks recorder.Stacks) Session {
 	return NewSession(Start{KernelPID: 7, Log: slog.New(slog.DiscardHandler)}, Tools{
 		Version:  "1.2.3",
 		Recorder: recorder.New(recorder.Options{Target: timeline.Target{PID: 7}, Stacks: stacks}),
-		Analyse: func(rec *timeline.Recording) *report.Report {
+		Analyse: func(rec *timeline.Recording) (*report.View, error) {
 			d := diagnose.Run(rec)
 			return report.Build(rec, &d, report.Options{})
 		},
-		Present: Charts{},
+		Present: display.Charts{},
 	})
 }
 
 // broken charts have a bug.
-type broken struct{ Charts }
+type broken struct{ display.Charts }
 
-func (broken) Bundle(*report.Report, Display) (jupyter.Bundle, error) { panic("no such lane") }
+func (broken) Bundle(*report.View, jupyter.Place) (jupyter.Bundle, error) { panic("no such lane") }
 
 func TestABugInAChartIsASentence(t *testing.T) {
 	s := sessionOn(&grantable{}).(*kernelSession)
@@ -135,17 +136,24 @@ func TestBundlesSuitTheirPlace(t *testing.T) {
 			}
 			continue
 		}
-		var data map[string]string
+		var data struct {
+			Text    string    `json:"text/plain"`
+			HTML    string    `json:"text/html"`
+			Figures displayed `json:"application/vnd.omni-perf+json"`
+		}
 		if err := json.Unmarshal([]byte(resp.Bundle.DataJson), &data); err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		shown := data["text/plain"]
-		if c.html {
-			shown = data["text/html"]
+		if f := data.Figures; f.Document != displayDocument || f.Version != 2 || f.WallNS <= 0 || f.Headline.Text != resp.Headline {
+			t.Errorf("%s: figures %+v", c.name, f)
 		}
-		if (data["text/html"] != "") != c.html || !strings.Contains(shown, c.contains) {
-			t.Errorf("%s: %.80q, want %q", c.name, data, c.contains)
+		shown := data.Text
+		if c.html {
+			shown = data.HTML
+		}
+		if (data.HTML != "") != c.html || !strings.Contains(shown, c.contains) {
+			t.Errorf("%s: %.80q, want %q", c.name, shown, c.contains)
 		}
 		if c.begin.Automatic && len(resp.Bundle.DataJson) > 60<<10 {
 			t.Errorf("%s: %d bytes", c.name, len(resp.Bundle.DataJson))
@@ -156,12 +164,12 @@ func TestBundlesSuitTheirPlace(t *testing.T) {
 func TestReportsAreWrittenInEveryFormat(t *testing.T) {
 	s, resp := ended(t, &api.BeginRequest{Name: "first", Text: "x = 1"}, &api.EndRequest{Outcome: "ok"})
 	for format, want := range map[string]struct{ mediaType, begins string }{
-		"":       {"application/json", `{"schema_version":`},
-		"json":   {"application/json", `{"schema_version":`},
+		"":       {"application/json", `{"document":"omni_perf.report","version":2,`},
+		"json":   {"application/json", `{"document":"omni_perf.report","version":2,`},
 		"svg":    {"image/svg+xml", "<?xml"},
 		"html":   {"text/html", "<!doctype html>"},
 		"text":   {"text/plain", ""},
-		"bundle": {"application/json", `{"data":{"text/`},
+		"bundle": {"application/json", `{"data":{"application/vnd.omni-perf+json":{"document":`},
 	} {
 		for _, req := range []*api.ReportRequest{{Format: format}, {Format: format, ReportId: resp.ReportId}, {Format: format, ReportGzip: resp.ReportGzip}} {
 			got, err := s.Report(context.Background(), req)
@@ -194,14 +202,14 @@ func TestMarksAndOutputReachTheReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := readReport(t, resp.ReportGzip)
-	if len(r.Steps) != 1 || len(r.Regions) != 1 || r.Regions[0].TotalS < 0.0099 || r.Regions[0].TotalS > 0.0101 {
+	if len(r.Steps) != 1 || len(r.Regions) != 1 || r.Regions[0].TotalNS < 99e5 || r.Regions[0].TotalNS > 101e5 {
 		t.Errorf("steps %+v, regions %+v", r.Steps, r.Regions)
 	}
-	if r.DurationS > 0.9 {
-		t.Errorf("the cell lasts %.3f s with the call that began it", r.DurationS)
+	if r.DurationNS > 9e8 {
+		t.Errorf("the cell lasts %d ns with the call that began it", r.DurationNS)
 	}
-	if r.Output == nil || r.Output.Messages != 3 || !r.Output.AtLeast {
-		t.Errorf("output %+v", r.Output)
+	if o := r.Target().Output; o == nil || o.Messages != 3 || !o.AtLeast {
+		t.Errorf("output %+v", o)
 	}
 }
 

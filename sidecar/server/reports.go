@@ -1,11 +1,9 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -13,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/klauspost/compress/gzip"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -28,23 +25,12 @@ import (
 
 // Presenter turns a report into what people see.
 type Presenter interface {
-	Bundle(r *report.Report, d Display) (jupyter.Bundle, error)
+	Bundle(r *report.View, at jupyter.Place) (jupyter.Bundle, error)
 	// Draw makes a file of the format "svg", "html" or "text".
-	Draw(r *report.Report, format string) (content []byte, mediaType string, err error)
+	Draw(r *report.View, format string) (content []byte, mediaType string, err error)
 }
 
-// Display says where a bundle is shown.
-type Display struct {
-	Form   string // "notebook" or "terminal"
-	Theme  string // "", "light" or "dark"
-	Folded bool   // recorded without being asked for: a closed headline
-}
-
-const (
-	// maxReport bounds what a report unpacks to.
-	maxReport    = 256 << 20
-	releaseAfter = 300 * time.Millisecond
-)
+const releaseAfter = 300 * time.Millisecond
 
 func (s *kernelSession) End(_ context.Context, req *api.EndRequest) (*api.EndResponse, error) {
 	s.mu.Lock()
@@ -84,9 +70,12 @@ func (s *kernelSession) End(_ context.Context, req *api.EndRequest) (*api.EndRes
 
 // finish makes report, bundle and record of a cell's recording.
 func (s *kernelSession) finish(rec *timeline.Recording, cell *cellState, entry recorder.Entry, req *api.EndRequest) (*api.EndResponse, error) {
-	r := s.Analyse(rec)
+	r, err := s.Analyse(rec)
+	if err != nil {
+		return nil, s.noChart(entry, fmt.Errorf("a bug of omni_perf: %w", err))
+	}
 	r.Name = cell.begin.Name
-	resp := &api.EndResponse{Headline: r.Headline}
+	resp := &api.EndResponse{Headline: r.Headline.Text}
 	if req.Quiet || s.Present == nil { // the chart says the same
 		resp.Lines = remarks(r, cell.begin)
 	}
@@ -94,23 +83,20 @@ func (s *kernelSession) finish(rec *timeline.Recording, cell *cellState, entry r
 	var work errgroup.Group
 	work.Go(func() error {
 		return guard(func() (err error) {
-			packed, err = pack(r)
+			packed, err = report.Pack(r.Document)
 			return err
 		})
 	})
 	if !req.Quiet && s.Present != nil {
 		work.Go(func() error {
 			return guard(func() (err error) {
-				resp.Bundle, err = s.bundle(r, Display{Form: req.Form, Theme: req.Theme, Folded: cell.begin.Automatic})
+				resp.Bundle, err = s.bundle(r, jupyter.Place{Form: req.Form, Theme: req.Theme, Folded: cell.begin.Automatic})
 				return err
 			})
 		})
 	}
 	if err := work.Wait(); err != nil {
-		s.shelf.Add(entry, nil)
-		s.Log.Error("no chart", "error", err)
-		reason, _, _ := strings.Cut(err.Error(), "\n")
-		return nil, status.Errorf(codes.Internal, "The cell was recorded but its chart could not be made: %s.", reason)
+		return nil, s.noChart(entry, err)
 	}
 	s.mu.Lock()
 	s.reports++
@@ -118,9 +104,17 @@ func (s *kernelSession) finish(rec *timeline.Recording, cell *cellState, entry r
 	s.mu.Unlock()
 	resp.ReportGzip = packed
 	s.release()
-	entry.ReportID, entry.Headline = resp.ReportId, r.Headline
+	entry.ReportID, entry.Headline = resp.ReportId, r.Headline.Text
 	s.shelf.Add(entry, packed)
 	return resp, nil
+}
+
+// noChart keeps what is known of a cell, and says why there is no more.
+func (s *kernelSession) noChart(entry recorder.Entry, err error) error {
+	s.shelf.Add(entry, nil)
+	s.Log.Error("no chart", "error", err)
+	reason, _, _ := strings.Cut(err.Error(), "\n")
+	return status.Errorf(codes.Internal, "The cell was recorded but its chart could not be made: %s.", reason)
 }
 
 // guard makes an error of a panic in a goroutine of a call, where logCalls does
@@ -153,11 +147,12 @@ func giveBack() {
 	debug.FreeOSMemory()
 }
 
-func (s *kernelSession) bundle(r *report.Report, d Display) (*api.Bundle, error) {
-	b, err := s.Present.Bundle(r, d)
+func (s *kernelSession) bundle(r *report.View, at jupyter.Place) (*api.Bundle, error) {
+	b, err := s.Present.Bundle(r, at)
 	if err != nil {
 		return nil, err
 	}
+	b.Data[displayType] = displayData(r)
 	data, metadata, transient, err := b.Parts()
 	if err != nil {
 		return nil, err
@@ -166,9 +161,9 @@ func (s *kernelSession) bundle(r *report.Report, d Display) (*api.Bundle, error)
 }
 
 // remarks are what the user is told even where no chart is shown.
-func remarks(r *report.Report, begin *api.BeginRequest) []string {
-	if r.TooFew && !begin.Automatic {
-		return []string{fmt.Sprintf("The cell ran %s. %s", words.Seconds(r.DurationS), r.Headline)}
+func remarks(r *report.View, begin *api.BeginRequest) []string {
+	if r.Headline.Kind == report.HeadlineTooFew && !begin.Automatic {
+		return []string{fmt.Sprintf("The cell ran %s. %s", words.Seconds(report.Seconds(r.DurationNS)), r.Headline.Text)}
 	}
 	return nil
 }
@@ -192,19 +187,23 @@ func (s *kernelSession) Report(_ context.Context, req *api.ReportRequest) (*api.
 			return nil, status.Error(codes.NotFound, missing(req.ReportId))
 		}
 	}
-	text, err := unpack(packed)
+	text, err := report.Unpack(packed)
 	if err != nil {
 		return nil, status.Errorf(codes.InvalidArgument, "The report cannot be unpacked: %v.", err)
 	}
-	if req.Format == "json" || req.Format == "" {
+	plain := req.Format == "json" || req.Format == ""
+	if plain && len(req.ReportGzip) == 0 { // our own
 		return &api.ReportResponse{Content: text, MediaType: "application/json"}, nil
 	}
-	r := new(report.Report)
-	if err := json.Unmarshal(text, r); err != nil {
+	r, err := report.Read(text)
+	if err != nil {
 		return nil, status.Errorf(codes.InvalidArgument, "The report cannot be read: %v.", err)
 	}
+	if plain {
+		return &api.ReportResponse{Content: text, MediaType: "application/json"}, nil
+	}
 	if req.Format == "bundle" {
-		b, err := s.bundle(r, Display{Form: "notebook"})
+		b, err := s.bundle(r, jupyter.Place{Form: "notebook"})
 		if err != nil {
 			return nil, status.Errorf(codes.Internal, "The chart could not be made: %v.", err)
 		}
@@ -236,34 +235,6 @@ func (s *kernelSession) List(context.Context, *api.ListRequest) (*api.ListRespon
 		})
 	}
 	return resp, nil
-}
-
-// pack writes the report's JSON, gzip at its fastest: it is on a cell's way.
-func pack(r *report.Report) ([]byte, error) {
-	var out bytes.Buffer
-	zip, err := gzip.NewWriterLevel(&out, gzip.BestSpeed)
-	if err != nil {
-		return nil, err
-	}
-	if err := json.NewEncoder(zip).Encode(r); err != nil {
-		return nil, err
-	}
-	if err := zip.Close(); err != nil {
-		return nil, err
-	}
-	return out.Bytes(), nil
-}
-
-func unpack(packed []byte) ([]byte, error) {
-	zip, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		return nil, err
-	}
-	text, err := io.ReadAll(io.LimitReader(zip, maxReport))
-	if err != nil {
-		return nil, err
-	}
-	return text, nil
 }
 
 func marks(in []*api.Mark) []recorder.Mark {

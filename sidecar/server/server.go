@@ -11,10 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
-	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"golang.org/x/net/http2"
 	"golang.org/x/sys/unix"
@@ -22,6 +19,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/omni-perf/omni-perf/sidecar/api"
+	"github.com/omni-perf/omni-perf/sidecar/words"
 )
 
 const (
@@ -288,7 +286,5 @@ func Sentence(err error) string {
 	if st, ok := status.FromError(err); ok {
 		text = st.Message()
 	}
-	r, size := utf8.DecodeRuneInString(text)
-	text = string(unicode.ToUpper(r)) + text[size:]
-	return strings.TrimRight(text, ".") + "."
+	return words.Sentence(text)
 }

@@ -26,7 +26,7 @@ import (
 type Tools struct {
 	Version  string
 	Recorder *recorder.Recorder
-	Analyse  func(*timeline.Recording) *report.Report
+	Analyse  func(*timeline.Recording) (*report.View, error)
 	Present  Presenter
 	Doctor   func(ctx context.Context, interpreter string) []*api.Check
 	// GPUs names the devices, or says why there are none.

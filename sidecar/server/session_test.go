@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -78,14 +77,10 @@ func pythonKernel(t *testing.T) (pid int, run func(milliseconds int)) {
 }
 
 // readReport unpacks what End returned.
-func readReport(t *testing.T, packed []byte) *report.Report {
+func readReport(t *testing.T, packed []byte) *report.View {
 	t.Helper()
-	text, err := unpack(packed)
+	r, err := report.Read(packed)
 	if err != nil {
-		t.Fatal(err)
-	}
-	r := new(report.Report)
-	if err := json.Unmarshal(text, r); err != nil {
 		t.Fatal(err)
 	}
 	return r
@@ -117,19 +112,19 @@ func TestACellFromBeginToReport(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := readReport(t, resp.ReportGzip)
-			if r.DurationS < 0.3 || r.Name != "first" || r.Target.Cell == nil || r.Target.Cell.ExecutionCount != 42 || r.Target.Cell.Outcome != "ok" {
-				t.Errorf("report of %.3f s named %q, target %+v", r.DurationS, r.Name, r.Target)
+			if r.DurationNS < 3e8 || r.Name != "first" || r.Target().Cell == nil || *r.Target().Cell.ExecutionCount != 42 || r.Target().Cell.Outcome != "ok" {
+				t.Errorf("report of %d ns named %q, target %+v", r.DurationNS, r.Name, r.Target())
 			}
-			if !slices.ContainsFunc(r.Functions, func(f report.Function) bool { return f.Function == "work" && f.TotalS > 0.1 }) {
+			if !slices.ContainsFunc(r.FunctionTimes, func(f report.FunctionTime) bool { return r.FunctionName(f.Function) == "work" && f.TotalNS > 1e8 }) {
 				t.Errorf("functions %+v do not show where the time went", r.Functions)
 			}
 			for _, id := range []string{"cpu", "rss"} {
-				if !slices.ContainsFunc(r.Tracks, func(tr report.Track) bool { return tr.ID == id && len(tr.T) > 1 }) {
+				if !slices.ContainsFunc(r.Tracks, func(tr report.Track) bool { return tr.ID == id && len(tr.AtUS) > 1 }) {
 					t.Errorf("no track %s with points", id)
 				}
 			}
-			if r.Sampling.Samples < 50 {
-				t.Errorf("%d samples in %.3f s", r.Sampling.Samples, r.DurationS)
+			if ticks := r.Target().Sampling.Ticks; ticks < 50 {
+				t.Errorf("%d samples in %d ns", ticks, r.DurationNS)
 			}
 			checkKept(t, c, ctx, resp)
 		})
@@ -166,12 +161,12 @@ func TestShortAutomaticCellsLeaveARecordOnly(t *testing.T) {
 }
 
 func TestACellTooShortForItsRateSaysSo(t *testing.T) {
-	r := &report.Report{DurationS: 0.0052, Headline: "Too short to profile: only 5 samples.", TooFew: true}
+	r := &report.View{Document: &report.Document{DurationNS: 5_200_000, Headline: report.Headline{Kind: report.HeadlineTooFew, Text: "Too short to profile: only 5 samples."}}}
 	got := remarks(r, &api.BeginRequest{})
 	if want := "The cell ran 5.2 ms. Too short to profile: only 5 samples."; len(got) != 1 || got[0] != want {
 		t.Errorf("remarks %q, want %q", got, want)
 	}
-	if got := remarks(&report.Report{DurationS: 3, Headline: "Slept for 3.0 s."}, &api.BeginRequest{}); len(got) != 0 {
+	if got := remarks(&report.View{Document: &report.Document{DurationNS: 3e9, Headline: report.Headline{Text: "Slept for 3.0 s."}}}, &api.BeginRequest{}); len(got) != 0 {
 		t.Errorf("remarks %q about a cell that was long enough", got)
 	}
 	if got := remarks(r, &api.BeginRequest{Automatic: true}); len(got) != 0 {
@@ -208,7 +203,7 @@ func TestNamesFromPythonSurvive(t *testing.T) {
 		resp, err := c.End(ctx, &api.EndRequest{CellId: text, Outcome: text})
 		if err != nil {
 			t.Errorf("%.20q: %v", text, err)
-		} else if r := readReport(t, resp.ReportGzip); r.Target.Cell == nil {
+		} else if r := readReport(t, resp.ReportGzip); r.Target().Cell == nil {
 			t.Errorf("%.20q: the report holds no cell", text)
 		}
 	}
@@ -281,12 +276,12 @@ func TestFallbackSamplesMakeAReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := readReport(t, resp.ReportGzip)
-	if r.Sampling.FallbackReason == "" || r.Sampling.Samples != 21 || r.Sampling.CPUS == nil {
-		t.Errorf("sampling %+v: it must say that and why the kernel sampled itself, and what it cost", r.Sampling)
+	if s := r.Target().Sampling; s.Fallback == nil || s.Method != timeline.MethodInside || s.Ticks != 21 || s.CPUNS == nil {
+		t.Errorf("sampling %+v: it must say that and why the kernel sampled itself, and what it cost", s)
 	}
 	total := map[string]float64{}
-	for _, f := range r.Functions {
-		total[f.Function] = f.TotalS
+	for _, f := range r.FunctionTimes {
+		total[r.FunctionName(f.Function)] = report.Seconds(f.TotalNS)
 	}
 	if got := total["outer"]; got < 0.0199 || got > 0.0201 {
 		t.Errorf("outer lasts %.4f s, want 0.02: functions %+v", got, r.Functions)
@@ -358,7 +353,7 @@ func checkKept(t *testing.T, c api.OmniPerfClient, ctx context.Context, resp *ap
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := unpack(resp.ReportGzip)
+	want, err := report.Unpack(resp.ReportGzip)
 	if err != nil {
 		t.Fatal(err)
 	}

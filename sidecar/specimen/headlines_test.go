@@ -29,10 +29,14 @@ func programs(t *testing.T) []*specimen.Program {
 }
 
 // diagnosed is what the product makes of a recording.
-func diagnosed(s *specimen.Specimen) (*timeline.Recording, diagnose.Diagnosis, *report.Report) {
+func diagnosed(t *testing.T, s *specimen.Specimen) (*timeline.Recording, diagnose.Diagnosis, *report.View) {
 	rec := surround.Strip(s.Recording)
 	d := diagnose.Options{Line: s.Line}.Run(rec)
-	return rec, d, report.Build(rec, &d, report.Options{Line: s.Line})
+	r, err := report.Build(rec, &d, report.Options{Line: s.Line})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rec, d, r
 }
 
 // Each program's headline is the one that was reviewed, to the letter.
@@ -46,17 +50,17 @@ func TestHeadlines(t *testing.T) {
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		_, d, r := diagnosed(s)
+		_, d, r := diagnosed(t, s)
 		advice := ""
 		if i, ok := d.Main(); ok {
 			advice = string(d.Findings[i].Advice)
 		}
 		if *update {
-			changed[p.Table] = append(changed[p.Table], p.Name, r.Headline, advice)
+			changed[p.Table] = append(changed[p.Table], p.Name, r.Headline.Text, advice)
 			continue
 		}
-		if r.Headline != p.Says || advice != p.Advises {
-			t.Errorf("%s:\n got  %s %s\n want %s %s", p.Name, r.Headline, advice, p.Says, p.Advises)
+		if r.Headline.Text != p.Says || advice != p.Advises {
+			t.Errorf("%s:\n got  %s %s\n want %s %s", p.Name, r.Headline.Text, advice, p.Says, p.Advises)
 		}
 	}
 	for path, said := range changed {
@@ -103,22 +107,22 @@ func rewrite(path string, said []string) error {
 }
 
 // check compares a diagnosis with what must hold of every run of a program.
-func check(p *specimen.Program, rec *timeline.Recording, d diagnose.Diagnosis, r *report.Report) (problems []string) {
+func check(p *specimen.Program, rec *timeline.Recording, d diagnose.Diagnosis, r *report.View) (problems []string) {
 	say := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	main, found := d.Main()
 	if p.Finding != "" && (!found || string(d.Findings[main].ID) != p.Finding) {
-		say("the main finding is not %s: %q", p.Finding, r.Headline)
+		say("the main finding is not %s: %q", p.Finding, r.Headline.Text)
 	}
 	if p.Cause != "" && (len(d.Spent) == 0 || string(mostly(d)) != p.Cause) {
-		say("most of the time is %s, want %s: %q", mostly(d), p.Cause, r.Headline)
+		say("most of the time is %s, want %s: %q", mostly(d), p.Cause, r.Headline.Text)
 	}
 	if text, line, ok := p.HerePlace(); ok && found {
 		f := d.Findings[main]
 		if f.Place.Line != line || !isText(p, rec, text, f.Place.File) {
-			say("names %+v, want line %d of %s: %q", f.Place, line, p.Texts[text].Kind, r.Headline)
+			say("names %+v, want line %d of %s: %q", f.Place, line, p.Texts[text].Kind, r.Headline.Text)
 		}
 	}
-	said := r.Headline
+	said := r.Headline.Text
 	if found {
 		said += " " + r.Findings[main].Hint
 	}
@@ -168,7 +172,7 @@ func TestKeptRecordings(t *testing.T) {
 		if err != nil {
 			continue // TestHeadlines says so
 		}
-		rec, d, r := diagnosed(s)
+		rec, d, r := diagnosed(t, s)
 		for _, problem := range check(p, rec, d, r) {
 			t.Errorf("%s: %s", p.Name, problem)
 		}

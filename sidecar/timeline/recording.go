@@ -289,6 +289,24 @@ type Cell struct {
 	Outcome        string // "ok", "error: ValueError", "interrupted", "kernel died"
 }
 
+// Host is the machine that a recording was made on. The zero value of each: not known.
+type Host struct {
+	BootID string // of the kernel's random/boot_id
+	Name   string
+	Cores  int   // that the target may use
+	Memory int64 // bytes of the machine
+}
+
+// Wall relates the wall clock (CLOCK_REALTIME) to the recording's: at its begin and at
+// its end, between which somebody may have set the wall clock. Zero: not measured.
+type Wall struct{ Begin, End Bridge }
+
+// How stacks are read: the ids of Sampling.Method.
+const (
+	MethodOutside = "process-vm-readv" // from outside, read twice
+	MethodInside  = "current-frames"   // sys._current_frames in the kernel
+)
+
 // Target says what was recorded.
 type Target struct {
 	PID           int
@@ -390,6 +408,8 @@ type Recording struct {
 	Origin       int64     // CLOCK_MONOTONIC nanoseconds of Nanos 0
 	Duration     Nanos
 	Resolution   time.Duration // of the spans: the interval that was kept, unless they were thinned
+	Host         Host
+	Wall         Wall
 	Target       Target
 	Installation Installation
 	CodeFiles    []CodeFile // of the files that Frames name; those that are not listed are not known

@@ -91,6 +91,20 @@ var throttleReasons = map[timeline.ThrottleReason]string{
 // ThrottleReason says what slowed a GPU down.
 func ThrottleReason(r timeline.ThrottleReason) string { return throttleReasons[r] }
 
+var methods = map[string]string{
+	"":                     "stacks not sampled",
+	timeline.MethodOutside: "process_vm_readv, read twice",
+	timeline.MethodInside:  "sys._current_frames in the kernel",
+}
+
+// Method says how stacks were read.
+func Method(id string) string {
+	if name, known := methods[id]; known {
+		return name
+	}
+	return id
+}
+
 // Certainty is how idle time was divided, as the heading of its table shows it.
 func Certainty(c diagnose.Certainty) string {
 	window := words.Resolution(c.Window.Seconds())

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Seconds says a length of time in few characters: 412 µs, 47 ms, 0.47 s, 6.6 s,
+// Seconds says a length of time in few characters: 0.5 µs, 412 µs, 47 ms, 0.47 s, 6.6 s,
 // 13.4 s, 2 min 5 s, 3 h 12 min, 6 d 4 h.
 func Seconds(s float64) string {
 	switch abs := math.Abs(s); {
@@ -17,6 +17,10 @@ func Seconds(s float64) string {
 		return "?"
 	case abs == 0:
 		return "0 s"
+	case abs < 0.0995e-6:
+		return fmt.Sprintf("%.0f ns", s*1e9)
+	case abs < 9.95e-6:
+		return trimZero(fmt.Sprintf("%.1f", s*1e6)) + " µs"
 	case abs < 0.9995e-3:
 		return fmt.Sprintf("%.0f µs", s*1e6)
 	case abs < 0.00995:

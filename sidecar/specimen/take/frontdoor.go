@@ -14,6 +14,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/gpu"
 	"github.com/omni-perf/omni-perf/sidecar/host"
+	"github.com/omni-perf/omni-perf/sidecar/profiler"
 	"github.com/omni-perf/omni-perf/sidecar/program"
 	"github.com/omni-perf/omni-perf/sidecar/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/report"
@@ -43,10 +44,10 @@ func frontDoor(name string, args []string) int {
 var openGPUs = sync.OnceValue(func() *gpu.Driver { return gpu.Open(os.Getenv("OMNI_PERF_NVML_LIBRARY")) })
 
 // keeper analyses recordings and writes the latest one to a file.
-func keeper(pid int) func(*timeline.Recording) *report.Report {
+func keeper(pid int) func(*timeline.Recording) (*report.View, error) {
 	path, rename := os.Getenv("SPECIMEN_TAKEN"), renamer(os.Getenv("SPECIMEN_RENAME"))
 	files := targetfs.New(pid)
-	return func(rec *timeline.Recording) *report.Report {
+	return func(rec *timeline.Recording) (*report.View, error) {
 		files.Refresh()
 		lines := host.NewLines(files)
 		asked := make(map[string]string)
@@ -103,24 +104,24 @@ func serve(args []string) error {
 		Session: func(start server.Start) server.Session {
 			pid := start.KernelPID
 			return server.NewSession(start, server.Tools{
-				Version: "0", Recorder: recorder.ForProcess(timeline.Target{PID: pid}, "kernel", openGPUs), Analyse: keeper(pid), Follow: follow,
+				Version: "0", Recorder: profiler.Recorder(timeline.Target{PID: pid}, "kernel", openGPUs), Analyse: keeper(pid), Follow: follow,
 			})
 		},
 	})
 }
 
 func run(args []string) error {
-	results, err := program.Name([]program.Format{{Name: "none", Extension: ".none", Encode: func(*report.Report) ([]byte, error) { return nil, nil }}},
+	results, err := program.Name([]program.Format{{Name: "none", Extension: ".none", Encode: func(*report.View) ([]byte, error) { return nil, nil }}},
 		os.DevNull, []string{"none"})
 	if err != nil {
 		return err
 	}
 	tools := program.Tools{
 		Recorder: func(target timeline.Target) *recorder.Recorder {
-			return recorder.ForProcess(target, "script", openGPUs)
+			return profiler.Recorder(target, "script", openGPUs)
 		},
 		Analyse: keeper(os.Getpid()),
-		Summary: func(r *report.Report) []byte { return []byte(r.Headline + "\n") },
+		Summary: func(r *report.View) []byte { return []byte(r.Headline.Text + "\n") },
 	}
 	exit, err := program.Run(context.Background(), tools, program.Script{Interpreter: args[0], Args: args[1:]}, program.Options{
 		Results: results, Interval: time.Millisecond, FigureInterval: 100 * time.Millisecond, Messages: io.Discard,

@@ -19,8 +19,11 @@ func show(paths []string) error {
 		}
 		rec := surround.Strip(s.Recording)
 		d := diagnose.Options{Line: s.Line}.Run(rec)
-		r := report.Build(rec, &d, report.Options{Line: s.Line})
-		fmt.Printf("%s\n  %s\n", path, r.Headline)
+		r, err := report.Build(rec, &d, report.Options{Line: s.Line})
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		fmt.Printf("%s\n  %s\n", path, r.Headline.Text)
 		for i, f := range r.Findings {
 			fmt.Printf("    %-22s %s → %s\n", f.ID, f.Text, d.Findings[i].Advice)
 		}

@@ -201,7 +201,7 @@ func htaNamed(list []*kernelStats, top int) int {
 		sum += micros(k.sum)
 		running[i] = sum
 	}
-	limit := quantile(running, 0.8)
+	limit := pandasQuantile(running, 0.8)
 	n := 0
 	for n < top && n < len(list) && running[n] <= limit {
 		n++

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/kineto"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/table"
 )
@@ -190,8 +192,9 @@ func launchDelays(a asked[*launchParts]) *table.Table {
 			c := byCall[name]
 			slices.Sort(c.delays)
 			n := len(c.delays)
+			at := func(p float64) float64 { return stat.Quantile(p, stat.Empirical, c.delays, nil) }
 			t.Add(r.rank, name, n, micros(c.sum)/float64(n),
-				quantile(c.delays, .5), quantile(c.delays, .9), quantile(c.delays, .95), quantile(c.delays, .99),
+				at(0.5), at(0.9), at(0.95), at(0.99),
 				c.delays[n-1], c.long, c.slow, c.brief)
 		}
 	}

@@ -25,7 +25,7 @@ func describe(values []float64) summary {
 	s.mean, s.std = meanStd(values)
 	slices.Sort(values)
 	s.min, s.top = values[0], values[len(values)-1]
-	s.p25, s.p50, s.p75 = quantile(values, 0.25), quantile(values, 0.5), quantile(values, 0.75)
+	s.p25, s.p50, s.p75 = pandasQuantile(values, 0.25), pandasQuantile(values, 0.5), pandasQuantile(values, 0.75)
 	return s
 }
 
@@ -41,8 +41,10 @@ func meanStd(values []float64) (mean, std float64) {
 	return mean, math.Sqrt(std / float64(len(values)-1))
 }
 
-// quantile of sorted values, with linear interpolation.
-func quantile(sorted []float64, q float64) float64 {
+// pandasQuantile is pandas' quantile() of sorted values, with linear interpolation,
+// for what HolisticTraceAnalysis computes by it. Everywhere else a quantile is
+// gonum's stat.Empirical: the smallest value that so large a share does not exceed.
+func pandasQuantile(sorted []float64, q float64) float64 {
 	if len(sorted) == 0 {
 		return math.NaN()
 	}

@@ -23,22 +23,30 @@ type Lane struct {
 	Names      []string
 }
 
-// Kernels are the lanes as a report carries them: report.Options takes them.
+// Kernels are the lanes as a report carries them: report.Options takes them. What
+// lies outside of the recording is left out.
 func (m *Merged) Kernels() []report.KernelLane {
 	var out []report.KernelLane
 	for _, l := range m.Lanes {
-		out = append(out, report.KernelLane{
-			Device: l.Device, Stream: l.Stream, ResolutionS: l.Resolution.Seconds(),
-			StartS: inSeconds(l.Start), EndS: inSeconds(l.End), Name: l.Name, Count: l.Count, Names: l.Names,
-		})
+		out = append(out, m.kernels(l))
 	}
 	return out
 }
 
-func inSeconds(times []timeline.Nanos) []float64 {
-	out := make([]float64, len(times))
-	for i, t := range times {
-		out[i] = t.Seconds()
+func (m *Merged) kernels(l Lane) report.KernelLane {
+	out := report.KernelLane{
+		Device: l.Device, Stream: l.Stream, ResolutionNS: int64(l.Resolution), Names: append([]string{}, l.Names...),
+		GapNS: report.Column{}, LengthNS: report.Column{}, Name: report.Column{}, Count: report.Column{},
+	}
+	at := timeline.Nanos(0)
+	for i := range l.Start {
+		start, end := max(l.Start[i], at), min(l.End[i], m.Recording.Duration)
+		if start > end {
+			continue
+		}
+		out.GapNS, out.LengthNS = append(out.GapNS, int64(start-at)), append(out.LengthNS, int64(end-start))
+		out.Name, out.Count = append(out.Name, int64(l.Name[i])), append(out.Count, int64(l.Count[i]))
+		at = end
 	}
 	return out
 }

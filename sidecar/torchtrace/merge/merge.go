@@ -54,9 +54,13 @@ func (o Options) withDefaults(rec *timeline.Recording) Options {
 	return o
 }
 
-// BridgeOf relates the wall clock to CLOCK_MONOTONIC by a recording's start,
-// which was read on both clocks one after the other.
+// BridgeOf relates the wall clock to CLOCK_MONOTONIC as the recording measured it at
+// its start; where it did not, by its start, which was read on both clocks one after
+// the other.
 func BridgeOf(rec *timeline.Recording) timeline.Bridge {
+	if rec.Wall.Begin != (timeline.Bridge{}) {
+		return rec.Wall.Begin
+	}
 	return timeline.Bridge{Offset: rec.Origin - rec.StartedAt.UnixNano(), Error: int64(time.Millisecond)}
 }
 

@@ -32,8 +32,11 @@ func TestATraceReachesReportAndPicture(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := diagnose.Run(m.Recording)
-	r := report.Build(m.Recording, &d, report.Options{Kernels: m.Kernels()})
-	exact := m.Error.Seconds() + 1e-9 // seconds in floating point are off by less than the last nanosecond
+	r, err := report.Build(m.Recording, &d, report.Options{Kernels: m.Kernels()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	exact := m.Error.Seconds() + 1e-9
 
 	checkLanes(t, r, rank, exact)
 	checkIdle(t, r, rank, exact)
@@ -57,7 +60,7 @@ func TestATraceReachesReportAndPicture(t *testing.T) {
 
 // checkLanes looks for every kernel in the lanes, and for the first and the last
 // of each step where they ran.
-func checkLanes(t *testing.T, r *report.Report, rank synth.RankAnswers, exact float64) {
+func checkLanes(t *testing.T, r *report.View, rank synth.RankAnswers, exact float64) {
 	t.Helper()
 	type sum struct {
 		count   int
@@ -66,14 +69,17 @@ func checkLanes(t *testing.T, r *report.Report, rank synth.RankAnswers, exact fl
 	sums := map[string]sum{}
 	var starts, ends []float64
 	for _, l := range r.Kernels {
-		if _, ok := rank.All.Streams[l.Stream]; !ok || l.Device != 0 || l.ResolutionS != 0 {
-			t.Errorf("a lane of GPU %d, stream %d, at %g s", l.Device, l.Stream, l.ResolutionS)
+		if _, ok := rank.All.Streams[l.Stream]; !ok || r.Devices[l.Device].Number != 0 || l.ResolutionNS != 0 {
+			t.Errorf("a lane of GPU %d, stream %d, at %d ns", l.Device, l.Stream, l.ResolutionNS)
 		}
-		for i := range l.StartS {
+		at := int64(0)
+		for i := range l.GapNS {
 			s := sums[l.Names[l.Name[i]]]
-			sums[l.Names[l.Name[i]]] = sum{s.count + l.Count[i], s.seconds + l.EndS[i] - l.StartS[i]}
+			sums[l.Names[l.Name[i]]] = sum{s.count + int(l.Count[i]), s.seconds + report.Seconds(l.LengthNS[i])}
+			starts = append(starts, report.Seconds(at+l.GapNS[i]))
+			at += l.GapNS[i] + l.LengthNS[i]
+			ends = append(ends, report.Seconds(at))
 		}
-		starts, ends = append(starts, l.StartS...), append(ends, l.EndS...)
 	}
 	if len(r.Kernels) != len(rank.All.Streams) || len(r.Kernels) < 2 {
 		t.Errorf("%d lanes, want %d and several", len(r.Kernels), len(rank.All.Streams))
@@ -94,17 +100,19 @@ func checkLanes(t *testing.T, r *report.Report, rank synth.RankAnswers, exact fl
 	}
 }
 
+func abs(v int64) int64 { return max(v, -v) }
+
 // checkIdle compares the diagnosis with what the device truly did. Outside of
 // the trace the samples say idle.
-func checkIdle(t *testing.T, r *report.Report, rank synth.RankAnswers, exact float64) {
+func checkIdle(t *testing.T, r *report.View, rank synth.RankAnswers, exact float64) {
 	t.Helper()
-	g := r.GPUs[0]
-	busy := float64(rank.All.KernelTime-rank.All.Idle) / 1e9
-	if math.Abs(g.BusyS-busy) > 1e-8 || math.Abs(g.BusyS+g.IdleS+g.UnknownS-r.DurationS) > 1e-8 || g.UnknownS > 0.02 {
-		t.Errorf("busy %.9f s, idle %.9f and unknown %.9f of %.9f; it was busy for %.9f", g.BusyS, g.IdleS, g.UnknownS, r.DurationS, busy)
+	g := r.Devices[0]
+	busy := int64(rank.All.KernelTime - rank.All.Idle)
+	if abs(g.BusyNS-busy) > 10 || g.BusyNS+g.IdleNS+g.UnknownNS != r.DurationNS || g.UnknownNS > 20e6 {
+		t.Errorf("busy %d ns, idle %d and unknown %d of %d; it was busy for %d", g.BusyNS, g.IdleNS, g.UnknownNS, r.DurationNS, busy)
 	}
-	if r.Idle.Method != string(diagnose.ByWindows) || strings.Contains(r.Idle.Certainty, "Estimated") {
-		t.Errorf("certainty %q by %q, want exact windows", r.Idle.Certainty, r.Idle.Method)
+	if r.Idle.Method != string(diagnose.ByWindows) || strings.Contains(r.Idle.Text, "Estimated") {
+		t.Errorf("certainty %q by %q, want exact windows", r.Idle.Text, r.Idle.Method)
 	}
 	if !strings.Contains(g.Source, source) {
 		t.Errorf("source %q", g.Source)
@@ -114,11 +122,11 @@ func checkIdle(t *testing.T, r *report.Report, rank synth.RankAnswers, exact flo
 		waits += float64(s.DataWait) / 1e9
 	}
 	for _, c := range r.Idle.Causes {
-		if c.BoundS != nil {
-			t.Errorf("%s is %g s within ± %g s, want no bounds", c.Cause, c.Seconds, *c.BoundS)
+		if c.LowNS != nil || c.HighNS != nil {
+			t.Errorf("%s has bounds, want none", c.Text)
 		}
 		if diagnose.Cause(c.ID).Kind() == diagnose.Starvation {
-			loading += c.Seconds
+			loading += report.Seconds(c.NS)
 		}
 	}
 	if edges := float64(2*len(rank.Steps)) * exact; math.Abs(loading-waits) > edges {

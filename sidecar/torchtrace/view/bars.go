@@ -60,7 +60,7 @@ func bars(theme Theme, names room, name, title, aside string, legend []legend, l
 	c := newCanvas(theme, left, height, title, aside, legend)
 	for i, b := range list {
 		if i%every == 0 {
-			c.Text(left-10, c.y+row/2+4, short(b.name, int((left-14)/charWidth)), `class="opt opr"`)
+			c.Text(left-10, c.y+row/2+4, cut(b.name, int((left-14)/charWidth)), `class="opt opr"`)
 			c.Text(plotRight+10, c.y+row/2+4, b.figure, `class="opt"`)
 		}
 		c.Rect(left, c.y+gap/2, plotRight-left, row-gap, class(paintTrack))

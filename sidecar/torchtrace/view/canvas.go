@@ -3,6 +3,7 @@ package view
 import (
 	"bytes"
 	"fmt"
+	"github.com/omni-perf/omni-perf/sidecar/words"
 	"strings"
 
 	svg "github.com/ajstarks/svgo/float"
@@ -121,7 +122,7 @@ func newCanvas(theme Theme, left, height float64, title, aside string, legend []
 	c.Rect(-margin, -margin, width, tall, `class="opg"`)
 	c.Text(0, 16, plain(title), `class="opt oph"`)
 	if aside != "" {
-		c.Text(charWidth*1.25*float64(columnsIn(title))+12, 16, short(aside, 80), `class="opd"`)
+		c.Text(charWidth*1.25*float64(words.Columns(title))+12, 16, cut(aside, 80), `class="opd"`)
 	}
 	c.y = 30
 	if len(legend) > 0 {
@@ -129,7 +130,7 @@ func newCanvas(theme Theme, left, height float64, title, aside string, legend []
 		for _, l := range legend {
 			c.Roundrect(x, c.y+1, 10, 10, 2, 2, class(l.paint))
 			c.Text(x+15, c.y+10, l.text, `class="opd"`)
-			x += 15 + charWidth*float64(columnsIn(l.text)) + 18
+			x += 15 + charWidth*float64(words.Columns(l.text)) + 18
 		}
 		c.y += 22
 	}

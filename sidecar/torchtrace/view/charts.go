@@ -10,6 +10,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/analyses"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/snapshot"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/table"
+	"github.com/omni-perf/omni-perf/sidecar/words"
 )
 
 // drawing is what the charts of one result share.
@@ -73,9 +74,9 @@ func (d drawing) temporal(t *table.Table) (Chart, bool) {
 		name := d.label(t, r)
 		add := func(column, what string, p paint) part {
 			v := t.FloatAt(column, r)
-			return part{v, p, fmt.Sprintf("%s: %s %s", name, what, duration(v))}
+			return part{v, p, fmt.Sprintf("%s: %s %s", name, what, length(v))}
 		}
-		list = append(list, bar{name, percentText(t.FloatAt("idle_time_pctg", r)) + " idle", []part{
+		list = append(list, bar{name, percentOf(t.FloatAt("idle_time_pctg", r)) + " idle", []part{
 			add("compute_time_us", "computing", paintCompute),
 			add("non_compute_time_us", "copying or communicating", paintOverhead),
 			add("idle_time_us", "idle", paintIdle),
@@ -141,9 +142,9 @@ func (d drawing) idle(t *table.Table, title string, kinds []idleKind, kind, valu
 		for _, c := range kinds {
 			v := sums[n][c.name]
 			all += v
-			b.parts = append(b.parts, part{v, c.paint, fmt.Sprintf("%s: %s, %s", n, c.text, duration(v))})
+			b.parts = append(b.parts, part{v, c.paint, fmt.Sprintf("%s: %s, %s", n, c.text, length(v))})
 		}
-		b.figure = duration(all)
+		b.figure = length(all)
 		list = append(list, b)
 	}
 	return bars(d.theme, shortNames, "idle", title, "", used, list, 0), len(list) > 0
@@ -159,10 +160,10 @@ func (d drawing) idleHistogram(t *table.Table) (Chart, bool) {
 		}
 	}
 	for _, b := range bins {
-		column := columnBin{label: duration(b.from)}
+		column := columnBin{label: length(b.from)}
 		for _, c := range categories {
 			v := b.sums[c.name]
-			column.parts = append(column.parts, part{v, c.paint, fmt.Sprintf("gaps of %s to %s: %s, %s in all", duration(b.from), duration(b.to), c.text, duration(v))})
+			column.parts = append(column.parts, part{v, c.paint, fmt.Sprintf("gaps of %s to %s: %s, %s in all", length(b.from), length(b.to), c.text, length(v))})
 		}
 		columns = append(columns, column)
 	}
@@ -197,15 +198,15 @@ func (d drawing) launchHistogram(t *table.Table) (Chart, bool) {
 	var columns []columnBin
 	for _, b := range gather(t, func(r int) (string, float64) { return "", t.FloatAt("count", r) }) {
 		n := b.sums[""]
-		columns = append(columns, columnBin{duration(b.from), []part{{n, paintOverhead,
-			fmt.Sprintf("%s launches with a delay of %s to %s", counted(int64(n)), duration(b.from), duration(b.to))}}})
+		columns = append(columns, columnBin{length(b.from), []part{{n, paintOverhead,
+			fmt.Sprintf("%s launches with a delay of %s to %s", words.Count(int64(n)), length(b.from), length(b.to))}}})
 	}
 	aside := "from the end of the host's call to the start on the device"
 	if d.severalRanks() {
 		aside += "; all ranks"
 	}
 	return histogram(d.theme, "launch-delay", "Launch delays", aside, nil, columns,
-		func(v float64) string { return counted(int64(v)) }), len(columns) > 0
+		func(v float64) string { return words.Count(int64(v)) }), len(columns) > 0
 }
 
 func (d drawing) overlap(t *table.Table) (Chart, bool) {
@@ -216,9 +217,9 @@ func (d drawing) overlap(t *table.Table) (Chart, bool) {
 			continue
 		}
 		name := d.label(t, r)
-		list = append(list, bar{name, percentText(p), []part{
-			{p, paintCompute, name + ": " + percentText(p) + " under computation"},
-			{100 - p, paintIdle, name + ": " + percentText(100-p) + " exposed"},
+		list = append(list, bar{name, percentOf(p), []part{
+			{p, paintCompute, name + ": " + percentOf(p) + " under computation"},
+			{100 - p, paintIdle, name + ": " + percentOf(100-p) + " exposed"},
 		}})
 	}
 	return bars(d.theme, shortNames, "overlap", "Communication hidden behind computation", "", []legend{
@@ -277,7 +278,7 @@ func (d drawing) kernels(t *table.Table) (Chart, bool) {
 		for _, k := range kernels[mostRows:] {
 			rest += k.us
 		}
-		aside = strings.TrimPrefix(fmt.Sprintf("%s; %s: %s", aside, plural(len(kernels)-mostRows, "further kernel"), percentText(100*rest/all)), "; ")
+		aside = strings.TrimPrefix(fmt.Sprintf("%s; %s: %s", aside, plural(len(kernels)-mostRows, "further kernel"), share(rest/all)), "; ")
 		kernels = kernels[:mostRows]
 	}
 	var list []bar
@@ -288,8 +289,8 @@ func (d drawing) kernels(t *table.Table) (Chart, bool) {
 		}
 	}
 	for _, k := range kernels {
-		list = append(list, bar{kernelLabel(k.name), duration(k.us) + " · " + percentText(100*k.us/all),
-			[]part{{k.us, kindPaint[k.kind], k.name + ": " + duration(k.us)}}})
+		list = append(list, bar{kernelLabel(k.name), length(k.us) + " · " + share(k.us/all),
+			[]part{{k.us, kindPaint[k.kind], k.name + ": " + length(k.us)}}})
 	}
 	return bars(d.theme, longNames, "kernels", "Kernels by device time", aside, used, list, 0), true
 }
@@ -317,12 +318,12 @@ func (d drawing) calls(t *table.Table) (Chart, bool) {
 	var list []bar
 	waits := false
 	for _, s := range all[:min(mostRows, len(all))] {
-		p, about := paintHost, fmt.Sprintf("%s: %s in %s calls", s.name, duration(s.us), counted(int64(s.number)))
+		p, about := paintHost, fmt.Sprintf("%s: %s in %s calls", s.name, length(s.us), words.Count(int64(s.number)))
 		if s.waits {
 			p, waits = paintLate, true
-			about += fmt.Sprintf("; %s of device idle time began in it", duration(s.drained))
+			about += fmt.Sprintf("; %s of device idle time began in it", length(s.drained))
 		}
-		list = append(list, bar{s.name, fmt.Sprintf("%s · %s×", duration(s.us), counted(int64(s.number))), []part{{s.us, p, about}}})
+		list = append(list, bar{s.name, fmt.Sprintf("%s · %s×", length(s.us), words.Count(int64(s.number))), []part{{s.us, p, about}}})
 	}
 	var legends []legend
 	if waits {

@@ -272,3 +272,20 @@ func sortedKeys[V any](m map[string]V) []string {
 	slices.Sort(keys)
 	return keys
 }
+
+// ClockSentence says how far the ranks' clocks are aligned.
+func ClockSentence(clocks []Clock) string {
+	matched := 0
+	for _, c := range clocks {
+		if c.Matched {
+			matched++
+		}
+	}
+	switch {
+	case len(clocks) == 1:
+		return "One rank: its clock is the trace's."
+	case matched == len(clocks):
+		return fmt.Sprintf("The clocks of all %d ranks are aligned by their collectives.", matched)
+	}
+	return fmt.Sprintf("The clocks of %d of %d ranks are aligned by their collectives; the others keep their own.", matched, len(clocks))
+}

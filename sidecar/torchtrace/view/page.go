@@ -9,6 +9,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/analyses"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/snapshot"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/table"
+	"github.com/omni-perf/omni-perf/sidecar/words"
 )
 
 // pageRows bounds a table in HTML; the whole one is in the JSON and the CSV.
@@ -34,12 +35,12 @@ func forPage(t *table.Table, rows int) htmlTable {
 	for r := range min(rows, t.Len()) {
 		var row []htmlCell
 		for _, c := range t.Columns {
-			row = append(row, htmlCell{short(cellText(c, r), 160), c.Kind != table.Text})
+			row = append(row, htmlCell{cut(cellText(c, r), 160), c.Kind != table.Text})
 		}
 		h.Rows = append(h.Rows, row)
 	}
 	if t.Len() > rows {
-		h.Note += fmt.Sprintf(" The first %d of %s rows; --csv and --json have them all.", rows, counted(int64(t.Len())))
+		h.Note += fmt.Sprintf(" The first %d of %s rows; --csv and --json have them all.", rows, words.Count(int64(t.Len())))
 	}
 	return h
 }

@@ -21,8 +21,8 @@ func (d drawing) stragglers(t *table.Table) (Chart, bool) {
 			figure = fmt.Sprintf("last %d×", n)
 		}
 		list = append(list, bar{name, figure, []part{
-			{transfer, paintOverhead, name + ": transfers, " + duration(transfer)},
-			{waited, paintIdle, name + ": waited for other ranks, " + duration(waited)},
+			{transfer, paintOverhead, name + ": transfers, " + length(transfer)},
+			{waited, paintIdle, name + ": waited for other ranks, " + length(waited)},
 		}})
 	}
 	return bars(d.theme, shortNames, "stragglers", "Collectives: who waited for whom", "last: came to a collective after all others", []legend{
@@ -45,17 +45,17 @@ func (d drawing) loader(t *table.Table) (Chart, bool) {
 		if !(steps > 0) {
 			continue
 		}
-		b := bar{name: name, figure: percentText(100 * fetching / steps)}
+		b := bar{name: name, figure: share(fetching / steps)}
 		if !d.severalRanks() {
 			b.name = "steps"
 		}
 		if !d.Analysis.Device {
-			b.parts = []part{{fetching / steps, paintHost, b.name + ": fetching, " + duration(fetching)}}
+			b.parts = []part{{fetching / steps, paintHost, b.name + ": fetching, " + length(fetching)}}
 		} else {
 			idle = min(idle, fetching)
 			b.parts = []part{
-				{idle / steps, paintHost, b.name + ": fetching with the device idle, " + duration(idle)},
-				{(fetching - idle) / steps, paintQueue, b.name + ": fetching with the device busy, " + duration(fetching-idle)},
+				{idle / steps, paintHost, b.name + ": fetching with the device idle, " + length(idle)},
+				{(fetching - idle) / steps, paintQueue, b.name + ": fetching with the device busy, " + length(fetching-idle)},
 			}
 		}
 		list = append(list, b)
@@ -106,15 +106,15 @@ func (d drawing) steps(t *table.Table) (Chart, bool) {
 		label := "step " + step
 		if !d.Analysis.Device {
 			bins = append(bins, columnBin{label, []part{
-				{fetching / n, paintHost, label + ": waiting for data, " + duration(fetching/n)},
-				{(all - fetching) / n, paintCompute, label + ": " + duration(all/n) + " in all"},
+				{fetching / n, paintHost, label + ": waiting for data, " + length(fetching/n)},
+				{(all - fetching) / n, paintCompute, label + ": " + length(all/n) + " in all"},
 			}})
 			continue
 		}
 		bins = append(bins, columnBin{label, []part{
-			{computing / n, paintCompute, label + ": computing, " + duration(computing/n)},
-			{(busy - computing) / n, paintOverhead, label + ": copying or communicating, " + duration((busy-computing)/n)},
-			{(all - busy) / n, paintIdle, label + ": device idle, " + duration((all-busy)/n)},
+			{computing / n, paintCompute, label + ": computing, " + length(computing/n)},
+			{(busy - computing) / n, paintOverhead, label + ": copying or communicating, " + length((busy-computing)/n)},
+			{(all - busy) / n, paintIdle, label + ": device idle, " + length((all-busy)/n)},
 		}})
 	}
 	legends := []legend{{paintCompute, "computing"}, {paintOverhead, "only copying or communicating"}, {paintIdle, "idle"}}
@@ -200,8 +200,8 @@ func (d drawing) placeBars(name, title, aside string, p paint, list []placeTime,
 		} else if i >= mostRows {
 			continue
 		}
-		rows = append(rows, bar{baseName(l.name), duration(l.us) + " · " + percentText(100*l.us/all),
-			[]part{{l.us, paint, l.name + ": " + duration(l.us)}}})
+		rows = append(rows, bar{baseName(l.name), length(l.us) + " · " + share(l.us/all),
+			[]part{{l.us, paint, l.name + ": " + length(l.us)}}})
 	}
 	return bars(d.theme, longNames, name, title, aside, nil, rows, 0)
 }

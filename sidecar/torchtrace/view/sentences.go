@@ -7,6 +7,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/analyses"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/findings"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/place"
+	"github.com/omni-perf/omni-perf/sidecar/words"
 )
 
 // All sentences about findings. Whoever decides or compares reads the finding.
@@ -33,8 +34,6 @@ func sentence(f findings.Finding) string {
 	}
 	return write(f)
 }
-
-func shareText(v float64) string { return percentText(100 * v) }
 
 // whose names the rank and device a finding is about, "" where it is about all.
 func whose(f findings.Finding) string {
@@ -87,9 +86,9 @@ func deviceIdle(f findings.Finding) string {
 	default:
 		who = fmt.Sprintf("The %d devices of %d ranks were", devices, ranks)
 	}
-	text := fmt.Sprintf("%s idle %s of the time", who, shareText(f.Value))
+	text := fmt.Sprintf("%s idle %s of the time", who, share(f.Value))
 	if w := whose(f); w != "" {
-		text += fmt.Sprintf(", %s most (%s)", w, shareText(f.Evidence["highest_share"]))
+		text += fmt.Sprintf(", %s most (%s)", w, share(f.Evidence["highest_share"]))
 	}
 	return text + "."
 }
@@ -100,9 +99,9 @@ func cpuOnly(f findings.Finding) string {
 		if n == 1 {
 			each = ""
 		}
-		return fmt.Sprintf("Nothing ran on a device: %s took %s%s on the CPU.", plural(n, "step"), duration(f.Evidence["mean_step_us"]), each)
+		return fmt.Sprintf("Nothing ran on a device: %s took %s%s on the CPU.", plural(n, "step"), length(f.Evidence["mean_step_us"]), each)
 	}
-	return fmt.Sprintf("Nothing ran on a device in the %s recorded.", duration(f.Value))
+	return fmt.Sprintf("Nothing ran on a device in the %s recorded.", length(f.Value))
 }
 
 var causeWords = map[string]string{
@@ -113,12 +112,12 @@ var causeWords = map[string]string{
 }
 
 func idleCause(f findings.Finding) string {
-	return fmt.Sprintf("%s of the devices' idle time: %s.", shareText(f.Value), causeWords[f.Name])
+	return fmt.Sprintf("%s of the devices' idle time: %s.", share(f.Value), causeWords[f.Name])
 }
 
 func launchCalls(f findings.Finding) string {
 	text := fmt.Sprintf("The devices were idle %s while launching calls ran, most of it in %s (%s of %s, the longest %s",
-		duration(f.Evidence["idle_us"]), plain(f.Name), plural(int(f.Evidence["calls"]), "call"), duration(f.Evidence["mean_us"]), duration(f.Evidence["max_us"]))
+		length(f.Evidence["idle_us"]), plain(f.Name), plural(int(f.Evidence["calls"]), "call"), length(f.Evidence["mean_us"]), length(f.Evidence["max_us"]))
 	if where := in(f); where != "" {
 		text += ", " + where
 	}
@@ -126,62 +125,62 @@ func launchCalls(f findings.Finding) string {
 }
 
 func dataLoading(f findings.Finding) string {
-	text := fmt.Sprintf("The steps waited for data %s of their time", shareText(f.Value))
+	text := fmt.Sprintf("The steps waited for data %s of their time", share(f.Value))
 	const more = 0.02 // than all together: less is no difference
 	if highest := f.Evidence["highest_share"]; f.Rank != nil && highest >= f.Value+more {
-		text += fmt.Sprintf(", rank %d's most (%s)", *f.Rank, shareText(highest))
+		text += fmt.Sprintf(", rank %d's most (%s)", *f.Rank, share(highest))
 	}
 	if idle := f.Evidence["device_idle_us"]; idle > 0 {
-		text += fmt.Sprintf("; devices were idle for %s of it", duration(idle))
+		text += fmt.Sprintf("; devices were idle for %s of it", length(idle))
 	}
 	return text + "."
 }
 
 func pythonIdle(f findings.Finding) string {
-	text := fmt.Sprintf("Python was %s for %s of the devices' idle time", in(f), shareText(f.Value))
+	text := fmt.Sprintf("Python was %s for %s of the devices' idle time", in(f), share(f.Value))
 	if inner, ok := place.Parse(f.Name); ok {
-		text += fmt.Sprintf(", longest in %s (%s)", placeText(inner), shareText(f.Evidence["inner_share"]))
+		text += fmt.Sprintf(", longest in %s (%s)", placeText(inner), share(f.Evidence["inner_share"]))
 	}
 	return text + "."
 }
 
 func synchronising(f findings.Finding) string {
 	text := fmt.Sprintf("Devices ran out of work while the host waited in %s (%s calls, %s",
-		plain(f.Name), counted(int64(f.Evidence["calls"])), duration(f.Evidence["total_us"]))
+		plain(f.Name), words.Count(int64(f.Evidence["calls"])), length(f.Evidence["total_us"]))
 	if where := in(f); where != "" {
 		text += ", most " + where
 	}
-	return text + fmt.Sprintf("): %s of their idle time followed.", shareText(f.Value))
+	return text + fmt.Sprintf("): %s of their idle time followed.", share(f.Value))
 }
 
 func pythonTime(f findings.Finding) string {
-	return fmt.Sprintf("The main thread was %s for %s of its time, library code called from there included.", in(f), shareText(f.Value))
+	return fmt.Sprintf("The main thread was %s for %s of its time, library code called from there included.", in(f), share(f.Value))
 }
 
 func topOperator(f findings.Finding) string {
-	return fmt.Sprintf("Of the operators %s took most: %s of their time in %s.", plain(f.Name), shareText(f.Value), plural(int(f.Evidence["calls"]), "call"))
+	return fmt.Sprintf("Of the operators %s took most: %s of their time in %s.", plain(f.Name), share(f.Value), plural(int(f.Evidence["calls"]), "call"))
 }
 
 func hiddenCommunication(f findings.Finding) string {
-	return fmt.Sprintf("%s of the communication is hidden behind computation.", shareText(f.Value))
+	return fmt.Sprintf("%s of the communication is hidden behind computation.", share(f.Value))
 }
 
 func straggler(f findings.Finding) string {
 	return fmt.Sprintf("Rank %d came last to %.0f of %.0f collectives; the other ranks waited %s for it.",
-		*f.Rank, f.Evidence["times_last"], f.Evidence["collectives"], duration(f.Value))
+		*f.Rank, f.Evidence["times_last"], f.Evidence["collectives"], length(f.Value))
 }
 
 func memoryPeak(f findings.Finding) string {
-	text := fmt.Sprintf("Memory was highest with %s on %s", bytesText(f.Value), plain(f.On))
+	text := fmt.Sprintf("Memory was highest with %s on %s", bytesOf(f.Value), plain(f.On))
 	if at, timed := f.Evidence["at_us"]; timed {
-		text += fmt.Sprintf(", %s after the history began", duration(at))
+		text += fmt.Sprintf(", %s after the history began", length(at))
 	}
 	var of []string
 	if part := f.Evidence["category_share"]; part > 0 && f.Name != "" {
-		of = append(of, fmt.Sprintf("%s %s", shareText(part), plain(f.Name)))
+		of = append(of, fmt.Sprintf("%s %s", share(part), plain(f.Name)))
 	}
 	if where := in(f); where != "" {
-		of = append(of, fmt.Sprintf("%s allocated %s", shareText(f.Evidence["place_share"]), where))
+		of = append(of, fmt.Sprintf("%s allocated %s", share(f.Evidence["place_share"]), where))
 	}
 	if len(of) > 0 {
 		text += ": " + strings.Join(of, ", ")
@@ -190,7 +189,7 @@ func memoryPeak(f findings.Finding) string {
 }
 
 func outOfMemory(f findings.Finding) string {
-	text := fmt.Sprintf("An allocation of %s on %s failed with %s free", bytesText(f.Value), plain(f.On), bytesText(f.Evidence["free_bytes"]))
+	text := fmt.Sprintf("An allocation of %s on %s failed with %s free", bytesOf(f.Value), plain(f.On), bytesOf(f.Evidence["free_bytes"]))
 	if where := in(f); where != "" {
 		text += ", " + where
 	}
@@ -199,5 +198,5 @@ func outOfMemory(f findings.Finding) string {
 
 func unusedReserved(f findings.Finding) string {
 	return fmt.Sprintf("%s of the memory reserved on %s was unused at the end: %s, the largest free piece %s.",
-		shareText(f.Value), plain(f.On), bytesText(f.Evidence["free_bytes"]), bytesText(f.Evidence["largest_free_bytes"]))
+		share(f.Value), plain(f.On), bytesOf(f.Evidence["free_bytes"]), bytesOf(f.Evidence["largest_free_bytes"]))
 }

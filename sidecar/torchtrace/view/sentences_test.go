@@ -24,36 +24,36 @@ func TestSentences(t *testing.T) {
 	own := &place.Place{File: "/home/me/train.py", Line: 42, Function: "train_step"}
 	type evidence = map[string]float64
 	for want, f := range map[string]findings.Finding{
-		"The device was idle 35.3 % of the time.":                                                  {ID: findings.DeviceIdle, Value: 0.353, Evidence: evidence{"ranks": 1, "devices": 1}},
-		"The devices of 8 ranks were idle 22.8 % of the time, rank 5 most (44.4 %).":               {ID: findings.DeviceIdle, Value: 0.228, Rank: number(5), Device: number(5), Evidence: evidence{"ranks": 8, "devices": 8, "highest_share": 0.444}},
-		"The 2 devices were idle 55.0 % of the time, device 1 most (60.0 %).":                      {ID: findings.DeviceIdle, Value: 0.55, Rank: number(0), Device: number(1), Evidence: evidence{"ranks": 1, "devices": 2, "highest_share": 0.6}},
-		"The 2 devices were idle 50.0 % of the time.":                                              {ID: findings.DeviceIdle, Value: 0.5, Evidence: evidence{"ranks": 1, "devices": 2, "highest_share": 0.5}},
-		"The 4 devices of 2 ranks were idle 50.0 % of the time, device 1 of rank 1 most (70.0 %).": {ID: findings.DeviceIdle, Value: 0.5, Rank: number(1), Device: number(1), Evidence: evidence{"ranks": 2, "devices": 4, "highest_share": 0.7}},
-		"Nothing ran on a device: 6 steps took 9.12 ms each on the CPU.":                           {ID: findings.CPUOnly, Value: 84e3, Evidence: evidence{"steps": 6, "mean_step_us": 9120}},
-		"Nothing ran on a device: 1 step took 9.12 ms on the CPU.":                                 {ID: findings.CPUOnly, Value: 84e3, Evidence: evidence{"steps": 1, "mean_step_us": 9120}},
-		"Nothing ran on a device in the 84 ms recorded.":                                           {ID: findings.CPUOnly, Value: 84e3},
-		"91.3 % of the devices' idle time: the host had not launched the next work.":               {ID: findings.IdleCause, Value: 0.913, Name: analyses.CauseNotLaunched},
-		"The devices were idle 3.06 s while launching calls ran, most of it in cudaLaunchKernel (79 calls of 38.8 ms, the longest 3.06 s, in train.py(42): train_step).": {
+		"The device was idle 35 % of the time.":                                                {ID: findings.DeviceIdle, Value: 0.353, Evidence: evidence{"ranks": 1, "devices": 1}},
+		"The devices of 8 ranks were idle 23 % of the time, rank 5 most (44 %).":               {ID: findings.DeviceIdle, Value: 0.228, Rank: number(5), Device: number(5), Evidence: evidence{"ranks": 8, "devices": 8, "highest_share": 0.444}},
+		"The 2 devices were idle 55 % of the time, device 1 most (60 %).":                      {ID: findings.DeviceIdle, Value: 0.55, Rank: number(0), Device: number(1), Evidence: evidence{"ranks": 1, "devices": 2, "highest_share": 0.6}},
+		"The 2 devices were idle 50 % of the time.":                                            {ID: findings.DeviceIdle, Value: 0.5, Evidence: evidence{"ranks": 1, "devices": 2, "highest_share": 0.5}},
+		"The 4 devices of 2 ranks were idle 50 % of the time, device 1 of rank 1 most (70 %).": {ID: findings.DeviceIdle, Value: 0.5, Rank: number(1), Device: number(1), Evidence: evidence{"ranks": 2, "devices": 4, "highest_share": 0.7}},
+		"Nothing ran on a device: 6 steps took 9.1 ms each on the CPU.":                        {ID: findings.CPUOnly, Value: 84e3, Evidence: evidence{"steps": 6, "mean_step_us": 9120}},
+		"Nothing ran on a device: 1 step took 9.1 ms on the CPU.":                              {ID: findings.CPUOnly, Value: 84e3, Evidence: evidence{"steps": 1, "mean_step_us": 9120}},
+		"Nothing ran on a device in the 84 ms recorded.":                                       {ID: findings.CPUOnly, Value: 84e3},
+		"91 % of the devices' idle time: the host had not launched the next work.":             {ID: findings.IdleCause, Value: 0.913, Name: analyses.CauseNotLaunched},
+		"The devices were idle 3.1 s while launching calls ran, most of it in cudaLaunchKernel (79 calls of 39 ms, the longest 3.1 s, in train.py(42): train_step).": {
 			ID: findings.LaunchCalls, Value: 0.2, Name: "cudaLaunchKernel", Place: own, Evidence: evidence{"idle_us": 3.06e6, "calls": 79, "mean_us": 38.8e3, "max_us": 3.06e6}},
-		"The steps waited for data 24.6 % of their time, rank 5's most (49.9 %); devices were idle for 127 ms of it.": {
+		"The steps waited for data 25 % of their time, rank 5's most (50 %); devices were idle for 0.13 s of it.": {
 			ID: findings.DataLoading, Value: 0.246, Rank: number(5), Evidence: evidence{"highest_share": 0.499, "device_idle_us": 127e3}},
-		"The steps waited for data 24.6 % of their time.": {ID: findings.DataLoading, Value: 0.246, Rank: number(5), Evidence: evidence{"highest_share": 0.25}},
-		"Python was in train.py(42): train_step for 91.0 % of the devices' idle time, longest in torch/utils/data/dataloader.py(701): __next__ (90.3 %).": {
+		"The steps waited for data 25 % of their time.": {ID: findings.DataLoading, Value: 0.246, Rank: number(5), Evidence: evidence{"highest_share": 0.25}},
+		"Python was in train.py(42): train_step for 91 % of the devices' idle time, longest in torch/utils/data/dataloader.py(701): __next__ (90 %).": {
 			ID: findings.PythonIdle, Value: 0.91, Place: own, Name: "/opt/venv/lib/python3.12/site-packages/torch/utils/data/dataloader.py(701): __next__", Evidence: evidence{"inner_share": 0.903}},
-		"Python was in train.py(42): train_step for 91.0 % of the devices' idle time.": {ID: findings.PythonIdle, Value: 0.91, Place: own},
-		"Devices ran out of work while the host waited in cudaStreamSynchronize (40 calls, 334 ms, most in train.py(42): train_step): 91.3 % of their idle time followed.": {
+		"Python was in train.py(42): train_step for 91 % of the devices' idle time.": {ID: findings.PythonIdle, Value: 0.91, Place: own},
+		"Devices ran out of work while the host waited in cudaStreamSynchronize (40 calls, 0.33 s, most in train.py(42): train_step): 91 % of their idle time followed.": {
 			ID: findings.Synchronising, Value: 0.913, Name: "cudaStreamSynchronize", Place: own, Evidence: evidence{"calls": 40, "total_us": 334e3}},
-		"The main thread was in train.py(42): train_step for 80.0 % of its time, library code called from there included.": {ID: findings.PythonTime, Value: 0.8, Place: own},
-		"Of the operators aten::mm took most: 28.8 % of their time in 1 call.":                                             {ID: findings.TopOperator, Value: 0.288, Name: "aten::mm", Evidence: evidence{"calls": 1}},
-		"34.4 % of the communication is hidden behind computation.":                                                        {ID: findings.HiddenComm, Value: 0.344},
-		"Rank 5 came last to 10 of 10 collectives; the other ranks waited 180 ms for it.": {
+		"The main thread was in train.py(42): train_step for 80 % of its time, library code called from there included.": {ID: findings.PythonTime, Value: 0.8, Place: own},
+		"Of the operators aten::mm took most: 29 % of their time in 1 call.":                                             {ID: findings.TopOperator, Value: 0.288, Name: "aten::mm", Evidence: evidence{"calls": 1}},
+		"34 % of the communication is hidden behind computation.":                                                        {ID: findings.HiddenComm, Value: 0.344},
+		"Rank 5 came last to 10 of 10 collectives; the other ranks waited 0.18 s for it.": {
 			ID: findings.Straggler, Value: 180e3, Rank: number(5), Evidence: evidence{"times_last": 10, "collectives": 10}},
-		"Memory was highest with 652 MiB on device 0, 47.6 ms after the history began: 43.6 % optimizer, 30.0 % allocated in train.py(42): train_step.": {
+		"Memory was highest with 652 MiB on device 0, 48 ms after the history began: 44 % optimizer, 30 % allocated in train.py(42): train_step.": {
 			ID: findings.MemoryPeak, Value: 652 << 20, On: "device 0", Name: "optimizer", Place: own, Evidence: evidence{"at_us": 47.6e3, "category_share": 0.436, "place_share": 0.3}},
 		"Memory was highest with 1 KiB on pinned host memory.": {ID: findings.MemoryPeak, Value: 1024, On: "pinned host memory"},
 		"An allocation of 100 MiB on device 0 failed with 3 MiB free, in train.py(42): train_step.": {
 			ID: findings.OutOfMemory, Value: 100 << 20, On: "device 0", Place: own, Evidence: evidence{"free_bytes": 3 << 20}},
-		"44.0 % of the memory reserved on device 0 was unused at the end: 334 MiB, the largest free piece 20 MiB.": {
+		"44 % of the memory reserved on device 0 was unused at the end: 334 MiB, the largest free piece 20 MiB.": {
 			ID: findings.UnusedReserved, Value: 0.44, On: "device 0", Evidence: evidence{"free_bytes": 334 << 20, "largest_free_bytes": 20 << 20}},
 	} {
 		if got := sentence(f); got != want {

@@ -41,7 +41,7 @@ func curves(theme Theme, name, title, aside string, list []line, unit func(float
 	c.Text(plotLeft-10, c.y+4, unit(most), `class="opd opr"`)
 	c.Text(plotLeft-10, bottom+4, "0", `class="opd opr"`)
 	c.Text(plotLeft, bottom+16, "0", `class="opd"`)
-	c.Text(plotRight, bottom+16, duration(last-first), `class="opd opr"`)
+	c.Text(plotRight, bottom+16, length(last-first), `class="opd opr"`)
 	for _, l := range list {
 		path := curvePath(l, first, last, func(v float64) float64 { return bottom - v/most*plot }, bottom)
 		attr := fmt.Sprintf(`class="ops-%s"`, l.paint)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/snapshot"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/table"
+	"github.com/omni-perf/omni-perf/sidecar/words"
 )
 
 // byKey groups rows by a key, in the order of first appearance.
@@ -65,7 +66,7 @@ func (d drawing) series(t *table.Table, name, title string, key func(row int) st
 		if n == "" || len(lines) == len(linePaints) {
 			continue
 		}
-		l := line{name: short(n, 26), paint: linePaints[len(lines)]}
+		l := line{name: cut(n, 26), paint: linePaints[len(lines)]}
 		for _, r := range groups[n] {
 			l.x = append(l.x, t.FloatAt("ts_us", r))
 			l.y = append(l.y, t.FloatAt(value, r))
@@ -83,7 +84,7 @@ func (d drawing) queue(t *table.Table) (Chart, bool) {
 		return fmt.Sprintf("stream %d", t.IntAt("stream", r))
 	}
 	return d.series(t, "queue", "Launched and not started", key, "queue_length",
-		func(v float64) string { return counted(int64(v)) }), true
+		func(v float64) string { return words.Count(int64(v)) }), true
 }
 
 func (d drawing) bandwidth(t *table.Table) (Chart, bool) {
@@ -131,7 +132,7 @@ func (d drawing) memory(t *table.Table) (Chart, bool) {
 	if len(reserved.x) > 0 {
 		lines = append(lines, reserved)
 	}
-	return curves(d.theme, "memory", "Memory of the allocator", d.ofFirst(t, device), lines, bytesText), most > 0
+	return curves(d.theme, "memory", "Memory of the allocator", d.ofFirst(t, device), lines, bytesOf), most > 0
 }
 
 var categoryPaint = map[string]paint{
@@ -175,7 +176,7 @@ func (d drawing) snapshot(t *table.Table) (Chart, bool) {
 		}
 		lines = append(lines, l)
 	}
-	return curves(d.theme, "snapshot", "Memory over time, by what allocated it", device+", from the memory snapshot", lines, bytesText), len(times) > 1
+	return curves(d.theme, "snapshot", "Memory over time, by what allocated it", device+", from the memory snapshot", lines, bytesOf), len(times) > 1
 }
 
 func paintOf(category string) paint {
@@ -217,8 +218,8 @@ func (d drawing) peak(t *table.Table) (Chart, bool) {
 		_, where, _ := strings.Cut(key, "\x00")
 		s := by[key]
 		used[s.category] = true
-		list = append(list, bar{baseName(where), bytesText(s.bytes) + " · " + percentText(100*s.bytes/all),
-			[]part{{s.bytes, paintOf(s.category), where + ": " + bytesText(s.bytes)}}})
+		list = append(list, bar{baseName(where), bytesOf(s.bytes) + " · " + share(s.bytes/all),
+			[]part{{s.bytes, paintOf(s.category), where + ": " + bytesOf(s.bytes)}}})
 	}
 	var legends []legend
 	for _, category := range slices.Sorted(maps.Keys(used)) {

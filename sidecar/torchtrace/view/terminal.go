@@ -9,6 +9,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/analyses"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/snapshot"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/table"
+	"github.com/omni-perf/omni-perf/sidecar/words"
 )
 
 // terminalTables is what a terminal report shows, with the columns that matter
@@ -46,7 +47,7 @@ var terminalTables = []struct {
 // no control characters in it.
 func (r *Result) Text(w io.Writer, columns int) error {
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "%s: %s\n", short(r.Name, columns/2), r.about())
+	fmt.Fprintf(out, "%s: %s\n", cut(r.Name, columns/2), r.about())
 	for _, line := range r.headline() {
 		fmt.Fprintln(out, line)
 	}
@@ -101,7 +102,7 @@ func writeTable(out *bufio.Writer, t *table.Table, title string, names []string,
 		}
 		for _, row := range cells {
 			if len(row) > i {
-				widths[i] = max(widths[i], columnsIn(row[i]))
+				widths[i] = max(widths[i], words.Columns(row[i]))
 			}
 		}
 	}
@@ -110,8 +111,8 @@ func writeTable(out *bufio.Writer, t *table.Table, title string, names []string,
 	for _, row := range cells {
 		var line strings.Builder
 		for i, text := range row[:len(cols)] {
-			text = short(text, widths[i])
-			blank := strings.Repeat(" ", widths[i]-columnsIn(text))
+			text = cut(text, widths[i])
+			blank := strings.Repeat(" ", widths[i]-words.Columns(text))
 			if cols[i].Kind == table.Text {
 				line.WriteString(text + blank + "  ")
 			} else {
@@ -121,7 +122,7 @@ func writeTable(out *bufio.Writer, t *table.Table, title string, names []string,
 		fmt.Fprintln(out, "  "+strings.TrimRight(line.String(), " "))
 	}
 	if t.Len() > rows {
-		fmt.Fprintf(out, "  … %s more rows (--csv DIR or --json FILE has them)\n", counted(int64(t.Len()-rows)))
+		fmt.Fprintf(out, "  … %s more rows (--csv FOLDER or --json FILE has them)\n", words.Count(int64(t.Len()-rows)))
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/snapshot"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/synth"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/table"
+	"github.com/omni-perf/omni-perf/sidecar/words"
 )
 
 // training analyses made-up ranks with everything on.
@@ -148,8 +149,8 @@ func TestTextFitsTheTerminal(t *testing.T) {
 		tables := false
 		for _, line := range strings.Split(out.String(), "\n") {
 			tables = tables || strings.HasPrefix(line, "  rank")
-			if strings.HasPrefix(line, "  ") && columnsIn(line) > columns {
-				t.Errorf("%d columns: a line has %d: %s", columns, columnsIn(line), line)
+			if strings.HasPrefix(line, "  ") && words.Columns(line) > columns {
+				t.Errorf("%d columns: a line has %d: %s", columns, words.Columns(line), line)
 			}
 		}
 		if !tables {
@@ -233,9 +234,9 @@ func TestUnwritableFileIsNamed(t *testing.T) {
 
 func TestWords(t *testing.T) {
 	for got, want := range map[string]string{
-		duration(0.5): "0.50 µs", duration(12345): "12.3 ms", duration(2.5e6): "2.50 s", duration(math.NaN()): "–",
-		counted(1234567): "1 234 567", counted(-1000): "-1 000", bytesText(1536): "1.50 KiB",
-		short("日本語テキスト", 7): "日本語…", short("abc", 3): "abc",
+		duration(0.5): "0.500 µs", duration(334e3): "0.334 s", duration(12345): "12.3 ms", duration(2.5e6): "2.50 s", duration(math.NaN()): "–",
+		words.Count(1234567): "1,234,567", words.Count(-1000): "-1,000", bytesOf(1536): "1.5 KiB",
+		cut("日本語テキスト", 7): "日本語…", cut("abc", 3): "abc",
 		kernelLabel("void at::native::(anonymous namespace)::k<4>(int, float)"): "k<4>",
 		baseName("/a/b/train.py(3): f"):                                         "train.py(3): f",
 	} {

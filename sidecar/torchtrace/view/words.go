@@ -1,71 +1,38 @@
 package view
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/table"
+	"github.com/omni-perf/omni-perf/sidecar/words"
 )
 
-// plain makes foreign text safe to show on one line: control, format and
-// direction characters become visible blanks.
-func plain(text string) string {
-	clean := strings.Map(func(r rune) rune {
-		switch {
-		case r == '\uFFFD' || unicode.IsGraphic(r) && !unicode.Is(unicode.Zl, r) && !unicode.Is(unicode.Zp, r):
-			return r
-		}
-		return '␣'
-	}, strings.ToValidUTF8(text, "\uFFFD"))
-	return clean
-}
+// longest bounds foreign text on a page, in characters: names of C++ kernels are long.
+const longest = 4000
 
-// short cuts text to a number of columns, the rest told by an ellipsis.
-func short(text string, columns int) string {
-	text = plain(text)
-	if columnsIn(text) <= columns {
-		return text
-	}
-	used := 0
-	for i, r := range text {
-		if used += runeWidth(r); used > columns-1 {
-			return text[:i] + "…"
-		}
-	}
-	return text
-}
+// plain makes foreign text safe to show on one line.
+func plain(text string) string { return words.Clean(text, longest) }
 
-// columnsIn counts terminal columns.
-func columnsIn(text string) int {
-	n := 0
-	for _, r := range text {
-		n += runeWidth(r)
-	}
-	return n
-}
+// cut makes foreign text fit into a number of columns.
+func cut(text string, columns int) string { return words.Cut(plain(text), columns) }
 
-func runeWidth(r rune) int {
-	switch {
-	case unicode.Is(unicode.Mn, r):
-		return 0
-	case r >= 0x1100 && r <= 0x115f, r >= 0x2e80 && r <= 0xa4cf, r >= 0xac00 && r <= 0xd7a3,
-		r >= 0xf900 && r <= 0xfaff, r >= 0xfe30 && r <= 0xfe6f, r >= 0xff00 && r <= 0xff60,
-		r >= 0x1f300 && r <= 0x1faff:
-		return 2
-	}
-	return 1
-}
+// Figures of sentences and charts are written as everywhere else; those of tables
+// have three digits, so that rows can be compared.
+
+func length(us float64) string         { return words.Seconds(us / 1e6) }
+func share(part float64) string        { return words.Percent(part) }
+func percentOf(hundred float64) string { return words.Percent(hundred / 100) }
+func bytesOf(n float64) string         { return words.Quantity(n, "B") }
 
 // duration writes microseconds with three significant digits.
 func duration(us float64) string {
 	switch a := math.Abs(us); {
 	case math.IsNaN(us):
 		return "–"
-	case a >= 1e6:
+	case a >= 99.5e3: // as words.Seconds
 		return digits(us/1e6) + " s"
 	case a >= 1e3:
 		return digits(us/1e3) + " ms"
@@ -81,17 +48,10 @@ func digits(v float64) string {
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	case a >= 9.995:
 		return strconv.FormatFloat(v, 'f', 1, 64)
+	case a >= 0.9995:
+		return strconv.FormatFloat(v, 'f', 2, 64)
 	}
-	return strconv.FormatFloat(v, 'f', 2, 64)
-}
-
-func bytesText(n float64) string {
-	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
-	i := 0
-	for ; math.Abs(n) >= 1024 && i < len(units)-1; i++ {
-		n /= 1024
-	}
-	return digits(n) + " " + units[i]
+	return strconv.FormatFloat(v, 'f', 3, 64)
 }
 
 // flopText writes floating-point operations, or with a unit of time those in it.
@@ -111,19 +71,6 @@ func percentText(p float64) string {
 	return strconv.FormatFloat(p, 'f', 1, 64) + " %"
 }
 
-// counted groups thousands.
-func counted(n int64) string {
-	text := strconv.FormatInt(n, 10)
-	start := 0
-	if n < 0 {
-		start = 1
-	}
-	for i := len(text) - 3; i > start; i -= 3 {
-		text = text[:i] + " " + text[i:]
-	}
-	return text
-}
-
 // identifiers are columns whose numbers name something.
 var identifiers = []string{"rank", "device", "stream", "step", "first_step", "last_step", "cycle", "process", "line",
 	"correlation", "straggler", "slowest_rank", "min_rank", "max_rank"}
@@ -136,11 +83,11 @@ func cellText(c *table.Column, row int) string {
 	case int64:
 		switch {
 		case c.Kind == table.Bytes:
-			return bytesText(float64(v))
+			return bytesOf(float64(v))
 		case slices.Contains(identifiers, c.Name):
 			return strconv.FormatInt(v, 10)
 		}
-		return counted(v)
+		return words.Count(v)
 	case float64:
 		switch c.Kind {
 		case table.Micros:
@@ -148,7 +95,7 @@ func cellText(c *table.Column, row int) string {
 		case table.Percent:
 			return percentText(v)
 		case table.Ratio:
-			return shareText(v)
+			return percentText(100 * v)
 		case table.Flop:
 			return flopText(v, "")
 		case table.FlopPerS:
@@ -170,9 +117,4 @@ func heading(c *table.Column) string {
 	return strings.ReplaceAll(name, "_", " ")
 }
 
-func plural(n int, one string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %ss", n, one)
-}
+func plural(n int, one string) string { return words.Plural(n, one, one+"s") }

@@ -1,4 +1,6 @@
-package server
+// Package display makes of a report what a notebook or a terminal shows, and the
+// pictures that a caller asks a sidecar for.
+package display
 
 import (
 	"fmt"
@@ -11,17 +13,17 @@ import (
 // textWidth is the columns of the text form where nobody tells the terminal's.
 const textWidth = 100
 
-// Charts presents reports by package chart.
+// Charts draws reports by package chart; it is a server.Presenter.
 type Charts struct{}
 
 // Bundle makes what the extension displays.
-func (Charts) Bundle(r *report.Report, d Display) (jupyter.Bundle, error) {
+func (Charts) Bundle(r *report.View, at jupyter.Place) (jupyter.Bundle, error) {
 	text := []byte(chart.Text(r, textWidth))
-	if d.Form == "terminal" {
+	if at.Form == "terminal" {
 		return jupyter.NewBundle(nil, text, ""), nil
 	}
-	draw, options := chart.HTML, chart.Options{Theme: chart.Theme(d.Theme)}
-	if d.Folded {
+	draw, options := chart.HTML, chart.Options{Theme: chart.Theme(at.Theme)}
+	if at.Folded {
 		draw = chart.Folded
 	}
 	html, err := draw(r, options)
@@ -32,7 +34,7 @@ func (Charts) Bundle(r *report.Report, d Display) (jupyter.Bundle, error) {
 }
 
 // Draw makes a file.
-func (Charts) Draw(r *report.Report, format string) (content []byte, mediaType string, err error) {
+func (Charts) Draw(r *report.View, format string) (content []byte, mediaType string, err error) {
 	switch format {
 	case "svg":
 		content, err = chart.SVG(r, chart.Options{})

@@ -1,13 +1,13 @@
-package recorder
+package profiler
 
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"sync"
 	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/pystack"
+	"github.com/omni-perf/omni-perf/sidecar/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
@@ -19,7 +19,7 @@ type pythonStacks struct {
 }
 
 // stackMethod is how package pystack reads, as it says itself.
-const stackMethod = "process_vm_readv, read twice"
+const stackMethod = timeline.MethodOutside
 
 // Between two tries to attach to a process that has no stacks to read now.
 const (
@@ -38,17 +38,14 @@ func (p *pythonStacks) attach(pid int) (*pystack.Process, error) {
 	if p.process != nil {
 		return p.process, nil
 	}
-	process, err := pystack.Attach(pid, pystack.Options{})
-	if errors.Is(err, pystack.ErrPermission) {
-		return nil, permissionError{err}
-	}
+	process, err := attach(pid, pystack.Options{})
 	if err == nil {
 		p.process = process
 	}
 	return process, err
 }
 
-func (p *pythonStacks) Collect(ctx context.Context, run Run) error {
+func (p *pythonStacks) Collect(ctx context.Context, run recorder.Run) error {
 	b := run.Builder
 	opts := pystack.SampleOptions{
 		Interval: run.Interval, Coroutine: run.Coroutine, Leave: run.Own, FromStart: run.Patient,
@@ -110,9 +107,3 @@ func (p *pythonStacks) Close() {
 		p.process = nil
 	}
 }
-
-// permissionError is a refusal that the target may take back.
-type permissionError struct{ error }
-
-func (e permissionError) Is(target error) bool { return target == fs.ErrPermission }
-func (e permissionError) Unwrap() error        { return e.error }

@@ -1,4 +1,4 @@
-package main
+package profiler
 
 import (
 	"os"
@@ -51,10 +51,13 @@ func TestEveryFrontDoorNamesCausesByTheTextOfFiles(t *testing.T) {
 		{"a kernel's cell that calls a module", timeline.Target{PID: os.Getpid(), Cell: &cell},
 			[]timeline.Frame{{Function: "<module>", File: cell.File, Line: 1}, leaf}, "return good.sum().item()"},
 	} {
-		r := analyser(os.Getpid())(waitingFor(c.target, c.frames...))
+		r, err := Analyser(os.Getpid(), "")(waitingFor(c.target, c.frames...))
+		if err != nil {
+			t.Fatal(err)
+		}
 		got := r.Idle.Causes[0]
-		if got.ID != string(diagnose.Sync) || got.SourceText != c.text {
-			t.Errorf("%s: %q at %q, want %q at %q", c.name, got.ID, got.SourceText, diagnose.Sync, c.text)
+		if got.ID != string(diagnose.Sync) || r.LineText(got.File, got.Line) != c.text {
+			t.Errorf("%s: %q at %q, want %q at %q", c.name, got.ID, r.LineText(got.File, got.Line), diagnose.Sync, c.text)
 		}
 	}
 }
@@ -62,7 +65,7 @@ func TestEveryFrontDoorNamesCausesByTheTextOfFiles(t *testing.T) {
 func TestFilesAreReadForEachRecording(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "metrics.py")
 	target := timeline.Target{PID: os.Getpid()}
-	analyse := analyser(target.PID)
+	analyse := Analyser(target.PID, "")
 	for _, c := range []struct{ text, cause string }{
 		{"good.sum().item()", string(diagnose.Sync)},
 		{"lock.acquire()", string(diagnose.Lock)},
@@ -77,9 +80,12 @@ func TestFilesAreReadForEachRecording(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := analyse(waitingFor(target, timeline.Frame{Function: "accuracy", File: file, Line: 1}))
-		if got := r.Idle.Causes[0]; got.ID != c.cause || got.SourceText != c.text {
-			t.Errorf("%q at %q, want %q at %q", got.ID, got.SourceText, c.cause, c.text)
+		r, err := analyse(waitingFor(target, timeline.Frame{Function: "accuracy", File: file, Line: 1}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Idle.Causes[0]; got.ID != c.cause || r.LineText(got.File, got.Line) != c.text {
+			t.Errorf("%q at %q, want %q at %q", got.ID, r.LineText(got.File, got.Line), c.cause, c.text)
 		}
 	}
 }

@@ -1,0 +1,53 @@
+// Package profiler puts the parts together: the collectors that record a process,
+// and the way from its Recording to a Report.
+//
+// It is the one place that knows every collector and every step of that way. Front
+// doors get a recorder.Recorder and a function from it and know neither; which
+// process is recorded, and for whom, is theirs.
+package profiler
+
+import (
+	"context"
+
+	"github.com/omni-perf/omni-perf/sidecar/gpu"
+	"github.com/omni-perf/omni-perf/sidecar/host"
+	"github.com/omni-perf/omni-perf/sidecar/recorder"
+	"github.com/omni-perf/omni-perf/sidecar/timeline"
+)
+
+// Recorder makes the recorder of a process with all the collectors there are.
+// role is the target's in Recording.Processes; gpus opens the driver, once, when
+// it is first needed.
+func Recorder(target timeline.Target, role string, gpus func() *gpu.Driver) *recorder.Recorder {
+	own := &recorder.OwnThreads{}
+	machine := host.New(target.PID, host.Options{Role: role, Own: own.Has})
+	return recorder.New(recorder.Options{
+		Target: target,
+		Stacks: &pythonStacks{},
+		Collectors: []recorder.Named{
+			{Name: "process and machine figures", Collector: hostFigures{machine}},
+			{Name: "GPU lanes", Collector: gpuLanes{gpus, machine.PIDs}},
+		},
+		Own:     own,
+		Threads: host.NewThreadLog(target.PID),
+		Code:    host.NewCode(target),
+		Host:    host.Machine,
+	})
+}
+
+type hostFigures struct{ *host.Collector }
+
+func (h hostFigures) Collect(ctx context.Context, run recorder.Run) error {
+	return h.Collector.Collect(ctx, run.Builder, run.FigureInterval)
+}
+
+type gpuLanes struct {
+	open func() *gpu.Driver
+	pids func() []int
+}
+
+func (g gpuLanes) Collect(ctx context.Context, run recorder.Run) error {
+	// It leaves its own notes, the one about its error included.
+	_ = g.open().Collect(ctx, run.Builder, gpu.Options{Interval: run.FigureInterval, PIDs: g.pids})
+	return nil
+}
