@@ -10,6 +10,7 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/wording"
 )
 
 // maxFunctions bounds the function table; what is further down cost nothing.
@@ -136,17 +137,6 @@ func notes(rec *timeline.Recording) []Note {
 	return append(out, gapNotes(rec)...)
 }
 
-// gapReasons say why nothing is known of a process's stacks for some time.
-var gapReasons = map[timeline.GapReason]string{
-	timeline.GapUnreadable: "its memory told no stacks",
-	timeline.GapStarting:   "Python was not running yet",
-	timeline.GapExec:       "the process became another program",
-	timeline.GapExit:       "the interpreter had shut down",
-	timeline.GapPermission: "the system no longer allowed reading the process",
-	timeline.GapStopped:    "the process was stopped",
-	timeline.GapTraced:     "a debugger held the process",
-}
-
 // gapNotes tell of the gaps, those together that have one reason, from a hundredth of
 // the time on.
 func gapNotes(rec *timeline.Recording) (out []Note) {
@@ -156,7 +146,7 @@ func gapNotes(rec *timeline.Recording) (out []Note) {
 	}
 	for _, reason := range slices.Sorted(maps.Keys(sums)) {
 		if sum := sums[reason]; 100*sum >= rec.Duration {
-			out = append(out, Note{What: "stacks", Reason: fmt.Sprintf("unknown for %.2f s: %s", sum.Seconds(), gapReasons[reason])})
+			out = append(out, Note{What: "stacks", Reason: fmt.Sprintf("unknown for %.2f s: %s", sum.Seconds(), wording.Gap(reason))})
 		}
 	}
 	return out
