@@ -34,6 +34,7 @@ var cpuRules = []rule{
 	{id: ThreadsTakeTurns, severity: Warning, threshold: 0.30, measure: threadsTakeTurns},
 	{id: NoFreeCPU, severity: Warning, threshold: noFreeCPUShare, measure: hostRule(noFreeCPU, NoCPU)},
 	{id: BusyMachine, severity: Limit, threshold: 0.30, measure: busyMachine},
+	{id: StacksUnknown, severity: Limit, threshold: 0.10, measure: stacksUnknown},
 	{id: Printing, severity: Warning, threshold: 100, unit: PerSecond, measure: printing},
 	{id: MemoryPressure, severity: Warning, threshold: 0.95, unit: Fullness, measure: memoryPressure},
 	{id: Swapping, severity: Warning, threshold: 64 << 20, unit: Bytes, measure: swapping},
@@ -274,6 +275,28 @@ func busyMachine(e *evidence) measured {
 		}
 	}
 	return e.of(Finding{Time: max(computing-e.thread.OnCPU, 0), Cause: NoCPU, Cores: math.NaN()})
+}
+
+// stacksUnknown is the time in which nothing is known of the program, and the reason
+// of most of it. At its start and end that is told by the interpreter's own findings,
+// unless a launcher takes its time.
+func stacksUnknown(e *evidence) measured {
+	var times [timeline.NumGapReasons]timeline.Nanos
+	f := Finding{}
+	for _, g := range e.rec.Gaps {
+		if g.PID != e.rec.Target.PID || g.Reason == timeline.GapExit {
+			continue
+		}
+		f.Time += g.End - g.Start
+		f.Evidence = append(f.Evidence, Interval{g.Start, g.End})
+		if times[g.Reason] += g.End - g.Start; times[g.Reason] > times[f.Gap] {
+			f.Gap = g.Reason
+		}
+	}
+	if f.Time == 0 {
+		return nothing
+	}
+	return e.of(f)
 }
 
 // gilContention holds with and without GPU: the thread that feeds it waits too.

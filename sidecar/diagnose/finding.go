@@ -60,6 +60,7 @@ type Finding struct {
 	Devices      []int
 	Peer         int // the device that Devices are compared with
 	Throttle     []timeline.ThrottleReason
+	Gap          timeline.GapReason
 	Name         string // of a device or memory
 	Count        int64
 	Bytes        int64

@@ -383,6 +383,10 @@ var findingCases = map[FindingID]struct {
 		scene{acts: twoLines, change: machine(2, 2)}, 0, NoAdvice,
 		scene{acts: twoLines, change: machine(1, 2)},
 	},
+	StacksUnknown: {
+		scene{acts: twoLines, change: stoppedFor(sec / 2)}, 0, NoAdvice,
+		scene{acts: twoLines, change: stoppedFor(sec / 10)},
+	},
 	Printing: {
 		scene{acts: twoLines, change: printed(4000)}, 0, PrintLess,
 		scene{acts: twoLines, change: printed(20)},
@@ -421,6 +425,15 @@ func ownCores(n, limit float64) func(*timeline.Builder) {
 func machine(n, limit float64) func(*timeline.Builder) {
 	return func(b *timeline.Builder) {
 		b.Track(timeline.TrackSpec{ID: "cpu.system", Kind: timeline.KindRate, Device: -1, Limit: limit}).AddWindow(0, 3*sec, n)
+	}
+}
+
+func stoppedFor(d timeline.Nanos) func(*timeline.Builder) {
+	return func(b *timeline.Builder) {
+		pid := 0
+		b.Describe(func(r *timeline.Recording) { pid = r.Target.PID })
+		b.BeginGap(pid, sec, timeline.GapStopped)
+		b.EndGap(pid, sec+d)
 	}
 }
 

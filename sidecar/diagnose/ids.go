@@ -197,6 +197,7 @@ const (
 	ThreadsTakeTurns FindingID = "threads-take-turns" // Count: threads; Value: share of their time that they waited for the GIL; Actors
 	NoFreeCPU        FindingID = "no-free-cpu"        // Cores: used by the program
 	BusyMachine      FindingID = "busy-machine"       // Time: for which the main thread wanted a CPU and had none
+	StacksUnknown    FindingID = "stacks-unknown"     // Gap: why nothing is known; Time: for how long
 	Printing         FindingID = "printing"           // Count, Bytes, AtLeast; Time: of the main thread
 	MemoryPressure   FindingID = "memory-pressure"    // Name: "process" or "machine"
 	Swapping         FindingID = "swapping"           // Bytes

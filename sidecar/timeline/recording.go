@@ -166,6 +166,7 @@ const (
 	GapPermission                  // the system no longer allowed to read it
 	GapStopped                     // it was stopped, as by SIGSTOP
 	GapTraced                      // a debugger held it
+	NumGapReasons = int(GapTraced) + 1
 )
 
 var gapNames = []string{"unreadable", "starting", "exec", "exit", "permission", "stopped", "traced"}

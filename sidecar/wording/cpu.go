@@ -222,6 +222,10 @@ func (s Scope) busyMachine(f diagnose.Finding) string {
 	return "for " + s.part(f.Time) + " no CPU was free"
 }
 
+func (s Scope) stacksUnknown(f diagnose.Finding) string {
+	return "for " + s.part(f.Time) + " nothing is known of the program: " + Gap(f.Gap)
+}
+
 func (s Scope) printing(f diagnose.Finding) string {
 	least := ""
 	if f.AtLeast {

@@ -105,6 +105,7 @@ var sentences = map[diagnose.FindingID]func(Scope, diagnose.Finding) string{
 	diagnose.ThreadsTakeTurns: Scope.threadsTakeTurns,
 	diagnose.NoFreeCPU:        Scope.noFreeCPU,
 	diagnose.BusyMachine:      Scope.busyMachine,
+	diagnose.StacksUnknown:    Scope.stacksUnknown,
 	diagnose.Printing:         Scope.printing,
 	diagnose.MemoryPressure:   Scope.memoryPressure,
 	diagnose.Swapping:         Scope.swapping,

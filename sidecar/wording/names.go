@@ -160,3 +160,17 @@ var advice = map[diagnose.Advice]string{
 
 // Advice says what to change; empty for none.
 func Advice(a diagnose.Advice) string { return advice[a] }
+
+// gaps say why nothing is known of a process's stacks for some time.
+var gaps = map[timeline.GapReason]string{
+	timeline.GapUnreadable: "its memory told no stacks",
+	timeline.GapStarting:   "Python was not running yet",
+	timeline.GapExec:       "the process became another program",
+	timeline.GapExit:       "the interpreter had shut down",
+	timeline.GapPermission: "the system no longer allowed reading the process",
+	timeline.GapStopped:    "the process was stopped",
+	timeline.GapTraced:     "a debugger held the process",
+}
+
+// Gap says why nothing is known of a process's stacks.
+func Gap(reason timeline.GapReason) string { return gaps[reason] }

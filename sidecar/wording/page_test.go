@@ -139,7 +139,10 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 		with(most2, call("savefig", "matplotlib")), with(none, call("", "matplotlib")),
 		with(none, func(f *diagnose.Finding) { f.PlaceTime = 4 * second }), with(none, func(f *diagnose.Finding) { f.PlaceTime = 3 * second }),
 	},
-	diagnose.BusyMachine:      {none},
+	diagnose.BusyMachine: {none},
+	diagnose.StacksUnknown: {
+		with(none, func(f *diagnose.Finding) { f.Gap = timeline.GapStopped }), with(none, func(f *diagnose.Finding) { f.Gap = timeline.GapExec }),
+	},
 	diagnose.Displaying:       {with(none, call("DataFrame._repr_html_", "pandas")), none},
 	diagnose.AroundCell:       {none},
 	diagnose.Compiling:        {most2},
