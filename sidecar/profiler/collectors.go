@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/gpu"
 	"github.com/omni-perf/omni-perf/sidecar/host"
@@ -90,10 +91,23 @@ func (p *pythonStacks) Collect(ctx context.Context, run recorder.Run) error {
 	if err != nil { // gone, another program, or no longer permitted: look anew next time
 		p.Close()
 	}
-	if _, alive := host.ProcessStart(run.PID); errors.Is(err, pystack.ErrGone) && !alive {
-		return nil // it has ended, and so does the recording: nothing is missing
+	if errors.Is(err, pystack.ErrGone) && hasEnded(run.PID) {
+		return nil // and so does the recording: nothing is missing
 	}
 	return err
+}
+
+// hasEnded tells whether a process whose memory is gone has ended, which it has a
+// moment later.
+func hasEnded(pid int) bool {
+	const moment, looks = 5 * time.Millisecond, 20
+	for range looks {
+		if _, alive := host.ProcessStart(pid); !alive {
+			return true
+		}
+		time.Sleep(moment)
+	}
+	return false
 }
 
 func (p *pythonStacks) Close() {
