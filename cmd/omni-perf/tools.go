@@ -17,7 +17,6 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/report"
 	"github.com/omni-perf/omni-perf/sidecar/server"
-	"github.com/omni-perf/omni-perf/sidecar/tables"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/words"
 )
@@ -103,7 +102,6 @@ func formats() []program.Format {
 		{Name: "chrome", Extension: ".trace.json.gz", Encode: export.ChromeTrace},
 		{Name: "pprof", Extension: ".pb.gz", Encode: export.Pprof},
 		{Name: "collapsed", Extension: ".collapsed.txt", Encode: export.Collapsed},
-		{Name: "tables", Extension: ".tables.json", Encode: tables.JSON},
 		{Name: "json", Extension: ".json", Encode: func(r *report.View) ([]byte, error) { return json.Marshal(r.Document) }},
 	}
 }

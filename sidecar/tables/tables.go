@@ -2,8 +2,7 @@
 // its file, its number and its text, so that nobody who reads a table joins it with
 // another.
 //
-// In flows a report.View, out flow Tables, which are written as JSON and as CSV
-// files. Names and units are in the columns: seconds end in _s, bytes in _bytes; what
+// In flows a report.View, out flow Tables, which are written as CSV files. Names and units are in the columns: seconds end in _s, bytes in _bytes; what
 // is not known is nil.
 package tables
 
@@ -45,37 +44,31 @@ var placeColumns = []Column{
 	{"file", "source file or cell, as a display names it"},
 	{"line", "its line, from 1"},
 	{"function", "the function there"},
-	{"text", "the line's text, where it is known"},
 }
 
+var textColumn = Column{"text", "the line's text, where it is known"}
+
 func (m *maker) place(file, line, function *int) []any {
-	row := []any{nil, optional(line), nil, nil}
+	row := []any{nil, optional(line), nil}
 	if file != nil {
 		row[0] = m.FileName(file)
 	}
 	if function != nil {
 		row[2] = m.FunctionName(*function)
 	}
-	if text := m.LineText(file, line); text != "" {
-		row[3] = text
-	}
 	return row
+}
+
+func (m *maker) text(file, line *int) any {
+	if text := m.LineText(file, line); text != "" {
+		return text
+	}
+	return nil
 }
 
 // process names a process the same in every table.
 func (m *maker) process(i int) string {
-	p := &m.Processes[i]
-	if p.RoleNumber != nil {
-		return fmt.Sprintf("%s %d (pid %d)", p.Role, *p.RoleNumber, p.PID)
-	}
-	return fmt.Sprintf("%s (pid %d)", p.Role, p.PID)
-}
-
-func (m *maker) processOf(i *int) any {
-	if i == nil {
-		return nil
-	}
-	return m.process(*i)
+	return fmt.Sprintf("%s %d", m.Processes[i].Role, m.Processes[i].PID)
 }
 
 func (m *maker) states(times report.StateTimes) States {
@@ -90,36 +83,29 @@ func (m *maker) states(times report.StateTimes) States {
 
 func (m *maker) idle() Table {
 	t := Table{Name: "idle", About: "what each GPU waited for, most of it first; the rows of a device add up to its idle time", Columns: concat(
-		[]Column{{"device", "the GPU's number; none: all in use together"}, {"cause", "why it was idle, in words"}, {"id", "the same for programs"},
-			{"kind", "of the cause"}, {"seconds", "idle time"}, {"share", "of the idle time, 0 to 1"},
+		[]Column{{"cause", "why it was idle, for programs"}, {"name", "the same in words"}, {"kind", "of the cause"}, {"device", "the GPU's number"},
+			{"seconds", "idle time"}, {"share", "of the idle time, 0 to 1"},
 			{"low_s", "at least, where it is an estimate"}, {"high_s", "at most, where it is an estimate"}},
-		placeColumns, []Column{{"hint", "what to change"}})}
-	add := func(device any, causes []report.Cause) {
-		for _, c := range causes {
-			t.Rows = append(t.Rows, concat([]any{device, c.Text, c.ID, c.Kind, report.Seconds(c.NS), c.Share, seconds(c.LowNS), seconds(c.HighNS)},
-				m.place(c.File, c.Line, c.Function), []any{c.Hint}))
-		}
-	}
+		placeColumns, []Column{textColumn, {"hint", "what to change"}})}
 	if m.Idle == nil {
 		return t
 	}
 	for _, d := range m.Idle.Devices {
-		add(m.Devices[d.Device].Number, d.Causes)
-	}
-	if len(m.Idle.Devices) == 0 {
-		add(nil, m.Idle.Causes)
+		for _, c := range d.Causes {
+			t.Rows = append(t.Rows, concat([]any{c.ID, c.Text, c.Kind, m.Devices[d.Device].Number, report.Seconds(c.NS), c.Share, seconds(c.LowNS), seconds(c.HighNS)},
+				m.place(c.File, c.Line, c.Function), []any{m.text(c.File, c.Line), c.Hint}))
+		}
 	}
 	return t
 }
 
 func (m *maker) lines() Table {
 	t := Table{Name: "lines", About: "time of the lines of your own code: cells, the script, your modules", Columns: []Column{
-		placeColumns[0], placeColumns[1], placeColumns[3],
+		placeColumns[0], placeColumns[1], textColumn,
 		{"self_s", "seconds for which it was the innermost line of your own"}, {"total_s", "seconds with the lines of your own that it called"},
 		{"idle_s", "idle time of GPUs that it is charged with"}, {"state_s", "self_s by the thread's state"}, {"process", "that ran it"}}}
 	for _, l := range m.Lines {
-		at := m.place(&l.File, &l.Line, nil)
-		t.Rows = append(t.Rows, []any{at[0], at[1], at[3], report.Seconds(l.SelfNS), report.Seconds(l.TotalNS), report.Seconds(l.IdleNS),
+		t.Rows = append(t.Rows, []any{m.FileName(&l.File), l.Line, m.text(&l.File, &l.Line), report.Seconds(l.SelfNS), report.Seconds(l.TotalNS), report.Seconds(l.IdleNS),
 			m.states(l.StateNS), m.process(l.Process)})
 	}
 	return t
@@ -140,32 +126,32 @@ func (m *maker) functions() Table {
 
 func (m *maker) threads() Table {
 	t := Table{Name: "threads", About: "the threads, the one that runs the code first", Columns: []Column{
-		{"name", "as the program calls it"}, {"role", "main, other or internal (the notebook's own machinery)"}, {"process", "that it is in"}, {"rank", "of the process"},
-		{"state_s", "seconds by state: python, native, waiting, io, gil, off, unknown"}, {"on_cpu_s", "seconds on a CPU"}, {"native_id", "its id for the system"}}}
+		{"name", "as the program calls it"}, {"role", "of its process"}, {"process", "that it is in"}, {"rank", "of the process"}, {"native_id", "its id for the system"},
+		{"main", "the process's main thread"}, {"internal", "the notebook's own machinery"}, {"state_s", "seconds by state: python, native, waiting, io, gil, off, unknown"},
+		{"on_cpu_s", "seconds on a CPU"}, {"on_cpu_at_least", "on_cpu_s is a lower bound"}}}
 	for _, th := range m.Threads {
-		role := "other"
-		switch {
-		case th.Internal:
-			role = "internal"
-		case th.Main:
-			role = "main"
-		}
-		t.Rows = append(t.Rows, []any{th.Name, role, m.process(th.Process), optional(m.Processes[th.Process].Rank), m.states(th.StateNS), seconds(th.OnCPUNS), th.NativeID})
+		p := &m.Processes[th.Process]
+		t.Rows = append(t.Rows, []any{th.Name, p.Role, m.process(th.Process), optional(p.Rank), th.NativeID, th.Main, th.Internal,
+			m.states(th.StateNS), seconds(th.OnCPUNS), th.OnCPUAtLeast})
 	}
 	return t
 }
 
 func (m *maker) processes() Table {
 	t := Table{Name: "processes", About: "the recorded process and its descendants", Columns: []Column{
-		{"name", "as other tables name it"}, {"pid", "process id"}, {"parent", "the process it descends from, where that is one of these"}, {"role", "kernel, script, worker …"},
+		{"pid", "process id"}, {"parent", "process id of its parent, where that is one of these"}, {"role", "kernel, script, worker …"},
 		{"command", "what it runs"}, {"rank", "in a distributed run"}, {"start_s", "negative: before the recording"}, {"end_s", "none: it was alive to the last"},
 		{"end_reason", "how it ended"}, {"exit_code", "or 128 and the signal"}, {"cpu_s", "that it used"}, {"stacks", `"read", or why not`}}}
-	for i, p := range m.Processes {
+	for _, p := range m.Processes {
 		stacks := "read"
 		if !p.Stacks.Read {
 			stacks = p.Stacks.Text
 		}
-		t.Rows = append(t.Rows, []any{m.process(i), p.PID, m.processOf(p.Parent), p.Role, p.Command, optional(p.Rank), report.Seconds(p.StartNS), seconds(p.EndNS),
+		var parent any
+		if p.Parent != nil {
+			parent = m.Processes[*p.Parent].PID
+		}
+		t.Rows = append(t.Rows, []any{p.PID, parent, p.Role, p.Command, optional(p.Rank), report.Seconds(p.StartNS), seconds(p.EndNS),
 			optional(p.EndReason), optional(p.ExitCode), seconds(p.CPUNS), stacks})
 	}
 	return t
@@ -173,34 +159,33 @@ func (m *maker) processes() Table {
 
 func (m *maker) devices() Table {
 	t := Table{Name: "devices", About: "the GPUs; busy, idle and unknown time add up to the duration", Columns: []Column{
-		{"device", "its number"}, {"name", "its model"}, {"uuid", "its identity"}, {"driver", "version"}, {"busy_s", "seconds at work"}, {"idle_s", "seconds without work"},
-		{"unknown_s", "seconds of which nothing is known"}, {"used", "by the recorded program"}, {"source", "of the activity"}, {"resolution_s", "of the activity"},
-		{"simulated", "by a driver for tests"}, {"lost_at_s", "when it stopped answering"}, {"other_processes", "most at once that were not the program's"}}}
+		{"device", "its number"}, {"uuid", "its identity"}, {"name", "its model"}, {"busy_s", "seconds at work"}, {"idle_s", "seconds without work"},
+		{"unknown_s", "seconds of which nothing is known"}, {"used", "by the recorded program"}, {"simulated", "by a driver for tests"},
+		{"source", "of the activity"}, {"resolution_s", "of the activity"}, {"other_processes", "most at once that were not the program's"}}}
 	for _, d := range m.Devices {
-		t.Rows = append(t.Rows, []any{d.Number, d.Name, d.UUID, d.Driver, report.Seconds(d.BusyNS), report.Seconds(d.IdleNS), report.Seconds(d.UnknownNS), d.Used,
-			d.Source, seconds(d.ResolutionNS), d.Simulated, seconds(d.LostAtNS), optional(d.Others)})
+		t.Rows = append(t.Rows, []any{d.Number, d.UUID, d.Name, report.Seconds(d.BusyNS), report.Seconds(d.IdleNS), report.Seconds(d.UnknownNS), d.Used, d.Simulated,
+			d.Source, seconds(d.ResolutionNS), optional(d.Others)})
 	}
 	return t
 }
 
 func (m *maker) findings() Table {
 	t := Table{Name: "findings", About: "what is worth knowing, the main thing first", Columns: concat(
-		[]Column{{"id", "for programs"}, {"severity", "warning or info"}, {"text", "the sentence"}, {"hint", "what to change"}, {"value", "the figure it rests on"}, {"unit", "of value and threshold"},
-			{"threshold", "from which on it is said"}, {"cost_s", "seconds that mending it could save at most"}},
-		placeColumns[:3], []Column{{"line_text", placeColumns[3].About}})}
+		[]Column{{"id", "for programs"}, {"severity", "warning or info"}, {"text", "the sentence"}, {"hint", "what to change"}}, placeColumns,
+		[]Column{{"value", "the figure it rests on"}, {"unit", "of the value"}, {"cost_s", "seconds that mending it could save at most"}})}
 	for _, f := range m.Findings {
-		t.Rows = append(t.Rows, concat([]any{f.ID, f.Severity, f.Text, f.Hint, optional(f.Value), optional(f.Unit), optional(f.Threshold), seconds(f.CostNS)},
-			m.place(f.File, f.Line, f.Function)))
+		t.Rows = append(t.Rows, concat([]any{f.ID, f.Severity, f.Text, f.Hint}, m.place(f.File, f.Line, f.Function),
+			[]any{optional(f.Value), optional(f.Unit), seconds(f.CostNS)}))
 	}
 	return t
 }
 
 func (m *maker) steps() Table {
 	t := Table{Name: "steps", About: "training steps", Columns: []Column{
-		{"name", "as marked"}, {"epoch", "number"}, {"start_s", "since the recording began"}, {"end_s", "since the recording began"}, {"data_wait_s", "waiting for data"},
+		{"start_s", "since the recording began"}, {"end_s", "since the recording began"}, {"name", "as marked"}, {"epoch", "number"}, {"data_wait_s", "waiting for data"},
 		{"busy_s", "mean of the GPUs in use"}, {"idle_s", "mean of the GPUs in use"}, {"source", "marked, optimizer or sampled"}}}
 	for _, s := range m.Steps {
-		t.Rows = append(t.Rows, []any{s.Name, optional(s.Epoch), report.Seconds(s.StartNS), report.Seconds(s.EndNS), report.Seconds(s.DataWaitNS), seconds(s.BusyNS), seconds(s.IdleNS), s.Source})
+		t.Rows = append(t.Rows, []any{report.Seconds(s.StartNS), report.Seconds(s.EndNS), s.Name, optional(s.Epoch), report.Seconds(s.DataWaitNS), seconds(s.BusyNS), seconds(s.IdleNS), s.Source})
 	}
 	return t
 }
@@ -216,19 +201,21 @@ func (m *maker) regions() Table {
 
 func (m *maker) tracks() Table {
 	t := Table{Name: "tracks", About: "figures over time, a row per point", Columns: []Column{
-		{"track", "what is measured"}, {"device", "of which GPU"}, {"process", "of which process"}, {"thread", "of which thread"},
-		{"at_s", "end of the window of a rate, instant of a gauge"}, {"value", "in unit; none: unknown"}, {"unit", "B, B/s, %, cores …"}, {"kind", "rate (mean over the window before at_s) or gauge"}}}
+		{"id", "what is measured"}, {"kind", "rate (mean over the time since the point before) or gauge"}, {"unit", "of value: B, B/s, %, cores …"}, {"device", "of which GPU"},
+		{"process", "of which process"}, {"thread", "of which thread"}, {"t_s", "since the recording began"}, {"value", "none: unknown"}}}
 	for _, tr := range m.Tracks {
-		var device, thread any
+		var device, process, thread any
 		if tr.Device != nil {
 			device = m.Devices[*tr.Device].Number
+		}
+		if tr.Process != nil {
+			process = m.process(*tr.Process)
 		}
 		if tr.Thread != nil {
 			thread = m.Threads[*tr.Thread].Name
 		}
-		process := m.processOf(tr.Process)
 		for i, at := range tr.AtUS {
-			t.Rows = append(t.Rows, []any{tr.ID, device, process, thread, float64(at) / 1e6, number(tr.Value[i]), tr.Unit, string(tr.Kind)})
+			t.Rows = append(t.Rows, []any{tr.ID, string(tr.Kind), tr.Unit, device, process, thread, float64(at) / 1e6, number(tr.Value[i])})
 		}
 	}
 	return t

@@ -2,7 +2,6 @@ package tables
 
 import (
 	"encoding/csv"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -67,15 +66,15 @@ func TestRowsHaveNamesInPlaceOfIndices(t *testing.T) {
 	v := trained(t)
 	for table, want := range map[string]map[string]any{
 		"idle":      {"device": 1, "file": "Cell [3]", "line": 2, "text": "=net.item()", "low_s": nil},
-		"lines":     {"file": "Cell [3]", "line": 2, "text": "=net.item()", "self_s": 2.0, "total_s": 2.0, "process": "kernel (pid 7)"},
-		"functions": {"file": "Cell [3]", "line": 1, "kind": "cell", "self_s": 2.0, "process": "kernel (pid 7)"},
-		"threads":   {"name": "MainThread", "role": "main", "process": "kernel (pid 7)", "on_cpu_s": nil, "rank": nil},
-		"processes": {"name": "kernel (pid 7)", "pid": 7, "role": "kernel", "parent": nil, "end_s": nil, "stacks": "read"},
+		"lines":     {"file": "Cell [3]", "line": 2, "text": "=net.item()", "self_s": 2.0, "total_s": 2.0, "process": "kernel 7"},
+		"functions": {"file": "Cell [3]", "line": 1, "kind": "cell", "self_s": 2.0, "process": "kernel 7"},
+		"threads":   {"name": "MainThread", "role": "kernel", "main": true, "process": "kernel 7", "on_cpu_s": nil, "rank": nil},
+		"processes": {"pid": 7, "role": "kernel", "parent": nil, "end_s": nil, "stacks": "read"},
 		"devices":   {"device": 1, "name": "H", "busy_s": 1.0, "idle_s": 1.0, "unknown_s": 0.0, "used": true},
 		"steps":     {"name": "s", "start_s": 0.0, "end_s": 1.0},
 		"regions":   {"name": "=r", "count": 1, "total_s": 1.0, "p95_s": 1.0},
-		"tracks":    {"track": "gpu.util", "device": 1, "at_s": 0.1, "value": 100.0, "unit": "%", "process": nil},
-		"findings":  {"file": "Cell [3]", "line": 2, "line_text": "=net.item()"},
+		"tracks":    {"id": "gpu.util", "device": 1, "t_s": 0.1, "value": 100.0, "unit": "%", "process": nil},
+		"findings":  {"file": "Cell [3]", "line": 2},
 	} {
 		_, first := find(t, v, table)
 		for column, value := range want {
@@ -139,33 +138,17 @@ func TestFolderOfCSV(t *testing.T) {
 		}
 	}
 	text, _ := os.ReadFile(filepath.Join(folder, "threads.csv"))
-	if want := "name,role,process,rank,state_s.python,state_s.native,state_s.waiting,state_s.io,state_s.gil,state_s.off,state_s.unknown,on_cpu_s,native_id\nMainThread,main,kernel (pid 7),,0,0,2,0,0,0,0,,7\n"; string(text) != want {
+	if want := "name,role,process,rank,native_id,main,internal,state_s.python,state_s.native,state_s.waiting,state_s.io,state_s.gil,state_s.off,state_s.unknown,on_cpu_s,on_cpu_at_least\nMainThread,kernel,kernel 7,,7,true,false,0,0,2,0,0,0,0,,false\n"; string(text) != want {
 		t.Errorf("got\n%s\nwant\n%s", text, want)
 	}
 }
 
-func TestJSONOfAnEmptyReport(t *testing.T) {
+func TestAnEmptyReportHasEveryTable(t *testing.T) {
 	v, err := report.Build(timeline.NewBuilder(timeline.Options{Origin: 1}).Snapshot(0), nil, report.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := JSON(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var document struct {
-		Tables []struct {
-			Name    string
-			Columns []map[string]string
-			Rows    [][]any
-		}
-	}
-	if err := json.Unmarshal(text, &document); err != nil || len(document.Tables) != 10 {
-		t.Errorf("%d tables, %v", len(document.Tables), err)
-	}
-	for _, table := range document.Tables {
-		if table.Rows == nil || len(table.Columns) == 0 {
-			t.Errorf("%s has rows %v and columns %v; lists are never null", table.Name, table.Rows, table.Columns)
-		}
+	if all := Of(v); len(all) != 10 {
+		t.Errorf("%d tables", len(all))
 	}
 }

@@ -2,7 +2,6 @@ package tables
 
 import (
 	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,42 +11,6 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/output"
 	"github.com/omni-perf/omni-perf/sidecar/report"
 )
-
-// JSON writes all tables of a report: name → about, columns with what they mean, rows
-// as lists.
-func JSON(v *report.View) ([]byte, error) {
-	type column struct {
-		Name  string `json:"name"`
-		About string `json:"about"`
-	}
-	type table struct {
-		Name    string   `json:"name"`
-		About   string   `json:"about"`
-		Columns []column `json:"columns"`
-		Rows    [][]any  `json:"rows"`
-	}
-	document := struct {
-		Document string  `json:"document"`
-		Version  int     `json:"version"`
-		Headline string  `json:"headline"`
-		Tables   []table `json:"tables"`
-	}{"omni_perf.tables", 1, v.Headline.Text, nil}
-	for _, t := range Of(v) {
-		shown := table{Name: t.Name, About: t.About, Rows: t.Rows}
-		for _, c := range t.Columns {
-			shown.Columns = append(shown.Columns, column(c))
-		}
-		if shown.Rows == nil {
-			shown.Rows = [][]any{}
-		}
-		document.Tables = append(document.Tables, shown)
-	}
-	text, err := json.Marshal(document)
-	if err != nil {
-		return nil, fmt.Errorf("write the tables: %w", err)
-	}
-	return append(text, '\n'), nil
-}
 
 // WriteFolder writes FOLDER/TABLE.csv for every table into a folder, which it makes.
 func WriteFolder(v *report.View, folder string) error {
