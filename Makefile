@@ -148,6 +148,7 @@ bench: build
 FUZZ ?= 50
 fuzz: prerequisites
 	tools/fuzz $(FUZZ)
+	$(GO) test -count=1 -run DamagedDocuments ./sidecar/report -documents 1000000
 
 # Half an hour of two kernels under load, sidecars killed meanwhile: does anything grow, is anything left?
 SOAK ?= --minutes 30 --cells 10000 --kills 5

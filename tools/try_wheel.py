@@ -17,5 +17,5 @@ shell.run_line_magic("load_ext", "omni_perf")
 shell.run_cell("%%omni_perf\nsum(range(10**6))").raise_error()
 report = omni_perf.last()
 assert report is not None, "the cell has no report"
-assert report.to_dict()["target"]["cell"]["outcome"] == "ok"
+assert report.to_dict()["targets"][0]["cell"]["outcome"] == "ok"
 print("1 passed, 0 failed")

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,26 +15,36 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/output"
 	"github.com/omni-perf/omni-perf/sidecar/program"
 	"github.com/omni-perf/omni-perf/sidecar/report"
+	"github.com/omni-perf/omni-perf/sidecar/signals"
+	"github.com/omni-perf/omni-perf/sidecar/tables"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/merge"
 	"github.com/omni-perf/omni-perf/sidecar/words"
 )
 
 func exportCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:         "export REPORT.json [--format FORMAT] -o FILE",
-		Short:       "draw or convert a saved report",
-		Long:        "Draws or converts a saved report. REPORT.json may be compressed by gzip; - is\nstandard input.",
-		Annotations: map[string]string{formsNote: "omni-perf export REPORT.json [--format FORMAT,…] --name NAME"},
-		Args:        exactly("a report"),
+		Use:   "export REPORT.json [--format FORMAT] -o FILE",
+		Short: "draw or convert a saved report, or merge a torch trace into it",
+		Long: `Draws or converts a saved report. REPORT.json may be compressed by gzip; - is
+standard input. --format csv writes every table into the folder that -o names.`,
+		Annotations: map[string]string{formsNote: `omni-perf export REPORT.json [--format FORMAT,…] --name NAME
+omni-perf export REPORT.json --format csv -o FOLDER`},
+		Args: exactly("a report"),
 	}
 	var o exportOptions
-	c.Flags().Var(listValue{&o.formats}, "format", "one of "+strings.Join(formatNames(), ", ")+" (default html, or what the name's extension says)")
+	names := append(formatNames(), csv)
+	c.Flags().Var(listValue{&o.formats}, "format", "`FORMATS`: "+strings.Join(names, ", ")+" (default html, or what the name's extension says)")
 	c.Flags().StringVarP(&o.file, "output", "o", "", "the `FILE` to write")
 	c.Flags().StringVar(&o.name, "name", "", "instead of -o: the `NAME` of the results, as for -o of omni-perf run")
+	c.Flags().StringVar(&o.trace, "merge-trace", "", "add the kernels and the exact idle time of a torch.profiler `TRACE` taken meanwhile (a file or a folder)")
 	c.Flags().BoolVar(&o.json, "json", false, "say as JSON, on standard error, what was written")
-	complete(c, "format", formatNames())
+	complete(c, "format", names)
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		if (o.file == "") == (o.name == "") {
 			return misuse("name the result by either -o FILE or --name NAME")
+		}
+		if o.folder = slices.Contains(o.formats, csv); o.folder && (len(o.formats) > 1 || o.file == "") {
+			return misuse("--format csv goes alone, with -o FOLDER")
 		}
 		o.report = args[0]
 		var results output.Results
@@ -46,11 +58,14 @@ func exportCommand() *cobra.Command {
 	return c
 }
 
+// csv is the one format that is a folder of files.
+const csv = "csv"
+
 // exportOptions are the arguments of export.
 type exportOptions struct {
-	report, file, name string
-	formats            []string
-	json               bool
+	report, file, name, trace string
+	formats                   []string
+	folder, json              bool
 }
 
 // silent keeps of an error that was told its exit status.
@@ -66,6 +81,17 @@ func silent(err error) error {
 }
 
 func (o exportOptions) run(results *output.Results) error {
+	if o.folder {
+		if err := output.CheckFolder(o.file); err != nil {
+			return err
+		}
+		r, err := o.read()
+		if err != nil {
+			return err
+		}
+		results.Put(o.file, func(folder string) error { return tables.WriteFolder(r, folder) })
+		return results.Err()
+	}
 	files, err := o.files()
 	if err != nil {
 		return err
@@ -73,12 +99,23 @@ func (o exportOptions) run(results *output.Results) error {
 	if err := program.Check(files); err != nil {
 		return err
 	}
-	r, err := readReport(o.report)
+	r, err := o.read()
 	if err != nil {
 		return err
 	}
 	program.Write(r, files, results)
 	return results.Err()
+}
+
+// read reads the report, and merges the trace into it.
+func (o exportOptions) read() (*report.View, error) {
+	r, err := readReport(o.report)
+	if err != nil || o.trace == "" {
+		return r, err
+	}
+	ctx, stop := signals.Context(context.Background())
+	defer stop()
+	return merge.File(ctx, r, o.trace)
 }
 
 func (o exportOptions) files() ([]program.File, error) {

@@ -43,6 +43,7 @@ func TestEveryCommandWritesByOneRule(t *testing.T) {
 	for name, args := range map[string]string{
 		"export":              "export " + saved + " --format json -o FILE",
 		"export by name":      "export " + saved + " --name FILE.svg",
+		"export --format csv": "export " + saved + " --format csv -o FILE.d",
 		"analyze --json":      "analyze --memory-snapshot " + snapshot + " --quiet --json FILE",
 		"analyze --html":      "analyze --memory-snapshot " + snapshot + " --quiet --html FILE",
 		"analyze --summary":   "analyze --memory-snapshot " + snapshot + " --quiet --summary FILE",

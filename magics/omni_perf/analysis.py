@@ -10,10 +10,11 @@ import json
 import os
 import tempfile
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any, TypedDict, cast
 
 from omni_perf import program
@@ -47,24 +48,53 @@ class _Display(TypedDict):
 
 @dataclass(frozen=True)
 class Analysis:
-    """Tables and charts of one analysis; displays itself as the last value of a cell."""
+    """Tables and charts of one analysis; displays itself as the last value of a cell.
+
+    It is the same kind of object as a report: ``headline``, ``tables``, ``to_pandas(name)``,
+    ``to_dict()``, ``save(name)``.
+    """
 
     document: bytes = field(repr=False)
     """The JSON of ``omni-perf analyze --json``, not yet parsed."""
     display: _Display = field(repr=False)
+    request: tuple[str, ...] = field(default=(), repr=False)
+    """The arguments that it was made with, which save() gives again."""
 
     @cached_property
     def _parsed(self) -> dict[str, Any]:
         return cast("dict[str, Any]", json.loads(self.document))
 
+    @property
+    def headline(self) -> str:
+        """What matters most, in one sentence."""
+        found = cast("list[dict[str, Any]]", self._parsed.get("findings", []))
+        return next((str(f["text"]) for f in found if f["id"] == self._parsed.get("headline")), "")
+
     def to_dict(self) -> dict[str, Any]:
         """Return the whole document, "omni-perf.analyze/1"."""
         return self._parsed
 
-    @property
-    def tables(self) -> list[str]:
-        """The names of the tables, in order of reading."""
-        return [table["name"] for table in self.display["tables"] if table["name"] in self._parsed]
+    @cached_property
+    def tables(self) -> Mapping[str, Table]:
+        """The tables by name, in order of reading.
+
+        Each is a sequence of dicts, one per row, that displays its first rows. Units are in the
+        columns' names: ``_us`` microseconds, ``_bytes`` bytes, ``_pctg`` percent, ``_gbps`` GB/s.
+        A figure that does not exist is None.
+        """
+        return MappingProxyType(
+            {
+                about["name"]: Table(
+                    about["name"],
+                    about["title"],
+                    about["note"],
+                    [column["name"] for column in about["columns"]],
+                    cast("list[dict[str, Any]]", self._parsed[about["name"]]),
+                )
+                for about in self.display["tables"]
+                if about["name"] in self._parsed
+            }
+        )
 
     @property
     def warnings(self) -> list[str]:
@@ -72,44 +102,49 @@ class Analysis:
         return [_sentence(warning) for warning in self._parsed["warnings"]]
 
     def __getitem__(self, table: str) -> Table:
-        """Return a table that displays itself and is a sequence of rows."""
-        about = self._require(table)
-        columns = [column["name"] for column in about["columns"]]
-        return Table(table, about["title"], about["note"], columns, self.rows(table))
+        """Return a table; AnalysisError names those there are."""
+        if table not in self.tables:
+            raise AnalysisError(f"There is no table {table!r}; the tables are {', '.join(self.tables)}.")
+        return self.tables[table]
 
-    def rows(self, table: str) -> list[dict[str, Any]]:
-        """Return a table as a list of rows; a figure that does not exist is None."""
-        self._require(table)
-        return cast("list[dict[str, Any]]", self._parsed[table])
+    def to_pandas(self, table: str, hta_names: bool = False) -> DataFrame:
+        """Return a table as a pandas DataFrame, with the columns' names as in ``tables``.
 
-    def frame(self, table: str, hta_names: bool = True) -> DataFrame:
-        """Return a table as a pandas DataFrame.
-
-        The columns are called as in HolisticTraceAnalysis unless hta_names is False; then
-        as in the JSON, with the unit in every name.
+        With hta_names they are those of HolisticTraceAnalysis. AnalysisError says that there is
+        no such table, or no pandas.
         """
+        rows = self[table]
         try:
             pandas = cast(Any, import_module("pandas"))
         except ImportError:
             raise AnalysisError(
-                "frame() makes pandas DataFrames and pandas is not installed; "
-                "install it or use rows(), which needs nothing."
+                "to_pandas() makes pandas DataFrames and pandas is not installed; "
+                "install it or use tables, which needs nothing."
             ) from None
-        columns = self._require(table)["columns"]
-        made = pandas.DataFrame(self._parsed[table], columns=[column["name"] for column in columns])
+        made = pandas.DataFrame(list(rows), columns=rows.columns)
         if hta_names:
-            made.columns = [column["hta"] for column in columns]
+            about = next(about for about in self.display["tables"] if about["name"] == table)
+            made.columns = [column["hta"] for column in about["columns"]]
         return made
 
-    def frames(self, hta_names: bool = True) -> dict[str, DataFrame]:
-        """Return every table as a DataFrame, by name."""
-        return {table: self.frame(table, hta_names) for table in self.tables}
+    def save(self, name: PathLike, *formats: str) -> list[str]:
+        """Write NAME.html and NAME.json, or the formats named; return their paths.
 
-    def _require(self, table: str) -> _Table:
-        for known in self.display["tables"]:
-            if known["name"] == table and table in self._parsed:
-                return known
-        raise AnalysisError(f"There is no table {table!r}; the tables are {', '.join(self.tables)}.")
+        Formats are "html", "json" and "csv", a folder NAME of a file per table. A name that ends
+        in .html or .json is that one file. The traces are read again; AnalysisError says what
+        could not be written.
+        """
+        path = local(name)
+        ending = os.path.splitext(path)[1].removeprefix(".")
+        if not formats and ending in ("html", "json"):
+            files = {ending: path}
+        else:
+            files = {form: path if form == "csv" else f"{path}.{form}" for form in formats or ("html", "json")}
+        if unknown := [form for form in files if form not in ("html", "json", "csv")]:
+            raise AnalysisError(f"There is no format {unknown[0]!r}; the formats are html, json and csv.")
+        asked = [argument for form, file in files.items() for argument in (f"--{form}", file)]
+        _run(["analyze", "--quiet", *asked, *self.request])
+        return list(files.values())
 
     def _repr_mimebundle_(
         self, include: object = None, exclude: object = None
@@ -142,7 +177,7 @@ def analyze(
     """
     with tempfile.TemporaryDirectory(prefix="omni_perf_analyze_") as folder:
         shown = os.path.join(folder, "display.json")
-        arguments = ["analyze", "--json", "-", "--display", shown, "--mode", mode]
+        arguments = ["--mode", mode]
         for name, numbers in (("--ranks", ranks), ("--steps", steps)):
             if numbers is not None:
                 arguments += [name, ",".join(str(int(number)) for number in numbers)]
@@ -154,17 +189,18 @@ def analyze(
         for name, path in (
             ("--memory-snapshot", memory_snapshot),
             ("--against", against),
-            ("--html", html),
-            ("--csv", csv),
-            ("--merged", merged),
-            ("--summary", summary),
         ):
             if path is not None:
                 arguments += [name, local(path)]
-        document = _run([*arguments, "--", *map(local, paths)])
+        request = (*arguments, "--", *map(local, paths))
+        wanted = ["--json", "-", "--display", shown]
+        for name, path in (("--html", html), ("--csv", csv), ("--merged", merged), ("--summary", summary)):
+            if path is not None:
+                wanted += [name, local(path)]
+        document = _run(["analyze", *wanted, *request])
         try:
             with open(shown, encoding="utf-8") as file:
-                return Analysis(document, cast(_Display, json.load(file)))
+                return Analysis(document, cast(_Display, json.load(file)), request)
         except OSError as error:
             raise AnalysisError(f"The charts could not be handed over in {folder}: {error.strerror}.") from error
 

@@ -37,7 +37,7 @@ USUAL: dict[str, dict[str, Any]] = {
             "metadataJson": json.dumps({"text/html": {"isolated": False}}),
             "transientJson": "{}",
         },
-        "reportGzip": base64.b64encode(gzip.compress(b'{"schema_version": 1}')).decode(),
+        "reportGzip": base64.b64encode(gzip.compress(b'{"document": "omni_perf.report", "version": 2}')).decode(),
     },
     "Report": {"content": base64.b64encode(b"DRAWN").decode(), "mediaType": "text/plain"},
     "List": {"entries": [{"reportId": "r1", "executionCount": 3, "durationS": 1.5}]},

@@ -33,7 +33,7 @@ def analysis(traces: Path) -> Analysis:
 
 def test_figures_are_the_known_ones(traces: Path, analysis: Analysis) -> None:
     answers = json.loads((traces / "answers.txt").read_text())
-    rows = {row["rank"]: row for row in analysis.rows("temporal_breakdown")}
+    rows = {row["rank"]: row for row in analysis.tables["temporal_breakdown"]}
     assert len(rows) == 2
     for rank in answers["Ranks"]:
         assert rows[rank["Rank"]]["idle_time_us"] == pytest.approx(rank["Kept"]["Idle"] / 1000)
@@ -56,6 +56,20 @@ def test_document_is_the_json_of_the_program(analysis: Analysis) -> None:
     assert analysis.warnings == []
 
 
+def test_save_writes_what_it_is_called(analysis: Analysis, tmp_path: Path) -> None:
+    assert analysis.headline.startswith("The devices of 2 ranks")
+    name = str(tmp_path / "a")
+    assert analysis.save(name) == [f"{name}.html", f"{name}.json"]
+    assert json.loads((tmp_path / "a.json").read_text()) == analysis.to_dict()
+    assert analysis.save(f"{name}.html") == [f"{name}.html"]
+    assert analysis.save(name, "csv") == [name]
+    assert (tmp_path / "a" / "temporal_breakdown.csv").stat().st_mode & 0o777 == 0o600
+    with pytest.raises(AnalysisError, match="no format 'svg'"):
+        analysis.save(name, "svg")
+    with pytest.raises(AnalysisError, match="there is no folder"):
+        analysis.save(tmp_path / "none" / "a.json")
+
+
 def test_options_reach_the_program(traces: Path, tmp_path: Path) -> None:
     made = analyze(
         traces, mode="hta", ranks=[1], last_step=True, tables=["temporal_breakdown"],
@@ -64,7 +78,7 @@ def test_options_reach_the_program(traces: Path, tmp_path: Path) -> None:
     )  # fmt: skip
     document = made.to_dict()
     assert (document["mode"], document["ranks"], document["include_last_step"]) == ("hta", [1], True)
-    assert made.tables == ["temporal_breakdown"]
+    assert list(made.tables) == ["temporal_breakdown"]
     assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")
     assert (tmp_path / "csv" / "temporal_breakdown.csv").exists()
     assert json.loads((tmp_path / "merged_trace.json").read_text())["traceEvents"]
@@ -73,16 +87,15 @@ def test_options_reach_the_program(traces: Path, tmp_path: Path) -> None:
 
 
 def test_frames_have_the_columns_of_hta(analysis: Analysis) -> None:
-    pytest.importorskip("pandas", reason="pandas is not installed: frame() needs it")
-    frame = analysis.frame("temporal_breakdown")
+    pytest.importorskip("pandas", reason="pandas is not installed: to_pandas() needs it")
+    frame = analysis.to_pandas("temporal_breakdown", hta_names=True)
     assert list(frame.columns)[:3] == ["rank", "idle_time(us)", "compute_time(us)"]
-    assert "idle_time_us" in analysis.frame("temporal_breakdown", hta_names=False).columns
-    assert set(analysis.frames()) == set(analysis.tables)
+    assert "idle_time_us" in analysis.to_pandas("temporal_breakdown").columns
 
 
 def test_a_table_displays_its_first_rows(analysis: Analysis) -> None:
     table = analysis["gpu_kernel_breakdown"]
-    assert len(table) == len(analysis.rows("gpu_kernel_breakdown")) > SHOWN_ROWS
+    assert len(table) == len(analysis.tables["gpu_kernel_breakdown"]) > SHOWN_ROWS
     shown = table._repr_html_()  # pyright: ignore[reportPrivateUsage]
     assert shown.count("<tr>") == SHOWN_ROWS + 1
     assert f"{SHOWN_ROWS} of {len(table)} rows" in shown
@@ -103,13 +116,13 @@ def test_foreign_text_in_a_table_stays_text() -> None:
 
 def test_without_pandas_a_sentence_says_what_to_do(analysis: Analysis, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(AnalysisError, match=r"install it or use rows\(\)"):
-        analysis.frame("temporal_breakdown")
+    with pytest.raises(AnalysisError, match=r"install it or use tables"):
+        analysis.to_pandas("temporal_breakdown")
 
 
 def test_unknown_table_is_named(analysis: Analysis) -> None:
     with pytest.raises(AnalysisError, match="temporal_breakdown"):
-        analysis.rows("no_such_table")
+        analysis["no_such_table"]
 
 
 def test_missing_file_is_a_sentence(traces: Path) -> None:

@@ -60,7 +60,7 @@ def test_cycles_of_one_process_are_one_rank(cycles: tuple[Path, Analysis]) -> No
     folder, analysis = cycles
     assert analysis.to_dict()["ranks"] == [0]
     assert analysis.warnings == []
-    files = analysis.rows("recordings")
+    files = analysis.tables["recordings"]
     said = truth(folder)
     assert [row["cycle"] for row in files] == [1, 2, 3]
     assert {row["process"] for row in files} == {said["pid"]}
@@ -70,8 +70,8 @@ def test_cycles_of_one_process_are_one_rank(cycles: tuple[Path, Analysis]) -> No
     assert [row["last_step"] - row["first_step"] for row in files] == [2, 2, 2]
     starts = [row["start_us"] for row in files]
     assert starts == sorted(starts)
-    assert len(analysis.rows("profiler_step_times")) == 9
-    assert len(analysis.rows("dataloader")) == 6, "the last step of each cycle is not counted"
+    assert len(analysis.tables["profiler_step_times"]) == 9
+    assert len(analysis.tables["dataloader"]) == 6, "the last step of each cycle is not counted"
 
 
 def test_a_trace_of_the_cpu_has_its_own_headline(cycles: tuple[Path, Analysis]) -> None:
@@ -84,8 +84,8 @@ def test_a_trace_of_the_cpu_has_its_own_headline(cycles: tuple[Path, Analysis]) 
     assert found["python_time"]["place"]["file"].endswith("torch_training.py")
     assert found["top_operator"]["name"].startswith("aten::")
     for name in ("operators", "profiler_step_times", "dataloader"):
-        assert not [column for column in cycles[1].rows(name)[0] if "device" in column]
-    assert cycles[1].rows("temporal_breakdown") == []
+        assert not [column for column in cycles[1].tables[name][0] if "device" in column]
+    assert len(cycles[1].tables["temporal_breakdown"]) == 0
 
 
 def test_merged_cycles_keep_arrows_and_arguments(cycles: tuple[Path, Analysis]) -> None:
@@ -111,13 +111,13 @@ def test_ranks_with_cycles(tmp_path: Path) -> None:
         finish(process)
     analysis = analyze(tmp_path)
     assert analysis.warnings == []
-    assert [(row["rank"], row["cycle"]) for row in analysis.rows("recordings")] == [(0, 1), (0, 2), (1, 1), (1, 2)]
+    assert [(row["rank"], row["cycle"]) for row in analysis.tables["recordings"]] == [(0, 1), (0, 2), (1, 1), (1, 2)]
     assert analysis.to_dict()["profiler_steps"] == {"0": [2, 3, 7, 8], "1": [2, 3, 7, 8]}
 
 
 def test_operators_are_those_of_key_averages(shapes: tuple[Any, Analysis]) -> None:
     said, analysis = shapes
-    rows = {row["name"]: row for row in analysis.rows("operators")}
+    rows = {row["name"]: row for row in analysis.tables["operators"]}
     assert set(rows) == {name for name, *_ in said["operators"]}
     for name, calls, self_us, total_us in said["operators"]:
         assert rows[name]["calls"] == calls, name
@@ -128,7 +128,7 @@ def test_operators_are_those_of_key_averages(shapes: tuple[Any, Analysis]) -> No
 
 def test_flops_are_those_of_the_flop_counter(shapes: tuple[Any, Analysis]) -> None:
     said, analysis = shapes
-    rows = {row["name"]: row for row in analysis.rows("operators")}
+    rows = {row["name"]: row for row in analysis.tables["operators"]}
     leaves = ("aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::convolution", "aten::convolution_backward",
               "aten::_scaled_dot_product_flash_attention_for_cpu", "aten::_scaled_dot_product_flash_attention_for_cpu_backward")  # fmt: skip
     assert sum(rows[name]["flops"] for name in leaves if name in rows) == said["flops"]

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from jupyter_client.manager import KernelManager
+from reading import reading
 
 BINARY = Path(sys.executable).parent / "omni-perf"
 
@@ -46,14 +47,15 @@ def test_each_cell_becomes_a_report(tmp_path: Path) -> None:
     finally:
         client.stop_channels()
         kernel.shutdown_kernel(now=True)
-    first = json.loads((tmp_path / "out-1.json").read_text())
+    first = reading(json.loads((tmp_path / "out-1.json").read_text()))
     assert first["target"]["cell"]["execution_count"] == 1
     assert any(f["function"] == "spin" for f in first["functions"])
-    assert {line["file"] for line in first["cell_lines"]} == {"Cell [1]"}
-    assert any(line["text"] == "pass" or "while" in line["text"] for line in first["cell_lines"])
-    second = json.loads((tmp_path / "out-2.json").read_text())
-    assert second["target"]["cell"]["outcome"] == "error: ZeroDivisionError"
-    assert second["output"]["messages"] >= 2
+    assert {line["file"] for line in first["lines"]} == {"Cell [1]"}
+    assert any(line["text"] == "pass" or "while" in line["text"] for line in first["lines"])
+    second = reading(json.loads((tmp_path / "out-2.json").read_text()))
+    cell = second["target"]["cell"]
+    assert (cell["outcome"], cell["exception"]) == ("error", "ZeroDivisionError")
+    assert second["target"]["output"]["messages"] >= 2
 
 
 def test_a_kernel_that_is_not_there_is_said(tmp_path: Path) -> None:

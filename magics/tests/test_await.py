@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from kernels import Kernel
+from reading import reading
 
 BINARY = Path(sys.executable).parent / "omni-perf"
 
@@ -26,15 +27,13 @@ def profile(kernel: Kernel, cell: str) -> dict[str, Any]:
     ran = kernel.run("%%omni_perf --quiet\n" + cell)
     assert ran.error is None, ran.outputs
     ran = kernel.run("print(json.dumps(omni_perf.last().to_dict()))")
-    return json.loads(ran.text("stdout"))
+    return reading(json.loads(ran.text("stdout")))
 
 
 def own_lines(report: dict[str, Any]) -> dict[int, float]:
     """Seconds of each line of the recorded cell."""
     own = f"Cell [{report['target']['cell']['execution_count']}]"
-    return {
-        line["line"]: line["self_s"] for line in report["cell_lines"] if line["file"] == own and line["self_s"] > 0.01
-    }
+    return {line["line"]: line["self_s"] for line in report["lines"] if line["file"] == own and line["self_s"] > 0.01}
 
 
 def near(got: dict[int, float], want: dict[int, float]) -> bool:
@@ -132,7 +131,7 @@ def test_a_script_that_awaits(tmp_path: Path, name: str) -> None:
             [BINARY, "run", "--interpreter", sys.executable, "-o", str(tmp_path / "out"), "--format", "json", script],
             check=True, capture_output=True,
         )  # fmt: skip
-        lines = json.loads((tmp_path / "out.json").read_text())["cell_lines"]
+        lines = reading(json.loads((tmp_path / "out.json").read_text()))["lines"]
         return {line["line"]: line["self_s"] for line in lines if line["text"] != "import asyncio"}
 
     check(record, want)

@@ -79,7 +79,7 @@ def test_quiet_shows_no_chart(notebook: Notebook, fake: FakeSidecar) -> None:
     assert notebook.charts() == []
     last = omni_perf.last()
     assert last is not None
-    assert last.to_dict() == {"schema_version": 1}
+    assert last.to_dict() == {"document": "omni_perf.report", "version": 2}
 
 
 def test_lines_of_the_sidecar_are_printed(
@@ -227,7 +227,7 @@ def test_last_and_save(notebook: Notebook, tmp_path: Any, capsys: pytest.Capture
     notebook.run(f"%omni_perf save {tmp_path}/run.json")
     assert (tmp_path / "run.svg").read_bytes() == b"DRAWN"
     assert (tmp_path / "run.html").read_bytes() == b"DRAWN"
-    assert json.loads((tmp_path / "run.json").read_text()) == {"schema_version": 1}
+    assert json.loads((tmp_path / "run.json").read_text()) == {"document": "omni_perf.report", "version": 2}
     notebook.run(f"%omni_perf save {tmp_path}/no/such/folder.json")
     assert "folder.json: No such file or directory." in capsys.readouterr().err
 
@@ -446,16 +446,16 @@ def test_older_recordings_are_reached_by_the_number_of_their_cell(
 ) -> None:
     import base64
 
-    drawn = base64.b64encode(b'{"schema_version": 1, "headline": "mostly waiting"}').decode()
+    drawn = base64.b64encode(b'{"document": "omni_perf.report", "version": 2, "name": "mostly waiting"}').decode()
     fake.behave(answers={"List": {"entries": OLDER}, "Report": {"content": drawn}})
     newest = notebook.run("%%omni_perf\n1").execution_count
     report = notebook.run("%omni_perf last 3").result
     assert fake.call("Report")["reportId"] == "2"
     assert report.headline == "mostly waiting"
-    assert report.to_dict() == {"schema_version": 1, "headline": "mostly waiting"}
+    assert report.to_dict() == {"document": "omni_perf.report", "version": 2, "name": "mostly waiting"}
     assert notebook.run(f"%omni_perf last {newest}").result is omni_perf.last()
     notebook.run(f"%omni_perf save {tmp_path}/old.json 3")
-    assert json.loads((tmp_path / "old.json").read_text())["headline"] == "mostly waiting"
+    assert json.loads((tmp_path / "old.json").read_text())["name"] == "mostly waiting"
     notebook.run(f"%omni_perf save '{tmp_path}/with space 3.json'")
     assert (tmp_path / "with space 3.json").exists()
     notebook.shell.user_ns["where"] = str(tmp_path)

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from kernels import Kernel
+from reading import frames, leaves, reading, roots
 
 BINARY = Path(sys.executable).parent / "omni-perf"
 
@@ -39,10 +40,15 @@ def kernel() -> Iterator[Kernel]:
         yield kernel
 
 
-def reports(kernel: Kernel, field: str) -> list[Any]:
-    """Take one field of every report made since the last call."""
-    ran = kernel.run(f"print(json.dumps([report.to_dict()[{field!r}] for report in reports])); reports.clear()")
+def reports(kernel: Kernel) -> list[dict[str, Any]]:
+    """Take every report made since the last call."""
+    ran = kernel.run("print(json.dumps([report.to_dict() for report in reports])); reports.clear()")
     return json.loads(ran.text("stdout"))
+
+
+def lines_of(kernel: Kernel) -> list[list[dict[str, Any]]]:
+    """Take the lines of every report made since the last call."""
+    return [reading(report)["lines"] for report in reports(kernel)]
 
 
 def times_of(lines: list[dict[str, Any]]) -> dict[tuple[str, int], float]:
@@ -59,7 +65,7 @@ def distance(got: dict[Any, float], want: dict[Any, float]) -> float:
 def test_three_statements_in_a_row(kernel: Kernel) -> None:
     ran = kernel.run("%%omni_perf --quiet\ntime.sleep(0.1)\ntime.sleep(0.2)\ntime.sleep(0.6)")
     assert ran.error is None
-    [lines] = reports(kernel, "cell_lines")
+    [lines] = lines_of(kernel)
     [cell] = {line["file"] for line in lines}
     assert distance(times_of(lines), {(cell, 2): 0.1, (cell, 3): 0.2, (cell, 4): 0.6}) < 0.05, lines
 
@@ -68,7 +74,7 @@ def test_functions_of_statements_in_a_row(kernel: Kernel) -> None:
     """A comprehension's or lambda's code goes with its statement, and its frame has the same place, too."""
     statements = [f"(lambda: time.sleep({seconds}))()" for seconds in (0.1, 0.25, 0.1, 0.3)]
     kernel.run("%%omni_perf --quiet\n" + "\n".join(statements))
-    [lines] = reports(kernel, "cell_lines")
+    [lines] = lines_of(kernel)
     [cell] = {line["file"] for line in lines}
     want = {(cell, 2): 0.1, (cell, 3): 0.25, (cell, 4): 0.1, (cell, 5): 0.3}
     assert distance(times_of(lines), want) < 0.05, lines
@@ -78,7 +84,7 @@ def test_functions_of_statements_in_a_row(kernel: Kernel) -> None:
 def test_short_cells_in_a_row(kernel: Kernel, magic: str) -> None:
     for number in range(30):
         kernel.run(f"{magic}time.sleep(0.03)  # {number}")
-    recorded = [times_of(lines) for lines in reports(kernel, "cell_lines")]
+    recorded = [times_of(lines) for lines in lines_of(kernel)]
     assert len(recorded) == 30
     assert all(len(lines) <= 1 for lines in recorded), recorded
     seen = [file for lines in recorded for file, _ in lines]
@@ -93,11 +99,10 @@ def test_modules_in_a_row(kernel: Kernel, tmp_path: Path) -> None:
     kernel.run(f"sys.path.insert(0, {str(tmp_path)!r})")
     ran = kernel.run("%%omni_perf --quiet\n" + "\n".join(f"import {name}" for name in names))
     assert ran.error is None
-    [stacks] = reports(kernel, "stacks")
+    [report] = reports(kernel)
     seconds: dict[str, float] = {}
-    for node, start, end in zip(*(stacks["spans"][key] for key in ("node", "start_s", "end_s")), strict=True):
-        leaf = stacks["frames"][stacks["nodes"][node]["frame"]]
-        seconds[leaf["file"]] = seconds.get(leaf["file"], 0.0) + end - start
+    for leaf, length in leaves(report):
+        seconds[leaf["file"]] = seconds.get(leaf["file"], 0.0) + length
     want = {str(tmp_path / f"{name}.py"): 0.02 for name in names}
     assert distance(seconds, want) < 0.1, seconds
 
@@ -107,8 +112,8 @@ def test_code_compiled_under_the_name_of_a_real_file(kernel: Kernel, tmp_path: P
     for seconds in (0.1, 0.3):
         real.write_text("\n" * round(20 * seconds) + f"time.sleep({seconds})\n")
         kernel.run(f"%%omni_perf --quiet\nexec(compile(open({str(real)!r}).read(), {str(real)!r}, 'exec'))")
-        [stacks] = reports(kernel, "stacks")
-        lines = {frame["line"] for frame in stacks["frames"] if frame["file"] == str(real)}
+        [report] = reports(kernel)
+        lines = {frame["line"] for frame in frames(report) if frame["file"] == str(real)}
         assert lines == {round(20 * seconds) + 1}
 
 
@@ -119,8 +124,8 @@ def test_a_module_that_is_reloaded(kernel: Kernel, tmp_path: Path) -> None:
     kernel.run("%%omni_perf --quiet\nimport again")
     module.write_text("import time\n\n\n\ndef work():\n\n    time.sleep(0.1)\n\nwork()\n")
     kernel.run("%%omni_perf --quiet\nimportlib.reload(again)")
-    for stacks, want in zip(reports(kernel, "stacks"), [{3, 4}, {7, 9}], strict=True):
-        lines = {frame["line"] for frame in stacks["frames"] if frame["file"] == str(module)}
+    for report, want in zip(reports(kernel), [{3, 4}, {7, 9}], strict=True):
+        lines = {frame["line"] for frame in frames(report) if frame["file"] == str(module)}
         assert lines >= want
         assert not lines & ({3, 4, 7, 9} - want)
 
@@ -130,7 +135,8 @@ def test_the_profilers_own_threads_are_in_nobodys_profile(kernel: Kernel) -> Non
     there = json.loads(kernel.run(f"print(json.dumps({threads}))").text("stdout"))
     assert "omni_perf" in there.values()
     kernel.run("%%omni_perf --quiet\ntime.sleep(0.2)")
-    [seen] = reports(kernel, "threads")
+    [report] = reports(kernel)
+    seen = report["threads"]
     assert len(seen) > 1  # the kernel's own are there
     assert not [thread for thread in seen if there.get(str(thread["native_id"])) == "omni_perf"], seen
 
@@ -148,11 +154,6 @@ def test_the_root_of_a_script_is_the_script(tmp_path: Path) -> None:
             env=os.environ | {"PYTHONPATH": str(package.parent)}, check=True, capture_output=True,
         )  # fmt: skip
         report = json.loads((tmp_path / f"out{number}.json").read_text())
-        roots = {
-            report["stacks"]["frames"][node["frame"]]["function"]: node
-            for node in report["stacks"]["nodes"][1:]
-            if node["parent"] == 0
-        }
-        assert "script.py" in roots, roots
-        [line] = report["cell_lines"]
+        assert "script.py" in roots(report), roots(report)
+        [line] = reading(report)["lines"]
         assert (line["text"], line["self_s"] > 0.25) == ("time.sleep(0.3)", True), line

@@ -11,6 +11,7 @@ from typing import Any
 import nbformat
 import pytest
 from kernels import Kernel
+from reading import reading
 
 
 @pytest.fixture(scope="module")
@@ -31,18 +32,18 @@ def run(kernel: Kernel, cell: str) -> dict[str, Any]:
     assert ran.reply["status"] == "ok", ran.outputs
     path = Path(kernel.run("import os; print(os.getcwd())").text("stdout").strip()) / "report.json"
     kernel.silently(f"import omni_perf as _p\n_p.last().save({str(path)!r})")
-    return json.loads(path.read_text())
+    return reading(json.loads(path.read_text()))
 
 
-def top(report: dict[str, Any]) -> tuple[str, int, str]:
+def top(report: dict[str, Any]) -> tuple[str, int, str | None]:
     """The line with most time: its file's name, number and text."""
-    line = report["cell_lines"][0]
+    line = report["lines"][0]
     return os.path.basename(line["file"]), line["line"], line["text"]
 
 
 def lines(report: dict[str, Any], text: str) -> list[tuple[str, int]]:
     """The places of a line's text, those with most time first."""
-    return [(os.path.basename(line["file"]), line["line"]) for line in report["cell_lines"] if line["text"] == text]
+    return [(os.path.basename(line["file"]), line["line"]) for line in report["lines"] if line["text"] == text]
 
 
 def write(folder: Path, name: str, text: str) -> Path:
@@ -55,7 +56,7 @@ def test_a_module_of_ones_own(kernel: Kernel, folder: Path) -> None:
     write(folder, "own_module.py", "import time\ndef slow():\n    time.sleep(0.2)\n")
     report = run(kernel, "import own_module\nown_module.slow()")
     assert top(report) == ("own_module.py", 3, "time.sleep(0.2)")
-    (caller,) = (line for line in report["cell_lines"] if line["text"] == "own_module.slow()")
+    (caller,) = (line for line in report["lines"] if line["text"] == "own_module.slow()")
     assert caller["total_s"] >= 0.2
 
 
@@ -80,8 +81,8 @@ def test_a_file_that_was_edited_after_its_import_shows_no_text(kernel: Kernel, f
     time.sleep(1.1)  # Python compares whole seconds
     path.write_text("import time\n# a new line\n\ndef slow():\n    return 0\n")
     report = run(kernel, "edited_module.slow()")
-    assert top(report) == ("edited_module.py", 3, "")
-    assert any("changed after its code was loaded" in note["reason"] for note in report["notes"])
+    assert top(report) == ("edited_module.py", 3, None)
+    assert any("changed after its code was loaded" in note["text"] for note in report["notes"])
     path.write_text("import time\n# a new line\n\ndef slow():\n    time.sleep(0.3)\n")
     kernel.run("import importlib; importlib.reload(edited_module)")
     assert top(run(kernel, "edited_module.slow()")) == ("edited_module.py", 5, "time.sleep(0.3)")
@@ -126,9 +127,9 @@ def test_the_traceback_is_not_the_cells_time(kernel: Kernel) -> None:
     assert ran.error == "Slow"
     path = Path(kernel.run("import os; print(os.getcwd())").text("stdout").strip()) / "report.json"
     kernel.silently(f"_p.last().save({str(path)!r})")
-    report = json.loads(path.read_text())
+    report = reading(json.loads(path.read_text()))
     assert 0.08 <= report["duration_s"] < 0.3
-    assert report["around"] == [] or report["around"][0]["phase"] != "traceback"
+    assert report["phases"] == [] or report["phases"][0]["id"] != "traceback"
 
 
 def test_the_display_of_the_value_belongs_to_no_line(kernel: Kernel) -> None:
@@ -137,6 +138,6 @@ def test_the_display_of_the_value_belongs_to_no_line(kernel: Kernel) -> None:
     )
     kernel.run("shown = Shown()")
     report = run(kernel, "x = 1\n{i: [i] * 9 for i in range(100)}\nlist(range(20_000))")
-    assert not any(line["self_s"] > 0.02 and line["line"] == 4 for line in report["cell_lines"]), report["cell_lines"]
-    assert [phase["phase"] for phase in report["around"]][:1] == ["display"]
-    assert report["around"][0]["name"] == "displaying the result"
+    assert not any(line["self_s"] > 0.02 and line["line"] == 4 for line in report["lines"]), report["lines"]
+    assert [phase["id"] for phase in report["phases"]][:1] == ["display"]
+    assert report["phases"][0]["text"] == "displaying the result"

@@ -145,7 +145,7 @@ func (c *codeBook) texts(source *diagnose.Source, read func(file string) []byte,
 		}
 		for p := range wanted {
 			if p.File == name {
-				f.setLine(p.Line, source.Line(name, p.Line))
+				f.keepLine(p.Line, source.Line(name, p.Line))
 			}
 		}
 	}
@@ -172,8 +172,8 @@ func linesOf(text string) []*string {
 	return lines
 }
 
-// setLine keeps one line of a file of which not all are kept.
-func (f *File) setLine(line int, text string) {
+// keepLine keeps one line of a file of which not all are kept.
+func (f *File) keepLine(line int, text string) {
 	const most = 1 << 16 // lines of a file that holds others' are null, of four bytes each
 	if text == "" || line < 1 || line > most {
 		return
@@ -181,7 +181,9 @@ func (f *File) setLine(line int, text string) {
 	for len(f.Lines) < line {
 		f.Lines = append(f.Lines, nil)
 	}
-	f.Lines[line-1] = pointer(excerpt(text))
+	if f.Lines[line-1] == nil {
+		f.Lines[line-1] = pointer(excerpt(text))
+	}
 }
 
 // excerpt is a source line as a display shows it, control characters replaced.

@@ -47,14 +47,32 @@ func (t *trackData) add(p Point) {
 // thin halves the number of points. Known and unknown stretches stay apart as
 // long as that helps; if it does not, a pair with an unknown half is unknown.
 func (t *trackData) thin() {
-	before := len(t.Points)
-	t.Points = mergePairs(t.Points, t.Kind, false)
-	if len(t.Points) > before*3/4 {
-		t.Points = mergePairs(t.Points, t.Kind, true)
-	}
+	t.Points = halve(t.Points, t.Kind)
 	if n := len(t.Points); n > 1 {
 		t.Step = time.Duration((t.Points[n-1].At - t.Points[0].At) / Nanos(n-1))
 	}
+}
+
+func halve(points []Point, kind string) []Point {
+	before := len(points)
+	points = mergePairs(points, kind, false)
+	if len(points) > before*3/4 {
+		points = mergePairs(points, kind, true)
+	}
+	return points
+}
+
+// ThinPoints joins neighbouring points, as a Builder does when it has too many, until
+// at most so many are left; most is at least 2. The given points stay as they are.
+func ThinPoints(points []Point, kind string, most int) []Point {
+	if len(points) <= most {
+		return points
+	}
+	points = append([]Point(nil), points...)
+	for len(points) > max(most, 2) {
+		points = halve(points, kind)
+	}
+	return points
 }
 
 func mergePairs(points []Point, kind string, force bool) []Point {

@@ -39,6 +39,8 @@ func Seconds(s float64) string {
 		return twoUnits(s, 3600, "h", 60, "min")
 	case abs < 1e7:
 		return twoUnits(s, 86400, "d", 3600, "h")
+	case abs < 1e12:
+		return Count(int64(math.Round(s/86400))) + " d"
 	}
 	return fmt.Sprintf("%.3g d", s/86400)
 }

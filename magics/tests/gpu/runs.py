@@ -9,11 +9,64 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from reading import reading
+
 PROGRAMS = Path(__file__).resolve().parents[1] / "programs"
 TABLES = "temporal_breakdown,idle_time_breakdown,dataloader,python_idle"
 PATIENCE_S = 300.0
 
 Document = dict[str, Any]
+
+
+def measured(document: Document) -> Document:
+    """What a report says of GPUs and lines, in seconds: what a comparison reads."""
+    report = reading(document)
+    idle: Document = document["idle"] or {"idle_ns": 0, "causes": [], "devices": []}
+
+    def causes(rows: list[Document]) -> list[Document]:
+        return [cause(row) for row in rows]
+
+    def cause(row: Document) -> Document:
+        placed = row["line"] is not None
+        file: Document = document["files"][row["file"]] if placed else {"name": "", "lines": None}
+        lines: list[str | None] = file["lines"] or []
+        text = lines[row["line"] - 1] if placed and row["line"] <= len(lines) else None
+        bounds = {"low_s": row["low_ns"], "high_s": row["high_ns"]}
+        return {
+            "id": row["id"],
+            "seconds": row["ns"] / 1e9,
+            "hint": row["hint"],
+            "file": file["name"],
+            "line": row["line"] or 0,
+            "source_text": text or "",
+            **{name: value / 1e9 for name, value in bounds.items() if value is not None},
+        }
+
+    number = [device["number"] for device in document["devices"]]
+    return {
+        "started_at": document["started_at"],
+        "duration_s": report["duration_s"],
+        "lines": report["lines"],
+        "gpus": [{**row, "index": row["device"]} for row in report["devices"]],
+        "idle": {
+            "gpu_idle_s": idle["idle_ns"] / 1e9,
+            "causes": causes(idle["causes"]),
+            "devices": [
+                {
+                    "device": number[row["device"]],
+                    "idle_s": row["idle_ns"] / 1e9,
+                    "certainty": row["text"],
+                    "causes": causes(row["causes"]),
+                }
+                for row in idle["devices"]
+            ],
+        },
+        "tracks": [
+            {**row, "id": row["id"].replace("gpu.", f"gpu{row['device']}.", 1)} if row["device"] is not None else row
+            for row in report["tracks"]
+        ],
+        "notes": [note["args"] for note in document["notes"] if note["id"] == "collector"],
+    }
 
 
 def recorded(
@@ -41,7 +94,7 @@ def recorded(
     report, analysis, known = (
         json.loads((folder / name).read_text()) for name in ("omni_perf.json", "analysis.json", "facts.json")
     )
-    return report, analysis, known
+    return measured(report), analysis, known
 
 
 def plain(folder: Path, script: str, *arguments: str, command: list[Path | str]) -> Document:

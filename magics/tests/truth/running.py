@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kernels import Kernel
+from reading import reading
 
 from truth import marking
 from truth.cases import SCRIPT, Case, Text
@@ -101,9 +102,9 @@ class Notebook:
             names[f"Cell [{ran.reply['execution_count']}]"] = cell.name
             if cell.profiled:
                 marks, report = self._result()
-                for line in report["cell_lines"]:
+                for line in report["lines"]:
                     line["file"] = names.get(line["file"]) or self._name(line["file"])
-                    if line["text"].startswith("%%"):  # the magic's own work, which no mark can stand for
+                    if (line["text"] or "").startswith("%%"):  # the magic's own work, which no mark can stand for
                         line["line"] = 0
                 yield marked.places.seconds(marks), report
 
@@ -121,7 +122,7 @@ class Notebook:
             )
         )
         marks, report = json.loads(path.read_text())
-        return marks, report
+        return marks, reading(report)
 
     @staticmethod
     def _must(ran: Any) -> None:
@@ -131,17 +132,17 @@ class Notebook:
 def starved(report: dict[str, Any]) -> bool:
     """Whether the sampler could not keep its interval."""
     sampling = report["sampling"]
-    return sampling["samples"] * sampling["interval_s"] < KEPT * report["duration_s"]
+    return sampling["ticks"] * sampling["asked_ns"] / 1e9 < KEPT * report["duration_s"]
 
 
 def compare(results: Results, name: str, truth: dict[Place, float], report: dict[str, Any]) -> None:
     """Add a report to the results."""
     profile: dict[Place, float] = {}
-    for line in report["cell_lines"]:
+    for line in report["lines"]:
         place = line["file"], line["line"]
         profile[place] = profile.get(place, 0.0) + line["self_s"]
     comparison = results.setdefault(name, Comparison())
-    comparison.add(truth, profile, report["duration_s"], report["sampling"]["samples"])
+    comparison.add(truth, profile, report["duration_s"], report["sampling"]["ticks"])
 
 
 def sampled(run: Callable[[], list[Judged]]) -> list[Judged]:
@@ -189,8 +190,8 @@ def _run_script(environment: str, case: Case, source: str, folder: Path) -> Judg
         list(map(str, command)), cwd=place, env={**os.environ, "PYTHONPATH": str(site)}, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    report = json.loads((folder / "result.json").read_text())
-    for line in report["cell_lines"]:
+    report = reading(json.loads((folder / "result.json").read_text()))
+    for line in report["lines"]:
         shown = Path(line["file"]).expanduser()
         line["file"] = str(shown.relative_to(place)) if shown.is_relative_to(place) else line["file"]
     return marked.places.seconds(json.loads((folder / "marks.json").read_text())), report

@@ -21,6 +21,7 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/kineto"
+	"github.com/omni-perf/omni-perf/sidecar/words"
 )
 
 // Options of Into; the zero value is usable.
@@ -90,9 +91,11 @@ func Into(rec *timeline.Recording, trace *kineto.Trace, opts Options) (*Merged, 
 		return nil, errors.New("the trace holds no events")
 	}
 	slack := timeline.Nanos(opts.Bridge.Error)
-	if covered.End < -slack || covered.Start > rec.Duration+slack {
-		return nil, fmt.Errorf("%w: it covers %v to %v after the recording's start, the recording lasted %v",
-			ErrOtherTime, covered.Start.Duration(), covered.End.Duration(), rec.Duration.Duration())
+	switch {
+	case covered.End < -slack:
+		return nil, fmt.Errorf("%w: it ended %s before the recording began", ErrOtherTime, words.Duration(-covered.End.Duration()))
+	case covered.Start > rec.Duration+slack:
+		return nil, fmt.Errorf("%w: it began %s after the recording had ended", ErrOtherTime, words.Duration((covered.Start - rec.Duration).Duration()))
 	}
 	covered.Start, covered.End = max(0, covered.Start), min(rec.Duration, covered.End)
 
@@ -102,15 +105,18 @@ func Into(rec *timeline.Recording, trace *kineto.Trace, opts Options) (*Merged, 
 	for _, device := range events {
 		replaceActivity(&out, device, covered, trace, opts)
 	}
-	out.Notes = append(out.Notes, timeline.Note{
-		What: "GPU activity",
-		Reason: fmt.Sprintf("from %s to %s exact, by the torch.profiler trace; its clock is bridged to %v",
-			seconds(covered.Start), seconds(covered.End), time.Duration(opts.Bridge.Error)),
-	})
-	return &Merged{Recording: &out, Lanes: lanes(events, trace, opts.MaxKernels), Covered: covered, Error: time.Duration(opts.Bridge.Error)}, nil
+	m := &Merged{Recording: &out, Lanes: lanes(events, trace, opts.MaxKernels), Covered: covered, Error: time.Duration(opts.Bridge.Error)}
+	out.Notes = append(out.Notes, timeline.Note{What: "GPU activity", Reason: m.exact()})
+	return m, nil
 }
 
-func seconds(n timeline.Nanos) string { return fmt.Sprintf("%.3f s", n.Seconds()) }
+// exact says what is exact now, and how far.
+func (m *Merged) exact() string {
+	return fmt.Sprintf("exact from %.3f to %.3f s, by the torch.profiler trace; where the trace lies in the recording is known to %s",
+		m.Covered.Start.Seconds(), m.Covered.End.Seconds(), words.Duration(m.Error))
+}
+
+func (m *Merged) sentence() string { return "GPU activity: " + m.exact() }
 
 // converter brings a trace's times to the recording's.
 type converter struct {

@@ -2,6 +2,8 @@ package merge
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -15,6 +17,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/synth"
 	"github.com/omni-perf/omni-perf/sidecar/wording"
+	"github.com/omni-perf/omni-perf/sidecar/words"
 )
 
 // The whole way of a trace: one rank of two, whose clock is off, laid over the
@@ -131,5 +134,88 @@ func checkIdle(t *testing.T, r *report.View, rank synth.RankAnswers, exact float
 	}
 	if edges := float64(2*len(rank.Steps)) * exact; math.Abs(loading-waits) > edges {
 		t.Errorf("waiting for data %.9f s, want %.9f within %.9f", loading, waits, edges)
+	}
+}
+
+// saved is the report of a recording as it comes back from a file.
+func saved(t *testing.T, rec *timeline.Recording) *report.View {
+	t.Helper()
+	d := diagnose.Run(rec)
+	r, err := report.Build(rec, &d, report.Options{Home: "/home/ann"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(r.Document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err = report.Read(text); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// A saved report and the trace give what the recording and the trace would have given.
+func TestATraceGoesIntoASavedReport(t *testing.T) {
+	cfg := synth.Config{Seed: 11, Ranks: 2, Steps: 8, DataWait: 8 * time.Millisecond, ClockSkew: 5 * time.Millisecond}
+	rec, trace, rank, bridge := recordedRank(t, cfg, 1, 0)
+	for i, f := range rec.Frames {
+		if f.File == "cell.py" {
+			rec.Frames[i].File = "/home/ann/project/train.py"
+		}
+	}
+	rec.GPUs = []timeline.GPU{{Index: 0, Name: "H", PIDs: []int{rec.Target.PID}, OtherProcesses: -1}}
+	rec.Wall = timeline.Wall{Begin: bridge, End: bridge}
+	before := saved(t, rec)
+	r, err := Report(before, trace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	exact := float64(bridge.Error)/1e9 + 1e-6 // spans of a report end on microseconds
+	checkLanes(t, r, rank, exact)
+	checkIdle(t, r, rank, exact)
+
+	m, err := Into(rec, trace, Options{Bridge: bridge, Device: func(int) int { return 0 }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	direct := saved(t, m.Recording)
+	if got, want := causesOf(r), causesOf(direct); got != want {
+		t.Errorf("causes\n%s\nwant\n%s", got, want)
+	}
+	if got, want := r.Headline.Text, direct.Headline.Text; got != want {
+		t.Errorf("headline %q, want %q", got, want)
+	}
+	if len(r.Threads) != len(before.Threads) || !slices.Equal(r.Spans.Node, before.Spans.Node) {
+		t.Error("the stacks were changed")
+	}
+	note := r.Notes[len(r.Notes)-1]
+	if want := "known to " + words.Duration(m.Error); note.ID != "trace-merged" || !strings.HasSuffix(note.Text, want) {
+		t.Errorf("note %q, want it to end in %q", note.Text, want)
+	}
+	if before.Idle.IdleNS == r.Idle.IdleNS || len(before.Kernels) != 0 {
+		t.Error("the report that was given was changed, or nothing was")
+	}
+	again, err := Report(r, trace) // a second time changes nothing
+	if err != nil || causesOf(again) != causesOf(r) || len(again.Kernels) != len(r.Kernels) {
+		t.Errorf("merged twice: %v", err)
+	}
+}
+
+// causesOf writes the causes down, times to the tenth of a millisecond.
+func causesOf(r *report.View) string {
+	var b strings.Builder
+	for _, c := range r.Idle.Causes {
+		fmt.Fprintf(&b, "%s at %s:%v %.1f ms\n", c.ID, r.FileName(c.File), c.Line != nil, float64(c.NS)/1e6)
+	}
+	return b.String()
+}
+
+func TestATraceOfAnotherTimeGoesIntoNoReport(t *testing.T) {
+	rec, trace, _, bridge := recorded(t)
+	bridge.Offset += int64(time.Hour)
+	rec.Wall = timeline.Wall{Begin: bridge}
+	if _, err := Report(saved(t, rec), trace); !errors.Is(err, ErrOtherTime) {
+		t.Errorf("error %v, want ErrOtherTime", err)
 	}
 }

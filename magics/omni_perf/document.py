@@ -1,0 +1,293 @@
+"""The report document (report.schema.json) as tables with resolved names.
+
+A document refers by index and counts in nanoseconds; a row here has names, source
+text and seconds, so that nobody joins by hand. Unknown is None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+Document = dict[str, Any]
+Row = dict[str, Any]
+
+KIND = "omni_perf.report"
+VERSION = 2
+
+
+class VersionError(ValueError):
+    """A document is of another version, or is none; the text is a sentence."""
+
+
+def check(document: object) -> Document:
+    """Return the document if it is a report of this version."""
+    report = cast("Document", document) if isinstance(document, dict) else {}
+    if "schema_version" in report or (report.get("document") == KIND and report.get("version", 0) < VERSION):
+        raise VersionError("The report was recorded by an older version of omni_perf: record again.")
+    if report.get("document") != KIND:
+        raise VersionError("This is no report of omni_perf.")
+    if report.get("version") != VERSION:
+        raise VersionError("The report was recorded by a newer version of omni_perf: update this one.")
+    return report
+
+
+def tables(document: Document) -> dict[str, list[Row]]:
+    """Return the tables of a report by name, each a list of rows.
+
+    ``lines``, ``functions``, ``threads``, ``idle``, ``devices``, ``findings``, ``steps``,
+    ``regions``, ``processes``, ``tracks`` and ``notes``. Names that end in ``_s`` are
+    seconds, in ``_bytes`` bytes; shares are 0 to 1; ``state_s`` is a mapping of state to
+    seconds. Keys that a table lacks in this version may come in a later one.
+    """
+    names = _Names(check(document))
+    makers: dict[str, Callable[[_Names], list[Row]]] = {
+        "lines": _lines,
+        "functions": _functions,
+        "threads": _threads,
+        "idle": _idle,
+        "devices": _devices,
+        "findings": _findings,
+        "steps": _steps,
+        "regions": _regions,
+        "processes": _processes,
+        "tracks": _tracks,
+        "notes": _notes,
+    }
+    return {name: make(names) for name, make in makers.items()}
+
+
+class _Names:
+    """Resolves a document's indices."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.files: list[Row] = document["files"]
+        self.states: list[str] = document["enumerations"]["state"]
+        self.codes: list[str] = document["enumerations"]["code"]
+
+    def file(self, index: int | None) -> str | None:
+        return None if index is None else self.files[index]["name"]
+
+    def text(self, file: int | None, line: int | None) -> str | None:
+        """Return a source line without the space around it."""
+        lines: list[str | None] = (None if file is None else self.files[file]["lines"]) or []
+        found = lines[line - 1] if line is not None and 1 <= line <= len(lines) else None
+        return None if found is None else found.strip()
+
+    def function(self, index: int | None) -> str | None:
+        if index is None:
+            return None
+        function = self.document["functions"][index]
+        return function["label"] or function["name"]
+
+    def process(self, index: int) -> str:
+        process = self.document["processes"][index]
+        return f"{process['role']} {process['pid']}"
+
+    def device(self, index: int | None) -> int | None:
+        return None if index is None else self.document["devices"][index]["number"]
+
+    def state_s(self, nanoseconds: list[int]) -> dict[str, float]:
+        return dict(zip(self.states, map(_seconds, nanoseconds), strict=True))
+
+    def place(self, row: Row) -> Row:
+        return {
+            "file": self.file(row["file"]),
+            "line": row["line"],
+            "function": self.function(row["function"]),
+        }
+
+
+def _seconds(nanoseconds: int) -> float:
+    return nanoseconds / 1e9
+
+
+def _seconds_or_none(nanoseconds: int | None) -> float | None:
+    return None if nanoseconds is None else nanoseconds / 1e9
+
+
+def _lines(names: _Names) -> list[Row]:
+    return [
+        {
+            "file": names.file(row["file"]),
+            "line": row["line"],
+            "text": names.text(row["file"], row["line"]),
+            "self_s": _seconds(row["self_ns"]),
+            "total_s": _seconds(row["total_ns"]),
+            "idle_s": _seconds(row["idle_ns"]),
+            "state_s": names.state_s(row["state_ns"]),
+            "process": names.process(row["process"]),
+        }
+        for row in names.document["lines"]
+    ]
+
+
+def _functions(names: _Names) -> list[Row]:
+    functions = names.document["functions"]
+    return [
+        {
+            "function": names.function(row["function"]),
+            "file": names.file(functions[row["function"]]["file"]),
+            "line": functions[row["function"]]["first_line"],
+            "kind": names.codes[functions[row["function"]]["code"]],
+            "self_s": _seconds(row["self_ns"]),
+            "total_s": _seconds(row["total_ns"]),
+            "incomplete_s": _seconds(row["incomplete_ns"]),
+            "state_s": names.state_s(row["state_ns"]),
+            "process": names.process(row["process"]),
+        }
+        for row in names.document["function_times"]
+    ]
+
+
+def _threads(names: _Names) -> list[Row]:
+    processes = names.document["processes"]
+    return [
+        {
+            "name": row["name"],
+            "role": processes[row["process"]]["role"],
+            "process": names.process(row["process"]),
+            "rank": processes[row["process"]]["rank"],
+            "native_id": row["native_id"],
+            "main": row["main"],
+            "internal": row["internal"],
+            "state_s": names.state_s(row["state_ns"]),
+            "on_cpu_s": _seconds_or_none(row["on_cpu_ns"]),
+            "on_cpu_at_least": row["on_cpu_at_least"],
+        }
+        for row in names.document["threads"]
+    ]
+
+
+def _idle(names: _Names) -> list[Row]:
+    """Return the causes of each device's idle time; seconds add up to the idle time."""
+    idle: Row | None = names.document["idle"]
+    devices: list[Row] = idle["devices"] if idle else []
+    return [
+        {
+            "cause": row["id"],
+            "name": row["text"],
+            "kind": row["kind"],
+            "device": names.device(device["device"]),
+            "seconds": _seconds(row["ns"]),
+            "share": row["share"],
+            "low_s": _seconds_or_none(row["low_ns"]),
+            "high_s": _seconds_or_none(row["high_ns"]),
+            **names.place(row),
+            "text": names.text(row["file"], row["line"]),
+            "hint": row["hint"],
+        }
+        for device in devices
+        for row in device["causes"]
+    ]
+
+
+def _devices(names: _Names) -> list[Row]:
+    return [
+        {
+            "device": row["number"],
+            "uuid": row["uuid"],
+            "name": row["name"],
+            "busy_s": _seconds(row["busy_ns"]),
+            "idle_s": _seconds(row["idle_ns"]),
+            "unknown_s": _seconds(row["unknown_ns"]),
+            "used": row["used"],
+            "simulated": row["simulated"],
+            "source": row["source"],
+            "resolution_s": _seconds_or_none(row["resolution_ns"]),
+            "other_processes": row["other_processes"],
+        }
+        for row in names.document["devices"]
+    ]
+
+
+def _findings(names: _Names) -> list[Row]:
+    return [
+        {
+            "id": row["id"],
+            "severity": row["severity"],
+            "text": row["text"],
+            "hint": row["hint"],
+            **names.place(row),
+            "value": row["value"],
+            "unit": row["unit"],
+            "cost_s": _seconds_or_none(row["cost_ns"]),
+        }
+        for row in names.document["findings"]
+    ]
+
+
+def _steps(names: _Names) -> list[Row]:
+    return [
+        {
+            "start_s": _seconds(row["start_ns"]),
+            "end_s": _seconds(row["end_ns"]),
+            "name": row["name"],
+            "epoch": row["epoch"],
+            "data_wait_s": _seconds(row["data_wait_ns"]),
+            "busy_s": _seconds_or_none(row["busy_ns"]),
+            "idle_s": _seconds_or_none(row["idle_ns"]),
+            "source": row["source"],
+        }
+        for row in names.document["steps"]
+    ]
+
+
+def _regions(names: _Names) -> list[Row]:
+    return [
+        {
+            "name": row["name"],
+            "count": row["count"],
+            "total_s": _seconds(row["total_ns"]),
+            "p50_s": _seconds(row["p50_ns"]),
+            "p95_s": _seconds(row["p95_ns"]),
+        }
+        for row in names.document["regions"]
+    ]
+
+
+def _processes(names: _Names) -> list[Row]:
+    processes = names.document["processes"]
+    return [
+        {
+            "pid": row["pid"],
+            "parent": None if row["parent"] is None else processes[row["parent"]]["pid"],
+            "role": row["role"],
+            "command": row["command"],
+            "rank": row["rank"],
+            "start_s": _seconds(row["start_ns"]),
+            "end_s": _seconds_or_none(row["end_ns"]),
+            "end_reason": row["end_reason"],
+            "exit_code": row["exit_code"],
+            "cpu_s": _seconds_or_none(row["cpu_ns"]),
+            "stacks": "read" if row["stacks"]["read"] else row["stacks"]["text"],
+        }
+        for row in processes
+    ]
+
+
+def _tracks(names: _Names) -> list[Row]:
+    """Return the figures over time; ``t_s`` and ``value`` are lists."""
+    threads = names.document["threads"]
+    return [
+        {
+            "id": row["id"],
+            "kind": row["kind"],
+            "unit": row["unit"],
+            "device": names.device(row["device"]),
+            "process": None if row["process"] is None else names.process(row["process"]),
+            "thread": None if row["thread"] is None else threads[row["thread"]]["name"],
+            "source": row["source"],
+            "resolution_s": _seconds_or_none(row["resolution_ns"]),
+            "mean": row["mean"],
+            "peak": row["peak"],
+            "t_s": [at / 1e6 for at in row["at_us"]],
+            "value": row["value"],
+        }
+        for row in names.document["tracks"]
+    ]
+
+
+def _notes(names: _Names) -> list[Row]:
+    return [{"id": row["id"], "text": row["text"]} for row in names.document["notes"]]
