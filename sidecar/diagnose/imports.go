@@ -21,6 +21,7 @@ const (
 type moduleTree struct {
 	name  string
 	nanos timeline.Nanos
+	asked timeline.Nanos // of it, for which the user's own code asked for this very module
 	parts map[string]*moduleTree
 }
 
@@ -57,11 +58,12 @@ func (m *moduleTree) largest() []*moduleTree {
 func (e *evidence) importTree() *moduleTree {
 	root := &moduleTree{}
 	chains := make(map[timeline.NodeID][]string)
+	prepended := make(map[timeline.NodeID]bool)
 	for _, span := range e.thread.Spans {
 		chain, known := chains[span.Node]
 		if !known {
 			if stack := e.stacks.stack(span.Node); e.stacks.importing(stack) {
-				chain = e.stacks.importChain(stack)
+				chain, prepended[span.Node] = e.stacks.importChain(stack)
 			}
 			chains[span.Node] = chain
 		}
@@ -71,9 +73,12 @@ func (e *evidence) importTree() *moduleTree {
 		length := span.End - span.Start
 		root.nanos += length
 		at := root
-		for _, name := range chain {
+		for i, name := range chain {
 			at = at.part(name)
 			at.nanos += length
+			if (i == 1) == prepended[span.Node] && i < 2 {
+				at.asked += length
+			}
 		}
 	}
 	return root
@@ -81,13 +86,13 @@ func (e *evidence) importTree() *moduleTree {
 
 // importChain are the modules being imported below the innermost line of the
 // user's own, outermost first. A module is named once however often it comes. It
-// begins with a whole package: "import a.b" imports a first, then a.b.
-func (s *stacks) importChain(stack []timeline.FrameID) []string {
+// begins with a whole package: "import a.b" imports a first, then a.b; prepended
+// tells that it is the second that runs.
+func (s *stacks) importChain(stack []timeline.FrameID) (chain []string, prepended bool) {
 	first := s.ownest(stack)
 	if first < 0 {
 		first = len(stack)
 	}
-	var chain []string
 	for i := first - 1; i >= 0; i-- {
 		f := s.rec.Frames[stack[i]]
 		if f.Function != "<module>" || s.facts[stack[i]].importing {
@@ -98,11 +103,11 @@ func (s *stacks) importChain(stack []timeline.FrameID) []string {
 			continue
 		}
 		if parent, _, inside := strings.Cut(name, "."); inside && len(chain) == 0 {
-			chain = append(chain, parent)
+			chain, prepended = append(chain, parent), true
 		}
 		chain = append(chain, name)
 	}
-	return chain
+	return chain, prepended
 }
 
 // shortModule cuts a module's name to two levels: "scipy.stats".
@@ -132,7 +137,7 @@ func modules(tree *moduleTree) []ModuleTime {
 		return list
 	}
 	at := top[0]
-	for parts := at.largest(); len(parts) > 0 && parts[0].isMostOf(at) && strings.HasPrefix(parts[0].name, at.name+"."); parts = at.largest() {
+	for parts := at.largest(); len(parts) > 0 && float64(parts[0].asked) >= passesOn*float64(at.nanos); parts = at.largest() {
 		at = parts[0]
 	}
 	add(at, false)

@@ -128,6 +128,14 @@ func (s *studio) environment(p *specimen.Program, python, site, work, taken stri
 		{extension, prefixName + "/lib/python3/site-packages"}, {site, prefixName + "/lib/python3/site-packages"},
 		{filepath.Join(work, "project"), "/home/ann/work"}, {prefix, prefixName}, {base, "/usr"},
 	}
+	// An environment may borrow the packages of another.
+	for _, lender := range s.pythons {
+		prefix, base := prefixes(lender)
+		renames = append(renames, [2]string{prefix, prefixName}, [2]string{base, "/usr"})
+		if resolved, err := filepath.EvalSymlinks(prefix); err == nil {
+			renames = append(renames, [2]string{resolved, prefixName})
+		}
+	}
 	var lines []string
 	for _, r := range renames {
 		lines = append(lines, r[0]+"="+r[1])
