@@ -220,7 +220,7 @@ func TestScriptTouchesNothingButItsOwnImage(t *testing.T) {
 // A page stands on its own: were anything in it not escaped, its policy would keep it
 // from running and from fetching.
 func TestThePageRunsNothing(t *testing.T) {
-	page, err := Page(uglyNames(), Options{})
+	page, err := Page(uglyNames().view(), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
