@@ -311,7 +311,7 @@ for _ in range(5):
     try:
         result = notebook.run(cell)
         result.raise_error()
-        assert [mark["kind"] for mark in fake.call("End")["marks"]] == ["step"] * 5
+        assert [mark["kind"] for mark in fake.call("End")["marks"]] == ["optimizer-step"] * 5
     finally:
         sys.modules.pop("torch.optim.optimizer", None)
 
@@ -446,16 +446,18 @@ def test_older_recordings_are_reached_by_the_number_of_their_cell(
 ) -> None:
     import base64
 
-    drawn = base64.b64encode(b'{"document": "omni_perf.report", "version": 2, "name": "mostly waiting"}').decode()
+    drawn = base64.b64encode(
+        b'{"document": "omni_perf.report", "version": 2, "headline": {"text": "mostly waiting"}}'
+    ).decode()
     fake.behave(answers={"List": {"entries": OLDER}, "Report": {"content": drawn}})
     newest = notebook.run("%%omni_perf\n1").execution_count
     report = notebook.run("%omni_perf last 3").result
     assert fake.call("Report")["reportId"] == "2"
     assert report.headline == "mostly waiting"
-    assert report.to_dict() == {"document": "omni_perf.report", "version": 2, "name": "mostly waiting"}
+    assert report.to_dict() == {"document": "omni_perf.report", "version": 2, "headline": {"text": "mostly waiting"}}
     assert notebook.run(f"%omni_perf last {newest}").result is omni_perf.last()
     notebook.run(f"%omni_perf save {tmp_path}/old.json 3")
-    assert json.loads((tmp_path / "old.json").read_text())["name"] == "mostly waiting"
+    assert json.loads((tmp_path / "old.json").read_text())["headline"]["text"] == "mostly waiting"
     notebook.run(f"%omni_perf save '{tmp_path}/with space 3.json'")
     assert (tmp_path / "with space 3.json").exists()
     notebook.shell.user_ns["where"] = str(tmp_path)
