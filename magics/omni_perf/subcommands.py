@@ -146,7 +146,7 @@ class Subcommands:
         text = base64.b64decode(answer.get("content", ""))
         return Report(
             held[-1].get("reportId", ""),
-            str(cast("dict[str, Any]", json.loads(text)).get("headline", "")),
+            str(cast("dict[str, Any]", json.loads(text))["headline"]["text"]),
             gzip.compress(text, 1),
             contract.Bundle(),
             self._session.draw,

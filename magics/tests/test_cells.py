@@ -412,7 +412,7 @@ def test_completion_offers_subcommands_and_the_users_names(notebook: Notebook) -
     for part in ("sample_f", "len(sample_f", "save sample_f"):
         assert complete(notebook, f"%omni_perf {part}") == complete(notebook, f"%time {part}")
     names = {name.rpartition(".")[2] for name in complete(notebook, "omni_perf.")}
-    assert names - {"__version__"} == {"analyze", "last", "make_traces", "region", "step"}
+    assert names - {"__version__"} == {"analyze", "last", "make_traces", "read", "region", "step"}
 
 
 # Older recordings.
@@ -429,16 +429,18 @@ def test_older_recordings_are_reached_by_the_number_of_their_cell(
 ) -> None:
     import base64
 
-    drawn = base64.b64encode(b'{"document": "omni_perf.report", "version": 2, "name": "mostly waiting"}').decode()
+    drawn = base64.b64encode(
+        b'{"document": "omni_perf.report", "version": 2, "headline": {"text": "mostly waiting"}}'
+    ).decode()
     fake.behave(answers={"List": {"entries": OLDER}, "Report": {"content": drawn}})
     newest = notebook.run("%%omni_perf\n1").execution_count
     report = notebook.run("%omni_perf last 3").result
     assert fake.call("Report")["reportId"] == "2"
     assert report.headline == "mostly waiting"
-    assert report.to_dict() == {"document": "omni_perf.report", "version": 2, "name": "mostly waiting"}
+    assert report.to_dict() == {"document": "omni_perf.report", "version": 2, "headline": {"text": "mostly waiting"}}
     assert notebook.run(f"%omni_perf last {newest}").result is omni_perf.last()
     notebook.run(f"%omni_perf save {tmp_path}/old.json 3")
-    assert json.loads((tmp_path / "old.json").read_text())["name"] == "mostly waiting"
+    assert json.loads((tmp_path / "old.json").read_text())["headline"]["text"] == "mostly waiting"
     notebook.run(f"%omni_perf save '{tmp_path}/with space 3.json'")
     assert (tmp_path / "with space 3.json").exists()
     notebook.shell.user_ns["where"] = str(tmp_path)
