@@ -25,7 +25,7 @@ func analyzeCommand() *cobra.Command {
 	}
 	q := &request.Request{}
 	mode, flags := modeValue{&q.Analyses.Mode}, c.Flags()
-	flags.Var(mode, "mode", "by whose rules: exact (default), hta (as HolisticTraceAnalysis) or hta-ns")
+	flags.Var(mode, "mode", "rules of the analyses: exact (default), hta (HolisticTraceAnalysis's) or hta-ns (the same, not rounded to microseconds)")
 	flags.StringVar(&q.JSON, "json", "", "write all tables as JSON to `FILE`, - for standard output")
 	flags.StringVar(&q.CSV, "csv", "", "write a CSV file per table into `FOLDER`")
 	flags.StringVar(&q.HTML, "html", "", "write a self-contained page with charts to `FILE`")

@@ -33,7 +33,7 @@ omni-perf export REPORT.json --format csv -o FOLDER`},
 	}
 	var o exportOptions
 	names := append(formatNames(), csv)
-	c.Flags().Var(listValue{&o.formats}, "format", "`FORMATS`: "+strings.Join(names, ", ")+" (default html, or what the name's extension says)")
+	c.Flags().Var(listValue{&o.formats}, "format", "`FORMATS` to write, separated by commas: "+strings.Join(names, ", ")+" (default html, or what the name's extension says)")
 	c.Flags().StringVarP(&o.file, "output", "o", "", "the `FILE` to write")
 	c.Flags().StringVar(&o.name, "name", "", "instead of -o: the `NAME` of the results, as for -o of omni-perf run")
 	c.Flags().StringVar(&o.trace, "merge-trace", "", "add the kernels and the exact idle time of a torch.profiler `TRACE` taken meanwhile (a file or a folder)")

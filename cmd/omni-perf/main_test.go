@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"flag"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -156,5 +157,29 @@ func TestServeWithoutALauncherSaysSo(t *testing.T) {
 	out, _, code := invoke(t, "serve")
 	if code != exitFailed || !strings.Contains(out, "got no start message") {
 		t.Errorf("%q, exit status %d", out, code)
+	}
+}
+
+var update = flag.Bool("update", false, "rewrite the golden page of help")
+
+// Everything that the command says of itself is one page, to be read as a whole.
+func TestHelp(t *testing.T) {
+	const golden = "testdata/help.txt"
+	page, _, _ := invoke(t, "--help")
+	for _, c := range newRoot().Commands() {
+		if c.Name() == "completion" || c.Hidden {
+			continue // cobra's
+		}
+		text, _, _ := invoke(t, c.Name()+" --help")
+		page += "\n---\n" + text
+	}
+	if *update {
+		if err := os.WriteFile(golden, []byte(page), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil || page != string(want) {
+		t.Errorf("the help is not that of %s (%v); go test ./cmd/omni-perf -run Help -update rewrites it:\n%s", golden, err, page)
 	}
 }

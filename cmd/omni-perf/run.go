@@ -52,10 +52,10 @@ omni-perf run [options] [-] < SCRIPT`},
 func recordingFlags(c *cobra.Command, figures time.Duration) func() (program.Options, error) {
 	o := program.Options{Messages: messages, Interval: time.Millisecond, FigureInterval: figures}
 	var list []string
-	name := c.Flags().StringP("output", "o", "perf_output", "`NAME` of the result files without extension; or of one file, by its extension")
+	name := c.Flags().StringP("output", "o", "perf_output", "`NAME` of the result files, without extension; with one, of that single file")
 	c.Flags().VarP(secondsValue{to: &o.Interval}, "prof-interval", "p", "stack sampling interval in `SECONDS`")
 	c.Flags().VarP(secondsValue{to: &o.FigureInterval}, "sys-interval", "s", "interval of system and GPU figures in `SECONDS`")
-	c.Flags().Var(listValue{&list}, "format", "result `FORMATS`, separated by commas: "+strings.Join(formatNames(), ", ")+" (default "+strings.Join(program.DefaultFormats, ",")+")")
+	c.Flags().Var(listValue{&list}, "format", "`FORMATS` of the results, separated by commas: "+strings.Join(formatNames(), ", ")+" (default "+strings.Join(program.DefaultFormats, ",")+")")
 	complete(c, "format", formatNames())
 	return func() (program.Options, error) {
 		var err error

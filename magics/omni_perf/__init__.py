@@ -2,7 +2,7 @@
 
 ``%load_ext omni_perf`` in a notebook, then ``%%omni_perf`` on top of a cell. In Python
 code, :func:`step` and :func:`region` mark training steps and regions, and :func:`last`
-gives the last report. :func:`analyze` analyses traces of torch.profiler.
+gives the last report, :func:`read` a saved one. :func:`analyze` analyses traces of torch.profiler.
 
 Importing this package and loading the extension is cheap: what talks to the sidecar is
 imported when the first cell is recorded.
@@ -17,10 +17,10 @@ from omni_perf.marks import region, step
 
 if TYPE_CHECKING:
     from omni_perf.analysis import analyze, make_traces
-    from omni_perf.report import Report
+    from omni_perf.report import Report, read
     from omni_perf.shell import Shell
 
-__all__ = ["__version__", "analyze", "last", "make_traces", "region", "step"]
+__all__ = ["__version__", "analyze", "last", "make_traces", "read", "region", "step"]
 
 
 def last() -> Report | None:
@@ -36,6 +36,10 @@ def __getattr__(name: str) -> Any:
         from omni_perf import analysis
 
         return getattr(analysis, name)
+    if name == "read":
+        from omni_perf import report
+
+        return report.read
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

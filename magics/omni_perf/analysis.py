@@ -13,16 +13,12 @@ import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib import import_module
 from types import MappingProxyType
 from typing import Any, TypedDict, cast
 
 from omni_perf import program
 from omni_perf.program import PathLike, local
-from omni_perf.tableview import Table
-
-DataFrame = Any
-"""pandas.DataFrame, which nothing here requires: not even to check the types."""
+from omni_perf.tableview import DataFrame, Table, data_frame
 
 
 class AnalysisError(Exception):
@@ -115,13 +111,9 @@ class Analysis:
         """
         rows = self[table]
         try:
-            pandas = cast(Any, import_module("pandas"))
-        except ImportError:
-            raise AnalysisError(
-                "to_pandas() makes pandas DataFrames and pandas is not installed; "
-                "install it or use tables, which needs nothing."
-            ) from None
-        made = pandas.DataFrame(list(rows), columns=rows.columns)
+            made = data_frame(rows, rows.columns)
+        except ImportError as error:
+            raise AnalysisError(str(error)) from None
         if hta_names:
             about = next(about for about in self.display["tables"] if about["name"] == table)
             made.columns = [column["hta"] for column in about["columns"]]

@@ -1,15 +1,19 @@
-"""The report of a cell as Python sees it: data, files and something to display."""
+"""A report as Python sees it: data, tables, files and something to display."""
 
 from __future__ import annotations
 
+import base64
 import gzip
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
 from typing import Any, NotRequired, TypedDict, cast
 
-from omni_perf import contract, program
+from omni_perf import contract, document, program
 from omni_perf.program import PathLike, local
+from omni_perf.tableview import DataFrame, Row, Table, data_frame
 
 Draw = Callable[[str, bytes], bytes]
 """Makes a format ("svg", "html", "text", "bundle") of a report's compressed JSON."""
@@ -23,6 +27,10 @@ class SaveError(OSError):
     """A report is not, or not whole, where it was to be saved; the text is a sentence."""
 
 
+class TraceError(Exception):
+    """A trace could not be merged into a report; the text is a sentence for the user."""
+
+
 class _Saved(TypedDict):
     """What ``omni-perf export --json`` tells."""
 
@@ -31,31 +39,132 @@ class _Saved(TypedDict):
     error: NotRequired[str]
 
 
+TITLES = {
+    "lines": "Lines of your own code",
+    "functions": "Functions",
+    "threads": "Threads",
+    "idle": "What the GPUs waited for",
+    "devices": "GPUs",
+    "findings": "What is worth knowing",
+    "steps": "Training steps",
+    "regions": "Regions",
+    "processes": "Processes",
+    "tracks": "Figures over time",
+    "notes": "Notes",
+}
+
+
 @dataclass(frozen=True)
 class Report:
-    """One recorded cell. The data are held here, so they outlive the sidecar."""
+    """A recorded cell, script or process. The data are held here, so they outlive the sidecar.
+
+    ``tables`` has everything with names resolved, ``to_pandas(name)`` one table as a DataFrame,
+    ``to_dict()`` the document, ``save(name)`` writes files. As the last value of a cell it
+    displays its chart.
+    """
 
     report_id: str
     headline: str
+    """What to read first, a sentence or two."""
     compressed: bytes = field(repr=False)
     """The report document, JSON in gzip, as sidecar/report/report.schema.json tells it."""
     bundle: contract.Bundle = field(repr=False)
     """The display bundle made at the cell's end; empty if none was wanted."""
     draw: Draw = field(repr=False, compare=False)
     number: int = 0
-    """Execution count of the cell."""
+    """Execution count of the cell; 0 for anything else."""
+
+    @cached_property
+    def _document(self) -> dict[str, Any]:
+        return cast("dict[str, Any]", json.loads(gzip.decompress(self.compressed)))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report document."""
+        """Return the report document: times are integers of nanoseconds, what is unknown is None."""
         return cast("dict[str, Any]", json.loads(gzip.decompress(self.compressed)))
+
+    @property
+    def name(self) -> str:
+        """What was recorded: "Cell [7]", "train.py"; or what the user called it."""
+        return str(self._document["name"] or self._document["targets"][0]["name"])
+
+    @property
+    def duration_s(self) -> float:
+        """Seconds from the recording's begin to its end."""
+        return self._document["duration_ns"] / 1e9
+
+    @cached_property
+    def tables(self) -> Mapping[str, Table]:
+        """The tables by name; each is a sequence of dicts, one per row, that displays itself.
+
+        Columns (seconds end in ``_s``, shares are 0 to 1, what is unknown is None; ``process`` is
+        "role pid"; ``state_s`` maps python, native, waiting, io, gil, off, unknown to seconds):
+
+        ============  ========================================================================
+        lines         file, line, text, self_s, total_s, idle_s, state_s, process: your own lines
+        functions     function, file, line, kind, self_s, total_s, incomplete_s, state_s, process
+        threads       name, role, process, rank, native_id, main, internal, state_s, on_cpu_s, …
+        idle          cause, name, kind, device, seconds, share, low_s, high_s, file, line,
+                      function, text, hint: of each GPU, adding up to its idle time
+        devices       device, uuid, name, busy_s, idle_s, unknown_s, used, source, resolution_s, …
+        findings      id, severity, text, hint, file, line, function, value, unit, cost_s
+        steps         start_s, end_s, name, epoch, data_wait_s, busy_s, idle_s, source
+        regions       name, count, total_s, p50_s, p95_s
+        processes     pid, parent, role, command, rank, start_s, end_s, end_reason, exit_code,
+                      cpu_s, stacks: "read", or why they were not
+        tracks        id, kind, unit, device, process, thread, t_s, value, mean, peak, …
+        notes         id, text: what could not be read, or less exactly than asked
+        ============  ========================================================================
+
+        VersionError (a ValueError) says that another version of omni_perf made the document.
+        """
+        made = document.tables(self._document)
+        return MappingProxyType(
+            {
+                name: Table(name, TITLES.get(name, name), "", list(rows[0]) if rows else [], rows)
+                for name, rows in made.items()
+            }
+        )
+
+    def __getitem__(self, table: str) -> Table:
+        """Return a table; KeyError names those there are."""
+        if table not in self.tables:
+            raise KeyError(f"There is no table {table!r}; the tables are {', '.join(self.tables)}.")
+        return self.tables[table]
+
+    def to_pandas(self, table: str) -> DataFrame:
+        """Return a table as a pandas DataFrame.
+
+        ``state_s`` becomes a column per state, ``state_s.python``; tracks have a row per point.
+        KeyError says that there is no such table, ImportError that there is no pandas.
+        """
+        rows = [_flat(row) for row in self[table]]
+        frame = data_frame(rows, list(rows[0]) if rows else self[table].columns)
+        return frame.explode(["t_s", "value"], ignore_index=True) if table == "tracks" and rows else frame
+
+    def merge_trace(self, path: PathLike) -> Report:
+        """Return this report with a torch.profiler trace that was taken meanwhile merged into it.
+
+        The kernels stand by stream under the flame chart, and idle time is exact in place of
+        sampled; a note says how exactly the trace's place in the recording is known. A folder
+        means the trace in it that fits. TraceError says why none could be merged.
+        """
+        arguments = ["export", "-", "--format", "json", "-o", "/dev/stdout", "--merge-trace", local(path)]
+        try:
+            done = program.run(arguments, self.compressed)
+        except program.ProgramError as error:
+            raise TraceError(str(error)) from error
+        if done.returncode != 0:
+            raise TraceError(_complaint(done.stderr))
+        return _made_of(done.stdout, self.number)
 
     def save(self, name: PathLike, *formats: str) -> list[str]:
         """Write result files as ``omni-perf run -o NAME --format …`` does; return their paths.
 
         Without formats, a name that ends like one of them (.svg, .html, .json, .pb.gz …) is
-        that one file, and NAME.svg and NAME.html else. The data need no sidecar.
+        that one file, and NAME.svg and NAME.html else. The format "csv" goes alone: NAME is a
+        folder of a file per table. The data need no sidecar. SaveError says what is not where.
         """
-        arguments = ["export", "-", "--json", "--name", local(name)]
+        arguments = ["export", "-", "--json", "-o" if formats == ("csv",) else "--name", local(name)]
         if formats:
             arguments += ["--format", ",".join(formats)]
         try:
@@ -82,6 +191,60 @@ class Report:
         except DrawError as error:
             return {"text/plain": f"{self.headline}\nThe chart could not be drawn: {error}"}, {}
         return drawn["data"], drawn["metadata"]
+
+
+def read(path: PathLike) -> Report:
+    """Read a report that was saved as JSON, by ``save("NAME.json")`` or ``omni-perf run --format json``.
+
+    OSError says that the file cannot be read, VersionError (a ValueError) that it is no report,
+    or one of another version.
+    """
+    with open(local(path), "rb") as file:
+        text = file.read()
+    return _made_of(gzip.decompress(text) if text.startswith(b"\x1f\x8b") else text, 0)
+
+
+def _made_of(text: bytes, number: int) -> Report:
+    """Make a report of a document's JSON."""
+    try:
+        made = document.check(json.loads(text))
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise document.VersionError("This is no report of omni_perf.") from error
+    headline = str(made["headline"]["text"])
+    return Report("", headline, gzip.compress(text, 1), contract.Bundle(), _draw_by_program, number)
+
+
+def _draw_by_program(form: str, compressed: bytes) -> bytes:
+    """Draw without a sidecar: a picture, in the bundle as in a file."""
+    arguments = ["export", "-", "--format", "svg" if form == "bundle" else form, "-o", "/dev/stdout"]
+    try:
+        done = program.run(arguments, compressed)
+    except program.ProgramError as error:
+        raise DrawError(str(error)) from error
+    if done.returncode != 0:
+        raise DrawError(_complaint(done.stderr))
+    if form != "bundle":
+        return done.stdout
+    headline = json.loads(gzip.decompress(compressed))["headline"]["text"]
+    picture = f'<img src="data:image/svg+xml;base64,{base64.b64encode(done.stdout).decode()}">'
+    return json.dumps({"data": {"text/html": picture, "text/plain": headline}, "metadata": {}}).encode()
+
+
+def _complaint(said: bytes) -> str:
+    """Return the last line of what the program said."""
+    lines = said.decode(errors="replace").strip().splitlines()
+    return lines[-1].removeprefix("omni-perf: ") if lines else "omni-perf failed and said nothing."
+
+
+def _flat(row: Row) -> Row:
+    """Give each key of a mapping in a row a column of its own."""
+    flat: Row = {}
+    for key, value in row.items():
+        if isinstance(value, dict):
+            flat.update({f"{key}.{inner}": figure for inner, figure in cast("Row", value).items()})
+        else:
+            flat[key] = value
+    return flat
 
 
 def bundle_part(bundle: contract.Bundle, part: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A table of an analysis as a notebook shows it, without pandas."""
+"""A table as a notebook shows it, without pandas."""
 
 from __future__ import annotations
 
@@ -6,12 +6,28 @@ import html
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from importlib import import_module
+from typing import Any, cast, overload
 
 SHOWN_ROWS = 20
 SHOWN_CHARACTERS = 72
 
 Row = dict[str, Any]
+
+DataFrame = Any
+"""pandas.DataFrame, which nothing here requires: not even to check the types."""
+
+
+def data_frame(rows: Sequence[Row], columns: Sequence[str]) -> DataFrame:
+    """Return rows as a pandas DataFrame; ImportError says what to do without pandas."""
+    try:
+        pandas = cast(Any, import_module("pandas"))
+    except ImportError:
+        raise ImportError(
+            "to_pandas() makes pandas DataFrames and pandas is not installed; "
+            "install it or use tables, which needs nothing."
+        ) from None
+    return pandas.DataFrame(list(rows), columns=list(columns))
 
 
 @dataclass(frozen=True)
