@@ -32,6 +32,11 @@ def check(document: object) -> Document:
     return report
 
 
+def headline(document: Document) -> str:
+    """Return what to read first; empty where a document tells nothing."""
+    return str(cast("Row", document.get("headline") or {}).get("text", ""))
+
+
 def tables(document: Document) -> dict[str, list[Row]]:
     """Return the tables of a report by name, each a list of rows.
 

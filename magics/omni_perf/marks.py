@@ -73,7 +73,8 @@ def between(start_ns: int, end_ns: int) -> tuple[list[contract.Mark], str]:
     marks: list[contract.Mark] = []
     began = start_ns
     for mark in called or inside:
-        marks.append({"kind": "step", "startNs": str(began), "endNs": str(mark.at_ns)})
+        kind = "optimizer-step" if mark.by_hook else "step"
+        marks.append({"kind": kind, "startNs": str(began), "endNs": str(mark.at_ns)})
         began = mark.at_ns
     regions = [mark for mark in _regions.copy() if start_ns <= mark.start_ns and mark.end_ns <= end_ns]
     for mark in regions:

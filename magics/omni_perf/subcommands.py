@@ -8,10 +8,11 @@ import gzip
 import json
 import re
 from collections.abc import Callable
-from typing import Any, cast
+from typing import cast
 
 from omni_perf import __version__, contract, publish
 from omni_perf.cells import CellRecorder
+from omni_perf.document import headline
 from omni_perf.launcher import LaunchError, find_binary
 from omni_perf.options import CELL_HELP, parse_on
 from omni_perf.report import Report, SaveError, kept
@@ -146,7 +147,7 @@ class Subcommands:
         text = base64.b64decode(answer.get("content", ""))
         return Report(
             held[-1].get("reportId", ""),
-            str(cast("dict[str, Any]", json.loads(text))["headline"]["text"]),
+            headline(json.loads(text)),
             gzip.compress(text, 1),
             contract.Bundle(),
             self._session.draw,

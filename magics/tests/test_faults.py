@@ -479,7 +479,7 @@ def test_code_from_exec_and_deleted_files(kernel: Kernel, tmp_path: Path) -> Non
     ran = kernel.run(profiled(cell))
     assert ran.error is None, ran.outputs
     functions = kernel.run(
-        "import omni_perf; sorted({f['function'] for f in omni_perf.last().to_dict()['functions']})"
+        "import omni_perf; sorted({f['name'] for f in omni_perf.last().to_dict()['functions']})"
     ).result
     assert functions is not None
     assert "made" in functions

@@ -173,7 +173,7 @@ def seen(ran: Ran) -> list[Any]:
 
 def without_ours(text: str) -> str:
     """Drop the line for a cell that is too short for its rate."""
-    return re.sub(r"^.* samples?[;:,].*try -p .*\n", "", text, flags=re.MULTILINE)
+    return re.sub(r"^The cell ran .* Too short to profile: .*\n", "", text, flags=re.MULTILINE)
 
 
 def steadied(value: Any) -> Any:

@@ -15,7 +15,7 @@ func steps(rec *timeline.Recording, used []*device, main *host) []Step {
 	var list []Step
 	for _, m := range rec.Marks {
 		if m.Kind == "step" && m.End > m.Start {
-			list = append(list, Step{Name: m.Name, Start: m.Start, End: m.End})
+			list = append(list, Step{Name: m.Name, Source: m.Source, Start: m.Start, End: m.End})
 		}
 	}
 	slices.SortStableFunc(list, func(a, b Step) int { return cmp.Compare(a.Start, b.Start) })

@@ -160,6 +160,7 @@ type Ending struct {
 type Mark struct {
 	Kind, Name string
 	Start, End int64
+	Source     string // timeline.Mark's
 }
 
 // The errors a caller decides on.
@@ -316,7 +317,7 @@ func (r *Recorder) End(id string, ending Ending) (*timeline.Recording, error) {
 
 	b := run.Builder
 	for _, m := range ending.Marks {
-		b.Mark(timeline.Mark{Kind: m.Kind, Name: m.Name, Start: b.Since(m.Start), End: b.Since(m.End)})
+		b.Mark(timeline.Mark{Kind: m.Kind, Name: m.Name, Start: b.Since(m.Start), End: b.Since(m.End), Source: m.Source})
 	}
 	if last {
 		run.stop()

@@ -247,13 +247,16 @@ func (b *builder) tracks() {
 			continue
 		}
 		shown := Track{
-			Kind: Gauge, Unit: clean(t.Unit), Source: clean(t.Source), Limit: known(t.Limit, 0),
+			Kind: Gauge, Unit: clean(t.Unit), Source: clean(t.Source),
 			ResolutionNS: known(int64(max(t.Resolution, t.Step)), 0),
 			AtUS:         make(Column, 0, len(t.Points)), Value: make(Figures, 0, len(t.Points)),
 			Mean: finite(mean(t)), Peak: finite(t.Peak), Ended: known(clean(t.Ended), ""),
 		}
 		if t.Kind == timeline.KindRate {
 			shown.Kind = Rate
+		}
+		if t.Limit > 0 {
+			shown.Limit = finite(t.Limit)
 		}
 		b.owner(&shown, t.TrackSpec)
 		last, ended := int64(0), timeline.Nanos(0) // a point's column and its end

@@ -78,7 +78,7 @@ func program(target timeline.Target, role string, top func(line int) timeline.Fr
 		if turn != 1 {
 			thread.AddWindow(start, at, 0.01)
 		}
-		b.Mark(timeline.Mark{Kind: "step", Start: start, End: at})
+		b.Mark(timeline.Mark{Kind: "step", Start: start, End: at, Source: timeline.StepOptimizer})
 		b.Mark(timeline.Mark{Kind: "region", Name: "load", Start: start, End: start + 60*ms})
 	}
 	exit := 0

@@ -72,16 +72,16 @@ func (v *View) MainThread() int {
 	return best
 }
 
-// Parent and FrameOf are a node's; node 0 is the empty stack and has neither.
+// Parent is a node's caller; node 0 is the empty stack.
 func (v *View) Parent(node int32) int32 { return int32(v.Nodes.Parent[node]) }
 
 // FrameOf is the frame at a node's leaf.
 func (v *View) FrameOf(node int32) int { return int(v.Nodes.Frame[node]) }
 
-// FunctionOf is the function of a frame, LineOf its line, 0 where it has none.
+// FunctionOf is the function of a frame.
 func (v *View) FunctionOf(frame int) int { return int(v.Frames.Function[frame]) }
 
-// LineOf is a frame's line.
+// LineOf is a frame's line; 0 where it has none.
 func (v *View) LineOf(frame int) int { return int(v.Frames.Line[frame]) }
 
 // Stack returns a node's frames, root first, at most so many from the root.

@@ -240,7 +240,14 @@ func (s *kernelSession) List(context.Context, *api.ListRequest) (*api.ListRespon
 func marks(in []*api.Mark) []recorder.Mark {
 	out := make([]recorder.Mark, 0, len(in))
 	for _, m := range in {
-		out = append(out, recorder.Mark{Kind: m.Kind, Name: m.Name, Start: m.StartNs, End: m.EndNs})
+		mark := recorder.Mark{Kind: m.Kind, Name: m.Name, Start: m.StartNs, End: m.EndNs}
+		switch m.Kind {
+		case "step":
+			mark.Source = timeline.StepMarked
+		case "optimizer-step":
+			mark.Kind, mark.Source = "step", timeline.StepOptimizer
+		}
+		out = append(out, mark)
 	}
 	return out
 }

@@ -194,7 +194,15 @@ type Mark struct {
 	Kind       string // "step" or "region"
 	Name       string
 	Start, End Nanos // a step's Start is the end of the step before
+	// Source is how a step was found: StepMarked, StepOptimizer; empty: not known.
+	Source string
 }
+
+// How steps are found.
+const (
+	StepMarked    = "marked"    // by the program: omni_perf.step()
+	StepOptimizer = "optimizer" // by the optimizer's hook
+)
 
 // Note says what could not be read, or is less exact than asked, and why.
 type Note struct{ What, Reason string }

@@ -65,7 +65,7 @@ class Comparison:
                 f"  loading  charged {self._range(self.loading_s)}, trace {self._percent(self.trace_loading_s)}"
             )
         if self.top:
-            lines.append(f"  top      {self.top['cause']}, line {self.top['line']}: {self.top['source_text'].strip()}")
+            lines.append(f"  top      {self.top['id']}, line {self.top['line']}: {self.top['source_text'].strip()}")
         lines.append(f"  {self.certainty}")
         return "\n".join(lines + [f"  DISAGREES: {problem}" for problem in self.problems])
 
