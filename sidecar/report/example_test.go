@@ -31,9 +31,3 @@ func ExampleRead() {
 	// Cell [7]
 	// _SingleProcessDataLoaderIter._next_data
 }
-
-func ExampleRead_older() {
-	_, err := report.Read([]byte(`{"schema_version": 1}`))
-	fmt.Println(err)
-	// Output: it was recorded by an older version of omni_perf: record again
-}
