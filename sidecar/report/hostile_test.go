@@ -13,7 +13,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/report"
 )
 
-var documents = flag.Int("documents", 100_000, "damaged documents that TestDamagedDocuments reads")
+var documents = flag.Int("documents", 10_000, "damaged documents that TestDamagedDocuments reads")
 
 // use asks a view for everything that a consumer may.
 func use(v *report.View) {
