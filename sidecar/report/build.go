@@ -150,7 +150,7 @@ func (b *builder) processOf(pid int, p timeline.Process) Process {
 		out.Role = "process"
 	}
 	if p.PID != 0 && p.CPU >= 0 {
-		out.CPUNS = pointer(int64(p.CPU))
+		out.CPUNS = pointer(amount(p.CPU))
 	}
 	if p.End > 0 {
 		out.EndNS, out.EndReason = pointer(int64(min(p.End, b.rec.Duration))), pointer(endReason(p.Exit))
@@ -235,7 +235,7 @@ func (b *builder) threads() {
 			shown.StateNS[stateOf(s.State)] += int64(s.End - s.Start)
 		}
 		if th.OnCPU >= 0 {
-			shown.OnCPUNS, shown.OnCPUAtLeast = pointer(int64(th.OnCPU)), th.OnCPUAtLeast
+			shown.OnCPUNS, shown.OnCPUAtLeast = pointer(amount(th.OnCPU)), th.OnCPUAtLeast
 		}
 		b.doc.Threads = append(b.doc.Threads, shown)
 	}
