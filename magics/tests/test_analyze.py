@@ -84,7 +84,11 @@ def test_a_warning_names_what_it_is_about(analysis: Analysis) -> None:
         ]
     }
     made = Analysis(json.dumps(document).encode(), {"bundle": {}, "tables": []})
-    assert made.warnings == ["a.json, byte 0: it ends early; the rest", "a.json: it has no ranks", "no trace has step 9"]
+    assert made.warnings == [
+        "a.json, byte 0: it ends early; the rest",
+        "a.json: it has no ranks",
+        "no trace has step 9",
+    ]
 
 
 def test_save_writes_what_it_is_called(analysis: Analysis, tmp_path: Path) -> None:
