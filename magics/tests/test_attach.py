@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from jupyter_client.manager import KernelManager
 from reading import reading
@@ -73,7 +74,7 @@ spin()
 
 
 def test_a_restarted_kernel_is_followed(tmp_path: Path) -> None:
-    kernel = KernelManager(kernel_name="python3")
+    kernel: Any = KernelManager(kernel_name="python3")
     kernel.start_kernel(env=os.environ | {"IPYTHONDIR": str(tmp_path / "ipython")})
     client = kernel.blocking_client()
     client.start_channels()
