@@ -88,3 +88,66 @@ func TestWhatALoopWaitsFor(t *testing.T) {
 		})
 	})
 }
+
+// thrown catch what is thrown into them while they wait for each other, and clean up for
+// a while.
+var thrown = truth.Workload{Name: "thrown", Source: `
+import asyncio, time
+import harness
+
+SPENT = {}
+
+def clean_up(name):
+    start = time.monotonic_ns()
+    time.sleep(0.02)
+    SPENT[name] = SPENT.get(name, 0) + time.monotonic_ns() - start
+
+async def innermost():
+    try:
+        await asyncio.sleep(9)
+    finally:
+        clean_up("innermost")
+
+async def middle():
+    try:
+        await innermost()
+    finally:
+        clean_up("middle")
+
+async def outermost():
+    try:
+        await middle()
+    except asyncio.CancelledError:
+        clean_up("outermost")
+
+async def serve():
+    task = asyncio.create_task(outermost())
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    task.cancel()
+    await task
+
+def one_round():
+    asyncio.run(serve())
+
+harness.drive(one_round, lambda: {"spent_ns": SPENT})
+`}
+
+func TestWhatCoroutinesDoWithWhatIsThrownIntoThem(t *testing.T) {
+	eachVersion(t, func(t *testing.T, python truth.Interpreter) {
+		noise.Again(t, func(t *noise.Attempt) {
+			r := sampleHeld(t, python, thrown, time.Second, SampleOptions{Budget: -1})
+			got := weights(r.rec, mainThread(t, r.rec), func(s timeline.Span, stack truth.Sample) string {
+				for n := s.Node; n != timeline.RootNode; n = r.rec.Nodes[n].Parent {
+					if f := r.rec.Frames[r.rec.Nodes[n].Frame]; r.measured.SpentNs[f.Function] > 0 {
+						return f.Function
+					}
+				}
+				return ""
+			})
+			if distance := truth.Distance(got, r.measured.SpentNs); distance > 0.06 {
+				t.Errorf("got %v, the program itself says %v", got, r.measured.SpentNs)
+			}
+		})
+	})
+}

@@ -108,8 +108,8 @@ func (a *attempt) surePart() int {
 	for sure < n {
 		f := &a.chain[n-1-sure]
 		last := sure == n-1
-		if !last && f.stands && f.runs && a.chain[n-2-sure].direct {
-			return sure + 1 // what lies behind it is left there by an earlier call
+		if !last && f.stands && f.runs && a.chain[n-2-sure].isLeft() {
+			return sure + 1
 		}
 		if f.heap && a.t.plan.unrest > restless && !a.t.lasting(sure, f) {
 			return sure
@@ -131,6 +131,11 @@ func (a *attempt) surePart() int {
 	}
 	return sure
 }
+
+// isLeft tells that a frame lies behind one that runs because it was called earlier. C code
+// that throws into a row of coroutines links the outermost to the frame that runs it, as
+// if that had called it (_gen_throw in Objects/genobject.c of 3.12 and 3.13).
+func (f *rawFrame) isLeft() bool { return f.direct && !f.linked }
 
 // lastingSamples is for how many samples in a row a generator must have been at
 // its place to be trusted while its neighbours move.

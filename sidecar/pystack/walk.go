@@ -10,7 +10,8 @@ type rawFrame struct {
 	heap              bool // of a generator or coroutine
 	stands            bool // the copies agree
 	still             bool // and it has not run in between, so what it called is sure too
-	direct            bool // called without C code in between
+	direct            bool // called without C code in between, or thrown into by it
+	linked            bool // of a generator: it has the same caller in all copies, as only one that is on the stack has
 	elided            bool // not called by the frame behind it in the chain: those between were not read
 	runs              bool // at the moment of the copy followed, so it has called nothing
 }
@@ -83,6 +84,7 @@ func (r *reader) compare(s *segment, offset uint64, useFirst bool) (rawFrame, ui
 		owner = cpython.OwnerGen
 	}
 	stands, still := r.buf[at+l.Frame.Owner] == owner, true
+	linked := f.heap && previous != 0
 	for _, other := range s.at[:s.n] {
 		b := other + offset
 		if b == at {
@@ -95,6 +97,7 @@ func (r *reader) compare(s *segment, offset uint64, useFirst bool) (rawFrame, ui
 			still = false
 		}
 		if p := r.word(b + l.Frame.Previous); p != previous {
+			linked = false
 			// A generator has no previous frame when it has yielded, before or after
 			// the moment that counts.
 			if !f.heap || p != 0 && previous != 0 {
@@ -105,7 +108,7 @@ func (r *reader) compare(s *segment, offset uint64, useFirst bool) (rawFrame, ui
 			}
 		}
 	}
-	f.stands, f.still, f.runs = stands, still, r.runs(at)
+	f.stands, f.still, f.runs, f.linked = stands, still, r.runs(at), linked
 	f.direct = l.Frame.IsEntry == 0 || r.buf[at+l.Frame.IsEntry] == 0
 	return f, previous
 }
