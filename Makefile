@@ -95,7 +95,7 @@ OLDEST := 'ipython==8.12.*' 'ipykernel==6.17.*' 'grpclib==0.4.7'
 test-oldest:
 	$(MAKE) build VENV="$(CURDIR)/.cache/venv-oldest"
 	.cache/venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check $(OLDEST)
-	PATH="$(CURDIR)/.cache/venv-oldest/bin:$$PATH" .cache/venv-oldest/bin/python -m pytest $(NOT_HERE)
+	PATH="$(CURDIR)/.cache/venv-oldest/bin:$$PATH" .cache/venv-oldest/bin/python -m pytest $(NOT_HERE) $(PYTEST)
 
 # The wheel in a clean environment: %load_ext omni_perf and the omni-perf command.
 test-wheel: prerequisites

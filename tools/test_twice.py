@@ -4,9 +4,9 @@
     tools/test_twice.py [TARGET…]
 
 Some tests watch real programs in real time, and a build server that stalls for a second can fail one
-of them. So each target of the Makefile (by default those of ``make test``) runs once; of one that
-fails, the Go packages or the Python tests that failed run a second time. At the end all that ran
-twice is listed. What fails twice fails the build, and so does what cannot be told apart: a package
+of them. So each target of the Makefile (by default those of ``make test``; "TARGET NAME=VALUE" sets
+variables) runs once; of one that fails, the Go packages or the Python tests that failed run a second
+time. At the end all that ran twice is listed. What fails twice fails the build, and so does what cannot be told apart: a package
 that does not compile, a collection that fails.
 """
 
@@ -38,8 +38,8 @@ class Failures:
         if self.hopeless or not (self.packages or self.tests):
             return None
         if self.packages:
-            return ["make", target, "PACKAGES=" + " ".join(self.packages)]
-        return ["make", target, "PYTEST=--last-failed --last-failed-no-failures=none"]
+            return ["make", *target.split(), "PACKAGES=" + " ".join(self.packages)]
+        return ["make", *target.split(), "PYTEST=--last-failed --last-failed-no-failures=none"]
 
     def names(self) -> list[str]:
         """Return what failed, a line each."""
@@ -93,7 +93,7 @@ def main(targets: list[str]) -> int:
     twice, broken = list[str](), list[str]()
     for target in targets:
         print(f"\n-- make {target}", flush=True)
-        ok, output = run(["make", target])
+        ok, output = run(["make", *target.split()])
         if ok:
             continue
         failed = failures(output)

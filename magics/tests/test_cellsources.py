@@ -30,7 +30,9 @@ def test_lines_as_typed(typed: str, compiled: str, want: list[int]) -> None:
 
 
 def sources(fake: FakeSidecar) -> list[dict[str, Any]]:
-    return [source for method in ("Begin", "End") for call in fake.calls(method) for source in call.get("sources", [])]
+    """What was told, once each: where an answer is late, it is told again."""
+    told = [source for method in ("Begin", "End") for call in fake.calls(method) for source in call.get("sources", [])]
+    return [source for i, source in enumerate(told) if source not in told[:i]]
 
 
 def test_lines_of_a_cell_are_told_where_they_moved(notebook: Notebook, fake: FakeSidecar) -> None:
