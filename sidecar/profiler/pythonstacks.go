@@ -56,8 +56,8 @@ func (p *pythonStacks) Collect(ctx context.Context, run recorder.Run) error {
 	}
 	for {
 		process, err := p.await(ctx, run.PID, wait)
-		if errors.Is(err, pystack.ErrGone) {
-			return nil // the end of a process is no fault
+		if errors.Is(err, pystack.ErrGone) || lost != nil && process == nil && errors.Is(err, pystack.ErrStarting) {
+			return nil // the end of a process is no fault, nor is that of its interpreter a moment before
 		}
 		if process == nil {
 			return err

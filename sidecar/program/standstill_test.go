@@ -146,6 +146,19 @@ func TestAProgramThatIsNoPythonAnyMore(t *testing.T) {
 	})
 }
 
+// TestTheEndOfAProgramIsNoNews: its interpreter is gone a moment before it is.
+func TestTheEndOfAProgramIsNoNews(t *testing.T) {
+	script := write(t, "short.py", "import asyncio, time\ntime.sleep(0.05)\n")
+	for range 8 {
+		rec := recordScript(t, Script{Interpreter: python(t), Args: []string{script}}, io.Discard)
+		for _, n := range rec.Notes {
+			if n.What == "Python stacks" {
+				t.Errorf("%s: %s", n.What, n.Reason)
+			}
+		}
+	}
+}
+
 func TestAProgramThatIsStopped(t *testing.T) {
 	for name, work := range map[string]string{
 		"that computes": "before(0.6)", "that sleeps": "time.sleep(0.6)", "in C code": "sum(range(30_000_000))",
