@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+from importlib.resources import files
 from typing import Any
 
 import omni_perf
@@ -18,4 +20,6 @@ shell.run_cell("%%omni_perf\nsum(range(10**6))").raise_error()
 report = omni_perf.last()
 assert report is not None, "the cell has no report"
 assert report.to_dict()["targets"][0]["cell"]["outcome"] == "ok"
+for schema in ("report.schema.json", "analysis.schema.json"):
+    assert json.loads(files(omni_perf).joinpath(schema).read_text())["$id"], f"{schema} is not in the wheel"
 print("1 passed, 0 failed")

@@ -107,6 +107,15 @@ func (p *page) slowdown(r *Results) {
 		}
 		return fmt.Sprintf("%.3f [%.3f, %s]", s.Ratio.Mean, s.Ratio.Low, upper(s.Ratio.High, "%.3f"))
 	})
+	p.text("## CPU time of the target for the same work")
+	p.text("As above, but of the CPU time that the program itself took: what else runs on the machine does not lengthen it.")
+	worked := slices.DeleteFunc(slices.Clone(r.Slowdown), func(s Slowdown) bool { return s.Work == (Interval{}) && s.Error == "" })
+	grid(p, "program", worked, of, func(s Slowdown) string {
+		if s.Error != "" {
+			return "failed"
+		}
+		return fmt.Sprintf("%.3f [%.3f, %s]", s.Work.Mean, s.Work.Low, upper(s.Work.High, "%.3f"))
+	})
 	p.text("## CPU of the sampler")
 	p.text("In cores, while the program runs; in brackets the 95 % interval of its ratio to the bare C loop in the same block, " +
 		"which sleeps and reads 2 × 8 KiB a tick. A sampler inside the target has no CPU time of its own: it is in the slow-down.")

@@ -38,6 +38,8 @@ type Slowdown struct {
 	Pairs                   int
 	// Ratio is the program's time with the sampler to that without, in the same block of runs.
 	Ratio Interval
+	// Work is the CPU time that the program itself took for the same work, likewise.
+	Work Interval
 	// CPU is the sampler's own, in cores; OfFloor is that to the bare C loop's in the same block. Zero
 	// for a sampler inside the target.
 	CPU, OfFloor Interval

@@ -61,9 +61,11 @@ func TestDocument(t *testing.T) {
 		Missing: []peer.Missing{{Name: "Tachyon", Reason: "no CPython 3.15 here"}},
 		Slowdown: []Slowdown{
 			{Program: "richards", Minor: "3.12", Sampler: Ours, Pairs: 30, Ratio: Interval{1.003, 0.999, 1.007},
-				CPU: Interval{0.03, 0.028, 0.032}, OfFloor: Interval{1.4, 1.3, 1.5}},
+				Work: Interval{1.001, 0.998, 1.004},
+				CPU:  Interval{0.03, 0.028, 0.032}, OfFloor: Interval{1.4, 1.3, 1.5}},
 			{Program: "richards", Minor: "3.12", Sampler: "py-spy", Pairs: 30, Ratio: Interval{1.2, 1.18, 1.22},
-				CPU: Interval{0.2, 0.19, 0.21}, OfFloor: Interval{9, 8.5, 9.5}},
+				Work: Interval{1.01, 1.0, 1.02},
+				CPU:  Interval{0.2, 0.19, 0.21}, OfFloor: Interval{9, 8.5, 9.5}},
 			{Program: "richards", Minor: "3.12", Sampler: "pyinstrument", Pairs: 30, Ratio: Interval{4.1, 4, 4.2}},
 			{Program: "richards", Minor: "3.12", Sampler: peer.Floor, Pairs: 30, Ratio: Interval{1, 0.99, 1.01}, CPU: Interval{0.02, 0.02, 0.02}},
 			{Program: "160 threads", Minor: "3.12", Sampler: Ours, Pairs: 30, Ratio: Interval{1.03, 1.02, 1.04},

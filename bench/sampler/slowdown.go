@@ -74,8 +74,8 @@ type contest struct {
 
 // series is what one sampler's runs have shown, a value for each block.
 type series struct {
-	ratios, cpus, ofFloor []float64
-	err                   error // the first failure ends it
+	ratios, works, cpus, ofFloor []float64
+	err                          error // the first failure ends it
 }
 
 // measureSlowdown goes through all programs again and again, one block of each at a time, so that an
@@ -157,6 +157,9 @@ func (b *bench) block(c *contest) {
 			continue
 		}
 		s.ratios = append(s.ratios, paces[i].round.Seconds()/paces[alone].round.Seconds())
+		if paces[alone].work > 0 && paces[i].work > 0 {
+			s.works = append(s.works, paces[i].work.Seconds()/paces[alone].work.Seconds())
+		}
 		s.cpus = append(s.cpus, paces[i].cpu)
 		if floor > 0 && paces[i].cpu > 0 {
 			s.ofFloor = append(s.ofFloor, paces[i].cpu/floor)
@@ -175,6 +178,9 @@ func (c *contest) rows() []Slowdown {
 			row.Error = "fewer than two pairs"
 		default:
 			row.Ratio = ratioOf(s.ratios)
+			if len(s.works) > 1 {
+				row.Work = ratioOf(s.works)
+			}
 			if !c.samplers[i].Inside() {
 				row.CPU = meanOf(s.cpus)
 			}

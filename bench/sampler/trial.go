@@ -94,6 +94,7 @@ func (p *process) lastWords() string {
 // A pace is what one run of a fixed number of rounds has shown.
 type pace struct {
 	round time.Duration // one round of the target
+	work  time.Duration // CPU time of the target in one round
 	cpu   float64       // of the sampler, in cores; 0 if it runs inside
 }
 
@@ -112,7 +113,7 @@ func pacedRun(s *peer.Sampler, python string, w truth.Workload, job peer.Job, ro
 	if s == nil || s.Inside() {
 		target.Go()
 		m, err := target.Done()
-		return pace{round: perRound(m)}, err
+		return paceOf(m), err
 	}
 
 	job.Pid = target.Pid
@@ -138,11 +139,15 @@ func pacedRun(s *peer.Sampler, python string, w truth.Workload, job peer.Job, ro
 		sampler.stop()
 		return pace{}, fmt.Errorf("it ended before its target: %s", sampler.lastWords())
 	}
-	return pace{round: perRound(m), cpu: (after - before).Seconds() / wall.Seconds()}, nil
+	p := paceOf(m)
+	p.cpu = (after - before).Seconds() / wall.Seconds()
+	return p, nil
 }
 
-func perRound(m truth.Measured) time.Duration {
-	return time.Duration(m.WallNs / int64(max(m.Rounds, 1)))
+// paceOf is what the target says of itself.
+func paceOf(m truth.Measured) pace {
+	rounds := int64(max(m.Rounds, 1))
+	return pace{round: time.Duration(m.WallNs / rounds), work: time.Duration(m.CPUNs / rounds)}
 }
 
 // recordRunning has a sampler record a workload that runs before and after, and reads what it wrote. The
