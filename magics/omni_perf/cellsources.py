@@ -37,18 +37,27 @@ class CellSources:
     def __init__(self, shell: Shell) -> None:
         self._shell = shell
         self._nested: dict[str, tuple[int, str]] = {}
+        self._told_as: dict[tuple[str, int], int] = {}
+        """The numbers that cells are told with, where they are others than the compiler's."""
 
     def file_of(self, info: CellInfo) -> str:
         """Return the file name that the code of this cell is about to get, or ""."""
         raw = info.raw_cell or ""
-        number = number_of(self._shell, info)
         transformed: str | None = getattr(info, "transformed_cell", None)
-        try:
-            if transformed is None:  # ipykernel names by the raw text, IPython by the other
-                transformed = "" if is_notebook(self._shell) else self._shell.transform_cell(raw)
-            return self._shell.compile.get_code_name(raw, transformed, number)
-        except Exception:  # a cell that cannot be transformed will not be compiled either
+        if transformed is None:
+            transformed = self._transformed(raw)
+        if transformed is None:  # it will not be compiled either
             return ""
+        return self._shell.compile.get_code_name(raw, transformed, number_of(self._shell, info))
+
+    def _transformed(self, raw: str) -> str | None:
+        """Return the code that a shell names a cell by, None if the cell has none."""
+        if is_notebook(self._shell):  # ipykernel names by the raw text, IPython by the other
+            return ""
+        try:
+            return self._shell.transform_cell(raw)
+        except Exception:
+            return None
 
     def note_nested(self, file: str, number: int, text: str) -> None:
         """Remember the text of code that a cell runs, as ``%%capture`` its body: no history has it."""
@@ -61,9 +70,11 @@ class CellSources:
         found: list[CellSource] = []
         left = limit
         for file, number in [*self._of_one_name(names), *reversed(list(names.items())), *self._elsewhere(names)]:
-            if (file, self._nested.get(file, (number, ""))[0]) in known:
+            if (file, self._told_as.get((file, number), number)) in known:
                 continue
             source = self._source(file, number)
+            if (told := source.get("executionCount", number)) != number:
+                self._told_as[file, number] = told
             left -= len(source.get("text", "")) + ENTRY_SIZE
             if left < 0 and found:
                 break
@@ -92,10 +103,12 @@ class CellSources:
         history: Any = getattr(self._shell, "history_manager", None)
         return cast("list[str]", getattr(history, "input_hist_raw", []))
 
-    def _is_file_of(self, typed: str, compiled: str, number: int, file: str) -> bool:
+    def _is_file_of(self, typed: str, number: int, file: str) -> bool:
         """Tell whether a cell of the history has this file. History is without the line ends at a cell's end."""
-        name = self._shell.compile.get_code_name
-        return any(name(typed + "\n" * ends, compiled, number) == file for ends in range(LINE_ENDS + 1))
+        name, code = self._shell.compile.get_code_name, self._transformed(typed)
+        return code is not None and any(
+            name(typed + "\n" * ends, code, number) == file for ends in range(LINE_ENDS + 1)
+        )
 
     def _source(self, file: str, number: int) -> CellSource:
         """Return the cell as typed where that can be told for sure, else as compiled."""
@@ -111,7 +124,7 @@ class CellSources:
             nested = True
         elif 0 < number < len(typed) and len(typed[number]) > BATCH_LIMIT:
             nested = False  # ipykernel's hash, in Python, takes a second for each 3 MB
-        elif 0 < number < len(typed) and self._is_file_of(typed[number], compiled, number, file):
+        elif 0 < number < len(typed) and self._is_file_of(typed[number], number, file):
             text = typed[number]
         else:
             nested = number <= len(typed)

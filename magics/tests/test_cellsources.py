@@ -43,6 +43,17 @@ def test_lines_of_a_cell_are_told_where_they_moved(notebook: Notebook, fake: Fak
     assert not any("lines" in source for source in sources(fake) if "%%omni_perf" in source["text"])
 
 
+def test_a_cell_of_an_earlier_session_is_not_told_by_the_text_of_a_later_one(
+    notebook: Notebook, fake: FakeSidecar
+) -> None:
+    notebook.run("def of_the_earlier_session():\n    return 1")
+    notebook.shell.reset()  # counts from 1 again
+    notebook.run("def of_the_later_session():\n    return 2")
+    notebook.run("%%omni_perf\nof_the_later_session()")
+    told = [source["file"] for source in sources(fake) if "of_the_later_session():" in source["text"]]
+    assert len(told) == 1, told
+
+
 def test_a_cell_that_ends_with_empty_lines_keeps_its_number(
     notebook: Notebook, fake: FakeSidecar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
