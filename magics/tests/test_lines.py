@@ -109,7 +109,8 @@ def test_modules_in_a_row(kernel: Kernel, tmp_path: Path) -> None:
         kernel.run(f"print([{', '.join(f'{name}.spent' for name in names)}])").text("stdout")
     )
     want = {str(tmp_path / f"{name}.py"): seconds for name, seconds in zip(names, spent, strict=True)}
-    assert distance(seconds, want) < 0.1, seconds
+    named = {file: seconds.get(file, 0.0) for file in want}  # importlib's own time is in nobody's clock
+    assert distance(named, want) < 0.1, seconds
 
 
 def test_code_compiled_under_the_name_of_a_real_file(kernel: Kernel, tmp_path: Path) -> None:
