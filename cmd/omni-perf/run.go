@@ -65,7 +65,7 @@ func run(args []string) int {
 }
 
 // programTools makes the recordings of programs outside a notebook.
-func programTools(role string, analyse func(*timeline.Recording) *report.Report) program.Tools {
+func programTools(role timeline.Role, analyse func(*timeline.Recording) *report.Report) program.Tools {
 	return program.Tools{
 		Recorder: func(target timeline.Target) *recorder.Recorder {
 			return recorder.ForProcess(target, role, openGPUs)

@@ -206,7 +206,7 @@ func (c *company) hasChildren(where []Interval) bool {
 }
 
 func (c *company) isChild(p timeline.Process) bool {
-	return p.PID != c.s.rec.Target.PID && (p.Role == "worker" || p.Role == "child")
+	return p.PID != c.s.rec.Target.PID && (p.IsWorker() || p.Role == timeline.RoleChild)
 }
 
 func (c *company) lived(p timeline.Process, where []Interval) timeline.Nanos {
@@ -312,7 +312,7 @@ func (c *company) processesDuring(where []Interval) []Actor {
 			continue
 		}
 		name := p.Command
-		if p.Role == "worker" {
+		if p.IsWorker() {
 			name = ""
 		}
 		a := groups[name]

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/omni-perf/omni-perf/sidecar/proctree"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
@@ -41,9 +42,13 @@ const (
 
 // Options of a Collector; the zero value is usable.
 type Options struct {
-	Proc, Sys string // where procfs and sysfs are mounted; empty = /proc, /sys
-	Role      string // of the target in Recording.Processes: "kernel", "script"
-	Clock     timeline.Clock
+	Proc, Sys string        // where procfs and sysfs are mounted; empty = /proc, /sys
+	Role      timeline.Role // of the target, where Tree is nil; empty = RoleScript
+	// Tree tells who descends from the target; somebody else watches it. nil = the
+	// collector looks by itself.
+	Tree  *proctree.Tree
+	Alone bool // the target's descendants are left out
+	Clock timeline.Clock
 	// CPUClock reads the CPU time of a process; nil = the kernel's clock for it,
 	// or its stat file where Proc is not the live one.
 	CPUClock func(pid int) (timeline.Nanos, error)
@@ -57,7 +62,7 @@ type Options struct {
 type Collector struct {
 	pid  int
 	opts Options
-	fs   procfs
+	fs   files
 
 	mu   sync.Mutex
 	pids []int // of the latest reading, the target first
@@ -72,9 +77,6 @@ func New(pid int, opts Options) *Collector {
 	if opts.Sys == "" {
 		opts.Sys = "/sys"
 	}
-	if opts.Role == "" {
-		opts.Role = "script"
-	}
 	if opts.Clock == nil {
 		opts.Clock = timeline.Monotonic
 	}
@@ -84,7 +86,7 @@ func New(pid int, opts Options) *Collector {
 	if opts.CPUClock == nil && live {
 		opts.CPUClock = processCPU
 	}
-	return &Collector{pid: pid, opts: opts, fs: newProcfs(opts.Proc, opts.Sys), pids: []int{pid}}
+	return &Collector{pid: pid, opts: opts, fs: newFiles(opts.Proc, opts.Sys), pids: []int{pid}}
 }
 
 // PIDs are the target and its descendants as of the latest reading.

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/omni-perf/omni-perf/sidecar/proctree"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
@@ -21,7 +22,7 @@ type sampler struct {
 	c        *Collector
 	sink     Sink
 	interval time.Duration
-	fs       *procfs
+	fs       *files
 	family   *family
 	threads  *threads
 	machine  *machine
@@ -29,7 +30,6 @@ type sampler struct {
 	limits Limits
 	counts map[string]*counter
 	gauges map[string]*timeline.TrackWriter
-	roster *roster
 	lost   bool // the target is gone
 }
 
@@ -48,10 +48,13 @@ func newSampler(c *Collector, sink Sink, interval time.Duration) *sampler {
 		counts: make(map[string]*counter), gauges: make(map[string]*timeline.TrackWriter),
 	}
 	s.limits = readLimits(&files, c.pid)
-	s.family = newFamily(&files, c.pid, c.opts.CPUClock)
+	s.family = newFamily(&files, c.pid, c.opts.Tree, c.opts.CPUClock)
+	if s.family.tree == nil && !c.opts.Alone {
+		s.family.private = true
+		s.family.tree = proctree.New(c.pid, sink, proctree.Options{Proc: c.opts.Proc, Role: c.opts.Role, Clock: c.opts.Clock})
+	}
 	s.threads = newThreads(s)
 	s.machine = newMachine(s)
-	s.roster = newRoster(s)
 	return s
 }
 
@@ -65,9 +68,7 @@ func (s *sampler) read(at int64, d depth) {
 		return
 	}
 	if d == kin {
-		if s.family.look(false) == nil { // else the next usual reading says so
-			s.roster.tell(s.sink.Since(s.c.opts.Clock()))
-		}
+		_ = s.family.look(false) // the next usual reading tells its error
 		return
 	}
 	if err := s.family.look(d == everything); err != nil {
@@ -85,7 +86,6 @@ func (s *sampler) read(at int64, d depth) {
 	s.threads.read(now, d == everything)
 	s.tellTarget(now)
 	s.machine.read(s.sink.Since(s.c.opts.Clock()), d == everything)
-	s.roster.tell(now)
 }
 
 // hasEnded tells an error of a process that is no more from one of a process that

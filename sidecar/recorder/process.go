@@ -15,7 +15,7 @@ import (
 // ForProcess makes the recorder of a process with all the collectors there are.
 // role is the target's in Recording.Processes; gpus opens the driver, once, when
 // it is first needed.
-func ForProcess(target timeline.Target, role string, gpus func() *gpu.Driver) *Recorder {
+func ForProcess(target timeline.Target, role timeline.Role, gpus func() *gpu.Driver) *Recorder {
 	own := &OwnThreads{}
 	machine := host.New(target.PID, host.Options{Role: role, Own: own.Has})
 	return New(Options{

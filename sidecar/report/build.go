@@ -111,7 +111,7 @@ func sampling(rec *timeline.Recording) Sampling {
 func processes(rec *timeline.Recording) []Process {
 	out := make([]Process, 0, len(rec.Processes))
 	for _, p := range rec.Processes {
-		out = append(out, Process{PID: p.PID, Parent: p.Parent, Role: p.Role, Rank: p.Rank})
+		out = append(out, Process{PID: p.PID, Parent: p.Parent, Role: string(p.Role), Rank: p.Rank})
 	}
 	return out
 }

@@ -130,6 +130,7 @@ type Span struct {
 // Thread is one thread of one process.
 type Thread struct {
 	PID      int
+	Process  int    // index in Recording.Processes, of which the target is the first
 	NativeID int    // as gettid() says in the target's own pid namespace
 	Name     string // threading's name, else the kernel's comm
 	Main     bool   // the process's main thread
@@ -138,18 +139,6 @@ type Thread struct {
 	OnCPU    Nanos  // CPU time during the recording; -1 unknown
 	Leaf     string // last known native leaf: "in poll", "waiting for a lock"; may be empty
 	Spans    []Span
-}
-
-// Process is the target or one of its descendants.
-type Process struct {
-	PID, Parent int
-	Role        string // "kernel", "script", "worker", "child"
-	Rank        *int   // distributed rank, where known
-	Command     string // what it runs in one word: "pip", "ffmpeg"; empty where it could not be read
-	Start       Nanos  // negative: before the recording
-	End         Nanos  // when it was found to have ended; 0: it was alive to the last
-	CPU         Nanos  // that it and its own dead children used during the recording; -1 unknown
-	Exit        *int   // how it ended: its exit code, or 128 and the signal; nil where nobody could tell
 }
 
 // Track kinds: how a point's value is meant.
