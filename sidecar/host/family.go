@@ -23,6 +23,8 @@ type member struct {
 	zombie      bool
 }
 
+func (m *member) identity() proctree.Identity { return proctree.Identity{PID: m.pid, Start: m.start} }
+
 type disk struct{ read, written uint64 }
 
 // family is the target and its descendants, as the tree tells them. It knows how much
@@ -38,7 +40,7 @@ type family struct {
 	fs       *files
 	cpuClock func(pid int) (timeline.Nanos, error) // nil: stat files
 	pid      int
-	tree     *proctree.Tree // who belongs to it; nil: the target alone
+	tree     *proctree.Tree // who belongs to it
 	private  bool           // nobody else keeps the tree up to date
 	members  map[int]*member
 
@@ -59,7 +61,7 @@ type usage struct {
 }
 
 func newFamily(fs *files, pid int, tree *proctree.Tree, cpuClock func(int) (timeline.Nanos, error)) *family {
-	return &family{fs: fs, cpuClock: cpuClock, pid: pid, tree: tree, members: make(map[int]*member)}
+	return &family{fs: fs, cpuClock: cpuClock, pid: pid, tree: tree, private: true, members: make(map[int]*member)}
 }
 
 // target is the target as it was last seen; nil when it is gone.
@@ -88,10 +90,8 @@ func (f *family) look(deep bool) error {
 	}
 	f.settle(now)
 	f.members = now
-	if f.tree != nil {
-		for _, m := range now {
-			f.tree.Used(proctree.Identity{PID: m.pid, Start: m.start}, m.own+m.reaped)
-		}
+	for _, m := range now {
+		f.tree.Used(m.identity(), m.own+m.reaped)
 	}
 	return nil
 }
@@ -103,10 +103,8 @@ func (f *family) candidates() map[int]uint64 {
 	for pid, m := range f.members {
 		out[pid] = m.start
 	}
-	if f.tree != nil {
-		for _, id := range f.tree.Living() {
-			out[id.PID] = id.Start
-		}
+	for _, id := range f.tree.Living() {
+		out[id.PID] = id.Start
 	}
 	return out
 }

@@ -9,6 +9,7 @@ package host
 
 import (
 	"context"
+	"math"
 	"sync"
 	"time"
 
@@ -43,12 +44,8 @@ const (
 // Options of a Collector; the zero value is usable.
 type Options struct {
 	Proc, Sys string        // where procfs and sysfs are mounted; empty = /proc, /sys
-	Role      timeline.Role // of the target, where Tree is nil; empty = RoleScript
-	// Tree tells who descends from the target; somebody else watches it. nil = the
-	// collector looks by itself.
-	Tree  *proctree.Tree
-	Alone bool // the target's descendants are left out
-	Clock timeline.Clock
+	Role      timeline.Role // of the target; empty = RoleScript
+	Clock     timeline.Clock
 	// CPUClock reads the CPU time of a process; nil = the kernel's clock for it,
 	// or its stat file where Proc is not the live one.
 	CPUClock func(pid int) (timeline.Nanos, error)
@@ -102,14 +99,19 @@ func (c *Collector) setPIDs(pids []int) {
 	c.pids = pids
 }
 
-// Collect reads every interval until ctx ends, then once more.
-func (c *Collector) Collect(ctx context.Context, sink Sink, interval time.Duration) error {
+// Collect reads every interval until ctx ends, then once more. tree tells who descends
+// from the target, and is kept up to date by somebody else; nil: by the collector.
+func (c *Collector) Collect(ctx context.Context, sink Sink, interval time.Duration, tree *proctree.Tree) error {
 	if interval <= 0 {
 		interval = 2 * earlyInterval
 	}
 	s := newSampler(c, sink, interval)
-	s.read(c.opts.Clock(), everything)
 	p := newPace(c.opts.Clock(), interval)
+	if tree != nil {
+		s.family.tree, s.family.private = tree, false
+		p.nextKin = math.MaxInt64 // the tree tells who is new
+	}
+	s.read(c.opts.Clock(), everything)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {

@@ -42,7 +42,7 @@ func record(t *testing.T, c *Collector, interval time.Duration, work func()) *ti
 	b := timeline.NewBuilder(timeline.Options{})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- c.Collect(ctx, b, interval) }()
+	go func() { done <- c.Collect(ctx, b, interval, nil) }()
 	work()
 	cancel()
 	if err := <-done; err != nil {

@@ -25,6 +25,7 @@ type sampler struct {
 	fs       *files
 	family   *family
 	threads  *threads
+	members  *members
 	machine  *machine
 
 	limits Limits
@@ -48,12 +49,9 @@ func newSampler(c *Collector, sink Sink, interval time.Duration) *sampler {
 		counts: make(map[string]*counter), gauges: make(map[string]*timeline.TrackWriter),
 	}
 	s.limits = readLimits(&files, c.pid)
-	s.family = newFamily(&files, c.pid, c.opts.Tree, c.opts.CPUClock)
-	if s.family.tree == nil && !c.opts.Alone {
-		s.family.private = true
-		s.family.tree = proctree.New(c.pid, sink, proctree.Options{Proc: c.opts.Proc, Role: c.opts.Role, Clock: c.opts.Clock})
-	}
+	s.family = newFamily(&files, c.pid, proctree.New(c.pid, sink, proctree.Options{Proc: c.opts.Proc, Role: c.opts.Role, Clock: c.opts.Clock}), c.opts.CPUClock)
 	s.threads = newThreads(s)
+	s.members = &members{s: s, known: make(map[proctree.Identity]*memberTracks)}
 	s.machine = newMachine(s)
 	return s
 }
@@ -85,6 +83,7 @@ func (s *sampler) read(at int64, d depth) {
 	s.tellFamily(now)
 	s.threads.read(now, d == everything)
 	s.tellTarget(now)
+	s.members.read(now)
 	s.machine.read(s.sink.Since(s.c.opts.Clock()), d == everything)
 }
 

@@ -54,6 +54,9 @@ func (t *Tree) look(deep bool, l Listener) (found []*member, err error) {
 			t.news(l, root)
 		}
 	}
+	if t.opts.Alone {
+		return found, nil
+	}
 	last, moved := t.lastID()
 	every := walkInterval
 	if f.blind {

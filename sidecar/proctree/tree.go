@@ -23,13 +23,14 @@ type Sink interface {
 }
 
 // maxListed bounds Recording.Processes for targets that start ever new ones.
-const maxListed = 512
+const maxListed = 2048
 
 // Options of a Tree; the zero value is usable.
 type Options struct {
 	Proc  string        // where procfs is mounted; empty = /proc
 	Role  timeline.Role // of the root; empty = RoleScript
 	Clock timeline.Clock
+	Alone bool // nobody but the root is looked for
 	// Marks are "NAME=value" variables that every descendant of the root was started
 	// with, as long as it did not drop them; all must be there. They tell descendants
 	// that were adopted before they were seen. nil: there are none.
@@ -62,15 +63,15 @@ type Tree struct {
 
 	find finder
 
-	mu       sync.Mutex
-	members  map[Identity]*member // those that live
-	byPID    map[int]*member      // likewise
-	ours     map[int]bool         // pids that were members' at some time: leaders of sessions
-	images   map[Image]bool
-	listed   []timeline.Process
-	changed  map[int]bool // of listed, since they were last told
-	left     int          // processes without room in the list
-	lastRank int
+	mu      sync.Mutex
+	members map[Identity]*member // those that live
+	byPID   map[int]*member      // likewise
+	ours    map[int]bool         // pids that were members' at some time: leaders of sessions
+	images  map[Image]bool
+	listed  []timeline.Process
+	changed map[int]bool // of listed, since they were last told
+	room    int          // for processes in the list
+	left    int          // processes without room there
 }
 
 // member is a process as it was last seen.
@@ -99,7 +100,7 @@ func New(root int, sink Sink, opts Options) *Tree {
 	t := &Tree{
 		root: root, opts: opts, fs: procfs.New(opts.Proc), sink: sink,
 		members: make(map[Identity]*member), byPID: make(map[int]*member), ours: make(map[int]bool),
-		images: make(map[Image]bool), changed: make(map[int]bool),
+		images: make(map[Image]bool), changed: make(map[int]bool), room: maxListed,
 	}
 	var boot unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot) == nil { // starts are told since boot, sleep included
@@ -159,6 +160,17 @@ func (t *Tree) Index(pid int) int {
 	return 0
 }
 
+// Image is that of the member with a pid; zero where there is none, or it may not be
+// read.
+func (t *Tree) Image(pid int) Image {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if m := t.byPID[pid]; m != nil {
+		return m.Image
+	}
+	return Image{}
+}
+
 // tell hands the sink what has changed.
 func (t *Tree) tell() {
 	t.mu.Lock()
@@ -197,7 +209,7 @@ func (t *Tree) admit(pid int, st procfs.Stat, parent *member) *member {
 	start := timeline.Nanos(int64(st.Start)*int64(procfs.Tick) - t.zero)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.listed) < maxListed {
+	if len(t.listed) < t.room {
 		m.Index = len(t.listed)
 		process := timeline.Process{PID: pid, Parent: st.Parent, ParentIndex: -1, Start: start}
 		if parent != nil {
@@ -339,7 +351,7 @@ func (t *Tree) noteLeft() {
 	left := t.left
 	t.mu.Unlock()
 	if left > 0 {
-		t.sink.Note("processes", fmt.Sprintf("more than the %d that are kept apart; later ones count in the sums only", maxListed))
+		t.sink.Note("processes", fmt.Sprintf("more than the %d that are kept apart; later ones count in the sums only", t.room))
 	}
 }
 

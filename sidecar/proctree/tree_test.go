@@ -101,7 +101,9 @@ func (w *watched) look(at time.Duration) string {
 	return strings.Join(w.news, " ")
 }
 
-func (w *watched) processes() []timeline.Process { return w.b.Snapshot(timeline.Nanos(w.now)).Processes }
+func (w *watched) processes() []timeline.Process {
+	return w.b.Snapshot(timeline.Nanos(w.now)).Processes
+}
 
 const ms = time.Millisecond
 
@@ -248,8 +250,9 @@ func TestManyProcessesAreBounded(t *testing.T) {
 	p.set(fakeProcess{pid: 10, start: 1})
 	p.last(10)
 	w := watch(t, p, 10, Options{})
+	w.room = 50
 	w.look(0)
-	for i := range maxListed + 20 {
+	for i := range 70 {
 		pid := 100 + i
 		p.set(fakeProcess{pid: pid, parent: 10, start: 5, state: "Z"})
 		p.last(pid)
@@ -257,7 +260,7 @@ func TestManyProcessesAreBounded(t *testing.T) {
 		p.kill(pid)
 	}
 	rec := w.b.Snapshot(timeline.Nanos(w.now))
-	if len(rec.Processes) != maxListed || len(rec.Notes) != 1 {
+	if len(rec.Processes) != 50 || len(rec.Notes) != 1 {
 		t.Errorf("%d processes, notes %v", len(rec.Processes), rec.Notes)
 	}
 }

@@ -157,6 +157,7 @@ func (t *Tree) leave(m *member, exit *int, signal int, l Listener) {
 	}
 	t.end(m, exit, signal)
 	if l != nil {
+		t.tell()
 		l.Ended(m.Member)
 	}
 }
@@ -237,6 +238,7 @@ func (t *Tree) poll(l Listener) {
 
 func (t *Tree) news(l Listener, m *member) {
 	if l != nil {
+		t.tell() // so that it is in the list
 		l.Started(m.Member)
 	}
 }

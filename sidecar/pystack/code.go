@@ -49,6 +49,9 @@ type codeCache struct {
 	counts     bool
 	head       [maxCodeSize]byte
 	reads      uint64 // code objects read, to tell when one has changed
+	// library has what was read of the code objects of other processes that run on in
+	// the same program, which was forked; nil: there is none.
+	library library
 }
 
 func newCodeCache(m Memory, l *layout) *codeCache {
@@ -59,6 +62,9 @@ func newCodeCache(m Memory, l *layout) *codeCache {
 func (c *codeCache) get(addr uint64) (*codeObject, error) {
 	if known := c.byAddr[addr]; known != nil {
 		return known, nil
+	}
+	if code := c.adopt(addr); code != nil {
+		return code, nil
 	}
 	return c.read(addr)
 }
@@ -80,6 +86,7 @@ func (c *codeCache) read(addr uint64) (*codeObject, error) {
 		clear(c.byAddr)
 	}
 	c.byAddr[addr] = code
+	c.library.add(code)
 	return code, nil
 }
 

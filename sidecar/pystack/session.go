@@ -25,11 +25,14 @@ const (
 
 // session is one recording in progress.
 type session struct {
-	p     *Process
-	sink  Sink
-	opts  SampleOptions
-	clock *clock
-	stats Stats
+	p          *Process
+	place      int  // of the process in Recording.Processes
+	descendant bool // a Sampler's: it keeps the pace, and the recording's own figures are the target's
+	begun      int64
+	sink       Sink
+	opts       SampleOptions
+	clock      *clock
+	stats      Stats
 
 	nodes map[nodeKey]timeline.NodeID
 	at    int64 // CLOCK_MONOTONIC of the tick in progress
@@ -85,7 +88,11 @@ func (p *Process) Sample(ctx context.Context, sink Sink, opts SampleOptions) (St
 // newSession readies the threads known from before for a recording.
 func newSession(p *Process, sink Sink, opts SampleOptions) *session {
 	opts = opts.withDefaults()
-	s := &session{p: p, sink: sink, opts: opts, clock: newClock(opts.Interval), first: true,
+	return startSession(p, sink, opts, newClock(opts.Interval))
+}
+
+func startSession(p *Process, sink Sink, opts SampleOptions, clock *clock) *session {
+	s := &session{p: p, sink: sink, opts: opts, clock: clock, first: true,
 		nodes: make(map[nodeKey]timeline.NodeID), cpuStart: threadCPU()}
 	s.cpuLast = s.cpuStart
 	s.maxProbes = int(min(max(opts.Interval/time.Millisecond, 1), 64))
@@ -97,7 +104,7 @@ func newSession(p *Process, sink Sink, opts SampleOptions) *session {
 	}
 	p.reader.codes.epoch++
 	s.at = s.clock.now()
-	s.upkeepAt, s.cpuAt, s.gil.at = s.at, s.at, s.at
+	s.begun, s.upkeepAt, s.cpuAt, s.gil.at = s.at, s.at, s.at, s.at
 	return s
 }
 
@@ -107,19 +114,28 @@ func (s *session) run(ctx context.Context) error {
 		if !s.clock.sleep(done) {
 			return nil
 		}
-		now, before := time.Now(), s.at
-		s.at, s.p.reader.stamp = s.clock.at(now), now
-		s.changed = before + (s.at-before)/2
-		if err := s.tick(); err != nil {
+		if err := s.step(time.Now()); err != nil {
 			return err
-		}
-		s.stats.Samples++
-		s.first = false
-		if s.at-s.upkeepAt >= upkeepEvery {
-			s.upkeep()
 		}
 		s.stats.Missed += s.clock.next(s.clock.at(s.p.reader.stamp))
 	}
+}
+
+// step reads the stacks once.
+func (s *session) step(now time.Time) error {
+	s.p.lendLibrary()
+	before := s.at
+	s.at, s.p.reader.stamp = s.clock.at(now), now
+	s.changed = before + (s.at-before)/2
+	if err := s.tick(); err != nil {
+		return err
+	}
+	s.stats.Samples++
+	s.first = false
+	if s.at-s.upkeepAt >= upkeepEvery {
+		s.upkeep()
+	}
+	return nil
 }
 
 func (s *session) tick() error {
@@ -202,6 +218,10 @@ func (s *session) finish(start int64) {
 
 func (s *session) describe() {
 	stats, interval := s.stats, s.opts.Interval
+	if s.descendant {
+		s.describeChild()
+		return
+	}
 	s.sink.Describe(func(r *timeline.Recording) {
 		r.Sampling.Method = method
 		r.Sampling.Interval = interval
@@ -214,17 +234,10 @@ func (s *session) describe() {
 
 // upkeep does what is due a few times a second.
 func (s *session) upkeep() {
-	cpu := threadCPU()
-	wall := time.Duration(s.at - s.upkeepAt)
-	pace := pace{asked: s.opts.Interval, budget: s.opts.Budget}
-	s.clock.interval = pace.adjust(s.clock.interval, wall, cpu-s.cpuLast)
-	s.cpuLast, s.upkeepAt = cpu, s.at
-	s.stats.CPU = cpu - s.cpuStart
-	if s.clock.interval > s.opts.Interval && !s.slowed {
-		s.slowed = true
-		s.sink.Note("stack sampling", fmt.Sprintf(
-			"slower than the %v asked for, to stay within %.0f %% of a core", s.opts.Interval, 100*s.opts.Budget))
+	if !s.descendant {
+		s.keepPace()
 	}
+	s.upkeepAt = s.at
 	s.p.reader.codes.epoch++
 	s.gil.add(s, s.at)
 	if s.at-s.cpuAt >= cpuEvery {
@@ -234,6 +247,21 @@ func (s *session) upkeep() {
 	}
 	if len(s.nodes) > maxNodeCache {
 		clear(s.nodes)
+	}
+}
+
+// keepPace adapts the interval to what the sampling costs.
+func (s *session) keepPace() {
+	cpu := threadCPU()
+	wall := time.Duration(s.at - s.upkeepAt)
+	pace := pace{asked: s.opts.Interval, budget: s.opts.Budget}
+	s.clock.interval = pace.adjust(s.clock.interval, wall, cpu-s.cpuLast)
+	s.cpuLast = cpu
+	s.stats.CPU = cpu - s.cpuStart
+	if s.clock.interval > s.opts.Interval && !s.slowed {
+		s.slowed = true
+		s.sink.Note("stack sampling", fmt.Sprintf(
+			"slower than the %v asked for, to stay within %.0f %% of a core", s.opts.Interval, 100*s.opts.Budget))
 	}
 }
 
@@ -248,9 +276,9 @@ func (s *session) register(t *thread) bool {
 	if s.first {
 		t.session.cpuAtStart = s.p.kernel.cpuTime(t.tid)
 	}
-	runs := t.nativeID == s.opts.RunsCell || s.opts.RunsCell == 0 && main
+	runs := !s.descendant && (t.nativeID == s.opts.RunsCell || s.opts.RunsCell == 0 && main)
 	t.session.id = s.sink.Thread(timeline.Thread{
-		PID: s.p.pid, NativeID: t.nativeID, Name: t.name, Main: main, RunsCell: runs, OnCPU: -1})
+		PID: s.p.pid, Process: s.place, NativeID: t.nativeID, Name: t.name, Main: main, RunsCell: runs, OnCPU: -1})
 	return true
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/gpu"
 	"github.com/omni-perf/omni-perf/sidecar/host"
+	"github.com/omni-perf/omni-perf/sidecar/proctree"
 	"github.com/omni-perf/omni-perf/sidecar/pystack"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
@@ -18,10 +19,15 @@ import (
 func ForProcess(target timeline.Target, role timeline.Role, gpus func() *gpu.Driver) *Recorder {
 	own := &OwnThreads{}
 	machine := host.New(target.PID, host.Options{Role: role, Own: own.Has})
+	stacks := &pythonStacks{}
 	return New(Options{
 		Target: target,
-		Stacks: &pythonStacks{},
+		Stacks: stacks,
+		Tree: func(b *timeline.Builder, children Children) *proctree.Tree {
+			return proctree.New(target.PID, b, proctree.Options{Role: role, Alone: children == ChildrenNone, Marks: marksOf(target.PID)})
+		},
 		Collectors: []Named{
+			{"child processes", newDescendants(target.PID, stacks.current)},
 			{"process and machine figures", hostFigures{machine}},
 			{"GPU lanes", gpuLanes{gpus, machine.PIDs}},
 		},
@@ -34,7 +40,7 @@ func ForProcess(target timeline.Target, role timeline.Role, gpus func() *gpu.Dri
 type hostFigures struct{ *host.Collector }
 
 func (h hostFigures) Collect(ctx context.Context, run Run) error {
-	return h.Collector.Collect(ctx, run.Builder, run.FigureInterval)
+	return h.Collector.Collect(ctx, run.Builder, run.FigureInterval, run.Tree)
 }
 
 type gpuLanes struct {
@@ -71,6 +77,13 @@ func (p *pythonStacks) Attach(pid int) error {
 		p.process = process
 	}
 	return err
+}
+
+// current is the process that is read; nil while there is none.
+func (p *pythonStacks) current() *pystack.Process {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.process
 }
 
 func (p *pythonStacks) Collect(ctx context.Context, run Run) error {

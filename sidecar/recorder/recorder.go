@@ -19,6 +19,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/omni-perf/omni-perf/sidecar/proctree"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
@@ -35,9 +36,11 @@ const (
 // Run is what a collector is told about the recording it writes into.
 type Run struct {
 	Builder        *timeline.Builder
-	PID            int           // the target
-	Interval       time.Duration // between two reads of the stacks
-	FigureInterval time.Duration // between two reads of figures
+	PID            int            // the target
+	Interval       time.Duration  // between two reads of the stacks
+	FigureInterval time.Duration  // between two reads of figures
+	Children       Children       // what is recorded of the target's descendants
+	Tree           *proctree.Tree // tells who they are; nil: nobody looks for them
 	// Coroutine tells the coroutine object that a thread's event loop runs a recorded
 	// cell in, by the thread's native id; 0 if there is none. From any goroutine.
 	Coroutine func(threadID int) uint64
@@ -82,6 +85,8 @@ type Options struct {
 	Own *OwnThreads
 	// Threads gives the stacks that are pushed their state; nil: it stays unknown.
 	Threads ThreadStates
+	// Tree makes the tree of processes of one run; nil: there is none.
+	Tree func(*timeline.Builder, Children) *proctree.Tree
 	// Code looks at the files that the stacks name and where the target's Python
 	// lies; nil: neither is known.
 	Code Code
@@ -134,6 +139,7 @@ type Spec struct {
 	Coroutine      uint64 // address of the coroutine object that the thread's event loop runs it in; 0 = none
 	Interval       time.Duration
 	FigureInterval time.Duration
+	Children       Children
 	OwnThreads     []int          // native ids of the profiler's own threads in the target
 	Cell           *timeline.Cell // nil for a script or process
 	Sources        []timeline.Source

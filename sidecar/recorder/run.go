@@ -48,11 +48,15 @@ func (r *Recorder) startLocked(spec Spec, outside bool) *run {
 			PID:            r.opts.Target.PID,
 			Interval:       spec.Interval,
 			FigureInterval: spec.FigureInterval,
+			Children:       spec.Children,
 			Own:            r.opts.Own.Has,
 		},
 		cancel: cancel,
 	}
 	run.Coroutine = run.coroutine
+	if r.opts.Tree != nil {
+		run.Tree = r.opts.Tree(run.Builder, spec.Children)
+	}
 	if outside {
 		run.begin(ctx, r.stacks, stackPatience)
 	} else if r.opts.Threads != nil {

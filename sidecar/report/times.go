@@ -23,7 +23,7 @@ type selfTotal struct{ self, total timeline.Nanos }
 func nodeTimes(t *tree) map[timeline.NodeID]timeline.Nanos {
 	times := make(map[timeline.NodeID]timeline.Nanos)
 	for _, th := range t.rec.Threads {
-		if th.Internal {
+		if th.Internal || th.Process > 0 { // other processes are told apart
 			continue
 		}
 		all := th.RunsCell || th.Main

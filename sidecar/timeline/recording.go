@@ -155,6 +155,7 @@ type TrackSpec struct {
 	Source     string        // "/proc/PID/stat", "NVML sample buffer"
 	Resolution time.Duration // of the source
 	PID        int           // process the figure is of; 0 = whole machine
+	Process    int           // where PID is not 0: index of the process in Recording.Processes
 	Device     int           // GPU index; -1 = none
 	Limit      float64       // natural upper bound (cores, total memory, 100 %); 0 = none known
 	MaxPoints  int           // thinned beyond; 0 = 8,192
