@@ -105,7 +105,7 @@ func readable(pid int) error {
 // recordingFlags defines what run and attach share. The returned function
 // checks and gathers it after parsing.
 func recordingFlags(flags *flag.FlagSet, name string, figures time.Duration) func() (program.Options, error) {
-	stacks, every, list := 0.001, figures.Seconds(), ""
+	stacks, every, list, children := 0.001, figures.Seconds(), "", "stacks"
 	for _, f := range []string{"o", "output"} {
 		flags.StringVar(&name, f, name, "name of the result files without extension; or of one file, by its extension")
 	}
@@ -115,12 +115,16 @@ func recordingFlags(flags *flag.FlagSet, name string, figures time.Duration) fun
 	for _, f := range []string{"s", "sys_interval"} {
 		flags.Float64Var(&every, f, every, "interval of system and GPU figures in seconds")
 	}
+	flags.StringVar(&children, "children", children, "what to record of child processes: none, tracks or stacks")
 	flags.StringVar(&list, "format", list, "result formats, separated by commas: "+formatNames()+" (default "+strings.Join(program.DefaultFormats, ",")+")")
 	return func() (o program.Options, err error) {
 		if !(stacks > 0) || !(every > 0) || stacks > 3600 || every > 3600 {
 			return o, errors.New("an interval is a number of seconds above 0 and up to 3600")
 		}
 		o.Messages, o.Interval, o.FigureInterval = messages, seconds(stacks), seconds(every)
+		if o.Children, err = recorder.ParseChildren(children); err != nil {
+			return o, err
+		}
 		o.Results, err = program.Name(formats(), name, listed(list))
 		return o, err
 	}

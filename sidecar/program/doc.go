@@ -33,5 +33,6 @@ type Options struct {
 	Results        Naming
 	Interval       time.Duration // of the stacks
 	FigureInterval time.Duration // of figures
+	Children       recorder.Children
 	Messages       io.Writer     // what the user is told; the program's own output is its own
 }

@@ -149,7 +149,7 @@ func record(ctx context.Context, t Tools, r *recorder.Recorder, p *os.Process, o
 	begun := false
 	begin := func() {
 		begun = true
-		refusal, err := r.Begin(recorder.Spec{ID: recordingID, Started: started, Interval: o.Interval, FigureInterval: o.FigureInterval})
+		refusal, err := r.Begin(recorder.Spec{ID: recordingID, Started: started, Interval: o.Interval, FigureInterval: o.FigureInterval, Children: o.Children})
 		if hasEnded(p.Pid) {
 			refusal = nil // that is no error: the report says that it was short
 		}
