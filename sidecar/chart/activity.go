@@ -137,15 +137,6 @@ func threadName(r *report.Report, t *report.Thread) string {
 	if name == "" {
 		name = fmt.Sprintf("thread %d", t.NativeID)
 	}
-	if t.PID != r.Target.PID && t.PID != 0 {
-		role := "process"
-		for _, p := range r.Processes {
-			if p.PID == t.PID && p.Role != "" {
-				role = words.Clean(p.Role, 20)
-			}
-		}
-		return fmt.Sprintf("%s %d %s", role, t.PID, name)
-	}
 	return name
 }
 

@@ -82,7 +82,7 @@ func (c *company) waitedFor(cause Cause, where []Interval) Cause {
 		threads += float64(active)
 		computing += float64(onCPU)
 	}
-	processes := c.childCores(where)
+	processes := max(c.childCores(where), c.workersAtWork(where))
 	switch {
 	case cause == pool && c.hasChildren(where) && processes*length >= threads/2:
 		return Child
@@ -306,19 +306,23 @@ func most[K comparable](sums map[K]timeline.Nanos, order func(a, b K) int) (top 
 // processesDuring tells which child processes lived in some intervals, those that
 // ran the same command together, the busiest first.
 func (c *company) processesDuring(where []Interval) []Actor {
-	groups := make(map[string]*Actor)
+	type group struct {
+		command string
+		role    timeline.Role // of workers
+	}
+	groups := make(map[group]*Actor)
 	for _, p := range c.s.rec.Processes {
 		if !c.isChild(p) || c.lived(p, where) == 0 || c.onlyStarts(p) {
 			continue
 		}
-		name := p.Command
+		kind := group{command: p.Command}
 		if p.IsWorker() {
-			name = ""
+			kind = group{role: p.Role}
 		}
-		a := groups[name]
+		a := groups[kind]
 		if a == nil {
-			a = &Actor{Process: true, Name: name, Cause: Unknown, Start: p.Start, Exit: p.Exit}
-			groups[name] = a
+			a = &Actor{Process: true, Name: kind.command, Cause: Unknown, Start: p.Start, Exit: p.Exit}
+			groups[kind] = a
 		}
 		a.Count++
 		a.Start = min(a.Start, p.Start)
@@ -326,7 +330,10 @@ func (c *company) processesDuring(where []Interval) []Actor {
 		a.CPU += max(p.CPU, 0)
 	}
 	var list []Actor
-	for _, a := range groups {
+	for kind, a := range groups {
+		if kind.role != "" {
+			a.Work, a.Place = c.workOf(kind.role, where)
+		}
 		list = append(list, *a)
 	}
 	slices.SortFunc(list, byWork)

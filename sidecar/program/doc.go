@@ -34,5 +34,5 @@ type Options struct {
 	Interval       time.Duration // of the stacks
 	FigureInterval time.Duration // of figures
 	Children       recorder.Children
-	Messages       io.Writer     // what the user is told; the program's own output is its own
+	Messages       io.Writer // what the user is told; the program's own output is its own
 }

@@ -19,6 +19,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/omni-perf/omni-perf/sidecar/pools"
 	"github.com/omni-perf/omni-perf/sidecar/proctree"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
@@ -310,7 +311,7 @@ func (r *Recorder) End(id string, ending Ending) (*timeline.Recording, error) {
 		run.stop()
 	}
 	rec := b.Snapshot(max(b.Since(now), b.Since(ended)))
-	rec = rec.Slice(b.Since(c.started), b.Since(ended))
+	rec = pools.Identify(rec.Slice(b.Since(c.started), b.Since(ended)))
 
 	r.mu.Lock()
 	run.push.describe(rec)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/wording"
 )
 
 // maxFunctions bounds the function table; what is further down cost nothing.
@@ -146,6 +147,12 @@ func threads(rec *timeline.Recording, t *tree) ([]Thread, Stacks) {
 		shown := Thread{
 			NativeID: th.NativeID, PID: th.PID, Name: clean(th.Name), IsMain: th.Main, RunsCell: th.RunsCell,
 			Leaf: clean(th.Leaf), StateS: stateTimes(th.Spans), Internal: th.Internal,
+		}
+		if th.Process > 0 && th.Process < len(rec.Processes) { // one lane per process at first sight: its main thread's is named so
+			name := clean(wording.Process(rec.Processes[th.Process]))
+			if shown.Name = name + " · " + shown.Name; th.Main {
+				shown.Name = name
+			}
 		}
 		if th.OnCPU >= 0 {
 			s := th.OnCPU.Seconds()
