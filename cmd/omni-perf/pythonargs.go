@@ -23,8 +23,8 @@ func splitRun(flags *flag.FlagSet, args []string) (ours, python, program []strin
 			return ours, python, args
 		case isOurs(flags, arg):
 			n := 1
-			if !strings.Contains(arg, "=") && !isHelp(arg) {
-				n = min(2, len(args)) // each takes a value
+			if !strings.Contains(arg, "=") && !isHelp(arg) && !isSwitch(flags, arg) {
+				n = min(2, len(args)) // its value
 			}
 			ours, args = append(ours, args[:n]...), args[n:]
 			continue
@@ -44,6 +44,16 @@ func splitRun(flags *flag.FlagSet, args []string) (ours, python, program []strin
 
 func isHelp(arg string) bool {
 	return strings.Trim(arg, "-") == "h" || arg == "--help" || arg == "-help"
+}
+
+// isSwitch tells an option of ours that takes no value.
+func isSwitch(flags *flag.FlagSet, arg string) bool {
+	option := flags.Lookup(strings.TrimLeft(arg, "-"))
+	if option == nil {
+		return false
+	}
+	value, ok := option.Value.(interface{ IsBoolFlag() bool })
+	return ok && value.IsBoolFlag()
 }
 
 // isOurs tells whether flags defines the option: "-o", "--output=x".

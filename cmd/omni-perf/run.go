@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"time"
@@ -15,8 +16,10 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/export"
 	"github.com/omni-perf/omni-perf/sidecar/program"
 	"github.com/omni-perf/omni-perf/sidecar/pystack"
+	"github.com/omni-perf/omni-perf/sidecar/rank"
 	"github.com/omni-perf/omni-perf/sidecar/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/report"
+	"github.com/omni-perf/omni-perf/sidecar/server"
 	"github.com/omni-perf/omni-perf/sidecar/signals"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
@@ -41,6 +44,7 @@ func run(args []string) int {
 	flags := flag.NewFlagSet("run", flag.ContinueOnError)
 	options := recordingFlags(flags, "perf_output", time.Second)
 	interpreter := flags.String("interpreter", "", "the Python to run it with (default $VIRTUAL_ENV's, else python3 on PATH)")
+	open := flags.Bool("open", false, "show the page when it is written")
 	ours, python, what := splitRun(flags, args)
 	if code, done := parse(flags, runUsage, ours); done {
 		return code
@@ -48,13 +52,26 @@ func run(args []string) int {
 	if _, terminal := columnsOf(os.Stdin); len(what) == 0 && terminal {
 		return usageProblem(flags, "there is no script to run")
 	}
-	script := program.Script{Interpreter: *interpreter, Args: slices.Concat(python, what)}
 	o, err := options()
 	if err != nil {
 		return usageProblem(flags, err.Error())
 	}
+	_, o.Terminal = columnsOf(os.Stderr)
+	if r, ok := rank.Of(os.Environ()); ok {
+		o.Rank = &r
+	}
+	if *open {
+		o.Open = openPage
+	}
+	script, err := program.Resolve(*interpreter, slices.Clone(python), what)
+	if err != nil {
+		return refused(err)
+	}
 	// The script has ended when its source is read: its files are ours.
 	exit, err := program.Run(context.Background(), programTools("script", analyser(os.Getpid())), script, o)
+	if as := new(program.Refused); errors.As(err, &as) {
+		return refused(err)
+	}
 	if err != nil {
 		complain(err)
 	}
@@ -62,6 +79,35 @@ func run(args []string) int {
 		signals.DieBy(exit.Signal)
 	}
 	return exit.Code // the script's, whatever became of the report
+}
+
+// refused tells why nothing was run, and how to exit.
+func refused(err error) int {
+	var why *program.Refused
+	if !errors.As(err, &why) {
+		complain(err)
+		return exitFailed
+	}
+	if why.Error() != "" {
+		complain(err)
+	}
+	return why.Code
+}
+
+// openPage shows a page in the user's browser, which outlives us.
+func openPage(path string) {
+	if err := exec.Command("xdg-open", path).Start(); err != nil {
+		complain(fmt.Errorf("%s cannot be opened in a browser: %w", path, err))
+	}
+}
+
+// privateFolder makes a folder for the socket by which a program tells its steps.
+func privateFolder() (socket string, remove func(), err error) {
+	folder, err := server.NewFolder()
+	if err != nil {
+		return "", nil, err
+	}
+	return folder.Socket(), func() { _ = folder.Remove() }, nil
 }
 
 // programTools makes the recordings of programs outside a notebook.
@@ -72,6 +118,7 @@ func programTools(role timeline.Role, analyse func(*timeline.Recording) *report.
 		},
 		Readable: readable,
 		Analyse:  analyse,
+		Folder:   privateFolder,
 		Summary:  func(r *report.Report) []byte { return []byte(chart.Text(r, 100)) },
 	}
 }

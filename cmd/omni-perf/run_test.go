@@ -36,6 +36,7 @@ func TestArgumentsArePartedAsPythonDoes(t *testing.T) {
 		{"--check-hash-based-pycs always x.py", "", "--check-hash-based-pycs always", "x.py"},
 		{"-s 2 -I x.py", "-s 2", "-I", "x.py"},
 		{"-- -x.py", "", "", "-x.py"},
+		{"--open x.py -o y", "--open", "", "x.py -o y"},
 		{"-h", "-h", "", ""},
 		{"--help x", "--help", "", "x"},
 		{"-o", "-o", "", ""},
@@ -46,6 +47,7 @@ func TestArgumentsArePartedAsPythonDoes(t *testing.T) {
 		flags := flag.NewFlagSet("run", flag.ContinueOnError)
 		recordingFlags(flags, "perf_output", time.Second)
 		flags.String("interpreter", "", "")
+		flags.Bool("open", false, "")
 		ours, python, program := splitRun(flags, strings.Fields(c.args))
 		got := []string{strings.Join(ours, " "), strings.Join(python, " "), strings.Join(program, " ")}
 		if want := []string{c.ours, c.python, c.program}; !reflect.DeepEqual(got, want) {

@@ -160,6 +160,13 @@ func (t *Tree) Index(pid int) int {
 	return 0
 }
 
+// Has tells whether a member that lives has a pid.
+func (t *Tree) Has(pid int) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.byPID[pid] != nil
+}
+
 // Image is that of the member with a pid; zero where there is none, or it may not be
 // read.
 func (t *Tree) Image(pid int) Image {

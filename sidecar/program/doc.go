@@ -11,6 +11,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/omni-perf/omni-perf/sidecar/rank"
 	"github.com/omni-perf/omni-perf/sidecar/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/report"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
@@ -24,6 +25,9 @@ type Tools struct {
 	// ErrNotYet while it has not come to the point where there are any.
 	Readable func(pid int) error
 	Analyse  func(*timeline.Recording) *report.Report
+	// Folder makes a private folder for a socket, and tells the socket's path and what
+	// removes it; nil: programs cannot tell their steps.
+	Folder func() (socket string, remove func(), err error)
 	// Summary is the report in a few lines for a terminal.
 	Summary func(*report.Report) []byte
 }
@@ -34,5 +38,9 @@ type Options struct {
 	Interval       time.Duration // of the stacks
 	FigureInterval time.Duration // of figures
 	Children       recorder.Children
-	Messages       io.Writer // what the user is told; the program's own output is its own
+	Terminal       bool              // Messages go to a terminal: progress is told
+	PartialEvery   time.Duration     // between reports while it runs; a minute if 0
+	Rank           *rank.Rank        // of a distributed run; nil: none
+	Open           func(path string) // shows a page that was written; nil: nobody asked for it
+	Messages       io.Writer         // what the user is told; the program's own output is its own
 }

@@ -1,6 +1,7 @@
 package program
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,13 +10,16 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/omni-perf/omni-perf/sidecar/marks"
 	"github.com/omni-perf/omni-perf/sidecar/output"
+	"github.com/omni-perf/omni-perf/sidecar/rank"
 	"github.com/omni-perf/omni-perf/sidecar/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/signals"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
@@ -37,10 +41,13 @@ const ExitNotStarted = 127
 
 var notStarted = Exit{Code: ExitNotStarted}
 
-// Script is a Python program to run.
+// Script is a program to run; see Resolve.
 type Script struct {
 	Interpreter string   // empty: $VIRTUAL_ENV's python, else python3 on PATH
-	Args        []string // the interpreter's: "train.py", "--epochs", "3", or "-m", "package.train"
+	Program     string   // executed as it is, in place of an interpreter: a launcher whose descendants run Python
+	Args        []string // the interpreter's: "train.py", "--epochs", "3", or "-m", "package.train"; or the program's
+	file        string   // of the script, where it is one that can be looked into
+	missing     bool     // there is no such script
 
 	Stdin          io.Reader // nil: ours
 	Stdout, Stderr io.Writer // nil: ours
@@ -50,32 +57,42 @@ type Script struct {
 // streams, signals and exit code, and writes what was recorded. The exit is the
 // script's; err says what is wrong with our part.
 func Run(ctx context.Context, t Tools, s Script, o Options) (exit Exit, err error) {
-	files := o.Results.Files("")
+	files := o.Results.Files(suffixOf(o.Rank))
 	if err := Check(files); err != nil {
 		return notStarted, err
 	}
-	interpreter, err := s.interpreter()
+	command, err := s.command()
 	if err != nil {
+		return notStarted, err
+	}
+	if err := s.check(command[0], s.stderr()); err != nil {
 		return notStarted, err
 	}
 	defer outliveReaders()()
 	relay := newRelay()
 	defer relay.stop()
 
-	cmd := exec.Command(interpreter, s.Args...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, s.stderr()
 	if s.Stdin != nil {
 		cmd.Stdin = s.Stdin
 	}
 	if s.Stdout != nil {
 		cmd.Stdout = s.Stdout
 	}
-	if s.Stderr != nil {
-		cmd.Stderr = s.Stderr
+	var receiver *marks.Receiver
+	if t.Folder != nil {
+		if socket, end, err := t.Folder(); err == nil { // without it, steps are not told; the program is none the worse
+			defer end()
+			if receiver, err = marks.Listen(socket); err == nil {
+				defer receiver.Close()
+				cmd.Env = append(os.Environ(), marks.Variable+"="+socket)
+			}
+		}
 	}
 	started := timeline.Monotonic()
 	if err := cmd.Start(); err != nil {
-		return notStarted, fmt.Errorf("start %s: %w", interpreter, err)
+		return notStarted, fmt.Errorf("start %s: %w", command[0], err)
 	}
 	ended := make(chan int64, 1)
 	go func() {
@@ -83,12 +100,23 @@ func Run(ctx context.Context, t Tools, s Script, o Options) (exit Exit, err erro
 		ended <- timeline.Monotonic()
 	}()
 	target := timeline.Target{
-		PID: cmd.Process.Pid, Interpreter: interpreter, Argv: append([]string{interpreter}, s.Args...),
+		PID: cmd.Process.Pid, Interpreter: command[0], Argv: command, Rank: o.Rank,
 	}
 	r := t.Recorder(target)
 	defer r.Close()
-	at := record(ctx, t, r, cmd.Process, o, started, ended, relay)
+	if receiver != nil {
+		go receiver.Serve(func(pid int, m marks.Mark) bool { return r.Mark(recordingID, pid, recorder.Mark(m)) })
+	}
+	soFar := newPartial(t, o, files, r, cmp.Or(o.PartialEvery, partialEvery))
+	done, idle := make(chan struct{}), make(chan struct{})
+	go func() { soFar.run(done); close(idle) }()
+	at := record(ctx, t, r, cmd.Process, o, started, ended, relay, soFar, s.Program != "")
 	relay.end()
+	close(done)
+	<-idle // no older report replaces the last one
+	if receiver != nil {
+		receiver.Drain()
+	}
 	rec, err := r.End(recordingID, recorder.Ending{At: at})
 	cmd.Wait() // its error is the exit status
 	if err != nil {
@@ -129,10 +157,13 @@ const recordingID = "program"
 // patience is how long after its start a program's refusal to be read may still
 // be one of beginning: a shell may yet become Python, an interpreter that is
 // being set up looks like one nobody knows.
-func patience(refusal error) time.Duration {
+// A launcher that is no Python itself starts others soon.
+func patience(refusal error, launcher bool) time.Duration {
 	switch {
 	case refusal == nil:
 		return 0
+	case launcher:
+		return 200 * time.Millisecond
 	case errors.Is(refusal, ErrNotYet):
 		return 10 * time.Second
 	}
@@ -141,7 +172,7 @@ func patience(refusal error) time.Duration {
 
 // record begins when there are stacks to read and returns when the program has
 // ended, with the time of that.
-func record(ctx context.Context, t Tools, r *recorder.Recorder, p *os.Process, o Options, started int64, ended <-chan int64, relay *relay) int64 {
+func record(ctx context.Context, t Tools, r *recorder.Recorder, p *os.Process, o Options, started int64, ended <-chan int64, relay *relay, soFar *partial, launcher bool) int64 {
 	const mostWait = 50 * time.Millisecond
 	wait := time.Millisecond
 	retry := time.NewTimer(wait)
@@ -166,11 +197,12 @@ func record(ctx context.Context, t Tools, r *recorder.Recorder, p *os.Process, o
 			return at
 		case s := <-relay.received:
 			relay.pass(s, p)
+			soFar.soon()
 		case <-ctx.Done():
 			_ = p.Signal(unix.SIGTERM)
 			ctx = context.Background()
 		case <-retry.C:
-			if time.Duration(timeline.Monotonic()-started) < patience(t.Readable(p.Pid)) {
+			if time.Duration(timeline.Monotonic()-started) < patience(t.Readable(p.Pid), launcher) {
 				wait = min(wait*5/4, mostWait)
 				retry.Reset(wait)
 			} else {
@@ -201,6 +233,21 @@ func (s Script) interpreter() (string, error) {
 	return path, nil
 }
 
+func (s Script) stderr() io.Writer {
+	if s.Stderr != nil {
+		return s.Stderr
+	}
+	return os.Stderr
+}
+
+// suffixOf tells the results of ranks apart.
+func suffixOf(r *rank.Rank) string {
+	if r == nil {
+		return ""
+	}
+	return fmt.Sprintf(".rank%d", r.Global)
+}
+
 func exitOf(state *os.ProcessState) Exit {
 	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		return Exit{128 + int(status.Signal()), status.Signal()}
@@ -220,6 +267,13 @@ func (t Tools) show(rec *timeline.Recording, files []File, o Options) (err error
 	o.Messages.Write(t.Summary(r))
 	var results output.Results
 	Write(r, files, &results)
+	if o.Open != nil {
+		for _, f := range files {
+			if f.Format.Name == "html" && slices.Contains(results.Written, f.Path) {
+				o.Open(f.Path)
+			}
+		}
+	}
 	if len(results.Written) > 0 {
 		fmt.Fprintf(o.Messages, "omni-perf: wrote %s\n", strings.Join(results.Written, ", "))
 	}

@@ -160,6 +160,7 @@ type Ending struct {
 type Mark struct {
 	Kind, Name string
 	Start, End int64
+	Source     timeline.MarkSource // of a step
 }
 
 // The errors a caller decides on.
@@ -305,7 +306,7 @@ func (r *Recorder) End(id string, ending Ending) (*timeline.Recording, error) {
 
 	b := run.Builder
 	for _, m := range ending.Marks {
-		b.Mark(timeline.Mark{Kind: m.Kind, Name: m.Name, Start: b.Since(m.Start), End: b.Since(m.End)})
+		b.Mark(m.in(b, 0))
 	}
 	if last {
 		run.stop()

@@ -59,6 +59,9 @@ func Build(rec *timeline.Recording, d *diagnose.Diagnosis, opts Options) *Report
 	r.CellLines = cellLines(t, text, idle)
 	r.Around = aroundTimes(t)
 	r.Notes = append(r.Notes, changedNotes(t, source)...)
+	if d != nil && len(d.Steps) > 0 && d.Steps[0].Source == timeline.Sampled {
+		r.Notes = append(r.Notes, Note{What: "steps", Reason: "taken from sampled calls of the optimizer; import omni_perf in the script, or call omni_perf.step(), to have them exactly"})
+	}
 	return r
 }
 

@@ -182,6 +182,25 @@ func (b *Builder) Track(spec TrackSpec) *TrackWriter {
 	return &TrackWriter{b: b, t: t}
 }
 
+// Reading is the last value of a track.
+type Reading struct {
+	ID    string
+	Value float64
+}
+
+// Last tells the last values of all tracks that have some.
+func (b *Builder) Last() []Reading {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var out []Reading
+	for _, t := range b.tracks {
+		if n := len(t.Points); n > 0 {
+			out = append(out, Reading{t.ID, t.Points[n-1].Value})
+		}
+	}
+	return out
+}
+
 // TrackWriter adds points to a track; it may be used from any goroutine.
 type TrackWriter struct {
 	b *Builder

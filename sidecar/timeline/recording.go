@@ -1,6 +1,10 @@
 package timeline
 
-import "time"
+import (
+	"time"
+
+	"github.com/omni-perf/omni-perf/sidecar/rank"
+)
 
 // Nanos is a time on CLOCK_MONOTONIC since the recording's start, or the
 // difference of two such times, in nanoseconds.
@@ -183,8 +187,18 @@ type Track struct {
 type Mark struct {
 	Kind       string // "step" or "region"
 	Name       string
-	Start, End Nanos // a step's Start is the end of the step before
+	Process    int        // whose, as an index into Recording.Processes
+	Source     MarkSource // of a step
+	Start, End Nanos      // a step's Start is the end of the step before
 }
+
+// MarkSource is how a step was found.
+type MarkSource string
+
+const (
+	Marked    MarkSource = "marked"    // by a call of omni_perf.step(); also the zero value
+	Optimizer MarkSource = "optimizer" // by torch's hook for optimizers
+)
 
 // Note says what could not be read, or is less exact than asked, and why.
 type Note struct{ What, Reason string }
@@ -248,7 +262,8 @@ type Target struct {
 	PythonVersion string
 	Interpreter   string
 	Argv          []string
-	Cell          *Cell // nil for scripts and processes
+	Rank          *rank.Rank // of a distributed run; nil: none
+	Cell          *Cell      // nil for scripts and processes
 }
 
 // Sampling says how the stacks were read.
