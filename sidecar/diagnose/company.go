@@ -303,6 +303,10 @@ func most[K comparable](sums map[K]timeline.Nanos, order func(a, b K) int) (top 
 	return top
 }
 
+// minActor is the share of the CPU time of the busiest from which on others are named
+// beside it: what ranks start at their beginning is nothing that anybody waits for.
+const minActor = 0.02
+
 // processesDuring tells which child processes lived in some intervals, those that
 // ran the same command together, the busiest first.
 func (c *company) processesDuring(where []Interval) []Actor {
@@ -337,6 +341,7 @@ func (c *company) processesDuring(where []Interval) []Actor {
 		list = append(list, *a)
 	}
 	slices.SortFunc(list, byWork)
+	list = slices.DeleteFunc(list, func(a Actor) bool { return float64(a.CPU) < minActor*float64(list[0].CPU) })
 	if c.covered(where) < 0.5 {
 		return nil // most of them were too short to be seen: nobody knows how many there were
 	}

@@ -25,6 +25,9 @@ type Sink interface {
 // maxListed bounds Recording.Processes for targets that start ever new ones.
 const maxListed = 2048
 
+// maxBuried bounds what is remembered of the dead.
+const maxBuried = 1 << 14
+
 // Options of a Tree; the zero value is usable.
 type Options struct {
 	Proc  string        // where procfs is mounted; empty = /proc
@@ -68,6 +71,7 @@ type Tree struct {
 	byPID   map[int]*member      // likewise
 	ours    map[int]bool         // pids that were members' at some time: leaders of sessions
 	images  map[Image]bool
+	buried  map[Identity]bool // zombies that were members; they may be seen again until they are waited for
 	listed  []timeline.Process
 	changed map[int]bool // of listed, since they were last told
 	room    int          // for processes in the list
@@ -100,7 +104,7 @@ func New(root int, sink Sink, opts Options) *Tree {
 	t := &Tree{
 		root: root, opts: opts, fs: procfs.New(opts.Proc), sink: sink,
 		members: make(map[Identity]*member), byPID: make(map[int]*member), ours: make(map[int]bool),
-		images: make(map[Image]bool), changed: make(map[int]bool), room: maxListed,
+		images: make(map[Image]bool), buried: make(map[Identity]bool), changed: make(map[int]bool), room: maxListed,
 	}
 	var boot unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot) == nil { // starts are told since boot, sleep included
@@ -203,9 +207,9 @@ func (t *Tree) tell() {
 func (t *Tree) admit(pid int, st procfs.Stat, parent *member) *member {
 	id := Identity{pid, st.Start}
 	t.mu.Lock()
-	known := t.members[id]
+	known := t.members[id] != nil || t.buried[id]
 	t.mu.Unlock()
-	if known != nil {
+	if known {
 		return nil
 	}
 	m := &member{Member: Member{Identity: id, Index: -1}, handle: -1}
@@ -301,6 +305,10 @@ func (t *Tree) end(m *member, exit *int, signal int) {
 		return
 	}
 	m.ended = true
+	if len(t.buried) >= maxBuried {
+		clear(t.buried)
+	}
+	t.buried[m.Identity] = true
 	delete(t.members, m.Identity)
 	if t.byPID[m.PID] == m {
 		delete(t.byPID, m.PID)

@@ -146,14 +146,18 @@ func TestAChildFromStartToEnd(t *testing.T) {
 	if got := w.processes()[1]; got.End.Duration().Round(ms) != 700*ms || got.Command != "ffmpeg" || got.Signal != 9 {
 		t.Errorf("killed: %+v", got)
 	}
+	p.set(fakeProcess{pid: 10, start: 1, line: "python3 train.py", children: []int{12}})
+	if got := w.look(1900 * ms); got != "" || len(w.processes()) != 3 {
+		t.Errorf("a zombie was taken for a new process: %q", got)
+	}
 	p.kill(12)
 	p.set(fakeProcess{pid: 13, parent: 1, start: 51, comm: "sh", line: "sh -c x"}) // adopted by init
-	w.look(800 * ms)
+	w.look(1950 * ms)
 	if got := w.processes(); got[1].End.Duration().Round(ms) != 700*ms || got[2].End != 0 {
 		t.Errorf("later: %+v", got)
 	}
 	p.kill(13)
-	if got := w.look(900 * ms); got != "-13" {
+	if got := w.look(1990 * ms); got != "-13" {
 		t.Errorf("news %q", got)
 	}
 }
