@@ -130,7 +130,10 @@ func receive(c net.Conn, take func(Mark) bool) {
 }
 
 // decoder turns lines into marks: a step began where the one before it ended.
-type decoder struct{ last int64 }
+type decoder struct {
+	last    int64
+	stepped bool
+}
 
 var errNoMark = errors.New("this is no mark")
 
@@ -157,8 +160,10 @@ func (d *decoder) decode(line []byte) (m Mark, ok bool, err error) {
 		if m.End < m.Start {
 			return m, false, errNoMark
 		}
-		d.last = m.End
-		return m, true, nil
+		// Before the first step that nobody marked there is all that was set up.
+		first := !d.stepped && m.Source == timeline.Optimizer
+		d.last, d.stepped = m.End, true
+		return m, !first, nil
 	case len(told.Region) == 2 && told.Region[0] > 0 && told.Region[0] <= told.Region[1]:
 		return Mark{Kind: "region", Name: told.Name, Start: told.Region[0], End: told.Region[1]}, true, nil
 	}

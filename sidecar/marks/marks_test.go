@@ -44,6 +44,12 @@ func TestMarksArriveWithTheirSender(t *testing.T) {
 		t.Fatal(err)
 	}
 	fmt.Fprint(c, `{"begin":100}`+"\n"+`{"step":150}`+"\n"+`{"region":[120,140],"name":"load"}`+"\n"+`{"hook":200}`+"\n")
+	other, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	fmt.Fprint(other, `{"begin":1}`+"\n"+`{"hook":900}`+"\n") // what was before its first step is no step
 	time.Sleep(50 * time.Millisecond) // accepted
 	r.Drain()                         // though the sender is still there
 	mu.Lock()

@@ -1,5 +1,5 @@
 // Package program is the front door for programs outside a notebook: it runs a
-// script under a recorder, watches a running process, or follows the cells of a
+// script, or a launcher of scripts, under a recorder, watches a running process, or follows the cells of a
 // running kernel in which nothing of ours is installed, and writes the result
 // files.
 //
