@@ -50,8 +50,8 @@ func TestMarksArriveWithTheirSender(t *testing.T) {
 	}
 	defer other.Close()
 	fmt.Fprint(other, `{"begin":1}`+"\n"+`{"hook":900}`+"\n") // what was before its first step is no step
-	time.Sleep(50 * time.Millisecond) // accepted
-	r.Drain()                         // though the sender is still there
+	time.Sleep(50 * time.Millisecond)                         // accepted
+	r.Drain()                                                 // though the sender is still there
 	mu.Lock()
 	defer mu.Unlock()
 	want := "[true {step  100 150 marked} true {region load 120 140 } true {step  150 200 optimizer}]"

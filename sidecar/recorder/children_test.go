@@ -39,7 +39,7 @@ def spin(seconds=0.5):
         sum(range(100))
 `
 
-// recordScript runs a script from its first line to its end, or until stop is done, and
+// recordScript runs a script from its first line to its end, and
 // returns what was recorded of it and its children.
 func recordScript(t *testing.T, children Children, text string, environment ...string) *timeline.Recording {
 	t.Helper()
@@ -233,7 +233,9 @@ if not os.fork():
 os.wait()
 spin(0.7)
 `)
-	daemon := slices.IndexFunc(rec.Processes, func(p timeline.Process) bool { return p.End.Duration()-p.Start.Duration() > 400*time.Millisecond && p.PID != rec.Target.PID })
+	daemon := slices.IndexFunc(rec.Processes, func(p timeline.Process) bool {
+		return p.End.Duration()-p.Start.Duration() > 400*time.Millisecond && p.PID != rec.Target.PID
+	})
 	if daemon < 0 {
 		t.Fatalf("processes %+v", rec.Processes)
 	}
@@ -248,7 +250,9 @@ func TestChildrenInNamespacesOfTheirOwn(t *testing.T) {
 subprocess.run(["unshare", "--pid", "--mount", "--fork", "--mount-proc", sys.executable, "-c",
     "import os, time\ndef inside():\n    end = time.monotonic() + 0.8\n    while time.monotonic() < end: sum(range(100))\nassert os.getpid() == 1\ninside()"])
 `)
-	python := slices.IndexFunc(rec.Processes, func(p timeline.Process) bool { return strings.HasPrefix(p.Command, "python") && p.PID != rec.Target.PID })
+	python := slices.IndexFunc(rec.Processes, func(p timeline.Process) bool {
+		return strings.HasPrefix(p.Command, "python") && p.PID != rec.Target.PID
+	})
 	if python < 0 {
 		t.Fatalf("processes %+v", rec.Processes)
 	}
