@@ -10,6 +10,7 @@ import (
 	"github.com/omni-perf/omni-perf/jupyter"
 	"github.com/omni-perf/omni-perf/sidecar/program"
 	"github.com/omni-perf/omni-perf/sidecar/signals"
+	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
 func attachCommand() *cobra.Command {
@@ -38,7 +39,7 @@ a result of its own.`,
 
 func attachTo(ctx context.Context, target string, d time.Duration, o program.Options) error {
 	if pid, err := strconv.Atoi(target); err == nil {
-		return program.Attach(ctx, programTools("process", pid), pid, d, o)
+		return program.Attach(ctx, programTools(timeline.RoleProcess, pid), pid, d, o)
 	}
 	path, err := jupyter.FindConnection(target)
 	if err != nil {
@@ -52,5 +53,5 @@ func attachTo(ctx context.Context, target string, d time.Duration, o program.Opt
 	if err != nil {
 		return err
 	}
-	return program.AttachKernel(ctx, programTools("kernel", pid), pid, file.Connection, d, o)
+	return program.AttachKernel(ctx, programTools(timeline.RoleKernel, pid), pid, file.Connection, d, o)
 }

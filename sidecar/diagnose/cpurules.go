@@ -164,7 +164,12 @@ func withCall(e *evidence, a account, m *measured) {
 
 func compiling(_ *evidence, _ account, m *measured) { m.Advice = CompileOnce }
 
-func loading(_ *evidence, a account, m *measured) { m.Advice = idleAdvice[a.cause] }
+func loading(e *evidence, a account, m *measured) {
+	m.Advice = idleAdvice[a.cause]
+	if a.cause == LoadWorker {
+		m.Actors = e.company.processesDuring(a.where)
+	}
+}
 
 // manyVisits are so many that doing several at once would help.
 const manyVisits = 4

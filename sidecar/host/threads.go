@@ -41,7 +41,7 @@ func (t *threads) read(at timeline.Nanos, everyone bool) {
 	if t.off || (!everyone && len(t.known) > manyThreads) {
 		return
 	}
-	tids, err := t.s.fs.tasks(t.s.c.pid)
+	tids, err := t.s.fs.Tasks(t.s.c.pid)
 	if err != nil {
 		return // the target is gone; the family's reading says so
 	}
