@@ -350,3 +350,19 @@ for rank in ranks:
 		}
 	}
 }
+
+func TestAProcessThatBecomesAnotherIsReadOnce(t *testing.T) {
+	rec := recordScript(t, recorder.ChildrenStacks, `
+become = "exec sh -c 'exec sh -c \"exec %s -c \\\"import time; end = time.monotonic() + 1\nwhile time.monotonic() < end: pass\\\"\"'" % sys.executable
+subprocess.run(["sh", "-c", become], check=True)
+`)
+	lanes := 0
+	for _, th := range rec.Threads {
+		if th.Process > 0 && th.Main {
+			lanes++
+		}
+	}
+	if lanes != 1 || len(rec.Processes) != 2 {
+		t.Errorf("%d lanes of %d processes, want one of the child: %+v", lanes, len(rec.Processes), rec.Processes)
+	}
+}

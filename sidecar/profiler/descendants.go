@@ -94,10 +94,15 @@ func (d *descendants) get(id proctree.Identity) *pystack.Process {
 	return d.processes[id]
 }
 
-func (d *descendants) put(id proctree.Identity, p *pystack.Process) {
+// put keeps a process; false if another attempt was first.
+func (d *descendants) put(id proctree.Identity, p *pystack.Process) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if known := d.processes[id]; known != nil && known != p {
+		return false
+	}
 	d.processes[id] = p
+	return true
 }
 
 func (d *descendants) take(id proctree.Identity) *pystack.Process {
@@ -229,7 +234,10 @@ func (w *watch) fork(from *pystack.Process, m proctree.Member) {
 
 // join samples a process that is attached to.
 func (w *watch) join(m proctree.Member, p *pystack.Process) {
-	w.d.put(m.Identity, p)
+	if !w.d.put(m.Identity, p) {
+		p.Close()
+		return
+	}
 	w.mu.Lock()
 	if m.Image != (proctree.Image{}) {
 		w.images[m.Image] = p
@@ -255,8 +263,10 @@ func (w *watch) lives(id proctree.Identity) bool {
 	return ok
 }
 
+// enqueue replaces an attempt at the same process, which ran another program then.
 func (w *watch) enqueue(a attempt) {
 	w.mu.Lock()
+	w.queue = slices.DeleteFunc(w.queue, func(old attempt) bool { return old.member.Identity == a.member.Identity })
 	w.queue = append(w.queue, a)
 	w.mu.Unlock()
 	select {
@@ -323,6 +333,9 @@ func (w *watch) attach(ctx context.Context) {
 // try attaches to a process, now or later.
 func (w *watch) try(a attempt) {
 	m := a.member
+	if w.d.get(m.Identity) != nil {
+		return
+	}
 	if from := w.forkedFrom(m); from != nil { // found meanwhile
 		w.fork(from, m)
 		return
