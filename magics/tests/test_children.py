@@ -18,6 +18,7 @@ def crunch(n):
     while time.monotonic() < end:
         sum(range(100))
 """
+CRUNCH = range(6, 9)  # its lines
 
 
 @pytest.fixture(scope="module")
@@ -32,12 +33,14 @@ def last(kernel: Kernel, field: str) -> Any:
 
 
 def lanes(kernel: Kernel) -> dict[str, float]:
-    """Tell how long each lane of another process computed."""
-    kernel_pid = last(kernel, "target")["pid"]
+    """Tell how long the main thread of each other process computed."""
+    processes = last(kernel, "processes")
+    root = last(kernel, "targets")[0]["process"]
+    python = last(kernel, "enumerations")["state"].index("python")
     return {
-        thread["name"]: thread["state_s"].get("python", 0.0)
+        processes[thread["process"]]["text"]: thread["state_ns"][python] / 1e9
         for thread in last(kernel, "threads")
-        if thread["pid"] != kernel_pid and thread["is_main"]
+        if thread["process"] != root and thread["main"]
     }
 
 
@@ -51,8 +54,11 @@ def test_a_pool_that_lives_on_is_in_each_cell(kernel: Kernel) -> None:
         assert set(seen) == {"pool worker 1", "pool worker 2"}
         assert all(computed > 0.2 for computed in seen.values()), seen
         assert "pool workers" in ran.charts()[0]["text/plain"]
-        [cell] = [line for line in last(kernel, "cell_lines") if line["self_s"] > 0.3]
-        assert cell["line"] == 2
+        root = last(kernel, "targets")[0]["process"]
+        lines = last(kernel, "lines")
+        assert [line["line"] for line in lines if line["process"] == root and line["self_ns"] > 0.3e9] == [2]
+        inside = sum(line["self_ns"] for line in lines if line["process"] != root and line["line"] in CRUNCH)
+        assert inside > 0.4e9, [line for line in lines if line["process"] != root]
     kernel.run("pool.terminate(); pool.join()")
 
 

@@ -288,6 +288,9 @@ func busyMachine(e *evidence) measured {
 func stacksUnknown(e *evidence) measured {
 	var times [timeline.NumGapReasons]timeline.Nanos
 	f := Finding{}
+	if e.rec.OnlyStarts() {
+		return nothing
+	}
 	for _, g := range e.rec.Gaps {
 		if g.PID != e.rec.Target.PID || g.Reason == timeline.GapExit {
 			continue

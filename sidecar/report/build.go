@@ -306,7 +306,7 @@ func (b *builder) gaps() {
 func (b *builder) gapNotes() {
 	var sums [timeline.NumGapReasons]timeline.Nanos
 	for _, g := range b.rec.Gaps {
-		if g.PID == b.rec.Target.PID {
+		if g.PID == b.rec.Target.PID && !b.rec.OnlyStarts() {
 			sums[g.Reason] += g.End - g.Start
 		}
 	}
