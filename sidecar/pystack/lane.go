@@ -13,6 +13,12 @@ func (s *session) register(t *thread) bool {
 		return false
 	}
 	s.p.identify(t)
+	if s.descendant && t.tid != 0 {
+		// Until a forked process has come out of fork, its thread has the id of its parent's.
+		if _, gone := s.p.kernel.activity(t.tid); gone {
+			return false
+		}
+	}
 	main := s.p.isMain(t)
 	t.session = threadSession{known: true, state: timeline.StateUnknown, ran: true}
 	if s.first && !s.opts.FromStart {

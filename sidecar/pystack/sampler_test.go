@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/omni-perf/omni-perf/sidecar/noise"
 	"github.com/omni-perf/omni-perf/sidecar/pystack/truth"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
@@ -97,63 +98,67 @@ func startBrood(t testing.TB, python truth.Interpreter, count int, length time.D
 
 func TestSharesOfForkedWorkers(t *testing.T) {
 	eachVersion(t, func(t *testing.T, python truth.Interpreter) {
-		const count = 8
-		parent, workers, start, told := startBrood(t, python, count, 3*time.Second)
-		p, err := Attach(parent, Options{Wait: time.Second})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer p.Close()
-		b := timeline.NewBuilder(timeline.Options{})
-		b.Describe(func(r *timeline.Recording) { r.Processes = make([]timeline.Process, count+1) })
-		s := NewSampler(b, SamplerOptions{})
-		ctx, cancel := context.WithCancel(context.Background())
-		stopped := make(chan struct{})
-		go func() { s.Run(ctx); close(stopped) }()
-		gone := make(chan int, count)
-		for i, pid := range workers {
-			s.Fork(p, pid, i+1, func(_ *Process, err error) {
-				if err != nil {
-					t.Errorf("worker %d: %v", i, err)
-				}
-			}, func(error) { gone <- i })
-		}
-		start()
-		spent := make(map[int]map[string]float64)
-		for one := range told {
-			spent[one.PID] = one.Spent
-		}
-		for range count {
-			select {
-			case <-gone:
-			case <-time.After(5 * time.Second):
-				t.Fatal("the end of a worker was not noticed")
-			}
-		}
-		cancel()
-		<-stopped
-		rec := b.Snapshot(b.Since(timeline.Monotonic()))
-		if len(rec.Threads) != count {
-			t.Fatalf("%d threads, want one of each of %d workers", len(rec.Threads), count)
-		}
-		for i, th := range rec.Threads {
-			if !th.Main || th.RunsCell || th.Process == 0 || workers[th.Process-1] != th.PID {
-				t.Errorf("thread %+v", th)
-			}
-			got := weights(rec, timeline.ThreadID(i), firstOf("ada", "bob"))
-			want := spent[th.PID]
-			share := got["ada"] / (got["ada"] + got["bob"])
-			wanted := want["ada"] / (want["ada"] + want["bob"])
-			how := rec.Processes[th.Process].Stacks
-			if how.Reason != timeline.StacksRead || how.Samples < 50 || how.Interval < time.Millisecond {
-				t.Errorf("worker %d was read %+v", i, how)
-			}
-			// The workers are off their CPUs for most of the time, in stretches of many
-			// milliseconds: each share is of that many independent ones.
-			if bound := 0.03 + 3*math.Sqrt(wanted*(1-wanted)/float64(how.Samples)); math.Abs(share-wanted) > bound {
-				t.Errorf("worker %d: share %.3f, by its own account %.3f (%d samples)", i, share, wanted, how.Samples)
-			}
-		}
-		t.Logf("interval %v, code objects known to all: %d", rec.Processes[1].Stacks.Interval, len(s.libraries[p]))
+		noise.Again(t, func(t *noise.Attempt) { sharesOfForkedWorkers(t, python) })
 	})
+}
+
+func sharesOfForkedWorkers(t *noise.Attempt, python truth.Interpreter) {
+	const count = 8
+	parent, workers, start, told := startBrood(t, python, count, 3*time.Second)
+	p, err := Attach(parent, Options{Wait: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	b := timeline.NewBuilder(timeline.Options{})
+	b.Describe(func(r *timeline.Recording) { r.Processes = make([]timeline.Process, count+1) })
+	s := NewSampler(b, SamplerOptions{})
+	ctx, cancel := context.WithCancel(context.Background())
+	stopped := make(chan struct{})
+	go func() { s.Run(ctx); close(stopped) }()
+	gone := make(chan int, count)
+	for i, pid := range workers {
+		s.Fork(p, pid, i+1, func(_ *Process, err error) {
+			if err != nil {
+				t.Errorf("worker %d: %v", i, err)
+			}
+		}, func(error) { gone <- i })
+	}
+	start()
+	spent := make(map[int]map[string]float64)
+	for one := range told {
+		spent[one.PID] = one.Spent
+	}
+	for range count {
+		select {
+		case <-gone:
+		case <-time.After(5 * time.Second):
+			t.Fatal("the end of a worker was not noticed")
+		}
+	}
+	cancel()
+	<-stopped
+	rec := b.Snapshot(b.Since(timeline.Monotonic()))
+	if len(rec.Threads) != count {
+		t.Fatalf("%d threads, want one of each of %d workers", len(rec.Threads), count)
+	}
+	for i, th := range rec.Threads {
+		if !th.Main || th.RunsCell || th.Process == 0 || workers[th.Process-1] != th.PID {
+			t.Errorf("thread %+v", th)
+		}
+		got := weights(rec, timeline.ThreadID(i), firstOf("ada", "bob"))
+		want := spent[th.PID]
+		share := got["ada"] / (got["ada"] + got["bob"])
+		wanted := want["ada"] / (want["ada"] + want["bob"])
+		how := rec.Processes[th.Process].Stacks
+		if how.Reason != timeline.StacksRead || how.Samples < 50 || how.Interval < time.Millisecond {
+			t.Errorf("worker %d was read %+v", i, how)
+		}
+		// The workers are off their CPUs for most of the time, in stretches of many
+		// milliseconds: each share is of that many independent ones.
+		if bound := 0.03 + 3*math.Sqrt(wanted*(1-wanted)/float64(how.Samples)); math.Abs(share-wanted) > bound {
+			t.Errorf("worker %d: share %.3f, by its own account %.3f (%d samples)", i, share, wanted, how.Samples)
+		}
+	}
+	t.Logf("interval %v, code objects known to all: %d", rec.Processes[1].Stacks.Interval, len(s.libraries[p]))
 }
