@@ -9,7 +9,7 @@ import (
 
 const (
 	maxChunks     = 1 << 17   // chunks of one thread's data stack: 2 GB, some 20 million frames
-	maxChunkSize  = 16 << 20  // bytes of one
+	maxChunkSize  = 2 << 20   // bytes of one; of more than 16 kB only for a single frame, here of 260,000 slots
 	usualChunk    = 64 << 10  // up to here one that another lies on is read whole
 	maxStackRead  = 256 << 10 // bytes of a data stack that are read whole: some 2,000 frames
 	topRead       = 64 << 10  // else so much of its top …

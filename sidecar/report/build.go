@@ -137,7 +137,7 @@ func (b *builder) target() {
 }
 
 // outcomeOf reads what the front door says of a cell's end: "ok", "error:
-// ValueError", "interrupted", "kernel died".
+// ValueError", "interrupted", "kernel died", "kernel restarted".
 func outcomeOf(said string) (Outcome, *string) {
 	if exception, ok := strings.CutPrefix(said, "error"); ok {
 		exception = strings.TrimSpace(strings.TrimPrefix(exception, ":"))
@@ -145,7 +145,7 @@ func outcomeOf(said string) (Outcome, *string) {
 	}
 	o := Outcome(strings.ReplaceAll(said, " ", "-"))
 	switch o {
-	case OutcomeOK, OutcomeInterrupted, OutcomeKernelDied, OutcomeRunning:
+	case OutcomeOK, OutcomeInterrupted, OutcomeKernelDied, OutcomeRestarted, OutcomeRunning:
 		return o, nil
 	}
 	return OutcomeUnknown, nil
@@ -167,7 +167,7 @@ func (b *builder) threads() {
 			shown.StateNS[stateOf(s.State)] += int64(s.End - s.Start)
 		}
 		if th.OnCPU >= 0 {
-			shown.OnCPUNS, shown.OnCPUAtLeast = pointer(int64(th.OnCPU)), th.OnCPUAtLeast
+			shown.OnCPUNS, shown.OnCPUAtLeast = pointer(amount(th.OnCPU)), th.OnCPUAtLeast
 		}
 		b.doc.Threads = append(b.doc.Threads, shown)
 	}
@@ -329,6 +329,9 @@ func (b *builder) notes() {
 	if len(b.doc.Steps) > 0 && b.doc.Steps[0].Source == string(timeline.StepSampled) {
 		b.doc.Notes = append(b.doc.Notes, Note{ID: "steps-sampled", Args: map[string]any{},
 			Text: "steps: taken from sampled calls of the optimizer; import omni_perf in the script, or call omni_perf.step(), to have them exactly"})
+	}
+	if n := b.rec.Target.Restarts; n > 0 {
+		b.doc.Notes = append(b.doc.Notes, Note{ID: "kernel-restarted", Args: map[string]any{"restarts": n}, Text: "kernel: " + wording.Restarted(n)})
 	}
 	for i, f := range b.codes.files {
 		if f.Code == CodeUser && b.source.Changed(b.codes.raw[i]) {

@@ -59,7 +59,7 @@ func (b *builder) addProcess(p timeline.Process) int {
 		out.Role = string(timeline.RoleProcess)
 	}
 	if p.CPU >= 0 {
-		out.CPUNS = pointer(int64(p.CPU))
+		out.CPUNS = pointer(amount(p.CPU))
 	}
 	if p.End > 0 {
 		out.EndNS, out.EndReason = pointer(int64(min(p.End, b.rec.Duration))), pointer(endReason(p))

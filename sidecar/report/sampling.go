@@ -43,24 +43,24 @@ func samplingOf(rec *timeline.Recording) Sampling {
 	s := Sampling{
 		Method:       string(rec.Sampling.Method),
 		Text:         wording.Method(rec.Sampling.Method),
-		AskedNS:      int64(rec.Sampling.Asked),
+		AskedNS:      amount(rec.Sampling.Asked),
 		Kept:         keptIntervals(rec),
-		ResolutionNS: int64(rec.Resolution),
-		Ticks:        max(rec.Sampling.Samples, 0),
-		MissedTicks:  pointer(max(rec.Sampling.Missed, 0)),
-		Reads:        known(max(rec.Sampling.Reads, 0), 0),
-		Incomplete:   max(rec.Sampling.Truncated, 0),
-		Unreadable:   max(rec.Sampling.Lost, 0),
+		ResolutionNS: amount(rec.Resolution),
+		Ticks:        amount(rec.Sampling.Samples),
+		MissedTicks:  pointer(amount(rec.Sampling.Missed)),
+		Reads:        known(amount(rec.Sampling.Reads), 0),
+		Incomplete:   amount(rec.Sampling.Truncated),
+		Unreadable:   amount(rec.Sampling.Lost),
 		Clamped:      []Clamp{},
 	}
 	if s.AskedNS <= 0 {
-		s.AskedNS = int64(rec.Sampling.Interval)
+		s.AskedNS = amount(rec.Sampling.Interval)
 	}
 	for _, c := range rec.Sampling.Clamps {
-		s.Clamped = append(s.Clamped, Clamp{Option: c.Option, AskedNS: int64(c.Asked), KeptNS: int64(c.Used)})
+		s.Clamped = append(s.Clamped, Clamp{Option: c.Option, AskedNS: amount(c.Asked), KeptNS: amount(c.Used)})
 	}
 	if rec.Sampling.CPU >= 0 {
-		s.CPUNS = pointer(int64(rec.Sampling.CPU))
+		s.CPUNS = pointer(amount(rec.Sampling.CPU))
 	}
 	if reason := rec.Sampling.FallbackReason; reason != "" {
 		s.Fallback = &Fallback{ID: "not-readable", Text: clean(reason)}
@@ -90,15 +90,20 @@ func (s *Sampling) Interval(duration int64) int64 {
 	return int64(float64(duration) / ticks)
 }
 
+// amount keeps a figure, some of which come from the target, within what a document may hold.
+func amount[T ~int64](v T) int64 { return min(max(int64(v), 0), maxInteger) }
+
 // keptIntervals lists from when on which interval was kept.
 func keptIntervals(rec *timeline.Recording) [][2]int64 {
 	kept := [][2]int64{}
 	if rec.Sampling.Interval <= 0 {
 		return kept
 	}
-	kept = append(kept, [2]int64{0, int64(rec.Sampling.Interval)})
+	kept = append(kept, [2]int64{0, amount(rec.Sampling.Interval)})
 	for _, c := range rec.Sampling.Changes {
-		kept = append(kept, [2]int64{int64(min(max(c.From, 0), rec.Duration)), int64(c.Interval)})
+		if from := max(int64(min(c.From, rec.Duration)), kept[len(kept)-1][0]); c.Interval > 0 {
+			kept = append(kept, [2]int64{from, amount(c.Interval)})
+		}
 	}
 	return kept
 }
