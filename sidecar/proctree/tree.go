@@ -25,7 +25,7 @@ type Sink interface {
 // maxListed bounds Recording.Processes for targets that start ever new ones.
 const maxListed = 2048
 
-// maxBuried bounds what is remembered of the dead.
+// maxBuried bounds what is remembered of the dead: who they were, and what they ran.
 const maxBuried = 1 << 14
 
 // Options of a Tree; the zero value is usable.
@@ -264,9 +264,7 @@ func (t *Tree) identify(m *member, st procfs.Stat) (changed bool) {
 		changed = f.executable != m.facts.executable
 	}
 	m.facts, m.Image, m.Python = f, image, f.isPython()
-	if image != (Image{}) {
-		t.images[image] = true
-	}
+	t.noteLocked(image)
 	role, number := t.opts.Role, (*int)(nil)
 	if m.PID != t.root {
 		var parentFacts *facts
@@ -294,6 +292,21 @@ func (t *Tree) identify(m *member, st procfs.Stat) (changed bool) {
 		t.changed[m.Index] = true
 	}
 	return changed
+}
+
+// noteLocked remembers the program of a member, for forks of it that outlive it.
+func (t *Tree) noteLocked(image Image) {
+	if image == (Image{}) {
+		return
+	}
+	if len(t.images) >= maxBuried {
+		clear(t.images)
+		for _, m := range t.members {
+			t.images[m.Image] = true
+		}
+		delete(t.images, Image{})
+	}
+	t.images[image] = true
 }
 
 // end notes that a member is no more. st is its last, of a zombie; ok tells whether

@@ -273,3 +273,43 @@ func FuzzRandomAddress(f *testing.F) {
 	f.Add([]byte("\x19\x00\x00\x00\x00\x00\x00\x00\x10\x00\x00\x00\x00\x00\x00\x00"))
 	f.Fuzz(func(t *testing.T, vector []byte) { randomAddress(vector) })
 }
+
+// What runs long is looked at once a second for another program; when something says
+// that it executed one, at the next look.
+func TestWhoIsSaidToRunAnotherProgram(t *testing.T) {
+	p := newFakeProc(t)
+	p.set(fakeProcess{pid: 10, start: 1})
+	p.set(fakeProcess{pid: 12, parent: 10, start: 2, line: "sh"})
+	p.set(fakeProcess{pid: 10, start: 1, children: []int{12}})
+	p.last(12)
+	w := watch(t, p, 10, Options{})
+	for i := range 40 {
+		w.look(time.Duration(i) * 100 * ms)
+	}
+	p.set(fakeProcess{pid: 12, parent: 10, start: 2, comm: "ffmpeg", line: "ffmpeg"})
+	w.look(3910 * ms)
+	if got := w.processes()[1].Command; got != "sh" {
+		t.Errorf("found at once as %q: nothing is left to test", got)
+	}
+	w.Recheck(Identity{12, 2})
+	w.look(3930 * ms)
+	if got := w.processes()[1].Command; got != "ffmpeg" {
+		t.Errorf("command %q", got)
+	}
+}
+
+func TestWhatIsRememberedIsBounded(t *testing.T) {
+	p := newFakeProc(t)
+	p.set(fakeProcess{pid: 10, start: 1})
+	w := watch(t, p, 10, Options{})
+	w.look(0)
+	for _, m := range w.members {
+		m.Image = Image{1}
+	}
+	for i := range maxBuried + 10 {
+		w.noteLocked(Image{2, byte(i >> 16), byte(i >> 8), byte(i)})
+	}
+	if n := len(w.images); n > maxBuried || !w.images[Image{1}] {
+		t.Errorf("%d programs are remembered, the living root's: %v", n, w.images[Image{1}])
+	}
+}

@@ -190,18 +190,28 @@ func exitByHandle(handle int) (exit *int, signal int) {
 	return exitOf(uint64(uint32(info.exitCode)))
 }
 
+// Recheck has the next look find out whether a member runs another program by now:
+// something says so.
+func (t *Tree) Recheck(id Identity) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if m := t.members[id]; m != nil {
+		m.next = 0
+	}
+}
+
 // recheck looks whether members run another program by now.
 func (t *Tree) recheck(now int64, l Listener) {
 	t.mu.Lock()
 	var due []*member
 	for _, m := range t.members {
 		if m.next <= now {
+			m.next = now + min(firstCheck<<min(2*m.checks, 20), int64(time.Second))
 			due = append(due, m)
 		}
 	}
 	t.mu.Unlock()
 	for _, m := range due {
-		m.next = now + min(firstCheck<<min(2*m.checks, 20), int64(time.Second))
 		st, err := t.fs.Stat(m.PID)
 		if err != nil || st.Start != m.Start || st.Zombie() {
 			continue // its end is told otherwise

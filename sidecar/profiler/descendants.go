@@ -2,8 +2,6 @@ package profiler
 
 import (
 	"context"
-	"errors"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -128,30 +126,6 @@ type watch struct {
 	wake   chan struct{}
 }
 
-// attempt is a process that is to be attached to.
-type attempt struct {
-	member proctree.Member
-	due    time.Time
-	pause  time.Duration // before the next attempt
-	until  time.Time     // when it is given up as none that runs Python
-}
-
-const (
-	// startUp is how long an interpreter takes at least until it runs code: looking
-	// earlier is of no use.
-	startUp = 15 * time.Millisecond
-	// unlikely is how long a program must have run that is not called Python, to be
-	// looked at in case it is one all the same.
-	unlikely = 500 * time.Millisecond
-	// pythonPatience is how long a process called Python may take to become one.
-	pythonPatience = 10 * time.Second
-	attachPause    = 50 * time.Millisecond // the longest between two attempts
-	// attachShare is what attaching may cost, as a share of a core, once attachBurst is
-	// used up: programs that start ever new interpreters must not pay for it.
-	attachShare = 0.02
-	attachBurst = 150 * time.Millisecond
-)
-
 func (w *watch) Started(m proctree.Member) {
 	if m.PID == w.d.root {
 		return // pythonStacks reads it
@@ -167,7 +141,7 @@ func (w *watch) Started(m proctree.Member) {
 		w.refuse(m, timeline.StacksNotAsked, "")
 		return
 	case again.PID != 0: // it has executed another program
-		w.drop(m.Identity)
+		w.drop(again)
 	}
 	if p := w.d.get(m.Identity); p != nil { // since an earlier run
 		w.join(m, p)
@@ -190,7 +164,7 @@ func (w *watch) Ended(m proctree.Member) {
 	w.mu.Lock()
 	delete(w.living, m.Identity)
 	w.mu.Unlock()
-	w.drop(m.Identity)
+	w.drop(m)
 	b := w.run.Builder
 	b.EndGap(m.PID, b.Since(timeline.Monotonic()))
 	b.Describe(func(r *timeline.Recording) {
@@ -201,9 +175,35 @@ func (w *watch) Ended(m proctree.Member) {
 }
 
 // drop lets go of a process that has ended, or runs another program.
-func (w *watch) drop(id proctree.Identity) {
-	if p := w.d.take(id); p != nil {
+func (w *watch) drop(m proctree.Member) {
+	p := w.d.take(m.Identity)
+	switch {
+	case p == nil:
+	case w.run.Children != recorder.ChildrenStacks: // an earlier run's; nobody samples it
+		p.Close()
+	default:
+		w.leaveImage(m, p)
 		w.sampler.Remove(p, p.Close)
+	}
+}
+
+// leaveImage has later forks of m's program attached to by way of another process that
+// runs it, if there is one.
+func (w *watch) leaveImage(m proctree.Member, p *pystack.Process) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.images[m.Image] != p {
+		return
+	}
+	delete(w.images, m.Image)
+	for id, other := range w.living {
+		if other.Image != m.Image || id == m.Identity {
+			continue
+		}
+		if q := w.d.get(id); q != nil {
+			w.images[m.Image] = q
+			return
+		}
 	}
 }
 
@@ -224,12 +224,12 @@ func (w *watch) forkedFrom(m proctree.Member) *pystack.Process {
 func (w *watch) fork(from *pystack.Process, m proctree.Member) {
 	w.sampler.Fork(from, m.PID, m.Index, func(p *pystack.Process, err error) {
 		switch {
-		case err == nil:
-			w.d.put(m.Identity, p)
-		case w.lives(m.Identity): // by the long way then
-			w.enqueue(attempt{member: m, due: time.Now(), pause: startUp, until: time.Now().Add(pythonPatience)})
+		case err == nil && !w.d.put(m.Identity, p): // another attempt was first
+			w.sampler.Remove(p, p.Close)
+		case err != nil:
+			w.retry(m, 0)
 		}
-	}, func(err error) { w.lost(m, err) })
+	}, func(error) { w.lost(m) })
 }
 
 // join samples a process that is attached to.
@@ -243,131 +243,38 @@ func (w *watch) join(m proctree.Member, p *pystack.Process) {
 		w.images[m.Image] = p
 	}
 	w.mu.Unlock()
-	w.sampler.Add(p, m.Index, func(err error) { w.lost(m, err) })
+	w.sampler.Add(p, m.Index, func(error) { w.lost(m) })
 }
 
 // lost takes note of a process that can no longer be read. From the sampler.
-func (w *watch) lost(m proctree.Member, err error) {
+func (w *watch) lost(m proctree.Member) {
 	if p := w.d.take(m.Identity); p != nil {
+		w.leaveImage(m, p)
 		p.Close()
 	}
-	if w.lives(m.Identity) { // it may have executed another program: look again
-		w.enqueue(attempt{member: m, due: time.Now().Add(attachPause), pause: attachPause, until: time.Now().Add(pythonPatience)})
-	}
+	w.retry(m, attachPause)
 }
 
-func (w *watch) lives(id proctree.Identity) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	_, ok := w.living[id]
-	return ok
-}
-
-// enqueue replaces an attempt at the same process, which ran another program then.
-func (w *watch) enqueue(a attempt) {
-	w.mu.Lock()
-	w.queue = slices.DeleteFunc(w.queue, func(old attempt) bool { return old.member.Identity == a.member.Identity })
-	w.queue = append(w.queue, a)
-	w.mu.Unlock()
-	select {
-	case w.wake <- struct{}{}:
-	default:
-	}
-}
-
-// next takes the attempt that is due, or tells how long there is none.
-func (w *watch) next() (a attempt, wait time.Duration) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.queue = slices.DeleteFunc(w.queue, func(a attempt) bool { _, lives := w.living[a.member.Identity]; return !lives })
-	if len(w.queue) == 0 {
-		return a, time.Hour
-	}
-	first := 0
-	for i := range w.queue {
-		if w.queue[i].due.Before(w.queue[first].due) {
-			first = i
-		}
-	}
-	if wait := time.Until(w.queue[first].due); wait > 0 {
-		return a, wait
-	}
-	a = w.queue[first]
-	w.queue = slices.Delete(w.queue, first, first+1)
-	return a, 0
-}
-
-// attach makes the attempts that are due, at a cost that is bounded.
-func (w *watch) attach(ctx context.Context) {
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
-	left, at := attachBurst, time.Now()
-	for ctx.Err() == nil {
-		a, wait := w.next()
+// retry attaches to a process once more that could not be read as what it was. It may
+// have executed another program, which the tree then tells soon.
+func (w *watch) retry(m proctree.Member, pause time.Duration) {
+	if w.runs(m) {
+		w.tree.Recheck(m.Identity)
 		now := time.Now()
-		left = min(left+time.Duration(attachShare*float64(now.Sub(at))), attachBurst)
-		at = now
-		if wait == 0 && left < 0 {
-			w.enqueue(a)
-			wait = time.Duration(float64(-left) / attachShare)
-		}
-		if wait > 0 {
-			timer.Reset(wait)
-			select {
-			case <-ctx.Done():
-				return
-			case <-timer.C:
-			case <-w.wake:
-				if left < 0 { // whoever came has to wait, too
-					time.Sleep(min(wait, attachPause))
-				}
-			}
-			continue
-		}
-		start := time.Now()
-		w.try(a)
-		left -= time.Since(start)
+		w.enqueue(attempt{member: m, due: now.Add(pause), pause: startUp, until: now.Add(pythonPatience), anew: true})
 	}
 }
 
-// try attaches to a process, now or later.
-func (w *watch) try(a attempt) {
-	m := a.member
-	if w.d.get(m.Identity) != nil {
-		return
-	}
-	if from := w.forkedFrom(m); from != nil { // found meanwhile
-		w.fork(from, m)
-		return
-	}
-	p, err := pystack.Attach(m.PID, pystack.Options{})
-	reason := timeline.StacksFailed
-	switch {
-	case err == nil:
-		if !w.lives(m.Identity) {
-			p.Close()
-			return
-		}
-		w.join(m, p)
-		return
-	case errors.Is(err, pystack.ErrGone):
-		return
-	case errors.Is(err, pystack.ErrPermission):
-		reason = timeline.StacksDenied
-	case errors.Is(err, pystack.ErrUnsupported), errors.Is(err, pystack.ErrFreeThreaded):
-		reason = timeline.StacksUnsupported
-	case errors.Is(err, pystack.ErrNotPython):
-		reason = timeline.StacksNotPython
-	}
-	if reason != timeline.StacksNotPython || m.Python {
-		w.refuse(m, reason, err.Error())
-	}
-	if time.Now().After(a.until) {
-		return
-	}
-	// One that is being set up looks like one that nobody knows.
-	a.due, a.pause = time.Now().Add(a.pause), min(2*a.pause, attachPause*20)
-	w.enqueue(a)
+// runs tells whether a process lives and runs the program that it was told of with.
+func (w *watch) runs(m proctree.Member) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.runsLocked(m)
+}
+
+func (w *watch) runsLocked(m proctree.Member) bool {
+	now, lives := w.living[m.Identity]
+	return lives && now.Image == m.Image
 }
 
 // refuse notes why a process's stacks are not read, so far.

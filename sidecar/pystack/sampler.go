@@ -173,6 +173,7 @@ func (s *Sampler) drop(m *session, err error) {
 	ended := s.ended[m]
 	delete(s.known, m.p)
 	delete(s.ended, m)
+	delete(s.libraries, m.p) // its forks hold on to theirs
 	m.p.mu.Unlock()
 	if !errors.Is(err, errRemoved) {
 		ended(err)
