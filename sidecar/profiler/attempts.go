@@ -3,6 +3,7 @@ package profiler
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"time"
 
@@ -30,8 +31,8 @@ const (
 	// pythonPatience is how long a process called Python may take to become one.
 	pythonPatience = 10 * time.Second
 	attachPause    = 50 * time.Millisecond // the longest between two attempts
-	// attachShare is what attaching may cost, as a share of a core, once attachBurst is
-	// used up: programs that start ever new interpreters must not pay for it.
+	// attachShare is what attaching may cost in CPU time, as a share of a core, once
+	// attachBurst is used up: programs that start ever new interpreters must not pay for it.
 	attachShare = 0.02
 	attachBurst = 150 * time.Millisecond
 )
@@ -72,6 +73,8 @@ func (w *watch) next() (a attempt, wait time.Duration) {
 
 // attach makes the attempts that are due, at a cost that is bounded.
 func (w *watch) attach(ctx context.Context) {
+	runtime.LockOSThread() // whose CPU time it is
+	defer runtime.UnlockOSThread()
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	left, at := attachBurst, time.Now()
@@ -97,9 +100,9 @@ func (w *watch) attach(ctx context.Context) {
 			}
 			continue
 		}
-		start := time.Now()
+		start := pystack.ThreadCPU()
 		w.try(a)
-		left -= time.Since(start)
+		left -= pystack.ThreadCPU() - start
 	}
 }
 

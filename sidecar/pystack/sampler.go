@@ -186,7 +186,7 @@ func (s *Sampler) Run(ctx context.Context) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	s.clock = newClock(s.opts.Interval)
-	s.cpu, s.at = threadCPU(), s.clock.now()
+	s.cpu, s.at = ThreadCPU(), s.clock.now()
 	defer func() {
 		s.mu.Lock()
 		s.over = true
@@ -239,7 +239,7 @@ func (s *Sampler) tick() {
 	if now-s.at < upkeepEvery {
 		return
 	}
-	cpu := threadCPU()
+	cpu := ThreadCPU()
 	ticks := float64(s.reads) / float64(max(len(s.members), 1))
 	if s.reads > 0 {
 		spent := cpu - s.cpu - time.Duration(ticks*float64(wakeCost))

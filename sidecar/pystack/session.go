@@ -104,7 +104,7 @@ func newSession(p *Process, sink Sink, opts SampleOptions) *session {
 
 func startSession(p *Process, sink Sink, opts SampleOptions, clock *clock) *session {
 	s := &session{p: p, sink: sink, opts: opts, clock: clock, first: true,
-		nodes: make(map[nodeKey]timeline.NodeID), cpuStart: threadCPU()}
+		nodes: make(map[nodeKey]timeline.NodeID), cpuStart: ThreadCPU()}
 	s.cpuLast = s.cpuStart
 	s.maxProbes = int(min(max(opts.Interval/time.Millisecond, 1), 64))
 	for _, t := range p.threads {
@@ -227,7 +227,7 @@ func (s *session) readNewcomers() error {
 // finish tells the sink what is known only at the end.
 func (s *session) finish(start int64) {
 	s.stats.Wall = time.Duration(s.clock.now() - start)
-	s.stats.CPU = threadCPU() - s.cpuStart
+	s.stats.CPU = ThreadCPU() - s.cpuStart
 	s.stats.Calls = s.p.reader.mem.calls
 	s.stats.Interval = s.clock.interval
 	s.p.reader.mem.calls = 0
@@ -283,7 +283,7 @@ func (s *session) upkeep() {
 
 // keepPace adapts the interval to what the sampling costs.
 func (s *session) keepPace() {
-	cpu := threadCPU()
+	cpu := ThreadCPU()
 	wall := time.Duration(s.at - s.upkeepAt)
 	pace := pace{asked: s.opts.Interval, budget: s.opts.Budget}
 	if kept := pace.adjust(s.clock.interval, wall, cpu-s.cpuLast); kept != s.clock.interval {
