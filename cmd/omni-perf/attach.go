@@ -10,6 +10,7 @@ import (
 	"github.com/omni-perf/omni-perf/jupyter"
 	"github.com/omni-perf/omni-perf/sidecar/program"
 	"github.com/omni-perf/omni-perf/sidecar/signals"
+	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
 func attachCommand() *cobra.Command {
@@ -39,7 +40,7 @@ NAME.2-1, NAME.2-2.`,
 
 func attachTo(ctx context.Context, target string, d time.Duration, o program.Options) error {
 	if pid, err := strconv.Atoi(target); err == nil {
-		return program.Attach(ctx, programTools("process", pid), pid, d, o)
+		return program.Attach(ctx, programTools(timeline.RoleProcess, pid), pid, d, o)
 	}
 	path, err := jupyter.FindConnection(target)
 	if err != nil {
@@ -49,6 +50,6 @@ func attachTo(ctx context.Context, target string, d time.Duration, o program.Opt
 	if err != nil {
 		return err
 	}
-	tools := func(pid int) program.Tools { return programTools("kernel", pid) }
+	tools := func(pid int) program.Tools { return programTools(timeline.RoleKernel, pid) }
 	return program.AttachKernel(ctx, tools, file, d, o)
 }

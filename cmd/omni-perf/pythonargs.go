@@ -39,16 +39,18 @@ func splitRun(flags *pflag.FlagSet, args []string) (ours, python []string, err e
 // options at "--".
 func isProgram(arg string) bool { return arg == "-" || arg == "--" || !strings.HasPrefix(arg, "-") }
 
-// namesProgram tells whether the interpreter's arguments name something to run.
-func namesProgram(python []string) bool {
-	for len(python) > 0 && !isProgram(python[0]) {
-		kind, n := pythonOption(python)
+// partProgram parts the interpreter's own options from what is run with its arguments;
+// that is empty where they name nothing to run.
+func partProgram(args []string) (options, what []string) {
+	at := 0
+	for at < len(args) && !isProgram(args[at]) {
+		kind, n := pythonOption(args[at:])
 		if kind != pythonFlag {
-			return true
+			break
 		}
-		python = python[n:]
+		at += n
 	}
-	return len(python) > 0
+	return args[:at:at], args[at:]
 }
 
 // ourOption is the number of arguments of the option that args begin with: "-o x",

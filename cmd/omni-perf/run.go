@@ -2,14 +2,20 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/omni-perf/omni-perf/sidecar/program"
+	"github.com/omni-perf/omni-perf/sidecar/rank"
+	"github.com/omni-perf/omni-perf/sidecar/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/signals"
+	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
 func runCommand() *cobra.Command {
@@ -18,24 +24,43 @@ func runCommand() *cobra.Command {
 		Short: "run a Python script and profile it",
 		Long: `Runs a Python program as if it had been started without omni-perf (arguments,
 streams, signals, exit code) and writes what was recorded. Options of python, such
-as -I, -u, -X dev and -W error, are passed on.`,
+as -I, -u, -X dev and -W error, are passed on. What is no file here is looked up on
+PATH and executed as it is, as torchrun is: the Python processes that it starts are
+profiled.`,
 		Annotations: map[string]string{formsNote: `omni-perf run [options] -m MODULE [ARG…]
 omni-perf run [options] -c CODE [ARG…]
-omni-perf run [options] [-] < SCRIPT`},
+omni-perf run [options] [-] < SCRIPT
+omni-perf run [options] PROGRAM [ARG…]`},
 	}
 	c.Flags().SetInterspersed(false)
 	options := recordingFlags(c, time.Second)
 	interpreter := c.Flags().String("interpreter", "", "the `PYTHON` to run it with (default $VIRTUAL_ENV's, else python3 on PATH)")
+	open := c.Flags().Bool("open", false, "show the page when it is written")
 	c.RunE = func(_ *cobra.Command, args []string) error {
-		if _, terminal := columnsOf(os.Stdin); terminal && !namesProgram(args) {
+		python, what := partProgram(args)
+		if _, terminal := columnsOf(os.Stdin); terminal && len(what) == 0 {
 			return misuse("there is no script to run")
 		}
 		o, err := options()
 		if err != nil {
 			return err
 		}
+		_, o.Terminal = columnsOf(os.Stderr)
+		if r, ok := rank.Of(os.Environ()); ok {
+			o.Rank = &r
+		}
+		if *open {
+			o.Open = openPage
+		}
+		script, err := program.Resolve(*interpreter, python, what)
+		if err != nil {
+			return refused(err)
+		}
 		// The script has ended when its source is read: its files are ours.
-		exit, err := program.Run(context.Background(), programTools("script", os.Getpid()), program.Script{Interpreter: *interpreter, Args: args}, o)
+		exit, err := program.Run(context.Background(), programTools(timeline.RoleScript, os.Getpid()), script, o)
+		if as := new(program.Refused); errors.As(err, &as) {
+			return refused(err)
+		}
 		if err != nil {
 			complain(err)
 		}
@@ -47,6 +72,25 @@ omni-perf run [options] [-] < SCRIPT`},
 	return c
 }
 
+// refused tells why nothing was run, and how to exit.
+func refused(err error) error {
+	var why *program.Refused
+	if !errors.As(err, &why) {
+		return err
+	}
+	if why.Error() != "" {
+		complain(err)
+	}
+	return exitStatus(why.Code)
+}
+
+// openPage shows a page in the user's browser, which outlives us.
+func openPage(path string) {
+	if err := exec.Command("xdg-open", path).Start(); err != nil {
+		complain(fmt.Errorf("%s cannot be opened in a browser: %w", path, err))
+	}
+}
+
 // recordingFlags defines what run and attach share. The returned function gathers
 // it after parsing.
 func recordingFlags(c *cobra.Command, figures time.Duration) func() (program.Options, error) {
@@ -55,10 +99,15 @@ func recordingFlags(c *cobra.Command, figures time.Duration) func() (program.Opt
 	name := c.Flags().StringP("output", "o", "perf_output", "`NAME` of the result files, without extension; with one, of that single file")
 	c.Flags().VarP(secondsValue{to: &o.Interval}, "prof-interval", "p", "stack sampling interval in `SECONDS`")
 	c.Flags().VarP(secondsValue{to: &o.FigureInterval}, "sys-interval", "s", "interval of system and GPU figures in `SECONDS`")
+	children := c.Flags().String("children", "stacks", "`WHAT` to record of child processes: "+strings.Join(recorder.ChildrenWords(), ", "))
+	complete(c, "children", recorder.ChildrenWords())
 	c.Flags().Var(listValue{&list}, "format", "`FORMATS` of the results, separated by commas: "+strings.Join(formatNames(), ", ")+" (default "+strings.Join(program.DefaultFormats, ",")+")")
 	complete(c, "format", formatNames())
 	return func() (program.Options, error) {
 		var err error
+		if o.Children, err = recorder.ParseChildren(*children); err != nil {
+			return o, usageError{err}
+		}
 		if o.Results, err = program.Name(formats(), *name, list); err != nil {
 			return o, usageError{err}
 		}

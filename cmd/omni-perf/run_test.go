@@ -34,6 +34,8 @@ func TestArgumentsArePartedAsPythonDoes(t *testing.T) {
 		{"-uX dev x.py", "", "-uX dev x.py"},
 		{"--check-hash-based-pycs always x.py", "", "--check-hash-based-pycs always x.py"},
 		{"-s 2 -I x.py", "-s 2", "-I x.py"},
+		{"--open x.py -o y", "--open", "x.py -o y"},
+		{"--children none torchrun --children x", "--children none", "torchrun --children x"},
 		{"-- -x.py", "", "-- -x.py"},
 		{"-h", "-h", ""},
 		{"--help x", "--help", "x"},
@@ -48,9 +50,13 @@ func TestArgumentsArePartedAsPythonDoes(t *testing.T) {
 			t.Errorf("%q: %q, %v, want %q", c.args, got, err, want)
 		}
 	}
-	for args, want := range map[string]bool{"": false, "-I -u": false, "-X dev": false, "-I x.py": true, "-X dev -m pkg": true, "-": true, "-- -x.py": true, "-Ic code": true} {
-		if got := namesProgram(strings.Fields(args)); got != want {
-			t.Errorf("%q names a program: %v, want %v", args, got, want)
+	for _, c := range []struct{ args, options, what string }{
+		{"", "", ""}, {"-I -u", "-I -u", ""}, {"-X dev", "-X dev", ""}, {"-I x.py -u", "-I", "x.py -u"}, {"-X dev -m pkg a", "-X dev", "-m pkg a"},
+		{"-", "", "-"}, {"-- -x.py", "", "-- -x.py"}, {"-Ic code", "", "-Ic code"}, {"torchrun -x", "", "torchrun -x"},
+	} {
+		options, what := partProgram(strings.Fields(c.args))
+		if got := []string{strings.Join(options, " "), strings.Join(what, " ")}; !reflect.DeepEqual(got, []string{c.options, c.what}) {
+			t.Errorf("%q: %q, want %q", c.args, got, c)
 		}
 	}
 }

@@ -29,7 +29,7 @@ func kernelSession(start server.Start) server.Session {
 	pid := start.KernelPID
 	return server.NewSession(start, server.Tools{
 		Version:  version,
-		Recorder: profiler.Recorder(timeline.Target{PID: pid}, "kernel", openGPUs),
+		Recorder: profiler.Recorder(timeline.Target{PID: pid}, timeline.RoleKernel, openGPUs),
 		Analyse:  profiler.Analyser(pid, version),
 		Present:  display.Charts{},
 		Doctor:   sessionDoctor,
@@ -83,14 +83,24 @@ func (i iopub) Output(parentMsgID string) (timeline.Output, bool) {
 
 // programTools makes the recordings of programs outside a notebook; pid is the process
 // whose rights files are opened with.
-func programTools(role string, pid int) program.Tools {
+func programTools(role timeline.Role, pid int) program.Tools {
 	return program.Tools{
 		Recorder: func(target timeline.Target) *recorder.Recorder {
 			return profiler.Recorder(target, role, openGPUs)
 		},
 		Analyse: profiler.Analyser(pid, version),
+		Folder:  privateFolder,
 		Summary: func(r *report.View) []byte { return []byte(chart.Text(r, 100)) },
 	}
+}
+
+// privateFolder makes a folder for the socket by which a program tells its steps.
+func privateFolder() (socket string, remove func(), err error) {
+	folder, err := server.NewFolder()
+	if err != nil {
+		return "", nil, err
+	}
+	return folder.Socket(), func() { _ = folder.Remove() }, nil
 }
 
 // formats are the result files, in the order of the usage.

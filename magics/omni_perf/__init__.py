@@ -10,6 +10,7 @@ imported when the first cell is recorded.
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from omni_perf._version import __version__
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
     from omni_perf.analysis import analyze, make_traces
     from omni_perf.report import Report, read
     from omni_perf.shell import Shell
+
+if "OMNI_PERF_RUN" in os.environ:  # a script under `omni-perf run`
+    from omni_perf import runmarks
+
+    runmarks.connect()
 
 __all__ = ["__version__", "analyze", "last", "make_traces", "read", "region", "step"]
 

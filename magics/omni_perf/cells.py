@@ -164,6 +164,7 @@ class CellRecorder:
             "name": options.name,
             "intervalNs": str(options.interval_ns),
             "systemIntervalNs": str(options.system_interval_ns),
+            "children": options.children,
             "threadId": threading.get_native_id(),
             "parentMsgId": parent_msg_id(self._shell),
             "automatic": automatic,

@@ -61,6 +61,7 @@ class BeginRequest(TypedDict, total=False):
     name: str
     intervalNs: Int64
     systemIntervalNs: Int64
+    children: str
     threadId: int
     parentMsgId: str
     automatic: bool

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from time import monotonic_ns
 from types import TracebackType
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from omni_perf import contract
 
@@ -31,18 +31,39 @@ class Region(NamedTuple):
     end_ns: int
 
 
+class Listener(Protocol):
+    """Is told of marks as they are made, where a script runs under `omni-perf run`."""
+
+    def step(self, at_ns: int) -> None: ...
+    def hook(self, at_ns: int) -> None: ...
+    def region(self, name: str, start_ns: int, end_ns: int) -> None: ...
+
+
+_listener: Listener | None = None
 _steps: deque[StepEnd] = deque(maxlen=CAPACITY)
 _regions: deque[Region] = deque(maxlen=CAPACITY)
 
 
+def tell(listener: Listener) -> None:
+    """Tell a listener of all marks from now on."""
+    global _listener
+    _listener = listener
+
+
 def step() -> None:
     """Mark the end of a training step; the step began where the one before ended."""
-    _steps.append(StepEnd(monotonic_ns(), False))
+    at_ns = monotonic_ns()
+    _steps.append(StepEnd(at_ns, False))
+    if _listener is not None:
+        _listener.step(at_ns)
 
 
 def step_by_hook() -> None:
     """Mark the end of a step found by a hook; calls of step() take precedence."""
-    _steps.append(StepEnd(monotonic_ns(), True))
+    at_ns = monotonic_ns()
+    _steps.append(StepEnd(at_ns, True))
+    if _listener is not None:
+        _listener.hook(at_ns)
 
 
 class region:  # noqa: N801 - reads as a statement: with region("load"):
@@ -63,7 +84,10 @@ class region:  # noqa: N801 - reads as a statement: with region("load"):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        _regions.append(Region(self._name, self._starts.pop(), monotonic_ns()))
+        mark = Region(self._name, self._starts.pop(), monotonic_ns())
+        _regions.append(mark)
+        if _listener is not None:
+            _listener.region(*mark)
 
 
 def between(start_ns: int, end_ns: int) -> tuple[list[contract.Mark], str]:

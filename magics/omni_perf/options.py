@@ -7,17 +7,21 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-CELL_USAGE = "%%omni_perf [-p SECONDS] [-s SECONDS] [--name NAME] [--quiet]"
+CELL_USAGE = "%%omni_perf [-p SECONDS] [-s SECONDS] [--children none|tracks|stacks] [--name NAME] [--quiet]"
 CELL_HELP = f"""\
 {CELL_USAGE}
     Profile this cell: on top of it, alone on its line.
     -p SECONDS   stack sampling interval (default 0.001)
     -s SECONDS   system and GPU sampling interval (default 0.1)
+    --children WHAT
+                 what to record of child processes: none, tracks (figures), or stacks (default)
     --name NAME  a name to show
     --quiet      no chart; %omni_perf last shows it
 """
 
-ON_USAGE = "%omni_perf on [-t SECONDS] [-p SECONDS] [-s SECONDS]"
+ON_USAGE = "%omni_perf on [-t SECONDS] [-p SECONDS] [-s SECONDS] [--children none|tracks|stacks]"
+
+CHILDREN = ("none", "tracks", "stacks")
 
 SHORTEST_INTERVAL_NS = 10_000
 LONGEST_INTERVAL_NS = 3_600_000_000_000
@@ -29,6 +33,7 @@ class Options:
 
     interval_ns: int = 0
     system_interval_ns: int = 0
+    children: str = "stacks"
     name: str = ""
     quiet: bool = False
     threshold_ns: int = 1_000_000_000
@@ -46,7 +51,7 @@ class Parsed:
 
 def parse_cell(line: str) -> Parsed:
     """Read the options behind ``%%omni_perf``."""
-    parsed = _parse(line, CELL_USAGE, {"-p", "-s", "--name", "--quiet"})
+    parsed = _parse(line, CELL_USAGE, {"-p", "-s", "--children", "--name", "--quiet"})
     if parsed.rest and not parsed.problem:
         parsed.problem = f"{parsed.rest.split()[0]!r} is not an option; use {CELL_USAGE}."
     return parsed
@@ -54,7 +59,7 @@ def parse_cell(line: str) -> Parsed:
 
 def parse_on(line: str) -> Parsed:
     """Read the options behind ``%omni_perf on``."""
-    parsed = _parse(line, ON_USAGE, {"-t", "-p", "-s"})
+    parsed = _parse(line, ON_USAGE, {"-t", "-p", "-s", "--children"})
     if parsed.rest and not parsed.problem:
         parsed.problem = f"{parsed.rest.split()[0]!r} is not an option; use {ON_USAGE}."
     return parsed
@@ -62,7 +67,7 @@ def parse_on(line: str) -> Parsed:
 
 def parse_statement(line: str) -> Parsed:
     """Read the options in front of the statement of ``%omni_perf STATEMENT``."""
-    return _parse(line, CELL_USAGE[1:] + " STATEMENT", {"-p", "-s", "--name", "--quiet"})
+    return _parse(line, CELL_USAGE[1:] + " STATEMENT", {"-p", "-s", "--children", "--name", "--quiet"})
 
 
 _SPELLINGS = {
@@ -140,7 +145,12 @@ def _options(values: dict[str, str]) -> tuple[Options, str]:
     def interval(duration_ns: int) -> bool:
         return SHORTEST_INTERVAL_NS <= duration_ns <= LONGEST_INTERVAL_NS
 
+    children = values.get("--children", Options.children)
+    if children not in CHILDREN:
+        problems.append(f"--children takes none, tracks or stacks, not {children!r}.")
+        children = Options.children
     options = Options(
+        children=children,
         interval_ns=duration("-p", 0, interval, "0.001"),
         system_interval_ns=duration("-s", 0, interval, "0.1"),
         name=values.get("--name", ""),

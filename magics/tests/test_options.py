@@ -7,6 +7,8 @@ from omni_perf.options import Options, parse_cell, parse_on, parse_statement
     [
         ("", Options()),
         ("-p 0.01", Options(interval_ns=10_000_000)),
+        ("--children tracks", Options(children="tracks")),
+        ("--children=none -p 1", Options(children="none", interval_ns=1_000_000_000)),
         ("-p 1e-4 -s 0.5", Options(interval_ns=100_000, system_interval_ns=500_000_000)),
         ("--prof_interval=0.01 --sys_interval 2", Options(interval_ns=10_000_000, system_interval_ns=2_000_000_000)),
         ("--name 'first try' --quiet", Options(name="first try", quiet=True)),

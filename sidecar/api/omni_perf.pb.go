@@ -387,6 +387,7 @@ type BeginRequest struct {
 	StartedNs        int64                  `protobuf:"varint,13,opt,name=started_ns,json=startedNs,proto3" json:"started_ns,omitempty"`                       // CLOCK_MONOTONIC at which Begin was called; the cell begins with its answer
 	Coroutine        int64                  `protobuf:"varint,20,opt,name=coroutine,proto3" json:"coroutine,omitempty"`                                        // address of the coroutine object that the thread's event loop runs the cell in; 0: none
 	OwnThreads       []int32                `protobuf:"varint,21,rep,packed,name=own_threads,json=ownThreads,proto3" json:"own_threads,omitempty"`             // native ids of the extension's own threads, which are in nobody's profile
+	Children         string                 `protobuf:"bytes,30,opt,name=children,proto3" json:"children,omitempty"`                                           // --children: "stacks" (also if empty), "tracks" or "none"
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -524,6 +525,13 @@ func (x *BeginRequest) GetOwnThreads() []int32 {
 		return x.OwnThreads
 	}
 	return nil
+}
+
+func (x *BeginRequest) GetChildren() string {
+	if x != nil {
+		return x.Children
+	}
+	return ""
 }
 
 type BeginResponse struct {
@@ -1961,7 +1969,7 @@ const file_omni_perf_proto_rawDesc = "" +
 	"\x0fexecution_count\x18\x02 \x01(\x05R\x0eexecutionCount\x12\x12\n" +
 	"\x04text\x18\x03 \x01(\tR\x04text\x12\x14\n" +
 	"\x05lines\x18\x04 \x03(\x05R\x05lines\x12\x16\n" +
-	"\x06nested\x18\x05 \x01(\bR\x06nested\"\xef\x03\n" +
+	"\x06nested\x18\x05 \x01(\bR\x06nested\"\x8b\x04\n" +
 	"\fBeginRequest\x12\x17\n" +
 	"\acell_id\x18\x01 \x01(\tR\x06cellId\x12'\n" +
 	"\x0fexecution_count\x18\x02 \x01(\x05R\x0eexecutionCount\x12\x12\n" +
@@ -1981,7 +1989,8 @@ const file_omni_perf_proto_rawDesc = "" +
 	"started_ns\x18\r \x01(\x03R\tstartedNs\x12\x1c\n" +
 	"\tcoroutine\x18\x14 \x01(\x03R\tcoroutine\x12\x1f\n" +
 	"\vown_threads\x18\x15 \x03(\x05R\n" +
-	"ownThreads\"A\n" +
+	"ownThreads\x12\x1a\n" +
+	"\bchildren\x18\x1e \x01(\tR\bchildren\"A\n" +
 	"\rBeginResponse\x12\x18\n" +
 	"\aoutside\x18\x01 \x01(\tR\aoutside\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"`\n" +

@@ -128,7 +128,11 @@ func threadName(r *report.View, t *report.Thread) string {
 		name = fmt.Sprintf("thread %d", t.NativeID)
 	}
 	if p := &r.Processes[t.Process]; t.Process != r.Target().Process {
-		return fmt.Sprintf("%s %d %s", words.Clean(p.Role, 20), p.PID, name)
+		process := words.Clean(p.Text, 60)
+		if t.Main { // one lane per process at first sight
+			return process
+		}
+		return process + " · " + name
 	}
 	return name
 }
@@ -176,13 +180,13 @@ func threadsOf(r *report.View, main int, histories [][]span, duration float64) (
 	})
 	names := make(map[string]int)
 	for i := range r.Threads {
-		names[r.Threads[i].Name]++
+		names[threadName(r, &r.Threads[i])]++
 	}
 	var lanes []threadLane
 	for _, a := range active[:min(len(active), maxThreads)] {
 		t := &r.Threads[a.thread]
 		lane := threadLane{name: threadName(r, t), value: words.Percent(a.computed/duration) + " busy"}
-		if names[t.Name] > 1 {
+		if names[lane.name] > 1 {
 			lane.name = fmt.Sprintf("%s %d", lane.name, t.NativeID)
 		}
 		lane.about = fmt.Sprintf("%s: computing %s", lane.name, words.Seconds(a.computed))

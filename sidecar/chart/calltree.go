@@ -37,7 +37,7 @@ type function struct {
 	name, file string // clean
 	line       int    // first line
 	paint      Paint
-	selfS      float64 // over all threads, where the report tells
+	selfS      float64 // over all threads of the target, where the report tells
 	totalS     float64
 }
 
@@ -52,6 +52,9 @@ func functionsOf(r *report.View) *functions {
 		f.byFrame[i] = int32(r.FunctionOf(i))
 	}
 	for _, t := range r.FunctionTimes {
+		if t.Process != r.Target().Process {
+			continue
+		}
 		f.list[t.Function].selfS += report.Seconds(t.SelfNS)
 		f.list[t.Function].totalS += report.Seconds(t.TotalNS)
 	}

@@ -140,6 +140,9 @@ func linesTable(r *report.View, duration float64) table {
 	}
 	var parts []part
 	for _, l := range r.Lines {
+		if l.Process != r.Target().Process {
+			continue
+		}
 		parts = append(parts, part{
 			row{name: linePlace(r, l.File, l.Line), seconds: report.Seconds(l.SelfNS), code: codeOf(r.Text(l.File, l.Line))}, report.Seconds(l.TotalNS),
 		})
@@ -164,7 +167,7 @@ func linesTable(r *report.View, duration float64) table {
 // functionsTable ranks functions by their own time, over all threads.
 func functionsTable(r *report.View, duration float64) table {
 	t := table{heading: "Busiest functions", note: "own time, all threads"}
-	times := slices.Clone(r.FunctionTimes)
+	times := slices.DeleteFunc(slices.Clone(r.FunctionTimes), func(f report.FunctionTime) bool { return f.Process != r.Target().Process })
 	slices.SortStableFunc(times, func(a, b report.FunctionTime) int { return cmp.Compare(b.SelfNS, a.SelfNS) })
 	for i, f := range times {
 		self, total := report.Seconds(f.SelfNS), report.Seconds(f.TotalNS)

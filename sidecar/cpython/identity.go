@@ -87,6 +87,13 @@ func (id *Identity) Holds(l *Layout, b []byte) bool {
 	return len(b) >= id.Size && id.summarize(l, b[:id.Size]) == id.sum
 }
 
+// Holds tells, by a read, whether the code object that an identity is of is there.
+func (o *Objects) Holds(id *Identity) bool {
+	b := make([]byte, id.Size)
+	n, err := o.mem.Read(b, id.Proof())
+	return err == nil && id.Holds(o.layout, b[:n])
+}
+
 // summarize reduces what was read of the proof to a number. What may change in an
 // object that stays is left out: hashes, which are computed when they are first
 // asked for, and whether a string is interned.

@@ -220,7 +220,7 @@ func (r *causeRule) fits(f timeline.Frame, own bool) bool {
 // hasWorkers tells whether the target has processes that could prepare data.
 func (s *stacks) hasWorkers() bool {
 	for _, p := range s.rec.Processes {
-		if p.Role == "worker" || p.Role == "child" {
+		if p.IsWorker() || p.Role == timeline.RoleChild {
 			return true
 		}
 	}

@@ -87,7 +87,7 @@ func (c *company) waitedFor(cause Cause, where []Interval) Cause {
 		threads += float64(active)
 		computing += float64(onCPU)
 	}
-	processes := c.childCores(where)
+	processes := max(c.childCores(where), c.workersAtWork(where))
 	switch {
 	case cause == pool && c.hasChildren(where) && processes*length >= threads/2:
 		return Child
@@ -211,7 +211,7 @@ func (c *company) hasChildren(where []Interval) bool {
 }
 
 func (c *company) isChild(p timeline.Process) bool {
-	return p.PID != c.s.rec.Target.PID && (p.Role == "worker" || p.Role == "child")
+	return p.PID != c.s.rec.Target.PID && (p.IsWorker() || p.Role == timeline.RoleChild)
 }
 
 func (c *company) lived(p timeline.Process, where []Interval) timeline.Nanos {
@@ -308,37 +308,50 @@ func most[K comparable](sums map[K]timeline.Nanos, order func(a, b K) int) (top 
 	return top
 }
 
+// minActor is the share of the CPU time of the busiest from which on others are named
+// beside it: what ranks start at their beginning is nothing that anybody waits for.
+const minActor = 0.02
+
 // processesDuring tells which child processes lived in some intervals, those that
 // ran the same command together, the busiest first.
 func (c *company) processesDuring(where []Interval) []Actor {
-	groups := make(map[string]*Actor)
-	lived := make(map[string]timeline.Nanos)
+	type group struct {
+		command string
+		role    timeline.Role // of workers
+	}
+	groups := make(map[group]*Actor)
+	lived := make(map[group]timeline.Nanos)
 	for _, p := range c.s.rec.Processes {
 		if !c.isChild(p) || c.lived(p, where) == 0 || c.onlyStarts(p) {
 			continue
 		}
-		name := p.Command
-		if p.Role == "worker" {
-			name = ""
+		kind := group{command: p.Command}
+		if p.IsWorker() {
+			kind = group{role: p.Role}
 		}
-		a := groups[name]
+		a := groups[kind]
 		if a == nil {
-			a = &Actor{Process: true, Name: name, Cause: Unknown, Start: p.Start, Exit: p.Exit}
-			groups[name] = a
+			a = &Actor{Process: true, Name: kind.command, Cause: Unknown, Start: p.Start, Exit: p.Exit}
+			groups[kind] = a
 		}
 		a.Count++
-		lived[name] += c.lived(p, where)
+		lived[kind] += c.lived(p, where)
 		a.Start = min(a.Start, p.Start)
 		a.End = max(a.End, p.End)
 		a.CPU += max(p.CPU, 0)
 	}
 	var list []Actor
-	for name, a := range groups {
-		if float64(lived[name]) >= minActive*float64(total(where)) { // else it did the others a small service
-			list = append(list, *a)
+	for kind, a := range groups {
+		if float64(lived[kind]) < minActive*float64(total(where)) {
+			continue // it did the others a small service
 		}
+		if kind.role != "" {
+			a.Work, a.Place = c.workOf(kind.role, where)
+		}
+		list = append(list, *a)
 	}
 	slices.SortFunc(list, byWork)
+	list = slices.DeleteFunc(list, func(a Actor) bool { return float64(a.CPU) < minActor*float64(list[0].CPU) })
 	if c.covered(where) < 0.5 {
 		return nil // most of them were too short to be seen: nobody knows how many there were
 	}

@@ -164,7 +164,12 @@ func withCall(e *evidence, a account, m *measured) {
 
 func compiling(_ *evidence, _ account, m *measured) { m.Advice = CompileOnce }
 
-func loading(_ *evidence, a account, m *measured) { m.Advice = idleAdvice[a.cause] }
+func loading(e *evidence, a account, m *measured) {
+	m.Advice = idleAdvice[a.cause]
+	if a.cause == LoadWorker {
+		m.Actors = e.company.processesDuring(a.where)
+	}
+}
 
 // manyVisits are so many that doing several at once would help.
 const manyVisits = 4
@@ -283,6 +288,9 @@ func busyMachine(e *evidence) measured {
 func stacksUnknown(e *evidence) measured {
 	var times [timeline.NumGapReasons]timeline.Nanos
 	f := Finding{}
+	if e.rec.OnlyStarts() {
+		return nothing
+	}
 	for _, g := range e.rec.Gaps {
 		if g.PID != e.rec.Target.PID || g.Reason == timeline.GapExit {
 			continue

@@ -49,7 +49,7 @@ func nonsense(rng *rand.Rand) *timeline.Recording {
 		rec.Tracks = append(rec.Tracks, tr)
 	}
 	for range rng.Intn(4) {
-		rec.Processes = append(rec.Processes, timeline.Process{PID: rng.Intn(4), Parent: rng.Intn(4), Role: []string{"worker", "child", ""}[rng.Intn(3)], Start: at(), End: at(), CPU: at()})
+		rec.Processes = append(rec.Processes, timeline.Process{PID: rng.Intn(4), Parent: rng.Intn(4), Role: []timeline.Role{"worker", "child", ""}[rng.Intn(3)], Start: at(), End: at(), CPU: at()})
 	}
 	for range rng.Intn(5) {
 		kind := []string{"step", "region", "other"}[rng.Intn(3)]

@@ -124,7 +124,7 @@ type LineIdle struct {
 // devices and add up to its length; all of it is Unknown without a device.
 type Step struct {
 	Name                string
-	Source              string // how it was found: timeline.Mark's
+	Source              timeline.MarkSource
 	Start, End          timeline.Nanos
 	Busy, Idle, Unknown timeline.Nanos
 	DataWait            timeline.Nanos // the responsible thread spent in the loader

@@ -83,7 +83,8 @@ type Actor struct {
 	Count   int
 	Name    string         // of the thread or command; of several what their names have in common; may be empty
 	Cause   Cause          // what they mostly did; Unknown for processes
-	Place   Place          // where, for threads
+	Place   Place          // where, for threads and workers
+	Work    *PoolWork      // what worker processes did meanwhile; nil where nothing is known of that
 	CPU     timeline.Nanos // what they used; -1 unknown
 	Start   timeline.Nanos // of the first
 	End     timeline.Nanos // of the last

@@ -137,7 +137,7 @@ func beside(name string, state timeline.State, line int, file, fn string) func(*
 func child(command, role string) func(*timeline.Builder) {
 	return func(b *timeline.Builder) {
 		b.Describe(func(r *timeline.Recording) {
-			r.Processes = append(r.Processes, timeline.Process{PID: 50 + len(r.Processes), Parent: 1, Role: role, Command: command})
+			r.Processes = append(r.Processes, timeline.Process{PID: 50 + len(r.Processes), Parent: 1, Role: timeline.Role(role), Command: command})
 		})
 	}
 }

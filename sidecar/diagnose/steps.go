@@ -12,11 +12,9 @@ import (
 
 // steps reads the step marks and spreads busy, idle and waiting time over them.
 func steps(rec *timeline.Recording, used []*device, main *host) []Step {
-	var list []Step
-	for _, m := range rec.Marks {
-		if m.Kind == "step" && m.End > m.Start {
-			list = append(list, Step{Name: m.Name, Source: m.Source, Start: m.Start, End: m.End})
-		}
+	list := stepsIn(rec.LeadingMarks())
+	if thread := rec.MainThread(); len(list) == 0 && thread != nil {
+		list = stepsIn(rec.SampledSteps(thread))
 	}
 	slices.SortStableFunc(list, func(a, b Step) int { return cmp.Compare(a.Start, b.Start) })
 	spans := make([]Interval, len(list))
@@ -48,6 +46,15 @@ func steps(rec *timeline.Recording, used []*device, main *host) []Step {
 	return list
 }
 
+func stepsIn(marks []timeline.Mark) (list []Step) {
+	for _, m := range marks {
+		if m.Kind == "step" && m.End > m.Start {
+			list = append(list, Step{Name: m.Name, Source: m.Source, Start: m.Start, End: m.End})
+		}
+	}
+	return list
+}
+
 // overlap calls visit for every span that shares time with [start, end). Spans
 // are in order of their starts.
 func overlap(spans []Interval, start, end timeline.Nanos, visit func(i int, part timeline.Nanos)) {
@@ -68,7 +75,7 @@ func overlap(spans []Interval, start, end timeline.Nanos, visit func(i int, part
 // regions sums the region marks up by name, most total time first.
 func regions(rec *timeline.Recording) []Region {
 	lengths := make(map[string][]float64) // in ns
-	for _, m := range rec.Marks {
+	for _, m := range rec.LeadingMarks() {
 		if m.Kind == "region" && m.End >= m.Start {
 			lengths[m.Name] = append(lengths[m.Name], float64(m.End-m.Start))
 		}

@@ -20,7 +20,7 @@ const (
 )
 
 func (p *pace) start() {
-	p.factor, p.checked, p.cpuSince = 1, time.Now(), threadCPU()
+	p.factor, p.checked, p.cpuSince = 1, time.Now(), ThreadCPU()
 }
 
 // tooCostly looks every two seconds, and reports whether the factor was raised.
@@ -29,7 +29,7 @@ func (p *pace) tooCostly() bool {
 	if wall < paceWindow {
 		return false
 	}
-	cpu := threadCPU()
+	cpu := ThreadCPU()
 	spent := cpu - p.cpuSince
 	p.checked, p.cpuSince = time.Now(), cpu
 	if spent*100 <= wall || p.factor >= maxFactor {
@@ -39,7 +39,7 @@ func (p *pace) tooCostly() bool {
 	return true
 }
 
-func threadCPU() time.Duration {
+func ThreadCPU() time.Duration {
 	var usage unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_THREAD, &usage) != nil {
 		return 0

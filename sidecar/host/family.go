@@ -5,6 +5,7 @@ import (
 
 	"github.com/shirou/gopsutil/v3/process"
 
+	"github.com/omni-perf/omni-perf/sidecar/proctree"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
@@ -19,15 +20,15 @@ type member struct {
 	minor       uint64
 	major       uint64
 	threads     int
-	comm        string
 	zombie      bool
-	exit        uint64 // of a zombie
 }
+
+func (m *member) identity() proctree.Identity { return proctree.Identity{PID: m.pid, Start: m.start} }
 
 type disk struct{ read, written uint64 }
 
-// family is the target and its descendants. It knows how much all of them have
-// used together since the first look, the dead included.
+// family is the target and its descendants, as the tree tells them. It knows how much
+// all of them have used together since the first look, the dead included.
 //
 // When a process is waited for, Linux adds what it and its own dead children have
 // used to its parent's counts (CPU in stat, bytes in io): growth that was counted
@@ -36,11 +37,12 @@ type disk struct{ read, written uint64 }
 // processes that lived between two looks. Where nobody waits (SIGCHLD ignored, the
 // parent gone first) nothing grows and nothing is to be explained.
 type family struct {
-	fs       *procfs
+	fs       *files
 	cpuClock func(pid int) (timeline.Nanos, error) // nil: stat files
 	pid      int
+	tree     *proctree.Tree // who belongs to it
+	private  bool           // nobody else keeps the tree up to date
 	members  map[int]*member
-	scan     bool // the kernel has no children files
 
 	// Totals since the first look.
 	ownCPU      timeline.Nanos // of the target alone
@@ -58,15 +60,14 @@ type usage struct {
 	read, written float64
 }
 
-func newFamily(fs *procfs, pid int, cpuClock func(int) (timeline.Nanos, error)) *family {
-	return &family{fs: fs, cpuClock: cpuClock, pid: pid, members: make(map[int]*member)}
+func newFamily(fs *files, pid int, tree *proctree.Tree, cpuClock func(int) (timeline.Nanos, error)) *family {
+	return &family{fs: fs, cpuClock: cpuClock, pid: pid, tree: tree, private: true, members: make(map[int]*member)}
 }
 
 // target is the target as it was last seen; nil when it is gone.
 func (f *family) target() *member { return f.members[f.pid] }
 
-// look reads all members. deep also asks every thread for its children, which
-// costs a file each; otherwise the main threads are asked, which fork most.
+// look reads all members. deep walks a tree that nobody else keeps up to date.
 func (f *family) look(deep bool) error {
 	now := make(map[int]*member, len(f.members))
 	m, err := f.readMember(f.pid)
@@ -74,28 +75,38 @@ func (f *family) look(deep bool) error {
 		return err
 	}
 	now[f.pid] = m
-	queue := f.childrenOf(f.pid, deep)
-	for pid := range f.members { // those seen before, wherever they hang now
-		queue = append(queue, pid)
+	if f.private {
+		_ = f.tree.Look(deep) // of the target, which was there a moment ago
 	}
-	for i := 0; i < len(queue); i++ {
-		pid := queue[i]
+	for pid, start := range f.candidates() {
 		if now[pid] != nil {
 			continue
 		}
 		m, err := f.readMember(pid)
-		if err != nil {
-			continue // gone in between
-		}
-		if old := f.members[pid]; old != nil && old.start != m.start && now[m.parent] == nil {
-			continue // the pid was used again by a stranger
+		if err != nil || m.start != start {
+			continue // gone in between, and the pid perhaps used again by a stranger
 		}
 		now[pid] = m
-		queue = append(queue, f.childrenOf(pid, deep)...)
 	}
 	f.settle(now)
 	f.members = now
+	for _, m := range now {
+		f.tree.Used(m.identity(), m.own+m.reaped)
+	}
 	return nil
+}
+
+// candidates are the processes to be read, with their starts: those that live, and
+// those that nobody has waited for yet.
+func (f *family) candidates() map[int]uint64 {
+	out := make(map[int]uint64, len(f.members))
+	for pid, m := range f.members {
+		out[pid] = m.start
+	}
+	for _, id := range f.tree.Living() {
+		out[id.PID] = id.Start
+	}
+	return out
 }
 
 // readTarget reads the target alone, between two looks.
@@ -111,12 +122,11 @@ func (f *family) readTarget() (*member, error) {
 }
 
 func (f *family) readMember(pid int) (*member, error) {
-	st, err := f.fs.stat(pid)
+	st, err := f.fs.Stat(pid)
 	if err != nil {
 		return nil, err
 	}
-	m := &member{pid: pid, parent: st.parent, start: st.start, own: st.own, reaped: st.reaped, minor: st.minor, major: st.major, threads: st.threads,
-		comm: st.comm, zombie: st.zombie(), exit: st.exit}
+	m := &member{pid: pid, parent: st.Parent, start: st.Start, own: timeline.Nanos(st.Own), reaped: timeline.Nanos(st.Reaped), minor: st.Minor, major: st.Major, threads: st.Threads, zombie: st.Zombie()}
 	if f.cpuClock != nil {
 		if cpu, err := f.cpuClock(pid); err == nil {
 			m.own = cpu
@@ -130,47 +140,6 @@ func (f *family) readMember(pid int) (*member, error) {
 		m.disk = &disk{io.ReadBytes, io.WriteBytes}
 	}
 	return m, nil
-}
-
-func (f *family) childrenOf(pid int, deep bool) []int {
-	if f.scan {
-		return f.scanChildren(pid, deep)
-	}
-	tids := []int{pid}
-	if deep {
-		if all, err := f.fs.tasks(pid); err == nil {
-			tids = all
-		}
-	}
-	var out []int
-	for _, tid := range tids {
-		pids, err := f.fs.childrenOf(pid, tid)
-		if err != nil && tid == pid && pid == f.pid {
-			f.scan = true // CONFIG_PROC_CHILDREN is off
-			return f.scanChildren(pid, true)
-		}
-		out = append(out, pids...)
-	}
-	return out
-}
-
-// scanChildren asks all processes for their parent, where the kernel keeps no
-// lists of children.
-func (f *family) scanChildren(pid int, deep bool) []int {
-	if !deep {
-		return nil
-	}
-	all, err := f.fs.all()
-	if err != nil {
-		return nil
-	}
-	var out []int
-	for _, other := range all {
-		if st, err := f.fs.stat(other); err == nil && st.parent == pid {
-			out = append(out, other)
-		}
-	}
-	return out
 }
 
 // settle adds to the totals what was used since the last look.

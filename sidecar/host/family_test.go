@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/omni-perf/omni-perf/sidecar/proctree"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
@@ -82,8 +83,10 @@ func (p *fakeProc) kill(pid int) {
 }
 
 func (p *fakeProc) family(pid int) *family {
-	fs := newProcfs(p.root, p.root)
-	return newFamily(&fs, pid, nil)
+	fs := newFiles(p.root, p.root)
+	f := newFamily(&fs, pid, proctree.New(pid, timeline.NewBuilder(timeline.Options{}), proctree.Options{Proc: p.root}), nil)
+	f.private = true
+	return f
 }
 
 func mustLook(t *testing.T, f *family) {
@@ -285,7 +288,7 @@ func TestLimitsOfOldControlGroups(t *testing.T) {
 	p.write("fs/cgroup/cpu,cpuacct/docker/cpu.cfs_period_us", "100000\n")
 	p.write("fs/cgroup/memory/docker/abc/memory.limit_in_bytes", "9223372036854771712\n")
 	p.write("fs/cgroup/memory/memory.limit_in_bytes", "4096\n")
-	fs := newProcfs(p.root, p.root)
+	fs := newFiles(p.root, p.root)
 	if got, want := readLimits(&fs, 10), (Limits{Cores: 0.5, Memory: 4096}); got != want {
 		t.Errorf("limits %+v, want %+v", got, want)
 	}

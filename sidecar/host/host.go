@@ -9,9 +9,11 @@ package host
 
 import (
 	"context"
+	"math"
 	"sync"
 	"time"
 
+	"github.com/omni-perf/omni-perf/sidecar/proctree"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
@@ -41,8 +43,8 @@ const (
 
 // Options of a Collector; the zero value is usable.
 type Options struct {
-	Proc, Sys string // where procfs and sysfs are mounted; empty = /proc, /sys
-	Role      string // of the target in Recording.Processes: "kernel", "script"
+	Proc, Sys string        // where procfs and sysfs are mounted; empty = /proc, /sys
+	Role      timeline.Role // of the target; empty = RoleScript
 	Clock     timeline.Clock
 	// CPUClock reads the CPU time of a process; nil = the kernel's clock for it,
 	// or its stat file where Proc is not the live one.
@@ -57,7 +59,7 @@ type Options struct {
 type Collector struct {
 	pid  int
 	opts Options
-	fs   procfs
+	fs   files
 
 	mu   sync.Mutex
 	pids []int // of the latest reading, the target first
@@ -72,9 +74,6 @@ func New(pid int, opts Options) *Collector {
 	if opts.Sys == "" {
 		opts.Sys = "/sys"
 	}
-	if opts.Role == "" {
-		opts.Role = "script"
-	}
 	if opts.Clock == nil {
 		opts.Clock = timeline.Monotonic
 	}
@@ -84,7 +83,7 @@ func New(pid int, opts Options) *Collector {
 	if opts.CPUClock == nil && live {
 		opts.CPUClock = processCPU
 	}
-	return &Collector{pid: pid, opts: opts, fs: newProcfs(opts.Proc, opts.Sys), pids: []int{pid}}
+	return &Collector{pid: pid, opts: opts, fs: newFiles(opts.Proc, opts.Sys), pids: []int{pid}}
 }
 
 // PIDs are the target and its descendants as of the latest reading.
@@ -100,14 +99,19 @@ func (c *Collector) setPIDs(pids []int) {
 	c.pids = pids
 }
 
-// Collect reads every interval until ctx ends, then once more.
-func (c *Collector) Collect(ctx context.Context, sink Sink, interval time.Duration) error {
+// Collect reads every interval until ctx ends, then once more. tree tells who descends
+// from the target, and is kept up to date by somebody else; nil: by the collector.
+func (c *Collector) Collect(ctx context.Context, sink Sink, interval time.Duration, tree *proctree.Tree) error {
 	if interval <= 0 {
 		interval = 2 * earlyInterval
 	}
 	s := newSampler(c, sink, interval)
-	s.read(c.opts.Clock(), everything)
 	p := newPace(c.opts.Clock(), interval)
+	if tree != nil {
+		s.family.tree, s.family.private = tree, false
+		p.nextKin = math.MaxInt64 // the tree tells who is new
+	}
+	s.read(c.opts.Clock(), everything)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {

@@ -19,16 +19,16 @@ type Limits struct {
 }
 
 // readLimits looks at the CPU affinity, the machine and the control groups.
-func readLimits(fs *procfs, pid int) Limits {
+func readLimits(fs *files, pid int) Limits {
 	l := Limits{Cores: cores()}
 	var set unix.CPUSet
-	if fs.root == "/proc" && unix.SchedGetaffinity(pid, &set) == nil && set.Count() > 0 {
+	if fs.Root == "/proc" && unix.SchedGetaffinity(pid, &set) == nil && set.Count() > 0 {
 		l.Cores = float64(set.Count())
 	}
 	if v, err := mem.VirtualMemoryWithContext(fs.ctx); err == nil {
 		l.Memory = float64(v.Total)
 	}
-	text, err := os.ReadFile(fs.path(pid, "cgroup"))
+	text, err := os.ReadFile(fs.Path(pid, "cgroup"))
 	if err != nil {
 		return l
 	}

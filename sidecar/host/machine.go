@@ -102,7 +102,7 @@ func (m *machine) readNetwork(at timeline.Nanos) {
 	if m.off[what] {
 		return
 	}
-	file := filepath.Join(m.s.fs.root, strconv.Itoa(m.s.c.pid), "net/dev")
+	file := filepath.Join(m.s.fs.Root, strconv.Itoa(m.s.c.pid), "net/dev")
 	counters, err := net.IOCountersByFileWithContext(m.s.fs.ctx, true, file)
 	if err != nil {
 		if t := m.s.family.target(); t == nil || !t.zombie { // a dead process has no network

@@ -3,127 +3,29 @@ package host
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"math"
-	"os"
-	"path/filepath"
 	"strconv"
-	"strings"
 
 	"github.com/shirou/gopsutil/v3/common"
 	"golang.org/x/sys/unix"
 
+	"github.com/omni-perf/omni-perf/sidecar/procfs"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
-// tick is the unit of times in stat files: USER_HZ is 100 on every architecture
-// Linux still has.
-const tick = timeline.Nanos(1e9 / 100)
+// tick is the unit of times in stat files.
+const tick = timeline.Nanos(procfs.Tick)
 
-// procfs reads the files of one /proc. The buffer is reused: one goroutine.
-type procfs struct {
-	root, sys string
-	ctx       context.Context // tells gopsutil the same root
-	buf       []byte
+// files reads what is of interest here of one /proc and /sys. One goroutine.
+type files struct {
+	procfs.FS
+	sys string
+	ctx context.Context // tells gopsutil the same root
 }
 
-func newProcfs(root, sys string) procfs {
+func newFiles(root, sys string) files {
 	env := common.EnvMap{common.HostProcEnvKey: root, common.HostSysEnvKey: sys}
-	return procfs{root: root, sys: sys, ctx: context.WithValue(context.Background(), common.EnvKey, env), buf: make([]byte, 4096)}
-}
-
-// read returns a file's content, valid until the next read.
-func (f *procfs) read(path string) ([]byte, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	n := 0
-	for {
-		m, err := file.Read(f.buf[n:])
-		n += m
-		if errors.Is(err, io.EOF) {
-			return f.buf[:n], nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		if n == len(f.buf) {
-			f.buf = append(f.buf, make([]byte, n)...)
-		}
-	}
-}
-
-func (f *procfs) path(pid int, file string) string {
-	return f.root + "/" + strconv.Itoa(pid) + "/" + file
-}
-
-// stat is what is used of /proc/PID/stat (proc_pid_stat(5)).
-type stat struct {
-	comm         string
-	state        byte
-	parent       int
-	minor, major uint64         // page faults
-	own, reaped  timeline.Nanos // CPU time of the process, and of children it has waited for
-	threads      int
-	start        uint64 // ticks since boot: with the pid, the process's identity
-	exit         uint64 // wait status of a zombie; 0 where this user may not know it, or it ended well
-}
-
-// zombie tells a process that has ended and was not waited for yet.
-func (s stat) zombie() bool { return s.state == 'Z' || s.state == 'X' }
-
-func (f *procfs) stat(pid int) (stat, error) {
-	text, err := f.read(f.path(pid, "stat"))
-	if err != nil {
-		return stat{}, err
-	}
-	return parseStat(text)
-}
-
-var errStat = errors.New("a stat file of an unknown form")
-
-// parseStat reads a stat line. The name may hold spaces and parentheses: the last
-// one closes it.
-func parseStat(text []byte) (stat, error) {
-	open, end := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
-	if open < 0 || end < open {
-		return stat{}, errStat
-	}
-	fields := bytes.Fields(text[end+1:])
-	const last = 22 - 3 // starttime; fields[0] is field 3
-	if len(fields) <= last || len(fields[0]) != 1 {
-		return stat{}, errStat
-	}
-	var bad error
-	number := func(field int) uint64 {
-		n, err := strconv.ParseInt(string(fields[field-3]), 10, 64) // children's times are signed
-		if err != nil || n < 0 {
-			bad = errors.Join(bad, err)
-			return 0
-		}
-		return uint64(n)
-	}
-	ticks := func(field int) timeline.Nanos {
-		return timeline.Nanos(min(number(field), math.MaxInt64/4/uint64(tick))) * tick
-	}
-	s := stat{
-		comm: string(text[open+1 : end]), state: fields[0][0], parent: int(number(4)),
-		minor: number(10), major: number(12),
-		own: ticks(14) + ticks(15), reaped: ticks(16) + ticks(17),
-		threads: int(number(20)), start: number(22),
-	}
-	const exitCode = 52
-	if len(fields) > exitCode-3 {
-		s.exit = number(exitCode)
-	}
-	if bad != nil {
-		return stat{}, errStat
-	}
-	return s, nil
+	return files{procfs.New(root), sys, context.WithValue(context.Background(), common.EnvKey, env)}
 }
 
 // status is what is used of /proc/PID/status.
@@ -133,8 +35,8 @@ type status struct {
 	hasSwitches            bool
 }
 
-func (f *procfs) status(pid int) (status, error) {
-	text, err := f.read(f.path(pid, "status"))
+func (f *files) status(pid int) (status, error) {
+	text, err := f.Read(f.Path(pid, "status"))
 	if err != nil {
 		return status{}, err
 	}
@@ -174,14 +76,14 @@ func firstNumber(text []byte) uint64 {
 }
 
 // taskCPU is the CPU time of one thread.
-func (f *procfs) taskCPU(pid, tid int) (timeline.Nanos, error) {
+func (f *files) taskCPU(pid, tid int) (timeline.Nanos, error) {
 	use, err := f.taskUse(pid, tid)
 	return use.cpu, err
 }
 
 // taskUse reads /proc/PID/task/TID/schedstat: time on a CPU, time waiting for one.
-func (f *procfs) taskUse(pid, tid int) (threadUse, error) {
-	text, err := f.read(f.path(pid, "task/"+strconv.Itoa(tid)+"/schedstat"))
+func (f *files) taskUse(pid, tid int) (threadUse, error) {
+	text, err := f.Read(f.Path(pid, "task/"+strconv.Itoa(tid)+"/schedstat"))
 	if err != nil {
 		return threadUse{}, err
 	}
@@ -192,77 +94,6 @@ func parseSchedstat(text []byte) threadUse {
 	cpu, rest, _ := bytes.Cut(bytes.TrimSpace(text), []byte(" "))
 	return threadUse{cpu: timeline.Nanos(firstNumber(cpu)), queued: timeline.Nanos(firstNumber(rest))}
 }
-
-// tasks are the ids of a process's threads.
-func (f *procfs) tasks(pid int) ([]int, error) {
-	d, err := os.Open(f.path(pid, "task"))
-	if err != nil {
-		return nil, err
-	}
-	defer d.Close()
-	names, err := d.Readdirnames(-1)
-	if err != nil {
-		return nil, err
-	}
-	return numbers(names), nil
-}
-
-// childrenOf are the processes that a thread has made and not waited for.
-func (f *procfs) childrenOf(pid, tid int) ([]int, error) {
-	text, err := f.read(f.path(pid, "task/"+strconv.Itoa(tid)+"/children"))
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, field := range bytes.Fields(text) {
-		names = append(names, string(field))
-	}
-	return numbers(names), nil
-}
-
-func numbers(names []string) []int {
-	var out []int
-	for _, name := range names {
-		if n, err := strconv.Atoi(name); err == nil && n > 0 {
-			out = append(out, n)
-		}
-	}
-	return out
-}
-
-// all are the ids of all processes that can be seen.
-func (f *procfs) all() ([]int, error) {
-	d, err := os.Open(f.root)
-	if err != nil {
-		return nil, err
-	}
-	defer d.Close()
-	names, err := d.Readdirnames(-1)
-	return numbers(names), err
-}
-
-// executable is what the process runs; empty when that cannot be seen.
-func (f *procfs) executable(pid int) string {
-	path, err := os.Readlink(filepath.Join(f.root, strconv.Itoa(pid), "exe"))
-	if err != nil {
-		return ""
-	}
-	return path
-}
-
-// arguments are the process's command line; nil when it cannot be seen or, of a
-// zombie, is gone.
-func (f *procfs) arguments(pid int) []string {
-	text, err := f.read(f.path(pid, "cmdline"))
-	if err != nil || len(text) == 0 {
-		return nil
-	}
-	return strings.Split(strings.TrimRight(string(text[:min(len(text), maxCommandLine)]), "\x00"), "\x00")
-}
-
-// maxCommandLine bounds how much of a command line is looked at: what runs stands
-// at its beginning.
-const maxCommandLine = 4096
 
 // processCPU reads a process's CPU clock: all its threads, dead ones too, in
 // nanoseconds, for one system call.
@@ -278,7 +109,7 @@ func processCPU(pid int) (timeline.Nanos, error) {
 // ProcessStart tells when a process started, in clock ticks since boot: with the
 // pid, its identity. A zombie has ended.
 func ProcessStart(pid int) (start uint64, alive bool) {
-	fs := procfs{root: "/proc", buf: make([]byte, 512)}
-	st, err := fs.stat(pid)
-	return st.start, err == nil && !st.zombie()
+	fs := procfs.New("/proc")
+	st, err := fs.Stat(pid)
+	return st.Start, err == nil && !st.Zombie()
 }

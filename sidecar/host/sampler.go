@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/omni-perf/omni-perf/sidecar/proctree"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
@@ -21,15 +22,15 @@ type sampler struct {
 	c        *Collector
 	sink     Sink
 	interval time.Duration
-	fs       *procfs
+	fs       *files
 	family   *family
 	threads  *threads
+	members  *members
 	machine  *machine
 
 	limits Limits
 	counts map[string]*counter
 	gauges map[string]*timeline.TrackWriter
-	roster *roster
 	lost   bool // the target is gone
 }
 
@@ -48,10 +49,10 @@ func newSampler(c *Collector, sink Sink, interval time.Duration) *sampler {
 		counts: make(map[string]*counter), gauges: make(map[string]*timeline.TrackWriter),
 	}
 	s.limits = readLimits(&files, c.pid)
-	s.family = newFamily(&files, c.pid, c.opts.CPUClock)
+	s.family = newFamily(&files, c.pid, proctree.New(c.pid, sink, proctree.Options{Proc: c.opts.Proc, Role: c.opts.Role, Clock: c.opts.Clock}), c.opts.CPUClock)
 	s.threads = newThreads(s)
+	s.members = &members{s: s, known: make(map[proctree.Identity]*memberTracks)}
 	s.machine = newMachine(s)
-	s.roster = newRoster(s)
 	return s
 }
 
@@ -65,9 +66,7 @@ func (s *sampler) read(at int64, d depth) {
 		return
 	}
 	if d == kin {
-		if s.family.look(false) == nil { // else the next usual reading says so
-			s.roster.tell(s.sink.Since(s.c.opts.Clock()))
-		}
+		_ = s.family.look(false) // the next usual reading tells its error
 		return
 	}
 	if err := s.family.look(d == everything); err != nil {
@@ -84,8 +83,8 @@ func (s *sampler) read(at int64, d depth) {
 	s.tellFamily(now)
 	s.threads.read(now, d == everything)
 	s.tellTarget(now)
+	s.members.read(now)
 	s.machine.read(s.sink.Since(s.c.opts.Clock()), d == everything)
-	s.roster.tell(now)
 }
 
 // hasEnded tells an error of a process that is no more from one of a process that

@@ -18,7 +18,7 @@ type ThreadLog struct {
 	clock timeline.Clock
 
 	mu      sync.Mutex
-	fs      procfs
+	fs      files
 	threads map[int][]threadUse // by id, in order of time
 }
 
@@ -34,7 +34,7 @@ const threadLogLength = 200
 
 // NewThreadLog makes an empty log.
 func NewThreadLog(pid int) *ThreadLog {
-	return &ThreadLog{pid: pid, clock: timeline.Monotonic, fs: newProcfs("/proc", "/sys"), threads: make(map[int][]threadUse)}
+	return &ThreadLog{pid: pid, clock: timeline.Monotonic, fs: newFiles("/proc", "/sys"), threads: make(map[int][]threadUse)}
 }
 
 // Watch reads until ctx ends.
@@ -55,7 +55,7 @@ func (l *ThreadLog) Watch(ctx context.Context) {
 func (l *ThreadLog) Read() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	tids, err := l.fs.tasks(l.pid)
+	tids, err := l.fs.Tasks(l.pid)
 	if err != nil {
 		return // gone
 	}

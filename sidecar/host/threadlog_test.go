@@ -13,7 +13,7 @@ func TestThreadLogTellsWhatAThreadDid(t *testing.T) {
 	p.set(fakeProcess{pid: 10})
 	now := int64(0)
 	l := NewThreadLog(10)
-	l.fs, l.clock = newProcfs(p.root, p.root), func() int64 { return now }
+	l.fs, l.clock = newFiles(p.root, p.root), func() int64 { return now }
 	if state, ok := l.State(10, 0); ok || state != timeline.StateUnknown {
 		t.Errorf("an empty log tells %v", state)
 	}
@@ -49,7 +49,7 @@ func TestThreadLogIsBoundedAndForgetsTheDead(t *testing.T) {
 	p.write("10/task/11/schedstat", "5 5 5\n")
 	now := int64(0)
 	l := NewThreadLog(10)
-	l.fs, l.clock = newProcfs(p.root, p.root), func() int64 { return now }
+	l.fs, l.clock = newFiles(p.root, p.root), func() int64 { return now }
 	l.Read()
 	now += int64(earlyInterval)
 	l.Read()

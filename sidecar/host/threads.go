@@ -19,13 +19,13 @@ const (
 // threads follows the CPU time of the target's threads.
 type threads struct {
 	s     *sampler
-	known map[int]*threadCPU
+	known map[int]*ThreadCPU
 	given int // tracks
 	own   int // of the profiler, at the last reading
 	off   bool
 }
 
-type threadCPU struct {
+type ThreadCPU struct {
 	since  timeline.Nanos // when it was first seen
 	first  timeline.Nanos // CPU time then
 	at     timeline.Nanos // of the last reading
@@ -34,14 +34,14 @@ type threadCPU struct {
 }
 
 func newThreads(s *sampler) *threads {
-	return &threads{s: s, known: make(map[int]*threadCPU)}
+	return &threads{s: s, known: make(map[int]*ThreadCPU)}
 }
 
 func (t *threads) read(at timeline.Nanos, everyone bool) {
 	if t.off || (!everyone && len(t.known) > manyThreads) {
 		return
 	}
-	tids, err := t.s.fs.tasks(t.s.c.pid)
+	tids, err := t.s.fs.Tasks(t.s.c.pid)
 	if err != nil {
 		return // the target is gone; the family's reading says so
 	}
@@ -78,7 +78,7 @@ func (t *threads) read(at timeline.Nanos, everyone bool) {
 func (t *threads) tell(at timeline.Nanos, tid int, cpu timeline.Nanos) {
 	th := t.known[tid]
 	if th == nil || cpu < th.cpu { // new, or the id was used again
-		t.known[tid] = &threadCPU{since: at, first: cpu, at: at, cpu: cpu}
+		t.known[tid] = &ThreadCPU{since: at, first: cpu, at: at, cpu: cpu}
 		return
 	}
 	if th.writer == nil && cpu-th.first >= worthTrack {

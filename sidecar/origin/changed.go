@@ -81,7 +81,8 @@ func see(rec *timeline.Recording, files map[string]*sighting) {
 					f.file.any, f.file.first = true, span.Start
 				}
 				// Where nothing is known of the time before, it may have run for long.
-				if f.module && known && !slices.Contains(before, f) {
+				// Another process loads it for itself.
+				if f.module && known && t.Process == 0 && !slices.Contains(before, f) {
 					f.file.begins, f.file.begin = true, max(f.file.begin, span.Start)
 				}
 			}

@@ -106,7 +106,7 @@ func (f *Files) find(file string) Origin {
 	switch {
 	case f.cells[file]:
 		return Origin{Owner: Cell}
-	case f.script != "" && sameFile(file, f.script):
+	case f.script != "" && file == f.script:
 		return Origin{Owner: Script}
 	case f.extension != "" && strings.HasPrefix(file, f.extension):
 		return Origin{Ours, "omni_perf"}
@@ -114,6 +114,9 @@ func (f *Files) find(file string) Origin {
 	o := byPath(file)
 	if o.Owner == Module {
 		o = f.byFolder(file)
+	}
+	if o.Owner == Module && f.script != "" && sameFile(file, f.script) { // a pool.py is not multiprocessing's
+		o.Owner = Script
 	}
 	if o.Owner == Library && f.notebook && machinery[o.Package] {
 		o.Owner = Machinery

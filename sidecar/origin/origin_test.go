@@ -70,6 +70,7 @@ func TestOfAScript(t *testing.T) {
 		{[]string{"python", "train.py", "--lr", "1"}, "/home/u/train.py", Origin{Owner: Script}},
 		{[]string{"python", "-X", "dev", "-u", "./train.py"}, "train.py", Origin{Owner: Script}},
 		{[]string{"python", "train.py"}, "/home/u/other/retrain.py", Origin{Owner: Module}},
+		{[]string{"python", "pool.py"}, "/usr/lib/python3.12/multiprocessing/pool.py", Origin{Standard, "multiprocessing"}},
 		{[]string{"python", "-m", "project.train"}, "/home/u/project/train.py", Origin{Owner: Module}},
 		{[]string{"python", "-c", "work()"}, "<string>", Origin{Owner: Script}},
 		{[]string{"python", "-"}, "<stdin>", Origin{Owner: Script}},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/gpu"
 	"github.com/omni-perf/omni-perf/sidecar/host"
+	"github.com/omni-perf/omni-perf/sidecar/proctree"
 	"github.com/omni-perf/omni-perf/sidecar/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
@@ -18,13 +19,20 @@ import (
 // Recorder makes the recorder of a process with all the collectors there are.
 // role is the target's in Recording.Processes; gpus opens the driver, once, when
 // it is first needed.
-func Recorder(target timeline.Target, role string, gpus func() *gpu.Driver) *recorder.Recorder {
+func Recorder(target timeline.Target, role timeline.Role, gpus func() *gpu.Driver) *recorder.Recorder {
 	own := &recorder.OwnThreads{}
 	machine := host.New(target.PID, host.Options{Role: role, Own: own.Has})
+	stacks := &pythonStacks{}
 	return recorder.New(recorder.Options{
 		Target: target,
-		Stacks: &pythonStacks{},
+		Stacks: stacks,
+		Tree: func(b *timeline.Builder, children recorder.Children) recorder.Tree {
+			return proctree.New(target.PID, b, proctree.Options{
+				Role: role, Alone: children == recorder.ChildrenNone, Marks: marksOf(target.PID),
+			})
+		},
 		Collectors: []recorder.Named{
+			{Name: "child processes", Collector: newDescendants(target.PID, stacks.current)},
 			{Name: "process and machine figures", Collector: hostFigures{machine}},
 			{Name: "GPU lanes", Collector: gpuLanes{gpus, machine.PIDs}},
 		},
@@ -35,10 +43,16 @@ func Recorder(target timeline.Target, role string, gpus func() *gpu.Driver) *rec
 	})
 }
 
+// treeOf is the tree that Recorder gave a run.
+func treeOf(run recorder.Run) *proctree.Tree {
+	tree, _ := run.Tree.(*proctree.Tree)
+	return tree
+}
+
 type hostFigures struct{ *host.Collector }
 
 func (h hostFigures) Collect(ctx context.Context, run recorder.Run) error {
-	return h.Collector.Collect(ctx, run.Builder, run.FigureInterval)
+	return h.Collector.Collect(ctx, run.Builder, run.FigureInterval, treeOf(run))
 }
 
 type gpuLanes struct {

@@ -45,6 +45,13 @@ func (p *pythonStacks) attach(pid int) (*pystack.Process, error) {
 	return process, err
 }
 
+// current is the process that is read; nil while there is none.
+func (p *pythonStacks) current() *pystack.Process {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.process
+}
+
 func (p *pythonStacks) Collect(ctx context.Context, run recorder.Run) error {
 	b := run.Builder
 	opts := pystack.SampleOptions{

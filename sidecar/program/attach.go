@@ -30,7 +30,7 @@ func Attach(ctx context.Context, t Tools, pid int, d time.Duration, o Options) e
 	if err := r.Attach(); err != nil {
 		return fmt.Errorf("process %d cannot be profiled: %w", pid, err)
 	}
-	if _, err := r.Begin(recorder.Spec{ID: recordingID, Interval: o.Interval, FigureInterval: o.FigureInterval}); err != nil {
+	if _, err := r.Begin(recorder.Spec{ID: recordingID, Interval: o.Interval, FigureInterval: o.FigureInterval, Children: o.Children}); err != nil {
 		return err
 	}
 	fmt.Fprintf(o.Messages, "omni-perf: watching process %d; end with Ctrl-C\n", pid)

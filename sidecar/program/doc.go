@@ -1,7 +1,7 @@
 // Package program is the front door for programs outside a notebook: it runs a
-// script under a recorder, watches a running process, or follows the cells of a
-// running kernel in which nothing of ours is installed, and writes the result
-// files.
+// script, or a launcher of scripts, under a recorder, watches a running process, or
+// follows the cells of a running kernel in which nothing of ours is installed, and
+// writes the result files.
 //
 // It starts and stops recordings and shows their reports; how a recording is
 // made, diagnosed and drawn comes in as Tools.
@@ -11,6 +11,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/omni-perf/omni-perf/sidecar/rank"
 	"github.com/omni-perf/omni-perf/sidecar/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/report"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
@@ -21,6 +22,9 @@ type Tools struct {
 	// Recorder makes the recorder of one process.
 	Recorder func(timeline.Target) *recorder.Recorder
 	Analyse  func(*timeline.Recording) (*report.View, error)
+	// Folder makes a private folder for a socket, and tells the socket's path and what
+	// removes it; nil: programs cannot tell their steps.
+	Folder func() (socket string, remove func(), err error)
 	// Summary is the report in a few lines for a terminal.
 	Summary func(*report.View) []byte
 }
@@ -30,5 +34,10 @@ type Options struct {
 	Results        Naming
 	Interval       time.Duration // of the stacks
 	FigureInterval time.Duration // of figures
-	Messages       io.Writer     // what the user is told; the program's own output is its own
+	Children       recorder.Children
+	Terminal       bool              // Messages go to a terminal: progress is told
+	PartialEvery   time.Duration     // between reports while it runs; a minute if 0
+	Rank           *rank.Rank        // of a distributed run; nil: none
+	Open           func(path string) // shows a page that was written; nil: nobody asked for it
+	Messages       io.Writer         // what the user is told; the program's own output is its own
 }

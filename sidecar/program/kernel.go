@@ -200,7 +200,7 @@ func (k *follower) take(e jupyter.Event) error {
 	case jupyter.CellStarted:
 		file := k.names(e.Code)
 		_, err := k.recorder.Begin(recorder.Spec{
-			ID: e.MsgID, Interval: k.options.Interval, FigureInterval: k.options.FigureInterval,
+			ID: e.MsgID, Interval: k.options.Interval, FigureInterval: k.options.FigureInterval, Children: k.options.Children,
 			Cell:    &timeline.Cell{ExecutionCount: e.ExecutionCount, File: file, Text: e.Code},
 			Sources: []timeline.Source{{File: file, ExecutionCount: e.ExecutionCount, Text: e.Code}},
 		})

@@ -1,6 +1,7 @@
 package program
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,12 +10,15 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/omni-perf/omni-perf/sidecar/marks"
 	"github.com/omni-perf/omni-perf/sidecar/output"
+	"github.com/omni-perf/omni-perf/sidecar/rank"
 	"github.com/omni-perf/omni-perf/sidecar/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/signals"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
@@ -32,10 +36,13 @@ const ExitNotStarted = 127
 
 var notStarted = Exit{Code: ExitNotStarted}
 
-// Script is a Python program to run.
+// Script is a program to run; see Resolve.
 type Script struct {
 	Interpreter string   // empty: $VIRTUAL_ENV's python, else python3 on PATH
-	Args        []string // the interpreter's: "train.py", "--epochs", "3", or "-m", "package.train"
+	Program     string   // executed as it is, in place of an interpreter: a launcher whose descendants run Python
+	Args        []string // the interpreter's: "train.py", "--epochs", "3", or "-m", "package.train"; or the program's
+	file        string   // of the script, where it is one that can be looked into
+	missing     bool     // there is no such script
 
 	Stdin          io.Reader // nil: ours
 	Stdout, Stderr io.Writer // nil: ours
@@ -45,32 +52,42 @@ type Script struct {
 // streams, signals and exit code, and writes what was recorded. The exit is the
 // script's; err says what is wrong with our part.
 func Run(ctx context.Context, t Tools, s Script, o Options) (exit Exit, err error) {
-	files := o.Results.Files("")
+	files := o.Results.Files(suffixOf(o.Rank))
 	if err := Check(files); err != nil {
 		return notStarted, err
 	}
-	interpreter, err := s.interpreter()
+	command, err := s.command()
 	if err != nil {
+		return notStarted, err
+	}
+	if err := s.check(command[0], s.stderr()); err != nil {
 		return notStarted, err
 	}
 	defer outliveReaders()()
 	relay := newRelay()
 	defer relay.stop()
 
-	cmd := exec.Command(interpreter, s.Args...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, s.stderr()
 	if s.Stdin != nil {
 		cmd.Stdin = s.Stdin
 	}
 	if s.Stdout != nil {
 		cmd.Stdout = s.Stdout
 	}
-	if s.Stderr != nil {
-		cmd.Stderr = s.Stderr
+	var receiver *marks.Receiver
+	if t.Folder != nil {
+		if socket, end, err := t.Folder(); err == nil { // without it, steps are not told; the program is none the worse
+			defer end()
+			if receiver, err = marks.Listen(socket); err == nil {
+				defer receiver.Close()
+				cmd.Env = append(os.Environ(), marks.Variable+"="+socket)
+			}
+		}
 	}
 	started := timeline.Monotonic()
 	if err := cmd.Start(); err != nil {
-		return notStarted, fmt.Errorf("start %s: %w", interpreter, err)
+		return notStarted, fmt.Errorf("start %s: %w", command[0], err)
 	}
 	ended := make(chan int64, 1)
 	go func() {
@@ -78,12 +95,23 @@ func Run(ctx context.Context, t Tools, s Script, o Options) (exit Exit, err erro
 		ended <- timeline.Monotonic()
 	}()
 	target := timeline.Target{
-		PID: cmd.Process.Pid, Interpreter: interpreter, Argv: append([]string{interpreter}, s.Args...),
+		PID: cmd.Process.Pid, Interpreter: command[0], Argv: command, Rank: o.Rank,
 	}
 	r := t.Recorder(target)
 	defer r.Close()
-	at := record(ctx, r, cmd.Process, o, started, ended, relay)
+	if receiver != nil {
+		go receiver.Serve(func(pid int, m marks.Mark) bool { return r.Mark(recordingID, pid, recorder.Mark(m)) })
+	}
+	soFar := newPartial(t, o, files, r, cmp.Or(o.PartialEvery, partialEvery))
+	done, idle := make(chan struct{}), make(chan struct{})
+	go func() { soFar.run(done); close(idle) }()
+	at := record(ctx, r, cmd.Process, o, started, ended, relay, soFar)
 	relay.end()
+	close(done)
+	<-idle // no older report replaces the last one
+	if receiver != nil {
+		receiver.Drain()
+	}
 	rec, err := r.End(recordingID, recorder.Ending{At: at})
 	cmd.Wait() // its error is the exit status
 	if err != nil {
@@ -118,10 +146,10 @@ func awaitExit(pid int) {
 const recordingID = "program"
 
 // record records from the program's start and returns when it has ended, with the
-// time of that.
-func record(ctx context.Context, r *recorder.Recorder, p *os.Process, o Options, started int64, ended <-chan int64, relay *relay) int64 {
+// time of that. A signal that is passed on asks for a report at once.
+func record(ctx context.Context, r *recorder.Recorder, p *os.Process, o Options, started int64, ended <-chan int64, relay *relay, soFar *partial) int64 {
 	_, err := r.Begin(recorder.Spec{
-		ID: recordingID, Started: started, Interval: o.Interval, FigureInterval: o.FigureInterval, Patient: true,
+		ID: recordingID, Started: started, Interval: o.Interval, FigureInterval: o.FigureInterval, Children: o.Children, Patient: true,
 	})
 	if err != nil {
 		fmt.Fprintf(o.Messages, "omni-perf: nothing is recorded: %v\n", err)
@@ -132,6 +160,7 @@ func record(ctx context.Context, r *recorder.Recorder, p *os.Process, o Options,
 			return at
 		case s := <-relay.received:
 			relay.pass(s, p)
+			soFar.soon()
 		case <-ctx.Done():
 			_ = p.Signal(unix.SIGTERM)
 			ctx = context.Background()
@@ -160,6 +189,21 @@ func (s Script) interpreter() (string, error) {
 	return path, nil
 }
 
+func (s Script) stderr() io.Writer {
+	if s.Stderr != nil {
+		return s.Stderr
+	}
+	return os.Stderr
+}
+
+// suffixOf tells the results of ranks apart.
+func suffixOf(r *rank.Rank) string {
+	if r == nil {
+		return ""
+	}
+	return fmt.Sprintf(".rank%d", r.Global)
+}
+
 func exitOf(state *os.ProcessState) Exit {
 	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		return Exit{128 + int(status.Signal()), status.Signal()}
@@ -182,6 +226,13 @@ func (t Tools) show(rec *timeline.Recording, files []File, o Options) (err error
 	o.Messages.Write(t.Summary(r))
 	var results output.Results
 	Write(r, files, &results)
+	if o.Open != nil {
+		for _, f := range files {
+			if f.Format.Name == "html" && slices.Contains(results.Written, f.Path) {
+				o.Open(f.Path)
+			}
+		}
+	}
 	if len(results.Written) > 0 {
 		fmt.Fprintf(o.Messages, "omni-perf: wrote %s\n", strings.Join(results.Written, ", "))
 	}

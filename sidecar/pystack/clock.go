@@ -102,8 +102,8 @@ func (c *clock) sleep(done <-chan struct{}) bool {
 	}
 }
 
-// threadCPU is the CPU time of the calling thread.
-func threadCPU() time.Duration {
+// ThreadCPU is the CPU time of the calling thread.
+func ThreadCPU() time.Duration {
 	var ts unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts) != nil {
 		return 0

@@ -31,6 +31,9 @@ type codeCache struct {
 	generation uint64
 	counts     bool
 	reads      uint64 // code objects read, to tell when one has changed
+	// library has what was read of the code objects of other processes that run on in
+	// the same program, which was forked; nil: there is none.
+	library library
 }
 
 func newCodeCache(objects *cpython.Objects) *codeCache {
@@ -43,19 +46,27 @@ func (c *codeCache) get(addr uint64) (*codeObject, error) {
 		return known, nil
 	}
 	c.reads++
+	if code := c.adopt(addr); code != nil {
+		return code, nil
+	}
 	read, err := c.objects.Code(addr)
 	if err != nil {
 		return nil, err
-	}
-	if len(c.byAddr) >= maxCodes {
-		clear(c.byAddr)
 	}
 	code := &codeObject{
 		Code: read, role: roleOf(read.Function, read.File), nameless: strings.HasPrefix(read.Function, "<"),
 		born: c.epoch, epoch: c.epoch, generation: c.generation,
 	}
-	c.byAddr[addr] = code
+	c.keep(code)
+	c.library.add(code)
 	return code, nil
+}
+
+func (c *codeCache) keep(code *codeObject) {
+	if len(c.byAddr) >= maxCodes {
+		clear(c.byAddr)
+	}
+	c.byAddr[code.Addr] = code
 }
 
 // drop forgets a code object that is another by now.

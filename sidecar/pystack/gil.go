@@ -339,7 +339,7 @@ type gilTracks struct {
 // program of one thread has none.
 func (c *gilTracks) add(s *session, at int64) {
 	elapsed := time.Duration(at - c.at)
-	if elapsed <= 0 || c.ticks == 0 {
+	if elapsed <= 0 || c.ticks == 0 || s.descendant {
 		return
 	}
 	if c.rate == nil && (c.switches > 0 || c.waited > 0) {

@@ -43,16 +43,19 @@ const maxOpenTasks = 256
 
 // procKernel reads /proc.
 type procKernel struct {
-	pid  int
-	open map[int]int // file descriptor of a thread's "syscall", or "stat" where that is refused
-	stat bool        // "syscall" is refused: use "stat"
-	buf  [512]byte
+	pid     int
+	mayOpen int
+	open    map[int]int // file descriptor of a thread's "syscall", or "stat" where that is refused
+	stat    bool        // "syscall" is refused: use "stat"
+	buf     [512]byte
 
 	nested *bool       // the target is in a pid namespace of its own; nil not yet known
 	outer  map[int]int // if so, our ids of its threads by theirs
 }
 
-func newProcKernel(pid int) *procKernel { return &procKernel{pid: pid, open: make(map[int]int)} }
+func newProcKernel(pid int) *procKernel {
+	return &procKernel{pid: pid, mayOpen: maxOpenTasks, open: make(map[int]int)}
+}
 
 func (k *procKernel) path(tid int, name string) string {
 	return fmt.Sprintf("/proc/%d/task/%d/%s", k.pid, tid, name)
@@ -125,7 +128,7 @@ func (k *procKernel) activity(tid int) (activity, bool) {
 		if err != nil {
 			return activity{}, err == unix.ENOENT || err == unix.ESRCH
 		}
-		if len(k.open) >= maxOpenTasks {
+		if len(k.open) >= k.mayOpen {
 			defer unix.Close(fd)
 		} else {
 			k.open[tid] = fd

@@ -13,14 +13,20 @@ func (s *session) register(t *thread) bool {
 		return false
 	}
 	s.p.identify(t)
+	if s.descendant && t.tid != 0 {
+		// Until a forked process has come out of fork, its thread has the id of its parent's.
+		if _, gone := s.p.kernel.activity(t.tid); gone {
+			return false
+		}
+	}
 	main := s.p.isMain(t)
 	t.session = threadSession{known: true, state: timeline.StateUnknown, ran: true}
 	if s.first && !s.opts.FromStart {
 		t.session.cpuAtStart = s.p.kernel.cpuTime(t.tid)
 	}
-	runs := t.nativeID == s.opts.RunsCell || s.opts.RunsCell == 0 && main
+	runs := !s.descendant && (t.nativeID == s.opts.RunsCell || s.opts.RunsCell == 0 && main)
 	t.session.id = s.sink.Thread(timeline.Thread{
-		PID: s.p.pid, NativeID: t.nativeID, Name: t.name, Main: main, RunsCell: runs, OnCPU: -1})
+		PID: s.p.pid, Process: s.place, NativeID: t.nativeID, Name: t.name, Main: main, RunsCell: runs, OnCPU: -1})
 	if s.first { // it may go on in a lane that was lost
 		s.sink.UpdateThread(t.session.id, func(known *timeline.Thread) { t.session.cpuBefore = max(known.OnCPU, 0) })
 	}

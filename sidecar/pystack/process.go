@@ -28,6 +28,8 @@ type Process struct {
 	mem    Memory
 	kernel kernel
 
+	lending lending // of what is known of its code objects
+
 	mu      sync.Mutex // guards what follows
 	reader  *reader
 	gils    []*gilGroup

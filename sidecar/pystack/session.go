@@ -28,11 +28,14 @@ const (
 
 // session is one recording in progress.
 type session struct {
-	p     *Process
-	sink  Sink
-	opts  SampleOptions
-	clock *clock
-	stats Stats
+	p          *Process
+	place      int  // of the process in Recording.Processes
+	descendant bool // a Sampler's: it keeps the pace, and the recording's own figures are the target's
+	begun      int64
+	sink       Sink
+	opts       SampleOptions
+	clock      *clock
+	stats      Stats
 
 	nodes map[nodeKey]timeline.NodeID
 	at    int64 // CLOCK_MONOTONIC of the tick in progress
@@ -96,8 +99,12 @@ func (p *Process) Sample(ctx context.Context, sink Sink, opts SampleOptions) (St
 // newSession readies the threads known from before for a recording.
 func newSession(p *Process, sink Sink, opts SampleOptions) *session {
 	opts = opts.withDefaults()
-	s := &session{p: p, sink: sink, opts: opts, clock: newClock(opts.Interval), first: true,
-		nodes: make(map[nodeKey]timeline.NodeID), cpuStart: threadCPU()}
+	return startSession(p, sink, opts, newClock(opts.Interval))
+}
+
+func startSession(p *Process, sink Sink, opts SampleOptions, clock *clock) *session {
+	s := &session{p: p, sink: sink, opts: opts, clock: clock, first: true,
+		nodes: make(map[nodeKey]timeline.NodeID), cpuStart: ThreadCPU()}
 	s.cpuLast = s.cpuStart
 	s.maxProbes = int(min(max(opts.Interval/time.Millisecond, 1), 64))
 	for _, t := range p.threads {
@@ -109,7 +116,7 @@ func newSession(p *Process, sink Sink, opts SampleOptions) *session {
 	p.reader.codes.epoch++
 	s.at = s.clock.now()
 	s.good = s.at
-	s.upkeepAt, s.cpuAt, s.gil.at = s.at, s.at, s.at
+	s.begun, s.upkeepAt, s.cpuAt, s.gil.at = s.at, s.at, s.at, s.at
 	return s
 }
 
@@ -119,28 +126,40 @@ func (s *session) run(ctx context.Context) error {
 		if !s.clock.sleep(done) {
 			return nil
 		}
-		now, before := time.Now(), s.at
-		s.at, s.p.reader.times.end = s.clock.at(now), now
-		s.changed = before + (s.at-before)/2
-		if s.standsStill() {
-			s.clock.next(s.clock.now())
-			continue
-		}
-		if err := s.tick(); err != nil {
+		if err := s.step(time.Now()); err != nil {
 			return err
 		}
-		if s.first {
-			s.sink.EndGap(s.p.pid, s.sink.Since(s.at))
-			s.sink.EndLost(s.p.pid, s.sink.Since(s.at))
-		}
-		s.good = s.at
-		s.stats.Samples++
-		s.first = false
-		if s.at-s.upkeepAt >= upkeepEvery {
-			s.upkeep()
+		if s.still.stopped {
+			s.clock.next(s.clock.now()) // nothing was missed
+			continue
 		}
 		s.stats.Missed += s.clock.next(s.clock.at(s.p.reader.times.end))
 	}
+}
+
+// step reads the stacks once, unless the process is stopped.
+func (s *session) step(now time.Time) error {
+	s.p.lendLibrary()
+	before := s.at
+	s.at, s.p.reader.times.end = s.clock.at(now), now
+	s.changed = before + (s.at-before)/2
+	if s.standsStill() {
+		return nil
+	}
+	if err := s.tick(); err != nil {
+		return err
+	}
+	if s.first {
+		s.sink.EndGap(s.p.pid, s.sink.Since(s.at))
+		s.sink.EndLost(s.p.pid, s.sink.Since(s.at))
+	}
+	s.good = s.at
+	s.stats.Samples++
+	s.first = false
+	if s.at-s.upkeepAt >= upkeepEvery {
+		s.upkeep()
+	}
+	return nil
 }
 
 func (s *session) tick() error {
@@ -208,7 +227,7 @@ func (s *session) readNewcomers() error {
 // finish tells the sink what is known only at the end.
 func (s *session) finish(start int64) {
 	s.stats.Wall = time.Duration(s.clock.now() - start)
-	s.stats.CPU = threadCPU() - s.cpuStart
+	s.stats.CPU = ThreadCPU() - s.cpuStart
 	s.stats.Calls = s.p.reader.mem.calls
 	s.stats.Interval = s.clock.interval
 	s.p.reader.mem.calls = 0
@@ -223,6 +242,10 @@ func (s *session) finish(start int64) {
 }
 
 func (s *session) describe() {
+	if s.descendant {
+		s.describeChild()
+		return
+	}
 	stats, changes := s.stats, slices.Clone(s.changes)
 	s.changes = nil
 	told := s.told
@@ -242,20 +265,10 @@ func (s *session) describe() {
 
 // upkeep does what is due a few times a second.
 func (s *session) upkeep() {
-	cpu := threadCPU()
-	wall := time.Duration(s.at - s.upkeepAt)
-	pace := pace{asked: s.opts.Interval, budget: s.opts.Budget}
-	if kept := pace.adjust(s.clock.interval, wall, cpu-s.cpuLast); kept != s.clock.interval {
-		s.clock.interval = kept
-		s.changes = append(s.changes, timeline.IntervalChange{From: s.sink.Since(s.at), Interval: kept})
+	if !s.descendant {
+		s.keepPace()
 	}
-	s.cpuLast, s.upkeepAt = cpu, s.at
-	s.stats.CPU = cpu - s.cpuStart
-	if s.clock.interval > s.opts.Interval && !s.slowed {
-		s.slowed = true
-		s.sink.Note("stack sampling", fmt.Sprintf(
-			"slower than the %v asked for, to stay within %.0f %% of a core", s.opts.Interval, 100*s.opts.Budget))
-	}
+	s.upkeepAt = s.at
 	s.p.reader.codes.epoch++
 	s.gil.add(s, s.at)
 	if s.at-s.cpuAt >= cpuEvery {
@@ -265,5 +278,23 @@ func (s *session) upkeep() {
 	}
 	if len(s.nodes) > maxNodeCache {
 		clear(s.nodes)
+	}
+}
+
+// keepPace adapts the interval to what the sampling costs.
+func (s *session) keepPace() {
+	cpu := ThreadCPU()
+	wall := time.Duration(s.at - s.upkeepAt)
+	pace := pace{asked: s.opts.Interval, budget: s.opts.Budget}
+	if kept := pace.adjust(s.clock.interval, wall, cpu-s.cpuLast); kept != s.clock.interval {
+		s.clock.interval = kept
+		s.changes = append(s.changes, timeline.IntervalChange{From: s.sink.Since(s.at), Interval: kept})
+	}
+	s.cpuLast = cpu
+	s.stats.CPU = cpu - s.cpuStart
+	if s.clock.interval > s.opts.Interval && !s.slowed {
+		s.slowed = true
+		s.sink.Note("stack sampling", fmt.Sprintf(
+			"slower than the %v asked for, to stay within %.0f %% of a core", s.opts.Interval, 100*s.opts.Budget))
 	}
 }

@@ -22,7 +22,8 @@ type standstill struct {
 // standsStill tells whether the process is stopped now; there is nothing to be
 // sampled then.
 func (s *session) standsStill() bool {
-	if !s.still.stopped && s.at-s.lastMove() < quietLeast {
+	// Where it is sampled rarely, it must have been quiet for more than one tick.
+	if quiet := max(quietLeast, 2*int64(s.clock.interval)); !s.still.stopped && s.at-s.lastMove() < quiet {
 		return false
 	}
 	every := min(max((s.at-s.lastMove())/8, askLeast), askMost)

@@ -3,6 +3,7 @@ package pystack
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/omni-perf/omni-perf/sidecar/cpython"
 )
@@ -122,6 +123,7 @@ func (p *Process) listThreads(g *gilGroup, interp uint64, alive map[uint64]*thre
 	}
 	known := p.readKnown()
 	var buf [cpython.MaxThreadSize]byte
+	newer := make(map[int]*thread, len(p.threads))
 	for n := 0; addr != 0 && n < maxThreads && len(alive) < maxThreads && alive[addr] == nil; n++ {
 		state := known[addr]
 		if state == nil {
@@ -141,6 +143,12 @@ func (p *Process) listThreads(g *gilGroup, interp uint64, alive map[uint64]*thre
 			t = &thread{addr: addr, interp: interp, nativeID: native}
 		}
 		if native != 0 { // 0: made, but not yet running
+			// Until it runs, that of 3.11 has its creator's id, which is further down.
+			if unborn := newer[native]; unborn != nil {
+				delete(alive, unborn.addr)
+				g.threads = slices.DeleteFunc(g.threads, func(o *thread) bool { return o == unborn })
+			}
+			newer[native] = t
 			alive[addr] = t
 			g.threads = append(g.threads, t)
 		}

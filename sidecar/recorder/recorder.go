@@ -20,6 +20,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/omni-perf/omni-perf/sidecar/pools"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
@@ -40,12 +41,21 @@ type Run struct {
 	Interval       time.Duration // between two reads of the stacks
 	FigureInterval time.Duration // between two reads of figures
 	Patient        bool          // the target began with the run and may not run Python yet
+	Children       Children      // what is recorded of the target's descendants
+	Tree           Tree          // tells who they are; nil: nobody looks for them
 	// Coroutine tells the coroutine object that a thread's event loop runs a recorded
 	// cell in, by the thread's native id; 0 if there is none. From any goroutine.
 	Coroutine func(threadID int) uint64
 	// Own tells the profiler's own threads in the target, by native id. From any
 	// goroutine.
 	Own func(threadID int) bool
+}
+
+// Tree knows the processes that descend from the target, and itself. Its methods may be
+// called from any goroutine.
+type Tree interface {
+	Has(pid int) bool  // whether one of them lives
+	Index(pid int) int // in Recording.Processes; 0, the target's, for a pid that is none of theirs
 }
 
 // Collector reads figures of one kind while a run lasts.
@@ -84,6 +94,8 @@ type Options struct {
 	Own *OwnThreads
 	// Threads gives the stacks that are pushed their state; nil: it stays unknown.
 	Threads ThreadStates
+	// Tree makes the tree of processes of one run; nil: there is none.
+	Tree func(*timeline.Builder, Children) Tree
 	// Code looks at the files that the stacks name and where the target's Python
 	// lies; nil: neither is known.
 	Code Code
@@ -139,7 +151,8 @@ type Spec struct {
 	Coroutine      uint64 // address of the coroutine object that the thread's event loop runs it in; 0 = none
 	Interval       time.Duration
 	FigureInterval time.Duration
-	Patient        bool           // the target begins now: its stacks are waited for until it runs Python
+	Patient        bool // the target begins now: its stacks are waited for until it runs Python
+	Children       Children
 	OwnThreads     []int          // native ids of the profiler's own threads in the target
 	Cell           *timeline.Cell // nil for a script or process
 	Sources        []timeline.Source
@@ -159,7 +172,7 @@ type Ending struct {
 type Mark struct {
 	Kind, Name string
 	Start, End int64
-	Source     string // timeline.Mark's
+	Source     timeline.MarkSource // of a step
 }
 
 // The errors a caller decides on.
@@ -316,13 +329,20 @@ func (r *Recorder) End(id string, ending Ending) (*timeline.Recording, error) {
 
 	b := run.Builder
 	for _, m := range ending.Marks {
-		b.Mark(timeline.Mark{Kind: m.Kind, Name: m.Name, Start: b.Since(m.Start), End: b.Since(m.End), Source: m.Source})
+		b.Mark(m.in(b, 0))
 	}
 	if last {
 		run.stop()
 	}
 	rec := b.Snapshot(max(b.Since(now), b.Since(ended)))
-	rec = rec.Slice(b.Since(c.started), b.Since(ended))
+	rec = pools.Identify(rec.Slice(b.Since(c.started), b.Since(ended)))
+	r.complete(rec, run, func() { c.describe(rec, target, ending, c.first && last) })
+	return rec, nil
+}
+
+// complete adds to what was seen what is known besides. own tells what is true of the
+// cell alone.
+func (r *Recorder) complete(rec *timeline.Recording, run *run, own func()) {
 	rec.Wall.End = timeline.Measure(r.opts.Clock, timeline.Realtime)
 	if r.opts.Host != nil {
 		rec.Host = r.opts.Host()
@@ -330,7 +350,7 @@ func (r *Recorder) End(id string, ending Ending) (*timeline.Recording, error) {
 
 	r.mu.Lock()
 	run.push.describe(rec)
-	c.describe(rec, target, ending, c.first && last)
+	own()
 	rec.Sources = r.sources.of(rec)
 	if r.install != nil {
 		rec.Installation = *r.install
@@ -340,7 +360,6 @@ func (r *Recorder) End(id string, ending Ending) (*timeline.Recording, error) {
 		r.opts.Code.Describe(rec)
 		r.tellLoaded(rec)
 	}
-	return rec, nil
 }
 
 func (r *Recorder) tellLoaded(rec *timeline.Recording) {

@@ -50,6 +50,7 @@ func (r *Recorder) startLocked(spec Spec, outside bool) *run {
 			Interval:       spec.Interval,
 			FigureInterval: spec.FigureInterval,
 			Patient:        spec.Patient,
+			Children:       spec.Children,
 			Own:            r.opts.Own.Has,
 		},
 		cancel: cancel,
@@ -57,6 +58,9 @@ func (r *Recorder) startLocked(spec Spec, outside bool) *run {
 	wall := timeline.Measure(r.opts.Clock, timeline.Realtime)
 	run.Builder.Describe(func(rec *timeline.Recording) { rec.Wall.Begin = wall })
 	run.Coroutine = run.coroutine
+	if r.opts.Tree != nil {
+		run.Tree = r.opts.Tree(run.Builder, spec.Children)
+	}
 	if outside {
 		run.begin(ctx, r.stacks, stackPatience)
 	} else if r.opts.Threads != nil {

@@ -63,7 +63,8 @@ type builder struct {
 	wanted map[place]bool // lines whose text is wanted
 
 	byPID    map[int]int
-	byThread map[[2]int]int // pid and native id
+	byPlace  []int          // by index in Recording.Processes
+	byThread map[[2]int]int // process and native id
 	byNumber map[int]int    // devices
 }
 
@@ -103,79 +104,6 @@ func (b *builder) hosts() {
 	b.doc.Hosts = append(b.doc.Hosts, h)
 }
 
-// processes writes the recording's processes and, where it does not list them, the
-// target and those of threads.
-func (b *builder) processes() {
-	pids := []int{b.rec.Target.PID}
-	for _, p := range b.rec.Processes {
-		pids = append(pids, p.PID)
-	}
-	for _, t := range b.rec.Threads {
-		pids = append(pids, b.pid(t.PID))
-	}
-	listed := make(map[int]timeline.Process)
-	for _, p := range b.rec.Processes {
-		listed[p.PID] = p // of two with one pid the later one, whose threads are seen
-	}
-	for _, pid := range pids {
-		if _, there := b.byPID[pid]; !there {
-			b.byPID[pid] = len(b.doc.Processes)
-			b.doc.Processes = append(b.doc.Processes, b.processOf(pid, listed[pid]))
-		}
-	}
-	for i := range b.doc.Processes {
-		p := &b.doc.Processes[i]
-		if parent, ok := b.byPID[listed[p.PID].Parent]; ok && parent != i && listed[p.PID].Parent != 0 {
-			p.Parent = &parent
-		}
-	}
-}
-
-// pid is a thread's process; one that is not told is the target.
-func (b *builder) pid(of int) int {
-	if of == 0 {
-		return b.rec.Target.PID
-	}
-	return of
-}
-
-// process is the index of a pid.
-func (b *builder) process(pid int) int { return b.byPID[b.pid(pid)] }
-
-func (b *builder) processOf(pid int, p timeline.Process) Process {
-	out := Process{
-		PID: max(pid, 0), Role: clean(p.Role), Rank: p.Rank, Command: clean(p.Command), StartNS: int64(p.Start), ExitCode: p.Exit,
-	}
-	if out.Role == "" {
-		out.Role = "process"
-	}
-	if p.PID != 0 && p.CPU >= 0 {
-		out.CPUNS = pointer(amount(p.CPU))
-	}
-	if p.End > 0 {
-		out.EndNS, out.EndReason = pointer(int64(min(p.End, b.rec.Duration))), pointer(endReason(p.Exit))
-	}
-	read := slices.ContainsFunc(b.rec.Threads, func(t timeline.Thread) bool { return b.pid(t.PID) == pid && len(t.Spans) > 0 })
-	if out.Stacks.Read = read; !read {
-		out.Stacks.Reason, out.Stacks.Text = pointer("not-recorded"), "only the stacks of the recorded process are read"
-		if pid == b.rec.Target.PID {
-			out.Stacks.Reason, out.Stacks.Text = pointer("none-seen"), "no Python stack was seen"
-		}
-	}
-	return out
-}
-
-// endReason is the id of how a process ended; exit is its code, or 128 and the signal.
-func endReason(exit *int) string {
-	switch {
-	case exit == nil:
-		return "ended" // nobody could tell how
-	case *exit > 128:
-		return "signal"
-	}
-	return "exit"
-}
-
 func (b *builder) target() {
 	root := b.process(b.rec.Target.PID)
 	t := Target{
@@ -183,7 +111,10 @@ func (b *builder) target() {
 		Interpreter: b.names.file(b.rec.Target.Interpreter), PythonVersion: clean(b.rec.Target.PythonVersion),
 		EndNS: int64(b.rec.Duration), Sampling: samplingOf(b.rec),
 	}
-	if b.doc.Processes[root].Role == "script" {
+	if r := b.rec.Target.Rank; r != nil {
+		t.Rank, t.LocalRank, t.WorldSize, t.Node = known(r.Global, -1), known(r.Local, -1), known(r.World, -1), known(r.Node, -1)
+	}
+	if b.doc.Processes[root].Role == string(timeline.RoleScript) {
 		t.Kind = TargetScript
 	}
 	if o := b.rec.Output; o != nil {
@@ -222,13 +153,14 @@ func outcomeOf(said string) (Outcome, *string) {
 
 func (b *builder) threads() {
 	w := newSpanWriter(b.tree)
-	for i, from := range threadOrder(b.rec.Threads) {
+	for i, from := range b.threadOrder() {
 		th := b.rec.Threads[from]
 		w.thread(th.Spans)
-		b.byThread[[2]int{b.pid(th.PID), th.NativeID}] = i
+		process := b.owner(th.Process, th.PID)
+		b.byThread[[2]int{process, th.NativeID}] = i
 		shown := Thread{
 			StateNS: make(StateTimes, NumStates),
-			Process: b.process(th.PID), NativeID: max(th.NativeID, 0), Name: clean(th.Name), Main: th.Main, RunsCell: th.RunsCell,
+			Process: process, NativeID: max(th.NativeID, 0), Name: clean(th.Name), Main: th.Main, RunsCell: th.RunsCell,
 			Internal: th.Internal, Leaf: known(clean(th.Leaf), ""),
 		}
 		for _, s := range th.Spans {
@@ -261,7 +193,7 @@ func (b *builder) tracks() {
 		if t.Limit > 0 {
 			shown.Limit = finite(t.Limit)
 		}
-		b.owner(&shown, t.TrackSpec)
+		b.subject(&shown, t.TrackSpec)
 		last, ended := int64(0), timeline.Nanos(0) // a point's column and its end
 		add := func(at timeline.Nanos, value float64) {
 			us := min(microseconds(at), microseconds(b.rec.Duration))
@@ -282,8 +214,8 @@ func (b *builder) tracks() {
 	}
 }
 
-// owner says whose a track's figures are; its id then needs no number.
-func (b *builder) owner(t *Track, spec timeline.TrackSpec) {
+// subject says whose a track's figures are; its id then needs no number.
+func (b *builder) subject(t *Track, spec timeline.TrackSpec) {
 	t.ID = clean(spec.ID)
 	if spec.Device >= 0 {
 		if i, ok := b.byNumber[spec.Device]; ok {
@@ -291,17 +223,19 @@ func (b *builder) owner(t *Track, spec timeline.TrackSpec) {
 			t.ID = strings.Replace(t.ID, fmt.Sprintf("gpu%d.", spec.Device), "gpu.", 1)
 		}
 	}
-	if spec.PID != 0 {
-		if i, ok := b.byPID[spec.PID]; ok {
-			t.Process = &i
-		}
+	owner := b.owner(spec.Process, spec.PID)
+	if _, listed := b.byPID[spec.PID]; spec.PID != 0 && listed {
+		t.Process = &owner
 	}
-	var native int
+	var number int
 	var what string
-	if n, _ := fmt.Sscanf(spec.ID, "thread.%d.%s", &native, &what); n == 2 {
-		if i, ok := b.byThread[[2]int{b.pid(spec.PID), native}]; ok {
+	if n, _ := fmt.Sscanf(spec.ID, "thread.%d.%s", &number, &what); n == 2 {
+		if i, ok := b.byThread[[2]int{owner, number}]; ok {
 			t.Thread, t.ID = &i, "thread."+clean(what)
 		}
+	}
+	if n, _ := fmt.Sscanf(spec.ID, "process.%d.%s", &number, &what); n == 2 && t.Process != nil {
+		t.ID = "process." + clean(what)
 	}
 }
 
@@ -367,12 +301,14 @@ func (b *builder) gaps() {
 	}
 }
 
-// gapNotes tell of the gaps, those together that have one reason, from a hundredth of
+// gapNotes tell of the target's gaps, those together that have one reason, from a hundredth of
 // the time on.
 func (b *builder) gapNotes() {
 	var sums [timeline.NumGapReasons]timeline.Nanos
 	for _, g := range b.rec.Gaps {
-		sums[g.Reason] += g.End - g.Start
+		if g.PID == b.rec.Target.PID && !b.rec.OnlyStarts() {
+			sums[g.Reason] += g.End - g.Start
+		}
 	}
 	for reason, sum := range sums {
 		if r := timeline.GapReason(reason); sum > 0 && 100*sum >= b.rec.Duration {
@@ -390,6 +326,10 @@ func (b *builder) notes() {
 		b.doc.Notes = append(b.doc.Notes, Note{ID: "collector", Args: map[string]any{"what": what, "reason": reason}, Text: what + ": " + reason})
 	}
 	b.gapNotes()
+	if len(b.doc.Steps) > 0 && b.doc.Steps[0].Source == string(timeline.StepSampled) {
+		b.doc.Notes = append(b.doc.Notes, Note{ID: "steps-sampled", Args: map[string]any{},
+			Text: "steps: taken from sampled calls of the optimizer; import omni_perf in the script, or call omni_perf.step(), to have them exactly"})
+	}
 	if n := b.rec.Target.Restarts; n > 0 {
 		b.doc.Notes = append(b.doc.Notes, Note{ID: "kernel-restarted", Args: map[string]any{"restarts": n}, Text: "kernel: " + wording.Restarted(n)})
 	}

@@ -188,6 +188,7 @@ func (c *checker) places() {
 			c.instant("processes.end_ns", *p.EndNS)
 		}
 		c.amountOrNull("processes.cpu_ns", p.CPUNS)
+		c.amountOrNull("processes.stacks.interval_ns", p.Stacks.IntervalNS)
 	}
 	for _, t := range d.Threads {
 		c.index("threads.process", t.Process, len(d.Processes))

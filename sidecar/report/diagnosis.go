@@ -104,7 +104,7 @@ func (b *builder) diagnosis(d *diagnose.Diagnosis) map[place]int64 {
 
 func (b *builder) steps(d *diagnose.Diagnosis) {
 	for _, s := range d.Steps {
-		step := Step{StartNS: int64(s.Start), EndNS: int64(s.End), Name: clean(s.Name), DataWaitNS: int64(s.DataWait), Source: cmp.Or(s.Source, "unknown")}
+		step := Step{StartNS: int64(s.Start), EndNS: int64(s.End), Name: clean(s.Name), DataWaitNS: int64(s.DataWait), Source: clean(string(cmp.Or(s.Source, "unknown")))}
 		if d.Idle != nil && s.Unknown < s.End-s.Start {
 			step.BusyNS, step.IdleNS = pointer(int64(max(s.Busy, 0))), pointer(int64(max(s.Idle, 0)))
 		}

@@ -179,6 +179,7 @@ type Process struct {
 	RoleNumber *int    `json:"role_number"`
 	Rank       *int    `json:"rank"`
 	Command    string  `json:"command"`
+	Text       string  `json:"text"`     // what it is called: "DataLoader worker 3"
 	StartNS    int64   `json:"start_ns"` // negative: before the recording
 	EndNS      *int64  `json:"end_ns"`   // null: it was alive to the last
 	EndReason  *string `json:"end_reason"`
@@ -189,9 +190,10 @@ type Process struct {
 
 // Stacks says whether a process's stacks were read.
 type Stacks struct {
-	Read   bool    `json:"read"`
-	Reason *string `json:"reason"` // why not
-	Text   string  `json:"text"`
+	Read       bool    `json:"read"`
+	IntervalNS *int64  `json:"interval_ns"` // kept on average; null of the target, whose Sampling tells
+	Reason     *string `json:"reason"`      // why not
+	Text       string  `json:"text"`
 }
 
 // Thread is one lane. Threads are sorted: the target's first, then by time not
@@ -323,6 +325,8 @@ type Region struct {
 
 // Line is the time of one line of the user's own. Self time is that for which the
 // line is the innermost such line on the stack; total time has those it called, too.
+// Of the target it is the time of the threads that run its code, of other processes
+// that of all their threads without what they waited.
 type Line struct {
 	File    int        `json:"file"`
 	Line    int        `json:"line"`

@@ -88,7 +88,7 @@ func program(target timeline.Target, role string, top func(line int) timeline.Fr
 		r.Wall = timeline.Wall{Begin: timeline.Bridge{Offset: 5e12 - 1_790_000_000e9, Error: 90}, End: timeline.Bridge{Offset: 5e12 - 1_790_000_000e9, Error: 110}}
 		r.Sampling = timeline.Sampling{Method: timeline.MethodOutside, Interval: time.Millisecond, Samples: int64(100 * turns), Lost: 1, Truncated: int64(15 * (turns / 2)), CPU: 3 * ms}
 		r.Processes = []timeline.Process{
-			{PID: 100, Parent: 1, Role: role, Command: "python", Start: -2e9, CPU: timeline.Nanos(turns) * 60 * ms},
+			{PID: 100, Parent: 1, Role: timeline.Role(role), Command: "python", Start: -2e9, CPU: timeline.Nanos(turns) * 60 * ms},
 			{PID: 140, Parent: 100, Role: "child", Command: "nvidia-smi", Start: 30 * ms, End: 60 * ms, CPU: 4 * ms, Exit: &exit},
 		}
 		r.GPUs = []timeline.GPU{{Index: 0, UUID: "GPU-4a3b", Name: "NVIDIA H100 80GB HBM3", Driver: "550.54", Source: "GPM", Resolution: 20 * time.Millisecond, PIDs: []int{100}}}

@@ -159,9 +159,10 @@ func (w *spanWriter) spans() Spans {
 	return w.out
 }
 
-// threadOrder sorts the lanes: the cell's thread, the main thread, then the
-// busiest.
-func threadOrder(threads []timeline.Thread) []int {
+// threadOrder sorts the lanes: the cell's thread, the target's main thread, its others,
+// then those of other processes, of each kind the busiest first.
+func (b *builder) threadOrder() []int {
+	threads := b.rec.Threads
 	order := make([]int, len(threads))
 	busy := make([]timeline.Nanos, len(threads))
 	for i, t := range threads {
@@ -172,11 +173,15 @@ func threadOrder(threads []timeline.Thread) []int {
 			}
 		}
 	}
+	root := b.process(b.rec.Target.PID)
 	rank := func(i int) int {
+		t := &threads[i]
 		switch {
-		case threads[i].RunsCell:
+		case t.RunsCell:
 			return 0
-		case threads[i].Main:
+		case b.owner(t.Process, t.PID) != root:
+			return 3
+		case t.Main:
 			return 1
 		}
 		return 2

@@ -35,31 +35,34 @@ func (s *spent) plus(o spent) {
 type stackTimes map[stackKey]*spent
 
 type stackKey struct {
-	pid  int
-	node timeline.NodeID
+	process int
+	node    timeline.NodeID
 }
 
-func (t stackTimes) add(pid int, span timeline.Span) {
-	key := stackKey{pid, span.Node}
+func (t stackTimes) add(process int, span timeline.Span) {
+	key := stackKey{process, span.Node}
 	if t[key] == nil {
 		t[key] = &spent{}
 	}
 	t[key].add(span)
 }
 
-// workTimes sums each stack's time over the threads: of the thread that runs the
-// cell all of it, of other threads what was not spent waiting, since a parked pool
-// of workers would else outweigh the work, of the notebook's own nothing.
-func workTimes(rec *timeline.Recording) stackTimes {
+// workTimes sums each stack's time over the threads of each process: of the thread that
+// runs the cell, and the target's main thread, all of it, of other threads what was not
+// spent waiting, since a parked pool of workers would else outweigh the work, of the
+// notebook's own nothing.
+func (b *builder) workTimes() stackTimes {
 	times := make(stackTimes)
-	for _, th := range rec.Threads {
+	root := b.process(b.rec.Target.PID)
+	for _, th := range b.rec.Threads {
 		if th.Internal {
 			continue
 		}
-		all := th.RunsCell || th.Main
+		process := b.owner(th.Process, th.PID)
+		all := th.RunsCell || th.Main && process == root
 		for _, s := range th.Spans {
 			if all || !stateOf(s.State).Idle() {
-				times.add(th.PID, s)
+				times.add(process, s)
 			}
 		}
 	}
@@ -80,11 +83,11 @@ func (b *builder) functionTimes() []FunctionTime {
 	type key struct{ process, function int }
 	sums := make(map[key]*selfTotal)
 	var seen []int
-	for at, d := range workTimes(b.rec) {
-		path, process := b.tree.path(at.node), b.process(at.pid)
+	for at, d := range b.workTimes() {
+		path := b.tree.path(at.node)
 		seen = seen[:0]
 		for i, id := range path {
-			k := key{process, b.codes.functionOf(id)}
+			k := key{at.process, b.codes.functionOf(id)}
 			s := sums[k]
 			if s == nil {
 				s = &selfTotal{}
@@ -138,24 +141,27 @@ func (b *builder) userLine(n timeline.NodeID) (place, bool) {
 func (b *builder) lineTimes(idle map[place]int64) {
 	type key struct {
 		place
-		pid int
+		process int
 	}
 	sums := make(map[key]*selfTotal)
-	get := func(p place, pid int) *selfTotal {
-		k := key{p, pid}
+	get := func(p place, process int) *selfTotal {
+		k := key{p, process}
 		if sums[k] == nil {
 			sums[k] = &selfTotal{}
 		}
 		return sums[k]
 	}
-	target, root := &b.doc.Targets[0], b.rec.Target.PID
+	target := &b.doc.Targets[0]
 	phases := make(map[timeline.Phase]int64)
 	var seen []place
 	for at, d := range b.lineThreadTimes() {
-		target.ThreadNS += d.all
+		ours := at.process == target.Process
+		if ours {
+			target.ThreadNS += d.all
+		}
 		if p, ok := b.userLine(at.node); ok {
-			get(p, root).self.plus(*d)
-		} else {
+			get(p, at.process).self.plus(*d)
+		} else if ours {
 			target.NoLineNS += d.all
 			if phase := b.phaseOf(at.node); phase != timeline.PhaseNone {
 				phases[phase] += d.all
@@ -167,26 +173,30 @@ func (b *builder) lineTimes(idle map[place]int64) {
 			p := place{File: f.File, Line: f.Line}
 			if f.Line > 0 && b.codes.own(id) && !slices.Contains(seen, p) {
 				seen = append(seen, p)
-				get(p, root).total += d.all
+				get(p, at.process).total += d.all
 			}
 		}
 	}
 	for p := range idle {
 		if _, cell := b.names.cells[p.File]; cell {
-			get(p, root)
+			get(p, target.Process)
 		}
 	}
 	for k, s := range sums {
-		b.doc.Lines = append(b.doc.Lines, Line{
-			File: b.codes.file(k.File), Line: k.Line, Process: b.process(k.pid),
-			SelfNS: s.self.all, TotalNS: s.total, IdleNS: idle[k.place], StateNS: s.self.state[:],
-		})
+		line := Line{
+			File: b.codes.file(k.File), Line: k.Line, Process: k.process,
+			SelfNS: s.self.all, TotalNS: s.total, StateNS: s.self.state[:],
+		}
+		if k.process == target.Process {
+			line.IdleNS = idle[k.place]
+		}
+		b.doc.Lines = append(b.doc.Lines, line)
 		b.wanted[k.place] = true
 	}
 	slices.SortFunc(b.doc.Lines, func(x, y Line) int {
 		return cmp.Or(cmp.Compare(y.SelfNS, x.SelfNS), cmp.Compare(y.TotalNS, x.TotalNS),
 			cmp.Compare(b.codes.files[x.File].Name, b.codes.files[y.File].Name), cmp.Compare(x.Line, y.Line),
-			cmp.Compare(b.codes.raw[x.File], b.codes.raw[y.File]))
+			cmp.Compare(b.codes.raw[x.File], b.codes.raw[y.File]), cmp.Compare(x.Process, y.Process))
 	})
 	for phase, d := range phases {
 		b.doc.Phases = append(b.doc.Phases, Phase{ID: phase.String(), Process: target.Process, SelfNS: d, Text: wording.Phase(phase)})
@@ -206,13 +216,14 @@ func (b *builder) phaseOf(n timeline.NodeID) timeline.Phase {
 }
 
 // lineThreadTimes sums each stack's time on the threads that run the target's code:
-// the cell's; where none is known, the main ones.
+// the cell's; where none is known, the main ones. Of other processes it is workTimes'.
 func (b *builder) lineThreadTimes() stackTimes {
 	var runs, main []timeline.Thread
+	root := b.process(b.rec.Target.PID)
 	for _, t := range b.rec.Threads {
 		if t.RunsCell {
 			runs = append(runs, t)
-		} else if t.Main && (b.rec.Target.PID == 0 || t.PID == b.rec.Target.PID) {
+		} else if t.Main && b.owner(t.Process, t.PID) == root {
 			main = append(main, t)
 		}
 	}
@@ -222,7 +233,12 @@ func (b *builder) lineThreadTimes() stackTimes {
 	times := make(stackTimes)
 	for _, t := range main {
 		for _, s := range t.Spans {
-			times.add(b.rec.Target.PID, s)
+			times.add(root, s)
+		}
+	}
+	for at, d := range b.workTimes() {
+		if at.process != root {
+			times[at] = d
 		}
 	}
 	return times

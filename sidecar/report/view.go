@@ -55,14 +55,15 @@ func (v *View) Target() *Target { return &v.Targets[0] }
 func (v *View) History(thread int) []Span { return v.histories[thread] }
 
 // MainThread is the thread whose stacks are the flame chart: the one that runs the
-// target's code; -1 if there is none.
+// target's code, of a launcher the busiest main thread that it has started; -1 if there
+// is none.
 func (v *View) MainThread() int {
 	best := -1
-	for i, t := range v.Threads {
+	for i, t := range v.Threads { // the target's come first
 		if t.RunsCell {
 			return i
 		}
-		if t.Main && best < 0 && t.Process == v.Target().Process {
+		if t.Main && best < 0 {
 			best = i
 		}
 	}

@@ -202,7 +202,7 @@ func TestMarksAndOutputReachTheReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := readReport(t, resp.ReportGzip)
-	if len(r.Steps) != 1 || r.Steps[0].Source != timeline.StepMarked || len(r.Regions) != 1 || r.Regions[0].TotalNS < 99e5 || r.Regions[0].TotalNS > 101e5 {
+	if len(r.Steps) != 1 || r.Steps[0].Source != string(timeline.StepMarked) || len(r.Regions) != 1 || r.Regions[0].TotalNS < 99e5 || r.Regions[0].TotalNS > 101e5 {
 		t.Errorf("steps %+v, regions %+v", r.Steps, r.Regions)
 	}
 	if r.DurationNS > 9e8 {

@@ -167,6 +167,10 @@ func (s *kernelSession) Begin(ctx context.Context, req *api.BeginRequest) (*api.
 	// The cell's code runs when this call has been answered: the time that the
 	// extension asked at, req.StartedNs, holds the call itself, too.
 	started := timeline.Monotonic()
+	children, err := recorder.ParseChildren(req.Children)
+	if err != nil {
+		return nil, status.Error(codes.InvalidArgument, err.Error())
+	}
 	refusal, err := s.Recorder.Begin(recorder.Spec{
 		ID:             req.CellId,
 		Started:        started,
@@ -175,6 +179,7 @@ func (s *kernelSession) Begin(ctx context.Context, req *api.BeginRequest) (*api.
 		OwnThreads:     numbers(req.OwnThreads),
 		Interval:       time.Duration(req.IntervalNs),
 		FigureInterval: time.Duration(req.SystemIntervalNs),
+		Children:       children,
 		Cell:           &timeline.Cell{ExecutionCount: int(req.ExecutionCount), File: req.File, Text: req.Text, Name: req.Name},
 		Sources:        sources(req.Sources),
 	})

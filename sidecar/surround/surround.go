@@ -132,9 +132,10 @@ func (s *stripper) isOurs(t timeline.Thread, positions []position) bool {
 	return startsIn(t, positions, func(p position) bool { return p.starts == ours })
 }
 
-// isKernels tells the threads of the notebook's own machinery.
+// isKernels tells the threads of the notebook's own machinery. A process that was forked has the
+// stack of its owner below its own work, and so the kernel's.
 func (s *stripper) isKernels(t timeline.Thread, positions []position) bool {
-	return startsIn(t, positions, func(p position) bool { return p.starts == ours || p.starts == kernel || p.starts == runner })
+	return t.Process == 0 && startsIn(t, positions, func(p position) bool { return p.starts == ours || p.starts == kernel || p.starts == runner })
 }
 
 // startsIn tells whether all stacks of a thread do, but for those that have no frame below threading's.

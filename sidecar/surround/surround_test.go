@@ -268,13 +268,15 @@ func TestThreads(t *testing.T) {
 	add("omni_perf", stack(bootstrap, frame("Looper._run", site+"omni_perf/looper.py", 150), loop[4:6]))
 	add("prefetch", stack(bootstrap, frame("load", "/home/u/helpers.py", 4)))
 	add("pool", stack(bootstrap, frame("_worker", stdlib+"concurrent/futures/thread.py", 90)))
+	forked := b.Thread(timeline.Thread{PID: 2, Process: 1, NativeID: 2, Name: "forked", Main: true})
+	b.Set(forked, 0, node(b, stack(inCell(cell(1))[:1], frame("_bootstrap", stdlib+"multiprocessing/process.py", 314))), timeline.StatePython, false)
 	rec := b.Snapshot(2 * second)
 	rec.Target = timeline.Target{PID: 1, Cell: &timeline.Cell{ExecutionCount: 7, File: cellFile, Text: "x"}}
 	var got []string
 	for _, th := range Strip(rec).Threads {
 		got = append(got, fmt.Sprintf("%s %v", th.Name, th.Internal))
 	}
-	if want := "[MainThread false IOPub true prefetch false pool false]"; fmt.Sprint(got) != want {
+	if want := "[MainThread false IOPub true prefetch false pool false forked false]"; fmt.Sprint(got) != want {
 		t.Errorf("threads and whether they are the notebook's own %v, want %s", got, want)
 	}
 }

@@ -28,6 +28,6 @@ func ExampleOf() {
 	// Output:
 	// pid,parent,role,command,rank,start_s,end_s,end_reason,exit_code,cpu_s,stacks
 	// 100,,script,python,,-2,,,,0.24,read
-	// 140,100,child,nvidia-smi,,0.03,0.06,exit,0,0.004,only the stacks of the recorded process are read
+	// 140,100,child,nvidia-smi,,0.03,0.06,exit,0,0.004,nobody tried to read its stacks
 	// <nil>
 }

@@ -99,7 +99,7 @@ func (b *Builder) Thread(t Thread) ThreadID {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i := range b.lists {
-		if known := &b.threads[i]; b.lists[i].lost && known.PID == t.PID && known.NativeID == t.NativeID && known.Main == t.Main {
+		if known := &b.threads[i]; b.lists[i].lost && known.PID == t.PID && known.Process == t.Process && known.NativeID == t.NativeID && known.Main == t.Main {
 			b.lists[i].lost = false
 			known.RunsCell = t.RunsCell
 			return ThreadID(i)
@@ -250,6 +250,25 @@ func (b *Builder) Track(spec TrackSpec) *TrackWriter {
 		b.tracks = append(b.tracks, t)
 	}
 	return &TrackWriter{b: b, t: t}
+}
+
+// Reading is the last value of a track.
+type Reading struct {
+	ID    string
+	Value float64
+}
+
+// Last tells the last values of all tracks that have some.
+func (b *Builder) Last() []Reading {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var out []Reading
+	for _, t := range b.tracks {
+		if n := len(t.Points); n > 0 {
+			out = append(out, Reading{t.ID, t.Points[n-1].Value})
+		}
+	}
+	return out
 }
 
 // TrackWriter adds points to a track; it may be used from any goroutine.

@@ -242,16 +242,16 @@ func TestThinningNeverTurnsUnknownIntoZero(t *testing.T) {
 
 func TestSliceHasItsOwnZero(t *testing.T) {
 	b := NewBuilder(Options{Origin: 1_000})
-	th := b.Thread(Thread{NativeID: 1})
+	th := b.Thread(Thread{PID: 3, Process: 2, NativeID: 1})
 	b.Set(th, 0, RootNode, StatePython, false)
 	b.Set(th, 50, RootNode, StateIO, false)
-	w := b.Track(TrackSpec{ID: "r", Kind: KindRate, Device: -1})
+	w := b.Track(TrackSpec{ID: "r", Kind: KindRate, PID: 3, Process: 2, Device: -1})
 	w.Add(40, 1)
 	w.Add(80, 2)
-	b.Mark(Mark{Kind: "step", Start: 30, End: 60})
+	b.Mark(Mark{Kind: "step", Start: 30, End: 60, Process: 2})
 	b.Mark(Mark{Kind: "step", Start: 0, End: 20})
 	b.Describe(func(r *Recording) {
-		r.Processes = []Process{{PID: 1, Start: -900}, {PID: 2, Start: 5, End: 20}, {PID: 3, Start: 10, End: 60}, {PID: 4, Start: 80}}
+		r.Processes = []Process{{PID: 1, ParentIndex: -1, Start: -900}, {PID: 2, Start: 5, End: 20}, {PID: 3, ParentIndex: 1, Start: 10, End: 60}, {PID: 4, Start: 80}}
 		r.GPUs = []GPU{{Index: 0, Lost: 45}, {Index: 1, Lost: 90}}
 	})
 
@@ -271,10 +271,14 @@ func TestSliceHasItsOwnZero(t *testing.T) {
 	}
 	var lives []string
 	for _, p := range rec.Processes {
-		lives = append(lives, fmt.Sprintf("%d: %d–%d", p.PID, p.Start, p.End))
+		lives = append(lives, fmt.Sprintf("%d of %d: %d–%d", p.PID, p.ParentIndex, p.Start, p.End))
 	}
-	if got, want := fmt.Sprint(lives), "[1: -925–0 3: -15–35]"; got != want {
+	if got, want := fmt.Sprint(lives), "[1 of -1: -925–0 3 of -1: -15–35]"; got != want {
 		t.Errorf("processes %s, want %s", got, want)
+	}
+	if rec.Threads[0].Process != 1 || rec.Tracks[0].Process != 1 || rec.Marks[0].Process != 1 {
+		t.Errorf("the thread, the track and the mark are of the processes %d, %d and %d, want 1, which is pid 3 now",
+			rec.Threads[0].Process, rec.Tracks[0].Process, rec.Marks[0].Process)
 	}
 	if rec.GPUs[0].Lost != 20 || rec.GPUs[1].Lost != 0 || whole.GPUs[0].Lost != 45 {
 		t.Errorf("devices lost at %d and %d, in the whole at %d; want 20, 0 (still there) and 45", rec.GPUs[0].Lost, rec.GPUs[1].Lost, whole.GPUs[0].Lost)

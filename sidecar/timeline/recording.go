@@ -1,6 +1,10 @@
 package timeline
 
-import "time"
+import (
+	"time"
+
+	"github.com/omni-perf/omni-perf/sidecar/rank"
+)
 
 // Nanos is a time on CLOCK_MONOTONIC since the recording's start, or the
 // difference of two such times, in nanoseconds.
@@ -134,6 +138,7 @@ type Span struct {
 // Thread is one thread of one process.
 type Thread struct {
 	PID      int
+	Process  int    // index in Recording.Processes, of which the target is the first
 	NativeID int    // as gettid() says in the target's own pid namespace
 	Name     string // threading's name, else the kernel's comm
 	Main     bool   // the process's main thread
@@ -179,18 +184,6 @@ func (r GapReason) String() string {
 	return gapNames[GapUnreadable]
 }
 
-// Process is the target or one of its descendants.
-type Process struct {
-	PID, Parent int
-	Role        string // "kernel", "script", "worker", "child"
-	Rank        *int   // distributed rank, where known
-	Command     string // what it runs in one word: "pip", "ffmpeg"; empty where it could not be read
-	Start       Nanos  // negative: before the recording
-	End         Nanos  // when it was found to have ended; 0: it was alive to the last
-	CPU         Nanos  // that it and its own dead children used during the recording; -1 unknown
-	Exit        *int   // how it ended: its exit code, or 128 and the signal; nil where nobody could tell
-}
-
 // Track kinds: how a point's value is meant.
 const (
 	KindGauge = "gauge" // the value at that instant: bytes of memory, °C
@@ -205,6 +198,7 @@ type TrackSpec struct {
 	Source     string        // "/proc/PID/stat", "NVML sample buffer"
 	Resolution time.Duration // of the source
 	PID        int           // process the figure is of; 0 = whole machine
+	Process    int           // where PID is not 0: index of the process in Recording.Processes
 	Device     int           // GPU index; -1 = none
 	Limit      float64       // natural upper bound (cores, total memory, 100 %); 0 = none known
 	MaxPoints  int           // thinned beyond; 0 = 8,192
@@ -232,15 +226,21 @@ type Track struct {
 type Mark struct {
 	Kind       string // "step" or "region"
 	Name       string
-	Start, End Nanos // a step's Start is the end of the step before
-	// Source is how a step was found: StepMarked, StepOptimizer; empty: not known.
-	Source string
+	Process    int        // whose, as an index into Recording.Processes
+	Source     MarkSource // of a step
+	Start, End Nanos      // a step's Start is the end of the step before
 }
+
+// MarkSource is how a step was found; empty: not known.
+type MarkSource string
 
 // How steps are found.
 const (
-	StepMarked    = "marked"    // by the program: omni_perf.step()
-	StepOptimizer = "optimizer" // by the optimizer's hook
+	StepMarked    MarkSource = "marked"    // by the program: omni_perf.step()
+	StepOptimizer MarkSource = "optimizer" // by torch's hook for optimizers
+	// StepSampled is by the calls of an optimizer on the sampled stacks: where a step is
+	// short, or the sampling coarse, there are none.
+	StepSampled MarkSource = "sampled"
 )
 
 // Note says what could not be read, or is less exact than asked, and why.
@@ -323,8 +323,9 @@ type Target struct {
 	PythonVersion string
 	Interpreter   string
 	Argv          []string
-	Cell          *Cell // nil for scripts and processes
-	Restarts      int   // of the kernel, since its cells are followed
+	Rank          *rank.Rank // of a distributed run; nil: none
+	Cell          *Cell      // nil for scripts and processes
+	Restarts      int        // of the kernel, since its cells are followed
 }
 
 // Sampling says how the stacks were read, as it was.

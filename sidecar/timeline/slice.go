@@ -15,31 +15,29 @@ func (r *Recording) Slice(from, to Nanos) *Recording {
 	out.Origin += int64(from)
 	out.StartedAt = r.StartedAt.Add(time.Duration(from))
 	out.Duration = max(to-from, 0)
-	out.Threads = nil
-	for _, t := range r.Threads {
-		t.Spans = cut(t.Spans, from, to)
-		if len(t.Spans) > 0 {
-			out.Threads = append(out.Threads, t)
+	index := out.sliceProcesses(r.Processes, from, to)
+	place := func(process int) int { // of what has something to tell
+		if process < len(index) {
+			return max(index[process], 0)
 		}
+		return process
 	}
 	out.Tracks = nil
 	for _, t := range r.Tracks {
 		t.Points = cutPoints(t.Points, from, to)
 		t.Peak = peak(t.Points)
+		t.Process = place(t.Process)
 		if len(t.Points) > 0 || t.Ended != "" {
 			out.Tracks = append(out.Tracks, t)
 		}
 	}
-	out.Processes = nil
-	for _, p := range r.Processes {
-		if p.Start >= to || p.End != 0 && p.End <= from {
-			continue
+	out.Threads = nil
+	for _, t := range r.Threads {
+		t.Spans = cut(t.Spans, from, to)
+		t.Process = place(t.Process)
+		if len(t.Spans) > 0 {
+			out.Threads = append(out.Threads, t)
 		}
-		p.Start -= from
-		if p.End != 0 {
-			p.End = min(p.End, to) - from
-		}
-		out.Processes = append(out.Processes, p)
 	}
 	out.GPUs = slices.Clone(r.GPUs)
 	for i := range out.GPUs {
@@ -55,6 +53,7 @@ func (r *Recording) Slice(from, to Nanos) *Recording {
 	for _, m := range r.Marks {
 		if m.End > from && m.Start < to {
 			m.Start, m.End = max(m.Start, from)-from, min(m.End, to)-from
+			m.Process = place(m.Process)
 			out.Marks = append(out.Marks, m)
 		}
 	}
@@ -88,6 +87,29 @@ func cutGaps(gaps []Gap, from, to Nanos) []Gap {
 		}
 	}
 	return out
+}
+
+// sliceProcesses keeps those that lived between two times, the target in any case, and
+// tells for each its new index, -1 for those left out.
+func (r *Recording) sliceProcesses(all []Process, from, to Nanos) (index []int) {
+	r.Processes, index = nil, make([]int, len(all))
+	for i, p := range all {
+		if index[i] = -1; i > 0 && (p.Start >= to || p.End != 0 && p.End <= from) {
+			continue
+		}
+		p.Start -= from
+		if p.End != 0 {
+			p.End = max(min(p.End, to)-from, 1)
+		}
+		index[i] = len(r.Processes)
+		r.Processes = append(r.Processes, p)
+	}
+	for i := range r.Processes {
+		if p := &r.Processes[i]; p.ParentIndex >= 0 && p.ParentIndex < len(index) {
+			p.ParentIndex = index[p.ParentIndex]
+		}
+	}
+	return index
 }
 
 func cut(spans []Span, from, to Nanos) []Span {

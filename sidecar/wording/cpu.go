@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/words"
 )
 
@@ -60,7 +61,7 @@ func (s Scope) displaying(f diagnose.Finding) string {
 
 func (s Scope) loadsData(f diagnose.Finding) string {
 	if f.Cause == diagnose.LoadWorker {
-		return "waited " + s.part(f.Time) + " for the data loader's workers" + s.where(f)
+		return "waited " + s.part(f.Time) + " for the data loader's workers" + s.where(f) + s.work(f.Actors)
 	}
 	return "loading data took " + s.part(f.Time) + s.where(f)
 }
@@ -71,7 +72,7 @@ func (s Scope) waitsForChildren(f diagnose.Finding) string {
 	if f.Cores >= worthSaying {
 		text += "; " + pronoun(f.Actors) + " kept " + coresOf(f) + " busy"
 	}
-	return text
+	return text + s.work(f.Actors)
 }
 
 // processes names child processes: "a child process (pip)", "4 worker processes".
@@ -89,7 +90,11 @@ func processes(actors []diagnose.Actor) string {
 	case count == 0:
 		return "child processes"
 	case len(names) == 0:
-		what = words.Plural(count, "worker process", "worker processes")
+		name := roles[timeline.RoleWorker]
+		if w := actors[0].Work; w != nil && len(actors) == 1 {
+			name = roles[w.Role]
+		}
+		what = words.Plural(count, name[0], name[1])
 	}
 	if count == 1 {
 		what = "a " + strings.TrimPrefix(what, "1 ")

@@ -96,9 +96,12 @@ func (r *restored) target() {
 		}
 	}
 	for i, p := range r.view.Processes {
-		out := timeline.Process{PID: r.pid(i), Role: p.Role, Rank: p.Rank, Command: p.Command, Start: timeline.Nanos(p.StartNS), CPU: -1, Exit: p.ExitCode}
+		out := timeline.Process{
+			PID: r.pid(i), ParentIndex: -1, Role: timeline.Role(p.Role), Number: p.RoleNumber, Rank: p.Rank, Command: p.Command,
+			Start: timeline.Nanos(p.StartNS), CPU: -1, Exit: p.ExitCode,
+		}
 		if p.Parent != nil {
-			out.Parent = r.pid(*p.Parent)
+			out.Parent, out.ParentIndex = r.pid(*p.Parent), *p.Parent
 		}
 		if p.EndNS != nil {
 			out.End = timeline.Nanos(*p.EndNS)
@@ -126,7 +129,7 @@ func (r *restored) stacks() {
 		r.Nodes = append(r.Nodes, timeline.Node{Parent: timeline.NodeID(r.view.Nodes.Parent[n]), Frame: timeline.FrameID(r.view.Nodes.Frame[n])})
 	}
 	for i, t := range r.view.Threads {
-		out := timeline.Thread{PID: r.pid(t.Process), NativeID: t.NativeID, Name: t.Name, Main: t.Main, RunsCell: t.RunsCell, Internal: t.Internal, OnCPU: -1}
+		out := timeline.Thread{PID: r.pid(t.Process), Process: t.Process, NativeID: t.NativeID, Name: t.Name, Main: t.Main, RunsCell: t.RunsCell, Internal: t.Internal, OnCPU: -1}
 		if t.OnCPUNS != nil {
 			out.OnCPU = timeline.Nanos(*t.OnCPUNS)
 		}
@@ -179,7 +182,10 @@ func (r *restored) track(t *report.Track) timeline.Track {
 		out.ID = fmt.Sprintf("gpu%d.%s", out.Device, strings.TrimPrefix(t.ID, "gpu."))
 	}
 	if t.Process != nil {
-		out.PID = r.pid(*t.Process)
+		out.PID, out.Process = r.pid(*t.Process), *t.Process
+		if what, ok := strings.CutPrefix(t.ID, "process."); ok {
+			out.ID = fmt.Sprintf("process.%d.%s", out.Process, what)
+		}
 	}
 	if t.Thread != nil {
 		out.ID = fmt.Sprintf("thread.%d.%s", r.view.Threads[*t.Thread].NativeID, strings.TrimPrefix(t.ID, "thread."))

@@ -1,0 +1,111 @@
+package marks
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+)
+
+func listen(t *testing.T, take func(pid int, m Mark) bool) (*Receiver, string) {
+	t.Helper()
+	folder, err := os.MkdirTemp("", "marks")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(folder) })
+	path := filepath.Join(folder, "s")
+	r, err := Listen(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Close)
+	go r.Serve(take)
+	return r, path
+}
+
+func TestMarksArriveWithTheirSender(t *testing.T) {
+	var mu sync.Mutex
+	var got []string
+	r, path := listen(t, func(pid int, m Mark) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		got = append(got, fmt.Sprint(pid == os.Getpid(), m))
+		return true
+	})
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the socket is %v, %v", info.Mode(), err)
+	}
+	c, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprint(c, `{"begin":100}`+"\n"+`{"step":150}`+"\n"+`{"region":[120,140],"name":"load"}`+"\n"+`{"hook":200}`+"\n")
+	other, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	fmt.Fprint(other, `{"begin":1}`+"\n"+`{"hook":900}`+"\n") // what was before its first step is no step
+	time.Sleep(50 * time.Millisecond)                         // accepted
+	r.Drain()                                                 // though the sender is still there
+	mu.Lock()
+	defer mu.Unlock()
+	want := "[true {step  100 150 marked} true {region load 120 140 } true {step  150 200 optimizer}]"
+	if fmt.Sprint(got) != want {
+		t.Errorf("got  %v\nwant %s", got, want)
+	}
+}
+
+func TestASenderOfNonsenseIsCutOff(t *testing.T) {
+	for name, text := range map[string]string{
+		"no JSON": "hello\n", "no mark": "{}\n", "backwards": `{"region":[5,4]}` + "\n", "in the past": `{"begin":9}` + "\n" + `{"step":3}` + "\n",
+		"endless": fmt.Sprintf("%*d\n", maxLine+1, 1),
+	} {
+		_, path := listen(t, func(int, Mark) bool { t.Errorf("%s was taken", name); return true })
+		c, err := net.Dial("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprint(c, text)
+		c.SetReadDeadline(time.Now().Add(5 * time.Second))
+		if _, err := c.Read(make([]byte, 1)); err == nil || os.IsTimeout(err) {
+			t.Errorf("%s: the connection stays open: %v", name, err)
+		}
+		c.Close()
+	}
+}
+
+func TestAStrangersMarksAreRefused(t *testing.T) {
+	asked := make(chan bool, 8)
+	_, path := listen(t, func(int, Mark) bool { asked <- true; return false })
+	c, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	fmt.Fprint(c, `{"step":150}`+"\n"+`{"step":160}`+"\n")
+	<-asked
+	c.SetReadDeadline(time.Now().Add(5 * time.Second))
+	if _, err := c.Read(make([]byte, 1)); err == nil || os.IsTimeout(err) {
+		t.Errorf("the connection stays open: %v", err)
+	}
+	if len(asked) != 0 {
+		t.Error("its second mark was looked at")
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(`{"begin":1}`))
+	f.Add([]byte(`{"step":1,"region":[1,2],"name":"x"}`))
+	f.Add([]byte(`{"region":[1]}`))
+	f.Fuzz(func(t *testing.T, line []byte) {
+		var d decoder
+		if m, ok, err := d.decode(line); ok && (err != nil || m.End < m.Start) {
+			t.Errorf("%q is %+v, %v", line, m, err)
+		}
+	})
+}

@@ -1,0 +1,152 @@
+// Package procfs reads what /proc says of processes and threads: the files that
+// several collectors look at. In flow process ids, out flow plain facts; what they
+// mean is the caller's business.
+package procfs
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Tick is the unit of times in stat files: USER_HZ is 100 on every architecture
+// Linux still has.
+const Tick = 10 * time.Millisecond
+
+// FS is one /proc. Its buffer is used again: one goroutine.
+type FS struct {
+	Root string
+	buf  []byte
+}
+
+// New makes the reader of the /proc that is mounted at root.
+func New(root string) FS { return FS{Root: root, buf: make([]byte, 4096)} }
+
+// Read returns a file's content, valid until the next Read.
+func (f *FS) Read(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	if len(f.buf) == 0 {
+		f.buf = make([]byte, 4096)
+	}
+	n := 0
+	for {
+		m, err := file.Read(f.buf[n:])
+		n += m
+		if errors.Is(err, io.EOF) {
+			return f.buf[:n], nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if n == len(f.buf) {
+			f.buf = append(f.buf, make([]byte, n)...)
+		}
+	}
+}
+
+// Path names a file of a process.
+func (f *FS) Path(pid int, file string) string {
+	return f.Root + "/" + strconv.Itoa(pid) + "/" + file
+}
+
+// Stat reads /proc/PID/stat.
+func (f *FS) Stat(pid int) (Stat, error) {
+	text, err := f.Read(f.Path(pid, "stat"))
+	if err != nil {
+		return Stat{}, err
+	}
+	return ParseStat(text)
+}
+
+// Group is the id of the process that an id belongs to, which may be a thread's
+// (Tgid in /proc/PID/status).
+func (f *FS) Group(id int) (int, error) {
+	text, err := f.Read(f.Path(id, "status"))
+	if err != nil {
+		return 0, err
+	}
+	if _, rest, ok := bytes.Cut(text, []byte("\nTgid:")); ok {
+		line, _, _ := bytes.Cut(rest, []byte("\n"))
+		if n, err := strconv.Atoi(string(bytes.TrimSpace(line))); err == nil {
+			return n, nil
+		}
+	}
+	return 0, errors.New("a status file of an unknown form")
+}
+
+// Tasks are the ids of a process's threads.
+func (f *FS) Tasks(pid int) ([]int, error) { return f.folder(f.Path(pid, "task")) }
+
+// All are the ids of all processes that can be seen.
+func (f *FS) All() ([]int, error) { return f.folder(f.Root) }
+
+func (f *FS) folder(path string) ([]int, error) {
+	d, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	names, err := d.Readdirnames(-1)
+	return numbers(names), err
+}
+
+// Children are the processes that a thread has made and not waited for.
+func (f *FS) Children(pid, tid int) ([]int, error) {
+	text, err := f.Read(f.Path(pid, "task/"+strconv.Itoa(tid)+"/children"))
+	if err != nil {
+		return nil, err
+	}
+	return numbers(strings.Fields(string(text))), nil
+}
+
+func numbers(names []string) []int {
+	var out []int
+	for _, name := range names {
+		if n, err := strconv.Atoi(name); err == nil && n > 0 {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// Executable is what the process runs; empty when that cannot be seen.
+func (f *FS) Executable(pid int) string {
+	path, err := os.Readlink(filepath.Join(f.Root, strconv.Itoa(pid), "exe"))
+	if err != nil {
+		return ""
+	}
+	return path
+}
+
+// maxCommandLine bounds how much of a command line is looked at: what runs stands
+// at its beginning.
+const maxCommandLine = 4096
+
+// Arguments are the process's command line; nil when it cannot be seen or, of a
+// zombie, is gone.
+func (f *FS) Arguments(pid int) []string {
+	text, err := f.Read(f.Path(pid, "cmdline"))
+	if err != nil || len(text) == 0 {
+		return nil
+	}
+	return strings.Split(strings.TrimRight(string(text[:min(len(text), maxCommandLine)]), "\x00"), "\x00")
+}
+
+// Environment is what the process was started with, "NAME=value" each: of a program
+// what its exec was given, whatever it has changed since. nil when it cannot be seen.
+func (f *FS) Environment(pid int) []string {
+	text, err := f.Read(f.Path(pid, "environ"))
+	if err != nil || len(text) == 0 {
+		return nil
+	}
+	return strings.Split(strings.TrimRight(string(text), "\x00"), "\x00")
+}

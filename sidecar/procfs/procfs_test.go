@@ -1,0 +1,60 @@
+package procfs
+
+import (
+	"os"
+	"testing"
+	"time"
+)
+
+const statLine = "4711 (py (3) x) S 12 4711 4710 0 -1 4194304 901 33 7 2 150 50 30 20 20 0 5 0 987654 10000 200 18446744073709551615\n"
+
+func TestParseStat(t *testing.T) {
+	got, err := ParseStat([]byte(statLine))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Stat{
+		Comm: "py (3) x", State: 'S', Parent: 12, Session: 4710, Minor: 901, Major: 7,
+		Own: 2 * time.Second, Reaped: 500 * time.Millisecond, Threads: 5, Start: 987654,
+	}
+	if got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	for _, bad := range []string{"", "1 (a", "1 (a) S", "1 (a) S 1 2 3 x x x x x x x x x x x x x x x x x x", ") ("} {
+		if got, err := ParseStat([]byte(bad)); err == nil {
+			t.Errorf("%q was read as %+v", bad, got)
+		}
+	}
+}
+
+func TestOfThisProcess(t *testing.T) {
+	fs := New("/proc")
+	pid := os.Getpid()
+	st, err := fs.Stat(pid)
+	if err != nil || st.Parent != os.Getppid() || st.Start == 0 {
+		t.Errorf("stat %+v, %v", st, err)
+	}
+	tasks, err := fs.Tasks(pid)
+	if err != nil || len(tasks) < 2 {
+		t.Fatalf("tasks %v, %v; Go has several", tasks, err)
+	}
+	for _, tid := range tasks {
+		if group, err := fs.Group(tid); err != nil || group != pid {
+			t.Errorf("thread %d is of process %d (%v), want %d", tid, group, err, pid)
+		}
+	}
+	if len(fs.Arguments(pid)) != len(os.Args) || len(fs.Environment(pid)) == 0 || fs.Executable(pid) == "" {
+		t.Error("its command line, environment or executable cannot be read")
+	}
+}
+
+func FuzzParseStat(f *testing.F) {
+	f.Add([]byte(statLine))
+	f.Add([]byte("1 ((()) R 0 0 0 0 0 0 0 0 0 0 -9223372036854775808 9223372036854775807 0 0 0 0 0 0 0 0"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		s, err := ParseStat(text)
+		if err == nil && (s.Own < 0 || s.Reaped < 0) {
+			t.Errorf("%q: negative CPU time %+v", text, s)
+		}
+	})
+}

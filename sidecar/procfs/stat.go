@@ -1,0 +1,67 @@
+package procfs
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"strconv"
+	"time"
+)
+
+// Stat is what is used of /proc/PID/stat (proc_pid_stat(5)).
+type Stat struct {
+	Comm         string
+	State        byte
+	Parent       int
+	Session      int
+	Minor, Major uint64        // page faults
+	Own, Reaped  time.Duration // CPU time of the process, and of children it has waited for
+	Threads      int
+	Start        uint64 // ticks since boot: with the pid, the process's identity
+	Exit         uint64 // wait status of a zombie; 0 where this user may not know it, or it ended well
+}
+
+// Zombie tells a process that has ended and was not waited for yet.
+func (s Stat) Zombie() bool { return s.State == 'Z' || s.State == 'X' }
+
+var errStat = errors.New("a stat file of an unknown form")
+
+// ParseStat reads a stat line. The name may hold spaces and parentheses: the last
+// one closes it.
+func ParseStat(text []byte) (Stat, error) {
+	open, end := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
+	if open < 0 || end < open {
+		return Stat{}, errStat
+	}
+	fields := bytes.Fields(text[end+1:])
+	const last = 22 - 3 // starttime; fields[0] is field 3
+	if len(fields) <= last || len(fields[0]) != 1 {
+		return Stat{}, errStat
+	}
+	var bad error
+	number := func(field int) uint64 {
+		n, err := strconv.ParseInt(string(fields[field-3]), 10, 64) // children's times are signed
+		if err != nil || n < 0 {
+			bad = errors.Join(bad, err)
+			return 0
+		}
+		return uint64(n)
+	}
+	ticks := func(field int) time.Duration {
+		return time.Duration(min(number(field), math.MaxInt64/4/uint64(Tick))) * Tick
+	}
+	s := Stat{
+		Comm: string(text[open+1 : end]), State: fields[0][0], Parent: int(number(4)), Session: int(number(6)),
+		Minor: number(10), Major: number(12),
+		Own: ticks(14) + ticks(15), Reaped: ticks(16) + ticks(17),
+		Threads: int(number(20)), Start: number(22),
+	}
+	const exitCode = 52
+	if len(fields) > exitCode-3 {
+		s.Exit = number(exitCode)
+	}
+	if bad != nil {
+		return Stat{}, errStat
+	}
+	return s, nil
+}

@@ -1,0 +1,238 @@
+package proctree
+
+import (
+	"slices"
+	"time"
+
+	"github.com/omni-perf/omni-perf/sidecar/procfs"
+)
+
+const (
+	walkInterval = int64(time.Second)            // between walks of the tree, where loadavg tells who is new
+	blindWalk    = int64(40 * time.Millisecond)  // where it does not
+	maxShare     = 0.01                          // of a core, that walks may take
+	maxRange     = 512                           // ids in between; beyond, the tree is walked
+	retries      = 3                             // looks at an id that was given away but is not there: it is being made
+	trustAge     = int64(100 * time.Millisecond) // a process as old as this should have been found without a walk
+)
+
+// finder finds processes that are new.
+type finder struct {
+	begun   bool        // the root was looked at
+	last    int         // process id given away last; 0: not known
+	missing map[int]int // ids that were not there yet, and how often they were looked for
+	blind   bool        // loadavg does not tell
+	scan    bool        // the kernel has no children files
+	walked  int64       // CLOCK_MONOTONIC of the last walk
+	cost    int64       // ns that it took
+}
+
+// Look finds out what has changed since the last look and tells the sink. deep walks
+// the tree in any case. The error is of the root, which can no longer be read.
+func (t *Tree) Look(deep bool) error {
+	_, err := t.look(deep, nil)
+	if err == nil {
+		t.poll(nil)
+	}
+	t.tell()
+	return err
+}
+
+// look finds processes that are new.
+func (t *Tree) look(deep bool, l Listener) (found []*member, err error) {
+	f := &t.find
+	now := t.opts.Clock()
+	if !f.begun {
+		st, err := t.fs.Stat(t.root)
+		if err != nil {
+			return nil, err
+		}
+		f.begun, f.missing, deep = true, make(map[int]int), true
+		if root := t.admit(t.root, st, nil); root != nil {
+			t.identify(root, st)
+			found = append(found, root)
+			t.news(l, root)
+		}
+	}
+	if t.opts.Alone {
+		return found, nil
+	}
+	last, moved := t.lastID()
+	every := walkInterval
+	if f.blind {
+		every = blindWalk
+	}
+	every = max(every, int64(float64(f.cost)/maxShare))
+	var candidates []int
+	for id := range f.missing {
+		candidates = append(candidates, id)
+	}
+	if !f.blind && moved {
+		if first := f.last + 1; f.last == 0 || last < f.last || last-f.last > maxRange {
+			deep = true
+		} else {
+			for id := first; id <= last; id++ {
+				candidates = append(candidates, id)
+			}
+		}
+		f.last = last
+	}
+	slices.Sort(candidates)
+	for _, id := range candidates {
+		found = append(found, t.consider(id, l)...)
+	}
+	if deep || now-f.walked >= every {
+		before := len(found)
+		f.walked = t.opts.Clock()
+		found = append(found, t.walk(l)...)
+		f.cost = t.opts.Clock() - f.walked
+		t.judge(found[before:], deep)
+	}
+	t.noteLeft()
+	return found, nil
+}
+
+// lastID is the process id given away last; moved tells whether there are new ones.
+func (t *Tree) lastID() (last int, moved bool) {
+	text, err := t.fs.Read(t.fs.Root + "/loadavg")
+	if err == nil {
+		var ok bool
+		if last, ok = parseLast(string(text)); ok {
+			return last, last != t.find.last
+		}
+	}
+	t.find.blind = true
+	return 0, false
+}
+
+// judge takes loadavg for made up where a walk has found what it should have told.
+func (t *Tree) judge(found []*member, expected bool) {
+	if expected || t.find.blind {
+		return
+	}
+	for _, m := range found {
+		start := int64(m.Start)*int64(procfs.Tick) - t.zero
+		if int64(t.sink.Since(t.opts.Clock()))-start > trustAge && start > 0 {
+			t.find.blind = true
+		}
+	}
+}
+
+// consider takes up the process of an id if it is one of ours. The id may be a
+// thread's, or of a process that is still being made.
+func (t *Tree) consider(id int, l Listener) []*member {
+	st, err := t.fs.Stat(id)
+	if err != nil {
+		if t.find.missing[id]++; t.find.missing[id] > retries {
+			delete(t.find.missing, id)
+		}
+		return nil
+	}
+	delete(t.find.missing, id)
+	t.mu.Lock()
+	parent, known := t.byPID[st.Parent], t.byPID[id]
+	t.mu.Unlock()
+	if known != nil && known.Start == st.Start {
+		return nil
+	}
+	if group, err := t.fs.Group(id); err != nil || group != id { // a thread
+		return nil
+	}
+	if parent == nil && !t.adopted(id, st) {
+		return nil
+	}
+	return t.take(id, st, parent, l)
+}
+
+// take makes a process a member, and reports it.
+func (t *Tree) take(id int, st procfs.Stat, parent *member, l Listener) []*member {
+	t.mu.Lock()
+	before := t.byPID[id]
+	t.mu.Unlock()
+	if before != nil && before.Start != st.Start { // the pid was used again
+		t.lose(before, l)
+	}
+	m := t.admit(id, st, parent)
+	if m == nil {
+		return nil
+	}
+	t.identify(m, st)
+	if st.Zombie() {
+		t.news(l, m)
+		t.bury(m, st, l)
+		return nil
+	}
+	t.news(l, m)
+	return []*member{m}
+}
+
+// walk looks at the children of all threads of all members.
+func (t *Tree) walk(l Listener) (found []*member) {
+	queue := t.Living()
+	if t.find.scan {
+		return t.scanAll(l)
+	}
+	for i := 0; i < len(queue); i++ {
+		pid := queue[i].PID
+		tids, err := t.fs.Tasks(pid)
+		if err != nil {
+			continue
+		}
+		t.mu.Lock()
+		parent := t.byPID[pid]
+		t.mu.Unlock()
+		for _, tid := range tids {
+			children, err := t.fs.Children(pid, tid)
+			if err != nil && pid == t.root && tid == pid {
+				t.find.scan = true // CONFIG_PROC_CHILDREN is off
+				return append(found, t.scanAll(l)...)
+			}
+			for _, child := range children {
+				t.mu.Lock()
+				known := t.byPID[child]
+				t.mu.Unlock()
+				st, err := t.fs.Stat(child)
+				if err != nil || known != nil && known.Start == st.Start {
+					continue
+				}
+				for _, m := range t.take(child, st, parent, l) {
+					found, queue = append(found, m), append(queue, m.Identity)
+				}
+			}
+		}
+	}
+	return found
+}
+
+// scanAll asks all processes for their parent, where the kernel keeps no lists of
+// children.
+func (t *Tree) scanAll(l Listener) (found []*member) {
+	all, err := t.fs.All()
+	if err != nil {
+		return nil
+	}
+	for again := true; again; {
+		again = false
+		for _, pid := range all {
+			t.mu.Lock()
+			known := t.byPID[pid]
+			t.mu.Unlock()
+			if known != nil {
+				continue
+			}
+			st, err := t.fs.Stat(pid)
+			if err != nil {
+				continue
+			}
+			t.mu.Lock()
+			parent := t.byPID[st.Parent]
+			t.mu.Unlock()
+			if parent == nil {
+				continue
+			}
+			taken := t.take(pid, st, parent, l)
+			found, again = append(found, taken...), again || len(taken) > 0
+		}
+	}
+	return found
+}

@@ -1,0 +1,46 @@
+package proctree
+
+import (
+	"encoding/binary"
+	"io"
+	"os"
+)
+
+// Image identifies the program that a process runs since its last exec: the 16 random
+// bytes that the kernel gives each program (AT_RANDOM, getauxval(3)). Processes with
+// the same ones are forks of one another, at the same addresses. The zero Image is
+// that of a process whose memory may not be read.
+type Image [16]byte
+
+const auxRandom = 25 // AT_RANDOM, linux/auxvec.h
+
+// image reads it from the auxiliary vector and the memory of a process.
+func (t *Tree) image(pid int) (i Image) {
+	vector, err := t.fs.Read(t.fs.Path(pid, "auxv"))
+	if err != nil {
+		return i
+	}
+	address := randomAddress(vector)
+	if address <= 0 {
+		return i
+	}
+	memory, err := os.Open(t.fs.Path(pid, "mem"))
+	if err != nil {
+		return i
+	}
+	defer memory.Close()
+	if _, err := memory.ReadAt(i[:], address); err != nil && err != io.EOF {
+		return Image{}
+	}
+	return i
+}
+
+// randomAddress finds where AT_RANDOM points to: pairs of type and value, 64 bits each.
+func randomAddress(vector []byte) int64 {
+	for ; len(vector) >= 16; vector = vector[16:] {
+		if binary.NativeEndian.Uint64(vector) == auxRandom {
+			return int64(binary.NativeEndian.Uint64(vector[8:]))
+		}
+	}
+	return 0
+}

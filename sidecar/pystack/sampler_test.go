@@ -1,0 +1,164 @@
+package pystack
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/omni-perf/omni-perf/sidecar/noise"
+	"github.com/omni-perf/omni-perf/sidecar/pystack/truth"
+	"github.com/omni-perf/omni-perf/sidecar/timeline"
+)
+
+// brood is a program that forks workers which keep their own account of how long they
+// are in which function: each of another share, on its own thread's clock of the wall.
+const brood = `
+import json, os, sys, time
+
+def spin(seconds):
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        sum(range(50))
+
+def ada(seconds): spin(seconds)
+def bob(seconds): spin(seconds)
+
+def work(number, length):
+    spent = {"ada": 0.0, "bob": 0.0}
+    share = 0.2 + 0.6 * (number % 4) / 3
+    end = time.perf_counter() + length
+    while time.perf_counter() < end:
+        for function, part in ((ada, share), (bob, 1 - share)):
+            start = time.perf_counter()
+            function(0.02 * part)
+            spent[function.__name__] += time.perf_counter() - start
+    return spent
+
+ada(0.01), bob(0.01)
+count, length = int(sys.argv[1]), float(sys.argv[2])
+for number in range(count):
+    pid = os.fork()
+    if not pid:
+        os.read(0, 1)
+        print(json.dumps({"pid": os.getpid(), "spent": work(number, length)}), flush=True)
+        os._exit(0)
+    print(json.dumps({"pid": pid, "number": number}), flush=True)
+for number in range(count):
+    os.wait()
+print(json.dumps({}), flush=True)
+`
+
+type toldByBrood struct {
+	PID    int
+	Number *int
+	Spent  map[string]float64
+}
+
+// startBrood starts the program; its workers wait until go is called.
+func startBrood(t testing.TB, python truth.Interpreter, count int, length time.Duration) (parent int, workers []int, start func(), told <-chan toldByBrood) {
+	t.Helper()
+	cmd := exec.Command(python.Path, "-c", brood, fmt.Sprint(count), fmt.Sprint(length.Seconds()))
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { in.Close(); cmd.Process.Kill(); cmd.Wait() })
+	lines := bufio.NewScanner(out)
+	for len(workers) < count && lines.Scan() {
+		var one toldByBrood
+		if err := json.Unmarshal(lines.Bytes(), &one); err != nil {
+			t.Fatal(err)
+		}
+		workers = append(workers, one.PID)
+	}
+	results := make(chan toldByBrood, count+1)
+	go func() {
+		defer close(results)
+		for lines.Scan() {
+			var one toldByBrood
+			if json.Unmarshal(lines.Bytes(), &one) == nil && one.PID != 0 {
+				results <- one
+			}
+		}
+	}()
+	return cmd.Process.Pid, workers, func() { in.Write(make([]byte, count)) }, results
+}
+
+func TestSharesOfForkedWorkers(t *testing.T) {
+	eachVersion(t, func(t *testing.T, python truth.Interpreter) {
+		noise.Again(t, func(t *noise.Attempt) { sharesOfForkedWorkers(t, python) })
+	})
+}
+
+func sharesOfForkedWorkers(t *noise.Attempt, python truth.Interpreter) {
+	const count = 8
+	parent, workers, start, told := startBrood(t, python, count, 3*time.Second)
+	p, err := Attach(parent, Options{Wait: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	b := timeline.NewBuilder(timeline.Options{})
+	b.Describe(func(r *timeline.Recording) { r.Processes = make([]timeline.Process, count+1) })
+	s := NewSampler(b, SamplerOptions{})
+	ctx, cancel := context.WithCancel(context.Background())
+	stopped := make(chan struct{})
+	go func() { s.Run(ctx); close(stopped) }()
+	gone := make(chan int, count)
+	for i, pid := range workers {
+		s.Fork(p, pid, i+1, func(_ *Process, err error) {
+			if err != nil {
+				t.Errorf("worker %d: %v", i, err)
+			}
+		}, func(error) { gone <- i })
+	}
+	start()
+	spent := make(map[int]map[string]float64)
+	for one := range told {
+		spent[one.PID] = one.Spent
+	}
+	for range count {
+		select {
+		case <-gone:
+		case <-time.After(5 * time.Second):
+			t.Fatal("the end of a worker was not noticed")
+		}
+	}
+	cancel()
+	<-stopped
+	rec := b.Snapshot(b.Since(timeline.Monotonic()))
+	if len(rec.Threads) != count {
+		t.Fatalf("%d threads, want one of each of %d workers", len(rec.Threads), count)
+	}
+	for i, th := range rec.Threads {
+		if !th.Main || th.RunsCell || th.Process == 0 || workers[th.Process-1] != th.PID {
+			t.Errorf("thread %+v", th)
+		}
+		got := weights(rec, timeline.ThreadID(i), firstOf("ada", "bob"))
+		want := spent[th.PID]
+		share := got["ada"] / (got["ada"] + got["bob"])
+		wanted := want["ada"] / (want["ada"] + want["bob"])
+		how := rec.Processes[th.Process].Stacks
+		if how.Reason != timeline.StacksRead || how.Samples < 50 || how.Interval < time.Millisecond {
+			t.Errorf("worker %d was read %+v", i, how)
+		}
+		// The workers are off their CPUs for most of the time, in stretches of many
+		// milliseconds: each share is of that many independent ones.
+		if bound := 0.03 + 3*math.Sqrt(wanted*(1-wanted)/float64(how.Samples)); math.Abs(share-wanted) > bound {
+			t.Errorf("worker %d: share %.3f, by its own account %.3f (%d samples)", i, share, wanted, how.Samples)
+		}
+	}
+	t.Logf("interval %v, code objects known to all: %d", rec.Processes[1].Stacks.Interval, len(s.libraries[p]))
+}

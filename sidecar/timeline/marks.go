@@ -1,0 +1,33 @@
+package timeline
+
+import "slices"
+
+// MainThread is the one that runs the cell or script; nil: there is none.
+func (r *Recording) MainThread() *Thread {
+	for i := range r.Threads {
+		if t := &r.Threads[i]; t.RunsCell {
+			return t
+		}
+	}
+	return nil
+}
+
+// LeadingMarks are those of the process whose steps are told: the target, or where it has
+// marked none the first process that has, which of ranks is the least. Steps that were
+// marked by a call take precedence over those that a hook found.
+func (r *Recording) LeadingMarks() []Mark {
+	leader := -1
+	for _, m := range r.Marks {
+		if leader < 0 || m.Process < leader {
+			leader = m.Process
+		}
+	}
+	called := slices.ContainsFunc(r.Marks, func(m Mark) bool { return m.Process == leader && m.Kind == "step" && m.Source != StepOptimizer })
+	var out []Mark
+	for _, m := range r.Marks {
+		if m.Process == leader && !(called && m.Source == StepOptimizer) {
+			out = append(out, m)
+		}
+	}
+	return out
+}

@@ -1,0 +1,93 @@
+package timeline
+
+import "time"
+
+// Process is the target or one of its descendants.
+type Process struct {
+	PID, Parent int // ids; a pid that was used again has two entries
+	ParentIndex int // in Recording.Processes, of the process that started it; -1: not known
+	Role        Role
+	Number      *int   // among those of its role that lived at a time, as its owner counts: "DataLoader worker 3"
+	Rank        *int   // distributed rank, of the process or of the one that started it; nil: none is known
+	Command     string // what it runs in one word: "pip", "ffmpeg"; empty where it could not be read
+	Start       Nanos  // negative: before the recording
+	End         Nanos  // when it was found to have ended; 0: it was alive to the last
+	CPU         Nanos  // that it and its own dead children used during the recording; -1 unknown
+	Exit        *int   // how it ended: its exit code, or 128 and the signal; nil where nobody could tell
+	Signal      int    // that ended it; 0: none, or nobody could tell
+	Stacks      StackReading
+}
+
+// Role is what a process does for the one that was recorded.
+type Role string
+
+// The roles. Those of the target are RoleKernel, RoleScript and RoleProcess.
+const (
+	RoleKernel       Role = "kernel"
+	RoleScript       Role = "script"
+	RoleProcess      Role = "process"
+	RoleRank         Role = "rank"          // a distributed run's
+	RolePoolWorker   Role = "pool-worker"   // multiprocessing.Pool, concurrent.futures, joblib
+	RoleLoaderWorker Role = "loader-worker" // torch.utils.data.DataLoader
+	RoleWorker       Role = "worker"        // runs a part of the program that started it
+	RoleForkServer   Role = "fork-server"   // multiprocessing's, which workers are forked from
+	RoleTracker      Role = "tracker"       // cleans up after others: multiprocessing's and loky's resource trackers
+	RoleChild        Role = "child"         // another program
+)
+
+// IsWorker tells a process that runs a part of the target's program.
+func (p *Process) IsWorker() bool {
+	switch p.Role {
+	case RoleRank, RolePoolWorker, RoleLoaderWorker, RoleWorker:
+		return true
+	}
+	return false
+}
+
+// IsDescendant tells a process that the target, or a process of its, has started.
+func (p *Process) IsDescendant() bool {
+	return p.IsWorker() || p.Role == RoleChild || p.Role == RoleForkServer || p.Role == RoleTracker
+}
+
+// OnlyStarts tells a recording of a launcher: the target runs no Python itself, and
+// processes that descend from it do.
+func (r *Recording) OnlyStarts() bool {
+	others := false
+	for i := range r.Threads {
+		if len(r.Threads[i].Spans) == 0 {
+			continue
+		}
+		if r.Threads[i].Process == 0 {
+			return false
+		}
+		others = true
+	}
+	return others
+}
+
+// StackReading says whether the Python stacks of a process were read, and how.
+type StackReading struct {
+	Reason   NoStacks      // why they were not; StacksRead where they were
+	Detail   string        // what the system said, where that tells more; for people
+	Interval time.Duration // between two reads, on average; 0 where they were not read
+	Samples  int64         // ticks at which they were read …
+	Reads    int64         // … stacks of single threads …
+	Lost     int64         // … of them without a usable frame …
+	Cut      int64         // … and cut to their sure prefix
+}
+
+// NoStacks is why the stacks of a process were not read.
+type NoStacks string
+
+// The reasons. The zero value: of the process nothing was said.
+const (
+	StacksUnknown     NoStacks = ""
+	StacksRead        NoStacks = "read"
+	StacksNotAsked    NoStacks = "not-asked" // --children tracks
+	StacksNotPython   NoStacks = "not-python"
+	StacksDenied      NoStacks = "permission"  // the kernel refuses to let us read it
+	StacksUnsupported NoStacks = "unsupported" // a Python that cannot be read from outside
+	StacksTooShort    NoStacks = "too-short"   // it ended before it could be looked at
+	StacksTooMany     NoStacks = "too-many"    // more processes than are kept apart
+	StacksFailed      NoStacks = "failed"
+)
