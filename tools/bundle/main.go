@@ -46,7 +46,7 @@ func run(args []string, assets, tests string) error {
 	return writeAssets(viewer, assets)
 }
 
-const notice = "omni_perf viewer, Apache-2.0; generated, do not edit"
+const notice = "omni_perf, Apache-2.0"
 
 // writeAssets builds what the product carries.
 func writeAssets(viewer, assets string) error {

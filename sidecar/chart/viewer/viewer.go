@@ -48,5 +48,16 @@ var Style string
 // MaxScript bounds Script, in bytes.
 const MaxScript = 40 << 10
 
+// Help is what the viewer says of its keys and the mouse. Documents carry it in
+// their chart, compressed, and not the script.
+const Help = `ctrl, shift or ⌘ + wheel, w s: zoom
+drag, a d: move, once zoomed
+shift + drag, drag on the axis: select a stretch
+click: select a box
+arrows, Enter: go from box to box, select it
+double click, 0: show all of it
+/: search functions by regular expression
+Esc: one step back, at last to the picture`
+
 // Version is that of the documents that the scripts read.
 const Version = 2

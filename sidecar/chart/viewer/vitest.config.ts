@@ -2,5 +2,5 @@ import { defineConfig } from "vitest/config";
 
 export default defineConfig({
   define: { FULL: "true" },
-  test: { include: ["test/*.test.ts"], testTimeout: 300_000 },
+  test: { include: ["test/*.test.ts", "test/*.nodetest.ts"], testTimeout: 300_000 },
 });

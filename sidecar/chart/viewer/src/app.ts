@@ -2,7 +2,7 @@
 
 import { sum } from "./brief.ts";
 import type { Model } from "./model.ts";
-import { stateWords, type Place, type Stretches } from "./recording.ts";
+import type { Place, Stretches } from "./recording.ts";
 import { rangeOf, show, type State } from "./state.ts";
 import type { Theme } from "./theme.ts";
 import { micros, shortFile } from "./words.ts";
@@ -24,7 +24,7 @@ export const placeWords = ({ m }: App, p: Place | null): string =>
   !p ? "" : p.file.isCell && m.r.lines.every((l) => l.place.file === p.file) ? "line " + p.line : shortFile(p.file.path) + ":" + p.line;
 
 /** whereOf is a function's place in code. */
-export const whereOf = ({ file, line }: Place): string => file.path + (line ? ":" + line : "");
+export const whereOf = ({ file, line }: Place): string => file.path.replace(/.*\/(site|dist)-packages\//, "") + (line ? ":" + line : "");
 
 /** source is a line's text, where the report has it. */
 export const source = (p: Place | null): string => (p?.file.source?.[p.line - 1] || "").trim();
@@ -46,9 +46,9 @@ export function rangeWords(app: App): string {
 }
 
 /** shareWords say what a thread was doing, most first. */
-export const shareWords = (shares: Float64Array, words: (us: number) => string): string => {
+export const shareWords = ({ m }: App, shares: Float64Array, words: (us: number) => string): string => {
   const least = sum(shares) / 100;
-  return stateWords
+  return m.chart.states
     .map((word, i): [number, string] => [shares[i]!, word])
     .filter(([us]) => us > least)
     .sort((a, b) => b[0] - a[0])

@@ -12,7 +12,7 @@ import { deviceScale, surface } from "./surface.ts";
 import { functionsTable, section } from "./tables.ts";
 import { codePaints } from "./theme.ts";
 import type { CallTree } from "./tree.ts";
-import { micros, percent, shortFile } from "./words.ts";
+import { micros, percent } from "./words.ts";
 
 /** Rows of a flame graph. */
 const pitch = 19;
@@ -25,8 +25,8 @@ export interface Picture {
   root: number;
   inkOf(box: number): Ink;
   edgeOf(box: number): Ink;
-  /** words are a box's name, its place, its figures. */
-  words(box: number): [called: string, place: string, figures: string];
+  /** words are a box's name, where it is, in full and in short, and its figures. */
+  words(box: number): [called: string, where: string, figures: string, place: string];
 }
 
 /** graphView draws graphs; click is told of boxes. */
@@ -79,9 +79,9 @@ export function graphView(app: App, click: (box: number) => void): { stage: HTML
           const scale = g.columns / width;
           for (let row = first; row < min(end, g.rows); row++) {
             boxes(g, row, 24 * scale, (box, from, to) => {
-              const [called, where, figures] = p.words(box);
+              const [called, , figures, place] = p.words(box);
               const time = figures.split(" · ")[0];
-              const text = pen.fit([`${called}  ${shortFile(where)}  ${time}`, `${called}  ${time}`, called, called.slice(called.lastIndexOf(".") + 1)], (to - from) / scale - 8, textSize);
+              const text = pen.fit([`${called}  ${place}  ${time}`, `${called}  ${time}`, called, called.slice(called.lastIndexOf(".") + 1)], (to - from) / scale - 8, textSize);
               if (text) pen.write(text, from / scale + 4, row * pitch + 13, app.theme.ink("tx"), textSize);
             });
           }
@@ -108,9 +108,9 @@ export function flameView(app: App): FlameView {
     const sums = m.sums(folded, who, from, to);
     return upward ? callers(t, sums) : callees(t, sums);
   });
-  const wordsOf = (t: CallTree, g: Graph) => (box: number): [string, string, string] => {
+  const wordsOf = (t: CallTree, g: Graph) => (box: number): [string, string, string, string] => {
     const f = t.fns[g.fn[box]!]!;
-    return [f.called, whereOf(f), `${micros(g.weight[box]!)} · ${percent(g.weight[box]! / g.weight[0]!)} ${rangeWords(app)}`];
+    return [f.called, whereOf(f), `${micros(g.weight[box]!)} · ${percent(g.weight[box]! / g.weight[0]!)} ${rangeWords(app)}`, f.place];
   };
   const codeInk = (t: CallTree, g: Graph) => (box: number) => app.theme.ink(codePaints[t.fns[g.fn[box]!]!.code]!);
 

@@ -41,6 +41,8 @@ export interface Chart {
   finding: Phrase[];
   legend: [paint: string, means: string][];
   notes: string[];
+  states: string[]; // words for a thread's states, in the order of recording's
+  help: string; // about keys and the mouse
   threads: string[]; // their names, by the document's list
   lanes: Lane[];
 }
@@ -95,6 +97,8 @@ export function chartOf(document: unknown): Chart | null {
     finding: phrases(c["finding"]),
     legend: list(c["legend"]).map((e) => [token(list(e)[0]), words(list(e)[1])]),
     notes: list(c["notes"]).map(words),
+    states: list(c["states"]).map(words),
+    help: clean(string(c["help"]), 2000),
     threads: list(c["threads"]).map(words),
     lanes,
   };

@@ -15,15 +15,6 @@ import { dragThreshold, timeline, type Timeline } from "./timeline.ts";
 
 const views: Record<string, string> = { "timeline": "Timeline", "flame": "Flame graph", "lines": "Lines", "idle": "GPU idle", "steps": "Steps", "findings": "Findings" };
 
-const help = `ctrl, shift or ⌘ + wheel, w s: zoom
-drag, a d: move, once zoomed
-shift + drag, drag on the axis: select a stretch
-click: select a box
-arrows, Enter: go from box to box, select it
-double click, 0: show all of it
-/: search functions by regular expression
-Esc: one step back, at last to the picture`;
-
 /** The version of payloads this program reads. */
 const version = 2;
 
@@ -63,10 +54,11 @@ function attach(picture: SVGElement, names: string[], data: string): void {
   const box = div({ class: "opv " + picture.getAttribute("class"), role: "figure", tabindex: "0", "aria-label": picture.querySelector("desc")?.textContent, style: `max-width:${picture.getAttribute("width")}px` });
   const search = h("input", { type: "search", placeholder: "Search /", "aria-label": "Search functions", input: () => request(({ app }) => app.put({ query: search.value })) });
   const tabs = new Map(names.filter((v) => views[v]).map((v) => [v, button(views[v]!, () => request(({ app }) => app.put({ view: v })), v === "timeline")]));
+  const help = () => request(({ app }) => hint(app.m.chart.help, "o-stay"));
   const key = (name: string) => request(({ app }) => app.put(keyed(app.s, app.m.whole, name) || {}));
   const body = div({ hidden: 1 });
   picture.replaceWith(box);
-  fill(box, [div({ class: "o-head", role: "toolbar" }, ...tabs.values(), search, button("?", () => hint(help))), picture, body]);
+  fill(box, [div({ class: "o-head", role: "toolbar" }, ...tabs.values(), search, button("?", help)), picture, body]);
 
   let session: Session | undefined;
   let opening: Promise<void> | undefined;
@@ -77,13 +69,13 @@ function attach(picture: SVGElement, names: string[], data: string): void {
       session = m ? open(m) : session;
     });
     if (session) then(session);
-    else opening.then(() => then(session!)).catch(() => hint("The data of this chart cannot be read; the picture is all there is."));
+    else opening.then(() => then(session!)).catch(() => hint("This chart's data cannot be read."));
   }
   const lanes = (then: (lanes: Timeline) => void) => request((s) => then(s.lanes()));
 
-  function hint(text: string): void {
+  function hint(text: string, stays = ""): void {
     box.querySelector(".o-hint")?.remove();
-    box.append(div({ class: "o-hint" + (text === help ? " o-stay" : ""), role: "status", click: () => hint("") }, text));
+    box.append(div({ class: "o-hint " + stays, role: "status", click: () => hint("") }, text));
   }
 
   let zoomed = false;
@@ -98,11 +90,19 @@ function attach(picture: SVGElement, names: string[], data: string): void {
   on(box, "wheel", wheel, { passive: false });
 
   // A drag over the picture goes on over the lanes that take its place.
-  let start = 0;
-  picture.onpointerdown = (e) => (start = e.clientX);
-  picture.onpointermove = (e) => {
-    if (e.buttons === 1 && e.pointerType !== "touch" && abs(e.clientX - start) >= dragThreshold) lanes((l) => l.press(e, start));
-  };
+  let events: PointerEvent[] = [];
+  for (const type of ["pointerdown", "pointermove", "pointerup"] as const) {
+    on(picture, type, (e) => {
+      if (type === "pointerdown") events = [];
+      else if (!events[0] || e.pointerType === "touch") return;
+      events.push(e);
+      if (abs(e.clientX - events[0].clientX) < dragThreshold) return;
+      lanes((l) => {
+        for (const v of events) l.stage.dispatchEvent(new PointerEvent(v.type, v));
+        events = [];
+      });
+    });
+  }
 
   const steps: Record<string, [columns: number, rows: number]> = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
   on(box, "keydown", (e) => {
@@ -115,7 +115,7 @@ function attach(picture: SVGElement, names: string[], data: string): void {
     e.preventDefault();
     e.stopPropagation();
     if (name === "/") search.focus();
-    else if (name === "?") hint(help);
+    else if (name === "?") help();
     else if (name === "Enter") lanes((l) => l.take());
     else if (steps[name]) lanes((l) => l.step(...steps[name]!));
     else key(name);
@@ -238,8 +238,13 @@ function attach(picture: SVGElement, names: string[], data: string): void {
           "findings": () => [findingsTable(app)],
         };
         if (view !== "timeline") fill(stage, []);
+        below.className = "o-below o-" + view;
         fill(below, sections[view]!());
-        fill(tools, [select("Colour by", s.colour, ["code", "state", FULL ? "module" : ""].filter(Boolean).map((v) => [v, "colour: " + v]), (colour) => app.put({ colour })), foldButton(app)]);
+        fill(tools, [
+          FULL && select("Colour by", s.colour, ["code", "state", "module"].map((v) => [v, "colour: " + v]), (colour) => app.put({ colour })),
+          !FULL && button("colour by state", () => app.put({ colour: s.colour === "code" ? "state" : "code" }), s.colour !== "code"),
+          foldButton(app),
+        ]);
         if (isZoomed(s, whole) || s.picked) body.querySelector("h4")?.append(link("whole recording ⟲ Esc", () => app.put(unzoomed(app.s, whole))));
       }
     }

@@ -68,7 +68,7 @@ export function grid(p: Pixels, g: Grid, x: number, y: number, pitch: number, ga
     for (let k = first + 1; k < end; k++) data.copyWithin(k * wide + x, line, line + g.columns);
     hatch(p, g, row, x, first, end, scale, under);
     for (const [id, from, to] of big) {
-      const edge = look.edgeOf?.(id);
+      const edge = to - from > 8 * scale && look.edgeOf?.(id);
       if (edge) {
         bar(p, from, top, to, bottom, edge);
         bar(p, from + 2 * hair, top + 2 * hair, to - 2 * hair, bottom - 2 * hair, look.inkOf(id));

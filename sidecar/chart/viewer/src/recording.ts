@@ -8,7 +8,6 @@ import { clean, shortFile } from "./words.ts";
 
 /** states in the order of this program, whatever the document's; each is an index into this list. */
 const states = ["python", "native", "waiting", "io", "gil", "off", "unknown"];
-export const stateWords = ["Python", "native code", "waiting", "input/output", "waits for the GIL", "no free CPU", "unknown"];
 export const stateCount = 7;
 /** computes tells the states in which a thread had a CPU. */
 export const computes = (state: number): boolean => state < 2;

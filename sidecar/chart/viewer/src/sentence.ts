@@ -37,6 +37,6 @@ export function sentence(app: App): Child[] {
     return [strong(`${shown}the GPU was idle for ${share(idle)}${where ? `, ${micros(worst!.idle)} of that in ${placeWords(app, where)}` : ""}`), where && h("code", null, source(where))];
   }
   const [most] = lines;
-  const doing = m.main ? shareWords(stateTimes(r, m.main, from, to), (us) => percent(us / (to - from))) : "";
+  const doing = m.main ? shareWords(app, stateTimes(r, m.main, from, to), (us) => percent(us / (to - from))) : "";
   return [strong(shown + (most ? `${share(most.self)} in ${placeWords(app, most.place)}` : "")), most && h("code", null, source(most.place)), small(doing)];
 }

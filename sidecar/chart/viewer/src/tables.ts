@@ -25,11 +25,11 @@ export function table(headings: string[], rows: Child[][]): HTMLElement {
 
 /** bar is a length (a share of the longest), divided into parts of one paint each. */
 const bar = (share: number, title = "", parts: [paint: string, part: number][] = [["bar", 1]]): HTMLElement =>
-  div({ class: "o-bar", title, role: title && "img", "aria-label": title, style: `width:${share > 0 ? max(share * 130, 1.5) : 0}px` }, ...parts.map(([paint, part]) => part > 0 && h("i", { class: "o-" + paint, style: `flex:${part} 0 0;background-color:var(--${paint})` })));
+  div({ class: "o-bar", title, role: title && "img", style: "--share:" + share }, ...parts.map(([paint, part]) => part > 0 && h("i", { class: "o-" + paint, style: `flex:${part} 0 0;background-color:var(--${paint})` })));
 
 /** stateBar is a length divided by what the thread was doing. */
-const stateBar = (shares: Float64Array, most: number): HTMLElement =>
-  bar(sum(shares) / most, shareWords(shares, micros), [...shares].map((us, i): [string, number] => [i > 4 ? "wait" : statePaints[i]!, us]));
+const stateBar = (app: App, shares: Float64Array, most: number): HTMLElement =>
+  bar(sum(shares) / most, shareWords(app, shares, micros), [...shares].map((us, i): [string, number] => [i > 4 ? "wait" : statePaints[i]!, us]));
 
 const code = (text: string, strong?: unknown) => text && h("code", strong ? "o-strong" : null, text);
 
@@ -47,7 +47,7 @@ export function linesTable(app: App, brief: boolean): HTMLElement[] {
       const rows = listing(source, times.filter((l) => l.self > most / 300).map((l) => l.place.line), brief).map((n): Child[] => {
         const l = times.find((v) => v.place.line === n);
         const text = n ? code(source?.[n - 1] || "", l && l.self > most / 2) : "⋯";
-        return [l && micros(l.self), l && stateBar(l.shares, most), ...(gpu ? [l && l.idle && micros(l.idle), l && bar(l.idle / most)] : []), small(n || ""), text];
+        return [l && micros(l.self), l && stateBar(app, l.shares, most), ...(gpu ? [l && l.idle > most / 300 && micros(l.idle), l && bar(l.idle / most)] : []), small(n || ""), text];
       });
       return section(brief ? "Lines" : path, (brief ? `of ${path}, ` : "") + rangeWords(app), table(["#time", "", ...(gpu ? ["#GPU idle", ""] : []), "#", ""], rows));
     });
@@ -75,7 +75,7 @@ export function functionsTable(app: App, most: number, who?: (fn: number) => voi
   const top = max(...rows.map(([, t]) => t.self));
   const cells = rows.slice(0, most).map(([fn, { self, total, shares }]): Child[] => {
     const f = fns[fn]!;
-    return [who ? link(f.called, () => who(fn)) : f.called, micros(self), stateBar(shares, top), small(total > self * 1.02 && micros(total) + " with callees"), code(whereOf(f))];
+    return [who ? link(f.called, () => who(fn)) : f.called, micros(self), stateBar(app, shares, top), small(total > self * 1.02 && micros(total) + " with callees"), code(whereOf(f))];
   });
   return cells[0] ? section(query ? "Functions that match" : "Busiest functions", `own time, all threads, ${rangeWords(app)}${rows.length > most ? ` · ${rows.length - most} more` : ""}`, table(["", "#own", "", "", ""], cells)) : null;
 }
@@ -126,7 +126,7 @@ export function threadsTable(app: App): HTMLElement {
     .map((t): [string, Float64Array] => [t.called, stateTimes(r, t, from, to)])
     .filter(([, shares]) => shares.some((us, i) => us && i !== 2))
     .slice(0, 40);
-  return section("Threads", rangeWords(app), table(["", "", ""], rows.map(([called, shares]) => [called, stateBar(shares, to - from), small(shareWords(shares, micros))])));
+  return section("Threads", rangeWords(app), table(["", "", ""], rows.map(([called, shares]) => [called, stateBar(app, shares, to - from), small(shareWords(app, shares, micros))])));
 }
 
 export const findingsTable = (app: App): HTMLElement =>

@@ -15,7 +15,7 @@ export function ticks(from: number, to: number, n: number): { at: number[]; labe
     step *= [1, 2, 5, 10].find((m) => m * step >= least) || 10;
   }
   const at: number[] = [];
-  for (let i = ceil(from / step - 1e-9); i * step <= to * (1 + 1e-9) && at.length < 200; i++) at.push(i * step);
+  for (let i = ceil(from / step - 1e-6); i * step <= to + step * 1e-6 && at.length < 99; i++) at.push(i * step);
   const decimals = max(-floor(Math.log10(step) + 1e-9), 0);
   const label = (t: number) => {
     if (clock) return clockLabel(t, step);

@@ -8,7 +8,6 @@ import { frameOf, type Shown } from "./frame.ts";
 import { runAt } from "./grid.ts";
 import { layOut, type Layout } from "./lanes.ts";
 import { overhang, paintLanes, wordsOf, writeLanes, type Scene } from "./paint.ts";
-import { stateWords } from "./recording.ts";
 import { isZoomed, pan, pick, rangeOf, toWindow, unzoomed, wheelFactor, zoom } from "./state.ts";
 import { heights, stateTimes } from "./sums.ts";
 import { remember } from "./model.ts";
@@ -31,8 +30,6 @@ export interface Timeline {
   draw(width: number): Layout;
   /** covers tells whether all that is visible is painted. */
   covers(): boolean;
-  /** press begins a drag, where the pointer is or was at x of the window. */
-  press(e: PointerEvent, x?: number): void;
   wheel(e: WheelEvent): void;
   /** step moves the cursor to a neighbouring box; take selects what it is on. */
   step(columns: number, rows: number): void;
@@ -65,9 +62,9 @@ export function timeline(app: App): Timeline {
   const timeAt = (x: number) => app.s.from + ((clamp(x, l.x0, l.x1) - l.x0) / wide()) * span();
   const xAt = (c: number) => l.x0 + (c / columns) * wide();
   const columnTime = (c: number) => app.s.from + (c / columns) * span();
-  const local = (e: MouseEvent, x = e.clientX): [x: number, y: number] => {
+  const local = (e: MouseEvent): [x: number, y: number] => {
     const { left, top } = stage.getBoundingClientRect();
-    return [x - left, e.clientY - top];
+    return [e.clientX - left, e.clientY - top];
   };
   /** cover places an overlay, or hides it. */
   const cover = (e: HTMLElement, on: unknown, left: number, top: number, right: number, bottom: number) => {
@@ -77,8 +74,11 @@ export function timeline(app: App): Timeline {
 
   /** labels stand in the gutters; they change with the layout only. */
   const labels = remember((width: number, _: string) => {
-    const { unfolded } = app.s;
-    l = layOut(chart, width, unfolded);
+    const { unfolded, folded } = app.s;
+    const depth = (nth: number) => min(m.depth(nth, folded), mostRows);
+    // Folded otherwise than in the picture, a flame chart has as many rows as it needs.
+    const rows = chart.lanes.flatMap(({ kind, nth }, i): [number, number][] => (kind === "flame" && folded !== chart.folded && r.threads[nth] ? [[i, depth(nth)]] : []));
+    l = layOut(chart, width, new Map([...rows, ...unfolded]));
     vars(stage, { left: l.x0, right: l.x1, high: l.y1 + 4 });
     stage.classList.toggle("o-narrow", l.narrow);
     figures = [];
@@ -90,7 +90,7 @@ export function timeline(app: App): Timeline {
         const toggle = () => {
           // What the picture folded or cut off unfolds to all rows, and back.
           const next = new Map(unfolded);
-          if (!next.delete(i)) next.set(i, min(m.depth(nth, app.s.folded), mostRows));
+          if (!next.delete(i)) next.set(i, depth(nth));
           app.put({ unfolded: next });
         };
         const left = h(thread ? "button" : "div", { class: "o-label", title: [called, ...sources].join("\n"), click: thread && toggle, "aria-expanded": thread && String(unfolded.has(i)) }, thread && (unfolded.has(i) ? "▾ " : "▸ "), called, ...sources.map(small));
@@ -155,11 +155,11 @@ export function timeline(app: App): Timeline {
     const i = picks![column]!;
     const t = m.tree(app.s.folded);
     const merged = within(r, thread!.begin, thread!.end, at, columnTime(column + 1));
-    const more = (g.leaf?.[column] === row || !placed.rows ? " · " + stateWords[r.state[i]!] : "") + (merged > 1 ? ` · this pixel merges ${plural(merged, "stack")}` : "");
+    const more = (g.leaf?.[column] === row || !placed.rows ? " · " + chart.states[r.state[i]!] : "") + (merged > 1 ? ` · this pixel merges ${plural(merged, "stack")}` : "");
     const fn = t.fn[placed.rows ? id : t.of[r.node[i]!]!]!;
     const f = t.fns[fn];
     const where = f ? whereOf(f) : "";
-    if (!placed.rows) return [called, f ? f.called + "  " + where : "", here + more + " · " + shareWords(stateTimes(r, thread!, ...rangeOf(app.s)), micros)];
+    if (!placed.rows) return [called, f ? f.called + "  " + where : "", here + more + " · " + shareWords(app, stateTimes(r, thread!, ...rangeOf(app.s)), micros)];
     const times = m.functions(0, r.duration).get(fn);
     return [f?.called || wordsOf(t, g, id)[0]!, where, here + (times ? `${share(times.total)}, ${micros(times.self)} its own` : "") + more];
   }
@@ -189,9 +189,9 @@ export function timeline(app: App): Timeline {
   let start = 0; // x of the window's drags, time of the selection's
   const fingers = new Map<number, number>();
 
-  function press(e: PointerEvent, at?: number): void {
+  function press(e: PointerEvent): void {
     if (e.button || (e.target as Element).closest("button")) return;
-    const [x, y] = local(e, at);
+    const [x, y] = local(e);
     stage.setPointerCapture(e.pointerId);
     fingers.set(e.pointerId, x);
     moved = false;
@@ -236,11 +236,10 @@ export function timeline(app: App): Timeline {
   return {
     stage,
     covers: lanes.covers,
-    press: (e, x) => press(e, x),
     draw(width) {
       const { s, theme } = app;
       const { from, to, picked, query } = s;
-      labels(width, [...s.unfolded].join());
+      labels(width, [s.folded, ...s.unfolded].join());
       cursor = null;
       const zoomed = isZoomed(s, whole);
       stage.classList.toggle("o-zoomed", zoomed);

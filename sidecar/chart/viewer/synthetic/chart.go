@@ -1,5 +1,7 @@
 package synthetic
 
+import "github.com/omni-perf/omni-perf/sidecar/chart/viewer"
+
 // Chart is the static picture's geometry and words, as the viewer takes it over:
 // the document's "chart". Everything is in the picture's pixels, so that nothing
 // is laid out twice: what the viewer paints unzoomed stands where the picture
@@ -16,6 +18,8 @@ type Chart struct {
 	Legend  [][2]string `json:"legend"`  // paint, name
 	Notes   []string    `json:"notes"`
 	Threads []string    `json:"threads"` // names, by the document's list
+	States  []string    `json:"states"`  // words for what threads do, by State
+	Help    string      `json:"help"`    // viewer.Help
 	Lanes   []Lane      `json:"lanes"`
 }
 
@@ -54,6 +58,7 @@ const (
 // lay stands the lanes below each other.
 func lay(width float64, c *Chart) *Chart {
 	c.Width, c.Pitch = width, rowHeight
+	c.States, c.Help = stateWords, viewer.Help
 	c.Axis, c.Strip = 85, 61
 	c.Plot[0], c.Plot[2] = gutterLeft, width-gutterRight
 	y := c.Axis + 12

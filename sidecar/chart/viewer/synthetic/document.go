@@ -205,8 +205,9 @@ const (
 )
 
 var (
-	stateIDs = []string{"python", "native", "waiting", "io", "gil", "off", "unknown"}
-	codeIDs  = []string{"cell", "user", "data", "framework", "device", "io", "other"}
+	stateIDs   = []string{"python", "native", "waiting", "io", "gil", "off", "unknown"}
+	codeIDs    = []string{"cell", "user", "data", "framework", "device", "io", "other"}
+	stateWords = []string{"Python", "native code", "waiting", "input/output", "waits for the GIL", "no free CPU", "unknown"}
 	// Paints of the chart's style sheet, by code.
 	codePaints = []string{"cell", "user", "data", "frame", "dev", "io", "other"}
 )

@@ -44,6 +44,9 @@ var (
 	class  = regexp.MustCompile(`class="(op-[0-9a-f]+)"`)
 )
 
+// mostBoxes of a row are drawn: a picture is to be looked at.
+const mostBoxes = 40
+
 // Picture stands in for the static chart of a document: the lanes where the
 // chart's geometry has them, in the chart's own colours, one instant per column.
 func Picture(d *Document) (string, error) {
@@ -84,7 +87,7 @@ func Picture(d *Document) (string, error) {
 			if l.Rows == 0 {
 				h = l.Y1 - l.Y0
 			}
-			for _, v := range row {
+			for _, v := range row[:min(len(row), mostBoxes)] {
 				fmt.Fprintf(&b, `<g class="f"><rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" class="%s"/></g>`, c.Plot[0]+float64(v.From), y, float64(v.To-v.From), h, d.paintOf(t, l, v.ID))
 			}
 		}
