@@ -47,7 +47,8 @@ OPEN = """async () => {
     const box = document.querySelector('.opv'), svg = box.querySelector('svg').getBoundingClientRect();
     const began = performance.now();
     box.querySelector('svg').dispatchEvent(new WheelEvent('wheel', {
-        bubbles: true, cancelable: true, ctrlKey: true, deltaY: -300, clientX: svg.left + 500, clientY: svg.top + 200}));
+        bubbles: true, cancelable: true, ctrlKey: true, deltaY: -300,
+        clientX: svg.left + 500, clientY: svg.top + 200}));
     while (!box.querySelector('.o-lanes canvas')?.width || !box.querySelector('.o-says').textContent)
         await new Promise((r) => setTimeout(r, 1));
     await new Promise((r) => setTimeout(r, 400));  // tables
@@ -73,7 +74,10 @@ EMPTY = """async (frames) => {
     canvas.style.cssText = 'position:fixed;left:0;top:0;z-index:9';
     document.body.append(canvas);
     const c = canvas.getContext('2d', {alpha: false});
-    const intervals = await window.frames_of(frames, (i) => { c.fillStyle = i % 2 ? '#fff' : '#fefefe'; c.fillRect(0, 0, 9999, 9999); });
+    const intervals = await window.frames_of(frames, (i) => {
+        c.fillStyle = i % 2 ? '#fff' : '#fefefe';
+        c.fillRect(0, 0, 9999, 9999);
+    });
     canvas.remove();
     return {intervals, spent: []};
 }"""

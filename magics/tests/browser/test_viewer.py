@@ -74,7 +74,7 @@ class Viewer:
     def output(self, name: str) -> str:
         """The HTML of an output."""
         text = (self.pages / f"{name}.html").read_text()
-        return text[text.index('<div data-lm-suppress-shortcuts') : text.rindex("</body>")]
+        return text[text.index("<div data-lm-suppress-shortcuts") : text.rindex("</body>")]
 
     def settle(self) -> None:
         """Waits until what was asked for is on the screen, tables included."""
@@ -147,7 +147,12 @@ def viewer(browser: Any, pages: Path) -> Iterator[Viewer]:
 
 def test_the_pure_modules_in_this_browser(viewer: Viewer, tmp_path: Path) -> None:
     script = tmp_path / "tests.js"
-    built = subprocess.run(["go", "run", ".", "-tests", str(script), str(VIEWER)], cwd=ROOT / "tools" / "bundle", capture_output=True, text=True)
+    built = subprocess.run(
+        ["go", "run", ".", "-tests", str(script), str(VIEWER)],
+        cwd=ROOT / "tools" / "bundle",
+        capture_output=True,
+        text=True,
+    )
     if built.returncode:
         pytest.skip(f"esbuild's module cannot be had here: {built.stderr[-300:]}")
     text = script.read_text().replace("</script", "<\\/script")
@@ -159,7 +164,9 @@ def test_the_pure_modules_in_this_browser(viewer: Viewer, tmp_path: Path) -> Non
 
 
 def test_a_chart_that_is_only_looked_at_costs_nothing(viewer: Viewer) -> None:
-    viewer.page.add_init_script("window.unpacked = 0; const D = DecompressionStream; window.DecompressionStream = function (...a) { window.unpacked++; return new D(...a); };")
+    viewer.page.add_init_script(
+        "window.unpacked = 0; const D = DecompressionStream; window.DecompressionStream = function (...a) { window.unpacked++; return new D(...a); };"
+    )
     viewer.open("training")
     viewer.page.mouse.move(500, 300)
     viewer.page.mouse.wheel(0, 50)
@@ -297,7 +304,9 @@ def test_keys_with_modifiers_are_the_browsers(viewer: Viewer) -> None:
 
 def test_letters_never_reach_the_notebook(viewer: Viewer) -> None:
     viewer.open("training")
-    viewer.page.evaluate("() => { window.heard = []; document.addEventListener('keydown', (e) => window.heard.push(e.key)); }")
+    viewer.page.evaluate(
+        "() => { window.heard = []; document.addEventListener('keydown', (e) => window.heard.push(e.key)); }"
+    )
     viewer.press("w", "s", "a", "d", "/", "Escape")
     assert viewer.page.evaluate("() => window.heard") == []
     assert viewer.page.evaluate("() => document.querySelector('.opv').closest('[data-lm-suppress-shortcuts]') !== null")
@@ -337,7 +346,9 @@ def test_crosshair_and_tooltip(viewer: Viewer) -> None:
 
 
 def test_hovering_and_selecting_do_not_repaint_the_lanes(viewer: Viewer) -> None:
-    viewer.page.add_init_script("window.painted = 0; const put = CanvasRenderingContext2D.prototype.putImageData; CanvasRenderingContext2D.prototype.putImageData = function (...a) { window.painted++; return put.apply(this, a); };")
+    viewer.page.add_init_script(
+        "window.painted = 0; const put = CanvasRenderingContext2D.prototype.putImageData; CanvasRenderingContext2D.prototype.putImageData = function (...a) { window.painted++; return put.apply(this, a); };"
+    )
     viewer.open("training")
     viewer.wheel(600, 300, -300)
     before = viewer.page.evaluate("() => window.painted")
@@ -424,7 +435,7 @@ def test_the_other_views(viewer: Viewer) -> None:
         text = viewer.page.locator(".o-below").inner_text()
         for w in wanted:
             assert w in text, (view, text)
-        assert viewer.page.locator(f'.o-head button[aria-pressed="true"]').all_inner_texts() == [view]
+        assert viewer.page.locator('.o-head button[aria-pressed="true"]').all_inner_texts() == [view]
         viewer.picture(view.replace(" ", "-").lower())
 
 
@@ -442,7 +453,13 @@ def test_findings_causes_and_steps_jump_to_their_evidence(viewer: Viewer) -> Non
 
 def test_views_without_something_to_see_are_not_offered(viewer: Viewer) -> None:
     viewer.open("cpu")
-    assert viewer.page.locator(".o-head button").all_inner_texts() == ["Timeline", "Flame graph", "Lines", "Findings", "?"]
+    assert viewer.page.locator(".o-head button").all_inner_texts() == [
+        "Timeline",
+        "Flame graph",
+        "Lines",
+        "Findings",
+        "?",
+    ]
     viewer.press("w")
     assert "in line 4" in viewer.says()
     assert "waits for the GIL" in viewer.says()
@@ -472,14 +489,18 @@ def test_themes_follow_the_page(viewer: Viewer, theme: str) -> None:
     assert (luminance(ink) > 0.6) == (theme == "dark")
     assert (sum(ground[:3]) < 100) == (theme == "dark"), "the canvas has the page's ground"
     other = "false" if theme == "light" else "true"
-    viewer.page.evaluate(f"() => {{ document.body.setAttribute('data-jp-theme-light', '{other}'); document.body.style.setProperty('--jp-layout-color0', {json.dumps('#111113' if theme == 'light' else '#fff')}); }}")
+    viewer.page.evaluate(
+        f"() => {{ document.body.setAttribute('data-jp-theme-light', '{other}'); document.body.style.setProperty('--jp-layout-color0', {json.dumps('#111113' if theme == 'light' else '#fff')}); }}"
+    )
     viewer.settle()
     assert (sum(corner(viewer)[:3]) < 100) == (theme == "light"), "a change of theme repaints"
 
 
 def corner(viewer: Viewer) -> list[int]:
     """A pixel of the canvas' ground."""
-    return viewer.page.evaluate("() => [...document.querySelector('.o-lanes canvas').getContext('2d').getImageData(2, 2, 1, 1).data]")
+    return viewer.page.evaluate(
+        "() => [...document.querySelector('.o-lanes canvas').getContext('2d').getImageData(2, 2, 1, 1).data]"
+    )
 
 
 def luminance(css: str) -> float:
@@ -529,10 +550,14 @@ def test_widths(viewer: Viewer, width: int) -> None:
     viewer.picture(f"width-{width}")
     box = viewer.box(".opv")
     assert box["width"] <= width
-    assert viewer.page.evaluate("() => document.documentElement.scrollWidth") <= width, "nothing makes the page scroll sideways"
+    assert viewer.page.evaluate("() => document.documentElement.scrollWidth") <= width, (
+        "nothing makes the page scroll sideways"
+    )
     title, lanes = viewer.box(".o-title"), viewer.box(".o-lanes")
     bar = viewer.box(".o-head")
-    assert bar["y"] + bar["height"] <= title["y"] + 1 or bar["x"] >= title["x"] + 200, "the views do not lie over the title"
+    assert bar["y"] + bar["height"] <= title["y"] + 1 or bar["x"] >= title["x"] + 200, (
+        "the views do not lie over the title"
+    )
     assert title["y"] + title["height"] <= lanes["y"] + 1
     canvas = viewer.box(".o-lanes canvas")
     assert canvas["width"] > 0.7 * box["width"]
@@ -544,7 +569,9 @@ def test_the_canvas_has_the_devices_pixels(browser: Any, pages: Path, ratio: flo
     v = Viewer(context.new_page(), pages)
     v.open("training")
     v.press("w")
-    size: list[float] = v.page.evaluate("() => { const c = document.querySelector('.o-lanes canvas'), r = c.getBoundingClientRect(); return [c.width, r.width, c.height, r.height]; }")
+    size: list[float] = v.page.evaluate(
+        "() => { const c = document.querySelector('.o-lanes canvas'), r = c.getBoundingClientRect(); return [c.width, r.width, c.height, r.height]; }"
+    )
     assert abs(size[0] - size[1] * ratio) < 1
     assert abs(size[2] - size[3] * ratio) < 1
     v.picture(f"ratio-{ratio}")
@@ -613,7 +640,9 @@ def test_an_output_that_comes_back_goes_on(viewer: Viewer) -> None:
     viewer.open("training")
     viewer.press("w")
     window = viewer.ticks()
-    viewer.page.evaluate("() => { window.away = document.querySelector('.opv'); window.home = away.parentNode; away.remove(); }")
+    viewer.page.evaluate(
+        "() => { window.away = document.querySelector('.opv'); window.home = away.parentNode; away.remove(); }"
+    )
     viewer.settle()
     assert viewer.page.evaluate("() => window.held") == 0
     viewer.page.evaluate("() => window.home.append(window.away)")
@@ -645,7 +674,12 @@ def test_three_on_a_page_do_not_meet(viewer: Viewer) -> None:
     viewer.settle()
     shown = [viewer.page.locator(".opv > svg").nth(i).is_visible() for i in range(3)]
     assert shown == [True, False, True]
-    assert viewer.page.evaluate("() => [...document.querySelectorAll('.opv [id]')].filter((e) => !e.closest('svg')).length") == 0
+    assert (
+        viewer.page.evaluate(
+            "() => [...document.querySelectorAll('.opv [id]')].filter((e) => !e.closest('svg')).length"
+        )
+        == 0
+    )
 
 
 def test_print_shows_the_picture(viewer: Viewer) -> None:
@@ -669,8 +703,12 @@ def test_roles_and_names(viewer: Viewer) -> None:
             .filter((e) => !e.textContent.trim() && !e.getAttribute('aria-label')).length"""
     )
     assert nameless == 0
-    assert viewer.page.evaluate("() => [...document.querySelectorAll('.opv canvas')].every((c) => c.getAttribute('aria-hidden') === 'true')")
-    assert viewer.page.evaluate("() => [...document.querySelectorAll('.opv table')].every((t) => t.querySelectorAll('th[scope=col]').length)")
+    assert viewer.page.evaluate(
+        "() => [...document.querySelectorAll('.opv canvas')].every((c) => c.getAttribute('aria-hidden') === 'true')"
+    )
+    assert viewer.page.evaluate(
+        "() => [...document.querySelectorAll('.opv table')].every((t) => t.querySelectorAll('th[scope=col]').length)"
+    )
 
 
 def test_hostile_names_are_only_text(viewer: Viewer) -> None:
@@ -686,7 +724,12 @@ def test_hostile_names_are_only_text(viewer: Viewer) -> None:
     viewer.settle()
     viewer.picture("hostile")
     assert viewer.page.evaluate("() => window.pwned") is None
-    assert viewer.page.evaluate("() => document.querySelectorAll('.opv img, .opv script, .opv iframe, .opv [onerror]').length") == 0
+    assert (
+        viewer.page.evaluate(
+            "() => document.querySelectorAll('.opv img, .opv script, .opv iframe, .opv [onerror]').length"
+        )
+        == 0
+    )
     assert viewer.page.locator(".opv").is_visible()
 
 
@@ -718,10 +761,15 @@ def test_mutated_payloads_in_the_whole_viewer(viewer: Viewer, pages: Path) -> No
     text = gzip.decompress(base64.b64decode((pages / "training.payload").read_text().split("\n")[1])).decode()
     document = json.loads(text)
     viewer.html("<main></main>")
-    picture = '<svg xmlns="http://www.w3.org/2000/svg" width="1120" height="600" viewBox="0 0 1120 600" class="op-x"></svg>'
+    picture = (
+        '<svg xmlns="http://www.w3.org/2000/svg" width="1120" height="600" viewBox="0 0 1120 600" class="op-x"></svg>'
+    )
     for _ in range(int(os.environ.get("OMNI_PERF_MUTATIONS", "150"))):
         changed = mutate(json.loads(json.dumps(document)), rnd)
-        payload = "omni_perf 2 timeline flame lines idle steps findings\n" + base64.b64encode(gzip.compress(json.dumps(changed).encode(), 1)).decode()
+        payload = (
+            "omni_perf 2 timeline flame lines idle steps findings\n"
+            + base64.b64encode(gzip.compress(json.dumps(changed).encode(), 1)).decode()
+        )
         viewer.page.evaluate(
             """async ([picture, payload, script]) => {
                 const main = document.querySelector('main'), host = document.createElement('div');
@@ -779,7 +827,9 @@ def mutate(document: Any, rnd: Any) -> Any:
 
 def test_a_frame_costs_by_its_pixels(viewer: Viewer, pages: Path, tmp_path: Path) -> None:
     """The promise is 16 ms for 10⁶ spans (bench/viewer); here ten times that, for 10⁵."""
-    subprocess.run(["go", "run", "./sidecar/chart/viewer/harness", "-o", str(tmp_path), "-spans", "100000"], check=True, cwd=ROOT)
+    subprocess.run(
+        ["go", "run", "./sidecar/chart/viewer/harness", "-o", str(tmp_path), "-spans", "100000"], check=True, cwd=ROOT
+    )
     viewer.page.add_init_script(
         """window.spent = []; const later = window.requestAnimationFrame.bind(window);
         window.requestAnimationFrame = (f) => later((t) => { const a = performance.now(); f(t); window.spent.push(performance.now() - a); });"""
