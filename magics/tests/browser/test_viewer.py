@@ -479,6 +479,31 @@ def test_imports_and_libraries_fold(viewer: Viewer) -> None:
     assert not any("_find_and_load" in n for n in names), names
 
 
+def test_a_comparison_shows_what_changed(viewer: Viewer) -> None:
+    viewer.open("comparison")
+    viewer.page.click("text=Comparison")
+    viewer.settle()
+    viewer.picture("comparison")
+    text = viewer.page.locator(".opv").inner_text()
+    for wanted in (
+        "Cell [9] beside Cell [7]",
+        "Flame graph, after",
+        "−4.2 s ± 0.35 s",
+        "within noise",
+        "for x, y in loader:",
+    ):
+        assert wanted in text, text
+    graph = viewer.box(".o-graph")
+    viewer.page.mouse.move(graph["x"] + 100, graph["y"] + 19 * 2 + 8)
+    viewer.settle()
+    assert "3.0 s (was 6.9 s) · −3.9 s" in viewer.page.locator(".o-tip").inner_text()
+    viewer.page.fill("input[type=search]", "decode")
+    viewer.settle()
+    assert "“decode”: 2.4 s of 10.1 s" in viewer.says()
+    viewer.press("Escape", "Escape")
+    assert viewer.static()
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_themes_follow_the_page(viewer: Viewer, theme: str) -> None:
     viewer.open("training" if theme == "light" else "training-dark")
@@ -767,7 +792,7 @@ def test_mutated_payloads_in_the_whole_viewer(viewer: Viewer, pages: Path) -> No
     for _ in range(int(os.environ.get("OMNI_PERF_MUTATIONS", "150"))):
         changed = mutate(json.loads(json.dumps(document)), rnd)
         payload = (
-            "omni_perf 2 timeline flame lines idle steps findings\n"
+            "omni_perf 2 timeline:Timeline flame:Flame_graph lines:L idle:I steps:S findings:F x:y z\n"
             + base64.b64encode(gzip.compress(json.dumps(changed).encode(), 1)).decode()
         )
         viewer.page.evaluate(

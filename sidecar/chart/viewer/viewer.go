@@ -17,7 +17,7 @@
 //
 //	<style>viewer.css</style>
 //	<img src="data:image/svg+xml;base64,…">      the static picture
-//	<script type="application/octet-stream;base64">omni_perf 2 timeline flame …
+//	<script type="application/octet-stream;base64">omni_perf 2 timeline:Timeline flame:Flame_graph …
 //	H4sI…</script>                               the views, then the document as gzip and base64
 //	<script>viewer.js</script>
 //
@@ -40,12 +40,19 @@ var Script string
 //go:embed assets/viewer.full.js
 var FullScript string
 
-// Style is the style sheet of both.
+// CompareScript is that of an output that compares two recordings. Its document
+// is {"before": report, "after": report, "lines", "functions", "causes": changes,
+// "chart"}; synthetic.Comparison has a change's members.
+//
+//go:embed assets/viewer.compare.js
+var CompareScript string
+
+// Style is the style sheet of all.
 //
 //go:embed assets/viewer.css
 var Style string
 
-// MaxScript bounds Script, in bytes.
+// MaxScript bounds Script and CompareScript, in bytes.
 const MaxScript = 40 << 10
 
 // Help is what the viewer says of its keys and the mouse. Documents carry it in

@@ -30,7 +30,7 @@ func TestAssetsAreWhatTheSourcesMake(t *testing.T) {
 	if out, err := goTool("run", ".", "-o", fresh, viewer); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for name, carried := range map[string]string{"viewer.js": Script, "viewer.full.js": FullScript, "viewer.css": Style} {
+	for name, carried := range map[string]string{"viewer.js": Script, "viewer.full.js": FullScript, "viewer.compare.js": CompareScript, "viewer.css": Style} {
 		got, err := os.ReadFile(filepath.Join(fresh, name))
 		if err != nil {
 			t.Fatal(err)
@@ -42,10 +42,12 @@ func TestAssetsAreWhatTheSourcesMake(t *testing.T) {
 }
 
 func TestAnOutputsScriptIsSmall(t *testing.T) {
-	if len(Script) > MaxScript {
-		t.Errorf("%d bytes, want at most %d: every output of a notebook carries them", len(Script), MaxScript)
+	for name, script := range map[string]string{"viewer.js": Script, "viewer.compare.js": CompareScript} {
+		if len(script) > MaxScript {
+			t.Errorf("%s: %d bytes, want at most %d: every output of a notebook carries them", name, len(script), MaxScript)
+		}
 	}
-	t.Logf("%d of %d bytes; %d in pages and extensions, %d of style", len(Script), MaxScript, len(FullScript), len(Style))
+	t.Logf("%d and %d of %d bytes; %d in pages and extensions, %d of style", len(Script), len(CompareScript), MaxScript, len(FullScript), len(Style))
 }
 
 // Nothing that makes code or markup of text, nothing that leaves the page, nothing that ends the element
@@ -58,7 +60,7 @@ func TestScriptsAreHarmless(t *testing.T) {
 		`localStorage`, `sessionStorage`, `indexedDB`, `\.cookie\b`,
 		`(?i)</script`, `<!--`,
 	} {
-		for name, script := range map[string]string{"viewer.js": Script, "viewer.full.js": FullScript} {
+		for name, script := range map[string]string{"viewer.js": Script, "viewer.full.js": FullScript, "viewer.compare.js": CompareScript} {
 			if found := regexp.MustCompile(forbidden).FindString(script); found != "" {
 				t.Errorf("%s has %q", name, found)
 			}

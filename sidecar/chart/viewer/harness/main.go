@@ -70,5 +70,14 @@ func run(folder string, spans int, full bool) error {
 	if len(all) == 0 {
 		return nil
 	}
+	comparison, err := synthetic.ComparisonOutput(synthetic.Compared(), viewer.CompareScript, viewer.Style)
+	if err != nil {
+		return err
+	}
+	for theme, file := range map[string]string{"light": "comparison.html", "dark": "comparison-dark.html"} {
+		if err := os.WriteFile(filepath.Join(folder, file), []byte(synthetic.Page(theme, comparison)), 0o644); err != nil {
+			return err
+		}
+	}
 	return os.WriteFile(filepath.Join(folder, "several.html"), []byte(synthetic.Page("light", append(all, all[0])...)), 0o644)
 }

@@ -4,12 +4,12 @@ declare global {
   /**
    * FULL is set where the program is built: true for pages and extensions, false for the script that
    * each output of a notebook carries, which does without lanes of GPU streams (no notebook records
-   * them), colours by module and the table of threads.
+   * them), other colours than by kind of code, and the table of threads.
    */
   const FULL: boolean;
 }
 
-export const { min, max, round, floor, ceil, abs, imul, hypot } = Math;
+export const { min, max, round, floor, ceil, abs, imul } = Math;
 
 /** ints and floats are columns of so many zeros, or of given numbers. */
 export const ints = (v: number | number[]): Int32Array<ArrayBuffer> => new Int32Array(v as number);

@@ -4,8 +4,8 @@ import { max } from "./brief.ts";
 
 /**
  * Payload is what an output carries beside its picture: a line of words, and the document as gzip and
- * base64. The words are "omni_perf", the version, and the views there is something to see in; they are
- * plain so that a chart that is only looked at costs no decoding.
+ * base64. The words are "omni_perf", the version, and the views there is something to see in with their
+ * names ("flame:Flame_graph"); they are plain so that a chart that is only looked at costs no decoding.
  */
 export interface Payload {
   version: number;

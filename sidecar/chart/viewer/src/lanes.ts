@@ -125,6 +125,7 @@ export interface Layout {
   pitch: number;
   narrow: boolean; // names stand over the lanes, not beside them
   lanes: Placed[];
+  strip: Placed; // the overview
 }
 
 /** Below this scale the picture's own text is too small: then it is laid out at full size, as wide as there is room. */
@@ -161,5 +162,6 @@ export function layOut(c: Chart, width: number, unfolded: ReadonlyMap<number, nu
     pitch,
     narrow,
     lanes,
+    strip: { lane: { byCode: true } as Lane, y0: 0, y1: stripHeight * k, rows: 0, limit: 0 },
   };
 }

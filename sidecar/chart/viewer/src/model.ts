@@ -41,9 +41,8 @@ export function remember<A extends (string | number | boolean)[], T>(compute: (.
 export const everyThread = -1;
 export const cellThread = -2;
 
-/** modelOf reads a document; null where there is no picture to stand on. */
-export function modelOf(document: unknown): Model | null {
-  const chart = chartOf(document);
+/** modelOf reads a document, of the chart in it or another; null where there is no picture to stand on. */
+export function modelOf(document: unknown, chart = chartOf(document)): Model | null {
   if (!chart) return null;
   const r = recordingOf(document);
   r.threads.forEach((t, i) => (t.called = chart.threads[i] || t.called));

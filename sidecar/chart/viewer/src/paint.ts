@@ -1,15 +1,14 @@
 // A frame of the timeline as pixels and words.
 
 import { imul, max, min, round } from "./brief.ts";
-import { instants, picksOf } from "./columns.ts";
 import type { Shown } from "./frame.ts";
-import { boxes, rowOf, type Grid } from "./grid.ts";
+import { boxes, type Grid } from "./grid.ts";
 import type { Layout } from "./lanes.ts";
 import type { Model } from "./model.ts";
 import { area, bar, blend, grid, ground, type Ink, type Look, type Pixels } from "./pixels.ts";
 import type { Stretches } from "./recording.ts";
 import type { Matches } from "./search.ts";
-import { isZoomed, type State } from "./state.ts";
+import type { State } from "./state.ts";
 import type { Pen } from "./surface.ts";
 import { codePaints, statePaints, type Theme } from "./theme.ts";
 import { ticks } from "./ticks.ts";
@@ -98,14 +97,7 @@ export function paintLanes(p: Pixels, scale: number, top: number, { m, s, l, the
     bar(p, x + c, y(l.y0 - 10), x + c + round(scale * 1.2), y(l.y0 - 3), paint("other"));
   }
 
-  const t = m.tree(s.folded);
   const strip = (g: Grid, y0: number, y1: number, look: Look) => grid(p, g, x, y0, y1 - y0, 0, scale, under, look);
-  if (m.main && isZoomed(s, m.whole)) {
-    // The overview: what the cell's thread called over the whole recording, what was found at full strength.
-    const all = rowOf(picksOf(r, m.main.begin, m.main.end, instants(0, r.duration, columns)), (i) => t.of[r.node[i]!]!);
-    const seen = all.cells.map((n) => (n ? 1 + t.code[n]! + (found && !found.nodes[n] ? 7 : 0) : 0));
-    strip({ ...all, cells: seen }, y(0), y(10 * l.k), { inkOf: (id) => (id > 7 ? blend(paint(codePaints[id - 8]!), bg, 0.3) : paint(codePaints[id - 1]!)) });
-  }
   for (const lane of shown) {
     if (!lane) continue;
     const { placed, track, levels, grid: g, picks } = lane;
@@ -123,14 +115,14 @@ export function paintLanes(p: Pixels, scale: number, top: number, { m, s, l, the
       else if (FULL && kind === "stream") strip(g, y0, y1, { inkOf: (id) => paint(kernelPaint(r.streams[nth]!.kernels[id - 1]!)) });
       else if (!placed.rows) {
         bar(p, x, y0, x + columns, y1, paint("ba"));
-        strip(g, y0, y1, { inkOf: (id) => paint((byCode ? codePaints : statePaints)[id - 1]!) });
+        strip(g, y0, y1, { inkOf: (id) => (id > 7 ? blend(paint(codePaints[id - 8]!), bg, 0.3) : paint((byCode ? codePaints : statePaints)[id - 1]!)) });
       } else {
         const inkOf = (id: number) => {
           const node = id > 0 ? id : g.marks[-1 - id]!.node;
           return !node ? paint("other") : id > 0 ? inks[id]! : blend(inks[node]!, bg, 0.65);
         };
         const look: Look = { inkOf, edgeOf: (id) => (found?.nodes[id] === 1 ? paint("accent") : 0) };
-        if (s.colour === "state") look.columns = new Uint32Array(columns).map((_, c) => (picks![c]! < 0 ? bg : paint(statePaints[r.state[picks![c]!]!]!)));
+        if (FULL && s.colour === "state") look.columns = new Uint32Array(columns).map((_, c) => (picks![c]! < 0 ? bg : paint(statePaints[r.state[picks![c]!]!]!)));
         grid(p, g, x, (placed.y0 - top) * scale, l.pitch * scale, round(scale), scale, under, look);
       }
     }

@@ -61,7 +61,7 @@ export function grid(p: Pixels, g: Grid, x: number, y: number, pitch: number, ga
     const big: [id: number, from: number, to: number][] = [];
     boxes(g, row, 1, (id, from, to) => {
       if (to - from > 3 * scale) to -= hair;
-      if (look.columns) data.set(look.columns.subarray(from, to), line + from);
+      if (FULL && look.columns) data.set(look.columns.subarray(from, to), line + from);
       else data.fill(look.inkOf(id), line + from, line + to);
       if (to - from >= 4 * scale) big.push([id, x + from, x + to]);
     });

@@ -273,7 +273,7 @@ function spansOf(s: Json, duration: number, nodeCount: number, stateOf: (v: unkn
 function threadsOf(d: Json, firsts: number[]): Thread[] {
   return objects(d["threads"]).map((t, i): Thread => {
     const begin = firsts[i] || 0;
-    return { called: words(t["name"], 60), begin, end: max(firsts[i + 1] || 0, begin), runsCell: t["runs_cell"] === true, internal: t["internal"] === true };
+    return { called: words(t["name"]), begin, end: max(firsts[i + 1] || 0, begin), runsCell: t["runs_cell"] === true, internal: t["internal"] === true };
   });
 }
 

@@ -5,13 +5,12 @@ import type { CallTree } from "./tree.ts";
 
 /** matcher reads a query as a regular expression, or letter by letter where it is none. */
 export function matcher(query: string): (f: Func) => boolean {
-  let expression: RegExp;
+  let matches = (v: string) => v.includes(query);
   try {
-    expression = new RegExp(query, "i");
-  } catch {
-    expression = new RegExp(query.replace(/[^\w\s]/g, "\\$&"), "i");
-  }
-  return (f) => [f.called, f.place, f.file.path].some((v) => expression.test(v));
+    const expression = new RegExp(query, "i");
+    matches = (v) => expression.test(v);
+  } catch {}
+  return (f) => [f.called, f.place, f.file.path].some(matches);
 }
 
 /** Matches of a query in a tree. */

@@ -75,10 +75,7 @@ export function timeline(app: App): Timeline {
   /** labels stand in the gutters; they change with the layout only. */
   const labels = remember((width: number, _: string) => {
     const { unfolded, folded } = app.s;
-    const depth = (nth: number) => min(m.depth(nth, folded), mostRows);
-    // Folded otherwise than in the picture, a flame chart has as many rows as it needs.
-    const rows = chart.lanes.flatMap(({ kind, nth }, i): [number, number][] => (kind === "flame" && folded !== chart.folded && r.threads[nth] ? [[i, depth(nth)]] : []));
-    l = layOut(chart, width, new Map([...rows, ...unfolded]));
+    l = layOut(chart, width, unfolded);
     vars(stage, { left: l.x0, right: l.x1, high: l.y1 + 4 });
     stage.classList.toggle("o-narrow", l.narrow);
     figures = [];
@@ -90,7 +87,7 @@ export function timeline(app: App): Timeline {
         const toggle = () => {
           // What the picture folded or cut off unfolds to all rows, and back.
           const next = new Map(unfolded);
-          if (!next.delete(i)) next.set(i, depth(nth));
+          if (!next.delete(i)) next.set(i, min(m.depth(nth, folded), mostRows));
           app.put({ unfolded: next });
         };
         const left = h(thread ? "button" : "div", { class: "o-label", title: [called, ...sources].join("\n"), click: thread && toggle, "aria-expanded": thread && String(unfolded.has(i)) }, thread && (unfolded.has(i) ? "▾ " : "▸ "), called, ...sources.map(small));
@@ -125,7 +122,7 @@ export function timeline(app: App): Timeline {
 
   function targetAt(e: MouseEvent): Target | null {
     const [x, y] = local(e);
-    const lane = shown.find((v) => v && y >= v.placed.y0 && y < v.placed.y1);
+    const lane = shown.find((v) => v?.placed.lane.kind && y >= v.placed.y0 && y < v.placed.y1);
     const column = floor(((x - l.x0) / wide()) * columns);
     return lane && column >= 0 && column < columns ? targetIn(lane, lane.placed.rows && floor((y - lane.placed.y0) / l.pitch), column) : null;
   }

@@ -2,28 +2,32 @@
 
 import { abs, floor, max, round } from "./brief.ts";
 
+// Below so many seconds a length is said in a unit, in so many decimals; longer ones in two units.
+const small: [below: number, unit: string, scale: number, decimals: number][] = [
+  [0.9995e-3, " µs", 1e6, 0],
+  [0.00995, " ms", 1e3, 1],
+  [0.0995, " ms", 1e3, 0],
+  [0.995, " s", 1, 2],
+  [99.95, " s", 1, 1],
+  [119.5, " s", 1, 0],
+];
+const large: [below: number, big: number, bigUnit: string, little: number, littleUnit: string][] = [
+  [3599.5, 60, " min", 1, " s"],
+  [172770, 3600, " h", 60, " min"],
+  [1e7, 86400, " d", 3600, " h"],
+];
+
 /** seconds says a length of time in few characters: 412 µs, 47 ms, 6.6 s, 2 min 5 s, 3 h 12 min. */
 export function seconds(s: number): string {
-  const a = abs(s);
   if (!isFinite(s)) return "?";
-  if (a === 0) return "0 s";
-  if (a < 0.9995e-3) return (s * 1e6).toFixed(0) + " µs";
-  if (a < 0.00995) return (s * 1e3).toFixed(1) + " ms";
-  if (a < 0.0995) return (s * 1e3).toFixed(0) + " ms";
-  if (a < 0.995) return s.toFixed(2) + " s";
-  if (a < 99.95) return s.toFixed(1) + " s";
-  if (a < 119.5) return s.toFixed(0) + " s";
-  if (a < 3599.5) return twoUnits(s, 60, "min", 1, "s");
-  if (a < 2 * 86400 - 30) return twoUnits(s, 3600, "h", 60, "min");
-  if (a < 1e7) return twoUnits(s, 86400, "d", 3600, "h");
+  if (!s) return "0 s";
+  for (const [below, unit, scale, decimals] of small) if (abs(s) < below) return (s * scale).toFixed(decimals) + unit;
+  for (const [below, big, bigUnit, little, littleUnit] of large) {
+    const n = round(s / little);
+    const rest = n % (big / little);
+    if (s < below) return floor((n * little) / big) + bigUnit + (rest ? " " + rest + littleUnit : "");
+  }
   return digits(s / 86400, 3) + " d";
-}
-
-function twoUnits(s: number, big: number, bigName: string, small: number, smallName: string): string {
-  const n = round(s / small);
-  const per = big / small;
-  const rest = n % per;
-  return `${floor(n / per)} ${bigName}` + (rest ? ` ${rest} ${smallName}` : "");
 }
 
 /** micros says microseconds. */

@@ -82,6 +82,6 @@ func lay(width float64, c *Chart) *Chart {
 		l.Y0, l.Y1 = y, y+height
 		y += pitch
 	}
-	c.Plot[3] = y
+	c.Plot[3] = max(y, c.Plot[1]+1)
 	return c
 }

@@ -59,7 +59,7 @@ func (d *Document) lineAt(node, file int) int {
 // codeAt is 1 + the code of the outermost library call of a stack, else of its
 // innermost function; 0 where it waited.
 func (d *Document) codeAt(t *tree, s span) int {
-	if s.state == Waiting || s.state == IO || s.state == GIL || s.state == Off {
+	if s.state == Waiting {
 		return 0
 	}
 	code := 0

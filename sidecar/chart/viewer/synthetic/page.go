@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"html"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/chart"
@@ -15,28 +16,32 @@ import (
 )
 
 // Payload is what an output carries for the viewer: a line of words (the format,
-// its version, the views that have something to show), and the document as gzip
+// its version, the views that have something to show with their names), and the document as gzip
 // and base64.
 func Payload(d *Document) (string, error) {
+	views := "timeline:Timeline flame:Flame_graph lines:Lines"
+	if d.Idle != nil {
+		views += " idle:GPU_idle"
+	}
+	if len(d.Steps) > 0 {
+		views += " steps:Steps"
+	}
+	return pack(views+" findings:Findings", d)
+}
+
+func pack(views string, document any) (string, error) {
 	var packed bytes.Buffer
 	w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
 	if err != nil {
 		return "", err
 	}
-	if err := json.NewEncoder(w).Encode(d); err != nil {
+	if err := json.NewEncoder(w).Encode(document); err != nil {
 		return "", err
 	}
 	if err := w.Close(); err != nil {
 		return "", err
 	}
-	views := "timeline flame lines"
-	if d.Idle != nil {
-		views += " idle"
-	}
-	if len(d.Steps) > 0 {
-		views += " steps"
-	}
-	return "omni_perf 2 " + views + " findings\n" + base64.StdEncoding.EncodeToString(packed.Bytes()), nil
+	return "omni_perf 2 " + views + "\n" + base64.StdEncoding.EncodeToString(packed.Bytes()), nil
 }
 
 var (
@@ -133,11 +138,26 @@ func (d *Document) paintOf(t *tree, l Lane, id int) string {
 
 // Output is the HTML of a notebook's output: style, image, data, script.
 func Output(d *Document, script, style string) (string, error) {
-	picture, err := Picture(d)
+	payload, err := Payload(d)
 	if err != nil {
 		return "", err
 	}
-	payload, err := Payload(d)
+	return output(d, payload, script, style)
+}
+
+// ComparisonOutput is the same of a comparison.
+func ComparisonOutput(c *Comparison, script, style string) (string, error) {
+	payload, err := pack("flame:Comparison", c)
+	if err != nil {
+		return "", err
+	}
+	d := *c.After
+	d.Chart = c.Chart
+	return output(&d, payload, script, style)
+}
+
+func output(d *Document, payload, script, style string) (string, error) {
+	picture, err := Picture(d)
 	if err != nil {
 		return "", err
 	}
@@ -153,3 +173,5 @@ func Page(theme string, outputs ...string) string {
 		`<style>body{margin:16px;background:` + ground + `;--jp-layout-color0:` + ground + `}</style></head>` +
 		`<body data-jp-theme-light="` + fmt.Sprint(theme != "dark") + `">` + strings.Join(outputs, "<hr>") + `</body></html>`
 }
+
+func itoa(n int) string { return strconv.Itoa(n) }

@@ -62,8 +62,10 @@ var epochSource = []string{
 }
 
 // Training is a cell whose GPU waits for its loader: the picture of the look.
-func Training() *Document {
-	const duration = 13.4
+func Training() *Document { return trainingFor(13.4, 1) }
+
+// trainingFor is such a cell of so many seconds, whose loader takes a multiple of the time.
+func trainingFor(duration, loader float64) *Document {
 	p := newProgram(duration)
 	p.source(cellFile, 7, cellSource...)
 	p.source(epochFile, 5, epochSource...)
@@ -77,7 +79,7 @@ func Training() *Document {
 	idle = append(idle, [2]float64{0, 0.36})
 	t := 0.36
 	for i := 0; t < duration-0.8; i++ {
-		load := 0.55 + 0.25*rnd.Float64()
+		load := (0.55 + 0.25*rnd.Float64()) * loader
 		if i == 5 {
 			p.run(main, t, t+0.47, IO, cellModule.at(6), save.at(620), fn{"_save", saveFile, 760, InputOutput}.at(860))
 			idle = append(idle, [2]float64{t, t + 0.47})
