@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"testing"
+
+	"github.com/omni-perf/omni-perf/sidecar/words"
 )
 
 // The viewer says figures and times in the same words (viewer/src/words.ts and ticks.ts): one file of
@@ -24,11 +26,11 @@ func TestWordsOfTheViewer(t *testing.T) {
 			var got any
 			switch kind {
 			case "seconds":
-				got = seconds(v)
+				got = words.Seconds(v)
 			case "percent":
-				got = percent(v)
+				got = words.Percent(v)
 			case "figure":
-				got = figure(v, c[1].(string))
+				got = words.Quantity(v, c[1].(string))
 			case "ticks":
 				step, label := tickStep(v, c[1].(float64))
 				labels := []any{}

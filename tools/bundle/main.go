@@ -111,7 +111,7 @@ func writeTests(viewer, file string) error {
 	code, err := build(api.BuildOptions{
 		Stdin:    &api.StdinOptions{Contents: imports.String(), ResolveDir: viewer, Loader: api.LoaderTS},
 		Alias:    map[string]string{"vitest": filepath.Join(viewer, "test", "inpage.ts")},
-		Define:   map[string]string{"FULL": "true"},
+		Define:   map[string]string{"FULL": "true", "PAYLOADS": "4000"}, // as in vitest.config.ts
 		Format:   api.FormatIIFE,
 		Target:   api.ES2022,
 		Platform: api.PlatformBrowser,

@@ -9,9 +9,9 @@
 // them there are, where each stands, how it is called and what it says of the
 // whole recording, are decided once, by package chart; the viewer stretches,
 // unfolds and narrows them (src/lanes.ts), and decides for itself only what
-// depends on the window of time that is shown. synthetic.Chart has the members
-// with their units; what a column of pixels shows follows from the rules of
-// synthetic's columns.go, in both languages.
+// depends on the window of time that is shown. Chart has the members with their
+// units; what a column of pixels shows follows from the same rules in both
+// languages (chart's raster.go, src/columns.ts).
 //
 // An output holds, in one element:
 //

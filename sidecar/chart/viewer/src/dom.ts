@@ -9,6 +9,7 @@ export function h<K extends keyof HTMLElementTagNameMap>(tag: K, attributes?: Re
   const e = document.createElement(tag);
   for (const [name, v] of Object.entries(typeof attributes === "string" ? { class: attributes } : attributes || {})) {
     if (typeof v === "function") on(e, name as "click", v as () => void);
+    else if (name === "style") e.style.cssText = v as string; // a page's policy may forbid the attribute
     else if (v || v === 0) e.setAttribute(name, v as string);
   }
   fill(e, children);
@@ -24,7 +25,7 @@ export const fill = (e: Element, children: Child[]): void => e.replaceChildren(.
 export const small = (text: Child): HTMLElement => h("small", null, text);
 
 /** dot is a patch of a paint. */
-export const dot = (paint: string): HTMLElement => h("i", { class: "o-dot", style: `background:var(--${paint})` });
+export const dot = (paint: string): HTMLElement => h("i", { class: FULL && paint === "wait" ? "o-dot o-wait" : "o-dot", style: `background:var(--${paint})` });
 
 /** button does something; pressed makes it one of several states. */
 export const button = (text: string, click: () => void, pressed?: boolean, title?: string): HTMLElement => h("button", { click, title, "aria-pressed": pressed === undefined ? null : String(pressed) }, text);

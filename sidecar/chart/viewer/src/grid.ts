@@ -1,7 +1,7 @@
 // Grids: what each row of a lane shows in each column.
 
 import { ints, min } from "./brief.ts";
-import { computes, waits, type Recording } from "./recording.ts";
+import { codeCount, computes, waits, type Recording } from "./recording.ts";
 import type { Matches } from "./search.ts";
 import type { CallTree } from "./tree.ts";
 
@@ -101,11 +101,11 @@ export function rowOf(picks: Int32Array, idOf: (span: number) => number): Grid {
 /** stateRow is what a thread was doing: a cell is 1 + its state, where it was awake. */
 export const stateRow = (r: Recording, picks: Int32Array): Grid => rowOf(picks, (i) => (computes(r.state[i]!) || r.state[i] === 3 || r.state[i] === 4 ? r.state[i]! + 1 : 0));
 
-/** codeRow is what a thread called: a cell is 1 + whose code that is, 7 more where it is not what was found; awake, nothing where it waited. */
+/** codeRow is what a thread called: a cell is 1 + whose code that is, codeCount more where it is not what was found; awake, nothing where it waited. */
 export const codeRow = (t: CallTree, r: Recording, picks: Int32Array, found: Matches | null, awake?: boolean): Grid =>
   rowOf(picks, (i) => {
     const n = awake && r.state[i] === 2 ? 0 : t.of[r.node[i]!]!;
-    return n && t.code[n]! + (found && !found.nodes[n] ? 8 : 1);
+    return n && t.code[n]! + (found && !found.nodes[n] ? codeCount + 1 : 1);
   });
 
 /** runAt is the box at a cell: its first column and the one after its last. */

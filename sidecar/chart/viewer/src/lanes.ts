@@ -92,7 +92,7 @@ export function chartOf(document: unknown): Chart | null {
     axis,
     strip: px(c["strip"]) || max(axis - 22, 0),
     pitch: max(px(c["pitch"]), 8),
-    folded: c["folded"] === true,
+    folded: !!c["folded"],
     heading: phrases(c["title"]),
     finding: phrases(c["finding"]),
     legend: list(c["legend"]).map((e) => [token(list(e)[0]), words(list(e)[1])]),

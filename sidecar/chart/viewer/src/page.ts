@@ -19,7 +19,7 @@ export function pageOf(picture: SVGElement, names: string[], ask: (view?: string
   const search = h("input", { type: "search", placeholder: "Search /", "aria-label": "Search functions", input: () => ask("", search.value) });
   const tabs = new Map(
     names.map((v) => {
-      const [view, name] = v.replace("_", " ").split(":") as [string, string];
+      const [view, name] = v.replace(/_/g, " ").split(":") as [string, string];
       return [view, button(name, () => ask(view), view === "timeline")];
     }),
   );

@@ -6,7 +6,7 @@ import { boxes, type Grid } from "./grid.ts";
 import type { Layout } from "./lanes.ts";
 import type { Model } from "./model.ts";
 import { area, bar, blend, grid, ground, type Ink, type Look, type Pixels } from "./pixels.ts";
-import type { Stretches } from "./recording.ts";
+import { codeCount, type Stretches } from "./recording.ts";
 import type { Matches } from "./search.ts";
 import type { State } from "./state.ts";
 import type { Pen } from "./surface.ts";
@@ -115,7 +115,7 @@ export function paintLanes(p: Pixels, scale: number, top: number, { m, s, l, the
       else if (FULL && kind === "stream") strip(g, y0, y1, { inkOf: (id) => paint(kernelPaint(r.streams[nth]!.kernels[id - 1]!)) });
       else if (!placed.rows) {
         bar(p, x, y0, x + columns, y1, paint("ba"));
-        strip(g, y0, y1, { inkOf: (id) => (id > 7 ? blend(paint(codePaints[id - 8]!), bg, 0.3) : paint((byCode ? codePaints : statePaints)[id - 1]!)) });
+        strip(g, y0, y1, { inkOf: (id) => (id > codeCount ? blend(paint(codePaints[id - 1 - codeCount]!), bg, 0.3) : paint((byCode ? codePaints : statePaints)[id - 1]!)) });
       } else {
         const inkOf = (id: number) => {
           const node = id > 0 ? id : g.marks[-1 - id]!.node;

@@ -15,8 +15,9 @@ export const computes = (state: number): boolean => state < 2;
 export const waits = (state: number): boolean => state > 1 && state < 6;
 
 /** codes are whose code a function is, which is its colour; the first two are the user's own. */
-const codes = ["cell", "user", "data", "framework", "device", "io", "other"];
-const otherCode = 6;
+const codes = ["cell", "user", "data", "framework", "device", "io", "picture", "other"];
+export const codeCount = 8;
+export const otherCode = 7;
 export const isOwn = (code: number): boolean => code < 2;
 
 export interface SourceFile {
@@ -44,8 +45,10 @@ export interface Place {
 
 export interface Thread {
   called: string;
+  process: number; // in the document's list; -1: unknown
   begin: number; // index of its first span
   end: number; // of the one after its last
+  main: boolean; // of the target's process
   runsCell: boolean;
   internal: boolean;
 }
@@ -71,6 +74,14 @@ export interface Remark {
   serious: boolean;
   place: Place | null;
   evidence: Stretches;
+}
+
+/** Gap is a stretch in which a process's stacks tell nothing, and why. */
+export interface Gap {
+  process: number;
+  begin: number;
+  end: number;
+  says: string;
 }
 
 export interface DeviceIdle {
@@ -105,6 +116,7 @@ export interface Spans {
 /** Stream is what one stream of a device ran, where a trace tells. Its spans' nodes are kernels. */
 export interface Stream extends Spans {
   kernels: string[];
+  joined: unknown[]; // by span: of how many kernels it is the longest
 }
 
 export interface Recording extends Spans {
@@ -123,6 +135,7 @@ export interface Recording extends Spans {
   steps: Step[];
   lines: LineTime[];
   findings: Remark[];
+  gaps: Gap[];
   streams: Stream[];
 }
 
@@ -156,13 +169,13 @@ export function recordingOf(document: unknown): Recording {
   const fns = objects(d["functions"]).map((f): Func => {
     const file = files[index(f["file"], files.length)] || nowhere;
     const line = amount(f["first_line"]);
-    const called = words(f["name"]);
     const short = shortFile(file.path);
-    const module = !called || called === "<module>";
-    return { called: (module && short) || called || "<module>", file, line, code: codeOf(f["code"]), place: module || !short ? "" : line ? short + ":" + line : short };
+    const given = words(f["label"]) || words(f["name"]) || "<module>";
+    const called = (given === "<module>" && short) || given;
+    return { called, file, line, code: codeOf(f["code"]), place: called === short || !short ? "" : line ? short + ":" + line : short };
   });
   const stacks = stacksOf(d, fns, nowhere);
-  const { firsts, ...spans } = spansOf(object(d["spans"]), duration, stacks.above.length, stateOf);
+  const { firsts, ...spans } = spansOf(object(d["spans"]), "us", duration, stacks.above.length, stateOf);
 
   const placeOf = (o: Json): Place | null => {
     const file = files[index(o["file"], files.length)];
@@ -174,12 +187,13 @@ export function recordingOf(document: unknown): Recording {
     us: us(o["ns"] ?? o["cost_ns"]),
     low: known(o["low_ns"]) / 1000,
     high: known(o["high_ns"]) / 1000,
-    serious: o["severity"] === "warning",
+    serious: o["severity"] !== "info",
     place: placeOf(o),
     evidence: stretchesOf(o["evidence"], duration),
   });
+  const target = object(objects(d["targets"])[0])["process"];
   const idle = object(d["idle"]);
-  const used = objects(d["devices"]).map((v) => v["used"] === true);
+  const used = objects(d["devices"]).map((v) => !!v["used"]);
   const deviceIdle = objects(idle["devices"]).map(
     (v): DeviceIdle => ({
       device: index(v["device"], used.length),
@@ -192,7 +206,7 @@ export function recordingOf(document: unknown): Recording {
     ...spans,
     duration,
     fns,
-    threads: threadsOf(d, firsts),
+    threads: threadsOf(d, target, firsts),
     tracks: objects(d["tracks"]).map(trackOf),
     gpu: ofUsed.length > 0,
     idle: ofUsed.length ? ofUsed.reduce(intersection) : [],
@@ -211,15 +225,16 @@ export function recordingOf(document: unknown): Recording {
       .filter((s) => s.end > s.begin)
       .sort((a, b) => a.begin - b.begin),
     lines: objects(d["lines"]).flatMap((l): LineTime[] => {
-      const place = placeOf(l);
+      const place = l["process"] === target && placeOf(l);
       const shares = floats(stateCount);
       list(l["state_ns"]).forEach((v, i) => (shares[stateOf(i)]! += us(v)));
       return place ? [{ place, self: us(l["self_ns"]), idle: us(l["idle_ns"]), shares }] : [];
     }),
     findings: objects(d["findings"]).map(remark),
+    gaps: !FULL ? [] : objects(d["gaps"]).map((g): Gap => ({ process: index(g["process"], 1e6), begin: us(g["start_ns"]), end: us(g["end_ns"]), says: words(g["text"], 300) })),
     streams: !FULL ? [] : objects(d["kernels"]).map((k): Stream => {
       const kernels = list(k["names"]).map((v) => words(v));
-      return { ...spansOf({ ...k, "node": k["name"], "state": k["name"] }, duration, kernels.length, () => 0), kernels: kernels.concat("?") };
+      return { ...spansOf({ ...k, "node": k["name"], "state": k["name"] }, "ns", duration, kernels.length, () => 0), kernels: kernels.concat("?"), joined: list(k["count"]) };
     }),
   };
 }
@@ -245,9 +260,9 @@ function stacksOf(d: Json, fns: Func[], nowhere: SourceFile): Pick<Recording, "a
   return { above, fnOf, lineOf };
 }
 
-/** spansOf adds up the columns of gaps and lengths, thread by thread; firsts is where each thread begins. */
-function spansOf(s: Json, duration: number, nodeCount: number, stateOf: (v: unknown) => number): Spans & { firsts: number[] } {
-  const [gaps, lengths, nodes, ids] = ["gap_us", "length_us", "node", "state"].map((k) => list(s[k])) as [unknown[], unknown[], unknown[], unknown[]];
+/** spansOf adds up the columns of gaps and lengths, thread by thread, in a unit of time; firsts is where each thread begins. */
+function spansOf(s: Json, unit: "us" | "ns", duration: number, nodeCount: number, stateOf: (v: unknown) => number): Spans & { firsts: number[] } {
+  const [gaps, lengths, nodes, ids] = ["gap_" + unit, "length_" + unit, "node", "state"].map((k) => list(s[k])) as [unknown[], unknown[], unknown[], unknown[]];
   const size = min(gaps.length, lengths.length, nodes.length, ids.length);
   const begin = floats(size);
   const end = floats(size);
@@ -255,6 +270,7 @@ function spansOf(s: Json, duration: number, nodeCount: number, stateOf: (v: unkn
   const state = new Uint8Array(size);
   let last = 0;
   const firsts = list(s["first"]).map((v) => (last = min(max(amount(v) | 0, last), size)));
+  const per = FULL && unit === "ns" ? 1000 : 1;
   let thread = 0;
   let at = 0;
   for (let i = 0; i < size; i++) {
@@ -262,18 +278,26 @@ function spansOf(s: Json, duration: number, nodeCount: number, stateOf: (v: unkn
       thread++;
       at = 0;
     }
-    begin[i] = at = min(at + amount(gaps[i]), duration);
-    end[i] = at = min(at + amount(lengths[i]), duration);
+    begin[i] = at = min(at + amount(gaps[i]) / per, duration);
+    end[i] = at = min(at + amount(lengths[i]) / per, duration);
     node[i] = max(index(nodes[i], nodeCount), 0);
     state[i] = stateOf(ids[i]);
   }
   return { begin, end, node, state, firsts };
 }
 
-function threadsOf(d: Json, firsts: number[]): Thread[] {
+function threadsOf(d: Json, target: unknown, firsts: number[]): Thread[] {
   return objects(d["threads"]).map((t, i): Thread => {
     const begin = firsts[i] || 0;
-    return { called: words(t["name"]), begin, end: max(firsts[i + 1] || 0, begin), runsCell: t["runs_cell"] === true, internal: t["internal"] === true };
+    return {
+      called: words(t["name"]),
+      process: FULL ? index(t["process"], 1e6) : 0,
+      begin,
+      end: max(firsts[i + 1] || 0, begin),
+      main: !!t["main"] && t["process"] === target,
+      runsCell: !!t["runs_cell"],
+      internal: !!t["internal"],
+    };
   });
 }
 

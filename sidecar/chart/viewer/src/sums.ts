@@ -13,10 +13,10 @@ export function eachSpan(r: Recording, t: Thread, from: number, to: number, each
   }
 }
 
-/** cellThreads run the cell; where none is known, the first one counts. */
+/** cellThreads run the target's code; where none is known, its process's main thread counts, or the first one. */
 export function cellThreads(r: Recording): Thread[] {
   const runs = r.threads.filter((t) => t.runsCell);
-  return runs.length ? runs : r.threads.slice(0, 1);
+  return runs.length ? runs : [...r.threads.filter((t) => t.main), ...r.threads].slice(0, 1);
 }
 
 /** Sums are a tree's times in a range, by node. */

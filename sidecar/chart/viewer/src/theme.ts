@@ -9,7 +9,7 @@ export interface Theme {
 }
 
 /** codePaints are the paints of recording's codes, statePaints those of its states. */
-export const codePaints = ["cell", "user", "data", "frame", "dev", "io", "other"];
+export const codePaints = ["cell", "user", "data", "frame", "dev", "io", "pic", "other"];
 export const statePaints = ["py", "nat", "wait", "io", "gil", "ba", "ba"];
 
 /** themeOf reads the colours that hold for an element of the picture's class, whose border has the page's ground. */

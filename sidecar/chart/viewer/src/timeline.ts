@@ -141,9 +141,15 @@ export function timeline(app: App): Timeline {
     const at = columnTime(column);
     const share = (us: number) => ` · ${micros(us)} (${percent(us / r.duration)}) in all`;
     if (track) return [called, "", figure(lane.levels![column]!, track.unit) + " at " + micros(at)];
-    if (!g || !id) return [];
+    if (!g || !id) {
+      const gap = FULL && thread && r.gaps.find((v) => v.process === thread.process && v.begin <= at && at < v.end);
+      return gap && g && picks![column]! < 0 ? [gap.says, "", micros(gap.end - gap.begin) + " from " + micros(gap.begin) + " on"] : [];
+    }
     const here = micros(columnTime(end) - columnTime(begin)) + " here";
-    if (FULL && kind === "stream") return [r.streams[nth]!.kernels[id - 1]!, "", here];
+    if (FULL && kind === "stream") {
+      const joined = r.streams[nth]!.joined[picks![column]!] as number;
+      return [r.streams[nth]!.kernels[id - 1]!, "", here + (joined > 1 ? `, the longest of ${plural(joined, "kernel")}` : "")];
+    }
     if (kind === "lines") {
       const p = m.own(nth).places[id - 1]!;
       const line = m.lines(0, r.duration).find(({ place: { file, line } }) => file === p.file && line === p.line);

@@ -1,7 +1,7 @@
 // Call trees: stacks merged by function, libraries and imports folded on demand.
 
 import { ints, max } from "./brief.ts";
-import { isOwn, type Func, type Recording } from "./recording.ts";
+import { isOwn, otherCode, type Func, type Recording } from "./recording.ts";
 
 /** Rows a drawing can have; what calls deeper is counted to the function at this depth. */
 export const mostDepth = 400;
@@ -33,7 +33,7 @@ export function callTree(r: Recording, folded: boolean): CallTree {
   const fn = [-1];
   const depth = [0];
   const repeats = [0];
-  const code = [6];
+  const code = [otherCode];
   const outer = [1];
   const of = ints(size);
   const again = ints(size); // by node of the recording: direct repetitions so far

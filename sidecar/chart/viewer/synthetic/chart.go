@@ -2,45 +2,11 @@ package synthetic
 
 import "github.com/omni-perf/omni-perf/sidecar/chart/viewer"
 
-// Chart is the static picture's geometry and words, as the viewer takes it over:
-// the document's "chart". Everything is in the picture's pixels, so that nothing
-// is laid out twice: what the viewer paints unzoomed stands where the picture
-// has it.
-type Chart struct {
-	Width   float64     `json:"width"`
-	Plot    [4]float64  `json:"plot"`  // where time runs: x0, y0, x1, y1
-	Axis    float64     `json:"axis"`  // baseline of the ticks' labels
-	Strip   float64     `json:"strip"` // upper edge of the overview, below the finding
-	Pitch   float64     `json:"pitch"` // of a flame chart's rows
-	Folded  bool        `json:"folded"`
-	Title   [][3]string `json:"title"`   // text, tone, face ("", "b" or "code")
-	Finding [][3]string `json:"finding"` // the same
-	Legend  [][2]string `json:"legend"`  // paint, name
-	Notes   []string    `json:"notes"`
-	Threads []string    `json:"threads"` // names, by the document's list
-	States  []string    `json:"states"`  // words for what threads do, by State
-	Help    string      `json:"help"`    // viewer.Help
-	Lanes   []Lane      `json:"lanes"`
-}
-
-// Lane is one stripe over the time axis.
-type Lane struct {
-	Kind    string   `json:"kind"`            // "track", "lines", "flame", "thread" or "stream"
-	Index   int      `json:"index"`           // of the track, thread or stream; of the file of lines, -1 for all own files
-	Y0      float64  `json:"y0"`              //
-	Y1      float64  `json:"y1"`              //
-	Rows    int      `json:"rows,omitempty"`  // of a flame chart; 0 is a strip
-	Limit   int      `json:"limit,omitempty"` // of its rows, where the last one tells what is left out
-	By      string   `json:"by,omitempty"`    // "code": a strip shows whose code ran, not the state
-	Paint   string   `json:"paint,omitempty"` // of a track
-	Top     float64  `json:"top,omitempty"`   // of a track: value at the upper edge
-	Name    string   `json:"name"`
-	Sources []string `json:"sources,omitempty"`
-	Value   string   `json:"value,omitempty"`
-	Aside   string   `json:"aside,omitempty"`
-
-	tall bool
-}
+// Chart and Lane are the static picture's geometry, as the viewer reads it.
+type (
+	Chart = viewer.Chart
+	Lane  = viewer.Lane
+)
 
 // Geometry of chart/layout.go, in pixels.
 const (
@@ -67,7 +33,7 @@ func lay(width float64, c *Chart) *Chart {
 		l := &c.Lanes[i]
 		height, pitch := trackHeight, trackHeight+gap
 		switch {
-		case l.tall:
+		case l.Paint == "gpu":
 			height, pitch = gpuHeight, gpuHeight+gap
 		case l.Kind == "lines":
 			height, pitch = linesHeight, linesHeight+gap

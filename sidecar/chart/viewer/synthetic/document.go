@@ -151,6 +151,7 @@ type Step struct {
 type Line struct {
 	File    int      `json:"file"`
 	Line    int      `json:"line"`
+	Process int      `json:"process"`
 	SelfNS  int64    `json:"self_ns"`
 	TotalNS int64    `json:"total_ns"`
 	IdleNS  int64    `json:"idle_ns"`
@@ -168,12 +169,12 @@ type Finding struct {
 	Hint     string     `json:"hint"`
 }
 
-// Kernels is what a stream ran.
+// Kernels is what a stream ran, in nanoseconds.
 type Kernels struct {
 	Names  []string `json:"names"`
 	Name   []int    `json:"name"`
-	Gap    []int64  `json:"gap_us"`
-	Length []int64  `json:"length_us"`
+	Gap    []int64  `json:"gap_ns"`
+	Length []int64  `json:"length_ns"`
 }
 
 // State is what a thread was doing.
@@ -201,13 +202,14 @@ const (
 	Framework
 	DeviceCall
 	InputOutput
+	Pictures
 	Other
 )
 
 var (
 	stateIDs   = []string{"python", "native", "waiting", "io", "gil", "off", "unknown"}
-	codeIDs    = []string{"cell", "user", "data", "framework", "device", "io", "other"}
+	codeIDs    = []string{"cell", "user", "data", "framework", "device", "io", "picture", "other"}
 	stateWords = []string{"Python", "native code", "waiting", "input/output", "waits for the GIL", "no free CPU", "unknown"}
 	// Paints of the chart's style sheet, by code.
-	codePaints = []string{"cell", "user", "data", "frame", "dev", "io", "other"}
+	codePaints = []string{"cell", "user", "data", "frame", "dev", "io", "pic", "other"}
 )

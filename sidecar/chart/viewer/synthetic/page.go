@@ -1,10 +1,7 @@
 package synthetic
 
 import (
-	"bytes"
-	"compress/gzip"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"html"
 	"regexp"
@@ -12,36 +9,20 @@ import (
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/chart"
+	"github.com/omni-perf/omni-perf/sidecar/chart/viewer"
 	"github.com/omni-perf/omni-perf/sidecar/report"
 )
 
-// Payload is what an output carries for the viewer: a line of words (the format,
-// its version, the views that have something to show with their names), and the document as gzip
-// and base64.
+// Payload is what an output carries for the viewer.
 func Payload(d *Document) (string, error) {
-	views := "timeline:Timeline flame:Flame_graph lines:Lines"
+	views := []viewer.View{viewer.Timeline, viewer.Flame, viewer.Lines}
 	if d.Idle != nil {
-		views += " idle:GPU_idle"
+		views = append(views, viewer.Idle)
 	}
 	if len(d.Steps) > 0 {
-		views += " steps:Steps"
+		views = append(views, viewer.Steps)
 	}
-	return pack(views+" findings:Findings", d)
-}
-
-func pack(views string, document any) (string, error) {
-	var packed bytes.Buffer
-	w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
-	if err != nil {
-		return "", err
-	}
-	if err := json.NewEncoder(w).Encode(document); err != nil {
-		return "", err
-	}
-	if err := w.Close(); err != nil {
-		return "", err
-	}
-	return "omni_perf 2 " + views + "\n" + base64.StdEncoding.EncodeToString(packed.Bytes()), nil
+	return viewer.Payload(append(views, viewer.Findings), d)
 }
 
 var (
@@ -55,7 +36,7 @@ const mostBoxes = 40
 // Picture stands in for the static chart of a document: the lanes where the
 // chart's geometry has them, in the chart's own colours, one instant per column.
 func Picture(d *Document) (string, error) {
-	empty, err := chart.SVG(&report.Report{}, chart.Options{Inline: true})
+	empty, err := chart.SVG(&report.View{Document: &report.Document{Targets: make([]report.Target, 1), Processes: make([]report.Process, 1)}}, chart.Options{Inline: true})
 	if err != nil {
 		return "", err
 	}
@@ -147,7 +128,7 @@ func Output(d *Document, script, style string) (string, error) {
 
 // ComparisonOutput is the same of a comparison.
 func ComparisonOutput(c *Comparison, script, style string) (string, error) {
-	payload, err := pack("flame:Comparison", c)
+	payload, err := viewer.Payload([]viewer.View{{ID: "flame", Name: "Comparison"}}, c)
 	if err != nil {
 		return "", err
 	}

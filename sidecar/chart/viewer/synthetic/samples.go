@@ -158,7 +158,7 @@ func trainingFor(duration, loader float64) *Document {
 		Notes:   []string{"13,390 stacks at 1 ms, read from outside · 0 lost, 2 incomplete · Python 3.12.1", "GPU: GPM windows of 100 ms, idle resolved by 20 like steps (R² 0.99)"},
 		Threads: []string{"MainThread", "pin_memory", "Thread-4 (prefetch)"},
 		Lanes: []Lane{
-			{Kind: "track", Index: util, tall: true, Paint: "gpu", Top: 100, Name: "GPU 0", Sources: []string{"H100", "GPM 100 ms"}, Value: "36 %", Aside: "engine active"},
+			{Kind: "track", Index: util, Paint: "gpu", Top: 100, Name: "GPU 0", Sources: []string{"H100", "GPM 100 ms"}, Value: "36 %", Aside: "engine active"},
 			{Kind: "track", Index: mem, Paint: "gmem", Top: 16 << 30, Name: "memory", Sources: []string{"NVML · 100 ms"}, Value: "11.2 GiB", Aside: "peak, of 80 GiB"},
 			{Kind: "track", Index: cpu, Paint: "cpu", Top: 2, Name: "CPU", Sources: []string{"process · 100 ms"}, Value: "1.02 cores", Aside: "of 8"},
 			{Kind: "track", Index: rss, Paint: "mem", Top: 4 << 30, Name: "RSS", Sources: []string{"/proc · 100 ms"}, Value: "3.4 GiB", Aside: "peak, of 32 GiB"},
@@ -268,7 +268,7 @@ func Workers() *Document {
 		Notes:   []string{"8,000 stacks at 1 ms, read from outside · 4 child processes"},
 		Threads: []string{"MainThread", "worker 0", "worker 1", "worker 2", "worker 3"},
 		Lanes: []Lane{
-			{Kind: "track", Index: util, tall: true, Paint: "gpu", Top: 100, Name: "GPU 0", Sources: []string{"H100", "GPM 100 ms"}, Value: "50 %", Aside: "engine active"},
+			{Kind: "track", Index: util, Paint: "gpu", Top: 100, Name: "GPU 0", Sources: []string{"H100", "GPM 100 ms"}, Value: "50 %", Aside: "engine active"},
 			{Kind: "track", Index: cpu, Paint: "cpu", Top: 8, Name: "CPU, children", Sources: []string{"/proc · 100 ms"}, Value: "3.4 cores", Aside: "of 8"},
 			{Kind: "lines", Index: 1, Name: epochFile},
 			{Kind: "flame", Index: main, Rows: 5, Name: "MainThread", Sources: []string{"waiting 50 %"}},
