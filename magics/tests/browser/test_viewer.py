@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -870,3 +871,51 @@ def test_a_frame_costs_by_its_pixels(viewer: Viewer, pages: Path, tmp_path: Path
     spent: list[float] = viewer.page.evaluate("() => window.spent")
     assert len(spent) >= 5
     assert sorted(spent)[len(spent) // 2] < 160
+
+
+# The page that export writes, of real documents.
+
+BINARY = Path(sys.executable).parent / "omni-perf"
+REPORTS = ROOT / "sidecar" / "report" / "testdata"
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("report", ["cell", "merged", "script", "kernel"])
+def test_the_page_that_export_writes(browser: Any, tmp_path: Path, report: str, theme: str) -> None:
+    """It opens from its file without a network, shows the picture until asked for more, and complains of nothing."""
+    path = tmp_path / "page.html"
+    subprocess.run([BINARY, "export", REPORTS / f"{report}.json", "-o", path], check=True)
+    context = browser.new_context(viewport={"width": 1180, "height": 1000}, color_scheme=theme, offline=True)
+    v = Viewer(context.new_page(), tmp_path)
+    v.page.goto(path.as_uri())
+    v.page.wait_for_selector(".opv svg")
+    v.settle()
+    assert v.static()
+    v.picture(f"page-{report}-{theme}-static")
+    svg, (_, y0, _, y1) = v.box(".opv > svg"), v.page.evaluate(PLOT)
+    v.drag(svg["x"] + 300, svg["x"] + 600, svg["y"] + y0 + 5)
+    assert v.says().startswith("Selected"), v.says()
+    assert not v.static()
+    v.press("w")
+    stage = v.box(".o-lanes")
+    assert abs(stage["y"] + stage["height"] - (v.box(".opv .o-top")["y"] + y1 + 4)) < 40, (
+        "the lanes end where the picture's do"
+    )
+    v.picture(f"page-{report}-{theme}-zoomed")
+    for tab in v.page.locator(".o-head button[aria-pressed]").all():
+        tab.click()
+        v.settle()
+        assert v.page.locator(".o-below, .o-graph").first.is_visible()
+    v.page.emulate_media(media="print")
+    assert v.static(), "what is printed is the picture"
+    assert not v.page.locator(".o-head").is_visible()
+    context.close()
+    assert v.errors == []
+
+
+# The picture's plot, as the document's chart has it: x0, y0, x1, y1.
+PLOT = """async () => {
+    const data = document.querySelector('script[type^="application/octet-stream"]').textContent.split('\\n')[1];
+    const packed = Uint8Array.from(atob(data), (c) => c.charCodeAt(0));
+    return (await new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'))).json()).chart.plot;
+}"""
