@@ -766,7 +766,7 @@ def test_data_that_cannot_be_read_leaves_the_picture(viewer: Viewer) -> None:
     viewer.page.wait_for_selector(".opv svg")
     viewer.press("w")
     assert viewer.static()
-    assert "cannot be read" in viewer.page.locator(".o-hint").inner_text()
+    assert "is damaged" in viewer.page.locator(".o-hint").inner_text()
 
 
 def test_a_version_it_does_not_know_leaves_the_picture(viewer: Viewer) -> None:

@@ -32,7 +32,7 @@ function chartContent(app: App, stage: HTMLElement): Content {
   };
   return {
     lanes,
-    covers: () => (app.s.view === "flame" ? flame : lanes)!.covers(),
+    covers: () => ((app.s.view === "flame" && flame) || lanes).covers(),
     draw(width) {
       const { view } = app.s;
       const inTime = view === "timeline";

@@ -45,7 +45,7 @@ function attach(picture: SVGElement, names: string[], data: string, open: Opener
       session = open(d, page);
     });
     if (session) then(session);
-    else opening.then(() => then(session!)).catch(() => page.hint("The chart's data is damaged."));
+    else opening.then(() => then(session!)).catch(() => page.hint("The data is damaged."));
   };
   const page = pageOf(picture, names, (view, query) => request(({ app }) => (view ? app.put({ view }) : query === undefined ? page.hint(app.m.chart.help, "o-stay") : app.put({ query }))));
   /** lanes does something with the lanes, which are shown for it. */

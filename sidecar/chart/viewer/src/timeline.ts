@@ -289,7 +289,7 @@ export function timeline(app: App): Timeline {
       app.put(zoom(app.s, whole, timeAt(local(e)[0]), wheelFactor(e.deltaY || e.deltaX, e.deltaMode)));
     },
     step(columnsBy, rowsBy) {
-      const first = shown.find((v) => v?.placed.rows) || shown.find((v) => v?.grid);
+      const first = shown.find((v) => v?.placed.rows) || shown.find((v) => v?.picks);
       if (!first) return;
       let t = cursor || targetIn(first, 0, columns >> 1);
       const { lane } = t;
