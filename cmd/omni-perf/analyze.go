@@ -23,7 +23,7 @@ func analyzeCommand() *cobra.Command {
 		Short: "analyse torch.profiler traces and CUDA memory snapshots",
 		Long:  "PATH is a trace of torch.profiler (.json, .json.gz), a folder of them or a quoted glob.",
 	}
-	q := &request.Request{}
+	q := &request.Request{Version: version}
 	mode, flags := modeValue{&q.Analyses.Mode}, c.Flags()
 	flags.Var(mode, "mode", "rules of the analyses: exact (default), hta (HolisticTraceAnalysis's) or hta-ns (the same, not rounded to microseconds)")
 	flags.StringVar(&q.JSON, "json", "", "write all tables as JSON to `FILE`, - for standard output")

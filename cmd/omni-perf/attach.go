@@ -18,7 +18,8 @@ func attachCommand() *cobra.Command {
 		Short: "profile a running process, or a running kernel's cells",
 		Long: `Watches a running Python process for --duration seconds, or until it ends or
 Ctrl-C; or follows the cells of a running notebook kernel, each of which becomes
-a result of its own.`,
+a result of its own: NAME-1, NAME-2 and so on, and after a restart of the kernel
+NAME.2-1, NAME.2-2.`,
 		Args: exactly("a process, a connection file or a kernel's id"),
 	}
 	options := recordingFlags(c, 100*time.Millisecond)
@@ -48,9 +49,6 @@ func attachTo(ctx context.Context, target string, d time.Duration, o program.Opt
 	if err != nil {
 		return err
 	}
-	pid, err := program.KernelProcess(file)
-	if err != nil {
-		return err
-	}
-	return program.AttachKernel(ctx, programTools("kernel", pid), pid, file.Connection, d, o)
+	tools := func(pid int) program.Tools { return programTools("kernel", pid) }
+	return program.AttachKernel(ctx, tools, file, d, o)
 }

@@ -25,6 +25,10 @@ class AnalysisError(Exception):
     """The analysis failed; the text is a sentence for the user."""
 
 
+_KIND, _VERSION = "omni_perf.analysis", 2
+"""What a document says it is: sidecar/torchtrace/analysis.schema.json."""
+
+
 class _Column(TypedDict):
     name: str
     hta: str
@@ -58,16 +62,15 @@ class Analysis:
 
     @cached_property
     def _parsed(self) -> dict[str, Any]:
-        return cast("dict[str, Any]", json.loads(self.document))
+        return _checked(json.loads(self.document))
 
     @property
     def headline(self) -> str:
         """What matters most, in one sentence."""
-        found = cast("list[dict[str, Any]]", self._parsed.get("findings", []))
-        return next((str(f["text"]) for f in found if f["id"] == self._parsed.get("headline")), "")
+        return str(self._parsed["headline"]["text"])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the whole document, "omni-perf.analyze/1"."""
+        """Return the whole document, which analysis.schema.json in this package describes."""
         return self._parsed
 
     @cached_property
@@ -75,8 +78,9 @@ class Analysis:
         """The tables by name, in order of reading.
 
         Each is a sequence of dicts, one per row, that displays its first rows. Units are in the
-        columns' names: ``_us`` microseconds, ``_bytes`` bytes, ``_pctg`` percent, ``_gbps`` GB/s.
-        A figure that does not exist is None.
+        columns' names: ``_us`` microseconds, ``_bytes`` bytes, ``_gbps`` GB/s, ``_share`` 0 to 1,
+        ``_pctg`` percent in the tables that HolisticTraceAnalysis has, too. What is unknown or
+        does not exist is None.
         """
         return MappingProxyType(
             {
@@ -206,12 +210,27 @@ def make_traces(folder: PathLike, **options: object) -> str:
     return _run(["make-traces", *arguments, "--", local(folder)]).decode().strip()
 
 
+def _checked(document: object) -> dict[str, Any]:
+    """Return a document of this version; AnalysisError says what else it is."""
+    parsed = cast("dict[str, Any]", document if isinstance(document, dict) else {})
+    if str(parsed.get("schema", "")).startswith("omni-perf.analyze/"):  # of version 1
+        parsed = {"document": _KIND, "version": 1}
+    version = parsed.get("version")
+    if parsed.get("document") != _KIND or not isinstance(version, int):
+        raise AnalysisError("It is no analysis of omni_perf.")
+    if version < _VERSION:
+        raise AnalysisError("The analysis was recorded by an older version of omni_perf: record again.")
+    if version > _VERSION:
+        raise AnalysisError("The analysis was recorded by a newer version of omni_perf: update this one.")
+    return parsed
+
+
 def _sentence(warning: dict[str, Any]) -> str:
-    place = warning["file"]
-    if warning.get("byte", -1) >= 0:
+    place = "" if warning["file"] is None else warning["file"]
+    if warning["byte"] is not None:
         place += f", byte {warning['byte']}"
-    lost = warning.get("lost")
-    return f"{place}: {warning['what']}" + (f"; {lost}" if lost else "")
+    lost = "" if warning["lost"] is None else f"; {warning['lost']}"
+    return (f"{place}: " if place else "") + warning["what"] + lost
 
 
 def _run(arguments: list[str]) -> bytes:

@@ -50,10 +50,45 @@ def test_display_has_pictures_and_text(analysis: Analysis) -> None:
 
 def test_document_is_the_json_of_the_program(analysis: Analysis) -> None:
     document = analysis.to_dict()
-    assert document["schema"] == "omni-perf.analyze/1"
+    assert (document["document"], document["version"]) == ("omni_perf.analysis", 2)
+    assert document["generator"]["name"] == "omni_perf"
+    assert document["headline"] == {"finding": 0, "text": document["findings"][0]["text"]}
     assert document["ranks"] == [0, 1]
     assert "snapshot_peak" in analysis.tables
     assert analysis.warnings == []
+
+
+@pytest.mark.parametrize(
+    ("document", "complaint"),
+    [
+        ({"schema": "omni-perf.analyze/1", "findings": []}, "older version of omni_perf: record again"),
+        ({"document": "omni_perf.analysis", "version": 1}, "older version of omni_perf: record again"),
+        ({"document": "omni_perf.analysis", "version": 3}, "newer version of omni_perf: update"),
+        ({"document": "omni_perf.analysis"}, "no analysis"),
+        ({"document": "omni_perf.report", "version": 2}, "no analysis"),
+        ([], "no analysis"),
+    ],
+)
+def test_a_document_of_another_version_is_refused(document: object, complaint: str) -> None:
+    made = Analysis(json.dumps(document).encode(), {"bundle": {}, "tables": []})
+    with pytest.raises(AnalysisError, match=complaint):
+        made.to_dict()
+
+
+def test_a_warning_names_what_it_is_about(analysis: Analysis) -> None:
+    document = analysis.to_dict() | {
+        "warnings": [
+            {"file": "a.json", "byte": 0, "what": "it ends early", "lost": "the rest"},
+            {"file": "a.json", "byte": None, "what": "it has no ranks", "lost": None},
+            {"file": None, "byte": None, "what": "no trace has step 9", "lost": None},
+        ]
+    }
+    made = Analysis(json.dumps(document).encode(), {"bundle": {}, "tables": []})
+    assert made.warnings == [
+        "a.json, byte 0: it ends early; the rest",
+        "a.json: it has no ranks",
+        "no trace has step 9",
+    ]
 
 
 def test_save_writes_what_it_is_called(analysis: Analysis, tmp_path: Path) -> None:

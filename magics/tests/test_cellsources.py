@@ -30,18 +30,13 @@ def test_lines_as_typed(typed: str, compiled: str, want: list[int]) -> None:
 
 
 def sources(fake: FakeSidecar) -> list[dict[str, Any]]:
-    """Those told of, each once: a call that a busy machine held up too long is made again."""
-    told: list[dict[str, Any]] = []
-    for method in ("Begin", "End"):
-        for call in fake.calls(method):
-            told += [source for source in call.get("sources", []) if source not in told]
-    return told
+    return [source for method in ("Begin", "End") for call in fake.calls(method) for source in call.get("sources", [])]
 
 
 def test_lines_of_a_cell_are_told_where_they_moved(notebook: Notebook, fake: FakeSidecar) -> None:
-    notebook.run("\n\ndef f():\n    return 1")
-    notebook.run("%%omni_perf\nf()")
-    (moved,) = (source for source in sources(fake) if "def f" in source["text"])
+    notebook.run("\n\ndef moved_down():\n    return 1")
+    notebook.run("%%omni_perf\nmoved_down()")
+    (moved,) = (source for source in sources(fake) if "def moved_down" in source["text"])
     assert moved["lines"] == [3, 4]
     assert not any("lines" in source for source in sources(fake) if "%%omni_perf" in source["text"])
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -16,37 +15,45 @@ import (
 
 // KernelProcess finds the process that was started with a connection file. It is
 // one of the file's owner, and what it was started with is that very file: anybody
-// may start a process with the same words.
+// may start a process with the same words. Workers that a kernel forked bear its command
+// line, also when they have outlived it; they executed no program of their own.
 func KernelProcess(file jupyter.ConnectionFile) (int, error) {
-	owner, ok := file.Info.Sys().(*syscall.Stat_t)
+	owner, ok := ownerOf(file)
 	if !ok {
 		return 0, fmt.Errorf("the owner of %s is not known", file.Path)
 	}
 	folders, _ := filepath.Glob("/proc/[0-9]*")
-	var found []kernelCandidate
+	var found []string
+	pid := 0
 	for _, folder := range folders {
 		c, ok := readCandidate(folder)
-		if ok && c.uid == int(owner.Uid) && c.startedWith(file) {
-			found = append(found, c)
+		if ok && c.executed && c.uid == owner && c.startedWith(file) {
+			pid = c.pid
+			found = append(found, strconv.Itoa(c.pid))
 		}
 	}
-	switch found = withoutForks(found); len(found) {
+	switch len(found) {
 	case 0:
 		return 0, fmt.Errorf("no process here of the owner of %s was started with it; give the kernel's process id instead", file.Path)
 	case 1:
-		return found[0].pid, nil
+		return pid, nil
 	}
-	var pids []string
-	for _, c := range found {
-		pids = append(pids, strconv.Itoa(c.pid))
+	return 0, fmt.Errorf("%d processes were started with %s: %s; give the process id of the kernel instead", len(found), file.Path, strings.Join(found, ", "))
+}
+
+func ownerOf(file jupyter.ConnectionFile) (uid int, ok bool) {
+	st, ok := file.Info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, false
 	}
-	return 0, fmt.Errorf("%d processes were started with %s: %s; give the process id of the kernel instead", len(found), file.Path, strings.Join(pids, ", "))
+	return int(st.Uid), true
 }
 
 // kernelCandidate is a process that may be a kernel.
 type kernelCandidate struct {
-	pid, parent, uid int
-	args             []string
+	pid, uid int
+	args     []string
+	executed bool // a program of its own
 }
 
 func readCandidate(proc string) (c kernelCandidate, ok bool) {
@@ -56,34 +63,43 @@ func readCandidate(proc string) (c kernelCandidate, ok bool) {
 	}
 	line, err1 := os.ReadFile(proc + "/cmdline")
 	status, err2 := os.ReadFile(proc + "/status")
-	if err1 != nil || err2 != nil {
+	stat, err3 := os.ReadFile(proc + "/stat")
+	if err1 != nil || err2 != nil || err3 != nil {
 		return c, false
 	}
 	c.args = strings.Split(string(line), "\x00")
-	c.parent, c.uid, ok = parseStatus(status)
-	return c, ok
+	uid, ok1 := parseUser(status)
+	executed, ok2 := parseExecuted(stat)
+	c.uid, c.executed = uid, executed
+	return c, ok1 && ok2
 }
 
-// parseStatus reads parent and effective user of /proc/PID/status.
-func parseStatus(status []byte) (parent, uid int, ok bool) {
-	parent, uid = -1, -1
+// parseUser reads the effective user of /proc/PID/status.
+func parseUser(status []byte) (uid int, ok bool) {
 	for line := range bytes.Lines(status) {
 		name, rest, _ := bytes.Cut(line, []byte(":"))
 		fields := strings.Fields(string(rest))
-		switch string(name) {
-		case "PPid":
-			if n, err := strconv.Atoi(strings.Join(fields, " ")); err == nil && n >= 0 {
-				parent = n
-			}
-		case "Uid": // real effective saved filesystem
-			if len(fields) == 4 {
-				if n, err := strconv.ParseUint(fields[1], 10, 32); err == nil {
-					uid = int(n)
-				}
-			}
+		if string(name) == "Uid" && len(fields) == 4 { // real effective saved filesystem
+			n, err := strconv.ParseUint(fields[1], 10, 32)
+			return int(n), err == nil
 		}
 	}
-	return parent, uid, parent >= 0 && uid >= 0
+	return 0, false
+}
+
+// forkNoExec is PF_FORKNOEXEC of include/linux/sched.h: forked, and executed nothing since.
+const forkNoExec = 0x40
+
+// parseExecuted reads from /proc/PID/stat whether the process executed a program since it was
+// forked. The name in parentheses is the process's own choice: the last one closes it.
+func parseExecuted(stat []byte) (executed, ok bool) {
+	const flags = 9 - 3 // proc(5); what follows the name begins with field 3
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(fields) <= flags {
+		return false, false
+	}
+	n, err := strconv.ParseUint(string(fields[flags]), 10, 64)
+	return n&forkNoExec == 0, err == nil
 }
 
 // startedWith tells whether an option of the process names the file: "-f FILE",
@@ -115,19 +131,4 @@ func (c kernelCandidate) startedWith(file jupyter.ConnectionFile) bool {
 		}
 	}
 	return false
-}
-
-// withoutForks leaves out what a candidate has forked: workers of a kernel bear its
-// command line.
-func withoutForks(found []kernelCandidate) []kernelCandidate {
-	var out []kernelCandidate
-	for _, c := range found {
-		forked := slices.ContainsFunc(found, func(p kernelCandidate) bool {
-			return p.pid == c.parent && slices.Equal(p.args, c.args)
-		})
-		if !forked {
-			out = append(out, c)
-		}
-	}
-	return out
 }

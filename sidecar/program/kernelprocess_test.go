@@ -148,11 +148,25 @@ func TestAKernelBelongsToTheOwnerOfItsFile(t *testing.T) {
 	}
 }
 
-func FuzzParseStatus(f *testing.F) {
+func FuzzParseUser(f *testing.F) {
 	f.Add([]byte("Name:\tx\nPPid:\t7\nUid:\t1\t2\t3\t4\n"))
 	f.Fuzz(func(t *testing.T, status []byte) {
-		if parent, uid, ok := parseStatus(status); ok && (parent < 0 || uid < 0) {
-			t.Errorf("%q was read as parent %d, user %d", status, parent, uid)
+		if uid, ok := parseUser(status); ok && uid < 0 {
+			t.Errorf("%q was read as user %d", status, uid)
 		}
+	})
+}
+
+func FuzzParseExecuted(f *testing.F) {
+	f.Add([]byte("7 (python) S 1 7 7 0 -1 4194304 1 0\n"), true)
+	f.Add([]byte("7 (a) S 1) S 1 7 7 0 -1 4194368 1 0\n"), false)
+	f.Fuzz(func(t *testing.T, stat []byte, executed bool) {
+		// Whatever a process calls itself, the kernel's own words behind its name count.
+		flags := map[bool]string{true: "4194304", false: "4194368"}[executed]
+		line := "7 (" + strings.ReplaceAll(string(stat), "\n", " ") + ") S 1 7 7 0 -1 " + flags + " 1 0\n"
+		if got, ok := parseExecuted([]byte(line)); !ok || got != executed {
+			t.Errorf("%q: executed %v, %v; want %v", line, got, ok, executed)
+		}
+		parseExecuted(stat)
 	})
 }

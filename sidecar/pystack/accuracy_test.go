@@ -123,12 +123,13 @@ func TestAccuracy(t *testing.T) {
 					t.Fatal(err)
 				}
 				p := attachTo(t, target)
-				var impossible, reads int64 // of all attempts
+				var impossible, wrongLines, reads int64 // of all attempts
 				var examples []string
 				noise.Again(t, func(try *noise.Attempt) {
 					tape, rec, stats := sampleFor(t, p, 400*time.Millisecond, SampleOptions{Interval: 250 * time.Microsecond, Budget: -1})
 					v := legal.Judge(tape.samples(rec, mainThread(t, rec)))
-					impossible, reads, examples = impossible+int64(v.Impossible), reads+stats.Reads, append(examples, v.Examples...)
+					impossible, wrongLines, reads = impossible+int64(v.Impossible), wrongLines+int64(v.WrongLines), reads+stats.Reads
+					examples = append(examples, v.Examples...)
 					share := func(n int64) float64 { return 100 * float64(n) / float64(stats.Reads) }
 					t.Logf("%d ticks (%d missed), %.1f µs CPU, %.2f calls a tick; cut %.2f %%, lost %.3f %%, impossible %.3f %%, wrong lines %.3f %%",
 						stats.Samples, stats.Missed, float64(stats.CPU.Nanoseconds())/1000/float64(stats.Samples), float64(stats.Calls)/float64(stats.Samples),
@@ -139,7 +140,8 @@ func TestAccuracy(t *testing.T) {
 					atMost(try, "lost", stats.Lost, stats.Reads, test.lost)
 					atMost(try, "cut", stats.Truncated, stats.Reads, test.truncated)
 				})
-				if atMost(t, "impossible", impossible, reads, test.impossible); t.Failed() {
+				atMost(t, "impossible", impossible, reads, test.impossible)
+				if atMost(t, "at a wrong line", wrongLines, reads, test.impossible); t.Failed() {
 					t.Logf("%q", examples)
 				}
 			})

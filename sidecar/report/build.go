@@ -206,7 +206,7 @@ func (b *builder) target() {
 }
 
 // outcomeOf reads what the front door says of a cell's end: "ok", "error:
-// ValueError", "interrupted", "kernel died".
+// ValueError", "interrupted", "kernel died", "kernel restarted".
 func outcomeOf(said string) (Outcome, *string) {
 	if exception, ok := strings.CutPrefix(said, "error"); ok {
 		exception = strings.TrimSpace(strings.TrimPrefix(exception, ":"))
@@ -214,7 +214,7 @@ func outcomeOf(said string) (Outcome, *string) {
 	}
 	o := Outcome(strings.ReplaceAll(said, " ", "-"))
 	switch o {
-	case OutcomeOK, OutcomeInterrupted, OutcomeKernelDied, OutcomeRunning:
+	case OutcomeOK, OutcomeInterrupted, OutcomeKernelDied, OutcomeRestarted, OutcomeRunning:
 		return o, nil
 	}
 	return OutcomeUnknown, nil
@@ -390,6 +390,9 @@ func (b *builder) notes() {
 		b.doc.Notes = append(b.doc.Notes, Note{ID: "collector", Args: map[string]any{"what": what, "reason": reason}, Text: what + ": " + reason})
 	}
 	b.gapNotes()
+	if n := b.rec.Target.Restarts; n > 0 {
+		b.doc.Notes = append(b.doc.Notes, Note{ID: "kernel-restarted", Args: map[string]any{"restarts": n}, Text: "kernel: " + wording.Restarted(n)})
+	}
 	for i, f := range b.codes.files {
 		if f.Code == CodeUser && b.source.Changed(b.codes.raw[i]) {
 			b.doc.Notes = append(b.doc.Notes, Note{ID: "file-changed", Args: map[string]any{"file": i},

@@ -380,6 +380,22 @@ func TestTheIntervalIsTheOneThatWasKept(t *testing.T) {
 	}
 }
 
+// TestARestartIsSaid is a cell that a restart of its kernel cut short, the second since they are followed.
+func TestARestartIsSaid(t *testing.T) {
+	s := newScene()
+	rec := s.Snapshot(second)
+	rec.Target.Cell = &timeline.Cell{ExecutionCount: 1, File: "c", Outcome: "kernel restarted"}
+	rec.Target.Restarts = 2
+	r := build(t, rec, nil, Options{})
+	if got := r.Target().Cell.Outcome; got != OutcomeRestarted {
+		t.Errorf("outcome %q, want %q", got, OutcomeRestarted)
+	}
+	if len(r.Notes) != 1 || r.Notes[0].ID != "kernel-restarted" || fmt.Sprint(r.Notes[0].Args["restarts"]) != "2" ||
+		r.Notes[0].Text != "kernel: restarted 2 times since its cells are followed; they count from 1 again" {
+		t.Errorf("notes %+v, want one of two restarts", r.Notes)
+	}
+}
+
 // TestAStandstillIsSaid is a process that was stopped for three seconds, with a thread that ended meanwhile.
 func TestAStandstillIsSaid(t *testing.T) {
 	s := newScene()

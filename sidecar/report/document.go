@@ -157,6 +157,7 @@ const (
 	OutcomeError       Outcome = "error"
 	OutcomeInterrupted Outcome = "interrupted"
 	OutcomeKernelDied  Outcome = "kernel-died"
+	OutcomeRestarted   Outcome = "kernel-restarted"
 	OutcomeRunning     Outcome = "still-running"
 	OutcomeUnknown     Outcome = "unknown"
 )

@@ -295,7 +295,7 @@ type Cell struct {
 	File           string // co_filename of its code
 	Text           string // as typed
 	Name           string // --name, or empty
-	Outcome        string // "ok", "error: ValueError", "interrupted", "kernel died"
+	Outcome        string // "ok", "error: ValueError", "interrupted", "kernel died", "kernel restarted"
 }
 
 // Host is the machine that a recording was made on. The zero value of each: not known.
@@ -324,6 +324,7 @@ type Target struct {
 	Interpreter   string
 	Argv          []string
 	Cell          *Cell // nil for scripts and processes
+	Restarts      int   // of the kernel, since its cells are followed
 }
 
 // Sampling says how the stacks were read, as it was.

@@ -174,3 +174,8 @@ var gaps = map[timeline.GapReason]string{
 
 // Gap says why nothing is known of a process's stacks.
 func Gap(reason timeline.GapReason) string { return gaps[reason] }
+
+// Restarted says that a kernel was restarted so many times while its cells were followed.
+func Restarted(times int) string {
+	return "restarted " + words.Plural(times, "time", "times") + " since its cells are followed; they count from 1 again"
+}

@@ -204,7 +204,7 @@ func TestStepsAndDataLoader(t *testing.T) {
 		4 0 100 20 80 1 yes
 		5 100 50 10 40 1 dropped
 	`)
-	check(t, "data", cells(a.Table(TableDataLoader), "step", "fetches", "dataloader_us", "step_us", "dataloader_pctg", "device_idle_us"), "4 1 30 100 30 20\n")
+	check(t, "data", cells(a.Table(TableDataLoader), "step", "fetches", "dataloader_us", "step_us", "dataloader_share", "device_idle_us"), "4 1 30 100 0.3 20\n")
 	for _, c := range []struct {
 		opts    Options
 		kernels string
@@ -261,9 +261,9 @@ func TestRanksTogether(t *testing.T) {
 	a := analyze(Options{}, set...)
 	check(t, "across", cells(a.Table(TableAcrossRanks), "metric", "ranks", "mean", "min", "min_rank", "max", "max_rank"), `
 		kernel_time_us 2 100 100 0 100 0
-		idle_time_pctg 2 60 50 1 70 0
-		compute_time_pctg 2 40 30 0 50 1
-		non_compute_time_pctg 2 0 0 0 0 0
+		idle_share 2 0.6 0.5 1 0.7 0
+		compute_share 2 0.4 0.3 0 0.5 1
+		non_compute_share 2 0 0 0 0 0
 	`)
 	check(t, "kernels", cells(a.Table(TableKernelsTogether), "name", "ranks", "count", "sum_us", "mean_us", "min_us", "max_us", "slowest_rank", "slowest_mean_us"), `
 		gemm 2 2 60 30 20 40 1 40
@@ -362,7 +362,7 @@ func TestPythonIdle(t *testing.T) {
 		train.py(10): main torch/nn/modules/module.py 1500 _call_impl 300
 		train.py(10): main train.py 10 main 174
 		data.py(5): collate data.py 5 collate 100
-		  0 (work was launched) 56
+		   (work was launched) 56
 	`)
 }
 
@@ -376,8 +376,8 @@ func TestRecordedStacks(t *testing.T) {
 	a := analyze(Options{}, s.trace(t))
 	check(t, "stacks", cells(a.Table(TablePythonIdle), "caller", "file", "line", "function", "idle_us"), `
 		train.py(10): main torch/nn/linear.py 9 forward 12
-		  0 (no Python running) 132
-		  0 (work was launched) 46
+		   (no Python running) 132
+		   (work was launched) 46
 	`)
 }
 

@@ -152,18 +152,18 @@ func answerCalls(a asked[map[string]*callTime]) []*table.Table {
 	t := table.New(TableCalls, "Runtime calls of the host",
 		&table.Column{Name: "rank", Kind: table.Int},
 		&table.Column{Name: "call", Kind: table.Text},
-		&table.Column{Name: "synchronising", Kind: table.Text}, // yes, or empty
+		&table.Column{Name: "synchronising", Kind: table.Text, Optional: true}, // yes, or none
 		&table.Column{Name: "count", Kind: table.Int},
 		&table.Column{Name: "total_us", Kind: table.Micros},
 		&table.Column{Name: "mean_us", Kind: table.Micros},
 		&table.Column{Name: "max_us", Kind: table.Micros},
-		&table.Column{Name: "slow_calls", Kind: table.Int},     // over 50 µs
-		&table.Column{Name: "inside_us", Kind: table.Micros},   // the streams' idle time while such a call launched what ended it
-		&table.Column{Name: "drained_gaps", Kind: table.Int},   // gaps of a device that began during such a call
-		&table.Column{Name: "drained_us", Kind: table.Micros},  // the devices' idle time in them
-		&table.Column{Name: "operator", Kind: table.Text},      // that most of its time was spent in
-		&table.Column{Name: "caller", Kind: table.Text},        // likewise the line of the user's code
-		&table.Column{Name: "caller_share", Kind: table.Ratio}) // of the time, that is of slow and synchronising calls
+		&table.Column{Name: "slow_calls", Kind: table.Int},                // over 50 µs
+		&table.Column{Name: "inside_us", Kind: table.Micros},              // the streams' idle time while such a call launched what ended it
+		&table.Column{Name: "drained_gaps", Kind: table.Int},              // gaps of a device that began during such a call
+		&table.Column{Name: "drained_us", Kind: table.Micros},             // the devices' idle time in them
+		&table.Column{Name: "operator", Kind: table.Text, Optional: true}, // that most of its time was spent in
+		&table.Column{Name: "caller", Kind: table.Text, Optional: true},   // likewise the line of the user's code
+		&table.Column{Name: "caller_share", Kind: table.Ratio})            // of the time, that is of slow and synchronising calls
 	for _, rank := range a.ranks {
 		sums := map[string]*callTime{}
 		for _, part := range rank.parts {

@@ -187,12 +187,12 @@ func collectiveTable(all []collective) *table.Table {
 		&table.Column{Name: "occurrence", Kind: table.Int},
 		&table.Column{Name: "ranks", Kind: table.Int},
 		&table.Column{Name: "in_nelems", Kind: table.Int},
-		&table.Column{Name: "dtype", Kind: table.Text},
+		&table.Column{Name: "dtype", Kind: table.Text, Optional: true},
 		&table.Column{Name: "straggler", Kind: table.Int}, // the rank the others waited for
 		&table.Column{Name: "transfer_us", Kind: table.Micros},
 		&table.Column{Name: "longest_us", Kind: table.Micros},
-		&table.Column{Name: "wait_us", Kind: table.Micros}, // of all ranks together
-		&table.Column{Name: "wait_pctg", Kind: table.Percent})
+		&table.Column{Name: "wait_us", Kind: table.Micros},   // of all ranks together
+		&table.Column{Name: "wait_share", Kind: table.Ratio}) // of what the ranks spent in it
 	order := slices.Clone(all)
 	slices.SortStableFunc(order, func(a, b collective) int { return cmp.Compare(b.waiting(), a.waiting()) })
 	for _, c := range order {
@@ -202,8 +202,8 @@ func collectiveTable(all []collective) *table.Table {
 			longest = max(longest, r.end-r.start)
 			sum += r.end - r.start
 		}
-		t.Add(c.name, c.occurrence, len(c.runs), c.runs[0].elements, c.runs[0].dtype, straggler,
-			micros(transfer), micros(longest), micros(c.waiting()), percent(c.waiting(), sum))
+		t.Add(c.name, c.occurrence, len(c.runs), known(c.runs[0].elements, c.runs[0].elements > 0), c.runs[0].dtype, straggler,
+			micros(transfer), micros(longest), micros(c.waiting()), share(c.waiting(), sum))
 	}
 	return t
 }

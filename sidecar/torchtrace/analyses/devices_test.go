@@ -21,9 +21,9 @@ func TestDevicesThatAlternate(t *testing.T) {
 	// The window is 10-50 for both; the rank's times are the sums.
 	check(t, "temporal", cells(a.Table(TableTemporal), "rank", "idle_time_us", "compute_time_us", "non_compute_time_us", "kernel_time_us", "idle_time_pctg", "compute_time_pctg"),
 		"0 40 30 10 80 50 37.5\n")
-	check(t, "by device", cells(a.Table(TableTemporalByDevice), "rank", "device", "idle_time_us", "compute_time_us", "kernel_time_us", "idle_time_pctg"), `
-		0 0 20 20 40 50
-		0 1 20 10 40 50
+	check(t, "by device", cells(a.Table(TableTemporalByDevice), "rank", "device", "idle_time_us", "compute_time_us", "kernel_time_us", "idle_share"), `
+		0 0 20 20 40 0.5
+		0 1 20 10 40 0.5
 	`)
 	check(t, "idle", cells(a.Table(TableIdle), "device", "stream", "idle_category", "idle_time_us", "idle_time_ratio"), `
 		0 7 host_wait 10 1
@@ -40,7 +40,7 @@ func TestDevicesThatAlternate(t *testing.T) {
 	check(t, "overlap", cells(a.Table(TableOverlap), "comp_comm_overlap_pctg"), "0\n")
 	check(t, "types", cells(a.Table(TableKernelTypes), "kernel_type", "sum_us"), "COMPUTATION 30\nCOMMUNICATION 10\n")
 	check(t, "queue", cells(a.Table(TableQueueLength), "device", "stream", "count", "max"), "0 7 4 1\n1 7 4 2\n")
-	check(t, "across", cells(a.Table(TableAcrossRanks), "metric", "mean")[:len("kernel_time_us 80\nidle_time_pctg 50\n")], "kernel_time_us 80\nidle_time_pctg 50\n")
+	check(t, "across", cells(a.Table(TableAcrossRanks), "metric", "mean")[:len("kernel_time_us 80\nidle_share 0.5\n")], "kernel_time_us 80\nidle_share 0.5\n")
 	if note := a.Table(TableCollectives).Note; !strings.Contains(note, "several devices are not compared") {
 		t.Errorf("got note %q", note)
 	}

@@ -25,16 +25,14 @@ func (t deviceTime) plus(o deviceTime) deviceTime {
 func (t deviceTime) idle() int64       { return t.whole - t.busy }
 func (t deviceTime) nonCompute() int64 { return t.whole - t.compute - t.idle() }
 
-// cells are the figures of a row of the temporal breakdown.
-func (t deviceTime) cells() []any {
+// cells are the figures of a row of a breakdown: times, then their shares as part
+// has them, percent or share.
+func (t deviceTime) cells(part func(part, whole int64) float64) []any {
 	return []any{
 		micros(t.idle()), micros(t.compute), micros(t.nonCompute()), micros(t.whole),
-		percent(t.idle(), t.whole), percent(t.compute, t.whole), percent(t.nonCompute(), t.whole),
+		part(t.idle(), t.whole), part(t.compute, t.whole), part(t.nonCompute(), t.whole),
 	}
 }
-
-// overlap is the share of communication hidden behind computation, in percent.
-func (t deviceTime) overlap() float64 { return percent(t.hidden, t.communication) }
 
 // observeDeviceTime has a row per device.
 func observeDeviceTime(r *recording) []deviceTime {
@@ -58,9 +56,9 @@ func observeDeviceTime(r *recording) []deviceTime {
 
 func answerDeviceTime(a asked[[]deviceTime]) []*table.Table {
 	temporal := table.New(TableTemporal, "Where the device time went",
-		append([]*table.Column{{Name: "rank", Kind: table.Int}}, temporalColumns()...)...)
+		append([]*table.Column{{Name: "rank", Kind: table.Int}}, temporalColumns("_time_pctg", table.Percent)...)...)
 	byDevice := table.New(TableTemporalByDevice, "Where the time of each device went",
-		append([]*table.Column{{Name: "rank", Kind: table.Int}, {Name: "device", Kind: table.Int}}, temporalColumns()...)...)
+		append([]*table.Column{{Name: "rank", Kind: table.Int}, {Name: "device", Kind: table.Int}}, temporalColumns("_share", table.Ratio)...)...)
 	overlap := table.New(TableOverlap, "Communication overlapped by computation",
 		&table.Column{Name: "rank", Kind: table.Int},
 		&table.Column{Name: "comp_comm_overlap_pctg", Kind: table.Percent})
@@ -74,15 +72,15 @@ func answerDeviceTime(a asked[[]deviceTime]) []*table.Table {
 				sums[i] = sums[i].plus(t)
 			}
 		}
-		overlap.Add(rank.rank, sums[i].overlap())
+		overlap.Add(rank.rank, percent(sums[i].hidden, sums[i].communication))
 		if len(devices) == 0 {
 			why.add(rank.rank, "no device events")
 			continue
 		}
 		why.add(rank.rank, "")
-		temporal.Add(append([]any{rank.rank}, sums[i].cells()...)...)
+		temporal.Add(append([]any{rank.rank}, sums[i].cells(percent)...)...)
 		for _, number := range sortedKeys(devices) {
-			byDevice.Add(append([]any{rank.rank, int64(number)}, devices[number].cells()...)...)
+			byDevice.Add(append([]any{rank.rank, int64(number)}, devices[number].cells(share)...)...)
 		}
 	}
 	temporal.Note, byDevice.Note = why.String(), why.String()
@@ -93,15 +91,17 @@ func answerDeviceTime(a asked[[]deviceTime]) []*table.Table {
 	return tables
 }
 
-func temporalColumns() []*table.Column {
+// temporalColumns are for cells: shares are percent only where HolisticTraceAnalysis
+// has the table, too.
+func temporalColumns(shareSuffix string, shareKind table.Kind) []*table.Column {
 	return []*table.Column{
 		{Name: "idle_time_us", HTAName: "idle_time(us)", Kind: table.Micros},
 		{Name: "compute_time_us", HTAName: "compute_time(us)", Kind: table.Micros},
 		{Name: "non_compute_time_us", HTAName: "non_compute_time(us)", Kind: table.Micros},
 		{Name: "kernel_time_us", HTAName: "kernel_time(us)", Kind: table.Micros},
-		{Name: "idle_time_pctg", Kind: table.Percent},
-		{Name: "compute_time_pctg", Kind: table.Percent},
-		{Name: "non_compute_time_pctg", Kind: table.Percent},
+		{Name: "idle" + shareSuffix, Kind: shareKind},
+		{Name: "compute" + shareSuffix, Kind: shareKind},
+		{Name: "non_compute" + shareSuffix, Kind: shareKind},
 	}
 }
 
@@ -121,10 +121,10 @@ func acrossRanks(a asked[[]deviceTime], sums []deviceTime) *table.Table {
 		of   func(deviceTime) float64
 	}{
 		{"kernel_time_us", func(t deviceTime) float64 { return micros(t.whole) }},
-		{"idle_time_pctg", func(t deviceTime) float64 { return percent(t.idle(), t.whole) }},
-		{"compute_time_pctg", func(t deviceTime) float64 { return percent(t.compute, t.whole) }},
-		{"non_compute_time_pctg", func(t deviceTime) float64 { return percent(t.nonCompute(), t.whole) }},
-		{"comp_comm_overlap_pctg", deviceTime.overlap},
+		{"idle_share", func(t deviceTime) float64 { return share(t.idle(), t.whole) }},
+		{"compute_share", func(t deviceTime) float64 { return share(t.compute, t.whole) }},
+		{"non_compute_share", func(t deviceTime) float64 { return share(t.nonCompute(), t.whole) }},
+		{"hidden_communication_share", func(t deviceTime) float64 { return share(t.hidden, t.communication) }},
 	} {
 		n, sum := 0, 0.0
 		least, most := math.Inf(1), math.Inf(-1)

@@ -25,7 +25,7 @@ func answerFiles(a asked[fileFacts]) []*table.Table {
 	t := table.New(TableRecordings, "The files",
 		&table.Column{Name: "rank", Kind: table.Int},
 		&table.Column{Name: "cycle", Kind: table.Int}, // from 1 on
-		&table.Column{Name: "host", Kind: table.Text},
+		&table.Column{Name: "host", Kind: table.Text, Optional: true},
 		&table.Column{Name: "process", Kind: table.Int},
 		&table.Column{Name: "start_us", Kind: table.Micros}, // since the first of all files
 		&table.Column{Name: "duration_us", Kind: table.Micros},
@@ -41,19 +41,13 @@ func answerFiles(a asked[fileFacts]) []*table.Table {
 			}
 		}
 	}
-	orNone := func(n int64, known bool) int64 {
-		if known {
-			return n
-		}
-		return table.None
-	}
 	for _, rank := range a.ranks {
 		for i, f := range rank.parts {
 			first, last := int64(table.None), int64(table.None)
 			if n := len(f.steps); n > 0 {
 				first, last = int64(f.steps[0]), int64(f.steps[n-1])
 			}
-			t.Add(rank.rank, i+1, f.host, orNone(f.pid, f.pid >= 0), micros(f.start-zero), micros(f.length), first, last, f.events, f.file)
+			t.Add(rank.rank, i+1, f.host, known(f.pid, f.pid >= 0), micros(f.start-zero), micros(f.length), first, last, f.events, f.file)
 		}
 	}
 	return []*table.Table{t}

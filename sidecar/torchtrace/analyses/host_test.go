@@ -108,7 +108,7 @@ func TestPythonFunctions(t *testing.T) {
 		train.py 1 <module> 1 500 500 1000
 		train.py 10 walk 2 400 300 400
 		mylib/data.py 3 load 1 100 100 100
-		 0 <built-in method matmul of type object> 1 0 50 50
+		  <built-in method matmul of type object> 1 0 50 50
 		torch/nn/functional.py 5 linear 1 0 50 100
 	`)
 }

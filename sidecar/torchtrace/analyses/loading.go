@@ -95,11 +95,11 @@ func dataFetches(r *recording) []span {
 func answerLoading(a asked[[]loadingRow]) []*table.Table {
 	columns := []*table.Column{
 		{Name: "rank", Kind: table.Int},
-		{Name: "step", Kind: table.Int}, // -1: the trace has no steps
+		{Name: "step", Kind: table.Int}, // none: the trace has no steps
 		{Name: "fetches", Kind: table.Int},
 		{Name: "dataloader_us", Kind: table.Micros},
 		{Name: "step_us", Kind: table.Micros},
-		{Name: "dataloader_pctg", Kind: table.Percent}, // of the step
+		{Name: "dataloader_share", Kind: table.Ratio}, // of the step
 	}
 	if a.about.device {
 		columns = append(columns, &table.Column{Name: "device_idle_us", Kind: table.Micros}) // during the fetches
@@ -114,7 +114,7 @@ func answerLoading(a asked[[]loadingRow]) []*table.Table {
 		}
 		why.add(rank.rank, note)
 		for _, row := range rows {
-			cells := []any{rank.rank, row.step, row.fetches, micros(row.fetching), micros(row.whole), percent(row.fetching, row.whole)}
+			cells := []any{rank.rank, known(int64(row.step), row.step >= 0), row.fetches, micros(row.fetching), micros(row.whole), share(row.fetching, row.whole)}
 			if a.about.device {
 				cells = append(cells, micros(row.idle))
 			}

@@ -88,7 +88,7 @@ func answerPythonFunctions(a asked[functionTimes]) []*table.Table {
 	t := table.New(TablePythonFunctions, "Python functions of the main thread",
 		&table.Column{Name: "rank", Kind: table.Int},
 		&table.Column{Name: "function", Kind: table.Text},
-		&table.Column{Name: "file", Kind: table.Text},
+		&table.Column{Name: "file", Kind: table.Text, Optional: true},
 		&table.Column{Name: "line", Kind: table.Int}, // where the function starts
 		&table.Column{Name: "calls", Kind: table.Int},
 		&table.Column{Name: "own_us", Kind: table.Micros}, // with the library code it calls; of the user's functions
@@ -114,7 +114,7 @@ func answerPythonFunctions(a asked[functionTimes]) []*table.Table {
 		for _, name := range names {
 			f := sums[name]
 			p, _ := place.Parse(name)
-			t.Add(rank.rank, p.Function, p.File, p.Line, f.calls, micros(f.mine), micros(f.self), micros(f.total))
+			t.Add(rank.rank, p.Function, p.File, known(int64(p.Line), p.Line > 0), f.calls, micros(f.mine), micros(f.self), micros(f.total))
 		}
 	}
 	t.Note = why.String()

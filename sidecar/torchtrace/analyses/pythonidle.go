@@ -240,14 +240,14 @@ func stackPlace(stack string) (key [2]string) {
 func answerPythonIdle(a asked[pythonIdle]) []*table.Table {
 	t := table.New(TablePythonIdle, "Python lines the device idled for",
 		&table.Column{Name: "rank", Kind: table.Int},
-		&table.Column{Name: "kind", Kind: table.Text},   // python, no_python, launched
-		&table.Column{Name: "caller", Kind: table.Text}, // innermost frame outside installed packages: whose line it is
+		&table.Column{Name: "kind", Kind: table.Text},                   // python, no_python, launched
+		&table.Column{Name: "caller", Kind: table.Text, Optional: true}, // innermost frame outside installed packages: whose line it is
 		&table.Column{Name: "function", Kind: table.Text},
-		&table.Column{Name: "file", Kind: table.Text},
+		&table.Column{Name: "file", Kind: table.Text, Optional: true},
 		&table.Column{Name: "line", Kind: table.Int}, // where the function starts
 		&table.Column{Name: "gaps", Kind: table.Int},
 		&table.Column{Name: "idle_us", Kind: table.Micros},
-		&table.Column{Name: "idle_pctg", Kind: table.Percent}) // of the rank's idle time
+		&table.Column{Name: "idle_share", Kind: table.Ratio}) // of the rank's idle time
 	var why notes
 	for _, rank := range a.ranks {
 		places, whole, note := idlePlaces{}, int64(0), ""
@@ -272,7 +272,7 @@ func answerPythonIdle(a asked[pythonIdle]) []*table.Table {
 		for _, key := range keys {
 			c := places[key]
 			p, _ := place.Parse(key[1])
-			t.Add(rank.rank, kindOf(key), key[0], p.Function, p.File, p.Line, c.gaps, micros(c.ns), percent(c.ns, whole))
+			t.Add(rank.rank, kindOf(key), key[0], p.Function, p.File, known(int64(p.Line), p.Line > 0), c.gaps, micros(c.ns), share(c.ns, whole))
 		}
 	}
 	t.Note = why.String()

@@ -189,6 +189,14 @@ func share(part, whole int64) float64 {
 	return float64(part) / float64(whole)
 }
 
+// known is a number for a table, none where it is not known.
+func known(n int64, is bool) int64 {
+	if is {
+		return n
+	}
+	return table.None
+}
+
 // count is 1 for true.
 func count(b bool) int {
 	if b {

@@ -15,13 +15,13 @@ import "fmt"
 
 // Warning tells what was wrong with an input and what it cost.
 type Warning struct {
-	File string `json:"file"` // "" when it is about the whole set
+	File string // "" when it is about the whole set
 	// Byte is the offset in the decompressed JSON, or -1 when the warning
 	// is about the whole file.
-	Byte int64 `json:"byte"`
+	Byte int64
 	// What happened and what was lost, each a clause.
-	What string `json:"what"`
-	Lost string `json:"lost,omitempty"`
+	What string
+	Lost string
 }
 
 func (w Warning) String() string {

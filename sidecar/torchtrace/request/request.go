@@ -41,7 +41,8 @@ type Request struct {
 	SVG     string // a folder
 	Quiet   bool   // no report, only files
 
-	Columns int // of the terminal that the report is for
+	Columns int    // of the terminal that the report is for
+	Version string // of omni_perf
 }
 
 // Check says what of the request makes no sense: a fragment for the one who asked.
@@ -69,7 +70,7 @@ func (q *Request) Run(ctx context.Context, stdout, messages io.Writer) error {
 	if err := q.writable(); err != nil {
 		return err
 	}
-	result := &view.Result{Name: strings.Join(append(slices.Clone(q.Paths), nonEmpty(q.Snapshot)...), ", ")}
+	result := &view.Result{Version: q.Version, Name: strings.Join(append(slices.Clone(q.Paths), nonEmpty(q.Snapshot)...), ", ")}
 	var err error
 	if len(q.Paths) > 0 {
 		if result.Analysis, err = q.compute(ctx); err != nil {

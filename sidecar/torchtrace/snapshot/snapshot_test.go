@@ -175,7 +175,7 @@ func TestFragmentation(t *testing.T) {
 		t.Errorf("requested %d, want %d", got, 24*mib+700)
 	}
 	want := 1 - float64(22*mib)/float64(22*mib+18*mib-1024)
-	if got := table.Column("fragmentation").Floats[1]; math.Abs(got-want) > 1e-9 {
+	if got := table.Column("fragmented_share").Floats[1]; math.Abs(got-want) > 1e-9 {
 		t.Errorf("fragmentation %g, want %g", got, want)
 	}
 }

@@ -52,6 +52,10 @@ func Analyze(s *Snapshot, opts Options) []*table.Table {
 
 func column(name string, kind table.Kind) *table.Column { return &table.Column{Name: name, Kind: kind} }
 
+func optional(name string) *table.Column {
+	return &table.Column{Name: name, Kind: table.Text, Optional: true}
+}
+
 // moment is a device's highest use and what was allocated then.
 type moment struct {
 	device int
@@ -170,12 +174,12 @@ func (s *Snapshot) peak(peaks []moment, opts Options) (highest, byStack *table.T
 		column("device", table.Text), column("peak_bytes", table.Bytes), column("reserved_bytes", table.Bytes),
 		column("time_us", table.Micros), // since the first event; none without times
 		column("history_us", table.Micros), column("events_before", table.Int), column("events", table.Int),
-		column("category", table.Text), column("category_share", table.Ratio), // what had most
-		column("place", table.Text), column("place_share", table.Ratio))
+		optional("category"), column("category_share", table.Ratio), // what had most
+		optional("place"), column("place_share", table.Ratio))
 	byStack = table.New(TablePeak, "Memory at the peak, by what allocated it",
-		column("device", table.Text), column("category", table.Text), column("place", table.Text),
-		column("bytes", table.Bytes), column("share", table.Percent), column("blocks", table.Int),
-		column("largest_bytes", table.Bytes), column("stack", table.Text))
+		column("device", table.Text), optional("category"), column("place", table.Text),
+		column("bytes", table.Bytes), column("share", table.Ratio), column("blocks", table.Int),
+		column("largest_bytes", table.Bytes), optional("stack"))
 	for _, p := range peaks {
 		groups := map[origin]group{}
 		categories, places := map[string]int64{}, map[string]int64{}
@@ -197,7 +201,7 @@ func (s *Snapshot) peak(peaks []moment, opts Options) (highest, byStack *table.T
 		category, most := largest(categories)
 		at, there := largest(places)
 		highest.Add(DeviceName(p.device), p.total, p.reserved, when, length, p.event+1, len(events),
-			category, share(most, p.total)/100, at, share(there, p.total)/100)
+			category, share(most, p.total), at, share(there, p.total))
 	}
 	return highest, byStack
 }
@@ -263,7 +267,7 @@ func addGroups(t *table.Table, s *Snapshot, device int, total int64, groups map[
 	}
 }
 
-func share(part, whole int64) float64 { return 100 * float64(part) / float64(whole) } // NaN of 0/0 is "no value"
+func share(part, whole int64) float64 { return float64(part) / float64(whole) } // NaN of 0/0 is "no value"
 
 // liveBlocks groups what was in use when the snapshot was taken by the stack
 // that allocated it, most first.
@@ -271,7 +275,7 @@ func (s *Snapshot) liveBlocks(opts Options) *table.Table {
 	t := table.New(TableLive, "In use at the end, by what allocated it",
 		column("device", table.Text), column("bytes", table.Bytes), column("requested_bytes", table.Bytes),
 		column("blocks", table.Int), column("largest_bytes", table.Bytes),
-		column("state", table.Text), column("category", table.Text), column("place", table.Text), column("stack", table.Text))
+		column("state", table.Text), column("category", table.Text), column("place", table.Text), optional("stack"))
 	type key struct {
 		device int
 		state  BlockState
@@ -323,8 +327,8 @@ func (s *Snapshot) fragmentation() *table.Table {
 		column("device", table.Text), column("segments", table.Text), column("count", table.Int),
 		column("reserved_bytes", table.Bytes), column("used_bytes", table.Bytes), column("requested_bytes", table.Bytes),
 		column("free_bytes", table.Bytes), column("largest_free_bytes", table.Bytes),
-		column("releasable_bytes", table.Bytes), column("fragmentation", table.Ratio))
-	t.Note = "fragmentation = 1 - largest free block / all free bytes; releasable: wholly free segments, which empty_cache() gives back."
+		column("releasable_bytes", table.Bytes), column("fragmented_share", table.Ratio))
+	t.Note = "fragmented = 1 - largest free block / all free bytes; releasable: wholly free segments, which empty_cache() gives back."
 	for _, device := range s.DeviceNumbers() {
 		kinds := map[string]*space{}
 		all := &space{}
@@ -370,18 +374,18 @@ func (s *space) add(segment Segment) {
 }
 
 func (s *space) row(t *table.Table, device int, kind string) {
-	fragmentation := 0.0
+	fragmented := 0.0
 	if s.free > 0 {
-		fragmentation = 1 - float64(s.largestFree)/float64(s.free)
+		fragmented = 1 - float64(s.largestFree)/float64(s.free)
 	}
-	t.Add(DeviceName(device), kind, s.count, s.reserved, s.used, s.requested, s.free, s.largestFree, s.releasable, fragmentation)
+	t.Add(DeviceName(device), kind, s.count, s.reserved, s.used, s.requested, s.free, s.largestFree, s.releasable, fragmented)
 }
 
 // outOfMemory lists the allocations that failed.
 func (s *Snapshot) outOfMemory() *table.Table {
 	t := table.New(TableOutOfMemory, "Allocations that failed",
 		column("device", table.Text), column("time_us", table.Micros), column("requested_bytes", table.Bytes),
-		column("device_free_bytes", table.Bytes), column("place", table.Text), column("stack", table.Text))
+		column("device_free_bytes", table.Bytes), column("place", table.Text), optional("stack"))
 	for device, d := range s.Devices {
 		for _, e := range d.Events {
 			if e.Action == OutOfMemory {

@@ -19,8 +19,8 @@ const (
 	Int                  // Column.Ints: a number that names or counts something
 	Bytes                // Column.Ints: bytes
 	Micros               // Column.Floats: microseconds
-	Percent              // Column.Floats: 0..100
-	Ratio                // Column.Floats: 0..1
+	Percent              // Column.Floats: 0..100, as HolisticTraceAnalysis has shares
+	Ratio                // Column.Floats: a share, 0..1
 	GBps                 // Column.Floats: gigabytes per second
 	Float                // Column.Floats: no unit
 	Flop                 // Column.Floats: floating-point operations
@@ -36,9 +36,11 @@ type Column struct {
 	Name    string // key in JSON and header in our CSV: idle_time_us
 	HTAName string // HTA's DataFrame column: idle_time(us); equals Name where HTA has none
 	Kind    Kind
-	Text    []string
-	Ints    []int64
-	Floats  []float64
+	// Optional tells a Text that may be unknown or none: "" then is no value. Else it is a text.
+	Optional bool
+	Text     []string
+	Ints     []int64
+	Floats   []float64
 }
 
 // Table is one result. Rows go by rank, then by what matters most.
@@ -140,6 +142,9 @@ func (t *Table) Cell(row, column int) any { return t.Columns[column].Value(row) 
 func (c *Column) Value(row int) any {
 	switch {
 	case c.Kind == Text:
+		if c.Optional && c.Text[row] == "" {
+			return nil
+		}
 		return c.Text[row]
 	case c.Kind == Int || c.Kind == Bytes:
 		if c.Ints[row] == None {

@@ -76,7 +76,7 @@ func (d drawing) temporal(t *table.Table) (Chart, bool) {
 			v := t.FloatAt(column, r)
 			return part{v, p, fmt.Sprintf("%s: %s %s", name, what, length(v))}
 		}
-		list = append(list, bar{name, percentOf(t.FloatAt("idle_time_pctg", r)) + " idle", []part{
+		list = append(list, bar{name, share(t.FloatAt("idle_time_us", r)/t.FloatAt("kernel_time_us", r)) + " idle", []part{
 			add("compute_time_us", "computing", paintCompute),
 			add("non_compute_time_us", "copying or communicating", paintOverhead),
 			add("idle_time_us", "idle", paintIdle),

@@ -8,37 +8,70 @@ import (
 	"math"
 
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/analyses"
-	"github.com/omni-perf/omni-perf/sidecar/torchtrace/kineto"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/table"
 )
 
-// Schema names the JSON document that WriteJSON writes.
-const Schema = "omni-perf.analyze/1"
+// Kind and Version say what a document is, as those of a report do. The version
+// changes when a reader of an older document would go wrong.
+const (
+	Kind    = "omni_perf.analysis"
+	Version = 2
+)
+
+// head is what the document has beside its tables; analysis.schema.json tells of
+// every property.
+type head struct {
+	Document        string        `json:"document"`
+	Version         int           `json:"version"`
+	Generator       generator     `json:"generator"`
+	Mode            analyses.Mode `json:"mode"`
+	IncludeLastStep bool          `json:"include_last_step"`
+	Ranks           []int         `json:"ranks"`
+	ProfilerSteps   map[int][]int `json:"profiler_steps"`
+	Warnings        []warning     `json:"warnings"`
+	Headline        headline      `json:"headline"`
+	Findings        []finding     `json:"findings"`
+}
+
+// generator is the program that wrote the document.
+type generator struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+}
+
+// headline is what to read first, and what it refers to.
+type headline struct {
+	Finding *int   `json:"finding"`
+	Text    string `json:"text"`
+}
+
+// warning is a kineto.Warning as the document has it.
+type warning struct {
+	File *string `json:"file"`
+	Byte *int64  `json:"byte"`
+	What string  `json:"what"`
+	Lost *string `json:"lost"`
+}
 
 // WriteJSON writes one object: facts about the run, then one list of row objects
 // per table, of the series those that keep selects. Numbers are not rounded,
 // what does not exist is null.
 func (r *Result) WriteJSON(w io.Writer, keep func(*table.Table) bool) error {
 	out := bufio.NewWriterSize(w, 1<<16)
-	head := struct {
-		Schema          string           `json:"schema"`
-		Mode            analyses.Mode    `json:"mode"`
-		IncludeLastStep bool             `json:"include_last_step"`
-		Ranks           []int            `json:"ranks"`
-		ProfilerSteps   map[int][]int    `json:"profiler_steps"`
-		Warnings        []kineto.Warning `json:"warnings"`
-		Headline        *string          `json:"headline"` // the id of the finding to begin with; null without any
-		Findings        []finding        `json:"findings"`
-	}{Schema: Schema, Mode: analyses.Exact, Ranks: []int{}, ProfilerSteps: map[int][]int{}, Warnings: []kineto.Warning{}}
+	h := head{
+		Document: Kind, Version: Version, Generator: generator{"omni_perf", r.Version},
+		Mode: analyses.Exact, Ranks: []int{}, ProfilerSteps: map[int][]int{}, Warnings: []warning{}, Findings: r.foundJSON(),
+	}
 	if a := r.Analysis; a != nil {
-		head.Mode, head.IncludeLastStep, head.Ranks, head.ProfilerSteps = a.Mode, a.IncludeLastStep, a.Ranks, a.ProfilerSteps
-		head.Warnings = append(head.Warnings, a.Warnings...)
+		h.Mode, h.IncludeLastStep, h.Ranks, h.ProfilerSteps = a.Mode, a.IncludeLastStep, a.Ranks, a.ProfilerSteps
+		for _, w := range a.Warnings {
+			h.Warnings = append(h.Warnings, warning{orNull(w.File, ""), orNull(w.Byte, -1), w.What, orNull(w.Lost, "")})
+		}
 	}
-	head.Findings = r.foundJSON()
-	if len(head.Findings) > 0 {
-		head.Headline = &head.Findings[0].ID
+	if len(h.Findings) > 0 {
+		h.Headline = headline{new(int), h.Findings[0].Text}
 	}
-	text, err := json.Marshal(head)
+	text, err := json.Marshal(h)
 	if err != nil {
 		return fmt.Errorf("writing the analysis: %w", err)
 	}
@@ -68,16 +101,24 @@ type finding struct {
 	Rank      *int64              `json:"rank"`
 	Device    *int64              `json:"device"`
 	Place     *documentPlace      `json:"place"`
-	Name      string              `json:"name"`
-	On        string              `json:"on"`
+	Name      *string             `json:"name"`
+	On        *string             `json:"on"`
 	Evidence  map[string]*float64 `json:"evidence"`
 	Text      string              `json:"text"` // for people: rendered from the rest
 }
 
 type documentPlace struct {
-	File     string `json:"file"`
-	Line     int    `json:"line"`
-	Function string `json:"function"`
+	File     *string `json:"file"`
+	Line     *int    `json:"line"`
+	Function string  `json:"function"`
+}
+
+// orNull is a value, null where it is the one that stands for none.
+func orNull[T comparable](value, none T) *T {
+	if value == none {
+		return nil
+	}
+	return &value
 }
 
 // foundJSON are the findings in the order of reading.
@@ -86,10 +127,10 @@ func (r *Result) foundJSON() []finding {
 	for _, f := range r.findings() {
 		d := finding{
 			ID: string(f.ID), Value: f.Value, Unit: string(f.Unit), Threshold: f.Threshold, Rank: f.Rank, Device: f.Device,
-			Name: f.Name, On: f.On, Evidence: map[string]*float64{}, Text: sentence(f),
+			Name: orNull(f.Name, ""), On: orNull(f.On, ""), Evidence: map[string]*float64{}, Text: sentence(f),
 		}
 		if f.Place != nil {
-			d.Place = &documentPlace{f.Place.File, f.Place.Line, f.Place.Function}
+			d.Place = &documentPlace{orNull(f.Place.File, ""), orNull(f.Place.Line, 0), f.Place.Function}
 		}
 		for name, v := range f.Evidence {
 			if d.Evidence[name] = &v; math.IsNaN(v) || math.IsInf(v, 0) {

@@ -156,8 +156,12 @@ func TestDocumentHasFindings(t *testing.T) {
 		t.Fatal(err)
 	}
 	var doc struct {
-		Schema   string
-		Headline string
+		Document string
+		Version  int
+		Headline struct {
+			Finding int
+			Text    string
+		}
 		Findings []struct {
 			ID, Unit, Text string
 			Value          float64
@@ -174,8 +178,11 @@ func TestDocumentHasFindings(t *testing.T) {
 	if err := json.Unmarshal(out.Bytes(), &doc); err != nil {
 		t.Fatalf("%v in\n%.2000s", err, out.String())
 	}
-	if doc.Schema != Schema || doc.Headline != "device_idle" || doc.Findings[0].ID != doc.Headline || len(doc.Temporal) != 4 {
-		t.Errorf("schema %q, headline %q of %d findings, %d ranks", doc.Schema, doc.Headline, len(doc.Findings), len(doc.Temporal))
+	if doc.Document != Kind || doc.Version != Version || len(doc.Temporal) != 4 {
+		t.Errorf("document %q of version %d, %d ranks", doc.Document, doc.Version, len(doc.Temporal))
+	}
+	if first := doc.Findings[doc.Headline.Finding]; first.ID != "device_idle" || first.Text != doc.Headline.Text {
+		t.Errorf("headline %+v, finding %+v", doc.Headline, first)
 	}
 	for i, f := range doc.Findings {
 		if f.Text != r.headline()[i] {
@@ -196,7 +203,7 @@ func TestEmptyDocument(t *testing.T) {
 	if err := json.Unmarshal(out.Bytes(), &doc); err != nil {
 		t.Fatal(err)
 	}
-	if doc["headline"] != nil || len(doc["findings"].([]any)) != 0 || len(doc["warnings"].([]any)) != 0 || len(doc["ranks"].([]any)) != 0 {
+	if top := doc["headline"].(map[string]any); top["finding"] != nil || top["text"] != "" || len(doc["findings"].([]any)) != 0 || len(doc["warnings"].([]any)) != 0 || len(doc["ranks"].([]any)) != 0 {
 		t.Errorf("got %v", doc)
 	}
 }

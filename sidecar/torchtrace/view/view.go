@@ -20,6 +20,7 @@ import (
 // Result is what there is to show.
 type Result struct {
 	Name     string // what was analysed: a path
+	Version  string // of omni_perf
 	Analysis *torchtrace.Analysis
 	Snapshot []*table.Table // of a memory snapshot; may be empty
 	Notes    []string       // of the snapshot
