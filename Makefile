@@ -1,5 +1,6 @@
 # Everything happens inside the checkout: .venv holds Python and the binary, .cache the tools.
-#   make build demo test lint vulnerabilities bench fuzz soak truth wheels lab clean test-gpu
+#   make build generate demo test lint vulnerabilities bench fuzz soak truth wheels lab clean test-gpu
+# What the viewer (sidecar/chart/viewer) is built of is committed: make generate brings it up to date.
 # PYTHON=/path/to/python3.13 chooses the interpreter of .venv;
 # TEST_PYTHONS="python3.12 …" are those of test-pythons, each with an environment in .cache.
 
@@ -18,7 +19,7 @@ GO_FILES := $(shell find cmd sidecar jupyter -name '*.go' -not -name '*_test.go'
 export CGO_CFLAGS := -O2 -g -Wno-deprecated-declarations
 LDFLAGS := -s -w -X main.version=$(VERSION) -extldflags=-Wl,-z,lazy
 
-.PHONY: build demo test test-go test-go-race test-go-alone test-go-concurrency test-python test-web test-truth truth truth-realcode test-pythons test-oldest test-wheel wheels test-gpu lint vulnerabilities bench fuzz soak lab clean prerequisites
+.PHONY: build generate demo test test-go test-go-race test-go-alone test-go-concurrency test-viewer test-python test-web test-truth truth truth-realcode test-pythons test-oldest test-wheel wheels test-gpu lint vulnerabilities bench bench-viewer fuzz soak lab clean prerequisites
 .DELETE_ON_ERROR:
 
 build: prerequisites $(VENV)/.complete $(BINARY)
@@ -39,7 +40,7 @@ $(BINARY): $(GO_FILES) magics/omni_perf/_version.py $(VENV)/.complete
 demo: build
 	$(BIN)/python tools/demo.py
 
-test: test-go test-python test-web test-truth
+test: test-go test-viewer test-python test-web test-truth
 
 # The tests of pystack and gpu live beside real programs in real time: packages run one by one. The
 # race detector slows the sampler tenfold, so its accuracy is judged without, its concurrency with.
@@ -61,6 +62,18 @@ test-go-concurrency: prerequisites
 
 PYTEST ?=
 NOT_HERE := --ignore=magics/tests/browser --ignore=magics/tests/truth # each in a run of its own
+# The viewer's types and its modules, where Node and its packages are; the modules run in Chromium too (test-web).
+# Not npm ci: that refuses a registry without the optional packages of other systems. --no-save leaves the lock file.
+VIEWER := sidecar/chart/viewer
+test-viewer:
+	@command -v npm > /dev/null || { echo "test-viewer: skipped, Node is not here (apt-get install nodejs npm)"; exit 0; }; \
+	    cd $(VIEWER) && { npm install --no-save --silent || { echo "test-viewer: skipped, the packages cannot be had here"; exit 0; }; } && \
+	    npm run --silent check && npm run --silent test
+
+# The viewer's script and style sheet, of its sources; no Node is needed.
+generate:
+	$(GO) generate ./$(VIEWER)
+
 test-python: build
 	PATH="$(BIN):$$PATH" $(BIN)/python -m pytest $(NOT_HERE) $(PYTEST)
 
@@ -126,8 +139,10 @@ test-gpu: build
 
 lint: build
 	$(GO) vet ./...
+	cd tools/bundle && $(GO) vet ./...
 	GOBIN=$(CURDIR)/.cache/bin $(GO) install $(STATICCHECK)
 	.cache/bin/staticcheck ./...
+	cd tools/bundle && $(CURDIR)/.cache/bin/staticcheck ./...
 	$(BIN)/ruff format --check magics hatch_build.py bench tools
 	$(BIN)/ruff check magics hatch_build.py bench tools
 	$(BIN)/pyright --pythonpath $(BIN)/python
@@ -143,12 +158,18 @@ bench: build
 	tools/interpreters > /dev/null
 	$(GO) run ./bench/sampler -quick
 	$(GO) run ./bench/torchtrace -python $(BIN)/python
+	$(BIN)/python bench/viewer/bench.py
+
+# What the viewer costs in a page; part of bench.
+bench-viewer: build
+	$(BIN)/python bench/viewer/bench.py
 
 # Every decoder of foreign bytes on made-up ones, half an hour in all; the counts are in build/fuzz.tsv.
 FUZZ ?= 50
 fuzz: prerequisites
 	tools/fuzz $(FUZZ)
 	$(GO) test -count=1 -run DamagedDocuments ./sidecar/report -documents 1000000
+	OMNI_PERF_PAYLOADS=100000 $(MAKE) test-viewer
 
 # Half an hour of two kernels under load, sidecars killed meanwhile: does anything grow, is anything left?
 SOAK ?= --minutes 30 --cells 10000 --kills 5

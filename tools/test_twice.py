@@ -18,7 +18,15 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 
-TARGETS = ["test-go-race", "test-go-alone", "test-go-concurrency", "test-python", "test-web", "test-truth"]
+TARGETS = [
+    "test-go-race",
+    "test-go-alone",
+    "test-go-concurrency",
+    "test-viewer",
+    "test-python",
+    "test-web",
+    "test-truth",
+]
 MODULE = "github.com/omni-perf/omni-perf"
 
 

@@ -36,6 +36,7 @@ func stepsOf(r *report.View) stepsLane {
 // linesLane tells which line of the cell ran when. A span's node is an index
 // into lines.
 type linesLane struct {
+	index int        // of the report's file
 	file  string     // where they are, empty for the cell itself
 	lines []cellLine // [0] is "none"
 	spans []span
@@ -53,7 +54,7 @@ func linesOf(r *report.View) *linesLane {
 	if file < 0 {
 		return nil
 	}
-	lane := &linesLane{lines: []cellLine{{}}, spans: make([]span, 0, len(spans))}
+	lane := &linesLane{index: file, lines: []cellLine{{}}, spans: make([]span, 0, len(spans))}
 	if !r.IsCell(file) {
 		lane.file = words.ShortFile(r.FileName(&file))
 	}
@@ -94,6 +95,7 @@ func linesOf(r *report.View) *linesLane {
 
 // flameLane is the stacks of the thread that ran the cell.
 type flameLane struct {
+	thread      int // of the report's threads
 	name, aside string
 	fns         *functions
 	stacks      report.Nodes
@@ -102,7 +104,7 @@ type flameLane struct {
 
 func flameOf(r *report.View, thread int, spans []span) *flameLane {
 	t := &r.Threads[thread]
-	return &flameLane{name: threadName(r, t), aside: doingMost(t), fns: functionsOf(r), stacks: r.Nodes, spans: spans}
+	return &flameLane{thread: thread, name: threadName(r, t), aside: doingMost(t), fns: functionsOf(r), stacks: r.Nodes, spans: spans}
 }
 
 // doingMost says what a thread did most of the time it lived.
@@ -139,6 +141,7 @@ func threadName(r *report.View, t *report.Thread) string {
 
 // threadLane is a folded thread: what it was doing, not where.
 type threadLane struct {
+	index              int // of the report's threads
 	name, value, about string
 	spans              []span
 }
@@ -185,7 +188,7 @@ func threadsOf(r *report.View, main int, histories [][]span, duration float64) (
 	var lanes []threadLane
 	for _, a := range active[:min(len(active), maxThreads)] {
 		t := &r.Threads[a.thread]
-		lane := threadLane{name: threadName(r, t), value: words.Percent(a.computed/duration) + " busy"}
+		lane := threadLane{index: a.thread, name: threadName(r, t), value: words.Percent(a.computed/duration) + " busy"}
 		if names[lane.name] > 1 {
 			lane.name = fmt.Sprintf("%s %d", lane.name, t.NativeID)
 		}

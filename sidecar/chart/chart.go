@@ -66,15 +66,18 @@ func SVG(r *report.View, o Options) ([]byte, error) {
 		return nil, errNoReport
 	}
 	o = o.withDefaults()
-	return drawWithin(fullBytes, digestOf(r), o, fullDetail)
+	_, svg, err := drawWithin(fullBytes, digestOf(r), o, fullDetail)
+	return svg, err
 }
 
-// drawWithin draws with less and less detail until the bytes fit.
-func drawWithin(limit int, d *digest, o Options, from detail) ([]byte, error) {
+// drawWithin draws with less and less detail until the bytes fit, and returns the
+// scene, too.
+func drawWithin(limit int, d *digest, o Options, from detail) (*Scene, []byte, error) {
 	for dt := from; ; dt = dt.coarser() {
-		svg, err := drawSVG(lay(d, o.Width, dt), d.identity, o)
+		s := lay(d, o.Width, dt)
+		svg, err := drawSVG(s, d.identity, o)
 		if err != nil || len(svg) <= limit || dt == dt.coarser() {
-			return svg, err
+			return s, svg, err
 		}
 	}
 }

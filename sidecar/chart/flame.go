@@ -73,7 +73,10 @@ func (l *layouter) flame() {
 	for _, b := range p.boxes {
 		depth = max(depth, b.depth)
 	}
-	lane := Lane{ID: "flame", Rows: make([]Row, depth)}
+	lane := Lane{ID: "flame", Kind: FlameLane, Index: f.thread, Names: LaneNames{Name: f.name}, Rows: make([]Row, depth)}
+	if depth > p.limit {
+		lane.Limit = p.limit
+	}
 	lane.Box = Box{l.Plot.X0, l.y, l.Plot.X1, l.y + float64(depth)*rowHeight}
 	for d := range lane.Rows {
 		lane.Rows[d].Y0 = l.y + float64(d)*rowHeight
@@ -88,8 +91,7 @@ func (l *layouter) flame() {
 	if len(p.boxes) == 0 {
 		l.text(l.Plot.X0+5, l.y+12, "no Python code was seen running", labelSize, Muted, sans, Left)
 	}
-	l.Lanes = append(l.Lanes, lane)
-	l.laneLabels(f.name, [][]string{{f.aside}}, "", "", l.y, min(lane.Y1-lane.Y0, 26))
+	l.lane(lane, [][]string{{f.aside}}, min(lane.Y1-lane.Y0, 26))
 	l.y = lane.Y1 + gap
 }
 
@@ -100,6 +102,7 @@ type flamePicture struct {
 	columns []int32 // nodes of tree
 	waits   []bool  // by column: the leaf had no CPU
 	boxes   []flameBox
+	limit   int     // rows; deeper ones are told in one more
 	step    float64 // pixels per column
 }
 
@@ -113,7 +116,8 @@ func (f *flameLane) picture(n int, duration float64, limit int) flamePicture {
 		}
 	}
 	p.tree, p.columns = newCallTree(f.stacks, f.fns, leaves)
-	p.boxes = flameBoxes(p.tree, p.columns, worthRows(p.tree, p.columns, limit))
+	p.limit = min(worthRows(p.tree, p.columns, limit), maxDepth)
+	p.boxes = flameBoxes(p.tree, p.columns, p.limit)
 	slices.SortFunc(p.boxes, func(a, b flameBox) int {
 		return cmp.Or(cmp.Compare(a.depth, b.depth), cmp.Compare(a.from, b.from))
 	})

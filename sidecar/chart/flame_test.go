@@ -1,7 +1,9 @@
 package chart
 
 import (
+	"encoding/json"
 	"math"
+	"os"
 	"slices"
 	"testing"
 
@@ -34,10 +36,35 @@ func TestRasterKeepsShares(t *testing.T) {
 func TestRasterShowsOnlyWhatRan(t *testing.T) {
 	spans := []span{{1, 2, 1, report.StatePython}, {2, 2.0001, 2, report.StatePython}, {5, 9, 3, report.StatePython}}
 	for c, i := range raster(spans, 100, 10) {
-		from, to := float64(c)/10, float64(c+1)/10
-		ran := slices.ContainsFunc(spans, func(s span) bool { return s.start < to && s.end > from })
-		if i >= 0 && (spans[i].start >= to || spans[i].end <= from) || i < 0 && ran && from != 2 {
+		from, to := float64(c-1)/10, float64(c+2)/10 // a column's instant is in it or beside it
+		through := slices.ContainsFunc(spans, func(s span) bool { return s.start <= from && s.end >= to })
+		if i >= 0 && (spans[i].start >= to || spans[i].end <= from) || i < 0 && through {
 			t.Errorf("column %v … %v shows %d", from, to, i)
+		}
+	}
+}
+
+// The viewer shows the same instants: testdata of the viewer is what its own rule makes.
+func TestInstantsAreTheViewers(t *testing.T) {
+	text, err := os.ReadFile("viewer/testdata/geometry.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fixtures []struct {
+		Name     string
+		Instants []float64
+		Document struct {
+			DurationNS int64 `json:"duration_ns"`
+		}
+	}
+	if err := json.Unmarshal(text, &fixtures); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range fixtures {
+		for c, at := range instants(report.Seconds(f.Document.DurationNS), len(f.Instants)) {
+			if want := f.Instants[c] / 1e6; math.Abs(at-want) > 1e-9 {
+				t.Fatalf("%s, column %d: %v s, want %v s", f.Name, c, at, want)
+			}
 		}
 	}
 }

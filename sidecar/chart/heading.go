@@ -79,6 +79,7 @@ func afterWords(text, line string) string {
 // axis sets the ticks and the steps.
 func (l *layouter) axis() {
 	l.y += 8
+	l.AxisY = l.y
 	step, label := tickStep(l.d.duration, (l.Plot.X1-l.Plot.X0)/60)
 	for i := 0; float64(i)*step <= l.d.duration*(1+1e-9); i++ {
 		x := l.x(float64(i) * step)

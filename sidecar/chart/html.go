@@ -42,7 +42,7 @@ func HTML(r *report.View, o Options) ([]byte, error) {
 
 func fragment(d *digest, o Options, limit int, from detail) ([]byte, error) {
 	o.Inline = true
-	svg, err := drawWithin(limit, d, o, from)
+	_, svg, err := drawWithin(limit, d, o, from)
 	if err != nil {
 		return nil, err
 	}
@@ -93,32 +93,4 @@ func firstOf(ps []phrase) []phrase {
 		return nil
 	}
 	return []phrase{{ps[0].text, ps[0].tone, sans}}
-}
-
-// Page is a file of its own to open in a browser: the picture and, for screen
-// readers and copying, the text.
-func Page(r *report.View, o Options) ([]byte, error) {
-	if r == nil {
-		return nil, errNoReport
-	}
-	d := digestOf(r)
-	o = o.withDefaults()
-	o.Inline = true
-	svg, err := drawWithin(fullBytes, d, o, fullDetail)
-	if err != nil {
-		return nil, err
-	}
-	scheme := map[Theme]string{Auto: "light dark", Light: "light", Dark: "dark"}[o.Theme]
-	var b strings.Builder
-	b.WriteString("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n")
-	b.WriteString(`<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">` + "\n")
-	b.WriteString(`<meta name="viewport" content="width=device-width">` + "\n")
-	fmt.Fprintf(&b, "<title>%s</title>\n", html.EscapeString(words.Clean(joinPhrases(d.title, "  "), 200)))
-	fmt.Fprintf(&b, "<style>:root{color-scheme:%s}body{margin:0 auto;max-width:%.0fpx;padding:8px;font-family:system-ui,sans-serif}"+
-		"pre{overflow:auto;font-size:12px}</style></head><body>\n", scheme, o.Width)
-	b.Write(svg)
-	b.WriteString("\n<details><summary>As text</summary><pre>")
-	b.WriteString(html.EscapeString(textOf(d, 110)))
-	b.WriteString("</pre></details>\n</body></html>\n")
-	return []byte(b.String()), nil
 }

@@ -217,27 +217,6 @@ func TestScriptTouchesNothingButItsOwnImage(t *testing.T) {
 	}
 }
 
-// A page stands on its own: were anything in it not escaped, its policy would keep it
-// from running and from fetching.
-func TestThePageRunsNothing(t *testing.T) {
-	page, err := Page(uglyNames().view(), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if bytes.Contains(page, []byte("<script")) {
-		t.Error("the page holds a script")
-	}
-	const breakIn = `<body><script>document.title = "broken in"</script><img src="data:," onerror="document.title = 'broken in'">` +
-		`<svg onload="document.title = 'broken in'"></svg>`
-	broken := strings.Replace(string(page), "<body>", breakIn, 1)
-	if dom := chromium(t, broken); !strings.Contains(dom, "onerror=") || strings.Contains(dom, "<title>broken in") {
-		t.Error("what was put into the page has run")
-	}
-	if dom := chromium(t, "<title></title>"+breakIn); !strings.Contains(dom, "<title>broken in") {
-		t.Error("it would not have run without the policy: the test shows nothing")
-	}
-}
-
 // Text is measured here by tables: no browser may need more room than they say.
 func TestBrowserNeedsNoMoreRoom(t *testing.T) {
 	s := lay(digestOf(trainingCell().view()), defaultWidth, fullDetail)

@@ -112,9 +112,11 @@ func (l *layouter) text(x, y float64, s string, size float64, tone Tone, f face,
 	}
 }
 
-// laneLabels puts a lane's name and sources to its left, its figures to its
-// right, both around the lane's middle.
-func (l *layouter) laneLabels(name string, sources [][]string, value, aside string, y, height float64) {
+// lane adds a lane, and puts its name and sources to its left, its figures to its
+// right, both around the middle of its first height pixels. Of each source there are
+// ways to say it.
+func (l *layouter) lane(lane Lane, sources [][]string, height float64) {
+	y := lane.Y0
 	room := l.Plot.X0 - 10 - 6
 	x := l.Plot.X0 - 10
 	subs := make([]string, 0, 2)
@@ -124,13 +126,15 @@ func (l *layouter) laneLabels(name string, sources [][]string, value, aside stri
 		}
 	}
 	const pitch = 11.0
+	lane.Names.Sources = subs
+	l.Lanes = append(l.Lanes, lane)
 	top := y + height/2 + 4 - float64(len(subs))*pitch/2
-	l.text(x, top, fitMiddle(name, room, textSize, sans), textSize, Plain, sans, Right)
+	l.text(x, top, fitMiddle(lane.Names.Name, room, textSize, sans), textSize, Plain, sans, Right)
 	for i, s := range subs {
 		l.text(x, top+float64(i+1)*pitch, s, smallSize, Muted, sans, Right)
 	}
 	x, room = l.Plot.X1+10, l.Width-l.Plot.X1-10-6
-	value, aside = fit(value, room, textSize, sans), fit(aside, room, smallSize, sans)
+	value, aside := fit(lane.Names.Value, room, textSize, sans), fit(lane.Names.Aside, room, smallSize, sans)
 	top = y + height/2 + 4
 	if aside != "" {
 		top -= pitch / 2
@@ -159,13 +163,15 @@ func (l *layouter) track(t *trackLane) {
 	if t.tall {
 		height = gpuHeight
 	}
-	lane := Lane{ID: t.id, Box: Box{l.Plot.X0, l.y, l.Plot.X1, l.y + height}, About: t.about}
+	lane := Lane{
+		ID: t.id, Kind: TrackLane, Index: t.index, Box: Box{l.Plot.X0, l.y, l.Plot.X1, l.y + height}, About: t.about,
+		Names: LaneNames{Name: t.name, Value: t.value, Aside: t.aside}, Top: t.top,
+	}
 	lane.Areas = l.areas(t, lane.Box)
 	for _, s := range t.idle {
 		l.shade(s, l.y, l.y+height)
 	}
-	l.Lanes = append(l.Lanes, lane)
-	l.laneLabels(t.name, t.sources, t.value, t.aside, l.y, height)
+	l.lane(lane, t.sources, height)
 	l.y += height + gap
 }
 
@@ -193,12 +199,10 @@ func (l *layouter) cellLines() {
 		b.Label = lineLabel(line, b, row)
 		row.Boxes = append(row.Boxes, b)
 	}
-	name := "cell line"
-	if l.d.lines.file != "" {
-		name = l.d.lines.file
-	}
-	l.Lanes = append(l.Lanes, Lane{ID: "lines", Box: Box{l.Plot.X0, row.Y0, l.Plot.X1, row.Y1}, Rows: []Row{row}})
-	l.laneLabels(name, nil, "", "", l.y, linesHeight)
+	l.lane(Lane{
+		ID: "lines", Kind: LinesLane, Index: l.d.lines.index, Box: Box{l.Plot.X0, row.Y0, l.Plot.X1, row.Y1}, Rows: []Row{row},
+		Names: LaneNames{Name: cmp.Or(l.d.lines.file, "cell line")},
+	}, nil, linesHeight)
 	l.y += linesHeight + gap
 }
 
@@ -246,10 +250,10 @@ func (l *layouter) threads() {
 				l.paints[p] = true
 			}
 		}
-		l.Lanes = append(l.Lanes, Lane{
-			ID: "thread", Box: Box{l.Plot.X0, row.Y0, l.Plot.X1, row.Y1}, About: t.about, Base: true, Rows: []Row{row},
-		})
-		l.laneLabels(t.name, nil, t.value, "", l.y, threadHeight)
+		l.lane(Lane{
+			ID: "thread", Kind: ThreadLane, Index: t.index, Box: Box{l.Plot.X0, row.Y0, l.Plot.X1, row.Y1}, About: t.about, Base: true, Rows: []Row{row},
+			Names: LaneNames{Name: t.name, Value: t.value},
+		}, nil, threadHeight)
 		l.y += threadPitch
 	}
 	more := l.d.more
@@ -304,7 +308,7 @@ func (l *layouter) legend() {
 		if x+w > l.Width-margin {
 			x, l.y = l.Plot.X0, l.y+14
 		}
-		l.Legend = append(l.Legend, Bar{Box{x, l.y - 8, x + 9, l.y + 1}, p})
+		l.Legend = append(l.Legend, Entry{Bar{Box{x, l.y - 8, x + 9, l.y + 1}, p}, name})
 		l.text(x+13, l.y, name, smallSize, Muted, sans, Left)
 		x += w
 	}

@@ -12,10 +12,11 @@ type Scene struct {
 	Shades        []Box
 	Steps         []float64
 	StepsY        float64
+	AxisY         float64   // baseline of the ticks' labels
 	Rules         []float64 // full-width lines at these y
 	Lanes         []Lane
 	Bars          []Bar
-	Legend        []Bar
+	Legend        []Entry
 	Texts         []Label
 }
 
@@ -67,11 +68,36 @@ type Badge struct {
 // Lane is one stripe over the time axis.
 type Lane struct {
 	ID    string // of the track, or "lines", "flame", "stream", "thread"
-	Box          // within the plot
-	About string // tooltip
-	Areas []Area // tracks
-	Base  bool   // a faint ground, where nothing ran
-	Rows  []Row  // everything else
+	Kind  LaneKind
+	Index int // of the track, file, thread or stream in the report
+	Box       // within the plot
+	Names LaneNames
+	Top   float64 // of a track: the value at the upper edge
+	Limit int     // of Rows, where the last one tells what is left out; else 0
+	About string  // tooltip
+	Areas []Area  // tracks
+	Base  bool    // a faint ground, where nothing ran
+	Rows  []Row   // everything else
+}
+
+// LaneKind is what a lane shows. It is also the viewer's word.
+type LaneKind string
+
+// The kinds of lanes.
+const (
+	TrackLane  LaneKind = "track"
+	LinesLane  LaneKind = "lines"
+	FlameLane  LaneKind = "flame"
+	ThreadLane LaneKind = "thread"
+	StreamLane LaneKind = "stream"
+)
+
+// LaneNames are what stands beside a lane: its name and sources to the left,
+// figures to the right.
+type LaneNames struct {
+	Name         string
+	Sources      []string
+	Value, Aside string
 }
 
 // Area is a curve filled down to the lane's lower edge, without gaps: Y[i]
@@ -105,4 +131,10 @@ type Hatch struct{ X0, X1 float64 }
 type Bar struct {
 	Box
 	Paint Paint
+}
+
+// Entry is a patch of the legend and what it means, which is one of Texts, too.
+type Entry struct {
+	Bar
+	Means string
 }

@@ -12,6 +12,7 @@ import (
 
 // streamLane is what one stream of one GPU ran.
 type streamLane struct {
+	index              int // of the report's kernels
 	name, value, about string
 	names              []string // of kernels, clean
 	kinds              []int    // of the same, indices into kernelKinds
@@ -52,7 +53,7 @@ func kernelKind(name string) int {
 func streamsOf(r *report.View, duration float64) ([]streamLane, int) {
 	var lanes []streamLane
 	for i := range r.Kernels {
-		if lane := streamOf(r, &r.Kernels[i], duration); lane.busy > 0 {
+		if lane := streamOf(r, i, duration); lane.busy > 0 {
 			lanes = append(lanes, lane)
 		}
 	}
@@ -70,8 +71,9 @@ func streamsOf(r *report.View, duration float64) ([]streamLane, int) {
 }
 
 // streamOf reads a stream's blocks.
-func streamOf(r *report.View, k *report.KernelLane, duration float64) streamLane {
-	lane := streamLane{name: fmt.Sprintf("GPU %d stream %d", r.Devices[k.Device].Number, k.Stream)}
+func streamOf(r *report.View, i int, duration float64) streamLane {
+	k := &r.Kernels[i]
+	lane := streamLane{index: i, name: fmt.Sprintf("GPU %d stream %d", r.Devices[k.Device].Number, k.Stream)}
 	for _, name := range k.Names {
 		lane.names = append(lane.names, words.Clean(name, words.MaxName))
 		lane.kinds = append(lane.kinds, kernelKind(name))
@@ -103,10 +105,10 @@ func (l *layouter) streams() {
 		s := &shown[i]
 		row := Row{Y0: l.y, Y1: l.y + streamHeight}
 		row.Boxes = l.streamBlocks(s, l.dt.titles/(2*len(shown)))
-		l.Lanes = append(l.Lanes, Lane{
-			ID: "stream", Box: Box{l.Plot.X0, row.Y0, l.Plot.X1, row.Y1}, About: s.about, Base: true, Rows: []Row{row},
-		})
-		l.laneLabels(s.name, nil, s.value, "", l.y, streamHeight)
+		l.lane(Lane{
+			ID: "stream", Kind: StreamLane, Index: s.index, Box: Box{l.Plot.X0, row.Y0, l.Plot.X1, row.Y1}, About: s.about, Base: true, Rows: []Row{row},
+			Names: LaneNames{Name: s.name, Value: s.value},
+		}, nil, streamHeight)
 		l.y += streamPitch
 	}
 	if more := l.d.moreStreams + len(l.d.streams) - len(shown); more > 0 {

@@ -73,7 +73,7 @@ func styleSheet(theme Theme) string { return rules("."+classOf(theme), theme) }
 // rules is a style sheet below the given selector.
 func rules(root string, theme Theme) string {
 	var b strings.Builder
-	b.WriteString(root + `{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif}` + "\n")
+	b.WriteString(root + `{max-width:100%;height:auto;font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif}` + "\n")
 	b.WriteString(root + ` .mo{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono","Liberation Mono",monospace}` + "\n")
 	b.WriteString(root + ` .bo{font-weight:700}` + root + ` .mi{text-anchor:middle}` + root + ` .ri{text-anchor:end}` + "\n")
 	b.WriteString(root + ` text{pointer-events:none}` + root + ` .f *{fill:currentColor}` + root + ` .b rect{rx:1.5px}` + "\n")

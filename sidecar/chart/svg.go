@@ -38,8 +38,7 @@ func writeSVG(w io.Writer, s *Scene, identity uint64, o Options) error {
 	p.Decimals = 1
 	p.Start(s.Width, s.Height,
 		fmt.Sprintf(`viewBox="0 0 %.1f %.1f"`, s.Width, s.Height),
-		`class="`+classOf(o.Theme)+`"`, `role="img"`, `aria-label="omni_perf profile: time runs from left to right"`,
-		`style="max-width:100%;height:auto"`)
+		`class="`+classOf(o.Theme)+`"`, `role="img"`, `aria-label="omni_perf profile: time runs from left to right"`)
 	p.Desc(s.Summary)
 	p.Style("text/css", styleSheet(o.Theme))
 	p.pattern()
@@ -204,8 +203,12 @@ func inked(b Block) float64 {
 func (p *painter) below() {
 	s := p.scene
 	p.Group(`class="f b"`)
-	for _, b := range slices.Concat(s.Legend, s.Bars) {
-		p.Rect(b.X0, b.Y0, b.X1-b.X0, b.Y1-b.Y0, `class="`+string(b.Paint)+`"`)
+	patch := func(b Bar) { p.Rect(b.X0, b.Y0, b.X1-b.X0, b.Y1-b.Y0, `class="`+string(b.Paint)+`"`) }
+	for _, e := range s.Legend {
+		patch(e.Bar)
+	}
+	for _, b := range s.Bars {
+		patch(b)
 	}
 	if s.Bullet != nil {
 		p.Circle(s.Bullet.X, s.Bullet.Y, 4.5, `class="`+string(PaintBar)+`"`)

@@ -3,6 +3,7 @@ package chart
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/report"
@@ -11,6 +12,7 @@ import (
 
 // trackLane is a figure over time.
 type trackLane struct {
+	index        int    // of the report's tracks
 	id           string // clean; of the report's track
 	name         string
 	sources      [][]string // lines under the name; ways to say each, the most telling first
@@ -81,7 +83,7 @@ func tracksOf(r *report.View, gpus gpuSummary, duration float64) []trackLane {
 	}
 	for _, spec := range hostSpecs {
 		if t := r.HostTrack(spec.id); t != nil {
-			if lane, ok := laneOf(t, spec.trackSpec, duration); ok {
+			if lane, ok := laneOf(r, t, spec.trackSpec, duration); ok {
 				lanes = append(lanes, lane)
 			}
 		}
@@ -101,7 +103,7 @@ func gpuLanes(r *report.View, device int, gpus gpuSummary, duration float64) []t
 		if t == nil {
 			continue
 		}
-		lane, ok := laneOf(t, spec.trackSpec, duration)
+		lane, ok := laneOf(r, t, spec.trackSpec, duration)
 		if !ok {
 			continue
 		}
@@ -165,7 +167,7 @@ func aboutGPU(gpu *report.Device) string {
 }
 
 // laneOf is a track's lane; false when it has nothing to say.
-func laneOf(t *report.Track, spec trackSpec, duration float64) (trackLane, bool) {
+func laneOf(r *report.View, t *report.Track, spec trackSpec, duration float64) (trackLane, bool) {
 	points, mean, peak := pointsOf(t, duration)
 	if len(points) == 0 || !(peak > 0) || peak < spec.min {
 		return trackLane{}, false
@@ -182,7 +184,7 @@ func laneOf(t *report.Track, spec trackSpec, duration float64) (trackLane, bool)
 	}
 	sources := sourcesOf(t)
 	lane := trackLane{
-		id: words.Clean(t.ID, 60), name: spec.name, paint: spec.paint, points: points, steps: t.Kind != report.Gauge,
+		index: trackIndex(r, t), id: words.Clean(t.ID, 60), name: spec.name, paint: spec.paint, points: points, steps: t.Kind != report.Gauge,
 		top: topOf(peak, limit, t.Unit), value: words.Quantity(mean, t.Unit), sources: [][]string{sources},
 	}
 	switch {
@@ -203,6 +205,13 @@ func laneOf(t *report.Track, spec trackSpec, duration float64) (trackLane, bool)
 	}
 	return lane, true
 }
+
+// trackIndex is where a track stands in its report.
+func trackIndex(r *report.View, t *report.Track) int {
+	return slices.IndexFunc(r.Tracks, func(o report.Track) bool { return o.ID == t.ID && same(o.Device, t.Device) && same(o.Thread, t.Thread) })
+}
+
+func same(a, b *int) bool { return (a == nil) == (b == nil) && (a == nil || *a == *b) }
 
 // sourcesOf says where a track's figures come from, in ways of falling length.
 func sourcesOf(t *report.Track) []string {

@@ -45,16 +45,16 @@ func use(v *report.View) {
 // useAll also makes it smaller.
 func useAll(t *testing.T, v *report.View) {
 	use(v)
-	d, packed, err := v.Thin(1500)
+	e, err := v.Thin(1500)
 	if err != nil {
 		return // there is no room for that much text
 	}
-	if len(packed) > 1500 {
-		t.Errorf("%d bytes", len(packed))
+	if len(e.Packed) > 1500 {
+		t.Errorf("%d bytes", len(e.Packed))
 	}
-	again, err := report.Read(packed)
+	again, err := report.Read(e.Packed)
 	if err != nil {
-		t.Fatalf("a thinned report is damaged: %v\n%+v", err, d)
+		t.Fatalf("a thinned report is damaged: %v\n%+v", err, e.Document)
 	}
 	use(again)
 }

@@ -19,23 +19,45 @@ const (
 	keptCell    = 4 << 10 // bytes of a recorded cell whose whole text is kept
 )
 
+// Excerpt is a document made smaller, the same packed, and where it has what the whole
+// one has. Its threads are the first ones of all.
+type Excerpt struct {
+	*Document
+	Packed []byte
+	Tracks []int // by the whole document's tracks: their new indices, -1 where not kept
+	Files  []int // the same for files
+}
+
 // Thin makes the same document smaller, so that it takes at most budget bytes when it
-// is compressed by gzip, and returns it packed, too. Spans are put on a coarser grid
-// by the resampling that a recording uses while it runs, long tables are cut, tracks
-// joined; Thinned says what was done. A document that fits stays as it is.
-func (v *View) Thin(budget int) (d *Document, packed []byte, err error) {
-	d = v.Document
+// is compressed by gzip. Spans are put on a coarser grid by the resampling that a
+// recording uses while it runs, long tables are cut, tracks joined; Thinned says what
+// was done. A document that fits stays as it is.
+func (v *View) Thin(budget int) (*Excerpt, error) {
+	e := &Excerpt{Document: v.Document, Tracks: same(len(v.Tracks)), Files: same(len(v.Files))}
 	for level := 0; ; {
-		if packed, err = Pack(d); err != nil || len(packed) <= budget {
-			return d, packed, err
+		var err error
+		if e.Packed, err = Pack(e.Document); err != nil {
+			return nil, err
+		}
+		if len(e.Packed) <= budget {
+			return e, nil
 		}
 		if level == maxThinning {
-			return nil, nil, errTooSmall
+			return nil, errTooSmall
 		}
 		// What is twice too large needs twice the step, at least.
-		level = min(level+max(bits.Len(uint(len(packed)/max(budget, 1)))-1, 1), maxThinning)
-		d = v.thinned(budget, level)
+		level = min(level+max(bits.Len(uint(len(e.Packed)/max(budget, 1)))-1, 1), maxThinning)
+		e = v.thinned(budget, level)
 	}
+}
+
+// same are the indices of a list that is kept whole.
+func same(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
+	}
+	return list
 }
 
 // thinner is a smaller document in the making. It takes over from the whole one what
@@ -45,10 +67,10 @@ type thinner struct {
 	d     *Document
 	level int
 
-	nodes, frames, functions, files []int // new indices; -1: not kept
+	nodes, frames, functions, files, trackAt []int // new indices; -1: not kept
 }
 
-func (v *View) thinned(budget, level int) *Document {
+func (v *View) thinned(budget, level int) *Excerpt {
 	d := *v.Document
 	d.Thinned = &Thinned{BudgetBytes: budget, Tables: make(map[string]KeptOf)}
 	t := &thinner{v: v, d: &d, level: level}
@@ -62,7 +84,7 @@ func (v *View) thinned(budget, level int) *Document {
 	t.kernels()
 	t.tables()
 	t.code()
-	return &d
+	return &Excerpt{Document: t.d, Tracks: t.trackAt, Files: t.files}
 }
 
 // cut shortens a table, and says so.
@@ -170,10 +192,12 @@ func (t *thinner) tracks() {
 	most := max(trackPoints>>t.level, 16)
 	t.d.Thinned.TracksPoints = &most
 	kept := []Track{}
-	for _, track := range t.d.Tracks {
+	t.trackAt = indices(len(t.d.Tracks))
+	for i, track := range t.d.Tracks {
 		if track.Thread != nil && *track.Thread >= len(t.d.Threads) {
 			continue
 		}
+		t.trackAt[i] = len(kept)
 		kept = append(kept, thinTrack(track, most))
 	}
 	if len(kept) < len(t.d.Tracks) {

@@ -52,10 +52,11 @@ func TestThinnedReportsAreBoundedAndKeepTheirShares(t *testing.T) {
 	before, _ := json.Marshal(v.Document)
 	s := schema(t)
 	for _, budget := range []int{100_000, 30_000, 8_000} {
-		d, packed, err := v.Thin(budget)
+		e, err := v.Thin(budget)
 		if err != nil {
 			t.Fatal(err)
 		}
+		d, packed := e.Document, e.Packed
 		thin, err := report.Read(packed)
 		if err != nil {
 			t.Fatal(err)
@@ -95,9 +96,9 @@ func TestThinnedReportsAreBoundedAndKeepTheirShares(t *testing.T) {
 
 func TestAReportThatFitsStaysAsItIs(t *testing.T) {
 	v := goldens(t)["merged"]
-	d, packed, err := v.Thin(1 << 20)
-	if err != nil || d != v.Document || d.Thinned != nil || len(packed) == 0 {
-		t.Errorf("%d bytes, %v", len(packed), err)
+	e, err := v.Thin(1 << 20)
+	if err != nil || e.Document != v.Document || e.Thinned != nil || len(e.Packed) == 0 {
+		t.Errorf("%+v, %v", e, err)
 	}
 }
 
@@ -107,7 +108,7 @@ func TestKernelsAreJoined(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, _, err := v.Thin(len(whole) - 1)
+	d, err := v.Thin(len(whole) - 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,5 +118,37 @@ func TestKernelsAreJoined(t *testing.T) {
 	}
 	if count != 5 || d.Kernels[0].ResolutionNS < *d.Thinned.SpansStepNS {
 		t.Errorf("%d kernels in %+v, want 5", count, d.Kernels[0])
+	}
+}
+
+// What refers to a document's lists by index can refer to the thinned one's.
+func TestAnExcerptTellsWhereThingsAre(t *testing.T) {
+	for name, v := range goldens(t) {
+		whole, err := report.Pack(v.Document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := v.Thin(len(whole) - 1)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if e.Thinned == nil || len(e.Tracks) != len(v.Tracks) || len(e.Files) != len(v.Files) {
+			t.Fatalf("%s: %d tracks and %d files are told, want %d and %d", name, len(e.Tracks), len(e.Files), len(v.Tracks), len(v.Files))
+		}
+		for i, at := range e.Tracks {
+			if at >= 0 && e.Document.Tracks[at].ID != v.Tracks[i].ID {
+				t.Errorf("%s: track %s became %s", name, v.Tracks[i].ID, e.Document.Tracks[at].ID)
+			}
+		}
+		for i, at := range e.Files {
+			if at >= 0 && e.Document.Files[at].Name != v.Files[i].Name {
+				t.Errorf("%s: file %s became %s", name, v.Files[i].Name, e.Document.Files[at].Name)
+			}
+		}
+		for i := range e.Threads {
+			if e.Threads[i].Name != v.Threads[i].Name {
+				t.Errorf("%s: thread %d is %q, was %q", name, i, e.Threads[i].Name, v.Threads[i].Name)
+			}
+		}
 	}
 }

@@ -1,0 +1,86 @@
+package viewer
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// Chart is the static picture's geometry and words, as the scripts take it over:
+// a document's "chart". Everything is in the picture's pixels, so that nothing is
+// laid out twice: what the viewer paints unzoomed stands where the picture has it.
+type Chart struct {
+	Width   float64     `json:"width"`
+	Plot    [4]float64  `json:"plot"`  // where time runs: x0, y0, x1, y1
+	Axis    float64     `json:"axis"`  // baseline of the ticks' labels
+	Strip   float64     `json:"strip"` // upper edge of the overview, below the finding
+	Pitch   float64     `json:"pitch"` // of a flame chart's rows
+	Folded  bool        `json:"folded"`
+	Title   [][3]string `json:"title"`   // text, tone, face ("", "b" or "code")
+	Finding [][3]string `json:"finding"` // the same
+	Legend  [][2]string `json:"legend"`  // paint, name
+	Notes   []string    `json:"notes"`
+	Threads []string    `json:"threads"` // names, by the document's list
+	States  []string    `json:"states"`  // words for what threads do, by report.State
+	Help    string      `json:"help"`    // Help
+	Lanes   []Lane      `json:"lanes"`
+}
+
+// Lane is one stripe over the time axis.
+type Lane struct {
+	Kind    string   `json:"kind"`            // "track", "lines", "flame", "thread" or "stream"
+	Index   int      `json:"index"`           // of the track, thread or stream; of the file of lines, -1 for all own files
+	Y0      float64  `json:"y0"`              //
+	Y1      float64  `json:"y1"`              //
+	Rows    int      `json:"rows,omitempty"`  // of a flame chart; 0 is a strip
+	Limit   int      `json:"limit,omitempty"` // of its rows, where the last one tells what is left out
+	By      string   `json:"by,omitempty"`    // "code": a strip shows whose code ran, not the state
+	Paint   string   `json:"paint,omitempty"` // of a track
+	Top     float64  `json:"top,omitempty"`   // of a track: value at the upper edge
+	Name    string   `json:"name"`
+	Sources []string `json:"sources,omitempty"`
+	Value   string   `json:"value,omitempty"`
+	Aside   string   `json:"aside,omitempty"`
+}
+
+// View is one way to look at a document, and what it is called.
+type View struct{ ID, Name string }
+
+// The views, in their order on the page. Idle and Steps are for documents that have
+// something to show there.
+var (
+	Timeline = View{"timeline", "Timeline"}
+	Flame    = View{"flame", "Flame graph"}
+	Lines    = View{"lines", "Lines"}
+	Idle     = View{"idle", "GPU idle"}
+	Steps    = View{"steps", "Steps"}
+	Findings = View{"findings", "Findings"}
+)
+
+// Payload is what stands beside a picture for the scripts to read: a line of words
+// (the format, its version, the views), then the document as gzip and base64. It has
+// no character that means anything to HTML, whatever is in the document.
+func Payload(views []View, document any) (string, error) {
+	var packed bytes.Buffer
+	zip, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	if err != nil {
+		return "", err
+	}
+	if err := json.NewEncoder(zip).Encode(document); err != nil {
+		return "", fmt.Errorf("pack the chart's data: %w", err)
+	}
+	if err := zip.Close(); err != nil {
+		return "", fmt.Errorf("pack the chart's data: %w", err)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "omni_perf %d", Version)
+	for _, v := range views {
+		b.WriteString(" " + v.ID + ":" + strings.ReplaceAll(v.Name, " ", "_"))
+	}
+	b.WriteString("\n")
+	b.WriteString(base64.StdEncoding.EncodeToString(packed.Bytes()))
+	return b.String(), nil
+}

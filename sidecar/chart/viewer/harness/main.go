@@ -1,0 +1,83 @@
+// Command harness writes pages that host the viewer over made-up recordings, for
+// developing, testing and measuring it:
+//
+//	go run ./sidecar/chart/viewer/harness -o FOLDER              a page per sample and theme, payloads beside them
+//	go run ./sidecar/chart/viewer/harness -o FOLDER -spans N     one page with N random spans of 5 threads
+//
+// -full takes the script of pages and extensions in place of that of outputs.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/omni-perf/omni-perf/sidecar/chart/viewer"
+	"github.com/omni-perf/omni-perf/sidecar/chart/viewer/synthetic"
+)
+
+func main() {
+	folder := flag.String("o", "build/viewer", "`folder` to write to")
+	spans := flag.Int("spans", 0, "write one page of so many random spans")
+	full := flag.Bool("full", false, "use the script of pages and extensions")
+	flag.Parse()
+	if err := run(*folder, *spans, *full); err != nil {
+		fmt.Fprintln(os.Stderr, "harness:", err)
+		os.Exit(1)
+	}
+}
+
+func run(folder string, spans int, full bool) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	script := viewer.Script
+	if full {
+		script = viewer.FullScript
+	}
+	samples := synthetic.Samples()
+	if spans > 0 {
+		samples = map[string]func() *synthetic.Document{
+			"random": func() *synthetic.Document { return synthetic.Random(spans, 5, 60, 30) },
+		}
+	}
+	var all []string
+	for name, sample := range samples {
+		d := sample()
+		output, err := synthetic.Output(d, script, viewer.Style)
+		if err != nil {
+			return err
+		}
+		payload, err := synthetic.Payload(d)
+		if err != nil {
+			return err
+		}
+		files := map[string]string{
+			name + ".html":      synthetic.Page("light", output),
+			name + "-dark.html": synthetic.Page("dark", output),
+			name + ".payload":   payload,
+		}
+		for file, text := range files {
+			if err := os.WriteFile(filepath.Join(folder, file), []byte(text), 0o644); err != nil {
+				return err
+			}
+		}
+		if name == "training" || name == "cpu" {
+			all = append(all, output)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	comparison, err := synthetic.ComparisonOutput(synthetic.Compared(), viewer.CompareScript, viewer.Style)
+	if err != nil {
+		return err
+	}
+	for theme, file := range map[string]string{"light": "comparison.html", "dark": "comparison-dark.html"} {
+		if err := os.WriteFile(filepath.Join(folder, file), []byte(synthetic.Page(theme, comparison)), 0o644); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(filepath.Join(folder, "several.html"), []byte(synthetic.Page("light", append(all, all[0])...)), 0o644)
+}

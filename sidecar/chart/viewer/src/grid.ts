@@ -1,0 +1,131 @@
+// Grids: what each row of a lane shows in each column.
+
+import { ints, min } from "./brief.ts";
+import { codeCount, computes, waits, type Recording } from "./recording.ts";
+import type { Matches } from "./search.ts";
+import type { CallTree } from "./tree.ts";
+
+/**
+ * Grid is a lane as columns of pixels. A cell holds a number of the lane's own (a node of a tree, a line,
+ * a state), 0 for nothing; -1 - i stands for marks[i].
+ */
+export interface Grid {
+  rows: number;
+  columns: number;
+  cells: Int32Array; // row by row
+  marks: Mark[];
+  leaf: Int32Array | null; // by column: the row of the innermost call, where it waited; else -1
+}
+
+/** Mark is a box that stands for several. */
+export interface Mark {
+  node: number; // what most of it is; 0 for a count of callees
+  share: number; // of the box that is node
+  others: number; // different calls, or callees left out
+}
+
+export const gridOf = (rows: number, columns: number): Grid => ({ rows, columns, cells: ints(rows * columns), marks: [], leaf: null });
+
+/**
+ * flameGrid stands the stack of each column upright, outermost call first. What calls deeper than limit
+ * is told by number in one more row, if the grid has one.
+ */
+export function flameGrid(t: CallTree, r: Recording, picks: Int32Array, rows: number, limit: number): Grid {
+  const columns = picks.length;
+  const g = gridOf(rows, columns);
+  const { cells, marks } = g;
+  g.leaf = ints(columns).fill(-1);
+  const deeper: number[] = [];
+  for (let c = 0; c < columns; c++) {
+    const span = picks[c]!;
+    if (span < 0) continue;
+    let k = t.of[r.node[span]!]!;
+    const depth = t.depth[k]!;
+    let row = min(depth, limit);
+    if (waits(r.state[span]!)) g.leaf[c] = row - 1;
+    for (let over = depth; over > limit; over--) k = t.above[k]!;
+    if (depth > limit && limit < rows) cells[limit * columns + c] = deeper[depth] ??= -marks.push({ node: 0, share: 0, others: depth - limit });
+    for (; row > 0; row--) {
+      cells[(row - 1) * columns + c] = k;
+      k = t.above[k]!;
+    }
+  }
+  return g;
+}
+
+// A barcode: at least so many neighbours below one caller, each too short to be told apart by eye (in
+// pixels), together wide enough to say something.
+const leastRuns = 5;
+const shortRun = 2.5;
+const leastWidth = 12;
+
+/** foldShort makes each barcode one box that says what most of it is; scale is columns per pixel. */
+export function foldShort(g: Grid, scale: number): void {
+  const { cells, columns } = g;
+  const runEnd = (at: number, end: number) => {
+    let c = at + 1;
+    while (c < end && cells[c] === cells[at]) c++;
+    return c;
+  };
+  for (let row = columns; row < cells.length; row += columns) {
+    for (let at = row; at < row + columns; ) {
+      // Up to end all have one caller.
+      const end = runEnd(at - columns, row) + columns;
+      while (at < end) {
+        let to = at;
+        let runs = 0;
+        let next = runEnd(to, end);
+        for (; to < end && next - to <= shortRun * scale; runs++, next = runEnd(to, end)) to = next;
+        if (runs >= leastRuns && to - at >= leastWidth * scale && cells[at - columns]) join(g, at, to);
+        at = runs ? to : next;
+      }
+    }
+  }
+}
+
+/** join makes the cells from … to one box. */
+function join(g: Grid, from: number, to: number): void {
+  const times = new Map<number, number>();
+  for (const id of g.cells.subarray(from, to)) if (id) times.set(id, (times.get(id) || 0) + 1);
+  const [id, most] = [...times].sort((a, b) => b[1] - a[1])[0]!;
+  g.cells.fill(-g.marks.push({ node: id > 0 ? id : g.marks[-1 - id]!.node, share: most / (to - from), others: times.size - 1 }), from, to);
+}
+
+/** rowOf is a grid of one row, of what each picked span stands for. */
+export function rowOf(picks: Int32Array, idOf: (span: number) => number): Grid {
+  const g = gridOf(1, picks.length);
+  picks.forEach((span, c) => span >= 0 && (g.cells[c] = idOf(span)));
+  return g;
+}
+
+/** stateRow is what a thread was doing: a cell is 1 + its state, where it was awake. */
+export const stateRow = (r: Recording, picks: Int32Array): Grid => rowOf(picks, (i) => (computes(r.state[i]!) || r.state[i] === 3 || r.state[i] === 4 ? r.state[i]! + 1 : 0));
+
+/** codeRow is what a thread called: a cell is 1 + whose code that is, codeCount more where it is not what was found; awake, nothing where it waited. */
+export const codeRow = (t: CallTree, r: Recording, picks: Int32Array, found: Matches | null, awake?: boolean): Grid =>
+  rowOf(picks, (i) => {
+    const n = awake && r.state[i] === 2 ? 0 : t.of[r.node[i]!]!;
+    return n && t.code[n]! + (found && !found.nodes[n] ? codeCount + 1 : 1);
+  });
+
+/** runAt is the box at a cell: its first column and the one after its last. */
+export function runAt(g: Grid, row: number, column: number): [from: number, to: number] {
+  const line = g.cells.subarray(row * g.columns, (row + 1) * g.columns);
+  let from = column;
+  let to = column + 1;
+  while (from && line[from - 1] === line[column]) from--;
+  while (to < g.columns && line[to] === line[column]) to++;
+  return [from, to];
+}
+
+/** boxes calls back for each box of a row of at least so many columns. */
+export function boxes(g: Grid, row: number, least: number, each: (id: number, from: number, to: number) => void): void {
+  const base = row * g.columns;
+  for (let from = 0; from < g.columns; ) {
+    const id = g.cells[base + from]!;
+    let to = from + 1;
+    while (to < g.columns && g.cells[base + to] === id) to++;
+    if (id && to - from >= least) each(id, from, to);
+    from = to;
+  }
+}

@@ -1,0 +1,78 @@
+// A recording and what is derived from it once, when it is first asked for.
+
+import { max } from "./brief.ts";
+import { chartOf, type Chart } from "./lanes.ts";
+import { recordingOf, type LineTime, type Recording, type Thread } from "./recording.ts";
+import { matchesOf, type Matches } from "./search.ts";
+import { initial, type State } from "./state.ts";
+import { cellThreads, functionTimes, lineTimes, ownLines, sumsOf, type OwnLines, type Sums, type Times } from "./sums.ts";
+import { callTree, type CallTree } from "./tree.ts";
+
+export interface Model {
+  r: Recording;
+  chart: Chart;
+  whole: State;
+  main: Thread | undefined;
+  tree(folded: boolean): CallTree;
+  own(file: number): OwnLines;
+  /** depth is that of a thread's deepest stack. */
+  depth(thread: number, folded: boolean): number;
+  /** found is what a search finds in a tree; null for no search. */
+  found(query: string, folded: boolean): Matches | null;
+  sums(folded: boolean, who: number, from: number, to: number): Sums;
+  functions(from: number, to: number): Map<number, Times>;
+  lines(from: number, to: number): LineTime[]; // most first
+}
+
+/** remember keeps a function's last few answers, by what its arguments read as. */
+export function remember<A extends (string | number | boolean)[], T>(compute: (...key: A) => T, most = 8): (...key: A) => T {
+  const known = new Map<string, T>();
+  return (...key) => {
+    const name = key.join();
+    if (!known.has(name)) {
+      if (known.size >= most) known.clear();
+      known.set(name, compute(...key));
+    }
+    return known.get(name)!;
+  };
+}
+
+/** everyThread and cellThread are who takes part in sums, in place of a thread's number. */
+export const everyThread = -1;
+export const cellThread = -2;
+
+/** modelOf reads a document, of the chart in it or another; null where there is no picture to stand on. */
+export function modelOf(document: unknown, chart = chartOf(document)): Model | null {
+  if (!chart) return null;
+  const r = recordingOf(document);
+  r.threads.forEach((t, i) => (t.called = chart.threads[i] || t.called));
+  const tree = remember((folded: boolean) => callTree(r, folded));
+  const own = remember((file: number) => ownLines(r, file));
+  const sums = remember((folded: boolean, who: number, from: number, to: number): Sums => {
+    const threads = who === cellThread ? cellThreads(r) : r.threads.filter((t, i) => (who < 0 ? !t.internal : who === i));
+    return sumsOf(r, tree(folded), threads, from, to);
+  });
+  return {
+    r,
+    chart,
+    whole: initial(r.duration, chart.folded),
+    main: cellThreads(r)[0],
+    tree,
+    own,
+    sums,
+    depth: remember((thread: number, folded: boolean) => {
+      const t = tree(folded);
+      const { begin, end } = r.threads[thread]!;
+      let most = 1;
+      for (let i = begin; i < end; i++) most = max(most, t.depth[t.of[r.node[i]!]!]!);
+      return most;
+    }),
+    found: remember((query: string, folded: boolean) => (query ? matchesOf(tree(folded), query) : null)),
+    functions: remember((from: number, to: number) => functionTimes(tree(false), sums(false, everyThread, from, to))),
+    // Over the whole recording the report's own figures hold: they were not thinned.
+    lines: remember((from: number, to: number) => {
+      const whole = from <= 0 && to >= r.duration && r.lines.length;
+      return (whole ? r.lines.slice() : lineTimes(r, own(-1), from, to)).sort((a, b) => b.self - a.self);
+    }),
+  };
+}

@@ -1,0 +1,30 @@
+// Search by regular expression among functions.
+
+import type { Func } from "./recording.ts";
+import type { CallTree } from "./tree.ts";
+
+/** matcher reads a query as a regular expression, or letter by letter where it is none. */
+export function matcher(query: string): (f: Func) => boolean {
+  let matches = (v: string) => v.includes(query);
+  try {
+    const expression = new RegExp(query, "i");
+    matches = (v) => expression.test(v);
+  } catch {}
+  return (f) => [f.called, f.place, f.file.path].some(matches);
+}
+
+/** Matches of a query in a tree. */
+export interface Matches {
+  fns: boolean[];
+  nodes: Uint8Array; // 1: the node's function matches; 2: one further out on its stack does
+}
+
+export function matchesOf(t: CallTree, query: string): Matches {
+  const fns = t.fns.map(matcher(query));
+  const nodes = new Uint8Array(t.above.length);
+  for (let n = 1; n < nodes.length; n++) nodes[n] = fns[t.fn[n]!] ? 1 : nodes[t.above[n]!] ? 2 : 0;
+  return { fns, nodes };
+}
+
+/** matchedTime is the time of stacks on which some function matches. */
+export const matchedTime = (m: Matches, self: Float64Array): number => self.reduce((sum, us, n) => (m.nodes[n] ? sum + us : sum), 0);

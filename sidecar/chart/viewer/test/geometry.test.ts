@@ -1,0 +1,63 @@
+// The static picture and the viewer come to the same numbers: testdata/geometry.json is what the other
+// implementation (synthetic/columns.go) makes of the same documents.
+
+import { expect, test } from "vitest";
+import { instants } from "../src/columns.ts";
+import { frameOf } from "../src/frame.ts";
+import { boxes, type Grid } from "../src/grid.ts";
+import { layOut } from "../src/lanes.ts";
+import { fixtures, modelIn } from "./samples.ts";
+
+const rowsOf = (g: Grid, name: (id: number) => number) =>
+  Array.from({ length: g.rows }, (_, row) => {
+    const out: { From: number; To: number; ID: number }[] = [];
+    boxes(g, row, 1, (id, From, To) => out.push({ From, To, ID: name(id) }));
+    return out.length ? out : null;
+  });
+
+test("each column shows the same instant", () => {
+  for (const f of fixtures) expect([...instants(0, modelIn(f).r.duration, f.columns)], f.name).toEqual(f.instants);
+});
+
+test("lanes stand where the picture has them", () => {
+  for (const f of fixtures) {
+    const { chart } = modelIn(f);
+    const l = layOut(chart, chart.wide, new Map());
+    for (const { lane, y0, y1 } of l.lanes) expect([y0 + l.head, y1 + l.head], lane.called).toEqual([lane.y0, lane.y1]);
+    expect([l.x0, l.x1, l.y0 + l.head, l.axis + l.head], f.name).toEqual([chart.x0, chart.x1, chart.y0, chart.axis]);
+  }
+});
+
+test("a scaled picture has scaled lanes; a narrow one lanes at full height, names above them", () => {
+  for (const f of fixtures) {
+    const { chart } = modelIn(f);
+    const half = layOut(chart, chart.wide * 0.8, new Map());
+    half.lanes.forEach(({ lane, y0 }) => expect(y0 + half.head, lane.called).toBeCloseTo(lane.y0 * 0.8, 6));
+    const narrow = layOut(chart, 390, new Map());
+    expect(narrow.narrow).toBe(true);
+    narrow.lanes.forEach(({ lane, y0, y1 }, i) => {
+      expect(y1 - y0, lane.called).toBeCloseTo(lane.y1 - lane.y0, 6);
+      if (i) expect(y0 - narrow.lanes[i - 1]!.y1, lane.called).toBeGreaterThanOrEqual(14);
+    });
+  }
+});
+
+test("unfolding a lane moves those below it and no others", () => {
+  const { chart } = modelIn(fixtures[0]!);
+  const nth = chart.lanes.findIndex((l) => l.kind === "thread");
+  const [a, b] = [layOut(chart, chart.wide, new Map()), layOut(chart, chart.wide, new Map([[nth, 7]]))];
+  a.lanes.forEach((lane, i) => expect(b.lanes[i]!.y0 - lane.y0).toBeCloseTo(i > nth ? 7 * chart.pitch - 10 : 0, 6));
+});
+
+test("boxes of every lane are the same ones, column by column", () => {
+  for (const f of fixtures) {
+    const m = modelIn(f);
+    const shown = frameOf(m, m.whole, layOut(m.chart, m.chart.wide, new Map()), f.columns, 1, -1e6, 1e6);
+    m.chart.lanes.forEach((lane, i) => {
+      const g = shown[i]!.grid;
+      if (!g) return expect(f.boxes[i], lane.called).toBe(null);
+      const own = m.own(lane.nth).places;
+      expect(rowsOf(g, (id) => (lane.kind === "lines" ? own[id - 1]!.line : id)), `${f.name}, ${lane.called}`).toEqual(f.boxes[i]);
+    });
+  }
+});

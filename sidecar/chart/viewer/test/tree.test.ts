@@ -1,0 +1,70 @@
+import { expect, test } from "vitest";
+import { modelOf } from "../src/model.ts";
+import { labelsOf, moduleName, mostDepth, type CallTree } from "../src/tree.ts";
+import { small } from "./samples.ts";
+
+const find = "<frozen importlib._bootstrap>:other._find_and_load";
+const load = "<frozen importlib._bootstrap_external>:other.exec_module";
+const site = "~/venv/lib/python3.12/site-packages/";
+
+/** path is a stack of a tree, outermost call first. */
+const path = (t: CallTree, n: number): string => (n > 0 ? [path(t, t.above[n]!), t.fns[t.fn[n]!]!.called].filter(Boolean).join(" > ") : "");
+
+/** stacks are those of a document's spans, in order. */
+function stacks(folded: boolean, ...of: string[]): string[] {
+  const m = modelOf(small(...of.map((s, i): [number, number, number, string] => [0, i, i + 1, s])))!;
+  const t = m.tree(folded);
+  return of.map((_, i) => path(t, t.of[m.r.node[i]!]!));
+}
+
+test("lines do not matter, direct recursion counts once", () => {
+  expect(stacks(false, "Cell [1]:cell.f@1", "Cell [1]:cell.f@2", "Cell [1]:cell.f>Cell [1]:cell.f@7>Cell [1]:cell.f>Cell [1]:cell.g")).toEqual(["f", "f", "f > g"]);
+  const m = modelOf(small([0, 0, 1, "a.py:user.f>a.py:user.f>a.py:user.f"]))!;
+  const t = m.tree(false);
+  expect(labelsOf(t, t.of[m.r.node[0]!]!)[1]).toBe("f ×3");
+});
+
+test("folded, an import is one row with the module's name", () => {
+  const module = (name: string) => `${site}${name}.py:other.<module>`;
+  expect(
+    stacks(
+      true,
+      `Cell [1]:cell.<module>>${find}>${load}>${module("scipy/__init__")}`,
+      `Cell [1]:cell.<module>>${find}>${load}>${module("scipy/__init__")}>${find}>${load}>${module("numpy/core/api")}`,
+      `Cell [1]:cell.<module>>${find}>${load}`,
+      `Cell [1]:cell.<module>>${find}>${load}>${module("scipy/__init__")}>${find}>${load}`,
+    ),
+  ).toEqual(["Cell [1] > import scipy", "Cell [1] > import scipy > import numpy.core.api", "Cell [1] > import", "Cell [1] > import scipy"]);
+});
+
+test("folded, a submodule of what is imported is part of it", () => {
+  const module = (name: string) => `${site}${name}.py:other.<module>`;
+  expect(stacks(true, `Cell [1]:cell.<module>>${find}>${module("scipy/__init__")}>${find}>${module("scipy/stats/__init__")}>${site}scipy/stats/_a.py:other.make`)).toEqual(["Cell [1] > import scipy"]);
+});
+
+test("folded, a call into a library stands for all it calls within its package", () => {
+  const torch = (called: string) => `${site}torch/nn/modules.py:framework.${called}`;
+  expect(
+    stacks(true, `Cell [1]:cell.train>${torch("_call_impl")}>${torch("_inner")}>Cell [1]:cell.forward>${torch("linear")}>${site}numpy/a.py:framework.dot`, `Cell [1]:cell.train>${torch("backward")}>${torch("_engine")}`),
+  ).toEqual(["train > _call_impl > forward > linear > dot", "train > backward"]);
+});
+
+test("the user's own modules never fold", () => {
+  expect(stacks(true, "~/a.py:user.f>~/a.py:user.g>~/b.py:user.h")).toEqual(["f > g > h"]);
+});
+
+test("modules go by the name they are imported under", () => {
+  for (const [file, name] of [[site + "sklearn/__init__.py", "sklearn"], [site + "torch/utils/data.py", "torch.utils.data"], ["/usr/lib/python3.12/json/decoder.py", "json.decoder"], ["~/project/train.py", "train"], ["<frozen os>", "os"]] as const) expect(moduleName(file), file).toBe(name);
+});
+
+test("stacks are as deep as they may be", () => {
+  const deep = Array.from({ length: 900 }, (_, i) => `a.py:user.f${i % 2}`).join(">");
+  const m = modelOf(small([0, 0, 1, deep]))!;
+  const t = m.tree(false);
+  expect(t.depth[t.of[m.r.node[0]!]!]!).toBe(mostDepth);
+});
+
+test("recursion is known by the outermost call", () => {
+  const m = modelOf(small([0, 0, 1, "a.py:user.f>a.py:user.g>a.py:user.f>a.py:user.g"]))!;
+  expect([...m.tree(false).outer]).toEqual([1, 1, 1, 0, 0]);
+});
