@@ -246,6 +246,31 @@ func TestSamplerFromAFakeProc(t *testing.T) {
 	}
 }
 
+// TestChildrenBeginWithNothing: a track of theirs does not say that they were there before.
+func TestChildrenBeginWithNothing(t *testing.T) {
+	p := newFakeProc(t)
+	target := fakeProcess{pid: 10, start: 1}
+	p.set(target)
+	now := int64(1e9)
+	b := timeline.NewBuilder(timeline.Options{Origin: now})
+	s := newSampler(New(10, Options{Proc: p.root, Sys: p.root, Clock: func() int64 { return now }}), b, 0)
+	s.read(now, everything)
+	now += 1e9
+	s.read(now, everything)
+	now += 1e9
+	target.children = []int{20}
+	p.set(target)
+	p.set(fakeProcess{pid: 20, parent: 10, start: 150, own: 40, pages: 8})
+	s.read(now, everything)
+	rec := b.Snapshot(b.Since(now))
+	if tr := find(rec, "rss.children"); tr == nil || len(tr.Points) != 2 || tr.Points[0].At != 1e9 || tr.Points[0].Value != 0 || tr.Points[1].Value == 0 {
+		t.Errorf("rss.children %+v, want nothing at 1 s", tr)
+	}
+	if tr := find(rec, "cpu.children"); tr == nil || math.Abs(integral(tr)-0.4) > 1e-9 {
+		t.Errorf("cpu.children %+v, want the 0.4 s that the child used before it was seen", tr)
+	}
+}
+
 func TestWhatCannotBeReadIsANote(t *testing.T) {
 	p := newFakeProc(t)
 	p.set(fakeProcess{pid: 10, start: 1, unreadableIO: true})

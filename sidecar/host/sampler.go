@@ -31,7 +31,8 @@ type sampler struct {
 	limits Limits
 	counts map[string]*counter
 	gauges map[string]*timeline.TrackWriter
-	lost   bool // the target is gone
+	alone  *kinship // the last reading before there were descendants
+	lost   bool     // the target is gone
 }
 
 // counter turns a count that only grows into a rate's track.
@@ -118,8 +119,20 @@ func (s *sampler) tellCPU(at timeline.Nanos) {
 func (s *sampler) tellFamily(at timeline.Nanos) {
 	f := s.family
 	s.tellCPU(at)
-	if n := len(f.members) - 1; n > 0 || s.counts["cpu.children"] != nil {
-		s.tellChildren(at, n)
+	now := kinship{at: at, cpu: f.childrenCPU}
+	for pid, m := range f.members {
+		if pid != s.c.pid {
+			now.processes++
+			now.rss += m.rss
+		}
+	}
+	if begun := s.counts["cpu.children"] != nil; begun || now.processes > 0 {
+		if !begun && s.alone != nil { // what they did before they were seen counts, too
+			s.tellChildren(*s.alone)
+		}
+		s.tellChildren(now)
+	} else {
+		s.alone = &now
 	}
 	if f.target().disk == nil {
 		s.sink.Note("disk.read, disk.write", fmt.Sprintf("/proc/%d/io may not be read by this user", s.c.pid))
@@ -132,17 +145,20 @@ func (s *sampler) tellFamily(at timeline.Nanos) {
 	s.count(at, "disk.write", "/proc/PID/io, child processes too", "B/s", 0, f.written)
 }
 
-// tellChildren tells of the descendants, from the first one's appearance on.
-func (s *sampler) tellChildren(at timeline.Nanos, n int) {
-	var rss uint64
-	for pid, m := range s.family.members {
-		if pid != s.c.pid {
-			rss += m.rss
-		}
-	}
-	s.count(at, "cpu.children", s.cpuSource(), "cores", s.limits.Cores, s.family.childrenCPU.Seconds())
-	s.gauge(at, "rss.children", "/proc/PID/statm, shared pages counted in each", "B", s.limits.Memory, float64(rss))
-	s.gauge(at, "processes", "/proc/PID/task/TID/children", "", 0, float64(n))
+// kinship is what one reading says of the descendants.
+type kinship struct {
+	at        timeline.Nanos
+	cpu       timeline.Nanos // the dead included
+	rss       uint64
+	processes int
+}
+
+// tellChildren tells of the descendants, from the last reading before the first one's
+// appearance on.
+func (s *sampler) tellChildren(k kinship) {
+	s.count(k.at, "cpu.children", s.cpuSource(), "cores", s.limits.Cores, k.cpu.Seconds())
+	s.gauge(k.at, "rss.children", "/proc/PID/statm, shared pages counted in each", "B", s.limits.Memory, float64(k.rss))
+	s.gauge(k.at, "processes", "/proc/PID/task/TID/children", "", 0, float64(k.processes))
 }
 
 func (s *sampler) tellTarget(at timeline.Nanos) {
