@@ -423,6 +423,6 @@ func (k *sketcher) findings() {
 		k.d.Findings = append(k.d.Findings, shown)
 	}
 	for _, n := range k.Notes {
-		k.d.Notes = append(k.d.Notes, report.Note{ID: "collector", Text: strings.TrimSpace(n)})
+		k.d.Notes = append(k.d.Notes, report.Note{ID: "unavailable", Text: strings.TrimSpace(n)})
 	}
 }

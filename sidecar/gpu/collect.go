@@ -16,7 +16,7 @@ import (
 type Sink interface {
 	Track(timeline.TrackSpec) *timeline.TrackWriter
 	Since(monotonic int64) timeline.Nanos
-	Note(what, reason string)
+	Note(id timeline.NoteID, what, reason string)
 	Describe(change func(*timeline.Recording))
 }
 
@@ -44,11 +44,11 @@ func (d *Driver) Collect(ctx context.Context, sink Sink, opts Options) error {
 	case <-d.Ready():
 	case <-ctx.Done():
 		err := errors.New("NVML was still starting when the recording ended")
-		sink.Note("GPU lanes", err.Error())
+		sink.Note(timeline.NoteUnavailable, "GPU lanes", err.Error())
 		return err
 	}
 	if err := d.Err(); err != nil {
-		sink.Note("GPU lanes", err.Error())
+		sink.Note(timeline.NoteUnavailable, "GPU lanes", err.Error())
 		return err
 	}
 	return collect(ctx, d.Devices(), sink, opts)
@@ -82,7 +82,7 @@ func collect(ctx context.Context, devices []Device, sink Sink, opts Options) err
 		return nil
 	case <-time.After(leaveTimeout):
 		err := errors.New("the driver did not answer in time; the last figures are missing")
-		sink.Note("GPU lanes", err.Error())
+		sink.Note(timeline.NoteUnavailable, "GPU lanes", err.Error())
 		return err
 	}
 }
@@ -146,7 +146,7 @@ func (g *group) run(ctx context.Context) {
 			next = earlier(next, g.readGauge(lane, now))
 		}
 		if g.pace.tooCostly() {
-			g.sink.Note(g.id("*"), fmt.Sprintf("reading the figures took more than 1 %% of a core: they are read %d times less often", g.pace.factor))
+			g.sink.Note(timeline.NoteSlower, g.id("*"), fmt.Sprintf("reading the figures took more than 1 %% of a core: they are read %d times less often", g.pace.factor))
 		}
 		if next.IsZero() { // every lane has ended
 			<-ctx.Done()
@@ -168,7 +168,7 @@ func earlier(a, b time.Time) time.Time {
 func (g *group) open() {
 	activities, err := g.device.Activities()
 	if err != nil {
-		g.sink.Note(g.id("util"), err.Error())
+		g.sink.Note(timeline.NoteFailed, g.id("util"), err.Error())
 		g.lost = errors.Is(err, ErrLost)
 	}
 	g.activities = activities
@@ -225,12 +225,12 @@ func (g *group) activityFailed(a Activity, err error) {
 			}
 		}
 		if g.windows[Util] == nil {
-			g.sink.Note(g.id("util"), err.Error())
+			g.sink.Note(timeline.NoteFailed, g.id("util"), err.Error())
 		}
 		g.activityAt = time.Time{}
 		return
 	}
-	g.sink.Note(g.id("util"), fmt.Sprintf("%s, then %s was used: %v", a.Source(), g.activities[0].Source(), err))
+	g.sink.Note(timeline.NoteReplaced, g.id("util"), fmt.Sprintf("%s, then %s was used: %v", a.Source(), g.activities[0].Source(), err))
 }
 
 var laneOf = [numMetrics]struct{ name, unit string }{
@@ -301,7 +301,7 @@ func (g *group) finish() {
 		}
 	}
 	if !g.matched && g.unmatched > 0 && g.opts.PIDs != nil {
-		g.sink.Note(g.id("mem.self"), fmt.Sprintf("none of the %d processes the driver lists on this GPU is one of the program's: "+
+		g.sink.Note(timeline.NoteUnmatched, g.id("mem.self"), fmt.Sprintf("none of the %d processes the driver lists on this GPU is one of the program's: "+
 			"it may number them in another pid namespace, or the program did not use it", g.unmatched))
 	}
 	g.describe()
@@ -322,6 +322,6 @@ func (g *group) endAll(err error) {
 			lane.track.End(err.Error())
 		}
 	}
-	g.sink.Note(g.id("*"), err.Error())
+	g.sink.Note(timeline.NoteFailed, g.id("*"), err.Error())
 	g.describe()
 }

@@ -61,7 +61,7 @@ func (g *group) endGauge(lane *gauge) {
 	if lane.track != nil {
 		lane.track.End(lane.err.Error())
 	} else {
-		g.sink.Note(g.id(lane.name), lane.err.Error())
+		g.sink.Note(timeline.NoteFailed, g.id(lane.name), lane.err.Error())
 	}
 }
 

@@ -21,7 +21,7 @@ import (
 type Sink interface {
 	Track(timeline.TrackSpec) *timeline.TrackWriter
 	Since(monotonic int64) timeline.Nanos
-	Note(what, reason string)
+	Note(id timeline.NoteID, what, reason string)
 	Describe(change func(*timeline.Recording))
 }
 

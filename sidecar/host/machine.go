@@ -60,7 +60,7 @@ func (m *machine) read(at timeline.Nanos, everything bool) {
 // refuse leaves a figure out from now on.
 func (m *machine) refuse(what, reason string) {
 	m.off[what] = true
-	m.s.sink.Note(what, reason)
+	m.s.sink.Note(timeline.NoteUnavailable, what, reason)
 }
 
 func (m *machine) readCPU(at timeline.Nanos) {

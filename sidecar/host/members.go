@@ -57,7 +57,7 @@ func (m *members) tell(at timeline.Nanos, one *member) {
 	}
 	if tracks.rate == nil && one.own-tracks.first >= worthTracks {
 		if m.given >= maxMemberTracks {
-			m.s.sink.Note("process.N.cpu", fmt.Sprintf("more than %d child processes used the CPU; later ones have no tracks", maxMemberTracks))
+			m.s.sink.Note(timeline.NoteLeftOut, "process.N.cpu", fmt.Sprintf("more than %d child processes used the CPU; later ones have no tracks", maxMemberTracks))
 			return
 		}
 		m.given++

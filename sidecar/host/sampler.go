@@ -75,7 +75,7 @@ func (s *sampler) read(at int64, d depth) {
 		if hasEnded(err) && s.family.looked {
 			return // and so will the recording: nothing is missing
 		}
-		s.sink.Note("process figures", fmt.Sprintf("the process could no longer be read: %v", err))
+		s.sink.Note(timeline.NoteFailed, "process figures", fmt.Sprintf("the process could no longer be read: %v", err))
 		s.end("the process could no longer be read")
 		return
 	}
@@ -127,7 +127,7 @@ func (s *sampler) tellFamily(at timeline.Nanos) {
 		}
 	}
 	if begun := s.counts["cpu.children"] != nil; begun || now.processes > 0 {
-		if !begun && s.alone != nil { // what they did before they were seen counts, too
+		if !begun && s.alone != nil && at-s.alone.at >= coarse { // what they did before they were seen counts, too
 			s.tellChildren(*s.alone)
 		}
 		s.tellChildren(now)
@@ -135,15 +135,18 @@ func (s *sampler) tellFamily(at timeline.Nanos) {
 		s.alone = &now
 	}
 	if f.target().disk == nil {
-		s.sink.Note("disk.read, disk.write", fmt.Sprintf("/proc/%d/io may not be read by this user", s.c.pid))
+		s.sink.Note(timeline.NoteUnavailable, "disk.read, disk.write", fmt.Sprintf("/proc/%d/io may not be read by this user", s.c.pid))
 		return
 	}
 	if f.unreadable {
-		s.sink.Note("disk.read, disk.write", "some child processes' io files may not be read by this user; they are not counted")
+		s.sink.Note(timeline.NoteUnavailable, "disk.read, disk.write", "some child processes' io files may not be read by this user; they are not counted")
 	}
 	s.count(at, "disk.read", "/proc/PID/io, child processes too", "B/s", 0, f.read)
 	s.count(at, "disk.write", "/proc/PID/io, child processes too", "B/s", 0, f.written)
 }
+
+// coarse is a stretch of time over which ticks of 10 ms make a rate.
+const coarse = timeline.Nanos(100 * time.Millisecond)
 
 // kinship is what one reading says of the descendants.
 type kinship struct {
@@ -169,7 +172,7 @@ func (s *sampler) tellTarget(at timeline.Nanos) {
 	s.count(at, "faults.major", "/proc/PID/stat", "1/s", 0, float64(m.major))
 	st, err := s.fs.status(s.c.pid)
 	if err != nil {
-		s.sink.Note("rss.peak, ctx.voluntary, ctx.involuntary", err.Error())
+		s.sink.Note(timeline.NoteUnavailable, "rss.peak, ctx.voluntary, ctx.involuntary", err.Error())
 		return
 	}
 	if st.peak > 0 {

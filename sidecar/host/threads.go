@@ -56,7 +56,7 @@ func (t *threads) read(at timeline.Nanos, everyone bool) {
 		if err != nil {
 			if tid == t.s.c.pid { // CONFIG_SCHED_INFO is off, or a sandbox's /proc
 				t.off = true
-				t.s.sink.Note("CPU time of threads", err.Error())
+				t.s.sink.Note(timeline.NoteUnavailable, "CPU time of threads", err.Error())
 				return
 			}
 			continue
@@ -83,7 +83,7 @@ func (t *threads) tell(at timeline.Nanos, tid int, cpu timeline.Nanos) {
 	}
 	if th.writer == nil && cpu-th.first >= worthTrack {
 		if t.given >= maxThreadTracks {
-			t.s.sink.Note("thread.TID.cpu", fmt.Sprintf("more than %d threads used the CPU; later ones have no track", maxThreadTracks))
+			t.s.sink.Note(timeline.NoteLeftOut, "thread.TID.cpu", fmt.Sprintf("more than %d threads used the CPU; later ones have no track", maxThreadTracks))
 			return
 		}
 		t.given++

@@ -18,7 +18,7 @@ import (
 // Sink is what a tree writes to; *timeline.Builder is one.
 type Sink interface {
 	Since(monotonic int64) timeline.Nanos
-	Note(what, reason string)
+	Note(id timeline.NoteID, what, reason string)
 	Describe(change func(*timeline.Recording))
 }
 
@@ -379,7 +379,7 @@ func (t *Tree) noteLeft() {
 	left := t.left
 	t.mu.Unlock()
 	if left > 0 {
-		t.sink.Note("processes", fmt.Sprintf("more than the %d that are kept apart; later ones count in the sums only", t.room))
+		t.sink.Note(timeline.NoteLeftOut, "processes", fmt.Sprintf("more than the %d that are kept apart; later ones count in the sums only", t.room))
 	}
 }
 

@@ -97,7 +97,7 @@ func (p *partial) write() {
 	if err != nil || len(p.files) == 0 {
 		return
 	}
-	rec.Notes = append(rec.Notes, timeline.Note{What: "report", Reason: "of the first " + words.Seconds(rec.Duration.Seconds()) + ": the program was still running"})
+	rec.Notes = append(rec.Notes, timeline.Note{ID: timeline.NotePartial, What: "report", Reason: "of the first " + words.Seconds(rec.Duration.Seconds()) + ": the program was still running"})
 	report, err := p.tools.Analyse(rec)
 	if err != nil {
 		return // likewise

@@ -294,7 +294,7 @@ func (s *session) keepPace() {
 	s.stats.CPU = cpu - s.cpuStart
 	if s.clock.interval > s.opts.Interval && !s.slowed {
 		s.slowed = true
-		s.sink.Note("stack sampling", fmt.Sprintf(
+		s.sink.Note(timeline.NoteSlower, "stack sampling", fmt.Sprintf(
 			"slower than the %v asked for, to stay within %.0f %% of a core", s.opts.Interval, 100*s.opts.Budget))
 	}
 }

@@ -22,7 +22,7 @@ type Sink interface {
 	BeginGap(pid int, at timeline.Nanos, reason timeline.GapReason)
 	EndGap(pid int, at timeline.Nanos)
 	Track(timeline.TrackSpec) *timeline.TrackWriter
-	Note(what, reason string)
+	Note(id timeline.NoteID, what, reason string)
 	Describe(func(*timeline.Recording))
 }
 

@@ -151,7 +151,7 @@ func (r *Recorder) laneLocked(tid int) *pushedLane {
 		return lane
 	}
 	if len(p.threads) >= maxLanes {
-		r.run.Builder.Note("threads", "more of them were seen than are kept; later ones are left out")
+		r.run.Builder.Note(timeline.NoteLeftOut, "threads", "more of them were seen than are kept; later ones are left out")
 		return nil
 	}
 	known := r.fallback.threads[tid]

@@ -295,7 +295,7 @@ func (r *Recorder) tellCoroutinesLocked() {
 func (r *Recorder) joinLocked(c *cell) {
 	b := r.run.Builder
 	if r.run.Interval > c.spec.Interval {
-		b.Note("sampling interval", fmt.Sprintf("this cell asked for %v but ran inside another that is sampled every %v", c.spec.Interval, r.run.Interval))
+		b.Note(timeline.NoteOtherInterval, "sampling interval", fmt.Sprintf("this cell asked for %v but ran inside another that is sampled every %v", c.spec.Interval, r.run.Interval))
 	}
 	b.Describe(func(rec *timeline.Recording) { c.before = rec.Sampling })
 	// The run may have begun a little after a cell of another thread did.
@@ -466,7 +466,7 @@ func (c *cell) describe(rec *timeline.Recording, target timeline.Target, ending 
 			rec.Sampling.Asked = clamp.Asked
 		}
 		rec.Notes = append(slices.Clone(rec.Notes), timeline.Note{
-			What: strings.ReplaceAll(clamp.Option, "_", " "), Reason: fmt.Sprintf("%v was asked for; %v is the shortest", clamp.Asked, clamp.Used),
+			ID: timeline.NoteClamped, What: strings.ReplaceAll(clamp.Option, "_", " "), Reason: fmt.Sprintf("%v was asked for; %v is the shortest", clamp.Asked, clamp.Used),
 		})
 	}
 	for i := range rec.Threads {
@@ -491,6 +491,6 @@ func (c *cell) describe(rec *timeline.Recording, target timeline.Target, ending 
 	s.Truncated -= c.before.Truncated
 	s.CPU = -1
 	rec.Notes = append(slices.Clone(rec.Notes), timeline.Note{
-		What: "number of samples", Reason: "reckoned from the interval: other cells ran at the same time and shared the sampler",
+		ID: timeline.NoteReckoned, What: "number of samples", Reason: "reckoned from the interval: other cells ran at the same time and shared the sampler",
 	})
 }

@@ -93,7 +93,7 @@ func (r *run) stop() {
 		select {
 		case <-p.stopped:
 		case <-timer.C:
-			r.Builder.Note(p.name, fmt.Sprintf("the last readings were not there %v after the end", p.patience))
+			r.Builder.Note(timeline.NoteLate, p.name, fmt.Sprintf("the last readings were not there %v after the end", p.patience))
 		}
 		timer.Stop()
 	}
@@ -128,12 +128,12 @@ func (w *worker) begin(ctx context.Context, run Run) <-chan struct{} {
 		}
 		defer func() {
 			if p := recover(); p != nil {
-				run.Builder.Note(w.Name, fmt.Sprintf("failed while reading: %v; this is a bug of omni_perf", p))
+				run.Builder.Note(timeline.NoteFault, w.Name, fmt.Sprintf("failed while reading: %v; this is a bug of omni_perf", p))
 			}
 		}()
 		err := w.Collect(ctx, run)
 		if err != nil {
-			run.Builder.Note(w.Name, err.Error())
+			run.Builder.Note(timeline.NoteFailed, w.Name, err.Error())
 		}
 		w.mu.Lock()
 		w.refused = err

@@ -323,7 +323,7 @@ func (b *builder) gapNotes() {
 func (b *builder) notes() {
 	for _, n := range b.rec.Notes {
 		what, reason := clean(n.What), clean(n.Reason)
-		b.doc.Notes = append(b.doc.Notes, Note{ID: "collector", Args: map[string]any{"what": what, "reason": reason}, Text: what + ": " + reason})
+		b.doc.Notes = append(b.doc.Notes, Note{ID: string(n.ID), Args: map[string]any{"what": what, "reason": reason}, Text: what + ": " + reason})
 	}
 	b.gapNotes()
 	if len(b.doc.Steps) > 0 && b.doc.Steps[0].Source == string(timeline.StepSampled) {

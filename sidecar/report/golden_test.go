@@ -94,7 +94,7 @@ func program(target timeline.Target, role string, top func(line int) timeline.Fr
 		r.GPUs = []timeline.GPU{{Index: 0, UUID: "GPU-4a3b", Name: "NVIDIA H100 80GB HBM3", Driver: "550.54", Source: "GPM", Resolution: 20 * time.Millisecond, PIDs: []int{100}}}
 		r.Installation = timeline.Installation{Prefixes: []string{"/usr", "/home/ann/venv"}, Standard: []string{"/usr/lib/python3.12"}}
 	})
-	b.Note("PCIe throughput", "not offered by this driver")
+	b.Note(timeline.NoteUnavailable, "PCIe throughput", "not offered by this driver")
 	return b.Snapshot(at)
 }
 

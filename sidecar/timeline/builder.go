@@ -106,7 +106,7 @@ func (b *Builder) Thread(t Thread) ThreadID {
 		}
 	}
 	if len(b.threads) == maxThreads {
-		b.note(Note{"threads", "more threads than are kept apart; later ones share one lane"})
+		b.note(Note{NoteLeftOut, "threads", "more threads than are kept apart; later ones share one lane"})
 		return maxThreads - 1
 	}
 	t.Spans = nil
@@ -314,10 +314,10 @@ func (b *Builder) Mark(m Mark) {
 
 // Note records what could not be read, or is less exact than asked; a note said
 // twice stands once.
-func (b *Builder) Note(what, reason string) {
+func (b *Builder) Note(id NoteID, what, reason string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.note(Note{What: what, Reason: reason})
+	b.note(Note{ID: id, What: what, Reason: reason})
 }
 
 func (b *Builder) note(n Note) {
@@ -354,10 +354,10 @@ func (b *Builder) Snapshot(at Nanos) *Recording {
 	rec.Sources = slices.Clone(b.rec.Sources)
 	rec.Notes = slices.Clone(b.rec.Notes)
 	if b.stacks.full {
-		rec.Notes = append(rec.Notes, Note{"stack tree", "more different stacks than are kept; further ones count for their caller"})
+		rec.Notes = append(rec.Notes, Note{NoteLeftOut, "stack tree", "more different stacks than are kept; further ones count for their caller"})
 	}
 	if b.marksCut {
-		rec.Notes = append(rec.Notes, Note{"marks", "more steps and regions than are kept; later ones are left out"})
+		rec.Notes = append(rec.Notes, Note{NoteLeftOut, "marks", "more steps and regions than are kept; later ones are left out"})
 	}
 	rec.Threads = make([]Thread, len(b.threads))
 	for i, t := range b.threads {

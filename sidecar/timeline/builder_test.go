@@ -98,7 +98,7 @@ func TestASnapshotDoesNotChangeLater(t *testing.T) {
 	b.Set(th, 0, RootNode, StatePython, false)
 	first := b.Snapshot(10)
 	b.Set(th, 10, RootNode, StateIO, false)
-	b.Note("late", "said afterwards")
+	b.Note(NoteLate, "late", "said afterwards")
 	if got := first.Threads[0].Spans; len(got) != 1 || got[0].End != 10 || len(first.Notes) != 0 {
 		t.Errorf("the snapshot changed: %v, notes %v", got, first.Notes)
 	}

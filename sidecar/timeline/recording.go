@@ -244,7 +244,30 @@ const (
 )
 
 // Note says what could not be read, or is less exact than asked, and why.
-type Note struct{ What, Reason string }
+type Note struct {
+	ID     NoteID
+	What   string // a track, or what a collector is called
+	Reason string
+}
+
+// NoteID says what kind of thing a note tells.
+type NoteID string
+
+const (
+	NoteUnavailable   NoteID = "unavailable"    // it cannot be had here
+	NoteFailed        NoteID = "failed"         // it could be had, and then no longer
+	NoteFault         NoteID = "fault"          // a bug of ours ended it
+	NoteSlower        NoteID = "slower"         // it was read less often than asked
+	NoteOtherInterval NoteID = "other-interval" // another recording, which this one runs in, asked for another
+	NoteLate          NoteID = "late"           // its last readings were not waited for
+	NoteLeftOut       NoteID = "left-out"       // there were more than are kept
+	NoteReplaced      NoteID = "replaced"       // it comes from another source than at first
+	NoteUnmatched     NoteID = "unmatched"      // nothing of it could be told to be the program's
+	NoteExact         NoteID = "exact"          // it is of a trace, not sampled
+	NoteClamped       NoteID = "clamped"        // more was asked for than is possible
+	NoteReckoned      NoteID = "reckoned"       // it follows from other figures
+	NotePartial       NoteID = "partial"        // what is recorded is not over
+)
 
 // Source is the text of a code object's file that exists only in the kernel: a
 // notebook cell.

@@ -65,7 +65,7 @@ def measured(document: Document) -> Document:
             {**row, "id": row["id"].replace("gpu.", f"gpu{row['device']}.", 1)} if row["device"] is not None else row
             for row in report["tracks"]
         ],
-        "notes": [note["args"] for note in document["notes"] if note["id"] == "collector"],
+        "notes": [note["args"] for note in document["notes"] if "what" in note["args"]],
     }
 
 

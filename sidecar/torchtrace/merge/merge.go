@@ -106,7 +106,7 @@ func Into(rec *timeline.Recording, trace *kineto.Trace, opts Options) (*Merged, 
 		replaceActivity(&out, device, covered, trace, opts)
 	}
 	m := &Merged{Recording: &out, Lanes: lanes(events, trace, opts.MaxKernels), Covered: covered, Error: time.Duration(opts.Bridge.Error)}
-	out.Notes = append(out.Notes, timeline.Note{What: "GPU activity", Reason: m.exact()})
+	out.Notes = append(out.Notes, timeline.Note{ID: timeline.NoteExact, What: "GPU activity", Reason: m.exact()})
 	return m, nil
 }
 
