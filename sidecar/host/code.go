@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/omni-perf/omni-perf/sidecar/origin"
+	"github.com/omni-perf/omni-perf/sidecar/procfs"
 	"github.com/omni-perf/omni-perf/sidecar/targetfs"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
@@ -106,7 +107,7 @@ func (c *Code) bytecode(source string, st os.FileInfo) *timeline.Bytecode {
 
 // startOf is when a process started; zero when that is not known.
 func startOf(pid int) time.Time {
-	ticks, alive := ProcessStart(pid)
+	ticks, alive := procfs.Start(pid)
 	var boot unix.Timespec
 	if !alive || unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot) != nil {
 		return time.Time{}

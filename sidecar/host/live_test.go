@@ -159,30 +159,6 @@ func TestCollectSaysThatTheTargetIsGone(t *testing.T) {
 	}
 }
 
-func TestProcessStartTellsTheLivingFromTheDead(t *testing.T) {
-	first, alive := ProcessStart(os.Getpid())
-	again, _ := ProcessStart(os.Getpid())
-	if !alive || first == 0 || first != again {
-		t.Errorf("this process started at %d and %d, alive: %v", first, again, alive)
-	}
-	cmd := exec.Command("/bin/sh", "-c", "exit 0")
-	if err := cmd.Start(); err != nil {
-		t.Skip(err)
-	}
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-		if _, alive := ProcessStart(cmd.Process.Pid); !alive { // a zombie until Wait
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatal("a zombie is told as living")
-		}
-	}
-	_ = cmd.Wait()
-	if _, alive := ProcessStart(cmd.Process.Pid); alive {
-		t.Error("a process that is gone is told as living")
-	}
-}
-
 func BenchmarkReadUsual(b *testing.B) {
 	c := New(os.Getpid(), Options{})
 	s := newSampler(c, timeline.NewBuilder(timeline.Options{}), 100*time.Millisecond)

@@ -105,11 +105,3 @@ func processCPU(pid int) (timeline.Nanos, error) {
 	}
 	return timeline.Nanos(ts.Nano()), nil
 }
-
-// ProcessStart tells when a process started, in clock ticks since boot: with the
-// pid, its identity. A zombie has ended.
-func ProcessStart(pid int) (start uint64, alive bool) {
-	fs := procfs.New("/proc")
-	st, err := fs.Stat(pid)
-	return st.Start, err == nil && !st.Zombie()
-}

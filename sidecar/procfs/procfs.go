@@ -150,3 +150,11 @@ func (f *FS) Environment(pid int) []string {
 	}
 	return strings.Split(strings.TrimRight(string(text), "\x00"), "\x00")
 }
+
+// Start tells when a process started, in clock ticks since boot: with the pid, its
+// identity. A zombie has ended.
+func Start(pid int) (start uint64, alive bool) {
+	fs := New("/proc")
+	st, err := fs.Stat(pid)
+	return st.Start, err == nil && !st.Zombie()
+}

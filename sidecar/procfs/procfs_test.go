@@ -2,6 +2,7 @@ package procfs
 
 import (
 	"os"
+	"os/exec"
 	"testing"
 	"time"
 )
@@ -57,4 +58,28 @@ func FuzzParseStat(f *testing.F) {
 			t.Errorf("%q: negative CPU time %+v", text, s)
 		}
 	})
+}
+
+func TestStartTellsTheLivingFromTheDead(t *testing.T) {
+	first, alive := Start(os.Getpid())
+	again, _ := Start(os.Getpid())
+	if !alive || first == 0 || first != again {
+		t.Errorf("this process started at %d and %d, alive: %v", first, again, alive)
+	}
+	cmd := exec.Command("/bin/sh", "-c", "exit 0")
+	if err := cmd.Start(); err != nil {
+		t.Skip(err)
+	}
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		if _, alive := Start(cmd.Process.Pid); !alive { // a zombie until Wait
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("a zombie is told as living")
+		}
+	}
+	_ = cmd.Wait()
+	if _, alive := Start(cmd.Process.Pid); alive {
+		t.Error("a process that is gone is told as living")
+	}
 }

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/omni-perf/omni-perf/sidecar/host"
 	"github.com/omni-perf/omni-perf/sidecar/procfs"
 	"github.com/omni-perf/omni-perf/sidecar/proctree"
 	"github.com/omni-perf/omni-perf/sidecar/pystack"
@@ -68,7 +67,7 @@ func (d *descendants) Collect(ctx context.Context, run recorder.Run) error {
 	}
 	err := tree.Watch(ctx, w)
 	running.Wait()
-	if _, alive := host.ProcessStart(d.root); !alive {
+	if _, alive := procfs.Start(d.root); !alive {
 		return nil // it has ended, and so does the recording: nothing is missing
 	}
 	return err
@@ -79,7 +78,7 @@ func (d *descendants) forgetDead() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for id, p := range d.processes {
-		if start, alive := host.ProcessStart(id.PID); !alive || start != id.Start {
+		if start, alive := procfs.Start(id.PID); !alive || start != id.Start {
 			p.Close()
 			delete(d.processes, id)
 		}

@@ -20,7 +20,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/api"
 	"github.com/omni-perf/omni-perf/sidecar/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/gpu"
-	"github.com/omni-perf/omni-perf/sidecar/host"
+	"github.com/omni-perf/omni-perf/sidecar/procfs"
 	"github.com/omni-perf/omni-perf/sidecar/profiler"
 	"github.com/omni-perf/omni-perf/sidecar/report"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
@@ -177,7 +177,7 @@ func (p *process) ended(t *testing.T, within time.Duration) {
 	t.Helper()
 	for end := time.Now().Add(within); ; time.Sleep(5 * time.Millisecond) {
 		left, _ := os.ReadDir(p.folder)
-		_, alive := host.ProcessStart(p.answer.PID)
+		_, alive := procfs.Start(p.answer.PID)
 		if !alive && len(left) == 0 {
 			return
 		}
@@ -188,7 +188,7 @@ func (p *process) ended(t *testing.T, within time.Duration) {
 }
 
 func (p *process) alive() bool {
-	_, alive := host.ProcessStart(p.answer.PID)
+	_, alive := procfs.Start(p.answer.PID)
 	return alive
 }
 

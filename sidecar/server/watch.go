@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/omni-perf/omni-perf/sidecar/host"
+	"github.com/omni-perf/omni-perf/sidecar/procfs"
 )
 
 // watchEvery is how often the watch looks at what no pidfd tells.
@@ -29,7 +29,7 @@ func openKernel(pid int, start uint64) (*kernel, error) {
 	} else if errors.Is(err, unix.ESRCH) {
 		return nil, fmt.Errorf("there is no process %d for the sidecar to serve", pid)
 	}
-	now, alive := host.ProcessStart(pid)
+	now, alive := procfs.Start(pid)
 	if !alive || (start != 0 && now != start) {
 		k.close()
 		return nil, fmt.Errorf("the process %d that the sidecar was to serve has ended", pid)
@@ -55,7 +55,7 @@ func (k *kernel) wait(ctx context.Context, lost func() bool) bool {
 			}
 		} else {
 			time.Sleep(watchEvery)
-			if start, alive := host.ProcessStart(k.pid); !alive || start != k.start {
+			if start, alive := procfs.Start(k.pid); !alive || start != k.start {
 				return true
 			}
 		}
