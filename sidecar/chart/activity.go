@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/report"
+	"github.com/omni-perf/omni-perf/sidecar/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/words"
 )
 
@@ -144,14 +146,60 @@ type threadLane struct {
 	index              int // of the report's threads
 	name, value, about string
 	spans              []span
+	strip              *trackLane // a pool as one lane, in place of the above
 }
 
 // maxThreads bounds the folded threads shown.
 const maxThreads = 12
 
+// lanesOf are what stands below the flame chart: the ranks in order, each pool as one
+// strip, with its members beneath where they are few, then the other threads.
+func lanesOf(r *report.View, main int, histories [][]span, families []family, duration float64) ([]threadLane, string) {
+	var lanes []threadLane
+	behind := make(map[int]bool) // processes that are told in their place
+	for _, f := range families {
+		if f.role != timeline.RoleRank && len(f.members) > 1 {
+			lanes = append(lanes, threadLane{strip: f.strip(r, histories, duration)})
+		}
+		for k, process := range f.members {
+			behind[process] = true
+			if f.role != timeline.RoleRank && len(f.members) > few || k >= maxRanks {
+				continue
+			}
+			for t := range r.Threads {
+				if th := &r.Threads[t]; th.Process == process && th.Main && t != main {
+					lanes = append(lanes, threadLaneOf(r, t, histories[t], duration))
+				}
+			}
+		}
+	}
+	lanes = lanes[:min(len(lanes), maxFamilyLanes)]
+	others, more := threadsOf(r, main, histories, behind, duration)
+	return append(lanes, others...), more
+}
+
+// maxFamilyLanes bounds the lanes of ranks and pools.
+const maxFamilyLanes = 24
+
+func threadLaneOf(r *report.View, t int, history []span, duration float64) threadLane {
+	computed := 0.0
+	for _, s := range history {
+		if s.state.Computes() {
+			computed += s.end - s.start
+		}
+	}
+	th := &r.Threads[t]
+	lane := threadLane{index: t, name: threadName(r, th), value: words.Percent(computed/duration) + " busy", spans: history}
+	lane.about = fmt.Sprintf("%s: computing %s", lane.name, words.Seconds(computed))
+	if th.Leaf != nil {
+		lane.about += ", last seen " + words.Clean(*th.Leaf, 80)
+	}
+	return lane
+}
+
 // threadsOf sorts the other threads by the time they had a CPU and says what is
-// left out.
-func threadsOf(r *report.View, main int, histories [][]span, duration float64) ([]threadLane, string) {
+// left out; the main threads of some processes are told elsewhere.
+func threadsOf(r *report.View, main int, histories [][]span, behind map[int]bool, duration float64) ([]threadLane, string) {
 	type activity struct {
 		thread   int
 		computed float64
@@ -160,7 +208,7 @@ func threadsOf(r *report.View, main int, histories [][]span, duration float64) (
 	var active []activity
 	quiet := 0
 	for i := range r.Threads {
-		if i == main || r.Threads[i].Internal {
+		if i == main || r.Threads[i].Internal || behind[r.Threads[i].Process] && r.Threads[i].Main {
 			continue
 		}
 		a := activity{thread: i}
@@ -187,16 +235,12 @@ func threadsOf(r *report.View, main int, histories [][]span, duration float64) (
 	}
 	var lanes []threadLane
 	for _, a := range active[:min(len(active), maxThreads)] {
-		t := &r.Threads[a.thread]
-		lane := threadLane{index: a.thread, name: threadName(r, t), value: words.Percent(a.computed/duration) + " busy"}
+		lane := threadLaneOf(r, a.thread, histories[a.thread], duration)
 		if names[lane.name] > 1 {
-			lane.name = fmt.Sprintf("%s %d", lane.name, t.NativeID)
+			was := lane.name
+			lane.name = fmt.Sprintf("%s %d", was, r.Threads[a.thread].NativeID)
+			lane.about = lane.name + strings.TrimPrefix(lane.about, was)
 		}
-		lane.about = fmt.Sprintf("%s: computing %s", lane.name, words.Seconds(a.computed))
-		if t.Leaf != nil {
-			lane.about += ", last seen " + words.Clean(*t.Leaf, 80)
-		}
-		lane.spans = histories[a.thread]
 		lanes = append(lanes, lane)
 	}
 	return lanes, othersText(len(active)-len(lanes), quiet)

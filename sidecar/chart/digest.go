@@ -145,8 +145,9 @@ func digestOf(r *report.View) *digest {
 		d.flame = flameOf(r, main, histories[main])
 	}
 	d.streams, d.moreStreams = streamsOf(r, d.duration)
-	d.threads, d.more = threadsOf(r, main, histories, d.duration)
-	d.tables = tablesOf(r, gpus, d.duration)
+	families := familiesOf(r)
+	d.threads, d.more = lanesOf(r, main, histories, families, d.duration)
+	d.tables = tablesOf(r, gpus, families, d.duration)
 	d.findings = remarksOf(r)
 	d.notes = append(notesOf(r), endedNotes(d.tracks)...)
 	d.summary = joinPhrases(d.title, ", ") + ". " + joinPhrases(d.finding, " · ")

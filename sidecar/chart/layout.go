@@ -48,8 +48,8 @@ type detail struct {
 }
 
 var details = []detail{
-	{0, 1, 2, 4000, 600, maxDepth, maxThreads, maxStreams, 100},
-	{1, 2, 3, 2000, 250, maxDepth, maxThreads, maxStreams, 100},
+	{0, 1, 2, 4000, 600, maxDepth, maxFamilyLanes + maxThreads, maxStreams, 100},
+	{1, 2, 3, 2000, 250, maxDepth, maxFamilyLanes + maxThreads, maxStreams, 100},
 	{2, 2, 4, 900, 0, 14, 6, 6, 100},
 	{3, 4, 8, 400, 0, 10, 4, 4, 4},
 	{4, 8, 16, 120, 0, 6, 2, 2, 2},
@@ -235,6 +235,10 @@ func (l *layouter) threads() {
 	shown := l.d.threads[:min(len(l.d.threads), l.dt.threads)]
 	for i := range shown {
 		t := &shown[i]
+		if t.strip != nil {
+			l.track(t.strip)
+			continue
+		}
 		n, step := l.columns(1.5)
 		row := Row{Y0: l.y, Y1: l.y + threadHeight}
 		columns := raster(t.spans, n, l.d.duration)

@@ -41,16 +41,21 @@ const (
 	worthAdvice = 0.03
 )
 
-func tablesOf(r *report.View, gpus gpuSummary, duration float64) []table {
-	var ts []table
+func tablesOf(r *report.View, gpus gpuSummary, families []family, duration float64) []table {
+	ts := []table{ranksTable(r)}
 	if gpus.used {
 		ts = append(ts, idleTable(r))
 		if len(r.Idle.Devices) > 1 {
 			ts = append(ts, deviceTable(r))
 		}
 	} else {
-		ts = append(ts, linesTable(r, duration), functionsTable(r, duration))
+		ts = append(ts, linesTable(r, duration))
 	}
+	ts = append(ts, workerTables(r, families)...)
+	if !gpus.used && len(r.Ranks) < 2 { // a launcher's own are of no interest
+		ts = append(ts, functionsTable(r, duration))
+	}
+	ts = append(ts, processesTable(r, duration))
 	ts = append(ts, stepsTable(r, duration), regionsTable(r, duration))
 	return slices.DeleteFunc(ts, func(t table) bool { return len(t.rows) == 0 })
 }

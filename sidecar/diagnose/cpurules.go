@@ -30,6 +30,7 @@ var cpuRules = []rule{
 	{id: WaitsForLock, severity: Info, threshold: 0.30, measure: hostRule(nil, Lock)},
 	{id: WaitsForEvents, severity: Info, threshold: 0.30, measure: hostRule(awaiting, EventLoop)},
 	{id: WaitsUnknown, severity: Info, threshold: 0.30, measure: hostRule(nil, Waiting)},
+	{id: Straggler, severity: Warning, threshold: 0.10, measure: straggler},
 	{id: GILContention, severity: Warning, threshold: 0.10, measure: gilContention},
 	{id: ThreadsTakeTurns, severity: Warning, threshold: 0.30, measure: threadsTakeTurns},
 	{id: NoFreeCPU, severity: Warning, threshold: noFreeCPUShare, measure: hostRule(noFreeCPU, NoCPU)},

@@ -26,6 +26,7 @@ type Diagnosis struct {
 	GPUs     []GPUTime // one per device with a "gpuN.util" track or a place in Recording.GPUs, by index
 	Idle     *Idle     // nil when no device's activity is known
 	Steps    []Step    // of the marks of kind "step", in order
+	Ranks    []Rank    // by rank; empty where the recording has none
 	Regions  []Region  // of the marks of kind "region", most total time first
 }
 

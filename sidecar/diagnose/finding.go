@@ -3,6 +3,7 @@ package diagnose
 import (
 	"time"
 
+	"github.com/omni-perf/omni-perf/sidecar/ranks"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
@@ -61,7 +62,10 @@ type Finding struct {
 	Peer         int // the device that Devices are compared with
 	Throttle     []timeline.ThrottleReason
 	Gap          timeline.GapReason
-	Name         string // of a device or memory
+	Name         string           // of a device or memory
+	Rank         int              // that was waited for …
+	Collective   ranks.Collective // … in this
+	Whole        timeline.Nanos   // what Time is a part of, where that is not the recording
 	Count        int64
 	Bytes        int64
 	AtLeast      bool // Count and Bytes are lower bounds

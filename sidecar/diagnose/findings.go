@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/omni-perf/omni-perf/sidecar/ranks"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
@@ -129,6 +130,7 @@ type evidence struct {
 	thread    *timeline.Thread // the one that runs the cell, or the main one; nil: none was seen
 	main      *host            // its states
 	company   *company
+	lanes     []ranks.Lane   // of ranks
 	ended     timeline.Nanos // when the script's own code had ended; the duration where it had not
 }
 

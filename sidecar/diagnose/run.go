@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/omni-perf/omni-perf/sidecar/ranks"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
@@ -43,7 +44,9 @@ func (o Options) Run(rec *timeline.Recording) Diagnosis {
 	d.Spent = main.spent()
 	d.Steps = steps(rec, used, main)
 	d.Regions = regions(rec)
-	e := &evidence{rec: rec, stacks: s, diagnosis: &d, devices: devices, thread: thread, main: main, company: company, ended: life.end}
+	var lanes []ranks.Lane
+	d.Ranks, lanes = ranksOf(s)
+	e := &evidence{lanes: lanes, rec: rec, stacks: s, diagnosis: &d, devices: devices, thread: thread, main: main, company: company, ended: life.end}
 	d.Findings = findings(e)
 	d.Headline = headline(rec, d.Spent, d.Findings)
 	return d

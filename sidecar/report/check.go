@@ -190,6 +190,7 @@ func (c *checker) places() {
 		c.amountOrNull("processes.cpu_ns", p.CPUNS)
 		c.amountOrNull("processes.stacks.interval_ns", p.Stacks.IntervalNS)
 	}
+	c.ranks()
 	for _, t := range d.Threads {
 		c.index("threads.process", t.Process, len(d.Processes))
 		c.count("threads.native_id", t.NativeID)

@@ -94,6 +94,7 @@ func (b *builder) diagnosis(d *diagnose.Diagnosis) map[place]int64 {
 		}
 	}
 	b.steps(d)
+	b.ranks(d)
 	s := wording.Scope{Duration: b.rec.Duration, Place: b.names.place}
 	for _, f := range d.Findings {
 		b.doc.Findings = append(b.doc.Findings, b.finding(f, s))
@@ -236,6 +237,11 @@ func (b *builder) arguments(f diagnose.Finding) map[string]any {
 	text("package", f.Call.Package)
 	text("function", f.Call.Function)
 	text("name", f.Name)
+	text("collective", string(f.Collective))
+	nanos("whole_ns", f.Whole)
+	if f.ID == diagnose.Straggler {
+		args["rank"] = f.Rank
+	}
 	text("advice", string(f.Advice))
 	if f.AtLeast {
 		args["at_least"] = true

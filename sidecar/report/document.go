@@ -47,6 +47,7 @@ type Document struct {
 
 	Idle          *Idle          `json:"idle"` // null where no device's activity is known
 	Steps         []Step         `json:"steps"`
+	Ranks         []Rank         `json:"ranks,omitempty"` // absent where there are none
 	Regions       []Region       `json:"regions"`
 	Lines         []Line         `json:"lines"`
 	Phases        []Phase        `json:"phases"`

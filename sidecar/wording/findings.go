@@ -101,6 +101,7 @@ var sentences = map[diagnose.FindingID]func(Scope, diagnose.Finding) string{
 	diagnose.WaitsForEvents:   Scope.waitsForEvents,
 	diagnose.WaitsUnknown:     waited(""),
 	diagnose.Sleeps:           Scope.sleeps,
+	diagnose.Straggler:        Scope.straggler,
 	diagnose.GILContention:    Scope.gilContention,
 	diagnose.ThreadsTakeTurns: Scope.threadsTakeTurns,
 	diagnose.NoFreeCPU:        Scope.noFreeCPU,

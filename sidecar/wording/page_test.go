@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/ranks"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
@@ -172,6 +173,10 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 	diagnose.Sleeps: {
 		whole, with(whole, actors(1.9, diagnose.Actor{Count: 2, Cause: diagnose.Native, Place: line3})),
 		with(whole, actors(0.9, diagnose.Actor{Process: true, Count: 1, Name: "make"})),
+	},
+	diagnose.Straggler: {
+		with(whole, func(f *diagnose.Finding) { f.Whole, f.Rank, f.Count, f.Collective = 8*second, 1, 4, ranks.Backward }),
+		with(most2, func(f *diagnose.Finding) { f.Whole, f.Rank, f.Count, f.Collective = 8*second, 0, 2, "barrier" }),
 	},
 	diagnose.GILContention: {
 		with(whole, actors(1, diagnose.Actor{Count: 3, Name: "worker", Cause: diagnose.Python, Place: diagnose.Place{File: "cell", Line: 7}})), whole,

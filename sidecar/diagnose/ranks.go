@@ -1,0 +1,144 @@
+package diagnose
+
+import (
+	"math"
+	"slices"
+
+	"github.com/omni-perf/omni-perf/sidecar/ranks"
+	"github.com/omni-perf/omni-perf/sidecar/timeline"
+)
+
+// Rank is what one process of a distributed run did, by its main thread.
+type Rank struct {
+	Process     int // index in Recording.Processes
+	Number      int
+	Known       timeline.Nanos // for which its stacks are known
+	Computing   timeline.Nanos // of that
+	Steps       int
+	Step        timeline.Nanos // the median one; 0: there are none
+	Collectives []ranks.Part   // of Known, the longest first
+}
+
+// rankOf is the rank that a process is, and whether it is one: a worker of a rank's own
+// has the number of it, too.
+func rankOf(rec *timeline.Recording, i int) (int, bool) {
+	switch p := &rec.Processes[i]; {
+	case p.Role == timeline.RoleRank && p.Rank != nil:
+		return *p.Rank, true
+	case i == 0 && rec.Target.Rank != nil && p.Role == timeline.RoleScript:
+		return rec.Target.Rank.Global, true
+	}
+	return 0, false
+}
+
+// rankLanes are the main threads of ranks, by rank.
+func (s *stacks) rankLanes() (lanes []ranks.Lane, threads []*timeline.Thread) {
+	for i := range s.rec.Processes {
+		number, is := rankOf(s.rec, i)
+		if !is {
+			continue
+		}
+		var main *timeline.Thread
+		for k := range s.rec.Threads {
+			if t := &s.rec.Threads[k]; t.Main && t.Process == i && len(t.Spans) > 0 && (main == nil || seen(t) > seen(main)) {
+				main = t
+			}
+		}
+		if main != nil {
+			lanes, threads = append(lanes, s.rankLane(main, i, number)), append(threads, main)
+		}
+	}
+	order := make([]int, len(lanes))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return lanes[a].Rank - lanes[b].Rank })
+	sorted, sortedThreads := make([]ranks.Lane, len(lanes)), make([]*timeline.Thread, len(lanes))
+	for to, from := range order {
+		sorted[to], sortedThreads[to] = lanes[from], threads[from]
+	}
+	return sorted, sortedThreads
+}
+
+func (s *stacks) rankLane(t *timeline.Thread, process, number int) ranks.Lane {
+	type fact struct {
+		in ranks.Collective
+		at Place
+	}
+	known := make(map[timeline.NodeID]fact)
+	lane := ranks.Lane{Process: process, Rank: number}
+	for _, span := range t.Spans {
+		f, ok := known[span.Node]
+		if !ok {
+			stack := s.stack(span.Node)
+			f.at = s.charged(stack)
+			for _, id := range stack { // the innermost
+				if f.in = ranks.Of(s.rec.Frames[id].File, s.rec.Frames[id].Function); f.in != ranks.None {
+					break
+				}
+			}
+			known[span.Node] = f
+		}
+		in := f.in
+		if in == ranks.Backward && (s.device || span.State == timeline.StatePython || span.State == timeline.StateNative) {
+			in = ranks.None
+		}
+		lane.Spans = append(lane.Spans, ranks.Span{Start: int64(span.Start), End: int64(span.End), In: in, Place: ranks.Place(f.at)})
+	}
+	return lane
+}
+
+// ranksOf sums up what the ranks did.
+func ranksOf(s *stacks) (list []Rank, lanes []ranks.Lane) {
+	lanes, threads := s.rankLanes()
+	for i, lane := range lanes {
+		r := Rank{Process: lane.Process, Number: lane.Rank, Known: seen(threads[i]), Collectives: lane.Parts()}
+		for _, span := range threads[i].Spans {
+			if span.Node != timeline.RootNode && (span.State == timeline.StatePython || span.State == timeline.StateNative) {
+				r.Computing += span.End - span.Start
+			}
+		}
+		var lengths []timeline.Nanos
+		for _, m := range s.rec.StepsOf(threads[i]) {
+			lengths = append(lengths, m.End-m.Start)
+		}
+		if r.Steps = len(lengths); r.Steps > 0 {
+			slices.Sort(lengths)
+			r.Step = lengths[len(lengths)/2]
+		}
+		list = append(list, r)
+	}
+	return list, lanes
+}
+
+// trained is the share of a recording from which on what its ranks did is the first thing to know.
+const trained = 0.10
+
+// straggler finds the rank that the others waited for.
+func straggler(e *evidence) measured {
+	found := ranks.FindStraggler(e.lanes)
+	if found == nil {
+		return nothing
+	}
+	f := StragglerFinding(e.lanes, found)
+	m := measured{Finding: f, low: f.Value, rank: e.share(f.Time)}
+	if e.share(timeline.Nanos(found.Of)) >= trained {
+		m.rank++ // what a launcher does meanwhile is of no concern
+	}
+	return m
+}
+
+// StragglerFinding is the finding about a rank that the others waited for.
+func StragglerFinding(lanes []ranks.Lane, s *ranks.Straggler) Finding {
+	f := Finding{
+		ID: Straggler, Severity: Warning, Value: float64(s.Time) / float64(s.Of), Unit: Share, Time: timeline.Nanos(s.Time),
+		Whole: timeline.Nanos(s.Of), Place: Place(s.Place), PlaceTime: timeline.Nanos(s.There), Collective: s.In,
+		Rank: lanes[s.Lane].Rank, Count: int64(len(lanes)), Cost: timeline.Nanos(s.Time), Cores: math.NaN(), Advice: BalanceRanks,
+	}
+	f.Low, f.High = f.Time, f.Time
+	for _, i := range s.Intervals {
+		f.Evidence = append(f.Evidence, Interval{timeline.Nanos(i[0]), timeline.Nanos(i[1])})
+	}
+	f.Evidence = keepLongest(merged(f.Evidence), maxEvidence)
+	return f
+}

@@ -1,0 +1,43 @@
+package wording
+
+import (
+	"fmt"
+
+	"github.com/omni-perf/omni-perf/sidecar/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/ranks"
+	"github.com/omni-perf/omni-perf/sidecar/words"
+)
+
+// Collective is what ranks did together, in a table.
+func Collective(c ranks.Collective) string {
+	switch c {
+	case ranks.SetUp:
+		return "setting up"
+	case ranks.Backward:
+		return "waiting in backward"
+	}
+	return words.Clean(string(c), 40)
+}
+
+// straggler names the rank that the others waited for, and what it did meanwhile.
+func (s Scope) straggler(f diagnose.Finding) string {
+	who := "the other rank"
+	if f.Count > 2 {
+		who = fmt.Sprintf("the other %d ranks", f.Count-1)
+	}
+	text := who + " waited " + words.PartOf(f.Time.Seconds(), f.Whole.Seconds()) + fmt.Sprintf(" for rank %d", f.Rank)
+	switch f.Collective {
+	case ranks.None:
+	case ranks.Backward:
+		text += " in backward"
+	default:
+		text += " in " + words.Clean(string(f.Collective), 40)
+	}
+	if place := s.Place(f.Place); place != "" && f.Time > 0 {
+		text += ", which meanwhile was in " + place
+		if share := float64(f.PlaceTime) / float64(f.Time); share < nearlyAll {
+			text += " " + words.Percent(share) + " of that time"
+		}
+	}
+	return text
+}
