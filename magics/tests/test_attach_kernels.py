@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -52,7 +52,7 @@ class Attach:
 
 
 @contextmanager
-def attaching(*args: str | Path, folder: Path) -> Iterator[Attach]:
+def attaching(*args: str | Path, folder: Path) -> Generator[Attach]:
     attach = Attach(*args, folder=folder)
     try:
         yield attach
@@ -110,14 +110,14 @@ def test_running_kernels_are_listed_with_their_notebooks(kernel: Kernel, tmp_pat
     assert ", spin " in row()
 
 
-@pytest.mark.parametrize("called", ["my <b>notebook", "my <b>notebook.ipynb", "whole path", "id", "beginning"])
-def test_a_kernel_has_many_names(kernel: Kernel, tmp_path: Path, called: str) -> None:
+def test_a_kernel_has_many_names(kernel: Kernel, tmp_path: Path) -> None:
+    notebook = tmp_path / "my <b>notebook.ipynb"
+    notebook.write_text("{}")  # which is no connection file
     stem = Path(kernel.connection_file).stem.removeprefix("kernel-")
-    name = {"whole path": str(tmp_path / "my <b>notebook.ipynb"), "id": stem, "beginning": stem[:-1]}.get(called, called)
-    (tmp_path / "my <b>notebook.ipynb").write_text("{}")  # the notebook itself is no connection file
-    with attaching(name, "-o", "out.json", folder=tmp_path) as attach:
-        assert str(kernel.pid) in attach.until("following")
-        attach.interrupt()
+    for name in ("my <b>notebook", notebook.name, str(notebook), stem, stem[:-1]):
+        with attaching(name, "-o", "out.json", folder=tmp_path) as attach:
+            assert str(kernel.pid) in attach.until("following")
+            attach.interrupt()
 
 
 def test_the_cell_that_runs_already_is_shown_from_then_on(kernel: Kernel, tmp_path: Path) -> None:
@@ -181,8 +181,12 @@ def test_a_cell_that_awaits_is_met_too(kernel: Kernel, tmp_path: Path) -> None:
 
 def test_a_cell_that_keeps_the_interpreter_to_itself_is_recorded(kernel: Kernel, tmp_path: Path) -> None:
     """The notebook that hangs so that not even the control channel answers."""
-    kernel.start("import re\ndef look(text):\n    return re.match('(a+)+$', text)\nprint('ready', flush=True)\nlook('a' * 60 + 'b')")
+    kernel.start(
+        "import re, time\ndef look(text):\n    return re.match('(a+)+$', text)\n"
+        "print('ready', flush=True)\ntime.sleep(1)\nlook('a' * 60 + 'b')"
+    )
     kernel.wait_for_output("ready")
+    time.sleep(2)
     with attaching(kernel.connection_file, "-o", "out/", "--format", "json", folder=tmp_path) as attach:
         attach.until("a cell runs already")
         said = attach.until("does not answer")
@@ -196,10 +200,15 @@ def test_a_cell_that_keeps_the_interpreter_to_itself_is_recorded(kernel: Kernel,
 
 
 def test_children_of_a_watched_cell_have_lanes(kernel: Kernel, tmp_path: Path) -> None:
-    cell = SPIN + "import multiprocessing\nwith multiprocessing.get_context('fork').Pool(2) as pool: pool.map(spin, [1, 1], chunksize=1)"
+    cell = (
+        SPIN
+        + "import multiprocessing\nwith multiprocessing.get_context('fork').Pool(2) as pool: pool.map(spin, [1, 1], chunksize=1)"
+    )
     with attaching(kernel.connection_file, "-o", "stacks/", "--format", "json", folder=tmp_path) as attach:
         attach.until("following")
-        with attaching(kernel.connection_file, "-o", "none/", "--format", "json", "--children", "none", folder=tmp_path) as other:
+        with attaching(
+            kernel.connection_file, "-o", "none/", "--format", "json", "--children", "none", folder=tmp_path
+        ) as other:
             other.until("following")
             assert kernel.run(cell, PATIENCE_S).error is None
             attach.until("cell-1.json")

@@ -36,7 +36,7 @@ type Cell struct {
 	Already  bool // it ran before it was watched: Began is when that began
 	Running  bool
 	Text     string        // as typed
-	Duration time.Duration // so far, while it runs; 0: not known
+	Duration time.Duration // that it was recorded for, so far; 0: not known
 	Outcome  string        // "ok", "error: ValueError", "still running"; empty: not known
 	Headline string
 	Place    string   // the line it was in last, of one that runs or was cut short
@@ -139,6 +139,9 @@ func (c Cell) row() row {
 	}
 	if c.Duration > 0 {
 		w.Duration = words.Duration(c.Duration)
+		if c.Already {
+			w.Duration = "over " + w.Duration
+		}
 	}
 	if c.Outcome != "" {
 		w.Outcome = words.Clean(c.Outcome, 80)
@@ -181,14 +184,14 @@ body{font:14px/1.45 system-ui,"Segoe UI","DejaVu Sans",sans-serif;color:var(--te
 h1{font-size:20px;margin:0 0 4px;overflow-wrap:anywhere}.dim{color:var(--dim)}.bad{color:var(--bad)}.running{color:var(--good);font-weight:600}
 .scroll{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums;width:100%}
 td,th{padding:6px 14px 6px 0;text-align:left;vertical-align:top;border-bottom:1px solid var(--line)}th{color:var(--dim);font-weight:400}
-.n{text-align:right;white-space:nowrap}.w{overflow-wrap:anywhere;min-width:16em}code{font-family:ui-monospace,"DejaVu Sans Mono",monospace;font-size:12px}
+.n{text-align:right;white-space:nowrap}.t{white-space:nowrap}.w{overflow-wrap:anywhere;min-width:16em}code{font-family:ui-monospace,"DejaVu Sans Mono",monospace;font-size:12px}
 a{color:inherit}
 </style></head><body>
 <h1>{{.Title}}</h1><p class="dim">{{.About}}</p>
 {{with .Note}}<p>{{.}}</p>
 {{end}}{{if .Rows}}<div class="scroll"><table>
 <tr><th>Cell</th><th>Began</th><th class="n">Took</th><th>Outcome</th><th class="n">GPU busy</th><th>Where the time went</th><th>Chart</th></tr>
-{{range .Rows}}<tr><td class="n">{{.Number}}</td><td class="n">{{.Began}}</td><td class="n">{{.Duration}}</td><td{{if .Running}} class="running"{{else if .Bad}} class="bad"{{end}}>{{.Outcome}}</td><td class="n">{{.GPU}}</td><td class="w">{{.Headline}}{{with .Place}}<div>{{.}}</div>{{end}}{{with .Text}}<div class="dim"><code>{{.}}</code></div>{{end}}{{with .Trouble}}<div class="bad">{{.}}</div>{{end}}</td><td>{{range $i, $r := .Results}}{{if $i}} · {{end}}<a href="{{$r.Path}}">{{$r.Name}}</a>{{end}}</td></tr>
+{{range .Rows}}<tr><td class="t">{{.Number}}</td><td class="t">{{.Began}}</td><td class="n">{{.Duration}}</td><td{{if .Running}} class="running"{{else if .Bad}} class="bad"{{end}}>{{.Outcome}}</td><td class="n">{{.GPU}}</td><td class="w">{{.Headline}}{{with .Place}}<div>{{.}}</div>{{end}}{{with .Text}}<div class="dim"><code>{{.}}</code></div>{{end}}{{with .Trouble}}<div class="bad">{{.}}</div>{{end}}</td><td>{{range $i, $r := .Results}}{{if $i}} · {{end}}<a href="{{$r.Path}}">{{$r.Name}}</a>{{end}}</td></tr>
 {{end}}</table></div>{{else}}<p>No cell has begun yet.</p>
 {{end}}</body></html>
 `))
