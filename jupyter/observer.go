@@ -30,7 +30,12 @@ type Event struct {
 	ExecutionCount int
 	Code           string // CellStarted: the cell as typed
 	Outcome        string // CellEnded: "ok", or "error: NAME"
-	At             time.Time
+	// Unseen: CellEnded of one whose start was not told: it began before, it was silent, or
+	// IOPub lost the message.
+	Unseen bool
+	// Subshell: the cell runs beside those of the kernel's shell, of which one runs at a time.
+	Subshell bool
+	At       time.Time
 }
 
 // Output is what one cell put out so far: streams, displays, results, errors.
@@ -53,23 +58,26 @@ var quiet = zmq4.WithLogger(log.New(io.Discard, "", 0))
 // Observer follows a kernel's cells on IOPub. Its methods may be called from any
 // goroutine.
 type Observer struct {
-	sign    signer
-	session string // of our own requests
-	events  chan Event
-	ready   chan struct{} // closed once IOPub is known to reach us
+	connection Connection
+	sign       signer
+	session    string // of our own requests
+	events     chan Event
+	ready      chan struct{} // closed once IOPub is known to reach us
 
 	isReady sync.Once
 
-	mu     sync.Mutex
-	cells  map[string]*cell
-	order  []string // msg_ids, oldest first
-	missed int64    // messages that could not be read
+	mu       sync.Mutex
+	cells    map[string]*cell
+	order    []string // msg_ids, oldest first
+	missed   int64    // messages that could not be read
+	unsigned int64    // of these, those that another key has signed
 }
 
 type cell struct {
 	output  Output
 	outcome string
 	count   int
+	started bool // its CellStarted was told
 }
 
 // Observe subscribes to a kernel's IOPub until ctx ends. It returns at once; a
@@ -80,7 +88,7 @@ func Observe(ctx context.Context, c Connection) (*Observer, error) {
 		return nil, err
 	}
 	o := &Observer{
-		sign: sign, session: newHeader("", "").MsgID,
+		connection: c, sign: sign, session: newHeader("", "").MsgID,
 		events: make(chan Event, 1024), ready: make(chan struct{}),
 		cells: make(map[string]*cell),
 	}
@@ -100,6 +108,13 @@ func (o *Observer) Ready(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("the kernel did not answer on IOPub: %w", ctx.Err())
 	}
+}
+
+// OtherKey tells whether messages came that the key of the connection file did not sign.
+func (o *Observer) OtherKey() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.unsigned > 0
 }
 
 // Output returns what the cell of that execute_request put out so far; ok is
@@ -193,6 +208,9 @@ func (o *Observer) take(frames [][]byte) {
 	m, err := o.sign.decode(frames)
 	if err != nil {
 		o.missed++
+		if errors.Is(err, ErrSignature) {
+			o.unsigned++
+		}
 		return
 	}
 	if m.Parent.Session == o.session { // answers to knock, one or several
@@ -252,8 +270,12 @@ func (o *Observer) started(m Message) {
 		o.missed++
 		return
 	}
-	o.cell(m.Parent.MsgID).count = content.ExecutionCount
-	o.emit(Event{Kind: CellStarted, MsgID: m.Parent.MsgID, ExecutionCount: content.ExecutionCount, Code: content.Code, At: time.Now()})
+	c := o.cell(m.Parent.MsgID)
+	c.count, c.started = content.ExecutionCount, true
+	o.emit(Event{
+		Kind: CellStarted, MsgID: m.Parent.MsgID, ExecutionCount: content.ExecutionCount, Code: content.Code,
+		Subshell: m.Parent.SubshellID != "", At: time.Now(),
+	})
 }
 
 func (o *Observer) put(m Message) {
@@ -290,9 +312,12 @@ func (o *Observer) status(m Message) {
 	case content.State == "idle" && m.Parent.MsgType == "execute_request":
 		c := o.cells[m.Parent.MsgID]
 		if c == nil {
-			return // silent: no execute_input was shown
+			c = &cell{outcome: "ok"}
 		}
-		o.emit(Event{Kind: CellEnded, MsgID: m.Parent.MsgID, ExecutionCount: c.count, Outcome: c.outcome, At: time.Now()})
+		o.emit(Event{
+			Kind: CellEnded, MsgID: m.Parent.MsgID, ExecutionCount: c.count, Outcome: c.outcome, Unseen: !c.started,
+			Subshell: m.Parent.SubshellID != "", At: time.Now(),
+		})
 	}
 }
 

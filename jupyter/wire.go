@@ -33,6 +33,8 @@ type Header struct {
 	Username string `json:"username"`
 	Date     string `json:"date"`
 	Version  string `json:"version"`
+	// SubshellID names the subshell that a request is for; empty: the kernel's own shell.
+	SubshellID string `json:"subshell_id,omitempty"`
 }
 
 // Message is one message of any channel. Parent is the zero Header when it

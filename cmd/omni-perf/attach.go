@@ -1,13 +1,20 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/omni-perf/omni-perf/jupyter"
+	"github.com/omni-perf/omni-perf/sidecar/profiler"
 	"github.com/omni-perf/omni-perf/sidecar/program"
 	"github.com/omni-perf/omni-perf/sidecar/signals"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
@@ -15,41 +22,84 @@ import (
 
 func attachCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "attach PID|CONNECTION_FILE|KERNEL_ID [options]",
+		Use:   "attach [PID|KERNEL] [options]",
 		Short: "profile a running process, or a running kernel's cells",
 		Long: `Watches a running Python process for --duration seconds, or until it ends or
-Ctrl-C; or follows the cells of a running notebook kernel, each of which becomes
-a result of its own: NAME-1, NAME-2 and so on, and after a restart of the kernel
-NAME.2-1, NAME.2-2.`,
-		Args: exactly("a process, a connection file or a kernel's id"),
+Ctrl-C; or follows the cells of a running notebook kernel, which needs nothing of
+omni-perf in it. KERNEL is its connection file, its id or the beginning of it, or
+its notebook's name. Without either, the running kernels are listed.
+
+The cells of a kernel become results of their own, in a folder with a page that
+lists them: perf_output/index.html, perf_output/cell-1.html and so on, and after a
+restart of the kernel perf_output/cell.2-1.html; -o FOLDER/ names another one. With
+-o NAME they are NAME-1, NAME-2 and NAME.2-1, without a page. A cell that runs
+already is recorded from then on.`,
+		Args: atMost("a process or a kernel"),
 	}
 	options := recordingFlags(c, 100*time.Millisecond)
 	var duration time.Duration
 	c.Flags().Var(secondsValue{&duration, true}, "duration", "`SECONDS` to watch; 0: until it ends or Ctrl-C")
-	c.RunE = func(_ *cobra.Command, args []string) error {
-		o, err := options()
-		if err != nil {
+	c.RunE = func(c *cobra.Command, args []string) error {
+		name := c.Flags().Lookup("output")
+		if len(args) == 0 {
+			return listKernels()
+		}
+		pid, file, err := targetOf(args[0])
+		folder := ""
+		if pid == 0 && !name.Changed {
+			folder = name.DefValue
+		} else if pid == 0 && strings.HasSuffix(name.Value.String(), "/") {
+			folder = filepath.Clean(name.Value.String())
+		}
+		if folder != "" {
+			if err := name.Value.Set(program.Base(folder)); err != nil {
+				return err
+			}
+		}
+		o, wrong := options()
+		if err = cmp.Or(wrong, err); err != nil {
 			return err
 		}
 		ctx, stop := signals.Context(context.Background())
 		defer stop()
-		return attachTo(ctx, args[0], duration, o)
+		if pid != 0 {
+			return program.Attach(ctx, programTools(timeline.RoleProcess, pid), pid, duration, o)
+		}
+		if folder != "" {
+			if o.Folder, err = program.OpenFolder(folder); err != nil {
+				return err
+			}
+			defer o.Folder.Close()
+		}
+		tools := func(pid int) program.Tools { return programTools(timeline.RoleKernel, pid) }
+		return program.AttachKernel(ctx, tools, file, duration, o)
 	}
 	return c
 }
 
-func attachTo(ctx context.Context, target string, d time.Duration, o program.Options) error {
-	if pid, err := strconv.Atoi(target); err == nil {
-		return program.Attach(ctx, programTools(timeline.RoleProcess, pid), pid, d, o)
+// targetOf tells the process that a user means, or the kernel; pid is then 0. A number is a
+// process, unless there is none and a kernel's id begins with it.
+func targetOf(name string) (pid int, file jupyter.ConnectionFile, err error) {
+	running := program.Kernels()
+	if pid, err := strconv.Atoi(name); err == nil && pid > 0 {
+		_, gone := os.Stat("/proc/" + name)
+		if gone == nil || !slices.ContainsFunc(running, func(k program.Kernel) bool { return strings.HasPrefix(k.ID(), name) }) {
+			return pid, file, nil
+		}
 	}
-	path, err := jupyter.FindConnection(target)
-	if err != nil {
+	file, err = program.FindKernel(name, running)
+	return 0, file, err
+}
+
+func listKernels() error {
+	kernels := program.Kernels()
+	if len(kernels) == 0 {
+		fmt.Fprintln(messages, "omni-perf: no notebook kernel of yours runs on this machine")
+		return nil
+	}
+	if err := program.ListKernels(plainText{os.Stdout}, kernels, profiler.MainStack); err != nil {
 		return err
 	}
-	file, err := jupyter.ReadConnection(path)
-	if err != nil {
-		return err
-	}
-	tools := func(pid int) program.Tools { return programTools(timeline.RoleKernel, pid) }
-	return program.AttachKernel(ctx, tools, file, d, o)
+	fmt.Fprintln(messages, "omni-perf: omni-perf attach KERNEL follows the cells of one; the beginning of the id or the notebook's name will do")
+	return nil
 }

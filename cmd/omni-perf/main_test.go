@@ -94,7 +94,6 @@ func TestOptions(t *testing.T) {
 		t.Errorf("an option of the script's was completed as ours: %q", out)
 	}
 	for args, want := range map[string]string{
-		"attach":                         "omni-perf attach: name a process, a connection file or a kernel's id",
 		"attach 1 2":                     `omni-perf attach: "2" is one argument too many`,
 		"attach 1 --prof_interval 0":     "omni-perf attach: -p, --prof-interval: an interval is a number of seconds above 0 and up to 3600",
 		"attach -s x 1":                  "omni-perf attach: -s, --sys-interval: an interval is a number of seconds above 0 and up to 3600",

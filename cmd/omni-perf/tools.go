@@ -89,6 +89,7 @@ func programTools(role timeline.Role, pid int) program.Tools {
 			return profiler.Recorder(target, role, openGPUs)
 		},
 		Analyse: profiler.Analyser(pid, version),
+		Stack:   profiler.MainStack,
 		Folder:  privateFolder,
 		Summary: func(r *report.View) []byte { return []byte(chart.Text(r, 100)) },
 	}

@@ -134,6 +134,16 @@ func exactly(what string) cobra.PositionalArgs {
 	}
 }
 
+// atMost takes one argument, or none.
+func atMost(what string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		return exactly(what)(c, args)
+	}
+}
+
 func noArguments(_ *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return misuse("%q is one argument too many", args[0])

@@ -94,6 +94,10 @@ class Kernel:
     def pid(self) -> int:
         return int(self._manager.provisioner.pid)
 
+    @property
+    def connection_file(self) -> str:
+        return str(self._manager.connection_file)
+
     def limit_begin(self, seconds: float) -> None:
         """Set how long a cell waits for its recording: 250 ms may pass on a busy test machine."""
         self._limit("BEGIN_LIMIT_S", seconds)

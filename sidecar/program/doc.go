@@ -1,7 +1,7 @@
 // Package program is the front door for programs outside a notebook: it runs a
 // script, or a launcher of scripts, under a recorder, watches a running process, or
 // follows the cells of a running kernel in which nothing of ours is installed, and
-// writes the result files.
+// writes the result files. It lists the kernels that can be followed.
 //
 // It starts and stops recordings and shows their reports; how a recording is
 // made, diagnosed and drawn comes in as Tools.
@@ -22,6 +22,8 @@ type Tools struct {
 	// Recorder makes the recorder of one process.
 	Recorder func(timeline.Target) *recorder.Recorder
 	Analyse  func(*timeline.Recording) (*report.View, error)
+	// Stack reads the stack of a process's main thread once, root first.
+	Stack func(pid int) ([]timeline.Frame, error)
 	// Folder makes a private folder for a socket, and tells the socket's path and what
 	// removes it; nil: programs cannot tell their steps.
 	Folder func() (socket string, remove func(), err error)
@@ -32,6 +34,7 @@ type Tools struct {
 // Options of a recording.
 type Options struct {
 	Results        Naming
+	Folder         *Folder       // that the results of a kernel lie in, with a page that lists them; nil: none
 	Interval       time.Duration // of the stacks
 	FigureInterval time.Duration // of figures
 	Children       recorder.Children

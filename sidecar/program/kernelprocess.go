@@ -3,6 +3,8 @@ package program
 import (
 	"bytes"
 	"fmt"
+	"iter"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -34,11 +36,29 @@ func KernelProcess(file jupyter.ConnectionFile) (int, error) {
 	}
 	switch len(found) {
 	case 0:
+		if !isLocal(file.Connection) {
+			return 0, fmt.Errorf("the kernel of %s runs at %s, which is not this machine; run omni-perf there", file.Path, file.IP)
+		}
 		return 0, fmt.Errorf("no process here of the owner of %s was started with it; give the kernel's process id instead", file.Path)
 	case 1:
 		return pid, nil
 	}
 	return 0, fmt.Errorf("%d processes were started with %s: %s; give the process id of the kernel instead", len(found), file.Path, strings.Join(found, ", "))
+}
+
+// isLocal tells whether the address of a kernel may be one of this machine.
+func isLocal(c jupyter.Connection) bool {
+	address := net.ParseIP(c.IP)
+	if c.Transport != "tcp" || address == nil || address.IsLoopback() || address.IsUnspecified() { // a name may be anybody's
+		return true
+	}
+	ours, err := net.InterfaceAddrs()
+	for _, a := range ours {
+		if network, ok := a.(*net.IPNet); ok && network.IP.Equal(address) {
+			return true
+		}
+	}
+	return err != nil
 }
 
 func ownerOf(file jupyter.ConnectionFile) (uid int, ok bool) {
@@ -102,18 +122,11 @@ func parseExecuted(stat []byte) (executed, ok bool) {
 	return n&forkNoExec == 0, err == nil
 }
 
-// startedWith tells whether an option of the process names the file: "-f FILE",
-// "--f=FILE", "--IPKernelApp.connection_file=FILE". Files are compared, not names: a
-// container may see it under another path.
+// startedWith tells whether an option of the process names the file. Files are compared,
+// not names: a container may see it under another path.
 func (c kernelCandidate) startedWith(file jupyter.ConnectionFile) bool {
 	var seen *targetfs.FS
-	for i, arg := range c.args {
-		name := arg
-		if option, value, ok := strings.Cut(arg, "="); ok && strings.HasPrefix(option, "-") {
-			name = value
-		} else if i == 0 || !strings.HasPrefix(c.args[i-1], "-f") && !strings.HasPrefix(c.args[i-1], "--f") {
-			continue
-		}
+	for name := range c.files() {
 		if filepath.Base(name) != filepath.Base(file.Path) {
 			continue
 		}
@@ -131,4 +144,26 @@ func (c kernelCandidate) startedWith(file jupyter.ConnectionFile) bool {
 		}
 	}
 	return false
+}
+
+// files are what options of the process name: "-f FILE", "--f=FILE",
+// "--IPKernelApp.connection_file=FILE"; not what "--existing=FILE" names, by which clients
+// of a kernel are started.
+func (c kernelCandidate) files() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i, arg := range c.args {
+			name := arg
+			if option, value, ok := strings.Cut(arg, "="); ok && strings.HasPrefix(option, "-") {
+				if option == "--existing" {
+					continue
+				}
+				name = value
+			} else if i == 0 || !strings.HasPrefix(c.args[i-1], "-f") && !strings.HasPrefix(c.args[i-1], "--f") {
+				continue
+			}
+			if !yield(name) {
+				return
+			}
+		}
+	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/output"
 	"github.com/omni-perf/omni-perf/sidecar/recorder"
+	"github.com/omni-perf/omni-perf/sidecar/report"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/words"
 )
@@ -32,7 +33,6 @@ type partial struct {
 	toldAt   time.Time
 	every    time.Duration
 	now      chan struct{} // one is wanted at once
-	written  bool
 }
 
 // progressAt is when a terminal is told how far a program is, at first; later each minute.
@@ -41,7 +41,7 @@ var progressAt = []time.Duration{10 * time.Second, 30 * time.Second, time.Minute
 func newPartial(t Tools, o Options, files []File, r *recorder.Recorder, every time.Duration) *partial {
 	p := &partial{tools: t, options: o, recorder: r, began: time.Now(), every: every, now: make(chan struct{}, 1)}
 	for _, f := range files {
-		if !output.IsSpecial(f.Path) { // what goes to a device or FIFO goes once
+		if !output.IsSpecial(f.Path) {
 			p.files = append(p.files, f)
 		}
 	}
@@ -102,13 +102,23 @@ func (p *partial) write() {
 	if err != nil {
 		return // likewise
 	}
-	for _, f := range p.files {
-		content, err := f.Format.Encode(report)
-		if err != nil || output.Check(f.Path) != nil || output.WriteBytes(f.Path, content) != nil {
-			continue // the last report says why, and goes elsewhere
+	writeQuietly(report, p.files)
+}
+
+// writeQuietly replaces result files by those of a report that another will follow, which
+// says what is wrong, and goes elsewhere then. It returns the files that were written.
+func writeQuietly(r *report.View, files []File) (written []string) {
+	for _, f := range files {
+		if output.IsSpecial(f.Path) { // what goes to a device or FIFO goes once
+			continue
 		}
-		p.written = true
+		content, err := f.Format.Encode(r)
+		if err != nil || output.Check(f.Path) != nil || output.WriteBytes(f.Path, content) != nil {
+			continue
+		}
+		written = append(written, f.Path)
 	}
+	return written
 }
 
 // progress tells a terminal how far the program is, in a line of its own.

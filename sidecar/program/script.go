@@ -20,6 +20,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/output"
 	"github.com/omni-perf/omni-perf/sidecar/rank"
 	"github.com/omni-perf/omni-perf/sidecar/recorder"
+	"github.com/omni-perf/omni-perf/sidecar/report"
 	"github.com/omni-perf/omni-perf/sidecar/signals"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
@@ -213,15 +214,21 @@ func exitOf(state *os.ProcessState) Exit {
 
 // show writes the result files and tells where they are, after the summary. Its
 // error says which are not where they were asked for, and where they are.
-func (t Tools) show(rec *timeline.Recording, files []File, o Options) (err error) {
+func (t Tools) show(rec *timeline.Recording, files []File, o Options) error {
+	_, _, err := t.shown(rec, files, o)
+	return err
+}
+
+// shown is show, and returns the report, unless there is none, and what was written where it
+// was asked for.
+func (t Tools) shown(rec *timeline.Recording, files []File, o Options) (r *report.View, written []string, err error) {
 	defer func() {
 		if p := recover(); p != nil { // the exit code of a script is not to be lost by it
 			err = fmt.Errorf("the report cannot be made, a bug of omni_perf: %v", p)
 		}
 	}()
-	r, err := t.Analyse(rec)
-	if err != nil {
-		return fmt.Errorf("the report cannot be made, a bug of omni_perf: %w", err)
+	if r, err = t.Analyse(rec); err != nil {
+		return nil, nil, fmt.Errorf("the report cannot be made, a bug of omni_perf: %w", err)
 	}
 	o.Messages.Write(t.Summary(r))
 	var results output.Results
@@ -236,5 +243,5 @@ func (t Tools) show(rec *timeline.Recording, files []File, o Options) (err error
 	if len(results.Written) > 0 {
 		fmt.Fprintf(o.Messages, "omni-perf: wrote %s\n", strings.Join(results.Written, ", "))
 	}
-	return results.Err()
+	return r, results.Written, results.Err()
 }

@@ -206,6 +206,14 @@ func TestLinesAsTyped(t *testing.T) {
 	}
 }
 
+// The text of a cell that was met running need not be known.
+func TestLinesOfACellWithoutText(t *testing.T) {
+	rec := record("", inCell(cell(2)))
+	if got, want := fmt.Sprintf("%q", told(Strip(rec), 0)), `["1s 222.py:2 <module>"]`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 func TestTheLineMagicsStatementBeginsItsStacks(t *testing.T) {
 	outer := frame("<module>", "/tmp/ipykernel_1/111.py", 4)
 	rec := record("load()",

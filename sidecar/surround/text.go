@@ -110,9 +110,15 @@ func (t *text) from(start int) region {
 	return region{t, first, t.begins(first, anyMagic)}
 }
 
-func (t *text) skipEmpty(line int) int {
+// skipEmpty is the first line from there on that says something; the line itself where none
+// does: the text of a cell need not be known.
+func (t *text) skipEmpty(from int) int {
+	line := from
 	for line < len(t.lines) && strings.TrimSpace(t.lines[line]) == "" {
 		line++
+	}
+	if line == len(t.lines) {
+		return from
 	}
 	return line
 }
