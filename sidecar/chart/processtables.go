@@ -138,7 +138,7 @@ func processesTable(r *report.View, duration float64) table {
 	}
 	for i := range r.Processes {
 		p := &r.Processes[i]
-		if i == r.Target().Process {
+		if i == r.Target().Process && p.Role != string(timeline.RoleRank) {
 			continue
 		}
 		// A shell that starts another program is of no interest.
