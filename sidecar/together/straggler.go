@@ -86,6 +86,9 @@ func lanesOf(r *report.View) (lanes []ranks.Lane) {
 		}
 		lane := ranks.Lane{Process: rank.Process, Rank: rank.Rank}
 		for _, s := range r.History(best) {
+			if s.Node == 0 { // it starts, or ends
+				continue
+			}
 			f := facts[s.Node]
 			if f.in == ranks.Backward && (usesGPU || s.State.Computes()) {
 				f.in = ranks.None
