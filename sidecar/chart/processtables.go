@@ -19,7 +19,7 @@ const (
 
 // ranksTable compares the processes of a distributed run.
 func ranksTable(r *report.View) table {
-	t := table{heading: "Ranks", note: "median step, share of the time that its main thread computed, and in what it waited for others, by its stack"}
+	t := table{heading: "Ranks", advises: true, note: "median step, share of the time that its main thread computed, and in what it waited for others, by its stack"}
 	if len(r.Ranks) < 2 {
 		return table{}
 	}
