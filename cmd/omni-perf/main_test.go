@@ -111,6 +111,8 @@ func TestOptions(t *testing.T) {
 		"export r.json":                  "omni-perf export: name the result by either -o FILE or --name NAME",
 		"export r --format csv --name x": "omni-perf export: --format csv goes alone, with -o FOLDER",
 		"export r --format svg,csv -o x": "omni-perf export: --format csv goes alone, with -o FOLDER",
+		"merge":                          "omni-perf merge: there are no reports to merge",
+		"merge a.json b.json":            "omni-perf merge: name the result by -o NAME",
 		"make-traces x --ranks many":     `omni-perf make-traces: --ranks: "many" is not a whole number`,
 		"make-traces x --skew 3":         `omni-perf make-traces: --skew: "3" is not a length of time such as 30us or 2ms`,
 		"analyze x --mode fast":          `omni-perf analyze: --mode: unknown mode "fast"`,

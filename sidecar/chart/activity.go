@@ -131,7 +131,7 @@ func threadName(r *report.View, t *report.Thread) string {
 	if name == "" {
 		name = fmt.Sprintf("thread %d", t.NativeID)
 	}
-	if p := &r.Processes[t.Process]; t.Process != r.Target().Process {
+	if p := &r.Processes[t.Process]; t.Process != r.Target().Process || p.Role == string(timeline.RoleRank) {
 		process := words.Clean(p.Text, 60)
 		if t.Main { // one lane per process at first sight
 			return process

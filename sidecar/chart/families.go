@@ -32,7 +32,7 @@ func familiesOf(r *report.View) []family {
 	for i := range r.Processes {
 		p := &r.Processes[i]
 		worker := timeline.Process{Role: timeline.Role(p.Role)}
-		if i == r.Target().Process || !worker.IsWorker() || !p.Stacks.Read {
+		if i == r.Target().Process && worker.Role != timeline.RoleRank || !worker.IsWorker() || !p.Stacks.Read {
 			continue
 		}
 		k := key{worker.Role, ownerOf(r, i)}

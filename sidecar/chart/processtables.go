@@ -19,7 +19,7 @@ const (
 
 // ranksTable compares the processes of a distributed run.
 func ranksTable(r *report.View) table {
-	t := table{heading: "Ranks", note: "median step, share of the time that its main thread computed, and in what it waited for others, by its stack"}
+	t := table{heading: "Ranks", advises: true, note: "median step, share of the time that its main thread computed, and in what it waited for others, by its stack"}
 	if len(r.Ranks) < 2 {
 		return table{}
 	}
@@ -138,7 +138,7 @@ func processesTable(r *report.View, duration float64) table {
 	}
 	for i := range r.Processes {
 		p := &r.Processes[i]
-		if i == r.Target().Process {
+		if i == r.Target().Process && p.Role != string(timeline.RoleRank) {
 			continue
 		}
 		// A shell that starts another program is of no interest.

@@ -48,7 +48,7 @@ func tablesOf(r *report.View, gpus gpuSummary, families []family, duration float
 		if len(r.Idle.Devices) > 1 {
 			ts = append(ts, deviceTable(r))
 		}
-	} else {
+	} else if len(r.Ranks) < 2 { // else those of all ranks, below
 		ts = append(ts, linesTable(r, duration))
 	}
 	ts = append(ts, workerTables(r, families)...)

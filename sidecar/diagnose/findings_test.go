@@ -250,6 +250,10 @@ var findingCases = map[FindingID]struct {
 		scene{acts: []act{one(2, "", "", timeline.StateNative, 20), training}, times: 4, gpus: 1}, 2, CopyAsync,
 		scene{acts: []act{{20 * ms, 2, "", "", timeline.StateNative, 20}, training}, times: 4, gpus: 1},
 	},
+	Straggler: {
+		scene{acts: launching, change: ddp(4, 9, 4, 4)}, 3, BalanceRanks,
+		scene{acts: launching, change: ddp(4, 4, 4, 4)},
+	},
 	SomeGPUsIdle: {
 		scene{acts: []act{training}, times: 3, gpus: 2, other: 0.05}, 0, BalanceDevices,
 		scene{acts: []act{training}, times: 3, gpus: 2, other: 0.9},

@@ -68,6 +68,9 @@ func (s *stacks) rankLane(t *timeline.Thread, process, number int) ranks.Lane {
 	known := make(map[timeline.NodeID]fact)
 	lane := ranks.Lane{Process: process, Rank: number}
 	for _, span := range t.Spans {
+		if span.Node == timeline.RootNode { // it starts, or ends
+			continue
+		}
 		f, ok := known[span.Node]
 		if !ok {
 			stack := s.stack(span.Node)
@@ -132,7 +135,7 @@ func straggler(e *evidence) measured {
 func StragglerFinding(lanes []ranks.Lane, s *ranks.Straggler) Finding {
 	f := Finding{
 		ID: Straggler, Severity: Warning, Value: float64(s.Time) / float64(s.Of), Unit: Share, Time: timeline.Nanos(s.Time),
-		Whole: timeline.Nanos(s.Of), Place: Place(s.Place), PlaceTime: timeline.Nanos(s.There), Collective: s.In,
+		Whole: timeline.Nanos(s.Of), Place: Place(s.Place), PlaceTime: timeline.Nanos(s.More), Collective: s.In,
 		Rank: lanes[s.Lane].Rank, Count: int64(len(lanes)), Cost: timeline.Nanos(s.Time), Cores: math.NaN(), Advice: BalanceRanks,
 	}
 	f.Low, f.High = f.Time, f.Time

@@ -10,6 +10,8 @@ const (
 	None Collective = ""
 	// SetUp is the making of process groups, and the first comparison of the models.
 	SetUp Collective = "set-up"
+	// TearDown is their end.
+	TearDown Collective = "tear-down"
 	// Backward is waiting within backward(), where DistributedDataParallel reduces the
 	// gradients: on the CPU only, a GPU is not waited for there.
 	Backward Collective = "backward"
@@ -23,7 +25,7 @@ var collectives = []string{
 }
 
 var setUps = []string{
-	"init_process_group", "new_group", "new_subgroups", "destroy_process_group", "_store_based_barrier", "_new_process_group_helper",
+	"init_process_group", "new_group", "new_subgroups", "_store_based_barrier", "_new_process_group_helper",
 	"_sync_module_states", "_verify_param_shape_across_processes", "_sync_params_and_buffers", "rendezvous",
 }
 
@@ -40,6 +42,9 @@ func Of(file, function string) Collective {
 	for _, home := range homes {
 		if !strings.Contains(file, home) {
 			continue
+		}
+		if name == "destroy_process_group" {
+			return TearDown
 		}
 		for _, setUp := range setUps {
 			if name == setUp {

@@ -50,11 +50,11 @@ func (l Lane) Parts() []Part {
 // Straggler is a rank that the others waited for.
 type Straggler struct {
 	Lane  int   // of those that were compared
-	Time  int64 // for which at least half of the others were in a collective, and it was not
+	Time  int64 // for which most of the others were in a collective, and it was not
 	Of    int64 // for which all ranks trained: after they were set up, before the first has ended
 	Mean  int64 // of the others, for which they were waited for
-	Place Place // where it was most of Time …
-	There int64 // … and for how long
+	Place Place // where it was longer than the others were, outside of collectives …
+	More  int64 // … by so much more than their mean
 	In    Collective
 	// Intervals is when.
 	Intervals [][2]int64
@@ -92,7 +92,7 @@ func FindStraggler(lanes []Lane) *Straggler {
 		s.Mean += waits[i].sum()
 	}
 	s.Mean /= int64(len(order) - 1)
-	s.Place, s.There = lanes[s.Lane].mostly(first.where)
+	s.Place, s.More = more(lanes, s.Lane, from, to)
 	var most int64
 	for in, time := range first.in {
 		if time > most || time == most && in < s.In {
@@ -102,21 +102,23 @@ func FindStraggler(lanes []Lane) *Straggler {
 	return s
 }
 
-// common is the time in which all ranks were set up and ran.
+// common is the time from when all ranks were set up to when the first one ends.
 func common(lanes []Lane) (from, to int64) {
 	to = 1<<63 - 1
 	for _, l := range lanes {
 		if len(l.Spans) == 0 {
 			return 0, 0
 		}
-		ready := l.Spans[0].Start
-		for i, s := range l.Spans {
-			// Groups are unmade at the end: what comes after that is no set-up.
-			if s.In == SetUp && i < len(l.Spans)/2 {
+		ready, end := l.Spans[0].Start, l.Spans[len(l.Spans)-1].End
+		for _, s := range l.Spans {
+			if s.In == SetUp {
 				ready = s.End
 			}
+			if s.In == TearDown && s.Start >= ready {
+				end = min(end, s.Start)
+			}
 		}
-		from, to = max(from, ready), min(to, l.Spans[len(l.Spans)-1].End)
+		from, to = max(from, ready), min(to, end)
 	}
 	return from, to
 }
@@ -134,7 +136,7 @@ func (w wait) sum() (sum int64) {
 	return sum
 }
 
-// waitsFor tells for each rank when it was in no collective and at least half of the others were.
+// waitsFor tells for each rank when it was in no collective and most of the others were.
 func waitsFor(lanes []Lane, from, to int64) []wait {
 	type edge struct {
 		at   int64
@@ -144,7 +146,7 @@ func waitsFor(lanes []Lane, from, to int64) []wait {
 	var edges []edge
 	for i, l := range lanes {
 		for _, s := range l.Spans {
-			if s.In != None && s.In != SetUp {
+			if s.In != None && s.In != SetUp && s.In != TearDown {
 				edges = append(edges, edge{s.Start, i, s.In}, edge{s.End, i, None})
 			}
 		}
@@ -161,7 +163,7 @@ func waitsFor(lanes []Lane, from, to int64) []wait {
 			return
 		}
 		for i := range lanes {
-			if now[i] != None || inside == 0 || 2*inside < len(lanes)-1 {
+			if now[i] != None || 2*inside <= len(lanes)-1 {
 				continue
 			}
 			if n := len(out[i].where); n > 0 && out[i].where[n-1][1] == last {
@@ -190,24 +192,28 @@ func waitsFor(lanes []Lane, from, to int64) []wait {
 	return out
 }
 
-// mostly is the place at which a lane was longest in some intervals.
-func (l Lane) mostly(where [][2]int64) (at Place, there int64) {
+// more is the place at which one lane was longer than the others by most. What it did at
+// the very time at which they waited says less: it may have caught up with what it had
+// been late for.
+func more(lanes []Lane, which int, from, to int64) (at Place, by int64) {
 	sums := make(map[Place]int64)
-	for _, s := range l.Spans {
-		for len(where) > 0 && where[0][1] <= s.Start {
-			where = where[1:]
-		}
-		for _, w := range where {
-			if w[0] >= s.End {
-				break
+	for i, l := range lanes {
+		for _, s := range l.Spans {
+			part := min(s.End, to) - max(s.Start, from)
+			if part <= 0 || s.In != None || s.Place.Line <= 0 {
+				continue
 			}
-			sums[s.Place] += min(w[1], s.End) - max(w[0], s.Start)
+			if i == which {
+				sums[s.Place] += part
+			} else {
+				sums[s.Place] -= part / int64(len(lanes)-1)
+			}
 		}
 	}
-	for place, time := range sums {
-		if place.Line > 0 && (time > there || time == there && (place.File < at.File || place.File == at.File && place.Line < at.Line)) {
-			at, there = place, time
+	for place, excess := range sums {
+		if excess > by || excess == by && excess > 0 && (place.File < at.File || place.File == at.File && place.Line < at.Line) {
+			at, by = place, excess
 		}
 	}
-	return at, there
+	return at, by
 }

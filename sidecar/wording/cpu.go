@@ -75,34 +75,43 @@ func (s Scope) waitsForChildren(f diagnose.Finding) string {
 	return text + s.work(f.Actors)
 }
 
-// processes names child processes: "a child process (pip)", "4 worker processes".
+// processes names child processes: "a child process (pip)", "4 pool workers and a child
+// process (ffmpeg)".
 func processes(actors []diagnose.Actor) string {
-	count := 0
-	var names []string
+	others := 0
+	var parts, names []string
 	for _, a := range actors {
-		count += a.Count
-		if a.Name != "" && len(names) < 3 {
+		role := timeline.RoleWorker
+		if a.Work != nil {
+			role = a.Work.Role
+		}
+		switch {
+		case a.Name == "":
+			parts = append(parts, counted(a.Count, roles[role]))
+			continue
+		case len(names) < 3:
 			names = append(names, words.Clean(a.Name, 40))
 		}
+		others += a.Count
 	}
-	what := words.Plural(count, "child process", "child processes")
-	switch {
-	case count == 0:
+	if others > 0 {
+		parts = append(parts, counted(others, [2]string{"child process", "child processes"})+" ("+strings.Join(names, ", ")+")")
+	}
+	switch n := len(parts); n {
+	case 0:
 		return "child processes"
-	case len(names) == 0:
-		name := roles[timeline.RoleWorker]
-		if w := actors[0].Work; w != nil && len(actors) == 1 {
-			name = roles[w.Role]
-		}
-		what = words.Plural(count, name[0], name[1])
+	case 1:
+		return parts[0]
+	default:
+		return strings.Join(parts[:n-1], ", ") + " and " + parts[n-1]
 	}
+}
+
+func counted(count int, of [2]string) string {
 	if count == 1 {
-		what = "a " + strings.TrimPrefix(what, "1 ")
+		return "a " + of[0]
 	}
-	if len(names) > 0 {
-		what += " (" + strings.Join(names, ", ") + ")"
-	}
-	return what
+	return words.Plural(count, of[0], of[1])
 }
 
 func pronoun(actors []diagnose.Actor) string {

@@ -13,13 +13,15 @@ func Collective(c ranks.Collective) string {
 	switch c {
 	case ranks.SetUp:
 		return "setting up"
+	case ranks.TearDown:
+		return "ending"
 	case ranks.Backward:
 		return "waiting in backward"
 	}
 	return words.Clean(string(c), 40)
 }
 
-// straggler names the rank that the others waited for, and what it did meanwhile.
+// straggler names the rank that the others waited for, and where it was longer than they.
 func (s Scope) straggler(f diagnose.Finding) string {
 	who := "the other rank"
 	if f.Count > 2 {
@@ -33,11 +35,8 @@ func (s Scope) straggler(f diagnose.Finding) string {
 	default:
 		text += " in " + words.Clean(string(f.Collective), 40)
 	}
-	if place := s.Place(f.Place); place != "" && f.Time > 0 {
-		text += ", which meanwhile was in " + place
-		if share := float64(f.PlaceTime) / float64(f.Time); share < nearlyAll {
-			text += " " + words.Percent(share) + " of that time"
-		}
+	if place := s.Place(f.Place); place != "" && f.PlaceTime > 0 {
+		text += fmt.Sprintf("; rank %d was ", f.Rank) + words.Seconds(f.PlaceTime.Seconds()) + " longer in " + place + " than they were"
 	}
 	return text
 }

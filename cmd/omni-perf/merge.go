@@ -1,0 +1,58 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/omni-perf/omni-perf/sidecar/output"
+	"github.com/omni-perf/omni-perf/sidecar/program"
+	"github.com/omni-perf/omni-perf/sidecar/report"
+	"github.com/omni-perf/omni-perf/sidecar/together"
+)
+
+func mergeCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "merge -o NAME [--format FORMAT,…] REPORT.json…",
+		Short: "put the reports of several processes of one machine into one picture",
+		Long: `Puts reports that were recorded on one machine at the same time, as those of the
+ranks of a distributed run, on one time axis: lanes of all, a table of the ranks, and
+which one the others waited for. The reports are what omni-perf run --format json
+wrote, NAME.rank0.json and so on. Those of different machines are not merged.`,
+		Args: cobra.ArbitraryArgs,
+	}
+	var list []string
+	name := c.Flags().StringP("output", "o", "", "`NAME` of the result files, without extension; with one, of that single file")
+	c.Flags().Var(listValue{&list}, "format", "`FORMATS` of the results, separated by commas: "+strings.Join(formatNames(), ", ")+" (default "+strings.Join(program.DefaultFormats, ",")+")")
+	complete(c, "format", formatNames())
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		switch {
+		case len(args) == 0:
+			return misuse("there are no reports to merge")
+		case *name == "":
+			return misuse("name the result by -o NAME")
+		}
+		naming, err := program.Name(formats(), *name, list)
+		if err != nil {
+			return usageError{err}
+		}
+		files := naming.Files("")
+		if err := program.Check(files); err != nil {
+			return err
+		}
+		reports := make([]*report.View, len(args))
+		for i, file := range args {
+			if reports[i], err = readReport(file); err != nil {
+				return err
+			}
+		}
+		merged, err := together.Merge(reports, args)
+		if err != nil {
+			return err
+		}
+		var results output.Results
+		program.Write(merged, files, &results)
+		return results.Err()
+	}
+	return c
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// rankReports writes the saved report as those of two ranks of one machine.
+func rankReports(t *testing.T, boots ...string) (paths []string) {
+	t.Helper()
+	text, err := os.ReadFile(savedReport(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for rank, boot := range boots {
+		var doc map[string]any
+		if err := json.Unmarshal(text, &doc); err != nil {
+			t.Fatal(err)
+		}
+		doc["targets"].([]any)[0].(map[string]any)["rank"] = rank
+		doc["hosts"].([]any)[0].(map[string]any)["boot_id"] = boot
+		changed, err := json.Marshal(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(t.TempDir(), "run.rank.json")
+		if err := os.WriteFile(path, changed, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, path)
+	}
+	return paths
+}
+
+func TestMerge(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "all")
+	files := rankReports(t, "one", "one")
+	if _, errs, code := invoke(t, "merge -o "+name+" --format svg,json "+strings.Join(files, " ")); code != exitOK {
+		t.Fatalf("exit status %d, %s", code, errs)
+	}
+	svg, err := os.ReadFile(name + ".svg")
+	if err != nil || !strings.Contains(string(svg), "rank 0") || !strings.Contains(string(svg), "rank 1") {
+		t.Errorf("the picture does not show both ranks (%v)", err)
+	}
+	merged, err := readReport(name + ".json")
+	if err != nil || len(merged.Targets) != 2 {
+		t.Errorf("the merged report cannot be read: %v", err)
+	}
+}
+
+func TestReportsOfTwoMachinesAreNotMerged(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "all")
+	files := rankReports(t, "one", "another")
+	_, errs, code := invoke(t, "merge -o "+name+" "+strings.Join(files, " "))
+	if code == exitOK || !strings.Contains(errs, files[1]) || !strings.Contains(errs, "merge those of each machine by themselves") {
+		t.Errorf("exit status %d, %q", code, errs)
+	}
+	if _, err := os.Stat(name + ".svg"); err == nil {
+		t.Error("something was written")
+	}
+}
