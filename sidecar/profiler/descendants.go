@@ -251,6 +251,9 @@ func (w *watch) lost(m proctree.Member, err error) {
 	if p := w.d.take(m.Identity); p != nil {
 		p.Close()
 	}
+	if errors.Is(err, pystack.ErrPermission) {
+		w.refuse(m, timeline.StacksDenied, err.Error())
+	}
 	if w.lives(m.Identity) { // it may have executed another program: look again
 		w.enqueue(attempt{member: m, due: time.Now().Add(attachPause), pause: attachPause, until: time.Now().Add(pythonPatience)})
 	}
