@@ -2,6 +2,7 @@ package profiler
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"time"
@@ -228,7 +229,7 @@ func (w *watch) fork(from *pystack.Process, m proctree.Member) {
 		case err != nil:
 			w.retry(m, 0)
 		}
-	}, func(error) { w.lost(m) })
+	}, func(err error) { w.lost(m, err) })
 }
 
 // join samples a process that is attached to.
@@ -242,14 +243,17 @@ func (w *watch) join(m proctree.Member, p *pystack.Process) {
 		w.images[m.Image] = p
 	}
 	w.mu.Unlock()
-	w.sampler.Add(p, m.Index, func(error) { w.lost(m) })
+	w.sampler.Add(p, m.Index, func(err error) { w.lost(m, err) })
 }
 
 // lost takes note of a process that can no longer be read. From the sampler.
-func (w *watch) lost(m proctree.Member) {
+func (w *watch) lost(m proctree.Member, err error) {
 	if p := w.d.take(m.Identity); p != nil {
 		w.leaveImage(m, p)
 		p.Close()
+	}
+	if errors.Is(err, pystack.ErrPermission) {
+		w.refuse(m, timeline.StacksDenied, err.Error())
 	}
 	w.retry(m, attachPause)
 }

@@ -6,11 +6,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"os"
 	"os/exec"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/noise"
+	"github.com/omni-perf/omni-perf/sidecar/procfs"
 	"github.com/omni-perf/omni-perf/sidecar/pystack/truth"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
@@ -161,4 +164,105 @@ func sharesOfForkedWorkers(t *noise.Attempt, python truth.Interpreter) {
 		}
 	}
 	t.Logf("interval %v, code objects known to all: %d", rec.Processes[1].Stacks.Interval, len(s.libraries[p]))
+}
+
+// The programs of known truth as a tree of processes: the one that was started, and its forks,
+// which share what is read of code objects. OMNI_PERF_TRUTH: for longer, and all on every version.
+func TestTruthProgramsAsChildren(t *testing.T) {
+	long := os.Getenv("OMNI_PERF_TRUTH") != ""
+	for _, test := range []struct {
+		name     string
+		workload truth.Workload
+		lost     float64 // at most, as a share of the stacks read
+		each     bool    // on every version
+	}{
+		{"work", truth.Work, 0.001, true},
+		{"flat", truth.Flat, 0.001, false},
+		{"deep", truth.Deep, 0.001, false},
+		{"generators 20µs", truth.Generators(20 * time.Microsecond), 0.01, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			found, err := truth.Interpreters()
+			if err != nil || len(found) == 0 {
+				t.Skipf("no interpreters: %v", err)
+			}
+			if !long {
+				found = slices.DeleteFunc(slices.Clone(found), func(i truth.Interpreter) bool { return i.Build != "" })
+			}
+			if !test.each && !long {
+				found = found[len(found)-1:]
+			}
+			for _, python := range found {
+				t.Run(python.String(), func(t *testing.T) {
+					length := time.Second
+					if long {
+						length = 20 * time.Second
+					}
+					truthAsChildren(t, python, test.workload, length, test.lost)
+				})
+			}
+		})
+	}
+}
+
+func truthAsChildren(t *testing.T, python truth.Interpreter, w truth.Workload, length time.Duration, lost float64) {
+	const forks = 2
+	target := truth.Start(t, python, w.Forked(forks))
+	legal, err := target.Legal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := attachTo(t, target)
+	children := forksOf(t, target.Pid, forks)
+	tape := newTape()
+	tape.Describe(func(r *timeline.Recording) { r.Processes = make([]timeline.Process, forks+2) })
+	s := NewSampler(tape, SamplerOptions{Interval: 500 * time.Microsecond, Budget: 0.5})
+	ended := func(err error) { t.Errorf("a process is said to have ended: %v", err) }
+	s.Add(p, 1, ended)
+	for i, pid := range children {
+		s.Fork(p, pid, i+2, func(_ *Process, err error) {
+			if err != nil {
+				t.Errorf("fork %d: %v", pid, err)
+			}
+		}, ended)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), length)
+	defer cancel()
+	s.Run(ctx)
+	rec := tape.Snapshot(tape.Since(timeline.Monotonic()))
+	if len(rec.Threads) != forks+1 {
+		t.Fatalf("%d threads of %d processes", len(rec.Threads), forks+1)
+	}
+	var v truth.Verdict
+	var reads, unread int64
+	for i, th := range rec.Threads {
+		v = v.Add(legal.Judge(tape.samples(rec, timeline.ThreadID(i))))
+		how := rec.Processes[th.Process].Stacks
+		reads, unread = reads+how.Reads, unread+how.Lost
+		if how.Reads < 20 {
+			t.Errorf("process %d was read %d times", th.Process, how.Reads)
+		}
+	}
+	t.Logf("%d stacks read, %d changes; impossible %d, at a wrong line %d, lost %d", reads, v.Samples, v.Impossible, v.WrongLines, unread)
+	atMost(t, "impossible", int64(v.Impossible), reads, 0.0005)
+	atMost(t, "at a wrong line", int64(v.WrongLines), reads, 0.0005)
+	if atMost(t, "lost", unread, reads, lost); t.Failed() {
+		t.Logf("%q", v.Examples)
+	}
+}
+
+// forksOf waits for the forks of a process.
+func forksOf(t *testing.T, pid, count int) []int {
+	t.Helper()
+	proc := procfs.New("/proc")
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		children, err := proc.Children(pid, pid)
+		if len(children) == count {
+			time.Sleep(50 * time.Millisecond) // what an interpreter does after a fork is not the program's
+			return children
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%d forks of %d, %v", len(children), count, err)
+		}
+	}
 }

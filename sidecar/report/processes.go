@@ -39,7 +39,7 @@ func (b *builder) processes() {
 	}
 	for _, t := range b.rec.Threads {
 		if at := b.owner(t.Process, t.PID); len(t.Spans) > 0 {
-			b.doc.Processes[at].Stacks = Stacks{Read: true, IntervalNS: b.doc.Processes[at].Stacks.IntervalNS}
+			b.doc.Processes[at].Stacks = b.seen(at, t.Process)
 		}
 	}
 }
@@ -81,6 +81,18 @@ func (b *builder) stacksOf(p timeline.Process, target bool) Stacks {
 		return Stacks{Reason: pointer("not-recorded"), Text: "nobody tried to read its stacks"}
 	}
 	return Stacks{Reason: pointer(clean(string(reason))), Text: clean(wording.NoStacks(p.Stacks))}
+}
+
+// seen is what is told of a process some of whose stacks were read: of one that may not be
+// read any more, as it has become another user's or has forbidden it, that they end before it.
+func (b *builder) seen(at, place int) Stacks {
+	stacks := Stacks{Read: true, IntervalNS: b.doc.Processes[at].Stacks.IntervalNS}
+	if place >= 0 && place < len(b.rec.Processes) && b.byPlace[place] == at {
+		if p := b.rec.Processes[place]; p.Stacks.Reason == timeline.StacksDenied {
+			stacks.Reason, stacks.Text = pointer(string(p.Stacks.Reason)), clean("not to its end: "+wording.NoStacks(p.Stacks))
+		}
+	}
+	return stacks
 }
 
 // endReason is the id of how a process ended.

@@ -59,6 +59,12 @@ func Threads(count int) Workload {
 	return Workload{Name: "threads", Env: []string{fmt.Sprintf("OMNI_PERF_THREADS=%d", count)}}
 }
 
+// Forked has a workload done by as many processes more, which it forks when it begins.
+func (w Workload) Forked(count int) Workload {
+	w.Env = append(slices.Clip(w.Env), fmt.Sprintf("OMNI_PERF_FORKS=%d", count))
+	return w
+}
+
 // Measured is what a workload says of itself when it ends.
 type Measured struct {
 	Rounds  int                `json:"rounds"`
