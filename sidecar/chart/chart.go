@@ -38,9 +38,16 @@ const (
 	minWidth     = 560
 	maxWidth     = 4000
 
+	fullBytes = 200 << 10 // of Page's picture, and of SVG
+
 	// A notebook keeps every output: these bound a chart's bytes for any report.
-	fullBytes   = 200 << 10 // SVG of HTML, Page and SVG
-	foldedBytes = 42 << 10  // SVG of Folded: 56 kB as base64
+	imageBytes  = 44_000   // of HTML's picture: 59 kB as base64
+	foldedBytes = 42 << 10 // of Folded's: 57 kB
+	// Of what HTML carries to look closer, as gzip: ten seconds of ordinary Python at
+	// 1 kHz have room in the least. Longer cells may take more by the second.
+	leastData     = 32 << 10
+	dataPerSecond = 3 << 10
+	mostData      = 240 << 10
 )
 
 var errNoReport = errors.New("chart: no report to draw")

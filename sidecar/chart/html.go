@@ -2,68 +2,90 @@ package chart
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"html"
+	"slices"
 	"strings"
 
+	"github.com/omni-perf/omni-perf/sidecar/chart/viewer"
 	"github.com/omni-perf/omni-perf/sidecar/report"
 	"github.com/omni-perf/omni-perf/sidecar/words"
 )
 
-// swapScript replaces the image by the picture in it, so that tooltips work and
-// the page's own theme counts. Its place is the image right before the script: no
-// ids, nothing global, no other image of the page; run again, it finds none and does
-// nothing. Of the picture it takes what draws: no script, no handler, no link, nothing
-// of another language than SVG, whoever put the image there. Where scripts do not run
-// the image stays.
-const swapScript = `<script>(function(){` +
-	`var s=document.currentScript,i=s&&s.previousElementSibling,h="data:image/svg+xml;base64,";` +
-	`if(!i||i.nodeName!=="IMG"||i.src.slice(0,h.length)!==h)return;try{` +
-	`var b=atob(i.src.slice(h.length)),a=new Uint8Array(b.length);` +
-	`for(var k=0;k<b.length;k++)a[k]=b.charCodeAt(k);` +
-	`var d=new DOMParser().parseFromString(new TextDecoder().decode(a),"image/svg+xml").documentElement;` +
-	`if(d.nodeName!=="svg")return;` +
-	`[d].concat([].slice.call(d.querySelectorAll("*"))).forEach(function(e){` +
-	`if(e.namespaceURI!==d.namespaceURI||/^(script|foreignObject|set|animate.*)$/i.test(e.localName))return e.remove();` +
-	`[].slice.call(e.attributes).forEach(function(t){` +
-	`if(/^on/i.test(t.name)||/href$/i.test(t.name)&&t.value[0]!=="#")e.removeAttribute(t.name)})});` +
-	`i.replaceWith(document.importNode(d,true))` +
-	`}catch(e){}})()</script>`
-
 // HTML is what a notebook shows for a cell: an image that also survives where
-// the page is not trusted, and a script that puts the same picture inline.
+// the page is not trusted, the report to look closer, and a script that puts the
+// same picture inline and waits until somebody does.
 func HTML(r *report.View, o Options) ([]byte, error) {
 	if r == nil {
 		return nil, errNoReport
 	}
 	d := digestOf(r)
-	return fragment(d, o.withDefaults(), fullBytes, fullDetail)
-}
-
-func fragment(d *digest, o Options, limit int, from detail) ([]byte, error) {
-	o.Inline = true
-	_, svg, err := drawWithin(limit, d, o, from)
+	o = o.withDefaults()
+	image, scene, err := imageOf(d, o, imageBytes, fullDetail)
 	if err != nil {
 		return nil, err
 	}
-	var b strings.Builder
-	b.Grow(base64.StdEncoding.EncodedLen(len(svg)) + 2048)
-	b.WriteString(`<div data-lm-suppress-shortcuts="true">`)
-	fmt.Fprintf(&b, `<img width="%.0f" style="max-width:100%%;height:auto" alt="%s" src="data:image/svg+xml;base64,`,
-		o.Width, html.EscapeString(words.Clean(d.summary, 600)))
-	b.WriteString(base64.StdEncoding.EncodeToString(svg))
-	b.WriteString(`">` + swapScript + `</div>`)
-	return []byte(b.String()), nil
+	payload, err := payloadWithin(dataBytes(r.DurationNS), r, d, scene)
+	if errors.Is(err, report.ErrTooSmall) {
+		return fragment(image, viewer.PictureScript), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return fragment("<style>"+viewer.Style+"</style>"+image+`<script type="application/octet-stream;base64">`+payload+"</script>", viewer.Script), nil
+}
+
+// fragment is an output: content, and the script that makes more of it.
+func fragment(content, script string) []byte {
+	return []byte(`<div data-lm-suppress-shortcuts="true">` + content + "<script>" + script + "</script></div>")
+}
+
+// imageOf draws the picture as an image.
+func imageOf(d *digest, o Options, limit int, from detail) (string, *Scene, error) {
+	o.Inline = true
+	scene, svg, err := drawWithin(limit, d, o, from)
+	if err != nil {
+		return "", nil, err
+	}
+	return fmt.Sprintf(`<img width="%.0f" style="max-width:100%%;height:auto" alt="%s" src="data:image/svg+xml;base64,%s">`,
+		o.Width, html.EscapeString(words.Clean(d.summary, 600)), base64.StdEncoding.EncodeToString(svg)), scene, nil
+}
+
+// dataBytes bounds the report in a notebook's output, as gzip.
+func dataBytes(durationNS int64) int {
+	return min(max(int(float64(durationNS)/1e9*dataPerSecond), leastData), mostData)
+}
+
+// payloadWithin is as much of a report for the viewer as takes at most limit bytes
+// of gzip. A notebook is shown to others: the machine has no name in it.
+func payloadWithin(limit int, r *report.View, d *digest, s *Scene) (string, error) {
+	for budget := limit; ; budget -= budget / 4 {
+		e, err := r.Thin(budget)
+		if err != nil {
+			return "", err
+		}
+		shown := *e.Document
+		shown.Hosts = slices.Clone(shown.Hosts)
+		for i := range shown.Hosts {
+			shown.Hosts[i].Name = nil
+		}
+		payload, err := viewer.Payload(viewsOf(r), document{&shown, viewerChart(r, e, d, s)})
+		if err != nil || base64.StdEncoding.DecodedLen(len(payload)) <= limit {
+			return payload, err
+		}
+	}
 }
 
 // Folded is the chart of a cell nobody asked about: closed, its headline
-// visible, at most 60 kB.
+// visible, at most 60 kB. It is the picture; the report to look closer is in what
+// "%omni_perf last" shows.
 func Folded(r *report.View, o Options) ([]byte, error) {
 	if r == nil {
 		return nil, errNoReport
 	}
 	d := digestOf(r)
-	body, err := fragment(d, o.withDefaults(), foldedBytes, foldedDetail)
+	image, _, err := imageOf(d, o.withDefaults(), foldedBytes, foldedDetail)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +105,7 @@ func Folded(r *report.View, o Options) ([]byte, error) {
 		b.WriteString(" &nbsp; <b>(" + html.EscapeString(d.badge) + ")</b>")
 	}
 	b.WriteString("</summary>")
-	b.Write(body)
+	b.Write(fragment(image, viewer.PictureScript))
 	b.WriteString("</details>")
 	return []byte(b.String()), nil
 }

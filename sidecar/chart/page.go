@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/chart/viewer"
@@ -28,7 +29,7 @@ func Page(r *report.View, o Options) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	payload, err := viewer.Payload(viewsOf(r), document{r.Document, viewerChart(r, d, scene)})
+	payload, err := viewer.Payload(viewsOf(r), document{r.Document, viewerChart(r, r.Whole(), d, scene)})
 	if err != nil {
 		return nil, err
 	}
@@ -60,8 +61,7 @@ var (
 	cdata        = strings.NewReplacer("<![CDATA[", "", "]]>", "")
 )
 
-// pageStyle is the page around the picture. The viewer's tabs stand above it, not over
-// its title: there is room.
+// pageStyle is the page around the picture.
 func pageStyle(o Options) string {
 	const light, dark = "color-scheme:light;background:#ffffff", "color-scheme:dark;background:#111113"
 	root := ":root{" + light + "}@media screen and (prefers-color-scheme:dark){:root{" + dark + "}}"
@@ -72,7 +72,7 @@ func pageStyle(o Options) string {
 		root = ":root{" + dark + "}"
 	}
 	return root + fmt.Sprintf("body{margin:0 auto;max-width:%.0fpx;padding:8px;font-family:system-ui,sans-serif}", o.Width) +
-		".opv .o-head{position:static;padding:2px 8px 6px}details{padding:8px 16px;font-size:13px}pre{overflow:auto;font-size:12px}@media print{details{display:none}}"
+		"details{padding:8px 16px;font-size:13px}pre{overflow:auto;font-size:12px}@media print{details{display:none}}"
 }
 
 // hashes are the sources of a policy that allow these inline scripts or style sheets.
@@ -94,7 +94,7 @@ type document struct {
 // viewsOf are the ways to look at a report that have something to show.
 func viewsOf(r *report.View) []viewer.View {
 	views := []viewer.View{viewer.Timeline, viewer.Flame, viewer.Lines}
-	if r.Idle != nil {
+	if r.Idle != nil && slices.ContainsFunc(r.Devices, func(d report.Device) bool { return d.Used }) {
 		views = append(views, viewer.Idle)
 	}
 	if len(r.Steps) > 0 {
@@ -103,12 +103,12 @@ func viewsOf(r *report.View) []viewer.View {
 	return append(views, viewer.Findings)
 }
 
-// viewerChart is the picture's geometry and words for the viewer.
-func viewerChart(r *report.View, d *digest, s *Scene) *viewer.Chart {
+// viewerChart is the picture's geometry and words for the viewer, which has e to read.
+func viewerChart(r *report.View, e *report.Excerpt, d *digest, s *Scene) *viewer.Chart {
 	c := &viewer.Chart{
 		Width: s.Width, Plot: [4]float64{s.Plot.X0, s.Plot.Y0, s.Plot.X1, s.Plot.Y1}, Axis: s.AxisY, Strip: s.AxisY - overview, Pitch: rowHeight,
 		Title: viewerPhrases(d.title), Finding: viewerPhrases(d.finding), Legend: [][2]string{}, Notes: d.notes,
-		Threads: make([]string, len(r.Threads)), States: stateWords[:], Help: viewer.Help, Lanes: make([]viewer.Lane, len(s.Lanes)),
+		Threads: make([]string, len(e.Threads)), States: stateWords[:], Help: viewer.Help, Lanes: make([]viewer.Lane, len(s.Lanes)),
 	}
 	if d.badge != "" {
 		c.Title = append(c.Title, [3]string{d.badge, string(Warn), "b"})
@@ -116,11 +116,14 @@ func viewerChart(r *report.View, d *digest, s *Scene) *viewer.Chart {
 	for _, e := range s.Legend {
 		c.Legend = append(c.Legend, [2]string{string(e.Paint), e.Means})
 	}
-	for i := range r.Threads {
+	for i := range c.Threads {
 		c.Threads[i] = threadName(r, &r.Threads[i])
 	}
 	for i := range s.Lanes {
-		c.Lanes[i] = viewerLane(&s.Lanes[i])
+		c.Lanes[i] = viewerLane(&s.Lanes[i], e)
+	}
+	if t := e.Thinned; t != nil && t.SpansStepNS != nil {
+		c.Notes = append(slices.Clip(c.Notes), fmt.Sprintf("zoomed: stacks each %s; %%omni_perf save NAME.html has all", words.Seconds(report.Seconds(*t.SpansStepNS))))
 	}
 	return c
 }
@@ -129,9 +132,9 @@ func viewerChart(r *report.View, d *digest, s *Scene) *viewer.Chart {
 // begins: below the finding, its height and a little air above the labels.
 const overview = 24.0
 
-func viewerLane(l *Lane) viewer.Lane {
+func viewerLane(l *Lane, e *report.Excerpt) viewer.Lane {
 	v := viewer.Lane{
-		Kind: string(l.Kind), Index: l.Index, Y0: l.Y0, Y1: l.Y1, Limit: l.Limit, Top: l.Top,
+		Kind: string(l.Kind), Index: indexIn(e, l), Y0: l.Y0, Y1: l.Y1, Limit: l.Limit, Top: l.Top,
 		Name: l.Names.Name, Sources: l.Names.Sources, Value: l.Names.Value, Aside: l.Names.Aside,
 	}
 	if l.Kind == FlameLane {
@@ -141,6 +144,21 @@ func viewerLane(l *Lane) viewer.Lane {
 		v.Paint = string(l.Areas[0].Paint)
 	}
 	return v
+}
+
+// indexIn is where an excerpt has what a lane shows; -1 where it does not, or where
+// the lane is of no one thing.
+func indexIn(e *report.Excerpt, l *Lane) int {
+	switch {
+	case l.Index < 0:
+	case l.Kind == TrackLane:
+		return e.Tracks[l.Index]
+	case l.Kind == LinesLane:
+		return e.Files[l.Index]
+	case l.Kind == StreamLane || l.Index < len(e.Threads):
+		return l.Index
+	}
+	return -1
 }
 
 // viewerPhrases are text, tone and element of each piece of a line.

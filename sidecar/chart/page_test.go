@@ -57,22 +57,7 @@ func TestThePageHoldsTheWholeReport(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		payload := regexp.MustCompile(`<script type="application/octet-stream;base64">omni_perf 2 (timeline:Timeline [^\n]*)\n([A-Za-z0-9+/=]+)</script>`).FindSubmatch(page)
-		if payload == nil {
-			t.Fatalf("%s: no data", name)
-		}
-		packed, err := base64.StdEncoding.DecodeString(string(payload[2]))
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := gzip.NewReader(bytes.NewReader(packed))
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got document
-		if err := json.NewDecoder(text).Decode(&got); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		got := documentIn(t, page)
 		if len(got.Spans.Node) != len(r.Spans.Node) || got.DurationNS != r.DurationNS || got.Document.Document != report.Kind {
 			t.Errorf("%s: %d spans of %d ns, want %d of %d", name, len(got.Spans.Node), got.DurationNS, len(r.Spans.Node), r.DurationNS)
 		}
@@ -101,4 +86,26 @@ func TestThePageIsSmall(t *testing.T) {
 		t.Errorf("a page of %d bytes", len(page))
 	}
 	t.Logf("%d bytes", len(page))
+}
+
+// documentIn is what a page or an output carries for the viewer.
+func documentIn(t *testing.T, html []byte) document {
+	t.Helper()
+	payload := regexp.MustCompile(`<script type="application/octet-stream;base64">omni_perf 2 (timeline:Timeline [^\n]*)\n([A-Za-z0-9+/=]+)</script>`).FindSubmatch(html)
+	if payload == nil {
+		t.Fatal("no data")
+	}
+	packed, err := base64.StdEncoding.DecodeString(string(payload[2]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got document
+	if err := json.NewDecoder(text).Decode(&got); err != nil {
+		t.Fatal(err)
+	}
+	return got
 }

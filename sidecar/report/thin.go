@@ -10,7 +10,8 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
-var errTooSmall = errors.New("no report is so small")
+// ErrTooSmall is a budget that no report fits.
+var ErrTooSmall = errors.New("no report is so small")
 
 const (
 	maxThinning = 24
@@ -33,7 +34,7 @@ type Excerpt struct {
 // recording uses while it runs, long tables are cut, tracks joined; Thinned says what
 // was done. A document that fits stays as it is.
 func (v *View) Thin(budget int) (*Excerpt, error) {
-	e := &Excerpt{Document: v.Document, Tracks: same(len(v.Tracks)), Files: same(len(v.Files))}
+	e := v.Whole()
 	for level := 0; ; {
 		var err error
 		if e.Packed, err = Pack(e.Document); err != nil {
@@ -43,12 +44,17 @@ func (v *View) Thin(budget int) (*Excerpt, error) {
 			return e, nil
 		}
 		if level == maxThinning {
-			return nil, errTooSmall
+			return nil, ErrTooSmall
 		}
 		// What is twice too large needs twice the step, at least.
 		level = min(level+max(bits.Len(uint(len(e.Packed)/max(budget, 1)))-1, 1), maxThinning)
 		e = v.thinned(budget, level)
 	}
+}
+
+// Whole is all of a document, not packed.
+func (v *View) Whole() *Excerpt {
+	return &Excerpt{Document: v.Document, Tracks: same(len(v.Tracks)), Files: same(len(v.Files))}
 }
 
 // same are the indices of a list that is kept whole.

@@ -1,6 +1,6 @@
 // Command bundle turns the viewer's TypeScript into the files that the product carries:
 //
-//	go run . -o ASSETS VIEWER     viewer.js, viewer.full.js, viewer.compare.js and viewer.css
+//	go run . -o ASSETS VIEWER     viewer.js, viewer.full.js, picture.js, viewer.compare.js and viewer.css
 //	go run . -tests FILE VIEWER   the viewer's tests as one script, for a page to run
 //
 // VIEWER is the viewer's folder: sources in src, tests in test, and in properties.txt the names of its own
@@ -57,6 +57,7 @@ func writeAssets(viewer, assets string) error {
 	for _, a := range []struct{ name, entry, full string }{
 		{"viewer.js", "inline.ts", "false"}, // in each output of a notebook
 		{"viewer.full.js", "inline.ts", "true"},
+		{"picture.js", "inline-picture.ts", "false"}, // in outputs without data
 		{"viewer.compare.js", "inline-comparison.ts", "false"},
 		{"viewer.css", "viewer.css", "true"},
 	} {

@@ -40,6 +40,12 @@ var Script string
 //go:embed assets/viewer.full.js
 var FullScript string
 
+// PictureScript puts an output's picture inline, and does no more: for outputs
+// without data. The scripts that have more to show do the same first.
+//
+//go:embed assets/picture.js
+var PictureScript string
+
 // CompareScript is that of an output that compares two recordings. Its document
 // is {"before": report, "after": report, "lines", "functions", "causes": changes,
 // "chart"}; synthetic.Comparison has a change's members.

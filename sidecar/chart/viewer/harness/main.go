@@ -4,6 +4,8 @@
 //	go run ./sidecar/chart/viewer/harness -o FOLDER              a page per sample and theme, payloads beside them
 //	go run ./sidecar/chart/viewer/harness -o FOLDER -spans N     one page with N random spans of 5 threads
 //
+//	go run ./sidecar/chart/viewer/harness -o FOLDER -report FILE   cell.html: a notebook's output of a saved report
+//
 // -full takes the script of pages and extensions in place of that of outputs.
 package main
 
@@ -13,15 +15,25 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/omni-perf/omni-perf/sidecar/chart"
 	"github.com/omni-perf/omni-perf/sidecar/chart/viewer"
 	"github.com/omni-perf/omni-perf/sidecar/chart/viewer/synthetic"
+	"github.com/omni-perf/omni-perf/sidecar/report"
 )
 
 func main() {
 	folder := flag.String("o", "build/viewer", "`folder` to write to")
 	spans := flag.Int("spans", 0, "write one page of so many random spans")
 	full := flag.Bool("full", false, "use the script of pages and extensions")
+	saved := flag.String("report", "", "write a notebook's output of the report in this `file`")
 	flag.Parse()
+	if *saved != "" {
+		if err := writeOutput(*folder, *saved); err != nil {
+			fmt.Fprintln(os.Stderr, "harness:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if err := run(*folder, *spans, *full); err != nil {
 		fmt.Fprintln(os.Stderr, "harness:", err)
 		os.Exit(1)
@@ -80,4 +92,21 @@ func run(folder string, spans int, full bool) error {
 		}
 	}
 	return os.WriteFile(filepath.Join(folder, "several.html"), []byte(synthetic.Page("light", append(all, all[0])...)), 0o644)
+}
+
+// writeOutput makes of a saved report what a notebook shows.
+func writeOutput(folder, saved string) error {
+	text, err := os.ReadFile(saved)
+	if err != nil {
+		return err
+	}
+	r, err := report.Read(text)
+	if err != nil {
+		return err
+	}
+	html, err := chart.HTML(r, chart.Options{})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(folder, "cell.html"), html, 0o644)
 }

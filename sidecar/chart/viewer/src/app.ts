@@ -24,7 +24,7 @@ export const placeWords = ({ m }: App, p: Place | null): string =>
   !p ? "" : p.file.isCell && m.r.lines.every((l) => l.place.file === p.file) ? "line " + p.line : shortFile(p.file.path) + ":" + p.line;
 
 /** whereOf is a function's place in code. */
-export const whereOf = ({ file, line }: Place): string => file.path.replace(/.*\/(site|dist)-packages\//, "") + (line ? ":" + line : "");
+export const whereOf = ({ file, line }: Place): string => file.path.replace(/.*\/((site|dist)-packages|python3[^/]*)\//, "") + (line ? ":" + line : "");
 
 /** source is a line's text, where the report has it. */
 export const source = (p: Place | null): string => (p?.file.source?.[p.line - 1] || "").trim();

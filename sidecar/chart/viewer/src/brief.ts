@@ -4,7 +4,7 @@ declare global {
   /**
    * FULL is set where the program is built: true for pages and extensions, false for the script that
    * each output of a notebook carries, which does without lanes of GPU streams (no notebook records
-   * them), other colours than by kind of code, and the table of threads.
+   * them), other colours than by kind of code, the table of threads, the choice of one of them, and two fingers.
    */
   const FULL: boolean;
 }

@@ -1,7 +1,5 @@
 // From the text of a payload to the JSON in it.
 
-import { max } from "./brief.ts";
-
 /**
  * Payload is what an output carries beside its picture: a line of words, and the document as gzip and
  * base64. The words are "omni_perf", the version, and the views there is something to see in with their
@@ -15,10 +13,9 @@ export interface Payload {
 
 /** payloadOf splits a payload's text; null when it is none. */
 export function payloadOf(text: string): Payload | null {
-  text = text.trim();
-  const end = text.indexOf("\n");
-  const [name, version, ...views] = text.slice(0, max(end, 0)).trim().split(" ");
-  return name === "omni_perf" ? { version: Number(version) || 0, views, data: text.slice(end + 1) } : null;
+  const [head, data] = text.trim().split("\n");
+  const [name, version, ...views] = head!.trim().split(" ");
+  return name === "omni_perf" && data ? { version: +version! || 0, views, data } : null;
 }
 
 /** bytesOf reads base64; what is none throws. */

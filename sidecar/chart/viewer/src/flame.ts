@@ -119,11 +119,10 @@ export function flameView(app: App): FlameView {
     covers: () => main.covers() && (!below.stage.isConnected || below.covers()),
     draw(width) {
       const { s, theme } = app;
-      const threads = m.r.threads.map((t, i): [number, string] => [i, t.called]).filter(([i]) => m.r.threads[i]!.end > m.r.threads[i]!.begin && !m.r.threads[i]!.internal);
       fill(tools, [
         button("↓ callees", () => app.put({ upward: false, root: 0 }), !s.upward),
         button("↑ callers", () => app.put({ upward: true, root: 0 }), s.upward),
-        select("Threads", s.who, [[cellThread, m.main?.called || "main thread"], [everyThread, "all threads and processes"], ...threads.slice(0, 200)], (v) => app.put({ who: +v, root: 0 })),
+        FULL ? threadSelect(app) : button("all threads", () => app.put({ who: s.who === everyThread ? cellThread : everyThread, root: 0 }), s.who === everyThread),
         foldButton(app),
         s.root > 0 && link("whole graph ⟲ Esc", () => app.put({ root: 0 })),
       ]);
@@ -152,6 +151,12 @@ export function flameView(app: App): FlameView {
       below.draw({ g: up, root: 0, inkOf: codeInk(m.tree(false), up), edgeOf: () => 0, words: wordsOf(m.tree(false), up) }, width - 32);
     },
   };
+}
+
+/** threadSelect chooses whose time the graph is of. */
+function threadSelect({ m, s, put }: App): HTMLElement {
+  const threads = m.r.threads.map((t, i): [number, string] => [i, t.called]).filter(([i]) => m.r.threads[i]!.end > m.r.threads[i]!.begin && !m.r.threads[i]!.internal);
+  return select("Threads", s.who, [[cellThread, m.main?.called || "main thread"], [everyThread, "all threads and processes"], ...threads.slice(0, 200)], (v) => put({ who: +v, root: 0 }));
 }
 
 /** foldButton folds libraries and imports, and joins what is too short to be told apart. */

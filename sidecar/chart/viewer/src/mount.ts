@@ -1,8 +1,9 @@
 // The viewer in an output: it waits beside the static picture until someone asks for more.
 
 import { abs, on } from "./brief.ts";
-import { bytesOf, documentOf, payloadOf } from "./decode.ts";
+import { documentOf, payloadOf } from "./decode.ts";
 import { pageOf, type Page } from "./page.ts";
+import { inlined } from "./picture.ts";
 import type { Session } from "./session.ts";
 import { keyed } from "./state.ts";
 import { dragThreshold, type Timeline } from "./timeline.ts";
@@ -14,24 +15,14 @@ const version = 2;
 export type Opener = (document: unknown, page: Page) => Session | null;
 
 /**
- * mount puts the viewer into an output. host holds the picture, as an img with a data: URL or an svg, and
- * the payload in a script that is no program. Run again, it does nothing.
+ * mount puts the viewer into an output. host holds a payload, in a script that is no program, and right before it
+ * the picture, as an img with a data: URL or an svg. Run again, it does nothing.
  */
 export function mount(host: Element, open: Opener): void {
-  const picture = host.querySelector(".opv") ? null : pictureOf(host);
-  const payload = payloadOf(host.querySelector("script[type^=application\\/octet-stream]")?.textContent || "");
-  if (picture && payload?.version === version) attach(picture, payload.views, payload.data, open);
-}
-
-/** pictureOf puts the picture inline, so that its tooltips and its colours are the page's. */
-function pictureOf(host: Element): SVGElement | null {
-  const image = host.querySelector("img");
-  const [head, data] = (image?.src || "").split(",");
-  if (data && head === "data:image/svg+xml;base64") {
-    const parsed = new DOMParser().parseFromString(new TextDecoder().decode(bytesOf(data)), "image/svg+xml").documentElement;
-    if (parsed.nodeName === "svg") image!.replaceWith(document.importNode(parsed, true));
-  }
-  return host.querySelector("svg");
+  const data = host.querySelector("script[type^=application\\/octet-stream]");
+  const picture = inlined(data?.previousElementSibling);
+  const payload = picture && payloadOf(data!.textContent!);
+  if (payload?.version === version) attach(picture!, payload.views, payload.data, open);
 }
 
 /** Request does something with the open viewer; the first one unpacks the data. */

@@ -186,7 +186,7 @@ export function timeline(app: App): Timeline {
     point(on ? targetAt(e) : null, e.clientX, e.clientY);
   }
 
-  // One finger or the mouse moves the window (once zoomed) or a selection, above the axis the overview's frame; two fingers pinch.
+  // One finger or the mouse moves the window (once zoomed) or a selection, above the axis the overview's frame; on pages two fingers pinch.
   let drag = "";
   let moved = false;
   let start = 0; // x of the window's drags, time of the selection's
@@ -196,7 +196,7 @@ export function timeline(app: App): Timeline {
     if (e.button || (e.target as Element).closest("button")) return;
     const [x, y] = local(e);
     stage.setPointerCapture(e.pointerId);
-    fingers.set(e.pointerId, x);
+    if (FULL) fingers.set(e.pointerId, x);
     moved = false;
     drag = !isZoomed(app.s, whole) ? "pick" : y > l.y0 ? (e.shiftKey ? "pick" : "pan") : y < l.axis - 10 * l.k ? "frame" : "pick";
     start = drag === "pick" ? timeAt(x) : x;
@@ -207,10 +207,12 @@ export function timeline(app: App): Timeline {
     const [x] = local(e);
     const { s } = app;
     if (!drag) return e.pointerType === "touch" || hover(e);
-    const spread = () => max(abs([...fingers.values()].reduce((a, b) => a - b)), 20);
-    const last = spread();
-    fingers.set(e.pointerId, x);
-    if (fingers.size > 1) return app.put(zoom(s, whole, timeAt(x), last / spread()));
+    if (FULL) {
+      const spread = () => max(abs([...fingers.values()].reduce((a, b) => a - b)), 20);
+      const last = spread();
+      fingers.set(e.pointerId, x);
+      if (fingers.size > 1) return app.put(zoom(s, whole, timeAt(x), last / spread()));
+    }
     const at = ((x - l.x0) / wide()) * r.duration;
     if (drag === "frame") return app.put(toWindow(s, whole, at - span() / 2, at + span() / 2));
     if (!moved && abs(x - (drag === "pick" ? xOf(start) : start)) < dragThreshold) return;
@@ -222,10 +224,10 @@ export function timeline(app: App): Timeline {
   }
 
   function release(e: PointerEvent): void {
-    const t = drag && drag !== "frame" && !moved && fingers.size < 2 && targetAt(e);
-    fingers.delete(e.pointerId);
+    const t = drag && drag !== "frame" && !moved && !(FULL && fingers.size > 1) && targetAt(e);
+    if (FULL) fingers.delete(e.pointerId);
     moved = true;
-    if (!fingers.size) drag = "";
+    if (!FULL || !fingers.size) drag = "";
     if (t) app.put(pick(app.s, whole, columnTime(t.begin), columnTime(t.id ? t.end : t.begin)));
   }
 
