@@ -271,6 +271,29 @@ func TestChildrenBeginWithNothing(t *testing.T) {
 	}
 }
 
+// TestCheapReadingsDoNotHalveTheSum: they do not look at children, which work evenly here.
+func TestCheapReadingsDoNotHalveTheSum(t *testing.T) {
+	p := newFakeProc(t)
+	p.set(fakeProcess{pid: 10, start: 1, children: []int{20}})
+	now := int64(1e9)
+	b := timeline.NewBuilder(timeline.Options{Origin: now})
+	s := newSampler(New(10, Options{Proc: p.root, Sys: p.root, Clock: func() int64 { return now }}), b, 0)
+	for i := range 8 {
+		p.set(fakeProcess{pid: 20, parent: 10, start: 1, own: 100 * i})
+		if i%2 == 0 {
+			s.read(now, usual)
+		} else {
+			s.read(now, cheap)
+		}
+		now += 1e9
+	}
+	for _, point := range find(b.Snapshot(b.Since(now)), "cpu").Points {
+		if math.Abs(point.Value-1) > 1e-9 {
+			t.Errorf("%v cores from %v to %v, want 1", point.Value, point.From, point.At)
+		}
+	}
+}
+
 func TestWhatCannotBeReadIsANote(t *testing.T) {
 	p := newFakeProc(t)
 	p.set(fakeProcess{pid: 10, start: 1, unreadableIO: true})

@@ -98,7 +98,9 @@ func (s *sampler) readCheap(at timeline.Nanos) {
 	if err != nil {
 		return // the next usual reading says so
 	}
-	s.tellCPU(at)
+	if len(s.family.members) == 1 { // else the children's part is not known now
+		s.tellCPU(at)
+	}
 	s.gauge(at, "rss", "/proc/PID/statm", "B", s.limits.Memory, float64(m.rss))
 	s.threads.read(at, false)
 	s.gauge(at, "threads", "/proc/PID/stat", "", 0, float64(m.threads-s.threads.own))
