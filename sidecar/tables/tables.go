@@ -28,6 +28,9 @@ type Column struct{ Name, About string }
 // States are seconds by the state of a thread, of the states in which there is time.
 type States map[string]float64
 
+// Parts are seconds by the id of what took them. In a file they are one cell.
+type Parts map[string]float64
+
 // Of makes all tables of a report, in the order of reading.
 func Of(v *report.View) []Table {
 	m := &maker{v}
@@ -204,7 +207,7 @@ func (m *maker) ranks() Table {
 		{"rank", "in the run"}, {"process", "that it is"}, {"known_s", "for which its stacks are known"}, {"computing_s", "of that, in Python or native code"},
 		{"steps", "training steps"}, {"step_s", "the median one"}, {"collectives_s", "seconds by what it waited for others in: all_reduce, barrier, backward …"}}}
 	for _, r := range m.Ranks {
-		collectives := make(States, len(r.Collectives))
+		collectives := make(Parts, len(r.Collectives))
 		for _, c := range r.Collectives {
 			collectives[c.ID] = report.Seconds(c.NS)
 		}
