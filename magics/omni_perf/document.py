@@ -41,7 +41,7 @@ def tables(document: Document) -> dict[str, list[Row]]:
     """Return the tables of a report by name, each a list of rows.
 
     ``lines``, ``functions``, ``threads``, ``idle``, ``devices``, ``findings``, ``steps``,
-    ``regions``, ``processes``, ``tracks`` and ``notes``. Names that end in ``_s`` are
+    ``regions``, ``ranks``, ``processes``, ``tracks`` and ``notes``. Names that end in ``_s`` are
     seconds, in ``_bytes`` bytes; shares are 0 to 1; ``state_s`` is a mapping of state to
     seconds. Keys that a table lacks in this version may come in a later one.
     """
@@ -55,6 +55,7 @@ def tables(document: Document) -> dict[str, list[Row]]:
         "findings": _findings,
         "steps": _steps,
         "regions": _regions,
+        "ranks": _ranks,
         "processes": _processes,
         "tracks": _tracks,
         "notes": _notes,
@@ -249,6 +250,21 @@ def _regions(names: _Names) -> list[Row]:
             "p95_s": _seconds(row["p95_ns"]),
         }
         for row in names.document["regions"]
+    ]
+
+
+def _ranks(names: _Names) -> list[Row]:
+    return [
+        {
+            "rank": row["rank"],
+            "process": names.process(row["process"]),
+            "known_s": _seconds(row["known_ns"]),
+            "computing_s": _seconds(row["computing_ns"]),
+            "steps": row["steps"],
+            "step_s": _seconds_or_none(row["step_ns"]),
+            "collectives_s": {part["id"]: _seconds(part["ns"]) for part in row["collectives"]},
+        }
+        for row in cast("list[Row]", names.document.get("ranks") or [])
     ]
 
 

@@ -10,10 +10,12 @@ import (
 )
 
 // company is what ran beside one thread: the other threads of its process, and
-// the target's child processes. It answers who was waited for.
+// the child processes of its process. It answers who was waited for.
 type company struct {
-	s       *stacks
-	threads []companion
+	s        *stacks
+	process  int // the thread's, in Recording.Processes; 0: the target
+	threads  []companion
+	children []timeline.Process // that the process, or one of these, has started
 }
 
 // companion is one other thread.
@@ -24,6 +26,14 @@ type companion struct {
 
 func newCompany(s *stacks, self *timeline.Thread) *company {
 	c := &company{s: s}
+	if self != nil && self.Process < len(s.rec.Processes) {
+		c.process = max(self.Process, 0)
+	}
+	for i, p := range s.rec.Processes {
+		if p.PID != s.rec.Target.PID && (p.IsWorker() || p.Role == timeline.RoleChild) && c.descends(i) {
+			c.children = append(c.children, p)
+		}
+	}
 	if self == nil {
 		return c
 	}
@@ -34,6 +44,23 @@ func newCompany(s *stacks, self *timeline.Thread) *company {
 		}
 	}
 	return c
+}
+
+// descends tells whether a process descends from the thread's own: everything does from
+// the target, other ranks do not from a rank.
+func (c *company) descends(process int) bool {
+	if c.process == 0 {
+		return true
+	}
+	for range 64 { // a damaged file may have a circle
+		if process < 0 || process >= len(c.s.rec.Processes) {
+			return false
+		}
+		if process = c.s.rec.Processes[process].ParentIndex; process == c.process {
+			return true
+		}
+	}
+	return false
 }
 
 // plainHost is newHost for a thread of whose life nothing more is known.
@@ -169,7 +196,7 @@ func total(where []Interval) timeline.Nanos {
 // childCores is how many CPUs the child processes used meanwhile; 0 where that is
 // not known.
 func (c *company) childCores(where []Interval) float64 {
-	if cores := meanDuring(c.s.track("cpu.children"), where); !math.IsNaN(cores) {
+	if cores := meanDuring(c.s.track("cpu.children"), where); !math.IsNaN(cores) && c.process == 0 { // it is the target's
 		return cores
 	}
 	return 0
@@ -179,7 +206,7 @@ func (c *company) childCores(where []Interval) float64 {
 // not known, and how many there are for it.
 func (c *company) cores(where []Interval) (used, limit float64) {
 	t := c.s.track("cpu")
-	if t == nil {
+	if t == nil || c.process != 0 { // it is the target's
 		return math.NaN(), 0
 	}
 	return meanDuring(t, where), t.Limit
@@ -205,13 +232,7 @@ func meanDuring(t *timeline.Track, where []Interval) float64 {
 
 // hasChildren tells whether child processes lived in a good part of the intervals.
 func (c *company) hasChildren(where []Interval) bool {
-	return slices.ContainsFunc(c.s.rec.Processes, func(p timeline.Process) bool {
-		return c.isChild(p) && c.lived(p, where) > 0
-	})
-}
-
-func (c *company) isChild(p timeline.Process) bool {
-	return p.PID != c.s.rec.Target.PID && (p.IsWorker() || p.Role == timeline.RoleChild)
+	return slices.ContainsFunc(c.children, func(p timeline.Process) bool { return c.lived(p, where) > 0 })
 }
 
 func (c *company) lived(p timeline.Process, where []Interval) timeline.Nanos {
@@ -321,8 +342,8 @@ func (c *company) processesDuring(where []Interval) []Actor {
 	}
 	groups := make(map[group]*Actor)
 	lived := make(map[group]timeline.Nanos)
-	for _, p := range c.s.rec.Processes {
-		if !c.isChild(p) || c.lived(p, where) == 0 || c.onlyStarts(p) {
+	for _, p := range c.children {
+		if c.lived(p, where) == 0 || c.onlyStarts(p) {
 			continue
 		}
 		kind := group{command: p.Command}
@@ -361,8 +382,8 @@ func (c *company) processesDuring(where []Interval) []Actor {
 // covered is the share of some intervals in which a child process was seen.
 func (c *company) covered(where []Interval) float64 {
 	var lives []Interval
-	for _, p := range c.s.rec.Processes {
-		if end := cmp.Or(p.End, c.s.rec.Duration); c.isChild(p) && end > p.Start && !c.onlyStarts(p) {
+	for _, p := range c.children {
+		if end := cmp.Or(p.End, c.s.rec.Duration); end > p.Start && !c.onlyStarts(p) {
 			lives = append(lives, Interval{p.Start, end})
 		}
 	}
@@ -379,7 +400,7 @@ func (c *company) onlyStarts(p timeline.Process) bool {
 	if p.Command == "resource_tracker" {
 		return true
 	}
-	return isShell(p) && slices.ContainsFunc(c.s.rec.Processes, func(other timeline.Process) bool { return c.isChild(other) && !isShell(other) })
+	return isShell(p) && slices.ContainsFunc(c.children, func(other timeline.Process) bool { return !isShell(other) })
 }
 
 func isShell(p timeline.Process) bool {

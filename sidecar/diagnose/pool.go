@@ -1,6 +1,8 @@
 package diagnose
 
 import (
+	"slices"
+
 	"github.com/omni-perf/omni-perf/sidecar/pools"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
@@ -19,11 +21,16 @@ type PoolWork struct {
 	Imbalance float64
 }
 
+// pools are those whose workers descend from the thread's process.
+func (c *company) pools() []pools.Pool {
+	return slices.DeleteFunc(pools.Of(c.s.rec), func(p pools.Pool) bool { return p.Owner != c.process && !c.descends(p.Owner) })
+}
+
 // workersAtWork is how many workers had something to do in some intervals, on average,
 // whether or not they had a CPU to do it on; 0 where their stacks are not known.
 func (c *company) workersAtWork(where []Interval) float64 {
 	working := timeline.Nanos(0)
-	for _, p := range pools.Of(c.s.rec) {
+	for _, p := range c.pools() {
 		did := p.During(c.s.rec, poolIntervals(where))
 		working += did.Working + did.Starting
 	}
@@ -42,7 +49,7 @@ func poolIntervals(where []Interval) []pools.Interval {
 // where their stacks are not known.
 func (c *company) workOf(role timeline.Role, where []Interval) (*PoolWork, Place) {
 	pool := pools.Pool{Role: role}
-	for _, p := range pools.Of(c.s.rec) {
+	for _, p := range c.pools() {
 		if p.Role == role {
 			pool.Members = append(pool.Members, p.Members...)
 		}

@@ -89,3 +89,19 @@ func TestDataParallelsSerialCopies(t *testing.T) {
 		t.Errorf("%.2f of the idle time is charged to the copies: %+v", share, d.Idle.Causes)
 	}
 }
+
+// Other ranks are nobody's children: a rank that waits in backward() does not wait for a
+// child process.
+func TestOtherRanksAreNoChildren(t *testing.T) {
+	for place := range 2 {
+		rec := scene{acts: launching, script: true, change: ddp(4, 9)}.record()
+		s := newStacks(rec, NewSource(rec, nil))
+		lanes, threads := s.rankLanes()
+		if c := newCompany(s, threads[place]); len(lanes) != 2 || len(c.children) != 0 || c.workersAtWork([]Interval{{0, 10 * sec}}) != 0 {
+			t.Errorf("rank %d has the children %+v", place, c.children)
+		}
+		if c := newCompany(s, rec.MainThread()); len(c.children) != 2 {
+			t.Errorf("the launcher has the children %+v", c.children)
+		}
+	}
+}

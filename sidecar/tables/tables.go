@@ -28,12 +28,15 @@ type Column struct{ Name, About string }
 // States are seconds by the state of a thread, of the states in which there is time.
 type States map[string]float64
 
+// Parts are seconds by the id of what took them. In a file they are one cell.
+type Parts map[string]float64
+
 // Of makes all tables of a report, in the order of reading.
 func Of(v *report.View) []Table {
 	m := &maker{v}
 	return []Table{
 		m.idle(), m.lines(), m.functions(), m.threads(), m.processes(),
-		m.devices(), m.findings(), m.steps(), m.regions(), m.tracks(),
+		m.devices(), m.findings(), m.steps(), m.regions(), m.ranks(), m.tracks(),
 	}
 }
 
@@ -195,6 +198,20 @@ func (m *maker) regions() Table {
 		{"name", "as marked"}, {"count", "how often"}, {"total_s", "together"}, {"p50_s", "half lasted no longer"}, {"p95_s", "95 % lasted no longer"}}}
 	for _, r := range m.Regions {
 		t.Rows = append(t.Rows, []any{r.Name, r.Count, report.Seconds(r.TotalNS), report.Seconds(r.P50NS), report.Seconds(r.P95NS)})
+	}
+	return t
+}
+
+func (m *maker) ranks() Table {
+	t := Table{Name: "ranks", About: "the processes of a distributed run, by their main threads", Columns: []Column{
+		{"rank", "in the run"}, {"process", "that it is"}, {"known_s", "for which its stacks are known"}, {"computing_s", "of that, in Python or native code"},
+		{"steps", "training steps"}, {"step_s", "the median one"}, {"collectives_s", "seconds by what it waited for others in: all_reduce, barrier, backward …"}}}
+	for _, r := range m.Ranks {
+		collectives := make(Parts, len(r.Collectives))
+		for _, c := range r.Collectives {
+			collectives[c.ID] = report.Seconds(c.NS)
+		}
+		t.Rows = append(t.Rows, []any{r.Rank, m.process(r.Process), report.Seconds(r.KnownNS), report.Seconds(r.ComputingNS), r.Steps, seconds(r.StepNS), collectives})
 	}
 	return t
 }

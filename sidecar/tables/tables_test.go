@@ -23,7 +23,8 @@ func trained(t *testing.T) *report.View {
 	b.Describe(func(r *timeline.Recording) {
 		r.Target = timeline.Target{PID: 7, Cell: &cell}
 		r.Sources = []timeline.Source{{File: cell.File, ExecutionCount: 3, Text: cell.Text}}
-		r.Processes = []timeline.Process{{PID: 7, Role: "kernel", CPU: -1}}
+		number := 2
+		r.Processes = []timeline.Process{{PID: 7, Role: "kernel", CPU: -1}, {PID: 8, Parent: 7, Role: timeline.RoleRank, Rank: &number, Number: &number}}
 		r.GPUs = []timeline.GPU{{Index: 1, Name: "H", UUID: "GPU-1", PIDs: []int{7}}}
 		r.Marks = []timeline.Mark{{Kind: "step", Name: "s", Start: 0, End: 1e9}, {Kind: "region", Name: "=r", Start: 0, End: 1e9}}
 	})
@@ -36,6 +37,9 @@ func trained(t *testing.T) *report.View {
 		util.AddWindow(at, at+step, 100)
 		util.AddWindow(at+step, at+2*step, 0)
 	}
+	rank := b.Thread(timeline.Thread{PID: 8, Process: 1, NativeID: 8, Main: true, OnCPU: -1})
+	b.Set(rank, 0, b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "barrier", File: "/v/site-packages/torch/distributed/distributed_c10d.py", Line: 3})), timeline.StateWaiting, false)
+	b.Mark(timeline.Mark{Kind: "step", Start: 0, End: timeline.Nanos(time.Second), Process: 1})
 	rec := b.Snapshot(20 * step)
 	d := diagnose.Run(rec)
 	v, err := report.Build(rec, &d, report.Options{})
@@ -73,6 +77,7 @@ func TestRowsHaveNamesInPlaceOfIndices(t *testing.T) {
 		"devices":   {"device": 1, "name": "H", "busy_s": 1.0, "idle_s": 1.0, "unknown_s": 0.0, "used": true},
 		"steps":     {"name": "s", "start_s": 0.0, "end_s": 1.0},
 		"regions":   {"name": "=r", "count": 1, "total_s": 1.0, "p95_s": 1.0},
+		"ranks":     {"rank": 2, "process": "rank 8", "known_s": 2.0, "computing_s": 0.0, "steps": 1, "step_s": 1.0},
 		"tracks":    {"id": "gpu.util", "device": 1, "t_s": 0.1, "value": 100.0, "unit": "%", "process": nil},
 		"findings":  {"file": "Cell [3]", "line": 2},
 	} {
@@ -137,8 +142,11 @@ func TestFolderOfCSV(t *testing.T) {
 			t.Errorf("%s: a spreadsheet would compute a cell of\n%s", table.Name, text)
 		}
 	}
+	if text, _ := os.ReadFile(filepath.Join(folder, "ranks.csv")); !strings.HasSuffix(string(text), "\n2,rank 8,2,0,1,1,barrier=2\n") {
+		t.Errorf("the ranks are\n%s", text)
+	}
 	text, _ := os.ReadFile(filepath.Join(folder, "threads.csv"))
-	if want := "name,role,process,rank,native_id,main,internal,state_s.python,state_s.native,state_s.waiting,state_s.io,state_s.gil,state_s.off,state_s.unknown,on_cpu_s,on_cpu_at_least\nMainThread,kernel,kernel 7,,7,true,false,0,0,2,0,0,0,0,,false\n"; string(text) != want {
+	if want := "name,role,process,rank,native_id,main,internal,state_s.python,state_s.native,state_s.waiting,state_s.io,state_s.gil,state_s.off,state_s.unknown,on_cpu_s,on_cpu_at_least\nMainThread,kernel,kernel 7,,7,true,false,0,0,2,0,0,0,0,,false\n"; !strings.HasPrefix(string(text), want) {
 		t.Errorf("got\n%s\nwant\n%s", text, want)
 	}
 }
@@ -148,7 +156,7 @@ func TestAnEmptyReportHasEveryTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if all := Of(v); len(all) != 10 {
+	if all := Of(v); len(all) != 11 {
 		t.Errorf("%d tables", len(all))
 	}
 }

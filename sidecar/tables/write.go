@@ -10,6 +10,9 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/output"
 	"github.com/omni-perf/omni-perf/sidecar/report"
+	"maps"
+	"slices"
+	"strings"
 )
 
 // WriteFolder writes FOLDER/TABLE.csv for every table into a folder, which it makes.
@@ -67,6 +70,12 @@ func cell(value any) string {
 		return ""
 	case float64:
 		return figure(v)
+	case Parts:
+		var list []string
+		for _, id := range slices.Sorted(maps.Keys(v)) {
+			list = append(list, id+"="+figure(v[id]))
+		}
+		return output.SpreadsheetText(strings.Join(list, " "))
 	case string:
 		return output.SpreadsheetText(v)
 	}
