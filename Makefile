@@ -92,6 +92,7 @@ truth: build
 	cd magics/tests && $(BIN)/python -m truth --repeat $(REPEAT) && $(BIN)/python -m truth --repeat $(REPEAT) --scripts
 	OMNI_PERF_TRUTH=1 $(GO) test -timeout 4h -count 1 ./sidecar/specimen
 	OMNI_PERF_TRUTH=1 $(GO) test -timeout 1h -count 1 -v -run '^(TestTruthProgramsAsChildren|TestSharesOfForkedWorkers)$$' ./sidecar/pystack
+	OMNI_PERF_TRUTH=1 $(BIN)/python -m pytest -s magics/tests/test_agreement.py
 
 # A run of its own: Playwright's event loop would stand in the way of the shells above.
 test-web: build
