@@ -47,7 +47,7 @@ const (
 	// 1 kHz have room in the least. Longer cells may take more by the second.
 	leastData     = 32 << 10
 	dataPerSecond = 3 << 10
-	mostData      = 240 << 10
+	mostData      = 220 << 10
 )
 
 var errNoReport = errors.New("chart: no report to draw")

@@ -2,6 +2,7 @@ package report
 
 import (
 	"errors"
+	"iter"
 	"maps"
 	"math"
 	"math/bits"
@@ -32,10 +33,15 @@ type Excerpt struct {
 // Thin makes the same document smaller, so that it takes at most budget bytes when it
 // is compressed by gzip. Spans are put on a coarser grid by the resampling that a
 // recording uses while it runs, long tables are cut, tracks joined; Thinned says what
-// was done. A document that fits stays as it is.
+// was done. A document that fits stays as it is; that one with more spans than bytes
+// to spend does not fit is not tried, for the memory that writing it takes.
 func (v *View) Thin(budget int) (*Excerpt, error) {
-	e := v.Whole()
-	for level := 0; ; {
+	e, level := v.Whole(), 0
+	if n := len(v.Spans.Node) / max(budget, 1); n > 0 {
+		level = min(bits.Len(uint(n)), maxThinning)
+		e = v.thinned(budget, level)
+	}
+	for {
 		var err error
 		if e.Packed, err = Pack(e.Document); err != nil {
 			return nil, err
@@ -149,15 +155,18 @@ func (t *thinner) spans() {
 }
 
 // recorded are spans as package timeline has them; only equality of states matters.
-func recorded(history []Span) []timeline.Span {
-	spans := make([]timeline.Span, len(history))
-	for i, s := range history {
-		spans[i] = timeline.Span{
-			Start: timeline.Nanos(s.Start), End: timeline.Nanos(s.End), Node: timeline.NodeID(s.Node),
-			State: timeline.State(s.State), Truncated: s.Incomplete,
+func recorded(history []Span) iter.Seq[timeline.Span] {
+	return func(yield func(timeline.Span) bool) {
+		for _, s := range history {
+			span := timeline.Span{
+				Start: timeline.Nanos(s.Start), End: timeline.Nanos(s.End), Node: timeline.NodeID(s.Node),
+				State: timeline.State(s.State), Truncated: s.Incomplete,
+			}
+			if !yield(span) {
+				return
+			}
 		}
 	}
-	return spans
 }
 
 func indices(n int) []int {

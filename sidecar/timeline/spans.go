@@ -1,5 +1,7 @@
 package timeline
 
+import "iter"
+
 // spanList is one thread's history: closed spans and the state it is in now.
 type spanList struct {
 	closed []Span
@@ -99,7 +101,11 @@ func (g grid) resample(spans []Span) []Span {
 }
 
 // Resample puts a thread's spans on a coarser grid, as a Builder does when it has too
-// many: the shares of time stay unbiased. The given spans stay as they are.
-func Resample(spans []Span, step Nanos) []Span {
-	return grid{step}.resample(append([]Span(nil), spans...))
+// many: the shares of time stay unbiased.
+func Resample(spans iter.Seq[Span], step Nanos) []Span {
+	var out []Span
+	for s := range spans {
+		out = grid{step}.append(out, s)
+	}
+	return out
 }

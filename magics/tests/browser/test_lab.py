@@ -79,7 +79,7 @@ def test_a_stranger_who_opens_the_saved_notebook_sees_the_picture(lab: Lab) -> N
     saved = lab.save("saved.ipynb")
     bundle = saved["cells"][1]["outputs"][0]["data"]
     assert "text/html" in bundle and "text/plain" in bundle
-    assert len(json.dumps(bundle)) <= 500_000
+    assert len(json.dumps(bundle)) <= 160_000
     # Another name: nobody has ever trusted this file.
     shutil.copy(lab.server.notebooks / "saved.ipynb", lab.server.notebooks / "stranger.ipynb")
     notebook = json.loads((lab.server.notebooks / "stranger.ipynb").read_text())

@@ -44,8 +44,14 @@ for (const target of [Document, Window]) {
 for (const name of ['ResizeObserver', 'IntersectionObserver', 'MutationObserver']) {
     const Base = window[name];
     window[name] = class extends Base {
-        observe(...a) { window.held += ours(); return super.observe(...a); }
-        disconnect() { window.held -= ours(); return super.disconnect(); }
+        observe(...a) {
+            if (!this.counted && ours()) { this.counted = true; window.held++; }
+            return super.observe(...a);
+        }
+        disconnect() {
+            if (this.counted) { this.counted = false; window.held--; }
+            return super.disconnect();
+        }
     };
 }
 """

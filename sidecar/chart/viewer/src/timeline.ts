@@ -164,7 +164,7 @@ export function timeline(app: App): Timeline {
     const where = f ? whereOf(f) : "";
     if (!placed.rows) return [called, f ? f.called + "  " + where : "", here + more + " · " + shareWords(app, stateTimes(r, thread!, ...rangeOf(app.s)), micros)];
     const times = m.functions(0, r.duration).get(fn);
-    return [f?.called || wordsOf(t, g, id)[0]!, where, here + (times ? `${share(times.total)}, ${micros(times.self)} its own` : "") + more];
+    return [f?.called || wordsOf(t, g, id)[0]!, where, here + (times ? `${share(times.total)}, ${micros(times.self)} its own` + (times.self ? ` (${shareWords(app, times.shares, micros)})` : "") : "") + more];
   }
 
   /** point frames a target and tells what it is, near a point of the window. */
