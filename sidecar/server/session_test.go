@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/omni-perf/omni-perf/sidecar/api"
+	"github.com/omni-perf/omni-perf/sidecar/noise"
 	"github.com/omni-perf/omni-perf/sidecar/pystack/truth"
 	"github.com/omni-perf/omni-perf/sidecar/report"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
@@ -307,30 +308,32 @@ func TestAnswersWhileSamplingOnOneCPU(t *testing.T) {
 	if _, err := c.Begin(ctx, &api.BeginRequest{CellId: "a", IntervalNs: int64(200 * time.Microsecond)}); err != nil {
 		t.Fatal(err)
 	}
-	worked := make(chan struct{})
-	go func() {
-		defer close(worked)
-		run(500)
-	}()
-	var answers []time.Duration
-	for working := true; working; {
-		select {
-		case <-worked:
-			working = false
-		default:
-			start := time.Now()
-			if _, err := c.Status(ctx, &api.StatusRequest{}); err != nil {
-				t.Fatal(err)
+	noise.Again(t, func(t *noise.Attempt) {
+		worked := make(chan struct{})
+		go func() {
+			defer close(worked)
+			run(500)
+		}()
+		var answers []time.Duration
+		for working := true; working; {
+			select {
+			case <-worked:
+				working = false
+			default:
+				start := time.Now()
+				if _, err := c.Status(ctx, &api.StatusRequest{}); err != nil {
+					t.Fatal(err)
+				}
+				answers = append(answers, time.Since(start))
+				time.Sleep(5 * time.Millisecond)
 			}
-			answers = append(answers, time.Since(start))
-			time.Sleep(5 * time.Millisecond)
 		}
-	}
-	slices.Sort(answers)
-	if len(answers) < 5 {
-		t.Errorf("only %d answers while the cell ran: %v", len(answers), answers)
-	}
-	t.Logf("%d answers, median %v, longest %v", len(answers), answers[len(answers)/2], answers[len(answers)-1])
+		slices.Sort(answers)
+		if len(answers) < 5 {
+			t.Errorf("only %d answers while the cell ran: %v", len(answers), answers)
+		}
+		t.Logf("%d answers, median %v, longest %v", len(answers), answers[len(answers)/2], answers[len(answers)-1])
+	})
 }
 
 func TestClipLineAndFirstLine(t *testing.T) {
