@@ -337,8 +337,9 @@ def test_arrows_go_from_box_to_box_and_are_told(viewer: Viewer) -> None:
 
 def test_crosshair_and_tooltip(viewer: Viewer) -> None:
     viewer.open("training")
+    row = viewer.box(".opv > svg")["y"] + 350  # of DataLoader.__next__
     viewer.wheel(600, 300, -300)
-    viewer.page.mouse.move(640, 362)
+    viewer.page.mouse.move(640, row)
     viewer.settle()
     tip = viewer.page.locator(".o-tip").inner_text()
     assert "__next__" in tip
@@ -368,8 +369,9 @@ def test_hovering_and_selecting_do_not_repaint_the_lanes(viewer: Viewer) -> None
 
 def test_a_click_selects_a_box(viewer: Viewer) -> None:
     viewer.open("training")
+    row = viewer.box(".opv > svg")["y"] + 350  # of DataLoader.__next__
     viewer.wheel(600, 300, -300)
-    viewer.page.mouse.click(640, 362)
+    viewer.page.mouse.click(640, row)
     viewer.settle()
     assert viewer.says().startswith("Selected 0.6"), viewer.says()
 

@@ -76,7 +76,7 @@ function rich(): Record<string, unknown> {
 test("a whole document is used in all ways", () => expect(use(rich())).toBe(true));
 
 /** breathe lets the runner say that it is alive. */
-const breathe = (i: number) => i % 1000 || new Promise((done) => setTimeout(done, 0));
+const breathe = (i: number) => i % 100 || new Promise((done) => setTimeout(done, 0));
 
 /** PAYLOADS is how many, set where the tests are built. */
 declare const PAYLOADS: number;
