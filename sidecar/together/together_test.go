@@ -16,9 +16,9 @@ import (
 
 const second = timeline.Nanos(time.Second)
 
-// ranked is the report of one rank of four, recorded by itself: it began so many seconds
+// rankedReport is the report of one rank of four, recorded by itself: it began so many seconds
 // after the machine, and works for so many tenths of each of its ten steps.
-func ranked(t *testing.T, number int, begins float64, tenths int, boot string, gpu bool) *report.View {
+func rankedReport(t testing.TB, number int, begins float64, tenths int, boot string, gpu bool) *report.View {
 	t.Helper()
 	b := timeline.NewBuilder(timeline.Options{Origin: int64(begins*1e9) + 1, StartedAt: time.Unix(1000, 0).Add(time.Duration(begins * 1e9))})
 	b.Describe(func(r *timeline.Recording) {
@@ -67,7 +67,7 @@ func ranked(t *testing.T, number int, begins float64, tenths int, boot string, g
 
 func four(t *testing.T, gpu bool) []*report.View {
 	return []*report.View{
-		ranked(t, 2, 1.25, 4, "boot", gpu), ranked(t, 0, 1, 4, "boot", gpu), ranked(t, 3, 1, 4, "boot", gpu), ranked(t, 1, 1.125, 9, "boot", gpu),
+		rankedReport(t, 2, 1.25, 4, "boot", gpu), rankedReport(t, 0, 1, 4, "boot", gpu), rankedReport(t, 3, 1, 4, "boot", gpu), rankedReport(t, 1, 1.125, 9, "boot", gpu),
 	}
 }
 
@@ -138,7 +138,7 @@ func TestEachGPUIsToldByWhoUsedIt(t *testing.T) {
 }
 
 func TestOneReportStaysAsItIs(t *testing.T) {
-	in := ranked(t, 0, 3, 4, "boot", true)
+	in := rankedReport(t, 0, 3, 4, "boot", true)
 	r, err := Merge([]*report.View{in}, names[:1])
 	if err != nil {
 		t.Fatal(err)
@@ -149,16 +149,16 @@ func TestOneReportStaysAsItIs(t *testing.T) {
 }
 
 func TestWhatDoesNotFitTogetherIsRefused(t *testing.T) {
-	if _, err := Merge([]*report.View{ranked(t, 0, 1, 4, "boot", false), ranked(t, 1, 1, 4, "another", false)}, names); !errors.Is(err, ErrMachines) {
+	if _, err := Merge([]*report.View{rankedReport(t, 0, 1, 4, "boot", false), rankedReport(t, 1, 1, 4, "another", false)}, names); !errors.Is(err, ErrMachines) {
 		t.Errorf("two machines: %v", err)
 	}
-	if _, err := Merge([]*report.View{ranked(t, 0, 1, 4, "", false)}, names); !errors.Is(err, ErrNoClock) {
+	if _, err := Merge([]*report.View{rankedReport(t, 0, 1, 4, "", false)}, names); !errors.Is(err, ErrNoClock) {
 		t.Errorf("no boot id: %v", err)
 	}
 	if _, err := Merge(nil, nil); err == nil {
 		t.Error("nothing was merged")
 	}
-	if _, err := Merge([]*report.View{ranked(t, 0, 1, 4, "boot", false), ranked(t, 1, 1e8, 4, "boot", false)}, names); !errors.Is(err, errTooLong) {
+	if _, err := Merge([]*report.View{rankedReport(t, 0, 1, 4, "boot", false), rankedReport(t, 1, 1e8, 4, "boot", false)}, names); !errors.Is(err, errTooLong) {
 		t.Errorf("years apart: %v", err)
 	}
 }
