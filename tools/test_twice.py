@@ -6,7 +6,7 @@
 Some tests watch real programs in real time, and a build server that stalls for a second can fail one
 of them. So each target of the Makefile (by default those of ``make test``; "TARGET NAME=VALUE" sets
 variables) runs once; of one that fails, the Go packages or the Python tests that failed run a second
-time. At the end all that ran twice is listed. What fails twice fails the build, and so does what
+time, and those of the viewer all. At the end all that ran twice is listed. What fails twice fails the build, and so does what
 cannot be told apart: a package that does not compile, a collection that fails.
 """
 
@@ -27,6 +27,9 @@ TARGETS = [
     "test-web",
     "test-truth",
 ]
+WHOLE = "test-viewer"
+"""Its output names no test that could run alone; it is short."""
+
 MODULE = "github.com/omni-perf/omni-perf"
 
 
@@ -43,6 +46,8 @@ class Failures:
 
     def again(self, target: str) -> list[str] | None:
         """Return the command that runs only these, or None where there is none."""
+        if target == WHOLE:
+            return ["make", target]
         if self.hopeless or not (self.packages or self.tests):
             return None
         if self.packages:
@@ -113,7 +118,7 @@ def main(targets: list[str]) -> int:
         ok, output = run(command)
         again = failures(output)
         lost = set(again.packages) | set(again.tests)
-        for name in failed.names():
+        for name in failed.names() or [target]:
             is_lost = not ok and (not lost or name.split(":")[0] in lost or name in lost)
             (broken if is_lost else twice).append(name)
     for title, names in (("passed when run a second time", twice), ("FAILED", broken)):
