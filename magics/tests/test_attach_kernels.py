@@ -209,7 +209,7 @@ def test_a_cell_that_keeps_the_interpreter_to_itself_is_recorded(kernel: Kernel,
 def test_children_of_a_watched_cell_have_lanes(kernel: Kernel, tmp_path: Path) -> None:
     cell = (
         SPIN
-        + "import multiprocessing\nwith multiprocessing.get_context('fork').Pool(2) as pool: pool.map(spin, [1, 1], chunksize=1)"
+        + "import multiprocessing\nwith multiprocessing.get_context('fork').Pool(2) as pool: pool.map(spin, [3, 3], chunksize=1)"
     )
     with attaching(kernel.connection_file, "-o", "stacks/", "--format", "json", folder=tmp_path) as attach:
         attach.until("following")
