@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
@@ -34,6 +35,8 @@ class Attach:
     def __init__(self, *args: str | Path, folder: Path) -> None:
         self.said: list[str] = []
         self.process = subprocess.Popen([BINARY, "attach", *args], stderr=subprocess.PIPE, text=True, cwd=folder)
+        self._limit = threading.Timer(3 * PATIENCE_S, self.process.kill)  # so that no read waits for ever
+        self._limit.start()
 
     def until(self, text: str) -> str:
         """Read until a line has the text; return it."""
@@ -42,6 +45,12 @@ class Attach:
             self.said.append(self.process.stderr.readline())
             assert self.said[-1], "".join(self.said)  # else it has ended
         return self.said[-1]
+
+    def close(self) -> None:
+        self._limit.cancel()
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()
 
     def interrupt(self) -> str:
         """End it as Ctrl-C does; return all that it said."""
@@ -57,9 +66,7 @@ def attaching(*args: str | Path, folder: Path) -> Generator[Attach]:
     try:
         yield attach
     finally:
-        if attach.process.poll() is None:
-            attach.process.kill()
-        attach.process.communicate()
+        attach.close()
 
 
 def refused(*args: str | Path, folder: Path) -> str:
@@ -202,7 +209,7 @@ def test_a_cell_that_keeps_the_interpreter_to_itself_is_recorded(kernel: Kernel,
 def test_children_of_a_watched_cell_have_lanes(kernel: Kernel, tmp_path: Path) -> None:
     cell = (
         SPIN
-        + "import multiprocessing\nwith multiprocessing.get_context('fork').Pool(2) as pool: pool.map(spin, [1, 1], chunksize=1)"
+        + "import multiprocessing\nwith multiprocessing.get_context('fork').Pool(2) as pool: pool.map(spin, [3, 3], chunksize=1)"
     )
     with attaching(kernel.connection_file, "-o", "stacks/", "--format", "json", folder=tmp_path) as attach:
         attach.until("following")
@@ -246,8 +253,8 @@ def test_a_flood_of_output_loses_no_cell(kernel: Kernel, tmp_path: Path) -> None
     with attaching(kernel.connection_file, "-o", "out/", "--format", "json", folder=tmp_path) as attach:
         attach.until("following")
         kernel.start(flood)
-        kernel.start(SPIN + "spin(1)")
         attach.until("cell-1.json")
+        kernel.start(SPIN + "spin(1)")
         attach.until("cell-2.json")
         attach.interrupt()
     output = report(tmp_path / "out" / "cell-1.json")["target"]["output"]
@@ -283,6 +290,7 @@ def test_a_wrong_key_is_said(kernel: Kernel, tmp_path: Path) -> None:
     said = refused(kernel.connection_file, folder=tmp_path)
     assert "key" in said
     assert str(kernel.pid) in said
+    assert not (tmp_path / "perf_output").exists()
 
 
 def test_encrypted_kernels_are_said(kernel: Kernel, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ import (
 // process at a time writes there. The page goes to disk whole, each time it changes.
 type Folder struct {
 	path  string
+	made  bool // it was not there
 	lock  *os.File
 	index cellindex.Index
 }
@@ -34,6 +35,7 @@ func OpenFolder(path string) (*Folder, error) {
 	if err := output.CheckFolder(path); err != nil {
 		return nil, err
 	}
+	_, missing := os.Lstat(path)
 	if err := output.MakeFolder(path); err != nil {
 		return nil, err
 	}
@@ -50,14 +52,19 @@ func OpenFolder(path string) (*Folder, error) {
 		lock.Close()
 		return nil, err
 	}
-	return &Folder{path: path, lock: lock}, nil
+	return &Folder{path: path, made: missing != nil, lock: lock}, nil
 }
 
 // Base is what the results in a folder are called, before their numbers.
 func Base(folder string) string { return filepath.Join(folder, cellBase) }
 
-// Close gives the folder free.
-func (f *Folder) Close() { f.lock.Close() }
+// Close gives the folder free, and removes it if it was made for nothing.
+func (f *Folder) Close() {
+	if f.made {
+		_ = os.Remove(f.path) // which fails where something lies in it
+	}
+	f.lock.Close()
+}
 
 // Page is the path of the page.
 func (f *Folder) Page() string { return filepath.Join(f.path, indexName) }

@@ -196,7 +196,7 @@ func (k *follower) begin(id string, w *watched) error {
 	k.running[id] = w
 	w.pause = firstPause
 	w.next = time.Now().Add(w.pause)
-	w.row = k.journal.begin(k.restarts, w)
+	w.row = k.journal.add(k.restarts, w)
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 // journal keeps the page of a kernel's cells, if the results lie in a folder. One goroutine.
 type journal struct {
 	options Options
+	begun   bool // the page is written
 	told    bool // that the page cannot be written
 }
 
@@ -20,30 +21,39 @@ func newJournal(o Options, kernel string, pid int) *journal {
 	j := &journal{options: o}
 	if o.Folder != nil {
 		o.Folder.index = cellindex.Index{Kernel: kernel, PID: pid, Began: time.Now(), Watching: true}
-		j.write()
 	}
 	return j
 }
 
 // close writes the page as of a kernel that is not watched any more.
 func (j *journal) close() {
-	if f := j.options.Folder; f != nil {
-		f.index.Watching = false
-		for i := range f.index.Cells {
-			f.index.Cells[i].Running = false
-		}
+	if !j.begun {
+		return // it never was; an older page stays
+	}
+	f := j.options.Folder
+	f.index.Watching = false
+	for i := range f.index.Cells {
+		f.index.Cells[i].Running = false
+	}
+	j.write()
+}
+
+// begin writes the page, of a kernel that answers.
+func (j *journal) begin() {
+	if j.options.Folder != nil {
 		j.write()
 	}
 }
 
+// process tells that the kernel has another process.
 func (j *journal) process(pid int) {
 	if j.options.Folder != nil {
 		j.options.Folder.index.PID = pid
 	}
 }
 
-// begin adds a cell and returns its row.
-func (j *journal) begin(restarts int, w *watched) (row int) {
+// add adds a cell that begins, and returns its row.
+func (j *journal) add(restarts int, w *watched) (row int) {
 	f := j.options.Folder
 	if f == nil {
 		return 0
@@ -98,6 +108,7 @@ func (j *journal) tell(w *watched, r *report.View, files []File, written []strin
 }
 
 func (j *journal) write() {
+	j.begun = true
 	if err := j.options.Folder.write(); err != nil && !j.told {
 		j.told = true
 		fmt.Fprintf(j.options.Messages, "omni-perf: the page of the cells: %v\n", err)

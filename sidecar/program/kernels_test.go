@@ -135,9 +135,12 @@ func TestAFolderHasOneWriter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	second.Close()
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("%v, %v; want a private folder", info.Mode(), err)
+		t.Errorf("%v, %v; want a private folder", info, err)
+	}
+	second.Close()
+	if _, err := os.Stat(path); err == nil {
+		t.Error("a folder that was made for nothing is left")
 	}
 	if _, err := OpenFolder(write(t, "file", "")); err == nil {
 		t.Error("a file was taken for a folder")

@@ -121,6 +121,7 @@ func (k *follower) greeted(g greeting) error {
 	if err := k.settle(g); err != nil {
 		return err
 	}
+	k.journal.begin()
 	if k.options.Folder != nil {
 		fmt.Fprintf(k.options.Messages, "omni-perf: the cells are listed in %s\n", k.options.Folder.Page())
 	}
