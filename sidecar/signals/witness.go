@@ -70,20 +70,37 @@ func NewWitness(signals ...syscall.Signal) (*Witness, error) {
 
 func (w *Witness) listen() {
 	defer w.told.Close()
-	buf := make([]byte, 64)
-	for {
-		n, err := w.told.Read(buf)
-		if err != nil {
-			return
-		}
-		w.mu.Lock()
-		for _, b := range buf[:n] {
-			w.seen[syscall.Signal(b)] = append(w.seen[syscall.Signal(b)], time.Now())
-		}
-		close(w.news)
-		w.news = make(chan struct{})
-		w.mu.Unlock()
+	conn, err := w.told.SyscallConn()
+	for open := err == nil; open; {
+		err = conn.Read(func(fd uintptr) (done bool) {
+			done, open = w.hear(int(fd))
+			return done
+		})
+		open = open && err == nil
 	}
+}
+
+// hear takes in what the witness has told; done is false where that is nothing yet. What
+// is read is known at once to who holds the lock: see idle.
+func (w *Witness) hear(fd int) (done, open bool) {
+	var buf [64]byte
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n, err := unix.Read(fd, buf[:])
+	switch {
+	case err == unix.EAGAIN:
+		return false, true
+	case err == unix.EINTR:
+		return true, true
+	case err != nil || n <= 0:
+		return true, false
+	}
+	for _, b := range buf[:n] {
+		w.seen[syscall.Signal(b)] = append(w.seen[syscall.Signal(b)], time.Now())
+	}
+	close(w.news)
+	w.news = make(chan struct{})
+	return true, true
 }
 
 // Saw tells whether the witness gets a signal that we have just got. It may get it
@@ -95,26 +112,25 @@ func (w *Witness) Saw(s syscall.Signal, within time.Duration) bool {
 		return false
 	}
 	timeout, end := time.After(within), time.Now().Add(within+witnessed)
+	late := false // it had time
 	for {
 		w.mu.Lock()
 		took, news := w.take(s), w.news
+		never := !took && late && (w.idle() || time.Now().After(end))
 		w.mu.Unlock()
-		if took {
-			return true
+		if took || never {
+			return took
 		}
 		select {
 		case <-news:
 		case <-timeout:
-			if w.idle() || time.Now().After(end) {
-				return false
-			}
-			timeout = time.After(10 * time.Millisecond)
+			late, timeout = true, time.After(10*time.Millisecond)
 		}
 	}
 }
 
 // idle tells that the witness sleeps, for which it must have told each signal it
-// got, and that we have read what it told.
+// got, and that we have read what it told. The lock is held.
 func (w *Witness) idle() bool {
 	status, err := os.ReadFile("/proc/" + strconv.Itoa(w.process.Pid) + "/stat")
 	_, after, _ := bytes.Cut(status, []byte(") ")) // proc(5): the state follows the name
