@@ -6,8 +6,8 @@
 Some tests watch real programs in real time, and a build server that stalls for a second can fail one
 of them. So each target of the Makefile (by default those of ``make test``; "TARGET NAME=VALUE" sets
 variables) runs once; of one that fails, the Go packages or the Python tests that failed run a second
-time, and those of the viewer all. At the end all that ran twice is listed. What fails twice fails the build, and so does what
-cannot be told apart: a package that does not compile, a collection that fails.
+time, and those of the viewer all. At the end all that ran twice is listed. What fails twice fails the
+build, and so does what cannot be told apart: a package that does not compile, a collection that fails.
 """
 
 from __future__ import annotations
