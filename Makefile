@@ -44,11 +44,11 @@ test: test-go test-viewer test-python test-web test-truth
 
 # The tests of pystack and gpu live beside real programs in real time: packages run one by one. The
 # race detector slows the sampler tenfold, so its accuracy is judged without, its concurrency with.
-# diagnose starts no goroutine and simulates hours of recordings: without it, too, as specimen, which
-# diagnoses recordings of hundreds of programs and runs some of them.
+# diagnose starts no goroutine and simulates hours of recordings: without it, too, as chart, which
+# draws such, and specimen, which diagnoses recordings of hundreds of programs and runs some of them.
 # PACKAGES="./sidecar/host ./sidecar/gpu" tests only those.
 PACKAGES ?= ./...
-ALONE    := /sidecar/(pystack|diagnose|specimen)$$
+ALONE    := /sidecar/(pystack|diagnose|chart|specimen)$$
 test-go: test-go-race test-go-alone test-go-concurrency
 test-go-race: prerequisites
 	$(GO) test -race -run '^$$' ./... > /dev/null
