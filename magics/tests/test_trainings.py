@@ -130,7 +130,7 @@ def test_accelerate_s_ranks_are_in_one_picture(nvml: Path, tmp_path: Path) -> No
         pytest.skip("there is no Hugging Face accelerate in .cache/torch")
     example = ROOT / "examples" / "pytorch_train_ddp.py"
     report = record(
-        "accelerate", nvml, tmp_path, 2, "accelerate", "launch", "--cpu", "--num_processes", "2", "--num_machines", "1", "--mixed_precision", "no",
+        "accelerate", nvml, tmp_path, 2, "accelerate", "launch", "--multi_gpu", "--num_processes", "2", "--num_machines", "1", "--mixed_precision", "no",
         "--dynamo_backend", "no", WRAPPER, example, "--epochs", "1",
     )  # fmt: skip
     assert sorted(process["rank"] for process in of_role(report, "rank").values()) == [0, 1]
