@@ -36,15 +36,55 @@ var errListTorn = errors.New("the list of threads changed while it was read")
 // findThreads walks the interpreters and their threads, keeps what is known of
 // threads that are still there, and drops the others.
 func (p *Process) findThreads() (err error) {
+	gils, threads := p.gils, p.threads
 	for range listTries {
+		p.gils, p.threads = gils, threads
 		if err = p.walkThreads(); !errors.Is(err, errListTorn) && !errors.Is(err, ErrStarting) {
 			return err
 		}
 	}
-	if errors.Is(err, errListTorn) { // what there was of it
+	if errors.Is(err, errListTorn) {
+		p.keepKnown(gils, threads)
 		return nil
 	}
 	return err
+}
+
+// keepKnown adds to a torn list the threads that were known before: whether they are
+// still there is seen when they are read. What has the id of one of them is one that is
+// being made, or will be listed next time.
+func (p *Process) keepKnown(gils []*gilGroup, threads map[uint64]*thread) {
+	known := make(map[int]*thread, len(threads))
+	for _, t := range threads {
+		known[t.nativeID] = t
+	}
+	groups := make(map[uint64]*gilGroup, len(p.gils))
+	for _, g := range p.gils {
+		groups[g.addr] = g
+		g.threads = slices.DeleteFunc(g.threads, func(t *thread) bool {
+			other := known[t.nativeID] != nil && known[t.nativeID] != t
+			if other {
+				delete(p.threads, t.addr)
+			}
+			return other
+		})
+	}
+	for _, before := range gils {
+		g := groups[before.addr]
+		if g == nil {
+			p.gils = append(p.gils, before)
+			g = before
+		}
+		for _, t := range before.threads {
+			if p.threads[t.addr] != nil {
+				continue
+			}
+			p.threads[t.addr] = t
+			if g != before {
+				g.threads = append(g.threads, t)
+			}
+		}
+	}
 }
 
 func (p *Process) walkThreads() error {
