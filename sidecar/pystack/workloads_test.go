@@ -356,27 +356,29 @@ def one_round():
 harness.drive(one_round)
 `}
 	eachVersion(t, func(t *testing.T, python truth.Interpreter) {
-		target := truth.Start(t, python, fleeting)
-		p := attachTo(t, target)
-		tape, rec, stats := sampleFor(t, p, 400*time.Millisecond, SampleOptions{Interval: 250 * time.Microsecond, Budget: -1})
-		seen, wrong := 0, 0
-		for _, s := range tape.sets {
-			module := ""
-			for n := s.node; n != timeline.RootNode; n = rec.Nodes[n].Parent {
-				f := rec.Frames[rec.Nodes[n].Frame]
-				if strings.HasPrefix(f.Function, "f_") {
-					seen++
-					module = "<gen " + f.Function + ">"
-				}
-				if module != "" && strings.HasPrefix(f.File, "<gen") && f.File != module {
-					wrong++
+		noise.Again(t, func(t *noise.Attempt) {
+			target := truth.Start(t, python, fleeting)
+			p := attachTo(t, target)
+			tape, rec, stats := sampleFor(t, p, 400*time.Millisecond, SampleOptions{Interval: 250 * time.Microsecond, Budget: -1})
+			seen, wrong := 0, 0
+			for _, s := range tape.sets {
+				module := ""
+				for n := s.node; n != timeline.RootNode; n = rec.Nodes[n].Parent {
+					f := rec.Frames[rec.Nodes[n].Frame]
+					if strings.HasPrefix(f.Function, "f_") {
+						seen++
+						module = "<gen " + f.Function + ">"
+					}
+					if module != "" && strings.HasPrefix(f.File, "<gen") && f.File != module {
+						wrong++
+					}
 				}
 			}
-		}
-		t.Logf("%d of %d mixed; %.1f %% cut, %d lost of %d", wrong, seen, 100*float64(stats.Truncated)/float64(stats.Reads), stats.Lost, stats.Reads)
-		if seen == 0 || wrong*500 > seen {
-			t.Errorf("%d of %d samples mix code objects that followed each other (%+v)", wrong, seen, stats)
-		}
+			t.Logf("%d of %d mixed; %.1f %% cut, %d lost of %d", wrong, seen, 100*float64(stats.Truncated)/float64(stats.Reads), stats.Lost, stats.Reads)
+			if seen == 0 || wrong*500 > seen {
+				t.Errorf("%d of %d samples mix code objects that followed each other (%+v)", wrong, seen, stats)
+			}
+		})
 	})
 }
 
