@@ -61,7 +61,8 @@ test-go-concurrency: prerequisites
 	$(GO) test -race -run 'Image|Second|Gone|Contended|Budget' ./sidecar/pystack
 
 PYTEST ?=
-NOT_HERE := --ignore=magics/tests/browser --ignore=magics/tests/truth # each in a run of its own
+# each in a run of its own
+NOT_HERE := --ignore=magics/tests/browser --ignore=magics/tests/truth
 # The viewer's types and its modules, where Node and its packages are; the modules run in Chromium too (test-web).
 # Not npm ci: that refuses a registry without the optional packages of other systems. --no-save leaves the lock file.
 VIEWER := sidecar/chart/viewer
@@ -98,11 +99,12 @@ truth: build
 test-web: build
 	PATH="$(BIN):$$PATH" $(BIN)/python -m pytest magics/tests/browser $(PYTEST)
 
-# The Python tests on more interpreters.
+# The Python tests on more interpreters: of the extension. Those of the program watch interpreters of their own.
 TEST_PYTHONS ?= python3.12 python3.13
+OF_THE_PROGRAM := $(addprefix --ignore=magics/tests/,gpu test_agreement.py test_analyze_torch.py test_attach_kernels.py test_trainings.py)
 test-pythons:
 	for python in $(TEST_PYTHONS); do \
-	    $(MAKE) test-python PYTHON="$$python" VENV="$(CURDIR)/.cache/venv-$$(basename "$$python")" || exit; \
+	    $(MAKE) test-python NOT_HERE="$(NOT_HERE) $(OF_THE_PROGRAM)" PYTHON="$$python" VENV="$(CURDIR)/.cache/venv-$$(basename "$$python")" || exit; \
 	done
 
 # The lowest versions that pyproject.toml and the documentation promise.
@@ -110,7 +112,7 @@ OLDEST := 'ipython==8.12.*' 'ipykernel==6.17.*' 'grpclib==0.4.7'
 test-oldest:
 	$(MAKE) build VENV="$(CURDIR)/.cache/venv-oldest"
 	.cache/venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check $(OLDEST)
-	PATH="$(CURDIR)/.cache/venv-oldest/bin:$$PATH" .cache/venv-oldest/bin/python -m pytest $(NOT_HERE) $(PYTEST)
+	PATH="$(CURDIR)/.cache/venv-oldest/bin:$$PATH" .cache/venv-oldest/bin/python -m pytest $(NOT_HERE) $(OF_THE_PROGRAM) $(PYTEST)
 
 # The wheel in a clean environment: %load_ext omni_perf and the omni-perf command.
 test-wheel: prerequisites
