@@ -22,7 +22,7 @@ func share(v float64) *float64 { return &v }
 
 func notebook() Index {
 	return Index{
-		Kernel: "~/work/train.ipynb", PID: 4242, Began: began, Watching: true,
+		Kernel: "~/notebooks/train.ipynb", PID: 4242, Began: began, Watching: true,
 		Cells: []Cell{
 			{
 				Number: 3, Process: 1, Began: began.Add(-time.Minute), Already: true, Duration: 92 * time.Second, Outcome: "error: KeyError",

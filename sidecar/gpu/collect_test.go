@@ -257,28 +257,6 @@ func TestFeedDrivesTheDevice(t *testing.T) {
 	})
 }
 
-func TestParseNSpid(t *testing.T) {
-	got := parseNSpid([]byte("Name:\tpython\nPid:\t4711\nNSpid:\t4711\t12\nNSpgid:\t1\n"))
-	if len(got) != 2 || got[0] != 4711 || got[1] != 12 {
-		t.Errorf("got %v, want [4711 12]", got)
-	}
-	if got := parseNSpid([]byte("no such line")); got != nil {
-		t.Errorf("got %v, want nothing", got)
-	}
-}
-
-func FuzzParseNSpid(f *testing.F) {
-	f.Add([]byte("Name:\tx\nNSpid:\t4711\t12\n"))
-	f.Add([]byte("\nNSpid:"))
-	f.Fuzz(func(t *testing.T, status []byte) {
-		for _, id := range parseNSpid(status) {
-			if id <= 0 {
-				t.Errorf("process number %d", id)
-			}
-		}
-	})
-}
-
 // A process the driver numbers by its inner namespace is still ours; where two
 // of ours share a number, the one seen by us under it wins.
 func TestMatchThroughNamespaces(t *testing.T) {

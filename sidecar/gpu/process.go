@@ -1,9 +1,10 @@
 package gpu
 
 import (
-	"bytes"
 	"os"
 	"strconv"
+
+	"github.com/omni-perf/omni-perf/sidecar/procfs"
 )
 
 // namespaceIDs returns every number a process of ours goes by: its own as we
@@ -15,23 +16,7 @@ func namespaceIDs(pid int) []int {
 	if err != nil {
 		return ids // gone: its number may still be listed
 	}
-	return append(ids, parseNSpid(status)...)
-}
-
-// parseNSpid reads the numbers of the line "NSpid:\t4711\t12".
-func parseNSpid(status []byte) []int {
-	_, rest, ok := bytes.Cut(status, []byte("\nNSpid:"))
-	if !ok {
-		return nil
-	}
-	line, _, _ := bytes.Cut(rest, []byte("\n"))
-	var ids []int
-	for _, field := range bytes.Fields(line) {
-		if id, err := strconv.Atoi(string(field)); err == nil && id > 0 {
-			ids = append(ids, id)
-		}
-	}
-	return ids
+	return append(ids, procfs.NamespaceIDs(status)...)
 }
 
 // usage is what the target's processes, and others, have of a device.

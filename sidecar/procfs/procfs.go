@@ -83,6 +83,18 @@ func (f *FS) Group(id int) (int, error) {
 	return 0, errors.New("a status file of an unknown form")
 }
 
+// NamespaceIDs are the numbers that a process or thread goes by, from the pid namespace
+// that /proc shows to its own, innermost one: the line "NSpid:\t4711\t12" of a status
+// file. nil where it is not told.
+func NamespaceIDs(status []byte) []int {
+	_, rest, ok := bytes.Cut(status, []byte("\nNSpid:"))
+	if !ok {
+		return nil
+	}
+	line, _, _ := bytes.Cut(rest, []byte("\n"))
+	return numbers(strings.Fields(string(line)))
+}
+
 // Tasks are the ids of a process's threads.
 func (f *FS) Tasks(pid int) ([]int, error) { return f.folder(f.Path(pid, "task")) }
 

@@ -83,3 +83,25 @@ func TestStartTellsTheLivingFromTheDead(t *testing.T) {
 		t.Error("a process that is gone is told as living")
 	}
 }
+
+func TestNamespaceIDs(t *testing.T) {
+	got := NamespaceIDs([]byte("Name:\tpython\nPid:\t4711\nNSpid:\t4711\t12\nNSpgid:\t1\n"))
+	if len(got) != 2 || got[0] != 4711 || got[1] != 12 {
+		t.Errorf("got %v, want [4711 12]", got)
+	}
+	if got := NamespaceIDs([]byte("no such line")); got != nil {
+		t.Errorf("got %v, want nothing", got)
+	}
+}
+
+func FuzzNamespaceIDs(f *testing.F) {
+	f.Add([]byte("Name:\tx\nNSpid:\t4711\t12\n"))
+	f.Add([]byte("\nNSpid:"))
+	f.Fuzz(func(t *testing.T, status []byte) {
+		for _, id := range NamespaceIDs(status) {
+			if id <= 0 {
+				t.Errorf("process number %d", id)
+			}
+		}
+	})
+}

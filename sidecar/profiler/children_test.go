@@ -15,24 +15,10 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/gpu"
 	"github.com/omni-perf/omni-perf/sidecar/noise"
+	"github.com/omni-perf/omni-perf/sidecar/pystack/truth"
 	"github.com/omni-perf/omni-perf/sidecar/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
-
-// interpreter is a Python that stacks can be read of.
-func interpreter(t testing.TB) string {
-	t.Helper()
-	path, err := exec.LookPath("python3")
-	if err != nil {
-		t.Skip("no python3 on PATH")
-	}
-	out, err := exec.Command(path, "-c", "import sys; print(sys.version_info >= (3, 11), sys.executable)").Output()
-	version, real, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
-	if err != nil || version != "True" {
-		t.Skip("python3 on PATH is older than 3.11")
-	}
-	return real
-}
 
 const spin = `
 import os, subprocess, sys, time
@@ -52,7 +38,7 @@ func recordScript(t testing.TB, children recorder.Children, text string, environ
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, interpreter(t), file)
+	cmd := exec.CommandContext(ctx, truth.OnPath(t), file)
 	cmd.WaitDelay = time.Second
 	cmd.Env = append(os.Environ(), environment...)
 	cmd.Stderr = os.Stderr

@@ -3,10 +3,11 @@ package program
 import (
 	"encoding/binary"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/omni-perf/omni-perf/sidecar/procfs"
 )
 
 // cellNames tells the co_filename ipykernel gives to a cell: a hash of its text
@@ -31,9 +32,9 @@ func cellNames(pid int) func(code string) string {
 }
 
 func environment(pid int) map[string]string {
+	proc := procfs.New("/proc")
 	env := make(map[string]string)
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid)) // unreadable: as if empty
-	for _, entry := range strings.Split(string(text), "\x00") {
+	for _, entry := range proc.Environment(pid) { // unreadable: as if empty
 		if name, value, ok := strings.Cut(entry, "="); ok {
 			env[name] = value
 		}
@@ -43,17 +44,10 @@ func environment(pid int) map[string]string {
 
 // ownPID is the id the process has in its own pid namespace.
 func ownPID(pid int) int {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return pid
-	}
-	for _, line := range strings.Split(string(status), "\n") {
-		if ids, ok := strings.CutPrefix(line, "NSpid:"); ok {
-			fields := strings.Fields(ids)
-			if own, err := strconv.Atoi(fields[len(fields)-1]); err == nil {
-				return own
-			}
-		}
+	proc := procfs.New("/proc")
+	status, err := proc.Read(proc.Path(pid, "status"))
+	if ids := procfs.NamespaceIDs(status); err == nil && len(ids) > 0 {
+		return ids[len(ids)-1]
 	}
 	return pid
 }

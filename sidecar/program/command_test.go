@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/omni-perf/omni-perf/sidecar/pystack/truth"
 	"github.com/omni-perf/omni-perf/sidecar/rank"
 	"github.com/omni-perf/omni-perf/sidecar/report"
 )
@@ -63,7 +64,7 @@ func runOf(t *testing.T, o Options, what ...string) (exit Exit, files []string, 
 		t.Fatal(err)
 	}
 	if s.Program == "" {
-		s.Interpreter = python(t)
+		s.Interpreter = truth.OnPath(t)
 	}
 	var out bytes.Buffer
 	s.Stderr, s.Stdout = &out, &out

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/omni-perf/omni-perf/sidecar/output"
+	"github.com/omni-perf/omni-perf/sidecar/pystack/truth"
 	"github.com/omni-perf/omni-perf/sidecar/report"
 )
 
@@ -148,7 +149,7 @@ func TestTheScriptsExitCodeIsKeptAndTheResultSaved(t *testing.T) {
 			var messages bytes.Buffer
 			o, path := options(t, &messages)
 			script := write(t, "spoil.py", "import os, shutil, sys\np = sys.argv[1]\n"+c.spoil+"\nsys.exit(7)\n")
-			exit, err := Run(context.Background(), realTools(), Script{Interpreter: python(t), Args: []string{script, path}}, o)
+			exit, err := Run(context.Background(), realTools(), Script{Interpreter: truth.OnPath(t), Args: []string{script, path}}, o)
 			if exit.Code != 7 || err == nil || !strings.Contains(err.Error(), "cannot write "+path) {
 				t.Fatalf("exit %v, %v; want 7 and what is wrong", exit, err)
 			}
@@ -169,7 +170,7 @@ func TestABugInTheReportDoesNotCostTheExitCode(t *testing.T) {
 	o, _ := options(t, &messages)
 	tools := realTools()
 	tools.Summary = func(*report.View) []byte { panic("index out of range") }
-	exit, err := Run(context.Background(), tools, Script{Interpreter: python(t), Args: []string{"-c", "raise SystemExit(7)"}}, o)
+	exit, err := Run(context.Background(), tools, Script{Interpreter: truth.OnPath(t), Args: []string{"-c", "raise SystemExit(7)"}}, o)
 	if exit.Code != 7 || err == nil || !strings.Contains(err.Error(), "a bug of omni_perf: index out of range") {
 		t.Errorf("exit %v, %v", exit, err)
 	}
@@ -207,7 +208,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestMessagesThatNobodyReadsCostNeitherResultNorExitCode(t *testing.T) {
-	python(t)
+	truth.OnPath(t)
 	path := filepath.Join(t.TempDir(), "result.json")
 	cmd := exec.Command(os.Args[0], "-c", "raise SystemExit(7)")
 	cmd.Env = append(os.Environ(), "OMNI_PERF_TEST_RESULT="+path)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/omni-perf/omni-perf/jupyter"
+	"github.com/omni-perf/omni-perf/sidecar/pystack/truth"
 )
 
 const connection = `{"iopub_port": 2, "control_port": 4, "ip": "127.0.0.1", "key": "k"}`
@@ -39,7 +40,7 @@ func connectionFile(t *testing.T, name string, uid int) jupyter.ConnectionFile {
 // pretend starts a process with these arguments behind its program.
 func pretend(t *testing.T, uid int, source string, args ...string) (pid int, says func() string) {
 	t.Helper()
-	interpreter := python(t)
+	interpreter := truth.OnPath(t)
 	if uid != os.Getuid() { // one that others may execute
 		interpreter = "/usr/bin/python3"
 		if _, err := os.Stat(interpreter); err != nil {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/gpu"
 	"github.com/omni-perf/omni-perf/sidecar/profiler"
+	"github.com/omni-perf/omni-perf/sidecar/pystack/truth"
 	"github.com/omni-perf/omni-perf/sidecar/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/report"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
@@ -31,20 +32,6 @@ func realTools() Tools {
 		Analyse:  func(rec *timeline.Recording) (*report.View, error) { return report.Build(rec, nil, report.Options{}) },
 		Summary:  func(*report.View) []byte { return nil },
 	}
-}
-
-func python(t testing.TB) string {
-	t.Helper()
-	path, err := exec.LookPath("python3")
-	if err != nil {
-		t.Skip("no python3 on PATH")
-	}
-	out, err := exec.Command(path, "-c", "import sys; print(sys.version_info >= (3, 11), sys.executable)").Output()
-	version, real, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
-	if err != nil || version != "True" {
-		t.Skip("python3 on PATH is older than 3.11")
-	}
-	return real
 }
 
 func write(t testing.TB, name, text string) string {
@@ -126,7 +113,7 @@ func TestAScriptRunsAsWithoutUs(t *testing.T) {
 	var out, complaints, messages bytes.Buffer
 	o, path := options(t, &messages)
 	exit, err := Run(context.Background(), realTools(), Script{
-		Interpreter: python(t), Args: []string{write(t, "spin.py", spinning), "--epochs", "3"},
+		Interpreter: truth.OnPath(t), Args: []string{write(t, "spin.py", spinning), "--epochs", "3"},
 		Stdin: strings.NewReader("typed"), Stdout: &out, Stderr: &complaints,
 	}, o)
 	if err != nil || exit.Code != 7 {
@@ -169,7 +156,7 @@ func TestASignalThatKillsTheScriptIsItsExitCode(t *testing.T) {
 	var messages bytes.Buffer
 	script := write(t, "kill.py", "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n")
 	o, _ := options(t, &messages)
-	exit, err := Run(context.Background(), realTools(), Script{Interpreter: python(t), Args: []string{script}}, o)
+	exit, err := Run(context.Background(), realTools(), Script{Interpreter: truth.OnPath(t), Args: []string{script}}, o)
 	if err != nil || exit != (Exit{128 + int(unix.SIGKILL), unix.SIGKILL}) {
 		t.Errorf("exit %v, %v; want %d", exit, err, 128+unix.SIGKILL)
 	}
@@ -190,7 +177,7 @@ for _ in range(6000):
 	defer cancel()
 	out := &onFirst{then: cancel}
 	o, _ := options(t, &messages)
-	exit, err := Run(ctx, realTools(), Script{Interpreter: python(t), Args: []string{script}, Stdout: out}, o)
+	exit, err := Run(ctx, realTools(), Script{Interpreter: truth.OnPath(t), Args: []string{script}, Stdout: out}, o)
 	if err != nil || exit.Code != 3 || !strings.HasSuffix(out.all.String(), "term\n") {
 		t.Errorf("exit %v, %v, output %q; want the script's own handler: 3", exit, err, out.all.String())
 	}
@@ -209,7 +196,7 @@ func TestWhatCannotBeRunIsSaid(t *testing.T) {
 		want   string
 	}{
 		"no interpreter": {Script{Interpreter: "/no/such/python", Args: []string{script}}, o, "/no/such/python"},
-		"no place":       {Script{Interpreter: python(t), Args: []string{script}}, nowhere, "there is no folder /no/such/folder"},
+		"no place":       {Script{Interpreter: truth.OnPath(t), Args: []string{script}}, nowhere, "there is no folder /no/such/folder"},
 	} {
 		exit, err := Run(context.Background(), realTools(), c.script, c.o)
 		if err == nil || exit.Code != ExitNotStarted || !strings.Contains(err.Error(), c.want) {
@@ -238,7 +225,7 @@ func TestTheVirtualEnvironmentsPythonIsTheDefault(t *testing.T) {
 
 func TestAttachWatchesARunningProcess(t *testing.T) {
 	script := write(t, "loop.py", "def loop():\n    while True: pass\nprint('ready', flush=True)\nloop()\n")
-	cmd := exec.Command(python(t), script)
+	cmd := exec.Command(truth.OnPath(t), script)
 	ready, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -265,7 +252,7 @@ func TestAttachWatchesARunningProcess(t *testing.T) {
 }
 
 func TestAttachEndsWithTheProcess(t *testing.T) {
-	cmd := exec.Command(python(t), "-c", "import time; time.sleep(0.7)")
+	cmd := exec.Command(truth.OnPath(t), "-c", "import time; time.sleep(0.7)")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

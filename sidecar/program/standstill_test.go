@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/omni-perf/omni-perf/sidecar/noise"
+	"github.com/omni-perf/omni-perf/sidecar/pystack/truth"
 	"github.com/omni-perf/omni-perf/sidecar/report"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
@@ -86,7 +87,7 @@ func near(got, want float64) bool { return math.Abs(got-want) <= 0.1+0.1*want }
 
 func TestALauncherIsWaitedFor(t *testing.T) {
 	script := write(t, "work.py", spinner+"after(0.5)\n")
-	launcher := write(t, "launch.sh", fmt.Sprintf("sleep 1\nexec %s %s\n", python(t), script))
+	launcher := write(t, "launch.sh", fmt.Sprintf("sleep 1\nexec %s %s\n", truth.OnPath(t), script))
 	noise.Again(t, func(t *noise.Attempt) {
 		rec := recordScript(t, Script{Interpreter: "/bin/sh", Args: []string{launcher}}, io.Discard)
 		if got := gapSeconds(rec, timeline.GapStarting); got < 1 || !near(got, 1.05) {
@@ -104,7 +105,7 @@ func TestALauncherThatTakesLong(t *testing.T) {
 		t.Skip("takes 12 s; not with -short")
 	}
 	script := write(t, "work.py", spinner+"after(0.5)\n")
-	launcher := write(t, "launch.sh", fmt.Sprintf("sleep 11\nexec %s %s\n", python(t), script))
+	launcher := write(t, "launch.sh", fmt.Sprintf("sleep 11\nexec %s %s\n", truth.OnPath(t), script))
 	noise.Again(t, func(t *noise.Attempt) {
 		rec := recordScript(t, Script{Interpreter: "/bin/sh", Args: []string{launcher}}, io.Discard)
 		if _, functions := mainSeconds(t, rec); !near(functions["spin"], 0.5) {
@@ -117,7 +118,7 @@ func TestAProgramThatBecomesAnother(t *testing.T) {
 	second := write(t, "second.py", spinner+"after(0.4)\n")
 	first := write(t, "first.py", spinner+fmt.Sprintf("before(0.4)\nos.execv(sys.executable, [sys.executable, %q])\n", second))
 	noise.Again(t, func(t *noise.Attempt) {
-		rec := recordScript(t, Script{Interpreter: python(t), Args: []string{first}}, io.Discard)
+		rec := recordScript(t, Script{Interpreter: truth.OnPath(t), Args: []string{first}}, io.Discard)
 		_, functions := mainSeconds(t, rec)
 		if !near(functions["spin"], 0.8) {
 			t.Errorf("functions %v, want 0.8 s of spin", functions)
@@ -138,7 +139,7 @@ func TestAProgramThatBecomesAnother(t *testing.T) {
 func TestAProgramThatIsNoPythonAnyMore(t *testing.T) {
 	script := write(t, "first.py", spinner+"before(0.3)\nos.execv('/bin/sleep', ['sleep', '0.7'])\n")
 	noise.Again(t, func(t *noise.Attempt) {
-		rec := recordScript(t, Script{Interpreter: python(t), Args: []string{script}}, io.Discard)
+		rec := recordScript(t, Script{Interpreter: truth.OnPath(t), Args: []string{script}}, io.Discard)
 		states, functions := mainSeconds(t, rec)
 		if !near(functions["spin"], 0.3) || !near(states["unknown"], 0.7) {
 			t.Errorf("functions %v, states %v, want 0.3 s of spin and 0.7 s unknown", functions, states)
@@ -150,7 +151,7 @@ func TestAProgramThatIsNoPythonAnyMore(t *testing.T) {
 func TestTheEndOfAProgramIsNoNews(t *testing.T) {
 	script := write(t, "short.py", "import asyncio, time\ntime.sleep(0.05)\n")
 	for range 8 {
-		rec := recordScript(t, Script{Interpreter: python(t), Args: []string{script}}, io.Discard)
+		rec := recordScript(t, Script{Interpreter: truth.OnPath(t), Args: []string{script}}, io.Discard)
 		for _, n := range rec.Notes {
 			if n.What == "Python stacks" {
 				t.Errorf("%s: %s", n.What, n.Reason)
@@ -198,7 +199,7 @@ func recordStopped(t testing.TB, script string) (rec *timeline.Recording, stoppe
 		unix.Kill(n, unix.SIGCONT)
 		length <- time.Since(start).Seconds()
 	}()
-	rec = recordScript(t, Script{Interpreter: python(t), Args: []string{script}}, output)
+	rec = recordScript(t, Script{Interpreter: truth.OnPath(t), Args: []string{script}}, output)
 	return rec, <-length
 }
 
@@ -223,7 +224,7 @@ func (f *firstLine) Write(b []byte) (int, error) {
 func TestAGILHolderThatSleeps(t *testing.T) {
 	script := write(t, "work.py", spinner+"import ctypes\nctypes.PyDLL(None).usleep(600_000)\nbefore(0.4)\n")
 	noise.Again(t, func(t *noise.Attempt) {
-		rec := recordScript(t, Script{Interpreter: python(t), Args: []string{script}}, io.Discard)
+		rec := recordScript(t, Script{Interpreter: truth.OnPath(t), Args: []string{script}}, io.Discard)
 		if states, _ := mainSeconds(t, rec); !near(states["waiting"], 0.6) {
 			t.Errorf("states %v, want 0.6 s waiting", states)
 		}
@@ -243,7 +244,7 @@ for n in range(3):
     thread.join()
 `)
 	noise.Again(t, func(t *noise.Attempt) {
-		rec := recordScript(t, Script{Interpreter: python(t), Args: []string{script}}, io.Discard)
+		rec := recordScript(t, Script{Interpreter: truth.OnPath(t), Args: []string{script}}, io.Discard)
 		workers := 0
 		for _, th := range rec.Threads {
 			if !strings.HasPrefix(th.Name, "worker") {

@@ -67,19 +67,24 @@ def one_round():
 harness.drive(one_round, lambda: {"spent_ns": SPENT})
 `}
 
+// timeIn is the main thread's time by the innermost function on the stack that counts.
+func timeIn(t testing.TB, rec *timeline.Recording, counts func(timeline.Frame) bool) map[string]float64 {
+	return weights(rec, mainThread(t, rec), func(s timeline.Span, _ truth.Sample) string {
+		for n := s.Node; n != timeline.RootNode; n = rec.Nodes[n].Parent {
+			if f := rec.Frames[rec.Nodes[n].Frame]; counts(f) {
+				return f.Function
+			}
+		}
+		return ""
+	})
+}
+
 func TestWhatALoopWaitsFor(t *testing.T) {
 	eachVersion(t, func(t *testing.T, python truth.Interpreter) {
 		noise.Again(t, func(t *noise.Attempt) {
 			r := sampleHeld(t, python, waiters, 1500*time.Millisecond, SampleOptions{Budget: -1})
 			rec, measured, stats := r.rec, r.measured, r.stats
-			got := weights(rec, mainThread(t, rec), func(s timeline.Span, stack truth.Sample) string {
-				for n := s.Node; n != timeline.RootNode; n = rec.Nodes[n].Parent {
-					if f := rec.Frames[rec.Nodes[n].Frame]; f.Suspended && measured.SpentNs[f.Function] > 0 {
-						return f.Function
-					}
-				}
-				return ""
-			})
+			got := timeIn(t, rec, func(f timeline.Frame) bool { return f.Suspended && measured.SpentNs[f.Function] > 0 })
 			distance := truth.Distance(got, measured.SpentNs)
 			t.Logf("distance %.4f; %.1f µs CPU and %.2f calls a tick", distance, float64(stats.CPU.Nanoseconds())/1000/float64(stats.Samples), float64(stats.Calls)/float64(stats.Samples))
 			if distance > 0.06 {
@@ -137,14 +142,7 @@ func TestWhatCoroutinesDoWithWhatIsThrownIntoThem(t *testing.T) {
 	eachVersion(t, func(t *testing.T, python truth.Interpreter) {
 		noise.Again(t, func(t *noise.Attempt) {
 			r := sampleHeld(t, python, thrown, time.Second, SampleOptions{Budget: -1})
-			got := weights(r.rec, mainThread(t, r.rec), func(s timeline.Span, stack truth.Sample) string {
-				for n := s.Node; n != timeline.RootNode; n = r.rec.Nodes[n].Parent {
-					if f := r.rec.Frames[r.rec.Nodes[n].Frame]; r.measured.SpentNs[f.Function] > 0 {
-						return f.Function
-					}
-				}
-				return ""
-			})
+			got := timeIn(t, r.rec, func(f timeline.Frame) bool { return r.measured.SpentNs[f.Function] > 0 })
 			if distance := truth.Distance(got, r.measured.SpentNs); distance > 0.06 {
 				t.Errorf("got %v, the program itself says %v", got, r.measured.SpentNs)
 			}

@@ -9,6 +9,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/omni-perf/omni-perf/sidecar/procfs"
 )
 
 // activity is what a thread does, as the kernel has it.
@@ -101,17 +103,8 @@ func (k *procKernel) innerID(tid int) int {
 	if err != nil {
 		return tid
 	}
-	_, rest, ok := strings.Cut(string(status), "\nNSpid:")
-	if !ok {
-		return tid
-	}
-	line, _, _ := strings.Cut(rest, "\n")
-	ids := strings.Fields(line)
-	if len(ids) == 0 {
-		return tid
-	}
-	if id, err := strconv.Atoi(ids[len(ids)-1]); err == nil {
-		return id
+	if ids := procfs.NamespaceIDs(status); len(ids) > 0 {
+		return ids[len(ids)-1]
 	}
 	return tid
 }

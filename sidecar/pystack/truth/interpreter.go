@@ -113,6 +113,21 @@ func EachInterpreter(t *testing.T, test func(t *testing.T, python Interpreter)) 
 	}
 }
 
+// OnPath is the python3 on PATH, as it is called itself, if stacks of it can be read.
+func OnPath(t testing.TB) string {
+	t.Helper()
+	path, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("no python3 on PATH")
+	}
+	out, err := exec.Command(path, "-c", "import sys; print(sys.version_info >= (3, 11), sys.executable)").Output()
+	version, real, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
+	if err != nil || version != "True" {
+		t.Skip("python3 on PATH is older than 3.11")
+	}
+	return real
+}
+
 // runnable is false for a name on PATH that is a version manager's shim without a version behind it.
 func runnable(python string) bool {
 	return exec.Command(python, "-I", "-c", "").Run() == nil

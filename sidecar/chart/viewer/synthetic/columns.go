@@ -1,48 +1,9 @@
 package synthetic
 
-import (
-	"math"
-	"sort"
-)
+import "sort"
 
-// The rules by which a column of pixels shows one instant, and rows of boxes
-// come of that: those of the viewer (src/columns.ts, src/grid.ts), for the
-// static picture to follow.
-
-// cellStep is the power of two nearest to the microseconds of a column.
-func cellStep(perColumn float64) float64 {
-	step := 1.0
-	for step*math.Sqrt2 < perColumn {
-		step *= 2
-	}
-	for step/math.Sqrt2 > perColumn && step > 1.0/(1<<20) {
-		step /= 2
-	}
-	return step
-}
-
-// scatter maps a cell of time to 0 … 1 without a pattern, always the same:
-// murmur3's finaliser.
-func scatter(cell float64) float64 {
-	n := int64(cell)
-	h := uint32(n) ^ uint32(n>>32)*0x9e3779b1
-	h = (h ^ h>>16) * 0x85ebca6b
-	h = (h ^ h>>13) * 0xc2b2ae35
-	return float64(h^h>>16) / (1 << 32)
-}
-
-// instants is one instant for each column of from … to (microseconds): the
-// scattered one of the cell of absolute time in the column's middle.
-func instants(from, to float64, columns int) []float64 {
-	column := (to - from) / float64(columns)
-	step := cellStep(column)
-	at := make([]float64, columns)
-	for c := range at {
-		cell := math.Floor((from + (float64(c)+0.5)*column) / step)
-		at[c] = (cell + scatter(cell)) * step
-	}
-	return at
-}
+// The rules by which rows of boxes come of the instants that columns show: those of
+// the viewer (src/grid.ts), for the static picture to follow.
 
 // picks is the index of what ran at each instant; -1 where nothing did.
 func picks(spans []span, at []float64) []int {

@@ -3,8 +3,9 @@
 // them, the static picture that goes with each, and pages that hold both as an
 // output does. Nothing of the product imports it.
 //
-// It lays lanes out and chooses columns by the same rules as the viewer, in a
-// second implementation: testdata/geometry.json holds both to the same numbers.
+// It lays lanes out by the same rules as the viewer, in a second implementation, and
+// chooses columns as the static picture does (package moments): testdata/geometry.json
+// holds all to the same numbers.
 package synthetic
 
 // Document is a report, version 2, as far as the viewer reads it.

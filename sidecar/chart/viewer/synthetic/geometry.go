@@ -1,10 +1,12 @@
 package synthetic
 
+import "github.com/omni-perf/omni-perf/sidecar/chart/moments"
+
 // Geometry is the boxes of each lane's rows of the unzoomed picture, in columns:
 // nil for tracks.
 func Geometry(d *Document, columns int) [][][]box {
 	t := treeOf(d)
-	at := instants(0, float64(d.DurationNS)/1000, columns)
+	at := moments.Of(0, float64(d.DurationNS)/1000, columns)
 	histories := d.histories()
 	out := make([][][]box, len(d.Chart.Lanes))
 	for i, l := range d.Chart.Lanes {
