@@ -34,8 +34,8 @@ func realPrograms(t *testing.T, minor string) (programs []truth.RealProgram, sam
 		needs     []string
 		arguments []string
 	}{
-		{[]string{"pytest", "networkx"}, []string{"pytest", "networkx.classes.tests"}},
-		{[]string{"pytest", "sympy", "hypothesis"}, []string{"pytest", "sympy.sets.tests", "sympy.logic.tests"}},
+		{[]string{"pytest", "networkx"}, []string{"pytest", "networkx.classes.tests.test_graph", "networkx.classes.tests.test_digraph", "networkx.utils.tests"}},
+		{[]string{"pytest", "sympy", "hypothesis"}, []string{"pytest", "sympy.unify.tests", "sympy.strategies.tests", "sympy.sets.tests.test_contains", "sympy.sets.tests.test_conditionset"}},
 		{[]string{"pandas"}, []string{"import", "pandas"}},
 		{[]string{"sklearn"}, []string{"import", "sklearn.ensemble", "sklearn.linear_model", "sklearn.cluster"}},
 		{[]string{"torch"}, []string{"import", "torch", "torch.utils.data", "torch._dynamo"}},
