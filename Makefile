@@ -61,6 +61,8 @@ test-go-concurrency: prerequisites
 	$(GO) test -race -run 'Image|Second|Gone|Contended|Budget' ./sidecar/pystack
 
 PYTEST ?=
+# Where it does not matter that tests run side by side: on how many cores.
+WORKERS ?= 2
 # each in a run of its own
 NOT_HERE := --ignore=magics/tests/browser --ignore=magics/tests/truth
 # The viewer's types and its modules, where Node and its packages are; the modules run in Chromium too (test-web).
@@ -81,7 +83,7 @@ test-python: build
 # Ordinary cells in kernels of every CPython, against the clock they keep of their own lines: once each.
 # tools/kernels makes the environments; without them it is skipped.
 test-truth: build
-	$(BIN)/python -m pytest magics/tests/truth $(PYTEST)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup magics/tests/truth $(PYTEST)
 
 # Thirty times each, cells and scripts, with a table of how far profile and truth are apart. Then all programs
 # and trainings of sidecar/specimen, run live by the interpreters that have what they need: .venv, .cache/torch
@@ -102,9 +104,10 @@ test-web: build
 # The Python tests on more interpreters: of the extension. Those of the program watch interpreters of their own.
 TEST_PYTHONS ?= python3.12 python3.13
 OF_THE_PROGRAM := $(addprefix --ignore=magics/tests/,gpu test_agreement.py test_analyze_torch.py test_attach_kernels.py test_trainings.py)
+SIDE_BY_SIDE := -n $(WORKERS) --dist loadfile
 test-pythons:
 	for python in $(TEST_PYTHONS); do \
-	    $(MAKE) test-python NOT_HERE="$(NOT_HERE) $(OF_THE_PROGRAM)" PYTHON="$$python" VENV="$(CURDIR)/.cache/venv-$$(basename "$$python")" || exit; \
+	    $(MAKE) test-python NOT_HERE="$(NOT_HERE) $(OF_THE_PROGRAM) $(SIDE_BY_SIDE)" PYTHON="$$python" VENV="$(CURDIR)/.cache/venv-$$(basename "$$python")" || exit; \
 	done
 
 # The lowest versions that pyproject.toml and the documentation promise.
@@ -112,7 +115,7 @@ OLDEST := 'ipython==8.12.*' 'ipykernel==6.17.*' 'grpclib==0.4.7'
 test-oldest:
 	$(MAKE) build VENV="$(CURDIR)/.cache/venv-oldest"
 	.cache/venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check $(OLDEST)
-	PATH="$(CURDIR)/.cache/venv-oldest/bin:$$PATH" .cache/venv-oldest/bin/python -m pytest $(NOT_HERE) $(OF_THE_PROGRAM) $(PYTEST)
+	PATH="$(CURDIR)/.cache/venv-oldest/bin:$$PATH" .cache/venv-oldest/bin/python -m pytest $(NOT_HERE) $(OF_THE_PROGRAM) $(SIDE_BY_SIDE) $(PYTEST)
 
 # The wheel in a clean environment: %load_ext omni_perf and the omni-perf command.
 test-wheel: prerequisites

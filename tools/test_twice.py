@@ -52,7 +52,7 @@ class Failures:
             return None
         if self.packages:
             return ["make", *target.split(), "PACKAGES=" + " ".join(self.packages)]
-        return ["make", *target.split(), "PYTEST=--last-failed --last-failed-no-failures=none"]
+        return ["make", *target.split(), "WORKERS=0", "PYTEST=--last-failed --last-failed-no-failures=none"]
 
     def names(self) -> list[str]:
         """Return what failed, a line each."""

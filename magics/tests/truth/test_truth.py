@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from truth import cases, running
 from truth.cases import Case
@@ -34,7 +35,12 @@ def environment_of(name: str) -> str:
     return name
 
 
-@pytest.fixture(scope="module", params=ENVIRONMENTS)
+def by_environment(name: str, *values: object, called: str) -> ParameterSet:
+    """Return parameters of tests that run one after the other, where several run side by side."""
+    return pytest.param(*values, marks=pytest.mark.xdist_group(name), id=called)
+
+
+@pytest.fixture(scope="module", params=[by_environment(name, name, called=name) for name in ENVIRONMENTS])
 def environment(request: pytest.FixtureRequest) -> str:
     return environment_of(request.param)
 
@@ -61,9 +67,15 @@ def test_a_cell(environment: str, notebook: Notebook, case: Case) -> None:
     judge(results)
 
 
-@pytest.mark.parametrize(("turn", "case"), list(enumerate(SCRIPTS)), ids=[case.name for case in SCRIPTS])
-def test_a_script(turn: int, case: Case, tmp_path: Path) -> None:
-    environment = environment_of(ENVIRONMENTS[turn % 5])
+def in_turn() -> list[ParameterSet]:
+    """Return each script with one of the five versions."""
+    turns = ((ENVIRONMENTS[turn % 5], case) for turn, case in enumerate(SCRIPTS))
+    return [by_environment(name, name, case, called=case.name) for name, case in turns]
+
+
+@pytest.mark.parametrize(("name", "case"), in_turn())
+def test_a_script(name: str, case: Case, tmp_path: Path) -> None:
+    environment = environment_of(name)
     need(environment, case)
     results: Results = {}
     assert running.run_script(results, environment, case, tmp_path)
