@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 )
 
@@ -69,13 +70,19 @@ func (p Pairs) TraceCalls(python string, program RealProgram) error {
 	}
 }
 
-// plain is the function with the driver's file by its name alone: its folder is another each time.
+// plain is the function without what is another in each run: the folder of the driver's file, and the
+// numbers in names of code that a program compiled itself, which it counts as networkx does ("compilation 7").
 func (f Function) plain() Function {
-	if filepath.Base(f.File) == driver {
+	switch {
+	case filepath.Base(f.File) == driver:
 		f.File = driver
+	case strings.HasPrefix(f.File, "<"):
+		f.File, f.Name = number.ReplaceAllString(f.File, "#"), number.ReplaceAllString(f.Name, "#")
 	}
 	return f
 }
+
+var number = regexp.MustCompile(`[0-9]+`)
 
 const driver = "realcode.py"
 

@@ -274,6 +274,18 @@ func TestLineTableCutShort(t *testing.T) {
 	}
 }
 
+// TestNumbersOfCompiledCode: code that a program compiles under counted names is the same in each run.
+func TestNumbersOfCompiledCode(t *testing.T) {
+	caller := Function{File: "/lib/decorators.py", Name: "argmap.__call__.<locals>.func", FirstLine: 784}
+	pairs := Pairs{{caller, Function{File: "<argmap> compilation #", Name: "argmap_sample_#", FirstLine: 1}}: true}
+	if pair, impossible := pairs.Impossible([]Function{caller, {File: "<argmap> compilation 742", Name: "argmap_sample_739", FirstLine: 1}}); impossible {
+		t.Errorf("%v is taken for impossible", pair)
+	}
+	if _, impossible := pairs.Impossible([]Function{caller, {File: "/lib/sample_739.py", Name: "argmap_sample_739", FirstLine: 1}}); !impossible {
+		t.Error("the name of a file counts")
+	}
+}
+
 // TestTracedCalls traces real code and takes a stack apart: neighbours that call each other, and ones that do not.
 func TestTracedCalls(t *testing.T) {
 	EachInterpreter(t, func(t *testing.T, python Interpreter) {
