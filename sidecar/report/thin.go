@@ -33,15 +33,14 @@ type Excerpt struct {
 // Thin makes the same document smaller, so that it takes at most budget bytes when it
 // is compressed by gzip. Spans are put on a coarser grid by the resampling that a
 // recording uses while it runs, long tables are cut, tracks joined; Thinned says what
-// was done. A document that fits stays as it is; that one with more spans than bytes
-// to spend does not fit is not tried, for the memory that writing it takes.
+// was done. A document that fits stays as it is.
 func (v *View) Thin(budget int) (*Excerpt, error) {
-	e, level := v.Whole(), 0
-	if n := len(v.Spans.Node) / max(budget, 1); n > 0 {
-		level = min(bits.Len(uint(n)), maxThinning)
-		e = v.thinned(budget, level)
-	}
+	level := v.leastThinning(budget)
 	for {
+		e := v.Whole()
+		if level > 0 {
+			e = v.thinned(budget, level)
+		}
 		var err error
 		if e.Packed, err = Pack(e.Document); err != nil {
 			return nil, err
@@ -52,10 +51,34 @@ func (v *View) Thin(budget int) (*Excerpt, error) {
 		if level == maxThinning {
 			return nil, ErrTooSmall
 		}
-		// What is twice too large needs twice the step, at least.
-		level = min(level+max(bits.Len(uint(len(e.Packed)/max(budget, 1)))-1, 1), maxThinning)
-		e = v.thinned(budget, level)
+		level = min(level+max(halvings(len(e.Packed), budget), 1), maxThinning)
 	}
+}
+
+// halvings is how often a size is to be halved to come near a budget, not below it: what is twice too
+// large needs twice the step, at least.
+func halvings(size, budget int) int { return max(bits.Len(uint(size/max(budget, 1)))-1, 0) }
+
+// leastThinning is the level to begin with, by what a part of the spans takes: to write them all, only to
+// see that they are too many, would take most of the time between a cell's end and its chart.
+func (v *View) leastThinning(budget int) int {
+	const part = 4096
+	n := len(v.Spans.Node)
+	if n < 8*part {
+		return 0
+	}
+	from, to := n/2, n/2+part
+	packed, err := Pack(&Document{Spans: Spans{
+		GapUS: v.Spans.GapUS[from:to], LengthUS: v.Spans.LengthUS[from:to], Node: v.Spans.Node[from:to], State: v.Spans.State[from:to],
+	}})
+	if err != nil {
+		return 0
+	}
+	size := len(packed) * (n / part) * 3 / 4 // others may take less
+	if size <= budget {
+		return 0
+	}
+	return min(max(halvings(size, budget), 1), maxThinning)
 }
 
 // Whole is all of a document, not packed.
