@@ -12,6 +12,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/display"
 	"github.com/omni-perf/omni-perf/sidecar/export"
 	"github.com/omni-perf/omni-perf/sidecar/gpu"
+	"github.com/omni-perf/omni-perf/sidecar/live"
 	"github.com/omni-perf/omni-perf/sidecar/profiler"
 	"github.com/omni-perf/omni-perf/sidecar/program"
 	"github.com/omni-perf/omni-perf/sidecar/recorder"
@@ -35,6 +36,7 @@ func kernelSession(start server.Start) server.Session {
 		Doctor:   sessionDoctor,
 		GPUs:     gpuNames,
 		Follow:   follow,
+		Follower: func() *live.Follower { return profiler.Follower(pid) },
 	})
 }
 

@@ -3,6 +3,7 @@ package live
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/origin"
@@ -55,6 +56,7 @@ func (v *view) position(at diagnose.Place, function string) *Position {
 	if function == moduleLevel {
 		function = ""
 	}
+	function = strings.ReplaceAll(function, ".<locals>", "") // they do not tell what is local to a call
 	return &Position{Place: v.names(at), Function: function, Text: v.source.Line(at.File, at.Line)}
 }
 
