@@ -90,10 +90,11 @@ func programTools(role timeline.Role, pid int) program.Tools {
 		Recorder: func(target timeline.Target) *recorder.Recorder {
 			return profiler.Recorder(target, role, openGPUs)
 		},
-		Analyse: profiler.Analyser(pid, version),
-		Stack:   profiler.MainStack,
-		Folder:  privateFolder,
-		Summary: func(r *report.View) []byte { return []byte(chart.Text(r, 100)) },
+		Analyse:  profiler.Analyser(pid, version),
+		Stack:    profiler.MainStack,
+		Follower: func() *live.Follower { return profiler.Follower(pid) },
+		Folder:   privateFolder,
+		Summary:  func(r *report.View) []byte { return []byte(chart.Text(r, 100)) },
 	}
 }
 

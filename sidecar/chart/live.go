@@ -51,9 +51,10 @@ func liveDigestOf(n *live.Now) liveDigest {
 	if n.Name != "" {
 		name = strings.TrimSpace(name + " " + words.Clean(n.Name, 80))
 	}
-	if name != "" {
-		d.title = name + " · " + d.title
+	if name == "" {
+		name = "watched"
 	}
+	d.title = name + " · " + d.title
 	d.progress, d.share, d.hasShare = progressOf(n.Steps)
 	for _, p := range []*live.Position{n.Line, n.Inner} {
 		if p != nil {

@@ -30,11 +30,11 @@ func LiveText(n *live.Now, width int, colour bool) []string {
 		t.row("doing", piece{d.doing, normal}, piece{" of the last seconds", faint})
 	}
 	for _, f := range d.figures {
-		curve := ""
-		if t.width >= 60 {
-			curve = curveOf(f.history, sparkColumns)
+		if curve := curveOf(f.history, sparkColumns); curve != "" && t.width >= 60 {
+			t.row(f.name, piece{words.Pad(f.value, figureColumns), normal}, piece{curve, normal})
+			continue
 		}
-		t.row(f.name, piece{curve, normal}, piece{f.value, normal})
+		t.row(f.name, piece{f.value, normal})
 	}
 	if d.waiting != "" {
 		t.row("", piece{d.waiting, normal})
@@ -137,18 +137,18 @@ func bar(share float64, width int) string {
 	return strings.Repeat("━", full) + strings.Repeat("─", width-full)
 }
 
-const sparkColumns = 24
+const (
+	sparkColumns  = 40
+	figureColumns = 20
+)
 
-// curveOf draws the last n values, and a space behind them; unknown is blank.
+// curveOf draws the last n values; unknown is blank.
 func curveOf(history []*float64, n int) string {
 	if len(history) < 2 {
 		return ""
 	}
 	history = history[max(len(history)-n, 0):]
-	line := make([]rune, 0, n+2)
-	for range n - len(history) {
-		line = append(line, ' ')
-	}
+	line := make([]rune, 0, n)
 	for _, v := range history {
 		if v == nil {
 			line = append(line, ' ')
@@ -156,5 +156,5 @@ func curveOf(history []*float64, n int) string {
 		}
 		line = append(line, sparks[min(max(int(*v*float64(len(sparks))), 0), len(sparks)-1)])
 	}
-	return string(append(line, ' ', ' '))
+	return string(line)
 }
