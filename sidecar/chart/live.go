@@ -3,6 +3,7 @@ package chart
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/live"
@@ -160,6 +161,9 @@ func liveFiguresOf(n *live.Now) (figures []liveFigure) {
 		f.value = "not known now"
 	default:
 		f.value, f.history = words.Percent(*busy)+" busy", n.History.Busy
+	}
+	if slices.ContainsFunc(n.Devices, func(d live.Device) bool { return d.Simulated }) {
+		f.value += " (simulated)"
 	}
 	if used > 1 {
 		f.name = words.Plural(used, "GPU", "GPUs")

@@ -118,7 +118,7 @@ func doing(d *diagnose.Diagnosis, duration timeline.Nanos) *Doing {
 func (f *Follower) figures(now *Now, rec *timeline.Recording, d *diagnose.Diagnosis) {
 	for _, g := range d.GPUs {
 		f.used[g.Device] = f.used[g.Device] || g.Used
-		now.Devices = append(now.Devices, Device{Index: g.Device, Used: f.used[g.Device]})
+		now.Devices = append(now.Devices, Device{Index: g.Device, Used: f.used[g.Device], Simulated: isSimulated(rec, g.Device)})
 	}
 	for i := range rec.Tracks {
 		t := &rec.Tracks[i]
@@ -145,6 +145,10 @@ func (f *Follower) figures(now *Now, rec *timeline.Recording, d *diagnose.Diagno
 			now.Devices[at].Memory = figure
 		}
 	}
+}
+
+func isSimulated(rec *timeline.Recording, device int) bool {
+	return slices.ContainsFunc(rec.GPUs, func(g timeline.GPU) bool { return g.Index == device && g.Simulated })
 }
 
 // stale is how old a track's last value may be to be shown as that of now.

@@ -73,10 +73,12 @@ type Figure struct {
 
 // Device is a GPU.
 type Device struct {
-	Index  int      `json:"index"`
-	Used   bool     `json:"used"` // by this program, so far
-	Busy   *float64 `json:"busy"` // share of the last second
-	Memory *Figure  `json:"memory"`
+	Index int  `json:"index"`
+	Used  bool `json:"used"` // by this program, so far
+	// Simulated: of a fake driver, which is said wherever it is shown.
+	Simulated bool     `json:"simulated"`
+	Busy      *float64 `json:"busy"` // share of the last second
+	Memory    *Figure  `json:"memory"`
 }
 
 // Idle is what the devices in use were waiting for in the last seconds.

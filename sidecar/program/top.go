@@ -7,6 +7,7 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/live"
 	"github.com/omni-perf/omni-perf/sidecar/recorder"
+	"github.com/omni-perf/omni-perf/sidecar/report"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/words"
 )
@@ -104,7 +105,7 @@ func (t Tools) inShort(rec *timeline.Recording, ended string) (line string) {
 		line += ", " + ended
 	}
 	defer func() { _ = recover() }() // the headline is lost, what is followed is not
-	if r, err := t.Analyse(rec); err == nil {
+	if r, err := t.Analyse(rec); err == nil && r.Headline.Kind != report.HeadlineTooFew {
 		line += ": " + r.Headline.Text
 	}
 	return line
