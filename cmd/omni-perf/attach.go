@@ -42,7 +42,7 @@ already is recorded from then on.`,
 	c.RunE = func(c *cobra.Command, args []string) error {
 		name := c.Flags().Lookup("output")
 		if len(args) == 0 {
-			return listKernels()
+			return listKernels("attach")
 		}
 		pid, file, err := targetOf(args[0])
 		folder := ""
@@ -91,7 +91,7 @@ func targetOf(name string) (pid int, file jupyter.ConnectionFile, err error) {
 	return 0, file, err
 }
 
-func listKernels() error {
+func listKernels(command string) error {
 	kernels := program.Kernels()
 	if len(kernels) == 0 {
 		fmt.Fprintln(messages, "omni-perf: no notebook kernel of yours runs on this machine")
@@ -100,6 +100,6 @@ func listKernels() error {
 	if err := program.ListKernels(plainText{os.Stdout}, kernels, profiler.MainStack); err != nil {
 		return err
 	}
-	fmt.Fprintln(messages, "omni-perf: omni-perf attach KERNEL follows the cells of one; the beginning of the id or the notebook's name will do")
+	fmt.Fprintf(messages, "omni-perf: omni-perf %s KERNEL follows the cells of one; the beginning of the id or the notebook's name will do\n", command)
 	return nil
 }

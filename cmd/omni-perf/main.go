@@ -104,7 +104,7 @@ func newRoot() *cobra.Command {
 		return about.Help()
 	}})
 	root.AddCommand(
-		runCommand(), attachCommand(), exportCommand(), mergeCommand(), analyzeCommand(),
+		runCommand(), attachCommand(), topCommand(), exportCommand(), mergeCommand(), analyzeCommand(),
 		makeTracesCommand(), doctorCommand(), serveCommand(), versionCommand(),
 	)
 	root.InitDefaultCompletionCmd()

@@ -12,6 +12,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/display"
 	"github.com/omni-perf/omni-perf/sidecar/export"
 	"github.com/omni-perf/omni-perf/sidecar/gpu"
+	"github.com/omni-perf/omni-perf/sidecar/live"
 	"github.com/omni-perf/omni-perf/sidecar/profiler"
 	"github.com/omni-perf/omni-perf/sidecar/program"
 	"github.com/omni-perf/omni-perf/sidecar/recorder"
@@ -35,6 +36,7 @@ func kernelSession(start server.Start) server.Session {
 		Doctor:   sessionDoctor,
 		GPUs:     gpuNames,
 		Follow:   follow,
+		Follower: func() *live.Follower { return profiler.Follower(pid) },
 	})
 }
 
@@ -88,10 +90,11 @@ func programTools(role timeline.Role, pid int) program.Tools {
 		Recorder: func(target timeline.Target) *recorder.Recorder {
 			return profiler.Recorder(target, role, openGPUs)
 		},
-		Analyse: profiler.Analyser(pid, version),
-		Stack:   profiler.MainStack,
-		Folder:  privateFolder,
-		Summary: func(r *report.View) []byte { return []byte(chart.Text(r, 100)) },
+		Analyse:  profiler.Analyser(pid, version),
+		Stack:    profiler.MainStack,
+		Follower: func() *live.Follower { return profiler.Follower(pid) },
+		Folder:   privateFolder,
+		Summary:  func(r *report.View) []byte { return []byte(chart.Text(r, 100)) },
 	}
 }
 

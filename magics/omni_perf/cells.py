@@ -21,12 +21,19 @@ from omni_perf import contract, marks, publish
 from omni_perf.cellsources import BATCH_LIMIT, BEGIN_LIMIT, CellSources, Known
 from omni_perf.cleanup import options_line
 from omni_perf.fallback import FallbackSampler
+from omni_perf.liveview import LiveView, hint, note, only_in_notebooks
 from omni_perf.loads import Loads
 from omni_perf.options import CELL_HELP, Options, parse_cell
-from omni_perf.report import Report, kept
+from omni_perf.report import Report, bundle_part, kept
 from omni_perf.session import Begun, Session, SessionError, SidecarStoppedError
 from omni_perf.shell import CellInfo, CellResult, Shell, is_notebook, number_around, number_of, parent_msg_id
 from omni_perf.torchsteps import OptimizerSteps
+
+FIRST_LOOK_S = 0.25
+"""When a cell that was asked to shows its first look."""
+
+HINT_AFTER_S = 60.0
+"""When a cell that is not shown live says how it could be."""
 
 INTERRUPT_DELAY_S = 0.01
 """Time for IPython to get from the event to the cell that an interrupt is meant for."""
@@ -48,6 +55,8 @@ class Running:
     beginning: Future[Begun]
     coroutine: object
     """What the thread's event loop runs the cell in, if one does."""
+    view: LiveView | None
+    """What it shows while it runs; None where it shows nothing before its end."""
 
 
 class CellRecorder:
@@ -56,6 +65,8 @@ class CellRecorder:
     def __init__(self, shell: Shell, session: Session) -> None:
         self.automatic: Options | None = None
         """Options for cells without the magic, None while ``%omni_perf off``."""
+        self.live = False
+        """Whether cells show themselves live without being asked one by one."""
         self.number = shell.execution_count
         """Execution count of the cell that began last."""
         self._shell = shell
@@ -76,7 +87,10 @@ class CellRecorder:
     def pre_run_cell(self, info: CellInfo) -> None:
         """Begin a recording if the cell wants one."""
         with self._harmless(interrupt_goes_on=True):
-            nested = self._enter() and not info.store_history
+            inside = self._enter()
+            if not inside:
+                self._close_views()
+            nested = inside and not info.store_history
             self.number = number_around(self._shell) if nested else number_of(self._shell, info)
             if nested:
                 self._sources.note_nested(self._sources.file_of(info), self.number, info.raw_cell or "")
@@ -128,11 +142,20 @@ class CellRecorder:
         """End what runs and take hooks out."""
         self.automatic = None
         self._steps.remove()
+        self._close_views(of_all_threads=True)
         with self._lock:
             sampler, self._sampler = self._sampler, None
             self._running.clear()
         if sampler is not None:
             sampler.stop()
+
+    def _close_views(self, of_all_threads: bool = False) -> None:
+        """End the views of cells whose end IPython has not told of: another one begins in their thread."""
+        with self._lock:
+            left = [r for r in self._running if r.view and (of_all_threads or r.thread == threading.get_ident())]
+        for running in left:
+            if running.view is not None:
+                running.view.close()
 
     # Beginning.
 
@@ -185,14 +208,47 @@ class CellRecorder:
         except SessionError as error:
             self._warn_of_loss(f"{error} This cell is not profiled.", automatic)
             return None
-        running = Running(info, threading.get_ident(), options, automatic, self.number, began_ns, beginning, coroutine)
+        if options.live and not is_notebook(self._shell):
+            publish.warn(only_in_notebooks())
+        view = LiveView(self._shell) if is_notebook(self._shell) and not options.quiet else None
+        running = Running(
+            info, threading.get_ident(), options, automatic, self.number, began_ns, beginning, coroutine, view
+        )
         with self._lock:
             self._running.append(running)
         beginning.add_done_callback(lambda done: self._sample_here(running))
+        if view is not None:
+            self._feed(running, view)
         if not self._steps.look() and not self._watches_torch:
             self._watches_torch = True
             self._session.repeat(self._torch_watched)
         return running
+
+    def _feed(self, running: Running, view: LiveView) -> None:
+        """See to what a cell shows while it runs: looks at it, or once how to have them."""
+        before = marks.progress()
+        delay_s = FIRST_LOOK_S
+        if running.automatic:
+            delay_s = max(delay_s, running.options.threshold_ns / 1e9)
+
+        def show(answer: contract.LiveResponse | SessionError) -> bool:
+            if isinstance(answer, SessionError):
+                return view.show(*note(f"omni_perf: {answer} The cell goes on."))
+            bundle = answer.get("bundle", contract.Bundle())
+            return view.show(bundle_part(bundle, "dataJson"), bundle_part(bundle, "metadataJson"))
+
+        def feed(beginning: Future[Begun]) -> None:
+            if beginning.cancelled() or beginning.exception() is not None:
+                return
+            begun = beginning.result()
+            if running.options.live or self.live:
+                view.fed_by(self._session.watch_later(begun, delay_s, lambda: marks.progress().since(before), show))
+            elif not running.automatic:
+                view.fed_by(self._session.after(begun, HINT_AFTER_S, lambda: view.show(*hint())))
+
+        if running.options.live and not running.automatic:
+            view.show(*note("omni_perf is looking at this cell …"))
+        running.beginning.add_done_callback(feed)
 
     def _torch_watched(self) -> bool:
         """Look for torch, which the running cell may import; True once there is no need to."""
@@ -248,6 +304,8 @@ class CellRecorder:
         return None
 
     def _end(self, running: Running, ended_ns: int, outcome: str) -> None:
+        if running.view is not None:
+            running.view.close()
         self._stop_sampling_here()
         options = running.options
         short = running.automatic and ended_ns - running.began_ns < options.threshold_ns
@@ -281,15 +339,21 @@ class CellRecorder:
         try:
             answer = self._session.end(begun, complete)
         except SessionError as error:
-            self._warn_of_loss(_lost_sentence(begun, error, running.number), running.automatic)
+            sentence = _lost_sentence(begun, error, running.number)
+            if running.view is None or not running.view.say("omni_perf: " + sentence):
+                self._warn_of_loss(sentence, running.automatic)
             return
+        except KeyboardInterrupt:
+            if running.view is not None:
+                running.view.say("omni_perf: The chart was given up; %omni_perf last shows it.")
+            raise
         begun.link.remember(new_sources)
         begun.link.remember_loads(loads)
         for line in [*answer.get("lines", []), *filter(None, [lost])]:
             publish.tell(line)
         bundle = answer.get("bundle", contract.Bundle())
         if bundle:
-            publish.show(self._shell, bundle)
+            publish.show(self._shell, bundle, running.view)
         self._keep(answer, bundle, running.number)
 
     def _keep(self, answer: contract.EndResponse, bundle: contract.Bundle, number: int) -> None:

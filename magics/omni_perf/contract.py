@@ -215,3 +215,15 @@ class Check(TypedDict, total=False):
 
 class DoctorResponse(TypedDict, total=False):
     checks: list[Check]
+
+
+class LiveRequest(TypedDict, total=False):
+    cellId: str
+    steps: Int64
+    totalSteps: Int64
+    lastStepNs: Int64
+
+
+class LiveResponse(TypedDict, total=False):
+    bundle: Bundle
+    pauseNs: Int64

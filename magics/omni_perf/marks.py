@@ -39,7 +39,34 @@ class Listener(Protocol):
     def region(self, name: str, start_ns: int, end_ns: int) -> None: ...
 
 
+class Progress(NamedTuple):
+    """How many steps were marked so far in this process, and what was told of their total."""
+
+    called: int = 0
+    hooked: int = 0
+    total: int = 0
+    """How many there will be, counted from where it was told; 0: not told."""
+    told_at: int = 0
+    """The number of calls before that."""
+
+    def since(self, before: Progress) -> contract.LiveRequest:
+        """Return the steps since then, as a sidecar is told of them; called ones take precedence."""
+        by_call = self.called > before.called
+        steps = self.called - before.called if by_call else self.hooked - before.hooked
+        if steps <= 0:
+            return {}
+        last = next((mark.at_ns for mark in reversed(_steps.copy()) if mark.by_hook != by_call), 0)
+        told: contract.LiveRequest = {"steps": str(steps), "lastStepNs": str(last)}
+        if by_call and self.total and self.told_at >= before.called:
+            told["totalSteps"] = str(self.told_at - before.called + self.total)
+        return told
+
+
 _listener: Listener | None = None
+_called = 0
+_hooked = 0
+_total = 0
+_told_at = 0
 _steps: deque[StepEnd] = deque(maxlen=CAPACITY)
 _regions: deque[Region] = deque(maxlen=CAPACITY)
 
@@ -50,18 +77,32 @@ def tell(listener: Listener) -> None:
     _listener = listener
 
 
-def step() -> None:
-    """Mark the end of a training step; the step began where the one before ended."""
+def progress() -> Progress:
+    """Return how many steps were marked so far."""
+    return Progress(_called, _hooked, _total, _told_at)
+
+
+def step(total: int | None = None) -> None:
+    """Mark the end of a training step; the step began where the one before ended.
+
+    ``total`` is how many there are in this loop; a live view then shows the time left.
+    """
+    global _called, _total, _told_at
     at_ns = monotonic_ns()
     _steps.append(StepEnd(at_ns, False))
+    if total is not None and total != _total:
+        _total, _told_at = total, _called
+    _called += 1
     if _listener is not None:
         _listener.step(at_ns)
 
 
 def step_by_hook() -> None:
     """Mark the end of a step found by a hook; calls of step() take precedence."""
+    global _hooked
     at_ns = monotonic_ns()
     _steps.append(StepEnd(at_ns, True))
+    _hooked += 1
     if _listener is not None:
         _listener.hook(at_ns)
 

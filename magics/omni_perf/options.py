@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-CELL_USAGE = "%%omni_perf [-p SECONDS] [-s SECONDS] [--children none|tracks|stacks] [--name NAME] [--quiet]"
+CELL_USAGE = "%%omni_perf [-p SECONDS] [-s SECONDS] [--children none|tracks|stacks] [--name NAME] [--live] [--quiet]"
 CELL_HELP = f"""\
 {CELL_USAGE}
     Profile this cell: on top of it, alone on its line.
@@ -16,6 +16,7 @@ CELL_HELP = f"""\
     --children WHAT
                  what to record of child processes: none, tracks (figures), or stacks (default)
     --name NAME  a name to show
+    --live       show the cell while it runs, where its chart comes at last
     --quiet      no chart; %omni_perf last shows it
 """
 
@@ -35,6 +36,7 @@ class Options:
     system_interval_ns: int = 0
     children: str = "stacks"
     name: str = ""
+    live: bool = False
     quiet: bool = False
     threshold_ns: int = 1_000_000_000
 
@@ -51,7 +53,7 @@ class Parsed:
 
 def parse_cell(line: str) -> Parsed:
     """Read the options behind ``%%omni_perf``."""
-    parsed = _parse(line, CELL_USAGE, {"-p", "-s", "--children", "--name", "--quiet"})
+    parsed = _parse(line, CELL_USAGE, {"-p", "-s", "--children", "--name", "--live", "--quiet"})
     if parsed.rest and not parsed.problem:
         parsed.problem = f"{parsed.rest.split()[0]!r} is not an option; use {CELL_USAGE}."
     return parsed
@@ -67,7 +69,7 @@ def parse_on(line: str) -> Parsed:
 
 def parse_statement(line: str) -> Parsed:
     """Read the options in front of the statement of ``%omni_perf STATEMENT``."""
-    return _parse(line, CELL_USAGE[1:] + " STATEMENT", {"-p", "-s", "--children", "--name", "--quiet"})
+    return _parse(line, CELL_USAGE[1:] + " STATEMENT", {"-p", "-s", "--children", "--name", "--live", "--quiet"})
 
 
 _SPELLINGS = {
@@ -97,7 +99,7 @@ def _parse(line: str, usage: str, known: set[str]) -> Parsed:
         if option not in known:
             problem = f"{word!r} is not an option; use {usage}."
             break
-        if option == "--quiet":
+        if option in ("--live", "--quiet"):
             values[option] = "yes"
         else:
             if not equals:
@@ -149,11 +151,15 @@ def _options(values: dict[str, str]) -> tuple[Options, str]:
     if children not in CHILDREN:
         problems.append(f"--children takes none, tracks or stacks, not {children!r}.")
         children = Options.children
+    if "--live" in values and "--quiet" in values:
+        problems.append("--quiet shows nothing, so --live is left out.")
+        del values["--live"]
     options = Options(
         children=children,
         interval_ns=duration("-p", 0, interval, "0.001"),
         system_interval_ns=duration("-s", 0, interval, "0.1"),
         name=values.get("--name", ""),
+        live="--live" in values,
         quiet="--quiet" in values,
         threshold_ns=duration("-t", Options.threshold_ns, lambda duration_ns: duration_ns >= 0, "1"),
     )

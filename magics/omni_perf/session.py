@@ -177,6 +177,24 @@ class Session:
         answer = cast(contract.ReportResponse, self.call("Report", request))
         return base64.b64decode(answer.get("content", ""))
 
+    def watch_later(
+        self,
+        begun: Begun,
+        delay_s: float,
+        progress: Callable[[], contract.LiveRequest],
+        show: Callable[[contract.LiveResponse | SessionError], bool],
+    ) -> concurrent.futures.Future[Any] | None:
+        """Ask what a cell is doing about once a second, from delay_s on, while show returns True.
+
+        Both functions are called in the loop's thread. To be cancelled at the end of the cell;
+        None if the loop is lost.
+        """
+        return self._send(self._watch(begun, delay_s, progress, show), begun.link.looper)
+
+    def after(self, begun: Begun, delay_s: float, then: Callable[[], object]) -> concurrent.futures.Future[Any] | None:
+        """Call then in the loop's thread, delay_s from now, unless it is cancelled."""
+        return self._send(_call_after(delay_s, then), begun.link.looper)
+
     def repeat(self, done: Callable[[], bool]) -> None:
         """Call done in the loop's thread until it returns True, more and more rarely."""
         link = self.link
@@ -199,11 +217,11 @@ class Session:
 
     # In the caller's thread.
 
-    def _send(self, coroutine: Coroutine[Any, Any, object], looper: Looper) -> None:
+    def _send(self, coroutine: Coroutine[Any, Any, object], looper: Looper) -> concurrent.futures.Future[Any] | None:
         try:
-            self._submit(coroutine, looper)
+            return self._submit(coroutine, looper)
         except SessionError:
-            pass
+            return None
 
     def _submit_anew(
         self, make: Callable[[Looper], Coroutine[Any, Any, _Answer]]
@@ -288,6 +306,28 @@ class Session:
         async with begun.link.pushing:
             pass
         return await self._call(begun.link, "End", complete, LATE_LIMIT_S)
+
+    async def _watch(
+        self,
+        begun: Begun,
+        delay_s: float,
+        progress: Callable[[], contract.LiveRequest],
+        show: Callable[[contract.LiveResponse | SessionError], bool],
+    ) -> None:
+        await asyncio.sleep(delay_s)
+        goes_on = True
+        while goes_on:
+            request: contract.LiveRequest = {"cellId": begun.cell_id, **progress()}
+            try:
+                answer: contract.LiveResponse = await self._call(begun.link, "Live", request, CALL_LIMIT_S)
+            except SidecarStoppedError:  # it may go on
+                await asyncio.sleep(1)
+                continue
+            except SessionError as error:
+                show(error)
+                return
+            goes_on = show(answer)
+            await asyncio.sleep(int(answer.get("pauseNs", "0")) / 1e9 or 1)
 
     async def _push(self, link: Link, request: contract.PushRequest) -> None:
         async with link.pushing:
@@ -403,6 +443,11 @@ async def _repeat(done: Callable[[], bool]) -> None:
     while not done():
         await asyncio.sleep(pause_s)
         pause_s = min(1.0, 1.5 * pause_s)
+
+
+async def _call_after(delay_s: float, then: Callable[[], object]) -> None:
+    await asyncio.sleep(delay_s)
+    then()
 
 
 async def _retire(client: Client) -> None:

@@ -42,6 +42,7 @@ class DisplayPublisher(Protocol):
         metadata: Mapping[str, Any] | None = None,
         *,
         transient: Mapping[str, Any] | None = None,
+        update: bool = False,
     ) -> None: ...
 
 
@@ -123,10 +124,15 @@ def is_notebook(shell: Shell) -> bool:
     return getattr(shell, "kernel", None) is not None
 
 
-def parent_msg_id(shell: Shell) -> str:
-    """Return the id of the execute_request that the shell works on, or ""."""
+def parent_header(shell: Shell) -> Mapping[str, Any] | None:
+    """Return the header of the execute_request that the shell works on, if there is one."""
     get_parent: Callable[[], Mapping[str, Any]] | None = getattr(shell, "get_parent", None)
     if get_parent is None:
-        return ""
+        return None
     header: Mapping[str, Any] = get_parent().get("header", {})
-    return str(header.get("msg_id", ""))
+    return header or None
+
+
+def parent_msg_id(shell: Shell) -> str:
+    """Return the id of the execute_request that the shell works on, or ""."""
+    return str((parent_header(shell) or {}).get("msg_id", ""))

@@ -14,10 +14,11 @@ from omni_perf import __version__, contract, publish
 from omni_perf.cells import CellRecorder
 from omni_perf.document import headline
 from omni_perf.launcher import LaunchError, find_binary
-from omni_perf.options import CELL_HELP, parse_on
+from omni_perf.liveview import only_in_notebooks
+from omni_perf.options import CELL_HELP, Options, parse_on
 from omni_perf.report import Report, SaveError, kept
 from omni_perf.session import Session, SessionError
-from omni_perf.shell import Shell, expand_names
+from omni_perf.shell import Shell, expand_names, is_notebook
 
 HELP = f"""\
 Show where the time of this cell went, and why the GPU was idle.
@@ -25,6 +26,7 @@ Show where the time of this cell went, and why the GPU was idle.
 {CELL_HELP}
 %omni_perf [OPTIONS] STATEMENT   profile one statement (%omni_perf -- STATEMENT to be sure)
 %omni_perf on [-t SECONDS]       profile every cell, show those that take SECONDS (default 1)
+%omni_perf live on|off           show every cell while it runs, from one second on
 %omni_perf off                   only cells with %%omni_perf again
 %omni_perf last [N]              the last report, or that of cell N; also omni_perf.last()
 %omni_perf list                  the cells recorded so far
@@ -36,6 +38,7 @@ Show where the time of this cell went, and why the GPU was idle.
 USAGE = {
     "on": "%omni_perf on [-t SECONDS] [-p SECONDS] [-s SECONDS]",
     "off": "%omni_perf off",
+    "live": "%omni_perf live on|off",
     "last": "%omni_perf last [N]",
     "list": "%omni_perf list",
     "save": "%omni_perf save NAME [N]",
@@ -57,6 +60,8 @@ class Subcommands:
         self._shell = shell
         self._recorder = recorder
         self._session = session
+        self._automatic_by_live = False
+        """Whether it is for live alone that every cell is profiled."""
 
     def find(self, line: str) -> Run | None:
         """Return what to do for a line that is a subcommand, None for a statement."""
@@ -64,6 +69,8 @@ class Subcommands:
         rest = rest.strip()
         if word == "on" and (not rest or rest.startswith("-")):
             return lambda: self._on(rest)
+        if word == "live" and rest in ("on", "off", ""):
+            return lambda: self._live(rest)
         if word == "save" and rest and not rest.startswith(("=", "(", "[")):
             return lambda: self._save(expand_names(self._shell, rest))
         if word == "last" and re.fullmatch(r"\d*|[{$].*", rest):
@@ -102,13 +109,43 @@ class Subcommands:
             publish.warn(parsed.problem)
             return
         self._recorder.automatic = parsed.options
+        self._automatic_by_live = False
         publish.tell(
             "Every cell is profiled from now on; those that take "
             f"{parsed.options.threshold_ns / 1e9:g} s or more show their chart."
         )
 
+    def _live(self, rest: str) -> None:
+        if not rest:
+            self._help()
+        elif rest == "on":
+            self._live_on()
+        else:
+            self._live_off()
+
+    def _live_on(self) -> None:
+        if not is_notebook(self._shell):
+            publish.warn(only_in_notebooks())
+            return
+        self._recorder.live = True
+        if self._recorder.automatic is None:
+            self._recorder.automatic, self._automatic_by_live = Options(), True
+        publish.tell(
+            "Every cell is profiled from now on and shows itself live once it has run "
+            f"{self._recorder.automatic.threshold_ns / 1e9:g} s."
+        )
+
+    def _live_off(self) -> None:
+        self._recorder.live = False
+        if self._automatic_by_live:
+            self._recorder.automatic, self._automatic_by_live = None, False
+            publish.tell("Only cells with %%omni_perf are profiled from now on; %%omni_perf --live shows one live.")
+        else:
+            publish.tell("Cells show their chart at their end from now on; %%omni_perf --live shows one live.")
+
     def _off(self) -> None:
         self._recorder.automatic = None
+        self._automatic_by_live = False
         publish.tell("Only cells with %%omni_perf are profiled from now on.")
 
     def _last(self, number: str) -> Report | None:
@@ -169,6 +206,8 @@ class Subcommands:
             lines.append("cells       those with %%omni_perf")
         else:
             lines.append(f"cells       all, charts from {automatic.threshold_ns / 1e9:g} s")
+        if self._recorder.live:
+            lines.append("live        cells that are profiled show themselves while they run")
         if self._session.link is None:
             lines.append("sidecar     none yet; the first profiled cell starts one")
         else:

@@ -1680,6 +1680,126 @@ func (x *DoctorResponse) GetChecks() []*Check {
 	return nil
 }
 
+type LiveRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	CellId        string                 `protobuf:"bytes,1,opt,name=cell_id,json=cellId,proto3" json:"cell_id,omitempty"`
+	Steps         int64                  `protobuf:"varint,2,opt,name=steps,proto3" json:"steps,omitempty"`                               // training steps that the cell has marked so far; 0: it marks none
+	TotalSteps    int64                  `protobuf:"varint,3,opt,name=total_steps,json=totalSteps,proto3" json:"total_steps,omitempty"`   // as the program told it; 0: it did not
+	LastStepNs    int64                  `protobuf:"varint,4,opt,name=last_step_ns,json=lastStepNs,proto3" json:"last_step_ns,omitempty"` // CLOCK_MONOTONIC of the last one
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LiveRequest) Reset() {
+	*x = LiveRequest{}
+	mi := &file_omni_perf_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LiveRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LiveRequest) ProtoMessage() {}
+
+func (x *LiveRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_omni_perf_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LiveRequest.ProtoReflect.Descriptor instead.
+func (*LiveRequest) Descriptor() ([]byte, []int) {
+	return file_omni_perf_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *LiveRequest) GetCellId() string {
+	if x != nil {
+		return x.CellId
+	}
+	return ""
+}
+
+func (x *LiveRequest) GetSteps() int64 {
+	if x != nil {
+		return x.Steps
+	}
+	return 0
+}
+
+func (x *LiveRequest) GetTotalSteps() int64 {
+	if x != nil {
+		return x.TotalSteps
+	}
+	return 0
+}
+
+func (x *LiveRequest) GetLastStepNs() int64 {
+	if x != nil {
+		return x.LastStepNs
+	}
+	return 0
+}
+
+type LiveResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Bundle        *Bundle                `protobuf:"bytes,1,opt,name=bundle,proto3" json:"bundle,omitempty"`                   // takes the place of the one before; absent: nothing is known yet
+	PauseNs       int64                  `protobuf:"varint,2,opt,name=pause_ns,json=pauseNs,proto3" json:"pause_ns,omitempty"` // until the next call, at least: looking must stay cheap
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LiveResponse) Reset() {
+	*x = LiveResponse{}
+	mi := &file_omni_perf_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LiveResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LiveResponse) ProtoMessage() {}
+
+func (x *LiveResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_omni_perf_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LiveResponse.ProtoReflect.Descriptor instead.
+func (*LiveResponse) Descriptor() ([]byte, []int) {
+	return file_omni_perf_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *LiveResponse) GetBundle() *Bundle {
+	if x != nil {
+		return x.Bundle
+	}
+	return nil
+}
+
+func (x *LiveResponse) GetPauseNs() int64 {
+	if x != nil {
+		return x.PauseNs
+	}
+	return 0
+}
+
 type PushRequest_Frame struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -1694,7 +1814,7 @@ type PushRequest_Frame struct {
 
 func (x *PushRequest_Frame) Reset() {
 	*x = PushRequest_Frame{}
-	mi := &file_omni_perf_proto_msgTypes[23]
+	mi := &file_omni_perf_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1706,7 +1826,7 @@ func (x *PushRequest_Frame) String() string {
 func (*PushRequest_Frame) ProtoMessage() {}
 
 func (x *PushRequest_Frame) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[23]
+	mi := &file_omni_perf_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1774,7 +1894,7 @@ type PushRequest_Stack struct {
 
 func (x *PushRequest_Stack) Reset() {
 	*x = PushRequest_Stack{}
-	mi := &file_omni_perf_proto_msgTypes[24]
+	mi := &file_omni_perf_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1786,7 +1906,7 @@ func (x *PushRequest_Stack) String() string {
 func (*PushRequest_Stack) ProtoMessage() {}
 
 func (x *PushRequest_Stack) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[24]
+	mi := &file_omni_perf_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1827,7 +1947,7 @@ type PushRequest_Sample struct {
 
 func (x *PushRequest_Sample) Reset() {
 	*x = PushRequest_Sample{}
-	mi := &file_omni_perf_proto_msgTypes[25]
+	mi := &file_omni_perf_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1839,7 +1959,7 @@ func (x *PushRequest_Sample) String() string {
 func (*PushRequest_Sample) ProtoMessage() {}
 
 func (x *PushRequest_Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[25]
+	mi := &file_omni_perf_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1887,7 +2007,7 @@ type PushRequest_Thread struct {
 
 func (x *PushRequest_Thread) Reset() {
 	*x = PushRequest_Thread{}
-	mi := &file_omni_perf_proto_msgTypes[26]
+	mi := &file_omni_perf_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1899,7 +2019,7 @@ func (x *PushRequest_Thread) String() string {
 func (*PushRequest_Thread) ProtoMessage() {}
 
 func (x *PushRequest_Thread) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[26]
+	mi := &file_omni_perf_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2099,7 +2219,17 @@ const file_omni_perf_proto_rawDesc = "" +
 	"\bsentence\x18\x03 \x01(\tR\bsentence\x12\x1a\n" +
 	"\brequired\x18\x04 \x01(\bR\brequired\"=\n" +
 	"\x0eDoctorResponse\x12+\n" +
-	"\x06checks\x18\x01 \x03(\v2\x13.omni_perf.v1.CheckR\x06checks2\x97\x04\n" +
+	"\x06checks\x18\x01 \x03(\v2\x13.omni_perf.v1.CheckR\x06checks\"\x7f\n" +
+	"\vLiveRequest\x12\x17\n" +
+	"\acell_id\x18\x01 \x01(\tR\x06cellId\x12\x14\n" +
+	"\x05steps\x18\x02 \x01(\x03R\x05steps\x12\x1f\n" +
+	"\vtotal_steps\x18\x03 \x01(\x03R\n" +
+	"totalSteps\x12 \n" +
+	"\flast_step_ns\x18\x04 \x01(\x03R\n" +
+	"lastStepNs\"W\n" +
+	"\fLiveResponse\x12,\n" +
+	"\x06bundle\x18\x01 \x01(\v2\x14.omni_perf.v1.BundleR\x06bundle\x12\x19\n" +
+	"\bpause_ns\x18\x02 \x01(\x03R\apauseNs2\xd6\x04\n" +
 	"\bOmniPerf\x12@\n" +
 	"\x05Hello\x12\x1a.omni_perf.v1.HelloRequest\x1a\x1b.omni_perf.v1.HelloResponse\x12@\n" +
 	"\x05Begin\x12\x1a.omni_perf.v1.BeginRequest\x1a\x1b.omni_perf.v1.BeginResponse\x12:\n" +
@@ -2108,7 +2238,8 @@ const file_omni_perf_proto_rawDesc = "" +
 	"\x04List\x12\x19.omni_perf.v1.ListRequest\x1a\x1a.omni_perf.v1.ListResponse\x12=\n" +
 	"\x04Push\x12\x19.omni_perf.v1.PushRequest\x1a\x1a.omni_perf.v1.PushResponse\x12C\n" +
 	"\x06Status\x12\x1b.omni_perf.v1.StatusRequest\x1a\x1c.omni_perf.v1.StatusResponse\x12C\n" +
-	"\x06Doctor\x12\x1b.omni_perf.v1.DoctorRequest\x1a\x1c.omni_perf.v1.DoctorResponseB0Z.github.com/omni-perf/omni-perf/sidecar/api;apib\x06proto3"
+	"\x06Doctor\x12\x1b.omni_perf.v1.DoctorRequest\x1a\x1c.omni_perf.v1.DoctorResponse\x12=\n" +
+	"\x04Live\x12\x19.omni_perf.v1.LiveRequest\x1a\x1a.omni_perf.v1.LiveResponseB0Z.github.com/omni-perf/omni-perf/sidecar/api;apib\x06proto3"
 
 var (
 	file_omni_perf_proto_rawDescOnce sync.Once
@@ -2122,7 +2253,7 @@ func file_omni_perf_proto_rawDescGZIP() []byte {
 	return file_omni_perf_proto_rawDescData
 }
 
-var file_omni_perf_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_omni_perf_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_omni_perf_proto_goTypes = []any{
 	(*HelloRequest)(nil),       // 0: omni_perf.v1.HelloRequest
 	(*Installation)(nil),       // 1: omni_perf.v1.Installation
@@ -2147,10 +2278,12 @@ var file_omni_perf_proto_goTypes = []any{
 	(*DoctorRequest)(nil),      // 20: omni_perf.v1.DoctorRequest
 	(*Check)(nil),              // 21: omni_perf.v1.Check
 	(*DoctorResponse)(nil),     // 22: omni_perf.v1.DoctorResponse
-	(*PushRequest_Frame)(nil),  // 23: omni_perf.v1.PushRequest.Frame
-	(*PushRequest_Stack)(nil),  // 24: omni_perf.v1.PushRequest.Stack
-	(*PushRequest_Sample)(nil), // 25: omni_perf.v1.PushRequest.Sample
-	(*PushRequest_Thread)(nil), // 26: omni_perf.v1.PushRequest.Thread
+	(*LiveRequest)(nil),        // 23: omni_perf.v1.LiveRequest
+	(*LiveResponse)(nil),       // 24: omni_perf.v1.LiveResponse
+	(*PushRequest_Frame)(nil),  // 25: omni_perf.v1.PushRequest.Frame
+	(*PushRequest_Stack)(nil),  // 26: omni_perf.v1.PushRequest.Stack
+	(*PushRequest_Sample)(nil), // 27: omni_perf.v1.PushRequest.Sample
+	(*PushRequest_Thread)(nil), // 28: omni_perf.v1.PushRequest.Thread
 }
 var file_omni_perf_proto_depIdxs = []int32{
 	1,  // 0: omni_perf.v1.HelloRequest.installation:type_name -> omni_perf.v1.Installation
@@ -2160,32 +2293,35 @@ var file_omni_perf_proto_depIdxs = []int32{
 	8,  // 4: omni_perf.v1.EndRequest.loaded:type_name -> omni_perf.v1.Loaded
 	9,  // 5: omni_perf.v1.EndResponse.bundle:type_name -> omni_perf.v1.Bundle
 	14, // 6: omni_perf.v1.ListResponse.entries:type_name -> omni_perf.v1.Entry
-	23, // 7: omni_perf.v1.PushRequest.frames:type_name -> omni_perf.v1.PushRequest.Frame
-	24, // 8: omni_perf.v1.PushRequest.stacks:type_name -> omni_perf.v1.PushRequest.Stack
-	25, // 9: omni_perf.v1.PushRequest.samples:type_name -> omni_perf.v1.PushRequest.Sample
-	26, // 10: omni_perf.v1.PushRequest.threads:type_name -> omni_perf.v1.PushRequest.Thread
+	25, // 7: omni_perf.v1.PushRequest.frames:type_name -> omni_perf.v1.PushRequest.Frame
+	26, // 8: omni_perf.v1.PushRequest.stacks:type_name -> omni_perf.v1.PushRequest.Stack
+	27, // 9: omni_perf.v1.PushRequest.samples:type_name -> omni_perf.v1.PushRequest.Sample
+	28, // 10: omni_perf.v1.PushRequest.threads:type_name -> omni_perf.v1.PushRequest.Thread
 	21, // 11: omni_perf.v1.DoctorResponse.checks:type_name -> omni_perf.v1.Check
-	0,  // 12: omni_perf.v1.OmniPerf.Hello:input_type -> omni_perf.v1.HelloRequest
-	4,  // 13: omni_perf.v1.OmniPerf.Begin:input_type -> omni_perf.v1.BeginRequest
-	7,  // 14: omni_perf.v1.OmniPerf.End:input_type -> omni_perf.v1.EndRequest
-	11, // 15: omni_perf.v1.OmniPerf.Report:input_type -> omni_perf.v1.ReportRequest
-	13, // 16: omni_perf.v1.OmniPerf.List:input_type -> omni_perf.v1.ListRequest
-	16, // 17: omni_perf.v1.OmniPerf.Push:input_type -> omni_perf.v1.PushRequest
-	18, // 18: omni_perf.v1.OmniPerf.Status:input_type -> omni_perf.v1.StatusRequest
-	20, // 19: omni_perf.v1.OmniPerf.Doctor:input_type -> omni_perf.v1.DoctorRequest
-	2,  // 20: omni_perf.v1.OmniPerf.Hello:output_type -> omni_perf.v1.HelloResponse
-	5,  // 21: omni_perf.v1.OmniPerf.Begin:output_type -> omni_perf.v1.BeginResponse
-	10, // 22: omni_perf.v1.OmniPerf.End:output_type -> omni_perf.v1.EndResponse
-	12, // 23: omni_perf.v1.OmniPerf.Report:output_type -> omni_perf.v1.ReportResponse
-	15, // 24: omni_perf.v1.OmniPerf.List:output_type -> omni_perf.v1.ListResponse
-	17, // 25: omni_perf.v1.OmniPerf.Push:output_type -> omni_perf.v1.PushResponse
-	19, // 26: omni_perf.v1.OmniPerf.Status:output_type -> omni_perf.v1.StatusResponse
-	22, // 27: omni_perf.v1.OmniPerf.Doctor:output_type -> omni_perf.v1.DoctorResponse
-	20, // [20:28] is the sub-list for method output_type
-	12, // [12:20] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	9,  // 12: omni_perf.v1.LiveResponse.bundle:type_name -> omni_perf.v1.Bundle
+	0,  // 13: omni_perf.v1.OmniPerf.Hello:input_type -> omni_perf.v1.HelloRequest
+	4,  // 14: omni_perf.v1.OmniPerf.Begin:input_type -> omni_perf.v1.BeginRequest
+	7,  // 15: omni_perf.v1.OmniPerf.End:input_type -> omni_perf.v1.EndRequest
+	11, // 16: omni_perf.v1.OmniPerf.Report:input_type -> omni_perf.v1.ReportRequest
+	13, // 17: omni_perf.v1.OmniPerf.List:input_type -> omni_perf.v1.ListRequest
+	16, // 18: omni_perf.v1.OmniPerf.Push:input_type -> omni_perf.v1.PushRequest
+	18, // 19: omni_perf.v1.OmniPerf.Status:input_type -> omni_perf.v1.StatusRequest
+	20, // 20: omni_perf.v1.OmniPerf.Doctor:input_type -> omni_perf.v1.DoctorRequest
+	23, // 21: omni_perf.v1.OmniPerf.Live:input_type -> omni_perf.v1.LiveRequest
+	2,  // 22: omni_perf.v1.OmniPerf.Hello:output_type -> omni_perf.v1.HelloResponse
+	5,  // 23: omni_perf.v1.OmniPerf.Begin:output_type -> omni_perf.v1.BeginResponse
+	10, // 24: omni_perf.v1.OmniPerf.End:output_type -> omni_perf.v1.EndResponse
+	12, // 25: omni_perf.v1.OmniPerf.Report:output_type -> omni_perf.v1.ReportResponse
+	15, // 26: omni_perf.v1.OmniPerf.List:output_type -> omni_perf.v1.ListResponse
+	17, // 27: omni_perf.v1.OmniPerf.Push:output_type -> omni_perf.v1.PushResponse
+	19, // 28: omni_perf.v1.OmniPerf.Status:output_type -> omni_perf.v1.StatusResponse
+	22, // 29: omni_perf.v1.OmniPerf.Doctor:output_type -> omni_perf.v1.DoctorResponse
+	24, // 30: omni_perf.v1.OmniPerf.Live:output_type -> omni_perf.v1.LiveResponse
+	22, // [22:31] is the sub-list for method output_type
+	13, // [13:22] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_omni_perf_proto_init() }
@@ -2199,7 +2335,7 @@ func file_omni_perf_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_omni_perf_proto_rawDesc), len(file_omni_perf_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   27,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

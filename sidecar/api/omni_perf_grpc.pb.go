@@ -37,6 +37,7 @@ const (
 	OmniPerf_Push_FullMethodName   = "/omni_perf.v1.OmniPerf/Push"
 	OmniPerf_Status_FullMethodName = "/omni_perf.v1.OmniPerf/Status"
 	OmniPerf_Doctor_FullMethodName = "/omni_perf.v1.OmniPerf/Doctor"
+	OmniPerf_Live_FullMethodName   = "/omni_perf.v1.OmniPerf/Live"
 )
 
 // OmniPerfClient is the client API for OmniPerf service.
@@ -59,6 +60,8 @@ type OmniPerfClient interface {
 	Status(ctx context.Context, in *StatusRequest, opts ...grpc.CallOption) (*StatusResponse, error)
 	// Doctor checks every prerequisite.
 	Doctor(ctx context.Context, in *DoctorRequest, opts ...grpc.CallOption) (*DoctorResponse, error)
+	// Live tells what a cell that is being recorded does right now, as a display.
+	Live(ctx context.Context, in *LiveRequest, opts ...grpc.CallOption) (*LiveResponse, error)
 }
 
 type omniPerfClient struct {
@@ -149,6 +152,16 @@ func (c *omniPerfClient) Doctor(ctx context.Context, in *DoctorRequest, opts ...
 	return out, nil
 }
 
+func (c *omniPerfClient) Live(ctx context.Context, in *LiveRequest, opts ...grpc.CallOption) (*LiveResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(LiveResponse)
+	err := c.cc.Invoke(ctx, OmniPerf_Live_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // OmniPerfServer is the server API for OmniPerf service.
 // All implementations must embed UnimplementedOmniPerfServer
 // for forward compatibility.
@@ -169,6 +182,8 @@ type OmniPerfServer interface {
 	Status(context.Context, *StatusRequest) (*StatusResponse, error)
 	// Doctor checks every prerequisite.
 	Doctor(context.Context, *DoctorRequest) (*DoctorResponse, error)
+	// Live tells what a cell that is being recorded does right now, as a display.
+	Live(context.Context, *LiveRequest) (*LiveResponse, error)
 	mustEmbedUnimplementedOmniPerfServer()
 }
 
@@ -202,6 +217,9 @@ func (UnimplementedOmniPerfServer) Status(context.Context, *StatusRequest) (*Sta
 }
 func (UnimplementedOmniPerfServer) Doctor(context.Context, *DoctorRequest) (*DoctorResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Doctor not implemented")
+}
+func (UnimplementedOmniPerfServer) Live(context.Context, *LiveRequest) (*LiveResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Live not implemented")
 }
 func (UnimplementedOmniPerfServer) mustEmbedUnimplementedOmniPerfServer() {}
 func (UnimplementedOmniPerfServer) testEmbeddedByValue()                  {}
@@ -368,6 +386,24 @@ func _OmniPerf_Doctor_Handler(srv interface{}, ctx context.Context, dec func(int
 	return interceptor(ctx, in, info, handler)
 }
 
+func _OmniPerf_Live_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(LiveRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(OmniPerfServer).Live(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: OmniPerf_Live_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(OmniPerfServer).Live(ctx, req.(*LiveRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // OmniPerf_ServiceDesc is the grpc.ServiceDesc for OmniPerf service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -406,6 +442,10 @@ var OmniPerf_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Doctor",
 			Handler:    _OmniPerf_Doctor_Handler,
+		},
+		{
+			MethodName: "Live",
+			Handler:    _OmniPerf_Live_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

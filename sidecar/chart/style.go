@@ -87,18 +87,21 @@ func rules(root string, theme Theme) string {
 		fmt.Fprintf(&b, "%s .%s{%s:%s;%[3]s:var(--%[2]s)}", root, c.class, c.property, plain)
 	}
 	fmt.Fprintf(&b, "%s .h path{stroke:var(--bg)}\n", root)
-	switch theme {
-	case Light, Dark:
-		b.WriteString(variables(root, theme == Dark, false))
-	default:
-		// What the page says counts more than what the system prefers; an image
-		// sees only the latter.
-		b.WriteString(variables(root, false, true))
-		b.WriteString("@media (prefers-color-scheme:dark){" + variables(root, true, true) + "}\n")
-		b.WriteString(variables(":is([data-jp-theme-light=true],.vscode-light,[theme=light]) "+root, false, true))
-		b.WriteString(variables(":is([data-jp-theme-light=false],.vscode-dark,.vscode-high-contrast,[theme=dark]) "+root, true, true))
-	}
+	b.WriteString(themed(root, theme))
 	return b.String()
+}
+
+// themed sets the colours of a theme.
+func themed(root string, theme Theme) string {
+	if theme == Light || theme == Dark {
+		return variables(root, theme == Dark, false)
+	}
+	// What the page says counts more than what the system prefers; an image sees only
+	// the latter.
+	return variables(root, false, true) +
+		"@media (prefers-color-scheme:dark){" + variables(root, true, true) + "}\n" +
+		variables(":is([data-jp-theme-light=true],.vscode-light,[theme=light]) "+root, false, true) +
+		variables(":is([data-jp-theme-light=false],.vscode-dark,.vscode-high-contrast,[theme=dark]) "+root, true, true)
 }
 
 // variables sets a theme's colours; the ground may be the page's own.

@@ -17,6 +17,9 @@ type Options struct {
 	// for lines of the user's own code at which a thread waited, or where a program
 	// that used a GPU stood; none of the text is kept. nil = the cells' own sources only.
 	Line func(file string, line int) string
+	// Quick leaves out what a look at a recording in progress has no time for: idle time
+	// is divided by the windows alone, and there are no findings, ranks and regions.
+	Quick bool
 }
 
 // Run diagnoses a recording by what is in it.
@@ -33,7 +36,7 @@ func (o Options) Run(rec *timeline.Recording) Diagnosis {
 	used := slices.DeleteFunc(slices.Clone(devices), func(dev *device) bool { return !dev.time.Used || len(dev.windows) == 0 })
 	s.device = len(used) > 0
 	for _, dev := range used {
-		dev.divide(s)
+		dev.divide(s, o.Quick)
 	}
 	d.Idle = idleOf(devices, used)
 	thread := responsible(rec, -1)
@@ -43,6 +46,9 @@ func (o Options) Run(rec *timeline.Recording) Diagnosis {
 	company.resolve(main)
 	d.Spent = main.spent()
 	d.Steps = steps(rec, used, main)
+	if o.Quick {
+		return d
+	}
 	d.Regions = regions(rec)
 	var lanes []ranks.Lane
 	d.Ranks, lanes = ranksOf(s)
@@ -58,8 +64,8 @@ func lifeOf(s *stacks, t *timeline.Thread) lifetime {
 	return lifetime{begin: begin, end: end}
 }
 
-// divide attributes the device's idle time.
-func (d *device) divide(s *stacks) {
+// divide attributes the device's idle time; without a model if it is to be quick.
+func (d *device) divide(s *stacks, quick bool) {
 	thread := responsible(s.rec, d.index)
 	life := lifeOf(s, thread)
 	life.firstWork = d.firstWork()
@@ -67,7 +73,7 @@ func (d *device) divide(s *stacks) {
 	newCompany(s, thread).resolve(h)
 	var model *activityModel
 	d.shares = attribute(h, d.windows, nil)
-	if d.shares.ambiguity() > exactBounds {
+	if !quick && d.shares.ambiguity() > exactBounds {
 		model = chooseModel(h, d.working())
 		d.shares = attribute(h, d.windows, model)
 	}

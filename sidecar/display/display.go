@@ -4,9 +4,11 @@ package display
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/omni-perf/omni-perf/jupyter"
 	"github.com/omni-perf/omni-perf/sidecar/chart"
+	"github.com/omni-perf/omni-perf/sidecar/live"
 	"github.com/omni-perf/omni-perf/sidecar/report"
 )
 
@@ -31,6 +33,12 @@ func (Charts) Bundle(r *report.View, at jupyter.Place) (jupyter.Bundle, error) {
 		return jupyter.Bundle{}, err
 	}
 	return jupyter.NewBundle(html, text, ""), nil
+}
+
+// Live makes what the output of a cell in progress shows.
+func (Charts) Live(now *live.Now, at jupyter.Place) jupyter.Bundle {
+	text := []byte(strings.Join(chart.LiveText(now, textWidth, false), "\n") + "\n")
+	return jupyter.NewBundle(chart.LiveHTML(now, chart.Theme(at.Theme)), text, "")
 }
 
 // Draw makes a file.

@@ -1,7 +1,7 @@
 // Package program is the front door for programs outside a notebook: it runs a
 // script, or a launcher of scripts, under a recorder, watches a running process, or
 // follows the cells of a running kernel in which nothing of ours is installed, and
-// writes the result files. It lists the kernels that can be followed.
+// writes the result files, or shows an Audience what runs, as it runs. It lists the kernels that can be followed.
 //
 // It starts and stops recordings and shows their reports; how a recording is
 // made, diagnosed and drawn comes in as Tools.
@@ -11,6 +11,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/omni-perf/omni-perf/sidecar/live"
 	"github.com/omni-perf/omni-perf/sidecar/rank"
 	"github.com/omni-perf/omni-perf/sidecar/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/report"
@@ -24,6 +25,8 @@ type Tools struct {
 	Analyse  func(*timeline.Recording) (*report.View, error)
 	// Stack reads the stack of a process's main thread once, root first.
 	Stack func(pid int) ([]timeline.Frame, error)
+	// Follower makes who looks at one recording in progress; for an Audience.
+	Follower func() *live.Follower
 	// Folder makes a private folder for a socket, and tells the socket's path and what
 	// removes it; nil: programs cannot tell their steps.
 	Folder func() (socket string, remove func(), err error)
@@ -42,5 +45,6 @@ type Options struct {
 	PartialEvery   time.Duration     // between reports while it runs; a minute if 0
 	Rank           *rank.Rank        // of a distributed run; nil: none
 	Open           func(path string) // shows a page that was written; nil: nobody asked for it
+	Audience       Audience          // is shown what runs, in place of results; nil: nobody
 	Messages       io.Writer         // what the user is told; the program's own output is its own
 }

@@ -47,6 +47,7 @@ type watched struct {
 	next     time.Time
 	pause    time.Duration       // between reports while it runs
 	rec      *timeline.Recording // once it was cut short
+	looks    *looks              // nil without an audience
 }
 
 // attachKernel begins to follow a process, which may have just been started. What it returns
@@ -194,6 +195,9 @@ func (k *follower) begin(id string, w *watched) error {
 		return err
 	}
 	k.running[id] = w
+	if k.options.Audience != nil {
+		w.looks = newLooks(k.tools, k.recorder, id)
+	}
 	w.pause = firstPause
 	w.next = time.Now().Add(w.pause)
 	w.row = k.journal.add(k.restarts, w)
@@ -301,6 +305,10 @@ func (k *follower) recorded(id, msgID string, ending recorder.Ending) (*timeline
 }
 
 func (k *follower) show(w *watched, rec *timeline.Recording) {
+	if a := k.options.Audience; a != nil {
+		a.Tell(cellTitle(w) + " " + k.tools.inShort(rec, outcomeText(rec.Target.Cell.Outcome)))
+		return
+	}
 	files := k.files(w)
 	r, written, err := k.tools.shown(rec, files, k.options)
 	if err != nil {
@@ -325,6 +333,7 @@ const firstPause = 5 * time.Second
 // look reports on the cells that run, now and then, and asks about those whose end IOPub may
 // have lost.
 func (k *follower) look(ctx context.Context) {
+	k.showLive()
 	now := time.Now()
 	for id, w := range k.running {
 		if out, _ := k.observer.Output(id); out.AtLeast && !w.asked && !w.subshell {
@@ -338,6 +347,40 @@ func (k *follower) look(ctx context.Context) {
 		w.pause = min(2*w.pause, partialEvery)
 		w.next = time.Now().Add(max(w.pause, time.Duration(float64(time.Since(now))/partialShare)))
 	}
+}
+
+// showLive shows the audience the cell that began last.
+func (k *follower) showLive() {
+	if k.options.Audience == nil {
+		return
+	}
+	var newest *watched
+	for _, w := range k.running {
+		if newest == nil || w.began.After(newest.began) {
+			newest = w
+		}
+	}
+	if newest == nil {
+		k.options.Audience.Rest()
+		return
+	}
+	newest.looks.show(k.options.Audience)
+}
+
+// cellTitle is what a cell is called in a list.
+func cellTitle(w *watched) string {
+	if w.cell.ExecutionCount > 0 {
+		return fmt.Sprintf("[%d]", w.cell.ExecutionCount)
+	}
+	return "[?]"
+}
+
+// outcomeText says how a cell ended, where that is worth saying.
+func outcomeText(outcome string) string {
+	if outcome == "ok" {
+		return ""
+	}
+	return outcome
 }
 
 // soFar writes the report of a cell that runs, as it is now.

@@ -35,7 +35,7 @@ const (
 // is known a little later, so its result waits for that. Cells then count from 1 again:
 // results of the second process are named NAME.2-1, NAME.2-2, those of the third NAME.3-1.
 //
-// tools are those for a process.
+// An Audience is shown the cells as they run, in place of results. tools are those for a process.
 func AttachKernel(ctx context.Context, tools func(pid int) Tools, file jupyter.ConnectionFile, d time.Duration, o Options) error {
 	if err := Check(o.Results.Files(cellSuffix(0, 1))); err != nil { // of all, as far as can be told
 		return err
@@ -50,6 +50,9 @@ func AttachKernel(ctx context.Context, tools func(pid int) Tools, file jupyter.C
 		var stop context.CancelFunc
 		ctx, stop = context.WithTimeout(ctx, d)
 		defer stop()
+	}
+	if o.Audience != nil {
+		o.Audience.Watch(nameOf(pid, file))
 	}
 	defer outliveReaders()()
 	for restarts := 0; ; restarts++ {

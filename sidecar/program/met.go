@@ -115,7 +115,7 @@ func (k *follower) greeted(g greeting) error {
 			}
 		}
 	}
-	if k.restarts > 0 {
+	if k.restarts > 0 && k.options.Audience == nil {
 		fmt.Fprintf(k.options.Messages, "omni-perf: the kernel was restarted; its results are %s from now on\n", k.options.Results.Files(cellSuffix(k.restarts, 1))[0].Path)
 	}
 	if err := k.settle(g); err != nil {

@@ -142,3 +142,8 @@ func unfit(r rune) bool {
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }
+
+// Places names the lines of a recording as its report would, for who has no report.
+func Places(rec *timeline.Recording, home string) func(diagnose.Place) string {
+	return newNames(rec, home).place
+}

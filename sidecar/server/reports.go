@@ -17,6 +17,7 @@ import (
 
 	"github.com/omni-perf/omni-perf/jupyter"
 	"github.com/omni-perf/omni-perf/sidecar/api"
+	"github.com/omni-perf/omni-perf/sidecar/live"
 	"github.com/omni-perf/omni-perf/sidecar/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/report"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
@@ -26,6 +27,8 @@ import (
 // Presenter turns a report into what people see.
 type Presenter interface {
 	Bundle(r *report.View, at jupyter.Place) (jupyter.Bundle, error)
+	// Live is what a cell in progress shows.
+	Live(now *live.Now, at jupyter.Place) jupyter.Bundle
 	// Draw makes a file of the format "svg", "html" or "text".
 	Draw(r *report.View, format string) (content []byte, mediaType string, err error)
 }

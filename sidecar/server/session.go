@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/omni-perf/omni-perf/sidecar/api"
+	"github.com/omni-perf/omni-perf/sidecar/live"
 	"github.com/omni-perf/omni-perf/sidecar/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/report"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
@@ -33,7 +34,9 @@ type Tools struct {
 	GPUs func() (names []string, reason string)
 	// Follow begins to observe the kernel's output; nil where that is not done.
 	Follow func(connectionFile string) (Output, error)
-	Log    *slog.Logger
+	// Follower makes who looks at one recording in progress; nil: cells are not shown live.
+	Follower func() *live.Follower
+	Log      *slog.Logger
 }
 
 // Output tells what the cell of an execute_request has printed so far.
@@ -76,6 +79,7 @@ type kernelSession struct {
 type cellState struct {
 	begin   *api.BeginRequest
 	started int64 // CLOCK_MONOTONIC
+	live    liveCell
 }
 
 // NewSession makes the session of one kernel.

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"github.com/omni-perf/omni-perf/jupyter"
+	"github.com/omni-perf/omni-perf/sidecar/program"
+	"github.com/omni-perf/omni-perf/sidecar/recorder"
+	"github.com/omni-perf/omni-perf/sidecar/signals"
+	"github.com/omni-perf/omni-perf/sidecar/timeline"
+)
+
+func topCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "top [PID|KERNEL] [options]",
+		Short: "show what a running process or kernel does, each second",
+		Long: `Shows what a running Python process does, or each cell of a running notebook kernel:
+the line it is in, the hottest lines so far, steps, CPU, memory, and what the GPU waits
+for. It ends with the process or by Ctrl-C and writes no files; omni-perf attach does.
+KERNEL is its connection file, its id or the beginning of it, or its notebook's name.
+Without either, the running kernels are listed.
+
+On a terminal one picture is drawn anew in its place; elsewhere each look is a line.`,
+		Args: atMost("a process or a kernel"),
+	}
+	o := program.Options{Interval: time.Millisecond, FigureInterval: 100 * time.Millisecond}
+	var duration time.Duration
+	c.Flags().Var(secondsValue{&duration, true}, "duration", "`SECONDS` to watch; 0: until it ends or Ctrl-C")
+	c.Flags().VarP(secondsValue{to: &o.Interval}, "prof-interval", "p", "stack sampling interval in `SECONDS`")
+	c.Flags().VarP(secondsValue{to: &o.FigureInterval}, "sys-interval", "s", "interval of system and GPU figures in `SECONDS`")
+	children := c.Flags().String("children", "stacks", "`WHAT` to record of child processes: "+strings.Join(recorder.ChildrenWords(), ", "))
+	complete(c, "children", recorder.ChildrenWords())
+	c.RunE = func(_ *cobra.Command, args []string) (err error) {
+		if len(args) == 0 {
+			return listKernels("top")
+		}
+		pid, file, err := targetOf(args[0])
+		pid, file = kernelOf(pid, file)
+		var wrong error
+		if o.Children, wrong = recorder.ParseChildren(*children); wrong != nil {
+			return usageError{wrong}
+		}
+		if err != nil {
+			return err
+		}
+		ctx, stop := signals.Context(context.Background())
+		defer stop()
+		closeAudience := audience(ctx, &o)
+		defer closeAudience()
+		if pid != 0 {
+			return program.Top(ctx, programTools(timeline.RoleProcess, pid), pid, duration, o)
+		}
+		tools := func(pid int) program.Tools { return programTools(timeline.RoleKernel, pid) }
+		return program.AttachKernel(ctx, tools, file, duration, o)
+	}
+	return c
+}
+
+// kernelOf takes a process that is a kernel for one, so that its cells are told apart.
+func kernelOf(pid int, file jupyter.ConnectionFile) (int, jupyter.ConnectionFile) {
+	if pid == 0 {
+		return 0, file
+	}
+	running := program.Kernels()
+	i := slices.IndexFunc(running, func(k program.Kernel) bool { return k.PID == pid && k.Refusal == nil })
+	if i < 0 {
+		return pid, file
+	}
+	return 0, running[i].File
+}
+
+// audience shows on standard output: a picture on a terminal, else lines.
+func audience(ctx context.Context, o *program.Options) (closed func()) {
+	_, terminal := columnsOf(os.Stdout)
+	if !terminal || cmp.Or(os.Getenv("TERM"), "dumb") == "dumb" {
+		o.Audience, o.Messages = program.Lines{To: plainText{os.Stdout}}, messages
+		return func() {}
+	}
+	screen := &program.Screen{To: os.Stdout, Size: terminalSize, Colour: os.Getenv("NO_COLOR") == ""}
+	o.Audience, o.Messages = screen, io.Writer(screen)
+	resized := make(chan os.Signal, 1)
+	signal.Notify(resized, unix.SIGWINCH)
+	go func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-resized:
+				screen.Redraw()
+			}
+		}
+	}()
+	return func() {
+		signal.Stop(resized)
+		screen.Close()
+	}
+}
+
+// terminalSize is that of standard output's terminal.
+func terminalSize() (columns, rows int) {
+	size, err := unix.IoctlGetWinsize(int(os.Stdout.Fd()), unix.TIOCGWINSZ)
+	if err != nil || size.Col == 0 || size.Row == 0 {
+		return 80, 24
+	}
+	return int(size.Col), int(size.Row)
+}
