@@ -27,24 +27,19 @@ func (p Pair) graph() *changeGraph {
 		return nil
 	}
 	old, was := totalsOf(p.Before, functionsOf(p.Before))
+	number := func(side int, fn int32) int32 { return int32(p.FunctionNumber(side, int(fn))) }
 	byCall := make(map[treeKey]int32) // children of the old tree
 	for n := 1; n < len(old.nodes); n++ {
-		byCall[treeKey{old.nodes[n].parent, old.nodes[n].fn}] = int32(n)
+		byCall[treeKey{old.nodes[n].parent, number(0, old.nodes[n].fn)}] = int32(n)
 	}
 	twin := make([]int32, len(g.tree.nodes))
 	g.was, g.below = make([]float64, len(twin)), make([][]int32, len(twin))
 	g.was[0] = was[0]
-	same := make(map[int32]int32)
 	for n := 1; n < len(twin); n++ {
 		node := g.tree.nodes[n]
-		before, known := same[node.fn]
-		if !known {
-			before = int32(p.Same(int(node.fn)))
-			same[node.fn] = before
-		}
 		twin[n] = -1
 		if above := twin[node.parent]; above >= 0 {
-			if t, there := byCall[treeKey{above, before}]; there {
+			if t, there := byCall[treeKey{above, number(1, node.fn)}]; there {
 				twin[n], g.was[n] = t, was[t]
 			}
 		}

@@ -53,8 +53,8 @@ func comparedDigestOf(p Pair) *comparedDigest {
 	c := &comparedDigest{}
 	wall := changeOf(p.Wall())
 	c.title = []phrase{
-		{sideName(p.Comparison.After) + " beside " + sideName(p.Comparison.Before), Plain, bold},
-		{words.Seconds(wall.After) + " after " + words.Seconds(wall.Before), Muted, sans},
+		{sideName(p.Comparison.Before) + " → " + sideName(p.Comparison.After), Plain, bold},
+		{words.Seconds(wall.Before) + " → " + words.Seconds(wall.After), Muted, sans},
 	}
 	parts := wording.ComparedParts(differing(p.Lines), differing(p.Functions), differing(p.Causes), differing(p.Steps))
 	c.finding = []phrase{{wording.Compared(wall, parts), toneOf(wall.Verdict), bold}}

@@ -100,6 +100,7 @@ type comparedDocument struct {
 	Functions []viewerChange   `json:"functions"`
 	Causes    []viewerChange   `json:"causes"`
 	Steps     []viewerChange   `json:"steps"`
+	Same      [2][]int         `json:"same"` // by function of Before and After: equal numbers are one function
 	Chart     *viewer.Chart    `json:"chart"`
 }
 
@@ -121,6 +122,14 @@ const viewerRows = 40
 
 func (p Pair) payload(before, after *report.Excerpt, c *comparedDigest, s *Scene, nameless bool) (string, error) {
 	d := comparedDocument{Before: before.Document, After: after.Document}
+	for side, e := range []*report.Excerpt{before, after} {
+		d.Same[side] = make([]int, len(e.Document.Functions))
+		for whole, kept := range e.Functions {
+			if kept >= 0 {
+				d.Same[side][kept] = p.FunctionNumber(side, whole)
+			}
+		}
+	}
 	if nameless {
 		d.Before, d.After = withoutHosts(d.Before), withoutHosts(d.After)
 	}

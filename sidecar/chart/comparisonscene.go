@@ -20,6 +20,7 @@ func layCompared(c *comparedDigest, width, least float64) *Scene {
 	if len(c.tables) > 0 {
 		l.rule()
 		columns := l.changeColumns(c.tables)
+		l.changeHeads(columns)
 		for i, t := range c.tables {
 			if i > 0 {
 				l.y += 8
@@ -36,6 +37,7 @@ func (l *layouter) changeGraph(g *changeGraph, least float64) {
 	if g == nil {
 		return
 	}
+	l.y += 8
 	l.text(margin, l.y, "Flame graph, after", 12.5, Plain, bold, Left)
 	x := margin + widthOf("Flame graph, after", 12.5, bold) + 14
 	for _, e := range []struct {
@@ -83,21 +85,23 @@ func changeTime(s float64) string {
 	return words.Seconds(s)
 }
 
+// changeHeads are the columns' names, above all tables.
+func (l *layouter) changeHeads(c changeColumns) {
+	l.y += 16
+	before := margin + c.name + columnGap + c.before
+	after := before + columnGap + c.after
+	l.text(before, l.y, "before", labelSize, Muted, sans, Right)
+	l.text(after, l.y, "after", labelSize, Muted, sans, Right)
+	l.text(after+columnGap+c.bar/2, l.y, "less | more", labelSize, Muted, sans, Middle)
+	l.text(after+columnGap+c.bar+columnGap, l.y, "change", labelSize, Muted, sans, Left)
+	l.y -= 12 // the first table's heading is to the left of them
+}
+
 func (l *layouter) changeTable(c changeColumns, t changeTable) {
 	l.y += 18
 	w := widthOf(t.heading, 12.5, bold)
 	l.text(margin, l.y, t.heading, 12.5, Plain, bold, Left)
-	note := t.note
-	if note != "" || t.rest != "" {
-		note = joinNote(note, t.rest)
-	}
-	before := margin + c.name + columnGap + c.before
-	after := before + columnGap + c.after
-	if room := before - c.before - margin - w - 12; widthOf(note, labelSize, sans) <= room {
-		l.text(before, l.y, "before", labelSize, Muted, sans, Right)
-		l.text(after, l.y, "after", labelSize, Muted, sans, Right)
-	}
-	l.text(margin+w+12, l.y, fit(note, l.Width-2*margin-w-12, labelSize, sans), labelSize, Muted, sans, Left)
+	l.text(margin+w+12, l.y, fit(joinNote(t.note, t.rest), l.Width-2*margin-w-12, labelSize, sans), labelSize, Muted, sans, Left)
 	most := 0.0
 	for _, r := range t.rows {
 		most = max(most, abs(r.change.Low), abs(r.change.High), abs(r.change.After-r.change.Before))
@@ -151,5 +155,5 @@ func (l *layouter) changeBar(x, width float64, r changeRow, most float64) {
 	if to-from >= 0.5 {
 		l.Bars = append(l.Bars, Bar{Box{from, l.y - 9.5, to, l.y + 1.5}, paint})
 	}
-	l.Bars = append(l.Bars, Bar{Box{middle + r.change.Low/most*half, l.y - 4.5, middle + r.change.High/most*half, l.y - 3.5}, PaintOther})
+	l.Bars = append(l.Bars, Bar{Box{middle + r.change.Low/most*half, l.y - 4.5, middle + r.change.High/most*half, l.y - 3.5}, Paint(Plain)})
 }

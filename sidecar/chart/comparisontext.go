@@ -1,9 +1,6 @@
 package chart
 
-import (
-	"github.com/omni-perf/omni-perf/sidecar/difference"
-	"github.com/omni-perf/omni-perf/sidecar/words"
-)
+import "github.com/omni-perf/omni-perf/sidecar/words"
 
 // ComparisonText says what differs in plain text of at most width columns.
 func ComparisonText(p Pair, width int) string { return comparedText(comparedDigestOf(p), width) }
@@ -48,12 +45,8 @@ func (t *textWriter) changes(tb changeTable) {
 	name = min(name, t.width*2/5)
 	t.line("  " + words.Pad("", name) + "  " + words.PadLeft("before", before) + "  " + words.PadLeft("after", after) + "  change")
 	for _, r := range tb.rows {
-		text := r.change.Words()
-		if r.change.Verdict == difference.WithinNoise {
-			text = words.Pad(text, change)
-		}
 		line := "  " + words.Pad(nameAside(r), name) + "  " + words.PadLeft(changeTime(r.change.Before), before) + "  " +
-			words.PadLeft(changeTime(r.change.After), after) + "  " + words.Pad(text, change)
+			words.PadLeft(changeTime(r.change.After), after) + "  " + words.Pad(r.change.Words(), change)
 		const leastCode = 12
 		if room := t.width - words.Columns(line) - 2; room >= leastCode {
 			line += "  " + words.Cut(r.code, room)

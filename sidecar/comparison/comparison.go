@@ -136,14 +136,9 @@ func (c *Comparison) All() []Change {
 	return slices.Concat(c.Whole, c.Causes, c.Lines, c.Steps, c.Functions)
 }
 
-// Same tells which function of the first run before is that of the first run after; -1
-// where there is none.
-func (c *Comparison) Same(after int) (before int) {
-	if after < 0 || after >= len(c.same[1]) {
-		return -1
-	}
-	return slices.Index(c.same[0], c.same[1][after])
-}
+// FunctionNumber numbers the functions of the first runs before (side 0) and after (1), by
+// their indices there: what has one number is one function.
+func (c *Comparison) FunctionNumber(side, function int) int { return c.same[side][function] }
 
 // Verdicts are what the functions of the first report after amount to, by their index.
 func (c *Comparison) Verdicts() []difference.Verdict {

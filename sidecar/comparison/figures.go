@@ -9,6 +9,7 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/difference"
 	"github.com/omni-perf/omni-perf/sidecar/report"
+	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
 // figures are those of one run, by what they are of.
@@ -80,7 +81,7 @@ func figuresOf(v *report.View, book *fileBook, run *runFiles) *figures {
 }
 
 func (f *figures) ofWhole() {
-	f.whole[WallTime] = amount{value: float64(f.v.DurationNS), over: f.starved * f.computing(), file: -1, function: -1}
+	f.whole[WallTime] = amount{value: float64(f.v.DurationNS), over: f.starved * (f.computing() + starting(f.v)), file: -1, function: -1}
 	devices := 0.0
 	var busy, idle, noise float64
 	for i, d := range f.v.Devices {
@@ -171,6 +172,17 @@ func computingOf(times report.StateTimes) (ns int64) {
 	for state, t := range times {
 		if s := report.State(state); s.Computes() || s == report.StateOff {
 			ns += t
+		}
+	}
+	return ns
+}
+
+// starting is how long it took until the program ran Python: of that it is not known what
+// it did, and taken for computing.
+func starting(v *report.View) (ns float64) {
+	for _, g := range v.Gaps {
+		if g.Process == v.Target().Process && g.Reason == timeline.GapStarting.String() {
+			ns += float64(g.EndNS - g.StartNS)
 		}
 	}
 	return ns

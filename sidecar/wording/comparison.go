@@ -17,7 +17,8 @@ type Change struct {
 
 func (c Change) by() float64 { return c.After - c.Before }
 
-// Words say in a few words what a change amounts to: "−4.2 s ± 0.4 s", "within noise".
+// Words say in a few words what a change amounts to: "−4.2 s ± 0.4 s", "within noise
+// (−47 ms to +0.1 s)".
 func (c Change) Words() string {
 	switch c.Verdict {
 	case difference.Less, difference.More:
@@ -27,14 +28,14 @@ func (c Change) Words() string {
 	case difference.Gone:
 		return "gone"
 	}
-	return "within noise"
+	return "within noise (" + between(c) + ")"
 }
 
 // interval is "± 0.4 s", or both ends where the change is not in its middle.
 func (c Change) interval() string {
 	half := (c.High - c.Low) / 2
 	if math.Abs(c.Low+half-c.by()) > 0.1*half {
-		return "(" + words.Signed(c.Low) + " to " + words.Signed(c.High) + ")"
+		return "(" + between(c) + ")"
 	}
 	return "± " + words.Seconds(half)
 }
@@ -47,7 +48,7 @@ func Compared(whole Change, parts string) string {
 	case whole.Verdict == difference.WithinNoise && parts == "":
 		return fmt.Sprintf("No difference beyond noise: %s before, %s after.", before, after)
 	case whole.Verdict == difference.WithinNoise:
-		return fmt.Sprintf("The whole took as long as before, within noise (%s and %s); beyond noise differ %s.", before, after, parts)
+		return fmt.Sprintf("The whole time does not differ beyond noise (%s before, %s after), but %s do.", before, after, parts)
 	}
 	much := words.Seconds(math.Abs(whole.by()))
 	than := "longer"
@@ -58,7 +59,7 @@ func Compared(whole Change, parts string) string {
 	if whole.Before > 0 {
 		share = " (" + words.SignedPercent(whole.by()/whole.Before) + ")"
 	}
-	return fmt.Sprintf("Took %s %s than before%s: %s after %s; the difference is %s.", much, than, share, after, before, between(whole))
+	return fmt.Sprintf("Took %s %s than before%s: %s in place of %s; the difference is %s.", much, than, share, after, before, between(whole))
 }
 
 // between is the interval of a difference.
@@ -115,14 +116,18 @@ func ComparedBy(s Sides) []string {
 	default:
 		notes = append(notes, fmt.Sprintf("Times are means of %d runs before and %d after; intervals from the spread between the runs (Welch's t).", s.Before, s.After))
 	}
+	var busy []string
 	for _, side := range []struct {
 		name    string
 		runs    int
 		starved float64
 	}{{"before", s.Before, s.StarvedBefore}, {"after", s.After, s.StarvedAfter}} {
 		if side.runs == 1 && side.starved >= worthTelling {
-			notes = append(notes, fmt.Sprintf("The machine was busy %s: no CPU was free for %s of the computing, by which times may be too long.", side.name, words.Percent(side.starved)))
+			busy = append(busy, words.Percent(side.starved)+" of the computing "+side.name)
 		}
+	}
+	if len(busy) > 0 {
+		notes = append(notes, "The machine was busy: no CPU was free for "+words.List(busy)+"; by so much times may be too long.")
 	}
 	return notes
 }
