@@ -215,3 +215,21 @@ class Check(TypedDict, total=False):
 
 class DoctorResponse(TypedDict, total=False):
     checks: list[Check]
+
+
+class Compared(TypedDict, total=False):
+    reportId: str
+    reportGzip: str
+    name: str
+
+
+class CompareRequest(TypedDict, total=False):
+    before: list[Compared]
+    after: list[Compared]
+    form: str
+    theme: str
+
+
+class CompareResponse(TypedDict, total=False):
+    bundle: Bundle
+    headline: str

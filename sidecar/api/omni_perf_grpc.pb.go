@@ -29,14 +29,15 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	OmniPerf_Hello_FullMethodName  = "/omni_perf.v1.OmniPerf/Hello"
-	OmniPerf_Begin_FullMethodName  = "/omni_perf.v1.OmniPerf/Begin"
-	OmniPerf_End_FullMethodName    = "/omni_perf.v1.OmniPerf/End"
-	OmniPerf_Report_FullMethodName = "/omni_perf.v1.OmniPerf/Report"
-	OmniPerf_List_FullMethodName   = "/omni_perf.v1.OmniPerf/List"
-	OmniPerf_Push_FullMethodName   = "/omni_perf.v1.OmniPerf/Push"
-	OmniPerf_Status_FullMethodName = "/omni_perf.v1.OmniPerf/Status"
-	OmniPerf_Doctor_FullMethodName = "/omni_perf.v1.OmniPerf/Doctor"
+	OmniPerf_Hello_FullMethodName   = "/omni_perf.v1.OmniPerf/Hello"
+	OmniPerf_Begin_FullMethodName   = "/omni_perf.v1.OmniPerf/Begin"
+	OmniPerf_End_FullMethodName     = "/omni_perf.v1.OmniPerf/End"
+	OmniPerf_Report_FullMethodName  = "/omni_perf.v1.OmniPerf/Report"
+	OmniPerf_List_FullMethodName    = "/omni_perf.v1.OmniPerf/List"
+	OmniPerf_Push_FullMethodName    = "/omni_perf.v1.OmniPerf/Push"
+	OmniPerf_Status_FullMethodName  = "/omni_perf.v1.OmniPerf/Status"
+	OmniPerf_Doctor_FullMethodName  = "/omni_perf.v1.OmniPerf/Doctor"
+	OmniPerf_Compare_FullMethodName = "/omni_perf.v1.OmniPerf/Compare"
 )
 
 // OmniPerfClient is the client API for OmniPerf service.
@@ -59,6 +60,8 @@ type OmniPerfClient interface {
 	Status(ctx context.Context, in *StatusRequest, opts ...grpc.CallOption) (*StatusResponse, error)
 	// Doctor checks every prerequisite.
 	Doctor(ctx context.Context, in *DoctorRequest, opts ...grpc.CallOption) (*DoctorResponse, error)
+	// Compare says what differs between recordings.
+	Compare(ctx context.Context, in *CompareRequest, opts ...grpc.CallOption) (*CompareResponse, error)
 }
 
 type omniPerfClient struct {
@@ -149,6 +152,16 @@ func (c *omniPerfClient) Doctor(ctx context.Context, in *DoctorRequest, opts ...
 	return out, nil
 }
 
+func (c *omniPerfClient) Compare(ctx context.Context, in *CompareRequest, opts ...grpc.CallOption) (*CompareResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CompareResponse)
+	err := c.cc.Invoke(ctx, OmniPerf_Compare_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // OmniPerfServer is the server API for OmniPerf service.
 // All implementations must embed UnimplementedOmniPerfServer
 // for forward compatibility.
@@ -169,6 +182,8 @@ type OmniPerfServer interface {
 	Status(context.Context, *StatusRequest) (*StatusResponse, error)
 	// Doctor checks every prerequisite.
 	Doctor(context.Context, *DoctorRequest) (*DoctorResponse, error)
+	// Compare says what differs between recordings.
+	Compare(context.Context, *CompareRequest) (*CompareResponse, error)
 	mustEmbedUnimplementedOmniPerfServer()
 }
 
@@ -202,6 +217,9 @@ func (UnimplementedOmniPerfServer) Status(context.Context, *StatusRequest) (*Sta
 }
 func (UnimplementedOmniPerfServer) Doctor(context.Context, *DoctorRequest) (*DoctorResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Doctor not implemented")
+}
+func (UnimplementedOmniPerfServer) Compare(context.Context, *CompareRequest) (*CompareResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Compare not implemented")
 }
 func (UnimplementedOmniPerfServer) mustEmbedUnimplementedOmniPerfServer() {}
 func (UnimplementedOmniPerfServer) testEmbeddedByValue()                  {}
@@ -368,6 +386,24 @@ func _OmniPerf_Doctor_Handler(srv interface{}, ctx context.Context, dec func(int
 	return interceptor(ctx, in, info, handler)
 }
 
+func _OmniPerf_Compare_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CompareRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(OmniPerfServer).Compare(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: OmniPerf_Compare_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(OmniPerfServer).Compare(ctx, req.(*CompareRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // OmniPerf_ServiceDesc is the grpc.ServiceDesc for OmniPerf service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -406,6 +442,10 @@ var OmniPerf_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Doctor",
 			Handler:    _OmniPerf_Doctor_Handler,
+		},
+		{
+			MethodName: "Compare",
+			Handler:    _OmniPerf_Compare_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"slices"
+	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/comparison"
 	"github.com/omni-perf/omni-perf/sidecar/difference"
@@ -80,6 +81,17 @@ func comparedDigestOf(p Pair) *comparedDigest {
 	c.notes = append(wording.ComparedBy(sides), runsNote("before", p.Comparison.Before), runsNote("after", p.Comparison.After))
 	c.summary = joinPhrases(c.title, ", ") + ". " + joinPhrases(c.finding, " · ")
 	return c
+}
+
+// ComparisonHeadline is the answer in a sentence or two.
+func ComparisonHeadline(p Pair) string {
+	var parts []string
+	for _, f := range comparedDigestOf(p).finding {
+		if f.face != mono {
+			parts = append(parts, f.text)
+		}
+	}
+	return strings.Join(parts, " ")
 }
 
 func sideName(s comparison.Side) string {
