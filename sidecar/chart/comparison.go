@@ -66,7 +66,7 @@ func comparedDigestOf(p Pair) *comparedDigest {
 		}
 	}
 	c.tables = slices.DeleteFunc([]changeTable{
-		p.table("As a whole", "", p.Whole[1:], p.figureRow),
+		p.table("As a whole", "", p.Whole, p.figureRow),
 		p.table("GPU idle by cause", "", p.Causes, p.causeRow),
 		p.table("Lines", "of your own code, the innermost one on the stack", p.Lines, p.lineRow),
 		p.table("Steps", "means", p.Steps, p.figureRow),
@@ -185,7 +185,7 @@ func (p Pair) figureRow(c comparison.Change) changeRow {
 			row.aside = words.Clean(c.Name, 40)
 		}
 		if c.ID == comparison.StepTime {
-			row.aside = joinNote(row.aside, words.Count(int64(c.Count[0]))+" before, "+words.Count(int64(c.Count[1]))+" after")
+			row.aside = joinNote(row.aside, words.Count(int64(c.Count[0]))+" → "+words.Count(int64(c.Count[1]))+" steps")
 		}
 	}
 	return row
@@ -197,8 +197,8 @@ func (p Pair) lineRow(c comparison.Change) changeRow {
 	switch {
 	case c.Edited:
 		row.aside = joinNote(row.aside, "edited")
-	case c.After == nil && c.Verdict != difference.Gone:
-		row.aside = joinNote(row.aside, "line before")
+	case c.After == nil:
+		row.aside = joinNote(row.aside, "before")
 	}
 	return row
 }

@@ -147,7 +147,7 @@ func (p Pair) payload(before, after *report.Excerpt, c *comparedDigest, s *Scene
 		}
 		return out
 	}
-	d.Whole, d.Causes = rows(p.Whole[1:], p.figureRow), rows(p.Causes, p.causeRow)
+	d.Whole, d.Causes = rows(p.Whole, p.figureRow), rows(p.Causes, p.causeRow)
 	d.Lines, d.Steps, d.Functions = rows(p.Lines, p.lineRow), rows(p.Steps, p.figureRow), rows(p.Functions, p.functionRow)
 	const axis = 85.0 // of a picture without lanes; nothing stands there
 	d.Chart = &viewer.Chart{

@@ -74,6 +74,11 @@ func (l *layouter) changeColumns(tables []changeTable) changeColumns {
 	}
 	c.name = min(c.name, 0.26*all)
 	c.aside = min(c.aside, 0.16*all)
+	left := all - c.name - c.before - c.after - c.bar - 4*columnGap
+	c.words = min(c.words, left)
+	if left -= c.words + columnGap; left < c.aside { // narrow: what was changed and the code have no room
+		c.aside = max(left, 0)
+	}
 	return c
 }
 
@@ -94,7 +99,7 @@ func (l *layouter) changeHeads(c changeColumns) {
 	l.text(after, l.y, "after", labelSize, Muted, sans, Right)
 	l.text(after+columnGap+c.bar/2, l.y, "less | more", labelSize, Muted, sans, Middle)
 	l.text(after+columnGap+c.bar+columnGap, l.y, "change", labelSize, Muted, sans, Left)
-	l.y -= 12 // the first table's heading is to the left of them
+	l.y -= 4
 }
 
 func (l *layouter) changeTable(c changeColumns, t changeTable) {
@@ -126,7 +131,7 @@ func (l *layouter) changeRow(c changeColumns, r changeRow, most float64) {
 	x += columnGap
 	l.changeBar(x, c.bar, r, most)
 	x += c.bar + columnGap
-	l.text(x, l.y, r.change.Words(), textSize, words, sans, Left)
+	l.text(x, l.y, fit(r.change.Words(), c.words, textSize, sans), textSize, words, sans, Left)
 	x += c.words + columnGap
 	if c.aside > 0 {
 		l.text(x, l.y, fit(r.aside, c.aside, textSize, sans), textSize, Muted, sans, Left)

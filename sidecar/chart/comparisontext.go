@@ -42,16 +42,17 @@ func (t *textWriter) changes(tb changeTable) {
 		after = max(after, words.Columns(changeTime(r.change.After)))
 		change = max(change, words.Columns(r.change.Words()))
 	}
-	name = min(name, t.width*2/5)
+	name = min(name, max(t.width-before-after-change-8, t.width/4))
 	t.line("  " + words.Pad("", name) + "  " + words.PadLeft("before", before) + "  " + words.PadLeft("after", after) + "  change")
 	for _, r := range tb.rows {
 		line := "  " + words.Pad(nameAside(r), name) + "  " + words.PadLeft(changeTime(r.change.Before), before) + "  " +
-			words.PadLeft(changeTime(r.change.After), after) + "  " + words.Pad(r.change.Words(), change)
+			words.PadLeft(changeTime(r.change.After), after) + "  "
 		const leastCode = 12
-		if room := t.width - words.Columns(line) - 2; room >= leastCode {
-			line += "  " + words.Cut(r.code, room)
+		if room := t.width - words.Columns(line) - change - 2; r.code != "" && room >= leastCode {
+			t.line(line + words.Pad(r.change.Words(), change) + "  " + words.Cut(r.code, room))
+			continue
 		}
-		t.line(line)
+		t.line(line + r.change.Words())
 	}
 	if tb.rest != "" {
 		t.line("  " + tb.rest)

@@ -82,8 +82,11 @@ func align(a, b []numbered) alignment {
 const (
 	// maxHunk bounds the changed lines in one place that are searched for edited ones.
 	maxHunk = 200
-	// alike is the likeness from which on two texts are one that was edited.
-	alike = 0.5
+	// alike is the likeness from which on two lines in one place are one that was edited: a
+	// call that got arguments still is, lines that only begin alike are not.
+	alike = 0.4
+	// alikeFiles is the same for files, of which all lines are equal or not.
+	alikeFiles = 0.5
 )
 
 // edit pairs lines that were replaced by such as are like them, in order.

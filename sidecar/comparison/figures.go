@@ -84,12 +84,12 @@ func (f *figures) ofWhole() {
 	f.whole[WallTime] = amount{value: float64(f.v.DurationNS), over: f.starved * (f.computing() + starting(f.v)), file: -1, function: -1}
 	devices := 0.0
 	var busy, idle, noise float64
-	for i, d := range f.v.Devices {
+	for _, d := range f.v.Devices {
 		if d.Used && d.UnknownNS < d.BusyNS+d.IdleNS {
 			devices++
 			busy += float64(d.BusyNS)
 			idle += float64(d.IdleNS)
-			noise += square(noiseOf(f.resolutionOf(&f.v.Devices[i]), f.intervalsOf(i)))
+			noise += square(resolutionOf(&d)) // at the ends; in between windows tell shares
 		}
 	}
 	if devices > 0 {
@@ -101,24 +101,11 @@ func (f *figures) ofWhole() {
 
 func square(v float64) float64 { return v * v }
 
-func (f *figures) resolutionOf(d *report.Device) float64 {
+func resolutionOf(d *report.Device) float64 {
 	if d.ResolutionNS == nil {
 		return 0
 	}
 	return float64(*d.ResolutionNS)
-}
-
-// intervalsOf counts the stretches in which a device was idle.
-func (f *figures) intervalsOf(device int) int {
-	if f.v.Idle == nil {
-		return 0
-	}
-	for _, d := range f.v.Idle.Devices {
-		if d.Device == device {
-			return len(d.Intervals)
-		}
-	}
-	return 0
 }
 
 // noiseOf is the standard deviation of a time that was found by looking each interval

@@ -129,7 +129,7 @@ func (b *fileBook) matchByLikeness(mine []*sourceFile, numbers []int, known int,
 				continue
 			}
 			tried++
-			if l := f.likeness(o); l >= alike {
+			if l := f.likeness(o); l >= alikeFiles {
 				pairs = append(pairs, pair{i, k, l})
 			}
 		}
@@ -183,7 +183,7 @@ func (f *sourceFile) likeness(o *sourceFile) float64 {
 	a, b := f.texts[0].lines, o.texts[0].lines
 	if len(a) == 0 || len(b) == 0 {
 		if !f.cell && path.Base(f.name) == path.Base(o.name) {
-			return alike
+			return alikeFiles
 		}
 		return 0
 	}

@@ -3,6 +3,7 @@ package comparison
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/omni-perf/omni-perf/sidecar/difference"
@@ -19,9 +20,8 @@ func gather(runs [2][]*figures) *tables {
 	unseen := func(f *figures) difference.Reading {
 		return difference.Reading{Noise: noiseOf(f.interval(f.v.Target().Process), 0)}
 	}
-	t.whole = rowsOf(runs, func(f *figures) map[string]amount { return f.whole }, func(*figures, string) difference.Reading {
-		return difference.Reading{Absent: true}
-	})
+	unknown := difference.Reading{Absent: true, Value: math.NaN()}
+	t.whole = rowsOf(runs, func(f *figures) map[string]amount { return f.whole }, func(*figures, string) difference.Reading { return unknown })
 	slices.SortStableFunc(t.whole, func(a, b *row) int { return wholeOrder[a.ID] - wholeOrder[b.ID] })
 	t.lines = rowsOf(runs, func(f *figures) map[lineKey]amount { return f.lines }, func(f *figures, k lineKey) difference.Reading {
 		r := unseen(f)
@@ -34,16 +34,29 @@ func gather(runs [2][]*figures) *tables {
 		return r
 	})
 	t.causes = rowsOf(runs, func(f *figures) map[causeKey]amount { return f.causes }, func(f *figures, k causeKey) difference.Reading {
-		r := difference.Reading{Absent: f.v.Idle == nil || !k.none && !f.book.has(f.run, k.at)}
-		if f.v.Idle != nil && f.v.Idle.WindowNS != nil {
+		if f.v.Idle == nil {
+			return unknown
+		}
+		r := difference.Reading{Absent: !k.none && !f.book.has(f.run, k.at)}
+		if f.v.Idle.WindowNS != nil {
 			r.Noise = noiseOf(float64(*f.v.Idle.WindowNS), 0)
 		}
 		return r
 	})
 	t.steps = rowsOf(runs, func(f *figures) map[stepKey]amount { return f.steps }, func(f *figures, k stepKey) difference.Reading {
-		return difference.Reading{Absent: len(f.v.Steps) == 0}
+		if _, stepped := f.steps[stepKey{StepTime, k.name}]; stepped && k.id == DataWait {
+			return difference.Reading{} // none waited
+		}
+		return unknown
 	})
+	t.whole, t.causes, t.steps = known(t.whole), known(t.causes), known(t.steps)
 	return t
+}
+
+// known drops rows of which a run knows nothing, as of GPUs where none was watched: that
+// is no 0, and nothing to compare with.
+func known(rows []*row) []*row {
+	return slices.DeleteFunc(rows, func(r *row) bool { return math.IsNaN(meanOf(r.readings[0])) || math.IsNaN(meanOf(r.readings[1])) })
 }
 
 var wholeOrder = map[string]int{WallTime: 0, GPUBusy: 1, GPUIdle: 2}
