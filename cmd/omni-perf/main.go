@@ -28,6 +28,9 @@ const (
 	// exitMisplaced: all was done, but a result is not where it was asked for. The
 	// extension knows it, too (magics/omni_perf/program.py).
 	exitMisplaced = 3
+	// exitExceeded: what --fail-if of compare names has happened. It goes before
+	// exitMisplaced, which is told then, too.
+	exitExceeded = 4
 )
 
 // exitStatus ends the command with this code and without a word.
@@ -104,7 +107,7 @@ func newRoot() *cobra.Command {
 		return about.Help()
 	}})
 	root.AddCommand(
-		runCommand(), attachCommand(), topCommand(), exportCommand(), mergeCommand(), analyzeCommand(),
+		runCommand(), attachCommand(), topCommand(), exportCommand(), mergeCommand(), compareCommand(), analyzeCommand(),
 		makeTracesCommand(), doctorCommand(), serveCommand(), versionCommand(),
 	)
 	root.InitDefaultCompletionCmd()

@@ -227,3 +227,21 @@ class LiveRequest(TypedDict, total=False):
 class LiveResponse(TypedDict, total=False):
     bundle: Bundle
     pauseNs: Int64
+
+
+class Compared(TypedDict, total=False):
+    reportId: str
+    reportGzip: str
+    name: str
+
+
+class CompareRequest(TypedDict, total=False):
+    before: list[Compared]
+    after: list[Compared]
+    form: str
+    theme: str
+
+
+class CompareResponse(TypedDict, total=False):
+    bundle: Bundle
+    headline: str

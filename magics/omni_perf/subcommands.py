@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from typing import cast
 
-from omni_perf import __version__, contract, publish
+from omni_perf import __version__, comparing, contract, publish
 from omni_perf.cells import CellRecorder
 from omni_perf.document import headline
 from omni_perf.launcher import LaunchError, find_binary
@@ -31,6 +31,7 @@ Show where the time of this cell went, and why the GPU was idle.
 %omni_perf last [N]              the last report, or that of cell N; also omni_perf.last()
 %omni_perf list                  the cells recorded so far
 %omni_perf save NAME [N]         write NAME.svg and NAME.html, or one file by its ending
+%omni_perf compare A B           what differs: cells by number, names, or files saved as NAME.json
 %omni_perf status                what runs
 %omni_perf doctor                check what profiling needs here
 """
@@ -42,6 +43,7 @@ USAGE = {
     "last": "%omni_perf last [N]",
     "list": "%omni_perf list",
     "save": "%omni_perf save NAME [N]",
+    "compare": "%omni_perf compare A B",
     "status": "%omni_perf status",
     "doctor": "%omni_perf doctor",
     "help": "%omni_perf help",
@@ -75,6 +77,8 @@ class Subcommands:
             return lambda: self._save(expand_names(self._shell, rest))
         if word == "last" and re.fullmatch(r"\d*|[{$].*", rest):
             return lambda: self._last(expand_names(self._shell, rest))
+        if word == "compare" and rest and not rest.startswith(("=", "(", "[", ".")):
+            return lambda: self._compare(expand_names(self._shell, rest))
         alone: dict[str, Run] = {
             "": self._help,
             "-h": self._help,
@@ -83,6 +87,7 @@ class Subcommands:
             "off": self._off,
             "list": self._list,
             "save": self._help,
+            "compare": self._help,
             "status": self._status,
             "doctor": self._doctor,
         }
@@ -162,6 +167,24 @@ class Subcommands:
             publish.warn(str(error))
             return
         publish.tell("Wrote " + " and ".join(written) + ".")
+
+    def _compare(self, line: str) -> None:
+        before, after, problem = comparing.sides(line)
+        if problem:
+            publish.warn(problem)
+            return
+        find = comparing.Finder(self._entries(), kept.last)
+        try:
+            request: contract.CompareRequest = {
+                "before": [find(name) for name in before],
+                "after": [find(name) for name in after],
+                "form": "notebook" if is_notebook(self._shell) else "terminal",
+            }
+        except comparing.NotFoundError as error:
+            publish.warn(str(error))
+            return
+        answer = cast(contract.CompareResponse, self._session.call("Compare", request))
+        publish.show(self._shell, answer.get("bundle", contract.Bundle()))
 
     def _report(self, number: str) -> Report | None:
         """Return the report of cell number, the last one for "", or say why there is none."""

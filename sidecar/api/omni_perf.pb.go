@@ -1800,6 +1800,187 @@ func (x *LiveResponse) GetPauseNs() int64 {
 	return 0
 }
 
+// A recording that is compared: a kept report, or one that is handed over.
+type Compared struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	ReportId      string                 `protobuf:"bytes,1,opt,name=report_id,json=reportId,proto3" json:"report_id,omitempty"`
+	ReportGzip    []byte                 `protobuf:"bytes,2,opt,name=report_gzip,json=reportGzip,proto3" json:"report_gzip,omitempty"` // JSON, in gzip or plain
+	Name          string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`                               // what the user called it, for sentences
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Compared) Reset() {
+	*x = Compared{}
+	mi := &file_omni_perf_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Compared) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Compared) ProtoMessage() {}
+
+func (x *Compared) ProtoReflect() protoreflect.Message {
+	mi := &file_omni_perf_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Compared.ProtoReflect.Descriptor instead.
+func (*Compared) Descriptor() ([]byte, []int) {
+	return file_omni_perf_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *Compared) GetReportId() string {
+	if x != nil {
+		return x.ReportId
+	}
+	return ""
+}
+
+func (x *Compared) GetReportGzip() []byte {
+	if x != nil {
+		return x.ReportGzip
+	}
+	return nil
+}
+
+func (x *Compared) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type CompareRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Before        []*Compared            `protobuf:"bytes,1,rep,name=before,proto3" json:"before,omitempty"`
+	After         []*Compared            `protobuf:"bytes,2,rep,name=after,proto3" json:"after,omitempty"` // of each side one, or several recordings of the same
+	Form          string                 `protobuf:"bytes,3,opt,name=form,proto3" json:"form,omitempty"`   // as in End
+	Theme         string                 `protobuf:"bytes,4,opt,name=theme,proto3" json:"theme,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CompareRequest) Reset() {
+	*x = CompareRequest{}
+	mi := &file_omni_perf_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CompareRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CompareRequest) ProtoMessage() {}
+
+func (x *CompareRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_omni_perf_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CompareRequest.ProtoReflect.Descriptor instead.
+func (*CompareRequest) Descriptor() ([]byte, []int) {
+	return file_omni_perf_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *CompareRequest) GetBefore() []*Compared {
+	if x != nil {
+		return x.Before
+	}
+	return nil
+}
+
+func (x *CompareRequest) GetAfter() []*Compared {
+	if x != nil {
+		return x.After
+	}
+	return nil
+}
+
+func (x *CompareRequest) GetForm() string {
+	if x != nil {
+		return x.Form
+	}
+	return ""
+}
+
+func (x *CompareRequest) GetTheme() string {
+	if x != nil {
+		return x.Theme
+	}
+	return ""
+}
+
+type CompareResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Bundle        *Bundle                `protobuf:"bytes,1,opt,name=bundle,proto3" json:"bundle,omitempty"`
+	Headline      string                 `protobuf:"bytes,2,opt,name=headline,proto3" json:"headline,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CompareResponse) Reset() {
+	*x = CompareResponse{}
+	mi := &file_omni_perf_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CompareResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CompareResponse) ProtoMessage() {}
+
+func (x *CompareResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_omni_perf_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CompareResponse.ProtoReflect.Descriptor instead.
+func (*CompareResponse) Descriptor() ([]byte, []int) {
+	return file_omni_perf_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *CompareResponse) GetBundle() *Bundle {
+	if x != nil {
+		return x.Bundle
+	}
+	return nil
+}
+
+func (x *CompareResponse) GetHeadline() string {
+	if x != nil {
+		return x.Headline
+	}
+	return ""
+}
+
 type PushRequest_Frame struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -1814,7 +1995,7 @@ type PushRequest_Frame struct {
 
 func (x *PushRequest_Frame) Reset() {
 	*x = PushRequest_Frame{}
-	mi := &file_omni_perf_proto_msgTypes[25]
+	mi := &file_omni_perf_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1826,7 +2007,7 @@ func (x *PushRequest_Frame) String() string {
 func (*PushRequest_Frame) ProtoMessage() {}
 
 func (x *PushRequest_Frame) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[25]
+	mi := &file_omni_perf_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1894,7 +2075,7 @@ type PushRequest_Stack struct {
 
 func (x *PushRequest_Stack) Reset() {
 	*x = PushRequest_Stack{}
-	mi := &file_omni_perf_proto_msgTypes[26]
+	mi := &file_omni_perf_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1906,7 +2087,7 @@ func (x *PushRequest_Stack) String() string {
 func (*PushRequest_Stack) ProtoMessage() {}
 
 func (x *PushRequest_Stack) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[26]
+	mi := &file_omni_perf_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1947,7 +2128,7 @@ type PushRequest_Sample struct {
 
 func (x *PushRequest_Sample) Reset() {
 	*x = PushRequest_Sample{}
-	mi := &file_omni_perf_proto_msgTypes[27]
+	mi := &file_omni_perf_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1959,7 +2140,7 @@ func (x *PushRequest_Sample) String() string {
 func (*PushRequest_Sample) ProtoMessage() {}
 
 func (x *PushRequest_Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[27]
+	mi := &file_omni_perf_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2007,7 +2188,7 @@ type PushRequest_Thread struct {
 
 func (x *PushRequest_Thread) Reset() {
 	*x = PushRequest_Thread{}
-	mi := &file_omni_perf_proto_msgTypes[28]
+	mi := &file_omni_perf_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2019,7 +2200,7 @@ func (x *PushRequest_Thread) String() string {
 func (*PushRequest_Thread) ProtoMessage() {}
 
 func (x *PushRequest_Thread) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[28]
+	mi := &file_omni_perf_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2229,7 +2410,20 @@ const file_omni_perf_proto_rawDesc = "" +
 	"lastStepNs\"W\n" +
 	"\fLiveResponse\x12,\n" +
 	"\x06bundle\x18\x01 \x01(\v2\x14.omni_perf.v1.BundleR\x06bundle\x12\x19\n" +
-	"\bpause_ns\x18\x02 \x01(\x03R\apauseNs2\xd6\x04\n" +
+	"\bpause_ns\x18\x02 \x01(\x03R\apauseNs\"\\\n" +
+	"\bCompared\x12\x1b\n" +
+	"\treport_id\x18\x01 \x01(\tR\breportId\x12\x1f\n" +
+	"\vreport_gzip\x18\x02 \x01(\fR\n" +
+	"reportGzip\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\"\x98\x01\n" +
+	"\x0eCompareRequest\x12.\n" +
+	"\x06before\x18\x01 \x03(\v2\x16.omni_perf.v1.ComparedR\x06before\x12,\n" +
+	"\x05after\x18\x02 \x03(\v2\x16.omni_perf.v1.ComparedR\x05after\x12\x12\n" +
+	"\x04form\x18\x03 \x01(\tR\x04form\x12\x14\n" +
+	"\x05theme\x18\x04 \x01(\tR\x05theme\"[\n" +
+	"\x0fCompareResponse\x12,\n" +
+	"\x06bundle\x18\x01 \x01(\v2\x14.omni_perf.v1.BundleR\x06bundle\x12\x1a\n" +
+	"\bheadline\x18\x02 \x01(\tR\bheadline2\x9e\x05\n" +
 	"\bOmniPerf\x12@\n" +
 	"\x05Hello\x12\x1a.omni_perf.v1.HelloRequest\x1a\x1b.omni_perf.v1.HelloResponse\x12@\n" +
 	"\x05Begin\x12\x1a.omni_perf.v1.BeginRequest\x1a\x1b.omni_perf.v1.BeginResponse\x12:\n" +
@@ -2239,7 +2433,8 @@ const file_omni_perf_proto_rawDesc = "" +
 	"\x04Push\x12\x19.omni_perf.v1.PushRequest\x1a\x1a.omni_perf.v1.PushResponse\x12C\n" +
 	"\x06Status\x12\x1b.omni_perf.v1.StatusRequest\x1a\x1c.omni_perf.v1.StatusResponse\x12C\n" +
 	"\x06Doctor\x12\x1b.omni_perf.v1.DoctorRequest\x1a\x1c.omni_perf.v1.DoctorResponse\x12=\n" +
-	"\x04Live\x12\x19.omni_perf.v1.LiveRequest\x1a\x1a.omni_perf.v1.LiveResponseB0Z.github.com/omni-perf/omni-perf/sidecar/api;apib\x06proto3"
+	"\x04Live\x12\x19.omni_perf.v1.LiveRequest\x1a\x1a.omni_perf.v1.LiveResponse\x12F\n" +
+	"\aCompare\x12\x1c.omni_perf.v1.CompareRequest\x1a\x1d.omni_perf.v1.CompareResponseB0Z.github.com/omni-perf/omni-perf/sidecar/api;apib\x06proto3"
 
 var (
 	file_omni_perf_proto_rawDescOnce sync.Once
@@ -2253,7 +2448,7 @@ func file_omni_perf_proto_rawDescGZIP() []byte {
 	return file_omni_perf_proto_rawDescData
 }
 
-var file_omni_perf_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_omni_perf_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_omni_perf_proto_goTypes = []any{
 	(*HelloRequest)(nil),       // 0: omni_perf.v1.HelloRequest
 	(*Installation)(nil),       // 1: omni_perf.v1.Installation
@@ -2280,10 +2475,13 @@ var file_omni_perf_proto_goTypes = []any{
 	(*DoctorResponse)(nil),     // 22: omni_perf.v1.DoctorResponse
 	(*LiveRequest)(nil),        // 23: omni_perf.v1.LiveRequest
 	(*LiveResponse)(nil),       // 24: omni_perf.v1.LiveResponse
-	(*PushRequest_Frame)(nil),  // 25: omni_perf.v1.PushRequest.Frame
-	(*PushRequest_Stack)(nil),  // 26: omni_perf.v1.PushRequest.Stack
-	(*PushRequest_Sample)(nil), // 27: omni_perf.v1.PushRequest.Sample
-	(*PushRequest_Thread)(nil), // 28: omni_perf.v1.PushRequest.Thread
+	(*Compared)(nil),           // 25: omni_perf.v1.Compared
+	(*CompareRequest)(nil),     // 26: omni_perf.v1.CompareRequest
+	(*CompareResponse)(nil),    // 27: omni_perf.v1.CompareResponse
+	(*PushRequest_Frame)(nil),  // 28: omni_perf.v1.PushRequest.Frame
+	(*PushRequest_Stack)(nil),  // 29: omni_perf.v1.PushRequest.Stack
+	(*PushRequest_Sample)(nil), // 30: omni_perf.v1.PushRequest.Sample
+	(*PushRequest_Thread)(nil), // 31: omni_perf.v1.PushRequest.Thread
 }
 var file_omni_perf_proto_depIdxs = []int32{
 	1,  // 0: omni_perf.v1.HelloRequest.installation:type_name -> omni_perf.v1.Installation
@@ -2293,35 +2491,40 @@ var file_omni_perf_proto_depIdxs = []int32{
 	8,  // 4: omni_perf.v1.EndRequest.loaded:type_name -> omni_perf.v1.Loaded
 	9,  // 5: omni_perf.v1.EndResponse.bundle:type_name -> omni_perf.v1.Bundle
 	14, // 6: omni_perf.v1.ListResponse.entries:type_name -> omni_perf.v1.Entry
-	25, // 7: omni_perf.v1.PushRequest.frames:type_name -> omni_perf.v1.PushRequest.Frame
-	26, // 8: omni_perf.v1.PushRequest.stacks:type_name -> omni_perf.v1.PushRequest.Stack
-	27, // 9: omni_perf.v1.PushRequest.samples:type_name -> omni_perf.v1.PushRequest.Sample
-	28, // 10: omni_perf.v1.PushRequest.threads:type_name -> omni_perf.v1.PushRequest.Thread
+	28, // 7: omni_perf.v1.PushRequest.frames:type_name -> omni_perf.v1.PushRequest.Frame
+	29, // 8: omni_perf.v1.PushRequest.stacks:type_name -> omni_perf.v1.PushRequest.Stack
+	30, // 9: omni_perf.v1.PushRequest.samples:type_name -> omni_perf.v1.PushRequest.Sample
+	31, // 10: omni_perf.v1.PushRequest.threads:type_name -> omni_perf.v1.PushRequest.Thread
 	21, // 11: omni_perf.v1.DoctorResponse.checks:type_name -> omni_perf.v1.Check
 	9,  // 12: omni_perf.v1.LiveResponse.bundle:type_name -> omni_perf.v1.Bundle
-	0,  // 13: omni_perf.v1.OmniPerf.Hello:input_type -> omni_perf.v1.HelloRequest
-	4,  // 14: omni_perf.v1.OmniPerf.Begin:input_type -> omni_perf.v1.BeginRequest
-	7,  // 15: omni_perf.v1.OmniPerf.End:input_type -> omni_perf.v1.EndRequest
-	11, // 16: omni_perf.v1.OmniPerf.Report:input_type -> omni_perf.v1.ReportRequest
-	13, // 17: omni_perf.v1.OmniPerf.List:input_type -> omni_perf.v1.ListRequest
-	16, // 18: omni_perf.v1.OmniPerf.Push:input_type -> omni_perf.v1.PushRequest
-	18, // 19: omni_perf.v1.OmniPerf.Status:input_type -> omni_perf.v1.StatusRequest
-	20, // 20: omni_perf.v1.OmniPerf.Doctor:input_type -> omni_perf.v1.DoctorRequest
-	23, // 21: omni_perf.v1.OmniPerf.Live:input_type -> omni_perf.v1.LiveRequest
-	2,  // 22: omni_perf.v1.OmniPerf.Hello:output_type -> omni_perf.v1.HelloResponse
-	5,  // 23: omni_perf.v1.OmniPerf.Begin:output_type -> omni_perf.v1.BeginResponse
-	10, // 24: omni_perf.v1.OmniPerf.End:output_type -> omni_perf.v1.EndResponse
-	12, // 25: omni_perf.v1.OmniPerf.Report:output_type -> omni_perf.v1.ReportResponse
-	15, // 26: omni_perf.v1.OmniPerf.List:output_type -> omni_perf.v1.ListResponse
-	17, // 27: omni_perf.v1.OmniPerf.Push:output_type -> omni_perf.v1.PushResponse
-	19, // 28: omni_perf.v1.OmniPerf.Status:output_type -> omni_perf.v1.StatusResponse
-	22, // 29: omni_perf.v1.OmniPerf.Doctor:output_type -> omni_perf.v1.DoctorResponse
-	24, // 30: omni_perf.v1.OmniPerf.Live:output_type -> omni_perf.v1.LiveResponse
-	22, // [22:31] is the sub-list for method output_type
-	13, // [13:22] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	25, // 13: omni_perf.v1.CompareRequest.before:type_name -> omni_perf.v1.Compared
+	25, // 14: omni_perf.v1.CompareRequest.after:type_name -> omni_perf.v1.Compared
+	9,  // 15: omni_perf.v1.CompareResponse.bundle:type_name -> omni_perf.v1.Bundle
+	0,  // 16: omni_perf.v1.OmniPerf.Hello:input_type -> omni_perf.v1.HelloRequest
+	4,  // 17: omni_perf.v1.OmniPerf.Begin:input_type -> omni_perf.v1.BeginRequest
+	7,  // 18: omni_perf.v1.OmniPerf.End:input_type -> omni_perf.v1.EndRequest
+	11, // 19: omni_perf.v1.OmniPerf.Report:input_type -> omni_perf.v1.ReportRequest
+	13, // 20: omni_perf.v1.OmniPerf.List:input_type -> omni_perf.v1.ListRequest
+	16, // 21: omni_perf.v1.OmniPerf.Push:input_type -> omni_perf.v1.PushRequest
+	18, // 22: omni_perf.v1.OmniPerf.Status:input_type -> omni_perf.v1.StatusRequest
+	20, // 23: omni_perf.v1.OmniPerf.Doctor:input_type -> omni_perf.v1.DoctorRequest
+	23, // 24: omni_perf.v1.OmniPerf.Live:input_type -> omni_perf.v1.LiveRequest
+	26, // 25: omni_perf.v1.OmniPerf.Compare:input_type -> omni_perf.v1.CompareRequest
+	2,  // 26: omni_perf.v1.OmniPerf.Hello:output_type -> omni_perf.v1.HelloResponse
+	5,  // 27: omni_perf.v1.OmniPerf.Begin:output_type -> omni_perf.v1.BeginResponse
+	10, // 28: omni_perf.v1.OmniPerf.End:output_type -> omni_perf.v1.EndResponse
+	12, // 29: omni_perf.v1.OmniPerf.Report:output_type -> omni_perf.v1.ReportResponse
+	15, // 30: omni_perf.v1.OmniPerf.List:output_type -> omni_perf.v1.ListResponse
+	17, // 31: omni_perf.v1.OmniPerf.Push:output_type -> omni_perf.v1.PushResponse
+	19, // 32: omni_perf.v1.OmniPerf.Status:output_type -> omni_perf.v1.StatusResponse
+	22, // 33: omni_perf.v1.OmniPerf.Doctor:output_type -> omni_perf.v1.DoctorResponse
+	24, // 34: omni_perf.v1.OmniPerf.Live:output_type -> omni_perf.v1.LiveResponse
+	27, // 35: omni_perf.v1.OmniPerf.Compare:output_type -> omni_perf.v1.CompareResponse
+	26, // [26:36] is the sub-list for method output_type
+	16, // [16:26] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_omni_perf_proto_init() }
@@ -2335,7 +2538,7 @@ func file_omni_perf_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_omni_perf_proto_rawDesc), len(file_omni_perf_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   29,
+			NumMessages:   32,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -29,15 +29,16 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	OmniPerf_Hello_FullMethodName  = "/omni_perf.v1.OmniPerf/Hello"
-	OmniPerf_Begin_FullMethodName  = "/omni_perf.v1.OmniPerf/Begin"
-	OmniPerf_End_FullMethodName    = "/omni_perf.v1.OmniPerf/End"
-	OmniPerf_Report_FullMethodName = "/omni_perf.v1.OmniPerf/Report"
-	OmniPerf_List_FullMethodName   = "/omni_perf.v1.OmniPerf/List"
-	OmniPerf_Push_FullMethodName   = "/omni_perf.v1.OmniPerf/Push"
-	OmniPerf_Status_FullMethodName = "/omni_perf.v1.OmniPerf/Status"
-	OmniPerf_Doctor_FullMethodName = "/omni_perf.v1.OmniPerf/Doctor"
-	OmniPerf_Live_FullMethodName   = "/omni_perf.v1.OmniPerf/Live"
+	OmniPerf_Hello_FullMethodName   = "/omni_perf.v1.OmniPerf/Hello"
+	OmniPerf_Begin_FullMethodName   = "/omni_perf.v1.OmniPerf/Begin"
+	OmniPerf_End_FullMethodName     = "/omni_perf.v1.OmniPerf/End"
+	OmniPerf_Report_FullMethodName  = "/omni_perf.v1.OmniPerf/Report"
+	OmniPerf_List_FullMethodName    = "/omni_perf.v1.OmniPerf/List"
+	OmniPerf_Push_FullMethodName    = "/omni_perf.v1.OmniPerf/Push"
+	OmniPerf_Status_FullMethodName  = "/omni_perf.v1.OmniPerf/Status"
+	OmniPerf_Doctor_FullMethodName  = "/omni_perf.v1.OmniPerf/Doctor"
+	OmniPerf_Live_FullMethodName    = "/omni_perf.v1.OmniPerf/Live"
+	OmniPerf_Compare_FullMethodName = "/omni_perf.v1.OmniPerf/Compare"
 )
 
 // OmniPerfClient is the client API for OmniPerf service.
@@ -62,6 +63,8 @@ type OmniPerfClient interface {
 	Doctor(ctx context.Context, in *DoctorRequest, opts ...grpc.CallOption) (*DoctorResponse, error)
 	// Live tells what a cell that is being recorded does right now, as a display.
 	Live(ctx context.Context, in *LiveRequest, opts ...grpc.CallOption) (*LiveResponse, error)
+	// Compare says what differs between recordings.
+	Compare(ctx context.Context, in *CompareRequest, opts ...grpc.CallOption) (*CompareResponse, error)
 }
 
 type omniPerfClient struct {
@@ -162,6 +165,16 @@ func (c *omniPerfClient) Live(ctx context.Context, in *LiveRequest, opts ...grpc
 	return out, nil
 }
 
+func (c *omniPerfClient) Compare(ctx context.Context, in *CompareRequest, opts ...grpc.CallOption) (*CompareResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CompareResponse)
+	err := c.cc.Invoke(ctx, OmniPerf_Compare_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // OmniPerfServer is the server API for OmniPerf service.
 // All implementations must embed UnimplementedOmniPerfServer
 // for forward compatibility.
@@ -184,6 +197,8 @@ type OmniPerfServer interface {
 	Doctor(context.Context, *DoctorRequest) (*DoctorResponse, error)
 	// Live tells what a cell that is being recorded does right now, as a display.
 	Live(context.Context, *LiveRequest) (*LiveResponse, error)
+	// Compare says what differs between recordings.
+	Compare(context.Context, *CompareRequest) (*CompareResponse, error)
 	mustEmbedUnimplementedOmniPerfServer()
 }
 
@@ -220,6 +235,9 @@ func (UnimplementedOmniPerfServer) Doctor(context.Context, *DoctorRequest) (*Doc
 }
 func (UnimplementedOmniPerfServer) Live(context.Context, *LiveRequest) (*LiveResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Live not implemented")
+}
+func (UnimplementedOmniPerfServer) Compare(context.Context, *CompareRequest) (*CompareResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Compare not implemented")
 }
 func (UnimplementedOmniPerfServer) mustEmbedUnimplementedOmniPerfServer() {}
 func (UnimplementedOmniPerfServer) testEmbeddedByValue()                  {}
@@ -404,6 +422,24 @@ func _OmniPerf_Live_Handler(srv interface{}, ctx context.Context, dec func(inter
 	return interceptor(ctx, in, info, handler)
 }
 
+func _OmniPerf_Compare_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CompareRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(OmniPerfServer).Compare(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: OmniPerf_Compare_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(OmniPerfServer).Compare(ctx, req.(*CompareRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // OmniPerf_ServiceDesc is the grpc.ServiceDesc for OmniPerf service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -446,6 +482,10 @@ var OmniPerf_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Live",
 			Handler:    _OmniPerf_Live_Handler,
+		},
+		{
+			MethodName: "Compare",
+			Handler:    _OmniPerf_Compare_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"html"
-	"slices"
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/chart/viewer"
@@ -65,12 +64,7 @@ func payloadWithin(limit int, r *report.View, d *digest, s *Scene) (string, erro
 		if err != nil {
 			return "", err
 		}
-		shown := *e.Document
-		shown.Hosts = slices.Clone(shown.Hosts)
-		for i := range shown.Hosts {
-			shown.Hosts[i].Name = nil
-		}
-		payload, err := viewer.Payload(viewsOf(r), document{&shown, viewerChart(r, e, d, s)})
+		payload, err := viewer.Payload(viewsOf(r), document{withoutHosts(e.Document), viewerChart(r, e, d, s)})
 		if err != nil || base64.StdEncoding.DecodedLen(len(payload)) <= limit {
 			return payload, err
 		}

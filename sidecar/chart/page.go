@@ -33,25 +33,30 @@ func Page(r *report.View, o Options) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return page(joinPhrases(d.title, "  "), svg, payload, viewer.FullScript, textOf(d, 110), o), nil
+}
+
+// page is a file of its own around an inline picture and what its viewer reads.
+func page(title string, svg []byte, payload, script, text string, o Options) []byte {
 	style := pageStyle(o)
 	styles := []string{style, viewer.Style}
 	for _, m := range styleElement.FindAllSubmatch(svg, -1) {
 		styles = append(styles, cdata.Replace(string(m[1])))
 	}
 	var b strings.Builder
-	b.Grow(len(svg) + len(payload) + len(viewer.FullScript) + len(viewer.Style) + 64<<10)
+	b.Grow(len(svg) + len(payload) + len(script) + len(viewer.Style) + 64<<10)
 	fmt.Fprintf(&b, "<!doctype html>\n<html lang=\"en\"%s><head><meta charset=\"utf-8\">\n", map[Theme]string{Light: ` theme="light"`, Dark: ` theme="dark"`}[o.Theme])
 	fmt.Fprintf(&b, `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src %s; style-src %s; base-uri 'none'; form-action 'none'">`+"\n",
-		hashes(viewer.FullScript), hashes(styles...))
+		hashes(script), hashes(styles...))
 	b.WriteString(`<meta name="viewport" content="width=device-width">` + "\n")
-	fmt.Fprintf(&b, "<title>%s</title>\n", html.EscapeString(words.Clean(joinPhrases(d.title, "  "), 200)))
+	fmt.Fprintf(&b, "<title>%s</title>\n", html.EscapeString(words.Clean(title, 200)))
 	b.WriteString("<style>" + style + "</style><style>" + viewer.Style + "</style></head><body>\n<div>")
 	b.Write(svg)
-	b.WriteString(`<script type="application/octet-stream;base64">` + payload + "</script><script>" + viewer.FullScript + "</script></div>\n")
+	b.WriteString(`<script type="application/octet-stream;base64">` + payload + "</script><script>" + script + "</script></div>\n")
 	b.WriteString("<details><summary>As text</summary><pre>")
-	b.WriteString(html.EscapeString(textOf(d, 110)))
+	b.WriteString(html.EscapeString(text))
 	b.WriteString("</pre></details>\n</body></html>\n")
-	return []byte(b.String()), nil
+	return []byte(b.String())
 }
 
 // styleElement is a style sheet of the picture; what counts for a hash is its text

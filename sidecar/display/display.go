@@ -8,6 +8,7 @@ import (
 
 	"github.com/omni-perf/omni-perf/jupyter"
 	"github.com/omni-perf/omni-perf/sidecar/chart"
+	"github.com/omni-perf/omni-perf/sidecar/comparison"
 	"github.com/omni-perf/omni-perf/sidecar/live"
 	"github.com/omni-perf/omni-perf/sidecar/report"
 )
@@ -54,4 +55,23 @@ func (Charts) Draw(r *report.View, format string) (content []byte, mediaType str
 		return []byte(chart.Text(r, textWidth)), "text/plain", nil
 	}
 	return nil, "", fmt.Errorf("there are json, svg, html, text and bundle")
+}
+
+// Comparison makes what the extension displays of a comparison.
+func (Charts) Comparison(before, after []*report.View, at jupyter.Place) (jupyter.Bundle, string, error) {
+	c, err := comparison.Of(before, after)
+	if err != nil {
+		return jupyter.Bundle{}, "", err
+	}
+	pair := chart.Pair{Comparison: c, Before: before[0], After: after[0]}
+	text := []byte(chart.ComparisonText(pair, textWidth))
+	headline := chart.ComparisonHeadline(pair)
+	if at.Form == "terminal" {
+		return jupyter.NewBundle(nil, text, ""), headline, nil
+	}
+	html, err := chart.ComparisonHTML(pair, chart.Options{Theme: chart.Theme(at.Theme)})
+	if err != nil {
+		return jupyter.Bundle{}, "", err
+	}
+	return jupyter.NewBundle(html, text, ""), headline, nil
 }

@@ -25,9 +25,10 @@ const (
 // one has. Its threads are the first ones of all.
 type Excerpt struct {
 	*Document
-	Packed []byte
-	Tracks []int // by the whole document's tracks: their new indices, -1 where not kept
-	Files  []int // the same for files
+	Packed    []byte
+	Tracks    []int // by the whole document's tracks: their new indices, -1 where not kept
+	Files     []int // the same for files
+	Functions []int // the same for functions
 }
 
 // Thin makes the same document smaller, so that it takes at most budget bytes when it
@@ -83,7 +84,7 @@ func (v *View) leastThinning(budget int) int {
 
 // Whole is all of a document, not packed.
 func (v *View) Whole() *Excerpt {
-	return &Excerpt{Document: v.Document, Tracks: same(len(v.Tracks)), Files: same(len(v.Files))}
+	return &Excerpt{Document: v.Document, Tracks: same(len(v.Tracks)), Files: same(len(v.Files)), Functions: same(len(v.Functions))}
 }
 
 // same are the indices of a list that is kept whole.
@@ -119,7 +120,7 @@ func (v *View) thinned(budget, level int) *Excerpt {
 	t.kernels()
 	t.tables()
 	t.code()
-	return &Excerpt{Document: t.d, Tracks: t.trackAt, Files: t.files}
+	return &Excerpt{Document: t.d, Tracks: t.trackAt, Files: t.files, Functions: t.functions}
 }
 
 // cut shortens a table, and says so.

@@ -31,6 +31,8 @@ type Presenter interface {
 	Live(now *live.Now, at jupyter.Place) jupyter.Bundle
 	// Draw makes a file of the format "svg", "html" or "text".
 	Draw(r *report.View, format string) (content []byte, mediaType string, err error)
+	// Comparison says what differs between two sides, and its headline.
+	Comparison(before, after []*report.View, at jupyter.Place) (bundle jupyter.Bundle, headline string, err error)
 }
 
 const releaseAfter = 300 * time.Millisecond

@@ -45,6 +45,22 @@ func Seconds(s float64) string {
 	return fmt.Sprintf("%.3g d", s/86400)
 }
 
+// Signed says a change of a length of time: +1.2 s, −47 ms.
+func Signed(s float64) string { return sign(s) + Seconds(math.Abs(s)) }
+
+// SignedPercent says a change by a share of 1: +18 %, −0.4 %.
+func SignedPercent(share float64) string { return sign(share) + Percent(math.Abs(share)) }
+
+func sign(v float64) string {
+	switch {
+	case v < 0:
+		return "−"
+	case v > 0:
+		return "+"
+	}
+	return ""
+}
+
 // Duration is Seconds of a time.Duration.
 func Duration(d time.Duration) string { return Seconds(d.Seconds()) }
 

@@ -81,6 +81,17 @@ func TestPartsAndRanges(t *testing.T) {
 	}
 }
 
+func TestChanges(t *testing.T) {
+	for _, c := range []struct{ got, want string }{
+		{Signed(1.2), "+1.2 s"}, {Signed(-0.047), "−47 ms"}, {Signed(0), "0 s"}, {Signed(math.NaN()), "?"},
+		{SignedPercent(0.18), "+18 %"}, {SignedPercent(-0.004), "−0.4 %"}, {SignedPercent(0), "0 %"}, {SignedPercent(math.Inf(1)), "+? %"},
+	} {
+		if c.got != c.want {
+			t.Errorf("got %q, want %q", c.got, c.want)
+		}
+	}
+}
+
 func TestLists(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
 		{List(nil), ""}, {List([]string{"a"}), "a"}, {List([]string{"a", "b"}), "a and b"}, {List([]string{"a", "b", "c"}), "a, b and c"},

@@ -5,6 +5,7 @@ import { amount, index, list, object, objects, string, type Json } from "./json.
 import { chartOf } from "./lanes.ts";
 import { cellThread, modelOf, type Model } from "./model.ts";
 import type { Func } from "./recording.ts";
+import type { CallTree } from "./tree.ts";
 import { clean } from "./words.ts";
 
 /** Verdicts on a change; what is none of these is within noise. */
@@ -27,9 +28,12 @@ export interface Change {
 export interface Comparison {
   before: Model;
   after: Model;
+  whole: Change[];
   lines: Change[];
   functions: Change[];
   causes: Change[];
+  steps: Change[];
+  same: unknown[][]; // numbers of both recordings' functions: equal ones are one function
 }
 
 const signed = (v: unknown): number => (typeof v === "number" && Math.abs(v) < 1e300 ? v / 1000 : 0);
@@ -52,10 +56,10 @@ export function comparisonOf(document: unknown): Comparison | null {
   const chart = chartOf(d);
   const [before, after] = [modelOf(d["before"], chart), modelOf(d["after"], chart)];
   const changes = (name: string) => objects(list(d[name])).map(changeOf);
-  return before && after && { before, after, lines: changes("lines"), functions: changes("functions"), causes: changes("causes") };
+  return before && after && { before, after, whole: changes("whole"), lines: changes("lines"), functions: changes("functions"), causes: changes("causes"), steps: changes("steps"), same: list(d["same"]).map(list) };
 }
 
-/** identity is what makes a function of one recording the same as one of the other: cells change their numbers, lines move. */
+/** identity is what makes a function of one recording the same as one of the other where no number tells: cells change their numbers, lines move. */
 export const identity = (f: Func): string => (f.file.isCell ? "" : f.file.path) + "\n" + (f.place ? f.called : "");
 
 /** Compared is the flame graph of the second recording, with the first one's time of each box. */
@@ -64,16 +68,17 @@ export interface Compared extends Graph {
 }
 
 /** compared lays the second recording's flame graph over the first one's; boxes that went away are not in it. */
-export function compared({ before, after }: Comparison, folded: boolean): Compared {
+export function compared({ before, after, same }: Comparison, folded: boolean): Compared {
   const [a, b] = [before, after].map((m) => ({ t: m.tree(folded), sums: m.sums(folded, cellThread, 0, m.r.duration) }));
   const children = new Map<string, number>();
   const old = a!.t;
-  for (let n = 1; n < old.above.length; n++) children.set(old.above[n] + "\n" + identity(old.fns[old.fn[n]!]!), n);
+  const who = (side: number, t: CallTree, n: number) => same[side]?.[t.fn[n]!] ?? identity(t.fns[t.fn[n]!]!);
+  for (let n = 1; n < old.above.length; n++) children.set(old.above[n] + "\n" + who(0, old, n), n);
   const t = b!.t;
   const twin = [0];
   const was = [a!.sums.total[0]!];
   for (let n = 1; n < t.above.length; n++) {
-    twin[n] = children.get(twin[t.above[n]!] + "\n" + identity(t.fns[t.fn[n]!]!)) ?? -1;
+    twin[n] = children.get(twin[t.above[n]!] + "\n" + who(1, t, n)) ?? -1;
     was[n] = twin[n]! < 0 ? 0 : a!.sums.total[twin[n]!]!;
   }
   return { ...callees(t, b!.sums), was };

@@ -22,12 +22,18 @@ export function openComparison(document: unknown, page: Page): Session | null {
 const tone = (v: string): string => (v === "less" || v === "gone" ? "tg" : v ? "tw" : "tm");
 const signed = (us: number): string => (us < 0 ? "−" : "+") + micros(abs(us));
 
+/** bounds are "± 0.4 s", or both ends where the change is not in their middle. */
+function bounds({ before, after, low, high }: Change): string {
+  const half = (high - low) / 2;
+  return abs(low + half - after + before) > half / 10 ? `(${signed(low)} to ${signed(high)})` : "± " + micros(half);
+}
+
 function changes(heading: string, note: string, list: Change[]): HTMLElement | null {
   const most = max(...list.map((c) => max(abs(c.low), abs(c.high), abs(c.after - c.before)))) || 1;
   const rows = list.map((c): Child[] => {
     const by = c.after - c.before;
     const noise = !c.verdict;
-    const words = c.verdict === "new" || c.verdict === "gone" ? c.verdict : noise ? "within noise" : `${signed(by)} ± ${micros((c.high - c.low) / 2)}`;
+    const words = c.verdict === "new" || c.verdict === "gone" ? c.verdict : noise ? "within noise" : `${signed(by)} ${bounds(c)}`;
     const style = `--from:${(noise ? 0 : min(by, 0)) / most};--by:${(noise ? 0 : abs(by)) / most};--low:${c.low / most};--span:${(c.high - c.low) / most};--paint:var(--${by < 0 ? "gpu" : "data"})`;
     return [c.called, c.before ? micros(c.before) : "", c.after ? micros(c.after) : "", div({ class: "o-change", style }, h("i"), !noise && h("b")), h("span", { style: `color:var(--${tone(c.verdict)})` }, words), small(c.place), h("code", null, c.code)];
   });
@@ -75,7 +81,7 @@ function comparisonContent(app: App, stage: HTMLElement, c: Comparison): Content
     },
     write() {
       tools.replaceChildren(foldButton(app));
-      return [changes("Lines", "of your own", c.lines), changes("GPU idle by cause", "", c.causes), changes("Functions", "own time", c.functions)];
+      return [changes("As a whole", "", c.whole), changes("GPU idle by cause", "", c.causes), changes("Lines", "of your own", c.lines), changes("Steps", "means", c.steps), changes("Functions", "own time", c.functions)];
     },
   };
 }
