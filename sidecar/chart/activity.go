@@ -11,7 +11,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/words"
 )
 
-// stepsLane is the training steps on the axis.
+// stepsLane is the training steps of the leading process on the axis.
 type stepsLane struct {
 	count  int
 	ends   []float64
@@ -21,7 +21,8 @@ type stepsLane struct {
 func stepsOf(r *report.View) stepsLane {
 	var s stepsLane
 	var lengths []float64
-	for _, step := range r.Steps {
+	leading, _ := r.LeadingSteps()
+	for _, step := range leading {
 		if start, end := report.Seconds(step.StartNS), report.Seconds(step.EndNS); start < end {
 			s.ends = append(s.ends, end)
 			lengths = append(lengths, end-start)

@@ -64,6 +64,8 @@ type Finding struct {
 	Gap          timeline.GapReason
 	Name         string           // of a device or memory
 	Rank         int              // that was waited for …
+	LateSteps    int              // … in so many of its steps
+	Steps        int              // of so many; 0: its steps are not known
 	Collective   ranks.Collective // … in this
 	Whole        timeline.Nanos   // what Time is a part of, where that is not the recording
 	Count        int64

@@ -198,7 +198,7 @@ const (
 	NoFreeCPU        FindingID = "no-free-cpu"        // Cores: used by the program
 	BusyMachine      FindingID = "busy-machine"       // Time: for which the main thread wanted a CPU and had none
 	StacksUnknown    FindingID = "stacks-unknown"     // Gap: why nothing is known; Time: for how long
-	Straggler        FindingID = "straggler"          // Rank, of Count ranks: Time of Whole for which others waited in Collective; Value: Time's share of Whole; Place: where it was longer than they, by PlaceTime on average
+	Straggler        FindingID = "straggler"          // Rank, of Count ranks: Time of Whole for which others waited in Collective, in LateSteps of its Steps; Value: Time's share of Whole; Place: where it was longer than they, by PlaceTime on average
 	Printing         FindingID = "printing"           // Count, Bytes, AtLeast; Time: of the main thread
 	MemoryPressure   FindingID = "memory-pressure"    // Name: "process" or "machine"
 	Swapping         FindingID = "swapping"           // Bytes

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/omni-perf/omni-perf/sidecar/ranks"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
@@ -42,10 +41,10 @@ func (o Options) Run(rec *timeline.Recording) Diagnosis {
 	company := newCompany(s, thread)
 	company.resolve(main)
 	d.Spent = main.spent()
-	d.Steps = steps(rec, used, main)
+	lanes, threads := s.rankLanes()
+	d.Steps = steps(s, used, main, threads)
 	d.Regions = regions(rec)
-	var lanes []ranks.Lane
-	d.Ranks, lanes = ranksOf(s)
+	d.Ranks = ranksOf(lanes, threads, d.Steps)
 	e := &evidence{lanes: lanes, rec: rec, stacks: s, diagnosis: &d, devices: devices, thread: thread, main: main, company: company, ended: life.end}
 	d.Findings = findings(e)
 	d.Headline = headline(rec, d.Spent, d.Findings)

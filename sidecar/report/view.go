@@ -180,6 +180,17 @@ func (v *View) HostTrack(id string) *Track {
 	return nil
 }
 
+// LeadingSteps are the training steps of the process that leads: the target, or else the
+// first rank. Others tells whether there are steps of other processes, too.
+func (v *View) LeadingSteps() (steps []Step, others bool) {
+	for i, s := range v.Steps {
+		if s.Process != v.Steps[0].Process {
+			return v.Steps[:i], true
+		}
+	}
+	return v.Steps, false
+}
+
 // MainFinding is the finding that the headline tells; nil where it tells none.
 func (v *View) MainFinding() *Finding {
 	if v.Headline.Finding == nil {
