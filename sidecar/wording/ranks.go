@@ -35,7 +35,11 @@ func (s Scope) straggler(f diagnose.Finding) string {
 	default:
 		text += " in " + words.Clean(string(f.Collective), 40)
 	}
-	if f.Steps > 1 && f.LateSteps > 0 {
+	switch {
+	case f.Steps < 2 || f.LateSteps <= 0:
+	case f.LateSteps == f.Steps:
+		text += fmt.Sprintf(", in each of its %d steps", f.Steps)
+	default:
 		text += fmt.Sprintf(", in %d of its %d steps", f.LateSteps, f.Steps)
 	}
 	if place := s.Place(f.Place); place != "" && f.PlaceTime > 0 {
