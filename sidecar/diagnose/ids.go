@@ -171,7 +171,8 @@ const (
 )
 
 // The findings of any program. Time is that of the thread that runs the cell or of
-// the main thread, Place the line with most of it and PlaceTime that line's.
+// the main thread, Place the line with most of it and PlaceTime that line's. Of a launcher
+// it is that of the first rank's main thread, and its life is the Whole.
 const (
 	OneLine          FindingID = "one-line"           // Time: of the line; Cause, Call, Cores
 	Computing        FindingID = "computing"          // Cause, Call, Cores

@@ -91,6 +91,27 @@ func (s *stacks) rankLane(t *timeline.Thread, process, number int) ranks.Lane {
 	return lane
 }
 
+// leadingRank is the main thread by which a launcher is explained: that of its first rank.
+// It is nil for a target that ran code of the user's own, is a rank itself, or whose ranks
+// are known for a small part of the recording only. The threads are those of ranks.
+func (s *stacks) leadingRank(threads []*timeline.Thread) *timeline.Thread {
+	if len(threads) == 0 || threads[0].Process <= 0 || float64(seen(threads[0])) < trained*float64(s.rec.Duration) || s.rec.Target.Cell != nil {
+		return nil
+	}
+	for i := range s.rec.Threads {
+		t := &s.rec.Threads[i]
+		if t.Process != 0 {
+			continue
+		}
+		for _, span := range t.Spans {
+			if s.ownest(s.stack(span.Node)) >= 0 {
+				return nil
+			}
+		}
+	}
+	return threads[0]
+}
+
 // ranksOf sums up what the ranks did, and tells their lanes the steps.
 func ranksOf(lanes []ranks.Lane, threads []*timeline.Thread, steps []Step) (list []Rank) {
 	for i := range lanes {

@@ -31,17 +31,18 @@ func (o Options) Run(rec *timeline.Recording) Diagnosis {
 	}
 	used := slices.DeleteFunc(slices.Clone(devices), func(dev *device) bool { return !dev.time.Used || len(dev.windows) == 0 })
 	s.device = len(used) > 0
+	lanes, threads := s.rankLanes()
+	s.leader = s.leadingRank(threads)
 	for _, dev := range used {
 		dev.divide(s)
 	}
 	d.Idle = idleOf(devices, used)
-	thread := responsible(rec, -1)
+	thread := s.responsible(-1)
 	life := lifeOf(s, thread)
 	main := newHost(s, thread, life)
 	company := newCompany(s, thread)
 	company.resolve(main)
 	d.Spent = main.spent()
-	lanes, threads := s.rankLanes()
 	d.Steps = steps(s, used, main, threads)
 	d.Regions = regions(rec)
 	d.Ranks = ranksOf(lanes, threads, d.Steps)
@@ -54,12 +55,16 @@ func (o Options) Run(rec *timeline.Recording) Diagnosis {
 // lifeOf finds when the program's own code began and ended.
 func lifeOf(s *stacks, t *timeline.Thread) lifetime {
 	begin, end := scriptLife(s, t)
-	return lifetime{begin: begin, end: end}
+	life := lifetime{begin: begin, end: end}
+	if t != nil && t.Process > 0 && t.Process < len(s.rec.Processes) {
+		life.born, life.died = s.rec.Processes[t.Process].Start, s.rec.Processes[t.Process].End
+	}
+	return life
 }
 
 // divide attributes the device's idle time.
 func (d *device) divide(s *stacks) {
-	thread := responsible(s.rec, d.index)
+	thread := s.responsible(d.index)
 	life := lifeOf(s, thread)
 	life.firstWork = d.firstWork()
 	h := newHost(s, thread, life)

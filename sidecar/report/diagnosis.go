@@ -239,7 +239,7 @@ func (b *builder) arguments(f diagnose.Finding) map[string]any {
 	text("name", f.Name)
 	text("collective", string(f.Collective))
 	nanos("whole_ns", f.Whole)
-	if f.ID == diagnose.Straggler {
+	if f.ID == diagnose.Straggler || f.OfRank {
 		args["rank"] = f.Rank
 		if f.Steps > 0 {
 			args["steps"], args["late_steps"] = f.Steps, f.LateSteps

@@ -198,7 +198,7 @@ func (p *part) thinned() {
 // for is found anew, of all of them.
 func (p *part) findings() {
 	for i, f := range p.r.Findings {
-		if len(p.reports) > 1 && f.ID == string(diagnose.Straggler) {
+		if len(p.reports) > 1 && f.ID == string(diagnose.Straggler) || p.toldByRank(f) {
 			continue
 		}
 		main := p.r.Headline.Finding != nil && *p.r.Headline.Finding == i
@@ -220,6 +220,20 @@ func (p *part) findings() {
 	if p.doc.Headline.Text == "" {
 		p.doc.Headline.Text = p.name + ": " + p.r.Headline.Text
 	}
+}
+
+// toldByRank tells whether a launcher's finding is about a rank that has a report of its own.
+func (p *part) toldByRank(f report.Finding) bool {
+	rank, of := f.Args["rank"]
+	if !of {
+		return false
+	}
+	for _, r := range p.r.Ranks {
+		if fmt.Sprint(r.Rank) == fmt.Sprint(rank) && !p.told[r.Process] {
+			return true
+		}
+	}
+	return false
 }
 
 func (p *part) instant(v *int64) *int64 {
