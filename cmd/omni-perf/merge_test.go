@@ -21,6 +21,9 @@ func rankReports(t *testing.T, boots ...string) (paths []string) {
 			t.Fatal(err)
 		}
 		doc["targets"].([]any)[0].(map[string]any)["rank"] = rank
+		for _, process := range doc["processes"].([]any) { // each rank has its own
+			process.(map[string]any)["pid"] = process.(map[string]any)["pid"].(float64) + float64(1000*rank)
+		}
 		doc["hosts"].([]any)[0].(map[string]any)["boot_id"] = boot
 		changed, err := json.Marshal(doc)
 		if err != nil {

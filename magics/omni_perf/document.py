@@ -235,6 +235,8 @@ def _steps(names: _Names) -> list[Row]:
             "busy_s": _seconds_or_none(row["busy_ns"]),
             "idle_s": _seconds_or_none(row["idle_ns"]),
             "source": row["source"],
+            "process": names.process(row.get("process", 0)),
+            "rank": names.document["processes"][row.get("process", 0)]["rank"],
         }
         for row in names.document["steps"]
     ]

@@ -107,7 +107,9 @@ class Report:
                       function, text, hint: of each GPU, adding up to its idle time
         devices       device, uuid, name, busy_s, idle_s, unknown_s, used, source, resolution_s, …
         findings      id, severity, text, hint, file, line, function, value, unit, cost_s
-        steps         start_s, end_s, name, epoch, data_wait_s, busy_s, idle_s, source
+        steps         start_s, end_s, name, epoch, data_wait_s, busy_s, idle_s, source, process,
+                      rank
+        ranks         rank, process, known_s, computing_s, steps, step_s, collectives_s
         regions       name, count, total_s, p50_s, p95_s
         processes     pid, parent, role, command, rank, start_s, end_s, end_reason, exit_code,
                       cpu_s, stacks: "read", or why they were not

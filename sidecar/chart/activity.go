@@ -11,7 +11,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/words"
 )
 
-// stepsLane is the training steps on the axis.
+// stepsLane is the training steps of the leading process on the axis.
 type stepsLane struct {
 	count  int
 	ends   []float64
@@ -21,7 +21,8 @@ type stepsLane struct {
 func stepsOf(r *report.View) stepsLane {
 	var s stepsLane
 	var lengths []float64
-	for _, step := range r.Steps {
+	leading, _ := r.LeadingSteps()
+	for _, step := range leading {
 		if start, end := report.Seconds(step.StartNS), report.Seconds(step.EndNS); start < end {
 			s.ends = append(s.ends, end)
 			lengths = append(lengths, end-start)
@@ -131,7 +132,8 @@ func threadName(r *report.View, t *report.Thread) string {
 	if name == "" {
 		name = fmt.Sprintf("thread %d", t.NativeID)
 	}
-	if p := &r.Processes[t.Process]; t.Process != r.Target().Process || p.Role == string(timeline.RoleRank) {
+	main := r.MainThread()
+	if p := &r.Processes[t.Process]; t.Process != r.Target().Process || main >= 0 && r.Threads[main].Process != t.Process || p.Role == string(timeline.RoleRank) {
 		process := words.Clean(p.Text, 60)
 		if t.Main { // one lane per process at first sight
 			return process
@@ -197,6 +199,10 @@ func threadLaneOf(r *report.View, t int, history []span, duration float64) threa
 	return lane
 }
 
+// worthLane is the share of the recording for which another process's thread beside its main
+// one must have done something to have a lane.
+const worthLane = 0.05
+
 // threadsOf sorts the other threads by the time they had a CPU and says what is
 // left out; the main threads of some processes are told elsewhere.
 func threadsOf(r *report.View, main int, histories [][]span, behind map[int]bool, duration float64) ([]threadLane, string) {
@@ -206,7 +212,7 @@ func threadsOf(r *report.View, main int, histories [][]span, behind map[int]bool
 		awake    float64
 	}
 	var active []activity
-	quiet := 0
+	quiet, folded := 0, 0
 	for i := range r.Threads {
 		if i == main || r.Threads[i].Internal || behind[r.Threads[i].Process] && r.Threads[i].Main {
 			continue
@@ -220,11 +226,14 @@ func threadsOf(r *report.View, main int, histories [][]span, behind map[int]bool
 				a.awake += d
 			}
 		}
-		if a.computed+a.awake < 0.001*duration {
+		switch own := r.Threads[i].Process == r.Target().Process; {
+		case a.computed+a.awake < 0.001*duration:
 			quiet++
-			continue
+		case !own && a.computed+a.awake < worthLane*duration: // what serves a worker's queues
+			folded++
+		default:
+			active = append(active, a)
 		}
-		active = append(active, a)
 	}
 	slices.SortStableFunc(active, func(a, b activity) int {
 		return cmp.Or(cmp.Compare(b.computed, a.computed), cmp.Compare(b.awake, a.awake))
@@ -243,7 +252,7 @@ func threadsOf(r *report.View, main int, histories [][]span, behind map[int]bool
 		}
 		lanes = append(lanes, lane)
 	}
-	return lanes, othersText(len(active)-len(lanes), quiet)
+	return lanes, othersText(len(active)-len(lanes)+folded, quiet)
 }
 
 func othersText(active, quiet int) string {

@@ -23,7 +23,11 @@ func titleOf(r *report.View, gpus gpuSummary, main int, duration float64) []phra
 		return append(ps, gpus.title...)
 	}
 	if main >= 0 {
-		ps = append(ps, sharesOf(&r.Threads[main])...)
+		shares := sharesOf(&r.Threads[main])
+		if process := r.Threads[main].Process; process != r.Target().Process && len(shares) > 0 {
+			shares[0].text = words.Clean(r.Processes[process].Text, 40) + " " + shares[0].text
+		}
+		ps = append(ps, shares...)
 	}
 	return append(ps, gpus.title...)
 }

@@ -33,6 +33,9 @@ func ranksTable(r *report.View) table {
 		rw.aside = words.Percent(rw.share) + " computing"
 		if rank.StepNS != nil {
 			rw.seconds, rw.code = report.Seconds(*rank.StepNS), words.Plural(rank.Steps, "step", "steps")
+			if slowest := slowestStep(r, rank.Process); slowest > rw.seconds {
+				rw.code += ", slowest " + words.Seconds(slowest)
+			}
 		}
 		sum, parts := 0.0, []string{}
 		for k, c := range rank.Collectives {
@@ -49,6 +52,16 @@ func ranksTable(r *report.View) table {
 		t.rows = append(t.rows, rw)
 	}
 	return t
+}
+
+// slowestStep is the length of a process's longest step, 0 where none are told.
+func slowestStep(r *report.View, process int) (slowest float64) {
+	for _, s := range r.Steps {
+		if s.Process == process {
+			slowest = max(slowest, report.Seconds(s.EndNS-s.StartNS))
+		}
+	}
+	return slowest
 }
 
 // idleOfRank says how long the devices of a rank were idle, and mostly why.

@@ -200,11 +200,13 @@ func functionPlace(r *report.View, function int) string {
 	return fmt.Sprintf("%s:%d", file, f.FirstLine)
 }
 
-// stepsTable sums up the training steps.
+// stepsTable sums up the training steps of the leading process; the table of ranks compares
+// those of all.
 func stepsTable(r *report.View, duration float64) table {
 	var lengths []float64
 	var total, wait, busy float64
-	for _, s := range r.Steps {
+	leading, others := r.LeadingSteps()
+	for _, s := range leading {
 		if d := report.Seconds(s.EndNS - s.StartNS); d > 0 {
 			lengths = append(lengths, d)
 			total += d
@@ -221,6 +223,9 @@ func stepsTable(r *report.View, duration float64) table {
 	n := len(lengths)
 	t := table{heading: "Steps", note: fmt.Sprintf("shares of their time · %d steps, median %s, 95 %% within %s, slowest %s", n,
 		words.Seconds(lengths[n/2]), words.Seconds(lengths[min(n*95/100, n-1)]), words.Seconds(lengths[n-1]))}
+	if others {
+		t.heading += " of " + words.Clean(r.Processes[leading[0].Process].Text, 40)
+	}
 	add := func(name string, s float64) {
 		if s > 0 {
 			t.rows = append(t.rows, row{name: name, seconds: s, share: s / total, aside: words.Percent(s / total)})

@@ -46,7 +46,7 @@ func TestTheMainThreadIsTheEntryThatWasSeen(t *testing.T) {
 		{NativeID: 7, Main: true, RunsCell: true, Spans: []timeline.Span{{Start: 0, End: 3, Node: timeline.RootNode}}},
 		{NativeID: 7, Main: true, RunsCell: true, Spans: []timeline.Span{{Start: 3, End: 10, Node: 1}}},
 	}}
-	if got := responsible(rec, -1); got != &rec.Threads[1] {
+	if got := newStacks(rec, NewSource(rec, nil)).responsible(-1); got != &rec.Threads[1] {
 		t.Errorf("got the entry with %v", got.Spans)
 	}
 }

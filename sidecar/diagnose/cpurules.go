@@ -305,7 +305,8 @@ func stacksUnknown(e *evidence) measured {
 	if f.Time == 0 {
 		return nothing
 	}
-	return e.of(f)
+	f.Value = float64(f.Time) / float64(e.rec.Duration) // of the target, whoever explains it
+	return measured{Finding: f, low: f.Value, rank: f.Value}
 }
 
 // gilContention holds with and without GPU: the thread that feeds it waits too.

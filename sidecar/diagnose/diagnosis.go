@@ -25,7 +25,7 @@ type Diagnosis struct {
 	Spent    []Spent   // how the thread that runs the cell spent the recording, most first; adds up to its duration
 	GPUs     []GPUTime // one per device with a "gpuN.util" track or a place in Recording.GPUs, by index
 	Idle     *Idle     // nil when no device's activity is known
-	Steps    []Step    // of the marks of kind "step", in order
+	Steps    []Step    // of each process in order of time: first those of the one whose steps lead, then those of the other ranks
 	Ranks    []Rank    // by rank; empty where the recording has none
 	Regions  []Region  // of the marks of kind "region", most total time first
 }
@@ -124,6 +124,7 @@ type LineIdle struct {
 // Step is one training step: Busy, Idle and Unknown are means over the used
 // devices and add up to its length; all of it is Unknown without a device.
 type Step struct {
+	Process             int // index in Recording.Processes
 	Name                string
 	Source              timeline.MarkSource
 	Start, End          timeline.Nanos

@@ -63,7 +63,10 @@ type Finding struct {
 	Throttle     []timeline.ThrottleReason
 	Gap          timeline.GapReason
 	Name         string           // of a device or memory
+	OfRank       bool             // it is about what Rank did, which the target only launched
 	Rank         int              // that was waited for …
+	LateSteps    int              // … in so many of its steps
+	Steps        int              // of so many; 0: its steps are not known
 	Collective   ranks.Collective // … in this
 	Whole        timeline.Nanos   // what Time is a part of, where that is not the recording
 	Count        int64

@@ -74,8 +74,29 @@ func findings(e *evidence) []Finding {
 	out := make([]Finding, len(list))
 	for i, m := range list {
 		out[i] = m.Finding
+		if p := e.leading(); p != nil && isOfThread(m.ID) {
+			out[i].OfRank, out[i].Rank, out[i].Whole = true, *p.Rank, e.whole()
+		}
 	}
 	return out
+}
+
+// leading is the rank that a launcher is explained by; nil where there is none, and where
+// GPUs are used, whose idle time is told in place of a thread's.
+func (e *evidence) leading() *timeline.Process {
+	if e.stacks.leader == nil || e.stacks.leader != e.thread || len(e.used()) > 0 {
+		return nil
+	}
+	return &e.rec.Processes[e.thread.Process]
+}
+
+// isOfThread tells the findings about what one process's main thread did.
+func isOfThread(id FindingID) bool {
+	switch id {
+	case Straggler, MemoryPressure, Swapping, Printing, StacksUnknown:
+		return false
+	}
+	return slices.ContainsFunc(cpuRules, func(r rule) bool { return r.id == id }) || id == Computing || id == NoLineStandsOut
 }
 
 func btoi(b bool) int {
@@ -134,7 +155,17 @@ type evidence struct {
 	ended     timeline.Nanos // when the script's own code had ended; the duration where it had not
 }
 
-func (e *evidence) share(n timeline.Nanos) float64 { return float64(n) / float64(e.rec.Duration) }
+// whole is what the thread's time is a part of: the recording, of a launcher the life of the
+// rank by which it is explained.
+func (e *evidence) whole() timeline.Nanos {
+	p := e.leading()
+	if p == nil {
+		return e.rec.Duration
+	}
+	return cmp.Or(min(p.End, e.rec.Duration), e.rec.Duration) - max(p.Start, 0)
+}
+
+func (e *evidence) share(n timeline.Nanos) float64 { return float64(n) / float64(max(e.whole(), 1)) }
 
 // used are the devices the program worked on.
 func (e *evidence) used() []*device {

@@ -32,8 +32,15 @@ const unknownState = 0 // of every host: the thread did not exist or had no fram
 // responsible picks the thread a device's idle time is charged to: exactly one,
 // else n threads would count it n times. It is the one that runs the cell, if
 // its process is on the device or nobody knows whose is; else the main thread of
-// a process that is.
-func responsible(rec *timeline.Recording, device int) *timeline.Thread {
+// a process that is. Of a launcher it is its leading rank's in place of its own.
+func (s *stacks) responsible(device int) *timeline.Thread {
+	rec := s.rec
+	runs := func(t *timeline.Thread) bool {
+		if s.leader != nil {
+			return t == s.leader
+		}
+		return t.RunsCell
+	}
 	var pids []int
 	for _, g := range rec.GPUs {
 		if g.Index == device {
@@ -55,11 +62,11 @@ func responsible(rec *timeline.Recording, device int) *timeline.Thread {
 		r := 0
 		switch {
 		case len(t.Spans) == 0:
-		case t.RunsCell && on(t.PID):
+		case runs(t) && on(t.PID):
 			r = 4
 		case t.Main && on(t.PID):
 			r = 3
-		case t.RunsCell:
+		case runs(t):
 			r = 2
 		case t.Main:
 			r = 1
@@ -87,6 +94,7 @@ func seen(t *timeline.Thread) timeline.Nanos {
 type lifetime struct {
 	firstWork  timeline.Nanos // 0: from the start, or there was none
 	begin, end timeline.Nanos // of the script; 0 and the duration where that is not known
+	born, died timeline.Nanos // of the process, where it is not the target; 0: not known, or later
 }
 
 // newHost reads a thread's spans as host states.
@@ -165,6 +173,8 @@ const (
 
 func (l lifetime) stageAt(t timeline.Nanos) stage {
 	switch {
+	case t < l.born, t >= l.died && l.died > 0:
+		return running
 	case t < l.begin:
 		return starting
 	case t >= l.end:
@@ -178,7 +188,7 @@ func (l lifetime) stageAt(t timeline.Nanos) stage {
 // nextAfter is when the stage of t is over.
 func (l lifetime) nextAfter(t timeline.Nanos) timeline.Nanos {
 	next := timeline.Nanos(1<<63 - 1)
-	for _, edge := range []timeline.Nanos{l.begin, l.end, l.firstWork} {
+	for _, edge := range []timeline.Nanos{l.begin, l.end, l.firstWork, l.born, l.died} {
 		if edge > t {
 			next = min(next, edge)
 		}

@@ -171,7 +171,8 @@ const (
 )
 
 // The findings of any program. Time is that of the thread that runs the cell or of
-// the main thread, Place the line with most of it and PlaceTime that line's.
+// the main thread, Place the line with most of it and PlaceTime that line's. Of a launcher
+// it is that of the first rank's main thread, and its life is the Whole.
 const (
 	OneLine          FindingID = "one-line"           // Time: of the line; Cause, Call, Cores
 	Computing        FindingID = "computing"          // Cause, Call, Cores
@@ -198,7 +199,7 @@ const (
 	NoFreeCPU        FindingID = "no-free-cpu"        // Cores: used by the program
 	BusyMachine      FindingID = "busy-machine"       // Time: for which the main thread wanted a CPU and had none
 	StacksUnknown    FindingID = "stacks-unknown"     // Gap: why nothing is known; Time: for how long
-	Straggler        FindingID = "straggler"          // Rank, of Count ranks: Time of Whole for which others waited in Collective; Value: Time's share of Whole; Place: where it was longer than they, by PlaceTime on average
+	Straggler        FindingID = "straggler"          // Rank, of Count ranks: Time of Whole for which others waited in Collective, in LateSteps of its Steps; Value: Time's share of Whole; Place: where it was longer than they, by PlaceTime on average
 	Printing         FindingID = "printing"           // Count, Bytes, AtLeast; Time: of the main thread
 	MemoryPressure   FindingID = "memory-pressure"    // Name: "process" or "machine"
 	Swapping         FindingID = "swapping"           // Bytes

@@ -91,10 +91,31 @@ func (s *stacks) rankLane(t *timeline.Thread, process, number int) ranks.Lane {
 	return lane
 }
 
-// ranksOf sums up what the ranks did.
-func ranksOf(s *stacks) (list []Rank, lanes []ranks.Lane) {
-	lanes, threads := s.rankLanes()
-	for i, lane := range lanes {
+// leadingRank is the main thread by which a launcher is explained: that of its first rank.
+// It is nil for a target that ran code of the user's own, is a rank itself, or whose ranks
+// are known for a small part of the recording only. The threads are those of ranks.
+func (s *stacks) leadingRank(threads []*timeline.Thread) *timeline.Thread {
+	if len(threads) == 0 || threads[0].Process <= 0 || float64(seen(threads[0])) < trained*float64(s.rec.Duration) || s.rec.Target.Cell != nil {
+		return nil
+	}
+	for i := range s.rec.Threads {
+		t := &s.rec.Threads[i]
+		if t.Process != 0 {
+			continue
+		}
+		for _, span := range t.Spans {
+			if s.ownest(s.stack(span.Node)) >= 0 {
+				return nil
+			}
+		}
+	}
+	return threads[0]
+}
+
+// ranksOf sums up what the ranks did, and tells their lanes the steps.
+func ranksOf(lanes []ranks.Lane, threads []*timeline.Thread, steps []Step) (list []Rank) {
+	for i := range lanes {
+		lane := &lanes[i]
 		r := Rank{Process: lane.Process, Number: lane.Rank, Known: seen(threads[i]), Collectives: lane.Parts()}
 		for _, span := range threads[i].Spans {
 			if span.Node != timeline.RootNode && (span.State == timeline.StatePython || span.State == timeline.StateNative) {
@@ -102,8 +123,11 @@ func ranksOf(s *stacks) (list []Rank, lanes []ranks.Lane) {
 			}
 		}
 		var lengths []timeline.Nanos
-		for _, m := range s.rec.StepsOf(threads[i]) {
-			lengths = append(lengths, m.End-m.Start)
+		for _, step := range steps {
+			if step.Process == lane.Process {
+				lengths = append(lengths, step.End-step.Start)
+				lane.Steps = append(lane.Steps, [2]int64{int64(step.Start), int64(step.End)})
+			}
 		}
 		if r.Steps = len(lengths); r.Steps > 0 {
 			slices.Sort(lengths)
@@ -111,7 +135,7 @@ func ranksOf(s *stacks) (list []Rank, lanes []ranks.Lane) {
 		}
 		list = append(list, r)
 	}
-	return list, lanes
+	return list
 }
 
 // trained is the share of a recording from which on what its ranks did is the first thing to know.
@@ -136,7 +160,7 @@ func StragglerFinding(lanes []ranks.Lane, s *ranks.Straggler) Finding {
 	f := Finding{
 		ID: Straggler, Severity: Warning, Value: float64(s.Time) / float64(s.Of), Unit: Share, Time: timeline.Nanos(s.Time),
 		Whole: timeline.Nanos(s.Of), Place: Place(s.Place), PlaceTime: timeline.Nanos(s.More), Collective: s.In,
-		Rank: lanes[s.Lane].Rank, Count: int64(len(lanes)), Cost: timeline.Nanos(s.Time), Cores: math.NaN(), Advice: BalanceRanks,
+		Rank: lanes[s.Lane].Rank, Count: int64(len(lanes)), Steps: s.Steps, LateSteps: s.Late, Cost: timeline.Nanos(s.Time), Cores: math.NaN(), Advice: BalanceRanks,
 	}
 	f.Low, f.High = f.Time, f.Time
 	for _, i := range s.Intervals {

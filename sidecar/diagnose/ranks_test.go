@@ -105,3 +105,32 @@ func TestOtherRanksAreNoChildren(t *testing.T) {
 		}
 	}
 }
+
+// What a launcher does while its ranks train, and its own imports, are of no concern.
+func TestALauncherIsExplainedByItsFirstRank(t *testing.T) {
+	imports := []act{{6 * sec, 0, "<frozen importlib._bootstrap>", "_find_and_load", timeline.StatePython, 0}, {4 * sec, 0, "/usr/lib/python3.12/subprocess.py", "Popen.wait", timeline.StateWaiting, 0}}
+	born := func(b *timeline.Builder) {
+		b.Describe(func(r *timeline.Recording) {
+			for i := range r.Processes[1:] {
+				r.Processes[1+i].Start, r.Processes[1+i].End = sec/2, 9*sec
+			}
+		})
+	}
+	rec := scene{acts: imports, script: true, change: both(ddp(9, 9), born)}.record()
+	d := Run(rec)
+	main, ok := d.Main()
+	if f := d.Findings[main]; !ok || f.ID != OneLine || !f.OfRank || f.Rank != 0 || f.Place.Line != 2 || f.Whole != 8500*ms {
+		t.Errorf("the headline is %+v", f)
+	}
+	for _, f := range d.Findings {
+		if f.ID == Imports || f.ID == SlowStartUp || f.ID == SlowExit {
+			t.Errorf("%s of %v is told, too: %+v", f.ID, f.Time, f)
+		}
+	}
+	// A program of the user's own that starts ranks is told of itself.
+	own := []act{{6 * sec, 7, "", "", timeline.StatePython, 0}, {4 * sec, 8, "/usr/lib/python3.12/subprocess.py", "Popen.wait", timeline.StateWaiting, 0}}
+	d = Run(scene{acts: own, script: true, change: ddp(9, 9)}.record())
+	if main, ok := d.Main(); !ok || d.Findings[main].OfRank || d.Findings[main].Place.Line != 7 {
+		t.Errorf("the headline is %+v", d.Findings)
+	}
+}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/omni-perf/omni-perf/sidecar/ranks"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
@@ -35,23 +34,24 @@ func (o Options) Run(rec *timeline.Recording) Diagnosis {
 	}
 	used := slices.DeleteFunc(slices.Clone(devices), func(dev *device) bool { return !dev.time.Used || len(dev.windows) == 0 })
 	s.device = len(used) > 0
+	lanes, threads := s.rankLanes()
+	s.leader = s.leadingRank(threads)
 	for _, dev := range used {
 		dev.divide(s, o.Quick)
 	}
 	d.Idle = idleOf(devices, used)
-	thread := responsible(rec, -1)
+	thread := s.responsible(-1)
 	life := lifeOf(s, thread)
 	main := newHost(s, thread, life)
 	company := newCompany(s, thread)
 	company.resolve(main)
 	d.Spent = main.spent()
-	d.Steps = steps(rec, used, main)
+	d.Steps = steps(s, used, main, threads)
 	if o.Quick {
 		return d
 	}
 	d.Regions = regions(rec)
-	var lanes []ranks.Lane
-	d.Ranks, lanes = ranksOf(s)
+	d.Ranks = ranksOf(lanes, threads, d.Steps)
 	e := &evidence{lanes: lanes, rec: rec, stacks: s, diagnosis: &d, devices: devices, thread: thread, main: main, company: company, ended: life.end}
 	d.Findings = findings(e)
 	d.Headline = headline(rec, d.Spent, d.Findings)
@@ -61,12 +61,16 @@ func (o Options) Run(rec *timeline.Recording) Diagnosis {
 // lifeOf finds when the program's own code began and ended.
 func lifeOf(s *stacks, t *timeline.Thread) lifetime {
 	begin, end := scriptLife(s, t)
-	return lifetime{begin: begin, end: end}
+	life := lifetime{begin: begin, end: end}
+	if t != nil && t.Process > 0 && t.Process < len(s.rec.Processes) {
+		life.born, life.died = s.rec.Processes[t.Process].Start, s.rec.Processes[t.Process].End
+	}
+	return life
 }
 
 // divide attributes the device's idle time; without a model if it is to be quick.
 func (d *device) divide(s *stacks, quick bool) {
-	thread := responsible(s.rec, d.index)
+	thread := s.responsible(d.index)
 	life := lifeOf(s, thread)
 	life.firstWork = d.firstWork()
 	h := newHost(s, thread, life)

@@ -17,6 +17,7 @@ type stacks struct {
 	// device tells that a GPU was used: without one, .numpy(), .tolist() and
 	// np.save() are ordinary work.
 	device bool
+	leader *timeline.Thread // of a launcher: its leading rank's main one; nil: the target itself is told of
 	said   map[saying]bool
 	hosts  map[*timeline.Thread]*host // of threads beside the main one
 }

@@ -10,12 +10,47 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
-// steps reads the step marks and spreads busy, idle and waiting time over them.
-func steps(rec *timeline.Recording, used []*device, main *host) []Step {
-	list := stepsIn(rec.LeadingMarks())
-	if thread := rec.MainThread(); len(list) == 0 && thread != nil {
-		list = stepsIn(rec.SampledSteps(thread))
+// steps are those of the leading process and of the other ranks, with the busy, idle and
+// waiting time in them. The threads are the main ones of ranks.
+func steps(s *stacks, used []*device, main *host, threads []*timeline.Thread) []Step {
+	rec := s.rec
+	lead := stepsIn(rec.LeadingMarks())
+	if thread := rec.MainThread(); len(lead) == 0 && thread != nil {
+		lead = stepsIn(rec.SampledSteps(thread))
 	}
+	leader := -1
+	if len(lead) > 0 {
+		leader = lead[0].Process
+	}
+	var others []Step
+	for _, t := range threads {
+		devices := devicesOf(rec, used, t.PID)
+		if t.Process == leader && leader > 0 {
+			main = s.plainHost(t)
+			if len(devices) > 0 {
+				used = devices
+			}
+		}
+		if t.Process != leader {
+			others = append(others, shared(stepsIn(rec.StepsOf(t)), devices, s.plainHost(t))...)
+		}
+	}
+	return append(shared(lead, used, main), others...)
+}
+
+// devicesOf are the devices that a process is known to have used.
+func devicesOf(rec *timeline.Recording, used []*device, pid int) (list []*device) {
+	for _, d := range used {
+		if slices.ContainsFunc(rec.GPUs, func(g timeline.GPU) bool { return g.Index == d.index && slices.Contains(g.PIDs, pid) }) {
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+// shared spreads the busy and idle time of devices, and the time for which a process's
+// main thread waited for data, over its steps.
+func shared(list []Step, used []*device, main *host) []Step {
 	slices.SortStableFunc(list, func(a, b Step) int { return cmp.Compare(a.Start, b.Start) })
 	spans := make([]Interval, len(list))
 	for i, s := range list {
@@ -49,7 +84,7 @@ func steps(rec *timeline.Recording, used []*device, main *host) []Step {
 func stepsIn(marks []timeline.Mark) (list []Step) {
 	for _, m := range marks {
 		if m.Kind == "step" && m.End > m.Start {
-			list = append(list, Step{Name: m.Name, Source: m.Source, Start: m.Start, End: m.End})
+			list = append(list, Step{Process: m.Process, Name: m.Name, Source: m.Source, Start: m.Start, End: m.End})
 		}
 	}
 	return list

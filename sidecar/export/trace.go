@@ -177,26 +177,31 @@ func (t *traceWriter) thread(r *report.View, frames []frame, i int) {
 
 // rows writes steps and GPU idle time.
 func (t *traceWriter) rows(r *report.View) {
-	row := func(tid int, name string) {
-		t.event('M', `"thread_name"`, t.pid, tid, 0, -1, `,"args":`+jsonOf(map[string]string{"name": name}))
+	row := func(pid, tid int, name string) {
+		t.event('M', `"thread_name"`, pid, tid, 0, -1, `,"args":`+jsonOf(map[string]string{"name": name}))
 	}
-	if len(r.Steps) > 0 {
-		row(stepsRow, "steps")
-	}
-	end := int64(0)
 	steps := slices.Clone(r.Steps)
-	slices.SortStableFunc(steps, func(a, b report.Step) int { return cmp.Compare(a.StartNS, b.StartNS) })
-	for i, s := range steps {
+	slices.SortStableFunc(steps, func(a, b report.Step) int {
+		return cmp.Or(cmp.Compare(a.Process, b.Process), cmp.Compare(a.StartNS, b.StartNS))
+	})
+	process, count, end := -1, 0, int64(0)
+	for _, s := range steps {
+		pid := r.Processes[s.Process].PID
+		if s.Process != process {
+			process, count, end = s.Process, 0, 0
+			row(pid, stepsRow, "steps")
+		}
+		name := fmt.Sprintf("step %d", count)
+		count++
 		from, to := max(s.StartNS, end), s.EndNS
 		if from >= to {
 			continue
 		}
 		end = to
-		name := fmt.Sprintf("step %d", i)
 		if s.Name != "" {
 			name = clean(s.Name)
 		}
-		t.event('X', jsonOf(name), t.pid, stepsRow, from, to-from,
+		t.event('X', jsonOf(name), pid, stepsRow, from, to-from,
 			`,"cat":"step","args":`+jsonOf(map[string]int64{"data_wait_ns": s.DataWaitNS}))
 	}
 	if r.Idle == nil {
@@ -204,7 +209,7 @@ func (t *traceWriter) rows(r *report.View) {
 	}
 	for _, d := range r.Idle.Devices {
 		tid := gpuIdleRow + d.Device
-		row(tid, fmt.Sprintf("GPU %d idle", r.Devices[d.Device].Number))
+		row(t.pid, tid, fmt.Sprintf("GPU %d idle", r.Devices[d.Device].Number))
 		for _, iv := range d.Intervals {
 			if iv[0] < iv[1] {
 				t.event('X', `"idle"`, t.pid, tid, iv[0], iv[1]-iv[0], `,"cat":"gpu"`)

@@ -10,6 +10,7 @@ type Lane struct {
 	Process int // whose it is, as the caller counts
 	Rank    int
 	Spans   []Span
+	Steps   [][2]int64 // its training steps, in order; nil: they are not known
 }
 
 // Span is a stretch of a lane. Times are nanoseconds.
@@ -58,11 +59,15 @@ type Straggler struct {
 	In    Collective
 	// Intervals is when.
 	Intervals [][2]int64
+	Steps     int // of its own, within the time for which all ranks trained
+	Late      int // of them, in which it was waited for
 }
 
 const (
 	// worthWaiting is the share of the common time from which on a wait is worth a word.
 	worthWaiting = 0.10
+	// lateStep is the share of a step from which on a rank was waited for in it.
+	lateStep = 0.10
 	// apart is how many times as long as the next rank one must have been waited for, to
 	// be the one: ranks that are late by turns have no straggler.
 	apart = 1.5
@@ -93,6 +98,7 @@ func FindStraggler(lanes []Lane) *Straggler {
 	}
 	s.Mean /= int64(len(order) - 1)
 	s.Place, s.More = more(lanes, s.Lane, from, to)
+	s.Steps, s.Late = lateSteps(lanes[s.Lane].Steps, s.Intervals, from, to)
 	var most int64
 	for in, time := range first.in {
 		if time > most || time == most && in < s.In {
@@ -190,6 +196,28 @@ func waitsFor(lanes []Lane, from, to int64) []wait {
 	}
 	until(to)
 	return out
+}
+
+// lateSteps counts the steps between two times, and those in which a rank was waited for.
+func lateSteps(steps, waits [][2]int64, from, to int64) (count, late int) {
+	for _, step := range steps {
+		if step[0] < from || step[1] > to || step[1] <= step[0] {
+			continue
+		}
+		count++
+		waited := int64(0)
+		first, _ := slices.BinarySearchFunc(waits, step[0], func(w [2]int64, at int64) int { return cmp.Compare(w[1], at) })
+		for _, w := range waits[first:] {
+			if w[0] >= step[1] {
+				break
+			}
+			waited += max(min(w[1], step[1])-max(w[0], step[0]), 0)
+		}
+		if float64(waited) >= lateStep*float64(step[1]-step[0]) {
+			late++
+		}
+	}
+	return count, late
 }
 
 // more is the place at which one lane was longer than the others by most. What it did at

@@ -77,6 +77,31 @@ func TestWhereNobodyStandsOutNobodyIsNamed(t *testing.T) {
 	}
 }
 
+func TestLateStepsAreCounted(t *testing.T) {
+	l := lanes(4, 9, 4, 4)
+	for at := int64(10); at < 220; at += 10 { // the first before all are set up
+		l[1].Steps = append(l[1].Steps, [2]int64{at, at + 10})
+	}
+	l[1].Spans = append(l[1].Spans[:3], l[1].Spans[5:]...) // unknown for one step: as if it had worked
+	if s := FindStraggler(l); s == nil || s.Steps != 20 || s.Late != 20 {
+		t.Errorf("straggler %+v, want to be late in each of 20 steps", s)
+	}
+	even := lanes(9, 9, 9, 9)
+	for at := int64(20); at < 220; at += 10 {
+		even[1].Steps = append(even[1].Steps, [2]int64{at, at + 10})
+		if at >= 120 {
+			continue
+		}
+		for _, i := range []int{0, 2, 3} {
+			even[i].Spans[1+(at-20)/5].End = at + 3
+			even[i].Spans[2+(at-20)/5].Start = at + 3
+		}
+	}
+	if s := FindStraggler(even); s == nil || s.Lane != 1 || s.Steps != 20 || s.Late != 10 {
+		t.Errorf("straggler %+v, want to be late in the first 10 of 20 steps", s)
+	}
+}
+
 func TestPartsAddUp(t *testing.T) {
 	if got, want := fmt.Sprint(lanes(4)[0].Parts()), "[{all_reduce 120} {set-up 20}]"; got != want {
 		t.Errorf("parts %s, want %s", got, want)

@@ -381,6 +381,7 @@ func (c *checker) causes(what string, list []Cause, idle int64) {
 func (c *checker) tables() {
 	d := c.d
 	for _, s := range d.Steps {
+		c.index("steps.process", s.Process, len(d.Processes))
 		c.instant("steps.start_ns", s.StartNS)
 		c.instant("steps.end_ns", s.EndNS)
 		c.must(s.StartNS <= s.EndNS, "a step ends before it starts")

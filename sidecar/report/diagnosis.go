@@ -105,7 +105,7 @@ func (b *builder) diagnosis(d *diagnose.Diagnosis) map[place]int64 {
 
 func (b *builder) steps(d *diagnose.Diagnosis) {
 	for _, s := range d.Steps {
-		step := Step{StartNS: int64(s.Start), EndNS: int64(s.End), Name: clean(s.Name), DataWaitNS: int64(s.DataWait), Source: clean(string(cmp.Or(s.Source, "unknown")))}
+		step := Step{Process: b.placed(s.Process), StartNS: int64(s.Start), EndNS: int64(s.End), Name: clean(s.Name), DataWaitNS: int64(s.DataWait), Source: clean(string(cmp.Or(s.Source, "unknown")))}
 		if d.Idle != nil && s.Unknown < s.End-s.Start {
 			step.BusyNS, step.IdleNS = pointer(int64(max(s.Busy, 0))), pointer(int64(max(s.Idle, 0)))
 		}
@@ -239,8 +239,11 @@ func (b *builder) arguments(f diagnose.Finding) map[string]any {
 	text("name", f.Name)
 	text("collective", string(f.Collective))
 	nanos("whole_ns", f.Whole)
-	if f.ID == diagnose.Straggler {
+	if f.ID == diagnose.Straggler || f.OfRank {
 		args["rank"] = f.Rank
+		if f.Steps > 0 {
+			args["steps"], args["late_steps"] = f.Steps, f.LateSteps
+		}
 	}
 	text("advice", string(f.Advice))
 	if f.AtLeast {

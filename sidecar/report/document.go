@@ -303,8 +303,10 @@ type Cause struct {
 	Hint     string     `json:"hint"`
 }
 
-// Step is one training step.
+// Step is one training step. The steps of the process that leads come first, which is the
+// target or else the first rank, then those of other ranks.
 type Step struct {
+	Process    int    `json:"process,omitempty"` // absent: 0
 	StartNS    int64  `json:"start_ns"`
 	EndNS      int64  `json:"end_ns"`
 	Name       string `json:"name"`

@@ -125,6 +125,14 @@ func (b *builder) pid(of int) int {
 // process is the index of a pid.
 func (b *builder) process(pid int) int { return b.byPID[b.pid(pid)] }
 
+// placed is the index of the process that stands at a place of the recording.
+func (b *builder) placed(place int) int {
+	if place >= 0 && place < len(b.byPlace) {
+		return b.byPlace[place]
+	}
+	return b.process(b.rec.Target.PID)
+}
+
 // owner is the index of the process that stands at a place of the recording, if it has
 // that pid.
 func (b *builder) owner(place, pid int) int {

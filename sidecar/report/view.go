@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/words"
@@ -55,9 +56,14 @@ func (v *View) Target() *Target { return &v.Targets[0] }
 func (v *View) History(thread int) []Span { return v.histories[thread] }
 
 // MainThread is the thread whose stacks are the flame chart: the one that runs the
-// target's code, of a launcher the busiest main thread that it has started; -1 if there
-// is none.
+// target's code, of a launcher its leading rank's, else the busiest main thread that it has
+// started; -1 if there is none.
 func (v *View) MainThread() int {
+	if rank := v.leadingRank(); rank != nil {
+		if thread := slices.IndexFunc(v.Threads, func(t Thread) bool { return t.Main && t.Process == rank.Process }); thread >= 0 {
+			return thread
+		}
+	}
 	best := -1
 	for i, t := range v.Threads { // the target's come first
 		if t.RunsCell {
@@ -71,6 +77,24 @@ func (v *View) MainThread() int {
 		return 0
 	}
 	return best
+}
+
+// leadingRank is the rank that the headline is about, else the first one, of a target that
+// only launched it and ran no code of the user's own; nil for other targets. The first is
+// known for a tenth of the recording, as the diagnosis has it.
+func (v *View) leadingRank() *Rank {
+	t := v.Target()
+	if len(v.Ranks) == 0 || t.Cell != nil || t.ThreadNS != t.NoLineNS || v.Ranks[0].Process == t.Process || v.Ranks[0].KnownNS < v.DurationNS/10 {
+		return nil
+	}
+	if f := v.MainFinding(); f != nil {
+		for i := range v.Ranks {
+			if number, ok := integer(f.Args["rank"]); ok && number == v.Ranks[i].Rank {
+				return &v.Ranks[i]
+			}
+		}
+	}
+	return &v.Ranks[0]
 }
 
 // Parent is a node's caller; node 0 is the empty stack.
@@ -178,6 +202,17 @@ func (v *View) HostTrack(id string) *Track {
 		}
 	}
 	return nil
+}
+
+// LeadingSteps are the training steps of the process that leads: the target, or else the
+// first rank. Others tells whether there are steps of other processes, too.
+func (v *View) LeadingSteps() (steps []Step, others bool) {
+	for i, s := range v.Steps {
+		if s.Process != v.Steps[0].Process {
+			return v.Steps[:i], true
+		}
+	}
+	return v.Steps, false
 }
 
 // MainFinding is the finding that the headline tells; nil where it tells none.

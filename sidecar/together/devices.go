@@ -64,7 +64,9 @@ func (p *part) addDevices() {
 		into := &p.doc.Devices[at]
 		processes := into.Processes
 		for _, process := range d.Processes {
-			processes = append(processes, process+p.process)
+			if at := p.process[process]; !slices.Contains(processes, at) {
+				processes = append(processes, at)
+			}
 		}
 		if p.owner[at] == p.at {
 			*into = d

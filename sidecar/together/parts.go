@@ -3,6 +3,7 @@ package together
 import (
 	"fmt"
 
+	"github.com/omni-perf/omni-perf/sidecar/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/report"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
@@ -10,22 +11,24 @@ import (
 // part is one report on its way into the merged one.
 type part struct {
 	*merging
-	r               *report.View
-	at              int // of the report
-	shift           int64
-	shiftUS         int64
-	process, thread int // that the first one becomes
-	target          int
-	code            translation
-	name            string // of the target, for sentences: "rank 3"
+	r       *report.View
+	at      int // of the report
+	shift   int64
+	shiftUS int64
+	process []int  // that each of its own becomes
+	told    []bool // by process: this report tells what it did
+	thread  []int  // that each of its own becomes, -1: none
+	target  int    // that the first one becomes
+	code    translation
+	name    string // of the target, for sentences: "rank 3"
 }
 
 func (m *merging) add(i int) {
 	r := m.reports[i]
 	shift := clockOf(r) - m.first
-	p := &part{
-		merging: m, r: r, at: i, shift: shift, shiftUS: shift / 1000, process: len(m.doc.Processes), thread: len(m.doc.Threads), target: len(m.doc.Targets),
-		code: m.code.add(r),
+	p := &part{merging: m, r: r, at: i, shift: shift, shiftUS: shift / 1000, process: m.places[i], target: len(m.doc.Targets), code: m.code.add(r)}
+	for k := range r.Processes {
+		p.told = append(p.told, m.tells(sighting{i, k}))
 	}
 	p.processes()
 	p.targets()
@@ -42,7 +45,7 @@ func (p *part) processes() {
 		process.Target, process.Host = p.target+process.Target, 0
 		process.StartNS += p.shift
 		process.EndNS = p.instant(process.EndNS)
-		process.Parent = plus(process.Parent, p.process)
+		process.Parent = moved(process.Parent, p.process)
 		if rank := p.r.Target().Rank; i == root && rank != nil {
 			number := *rank
 			process.Role, process.RoleNumber, process.Rank = string(timeline.RoleRank), &number, &number
@@ -56,13 +59,17 @@ func (p *part) processes() {
 				}
 			}
 		}
-		p.doc.Processes = append(p.doc.Processes, process)
+		into := &p.doc.Processes[p.process[i]]
+		if p.told[i] {
+			process, *into = *into, process // what another report has told of it
+		}
+		complete(into, process)
 	}
 }
 
 func (p *part) targets() {
 	for _, t := range p.r.Targets {
-		t.Host, t.Process = 0, t.Process+p.process
+		t.Host, t.Process = 0, p.process[t.Process]
 		t.StartNS, t.EndNS = t.StartNS+p.shift, t.EndNS+p.shift
 		if t.Cell != nil {
 			cell := *t.Cell
@@ -80,53 +87,73 @@ func (p *part) targets() {
 
 func (p *part) threads() {
 	to, from := &p.doc.Spans, &p.r.Spans
-	before := int64(len(to.Node))
+	incomplete := make(map[int64]bool, len(from.Incomplete))
+	for _, i := range from.Incomplete {
+		incomplete[i] = true
+	}
 	for i, t := range p.r.Threads {
-		t.Process += p.process
+		if !p.told[t.Process] {
+			p.thread = append(p.thread, -1)
+			continue
+		}
+		t.Process = p.process[t.Process]
+		p.thread = append(p.thread, len(p.doc.Threads))
 		p.doc.Threads = append(p.doc.Threads, t)
 		for k := from.First[i]; k < from.First[i+1]; k++ {
 			gap := from.GapUS[k]
 			if k == from.First[i] {
 				gap += p.shiftUS
 			}
+			if incomplete[k] {
+				to.Incomplete = append(to.Incomplete, int64(len(to.Node)))
+			}
 			to.GapUS, to.LengthUS = append(to.GapUS, gap), append(to.LengthUS, from.LengthUS[k])
 			to.Node, to.State = append(to.Node, p.code.nodes[from.Node[k]]), append(to.State, from.State[k])
 		}
 		to.First = append(to.First, int64(len(to.Node)))
 	}
-	for _, i := range from.Incomplete {
-		to.Incomplete = append(to.Incomplete, before+i)
-	}
 }
 
 func (p *part) tables() {
 	d := &p.doc
-	if p.at == 0 { // as of a recording, those of the first process that has marked some
-		for _, s := range p.r.Steps {
-			s.StartNS, s.EndNS = s.StartNS+p.shift, s.EndNS+p.shift
+	for _, s := range p.r.Steps {
+		if p.told[s.Process] {
+			s.Process, s.StartNS, s.EndNS = p.process[s.Process], s.StartNS+p.shift, s.EndNS+p.shift
 			d.Steps = append(d.Steps, s)
 		}
+	}
+	if len(d.Regions) == 0 { // as of a recording, those of the first process that has marked some
 		d.Regions = append(d.Regions, p.r.Regions...)
 	}
 	for _, l := range p.r.Lines {
-		l.File, l.Process = p.code.files[l.File], l.Process+p.process
-		d.Lines = append(d.Lines, l)
+		if p.told[l.Process] {
+			l.File, l.Process = p.code.files[l.File], p.process[l.Process]
+			d.Lines = append(d.Lines, l)
+		}
 	}
 	for _, f := range p.r.FunctionTimes {
-		f.Function, f.Process = p.code.functions[f.Function], f.Process+p.process
-		d.FunctionTimes = append(d.FunctionTimes, f)
+		if p.told[f.Process] {
+			f.Function, f.Process = p.code.functions[f.Function], p.process[f.Process]
+			d.FunctionTimes = append(d.FunctionTimes, f)
+		}
 	}
 	for _, phase := range p.r.Phases {
-		phase.Process += p.process
-		d.Phases = append(d.Phases, phase)
+		if p.told[phase.Process] {
+			phase.Process = p.process[phase.Process]
+			d.Phases = append(d.Phases, phase)
+		}
 	}
 	for _, r := range p.r.Ranks {
-		r.Process += p.process
-		d.Ranks = append(d.Ranks, r)
+		if p.told[r.Process] {
+			r.Process = p.process[r.Process]
+			d.Ranks = append(d.Ranks, r)
+		}
 	}
 	for _, g := range p.r.Gaps {
-		g.Process, g.StartNS, g.EndNS = g.Process+p.process, g.StartNS+p.shift, g.EndNS+p.shift
-		d.Gaps = append(d.Gaps, g)
+		if p.told[g.Process] {
+			g.Process, g.StartNS, g.EndNS = p.process[g.Process], g.StartNS+p.shift, g.EndNS+p.shift
+			d.Gaps = append(d.Gaps, g)
+		}
 	}
 	p.notes()
 	p.thinned()
@@ -167,9 +194,13 @@ func (p *part) thinned() {
 	}
 }
 
-// findings takes over what each report says, under the name of its target.
+// findings takes over what each report says, under the name of its target. Whom ranks waited
+// for is found anew, of all of them.
 func (p *part) findings() {
 	for i, f := range p.r.Findings {
+		if len(p.reports) > 1 && f.ID == string(diagnose.Straggler) || p.toldByRank(f) {
+			continue
+		}
 		main := p.r.Headline.Finding != nil && *p.r.Headline.Finding == i
 		f.File, f.Function = p.code.file(f.File), p.code.function(f.Function)
 		f.Evidence = p.intervals(f.Evidence)
@@ -191,6 +222,20 @@ func (p *part) findings() {
 	}
 }
 
+// toldByRank tells whether a launcher's finding is about a rank that has a report of its own.
+func (p *part) toldByRank(f report.Finding) bool {
+	rank, of := f.Args["rank"]
+	if !of {
+		return false
+	}
+	for _, r := range p.r.Ranks {
+		if fmt.Sprint(r.Rank) == fmt.Sprint(rank) && !p.told[r.Process] {
+			return true
+		}
+	}
+	return false
+}
+
 func (p *part) instant(v *int64) *int64 {
 	if v == nil {
 		return nil
@@ -205,12 +250,4 @@ func (p *part) intervals(list []report.Interval) []report.Interval {
 		out[i] = report.Interval{iv[0] + p.shift, iv[1] + p.shift}
 	}
 	return out
-}
-
-func plus(i *int, by int) *int {
-	if i == nil {
-		return nil
-	}
-	v := *i + by
-	return &v
 }

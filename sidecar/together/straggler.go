@@ -34,6 +34,9 @@ func tell(r *report.View) {
 		},
 		Evidence: []report.Interval{}, Text: scope.Finding(f), Hint: wording.Advice(f.Advice),
 	}
+	if f.Steps > 0 {
+		out.Args["steps"], out.Args["late_steps"] = f.Steps, f.LateSteps
+	}
 	for _, iv := range f.Evidence {
 		out.Evidence = append(out.Evidence, report.Interval{int64(iv.Start), int64(iv.End)})
 	}
@@ -85,6 +88,11 @@ func lanesOf(r *report.View) (lanes []ranks.Lane) {
 			continue
 		}
 		lane := ranks.Lane{Process: rank.Process, Rank: rank.Rank}
+		for _, s := range r.Steps {
+			if s.Process == rank.Process {
+				lane.Steps = append(lane.Steps, [2]int64{s.StartNS, s.EndNS})
+			}
+		}
 		for _, s := range r.History(best) {
 			if s.Node == 0 { // it starts, or ends
 				continue

@@ -52,11 +52,21 @@ func Merge(reports []*report.View, names []string) (*report.View, error) {
 	if end-first > longest {
 		return nil, errTooLong
 	}
-	sorted := slices.Clone(reports)
-	slices.SortStableFunc(sorted, func(a, b *report.View) int {
-		return cmp.Or(cmp.Compare(rankOf(a), rankOf(b)), cmp.Compare(clockOf(a), clockOf(b)))
+	order := make([]int, len(reports))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(rankOf(reports[a]), rankOf(reports[b])), cmp.Compare(clockOf(reports[a]), clockOf(reports[b])))
 	})
+	sorted, sortedNames := make([]*report.View, len(order)), make([]string, len(order))
+	for to, from := range order {
+		sorted[to], sortedNames[to] = reports[from], names[from]
+	}
 	m := newMerging(sorted, first, end-first)
+	if err := m.recordedTwice(sortedNames); err != nil {
+		return nil, err
+	}
 	for i := range sorted {
 		m.add(i)
 	}
@@ -87,6 +97,9 @@ type merging struct {
 	code    *dictionary
 	devices map[deviceKey]int // merged index
 	owner   map[int]int       // which report tells of a merged device
+
+	places    [][]int      // by report and its process, the merged process
+	sightings [][]sighting // by merged process
 }
 
 func newMerging(reports []*report.View, first, duration int64) *merging {
@@ -101,6 +114,8 @@ func newMerging(reports []*report.View, first, duration int64) *merging {
 	m.doc.Spans = report.Spans{First: report.Column{0}, GapUS: report.Column{}, LengthUS: report.Column{}, Node: report.Column{}, State: report.Column{}, Incomplete: report.Column{}}
 	m.code = newDictionary(&m.doc)
 	m.host()
+	m.identify()
+	m.doc.Processes = make([]report.Process, len(m.sightings))
 	m.chooseDevices()
 	return m
 }
@@ -130,6 +145,7 @@ func (m *merging) finish() {
 	d := &m.doc
 	slices.SortStableFunc(d.Lines, func(a, b report.Line) int { return cmp.Compare(b.SelfNS, a.SelfNS) })
 	slices.SortStableFunc(d.FunctionTimes, func(a, b report.FunctionTime) int { return cmp.Compare(b.SelfNS, a.SelfNS) })
+	m.groupSteps()
 	slices.SortStableFunc(d.Ranks, func(a, b report.Rank) int { return cmp.Compare(a.Rank, b.Rank) })
 	d.Tracks = append(m.sums(), d.Tracks...)
 	if d.Idle != nil {
@@ -138,4 +154,17 @@ func (m *merging) finish() {
 	if d.Name == "" {
 		d.Name = words.Plural(len(m.reports), "report", "reports") + " together"
 	}
+}
+
+// groupSteps puts the steps of each process together, in the order in which processes come.
+func (m *merging) groupSteps() {
+	first := make(map[int]int)
+	for i, s := range m.doc.Steps {
+		if _, known := first[s.Process]; !known {
+			first[s.Process] = i
+		}
+	}
+	slices.SortStableFunc(m.doc.Steps, func(a, b report.Step) int {
+		return cmp.Or(cmp.Compare(first[a.Process], first[b.Process]), cmp.Compare(a.StartNS, b.StartNS))
+	})
 }

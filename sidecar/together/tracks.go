@@ -21,12 +21,14 @@ func (p *part) tracks() {
 				continue
 			}
 			t.Device = &at
-		case t.Process == nil && t.Thread == nil && p.at > 0:
+		case t.Process == nil && t.Thread == nil && p.at != p.longest():
+			continue
+		case t.Process != nil && !p.told[*t.Process], t.Thread != nil && p.thread[*t.Thread] < 0:
 			continue
 		case slices.Contains(summed, t.ID):
 			t.ID = "process." + t.ID
 		}
-		t.Process, t.Thread = plus(t.Process, p.process), plus(t.Thread, p.thread)
+		t.Process, t.Thread = moved(t.Process, p.process), moved(t.Thread, p.thread)
 		t.AtUS, t.Value = p.points(&t)
 		p.doc.Tracks = append(p.doc.Tracks, t)
 	}
@@ -66,8 +68,24 @@ func (m *merging) sums() (tracks []report.Track) {
 	return tracks
 }
 
+// isRoot tells the targets that descend from no other one.
 func (m *merging) isRoot(process int) bool {
-	return slices.ContainsFunc(m.doc.Targets, func(t report.Target) bool { return t.Process == process })
+	for i, r := range m.reports {
+		if m.places[i][r.Target().Process] == process {
+			return !m.within(i)
+		}
+	}
+	return false
+}
+
+// longest is the report that tells of the machine.
+func (m *merging) longest() (at int) {
+	for i, r := range m.reports {
+		if r.DurationNS > m.reports[at].DurationNS {
+			at = i
+		}
+	}
+	return at
 }
 
 func (m *merging) sum(id string, parts []*report.Track) report.Track {

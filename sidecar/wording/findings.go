@@ -45,9 +45,15 @@ func TooFew(t diagnose.TooFew) string {
 // Finding is a finding in one sentence with the figure it rests on.
 func (s Scope) Finding(f diagnose.Finding) string {
 	if write, ok := sentences[f.ID]; ok {
+		if f.OfRank {
+			s.Duration = f.Whole
+		}
 		text := write(s, f)
 		if f.AfterEnd && f.ID != diagnose.SlowExit {
 			text = "after the last line " + text
+		}
+		if f.OfRank {
+			text = fmt.Sprintf("rank %d: ", f.Rank) + text
 		}
 		return words.Sentence(text)
 	}

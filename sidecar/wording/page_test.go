@@ -176,6 +176,9 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 	},
 	diagnose.Straggler: {
 		with(whole, func(f *diagnose.Finding) { f.Whole, f.Rank, f.Count, f.Collective = 8*second, 1, 4, ranks.Backward }),
+		with(whole, func(f *diagnose.Finding) {
+			f.Whole, f.Rank, f.Count, f.Collective, f.LateSteps, f.Steps = 8*second, 1, 4, "all_reduce", 38, 40
+		}),
 		with(most2, func(f *diagnose.Finding) { f.Whole, f.Rank, f.Count, f.Collective = 8*second, 0, 2, "barrier" }),
 	},
 	diagnose.GILContention: {

@@ -35,6 +35,13 @@ func (s Scope) straggler(f diagnose.Finding) string {
 	default:
 		text += " in " + words.Clean(string(f.Collective), 40)
 	}
+	switch {
+	case f.Steps < 2 || f.LateSteps <= 0:
+	case f.LateSteps == f.Steps:
+		text += fmt.Sprintf(", in each of its %d steps", f.Steps)
+	default:
+		text += fmt.Sprintf(", in %d of its %d steps", f.LateSteps, f.Steps)
+	}
 	if place := s.Place(f.Place); place != "" && f.PlaceTime > 0 {
 		text += fmt.Sprintf("; rank %d was ", f.Rank) + words.Seconds(f.PlaceTime.Seconds()) + " longer in " + place + " than they were"
 	}

@@ -132,7 +132,7 @@ export interface Recording extends Spans {
   idle: Stretches; // every used device idle at once
   causes: Remark[];
   deviceIdle: DeviceIdle[];
-  steps: Step[];
+  steps: Step[]; // of the process that leads
   lines: LineTime[];
   findings: Remark[];
   gaps: Gap[];
@@ -213,6 +213,7 @@ export function recordingOf(document: unknown): Recording {
     causes: objects(idle["causes"]).map(remark).sort((a, b) => b.us - a.us),
     deviceIdle,
     steps: objects(d["steps"])
+      .filter((s, _, all) => s["process"] === all[0]!["process"])
       .map(
         (s): Step => ({
           begin: us(s["start_ns"]),
