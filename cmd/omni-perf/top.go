@@ -40,6 +40,10 @@ On a terminal one picture is drawn anew in its place; elsewhere each look is a l
 	c.Flags().VarP(secondsValue{to: &o.FigureInterval}, "sys-interval", "s", "interval of system and GPU figures in `SECONDS`")
 	children := c.Flags().String("children", "stacks", "`WHAT` to record of child processes: "+strings.Join(recorder.ChildrenWords(), ", "))
 	complete(c, "children", recorder.ChildrenWords())
+	displays := c.Flags().Bool("displays", false, "write each look as the data of a notebook's display")
+	if err := c.Flags().MarkHidden("displays"); err != nil { // it is the extension's
+		panic(err)
+	}
 	c.RunE = func(_ *cobra.Command, args []string) (err error) {
 		if len(args) == 0 {
 			return listKernels("top")
@@ -55,8 +59,13 @@ On a terminal one picture is drawn anew in its place; elsewhere each look is a l
 		}
 		ctx, stop := signals.Context(context.Background())
 		defer stop()
-		closeAudience := audience(ctx, &o)
-		defer closeAudience()
+		if *displays {
+			shown := &program.Displays{To: os.Stdout}
+			o.Audience, o.Messages = shown, shown
+		} else {
+			closeAudience := audience(ctx, &o)
+			defer closeAudience()
+		}
 		if pid != 0 {
 			return program.Top(ctx, programTools(timeline.RoleProcess, pid), pid, duration, o)
 		}

@@ -6,9 +6,11 @@ whole or not at all, no link followed) are told and kept in one place, sidecar/o
 
 from __future__ import annotations
 
+import json
 import os
+import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from omni_perf.launcher import LaunchError, find_binary
 
@@ -42,6 +44,38 @@ def run(
             f"omni-perf {arguments[0]} was killed by signal {-done.returncode}; was the machine out of memory?"
         )
     return done
+
+
+def follow(target: str, show: Callable[[dict[str, str]], object]) -> None:
+    """Show what a process or kernel does, as data of displays, until an interrupt or its end.
+
+    An interrupt is the way to end it and no error, as in a terminal.
+    """
+    try:
+        top = subprocess.Popen(
+            [find_binary(), "top", "--displays", "--", target],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,  # an interrupt of the kernel's group is to reach it once
+        )
+    except (LaunchError, OSError, ValueError) as error:
+        raise ProgramError(f"omni-perf could not be started: {error}") from error
+    with top:
+        assert top.stdout is not None and top.stderr is not None
+        try:
+            for line in top.stdout:
+                show(json.loads(line))
+        except KeyboardInterrupt:
+            top.send_signal(signal.SIGINT)
+            for line in top.stdout:
+                show(json.loads(line))
+        except BaseException:
+            top.kill()
+            raise
+        problem = top.stderr.read().decode(errors="replace").strip()
+    if top.returncode:
+        raise ProgramError(problem.removeprefix("omni-perf: ") or f"omni-perf top ended with status {top.returncode}.")
 
 
 def local(path: PathLike) -> str:

@@ -14,8 +14,9 @@ from omni_perf import __version__, comparing, contract, publish
 from omni_perf.cells import CellRecorder
 from omni_perf.document import headline
 from omni_perf.launcher import LaunchError, find_binary
-from omni_perf.liveview import only_in_notebooks
+from omni_perf.liveview import LiveView, only_in_notebooks
 from omni_perf.options import CELL_HELP, Options, parse_on
+from omni_perf.program import ProgramError, follow
 from omni_perf.report import Report, SaveError, kept
 from omni_perf.session import Session, SessionError
 from omni_perf.shell import Shell, expand_names, is_notebook
@@ -26,6 +27,7 @@ Show where the time of this cell went, and why the GPU was idle.
 {CELL_HELP}
 %omni_perf [OPTIONS] STATEMENT   profile one statement (%omni_perf -- STATEMENT to be sure)
 %omni_perf on [-t SECONDS]       profile every cell, show those that take SECONDS (default 1)
+%omni_perf live KERNEL           show the cells of another notebook's kernel, until interrupted
 %omni_perf live on|off           show every cell while it runs, from one second on
 %omni_perf off                   only cells with %%omni_perf again
 %omni_perf last [N]              the last report, or that of cell N; also omni_perf.last()
@@ -39,7 +41,7 @@ Show where the time of this cell went, and why the GPU was idle.
 USAGE = {
     "on": "%omni_perf on [-t SECONDS] [-p SECONDS] [-s SECONDS]",
     "off": "%omni_perf off",
-    "live": "%omni_perf live on|off",
+    "live": "%omni_perf live on|off|KERNEL",
     "last": "%omni_perf last [N]",
     "list": "%omni_perf list",
     "save": "%omni_perf save NAME [N]",
@@ -73,6 +75,8 @@ class Subcommands:
             return lambda: self._on(rest)
         if word == "live" and rest in ("on", "off", ""):
             return lambda: self._live(rest)
+        if word == "live" and rest and not rest.startswith(("=", "(", "[", ".", ",")):
+            return lambda: self._follow(expand_names(self._shell, rest))
         if word == "save" and rest and not rest.startswith(("=", "(", "[")):
             return lambda: self._save(expand_names(self._shell, rest))
         if word == "last" and re.fullmatch(r"\d*|[{$].*", rest):
@@ -127,6 +131,20 @@ class Subcommands:
             self._live_on()
         else:
             self._live_off()
+
+    def _follow(self, kernel: str) -> None:
+        """Show what another kernel does, until an interrupt or its end."""
+        if not is_notebook(self._shell):
+            publish.warn(f"This needs a notebook; omni-perf top {kernel} shows it in a terminal.")
+            return
+        quoted = re.fullmatch(r"""(["'])(.*)\1""", kernel)
+        view = LiveView(self._shell)
+        try:
+            follow(quoted[2] if quoted else kernel, lambda data: view.show(data, {}))
+        except ProgramError as error:
+            publish.warn(str(error))
+        finally:
+            view.close()
 
     def _live_on(self) -> None:
         if not is_notebook(self._shell):

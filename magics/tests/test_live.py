@@ -251,3 +251,26 @@ def test_a_terminal_is_told_where_to_look() -> None:
         [sys.executable, "-m", "IPython", "-c", code], capture_output=True, text=True, timeout=60, check=True
     )
     assert "omni-perf top" in ran.stderr
+
+
+def test_another_notebook_shows_a_kernel(kernel: Kernel) -> None:
+    with Kernel(load=False) as other:
+        other.run(SPIN)
+        request = other.start("print('runs', flush=True)\nspin(6)\n1 / 0")
+        other.wait_for_output("runs")
+        watching = kernel.start(f"%omni_perf live {other.pid}")
+        other.finish(request)
+        time.sleep(2)
+        kernel.interrupt()
+        ran = kernel.finish(watching)
+    assert ran.error is None and ran.text("stderr") == "", ran.outputs
+    shown = displays(ran)
+    assert len(ids(shown)) == 1
+    assert any(is_panel(out) for out in shown)
+    last = shown[-1]["data"]["text/plain"]
+    assert "ZeroDivisionError" in last, last
+
+
+def test_a_kernel_that_is_not_there_is_a_sentence(kernel: Kernel) -> None:
+    ran = kernel.run("%omni_perf live 'no such notebook'")
+    assert "no such notebook" in ran.text("stderr") and not displays(ran), ran.outputs

@@ -36,8 +36,8 @@ func LiveText(n *live.Now, width int, colour bool) []string {
 		}
 		t.row(f.name, piece{f.value, normal})
 	}
-	if d.waiting != "" {
-		t.row("", piece{d.waiting, normal})
+	for _, line := range wrapped(d.waiting, t.width-min(liveLabel, t.width/4)) {
+		t.row("", piece{line, normal})
 	}
 	if len(d.lines) > 0 {
 		t.add()
@@ -73,6 +73,18 @@ func LiveLine(n *live.Now) string {
 		parts = append(parts, "GPU "+d.waiting)
 	}
 	return strings.Join(parts, " · ")
+}
+
+// wrapped breaks a sentence between its words.
+func wrapped(s string, width int) (lines []string) {
+	for _, word := range strings.Fields(s) {
+		if n := len(lines) - 1; n >= 0 && words.Columns(lines[n])+1+words.Columns(word) <= width {
+			lines[n] += " " + word
+			continue
+		}
+		lines = append(lines, word)
+	}
+	return lines
 }
 
 func gapped(s string) string {
