@@ -219,3 +219,50 @@ func (fixedOutput) Close() {}
 func (fixedOutput) Output(id string) (timeline.Output, bool) {
 	return timeline.Output{Messages: 3, Bytes: 50, AtLeast: true}, id == "m"
 }
+
+func TestRecordingsAreCompared(t *testing.T) {
+	ctx := context.Background()
+	s := sessionOn(&grantable{}).(*kernelSession)
+	var ids []string
+	var packed []byte
+	for _, id := range []string{"a", "b"} {
+		if _, err := s.Begin(ctx, &api.BeginRequest{CellId: id, ExecutionCount: 3, Name: id}); err != nil {
+			t.Fatal(err)
+		}
+		resp, err := s.End(ctx, &api.EndRequest{CellId: id, Quiet: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids, packed = append(ids, resp.ReportId), resp.ReportGzip
+	}
+	kept := &api.Compared{ReportId: ids[0]}
+	for form, wanted := range map[string]bool{"notebook": true, "terminal": false} {
+		resp, err := s.Compare(ctx, &api.CompareRequest{Before: []*api.Compared{kept}, After: []*api.Compared{{ReportGzip: packed, Name: "b.json"}}, Form: form})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var data map[string]string
+		if err := json.Unmarshal([]byte(resp.Bundle.DataJson), &data); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(data["text/plain"], "a → b") || strings.Contains(data["text/html"], "<img") != wanted || resp.Headline == "" {
+			t.Errorf("%s: %.200s, headline %q", form, resp.Bundle.DataJson, resp.Headline)
+		}
+	}
+	for _, c := range []struct {
+		after *api.Compared
+		says  string
+	}{
+		{&api.Compared{ReportId: "77"}, "There is no report 77 any more"},
+		{&api.Compared{ReportGzip: []byte(`{"schema_version": 1}`), Name: "old.json"}, "old.json cannot be compared: it was recorded by an older version"},
+		{&api.Compared{ReportGzip: []byte("x"), Name: "x.json"}, "x.json cannot be compared: it is no report of omni_perf"},
+	} {
+		_, err := s.Compare(ctx, &api.CompareRequest{Before: []*api.Compared{kept}, After: []*api.Compared{c.after}})
+		if err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("got %v, want %s", err, c.says)
+		}
+	}
+	if _, err := s.Compare(ctx, &api.CompareRequest{}); err == nil {
+		t.Error("nothing was compared")
+	}
+}

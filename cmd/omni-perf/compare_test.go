@@ -1,0 +1,137 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/omni-perf/omni-perf/sidecar/comparison"
+	"github.com/omni-perf/omni-perf/sidecar/comparison/synthetic"
+)
+
+// recorded writes runs of a program as reports and returns their paths.
+func recorded(t *testing.T, p synthetic.Program, seeds ...uint64) (paths []string) {
+	t.Helper()
+	for _, seed := range seeds {
+		v, err := p.Record(seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := json.Marshal(v.Document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(t.TempDir(), fmt.Sprintf("run%d.json", seed))
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, path)
+	}
+	return paths
+}
+
+func TestCompare(t *testing.T) {
+	before, after := recorded(t, synthetic.Training(), 1)[0], recorded(t, synthetic.Faster(), 2)[0]
+	folder := t.TempDir()
+	page, document := filepath.Join(folder, "c.html"), filepath.Join(folder, "c.json")
+	out, errs, code := invoke(t, "compare "+before+" "+after+" --html "+page+" --json "+document)
+	if code != exitOK || errs != "" {
+		t.Fatalf("exit status %d, %s", code, errs)
+	}
+	for _, want := range []string{"Cell [7] → Cell [9]", "Took 2.5 s less than before (−43 %)", "line 2 · edited", "Most of it: line 2"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	if html, err := os.ReadFile(page); err != nil || !strings.Contains(string(html), "Content-Security-Policy") {
+		t.Errorf("the page: %v", err)
+	}
+	text, err := os.ReadFile(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c comparison.Comparison
+	if err := json.Unmarshal(text, &c); err != nil || c.Document != comparison.Kind || c.Wall().Verdict != "less" {
+		t.Errorf("%v, %+v", err, c)
+	}
+	out, _, code = invoke(t, "compare "+before+" "+after+" --json -")
+	if code != exitOK || out != string(text) {
+		t.Errorf("exit status %d; on standard output is not the document alone", code)
+	}
+	if out, _, code = invoke(t, "compare --quiet "+before+" "+after); out != "" || code != exitOK {
+		t.Errorf("exit status %d, %q", code, out)
+	}
+}
+
+func TestCompareSeveralRuns(t *testing.T) {
+	before, after := recorded(t, synthetic.Training(), 1, 2, 3), recorded(t, synthetic.Faster(), 4, 5)
+	out, errs, code := invoke(t, "compare "+strings.Join(before, " ")+" -- "+strings.Join(after, " "))
+	if code != exitOK || !strings.Contains(out, "Cell [7] (3 runs) → Cell [9] (2 runs)") || !strings.Contains(out, "means of 3 runs before and 2 after") {
+		t.Errorf("exit status %d, %s\n%s", code, errs, out)
+	}
+}
+
+func TestFailIf(t *testing.T) {
+	fast, slow := recorded(t, synthetic.Faster(), 1)[0], recorded(t, synthetic.Training(), 2, 3)
+	for _, c := range []struct {
+		args string
+		code int
+	}{
+		{fast + " " + slow[0], exitOK},
+		{fast + " " + slow[0] + " --fail-if slower=5%", exitExceeded},
+		{fast + " " + slow[0] + " --fail-if slower=0%", exitExceeded},
+		{fast + " " + slow[0] + " --fail-if slower=200%", exitOK},
+		{fast + " " + slow[0] + " --fail-if slower=2s", exitExceeded},
+		{fast + " " + slow[0] + " --fail-if slower=3s", exitOK},
+		{slow[0] + " " + fast + " --fail-if slower=0%", exitOK},
+		{slow[0] + " " + slow[1] + " --fail-if slower=0%", exitOK}, // whatever is slower by chance
+	} {
+		_, errs, code := invoke(t, "compare --quiet "+c.args)
+		if code != c.code || (code == exitExceeded) != strings.Contains(errs, "beyond the limit of") {
+			t.Errorf("%s: exit status %d, want %d; %s", c.args, code, c.code, errs)
+		}
+	}
+	// A result that found no place does not hide it.
+	_, errs, code := invoke(t, "compare --quiet "+fast+" "+slow[0]+" --fail-if slower=5% --html /dev/full")
+	if code != exitExceeded || !strings.Contains(errs, "/dev/full") {
+		t.Errorf("exit status %d, %s", code, errs)
+	}
+}
+
+func TestCompareRefuses(t *testing.T) {
+	good := recorded(t, synthetic.Faster(), 1)[0]
+	old, damaged := filepath.Join(t.TempDir(), "old.json"), filepath.Join(t.TempDir(), "damaged.json")
+	for path, text := range map[string]string{old: `{"schema_version": 1}`, damaged: `{"document": "omni_perf.report", "version": 2, "threads": 5}`} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		args, says string
+		code       int
+	}{
+		{"", "name two reports to compare", exitUsage},
+		{good, "name two reports to compare", exitUsage},
+		{good + " " + good + " " + good, "3 reports: part those before from those after by --", exitUsage},
+		{good + " --", "name reports on both sides of --", exitUsage},
+		{good + " -- " + good + " --html x.html", "options stand before the reports", exitUsage},
+		{"/none.json " + good, "no such file", exitFailed},
+		{good + " " + old, "recorded by an older version", exitFailed},
+		{good + " " + damaged, damaged, exitFailed},
+		{good + " " + good + " --html /no/such/folder/c.html", "there is no folder", exitFailed},
+		// Wrong limits are told before anything is read.
+		{"/none.json /none.json --fail-if slower", "it takes slower=LIMIT", exitUsage},
+		{"/none.json /none.json --fail-if faster=5%", "it takes slower=LIMIT", exitUsage},
+		{"/none.json /none.json --fail-if slower=-5%", "it takes slower=LIMIT", exitUsage},
+		{"/none.json /none.json --fail-if slower=NaN%", "it takes slower=LIMIT", exitUsage},
+		{"/none.json /none.json --fail-if slower=5", "it takes slower=LIMIT", exitUsage},
+	} {
+		_, errs, code := invoke(t, "compare "+c.args)
+		if code != c.code || !strings.Contains(errs, c.says) {
+			t.Errorf("%q: exit status %d, %s; want %d, %q", c.args, code, errs, c.code, c.says)
+		}
+	}
+}
