@@ -201,7 +201,10 @@ func threadLaneOf(r *report.View, t int, history []span, duration float64) threa
 
 // worthLane is the share of the recording for which another process's thread beside its main
 // one must have done something to have a lane.
-const worthLane = 0.05
+const (
+	worthLane    = 0.05
+	worthOwnLane = 0.005 // of the target's
+)
 
 // threadsOf sorts the other threads by the time they had a CPU and says what is
 // left out; the main threads of some processes are told elsewhere.
@@ -229,7 +232,7 @@ func threadsOf(r *report.View, main int, histories [][]span, behind map[int]bool
 		switch own := r.Threads[i].Process == r.Target().Process; {
 		case a.computed+a.awake < 0.001*duration:
 			quiet++
-		case !own && a.computed+a.awake < worthLane*duration: // what serves a worker's queues
+		case a.computed+a.awake < worthOwnLane*duration, !own && a.computed+a.awake < worthLane*duration: // what serves queues
 			folded++
 		default:
 			active = append(active, a)

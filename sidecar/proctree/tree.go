@@ -256,7 +256,7 @@ func (t *Tree) identify(m *member, st procfs.Stat) (changed bool) {
 		f.rank = told.Global
 	}
 	if len(f.arguments) == 0 && m.checks > 1 { // it has ended
-		f.arguments, f.executable = m.facts.arguments, m.facts.executable
+		f.arguments, f.executable, f.rank = m.facts.arguments, m.facts.executable, m.facts.rank
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

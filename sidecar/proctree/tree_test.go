@@ -162,6 +162,26 @@ func TestAChildFromStartToEnd(t *testing.T) {
 	}
 }
 
+// The kernel empties the command line and the environment of a process that ends before
+// anybody has waited for it: it stays what it was.
+func TestARankThatEndsStaysOne(t *testing.T) {
+	p := newFakeProc(t)
+	p.set(fakeProcess{pid: 10, start: 1, comm: "sh", line: "sh launch", children: []int{11}})
+	p.set(fakeProcess{pid: 11, parent: 10, start: 2, line: "python3 train.py", environment: "RANK=1 WORLD_SIZE=2"})
+	p.last(11)
+	w := watch(t, p, 10, Options{})
+	w.look(50 * ms)
+	p.set(fakeProcess{pid: 11, parent: 10, start: 2, comm: "pt_main"})
+	p.write("11/cmdline", "")
+	p.write("11/environ", "")
+	w.Recheck(Identity{11, 2})
+	w.look(100 * ms)
+	rank := w.processes()[1]
+	if rank.Role != timeline.RoleRank || rank.Rank == nil || *rank.Rank != 1 || rank.Command != "train.py" {
+		t.Errorf("it is %+v", rank)
+	}
+}
+
 func TestAPidThatIsUsedAgain(t *testing.T) {
 	p := newFakeProc(t)
 	p.set(fakeProcess{pid: 10, start: 1})
