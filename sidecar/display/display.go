@@ -7,6 +7,7 @@ import (
 
 	"github.com/omni-perf/omni-perf/jupyter"
 	"github.com/omni-perf/omni-perf/sidecar/chart"
+	"github.com/omni-perf/omni-perf/sidecar/chart/viewer"
 	"github.com/omni-perf/omni-perf/sidecar/report"
 )
 
@@ -30,7 +31,9 @@ func (Charts) Bundle(r *report.View, at jupyter.Place) (jupyter.Bundle, error) {
 	if err != nil {
 		return jupyter.Bundle{}, err
 	}
-	return jupyter.NewBundle(html, text, ""), nil
+	b := jupyter.NewBundle(html, text, "")
+	b.Data[viewer.MimeType] = viewer.Mark{Kind: viewer.KindChart}
+	return b, nil
 }
 
 // Draw makes a file.

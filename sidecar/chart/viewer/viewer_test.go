@@ -47,7 +47,7 @@ func TestAnOutputsScriptIsSmall(t *testing.T) {
 			t.Errorf("%s: %d bytes, want at most %d: every output of a notebook carries them", name, len(script), MaxScript)
 		}
 	}
-	t.Logf("%d and %d of %d bytes; %d in pages and extensions, %d of style", len(Script), len(CompareScript), MaxScript, len(FullScript), len(Style))
+	t.Logf("%d and %d of %d bytes; %d in pages, %d of style", len(Script), len(CompareScript), MaxScript, len(FullScript), len(Style))
 }
 
 // Nothing that makes code or markup of text, nothing that leaves the page, nothing that ends the element

@@ -6,7 +6,9 @@
 //
 //	go run ./sidecar/chart/viewer/harness -o FOLDER -report FILE   cell.html: a notebook's output of a saved report
 //
-// -full takes the script of pages and extensions in place of that of outputs.
+//	go run ./sidecar/chart/viewer/harness -style FILE   the style sheet that the JupyterLab extension has for pictures
+//
+// -full takes the script of pages in place of that of outputs.
 package main
 
 import (
@@ -24,9 +26,17 @@ import (
 func main() {
 	folder := flag.String("o", "build/viewer", "`folder` to write to")
 	spans := flag.Int("spans", 0, "write one page of so many random spans")
-	full := flag.Bool("full", false, "use the script of pages and extensions")
+	full := flag.Bool("full", false, "use the script of pages")
 	saved := flag.String("report", "", "write a notebook's output of the report in this `file`")
+	style := flag.String("style", "", "write the pictures' style sheet to this `file`, no page")
 	flag.Parse()
+	if *style != "" {
+		if err := os.WriteFile(*style, []byte(chart.StyleSheet(viewer.PictureClass)), 0o644); err != nil {
+			fmt.Fprintln(os.Stderr, "harness:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if *saved != "" {
 		if err := writeOutput(*folder, *saved); err != nil {
 			fmt.Fprintln(os.Stderr, "harness:", err)
