@@ -33,9 +33,9 @@ $(VENV)/.complete: pyproject.toml hatch_build.py
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev --editable .
 	touch $@ $(VENV)/.labextension
 
-# The JupyterLab extension is installed with the package, as copies (pyproject.toml lists them).
+# The JupyterLab extension is installed with the package, as copies.
 $(VENV)/.labextension: $(VENV)/.complete $(wildcard sidecar/chart/viewer/labextension/* sidecar/chart/viewer/assets/*)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	$(BIN)/python tools/labextension.py
 	touch $@
 
 $(BINARY): $(GO_FILES) magics/omni_perf/_version.py $(VENV)/.complete

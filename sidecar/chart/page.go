@@ -47,7 +47,7 @@ func Page(r *report.View, o Options) ([]byte, error) {
 	fmt.Fprintf(&b, "<title>%s</title>\n", html.EscapeString(words.Clean(joinPhrases(d.title, "  "), 200)))
 	b.WriteString("<style>" + style + "</style><style>" + viewer.Style + "</style></head><body>\n<div>")
 	b.Write(svg)
-	b.WriteString(`<script type="application/octet-stream;base64">` + payload + "</script><script>" + viewer.FullScript + "</script></div>\n")
+	b.WriteString(dataElement(payload) + "<script>" + viewer.FullScript + "</script></div>\n")
 	b.WriteString("<details><summary>As text</summary><pre>")
 	b.WriteString(html.EscapeString(textOf(d, 110)))
 	b.WriteString("</pre></details>\n</body></html>\n")

@@ -4,7 +4,8 @@
 //	go run ./sidecar/chart/viewer/harness -o FOLDER              a page per sample and theme, payloads beside them
 //	go run ./sidecar/chart/viewer/harness -o FOLDER -spans N     one page with N random spans of 5 threads
 //
-//	go run ./sidecar/chart/viewer/harness -o FOLDER -report FILE   cell.html: a notebook's output of a saved report
+//	go run ./sidecar/chart/viewer/harness -o FOLDER -report FILE   a notebook's outputs of a saved report: cell.html,
+//	                                                               cell.json and folded.json, their data by media type
 //
 //	go run ./sidecar/chart/viewer/harness -style FILE   the style sheet that the JupyterLab extension has for pictures
 //
@@ -17,9 +18,11 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/omni-perf/omni-perf/jupyter"
 	"github.com/omni-perf/omni-perf/sidecar/chart"
 	"github.com/omni-perf/omni-perf/sidecar/chart/viewer"
 	"github.com/omni-perf/omni-perf/sidecar/chart/viewer/synthetic"
+	"github.com/omni-perf/omni-perf/sidecar/display"
 	"github.com/omni-perf/omni-perf/sidecar/report"
 )
 
@@ -113,6 +116,19 @@ func writeOutput(folder, saved string) error {
 	r, err := report.Read(text)
 	if err != nil {
 		return err
+	}
+	for name, at := range map[string]jupyter.Place{"cell": {}, "folded": {Folded: true}} {
+		b, err := display.Charts{}.Bundle(r, at)
+		if err != nil {
+			return err
+		}
+		data, _, _, err := b.Parts()
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(folder, name+".json"), []byte(data), 0o644); err != nil {
+			return err
+		}
 	}
 	html, err := chart.HTML(r, chart.Options{})
 	if err != nil {

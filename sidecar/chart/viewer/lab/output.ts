@@ -22,7 +22,7 @@ const text = (v: unknown): string => (Array.isArray(v) ? v.join("") : typeof v =
 export async function show(node: Element, bundle: Bundle, folder: string): Promise<void> {
   // A document of its own: nothing in it runs or loads.
   const made = new DOMParser().parseFromString(text(bundle["text/html"]), "text/html");
-  const image = imageOf(made.querySelector("img"));
+  const image = imageOf(made.querySelector<HTMLImageElement>('img[src^="data:image/svg+xml;base64,"]'));
   if (!image) return node.replaceChildren(h("pre", null, text(bundle["text/plain"])));
   const host = div({ "data-lm-suppress-shortcuts": "true" }, image);
   const data = made.querySelector("script[type^=application\\/octet-stream]")?.textContent?.trim() || "";
@@ -38,10 +38,8 @@ export async function show(node: Element, bundle: Bundle, folder: string): Promi
 }
 
 /** imageOf is an image of ours, without what else an img may have. */
-function imageOf(image: HTMLImageElement | null): HTMLImageElement | null {
-  const width = parseFloat(image?.getAttribute("width") || "");
-  return image?.src.startsWith("data:image/svg+xml;base64,") ? h("img", { src: image.src, alt: image.alt, width: width || null, style: "max-width:100%;height:auto" }) : null;
-}
+const imageOf = (image: HTMLImageElement | null): HTMLImageElement | null =>
+  image && h("img", { src: image.src, alt: image.alt, width: parseFloat(image.getAttribute("width")!) || null, style: "max-width:100%;height:auto" });
 
 /** summaryOf is a summary's text, as bold as it was. */
 const summaryOf = (summary: Element): HTMLElement =>
