@@ -22,7 +22,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION) -extldflags=-Wl,-z,lazy
 .PHONY: build generate demo test test-go test-go-race test-go-alone test-go-concurrency test-viewer test-python test-web test-truth truth truth-realcode test-pythons test-oldest test-wheel wheels test-gpu lint vulnerabilities bench bench-viewer fuzz soak lab clean prerequisites
 .DELETE_ON_ERROR:
 
-build: prerequisites $(VENV)/.complete $(BINARY)
+build: prerequisites $(VENV)/.complete $(VENV)/.labextension $(BINARY)
 
 prerequisites:
 	@tools/prerequisites "$(PYTHON)" "$(GO)"
@@ -31,6 +31,11 @@ $(VENV)/.complete: pyproject.toml hatch_build.py
 	"$(PYTHON)" -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev --editable .
+	touch $@ $(VENV)/.labextension
+
+# The JupyterLab extension is installed with the package, as copies.
+$(VENV)/.labextension: $(VENV)/.complete $(wildcard sidecar/chart/viewer/labextension/* sidecar/chart/viewer/assets/*)
+	$(BIN)/python tools/labextension.py
 	touch $@
 
 $(BINARY): $(GO_FILES) magics/omni_perf/_version.py $(VENV)/.complete

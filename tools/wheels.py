@@ -164,6 +164,7 @@ def try_emulated(wheel: Path, architecture: Architecture) -> str:
         write_script(python, f'exec {qemu} -L {root} {root / "usr" / "bin" / f"python{minor}"} "$@"')
         emulated = {
             "PYTHONPATH": str(site),
+            "OMNI_PERF_TRY_SHARE": str(site),  # pip --target puts the data of packages there
             "PYTHONHOME": str(root / "usr"),
             "OMNI_PERF_BINARY": str(program),
             "HOME": name,

@@ -41,8 +41,9 @@ const (
 	fullBytes = 200 << 10 // of Page's picture, and of SVG
 
 	// A notebook keeps every output: these bound a chart's bytes for any report.
-	imageBytes  = 44_000   // of HTML's picture: 59 kB as base64
-	foldedBytes = 42 << 10 // of Folded's: 57 kB
+	imageBytes  = 44_000 // of HTML's picture: 59 kB as base64
+	foldedBytes = 27_000 // of Folded's: 36 kB
+	foldedData  = 14_900 // of its report, as gzip: 20 kB
 	// Of what HTML carries to look closer, as gzip: ten seconds of ordinary Python at
 	// 1 kHz have room in the least. Longer cells may take more by the second.
 	leastData     = 32 << 10

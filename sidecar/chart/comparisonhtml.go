@@ -52,7 +52,7 @@ func ComparisonHTML(p Pair, o Options) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return fragment("<style>"+viewer.Style+"</style>"+image+`<script type="application/octet-stream;base64">`+payload+"</script>", viewer.CompareScript), nil
+	return fragment("<style>"+viewer.Style+"</style>"+image+dataElement(payload), viewer.CompareScript), nil
 }
 
 // payloadWithin is as much of both reports as takes at most limit bytes of gzip, without

@@ -32,7 +32,12 @@ func HTML(r *report.View, o Options) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return fragment("<style>"+viewer.Style+"</style>"+image+`<script type="application/octet-stream;base64">`+payload+"</script>", viewer.Script), nil
+	return fragment("<style>"+viewer.Style+"</style>"+image+dataElement(payload), viewer.Script), nil
+}
+
+// dataElement holds a payload beside the picture; no browser takes it for a program.
+func dataElement(payload string) string {
+	return `<script type="application/octet-stream;base64">` + payload + "</script>"
 }
 
 // fragment is an output: content, and the script that makes more of it.
@@ -71,16 +76,23 @@ func payloadWithin(limit int, r *report.View, d *digest, s *Scene) (string, erro
 	}
 }
 
-// Folded is the chart of a cell nobody asked about: closed, its headline
-// visible, at most 60 kB. It is the picture; the report to look closer is in what
-// "%omni_perf last" shows.
+// Folded is the chart of a cell nobody asked about: closed, its headline visible, at
+// most 60 kB. It has the picture, and a little of the report for the JupyterLab
+// extension; the script that others need to look closer is in what "%omni_perf last" shows.
 func Folded(r *report.View, o Options) ([]byte, error) {
 	if r == nil {
 		return nil, errNoReport
 	}
 	d := digestOf(r)
-	image, _, err := imageOf(d, o.withDefaults(), foldedBytes, foldedDetail)
+	image, scene, err := imageOf(d, o.withDefaults(), foldedBytes, foldedDetail)
 	if err != nil {
+		return nil, err
+	}
+	content := image
+	switch payload, err := payloadWithin(foldedData, r, d, scene); {
+	case err == nil:
+		content += dataElement(payload)
+	case !errors.Is(err, report.ErrTooSmall):
 		return nil, err
 	}
 	var b strings.Builder
@@ -99,7 +111,7 @@ func Folded(r *report.View, o Options) ([]byte, error) {
 		b.WriteString(" &nbsp; <b>(" + html.EscapeString(d.badge) + ")</b>")
 	}
 	b.WriteString("</summary>")
-	b.Write(fragment(image, viewer.PictureScript))
+	b.Write(fragment(content, viewer.PictureScript))
 	b.WriteString("</details>")
 	return []byte(b.String()), nil
 }

@@ -52,7 +52,7 @@ func page(title string, svg []byte, payload, script, text string, o Options) []b
 	fmt.Fprintf(&b, "<title>%s</title>\n", html.EscapeString(words.Clean(title, 200)))
 	b.WriteString("<style>" + style + "</style><style>" + viewer.Style + "</style></head><body>\n<div>")
 	b.Write(svg)
-	b.WriteString(`<script type="application/octet-stream;base64">` + payload + "</script><script>" + script + "</script></div>\n")
+	b.WriteString(dataElement(payload) + "<script>" + script + "</script></div>\n")
 	b.WriteString("<details><summary>As text</summary><pre>")
 	b.WriteString(html.EscapeString(text))
 	b.WriteString("</pre></details>\n</body></html>\n")

@@ -88,14 +88,22 @@ func TestThePageIsSmall(t *testing.T) {
 	t.Logf("%d bytes", len(page))
 }
 
-// documentIn is what a page or an output carries for the viewer.
-func documentIn(t *testing.T, html []byte) document {
+var payloads = regexp.MustCompile(`<script type="application/octet-stream;base64">omni_perf 2 (timeline:Timeline [^\n]*)\n([A-Za-z0-9+/=]+)</script>`)
+
+// payloadIn is the data in an output, as it is written there.
+func payloadIn(t *testing.T, html []byte) string {
 	t.Helper()
-	payload := regexp.MustCompile(`<script type="application/octet-stream;base64">omni_perf 2 (timeline:Timeline [^\n]*)\n([A-Za-z0-9+/=]+)</script>`).FindSubmatch(html)
+	payload := payloads.FindSubmatch(html)
 	if payload == nil {
 		t.Fatal("no data")
 	}
-	packed, err := base64.StdEncoding.DecodeString(string(payload[2]))
+	return string(payload[2])
+}
+
+// documentIn is what a page or an output carries for the viewer.
+func documentIn(t *testing.T, html []byte) document {
+	t.Helper()
+	packed, err := base64.StdEncoding.DecodeString(payloadIn(t, html))
 	if err != nil {
 		t.Fatal(err)
 	}

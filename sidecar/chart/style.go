@@ -68,6 +68,12 @@ func classOf(theme Theme) string {
 	return fmt.Sprintf("op-%08x", h.Sum32())
 }
 
+// StyleSheet is that of pictures whose root has the given class, whatever their own
+// says: for the JupyterLab extension, which takes no style sheet from a notebook. It
+// shows what older versions drew, too: classes are not taken back or given another
+// meaning as long as viewer.Version stays.
+func StyleSheet(class string) string { return rules("."+class, Auto) }
+
 func styleSheet(theme Theme) string { return rules("."+classOf(theme), theme) }
 
 // rules is a style sheet below the given selector.

@@ -3,8 +3,11 @@ package chart
 import (
 	"fmt"
 	"math"
+	"os"
 	"strings"
 	"testing"
+
+	"github.com/omni-perf/omni-perf/sidecar/chart/viewer"
 )
 
 // linear returns a colour's linear light, red green blue.
@@ -141,5 +144,16 @@ func TestThemesDoNotMeetOnAPage(t *testing.T) {
 				t.Errorf("rule %q holds for the whole page", selector)
 			}
 		}
+	}
+}
+
+// The JupyterLab extension shows pictures by a style sheet of its own.
+func TestTheExtensionsStyleSheetIsThePictures(t *testing.T) {
+	carried, err := os.ReadFile("viewer/assets/picture.css")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(carried) != StyleSheet(viewer.PictureClass) {
+		t.Error("viewer/assets/picture.css is not what pictures look like: go generate ./sidecar/chart/viewer")
 	}
 }

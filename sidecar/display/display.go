@@ -8,6 +8,7 @@ import (
 
 	"github.com/omni-perf/omni-perf/jupyter"
 	"github.com/omni-perf/omni-perf/sidecar/chart"
+	"github.com/omni-perf/omni-perf/sidecar/chart/viewer"
 	"github.com/omni-perf/omni-perf/sidecar/comparison"
 	"github.com/omni-perf/omni-perf/sidecar/live"
 	"github.com/omni-perf/omni-perf/sidecar/report"
@@ -33,7 +34,9 @@ func (Charts) Bundle(r *report.View, at jupyter.Place) (jupyter.Bundle, error) {
 	if err != nil {
 		return jupyter.Bundle{}, err
 	}
-	return jupyter.NewBundle(html, text, ""), nil
+	b := jupyter.NewBundle(html, text, "")
+	b.Data[viewer.MimeType] = viewer.Mark{Kind: viewer.KindChart}
+	return b, nil
 }
 
 // Live makes what the output of a cell in progress shows.

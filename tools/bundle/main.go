@@ -1,16 +1,18 @@
 // Command bundle turns the viewer's TypeScript into the files that the product carries:
 //
-//	go run . -o ASSETS VIEWER     viewer.js, viewer.full.js, picture.js, viewer.compare.js and viewer.css
+//	go run . -o ASSETS VIEWER     viewer.js, viewer.full.js, picture.js, viewer.compare.js, viewer.css and labextension.js
 //	go run . -tests FILE VIEWER   the viewer's tests as one script, for a page to run
 //
-// VIEWER is the viewer's folder: sources in src, tests in test, and in properties.txt the names of its own
-// properties, which are shortened.
+// VIEWER is the viewer's folder: sources in src, those of the JupyterLab extension in lab, tests in test, and in
+// properties.txt the names of the viewer's own properties, which are shortened.
 //
 // It is a module of its own, so that esbuild is no dependency of the product, and it is all that
 // building the viewer takes: no Node.
 package main
 
 import (
+	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -61,31 +63,61 @@ func writeAssets(viewer, assets string) error {
 		{"viewer.compare.js", "inline-comparison.ts", "false"},
 		{"viewer.css", "viewer.css", "true"},
 	} {
-		code, err := build(api.BuildOptions{
-			EntryPoints: []string{filepath.Join(viewer, "src", a.entry)},
-			Define:      map[string]string{"FULL": a.full},
-			MangleProps: own,
-			// A classic script in a function of its own: outputs of one page share the global scope, and
-			// not every front end runs modules.
-			Format:            api.FormatIIFE,
-			MinifyWhitespace:  true,
-			MinifyIdentifiers: true,
-			MinifySyntax:      true,
-			// As old as the browsers that have DecompressionStream.
-			Target:        api.ES2022,
-			Charset:       api.CharsetUTF8,
-			LegalComments: api.LegalCommentsNone,
-			TsconfigRaw:   "{}", // the types' settings are no business of the script
-			Banner:        map[string]string{"js": "/* " + notice + " */", "css": "/* " + notice + " */"},
-		})
-		if err != nil {
-			return fmt.Errorf("%s: %w", a.name, err)
-		}
-		if err := os.WriteFile(filepath.Join(assets, a.name), code, 0o644); err != nil {
+		o := shipped(filepath.Join(viewer, "src", a.entry))
+		o.Define = map[string]string{"FULL": a.full}
+		o.MangleProps = own
+		if err := write(o, filepath.Join(assets, a.name)); err != nil {
 			return err
 		}
 	}
-	return nil
+	return writeExtension(viewer, assets)
+}
+
+// writeExtension builds the script of the JupyterLab extension, which loads those of outputs. They are asked for
+// with their content's hash, so that a browser keeps them until they change.
+func writeExtension(viewer, assets string) error {
+	scripts := make(map[string]string)
+	for kind, name := range map[string]string{"chart": "viewer.js", "comparison": "viewer.compare.js"} {
+		code, err := os.ReadFile(filepath.Join(assets, name))
+		if err != nil {
+			return err
+		}
+		scripts[kind] = fmt.Sprintf("%s?v=%x", name, sha256.Sum256(code))[:len(name)+len("?v=")+12]
+	}
+	names, err := json.Marshal(scripts)
+	if err != nil {
+		return err
+	}
+	o := shipped(filepath.Join(viewer, "lab", "extension.ts"))
+	o.Define = map[string]string{"FULL": "false", "SCRIPTS": string(names)}
+	return write(o, filepath.Join(assets, "labextension.js"))
+}
+
+// shipped is how the product's files are built.
+func shipped(entry string) api.BuildOptions {
+	return api.BuildOptions{
+		EntryPoints: []string{entry},
+		// A classic script in a function of its own: outputs of one page share the global scope, and
+		// not every front end runs modules.
+		Format:            api.FormatIIFE,
+		MinifyWhitespace:  true,
+		MinifyIdentifiers: true,
+		MinifySyntax:      true,
+		// As old as the browsers that have DecompressionStream.
+		Target:        api.ES2022,
+		Charset:       api.CharsetUTF8,
+		LegalComments: api.LegalCommentsNone,
+		TsconfigRaw:   "{}", // the types' settings are no business of the script
+		Banner:        map[string]string{"js": "/* " + notice + " */", "css": "/* " + notice + " */"},
+	}
+}
+
+func write(o api.BuildOptions, file string) error {
+	code, err := build(o)
+	if err != nil {
+		return fmt.Errorf("%s: %w", filepath.Base(file), err)
+	}
+	return os.WriteFile(file, code, 0o644)
 }
 
 // ownProperties is a pattern for the names that are only ever properties of the viewer's own types.

@@ -41,6 +41,8 @@ class Server:
     def __init__(self, folder: Path, env: dict[str, str]) -> None:
         self.notebooks = folder / "notebooks"
         self.notebooks.mkdir()
+        self.settings = folder / "settings"
+        self.env = env
         self.token = secrets.token_hex(16)
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))
@@ -127,6 +129,18 @@ def browser() -> Iterator[Any]:
         b.close()
 
 
+WITHOUT_EXTENSION = """
+document.addEventListener("readystatechange", () => {
+    const element = document.getElementById("jupyter-config-data");
+    const config = JSON.parse(element?.textContent || "{}");
+    if (document.readyState !== "interactive" || !config.federated_extensions) return;
+    config.federated_extensions = config.federated_extensions.filter((e) => e.name !== "omni-perf");
+    element.textContent = JSON.stringify(config);
+});
+"""
+"""Has JupyterLab find its settings as they are where omni_perf's extension is not installed: before its scripts run."""
+
+
 class Lab:
     """One page of JupyterLab."""
 
@@ -136,16 +150,23 @@ class Lab:
         self.errors: list[str] = []
         page.on("pageerror", lambda e: self.errors.append(str(e)))
 
-    def open(self, name: str, cells: list[str] | None = None, *, dark: bool = False) -> None:
-        """Opens a notebook; with cells, one made of them."""
+    def open(self, name: str, cells: list[Any] | None = None, *, dark: bool = False, extension: bool = True) -> None:
+        """Opens a notebook; with cells (code, or whole ones), one made of them.
+
+        Once without the extension, the page does not have it again.
+        """
         if cells is not None:
-            notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in cells])
+            notebook = nbformat.v4.new_notebook(
+                cells=[nbformat.v4.new_code_cell(c) if isinstance(c, str) else c for c in cells]
+            )
             notebook.metadata["kernelspec"] = {
                 "name": "python3",
                 "display_name": "Python 3",
                 "language": "python",
             }
             nbformat.write(notebook, str(self.server.notebooks / name))
+        if not extension:
+            self.page.add_init_script(WITHOUT_EXTENSION)
         self.page.goto(f"{self.server.url}/lab/tree/{name}?token={self.server.token}&reset")
         self.page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=PATIENCE_MS)
         # The theme is a setting of the server, which the tests share.

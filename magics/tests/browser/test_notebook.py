@@ -38,16 +38,19 @@ def settle(page: Any) -> None:
 def watch(lab: Lab) -> None:
     """Has errors on the console fail the test, too, and counts what outlives an output."""
     lab.page.on("console", lambda m: lab.errors.append(m.text) if m.type == "error" else None)
-    own, theirs = "new Error().stack.includes(location.href)", "!new Error().stack.includes('/static/')"
+    lab.page.on("response", lambda r: lab.errors.append(f"{r.status} {r.url}") if r.status >= 400 else None)
+    own = "new Error().stack.includes(location.href)"
+    ours = "/omni-perf[/]static[/]/.test(new Error().stack) || !new Error().stack.includes('/static/')"
     assert own in WATCH
-    lab.page.add_init_script(WATCH.replace(own, theirs))  # JupyterLab's scripts are in /static
+    lab.page.add_init_script(WATCH.replace(own, ours))  # JupyterLab's own scripts are in /static
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_looking_closer_where_the_chart_stands(lab: Lab, dark: bool) -> None:
+    """In the light theme by the extension, in the dark one by the output's own script."""
     theme = "dark" if dark else "light"
     watch(lab)
-    lab.open(f"closer-{theme}.ipynb", ["%load_ext omni_perf", WORK], dark=dark)
+    lab.open(f"closer-{theme}.ipynb", ["%load_ext omni_perf", WORK], dark=dark, extension=not dark)
     lab.run_all()
     page = lab.page
     box = page.locator(".opv").first

@@ -22,10 +22,15 @@
 //	<script>viewer.js</script>
 //
 // The script finds its place by itself, puts the picture inline and waits.
+//
+// Where scripts of outputs do not run, in a notebook that JupyterLab does not trust,
+// an extension of JupyterLab (lab, labextension) takes image and data out of the same
+// HTML and runs the same script, its own copy; extension.go has the contract.
 package viewer
 
 import _ "embed"
 
+//go:generate go run ./harness -style assets/picture.css
 //go:generate go -C ../../../tools/bundle run . -o ../../sidecar/chart/viewer/assets ../../sidecar/chart/viewer
 
 // Script is what each output of a notebook carries. An output keeps all of it,
@@ -34,8 +39,7 @@ import _ "embed"
 //go:embed assets/viewer.js
 var Script string
 
-// FullScript has also what no notebook's output needs; pages of their own and the
-// JupyterLab extension, which carry it once, use it.
+// FullScript has also what no notebook's output needs: for pages of their own.
 //
 //go:embed assets/viewer.full.js
 var FullScript string

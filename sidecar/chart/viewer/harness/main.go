@@ -4,9 +4,12 @@
 //	go run ./sidecar/chart/viewer/harness -o FOLDER              a page per sample and theme, payloads beside them
 //	go run ./sidecar/chart/viewer/harness -o FOLDER -spans N     one page with N random spans of 5 threads
 //
-//	go run ./sidecar/chart/viewer/harness -o FOLDER -report FILE   cell.html: a notebook's output of a saved report
+//	go run ./sidecar/chart/viewer/harness -o FOLDER -report FILE   a notebook's outputs of a saved report: cell.html,
+//	                                                               cell.json and folded.json, their data by media type
 //
-// -full takes the script of pages and extensions in place of that of outputs.
+//	go run ./sidecar/chart/viewer/harness -style FILE   the style sheet that the JupyterLab extension has for pictures
+//
+// -full takes the script of pages in place of that of outputs.
 package main
 
 import (
@@ -15,18 +18,28 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/omni-perf/omni-perf/jupyter"
 	"github.com/omni-perf/omni-perf/sidecar/chart"
 	"github.com/omni-perf/omni-perf/sidecar/chart/viewer"
 	"github.com/omni-perf/omni-perf/sidecar/chart/viewer/synthetic"
+	"github.com/omni-perf/omni-perf/sidecar/display"
 	"github.com/omni-perf/omni-perf/sidecar/report"
 )
 
 func main() {
 	folder := flag.String("o", "build/viewer", "`folder` to write to")
 	spans := flag.Int("spans", 0, "write one page of so many random spans")
-	full := flag.Bool("full", false, "use the script of pages and extensions")
+	full := flag.Bool("full", false, "use the script of pages")
 	saved := flag.String("report", "", "write a notebook's output of the report in this `file`")
+	style := flag.String("style", "", "write the pictures' style sheet to this `file`, no page")
 	flag.Parse()
+	if *style != "" {
+		if err := os.WriteFile(*style, []byte(chart.StyleSheet(viewer.PictureClass)), 0o644); err != nil {
+			fmt.Fprintln(os.Stderr, "harness:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if *saved != "" {
 		if err := writeOutput(*folder, *saved); err != nil {
 			fmt.Fprintln(os.Stderr, "harness:", err)
@@ -103,6 +116,19 @@ func writeOutput(folder, saved string) error {
 	r, err := report.Read(text)
 	if err != nil {
 		return err
+	}
+	for name, at := range map[string]jupyter.Place{"cell": {}, "folded": {Folded: true}} {
+		b, err := display.Charts{}.Bundle(r, at)
+		if err != nil {
+			return err
+		}
+		data, _, _, err := b.Parts()
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(folder, name+".json"), []byte(data), 0o644); err != nil {
+			return err
+		}
 	}
 	html, err := chart.HTML(r, chart.Options{})
 	if err != nil {

@@ -2,8 +2,8 @@
 
 declare global {
   /**
-   * FULL is set where the program is built: true for pages and extensions, false for the script that
-   * each output of a notebook carries, which does without lanes of GPU streams (no notebook records
+   * FULL is set where the program is built: true for pages, false for the script that each output of a
+   * notebook carries (the JupyterLab extension has that one, too), which does without lanes of GPU streams (no notebook records
    * them), other colours than by kind of code, the table of threads, the choice of one of them, and two fingers.
    */
   const FULL: boolean;

@@ -11,11 +11,14 @@ export interface Payload {
   data: string;
 }
 
+/** The version of payloads that are read. */
+export const version = 2;
+
 /** payloadOf splits a payload's text; null when it is none. */
 export function payloadOf(text: string): Payload | null {
   const [head, data] = text.trim().split("\n");
-  const [name, version, ...views] = head!.trim().split(" ");
-  return name === "omni_perf" && data ? { version: +version! || 0, views, data } : null;
+  const [name, of, ...views] = head!.trim().split(" ");
+  return name === "omni_perf" && data ? { version: +of! || 0, views, data } : null;
 }
 
 /** bytesOf reads base64; what is none throws. */

@@ -1,15 +1,12 @@
 // The viewer in an output: it waits beside the static picture until someone asks for more.
 
 import { abs, on } from "./brief.ts";
-import { documentOf, payloadOf } from "./decode.ts";
+import { documentOf, payloadOf, version } from "./decode.ts";
 import { pageOf, type Page } from "./page.ts";
 import { inlined } from "./picture.ts";
 import type { Session } from "./session.ts";
 import { keyed } from "./state.ts";
 import { dragThreshold, type Timeline } from "./timeline.ts";
-
-/** The version of payloads this program reads. */
-const version = 2;
 
 /** Opener makes a session of a document; undefined where there is nothing to show. */
 export type Opener = (document: unknown, page: Page) => Session | null;
