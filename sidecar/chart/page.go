@@ -22,14 +22,14 @@ func Page(r *report.View, o Options) ([]byte, error) {
 	if r == nil {
 		return nil, errNoReport
 	}
-	d := digestOf(r)
 	o = o.withDefaults()
+	d := o.digest(r)
 	o.Inline = true
 	scene, svg, err := drawWithin(fullBytes, d, o, fullDetail)
 	if err != nil {
 		return nil, err
 	}
-	payload, err := viewer.Payload(viewsOf(r), document{r.Document, viewerChart(r, r.Whole(), d, scene)})
+	payload, err := viewer.Payload(d.views(r), document{r.Document, viewerChart(r, r.Whole(), d, scene)})
 	if err != nil {
 		return nil, err
 	}
