@@ -122,7 +122,7 @@ func viewerChart(r *report.View, e *report.Excerpt, d *digest, s *Scene) *viewer
 	for i := range s.Lanes {
 		c.Lanes[i] = viewerLane(&s.Lanes[i], e)
 	}
-	if t := e.Thinned; t != nil && t.SpansStepNS != nil {
+	if t := e.Thinned; t != nil && t.SpansStepNS != nil && !d.lanesOnly {
 		c.Notes = append(slices.Clip(c.Notes), fmt.Sprintf("zoomed: stacks each %s; %%omni_perf save NAME.html has all", words.Seconds(report.Seconds(*t.SpansStepNS))))
 	}
 	return c

@@ -42,8 +42,11 @@ type Closeup struct {
 	// Report has the step's threads, with operators and runtime calls as functions,
 	// its streams and the devices' activity. Its threads' times are whole microseconds.
 	Report *report.View
-	// Analysis has the figures of this step alone, by the rules of exact mode.
+	// Analysis has what the step launched, by the rules of exact mode.
 	Analysis *torchtrace.Analysis
+	// Times is the table of the file's steps: how long each took and what the devices
+	// did meanwhile, whichever step had launched it.
+	Times *table.Table
 }
 
 // ErrNothing means that no file had anything to show.
@@ -141,15 +144,19 @@ func ofRank(ctx context.Context, a *torchtrace.Analysis, rank int, pick func([]a
 		if !ok {
 			return nil, ErrNothing
 		}
-		c, err := show(trace, chosen{analyses.HostStep{Number: -1, Start: from, End: to}, Whole}, 0)
+		c, err := show(trace, chosen{analyses.HostStep{Number: -1, Start: from, End: to}, Whole})
 		return []Closeup{c}, err
 	}
+	times := torchtrace.Analyze(&kineto.Set{Traces: []*kineto.Trace{trace}}, analyses.Options{
+		Tables: []string{analyses.TableSteps}, IncludeLastStep: true,
+	}).Table(analyses.TableSteps)
 	var list []Closeup
 	for _, s := range pick(steps) {
-		c, err := show(trace, s, len(steps))
+		c, err := show(trace, s)
 		if err != nil {
 			return list, err
 		}
+		c.Of, c.Times = len(steps), times
 		list = append(list, c)
 	}
 	return list, nil
@@ -157,12 +164,11 @@ func ofRank(ctx context.Context, a *torchtrace.Analysis, rank int, pick func([]a
 
 // tables are those of a step's own analysis.
 var tables = []string{
-	analyses.TableTemporal, analyses.TableTemporalByDevice, analyses.TableSteps, analyses.TableKernels, analyses.TableIdleCauses,
-	analyses.TableCalls, analyses.TablePythonIdle, analyses.TableOperators,
+	analyses.TableTemporal, analyses.TableKernels, analyses.TableCalls, analyses.TableOperators,
 }
 
-func show(trace *kineto.Trace, s chosen, of int) (Closeup, error) {
-	c := Closeup{Rank: trace.Rank, Step: s.Number, Reason: s.reason, Of: of, Length: s.End - s.Start}
+func show(trace *kineto.Trace, s chosen) (Closeup, error) {
+	c := Closeup{Rank: trace.Rank, Step: s.Number, Reason: s.reason, Length: s.End - s.Start}
 	var err error
 	if c.Report, err = reportOf(trace, s.Start, s.End); err != nil {
 		return c, err

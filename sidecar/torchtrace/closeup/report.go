@@ -49,7 +49,7 @@ func reportOf(trace *kineto.Trace, from, to int64) (*report.View, error) {
 	pid := int(max(trace.Process.PID, 1))
 	threads := threadsIn(trace, from, to)
 	for i, t := range threads[:min(len(threads), maxThreads)] {
-		id := w.b.Thread(timeline.Thread{PID: pid, NativeID: nativeID(trace, t.index), Name: w.name(t), Main: i == 0, RunsCell: i == 0, OnCPU: -1})
+		id := w.b.Thread(timeline.Thread{PID: pid, NativeID: nativeID(trace, t.index), Name: w.name(i, t), Main: i == 0, RunsCell: i == 0, OnCPU: -1})
 		w.history(id, t.calls)
 	}
 	w.b.Describe(func(r *timeline.Recording) { r.Target.PID = pid })
@@ -105,9 +105,9 @@ func nativeID(t *kineto.Trace, index uint32) int {
 
 // name is what a thread is called. Kineto names most of them by their number, or by
 // the program; what they do tells more.
-func (w *writer) name(t thread) string {
+func (w *writer) name(i int, t thread) string {
 	switch {
-	case t.stepped || t.calls[0].layer == python:
+	case i == 0 && (t.stepped || t.calls[0].layer == python):
 		return "main thread"
 	case slices.ContainsFunc(t.calls, func(c call) bool { return isBackward(w.trace.Text(c.name)) }):
 		return "autograd"

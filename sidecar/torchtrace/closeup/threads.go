@@ -41,12 +41,12 @@ type thread struct {
 
 // threadsIn are the threads that have records in a window, cut to it, the one that the
 // step's own code ran in first, then by their time. The annotation of a step is the
-// window itself and is left out.
+// window itself and is left out; so are threads that stood still in it: what waits for
+// its next task all the time is recorded as one long call.
 func threadsIn(t *kineto.Trace, from, to int64) []thread {
 	calls := map[uint32][]call{}
 	add := func(index uint32, l layer, start, dur int64, name kineto.Sym) {
-		end := min(start+max(0, dur), to)
-		if start = max(start, from); start < end {
+		if end := start + max(0, dur); max(start, from) < min(end, to) {
 			calls[index] = append(calls[index], call{start, end, l, name})
 		}
 	}
@@ -76,6 +76,12 @@ func threadsIn(t *kineto.Trace, from, to int64) []thread {
 	var list []thread
 	for index, c := range calls {
 		nest(c)
+		for i := range c {
+			c[i].start, c[i].end = max(c[i].start, from), min(c[i].end, to)
+		}
+		if !slices.ContainsFunc(c, func(c call) bool { return c.start > from || c.end < to }) {
+			continue
+		}
 		th := thread{index: index, calls: c, stepped: stepped[index]}
 		end := from
 		for _, c := range c {
@@ -96,7 +102,7 @@ func threadsIn(t *kineto.Trace, from, to int64) []thread {
 	return list
 }
 
-// nest sorts calls so that a caller comes before what it called.
+// nest sorts whole calls so that a caller comes before what it called.
 func nest(calls []call) {
 	slices.SortStableFunc(calls, func(a, b call) int {
 		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end), cmp.Compare(a.layer, b.layer))
