@@ -14,8 +14,8 @@ import (
 // alone, no tables and no findings, which stand in the page around it.
 type Caption struct {
 	Title string
-	Facts []Fact   // after the title
-	Notes []string // below the lanes
+	Facts []Fact // after the title
+	Line  string // below; the viewer tells there what is selected
 }
 
 // Fact is a few words and what they mean.
@@ -39,9 +39,7 @@ func captioned(r *report.View, c *Caption) *digest {
 		}
 		d.title = append(d.title, phrase{words.Clean(f.Text, 120), f.Tone, face})
 	}
-	for _, n := range c.Notes {
-		d.notes = append(d.notes, words.Clean(n, 300))
-	}
+	d.finding = []phrase{{words.Clean(c.Line, 300), Muted, sans}}
 	d.summary = joinPhrases(d.title, ", ")
 	d.identity = identityOf(r)
 	d.tracks = tracksOf(r, gpus, d.duration)

@@ -181,8 +181,10 @@ func show(trace *kineto.Trace, s chosen) (Closeup, error) {
 	return c, nil
 }
 
-// extent is from the first event that somebody did to the last; Python's frames reach
-// beyond to where the profiler was started, and count only where there is nothing else.
+// extent is the time that an analysis counts: from the first device event to the last.
+// Where nothing ran on a device it is from the first operator to the last; Python's
+// frames reach beyond to where the profiler was started, and count only where there is
+// nothing else.
 func extent(t *kineto.Trace) (from, to int64, ok bool) {
 	see := func(start, dur int64) {
 		if end := start + max(0, dur); !ok {
@@ -194,8 +196,8 @@ func extent(t *kineto.Trace) (from, to int64, ok bool) {
 	for row := range t.Device.Len() {
 		see(t.Device.Start[row], t.Device.Dur[row])
 	}
-	for row := range t.Calls.Len() {
-		see(t.Calls.Start[row], t.Calls.Dur[row])
+	if ok && to > from {
+		return from, to, true
 	}
 	for row := range t.Ops.Len() {
 		if t.Ops.Class[row] == kineto.OpCPU {

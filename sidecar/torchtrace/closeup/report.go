@@ -38,7 +38,7 @@ type frameKey struct {
 // reportOf is a window of a trace as a report. The recording it is made of counts from
 // the window's start on both clocks, so that the trace's times are exact in it.
 func reportOf(trace *kineto.Trace, from, to int64) (*report.View, error) {
-	if to <= from || to-from > maxWindow {
+	if to <= from || uint64(to-from) > uint64(maxWindow) { // the difference may overflow
 		return nil, fmt.Errorf("%w between %d and %d ns", ErrNothing, from, to)
 	}
 	start := trace.UnixNs(from)

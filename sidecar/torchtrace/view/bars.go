@@ -66,7 +66,7 @@ func bars(theme Theme, names room, name, title, aside string, legend []legend, l
 
 // ranked draws a list in which every bar has its name above it.
 func ranked(theme Theme, name, title, aside string, legend []legend, list []bar, full float64) Chart {
-	const row, thick, rankedColumns = 27.0, 6.0, 60
+	const row, thick, rankedColumns = 27.0, 6.0, 55
 	c := newCanvas(theme, row*float64(len(list)), title, aside, legend)
 	for _, b := range list {
 		figure := cut(b.figure, 24)
@@ -221,7 +221,11 @@ func histogram(theme Theme, name, title, aside string, legend []legend, bins []c
 			c.box(x+1, y, step-2, h, p.paint, p.about)
 		}
 		if i%every == 0 {
-			c.Text(x, bottom+16, b.label, `class="opd"`)
+			if x+charWidth*float64(words.Columns(b.label)) > chartWidth {
+				c.Text(chartWidth, bottom+16, b.label, `class="opd opr"`)
+			} else {
+				c.Text(x, bottom+16, b.label, `class="opd"`)
+			}
 		}
 	}
 	return c.chart(name, title)

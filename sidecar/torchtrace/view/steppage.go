@@ -53,9 +53,7 @@ func (r *Result) caption(c *closeup.Closeup) *chart.Caption {
 			chart.Fact{Text: "device busy " + words.Percent(busy) + each, Tone: chart.Good},
 			chart.Fact{Text: "idle " + words.Seconds((1-busy)*report.Seconds(c.Length)) + each, Tone: chart.Warn})
 	}
-	if why := becauseOf(c); why != "" {
-		cap.Facts = append(cap.Facts, chart.Fact{Text: why, Tone: chart.Muted})
-	}
+	cap.Line = becauseOf(c)
 	return cap
 }
 
@@ -82,21 +80,24 @@ func (r *Result) stepName(c *closeup.Closeup) string {
 	return name
 }
 
-// becauseOf says why this step is shown and not another; empty where there is one only.
+// becauseOf says which stretch of time is shown, and why this one.
 func becauseOf(c *closeup.Closeup) string {
 	switch {
+	case c.Reason == closeup.Whole && c.Analysis.Device:
+		return "No step is marked: from the first device event to the last."
+	case c.Reason == closeup.Whole:
+		return "No step is marked: from the first operator to the last."
 	case c.Reason == closeup.Other:
-		return "of the rank whose device was idle least"
+		return "The same step of the rank whose device was idle least."
 	case c.Of < 2:
-		return ""
-	case c.Reason == closeup.Median:
-		return fmt.Sprintf("the median of %d steps", c.Of)
+		return "The only step that counts."
 	case c.Reason == closeup.Longest:
-		return fmt.Sprintf("the longest of %d steps", c.Of)
+		return fmt.Sprintf("The longest of %d steps.", c.Of)
 	}
-	return ""
+	return fmt.Sprintf("The median of %d steps by their length.", c.Of)
 }
 
+// chosenBecause is becauseOf in a word or two, after a name.
 func chosenBecause(c *closeup.Closeup, several bool) string {
 	switch {
 	case c.Reason == closeup.Other:
