@@ -34,7 +34,8 @@ import _ "embed"
 //go:embed assets/viewer.js
 var Script string
 
-// FullScript has also what no notebook's output needs; pages of their own and the
+// FullScript has also what no notebook's output needs, and stands after all pictures of
+// the element it is in, of which there may be several; pages of their own and the
 // JupyterLab extension, which carry it once, use it.
 //
 //go:embed assets/viewer.full.js

@@ -120,17 +120,19 @@ func (l layer) state() timeline.State {
 	return timeline.StateNative
 }
 
-// code is whose code a call is.
-func (l layer) code(file string) report.Code {
-	switch l {
-	case operator:
-		return report.CodeFramework
-	case runtimeCall, waitingCall:
-		return report.CodeDevice
-	case annotation:
+// code is whose code a call is that stands in no file.
+func (l layer) code(name string) report.Code {
+	switch {
+	case l == annotation && analyses.FetchesData(name):
+		return report.CodeData
+	case l == annotation:
 		return report.CodeUser
+	case l == runtimeCall, l == waitingCall:
+		return report.CodeDevice
+	case l == operator, strings.HasPrefix(name, moduleCall):
+		return report.CodeFramework
 	}
-	return report.CodeByName(file)
+	return report.CodeOther
 }
 
 // history writes a thread's calls as changes of its stack.
@@ -188,10 +190,7 @@ func (w *writer) frame(c call) timeline.FrameID {
 		}
 	}
 	if f.File == "" {
-		w.codes[f.Function] = c.layer.code("")
-		if strings.HasPrefix(f.Function, moduleCall) {
-			w.codes[f.Function] = report.CodeFramework
-		}
+		w.codes[f.Function] = c.layer.code(f.Function)
 	}
 	id = w.b.Frame(f)
 	w.frames[key] = id
