@@ -31,6 +31,8 @@ type Options struct {
 	Width  float64 // pixels; 0 = 1120, at least 560
 	Theme  Theme   // empty = Auto
 	Inline bool    // SVG that stands inside an HTML document: no XML declaration
+	// Caption, where there is one, is told in place of what the report says of itself.
+	Caption *Caption
 }
 
 const (
@@ -74,7 +76,7 @@ func SVG(r *report.View, o Options) ([]byte, error) {
 		return nil, errNoReport
 	}
 	o = o.withDefaults()
-	_, svg, err := drawWithin(fullBytes, digestOf(r), o, fullDetail)
+	_, svg, err := drawWithin(fullBytes, o.digest(r), o, fullDetail)
 	return svg, err
 }
 

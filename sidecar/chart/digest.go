@@ -102,13 +102,16 @@ type digest struct {
 	tracks  []trackLane
 	idle    []stretch // every used GPU idle: shades all lanes
 	steps   stepsLane
-	lines   *linesLane // nil: no line is known
-	flame   *flameLane // nil: no thread
+	lines   *linesLane   // nil: no line is known
+	flames  []*flameLane // none: no thread
 	threads []threadLane
 	more    string // about the threads left out
 
 	streams     []streamLane // of the GPUs, where a trace tells
 	moreStreams int          // left out
+
+	lanesOnly bool             // the page around it tells the rest: see Caption
+	kinds     map[Paint]string // words of the legend that differ from kindNames
 
 	tables   []table
 	findings []remark
@@ -142,7 +145,7 @@ func digestOf(r *report.View) *digest {
 	d.steps = stepsOf(r)
 	d.lines = linesOf(r)
 	if main >= 0 {
-		d.flame = flameOf(r, main, histories[main])
+		d.flames = []*flameLane{flameOf(r, main, histories[main])}
 	}
 	d.streams, d.moreStreams = streamsOf(r, d.duration)
 	families := familiesOf(r)

@@ -154,7 +154,7 @@ func TestAPoolIsOneStrip(t *testing.T) {
 func TestRanksStandInOrderWithTheirGPUs(t *testing.T) {
 	r := ranksOf(t, 4)
 	d := digestOf(r)
-	lanes := []string{d.flame.name}
+	lanes := []string{d.flames[0].name}
 	for _, lane := range d.threads {
 		lanes = append(lanes, lane.name)
 	}

@@ -54,12 +54,8 @@ func deeperKey(t *callTree, k int32, limit int) int32 {
 	return -max(t.nodes[k].depth-int32(limit)+t.nodes[k].cut, 1)
 }
 
-// flame is the flame chart of the thread that ran the cell.
-func (l *layouter) flame() {
-	f := l.d.flame
-	if f == nil {
-		return
-	}
+// flame is the flame chart of one thread.
+func (l *layouter) flame(f *flameLane) {
 	var p flamePicture
 	for px := l.dt.column; ; px *= 1.5 {
 		n, step := l.columns(px)

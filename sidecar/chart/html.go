@@ -19,8 +19,8 @@ func HTML(r *report.View, o Options) ([]byte, error) {
 	if r == nil {
 		return nil, errNoReport
 	}
-	d := digestOf(r)
 	o = o.withDefaults()
+	d := o.digest(r)
 	image, scene, err := imageOf(d, o, imageBytes, fullDetail)
 	if err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func payloadWithin(limit int, r *report.View, d *digest, s *Scene) (string, erro
 		if err != nil {
 			return "", err
 		}
-		payload, err := viewer.Payload(viewsOf(r), document{withoutHosts(e.Document), viewerChart(r, e, d, s)})
+		payload, err := viewer.Payload(d.views(r), document{withoutHosts(e.Document), viewerChart(r, e, d, s)})
 		if err != nil || base64.StdEncoding.DecodedLen(len(payload)) <= limit {
 			return payload, err
 		}

@@ -89,7 +89,9 @@ func lay(d *digest, width float64, dt detail) *Scene {
 		l.track(&d.tracks[i])
 	}
 	l.cellLines()
-	l.flame()
+	for _, f := range l.d.flames {
+		l.flame(f)
+	}
 	l.streams()
 	l.threads()
 	l.Plot.Y1 = l.y
@@ -319,7 +321,7 @@ func (l *layouter) legend() {
 	}
 	for _, k := range kindNames {
 		if l.paints[k.paint] {
-			entry(k.paint, cmp.Or(k.name, l.d.own))
+			entry(k.paint, cmp.Or(l.d.kinds[k.paint], k.name, l.d.own))
 		}
 	}
 	for _, k := range kernelKinds {

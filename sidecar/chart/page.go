@@ -22,14 +22,14 @@ func Page(r *report.View, o Options) ([]byte, error) {
 	if r == nil {
 		return nil, errNoReport
 	}
-	d := digestOf(r)
 	o = o.withDefaults()
+	d := o.digest(r)
 	o.Inline = true
 	scene, svg, err := drawWithin(fullBytes, d, o, fullDetail)
 	if err != nil {
 		return nil, err
 	}
-	payload, err := viewer.Payload(viewsOf(r), document{r.Document, viewerChart(r, r.Whole(), d, scene)})
+	payload, err := viewer.Payload(d.views(r), document{r.Document, viewerChart(r, r.Whole(), d, scene)})
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func viewerChart(r *report.View, e *report.Excerpt, d *digest, s *Scene) *viewer
 	for i := range s.Lanes {
 		c.Lanes[i] = viewerLane(&s.Lanes[i], e)
 	}
-	if t := e.Thinned; t != nil && t.SpansStepNS != nil {
+	if t := e.Thinned; t != nil && t.SpansStepNS != nil && !d.lanesOnly {
 		c.Notes = append(slices.Clip(c.Notes), fmt.Sprintf("zoomed: stacks each %s; %%omni_perf save NAME.html has all", words.Seconds(report.Seconds(*t.SpansStepNS))))
 	}
 	return c

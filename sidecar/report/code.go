@@ -10,16 +10,24 @@ import (
 // code tells whose code a frame is, and of installed code what it does.
 func (n *names) code(f timeline.Frame) Code {
 	from := n.origins.Of(f.File)
+	if f.Phase == timeline.PhaseFigures && !from.Own() {
+		return CodePicture
+	}
+	return codeOf(from, f.File)
+}
+
+// CodeByName is the code of a file of which only the name is known, as in the traces of
+// other tools.
+func CodeByName(file string) Code { return codeOf(origin.ByName(file), "/"+file) }
+
+func codeOf(from origin.Origin, file string) Code {
 	switch from.Owner {
 	case origin.Cell, origin.Script:
 		return CodeCell
 	case origin.Module:
 		return CodeUser
 	}
-	if f.Phase == timeline.PhaseFigures {
-		return CodePicture
-	}
-	file := strings.ReplaceAll(f.File, "\\", "/")
+	file = strings.ReplaceAll(file, "\\", "/")
 	for _, r := range partCodes {
 		if strings.Contains(file, r.part) {
 			return r.code

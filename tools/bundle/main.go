@@ -57,8 +57,8 @@ func writeAssets(viewer, assets string) error {
 		return err
 	}
 	for _, a := range []struct{ name, entry, full string }{
-		{"viewer.js", "inline.ts", "false"}, // in each output of a notebook
-		{"viewer.full.js", "inline.ts", "true"},
+		{"viewer.js", "inline.ts", "false"},          // in each output of a notebook
+		{"viewer.full.js", "inline-page.ts", "true"}, // in pages of their own
 		{"picture.js", "inline-picture.ts", "false"}, // in outputs without data
 		{"viewer.compare.js", "inline-comparison.ts", "false"},
 		{"viewer.css", "viewer.css", "true"},

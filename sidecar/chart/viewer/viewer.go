@@ -39,7 +39,8 @@ import _ "embed"
 //go:embed assets/viewer.js
 var Script string
 
-// FullScript has also what no notebook's output needs: for pages of their own.
+// FullScript has also what no notebook's output needs, and stands after all pictures of
+// the element it is in, of which there may be several: for pages of their own.
 //
 //go:embed assets/viewer.full.js
 var FullScript string

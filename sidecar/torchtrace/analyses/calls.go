@@ -49,6 +49,9 @@ func newCallTime() *callTime {
 	return &callTime{operators: map[string]int64{}, callers: map[string]int64{}}
 }
 
+// Waits tells the runtime calls that return only when the device has finished.
+func Waits(call string) bool { return synchronising[call] }
+
 // observeCalls sums the runtime calls up by name. Where slow and synchronising
 // ones were made is looked up; the others are too many to matter one by one.
 func observeCalls(r *recording) map[string]*callTime {

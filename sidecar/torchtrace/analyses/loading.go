@@ -12,6 +12,9 @@ import (
 // fetching of a batch in the training loop's thread.
 const loaderPrefix = "enumerate(DataLoader)"
 
+// FetchesData tells the annotation of fetching a batch from others.
+func FetchesData(annotation string) bool { return strings.HasPrefix(annotation, loaderPrefix) }
+
 // loadingRow is the time one step waited for its data.
 type loadingRow struct {
 	step                  int // -1: the trace has no steps

@@ -88,6 +88,27 @@ func hostSteps(steps []step) []step {
 	return slices.DeleteFunc(slices.Clone(steps), func(s step) bool { return s.device })
 }
 
+// HostStep is a ProfilerStep#N on the host's clock, in the trace's times.
+type HostStep struct {
+	Number     int
+	Start, End int64 // ns
+}
+
+// HostSteps lists the steps of a trace by start.
+func HostSteps(t *kineto.Trace) []HostStep {
+	var list []HostStep
+	for _, s := range hostSteps(findSteps(t)) {
+		list = append(list, HostStep{s.number, s.start, s.end})
+	}
+	return list
+}
+
+// IsStep tells the annotation of a step from others.
+func IsStep(name string) bool {
+	_, is := stepNumber(name)
+	return is
+}
+
 // distinct counts the step numbers.
 func distinct(steps []step) int {
 	seen := map[int]bool{}

@@ -16,6 +16,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/output"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/analyses"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/closeup"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/kineto"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/snapshot"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/table"
@@ -84,7 +85,23 @@ func (q *Request) Run(ctx context.Context, stdout, messages io.Writer) error {
 		}
 		result.Snapshot, result.Notes = snapshot.Analyze(s, q.SnapshotOptions), s.Notes
 	}
+	if err := q.fromNear(ctx, result); err != nil {
+		return err
+	}
 	return q.write(ctx, result, stdout, messages)
+}
+
+// fromNear adds single steps, where something is asked for that shows them. A trace
+// that cannot be read again is no reason to show nothing of it.
+func (q *Request) fromNear(ctx context.Context, r *view.Result) error {
+	if r.Analysis == nil || q.HTML == "" && q.Display == "" {
+		return nil
+	}
+	var err error
+	if r.Steps, err = closeup.Of(ctx, r.Analysis); err != nil && !errors.Is(err, closeup.ErrNothing) {
+		r.StepNote = fmt.Sprintf("A step could not be shown from near: %v.", err)
+	}
+	return ctx.Err()
 }
 
 func nonEmpty(text string) []string {

@@ -1,11 +1,20 @@
 package view
 
-import "math"
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/omni-perf/omni-perf/sidecar/words"
+)
 
 // bar is one row of a bar chart: a name at the left, parts, a figure at the right.
 type bar struct {
 	name, figure string
 	parts        []part
+	// weight is what the rows of a heat strip are judged by: the heaviest is named.
+	weight float64
 }
 
 type part struct {
@@ -14,71 +23,164 @@ type part struct {
 	about string
 }
 
-// maxBars bounds a chart's rows; what is left out is told.
-const maxBars = 128
+const (
+	// maxBars is how many bars stand below each other; more are a heat strip, and
+	// what has a line of its own is listed by the tables.
+	maxBars = 8
+	// maxCells bounds the cells of a heat strip; of more rows several share one.
+	maxCells = 128
+)
 
-// rowsOf is how tall the rows of a chart are, the space between them, and which
-// of them have room for text: every first, second, …
-func rowsOf(n int) (row, gap float64, every int) {
-	if n > 24 {
-		return 8, 2, 2
-	}
-	return 24, 6, 1
-}
-
-// room is how much of the width goes to the names.
-type room float64
+// room says where the names of bars stand.
+type room uint8
 
 const (
-	shortNames room = plotLeft
-	longNames  room = 400
+	shortNames room = iota // beside them: ranks, devices
+	longNames              // above them: kernels, functions
 )
 
 // bars draws rows of stacked parts on one scale; full is the value of the whole
-// width, 0 for the largest row.
+// width, 0 for the largest row. Ranks and streams are a heat strip where they are many.
 func bars(theme Theme, names room, name, title, aside string, legend []legend, list []bar, full float64) Chart {
-	left := float64(names)
-	hidden := max(0, len(list)-maxBars)
-	list = list[:len(list)-hidden]
-	row, gap, every := rowsOf(len(list))
-	height := 30 + 8 + row*float64(len(list))
-	if len(legend) > 0 {
-		height += 22
-	}
-	if hidden > 0 {
-		height += 20
-	}
 	if full <= 0 {
 		for _, b := range list {
-			sum := 0.0
-			for _, p := range b.parts {
-				sum += p.value
-			}
-			full = max(full, sum)
+			full = max(full, b.sum())
 		}
 	}
-	c := newCanvas(theme, left, height, title, aside, legend)
-	for i, b := range list {
-		if i%every == 0 {
-			c.Text(left-10, c.y+row/2+4, cut(b.name, int((left-14)/charWidth)), `class="opt opr"`)
-			c.Text(plotRight+10, c.y+row/2+4, b.figure, `class="opt"`)
+	if names == longNames {
+		return ranked(theme, name, title, aside, legend, list, full)
+	}
+	if len(list) > maxBars {
+		return heat(theme, name, title, aside, legend, list)
+	}
+	const row, gap = 24.0, 6.0
+	c := newCanvas(theme, row*float64(len(list)), title, aside, legend)
+	for _, b := range list {
+		c.Text(plotLeft-10, c.y+row/2+4, cut(b.name, 10), `class="opt opr"`)
+		c.Text(plotRight+10, c.y+row/2+4, cut(b.figure, 12), `class="opt"`)
+		c.stack(b, plotLeft, plotRight, row-gap, gap/2, full)
+		c.y += row
+	}
+	return c.chart(name, title)
+}
+
+// ranked draws a list in which every bar has its name above it.
+func ranked(theme Theme, name, title, aside string, legend []legend, list []bar, full float64) Chart {
+	const row, thick, rankedColumns = 27.0, 6.0, 55
+	c := newCanvas(theme, row*float64(len(list)), title, aside, legend)
+	for _, b := range list {
+		figure := cut(b.figure, 24)
+		c.Text(0, c.y+12, cut(b.name, rankedColumns-words.Columns(figure)-1), `class="opt"`)
+		c.Text(chartWidth, c.y+12, figure, `class="opt opr"`)
+		c.stack(b, 0, chartWidth, thick, 17, full)
+		c.y += row
+	}
+	return c.chart(name, title)
+}
+
+// stack draws a bar's parts on their ground.
+func (c *canvas) stack(b bar, left, right, height, below, full float64) {
+	c.Rect(left, c.y+below, right-left, height, class(paintTrack))
+	x := left
+	for _, p := range b.parts {
+		if !(p.value > 0) || full <= 0 {
+			continue
 		}
-		c.Rect(left, c.y+gap/2, plotRight-left, row-gap, class(paintTrack))
-		x := left
-		for _, p := range b.parts {
-			if !(p.value > 0) || full <= 0 {
-				continue
+		w := min(p.value/full*(right-left), right-x)
+		c.box(x, c.y+below, w, height, p.paint, p.about)
+		x += w
+	}
+}
+
+func (b bar) sum() (sum float64) {
+	for _, p := range b.parts {
+		sum += max(0, p.value)
+	}
+	return sum
+}
+
+// heat draws a strip for each kind of part, with a cell per row: the more of it, the
+// darker, compared with the row that has most of that kind. Where rows share a cell it
+// shows the one that has most. Kinds of which there is next to nothing are left out.
+// Below stands the heaviest row.
+func heat(theme Theme, name, title, aside string, entries []legend, list []bar) Chart {
+	const row, gap, visible = 22.0, 4.0, 0.02
+	kinds := strips(list)
+	all := 0.0
+	for _, k := range kinds {
+		all += k.sum
+	}
+	kinds = slices.DeleteFunc(kinds, func(k strip) bool { return k.sum <= visible*all })
+	var used []legend
+	for _, e := range entries {
+		if slices.ContainsFunc(kinds, func(k strip) bool { return k.paint == e.paint }) {
+			used = append(used, legend{strong(e.paint), e.text})
+		}
+	}
+	c := newCanvas(theme, row*float64(len(kinds))+2*lineHeight, title, aside, used)
+	cells := min(len(list), maxCells)
+	width := chartWidth / float64(cells)
+	for _, k := range kinds {
+		c.Rect(0, c.y, chartWidth, row-gap, class(paintTrack))
+		for cell := range cells {
+			var shown part
+			for _, b := range list[cell*len(list)/cells : (cell+1)*len(list)/cells] {
+				if p := b.parts[k.at]; shown.about == "" || p.value > shown.value {
+					shown = p
+				}
 			}
-			w := min(p.value/full*(plotRight-left), plotRight-x)
-			c.box(x, c.y+gap/2, w, row-gap, p.paint, p.about)
-			x += w
+			if shown.value > 0 {
+				shown.paint = strong(shown.paint)
+				c.shade(float64(cell)*width, c.y, max(width-0.5, 0.5), row-gap, shown, shown.value/k.most)
+			}
 		}
 		c.y += row
 	}
-	if hidden > 0 {
-		c.Text(left, c.y+14, "and "+plural(hidden, "more row")+" in the table", `class="opd"`)
+	c.Text(0, c.y+8, cut(list[0].name, 24), `class="opd"`)
+	c.Text(chartWidth, c.y+8, cut(list[len(list)-1].name, 24), `class="opd opr"`)
+	if b := slices.MaxFunc(list, func(a, b bar) int { return cmp.Compare(a.weight, b.weight) }); b.weight > 0 {
+		c.Text(0, c.y+8+lineHeight, cut("most: "+b.name+", "+b.figure, 56), `class="opt"`)
 	}
 	return c.chart(name, title)
+}
+
+// strip is one kind of part over all bars.
+type strip struct {
+	at        int // in a bar's parts
+	paint     paint
+	sum, most float64
+}
+
+// strips are the kinds that every bar has.
+func strips(list []bar) []strip {
+	kinds := make([]strip, len(list[0].parts))
+	for _, b := range list {
+		kinds = kinds[:min(len(kinds), len(b.parts))]
+	}
+	for i := range kinds {
+		kinds[i].at, kinds[i].paint = i, list[0].parts[i].paint
+		for _, b := range list {
+			kinds[i].sum += max(0, b.parts[i].value)
+			kinds[i].most = max(kinds[i].most, b.parts[i].value)
+		}
+	}
+	return kinds
+}
+
+// strong is a colour that can be weakened: idle time is pale in other charts.
+func strong(p paint) paint {
+	if p == paintIdle {
+		return paintHost
+	}
+	return p
+}
+
+// shade is a box of a strength between 0 and 1; the weakest is still seen.
+func (c *canvas) shade(x, y, w, h float64, p part, strength float64) {
+	c.Group(class(p.paint))
+	c.SVG.Title(plain(p.about))
+	c.Rect(x, y, w, h, fmt.Sprintf(`fill-opacity="%.2f"`, 0.08+0.92*strength))
+	c.Gend()
 }
 
 // columnBin is one bin of a histogram.
@@ -89,12 +191,9 @@ type columnBin struct {
 
 // histogram draws bins side by side.
 func histogram(theme Theme, name, title, aside string, legend []legend, bins []columnBin, unit func(float64) string) Chart {
-	const plot = 150.0
-	height := 30 + 22 + plot + 30
-	c := newCanvas(theme, plotLeft, height, title, aside, legend)
-	if len(legend) == 0 {
-		c.y += 22
-	}
+	const plot, plotRight = 120.0, chartWidth
+	c := newCanvas(theme, 10+plot+24, title, aside, legend)
+	c.y += 10
 	most := 0.0
 	for _, b := range bins {
 		sum := 0.0
@@ -122,7 +221,11 @@ func histogram(theme Theme, name, title, aside string, legend []legend, bins []c
 			c.box(x+1, y, step-2, h, p.paint, p.about)
 		}
 		if i%every == 0 {
-			c.Text(x, bottom+16, b.label, `class="opd"`)
+			if x+charWidth*float64(words.Columns(b.label)) > chartWidth {
+				c.Text(chartWidth, bottom+16, b.label, `class="opd opr"`)
+			} else {
+				c.Text(x, bottom+16, b.label, `class="opd"`)
+			}
 		}
 	}
 	return c.chart(name, title)

@@ -3,10 +3,11 @@ package view
 import (
 	"bytes"
 	"fmt"
-	"github.com/omni-perf/omni-perf/sidecar/words"
 	"strings"
 
 	svg "github.com/ajstarks/svgo/float"
+
+	"github.com/omni-perf/omni-perf/sidecar/words"
 )
 
 // Theme says on which background a chart is looked at; empty follows the viewer.
@@ -82,7 +83,7 @@ func style(theme Theme) string {
 		}
 		return b.String()
 	}
-	const font = ".opt,.opd{font:12px system-ui,'Segoe UI','DejaVu Sans',sans-serif}.oph{font-size:14px;font-weight:600}.opr{text-anchor:end}.opm{text-anchor:middle}"
+	const font = ".opt,.opd{font:12px system-ui,'Segoe UI','DejaVu Sans',sans-serif}.oph{font-size:13.5px;font-weight:600}.opr{text-anchor:end}.opm{text-anchor:middle}"
 	switch theme {
 	case Light:
 		return font + sheet(false)
@@ -99,42 +100,83 @@ type canvas struct {
 	y   float64 // where the next element goes
 }
 
+// Charts are small: a page sets them side by side.
 const (
-	chartWidth = 920.0 // inside the margin
+	chartWidth = 440.0 // inside the margin
 	margin     = 10.0
-	plotLeft   = 190.0
-	plotRight  = 800.0
+	plotLeft   = 88.0 // right of names and of an axis' figures
+	plotRight  = 352.0
 	charWidth  = 7.4 // of 12 px text in the widest common font
+	lineHeight = 18.0
 )
 
-// newCanvas begins a chart of a given height with its heading and, from left
-// on, its legend.
-func newCanvas(theme Theme, left, height float64, title, aside string, legend []legend) *canvas {
+// newCanvas begins a chart with its heading and legend; height is what comes below.
+func newCanvas(theme Theme, height float64, title, aside string, legend []legend) *canvas {
 	c := &canvas{}
 	c.SVG = svg.New(&c.out)
 	c.Decimals = 1
-	width, tall := chartWidth+2*margin, height+2*margin
+	asides := wrapped(aside)
+	places, legendHeight := placed(legend)
+	head := 26 + lineHeight*float64(len(asides)) + legendHeight
+	width, tall := chartWidth+2*margin, head+height+2*margin
 	c.Start(width, tall, fmt.Sprintf(`viewBox="%.0f %.0f %.0f %.0f" role="img"`, -margin, -margin, width, tall))
 	c.Title(plain(title))
 	fmt.Fprintf(&c.out, "<style>%s</style>\n", style(theme))
 	// A ground of its own: where the page is light and the viewer prefers dark,
 	// the text must not vanish.
 	c.Rect(-margin, -margin, width, tall, `class="opg"`)
-	c.Text(0, 16, plain(title), `class="opt oph"`)
-	if aside != "" {
-		c.Text(charWidth*1.25*float64(words.Columns(title))+12, 16, cut(aside, 80), `class="opd"`)
+	c.Text(0, 15, cut(title, titleColumns), `class="opt oph"`)
+	c.y = 26
+	for _, line := range asides {
+		c.Text(0, c.y+8, line, `class="opd"`)
+		c.y += lineHeight
 	}
-	c.y = 30
-	if len(legend) > 0 {
-		x := left
-		for _, l := range legend {
-			c.Roundrect(x, c.y+1, 10, 10, 2, 2, class(l.paint))
-			c.Text(x+15, c.y+10, l.text, `class="opd"`)
-			x += 15 + charWidth*float64(words.Columns(l.text)) + 18
-		}
-		c.y += 22
+	for i, l := range legend {
+		c.Roundrect(places[i].x, c.y+places[i].y+1, 10, 10, 2, 2, class(l.paint))
+		c.Text(places[i].x+15, c.y+places[i].y+10, cut(l.text, 40), `class="opd"`)
 	}
+	c.y += legendHeight
 	return c
+}
+
+// titleColumns is how much of a title fits; it is larger and bolder than other text.
+const titleColumns = 50
+
+// wrapped breaks a line where it is too long for a chart; what a third line would
+// hold is cut.
+func wrapped(text string) []string {
+	const columns = 66
+	text = plain(text)
+	if text == "" {
+		return nil
+	}
+	if words.Columns(text) <= columns {
+		return []string{text}
+	}
+	at := strings.LastIndex(words.Cut(text, columns), " ")
+	if at <= 0 {
+		return []string{cut(text, columns)}
+	}
+	return []string{text[:at], cut(strings.TrimSpace(text[at:]), columns)}
+}
+
+type at struct{ x, y float64 }
+
+// placed sets a legend's entries in lines.
+func placed(legend []legend) (places []at, height float64) {
+	x, y := 0.0, 0.0
+	for _, l := range legend {
+		width := 15 + charWidth*float64(min(words.Columns(l.text), 40)) + 14
+		if x > 0 && x+width > chartWidth {
+			x, y = 0, y+lineHeight
+		}
+		places = append(places, at{x, y})
+		x += width
+	}
+	if len(legend) > 0 {
+		height = y + lineHeight + 4
+	}
+	return places, height
 }
 
 // legend explains a colour.

@@ -17,11 +17,12 @@ import (
 type drawing struct {
 	*Result
 	theme Theme
+	rows  int // most names that a chart lists; the tables have them all
 }
 
 // Charts draws what there is a table for, in order of reading.
 func (r *Result) Charts(theme Theme) []Chart {
-	d := drawing{r, theme}
+	d := drawing{r, theme, mostRows}
 	var all []Chart
 	for _, c := range []struct {
 		table string
@@ -76,11 +77,12 @@ func (d drawing) temporal(t *table.Table) (Chart, bool) {
 			v := t.FloatAt(column, r)
 			return part{v, p, fmt.Sprintf("%s: %s %s", name, what, length(v))}
 		}
-		list = append(list, bar{name, share(t.FloatAt("idle_time_us", r)/t.FloatAt("kernel_time_us", r)) + " idle", []part{
+		idle := t.FloatAt("idle_time_us", r) / t.FloatAt("kernel_time_us", r)
+		list = append(list, bar{name, share(idle) + " idle", []part{
 			add("compute_time_us", "computing", paintCompute),
 			add("non_compute_time_us", "copying or communicating", paintOverhead),
 			add("idle_time_us", "idle", paintIdle),
-		}})
+		}, idle})
 	}
 	return bars(d.theme, shortNames, "temporal", "Where the device time went", "", []legend{
 		{paintCompute, "computing"}, {paintOverhead, "only copying or communicating"}, {paintIdle, "idle"},
@@ -144,7 +146,7 @@ func (d drawing) idle(t *table.Table, title string, kinds []idleKind, kind, valu
 			all += v
 			b.parts = append(b.parts, part{v, c.paint, fmt.Sprintf("%s: %s, %s", n, c.text, length(v))})
 		}
-		b.figure = length(all)
+		b.figure, b.weight = length(all), all
 		list = append(list, b)
 	}
 	return bars(d.theme, shortNames, "idle", title, "", used, list, 0), len(list) > 0
@@ -220,7 +222,7 @@ func (d drawing) overlap(t *table.Table) (Chart, bool) {
 		list = append(list, bar{name, percentOf(p), []part{
 			{p, paintCompute, name + ": " + percentOf(p) + " under computation"},
 			{100 - p, paintIdle, name + ": " + percentOf(100-p) + " exposed"},
-		}})
+		}, p})
 	}
 	return bars(d.theme, shortNames, "overlap", "Communication hidden behind computation", "", []legend{
 		{paintCompute, "hidden"}, {paintIdle, "exposed"},
@@ -267,19 +269,19 @@ func kernelLabel(name string) string {
 	return name
 }
 
-// mostRows is how many names a chart lists; the tables have them all.
-const mostRows = 12
+// mostRows is how many names a chart lists where nothing else is said.
+const mostRows = 10
 
 func (d drawing) kernels(t *table.Table) (Chart, bool) {
 	kernels, all := kernelTimes(t)
 	aside := d.ofAll("all ranks")
-	if len(kernels) > mostRows {
+	if len(kernels) > d.rows {
 		rest := 0.0
-		for _, k := range kernels[mostRows:] {
+		for _, k := range kernels[d.rows:] {
 			rest += k.us
 		}
-		aside = strings.TrimPrefix(fmt.Sprintf("%s; %s: %s", aside, plural(len(kernels)-mostRows, "further kernel"), share(rest/all)), "; ")
-		kernels = kernels[:mostRows]
+		aside = strings.TrimPrefix(fmt.Sprintf("%s; %s: %s", aside, plural(len(kernels)-d.rows, "further kernel"), share(rest/all)), "; ")
+		kernels = kernels[:d.rows]
 	}
 	var list []bar
 	var used []legend
@@ -290,7 +292,7 @@ func (d drawing) kernels(t *table.Table) (Chart, bool) {
 	}
 	for _, k := range kernels {
 		list = append(list, bar{kernelLabel(k.name), length(k.us) + " · " + share(k.us/all),
-			[]part{{k.us, kindPaint[k.kind], k.name + ": " + length(k.us)}}})
+			[]part{{k.us, kindPaint[k.kind], k.name + ": " + length(k.us)}}, k.us})
 	}
 	return bars(d.theme, longNames, "kernels", "Kernels by device time", aside, used, list, 0), true
 }
@@ -317,13 +319,13 @@ func (d drawing) calls(t *table.Table) (Chart, bool) {
 	slices.SortStableFunc(all, func(a, b sums) int { return cmp.Compare(b.us, a.us) })
 	var list []bar
 	waits := false
-	for _, s := range all[:min(mostRows, len(all))] {
+	for _, s := range all[:min(d.rows, len(all))] {
 		p, about := paintHost, fmt.Sprintf("%s: %s in %s calls", s.name, length(s.us), words.Count(int64(s.number)))
 		if s.waits {
 			p, waits = paintLate, true
 			about += fmt.Sprintf("; %s of device idle time began in it", length(s.drained))
 		}
-		list = append(list, bar{s.name, fmt.Sprintf("%s · %s×", length(s.us), words.Count(int64(s.number))), []part{{s.us, p, about}}})
+		list = append(list, bar{s.name, fmt.Sprintf("%s · %s×", length(s.us), words.Count(int64(s.number))), []part{{s.us, p, about}}, s.us})
 	}
 	var legends []legend
 	if waits {

@@ -1,11 +1,15 @@
 package view
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
+	"strings"
 
+	"github.com/omni-perf/omni-perf/sidecar/chart/viewer"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/analyses"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/snapshot"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/table"
@@ -49,12 +53,21 @@ func forPage(t *table.Table, rows int) htmlTable {
 type pageData struct {
 	Name     string
 	About    string
-	Headline []string
+	Answer   string   // the first finding
+	Findings []string // those to read at once
+	More     []string // the others
 	Warnings []string
 	Missing  []string
+	Steps    []pageStep
+	StepNote string // why there are none
 	Charts   []pageChart
 	Tables   []htmlTable
+
+	Policy, Style, Viewer, Script any
 }
+
+// atOnce is how many findings stand below the answer.
+const atOnce = 3
 
 type pageChart struct {
 	Title string
@@ -74,7 +87,11 @@ func isSeries(name string) bool {
 }
 
 func (r *Result) page(theme Theme, rows int) pageData {
-	d := pageData{Name: plain(r.Name), Headline: r.headline(), About: r.about()}
+	d := pageData{Name: plain(r.Name), About: r.about(), StepNote: plain(r.StepNote)}
+	if lines := r.headline(); len(lines) > 0 {
+		n := min(1+atOnce, len(lines))
+		d.Answer, d.Findings, d.More = lines[0], lines[1:n], lines[n:]
+	}
 	for _, note := range r.Notes {
 		d.Warnings = append(d.Warnings, plain(note))
 	}
@@ -83,12 +100,7 @@ func (r *Result) page(theme Theme, rows int) pageData {
 			d.Warnings = append(d.Warnings, plain(w.String()))
 		}
 	}
-	for _, c := range r.Charts(theme) {
-		d.Charts = append(d.Charts, pageChart{
-			Title: c.Title, Inline: template.HTML(c.inline()),
-			Image: template.URL("data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(c.SVG)),
-		})
-	}
+	d.Charts = forTemplate(r.Charts(theme))
 	for _, t := range r.shown() {
 		if !isSeries(t.Name) {
 			d.Tables = append(d.Tables, forPage(t, rows))
@@ -96,6 +108,16 @@ func (r *Result) page(theme Theme, rows int) pageData {
 	}
 	d.Missing = r.missing()
 	return d
+}
+
+func forTemplate(charts []Chart) (list []pageChart) {
+	for _, c := range charts {
+		list = append(list, pageChart{
+			Title: c.Title, Inline: template.HTML(c.inline()),
+			Image: template.URL("data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(c.SVG)),
+		})
+	}
+	return list
 }
 
 // missing says what the traces do not have and how to get it.
@@ -142,59 +164,61 @@ func (r *Result) about() string {
 	return text
 }
 
-// Page writes a self-contained HTML document.
+// Page writes a self-contained HTML document: the answer, one step from near, small
+// charts side by side, the tables folded. Its policy lets nothing run or style it but
+// what stands here, by hash: were anything in it not escaped, it would do nothing.
 func (r *Result) Page(w io.Writer) error {
-	if err := page.Execute(w, r.page(Auto, pageRows)); err != nil {
+	d := r.page(Auto, pageRows)
+	styles := []string{pageStyle, style(Auto)}
+	scripts := "'none'"
+	for i := range r.Steps {
+		step, figure, err := r.pageStep(&r.Steps[i])
+		if err != nil {
+			return fmt.Errorf("writing the page: %w", err)
+		}
+		d.Steps = append(d.Steps, step)
+		styles = append(styles, figure.Styles...)
+	}
+	if len(d.Steps) > 0 {
+		styles, scripts = append(styles, viewer.Style), hashes(viewer.FullScript)
+		d.Viewer, d.Script = template.CSS(viewer.Style), template.JS(viewer.FullScript)
+	}
+	slices.Sort(styles)
+	d.Style = template.CSS(pageStyle)
+	d.Policy = fmt.Sprintf("default-src 'none'; script-src %s; style-src %s; base-uri 'none'; form-action 'none'",
+		scripts, hashes(slices.Compact(styles)...))
+	if err := page.Execute(w, d); err != nil {
 		return fmt.Errorf("writing the page: %w", err)
 	}
 	return nil
 }
 
-// Fragment writes what a notebook shows: pictures as images, which survive its
-// sanitizer, and the tables folded up.
+// hashes are the sources of a policy that allow these inline scripts or style sheets.
+func hashes(texts ...string) string {
+	sources := make([]string, len(texts))
+	for i, text := range texts {
+		sum := sha256.Sum256([]byte(text))
+		sources[i] = "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	}
+	return strings.Join(sources, " ")
+}
+
+// fragmentRows bounds a table in a notebook.
+const fragmentRows = 12
+
+// Fragment writes what a notebook shows: one step as a cell is shown, the charts as
+// images, which survive its sanitizer, and the tables folded up.
 func (r *Result) Fragment(w io.Writer) error {
-	if err := fragment.Execute(w, r.page(Auto, 12)); err != nil {
+	d := r.page(Auto, fragmentRows)
+	if len(r.Steps) > 0 {
+		step, err := r.fragmentStep(&r.Steps[0])
+		if err != nil {
+			return fmt.Errorf("writing the display: %w", err)
+		}
+		d.Steps = append(d.Steps, step)
+	}
+	if err := fragment.Execute(w, d); err != nil {
 		return fmt.Errorf("writing the display: %w", err)
 	}
 	return nil
 }
-
-var page = template.Must(template.New("page").Parse(`<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{{.Name}} – omni_perf</title>
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
-<meta name="viewport" content="width=device-width">
-<style>
-:root{color-scheme:light dark;--text:#1c1c1e;--dim:#6e6e73;--line:#e2e2e7;--ground:#fff}
-@media (prefers-color-scheme:dark){:root{--text:#f2f2f5;--dim:#9a9aa2;--line:#35353b;--ground:#111113}}
-body{font:14px/1.45 system-ui,"Segoe UI","DejaVu Sans",sans-serif;color:var(--text);background:var(--ground);max-width:1000px;margin:32px auto;padding:0 24px}
-h1{font-size:20px;margin:0 0 4px}h2{font-size:14px;margin:28px 0 6px}.dim{color:var(--dim)}.first{font-weight:600}
-figure{margin:12px -10px}figure svg{max-width:100%;height:auto}
-table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:13px}
-td,th{padding:2px 14px 2px 0;text-align:left;vertical-align:top;overflow-wrap:anywhere}th{color:var(--dim);font-weight:400;border-bottom:1px solid var(--line);overflow-wrap:normal}
-.n{text-align:right;white-space:nowrap}.scroll{overflow-x:auto}
-details{margin:10px 0;border-top:1px solid var(--line);padding-top:8px}summary{cursor:pointer}
-</style></head><body>
-<h1>{{.Name}}</h1><p class="dim">{{.About}}</p>
-{{range $i, $l := .Headline}}<p{{if eq $i 0}} class="first"{{end}}>{{$l}}</p>
-{{end}}{{if .Warnings}}<h2>Warnings</h2><ul>{{range .Warnings}}<li>{{.}}</li>{{end}}</ul>{{end}}
-{{range .Charts}}<figure>{{.Inline}}</figure>
-{{end}}{{with .Missing}}<p class="dim">Not recorded: {{range $i, $m := .}}{{if $i}}; {{end}}{{$m}}{{end}}.</p>
-{{end}}{{range .Tables}}<details><summary>{{.Title}}</summary>{{with .Note}}<p class="dim">{{.}}</p>{{end}}{{if .Rows}}<div class="scroll"><table>
-<tr>{{range .Head}}<th{{if .Number}} class="n"{{end}}>{{.Text}}</th>{{end}}</tr>
-{{range .Rows}}<tr>{{range .}}<td{{if .Number}} class="n"{{end}}>{{.Text}}</td>{{end}}</tr>
-{{end}}</table></div>{{end}}</details>
-{{end}}</body></html>
-`))
-
-var fragment = template.Must(template.New("fragment").Parse(`<div>
-<p style="margin:0 0 4px"><b>{{.Name}}</b> {{.About}}</p>
-{{range $i, $l := .Headline}}<p style="margin:0 0 2px">{{if eq $i 0}}<b>{{$l}}</b>{{else}}{{$l}}{{end}}</p>
-{{end}}{{if .Warnings}}<details><summary>{{len .Warnings}} warnings about the input</summary><ul>{{range .Warnings}}<li>{{.}}</li>{{end}}</ul></details>{{end}}
-{{range .Charts}}<p style="margin:6px 0 0 -10px"><img alt="{{.Title}}" src="{{.Image}}" style="max-width:100%"></p>
-{{end}}{{with .Missing}}<p>Not recorded: {{range $i, $m := .}}{{if $i}}; {{end}}{{$m}}{{end}}.</p>
-{{end}}{{range .Tables}}<details><summary>{{.Title}}</summary>{{with .Note}}<p>{{.}}</p>{{end}}{{if .Rows}}<table>
-<tr>{{range .Head}}<th style="text-align:{{if .Number}}right{{else}}left{{end}}">{{.Text}}</th>{{end}}</tr>
-{{range .Rows}}<tr>{{range .}}<td style="text-align:{{if .Number}}right{{else}}left{{end}}">{{.Text}}</td>{{end}}</tr>
-{{end}}</table>{{end}}</details>
-{{end}}</div>
-`))

@@ -23,7 +23,7 @@ func (d drawing) stragglers(t *table.Table) (Chart, bool) {
 		list = append(list, bar{name, figure, []part{
 			{transfer, paintOverhead, name + ": transfers, " + length(transfer)},
 			{waited, paintIdle, name + ": waited for other ranks, " + length(waited)},
-		}})
+		}, float64(max(0, t.IntAt("times_last", r)))})
 	}
 	return bars(d.theme, shortNames, "stragglers", "Collectives: who waited for whom", "last: came to a collective after all others", []legend{
 		{paintOverhead, "transfer"}, {paintIdle, "waited for other ranks"},
@@ -45,7 +45,7 @@ func (d drawing) loader(t *table.Table) (Chart, bool) {
 		if !(steps > 0) {
 			continue
 		}
-		b := bar{name: name, figure: share(fetching / steps)}
+		b := bar{name: name, figure: share(fetching / steps), weight: fetching / steps}
 		if !d.severalRanks() {
 			b.name = "steps"
 		}
@@ -197,11 +197,11 @@ func (d drawing) placeBars(name, title, aside string, p paint, list []placeTime,
 		paint := p
 		if l.nobody {
 			paint = paintOther
-		} else if i >= mostRows {
+		} else if i >= d.rows {
 			continue
 		}
 		rows = append(rows, bar{baseName(l.name), length(l.us) + " · " + share(l.us/all),
-			[]part{{l.us, paint, l.name + ": " + length(l.us)}}})
+			[]part{{l.us, paint, l.name + ": " + length(l.us)}}, l.us})
 	}
 	return bars(d.theme, longNames, name, title, aside, nil, rows, 0)
 }

@@ -16,16 +16,20 @@ type line struct {
 }
 
 // points is the resolution of a curve: one value per pixel, its highest.
-const points = int(plotRight - plotLeft)
+const points = int(curveRight - plotLeft)
+
+// curveRight is where the time axis ends.
+const curveRight = chartWidth
 
 // curves draws lines over one time axis in microseconds.
 func curves(theme Theme, name, title, aside string, list []line, unit func(float64) string) Chart {
-	const plot = 170.0
+	const plot = 120.0
 	var legends []legend
 	for _, l := range list {
 		legends = append(legends, legend{l.paint, l.name})
 	}
-	c := newCanvas(theme, plotLeft, 30+22+plot+30, title, aside, legends)
+	c := newCanvas(theme, 10+plot+24, title, aside, legends)
+	c.y += 10
 	first, last, most := math.Inf(1), math.Inf(-1), 0.0
 	for _, l := range list {
 		for i := range l.x {
@@ -33,15 +37,15 @@ func curves(theme Theme, name, title, aside string, list []line, unit func(float
 		}
 	}
 	bottom := c.y + plot
-	c.Line(plotLeft, bottom, plotRight, bottom, `class="opl"`)
+	c.Line(plotLeft, bottom, curveRight, bottom, `class="opl"`)
 	if !(last > first) || most <= 0 {
 		return c.chart(name, title)
 	}
-	c.Line(plotLeft, c.y, plotRight, c.y, `class="opl"`)
+	c.Line(plotLeft, c.y, curveRight, c.y, `class="opl"`)
 	c.Text(plotLeft-10, c.y+4, unit(most), `class="opd opr"`)
 	c.Text(plotLeft-10, bottom+4, "0", `class="opd opr"`)
 	c.Text(plotLeft, bottom+16, "0", `class="opd"`)
-	c.Text(plotRight, bottom+16, length(last-first), `class="opd opr"`)
+	c.Text(curveRight, bottom+16, length(last-first), `class="opd opr"`)
 	for _, l := range list {
 		path := curvePath(l, first, last, func(v float64) float64 { return bottom - v/most*plot }, bottom)
 		attr := fmt.Sprintf(`class="ops-%s"`, l.paint)
@@ -83,7 +87,7 @@ func curvePath(l line, first, last float64, y func(float64) float64, bottom floa
 			previous = shown
 		}
 	}
-	fmt.Fprintf(&b, "H%.1f", plotRight)
+	fmt.Fprintf(&b, "H%.1f", curveRight)
 	if l.filled {
 		fmt.Fprintf(&b, "V%.1fZ", bottom)
 	}

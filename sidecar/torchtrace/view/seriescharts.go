@@ -214,12 +214,12 @@ func (d drawing) peak(t *table.Table) (Chart, bool) {
 	}
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(by[b].bytes, by[a].bytes) })
 	var list []bar
-	for _, key := range names[:min(mostRows, len(names))] {
+	for _, key := range names[:min(d.rows, len(names))] {
 		_, where, _ := strings.Cut(key, "\x00")
 		s := by[key]
 		used[s.category] = true
 		list = append(list, bar{baseName(where), bytesOf(s.bytes) + " · " + share(s.bytes/all),
-			[]part{{s.bytes, paintOf(s.category), where + ": " + bytesOf(s.bytes)}}})
+			[]part{{s.bytes, paintOf(s.category), where + ": " + bytesOf(s.bytes)}}, s.bytes})
 	}
 	var legends []legend
 	for _, category := range slices.Sorted(maps.Keys(used)) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/analyses"
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/closeup"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/findings"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/table"
 )
@@ -24,6 +25,8 @@ type Result struct {
 	Analysis *torchtrace.Analysis
 	Snapshot []*table.Table // of a memory snapshot; may be empty
 	Notes    []string       // of the snapshot
+	Steps    []closeup.Closeup
+	StepNote string // why a step could not be shown
 }
 
 // tables are all tables in order of showing.

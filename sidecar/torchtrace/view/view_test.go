@@ -251,8 +251,8 @@ func TestThePageRunsNothing(t *testing.T) {
 	if err := (&Result{Name: "<script>alert(1)</script>"}).Page(&page); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`http-equiv="Content-Security-Policy" content="default-src 'none';`, "&lt;script&gt;"} {
-		if !strings.Contains(page.String(), want) {
+	for _, want := range []string{`http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'none';`, "&lt;script&gt;"} {
+		if !strings.Contains(strings.ReplaceAll(page.String(), "&#39;", "'"), want) {
 			t.Errorf("the page does not hold %s", want)
 		}
 	}
