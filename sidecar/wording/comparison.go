@@ -48,7 +48,7 @@ func Compared(whole Change, parts string) string {
 	case whole.Verdict == difference.WithinNoise && parts == "":
 		return fmt.Sprintf("No difference beyond noise: %s before, %s after.", before, after)
 	case whole.Verdict == difference.WithinNoise:
-		return fmt.Sprintf("The whole time does not differ beyond noise (%s before, %s after), but %s do.", before, after, parts)
+		return fmt.Sprintf("The whole time does not differ beyond noise (%s before, %s after); what does: %s.", before, after, parts)
 	}
 	much := words.Seconds(math.Abs(whole.by()))
 	than := "longer"

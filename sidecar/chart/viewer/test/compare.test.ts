@@ -14,6 +14,15 @@ test("boxes of the second recording know the first one's time, though cells chan
   expect(times).toEqual({ "Cell [9]": [12, 5], load: [10, 4], new: [0, 1] });
 });
 
+test("functions are one where the document numbers them so, whatever they are called", () => {
+  const [a, b] = [small([0, 0, 10, "a.py:user.<module>>a.py:user.load"]), small([0, 0, 4, "b.py:user.<module>>b.py:user.read"])];
+  const was = (same: unknown) => compared(comparisonOf(pair(a, b, { same }))!, false).was.slice(1);
+  expect(was([[7, 8], [7, 8]])).toEqual([10000, 10000]);
+  expect(was([[7, 8], [7, 9]])).toEqual([10000, 0]);
+  expect(was(undefined)).toEqual([0, 0]);
+  expect(was([{}, "x", 5])).toEqual([0, 0]);
+});
+
 test("functions of one name in two files are two", () => {
   const c = comparisonOf(pair(small([0, 0, 1, "a.py:user.f"]), small([0, 0, 1, "b.py:user.f"])))!;
   expect(identity(c.before.r.fns[0]!) === identity(c.after.r.fns[0]!)).toBe(false);
