@@ -75,7 +75,7 @@ func payloadWithin(limit int, r *report.View, d *digest, s *Scene) (string, erro
 		for i := range shown.Hosts {
 			shown.Hosts[i].Name = nil
 		}
-		payload, err := viewer.Payload(viewsOf(r), document{&shown, viewerChart(r, e, d, s)})
+		payload, err := viewer.Payload(viewsOf(r), documentOf(&shown, viewerChart(r, e, d, s), s))
 		if err != nil || base64.StdEncoding.DecodedLen(len(payload)) <= limit {
 			return payload, err
 		}
