@@ -132,6 +132,15 @@ func (f family) strip(r *report.View, histories [][]span, duration float64) *tra
 	return lane
 }
 
+// poolTrack is a strip as a track, for the viewer.
+func poolTrack(points []point) report.Track {
+	t := report.Track{ID: "pool", Kind: report.Rate, Unit: "busy", AtUS: make(report.Column, len(points)), Value: make(report.Figures, len(points))}
+	for i, p := range points {
+		t.AtUS[i], t.Value[i] = int64(math.Round(p.to*1e6)), p.value
+	}
+	return t
+}
+
 // share is the part that each member of a family has in something, in words: by name of few, else the least and the most.
 func (f family) shares(r *report.View, parts map[int]float64) string {
 	sum := 0.0

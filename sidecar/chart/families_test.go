@@ -168,3 +168,35 @@ func TestRanksStandInOrderWithTheirGPUs(t *testing.T) {
 		t.Errorf("the table is %+v", table.rows)
 	}
 }
+
+// Zoomed, a pool's strip has the figures that the picture has: no track of the report does.
+func TestTheViewerHasAPoolsStrip(t *testing.T) {
+	r := poolOf(t, 8)
+	for form, draw := range map[string]func(*report.View, Options) ([]byte, error){"notebook": HTML, "folded": Folded, "page": Page} {
+		html, err := draw(r, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := documentIn(t, html)
+		found := false
+		for _, l := range got.Chart.Lanes {
+			if l.Name != "8 pool workers" {
+				continue
+			}
+			found = true
+			if l.Kind != "track" || l.Index < len(r.Tracks) || l.Index >= len(got.Tracks) {
+				t.Fatalf("%s: the pool's lane is %+v of %d tracks", form, l, len(got.Tracks))
+			}
+			track, most := got.Tracks[l.Index], 0.0
+			for _, v := range track.Value {
+				most = max(most, v)
+			}
+			if at := track.AtUS; len(at) == 0 || at[len(at)-1] != r.DurationNS/1000 || most < 1 || most > 8 {
+				t.Errorf("%s: the pool's track ends at %v and has at most %v of 8 computing", form, at, most)
+			}
+		}
+		if !found {
+			t.Errorf("%s: no lane of the pool", form)
+		}
+	}
+}

@@ -69,7 +69,7 @@ func payloadWithin(limit int, r *report.View, d *digest, s *Scene) (string, erro
 		if err != nil {
 			return "", err
 		}
-		payload, err := viewer.Payload(d.views(r), document{withoutHosts(e.Document), viewerChart(r, e, d, s)})
+		payload, err := viewer.Payload(d.views(r), documentOf(withoutHosts(e.Document), viewerChart(r, e, d, s), s))
 		if err != nil || base64.StdEncoding.DecodedLen(len(payload)) <= limit {
 			return payload, err
 		}

@@ -171,6 +171,9 @@ func (l *layouter) track(t *trackLane) {
 		Names: LaneNames{Name: t.name, Value: t.value, Aside: t.aside}, Top: t.top,
 	}
 	lane.Areas = l.areas(t, lane.Box)
+	if t.index < 0 {
+		lane.Pool = t.points
+	}
 	for _, s := range t.idle {
 		l.shade(s, l.y, l.y+height)
 	}

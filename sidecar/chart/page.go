@@ -29,7 +29,7 @@ func Page(r *report.View, o Options) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	payload, err := viewer.Payload(d.views(r), document{r.Document, viewerChart(r, r.Whole(), d, scene)})
+	payload, err := viewer.Payload(d.views(r), documentOf(r.Document, viewerChart(r, r.Whole(), d, scene), scene))
 	if err != nil {
 		return nil, err
 	}
@@ -94,6 +94,20 @@ func hashes(texts ...string) string {
 type document struct {
 	*report.Document
 	Chart *viewer.Chart `json:"chart"`
+}
+
+// documentOf puts a report and its picture together, and beside the report's tracks
+// those that only the picture has.
+func documentOf(r *report.Document, c *viewer.Chart, s *Scene) document {
+	all := *r
+	all.Tracks = slices.Clone(r.Tracks)
+	for i := range s.Lanes {
+		if l := &s.Lanes[i]; len(l.Pool) > 0 {
+			c.Lanes[i].Index = len(all.Tracks)
+			all.Tracks = append(all.Tracks, poolTrack(l.Pool))
+		}
+	}
+	return document{&all, c}
 }
 
 // viewsOf are the ways to look at a report that have something to show.

@@ -76,6 +76,7 @@ type Lane struct {
 	Limit int     // of Rows, where the last one tells what is left out; else 0
 	About string  // tooltip
 	Areas []Area  // tracks
+	Pool  []point // of a pool's lane, which no track of the report has: its members computing
 	Base  bool    // a faint ground, where nothing ran
 	Rows  []Row   // everything else
 }
