@@ -169,6 +169,7 @@ bench: build
 	$(GO) test -run '^$$' -bench 'LongCell|End|Resident' -benchtime 1x ./sidecar/recorder ./sidecar/server
 	tools/interpreters > /dev/null
 	$(GO) run ./bench/sampler -quick
+	$(BIN)/python bench/children/bench.py --rounds 3
 	$(GO) run ./bench/torchtrace -python $(BIN)/python
 	$(BIN)/python bench/viewer/bench.py
 
