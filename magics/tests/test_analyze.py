@@ -42,7 +42,9 @@ def test_figures_are_the_known_ones(traces: Path, analysis: Analysis) -> None:
 def test_display_has_pictures_and_text(analysis: Analysis) -> None:
     bundle, metadata = analysis._repr_mimebundle_()  # pyright: ignore[reportPrivateUsage]
     assert bundle["text/html"].count("<img") > 10
-    assert "<script" not in bundle["text/html"]
+    # One step as a cell is shown: its data, which is no program, and the viewer's script.
+    assert bundle["text/html"].count("<script") == 2
+    assert bundle["text/html"].count('<script type="application/octet-stream;base64">') == 1
     assert "Where the device time went" in bundle["text/plain"]
     assert metadata == {}
     json.dumps(bundle)
