@@ -26,7 +26,6 @@ type program struct {
 	cpu   *timeline.TrackWriter
 	gpu   *timeline.TrackWriter
 	began int64
-	seen  int64 // up to which the follower has looked
 	f     *Follower
 }
 
