@@ -46,8 +46,10 @@ class Progress(NamedTuple):
     hooked: int = 0
     total: int = 0
     """How many there will be, counted from where it was told; 0: not told."""
-    told_at: int = 0
-    """The number of calls before that."""
+    told_first: int = 0
+    """The number of calls before it was told first …"""
+    told_last: int = 0
+    """… and last."""
 
     def since(self, before: Progress) -> contract.LiveRequest:
         """Return the steps since then, as a sidecar is told of them; called ones take precedence."""
@@ -57,8 +59,8 @@ class Progress(NamedTuple):
             return {}
         last = next((mark.at_ns for mark in reversed(_steps.copy()) if mark.by_hook != by_call), 0)
         told: contract.LiveRequest = {"steps": str(steps), "lastStepNs": str(last)}
-        if by_call and self.total and self.told_at >= before.called:
-            told["totalSteps"] = str(self.told_at - before.called + self.total)
+        if by_call and self.total and self.told_last >= before.called:  # a cell that runs again tells the same
+            told["totalSteps"] = str(max(self.told_first - before.called, 0) + self.total)
         return told
 
 
@@ -66,7 +68,8 @@ _listener: Listener | None = None
 _called = 0
 _hooked = 0
 _total = 0
-_told_at = 0
+_told_first = 0
+_told_last = 0
 _steps: deque[StepEnd] = deque(maxlen=CAPACITY)
 _regions: deque[Region] = deque(maxlen=CAPACITY)
 
@@ -79,7 +82,7 @@ def tell(listener: Listener) -> None:
 
 def progress() -> Progress:
     """Return how many steps were marked so far."""
-    return Progress(_called, _hooked, _total, _told_at)
+    return Progress(_called, _hooked, _total, _told_first, _told_last)
 
 
 def step(total: int | None = None) -> None:
@@ -87,11 +90,13 @@ def step(total: int | None = None) -> None:
 
     ``total`` is how many there are in this loop; a live view then shows the time left.
     """
-    global _called, _total, _told_at
+    global _called, _total, _told_first, _told_last
     at_ns = monotonic_ns()
     _steps.append(StepEnd(at_ns, False))
-    if total is not None and total != _total:
-        _total, _told_at = total, _called
+    if total is not None:
+        if total != _total:
+            _total, _told_first = total, _called
+        _told_last = _called
     _called += 1
     if _listener is not None:
         _listener.step(at_ns)

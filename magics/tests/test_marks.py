@@ -70,3 +70,32 @@ def test_the_ring_is_bounded_and_says_so() -> None:
     assert len(found) == marks.CAPACITY - 1  # of the oldest the beginning is not known
     assert found[0].get("startNs") != str(start)
     assert f"{marks.CAPACITY:,}" in lost
+
+
+def test_progress_counts_steps_from_an_instant_on() -> None:
+    marks.step()
+    before = marks.progress()
+    assert marks.progress().since(before) == {}
+    marks.step_by_hook()
+    hooked = marks.progress().since(before)
+    assert hooked.get("steps") == "1" and "totalSteps" not in hooked
+    marks.step()
+    told = marks.progress().since(before)
+    assert told.get("steps") == "1", "called steps take precedence over a hook's"
+    assert int(told.get("lastStepNs", "0")) > int(hooked.get("lastStepNs", "0"))
+
+
+def test_a_total_counts_from_where_it_was_told() -> None:
+    before = marks.progress()
+    for _ in range(3):
+        marks.step()
+    for _ in range(2):
+        marks.step(total=10)
+    told = marks.progress().since(before)
+    assert (told.get("steps"), told.get("totalSteps")) == ("5", "13")
+    again = marks.progress()  # the cell runs once more
+    marks.step(total=10)
+    assert marks.progress().since(again).get("totalSteps") == "10"
+    silent = marks.progress()
+    marks.step()
+    assert "totalSteps" not in marks.progress().since(silent)

@@ -1,7 +1,7 @@
-"""A cell does the same with the magic, without it, and under ``on``.
+"""A cell does the same with the magic, without it, while it is shown live, and under ``on``.
 
-Every cell runs in three real kernels: bare, below ``%%omni_perf``, and with
-``%omni_perf on``. What a front end sees must be equal but for our chart, and so must the
+Every cell runs in real kernels: bare, below ``%%omni_perf``, below ``%%omni_perf --live``, and
+with ``%omni_perf on``. What a front end sees must be equal but for our chart, and so must the
 namespace and the history at the end. All of it runs a second time for a user who logs
 everything.
 """
@@ -119,6 +119,10 @@ def below_the_magic(cell: str) -> str:
     return "%%omni_perf --quiet\n" + cell
 
 
+def below_the_live_magic(cell: str) -> str:
+    return "%%omni_perf --live\n" + cell
+
+
 def below_a_comment(cell: str) -> str:
     """What the magic's line becomes: tracebacks quote it, and line numbers count it."""
     return cell if cell.startswith("%%") else "# %%omni_perf --quiet\n" + cell
@@ -132,16 +136,22 @@ LOGGING = {
 
 @pytest.fixture(scope="module", params=LOGGING)
 def kernels(request: pytest.FixtureRequest) -> Iterator[dict[str, Kernel]]:
-    with Kernel(load=False) as bare, Kernel(load=False) as commented, Kernel() as magic, Kernel() as on:
+    with (
+        Kernel(load=False) as bare,
+        Kernel(load=False) as commented,
+        Kernel() as magic,
+        Kernel() as live,
+        Kernel() as on,
+    ):
         assert "Every cell is profiled" in on.run("%omni_perf on -t 0").text("stdout")
         on.run("%omni_perf on -t 0")
         WRITTEN.touch()
         # Equal execution counts, and the same names, everywhere.
-        for kernel, filler in ((bare, 3), (commented, 3), (magic, 2), (on, 0)):
+        for kernel, filler in ((bare, 3), (commented, 3), (magic, 2), (live, 2), (on, 0)):
             for _ in range(filler):
                 kernel.run("pass")
             assert seen(kernel.run(LOGGING[request.param]))[0] == []
-        yield {"bare": bare, "commented": commented, "magic": magic, "on": on}
+        yield {"bare": bare, "commented": commented, "magic": magic, "live": live, "on": on}
 
 
 @pytest.mark.parametrize("name", CELLS)
@@ -149,9 +159,11 @@ def test_a_cell_does_the_same(kernels: dict[str, Kernel], name: str) -> None:
     cell = CELLS[name]
     with_comment = seen(kernels["commented"].run(below_a_comment(cell)))
     with_magic = seen(kernels["magic"].run(below_the_magic(cell)))
+    while_live = seen(kernels["live"].run(below_the_live_magic(cell)))
     without = seen(kernels["bare"].run(cell))
     with_on = seen(kernels["on"].run(cell))
     assert with_magic == with_comment
+    assert while_live == with_comment
     assert with_on == without
 
 
@@ -159,7 +171,7 @@ def seen(ran: Ran) -> list[Any]:
     """What is compared: outputs without our chart and sentences, made independent of time."""
     found: list[Any] = []
     for output in ran.outputs:
-        if is_chart(output):
+        if is_chart(output) or is_live(output):
             continue
         if output["type"] == "stream":
             text = without_ours(output["text"])
@@ -169,6 +181,11 @@ def seen(ran: Ran) -> list[Any]:
             found.append(steadied({key: value for key, value in output.items() if key != "arrived"}))
     reply = {key: value for key, value in ran.reply.items() if key not in ("engine_info", "started")}
     return [found, steadied(reply)]
+
+
+def is_live(output: dict[str, Any]) -> bool:
+    """Whether it belongs to the display of a cell that is shown live."""
+    return str(output.get("transient", {}).get("display_id", "")).startswith("omni_perf-")
 
 
 def without_ours(text: str) -> str:
@@ -186,6 +203,7 @@ def steadied(value: Any) -> Any:
 
 def steady(text: str) -> str:
     """Take out what differs from run to run: durations, ids, paths with the kernel's pid."""
+    text = text.replace("%%omni_perf --live", "%%omni_perf --quiet")
     text = re.sub(r"\d+(\.\d+)? (ns|[µμ]s|us|ms|s|min)\b", "TIME", text)
     text = re.sub(r"(ipykernel_\d+/)?\d+\.py", "CELL.py", text)
     text = text.replace("# %%omni_perf", "%%omni_perf")  # in the history, as typed

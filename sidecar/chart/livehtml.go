@@ -18,7 +18,7 @@ const liveStyle = `.op-live{font:13px/1.5 system-ui,-apple-system,"Segoe UI",Rob
 .op-live .g{flex:1;overflow:hidden;text-overflow:ellipsis}
 .op-live code{font:12px ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono","Liberation Mono",monospace;color:inherit;background:none;padding:0;overflow:hidden;text-overflow:ellipsis}
 .op-live i{font-style:normal;color:var(--tm)}
-.op-live .w{color:var(--tw)}
+.op-live .w{color:var(--tw);white-space:normal}
 .op-live .p{height:4px;border-radius:2px;background:var(--ba);margin:4px 0}
 .op-live .p b,.op-live .q b{display:block;height:100%;border-radius:2px;background:var(--bar)}
 .op-live .q{flex:0 0 90px;height:8px;align-self:center;background:var(--ba);border-radius:2px}
