@@ -87,7 +87,8 @@ def _file(path: str, name: str) -> contract.Compared:
 def _not_found(name: str) -> str:
     stem = local(name).removesuffix(".html").removesuffix(".svg")
     if os.path.isfile(stem + ".html") or os.path.isfile(stem + ".svg") or os.path.isfile(local(name)):
-        return f"{name!r} holds no report to compare: save one as JSON, by %omni_perf save {os.path.basename(stem)}.json [N]."
+        saved = os.path.basename(stem) + ".json"
+        return f"{name!r} holds no report to compare: save one as JSON, by %omni_perf save {saved} [N]."
     return (
         f"There is no recording {name!r}: name a cell by its number as in %omni_perf list, a cell by its --name, "
         "or a file saved by %omni_perf save NAME.json."
