@@ -76,5 +76,7 @@ func (Charts) Comparison(before, after []*report.View, at jupyter.Place) (jupyte
 	if err != nil {
 		return jupyter.Bundle{}, "", err
 	}
-	return jupyter.NewBundle(html, text, ""), headline, nil
+	b := jupyter.NewBundle(html, text, "")
+	b.Data[viewer.MimeType] = viewer.Mark{Kind: viewer.KindComparison}
+	return b, headline, nil
 }
