@@ -220,7 +220,11 @@ func (o *Observer) take(frames [][]byte) {
 	switch m.Header.MsgType {
 	case "execute_input":
 		o.started(m)
-	case "stream", "display_data", "update_display_data", "execute_result":
+	case "display_data", "update_display_data":
+		if !m.isOurs() {
+			o.put(m)
+		}
+	case "stream", "execute_result":
 		o.put(m)
 	case "error":
 		o.put(m)

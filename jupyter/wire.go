@@ -48,6 +48,15 @@ type Message struct {
 	Buffers    [][]byte
 }
 
+// isOurs tells whether the extension sent it of its own accord while a cell ran: it is not what the cell
+// printed. The extension marks such messages.
+func (m Message) isOurs() bool {
+	var metadata struct {
+		Ours string `json:"omni_perf"`
+	}
+	return json.Unmarshal(m.Metadata, &metadata) == nil && metadata.Ours == "live"
+}
+
 // signer makes and checks signatures; the zero key signs nothing.
 type signer struct {
 	key  []byte

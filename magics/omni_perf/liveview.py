@@ -108,6 +108,7 @@ class LiveView:
             {"data": dict(data), "metadata": dict(metadata), "transient": transient},
             parent=self._parent,
             ident=publisher.topic,
+            metadata={"omni_perf": "live"},  # the sidecar does not count it as the cell's output
         )
 
     def _seen(self, message: dict[str, Any]) -> dict[str, Any]:
