@@ -177,6 +177,10 @@ class Lab:
     def command(self, name: str, args: dict[str, Any] | None = None) -> None:
         self.page.evaluate("([n, a]) => window.jupyterapp.commands.execute(n, a)", [name, args or {}])
 
+    def begin(self, name: str) -> None:
+        """Begins a command: what runs cells ends with them."""
+        self.page.evaluate("name => void window.jupyterapp.commands.execute(name)", name)
+
     def run_all(self) -> None:
         """Runs every cell and waits until the last one has its number."""
         self.page.wait_for_function(
