@@ -16,7 +16,7 @@ const liveStyle = `.op-live{font:13px/1.5 system-ui,-apple-system,"Segoe UI",Rob
 .op-live *{box-sizing:border-box}
 .op-live .r{display:flex;gap:12px;align-items:baseline;white-space:nowrap;overflow:hidden;min-height:20px}
 .op-live .g{flex:1;overflow:hidden;text-overflow:ellipsis}
-.op-live .r code{font:12px ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono","Liberation Mono",monospace;color:inherit;background:none;padding:0;overflow:hidden;text-overflow:ellipsis}
+.op-live.op-live .r code{font:12px ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono","Liberation Mono",monospace;color:inherit;background:none;padding:0;overflow:hidden;text-overflow:ellipsis}
 .op-live i{font-style:normal;color:var(--tm)}
 .op-live .w{color:var(--tw);white-space:normal}
 .op-live .p{height:4px;border-radius:2px;background:var(--ba);margin:4px 0}
