@@ -241,11 +241,15 @@ func TestRecordingsAreCompared(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var data map[string]string
+		var data struct {
+			Plain string `json:"text/plain"`
+			HTML  string `json:"text/html"`
+			Mark  *any   `json:"application/vnd.omni-perf.chart.v1+json"` // that the extension goes by
+		}
 		if err := json.Unmarshal([]byte(resp.Bundle.DataJson), &data); err != nil {
 			t.Fatal(err)
 		}
-		if !strings.HasPrefix(data["text/plain"], "a → b") || strings.Contains(data["text/html"], "<img") != wanted || resp.Headline == "" {
+		if (data.Mark != nil) != wanted || !strings.HasPrefix(data.Plain, "a → b") || strings.Contains(data.HTML, "<img") != wanted || resp.Headline == "" {
 			t.Errorf("%s: %.200s, headline %q", form, resp.Bundle.DataJson, resp.Headline)
 		}
 	}
