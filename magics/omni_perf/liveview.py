@@ -12,7 +12,7 @@ import threading
 import uuid
 from collections.abc import Mapping
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, cast
 
 from omni_perf import contract
 from omni_perf.report import bundle_part
@@ -38,6 +38,16 @@ class LiveView:
         self._hooked = hasattr(self._publisher, "register_hook")
         if self._hooked:
             self._publisher.register_hook(self._seen)
+        # ipykernel before 7 sends clear_output past the hooks.
+        self._attributes = cast(dict[str, Any], vars(self._publisher))
+        self._before = self._attributes.get("clear_output")
+        self._clear: Any = getattr(self._publisher, "clear_output", None)
+        if self._hooked and self._clear is not None:
+            self._publisher.clear_output = self._clearing
+
+    def _clearing(self, *args: Any, **keywords: Any) -> Any:
+        self._cleared = True
+        return self._clear(*args, **keywords)
 
     def fed_by(self, work: Future[object] | None) -> None:
         """Take over what goes on until :meth:`close`."""
@@ -69,6 +79,10 @@ class LiveView:
         if self._hooked:
             self._hooked = False
             self._publisher.unregister_hook(self._seen)
+            if self._before is not None:
+                self._publisher.clear_output = self._before
+            else:
+                self._attributes.pop("clear_output", None)
 
     @property
     def stands(self) -> bool:

@@ -87,7 +87,6 @@ def test_several_recordings_of_a_side(kernel: Kernel) -> None:
         ("compare 2 3 4", "3 recordings are named: -- stands between the two sides"),
         ("compare 2 99", "No cell [99] was profiled; %omni_perf list shows which were."),
         ("compare 2 nothing", "There is no recording 'nothing': name a cell by its number"),
-        ("compare 'a 2", "A quote is open"),
     ],
 )
 def test_what_is_not_there_is_a_sentence(kernel: Kernel, line: str, sentence: str) -> None:
