@@ -7,6 +7,7 @@ recording of a cell takes what lies in its time at its end. Times are CLOCK_MONO
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import dataclass, replace
 from time import monotonic_ns
 from types import TracebackType
 from typing import Final, NamedTuple, Protocol
@@ -39,7 +40,8 @@ class Listener(Protocol):
     def region(self, name: str, start_ns: int, end_ns: int) -> None: ...
 
 
-class Progress(NamedTuple):
+@dataclass(slots=True)
+class Progress:
     """How many steps were marked so far in this process, and what was told of their total."""
 
     called: int = 0
@@ -65,11 +67,7 @@ class Progress(NamedTuple):
 
 
 _listener: Listener | None = None
-_called = 0
-_hooked = 0
-_total = 0
-_told_first = 0
-_told_last = 0
+_progress = Progress()
 _steps: deque[StepEnd] = deque(maxlen=CAPACITY)
 _regions: deque[Region] = deque(maxlen=CAPACITY)
 
@@ -82,7 +80,7 @@ def tell(listener: Listener) -> None:
 
 def progress() -> Progress:
     """Return how many steps were marked so far."""
-    return Progress(_called, _hooked, _total, _told_first, _told_last)
+    return replace(_progress)
 
 
 def step(total: int | None = None) -> None:
@@ -90,24 +88,22 @@ def step(total: int | None = None) -> None:
 
     ``total`` is how many there are in this loop; a live view then shows the time left.
     """
-    global _called, _total, _told_first, _told_last
     at_ns = monotonic_ns()
     _steps.append(StepEnd(at_ns, False))
     if total is not None:
-        if total != _total:
-            _total, _told_first = total, _called
-        _told_last = _called
-    _called += 1
+        if total != _progress.total:
+            _progress.total, _progress.told_first = total, _progress.called
+        _progress.told_last = _progress.called
+    _progress.called += 1
     if _listener is not None:
         _listener.step(at_ns)
 
 
 def step_by_hook() -> None:
     """Mark the end of a step found by a hook; calls of step() take precedence."""
-    global _hooked
     at_ns = monotonic_ns()
     _steps.append(StepEnd(at_ns, True))
-    _hooked += 1
+    _progress.hooked += 1
     if _listener is not None:
         _listener.hook(at_ns)
 
