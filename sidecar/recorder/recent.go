@@ -18,17 +18,6 @@ func (r *Recorder) Recent(id string, from int64) (rec *timeline.Recording, began
 	}
 	b := run.Builder
 	rec = b.Recent(b.Since(max(from, c.started)), b.Since(r.opts.Clock()))
-
-	r.mu.Lock()
-	c.describe(rec, target, Ending{}, c.first)
-	run.push.describe(rec)
-	rec.Sources = r.sources.of(rec)
-	if r.install != nil {
-		rec.Installation = *r.install
-	}
-	r.mu.Unlock()
-	if r.opts.Code != nil {
-		r.opts.Code.Describe(rec)
-	}
+	r.describe(rec, run, func() { c.describe(rec, target, Ending{}, c.first) })
 	return rec, c.started, nil
 }

@@ -347,7 +347,16 @@ func (r *Recorder) complete(rec *timeline.Recording, run *run, own func()) {
 	if r.opts.Host != nil {
 		rec.Host = r.opts.Host()
 	}
+	r.describe(rec, run, own)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range rec.CodeFiles {
+		rec.CodeFiles[i].Loaded = r.loaded[rec.CodeFiles[i].Name]
+	}
+}
 
+// describe adds what target and kernel told of the samples and the code in them.
+func (r *Recorder) describe(rec *timeline.Recording, run *run, own func()) {
 	r.mu.Lock()
 	run.push.describe(rec)
 	own()
@@ -358,15 +367,6 @@ func (r *Recorder) complete(rec *timeline.Recording, run *run, own func()) {
 	r.mu.Unlock()
 	if r.opts.Code != nil {
 		r.opts.Code.Describe(rec)
-		r.tellLoaded(rec)
-	}
-}
-
-func (r *Recorder) tellLoaded(rec *timeline.Recording) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for i := range rec.CodeFiles {
-		rec.CodeFiles[i].Loaded = r.loaded[rec.CodeFiles[i].Name]
 	}
 }
 
