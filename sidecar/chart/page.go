@@ -1,8 +1,6 @@
 package chart
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
 	"fmt"
 	"html"
 	"regexp"
@@ -47,7 +45,7 @@ func page(title string, svg []byte, payload, script, text string, o Options) []b
 	b.Grow(len(svg) + len(payload) + len(script) + len(viewer.Style) + 64<<10)
 	fmt.Fprintf(&b, "<!doctype html>\n<html lang=\"en\"%s><head><meta charset=\"utf-8\">\n", map[Theme]string{Light: ` theme="light"`, Dark: ` theme="dark"`}[o.Theme])
 	fmt.Fprintf(&b, `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src %s; style-src %s; base-uri 'none'; form-action 'none'">`+"\n",
-		hashes(script), hashes(styles...))
+		viewer.Allow(script), viewer.Allow(styles...))
 	b.WriteString(`<meta name="viewport" content="width=device-width">` + "\n")
 	fmt.Fprintf(&b, "<title>%s</title>\n", html.EscapeString(words.Clean(title, 200)))
 	b.WriteString("<style>" + style + "</style><style>" + viewer.Style + "</style></head><body>\n<div>")
@@ -78,16 +76,6 @@ func pageStyle(o Options) string {
 	}
 	return root + fmt.Sprintf("body{margin:0 auto;max-width:%.0fpx;padding:8px;font-family:system-ui,sans-serif}", o.Width) +
 		"details{padding:8px 16px;font-size:13px}pre{overflow:auto;font-size:12px}@media print{details{display:none}}"
-}
-
-// hashes are the sources of a policy that allow these inline scripts or style sheets.
-func hashes(texts ...string) string {
-	sources := make([]string, len(texts))
-	for i, text := range texts {
-		sum := sha256.Sum256([]byte(text))
-		sources[i] = "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
-	}
-	return strings.Join(sources, " ")
 }
 
 // document is what the viewer reads.

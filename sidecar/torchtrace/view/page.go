@@ -1,13 +1,11 @@
 package view
 
 import (
-	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
 	"html/template"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/chart/viewer"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/analyses"
@@ -180,27 +178,17 @@ func (r *Result) Page(w io.Writer) error {
 		styles = append(styles, figure.Styles...)
 	}
 	if len(d.Steps) > 0 {
-		styles, scripts = append(styles, viewer.Style), hashes(viewer.FullScript)
+		styles, scripts = append(styles, viewer.Style), viewer.Allow(viewer.FullScript)
 		d.Viewer, d.Script = template.CSS(viewer.Style), template.JS(viewer.FullScript)
 	}
 	slices.Sort(styles)
 	d.Style = template.CSS(pageStyle)
 	d.Policy = fmt.Sprintf("default-src 'none'; script-src %s; style-src %s; base-uri 'none'; form-action 'none'",
-		scripts, hashes(slices.Compact(styles)...))
+		scripts, viewer.Allow(slices.Compact(styles)...))
 	if err := page.Execute(w, d); err != nil {
 		return fmt.Errorf("writing the page: %w", err)
 	}
 	return nil
-}
-
-// hashes are the sources of a policy that allow these inline scripts or style sheets.
-func hashes(texts ...string) string {
-	sources := make([]string, len(texts))
-	for i, text := range texts {
-		sum := sha256.Sum256([]byte(text))
-		sources[i] = "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
-	}
-	return strings.Join(sources, " ")
 }
 
 // fragmentRows bounds a table in a notebook.
