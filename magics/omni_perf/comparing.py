@@ -1,4 +1,4 @@
-"""Finds the recordings that ``%omni_perf compare A B`` names."""
+"""Finds recordings that are named: cells by their number, and what ``%omni_perf compare A B`` names."""
 
 from __future__ import annotations
 
@@ -54,23 +54,30 @@ class Finder:
                 return _file(path, name)
         named = [entry for entry in self._entries if entry.get("name") == name]
         if named:
-            return self._kept(named, f"The report of {name!r}")
+            what = f"The report of {name!r}"
+            return {"reportId": _newest_kept(named, what), "name": what}
         raise NotFoundError(_not_found(name))
 
     def _cell(self, number: str) -> contract.Compared:
         if self._last is not None and self._last.number == int(number):
             return {"reportGzip": base64.b64encode(self._last.compressed).decode(), "name": f"Cell [{number}]"}
-        entries = [entry for entry in self._entries if str(entry.get("executionCount", 0)) == str(int(number))]
-        if not entries:
-            raise NotFoundError(f"No cell [{number}] was profiled; %omni_perf list shows which were.")
-        return self._kept(entries, f"The report of cell [{number}]")
+        return {"reportId": kept_report(self._entries, number), "name": f"Cell [{number}]"}
 
-    @staticmethod
-    def _kept(entries: Sequence[contract.Entry], what: str) -> contract.Compared:
-        held = [entry.get("reportId", "") for entry in entries if entry.get("reportId")]
-        if not held:
-            raise NotFoundError(f"{what} is not kept: the last 20 are, as %omni_perf list shows.")
-        return {"reportId": held[-1], "name": what}
+
+def kept_report(entries: Sequence[contract.Entry], number: str) -> str:
+    """Return the id of the newest report that the sidecar keeps of this cell; NotFoundError if none."""
+    count = str(int(number)) if number.isdecimal() else number
+    of_cell = [entry for entry in entries if str(entry.get("executionCount", 0)) == count]
+    if not of_cell:
+        raise NotFoundError(f"No cell [{number}] was profiled; %omni_perf list shows which were.")
+    return _newest_kept(of_cell, f"The report of cell [{number}]")
+
+
+def _newest_kept(entries: Sequence[contract.Entry], what: str) -> str:
+    kept = [held for entry in entries if (held := entry.get("reportId"))]
+    if not kept:
+        raise NotFoundError(f"{what} is not kept: the last 20 are, as %omni_perf list shows.")
+    return kept[-1]
 
 
 def _file(path: str, name: str) -> contract.Compared:

@@ -211,20 +211,16 @@ class Subcommands:
             if last is None:
                 publish.tell(NOTHING_YET)
             return last
-        entries = [entry for entry in self._entries() if str(entry.get("executionCount", 0)) == number]
-        held = [entry for entry in entries if entry.get("reportId")]
-        if not held:
-            publish.warn(
-                f"The report of cell [{number}] is not kept: the last 20 are, as %omni_perf list shows."
-                if entries
-                else f"No cell [{number}] was profiled; %omni_perf list shows which were."
-            )
+        try:
+            held = comparing.kept_report(self._entries(), number)
+        except comparing.NotFoundError as error:
+            publish.warn(str(error))
             return None
-        request: contract.ReportRequest = {"reportId": held[-1].get("reportId", ""), "format": "json"}
+        request: contract.ReportRequest = {"reportId": held, "format": "json"}
         answer = cast(contract.ReportResponse, self._session.call("Report", request))
         text = base64.b64decode(answer.get("content", ""))
         return Report(
-            held[-1].get("reportId", ""),
+            held,
             headline(json.loads(text)),
             gzip.compress(text, 1),
             contract.Bundle(),
