@@ -353,7 +353,7 @@ class CellRecorder:
             publish.tell(line)
         bundle = answer.get("bundle", contract.Bundle())
         if bundle:
-            publish.show(self._shell, bundle, running.view)
+            publish.show(self._shell, bundle, running.view.place if running.view is not None else "")
         self._keep(answer, bundle, running.number)
 
     def _keep(self, answer: contract.EndResponse, bundle: contract.Bundle, number: int) -> None:

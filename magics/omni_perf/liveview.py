@@ -12,10 +12,9 @@ import threading
 import uuid
 from collections.abc import Mapping
 from concurrent.futures import Future
-from typing import Any, cast
+from typing import Any
 
-from omni_perf import contract
-from omni_perf.report import bundle_part
+from omni_perf import clearing
 from omni_perf.shell import Shell, parent_header
 
 Data = Mapping[str, Any]
@@ -25,7 +24,7 @@ class LiveView:
     """One display, which is there from its first content on. Methods may be called from any thread."""
 
     def __init__(self, shell: Shell) -> None:
-        """Watch the display messages of this thread, which is the one that runs the cell."""
+        """A view of the cell that this thread runs."""
         self._shell = shell
         self._publisher: Any = shell.display_pub  # another one stands there while a cell captures
         self._id = f"omni_perf-{uuid.uuid4().hex}"
@@ -35,19 +34,12 @@ class LiveView:
         self._closed = False
         self._cleared = False
         self._work: Future[object] | None = None
-        self._hooked = hasattr(self._publisher, "register_hook")
-        if self._hooked:
-            self._publisher.register_hook(self._seen)
-        # ipykernel before 7 sends clear_output past the hooks.
-        self._attributes = cast(dict[str, Any], vars(self._publisher))
-        self._before = self._attributes.get("clear_output")
-        self._clear: Any = getattr(self._publisher, "clear_output", None)
-        if self._hooked and self._clear is not None:
-            self._publisher.clear_output = self._clearing
+        clearing.watch(self._publisher, self)
 
-    def _clearing(self, *args: Any, **keywords: Any) -> Any:
-        self._cleared = True
-        return self._clear(*args, **keywords)
+    def clear_output_was_called(self) -> None:
+        """Note it if it is the cell's own: cells may run side by side, and threads on after them."""
+        if parent_header(self._shell) == self._parent:
+            self._cleared = True
 
     def fed_by(self, work: Future[object] | None) -> None:
         """Take over what goes on until :meth:`close`."""
@@ -70,38 +62,22 @@ class LiveView:
             return True
 
     def close(self) -> None:
-        """Show nothing more until :meth:`conclude`; in the thread of the cell."""
+        """Show nothing more of what goes on; a sentence may still be put in its place."""
         with self._lock:
             self._closed = True
             work = self._work
         if work is not None:
             work.cancel()
-        if self._hooked:
-            self._hooked = False
-            self._publisher.unregister_hook(self._seen)
-            if self._before is not None:
-                self._publisher.clear_output = self._before
-            else:
-                self._attributes.pop("clear_output", None)
+        clearing.leave(self._publisher, self)
 
     @property
-    def stands(self) -> bool:
-        """Whether the display is there, as far as is known."""
-        return self._shown and not self._cleared
-
-    def conclude(self, bundle: contract.Bundle) -> None:
-        """Put the chart in the place of what was shown, or behind the cell's output if there is nothing."""
-        data, metadata = bundle_part(bundle, "dataJson"), bundle_part(bundle, "metadataJson")
-        transient = bundle_part(bundle, "transientJson")
-        if self.stands:
-            transient["display_id"] = self._id
-            self._shell.display_pub.publish(data, metadata, transient=transient, update=True)
-        else:
-            self._shell.display_pub.publish(data, metadata, transient=transient)
+    def place(self) -> str:
+        """The id of the display that is there, as far as is known, or ""."""
+        return self._id if self._shown and not self._cleared else ""
 
     def say(self, sentence: str) -> bool:
         """Put a sentence in the place of what was shown; return False if nothing is there."""
-        if not self.stands:
+        if not self.place:
             return False
         self._publish(*note(sentence))
         return True
@@ -124,12 +100,6 @@ class LiveView:
             ident=publisher.topic,
             metadata={"omni_perf": "live"},  # the sidecar does not count it as the cell's output
         )
-
-    def _seen(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Look at a message that the cell sends; a hook of ZMQDisplayPublisher."""
-        if message.get("header", {}).get("msg_type") == "clear_output":
-            self._cleared = True
-        return message
 
 
 def note(sentence: str) -> tuple[Data, Data]:

@@ -6,20 +6,17 @@ import sys
 import unicodedata
 
 from omni_perf import contract
-from omni_perf.liveview import LiveView
 from omni_perf.report import bundle_part
 from omni_perf.shell import Shell
 
 
-def show(shell: Shell, bundle: contract.Bundle, view: LiveView | None = None) -> None:
-    """Publish a bundle as an output of the running cell, in the place of what it showed live."""
-    if view is not None:
-        view.conclude(bundle)
-        return
+def show(shell: Shell, bundle: contract.Bundle, place: str = "") -> None:
+    """Publish a bundle as an output of the running cell, or in the place of the display of that id."""
+    transient = bundle_part(bundle, "transientJson")
+    if place:
+        transient["display_id"] = place
     shell.display_pub.publish(
-        bundle_part(bundle, "dataJson"),
-        bundle_part(bundle, "metadataJson"),
-        transient=bundle_part(bundle, "transientJson"),
+        bundle_part(bundle, "dataJson"), bundle_part(bundle, "metadataJson"), transient=transient, update=bool(place)
     )
 
 

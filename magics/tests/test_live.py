@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from conftest import alive, wait_until
 from kernels import Kernel, Ran
+from omni_perf import clearing
 
 SPIN = """
 import time, threading
@@ -187,8 +188,50 @@ def test_nothing_goes_on_after_the_cell(kernel: Kernel) -> None:
     ran = kernel.run("time.sleep(2.5)")
     assert not ran.outputs, ran.outputs
     assert kernel.run(threads).result == before
-    hooks = kernel.run("len(get_ipython().display_pub._hooks)")
-    assert hooks.result == "0"
+    assert kernel.run("'clear_output' in vars(get_ipython().display_pub)").result == "False"
+
+
+class Display:
+    """Counts the clear_outputs that it is told of."""
+
+    times = 0
+
+    def clear_output_was_called(self) -> None:
+        self.times += 1
+
+
+class Publisher:
+    def clear_output(self) -> str:
+        return "cleared"
+
+
+def test_displays_of_cells_side_by_side_are_left_in_any_order() -> None:
+    publisher, first, second = Publisher(), Display(), Display()
+    clearing.watch(publisher, first)
+    clearing.watch(publisher, second)
+    assert publisher.clear_output() == "cleared"
+    clearing.leave(publisher, first)
+    publisher.clear_output()
+    clearing.leave(publisher, second)
+    clearing.leave(publisher, second)
+    publisher.clear_output()
+    assert (first.times, second.times, vars(publisher)) == (1, 2, {})
+
+
+def test_a_clear_output_of_the_users_own_comes_back() -> None:
+    publisher, display = Publisher(), Display()
+    own = {"clear_output": lambda: "the user's own"}
+    vars(publisher).update(own)
+    clearing.watch(publisher, display)
+    assert publisher.clear_output() == "the user's own"
+    clearing.leave(publisher, display)
+    assert (display.times, vars(publisher)) == (1, own)
+
+
+def test_a_publisher_that_clears_nothing_is_left_alone() -> None:
+    publisher = object()
+    clearing.watch(publisher, Display())
+    clearing.leave(publisher, Display())
 
 
 def test_the_publishing_thread_costs_little(kernel: Kernel) -> None:
