@@ -50,10 +50,11 @@ test: test-go test-viewer test-python test-web test-truth
 # The tests of pystack and gpu live beside real programs in real time: packages run one by one. The
 # race detector slows the sampler tenfold, so its accuracy is judged without, its concurrency with.
 # diagnose starts no goroutine and simulates hours of recordings: without it, too, as chart, which
-# draws such, and specimen, which diagnoses recordings of hundreds of programs and runs some of them.
+# draws such, specimen, which diagnoses recordings of hundreds of programs and runs some of them, and
+# what analyses whole traces; the goroutines of that are tried with the small ones.
 # PACKAGES="./sidecar/host ./sidecar/gpu" tests only those.
 PACKAGES ?= ./...
-ALONE    := /sidecar/(pystack|diagnose|chart|specimen)$$
+ALONE    := /sidecar/(pystack|diagnose|chart|specimen|torchtrace(/view|/synth)?)$$
 test-go: test-go-race test-go-alone test-go-concurrency
 test-go-race: prerequisites
 	$(GO) test -race -run '^$$' ./... > /dev/null
@@ -64,10 +65,13 @@ test-go-alone: prerequisites
 	test -z "$$packages" || { set -x; $(GO) test -p 1 -timeout 30m $$packages; }
 test-go-concurrency: prerequisites
 	$(GO) test -race -run 'Image|Second|Gone|Contended|Budget' ./sidecar/pystack
+	$(GO) test -race -run 'Damaged|Parity|Run' ./sidecar/torchtrace
 
 PYTEST ?=
-# Where it does not matter that tests run side by side: on how many cores.
+# Where it does not matter that tests run side by side: on how many cores. Where it does, as for those that
+# watch programs in real time, one by one, but on a build server, which runs alone what failed.
 WORKERS ?= 2
+TOGETHER ?= 0
 # each in a run of its own
 NOT_HERE := --ignore=magics/tests/browser --ignore=magics/tests/truth
 # The viewer's types and its modules, where Node and its packages are; the modules run in Chromium too (test-web).
@@ -83,7 +87,7 @@ generate:
 	$(GO) generate ./$(VIEWER)
 
 test-python: build
-	PATH="$(BIN):$$PATH" $(BIN)/python -m pytest $(NOT_HERE) $(PYTEST)
+	PATH="$(BIN):$$PATH" $(BIN)/python -m pytest -n $(TOGETHER) --dist loadfile $(NOT_HERE) $(PYTEST)
 
 # Ordinary cells in kernels of every CPython, against the clock they keep of their own lines: once each.
 # tools/kernels makes the environments; without them it is skipped.
@@ -109,10 +113,9 @@ test-web: build
 # The Python tests on more interpreters: of the extension. Those of the program watch interpreters of their own.
 TEST_PYTHONS ?= python3.12 python3.13
 OF_THE_PROGRAM := $(addprefix --ignore=magics/tests/,gpu test_agreement.py test_analyze_torch.py test_attach_kernels.py test_trainings.py)
-SIDE_BY_SIDE := -n $(WORKERS) --dist loadfile
 test-pythons:
 	for python in $(TEST_PYTHONS); do \
-	    $(MAKE) test-python NOT_HERE="$(NOT_HERE) $(OF_THE_PROGRAM) $(SIDE_BY_SIDE)" PYTHON="$$python" VENV="$(CURDIR)/.cache/venv-$$(basename "$$python")" || exit; \
+	    $(MAKE) test-python NOT_HERE="$(NOT_HERE) $(OF_THE_PROGRAM)" TOGETHER=$(WORKERS) PYTHON="$$python" VENV="$(CURDIR)/.cache/venv-$$(basename "$$python")" || exit; \
 	done
 
 # The lowest versions that pyproject.toml and the documentation promise.
@@ -120,7 +123,7 @@ OLDEST := 'ipython==8.12.*' 'ipykernel==6.17.*' 'grpclib==0.4.7'
 test-oldest:
 	$(MAKE) build VENV="$(CURDIR)/.cache/venv-oldest"
 	.cache/venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check $(OLDEST)
-	PATH="$(CURDIR)/.cache/venv-oldest/bin:$$PATH" .cache/venv-oldest/bin/python -m pytest $(NOT_HERE) $(OF_THE_PROGRAM) $(SIDE_BY_SIDE) $(PYTEST)
+	PATH="$(CURDIR)/.cache/venv-oldest/bin:$$PATH" .cache/venv-oldest/bin/python -m pytest -n $(WORKERS) --dist loadfile $(NOT_HERE) $(OF_THE_PROGRAM) $(PYTEST)
 
 # The wheel in a clean environment: %load_ext omni_perf and the omni-perf command.
 test-wheel: prerequisites
