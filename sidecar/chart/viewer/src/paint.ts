@@ -57,7 +57,8 @@ export function wordsOf(t: CallTree, g: Grid, id: number): string[] {
   const { node, share, others } = g.marks[-1 - id]!;
   if (!node) return [`… ${others} deeper`, "…"];
   const name = labelsOf(t, node).pop()!;
-  return [`${name} ${percent(share)}, ${others} more`, `${name} ${percent(share)}`];
+  const most = name + " " + percent(share);
+  return [others ? `${most} + ${others} more` : most, most, name];
 }
 
 /** kernelPaint tells by a kernel's name what it does. */
