@@ -171,7 +171,7 @@ func (t *textWriter) table(tb table) {
 		case beside:
 		case tb.advises && r.hint != "":
 			t.paragraph("      ", "→ "+r.hint)
-		case len(r.states) > 0:
+		case splitText(r.states) != "":
 			t.paragraph("      ", remark)
 		}
 	}
