@@ -44,8 +44,7 @@ export function frameOf(m: Model, s: State, l: Layout, columns: number, scale: n
       const own = m.own(lane.nth).at;
       grid = rowOf(picks, (i) => own[r.node[i]!]! + 1);
     } else if (rows) {
-      // Folded otherwise than in the picture, a stack may need more rows: the last one tells.
-      grid = flameGrid(t, r, picks, rows, s.folded === m.whole.folded ? limit : rows - 1);
+      grid = flameGrid(t, r, picks, rows, limit);
       if (s.folded) foldShort(grid, scale, sameOf(t, r, picks));
     } else grid = lane.byCode ? codeRow(t, r, picks, found, true) : stateRow(r, picks);
     return { placed, thread, picks, grid };
