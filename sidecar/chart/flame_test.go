@@ -5,8 +5,10 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/omni-perf/omni-perf/sidecar/chart/flame"
 	"github.com/omni-perf/omni-perf/sidecar/report"
 )
 
@@ -65,6 +67,66 @@ func TestInstantsAreTheViewers(t *testing.T) {
 			if want := f.Instants[c] / 1e6; math.Abs(at-want) > 1e-9 {
 				t.Fatalf("%s, column %d: %v s, want %v s", f.Name, c, at, want)
 			}
+		}
+	}
+}
+
+// What a box is called, the most telling way first.
+func TestBoxesAreNamed(t *testing.T) {
+	p := flamePicture{flameLane: &flameLane{
+		functions: []function{
+			{name: "Decoder.decode", file: "~/json/decoder.py", line: 343},
+			{name: "import scipy.stats", file: "~/scipy/stats/__init__.py", line: 1, module: true},
+		},
+		tree: &flame.Tree{Calls: []flame.Call{{Above: -1, Function: -1}, {Function: 0, Depth: 1}, {Function: 1, Depth: 1}, {Function: 0, Depth: 1, Repeats: 2}}},
+	}}
+	for _, c := range []struct {
+		box  flame.Box
+		want []string
+	}{
+		{flame.Box{Call: 1}, []string{"Decoder.decode  decoder.py:343", "Decoder.decode", "decode"}},
+		{flame.Box{Call: 3}, []string{"Decoder.decode ×3  decoder.py:343", "Decoder.decode ×3", "decode ×3"}},
+		{flame.Box{Call: 2}, []string{"import scipy.stats", "scipy.stats"}},
+		{flame.Box{Call: 1, Share: 0.62, Others: 3}, []string{"decode 62 % + 3 more", "decode 62 %", "decode"}},
+		{flame.Box{Call: 2, Share: 0.5}, []string{"scipy.stats 50 %", "scipy.stats"}},
+		{flame.Box{Deeper: 12}, []string{"… 12 deeper", "…"}},
+	} {
+		if got := p.labels(c.box); !slices.Equal(got, c.want) {
+			t.Errorf("%+v: got %q, want %q", c.box, got, c.want)
+		}
+	}
+}
+
+// A call into a library is one box for what it calls within its package, and its tooltip says so.
+func TestLibrariesFoldByPackage(t *testing.T) {
+	s := newScript(2)
+	cell := frame("<module>", "Cell [1]", 1, report.CodeCell)
+	main := s.thread("MainThread")
+	pandas := func(name string) sketchFrame {
+		return frame(name, "~/v/lib/python3.12/site-packages/pandas/"+name+".py", 1, report.CodeFramework)
+	}
+	s.span(main, 0, 1, report.StatePython, cell, pandas("to_csv"), pandas("save"), pandas("write"))
+	s.span(main, 1, 2, report.StatePython, cell, pandas("to_csv"))
+	d := s.cellOf(1, "df.to_csv()").document()
+	name := "pandas"
+	for i := range d.Files {
+		if d.Files[i].Code == report.CodeFramework {
+			d.Files[i].Package = &name
+		}
+	}
+	v, err := report.Check(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range lay(digestOf(v), defaultWidth, fullDetail).Lanes {
+		if l.Kind != FlameLane {
+			continue
+		}
+		if len(l.Rows) != 2 || len(l.Rows[1].Boxes) != 1 {
+			t.Fatalf("%d rows, want the cell and to_csv: %+v", len(l.Rows), l.Rows)
+		}
+		if title := l.Rows[1].Boxes[0].Title; !strings.Contains(title, "and what it calls in its package") {
+			t.Errorf("tooltip %q", title)
 		}
 	}
 }
