@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/omni-perf/omni-perf/sidecar/chart/flame"
 	"github.com/omni-perf/omni-perf/sidecar/report"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/words"
@@ -100,14 +101,20 @@ func linesOf(r *report.View) *linesLane {
 type flameLane struct {
 	thread      int // of the report's threads
 	name, aside string
-	fns         *functions
-	stacks      report.Nodes
-	spans       []span // node is one of stacks
+	tree        *flame.Tree
+	functions   []function
+	spans       []span // node is one of the report's
 }
 
 func flameOf(r *report.View, thread int, spans []span) *flameLane {
 	t := &r.Threads[thread]
-	return &flameLane{thread: thread, name: threadName(r, t), aside: doingMost(t), fns: functionsOf(r), stacks: r.Nodes, spans: spans}
+	nodes := make([]int32, len(spans))
+	for i, s := range spans {
+		nodes[i] = s.node
+	}
+	fns := functionsOf(r)
+	tree := flame.New(fns.program, nodes, true)
+	return &flameLane{thread: thread, name: threadName(r, t), aside: doingMost(t), tree: tree, functions: fns.list, spans: spans}
 }
 
 // doingMost says what a thread did most of the time it lived.
@@ -123,9 +130,6 @@ func doingMost(t *report.Thread) string {
 	}
 	return stateWords[most] + " " + words.Percent(float64(t.StateNS[most])/float64(all))
 }
-
-// stateWords are the states as a user would say them.
-var stateWords = [report.NumStates]string{"Python", "native code", "waiting", "input/output", "GIL wait", "off CPU", "unknown"}
 
 func threadName(r *report.View, t *report.Thread) string {
 	name := words.Clean(t.Name, 60)
@@ -193,6 +197,9 @@ func threadLaneOf(r *report.View, t int, history []span, duration float64) threa
 	th := &r.Threads[t]
 	lane := threadLane{index: t, name: threadName(r, th), value: words.Percent(computed/duration) + " busy", spans: history}
 	lane.about = fmt.Sprintf("%s: computing %s", lane.name, words.Seconds(computed))
+	if split := splitText(th.StateNS); split != "" {
+		lane.about += " (" + split + ")"
+	}
 	if th.Leaf != nil {
 		lane.about += ", last seen " + words.Clean(*th.Leaf, 80)
 	}

@@ -18,7 +18,7 @@ func (l *layouter) tableColumns() tableColumns {
 			c.seconds = max(c.seconds, widthOf(words.Seconds(r.seconds), textSize, sans))
 			c.place = max(c.place, widthOf(r.place, textSize, sans))
 			code = max(code, widthOf(r.code, textSize, mono))
-			hint = max(hint, widthOf(r.hint, textSize, sans))
+			hint = max(hint, widthOf(r.remark(), textSize, sans))
 		}
 	}
 	c.name = min(c.name, 0.22*all)
@@ -86,19 +86,19 @@ func (l *layouter) row(c tableColumns, r row, longest float64) {
 	x += columnGap
 	end := x + barLength(r, longest, c.bar)
 	if end > x {
-		l.Bars = append(l.Bars, Bar{Box{x, l.y - 9.5, end, l.y + 1.5}, PaintBar})
+		l.Bars = append(l.Bars, stateBars(Box{x, l.y - 9.5, end, l.y + 1.5}, r.states)...)
 	}
 	l.text(end+6, l.y, r.aside, labelSize, Muted, sans, Left)
 	x += c.barAside + columnGap + c.place
 	l.text(x, l.y, fit(r.place, c.place, textSize, sans), textSize, Muted, sans, Right)
 	x += columnGap
-	room := c.code
-	if r.hint == "" {
+	room, remark := c.code, r.remark()
+	if remark == "" {
 		room = l.Width - margin - x
 	}
 	l.text(x, l.y, fit(r.code, room, textSize, mono), textSize, Plain, mono, Left)
 	x += c.code + columnGap
-	hints := l.column(x, l.Width-margin-x, r.hint, Muted)
+	hints := l.column(x, l.Width-margin-x, remark, Muted)
 	l.y += max(names, hints, 1)*rowPitch - rowPitch
 }
 

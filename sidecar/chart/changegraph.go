@@ -3,8 +3,10 @@ package chart
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
+	"github.com/omni-perf/omni-perf/sidecar/chart/flame"
 	"github.com/omni-perf/omni-perf/sidecar/difference"
 	"github.com/omni-perf/omni-perf/sidecar/report"
 	"github.com/omni-perf/omni-perf/sidecar/words"
@@ -13,7 +15,7 @@ import (
 // changeGraph is the flame graph after, with the time that each box had before.
 type changeGraph struct {
 	fns      *functions
-	tree     *callTree
+	tree     *flame.Tree
 	now, was []float64 // seconds by node
 	below    [][]int32 // most time first
 	verdicts []difference.Verdict
@@ -27,23 +29,25 @@ func (p Pair) graph() *changeGraph {
 		return nil
 	}
 	old, was := totalsOf(p.Before, functionsOf(p.Before))
-	number := func(side int, fn int32) int32 { return int32(p.FunctionNumber(side, int(fn))) }
-	byCall := make(map[treeKey]int32) // children of the old tree
-	for n := 1; n < len(old.nodes); n++ {
-		byCall[treeKey{old.nodes[n].parent, number(0, old.nodes[n].fn)}] = int32(n)
+	type callKey struct{ above, function int }
+	byCall := make(map[callKey]int32) // children of the old tree
+	for n, c := range old.Calls {
+		if n > 0 {
+			byCall[callKey{int(c.Above), p.FunctionNumber(0, int(c.Function))}] = int32(n)
+		}
 	}
-	twin := make([]int32, len(g.tree.nodes))
+	twin := make([]int32, len(g.tree.Calls))
 	g.was, g.below = make([]float64, len(twin)), make([][]int32, len(twin))
 	g.was[0] = was[0]
 	for n := 1; n < len(twin); n++ {
-		node := g.tree.nodes[n]
+		c := g.tree.Calls[n]
 		twin[n] = -1
-		if above := twin[node.parent]; above >= 0 {
-			if t, there := byCall[treeKey{above, number(1, node.fn)}]; there {
+		if above := twin[c.Above]; above >= 0 {
+			if t, there := byCall[callKey{int(above), p.FunctionNumber(1, int(c.Function))}]; there {
 				twin[n], g.was[n] = t, was[t]
 			}
 		}
-		g.below[node.parent] = append(g.below[node.parent], int32(n))
+		g.below[c.Above] = append(g.below[c.Above], int32(n))
 	}
 	for _, list := range g.below {
 		slices.SortStableFunc(list, func(a, b int32) int { return cmp.Compare(g.now[b], g.now[a]) })
@@ -53,32 +57,25 @@ func (p Pair) graph() *changeGraph {
 
 // totalsOf is a report's call tree, of the threads that run the target's code, and each
 // node's time with all it called, in seconds.
-func totalsOf(v *report.View, fns *functions) (*callTree, []float64) {
-	var spent []float64
-	var leaves []int32
-	at := make(map[int32]int)
+func totalsOf(v *report.View, fns *functions) (*flame.Tree, []float64) {
+	spent := make(map[int32]float64) // by node
 	main := v.MainThread()
 	for i := range v.Threads {
 		if i != main && !v.Threads[i].RunsCell {
 			continue
 		}
 		for _, s := range v.History(i) {
-			k, known := at[s.Node]
-			if !known {
-				k = len(leaves)
-				at[s.Node] = k
-				leaves, spent = append(leaves, s.Node), append(spent, 0)
-			}
-			spent[k] += report.Seconds(s.End - s.Start)
+			spent[s.Node] += report.Seconds(s.End - s.Start)
 		}
 	}
-	tree, nodes := newCallTree(v.Nodes, fns, leaves)
-	totals := make([]float64, len(tree.nodes))
-	for i, n := range nodes {
-		totals[n] += spent[i]
+	nodes := slices.Sorted(maps.Keys(spent))
+	tree := flame.New(fns.program, nodes, false)
+	totals := make([]float64, len(tree.Calls))
+	for _, n := range nodes {
+		totals[tree.Of[n]] += spent[n]
 	}
 	for n := len(totals) - 1; n > 0; n-- {
-		totals[tree.nodes[n].parent] += totals[n]
+		totals[tree.Calls[n].Above] += totals[n]
 	}
 	return tree, totals
 }
@@ -86,7 +83,7 @@ func totalsOf(v *report.View, fns *functions) (*callTree, []float64) {
 // paint of a box: what changed by itself has a colour, the stronger the more.
 func (g *changeGraph) paint(n int32) Paint {
 	strong := abs(g.now[n]-g.was[n]) >= 0.25*max(g.now[n], g.was[n])
-	switch g.verdicts[g.tree.nodes[n].fn] {
+	switch g.verdicts[g.tree.Calls[n].Function] {
 	case difference.Less, difference.Gone:
 		if strong {
 			return PaintGPU
@@ -114,6 +111,9 @@ func (g *changeGraph) rows(x0, x1, y, least float64) []Row {
 	for len(open) > 0 {
 		p := open[len(open)-1]
 		open = open[:len(open)-1]
+		if p.row >= maxDepth {
+			continue
+		}
 		x := p.x
 		for _, child := range g.below[p.n] {
 			width := g.now[child] * scale
@@ -139,7 +139,7 @@ func (g *changeGraph) rows(x0, x1, y, least float64) []Row {
 const titled = 14.0
 
 func (g *changeGraph) block(n int32, x0, x1 float64, row *Row) Block {
-	f := &g.fns.list[g.tree.nodes[n].fn]
+	f := &g.fns.list[g.tree.Calls[n].Function]
 	now, was := words.Seconds(g.now[n]), words.Seconds(g.was[n])
 	change := words.Signed(g.now[n] - g.was[n])
 	b := Block{X0: x0, X1: x1, Paint: g.paint(n)}

@@ -1,90 +1,42 @@
 package chart
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/omni-perf/omni-perf/sidecar/chart/flame"
 	"github.com/omni-perf/omni-perf/sidecar/report"
 	"github.com/omni-perf/omni-perf/sidecar/words"
 )
-
-// flameBox is a box before it has a place: columns from … to of one depth.
-type flameBox struct {
-	run
-	depth int // 1 is the outermost function
-}
-
-// flameBoxes merges columns: neighbours with the same callers and function are
-// one box. Below depth limit comes one row that tells what is left out.
-func flameBoxes(t *callTree, columns []int32, limit int) []flameBox {
-	limit = min(limit, maxDepth)
-	var boxes []flameBox
-	var open, path [maxDepth + 2]flameBox // by depth; to == 0: none
-	for c := 0; c <= len(columns); c++ {
-		clear(path[:])
-		if c < len(columns) {
-			k := columns[c]
-			if int(t.nodes[k].depth) > limit || t.nodes[k].cut > 0 {
-				path[limit+1] = flameBox{run{c, c + 1, deeperKey(t, k, limit)}, limit + 1}
-			}
-			for ; k > 0; k = t.nodes[k].parent {
-				if d := int(t.nodes[k].depth); d <= limit {
-					path[d] = flameBox{run{c, c + 1, k}, d}
-				}
-			}
-		}
-		for d := 1; d <= limit+1; d++ {
-			if open[d].to > 0 && path[d].to > 0 && open[d].key == path[d].key {
-				open[d].to = c + 1
-				continue
-			}
-			if open[d].to > 0 {
-				boxes = append(boxes, open[d])
-			}
-			open[d] = path[d]
-		}
-	}
-	return boxes
-}
-
-// deeperKey tells by a negative number how many callees the last row hides.
-func deeperKey(t *callTree, k int32, limit int) int32 {
-	return -max(t.nodes[k].depth-int32(limit)+t.nodes[k].cut, 1)
-}
 
 // flame is the flame chart of one thread.
 func (l *layouter) flame(f *flameLane) {
 	var p flamePicture
 	for px := l.dt.column; ; px *= 1.5 {
 		n, step := l.columns(px)
-		p = f.picture(n, l.d.duration, l.dt.depth)
-		p.step = step
-		if len(p.boxes) <= l.dt.boxes || n < 8 {
+		p = f.picture(n, step, l.d.duration, l.dt.depth)
+		if p.boxes() <= l.dt.boxes || n < 8 {
 			break
 		}
 	}
-	depth := 1
-	for _, b := range p.boxes {
-		depth = max(depth, b.depth)
-	}
-	lane := Lane{ID: "flame", Kind: FlameLane, Index: f.thread, Names: LaneNames{Name: f.name}, Rows: make([]Row, depth)}
-	if depth > p.limit {
+	lane := Lane{ID: "flame", Kind: FlameLane, Index: f.thread, Names: LaneNames{Name: f.name}, Rows: make([]Row, max(len(p.rows), 1))}
+	if len(p.rows) > p.limit {
 		lane.Limit = p.limit
 	}
-	lane.Box = Box{l.Plot.X0, l.y, l.Plot.X1, l.y + float64(depth)*rowHeight}
+	lane.Box = Box{l.Plot.X0, l.y, l.Plot.X1, l.y + float64(len(lane.Rows))*rowHeight}
 	for d := range lane.Rows {
 		lane.Rows[d].Y0 = l.y + float64(d)*rowHeight
 		lane.Rows[d].Y1 = lane.Rows[d].Y0 + rowHeight - 1
 	}
-	for _, b := range p.boxes {
-		row := &lane.Rows[b.depth-1]
-		row.Boxes = append(row.Boxes, l.flameBlock(&p, b, row))
+	for d, boxes := range p.rows {
+		for _, b := range boxes {
+			lane.Rows[d].Boxes = append(lane.Rows[d].Boxes, l.flameBlock(&p, b, &lane.Rows[d]))
+		}
 	}
 	l.titles(lane.Rows, &p)
 	l.hatches(lane.Rows, &p)
-	if len(p.boxes) == 0 {
+	if len(p.rows) == 0 {
 		l.text(l.Plot.X0+5, l.y+12, "no Python code was seen running", labelSize, Muted, sans, Left)
 	}
 	l.lane(lane, [][]string{{f.aside}}, min(lane.Y1-lane.Y0, 26))
@@ -93,40 +45,42 @@ func (l *layouter) flame(f *flameLane) {
 
 // flamePicture is a flame chart in columns.
 type flamePicture struct {
-	fns     *functions
-	tree    *callTree
-	columns []int32 // nodes of tree
-	waits   []bool  // by column: the leaf had no CPU
-	boxes   []flameBox
-	limit   int     // rows; deeper ones are told in one more
+	*flameLane
+	columns []flame.Column
+	waits   []bool // by column: the innermost call had no CPU
+	rows    [][]flame.Box
+	limit   int     // of rows; what calls deeper is told in one more
 	step    float64 // pixels per column
 }
 
-func (f *flameLane) picture(n int, duration float64, limit int) flamePicture {
-	p := flamePicture{fns: f.fns, waits: make([]bool, n)}
-	leaves := make([]int32, n)
-	for c, i := range raster(f.spans, n, duration) {
+func (f *flameLane) picture(n int, step, duration float64, limit int) flamePicture {
+	picks := raster(f.spans, n, duration)
+	p := flamePicture{flameLane: f, waits: make([]bool, n), step: step}
+	p.columns = f.tree.Columns(picks, func(i int) int32 { return f.spans[i].node })
+	for c, i := range picks {
 		if i >= 0 {
-			leaves[c] = f.spans[i].node
 			p.waits[c] = !f.spans[i].state.Computes() && f.spans[i].state != report.StateUnknown
 		}
 	}
-	p.tree, p.columns = newCallTree(f.stacks, f.fns, leaves)
-	p.limit = min(worthRows(p.tree, p.columns, limit), maxDepth)
-	p.boxes = flameBoxes(p.tree, p.columns, p.limit)
-	slices.SortFunc(p.boxes, func(a, b flameBox) int {
-		return cmp.Or(cmp.Compare(a.depth, b.depth), cmp.Compare(a.from, b.from))
-	})
+	p.limit = worthRows(f.tree, p.columns, limit)
+	p.rows = f.tree.Rows(p.columns, p.limit, 1/step)
 	return p
+}
+
+func (p *flamePicture) boxes() (n int) {
+	for _, row := range p.rows {
+		n += len(row)
+	}
+	return n
 }
 
 // worthRows is the depth to which a flame chart is drawn: rows that are all but
 // empty, below an import for instance, would only push the tables away.
-func worthRows(t *callTree, columns []int32, limit int) int {
+func worthRows(t *flame.Tree, columns []flame.Column, limit int) int {
 	const fewRows, share = 6, 0.04
-	reach := make([]int, maxDepth+2) // columns by depth of their leaf
-	for _, k := range columns {
-		reach[t.nodes[k].depth]++
+	reach := make([]int, maxDepth+1) // columns by depth of their innermost call
+	for _, c := range columns {
+		reach[min(int(t.Calls[c.Call].Depth), maxDepth)]++
 	}
 	depth, beyond := maxDepth, reach[maxDepth]
 	for depth > fewRows && float64(beyond) < share*float64(len(columns)) {
@@ -136,10 +90,10 @@ func worthRows(t *callTree, columns []int32, limit int) int {
 	return min(depth, limit)
 }
 
-func (l *layouter) flameBlock(p *flamePicture, b flameBox, row *Row) Block {
-	block := Block{X0: l.Plot.X0 + float64(b.from)*p.step, X1: l.Plot.X0 + float64(b.to)*p.step, Paint: PaintOther}
-	if b.key > 0 {
-		block.Paint = p.fns.list[p.tree.nodes[b.key].fn].paint
+func (l *layouter) flameBlock(p *flamePicture, b flame.Box, row *Row) Block {
+	block := Block{X0: l.Plot.X0 + float64(b.From)*p.step, X1: l.Plot.X0 + float64(b.To)*p.step, Paint: PaintOther, Several: b.Share > 0}
+	if b.Call > 0 {
+		block.Paint = p.functionOf(b).paint
 		l.paints[block.Paint] = true
 	}
 	if room := block.X1 - block.X0 - 8; room >= 14 {
@@ -150,13 +104,25 @@ func (l *layouter) flameBlock(p *flamePicture, b flameBox, row *Row) Block {
 	return block
 }
 
+func (f *flameLane) functionOf(b flame.Box) *function {
+	return &f.functions[f.tree.Calls[b.Call].Function]
+}
+
 // labels are ways to name a box, the most telling first.
-func (p *flamePicture) labels(b flameBox) []string {
-	if b.key < 0 {
-		return []string{fmt.Sprintf("… %d deeper", -b.key), "…"}
+func (p *flamePicture) labels(b flame.Box) []string {
+	if b.Call == 0 {
+		return []string{fmt.Sprintf("… %d deeper", b.Deeper), "…"}
 	}
-	node := p.tree.nodes[b.key]
-	return p.fns.list[node.fn].labels(int(node.repeat) + 1)
+	names := p.functionOf(b).labels(int(p.tree.Calls[b.Call].Repeats) + 1)
+	if b.Share == 0 {
+		return names
+	}
+	name := names[len(names)-1]
+	most := name + " " + words.Percent(b.Share)
+	if b.Others == 0 {
+		return []string{most, name}
+	}
+	return []string{fmt.Sprintf("%s + %d more", most, b.Others), most, name}
 }
 
 // labels are ways to name a function that calls itself so many times, the most
@@ -173,15 +139,15 @@ func (f *function) labels(calls int) []string {
 	if place := f.place(); place != "" {
 		return []string{name + "  " + place, name, short}
 	}
-	return []string{name}
+	return []string{name, strings.TrimPrefix(short, "import ")}
 }
 
 // place is where a function stands: "train.py:12".
 func (f *function) place() string {
-	file := words.ShortFile(f.file)
-	if file == f.name { // a module's own code
+	if f.module {
 		return ""
 	}
+	file := words.ShortFile(f.file)
 	if f.line > 0 && file != "" {
 		return fmt.Sprintf("%s:%d", file, f.line)
 	}
@@ -193,18 +159,18 @@ func (l *layouter) titles(rows []Row, p *flamePicture) {
 	if l.dt.titles == 0 {
 		return
 	}
-	widths := make([]int, len(p.boxes))
-	for i, b := range p.boxes {
-		widths[i] = b.to - b.from
+	var widths []int
+	for _, boxes := range p.rows {
+		for _, b := range boxes {
+			widths = append(widths, b.To-b.From)
+		}
 	}
 	least := leastTitled(widths, l.dt.titles, p.step)
-	i := 0
-	for r := range rows {
-		for k := range rows[r].Boxes {
-			if b := p.boxes[i]; b.to-b.from >= least && b.key > 0 {
+	for r, boxes := range p.rows {
+		for k, b := range boxes {
+			if b.To-b.From >= least && b.Call > 0 {
 				rows[r].Boxes[k].Title = l.flameTitle(p, b)
 			}
-			i++
 		}
 	}
 }
@@ -220,30 +186,45 @@ func leastTitled(widths []int, titles int, step float64) int {
 	return least
 }
 
-func (l *layouter) flameTitle(p *flamePicture, b flameBox) string {
-	fn := &p.fns.list[p.tree.nodes[b.key].fn]
+func (l *layouter) flameTitle(p *flamePicture, b flame.Box) string {
+	call, fn := p.tree.Calls[b.Call], p.functionOf(b)
 	title := fn.name
+	if b.Share > 0 {
+		title += fmt.Sprintf(" %s of this", words.Percent(b.Share))
+	}
 	if fn.file != "" {
 		title += fmt.Sprintf("\n%s:%d", fn.file, fn.line)
 	}
+	switch {
+	case b.Share > 0:
+		title += "\nshort calls side by side"
+		if b.Others > 0 {
+			title += ", " + words.Plural(b.Others, "other function among them", "other functions among them")
+		}
+	case call.Callees:
+		title += "\nand what it calls in its package"
+	}
 	column := l.d.duration / float64(len(p.columns))
-	title += fmt.Sprintf("\nabout %s from %s on", words.Seconds(float64(b.to-b.from)*column), words.Seconds(float64(b.from)*column))
+	title += fmt.Sprintf("\nabout %s from %s on", words.Seconds(float64(b.To-b.From)*column), words.Seconds(float64(b.From)*column))
 	if fn.totalS > 0 {
 		title += fmt.Sprintf("\nin all %s, %s of its own", words.Seconds(fn.totalS), words.Seconds(fn.selfS))
+		if split := splitText(fn.states); split != "" {
+			title += " (" + split + ")"
+		}
 	}
 	return title
 }
 
-// hatches marks where the leaf waited, so that waiting is not taken for work.
+// hatches marks where the innermost call waited, so that waiting is not taken for work.
 func (l *layouter) hatches(rows []Row, p *flamePicture) {
 	waits := func(c int) int32 {
 		if !p.waits[c] {
 			return 0
 		}
-		return p.columns[c]
+		return p.columns[c].Call
 	}
 	for _, run := range runsOf(len(p.columns), waits) {
-		d := min(int(p.tree.nodes[run.key].depth), len(rows))
+		d := min(int(p.tree.Calls[run.key].Depth), p.limit)
 		rows[d-1].Hatch = append(rows[d-1].Hatch, Hatch{l.Plot.X0 + float64(run.from)*p.step, l.Plot.X0 + float64(run.to)*p.step})
 		l.hatch = true
 	}

@@ -5,8 +5,10 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/omni-perf/omni-perf/sidecar/chart/flame"
 	"github.com/omni-perf/omni-perf/sidecar/report"
 )
 
@@ -69,66 +71,62 @@ func TestInstantsAreTheViewers(t *testing.T) {
 	}
 }
 
-// stacksOf makes a tree of one stack per entry, root first.
-func stacksOf(stacks ...[]int32) (report.Nodes, *functions, []int32) {
-	nodes, fns := report.Nodes{Parent: report.Column{0}, Frame: report.Column{0}}, &functions{}
-	var leaves []int32
-	for _, s := range stacks {
-		at := int64(0)
-		for _, fn := range s {
-			for int(fn) >= len(fns.byFrame) {
-				fns.byFrame = append(fns.byFrame, int32(len(fns.byFrame)))
-				fns.list = append(fns.list, function{name: string(rune('a' + len(fns.list)))})
-			}
-			nodes.Parent, nodes.Frame = append(nodes.Parent, at), append(nodes.Frame, int64(fn))
-			at = int64(len(nodes.Parent) - 1)
-		}
-		leaves = append(leaves, int32(at))
-	}
-	return nodes, fns, leaves
-}
-
-func TestFlameBoxesMergeByFunction(t *testing.T) {
-	// main → a → b, main → a → c, main → a (recursing) → c, nothing, main
-	nodes, fns, leaves := stacksOf([]int32{0, 1, 2}, []int32{0, 1, 3}, []int32{0, 1, 1, 1, 3}, nil, []int32{0})
-	tree, columns := newCallTree(nodes, fns, leaves)
-	type box struct {
-		depth, from, to int
-		fn              int32
-	}
-	var got []box
-	for _, b := range flameBoxes(tree, columns, 10) {
-		got = append(got, box{b.depth, b.from, b.to, tree.nodes[b.key].fn})
-	}
-	slices.SortFunc(got, func(a, b box) int { return (a.depth-b.depth)*100 + a.from - b.from })
-	want := []box{{1, 0, 3, 0}, {1, 4, 5, 0}, {2, 0, 3, 1}, {3, 0, 1, 2}, {3, 1, 3, 3}}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %v\nwant %v", got, want)
-	}
-	for _, n := range tree.nodes {
-		if n.fn == 1 && n.parent > 0 && n.repeat != 2 {
-			t.Errorf("recursion of a counted %d times, want 2", n.repeat)
+// What a box is called, the most telling way first.
+func TestBoxesAreNamed(t *testing.T) {
+	p := flamePicture{flameLane: &flameLane{
+		functions: []function{
+			{name: "Decoder.decode", file: "~/json/decoder.py", line: 343},
+			{name: "import scipy.stats", file: "~/scipy/stats/__init__.py", line: 1, module: true},
+		},
+		tree: &flame.Tree{Calls: []flame.Call{{Above: -1, Function: -1}, {Function: 0, Depth: 1}, {Function: 1, Depth: 1}, {Function: 0, Depth: 1, Repeats: 2}}},
+	}}
+	for _, c := range []struct {
+		box  flame.Box
+		want []string
+	}{
+		{flame.Box{Call: 1}, []string{"Decoder.decode  decoder.py:343", "Decoder.decode", "decode"}},
+		{flame.Box{Call: 3}, []string{"Decoder.decode ×3  decoder.py:343", "Decoder.decode ×3", "decode ×3"}},
+		{flame.Box{Call: 2}, []string{"import scipy.stats", "scipy.stats"}},
+		{flame.Box{Call: 1, Share: 0.62, Others: 3}, []string{"decode 62 % + 3 more", "decode 62 %", "decode"}},
+		{flame.Box{Call: 2, Share: 0.5}, []string{"scipy.stats 50 %", "scipy.stats"}},
+		{flame.Box{Deeper: 12}, []string{"… 12 deeper", "…"}},
+	} {
+		if got := p.labels(c.box); !slices.Equal(got, c.want) {
+			t.Errorf("%+v: got %q, want %q", c.box, got, c.want)
 		}
 	}
 }
 
-func TestFlameTellsWhatIsDeeper(t *testing.T) {
-	deep := make([]int32, 900)
-	for i := range deep {
-		deep[i] = int32(i % 2)
+// A call into a library is one box for what it calls within its package, and its tooltip says so.
+func TestLibrariesFoldByPackage(t *testing.T) {
+	s := newScript(2)
+	cell := frame("<module>", "Cell [1]", 1, report.CodeCell)
+	main := s.thread("MainThread")
+	pandas := func(name string) sketchFrame {
+		return frame(name, "~/v/lib/python3.12/site-packages/pandas/"+name+".py", 1, report.CodeFramework)
 	}
-	nodes, fns, leaves := stacksOf(deep, []int32{0, 1})
-	tree, columns := newCallTree(nodes, fns, leaves)
-	for _, limit := range []int{5, maxDepth, 100} {
-		var last flameBox
-		for _, b := range flameBoxes(tree, columns, limit) {
-			if b.depth > last.depth {
-				last = b
-			}
+	s.span(main, 0, 1, report.StatePython, cell, pandas("to_csv"), pandas("save"), pandas("write"))
+	s.span(main, 1, 2, report.StatePython, cell, pandas("to_csv"))
+	d := s.cellOf(1, "df.to_csv()").document()
+	name := "pandas"
+	for i := range d.Files {
+		if d.Files[i].Code == report.CodeFramework {
+			d.Files[i].Package = &name
 		}
-		rows := min(limit, maxDepth)
-		if want := (flameBox{run{0, 1, -int32(900 - rows)}, rows + 1}); last != want {
-			t.Errorf("limit %d: the last row is %+v, want %+v", limit, last, want)
+	}
+	v, err := report.Check(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range lay(digestOf(v), defaultWidth, fullDetail).Lanes {
+		if l.Kind != FlameLane {
+			continue
+		}
+		if len(l.Rows) != 2 || len(l.Rows[1].Boxes) != 1 {
+			t.Fatalf("%d rows, want the cell and to_csv: %+v", len(l.Rows), l.Rows)
+		}
+		if title := l.Rows[1].Boxes[0].Title; !strings.Contains(title, "and what it calls in its package") {
+			t.Errorf("tooltip %q", title)
 		}
 	}
 }

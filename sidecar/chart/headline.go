@@ -44,7 +44,7 @@ func outcomeOf(c *report.Cell) string {
 // time on a CPU bounds what is called computing: a thread that wants to run on a
 // busy machine looks the same from outside as one that does.
 func sharesOf(t *report.Thread) (ps []phrase) {
-	var computing, waits, queued, unseen float64
+	var computing, waits, unseen float64
 	for state, ns := range t.StateNS {
 		switch s := report.Seconds(ns); {
 		case report.State(state) == report.StateUnknown:
@@ -59,11 +59,8 @@ func sharesOf(t *report.Thread) (ps []phrase) {
 	if !(all > 0) {
 		return nil
 	}
-	if t.OnCPUNS != nil && !t.OnCPUAtLeast {
-		if onCPU := report.Seconds(*t.OnCPUNS); onCPU < computing*0.8 {
-			computing, queued = onCPU, computing-onCPU
-		}
-	}
+	queued := queuedOf(t, computing)
+	computing -= queued
 	ps = append(ps, phrase{"computing " + words.Percent(computing/all), Good, bold})
 	if queued/all >= 0.005 {
 		ps = append(ps, phrase{"no free CPU " + words.Percent(queued/all), Warn, bold})

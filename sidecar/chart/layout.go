@@ -311,6 +311,11 @@ func (l *layouter) shades() {
 
 // legend explains the colours that occur.
 func (l *layouter) legend() {
+	for _, t := range l.d.tables {
+		for _, r := range t.rows {
+			l.tells(r.states)
+		}
+	}
 	l.y += 12
 	x := l.Plot.X0
 	entry := func(p Paint, name string) {
@@ -336,10 +341,10 @@ func (l *layouter) legend() {
 		entry(PaintWait, "waiting")
 	}
 	if l.paints[PaintPython] {
-		entry(PaintPython, "thread in Python")
+		entry(PaintPython, "running Python")
 	}
 	if l.paints[PaintNative] {
-		entry(PaintNative, "in native code")
+		entry(PaintNative, "running native code")
 	}
 	if l.paints[PaintGIL] {
 		entry(PaintGIL, "waits for the GIL")
@@ -349,6 +354,17 @@ func (l *layouter) legend() {
 	}
 	if x == l.Plot.X0 {
 		l.y -= 12
+	}
+}
+
+// tells notes the colours of a bar that is divided by states.
+func (l *layouter) tells(t report.StateTimes) {
+	all := t.Sum()
+	for s, ns := range t {
+		if ns > 0 && float64(ns) >= worthState*float64(all) {
+			l.paints[barPaints[s]] = true
+			l.hatch = l.hatch || barPaints[s] == PaintWait
+		}
 	}
 }
 

@@ -113,7 +113,7 @@ func viewsOf(r *report.View) []viewer.View {
 // viewerChart is the picture's geometry and words for the viewer, which has e to read.
 func viewerChart(r *report.View, e *report.Excerpt, d *digest, s *Scene) *viewer.Chart {
 	c := &viewer.Chart{
-		Width: s.Width, Plot: [4]float64{s.Plot.X0, s.Plot.Y0, s.Plot.X1, s.Plot.Y1}, Axis: s.AxisY, Strip: s.AxisY - overview, Pitch: rowHeight,
+		Width: s.Width, Plot: [4]float64{s.Plot.X0, s.Plot.Y0, s.Plot.X1, s.Plot.Y1}, Axis: s.AxisY, Strip: s.AxisY - overview, Pitch: rowHeight, Folded: true,
 		Title: viewerPhrases(d.title), Finding: viewerPhrases(d.finding), Legend: [][2]string{}, Notes: d.notes,
 		Threads: make([]string, len(e.Threads)), States: stateWords[:], Help: viewer.Help, Lanes: make([]viewer.Lane, len(s.Lanes)),
 	}

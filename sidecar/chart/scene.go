@@ -119,10 +119,11 @@ type Row struct {
 
 // Block is one box of a row.
 type Block struct {
-	X0, X1 float64
-	Paint  Paint
-	Label  *Label
-	Title  string // tooltip
+	X0, X1  float64
+	Paint   Paint
+	Several bool // it stands for several calls, most of which are in its paint
+	Label   *Label
+	Title   string // tooltip
 }
 
 // Hatch marks the part of a row in which the thread waited.

@@ -57,6 +57,8 @@ const (
 	ground = "bg"
 	rule   = "ru"
 	base   = "ba" // of a folded thread's lane
+
+	several = "se" // of a box that stands for several, beside its paint
 )
 
 // classOf is the class all rules of a theme's style sheet hang on. Styles of
@@ -83,7 +85,7 @@ func rules(root string, theme Theme) string {
 	b.WriteString(root + ` .mo{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono","Liberation Mono",monospace}` + "\n")
 	b.WriteString(root + ` .bo{font-weight:700}` + root + ` .mi{text-anchor:middle}` + root + ` .ri{text-anchor:end}` + "\n")
 	b.WriteString(root + ` text{pointer-events:none}` + root + ` .f *{fill:currentColor}` + root + ` .b rect{rx:1.5px}` + "\n")
-	b.WriteString(root + ` .s path{fill:none;stroke:currentColor}` + root + ` .h path{stroke-width:2.4;stroke-opacity:.5}` + "\n")
+	b.WriteString(root + ` .s path{fill:none;stroke:currentColor}` + root + ` .h path{stroke-width:2.4;stroke-opacity:.5}` + root + ` .` + several + `{opacity:.65}` + "\n")
 	for _, c := range palette {
 		// The plain colour is for viewers that know no variables.
 		plain := c.light

@@ -143,19 +143,20 @@ func areaData(a Area, bottom float64) string {
 // single thick dashed line: a tenth of the bytes.
 func (p *painter) row(r *Row) {
 	height, middle := r.Y1-r.Y0, (r.Y0+r.Y1)/2
-	lines := make(map[Paint]*pathData)
-	var order []Paint
+	lines := make(map[string]*pathData) // by class
+	var order []string
 	titled := false
 	for _, b := range r.Boxes {
 		if b.Title != "" {
 			titled = true
 			continue
 		}
-		d := lines[b.Paint]
+		class := classOfBlock(b)
+		d := lines[class]
 		if d == nil {
 			d = &pathData{}
-			lines[b.Paint] = d
-			order = append(order, b.Paint)
+			lines[class] = d
+			order = append(order, class)
 		}
 		d.moveTo(b.X0, middle)
 		d.lineTo(b.X0+inked(b), middle)
@@ -167,8 +168,8 @@ func (p *painter) row(r *Row) {
 	}
 	if len(order) > 0 {
 		p.Group(`class="s"`, fmt.Sprintf(`stroke-width="%.1f"`, height))
-		for _, paint := range order {
-			p.pathIn(string(paint), lines[paint])
+		for _, class := range order {
+			p.pathIn(class, lines[class])
 		}
 		p.Gend()
 	}
@@ -178,7 +179,7 @@ func (p *painter) row(r *Row) {
 			if b.Title != "" {
 				p.Group()
 				p.Title(b.Title)
-				p.Rect(b.X0, r.Y0, inked(b), height, `class="`+string(b.Paint)+`"`)
+				p.Rect(b.X0, r.Y0, inked(b), height, `class="`+classOfBlock(b)+`"`)
 				p.Gend()
 			}
 		}
@@ -187,6 +188,14 @@ func (p *painter) row(r *Row) {
 	if len(hatch.b) > 0 {
 		p.Path(hatch.String(), fmt.Sprintf(`fill="none" stroke="url(#%s)" stroke-width="%.1f" pointer-events="none"`, p.hatch, height))
 	}
+}
+
+// classOfBlock is the paint of a box, faint where it stands for several.
+func classOfBlock(b Block) string {
+	if b.Several {
+		return string(b.Paint) + " " + several
+	}
+	return string(b.Paint)
 }
 
 // inked is the drawn width of a box: a hair narrower than its place, so that

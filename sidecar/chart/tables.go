@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/report"
 	"github.com/omni-perf/omni-perf/sidecar/words"
@@ -25,16 +26,23 @@ type row struct {
 	aside   string  // behind the bar
 	place   string  // "3", "train.py:3"
 	code    string
+	states  report.StateTimes // what the time was spent with, where that is known: divides the bar
 	hint    string
 	rest    bool // sums up what is not listed
 }
 
+// remark says beside a row what its bar's division shows, and its hint.
+func (r row) remark() string {
+	return strings.Trim(splitText(r.states)+" · "+r.hint, " ·")
+}
+
 const (
-	maxCauses    = 8
-	maxLines     = 8
-	maxFunctions = 6
-	maxRegions   = 6
-	maxDevices   = 8
+	maxThreadRows = 6
+	maxCauses     = 8
+	maxLines      = 8
+	maxFunctions  = 6
+	maxRegions    = 6
+	maxDevices    = 8
 
 	// worthAdvice is the share of the idle time from which on a cause is told
 	// what to do about it.
@@ -53,7 +61,7 @@ func tablesOf(r *report.View, gpus gpuSummary, families []family, duration float
 	}
 	ts = append(ts, workerTables(r, families)...)
 	if !gpus.used && len(r.Ranks) < 2 { // a launcher's own are of no interest
-		ts = append(ts, functionsTable(r, duration))
+		ts = append(ts, functionsTable(r, duration), threadsTable(r, duration))
 	}
 	ts = append(ts, processesTable(r, duration))
 	ts = append(ts, stepsTable(r, duration), regionsTable(r, duration))
@@ -149,7 +157,7 @@ func linesTable(r *report.View, duration float64) table {
 			continue
 		}
 		parts = append(parts, part{
-			row{name: linePlace(r, l.File, l.Line), seconds: report.Seconds(l.SelfNS), code: codeOf(r.Text(l.File, l.Line))}, report.Seconds(l.TotalNS),
+			row{name: linePlace(r, l.File, l.Line), seconds: report.Seconds(l.SelfNS), code: codeOf(r.Text(l.File, l.Line)), states: l.StateNS}, report.Seconds(l.TotalNS),
 		})
 	}
 	for _, p := range r.Phases {
@@ -179,7 +187,7 @@ func functionsTable(r *report.View, duration float64) table {
 		if i == maxFunctions || self < 0.005*duration || self == 0 {
 			break
 		}
-		rw := row{name: functionName(r, f.Function), seconds: self, share: min(self/duration, 1), code: functionPlace(r, f.Function)}
+		rw := row{name: functionName(r, f.Function), seconds: self, share: min(self/duration, 1), code: functionPlace(r, f.Function), states: f.StateNS}
 		if self <= duration { // else of many threads: no share of the time
 			rw.aside = words.Percent(self / duration)
 		}
@@ -187,6 +195,46 @@ func functionsTable(r *report.View, duration float64) table {
 			rw.hint = words.Seconds(total) + " in all"
 		}
 		t.rows = append(t.rows, rw)
+	}
+	return t
+}
+
+// threadsTable says what the target's threads did, where several did something.
+func threadsTable(r *report.View, duration float64) table {
+	t := table{heading: "Threads", note: "running Python and native code; the bars are all of their time"}
+	left := 0
+	for i := range r.Threads {
+		th := &r.Threads[i]
+		computed, awake := 0.0, 0.0
+		for state, ns := range th.StateNS {
+			switch s := report.State(state); {
+			case s.Computes():
+				computed += report.Seconds(ns)
+			case !s.Idle():
+				awake += report.Seconds(ns)
+			}
+		}
+		if th.Internal || th.Process != r.Target().Process || computed+awake < worthOwnLane*duration {
+			continue
+		}
+		if len(t.rows) == maxThreadRows {
+			left++
+			continue
+		}
+		rw := row{
+			name: threadName(r, th), seconds: computed, share: min(report.Seconds(th.StateNS.Sum())/duration, 1),
+			aside: words.Percent(computed/duration) + " busy", states: th.StateNS,
+		}
+		if queued := queuedOf(th, computed); queued > 0 {
+			rw.hint = "for " + words.Seconds(queued) + " no CPU was free"
+		}
+		t.rows = append(t.rows, rw)
+	}
+	if len(t.rows) < 2 {
+		return table{}
+	}
+	if left > 0 {
+		t.note += " · " + words.Plural(left, "more thread", "more threads") + " in the report"
 	}
 	return t
 }

@@ -161,13 +161,18 @@ func (t *textWriter) table(tb table) {
 		if room >= 12 {
 			s += "  " + words.Pad(r.code, code)
 		}
-		beside := words.Columns(r.hint) <= room-code-4
-		if beside && r.hint != "" {
-			s += "  " + r.hint
+		remark := r.remark()
+		beside := words.Columns(remark) <= room-code-4
+		if beside && remark != "" {
+			s += "  " + remark
 		}
 		t.line(s)
-		if tb.advises && !beside && r.hint != "" {
+		switch {
+		case beside:
+		case tb.advises && r.hint != "":
 			t.paragraph("      ", "→ "+r.hint)
+		case splitText(r.states) != "":
+			t.paragraph("      ", remark)
 		}
 	}
 }

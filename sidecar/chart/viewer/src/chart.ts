@@ -25,7 +25,7 @@ function chartContent(app: App, stage: HTMLElement): Content {
   const sections: Record<string, (width: number) => Child[]> = {
     "timeline": () => [legend, ...linesTable(app, true), idleTable(app, 6), functionsTable(app, 7)],
     "flame": () => [],
-    "lines": () => [...linesTable(app, false), functionsTable(app, 15), FULL && threadsTable(app)],
+    "lines": () => [...linesTable(app, false), functionsTable(app, 15), threadsTable(app)],
     "idle": () => [idleTable(app, 40)],
     "steps": () => [stepsTable(app)],
     "findings": () => [findingsTable(app)],

@@ -1,7 +1,7 @@
 // What every lane shows in a window of time: one frame of the timeline, before it has colours.
 
 import { instants, picksOf } from "./columns.ts";
-import { codeRow, flameGrid, foldShort, rowOf, stateRow, type Grid } from "./grid.ts";
+import { codeRow, flameGrid, foldShort, rowOf, sameOf, stateRow, type Grid } from "./grid.ts";
 import type { Layout, Placed } from "./lanes.ts";
 import type { Model } from "./model.ts";
 import type { Thread, Track } from "./recording.ts";
@@ -44,9 +44,8 @@ export function frameOf(m: Model, s: State, l: Layout, columns: number, scale: n
       const own = m.own(lane.nth).at;
       grid = rowOf(picks, (i) => own[r.node[i]!]! + 1);
     } else if (rows) {
-      // Folded otherwise than in the picture, a stack may need more rows: the last one tells.
-      grid = flameGrid(t, r, picks, rows, s.folded === m.whole.folded ? limit : rows - 1);
-      if (s.folded) foldShort(grid, scale);
+      grid = flameGrid(t, r, picks, rows, limit);
+      if (s.folded) foldShort(grid, scale, sameOf(t, r, picks));
     } else grid = lane.byCode ? codeRow(t, r, picks, found, true) : stateRow(r, picks);
     return { placed, thread, picks, grid };
   });

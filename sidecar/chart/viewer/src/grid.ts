@@ -53,18 +53,38 @@ export function flameGrid(t: CallTree, r: Recording, picks: Int32Array, rows: nu
   return g;
 }
 
-// A barcode: at least so many neighbours below one caller, each too short to be told apart by eye (in
-// pixels), together wide enough to say something.
+// A barcode: at least so many neighbours below one caller, each too narrow for a name and most too narrow to
+// be told apart by eye, together wide enough to say something (pixels).
 const leastRuns = 5;
-const shortRun = 2.5;
+const shortRun = 8;
+const meanRun = 3;
 const leastWidth = 12;
 
-/** foldShort makes each barcode one box that says what most of it is; scale is columns per pixel. */
-export function foldShort(g: Grid, scale: number): void {
+/**
+ * sameOf is by column the depth to which it shows the very call that the column before shows: three spans between them
+ * are asked. Where calls are much shorter than a column, neighbours show the same function by chance.
+ */
+export const sameOf = (t: CallTree, r: Recording, picks: Int32Array): Int32Array =>
+  picks.map((pick, c) => {
+    const last = picks[c - 1]!;
+    if (!(last >= 0 && pick >= 0)) return 0;
+    let call = t.of[r.node[pick]!]!;
+    for (let k = 1; k < 4; k++) {
+      let other = t.of[r.node[last + (((pick - last) * k) >> 2)]!]!;
+      while (call !== other) {
+        if (call > other) call = t.above[call]!;
+        else other = t.above[other]!;
+      }
+    }
+    return t.depth[call]!;
+  });
+
+/** foldShort makes each barcode one box that says what most of it is; scale is columns per pixel, same what goes on. */
+export function foldShort(g: Grid, scale: number, same: Int32Array): void {
   const { cells, columns } = g;
-  const runEnd = (at: number, end: number) => {
+  const runEnd = (at: number, end: number, row = -1) => {
     let c = at + 1;
-    while (c < end && cells[c] === cells[at]) c++;
+    while (c < end && cells[c] === cells[at] && (!cells[c] || same[c % columns]! > row)) c++;
     return c;
   };
   for (let row = columns; row < cells.length; row += columns) {
@@ -74,21 +94,21 @@ export function foldShort(g: Grid, scale: number): void {
       while (at < end) {
         let to = at;
         let runs = 0;
-        let next = runEnd(to, end);
-        for (; to < end && next - to <= shortRun * scale; runs++, next = runEnd(to, end)) to = next;
-        if (runs >= leastRuns && to - at >= leastWidth * scale && cells[at - columns]) join(g, at, to);
+        let next = runEnd(to, end, row / columns);
+        for (; to < end && next - to <= shortRun * scale; runs++, next = runEnd(to, end, row / columns)) to = next;
+        if (runs >= leastRuns && to - at >= leastWidth * scale && to - at <= meanRun * scale * runs && cells[at - columns]) join(g, at, to);
         at = runs ? to : next;
       }
     }
   }
 }
 
-/** join makes the cells from … to one box. */
+/** join makes the cells from … to one box, if they differ; of numbers of deeper calls one will do. */
 function join(g: Grid, from: number, to: number): void {
   const times = new Map<number, number>();
   for (const id of g.cells.subarray(from, to)) if (id) times.set(id, (times.get(id) || 0) + 1);
   const [id, most] = [...times].sort((a, b) => b[1] - a[1])[0]!;
-  g.cells.fill(-g.marks.push({ node: id > 0 ? id : g.marks[-1 - id]!.node, share: most / (to - from), others: times.size - 1 }), from, to);
+  if (most < to - from) g.cells.fill(id < 0 ? id : -g.marks.push({ node: id, share: most / (to - from), others: times.size - 1 }), from, to);
 }
 
 /** rowOf is a grid of one row, of what each picked span stands for. */

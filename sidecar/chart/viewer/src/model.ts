@@ -67,7 +67,7 @@ export function modelOf(document: unknown, chart = chartOf(document)): Model | n
       for (let i = begin; i < end; i++) most = max(most, t.depth[t.of[r.node[i]!]!]!);
       return most;
     }),
-    found: remember((query: string, folded: boolean) => (query ? matchesOf(tree(folded), query) : null)),
+    found: remember((query: string, folded: boolean) => (query ? matchesOf(r, tree(folded), query) : null)),
     functions: remember((from: number, to: number) => functionTimes(tree(false), sums(false, everyThread, from, to))),
     // Over the whole recording the report's own figures hold: they were not thinned.
     lines: remember((from: number, to: number) => {

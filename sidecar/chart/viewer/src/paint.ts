@@ -51,13 +51,17 @@ export function inksOf(t: CallTree, theme: Theme, modules: boolean, found: Match
   return new Uint32Array(t.above.length).map((_, n) => (!n ? 0 : found && found.nodes[n] !== 1 ? blend(byFn[t.fn[n]!]!, theme.ink("bg"), 0.35) : byFn[t.fn[n]!]!));
 }
 
+/** nodeOf is the call that a cell of a flame chart shows, or most of it; 0 for a count of callees. */
+const nodeOf = (g: Grid, id: number): number => (id > 0 ? id : g.marks[-1 - id]!.node);
+
 /** wordsOf are ways to name a cell of a flame chart, the most telling first. */
 export function wordsOf(t: CallTree, g: Grid, id: number): string[] {
   if (id > 0) return labelsOf(t, id);
   const { node, share, others } = g.marks[-1 - id]!;
   if (!node) return [`… ${others} deeper`, "…"];
   const name = labelsOf(t, node).pop()!;
-  return [`${name} ${percent(share)}, ${others} more`, `${name} ${percent(share)}`];
+  const most = name + " " + percent(share);
+  return [others ? `${most} + ${others} more` : most, most, name];
 }
 
 /** kernelPaint tells by a kernel's name what it does. */
@@ -118,10 +122,10 @@ export function paintLanes(p: Pixels, scale: number, top: number, { m, s, l, the
         strip(g, y0, y1, { inkOf: (id) => (id > codeCount ? blend(paint(codePaints[id - 1 - codeCount]!), bg, 0.3) : paint((byCode ? codePaints : statePaints)[id - 1]!)) });
       } else {
         const inkOf = (id: number) => {
-          const node = id > 0 ? id : g.marks[-1 - id]!.node;
+          const node = nodeOf(g, id);
           return !node ? paint("other") : id > 0 ? inks[id]! : blend(inks[node]!, bg, 0.65);
         };
-        const look: Look = { inkOf, edgeOf: (id) => (found?.nodes[id] === 1 ? paint("accent") : 0) };
+        const look: Look = { inkOf, edgeOf: (id) => (found?.nodes[nodeOf(g, id)] === 1 ? paint("accent") : 0) };
         if (FULL && s.colour === "state") look.columns = new Uint32Array(columns).map((_, c) => (picks![c]! < 0 ? bg : paint(statePaints[r.state[picks![c]!]!]!)));
         grid(p, g, x, (placed.y0 - top) * scale, l.pitch * scale, round(scale), scale, under, look);
       }
@@ -152,7 +156,7 @@ export function writeLanes(pen: Pen, columns: number, { m, s, l, theme, found, s
       boxes(g, row, leastText * scale, (id, from, to) => {
         const x = x0 + from / scale + 4;
         const words = pen.fit(wordsOf(t, g, id), (to - from) / scale - 8, size);
-        if (words) pen.write(words, x, placed.y0 + row * pitch + 11.5 * k, found && found.nodes[id] !== 1 ? blend(on, theme.ink("bg"), 0.6) : on, size);
+        if (words) pen.write(words, x, placed.y0 + row * pitch + 11.5 * k, found && found.nodes[nodeOf(g, id)] !== 1 ? blend(on, theme.ink("bg"), 0.6) : on, size);
       });
     }
     if (kind !== "lines") continue;

@@ -34,7 +34,7 @@ export interface Func {
   file: SourceFile;
   line: number; // the first
   code: number;
-  place: string; // "train.py:12"; empty for a module's own code
+  place: string; // "train.py:12"; empty for a module's own code, whose name says the file
 }
 
 /** Place is a line of a file. */
@@ -172,7 +172,7 @@ export function recordingOf(document: unknown): Recording {
     const short = shortFile(file.path);
     const given = words(f["label"]) || words(f["name"]) || "<module>";
     const called = (given === "<module>" && short) || given;
-    return { called, file, line, code: codeOf(f["code"]), place: called === short || !short ? "" : line ? short + ":" + line : short };
+    return { called, file, line, code: codeOf(f["code"]), place: f["name"] === "<module>" || !short ? "" : line ? short + ":" + line : short };
   });
   const stacks = stacksOf(d, fns, nowhere);
   const { firsts, ...spans } = spansOf(object(d["spans"]), "us", duration, stacks.above.length, stateOf);

@@ -1,6 +1,6 @@
 // Search by regular expression among functions.
 
-import type { Func } from "./recording.ts";
+import type { Func, Recording } from "./recording.ts";
 import type { CallTree } from "./tree.ts";
 
 /** matcher reads a query as a regular expression, or letter by letter where it is none. */
@@ -16,13 +16,16 @@ export function matcher(query: string): (f: Func) => boolean {
 /** Matches of a query in a tree. */
 export interface Matches {
   fns: boolean[];
-  nodes: Uint8Array; // 1: the node's function matches; 2: one further out on its stack does
+  nodes: Uint8Array; // 1: the node's function matches, or one that it stands for; 2: one further out on its stack does
 }
 
-export function matchesOf(t: CallTree, query: string): Matches {
+export function matchesOf(r: Recording, t: CallTree, query: string): Matches {
   const fns = t.fns.map(matcher(query));
   const nodes = new Uint8Array(t.above.length);
-  for (let n = 1; n < nodes.length; n++) nodes[n] = fns[t.fn[n]!] ? 1 : nodes[t.above[n]!] ? 2 : 0;
+  // What a folded call stands for is found in it.
+  r.fnOf.forEach((f, n) => fns[f] && (nodes[t.of[n]!] = 1));
+  nodes[0] = 0;
+  for (let n = 1; n < nodes.length; n++) nodes[n] ||= fns[t.fn[n]!] ? 1 : nodes[t.above[n]!] ? 2 : 0;
   return { fns, nodes };
 }
 

@@ -31,6 +31,9 @@ const bar = (share: number, title = "", parts: [paint: string, part: number][] =
 const stateBar = (app: App, shares: Float64Array, most: number): HTMLElement =>
   bar(sum(shares) / most, shareWords(app, shares, micros), [...shares].map((us, i): [string, number] => [i > 4 ? "wait" : statePaints[i]!, us]));
 
+/** joined is one text of those that there are. */
+const joined = (...texts: unknown[]): string => texts.filter(Boolean).join(" · ");
+
 const code = (text: string, strong?: unknown) => text && h("code", strong ? "o-strong" : null, text);
 
 /** linesTable is the user's source with its time in the margin; brief shows one file, and only what took time. */
@@ -75,7 +78,8 @@ export function functionsTable(app: App, most: number, who?: (fn: number) => voi
   const top = max(...rows.map(([, t]) => t.self));
   const cells = rows.slice(0, most).map(([fn, { self, total, shares }]): Child[] => {
     const f = fns[fn]!;
-    return [who ? link(f.called, () => who(fn)) : f.called, micros(self), stateBar(app, shares, top), small(total > self * 1.02 && micros(total) + " with callees"), code(whereOf(f))];
+    const split = sum(shares.slice(2)) > self / 20 && shareWords(app, shares, micros);
+    return [who ? link(f.called, () => who(fn)) : f.called, micros(self), stateBar(app, shares, top), small(joined(split, total > self * 1.02 && micros(total) + " with callees")), code(whereOf(f))];
   });
   return cells[0] ? section(query ? "Functions that match" : "Busiest functions", `own time, all threads, ${rangeWords(app)}${rows.length > most ? ` · ${rows.length - most} more` : ""}`, table(["", "#own", "", "", ""], cells)) : null;
 }
@@ -155,7 +159,7 @@ export function stepsTable(app: App): HTMLElement {
       const s = steps.slice(c * per, (c + 1) * per).reduce((a, b) => (length(b) > length(a) ? b : a));
       const loading = min(s.loading, length(s));
       const busy = min(s.busy || 0, length(s) - loading);
-      const words = small([loading && "waiting for data " + micros(loading), busy && "GPU busy " + micros(busy)].filter(Boolean).join(" · "));
+      const words = small(joined(loading && "waiting for data " + micros(loading), busy && "GPU busy " + micros(busy)));
       const go = () => app.put(show(app.s, app.m.whole, s.begin, s.end));
       return [link(s.called || "step " + (steps.indexOf(s) + 1), go), micros(length(s)), bar(length(s) / length(slowest[0]!), "", [["data", loading], ["gpu", busy], ["ba", length(s) - loading - busy]]), words];
     });

@@ -75,7 +75,11 @@ export function timeline(app: App): Timeline {
   /** labels stand in the gutters; they change with the layout only. */
   const labels = remember((width: number, _: string) => {
     const { unfolded, folded } = app.s;
-    l = layOut(chart, width, unfolded);
+    const rowsOf = (nth: number) => min(m.depth(nth, folded), mostRows);
+    // Folded otherwise than in the picture, flame charts have as many rows as they need.
+    const open = new Map(unfolded);
+    if (folded !== whole.folded) chart.lanes.forEach((lane, i) => lane.rows && !open.has(i) && open.set(i, rowsOf(lane.nth)));
+    l = layOut(chart, width, open);
     vars(stage, { left: l.x0, right: l.x1, high: l.y1 + 4 });
     stage.classList.toggle("o-narrow", l.narrow);
     figures = [];
@@ -87,7 +91,7 @@ export function timeline(app: App): Timeline {
         const toggle = () => {
           // What the picture folded or cut off unfolds to all rows, and back.
           const next = new Map(unfolded);
-          if (!next.delete(i)) next.set(i, min(m.depth(nth, folded), mostRows));
+          if (!next.delete(i)) next.set(i, rowsOf(nth));
           app.put({ unfolded: next });
         };
         const left = h(thread ? "button" : "div", { class: "o-label", title: [called, ...sources].join("\n"), click: thread && toggle, "aria-expanded": thread && String(unfolded.has(i)) }, thread && (unfolded.has(i) ? "▾ " : "▸ "), called, ...sources.map(small));

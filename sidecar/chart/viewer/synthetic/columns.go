@@ -1,9 +1,13 @@
 package synthetic
 
-import "sort"
+import (
+	"sort"
 
-// The rules by which rows of boxes come of the instants that columns show: those of
-// the viewer (src/grid.ts), for the static picture to follow.
+	"github.com/omni-perf/omni-perf/sidecar/chart/flame"
+)
+
+// Rows of boxes of the instants that columns show. Calls are the picture's own (package
+// flame); states and lines by the viewer's rules (src/grid.ts), a second time.
 
 // picks is the index of what ran at each instant; -1 where nothing did.
 func picks(spans []span, at []float64) []int {
@@ -18,53 +22,46 @@ func picks(spans []span, at []float64) []int {
 	return out
 }
 
-// tree merges stacks by function: direct recursion counts once.
-type tree struct {
-	parent, fn, depth []int
-	of                []int // by node of the document
-}
-
-func treeOf(d *Document) *tree {
-	t := &tree{parent: []int{-1}, fn: []int{-1}, depth: []int{0}, of: make([]int, len(d.Nodes.Parent))}
-	children := make(map[[2]int]int)
-	for n := 1; n < len(t.of); n++ {
-		at := t.of[d.Nodes.Parent[n]]
-		f := d.Frames.Function[d.Nodes.Frame[n]]
-		if at > 0 && t.fn[at] == f {
-			t.of[n] = at
-			continue
-		}
-		key := [2]int{at, f}
-		child, ok := children[key]
-		if !ok {
-			child = len(t.parent)
-			children[key] = child
-			t.parent, t.fn, t.depth = append(t.parent, at), append(t.fn, f), append(t.depth, t.depth[at]+1)
-		}
-		t.of[n] = child
-	}
-	return t
-}
-
-// box is columns From … To of one row with one number.
+// box is columns From … To of one row with one number; of calls too short to be told
+// apart what most of them are, with that one's share and the number of others, of calls
+// that have no row minus their number.
 type box struct {
 	From, To, ID int
+	Share        float64 `json:",omitempty"`
+	Others       int     `json:",omitempty"`
 }
 
-// flameRows stands the stack of each column upright; a box is a node of the tree.
-func flameRows(t *tree, spans []span, picked []int, rows int) [][]box {
-	out := make([][]box, rows)
-	for c, i := range picked {
-		if i < 0 {
-			continue
+// treeOf merges the document's stacks as the picture does.
+func treeOf(d *Document) *flame.Tree {
+	p := flame.Program{Parent: make([]int32, len(d.Nodes.Parent)), Function: make([]int32, len(d.Nodes.Parent))}
+	for n := 1; n < len(p.Parent); n++ {
+		p.Parent[n], p.Function[n] = int32(d.Nodes.Parent[n]), int32(d.Frames.Function[d.Nodes.Frame[n]])
+	}
+	for _, f := range d.Functions {
+		file := d.Files[f.File]
+		of := flame.Function{Own: file.Code <= int(User) || f.Code <= int(User)}
+		if file.Package != nil {
+			of.Package = *file.Package
 		}
-		k := t.of[spans[i].node]
-		for t.depth[k] > rows {
-			k = t.parent[k]
-		}
-		for ; k > 0; k = t.parent[k] {
-			r := t.depth[k] - 1
-			out[r] = extend(out[r], c, k)
+		p.Functions = append(p.Functions, of)
+	}
+	return flame.New(p, nil, d.Chart.Folded)
+}
+
+// flameRows are the boxes of a lane with so many rows, the last of which may tell what
+// is deeper.
+func flameRows(t *flame.Tree, spans []span, picked []int, l Lane) [][]box {
+	columns := t.Columns(picked, func(i int) int32 { return int32(spans[i].node) })
+	limit := l.Limit
+	if limit == 0 {
+		limit = l.Rows
+	}
+	out := make([][]box, l.Rows)
+	for r, row := range t.Rows(columns, limit, 1) {
+		for _, b := range row {
+			if r < l.Rows {
+				out[r] = append(out[r], box{b.From, b.To, int(b.Call) - b.Deeper, b.Share, b.Others})
+			}
 		}
 	}
 	return out
@@ -86,5 +83,5 @@ func extend(row []box, column, id int) []box {
 		row[n-1].To++
 		return row
 	}
-	return append(row, box{column, column + 1, id})
+	return append(row, box{From: column, To: column + 1, ID: id})
 }

@@ -1,6 +1,9 @@
 package synthetic
 
-import "github.com/omni-perf/omni-perf/sidecar/chart/moments"
+import (
+	"github.com/omni-perf/omni-perf/sidecar/chart/flame"
+	"github.com/omni-perf/omni-perf/sidecar/chart/moments"
+)
 
 // Geometry is the boxes of each lane's rows of the unzoomed picture, in columns:
 // nil for tracks.
@@ -12,7 +15,7 @@ func Geometry(d *Document, columns int) [][][]box {
 	for i, l := range d.Chart.Lanes {
 		switch {
 		case l.Kind == "flame":
-			out[i] = flameRows(t, histories[l.Index], picks(histories[l.Index], at), l.Rows)
+			out[i] = flameRows(t, histories[l.Index], picks(histories[l.Index], at), l)
 		case l.Kind == "lines":
 			spans := histories[0]
 			out[i] = [][]box{rowOf(picks(spans, at), func(s int) int { return d.lineAt(spans[s].node, l.Index) })}
@@ -60,16 +63,21 @@ func (d *Document) lineAt(node, file int) int {
 
 // codeAt is 1 + the code of the outermost library call of a stack, else of its
 // innermost function; 0 where it waited.
-func (d *Document) codeAt(t *tree, s span) int {
+func (d *Document) codeAt(t *flame.Tree, s span) int {
 	if s.state == Waiting {
 		return 0
 	}
 	code := 0
-	for k := t.of[s.node]; k > 0; k = t.parent[k] {
-		c := d.Functions[t.fn[k]].Code
+	for k := t.Of[s.node]; k > 0; k = t.Calls[k].Above {
+		c := d.codeOf(t, k)
 		if code == 0 || c > int(User) {
 			code = c + 1
 		}
 	}
 	return code
+}
+
+// codeOf is whose code a call is.
+func (d *Document) codeOf(t *flame.Tree, call int32) int {
+	return d.Functions[t.Calls[call].Function].Code
 }

@@ -30,7 +30,7 @@ func TestGeometry(t *testing.T) {
 	for _, s := range []struct {
 		name string
 		make func() *Document
-	}{{"training", Training}, {"workers", Workers}} {
+	}{{"training", Training}, {"workers", Workers}, {"imports", Imports}, {"short", ShortCalls}} {
 		d := s.make()
 		all = append(all, fixture{s.name, columns, moments.Of(0, float64(d.DurationNS)/1000, columns), Geometry(d, columns), d})
 	}

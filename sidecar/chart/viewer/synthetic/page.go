@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/chart"
+	"github.com/omni-perf/omni-perf/sidecar/chart/flame"
 	"github.com/omni-perf/omni-perf/sidecar/chart/viewer"
 	"github.com/omni-perf/omni-perf/sidecar/report"
 )
@@ -107,12 +108,14 @@ func phrases(ps [][3]string) string {
 	return strings.Join(parts, "   ")
 }
 
-func (d *Document) paintOf(t *tree, l Lane, id int) string {
+func (d *Document) paintOf(t *flame.Tree, l Lane, id int) string {
 	switch {
 	case l.Kind == "lines":
 		return "l2"
+	case l.Kind == "flame" && id < 0:
+		return "other"
 	case l.Kind == "flame":
-		return codePaints[d.Functions[t.fn[id]].Code]
+		return codePaints[d.codeOf(t, int32(id))]
 	}
 	return []string{"py", "nat", "ba", "io", "gil", "ba", "ba"}[(id-1)%7]
 }

@@ -10,7 +10,7 @@ import (
 // Samples are the made-up recordings by name.
 func Samples() map[string]func() *Document {
 	return map[string]func() *Document{
-		"training": Training, "cpu": CPU, "workers": Workers, "hour": Hour, "hostile": Hostile, "imports": Imports,
+		"training": Training, "cpu": CPU, "workers": Workers, "hour": Hour, "hostile": Hostile, "imports": Imports, "short": ShortCalls,
 	}
 }
 
@@ -281,17 +281,12 @@ func Workers() *Document {
 	return d
 }
 
-// Imports is a cell that imports for seconds: importlib's rows between all others.
+// Imports is a cell that imports for seconds.
 func Imports() *Document {
 	const duration = 2.0
 	p := newProgram(duration)
 	p.source("Cell [1]", 1, "import sklearn.ensemble", "import pandas as pd", "pd.read_csv('x.csv')")
 	module := fn{"<module>", "Cell [1]", 1, Cell}
-	machinery := func(line int) []call {
-		lib := func(name string) call { return fn{name, "<frozen importlib._bootstrap>", 1, Other}.at(line) }
-		return []call{lib("_find_and_load"), lib("_find_and_load_unlocked"), lib("_load_unlocked"),
-			fn{"SourceFileLoader.exec_module", "<frozen importlib._bootstrap_external>", 1, Other}.at(line), lib("_call_with_frames_removed")}
-	}
 	main := p.thread(0, "MainThread")
 	t := 0.0
 	enter := func(d float64, s State, stack []call) {
@@ -301,9 +296,9 @@ func Imports() *Document {
 	for k, names := range [][]string{{"sklearn/__init__", "sklearn/ensemble/__init__", "scipy/__init__", "scipy/stats/__init__"}, {"pandas/__init__", "numpy/__init__", "pandas/core/api"}} {
 		stack := []call{module.at(k + 1)}
 		for i, name := range names {
-			stack = append(stack, machinery(10*k+i)...)
 			enter(0.02, IO, stack)
-			stack = append(stack, fn{"<module>", venv + name + ".py", 1, Other}.at(i+1))
+			called := "import " + strings.ReplaceAll(strings.TrimSuffix(name, "/__init__"), "/", ".")
+			stack = append(stack, fn{called, venv + name + ".py", 1, Other}.at(i+1))
 			enter(0.2, Python, stack)
 		}
 	}
@@ -323,6 +318,48 @@ func Imports() *Document {
 			{Kind: "track", Index: cpu, Paint: "cpu", Top: 2, Name: "CPU", Sources: []string{"process · 50 ms"}, Value: "0.9 cores", Aside: "of 8"},
 			{Kind: "lines", Index: 0, Name: "cell line"},
 			{Kind: "flame", Index: main, Rows: 4, Name: "MainThread", Sources: []string{"Python 80 %"}},
+		},
+	})
+	return d
+}
+
+// ShortCalls is a loop of calls that are too short to be told apart, between some that are not, and
+// deeper than there are rows.
+func ShortCalls() *Document {
+	const duration = 3.0
+	p := newProgram(duration)
+	p.source("Cell [4]", 4, "for row in rows:", "    store(parse(row))")
+	module := fn{"<module>", "Cell [4]", 1, Cell}
+	own := func(name string) call { return fn{name, "~/project/rows.py", 10, User}.at(12) }
+	loads := fn{"loads", "/usr/lib/python3.12/json/__init__.py", 299, Other}.at(346)
+	rnd := rand.New(rand.NewPCG(9, 10))
+	main := p.thread(0, "MainThread")
+	t := 0.0
+	enter := func(d float64, s State, stack ...call) {
+		p.run(main, t, t+d, s, append([]call{module.at(2)}, stack...)...)
+		t += d
+	}
+	for k := 0; t < duration; k++ {
+		if k%700 == 699 {
+			enter(0.3, Waiting, own("flush"))
+		}
+		enter(0.001+0.001*rnd.Float64(), Python, own("parse"), own("fields"), loads)
+		enter(0.0005, Python, own("parse"))
+		enter(0.0005+0.001*rnd.Float64(), Native, own("store"), own("check"), own("rule"), own(fmt.Sprintf("rule_%d", k%3)))
+		if k%3 == 0 {
+			enter(0.0004, Python)
+		}
+	}
+	d := p.document()
+	d.Chart = lay(1120, &Chart{
+		Folded:  true,
+		Title:   [][3]string{{"Cell [4]", "tp", "b"}, {"3.0 s", "tm", ""}, {"computing 90 %", "tg", "b"}},
+		Finding: [][3]string{{"All of the time in line 2", "tp", "b"}, {"store(parse(row))", "tp", "code"}},
+		Legend:  legend("cell", "your cells", "user", "your modules", "other", "other Python"),
+		Notes:   []string{"3,000 stacks at 1 ms"},
+		Lanes: []Lane{
+			{Kind: "lines", Index: 0, Name: "cell line"},
+			{Kind: "flame", Index: main, Rows: 4, Limit: 3, Name: "MainThread", Sources: []string{"Python 60 %"}},
 		},
 	})
 	return d

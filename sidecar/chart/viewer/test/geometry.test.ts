@@ -1,17 +1,23 @@
 // The static picture and the viewer come to the same numbers: testdata/geometry.json is what the other
-// implementation (synthetic/columns.go) makes of the same documents.
+// implementation (the picture's own, by synthetic/columns.go) makes of the same documents.
 
 import { expect, test } from "vitest";
 import { instants } from "../src/columns.ts";
 import { frameOf } from "../src/frame.ts";
 import { boxes, type Grid } from "../src/grid.ts";
 import { layOut } from "../src/lanes.ts";
-import { fixtures, modelIn } from "./samples.ts";
+import { fixtures, modelIn, type FixtureBox } from "./samples.ts";
 
+/** rowsOf are a grid's boxes as the fixtures have them: of several short calls what most are, of deeper ones minus their number. */
 const rowsOf = (g: Grid, name: (id: number) => number) =>
   Array.from({ length: g.rows }, (_, row) => {
-    const out: { From: number; To: number; ID: number }[] = [];
-    boxes(g, row, 1, (id, From, To) => out.push({ From, To, ID: name(id) }));
+    const out: FixtureBox[] = [];
+    boxes(g, row, 1, (id, From, To) => {
+      const mark = g.marks[-1 - id];
+      if (!mark) out.push({ From, To, ID: name(id) });
+      else if (!mark.node) out.push({ From, To, ID: -mark.others });
+      else out.push({ From, To, ID: mark.node, Share: mark.share, ...(mark.others && { Others: mark.others }) });
+    });
     return out.length ? out : null;
   });
 

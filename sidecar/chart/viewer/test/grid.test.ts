@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { boxes, flameGrid, foldShort, gridOf, runAt, type Grid } from "../src/grid.ts";
+import { boxes, flameGrid, foldShort, gridOf, runAt, sameOf, type Grid } from "../src/grid.ts";
 import { modelOf } from "../src/model.ts";
 import { small } from "./samples.ts";
 
@@ -25,10 +25,15 @@ test("what calls deeper than there are rows is told by number", () => {
 
 /** barcode is a caller over all columns, and below it what cells says. */
 function barcode(...cells: number[]): Grid {
+  return sampled(true, cells);
+}
+
+/** sampled has neighbours of one function be one call, or each one of its own. */
+function sampled(goesOn: boolean, cells: number[]): Grid {
   const g = gridOf(2, cells.length);
   g.cells.fill(1, 0, cells.length);
   g.cells.set(cells, cells.length);
-  foldShort(g, 1);
+  foldShort(g, 1, new Int32Array(cells.length).fill(goesOn ? 2 : 1));
   return g;
 }
 
@@ -38,8 +43,32 @@ test("a barcode of short calls is one box that says what most of it is", () => {
   expect(g.marks).toEqual([{ node: 2, share: 10 / 16, others: 2 }]);
 });
 
+test("chance makes some calls look longer; most are short", () => {
+  const g = barcode(2, 3, 2, 2, 2, 2, 2, 2, 3, 2, 3, 2, 3, 2);
+  expect(g.marks).toEqual([{ node: 2, share: 10 / 14, others: 1 }]);
+});
+
+test("columns that show one function by chance are told by what ran between them", () => {
+  const cells = [2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 3, 2, 2, 2, 2, 2, 2, 2, 2, 2];
+  expect(sampled(false, cells).marks).toEqual([{ node: 2, share: 0.95, others: 1 }]);
+  expect(row(sampled(true, cells), 1)).toEqual(cells);
+  const all = new Array<number>(20).fill(2);
+  expect(row(sampled(false, all), 1)).toEqual(all);
+});
+
+test("what went on from column to column is the same call", () => {
+  const [f, g] = ["a.py:user.main>a.py:user.f", "a.py:user.main>a.py:user.g"];
+  const m = modelOf(small(...[f, f, g, f, f, f, f, f, f, f].map((s, i): [number, number, number, string, number] => [0, i, i + 1, s, i % 2])))!;
+  expect([...sameOf(m.tree(true), m.r, new Int32Array([0, 4, 8, 9, -1, 9]))]).toEqual([0, 1, 2, 2, 0, 0]);
+});
+
+test("numbers of deeper calls side by side are one of them", () => {
+  const g = barcode(-1, -2, -1, -2, -1, -2, -1, -2, -1, -2, -1, -1, -2, -1);
+  expect(new Set(row(g, 1))).toEqual(new Set([-1]));
+});
+
 test("what can be told apart stays as it is", () => {
-  const long = [2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3];
+  const long = [2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2];
   expect(row(barcode(...long), 1)).toEqual(long);
   const few = [2, 3, 2, 3, 2];
   expect(row(barcode(...few), 1)).toEqual(few);
@@ -49,13 +78,13 @@ test("what can be told apart stays as it is", () => {
 
 test("long boxes end a barcode, and callers bound it", () => {
   const short = [2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3];
-  const g = barcode(...short, 5, 5, 5, 5, 5, 5, ...short);
-  expect(row(g, 1).slice(14, 20)).toEqual([5, 5, 5, 5, 5, 5]);
+  const g = barcode(...short, 5, 5, 5, 5, 5, 5, 5, 5, 5, ...short);
+  expect(row(g, 1).slice(14, 23)).toEqual([5, 5, 5, 5, 5, 5, 5, 5, 5]);
   expect(g.marks.length).toBe(2);
   const two = gridOf(2, 28);
   two.cells.fill(1, 0, 14).fill(9, 14, 28);
   two.cells.set([...short, ...short], 28);
-  foldShort(two, 1);
+  foldShort(two, 1, new Int32Array(28).fill(2));
   expect(two.marks.length).toBe(2);
 });
 
@@ -64,7 +93,7 @@ test("barcodes below a barcode fold, too", () => {
   g.cells.fill(1, 0, 14);
   g.cells.set([2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3], 14);
   g.cells.set([4, 0, 4, 0, 4, 0, 4, 0, 4, 0, 4, 0, 4, 0], 28);
-  foldShort(g, 1);
+  foldShort(g, 1, new Int32Array(14).fill(3));
   expect(g.marks.map((m) => [m.node, m.share])).toEqual([[2, 0.5], [4, 0.5]]);
 });
 

@@ -3,11 +3,19 @@
 import geometry from "../testdata/geometry.json";
 import { modelOf, type Model } from "../src/model.ts";
 
+export interface FixtureBox {
+  From: number;
+  To: number;
+  ID: number;
+  Share?: number;
+  Others?: number;
+}
+
 export interface Fixture {
   name: string;
   columns: number;
   instants: number[];
-  boxes: ({ From: number; To: number; ID: number }[] | null)[][];
+  boxes: (FixtureBox[] | null)[][];
   document: Record<string, unknown>;
 }
 

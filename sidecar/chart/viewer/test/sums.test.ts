@@ -110,3 +110,12 @@ test("search finds by regular expression, by letters where it is none, and adds 
   expect(share("[")).toBe(0);
   expect(m.found("", false)).toBe(null);
 });
+
+test("a search finds what a folded call stands for, in it", () => {
+  const site = "~/v/lib/python3.12/site-packages/json/";
+  const m = modelOf(small([0, 0, 4, `Cell [1]:cell.f>${site}a.py:other.loads>${site}b.py:other.decode`], [0, 4, 6, "Cell [1]:cell.f>~/b.py:user.g"]))!;
+  const t = m.tree(true);
+  const found = m.found("decode", true)!;
+  const [f, loads, g] = [1, t.of[m.r.node[0]!]!, t.of[m.r.node[1]!]!];
+  expect([0, f, loads, g].map((n) => found.nodes[n])).toEqual([0, 0, 1, 0]);
+});
