@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -170,6 +171,10 @@ func (t *Tree) Has(pid int) bool {
 	defer t.mu.Unlock()
 	return t.byPID[pid] != nil
 }
+
+// LongestPause is the longest time between two looks, after Watch has returned. On a busy
+// machine it is more than the interval.
+func (t *Tree) LongestPause() time.Duration { return time.Duration(t.find.pause) }
 
 // Image is that of the member with a pid; zero where there is none, or it may not be
 // read.
