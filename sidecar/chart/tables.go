@@ -21,12 +21,21 @@ type table struct {
 type row struct {
 	name    string
 	seconds float64
+	unknown bool    // what would be its seconds is not known
 	share   float64 // of what the table divides, 0..1: the bar's length
 	aside   string  // behind the bar
 	place   string  // "3", "train.py:3"
 	code    string
 	hint    string
 	rest    bool // sums up what is not listed
+}
+
+// time is what its seconds read as.
+func (r *row) time() string {
+	if r.unknown {
+		return "–"
+	}
+	return words.Seconds(r.seconds)
 }
 
 const (
