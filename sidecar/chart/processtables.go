@@ -151,7 +151,7 @@ func processesTable(r *report.View, duration float64) table {
 	}
 	for i := range r.Processes {
 		p := &r.Processes[i]
-		if i == r.Target().Process && p.Role != string(timeline.RoleRank) {
+		if i == r.Target().Process && p.Role != string(timeline.RoleRank) || isOurs(p) {
 			continue
 		}
 		// A shell that starts another program is of no interest.
@@ -187,6 +187,9 @@ func processesTable(r *report.View, duration float64) table {
 	}
 	return t
 }
+
+// isOurs tells an omni-perf that ran within the program: it is no part of it.
+func isOurs(p *report.Process) bool { return p.Role == string(timeline.RoleProfiler) }
 
 func cpuOf(p *report.Process) float64 {
 	if p.CPUNS == nil {

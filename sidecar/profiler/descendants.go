@@ -139,7 +139,7 @@ func (w *watch) Started(m proctree.Member) {
 	switch {
 	case m.Index < 0:
 		return
-	case w.run.Children != recorder.ChildrenStacks:
+	case w.run.Children != recorder.ChildrenStacks || m.Ours:
 		w.refuse(m, timeline.StacksNotAsked, "")
 		return
 	case again.PID != 0: // it has executed another program
