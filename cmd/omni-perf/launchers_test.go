@@ -5,12 +5,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/omni-perf/omni-perf/sidecar/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/noise"
 	"github.com/omni-perf/omni-perf/sidecar/report"
+	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
 // standIn writes a launcher of two processes with the variables by which the real one
@@ -119,6 +122,123 @@ func TestEachRankOfALauncherWritesItsReport(t *testing.T) {
 			}
 		})
 	}
+}
+
+// barrierSource stands for horovod, whose calls are known by their file: two ranks meet
+// by a socket, at the path that the script is called with.
+const barrierSource = `
+import os, socket, sys, time
+number = next(int(os.environ[name]) for name in ("OMPI_COMM_WORLD_RANK", "SLURM_PROCID") if name in os.environ)
+if number == 0:
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(sys.argv[1] + ".new")
+    listener.listen(1)
+    os.rename(sys.argv[1] + ".new", sys.argv[1])
+    other = listener.accept()[0]
+else:
+    other = socket.socket(socket.AF_UNIX)
+    while other.connect_ex(sys.argv[1]):
+        time.sleep(0.01)
+def barrier():
+    other.sendall(b"x")
+    other.recv(1)
+`
+
+const stragglerSource = spinSource + `
+from horovod.ops import barrier, number
+def prepare():
+    spin(0.12 if number == 1 else 0.01)
+for step in range(15):
+    prepare()
+    barrier()
+`
+
+// The rank that the others wait for is the headline: of a launcher that is recorded with
+// all it starts, and of reports that each rank has written.
+func TestTheStragglerOfALauncherIsNamed(t *testing.T) {
+	python := realPython(t)
+	for name, prepare := range launchers {
+		t.Run(name, func(t *testing.T) {
+			launcher, dir := prepare(t), t.TempDir()
+			t.Setenv("OMNI_PERF_TEST_ARGV", "1")
+			t.Setenv("PYTHONPATH", dir)
+			if err := os.Mkdir(filepath.Join(dir, "horovod"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			script := filepath.Join(dir, "train.py")
+			for file, text := range map[string]string{script: stragglerSource, filepath.Join(dir, "horovod", "ops.py"): barrierSource} {
+				if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			named := func(a *noise.Attempt, form, file string) {
+				r := readFile(t, file)
+				f := r.MainFinding()
+				if f == nil || f.ID != string(diagnose.Straggler) || f.Args["rank"] != 1.0 || f.File == nil || r.Files[*f.File].Name != script {
+					a.Errorf("%s: %q", form, r.Headline.Text)
+				}
+			}
+			attempt := 0
+			noise.Again(t, func(a *noise.Attempt) {
+				attempt++
+				file, meeting := filepath.Join(dir, "r.json"), filepath.Join(dir, fmt.Sprint(attempt))
+				if got := runs(t, "", nil, os.Args[0], "run", "-s", "0.1", "-o", file, launcher, "-n", "2", python, script, meeting+"a"); got.status.ExitStatus() != 0 {
+					t.Fatalf("status %#x; it said %q", got.status, got.stderr)
+				}
+				named(a, "as launcher", file)
+				one := filepath.Join(dir, "run")
+				if got := runs(t, "", nil, launcher, "-n", "2", os.Args[0], "run", "-o", one, "--format", "json", "--interpreter", python, script, meeting+"b"); got.status.ExitStatus() != 0 {
+					t.Fatalf("status %#x; it said %q", got.status, got.stderr)
+				}
+				if got := runs(t, "", nil, os.Args[0], "merge", "-o", file, one+".rank0.json", one+".rank1.json"); got.status.ExitStatus() != 0 {
+					t.Fatalf("they cannot be merged: %q", got.stderr)
+				}
+				named(a, "as prefix of each rank", file)
+			})
+		})
+	}
+}
+
+// An omni-perf in front of each rank, within one that follows the launcher, is no part of
+// the program: it is listed as what it is, and in no table.
+func TestTheProfilerIsInNobodysProfile(t *testing.T) {
+	python, dir := realPython(t), t.TempDir()
+	standIn(t, "srun", "SLURM_PROCID=$n", "SLURM_LOCALID=$n", "SLURM_NODEID=0", "SLURM_NTASKS=2", "OMNI_PERF_TEST_ARGV=1")
+	t.Setenv("OMNI_PERF_TEST_ARGV", "1")
+	inner, script, file := filepath.Join(dir, "omni-perf"), filepath.Join(dir, "train.py"), filepath.Join(dir, "all.json")
+	program, err := os.ReadFile(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string][]byte{inner: program, script: []byte(rankSource)} {
+		if err := os.WriteFile(name, text, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	noise.Again(t, func(a *noise.Attempt) {
+		got := runs(t, "", nil, os.Args[0], "run", "-s", "0.1", "-o", file, "srun", "-n", "2", inner, "run", "-o", filepath.Join(dir, "one"), "--interpreter", python, script)
+		if got.status.ExitStatus() != 0 {
+			t.Fatalf("status %#x; it said %q", got.status, got.stderr)
+		}
+		r, ours := readFile(t, file), 0
+		for i := range r.Processes {
+			p := &r.Processes[i]
+			if p.Role != string(timeline.RoleProfiler) {
+				continue
+			}
+			ours++
+			if slices.ContainsFunc(r.Threads, func(th report.Thread) bool { return th.Process == i }) {
+				t.Errorf("%+v has stacks", p)
+			}
+		}
+		if ours < 2 {
+			a.Errorf("%d of 2 profilers are told as such", ours)
+		}
+		all := got.stderr[strings.LastIndex(got.stderr, "\nsrun "):] // after those of the ranks
+		if _, table, found := strings.Cut(all, "\nProcesses"); !found || strings.Contains(strings.SplitN(table, "\n\n", 2)[0], "omni-perf") {
+			a.Errorf("the table of processes is\n%s", all)
+		}
+	})
 }
 
 func readFile(t *testing.T, path string) *report.View {

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -22,6 +23,10 @@ func TestMain(m *testing.M) {
 	if os.Getenv("OMNI_PERF_TEST_ARGV") != "" { // arguments with spaces
 		os.Unsetenv("OMNI_PERF_TEST_ARGV")
 		os.Exit(dispatch(os.Args[1:]))
+	}
+	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-test.") {
+		fmt.Fprintln(os.Stderr, "this is a test that was started as omni-perf, without OMNI_PERF_TEST_ARGV: it would run all tests")
+		os.Exit(2)
 	}
 	// What the tests start has the defaults, also where they run in the background.
 	c := make(chan os.Signal, 1)

@@ -1,7 +1,5 @@
 package chart
 
-import "github.com/omni-perf/omni-perf/sidecar/words"
-
 // tableColumns are the widths all tables share, so that they line up.
 type tableColumns struct{ name, seconds, bar, barAside, place, code, hint float64 }
 
@@ -15,7 +13,7 @@ func (l *layouter) tableColumns() tableColumns {
 		for _, r := range t.rows {
 			c.barAside = max(c.barAside, barLength(r, longest, c.bar)+6+widthOf(r.aside, labelSize, sans))
 			c.name = max(c.name, widthOf(r.name, textSize, sans))
-			c.seconds = max(c.seconds, widthOf(words.Seconds(r.seconds), textSize, sans))
+			c.seconds = max(c.seconds, widthOf(r.time(), textSize, sans))
 			c.place = max(c.place, widthOf(r.place, textSize, sans))
 			code = max(code, widthOf(r.code, textSize, mono))
 			hint = max(hint, widthOf(r.remark(), textSize, sans))
@@ -82,7 +80,7 @@ func (l *layouter) row(c tableColumns, r row, longest float64) {
 	x := margin
 	names := l.column(x, c.name, r.name, tone)
 	x += c.name + columnGap + c.seconds
-	l.text(x, l.y, words.Seconds(r.seconds), textSize, tone, sans, Right)
+	l.text(x, l.y, r.time(), textSize, tone, sans, Right)
 	x += columnGap
 	end := x + barLength(r, longest, c.bar)
 	if end > x {

@@ -234,7 +234,13 @@ func notesOf(r *report.View) []string {
 	if v := target.PythonVersion; v != "" {
 		parts = append(parts, "Python "+words.Clean(v, 20))
 	}
-	if children := len(r.Processes) - 1; children > 0 {
+	children := -1 // without the target
+	for i := range r.Processes {
+		if !isOurs(&r.Processes[i]) {
+			children++
+		}
+	}
+	if children > 0 {
 		parts = append(parts, words.Plural(children, "child process", "child processes"))
 	}
 	if o := target.Output; o != nil && o.Messages > 0 {

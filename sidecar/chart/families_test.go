@@ -169,6 +169,19 @@ func TestRanksStandInOrderWithTheirGPUs(t *testing.T) {
 	}
 }
 
+// A rank that marks no steps has no step of zero seconds.
+func TestARankWithoutSteps(t *testing.T) {
+	r := ranksOf(t, 2)
+	r.Ranks[1].StepNS, r.Ranks[1].Steps = nil, 0
+	rows := ranksTable(r).rows
+	if got := rows[0].time() + ", " + rows[1].time(); got != "1.0 s, –" {
+		t.Errorf("steps of %s", got)
+	}
+	if text := Text(r, 120); !strings.Contains(text, "  rank 1      –  ") {
+		t.Errorf("the terminal shows\n%s", text)
+	}
+}
+
 // Zoomed, a pool's strip has the figures that the picture has: no track of the report does.
 func TestTheViewerHasAPoolsStrip(t *testing.T) {
 	r := poolOf(t, 8)

@@ -29,7 +29,7 @@ func ranksTable(r *report.View) table {
 			break
 		}
 		known := max(float64(rank.KnownNS), 1)
-		rw := row{name: words.Clean(r.Processes[rank.Process].Text, 40), share: float64(rank.ComputingNS) / known}
+		rw := row{name: words.Clean(r.Processes[rank.Process].Text, 40), unknown: rank.StepNS == nil, share: float64(rank.ComputingNS) / known}
 		rw.aside = words.Percent(rw.share) + " computing"
 		if rank.StepNS != nil {
 			rw.seconds, rw.code = report.Seconds(*rank.StepNS), words.Plural(rank.Steps, "step", "steps")
@@ -151,7 +151,7 @@ func processesTable(r *report.View, duration float64) table {
 	}
 	for i := range r.Processes {
 		p := &r.Processes[i]
-		if i == r.Target().Process && p.Role != string(timeline.RoleRank) {
+		if i == r.Target().Process && p.Role != string(timeline.RoleRank) || isOurs(p) {
 			continue
 		}
 		// A shell that starts another program is of no interest.
@@ -169,7 +169,7 @@ func processesTable(r *report.View, duration float64) table {
 			continue
 		}
 		start, end := lifeOf(r, p)
-		rw := row{name: words.Clean(p.Text, 60), seconds: cpuOf(p), hint: fate(p) + ", " + stacksText(p)}
+		rw := row{name: words.Clean(p.Text, 60), seconds: cpuOf(p), unknown: p.CPUNS == nil, hint: fate(p) + ", " + stacksText(p)}
 		if rw.share = rw.seconds / max(end-start, 1e-3); p.CPUNS != nil {
 			rw.aside = words.Percent(rw.share)
 		}
@@ -187,6 +187,9 @@ func processesTable(r *report.View, duration float64) table {
 	}
 	return t
 }
+
+// isOurs tells an omni-perf that ran within the program: it is no part of it.
+func isOurs(p *report.Process) bool { return p.Role == string(timeline.RoleProfiler) }
 
 func cpuOf(p *report.Process) float64 {
 	if p.CPUNS == nil {

@@ -22,6 +22,7 @@ type table struct {
 type row struct {
 	name    string
 	seconds float64
+	unknown bool    // what would be its seconds is not known
 	share   float64 // of what the table divides, 0..1: the bar's length
 	aside   string  // behind the bar
 	place   string  // "3", "train.py:3"
@@ -34,6 +35,14 @@ type row struct {
 // remark says beside a row what its bar's division shows, and its hint.
 func (r row) remark() string {
 	return strings.Trim(splitText(r.states)+" · "+r.hint, " ·")
+}
+
+// time is what its seconds read as.
+func (r *row) time() string {
+	if r.unknown {
+		return "–"
+	}
+	return words.Seconds(r.seconds)
 }
 
 const (

@@ -140,7 +140,7 @@ func (t *textWriter) table(tb table) {
 	longest := longestShare(tb)
 	for _, r := range tb.rows {
 		name = max(name, words.Columns(r.name))
-		secs = max(secs, words.Columns(words.Seconds(r.seconds)))
+		secs = max(secs, words.Columns(r.time()))
 		aside = max(aside, words.Columns(r.aside))
 		place = max(place, words.Columns(r.place))
 		code = max(code, words.Columns(r.code))
@@ -153,7 +153,7 @@ func (t *textWriter) table(tb table) {
 	code = min(code, max(room-2, 0))
 	for _, r := range tb.rows {
 		n := int(math.Round(barLength(r, longest, bar)))
-		s := fmt.Sprintf("  %s  %s  %s %s", words.Pad(r.name, name), words.PadLeft(words.Seconds(r.seconds), secs),
+		s := fmt.Sprintf("  %s  %s  %s %s", words.Pad(r.name, name), words.PadLeft(r.time(), secs),
 			words.Pad(strings.Repeat("█", min(n, bar)), bar), words.PadLeft(r.aside, aside))
 		if place > 0 {
 			s += "  " + words.PadLeft(r.place, place)

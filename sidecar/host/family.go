@@ -21,6 +21,7 @@ type member struct {
 	major       uint64
 	threads     int
 	zombie      bool
+	profiler    bool // ours: what it uses is not the program's
 }
 
 func (m *member) identity() proctree.Identity { return proctree.Identity{PID: m.pid, Start: m.start} }
@@ -126,7 +127,10 @@ func (f *family) readMember(pid int) (*member, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &member{pid: pid, parent: st.Parent, start: st.Start, own: timeline.Nanos(st.Own), reaped: timeline.Nanos(st.Reaped), minor: st.Minor, major: st.Major, threads: st.Threads, zombie: st.Zombie()}
+	m := &member{pid: pid, parent: st.Parent, start: st.Start, own: timeline.Nanos(st.Own), reaped: timeline.Nanos(st.Reaped), minor: st.Minor, major: st.Major, threads: st.Threads, zombie: st.Zombie(), profiler: f.tree.Ours(pid)}
+	if old := f.members[pid]; old != nil && old.start == m.start {
+		m.profiler = m.profiler || old.profiler // the tree has forgotten one that ended
+	}
 	if f.cpuClock != nil {
 		if cpu, err := f.cpuClock(pid); err == nil {
 			m.own = cpu
@@ -156,12 +160,15 @@ func (f *family) settle(now map[int]*member) {
 			old = &member{disk: &disk{}} // born since: all of it counts
 		}
 		own := max(m.own-old.own, 0)
-		if pid == f.pid {
+		reaped += max(m.reaped-old.reaped, 0)
+		switch {
+		case m.profiler:
+			continue
+		case pid == f.pid:
 			f.ownCPU += own
-		} else {
+		default:
 			grown.cpu += own
 		}
-		reaped += max(m.reaped-old.reaped, 0)
 		if m.disk != nil && old.disk != nil {
 			grown.read += rise(old.disk.read, m.disk.read)
 			grown.written += rise(old.disk.written, m.disk.written)

@@ -33,7 +33,7 @@ type memberTracks struct {
 
 func (m *members) read(at timeline.Nanos) {
 	for pid, one := range m.s.family.members {
-		if pid != m.s.c.pid && !one.zombie {
+		if pid != m.s.c.pid && !one.zombie && !one.profiler {
 			m.tell(at, one)
 		}
 	}

@@ -123,7 +123,7 @@ func (s *sampler) tellFamily(at timeline.Nanos) {
 	s.tellCPU(at)
 	now := kinship{at: at, cpu: f.childrenCPU}
 	for pid, m := range f.members {
-		if pid != s.c.pid {
+		if pid != s.c.pid && !m.profiler {
 			now.processes++
 			now.rss += m.rss
 		}

@@ -1,8 +1,11 @@
 package proctree
 
 import (
+	"runtime"
 	"slices"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/omni-perf/omni-perf/sidecar/procfs"
 )
@@ -12,19 +15,21 @@ const (
 	blindWalk    = int64(40 * time.Millisecond)  // where it does not
 	maxShare     = 0.01                          // of a core, that walks may take
 	maxRange     = 512                           // ids in between; beyond, the tree is walked
-	retries      = 3                             // looks at an id that was given away but is not there: it is being made
+	patience     = 16                            // looks for which an id that was given away may not be there yet: on a busy machine a fork takes long
 	trustAge     = int64(100 * time.Millisecond) // a process as old as this should have been found without a walk
 )
 
 // finder finds processes that are new.
 type finder struct {
 	begun   bool        // the root was looked at
+	looked  int64       // CLOCK_MONOTONIC of the last look
+	pause   int64       // the longest between two looks, ns
 	last    int         // process id given away last; 0: not known
-	missing map[int]int // ids that were not there yet, and how often they were looked for
+	missing map[int]int // ids that were not there yet, and for how many looks
 	blind   bool        // loadavg does not tell
 	scan    bool        // the kernel has no children files
 	walked  int64       // CLOCK_MONOTONIC of the last walk
-	cost    int64       // ns that it took
+	cost    int64       // ns of CPU time that it took
 }
 
 // Look finds out what has changed since the last look and tells the sink. deep walks
@@ -63,14 +68,14 @@ func (t *Tree) look(deep bool, l Listener) (found []*member, err error) {
 		every = blindWalk
 	}
 	every = max(every, int64(float64(f.cost)/maxShare))
-	var candidates []int
-	for id := range f.missing {
-		candidates = append(candidates, id)
-	}
+	candidates := f.again()
 	if !f.blind && moved {
-		if first := f.last + 1; f.last == 0 || last < f.last || last-f.last > maxRange {
-			deep = true
-		} else {
+		first := f.last + 1
+		if f.last == 0 || last < f.last || last-f.last > maxRange {
+			// The last ones are looked at besides: what is still being made is in no list of children.
+			deep, first = true, max(last-maxRange, 1)
+		}
+		if f.last != 0 {
 			for id := first; id <= last; id++ {
 				candidates = append(candidates, id)
 			}
@@ -83,11 +88,14 @@ func (t *Tree) look(deep bool, l Listener) (found []*member, err error) {
 	}
 	if deep || now-f.walked >= every {
 		before := len(found)
-		f.walked = t.opts.Clock()
-		found = append(found, t.walk(l)...)
-		f.cost = t.opts.Clock() - f.walked
+		f.walked = now
+		f.cost = cpuOf(func() { found = append(found, t.walk(l)...) })
 		t.judge(found[before:], deep)
 	}
+	if f.looked != 0 {
+		f.pause = max(f.pause, now-f.looked)
+	}
+	f.looked = now
 	t.noteLeft()
 	return found, nil
 }
@@ -105,14 +113,42 @@ func (t *Tree) lastID() (last int, moved bool) {
 	return 0, false
 }
 
-// judge takes loadavg for made up where a walk has found what it should have told.
+// again tells the ids that were not there yet and are due: less and less often.
+func (f *finder) again() (due []int) {
+	for id, looks := range f.missing {
+		looks++
+		f.missing[id] = looks
+		switch {
+		case looks > patience:
+			delete(f.missing, id)
+		case looks&(looks-1) == 0:
+			due = append(due, id)
+		}
+	}
+	return due
+}
+
+// cpuOf is the CPU time that something takes, in nanoseconds. The time that passes says
+// nothing on a busy machine.
+func cpuOf(what func()) int64 {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var before, after unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &before)
+	what()
+	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &after)
+	return after.Nano() - before.Nano()
+}
+
+// judge takes loadavg for made up where a walk has found what it should have told by
+// the last look.
 func (t *Tree) judge(found []*member, expected bool) {
 	if expected || t.find.blind {
 		return
 	}
 	for _, m := range found {
 		start := int64(m.Start)*int64(procfs.Tick) - t.zero
-		if int64(t.sink.Since(t.opts.Clock()))-start > trustAge && start > 0 {
+		if int64(t.sink.Since(t.find.looked))-start > trustAge && start > 0 {
 			t.find.blind = true
 		}
 	}
@@ -123,8 +159,8 @@ func (t *Tree) judge(found []*member, expected bool) {
 func (t *Tree) consider(id int, l Listener) []*member {
 	st, err := t.fs.Stat(id)
 	if err != nil {
-		if t.find.missing[id]++; t.find.missing[id] > retries {
-			delete(t.find.missing, id)
+		if _, known := t.find.missing[id]; !known {
+			t.find.missing[id] = 0
 		}
 		return nil
 	}

@@ -27,6 +27,16 @@ func (f *facts) isPython() bool {
 	return strings.HasPrefix(name, "python") || strings.HasPrefix(name, "pypy")
 }
 
+// isProfiler tells an omni-perf, and the interpreter by which it looks at a script's syntax
+// (program/command.go).
+func (f *facts) isProfiler(parentRole timeline.Role) bool {
+	name := f.executable
+	if name == "" && len(f.arguments) > 0 {
+		name = f.arguments[0]
+	}
+	return path.Base(name) == "omni-perf" || parentRole == timeline.RoleProfiler && f.has(markSyntax)
+}
+
 // forkOf tells whether f runs on in the program of another process, which forked it.
 func (f *facts) forkOf(parent *facts) bool {
 	if parent == nil {
@@ -48,6 +58,7 @@ const (
 	markLoky       = "loky.backend.popen_loky"
 	markTracker    = "resource_tracker"
 	lokyName       = "LokyProcess-"
+	markSyntax     = "compile(sys.stdin.buffer.read()"
 )
 
 func (f *facts) has(mark string) bool {
@@ -58,6 +69,8 @@ func (f *facts) has(mark string) bool {
 // that is not known. Pools and loaders are told apart by their stacks only.
 func roleOf(f, parent *facts, parentRole timeline.Role) (timeline.Role, *int) {
 	switch {
+	case f.isProfiler(parentRole):
+		return timeline.RoleProfiler, nil
 	case f.rank >= 0 && f.isPython() && !(parent != nil && parent.isPython() && parent.rank == f.rank):
 		rank := f.rank
 		return timeline.RoleRank, &rank

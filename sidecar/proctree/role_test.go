@@ -40,6 +40,7 @@ func TestRoles(t *testing.T) {
 	kernel := python(1, -1, "python3 -m ipykernel_launcher -f kernel.json")
 	forkserver := python(2, -1, "python3 -c from·multiprocessing.forkserver·import·main;·main(4,5,[],**{})")
 	rank1 := python(4, 1, "python3 train.py")
+	profiler := &facts{comm: "omni-perf", executable: "/v/bin/omni-perf", arguments: []string{"omni-perf", "run", "train.py"}, rank: 2}
 	for name, k := range map[string]struct {
 		self, parent *facts
 		parentRole   timeline.Role
@@ -58,6 +59,10 @@ func TestRoles(t *testing.T) {
 		"rank":                      {rank1, python(8, -1, "python3 /v/bin/torchrun train.py"), timeline.RoleScript, timeline.RoleRank, 1},
 		"worker of a rank":          {python(4, 1, "python3 train.py"), rank1, timeline.RoleRank, timeline.RoleWorker, -1},
 		"shell around a rank":       {&facts{comm: "sh", executable: "/bin/dash", arguments: []string{"sh"}, rank: 2}, nil, "", timeline.RoleChild, -1},
+		"profiler before a rank":    {profiler, python(8, -1, "python3 /v/bin/torchrun train.py"), timeline.RoleScript, timeline.RoleProfiler, -1},
+		"rank behind a profiler":    {python(9, 2, "python3 train.py"), profiler, timeline.RoleProfiler, timeline.RoleRank, 2},
+		"script behind a profiler":  {python(9, -1, "python3 train.py"), profiler, timeline.RoleProfiler, timeline.RoleChild, -1},
+		"a look at its syntax":      {python(9, 2, "python3 -I -S -W ignore -c import·sys;compile(sys.stdin.buffer.read(),name) train.py"), profiler, timeline.RoleProfiler, timeline.RoleProfiler, -1},
 		"rank within a shell":       {python(9, 2, "python3 train.py"), &facts{comm: "sh", executable: "/bin/dash", rank: 2}, timeline.RoleChild, timeline.RoleRank, 2},
 	} {
 		got, number := roleOf(k.self, k.parent, k.parentRole)

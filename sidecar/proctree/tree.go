@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -53,6 +54,7 @@ type Member struct {
 	Parent Identity
 	Image  Image
 	Python bool // by the name of what it runs
+	Ours   bool // it belongs to an omni-perf within the program
 }
 
 // Tree is a root and the processes that descend from it. Look and Watch are called
@@ -171,6 +173,19 @@ func (t *Tree) Has(pid int) bool {
 	return t.byPID[pid] != nil
 }
 
+// LongestPause is the longest time between two looks, after Watch has returned. On a busy
+// machine it is more than the interval.
+func (t *Tree) LongestPause() time.Duration { return time.Duration(t.find.pause) }
+
+// Ours tells whether the member with a pid is the profiler's own: what it uses is not the
+// program's.
+func (t *Tree) Ours(pid int) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	m := t.byPID[pid]
+	return m != nil && m.Ours
+}
+
 // Image is that of the member with a pid; zero where there is none, or it may not be
 // read.
 func (t *Tree) Image(pid int) Image {
@@ -274,7 +289,7 @@ func (t *Tree) identify(m *member, st procfs.Stat) (changed bool) {
 		}
 		role, number = roleOf(&f, parentFacts, parentRole)
 	}
-	m.role = role
+	m.role, m.Ours = role, role == timeline.RoleProfiler
 	if m.Index < 0 {
 		return changed
 	}

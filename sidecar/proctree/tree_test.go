@@ -232,9 +232,9 @@ func TestWhereLoadavgCannotBeBelieved(t *testing.T) {
 		w.look(0)
 		for i := 1; i <= 5; i++ { // found at the latest by the walk of each second, from then on at once
 			pid, at := 10+i, time.Duration(i)*1200*ms
-			p.set(fakeProcess{pid: pid, parent: 10, start: int(at/procfs.Tick) - 20, comm: "x", line: "x"})
+			p.set(fakeProcess{pid: pid, parent: 10, start: int((at - 400*ms) / procfs.Tick), comm: "x", line: "x"})
 			p.set(fakeProcess{pid: 10, start: 1, children: []int{pid}})
-			if got, want := w.look(at), fmt.Sprintf("+%d", pid); got != want {
+			if got, want := strings.TrimSpace(w.look(at-250*ms)+" "+w.look(at)), fmt.Sprintf("+%d", pid); got != want {
 				t.Errorf("%s: news %q, want %s", name, got, want)
 			}
 			p.kill(pid)
@@ -261,11 +261,54 @@ func TestAnIdThatWasGivenAwayButIsNotThereYet(t *testing.T) {
 	if len(w.find.missing) != 1 {
 		t.Errorf("still looked for: %v", w.find.missing)
 	}
-	for i := range 5 {
+	for i := range patience {
 		w.look(time.Duration(60+20*i) * ms)
 	}
 	if len(w.find.missing) != 0 {
 		t.Errorf("still looked for: %v", w.find.missing)
+	}
+}
+
+// On a busy machine a fork may be off its CPU for long when its id is given away
+// already; also when the ids begin anew at just that time.
+func TestAForkThatTakesLong(t *testing.T) {
+	for name, id := range map[string]int{"the next id": 13, "the ids begin anew": 3} {
+		p := newFakeProc(t)
+		p.set(fakeProcess{pid: 10, start: 1})
+		p.last(12)
+		w := watch(t, p, 10, Options{})
+		w.look(0)
+		p.last(id)
+		news, at := "", 20*ms
+		for ; at < 200*ms; at += 20 * ms {
+			news += w.look(at)
+		}
+		p.set(fakeProcess{pid: id, parent: 10, start: 2, line: "x"})
+		for ; at < 400*ms; at += 20 * ms {
+			news += w.look(at)
+		}
+		if want := fmt.Sprintf("+%d", id); news != want || w.find.blind {
+			t.Errorf("%s: news %q, want %q; loadavg is doubted: %v", name, news, want, w.find.blind)
+		}
+	}
+}
+
+// A profiler that was kept from looking finds children late: that is no reason not to
+// believe loadavg.
+func TestLooksThatComeLate(t *testing.T) {
+	p := newFakeProc(t)
+	p.set(fakeProcess{pid: 10, start: 1})
+	p.last(10)
+	w := watch(t, p, 10, Options{})
+	w.look(0)
+	w.look(20 * ms)
+	p.set(fakeProcess{pid: 12, parent: 10, start: 30, line: "x"})
+	p.set(fakeProcess{pid: 10, start: 1, children: []int{12}}) // seen by the walk, before loadavg tells
+	if got := w.look(3 * time.Second); got != "+12" || w.find.blind {
+		t.Errorf("news %q; loadavg is doubted: %v", got, w.find.blind)
+	}
+	if got := w.LongestPause(); got < 2900*ms {
+		t.Errorf("the longest pause was %v", got)
 	}
 }
 

@@ -32,7 +32,7 @@ func Recorder(target timeline.Target, role timeline.Role, gpus func() *gpu.Drive
 			})
 		},
 		Collectors: []recorder.Named{
-			{Name: "child processes", Collector: newDescendants(target.PID, stacks.current)},
+			{Name: "child processes", Collector: newDescendants(target.PID, stacks.current), Patience: recorder.StackPatience},
 			{Name: "process and machine figures", Collector: hostFigures{machine}},
 			{Name: "GPU lanes", Collector: gpuLanes{gpus, machine.PIDs}},
 		},

@@ -3,6 +3,7 @@ package profiler
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -68,6 +69,7 @@ func (d *descendants) Collect(ctx context.Context, run recorder.Run) error {
 	}
 	err := tree.Watch(ctx, w)
 	running.Wait()
+	w.noteUnread()
 	if _, alive := procfs.Start(d.root); !alive {
 		return nil // it has ended, and so does the recording: nothing is missing
 	}
@@ -137,7 +139,7 @@ func (w *watch) Started(m proctree.Member) {
 	switch {
 	case m.Index < 0:
 		return
-	case w.run.Children != recorder.ChildrenStacks:
+	case w.run.Children != recorder.ChildrenStacks || m.Ours:
 		w.refuse(m, timeline.StacksNotAsked, "")
 		return
 	case again.PID != 0: // it has executed another program
@@ -164,7 +166,6 @@ func (w *watch) Ended(m proctree.Member) {
 	w.mu.Lock()
 	delete(w.living, m.Identity)
 	w.mu.Unlock()
-	w.drop(m)
 	b := w.run.Builder
 	b.EndGap(m.PID, b.Since(timeline.Monotonic()))
 	b.Describe(func(r *timeline.Recording) {
@@ -172,6 +173,7 @@ func (w *watch) Ended(m proctree.Member) {
 			r.Processes[m.Index].Stacks.Reason = timeline.StacksTooShort
 		}
 	})
+	w.drop(m) // the sampler may know better
 }
 
 // drop lets go of a process that has ended, or runs another program.
@@ -280,11 +282,54 @@ func (w *watch) runsLocked(m proctree.Member) bool {
 	return lives && now.Image == m.Image
 }
 
-// refuse notes why a process's stacks are not read, so far.
+// refuse notes why a process's stacks are not read, so far. Of one that was read, as it
+// cannot be any more when it shuts down, only a refusal by the system counts.
 func (w *watch) refuse(m proctree.Member, reason timeline.NoStacks, detail string) {
 	w.run.Builder.Describe(func(r *timeline.Recording) {
-		if m.Index < len(r.Processes) {
-			r.Processes[m.Index].Stacks.Reason, r.Processes[m.Index].Stacks.Detail = reason, detail
+		if m.Index >= len(r.Processes) {
+			return
+		}
+		s := &r.Processes[m.Index].Stacks
+		if s.Reason != timeline.StacksRead || reason == timeline.StacksDenied {
+			s.Reason, s.Detail = reason, detail
 		}
 	})
+}
+
+// worthNoting is how long a process must have lived unread for a word about it: ten times
+// what it takes where a CPU is free. An interpreter that only starts takes some 30 ms.
+const worthNoting = 10 * 20 * time.Millisecond
+
+// noteUnread says of how many processes that run Python the stacks are missing, although
+// they may be read: the profiler had no CPU in time.
+func (w *watch) noteUnread() {
+	if w.run.Children != recorder.ChildrenStacks {
+		return
+	}
+	missed, python, longest := 0, 0, time.Duration(0)
+	b := w.run.Builder
+	now := b.Since(timeline.Monotonic())
+	b.Describe(func(r *timeline.Recording) {
+		for i := 1; i < len(r.Processes); i++ {
+			p := &r.Processes[i]
+			end := now
+			if p.End != 0 {
+				end = p.End
+			}
+			switch lived := (end - max(p.Start, 0)).Duration(); {
+			case p.Stacks.Reason == timeline.StacksRead:
+				python++
+			case lived >= worthNoting && (p.Stacks.Reason == timeline.StacksTooShort || p.Stacks.Reason == timeline.StacksUnknown):
+				missed, python, longest = missed+1, python+1, max(longest, lived)
+			}
+		}
+	})
+	if missed == 0 {
+		return
+	}
+	said := fmt.Sprintf("missing of %d of %d that run Python; they lived up to %v", missed, python, longest.Round(10*time.Millisecond))
+	if pause := w.tree.LongestPause(); pause >= worthNoting/2 {
+		said += fmt.Sprintf(". The machine was too busy: the profiler looks for new processes every 20 ms and once came to it after %v", pause.Round(10*time.Millisecond))
+	}
+	b.Note(timeline.NoteLeftOut, "stacks of child processes", said)
 }

@@ -260,7 +260,7 @@ func (s *Sampler) pace() {
 func (s *session) describeChild() {
 	stats, place, length := s.stats, s.place, s.clock.now()-s.begun
 	s.sink.Describe(func(r *timeline.Recording) {
-		if place >= len(r.Processes) {
+		if place >= len(r.Processes) || stats.Samples == 0 { // it was never seen: others say why
 			return
 		}
 		r.Processes[place].Stacks = timeline.StackReading{

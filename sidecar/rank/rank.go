@@ -19,7 +19,8 @@ type Rank struct {
 // a rank counts, since torchrun may itself be started by Slurm.
 var launchers = []struct{ global, local, node, world string }{
 	{"RANK", "LOCAL_RANK", "GROUP_RANK", "WORLD_SIZE"}, // torchrun, accelerate (torch.distributed.elastic)
-	{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_NODE_RANK", "OMPI_COMM_WORLD_SIZE"},
+	// Open MPI's OMPI_COMM_WORLD_NODE_RANK is no machine's number but a place within one, among all jobs.
+	{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "", "OMPI_COMM_WORLD_SIZE"},
 	{"PMI_RANK", "MPI_LOCALRANKID", "", "PMI_SIZE"}, // MPICH, Intel MPI
 	{"SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID", "SLURM_NTASKS"},
 }

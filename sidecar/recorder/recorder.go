@@ -82,6 +82,9 @@ type Stacks interface {
 type Named struct {
 	Name string
 	Collector
+	// Patience is how long the end of a recording waits for its last readings; 0: 150 ms.
+	// What comes later goes into a Builder that nobody reads any more.
+	Patience time.Duration
 }
 
 // Options of a Recorder.
@@ -192,7 +195,7 @@ func New(opts Options) *Recorder {
 	}
 	r := &Recorder{opts: opts, cells: make(map[string]*cell)}
 	if opts.Stacks != nil {
-		r.stacks = newWorker(Named{"Python stacks", opts.Stacks})
+		r.stacks = newWorker(Named{Name: "Python stacks", Collector: opts.Stacks, Patience: StackPatience})
 	}
 	for _, c := range opts.Collectors {
 		r.figures = append(r.figures, newWorker(c))

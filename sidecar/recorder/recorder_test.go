@@ -77,7 +77,7 @@ func (f *fakeFigures) Collect(ctx context.Context, run Run) error {
 func newTestRecorder(stacks *fakeStacks, figures ...Collector) *Recorder {
 	o := Options{Target: timeline.Target{PID: targetPID}, Stacks: stacks}
 	for i, f := range figures {
-		o.Collectors = append(o.Collectors, Named{fmt.Sprintf("figures %d", i), f})
+		o.Collectors = append(o.Collectors, Named{Name: fmt.Sprintf("figures %d", i), Collector: f})
 	}
 	return New(o)
 }

@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -10,11 +11,10 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
-// How long the end of a recording waits for the collectors' last readings. What
-// comes later goes into a Builder that nobody reads any more. Stacks come to rest
-// within their interval, figures may hang in a driver.
+// How long the end of a recording waits for the last readings of collectors of stacks,
+// which come to rest within their interval, and of figures, which may hang in a driver.
 const (
-	stackPatience  = time.Second
+	StackPatience  = time.Second
 	figurePatience = 150 * time.Millisecond
 )
 
@@ -62,12 +62,12 @@ func (r *Recorder) startLocked(spec Spec, outside bool) *run {
 		run.Tree = r.opts.Tree(run.Builder, spec.Children)
 	}
 	if outside {
-		run.begin(ctx, r.stacks, stackPatience)
+		run.begin(ctx, r.stacks)
 	} else if r.opts.Threads != nil {
 		go r.opts.Threads.Watch(ctx)
 	}
 	for _, w := range r.figures {
-		run.begin(ctx, w, figurePatience)
+		run.begin(ctx, w)
 	}
 	return run
 }
@@ -79,8 +79,8 @@ func (r *run) coroutine(threadID int) uint64 {
 	return 0
 }
 
-func (r *run) begin(ctx context.Context, w *worker, patience time.Duration) {
-	r.pending = append(r.pending, pending{w.Name, patience, w.begin(ctx, r.Run)})
+func (r *run) begin(ctx context.Context, w *worker) {
+	r.pending = append(r.pending, pending{w.Name, cmp.Or(w.Patience, figurePatience), w.begin(ctx, r.Run)})
 }
 
 // stop ends the collectors and waits for their last readings, each as long as its

@@ -32,6 +32,7 @@ const (
 	RoleWorker       Role = "worker"        // runs a part of the program that started it
 	RoleForkServer   Role = "fork-server"   // multiprocessing's, which workers are forked from
 	RoleTracker      Role = "tracker"       // cleans up after others: multiprocessing's and loky's resource trackers
+	RoleProfiler     Role = "profiler"      // omni-perf within the program, as in front of each rank: in nobody's profile
 	RoleChild        Role = "child"         // another program
 )
 

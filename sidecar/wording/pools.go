@@ -16,6 +16,7 @@ var roles = map[timeline.Role][2]string{
 	timeline.RoleWorker:       {"worker process", "worker processes"},
 	timeline.RoleForkServer:   {"fork server", "fork servers"},
 	timeline.RoleTracker:      {"resource tracker", "resource trackers"},
+	timeline.RoleProfiler:     {"omni-perf", "omni-perf"},
 }
 
 // Process names a process that descends from the target: "DataLoader worker 3",

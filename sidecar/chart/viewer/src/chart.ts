@@ -5,6 +5,7 @@ import { div, dot, fill, h, link, select, type Child } from "./dom.ts";
 import { flameView, foldButton, type FlameView } from "./flame.ts";
 import { modelOf } from "./model.ts";
 import type { Page } from "./page.ts";
+import { crewTables } from "./crews.ts";
 import { session, type Content, type Session } from "./session.ts";
 import { isZoomed, unzoomed } from "./state.ts";
 import { findingsTable, functionsTable, idleTable, linesTable, stepsTable, threadsTable } from "./tables.ts";
@@ -23,9 +24,9 @@ function chartContent(app: App, stage: HTMLElement): Content {
   const legend = div("o-legend", ...chart.legend.map(([paint, means]) => h("span", null, dot(paint), means)));
   let flame: FlameView | undefined;
   const sections: Record<string, (width: number) => Child[]> = {
-    "timeline": () => [legend, ...linesTable(app, true), idleTable(app, 6), functionsTable(app, 7)],
+    "timeline": () => [legend, ...linesTable(app, true), ...(FULL ? crewTables(app, true) : []), idleTable(app, 6), functionsTable(app, 7)],
     "flame": () => [],
-    "lines": () => [...linesTable(app, false), functionsTable(app, 15), threadsTable(app)],
+    "lines": () => [...linesTable(app, false), ...(FULL ? crewTables(app, false) : []), functionsTable(app, 15), threadsTable(app)],
     "idle": () => [idleTable(app, 40)],
     "steps": () => [stepsTable(app)],
     "findings": () => [findingsTable(app)],

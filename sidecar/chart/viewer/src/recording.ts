@@ -105,6 +105,13 @@ export interface LineTime {
   shares: Float64Array; // of self, by state
 }
 
+/** Worker is a process beside the target's, with the lines of the user's own that it worked at over the whole recording. */
+export interface Worker {
+  process: number;
+  called: string; // "rank 1"
+  lines: LineTime[];
+}
+
 /** Spans are columns of what ran from when to when; of each thread in order, none over another. */
 export interface Spans {
   begin: Float64Array;
@@ -119,7 +126,14 @@ export interface Stream extends Spans {
   joined: unknown[]; // by span: of how many kernels it is the longest
 }
 
-export interface Recording extends Spans {
+/** OfPages is what only pages show: an output's script does not read it. */
+interface OfPages {
+  workers: Worker[];
+  gaps: Gap[];
+  streams: Stream[];
+}
+
+export interface Recording extends Spans, OfPages {
   duration: number;
   fns: Func[];
   // The stack tree: node 0 is the empty stack, a parent precedes its children.
@@ -133,10 +147,8 @@ export interface Recording extends Spans {
   causes: Remark[];
   deviceIdle: DeviceIdle[];
   steps: Step[]; // of the process that leads
-  lines: LineTime[];
+  lines: LineTime[]; // of the target
   findings: Remark[];
-  gaps: Gap[];
-  streams: Stream[];
 }
 
 const words = (v: unknown, limit?: number): string => clean(string(v), limit);
@@ -200,6 +212,13 @@ export function recordingOf(document: unknown): Recording {
       stretches: stretchesOf(v["intervals"], duration),
     }),
   );
+  const linesOf = (process: unknown) =>
+    objects(d["lines"]).flatMap((l): LineTime[] => {
+      const place = l["process"] === process && placeOf(l);
+      const shares = floats(stateCount);
+      list(l["state_ns"]).forEach((v, i) => (shares[stateOf(i)]! += us(v)));
+      return place ? [{ place, self: us(l["self_ns"]), idle: us(l["idle_ns"]), shares }] : [];
+    });
   const ofUsed = deviceIdle.filter((v) => used[v.device]).map((v) => v.stretches);
   return {
     ...stacks,
@@ -225,18 +244,18 @@ export function recordingOf(document: unknown): Recording {
       )
       .filter((s) => s.end > s.begin)
       .sort((a, b) => a.begin - b.begin),
-    lines: objects(d["lines"]).flatMap((l): LineTime[] => {
-      const place = l["process"] === target && placeOf(l);
-      const shares = floats(stateCount);
-      list(l["state_ns"]).forEach((v, i) => (shares[stateOf(i)]! += us(v)));
-      return place ? [{ place, self: us(l["self_ns"]), idle: us(l["idle_ns"]), shares }] : [];
-    }),
+    lines: linesOf(target),
     findings: objects(d["findings"]).map(remark),
-    gaps: !FULL ? [] : objects(d["gaps"]).map((g): Gap => ({ process: index(g["process"], 1e6), begin: us(g["start_ns"]), end: us(g["end_ns"]), says: words(g["text"], 300) })),
-    streams: !FULL ? [] : objects(d["kernels"]).map((k): Stream => {
-      const kernels = list(k["names"]).map((v) => words(v));
-      return { ...spansOf({ ...k, "node": k["name"], "state": k["name"] }, "ns", duration, kernels.length, () => 0), kernels: kernels.concat("?"), joined: list(k["count"]) };
-    }),
+    ...((FULL
+      ? {
+          workers: objects(d["processes"]).map((p, process): Worker => ({ process, called: words(p["text"], 40), lines: process === target ? [] : linesOf(process) })),
+          gaps: objects(d["gaps"]).map((g): Gap => ({ process: index(g["process"], 1e6), begin: us(g["start_ns"]), end: us(g["end_ns"]), says: words(g["text"], 300) })),
+          streams: objects(d["kernels"]).map((k): Stream => {
+            const kernels = list(k["names"]).map((v) => words(v));
+            return { ...spansOf({ ...k, "node": k["name"], "state": k["name"] }, "ns", duration, kernels.length, () => 0), kernels: kernels.concat("?"), joined: list(k["count"]) };
+          }),
+        }
+      : {}) as OfPages),
   };
 }
 

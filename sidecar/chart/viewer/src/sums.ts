@@ -100,11 +100,11 @@ export function ownLines(r: Recording, file: number): OwnLines {
   return { places, at, part };
 }
 
-/** lineTimes sums the threads that run the cell by line, and the idle time while the first of them was there. */
-export function lineTimes(r: Recording, own: OwnLines, from: number, to: number): LineTime[] {
+/** lineTimes sums threads by line, those that run the cell, and the idle time while the first of them was there. */
+export function lineTimes(r: Recording, own: OwnLines, from: number, to: number, threads = cellThreads(r)): LineTime[] {
   const sums = own.places.map((place): LineTime => ({ place, self: 0, idle: 0, shares: floats(stateCount) }));
   const { idle } = r;
-  cellThreads(r).forEach((t, which) => {
+  threads.forEach((t, which) => {
     let k = 0;
     eachSpan(r, t, from, to, (i, us) => {
       const line = sums[own.at[r.node[i]!]!];

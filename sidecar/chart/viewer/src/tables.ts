@@ -36,12 +36,14 @@ const joined = (...texts: unknown[]): string => texts.filter(Boolean).join(" · 
 
 const code = (text: string, strong?: unknown) => text && h("code", strong ? "o-strong" : null, text);
 
-/** linesTable is the user's source with its time in the margin; brief shows one file, and only what took time. */
-export function linesTable(app: App, brief: boolean): HTMLElement[] {
-  const lines = app.m.lines(...rangeOf(app.s));
+/**
+ * linesTable is the user's source with its time in the margin; brief shows one file, and only what took time. Of other
+ * lines than the target's, the crew says whose they are, and has a word for each.
+ */
+export function linesTable<L extends LineTime = LineTime>(app: App, brief: boolean, lines = app.m.lines(...rangeOf(app.s)) as L[], crew?: { says: string; word: ((l: L) => Child) | false }): HTMLElement[] {
   const most = lines[0]?.self || 1;
   const { gpu } = app.m.r;
-  const files = new Map<SourceFile, LineTime[]>();
+  const files = new Map<SourceFile, L[]>();
   for (const l of lines) files.set(l.place.file, [...(files.get(l.place.file) || []), l]);
   return [...files]
     .sort((a, b) => sum(b[1].map((l) => l.self)) - sum(a[1].map((l) => l.self)))
@@ -50,9 +52,9 @@ export function linesTable(app: App, brief: boolean): HTMLElement[] {
       const rows = listing(source, times.filter((l) => l.self > most / 300).map((l) => l.place.line), brief).map((n): Child[] => {
         const l = times.find((v) => v.place.line === n);
         const text = n ? code(source?.[n - 1] || "", l && l.self > most / 2) : "⋯";
-        return [l && micros(l.self), l && stateBar(app, l.shares, most), ...(gpu ? [l && l.idle > most / 300 && micros(l.idle), l && bar(l.idle / most)] : []), small(n || ""), text];
+        return [l && micros(l.self), l && stateBar(app, l.shares, most), ...(gpu ? [l && l.idle > most / 300 && micros(l.idle), l && bar(l.idle / most)] : []), small(n || ""), text, ...(FULL && crew?.word ? [l && small(crew.word(l))] : [])];
       });
-      return section(brief ? "Lines" : path, (brief ? `of ${path}, ` : "") + rangeWords(app), table(["#time", "", ...(gpu ? ["#GPU idle", ""] : []), "#", ""], rows));
+      return section(brief ? "Lines" : path, (brief ? `of ${path}, ${(FULL && crew?.says) || ""}` : (FULL && crew?.says) || "") + rangeWords(app), table(["#time", "", ...(gpu ? ["#GPU idle", ""] : []), "#", "", ...(FULL && crew?.word ? [""] : [])], rows));
     });
 }
 
