@@ -1,5 +1,9 @@
 package chart
 
+import (
+	"slices"
+)
+
 // tableColumns are the widths all tables share, so that they line up.
 type tableColumns struct{ name, seconds, bar, barAside, place, code, hint float64 }
 
@@ -65,8 +69,12 @@ func (l *layouter) tables() {
 		l.text(margin, l.y, t.heading, 12.5, Plain, bold, Left)
 		l.text(margin+w+12, l.y, fit(t.note, l.Width-2*margin-w-12, labelSize, sans), labelSize, Muted, sans, Left)
 		longest := longestShare(t)
+		of := c
+		if !slices.ContainsFunc(t.rows, func(r row) bool { return r.code != "" }) {
+			of.code = -columnGap // remarks stand there
+		}
 		for _, r := range t.rows[:min(len(t.rows), l.dt.tableRows)] {
-			l.row(c, r, longest)
+			l.row(of, r, longest)
 		}
 	}
 }
