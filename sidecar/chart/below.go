@@ -1,8 +1,6 @@
 package chart
 
-import (
-	"slices"
-)
+import "slices"
 
 // tableColumns are the widths all tables share, so that they line up.
 type tableColumns struct{ name, seconds, bar, barAside, place, code, hint float64 }

@@ -224,6 +224,27 @@ one.wait(), two.wait()
 	})
 }
 
+// What a child starts is followed, too, also when the child has ended before it.
+func TestGrandchildrenAreFollowed(t *testing.T) {
+	noise.Again(t, func(t *noise.Attempt) {
+		rec := recordScript(t, recorder.ChildrenStacks, `
+deep = "import time\ndef deep():\n    end = time.monotonic() + 0.8\n    while time.monotonic() < end: sum(range(100))\ndeep()"
+leave = "import subprocess, sys, time\nsubprocess.Popen([sys.executable, '-c', sys.argv[1]])\ntime.sleep(0.3)"
+subprocess.run([sys.executable, "-c", leave, deep])
+spin(1)
+`)
+		children := ofRole(rec, timeline.RoleChild)
+		if len(children) != 2 {
+			t.Fatalf("processes %+v", rec.Processes)
+		}
+		child, grandchild := children[0], children[1]
+		if p := rec.Processes[grandchild]; p.ParentIndex != child {
+			t.Errorf("the grandchild is %+v, its parent %+v", p, rec.Processes[child])
+		}
+		sees(t, rec, grandchild, "deep", 800*time.Millisecond)
+	})
+}
+
 func TestDaemonsAreKept(t *testing.T) {
 	noise.Again(t, func(t *noise.Attempt) {
 		rec := recordScript(t, recorder.ChildrenStacks, `
