@@ -24,6 +24,7 @@ func (l *layouter) tableColumns() tableColumns {
 	c.name = min(c.name, 0.22*all)
 	c.place = min(c.place, 0.14*all)
 	left := all - c.name - c.seconds - c.barAside - c.place - 5*columnGap
+	hint++ // what fits to the pixel shall not be broken
 	c.code, c.hint = code, hint
 	if code+hint > left {
 		c.code = min(code, max(0.5*left, left-hint))
