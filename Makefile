@@ -176,9 +176,10 @@ bench: build
 	$(GO) run ./bench/torchtrace -python $(BIN)/python
 	$(BIN)/python bench/viewer/bench.py
 
-# What the viewer costs in a page; part of bench.
+# What the viewer costs in a page; part of bench. Then beside what other profilers show, which takes ten minutes.
 bench-viewer: build
 	$(BIN)/python bench/viewer/bench.py
+	$(BIN)/python bench/viewer/peers.py
 
 # Every decoder of foreign bytes on made-up ones, half an hour in all; the counts are in build/fuzz.tsv.
 FUZZ ?= 50

@@ -13,35 +13,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import statistics
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[2]
+from frames import EMPTY, PROBE, chromium
 
-# Runs before the page's own script: frames' callbacks are timed by their wrapper.
-PROBE = """
-window.probe = {spent: [], on: false};
-const later = window.requestAnimationFrame.bind(window);
-window.requestAnimationFrame = (f) => later((t) => {
-    const began = performance.now();
-    f(t);
-    if (window.probe.on) window.probe.spent.push(performance.now() - began);
-});
-window.frames_of = (frames, each) => new Promise((done) => {
-    const at = [];
-    const step = (t) => {
-        at.push(t);
-        if (at.length > frames) return done(at.slice(1).map((v, i) => v - at[i]));
-        each(at.length);
-        later(step);
-    };
-    later(step);
-});
-"""
+ROOT = Path(__file__).parents[2]
 
 OPEN = """async () => {
     const box = document.querySelector('.opv'), svg = box.querySelector('svg').getBoundingClientRect();
@@ -65,21 +44,6 @@ LANES = """async (frames) => {
         clientX: box.left + 200 + (i * 37) % 700, clientY: box.top + 100})));
     window.probe.on = false;
     return {intervals, spent: window.probe.spent};
-}"""
-
-EMPTY = """async (frames) => {
-    const stage = document.querySelector('.o-lanes canvas');
-    const canvas = document.createElement('canvas');
-    canvas.width = stage.width; canvas.height = stage.height;
-    canvas.style.cssText = 'position:fixed;left:0;top:0;z-index:9';
-    document.body.append(canvas);
-    const c = canvas.getContext('2d', {alpha: false});
-    const intervals = await window.frames_of(frames, (i) => {
-        c.fillStyle = i % 2 ? '#fff' : '#fefefe';
-        c.fillRect(0, 0, 9999, 9999);
-    });
-    canvas.remove();
-    return {intervals, spent: []};
 }"""
 
 
@@ -107,13 +71,10 @@ def measure(page: Path, rounds: int, frames: int) -> dict[str, float]:
     """Open the page in Chromium and time blocks of frames, ours and the baseline's in turn."""
     from playwright.sync_api import sync_playwright
 
-    chromium = next((p for n in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(n))), None)
-    if chromium is None:
-        sys.exit("bench/viewer: no Chromium here; on Debian: apt-get install chromium")
     ours: dict[str, list[float]] = {"intervals": [], "spent": []}
     empty: list[float] = []
     with sync_playwright() as p:
-        browser = p.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        browser = p.chromium.launch(executable_path=chromium(), args=["--no-sandbox", "--disable-gpu"])
         tab: Any = browser.new_page(viewport={"width": 1160, "height": 1000})
         tab.add_init_script(PROBE)
         tab.goto(page.as_uri())
@@ -122,7 +83,7 @@ def measure(page: Path, rounds: int, frames: int) -> dict[str, float]:
             block: dict[str, list[float]] = tab.evaluate(LANES, frames)
             for key, values in block.items():
                 ours[key] += values
-            empty += tab.evaluate(EMPTY, frames)["intervals"]
+            empty += tab.evaluate(EMPTY % "document.querySelector('.o-lanes canvas')", frames)["intervals"]
         browser.close()
     return {
         "open, ms": opened,

@@ -28,7 +28,7 @@ func tickStep(duration, n float64) (float64, func(float64) string) {
 		return s, func(t float64) string { return fmt.Sprintf("%.4g d", t/86400) }
 	case duration >= 1:
 		return s, func(t float64) string { return fmt.Sprintf("%.3g s", t) }
-	case s >= 0.001:
+	case duration >= 0.001:
 		return s, func(t float64) string { return fmt.Sprintf("%.6g ms", t*1e3) }
 	}
 	return s, func(t float64) string { return fmt.Sprintf("%.6g µs", t*1e6) }

@@ -19,7 +19,9 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/api"
 	"github.com/omni-perf/omni-perf/sidecar/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/display"
 	"github.com/omni-perf/omni-perf/sidecar/gpu"
+	"github.com/omni-perf/omni-perf/sidecar/live"
 	"github.com/omni-perf/omni-perf/sidecar/procfs"
 	"github.com/omni-perf/omni-perf/sidecar/profiler"
 	"github.com/omni-perf/omni-perf/sidecar/report"
@@ -83,6 +85,8 @@ func testSession(start Start) Session {
 		Analyse: func(rec *timeline.Recording) (*report.View, error) {
 			return report.Build(rec, &diagnose.Diagnosis{}, report.Options{})
 		},
+		Present:  display.Charts{},
+		Follower: func() *live.Follower { return profiler.Follower(start.KernelPID) },
 	})
 }
 

@@ -220,3 +220,18 @@ def lab(server: Server, browser: Any) -> Iterator[Lab]:
     context = browser.new_context(viewport={"width": 1400, "height": 1100})
     yield Lab(server, context.new_page())
     context.close()
+
+
+@pytest.fixture(scope="session")
+def bundles(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """What a cell shows, by form ("cell" and "folded"): data by media type."""
+    folder = tmp_path_factory.mktemp("bundles")
+    program = ROOT / "sidecar" / "chart" / "viewer" / "harness"
+    report = ROOT / "sidecar" / "report" / "testdata" / "cell.json"
+    made = subprocess.run(
+        ["go", "run", str(program), "-report", str(report), "-o", str(folder)],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if made.returncode:
+        pytest.skip(f"Go is not here; it makes the outputs: {made.stderr[-200:]}")
+    return {form: json.loads((folder / f"{form}.json").read_text()) for form in ("cell", "folded")}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,21 +22,6 @@ if TYPE_CHECKING:
 MARK = "application/vnd.omni-perf.chart.v1+json"
 RELEASED = sorted((ROOT / "sidecar" / "chart" / "viewer" / "testdata").glob("output-*.json"))
 """Outputs as released versions of the payload wrote them, without their scripts."""
-
-
-@pytest.fixture(scope="session")
-def bundles(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """What a cell shows, by form ("cell" and "folded"): data by media type."""
-    folder = tmp_path_factory.mktemp("bundles")
-    program = ROOT / "sidecar" / "chart" / "viewer" / "harness"
-    report = ROOT / "sidecar" / "report" / "testdata" / "cell.json"
-    made = subprocess.run(
-        ["go", "run", str(program), "-report", str(report), "-o", str(folder)],
-        cwd=ROOT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    if made.returncode:
-        pytest.skip(f"Go is not here; it makes the outputs: {made.stderr[-200:]}")
-    return {form: json.loads((folder / f"{form}.json").read_text()) for form in ("cell", "folded")}
 
 
 def shown(data: dict[str, Any], **metadata: Any) -> Any:
@@ -168,42 +152,6 @@ def test_it_draws_what_the_inline_script_draws(lab: Lab, bundles: dict[str, dict
     assert lanes[0] == lanes[1]
     assert texts[0] == texts[1]
     assert lab.errors == []
-
-
-def test_cells_out_of_view_and_hidden_first(lab: Lab, bundles: dict[str, dict[str, Any]]) -> None:
-    """A windowed notebook takes what is out of view out of the page."""
-    settings = lab.server.settings / "@jupyterlab" / "notebook-extension"
-    settings.mkdir(parents=True, exist_ok=True)
-    file = settings / "tracker.jupyterlab-settings"
-    file.write_text('{"windowingMode": "full"}')
-    try:
-        watch(lab)
-        filler = [nbformat.v4.new_markdown_cell("# between\n\n" + "text\n\n" * 20) for _ in range(12)]
-        hidden = shown(bundles["cell"], jupyter={"outputs_hidden": True})
-        lab.open("windowed.ipynb", [shown(bundles["cell"]), *filler, hidden])
-        page = lab.page
-        lab.outputs(".opv").first.wait_for(timeout=60_000)
-        assert page.locator(".opv").count() == 1, "what is hidden or out of view is not drawn"
-        zoom(page, page.locator(".opv").first)
-        text = page.locator(".o-says").first.inner_text()
-        scroll = "(y) => { const e = document.querySelector('.jp-WindowedPanel-outer'); e.scrollTop = y < 0 ? e.scrollHeight : y; }"
-        page.evaluate(scroll, -1)
-        settle(page)
-        page.evaluate(scroll, -1)
-        lab.command("notebook:show-all-cell-outputs")
-        settle(page)
-        last = page.locator(".jp-Cell").last
-        last.locator(".opv").wait_for()
-        zoom(page, last.locator(".opv"))
-        page.evaluate(scroll, 0)
-        settle(page)
-        first = page.locator(".jp-Cell").first.locator(".opv")
-        first.wait_for()
-        assert first.locator(".o-says").inner_text() == text, "what comes back is as it was left"
-        zoom(page, first)
-        assert lab.errors == []
-    finally:
-        file.unlink()
 
 
 def test_versions_it_knows_and_others(lab: Lab) -> None:

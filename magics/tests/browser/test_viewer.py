@@ -54,6 +54,18 @@ for (const name of ['ResizeObserver', 'IntersectionObserver', 'MutationObserver'
         }
     };
 }
+for (const [begin, end] of [['setTimeout', 'clearTimeout'], ['setInterval', 'clearInterval'], ['requestAnimationFrame', 'cancelAnimationFrame']]) {
+    const start = window[begin].bind(window), stop = window[end].bind(window), waits = new Set();
+    const over = (id) => { if (waits.delete(id)) window.held--; };
+    window[begin] = (f, ...rest) => {
+        if (!ours() || typeof f !== 'function') return start(f, ...rest);
+        const id = start((...given) => { if (begin !== 'setInterval') over(id); return f(...given); }, ...rest);
+        waits.add(id);
+        window.held++;
+        return id;
+    };
+    window[end] = (id) => { over(id); return stop(id); };
+}
 """
 
 
@@ -71,7 +83,7 @@ class Viewer:
 
     def open(self, name: str) -> None:
         self.page.goto((self.pages / f"{name}.html").as_uri())
-        self.page.wait_for_selector(".opv svg")
+        self.page.locator(".opv svg").first.wait_for()  # a selector's handle would keep the output alive
 
     def html(self, body: str) -> None:
         path = self.pages / "own.html"
@@ -633,18 +645,39 @@ def test_a_canvas_is_hardly_taller_than_the_window(viewer: Viewer) -> None:
     assert painted == [True, True], "scrolling shows nothing that is not painted"
 
 
-def test_an_output_that_is_hidden_first(viewer: Viewer) -> None:
-    viewer.html(f'<div id="tab" style="display:none">{viewer.output("training")}</div>')
+@pytest.mark.parametrize(
+    "away", ["display:none", "width:0;overflow:hidden", "height:0;overflow:hidden", "content-visibility:hidden"]
+)
+def test_an_output_that_is_hidden_first(viewer: Viewer, away: str) -> None:
+    viewer.html(f'<div id="tab" style="{away}">{viewer.output("training")}</div>')
     viewer.page.evaluate("() => document.querySelector('.o-head button:nth-child(2)').click()")
     viewer.settle()
-    viewer.page.evaluate("() => { document.getElementById('tab').style.display = ''; }")
+    viewer.page.evaluate("() => { document.getElementById('tab').style = ''; }")
     viewer.settle()
     assert viewer.box(".o-graph")["height"] > 100
     viewer.page.evaluate("() => { document.querySelector('.o-head button').click(); }")
     viewer.press("w")
-    viewer.page.evaluate("() => { document.getElementById('tab').style.width = '600px'; }")
+    assert painted(viewer)
+    viewer.page.evaluate("away => { document.getElementById('tab').style = away; }", away)
+    viewer.settle()
+    viewer.page.evaluate("() => { document.getElementById('tab').style = 'width:600px'; }")
     viewer.settle()
     assert viewer.box(".o-lanes canvas")["width"] < 640, "a new width is painted anew"
+    assert painted(viewer)
+    viewer.press("Escape")
+    assert viewer.static()
+    assert viewer.page.evaluate("() => window.held") == 0
+
+
+def painted(viewer: Viewer) -> bool:
+    """Whether there is more than a ground on the lanes' canvas."""
+    return viewer.page.evaluate(
+        """() => {
+            const c = document.querySelector('.o-lanes canvas');
+            const pixels = new Uint32Array(c.getContext('2d').getImageData(0, 0, c.width, c.height).data.buffer);
+            return new Set(pixels).size > 10;
+        }"""
+    )
 
 
 def test_what_leaves_the_page_leaves_nothing_behind(viewer: Viewer) -> None:
@@ -660,6 +693,35 @@ def test_what_leaves_the_page_leaves_nothing_behind(viewer: Viewer) -> None:
     viewer.page.evaluate("() => document.querySelectorAll('.opv').forEach((e) => e.parentNode.remove())")
     viewer.settle()
     assert viewer.page.evaluate("() => window.held") == 0
+
+
+def test_what_leaves_the_page_can_be_forgotten(viewer: Viewer) -> None:
+    """Whatever was open in it: nothing of the page refers to it, or the browser would keep it."""
+    viewer.open("several")
+    for i, keys in enumerate((["w", "ArrowDown", "Enter"], ["w"], ["/"])):
+        viewer.page.locator(".opv").nth(i).focus()
+        for key in keys:
+            viewer.page.keyboard.press(key)
+        viewer.settle()
+    viewer.page.mouse.move(600, 400)
+    viewer.page.evaluate(
+        """() => {
+            document.activeElement.blur();
+            window.gone = [...document.querySelectorAll('.opv')].map((e) => new WeakRef(e));
+            document.body.replaceChildren();
+        }"""
+    )
+    viewer.page.mouse.move(10, 10)
+    viewer.settle()
+    session = viewer.page.context.new_cdp_session(viewer.page)
+    left = -1
+    for _ in range(10):
+        session.send("HeapProfiler.collectGarbage")
+        left = viewer.page.evaluate("() => window.gone.filter((e) => e.deref()).length")
+        if left == 0:
+            break
+        viewer.settle()
+    assert left == 0
 
 
 def test_back_at_the_picture_nothing_is_watched(viewer: Viewer) -> None:

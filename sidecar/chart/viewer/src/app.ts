@@ -42,7 +42,7 @@ export const isWhole = ({ s, m }: App): boolean => rangeOf(s)[0] <= 0 && rangeOf
 /** rangeWords say what figures are about. */
 export function rangeWords(app: App): string {
   const [from, to] = rangeOf(app.s);
-  return isWhole(app) ? micros(to) : `${app.s.picked ? "selected" : "shown"} ${micros(to - from)} from ${micros(from)} on`;
+  return isWhole(app) ? "in " + micros(to) : `${app.s.picked ? "selected" : "shown"} ${micros(to - from)} from ${micros(from)} on`;
 }
 
 /** shareWords say what a thread was doing, most first. */

@@ -11,7 +11,10 @@ export function inlined(image: Element | null | undefined): SVGElement | null {
   if (image instanceof SVGSVGElement) return image;
   const [head, data] = (image instanceof HTMLImageElement ? image.src : "").split(",");
   if (head !== "data:image/svg+xml;base64") return null;
-  const svg = new DOMParser().parseFromString(new TextDecoder().decode(bytesOf(data!)), "image/svg+xml").documentElement;
+  // The pattern gets a name of its own: the output may be shown twice, and where the page finds a name first may be
+  // hidden, which hides the pattern for both.
+  const text = new TextDecoder().decode(bytesOf(data!)).replace(/omni-perf-\w+-hatch/g, "$&" + Math.random());
+  const svg = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
   if (!(svg instanceof SVGSVGElement)) return null;
   for (const e of [svg, ...svg.querySelectorAll("*")]) {
     if (e.namespaceURI !== svg.namespaceURI || /^(script|foreignobject|set|animate.*)$/i.test(e.localName)) e.remove();

@@ -22,7 +22,7 @@ export function ticks(from: number, to: number, n: number): { at: number[]; labe
     if (to - from >= 86400) return +(t / 86400).toPrecision(4) + " d";
     if (to >= 60 && t >= 60) return floor(t / 60 + 1e-9) + ":" + (t % 60).toFixed(decimals).padStart(decimals + 3, "0");
     if (to >= 1) return +t.toFixed(decimals) + " s";
-    if (step >= 0.001) return +(t * 1e3).toFixed(max(decimals - 3, 0)) + " ms";
+    if (to >= 0.001) return +(t * 1e3).toFixed(max(decimals - 3, 0)) + " ms";
     return +(t * 1e6).toFixed(max(decimals - 6, 0)) + " µs";
   };
   return { at, label };
