@@ -161,4 +161,4 @@ function threadSelect({ m, s, put }: App): HTMLElement {
 
 /** foldButton folds libraries and imports, and joins what is too short to be told apart. */
 export const foldButton = (app: App): HTMLElement =>
-  button("fold libraries", () => app.put({ folded: !app.s.folded, root: 0 }), app.s.folded, "calls within a package, imports and calls too short to see are one box each");
+  button("fold libraries", () => app.put({ folded: !app.s.folded, root: 0 }), app.s.folded, "one box for calls within a package or too short to see");
