@@ -77,7 +77,7 @@ func LiveLine(n *live.Now) string {
 
 // wrapped breaks a sentence between its words.
 func wrapped(s string, width int) (lines []string) {
-	for _, word := range strings.Fields(s) {
+	for _, word := range unbroken(s) {
 		if n := len(lines) - 1; n >= 0 && words.Columns(lines[n])+1+words.Columns(word) <= width {
 			lines[n] += " " + word
 			continue

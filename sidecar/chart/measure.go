@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"regexp"
 	"strings"
 	"unicode"
 )
@@ -115,7 +116,7 @@ func fitMiddle(s string, room, size float64, f face) string {
 // them; what is left over ends in an ellipsis.
 func wrap(s string, room, size float64, f face, limit int) []string {
 	var lines []string
-	words := strings.Fields(s)
+	words := unbroken(s)
 	for len(words) > 0 {
 		if len(lines) == limit-1 {
 			return append(lines, fit(strings.Join(words, " "), room, size, f))
@@ -129,4 +130,17 @@ func wrap(s string, room, size float64, f face, limit int) []string {
 		words = words[n:]
 	}
 	return lines
+}
+
+// withUnit is the end of a number with its unit: "1.8 s", "93 %", "(2.0 MB/s)".
+var withUnit = regexp.MustCompile(`(\d) ((?:%|[nµm]?s|min|h|d|[kMGT]?i?B(?:/s)?)(?:\W|$))`)
+
+// unbroken are the words of a sentence, numbers with their units.
+func unbroken(s string) []string {
+	const noBreak = "\u00a0"
+	words := strings.FieldsFunc(withUnit.ReplaceAllString(s, "${1}"+noBreak+"${2}"), func(r rune) bool { return r != 0xa0 && unicode.IsSpace(r) })
+	for i := range words {
+		words[i] = strings.ReplaceAll(words[i], noBreak, " ")
+	}
+	return words
 }

@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -49,6 +50,14 @@ func TestFit(t *testing.T) {
 	}
 	if got := fitMiddle("ThreadPoolExecutor-0_12", 90, 11.5, sans); !strings.HasSuffix(got, "…0_12") || widthOf(got, 11.5, sans) > 90 {
 		t.Errorf("got %q", got)
+	}
+}
+
+func TestNumbersKeepTheirUnits(t *testing.T) {
+	text := "native code 2.2 s · waiting for the GIL 93 ms · GPU 7 % of 3 cores, 1.5 MB/s"
+	want := []string{"native", "code", "2.2 s", "·", "waiting", "for", "the", "GIL", "93 ms", "·", "GPU", "7 %", "of", "3", "cores,", "1.5 MB/s"}
+	if got := unbroken(text); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
