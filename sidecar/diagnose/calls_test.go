@@ -51,15 +51,15 @@ func TestTheMainThreadIsTheEntryThatWasSeen(t *testing.T) {
 	}
 }
 
-// What asks a database again and again needs fewer queries, not vectors.
+// What asks a database again and again needs fewer queries, not vectors; what slices arrays is in vectors.
 func TestAdviceForALineInALoop(t *testing.T) {
-	loop := "import sqlite3\n\nfor i in rows:\n    db.execute(query, i)\n    total += i\n    x = numpy.add(x, i)\n"
+	loop := "import sqlite3\n\nfor i in rows:\n    db.execute(query, i)\n    total += i\n    x = numpy.add(x, i)\n    u[1:-1, 1:] = v[:-2, 1:] - i\n"
 	for _, c := range []struct {
 		line  int
 		state timeline.State
 		want  Advice
 	}{
-		{4, timeline.StatePython, FewerQueries}, {5, timeline.StatePython, Vectorise}, {6, timeline.StateNative, NoAdvice},
+		{4, timeline.StatePython, FewerQueries}, {5, timeline.StatePython, Vectorise}, {6, timeline.StateNative, NoAdvice}, {7, timeline.StatePython, NoAdvice},
 	} {
 		rec := scene{acts: []act{one(c.line, "", "", c.state, 0), short(one(3, "", "", timeline.StatePython, 0))}, times: 12, cell: loop}.record()
 		d := Run(rec)

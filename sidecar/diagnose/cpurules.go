@@ -152,9 +152,14 @@ func adviceForLine(e *evidence, m measured, own float64, visits int) Advice {
 		return NoAdvice
 	case e.stacks.says(m.Place, queryCall):
 		return FewerQueries
+	case e.stacks.says(m.Place, slicing):
+		return NoAdvice
 	}
 	return Vectorise
 }
+
+// slicing is a line that computes with parts of arrays: vectorised, if of small ones.
+var slicing = regexp.MustCompile(`\[[^\[\]]*:[^\[\]]*\]`)
 
 // queryCall is a line that asks a database.
 var queryCall = regexp.MustCompile(`\.execute\(`)
