@@ -193,10 +193,21 @@ func remarksOf(r *report.View) []remark {
 			continue
 		}
 		f := &r.Findings[i]
+		if h := r.Headline.Finding; h != nil && repeats(f, &r.Findings[*h]) {
+			continue
+		}
 		rs = append(rs, remark{words.Clean(f.Text, 300), words.Clean(f.Hint, 300), f.Severity != "info"})
 	}
 	slices.SortStableFunc(rs, func(a, b remark) int { return cmp.Compare(btoi(b.warning), btoi(a.warning)) })
 	return rs[:min(len(rs), 6)]
+}
+
+// repeats tells whether a finding has nothing to add to another: a plain remark on the
+// same cause at the same place.
+func repeats(f, other *report.Finding) bool {
+	same := func(a, b *int) bool { return a == nil && b == nil || a != nil && b != nil && *a == *b }
+	cause := f.Args["cause"]
+	return f.Severity == "info" && cause != nil && cause == other.Args["cause"] && same(f.File, other.File) && same(f.Line, other.Line)
 }
 
 func btoi(b bool) int {

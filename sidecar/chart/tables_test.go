@@ -2,6 +2,7 @@ package chart
 
 import (
 	"math"
+	"os"
 	"strings"
 	"testing"
 
@@ -153,5 +154,26 @@ func TestEndedLanesSayWhy(t *testing.T) {
 	r.DurationS = 2.05 // it ended with the program
 	if notes := strings.Join(digestOf(r.view()).notes, " "); strings.Contains(notes, "ended") {
 		t.Errorf("got %q", notes)
+	}
+}
+
+// The sentence on all of the GPU's idle time has nothing to add where one cause was
+// nearly all of it.
+func TestRemarksDoNotRepeatTheHeadline(t *testing.T) {
+	text, err := os.ReadFile("../report/testdata/kernel.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := report.Read(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := remarksOf(r); len(r.Findings) != 2 || len(got) != 0 {
+		t.Errorf("of %d findings also %v, want none", len(r.Findings), got)
+	}
+	elsewhere := *r.Findings[1].Line + 1
+	r.Findings[1].Line = &elsewhere
+	if got := remarksOf(r); len(got) != 1 {
+		t.Errorf("of another line: %v", got)
 	}
 }
