@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"sync"
@@ -41,7 +42,7 @@ type Sampler struct {
 // SamplerOptions of a Sampler; the zero value is usable.
 type SamplerOptions struct {
 	Interval time.Duration // the least between two reads of a process, 1 ms if 0
-	Budget   float64       // share of a core that all the reading may use, 0.02 if 0
+	Budget   float64       // share of a core that the reading of up to fullBudget processes may use, 0.02 if 0
 }
 
 const (
@@ -49,6 +50,8 @@ const (
 	// until that is known: measured on a machine of 2020.
 	wakeCost = 15 * time.Microsecond
 	readCost = 10 * time.Microsecond
+	// fullBudget processes may use all of the budget; more use less.
+	fullBudget = 8
 	// slowest is the longest interval: beyond, stacks are no picture of what a process did.
 	slowest = 200 * time.Millisecond
 )
@@ -251,7 +254,11 @@ func (s *Sampler) tick() {
 
 // pace sets the interval to what the budget allows.
 func (s *Sampler) pace() {
-	need := time.Duration(float64(wakeCost+s.cost*time.Duration(len(s.members))) / s.opts.Budget)
+	n := len(s.members)
+	// Of many processes each is less of the picture, and where all of them are busy no core
+	// is left over: thirty-two get half the budget.
+	share := s.opts.Budget * math.Sqrt(min(1, fullBudget/float64(max(n, 1))))
+	need := time.Duration(float64(wakeCost+s.cost*time.Duration(n)) / share)
 	s.clock.interval = min(max(s.opts.Interval, need), slowest)
 }
 

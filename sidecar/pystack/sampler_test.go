@@ -205,6 +205,24 @@ func TestTruthProgramsAsChildren(t *testing.T) {
 	}
 }
 
+// What the reading of many processes costs falls with their number, within the budget.
+func TestManyProcessesAreReadLessOften(t *testing.T) {
+	cost := func(processes int) float64 {
+		s := NewSampler(nil, SamplerOptions{})
+		s.clock, s.members = &clock{}, make([]*session, processes)
+		s.pace()
+		return float64(wakeCost+readCost*time.Duration(processes)) / float64(s.clock.interval)
+	}
+	for processes, want := range map[int]float64{2: 0.02, 8: 0.02, 32: 0.01, 72: 0.02 / 3} {
+		if got := cost(processes); math.Abs(got-want) > 0.0001 {
+			t.Errorf("%d processes take %.4f of a core, want %.4f", processes, got, want)
+		}
+	}
+	if got := cost(1); got > 0.0251 { // one is read at the interval asked for, if that costs no more
+		t.Errorf("one process takes %.4f of a core", got)
+	}
+}
+
 func truthAsChildren(t *testing.T, python truth.Interpreter, w truth.Workload, length time.Duration, lost float64) {
 	const forks = 2
 	target := truth.Start(t, python, w.Forked(forks))
