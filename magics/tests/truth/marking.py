@@ -7,8 +7,7 @@ those of the cell as typed. It holds until the next mark of the thread:
 - a statement's first expression is marked with its line, a loop's body marks the loop's
   header at its end, where the next item is fetched;
 - a call of one of the program's own functions marks the caller's line when it returns;
-- what runs after the cell's last statement belongs to no line, nor does the compilation of the next
-  statement, of which the interpreter tells (an audit event).
+- what runs after the cell's last statement belongs to no line.
 
 Marks cost 0.1 µs, on the line they mark. Lines shall take 20 µs and more.
 """
@@ -23,9 +22,6 @@ from dataclasses import dataclass, field
 
 NO_LINE = 0
 
-BITS = 16
-"""Of a mark's number, below its time."""
-
 PRELUDE = """
 import builtins, time
 builtins._marks = []
@@ -34,18 +30,11 @@ builtins._clock = time.perf_counter_ns
 """
 """What a program with marks needs to have run before it."""
 
-SHELL = f"""
-import ast, sys
-def _compiles(event, arguments):
-    if event == "compile" and isinstance(arguments[0], ast.AST) and not str(arguments[1]).startswith("<"):
-        _mark(_clock() << {BITS})
-sys.addaudithook(_compiles)
-"""
-"""What a kernel needs besides: IPython compiles each statement of a cell before it runs, for which no
-line can be charged. On a busy machine that is a good part of the time of a cell with many."""
-
 Place = tuple[str, int]
 """Name of a text and line; ("", 0) is no line."""
+
+BITS = 16
+"""Of a mark's number, below its time."""
 
 
 @dataclass
