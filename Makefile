@@ -68,10 +68,10 @@ test-go-concurrency: prerequisites
 	$(GO) test -race -run 'Damaged|Parity|Run' ./sidecar/torchtrace
 
 PYTEST ?=
-# Where it does not matter that tests run side by side: on how many cores. Where it does, as for those that
-# watch programs in real time, one by one, but on a build server, which runs alone what failed.
+# On how many cores tests run side by side: where that matters, as to those that watch programs in real time,
+# one by one, but on a build server, which runs alone what failed.
 WORKERS ?= 2
-TOGETHER ?= 0
+test-python: WORKERS := 0
 # each in a run of its own
 NOT_HERE := --ignore=magics/tests/browser --ignore=magics/tests/truth
 # The viewer's types and its modules, where Node and its packages are; the modules run in Chromium too (test-web).
@@ -87,7 +87,7 @@ generate:
 	$(GO) generate ./$(VIEWER)
 
 test-python: build
-	PATH="$(BIN):$$PATH" $(BIN)/python -m pytest -n $(TOGETHER) --dist loadfile $(NOT_HERE) $(PYTEST)
+	PATH="$(BIN):$$PATH" $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(NOT_HERE) $(PYTEST)
 
 # Ordinary cells in kernels of every CPython, against the clock they keep of their own lines: once each.
 # tools/kernels makes the environments; without them it is skipped.
@@ -115,7 +115,7 @@ TEST_PYTHONS ?= python3.12 python3.13
 OF_THE_PROGRAM := $(addprefix --ignore=magics/tests/,gpu test_agreement.py test_analyze_torch.py test_attach_kernels.py test_trainings.py)
 test-pythons:
 	for python in $(TEST_PYTHONS); do \
-	    $(MAKE) test-python NOT_HERE="$(NOT_HERE) $(OF_THE_PROGRAM)" TOGETHER=$(WORKERS) PYTHON="$$python" VENV="$(CURDIR)/.cache/venv-$$(basename "$$python")" || exit; \
+	    $(MAKE) test-python NOT_HERE="$(NOT_HERE) $(OF_THE_PROGRAM)" WORKERS=$(WORKERS) PYTHON="$$python" VENV="$(CURDIR)/.cache/venv-$$(basename "$$python")" || exit; \
 	done
 
 # The lowest versions that pyproject.toml and the documentation promise.

@@ -23,7 +23,7 @@ TARGETS = [
     "test-go-alone",
     "test-go-concurrency",
     "test-viewer",
-    "test-python TOGETHER=2",
+    "test-python WORKERS=2",
     "test-web",
     "test-truth",
 ]
@@ -52,13 +52,7 @@ class Failures:
             return None
         if self.packages:
             return ["make", *target.split(), "PACKAGES=" + " ".join(self.packages)]
-        return [
-            "make",
-            *target.split(),
-            "WORKERS=0",
-            "TOGETHER=0",
-            "PYTEST=--last-failed --last-failed-no-failures=none",
-        ]
+        return ["make", *target.split(), "WORKERS=0", "PYTEST=--last-failed --last-failed-no-failures=none"]
 
     def names(self) -> list[str]:
         """Return what failed, a line each."""

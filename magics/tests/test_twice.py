@@ -48,7 +48,7 @@ esac
             "python",
             0,
             "second time:\n   magics/tests/test_a.py::test_a[x y]\n",
-            "make python;make python WORKERS=0 TOGETHER=0 PYTEST=--last-failed --last-failed-no-failures=none",
+            "make python;make python WORKERS=0 PYTEST=--last-failed --last-failed-no-failures=none",
         ),
         ("compile", 1, "FAILED:\n   ./sidecar/host: the package\n", "make compile"),
         ("mute", 1, "FAILED:\n   mute\n", "make mute"),
