@@ -106,13 +106,12 @@ type flameLane struct {
 	spans       []span // node is one of the report's
 }
 
-func flameOf(r *report.View, thread int, spans []span) *flameLane {
+func flameOf(r *report.View, fns *functions, thread int, spans []span) *flameLane {
 	t := &r.Threads[thread]
 	nodes := make([]int32, len(spans))
 	for i, s := range spans {
 		nodes[i] = s.node
 	}
-	fns := functionsOf(r)
 	tree := flame.New(fns.program, nodes, true)
 	return &flameLane{thread: thread, name: threadName(r, t), aside: doingMost(t), tree: tree, functions: fns.list, spans: spans}
 }

@@ -48,12 +48,13 @@ func captioned(r *report.View, c *Caption) *digest {
 		t.tall, t.aside, t.sources = false, "", t.sources[:min(len(t.sources), 1)]
 	}
 	lanes, more := lanesOf(r, main, histories, nil, d.duration)
+	fns := functionsOf(r)
 	if main >= 0 {
-		d.flames = append(d.flames, flameOf(r, main, histories[main]))
+		d.flames = append(d.flames, flameOf(r, fns, main, histories[main]))
 	}
 	for _, l := range lanes {
 		if len(d.flames) < maxFlames && l.strip == nil && computed(l.spans) >= worthFlame*d.duration {
-			d.flames = append(d.flames, flameOf(r, l.index, l.spans))
+			d.flames = append(d.flames, flameOf(r, fns, l.index, l.spans))
 		} else {
 			d.threads = append(d.threads, l)
 		}

@@ -145,7 +145,7 @@ func digestOf(r *report.View) *digest {
 	d.steps = stepsOf(r)
 	d.lines = linesOf(r)
 	if main >= 0 {
-		d.flames = []*flameLane{flameOf(r, main, histories[main])}
+		d.flames = []*flameLane{flameOf(r, functionsOf(r), main, histories[main])}
 	}
 	d.streams, d.moreStreams = streamsOf(r, d.duration)
 	families := familiesOf(r)
@@ -205,7 +205,6 @@ func remarksOf(r *report.View) []remark {
 // repeats tells whether a finding has nothing to add to another: a plain remark on the
 // same cause at the same place.
 func repeats(f, other *report.Finding) bool {
-	same := func(a, b *int) bool { return a == nil && b == nil || a != nil && b != nil && *a == *b }
 	cause := f.Args["cause"]
 	return f.Severity == "info" && cause != nil && cause == other.Args["cause"] && same(f.File, other.File) && same(f.Line, other.Line)
 }

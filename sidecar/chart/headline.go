@@ -44,21 +44,12 @@ func outcomeOf(c *report.Cell) string {
 // time on a CPU bounds what is called computing: a thread that wants to run on a
 // busy machine looks the same from outside as one that does.
 func sharesOf(t *report.Thread) (ps []phrase) {
-	var computing, waits, unseen float64
-	for state, ns := range t.StateNS {
-		switch s := report.Seconds(ns); {
-		case report.State(state) == report.StateUnknown:
-			unseen += s
-		case report.State(state).Computes():
-			computing += s
-		default:
-			waits += s
-		}
-	}
-	all := computing + waits + unseen
+	computing, unseen := report.Seconds(t.StateNS.Of(report.State.Computes)), report.Seconds(t.StateNS[report.StateUnknown])
+	all := report.Seconds(t.StateNS.Sum())
 	if !(all > 0) {
 		return nil
 	}
+	waits := all - computing - unseen
 	queued := queuedOf(t, computing)
 	computing -= queued
 	ps = append(ps, phrase{"computing " + words.Percent(computing/all), Good, bold})

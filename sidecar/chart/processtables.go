@@ -103,11 +103,7 @@ func (f family) linesTable(r *report.View) table {
 		if !slices.Contains(f.members, th.Process) {
 			continue
 		}
-		for state, ns := range th.StateNS {
-			if !report.State(state).Idle() {
-				work += report.Seconds(ns)
-			}
-		}
+		work += report.Seconds(th.StateNS.Sum() - th.StateNS.Of(report.State.Idle))
 	}
 	type place struct{ file, line int }
 	sums, parts := make(map[place]float64), make(map[place]map[int]float64)

@@ -12,8 +12,13 @@ import (
 // stateWords are the states as a user would say them, where there is little room.
 var stateWords = [report.NumStates]string{"Python", "native code", "waiting", "input/output", "GIL wait", "no free CPU", "unknown"}
 
-// stateNames are the same in full.
-var stateNames = [report.NumStates]string{"Python", "native code", "waiting", "input/output", "waiting for the GIL", "no free CPU", "unknown"}
+// stateName is the same in full.
+func stateName(s report.State) string {
+	if s == report.StateGIL {
+		return "waiting for the GIL"
+	}
+	return stateWords[s]
+}
 
 // barPaints are the colours of states in the bars of tables.
 var barPaints = [report.NumStates]Paint{PaintPython, PaintNative, PaintWait, PaintIO, PaintGIL, PaintWait, PaintWait}
@@ -24,23 +29,20 @@ const worthState = 0.05
 // splitText says what a time was spent with, most first: "waiting for the GIL 2.1 s ·
 // Python 1.4 s". It is empty where nearly all of it was computing.
 func splitText(t report.StateTimes) string {
-	all, computing := t.Sum(), int64(0)
-	var states []int
+	all, computing := t.Sum(), t.Of(report.State.Computes)
+	var states []report.State
 	for s, ns := range t {
-		if report.State(s).Computes() {
-			computing += ns
-		}
 		if float64(ns) >= worthState*float64(all) && ns > 0 {
-			states = append(states, s)
+			states = append(states, report.State(s))
 		}
 	}
 	if float64(all-computing) < worthState*float64(all) {
 		return ""
 	}
-	slices.SortStableFunc(states, func(a, b int) int { return cmp.Compare(t[b], t[a]) })
+	slices.SortStableFunc(states, func(a, b report.State) int { return cmp.Compare(t[b], t[a]) })
 	parts := make([]string, len(states))
 	for i, s := range states {
-		parts[i] = stateNames[s]
+		parts[i] = stateName(s)
 		if len(states) > 1 {
 			parts[i] += " " + words.Seconds(report.Seconds(t[s]))
 		}

@@ -214,16 +214,9 @@ func threadsTable(r *report.View, duration float64) table {
 	left := 0
 	for i := range r.Threads {
 		th := &r.Threads[i]
-		computed, awake := 0.0, 0.0
-		for state, ns := range th.StateNS {
-			switch s := report.State(state); {
-			case s.Computes():
-				computed += report.Seconds(ns)
-			case !s.Idle():
-				awake += report.Seconds(ns)
-			}
-		}
-		if th.Internal || th.Process != r.Target().Process || computed+awake < worthOwnLane*duration {
+		computed := report.Seconds(th.StateNS.Of(report.State.Computes))
+		active := report.Seconds(th.StateNS.Sum() - th.StateNS.Of(report.State.Idle))
+		if th.Internal || th.Process != r.Target().Process || active < worthOwnLane*duration {
 			continue
 		}
 		if len(t.rows) == maxThreadRows {

@@ -84,9 +84,14 @@ func translation(ids, ours []string, other int) []int {
 type StateTimes []int64
 
 // Sum is the time in all states.
-func (t StateTimes) Sum() (sum int64) {
-	for _, d := range t {
-		sum += d
+func (t StateTimes) Sum() int64 { return t.Of(func(State) bool { return true }) }
+
+// Of is the time in states of a kind.
+func (t StateTimes) Of(kind func(State) bool) (sum int64) {
+	for s, d := range t {
+		if kind(State(s)) {
+			sum += d
+		}
 	}
 	return sum
 }

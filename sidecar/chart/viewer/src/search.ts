@@ -22,10 +22,10 @@ export interface Matches {
 export function matchesOf(r: Recording, t: CallTree, query: string): Matches {
   const fns = t.fns.map(matcher(query));
   const nodes = new Uint8Array(t.above.length);
-  // What a folded call stands for is found in it.
+  // Of each call what it is made of: what a folded one stands for is found in it.
   r.fnOf.forEach((f, n) => fns[f] && (nodes[t.of[n]!] = 1));
   nodes[0] = 0;
-  for (let n = 1; n < nodes.length; n++) nodes[n] ||= fns[t.fn[n]!] ? 1 : nodes[t.above[n]!] ? 2 : 0;
+  for (let n = 1; n < nodes.length; n++) nodes[n] ||= nodes[t.above[n]!] && 2;
   return { fns, nodes };
 }
 
