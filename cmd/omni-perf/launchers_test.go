@@ -52,6 +52,17 @@ var launchers = map[string]func(*testing.T) string{
 	},
 }
 
+// eachLauncher calls test with the command of every launcher and a folder of its own; the
+// test's own program is the profiler.
+func eachLauncher(t *testing.T, test func(t *testing.T, launcher, dir string)) {
+	for name, prepare := range launchers {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("OMNI_PERF_TEST_ARGV", "1")
+			test(t, prepare(t), t.TempDir())
+		})
+	}
+}
+
 const rankSource = spinSource + `
 def rank0(): spin(1.5)
 def rank1(): spin(1.5)
@@ -62,66 +73,58 @@ print("rank", number, "ends")
 
 func TestRanksOfALauncherAreFollowed(t *testing.T) {
 	python := realPython(t)
-	for name, prepare := range launchers {
-		t.Run(name, func(t *testing.T) {
-			launcher, dir := prepare(t), t.TempDir()
-			t.Setenv("OMNI_PERF_TEST_ARGV", "1")
-			script, file := filepath.Join(dir, "train.py"), filepath.Join(dir, "r.json")
-			if err := os.WriteFile(script, []byte(rankSource), 0o600); err != nil {
-				t.Fatal(err)
+	eachLauncher(t, func(t *testing.T, launcher, dir string) {
+		script, file := filepath.Join(dir, "train.py"), filepath.Join(dir, "r.json")
+		if err := os.WriteFile(script, []byte(rankSource), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		noise.Again(t, func(a *noise.Attempt) {
+			got := runs(t, "", &syscall.SysProcAttr{}, os.Args[0], "run", "-s", "0.1", "-o", file, launcher, "-n", "2", python, script)
+			if got.status.ExitStatus() != 0 || strings.Count(got.stdout, "ends") != 2 {
+				t.Fatalf("status %#x, %q; it said %q", got.status, got.stdout, got.stderr)
 			}
-			noise.Again(t, func(a *noise.Attempt) {
-				got := runs(t, "", &syscall.SysProcAttr{}, os.Args[0], "run", "-s", "0.1", "-o", file, launcher, "-n", "2", python, script)
-				if got.status.ExitStatus() != 0 || strings.Count(got.stdout, "ends") != 2 {
-					t.Fatalf("status %#x, %q; it said %q", got.status, got.stdout, got.stderr)
+			r := readFile(t, file)
+			for number := range 2 {
+				at, seconds := who(r, fmt.Sprint("rank", number))
+				if at < 0 || seconds < 0.5 {
+					a.Errorf("%.2f s of 1.5 in rank %d's function in process %d of %d", seconds, number, at, len(r.Processes))
+				} else if p := r.Processes[at]; p.Text != fmt.Sprint("rank ", number) || p.Rank == nil || *p.Rank != number {
+					t.Errorf("rank %d is %+v", number, p)
 				}
-				r := readFile(t, file)
-				for number := range 2 {
-					at, seconds := who(r, fmt.Sprint("rank", number))
-					if at < 0 || seconds < 0.5 {
-						a.Errorf("%.2f s of 1.5 in rank %d's function in process %d of %d", seconds, number, at, len(r.Processes))
-					} else if p := r.Processes[at]; p.Text != fmt.Sprint("rank ", number) || p.Rank == nil || *p.Rank != number {
-						t.Errorf("rank %d is %+v", number, p)
-					}
-				}
-				if f := r.MainFinding(); len(r.Ranks) != 2 || f == nil || f.Args["rank"] != 0.0 {
-					a.Errorf("ranks %+v, headline %+v", r.Ranks, r.Headline)
-				}
-			})
+			}
+			if f := r.MainFinding(); len(r.Ranks) != 2 || f == nil || f.Args["rank"] != 0.0 {
+				a.Errorf("ranks %+v, headline %+v", r.Ranks, r.Headline)
+			}
 		})
-	}
+	})
 }
 
 func TestEachRankOfALauncherWritesItsReport(t *testing.T) {
 	python := realPython(t)
-	for name, prepare := range launchers {
-		t.Run(name, func(t *testing.T) {
-			launcher, dir := prepare(t), t.TempDir()
-			t.Setenv("OMNI_PERF_TEST_ARGV", "1")
-			script := filepath.Join(dir, "train.py")
-			if err := os.WriteFile(script, []byte(rankSource), 0o600); err != nil {
-				t.Fatal(err)
+	eachLauncher(t, func(t *testing.T, launcher, dir string) {
+		script := filepath.Join(dir, "train.py")
+		if err := os.WriteFile(script, []byte(rankSource), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got := runs(t, "", &syscall.SysProcAttr{}, launcher, "-n", "2", os.Args[0], "run", "-o", filepath.Join(dir, "run"), "--format", "json", "--interpreter", python, script)
+		if got.status.ExitStatus() != 0 {
+			t.Fatalf("status %#x; it said %q", got.status, got.stderr)
+		}
+		var files []string
+		for number := range 2 {
+			files = append(files, filepath.Join(dir, fmt.Sprintf("run.rank%d.json", number)))
+			if target := readFile(t, files[number]).Target(); target.Rank == nil || *target.Rank != number || target.WorldSize == nil || *target.WorldSize != 2 {
+				t.Errorf("%s is of %+v", files[number], target)
 			}
-			got := runs(t, "", &syscall.SysProcAttr{}, launcher, "-n", "2", os.Args[0], "run", "-o", filepath.Join(dir, "run"), "--format", "json", "--interpreter", python, script)
-			if got.status.ExitStatus() != 0 {
-				t.Fatalf("status %#x; it said %q", got.status, got.stderr)
-			}
-			var files []string
-			for number := range 2 {
-				files = append(files, filepath.Join(dir, fmt.Sprintf("run.rank%d.json", number)))
-				if target := readFile(t, files[number]).Target(); target.Rank == nil || *target.Rank != number || target.WorldSize == nil || *target.WorldSize != 2 {
-					t.Errorf("%s is of %+v", files[number], target)
-				}
-			}
-			all := filepath.Join(dir, "all.json")
-			if got := runs(t, "", nil, os.Args[0], "merge", "-o", all, files[0], files[1]); got.status.ExitStatus() != 0 {
-				t.Fatalf("they cannot be merged: %q", got.stderr)
-			}
-			if r := readFile(t, all); len(r.Ranks) != 2 || len(r.Targets) != 2 {
-				t.Errorf("ranks %+v of %d targets", r.Ranks, len(r.Targets))
-			}
-		})
-	}
+		}
+		all := filepath.Join(dir, "all.json")
+		if got := runs(t, "", nil, os.Args[0], "merge", "-o", all, files[0], files[1]); got.status.ExitStatus() != 0 {
+			t.Fatalf("they cannot be merged: %q", got.stderr)
+		}
+		if r := readFile(t, all); len(r.Ranks) != 2 || len(r.Targets) != 2 {
+			t.Errorf("ranks %+v of %d targets", r.Ranks, len(r.Targets))
+		}
+	})
 }
 
 // barrierSource stands for horovod, whose calls are known by their file: two ranks meet
@@ -157,46 +160,42 @@ for step in range(15):
 // all it starts, and of reports that each rank has written.
 func TestTheStragglerOfALauncherIsNamed(t *testing.T) {
 	python := realPython(t)
-	for name, prepare := range launchers {
-		t.Run(name, func(t *testing.T) {
-			launcher, dir := prepare(t), t.TempDir()
-			t.Setenv("OMNI_PERF_TEST_ARGV", "1")
-			t.Setenv("PYTHONPATH", dir)
-			if err := os.Mkdir(filepath.Join(dir, "horovod"), 0o700); err != nil {
+	eachLauncher(t, func(t *testing.T, launcher, dir string) {
+		t.Setenv("PYTHONPATH", dir)
+		if err := os.Mkdir(filepath.Join(dir, "horovod"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		script := filepath.Join(dir, "train.py")
+		for file, text := range map[string]string{script: stragglerSource, filepath.Join(dir, "horovod", "ops.py"): barrierSource} {
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			script := filepath.Join(dir, "train.py")
-			for file, text := range map[string]string{script: stragglerSource, filepath.Join(dir, "horovod", "ops.py"): barrierSource} {
-				if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
+		}
+		named := func(a *noise.Attempt, form, file string) {
+			r := readFile(t, file)
+			f := r.MainFinding()
+			if f == nil || f.ID != string(diagnose.Straggler) || f.Args["rank"] != 1.0 || f.File == nil || r.Files[*f.File].Name != script {
+				a.Errorf("%s: %q", form, r.Headline.Text)
 			}
-			named := func(a *noise.Attempt, form, file string) {
-				r := readFile(t, file)
-				f := r.MainFinding()
-				if f == nil || f.ID != string(diagnose.Straggler) || f.Args["rank"] != 1.0 || f.File == nil || r.Files[*f.File].Name != script {
-					a.Errorf("%s: %q", form, r.Headline.Text)
-				}
+		}
+		attempt := 0
+		noise.Again(t, func(a *noise.Attempt) {
+			attempt++
+			file, meeting := filepath.Join(dir, "r.json"), filepath.Join(dir, fmt.Sprint(attempt))
+			if got := runs(t, "", nil, os.Args[0], "run", "-s", "0.1", "-o", file, launcher, "-n", "2", python, script, meeting+"a"); got.status.ExitStatus() != 0 {
+				t.Fatalf("status %#x; it said %q", got.status, got.stderr)
 			}
-			attempt := 0
-			noise.Again(t, func(a *noise.Attempt) {
-				attempt++
-				file, meeting := filepath.Join(dir, "r.json"), filepath.Join(dir, fmt.Sprint(attempt))
-				if got := runs(t, "", nil, os.Args[0], "run", "-s", "0.1", "-o", file, launcher, "-n", "2", python, script, meeting+"a"); got.status.ExitStatus() != 0 {
-					t.Fatalf("status %#x; it said %q", got.status, got.stderr)
-				}
-				named(a, "as launcher", file)
-				one := filepath.Join(dir, "run")
-				if got := runs(t, "", nil, launcher, "-n", "2", os.Args[0], "run", "-o", one, "--format", "json", "--interpreter", python, script, meeting+"b"); got.status.ExitStatus() != 0 {
-					t.Fatalf("status %#x; it said %q", got.status, got.stderr)
-				}
-				if got := runs(t, "", nil, os.Args[0], "merge", "-o", file, one+".rank0.json", one+".rank1.json"); got.status.ExitStatus() != 0 {
-					t.Fatalf("they cannot be merged: %q", got.stderr)
-				}
-				named(a, "as prefix of each rank", file)
-			})
+			named(a, "as launcher", file)
+			one := filepath.Join(dir, "run")
+			if got := runs(t, "", nil, launcher, "-n", "2", os.Args[0], "run", "-o", one, "--format", "json", "--interpreter", python, script, meeting+"b"); got.status.ExitStatus() != 0 {
+				t.Fatalf("status %#x; it said %q", got.status, got.stderr)
+			}
+			if got := runs(t, "", nil, os.Args[0], "merge", "-o", file, one+".rank0.json", one+".rank1.json"); got.status.ExitStatus() != 0 {
+				t.Fatalf("they cannot be merged: %q", got.stderr)
+			}
+			named(a, "as prefix of each rank", file)
 		})
-	}
+	})
 }
 
 // An omni-perf in front of each rank, within one that follows the launcher, is no part of

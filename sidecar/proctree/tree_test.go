@@ -88,6 +88,16 @@ func watch(t *testing.T, p *fakeProc, root int, opts Options) *watched {
 	return w
 }
 
+// watchOne watches process 10, which has no children yet; last is the id given away last.
+func watchOne(t *testing.T, last int) (*fakeProc, *watched) {
+	p := newFakeProc(t)
+	p.set(fakeProcess{pid: 10, start: 1})
+	p.last(last)
+	w := watch(t, p, 10, Options{})
+	w.look(0)
+	return p, w
+}
+
 // look looks at a time and returns the news since the last look.
 func (w *watched) look(at time.Duration) string {
 	w.t.Helper()
@@ -247,11 +257,7 @@ func TestWhereLoadavgCannotBeBelieved(t *testing.T) {
 }
 
 func TestAnIdThatWasGivenAwayButIsNotThereYet(t *testing.T) {
-	p := newFakeProc(t)
-	p.set(fakeProcess{pid: 10, start: 1})
-	p.last(10)
-	w := watch(t, p, 10, Options{})
-	w.look(0)
+	p, w := watchOne(t, 10)
 	p.last(12)
 	w.look(20 * ms)
 	p.set(fakeProcess{pid: 12, parent: 10, start: 2, line: "x"})
@@ -273,11 +279,7 @@ func TestAnIdThatWasGivenAwayButIsNotThereYet(t *testing.T) {
 // already; also when the ids begin anew at just that time.
 func TestAForkThatTakesLong(t *testing.T) {
 	for name, id := range map[string]int{"the next id": 13, "the ids begin anew": 3} {
-		p := newFakeProc(t)
-		p.set(fakeProcess{pid: 10, start: 1})
-		p.last(12)
-		w := watch(t, p, 10, Options{})
-		w.look(0)
+		p, w := watchOne(t, 12)
 		p.last(id)
 		news, at := "", 20*ms
 		for ; at < 200*ms; at += 20 * ms {
@@ -296,11 +298,7 @@ func TestAForkThatTakesLong(t *testing.T) {
 // A profiler that was kept from looking finds children late: that is no reason not to
 // believe loadavg.
 func TestLooksThatComeLate(t *testing.T) {
-	p := newFakeProc(t)
-	p.set(fakeProcess{pid: 10, start: 1})
-	p.last(10)
-	w := watch(t, p, 10, Options{})
-	w.look(0)
+	p, w := watchOne(t, 10)
 	w.look(20 * ms)
 	p.set(fakeProcess{pid: 12, parent: 10, start: 30, line: "x"})
 	p.set(fakeProcess{pid: 10, start: 1, children: []int{12}}) // seen by the walk, before loadavg tells

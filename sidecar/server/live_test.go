@@ -42,24 +42,7 @@ func shownLive(t *testing.T, resp *api.LiveResponse) (html, text string) {
 func TestACellInProgressIsLookedAt(t *testing.T) {
 	for _, codec := range []string{"proto", "json"} {
 		t.Run(codec, func(t *testing.T) {
-			pid, run := pythonKernel(t)
-			p := launch(t, pid, nil)
-			c, ctx := p.client(t, codec, testToken)
-			h, err := c.Hello(ctx, hello(pid))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if h.Outside != outsideOK {
-				t.Skipf("stacks cannot be read from outside here: %s", h.Reason)
-			}
-			_, err = c.Begin(ctx, &api.BeginRequest{
-				CellId: "a", ExecutionCount: 42, Text: cellText, File: "/tmp/ipykernel_1/42.py",
-				Name: "first", StartedNs: timeline.Monotonic(), ThreadId: int32(pid),
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			run(300)
+			c, ctx, run := ranCell(t, codec)
 			first, err := c.Live(ctx, &api.LiveRequest{CellId: "a"})
 			if err != nil {
 				t.Fatal(err)

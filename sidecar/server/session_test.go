@@ -87,27 +87,35 @@ func readReport(t *testing.T, packed []byte) *report.View {
 	return r
 }
 
+// ranCell begins a cell of a kernel whose stacks can be read, and lets it run for 0.3 s;
+// run lets it run on.
+func ranCell(t *testing.T, codec string) (c api.OmniPerfClient, ctx context.Context, run func(milliseconds int)) {
+	t.Helper()
+	pid, run := pythonKernel(t)
+	p := launch(t, pid, nil)
+	c, ctx = p.client(t, codec, testToken)
+	h, err := c.Hello(ctx, hello(pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h.Outside != outsideOK {
+		t.Skipf("stacks cannot be read from outside here: %s", h.Reason)
+	}
+	_, err = c.Begin(ctx, &api.BeginRequest{
+		CellId: "a", ExecutionCount: 42, Text: cellText, File: "/tmp/ipykernel_1/42.py",
+		Name: "first", StartedNs: timeline.Monotonic(), ThreadId: int32(pid),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(300)
+	return c, ctx, run
+}
+
 func TestACellFromBeginToReport(t *testing.T) {
 	for _, codec := range []string{"proto", "json"} {
 		t.Run(codec, func(t *testing.T) {
-			pid, run := pythonKernel(t)
-			p := launch(t, pid, nil)
-			c, ctx := p.client(t, codec, testToken)
-			h, err := c.Hello(ctx, hello(pid))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if h.Outside != outsideOK {
-				t.Skipf("stacks cannot be read from outside here: %s", h.Reason)
-			}
-			_, err = c.Begin(ctx, &api.BeginRequest{
-				CellId: "a", ExecutionCount: 42, Text: cellText, File: "/tmp/ipykernel_1/42.py",
-				Name: "first", StartedNs: timeline.Monotonic(), ThreadId: int32(pid),
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			run(300)
+			c, ctx, _ := ranCell(t, codec)
 			resp, err := c.End(ctx, &api.EndRequest{CellId: "a", EndedNs: timeline.Monotonic(), Outcome: "ok", Form: "notebook"})
 			if err != nil {
 				t.Fatal(err)
