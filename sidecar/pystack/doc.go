@@ -47,7 +47,7 @@
 //
 // The clock is a raw clock_nanosleep on a locked thread. Being a raw call it
 // keeps a P of the Go scheduler; a process with few CPUs should set GOMAXPROCS to
-// four at least, so that it goes on answering while it samples (clock.go).
+// eight at least, so that it goes on answering while it samples (clock.go).
 //
 // Recorded memory (Image) takes the place of a process in tests and fuzz targets.
 package pystack

@@ -82,7 +82,7 @@ func RecordImage(pid int) (*Image, error) {
 	}
 	image := &Image{PID: pid, Runtime: place.addr, Hex: place.hex, Tasks: make(map[int]string), blocks: make(map[uint64]*[blockSize]byte)}
 	k := newProcKernel(pid)
-	defer k.close()
+	defer k.closeAll()
 	p, err := open(&imageRecorder{live, image}, k, place)
 	if err != nil {
 		return nil, explain(pid, err)

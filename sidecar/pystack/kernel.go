@@ -40,27 +40,76 @@ type kernel interface {
 	forget(tid int)
 }
 
-// maxOpenTasks bounds the files kept open; beyond they are opened each time.
-const maxOpenTasks = 256
+// maxOpenFiles bounds the files kept open, two of a thread; beyond they are opened each
+// time, which costs some thirty times as much.
+const maxOpenFiles = 512
 
 // procKernel reads /proc.
 type procKernel struct {
 	pid     int
 	mayOpen int
-	open    map[int]int // file descriptor of a thread's "syscall", or "stat" where that is refused
-	stat    bool        // "syscall" is refused: use "stat"
+	open    map[procFile]int // file descriptors
+	stat    bool             // "syscall" is refused: use "stat"
 	buf     [512]byte
 
 	nested *bool       // the target is in a pid namespace of its own; nil not yet known
 	outer  map[int]int // if so, our ids of its threads by theirs
 }
 
-func newProcKernel(pid int) *procKernel {
-	return &procKernel{pid: pid, mayOpen: maxOpenTasks, open: make(map[int]int)}
+const (
+	fileSyscall   = "syscall"
+	fileStat      = "stat"
+	fileSchedstat = "schedstat"
+)
+
+// procFile is a file of a thread; tid 0: of the process.
+type procFile struct {
+	tid  int
+	name string
 }
 
-func (k *procKernel) path(tid int, name string) string {
-	return fmt.Sprintf("/proc/%d/task/%d/%s", k.pid, tid, name)
+func newProcKernel(pid int) *procKernel {
+	return &procKernel{pid: pid, mayOpen: maxOpenFiles, open: make(map[procFile]int)}
+}
+
+func (k *procKernel) path(f procFile) string {
+	if f.tid == 0 {
+		return fmt.Sprintf("/proc/%d/%s", k.pid, f.name)
+	}
+	return fmt.Sprintf("/proc/%d/task/%d/%s", k.pid, f.tid, f.name)
+}
+
+// read returns the beginning of a file, until the next read. It is kept open.
+func (k *procKernel) read(f procFile) ([]byte, error) {
+	fd, ok := k.open[f]
+	if !ok {
+		var err error
+		if fd, err = unix.Open(k.path(f), unix.O_RDONLY|unix.O_CLOEXEC, 0); err != nil {
+			return nil, err
+		}
+		if len(k.open) >= k.mayOpen {
+			defer unix.Close(fd)
+		} else {
+			k.open[f] = fd
+		}
+	}
+	n, _, errno := unix.RawSyscall6(unix.SYS_PREAD64, uintptr(fd), uintptr(unsafe.Pointer(&k.buf[0])), uintptr(len(k.buf)), 0, 0, 0)
+	switch {
+	case errno != 0:
+		k.close(f)
+		return nil, errno
+	case n == 0:
+		k.close(f)
+		return nil, unix.ESRCH
+	}
+	return k.buf[:n], nil
+}
+
+func (k *procKernel) close(f procFile) {
+	if fd, ok := k.open[f]; ok {
+		unix.Close(fd)
+		delete(k.open, f)
+	}
 }
 
 func (k *procKernel) tid(native int) int {
@@ -99,7 +148,7 @@ func (k *procKernel) tasks() []int {
 // innerID is the thread's id in its own, innermost pid namespace: the last
 // figure of NSpid; tid itself if that is not told.
 func (k *procKernel) innerID(tid int) int {
-	status, err := os.ReadFile(k.path(tid, "status"))
+	status, err := os.ReadFile(k.path(procFile{tid, "status"}))
 	if err != nil {
 		return tid
 	}
@@ -110,51 +159,28 @@ func (k *procKernel) innerID(tid int) int {
 }
 
 func (k *procKernel) activity(tid int) (activity, bool) {
-	fd, ok := k.open[tid]
-	if !ok {
-		name := "syscall"
-		if k.stat {
-			name = "stat"
-		}
-		var err error
-		fd, err = unix.Open(k.path(tid, name), unix.O_RDONLY|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return activity{}, err == unix.ENOENT || err == unix.ESRCH
-		}
-		if len(k.open) >= k.mayOpen {
-			defer unix.Close(fd)
-		} else {
-			k.open[tid] = fd
-		}
+	if k.stat {
+		b, err := k.read(procFile{tid, fileStat})
+		return parseStat(b), isGone(err)
 	}
-	n, _, errno := unix.RawSyscall6(unix.SYS_PREAD64, uintptr(fd), uintptr(unsafe.Pointer(&k.buf[0])), uintptr(len(k.buf)), 0, 0, 0)
-	switch {
-	case errno == unix.ESRCH || errno == 0 && n == 0:
-		k.forget(tid)
-		return activity{}, true
-	case errno != 0:
-		k.forget(tid)
-		if !k.stat {
-			k.close()
-			k.stat = true // not permitted, or a kernel without it
-		}
-		return activity{}, false
-	case k.stat:
-		return parseStat(k.buf[:n]), false
+	b, err := k.read(procFile{tid, fileSyscall})
+	if err != nil && !isGone(err) && err != unix.EMFILE {
+		k.stat = true // not permitted, or a kernel without it
 	}
-	return parseSyscall(k.buf[:n]), false
+	return parseSyscall(b), isGone(err)
 }
+
+func isGone(err error) bool { return err == unix.ENOENT || err == unix.ESRCH }
 
 func (k *procKernel) forget(tid int) {
-	if fd, ok := k.open[tid]; ok {
-		unix.Close(fd)
-		delete(k.open, tid)
+	for _, name := range []string{fileSyscall, fileStat, fileSchedstat} {
+		k.close(procFile{tid, name})
 	}
 }
 
-func (k *procKernel) close() {
-	for tid := range k.open {
-		k.forget(tid)
+func (k *procKernel) closeAll() {
+	for f := range k.open {
+		k.close(f)
 	}
 }
 
@@ -189,16 +215,11 @@ func parseStat(b []byte) activity {
 }
 
 func (k *procKernel) cpuTime(tid int) int64 {
-	fd, err := unix.Open(k.path(tid, "schedstat"), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	b, err := k.read(procFile{tid, fileSchedstat})
 	if err != nil {
 		return -1
 	}
-	n, err := unix.Read(fd, k.buf[:])
-	unix.Close(fd)
-	if err != nil {
-		return -1
-	}
-	first, _, _ := bytes.Cut(k.buf[:n], []byte{' '})
+	first, _, _ := bytes.Cut(b, []byte{' '})
 	t, err := strconv.ParseInt(string(first), 10, 64)
 	if err != nil {
 		return -1
@@ -207,20 +228,15 @@ func (k *procKernel) cpuTime(tid int) int64 {
 }
 
 func (k *procKernel) state() byte {
-	fd, err := unix.Open(fmt.Sprintf("/proc/%d/stat", k.pid), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	b, err := k.read(procFile{0, fileStat})
 	if err != nil {
 		return 0
 	}
-	n, err := unix.Read(fd, k.buf[:])
-	unix.Close(fd)
-	if err != nil {
-		return 0
-	}
-	return parseStat(k.buf[:n]).letter
+	return parseStat(b).letter
 }
 
 func (k *procKernel) comm(tid int) string {
-	b, err := os.ReadFile(k.path(tid, "comm"))
+	b, err := os.ReadFile(k.path(procFile{tid, "comm"}))
 	if err != nil {
 		return ""
 	}

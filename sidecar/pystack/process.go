@@ -77,7 +77,7 @@ func (p *Process) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if k, ok := p.kernel.(*procKernel); ok {
-		k.close()
+		k.closeAll()
 	}
 }
 
