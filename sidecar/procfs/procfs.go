@@ -6,12 +6,13 @@ package procfs
 import (
 	"bytes"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Tick is the unit of times in stat files: USER_HZ is 100 on every architecture
@@ -27,28 +28,37 @@ type FS struct {
 // New makes the reader of the /proc that is mounted at root.
 func New(root string) FS { return FS{Root: root, buf: make([]byte, 4096)} }
 
-// Read returns a file's content, valid until the next Read.
+// Read returns a file's content, valid until the next Read. It asks the kernel directly:
+// an os.File takes twice the time, and these files are read some hundred times a second.
 func (f *FS) Read(path string) ([]byte, error) {
-	file, err := os.Open(path)
+	fd, err := retried(func() (int, error) { return unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0) })
 	if err != nil {
-		return nil, err
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
-	defer file.Close()
+	defer unix.Close(fd)
 	if len(f.buf) == 0 {
 		f.buf = make([]byte, 4096)
 	}
 	n := 0
 	for {
-		m, err := file.Read(f.buf[n:])
-		n += m
-		if errors.Is(err, io.EOF) {
+		m, err := retried(func() (int, error) { return unix.Read(fd, f.buf[n:]) })
+		if err != nil {
+			return nil, &os.PathError{Op: "read", Path: path, Err: err}
+		}
+		if m == 0 {
 			return f.buf[:n], nil
 		}
-		if err != nil {
-			return nil, err
-		}
-		if n == len(f.buf) {
+		if n += m; n == len(f.buf) {
 			f.buf = append(f.buf, make([]byte, n)...)
+		}
+	}
+}
+
+// retried makes a system call until no signal interrupts it.
+func retried(call func() (int, error)) (int, error) {
+	for {
+		if n, err := call(); err != unix.EINTR {
+			return n, err
 		}
 	}
 }

@@ -30,12 +30,8 @@ const (
 
 // Watch keeps the tree up to date until ctx ends.
 func (t *Tree) Watch(ctx context.Context, l Listener) error {
-	ends, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
-	if err != nil {
-		ends = -1
-	} else {
-		defer unix.Close(ends)
-	}
+	ends := newEnds()
+	defer ends.close()
 	defer t.closeHandles()
 	polled := int64(0)
 	for ctx.Err() == nil {
@@ -72,8 +68,8 @@ func (t *Tree) closeHandles() {
 }
 
 // awaitEnd asks for a word when the process ends.
-func (t *Tree) awaitEnd(ends int, m *member) {
-	if ends < 0 || t.fs.Root != "/proc" {
+func (t *Tree) awaitEnd(e *ends, m *member) {
+	if e == nil || t.fs.Root != "/proc" {
 		return
 	}
 	handle, err := unix.PidfdOpen(m.PID, 0)
@@ -84,8 +80,7 @@ func (t *Tree) awaitEnd(ends int, m *member) {
 		unix.Close(handle)
 		return
 	}
-	event := unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(m.PID)}
-	if unix.EpollCtl(ends, unix.EPOLL_CTL_ADD, handle, &event) != nil {
+	if !e.add(handle, m.PID) {
 		unix.Close(handle)
 		return
 	}
@@ -93,35 +88,26 @@ func (t *Tree) awaitEnd(ends int, m *member) {
 }
 
 // sleep waits until the next look is due, and takes note of who ends meanwhile.
-func (t *Tree) sleep(ctx context.Context, ends int, l Listener) {
-	if ends < 0 {
-		select {
-		case <-ctx.Done():
-		case <-time.After(lookInterval):
-		}
-		return
-	}
-	var events [64]unix.EpollEvent
+func (t *Tree) sleep(ctx context.Context, e *ends, l Listener) {
 	due := time.Now().Add(lookInterval)
-	for ctx.Err() == nil {
-		left := time.Until(due)
-		if left <= 0 {
+	for ctx.Err() == nil && time.Now().Before(due) {
+		pids, ok := e.wait(due)
+		if !ok {
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Until(due)):
+			}
 			return
 		}
-		n, err := unix.EpollWait(ends, events[:], int(max(left/time.Millisecond, 1)))
-		if err != nil && err != unix.EINTR {
-			time.Sleep(left)
-			return
-		}
-		for _, e := range events[:max(n, 0)] {
+		for _, pid := range pids {
 			t.mu.Lock()
-			m := t.byPID[int(e.Fd)]
+			m := t.byPID[pid]
 			t.mu.Unlock()
 			if m != nil && m.handle >= 0 {
 				t.lose(m, l)
 			}
 		}
-		if n > 0 {
+		if len(pids) > 0 {
 			t.tell()
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"runtime/debug"
 	"time"
 
@@ -23,9 +22,6 @@ import (
 )
 
 const (
-	// minProcs keeps RPCs answered while the sampler sleeps in a raw system call,
-	// which keeps its P: with one CPU there would be no other.
-	minProcs = 4
 	// memoryLimit is where the garbage collector begins to work harder; 64 MB
 	// resident is the promise.
 	memoryLimit = 48 << 20
@@ -71,7 +67,6 @@ func Serve(ctx context.Context, c Config) error {
 	http2.VerboseLogs = false
 	signal.Ignore(unix.SIGINT, unix.SIGHUP, unix.SIGPIPE)
 	_, _ = unix.Setsid() // refused where the launcher has done it
-	runtime.GOMAXPROCS(max(minProcs, runtime.NumCPU()))
 	debug.SetMemoryLimit(memoryLimit)
 	debug.SetGCPercent(50)
 
