@@ -127,7 +127,7 @@ func (f *family) readMember(pid int) (*member, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &member{pid: pid, parent: st.Parent, start: st.Start, own: timeline.Nanos(st.Own), reaped: timeline.Nanos(st.Reaped), minor: st.Minor, major: st.Major, threads: st.Threads, zombie: st.Zombie(), profiler: f.tree.Ours(pid)}
+	m := &member{pid: pid, parent: st.Parent, start: st.Start, own: timeline.Nanos(st.Own), reaped: timeline.Nanos(st.Reaped), rss: st.RSS, minor: st.Minor, major: st.Major, threads: st.Threads, zombie: st.Zombie(), profiler: f.tree.Ours(pid)}
 	if old := f.members[pid]; old != nil && old.start == m.start {
 		m.profiler = m.profiler || old.profiler // the tree has forgotten one that ended
 	}
@@ -137,9 +137,6 @@ func (f *family) readMember(pid int) (*member, error) {
 		}
 	}
 	p := &process.Process{Pid: int32(pid)}
-	if memory, err := p.MemoryInfoWithContext(f.fs.ctx); err == nil {
-		m.rss = memory.RSS
-	}
 	if io, err := p.IOCountersWithContext(f.fs.ctx); err == nil {
 		m.disk = &disk{io.ReadBytes, io.WriteBytes}
 	}

@@ -64,7 +64,6 @@ func (p *fakeProc) set(f fakeProcess) {
 	dir := strconv.Itoa(f.pid) + "/"
 	p.write(dir+"stat", fmt.Sprintf("%d (x) S %d 1 1 0 -1 0 %d 0 %d 0 %d 0 %d 0 20 0 %d 0 %d 0 %d\n",
 		f.pid, f.parent, f.minor, f.major, f.own, f.reaped, max(f.threads, 1), f.start, f.pages))
-	p.write(dir+"statm", fmt.Sprintf("%d %d 0 0 0 0 0\n", 2*f.pages, f.pages))
 	if !f.unreadableIO {
 		p.write(dir+"io", fmt.Sprintf("rchar: 1\nwchar: 1\nsyscr: 1\nsyscw: 1\nread_bytes: %d\nwrite_bytes: %d\n", f.read, f.written))
 	}

@@ -65,7 +65,7 @@ func (m *members) tell(at timeline.Nanos, one *member) {
 		spec := timeline.TrackSpec{Resolution: m.s.interval, PID: one.pid, Process: place, Device: -1}
 		spec.ID, spec.Kind, spec.Unit, spec.Source, spec.Limit = fmt.Sprintf("process.%d.cpu", place), timeline.KindRate, "cores", m.s.cpuSource(), m.s.limits.Cores
 		tracks.rate = m.s.sink.Track(spec)
-		spec.ID, spec.Kind, spec.Unit, spec.Source, spec.Limit = fmt.Sprintf("process.%d.rss", place), timeline.KindGauge, "B", "/proc/PID/statm", m.s.limits.Memory
+		spec.ID, spec.Kind, spec.Unit, spec.Source, spec.Limit = fmt.Sprintf("process.%d.rss", place), timeline.KindGauge, "B", "/proc/PID/stat", m.s.limits.Memory
 		tracks.memory = m.s.sink.Track(spec)
 		tracks.at, tracks.cpu = tracks.since, tracks.first // its first point reaches back to when it was first seen
 	}

@@ -101,7 +101,7 @@ func (s *sampler) readCheap(at timeline.Nanos) {
 	if len(s.family.members) == 1 { // else the children's part is not known now
 		s.tellCPU(at)
 	}
-	s.gauge(at, "rss", "/proc/PID/statm", "B", s.limits.Memory, float64(m.rss))
+	s.gauge(at, "rss", "/proc/PID/stat", "B", s.limits.Memory, float64(m.rss))
 	s.threads.read(at, false)
 	s.gauge(at, "threads", "/proc/PID/stat", "", 0, float64(m.threads-s.threads.own))
 }
@@ -162,13 +162,13 @@ type kinship struct {
 // appearance on.
 func (s *sampler) tellChildren(k kinship) {
 	s.count(k.at, "cpu.children", s.cpuSource(), "cores", s.limits.Cores, k.cpu.Seconds())
-	s.gauge(k.at, "rss.children", "/proc/PID/statm, shared pages counted in each", "B", s.limits.Memory, float64(k.rss))
+	s.gauge(k.at, "rss.children", "/proc/PID/stat, shared pages counted in each", "B", s.limits.Memory, float64(k.rss))
 	s.gauge(k.at, "processes", "/proc/PID/task/TID/children", "", 0, float64(k.processes))
 }
 
 func (s *sampler) tellTarget(at timeline.Nanos) {
 	m := s.family.target()
-	s.gauge(at, "rss", "/proc/PID/statm", "B", s.limits.Memory, float64(m.rss))
+	s.gauge(at, "rss", "/proc/PID/stat", "B", s.limits.Memory, float64(m.rss))
 	s.gauge(at, "threads", "/proc/PID/stat", "", 0, float64(m.threads-s.threads.own))
 	s.count(at, "faults.minor", "/proc/PID/stat", "1/s", 0, float64(m.minor))
 	s.count(at, "faults.major", "/proc/PID/stat", "1/s", 0, float64(m.major))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"math"
+	"os"
 	"strconv"
 	"time"
 )
@@ -18,11 +19,14 @@ type Stat struct {
 	Own, Reaped  time.Duration // CPU time of the process, and of children it has waited for
 	Threads      int
 	Start        uint64 // ticks since boot: with the pid, the process's identity
+	RSS          uint64 // resident memory, bytes
 	Exit         uint64 // wait status of a zombie; 0 where this user may not know it, or it ended well
 }
 
 // Zombie tells a process that has ended and was not waited for yet.
 func (s Stat) Zombie() bool { return s.State == 'Z' || s.State == 'X' }
+
+var pageSize = uint64(os.Getpagesize())
 
 var errStat = errors.New("a stat file of an unknown form")
 
@@ -56,7 +60,10 @@ func ParseStat(text []byte) (Stat, error) {
 		Own: ticks(14) + ticks(15), Reaped: ticks(16) + ticks(17),
 		Threads: int(number(20)), Start: number(22),
 	}
-	const exitCode = 52
+	const rss, exitCode = 24, 52
+	if len(fields) > rss-3 {
+		s.RSS = number(rss) * pageSize
+	}
 	if len(fields) > exitCode-3 {
 		s.Exit = number(exitCode)
 	}
