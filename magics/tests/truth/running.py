@@ -84,7 +84,7 @@ class Notebook:
     def __init__(self, kernel: Kernel, folder: Path) -> None:
         self._kernel = kernel
         self._folder = folder
-        self._must(kernel.silently(marking.PRELUDE))
+        self._must(kernel.silently(marking.PRELUDE + marking.SHELL))
 
     def run(self, case: Case) -> Iterator[Judged]:
         """Run a case; give for each profiled cell its seconds by line, and its report, whose files have
