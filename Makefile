@@ -173,6 +173,7 @@ bench: build
 	tools/interpreters > /dev/null
 	$(GO) run ./bench/sampler -quick
 	$(BIN)/python bench/children/bench.py --rounds 3
+	$(BIN)/python bench/children/slices.py
 	$(GO) run ./bench/torchtrace -python $(BIN)/python
 	$(BIN)/python bench/viewer/bench.py
 

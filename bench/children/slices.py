@@ -1,0 +1,145 @@
+"""What following children slows them down by, in one run: omni-perf is stopped and goes on, in turn.
+
+    slow-down   the children's work a second while omni-perf stands still, to that of the slice beside
+                it in which it samples; the median of all pairs of slices, and between which values it
+                lies with 95 % (by ranks: nothing is assumed of their distribution)
+
+On a machine that does not keep its speed, runs with and without a profiler differ by more than it
+costs; slices of a second that follow each other do so less, and there are hundreds of them. What
+starting costs is not in it: bench.py beside this has that.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import mmap
+import os
+import signal
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+STARTED_S = 3.0
+"""From when on all children are found and read."""
+
+SETTLED_S = 0.15
+"""After omni-perf was stopped or goes on."""
+
+WORD = 8
+
+
+def work(count: int, path: Path) -> None:
+    """Be the program: children that count what they do, for ever, each in a word of the file."""
+    with path.open("r+b") as file:
+        counts = mmap.mmap(file.fileno(), WORD * count)
+    for number in range(count):
+        if os.fork() == 0:
+            spin(counts, WORD * number)
+    for _ in range(count):
+        os.wait()
+
+
+def spin(counts: mmap.mmap, place: int) -> None:
+    """Compute, and count it."""
+    done = 0
+    while True:
+        sum(range(300))
+        done += 1
+        if done % 64 == 0:
+            struct.pack_into("q", counts, place, done)
+
+
+def rate(path: Path, count: int, seconds: float) -> float:
+    """Measure what all children do a second."""
+
+    def done() -> int:
+        return sum(struct.unpack(f"{count}q", path.read_bytes()))
+
+    began, before = time.monotonic(), done()
+    time.sleep(seconds)
+    return (done() - before) / (time.monotonic() - began)
+
+
+def interval(values: list[float]) -> tuple[float, float]:
+    """Return between which values their median lies with 95 %, by the binomial distribution of ranks."""
+    ordered, n = sorted(values), len(values)
+    away = 1.96 * math.sqrt(n) / 2
+    return ordered[max(math.floor(n / 2 - away), 0)], ordered[min(math.ceil(n / 2 + away), n - 1)]
+
+
+def measure(count: int, seconds: float, length: float, folder: Path) -> list[float]:
+    """Return the slow-down of each pair of slices."""
+    path = folder / "counts"
+    path.write_bytes(bytes(WORD * count))
+    program = str(Path(sys.executable).with_name("omni-perf"))
+    recording = [program, "run", "-o", folder / "out", "--format", "json", "--interpreter", sys.executable]
+    with subprocess.Popen(
+        [*recording, __file__, "--work", str(path), "--children", str(count)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as profiler:
+        try:
+            time.sleep(STARTED_S)
+            pairs: list[float] = []
+            end = time.monotonic() + seconds
+            while time.monotonic() < end and profiler.poll() is None:
+                rates: dict[bool, float] = {}
+                for samples in (True, False) if len(pairs) % 2 else (False, True):
+                    profiler.send_signal(signal.SIGCONT if samples else signal.SIGSTOP)
+                    time.sleep(SETTLED_S)
+                    rates[samples] = rate(path, count, length)
+                pairs.append(rates[False] / rates[True])
+        finally:
+            profiler.send_signal(signal.SIGCONT)
+            profiler.terminate()  # it passes it on to the program, whose group its children are in
+            for pid in children_of(path):
+                os.kill(pid, signal.SIGKILL)
+    return pairs
+
+
+def children_of(path: Path) -> list[int]:
+    """Find the processes that count in this file."""
+    found: list[int] = []
+    for line in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = line.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if b"--work" in words and os.fsencode(path) in words and b"omni-perf" not in words[0]:
+            found.append(int(line.parent.name))
+    return found
+
+
+def main() -> None:
+    """Measure with 1, 8 and 32 children."""
+    arguments = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    arguments.add_argument("--children", default="1,8,32", help="how many, separated by commas")
+    arguments.add_argument("--seconds", type=float, default=60, help="for each number")
+    arguments.add_argument("--slice", type=float, default=0.8, help="seconds of one slice")
+    arguments.add_argument("--work", type=Path, help=argparse.SUPPRESS)
+    given = arguments.parse_args()
+    if given.work:
+        work(int(given.children), given.work)
+        return
+    print(
+        f"CPython {sys.version.split()[0]}, {os.cpu_count()} cores, load {Path('/proc/loadavg').read_text().split()[0]}"
+    )
+    for count in map(int, given.children.split(",")):
+        with tempfile.TemporaryDirectory() as folder:
+            pairs = measure(count, given.seconds, given.slice, Path(folder))
+        low, high = interval(pairs)
+        slower = statistics.median(pairs)
+        print(
+            f"{count:3} children  slow-down {slower:.4f} [{low:.4f}, {high:.4f}]  "
+            f"{len(pairs)} pairs of {given.slice:g} s",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()
