@@ -27,6 +27,7 @@ func document(r *Results) string {
 	}
 	p.table([]string{"sampler", "version", "samples CPython"}, rows)
 	p.goals(r)
+	p.turns(r)
 	p.slowdown(r)
 	p.accuracy(r)
 	p.linesAndShares(r)
@@ -93,6 +94,29 @@ func grid[T any](p *page, title string, measured []T, of func(T) (minor, row, sa
 	}
 }
 
+func (p *page) turns(r *Results) {
+	if len(r.Turns) == 0 {
+		return
+	}
+	p.text("## Slow-down in turns")
+	p.text("omni-perf alone, in one run of each program: it is stopped and goes on in turn, and each turn is compared with the one beside it. " +
+		"Neither how a process lies in memory nor the hour of the day comes in, which differ by more than a sampler costs. " +
+		"Ratios of the time of a round, and of the CPU time that the program itself took for one: estimate and 95 % interval over the pairs, by signed ranks.")
+	var rows [][]string
+	for _, t := range r.Turns {
+		row := []string{t.Program, t.Minor, "failed: " + t.Error, ""}
+		if t.Error == "" {
+			row = []string{t.Program, t.Minor, ratioText(t.Ratio), ratioText(t.Work)}
+		}
+		rows = append(rows, row)
+	}
+	p.table([]string{"program", "CPython", "time", "own CPU time"}, rows)
+}
+
+func ratioText(i Interval) string {
+	return fmt.Sprintf("%.3f [%.3f, %s]", i.Mean, i.Low, upper(i.High, "%.3f"))
+}
+
 func (p *page) slowdown(r *Results) {
 	if len(r.Slowdown) == 0 {
 		return
@@ -105,7 +129,7 @@ func (p *page) slowdown(r *Results) {
 		if s.Error != "" {
 			return "failed"
 		}
-		return fmt.Sprintf("%.3f [%.3f, %s]", s.Ratio.Mean, s.Ratio.Low, upper(s.Ratio.High, "%.3f"))
+		return ratioText(s.Ratio)
 	})
 	p.text("## CPU time of the target for the same work")
 	p.text("As above, but of the CPU time that the program itself took: what else runs on the machine does not lengthen it.")
@@ -114,7 +138,7 @@ func (p *page) slowdown(r *Results) {
 		if s.Error != "" {
 			return "failed"
 		}
-		return fmt.Sprintf("%.3f [%.3f, %s]", s.Work.Mean, s.Work.Low, upper(s.Work.High, "%.3f"))
+		return ratioText(s.Work)
 	})
 	p.text("## CPU of the sampler")
 	p.text("In cores, while the program runs; in brackets the 95 % interval of its ratio to the bare C loop in the same block, " +

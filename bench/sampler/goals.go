@@ -97,19 +97,33 @@ func (p *page) goals(r *Results) {
 }
 
 func worstSlowdown(r *Results) worst {
-	return worstRatio(r, func(s Slowdown) Interval { return s.Ratio }, widest)
+	return worstRatio(r, func(t Turns) Interval { return t.Ratio }, widest)
 }
 
 func worstWork(r *Results) worst {
-	return worstRatio(r, func(s Slowdown) Interval { return s.Work }, widestWork)
+	return worstRatio(r, func(t Turns) Interval { return t.Work }, widestWork)
+}
+
+// ownTurns are ours, or what was measured by runs where nothing was in turns.
+func ownTurns(r *Results) []Turns {
+	if len(r.Turns) > 0 {
+		return r.Turns
+	}
+	var own []Turns
+	for _, s := range r.Slowdown {
+		if s.Sampler == Ours {
+			own = append(own, Turns{s.Program, s.Minor, s.Pairs, s.Ratio, s.Work, s.Error})
+		}
+	}
+	return own
 }
 
 // worstRatio is the highest lower end. It is sure where each interval is narrower than widest.
-func worstRatio(r *Results, of func(Slowdown) Interval, widest float64) worst {
+func worstRatio(r *Results, of func(Turns) Interval, widest float64) worst {
 	var w worst
-	for _, s := range r.Slowdown {
+	for _, s := range ownTurns(r) {
 		ratio := of(s)
-		if s.Sampler != Ours || s.Error != "" || ratio == (Interval{}) {
+		if s.Error != "" || ratio == (Interval{}) {
 			continue
 		}
 		if ratio.Low > w.figure {

@@ -67,7 +67,7 @@ func run() error {
 	flag.DurationVar(&plan.Accuracy, "accuracy", 10*time.Second, "sampling time for each accuracy workload, whole seconds")
 	flag.DurationVar(&plan.Shares, "shares", 60*time.Second, "sampling time for the time shares, whole seconds")
 	flag.StringVar(&samplers, "samplers", "", "only samplers whose name matches this regular expression (omni-perf and the bare C loop are always there)")
-	flag.StringVar(&axes, "axes", "", "only axes that match: slowdown, accuracy, rate")
+	flag.StringVar(&axes, "axes", "", "only axes that match: turns, slowdown, accuracy, rate")
 	flag.StringVar(&programs, "programs", "", "only programs and workloads whose name matches")
 	flag.BoolVar(&plan.Versions, "versions", true, "also the accuracy of omni-perf on every interpreter there is")
 	limit := flag.Duration("limit", 0, "end after this time, with fewer pairs; 0 is no limit")

@@ -59,6 +59,9 @@ func measure(ctx context.Context, plan Plan, cache string) (*Results, error) {
 	if plan.Axes.MatchString("rate") {
 		b.measureMaxRate()
 	}
+	if plan.Axes.MatchString("turns") {
+		b.measureTurns()
+	}
 	if plan.Axes.MatchString("slowdown") {
 		b.measureSlowdown() // the longest, and the one that an interrupt leaves something of
 	}

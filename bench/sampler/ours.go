@@ -54,7 +54,7 @@ func sampleOurs(arguments []string) error {
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
-	runtime.GOMAXPROCS(max(4, runtime.NumCPU())) // as the sidecar
+	runtime.GOMAXPROCS(max(8, runtime.NumCPU())) // as the sidecar
 	process, err := pystack.Attach(*pid, pystack.Options{Wait: 5 * time.Second})
 	if err != nil {
 		return err

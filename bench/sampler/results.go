@@ -15,6 +15,7 @@ type Results struct {
 	Samplers []SamplerID
 	Missing  []peer.Missing
 	Slowdown []Slowdown
+	Turns    []Turns
 	Accuracy []Accuracy
 	MaxRate  []MaxRate
 }
@@ -44,6 +45,14 @@ type Slowdown struct {
 	// for a sampler inside the target.
 	CPU, OfFloor Interval
 	Error        string
+}
+
+// Turns is one program under our sampler, which is stopped and goes on in turn.
+type Turns struct {
+	Program, Minor string
+	Pairs          int
+	Ratio, Work    Interval // as of Slowdown
+	Error          string
 }
 
 // Accuracy is one workload of known truth under one sampler.

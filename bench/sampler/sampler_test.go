@@ -72,6 +72,10 @@ func TestDocument(t *testing.T) {
 				CPU: Interval{0.04, 0.03, 0.05}, OfFloor: Interval{1.8, 1.7, 1.9}},
 			{Program: "160 threads", Minor: "3.12", Sampler: "py-spy", Pairs: 30, Ratio: Interval{1.0, 0.99, 1.01}, CPU: Interval{0.04, 0.03, 0.05}},
 		},
+		Turns: []Turns{
+			{Program: "richards", Minor: "3.12", Pairs: 60, Ratio: Interval{1.004, 0.997, 1.012}, Work: Interval{1.002, 0.998, 1.006}},
+			{Program: "160 threads", Minor: "3.12", Error: "it ended before its target"},
+		},
 		Accuracy: []Accuracy{
 			{Workload: "work", Minor: "3.12", Sampler: Ours, Samples: 10000, PerSecond: 999, Truncated: 0.00012},
 			{Workload: "work", Minor: "3.12", Sampler: "py-spy", Samples: 9900, PerSecond: 990, Impossible: 0.00001, Lost: 0.5},
@@ -100,6 +104,28 @@ func TestDocument(t *testing.T) {
 	}
 	if got != string(want) {
 		t.Errorf("the page differs from %s (go test ./bench/sampler -update writes it):\n%s", golden, got)
+	}
+}
+
+// Turns are compared by what the program noted within them; a pair without notes is left out.
+func TestInTurns(t *testing.T) {
+	var paces []truth.Pace
+	at, cpu := int64(0), int64(0)
+	for round := range int64(400) { // the CPU takes 10 a round, 11 in the second of four hundreds
+		paces = append(paces, truth.Pace{AtNs: at, CPUNs: cpu, Rounds: round})
+		step := int64(10)
+		if round/100 == 1 {
+			step = 11
+		}
+		at, cpu = at+2*step, cpu+step
+	}
+	of := func(hundred int, samples bool) turn {
+		return turn{paces[100*hundred+5].AtNs - 3, paces[100*hundred+95].AtNs + 3, samples}
+	}
+	late := turn{from: at + 1000, to: at + 2000}
+	ratios, works := inTurns([]turn{of(0, false), of(1, true), of(3, true), of(2, false), late, of(3, true), of(0, false)}, paces)
+	if !slices.Equal(ratios, []float64{1.1, 1}) || !slices.Equal(works, []float64{1.1, 1}) {
+		t.Errorf("ratios %v and %v", ratios, works)
 	}
 }
 

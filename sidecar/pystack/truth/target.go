@@ -65,6 +65,12 @@ func (w Workload) Forked(count int) Workload {
 	return w
 }
 
+// Paced has a workload note how far it has come, every 10 ms and more.
+func (w Workload) Paced() Workload {
+	w.Env = append(slices.Clip(w.Env), "OMNI_PERF_PACES=1")
+	return w
+}
+
 // Measured is what a workload says of itself when it ends.
 type Measured struct {
 	Rounds  int                `json:"rounds"`
@@ -73,6 +79,18 @@ type Measured struct {
 	SpentNs map[string]float64 `json:"spent_ns"`  // Native and Parts: in each of its functions
 	Hot     map[string]int     `json:"hot_lines"` // Lines: where each of its functions spends its time
 	Log     []Phase            `json:"log"`       // what began when, of programs that keep one
+	Paces   []Pace             `json:"paces"`     // of a program that is Paced
+}
+
+// A Pace says how far a target had come at a time.
+type Pace struct {
+	AtNs, CPUNs int64 // CLOCK_MONOTONIC, and the process's CPU time
+	Rounds      int64
+}
+
+// UnmarshalJSON reads [at_ns, cpu_ns, rounds].
+func (p *Pace) UnmarshalJSON(text []byte) error {
+	return json.Unmarshal(text, &[3]any{&p.AtNs, &p.CPUNs, &p.Rounds})
 }
 
 // A Phase is something that began in a target.

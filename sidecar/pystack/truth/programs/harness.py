@@ -16,6 +16,10 @@ import threading
 import time
 
 
+PACE_NS = 10_000_000
+"""The least between two notes of how far a program has come: of the time, its CPU time and its rounds."""
+
+
 def turns(microseconds):
     """How many turns of an empty `for` loop take about that long here (the best of five tries)."""
     best = min(_time_turns(20_000) for _ in range(5))
@@ -82,11 +86,16 @@ def fork(count):
 def repeat(one_round, seconds, rounds):
     start, cpu = time.perf_counter_ns(), time.process_time_ns()
     end = start + int(seconds * 1e9)
-    done = 0
+    done, paces, noted = 0, [], start
+    paced = "OMNI_PERF_PACES" in os.environ
     while (done < rounds or not rounds) and time.perf_counter_ns() < end and not stopped():
         one_round()
         done += 1
-    return {"rounds": done, "wall_ns": time.perf_counter_ns() - start, "cpu_ns": time.process_time_ns() - cpu}
+        if paced and time.perf_counter_ns() - noted > PACE_NS:
+            noted = time.perf_counter_ns()
+            paces.append((noted, time.process_time_ns(), done))
+    measured = {"rounds": done, "wall_ns": time.perf_counter_ns() - start, "cpu_ns": time.process_time_ns() - cpu}
+    return {**measured, "paces": paces} if paced else measured
 
 
 def stopped():
