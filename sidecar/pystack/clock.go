@@ -26,7 +26,8 @@ const (
 // clock wakes the sampler. It belongs to one goroutine on a locked thread.
 type clock struct {
 	interval time.Duration
-	due      int64 // CLOCK_MONOTONIC of the next tick
+	rest     time.Duration // in place of it, if longer, until the next tick
+	due      int64         // CLOCK_MONOTONIC of the next tick
 	random   *rand.Rand
 	base     time.Time // to read CLOCK_MONOTONIC without a system call
 	baseAt   int64
@@ -57,7 +58,7 @@ func (c *clock) at(t time.Time) int64 { return c.baseAt + int64(t.Sub(c.base)) }
 // have been missed.
 func (c *clock) next(now int64) (missed int64) {
 	factor := 1 - jitter + 2*jitter*c.random.Float64()
-	step := max(int64(float64(c.interval)*factor), 1)
+	step := max(int64(float64(max(c.interval, c.rest))*factor), 1)
 	c.due += step
 	if late := now - c.due; late > 0 {
 		if c.interval >= continuous {

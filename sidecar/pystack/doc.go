@@ -37,6 +37,9 @@
 // without one only its holder can have changed, and with one only the last two.
 // With more, one read of all thread states tells who has (gil.go).
 //
+// A process in which nothing runs is looked at less often, after a third of a second
+// every 5 ms (rest.go).
+//
 // What is not known is said: a process that was stopped or has become another one has
 // no stacks meanwhile (standstill.go, lane.go), and of a deep recursion the middle is
 // left out (lane.go, plan.go).

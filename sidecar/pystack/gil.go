@@ -49,6 +49,7 @@ func (s *session) tickGroup(g *gilGroup) error {
 	}
 	holder, switches := cpython.Word(gil, cpython.GILHolder), cpython.Word(gil, cpython.GILSwitches)
 	moved := switches - g.switches
+	s.stirred = s.stirred || moved > 0
 	g.held = 0
 	if cpython.Half(gil, cpython.GILLocked) == 1 {
 		g.held = holder
@@ -117,7 +118,7 @@ func (s *session) read(t *thread, g *gilGroup, isRead bool) error {
 		return err
 	}
 	if t.seen != before {
-		t.session.movedAt = s.at
+		t.session.movedAt, s.stirred = s.at, true
 	}
 	s.took(t, v, g)
 	return nil
@@ -321,8 +322,16 @@ func (s *session) setState(t *thread, c call) {
 	if c.state == timeline.StateGIL {
 		s.gil.waiting++
 	}
+	if computes(ts.state) {
+		s.computing--
+	}
+	if computes(c.state) {
+		s.computing++
+	}
 	ts.state, ts.wait, ts.leaf = c.state, c.wait, c.leaf
 }
+
+func computes(s timeline.State) bool { return s == timeline.StatePython || s == timeline.StateNative }
 
 // gilTracks counts what becomes the GIL's tracks.
 type gilTracks struct {

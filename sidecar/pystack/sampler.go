@@ -35,8 +35,10 @@ type Sampler struct {
 	libraries map[*Process]library // of processes that others were forked from
 	cost      time.Duration        // of reading one member once, on average
 	cpu       time.Duration        // of the thread, when the cost was last looked at
-	reads     int                  // of members since
+	ticks     int                  // since
+	reads     int                  // of members, likewise
 	at        int64                // when that was
+	awake     float64              // members that are read at a tick, on average: the others rest
 }
 
 // SamplerOptions of a Sampler; the zero value is usable.
@@ -52,6 +54,8 @@ const (
 	readCost = 10 * time.Microsecond
 	// fullBudget processes may use all of the budget; more use less.
 	fullBudget = 8
+	// longestWait is how long those may wait who are added while all others rest.
+	longestWait = 10 * time.Millisecond
 	// slowest is the longest interval: beyond, stacks are no picture of what a process did.
 	slowest = 200 * time.Millisecond
 )
@@ -165,6 +169,7 @@ func (s *Sampler) take(p *Process, place int, ended func(error)) {
 	m := startSession(p, s.sink, opts, s.clock)
 	m.descendant, m.place, m.maxProbes = true, place, 2
 	s.members, s.known[p], s.ended[m] = append(s.members, m), m, ended
+	s.awake++
 	s.pace()
 }
 
@@ -230,35 +235,42 @@ func (s *Sampler) catchUp() {
 	}
 }
 
-// tick reads every member once.
+// tick reads every member once that does not rest.
 func (s *Sampler) tick() {
+	wake := int64(math.MaxInt64)
 	for _, m := range slices.Clone(s.members) {
-		if err := m.step(time.Now()); err != nil {
-			s.drop(m, err)
+		if now := time.Now(); s.clock.at(now) >= m.rest.until {
+			if err := m.step(now); err != nil {
+				s.drop(m, err)
+				continue
+			}
+			s.reads++
 		}
-		s.reads++
+		wake = min(wake, m.rest.until)
 	}
+	s.ticks++
 	now := s.clock.now()
+	s.clock.rest = min(time.Duration(max(wake-now, 0)), longestWait)
 	if now-s.at < upkeepEvery {
 		return
 	}
 	cpu := ThreadCPU()
-	ticks := float64(s.reads) / float64(max(len(s.members), 1))
 	if s.reads > 0 {
-		spent := cpu - s.cpu - time.Duration(ticks*float64(wakeCost))
+		spent := cpu - s.cpu - time.Duration(s.ticks)*wakeCost
 		s.cost = (s.cost + max(spent/time.Duration(s.reads), time.Microsecond)) / 2
 	}
-	s.cpu, s.at, s.reads = cpu, now, 0
+	s.awake = float64(s.reads) / float64(s.ticks)
+	s.cpu, s.at, s.ticks, s.reads = cpu, now, 0, 0
 	s.pace()
 }
 
 // pace sets the interval to what the budget allows.
 func (s *Sampler) pace() {
-	n := len(s.members)
 	// Of many processes each is less of the picture, and where all of them are busy no core
 	// is left over: thirty-two get half the budget.
-	share := s.opts.Budget * math.Sqrt(min(1, fullBudget/float64(max(n, 1))))
-	need := time.Duration(float64(wakeCost+s.cost*time.Duration(n)) / share)
+	s.awake = min(s.awake, float64(len(s.members)))
+	share := s.opts.Budget * math.Sqrt(min(1, fullBudget/max(s.awake, 1)))
+	need := time.Duration((float64(wakeCost) + float64(s.cost)*s.awake) / share)
 	s.clock.interval = min(max(s.opts.Interval, need), slowest)
 }
 

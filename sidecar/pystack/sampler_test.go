@@ -209,7 +209,7 @@ func TestTruthProgramsAsChildren(t *testing.T) {
 func TestManyProcessesAreReadLessOften(t *testing.T) {
 	cost := func(processes int) float64 {
 		s := NewSampler(nil, SamplerOptions{})
-		s.clock, s.members = &clock{}, make([]*session, processes)
+		s.clock, s.members, s.awake = &clock{}, make([]*session, processes), float64(processes)
 		s.pace()
 		return float64(wakeCost+readCost*time.Duration(processes)) / float64(s.clock.interval)
 	}

@@ -63,6 +63,10 @@ type session struct {
 	slowed          bool
 	changes         []timeline.IntervalChange
 
+	computing int  // threads that are shown to compute
+	stirred   bool // at the tick in progress somebody took a GIL, or went on
+	rest      rest
+
 	good  int64 // CLOCK_MONOTONIC of the last tick at which the stacks could be read
 	still standstill
 	told  Stats // to the sink
@@ -133,7 +137,10 @@ func (s *session) run(ctx context.Context) error {
 			s.clock.next(s.clock.now()) // nothing was missed
 			continue
 		}
-		s.stats.Missed += s.clock.next(s.clock.at(s.p.reader.times.end))
+		s.clock.rest = time.Duration(max(s.rest.until-s.at, 0))
+		if missed := s.clock.next(s.clock.at(s.p.reader.times.end)); !s.rest.whole {
+			s.stats.Missed += missed
+		}
 	}
 }
 
@@ -146,15 +153,18 @@ func (s *session) step(now time.Time) error {
 	if s.standsStill() {
 		return nil
 	}
+	s.stirred = false
 	if err := s.tick(); err != nil {
 		return err
 	}
+	ticks := s.settle(before)
 	if s.first {
 		s.sink.EndGap(s.p.pid, s.sink.Since(s.at))
 		s.sink.EndLost(s.p.pid, s.sink.Since(s.at))
 	}
 	s.good = s.at
-	s.stats.Samples++
+	s.stats.Samples += ticks
+	s.gil.ticks += (ticks - 1) * int64(len(s.p.gils))
 	s.first = false
 	if s.at-s.upkeepAt >= upkeepEvery {
 		s.upkeep()

@@ -68,7 +68,7 @@ func (o SampleOptions) withDefaults() SampleOptions {
 
 // Stats says what a sampling did.
 type Stats struct {
-	Samples   int64 // ticks at which the stacks were read
+	Samples   int64 // ticks at which the stacks were read, or the same for certain
 	Missed    int64 // ticks left out because the one before came too late
 	Reads     int64 // stacks of threads read
 	Truncated int64 // of these, cut to their sure prefix

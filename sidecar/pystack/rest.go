@@ -1,0 +1,91 @@
+package pystack
+
+import "time"
+
+const (
+	// restShare is the part of the time for which nothing has run that is slept at once: the
+	// end of a long wait is told late by no more than that, and on average not at all.
+	// longestRest bounds it: what runs for longer is always seen.
+	restShare   = 64
+	longestRest = 5 * time.Millisecond
+	// The same of descendants, of which many may have nothing to do: what they take of the
+	// budget is missing to those that work. No rest is longer than the slowest interval.
+	descendantRestShare = 16
+	// restGrid is the part of a rest to which its end is rounded down, so that those who rest
+	// for as long wake the sampler together.
+	restGrid = 4
+)
+
+// rest is of a process in which nothing runs: a cell that sleeps, or waits for a child or
+// the network; a worker without work. It is looked at less often the longer that lasts. If
+// by the next look nobody has taken the GIL, gone on or used the CPU, the ticks left out
+// would have shown the same, and count as samples. Else what ran is seen from then on at
+// the usual rate; of what runs for a moment and waits again a part goes unseen, as between
+// two ticks in general.
+type rest struct {
+	since int64 // CLOCK_MONOTONIC of the last tick at which something ran
+	until int64 // not looked at before; 0: it does not rest
+	cpu   int64 // CPU time of the GILs' last holders, as it was when last asked
+	whole bool  // the tick in progress stands for all the time since the one before
+}
+
+// settle decides until when to rest, and returns how many ticks the one in progress
+// stands for; before is when the last one was.
+func (s *session) settle(before int64) int64 {
+	r := &s.rest
+	resting := r.until > 0
+	r.until, r.whole = 0, false
+	if s.first || s.stirred || s.computing > 0 {
+		r.since = s.at
+		return 1
+	}
+	interval := int64(s.clock.interval)
+	sleep := min((s.at-r.since)/restShare, int64(longestRest))
+	if s.descendant {
+		sleep = min((s.at-r.since)/descendantRestShare, int64(slowest))
+	}
+	if !resting && sleep <= interval {
+		return 1
+	}
+	cpu, known := s.holdersCPU()
+	if !known || resting && cpu != r.cpu {
+		r.since = s.at
+		s.askHolders()
+		return 1
+	}
+	r.cpu = cpu
+	if sleep > interval {
+		r.until = s.at + sleep
+		r.until -= r.until % (sleep / restGrid)
+	}
+	if r.whole = resting; !resting {
+		return 1
+	}
+	return max((s.at-before+interval/2)/interval, 1)
+}
+
+// holdersCPU is the CPU time of those who held the GILs last: who takes one again at once
+// does not count as another.
+func (s *session) holdersCPU() (sum int64, known bool) {
+	for _, g := range s.p.gils {
+		if g.holder == nil {
+			continue
+		}
+		used := s.p.kernel.cpuTime(g.holder.tid)
+		if used < 0 {
+			return 0, false
+		}
+		sum += used
+	}
+	return sum, true
+}
+
+// askHolders has the next tick ask the kernel what those do who held the GILs last: one of
+// them has used the CPU, perhaps in C and without a GIL.
+func (s *session) askHolders() {
+	for _, g := range s.p.gils {
+		if g.holder != nil {
+			g.holder.session.probeAt = 0
+		}
+	}
+}
