@@ -36,7 +36,7 @@ type kernel interface {
 	state() byte
 	// comm is the kernel's name of a thread; empty unknown.
 	comm(tid int) string
-	// forget gives back what is held open of a thread.
+	// forget gives back what is held open of a thread; 0: of the process.
 	forget(tid int)
 }
 

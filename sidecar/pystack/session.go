@@ -249,6 +249,7 @@ func (s *session) finish(start int64) {
 	for _, t := range s.p.threads { // it may end before the next recording, with nobody to see it
 		s.p.kernel.forget(t.tid)
 	}
+	s.p.kernel.forget(0)
 }
 
 func (s *session) describe() {
