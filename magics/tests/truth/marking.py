@@ -38,11 +38,12 @@ import sys
 def marked(compiler):
     plain = compiler.__call__
     def __call__(self, *args, **kwargs):
-        frame, shells = sys._getframe(1), 0
+        frame, shells = sys._getframe(1), []
         while frame is not None:
-            shells += frame.f_code.co_name == "run_ast_nodes"
+            if frame.f_code.co_name == "run_ast_nodes":
+                shells.append(frame)
             frame = frame.f_back
-        if shells != 1 or not _marks:
+        if len(shells) != 1 or not _marks or shells[0].f_locals["result"].info.silent:
             return plain(self, *args, **kwargs)
         place = _marks[-1] & (1 << {BITS}) - 1
         _mark(_clock() << {BITS})
@@ -60,7 +61,7 @@ exec(compile({_COMPILER!r}, codeop.__file__, "exec"), {{"get_ipython": get_ipyth
 """
 """What a kernel needs besides: IPython compiles each statement of a cell before it runs, for which no
 line can be charged; on a busy machine that is half of the time of a cell of a thousand. What statements
-compile, as magics do, is theirs. The mark's own function counts as codeop's, whose method it stands before."""
+compile, as magics do, is theirs; what is run silently, to fetch the marks, has none. The mark's own function counts as codeop's, whose method it stands before."""
 
 Place = tuple[str, int]
 """Name of a text and line; ("", 0) is no line."""
