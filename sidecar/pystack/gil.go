@@ -55,6 +55,7 @@ func (s *session) tickGroup(g *gilGroup) error {
 		g.held = holder
 	}
 	g.switches, g.locked = switches, cpython.Half(gil, cpython.GILLocked) == 1
+	s.sinceWhen(g, expected)
 	if expected != nil {
 		if err := s.read(expected, g, true); err != nil {
 			return err

@@ -25,8 +25,33 @@ const (
 type rest struct {
 	since int64 // CLOCK_MONOTONIC of the last tick at which something ran
 	until int64 // not looked at before; 0: it does not rest
-	cpu   int64 // CPU time of the GILs' last holders, as it was when last asked
+	cpu   int64 // CPU time of the GILs' last holders, as it was when last asked …
+	used  int64 // … and what they have used of it during the rest that is over; -1: not known
 	whole bool  // the tick in progress stands for all the time since the one before
+}
+
+// wake ends a rest: it finds out whether anybody has used the CPU meanwhile.
+func (s *session) wake() {
+	r := &s.rest
+	r.used = 0
+	if r.until == 0 {
+		return
+	}
+	before := r.cpu
+	known := false
+	if r.cpu, known = s.holdersCPU(); known {
+		r.used = r.cpu - before
+	} else {
+		r.used = -1
+	}
+}
+
+// sinceWhen puts the end of a rest to when its CPU time says: who computes now has done so
+// ever since, as far as it had a CPU. Where they wait again it may have been at any time.
+func (s *session) sinceWhen(g *gilGroup, expected *thread) {
+	if s.rest.used > 0 && len(s.p.gils) == 1 && expected != nil && g.held == expected.addr {
+		s.changed = max(s.changed-(s.at-s.changed), s.at-s.rest.used)
+	}
 }
 
 // settle decides until when to rest, and returns how many ticks the one in progress
@@ -47,13 +72,18 @@ func (s *session) settle(before int64) int64 {
 	if !resting && sleep <= interval {
 		return 1
 	}
-	cpu, known := s.holdersCPU()
-	if !known || resting && cpu != r.cpu {
+	if resting && r.used != 0 {
 		r.since = s.at
 		s.askHolders()
 		return 1
 	}
-	r.cpu = cpu
+	if !resting {
+		known := false
+		if r.cpu, known = s.holdersCPU(); !known {
+			r.since = s.at
+			return 1
+		}
+	}
 	if sleep > interval {
 		r.until = s.at + sleep
 		r.until -= r.until % (sleep / restGrid)

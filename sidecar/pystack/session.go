@@ -154,6 +154,7 @@ func (s *session) step(now time.Time) error {
 		return nil
 	}
 	s.stirred = false
+	s.wake()
 	if err := s.tick(); err != nil {
 		return err
 	}
