@@ -57,7 +57,7 @@ def test_a_module_of_ones_own(kernel: Kernel, folder: Path) -> None:
     report = run(kernel, "import own_module\nown_module.slow()")
     assert top(report) == ("own_module.py", 3, "time.sleep(0.2)")
     (caller,) = (line for line in report["lines"] if line["text"] == "own_module.slow()")
-    assert caller["total_s"] > 0.195
+    assert caller["total_s"] >= 0.2
 
 
 def test_an_editable_install_is_own_and_an_installed_package_is_not(kernel: Kernel, folder: Path) -> None:

@@ -37,7 +37,7 @@
 // without one only its holder can have changed, and with one only the last two.
 // With more, one read of all thread states tells who has (gil.go).
 //
-// A process in which nothing runs is looked at less often, after a third of a second
+// A process in which nothing runs is looked at less often, after 1.3 seconds
 // every 5 ms (rest.go).
 //
 // What is not known is said: a process that was stopped or has become another one has

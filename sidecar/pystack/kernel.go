@@ -41,7 +41,7 @@ type kernel interface {
 }
 
 // maxOpenFiles bounds the files kept open, two of a thread; beyond they are opened each
-// time, which costs some thirty times as much.
+// time, which costs more than reading it.
 const maxOpenFiles = 512
 
 // procKernel reads /proc.

@@ -6,7 +6,7 @@ const (
 	// restShare is the part of the time for which nothing has run that is slept at once: the
 	// end of a long wait is told late by no more than that, and on average not at all.
 	// longestRest bounds it: what runs for longer is always seen.
-	restShare   = 64
+	restShare   = 256
 	longestRest = 5 * time.Millisecond
 	// The same of descendants, of which many may have nothing to do: what they take of the
 	// budget is missing to those that work. No rest is longer than the slowest interval.

@@ -22,10 +22,10 @@ import harness
 SPENT = {"waiting": 0, "working": 0}
 
 def waiting():
-    time.sleep(0.4)
+    time.sleep(2)
 
 def working():
-    end = time.perf_counter() + 0.02
+    end = time.perf_counter() + 0.1
     while time.perf_counter() < end:
         pass
 
@@ -42,7 +42,7 @@ harness.drive(one_round, lambda: {"spent_ns": SPENT})
 func TestAProcessThatWaitsIsReadLessOften(t *testing.T) {
 	eachVersion(t, func(t *testing.T, python truth.Interpreter) {
 		noise.Again(t, func(try *noise.Attempt) {
-			r := sampleHeld(try, python, truth.Workload{Name: "waits", Source: waiter}, 3*time.Second, SampleOptions{})
+			r := sampleHeld(try, python, truth.Workload{Name: "waits", Source: waiter}, 4*time.Second, SampleOptions{})
 			got := weights(r.rec, mainThread(t, r.rec), firstOf("waiting", "working"))
 			distance := truth.Distance(got, r.measured.SpentNs)
 			t.Logf("distance %.4f; %d samples, %d missed, %d reads", distance, r.stats.Samples, r.stats.Missed, r.stats.Reads)
