@@ -61,7 +61,8 @@ exec(compile({_COMPILER!r}, codeop.__file__, "exec"), {{"get_ipython": get_ipyth
 """
 """What a kernel needs besides: IPython compiles each statement of a cell before it runs, for which no
 line can be charged; on a busy machine that is half of the time of a cell of a thousand. What statements
-compile, as magics do, is theirs; what is run silently, to fetch the marks, has none. The mark's own function counts as codeop's, whose method it stands before."""
+compile, as magics do, is theirs; what is run silently, to fetch the marks, has none. The mark's own
+function counts as codeop's, whose method it stands before."""
 
 Place = tuple[str, int]
 """Name of a text and line; ("", 0) is no line."""
