@@ -50,8 +50,8 @@ func groupFolders(text, root string) []string {
 	var out []string
 	for line := range strings.Lines(text) {
 		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
-		if len(parts) != 3 || !strings.HasPrefix(parts[2], "/") {
-			continue
+		if len(parts) != 3 || strings.Contains(parts[1], "/") || !strings.HasPrefix(parts[2], "/") {
+			continue // nor does a folder's name, made of the controllers', lead out of the root
 		}
 		var mounts []string
 		switch controllers := parts[1]; {

@@ -1,6 +1,9 @@
 package host
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestParseStatus(t *testing.T) {
 	text := "Name:\tpy\nVmHWM:\t  2048 kB\nThreads:\t3\nvoluntary_ctxt_switches:\t17\nnonvoluntary_ctxt_switches:\t4\n"
@@ -21,9 +24,10 @@ func FuzzGroupFolders(f *testing.F) {
 	f.Add("0::/user.slice/x\n")
 	f.Add("5:cpu,cpuacct:/docker/abc\n4:memory:/docker/abc\n")
 	f.Add("0::/../../..\n")
+	f.Add("5:cpu/../../..:/x\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, dir := range groupFolders(text, "/sys/fs/cgroup") {
-			if len(dir) < len("/sys/fs/cgroup") || dir[:len("/sys/fs/cgroup")] != "/sys/fs/cgroup" {
+			if dir != "/sys/fs/cgroup" && !strings.HasPrefix(dir, "/sys/fs/cgroup/") {
 				t.Errorf("%q leads to %s", text, dir)
 			}
 		}
