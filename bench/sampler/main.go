@@ -75,15 +75,19 @@ func run() error {
 	cache := flag.String("cache", ".cache/bench", "folder that the peers are installed into")
 	page := flag.String("o", "docs/benchmarks.md", "page to write; - is standard output")
 	data := flag.String("data", "build/bench/sampler.json", "file to keep the figures in")
-	from := flag.String("from", "", "measure nothing, write the page from this file of figures")
+	from := flag.String("from", "", "measure nothing, write the page from these files of figures, with commas between")
 	flag.Parse()
 
 	if *from != "" {
-		results, err := loadResults(*from)
-		if err != nil {
-			return err
+		var all []*Results
+		for path := range strings.SplitSeq(*from, ",") {
+			results, err := loadResults(path)
+			if err != nil {
+				return err
+			}
+			all = append(all, results)
 		}
-		return writePage(*page, results)
+		return writePage(*page, joined(all))
 	}
 	var err error
 	if plan.Samplers, err = regexp.Compile(samplers); err != nil {

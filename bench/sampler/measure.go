@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/omni-perf/omni-perf/bench/sampler/peer"
@@ -51,23 +52,27 @@ func measure(ctx context.Context, plan Plan, cache string) (*Results, error) {
 	if err := b.chooseSamplers(); err != nil {
 		return nil, err
 	}
-	b.results.Plan = fmt.Sprintf("%d pairs of %v; accuracy %v, time shares %v", plan.Pairs, plan.Run, plan.Accuracy, plan.Shares)
 	watch := watchMachine()
+	var done []string
 	if plan.Axes.MatchString("accuracy") {
+		done = append(done, fmt.Sprintf("accuracy: %v, time shares %v", plan.Accuracy, plan.Shares))
 		b.measureAccuracy()
 	}
 	if plan.Axes.MatchString("rate") {
 		b.measureMaxRate()
 	}
 	if plan.Axes.MatchString("turns") {
+		done = append(done, fmt.Sprintf("turns: %d pairs of %v", plan.Pairs, plan.Run))
 		b.measureTurns()
 	}
 	if plan.Axes.MatchString("slowdown") {
+		done = append(done, fmt.Sprintf("slow-down: %d pairs of %v", plan.Pairs, plan.Run))
 		b.measureSlowdown() // the longest, and the one that an interrupt leaves something of
 	}
 	if ctx.Err() != nil {
-		b.results.Plan += "; ended before all of it was done"
+		done = append(done, "ended before all of it was done")
 	}
+	b.results.Plan = strings.Join(done, "; ")
 	b.results.Machine = watch.end()
 	return b.results, nil
 }

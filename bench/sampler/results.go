@@ -1,6 +1,11 @@
 package main
 
-import "github.com/omni-perf/omni-perf/bench/sampler/peer"
+import (
+	"slices"
+	"strings"
+
+	"github.com/omni-perf/omni-perf/bench/sampler/peer"
+)
 
 // Ours is the name of omni-perf's own sampler in the tables.
 const Ours = "omni-perf"
@@ -77,4 +82,35 @@ type MaxRate struct {
 	PerSecond      float64
 	Impossible     float64
 	Error          string
+}
+
+// joined are the results of several runs on one machine, the first of which tells what it is. What others
+// kept of it is the worst of them.
+func joined(all []*Results) *Results {
+	one := *all[0]
+	commands, plans := []string{one.Command}, []string{one.Plan}
+	for _, r := range all[1:] {
+		commands, plans = append(commands, r.Command), append(plans, r.Plan)
+		one.Date = max(one.Date, r.Date)
+		one.Machine.Others = max(one.Machine.Others, r.Machine.Others)
+		one.Machine.Stolen = max(one.Machine.Stolen, r.Machine.Stolen)
+		one.Samplers = union(one.Samplers, r.Samplers)
+		one.Missing = union(one.Missing, r.Missing)
+		one.Slowdown = append(one.Slowdown, r.Slowdown...)
+		one.Turns = append(one.Turns, r.Turns...)
+		one.Accuracy = append(one.Accuracy, r.Accuracy...)
+		one.MaxRate = append(one.MaxRate, r.MaxRate...)
+	}
+	one.Command, one.Plan = strings.Join(commands, "; "), strings.Join(plans, "; ")
+	return &one
+}
+
+// union is a and what else is in b.
+func union[T comparable](a, b []T) []T {
+	for _, value := range b {
+		if !slices.Contains(a, value) {
+			a = append(a, value)
+		}
+	}
+	return a
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -104,6 +105,20 @@ func TestDocument(t *testing.T) {
 	}
 	if got != string(want) {
 		t.Errorf("the page differs from %s (go test ./bench/sampler -update writes it):\n%s", golden, got)
+	}
+}
+
+// Runs of one axis each make the page that one run of all makes.
+func TestJoined(t *testing.T) {
+	times := &Results{Date: "2026-01-02", Command: "a", Plan: "30 pairs", Machine: Machine{Cores: 2, Others: 0.01, Stolen: 0.2},
+		Samplers: []SamplerID{{Name: Ours}, {Name: "py-spy"}}, Slowdown: []Slowdown{{Program: "richards"}}}
+	stacks := &Results{Date: "2026-01-03", Command: "b", Plan: "10 s", Machine: Machine{Cores: 2, Others: 0.1, Stolen: 0.1},
+		Samplers: []SamplerID{{Name: Ours}, {Name: "Austin"}}, Accuracy: []Accuracy{{Workload: "work"}}}
+	want := &Results{Date: "2026-01-03", Command: "a; b", Plan: "30 pairs; 10 s", Machine: Machine{Cores: 2, Others: 0.1, Stolen: 0.2},
+		Samplers: []SamplerID{{Name: Ours}, {Name: "py-spy"}, {Name: "Austin"}},
+		Slowdown: []Slowdown{{Program: "richards"}}, Accuracy: []Accuracy{{Workload: "work"}}}
+	if got := joined([]*Results{times, stacks}); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 
