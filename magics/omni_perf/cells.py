@@ -81,6 +81,8 @@ class CellRecorder:
         self._last_warning = ""
         self._watches_torch = False
         self._depth = threading.local()  # .cells: how many run one within the other, in this thread
+        # .since: when the outermost of them began, by the wall clock; of the cell that makes this recorder, now.
+        self._depth.since = time.time_ns()
 
     # IPython's events.
 
@@ -110,7 +112,7 @@ class CellRecorder:
         ended_ns = time.monotonic_ns()
         self._depth.cells = max(0, getattr(self._depth, "cells", 0) - 1)
         with self._harmless(interrupt_goes_on=False):
-            self._loads.look()
+            self._loads.look(getattr(self._depth, "since", 0))
             running = self._take(result)
             if running is not None:
                 self._end(running, ended_ns, _outcome(result))
@@ -163,6 +165,8 @@ class CellRecorder:
         """Note that a cell begins; return whether another one runs it."""
         depth: int = getattr(self._depth, "cells", 0)
         self._depth.cells = depth + 1
+        if depth == 0:
+            self._depth.since = time.time_ns()
         return depth > 0
 
     def _records_by_itself(self, info: CellInfo) -> bool:

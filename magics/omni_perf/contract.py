@@ -151,6 +151,7 @@ class Frame(TypedDict, total=False):
     line: int
     firstLine: int
     suspended: bool
+    elided: int
 
 
 class Stack(TypedDict, total=False):

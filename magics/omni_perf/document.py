@@ -122,6 +122,7 @@ def _lines(names: _Names) -> list[Row]:
             "self_s": _seconds(row["self_ns"]),
             "total_s": _seconds(row["total_ns"]),
             "idle_s": _seconds(row["idle_ns"]),
+            "incomplete_s": _seconds(row.get("incomplete_ns", 0)),
             "state_s": names.state_s(row["state_ns"]),
             "process": names.process(row["process"]),
         }

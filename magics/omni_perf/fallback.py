@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from types import CodeType, FrameType
 from typing import Any
@@ -26,8 +27,12 @@ PUSH_EVERY_S = 0.5
 PUSH_SAMPLES = 5000
 """Samples handed over at once, at most about this many."""
 
-DEEPEST = 1024
-"""Frames kept of one stack, from the root; the rest is cut off."""
+KEPT_WHOLE = 400
+KEPT_END = 150
+"""Of a stack of more than so many frames so many are kept of either end, as pystack does (nodes.go)."""
+
+MOST_AWAITS = 1 << 13
+"""Coroutines of one chain; of a longer one nothing is told, as its innermost is not known."""
 
 KINDS = {"cr": "cr_await", "gi": "gi_yieldfrom", "ag": "ag_await"}
 """Prefix of the attributes of what has a frame of its own, and which of them tells what it waits for."""
@@ -93,7 +98,9 @@ class FallbackSampler:
             return []
         frames: list[FrameType] = []
         awaited: Any = self._coroutines.get(ident)
-        while awaited is not None and len(frames) < DEEPEST:
+        while awaited is not None:
+            if len(frames) == MOST_AWAITS:
+                return []
             kind = next((kind for kind in KINDS if hasattr(awaited, f"{kind}_frame")), None)
             frame = getattr(awaited, f"{kind}_frame", None)
             if kind is None or frame is None or getattr(awaited, f"{kind}_running"):
@@ -118,27 +125,40 @@ class FallbackSampler:
         )
 
 
+_Place = tuple[CodeType, int, bool, int]
+"""Code, line, whether the frame is suspended, and how many frames that are left out it stands for."""
+
+
+def _left_out(places: list[_Place]) -> _Place:
+    """Return what stands for frames: about how many, and the function that most of them are of."""
+    unit = 10 ** (len(str(len(places))) - 1)
+    most = Counter(code for code, *_ in places).most_common(1)[0][0]
+    return most, 0, False, (len(places) + unit // 2) // unit * unit
+
+
 class _Interned:
     """Frames and stacks by number. Numbers are not used twice in a session."""
 
     _next_id = 1
 
     def __init__(self) -> None:
-        self._frames: dict[tuple[CodeType, int, bool], int] = {}
+        self._frames: dict[_Place, int] = {}
         self._stacks: dict[tuple[int, ...], int] = {}
         self._new_frames: list[contract.Frame] = []
         self._new_stacks: list[contract.Stack] = []
 
     def stack(self, leaf: FrameType, awaiting: list[FrameType]) -> int:
         """Return the number of the stack that ends in this frame, or in suspended ones in its place."""
-        path: list[int] = []
+        places: list[_Place] = []
         frame = leaf.f_back if awaiting else leaf
         while frame is not None:
-            path.append(self._frame(frame.f_code, frame.f_lineno or 0, False))
+            places.append((frame.f_code, frame.f_lineno or 0, False, 0))
             frame = frame.f_back
-        path.reverse()
-        path += (self._frame(frame.f_code, frame.f_lineno or 0, True) for frame in awaiting)
-        key = tuple(path[:DEEPEST])
+        places.reverse()
+        places += ((frame.f_code, frame.f_lineno or 0, True, 0) for frame in awaiting)
+        if len(places) > KEPT_WHOLE:
+            places[KEPT_END:-KEPT_END] = [_left_out(places[KEPT_END:-KEPT_END])]
+        key = tuple(map(self._frame, places))
         number = self._stacks.get(key)
         if number is None:
             number = self._stacks[key] = self._number()
@@ -151,10 +171,11 @@ class _Interned:
         self._new_frames, self._new_stacks = [], []
         return new
 
-    def _frame(self, code: CodeType, line: int, suspended: bool) -> int:
-        number = self._frames.get((code, line, suspended))
+    def _frame(self, place: _Place) -> int:
+        number = self._frames.get(place)
         if number is None:
-            number = self._frames[code, line, suspended] = self._number()
+            number = self._frames[place] = self._number()
+            code, line, suspended, elided = place
             new: contract.Frame = {
                 "id": number,
                 "function": code.co_qualname,
@@ -164,6 +185,8 @@ class _Interned:
             }
             if suspended:
                 new["suspended"] = True
+            if elided:
+                new["elided"] = elided
             self._new_frames.append(new)
         return number
 

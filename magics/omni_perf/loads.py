@@ -24,26 +24,29 @@ class Loads:
         self._known = set(sys.modules)  # when these were loaded is not known
         self._newest = next(reversed(sys.modules), "")
         self._specs: dict[str, object] = {}
-        self._times: dict[str, int] = {}
+        self._times: dict[str, int] = {}  # 0: not known
 
-    def look(self) -> None:
-        """Note the files of new modules. It costs next to nothing where there are none."""
+    def look(self, since_ns: int) -> None:
+        """Note the files of modules that are new since then, by the wall clock.
+
+        It costs next to nothing where there are none.
+        """
         if (newest := next(reversed(sys.modules), "")) != self._newest or len(sys.modules) != len(self._known):
             self._newest = newest
             for name in set(sys.modules) - self._known:
-                self._note(name)
+                self._note(name, since_ns)
             self._known = set(sys.modules)
         for name, spec in list(self._specs.items()):
             if _spec(name) is not spec:
-                self._note(name)
+                self._note(name, since_ns)
 
     def unknown_to(self, known: dict[str, int]) -> list[Loaded]:
         """List what a sidecar with this knowledge lacks."""
         return [
-            {"file": file, "modifiedNs": str(time)} for file, time in self._times.items() if known.get(file) != time
+            {"file": file, "modifiedNs": str(time)} for file, time in self._times.items() if known.get(file, 0) != time
         ]
 
-    def _note(self, name: str) -> None:
+    def _note(self, name: str, since_ns: int) -> None:
         spec = _spec(name)
         file = getattr(spec, "origin", None)
         if not isinstance(file, str) or not file.endswith(".py") or file.startswith(self._libraries):
@@ -51,9 +54,11 @@ class Loads:
             return
         self._specs[name] = spec
         try:
-            self._times[file] = os.stat(file).st_mtime_ns
+            modified_ns = os.stat(file).st_mtime_ns
         except OSError:
-            self._times.pop(file, None)
+            modified_ns = 0
+        # Of a text that was written later, it is not known whether the module was loaded before or after.
+        self._times[file] = modified_ns if modified_ns <= since_ns else 0
 
 
 def _spec(name: str) -> object:

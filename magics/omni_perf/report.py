@@ -100,7 +100,8 @@ class Report:
         "role pid"; ``state_s`` maps python, native, waiting, io, gil, off, unknown to seconds):
 
         ============  ========================================================================
-        lines         file, line, text, self_s, total_s, idle_s, state_s, process: your own lines
+        lines         file, line, text, self_s, total_s, idle_s, incomplete_s, state_s, process:
+                      your own lines
         functions     function, file, line, kind, self_s, total_s, incomplete_s, state_s, process
         threads       name, role, process, rank, native_id, main, internal, state_s, on_cpu_s, …
         idle          cause, name, kind, device, seconds, share, low_s, high_s, file, line,

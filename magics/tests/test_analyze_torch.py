@@ -79,7 +79,7 @@ def test_a_trace_of_the_cpu_has_its_own_headline(cycles: tuple[Path, Analysis]) 
     assert document["findings"][document["headline"]["finding"]]["id"] == "cpu_only"
     found = {finding["id"]: finding for finding in document["findings"]}
     assert "device_idle" not in found
-    assert found["cpu_only"]["text"].startswith("Nothing ran on a device: 6 steps took")
+    assert found["cpu_only"]["text"].startswith("The traces have no device events; 6 steps took")
     # Own code is train_step and what it calls; the loop's own line is in cycles().
     assert found["python_time"]["place"]["file"].endswith("torch_training.py")
     assert found["top_operator"]["name"].startswith("aten::")

@@ -11,6 +11,7 @@ import json
 import os
 import subprocess
 import sys
+import venv
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -163,3 +164,78 @@ def test_the_root_of_a_script_is_the_script(tmp_path: Path) -> None:
         assert "script.py" in roots(report), roots(report)
         [line] = [line for line in reading(report)["lines"] if line["file"].endswith("script.py")]
         assert (line["text"], line["self_s"] > 0.25) == ("time.sleep(0.3)", True), line
+
+
+def test_a_scripts_files_that_were_changed_while_it_ran_show_no_text(tmp_path: Path) -> None:
+    """One was edited and then imported by another process; the script itself was replaced by an older one."""
+    (tmp_path / "edited.py").write_text("import time\ndef slow():\n    time.sleep(0.3)\n")
+    (tmp_path / "untouched.py").write_text("import time\ndef slow():\n    time.sleep(0.3)\n")
+    (tmp_path / "older.py").write_text("import time\n\n# a script of which nothing ran\n")
+    os.utime(tmp_path / "older.py", (1e9, 1e9))
+    (tmp_path / "script.py").write_text(
+        "import os, subprocess, sys, time, edited, untouched\n"
+        "time.sleep(0.3)\n"
+        "with open('edited.py', 'w') as file:\n"
+        "    file.write('import time\\n# a comment that never ran\\n\\ndef slow():\\n    return 0\\n')\n"
+        "os.rename('older.py', 'script.py')\n"
+        "subprocess.run([sys.executable, '-c', 'import edited'], check=True)\n"
+        "edited.slow()\n"
+        "untouched.slow()\n"
+    )
+    subprocess.run(
+        [BINARY, "run", "--interpreter", sys.executable, "-o", "out", "--format", "json", "script.py"],
+        cwd=tmp_path, check=True, capture_output=True,
+    )  # fmt: skip
+    texts = {
+        (Path(line["file"]).name, line["line"]): line["text"]
+        for line in reading(json.loads((tmp_path / "out.json").read_text()))["lines"]
+        if line["self_s"] > 0.2
+    }
+    assert texts[("edited.py", 3)] is None
+    assert texts[("script.py", 2)] is None
+    assert texts[("untouched.py", 3)] == "time.sleep(0.3)"
+
+
+FINDER = """
+import sys
+from importlib.machinery import ModuleSpec
+from importlib.util import spec_from_file_location
+MAPPING = {mapping!r}
+class _EditableFinder:
+    @classmethod
+    def find_spec(cls, fullname, path=None, target=None):
+        if fullname in MAPPING:
+            return spec_from_file_location(fullname, MAPPING[fullname])
+def install():
+    sys.meta_path.append(_EditableFinder)
+"""
+"""What setuptools writes for a project that is more than a folder to add to sys.path, but for its packages."""
+
+
+def test_editable_installs_are_own_code(tmp_path: Path) -> None:
+    """By a .pth file that names a folder, and by one that installs a finder."""
+    venv.create(tmp_path / "environment", symlinks=True)
+    (site,) = (tmp_path / "environment" / "lib").glob("python*/site-packages")
+    project = tmp_path / "project"
+    project.mkdir()
+    source = "import time\ndef slow():\n    time.sleep(0.2)\n"
+    for file in (project / "by_path.py", project / "by_finder.py", site / "installed.py"):
+        file.write_text(source)
+    (site / "__editable__.by_path-1.0.pth").write_text(f"{project}\n")
+    finder = "__editable___by_finder_1_0_finder"
+    (site / "__editable__.by_finder-1.0.pth").write_text(f"import {finder}; {finder}.install()")
+    (site / f"{finder}.py").write_text(FINDER.format(mapping={"by_finder": str(project / "by_finder.py")}))
+    (tmp_path / "script.py").write_text(
+        "import by_path, by_finder, installed\nby_path.slow()\nby_finder.slow()\ninstalled.slow()\n"
+    )
+    interpreter = tmp_path / "environment" / "bin" / "python"
+    subprocess.run(
+        [BINARY, "run", "--interpreter", interpreter, "-o", "out", "--format", "json", "script.py"],
+        cwd=tmp_path, check=True, capture_output=True,
+    )  # fmt: skip
+    slow = [line for line in reading(json.loads((tmp_path / "out.json").read_text()))["lines"] if line["self_s"] > 0.15]
+    assert sorted((Path(line["file"]).name, line["line"], line["text"]) for line in slow) == [
+        ("by_finder.py", 3, "time.sleep(0.2)"),
+        ("by_path.py", 3, "time.sleep(0.2)"),
+        ("script.py", 4, "installed.slow()"),
+    ]

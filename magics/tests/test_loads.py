@@ -29,8 +29,8 @@ def module(folder: Path, name: str, text: str = "x = 1\n", age_s: float = 0) -> 
     return path
 
 
-def told(loads: Loads) -> dict[str, int]:
-    loads.look()
+def told(loads: Loads, since_ns: int = 0) -> dict[str, int]:
+    loads.look(since_ns or time.time_ns())
     return {Path(load.get("file", "")).stem: int(load.get("modifiedNs", "")) for load in loads.unknown_to({})}
 
 
@@ -46,15 +46,29 @@ def test_an_edit_is_told_only_after_a_reload(folder: Path) -> None:
     loads = Loads()
     first = module(folder, "loads_b", age_s=60).stat().st_mtime_ns
     loaded = importlib.import_module("loads_b")
-    loads.look()
+    loads.look(time.time_ns())
     second = module(folder, "loads_b", "x = 2\n").stat().st_mtime_ns
     assert told(loads) == {"loads_b": first}
     importlib.reload(loaded)
     assert told(loads) == {"loads_b": second}
-    third = module(folder, "loads_b", "x = 3\n", age_s=-5).stat().st_mtime_ns
+    third = module(folder, "loads_b", "x = 3\n", age_s=5).stat().st_mtime_ns
     del sys.modules["loads_b"]
     importlib.import_module("loads_b")
     assert told(loads) == {"loads_b": third}
+
+
+def test_nothing_is_told_of_a_text_that_was_written_while_the_cell_ran(folder: Path) -> None:
+    """It may have been loaded before."""
+    loads = Loads()
+    module(folder, "loads_e", age_s=60)
+    loaded = importlib.import_module("loads_e")
+    first = told(loads)
+    since_ns = time.time_ns() - 10**9
+    importlib.reload(loaded)
+    path = module(folder, "loads_e", "x = 2\n")
+    assert told(loads, since_ns) == {}
+    # What was told before is taken back.
+    assert [load.get("modifiedNs") for load in loads.unknown_to({str(path): first["loads_e"]})] == ["0"]
 
 
 def test_what_was_there_before_is_not_told(folder: Path) -> None:
@@ -94,8 +108,8 @@ def test_modules_that_are_no_modules_do_no_harm() -> None:
 def test_a_look_costs_next_to_nothing() -> None:
     """Ten times what it may cost: it is on the way of every cell."""
     loads = Loads()
-    loads.look()
+    loads.look(time.time_ns())
     start = time.perf_counter()
     for _ in range(1_000):
-        loads.look()
+        loads.look(time.time_ns())
     assert (time.perf_counter() - start) / 1_000 < 200e-6

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,6 +31,10 @@ def run(kernel: Kernel, cell: str) -> dict[str, Any]:
     """Run a profiled cell and return its report."""
     ran = kernel.run("%%omni_perf --quiet\n" + cell)
     assert ran.reply["status"] == "ok", ran.outputs
+    return last_report(kernel)
+
+
+def last_report(kernel: Kernel) -> dict[str, Any]:
     path = Path(kernel.run("import os; print(os.getcwd())").text("stdout").strip()) / "report.json"
     kernel.silently(f"import omni_perf as _p\n_p.last().save({str(path)!r})")
     return reading(json.loads(path.read_text()))
@@ -53,11 +58,22 @@ def write(folder: Path, name: str, text: str) -> Path:
 
 
 def test_a_module_of_ones_own(kernel: Kernel, folder: Path) -> None:
-    write(folder, "own_module.py", "import time\ndef slow():\n    time.sleep(0.2)\n")
+    write(folder, "own_module.py", "import time\ndef slow():\n    time.sleep(0.22)\n")
     report = run(kernel, "import own_module\nown_module.slow()")
-    assert top(report) == ("own_module.py", 3, "time.sleep(0.2)")
+    assert top(report) == ("own_module.py", 3, "time.sleep(0.22)")
+    (callee,) = (line for line in report["lines"] if line["text"] == "time.sleep(0.22)")
     (caller,) = (line for line in report["lines"] if line["text"] == "own_module.slow()")
-    assert caller["total_s"] >= 0.2
+    assert caller["total_s"] >= max(callee["self_s"], 0.2)
+
+
+def test_code_with_a_made_up_name_is_its_callers_and_a_file_by_a_relative_name_is_own(
+    kernel: Kernel, folder: Path
+) -> None:
+    report = run(kernel, "code = compile('\\ntime.sleep(0.2)', 'string', 'exec')\nx = 1\nexec(code)")
+    assert top(report)[1:] == (4, "exec(code)")
+    write(folder, "relative_script.py", "import time\nx = 1\ntime.sleep(0.2)\n")
+    report = run(kernel, "import runpy\nx = runpy.run_path('relative_script.py')")
+    assert top(report) == ("relative_script.py", 3, "time.sleep(0.2)")
 
 
 def test_an_editable_install_is_own_and_an_installed_package_is_not(kernel: Kernel, folder: Path) -> None:
@@ -86,6 +102,29 @@ def test_a_file_that_was_edited_after_its_import_shows_no_text(kernel: Kernel, f
     path.write_text("import time\n# a new line\n\ndef slow():\n    time.sleep(0.3)\n")
     kernel.run("import importlib; importlib.reload(edited_module)")
     assert top(run(kernel, "edited_module.slow()")) == ("edited_module.py", 5, "time.sleep(0.3)")
+
+
+def test_a_file_that_is_edited_while_the_cell_that_imports_it_runs_shows_no_text(kernel: Kernel, folder: Path) -> None:
+    path = write(folder, "busy_module.py", "import time\ndef slow(seconds):\n    time.sleep(seconds)\n")
+    editor = threading.Timer(1.0, path.write_text, ["import time\n\ndef slow(seconds):\n    return 0\n"])
+    editor.start()
+    assert top(run(kernel, "import busy_module\nbusy_module.slow(2)")) == ("busy_module.py", 3, None)
+    editor.join()
+    assert top(run(kernel, "busy_module.slow(0.2)")) == ("busy_module.py", 3, None)
+    write(folder, "busy_module.py", "import time\n\ndef slow(seconds):\n    time.sleep(seconds)\n")
+    kernel.run("import importlib; importlib.reload(busy_module)")
+    assert top(run(kernel, "busy_module.slow(0.2)")) == ("busy_module.py", 4, "time.sleep(seconds)")
+
+
+def test_a_file_that_is_replaced_by_an_older_one_shows_no_text(kernel: Kernel, folder: Path) -> None:
+    write(folder, "replaced_module.py", "import time\ndef slow():\n    time.sleep(0.2)\n")
+    assert top(run(kernel, "import replaced_module\nreplaced_module.slow()"))[2] == "time.sleep(0.2)"
+    older = write(folder, "older.py", "import time\n\ndef slow():\n    return 0\n")
+    os.utime(older, (1e9, 1e9))
+    older.rename(folder / "replaced_module.py")
+    report = run(kernel, "replaced_module.slow()")
+    assert top(report) == ("replaced_module.py", 3, None)
+    assert any("changed after its code was loaded" in note["text"] for note in report["notes"])
 
 
 def test_a_script_that_was_edited_and_run_again(kernel: Kernel, folder: Path) -> None:
@@ -121,13 +160,25 @@ def test_cells_that_all_have_one_file_name(folder: Path) -> None:
         assert lines(report, "time.sleep(0.1)") == [("Cell [4]", 5)]
 
 
-def test_the_traceback_is_not_the_cells_time(kernel: Kernel) -> None:
-    kernel.run("class Slow(Exception):\n    def __str__(self):\n        time.sleep(0.3)\n        return 'slow'")
-    ran = kernel.run("%%omni_perf --quiet\ntime.sleep(0.1)\nraise Slow")
-    assert ran.error == "Slow"
-    path = Path(kernel.run("import os; print(os.getcwd())").text("stdout").strip()) / "report.json"
-    kernel.silently(f"_p.last().save({str(path)!r})")
-    report = reading(json.loads(path.read_text()))
+SLOW_ERROR = (
+    "import time\nclass Slow(Exception):\n    def __str__(self):\n        time.sleep(0.3)\n        return 'slow'\n"
+)
+
+
+@pytest.mark.parametrize("by", ["a cell", "%run", "a printer of one's own"])
+def test_the_traceback_is_not_the_cells_time(kernel: Kernel, folder: Path, by: str) -> None:
+    kernel.run(SLOW_ERROR)
+    cell = "time.sleep(0.1)\nraise Slow"
+    if by == "%run":
+        write(folder, "bad.py", SLOW_ERROR + cell)
+        cell = "%run bad.py"
+    elif by == "a printer of one's own":
+        kernel.run("def show(shell, kind, error, tb, tb_offset=None):\n    time.sleep(0.3)\n    print(kind.__name__)")
+        kernel.run("get_ipython().set_custom_exc((Slow,), show)")
+    ran = kernel.run("%%omni_perf --quiet\n" + cell)
+    kernel.run("get_ipython().set_custom_exc((), None)")
+    assert ran.error == "Slow" or ran.text("stdout") == "Slow\n"
+    report = last_report(kernel)
     assert 0.08 <= report["duration_s"] < 0.39
     assert report["phases"] == [] or report["phases"][0]["id"] != "traceback"
 

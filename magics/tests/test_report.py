@@ -54,10 +54,23 @@ def test_tables_have_names_in_place_of_indices(report: Report) -> None:
     assert lines[6]["file"].endswith("slow.py")
     assert 0.15 < lines[6]["state_s"]["waiting"] <= lines[6]["self_s"] < 2
     assert lines[6]["process"] == f"script {report.tables['processes'][0]['pid']}"
+    assert all(0 <= row["incomplete_s"] <= row["self_s"] for row in lines.values())
     assert report.tables["processes"][0]["stacks"] == "read"
     assert "slow.py" in report["functions"]._repr_html_()  # pyright: ignore[reportPrivateUsage]
     with pytest.raises(KeyError, match="the tables are"):
         report["no_such_table"]
+
+
+def test_what_was_cut_of_a_lines_time_is_told(saved: Path, tmp_path: Path) -> None:
+    document = json.loads(saved.read_text())
+    for row in document["lines"]:
+        row.pop("incomplete_ns", None)
+    document["lines"][0]["incomplete_ns"] = document["lines"][0]["self_ns"] // 2
+    cut = tmp_path / "cut.json"
+    cut.write_text(json.dumps(document))
+    lines = omni_perf.read(cut).tables["lines"]
+    assert lines[0]["incomplete_s"] == document["lines"][0]["self_ns"] // 2 / 1e9
+    assert [row["incomplete_s"] for row in lines[1:]] == [0.0] * (len(lines) - 1)
 
 
 def test_csv_has_the_columns_of_to_pandas(report: Report, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import os
 import selectors
 import signal
 import socket
+import sys
 import threading
 import time
 from pathlib import Path
@@ -110,6 +111,41 @@ def test_in_kernel_sampling_when_outside_reading_is_refused(notebook: Notebook, 
         seen |= {stack["id"] for stack in push["stacks"]}
         assert {sample["stack"] for sample in push["samples"]} <= seen, "a batch overtook another"
     assert not [thread for thread in threading.enumerate() if thread.name == "omni_perf sampler"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "leaf"),
+    [
+        ("def down(n):\n    if n: return down(n - 1)\n    time.sleep(0.5)\ndown(1500)", ("down", 6, 0)),
+        (
+            "async def down(n):\n    if n: return await down(n - 1)\n    await asyncio.sleep(0.5)\nawait down(1500)",
+            ("sleep", None, 0),
+        ),
+    ],
+)
+def test_in_kernel_sampling_keeps_both_ends_of_a_deep_stack(
+    notebook: Notebook, fake: FakeSidecar, cell: str, leaf: tuple[str, int | None, int]
+) -> None:
+    fake.behave(answers={"Begin": {"outside": "fallback", "reason": "No reading here."}})
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(4000)
+    try:
+        notebook.run("%%omni_perf -p 0.005\nimport asyncio, time\n\n" + cell).raise_error()
+    finally:
+        sys.setrecursionlimit(before)
+    fake.call("End")
+    pushes = fake.calls("Push")
+    frames = {frame["id"]: frame for push in pushes for frame in push["frames"]}
+    stacks = {stack["id"]: stack["frames"] for push in pushes for stack in push["stacks"]}
+    main = [s["stack"] for push in pushes for s in push["samples"] if s["threadId"] == threading.get_native_id()]
+    deep = [[frames[number] for number in stacks[stack]] for stack in main if len(stacks[stack]) > 200]
+    assert len(deep) * 2 > len(main)
+    path = deep[len(deep) // 2]
+    between = [frame for frame in path if frame.get("elided")]
+    assert [(frame["function"], frame["elided"]) for frame in between] == [("down", 1000)], "1,500 calls, 300 kept"
+    assert path[-1]["function"] == leaf[0]
+    assert leaf[1] in (None, path[-1]["line"])
+    assert "InteractiveShell.run_cell" in {frame["function"] for frame in path}
 
 
 def test_in_kernel_sampling_of_a_cell_that_awaits(notebook: Notebook, fake: FakeSidecar) -> None:

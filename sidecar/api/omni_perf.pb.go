@@ -766,7 +766,7 @@ func (x *EndRequest) GetLoaded() []*Loaded {
 type Loaded struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	File          string                 `protobuf:"bytes,1,opt,name=file,proto3" json:"file,omitempty"`                                // co_filename of its code
-	ModifiedNs    int64                  `protobuf:"varint,2,opt,name=modified_ns,json=modifiedNs,proto3" json:"modified_ns,omitempty"` // time of the file then
+	ModifiedNs    int64                  `protobuf:"varint,2,opt,name=modified_ns,json=modifiedNs,proto3" json:"modified_ns,omitempty"` // time of the file then; 0: not known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1989,6 +1989,7 @@ type PushRequest_Frame struct {
 	Line          int32                  `protobuf:"varint,4,opt,name=line,proto3" json:"line,omitempty"`
 	FirstLine     int32                  `protobuf:"varint,5,opt,name=first_line,json=firstLine,proto3" json:"first_line,omitempty"`
 	Suspended     bool                   `protobuf:"varint,6,opt,name=suspended,proto3" json:"suspended,omitempty"` // of a coroutine that awaits while its thread is in the event loop
+	Elided        int32                  `protobuf:"varint,7,opt,name=elided,proto3" json:"elided,omitempty"`       // stands for about this many frames that are left out, most of this function
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2063,6 +2064,13 @@ func (x *PushRequest_Frame) GetSuspended() bool {
 		return x.Suspended
 	}
 	return false
+}
+
+func (x *PushRequest_Frame) GetElided() int32 {
+	if x != nil {
+		return x.Elided
+	}
+	return 0
 }
 
 type PushRequest_Stack struct {
@@ -2349,14 +2357,14 @@ const file_omni_perf_proto_rawDesc = "" +
 	"\n" +
 	"started_at\x18\b \x01(\tR\tstartedAt\"=\n" +
 	"\fListResponse\x12-\n" +
-	"\aentries\x18\x01 \x03(\v2\x13.omni_perf.v1.EntryR\aentries\"\x94\x05\n" +
+	"\aentries\x18\x01 \x03(\v2\x13.omni_perf.v1.EntryR\aentries\"\xac\x05\n" +
 	"\vPushRequest\x12\x17\n" +
 	"\acell_id\x18\x01 \x01(\tR\x06cellId\x127\n" +
 	"\x06frames\x18\x02 \x03(\v2\x1f.omni_perf.v1.PushRequest.FrameR\x06frames\x127\n" +
 	"\x06stacks\x18\x03 \x03(\v2\x1f.omni_perf.v1.PushRequest.StackR\x06stacks\x12:\n" +
 	"\asamples\x18\x04 \x03(\v2 .omni_perf.v1.PushRequest.SampleR\asamples\x12:\n" +
 	"\athreads\x18\x05 \x03(\v2 .omni_perf.v1.PushRequest.ThreadR\athreads\x12\x15\n" +
-	"\x06cpu_ns\x18\x06 \x01(\x03R\x05cpuNs\x1a\x98\x01\n" +
+	"\x06cpu_ns\x18\x06 \x01(\x03R\x05cpuNs\x1a\xb0\x01\n" +
 	"\x05Frame\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x1a\n" +
 	"\bfunction\x18\x02 \x01(\tR\bfunction\x12\x12\n" +
@@ -2364,7 +2372,8 @@ const file_omni_perf_proto_rawDesc = "" +
 	"\x04line\x18\x04 \x01(\x05R\x04line\x12\x1d\n" +
 	"\n" +
 	"first_line\x18\x05 \x01(\x05R\tfirstLine\x12\x1c\n" +
-	"\tsuspended\x18\x06 \x01(\bR\tsuspended\x1a/\n" +
+	"\tsuspended\x18\x06 \x01(\bR\tsuspended\x12\x16\n" +
+	"\x06elided\x18\a \x01(\x05R\x06elided\x1a/\n" +
 	"\x05Stack\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x16\n" +
 	"\x06frames\x18\x02 \x03(\rR\x06frames\x1aP\n" +

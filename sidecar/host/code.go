@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -45,6 +46,7 @@ func (c *Code) Describe(rec *timeline.Recording) {
 			rec.Installation = c.install
 		}
 	}
+	c.files.Refresh() // relative names begin in the folder that the target is in now
 	origins := origin.New(rec)
 	seen := make(map[string]bool)
 	for _, f := range rec.Frames {
@@ -52,8 +54,10 @@ func (c *Code) Describe(rec *timeline.Recording) {
 			continue
 		}
 		seen[f.File] = true
-		if owner := origins.Of(f.File).Owner; filepath.IsAbs(f.File) && (owner == origin.Module || owner == origin.Script) {
-			rec.CodeFiles = append(rec.CodeFiles, c.look(f.File))
+		if owner := origins.Of(f.File).Owner; owner == origin.Module || owner == origin.Script {
+			found := c.look(f.File)
+			found.Contradicts = found.Compiled != nil && c.contradicts(f.File, rec.Frames)
+			rec.CodeFiles = append(rec.CodeFiles, found)
 		}
 	}
 }
@@ -62,17 +66,28 @@ func (c *Code) look(name string) timeline.CodeFile {
 	found := timeline.CodeFile{Name: name}
 	file, err := c.files.Open(name)
 	if err != nil {
-		found.Missing = errors.Is(err, fs.ErrNotExist)
+		found.Missing = errors.Is(err, fs.ErrNotExist) || errors.Is(err, targetfs.ErrNotRegular)
 		return found
 	}
 	defer file.Close()
 	if st, err := file.Stat(); err == nil {
 		found.Modified = st.ModTime()
-		if st.ModTime().After(c.started) {
+		if sys, ok := st.Sys().(*syscall.Stat_t); ok {
+			found.Placed = time.Unix(sys.Ctim.Unix())
+		}
+		if found.Modified.After(c.started) || found.Placed.After(c.started) {
 			found.Compiled = c.bytecode(name, st)
 		}
 	}
 	return found
+}
+
+// contradicts tells whether one of a file's functions does not begin where its text says.
+func (c *Code) contradicts(name string, frames []timeline.Frame) bool {
+	lines := NewLines(c.files).read(name)
+	return slices.ContainsFunc(frames, func(f timeline.Frame) bool {
+		return f.File == name && f.FirstLine > 0 && f.Function != "<module>" && !origin.Defines(lines, f.FirstLine, f.Function)
+	})
 }
 
 // supported are the minor versions whose bytecode is looked for.

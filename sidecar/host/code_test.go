@@ -52,7 +52,7 @@ func TestFilesOfCode(t *testing.T) {
 	if err := os.WriteFile(own, []byte("x = 1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	rec := describe(c, own, filepath.Join(folder, "gone.py"), "relative.py", "<string>", "/v/lib/python3.12/site-packages/torch/x.py", own)
+	rec := describe(c, own, filepath.Join(folder, "gone.py"), "<string>", "/v/lib/python3.12/site-packages/torch/x.py", own)
 	if len(rec.CodeFiles) != 2 {
 		t.Fatalf("files %+v, want those two that may be the user's own", rec.CodeFiles)
 	}
@@ -64,6 +64,22 @@ func TestFilesOfCode(t *testing.T) {
 	}
 	if d := rec.Target.Started.Sub(before); d < -time.Second || d > 10*time.Second {
 		t.Errorf("the process started %v after it was started", d)
+	}
+}
+
+// exec and compile are given what their caller likes for a file's name, as "string".
+func TestRelativeNamesBeginInTheTargetsFolder(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "own.py"), []byte("x = 1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(folder, "source"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	cmd := python(t, fmt.Sprintf("import os; os.chdir(%q)", folder))
+	rec := describe(NewCode(timeline.Target{PID: cmd.Process.Pid}), "own.py", "string", "source")
+	if len(rec.CodeFiles) != 3 || rec.CodeFiles[0].Missing || rec.CodeFiles[0].Modified.IsZero() || !rec.CodeFiles[1].Missing || !rec.CodeFiles[2].Missing {
+		t.Errorf("files %+v, want own.py, no string and no source", rec.CodeFiles)
 	}
 }
 
@@ -104,6 +120,39 @@ func TestBytecodeTellsWhatItWasMadeOf(t *testing.T) {
 		got := describe(c, own).CodeFiles[0].Compiled
 		if (got == nil) != (k.want == nil) || got != nil && got.Matches != k.want.Matches {
 			t.Errorf("%s: %+v, want %+v", k.name, got, k.want)
+		}
+	}
+}
+
+// A copy with the time of its original is looked at like one that was written now.
+func TestAFileThatTookThePlaceOfAnother(t *testing.T) {
+	cmd := python(t, "")
+	c := NewCode(timeline.Target{PID: cmd.Process.Pid})
+	folder := t.TempDir()
+	own := filepath.Join(folder, "own.py")
+	if err := os.WriteFile(own, []byte("import time\n\ndef slow():\n    time.sleep(1)\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	old := time.Now().Add(-24 * time.Hour)
+	if err := os.Chtimes(own, old, old); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(folder, "__pycache__"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "__pycache__", "own.cpython-312.pyc"), make([]byte, 16), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	rec := &timeline.Recording{}
+	for first, want := range map[int]bool{3: false, 2: true} {
+		rec.Frames, rec.CodeFiles = []timeline.Frame{{File: own, Function: "<module>", FirstLine: 1}, {File: own, Function: "slow", FirstLine: first}}, nil
+		c.Describe(rec)
+		f := rec.CodeFiles[0]
+		if f.Placed.Before(rec.Target.Started) || !f.Modified.Before(rec.Target.Started) || f.Compiled == nil {
+			t.Errorf("the file is %+v of a process that started at %v", f, rec.Target.Started)
+		}
+		if f.Contradicts != want {
+			t.Errorf("a function of line %d: contradicts is %v, want %v", first, f.Contradicts, want)
 		}
 	}
 }

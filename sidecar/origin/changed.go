@@ -12,14 +12,23 @@ import (
 const slack = 100 * time.Millisecond
 
 // Changed tells of which files the text is not, or may not be, what the running code was made of. A
-// file's text is taken for the code's if it was written before the target started, if the target says
-// so, if the file's module level was seen to begin later, or if the bytecode that Python keeps beside it
-// was made of it, unless the code had been seen before that was written.
+// file's text is taken for the code's
+//
+//   - if the target told the time of the text that it loaded, and that is its time;
+//   - else if it is where it is since before the target started;
+//   - else if the file's module level was seen to begin later;
+//   - else, of a notebook's modules, if the bytecode that Python keeps beside it was made of it, unless code
+//     was seen before that was written or begins where the text has no definition. A program without cells
+//     loads its modules once, mostly at its start: later bytecode may well be another process's.
 func Changed(rec *timeline.Recording) map[string]bool {
 	changed := make(map[string]bool)
 	late := make(map[string]*sighting) // files written since the target started
 	for _, f := range rec.CodeFiles {
-		if !f.Modified.IsZero() && !rec.Target.Started.IsZero() && f.Modified.After(rec.Target.Started.Add(slack)) {
+		switch {
+		case f.Modified.IsZero():
+		case !f.Loaded.IsZero():
+			changed[f.Name] = !f.Modified.Equal(f.Loaded)
+		case !rec.Target.Started.IsZero() && written(f).After(rec.Target.Started.Add(slack)):
 			late[f.Name] = &sighting{}
 		}
 	}
@@ -31,17 +40,25 @@ func Changed(rec *timeline.Recording) map[string]bool {
 	for _, f := range rec.CodeFiles {
 		switch s := late[f.Name]; {
 		case s == nil:
-		case !f.Loaded.IsZero():
-			changed[f.Name] = !f.Modified.Equal(f.Loaded)
 		case s.begins:
-			changed[f.Name] = after(f.Modified, s.begin)
-		case f.Compiled == nil || !f.Compiled.Matches:
+			changed[f.Name] = after(written(f), s.begin)
+		case rec.Target.Cell == nil, f.Compiled == nil, !f.Compiled.Matches, f.Contradicts:
 			changed[f.Name] = true
 		default:
 			changed[f.Name] = s.any && after(f.Compiled.Written, s.first)
 		}
 	}
 	return changed
+}
+
+// written is when a file got the text that it has, at the latest. A copy or an archive's member has the time
+// of its original, and a file that is moved here may be older than the one it takes the place of; but text
+// that bytecode was made of before has only been given other names or rights since.
+func written(f timeline.CodeFile) time.Time {
+	if f.Placed.Before(f.Modified) || f.Compiled != nil && f.Compiled.Matches && f.Compiled.Written.Before(f.Placed) {
+		return f.Modified
+	}
+	return f.Placed
 }
 
 // sighting is when code of a file was on a stack.

@@ -132,7 +132,8 @@ func (f *Files) byFolder(file string) Origin {
 		}
 	}
 	for _, library := range f.libraries {
-		if rest, ok := strings.CutPrefix(file, library); ok {
+		// No installation has modules right in a lib folder: it is that of a project with an environment around it.
+		if rest, ok := strings.CutPrefix(file, library); ok && (path.Base(library) != "lib" || strings.Contains(rest, "/")) {
 			return Origin{Library, topLevel(rest)}
 		}
 	}
@@ -147,7 +148,7 @@ func (f *Files) byFolder(file string) Origin {
 var machinery = map[string]bool{
 	"ipykernel": true, "ipykernel_launcher": true, "IPython": true, "traitlets": true, "tornado": true, "zmq": true,
 	"jupyter_client": true, "jupyter_core": true, "comm": true, "debugpy": true, "matplotlib_inline": true,
-	"nest_asyncio": true, "colab_kernel_launcher": true, "google.colab": true, "anyio": true, "ipython": true, "ipython3": true, "jupyter": true,
+	"nest_asyncio": true, "nest_asyncio2": true, "colab_kernel_launcher": true, "google.colab": true, "anyio": true, "ipython": true, "ipython3": true, "jupyter": true,
 }
 
 // script is the co_filename of the program on a Python command line, as far as that tells it: the first

@@ -30,6 +30,8 @@ func TestInANotebook(t *testing.T) {
 		"/home/u/lib/python3_projects/train.py": {Owner: Module},
 		"/usr/src/app/train.py":                 {Owner: Module}, // a container's usual folder
 		"/home/u/project/.venv/train.py":        {Owner: Module}, // an environment made around a program
+		"/home/u/project/.venv/lib/helpers.py":  {Owner: Module},
+		"/home/u/project/.venv/lib/odd/x.py":    {Library, "odd"},
 		"helpers.py":                            {Owner: Module},
 		"/build/cython/loop.pyx":                {Owner: Generated},
 		"<string>":                              {Owner: Generated},

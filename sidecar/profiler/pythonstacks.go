@@ -73,7 +73,12 @@ func (p *pythonStacks) Collect(ctx context.Context, run recorder.Run) error {
 			b.BeginGap(run.PID, 0, timeline.GapExec)
 		}
 		// A nested cell may end before the sampler first tells how it reads.
-		b.Describe(func(r *timeline.Recording) { r.Sampling.Method = stackMethod })
+		b.Describe(func(r *timeline.Recording) {
+			r.Sampling.Method = stackMethod
+			if lost != nil { // it begins with what was asked for, whatever was kept of the program before
+				r.Sampling.Keep(b.Since(timeline.Monotonic()), opts.Interval)
+			}
+		})
 		_, err = process.Sample(ctx, b, opts)
 		if err == nil {
 			return nil

@@ -24,7 +24,7 @@ func (r *Refused) Error() string { return r.text }
 const exitNoScript = 2
 
 // Resolve tells what a command line runs. A file is a script of Python's, as -m, -c and
-// - are. What is no file is looked up on PATH and executed as it is, as torchrun or
+// - are, unless it is a program itself. What is no file is looked up on PATH and executed as it is, as torchrun or
 // mpirun are; python and interpreter, which concern a script, are then an error.
 func Resolve(interpreter string, python, what []string) (Script, error) {
 	if len(what) > 1 && what[0] == "--" && !strings.HasPrefix(what[1], "-") {
@@ -36,6 +36,12 @@ func Resolve(interpreter string, python, what []string) (Script, error) {
 	name := what[0]
 	info, err := os.Stat(name)
 	if err == nil {
+		if isProgram(name, info) {
+			if !strings.Contains(name, "/") {
+				name = "./" + name
+			}
+			return asProgram(name, interpreter, python, what[1:])
+		}
 		s := Script{Interpreter: interpreter, Args: append(python, what...)}
 		if info.Mode().IsRegular() {
 			s.file = name
@@ -51,10 +57,32 @@ func Resolve(interpreter string, python, what []string) (Script, error) {
 		return Script{Interpreter: interpreter, Args: append(python, what...), missing: true}, nil // python says so
 	case lookErr != nil:
 		return Script{}, &Refused{exitNoScript, fmt.Sprintf("there is no script %s here, and no program of that name on PATH", name)}
-	case interpreter != "" || len(python) > 0:
+	}
+	return asProgram(path, interpreter, python, what[1:])
+}
+
+func asProgram(path, interpreter string, python, args []string) (Script, error) {
+	if interpreter != "" || len(python) > 0 {
 		return Script{}, &Refused{exitNoScript, fmt.Sprintf("%s is a program, which is executed as it is: --interpreter and options of python are for scripts", path)}
 	}
-	return Script{Program: path, Args: what[1:]}, nil
+	return Script{Program: path, Args: args}, nil
+}
+
+// isProgram tells files that are executed as they are, as an environment's bin/python is:
+// machine code, and scripts for another interpreter than Python.
+func isProgram(name string, info os.FileInfo) bool {
+	if !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
+		return false
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return false // python says so
+	}
+	defer file.Close()
+	start := make([]byte, 256)
+	n, _ := io.ReadFull(file, start)
+	first, _, _ := bytes.Cut(start[:n], []byte("\n"))
+	return bytes.HasPrefix(first, []byte("\x7fELF")) || bytes.HasPrefix(first, []byte("#!")) && !bytes.Contains(first, []byte("py"))
 }
 
 // command is the program and its arguments, the program's own name first.

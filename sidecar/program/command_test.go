@@ -17,6 +17,14 @@ import (
 
 func TestWhatACommandLineRuns(t *testing.T) {
 	script := write(t, "train.py", "")
+	executable := func(name, text string) string {
+		path := write(t, name, text)
+		if err := os.Chmod(path, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	interpreter, itself := executable("python", "\x7fELF\x02"), executable("train", "#!/usr/bin/env python3\n")
 	for name, k := range map[string]struct {
 		interpreter  string
 		python, what []string
@@ -28,6 +36,10 @@ func TestWhatACommandLineRuns(t *testing.T) {
 		"a module":              {what: []string{"-m", "x"}, args: "-m x"},
 		"standard input":        {args: ""},
 		"a program":             {what: []string{"sh", "-c", "x"}, program: "/sh", args: "-c x"},
+		"a path to python":      {what: []string{interpreter, "x.py"}, program: "/python", args: "x.py"},
+		"a shell script":        {what: []string{executable("start", "#!/bin/sh\n"), "x"}, program: "/start", args: "x"},
+		"an executable script":  {what: []string{itself}, args: itself},
+		"python by another":     {interpreter: "python3", what: []string{interpreter}, says: "--interpreter"},
 		"by an interpreter":     {interpreter: "python3", what: []string{"sh"}, says: "--interpreter"},
 		"with python's options": {python: []string{"-u"}, what: []string{"sh"}, says: "options of python"},
 		"nothing of that name":  {what: []string{"no-such-program-here"}, says: "no program of that name on PATH"},

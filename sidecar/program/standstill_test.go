@@ -22,6 +22,12 @@ import (
 // goes to output.
 func recordScript(t testing.TB, s Script, output io.Writer) *timeline.Recording {
 	t.Helper()
+	return recordEach(t, time.Millisecond, s, output)
+}
+
+// recordEach is recordScript with another interval.
+func recordEach(t testing.TB, interval time.Duration, s Script, output io.Writer) *timeline.Recording {
+	t.Helper()
 	var rec *timeline.Recording
 	tools := realTools()
 	tools.Analyse = func(r *timeline.Recording) (*report.View, error) {
@@ -31,6 +37,7 @@ func recordScript(t testing.TB, s Script, output io.Writer) *timeline.Recording 
 	var messages bytes.Buffer
 	s.Stdout, s.Stderr = output, output
 	o, _ := options(t, &messages)
+	o.Interval = interval
 	if _, err := Run(context.Background(), tools, s, o); err != nil {
 		t.Fatal(err)
 	}
@@ -132,6 +139,35 @@ func TestAProgramThatBecomesAnother(t *testing.T) {
 		}
 		if !names["before"] || !names["after"] {
 			t.Errorf("functions %v, want before and after", names)
+		}
+	})
+}
+
+// TestTheIntervalAfterAnExec: sampling begins anew, as often as was asked for, whatever its
+// budget had made of that before.
+func TestTheIntervalAfterAnExec(t *testing.T) {
+	const asked = 50 * time.Microsecond
+	second := write(t, "second.py", spinner+"after(0.5)\n")
+	first := write(t, "first.py", spinner+fmt.Sprintf("before(1)\nos.execv(sys.executable, [sys.executable, %q])\n", second))
+	noise.Again(t, func(t *noise.Attempt) {
+		rec := recordEach(t, asked, Script{Interpreter: truth.OnPath(t), Args: []string{first}}, io.Discard)
+		var exec timeline.Gap
+		for _, g := range rec.Gaps {
+			if g.Reason == timeline.GapExec {
+				exec = g
+			}
+		}
+		before, after := rec.Sampling.Interval, rec.Sampling.Interval
+		for _, c := range rec.Sampling.Changes {
+			if c.From <= exec.Start {
+				before = c.Interval
+			}
+			if c.From <= exec.End {
+				after = c.Interval
+			}
+		}
+		if exec.End == 0 || before <= asked || after != asked {
+			t.Errorf("an interval of %v before the exec and of %v after it, want more than %v and that: %+v, exec %+v", before, after, asked, rec.Sampling, exec)
 		}
 	})
 }

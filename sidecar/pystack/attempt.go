@@ -62,7 +62,7 @@ func (a *attempt) make() verdict {
 		return stackWhole // runs no Python code
 	}
 	switch result, unknown := a.follow(end); {
-	case result == walkUnknown && r.learn(t, unknown):
+	case result == walkUnknown && (r.learn(t, a.leaf) || r.learn(t, unknown)):
 		return planWrong
 	case result != walkRoot:
 		return stackLost

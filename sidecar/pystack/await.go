@@ -2,6 +2,7 @@ package pystack
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/cpython"
@@ -49,13 +50,16 @@ func roleOf(function, file string) role {
 	return roleOther
 }
 
-const maxAwaits = 256 // coroutines of one chain
+// maxAwaits bounds the coroutines of one chain: of a longer one nothing is shown, as its
+// innermost is not known. Of more than keptWhole the outermost and the innermost are kept.
+const maxAwaits = 1 << 13
 
 // awaiting is a chain of coroutines that was read, and how to tell that it has not
 // changed.
 type awaiting struct {
 	root   uint64
-	frames []frame // root first
+	frames []frame // root first; of a long chain the middle is left out
+	elided int     // how many those are
 	proofs []Range // of each coroutine
 	bytes  []byte  // that were in them
 }
@@ -145,10 +149,13 @@ func (r *reader) unchanged(a *awaiting) bool {
 // readChain follows the chain of awaits from a.root by one read after the other.
 func (r *reader) readChain(a *awaiting) bool {
 	a.frames, a.proofs, a.bytes = a.frames[:0], a.proofs[:0], a.bytes[:0]
-	for next := a.root; next != 0 && len(a.frames) < maxAwaits; {
+	for next := a.root; next != 0; {
 		at, err := r.objects.Coroutine(next)
-		if err != nil || at == 0 {
-			return err == nil && len(a.frames) > 0
+		if err != nil || len(a.frames) == maxAwaits {
+			return false
+		}
+		if at == 0 {
+			break
 		}
 		s, ok, err := r.objects.Suspended(at)
 		if err != nil || !ok {
@@ -165,7 +172,28 @@ func (r *reader) readChain(a *awaiting) bool {
 		a.proofs, a.bytes = append(a.proofs, s.Proof), append(a.bytes, s.Was...)
 		next = s.Awaits
 	}
-	return true
+	a.leaveOutMiddle()
+	return len(a.frames) > 0
+}
+
+// leaveOutMiddle keeps the ends of a long chain. One in the middle goes on only when the
+// innermost has: that one's proof is theirs.
+func (a *awaiting) leaveOutMiddle() {
+	a.elided = 0
+	if len(a.frames) <= keptWhole {
+		return
+	}
+	low, high := keptEnd, len(a.frames)-keptEnd
+	begin, end := 0, 0 // of the middle, in bytes
+	for i := range high {
+		if i < low {
+			begin += a.proofs[i].Len
+		}
+		end += a.proofs[i].Len
+	}
+	a.elided = high - low
+	a.frames, a.proofs, a.bytes = slices.Delete(a.frames, low, high), slices.Delete(a.proofs, low, high), slices.Delete(a.bytes, begin, end)
+	a.frames[low].elided = true
 }
 
 // coroutineOf returns the coroutine that an event loop is run for by the frame of

@@ -1,6 +1,8 @@
 package pystack
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -148,4 +150,64 @@ func TestWhatCoroutinesDoWithWhatIsThrownIntoThem(t *testing.T) {
 			}
 		})
 	})
+}
+
+// awaitDeep awaits DEPTH calls deep.
+const awaitDeep = `
+import asyncio, sys
+import harness
+
+sys.setrecursionlimit(10_000_000)
+
+async def bottom():
+    await asyncio.sleep(0.2)
+
+async def down(n):
+    if n:
+        return await down(n - 1)
+    await bottom()
+
+async def outer():
+    await down(DEPTH)
+
+def one_round():
+    asyncio.run(outer())
+
+harness.drive(one_round)
+`
+
+func TestDeepAwaitsKeepTheirEnds(t *testing.T) {
+	for _, depth := range []int{200, 300, 900, 3000} {
+		t.Run(fmt.Sprint(depth), func(t *testing.T) {
+			eachVersion(t, func(t *testing.T, python truth.Interpreter) {
+				source := strings.ReplaceAll(awaitDeep, "DEPTH", fmt.Sprint(depth))
+				noise.Again(t, func(t *noise.Attempt) {
+					rec := sampleHeld(t, python, truth.Workload{Name: "deep", Source: source}, 400*time.Millisecond, SampleOptions{Budget: -1}).rec
+					whole, all := 0.0, 0.0
+					for _, s := range rec.Threads[mainThread(t, rec)].Spans {
+						all += (s.End - s.Start).Seconds()
+						seen, down, elided := make(map[string]bool), 0, 0
+						for n := s.Node; n != timeline.RootNode; n = rec.Nodes[n].Parent {
+							f := rec.Frames[rec.Nodes[n].Frame]
+							elided += f.Elided
+							if seen[f.Function] = true; f.Function == "down" && f.Suspended {
+								down++
+							}
+						}
+						if !seen["bottom"] || !seen["outer"] || !seen["<module>"] || down == 0 {
+							continue
+						}
+						whole += (s.End - s.Start).Seconds()
+						if got := down + elided; got < depth*3/4 || got > depth*5/4 {
+							t.Errorf("%d awaits and about %d left out, want %d", down, elided, depth)
+						}
+					}
+					t.Logf("%.0f %% of the time from <module> to bottom, %d nodes", 100*whole/all, len(rec.Nodes))
+					if whole < 0.5*all {
+						t.Errorf("%.0f %% of the time has its stack from <module> to bottom, want most", 100*whole/all)
+					}
+				})
+			})
+		})
+	}
 }

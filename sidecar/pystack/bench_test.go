@@ -3,6 +3,7 @@ package pystack
 import (
 	"context"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -53,3 +54,12 @@ func BenchmarkHandover1kHz(b *testing.B) { benchmark(b, truth.Handover, SampleOp
 func BenchmarkMaximumRate(b *testing.B) {
 	benchmark(b, truth.Work, SampleOptions{Interval: time.Nanosecond, Budget: -1})
 }
+
+// twelve calls, or generators, of each other.
+func twelve(way int) truth.Workload {
+	source := strings.NewReplacer("DOWN", waysDown[way].source).Replace(recursion)
+	return truth.Workload{Name: "twelve", Source: strings.NewReplacer("DEPTH", "12", "TURNS", "50").Replace(source)}
+}
+
+func BenchmarkTwelveCalls1kHz(b *testing.B)      { benchmark(b, twelve(0), SampleOptions{Budget: -1}) }
+func BenchmarkTwelveGenerators1kHz(b *testing.B) { benchmark(b, twelve(1), SampleOptions{Budget: -1}) }

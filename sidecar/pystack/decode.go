@@ -47,7 +47,7 @@ func (a *attempt) take(sure int) bool {
 		raw := &a.chain[len(a.chain)-1-i]
 		f, ok := a.frameOf(raw)
 		if !ok {
-			if f.object != nil && f.proven != a.r.number && a.r.isAnother(f.object) {
+			if f.object != nil && !a.r.isProven(&f) && a.r.isAnother(f.object) {
 				a.replace(f.object)
 			}
 			return false
@@ -132,10 +132,11 @@ func (a *attempt) surePart() int {
 	return sure
 }
 
-// isLeft tells that a frame lies behind one that runs because it was called earlier. C code
+// isLeft tells that a frame lies behind one that runs because it was called earlier. One above
+// frames that are left out was called by another. C code
 // that throws into a row of coroutines links the outermost to the frame that runs it, as
 // if that had called it (_gen_throw in Objects/genobject.c of 3.12 and 3.13).
-func (f *rawFrame) isLeft() bool { return f.direct && !f.linked }
+func (f *rawFrame) isLeft() bool { return f.direct && !f.linked && !f.elided }
 
 // lastingSamples is for how many samples in a row a generator must have been at
 // its place to be trusted while its neighbours move.
@@ -179,7 +180,7 @@ func (r *reader) salvage(t *thread) bool {
 		if !now.stands || now.code != f.code || !ok {
 			break
 		}
-		if f.proven != r.number && !r.proofs.trusting && (t.unsure || r.codes.doubtful(f.object)) {
+		if !r.isProven(&f) && !r.proofs.trusting && (t.unsure || r.codes.doubtful(f.object)) {
 			break
 		}
 		if now.instr != f.instr {

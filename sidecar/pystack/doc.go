@@ -42,7 +42,8 @@
 //
 // What is not known is said: a process that was stopped or has become another one has
 // no stacks meanwhile (standstill.go, lane.go), and of a deep recursion the middle is
-// left out (lane.go, plan.go).
+// left out, whether of calls (plan.go), generators (generators.go) or coroutines that
+// await each other (await.go); so it is in the tree of stacks (nodes.go).
 //
 // What a thread does that runs no Python code is asked of the kernel, less often
 // the longer the answer stays the same: a thread that has been asleep for long is

@@ -323,16 +323,14 @@ func (s *session) setState(t *thread, c call) {
 	if c.state == timeline.StateGIL {
 		s.gil.waiting++
 	}
-	if computes(ts.state) {
+	if ts.state.Computes() {
 		s.computing--
 	}
-	if computes(c.state) {
+	if c.state.Computes() {
 		s.computing++
 	}
 	ts.state, ts.wait, ts.leaf = c.state, c.wait, c.leaf
 }
-
-func computes(s timeline.State) bool { return s == timeline.StatePython || s == timeline.StateNative }
 
 // gilTracks counts what becomes the GIL's tracks.
 type gilTracks struct {

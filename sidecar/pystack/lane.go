@@ -2,7 +2,6 @@ package pystack
 
 import (
 	"errors"
-	"slices"
 
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
@@ -122,124 +121,13 @@ func (s *session) took(t *thread, v verdict, g *gilGroup) {
 		t.session.node = s.node(t)
 		// With the GIL the loop itself is at work.
 		if top := t.loopTop(); top > 0 && g.held != t.addr && s.p.reader.readAwaiting(t, s.opts.Coroutine(t.nativeID)) {
-			t.session.node = s.suspendedNode(s.below(t, top), t.awaiting.frames)
+			t.session.node = s.suspendedNode(s.below(t, top), &t.awaiting)
 			t.session.idle = true
 		}
 	}
 	if t.session.node != before { // whatever it waited for, it does something else now
 		t.session.probeAt, t.session.probeEvery, t.session.changedAt = 0, 0, s.at
 	}
-}
-
-// Of a stack of more frames than keptWhole the outermost and the innermost are kept:
-// each recursion goes its own way, and the tree of stacks is bounded.
-const (
-	keptWhole = 400
-	keptEnd   = 150
-)
-
-// node interns a stack. Frames that are the same as in the last sample still
-// carry their node.
-func (s *session) node(t *thread) timeline.NodeID {
-	stack := t.stack
-	gap := slices.IndexFunc(stack, func(f frame) bool { return f.elided })
-	if gap < 0 && len(stack) <= keptWhole {
-		return s.nodeAbove(timeline.RootNode, stack)
-	}
-	low, high := min(keptEnd, len(stack)), max(len(stack)-keptEnd, 0)
-	elided := high - low
-	if gap >= 0 {
-		low, high = min(low, gap), max(high, gap)
-		elided = high - low + t.framesElided()
-	}
-	parent := s.elision(s.nodeAbove(timeline.RootNode, stack[:low]), stack[low:high], stack[high:], elided)
-	for i := low; i < len(stack); i++ {
-		stack[i].node = 0 // they stand elsewhere in the next stack
-	}
-	parent = s.nodeAbove(parent, stack[high:])
-	for i := high; i < len(stack)-1; i++ {
-		stack[i].node = 0
-	}
-	return parent
-}
-
-// nodeAbove interns frames above a stack.
-func (s *session) nodeAbove(parent timeline.NodeID, frames []frame) timeline.NodeID {
-	same := true
-	for i := range frames {
-		f := &frames[i]
-		if same && f.node != 0 {
-			parent = f.node
-			continue
-		}
-		same = false
-		f.node = s.child(parent, f, false)
-		parent = f.node
-	}
-	return parent
-}
-
-// framesElided estimates how many frames of a deep recursion were not read.
-func (t *thread) framesElided() int {
-	sum := uint64(0)
-	for i := range t.stack {
-		sum += t.stack[i].object.FrameLen
-	}
-	return int(t.plan.elided() * uint64(len(t.stack)) / max(sum, 1))
-}
-
-// elision interns what stands for the frames that are left out of a stack: the
-// function that is the most frequent among those between, or above them, and a
-// number of one digit.
-func (s *session) elision(parent timeline.NodeID, between, above []frame, count int) timeline.NodeID {
-	if len(between) == 0 {
-		between = above[:min(len(above), keptEnd/2)]
-	}
-	counts := make(map[*codeObject]int)
-	var most *codeObject
-	for i := 0; i < len(between); i += 1 + len(between)/keptEnd {
-		object := between[i].object
-		if counts[object]++; most == nil || counts[object] > counts[most] {
-			most = object
-		}
-	}
-	if most == nil {
-		return parent
-	}
-	digit := 1
-	for count/digit >= 10 {
-		digit *= 10
-	}
-	return s.sink.Child(parent, s.sink.Frame(timeline.Frame{
-		Function: most.Function, File: most.File, FirstLine: int(most.FirstLine), Elided: max(count/digit*digit, 1)}))
-}
-
-// below is the node of a stack's first frames.
-func (s *session) below(t *thread, top int) timeline.NodeID {
-	if node := t.stack[top-1].node; node != 0 {
-		return node
-	}
-	return s.nodeAbove(timeline.RootNode, t.stack[:top])
-}
-
-// suspendedNode interns the frames of coroutines that await above the stack parent.
-func (s *session) suspendedNode(parent timeline.NodeID, frames []frame) timeline.NodeID {
-	for i := range frames {
-		parent = s.child(parent, &frames[i], true)
-	}
-	return parent
-}
-
-func (s *session) child(parent timeline.NodeID, f *frame, suspended bool) timeline.NodeID {
-	key := nodeKey{parent, f.object, f.object.Line(f.index), suspended}
-	node, ok := s.nodes[key]
-	if !ok {
-		node = s.sink.Child(parent, s.sink.Frame(timeline.Frame{
-			Function: f.object.Function, File: f.object.File,
-			Line: int(key.line), FirstLine: int(f.object.FirstLine), Suspended: suspended}))
-		s.nodes[key] = node
-	}
-	return node
 }
 
 // tell writes a thread's stack and state to the sink if they have changed.

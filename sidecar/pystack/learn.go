@@ -6,8 +6,6 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/cpython"
 )
 
-const maxLearn = 32 // frames looked up one by one to find where a chain goes
-
 // chunksRight tells whether the copies hold the thread's data stack, and
 // corrects the plan if not.
 func (r *reader) chunksRight(t *thread, chunk, top uint64) bool {
@@ -147,36 +145,6 @@ func (r *reader) mark(t *thread) {
 		}
 		addr = r.word(s.use(false) + offset + r.l.Frame.Previous)
 	}
-}
-
-// learn takes the frames outside the plan into it: it follows the chain from
-// addr through the copies, reading what they lack one by one. It tells whether
-// the plan has grown.
-func (r *reader) learn(t *thread, addr uint64) bool {
-	l := r.l
-	var buf [128]byte
-	learnt := 0
-	for step := 0; addr != 0 && learnt < maxLearn && step < maxDepth; step++ {
-		if s, offset := r.find(addr, l.Frame.Size); s != nil {
-			addr = r.word(s.use(false) + offset + l.Frame.Previous)
-			continue
-		}
-		head := buf[:l.Frame.Size]
-		if addr%cpython.WordSize != 0 || cpython.ReadAt(r.mem, addr, head) != nil {
-			break
-		}
-		switch owner := head[l.Frame.Owner]; {
-		case owner == cpython.OwnerGen:
-			t.plan.addHeap(addr, l.Frame.Size)
-		case owner >= cpython.OwnerShim && owner < 16 && l.HasShims:
-			t.plan.addStack(addr, l.Frame.Size)
-		default:
-			return learnt > 0
-		}
-		learnt++
-		addr = cpython.Word(head, l.Frame.Previous)
-	}
-	return learnt > 0
 }
 
 // dropUnmapped takes the range at which a read ended out of the plan; false if

@@ -15,7 +15,7 @@ const (
 	topRead       = 64 << 10  // else so much of its top …
 	bottomRead    = 48 << 10  // … and of its bottom
 	chunkSlack    = 512       // read beyond the top, so that a few more calls need no second try
-	maxHeapFrames = 64        // generator frames of one thread kept in mind
+	maxHeapFrames = 64        // generator frames of one thread kept in mind, where its stack has not as many
 	maxShims      = 1024      // interpreter entries of one thread kept in mind
 	keepUnseen    = 64        // samples between two looks for places no longer used
 	maxCopies     = 5         // of one structure
@@ -76,28 +76,35 @@ type placed struct {
 
 // plan is where a thread's stack is expected to lie. It belongs to one thread.
 type plan struct {
-	chunks []chunkRange // top first
-	read   []chunkRange // of them: the middle of a deep recursion is left out
-	bottom uint64       // if so, the uppermost chunk below it
-	heap   []placed     // by address
-	stack  []placed     // by address
-	sample uint64       // counts samples, for placed.seen
-	change uint64       // counts changes of the plan
-	unrest float64      // share of the last samples with generators of which one was torn
-	fast   bool         // the last one has, and there are generators: make more copies
+	chunks  []chunkRange // top first
+	read    []chunkRange // of them: the middle of a deep recursion is left out
+	bottom  uint64       // if so, the uppermost chunk below it
+	heap    []placed     // by address
+	passed  passed       // of a long chain of generators: what is not in heap
+	missing []uint64     // of generators, while they are added
+	stack   []placed     // by address
+	sample  uint64       // counts samples, for placed.seen
+	change  uint64       // counts changes of the plan
+	unrest  float64      // share of the last samples with generators of which one was torn
+	fast    bool         // the last one has, and there are generators: make more copies
+}
+
+// position returns where the place at addr is in a list, or would be.
+func position(list []placed, addr uint64) (at int, found bool) {
+	low, high := 0, len(list)
+	for low < high {
+		if middle := (low + high) / 2; list[middle].addr < addr {
+			low = middle + 1
+		} else {
+			high = middle
+		}
+	}
+	return low, low < len(list) && list[low].addr == addr
 }
 
 // add keeps a frame's place in mind.
 func add(list []placed, addr, size, sample uint64, limit int) []placed {
-	i, found := slices.BinarySearchFunc(list, addr, func(p placed, addr uint64) int {
-		switch {
-		case p.addr < addr:
-			return -1
-		case p.addr > addr:
-			return 1
-		}
-		return 0
-	})
+	i, found := position(list, addr)
 	if found {
 		list[i].seen, list[i].size = sample, max(list[i].size, size)
 		return list
@@ -115,11 +122,6 @@ func add(list []placed, addr, size, sample uint64, limit int) []placed {
 		}
 	}
 	return slices.Insert(list, i, placed{addr, size, sample})
-}
-
-func (p *plan) addHeap(addr, size uint64) {
-	p.heap = add(p.heap, addr, size, p.sample, maxHeapFrames)
-	p.change++
 }
 
 func (p *plan) addStack(addr, size uint64) {
@@ -143,11 +145,12 @@ func (p *plan) note(a *attempt) {
 
 // see marks a place as part of the stack of this sample.
 func see(list []placed, addr, sample uint64) {
-	for i := range list {
-		if list[i].addr <= addr && addr < list[i].addr+list[i].size {
-			list[i].seen = sample
-			return
-		}
+	i, found := position(list, addr)
+	if !found {
+		i-- // it may lie within the one before
+	}
+	if i >= 0 && addr-list[i].addr < list[i].size {
+		list[i].seen = sample
 	}
 }
 
@@ -167,7 +170,8 @@ type copies struct {
 	buf      []byte
 	segments []segment
 	thread   uint64 // position of the thread state in buf
-	top      int    // segments[top] is the top chunk, if there is one
+	top      int    // segments[top] is the top chunk, if there is one; before it are heap frames, by address
+	shims    int    // from here on they are of the C stack, by address
 	planned  struct {
 		ranges int    // those of the plan; others may follow
 		size   uint64 // bytes of them
@@ -219,7 +223,7 @@ func (c *copies) layOut(l *cpython.Layout, p *plan, thread, gil, gilLen uint64) 
 			s.n++
 		}
 	}
-	c.top = heap
+	c.top, c.shims = heap, chunks
 	afterTop := min(heap+1, chunks)
 	if gil != 0 {
 		read(gil, gilLen)
@@ -267,17 +271,34 @@ func (c *copies) merge(list []placed, kind segmentKind) {
 // find returns the segment that holds size bytes at addr, and where in it; nil
 // if none does.
 func (c *copies) find(addr, size uint64) (s *segment, offset uint64) {
-	if c.top < len(c.segments) { // where most frames are
-		s = &c.segments[c.top]
-		if offset = addr - s.addr; offset < s.size && s.size-offset >= size {
-			return s, offset
-		}
-	}
-	for i := range c.segments {
+	for i := c.top; i < c.shims; i++ { // where most frames are
 		s = &c.segments[i]
 		if offset = addr - s.addr; offset < s.size && s.size-offset >= size {
 			return s, offset
 		}
+	}
+	if s, offset = within(c.segments[:c.top], addr, size); s != nil {
+		return s, offset
+	}
+	return within(c.segments[c.shims:], addr, size)
+}
+
+// within is find in segments that are in the order of their addresses.
+func within(segments []segment, addr, size uint64) (*segment, uint64) {
+	low, high := 0, len(segments)
+	for low < high {
+		if middle := (low + high) / 2; segments[middle].addr <= addr {
+			low = middle + 1
+		} else {
+			high = middle
+		}
+	}
+	if low == 0 {
+		return nil, 0
+	}
+	s := &segments[low-1]
+	if offset := addr - s.addr; offset < s.size && s.size-offset >= size {
+		return s, offset
 	}
 	return nil, 0
 }

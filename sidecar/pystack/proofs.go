@@ -1,6 +1,9 @@
 package pystack
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 const (
 	// maxWatched bounds the code objects that are compared by the call that copies the
@@ -16,9 +19,11 @@ const (
 // the copies.
 type proofs struct {
 	watching []watched
-	trusting bool    // none is: they were compared a moment ago
-	unproven []int   // of an attempt's frames: those that take a read of their own
-	ranges   []Range // that reads these, and its buffer
+	held     []*codeObject // of them: those that are what they were
+	trusting bool          // none is: they were compared a moment ago
+	unproven []int         // of an attempt's frames: those that take a read of their own …
+	asked    []*codeObject // … and their code objects
+	ranges   []Range       // that reads these, and its buffer
 	buf      []byte
 }
 
@@ -40,7 +45,7 @@ func (p *proofs) space(size int) []byte {
 // compared by.
 func (r *reader) watch(t *thread) {
 	p := &r.proofs
-	p.watching = p.watching[:0]
+	p.watching, p.held = p.watching[:0], p.held[:0]
 	if p.trusting = !t.unsure && !r.codes.counts && r.times.end.Sub(t.compared) < compareEvery; p.trusting {
 		return
 	}
@@ -54,6 +59,9 @@ func (r *reader) watch(t *thread) {
 		if depth != turn && !t.unsure && !r.codes.doubtful(object) {
 			continue
 		}
+		if p.watches(t, object) {
+			continue
+		}
 		if len(p.watching) == maxWatched {
 			break
 		}
@@ -64,6 +72,16 @@ func (r *reader) watch(t *thread) {
 	r.resize(uint64(pos))
 }
 
+// isProven tells whether a frame's code object was compared with the copies.
+func (r *reader) isProven(f *frame) bool {
+	return f.proven == r.number || slices.Contains(r.proofs.held, f.object)
+}
+
+// watches tells whether a code object is watched already: recursions have many frames of one.
+func (p *proofs) watches(t *thread, object *codeObject) bool {
+	return slices.ContainsFunc(p.watching, func(w watched) bool { return t.stack[w.depth].object == object })
+}
+
 // compareWatched takes note of which code objects that were read with the copies
 // are what they were. What it means is seen when the frame is known to be on the
 // stack: freed memory keeps what it held for a while.
@@ -72,6 +90,7 @@ func (r *reader) compareWatched(t *thread) {
 		f := &t.stack[w.depth]
 		if f.object.Identity.Holds(r.l, r.buf[min(w.at, uint64(len(r.buf))):]) {
 			f.proven = r.number
+			r.proofs.held = append(r.proofs.held, f.object)
 		} else {
 			f.replaced = true
 		}
@@ -86,7 +105,7 @@ func (r *reader) compareWatched(t *thread) {
 // on the stack, so that their code is no freed one.
 func (a *attempt) confirm() bool {
 	r, p := a.r, &a.r.proofs
-	p.ranges, p.unproven = p.ranges[:0], p.unproven[:0]
+	p.ranges, p.unproven, p.asked = p.ranges[:0], p.unproven[:0], p.asked[:0]
 	size := 0
 	for i := range a.found {
 		f := &a.found[i]
@@ -96,6 +115,10 @@ func (a *attempt) confirm() bool {
 				r.codes.confirmed(f.object)
 			}
 		case a.t.unsure, f.isNew && r.codes.stale(f.object), !p.trusting && r.codes.doubtful(f.object):
+			if slices.Contains(p.held, f.object) || slices.Contains(p.asked, f.object) {
+				continue
+			}
+			p.asked = append(p.asked, f.object)
 			p.ranges = append(p.ranges, f.object.Identity.Proof()...)
 			p.unproven = append(p.unproven, i)
 			size += f.object.Identity.Size

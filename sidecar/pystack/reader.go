@@ -11,6 +11,7 @@ import (
 const (
 	maxCorrections = 16 // further reads because the addresses have changed
 	maxTries       = 4  // reads of one sample: the first and three more
+	maxDropped     = 32 // ranges left out of one, because they are no longer mapped
 	// slowCopy is longer than any read takes while it runs: the copies of one that
 	// was interrupted are too far apart for their agreement to mean anything. It
 	// grows by a nanosecond a byte.
@@ -51,6 +52,7 @@ type reader struct {
 	objects *cpython.Objects
 	codes   *codeCache
 	seen    seenCalls
+	survey  survey
 	proofs  proofs
 	last    attempt // its slices are used by the next one
 	number  uint32  // of attempts, counted by their copies
@@ -70,7 +72,7 @@ func newReader(m Memory, l *cpython.Layout) *reader {
 
 // copy reads the plan of t into r.copies, with the GIL first where gil is set.
 func (r *reader) copy(t *thread, gil, gilLen uint64) error {
-	for range maxLearn {
+	for range maxDropped {
 		r.layOut(r.l, &t.plan, t.addr, gil, gilLen)
 		planned := len(r.buf)
 		r.watch(t)
@@ -102,7 +104,7 @@ type allowance struct{ tries, corrections int }
 // by the caller.
 func (r *reader) sample(t *thread, isRead bool) (verdict, error) {
 	t.plan.sample++
-	t.next = t.next[:0]
+	t.next, r.survey.frames = t.next[:0], 0
 	if !isRead {
 		r.times.end = time.Now()
 	}

@@ -48,6 +48,7 @@ type threadSession struct {
 	toldAt timeline.Nanos
 
 	node      timeline.NodeID
+	cut       cut // of the stack that has it
 	truncated bool
 	idle      bool // in an event loop, while a coroutine awaits
 	state     timeline.State

@@ -223,3 +223,11 @@ func TestSecondRecording(t *testing.T) {
 		})
 	})
 }
+
+func TestFramesLeftOutAreRoundedToTheNearest(t *testing.T) {
+	for count, want := range map[int]int{0: 1, 1: 1, 9: 9, 14: 10, 15: 20, 96: 100, 600: 600, 29_700: 30_000, 199_700: 200_000} {
+		if got := roundToDigit(count); got != want {
+			t.Errorf("%d frames left out are told as about %d, want %d", count, got, want)
+		}
+	}
+}

@@ -32,18 +32,18 @@ func (a *attempt) walk(end root, useFirst bool) (result walkEnd, unknown uint64)
 	a.chain = a.chain[:0]
 	addr, last := a.leaf, uint64(0)
 	var lastKind segmentKind
-	viaC, gap := false, false
+	viaC, below := false, jumps{}
 	for step := 0; addr != 0; step++ {
 		if step > maxDepth {
 			return walkTorn, 0
 		}
 		s, offset := r.find(addr, l.Frame.Size)
-		if s == nil && !gap && len(a.chain) > 0 && a.t.plan.isElided(addr) {
-			// On with the frame that the next chunk begins with: what it was called by
-			// lies below it.
-			gap, a.chain[len(a.chain)-1].elided = true, true
-			addr = a.t.plan.bottom + cpython.ChunkData
-			s, offset = r.find(addr, l.Frame.Size)
+		if s == nil && len(a.chain) > 0 {
+			if on := below.from(&a.t.plan, addr, len(a.chain)); on != 0 {
+				a.chain[len(a.chain)-1].elided = true
+				addr = on
+				s, offset = r.find(addr, l.Frame.Size)
+			}
 		}
 		if s == nil {
 			return walkUnknown, addr
@@ -67,9 +67,46 @@ func (a *attempt) walk(end root, useFirst bool) (result walkEnd, unknown uint64)
 	// A chain that ends above the thread's first frame is torn: a generator that
 	// yielded has no previous frame any more.
 	if len(a.chain) > 0 && end.chunk != 0 && last != end.chunk+cpython.RootFrame && (lastKind != heapFrames || !end.idle) {
+		if below.passed != 0 { // the generators below have gone
+			return walkUnknown, below.passed
+		}
 		return walkTorn, 0
 	}
+	if below.passed == 0 {
+		a.t.plan.passed = passed{}
+		return walkRoot, 0
+	}
+	known := 0
+	for i := range a.chain {
+		if a.chain[i].heap {
+			known++
+		}
+	}
+	a.t.plan.passed.frames = max(a.t.plan.passed.of-known, 1)
 	return walkRoot, 0
+}
+
+// jumps is where following a chain has left out what is not read of it: at most once in
+// the data stack and once in a row of generators.
+type jumps struct {
+	stack  bool
+	passed uint64 // the first of the generators
+}
+
+// from returns the frame to go on with instead of the one at addr, which is not read; 0 if
+// it should be.
+func (j *jumps) from(p *plan, addr uint64, depth int) uint64 {
+	switch {
+	case !j.stack && p.isElided(addr):
+		// On with the frame that the next chunk begins with: what it was called by
+		// lies below it.
+		j.stack = true
+		return p.bottom + cpython.ChunkData
+	case j.passed == 0 && p.passed.below != 0 && depth >= keptEnd:
+		j.passed = addr
+		return p.passed.below
+	}
+	return 0
 }
 
 // compare makes one frame of its copies and returns the caller's address.

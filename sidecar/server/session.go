@@ -274,7 +274,10 @@ func sources(in []*api.CellSource) []timeline.Source {
 func loaded(in []*api.Loaded) map[string]time.Time {
 	out := make(map[string]time.Time, len(in))
 	for _, l := range in {
-		out[l.File] = time.Unix(0, l.ModifiedNs)
+		out[l.File] = time.Time{}
+		if l.ModifiedNs != 0 {
+			out[l.File] = time.Unix(0, l.ModifiedNs)
+		}
 	}
 	return out
 }
@@ -287,7 +290,8 @@ func samples(req *api.PushRequest) recorder.Samples {
 		CPU:    timeline.Nanos(req.CpuNs),
 	}
 	for _, f := range req.Frames {
-		out.Frames[f.Id] = timeline.Frame{Function: f.Function, File: f.File, Line: int(f.Line), FirstLine: int(f.FirstLine), Suspended: f.Suspended}
+		out.Frames[f.Id] = timeline.Frame{
+			Function: f.Function, File: f.File, Line: int(f.Line), FirstLine: int(f.FirstLine), Suspended: f.Suspended, Elided: max(int(f.Elided), 0)}
 	}
 	for _, st := range req.Stacks {
 		out.Stacks[st.Id] = st.Frames

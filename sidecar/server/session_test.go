@@ -268,8 +268,9 @@ func TestFallbackSamplesMakeAReport(t *testing.T) {
 	start := timeline.Monotonic()
 	push := &api.PushRequest{
 		CellId: "a", CpuNs: 1000,
-		Frames:  []*api.PushRequest_Frame{{Id: 1, Function: "outer", File: "m.py", Line: 3, FirstLine: 1}, {Id: 2, Function: "inner", File: "m.py", Line: 9, FirstLine: 8}},
-		Stacks:  []*api.PushRequest_Stack{{Id: 1, Frames: []uint32{1}}, {Id: 2, Frames: []uint32{1, 2}}, {Id: 3, Frames: []uint32{99}}},
+		Frames: []*api.PushRequest_Frame{{Id: 1, Function: "outer", File: "m.py", Line: 3, FirstLine: 1}, {Id: 2, Function: "inner", File: "m.py", Line: 9, FirstLine: 8},
+			{Id: 3, Function: "outer", File: "m.py", FirstLine: 1, Elided: 500}},
+		Stacks:  []*api.PushRequest_Stack{{Id: 1, Frames: []uint32{1}}, {Id: 2, Frames: []uint32{1, 3, 2}}, {Id: 3, Frames: []uint32{99}}},
 		Threads: []*api.PushRequest_Thread{{ThreadId: 7, Name: "MainThread", Main: true}},
 	}
 	for i := range 20 {
@@ -297,6 +298,9 @@ func TestFallbackSamplesMakeAReport(t *testing.T) {
 	}
 	if got := total["inner"]; got < 0.0099 || got > 0.0101 {
 		t.Errorf("inner lasts %.4f s, want 0.01", got)
+	}
+	if leftOut := "… about 500 frames, most of outer"; !slices.ContainsFunc(r.Functions, func(f report.Function) bool { return f.Label != nil && *f.Label == leftOut }) {
+		t.Errorf("functions %+v, want one that tells what was left out", r.Functions)
 	}
 }
 

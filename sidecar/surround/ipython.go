@@ -31,6 +31,7 @@ type meaning struct {
 	recorded  bool           // it is the module level of the recorded cell
 	phase     timeline.Phase // around a cell, that begins with it
 	cellMagic bool           // it calls a cell magic, which has the cell's text for its body
+	runsCode  bool           // it calls a cell's code, and then what prints its exception
 	// startsThread tells threading's own frames, which stand above every thread's.
 	startsThread bool
 }
@@ -64,6 +65,7 @@ func meaningOf(f timeline.Frame, o origin.Origin, t *texts) meaning {
 	case origin.Machinery:
 		m.role = kernel
 		m.cellMagic = o.Package == "IPython" && strings.HasSuffix(f.Function, ".run_cell_magic")
+		m.runsCode = o.Package == "IPython" && strings.HasSuffix(f.Function, ".run_code")
 	case origin.Standard, origin.Interpreter:
 		switch {
 		case o.Package == "asyncio" && strings.HasSuffix(f.Function, "._run_once"):

@@ -169,7 +169,7 @@ func bounds(t timeline.Thread, positions []position, duration timeline.Nanos) (f
 		switch p := at(positions, span.Node); {
 		case p.phase == timeline.PhaseTraceback:
 			to = max(span.Start, from)
-		case p.phase == timeline.PhaseNone && (p.inCell || p.mode == program):
+		case p.phase == timeline.PhaseNone && (p.inCell || p.mode == program || p.mode == called):
 			return from, to
 		}
 	}

@@ -131,17 +131,24 @@ func TestStacks(t *testing.T) {
 		{"a repr of the user's own", "A()", inCell(cell(1), displayHook, frame("A.__repr__", "/home/u/a.py", 3)), "display > a.py:3 A.__repr__"},
 		{"display() on a line", "display(A())", inCell(cell(1), frame("display", site+"IPython/core/display_functions.py", 277), frame("A.__repr__", "/home/u/a.py", 3)), "222.py:1 <module> > a.py:3 A.__repr__"},
 		{"a traceback", "1/0", inCell(frame("InteractiveShell.showtraceback", shell, 2279), frame("getlines", stdlib+"linecache.py", 40)), "traceback > linecache.py:40 getlines"},
+		{"a traceback by a printer of somebody else's", "1/0", inCell(frame("install.<locals>.ipy_show_traceback", site+"rich/traceback.py", 170), frame("Console.print", site+"rich/console.py", 1700)), "traceback > traceback.py:170 install.<locals>.ipy_show_traceback > console.py:1700 Console.print"},
+		{"a traceback by a printer of the user's own", "1/0", inCell(frame("InteractiveShell.set_custom_exc.<locals>.wrapped", shell, 1990), helper, frame("InteractiveShell.showtraceback", shell, 2279)), "traceback > helpers.py:4 load > interactiveshell.py:2279 InteractiveShell.showtraceback"},
+		{"the traceback of a script by %run", "%run bad.py", inCell(cell(1), lineMagic, frame("InteractiveShell.safe_execfile", shell, 3045), frame("InteractiveShell.showtraceback", shell, 2279), frame("getlines", stdlib+"linecache.py", 40)), "traceback > linecache.py:40 getlines"},
+		{"the traceback of the body of a magic", "%%capture\n1/0", inCell(cell(1), cellMagic, runCell[1:], runCode, frame("install.<locals>.ipy_show_traceback", site+"rich/traceback.py", 170)), "traceback > traceback.py:170 install.<locals>.ipy_show_traceback"},
 		{"figures drawn after the cell", "plt.plot()", stack(loop, runCell, trigger, frame("flush_figures", site+"matplotlib_inline/backend_inline.py", 200), frame("Figure.savefig", site+"matplotlib/figure.py", 10)), "figures > figure.py:10 Figure.savefig"},
 		{"figures drawn before they are shown", "plt.plot()", stack(loop, runCell, trigger, frame("_draw_all_if_interactive", site+"matplotlib/pyplot.py", 1), frame("FigureCanvasAgg.draw", site+"matplotlib/backends/backend_agg.py", 10)), "figures > pyplot.py:1 _draw_all_if_interactive > backend_agg.py:10 FigureCanvasAgg.draw"},
 		{"another callback", "x", stack(loop, runCell, trigger, helper), "callbacks > helpers.py:4 load"},
 		{"our extension before the cell", "x", stack(loop, runCell, runCode[:2], trigger, ours_, sleep), ""},
-		{"step() in the cell", "omni_perf.step()", inCell(cell(1), ours_, sleep), "222.py:1 <module> > threading.py:355 wait"},
+		{"step() in the cell", "x = 1\nomni_perf.step()", inCell(cell(2), ours_, sleep), "222.py:2 <module>"},
+		{"step() in a function", "load()", inCell(cell(1), helper, ours_, frame("dumps", stdlib+"json/__init__.py", 180), frame("JSONEncoder.encode", stdlib+"json/encoder.py", 200)), "222.py:1 <module> > helpers.py:4 load"},
+		{"a function that our extension was given", "load()", inCell(cell(1), ours_, sleep, helper, library), "222.py:1 <module> > helpers.py:4 load > frame.py:100 DataFrame.sum"},
 		{"%%time", "%%omni_perf\n%%time\n\nx = 1\ny = 2", inCell(cell(1), cellMagic, timeMagic, frame("<module>", "<timed exec>", 2)), "222.py:5 <module>"},
 		{"%%time of one expression", "%%omni_perf\n%%time\nf()", inCell(cell(1), cellMagic, timeMagic, frame("<module>", "<timed eval>", 1), helper), "222.py:3 <module> > helpers.py:4 load"},
 		{"%%time's own work", "%%omni_perf\n%%time\nf()", inCell(cell(1), cellMagic, timeMagic), "222.py:2 <module> > interactiveshell.py:2644 InteractiveShell.run_cell_magic > execution.py:1426 ExecutionMagics.time"},
 		{"a function defined under %%time", "%%time\ndef f():\n    g()\nf()", inCell(cell(1), cellMagic, timeMagic, frame("<module>", "<timed exec>", 3), timeline.Frame{Function: "f", File: "<timed exec>", Line: 2, FirstLine: 1}), "222.py:4 <module> > 222.py:3 f"},
 		{"our magic below %%time", "%%time\n%%omni_perf\nx = 1\ny = 2", inCell(cell(1), cellMagic, timeMagic, frame("<module>", "<timed exec>", 3)), "222.py:4 <module>"},
 		{"%%timeit", "%%omni_perf\n%%timeit -n 3\nx = 1\ny = 2", inCell(cell(1), cellMagic, frame("ExecutionMagics.timeit", site+"IPython/core/magics/execution.py", 1239), frame("Timer.repeat", stdlib+"timeit.py", 208), frame("inner", "<magic-timeit>", 2)), "222.py:4 <module>"},
+		{"the set-up of %%timeit", "%%omni_perf\n%%timeit -n 3 load()\nx = 1\ny = 2", inCell(cell(1), cellMagic, frame("ExecutionMagics.timeit", site+"IPython/core/magics/execution.py", 1239), frame("Timer.repeat", stdlib+"timeit.py", 208), frame("inner", "<magic-timeit>", 0), helper), "222.py:2 <module> > helpers.py:4 load"},
 		{"%%prun", "%%omni_perf\n%%prun\nx = 1\ny = 2", inCell(cell(1), cellMagic, frame("ExecutionMagics._run_with_profiler", site+"IPython/core/magics/execution.py", 334), frame("Profile.runctx", stdlib+"cProfile.py", 102), frame("<module>", "<string>", 2)), "222.py:4 <module>"},
 		{"%time on a line", "x = 1\n%time load()", inCell(cell(2), lineMagic, timeMagic, frame("<module>", "<timed eval>", 1), helper), "222.py:2 <module> > helpers.py:4 load"},
 		{"%run", "%run helpers.py", inCell(cell(1), lineMagic, frame("InteractiveShell.safe_execfile", shell, 3045), frame("<module>", "/home/u/helpers.py", 9), helper), "222.py:1 <module> > helpers.py:9 <module> > helpers.py:4 load"},
@@ -152,6 +159,19 @@ func TestStacks(t *testing.T) {
 		got := told(Strip(rec), 0)
 		if want := strings.TrimRight("1s "+c.want, " "); len(got) != 3 || strings.TrimRight(got[1], " ") != want {
 			t.Errorf("%s:\n got %q\nwant %q", c.name, got[1:min(2, len(got))], want)
+		}
+	}
+}
+
+// What lets event loops run within one another stands above the cells; ipykernel 7 brings nest_asyncio2.
+func TestTheEventLoopsOfNestAsyncio(t *testing.T) {
+	for _, name := range []string{"nest_asyncio", "nest_asyncio2"} {
+		nested := stack(loop[:4], frame("run_forever", site+name+".py", 81), frame("_run_once", site+name+".py", 115), loop[6:], runCell)
+		figures := stack(nested, trigger, frame("flush_figures", site+"matplotlib_inline/backend_inline.py", 200))
+		rec := record("x = 1", stack(nested, runCode, cell(1)), figures, stack(nested, runCode, cell(1)),
+			stack(nested, runCode, frame("InteractiveShell.showtraceback", shell, 2279)))
+		if got, want := fmt.Sprintf("%q", told(Strip(rec), 0)), `["1s 222.py:1 <module>" "1s figures" "1s 222.py:1 <module>"]`; got != want {
+			t.Errorf("%s: got %s, want %s", name, got, want)
 		}
 	}
 }
@@ -235,6 +255,12 @@ func TestTheTimeOfATracebackIsNotTheCells(t *testing.T) {
 	out := Strip(rec)
 	if got, want := fmt.Sprintf("%v %q", out.Duration.Seconds(), told(out, 0)), `2 ["2s 222.py:1 <module>"]`; got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+	// So is that of a script by %run, where it is the last thing that the cell does.
+	run := inCell(cell(1), lineMagic, frame("InteractiveShell.safe_execfile", shell, 3045))
+	rec = record("%run bad.py", stack(run, frame("<module>", "/home/u/bad.py", 6)), stack(run, frame("InteractiveShell.showtraceback", shell, 2279)))
+	if out := Strip(rec); out.Duration != second {
+		t.Errorf("%v of 1 s are left", out.Duration.Seconds())
 	}
 	// A traceback that the cell itself lets IPython print is within its time.
 	rec = record("f()", inCell(cell(1)), traceback, inCell(cell(1)))

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/omni-perf/omni-perf/sidecar/origin"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
@@ -194,35 +195,7 @@ func (t *texts) ofMagic(f timeline.Frame) (region, bool) {
 	return region{}, false
 }
 
-// defines tells whether the function's first line says so: a decorator stands above its def.
+// defines tells whether the region's text has the function at its first line.
 func (r region) defines(f timeline.Frame) bool {
-	at := r.line(f.FirstLine) - 1
-	if f.FirstLine < 1 || at >= len(r.text.lines) {
-		return false
-	}
-	name := f.Function[strings.LastIndexByte(f.Function, '.')+1:]
-	for ; at < len(r.text.lines); at++ {
-		line := strings.TrimSpace(r.text.lines[at])
-		switch {
-		case strings.HasPrefix(line, "@"):
-			continue
-		case name == "<lambda>":
-			return strings.Contains(line, "lambda")
-		case strings.HasPrefix(name, "<"): // <listcomp>, <genexpr>
-			return strings.Contains(line, "for") || strings.ContainsAny(line, "([{")
-		}
-		for _, keyword := range []string{"def ", "class "} {
-			_, rest, ok := strings.Cut(line, keyword)
-			if rest = strings.TrimLeft(rest, " "); ok && strings.HasPrefix(rest, name) && !isName(rest[len(name):]) {
-				return true
-			}
-		}
-		return false
-	}
-	return false
-}
-
-// isName tells whether a text begins like the rest of an identifier.
-func isName(rest string) bool {
-	return rest != "" && (rest[0] == '_' || rest[0] >= '0' && rest[0] <= '9' || rest[0] >= 'A' && rest[0] <= 'Z' || rest[0] >= 'a' && rest[0] <= 'z' || rest[0] >= 0x80)
+	return f.FirstLine > 0 && origin.Defines(r.text.lines, r.line(f.FirstLine), f.Function)
 }

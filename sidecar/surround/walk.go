@@ -12,6 +12,7 @@ const (
 	program             // in the user's code and what it calls
 	magic               // in IPython's machinery that the user's code called: it may call their code
 	hidden              // in our extension around a cell
+	called              // in our extension, or what it calls, below the user's code: the time is the caller's
 )
 
 // position is what one knows of a stack at one of its frames.
@@ -27,6 +28,8 @@ type position struct {
 	top   bool
 	after timeline.NodeID // magic: what is shown if it calls the user's code
 	cells bool            // magic: it is a cell magic
+	// runsCode tells that the frame above calls a cell's code, and then what prints its exception.
+	runsCode bool
 	// starts is what the outermost frame is, below those that start a thread; known tells that there is one.
 	starts role
 	known  bool
@@ -54,9 +57,20 @@ func (s *stripper) step(p position, id timeline.FrameID) position {
 		p = s.stepProgram(p, m)
 	case p.mode == magic:
 		p = s.stepMagic(p, m)
+	case p.mode == called && (m.role == own || m.role == cellLevel): // a function that it was given
+		p = s.stepProgram(p, m)
 	}
-	p.starts, p.known = starts, known
+	p.starts, p.known, p.runsCode = starts, known, m.runsCode
 	return p
+}
+
+// phaseOf is the phase that a frame around a cell's code begins. What prints an exception may be
+// anybody's: set_custom_exc and rich.traceback.install put their own in the place of IPython's.
+func (p position) phaseOf(m *meaning) timeline.Phase {
+	if p.runsCode && m.role != cellLevel && m.shown.Function != moduleLevel {
+		return timeline.PhaseTraceback
+	}
+	return m.phase
 }
 
 func (s *stripper) stepAround(p position, m *meaning) position {
@@ -69,9 +83,9 @@ func (s *stripper) stepAround(p position, m *meaning) position {
 	case runner:
 		return p
 	}
-	if m.phase != timeline.PhaseNone {
-		p.phase = m.phase
-		p.shown = s.phase(p.base, m.phase)
+	if phase := p.phaseOf(m); phase != timeline.PhaseNone {
+		p.phase = phase
+		p.shown = s.phase(p.base, phase)
 	}
 	if m.role == kernel {
 		return p
@@ -87,18 +101,25 @@ func (s *stripper) stepProgram(p position, m *meaning) position {
 		p.shown = s.phase(p.base, p.phase)
 		return p
 	case m.role == ours:
-		p.top = false
+		p.mode, p.top = called, false
 		return p
 	case m.role == cellLevel:
+		p.mode = program
 		return s.enter(p, p.shown, m)
 	case m.role == kernel:
 		p.mode, p.after, p.cells = magic, p.shown, m.cellMagic
+	default:
+		p.mode = program
 	}
 	p.shown, p.top = s.child(p.shown, m), false
 	return p
 }
 
 func (s *stripper) stepMagic(p position, m *meaning) position {
+	if p.phaseOf(m) == timeline.PhaseTraceback { // of what the magic ran
+		p.mode, p.top, p.base = around, false, p.level.before
+		return s.stepAround(p, m)
+	}
 	switch m.role {
 	case ours:
 		if !p.inCell { // the line magic around the statement that is recorded
@@ -107,7 +128,8 @@ func (s *stripper) stepMagic(p position, m *meaning) position {
 		return p
 	case magicBody:
 		p.mode = program
-		if !p.cells || p.level.region.text == nil { // of a line magic: the line is on the stack
+		// Of a line magic, or the set-up of %%timeit, which has no line of the body: the line is on the stack.
+		if !p.cells || p.level.region.text == nil || m.shown.Line == 0 {
 			p.shown, p.top = p.after, false
 			return p
 		}

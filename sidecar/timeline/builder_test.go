@@ -3,6 +3,7 @@ package timeline
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -69,6 +70,24 @@ func TestAThreadThatWasLostGoesOnInItsLane(t *testing.T) {
 	}
 	if got, want := fmt.Sprint(rec.Slice(20, 70).Gaps), "[{0 10 7 exec} {40 50 7 stopped}]"; got != want {
 		t.Errorf("gaps of the slice %s, want %s", got, want)
+	}
+}
+
+// A change is one only where another interval is kept than before.
+func TestOnlyAnotherIntervalIsAChange(t *testing.T) {
+	const ms = time.Millisecond
+	s := Sampling{Interval: ms}
+	s.Keep(Nanos(10*ms), ms)
+	s.Keep(Nanos(20*ms), 4*ms)
+	s.Keep(Nanos(30*ms), 4*ms)
+	s.Keep(Nanos(40*ms), ms)
+	s.Keep(Nanos(50*ms), 0)
+	if want := []IntervalChange{{Nanos(20 * ms), 4 * ms}, {Nanos(40 * ms), ms}}; !slices.Equal(s.Changes, want) {
+		t.Errorf("changes %v, want %v", s.Changes, want)
+	}
+	unknown := Sampling{}
+	if unknown.Keep(0, ms); len(unknown.Changes) > 0 {
+		t.Errorf("an interval of which nothing is known has changed: %v", unknown.Changes)
 	}
 }
 

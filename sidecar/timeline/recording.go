@@ -40,6 +40,9 @@ func (s State) String() string {
 	return "unknown"
 }
 
+// Computes tells the states in which a thread has a CPU.
+func (s State) Computes() bool { return s == StatePython || s == StateNative }
+
 // ParseState is the inverse of State.String.
 func ParseState(name string) (State, bool) {
 	for i, n := range stateNames {
@@ -267,6 +270,7 @@ const (
 	NoteClamped       NoteID = "clamped"        // more was asked for than is possible
 	NoteReckoned      NoteID = "reckoned"       // it follows from other figures
 	NotePartial       NoteID = "partial"        // what is recorded is not over
+	NoteAbsent        NoteID = "absent"         // this machine has none of it: nothing that a user of it would miss
 )
 
 // Source is the text of a code object's file that exists only in the kernel: a
@@ -296,14 +300,21 @@ type Installation struct {
 type CodeFile struct {
 	Name    string // co_filename
 	Missing bool   // there is no such file
-	// Modified is when its text was written last; zero: not known.
+	// Modified is the time of its text: when that was written, or what a copy was
+	// given; zero: not known.
 	Modified time.Time
+	// Placed is when text, name or rights of the file were changed last, which
+	// nobody can give it; zero: not known.
+	Placed time.Time
 	// Loaded is the time the file had when its code was loaded, as the target told;
 	// zero: it did not.
 	Loaded time.Time
 	// Compiled is the cached bytecode beside it; nil where there is none, or where
-	// the file is older than the target and nobody needs to know.
+	// the file is in its place since before the target and nobody needs to know.
 	Compiled *Bytecode
+	// Contradicts tells that the text has no definition where a function that ran
+	// begins. It is looked for where there is Compiled.
+	Contradicts bool
 }
 
 // Bytecode is a .pyc file, which names the text that it was made of.
@@ -380,6 +391,17 @@ type IntervalChange struct {
 type Clamp struct {
 	Option      string
 	Asked, Used time.Duration
+}
+
+// Keep says that from a time on an interval is kept, where that is another one than before.
+func (s *Sampling) Keep(from Nanos, interval time.Duration) {
+	last := s.Interval
+	if n := len(s.Changes); n > 0 {
+		last = s.Changes[n-1].Interval
+	}
+	if last > 0 && interval > 0 && interval != last {
+		s.Changes = append(s.Changes, IntervalChange{From: from, Interval: interval})
+	}
 }
 
 // Kept is the interval that was kept over a recording of length d, on average.

@@ -68,9 +68,9 @@ def test_marks_keep_the_lines_of_every_case(case: Case) -> None:
     for cell, text in zip(case.cells, marked.cells, strict=True):
         lines, with_marks = cell.source.splitlines(), text.source.splitlines()
         assert len(lines) <= len(with_marks) <= len(lines) + 1
-        assert [line for line in lines if line.lstrip().startswith("%%")] == [
-            line for line in with_marks if line.lstrip().startswith("%%")
-        ]
+        magics = [line for line in lines if line.lstrip().startswith("%%")]
+        if not cell.by_hand:  # where a set-up on the magic's line has marks, too
+            assert magics == [line for line in with_marks if line.lstrip().startswith("%%")]
     if script := case.script():
         compile(Marked.of(Case(case.name, [Text("#1", script)], case.files)).cells[0].source, "script", "exec")
 
