@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/report"
+	"github.com/omni-perf/omni-perf/sidecar/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/words"
 )
 
@@ -116,6 +117,7 @@ type digest struct {
 	tables   []table
 	findings []remark
 	notes    []string
+	told     []string // of the notes, those for a terminal: not what this machine has none of
 }
 
 // stretch is a stretch of time in seconds.
@@ -152,7 +154,9 @@ func digestOf(r *report.View) *digest {
 	d.threads, d.more = lanesOf(r, main, histories, families, d.duration)
 	d.tables = tablesOf(r, gpus, families, d.duration)
 	d.findings = remarksOf(r)
-	d.notes = append(notesOf(r), endedNotes(d.tracks)...)
+	ended := endedNotes(d.tracks)
+	d.notes = append(notesOf(r, r.Notes), ended...)
+	d.told = append(notesOf(r, slices.DeleteFunc(slices.Clone(r.Notes), isAbsence)), ended...)
 	d.summary = joinPhrases(d.title, ", ") + ". " + joinPhrases(d.finding, " · ")
 	return d
 }
@@ -237,8 +241,10 @@ func endedNotes(lanes []trackLane) []string {
 	return reasons[:min(len(reasons), 4)]
 }
 
+func isAbsence(n report.Note) bool { return n.ID == string(timeline.NoteAbsent) }
+
 // notesOf is the footer: how it was measured, and what could not be.
-func notesOf(r *report.View) []string {
+func notesOf(r *report.View, said []report.Note) []string {
 	target := r.Target()
 	parts := append([]string{words.Clean(target.Sampling.Text, 120)}, samplingParts(&target.Sampling, r.DurationNS)...)
 	if v := target.PythonVersion; v != "" {
@@ -265,9 +271,9 @@ func notesOf(r *report.View) []string {
 	if f := target.Sampling.Fallback; f != nil {
 		notes = append(notes, "Sampled from inside the kernel: "+words.Clean(f.Text, 300))
 	}
-	for i, n := range r.Notes {
+	for i, n := range said {
 		if i == 6 {
-			notes = append(notes, words.Plural(len(r.Notes)-i, "more note", "more notes")+" in the report")
+			notes = append(notes, words.Plural(len(said)-i, "more note", "more notes")+" in the report")
 			break
 		}
 		notes = append(notes, words.Clean(n.Text, 420))
@@ -286,7 +292,11 @@ func samplingParts(s *report.Sampling, duration int64) (parts []string) {
 		parts = append(parts, every)
 	}
 	for _, c := range s.Clamped {
-		parts = append(parts, fmt.Sprintf("%s asked for, %s is the least", words.Resolution(report.Seconds(c.AskedNS)), words.Resolution(report.Seconds(c.KeptNS))))
+		of := ""
+		if c.Option == "figure_interval" {
+			of = "figures: "
+		}
+		parts = append(parts, of+fmt.Sprintf("%s asked for, %s is the least", words.Resolution(report.Seconds(c.AskedNS)), words.Resolution(report.Seconds(c.KeptNS))))
 	}
 	if float64(s.ResolutionNS) > float64(interval)*1.01 {
 		parts = append(parts, "stored at "+words.Resolution(report.Seconds(s.ResolutionNS)))

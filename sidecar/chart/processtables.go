@@ -107,6 +107,7 @@ func (f family) linesTable(r *report.View) table {
 	}
 	type place struct{ file, line int }
 	sums, parts := make(map[place]float64), make(map[place]map[int]float64)
+	self, incomplete := make(map[place]int64), make(map[place]int64)
 	var order []place
 	for _, l := range r.Lines {
 		if !slices.Contains(f.members, l.Process) || l.SelfNS <= 0 {
@@ -118,6 +119,7 @@ func (f family) linesTable(r *report.View) table {
 			order = append(order, p)
 		}
 		sums[p] += report.Seconds(l.SelfNS)
+		self[p], incomplete[p] = self[p]+l.SelfNS, incomplete[p]+l.IncompleteNS
 		parts[p][l.Process] += report.Seconds(l.SelfNS)
 	}
 	slices.SortStableFunc(order, func(a, b place) int { return cmp.Compare(sums[b], sums[a]) })
@@ -126,9 +128,11 @@ func (f family) linesTable(r *report.View) table {
 			break
 		}
 		share := min(sums[p]/max(work, 1e-9), 1)
-		t.rows = append(t.rows, row{
+		rw := row{
 			name: linePlace(r, p.file, p.line), seconds: sums[p], share: share, aside: words.Percent(share), code: codeOf(r.Text(p.file, p.line)), hint: f.shares(r, parts[p]),
-		})
+		}
+		rw.tellCut(self[p], incomplete[p])
+		t.rows = append(t.rows, rw)
 	}
 	return t
 }

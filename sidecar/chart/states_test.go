@@ -2,10 +2,12 @@ package chart
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/omni-perf/omni-perf/sidecar/report"
+	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
 func times(of map[report.State]float64) report.StateTimes {
@@ -74,6 +76,21 @@ func TestTextSaysStates(t *testing.T) {
 		if want := "Python 2.9 s · waiting for the GIL 2.1 s · 5.2 s in all"; !strings.Contains(text, want) {
 			t.Errorf("in %d columns %q is missing from\n%s", width, want, text)
 		}
+	}
+}
+
+// What a machine has none of is said where a report is read, not in a terminal.
+func TestTerminalLeavesOutWhatTheMachineHasNoneOf(t *testing.T) {
+	view := func(notes ...report.Note) *report.View {
+		return &report.View{Document: &report.Document{Targets: []report.Target{{}}, Processes: []report.Process{{}}, DurationNS: ns(3), Notes: notes}}
+	}
+	broken := report.Note{ID: string(timeline.NoteUnavailable), Text: "disk.read: not allowed"}
+	absent := report.Note{ID: string(timeline.NoteAbsent), Text: "GPU lanes: no NVIDIA driver"}
+	if got, want := Text(view(absent, broken), 80), Text(view(broken), 80); got != want || !strings.Contains(got, broken.Text) {
+		t.Errorf("the terminal says\n%s\nwant\n%s", got, want)
+	}
+	if notes := digestOf(view(absent, broken)).notes; !slices.Contains(notes, absent.Text) {
+		t.Errorf("the page's notes are %q", notes)
 	}
 }
 

@@ -29,6 +29,7 @@ type row struct {
 	code    string
 	states  report.StateTimes // what the time was spent with, where that is known: divides the bar
 	hint    string
+	cut     bool // the hint says that the time is not only its own: never left out
 	rest    bool // sums up what is not listed
 }
 
@@ -165,9 +166,9 @@ func linesTable(r *report.View, duration float64) table {
 		if l.Process != r.Target().Process {
 			continue
 		}
-		parts = append(parts, part{
-			row{name: linePlace(r, l.File, l.Line), seconds: report.Seconds(l.SelfNS), code: codeOf(r.Text(l.File, l.Line)), states: l.StateNS}, report.Seconds(l.TotalNS),
-		})
+		rw := row{name: linePlace(r, l.File, l.Line), seconds: report.Seconds(l.SelfNS), code: codeOf(r.Text(l.File, l.Line)), states: l.StateNS}
+		rw.tellCut(l.SelfNS, l.IncompleteNS)
+		parts = append(parts, part{rw, report.Seconds(l.TotalNS)})
 	}
 	for _, p := range r.Phases {
 		parts = append(parts, part{row: row{name: words.Clean(p.Text, 80), seconds: report.Seconds(p.SelfNS)}})
@@ -179,11 +180,23 @@ func linesTable(r *report.View, duration float64) table {
 		}
 		p.share, p.aside = p.seconds/duration, words.Percent(p.seconds/duration)
 		if p.total > 1.05*p.seconds {
-			p.hint = words.Seconds(p.total) + " in all"
+			p.hint = joinNote(p.hint, words.Seconds(p.total)+" in all")
 		}
 		t.rows = append(t.rows, p.row)
 	}
 	return t
+}
+
+// worthCut is the share of a line's or a function's own time from which on it is told
+// that its stacks were cut: single ones always are.
+const worthCut = 0.05
+
+// tellCut says what part of an own time may have been spent in something that was called
+// and could not be read.
+func (r *row) tellCut(self, incomplete int64) {
+	if incomplete > 0 && float64(incomplete) >= worthCut*float64(self) {
+		r.hint, r.cut = joinNote("of it "+words.Seconds(report.Seconds(incomplete))+" with its callee cut", r.hint), true
+	}
 }
 
 // functionsTable ranks functions by their own time, over all threads.
@@ -197,11 +210,12 @@ func functionsTable(r *report.View, duration float64) table {
 			break
 		}
 		rw := row{name: functionName(r, f.Function), seconds: self, share: min(self/duration, 1), code: functionPlace(r, f.Function), states: f.StateNS}
+		rw.tellCut(f.SelfNS, f.IncompleteNS)
 		if self <= duration { // else of many threads: no share of the time
 			rw.aside = words.Percent(self / duration)
 		}
 		if total > 1.05*self {
-			rw.hint = words.Seconds(total) + " in all"
+			rw.hint = joinNote(rw.hint, words.Seconds(total)+" in all")
 		}
 		t.rows = append(t.rows, rw)
 	}

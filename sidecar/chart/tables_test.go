@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/omni-perf/omni-perf/sidecar/report"
+	"github.com/omni-perf/omni-perf/sidecar/words"
 )
 
 func TestIdleTableAddsUp(t *testing.T) {
@@ -175,5 +176,84 @@ func TestRemarksDoNotRepeatTheHeadline(t *testing.T) {
 	r.Findings[1].Line = &elsewhere
 	if got := remarksOf(r); len(got) != 1 {
 		t.Errorf("of another line: %v", got)
+	}
+}
+
+// A line whose callee was cut is not said to have taken all of its time itself; a stray cut
+// sample is no news.
+func TestCutCalleesAreToldBesideTheirCallers(t *testing.T) {
+	r := cpuCell().view()
+	line, function := &r.Lines[0], &r.FunctionTimes[0] // those that took most
+	for i := range r.Lines {
+		if r.Lines[i].SelfNS > line.SelfNS {
+			line = &r.Lines[i]
+		}
+	}
+	for i := range r.FunctionTimes {
+		if r.FunctionTimes[i].SelfNS > function.SelfNS {
+			function = &r.FunctionTimes[i]
+		}
+	}
+	for _, c := range []struct {
+		share float64
+		told  bool
+	}{{0.04, false}, {0.06, true}, {1, true}} {
+		line.IncompleteNS, function.IncompleteNS = int64(c.share*float64(line.SelfNS)), int64(c.share*float64(function.SelfNS))
+		for of, row := range map[string]row{
+			"of it " + words.Seconds(report.Seconds(line.IncompleteNS)) + " with its callee cut":     linesTable(r, durationOf(r)).rows[0],
+			"of it " + words.Seconds(report.Seconds(function.IncompleteNS)) + " with its callee cut": functionsTable(r, durationOf(r)).rows[0],
+		} {
+			if got := strings.Contains(row.remark(), of); got != c.told {
+				t.Errorf("%v of its time cut: the row says %q, %q in it is %v, want %v", c.share, row.remark(), of, got, c.told)
+			}
+		}
+		text := Text(r, 110)
+		if got := strings.Count(text, "with its callee cut"); got != 2*btoi(c.told) {
+			t.Errorf("%v of a line's and a function's time cut: the terminal says so %d times\n%s", c.share, got, text)
+		}
+		picture, err := SVG(r, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(string(picture), "with its callee cut"); got != c.told {
+			t.Errorf("%v of its time cut: told in the picture: %v, want %v", c.share, got, c.told)
+		}
+	}
+}
+
+// The sampling is told as it was: the mean interval where the budget slowed it down, and an
+// interval that was not to be had.
+func TestTheSamplingIsToldAsItWas(t *testing.T) {
+	const ms, s = int64(1e6), int64(1e9)
+	for name, c := range map[string]struct {
+		sampling report.Sampling
+		want     string
+	}{
+		"as asked for": {report.Sampling{AskedNS: ms, Kept: [][2]int64{{0, ms}}, ResolutionNS: ms, Ticks: 10_000}, "10,000 samples, one every 1 ms"},
+		"slowed down after 2 of 10 s": {
+			report.Sampling{AskedNS: ms, Kept: [][2]int64{{0, ms}, {2 * s, 40 * ms}}, ResolutionNS: 4545454, Ticks: 2200}, "2,200 samples, one every 4.5 ms",
+		},
+		"slow from the beginning on": {report.Sampling{AskedNS: ms, Kept: [][2]int64{{0, ms}, {0, 30 * ms}}, ResolutionNS: 30 * ms, Ticks: 333}, "333 samples, one every 30 ms"},
+		"of which nothing is known":  {report.Sampling{AskedNS: 5 * ms, ResolutionNS: 5 * ms, Ticks: 1}, "1 sample, one every 5 ms"},
+		"clamped": {
+			report.Sampling{AskedNS: 50_000, Kept: [][2]int64{{0, 50_000}}, ResolutionNS: 50_000, Ticks: 200_000, Clamped: []report.Clamp{{Option: "interval", AskedNS: 1000, KeptNS: 50_000}}},
+			"200,000 samples, one every 50 µs · 1 µs asked for, 50 µs is the least",
+		},
+		"figures clamped": {
+			report.Sampling{AskedNS: ms, Kept: [][2]int64{{0, ms}}, ResolutionNS: ms, Ticks: 10_000, Clamped: []report.Clamp{{Option: "figure_interval", AskedNS: 1000, KeptNS: 20 * ms}}},
+			"10,000 samples, one every 1 ms · figures: 1 µs asked for, 20 ms is the least",
+		},
+		"slowed down, clamped and stored more coarsely": {
+			report.Sampling{
+				AskedNS: 50_000, Kept: [][2]int64{{0, 50_000}, {5 * s, 200_000}}, ResolutionNS: 16 * ms, Ticks: 125_000,
+				Clamped: []report.Clamp{{Option: "interval", AskedNS: 10_000, KeptNS: 50_000}},
+			},
+			"125,000 samples, one every 80 µs · 10 µs asked for, 50 µs is the least · stored at 16 ms",
+		},
+	} {
+		got, _, ok := strings.Cut(strings.Join(samplingParts(&c.sampling, 10*s), " · "), " · 0 incomplete")
+		if !ok || got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
 	}
 }

@@ -46,7 +46,7 @@ func textOf(d *digest, width int) string {
 		}
 	}
 	t.line("")
-	for _, n := range d.notes {
+	for _, n := range d.told {
 		t.paragraph("", n)
 	}
 	return t.String()
@@ -171,7 +171,7 @@ func (t *textWriter) table(tb table) {
 		case beside:
 		case tb.advises && r.hint != "":
 			t.paragraph("      ", "→ "+r.hint)
-		case splitText(r.states) != "":
+		case r.cut, splitText(r.states) != "":
 			t.paragraph("      ", remark)
 		}
 	}

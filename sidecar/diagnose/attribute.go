@@ -234,39 +234,6 @@ func (a *attribution) causes() []CauseIdle {
 	return list
 }
 
-// kinds sums the segments up by kind of cause, most first.
-func (a *attribution) kinds() []KindIdle {
-	var list []KindIdle
-	group := make([]int, len(a.host.states))
-	for state, st := range a.host.states {
-		kind := st.cause.Kind()
-		i := slices.IndexFunc(list, func(k KindIdle) bool { return k.Kind == kind })
-		if i < 0 {
-			i = len(list)
-			list = append(list, KindIdle{Kind: kind})
-		}
-		group[state] = i
-	}
-	for _, seg := range a.segments {
-		list[group[seg.state]].Nanos += seg.idle
-	}
-	low, high := a.bounds(group, len(list))
-	for i := range list {
-		list[i].Low, list[i].High = low[i], high[i]
-	}
-	finishKinds(list, a.idle)
-	return list
-}
-
-// finishKinds orders rows and keeps bounds around them.
-func finishKinds(list []KindIdle, idle timeline.Nanos) {
-	slices.SortStableFunc(list, func(x, y KindIdle) int { return cmp.Compare(y.Nanos, x.Nanos) })
-	for i := range list {
-		k := &list[i]
-		k.Low, k.High = min(k.Low, k.Nanos), max(min(k.High, idle), k.Nanos)
-	}
-}
-
 // finishCauses orders rows, computes their shares and keeps bounds around them.
 func finishCauses(list []CauseIdle, idle timeline.Nanos) {
 	slices.SortStableFunc(list, func(x, y CauseIdle) int { return cmp.Compare(y.Nanos, x.Nanos) })

@@ -374,3 +374,18 @@ func BenchmarkRunOneHour(b *testing.B) {
 		Run(rec)
 	}
 }
+
+// Windows that are all alike tell nothing of what happens within them.
+func TestWindowsThatAreAllAlike(t *testing.T) {
+	acts := []act{
+		{20 * ms, 1, dataloaderFile, inline, timeline.StatePython, 50}, {20 * ms, 8, "", "", timeline.StatePython, 50},
+		{10 * ms, 9, "", "", timeline.StateIO, 50},
+	}
+	d := Run(scene{acts: acts, times: 100, gpus: 1, window: 100 * ms}.record())
+	times := map[Kind]timeline.Nanos{Starvation: 2 * sec, Host: 2 * sec, InputOutput: sec}
+	for _, k := range d.Idle.Kinds {
+		if k.Low > 0 || k.High < times[k.Kind] {
+			t.Errorf("%s is bounded by %v and %v; it had %v in windows that were half idle", k.Kind, k.Low.Duration(), k.High.Duration(), times[k.Kind].Duration())
+		}
+	}
+}

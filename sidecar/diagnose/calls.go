@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"iter"
 	"slices"
 	"strings"
 
@@ -11,6 +12,32 @@ import (
 // took it.
 const stoodOut = 0.6
 
+// askedOfStacks gives the lengths of the main thread's spans with what ask says of each, which
+// is asked once of a stack in a state.
+func askedOfStacks[T any](e *evidence, ask func(stack []timeline.FrameID, cause Cause, at Place) T) iter.Seq2[timeline.Nanos, T] {
+	type key struct {
+		node  timeline.NodeID
+		state timeline.State
+		wait  timeline.Wait
+	}
+	return func(yield func(timeline.Nanos, T) bool) {
+		known := make(map[key]T)
+		for _, span := range e.thread.Spans {
+			k := key{span.Node, span.State, span.Wait}
+			answer, asked := known[k]
+			if !asked {
+				stack := e.stacks.stack(span.Node)
+				cause, at := e.stacks.classify(stack, span.State, span.Wait)
+				answer = ask(stack, cause, at)
+				known[k] = answer
+			}
+			if !yield(span.End-span.Start, answer) {
+				return
+			}
+		}
+	}
+}
+
 // called tells what took a place's time, in states that fit: the library function
 // that the line called, if one stands out, and the share for which no library was
 // called at all.
@@ -18,33 +45,21 @@ func (e *evidence) called(at Place, fits func(Cause) bool) (call Call, own float
 	if e.thread == nil {
 		return Call{}, 0
 	}
-	type key struct {
-		node  timeline.NodeID
-		state timeline.State
-		wait  timeline.Wait
-	}
 	type answer struct {
 		here, own bool
 		call      Call
 	}
-	known := make(map[key]answer)
 	sums := make(map[Call]timeline.Nanos)
 	all, alone := timeline.Nanos(0), timeline.Nanos(0)
-	for _, span := range e.thread.Spans {
-		k := key{span.Node, span.State, span.Wait}
-		a, ok := known[k]
-		if !ok {
-			stack := e.stacks.stack(span.Node)
-			cause, place := e.stacks.classify(stack, span.State, span.Wait)
-			if a.here = place == at && fits(cause); a.here {
-				a.call, a.own = e.stacks.callFrom(stack, at)
-			}
-			known[k] = a
+	for length, a := range askedOfStacks(e, func(stack []timeline.FrameID, cause Cause, place Place) (a answer) {
+		if a.here = place == at && fits(cause); a.here {
+			a.call, a.own = e.stacks.callFrom(stack, at)
 		}
+		return a
+	}) {
 		if !a.here {
 			continue
 		}
-		length := span.End - span.Start
 		all += length
 		if a.own {
 			alone += length

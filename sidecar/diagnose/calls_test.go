@@ -70,6 +70,22 @@ func TestAdviceForALineInALoop(t *testing.T) {
 	}
 }
 
+// Arrays compute with numbers: a hint to use them is for no other loop.
+func TestVectoriseIsSaidOfArithmeticOnly(t *testing.T) {
+	for text, want := range map[string]Advice{
+		"total += i * i % 7": Vectorise, "c[i][j] += a[i][k] * b[k][j]": Vectorise, "total += value": Vectorise, "if n % d == 0:": Vectorise,
+		"n += 1": NoAdvice, "pass": NoAdvice, "except ValueError: pass": NoAdvice, "nodes.append({'id': i, 'next': [i + 1]})": NoAdvice,
+		"total += Decimal(1) / (Decimal(k) * k)": NoAdvice, "yield sum(map(int, row))": NoAdvice, "good.append(int(v) * 2)": NoAdvice,
+		"counts[word.lower()] += 1": NoAdvice, "name = 'x' + suffix": NoAdvice, "f(*rows, **options)": NoAdvice, "text = line.strip() + rest": NoAdvice,
+	} {
+		cell := "import x\n\nfor i in rows:\n    " + text + "\n"
+		d := Run(scene{acts: []act{one(4, "", "", timeline.StatePython, 0), short(one(3, "", "", timeline.StatePython, 0))}, times: 12, cell: cell}.record())
+		if main, ok := d.Main(); !ok || d.Findings[main].Advice != want {
+			t.Errorf("%s: got %+v, want advice %q", text, d.Findings, want)
+		}
+	}
+}
+
 // What a script's atexit functions and threads do comes after its last line.
 func TestWhatComesAfterAScriptsEnd(t *testing.T) {
 	rec := scene{acts: []act{one(3, "", "", timeline.StatePython, 0), {2 * sec, 0, cellFile, "report", timeline.StatePython, 0}}, script: true}.record()

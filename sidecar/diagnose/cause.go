@@ -46,6 +46,9 @@ var (
 // is not on the stack: resolve turns it into Thread or Child.
 const pool Cause = "pool"
 
+// selects is a call of the system's select or poll: tables and queries have a select of their own.
+const selects = `(\bselect\.select\(|(^|[^.\w])select\(\s*\[|\.poll\()`
+
 // causeRules in order of precedence: the first that fits wins.
 var causeRules = []causeRule{
 	{cause: Compile, files: []string{
@@ -96,6 +99,7 @@ var causeRules = []causeRule{
 	{cause: UserInput, inner: true, states: offCPU, files: []string{"/ipykernel/kernelbase.py"}, function: "_input_request"},
 	{cause: UserInput, inner: true, states: offCPU, files: []string{"/getpass.py"}},
 	{cause: UserInput, states: offCPU, source: regexp.MustCompile(`\b(input|getpass)\(`)},
+	{cause: Child, inner: true, files: []string{"/subprocess.py"}, function: "_execute_child"}, // vfork: the parent goes on when the child runs
 	{cause: Child, inner: true, states: offCPU, files: []string{
 		"/subprocess.py", "/pexpect/", "/ptyprocess/", "/IPython/utils/_process", "/multiprocessing/process.py", "/multiprocessing/popen_",
 	}},
@@ -117,6 +121,9 @@ var causeRules = []causeRule{
 		"/smtplib.py", "/ftplib.py",
 	}},
 	{cause: Network, states: offCPU, source: regexp.MustCompile(`\b\w*sock\w*\.(recv\w*|send\w*|connect|accept)\(|\burlopen\(`)},
+	{cause: Sleep, states: offCPU, source: regexp.MustCompile(`\bselect\(\s*\[\]\s*,\s*\[\]\s*,\s*\[\]`)}, // with a timeout
+	{cause: Waiting, states: offCPU, source: regexp.MustCompile(selects + `.*(std(in|out|err)|pipe|proc)`)},
+	{cause: Network, states: offCPU, source: regexp.MustCompile(selects)},
 	{cause: EventLoop, inner: true, states: offCPU, files: []string{"/selectors.py"}, function: "select"},
 	{cause: Sleep, states: offCPU, source: regexp.MustCompile(`\bsleep\(`)},
 	{cause: Sleep, inner: true, states: offCPU, files: []string{"/tenacity/", "/backoff/"}},

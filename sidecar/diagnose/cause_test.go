@@ -30,7 +30,8 @@ func TestRulesFitTheirMask(t *testing.T) {
 func TestClassify(t *testing.T) {
 	const std = "/usr/lib/python3.12/"
 	cell := "for batch in loader:\n    loss.item()\n    x.to('cuda')\n    torch.save(m, f)\n    time.sleep(1)\n    y = f(x)\n" +
-		"name = input()\n    os.system('make')\n    rows = cursor.fetchall()\n    import pandas\n    await gather(a.get(u), a.get(v))"
+		"name = input()\n    os.system('make')\n    rows = cursor.fetchall()\n    import pandas\n    await gather(a.get(u), a.get(v))\n" +
+		"    select.select([s], [], [], 1)\n    frame = frame.select(names)\n    select([child.stdout], [], [])"
 	at := func(l int, below ...timeline.Frame) []timeline.Frame {
 		return append(below, timeline.Frame{Function: "<module>", File: cellFile, Line: l})
 	}
@@ -83,6 +84,9 @@ func TestClassify(t *testing.T) {
 		{"decoding a picture is no data loading by itself", at(6, lib(site+"PIL/Image.py", "open")), python, Python, "", 6},
 		{"input in a notebook", at(7, lib(site+"ipykernel/kernelbase.py", "Kernel._input_request")), waiting, UserInput, "", 7},
 		{"input in a terminal", at(7), io, UserInput, "", 7},
+		{"select on a socket", at(12), waiting, Network, "", 12},
+		{"columns that are selected", at(13), waiting, Waiting, "", 13},
+		{"select on a pipe", at(14), waiting, Waiting, "", 14},
 		{"what a coroutine awaits", awaited(at(6)), waiting, EventLoop, "", 6},
 		{"requests that are gathered", awaited(at(11)), waiting, EventLoop, "", 11},
 		{"a coroutine that sleeps", awaited(at(6, lib(std+"asyncio/tasks.py", "sleep"))), waiting, Sleep, "", 6},

@@ -44,8 +44,7 @@ func (d *DeviceIdle) tighten(width timeline.Nanos) {
 		c.Low, c.High = max(c.Low, c.Nanos-width), min(c.High, c.Nanos+width)
 	}
 	for i := range d.Kinds {
-		k := &d.Kinds[i]
-		k.Low, k.High = max(k.Low, k.Nanos-width), min(k.High, k.Nanos+width)
+		d.Kinds[i].tighten(width)
 	}
 }
 

@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"math"
+	"regexp"
 	"slices"
 
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
@@ -13,7 +14,7 @@ type company struct {
 	s        *stacks
 	process  int // the thread's, in Recording.Processes; 0: the target
 	threads  []companion
-	children []timeline.Process // that the process, or one of these, has started
+	children []timeline.Process // that the process, or one of these, has started; without a command where it became a program that was not seen
 }
 
 // companion is one other thread.
@@ -29,6 +30,9 @@ func newCompany(s *stacks, self *timeline.Thread) *company {
 	}
 	for i, p := range s.rec.Processes {
 		if p.PID != s.rec.Target.PID && (p.IsWorker() || p.Role == timeline.RoleChild) && c.descends(i) {
+			if s.isBeforeExec(i) {
+				p.Role, p.Command = timeline.RoleChild, ""
+			}
 			c.children = append(c.children, p)
 		}
 	}
@@ -90,7 +94,7 @@ func (c *company) resolve(h *host) {
 			continue
 		}
 		if float64(times[i]) >= worthResolving*float64(c.s.rec.Duration) {
-			st.cause = c.waitedFor(st.cause, h.intervalsOf(func(s int) bool { return s == i }))
+			st.cause = c.waitedFor(*st, h.intervalsOf(func(s int) bool { return s == i }))
 		}
 		if st.cause == pool {
 			st.cause = Waiting
@@ -100,24 +104,40 @@ func (c *company) resolve(h *host) {
 
 // isResolved tells causes for which resolve looks at the others.
 func isResolved(c Cause) bool {
-	return slices.Contains([]Cause{pool, Waiting, Lock, InOut, Database}, c)
+	return slices.Contains([]Cause{pool, Waiting, Lock, InOut, Database, EventLoop}, c)
 }
 
 // waitedFor tells for whom a wait was.
-func (c *company) waitedFor(cause Cause, where []Interval) Cause {
-	length := float64(total(where))
+func (c *company) waitedFor(st hostState, where []Interval) Cause {
+	cause, length := st.cause, float64(total(where))
 	threads, computing := 0.0, 0.0
 	for _, t := range c.threads {
 		active, onCPU := t.active(where)
+		if cause == EventLoop && !c.isExecutors(t) { // nothing tells that a task awaits it
+			active = onCPU
+		}
 		threads += float64(active)
 		computing += float64(onCPU)
 	}
 	processes := max(c.childCores(where), c.workersAtWork(where))
 	switch {
+	case cause == EventLoop && threads >= busyCores*length && threads >= processes*length:
+		return Thread
+	case cause == EventLoop && processes >= busyCores:
+		return Child
+	case cause == EventLoop: // CPUs are not asked: between its waits the loop's own thread computes
+		return EventLoop
 	case cause == pool && c.hasChildren(where) && processes*length >= threads/2:
 		return Child
 	case cause == InOut && processes >= busyCores && c.hasChildren(where):
 		return Child
+	case cause == InOut && c.s.says(st.at, pipeRead) && isLong(where):
+		if threads >= busyCores*length {
+			return Thread
+		} else if c.covered(where) >= busyCores {
+			return Child
+		}
+		return InOut
 	case cause == InOut:
 		return InOut
 	case c.nativeCores(where, computing/length) >= busyCores:
@@ -130,6 +150,16 @@ func (c *company) waitedFor(cause Cause, where []Interval) Cause {
 		return Child
 	}
 	return cause
+}
+
+// pipeRead is a line that reads what another thread or process writes: files are opened
+// as objects.
+var pipeRead = regexp.MustCompile(`\bos\.read\(`)
+
+// isLong tells waits that last longer than a disk takes.
+func isLong(where []Interval) bool {
+	const disk = timeline.Nanos(20e6)
+	return total(where) >= disk*timeline.Nanos(len(where))
 }
 
 // nativeCores is how many CPUs the process used meanwhile beside its Python threads:
@@ -159,6 +189,12 @@ func (c *company) cores(where []Interval) (used, limit float64) {
 		return math.NaN(), 0
 	}
 	return meanDuring(t, where), t.Limit
+}
+
+// allBusy tells whether no CPU of the machine was free, by and large.
+func (c *company) allBusy(where []Interval) bool {
+	machine := c.s.track("cpu.system")
+	return machine != nil && meanDuring(machine, where) >= allCPUs*machine.Limit
 }
 
 // meanDuring is a rate's mean over the part of some intervals in which it is known.

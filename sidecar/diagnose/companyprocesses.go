@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
@@ -34,9 +35,9 @@ func (c *company) processesDuring(where []Interval) []Actor {
 		role    timeline.Role // of workers
 	}
 	groups := make(map[group]*Actor)
-	lived := make(map[group]timeline.Nanos)
+	lived, lives := make(map[group]timeline.Nanos), make(map[group]timeline.Nanos)
 	for _, p := range c.children {
-		if c.lived(p, where) == 0 || c.onlyStarts(p) {
+		if c.lived(p, where) == 0 || c.onlyStarts(p) || p.Command == "" {
 			continue
 		}
 		kind := group{command: p.Command}
@@ -50,6 +51,7 @@ func (c *company) processesDuring(where []Interval) []Actor {
 		}
 		a.Count++
 		lived[kind] += c.lived(p, where)
+		lives[kind] += cmp.Or(p.End, c.s.rec.Duration) - p.Start
 		a.Start = min(a.Start, p.Start)
 		a.End = max(a.End, p.End)
 		a.CPU += max(p.CPU, 0)
@@ -59,6 +61,7 @@ func (c *company) processesDuring(where []Interval) []Actor {
 		if float64(lived[kind]) < minActive*float64(total(where)) {
 			continue // it did the others a small service
 		}
+		a.AtLeast = a.Count >= manyChildren && lives[kind] < shortLife*timeline.Nanos(a.Count)
 		if kind.role != "" {
 			a.Work, a.Place = c.workOf(kind.role, where)
 		}
@@ -66,10 +69,61 @@ func (c *company) processesDuring(where []Interval) []Actor {
 	}
 	slices.SortFunc(list, byWork)
 	list = slices.DeleteFunc(list, func(a Actor) bool { return float64(a.CPU) < minActor*float64(list[0].CPU) })
-	if c.covered(where) < 0.5 {
-		return nil // most of them were too short to be seen: nobody knows how many there were
+	if c.covered(where) < 0.5 { // most of them were too short to be seen: nobody knows how many there were
+		list = slices.DeleteFunc(list, func(a Actor) bool { return !a.AtLeast })
 	}
 	return list
+}
+
+// Of processes that run the same command, so many and so short as a rule that others were
+// started and ended between two looks (proctree looks for new ones every 20 ms).
+const (
+	manyChildren = 4
+	shortLife    = timeline.Nanos(100e6)
+)
+
+// isBeforeExec tells a process that was seen only between its fork and its exec: it is
+// no worker, though it still was the program that started it.
+func (s *stacks) isBeforeExec(process int) bool {
+	p := s.rec.Processes[process]
+	if p.Role != timeline.RoleWorker {
+		return false
+	}
+	switch p.Stacks.Reason {
+	case timeline.StacksNotPython:
+		return true
+	case timeline.StacksRead, timeline.StacksTooShort:
+	default: // nothing is known of it
+		return false
+	}
+	if p.End == 0 || p.End-p.Start >= shortLife {
+		return false
+	}
+	for i := range s.rec.Threads {
+		t := &s.rec.Threads[i]
+		if t.Process != process {
+			continue
+		}
+		for _, span := range t.Spans {
+			if span.Node != timeline.RootNode && !s.starts(s.stack(span.Node)) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// starts tells a stack on which subprocess is about to start a program.
+func (s *stacks) starts(stack []timeline.FrameID) bool {
+	return slices.ContainsFunc(stack, func(id timeline.FrameID) bool {
+		f := s.rec.Frames[id]
+		return strings.HasSuffix(f.File, "/subprocess.py") && strings.HasSuffix(f.Function, "_execute_child")
+	})
+}
+
+// haveEnded tells whether the processes that the program has started were over by then.
+func (c *company) haveEnded(by timeline.Nanos) bool {
+	return !slices.ContainsFunc(c.children, func(p timeline.Process) bool { return p.End == 0 || p.End > by })
 }
 
 // covered is the share of some intervals in which a child process was seen.

@@ -22,6 +22,24 @@ func (t companion) active(where []Interval) (sum, computing timeline.Nanos) {
 	return sum, computing
 }
 
+// isExecutors tells a thread of concurrent.futures, as asyncio.to_thread and
+// run_in_executor use them.
+func (c *company) isExecutors(t companion) bool {
+	asked := make(map[timeline.NodeID]bool)
+	for _, span := range t.Spans {
+		if asked[span.Node] {
+			continue
+		}
+		asked[span.Node] = true
+		for _, id := range c.s.stack(span.Node) {
+			if strings.HasSuffix(c.s.rec.Frames[id].File, "/concurrent/futures/thread.py") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 func isActive(c Cause) bool {
 	return c != Lock && c != Waiting && c != EventLoop && c != Thread && c != pool && c != Unknown
 }

@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"math"
 	"regexp"
 	"slices"
@@ -27,7 +28,7 @@ var cpuRules = []rule{
 	{id: WaitsForUser, severity: Info, threshold: 0.30, measure: hostRule(nil, UserInput)},
 	{id: WaitsForChildren, severity: Info, threshold: 0.30, measure: hostRule(waitingForChildren, Child)},
 	{id: WaitsForThreads, severity: Info, threshold: 0.30, measure: hostRule(waitingForThreads, Thread)},
-	{id: WaitsForLock, severity: Info, threshold: 0.30, measure: hostRule(nil, Lock)},
+	{id: WaitsForLock, severity: Info, threshold: 0.30, measure: hostRule(withCall, Lock)},
 	{id: WaitsForEvents, severity: Info, threshold: 0.30, measure: hostRule(awaiting, EventLoop)},
 	{id: WaitsUnknown, severity: Info, threshold: 0.30, measure: hostRule(nil, Waiting)},
 	{id: Straggler, severity: Warning, threshold: 0.10, measure: straggler},
@@ -43,12 +44,12 @@ var cpuRules = []rule{
 	{id: SlowExit, severity: Info, threshold: 0.10, measure: hostRule(nil, Exit)},
 }
 
-// hostRule measures the main thread's time with some causes, for programs without
-// GPU; tell adds what is special about them.
+// hostRule measures the main thread's time with some causes, for programs that GPUs
+// do not tell of; tell adds what is special about them.
 func hostRule(tell func(*evidence, account, *measured), causes ...Cause) func(*evidence) measured {
 	return func(e *evidence) measured {
 		a := e.accountOf(only(causes...))
-		if len(e.used()) > 0 || a.total == 0 {
+		if e.toldByGPUs() || a.total == 0 {
 			return nothing
 		}
 		m := e.of(a.finding())
@@ -78,7 +79,7 @@ const (
 func computing(e *evidence) measured {
 	fits := only(Python, Native)
 	a := e.accountOf(fits)
-	if len(e.used()) > 0 || a.total == 0 {
+	if e.toldByGPUs() || a.total == 0 {
 		return nothing
 	}
 	m := e.of(a.finding())
@@ -93,14 +94,39 @@ func computing(e *evidence) measured {
 		m.ID, m.Cost = Computing, a.there
 	default:
 		m.ID, m.Cost, m.Place, m.PlaceTime = NoLineStandsOut, 0, Place{}, 0
+		if name, at, there := e.ownFunction(fits); float64(there) >= mostShare*float64(a.total) {
+			m.Name, m.Place, m.PlaceTime = name, at, there
+		}
 		return m
 	}
 	m.Cores, m.CoreLimit = e.company.cores(e.main.intervalsOf(func(state int) bool { return e.main.states[state].at == a.at }))
 	var own float64
 	m.Call, own = e.called(a.at, fits)
 	m.Cause = e.main.causeAt(a.at, fits)
-	m.Advice = adviceForLine(e, m, own, a.visits)
+	if m.CutTime = e.cutAt(a.at); float64(m.CutTime) < mostShare*float64(a.there) {
+		m.Advice = adviceForLine(e, m, own, max(a.visits, e.calls(a.at))) // else what took the time is not known
+	}
 	return m
+}
+
+// cutAt is how long the main thread computed at a place with a stack that could not be
+// read to its end: in something the place called, as far as that is known.
+func (e *evidence) cutAt(at Place) (sum timeline.Nanos) {
+	here := make(map[timeline.NodeID]bool)
+	for _, s := range e.thread.Spans {
+		if !s.Truncated || !onCPU.has(s.State) {
+			continue
+		}
+		in, known := here[s.Node]
+		if !known {
+			in = e.stacks.charged(e.stacks.stack(s.Node)) == at
+			here[s.Node] = in
+		}
+		if in {
+			sum += s.End - s.Start
+		}
+	}
+	return sum
 }
 
 // leads tells whether the top line of an account is ahead of the others by more
@@ -109,6 +135,29 @@ func (e *evidence) leads(a account) bool {
 	samples := float64(e.rec.Duration) / float64(max(e.rec.Resolution, 1))
 	first, second := e.share(a.there), e.share(a.next)
 	return float64(a.there) >= leadingShare*float64(a.total) && first-second >= leadingErrors*math.Sqrt((first+second)/samples)
+}
+
+// ownFunction is the function of the user's own in whose lines the main thread spent most
+// of its time in states that fit, where it is defined, and the time. A module is none.
+func (e *evidence) ownFunction(fits func(Cause) bool) (name string, at Place, there timeline.Nanos) {
+	type function struct {
+		name string
+		at   Place
+	}
+	sums := make(map[function]timeline.Nanos)
+	for length, f := range askedOfStacks(e, func(stack []timeline.FrameID, cause Cause, _ Place) (f function) {
+		if i := e.stacks.ownest(stack); i >= 0 && fits(cause) {
+			frame := e.rec.Frames[stack[i]]
+			f = function{frame.Function, Place{frame.File, frame.FirstLine}}
+		}
+		return f
+	}) {
+		if f.name != "" && f.name != "<module>" {
+			sums[f] += length
+		}
+	}
+	top := most(sums, func(a, b function) int { return cmp.Or(comparePlaces(a.at, b.at), strings.Compare(a.name, b.name)) })
+	return top.name, top.at, sums[top]
 }
 
 // onlyLine tells whether a place is the one line of a cell of one line: it cannot
@@ -148,15 +197,25 @@ func adviceForLine(e *evidence, m measured, own float64, visits int) Advice {
 		}
 	}
 	switch {
+	case e.entries(m.Place, queryUnits) >= minVisits:
+		return FewerQueries
 	case m.Cause != Python || own < 0.8 || visits < minVisits:
 		return NoAdvice
 	case e.stacks.says(m.Place, queryCall):
 		return FewerQueries
-	case e.stacks.says(m.Place, slicing):
+	case e.stacks.says(m.Place, slicing), e.stacks.says(m.Place, noNumbers), !e.stacks.says(m.Place, arithmetic):
 		return NoAdvice
 	}
 	return Vectorise
 }
+
+// arithmetic is a line that computes with numbers, one after the other: more than a counter.
+var arithmetic = regexp.MustCompile(`[\w)\]]\s*([*/%&|^@]|<<|>>)|[\w)\]]\s*[-+]=?\s*[A-Za-z_(]`)
+
+// noNumbers is a line about texts, collections or errors, or about numbers that arrays do
+// not have.
+var noNumbers = regexp.MustCompile("[\"'{]|\\.(append|add|extend|insert|update|setdefault|get|join|split|strip|lower|match|search)\\(" +
+	`|\b(except|raise|try|yield|await|Decimal|Fraction|str|int|dict|set|map)\b`)
 
 // slicing is a line that computes with parts of arrays: vectorised, if of small ones.
 var slicing = regexp.MustCompile(`\[[^\[\]]*:[^\[\]]*\]`)
@@ -171,7 +230,15 @@ func withCall(e *evidence, a account, m *measured) {
 func compiling(_ *evidence, _ account, m *measured) { m.Advice = CompileOnce }
 
 func loading(e *evidence, a account, m *measured) {
-	m.Advice = idleAdvice[a.cause]
+	switch m.Advice = idleAdvice[a.cause]; {
+	case m.Advice != UseWorkers && m.Advice != SpeedUpWorkers:
+	case e.company.allBusy(a.where):
+		m.Advice = MoreCPUs
+	case m.Advice == UseWorkers:
+		m.Advice = WorkersOnCPU
+	default:
+		m.Advice = FasterOnCPU
+	}
 	if a.cause == LoadWorker {
 		m.Actors = e.company.processesDuring(a.where)
 	}
@@ -182,14 +249,14 @@ const manyVisits = 4
 
 func requests(e *evidence, a account, m *measured) {
 	withCall(e, a, m)
-	if a.visits >= manyVisits {
+	if max(a.visits, e.entries(a.at, requestUnits)) >= manyVisits {
 		m.Advice = ManyRequests
 	}
 }
 
 func queries(e *evidence, a account, m *measured) {
 	withCall(e, a, m)
-	if a.visits >= minVisits {
+	if max(a.visits, e.entries(a.at, queryUnits)) >= minVisits {
 		m.Advice = FewerQueries
 	}
 }
@@ -211,12 +278,19 @@ func sleeping(e *evidence, a account, m *measured) {
 		m.Actors = e.company.processesDuring(a.where)
 		return
 	}
+	if list := e.company.processesDuring(a.where); e.company.covered(a.where) >= nearlyAlways && e.company.haveEnded(e.ended) {
+		m.Actors, m.Cores = list, math.NaN() // it slept until they were done, or they ran beside it: only that is known
+		return
+	}
 	for _, actor := range e.company.threadsDuring(a.where) {
 		if actor.Cause.computes() && float64(actor.CPU) >= busyCores*float64(a.total) {
 			m.Actors = append(m.Actors, actor)
 		}
 	}
 }
+
+// nearlyAlways is the share of a sleep for which children lived that may be what it was for.
+const nearlyAlways = 0.8
 
 func waitingForChildren(e *evidence, a account, m *measured) {
 	m.Actors = e.company.processesDuring(a.where)
@@ -264,6 +338,10 @@ func noFreeCPU(e *evidence, a account, m *measured) {
 // to want a CPU is told of.
 const noFreeCPUShare = 0.15
 
+// worthNative is the share of the recording from which on native code may have used several
+// CPUs for a good part of it.
+const worthNative = 0.2
+
 // allCPUs is the share of a machine's CPUs from which on none is free.
 const allCPUs = 0.9
 
@@ -271,21 +349,28 @@ const allCPUs = 0.9
 // was given no CPU by what the scheduler counts. Where the stacks lay meanwhile is
 // true all the same; how long it took is not the program's doing.
 func busyMachine(e *evidence) measured {
-	if e.thread == nil || e.thread.OnCPU < 0 || len(e.used()) > 0 || tooFew(e.rec) != nil ||
+	if e.thread == nil || e.thread.OnCPU < 0 || e.toldByGPUs() || tooFew(e.rec) != nil ||
 		e.share(e.accountOf(only(NoCPU)).total) >= noFreeCPUShare {
 		return nothing
 	}
-	machine := e.stacks.track("cpu.system")
-	if machine == nil || !(meanDuring(machine, []Interval{{0, e.rec.Duration}}) >= allCPUs*machine.Limit) {
+	if !e.company.allBusy([]Interval{{0, e.rec.Duration}}) {
 		return nothing
 	}
-	computing := timeline.Nanos(0)
+	computing, native := timeline.Nanos(0), timeline.Nanos(0)
 	for _, s := range e.thread.Spans {
-		if s.State == timeline.StatePython || s.State == timeline.StateNative {
+		if s.State.Computes() {
 			computing += s.End - s.Start
 		}
+		if s.State == timeline.StateNative {
+			native += s.End - s.Start
+		}
 	}
-	return e.of(Finding{Time: max(computing-e.thread.OnCPU, 0), Cause: NoCPU, Cores: math.NaN()})
+	f := Finding{Time: max(computing-e.thread.OnCPU, 0), Cause: NoCPU, Cores: math.NaN()}
+	// It may be a library's own threads or the program's processes that had the CPUs.
+	if whole := []Interval{{0, e.rec.Duration}}; e.share(native) >= worthNative || e.company.hasChildren(whole) {
+		f.Cores, f.CoreLimit = e.company.cores(whole)
+	}
+	return e.of(f)
 }
 
 // stacksUnknown is the time in which nothing is known of the program, and the reason
@@ -328,7 +413,7 @@ func gilContention(e *evidence) measured {
 // time they would have worked, how much they waited for the GIL.
 func threadsTakeTurns(e *evidence) measured {
 	a := e.accountOf(only(Thread))
-	if len(e.used()) > 0 || a.total == 0 {
+	if e.toldByGPUs() || a.total == 0 {
 		return nothing
 	}
 	active, held := timeline.Nanos(0), timeline.Nanos(0)

@@ -78,12 +78,6 @@ type CauseIdle struct {
 	Evidence  []Interval // where most of it lies, in order of time; at most 32
 }
 
-// KindIdle is the idle time of one kind of cause, with bounds as CauseIdle's.
-type KindIdle struct {
-	Kind             Kind
-	Nanos, Low, High timeline.Nanos
-}
-
 // Certainty says how far the division of idle time can be trusted.
 type Certainty struct {
 	Method  Method

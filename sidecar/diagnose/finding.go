@@ -46,23 +46,27 @@ type Finding struct {
 
 	Time      timeline.Nanos // what the finding is about
 	Low, High timeline.Nanos // bounds of Time where it is an estimate; equal where it is not
-	Cause     Cause          // of most of it
+	Cause     Cause          // of most of it; of a GPU's idle time, of nearly all of it
+	Kind      Kind           // of the causes of a GPU's idle time
+	Parts     []IdlePart     // of Time, by cause, where no cause has nearly all of it: each with its bounds
 	Place     Place          // with most of it; zero where none is sure to have most
 	PlaceTime timeline.Nanos // the part of Time there
+	CutTime   timeline.Nanos // the part of PlaceTime, or of Time without a place, in which something may have been called that could not be read
 	At        timeline.Nanos // when it happened
+	AtLast    timeline.Nanos // when it did for the last of several; 0: it happened once
 	AfterEnd  bool           // it happened when the script's own code had ended
 	Call      Call           // what the place called, where that took most of its time
 	Cores     float64        // CPUs in use meanwhile; NaN where not known
 	CoreLimit float64        // of how many; 0 where not known
 
-	Actors       []Actor      // those that were waited for, or that held what was waited for
-	Modules      []ModuleTime // that were imported
-	Alternatives []CauseIdle  // causes that cannot be told apart
+	Actors       []Actor       // those that were waited for, or that held what was waited for
+	Modules      []ModuleTime  // that were imported
+	Alternatives []Alternative // kinds of causes of which none surely has most, by their time; all of them
 	Devices      []int
 	Peer         int // the device that Devices are compared with
 	Throttle     []timeline.ThrottleReason
 	Gap          timeline.GapReason
-	Name         string           // of a device or memory
+	Name         string           // of a device, memory or function
 	OfRank       bool             // it is about what Rank did, which the target only launched
 	Rank         int              // that was waited for …
 	LateSteps    int              // … in so many of its steps
@@ -78,6 +82,15 @@ type Finding struct {
 	Cost     timeline.Nanos // what removing it could save at most; 0 when unknown
 }
 
+// Alternative is a kind of cause that may be the one with most of a GPU's idle time.
+type Alternative struct {
+	Kind             Kind
+	Cause            Cause // that surely has nearly all of the kind's time; empty where none has
+	Place            Place // likewise
+	Nanos, Low, High timeline.Nanos
+	Share            float64 // of the idle time
+}
+
 // Call is a function of a library that a line of the user's own called.
 type Call struct {
 	Package  string // as it is imported: "pandas", "json"; empty: none stands out
@@ -88,6 +101,7 @@ type Call struct {
 type Actor struct {
 	Process bool
 	Count   int
+	AtLeast bool           // processes so short that there were more than were seen
 	Name    string         // of the thread or command; of several what their names have in common; may be empty
 	Cause   Cause          // what they mostly did; Unknown for processes
 	Place   Place          // where, for threads and workers

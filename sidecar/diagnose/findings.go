@@ -178,6 +178,16 @@ func (e *evidence) used() []*device {
 	return list
 }
 
+// toldByGPUs tells whether what the used devices waited for answers where the time went.
+// It does not where they were lost, or not known for other reasons, most of the time.
+func (e *evidence) toldByGPUs() bool {
+	known, used := timeline.Nanos(0), e.used()
+	for _, d := range used {
+		known += d.time.Busy + d.time.Idle
+	}
+	return len(used) > 0 && known >= timeline.Nanos(len(used))*e.rec.Duration/2
+}
+
 // account is the main thread's time in some states.
 type account struct {
 	total  timeline.Nanos

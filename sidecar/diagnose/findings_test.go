@@ -234,9 +234,13 @@ var findingCases = map[FindingID]struct {
 		scene{acts: []act{training, one(6, "", "", timeline.StateNative, 40)}, gpus: 1}, 6, SyncLess,
 		scene{acts: []act{training, one(6, "", "", timeline.StateNative, 100)}, gpus: 1},
 	},
-	GPUWaitsAtEnds: {
+	GPUWaitsAtStart: {
 		scene{acts: []act{one(8, "", "", timeline.StatePython, 0), training}, gpus: 1}, 8, SetUpApart,
 		scene{acts: []act{training, one(8, "", "", timeline.StatePython, 0)}, gpus: 1},
+	},
+	GPUWaitsAtExit: {
+		scene{acts: []act{training, one(0, "", "", timeline.StatePython, 0)}, gpus: 1, script: true}, 0, NoAdvice,
+		scene{acts: []act{one(8, "", "", timeline.StatePython, 0), training}, gpus: 1, script: true},
 	},
 	GPUIdleUndecided: { // five times within each window
 		scene{acts: []act{{20 * ms, 1, dataloaderFile, inline, timeline.StatePython, 50}, {20 * ms, 3, torchModule, "f", timeline.StatePython, 50}}, times: 100, gpus: 1, window: 100 * ms}, 0, RecordTrace,
@@ -292,7 +296,7 @@ var findingCases = map[FindingID]struct {
 	},
 
 	OneLine: {
-		scene{acts: []act{one(8, "", "", timeline.StatePython, 0), {200 * ms, 7, "", "", timeline.StatePython, 0}}, times: 9}, 8, Vectorise,
+		scene{acts: []act{one(6, "", "", timeline.StatePython, 0), {200 * ms, 7, "", "", timeline.StatePython, 0}}, times: 9}, 6, Vectorise,
 		scene{acts: []act{one(2, "", "", timeline.StatePython, 0)}, times: 3, cell: "%%omni_perf\nf()"},
 	},
 	Computing: {
@@ -328,7 +332,7 @@ var findingCases = map[FindingID]struct {
 		scene{acts: []act{short(one(3, torchSave, "save", timeline.StateIO, 0)), other}},
 	},
 	LoadsData: {
-		scene{acts: []act{one(1, dataloaderFile, workers, timeline.StateWaiting, 0), other}}, 1, SpeedUpWorkers,
+		scene{acts: []act{one(1, dataloaderFile, workers, timeline.StateWaiting, 0), other}}, 1, FasterOnCPU,
 		scene{acts: []act{short(one(1, dataloaderFile, workers, timeline.StateWaiting, 0)), other}},
 	},
 	WaitsForNetwork: {
@@ -512,6 +516,103 @@ func TestMainFindingFirst(t *testing.T) {
 	}
 }
 
+// A sentence about a cause has that cause's time, not its kind's.
+func TestIdleTimeOfAKindWithSeveralCauses(t *testing.T) {
+	python, native := one(8, "", "", timeline.StatePython, 0), one(7, "", "", timeline.StateNative, 0)
+	native.length += 100 * ms
+	find := func(acts ...act) Finding {
+		d := Run(scene{acts: acts, times: 4, gpus: 1, cell: strings.Repeat("f()\n", 10)}.record())
+		i := slices.IndexFunc(d.Findings, func(f Finding) bool { return f.ID == GPUWaitsForHost })
+		if i < 0 {
+			t.Fatalf("found %v", ids(d.Findings))
+		}
+		return d.Findings[i]
+	}
+	f := find(training, python, native)
+	if f.Cause != "" || f.Kind != Host || f.Time != 4*(2*sec+100*ms) || len(f.Parts) != 2 || f.Parts[0].Cause != Native || f.Parts[0].Nanos != 4*(sec+100*ms) {
+		t.Errorf("two causes: %+v", f)
+	}
+	if f.Place.Line != 7 || f.PlaceTime != 4*(sec+100*ms) || f.Advice != UseGPU {
+		t.Errorf("two causes: names %v with %v, advises %q", f.Place, f.PlaceTime, f.Advice)
+	}
+	python.length = 50 * ms
+	if f := find(training, python, native); f.Cause != Native || f.Time != 4*(sec+100*ms) || len(f.Parts) != 0 {
+		t.Errorf("nearly all of one cause: %+v", f)
+	}
+	python.line, python.length = 7, sec // both causes at one line
+	if f := find(training, python, native); f.Cause != "" || f.Place.Line != 7 || f.PlaceTime != f.Time {
+		t.Errorf("two causes at one line: %+v", f)
+	}
+}
+
+// That a loop waits for its device says little of why the device was idle: it is the main
+// finding only where synchronising may be what the device was idle for.
+func TestALoopThatWaitsForABusyGPU(t *testing.T) {
+	acts := []act{
+		training, {2200 * ms, 3, dynamo, "compile", timeline.StatePython, 0}, {1800 * ms, 8, "", "", timeline.StateIO, 0},
+		{1500 * ms, 10, "", "", timeline.StateWaiting, 0},
+	}
+	for range 20 {
+		acts = append(acts, act{400 * ms, 6, "", "", timeline.StateNative, 97}, act{20 * ms, 3, torchModule, "f", timeline.StatePython, 97})
+	}
+	d := Run(scene{acts: acts, gpus: 1}.record())
+	i, ok := d.Main()
+	if !ok || d.Findings[i].ID != GPUWaitsForCompilation {
+		t.Errorf("found %v; compilation surely costs more than synchronising", ids(d.Findings))
+	}
+	i = slices.IndexFunc(d.Findings, func(f Finding) bool { return f.ID == SyncInLoop })
+	if i < 0 {
+		t.Fatalf("found %v", ids(d.Findings))
+	}
+	if f := d.Findings[i]; f.Cost > sec/2 {
+		t.Errorf("to wait less would save %v, though compilation, input and sleep have nearly all of the idle time", f.Cost.Duration())
+	}
+}
+
+// Of kinds of causes that cannot be told apart none is left out silently, and none is
+// told by a cause or a line that has only a part of it.
+func TestUndecidedTellsAllKinds(t *testing.T) {
+	var acts []act
+	for _, a := range []act{
+		one(8, "", "", timeline.StatePython, 50), one(7, "", "", timeline.StateNative, 50), // the host's
+		one(1, dataloaderFile, inline, timeline.StatePython, 50), one(9, "", "", timeline.StateIO, 50), one(10, "", "", timeline.StateGIL, 50),
+	} {
+		a.length = 10 * ms
+		acts = append(acts, a)
+	}
+	d := Run(scene{acts: acts, times: 100, gpus: 1, window: 100 * ms, cell: strings.Repeat("f()\n", 10)}.record())
+	i, ok := d.Main()
+	if !ok || d.Findings[i].ID != GPUIdleUndecided {
+		t.Fatalf("found %v", ids(d.Findings))
+	}
+	alternatives := d.Findings[i].Alternatives
+	if len(alternatives) != 4 || alternatives[0].Kind != Host {
+		t.Fatalf("%d alternatives: %+v", len(alternatives), alternatives)
+	}
+	for _, a := range alternatives {
+		if several := a.Kind == Host; several != (a.Cause == "") || several != (a.Place == Place{}) {
+			t.Errorf("%s: tells it by %q at %v", a.Kind, a.Cause, a.Place)
+		}
+	}
+	i = slices.IndexFunc(d.Findings, func(f Finding) bool { return f.ID == GPUIdle })
+	if f := d.Findings[i]; f.Kind != "" || f.Cause != "" || f.Place != (Place{}) {
+		t.Errorf("names %s, %s at %v as the largest part", f.Kind, f.Cause, f.Place)
+	}
+}
+
+// What comes before a GPU's first work and what comes after its last are no one cause.
+func TestStartAndEndAreApart(t *testing.T) {
+	s := scene{acts: []act{{2 * sec, 8, "", "", timeline.StatePython, 0}, training, {2100 * ms, 0, "", "", timeline.StatePython, 0}}, gpus: 1, script: true}
+	d := Run(s.record())
+	i, ok := d.Main()
+	if !ok || d.Findings[i].ID != GPUWaitsAtExit || d.Findings[i].Time != 2100*ms {
+		t.Fatalf("found %+v", d.Findings)
+	}
+	if i := slices.IndexFunc(d.Findings, func(f Finding) bool { return f.ID == GPUWaitsAtStart }); i < 0 || d.Findings[i].Time != 2*sec {
+		t.Errorf("found %v", ids(d.Findings))
+	}
+}
+
 // A cell without a GPU still gets an answer, and an empty recording says that it is.
 func TestEveryProgramHasAMainFinding(t *testing.T) {
 	for _, state := range []timeline.State{timeline.StatePython, timeline.StateNative, timeline.StateWaiting, timeline.StateIO, timeline.StateGIL, timeline.StateOff} {
@@ -534,6 +635,44 @@ func TestALostGPUIsInTheHeadline(t *testing.T) {
 		t.Fatalf("headline %+v of %v", d.Headline, ids(d.Findings))
 	}
 	if f := d.Findings[d.Headline.Limits[0]]; f.ID != GPULost || f.At != 3*sec || !slices.Equal(f.Devices, []int{0}) {
+		t.Errorf("says %+v", f)
+	}
+}
+
+// Where devices were lost for most of the time, what the host did is told instead: that
+// the GPU did not answer says nothing of the program.
+func TestALostGPULeavesTheHost(t *testing.T) {
+	losing := func(at timeline.Nanos) Diagnosis {
+		s := scene{acts: []act{training, one(10, "", "", timeline.StateWaiting, 100)}, times: 10, gpus: 2, other: 1}
+		s.change = func(b *timeline.Builder) {
+			b.Describe(func(r *timeline.Recording) { r.GPUs[0].Lost, r.GPUs[1].Lost = at, at })
+		}
+		rec := s.record()
+		for i := range rec.Tracks {
+			t := &rec.Tracks[i]
+			t.Points = slices.DeleteFunc(t.Points, func(p timeline.Point) bool { return t.Device >= 0 && p.From >= at })
+		}
+		return Run(rec)
+	}
+	d := losing(2 * sec)
+	if i, ok := d.Main(); !ok || d.Findings[i].ID != Sleeps || d.Findings[i].Place.Line != 10 || len(d.Headline.Limits) != 1 {
+		t.Errorf("lost early: found %v", ids(d.Findings))
+	}
+	d = losing(18 * sec)
+	if slices.Contains(ids(d.Findings), Sleeps) || len(d.Headline.Limits) != 1 {
+		t.Errorf("lost late: found %v", ids(d.Findings))
+	}
+}
+
+// GPUs that are lost one after the other are not said to be lost together.
+func TestGPUsLostOneAfterTheOther(t *testing.T) {
+	s := scene{acts: []act{training}, times: 10, gpus: 2, other: 1}
+	s.change = func(b *timeline.Builder) {
+		b.Describe(func(r *timeline.Recording) { r.GPUs[0].Lost, r.GPUs[1].Lost = 8*sec, 2*sec })
+	}
+	d := Run(s.record())
+	f := d.Findings[d.Headline.Limits[0]]
+	if f.ID != GPULost || f.At != 2*sec || f.AtLast != 8*sec || !slices.Equal(f.Devices, []int{0, 1}) {
 		t.Errorf("says %+v", f)
 	}
 }

@@ -43,7 +43,8 @@ var idleKinds = []struct {
 	{Contention, GPUWaitsForContention, Warning, 0.15},
 	{Copying, GPUWaitsForCopies, Warning, 0.10},
 	{Synchronisation, GPUWaitsForSync, Warning, 0.10},
-	{Ends, GPUWaitsAtEnds, Info, 0.20},
+	{SettingUp, GPUWaitsAtStart, Info, 0.20},
+	{Ending, GPUWaitsAtExit, Info, 0.20},
 }
 
 // idleAdvice is what to change where a GPU waits for a cause.
@@ -69,67 +70,91 @@ func (e *evidence) idleOfKind(kind Kind) measured {
 	if n == 0 {
 		return nothing
 	}
-	var total KindIdle
-	for _, k := range e.diagnosis.Idle.Kinds {
-		if k.Kind == kind {
-			total = k
-		}
-	}
-	f := Finding{Devices: e.usedDevices(), Time: total.Nanos / n, Low: total.Low / n, High: total.High / n, Cost: total.Nanos / n, Cores: math.NaN()}
-	f.Value = e.share(f.Time)
-	rows := slices.DeleteFunc(slices.Clone(e.diagnosis.Idle.Causes), func(c CauseIdle) bool { return c.Cause.Kind() != kind })
-	if len(rows) == 0 {
+	i := slices.IndexFunc(e.diagnosis.Idle.Kinds, func(k KindIdle) bool { return k.Kind == kind && k.Nanos > 0 })
+	if i < 0 {
 		return nothing
 	}
-	f.Cause, f.Advice = rows[0].Cause, rows[0].Advice
-	for _, c := range rows {
-		f.Evidence = append(f.Evidence, c.Evidence...)
+	k := e.diagnosis.Idle.Kinds[i].over(n)
+	f := Finding{Devices: e.usedDevices(), Cost: k.Nanos, Value: e.share(k.Nanos), Cores: math.NaN()}
+	f.explain(k)
+	f.Evidence = e.idleEvidence(f)
+	return measured{Finding: f, low: e.share(k.Low), rank: f.Value}
+}
+
+// idleEvidence is where a finding's kind of cause, or its cause, left devices idle.
+func (e *evidence) idleEvidence(f Finding) (where []Interval) {
+	for _, c := range e.diagnosis.Idle.Causes {
+		if c.Cause.Kind() == f.Kind && (f.Cause == "" || c.Cause == f.Cause) {
+			where = append(where, c.Evidence...)
+		}
 	}
-	// A line is named where it surely has most of it.
-	if first := rows[0]; first.Place != (Place{}) && !slices.ContainsFunc(rows[1:], func(c CauseIdle) bool { return c.High >= first.Low }) {
-		f.Place, f.PlaceTime = first.Place, first.Nanos/n
+	return where
+}
+
+// worthNaming is the share of a kind's idle time that a cause must reach to be told
+// beside others.
+const worthNaming = 0.05
+
+// explain tells a kind's idle time by the cause that surely has nearly all of it, else
+// by its causes.
+func (f *Finding) explain(k KindIdle) {
+	f.Kind, f.Time, f.Low, f.High = k.Kind, k.Nanos, k.Low, k.High
+	if c, ok := k.cause(); ok {
+		f.Cause, f.Time, f.Low, f.High = c.Cause, c.Nanos, c.Low, c.High
+	} else {
+		f.Parts = slices.DeleteFunc(k.Causes, func(c IdlePart) bool { return float64(c.High) < worthNaming*float64(k.Nanos) })
 	}
-	return measured{Finding: f, low: e.share(f.Low), rank: f.Value}
+	if l, ok := k.line(); ok {
+		f.Place, f.PlaceTime = l.Place, min(l.Nanos, f.Time)
+	}
+	f.Advice = k.advice()
+}
+
+// advice is what helps against the cause that surely has most of the kind's time, or
+// against all of them.
+func (k *KindIdle) advice() Advice {
+	if c, ok := first(k.Causes); ok {
+		return idleAdvice[c.Cause]
+	}
+	advice := idleAdvice[k.Causes[0].Cause]
+	if slices.ContainsFunc(k.Causes, func(c IdlePart) bool { return c.Nanos > 0 && idleAdvice[c.Cause] != advice }) {
+		return NoAdvice
+	}
+	return advice
 }
 
 // undecided holds where the kind of cause with most idle time is not surely the
 // one with most: others reach its lower bound.
 func undecided(e *evidence) measured {
 	n := timeline.Nanos(len(e.used()))
-	if n == 0 || len(e.diagnosis.Idle.Kinds) == 0 {
+	if n == 0 {
 		return nothing
 	}
 	kinds := e.diagnosis.Idle.Kinds
-	first := kinds[0]
-	rivals := slices.DeleteFunc(slices.Clone(kinds[1:]), func(k KindIdle) bool { return k.High < first.Low })
-	if len(rivals) == 0 {
+	others := rivals(kinds)
+	if len(others) == 0 {
 		return nothing
 	}
 	idle := timeline.Nanos(e.meanIdle() * float64(e.rec.Duration))
 	f := Finding{Devices: e.usedDevices(), Time: idle, Value: e.meanIdle(), Cores: math.NaN(), Advice: RecordTrace}
-	for _, k := range append([]KindIdle{first}, rivals...) {
-		f.Alternatives = append(f.Alternatives, e.alternative(k, n))
+	for _, k := range append(kinds[:1:1], others...) {
+		a := k.over(n).alternative()
+		a.Share = float64(k.Nanos) / float64(max(e.diagnosis.Idle.Total, 1))
+		f.Alternatives = append(f.Alternatives, a)
 	}
-	slices.SortStableFunc(f.Alternatives, func(a, b CauseIdle) int { return cmp.Compare(b.Nanos, a.Nanos) })
-	f.Alternatives = f.Alternatives[:min(len(f.Alternatives), maxAlternatives)]
 	return measured{Finding: f, low: f.Value, rank: 2} // nothing else may claim to be the first cause
 }
 
-const maxAlternatives = 3
-
-// alternative is a kind of cause by its most costly row, as a mean over n devices.
-func (e *evidence) alternative(k KindIdle, n timeline.Nanos) CauseIdle {
-	out := CauseIdle{Nanos: k.Nanos / n, Low: k.Low / n, High: k.High / n}
-	if e.diagnosis.Idle.Total > 0 {
-		out.Share = float64(k.Nanos) / float64(e.diagnosis.Idle.Total)
+// alternative tells a kind by its one cause and line where it has such.
+func (k KindIdle) alternative() Alternative {
+	a := Alternative{Kind: k.Kind, Nanos: k.Nanos, Low: k.Low, High: k.High}
+	if c, ok := k.cause(); ok {
+		a.Cause, a.Nanos, a.Low, a.High = c.Cause, c.Nanos, c.Low, c.High
 	}
-	for _, c := range e.diagnosis.Idle.Causes {
-		if c.Cause.Kind() == k.Kind {
-			out.Cause, out.Place, out.Advice = c.Cause, c.Place, c.Advice
-			break
-		}
+	if l, ok := k.line(); ok && float64(l.Nanos) >= nearlyAll*float64(k.Nanos) {
+		a.Place = l.Place
 	}
-	return out
+	return a
 }
 
 // minSyncIdle is the idle share below which a loop that waits for its device
@@ -137,7 +162,9 @@ func (e *evidence) alternative(k KindIdle, n timeline.Nanos) CauseIdle {
 const minSyncIdle = 0.15
 
 // syncInLoop looks for a thread that keeps waiting for the device although the
-// device is idle at other times: it has nothing queued when the wait is over.
+// device is idle at other times: it has nothing queued when the wait is over. What the
+// host computes and launches after such a wait could be done during it. Other idle time,
+// as that of a compilation, would not become less.
 func syncInLoop(e *evidence) measured {
 	idle := e.meanIdle()
 	a := e.accountOf(only(Sync))
@@ -146,9 +173,26 @@ func syncInLoop(e *evidence) measured {
 	}
 	m := e.of(a.finding())
 	m.Against, m.Count, m.Advice = idle, int64(a.visits), SyncLess
-	m.Cost = min(a.total, timeline.Nanos(idle*float64(e.rec.Duration)))
-	m.rank = e.share(m.Cost) / 2 // what the GPU was idle for comes first
+	most, saved := e.idleAtMost(Synchronisation), e.idleAtMost(Synchronisation, Launching, Host)
+	m.Cost = min(a.total, saved, timeline.Nanos(idle*float64(e.rec.Duration)))
+	m.rank = e.share(min(a.total, most)) / 2 // what the GPU was idle for comes first
+	n := timeline.Nanos(len(e.used()))
+	if slices.ContainsFunc(e.diagnosis.Idle.Kinds, func(k KindIdle) bool { return k.Low/n > most }) {
+		m.rank = 0 // something else surely costs more
+	}
 	return m
+}
+
+// idleAtMost is the upper bound of the idle time of some kinds of causes, as a mean
+// over the used devices.
+func (e *evidence) idleAtMost(kinds ...Kind) timeline.Nanos {
+	most := timeline.Nanos(0)
+	for _, k := range e.diagnosis.Idle.Kinds {
+		if slices.Contains(kinds, k.Kind) {
+			most += k.High
+		}
+	}
+	return most / timeline.Nanos(len(e.used()))
 }
 
 func copies(e *evidence) measured {
@@ -189,6 +233,7 @@ func lost(e *evidence) measured {
 			if f.At == 0 || g.Lost < f.At {
 				f.At = g.Lost
 			}
+			f.AtLast = max(f.AtLast, g.Lost)
 		}
 	}
 	if len(f.Devices) == 0 {
@@ -331,26 +376,14 @@ func unused(e *evidence) measured {
 			return nothing // not known whether it was used
 		}
 	}
-	type key struct {
-		node  timeline.NodeID
-		state timeline.State
-		wait  timeline.Wait
-	}
-	inside := make(map[key]bool)
 	total := timeline.Nanos(0)
-	for _, s := range e.thread.Spans {
-		k := key{s.Node, s.State, s.Wait}
-		in, ok := inside[k]
-		if !ok {
-			stack := e.stacks.stack(s.Node)
-			cause, _ := e.stacks.classify(stack, s.State, s.Wait)
-			in = (cause == Python || cause == Native) && slices.ContainsFunc(stack, func(id timeline.FrameID) bool {
-				return containsAny(e.rec.Frames[id].File, frameworks)
-			})
-			inside[k] = in
-		}
-		if in {
-			total += s.End - s.Start
+	for length, inside := range askedOfStacks(e, func(stack []timeline.FrameID, cause Cause, _ Place) bool {
+		return (cause == Python || cause == Native) && slices.ContainsFunc(stack, func(id timeline.FrameID) bool {
+			return containsAny(e.rec.Frames[id].File, frameworks)
+		})
+	}) {
+		if inside {
+			total += length
 		}
 	}
 	f := Finding{Time: total, Cost: total, Advice: MoveToGPU, Cores: math.NaN()}
@@ -375,17 +408,20 @@ func gpuBusy(e *evidence) measured {
 	return measured{Finding: f, low: f.Value, rank: 0.12}
 }
 
-// gpuIdle is the main finding where no kind of cause stands out.
+// gpuIdle is the main finding where no kind of cause stands out. It tells the kind with
+// most of the idle time where one surely has it.
 func gpuIdle(e *evidence) measured {
-	if len(e.used()) == 0 || len(e.diagnosis.Idle.Causes) == 0 {
+	n := timeline.Nanos(len(e.used()))
+	if n == 0 || len(e.diagnosis.Idle.Kinds) == 0 {
 		return nothing
 	}
-	idle := e.meanIdle()
-	top := e.diagnosis.Idle.Causes[0]
-	time := timeline.Nanos(idle * float64(e.rec.Duration))
-	f := Finding{
-		Devices: e.usedDevices(), Value: idle, Time: time, Cause: top.Cause, Place: top.Place, Against: top.Share,
-		PlaceTime: top.Nanos / timeline.Nanos(len(e.used())), Advice: top.Advice, Evidence: top.Evidence, Cost: time, Cores: math.NaN(),
+	f := Finding{Devices: e.usedDevices(), Value: e.meanIdle(), Cores: math.NaN()}
+	idle := timeline.Nanos(f.Value * float64(e.rec.Duration))
+	if kinds := e.diagnosis.Idle.Kinds; len(rivals(kinds)) == 0 {
+		f.explain(kinds[0].over(n))
+		f.Against = float64(f.Time) / float64(max(idle, 1))
+		f.Evidence = e.idleEvidence(f)
 	}
-	return measured{Finding: f, low: idle, rank: 0.01}
+	f.Time, f.Low, f.High, f.Cost, f.Parts = idle, idle, idle, idle, nil
+	return measured{Finding: f, low: f.Value, rank: 0.01}
 }

@@ -3,6 +3,7 @@ package diagnose
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
@@ -95,6 +96,7 @@ type lifetime struct {
 	firstWork  timeline.Nanos // 0: from the start, or there was none
 	begin, end timeline.Nanos // of the script; 0 and the duration where that is not known
 	born, died timeline.Nanos // of the process, where it is not the target; 0: not known, or later
+	unread     []Interval     // in which the process's stacks told nothing for a reason that is no stage of its life; in order of time
 }
 
 // newHost reads a thread's spans as host states.
@@ -173,7 +175,7 @@ const (
 
 func (l lifetime) stageAt(t timeline.Nanos) stage {
 	switch {
-	case t < l.born, t >= l.died && l.died > 0:
+	case t < l.born, t >= l.died && l.died > 0, l.unreadAt(t):
 		return running
 	case t < l.begin:
 		return starting
@@ -193,7 +195,38 @@ func (l lifetime) nextAfter(t timeline.Nanos) timeline.Nanos {
 			next = min(next, edge)
 		}
 	}
+	if i := l.unreadFrom(t); i < len(l.unread) {
+		if edge := l.unread[i].Start; edge > t {
+			return min(next, edge)
+		}
+		next = min(next, l.unread[i].End)
+	}
 	return next
+}
+
+// unreadAt tells whether the process was unread at a time.
+func (l lifetime) unreadAt(t timeline.Nanos) bool {
+	i := l.unreadFrom(t)
+	return i < len(l.unread) && l.unread[i].Start <= t
+}
+
+// unreadFrom is the first time in which the process was unread that ends after t.
+func (l lifetime) unreadFrom(t timeline.Nanos) int {
+	return sort.Search(len(l.unread), func(i int) bool { return l.unread[i].End > t })
+}
+
+// unreadTimes are the gaps of a process but for those that tell a stage of its life:
+// while it does not run Python yet, and while it no longer does. What another program
+// did that it became, or what it did while nobody may read it, is not known to be its
+// start or its exit.
+func unreadTimes(rec *timeline.Recording, pid int) []Interval {
+	var list []Interval
+	for _, g := range rec.Gaps {
+		if g.PID == pid && g.Start < g.End && g.Reason != timeline.GapStarting && g.Reason != timeline.GapExit {
+			list = append(list, Interval{g.Start, g.End})
+		}
+	}
+	return merged(list)
 }
 
 // of names a state as the stage has it.

@@ -60,7 +60,8 @@ const (
 	Compilation     Kind = "compilation"
 	Waits           Kind = "waiting"    // for a time, a person, a process or a thread
 	Contention      Kind = "contention" // for the GIL or a CPU
-	Ends            Kind = "set-up"     // before the work and after it
+	SettingUp       Kind = "set-up"     // imports, and what comes before the first work
+	Ending          Kind = "exit"       // what comes after the last
 	Absence         Kind = "absence"
 	NotKnown        Kind = "unknown"
 )
@@ -69,13 +70,13 @@ var causes = []struct {
 	cause Cause
 	kind  Kind
 }{
-	{Python, Host}, {Native, Host}, {Launch, Launching}, {Import, Ends}, {Compile, Compilation}, {Draw, Host},
+	{Python, Host}, {Native, Host}, {Launch, Launching}, {Import, SettingUp}, {Compile, Compilation}, {Draw, Host},
 	{Checkpoint, Checkpoints}, {Load, Starvation}, {LoadHere, Starvation}, {LoadWorker, Starvation}, {Display, Host}, {Around, Host},
 	{Sync, Synchronisation}, {Copy, Copying}, {Collective, Collectives},
 	{Network, InputOutput}, {Database, InputOutput}, {InOut, InputOutput},
 	{Sleep, Waits}, {UserInput, Waits}, {Child, Waits}, {Thread, Waits}, {Lock, Waits}, {EventLoop, Waits}, {Waiting, Waits},
 	{GIL, Contention}, {NoCPU, Contention},
-	{StartUp, Ends}, {Exit, Ends}, {SetUp, Ends}, {NoWork, Absence}, {Unknown, NotKnown},
+	{StartUp, SettingUp}, {Exit, Ending}, {SetUp, SettingUp}, {NoWork, Absence}, {Unknown, NotKnown},
 }
 
 // Causes lists all causes.
@@ -140,8 +141,10 @@ const (
 type FindingID string
 
 // The findings of programs that use a GPU. Those that begin with GPUWaits tell the
-// idle time of one kind of cause: Time, a mean over the used devices, Low and High,
-// the Cause with most of it, and the Place where that is sure.
+// idle time of one Kind of cause, which Value is the share of, as means over the used
+// devices. Where one Cause surely has nearly all of it, Time, Low and High are that
+// cause's; else they are the kind's, and Parts has its causes. Place is the line that
+// surely has most.
 const (
 	GPUWaitsForData        FindingID = "dataloader-bound"
 	GPUWaitsForLaunches    FindingID = "launch-bound"
@@ -154,12 +157,13 @@ const (
 	GPUWaitsForContention  FindingID = "gpu-waits-for-contention"
 	GPUWaitsForCopies      FindingID = "gpu-waits-for-copies"
 	GPUWaitsForSync        FindingID = "gpu-waits-for-sync"
-	GPUWaitsAtEnds         FindingID = "slow-start"
+	GPUWaitsAtStart        FindingID = "slow-start"
+	GPUWaitsAtExit         FindingID = "gpu-waits-at-exit"
 
-	GPUIdleUndecided     FindingID = "gpu-idle-undecided"         // Alternatives: causes whose bounds overlap
-	GPUIdle              FindingID = "gpu-idle"                   // Cause, Place; Against: the cause's share of the idle time
+	GPUIdleUndecided     FindingID = "gpu-idle-undecided"         // Alternatives: kinds of causes whose bounds overlap
+	GPUIdle              FindingID = "gpu-idle"                   // Kind, Cause, Place, where a kind surely has most; Against: its share of the idle time
 	GPUBusy              FindingID = "gpu-busy"                   // Devices; Value: the share
-	GPULost              FindingID = "gpu-lost"                   // Devices, At; Time: what was left of the recording
+	GPULost              FindingID = "gpu-lost"                   // Devices, At, AtLast; Time: what was left of the recording
 	GPUUnused            FindingID = "gpu-unused"                 // Time: of a framework on the CPU; Name: the device's
 	GPUMemoryNearFull    FindingID = "gpu-memory-near-full"       // Devices
 	GPUMemoryCollectives FindingID = "gpu-memory-and-collectives" // Devices, Place; Time: in collectives
@@ -174,9 +178,9 @@ const (
 // the main thread, Place the line with most of it and PlaceTime that line's. Of a launcher
 // it is that of the first rank's main thread, and its life is the Whole.
 const (
-	OneLine          FindingID = "one-line"           // Time: of the line; Cause, Call, Cores
-	Computing        FindingID = "computing"          // Cause, Call, Cores
-	NoLineStandsOut  FindingID = "no-line-stands-out" // Time: computing; Cores
+	OneLine          FindingID = "one-line"           // Time: of the line; Cause, Call, Cores, CutTime
+	Computing        FindingID = "computing"          // Cause, Call, Cores, CutTime
+	NoLineStandsOut  FindingID = "no-line-stands-out" // Time: computing; Cores; Name: the function that has most of it, defined at Place, by PlaceTime
 	Imports          FindingID = "imports"            // Modules
 	Drawing          FindingID = "drawing"            // Call
 	Displaying       FindingID = "display"            // Call
@@ -190,14 +194,14 @@ const (
 	WaitsForUser     FindingID = "waits-for-user"
 	WaitsForChildren FindingID = "waits-for-children" // Actors; Cores: that they used
 	WaitsForThreads  FindingID = "waits-for-threads"  // Actors; Cores: of the whole program
-	WaitsForLock     FindingID = "waits-for-lock"
+	WaitsForLock     FindingID = "waits-for-lock"     // Call
 	WaitsForEvents   FindingID = "event-loop-idle"
 	WaitsUnknown     FindingID = "waiting"
 	Sleeps           FindingID = "sleeps"             // Actors: who worked meanwhile, on how many Cores
 	GILContention    FindingID = "gil-contention"     // Actors: who held it
 	ThreadsTakeTurns FindingID = "threads-take-turns" // Count: threads; Value: share of their time that they waited for the GIL; Actors
 	NoFreeCPU        FindingID = "no-free-cpu"        // Cores: used by the program
-	BusyMachine      FindingID = "busy-machine"       // Time: for which the main thread wanted a CPU and had none
+	BusyMachine      FindingID = "busy-machine"       // Time: for which the main thread wanted a CPU and had none; Cores: used by the program
 	StacksUnknown    FindingID = "stacks-unknown"     // Gap: why nothing is known; Time: for how long
 	Straggler        FindingID = "straggler"          // Rank, of Count ranks: Time of Whole for which others waited in Collective, in LateSteps of its Steps; Value: Time's share of Whole; Place: where it was longer than they, by PlaceTime on average
 	Printing         FindingID = "printing"           // Count, Bytes, AtLeast; Time: of the main thread
@@ -227,6 +231,9 @@ const (
 	NoAdvice           Advice = ""
 	UseWorkers         Advice = "loader-workers"
 	SpeedUpWorkers     Advice = "faster-workers"
+	WorkersOnCPU       Advice = "loader-workers-on-cpu" // as UseWorkers, where nothing is copied to a device
+	FasterOnCPU        Advice = "faster-workers-on-cpu" // as SpeedUpWorkers, likewise
+	MoreCPUs           Advice = "more-cpus"
 	Prefetch           Advice = "prefetch"
 	SyncLess           Advice = "synchronise-less"
 	CopyAsync          Advice = "copy-asynchronously"
@@ -261,7 +268,7 @@ const (
 // AllAdvice lists all advice there is.
 func AllAdvice() []Advice {
 	return []Advice{
-		UseWorkers, SpeedUpWorkers, Prefetch, SyncLess, CopyAsync, CompileOnce,
+		UseWorkers, SpeedUpWorkers, WorkersOnCPU, FasterOnCPU, MoreCPUs, Prefetch, SyncLess, CopyAsync, CompileOnce,
 		SaveAside, LaunchLess, BalanceRanks, ReadAhead, AvoidGIL, UseGPU,
 		QueueWork, FewerThreads, AwaitTogether, SetUpApart, Vectorise, WholeColumns,
 		PrintLess, FreeMemory, LessMemory, BalanceDevices, SmallerBatch, LeaveRoom,

@@ -83,7 +83,7 @@ func (s *stacks) rankLane(t *timeline.Thread, process, number int) ranks.Lane {
 			known[span.Node] = f
 		}
 		in := f.in
-		if in == ranks.Backward && (s.device || span.State == timeline.StatePython || span.State == timeline.StateNative) {
+		if in == ranks.Backward && (s.device || span.State.Computes()) {
 			in = ranks.None
 		}
 		lane.Spans = append(lane.Spans, ranks.Span{Start: int64(span.Start), End: int64(span.End), In: in, Place: ranks.Place(f.at)})
@@ -118,7 +118,7 @@ func ranksOf(lanes []ranks.Lane, threads []*timeline.Thread, steps []Step) (list
 		lane := &lanes[i]
 		r := Rank{Process: lane.Process, Number: lane.Rank, Known: seen(threads[i]), Collectives: lane.Parts()}
 		for _, span := range threads[i].Spans {
-			if span.Node != timeline.RootNode && (span.State == timeline.StatePython || span.State == timeline.StateNative) {
+			if span.Node != timeline.RootNode && span.State.Computes() {
 				r.Computing += span.End - span.Start
 			}
 		}

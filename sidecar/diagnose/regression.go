@@ -56,7 +56,7 @@ func chooseModel(h *host, windows []window) *activityModel {
 	const clearly, complete = 0.02, 0.99
 	model := fitActivity(h, windows)
 	better := func(other *activityModel, by float64) {
-		if other != nil && (model == nil || other.heldOut > model.heldOut+by) {
+		if other != nil && !math.IsNaN(other.heldOut) && (model == nil || other.heldOut > model.heldOut+by) {
 			model = other
 		}
 	}
@@ -64,7 +64,7 @@ func chooseModel(h *host, windows []window) *activityModel {
 		better(fitActivity(h.halved(), windows), clearly)
 		better(chooseQueue(h, windows), 0)
 	}
-	if model == nil || model.heldOut < usefulHeldOut {
+	if model == nil || !(model.heldOut >= usefulHeldOut) { // NaN: nothing varies, and nothing is foretold
 		return nil
 	}
 	return model

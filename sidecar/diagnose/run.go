@@ -62,6 +62,9 @@ func (o Options) Run(rec *timeline.Recording) Diagnosis {
 func lifeOf(s *stacks, t *timeline.Thread) lifetime {
 	begin, end := scriptLife(s, t)
 	life := lifetime{begin: begin, end: end}
+	if t != nil {
+		life.unread = unreadTimes(s.rec, t.PID)
+	}
 	if t != nil && t.Process > 0 && t.Process < len(s.rec.Processes) {
 		life.born, life.died = s.rec.Processes[t.Process].Start, s.rec.Processes[t.Process].End
 	}
@@ -138,25 +141,12 @@ func idleOf(devices, used []*device) *Idle {
 		}
 	}
 	finishCauses(idle.Causes, idle.Total)
-	finishKinds(idle.Kinds, idle.Total)
+	idle.Kinds = finishKinds(idle.Kinds, idle.Total)
 	for at, nanos := range byLine {
 		idle.Lines = append(idle.Lines, LineIdle{at, nanos})
 	}
 	slices.SortFunc(idle.Lines, func(a, b LineIdle) int { return cmp.Or(cmp.Compare(b.Nanos, a.Nanos), comparePlaces(a.Place, b.Place)) })
 	return idle
-}
-
-// mergeKind adds a row to the one of the same kind, or appends it.
-func mergeKind(list []KindIdle, k KindIdle) []KindIdle {
-	for i := range list {
-		if o := &list[i]; o.Kind == k.Kind {
-			o.Nanos += k.Nanos
-			o.Low += k.Low
-			o.High += k.High
-			return list
-		}
-	}
-	return append(list, k)
 }
 
 // comparePlaces orders places by file and line.

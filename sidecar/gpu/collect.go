@@ -48,7 +48,11 @@ func (d *Driver) Collect(ctx context.Context, sink Sink, opts Options) error {
 		return err
 	}
 	if err := d.Err(); err != nil {
-		sink.Note(timeline.NoteUnavailable, "GPU lanes", err.Error())
+		id := timeline.NoteUnavailable
+		if errors.Is(err, errNotInstalled) {
+			id = timeline.NoteAbsent
+		}
+		sink.Note(id, "GPU lanes", err.Error())
 		return err
 	}
 	return collect(ctx, d.Devices(), sink, opts)

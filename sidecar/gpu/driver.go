@@ -54,6 +54,10 @@ func (d *Driver) Version() string {
 
 const systemLibrary = "libnvidia-ml.so.1"
 
+// errNotInstalled is the ErrNoDriver of a machine that has nothing of NVIDIA's: a driver that
+// is there and does not load has another.
+var errNotInstalled = fmt.Errorf("%w: %s was not found", ErrNoDriver, systemLibrary)
+
 func (d *Driver) load(path string) error {
 	if path == "" {
 		path = systemLibrary
@@ -63,7 +67,7 @@ func (d *Driver) load(path string) error {
 	library := dl.New(path, dl.RTLD_LAZY|dl.RTLD_GLOBAL)
 	if err := library.Open(); err != nil {
 		if path == systemLibrary && strings.Contains(err.Error(), "No such file") {
-			return fmt.Errorf("%w: %s was not found", ErrNoDriver, path)
+			return errNotInstalled
 		}
 		return fmt.Errorf("%w: %s could not be loaded: %w", ErrNoDriver, path, err)
 	}

@@ -177,6 +177,12 @@ func TestACutCalleeIsToldOfItsCaller(t *testing.T) {
 			t.Errorf("train: %g s, of which %g s incomplete; want 5 and 2", inSeconds(f.SelfNS), inSeconds(f.IncompleteNS))
 		}
 	}
+	if l := r.Lines[0]; inSeconds(l.SelfNS) != 5 || inSeconds(l.IncompleteNS) != 2 {
+		t.Errorf("line %d: %g s, of which %g s incomplete; want 5 and 2", l.Line, inSeconds(l.SelfNS), inSeconds(l.IncompleteNS))
+	}
+	if l := r.Lines[1]; l.SelfNS != 0 || l.IncompleteNS != 0 {
+		t.Errorf("line %d, its caller: %+v, want none of its own", l.Line, l)
+	}
 	if h := r.History(0); len(h) != 2 || h[0].Incomplete || !h[1].Incomplete {
 		t.Errorf("history %+v; the second span was cut", h)
 	}
@@ -416,5 +422,20 @@ func TestAStandstillIsSaid(t *testing.T) {
 	}
 	if len(r.Threads) != 1 || !r.Threads[0].OnCPUAtLeast || *r.Threads[0].OnCPUNS != int64(second) {
 		t.Errorf("threads %+v: on_cpu_ns is a lower bound", r.Threads)
+	}
+}
+
+func TestFramesLeftOutAreToldAsOne(t *testing.T) {
+	sc := newScene()
+	down := timeline.Frame{Function: "down", File: earlierFile, Line: 2, FirstLine: 1}
+	between := timeline.Frame{Function: "down", File: earlierFile, FirstLine: 1, Elided: 30_000}
+	sc.run(2*second, timeline.StatePython, cellLine(1), down, between, down)
+	r := build(t, sc.Snapshot(sc.at), nil, Options{})
+	var names []string
+	for _, frame := range r.Stack(r.History(0)[0].Node, 9) {
+		names = append(names, r.FunctionName(r.FunctionOf(frame)))
+	}
+	if got, want := strings.Join(names, " | "), "Cell [7] | down | … about 30000 frames, most of down | down"; got != want {
+		t.Errorf("the stack is told as %q, want %q", got, want)
 	}
 }

@@ -425,6 +425,7 @@ func (c *checker) lines() {
 		c.must(l.Line > 0 && l.Line <= math.MaxInt32, "lines.line is %d", l.Line)
 		c.times("lines", l.SelfNS, l.TotalNS, l.StateNS)
 		c.amount("lines.idle_ns", l.IdleNS)
+		c.must(l.IncompleteNS >= 0 && l.IncompleteNS <= l.SelfNS, "lines.incomplete_ns is %d", l.IncompleteNS)
 		if c.err != nil {
 			return
 		}

@@ -227,13 +227,18 @@ func (b *builder) arguments(f diagnose.Finding) map[string]any {
 		nanos("high_ns", f.High)
 	}
 	nanos("place_ns", f.PlaceTime)
+	nanos("cut_ns", f.CutTime)
 	nanos("at_ns", f.At)
+	if f.AtLast != f.At {
+		nanos("at_last_ns", f.AtLast)
+	}
 	number("against", f.Against)
 	number("cores", f.Cores)
 	number("core_limit", f.CoreLimit)
 	number("count", float64(f.Count))
 	number("bytes", float64(f.Bytes))
 	text("cause", string(f.Cause))
+	text("kind", string(f.Kind))
 	text("package", f.Call.Package)
 	text("function", f.Call.Function)
 	text("name", f.Name)
@@ -274,6 +279,9 @@ func (b *builder) lists(args map[string]any, f diagnose.Finding) {
 	}
 	for _, a := range f.Actors {
 		actor := map[string]any{"process": a.Process, "count": a.Count, "name": clean(a.Name), "cause": string(a.Cause)}
+		if a.AtLeast {
+			actor["at_least"] = true
+		}
 		if a.CPU >= 0 {
 			actor["cpu_ns"] = int64(a.CPU)
 		}
@@ -288,9 +296,35 @@ func (b *builder) lists(args map[string]any, f diagnose.Finding) {
 	if actors != nil {
 		args["actors"] = actors
 	}
-	if len(f.Alternatives) > 0 {
-		args["alternatives"] = b.causes(f.Alternatives, diagnose.ByAverage)
+	if len(f.Parts) > 0 {
+		args["parts"] = parts(f.Parts)
 	}
+	if len(f.Alternatives) > 0 {
+		args["alternatives"] = b.alternatives(f.Alternatives)
+	}
+}
+
+// alternatives are written as causes are; the id is empty where a kind has several.
+func (b *builder) alternatives(list []diagnose.Alternative) []Cause {
+	out := make([]Cause, 0, len(list))
+	for _, a := range list {
+		shown := Cause{
+			ID: string(a.Cause), Kind: string(a.Kind), NS: int64(a.Nanos), Share: min(max(a.Share, 0), 1),
+			LowNS: pointer(int64(max(a.Low, 0))), HighNS: pointer(int64(a.High)), Evidence: intervals(nil), Text: wording.Alternative(a),
+		}
+		shown.File, shown.Line, shown.Function = b.place(a.Place)
+		out = append(out, shown)
+	}
+	return out
+}
+
+// parts are causes with their part of a finding's time.
+func parts(list []diagnose.IdlePart) []map[string]any {
+	out := make([]map[string]any, 0, len(list))
+	for _, p := range list {
+		out = append(out, map[string]any{"cause": string(p.Cause), "ns": int64(p.Nanos), "low_ns": int64(p.Low), "high_ns": int64(p.High)})
+	}
+	return out
 }
 
 func intervals(list []diagnose.Interval) []Interval {

@@ -338,6 +338,9 @@ type Line struct {
 	TotalNS int64      `json:"total_ns"`
 	IdleNS  int64      `json:"idle_ns"` // of GPUs, charged to it
 	StateNS StateTimes `json:"state_ns"`
+	// IncompleteNS is the part of SelfNS in which it may have called something that
+	// could not be read.
+	IncompleteNS int64 `json:"incomplete_ns,omitempty"`
 }
 
 // Phase is what the notebook did around the cell's code, with none of the user's

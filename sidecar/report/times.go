@@ -186,6 +186,7 @@ func (b *builder) lineTimes(idle map[place]int64) {
 		line := Line{
 			File: b.codes.file(k.File), Line: k.Line, Process: k.process,
 			SelfNS: s.self.all, TotalNS: s.total, StateNS: s.self.state[:],
+			IncompleteNS: s.self.incomplete,
 		}
 		if k.process == target.Process {
 			line.IdleNS = idle[k.place]

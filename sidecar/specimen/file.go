@@ -35,6 +35,7 @@ type document struct {
 	Sampling     timeline.Sampling
 	Processes    []timeline.Process `json:",omitempty"`
 	Threads      []thread
+	Gaps         []timeline.Gap `json:",omitempty"`
 	Files        []string
 	Frames       []frame
 	Nodes        [][2]uint32       // parent, frame; the root is left out
@@ -79,7 +80,7 @@ func (s *Specimen) Encode() ([]byte, error) {
 	rec := s.Recording
 	d := document{
 		Duration: rec.Duration, Resolution: rec.Resolution, Target: rec.Target, Installation: rec.Installation, CodeFiles: rec.CodeFiles,
-		Sampling: rec.Sampling, Processes: rec.Processes, Marks: rec.Marks, Sources: rec.Sources, GPUs: rec.GPUs, Output: rec.Output, Lines: s.Lines,
+		Sampling: rec.Sampling, Processes: rec.Processes, Gaps: rec.Gaps, Marks: rec.Marks, Sources: rec.Sources, GPUs: rec.GPUs, Output: rec.Output, Lines: s.Lines,
 	}
 	files := make(map[string]int)
 	for _, f := range rec.Frames {
@@ -166,7 +167,7 @@ func Decode(packed []byte) (*Specimen, error) {
 	}
 	rec := &timeline.Recording{
 		Duration: d.Duration, Resolution: d.Resolution, Target: d.Target, Installation: d.Installation, CodeFiles: d.CodeFiles,
-		Sampling: d.Sampling, Processes: d.Processes, Nodes: make([]timeline.Node, 1), Marks: d.Marks, Sources: d.Sources, GPUs: d.GPUs, Output: d.Output,
+		Sampling: d.Sampling, Processes: d.Processes, Gaps: d.Gaps, Nodes: make([]timeline.Node, 1), Marks: d.Marks, Sources: d.Sources, GPUs: d.GPUs, Output: d.Output,
 	}
 	for _, f := range d.Frames {
 		if f.File < 0 || f.File >= len(d.Files) {

@@ -33,6 +33,7 @@ func trained(t *testing.T) *report.View {
 	node := b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "<module>", File: cell.File, Line: 2, FirstLine: 1}))
 	b.Set(main, 0, node, timeline.StateWaiting, false)
 	const step = timeline.Nanos(100 * time.Millisecond)
+	b.Set(main, 15*step, node, timeline.StateWaiting, true)
 	for at := timeline.Nanos(0); at < 20*step; at += 2 * step {
 		util.AddWindow(at, at+step, 100)
 		util.AddWindow(at+step, at+2*step, 0)
@@ -70,8 +71,8 @@ func TestRowsHaveNamesInPlaceOfIndices(t *testing.T) {
 	v := trained(t)
 	for table, want := range map[string]map[string]any{
 		"idle":      {"device": 1, "file": "Cell [3]", "line": 2, "text": "=net.item()", "low_s": nil},
-		"lines":     {"file": "Cell [3]", "line": 2, "text": "=net.item()", "self_s": 2.0, "total_s": 2.0, "process": "kernel 7"},
-		"functions": {"file": "Cell [3]", "line": 1, "kind": "cell", "self_s": 2.0, "process": "kernel 7"},
+		"lines":     {"file": "Cell [3]", "line": 2, "text": "=net.item()", "self_s": 2.0, "total_s": 2.0, "incomplete_s": 0.5, "process": "kernel 7"},
+		"functions": {"file": "Cell [3]", "line": 1, "kind": "cell", "self_s": 2.0, "incomplete_s": 0.5, "process": "kernel 7"},
 		"threads":   {"name": "MainThread", "role": "kernel", "main": true, "process": "kernel 7", "on_cpu_s": nil, "rank": nil},
 		"processes": {"pid": 7, "role": "kernel", "parent": nil, "end_s": nil, "stacks": "read"},
 		"devices":   {"device": 1, "name": "H", "busy_s": 1.0, "idle_s": 1.0, "unknown_s": 0.0, "used": true},

@@ -11,11 +11,11 @@ import (
 )
 
 func (s Scope) oneLine(f diagnose.Finding) string {
-	return "spent " + s.part(f.Time) + " in " + s.Place(f.Place) + in(f) + cores(f)
+	return "spent " + s.part(f.Time) + " in " + s.Place(f.Place) + in(f) + cores(f) + cut(f)
 }
 
 func (s Scope) computing(f diagnose.Finding) string {
-	return "computing took " + s.part(f.Time) + s.where(f) + in(f) + cores(f)
+	return "computing took " + s.part(f.Time) + s.where(f) + in(f) + cores(f) + cut(f)
 }
 
 func (s Scope) imports(f diagnose.Finding) string {
@@ -79,15 +79,23 @@ func (s Scope) waitsForChildren(f diagnose.Finding) string {
 // process (ffmpeg)".
 func processes(actors []diagnose.Actor) string {
 	others := 0
-	var parts, names []string
+	var parts, names, short []string
 	for _, a := range actors {
 		role := timeline.RoleWorker
 		if a.Work != nil {
 			role = a.Work.Role
 		}
 		switch {
+		case a.Name == "" && a.AtLeast:
+			parts = append(parts, "many short "+roles[role][1])
+			continue
 		case a.Name == "":
 			parts = append(parts, counted(a.Count, roles[role]))
+			continue
+		case a.AtLeast:
+			if len(short) < 3 {
+				short = append(short, words.Clean(a.Name, 40))
+			}
 			continue
 		case len(names) < 3:
 			names = append(names, words.Clean(a.Name, 40))
@@ -96,6 +104,9 @@ func processes(actors []diagnose.Actor) string {
 	}
 	if others > 0 {
 		parts = append(parts, counted(others, [2]string{"child process", "child processes"})+" ("+strings.Join(names, ", ")+")")
+	}
+	if len(short) > 0 {
+		parts = append(parts, "many short child processes ("+strings.Join(short, ", ")+")")
 	}
 	switch n := len(parts); n {
 	case 0:
@@ -115,7 +126,7 @@ func counted(count int, of [2]string) string {
 }
 
 func pronoun(actors []diagnose.Actor) string {
-	if len(actors) == 1 && actors[0].Count == 1 {
+	if len(actors) == 1 && actors[0].Count == 1 && !actors[0].AtLeast {
 		return "it"
 	}
 	return "they"
@@ -164,14 +175,35 @@ func (s Scope) at(actors []diagnose.Actor) string {
 
 func (s Scope) waitsForThreads(f diagnose.Finding) string {
 	if len(f.Actors) > 0 && computes(f.Actors[0].Cause) && !math.IsNaN(f.Cores) {
-		return threads(f.Actors) + " kept " + coresOf(f) + " busy" + s.at(f.Actors) +
-			"; the main thread waited for " + them(f.Actors) + ", " + s.part(f.Time) + s.where(f) + in(f)
+		busy, others := atWork(f.Actors)
+		return threads(busy) + " kept " + coresOf(f) + " busy" + s.at(busy) +
+			"; the main thread waited for " + them(busy) + others + ", " + s.part(f.Time) + s.where(f) + in(f)
 	}
 	text := "the main thread waited " + s.part(f.Time) + s.where(f) + in(f) + " for " + threads(f.Actors)
 	if len(f.Actors) > 0 {
 		text += ", which " + did(f.Actors[0].Cause) + s.at(f.Actors)
 	}
 	return text
+}
+
+// atWork are the actors that computed, or wanted to; others names those that did not:
+// " and another thread".
+func atWork(actors []diagnose.Actor) (busy []diagnose.Actor, others string) {
+	rest := 0
+	for _, a := range actors {
+		if computes(a.Cause) || a.Cause.Kind() == diagnose.Contention {
+			busy = append(busy, a)
+		} else {
+			rest += a.Count
+		}
+	}
+	switch rest {
+	case 0:
+		return busy, ""
+	case 1:
+		return busy, " and another thread"
+	}
+	return busy, " and " + words.Plural(rest, "other thread", "other threads")
 }
 
 func computes(c diagnose.Cause) bool {
@@ -201,7 +233,12 @@ func (s Scope) waitsForEvents(f diagnose.Finding) string {
 
 func (s Scope) sleeps(f diagnose.Finding) string {
 	text := "slept for " + s.part(f.Time) + s.where(f)
-	if len(f.Actors) == 0 || math.IsNaN(f.Cores) {
+	switch {
+	case len(f.Actors) == 0:
+		return text
+	case math.IsNaN(f.Cores) && f.Actors[0].Process:
+		return text + ", while " + processes(f.Actors) + " ran"
+	case math.IsNaN(f.Cores):
 		return text
 	}
 	who := threads(f.Actors)
@@ -233,7 +270,49 @@ func (s Scope) noFreeCPU(f diagnose.Finding) string {
 }
 
 func (s Scope) busyMachine(f diagnose.Finding) string {
-	return "for " + s.part(f.Time) + " no CPU was free"
+	text := "for " + s.part(f.Time) + " no CPU was free"
+	if f.CoreLimit > 0 && !math.IsNaN(f.Cores) {
+		text += "; the program itself used " + coresOf(f)
+	}
+	return text
+}
+
+// noLine names the function, where one has most of the time.
+func (s Scope) noLine(f diagnose.Finding) string {
+	if place := s.Place(f.Place); place != "" && f.Name != "" {
+		return "spent " + s.part(f.PlaceTime) + " in the function " + words.Clean(f.Name, 60) + " (" + place + "); no single line of it stands out"
+	}
+	return "no single line stands out"
+}
+
+// saving tells writing from reading, where the call does.
+func (s Scope) saving(f diagnose.Finding) string {
+	what := "saving or loading"
+	switch name := f.Call.Function[strings.LastIndexByte(f.Call.Function, '.')+1:]; {
+	case strings.HasPrefix(name, "save"), strings.HasPrefix(name, "dump"):
+		what = "saving"
+	case strings.HasPrefix(name, "load"):
+		what = "loading"
+	}
+	return took(what)(s, f)
+}
+
+// lockKinds are what their users call them.
+var lockKinds = map[string]string{
+	"threading.Event": "an event", "threading.Barrier": "a barrier", "threading.Condition": "a condition",
+	"threading.Semaphore": "a semaphore", "threading.BoundedSemaphore": "a semaphore",
+	"queue.Queue": "a queue", "queue.PriorityQueue": "a queue", "queue.LifoQueue": "a queue",
+}
+
+// waitsForLock names the kind of what was waited for, where the call does.
+func (s Scope) waitsForLock(f diagnose.Finding) string {
+	what := "a lock, a queue or an event"
+	class, _, _ := strings.Cut(f.Call.Function, ".")
+	if kind, known := lockKinds[f.Call.Package+"."+class]; known {
+		what = kind
+	}
+	f.Call = diagnose.Call{}
+	return waited("for "+what)(s, f)
 }
 
 func (s Scope) stacksUnknown(f diagnose.Finding) string {

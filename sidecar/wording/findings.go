@@ -1,7 +1,9 @@
 package wording
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/diagnose"
@@ -21,13 +23,21 @@ func (s Scope) Headline(d *diagnose.Diagnosis) string {
 		sentences = append(sentences, s.Finding(d.Findings[main]))
 	case h.NoStacks:
 		sentences = append(sentences, "No Python stacks were recorded.")
-	default:
+	case !mostlyUnknown(d):
 		sentences = append(sentences, "Nothing stands out.")
 	}
 	for _, i := range d.Headline.Limits {
 		sentences = append(sentences, s.Finding(d.Findings[i]))
 	}
 	return strings.Join(sentences, " ")
+}
+
+// mostlyUnknown tells whether nothing is known of the program for most of the time: then
+// what stands out is that.
+func mostlyUnknown(d *diagnose.Diagnosis) bool {
+	return slices.ContainsFunc(d.Headline.Limits, func(i int) bool {
+		return d.Findings[i].ID == diagnose.StacksUnknown && d.Findings[i].Value >= most
+	})
 }
 
 // TooFew says that a recording was too short for its interval.
@@ -73,7 +83,8 @@ var sentences = map[diagnose.FindingID]func(Scope, diagnose.Finding) string{
 	diagnose.GPUWaitsForContention:  Scope.gpuWaited,
 	diagnose.GPUWaitsForCopies:      Scope.gpuWaited,
 	diagnose.GPUWaitsForSync:        Scope.gpuWaited,
-	diagnose.GPUWaitsAtEnds:         Scope.gpuWaited,
+	diagnose.GPUWaitsAtStart:        Scope.gpuWaited,
+	diagnose.GPUWaitsAtExit:         Scope.gpuWaited,
 	diagnose.GPUIdleUndecided:       Scope.gpuUndecided,
 	diagnose.GPUIdle:                Scope.gpuIdle,
 	diagnose.GPUBusy:                Scope.gpuBusy,
@@ -89,13 +100,13 @@ var sentences = map[diagnose.FindingID]func(Scope, diagnose.Finding) string{
 
 	diagnose.OneLine:          Scope.oneLine,
 	diagnose.Computing:        Scope.computing,
-	diagnose.NoLineStandsOut:  func(Scope, diagnose.Finding) string { return "no single line stands out" },
+	diagnose.NoLineStandsOut:  Scope.noLine,
 	diagnose.Imports:          Scope.imports,
 	diagnose.Drawing:          Scope.drawing,
 	diagnose.Displaying:       Scope.displaying,
 	diagnose.AroundCell:       Scope.aroundCell,
 	diagnose.Compiling:        took("compiling"),
-	diagnose.Saving:           took("saving or loading"),
+	diagnose.Saving:           Scope.saving,
 	diagnose.LoadsData:        Scope.loadsData,
 	diagnose.WaitsForNetwork:  waited("for the network"),
 	diagnose.WaitsForDatabase: waited("for a database"),
@@ -103,7 +114,7 @@ var sentences = map[diagnose.FindingID]func(Scope, diagnose.Finding) string{
 	diagnose.WaitsForUser:     waited("for the user's input"),
 	diagnose.WaitsForChildren: Scope.waitsForChildren,
 	diagnose.WaitsForThreads:  Scope.waitsForThreads,
-	diagnose.WaitsForLock:     waited("for a lock, a queue or an event"),
+	diagnose.WaitsForLock:     Scope.waitsForLock,
 	diagnose.WaitsForEvents:   Scope.waitsForEvents,
 	diagnose.WaitsUnknown:     waited(""),
 	diagnose.Sleeps:           Scope.sleeps,
@@ -117,6 +128,9 @@ var sentences = map[diagnose.FindingID]func(Scope, diagnose.Finding) string{
 	diagnose.MemoryPressure:   Scope.memoryPressure,
 	diagnose.Swapping:         Scope.swapping,
 	diagnose.SlowStartUp: func(s Scope, f diagnose.Finding) string {
+		if part, whole := strings.CutPrefix(s.part(f.Time), "all of "); whole {
+			return "the interpreter's start took all of it (" + part + ")"
+		}
 		return "the interpreter took " + s.part(f.Time) + " to start"
 	},
 	diagnose.SlowExit: func(s Scope, f diagnose.Finding) string {
@@ -154,18 +168,51 @@ func (s Scope) where(f diagnose.Finding) string {
 	}
 }
 
+// cut says that the time at a place was for the most part spent in what it called and
+// nobody could read: ", in calls that could not be read", ", 1.5 s of it in calls …".
+func cut(f diagnose.Finding) string {
+	there := cmp.Or(f.PlaceTime, f.Time)
+	switch share := float64(f.CutTime) / float64(max(there, 1)); {
+	case share >= nearlyAll && there >= f.Time:
+		return ", in calls that could not be read"
+	case share >= most:
+		return ", " + words.Seconds(f.CutTime.Seconds()) + " of it in calls that could not be read"
+	}
+	return ""
+}
+
 // in is the library function a line called: ", in DataFrame.apply (pandas)".
 func in(f diagnose.Finding) string {
 	name := words.Clean(f.Call.Package, 40)
 	switch {
 	case f.Call.Function != "" && name != "":
-		return ", in " + words.Clean(f.Call.Function, 60) + " (" + name + ")"
+		return ", in " + words.Clean(written(f.Call.Function), 60) + " (" + name + ")"
 	case name != "":
 		return ", in " + name
 	case f.Cause == diagnose.Native:
 		return ", in native code"
 	}
 	return ""
+}
+
+// written is a function as its user wrote it: a method by its name, since the class that
+// defines it may be one that nobody outside of the library knows, and what Python calls by
+// itself as what stands in the line.
+func written(function string) string {
+	parts := strings.Split(function, ".")
+	name, class := parts[len(parts)-1], ""
+	if len(parts) > 1 {
+		class = parts[len(parts)-2]
+	}
+	switch {
+	case name == "__setitem__" || name == "__delitem__":
+		return "item assignment"
+	case name == "__getitem__":
+		return "indexing"
+	case strings.HasPrefix(name, "__") && class != "": // __init__, __call__
+		return class
+	}
+	return name
 }
 
 // by is the library that did it: " (matplotlib)".

@@ -1,6 +1,7 @@
 package wording
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/diagnose"
@@ -18,7 +19,42 @@ func theGPU(f diagnose.Finding) string {
 
 // gpuWaited is the idle time of one kind of cause.
 func (s Scope) gpuWaited(f diagnose.Finding) string {
-	return theGPU(f) + " waited " + s.part(f.Time) + bounds(f.Low, f.Time, f.High) + " " + causes[f.Cause].waited + s.where(f)
+	return theGPU(f) + " waited " + s.part(f.Time) + bounds(f.Low, f.Time, f.High) + " " + forWhat(f) + s.where(f)
+}
+
+// forWhat says what a GPU waited for: a cause, or a kind with its causes.
+func forWhat(f diagnose.Finding) string {
+	if f.Cause != "" {
+		return causes[f.Cause].waited
+	}
+	var parts []string
+	for _, p := range f.Parts {
+		parts = append(parts, causes[p.Cause].name+" "+estimate(p.Low, p.Nanos, p.High))
+	}
+	text := kinds[f.Kind].waited
+	if len(parts) > 0 {
+		text += " (" + few(parts) + ")"
+	}
+	return text
+}
+
+// estimate is a length of time, or between what it lies where that is not the same.
+func estimate(low, value, high timeline.Nanos) string {
+	if bounds(low, value, high) == "" {
+		return words.Seconds(value.Seconds())
+	}
+	return words.Between(low.Seconds(), high.Seconds())
+}
+
+// maxListed is how many things a sentence names.
+const maxListed = 3
+
+// few lists the first of several and counts the others.
+func few(items []string) string {
+	if more := len(items) - maxListed; more > 0 {
+		return strings.Join(items[:maxListed], ", ") + fmt.Sprintf(" and %d more", more)
+	}
+	return strings.Join(items, ", ")
 }
 
 // bounds says between what an estimate lies; nothing where it is exact.
@@ -30,24 +66,42 @@ func bounds(low, value, high timeline.Nanos) string {
 	return " (" + words.Between(low.Seconds(), high.Seconds()) + ")"
 }
 
+// gpuUndecided lists the kinds of causes of which any may be the first: they are too
+// near to each other, or not known well enough.
 func (s Scope) gpuUndecided(f diagnose.Finding) string {
 	var parts []string
-	for _, c := range f.Alternatives {
-		name := causes[c.Cause].name
-		if place := s.Place(c.Place); place != "" {
+	exact := true
+	for _, a := range f.Alternatives {
+		name := Alternative(a)
+		if place := s.Place(a.Place); place != "" {
 			name += " (" + place + ")"
 		}
-		parts = append(parts, name+" "+words.Between(c.Low.Seconds(), c.High.Seconds()))
+		parts = append(parts, name+" "+estimate(a.Low, a.Nanos, a.High))
+		exact = exact && bounds(a.Low, a.Nanos, a.High) == ""
 	}
-	return theGPU(f) + " waited " + s.part(f.Time) + "; the causes cannot be told apart at this resolution: " + strings.Join(parts, ", ")
+	text := theGPU(f) + " waited " + s.part(f.Time)
+	if !exact {
+		text += "; the causes cannot be told apart at this resolution"
+	}
+	return text + ": " + few(parts)
+}
+
+// Alternative names one of several causes that cannot be told apart, or their kind.
+func Alternative(a diagnose.Alternative) string {
+	if a.Cause != "" {
+		return causes[a.Cause].name
+	}
+	return kinds[a.Kind].name
 }
 
 func (s Scope) gpuIdle(f diagnose.Finding) string {
-	text := theGPU(f) + " waited " + s.part(f.Time) + ", the largest part of it, " + words.Percent(f.Against) + ", " + causes[f.Cause].waited
-	if place := s.Place(f.Place); place != "" {
-		text += " in " + place
+	text := theGPU(f) + " waited " + s.part(f.Time)
+	if f.Kind == "" {
+		return text
 	}
-	return text
+	part := f
+	part.Time = timeline.Nanos(f.Against * float64(f.Time))
+	return text + ", the largest part of it, " + words.Percent(f.Against) + ", " + forWhat(f) + s.where(part)
 }
 
 // devices names GPUs: "the GPU" of one program's only one is said by the sentences
@@ -74,7 +128,15 @@ func (s Scope) gpuBusy(f diagnose.Finding) string {
 }
 
 func (s Scope) gpuLost(f diagnose.Finding) string {
-	return devices(f.Devices) + " stopped answering after " + s.part(f.At) + "; nothing is known of it since"
+	if len(f.Devices) == 1 {
+		return devices(f.Devices) + " stopped answering after " + s.part(f.At) + "; nothing is known of it since"
+	}
+	when := " stopped answering after " + s.part(f.At)
+	const together = 0.05 // of the recording
+	if float64(f.AtLast-f.At) > together*float64(s.Duration) {
+		when = " stopped answering, the first after " + s.part(f.At) + ", the last after " + words.Seconds(f.AtLast.Seconds())
+	}
+	return devices(f.Devices) + when + "; nothing is known of them since"
 }
 
 func (s Scope) gpuUnused(f diagnose.Finding) string {
@@ -110,7 +172,11 @@ func (s Scope) gpuThrottled(f diagnose.Finding) string {
 }
 
 func (s Scope) someGPUsIdle(f diagnose.Finding) string {
-	return devices(f.Devices) + was(f.Devices) + "busy " + words.Percent(f.Value) + " of the time, GPU " + words.Numbers([]int{f.Peer}) +
+	mean := ""
+	if len(f.Devices) > 1 {
+		mean = " on average"
+	}
+	return devices(f.Devices) + was(f.Devices) + "busy " + words.Percent(f.Value) + " of the time" + mean + ", GPU " + words.Numbers([]int{f.Peer}) +
 		" " + words.Percent(f.Against)
 }
 

@@ -49,25 +49,27 @@ var causes = map[diagnose.Cause]struct{ name, waited string }{
 // Cause is a cause's name in a table.
 func Cause(c diagnose.Cause) string { return causes[c].name }
 
-var kinds = map[diagnose.Kind]string{
-	diagnose.Host:            "host computes",
-	diagnose.Launching:       "launches",
-	diagnose.Starvation:      "data loading",
-	diagnose.Synchronisation: "synchronisation",
-	diagnose.Copying:         "copies",
-	diagnose.Collectives:     "communication between ranks",
-	diagnose.InputOutput:     "input/output",
-	diagnose.Checkpoints:     "checkpoints",
-	diagnose.Compilation:     "compilation",
-	diagnose.Waits:           "waiting",
-	diagnose.Contention:      "contention",
-	diagnose.Ends:            "start and end",
-	diagnose.Absence:         "no GPU work",
-	diagnose.NotKnown:        "unknown",
+// kinds are the words for each kind of cause: its name, and what a GPU waited for.
+var kinds = map[diagnose.Kind]struct{ name, waited string }{
+	diagnose.Host:            {"the host's computing", "while the host computed"},
+	diagnose.Launching:       {"launching GPU work", "for the host to launch work"},
+	diagnose.Starvation:      {"data loading", "for data"},
+	diagnose.Synchronisation: {"synchronisation", "around synchronisations with the host"},
+	diagnose.Copying:         {"host–device copies", "for copies between host and device"},
+	diagnose.Collectives:     {"communication between ranks", "for other ranks"},
+	diagnose.InputOutput:     {"input/output", "for input or output"},
+	diagnose.Checkpoints:     {"saving or loading", "for saving or loading"},
+	diagnose.Compilation:     {"compilation", "for compilation"},
+	diagnose.Waits:           {"waiting", "while the program waited"},
+	diagnose.Contention:      {"waiting for the GIL or a CPU", "for the GIL or a CPU"},
+	diagnose.SettingUp:       {"imports and set-up", "for imports and set-up"},
+	diagnose.Ending:          {"interpreter exit", "for the interpreter to end"},
+	diagnose.Absence:         {"no GPU work", "without any work"},
+	diagnose.NotKnown:        {"unknown", "for unknown reasons"},
 }
 
 // Kind is the name of a kind of cause.
-func Kind(k diagnose.Kind) string { return kinds[k] }
+func Kind(k diagnose.Kind) string { return kinds[k].name }
 
 var phases = map[timeline.Phase]string{
 	timeline.PhasePrepare:   "compiling the cell",
@@ -127,6 +129,9 @@ var advice = map[diagnose.Advice]string{
 	diagnose.NoAdvice:           "",
 	diagnose.UseWorkers:         "make batches in other processes: DataLoader(num_workers=4 or more, pin_memory=True, persistent_workers=True)",
 	diagnose.SpeedUpWorkers:     "the workers are too slow: more num_workers, prefetch_factor=4, cheaper or cached transforms, pin_memory=True",
+	diagnose.WorkersOnCPU:       "make batches in other processes: DataLoader(num_workers=N, persistent_workers=True), N no more than CPUs are free",
+	diagnose.FasterOnCPU:        "the workers are too slow: more num_workers, prefetch_factor=4, cheaper or cached transforms",
+	diagnose.MoreCPUs:           "no CPU is free for more workers: cheaper or cached transforms, or a machine with more CPUs",
 	diagnose.Prefetch:           "prepare the next batch while the GPU works: worker processes, prefetching, data decoded in advance",
 	diagnose.SyncLess:           "this waits for the GPU: move .item()/.cpu()/print out of the loop, or do it every 50 steps on a detached tensor",
 	diagnose.CopyAsync:          "copy from pinned memory without waiting: pin_memory=True in the loader and .to(device, non_blocking=True)",

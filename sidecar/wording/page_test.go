@@ -56,6 +56,15 @@ func cause(c diagnose.Cause) func(*diagnose.Finding) {
 	return func(f *diagnose.Finding) { f.Cause = c }
 }
 
+// ofKind makes several causes of a GPU's idle time.
+func ofKind(k diagnose.Kind, parts ...diagnose.IdlePart) func(*diagnose.Finding) {
+	return func(f *diagnose.Finding) { f.Kind, f.Parts = k, parts }
+}
+
+func exactly(c diagnose.Cause, n timeline.Nanos) diagnose.IdlePart {
+	return diagnose.IdlePart{Cause: c, Nanos: n, Low: n, High: n}
+}
+
 func call(function, library string) func(*diagnose.Finding) {
 	return func(f *diagnose.Finding) { f.Call = diagnose.Call{Package: library, Function: function} }
 }
@@ -75,8 +84,11 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 		with(none, func(f *diagnose.Finding) { f.Cause, f.Low, f.High = diagnose.Load, 3*second, 5*second }),
 		with(most2, func(f *diagnose.Finding) { f.Cause, f.Devices = diagnose.Load, []int{0, 1, 2} }),
 	},
-	diagnose.GPUWaitsForLaunches:    {waiting(diagnose.Launch)},
-	diagnose.GPUWaitsForHost:        {waiting(diagnose.Python), waiting(diagnose.Native), waiting(diagnose.Import), waiting(diagnose.Draw), waiting(diagnose.Around)},
+	diagnose.GPUWaitsForLaunches: {waiting(diagnose.Launch)},
+	diagnose.GPUWaitsForHost: {
+		waiting(diagnose.Python), waiting(diagnose.Native), waiting(diagnose.Import), waiting(diagnose.Draw), waiting(diagnose.Around),
+		with(most2, ofKind(diagnose.Host, exactly(diagnose.Native, 21*second/10), exactly(diagnose.Python, 19*second/10))),
+	},
 	diagnose.GPUWaitsForIO:          {waiting(diagnose.InOut), waiting(diagnose.Network), waiting(diagnose.Database)},
 	diagnose.GPUWaitsForCheckpoint:  {waiting(diagnose.Checkpoint)},
 	diagnose.GPUWaitsForCompilation: {waiting(diagnose.Compile)},
@@ -84,23 +96,55 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 	diagnose.GPUWaitsForWaits: {
 		waiting(diagnose.Sleep), waiting(diagnose.UserInput), waiting(diagnose.Child), waiting(diagnose.Thread), waiting(diagnose.Lock),
 		waiting(diagnose.EventLoop), waiting(diagnose.Waiting),
+		with(none, ofKind(diagnose.Waits,
+			diagnose.IdlePart{Cause: diagnose.Sleep, Nanos: 2 * second, Low: second / 10, High: 3 * second}, exactly(diagnose.Lock, second),
+			exactly(diagnose.Child, second/2), exactly(diagnose.Thread, 4*second/10), exactly(diagnose.UserInput, second/10))),
 	},
 	diagnose.GPUWaitsForContention: {waiting(diagnose.GIL), waiting(diagnose.NoCPU)},
 	diagnose.GPUWaitsForCopies:     {waiting(diagnose.Copy)},
 	diagnose.GPUWaitsForSync:       {waiting(diagnose.Sync)},
-	diagnose.GPUWaitsAtEnds:        {waiting(diagnose.SetUp), with(none, cause(diagnose.StartUp)), with(none, cause(diagnose.Exit))},
-	diagnose.GPUIdleUndecided: {with(none, func(f *diagnose.Finding) {
-		f.Alternatives = []diagnose.CauseIdle{
-			{Cause: diagnose.Launch, Place: line3, Low: second / 10, High: 2 * second},
-			{Cause: diagnose.Python, Low: 4 * second / 10, High: 16 * second / 10},
-		}
-	})},
-	diagnose.GPUIdle: {with(whole, func(f *diagnose.Finding) { f.Cause, f.Against = diagnose.Python, 0.31 })},
+	diagnose.GPUWaitsAtStart: {
+		waiting(diagnose.SetUp), with(none, cause(diagnose.StartUp)), with(none, cause(diagnose.Import)),
+		with(most2, ofKind(diagnose.SettingUp, exactly(diagnose.Import, 3*second), exactly(diagnose.SetUp, second))),
+	},
+	diagnose.GPUWaitsAtExit: {with(none, cause(diagnose.Exit))},
+	diagnose.GPUIdleUndecided: {
+		with(none, func(f *diagnose.Finding) {
+			f.Alternatives = []diagnose.Alternative{
+				{Kind: diagnose.Launching, Cause: diagnose.Launch, Place: line3, Nanos: second, Low: second / 10, High: 2 * second},
+				{Kind: diagnose.Host, Nanos: second, Low: 4 * second / 10, High: 16 * second / 10},
+			}
+		}),
+		with(none, func(f *diagnose.Finding) {
+			for _, k := range []diagnose.Kind{diagnose.Host, diagnose.Starvation, diagnose.SettingUp, diagnose.Waits} {
+				f.Alternatives = append(f.Alternatives, diagnose.Alternative{Kind: k, Nanos: second, Low: second / 10, High: 2 * second})
+			}
+		}),
+		with(none, func(f *diagnose.Finding) {
+			f.Alternatives = []diagnose.Alternative{
+				{Kind: diagnose.SettingUp, Cause: diagnose.SetUp, Nanos: 2 * second, Low: 199 * second / 100, High: 201 * second / 100},
+				{Kind: diagnose.Ending, Cause: diagnose.Exit, Nanos: 2 * second, Low: 199 * second / 100, High: 201 * second / 100},
+			}
+		}),
+	},
+	diagnose.GPUIdle: {
+		with(none, func(f *diagnose.Finding) {
+			f.Kind, f.Cause, f.Against, f.Place, f.PlaceTime = diagnose.Host, diagnose.Python, 0.3, line3, 12*second/10
+		}),
+		with(none, func(f *diagnose.Finding) {
+			f.Kind, f.Against, f.Place, f.PlaceTime = diagnose.Host, 0.3, line3, 8*second/10
+		}),
+		none,
+	},
 	diagnose.GPUBusy: {
 		with(none, func(f *diagnose.Finding) { f.Devices, f.Value = []int{0}, 0.92 }),
 		with(none, func(f *diagnose.Finding) { f.Devices, f.Value = []int{0, 1, 2, 3}, 0.92 }),
 	},
-	diagnose.GPULost:   {with(none, func(f *diagnose.Finding) { f.Devices, f.At = []int{1}, 32*second/10 })},
+	diagnose.GPULost: {
+		with(none, func(f *diagnose.Finding) { f.Devices, f.At = []int{1}, 32*second/10 }),
+		with(none, func(f *diagnose.Finding) { f.Devices, f.At, f.AtLast = []int{0, 1}, 32*second/10, 33*second/10 }),
+		with(none, func(f *diagnose.Finding) { f.Devices, f.At, f.AtLast = []int{0, 1}, 32*second/10, 8*second }),
+	},
 	diagnose.GPUUnused: {with(none, func(f *diagnose.Finding) { f.Name = "NVIDIA H100" }), none},
 	diagnose.GPUMemoryNearFull: {
 		with(none, func(f *diagnose.Finding) { f.Devices, f.Value = []int{0}, 0.97 }),
@@ -123,9 +167,12 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 		with(whole, cause(diagnose.Python)), with(whole, cause(diagnose.Native)), with(whole, call("DataFrame.apply", "pandas")),
 		with(whole, func(f *diagnose.Finding) { f.Cause, f.Cores, f.CoreLimit = diagnose.Native, 3.9, 4 }),
 		with(whole, func(f *diagnose.Finding) { f.Place = diagnose.Place{File: "train.py", Line: 40} }),
+		with(whole, func(f *diagnose.Finding) { f.CutTime = 39 * second / 10 }), with(whole, func(f *diagnose.Finding) { f.CutTime = 25 * second / 10 }),
+		with(whole, func(f *diagnose.Finding) { f.CutTime = second }),
 	},
-	diagnose.Computing:       {part, with(whole, call("", "sklearn")), with(whole, func(f *diagnose.Finding) { f.Time = 10 * second; f.PlaceTime = 4 * second })},
-	diagnose.NoLineStandsOut: {none},
+	diagnose.Computing: {part, with(whole, call("", "sklearn")), with(whole, func(f *diagnose.Finding) { f.Time = 10 * second; f.PlaceTime = 4 * second }),
+		with(most2, func(f *diagnose.Finding) { f.CutTime = 3 * second }), with(none, func(f *diagnose.Finding) { f.CutTime = 4 * second })},
+	diagnose.NoLineStandsOut: {none, with(most2, func(f *diagnose.Finding) { f.Name = "Particle.move" })},
 	diagnose.Imports: {
 		with(whole, func(f *diagnose.Finding) {
 			f.Modules = []diagnose.ModuleTime{{Module: "sklearn", Nanos: 4 * second}, {Module: "scipy.stats", Nanos: 2 * second, Inside: true}, {Module: "pandas", Nanos: second / 2, Inside: true}}
@@ -140,14 +187,16 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 		with(most2, call("savefig", "matplotlib")), with(none, call("", "matplotlib")),
 		with(none, func(f *diagnose.Finding) { f.PlaceTime = 4 * second }), with(none, func(f *diagnose.Finding) { f.PlaceTime = 3 * second }),
 	},
-	diagnose.BusyMachine: {none},
+	diagnose.BusyMachine: {none, with(none, func(f *diagnose.Finding) { f.Cores, f.CoreLimit = 1.9, 4 })},
 	diagnose.StacksUnknown: {
 		with(none, func(f *diagnose.Finding) { f.Gap = timeline.GapStopped }), with(none, func(f *diagnose.Finding) { f.Gap = timeline.GapExec }),
+		with(none, func(f *diagnose.Finding) { f.Gap = timeline.GapTraced }), with(none, func(f *diagnose.Finding) { f.Gap = timeline.GapPermission }),
+		with(none, func(f *diagnose.Finding) { f.Gap = timeline.GapUnreadable }), with(none, func(f *diagnose.Finding) { f.Gap = timeline.GapStarting }),
 	},
 	diagnose.Displaying:       {with(none, call("DataFrame._repr_html_", "pandas")), none},
 	diagnose.AroundCell:       {none},
 	diagnose.Compiling:        {most2},
-	diagnose.Saving:           {most2},
+	diagnose.Saving:           {most2, with(most2, call("save", "torch")), with(most2, call("load", "joblib"))},
 	diagnose.LoadsData:        {with(most2, cause(diagnose.LoadHere)), with(most2, cause(diagnose.LoadWorker))},
 	diagnose.WaitsForNetwork:  {with(whole, call("get", "requests")), part},
 	diagnose.WaitsForDatabase: {with(whole, call("Session.execute", "sqlalchemy")), whole},
@@ -156,6 +205,8 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 	diagnose.WaitsForChildren: {
 		with(whole, actors(0.9, diagnose.Actor{Process: true, Count: 1, Name: "pip"})),
 		with(whole, actors(3.8, diagnose.Actor{Process: true, Count: 4})),
+		with(whole, actors(0.9, diagnose.Actor{Process: true, Count: 7, Name: "true", AtLeast: true})),
+		with(whole, actors(0.9, diagnose.Actor{Process: true, Count: 7, AtLeast: true}, diagnose.Actor{Process: true, Count: 1, Name: "make"})),
 		with(whole, actors(0.9, diagnose.Actor{Process: true, Count: 2, Name: "ffmpeg"}, diagnose.Actor{Process: true, Count: 1, Name: "make"})),
 		with(whole, actors(0)),
 	},
@@ -167,7 +218,7 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 		with(whole, actors(1.5, diagnose.Actor{Count: 1, Cause: diagnose.Python, Place: line3}, diagnose.Actor{Count: 1, Cause: diagnose.Network})),
 		with(whole, actors(0)),
 	},
-	diagnose.WaitsForLock:   {whole},
+	diagnose.WaitsForLock:   {whole, with(whole, call("Event.wait", "threading")), with(whole, call("Queue.get", "queue"))},
 	diagnose.WaitsForEvents: {whole, none},
 	diagnose.WaitsUnknown:   {whole, part},
 	diagnose.Sleeps: {
@@ -201,6 +252,14 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 	diagnose.SlowExit:    {none},
 }
 
+// certainties are one of each heading of the table of idle time.
+var certainties = []diagnose.Certainty{
+	{Method: diagnose.ByWindows, Window: 103 * time.Millisecond},
+	{Method: diagnose.ByRepetition, Window: 167 * time.Millisecond, Repeats: 1212, R2: 0.97},
+	{Method: diagnose.ByAverage, Window: 167 * time.Millisecond, R2: 0.71},
+	{Method: diagnose.ByAverage, Window: time.Second, R2: math.NaN()}, {Method: diagnose.ByAbsence},
+}
+
 // Everything a user can read from a diagnosis, on one page.
 func TestPage(t *testing.T) {
 	var b strings.Builder
@@ -212,6 +271,12 @@ func TestPage(t *testing.T) {
 		{Finding: -1, TooFew: &diagnose.TooFew{Samples: 1}}, {Finding: -1, TooFew: &diagnose.TooFew{Samples: 7, Interval: 100 * time.Microsecond}},
 	} {
 		fmt.Fprintf(&b, "- %s\n", scope.Headline(&diagnose.Diagnosis{Headline: h}))
+	}
+	for _, part := range []timeline.Nanos{2 * second, 7 * second} { // of which nothing is known
+		fmt.Fprintf(&b, "- %s\n", scope.Headline(&diagnose.Diagnosis{
+			Findings: []diagnose.Finding{{ID: diagnose.StacksUnknown, Time: part, Value: part.Seconds() / 10, Gap: timeline.GapExec}},
+			Headline: diagnose.Headline{Finding: -1, Limits: []int{0}},
+		}))
 	}
 	heading("Findings")
 	for _, id := range diagnose.FindingIDs() {
@@ -230,12 +295,7 @@ func TestPage(t *testing.T) {
 		fmt.Fprintf(&b, "- `%s`: %s\n", c, Cause(c))
 	}
 	heading("How idle time was divided")
-	for _, c := range []diagnose.Certainty{
-		{Method: diagnose.ByWindows, Window: 103 * time.Millisecond},
-		{Method: diagnose.ByRepetition, Window: 167 * time.Millisecond, Repeats: 1212, R2: 0.97},
-		{Method: diagnose.ByAverage, Window: 167 * time.Millisecond, R2: 0.71},
-		{Method: diagnose.ByAverage, Window: time.Second, R2: math.NaN()}, {Method: diagnose.ByAbsence},
-	} {
+	for _, c := range certainties {
 		fmt.Fprintf(&b, "- `%s`: %s\n", c.Method, Certainty(c))
 	}
 	heading("What a notebook does around a cell's code")
@@ -247,6 +307,19 @@ func TestPage(t *testing.T) {
 		fmt.Fprintf(&b, "- `%s`: %s\n", r, ThrottleReason(r))
 	}
 	compare(t, "testdata/page.md", b.String())
+}
+
+// The documentation explains the headings as they are.
+func TestHeadingsInTheDocumentation(t *testing.T) {
+	page, err := os.ReadFile("../../docs/gpu-idle.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range certainties {
+		if heading := Certainty(c); !strings.Contains(string(page), "| "+heading+" |") {
+			t.Errorf("docs/gpu-idle.md has no row for %q", heading)
+		}
+	}
 }
 
 func compare(t *testing.T, path, got string) {
@@ -290,7 +363,7 @@ func TestNothingIsWithoutWords(t *testing.T) {
 		if Cause(c) == "" || causes[c].waited == "" {
 			t.Errorf("cause %s has no words", c)
 		}
-		if Kind(c.Kind()) == "" {
+		if Kind(c.Kind()) == "" || kinds[c.Kind()].waited == "" {
 			t.Errorf("kind %s has no words", c.Kind())
 		}
 	}

@@ -76,15 +76,22 @@ func (s Scope) work(actors []diagnose.Actor) string {
 		if w == nil {
 			continue
 		}
+		who, their := "they", "their"
+		if a.Count == 1 {
+			who, their = "it", "its"
+			if len(actors) > 1 {
+				who = "the " + roles[w.Role][0]
+			}
+		}
 		text := ""
 		if place := s.Place(a.Place); place != "" && w.AtPlace*w.Working >= worthPlace {
-			text = "; they spent " + words.Percent(w.AtPlace*w.Working) + " of their time in " + place
+			text = "; " + who + " spent " + words.Percent(w.AtPlace*w.Working) + " of " + their + " time in " + place
 		}
 		switch {
 		case w.Starting >= worthStarting:
 			text += "; starting up took " + words.Percent(w.Starting) + " of it"
 		case w.Starved >= worthStarved:
-			text += "; for " + words.Percent(w.Starved) + " of it they had no task"
+			text += "; for " + words.Percent(w.Starved) + " of it " + who + " had no task"
 		case w.Imbalance >= worthImbalance && a.Count > 1:
 			text += fmt.Sprintf("; %s %d worked longest, they worked %s less on average", roles[w.Role][0], w.Slowest, words.Percent(w.Imbalance))
 		}

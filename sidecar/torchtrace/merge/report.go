@@ -223,7 +223,7 @@ func (p *patch) function(i *int) *int {
 var ofActivity = []diagnose.FindingID{
 	diagnose.GPUWaitsForData, diagnose.GPUWaitsForLaunches, diagnose.GPUWaitsForHost, diagnose.GPUWaitsForIO, diagnose.GPUWaitsForCheckpoint,
 	diagnose.GPUWaitsForCompilation, diagnose.GPUWaitsForRanks, diagnose.GPUWaitsForWaits, diagnose.GPUWaitsForContention,
-	diagnose.GPUWaitsForCopies, diagnose.GPUWaitsForSync, diagnose.GPUWaitsAtEnds, diagnose.GPUIdleUndecided, diagnose.GPUIdle, diagnose.GPUBusy,
+	diagnose.GPUWaitsForCopies, diagnose.GPUWaitsForSync, diagnose.GPUWaitsAtStart, diagnose.GPUWaitsAtExit, diagnose.GPUIdleUndecided, diagnose.GPUIdle, diagnose.GPUBusy,
 	diagnose.GPUUnused, diagnose.SomeGPUsIdle, diagnose.SyncInLoop,
 }
 

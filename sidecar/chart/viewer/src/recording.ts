@@ -131,6 +131,7 @@ interface OfPages {
   workers: Worker[];
   gaps: Gap[];
   streams: Stream[];
+  cut: Set<unknown>; // spans whose stack could not be read to its end
 }
 
 export interface Recording extends Spans, OfPages {
@@ -249,6 +250,7 @@ export function recordingOf(document: unknown): Recording {
     ...((FULL
       ? {
           workers: objects(d["processes"]).map((p, process): Worker => ({ process, called: words(p["text"], 40), lines: process === target ? [] : linesOf(process) })),
+          cut: new Set(list(object(d["spans"])["incomplete"])),
           gaps: objects(d["gaps"]).map((g): Gap => ({ process: index(g["process"], 1e6), begin: us(g["start_ns"]), end: us(g["end_ns"]), says: words(g["text"], 300) })),
           streams: objects(d["kernels"]).map((k): Stream => {
             const kernels = list(k["names"]).map((v) => words(v));

@@ -2,6 +2,7 @@
 
 import { isWhole, jump, placeWords, rangeWords, shareWords, source, whereOf, type App } from "./app.ts";
 import { ceil, floor, max, min, sum } from "./brief.ts";
+import { cutFunctions, cutLines, cutWords } from "./cut.ts";
 import { div, dot, h, link, small, type Child } from "./dom.ts";
 import { overlap, type LineTime, type Remark, type SourceFile, type Step } from "./recording.ts";
 import { matcher } from "./search.ts";
@@ -43,6 +44,11 @@ const code = (text: string, strong?: unknown) => text && h("code", strong ? "o-s
 export function linesTable<L extends LineTime = LineTime>(app: App, brief: boolean, lines = app.m.lines(...rangeOf(app.s)) as L[], crew?: { says: string; word: ((l: L) => Child) | false }): HTMLElement[] {
   const most = lines[0]?.self || 1;
   const { gpu } = app.m.r;
+  if (FULL && !crew) {
+    const cut = cutLines(app.m, ...rangeOf(app.s));
+    const word = (l: L) => cutWords(l.self, cut(l.place));
+    crew = { says: "", word: lines.some(word) && word };
+  }
   const files = new Map<SourceFile, L[]>();
   for (const l of lines) files.set(l.place.file, [...(files.get(l.place.file) || []), l]);
   return [...files]
@@ -78,10 +84,12 @@ export function functionsTable(app: App, most: number, who?: (fn: number) => voi
   const match = matcher(query);
   const rows = [...app.m.functions(from, to)].filter(([fn, t]) => match(fns[fn]!) && t.total > (to - from) * 1e-4).sort(([, a], [, b]) => (query ? b.total - a.total : b.self - a.self));
   const top = max(...rows.map(([, t]) => t.self));
+  let cut: Map<number, number>;
+  if (FULL) cut = cutFunctions(app.m, from, to);
   const cells = rows.slice(0, most).map(([fn, { self, total, shares }]): Child[] => {
     const f = fns[fn]!;
     const split = sum(shares.slice(2)) > self / 20 && shareWords(app, shares, micros);
-    return [who ? link(f.called, () => who(fn)) : f.called, micros(self), stateBar(app, shares, top), small(joined(split, total > self * 1.02 && micros(total) + " with callees")), code(whereOf(f))];
+    return [who ? link(f.called, () => who(fn)) : f.called, micros(self), stateBar(app, shares, top), small(joined(split, total > self * 1.02 && micros(total) + " with callees", FULL && cutWords(self, cut.get(fn)))), code(whereOf(f))];
   });
   return cells[0] ? section(query ? "Functions that match" : "Busiest functions", `own time, all threads, ${rangeWords(app)}${rows.length > most ? ` · ${rows.length - most} more` : ""}`, table(["", "#own", "", "", ""], cells)) : null;
 }
