@@ -14,6 +14,7 @@ import (
 // script builds a small trace by hand; times are microseconds.
 type script struct {
 	rank   int
+	head   string // what stands before the events
 	events []string
 	next   int // next correlation
 }
@@ -54,7 +55,7 @@ func (s *script) memory(at float64, bytes, allocated, reserved int) {
 }
 
 func (s *script) text() string {
-	return fmt.Sprintf(`{"distributedInfo":{"rank":%d},"traceEvents":[%s]}`, s.rank, strings.Join(s.events, ",\n"))
+	return fmt.Sprintf(`{"distributedInfo":{"rank":%d},%s"traceEvents":[%s]}`, s.rank, s.head, strings.Join(s.events, ",\n"))
 }
 
 func (s *script) trace(t *testing.T) *kineto.Trace {

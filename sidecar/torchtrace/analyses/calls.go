@@ -2,6 +2,7 @@ package analyses
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -17,6 +18,26 @@ var synchronising = map[string]bool{
 	"cuCtxSynchronize": true, "cuStreamSynchronize": true, "cuEventSynchronize": true,
 	"hipDeviceSynchronize": true, "hipStreamSynchronize": true, "hipEventSynchronize": true,
 	"hipMemcpy": true, "hipMemcpyWithStream": true, "hipFree": true, "hipHostFree": true,
+}
+
+// launching is the names of the calls that run a kernel or a graph of them, in the
+// runtimes and the drivers: cudaLaunchKernelExC, cuLaunchKernelEx,
+// hipModuleLaunchKernel, hipExtModuleLaunchKernel, cudaGraphLaunch.
+var launching = regexp.MustCompile(`^(?:cu|hip|mtia)\w*(?:Launch\w*Kernel|GraphLaunch)`)
+
+// LaunchesKernels tells the runtime calls that run kernels.
+func LaunchesKernels(call string) bool { return launching.MatchString(call) }
+
+// launchesKernels reports whether a trace has such a call.
+func launchesKernels(t *kineto.Trace) bool {
+	seen := map[kineto.Sym]bool{}
+	for _, name := range t.Calls.Name {
+		if !seen[name] && LaunchesKernels(t.Text(name)) {
+			return true
+		}
+		seen[name] = true
+	}
+	return false
 }
 
 // callTime is what one kind of runtime call took.

@@ -15,17 +15,19 @@ func TestCausesTellTheCallApart(t *testing.T) {
 	s.launchOn(0, 40, 2, 7, "c", 190, 10)                                                                              // 90-190: launched long before, waited 100
 	s.launchOn(0, 150, 100, 7, "d", 240, 10)                                                                           // 200-240: inside 40, starts before the call returns
 	s.add(`{"ph":"X","cat":"kernel","name":"orphan","pid":0,"tid":7,"ts":260,"dur":5,"args":{"device":0,"stream":7}}`) // 250-260: 10 below the limit
+	s.add(`{"ph":"X","cat":"kernel","name":"orphan","pid":0,"tid":7,"ts":305,"dur":5,"args":{"device":0,"stream":7}}`) // 265-305: 40 above it
 	a := analyze(Options{}, s.trace(t))
 	check(t, "causes", cells(a.Table(TableIdleCauses), "device", "stream", "cause", "gaps", "idle_us", "device_idle_us"), `
 		0 7 not_launched 1 10 10
 		0 7 inside_launch_call 2 90 90
 		0 7 queued 2 15 15
 		0 7 waited 1 100 100
+		0 7 unknown 1 40 40
 	`)
 	check(t, "categories", cells(a.Table(TableIdle), "idle_category", "idle_time_us"), `
 		host_wait 65
 		kernel_wait 10
-		other 140
+		other 180
 	`)
 	check(t, "calls", cells(a.Table(TableCalls), "call", "count", "total_us", "max_us", "slow_calls", "inside_us"), "cudaLaunchKernel 4 154 100 1 90\n")
 	var sum float64
@@ -220,6 +222,26 @@ func TestFlopsOfShapes(t *testing.T) {
 		}
 		if got, rate := table.FloatAt("flops", 0), table.FloatAt("flops_per_s", 0); got != c.want || math.Abs(rate-c.want/10e-6) > 1 {
 			t.Errorf("%s with %s: got %g at %g/s, want %g in 10 µs", c.op, c.args, got, rate, c.want)
+		}
+	}
+}
+
+// TestNoRateOfWorkThatWasNotRecorded: an operator that only launches kernels is
+// over long before they are.
+func TestNoRateOfWorkThatWasNotRecorded(t *testing.T) {
+	for name, more := range map[string]func(*script){
+		"kernels were launched": func(s *script) { s.call("cudaLaunchKernel", 2, 1) },
+		"a device is named":     func(s *script) { s.head = `"deviceProperties":[{"id":0,"name":"GPU A"}],` },
+	} {
+		var s script
+		s.opWith("aten::mm", 0, 10, `"Input Dims":[[8,32],[32,10]]`)
+		more(&s)
+		operators := analyze(Options{}, s.trace(t)).Table(TableOperators)
+		if got := operators.FloatAt("flops", 0); got != 5120 {
+			t.Errorf("%s: got %g, want 5120", name, got)
+		}
+		if operators.Column("flops_per_s") == nil || !math.IsNaN(operators.FloatAt("flops_per_s", 0)) {
+			t.Errorf("%s: got a rate of %g/s", name, operators.FloatAt("flops_per_s", 0))
 		}
 	}
 }

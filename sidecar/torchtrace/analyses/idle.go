@@ -32,6 +32,7 @@ const (
 	insideCall                   // it had begun and not returned
 	queued                       // it had returned, the gap is short: the usual one between kernels
 	waited                       // it had returned, the gap is long: synchronisation, other streams
+	unknown                      // the trace does not have it, the gap is long
 	idleCauses
 )
 
@@ -41,11 +42,12 @@ const (
 	CauseInsideCall  = "inside_launch_call"
 	CauseQueued      = "queued"
 	CauseWaited      = "waited"
+	CauseUnknown     = "unknown"
 )
 
 // IdleCauses lists them.
 func IdleCauses() []string {
-	return []string{CauseNotLaunched, CauseInsideCall, CauseQueued, CauseWaited}
+	return []string{CauseNotLaunched, CauseInsideCall, CauseQueued, CauseWaited, CauseUnknown}
 }
 
 func (c idleCause) String() string { return IdleCauses()[c] }
@@ -210,9 +212,12 @@ func (r *recording) divide(g gap) (parts [idleCauses]int64) {
 		parts[insideCall] = r.inside(g)
 	}
 	rest := g.length - parts[notLaunched] - parts[insideCall]
-	if rest < int64(r.opts.KernelWait) {
+	switch {
+	case rest < int64(r.opts.KernelWait): // also of work that was launched before the recording began
 		parts[queued] = rest
-	} else {
+	case g.call < 0:
+		parts[unknown] = rest
+	default:
 		parts[waited] = rest
 	}
 	return parts

@@ -287,19 +287,19 @@ func (a asked[P]) operatorColumns(withFlops bool) []opColumn {
 	if withFlops {
 		columns = append(columns,
 			opColumn{"flops", table.Flop, func(_ int, _ opKey, s *opSums) any { return orNone(s.flops) }},
-			opColumn{"flops_per_s", table.FlopPerS, func(_ int, _ opKey, s *opSums) any { return s.rate(a.about.device) }})
+			opColumn{"flops_per_s", table.FlopPerS, func(_ int, _ opKey, s *opSums) any { return s.rate(a.about) }})
 	}
 	return columns
 }
 
 // rate is floating-point operations per second of the time on the device, of a
-// trace without one on the host.
-func (s *opSums) rate(device bool) float64 {
+// trace without one on the host; unless the host may only have launched them.
+func (s *opSums) rate(in setFacts) float64 {
 	ns := s.totalHost
-	if device {
+	if in.device {
 		ns = s.totalDev
 	}
-	if ns <= 0 {
+	if ns <= 0 || !in.device && in.unseen {
 		return math.NaN()
 	}
 	return orNone(s.flops / float64(ns) * 1e9)

@@ -19,6 +19,7 @@ type Part struct {
 
 	world    int   // ranks there are, as the trace says; 0 if it does not
 	memory   bool  // there are [memory] records
+	unseen   bool  // its operators may have computed on a device whose events were not recorded
 	answered []any // by question
 }
 
@@ -35,6 +36,7 @@ func Observe(t *kineto.Trace, opts *Options, stepNames int) *Part {
 	p := &Part{
 		Steps: stepNumbers(r.steps), Device: len(r.spans) > 0,
 		world: t.Meta.WorldSize, memory: t.Memory.Len() > 0,
+		unseen:   len(r.spans) == 0 && (len(t.Meta.Devices) > 0 || launchesKernels(t)),
 		answered: make([]any, len(questions)),
 	}
 	for i, q := range questions {
@@ -91,6 +93,7 @@ type setFacts struct {
 	world  int
 	device bool // something ran on a device
 	memory bool // memory changes were recorded
+	unseen bool // operators may have computed on a device, whose events were not recorded
 }
 
 func factsOf(ranks []Rank) (f setFacts) {
@@ -99,6 +102,7 @@ func factsOf(ranks []Rank) (f setFacts) {
 			f.world = max(f.world, p.world)
 			f.device = f.device || p.Device
 			f.memory = f.memory || p.memory
+			f.unseen = f.unseen || p.unseen
 		}
 	}
 	return f

@@ -84,7 +84,7 @@ func idleCause(t Tables) *Finding {
 	if all <= 0 || !worthACause(t) {
 		return nil
 	}
-	f := &Finding{ID: IdleCause, Unit: Share, Evidence: map[string]float64{"idle_us": all}}
+	f := &Finding{ID: IdleCause, Unit: Share, Evidence: t.onDevices(map[string]float64{"idle_us": all})}
 	for _, cause := range analyses.IdleCauses() {
 		f.Evidence[cause+"_us"] = sums[cause]
 		if part := ratio(sums[cause], all); part > f.Value {
@@ -95,27 +95,35 @@ func idleCause(t Tables) *Finding {
 }
 
 // launchCalls is the devices' idle time during which the host was inside the call that
-// launched the next work; the call is the one that most of it went to.
+// launched the next work; the call is the one that most of it went to, on all ranks.
 func launchCalls(t Tables) *Finding {
-	sums, all := sumBy(t.get(analyses.TableIdleCauses), "cause", "device_idle_us")
+	idle, all := sumBy(t.get(analyses.TableIdleCauses), "cause", "device_idle_us")
 	calls := t.get(analyses.TableCalls)
-	worst := -1
+	type sums struct{ inside, count, total, longest, slow float64 }
+	by := map[string]sums{}
+	row := map[string]int{} // where most of it was
+	top := ""
 	for r := range calls.Len() {
-		if worst < 0 || calls.FloatAt("inside_us", r) > calls.FloatAt("inside_us", worst) {
-			worst = r
+		name, s := calls.TextAt("call", r), by[calls.TextAt("call", r)]
+		by[name] = sums{s.inside + calls.FloatAt("inside_us", r), s.count + calls.FloatAt("count", r),
+			s.total + calls.FloatAt("total_us", r), max(s.longest, calls.FloatAt("max_us", r)), s.slow + calls.FloatAt("slow_calls", r)}
+		if at, ok := row[name]; !ok || calls.FloatAt("inside_us", r) > calls.FloatAt("inside_us", at) {
+			row[name] = r
+		}
+		if top == "" || by[name].inside > by[top].inside {
+			top = name
 		}
 	}
-	if worst < 0 || !worthACause(t) {
+	if top == "" || !worthACause(t) {
 		return nil
 	}
-	inside := sums[analyses.CauseInsideCall]
+	inside, s := idle[analyses.CauseInsideCall], by[top]
 	return &Finding{
 		ID: LaunchCalls, Value: ratio(inside, all), Unit: Share, Threshold: leastCalls,
-		Name: calls.TextAt("call", worst), Place: parsed(calls.TextAt("caller", worst)),
-		Evidence: map[string]float64{
-			"idle_us": inside, "calls": calls.FloatAt("count", worst), "mean_us": calls.FloatAt("mean_us", worst),
-			"max_us": calls.FloatAt("max_us", worst), "slow_calls": calls.FloatAt("slow_calls", worst),
-		},
+		Name: top, Place: parsed(calls.TextAt("caller", row[top])),
+		Evidence: t.onDevices(map[string]float64{
+			"idle_us": inside, "calls": s.count, "mean_us": ratio(s.total, s.count), "max_us": s.longest, "slow_calls": s.slow,
+		}),
 	}
 }
 
@@ -150,7 +158,7 @@ func synchronising(t Tables) *Finding {
 	return &Finding{
 		ID: Synchronising, Value: ratio(s.drained, idle.Evidence["idle_us"]), Unit: Share, Threshold: leastDrain,
 		Name: top, Place: parsed(calls.TextAt("caller", row[top])),
-		Evidence: map[string]float64{"idle_us": s.drained, "gaps": s.gaps, "calls": s.count, "total_us": s.total},
+		Evidence: t.onDevices(map[string]float64{"idle_us": s.drained, "gaps": s.gaps, "calls": s.count, "total_us": s.total}),
 	}
 }
 
@@ -189,6 +197,8 @@ func straggler(t Tables) *Finding {
 	}
 	return &Finding{
 		ID: Straggler, Value: s.FloatAt("made_wait_us", worst), Unit: Micros, Rank: pointer(s.IntAt("rank", worst)),
-		Evidence: map[string]float64{"times_last": s.FloatAt("times_last", worst), "collectives": s.FloatAt("collectives", worst)},
+		Evidence: map[string]float64{
+			"times_last": s.FloatAt("times_last", worst), "collectives": s.FloatAt("collectives", worst), "ranks": float64(s.Len()),
+		},
 	}
 }

@@ -9,6 +9,7 @@ package findings
 import (
 	"slices"
 
+	"github.com/omni-perf/omni-perf/sidecar/torchtrace/analyses"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/place"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/table"
 )
@@ -16,22 +17,23 @@ import (
 // ID names a kind of finding.
 type ID string
 
-// The findings, in the order of reading.
+// The findings, in the order of reading: how much, why, where in the program; what
+// only describes comes last, and pages fold it first.
 const (
-	DeviceIdle     ID = "device_idle"   // share of the devices' time that nothing ran
-	CPUOnly        ID = "cpu_only"      // µs recorded of a trace in which nothing ran on a device
-	IdleCause      ID = "idle_cause"    // share of the devices' idle time by its largest cause, which Name has
-	LaunchCalls    ID = "launch_calls"  // share of the devices' idle time inside the launching calls; Name: the slowest of them
-	PythonIdle     ID = "python_idle"   // share of the device idle time that a place in Python ran for
-	PythonTime     ID = "python_time"   // share of the main thread's time in a place in Python
-	DataLoading    ID = "data_loading"  // share of the steps' time spent waiting for the DataLoader
-	Synchronising  ID = "synchronising" // share of the device idle time that began inside a synchronising call, which Name has
-	HiddenComm     ID = "hidden_communication"
-	Straggler      ID = "straggler"       // µs that the other ranks waited for one rank
-	TopOperator    ID = "top_operator"    // share of the operators' host time; Name: the operator
-	MemoryPeak     ID = "memory_peak"     // bytes allocated at most, of a snapshot; Name: what by
-	OutOfMemory    ID = "out_of_memory"   // bytes asked for in vain, of a snapshot
-	UnusedReserved ID = "unused_reserved" // share of reserved memory that nothing used at the end, of a snapshot
+	DeviceIdle     ID = "device_idle"          // share of the devices' time that nothing ran
+	CPUOnly        ID = "cpu_only"             // µs recorded of a trace without device events
+	IdleCause      ID = "idle_cause"           // share of the devices' idle time by its largest cause, which Name has
+	DataLoading    ID = "data_loading"         // share of the steps' time spent waiting for the DataLoader
+	PythonIdle     ID = "python_idle"          // share of the device idle time that a place in Python ran for
+	Synchronising  ID = "synchronising"        // share of the device idle time that began inside a synchronising call, which Name has
+	Straggler      ID = "straggler"            // µs that the other ranks waited for one rank
+	LaunchCalls    ID = "launch_calls"         // share of the devices' idle time inside the launching calls; Name: the slowest of them
+	PythonTime     ID = "python_time"          // share of the main thread's time in a place in Python
+	TopOperator    ID = "top_operator"         // share of the operators' host time; Name: the operator
+	MemoryPeak     ID = "memory_peak"          // bytes allocated at most, of a snapshot; Name: what by
+	OutOfMemory    ID = "out_of_memory"        // bytes asked for in vain, of a snapshot
+	UnusedReserved ID = "unused_reserved"      // share of reserved memory that nothing used at the end, of a snapshot
+	HiddenComm     ID = "hidden_communication" // share of the communication that computation ran beside
 )
 
 // Unit of a finding's value.
@@ -69,6 +71,14 @@ func (t Tables) get(name string) *table.Table {
 	return &table.Table{}
 }
 
+// onDevices notes how many devices a finding is about, where that is known.
+func (t Tables) onDevices(evidence map[string]float64) map[string]float64 {
+	if n := t.get(analyses.TableTemporalByDevice).Len(); n > 0 {
+		evidence["devices"] = float64(n)
+	}
+	return evidence
+}
+
 // rule makes at most one finding.
 type rule func(Tables) *Finding
 
@@ -76,8 +86,8 @@ type rule func(Tables) *Finding
 func Of(tables Tables) []Finding {
 	list := []Finding{}
 	for _, r := range []rule{
-		deviceIdle, cpuOnly, idleCause, launchCalls, dataLoading, pythonIdle, synchronising, pythonTime, topOperator,
-		hiddenCommunication, straggler, memoryPeak, outOfMemory, unusedReserved,
+		deviceIdle, cpuOnly, idleCause, dataLoading, pythonIdle, synchronising, straggler, launchCalls, pythonTime, topOperator,
+		memoryPeak, outOfMemory, unusedReserved, hiddenCommunication,
 	} {
 		if f := r(tables); f != nil && f.Value >= f.Threshold {
 			list = append(list, *f)

@@ -116,6 +116,47 @@ func TestCausesOfIdleTime(t *testing.T) {
 	}
 }
 
+// TestLaunchCallsAreOfAllRanks: a call's figures are those of every rank that made
+// it, its place that of the rank it kept idle longest.
+func TestLaunchCallsAreOfAllRanks(t *testing.T) {
+	tables := append(devices([]any{0, 0, 100.0, 200.0}, []any{1, 0, 100.0, 200.0}),
+		causes([]any{0, analyses.CauseInsideCall, 30.0}, []any{1, analyses.CauseInsideCall, 40.0}),
+		made(analyses.TableCalls, callHeader,
+			[]any{0, "cudaLaunchKernel", "", 10, 100.0, 60.0, 1, 20.0, 0, 0.0, "train.py(4): step"},
+			[]any{0, "cudaMemcpyAsync", "", 5, 50.0, 50.0, 1, 25.0, 0, 0.0, ""},
+			[]any{1, "cudaLaunchKernel", "", 30, 100.0, 70.0, 2, 24.0, 0, 0.0, "other.py(4): step"}))
+	f := find(Of(tables), LaunchCalls)
+	if f == nil || f.Name != "cudaLaunchKernel" || f.Place.File != "other.py" ||
+		figures(f, "idle_us", "calls", "mean_us", "max_us", "slow_calls") != "1 idle_us=70 calls=40 mean_us=5 max_us=70 slow_calls=3" {
+		t.Errorf("got %+v", f)
+	}
+}
+
+// TestOrder: what is to be changed in the program comes before what describes it.
+func TestOrder(t *testing.T) {
+	tables := append(devices([]any{0, 0, 100.0, 200.0}, []any{1, 0, 100.0, 200.0}),
+		made(analyses.TableOverlap, "rank:int comp_comm_overlap_pctg:pct", []any{0, 30.0}),
+		made(analyses.TableStragglers, "rank:int times_last:int collectives:int made_wait_us:us", []any{1, 2, 3, 50.0}),
+		made(analyses.TableDataLoader, "rank:int step:int dataloader_us:us step_us:us device_idle_us:us", []any{0, 1, 30.0, 100.0, 16.0}),
+		made(analyses.TablePythonIdle, "rank:int kind:text caller:text function:text file:text line:int idle_us:us",
+			[]any{0, analyses.IdlePython, "train.py(9): step", "step", "train.py", 9, 50.0}),
+		causes([]any{0, analyses.CauseInsideCall, 60.0}),
+		made(analyses.TableCalls, callHeader,
+			[]any{0, "cudaLaunchKernel", "", 50, 80.0, 60.0, 1, 18.0, 0, 0.0, "train.py(4): step"},
+			[]any{0, "cudaStreamSynchronize", "yes", 4, 70.0, 30.0, 0, 0.0, 2, 60.0, "train.py(9): log"}))
+	var ids []ID
+	for _, f := range Of(tables) {
+		ids = append(ids, f.ID)
+		if n := f.Evidence["devices"]; (f.ID == IdleCause || f.ID == LaunchCalls || f.ID == PythonIdle || f.ID == Synchronising || f.ID == DataLoading) && n != 2 {
+			t.Errorf("%s of %g devices, want 2", f.ID, n)
+		}
+	}
+	want := []ID{DeviceIdle, IdleCause, DataLoading, PythonIdle, Synchronising, Straggler, LaunchCalls, HiddenComm}
+	if !slices.Equal(ids, want) {
+		t.Errorf("got %v, want %v", ids, want)
+	}
+}
+
 // TestBusyDevicesHaveNoCauses: what keeps a device idle for 1 % is no finding.
 func TestBusyDevicesHaveNoCauses(t *testing.T) {
 	tables := append(devices([]any{0, 0, 1.0, 100.0}), causes([]any{0, analyses.CauseQueued, 1.0}),
@@ -175,6 +216,17 @@ func TestOfTheCPUAlone(t *testing.T) {
 	}
 	if f := find(list, TopOperator); f == nil || f.Name != "gloo:all_reduce" || figures(f, "calls") != "0.625 calls=2" {
 		t.Errorf("got %+v", f)
+	}
+	if _, known := list[0].Evidence["launches"]; known {
+		t.Errorf("got %v launches where there are none", list[0].Evidence["launches"])
+	}
+	withCalls := Of(append(tables[:len(tables):len(tables)], made(analyses.TableCalls, callHeader,
+		[]any{0, "cudaLaunchKernel", "", 70, 900.0, 800.0, 1, 0.0, 0, 0.0, ""},
+		[]any{1, "cudaGraphLaunch", "", 7, 900.0, 800.0, 1, 0.0, 0, 0.0, ""},
+		[]any{0, "cudaLaunchHostFunc", "", 5, 900.0, 800.0, 1, 0.0, 0, 0.0, ""},
+		[]any{0, "cudaDeviceGetAttribute", "", 100, 900.0, 800.0, 1, 0.0, 0, 0.0, ""})))
+	if figures(&withCalls[0], "launches") != "800 launches=77" {
+		t.Errorf("kernels that were launched, but not recorded: got %+v", withCalls[0])
 	}
 	withDevice := Of(append(tables, devices([]any{0, 0, 1.0, 2.0})...))
 	for _, id := range []ID{CPUOnly, PythonTime, TopOperator} {

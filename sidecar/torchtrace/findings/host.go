@@ -17,7 +17,8 @@ func parsed(text string) *place.Place {
 	return &p
 }
 
-// cpuOnly is what there is of a trace without device events.
+// cpuOnly is what there is of a trace without device events. It does not say that
+// nothing ran: kernels that were launched may not have been recorded.
 func cpuOnly(t Tables) *Finding {
 	files := t.get(analyses.TableRecordings)
 	if t.get(analyses.TableTemporal).Len() > 0 || files.Len() == 0 {
@@ -39,6 +40,16 @@ func cpuOnly(t Tables) *Finding {
 	}
 	if n > 0 {
 		f.Evidence["steps"], f.Evidence["mean_step_us"] = n, sum/n
+	}
+	calls := t.get(analyses.TableCalls)
+	var launches float64
+	for r := range calls.Len() {
+		if analyses.LaunchesKernels(calls.TextAt("call", r)) {
+			launches += calls.FloatAt("count", r)
+		}
+	}
+	if launches > 0 {
+		f.Evidence["launches"] = launches
 	}
 	return f
 }
@@ -71,7 +82,9 @@ func dataLoading(t Tables) *Finding {
 	}
 	f := &Finding{
 		ID: DataLoading, Value: ratio(fetching, whole), Unit: Share, Threshold: leastLoader,
-		Evidence: map[string]float64{"dataloader_us": fetching, "device_idle_us": idle, "ranks": float64(len(ranks)), "highest_share": highest},
+		Evidence: t.onDevices(map[string]float64{
+			"dataloader_us": fetching, "device_idle_us": idle, "ranks": float64(len(ranks)), "highest_share": highest,
+		}),
 	}
 	if len(ranks) > 1 {
 		f.Rank = pointer(worst)
@@ -133,7 +146,7 @@ func pythonIdle(t Tables) *Finding {
 	}
 	f := &Finding{
 		ID: PythonIdle, Value: ratio(us, all), Unit: Share, Threshold: leastPlace, Place: at,
-		Evidence: map[string]float64{"idle_us": us},
+		Evidence: t.onDevices(map[string]float64{"idle_us": us}),
 	}
 	inner, _ := placeSums(idle, "idle_us", func(row int) string {
 		if ofRow(row) != at.String() {

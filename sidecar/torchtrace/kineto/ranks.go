@@ -7,14 +7,18 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+
+	"github.com/omni-perf/omni-perf/sidecar/words"
 )
 
 // Which files are which rank's. A profiler with schedule(repeat=…) writes a file
 // per cycle, so that a rank is a process, not a file: files of the same host and
-// process number that were not recorded at the same time are cycles of one.
-// Two files are of two ranks if they state two, or if two processes recorded
-// them at the same time. Processes that ran one after the other are runs of the
-// program, of which the last is kept.
+// process number that were not recorded at the same time are cycles of one, also
+// where only some of them state the rank: those before torch.distributed was
+// initialised cannot. Two files are of two ranks if they state two, or if two
+// processes recorded them at the same time. Processes that ran one after the
+// other are runs of the program, of which the one that states its rank is kept,
+// else the last.
 
 // RankSource says how a trace's rank is known.
 type RankSource string
@@ -33,11 +37,43 @@ func (p *parser) wanted(only []int) bool {
 	return p.found && (!p.ranked() || len(only) == 0 || slices.Contains(only, int(p.rank)))
 }
 
+// claim is the rank a file has by itself, and where it says so; -1 where it does not.
+func (p *parser) claim() (rank int, from RankSource) {
+	if p.ranked() {
+		return int(p.rank), RankStated
+	}
+	if rank, ok := rankInName(p.t); ok {
+		return rank, RankFromName
+	}
+	return -1, RankAssumed
+}
+
+// certainty orders the sources, the surest first.
+var certainty = map[RankSource]int{RankStated: 0, RankFromName: 1, RankAssumed: 2}
+
 // job is the files of one process, by time.
 type job []*parser
 
 func (j job) start() int64 { return j[0].t.UnixNs(j[0].t.First) }
 func (j job) end() int64   { return j[len(j)-1].t.UnixNs(j[len(j)-1].t.Last) }
+
+// claim is that of the surest of its files.
+func (j job) claim() (rank int, from RankSource) {
+	rank, from = j[0].claim()
+	for _, p := range j[1:] {
+		if r, f := p.claim(); certainty[f] < certainty[from] {
+			rank, from = r, f
+		}
+	}
+	return rank, from
+}
+
+// agrees reports whether a file's rank can be that of the process.
+func (j job) agrees(p *parser) bool {
+	rank, from := j.claim()
+	other, otherFrom := p.claim()
+	return from == RankAssumed || otherFrom == RankAssumed || rank == other
+}
 
 // overlaps reports whether two processes recorded at the same time.
 func (j job) overlaps(o job) bool { return j.start() < o.end() && o.start() < j.end() }
@@ -51,19 +87,28 @@ type assembly struct {
 
 func assemble(parsed []*parser, opts *Options) *Set {
 	a := &assembly{set: &Set{}, taken: map[int]job{}, apart: opts.Frame}
-	stated := map[int][]*parser{}
-	named := map[int][]*parser{}
-	var unnamed []*parser
+	var files []*parser
 	for _, p := range parsed {
-		rank, hasName := rankInName(p.t)
-		switch {
-		case !p.found:
-		case p.ranked():
-			stated[int(p.rank)] = append(stated[int(p.rank)], p)
-		case hasName:
-			named[rank] = append(named[rank], p)
-		default:
-			unnamed = append(unnamed, p)
+		if p.found {
+			files = append(files, p)
+		}
+	}
+	slices.SortStableFunc(files, func(x, y *parser) int { // the others join them
+		_, xFrom := x.claim()
+		_, yFrom := y.claim()
+		return cmp.Compare(certainty[xFrom], certainty[yFrom])
+	})
+	stated := map[int][]job{}
+	named := map[int][]job{}
+	var unnamed []job
+	for _, j := range a.jobs(files) {
+		switch rank, from := j.claim(); from {
+		case RankStated:
+			stated[rank] = append(stated[rank], j)
+		case RankFromName:
+			named[rank] = append(named[rank], j)
+		case RankAssumed:
+			unnamed = append(unnamed, j)
 		}
 	}
 	for _, rank := range sortedKeys(stated) {
@@ -78,9 +123,8 @@ func assemble(parsed []*parser, opts *Options) *Set {
 	return a.set
 }
 
-// stated settles the files that state a rank. Only one process can have it.
-func (a *assembly) stated(rank int, files []*parser) {
-	jobs := a.jobs(files)
+// stated settles the processes that state a rank. Only one can have it.
+func (a *assembly) stated(rank int, jobs []job) {
 	kept := a.latest(jobs)
 	for _, j := range jobs {
 		if &j[0] == &kept[0] {
@@ -88,27 +132,52 @@ func (a *assembly) stated(rank int, files []*parser) {
 			continue
 		}
 		for _, p := range j {
-			p.leftOut(fmt.Sprintf("the file states rank %d, as %s does", rank, kept[0].t.File), "analyse it on its own")
+			who := "the file states"
+			if !p.ranked() {
+				who = "the file is of another run: its process stated"
+			}
+			p.leftOut(fmt.Sprintf("%s rank %d, as %s does", who, rank, kept[0].t.File), "analyse it on its own")
 		}
 	}
 }
 
-// named settles the files whose name has a rank and that state none.
-func (a *assembly) named(rank int, files []*parser) {
-	for _, j := range a.running(a.jobs(files)) {
+// named settles the processes that state no rank, but whose files' names have it.
+func (a *assembly) named(rank int, jobs []job) {
+	for _, j := range a.running(jobs) {
 		if a.taken[rank] != nil {
-			a.assume(j)
+			a.unnamed([]job{j})
 			continue
 		}
 		a.take(rank, RankFromName, j)
 	}
 }
 
-// unnamed settles the files that tell nothing.
-func (a *assembly) unnamed(files []*parser) {
-	for _, j := range a.running(a.jobs(files)) {
+// unnamed settles the processes that tell nothing, or what another one's file
+// states: they are ranks only if they recorded while such a one did.
+func (a *assembly) unnamed(jobs []job) {
+	if a.apart || len(a.taken) == 0 {
+		jobs = a.running(jobs)
+	} else {
+		jobs = slices.DeleteFunc(jobs, a.another)
+	}
+	for _, j := range jobs {
 		a.assume(j)
 	}
+}
+
+// another leaves a process out that did not record while one with a rank did.
+func (a *assembly) another(j job) bool {
+	for _, with := range a.taken {
+		if j.overlaps(with) {
+			return false
+		}
+	}
+	with := a.taken[sortedKeys(a.taken)[0]]
+	for _, p := range j {
+		p.leftOut(fmt.Sprintf("the file is of another run: its process did not record while that of %s did", with[0].t.File),
+			"analyse it on its own, or compare runs")
+	}
+	return true
 }
 
 // assume gives a process the lowest free rank.
@@ -162,7 +231,7 @@ func (a *assembly) jobs(files []*parser) (jobs []job) {
 	for _, p := range files {
 		at, copyOf := -1, (*parser)(nil)
 		for i, j := range jobs {
-			if a.apart || !sameProcess(j[0].t, p.t) {
+			if a.apart || !sameProcess(j[0].t, p.t) || !j.agrees(p) {
 				continue
 			}
 			if copyOf = p.copyIn(j); copyOf != nil {
@@ -217,7 +286,7 @@ func (a *assembly) tellGuesses() {
 			how = fmt.Sprintf("rank %d is taken from its name", rank)
 		}
 		if n := len(j) - 1; n > 0 {
-			how += fmt.Sprintf("; so it is of %d other files of its process", n)
+			how += fmt.Sprintf("; so it is of %s of its process", words.Plural(n, "other file", "other files"))
 		}
 		j[0].warn(-1, "the file has no distributedInfo.rank", how)
 	}

@@ -51,7 +51,7 @@ func TestRecordingsOfProcesses(t *testing.T) {
 			"0: a c; 1: b d", nil},
 		"ranks that state none": {
 			[]recording{{"a.json", "", 9, 0, 5, -1}, {"b.json", "", 8, 1, 6, -1}, {"c.json", "", 9, 10, 15, -1}},
-			"0: a c; 1: b", []string{"a: it is called rank 0 here; so it is of 1 other files", "b: it is called rank 1 here"}},
+			"0: a c; 1: b", []string{"a: it is called rank 0 here; so it is of 1 other file of its", "b: it is called rank 1 here"}},
 		"another host with the same process number": {
 			[]recording{{"a.json", "n1", 9, 0, 5, -1}, {"b.json", "n2", 9, 10, 15, -1}},
 			"0: b", []string{"a: the file is of another run"}},
@@ -81,7 +81,31 @@ func TestRecordingsOfProcesses(t *testing.T) {
 			"0: rank1; 1: a; 2: rank2; 3: b", []string{"b: it is called rank 3", "rank1: it is called rank 0", "rank2: rank 2 is taken from its name"}},
 		"cycles of named ranks": {
 			[]recording{{"rank0_step1.json", "", 9, 0, 5, -1}, {"rank0_step2.json", "", 9, 10, 15, -1}, {"rank1_step1.json", "", 8, 0, 5, -1}},
-			"0: rank0_step1 rank0_step2; 1: rank1_step1", []string{"rank0_step1: rank 0 is taken from its name; so it is of 1 other", "rank1_step1: rank 1 is taken"}},
+			"0: rank0_step1 rank0_step2; 1: rank1_step1", []string{"rank0_step1: rank 0 is taken from its name; so it is of 1 other file of", "rank1_step1: rank 1 is taken"}},
+		"a cycle before torch.distributed was initialised": {
+			[]recording{{"a.json", "n1", 9, 0, 5, -1}, {"b.json", "n1", 9, 10, 15, 0}},
+			"0: a b", nil},
+		"cycles of two ranks before they knew it": {
+			[]recording{{"a.json", "", 9, 0, 5, -1}, {"b.json", "", 8, 1, 6, -1}, {"c.json", "", 9, 10, 15, 1}, {"d.json", "", 8, 11, 16, 0}},
+			"0: b d; 1: a c", nil},
+		"a cycle that states what another's name says": {
+			[]recording{{"rank3_step1.json", "", 9, 0, 5, -1}, {"b.json", "", 9, 10, 15, 3}},
+			"3: rank3_step1 b", nil},
+		"a name that says otherwise": {
+			[]recording{{"rank3.json", "", 9, 4, 9, -1}, {"b.json", "", 9, 10, 15, 0}, {"c.json", "", 8, 0, 15, 1}},
+			"0: b; 1: c; 3: rank3", []string{"rank3: rank 3 is taken from its name"}},
+		"a cycle of a name": {
+			[]recording{{"rank0_step1.json", "", 9, 0, 5, -1}, {"more.json", "", 9, 10, 15, -1}},
+			"0: rank0_step1 more", nil},
+		"a cycle without a rank at the time of one that has it": {
+			[]recording{{"a.json", "n1", 9, 0, 12, -1}, {"b.json", "n1", 9, 10, 15, 0}},
+			"0: b; 1: a", []string{"a: it is called rank 1"}},
+		"an earlier run that stated no rank": {
+			[]recording{{"a.json", "", 9, 0, 5, -1}, {"b.json", "", 8, 10, 15, 0}},
+			"0: b", []string{"a: the file is of another run"}},
+		"both cycles of an earlier run": {
+			[]recording{{"a.json", "", 9, 0, 5, -1}, {"b.json", "", 9, 10, 15, 0}, {"c.json", "", 8, 20, 25, -1}, {"d.json", "", 8, 30, 35, 0}},
+			"0: c d", []string{"a: the file is of another run", "b: the file states rank 0, as"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -101,6 +101,7 @@ var causes = []idleKind{
 	{analyses.CauseInsideCall, "inside the launch call", paintLate},
 	{analyses.CauseWaited, "waited for other work", paintOther},
 	{analyses.CauseQueued, "between queued kernels", paintQueue},
+	{analyses.CauseUnknown, "launch not recorded", paintIdle},
 }
 
 // categories are HolisticTraceAnalysis's.

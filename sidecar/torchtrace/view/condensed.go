@@ -81,9 +81,9 @@ func condensedOperators(t *table.Table) *table.Table {
 			o.selfCPU += t.FloatAt("self_cpu_us", r)
 			o.cpu += t.FloatAt("total_cpu_us", r)
 			o.device += t.FloatAt("self_device_us", r)
-			if flops := t.FloatAt("flops", r); hasFlops && !math.IsNaN(flops) {
+			if flops, rate := t.FloatAt("flops", r), t.FloatAt("flops_per_s", r); hasFlops && rate > 0 {
 				o.flops += flops
-				o.rated += flops / t.FloatAt("flops_per_s", r)
+				o.rated += flops / rate
 			}
 		}
 		list = append(list, o)
@@ -155,7 +155,7 @@ func condensedFunctions(t *table.Table) *table.Table {
 	return condensed(t.Name, "Python functions of the main thread, all ranks", own, self, total, calls, name)
 }
 
-// condensedIdle has one row per device, a column per cause.
+// condensedIdle has one row per device, a column per cause that there is.
 func condensedIdle(t *table.Table) *table.Table {
 	type key struct{ rank, device int64 }
 	rank := &table.Column{Name: "rank", Kind: table.Int}
@@ -180,6 +180,9 @@ func condensedIdle(t *table.Table) *table.Table {
 			c.Floats[rows[k]] += t.FloatAt("device_idle_us", r)
 		}
 	}
+	all = slices.DeleteFunc(all, func(c *table.Column) bool { // as the chart's legend does
+		return c.Kind == table.Micros && !slices.ContainsFunc(c.Floats, func(us float64) bool { return us > 0 })
+	})
 	return condensed(t.Name, "Why devices were idle", all...)
 }
 
@@ -218,5 +221,9 @@ func condensedCalls(t *table.Table) *table.Table {
 		operator.Text = append(operator.Text, t.TextAt("operator", top))
 		caller.Text = append(caller.Text, t.TextAt("caller", top))
 	}
-	return condensed(t.Name, "Runtime calls of the host, all ranks", count, total, mean, longest, drained, call, operator, caller)
+	columns := []*table.Column{count, total, mean, longest, drained, call, operator, caller}
+	if !slices.ContainsFunc(drained.Floats, func(us float64) bool { return us > 0 }) {
+		columns = slices.Delete(columns, 4, 5)
+	}
+	return condensed(t.Name, "Runtime calls of the host, all ranks", columns...)
 }

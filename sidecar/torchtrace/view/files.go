@@ -9,7 +9,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/table"
 )
 
-// WriteCSV writes one file per table that has rows into a folder, which it makes.
+// WriteCSV writes one file per table that has figures into a folder, which it makes.
 // Headers are the column names of the JSON, values are not rounded.
 func (r *Result) WriteCSV(dir string) error {
 	if err := output.MakeFolder(dir); err != nil {
@@ -17,7 +17,7 @@ func (r *Result) WriteCSV(dir string) error {
 	}
 	var errs []error
 	for _, t := range r.tables() {
-		if t.Len() == 0 {
+		if !hasFigures(t) {
 			continue
 		}
 		errs = append(errs, output.Write(filepath.Join(dir, t.Name+".csv"), t.WriteCSV))

@@ -64,8 +64,9 @@ type pageData struct {
 	Policy, Style, Viewer, Script any
 }
 
-// atOnce is how many findings stand below the answer.
-const atOnce = 3
+// atOnce is how many findings stand below the answer: the cause, the loader, the
+// line of Python, the synchronising call, and one more.
+const atOnce = 5
 
 type pageChart struct {
 	Title string

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -55,19 +56,19 @@ func stepsOf(t *testing.T, ranks int) *Result {
 	return closeUp(t, dir)
 }
 
-// TestThePageReadsFromTheAnswerOn: the answer, three findings, the steps, the small
+// TestThePageReadsFromTheAnswerOn: the answer, five findings, the steps, the small
 // charts, and at the end what is folded.
 func TestThePageReadsFromTheAnswerOn(t *testing.T) {
 	r := stepsOf(t, 3)
 	text, findings := pageOf(t, r), r.headline()
-	if len(findings) < 5 || len(r.Steps) != 3 {
+	if len(findings) < 7 || len(r.Steps) != 3 {
 		t.Fatalf("%d findings and %d steps: this needs more", len(findings), len(r.Steps))
 	}
 	marks := []string{`class="answer">` + html.EscapeString(findings[0])}
-	for _, f := range findings[1:4] {
+	for _, f := range findings[1:6] {
 		marks = append(marks, "<li>"+html.EscapeString(f))
 	}
-	marks = append(marks, fmt.Sprintf("<summary>%d more", len(findings)-4), `for="step0">Step `, ">The median of 5 steps by their length.<", "<dt>device idle</dt>",
+	marks = append(marks, "<summary>"+plural(len(findings)-6, "more finding"), `for="step0">Step `, ">The median of 5 steps by their length.<", "<dt>device idle</dt>",
 		"Kernels by device time", ">All of it<", "Where the device time went", " tables</summary>")
 	at := 0
 	for _, mark := range marks {
@@ -231,5 +232,27 @@ func TestManyRanksAreAStrip(t *testing.T) {
 	}
 	if n := strings.Count(draw(1000), "<title>cell "); n != 2*maxCells {
 		t.Errorf("1,000 ranks have %d cells, want %d", n, 2*maxCells)
+	}
+}
+
+// TestFindingsAtOnce: the line of Python, the loader, the synchronising call and
+// the straggler can be read without opening anything; what is folded is counted.
+func TestFindingsAtOnce(t *testing.T) {
+	r, _ := training(t)
+	d := r.page(Auto, pageRows)
+	for _, want := range []string{"The steps waited for data", "Python was in", "ran out of work while the host waited in", "Rank 2 came last to"} {
+		if !slices.ContainsFunc(d.Findings, func(line string) bool { return strings.Contains(line, want) }) {
+			t.Errorf("%q is not among\n%s", want, strings.Join(d.Findings, "\n"))
+		}
+	}
+	if !slices.ContainsFunc(d.More, func(line string) bool { return strings.Contains(line, "of the communication is hidden") }) {
+		t.Errorf("folded is %q, want the communication's", d.More)
+	}
+	var out bytes.Buffer
+	if err := r.Fragment(&out); err != nil {
+		t.Fatal(err)
+	}
+	if want := "<summary>" + plural(len(d.More), "more finding") + "</summary>"; !strings.Contains(out.String(), want) {
+		t.Errorf("the display has no %q", want)
 	}
 }

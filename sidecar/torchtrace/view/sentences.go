@@ -7,7 +7,6 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/analyses"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/findings"
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/place"
-	"github.com/omni-perf/omni-perf/sidecar/words"
 )
 
 // All sentences about findings. Whoever decides or compares reads the finding.
@@ -70,6 +69,17 @@ func placeText(p place.Place) string {
 	return plain(p.String())
 }
 
+// those are the devices that a finding is about.
+type those struct{ noun, were, owning, their string }
+
+// devices are one, or several, or as many as there may be.
+func devices(f findings.Finding) those {
+	if f.Evidence["devices"] == 1 {
+		return those{"the device", "the device was", "the device's", "its"}
+	}
+	return those{"the devices", "the devices were", "the devices'", "their"}
+}
+
 func deviceIdle(f findings.Finding) string {
 	ranks, devices := int(f.Evidence["ranks"]), int(f.Evidence["devices"])
 	who := "The device was"
@@ -86,6 +96,9 @@ func deviceIdle(f findings.Finding) string {
 	default:
 		who = fmt.Sprintf("The %d devices of %d ranks were", devices, ranks)
 	}
+	if f.Value == 0 && f.Evidence["device_us"] > 0 {
+		return who + " never idle."
+	}
 	text := fmt.Sprintf("%s idle %s of the time", who, share(f.Value))
 	if w := whose(f); w != "" {
 		text += fmt.Sprintf(", %s most (%s)", w, share(f.Evidence["highest_share"]))
@@ -94,14 +107,28 @@ func deviceIdle(f findings.Finding) string {
 }
 
 func cpuOnly(f findings.Finding) string {
-	if n := int(f.Evidence["steps"]); n > 0 {
-		each := " each"
-		if n == 1 {
-			each = ""
-		}
-		return fmt.Sprintf("Nothing ran on a device: %s took %s%s on the CPU.", plural(n, "step"), length(f.Evidence["mean_step_us"]), each)
+	steps, launches := int(f.Evidence["steps"]), int(f.Evidence["launches"])
+	if steps == 0 && launches == 0 && f.Value == 0 {
+		return "Nothing was recorded."
 	}
-	return fmt.Sprintf("Nothing ran on a device in the %s recorded.", length(f.Value))
+	which, have, together := "trace", "has", ""
+	if f.Evidence["recordings"] > 1 {
+		which, have, together = "traces", "have", " together"
+	}
+	if steps == 0 {
+		which += " of " + length(f.Value) + together
+	}
+	text := fmt.Sprintf("The %s %s no device events", which, have)
+	if launches > 0 {
+		text = fmt.Sprintf("Kernels were launched (%s), but not recorded: the %s %s no device events", plural(launches, "call"), which, have)
+	}
+	switch steps {
+	case 0:
+		return text + "."
+	case 1:
+		return fmt.Sprintf("%s; 1 step took %s.", text, length(f.Evidence["mean_step_us"]))
+	}
+	return fmt.Sprintf("%s; %s took %s each.", text, plural(steps, "step"), length(f.Evidence["mean_step_us"]))
 }
 
 var causeWords = map[string]string{
@@ -109,15 +136,19 @@ var causeWords = map[string]string{
 	analyses.CauseInsideCall:  "the host was inside the call that launches the next work",
 	analyses.CauseQueued:      "the next kernel was only queued behind the last",
 	analyses.CauseWaited:      "work was launched, but waited for something else (another stream or device, a collective, a copy)",
+	analyses.CauseUnknown:     "the call that launched the next work was not recorded",
 }
 
 func idleCause(f findings.Finding) string {
-	return fmt.Sprintf("%s of the devices' idle time: %s.", share(f.Value), causeWords[f.Name])
+	return fmt.Sprintf("%s of %s idle time: %s.", capital(howMuch(f.Value)), devices(f).owning, causeWords[f.Name])
 }
 
 func launchCalls(f findings.Finding) string {
-	text := fmt.Sprintf("The devices were idle %s while launching calls ran, most of it in %s (%s of %s, the longest %s",
-		length(f.Evidence["idle_us"]), plain(f.Name), plural(int(f.Evidence["calls"]), "call"), length(f.Evidence["mean_us"]), length(f.Evidence["max_us"]))
+	text := fmt.Sprintf("%s idle %s while launching calls ran, most of it in %s (%s of %s",
+		capital(devices(f).were), length(f.Evidence["idle_us"]), plain(f.Name), plural(int(f.Evidence["calls"]), "call"), length(f.Evidence["mean_us"]))
+	if f.Evidence["calls"] > 1 {
+		text += ", the longest " + length(f.Evidence["max_us"])
+	}
 	if where := in(f); where != "" {
 		text += ", " + where
 	}
@@ -131,13 +162,13 @@ func dataLoading(f findings.Finding) string {
 		text += fmt.Sprintf(", rank %d's most (%s)", *f.Rank, share(highest))
 	}
 	if idle := f.Evidence["device_idle_us"]; idle > 0 {
-		text += fmt.Sprintf("; devices were idle for %s of it", length(idle))
+		text += fmt.Sprintf("; %s idle for %s of it", devices(f).were, length(idle))
 	}
 	return text + "."
 }
 
 func pythonIdle(f findings.Finding) string {
-	text := fmt.Sprintf("Python was %s for %s of the devices' idle time", in(f), share(f.Value))
+	text := fmt.Sprintf("Python was %s for %s of %s idle time", in(f), howMuch(f.Value), devices(f).owning)
 	if inner, ok := place.Parse(f.Name); ok {
 		text += fmt.Sprintf(", longest in %s (%s)", placeText(inner), share(f.Evidence["inner_share"]))
 	}
@@ -145,12 +176,12 @@ func pythonIdle(f findings.Finding) string {
 }
 
 func synchronising(f findings.Finding) string {
-	text := fmt.Sprintf("Devices ran out of work while the host waited in %s (%s calls, %s",
-		plain(f.Name), words.Count(int64(f.Evidence["calls"])), length(f.Evidence["total_us"]))
+	text := fmt.Sprintf("%s ran out of work while the host waited in %s (%s, %s",
+		capital(devices(f).noun), plain(f.Name), plural(int(f.Evidence["calls"]), "call"), length(f.Evidence["total_us"]))
 	if where := in(f); where != "" {
 		text += ", most " + where
 	}
-	return text + fmt.Sprintf("): %s of their idle time followed.", share(f.Value))
+	return text + fmt.Sprintf("): %s of %s idle time followed.", howMuch(f.Value), devices(f).their)
 }
 
 func pythonTime(f findings.Finding) string {
@@ -158,16 +189,23 @@ func pythonTime(f findings.Finding) string {
 }
 
 func topOperator(f findings.Finding) string {
-	return fmt.Sprintf("Of the operators %s took most: %s of their time in %s.", plain(f.Name), share(f.Value), plural(int(f.Evidence["calls"]), "call"))
+	return fmt.Sprintf("Of the operators %s took most: %s of their CPU time in %s.", plain(f.Name), share(f.Value), plural(int(f.Evidence["calls"]), "call"))
 }
 
 func hiddenCommunication(f findings.Finding) string {
-	return fmt.Sprintf("%s of the communication is hidden behind computation.", share(f.Value))
+	return capital(howMuch(f.Value)) + " of the communication is hidden behind computation."
 }
 
 func straggler(f findings.Finding) string {
-	return fmt.Sprintf("Rank %d came last to %.0f of %.0f collectives; the other ranks waited %s for it.",
-		*f.Rank, f.Evidence["times_last"], f.Evidence["collectives"], length(f.Value))
+	which := fmt.Sprintf("%.0f of %.0f collectives", f.Evidence["times_last"], f.Evidence["collectives"])
+	if f.Evidence["collectives"] == 1 {
+		which = "the only collective"
+	}
+	others := "the other ranks"
+	if f.Evidence["ranks"] == 2 {
+		others = "the other rank"
+	}
+	return fmt.Sprintf("Rank %d came last to %s; %s waited %s for it.", *f.Rank, which, others, length(f.Value))
 }
 
 func memoryPeak(f findings.Finding) string {

@@ -28,7 +28,10 @@ details{margin:6px 0}summary{cursor:pointer}details details{margin:4px 0 4px 16p
 @media (max-width:900px){.steps .opv{overflow-x:auto}.steps .opv>svg,.steps section>div>svg{min-width:840px;max-width:none}}
 @media print{body{padding:0;font-size:12px}details,.steps>label{display:none}.grid{columns:2}.grid figure,dl{break-inside:avoid}}`
 
-var page = template.Must(template.New("page").Parse(`<!doctype html>
+// counting writes numbers of things.
+var counting = template.FuncMap{"plural": plural}
+
+var page = template.Must(template.New("page").Funcs(counting).Parse(`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{{.Name}} – omni_perf</title>
 <meta http-equiv="Content-Security-Policy" content="{{.Policy}}">
 <meta name="viewport" content="width=device-width">
@@ -36,8 +39,8 @@ var page = template.Must(template.New("page").Parse(`<!doctype html>
 <h1>{{.Name}}<span>{{.About}}</span></h1>
 {{with .Answer}}<p class="answer">{{.}}</p>
 {{end}}{{with .Findings}}<ul>{{range .}}<li>{{.}}</li>{{end}}</ul>
-{{end}}{{with .More}}<details><summary>{{len .}} more</summary><ul>{{range .}}<li>{{.}}</li>{{end}}</ul></details>
-{{end}}{{if .Warnings}}{{if gt (len .Warnings) 2}}<details class="warn"><summary>{{len .Warnings}} warnings about the input</summary><ul>{{range .Warnings}}<li>{{.}}</li>{{end}}</ul></details>
+{{end}}{{with .More}}<details><summary>{{plural (len .) "more finding"}}</summary><ul>{{range .}}<li>{{.}}</li>{{end}}</ul></details>
+{{end}}{{if .Warnings}}{{if gt (len .Warnings) 2}}<details class="warn"><summary>{{plural (len .Warnings) "warning"}} about the input</summary><ul>{{range .Warnings}}<li>{{.}}</li>{{end}}</ul></details>
 {{else}}<ul class="warn">{{range .Warnings}}<li>{{.}}</li>{{end}}</ul>
 {{end}}{{end}}{{if .Steps}}<h2>Close up</h2>
 <div class="steps">{{if gt (len .Steps) 1}}{{range $i, $s := .Steps}}<input type="radio" name="step" id="step{{$i}}"{{if eq $i 0}} checked{{end}}><label for="step{{$i}}">{{$s.Tab}}</label>{{end}}{{else}}<input type="radio" checked hidden>{{end}}
@@ -50,7 +53,7 @@ var page = template.Must(template.New("page").Parse(`<!doctype html>
 <div class="grid">{{range .Charts}}<figure aria-label="{{.Title}}">{{.Inline}}</figure>
 {{end}}</div>
 {{end}}{{with .Missing}}<p class="dim">Not recorded: {{range $i, $m := .}}{{if $i}}; {{end}}{{$m}}{{end}}.</p>
-{{end}}{{if .Tables}}<details><summary>{{len .Tables}} tables</summary>
+{{end}}{{if .Tables}}<details><summary>{{plural (len .Tables) "table"}}</summary>
 {{range .Tables}}<details><summary>{{.Title}}</summary>{{with .Note}}<p class="dim">{{.}}</p>{{end}}{{if .Rows}}<div class="scroll"><table>
 <tr>{{range .Head}}<th{{if .Number}} class="n"{{end}}>{{.Text}}</th>{{end}}</tr>
 {{range .Rows}}<tr>{{range .}}<td{{if .Number}} class="n"{{end}}>{{.Text}}</td>{{end}}</tr>
@@ -59,18 +62,18 @@ var page = template.Must(template.New("page").Parse(`<!doctype html>
 {{end}}</body></html>
 `))
 
-var fragment = template.Must(template.New("fragment").Parse(`<div>
+var fragment = template.Must(template.New("fragment").Funcs(counting).Parse(`<div>
 <p style="margin:0 0 4px"><b>{{.Name}}</b> {{.About}}</p>
 {{with .Answer}}<p style="margin:0 0 2px"><b>{{.}}</b></p>
 {{end}}{{range .Findings}}<p style="margin:0 0 2px">{{.}}</p>
-{{end}}{{with .More}}<details><summary>{{len .}} more findings</summary>{{range .}}<p style="margin:0 0 2px">{{.}}</p>{{end}}</details>
-{{end}}{{if .Warnings}}<details><summary>{{len .Warnings}} {{if eq (len .Warnings) 1}}warning{{else}}warnings{{end}} about the input</summary><ul>{{range .Warnings}}<li>{{.}}</li>{{end}}</ul></details>
+{{end}}{{with .More}}<details><summary>{{plural (len .) "more finding"}}</summary>{{range .}}<p style="margin:0 0 2px">{{.}}</p>{{end}}</details>
+{{end}}{{if .Warnings}}<details><summary>{{plural (len .Warnings) "warning"}} about the input</summary><ul>{{range .Warnings}}<li>{{.}}</li>{{end}}</ul></details>
 {{end}}{{range .Steps}}{{.Figure}}
 {{end}}{{with .StepNote}}<p>{{.}}</p>
 {{end}}<p style="margin:6px 0 0">{{range .Charts}}<img alt="{{.Title}}" src="{{.Image}}" style="max-width:100%;vertical-align:top">
 {{end}}</p>
 {{with .Missing}}<p>Not recorded: {{range $i, $m := .}}{{if $i}}; {{end}}{{$m}}{{end}}.</p>
-{{end}}{{if .Tables}}<details><summary>{{len .Tables}} tables</summary>
+{{end}}{{if .Tables}}<details><summary>{{plural (len .Tables) "table"}}</summary>
 {{range .Tables}}<details><summary>{{.Title}}</summary>{{with .Note}}<p>{{.}}</p>{{end}}{{if .Rows}}<table>
 <tr>{{range .Head}}<th style="text-align:{{if .Number}}right{{else}}left{{end}}">{{.Text}}</th>{{end}}</tr>
 {{range .Rows}}<tr>{{range .}}<td style="text-align:{{if .Number}}right{{else}}left{{end}}">{{.Text}}</td>{{end}}</tr>

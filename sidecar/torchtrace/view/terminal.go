@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace/analyses"
@@ -79,7 +80,7 @@ func (r *Result) Text(w io.Writer, columns int) error {
 }
 
 // writeTable aligns numbers at the right; the last text column gets what room
-// is left.
+// is left. Columns without a value are left out.
 func writeTable(out *bufio.Writer, t *table.Table, title string, names []string, rows, columns int) {
 	var cols []*table.Column
 	for _, c := range t.Columns {
@@ -92,6 +93,7 @@ func writeTable(out *bufio.Writer, t *table.Table, title string, names []string,
 			cols = append(cols, c)
 		}
 	}
+	cols = slices.DeleteFunc(cols, func(c *table.Column) bool { return !hasValues(c, t.Len()) })
 	rows = min(rows, t.Len())
 	cells := make([][]string, rows+1)
 	widths := make([]int, len(cols))
@@ -122,7 +124,7 @@ func writeTable(out *bufio.Writer, t *table.Table, title string, names []string,
 		fmt.Fprintln(out, "  "+strings.TrimRight(line.String(), " "))
 	}
 	if t.Len() > rows {
-		fmt.Fprintf(out, "  … %s more rows (--csv FOLDER or --json FILE has them)\n", words.Count(int64(t.Len()-rows)))
+		fmt.Fprintf(out, "  … %s (in the files of --csv FOLDER or --json FILE)\n", plural(t.Len()-rows, "more row"))
 	}
 }
 

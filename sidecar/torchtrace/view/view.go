@@ -9,6 +9,7 @@ package view
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
@@ -60,7 +61,7 @@ func (r *Result) repeats(t *table.Table) bool {
 	case analyses.TableRecordings:
 		return len(r.Analysis.Recordings) < 2
 	case analyses.TableOverlap:
-		return !hasFigures(t, "comp_comm_overlap_pctg")
+		return !hasFigures(t)
 	case analyses.TableIdle: // the causes tell it further apart
 		return r.table(analyses.TableIdleCauses) != nil
 	}
@@ -79,11 +80,18 @@ func (r *Result) table(name string) *table.Table {
 	return nil
 }
 
-// hasFigures reports whether a column has any value.
-func hasFigures(t *table.Table, column string) bool {
-	c := t.Column(column)
-	for row := range t.Len() {
-		if c != nil && c.Value(row) != nil {
+// hasFigures reports whether a table says anything of what its rows are about: it
+// has not where nothing ran that it counts.
+func hasFigures(t *table.Table) bool {
+	return slices.ContainsFunc(t.Columns, func(c *table.Column) bool {
+		return !slices.Contains(identifiers, c.Name) && hasValues(c, t.Len())
+	})
+}
+
+// hasValues reports whether a column has a value in any of that many rows.
+func hasValues(c *table.Column, rows int) bool {
+	for row := range rows {
+		if v := c.Value(row); v != nil && v != "" {
 			return true
 		}
 	}

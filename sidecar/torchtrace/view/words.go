@@ -27,6 +27,17 @@ func share(part float64) string        { return words.Percent(part) }
 func percentOf(hundred float64) string { return words.Percent(hundred / 100) }
 func bytesOf(n float64) string         { return words.Quantity(n, "B") }
 
+// howMuch is a share of a whole, in front of "of".
+func howMuch(of float64) string {
+	switch of {
+	case 0:
+		return "none"
+	case 1:
+		return "all"
+	}
+	return share(of)
+}
+
 // duration writes microseconds with three significant digits.
 func duration(us float64) string {
 	switch a := math.Abs(us); {
@@ -110,11 +121,17 @@ func cellText(c *table.Column, row int) string {
 
 // heading is a column's name for people: units are with the values.
 func heading(c *table.Column) string {
+	if c.Kind == table.FlopPerS {
+		return "FLOP/s"
+	}
 	name := c.Name
 	for _, suffix := range []string{"_us", "_bytes", "_gbps", "_pctg"} {
 		name = strings.TrimSuffix(name, suffix)
 	}
 	return strings.ReplaceAll(name, "_", " ")
 }
+
+// capital begins a sentence with a text of this package.
+func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 func plural(n int, one string) string { return words.Plural(n, one, one+"s") }
