@@ -242,7 +242,7 @@ func finishCauses(list []CauseIdle, idle timeline.Nanos) {
 		if idle > 0 {
 			c.Share = float64(c.Nanos) / float64(idle)
 		}
-		c.Low, c.High = min(c.Low, c.Nanos), max(min(c.High, idle), c.Nanos)
+		c.within(idle)
 	}
 }
 
@@ -265,9 +265,7 @@ func mergeCause(list []CauseIdle, c CauseIdle) []CauseIdle {
 	for i := range list {
 		o := &list[i]
 		if o.Cause == c.Cause && o.Place == c.Place {
-			o.Nanos += c.Nanos
-			o.Low += c.Low
-			o.High += c.High
+			o.add(c.Bounded)
 			o.Evidence = joinIntervals(append(o.Evidence, c.Evidence...))
 			return list
 		}

@@ -40,11 +40,10 @@ func (a *attribution) halfWidth(m *activityModel) float64 {
 // tighten brings the bounds of a device's rows nearer where a model allows.
 func (d *DeviceIdle) tighten(width timeline.Nanos) {
 	for i := range d.Causes {
-		c := &d.Causes[i]
-		c.Low, c.High = max(c.Low, c.Nanos-width), min(c.High, c.Nanos+width)
+		d.Causes[i].tighten(width)
 	}
 	for i := range d.Kinds {
-		d.Kinds[i].tighten(width)
+		d.Kinds[i].each(func(b *Bounded) { b.tighten(width) })
 	}
 }
 

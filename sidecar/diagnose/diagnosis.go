@@ -68,14 +68,10 @@ type GPUTime struct {
 type CauseIdle struct {
 	Cause Cause
 	Place Place // zero when no line is to blame or several small ones are summed
-	Nanos timeline.Nanos
-	Share float64 // of the idle time, 0..1
-	// Low and High bound Nanos. Where a model looked inside the windows they are
-	// its bounds, else what the windows allow whatever the device did inside them.
-	// They are close together where a window saw one cause only.
-	Low, High timeline.Nanos
-	Advice    Advice
-	Evidence  []Interval // where most of it lies, in order of time; at most 32
+	Bounded
+	Share    float64 // of the idle time, 0..1
+	Advice   Advice
+	Evidence []Interval // where most of it lies, in order of time; at most 32
 }
 
 // Certainty says how far the division of idle time can be trusted.

@@ -84,11 +84,11 @@ type Finding struct {
 
 // Alternative is a kind of cause that may be the one with most of a GPU's idle time.
 type Alternative struct {
-	Kind             Kind
-	Cause            Cause // that surely has nearly all of the kind's time; empty where none has
-	Place            Place // likewise
-	Nanos, Low, High timeline.Nanos
-	Share            float64 // of the idle time
+	Kind  Kind
+	Cause Cause // that surely has nearly all of the kind's time; empty where none has
+	Place Place // likewise
+	Bounded
+	Share float64 // of the idle time
 }
 
 // Call is a function of a library that a line of the user's own called.

@@ -147,9 +147,9 @@ func undecided(e *evidence) measured {
 
 // alternative tells a kind by its one cause and line where it has such.
 func (k KindIdle) alternative() Alternative {
-	a := Alternative{Kind: k.Kind, Nanos: k.Nanos, Low: k.Low, High: k.High}
+	a := Alternative{Kind: k.Kind, Bounded: k.Bounded}
 	if c, ok := k.cause(); ok {
-		a.Cause, a.Nanos, a.Low, a.High = c.Cause, c.Nanos, c.Low, c.High
+		a.Cause, a.Bounded = c.Cause, c.Bounded
 	}
 	if l, ok := k.line(); ok && float64(l.Nanos) >= nearlyAll*float64(k.Nanos) {
 		a.Place = l.Place

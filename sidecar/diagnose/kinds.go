@@ -1,16 +1,15 @@
 package diagnose
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
-// KindIdle is the idle time of one kind of cause, with bounds as CauseIdle's.
+// KindIdle is the idle time of one kind of cause.
 type KindIdle struct {
-	Kind             Kind
-	Nanos, Low, High timeline.Nanos
+	Kind Kind
+	Bounded
 	// The same by cause alone, and by line alone, each bounded for itself: the causes
 	// of a line share its windows, and their bounds do not add up to the line's.
 	Causes []IdlePart
@@ -20,9 +19,9 @@ type KindIdle struct {
 // IdlePart is the part of a kind's idle time that has one cause, or that is at one
 // line. Most comes first where there are several.
 type IdlePart struct {
-	Cause            Cause // of a line: none
-	Place            Place // of a cause: zero. Of lines, those too small for rows of their own have the zero value together
-	Nanos, Low, High timeline.Nanos
+	Cause Cause // of a line: none
+	Place Place // of a cause: zero. Of lines, those too small for rows of their own have the zero value together
+	Bounded
 }
 
 // nearlyAll is the share of a time from which on one part of it stands for all.
@@ -59,24 +58,17 @@ func rivals(kinds []KindIdle) []KindIdle {
 
 // over is the mean over n devices.
 func (k KindIdle) over(n timeline.Nanos) KindIdle {
-	k.Nanos, k.Low, k.High = k.Nanos/n, k.Low/n, k.High/n
 	k.Causes, k.Lines = slices.Clone(k.Causes), slices.Clone(k.Lines)
-	for _, parts := range [][]IdlePart{k.Causes, k.Lines} {
-		for i := range parts {
-			p := &parts[i]
-			p.Nanos, p.Low, p.High = p.Nanos/n, p.Low/n, p.High/n
-		}
-	}
+	k.each(func(b *Bounded) { *b = Bounded{b.Nanos / n, b.Low / n, b.High / n} })
 	return k
 }
 
-// tighten brings the bounds nearer where a model allows.
-func (k *KindIdle) tighten(width timeline.Nanos) {
-	k.Low, k.High = max(k.Low, k.Nanos-width), min(k.High, k.Nanos+width)
+// each visits the kind's own time and those of its parts.
+func (k *KindIdle) each(visit func(*Bounded)) {
+	visit(&k.Bounded)
 	for _, parts := range [][]IdlePart{k.Causes, k.Lines} {
 		for i := range parts {
-			p := &parts[i]
-			p.Low, p.High = max(p.Low, p.Nanos-width), min(p.High, p.Nanos+width)
+			visit(&parts[i].Bounded)
 		}
 	}
 }
@@ -91,11 +83,11 @@ func (a *attribution) kinds() []KindIdle {
 	row := make(map[Kind]int)
 	for _, g := range groups(a, func(state int) Kind { return a.host.states[state].cause.Kind() }) {
 		row[g.of] = len(list)
-		list = append(list, KindIdle{Kind: g.of, Nanos: g.idle, Low: g.low, High: g.high})
+		list = append(list, KindIdle{Kind: g.of, Bounded: g.Bounded})
 	}
 	for _, g := range groups(a, func(state int) Cause { return a.host.states[state].cause }) {
 		k := &list[row[g.of.Kind()]]
-		k.Causes = append(k.Causes, IdlePart{Cause: g.of, Nanos: g.idle, Low: g.low, High: g.high})
+		k.Causes = append(k.Causes, IdlePart{Cause: g.of, Bounded: g.Bounded})
 	}
 	type line struct {
 		kind Kind
@@ -109,15 +101,15 @@ func (a *attribution) kinds() []KindIdle {
 		return line{st.cause.Kind(), st.at}
 	}) {
 		k := &list[row[g.of.kind]]
-		k.Lines = append(k.Lines, IdlePart{Place: g.of.at, Nanos: g.idle, Low: g.low, High: g.high})
+		k.Lines = append(k.Lines, IdlePart{Place: g.of.at, Bounded: g.Bounded})
 	}
 	return finishKinds(list, a.idle)
 }
 
 // group is the idle time of host states that have something in common.
 type group[T comparable] struct {
-	of              T
-	idle, low, high timeline.Nanos
+	of T
+	Bounded
 }
 
 // groups divides the host's states by what of says of each and sums them up.
@@ -136,11 +128,11 @@ func groups[T comparable](a *attribution, of func(state int) T) []group[T] {
 		groupOf[state] = i
 	}
 	for _, seg := range a.segments {
-		list[groupOf[seg.state]].idle += seg.idle
+		list[groupOf[seg.state]].Nanos += seg.idle
 	}
 	low, high := a.bounds(groupOf, len(list))
 	for i := range list {
-		list[i].low, list[i].high = low[i], high[i]
+		list[i].Low, list[i].High = low[i], high[i]
 	}
 	return list
 }
@@ -149,9 +141,7 @@ func groups[T comparable](a *attribution, of func(state int) T) []group[T] {
 func mergeKind(list []KindIdle, k KindIdle) []KindIdle {
 	for i := range list {
 		if o := &list[i]; o.Kind == k.Kind {
-			o.Nanos += k.Nanos
-			o.Low += k.Low
-			o.High += k.High
+			o.add(k.Bounded)
 			o.Causes, o.Lines = mergeParts(o.Causes, k.Causes), mergeParts(o.Lines, k.Lines)
 			return list
 		}
@@ -167,9 +157,7 @@ func mergeParts(list, more []IdlePart) []IdlePart {
 			list = append(list, p)
 			continue
 		}
-		list[i].Nanos += p.Nanos
-		list[i].Low += p.Low
-		list[i].High += p.High
+		list[i].add(p.Bounded)
 	}
 	return list
 }
@@ -177,23 +165,13 @@ func mergeParts(list, more []IdlePart) []IdlePart {
 // finishKinds leaves out the kinds that no window saw, orders the others and keeps
 // bounds around them.
 func finishKinds(list []KindIdle, idle timeline.Nanos) []KindIdle {
-	list = slices.DeleteFunc(list, func(k KindIdle) bool { return k.High == 0 && k.Nanos == 0 })
-	slices.SortStableFunc(list, func(x, y KindIdle) int { return cmp.Compare(y.Nanos, x.Nanos) })
+	list = mostFirst(list, func(k *KindIdle) *Bounded { return &k.Bounded })
 	for i := range list {
 		k := &list[i]
-		k.Low, k.High = min(k.Low, k.Nanos), max(min(k.High, idle), k.Nanos)
-		k.Causes, k.Lines = finishParts(k.Causes, idle), finishParts(k.Lines, idle)
+		for _, parts := range []*[]IdlePart{&k.Causes, &k.Lines} {
+			*parts = mostFirst(*parts, func(p *IdlePart) *Bounded { return &p.Bounded })
+		}
+		k.each(func(b *Bounded) { b.within(idle) })
 	}
 	return list
-}
-
-// finishParts does the same for a kind's parts.
-func finishParts(parts []IdlePart, idle timeline.Nanos) []IdlePart {
-	parts = slices.DeleteFunc(parts, func(p IdlePart) bool { return p.High == 0 && p.Nanos == 0 })
-	slices.SortStableFunc(parts, func(x, y IdlePart) int { return cmp.Compare(y.Nanos, x.Nanos) })
-	for i := range parts {
-		p := &parts[i]
-		p.Low, p.High = min(p.Low, p.Nanos), max(min(p.High, idle), p.Nanos)
-	}
-	return parts
 }

@@ -116,8 +116,8 @@ func idleOf(devices, used []*device) *Idle {
 		for _, d := range known {
 			d.idle = DeviceIdle{Device: d.index, Idle: d.time.Idle, Certainty: Certainty{Method: ByAbsence, R2: math.NaN(), HeldOut: math.NaN()}}
 			if n := d.time.Idle; n > 0 {
-				d.idle.Causes = []CauseIdle{{Cause: NoWork, Nanos: n, Share: 1, Low: n, High: n}}
-				d.idle.Kinds = []KindIdle{{Kind: Absence, Nanos: n, Low: n, High: n}}
+				d.idle.Causes = []CauseIdle{{Cause: NoWork, Bounded: exactly(n), Share: 1}}
+				d.idle.Kinds = []KindIdle{{Kind: Absence, Bounded: exactly(n)}}
 			}
 		}
 		used = known

@@ -62,7 +62,7 @@ func ofKind(k diagnose.Kind, parts ...diagnose.IdlePart) func(*diagnose.Finding)
 }
 
 func exactly(c diagnose.Cause, n timeline.Nanos) diagnose.IdlePart {
-	return diagnose.IdlePart{Cause: c, Nanos: n, Low: n, High: n}
+	return diagnose.IdlePart{Cause: c, Bounded: diagnose.Bounded{Nanos: n, Low: n, High: n}}
 }
 
 func call(function, library string) func(*diagnose.Finding) {
@@ -97,7 +97,7 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 		waiting(diagnose.Sleep), waiting(diagnose.UserInput), waiting(diagnose.Child), waiting(diagnose.Thread), waiting(diagnose.Lock),
 		waiting(diagnose.EventLoop), waiting(diagnose.Waiting),
 		with(none, ofKind(diagnose.Waits,
-			diagnose.IdlePart{Cause: diagnose.Sleep, Nanos: 2 * second, Low: second / 10, High: 3 * second}, exactly(diagnose.Lock, second),
+			diagnose.IdlePart{Cause: diagnose.Sleep, Bounded: diagnose.Bounded{Nanos: 2 * second, Low: second / 10, High: 3 * second}}, exactly(diagnose.Lock, second),
 			exactly(diagnose.Child, second/2), exactly(diagnose.Thread, 4*second/10), exactly(diagnose.UserInput, second/10))),
 	},
 	diagnose.GPUWaitsForContention: {waiting(diagnose.GIL), waiting(diagnose.NoCPU)},
@@ -111,19 +111,19 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 	diagnose.GPUIdleUndecided: {
 		with(none, func(f *diagnose.Finding) {
 			f.Alternatives = []diagnose.Alternative{
-				{Kind: diagnose.Launching, Cause: diagnose.Launch, Place: line3, Nanos: second, Low: second / 10, High: 2 * second},
-				{Kind: diagnose.Host, Nanos: second, Low: 4 * second / 10, High: 16 * second / 10},
+				{Kind: diagnose.Launching, Cause: diagnose.Launch, Place: line3, Bounded: diagnose.Bounded{Nanos: second, Low: second / 10, High: 2 * second}},
+				{Kind: diagnose.Host, Bounded: diagnose.Bounded{Nanos: second, Low: 4 * second / 10, High: 16 * second / 10}},
 			}
 		}),
 		with(none, func(f *diagnose.Finding) {
 			for _, k := range []diagnose.Kind{diagnose.Host, diagnose.Starvation, diagnose.SettingUp, diagnose.Waits} {
-				f.Alternatives = append(f.Alternatives, diagnose.Alternative{Kind: k, Nanos: second, Low: second / 10, High: 2 * second})
+				f.Alternatives = append(f.Alternatives, diagnose.Alternative{Kind: k, Bounded: diagnose.Bounded{Nanos: second, Low: second / 10, High: 2 * second}})
 			}
 		}),
 		with(none, func(f *diagnose.Finding) {
 			f.Alternatives = []diagnose.Alternative{
-				{Kind: diagnose.SettingUp, Cause: diagnose.SetUp, Nanos: 2 * second, Low: 199 * second / 100, High: 201 * second / 100},
-				{Kind: diagnose.Ending, Cause: diagnose.Exit, Nanos: 2 * second, Low: 199 * second / 100, High: 201 * second / 100},
+				{Kind: diagnose.SettingUp, Cause: diagnose.SetUp, Bounded: diagnose.Bounded{Nanos: 2 * second, Low: 199 * second / 100, High: 201 * second / 100}},
+				{Kind: diagnose.Ending, Cause: diagnose.Exit, Bounded: diagnose.Bounded{Nanos: 2 * second, Low: 199 * second / 100, High: 201 * second / 100}},
 			}
 		}),
 	},
