@@ -30,9 +30,6 @@ func newCompany(s *stacks, self *timeline.Thread) *company {
 	}
 	for i, p := range s.rec.Processes {
 		if p.PID != s.rec.Target.PID && (p.IsWorker() || p.Role == timeline.RoleChild) && c.descends(i) {
-			if s.isBeforeExec(i) {
-				p.Role, p.Command = timeline.RoleChild, ""
-			}
 			c.children = append(c.children, p)
 		}
 	}

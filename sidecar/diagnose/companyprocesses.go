@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
@@ -81,45 +80,6 @@ const (
 	manyChildren = 4
 	shortLife    = timeline.Nanos(100e6)
 )
-
-// isBeforeExec tells a process that was seen only between its fork and its exec: it is
-// no worker, though it still was the program that started it.
-func (s *stacks) isBeforeExec(process int) bool {
-	p := s.rec.Processes[process]
-	if p.Role != timeline.RoleWorker {
-		return false
-	}
-	switch p.Stacks.Reason {
-	case timeline.StacksNotPython:
-		return true
-	case timeline.StacksRead, timeline.StacksTooShort:
-	default: // nothing is known of it
-		return false
-	}
-	if p.End == 0 || p.End-p.Start >= shortLife {
-		return false
-	}
-	for i := range s.rec.Threads {
-		t := &s.rec.Threads[i]
-		if t.Process != process {
-			continue
-		}
-		for _, span := range t.Spans {
-			if span.Node != timeline.RootNode && !s.starts(s.stack(span.Node)) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// starts tells a stack on which subprocess is about to start a program.
-func (s *stacks) starts(stack []timeline.FrameID) bool {
-	return slices.ContainsFunc(stack, func(id timeline.FrameID) bool {
-		f := s.rec.Frames[id]
-		return strings.HasSuffix(f.File, "/subprocess.py") && strings.HasSuffix(f.Function, "_execute_child")
-	})
-}
 
 // haveEnded tells whether the processes that the program has started were over by then.
 func (c *company) haveEnded(by timeline.Nanos) bool {

@@ -42,12 +42,14 @@ func Identify(rec *timeline.Recording) *timeline.Recording {
 	out := *rec
 	out.Processes = slices.Clone(rec.Processes)
 	runs := make([]timeline.Role, len(rec.Nodes)) // the loop that is on a stack, by node
+	launches := make([]bool, len(rec.Nodes))
 	for i := 1; i < len(rec.Nodes); i++ {
 		n := rec.Nodes[i]
 		if int(n.Parent) >= i || int(n.Frame) >= len(rec.Frames) { // a damaged file
 			continue
 		}
 		runs[i] = runs[n.Parent]
+		launches[i] = launches[n.Parent] || launchOf(rec.Frames[n.Frame])
 		if role, ok := loopOf(rec.Frames[n.Frame]); ok { // the innermost: a fork has its owner's stack below
 			runs[i] = role
 		}
@@ -73,6 +75,12 @@ func Identify(rec *timeline.Recording) *timeline.Recording {
 			p.Role = timeline.RoleLoaderWorker
 		case times[0] > 0:
 			p.Role = timeline.RolePoolWorker
+		}
+	}
+	beforeExec := isBeforeExec(rec, launches)
+	for i := range out.Processes {
+		if p := &out.Processes[i]; i > 0 && p.Role == timeline.RoleWorker && beforeExec(i) {
+			p.Role, p.Command, p.Number = timeline.RoleChild, "", nil // the program it became was not seen
 		}
 	}
 	number(&out)

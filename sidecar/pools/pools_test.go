@@ -119,6 +119,29 @@ func TestWorkersAreNamedAsTheirOwnerCounts(t *testing.T) {
 	}
 }
 
+// subprocess forks before it runs another program, and what was seen until then is the
+// program that started it.
+func TestWhatWasSeenOnlyBeforeItsExecIsNoWorker(t *testing.T) {
+	launch := []string{"/u/work.py:main:3", "/lib/python3.12/subprocess.py:Popen._execute_child:1900"}
+	notPython := worker(0, 9)
+	notPython.Stacks.Reason = timeline.StacksNotPython
+	brief, busy, long, unknown := worker(1, 1.05), worker(1, 1.05), worker(1, 4), worker(1, 1.05)
+	for _, p := range []*timeline.Process{&brief, &busy, &long} {
+		p.Stacks.Reason, p.Command = timeline.StacksRead, "work.py"
+	}
+	s := newScene(notPython, brief, busy, long, unknown)
+	s.worker(2, 1, stint{launch, python, 0.05})
+	s.worker(3, 1, stint{launch, python, 0.02}, stint{crunch9, python, 0.03})
+	s.worker(4, 1, stint{launch, python, 3})
+	rec := Identify(s.b.Snapshot(seconds(9)))
+	if got, want := fmt.Sprint(names(rec)), "[child child pool-worker 1 worker 1 worker 2]"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if p := rec.Processes[2]; p.Command != "" {
+		t.Errorf("a command that nobody has seen is called %q", p.Command)
+	}
+}
+
 func TestWhatAPoolDid(t *testing.T) {
 	s := newScene(worker(0, 0), worker(0, 0), worker(0, 0))
 	s.worker(1, 0, stint{spawning, python, 1}, stint{crunch, python, 6}, stint{crunch9, io, 2}, stint{getting, io, 1})

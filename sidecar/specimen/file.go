@@ -10,6 +10,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/omni-perf/omni-perf/sidecar/pools"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
@@ -199,7 +200,7 @@ func Decode(packed []byte) (*Specimen, error) {
 		}
 		rec.Tracks = append(rec.Tracks, out)
 	}
-	return &Specimen{Recording: rec, Lines: d.Lines}, nil
+	return &Specimen{Recording: pools.Identify(rec), Lines: d.Lines}, nil // roles as a recording of today has them
 }
 
 // Read reads a recording from a file.
