@@ -175,6 +175,8 @@ const (
 
 func (l lifetime) stageAt(t timeline.Nanos) stage {
 	switch {
+	case t < l.born && t < l.firstWork: // a launcher has not started its ranks yet
+		return beforeFirstWork
 	case t < l.born, t >= l.died && l.died > 0, l.unreadAt(t):
 		return running
 	case t < l.begin:
