@@ -96,12 +96,13 @@ test-truth: build
 
 # Thirty times each, cells and scripts, with a table of how far profile and truth are apart. Then all programs
 # and trainings of sidecar/specimen, run live by the interpreters that have what they need: .venv, .cache/torch
-# and those in SPECIMEN_PYTHONS.
+# and those in SPECIMEN_PYTHONS. What was interrupted goes on where it stopped, for the same build.
 REPEAT ?= 30
+TRUTH := $(BIN)/python -m truth --repeat $(REPEAT) --keep $(CURDIR)/build/truth
 truth: build
 	tools/interpreters > /dev/null
 	tools/kernels
-	cd magics/tests && $(BIN)/python -m truth --repeat $(REPEAT) && $(BIN)/python -m truth --repeat $(REPEAT) --scripts
+	cd magics/tests && $(TRUTH) && $(TRUTH) --scripts
 	OMNI_PERF_TRUTH=1 $(GO) test -timeout 4h -count 1 ./sidecar/specimen
 	OMNI_PERF_TRUTH=1 $(GO) test -timeout 1h -count 1 -v -run '^(TestTruthProgramsAsChildren|TestSharesOfForkedWorkers)$$' ./sidecar/pystack
 	OMNI_PERF_TRUTH=1 $(BIN)/python -m pytest -s magics/tests/test_agreement.py

@@ -1,27 +1,37 @@
-"""Prints how far profiles are from the truth: ``python -m truth [--repeat 30] [--scripts] [3.12 …] [--only TEXT]``."""
+"""Prints how far profiles are from the truth: ``python -m truth [--repeat 30] [--scripts] [3.12 …] [--only TEXT]``.
+
+With ``--keep FOLDER`` what was measured is kept there, and a run that was interrupted goes on where it stopped.
+"""
 
 from __future__ import annotations
 
 import argparse
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
-from truth import cases, running
+from truth import cases, kept, running
+from truth.cases import Case
+from truth.kept import Kept
 from truth.running import ENVIRONMENTS, Notebook, Results
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m truth", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m truth", description="How far profiles are from the truth.")
     parser.add_argument("environments", nargs="*", help="of .cache/kernels; all by default")
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--scripts", action="store_true", help="as scripts by omni-perf run instead")
     parser.add_argument("--only", default="", help="cases with this text in their name")
+    parser.add_argument("--keep", type=Path, help="folder for what each repetition adds; goes on with what is there")
     options = parser.parse_args()
+    build = kept.build()
     found = options.environments or sorted(path.parent.name for path in ENVIRONMENTS.glob("*/.complete"))
     wrong = 0
     for environment in found:
-        results = measure(environment, options.repeat, options.scripts, options.only)
+        name = f"{environment}{'-scripts' if options.scripts else ''}.json"
+        so_far = Kept(options.keep / name, build) if options.keep else None
+        results = measure(environment, options.repeat, options.scripts, options.only, so_far)
         right = sum(comparison.right for comparison in results.values())
         worst = max((comparison.variation for comparison in results.values()), default=0)
         samples = sum(comparison.samples for comparison in results.values())
@@ -37,25 +47,29 @@ def main() -> int:
     return 1 if wrong else 0
 
 
-def measure(environment: str, repeat: int, scripts: bool, only: str) -> Results:
-    results: Results = {}
+def measure(environment: str, repeat: int, scripts: bool, only: str, so_far: Kept | None) -> Results:
+    results: Results = so_far.results if so_far else {}
     chosen = [
         case
         for case in cases.load()
         if only in case.name and all(running.has(environment, module) for module in case.needs)
     ]
+
+    def each(run: Callable[[Case], object]) -> None:
+        for _ in range(so_far.repetitions if so_far else 0, repeat):
+            for case in chosen:
+                run(case)
+            if so_far:
+                so_far.keep()
+
     with tempfile.TemporaryDirectory(prefix="truth-") as folder:
         place = Path(folder)
         if scripts:
-            for _ in range(repeat):
-                for case in chosen:
-                    running.run_script(results, environment, case, place)
+            each(lambda case: running.run_script(results, environment, case, place))
             return results
         with running.kernel(environment, place) as kernel:
             notebook = Notebook(kernel, place)
-            for _ in range(repeat):
-                for case in chosen:
-                    running.run_cells(results, notebook, case)
+            each(lambda case: running.run_cells(results, notebook, case))
     return results
 
 
