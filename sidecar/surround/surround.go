@@ -165,11 +165,14 @@ func bounds(t timeline.Thread, positions []position, duration timeline.Nanos) (f
 	if from >= duration { // it was over before anything of it was seen
 		return 0, duration
 	}
+	call := timeline.RootNode // of the magic that printed it and then had a little to do
 	for _, span := range slices.Backward(t.Spans) {
 		switch p := at(positions, span.Node); {
-		case p.phase == timeline.PhaseTraceback:
+		case p.phase == timeline.PhaseTraceback && (call == timeline.RootNode || call == p.after):
 			to = max(span.Start, from)
-		case p.phase == timeline.PhaseNone && (p.inCell || p.mode == program || p.mode == called):
+		case p.mode == magic && to == duration && (call == timeline.RootNode || call == p.after):
+			call = p.after
+		case p.phase == timeline.PhaseTraceback, p.phase == timeline.PhaseNone && (p.inCell || p.mode == program || p.mode == called):
 			return from, to
 		}
 	}

@@ -262,6 +262,18 @@ func TestTheTimeOfATracebackIsNotTheCells(t *testing.T) {
 	if out := Strip(rec); out.Duration != second {
 		t.Errorf("%v of 1 s are left", out.Duration.Seconds())
 	}
+	// The magic may have a little to do then; what another line does is the cell's.
+	printed := stack(run, frame("InteractiveShell.showtraceback", shell, 2279))
+	rec = record("%run bad.py\n%pip list", inCell(cell(1)), printed, stack(run[:len(run)-1]))
+	if out := Strip(rec); out.Duration != second {
+		t.Errorf("%v of 1 s are left", out.Duration.Seconds())
+	}
+	for _, then := range [][]timeline.Frame{inCell(cell(2), lineMagic), inCell(cell(2))} {
+		rec = record("%run bad.py\n%pip list", inCell(cell(1)), printed, then, stack(run[:len(run)-1]))
+		if out := Strip(rec); out.Duration != 4*second {
+			t.Errorf("%v of 4 s are left", out.Duration.Seconds())
+		}
+	}
 	// A traceback that the cell itself lets IPython print is within its time.
 	rec = record("f()", inCell(cell(1)), traceback, inCell(cell(1)))
 	if out := Strip(rec); out.Duration != 3*second {
