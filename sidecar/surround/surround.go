@@ -165,18 +165,35 @@ func bounds(t timeline.Thread, positions []position, duration timeline.Nanos) (f
 	if from >= duration { // it was over before anything of it was seen
 		return 0, duration
 	}
-	call := timeline.RootNode // of the magic that printed it and then had a little to do
+	call := timeline.RootNode // the line of the magic that printed it and then had a little to do
 	for _, span := range slices.Backward(t.Spans) {
-		switch p := at(positions, span.Node); {
+		p := at(positions, span.Node)
+		line, returns := p.returning(span.End - span.Start)
+		switch {
 		case p.phase == timeline.PhaseTraceback && (call == timeline.RootNode || call == p.after):
 			to = max(span.Start, from)
-		case p.mode == magic && to == duration && (call == timeline.RootNode || call == p.after):
-			call = p.after
+		case returns && to == duration && (call == timeline.RootNode || call == line):
+			call = line
 		case p.phase == timeline.PhaseTraceback, p.phase == timeline.PhaseNone && (p.inCell || p.mode == program || p.mode == called):
 			return from, to
 		}
 	}
 	return from, to
+}
+
+// brief is what returning from a call takes at most, with all that is freed then.
+const brief = timeline.Nanos(10e6)
+
+// returning tells stacks that may be all that follows on a magic's work, and the line it was called in:
+// those of the magic itself, and for a moment those of the line.
+func (p position) returning(length timeline.Nanos) (line timeline.NodeID, ok bool) {
+	switch {
+	case p.mode == magic:
+		return p.after, true
+	case p.mode == program && p.top:
+		return p.shown, length < brief
+	}
+	return timeline.RootNode, false
 }
 
 // sources are the cells' texts under the names that the frames have now.

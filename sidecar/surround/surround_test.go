@@ -268,11 +268,18 @@ func TestTheTimeOfATracebackIsNotTheCells(t *testing.T) {
 	if out := Strip(rec); out.Duration != second {
 		t.Errorf("%v of 1 s are left", out.Duration.Seconds())
 	}
-	for _, then := range [][]timeline.Frame{inCell(cell(2), lineMagic), inCell(cell(2))} {
+	for _, then := range [][]timeline.Frame{inCell(cell(2), lineMagic), inCell(cell(2)), inCell(cell(1))} { // that for long
 		rec = record("%run bad.py\n%pip list", inCell(cell(1)), printed, then, stack(run[:len(run)-1]))
 		if out := Strip(rec); out.Duration != 4*second {
 			t.Errorf("%v of 4 s are left", out.Duration.Seconds())
 		}
+	}
+	// So may the line, for a moment.
+	rec = record("%run bad.py", inCell(cell(1)), printed, inCell(cell(1)))
+	rec.Duration = 2*second + brief/10
+	rec.Threads[0].Spans[2].End = rec.Duration
+	if out := Strip(rec); out.Duration != second {
+		t.Errorf("%v of 1 s are left", out.Duration.Seconds())
 	}
 	// A traceback that the cell itself lets IPython print is within its time.
 	rec = record("f()", inCell(cell(1)), traceback, inCell(cell(1)))
