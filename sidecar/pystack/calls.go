@@ -207,10 +207,33 @@ func (a *attempt) leafIsLive() bool {
 	}
 	leaf := &a.found[n-1]
 	s, offset := a.r.find(leaf.addr, a.r.l.Frame.Size)
-	if s == nil || !s.onDataStack() || a.doing(s.use(a.before)+offset, leaf) != doingUnknown {
+	if s == nil || !s.onDataStack() {
+		return true
+	}
+	does := a.doing(s.use(a.before)+offset, leaf)
+	if does == doesRun || a.ranBefore(leaf, s.use(true)+offset) || does == doesCall {
 		return true
 	}
 	a.found = a.found[:n-1]
 	a.certain = min(a.certain, n-1)
 	return false
+}
+
+// ranBefore tells whether the leaf ran in the copy before the thread state, at a place in
+// the buffer, and takes it as it was there. What it has called or where it has returned
+// since, within a microsecond, would have the time of a short line before that.
+func (a *attempt) ranBefore(leaf *frame, at uint64) bool {
+	r := a.r
+	then := *leaf
+	then.instr = r.word(at + r.l.Frame.Instr)
+	var ok bool
+	then.index, ok = leaf.object.Instruction(r.l, then.instr)
+	if !ok || then.index < leaf.object.FirstTraceable || a.doing(at, &then) != doesRun {
+		return false
+	}
+	if then.instr != leaf.instr {
+		then.node, then.isNew = 0, true
+	}
+	*leaf = then
+	return true
 }
