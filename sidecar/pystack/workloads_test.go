@@ -291,6 +291,50 @@ func TestLeafLines(t *testing.T) {
 	})
 }
 
+// shortLines is a recursion whose lines last some microseconds, with its own clock of the line that computes.
+var shortLines = truth.Workload{Name: "shortlines", Source: `
+import time
+import harness
+
+clock, spent = time.perf_counter_ns, {"computes": 0, "calls": 0}
+
+def depth(n):
+    start = clock(); x = sum(range(1000)); spent["computes"] += clock() - start
+    return depth(n - 1) if n else x
+
+def one_round():
+    start, before = clock(), spent["computes"]
+    for _ in range(20): depth(60)
+    spent["calls"] += clock() - start - (spent["computes"] - before)
+
+def begin():
+    spent.update(computes=0, calls=0)
+
+harness.drive(one_round, lambda: {"spent_ns": spent}, before=begin)
+`}
+
+// A read takes a microsecond and more, in which the leaf calls and returns: what it does
+// then is not to have the time of the line before.
+func TestShortLinesKeepTheirTime(t *testing.T) {
+	lines := map[int]string{8: "computes", 9: "calls"}
+	eachVersion(t, func(t *testing.T, python truth.Interpreter) {
+		noise.Again(t, func(try *noise.Attempt) {
+			r := sampleHeld(try, python, shortLines, 1500*time.Millisecond, SampleOptions{})
+			got := weights(r.rec, mainThread(t, r.rec), func(_ timeline.Span, s truth.Sample) string {
+				if n := len(s.Functions); n > 0 && s.Functions[n-1] == "depth" {
+					return lines[s.Lines[n-1]]
+				}
+				return ""
+			})
+			distance := truth.Distance(got, r.measured.SpentNs)
+			t.Logf("total variation distance %.4f: %v, the program itself says %v", distance, got, r.measured.SpentNs)
+			if distance > 0.03 {
+				try.Errorf("got shares %v, the program itself says %v", got, r.measured.SpentNs)
+			}
+		})
+	})
+}
+
 func TestStdlibLineTables(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles the whole standard library; not with -short")
