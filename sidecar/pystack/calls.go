@@ -149,9 +149,15 @@ func (a *attempt) extend(sure int) bool {
 	if s == nil {
 		return false
 	}
-	at, next := s.use(a.before)+offset, above[len(above)-1].addr
+	return a.goOn(caller, s.use(a.before)+offset, above[len(above)-1].addr)
+}
+
+// goOn takes up what a copy shows above a frame, which is at a place in the buffer; what it
+// calls lies at next. It tells whether that is all there was at that moment.
+func (a *attempt) goOn(caller frame, at, next uint64) bool {
+	r := a.r
 	for first := true; ; first = false {
-		callee, offset := r.find(next, l.Frame.Size)
+		callee, offset := r.find(next, r.l.Frame.Size)
 		isThere := callee != nil && callee.onDataStack() && r.direct(callee.use(a.before)+offset, caller.addr)
 		switch a.doing(at, &caller) {
 		case doingUnknown:
@@ -210,8 +216,16 @@ func (a *attempt) leafIsLive() bool {
 	if s == nil || !s.onDataStack() {
 		return true
 	}
-	does := a.doing(s.use(a.before)+offset, leaf)
-	if does == doesRun || a.ranBefore(leaf, s.use(true)+offset) || does == doesCall {
+	at := s.use(a.before) + offset
+	switch a.doing(at, leaf) {
+	case doesRun:
+		return true
+	case doesCall: // a Python function since the thread state was read, or it calls C code
+		whole := a.goOn(*leaf, at, leaf.addr+leaf.object.FrameLen)
+		if len(a.found) > n {
+			return whole
+		}
+		a.asBefore(s.use(true) + offset)
 		return true
 	}
 	a.found = a.found[:n-1]
@@ -219,21 +233,18 @@ func (a *attempt) leafIsLive() bool {
 	return false
 }
 
-// ranBefore tells whether the leaf ran in the copy before the thread state, at a place in
-// the buffer, and takes it as it was there. What it has called or where it has returned
-// since, within a microsecond, would have the time of a short line before that.
-func (a *attempt) ranBefore(leaf *frame, at uint64) bool {
-	r := a.r
+// asBefore takes the leaf as it was in the copy before the thread state, at a place in the
+// buffer, if it ran there: the line that has called something since, within a microsecond,
+// would have the time of a short line before that.
+func (a *attempt) asBefore(at uint64) {
+	leaf := &a.found[len(a.found)-1]
 	then := *leaf
-	then.instr = r.word(at + r.l.Frame.Instr)
+	then.instr = a.r.word(at + a.r.l.Frame.Instr)
 	var ok bool
-	then.index, ok = leaf.object.Instruction(r.l, then.instr)
-	if !ok || then.index < leaf.object.FirstTraceable || a.doing(at, &then) != doesRun {
-		return false
+	then.index, ok = leaf.object.Instruction(a.r.l, then.instr)
+	if then.instr == leaf.instr || !ok || then.index < leaf.object.FirstTraceable || a.doing(at, &then) != doesRun {
+		return
 	}
-	if then.instr != leaf.instr {
-		then.node, then.isNew = 0, true
-	}
+	then.node, then.isNew = 0, true
 	*leaf = then
-	return true
 }
