@@ -190,12 +190,12 @@ func (a *attempt) goOn(caller frame, at, next uint64) bool {
 	}
 }
 
-// callee decodes the frame at addr, at a place in the buffer.
+// callee decodes the frame at addr, at a place in the buffer. What it runs has been seen
+// before, as all known calls have: code of a remnant is not read, it may be freed.
 func (a *attempt) callee(addr, at uint64) (f frame, ok bool) {
 	l := a.r.l
 	f = frame{addr: addr, code: a.r.word(at+l.Frame.Code) &^ l.Frame.CodeTag, instr: a.r.word(at + l.Frame.Instr), isNew: true}
-	var err error
-	if f.object, err = a.r.codes.get(f.code); err != nil {
+	if f.object = a.r.codes.byAddr[f.code]; f.object == nil {
 		return f, false
 	}
 	f.index, ok = f.object.Instruction(l, f.instr)
