@@ -16,7 +16,9 @@
 // (attempt.go), of which a sample makes some if need be (reader.go). A frame counts if
 // its copies agree, up to the first caller that has run meanwhile (walk.go, decode.go).
 // Above that, one copy is followed as far as it shows frames in calls that copies
-// which agree have shown before (calls.go). What is not sure is cut off and the sample
+// which agree have shown before (calls.go); so is the thread's leaf where it has called
+// something since its state was read, else lines of microseconds would lose a part of
+// their time to the lines that call. What is not sure is cut off and the sample
 // marked truncated; nothing is guessed.
 //
 // Which code a frame runs: code objects are freed and the next one takes the address,
