@@ -205,7 +205,8 @@ func (a *attempt) callee(addr, at uint64) (f frame, ok bool) {
 // leafIsLive tells whether the last frame found, the thread's leaf by its state, can
 // be one by its own copies. Programs that go round in just the time between two
 // copies can make them agree on a frame that an earlier call has left there; it is
-// taken out then.
+// taken out then. One that has called something since its state was read is followed
+// there, or taken as it was before.
 func (a *attempt) leafIsLive() bool {
 	n := len(a.found)
 	if n == 0 || len(a.chain) == 0 || a.chain[0].addr != a.found[n-1].addr {

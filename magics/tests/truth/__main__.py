@@ -25,7 +25,9 @@ def main() -> int:
     parser.add_argument("--only", default="", help="cases with this text in their name")
     parser.add_argument("--keep", type=Path, help="folder for what each repetition adds; goes on with what is there")
     options = parser.parse_args()
-    build = kept.build()
+    if options.keep and options.only:
+        parser.error("--keep counts the repetitions of all cases, and --only chooses some")
+    build = kept.build() if options.keep else ""
     found = options.environments or sorted(path.parent.name for path in ENVIRONMENTS.glob("*/.complete"))
     wrong = 0
     for environment in found:
