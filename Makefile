@@ -94,11 +94,13 @@ test-python: build
 test-truth: build
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup magics/tests/truth $(PYTEST)
 
-# Thirty times each, cells and scripts, with a table of how far profile and truth are apart. Then all programs
-# and trainings of sidecar/specimen, run live by the interpreters that have what they need: .venv, .cache/torch
-# and those in SPECIMEN_PYTHONS. What was interrupted goes on where it stopped, for the same build.
+# Thirty times each and 10,000 samples at least, cells and scripts, with a table of how far profile and truth
+# are apart. Then all programs and trainings of sidecar/specimen, run live by the interpreters that have what
+# they need: .venv, .cache/torch and those in SPECIMEN_PYTHONS. What was interrupted goes on where it stopped,
+# for the same build.
 REPEAT ?= 30
-TRUTH := $(BIN)/python -m truth --repeat $(REPEAT) --keep $(CURDIR)/build/truth
+SAMPLES ?= 10000
+TRUTH := $(BIN)/python -m truth --repeat $(REPEAT) --samples $(SAMPLES) --keep $(CURDIR)/build/truth
 truth: build
 	tools/interpreters > /dev/null
 	tools/kernels

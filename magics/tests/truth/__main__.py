@@ -1,5 +1,6 @@
 """Prints how far profiles are from the truth: ``python -m truth [--repeat 30] [--scripts] [3.12 …] [--only TEXT]``.
 
+With ``--samples NUMBER`` cases that are short of it after all repetitions run on until they have as many.
 With ``--keep FOLDER`` what was measured is kept there, and a run that was interrupted goes on where it stopped.
 """
 
@@ -21,6 +22,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m truth", description="How far profiles are from the truth.")
     parser.add_argument("environments", nargs="*", help="of .cache/kernels; all by default")
     parser.add_argument("--repeat", type=int, default=1)
+    parser.add_argument("--samples", type=int, default=0, help="at least, of each case")
     parser.add_argument("--scripts", action="store_true", help="as scripts by omni-perf run instead")
     parser.add_argument("--only", default="", help="cases with this text in their name")
     parser.add_argument("--keep", type=Path, help="folder for what each repetition adds; goes on with what is there")
@@ -33,7 +35,7 @@ def main() -> int:
     for environment in found:
         name = f"{environment}{'-scripts' if options.scripts else ''}.json"
         so_far = Kept(options.keep / name, build) if options.keep else None
-        results = measure(environment, options.repeat, options.scripts, options.only, so_far)
+        results = measure(environment, options, so_far)
         right = sum(comparison.right for comparison in results.values())
         worst = max((comparison.variation for comparison in results.values()), default=0)
         samples = sum(comparison.samples for comparison in results.values())
@@ -49,24 +51,29 @@ def main() -> int:
     return 1 if wrong else 0
 
 
-def measure(environment: str, repeat: int, scripts: bool, only: str, so_far: Kept | None) -> Results:
+def measure(environment: str, options: argparse.Namespace, so_far: Kept | None) -> Results:
     results: Results = so_far.results if so_far else {}
     chosen = [
         case
         for case in cases.load()
-        if only in case.name and all(running.has(environment, module) for module in case.needs)
+        if options.only in case.name and all(running.has(environment, module) for module in case.needs)
     ]
 
     def each(run: Callable[[Case], object]) -> None:
-        for _ in range(so_far.repetitions if so_far else 0, repeat):
+        for _ in range(so_far.repetitions if so_far else 0, options.repeat):
             for case in chosen:
                 run(case)
             if so_far:
-                so_far.keep()
+                so_far.count()
+        for case in chosen:
+            while case.name in results and results[case.name].samples < options.samples:
+                run(case)
+        if so_far:
+            so_far.keep()
 
     with tempfile.TemporaryDirectory(prefix="truth-") as folder:
         place = Path(folder)
-        if scripts:
+        if options.scripts:
             each(lambda case: running.run_script(results, environment, case, place))
             return results
         with running.kernel(environment, place) as kernel:

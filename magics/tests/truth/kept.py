@@ -42,9 +42,13 @@ class Kept:
             self.repetitions = found["repetitions"]
             self.results = {name: _comparison(fields) for name, fields in found["cases"].items()}
 
-    def keep(self) -> None:
-        """Count a repetition more and write all down."""
+    def count(self) -> None:
+        """Count a repetition more of all cases and write all down."""
         self.repetitions += 1
+        self.keep()
+
+    def keep(self) -> None:
+        """Write all down."""
         document = {
             "build": self._build,
             "repetitions": self.repetitions,
