@@ -37,7 +37,9 @@
 //
 // How 159 idle threads cost nothing: the GIL counts its hand-overs, so that
 // without one only its holder can have changed, and with one only the last two.
-// With more, one read of all thread states tells who has (gil.go).
+// With more, one read of all thread states tells who has, but for those that wait
+// again where they did, called from elsewhere: the thread that runs the cell is
+// read in any case, the others one a tick until all have been (gil.go).
 //
 // A process in which nothing runs is looked at less often, after 1.3 seconds
 // every 5 ms (rest.go).

@@ -84,6 +84,12 @@ func (s *session) tickGroup(g *gilGroup) error {
 			}
 		}
 	}
+	if expected != nil && expected != g.holder && expected.session.truncated {
+		g.owed = len(g.threads)
+	}
+	if err := s.readInTurn(g); err != nil {
+		return err
+	}
 	if !s.first && !left(expected) && !left(g.holder) {
 		s.gil.switches += int64(moved)
 	}
@@ -132,8 +138,9 @@ const recently = int64(time.Second)
 // and the one that was expected to be it. One read of all their states tells
 // which: a thread is taken to be unchanged if its frame pointer and the top of
 // its data stack are, and the leaf's instruction where it has changed lately.
-// What this misses (a thread long idle that has moved on to another line of the
-// same function) is found when its turn comes to be read in any case.
+// What this misses is a thread that is where it was before, called from
+// elsewhere, or, after long, at another line of the same function. The thread
+// whose lines are asked for is read in any case, the others in turn.
 func (s *session) readOthers(g *gilGroup, expected *thread) error {
 	l := s.p.l
 	s.others, s.bulk = s.others[:0], s.bulk[:0]
@@ -150,6 +157,7 @@ func (s *session) readOthers(g *gilGroup, expected *thread) error {
 			size += int(l.Frame.Size)
 		}
 	}
+	g.owed = len(g.threads)
 	if len(s.others) == 0 {
 		return nil
 	}
@@ -161,8 +169,7 @@ func (s *session) readOthers(g *gilGroup, expected *thread) error {
 	if err != nil {
 		return err
 	}
-	s.turn++
-	for i, t := range s.others {
+	for _, t := range s.others {
 		closely := s.closely(t)
 		same := false
 		if n >= int(l.Thread.Size) {
@@ -177,18 +184,49 @@ func (s *session) readOthers(g *gilGroup, expected *thread) error {
 			skip = min(int(l.Frame.Size), n)
 			buf, n = buf[skip:], n-skip
 		}
-		if same && !t.session.idle && i != s.turn%len(s.others) && (t.session.known || t.session.left) {
+		if same && !t.session.idle && !t.session.leads && (t.session.known || t.session.left) {
 			continue
 		}
-		before := t.session.node
-		if err := s.read(t, g, false); err != nil {
+		if err := s.look(t, g, same); err != nil {
 			return err
 		}
-		if !same || t.session.node != before {
-			t.session.probeAt = 0
+	}
+	return nil
+}
+
+// look reads a thread that does not have the GIL, and tells what it does; same says that
+// it seems to be where it was.
+func (s *session) look(t *thread, g *gilGroup, same bool) error {
+	before := t.session.node
+	if err := s.read(t, g, false); err != nil {
+		return err
+	}
+	if t.session.truncated {
+		g.owed = len(g.threads)
+	}
+	if !same || t.session.node != before {
+		t.session.probeAt = 0
+	}
+	s.probe(t, g)
+	s.tell(t)
+	return nil
+}
+
+// readInTurn reads one of the threads that are owed it: after hand-overs of which it is not
+// known who took part in them, or after a stack that was cut, since nothing else would have
+// one read again that went on under the read and waits by now.
+func (s *session) readInTurn(g *gilGroup) error {
+	for g.owed > 0 && len(g.threads) > 0 {
+		t := g.threads[(g.reading+1)%len(g.threads)]
+		isRead := t.session.readAt == s.at
+		if isRead && t.session.truncated {
+			return nil // at the next tick
 		}
-		s.probe(t, g)
-		s.tell(t)
+		g.owed--
+		g.reading++
+		if !isRead {
+			return s.look(t, g, true)
+		}
 	}
 	return nil
 }

@@ -20,6 +20,7 @@ func (s *session) register(t *thread) bool {
 	}
 	main := s.p.isMain(t)
 	t.session = threadSession{known: true, state: timeline.StateUnknown, ran: true}
+	t.session.leads = main || t.nativeID == s.opts.RunsCell
 	if s.first && !s.opts.FromStart {
 		t.session.cpuAtStart = s.p.kernel.cpuTime(t.tid)
 	}
@@ -107,7 +108,7 @@ func (s *session) took(t *thread, v verdict, g *gilGroup) {
 		return
 	}
 	s.stats.Reads++
-	t.session.ran = true
+	t.session.ran, t.session.readAt = true, s.at
 	before := t.session.node
 	t.session.truncated, t.session.idle = v != stackWhole, false
 	switch v {

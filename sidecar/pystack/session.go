@@ -53,7 +53,6 @@ type session struct {
 	others  []*thread // of readOthers, and its ranges and buffer
 	bulk    []Range
 	bulkBuf []byte
-	turn    int
 
 	gil gilTracks
 
@@ -227,7 +226,7 @@ func (s *session) readNewcomers() error {
 			if t.session.known {
 				continue
 			}
-			if err := s.read(t, g, false); err != nil {
+			if err := s.look(t, g, false); err != nil {
 				return err
 			}
 		}

@@ -42,6 +42,7 @@ type place struct {
 type threadSession struct {
 	known  bool // registered with the sink
 	left   bool // out of the recording
+	leads  bool // it runs the recorded cell, or is the process's main thread
 	id     timeline.ThreadID
 	now    reading // as last told to the sink
 	told   bool
@@ -61,6 +62,7 @@ type threadSession struct {
 	cpuAt      int64          // CLOCK_MONOTONIC of the last reading
 	cpuBefore  timeline.Nanos // told of it before it was lost
 	ran        bool           // since its CPU time was last asked for
+	readAt     int64          // CLOCK_MONOTONIC of the last tick at which it was read
 	changedAt  int64          // CLOCK_MONOTONIC of the last change of its stack
 	movedAt    int64          // likewise, of its place in the code
 }

@@ -25,6 +25,8 @@ type gilGroup struct {
 	locked   bool
 	held     uint64 // address of the thread state that has it now; 0 = none
 	turn     int    // of threads: whom the kernel was last asked about
+	owed     int    // threads that are to be read in turn, one a tick: they may have gone on unseen
+	reading  int    // of threads: whose turn it was last
 }
 
 // listTries is how often the list of threads is walked when it changes under the walk.
@@ -146,6 +148,7 @@ func (p *Process) group(interp uint64, old []*gilGroup) (*gilGroup, error) {
 	for _, o := range old {
 		if o.addr == addr {
 			g.switches, g.holder, g.locked, g.turn = o.switches, o.holder, o.locked, o.turn
+			g.owed, g.reading = o.owed, o.reading
 		}
 	}
 	g.interpreters = []uint64{interp}

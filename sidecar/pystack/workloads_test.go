@@ -201,6 +201,51 @@ func idleThreads(rec *timeline.Recording) (count int) {
 	return count
 }
 
+// tornMemory is a Memory with copies of a stack that do not agree, at first.
+type tornMemory struct {
+	Memory
+	torn int // reads of stacks that are
+}
+
+func (m *tornMemory) Read(buf []byte, ranges []Range) (int, error) {
+	n, err := m.Memory.Read(buf, ranges)
+	copied, at, again := make(map[Range]bool), 0, false
+	for _, r := range ranges {
+		if copied[r] && m.torn > 0 {
+			clear(buf[min(at, n):min(at+r.Len, n)])
+			again = true
+		}
+		copied[r] = true
+		at += r.Len
+	}
+	if again {
+		m.torn--
+	}
+	return n, err
+}
+
+// A thread that went on while it was read is read again, also if it waits ever since.
+func TestAStackThatWasCutIsReadAgain(t *testing.T) {
+	eachVersion(t, func(t *testing.T, python truth.Interpreter) {
+		p := attachTo(t, truth.Start(t, python, truth.Threads(8)))
+		p.reader.mem.Memory = &tornMemory{p.mem, 100} // at the first tick each of eight is read some five times
+		tape, rec, stats := sampleFor(t, p, 300*time.Millisecond, SampleOptions{Budget: -1})
+		if stats.Truncated+stats.Lost < 7 {
+			t.Fatalf("%d stacks were cut and %d lost: the copies were to differ", stats.Truncated, stats.Lost)
+		}
+		whole := 0
+		for i := range rec.Threads {
+			stacks := tape.samples(rec, timeline.ThreadID(i))
+			if last := stacks[len(stacks)-1]; !last.Truncated && len(last.Functions) > 0 {
+				whole++
+			}
+		}
+		if whole < 7 { // the main thread may be cut at its last moment
+			t.Errorf("%d of 8 threads are whole in the end", whole)
+		}
+	})
+}
+
 func mean(points []timeline.Point) float64 {
 	sum := 0.0
 	for _, p := range points {
@@ -330,6 +375,55 @@ func TestShortLinesKeepTheirTime(t *testing.T) {
 			t.Logf("total variation distance %.4f: %v, the program itself says %v", distance, got, r.measured.SpentNs)
 			if distance > 0.03 {
 				try.Errorf("got shares %v, the program itself says %v", got, r.measured.SpentNs)
+			}
+		})
+	})
+}
+
+// besideOthers waits on one line after the other, by the same function of the library and for long by
+// itself, while a thread computes and six wait.
+var besideOthers = truth.Workload{Name: "besideothers", Source: `
+import threading, time
+import harness
+
+spent = {}
+
+def computing():
+    while True:
+        sum(range(1000))
+
+def one_round():
+    times = [time.perf_counter_ns()]
+    now = lambda: times.append(time.perf_counter_ns())
+    threading.Event().wait(0.1); now()
+    threading.Event().wait(0.3); now()
+    threading.Event().wait(0.2); now()
+    time.sleep(1.3); now()
+    time.sleep(1.1); now()
+    for n in range(5):
+        spent[str(14 + n)] = spent.get(str(14 + n), 0) + times[n + 1] - times[n]
+
+for _ in range(6):
+    threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+threading.Thread(target=computing, daemon=True).start()
+harness.drive(one_round, lambda: {"spent_ns": spent})
+`}
+
+// A thread that takes the GIL for a moment, between two others, is seen where it waits then.
+func TestWaitsBesideOthersKeepTheirLines(t *testing.T) {
+	eachVersion(t, func(t *testing.T, python truth.Interpreter) {
+		noise.Again(t, func(try *noise.Attempt) {
+			r := sampleHeld(try, python, besideOthers, 2500*time.Millisecond, SampleOptions{})
+			got := weights(r.rec, mainThread(t, r.rec), func(_ timeline.Span, s truth.Sample) string {
+				if i := slices.Index(s.Functions, "one_round"); i >= 0 {
+					return fmt.Sprint(s.Lines[i])
+				}
+				return ""
+			})
+			distance := truth.Distance(got, r.measured.SpentNs)
+			t.Logf("total variation distance %.4f", distance)
+			if distance > 0.03 {
+				try.Errorf("got %v by line, the program itself says %v", got, r.measured.SpentNs)
 			}
 		})
 	})
