@@ -95,16 +95,16 @@ test-truth: build
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup magics/tests/truth $(PYTEST)
 
 # Thirty times each and 10,000 samples at least, cells and scripts, with a table of how far profile and truth
-# are apart. Then all programs and trainings of sidecar/specimen, run live by the interpreters that have what
-# they need: .venv, .cache/torch and those in SPECIMEN_PYTHONS. What was interrupted goes on where it stopped,
-# for the same build.
+# are apart, and 200 cells that chance makes. Then all programs and trainings of sidecar/specimen, run live by
+# the interpreters that have what they need: .venv, .cache/torch and those in SPECIMEN_PYTHONS. What was
+# interrupted goes on where it stopped, for the same build.
 REPEAT ?= 30
 SAMPLES ?= 10000
 TRUTH := $(BIN)/python -m truth --repeat $(REPEAT) --samples $(SAMPLES) --keep $(CURDIR)/build/truth
 truth: build
 	tools/interpreters > /dev/null
 	tools/kernels
-	cd magics/tests && $(TRUTH) && $(TRUTH) --scripts
+	cd magics/tests && $(TRUTH) && $(TRUTH) --scripts && $(BIN)/python -m truth --invented 200
 	OMNI_PERF_TRUTH=1 $(GO) test -timeout 4h -count 1 ./sidecar/specimen
 	OMNI_PERF_TRUTH=1 $(GO) test -timeout 1h -count 1 -v -run '^(TestTruthProgramsAsChildren|TestSharesOfForkedWorkers)$$' ./sidecar/pystack
 	OMNI_PERF_TRUTH=1 $(BIN)/python -m pytest -s magics/tests/test_agreement.py

@@ -1,6 +1,7 @@
 """Prints how far profiles are from the truth: ``python -m truth [--repeat 30] [--scripts] [3.12 …] [--only TEXT]``.
 
 With ``--samples NUMBER`` cases that are short of it after all repetitions run on until they have as many.
+With ``--invented NUMBER`` the cases are as many that chance has made, from ``--seed`` on.
 With ``--keep FOLDER`` what was measured is kept there, and a run that was interrupted goes on where it stopped.
 """
 
@@ -12,7 +13,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from truth import cases, kept, running
+from truth import cases, invented, kept, running
 from truth.cases import Case
 from truth.kept import Kept
 from truth.running import ENVIRONMENTS, Notebook, Results
@@ -25,10 +26,12 @@ def main() -> int:
     parser.add_argument("--samples", type=int, default=0, help="at least, of each case")
     parser.add_argument("--scripts", action="store_true", help="as scripts by omni-perf run instead")
     parser.add_argument("--only", default="", help="cases with this text in their name")
+    parser.add_argument("--invented", type=int, default=0, help="cases by chance in place of those of cells/")
+    parser.add_argument("--seed", type=int, default=0, help="of the first of them")
     parser.add_argument("--keep", type=Path, help="folder for what each repetition adds; goes on with what is there")
     options = parser.parse_args()
-    if options.keep and options.only:
-        parser.error("--keep counts the repetitions of all cases, and --only chooses some")
+    if options.keep and (options.only or options.invented):
+        parser.error("--keep counts the repetitions of all cases; --only chooses some, --invented others")
     build = kept.build() if options.keep else ""
     found = options.environments or sorted(path.parent.name for path in ENVIRONMENTS.glob("*/.complete"))
     wrong = 0
@@ -51,11 +54,17 @@ def main() -> int:
     return 1 if wrong else 0
 
 
+def load(options: argparse.Namespace) -> list[Case]:
+    if options.invented:
+        return [invented.case(options.seed + number) for number in range(options.invented)]
+    return cases.load()
+
+
 def measure(environment: str, options: argparse.Namespace, so_far: Kept | None) -> Results:
     results: Results = so_far.results if so_far else {}
     chosen = [
         case
-        for case in cases.load()
+        for case in load(options)
         if options.only in case.name and all(running.has(environment, module) for module in case.needs)
     ]
 

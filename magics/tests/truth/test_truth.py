@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from _pytest.mark import ParameterSet
 
-from truth import cases, running
+from truth import cases, invented, running
 from truth.cases import Case
 from truth.running import Notebook, Results
 
 ENVIRONMENTS = ["3.11", "3.12", "3.13", "3.14", "3.15", "oldest"]
 
-CASES = cases.load()
+CASES = [*cases.load(), *(invented.case(seed) for seed in range(3))]
 
 SCRIPTS = [case for case in CASES if case.script() is not None]
 
