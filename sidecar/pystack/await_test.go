@@ -1,7 +1,9 @@
 package pystack
 
 import (
+	"errors"
 	"fmt"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -93,6 +95,59 @@ func TestWhatALoopWaitsFor(t *testing.T) {
 				t.Errorf("got %v, the program itself says %v", got, measured.SpentNs)
 			}
 		})
+	})
+}
+
+// A loop that another thread has made idle for good, as far as the GIL tells: that one had it last.
+const loopAndThread = `
+import asyncio, threading, time
+async def cell():
+    await asyncio.sleep(60)
+loop = asyncio.new_event_loop()
+coroutine = cell()
+task = loop.create_task(coroutine)
+def last():
+    time.sleep(0.2)
+    print(id(coroutine), flush=True)
+    time.sleep(60)
+threading.Thread(target=last, daemon=True).start()
+loop.run_forever()
+`
+
+// What a loop waits for that could not be told at first is looked for again.
+func TestWhatALoopWaitsForIsLookedForAgain(t *testing.T) {
+	eachVersion(t, func(t *testing.T, python truth.Interpreter) {
+		target := exec.Command(python.Path, "-c", loopAndThread)
+		out, err := target.StdoutPipe()
+		if err == nil {
+			err = target.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer target.Wait()
+		defer target.Process.Kill()
+		coroutine, looks := uint64(0), 0
+		if _, err := fmt.Fscan(out, &coroutine); err != nil {
+			t.Fatal(err)
+		}
+		p, err := Attach(target.Process.Pid, Options{Wait: 5 * time.Second})
+		if errors.Is(err, ErrPermission) {
+			t.Skipf("this user may not read other processes: %v", err)
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		_, rec, _ := sampleFor(t, p, 200*time.Millisecond, SampleOptions{Coroutine: func(int) uint64 {
+			if looks++; looks < 3 {
+				return 0
+			}
+			return coroutine
+		}})
+		got := timeIn(t, rec, func(f timeline.Frame) bool { return f.Suspended && f.Function == "cell" })
+		if got["cell"] < float64(100*time.Millisecond) {
+			t.Errorf("got %v after %d looks, want the coroutine's time", got, looks)
+		}
 	})
 }
 

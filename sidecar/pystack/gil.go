@@ -84,7 +84,7 @@ func (s *session) tickGroup(g *gilGroup) error {
 			}
 		}
 	}
-	if expected != nil && expected != g.holder && expected.session.truncated {
+	if expected != nil && expected != g.holder && expected.session.again {
 		g.owed = len(g.threads)
 	}
 	if err := s.readInTurn(g); err != nil {
@@ -201,7 +201,7 @@ func (s *session) look(t *thread, g *gilGroup, same bool) error {
 	if err := s.read(t, g, false); err != nil {
 		return err
 	}
-	if t.session.truncated {
+	if t.session.again {
 		g.owed = len(g.threads)
 	}
 	if !same || t.session.node != before {
@@ -213,13 +213,13 @@ func (s *session) look(t *thread, g *gilGroup, same bool) error {
 }
 
 // readInTurn reads one of the threads that are owed it: after hand-overs of which it is not
-// known who took part in them, or after a stack that was cut, since nothing else would have
-// one read again that went on under the read and waits by now.
+// known who took part in them, or after a read that another may tell more than, since nothing
+// else would have one read again that waits by now.
 func (s *session) readInTurn(g *gilGroup) error {
 	for g.owed > 0 && len(g.threads) > 0 {
 		t := g.threads[(g.reading+1)%len(g.threads)]
 		isRead := t.session.readAt == s.at
-		if isRead && t.session.truncated {
+		if isRead && t.session.again {
 			return nil // at the next tick
 		}
 		g.owed--

@@ -110,7 +110,7 @@ func (s *session) took(t *thread, v verdict, g *gilGroup) {
 	s.stats.Reads++
 	t.session.ran, t.session.readAt = true, s.at
 	before := t.session.node
-	t.session.truncated, t.session.idle = v != stackWhole, false
+	t.session.truncated, t.session.idle, t.session.again = v != stackWhole, false, v != stackWhole
 	switch v {
 	case stackLost:
 		s.stats.Lost++
@@ -120,14 +120,24 @@ func (s *session) took(t *thread, v verdict, g *gilGroup) {
 		t.session.node = s.node(t)
 	default:
 		t.session.node = s.node(t)
-		// With the GIL the loop itself is at work.
-		if top := t.loopTop(); top > 0 && g.held != t.addr && s.p.reader.readAwaiting(t, s.opts.Coroutine(t.nativeID)) {
-			t.session.node = s.suspendedNode(s.below(t, top), &t.awaiting)
-			t.session.idle = true
-		}
+		s.tookLoop(t, g)
 	}
 	if t.session.node != before { // whatever it waited for, it does something else now
 		t.session.probeAt, t.session.probeEvery, t.session.changedAt = 0, 0, s.at
+	}
+}
+
+// tookLoop puts what a thread waits for that is idle in an event loop in the loop's place.
+func (s *session) tookLoop(t *thread, g *gilGroup) {
+	top := t.loopTop()
+	if top == 0 || g.held == t.addr { // with the GIL the loop itself is at work
+		return
+	}
+	if s.p.reader.readAwaiting(t, s.opts.Coroutine(t.nativeID)) {
+		t.session.node = s.suspendedNode(s.below(t, top), &t.awaiting)
+		t.session.idle = true
+	} else {
+		t.session.again = t.session.leads
 	}
 }
 

@@ -52,6 +52,7 @@ type threadSession struct {
 	cut       cut // of the stack that has it
 	truncated bool
 	idle      bool // in an event loop, while a coroutine awaits
+	again     bool // the next read may tell more: the stack was cut, or the loop waits for nothing known
 	state     timeline.State
 	wait      timeline.Wait
 	leaf      string

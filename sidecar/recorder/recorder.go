@@ -267,21 +267,27 @@ func (r *Recorder) Begin(spec Spec) (outside error, err error) {
 	r.sources.add(spec.Sources...)
 	r.opts.Own.add(spec.OwnThreads)
 	outside = r.attachLocked()
-	c := &cell{spec: spec, started: spec.Started, first: r.run == nil}
+	c := &cell{spec: spec, started: spec.Started, first: r.run == nil, clamps: clamps}
+	r.cells[spec.ID] = c
 	if c.first {
 		r.run = r.startLocked(spec, outside == nil || spec.Patient)
 	} else {
 		r.joinLocked(c)
+		r.tellCoroutinesLocked()
 	}
-	c.clamps = clamps
-	r.cells[spec.ID] = c
-	r.tellCoroutinesLocked()
 	return outside, nil
 }
 
-// tellCoroutinesLocked tells the collectors of the run in which coroutines its cells
-// run: of those on one thread the innermost's counts, which began last.
+// tellCoroutinesLocked tells the collectors of the run in which coroutines its cells run.
 func (r *Recorder) tellCoroutinesLocked() {
+	if r.run != nil {
+		r.run.coroutines.Store(r.coroutinesLocked())
+	}
+}
+
+// coroutinesLocked are those that the cells run in, by thread: of cells on one thread the
+// innermost's counts, which began last.
+func (r *Recorder) coroutinesLocked() *map[int]uint64 {
 	began := make(map[int]int64)
 	coroutines := make(map[int]uint64)
 	for _, c := range r.cells {
@@ -289,9 +295,7 @@ func (r *Recorder) tellCoroutinesLocked() {
 			began[t], coroutines[t] = c.started, c.spec.Coroutine
 		}
 	}
-	if r.run != nil {
-		r.run.coroutines.Store(&coroutines)
-	}
+	return &coroutines
 }
 
 // joinLocked lets c share the run that is in progress.

@@ -58,6 +58,7 @@ func (r *Recorder) startLocked(spec Spec, outside bool) *run {
 	wall := timeline.Measure(r.opts.Clock, timeline.Realtime)
 	run.Builder.Describe(func(rec *timeline.Recording) { rec.Wall.Begin = wall })
 	run.Coroutine = run.coroutine
+	run.coroutines.Store(r.coroutinesLocked()) // before there are collectors that look at them
 	if r.opts.Tree != nil {
 		run.Tree = r.opts.Tree(run.Builder, spec.Children)
 	}

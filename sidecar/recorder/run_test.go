@@ -13,10 +13,12 @@ import (
 // toldStacks keeps what it is told about its run.
 type toldStacks struct {
 	fakeStacks
-	run chan Run
+	run     chan Run
+	atStart uint64 // the coroutine of thread 1
 }
 
 func (f *toldStacks) Collect(ctx context.Context, run Run) error {
+	f.atStart = run.Coroutine(1)
 	f.run <- run
 	<-ctx.Done()
 	return nil
@@ -44,6 +46,19 @@ func TestTheCoroutineIsThatOfTheInnermostCell(t *testing.T) {
 	mustEnd(t, r, "outer", Ending{})
 	if got := run.Coroutine(1); got != 0 {
 		t.Errorf("after both: %#x", got)
+	}
+}
+
+// The first look at the stacks knows it already: there may be none for long after that.
+func TestTheCoroutineIsKnownFromTheStart(t *testing.T) {
+	for range 200 {
+		stacks := newToldStacks()
+		r := New(Options{Target: timeline.Target{PID: targetPID}, Stacks: stacks})
+		mustBegin(t, r, Spec{ID: "cell", ThreadID: 1, Coroutine: 0x100})
+		if <-stacks.run; stacks.atStart != 0x100 {
+			t.Fatalf("at the start: %#x", stacks.atStart)
+		}
+		mustEnd(t, r, "cell", Ending{})
 	}
 }
 
