@@ -185,7 +185,11 @@ func (c *company) cores(where []Interval) (used, limit float64) {
 	if t == nil || c.process != 0 { // it is the target's
 		return math.NaN(), 0
 	}
-	return meanDuring(t, where), t.Limit
+	used = meanDuring(t, where)
+	if t.Limit > 0 { // the kernel counts in ticks
+		used = min(used, t.Limit)
+	}
+	return used, t.Limit
 }
 
 // allBusy tells whether no CPU of the machine was free, by and large.

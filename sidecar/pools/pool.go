@@ -3,6 +3,7 @@ package pools
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/origin"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
@@ -51,7 +52,7 @@ type Interval struct{ Start, End timeline.Nanos }
 // Account is what the members of a pool did during some time, as their main threads tell.
 type Account struct {
 	Alive    timeline.Nanos // that members lived, and were read, all together; the following add up to it
-	Starting timeline.Nanos // not yet in the pool's loop: imports, and being set up
+	Starting timeline.Nanos // not yet in the pool's loop, or importing what a task needs to be unpickled
 	Starved  timeline.Nanos // in the loop, without work: waiting for a task
 	Handing  timeline.Nanos // waiting to give a result away, or being in the library's own code
 	Working  timeline.Nanos // in what they were started for
@@ -104,7 +105,7 @@ func (p Pool) During(rec *timeline.Recording, where []Interval) Account {
 				a.Alive += length
 				stack := r.stack(s.Node)
 				switch {
-				case stack.loop < 0 && p.Role != timeline.RoleWorker && p.Role != timeline.RoleRank:
+				case stack.loop < 0 && p.Role != timeline.RoleWorker && p.Role != timeline.RoleRank, stack.importing:
 					a.Starting += length
 				case stack.starved && !busy(s.State):
 					a.Starved += length
@@ -184,7 +185,9 @@ type stack struct {
 	loop     int  // depth of the pool's loop; -1: it is not on it
 	starved  bool // it is where the loop waits for a task
 	plumbing bool // above the loop there is only the library that runs it
-	line     Line
+	// importing: above the loop modules are imported, by nothing of the user's own.
+	importing bool
+	line      Line
 }
 
 func newReader(rec *timeline.Recording) *reader {
@@ -193,7 +196,7 @@ func newReader(rec *timeline.Recording) *reader {
 
 // transport is what the libraries' own code stands in, which hands tasks and results over.
 var transport = []string{
-	"/multiprocessing/", "/multiprocess/", "/concurrent/futures/", "/loky/", "/torch/utils/data/_utils/worker.py",
+	"/multiprocessing/", "/multiprocess/", "/concurrent/futures/", "/loky/", "/joblib/", "/sklearn/utils/parallel.py", "/torch/utils/data/_utils/worker.py",
 	"/torch/multiprocessing/", "/threading.py", "/selectors.py", "/queue.py", "/billiard/",
 }
 
@@ -226,6 +229,7 @@ func (r *reader) stack(node timeline.NodeID) stack {
 		})
 	}
 	s.line = r.line(above)
+	s.importing = s.loop >= 0 && !s.line.Own && slices.ContainsFunc(above, func(f timeline.Frame) bool { return strings.HasPrefix(f.File, "<frozen importlib") })
 	r.known[node] = s
 	return s
 }

@@ -16,6 +16,7 @@ var (
 	crunch   = append(forked[:3:3], "/u/work.py:crunch:7", "/v/site-packages/np/core.py:dot:3")
 	crunch9  = append(forked[:3:3], "/u/work.py:crunch:9")
 	library  = append(forked[:3:3], "/v/site-packages/np/core.py:outer:1", "/v/site-packages/np/core.py:dot:3")
+	needed   = append(forked[:3:3], "<frozen importlib._bootstrap>:_find_and_load:1360", "/v/site-packages/np/core.py:<module>:1")
 	spawning = []string{"/lib/multiprocessing/spawn.py:spawn_main:122", "/u/train.py:<module>:1"}
 	loading  = []string{"/v/site-packages/torch/utils/data/_utils/worker.py:_worker_loop:309", "/u/transforms.py:Crop.__call__:40"}
 )
@@ -167,6 +168,16 @@ func TestWhatAPoolDid(t *testing.T) {
 	}
 	if fmt.Sprint(did.Lines) != fmt.Sprint(want) {
 		t.Errorf("lines %+v\nwant  %+v", did.Lines, want)
+	}
+}
+
+// A task is unpickled in the pool's loop, which imports what it names.
+func TestImportsOfATaskAreStartingUp(t *testing.T) {
+	s := newScene(worker(0, 0))
+	s.worker(1, 0, stint{needed, python, 2}, stint{crunch, python, 1})
+	rec := Identify(s.b.Snapshot(seconds(3)))
+	if did := Of(rec)[0].During(rec, []Interval{{0, seconds(3)}}); did.Starting != seconds(2) || did.Working != seconds(1) || len(did.Lines) != 1 {
+		t.Errorf("%+v, want 2 s of starting up and 1 s of work", did)
 	}
 }
 
