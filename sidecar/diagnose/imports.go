@@ -14,7 +14,7 @@ const (
 	maxModules  = 3
 	// passesOn is the share of a module's time from which on it is another module's:
 	// a package that only imports its one part is not what took the time.
-	passesOn = 0.85
+	passesOn = 0.80
 )
 
 // moduleTree is what importing took by module, what each imports included.
