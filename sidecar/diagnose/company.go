@@ -185,11 +185,7 @@ func (c *company) cores(where []Interval) (used, limit float64) {
 	if t == nil || c.process != 0 { // it is the target's
 		return math.NaN(), 0
 	}
-	used = meanDuring(t, where)
-	if t.Limit > 0 { // the kernel counts in ticks
-		used = min(used, t.Limit)
-	}
-	return used, t.Limit
+	return meanDuring(t, where), t.Limit
 }
 
 // allBusy tells whether no CPU of the machine was free, by and large.
@@ -198,7 +194,8 @@ func (c *company) allBusy(where []Interval) bool {
 	return machine != nil && meanDuring(machine, where) >= allCPUs*machine.Limit
 }
 
-// meanDuring is a rate's mean over the part of some intervals in which it is known.
+// meanDuring is a rate's mean over the part of some intervals in which it is known, and no
+// more than its limit: the kernel counts in ticks.
 func meanDuring(t *timeline.Track, where []Interval) float64 {
 	if t == nil {
 		return math.NaN()
@@ -213,5 +210,9 @@ func meanDuring(t *timeline.Track, where []Interval) float64 {
 			length += float64(part)
 		})
 	}
-	return sum / length
+	mean := sum / length
+	if t.Limit > 0 {
+		mean = min(mean, t.Limit)
+	}
+	return mean
 }

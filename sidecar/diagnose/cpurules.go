@@ -296,7 +296,7 @@ func waitingForChildren(e *evidence, a account, m *measured) {
 	m.Actors = e.company.processesDuring(a.where)
 	m.Cores, m.CoreLimit = e.company.childCores(a.where), 0
 	if _, limit := e.company.cores(a.where); limit > 0 {
-		m.Cores, m.CoreLimit = min(m.Cores, limit), limit
+		m.CoreLimit = limit
 	}
 }
 

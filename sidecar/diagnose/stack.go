@@ -2,7 +2,6 @@ package diagnose
 
 import (
 	"regexp"
-	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/origin"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
@@ -33,7 +32,7 @@ func newStacks(rec *timeline.Recording, source *Source) *stacks {
 	s := &stacks{rec: rec, source: source, files: origin.New(rec), facts: make([]frameFacts, len(rec.Frames)), said: make(map[saying]bool), hosts: make(map[*timeline.Thread]*host)}
 	for i, f := range rec.Frames {
 		isOwn := f.Phase == timeline.PhaseNone && s.files.Own(f.File)
-		facts := frameFacts{own: isOwn, importing: strings.HasPrefix(f.File, "<frozen importlib")}
+		facts := frameFacts{own: isOwn, importing: f.ImportsModules()}
 		for r := range causeRules {
 			if causeRules[r].fits(f, isOwn) {
 				facts.rules |= 1 << r

@@ -3,7 +3,6 @@ package pools
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/origin"
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
@@ -229,7 +228,7 @@ func (r *reader) stack(node timeline.NodeID) stack {
 		})
 	}
 	s.line = r.line(above)
-	s.importing = s.loop >= 0 && !s.line.Own && slices.ContainsFunc(above, func(f timeline.Frame) bool { return strings.HasPrefix(f.File, "<frozen importlib") })
+	s.importing = s.loop >= 0 && !s.line.Own && slices.ContainsFunc(above, timeline.Frame.ImportsModules)
 	r.known[node] = s
 	return s
 }

@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
@@ -61,7 +60,7 @@ func (t *tree) path(n timeline.NodeID) []timeline.FrameID {
 	if !t.known[n] {
 		var frames []timeline.FrameID
 		for at := n; at != timeline.RootNode; at = t.rec.Nodes[at].Parent {
-			if frame := t.rec.Nodes[at].Frame; !strings.HasPrefix(t.rec.Frames[frame].File, "<frozen importlib") {
+			if frame := t.rec.Nodes[at].Frame; !t.rec.Frames[frame].ImportsModules() {
 				frames = append(frames, frame)
 			}
 		}

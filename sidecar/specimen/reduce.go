@@ -153,7 +153,7 @@ func keepUsedStacks(rec *timeline.Recording, imports bool) {
 		}
 		n := rec.Nodes[id]
 		parent := keep(n.Parent)
-		if !imports && parent != timeline.RootNode && isImportSystem(newFrames[newNodes[parent].Frame]) {
+		if !imports && parent != timeline.RootNode && newFrames[newNodes[parent].Frame].ImportsModules() {
 			nodes[id] = parent
 			return parent
 		}
@@ -174,8 +174,6 @@ func keepUsedStacks(rec *timeline.Recording, imports bool) {
 	}
 	rec.Nodes, rec.Frames = newNodes, newFrames
 }
-
-func isImportSystem(f timeline.Frame) bool { return strings.HasPrefix(f.File, "<frozen importlib") }
 
 // renameAll gives everything that names a file another name.
 func renameAll(rec *timeline.Recording, rename func(string) string) {

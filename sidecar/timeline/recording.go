@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"strings"
 	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/rank"
@@ -85,6 +86,9 @@ type Frame struct {
 	// out, most of them of this function, and has no line.
 	Elided int
 }
+
+// ImportsModules tells the import system's own code.
+func (f Frame) ImportsModules() bool { return strings.HasPrefix(f.File, "<frozen importlib") }
 
 // Phase is what a notebook's kernel does in the time of a cell, around its code.
 type Phase uint8
