@@ -90,6 +90,7 @@ func TestLanes(t *testing.T) {
 	r := &sketch{DurationS: 3, Nodes: []sketchNode{{}}, Tracks: []sketchTrack{
 		track("net.recv", report.Rate, "B/s", 0, 10, 20, 30), // next to nothing
 		track("disk.read", report.Rate, "B/s", 0, 1e6, math.NaN(), 3e6),
+		track("disk.write", report.Rate, "B/s", 0, 0, 240e3, 0), // a high rate, of few bytes
 		track("rss", report.Gauge, "B", 16<<30, 1<<30, 2<<30, 1<<30),
 		track("cpu", report.Rate, "cores", 8, 1, 2, 3),
 		track("swap", report.Gauge, "B", 0, 0, 0, 0),

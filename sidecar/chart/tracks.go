@@ -38,6 +38,10 @@ type trackSpec struct {
 	peak  bool    // the peak is the figure of interest, not the mean
 }
 
+// leastTraffic is what must have moved for a lane of bytes a second: a file or two that
+// are read within one window make a high peak, and nothing that anybody waited for.
+const leastTraffic = 250e3
+
 // hostSpecs are the host's lanes by the track's ID. Tracks that are not here, or
 // per device below, are in the report only.
 var hostSpecs = []struct {
@@ -169,11 +173,11 @@ func aboutGPU(gpu *report.Device) string {
 // laneOf is a track's lane; false when it has nothing to say.
 func laneOf(r *report.View, t *report.Track, spec trackSpec, duration float64) (trackLane, bool) {
 	points, mean, peak := pointsOf(t, duration)
-	if len(points) == 0 || !(peak > 0) || peak < spec.min {
-		return trackLane{}, false
-	}
 	if v := figure(t.Mean); isNumber(v) {
 		mean = v
+	}
+	if len(points) == 0 || !(peak > 0) || peak < spec.min || t.Unit == "B/s" && mean*duration < leastTraffic {
+		return trackLane{}, false
 	}
 	if v := figure(t.Peak); isNumber(v) {
 		peak = max(peak, v)

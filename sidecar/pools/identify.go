@@ -33,8 +33,9 @@ func loopOf(f timeline.Frame) (timeline.Role, bool) {
 	return "", false
 }
 
-// Identify returns the recording with the roles that only stacks tell, and every worker
-// numbered as its owner counts. What it does not change it shares with rec.
+// Identify returns the recording with the roles that only stacks tell, every worker
+// numbered as its owner counts, and workers that wait for their next task waiting. What
+// it does not change it shares with rec.
 //
 // A pool that replaces a worker, or a loader that starts anew each epoch, gives the same
 // numbers again: the least one that no living worker of the same owner has.
@@ -84,6 +85,13 @@ func Identify(rec *timeline.Recording) *timeline.Recording {
 		}
 	}
 	number(&out)
+	out.Threads = slices.Clone(rec.Threads)
+	r := newReader(rec)
+	for i := range out.Threads {
+		if t := &out.Threads[i]; t.Main && t.Process > 0 && t.Process < len(out.Processes) && out.Processes[t.Process].IsWorker() {
+			t.Spans = r.withoutTask(t.Spans)
+		}
+	}
 	return &out
 }
 

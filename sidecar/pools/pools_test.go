@@ -3,6 +3,7 @@ package pools
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -168,6 +169,31 @@ func TestWhatAPoolDid(t *testing.T) {
 	}
 	if fmt.Sprint(did.Lines) != fmt.Sprint(want) {
 		t.Errorf("lines %+v\nwant  %+v", did.Lines, want)
+	}
+}
+
+// A worker without a task reads the pipe that brings the next one: it waits, as it does
+// for the lock on that pipe. What a task itself reads is input.
+func TestAWorkerWithoutATaskWaits(t *testing.T) {
+	s := newScene(worker(0, 0))
+	reading := append(crunch9[:len(crunch9):len(crunch9)], "/lib/multiprocessing/connection.py:Connection._recv:395")
+	s.worker(1, 0, stint{getting, io, 1}, stint{crunch, python, 1}, stint{reading, io, 1}, stint{getting, python, 1}, stint{getting, io, 1})
+	s.worker(0, 0, stint{getting, io, 1}) // the target, whatever it runs
+	raw := s.b.Snapshot(seconds(5))
+	states := func(rec *timeline.Recording) (out []timeline.State) {
+		for _, t := range rec.Threads {
+			for _, span := range t.Spans {
+				out = append(out, span.State)
+			}
+		}
+		return out
+	}
+	waits := timeline.StateWaiting
+	if got, want := states(Identify(raw)), []timeline.State{waits, python, io, python, waits, io}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if got, want := states(raw), []timeline.State{io, python, io, python, io, io}; !slices.Equal(got, want) {
+		t.Errorf("the recording that was handed in has changed: %v", got)
 	}
 }
 

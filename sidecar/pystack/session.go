@@ -59,7 +59,8 @@ type session struct {
 	upkeepAt, cpuAt int64
 	cpuStart        time.Duration
 	cpuLast         time.Duration
-	slowed          bool
+	slow            time.Duration // for so long it was slower than asked for
+	slowed          bool          // and has told it
 	changes         []timeline.IntervalChange
 
 	computing int  // threads that are shown to compute
@@ -242,6 +243,10 @@ func (s *session) finish(start int64) {
 	s.stats.Interval = s.clock.interval
 	s.p.reader.mem.calls = 0
 	s.gil.add(s, s.clock.now())
+	if s.clock.interval > s.opts.Interval {
+		s.slow += time.Duration(s.clock.now() - s.upkeepAt)
+	}
+	s.tellSlow(s.stats.Wall)
 	for _, t := range s.p.threads {
 		s.tellCPU(t)
 	}
@@ -296,6 +301,9 @@ func (s *session) upkeep() {
 func (s *session) keepPace() {
 	cpu := ThreadCPU()
 	wall := time.Duration(s.at - s.upkeepAt)
+	if s.clock.interval > s.opts.Interval {
+		s.slow += wall
+	}
 	pace := pace{asked: s.opts.Interval, budget: s.opts.Budget}
 	if kept := pace.adjust(s.clock.interval, wall, cpu-s.cpuLast); kept != s.clock.interval {
 		s.clock.interval = kept
@@ -303,9 +311,18 @@ func (s *session) keepPace() {
 	}
 	s.cpuLast = cpu
 	s.stats.CPU = cpu - s.cpuStart
-	if s.clock.interval > s.opts.Interval && !s.slowed {
-		s.slowed = true
-		s.sink.Note(timeline.NoteSlower, "stack sampling", fmt.Sprintf(
-			"slower than the %v asked for, to stay within %.0f %% of a core", s.opts.Interval, 100*s.opts.Budget))
+	if so := time.Duration(s.at - s.begun); so > time.Second {
+		s.tellSlow(so)
 	}
+}
+
+// tellSlow says that the sampling was slower than asked for, if it was for a tenth of the
+// time so far: while modules are imported it is for a moment, in nearly every program.
+func (s *session) tellSlow(so time.Duration) {
+	if s.slowed || s.slow == 0 || s.slow < so/10 {
+		return
+	}
+	s.slowed = true
+	s.sink.Note(timeline.NoteSlower, "stack sampling", fmt.Sprintf(
+		"slower than the %v asked for, to stay within %.0f %% of a core", s.opts.Interval, 100*s.opts.Budget))
 }

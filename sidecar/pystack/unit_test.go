@@ -168,6 +168,23 @@ func TestBudgetIsKept(t *testing.T) {
 	})
 }
 
+// Nearly every program imports for a moment, with stacks so deep that they are read less
+// often: that is no news.
+func TestSlownessIsToldFromATenthOfTheTime(t *testing.T) {
+	for _, test := range []struct {
+		slow time.Duration
+		told bool
+	}{{0, false}, {time.Second - 1, false}, {time.Second, true}} {
+		tape := newTape()
+		s := &session{sink: tape, slow: test.slow, opts: SampleOptions{}.withDefaults()}
+		s.tellSlow(10 * time.Second)
+		s.tellSlow(10 * time.Second) // once
+		if got := len(tape.Snapshot(timeline.Nanos(time.Second)).Notes); got != map[bool]int{true: 1}[test.told] {
+			t.Errorf("slow for %v of 10 s: %d notes", test.slow, got)
+		}
+	}
+}
+
 func TestClockMeanAndJitter(t *testing.T) {
 	c := newClock(time.Millisecond)
 	c.due = 0
