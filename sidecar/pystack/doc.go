@@ -51,7 +51,7 @@
 //
 // What a thread does that runs no Python code is asked of the kernel, less often
 // the longer the answer stays the same: a thread that has been asleep for long is
-// found working in C up to two and a half seconds late (state.go, kernel.go).
+// found working in C up to two and a half seconds late (probe.go, state.go, kernel.go).
 //
 // The clock is a raw clock_nanosleep on a locked thread. Being a raw call it
 // keeps a P of the Go scheduler; a process with few CPUs should set GOMAXPROCS to
