@@ -192,6 +192,7 @@ func (t *Tree) take(id int, st procfs.Stat, parent *member, l Listener) []*membe
 	if m == nil {
 		return nil
 	}
+	t.upToDate(parent, m, l)
 	t.identify(m, st)
 	if st.Zombie() {
 		t.news(l, m)
@@ -200,6 +201,18 @@ func (t *Tree) take(id int, st procfs.Stat, parent *member, l Listener) []*membe
 	}
 	t.news(l, m)
 	return []*member{m}
+}
+
+// upToDate looks again at the parent of a new process that does not seem to be its fork:
+// it may have executed another program since, as a shell that becomes the interpreter
+// does, and nobody knows a fork by what its parent was before.
+func (t *Tree) upToDate(parent, child *member, l Listener) {
+	if parent == nil || parent.Image != (Image{}) && parent.Image == t.image(child.PID) {
+		return
+	}
+	if st, err := t.fs.Stat(parent.PID); err == nil && st.Start == parent.Start && t.identify(parent, st) {
+		t.news(l, parent)
+	}
 }
 
 // walk looks at the children of all threads of all members.

@@ -192,6 +192,35 @@ func TestARankThatEndsStaysOne(t *testing.T) {
 	}
 }
 
+// A shell that has become the interpreter is looked at once a second by then; its first
+// fork is a worker all the same.
+func TestAForkOfWhatItsParentHasBecome(t *testing.T) {
+	p := newFakeProc(t)
+	runs := func(pid, parent int, program, line string) {
+		p.set(fakeProcess{pid: pid, parent: parent, start: pid, comm: filepath.Base(program), line: line})
+		exe := filepath.Join(p.root, strconv.Itoa(pid), "exe")
+		os.Remove(exe)
+		if err := os.Symlink(program, exe); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runs(10, 1, "/usr/bin/bash", "bash shims/python train.py")
+	p.last(10)
+	w := watch(t, p, 10, Options{})
+	for i := range 40 {
+		w.look(time.Duration(i) * 100 * ms)
+	}
+	runs(10, 1, "/usr/bin/python3.12", "python train.py")
+	runs(11, 10, "/usr/bin/python3.12", "python train.py")
+	p.last(11)
+	if got := w.look(3910 * ms); got != "+10 +11" {
+		t.Errorf("news %q, want what the parent has become, and its fork", got)
+	}
+	if got := w.processes(); got[1].Role != timeline.RoleWorker || got[0].Command != "train.py" {
+		t.Errorf("the parent is %q, the fork a %s", got[0].Command, got[1].Role)
+	}
+}
+
 func TestAPidThatIsUsedAgain(t *testing.T) {
 	p := newFakeProc(t)
 	p.set(fakeProcess{pid: 10, start: 1})
