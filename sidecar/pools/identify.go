@@ -23,10 +23,25 @@ var loops = []loop{
 	{"/loky/process_executor.py", "_process_worker", timeline.RolePoolWorker},
 }
 
+// handlers are the functions of an owner's own threads that take results, for as long as
+// there is a pool.
+var handlers = []loop{
+	{"/multiprocessing/pool.py", "_handle_results", ""},
+	{"/multiprocess/pool.py", "_handle_results", ""},
+}
+
+func isHandler(f timeline.Frame) bool {
+	return slices.ContainsFunc(handlers, func(l loop) bool { return l.is(f) })
+}
+
+// is tells the function by its name within its class.
+func (l loop) is(f timeline.Frame) bool {
+	return strings.HasSuffix(f.File, l.file) && f.Function[strings.LastIndexByte(f.Function, '.')+1:] == l.function
+}
+
 func loopOf(f timeline.Frame) (timeline.Role, bool) {
-	name := f.Function[strings.LastIndexByte(f.Function, '.')+1:]
 	for _, l := range loops {
-		if name == l.function && strings.HasSuffix(f.File, l.file) {
+		if l.is(f) {
 			return l.role, true
 		}
 	}
@@ -34,8 +49,8 @@ func loopOf(f timeline.Frame) (timeline.Role, bool) {
 }
 
 // Identify returns the recording with the roles that only stacks tell, every worker
-// numbered as its owner counts, and workers that wait for their next task waiting. What
-// it does not change it shares with rec.
+// numbered as its owner counts, and waiting what waits for a task or a result. What it
+// does not change it shares with rec.
 //
 // A pool that replaces a worker, or a loader that starts anew each epoch, gives the same
 // numbers again: the least one that no living worker of the same owner has.
@@ -88,9 +103,7 @@ func Identify(rec *timeline.Recording) *timeline.Recording {
 	out.Threads = slices.Clone(rec.Threads)
 	r := newReader(rec)
 	for i := range out.Threads {
-		if t := &out.Threads[i]; t.Main && t.Process > 0 && t.Process < len(out.Processes) && out.Processes[t.Process].IsWorker() {
-			t.Spans = r.withoutTask(t.Spans)
-		}
+		out.Threads[i].Spans = r.waiting(out.Threads[i].Spans)
 	}
 	return &out
 }

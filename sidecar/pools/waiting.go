@@ -6,10 +6,10 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
-// withoutTask are the spans of a worker's main thread with those in which it reads the
-// pipe that its next task comes through as waiting: it does no input or output, it has
-// nothing to do. Spans that say so already are shared.
-func (r *reader) withoutTask(spans []timeline.Span) []timeline.Span {
+// waiting are a thread's spans with those as waiting in which a worker reads the pipe
+// that its next task comes through, or its owner's thread the one of the results: that is
+// no input or output, there is nothing to do. Spans of which none is are shared.
+func (r *reader) waiting(spans []timeline.Span) []timeline.Span {
 	shared := true
 	for i, s := range spans {
 		if s.State != timeline.StateIO || s.Node == timeline.RootNode || !r.stack(s.Node).starved {
