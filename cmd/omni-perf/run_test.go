@@ -81,7 +81,7 @@ func FuzzSplitRun(f *testing.F) {
 }
 
 // realPython is an interpreter that can be read.
-func realPython(t *testing.T) string {
+func realPython(t testing.TB) string {
 	t.Helper()
 	out, err := exec.Command("python3", "-c", "import sys; print(sys.executable); assert sys.version_info >= (3, 11)").Output()
 	if err != nil {
@@ -106,7 +106,7 @@ type result struct {
 	stderr string
 }
 
-func runs(t *testing.T, stdin string, attr *syscall.SysProcAttr, program string, args ...string) result {
+func runs(t testing.TB, stdin string, attr *syscall.SysProcAttr, program string, args ...string) result {
 	t.Helper()
 	cmd := exec.Command(program, args...)
 	var out, errs bytes.Buffer

@@ -136,7 +136,7 @@ func threadName(r *report.View, t *report.Thread) string {
 		name = fmt.Sprintf("thread %d", t.NativeID)
 	}
 	main := r.MainThread()
-	if p := &r.Processes[t.Process]; t.Process != r.Target().Process || main >= 0 && r.Threads[main].Process != t.Process || p.Role == string(timeline.RoleRank) {
+	if p := &r.Processes[t.Process]; t.Process != r.Program() || main >= 0 && r.Threads[main].Process != t.Process || p.Role == string(timeline.RoleRank) {
 		process := words.Clean(p.Text, 60)
 		if t.Main { // one lane per process at first sight
 			return process
@@ -235,7 +235,7 @@ func threadsOf(r *report.View, main int, histories [][]span, behind map[int]bool
 				a.awake += d
 			}
 		}
-		switch own := r.Threads[i].Process == r.Target().Process; {
+		switch own := r.Threads[i].Process == r.Program(); {
 		case a.computed+a.awake < 0.001*duration:
 			quiet++
 		case a.computed+a.awake < worthOwnLane*duration, !own && a.computed+a.awake < worthLane*duration: // what serves queues

@@ -247,6 +247,10 @@ func isAbsence(n report.Note) bool { return n.ID == string(timeline.NoteAbsent) 
 func notesOf(r *report.View, said []report.Note) []string {
 	target := r.Target()
 	parts := append([]string{words.Clean(target.Sampling.Text, 120)}, samplingParts(&target.Sampling, r.DurationNS)...)
+	if r.Program() != target.Process && target.Sampling.Ticks == 0 { // the target runs no Python
+		program := &r.Processes[r.Program()]
+		parts = []string{words.Clean(program.Text, 40) + ": " + stacksText(program)}
+	}
 	if v := target.PythonVersion; v != "" {
 		parts = append(parts, "Python "+words.Clean(v, 20))
 	}

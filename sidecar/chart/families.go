@@ -12,10 +12,12 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/words"
 )
 
-// family is the workers of one kind that work for one process: a pool.
+// family is the workers of one kind that work for one process: a pool. Of other programs
+// it is the runs of one, whoever started them.
 type family struct {
 	role    timeline.Role
-	members []int // processes, by number
+	program string // empty of workers
+	members []int  // processes, by number
 }
 
 // few is how many workers are shown one by one beneath their strip.
@@ -55,6 +57,25 @@ func familiesOf(r *report.View) []family {
 	return list
 }
 
+// programsOf groups the other Python programs that were started, by what they are called.
+func programsOf(r *report.View) []family {
+	var list []family
+	for i := range r.Processes {
+		p := &r.Processes[i]
+		if p.Role != string(timeline.RoleChild) || !p.Stacks.Read || i == r.Program() {
+			continue
+		}
+		called := words.Clean(p.Text, 40)
+		at := slices.IndexFunc(list, func(f family) bool { return f.program == called })
+		if at < 0 {
+			at = len(list)
+			list = append(list, family{role: timeline.RoleChild, program: called})
+		}
+		list[at].members = append(list[at].members, i)
+	}
+	return list
+}
+
 // ownerOf is whom a worker works for: its parent, past fork servers.
 func ownerOf(r *report.View, process int) int {
 	owner := -1
@@ -84,7 +105,12 @@ var plural = map[timeline.Role]string{
 }
 
 // name is what a family is called: "4 pool workers".
-func (f family) name() string { return fmt.Sprintf("%d %s", len(f.members), plural[f.role]) }
+func (f family) name() string {
+	if f.program != "" {
+		return fmt.Sprintf("%d runs of %s", len(f.members), f.program)
+	}
+	return fmt.Sprintf("%d %s", len(f.members), plural[f.role])
+}
 
 // stripPoints is how finely a strip is drawn.
 const stripPoints = 300
@@ -150,7 +176,7 @@ func (f family) shares(r *report.View, parts map[int]float64) string {
 	if len(f.members) < 2 || sum <= 0 {
 		return ""
 	}
-	if len(f.members) <= few {
+	if len(f.members) <= few && f.program == "" {
 		var list []string
 		for _, m := range f.members {
 			if parts[m] > 0 {

@@ -35,7 +35,7 @@ func functionsOf(r *report.View) *functions {
 		}
 	}
 	for _, t := range r.FunctionTimes {
-		if t.Process != r.Target().Process {
+		if t.Process != r.Program() {
 			continue
 		}
 		f.list[t.Function].selfS += report.Seconds(t.SelfNS)

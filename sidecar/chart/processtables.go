@@ -14,6 +14,7 @@ import (
 const (
 	maxRanks       = 16
 	maxWorkerLines = 5
+	maxPrograms    = 3 // beside the one that is told
 	maxProcesses   = 10
 )
 
@@ -91,6 +92,24 @@ func workerTables(r *report.View, families []family) (tables []table) {
 		}
 	}
 	return tables
+}
+
+// programTables rank the lines of other Python programs that were started, where they
+// had a part in what was done.
+func programTables(r *report.View, duration float64) (tables []table) {
+	work := func(t table) (sum float64) {
+		for _, rw := range t.rows {
+			sum += rw.seconds
+		}
+		return sum
+	}
+	for _, f := range programsOf(r) {
+		if t := f.linesTable(r); work(t) >= 0.01*duration {
+			tables = append(tables, t)
+		}
+	}
+	slices.SortStableFunc(tables, func(a, b table) int { return cmp.Compare(work(b), work(a)) })
+	return tables[:min(len(tables), maxPrograms)]
 }
 
 func (f family) linesTable(r *report.View) table {

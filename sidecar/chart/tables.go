@@ -70,6 +70,7 @@ func tablesOf(r *report.View, gpus gpuSummary, families []family, duration float
 		ts = append(ts, linesTable(r, duration))
 	}
 	ts = append(ts, workerTables(r, families)...)
+	ts = append(ts, programTables(r, duration)...)
 	if !gpus.used && len(r.Ranks) < 2 { // a launcher's own are of no interest
 		ts = append(ts, functionsTable(r, duration), threadsTable(r, duration))
 	}
@@ -163,7 +164,7 @@ func linesTable(r *report.View, duration float64) table {
 	}
 	var parts []part
 	for _, l := range r.Lines {
-		if l.Process != r.Target().Process {
+		if l.Process != r.Program() {
 			continue
 		}
 		rw := row{name: linePlace(r, l.File, l.Line), seconds: report.Seconds(l.SelfNS), code: codeOf(r.Text(l.File, l.Line)), states: l.StateNS}
@@ -202,7 +203,7 @@ func (r *row) tellCut(self, incomplete int64) {
 // functionsTable ranks functions by their own time, over all threads.
 func functionsTable(r *report.View, duration float64) table {
 	t := table{heading: "Busiest functions", note: "own time, all threads"}
-	times := slices.DeleteFunc(slices.Clone(r.FunctionTimes), func(f report.FunctionTime) bool { return f.Process != r.Target().Process })
+	times := slices.DeleteFunc(slices.Clone(r.FunctionTimes), func(f report.FunctionTime) bool { return f.Process != r.Program() })
 	slices.SortStableFunc(times, func(a, b report.FunctionTime) int { return cmp.Compare(b.SelfNS, a.SelfNS) })
 	for i, f := range times {
 		self, total := report.Seconds(f.SelfNS), report.Seconds(f.TotalNS)
@@ -230,7 +231,7 @@ func threadsTable(r *report.View, duration float64) table {
 		th := &r.Threads[i]
 		computed := report.Seconds(th.StateNS.Of(report.State.Computes))
 		active := report.Seconds(th.StateNS.Sum() - th.StateNS.Of(report.State.Idle))
-		if th.Internal || th.Process != r.Target().Process || active < worthOwnLane*duration {
+		if th.Internal || th.Process != r.Program() || active < worthOwnLane*duration {
 			continue
 		}
 		if len(t.rows) == maxThreadRows {

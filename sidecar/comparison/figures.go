@@ -128,7 +128,7 @@ func targetThreads(v *report.View) []*report.Thread {
 		switch t := &v.Threads[i]; {
 		case t.RunsCell:
 			runs = append(runs, t)
-		case t.Main && t.Process == v.Target().Process:
+		case t.Main && t.Process == v.Program():
 			main = append(main, t)
 		}
 	}
@@ -197,7 +197,7 @@ func (f *figures) amount(self int64, process, stretches int, states report.State
 // role of a process in keys: empty of the targets' own ones.
 func (f *figures) role(process int) string {
 	p := &f.v.Processes[process]
-	if f.v.Targets[p.Target].Process == process {
+	if f.v.Targets[p.Target].Runs() == process {
 		return ""
 	}
 	return cmp.Or(p.Role, "child")

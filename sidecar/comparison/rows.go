@@ -18,7 +18,7 @@ func gather(runs [2][]*figures) *tables {
 	t := &tables{}
 	// What a run has no figure of was not seen: 0, to the noise of one look.
 	unseen := func(f *figures) difference.Reading {
-		return difference.Reading{Noise: noiseOf(f.interval(f.v.Target().Process), 0)}
+		return difference.Reading{Noise: noiseOf(f.interval(f.v.Program()), 0)}
 	}
 	unknown := difference.Reading{Absent: true, Value: math.NaN()}
 	t.whole = rowsOf(runs, func(f *figures) map[string]amount { return f.whole }, func(*figures, string) difference.Reading { return unknown })

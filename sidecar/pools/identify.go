@@ -49,8 +49,9 @@ func loopOf(f timeline.Frame) (timeline.Role, bool) {
 }
 
 // Identify returns the recording with the roles that only stacks tell, every worker
-// numbered as its owner counts, and waiting what waits for a task or a result. What it
-// does not change it shares with rec.
+// numbered as its owner counts, waiting what waits for a task or a result, and the thread
+// that runs the code where the target only starts what does. What it does not change it
+// shares with rec.
 //
 // A pool that replaces a worker, or a loader that starts anew each epoch, gives the same
 // numbers again: the least one that no living worker of the same owner has.
@@ -101,9 +102,15 @@ func Identify(rec *timeline.Recording) *timeline.Recording {
 	}
 	number(&out)
 	out.Threads = slices.Clone(rec.Threads)
-	r := newReader(rec)
+	r := newReader(&out)
 	for i := range out.Threads {
 		out.Threads[i].Spans = r.waiting(out.Threads[i].Spans)
+	}
+	if program := r.program(); program > 0 {
+		for i := range out.Threads {
+			t := &out.Threads[i]
+			t.RunsCell = t.Main && t.Process == program
+		}
 	}
 	return &out
 }

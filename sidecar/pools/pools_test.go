@@ -199,6 +199,58 @@ func TestAWorkerWithoutATaskWaits(t *testing.T) {
 	}
 }
 
+// Where the target only starts the program, as a shell script or a launcher does, it is the
+// program that is told of.
+func TestWhoseCodeItIs(t *testing.T) {
+	var (
+		train  = []string{"/u/train.py:<module>:20"}
+		tool   = []string{"/v/site-packages/tool/cli.py:main:3"}
+		script = timeline.Process{Role: timeline.RoleChild, Stacks: timeline.StackReading{Reason: timeline.StacksRead}}
+		shell  = timeline.Process{Role: timeline.RoleChild}
+		under  = func(p timeline.Process, parent int) timeline.Process { p.ParentIndex = parent; return p }
+		rank   = timeline.Process{Role: timeline.RoleRank}
+	)
+	type ran struct {
+		process int
+		stack   []string
+		seconds float64
+	}
+	for _, test := range []struct {
+		name      string
+		processes []timeline.Process // beside the target
+		ran       []ran
+		want      int
+	}{
+		{"a script", []timeline.Process{script}, []ran{{0, train, 1}, {1, train, 9}}, 0},
+		{"a shell script that runs two", []timeline.Process{shell, under(script, 1), script}, []ran{{2, train, 3}, {3, train, 6}}, 3},
+		{"a shell that runs a tool", []timeline.Process{script}, []ran{{1, tool, 9}}, 1},
+		{"a launcher in Python", []timeline.Process{script}, []ran{{0, tool, 10}, {1, train, 8}}, 1},
+		{"a tool that runs a script for a moment", []timeline.Process{script}, []ran{{0, tool, 10}, {1, train, 2}}, 0},
+		{"a tool that runs another", []timeline.Process{script}, []ran{{0, tool, 10}, {1, tool, 9}}, 0},
+		{"what the program starts is not it", []timeline.Process{script, under(script, 1)}, []ran{{1, train, 8}, {2, train, 9}}, 1},
+		{"ranks", []timeline.Process{rank, script}, []ran{{1, train, 9}, {2, train, 9}}, 0},
+		{"a shell without Python", []timeline.Process{shell}, nil, 0},
+	} {
+		s := newScene(test.processes...)
+		for _, r := range test.ran {
+			s.worker(r.process, 0, stint{r.stack, python, r.seconds})
+		}
+		raw := s.b.Snapshot(seconds(10))
+		for i := range raw.Threads {
+			raw.Threads[i].RunsCell = raw.Threads[i].Process == 0
+		}
+		got := 0
+		for _, thread := range Identify(raw).Threads {
+			if thread.RunsCell {
+				got = thread.Process
+			}
+		}
+		if got != test.want {
+			t.Errorf("%s: it is process %d, want %d", test.name, got, test.want)
+		}
+	}
+}
+
 // A task is unpickled in the pool's loop, which imports what it names.
 func TestImportsOfATaskAreStartingUp(t *testing.T) {
 	s := newScene(worker(0, 0))

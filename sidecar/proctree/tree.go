@@ -83,13 +83,14 @@ type Tree struct {
 // member is a process as it was last seen.
 type member struct {
 	Member
-	facts  facts
-	role   timeline.Role
-	checks int            // how often it was looked at for a program that it has executed
-	next   int64          // CLOCK_MONOTONIC of the next such look
-	first  timeline.Nanos // CPU time when first seen, if it began before the recording
-	handle int            // pidfd; -1: none
-	ended  bool
+	facts    facts
+	role     timeline.Role
+	admitted int64          // CLOCK_MONOTONIC of when it was first seen
+	checks   int            // how often it was looked at for a program that it has executed
+	next     int64          // CLOCK_MONOTONIC of the next such look
+	first    timeline.Nanos // CPU time when first seen, if it began before the recording
+	handle   int            // pidfd; -1: none
+	ended    bool
 }
 
 // New makes the tree of a root; nothing is read before Look or Watch.
@@ -253,7 +254,8 @@ func (t *Tree) admit(pid int, st procfs.Stat, parent *member) *member {
 	if len(t.ours) < 1<<16 {
 		t.ours[pid] = true
 	}
-	m.next = t.opts.Clock()
+	m.admitted = t.opts.Clock()
+	m.next = m.admitted
 	return m
 }
 

@@ -388,6 +388,24 @@ func TestWhoIsSaidToRunAnotherProgram(t *testing.T) {
 	}
 }
 
+// A shell that sets up an environment executes the interpreter within its first seconds.
+func TestAShellThatBecomesPythonIsFoundSoon(t *testing.T) {
+	p := newFakeProc(t)
+	p.set(fakeProcess{pid: 10, start: 1, children: []int{12}})
+	p.set(fakeProcess{pid: 12, parent: 10, start: 2, comm: "bash", line: "bash shims/python train.py"})
+	p.last(12)
+	w := watch(t, p, 10, Options{})
+	for i := range 60 {
+		w.look(time.Duration(i) * 20 * ms)
+	}
+	p.set(fakeProcess{pid: 12, parent: 10, start: 2, line: "python3 train.py"})
+	w.look(1200 * ms)
+	w.look(1220 * ms)
+	if got := w.processes()[1].Command; got != "train.py" {
+		t.Errorf("after 40 ms it is still called %q", got)
+	}
+}
+
 func TestWhatIsRememberedIsBounded(t *testing.T) {
 	p := newFakeProc(t)
 	p.set(fakeProcess{pid: 10, start: 1})

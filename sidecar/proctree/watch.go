@@ -26,6 +26,11 @@ const (
 	// at growing distances; after that, once a second.
 	young      = 5
 	firstCheck = int64(5 * time.Millisecond)
+	// What runs no Python yet may be a shell that sets up an environment for it: among few
+	// members it is looked at as often for its first seconds, each time for some tens of microseconds.
+	settling     = int64(3 * time.Second)
+	settleChecks = int64(40 * time.Millisecond)
+	maxSettling  = 16
 )
 
 // Watch keeps the tree up to date until ctx ends.
@@ -193,6 +198,9 @@ func (t *Tree) recheck(now int64, l Listener) {
 	for _, m := range t.members {
 		if m.next <= now {
 			m.next = now + min(firstCheck<<min(2*m.checks, 20), int64(time.Second))
+			if !m.Python && now-m.admitted < settling && len(t.members) <= maxSettling {
+				m.next = min(m.next, now+settleChecks)
+			}
 			due = append(due, m)
 		}
 	}

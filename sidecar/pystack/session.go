@@ -319,7 +319,7 @@ func (s *session) keepPace() {
 // tellSlow says that the sampling was slower than asked for, if it was for a tenth of the
 // time so far: while modules are imported it is for a moment, in nearly every program.
 func (s *session) tellSlow(so time.Duration) {
-	if s.slowed || s.slow == 0 || s.slow < so/10 {
+	if s.slowed || s.descendant || s.slow == 0 || s.slow < so/10 {
 		return
 	}
 	s.slowed = true

@@ -341,10 +341,9 @@ func (r *Recorder) End(id string, ending Ending) (*timeline.Recording, error) {
 	if last {
 		run.stop()
 	}
-	rec := b.Snapshot(max(b.Since(now), b.Since(ended)))
-	rec = pools.Identify(rec.Slice(b.Since(c.started), b.Since(ended)))
+	rec := b.Snapshot(max(b.Since(now), b.Since(ended))).Slice(b.Since(c.started), b.Since(ended))
 	r.complete(rec, run, func() { c.describe(rec, target, ending, c.first && last) })
-	return rec, nil
+	return pools.Identify(rec), nil
 }
 
 // complete adds to what was seen what is known besides. own tells what is true of the

@@ -47,9 +47,9 @@ func (r *Recorder) SoFar(id string) (*timeline.Recording, error) {
 	}
 	b := run.Builder
 	now := b.Since(r.opts.Clock())
-	rec := pools.Identify(b.Snapshot(now).Slice(b.Since(c.started), now))
+	rec := b.Snapshot(now).Slice(b.Since(c.started), now)
 	r.complete(rec, run, func() { c.describe(rec, target, Ending{}, c.first) })
-	return rec, nil
+	return pools.Identify(rec), nil
 }
 
 // Figures are the latest of a recording in progress; NaN where there are none.

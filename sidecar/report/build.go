@@ -111,6 +111,9 @@ func (b *builder) target() {
 		Interpreter: b.names.file(b.rec.Target.Interpreter), PythonVersion: clean(b.rec.Target.PythonVersion),
 		EndNS: int64(b.rec.Duration), Sampling: samplingOf(b.rec),
 	}
+	if program := b.program(); program != root {
+		t.Program = &program
+	}
 	if r := b.rec.Target.Rank; r != nil {
 		t.Rank, t.LocalRank, t.WorldSize, t.Node = known(r.Global, -1), known(r.Local, -1), known(r.World, -1), known(r.Node, -1)
 	}

@@ -164,6 +164,7 @@ func (c *checker) places() {
 	for _, t := range d.Targets {
 		c.index("targets.host", t.Host, len(d.Hosts))
 		c.index("targets.process", t.Process, len(d.Processes))
+		c.index("targets.program", t.Runs(), len(d.Processes))
 		c.instant("targets.start_ns", t.StartNS)
 		c.instant("targets.end_ns", t.EndNS)
 		c.amount("targets.thread_ns", t.ThreadNS)
@@ -434,7 +435,7 @@ func (c *checker) lines() {
 	for _, t := range d.Targets {
 		rest := t.ThreadNS - t.NoLineNS
 		whole := d.Thinned == nil || d.Thinned.Tables["lines"].Kept == d.Thinned.Tables["lines"].Of
-		c.must(sums[t.Process] == rest || !whole && sums[t.Process] < rest, "the lines of a target add up to %d, not %d ns", sums[t.Process], rest)
+		c.must(sums[t.Runs()] == rest || !whole && sums[t.Runs()] < rest, "the lines of a target add up to %d, not %d ns", sums[t.Runs()], rest)
 	}
 }
 

@@ -108,22 +108,25 @@ type Clock struct {
 
 // Target is what was recorded.
 type Target struct {
-	Kind          TargetKind `json:"kind"`
-	Host          int        `json:"host"`
-	Process       int        `json:"process"` // its root
-	Rank          *int       `json:"rank"`
-	LocalRank     *int       `json:"local_rank"`
-	WorldSize     *int       `json:"world_size"`
-	Node          *int       `json:"node"`
-	Name          string     `json:"name"` // "Cell [7]", "train.py", "-m package", "process 12"
-	Argv          []string   `json:"argv"`
-	Interpreter   string     `json:"interpreter"`
-	PythonVersion string     `json:"python_version"`
-	StartNS       int64      `json:"start_ns"`
-	EndNS         int64      `json:"end_ns"`
+	Kind    TargetKind `json:"kind"`
+	Host    int        `json:"host"`
+	Process int        `json:"process"` // its root
+	// Program is the process whose code is told, where the root only starts it: a shell
+	// script, uv, a launcher. nil: the root.
+	Program       *int     `json:"program,omitempty"`
+	Rank          *int     `json:"rank"`
+	LocalRank     *int     `json:"local_rank"`
+	WorldSize     *int     `json:"world_size"`
+	Node          *int     `json:"node"`
+	Name          string   `json:"name"` // "Cell [7]", "train.py", "-m package", "process 12"
+	Argv          []string `json:"argv"`
+	Interpreter   string   `json:"interpreter"`
+	PythonVersion string   `json:"python_version"`
+	StartNS       int64    `json:"start_ns"`
+	EndNS         int64    `json:"end_ns"`
 	// ThreadNS is the time that is known of the threads which ran the target's code,
-	// NoLineNS the part of it in none of the user's own lines. Of the target's
-	// process, the self times of Lines and NoLineNS add up to ThreadNS.
+	// NoLineNS the part of it in none of the user's own lines. Of the process whose
+	// code is told, the self times of Lines and NoLineNS add up to ThreadNS.
 	ThreadNS int64    `json:"thread_ns"`
 	NoLineNS int64    `json:"no_line_ns"`
 	Cell     *Cell    `json:"cell"`

@@ -172,13 +172,13 @@ func (b *builder) threadOrder() []int {
 			}
 		}
 	}
-	root := b.process(b.rec.Target.PID)
+	program := b.program()
 	rank := func(i int) int {
 		t := &threads[i]
 		switch {
 		case t.RunsCell:
 			return 0
-		case b.owner(t.Process, t.PID) != root:
+		case b.owner(t.Process, t.PID) != program:
 			return 3
 		case t.Main:
 			return 1

@@ -53,13 +53,13 @@ func (t stackTimes) add(process int, span timeline.Span) {
 // notebook's own nothing.
 func (b *builder) workTimes() stackTimes {
 	times := make(stackTimes)
-	root := b.process(b.rec.Target.PID)
+	program := b.program()
 	for _, th := range b.rec.Threads {
 		if th.Internal {
 			continue
 		}
 		process := b.owner(th.Process, th.PID)
-		all := th.RunsCell || th.Main && process == root
+		all := th.RunsCell || th.Main && process == program
 		for _, s := range th.Spans {
 			if all || !stateOf(s.State).Idle() {
 				times.add(process, s)
@@ -151,11 +151,11 @@ func (b *builder) lineTimes(idle map[place]int64) {
 		}
 		return sums[k]
 	}
-	target := &b.doc.Targets[0]
+	target, program := &b.doc.Targets[0], b.program()
 	phases := make(map[timeline.Phase]int64)
 	var seen []place
 	for at, d := range b.lineThreadTimes() {
-		ours := at.process == target.Process
+		ours := at.process == program
 		if ours {
 			target.ThreadNS += d.all
 		}
@@ -179,7 +179,7 @@ func (b *builder) lineTimes(idle map[place]int64) {
 	}
 	for p := range idle {
 		if _, cell := b.names.cells[p.File]; cell {
-			get(p, target.Process)
+			get(p, program)
 		}
 	}
 	for k, s := range sums {
@@ -188,7 +188,7 @@ func (b *builder) lineTimes(idle map[place]int64) {
 			SelfNS: s.self.all, TotalNS: s.total, StateNS: s.self.state[:],
 			IncompleteNS: s.self.incomplete,
 		}
-		if k.process == target.Process {
+		if k.process == program {
 			line.IdleNS = idle[k.place]
 		}
 		b.doc.Lines = append(b.doc.Lines, line)
@@ -220,11 +220,11 @@ func (b *builder) phaseOf(n timeline.NodeID) timeline.Phase {
 // the cell's; where none is known, the main ones. Of other processes it is workTimes'.
 func (b *builder) lineThreadTimes() stackTimes {
 	var runs, main []timeline.Thread
-	root := b.process(b.rec.Target.PID)
+	program := b.program()
 	for _, t := range b.rec.Threads {
 		if t.RunsCell {
 			runs = append(runs, t)
-		} else if t.Main && b.owner(t.Process, t.PID) == root {
+		} else if t.Main && b.owner(t.Process, t.PID) == program {
 			main = append(main, t)
 		}
 	}
@@ -234,13 +234,24 @@ func (b *builder) lineThreadTimes() stackTimes {
 	times := make(stackTimes)
 	for _, t := range main {
 		for _, s := range t.Spans {
-			times.add(root, s)
+			times.add(program, s)
 		}
 	}
 	for at, d := range b.workTimes() {
-		if at.process != root {
+		if at.process != program {
 			times[at] = d
 		}
 	}
 	return times
+}
+
+// program is the process whose code is told: that of the threads which run it, else the
+// target.
+func (b *builder) program() int {
+	for _, t := range b.rec.Threads {
+		if t.RunsCell {
+			return b.owner(t.Process, t.PID)
+		}
+	}
+	return b.process(b.rec.Target.PID)
 }

@@ -52,6 +52,17 @@ func newView(d *Document) *View {
 // Target is what was recorded; the first of several.
 func (v *View) Target() *Target { return &v.Targets[0] }
 
+// Program is the process whose code is told: the target's, or the one that it started.
+func (v *View) Program() int { return v.Target().Runs() }
+
+// Runs is the process whose code is told.
+func (t *Target) Runs() int {
+	if t.Program != nil {
+		return *t.Program
+	}
+	return t.Process
+}
+
 // History is a thread's spans, in order of time, without overlap.
 func (v *View) History(thread int) []Span { return v.histories[thread] }
 

@@ -71,6 +71,10 @@ func (p *part) targets() {
 	for _, t := range p.r.Targets {
 		t.Host, t.Process = 0, p.process[t.Process]
 		t.StartNS, t.EndNS = t.StartNS+p.shift, t.EndNS+p.shift
+		if t.Program != nil && !p.told[*t.Program] { // another report's target
+			t.Program, t.ThreadNS, t.NoLineNS = nil, 0, 0
+		}
+		t.Program = moved(t.Program, p.process)
 		if t.Cell != nil {
 			cell := *t.Cell
 			cell.File = p.code.files[cell.File]

@@ -204,7 +204,8 @@ export function recordingOf(document: unknown): Recording {
     place: placeOf(o),
     evidence: stretchesOf(o["evidence"], duration),
   });
-  const target = object(objects(d["targets"])[0])["process"];
+  const first = object(objects(d["targets"])[0]);
+  const target = first["program"] ?? first["process"];
   const idle = object(d["idle"]);
   const used = objects(d["devices"]).map((v) => !!v["used"]);
   const deviceIdle = objects(idle["devices"]).map(
