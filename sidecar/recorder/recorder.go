@@ -195,7 +195,7 @@ func New(opts Options) *Recorder {
 	}
 	r := &Recorder{opts: opts, cells: make(map[string]*cell)}
 	if opts.Stacks != nil {
-		r.stacks = newWorker(Named{Name: "Python stacks", Collector: opts.Stacks, Patience: StackPatience})
+		r.stacks = newWorker(Named{Name: timeline.NoteStacks, Collector: opts.Stacks, Patience: StackPatience})
 	}
 	for _, c := range opts.Collectors {
 		r.figures = append(r.figures, newWorker(c))

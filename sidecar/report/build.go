@@ -325,6 +325,9 @@ func (b *builder) gapNotes() {
 // which of the user's own files no text is shown.
 func (b *builder) notes() {
 	for _, n := range b.rec.Notes {
+		if n.What == timeline.NoteStacks && b.rec.OnlyStarts() {
+			continue // that a shell runs no Python is no news
+		}
 		what, reason := clean(n.What), clean(n.Reason)
 		b.doc.Notes = append(b.doc.Notes, Note{ID: string(n.ID), Args: map[string]any{"what": what, "reason": reason}, Text: what + ": " + reason})
 	}

@@ -107,6 +107,7 @@ func TestALauncherHasTheStacksOfWhatItStarts(t *testing.T) {
 		r.Processes = []timeline.Process{{PID: 1, ParentIndex: -1, Role: timeline.RoleScript, Command: "mpirun"}, {PID: 2, Parent: 1, Role: timeline.RoleRank}}
 	})
 	b.BeginGap(1, 0, timeline.GapStarting)
+	b.Note(timeline.NoteUnavailable, timeline.NoteStacks, "no CPython in this process")
 	busy := b.Thread(timeline.Thread{PID: 2, Process: 1, NativeID: 3, Name: "autograd", OnCPU: -1})
 	main := b.Thread(timeline.Thread{PID: 2, Process: 1, NativeID: 2, Name: "MainThread", Main: true, OnCPU: -1})
 	n := b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "<module>", File: "/w/train.py", Line: 4, FirstLine: 1}))

@@ -257,6 +257,9 @@ type Note struct {
 	Reason string
 }
 
+// NoteStacks is the What of notes on the reading of the target's stacks.
+const NoteStacks = "Python stacks"
+
 // NoteID says what kind of thing a note tells.
 type NoteID string
 
