@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"math"
 	"regexp"
 	"slices"
@@ -12,7 +13,8 @@ import (
 // the child processes of its process. It answers who was waited for.
 type company struct {
 	s        *stacks
-	process  int // the thread's, in Recording.Processes; 0: the target
+	self     *timeline.Thread // nil: none was seen
+	process  int              // its, in Recording.Processes; 0: the target
 	threads  []companion
 	children []timeline.Process // that the process, or one of these, has started; without a command where it became a program that was not seen
 }
@@ -24,7 +26,7 @@ type companion struct {
 }
 
 func newCompany(s *stacks, self *timeline.Thread) *company {
-	c := &company{s: s}
+	c := &company{s: s, self: self}
 	if self != nil && self.Process < len(s.rec.Processes) {
 		c.process = max(self.Process, 0)
 	}
@@ -107,14 +109,13 @@ func isResolved(c Cause) bool {
 // waitedFor tells for whom a wait was.
 func (c *company) waitedFor(st hostState, where []Interval) Cause {
 	cause, length := st.cause, float64(total(where))
-	threads, computing := 0.0, 0.0
+	threads := 0.0
 	for _, t := range c.threads {
 		active, onCPU := t.active(where)
 		if cause == EventLoop && !c.isExecutors(t) { // nothing tells that a task awaits it
 			active = onCPU
 		}
 		threads += float64(active)
-		computing += float64(onCPU)
 	}
 	processes := max(c.childCores(where), c.workersAtWork(where))
 	switch {
@@ -137,7 +138,7 @@ func (c *company) waitedFor(st hostState, where []Interval) Cause {
 		return InOut
 	case cause == InOut:
 		return InOut
-	case c.nativeCores(where, computing/length) >= busyCores:
+	case c.nativeCores(where) >= busyCores:
 		return Native
 	case cause == Database:
 		return Database
@@ -159,19 +160,66 @@ func isLong(where []Interval) bool {
 	return total(where) >= disk*timeline.Nanos(len(where))
 }
 
-// nativeCores is how many CPUs the process used meanwhile beside its Python threads:
-// a library's own threads, as a database within the process has them.
-func (c *company) nativeCores(where []Interval, python float64) float64 {
-	used, _ := c.cores(where)
-	if math.IsNaN(used) {
+// nativeCores is how many CPUs the process used meanwhile beside its Python threads: a
+// library's own threads, as a database within the process has them. CPU time is known by
+// windows, of which the intervals may be a part: of each window the Python threads' time
+// in all of it is taken off first.
+func (c *company) nativeCores(where []Interval) float64 {
+	used := c.s.track("cpu")
+	if used == nil || c.process != 0 { // it is the target's
 		return 0
 	}
-	return used - c.childCores(where) - python
+	var windows []Interval
+	var rest, share []float64
+	for _, p := range used.Points {
+		part := timeline.Nanos(0)
+		overlap(where, p.From, p.At, func(_ int, n timeline.Nanos) { part += n })
+		if part == 0 || math.IsNaN(p.Value) {
+			continue
+		}
+		length := float64(p.At - p.From)
+		windows, share = append(windows, Interval{p.From, p.At}), append(share, float64(part)/length)
+		rest = append(rest, min(p.Value, cmp.Or(used.Limit, math.Inf(1)))*length)
+	}
+	if children := c.s.track("cpu.children"); children != nil {
+		for _, p := range children.Points {
+			if !math.IsNaN(p.Value) {
+				overlap(windows, p.From, p.At, func(i int, part timeline.Nanos) { rest[i] -= p.Value * float64(part) })
+			}
+		}
+	}
+	for _, h := range c.hosts() {
+		for _, s := range h.stretches {
+			if h.states[s.state].cause.computes() {
+				overlap(windows, s.start, s.end, func(i int, part timeline.Nanos) { rest[i] -= float64(part) })
+			}
+		}
+	}
+	sum := 0.0
+	for i := range windows {
+		sum += max(rest[i], 0) * share[i]
+	}
+	return sum / float64(total(where))
+}
+
+// hosts are the process's threads, the one whose company it is among them.
+func (c *company) hosts() []*host {
+	var list []*host
+	if c.self != nil {
+		list = append(list, c.s.plainHost(c.self))
+	}
+	for _, t := range c.threads {
+		list = append(list, t.host)
+	}
+	return list
 }
 
 // childCores is how many CPUs the child processes used meanwhile; 0 where that is
-// not known.
+// not known, and where those that were seen did not live then.
 func (c *company) childCores(where []Interval) float64 {
+	if len(c.children) > 0 && !c.hasChildren(where) {
+		return 0
+	}
 	if cores := meanDuring(c.s.track("cpu.children"), where); !math.IsNaN(cores) && c.process == 0 { // it is the target's
 		return cores
 	}

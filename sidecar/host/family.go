@@ -53,6 +53,7 @@ type family struct {
 	unreadable  bool // some member's io file
 	looked      bool
 	unexplained usage // of members that died just before the last look
+	admitted    int   // how many the tree had ever seen at the last look
 }
 
 // usage is what processes have used in their lives.
@@ -64,6 +65,9 @@ type usage struct {
 func newFamily(fs *files, pid int, tree *proctree.Tree, cpuClock func(int) (timeline.Nanos, error)) *family {
 	return &family{fs: fs, cpuClock: cpuClock, pid: pid, tree: tree, private: true, members: make(map[int]*member)}
 }
+
+// alone tells that there were no descendants at the last look, and none since.
+func (f *family) alone() bool { return len(f.members) == 1 && f.tree.Admitted() == f.admitted }
 
 // target is the target as it was last seen; nil when it is gone.
 func (f *family) target() *member { return f.members[f.pid] }
@@ -79,6 +83,7 @@ func (f *family) look(deep bool) error {
 	if f.private {
 		_ = f.tree.Look(deep) // of the target, which was there a moment ago
 	}
+	f.admitted = f.tree.Admitted()
 	for pid, start := range f.candidates() {
 		if now[pid] != nil {
 			continue

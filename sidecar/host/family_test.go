@@ -293,6 +293,60 @@ func TestCheapReadingsDoNotHalveTheSum(t *testing.T) {
 	}
 }
 
+// What children used that lived and ended between two readings was not used in the moment
+// before the reading that finds it.
+func TestNobodyUsesMoreCPUsThanThereAre(t *testing.T) {
+	p := newFakeProc(t)
+	target := fakeProcess{pid: 10, start: 1}
+	p.set(target)
+	now := int64(1e9)
+	b := timeline.NewBuilder(timeline.Options{Origin: now})
+	tree := proctree.New(10, b, proctree.Options{Proc: p.root, Clock: func() int64 { return now }})
+	s := newSampler(New(10, Options{Proc: p.root, Sys: p.root, Clock: func() int64 { return now }}), b, 0)
+	s.family.tree, s.family.private = tree, false // another one looks
+	look := func(d depth) {
+		now += 50e6
+		if err := tree.Look(true); err != nil {
+			t.Fatal(err)
+		}
+		s.read(now, d)
+	}
+	s.read(now, everything)
+	for range 4 {
+		look(cheap)
+	}
+	target.children = nil
+	for child := range 2 * fewMembers {
+		target.children = append(target.children, 20+child)
+		p.set(fakeProcess{pid: 20 + child, parent: 10, start: 120})
+	}
+	p.set(target)
+	for range 10 {
+		look(cheap)
+	}
+	target.children, target.reaped = nil, 80 // ticks: 0.8 s
+	for child := range 2 * fewMembers {
+		p.kill(20 + child)
+	}
+	p.set(target)
+	for range 4 {
+		look(cheap)
+	}
+	look(usual)
+	rec := b.Snapshot(b.Since(now))
+	for _, id := range []string{"cpu", "cpu.children"} {
+		tr := find(rec, id)
+		if tr == nil || math.Abs(integral(tr)-0.8) > 1e-9 {
+			t.Fatalf("%s: %+v, want 0.8 s in all", id, tr)
+		}
+		for _, point := range tr.Points {
+			if point.Value > 1.6 { // they lived for 0.5 s
+				t.Errorf("%s: %.1f cores from %v to %v", id, point.Value, point.From.Duration(), point.At.Duration())
+			}
+		}
+	}
+}
+
 func TestWhatCannotBeReadIsANote(t *testing.T) {
 	p := newFakeProc(t)
 	p.set(fakeProcess{pid: 10, start: 1, unreadableIO: true})

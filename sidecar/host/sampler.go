@@ -92,19 +92,29 @@ func (s *sampler) read(at int64, d depth) {
 // may not be read.
 func hasEnded(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) }
 
-// readCheap reads only the target's CPU, memory and threads.
+// readCheap reads only the target's CPU, memory and threads, and what a few descendants
+// use. Of many, the CPU time of all is told at the next usual reading, over the time since
+// the last: their part would else seem to have been used in one moment.
 func (s *sampler) readCheap(at timeline.Nanos) {
+	alone := s.family.alone()
+	if !alone && len(s.family.candidates()) <= fewMembers && s.family.look(false) == nil {
+		at = s.sink.Since(s.c.opts.Clock())
+		s.tellFamily(at)
+	}
 	m, err := s.family.readTarget()
 	if err != nil {
 		return // the next usual reading says so
 	}
-	if len(s.family.members) == 1 { // else the children's part is not known now
+	if alone {
 		s.tellCPU(at)
 	}
 	s.gauge(at, "rss", "/proc/PID/stat", "B", s.limits.Memory, float64(m.rss))
 	s.threads.read(at, false)
 	s.gauge(at, "threads", "/proc/PID/stat", "", 0, float64(m.threads-s.threads.own))
 }
+
+// fewMembers is how many are read every 50 ms, in the first second: 1 % of a core.
+const fewMembers = 8
 
 func (s *sampler) cpuSource() string {
 	if s.c.opts.CPUClock != nil {
@@ -113,29 +123,10 @@ func (s *sampler) cpuSource() string {
 	return "/proc/PID/stat"
 }
 
-func (s *sampler) tellCPU(at timeline.Nanos) {
-	f := s.family
-	s.count(at, "cpu", s.cpuSource(), "cores", s.limits.Cores, (f.ownCPU + f.childrenCPU).Seconds())
-}
-
+// tellFamily tells what the target and its descendants have used by the last look.
 func (s *sampler) tellFamily(at timeline.Nanos) {
-	f := s.family
 	s.tellCPU(at)
-	now := kinship{at: at, cpu: f.childrenCPU}
-	for pid, m := range f.members {
-		if pid != s.c.pid && !m.profiler {
-			now.processes++
-			now.rss += m.rss
-		}
-	}
-	if begun := s.counts["cpu.children"] != nil; begun || now.processes > 0 {
-		if !begun && s.alone != nil && at-s.alone.at >= coarse { // what they did before they were seen counts, too
-			s.tellChildren(*s.alone)
-		}
-		s.tellChildren(now)
-	} else {
-		s.alone = &now
-	}
+	f := s.family
 	if f.target().disk == nil {
 		s.sink.Note(timeline.NoteUnavailable, "disk.read, disk.write", fmt.Sprintf("/proc/%d/io may not be read by this user", s.c.pid))
 		return
@@ -145,6 +136,28 @@ func (s *sampler) tellFamily(at timeline.Nanos) {
 	}
 	s.count(at, "disk.read", "/proc/PID/io, child processes too", "B/s", 0, f.read)
 	s.count(at, "disk.write", "/proc/PID/io, child processes too", "B/s", 0, f.written)
+}
+
+func (s *sampler) tellCPU(at timeline.Nanos) {
+	f := s.family
+	s.count(at, "cpu", s.cpuSource(), "cores", s.limits.Cores, (f.ownCPU + f.childrenCPU).Seconds())
+	now := kinship{at: at, cpu: f.childrenCPU}
+	for pid, m := range f.members {
+		if pid != s.c.pid && !m.profiler {
+			now.processes++
+			now.rss += m.rss
+		}
+	}
+	begun := s.counts["cpu.children"] != nil
+	used := s.alone != nil && now.cpu > s.alone.cpu // they lived between two readings
+	if !begun && now.processes == 0 && !used {
+		s.alone = &now
+		return
+	}
+	if !begun && s.alone != nil && (at-s.alone.at >= coarse || used) { // what they did before they were seen counts, too
+		s.tellChildren(*s.alone)
+	}
+	s.tellChildren(now)
 }
 
 // coarse is a stretch of time over which ticks of 10 ms make a rate.

@@ -23,25 +23,10 @@ var loops = []loop{
 	{"/loky/process_executor.py", "_process_worker", timeline.RolePoolWorker},
 }
 
-// handlers are the functions of an owner's own threads that take results, for as long as
-// there is a pool.
-var handlers = []loop{
-	{"/multiprocessing/pool.py", "_handle_results", ""},
-	{"/multiprocess/pool.py", "_handle_results", ""},
-}
-
-func isHandler(f timeline.Frame) bool {
-	return slices.ContainsFunc(handlers, func(l loop) bool { return l.is(f) })
-}
-
-// is tells the function by its name within its class.
-func (l loop) is(f timeline.Frame) bool {
-	return strings.HasSuffix(f.File, l.file) && f.Function[strings.LastIndexByte(f.Function, '.')+1:] == l.function
-}
-
 func loopOf(f timeline.Frame) (timeline.Role, bool) {
+	name := f.Function[strings.LastIndexByte(f.Function, '.')+1:]
 	for _, l := range loops {
-		if l.is(f) {
+		if name == l.function && strings.HasSuffix(f.File, l.file) {
 			return l.role, true
 		}
 	}
@@ -49,8 +34,8 @@ func loopOf(f timeline.Frame) (timeline.Role, bool) {
 }
 
 // Identify returns the recording with the roles that only stacks tell, every worker
-// numbered as its owner counts, waiting what waits for a task or a result, and the thread
-// that runs the code where the target only starts what does. What it does not change it
+// numbered as its owner counts, waiting what waits for another process's message, and the
+// thread that runs the code where the target only starts what does. What it does not change it
 // shares with rec.
 //
 // A pool that replaces a worker, or a loader that starts anew each epoch, gives the same
@@ -104,7 +89,7 @@ func Identify(rec *timeline.Recording) *timeline.Recording {
 	out.Threads = slices.Clone(rec.Threads)
 	r := newReader(&out)
 	for i := range out.Threads {
-		out.Threads[i].Spans = r.waiting(out.Threads[i].Spans)
+		out.Threads[i].Spans = waiting(rec, out.Threads[i].Spans)
 	}
 	if program := r.program(); program > 0 {
 		for i := range out.Threads {

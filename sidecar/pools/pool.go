@@ -179,10 +179,10 @@ type reader struct {
 	known map[timeline.NodeID]stack
 }
 
-// stack is what one tells of a worker, or of a thread that takes its results.
+// stack is what one tells of a worker.
 type stack struct {
-	loop     int  // depth of the pool's loop, or of a handler's; -1: it is not on it
-	starved  bool // it is where the loop waits for a task, or the handler for a result
+	loop     int  // depth of the pool's loop; -1: it is not on it
+	starved  bool // it is where the loop waits for a task
 	plumbing bool // above the loop there is only the library that runs it
 	// importing: above the loop modules are imported, by nothing of the user's own.
 	importing bool
@@ -213,10 +213,8 @@ func (r *reader) stack(node timeline.NodeID) stack {
 		}
 	}
 	s := stack{loop: -1}
-	takes := false // results
 	for i, f := range path {
-		_, ok := loopOf(f)
-		if takes = isHandler(f); ok || takes {
+		if _, ok := loopOf(f); ok {
 			s.loop = i
 			break
 		}
@@ -225,9 +223,9 @@ func (r *reader) stack(node timeline.NodeID) stack {
 	if s.loop >= 0 {
 		above = path[:s.loop]
 		s.plumbing = !slices.ContainsFunc(above, func(f timeline.Frame) bool { return !isTransport(f.File) })
-		s.starved = s.plumbing && (takes || slices.ContainsFunc(above, func(f timeline.Frame) bool {
+		s.starved = s.plumbing && slices.ContainsFunc(above, func(f timeline.Frame) bool {
 			return f.Function == "get" || f.Function == "SimpleQueue.get" || f.Function == "Queue.get"
-		}))
+		})
 	}
 	s.line = r.line(above)
 	s.importing = s.loop >= 0 && !s.line.Own && slices.ContainsFunc(above, timeline.Frame.ImportsModules)

@@ -2,17 +2,22 @@ package pools
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/timeline"
 )
 
-// waiting are a thread's spans with those as waiting in which a worker reads the pipe
-// that its next task comes through, or its owner's thread the one of the results: that is
-// no input or output, there is nothing to do. Spans of which none is are shared.
-func (r *reader) waiting(spans []timeline.Span) []timeline.Span {
+// waiting are a thread's spans with those as waiting in which it reads what another process
+// sends through multiprocessing: a worker its next task, its owner the results, anybody a
+// Pipe. The system calls that a read, but there is nothing to read yet. Spans of which none
+// is are shared.
+func waiting(rec *timeline.Recording, spans []timeline.Span) []timeline.Span {
 	shared := true
 	for i, s := range spans {
-		if s.State != timeline.StateIO || s.Node == timeline.RootNode || !r.stack(s.Node).starved {
+		if s.State != timeline.StateIO || s.Node == timeline.RootNode || int(s.Node) >= len(rec.Nodes) {
+			continue
+		}
+		if f := rec.Nodes[s.Node].Frame; int(f) >= len(rec.Frames) || !receives(rec.Frames[f]) {
 			continue
 		}
 		if shared {
@@ -22,3 +27,11 @@ func (r *reader) waiting(spans []timeline.Span) []timeline.Span {
 	}
 	return spans
 }
+
+// receives tells multiprocessing's function that reads from a pipe or socket, and that of
+// its forks.
+func receives(f timeline.Frame) bool {
+	return strings.HasSuffix(f.Function, "_recv") && slices.ContainsFunc(connections, func(file string) bool { return strings.HasSuffix(f.File, file) })
+}
+
+var connections = []string{"/multiprocessing/connection.py", "/multiprocess/connection.py", "/billiard/connection.py"}

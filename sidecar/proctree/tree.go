@@ -174,6 +174,13 @@ func (t *Tree) Has(pid int) bool {
 	return t.byPID[pid] != nil
 }
 
+// Admitted is how many members there have been, those that ended among them.
+func (t *Tree) Admitted() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.listed) + t.left
+}
+
 // LongestPause is the longest time between two looks, after Watch has returned. On a busy
 // machine it is more than the interval.
 func (t *Tree) LongestPause() time.Duration { return time.Duration(t.find.pause) }

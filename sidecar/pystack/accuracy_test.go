@@ -105,8 +105,10 @@ func TestAccuracy(t *testing.T) {
 		truncated, lost, impossible float64 // at most, as shares of the samples
 	}{
 		{"work", truth.Work, 0.004, 0.001, 0.0005},
-		{"flat", truth.Flat, 0.35, 0.001, 0.0005},
-		{"deep", truth.Deep, 0.6, 0.001, 0.0005},
+		// Nothing but calls of microseconds: the faster the machine, the more of them a read spans
+		// (flat 0.2 to 0.4, deep 0.45 to 0.8 on a Zen 5).
+		{"flat", truth.Flat, 0.45, 0.001, 0.0005},
+		{"deep", truth.Deep, 0.85, 0.001, 0.0005},
 		{"generators", truth.Generators(0), 0.7, 0.01, 0.0005},
 		{"generators 20µs", truth.Generators(20 * time.Microsecond), 0.3, 0.01, 0.0005},
 		{"tasks 100µs", truth.Tasks(100 * time.Microsecond), 0.02, 0.001, 0.0005},
