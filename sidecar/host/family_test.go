@@ -245,7 +245,8 @@ func TestSamplerFromAFakeProc(t *testing.T) {
 	}
 }
 
-// TestChildrenBeginWithNothing: a track of theirs does not say that they were there before.
+// TestChildrenBeginWithNothing: until they are there they have and use nothing, of which the
+// mean over the recording is made.
 func TestChildrenBeginWithNothing(t *testing.T) {
 	p := newFakeProc(t)
 	target := fakeProcess{pid: 10, start: 1}
@@ -262,11 +263,11 @@ func TestChildrenBeginWithNothing(t *testing.T) {
 	p.set(fakeProcess{pid: 20, parent: 10, start: 150, own: 40, pages: 8})
 	s.read(now, everything)
 	rec := b.Snapshot(b.Since(now))
-	if tr := find(rec, "rss.children"); tr == nil || len(tr.Points) != 2 || tr.Points[0].At != 1e9 || tr.Points[0].Value != 0 || tr.Points[1].Value == 0 {
-		t.Errorf("rss.children %+v, want nothing at 1 s", tr)
+	if tr := find(rec, "rss.children"); tr == nil || len(tr.Points) != 3 || tr.Points[1].At != 1e9 || tr.Points[0].Value+tr.Points[1].Value != 0 || tr.Points[2].Value == 0 {
+		t.Errorf("rss.children %+v, want nothing until 1 s", tr)
 	}
-	if tr := find(rec, "cpu.children"); tr == nil || math.Abs(integral(tr)-0.4) > 1e-9 {
-		t.Errorf("cpu.children %+v, want the 0.4 s that the child used before it was seen", tr)
+	if tr := find(rec, "cpu.children"); tr == nil || math.Abs(integral(tr)-0.4) > 1e-9 || len(tr.Points) != 2 || tr.Points[0].Value != 0 {
+		t.Errorf("cpu.children %+v, want nothing in the first second, then the 0.4 s that the child used before it was seen", tr)
 	}
 }
 
@@ -333,6 +334,10 @@ func TestNobodyUsesMoreCPUsThanThereAre(t *testing.T) {
 		look(cheap)
 	}
 	look(usual)
+	target.reaped++ // a tick, within 3 ms
+	p.set(target)
+	now += 3e6
+	s.read(now, usual)
 	rec := b.Snapshot(b.Since(now))
 	for _, id := range []string{"cpu", "cpu.children"} {
 		tr := find(rec, id)

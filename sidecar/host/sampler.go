@@ -31,14 +31,14 @@ type sampler struct {
 	limits Limits
 	counts map[string]*counter
 	gauges map[string]*timeline.TrackWriter
-	alone  *kinship // the last reading before there were descendants
+	first  *kinship // the first reading, if there were no descendants …
+	alone  *kinship // … and the last before there were
 	lost   bool     // the target is gone
 }
 
 // counter turns a count that only grows into a rate's track.
 type counter struct {
 	writer *timeline.TrackWriter
-	window timeline.Nanos // least length of a point's window
 	at     timeline.Nanos
 	value  float64
 }
@@ -140,7 +140,7 @@ func (s *sampler) tellFamily(at timeline.Nanos) {
 
 func (s *sampler) tellCPU(at timeline.Nanos) {
 	f := s.family
-	s.count(at, "cpu", s.cpuSource(), "cores", s.limits.Cores, (f.ownCPU + f.childrenCPU).Seconds())
+	s.countOver(at, s.kinWindow(), "cpu", s.cpuSource(), "cores", s.limits.Cores, (f.ownCPU + f.childrenCPU).Seconds())
 	now := kinship{at: at, cpu: f.childrenCPU}
 	for pid, m := range f.members {
 		if pid != s.c.pid && !m.profiler {
@@ -151,17 +151,27 @@ func (s *sampler) tellCPU(at timeline.Nanos) {
 	begun := s.counts["cpu.children"] != nil
 	used := s.alone != nil && now.cpu > s.alone.cpu // they lived between two readings
 	if !begun && now.processes == 0 && !used {
-		s.alone = &now
+		if s.alone = &now; s.first == nil {
+			s.first = &now
+		}
 		return
 	}
-	if !begun && s.alone != nil && (at-s.alone.at >= coarse || used) { // what they did before they were seen counts, too
-		s.tellChildren(*s.alone)
+	if !begun && s.alone != nil { // there were none until then, and what they did before they were seen counts, too
+		s.tellChildren(*s.first)
+		if s.alone != s.first {
+			s.tellChildren(*s.alone)
+		}
 	}
 	s.tellChildren(now)
 }
 
-// coarse is a stretch of time over which ticks of 10 ms make a rate.
-const coarse = timeline.Nanos(100 * time.Millisecond)
+// kinWindow is the least window of CPU time: that of descendants is counted in ticks.
+func (s *sampler) kinWindow() timeline.Nanos {
+	if len(s.family.members) == 1 && s.counts["cpu.children"] == nil {
+		return 0
+	}
+	return 3 * tick
+}
 
 // kinship is what one reading says of the descendants.
 type kinship struct {
@@ -171,10 +181,9 @@ type kinship struct {
 	processes int
 }
 
-// tellChildren tells of the descendants, from the last reading before the first one's
-// appearance on.
+// tellChildren tells of the descendants.
 func (s *sampler) tellChildren(k kinship) {
-	s.count(k.at, "cpu.children", s.cpuSource(), "cores", s.limits.Cores, k.cpu.Seconds())
+	s.countOver(k.at, s.kinWindow(), "cpu.children", s.cpuSource(), "cores", s.limits.Cores, k.cpu.Seconds())
 	s.gauge(k.at, "rss.children", "/proc/PID/stat, shared pages counted in each", "B", s.limits.Memory, float64(k.rss))
 	s.gauge(k.at, "processes", "/proc/PID/task/TID/children", "", 0, float64(k.processes))
 }
@@ -208,12 +217,12 @@ func (s *sampler) count(at timeline.Nanos, id, source, unit string, limit, value
 func (s *sampler) countOver(at, least timeline.Nanos, id, source, unit string, limit, value float64) {
 	c := s.counts[id]
 	if c == nil {
-		c = &counter{writer: s.track(id, timeline.KindRate, source, unit, limit), window: least, at: at, value: value}
+		c = &counter{writer: s.track(id, timeline.KindRate, source, unit, limit), at: at, value: value}
 		s.counts[id] = c
 		return
 	}
 	length := at - c.at
-	if length <= 0 || length < c.window {
+	if length <= 0 || length < least {
 		return
 	}
 	if value >= c.value { // else it began anew: nothing is known of this window
