@@ -205,7 +205,7 @@ export function recordingOf(document: unknown): Recording {
     evidence: stretchesOf(o["evidence"], duration),
   });
   const first = object(objects(d["targets"])[0]);
-  const target = first["program"] ?? first["process"];
+  const target = (FULL ? first["program"] : null) ?? first["process"]; // cells start nothing that is told in their place
   const idle = object(d["idle"]);
   const used = objects(d["devices"]).map((v) => !!v["used"]);
   const deviceIdle = objects(idle["devices"]).map(
