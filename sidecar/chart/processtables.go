@@ -87,6 +87,9 @@ func idleOfRank(r *report.View, process int) string {
 // workerTables rank the lines that the members of each pool worked at.
 func workerTables(r *report.View, families []family) (tables []table) {
 	for _, f := range families {
+		if slices.Equal(f.members, []int{r.Program()}) {
+			continue // told as the program
+		}
 		if t := f.linesTable(r); len(t.rows) > 0 {
 			tables = append(tables, t)
 		}

@@ -226,7 +226,8 @@ func TestWhoseCodeItIs(t *testing.T) {
 		{"a tool that runs a script for a moment", []timeline.Process{script}, []ran{{0, tool, 10}, {1, train, 2}}, 0},
 		{"a tool that runs another", []timeline.Process{script}, []ran{{0, tool, 10}, {1, tool, 9}}, 0},
 		{"what the program starts is not it", []timeline.Process{script, under(script, 1)}, []ran{{1, train, 8}, {2, train, 9}}, 1},
-		{"ranks", []timeline.Process{rank, script}, []ran{{1, train, 9}, {2, train, 9}}, 0},
+		{"ranks", []timeline.Process{rank, rank}, []ran{{0, tool, 10}, {1, train, 9}, {2, train, 9}}, 0},
+		{"one rank", []timeline.Process{rank}, []ran{{0, tool, 10}, {1, train, 9}}, 1},
 		{"a shell without Python", []timeline.Process{shell}, nil, 0},
 	} {
 		s := newScene(test.processes...)

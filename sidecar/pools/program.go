@@ -3,8 +3,9 @@ package pools
 import "github.com/omni-perf/omni-perf/sidecar/timeline"
 
 // program is the process whose code the user asked about, where the target only starts
-// it: the Python that a shell script, uv or "accelerate launch" has run the longest. It
-// is 0, the target, for every other recording, and for ranks, which are told together.
+// it: the Python that a shell script, uv or "accelerate launch" has run the longest, or the
+// only rank. It is 0, the target, for every other recording, and for several ranks, which
+// are told together.
 //
 // A target that runs Python itself, though nothing of the user's own, only starts what
 // ran the user's own for half of the time at least: pip is no wrapper of what it builds.
@@ -30,14 +31,18 @@ func (r *reader) program() int {
 	if times[0].python {
 		least = rec.Duration / 2
 	}
+	ranks := 0
 	for i := 1; i < len(rec.Processes); i++ {
 		p := &rec.Processes[i]
 		if p.Role == timeline.RoleRank {
-			return 0
+			ranks++
 		}
-		if p.Role == timeline.RoleChild && times[i].main >= least && (times[i].own || !times[0].python) && !startedByOwn(rec, times, i) {
+		if isProgram := p.Role == timeline.RoleChild || p.Role == timeline.RoleRank; isProgram && times[i].main >= least && (times[i].own || !times[0].python) && !startedByOwn(rec, times, i) {
 			best, least = i, times[i].main+1
 		}
+	}
+	if ranks > 1 {
+		return 0
 	}
 	return best
 }
