@@ -103,6 +103,49 @@ func TestAProcessInSeveralReportsIsOne(t *testing.T) {
 	}
 }
 
+// A shell script that was recorded from outside, and whose program has a report of its own:
+// the latter tells it. Without, the script's does.
+func TestTheProgramOfAShellScript(t *testing.T) {
+	const origin = second / 2
+	b := timeline.NewBuilder(timeline.Options{Origin: int64(origin) + 1, StartedAt: time.Unix(1000, 0).Add(time.Duration(origin))})
+	zero := 0
+	b.Describe(func(r *timeline.Recording) {
+		r.Target = timeline.Target{PID: 40, Argv: []string{"sh", "train.sh"}}
+		r.Processes = []timeline.Process{
+			{PID: 40, ParentIndex: -1, Role: timeline.RoleScript, Command: "sh"},
+			{PID: 50, Parent: 40, Role: timeline.RoleRank, Number: &zero, Rank: &zero, Command: "train.py", Start: second - origin + 9e6},
+		}
+		r.Host.BootID = "boot"
+	})
+	id := b.Thread(timeline.Thread{PID: 50, Process: 1, NativeID: 50, Name: "MainThread", Main: true, RunsCell: true, OnCPU: -1})
+	b.Set(id, second, b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "<module>", File: "/u/train.py", Line: 1})), timeline.StateWaiting, false)
+	b.End(id, 11*second)
+	rec := b.Snapshot(11 * second)
+	d := diagnose.Run(rec)
+	shell, err := report.Build(rec, &d, report.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone, err := Merge([]*report.View{shell, rankedReport(t, 1, 1.125, 9, "boot", false)}, names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(alone.Targets, func(target report.Target) bool {
+		return alone.Processes[target.Process].PID == 40 && alone.Processes[target.Runs()].PID == 50
+	}) {
+		t.Errorf("the script's program is not told: %+v", alone.Targets)
+	}
+	both, err := Merge([]*report.View{shell, rankedReport(t, 0, 1, 4, "boot", false)}, names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, target := range both.Targets {
+		if p := both.Processes[target.Runs()]; p.PID != both.Processes[target.Process].PID {
+			t.Errorf("%s: process %d is told twice", target.Name, p.PID)
+		}
+	}
+}
+
 func TestTwoReportsOfOneProcessAtOneTimeAreRefused(t *testing.T) {
 	a, b := rankedReport(t, 0, 1, 4, "boot", false), rankedReport(t, 0, 1, 4, "boot", false)
 	if _, err := Merge([]*report.View{a, b}, names); !errors.Is(err, errTwice) {
