@@ -115,8 +115,8 @@ class Kernel:
         return self.finish(str(self._client.execute(code, silent=True, store_history=False)))
 
     def start(self, cell: str) -> str:
-        """Send a cell; return the id of the request."""
-        return str(self._client.execute(cell, allow_stdin=False))
+        """Send a cell, which runs whatever the one before did; return the id of the request."""
+        return str(self._client.execute(cell, allow_stdin=False, stop_on_error=False))
 
     def finish(self, request: str, patience_s: float = PATIENCE_S) -> Ran:
         """Collect what a cell shows until it is done."""
