@@ -1,6 +1,6 @@
 # Everything happens inside the checkout: .venv holds Python and the binary, .cache the tools.
 #   make build generate demo test lint vulnerabilities bench fuzz soak truth wheels lab clean test-gpu
-# What the viewer (sidecar/chart/viewer) is built of is committed: make generate brings it up to date.
+# What the viewer (sidecar/show/viewer) is built of is committed: make generate brings it up to date.
 # PYTHON=/path/to/python3.13 chooses the interpreter of .venv;
 # TEST_PYTHONS="python3.12 …" are those of test-pythons, each with an environment in .cache.
 
@@ -34,7 +34,7 @@ $(VENV)/.complete: pyproject.toml hatch_build.py
 	touch $@ $(VENV)/.labextension
 
 # The JupyterLab extension is installed with the package, as copies.
-$(VENV)/.labextension: $(VENV)/.complete $(wildcard sidecar/chart/viewer/labextension/* sidecar/chart/viewer/assets/*)
+$(VENV)/.labextension: $(VENV)/.complete $(wildcard sidecar/show/viewer/labextension/* sidecar/show/viewer/assets/*)
 	$(BIN)/python tools/labextension.py
 	touch $@
 
@@ -52,9 +52,9 @@ test: test-go test-viewer test-python test-web test-truth
 # diagnose starts no goroutine and simulates hours of recordings: without it, too, as chart, which
 # draws such, specimen, which diagnoses recordings of hundreds of programs and runs some of them, and
 # what analyses whole traces; the goroutines of that are tried with the small ones.
-# PACKAGES="./sidecar/host ./sidecar/gpu" tests only those.
+# PACKAGES="./sidecar/measure/host ./sidecar/measure/gpu" tests only those.
 PACKAGES ?= ./...
-ALONE    := /sidecar/(pystack|diagnose|chart|specimen|torchtrace(/view|/synth)?)$$
+ALONE    := /sidecar/(measure/pystack|understand/diagnose|show/chart|testkit/specimen|traces(/page|/synth)?)$$
 test-go: test-go-race test-go-alone test-go-concurrency
 test-go-race: prerequisites
 	$(GO) test -race -run '^$$' ./... > /dev/null
@@ -64,8 +64,8 @@ test-go-alone: prerequisites
 	@packages=$$($(GO) list $(PACKAGES) | grep -E '$(ALONE)'); \
 	test -z "$$packages" || { set -x; $(GO) test -p 1 -timeout 30m $$packages; }
 test-go-concurrency: prerequisites
-	$(GO) test -race -run 'Image|Second|Gone|Contended|Budget' ./sidecar/pystack
-	$(GO) test -race -run 'Damaged|Parity|Run' ./sidecar/torchtrace
+	$(GO) test -race -run 'Image|Second|Gone|Contended|Budget' ./sidecar/measure/pystack
+	$(GO) test -race -run 'Damaged|Parity|Run' ./sidecar/traces
 
 PYTEST ?=
 # On how many cores tests run side by side: where that matters, as to those that watch programs in real time,
@@ -76,7 +76,7 @@ test-python: WORKERS := 0
 NOT_HERE := --ignore=magics/tests/browser --ignore=magics/tests/truth
 # The viewer's types and its modules, where Node and its packages are; the modules run in Chromium too (test-web).
 # Not npm ci: that refuses a registry without the optional packages of other systems. --no-save leaves the lock file.
-VIEWER := sidecar/chart/viewer
+VIEWER := sidecar/show/viewer
 test-viewer:
 	@command -v npm > /dev/null || { echo "test-viewer: skipped, Node is not here (apt-get install nodejs npm)"; exit 0; }; \
 	    cd $(VIEWER) && { npm install --no-save --silent || { echo "test-viewer: skipped, the packages cannot be had here"; exit 0; }; } && \
@@ -95,7 +95,7 @@ test-truth: build
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup magics/tests/truth $(PYTEST)
 
 # Thirty times each and 10,000 samples at least, cells and scripts, with a table of how far profile and truth
-# are apart, and 200 cells that chance makes. Then all programs and trainings of sidecar/specimen, run live by
+# are apart, and 200 cells that chance makes. Then all programs and trainings of sidecar/testkit/specimen, run live by
 # the interpreters that have what they need: .venv, .cache/torch and those in SPECIMEN_PYTHONS. What was
 # interrupted goes on where it stopped, for the same build.
 REPEAT ?= 30
@@ -105,8 +105,8 @@ truth: build
 	tools/interpreters > /dev/null
 	tools/kernels
 	cd magics/tests && $(TRUTH) && $(TRUTH) --scripts && $(BIN)/python -m truth --invented 200
-	OMNI_PERF_TRUTH=1 $(GO) test -timeout 4h -count 1 ./sidecar/specimen
-	OMNI_PERF_TRUTH=1 $(GO) test -timeout 1h -count 1 -v -run '^(TestTruthProgramsAsChildren|TestSharesOfForkedWorkers)$$' ./sidecar/pystack
+	OMNI_PERF_TRUTH=1 $(GO) test -timeout 4h -count 1 ./sidecar/testkit/specimen
+	OMNI_PERF_TRUTH=1 $(GO) test -timeout 1h -count 1 -v -run '^(TestTruthProgramsAsChildren|TestSharesOfForkedWorkers)$$' ./sidecar/measure/pystack
 	OMNI_PERF_TRUTH=1 $(BIN)/python -m pytest -s magics/tests/test_agreement.py
 
 # A run of its own: Playwright's event loop would stand in the way of the shells above.
@@ -145,14 +145,14 @@ REAL_SAMPLES ?= 100000
 truth-realcode: build
 	tools/interpreters > /dev/null
 	tools/realcode
-	$(GO) test ./sidecar/pystack -count=1 -timeout 6h -run '^TestRealCode$$' -v -realcode $(CURDIR)/.cache/realcode -realcode-samples $(REAL_SAMPLES)
+	$(GO) test ./sidecar/measure/pystack -count=1 -timeout 6h -run '^TestRealCode$$' -v -realcode $(CURDIR)/.cache/realcode -realcode-samples $(REAL_SAMPLES)
 truth: truth-realcode
 
 # With a real NVIDIA GPU, and PyTorch in .cache/torch; without, what is skipped says so. Reports stay in
 # build/gpu; OMNI_PERF_RECORD_GPU=FOLDER keeps what the device answered (docs/gpu-idle.md).
 test-gpu: build
 	@tools/torch --if-gpu
-	$(GO) test -count=1 -run RealGPU -v ./sidecar/gpu
+	$(GO) test -count=1 -run RealGPU -v ./sidecar/measure/gpu
 	PATH="$(BIN):$$PATH" $(BIN)/python -m pytest magics/tests/gpu -m gpu -vv -rsP
 
 lint: build
@@ -172,7 +172,7 @@ vulnerabilities:
 # Figures beside baselines and peers; the long forms are told at the top of each program.
 bench: build
 	$(BIN)/python bench/notebook/bench.py
-	$(GO) test -run '^$$' -bench 'LongCell|End|Resident' -benchtime 1x ./sidecar/recorder ./sidecar/server
+	$(GO) test -run '^$$' -bench 'LongCell|End|Resident' -benchtime 1x ./sidecar/measure/recorder ./sidecar/doors/server
 	tools/interpreters > /dev/null
 	$(GO) run ./bench/sampler -quick
 	$(BIN)/python bench/children/bench.py --rounds 3
@@ -189,7 +189,7 @@ bench-viewer: build
 FUZZ ?= 50
 fuzz: prerequisites
 	tools/fuzz $(FUZZ)
-	$(GO) test -count=1 -run DamagedDocuments ./sidecar/report -documents 1000000
+	$(GO) test -count=1 -run DamagedDocuments ./sidecar/understand/report -documents 1000000
 	OMNI_PERF_PAYLOADS=100000 $(MAKE) test-viewer
 
 # Half an hour of two kernels under load, sidecars killed meanwhile: does anything grow, is anything left?

@@ -3,10 +3,10 @@
 It behaves like a CUDA stream: `busy` puts work into a queue and returns at once,
 the device works the queue off in order, and `synchronize` waits until it is empty.
 Nothing is computed; the times are written to the feed of the fake NVML library
-(sidecar/gpu/testdata/fakenvml), so that the GPU lanes of omni_perf follow the
+(sidecar/measure/gpu/testdata/fakenvml), so that the GPU lanes of omni_perf follow the
 program. The library must be built and named before the sidecar starts:
 
-    sidecar/gpu/testdata/fakenvml/build.sh /tmp/libnvidia-ml.so.1
+    sidecar/measure/gpu/testdata/fakenvml/build.sh /tmp/libnvidia-ml.so.1
     export OMNI_PERF_NVML_LIBRARY=/tmp/libnvidia-ml.so.1
     export OMNI_PERF_FAKE_NVML_FEED=/tmp/gpu.feed
 

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/omni-perf/omni-perf/sidecar/targetfs"
+	"github.com/omni-perf/omni-perf/sidecar/measure/targetfs"
 )
 
 // ErrCurve is returned for kernels that encrypt their sockets: zmq4 has no

@@ -17,7 +17,7 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
 OUTPUT = ROOT / "build" / "demo"
-FAKE_NVML = ROOT / "sidecar" / "gpu" / "testdata" / "fakenvml"
+FAKE_NVML = ROOT / "sidecar" / "measure" / "gpu" / "testdata" / "fakenvml"
 
 
 def main() -> None:

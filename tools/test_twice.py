@@ -64,10 +64,10 @@ def failures(output: str) -> Failures:
     """Read the output of go test or pytest.
 
     >>> failures('''--- FAIL: TestA (0.1s)
-    ... FAIL    github.com/omni-perf/omni-perf/sidecar/host	1.2s
-    ... ok      github.com/omni-perf/omni-perf/sidecar/gpu	1.2s''').names()
-    ['./sidecar/host: TestA']
-    >>> failures('FAIL    github.com/omni-perf/omni-perf/sidecar/host [build failed]').hopeless
+    ... FAIL    github.com/omni-perf/omni-perf/sidecar/measure/host	1.2s
+    ... ok      github.com/omni-perf/omni-perf/sidecar/measure/gpu	1.2s''').names()
+    ['./sidecar/measure/host: TestA']
+    >>> failures('FAIL    github.com/omni-perf/omni-perf/sidecar/measure/host [build failed]').hopeless
     True
     >>> failures('FAILED magics/tests/test_save.py::test_link[a b] - AssertionError: no').names()
     ['magics/tests/test_save.py::test_link[a b]']

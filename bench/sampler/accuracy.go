@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/omni-perf/omni-perf/bench/sampler/peer"
-	"github.com/omni-perf/omni-perf/sidecar/pystack/truth"
+	"github.com/omni-perf/omni-perf/sidecar/testkit/truth"
 )
 
 // A judged workload has known edges, and some have more.

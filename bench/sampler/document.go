@@ -192,7 +192,7 @@ func (p *page) accuracy(r *Results) {
 	p.text("## Right stacks")
 	p.text("Share of the samples in %: **impossible** (a caller→callee pair that never occurs in the program) / **lost** (failed, or " +
 		"without its root) / **truncated** (marked by the sampler as cut at the leaf; the peers mark nothing). Scalene leaves out frames of the " +
-		"standard library, by default, and with them the roots of threads. The workloads are in `sidecar/pystack/truth/programs`.")
+		"standard library, by default, and with them the roots of threads. The workloads are in `sidecar/testkit/truth/programs`.")
 	grid(p, "workload", compared, of, func(a Accuracy) string {
 		if a.Error != "" {
 			return "failed"

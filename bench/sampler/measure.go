@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/omni-perf/omni-perf/bench/sampler/peer"
-	"github.com/omni-perf/omni-perf/sidecar/pystack/truth"
+	"github.com/omni-perf/omni-perf/sidecar/testkit/truth"
 )
 
 // rate is what every sampler is asked for, in samples per second.

@@ -18,9 +18,9 @@ import (
 	"time"
 
 	"github.com/omni-perf/omni-perf/bench/sampler/peer"
-	"github.com/omni-perf/omni-perf/sidecar/pystack"
-	"github.com/omni-perf/omni-perf/sidecar/pystack/truth"
-	"github.com/omni-perf/omni-perf/sidecar/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/measure/pystack"
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/testkit/truth"
 )
 
 // ours is omni-perf's sampler as a process of its own, like the peers: this program, called with "sample".

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/omni-perf/omni-perf/bench/sampler/peer"
-	"github.com/omni-perf/omni-perf/sidecar/pystack"
-	"github.com/omni-perf/omni-perf/sidecar/pystack/truth"
+	"github.com/omni-perf/omni-perf/sidecar/measure/pystack"
+	"github.com/omni-perf/omni-perf/sidecar/testkit/truth"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/omni-perf/omni-perf/bench/sampler/peer"
-	"github.com/omni-perf/omni-perf/sidecar/pystack/truth"
+	"github.com/omni-perf/omni-perf/sidecar/testkit/truth"
 )
 
 //go:embed programs/pyperformance.py

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/omni-perf/omni-perf/bench/sampler/peer"
-	"github.com/omni-perf/omni-perf/sidecar/pystack/truth"
-	"github.com/omni-perf/omni-perf/sidecar/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/testkit/truth"
 )
 
 // settled is from when on a sampler that was stopped, or goes on, makes no difference any more.

@@ -13,9 +13,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/omni-perf/omni-perf/sidecar/torchtrace"
-	"github.com/omni-perf/omni-perf/sidecar/torchtrace/analyses"
-	"github.com/omni-perf/omni-perf/sidecar/torchtrace/kineto"
+	"github.com/omni-perf/omni-perf/sidecar/traces"
+	"github.com/omni-perf/omni-perf/sidecar/traces/analyses"
+	"github.com/omni-perf/omni-perf/sidecar/traces/kineto"
 )
 
 // work loads and analyses a folder once and prints what it took; it runs in a
@@ -23,7 +23,7 @@ import (
 func work(folder string) {
 	start := time.Now()
 	var events int64
-	_, err := torchtrace.Run(context.Background(), []string{folder},
+	_, err := traces.Run(context.Background(), []string{folder},
 		kineto.Options{Progress: func(p kineto.Progress) { events = p.Events }},
 		analyses.Options{Tables: []string{
 			analyses.TableTemporal, analyses.TableIdle, analyses.TableOverlap, analyses.TableKernels}})

@@ -57,7 +57,7 @@ def main() -> None:
     given = arguments.parse_args()
     folder = ROOT / "build" / "viewer"
     subprocess.run(
-        ["go", "run", "./sidecar/chart/viewer/harness", "-o", str(folder), "-spans", str(given.spans)],
+        ["go", "run", "./sidecar/testkit/harness", "-o", str(folder), "-spans", str(given.spans)],
         check=True, cwd=ROOT,
     )  # fmt: skip
     figures = measure(folder / "random.html", given.rounds, given.frames)

@@ -139,7 +139,7 @@ def recorded(folder: Path, seconds: int, missing: list[str]) -> Iterator[Shown]:
     output.mkdir(exist_ok=True)
     for command in (
         (binary, "run", "-o", ours, "--format", "json,html,speedscope", PROGRAM, str(seconds)),
-        ("go", "run", "./sidecar/chart/viewer/harness", "-report", ours.with_suffix(".json"), "-o", output),
+        ("go", "run", "./sidecar/testkit/harness", "-report", ours.with_suffix(".json"), "-o", output),
     ):
         if why := run(*command):
             sys.exit(f"{command[0]}: {why}")
@@ -165,7 +165,7 @@ def recorded(folder: Path, seconds: int, missing: list[str]) -> Iterator[Shown]:
 def made_up(folder: Path) -> Iterator[Shown]:
     """Recordings that nobody has to wait for."""
     for arguments in ([], ["-spans", "100000"]):
-        if why := run("go", "run", "./sidecar/chart/viewer/harness", "-o", folder, *arguments):
+        if why := run("go", "run", "./sidecar/testkit/harness", "-o", folder, *arguments):
             sys.exit(f"harness: {why}")
     for name, of in MADE_UP.items():
         page = folder / f"{name}.html"

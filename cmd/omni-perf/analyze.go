@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/omni-perf/omni-perf/sidecar/signals"
-	"github.com/omni-perf/omni-perf/sidecar/torchtrace/analyses"
-	"github.com/omni-perf/omni-perf/sidecar/torchtrace/request"
-	"github.com/omni-perf/omni-perf/sidecar/torchtrace/view"
+	"github.com/omni-perf/omni-perf/sidecar/doors/signals"
+	"github.com/omni-perf/omni-perf/sidecar/traces/analyses"
+	"github.com/omni-perf/omni-perf/sidecar/traces/page"
+	"github.com/omni-perf/omni-perf/sidecar/traces/request"
 )
 
 func analyzeCommand() *cobra.Command {
@@ -31,7 +31,7 @@ func analyzeCommand() *cobra.Command {
 	flags.StringVar(&q.HTML, "html", "", "write a self-contained page with charts to `FILE`")
 	flags.StringVar(&q.SVG, "svg", "", "write every chart as SVG into `FOLDER`")
 	flags.StringVar(&q.Merged, "merged", "", "write one Chrome trace of all ranks, clocks aligned, to `FILE` (.json or .json.gz)")
-	flags.StringVar(&q.Summary, "summary", "", "write operators by device time and memory peaks as text to `FILE`, such as "+view.SummaryName)
+	flags.StringVar(&q.Summary, "summary", "", "write operators by device time and memory peaks as text to `FILE`, such as "+page.SummaryName)
 	flags.StringVar(&q.Display, "display", "", "write what a notebook shows, as JSON, to `FILE`")
 	flags.StringVar(&q.Snapshot, "memory-snapshot", "", "read a `FILE` of torch.cuda.memory._dump_snapshot as well")
 	flags.StringArrayVar(&q.Against, "against", nil, "compare the collectives with those of another run's traces in `PATH`; may be repeated")

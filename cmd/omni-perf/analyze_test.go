@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/omni-perf/omni-perf/sidecar/torchtrace/kineto"
-	"github.com/omni-perf/omni-perf/sidecar/torchtrace/synth"
+	"github.com/omni-perf/omni-perf/sidecar/traces/kineto"
+	"github.com/omni-perf/omni-perf/sidecar/traces/synth"
 )
 
 func madeTraces(t *testing.T) (dir string, answers synth.Answers) {

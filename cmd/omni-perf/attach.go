@@ -14,10 +14,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/omni-perf/omni-perf/jupyter"
-	"github.com/omni-perf/omni-perf/sidecar/profiler"
-	"github.com/omni-perf/omni-perf/sidecar/program"
-	"github.com/omni-perf/omni-perf/sidecar/signals"
-	"github.com/omni-perf/omni-perf/sidecar/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/doors/profiler"
+	"github.com/omni-perf/omni-perf/sidecar/doors/program"
+	"github.com/omni-perf/omni-perf/sidecar/doors/signals"
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 )
 
 func attachCommand() *cobra.Command {

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/omni-perf/omni-perf/sidecar/pystack"
+	"github.com/omni-perf/omni-perf/sidecar/measure/pystack"
 )
 
 // readable starts a Python that sleeps and waits until it can be read.

@@ -12,12 +12,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/omni-perf/omni-perf/sidecar/chart"
-	"github.com/omni-perf/omni-perf/sidecar/comparison"
-	"github.com/omni-perf/omni-perf/sidecar/difference"
-	"github.com/omni-perf/omni-perf/sidecar/output"
-	"github.com/omni-perf/omni-perf/sidecar/report"
-	"github.com/omni-perf/omni-perf/sidecar/words"
+	"github.com/omni-perf/omni-perf/sidecar/compare/comparison"
+	"github.com/omni-perf/omni-perf/sidecar/compare/significance"
+	"github.com/omni-perf/omni-perf/sidecar/show/chart"
+	"github.com/omni-perf/omni-perf/sidecar/show/output"
+	"github.com/omni-perf/omni-perf/sidecar/understand/report"
+	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
 func compareCommand() *cobra.Command {
@@ -184,7 +184,7 @@ type limit struct {
 // exceeded tells whether something is slower by more than the limit, and beyond noise:
 // a difference that may be chance fails nobody's build.
 func (l limit) exceeded(c comparison.Change) bool {
-	if l.text == "" || c.Verdict != difference.More {
+	if l.text == "" || c.Verdict != significance.More {
 		return false
 	}
 	most := float64(l.time)

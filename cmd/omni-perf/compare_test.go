@@ -8,12 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/omni-perf/omni-perf/sidecar/comparison"
-	"github.com/omni-perf/omni-perf/sidecar/comparison/synthetic"
+	"github.com/omni-perf/omni-perf/sidecar/compare/comparison"
+	"github.com/omni-perf/omni-perf/sidecar/testkit/twosides"
 )
 
 // recorded writes runs of a program as reports and returns their paths.
-func recorded(t *testing.T, p synthetic.Program, seeds ...uint64) (paths []string) {
+func recorded(t *testing.T, p twosides.Program, seeds ...uint64) (paths []string) {
 	t.Helper()
 	for _, seed := range seeds {
 		v, err := p.Record(seed)
@@ -34,7 +34,7 @@ func recorded(t *testing.T, p synthetic.Program, seeds ...uint64) (paths []strin
 }
 
 func TestCompare(t *testing.T) {
-	before, after := recorded(t, synthetic.Training(), 1)[0], recorded(t, synthetic.Faster(), 2)[0]
+	before, after := recorded(t, twosides.Training(), 1)[0], recorded(t, twosides.Faster(), 2)[0]
 	folder := t.TempDir()
 	page, document := filepath.Join(folder, "c.html"), filepath.Join(folder, "c.json")
 	out, errs, code := invoke(t, "compare "+before+" "+after+" --html "+page+" --json "+document)
@@ -67,7 +67,7 @@ func TestCompare(t *testing.T) {
 }
 
 func TestCompareSeveralRuns(t *testing.T) {
-	before, after := recorded(t, synthetic.Training(), 1, 2, 3), recorded(t, synthetic.Faster(), 4, 5)
+	before, after := recorded(t, twosides.Training(), 1, 2, 3), recorded(t, twosides.Faster(), 4, 5)
 	out, errs, code := invoke(t, "compare "+strings.Join(before, " ")+" -- "+strings.Join(after, " "))
 	if code != exitOK || !strings.Contains(out, "Cell [7] (3 runs) → Cell [9] (2 runs)") || !strings.Contains(out, "means of 3 runs before and 2 after") {
 		t.Errorf("exit status %d, %s\n%s", code, errs, out)
@@ -75,7 +75,7 @@ func TestCompareSeveralRuns(t *testing.T) {
 }
 
 func TestFailIf(t *testing.T) {
-	fast, slow := recorded(t, synthetic.Faster(), 1)[0], recorded(t, synthetic.Training(), 2, 3)
+	fast, slow := recorded(t, twosides.Faster(), 1)[0], recorded(t, twosides.Training(), 2, 3)
 	for _, c := range []struct {
 		args string
 		code int
@@ -102,7 +102,7 @@ func TestFailIf(t *testing.T) {
 }
 
 func TestCompareRefuses(t *testing.T) {
-	good := recorded(t, synthetic.Faster(), 1)[0]
+	good := recorded(t, twosides.Faster(), 1)[0]
 	old, damaged := filepath.Join(t.TempDir(), "old.json"), filepath.Join(t.TempDir(), "damaged.json")
 	for path, text := range map[string]string{old: `{"schema_version": 1}`, damaged: `{"document": "omni_perf.report", "version": 2, "threads": 5}`} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/omni-perf/omni-perf/sidecar/api"
-	"github.com/omni-perf/omni-perf/sidecar/doctor"
-	"github.com/omni-perf/omni-perf/sidecar/profiler"
-	"github.com/omni-perf/omni-perf/sidecar/server"
+	"github.com/omni-perf/omni-perf/sidecar/doors/doctor"
+	"github.com/omni-perf/omni-perf/sidecar/doors/profiler"
+	"github.com/omni-perf/omni-perf/sidecar/doors/server"
 )
 
 func doctorCommand() *cobra.Command {

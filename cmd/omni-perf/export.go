@@ -12,13 +12,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/omni-perf/omni-perf/sidecar/output"
-	"github.com/omni-perf/omni-perf/sidecar/program"
-	"github.com/omni-perf/omni-perf/sidecar/report"
-	"github.com/omni-perf/omni-perf/sidecar/signals"
-	"github.com/omni-perf/omni-perf/sidecar/tables"
-	"github.com/omni-perf/omni-perf/sidecar/torchtrace/merge"
-	"github.com/omni-perf/omni-perf/sidecar/words"
+	"github.com/omni-perf/omni-perf/sidecar/doors/program"
+	"github.com/omni-perf/omni-perf/sidecar/doors/signals"
+	"github.com/omni-perf/omni-perf/sidecar/show/output"
+	"github.com/omni-perf/omni-perf/sidecar/show/tables"
+	"github.com/omni-perf/omni-perf/sidecar/traces/addtrace"
+	"github.com/omni-perf/omni-perf/sidecar/understand/report"
+	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
 func exportCommand() *cobra.Command {
@@ -115,7 +115,7 @@ func (o exportOptions) read() (*report.View, error) {
 	}
 	ctx, stop := signals.Context(context.Background())
 	defer stop()
-	return merge.File(ctx, r, o.trace)
+	return addtrace.File(ctx, r, o.trace)
 }
 
 func (o exportOptions) files() ([]program.File, error) {

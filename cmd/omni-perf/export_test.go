@@ -7,8 +7,8 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
-	"github.com/omni-perf/omni-perf/sidecar/output"
-	"github.com/omni-perf/omni-perf/sidecar/program"
+	"github.com/omni-perf/omni-perf/sidecar/doors/program"
+	"github.com/omni-perf/omni-perf/sidecar/show/output"
 )
 
 func FuzzSavedReport(f *testing.F) {

@@ -10,10 +10,10 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/omni-perf/omni-perf/sidecar/diagnose"
-	"github.com/omni-perf/omni-perf/sidecar/noise"
-	"github.com/omni-perf/omni-perf/sidecar/report"
-	"github.com/omni-perf/omni-perf/sidecar/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/testkit/retry"
+	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 )
 
 // standIn writes a launcher of two processes with the variables by which the real one
@@ -78,7 +78,7 @@ func TestRanksOfALauncherAreFollowed(t *testing.T) {
 		if err := os.WriteFile(script, []byte(rankSource), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		noise.Again(t, func(a *noise.Attempt) {
+		retry.Again(t, func(a *retry.Attempt) {
 			got := runs(t, "", &syscall.SysProcAttr{}, os.Args[0], "run", "-s", "0.1", "-o", file, launcher, "-n", "2", python, script)
 			if got.status.ExitStatus() != 0 || strings.Count(got.stdout, "ends") != 2 {
 				t.Fatalf("status %#x, %q; it said %q", got.status, got.stdout, got.stderr)
@@ -171,7 +171,7 @@ func TestTheStragglerOfALauncherIsNamed(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		named := func(a *noise.Attempt, form, file string) {
+		named := func(a *retry.Attempt, form, file string) {
 			r := readFile(t, file)
 			f := r.MainFinding()
 			if f == nil || f.ID != string(diagnose.Straggler) || f.Args["rank"] != 1.0 || f.File == nil || r.Files[*f.File].Name != script {
@@ -179,7 +179,7 @@ func TestTheStragglerOfALauncherIsNamed(t *testing.T) {
 			}
 		}
 		attempt := 0
-		noise.Again(t, func(a *noise.Attempt) {
+		retry.Again(t, func(a *retry.Attempt) {
 			attempt++
 			file, meeting := filepath.Join(dir, "r.json"), filepath.Join(dir, fmt.Sprint(attempt))
 			if got := runs(t, "", nil, os.Args[0], "run", "-s", "0.1", "-o", file, launcher, "-n", "2", python, script, meeting+"a"); got.status.ExitStatus() != 0 {
@@ -214,7 +214,7 @@ func TestTheProfilerIsInNobodysProfile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	noise.Again(t, func(a *noise.Attempt) {
+	retry.Again(t, func(a *retry.Attempt) {
 		got := runs(t, "", nil, os.Args[0], "run", "-s", "0.1", "-o", file, "srun", "-n", "2", inner, "run", "-o", filepath.Join(dir, "one"), "--interpreter", python, script)
 		if got.status.ExitStatus() != 0 {
 			t.Fatalf("status %#x; it said %q", got.status, got.stderr)

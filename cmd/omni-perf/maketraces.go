@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/omni-perf/omni-perf/sidecar/torchtrace/synth"
-	"github.com/omni-perf/omni-perf/sidecar/words"
+	"github.com/omni-perf/omni-perf/sidecar/traces/synth"
+	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
 func makeTracesCommand() *cobra.Command {

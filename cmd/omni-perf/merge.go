@@ -5,10 +5,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/omni-perf/omni-perf/sidecar/output"
-	"github.com/omni-perf/omni-perf/sidecar/program"
-	"github.com/omni-perf/omni-perf/sidecar/report"
-	"github.com/omni-perf/omni-perf/sidecar/together"
+	"github.com/omni-perf/omni-perf/sidecar/compare/mergereports"
+	"github.com/omni-perf/omni-perf/sidecar/doors/program"
+	"github.com/omni-perf/omni-perf/sidecar/show/output"
+	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 )
 
 func mergeCommand() *cobra.Command {
@@ -46,7 +46,7 @@ wrote, NAME.rank0.json and so on. Those of different machines are not merged.`,
 				return err
 			}
 		}
-		merged, err := together.Merge(reports, args)
+		merged, err := mergereports.Merge(reports, args)
 		if err != nil {
 			return err
 		}

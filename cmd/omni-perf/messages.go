@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/omni-perf/omni-perf/sidecar/words"
+	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
 // messages is standard error for what we tell. Names of files and texts of programs

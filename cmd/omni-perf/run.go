@@ -11,11 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/omni-perf/omni-perf/sidecar/program"
-	"github.com/omni-perf/omni-perf/sidecar/rank"
-	"github.com/omni-perf/omni-perf/sidecar/recorder"
-	"github.com/omni-perf/omni-perf/sidecar/signals"
-	"github.com/omni-perf/omni-perf/sidecar/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/doors/program"
+	"github.com/omni-perf/omni-perf/sidecar/doors/signals"
+	"github.com/omni-perf/omni-perf/sidecar/measure/recorder"
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 )
 
 func runCommand() *cobra.Command {
@@ -46,7 +45,7 @@ omni-perf run [options] PROGRAM [ARG…]`},
 			return err
 		}
 		_, o.Terminal = columnsOf(os.Stderr)
-		if r, ok := rank.Of(os.Environ()); ok {
+		if r, ok := timeline.RankOf(os.Environ()); ok {
 			o.Rank = &r
 		}
 		if *open {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/omni-perf/omni-perf/sidecar/server"
+	"github.com/omni-perf/omni-perf/sidecar/doors/server"
 )
 
 func serveCommand() *cobra.Command {

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/omni-perf/omni-perf/sidecar/torchtrace/kineto"
+	"github.com/omni-perf/omni-perf/sidecar/traces/kineto"
 )
 
 // columnsOf is the width of the terminal a stream goes to.

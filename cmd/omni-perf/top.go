@@ -14,10 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/omni-perf/omni-perf/jupyter"
-	"github.com/omni-perf/omni-perf/sidecar/program"
-	"github.com/omni-perf/omni-perf/sidecar/recorder"
-	"github.com/omni-perf/omni-perf/sidecar/signals"
-	"github.com/omni-perf/omni-perf/sidecar/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/doors/program"
+	"github.com/omni-perf/omni-perf/sidecar/doors/signals"
+	"github.com/omni-perf/omni-perf/sidecar/measure/recorder"
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 )
 
 func topCommand() *cobra.Command {

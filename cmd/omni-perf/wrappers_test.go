@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/omni-perf/omni-perf/sidecar/noise"
-	"github.com/omni-perf/omni-perf/sidecar/report"
-	"github.com/omni-perf/omni-perf/sidecar/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/testkit/retry"
+	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 )
 
 // wrapped runs train.py by a command, in which PYTHON and TRAIN stand for the two, and reads
@@ -55,7 +55,7 @@ func TestWhatIsOnlyStartedIsToldOf(t *testing.T) {
 		"a launcher in Python":  {"PYTHON", "-m", "tool", "TRAIN"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			noise.Again(t, func(t *noise.Attempt) {
+			retry.Again(t, func(t *retry.Attempt) {
 				got, r := wrapped(t, train, command...)
 				p := r.Processes[r.Program()]
 				if p.Command != "train.py" || r.MainThread() < 0 || r.Threads[r.MainThread()].Process != r.Program() {
@@ -81,7 +81,7 @@ func TestWhatIsOnlyStartedIsToldOf(t *testing.T) {
 // What runs twice is told once as the program, once beside it.
 func TestTheOtherProgramsOfAShellScript(t *testing.T) {
 	t.Setenv("OMNI_PERF_TEST_ARGV", "1")
-	noise.Again(t, func(t *noise.Attempt) {
+	retry.Again(t, func(t *retry.Attempt) {
 		got, r := wrapped(t, "spin(float(sys.argv[1]))\n", "sh", "-c", "PYTHON TRAIN 0.5; PYTHON TRAIN 1; PYTHON TRAIN 0.5")
 		if start := report.Seconds(r.Processes[r.Program()].StartNS); start < 0.5 {
 			t.Errorf("the longest is not told of, but what started at %.2f s", start)
@@ -96,7 +96,7 @@ func TestTheOtherProgramsOfAShellScript(t *testing.T) {
 // it is looked at seldom.
 func TestThePoolOfWhatAShellBecame(t *testing.T) {
 	t.Setenv("OMNI_PERF_TEST_ARGV", "1")
-	noise.Again(t, func(t *noise.Attempt) {
+	retry.Again(t, func(t *retry.Attempt) {
 		_, r := wrapped(t, `
 import multiprocessing
 if __name__ == "__main__":

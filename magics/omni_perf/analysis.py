@@ -26,7 +26,7 @@ class AnalysisError(Exception):
 
 
 _KIND, _VERSION = "omni_perf.analysis", 2
-"""What a document says it is: sidecar/torchtrace/analysis.schema.json."""
+"""What a document says it is: sidecar/traces/analysis.schema.json."""
 
 
 class _Column(TypedDict):

@@ -1,6 +1,6 @@
 """Finds the omni-perf program and starts it as a sidecar that is no child of ours.
 
-The start-up protocol is told in sidecar/server/doc.go: one line of JSON in, one out.
+The start-up protocol is told in sidecar/doors/server/doc.go: one line of JSON in, one out.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ class Report:
     headline: str
     """What to read first, a sentence or two."""
     compressed: bytes = field(repr=False)
-    """The report document, JSON in gzip, as sidecar/report/report.schema.json tells it."""
+    """The report document, JSON in gzip, as sidecar/understand/report/report.schema.json tells it."""
     bundle: contract.Bundle = field(repr=False)
     """The display bundle made at the cell's end; empty if none was wanted."""
     draw: Draw = field(repr=False, compare=False)

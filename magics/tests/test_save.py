@@ -1,4 +1,4 @@
-"""Reports that a user saves, from a real kernel: by the rule of sidecar/output.
+"""Reports that a user saves, from a real kernel: by the rule of sidecar/show/output.
 
 The rule's cases are tested where it is kept; here, that the notebook follows it.
 """

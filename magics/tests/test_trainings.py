@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TORCH = ROOT / ".cache" / "torch" / "bin"
 CHARTS = ROOT / "build" / "trainings"
 WRAPPER = Path(__file__).with_name("programs") / "ranks_on_simulated_gpus.py"
-FAKE_NVML = ROOT / "sidecar" / "gpu" / "testdata" / "fakenvml" / "build.sh"
+FAKE_NVML = ROOT / "sidecar" / "measure" / "gpu" / "testdata" / "fakenvml" / "build.sh"
 
 
 @pytest.fixture(scope="module")

@@ -15,14 +15,14 @@ MAKE = r"""#!/bin/sh
 echo "make $*" >> calls
 say() { printf '%s\n' "$@"; }
 case "$*" in
-    good) say "ok   github.com/omni-perf/omni-perf/sidecar/gpu 1s" ;;
+    good) say "ok   github.com/omni-perf/omni-perf/sidecar/measure/gpu 1s" ;;
     flaky|broken)
-        say "--- FAIL: TestA (0.1s)" "    a_test.go:3: no" "FAIL github.com/omni-perf/omni-perf/sidecar/host 1s"
-        say "ok   github.com/omni-perf/omni-perf/sidecar/gpu 1s" "FAIL"
+        say "--- FAIL: TestA (0.1s)" "    a_test.go:3: no" "FAIL github.com/omni-perf/omni-perf/sidecar/measure/host 1s"
+        say "ok   github.com/omni-perf/omni-perf/sidecar/measure/gpu 1s" "FAIL"
         exit 2 ;;
-    "broken PACKAGES=./sidecar/host") say "--- FAIL: TestB (0.1s)" "FAIL github.com/omni-perf/omni-perf/sidecar/host 1s"; exit 2 ;;
+    "broken PACKAGES=./sidecar/measure/host") say "--- FAIL: TestB (0.1s)" "FAIL github.com/omni-perf/omni-perf/sidecar/measure/host 1s"; exit 2 ;;
     python) say "FAILED magics/tests/test_a.py::test_a[x y] - AssertionError: no"; exit 2 ;;
-    compile) say "FAIL github.com/omni-perf/omni-perf/sidecar/host [build failed]"; exit 2 ;;
+    compile) say "FAIL github.com/omni-perf/omni-perf/sidecar/measure/host [build failed]"; exit 2 ;;
     mute) exit 2 ;;
 esac
 """
@@ -35,14 +35,14 @@ esac
         (
             "flaky good",
             0,
-            "second time:\n   ./sidecar/host: TestA\n",
-            "make flaky;make flaky PACKAGES=./sidecar/host;make good",
+            "second time:\n   ./sidecar/measure/host: TestA\n",
+            "make flaky;make flaky PACKAGES=./sidecar/measure/host;make good",
         ),
         (
             "broken good",
             1,
-            "FAILED:\n   ./sidecar/host: TestA\n",
-            "make broken;make broken PACKAGES=./sidecar/host;make good",
+            "FAILED:\n   ./sidecar/measure/host: TestA\n",
+            "make broken;make broken PACKAGES=./sidecar/measure/host;make good",
         ),
         (
             "python",
@@ -50,7 +50,7 @@ esac
             "second time:\n   magics/tests/test_a.py::test_a[x y]\n",
             "make python;make python WORKERS=0 PYTEST=--last-failed --last-failed-no-failures=none",
         ),
-        ("compile", 1, "FAILED:\n   ./sidecar/host: the package\n", "make compile"),
+        ("compile", 1, "FAILED:\n   ./sidecar/measure/host: the package\n", "make compile"),
         ("mute", 1, "FAILED:\n   mute\n", "make mute"),
     ],
 )

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/omni-perf/omni-perf/sidecar/pystack/truth"
+	"github.com/omni-perf/omni-perf/sidecar/testkit/truth"
 )
 
 func austinSampler(program, converter, version string, python truth.Interpreter) Sampler {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/omni-perf/omni-perf/sidecar/pystack/truth"
+	"github.com/omni-perf/omni-perf/sidecar/testkit/truth"
 )
 
 func pySpy(program, version string, python truth.Interpreter, nonblocking bool) Sampler {

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/omni-perf/omni-perf/sidecar/pystack/truth"
+	"github.com/omni-perf/omni-perf/sidecar/testkit/truth"
 )
 
 // A Sampler is one way to sample a Python process.

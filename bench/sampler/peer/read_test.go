@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/omni-perf/omni-perf/sidecar/pystack/truth"
+	"github.com/omni-perf/omni-perf/sidecar/testkit/truth"
 )
 
 func write(t *testing.T, text string) string {

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/omni-perf/omni-perf/sidecar/pystack/truth"
+	"github.com/omni-perf/omni-perf/sidecar/testkit/truth"
 )
 
 // A pyinstrumentFrame is a node of pyinstrument's JSON: seconds in a function, those below included.

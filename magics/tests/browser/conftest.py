@@ -83,7 +83,7 @@ class Server:
 def simulate_gpu(folder: Path) -> dict[str, str]:
     """Build the fake NVML library, so that GPU lanes are drawn here, too."""
     library = folder / "libnvidia-ml.so.1"
-    build = ROOT / "sidecar" / "gpu" / "testdata" / "fakenvml" / "build.sh"
+    build = ROOT / "sidecar" / "measure" / "gpu" / "testdata" / "fakenvml" / "build.sh"
     subprocess.run([str(build), str(library)], check=True)
     feed = folder / "gpu.feed"
     feed.touch()
@@ -226,8 +226,8 @@ def lab(server: Server, browser: Any) -> Iterator[Lab]:
 def bundles(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     """What a cell shows, by form ("cell" and "folded"): data by media type."""
     folder = tmp_path_factory.mktemp("bundles")
-    program = ROOT / "sidecar" / "chart" / "viewer" / "harness"
-    report = ROOT / "sidecar" / "report" / "testdata" / "cell.json"
+    program = ROOT / "sidecar" / "testkit" / "harness"
+    report = ROOT / "sidecar" / "understand" / "report" / "testdata" / "cell.json"
     made = subprocess.run(
         ["go", "run", str(program), "-report", str(report), "-o", str(folder)],
         cwd=ROOT, capture_output=True, text=True, check=False,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .conftest import Lab, Server
 
 MARK = "application/vnd.omni-perf.chart.v1+json"
-RELEASED = sorted((ROOT / "sidecar" / "chart" / "viewer" / "testdata").glob("output-*.json"))
+RELEASED = sorted((ROOT / "sidecar" / "show" / "viewer" / "testdata").glob("output-*.json"))
 """Outputs as released versions of the payload wrote them, without their scripts."""
 
 
@@ -245,7 +245,7 @@ def test_jupyterlab_finds_what_is_built() -> None:
     found = config.get_federated_extensions([str(folder)])["omni-perf"]
     assert found["jupyterlab"]["_build"] == {"load": "static/remoteEntry.js", "mimeExtension": "./mimeExtension"}
     assert found["install"]["packageName"] == "omni_perf"
-    assets = ROOT / "sidecar" / "chart" / "viewer" / "assets"
+    assets = ROOT / "sidecar" / "show" / "viewer" / "assets"
     for file in (folder / "omni-perf" / "static").iterdir():
         source = "labextension.js" if file.name == "remoteEntry.js" else file.name
         assert file.read_bytes() == (assets / source).read_bytes(), f"{file.name} is not up to date: make build"

@@ -154,8 +154,8 @@ def test_cleared_and_run_again_nothing_is_left(lab: Lab) -> None:
 def output(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The HTML of a cell's output."""
     path = tmp_path_factory.mktemp("output") / "cell.html"
-    program = ROOT / "sidecar" / "chart" / "viewer" / "harness"
-    report = ROOT / "sidecar" / "report" / "testdata" / "cell.json"
+    program = ROOT / "sidecar" / "testkit" / "harness"
+    report = ROOT / "sidecar" / "understand" / "report" / "testdata" / "cell.json"
     made = subprocess.run(
         ["go", "run", str(program), "-report", str(report), "-o", str(path.parent)],
         cwd=ROOT, capture_output=True, text=True, check=False,

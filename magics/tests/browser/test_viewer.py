@@ -15,7 +15,7 @@ import pytest
 
 from .conftest import PICTURES, ROOT
 
-VIEWER = ROOT / "sidecar" / "chart" / "viewer"
+VIEWER = ROOT / "sidecar" / "show" / "viewer"
 
 
 @pytest.fixture(scope="session")
@@ -24,7 +24,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if shutil.which("go") is None:
         pytest.skip("Go is not here; it makes the pages")
     folder = tmp_path_factory.mktemp("viewer")
-    subprocess.run(["go", "run", "./sidecar/chart/viewer/harness", "-o", str(folder)], check=True, cwd=ROOT)
+    subprocess.run(["go", "run", "./sidecar/testkit/harness", "-o", str(folder)], check=True, cwd=ROOT)
     return folder
 
 
@@ -925,7 +925,7 @@ def mutate(document: Any, rnd: Any) -> Any:
 def test_a_frame_costs_by_its_pixels(viewer: Viewer, pages: Path, tmp_path: Path) -> None:
     """The promise is 16 ms for 10⁶ spans (bench/viewer); here ten times that, for 10⁵."""
     subprocess.run(
-        ["go", "run", "./sidecar/chart/viewer/harness", "-o", str(tmp_path), "-spans", "100000"], check=True, cwd=ROOT
+        ["go", "run", "./sidecar/testkit/harness", "-o", str(tmp_path), "-spans", "100000"], check=True, cwd=ROOT
     )
     viewer.page.add_init_script(
         """window.spent = []; const later = window.requestAnimationFrame.bind(window);
@@ -947,7 +947,7 @@ def test_a_frame_costs_by_its_pixels(viewer: Viewer, pages: Path, tmp_path: Path
 # The page that export writes, of real documents.
 
 BINARY = Path(sys.executable).parent / "omni-perf"
-REPORTS = ROOT / "sidecar" / "report" / "testdata"
+REPORTS = ROOT / "sidecar" / "understand" / "report" / "testdata"
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -15,7 +15,7 @@ import pytest
 from omni_perf.launcher import LaunchError, find_binary
 
 ROOT = Path(__file__).resolve().parents[3]
-FAKE_NVML = ROOT / "sidecar" / "gpu" / "testdata" / "fakenvml"
+FAKE_NVML = ROOT / "sidecar" / "measure" / "gpu" / "testdata" / "fakenvml"
 NVML = "libnvidia-ml.so.1"
 
 

@@ -1,6 +1,6 @@
 """Runs a training script as a rank of torchrun whose steps keep a simulated GPU busy.
 
-Each rank has the device of its local rank; see sidecar/gpu/testdata/fakenvml.
+Each rank has the device of its local rank; see sidecar/measure/gpu/testdata/fakenvml.
 """
 
 # pyright: basic, reportMissingImports=false

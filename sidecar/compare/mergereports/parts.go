@@ -1,0 +1,257 @@
+package mergereports
+
+import (
+	"fmt"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/understand/report"
+)
+
+// part is one report on its way into the merged one.
+type part struct {
+	*merging
+	r       *report.View
+	at      int // of the report
+	shift   int64
+	shiftUS int64
+	process []int  // that each of its own becomes
+	told    []bool // by process: this report tells what it did
+	thread  []int  // that each of its own becomes, -1: none
+	target  int    // that the first one becomes
+	code    translation
+	name    string // of the target, for sentences: "rank 3"
+}
+
+func (m *merging) add(i int) {
+	r := m.reports[i]
+	shift := clockOf(r) - m.first
+	p := &part{merging: m, r: r, at: i, shift: shift, shiftUS: shift / 1000, process: m.places[i], target: len(m.doc.Targets), code: m.code.add(r)}
+	for k := range r.Processes {
+		p.told = append(p.told, m.tells(sighting{i, k}))
+	}
+	p.processes()
+	p.targets()
+	p.threads()
+	p.addDevices()
+	p.tracks()
+	p.tables()
+	p.findings()
+}
+
+func (p *part) processes() {
+	root := p.r.Target().Process
+	for i, process := range p.r.Processes {
+		process.Target, process.Host = p.target+process.Target, 0
+		process.StartNS += p.shift
+		process.EndNS = p.instant(process.EndNS)
+		process.Parent = moved(process.Parent, p.process)
+		if rank := p.r.Target().Rank; i == root && rank != nil {
+			number := *rank
+			process.Role, process.RoleNumber, process.Rank = string(timeline.RoleRank), &number, &number
+			process.Text = fmt.Sprintf("rank %d", number)
+		}
+		if i == root {
+			p.name = process.Text
+			if process.Stacks.IntervalNS == nil && process.Stacks.Read {
+				if interval := p.r.Target().Sampling.Interval(p.r.DurationNS); interval > 0 {
+					process.Stacks.IntervalNS = &interval
+				}
+			}
+		}
+		into := &p.doc.Processes[p.process[i]]
+		if p.told[i] {
+			process, *into = *into, process // what another report has told of it
+		}
+		complete(into, process)
+	}
+}
+
+func (p *part) targets() {
+	for _, t := range p.r.Targets {
+		t.Host, t.Process = 0, p.process[t.Process]
+		t.StartNS, t.EndNS = t.StartNS+p.shift, t.EndNS+p.shift
+		if t.Program != nil && !p.told[*t.Program] { // another report's target
+			t.Program, t.ThreadNS, t.NoLineNS = nil, 0, 0
+		}
+		t.Program = moved(t.Program, p.process)
+		if t.Cell != nil {
+			cell := *t.Cell
+			cell.File = p.code.files[cell.File]
+			t.Cell = &cell
+		}
+		kept := make([][2]int64, len(t.Sampling.Kept))
+		for i, k := range t.Sampling.Kept {
+			kept[i] = [2]int64{k[0] + p.shift, k[1]}
+		}
+		t.Sampling.Kept = kept
+		p.doc.Targets = append(p.doc.Targets, t)
+	}
+}
+
+func (p *part) threads() {
+	to, from := &p.doc.Spans, &p.r.Spans
+	incomplete := make(map[int64]bool, len(from.Incomplete))
+	for _, i := range from.Incomplete {
+		incomplete[i] = true
+	}
+	for i, t := range p.r.Threads {
+		if !p.told[t.Process] {
+			p.thread = append(p.thread, -1)
+			continue
+		}
+		t.Process = p.process[t.Process]
+		p.thread = append(p.thread, len(p.doc.Threads))
+		p.doc.Threads = append(p.doc.Threads, t)
+		for k := from.First[i]; k < from.First[i+1]; k++ {
+			gap := from.GapUS[k]
+			if k == from.First[i] {
+				gap += p.shiftUS
+			}
+			if incomplete[k] {
+				to.Incomplete = append(to.Incomplete, int64(len(to.Node)))
+			}
+			to.GapUS, to.LengthUS = append(to.GapUS, gap), append(to.LengthUS, from.LengthUS[k])
+			to.Node, to.State = append(to.Node, p.code.nodes[from.Node[k]]), append(to.State, from.State[k])
+		}
+		to.First = append(to.First, int64(len(to.Node)))
+	}
+}
+
+func (p *part) tables() {
+	d := &p.doc
+	for _, s := range p.r.Steps {
+		if p.told[s.Process] {
+			s.Process, s.StartNS, s.EndNS = p.process[s.Process], s.StartNS+p.shift, s.EndNS+p.shift
+			d.Steps = append(d.Steps, s)
+		}
+	}
+	if len(d.Regions) == 0 { // as of a recording, those of the first process that has marked some
+		d.Regions = append(d.Regions, p.r.Regions...)
+	}
+	for _, l := range p.r.Lines {
+		if p.told[l.Process] {
+			l.File, l.Process = p.code.files[l.File], p.process[l.Process]
+			d.Lines = append(d.Lines, l)
+		}
+	}
+	for _, f := range p.r.FunctionTimes {
+		if p.told[f.Process] {
+			f.Function, f.Process = p.code.functions[f.Function], p.process[f.Process]
+			d.FunctionTimes = append(d.FunctionTimes, f)
+		}
+	}
+	for _, phase := range p.r.Phases {
+		if p.told[phase.Process] {
+			phase.Process = p.process[phase.Process]
+			d.Phases = append(d.Phases, phase)
+		}
+	}
+	for _, r := range p.r.Ranks {
+		if p.told[r.Process] {
+			r.Process = p.process[r.Process]
+			d.Ranks = append(d.Ranks, r)
+		}
+	}
+	for _, g := range p.r.Gaps {
+		if p.told[g.Process] {
+			g.Process, g.StartNS, g.EndNS = p.process[g.Process], g.StartNS+p.shift, g.EndNS+p.shift
+			d.Gaps = append(d.Gaps, g)
+		}
+	}
+	p.notes()
+	p.thinned()
+}
+
+func (p *part) notes() {
+	for _, n := range p.r.Notes {
+		known := false
+		for _, other := range p.doc.Notes {
+			known = known || other.Text == n.Text
+		}
+		if !known {
+			p.doc.Notes = append(p.doc.Notes, n)
+		}
+	}
+}
+
+// thinned adds up what was left out.
+func (p *part) thinned() {
+	t := p.r.Thinned
+	if t == nil {
+		return
+	}
+	if p.doc.Thinned == nil {
+		p.doc.Thinned = &report.Thinned{Tables: make(map[string]report.KeptOf)}
+	}
+	into := p.doc.Thinned
+	into.BudgetBytes += t.BudgetBytes
+	if t.SpansStepNS != nil && (into.SpansStepNS == nil || *t.SpansStepNS > *into.SpansStepNS) {
+		into.SpansStepNS = t.SpansStepNS
+	}
+	if t.TracksPoints != nil && (into.TracksPoints == nil || *t.TracksPoints < *into.TracksPoints) {
+		into.TracksPoints = t.TracksPoints
+	}
+	for name, kept := range t.Tables {
+		sum := into.Tables[name]
+		into.Tables[name] = report.KeptOf{Kept: sum.Kept + kept.Kept, Of: sum.Of + kept.Of}
+	}
+}
+
+// findings takes over what each report says, under the name of its target. Whom ranks waited
+// for is found anew, of all of them.
+func (p *part) findings() {
+	for i, f := range p.r.Findings {
+		if len(p.reports) > 1 && f.ID == string(diagnose.Straggler) || p.toldByRank(f) {
+			continue
+		}
+		main := p.r.Headline.Finding != nil && *p.r.Headline.Finding == i
+		f.File, f.Function = p.code.file(f.File), p.code.function(f.Function)
+		f.Evidence = p.intervals(f.Evidence)
+		args := make(map[string]any, len(f.Args))
+		for name, v := range f.Args {
+			if name != "devices" && name != "peer" && name != "alternatives" { // by indices of another document
+				args[name] = v
+			}
+		}
+		f.Args, f.Text = args, p.name+": "+f.Text
+		p.doc.Findings = append(p.doc.Findings, f)
+		if main && p.doc.Headline.Finding == nil {
+			at := len(p.doc.Findings) - 1
+			p.doc.Headline = report.Headline{Kind: report.HeadlineFinding, Finding: &at, Limits: []int{}, Text: f.Text, Hint: f.Hint}
+		}
+	}
+	if p.doc.Headline.Text == "" {
+		p.doc.Headline.Text = p.name + ": " + p.r.Headline.Text
+	}
+}
+
+// toldByRank tells whether a launcher's finding is about a rank that has a report of its own.
+func (p *part) toldByRank(f report.Finding) bool {
+	rank, of := f.Args["rank"]
+	if !of {
+		return false
+	}
+	for _, r := range p.r.Ranks {
+		if fmt.Sprint(r.Rank) == fmt.Sprint(rank) && !p.told[r.Process] {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *part) instant(v *int64) *int64 {
+	if v == nil {
+		return nil
+	}
+	at := *v + p.shift
+	return &at
+}
+
+func (p *part) intervals(list []report.Interval) []report.Interval {
+	out := make([]report.Interval, len(list))
+	for i, iv := range list {
+		out[i] = report.Interval{iv[0] + p.shift, iv[1] + p.shift}
+	}
+	return out
+}

@@ -1,0 +1,109 @@
+package mergereports
+
+import (
+	"fmt"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/understand/report"
+	"github.com/omni-perf/omni-perf/sidecar/understand/straggler"
+	"github.com/omni-perf/omni-perf/sidecar/understand/wording"
+	"github.com/omni-perf/omni-perf/sidecar/understand/words"
+)
+
+// tell says what no single report could: which rank the others waited for. It is the
+// first finding then, and the headline.
+func tell(r *report.View) {
+	lanes := lanesOf(r)
+	s := straggler.FindStraggler(lanes)
+	if s == nil {
+		return
+	}
+	f := diagnose.StragglerFinding(lanes, s)
+	scope := wording.Scope{Duration: timeline.Nanos(r.DurationNS), Place: func(p diagnose.Place) string {
+		if p.Line <= 0 {
+			return ""
+		}
+		return fmt.Sprintf("%s:%d", words.ShortFile(p.File), p.Line)
+	}}
+	value, unit, threshold, cost := f.Value, string(f.Unit), 0.10, int64(f.Cost)
+	out := report.Finding{
+		ID: string(f.ID), Severity: string(f.Severity), Value: &value, Unit: &unit, Threshold: &threshold, CostNS: &cost,
+		Args: map[string]any{
+			"time_ns": int64(f.Time), "whole_ns": int64(f.Whole), "place_ns": int64(f.PlaceTime), "rank": f.Rank, "count": f.Count, "collective": string(f.Collective),
+		},
+		Evidence: []report.Interval{}, Text: scope.Finding(f), Hint: wording.Advice(f.Advice),
+	}
+	if f.Steps > 0 {
+		out.Args["steps"], out.Args["late_steps"] = f.Steps, f.LateSteps
+	}
+	for _, iv := range f.Evidence {
+		out.Evidence = append(out.Evidence, report.Interval{int64(iv.Start), int64(iv.End)})
+	}
+	for i := range r.Files {
+		if r.Files[i].Name == f.Place.File && f.Place.Line > 0 {
+			line := f.Place.Line
+			out.File, out.Line = &i, &line
+			break
+		}
+	}
+	r.Findings = append([]report.Finding{out}, r.Findings...)
+	for i := range r.Headline.Limits {
+		r.Headline.Limits[i]++
+	}
+	first := 0
+	r.Headline = report.Headline{Kind: report.HeadlineFinding, Finding: &first, Limits: r.Headline.Limits, Text: out.Text, Hint: out.Hint}
+}
+
+// lanesOf are the main threads of the ranks.
+func lanesOf(r *report.View) (lanes []straggler.Lane) {
+	usesGPU := false
+	for _, d := range r.Devices {
+		usesGPU = usesGPU || d.Used
+	}
+	type fact struct {
+		in straggler.Collective
+		at straggler.Place
+	}
+	facts := make([]fact, len(r.Nodes.Parent))
+	for n := 1; n < len(facts); n++ { // what is nearer the leaf counts
+		facts[n] = facts[r.Nodes.Parent[n]]
+		frame := r.FrameOf(int32(n))
+		fn := &r.Functions[r.FunctionOf(frame)]
+		if in := straggler.Of(r.Files[fn.File].Name, fn.Name); in != straggler.None {
+			facts[n].in = in
+		}
+		if fn.Code == report.CodeCell || fn.Code == report.CodeUser {
+			facts[n].at = straggler.Place{File: r.Files[fn.File].Name, Line: r.LineOf(frame)}
+		}
+	}
+	for _, rank := range r.Ranks {
+		best := -1
+		for t := range r.Threads {
+			if th := &r.Threads[t]; th.Process == rank.Process && th.Main && (best < 0 || len(r.History(t)) > len(r.History(best))) {
+				best = t
+			}
+		}
+		if best < 0 {
+			continue
+		}
+		lane := straggler.Lane{Process: rank.Process, Rank: rank.Rank}
+		for _, s := range r.Steps {
+			if s.Process == rank.Process {
+				lane.Steps = append(lane.Steps, [2]int64{s.StartNS, s.EndNS})
+			}
+		}
+		for _, s := range r.History(best) {
+			if s.Node == 0 { // it starts, or ends
+				continue
+			}
+			f := facts[s.Node]
+			if f.in == straggler.Backward && (usesGPU || s.State.Computes()) {
+				f.in = straggler.None
+			}
+			lane.Spans = append(lane.Spans, straggler.Span{Start: s.Start, End: s.End, In: f.in, Place: f.at})
+		}
+		lanes = append(lanes, lane)
+	}
+	return lanes
+}

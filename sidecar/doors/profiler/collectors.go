@@ -1,0 +1,78 @@
+// Package profiler puts the parts together: the collectors that record a process,
+// and the way from its Recording to a Report.
+//
+// It is the one place that knows every collector and every step of that way. Front
+// doors get a recorder.Recorder and a function from it and know neither; which
+// process is recorded, and for whom, is theirs.
+package profiler
+
+import (
+	"context"
+	"runtime"
+	"sync"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/gpu"
+	"github.com/omni-perf/omni-perf/sidecar/measure/host"
+	"github.com/omni-perf/omni-perf/sidecar/measure/proctree"
+	"github.com/omni-perf/omni-perf/sidecar/measure/recorder"
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+)
+
+// processors are what the samplers need of Go's scheduler on a machine of few CPUs. While
+// they sleep, in raw system calls, each keeps a P, and where no P is idle the scheduler's
+// watchdog takes those of threads that read /proc: it then wakes up a thousand times a
+// second, which takes 1 % of a core.
+const processors = 8
+
+var enoughProcessors = sync.OnceFunc(func() { runtime.GOMAXPROCS(max(processors, runtime.NumCPU())) })
+
+// Recorder makes the recorder of a process with all the collectors there are.
+// role is the target's in Recording.Processes; gpus opens the driver, once, when
+// it is first needed.
+func Recorder(target timeline.Target, role timeline.Role, gpus func() *gpu.Driver) *recorder.Recorder {
+	enoughProcessors()
+	own := &recorder.OwnThreads{}
+	machine := host.New(target.PID, host.Options{Role: role, Own: own.Has})
+	stacks := &pythonStacks{}
+	return recorder.New(recorder.Options{
+		Target: target,
+		Stacks: stacks,
+		Tree: func(b *timeline.Builder, children recorder.Children) recorder.Tree {
+			return proctree.New(target.PID, b, proctree.Options{
+				Role: role, Alone: children == recorder.ChildrenNone, Marks: marksOf(target.PID),
+			})
+		},
+		Collectors: []recorder.Named{
+			{Name: "child processes", Collector: newDescendants(target.PID, stacks.current), Patience: recorder.StackPatience},
+			{Name: "process and machine figures", Collector: hostFigures{machine}},
+			{Name: "GPU lanes", Collector: gpuLanes{gpus, machine.PIDs}},
+		},
+		Own:     own,
+		Threads: host.NewThreadLog(target.PID),
+		Code:    host.NewCode(target),
+		Host:    host.Machine,
+	})
+}
+
+// treeOf is the tree that Recorder gave a run.
+func treeOf(run recorder.Run) *proctree.Tree {
+	tree, _ := run.Tree.(*proctree.Tree)
+	return tree
+}
+
+type hostFigures struct{ *host.Collector }
+
+func (h hostFigures) Collect(ctx context.Context, run recorder.Run) error {
+	return h.Collector.Collect(ctx, run.Builder, run.FigureInterval, treeOf(run))
+}
+
+type gpuLanes struct {
+	open func() *gpu.Driver
+	pids func() []int
+}
+
+func (g gpuLanes) Collect(ctx context.Context, run recorder.Run) error {
+	// It leaves its own notes, the one about its error included.
+	_ = g.open().Collect(ctx, run.Builder, gpu.Options{Interval: run.FigureInterval, PIDs: g.pids})
+	return nil
+}

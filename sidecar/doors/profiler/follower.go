@@ -1,0 +1,18 @@
+package profiler
+
+import (
+	"os"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/host"
+	"github.com/omni-perf/omni-perf/sidecar/measure/targetfs"
+	"github.com/omni-perf/omni-perf/sidecar/show/live"
+)
+
+// Follower makes who looks at one recording of a process while it is in progress. Source
+// files are read once: what runs is what was loaded.
+func Follower(pid int) *live.Follower {
+	home, _ := os.UserHomeDir() // none: paths stay as they are
+	files := targetfs.New(pid)
+	files.Refresh()
+	return live.New(live.Options{Line: host.NewLines(files).Line, Home: home})
+}

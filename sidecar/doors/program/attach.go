@@ -1,0 +1,85 @@
+package program
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/recorder"
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+)
+
+// Attach watches a running process for d, or until ctx ends or the process
+// does, and writes what was recorded.
+func Attach(ctx context.Context, t Tools, pid int, d time.Duration, o Options) error {
+	files := o.Results.Files("")
+	if err := Check(files); err != nil {
+		return err
+	}
+	gone, err := watch(ctx, pid)
+	if err != nil {
+		return err
+	}
+	defer outliveReaders()()
+	r := t.Recorder(describe(pid))
+	defer r.Close()
+	if err := r.Attach(); err != nil {
+		return fmt.Errorf("process %d cannot be profiled: %w", pid, err)
+	}
+	if _, err := r.Begin(recorder.Spec{ID: recordingID, Interval: o.Interval, FigureInterval: o.FigureInterval, Children: o.Children}); err != nil {
+		return err
+	}
+	fmt.Fprintf(o.Messages, "omni-perf: watching process %d; end with Ctrl-C\n", pid)
+	outcome := "ok"
+	var timeout <-chan time.Time
+	if d > 0 {
+		timeout = time.After(d)
+	}
+	select {
+	case <-timeout:
+	case <-ctx.Done():
+	case <-gone:
+		outcome = "the process ended"
+	}
+	rec, err := r.End(recordingID, recorder.Ending{Outcome: outcome})
+	if err != nil {
+		return err
+	}
+	return t.show(rec, files, o)
+}
+
+// watch returns a channel that closes when the process ends.
+func watch(ctx context.Context, pid int) (<-chan struct{}, error) {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return nil, fmt.Errorf("there is no process %d here: %w", pid, err)
+	}
+	gone := make(chan struct{})
+	go func() {
+		defer unix.Close(fd)
+		for ctx.Err() == nil {
+			n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 200)
+			if n > 0 || (err != nil && err != unix.EINTR) {
+				close(gone)
+				return
+			}
+		}
+	}()
+	return gone, nil
+}
+
+// describe reads from /proc what the process is.
+func describe(pid int) timeline.Target {
+	t := timeline.Target{PID: pid}
+	if exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); err == nil {
+		t.Interpreter = exe
+	}
+	if line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil {
+		t.Argv = strings.Split(strings.TrimRight(string(line), "\x00"), "\x00")
+	}
+	return t
+}

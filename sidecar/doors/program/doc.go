@@ -1,0 +1,49 @@
+// Package program is the front door for programs outside a notebook: it runs a
+// script, or a launcher of scripts, under a recorder, watches a running process, or
+// follows the cells of a running kernel in which nothing of ours is installed, and
+// writes the result files, or shows an Audience what runs, as it runs. It lists the kernels that can be followed.
+//
+// It starts and stops recordings and shows their reports; how a recording is
+// made, diagnosed and drawn comes in as Tools.
+package program
+
+import (
+	"io"
+	"time"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/recorder"
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/show/live"
+	"github.com/omni-perf/omni-perf/sidecar/understand/report"
+)
+
+// Tools are what a front door works with, made where the real ones are known.
+type Tools struct {
+	// Recorder makes the recorder of one process.
+	Recorder func(timeline.Target) *recorder.Recorder
+	Analyse  func(*timeline.Recording) (*report.View, error)
+	// Stack reads the stack of a process's main thread once, root first.
+	Stack func(pid int) ([]timeline.Frame, error)
+	// Follower makes who looks at one recording in progress; for an Audience.
+	Follower func() *live.Follower
+	// Folder makes a private folder for a socket, and tells the socket's path and what
+	// removes it; nil: programs cannot tell their steps.
+	Folder func() (socket string, remove func(), err error)
+	// Summary is the report in a few lines for a terminal.
+	Summary func(*report.View) []byte
+}
+
+// Options of a recording.
+type Options struct {
+	Results        Naming
+	Folder         *Folder       // that the results of a kernel lie in, with a page that lists them; nil: none
+	Interval       time.Duration // of the stacks
+	FigureInterval time.Duration // of figures
+	Children       recorder.Children
+	Terminal       bool              // Messages go to a terminal: progress is told
+	PartialEvery   time.Duration     // between reports while it runs; a minute if 0
+	Rank           *timeline.Rank    // of a distributed run; nil: none
+	Open           func(path string) // shows a page that was written; nil: nobody asked for it
+	Audience       Audience          // is shown what runs, in place of results; nil: nobody
+	Messages       io.Writer         // what the user is told; the program's own output is its own
+}

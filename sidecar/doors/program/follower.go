@@ -1,0 +1,270 @@
+package program
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/omni-perf/omni-perf/jupyter"
+	"github.com/omni-perf/omni-perf/sidecar/measure/recorder"
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+)
+
+// errEnded says that the process of the kernel has ended.
+var errEnded = errors.New("the kernel has ended")
+
+// follower turns the cells of one process of a kernel into reports. One goroutine.
+type follower struct {
+	toolsOf  func(pid int) Tools
+	tools    Tools
+	options  Options
+	file     jupyter.ConnectionFile
+	pid      int
+	restarts int                // of the kernel before this process
+	recorder *recorder.Recorder // nil until the process can be read
+	observer *jupyter.Observer
+	journal  *journal
+	names    func(code string) string
+	gone     <-chan struct{}
+	greeting chan greeting
+	shell    chan time.Time      // the shell channel has answered what was asked then
+	running  map[string]*watched // by msg_id
+	ended    time.Time           // when a cell was last seen to end
+	cut      []*watched
+	stop     context.CancelFunc // of the observer
+}
+
+// attachKernel begins to follow a process, which may have just been started. What it returns
+// is to be closed, with an error too.
+func attachKernel(ctx context.Context, tools func(pid int) Tools, pid, restarts int, file jupyter.ConnectionFile, o Options, j *journal) (*follower, error) {
+	k := &follower{
+		toolsOf: tools, options: o, file: file, pid: pid, restarts: restarts, journal: j,
+		greeting: make(chan greeting, 1), shell: make(chan time.Time, 8), running: make(map[string]*watched),
+	}
+	ctx, k.stop = context.WithCancel(ctx)
+	var err error
+	if k.gone, err = watch(ctx, pid); err != nil {
+		return k, err
+	}
+	if k.observer, err = jupyter.Observe(ctx, file.Connection); err != nil {
+		return k, err
+	}
+	j.process(pid)
+	// A process that has just been started may yet become the kernel by exec: it is read when
+	// it answers. One that was there may hang: it is read first.
+	if restarts == 0 && k.read() == nil {
+		if err := k.meet(time.Now()); err != nil {
+			return k, err
+		}
+	}
+	go k.greet(ctx)
+	return k, nil
+}
+
+// read prepares to record the process.
+func (k *follower) read() error {
+	target := describe(k.pid)
+	target.Restarts = k.restarts
+	k.tools, k.names = k.toolsOf(k.pid), cellNames(k.pid)
+	r := k.tools.Recorder(target)
+	if err := r.Attach(); err != nil {
+		r.Close()
+		if k.hasEnded() {
+			return errEnded
+		}
+		return fmt.Errorf("the kernel (process %d) cannot be profiled: %w", k.pid, err)
+	}
+	k.recorder = r
+	return nil
+}
+
+func (k *follower) hasEnded() bool {
+	select {
+	case <-k.gone:
+		return true
+	default:
+		return false
+	}
+}
+
+func (k *follower) close() {
+	k.stop()
+	if k.recorder != nil {
+		k.recorder.Close()
+	}
+}
+
+// follow returns errEnded when the process has ended; then tellCut is due.
+func (k *follower) follow(ctx context.Context) error {
+	connected := true
+	patience := readyWait
+	if k.restarts > 0 {
+		patience = startWait
+	}
+	silent := time.After(patience)
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		var err error
+		events := k.observer.Events()
+		if k.recorder == nil {
+			events = nil // they are taken when the process can be read
+		}
+		select {
+		case <-ctx.Done():
+			return k.endAll("still running")
+		case <-k.gone:
+			at := timeline.Monotonic()
+			if connected {
+				if err := k.takeLast(); err != nil {
+					return err
+				}
+			}
+			if err := k.cutAll(at); err != nil {
+				return err
+			}
+			return errEnded
+		case g := <-k.greeting:
+			silent = nil
+			err = k.greeted(g)
+		case <-silent:
+			err = k.unanswered()
+		case at := <-k.shell:
+			err = k.endBefore(at)
+		case <-tick.C:
+			k.look(ctx)
+		case e, ok := <-events:
+			if !ok {
+				return k.endAll("still running")
+			}
+			connected = e.Kind != jupyter.Disconnected
+			err = k.take(e)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (k *follower) take(e jupyter.Event) error {
+	switch e.Kind {
+	case jupyter.CellStarted:
+		if !e.Subshell { // the kernel's shell runs one cell at a time: the end of others was not seen
+			if err := k.endBefore(e.At); err != nil {
+				return err
+			}
+		}
+		cell := &timeline.Cell{ExecutionCount: e.ExecutionCount, File: k.names(e.Code), Text: e.Code}
+		return k.begin(e.MsgID, &watched{cell: cell, began: e.At, subshell: e.Subshell})
+	case jupyter.CellEnded:
+		if !e.Subshell {
+			k.ended = e.At
+		}
+		switch {
+		case k.running[e.MsgID] != nil:
+			return k.end(e.MsgID, e.MsgID, e.Outcome)
+		case k.running[met] != nil && e.Unseen && !e.Subshell:
+			return k.end(met, e.MsgID, e.Outcome)
+		}
+	}
+	return nil
+}
+
+func (k *follower) begin(id string, w *watched) error {
+	spec := recorder.Spec{
+		ID: id, Interval: k.options.Interval, FigureInterval: k.options.FigureInterval, Children: k.options.Children,
+		Cell: w.cell, Sources: w.sources(),
+	}
+	if _, err := k.recorder.Begin(spec); err != nil {
+		return err
+	}
+	k.running[id] = w
+	if k.options.Audience != nil {
+		w.looks = newLooks(k.tools, k.recorder, id)
+	}
+	w.pause = firstPause
+	w.next = time.Now().Add(w.pause)
+	w.row = k.journal.add(k.restarts, w)
+	return nil
+}
+
+// takeLast takes what the process said before its end: of several cells that ended then.
+// The connection breaks behind its last message.
+func (k *follower) takeLast() error {
+	timeout := time.After(lastWait)
+	for len(k.running) > 0 {
+		select {
+		case <-timeout:
+			return nil
+		case e, ok := <-k.observer.Events():
+			if !ok || e.Kind == jupyter.Disconnected {
+				return nil
+			}
+			if e.Kind == jupyter.CellEnded {
+				if err := k.take(e); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (k *follower) endAll(outcome string) error {
+	var errs []error
+	for id := range k.running {
+		errs = append(errs, k.end(id, id, outcome))
+	}
+	return errors.Join(errs...)
+}
+
+// endBefore ends the cells of the kernel's shell that began before an instant, of which it is
+// known that they had ended then, or have since; nobody said how.
+func (k *follower) endBefore(at time.Time) error {
+	var errs []error
+	for id, w := range k.running {
+		if !w.subshell && w.began.Before(at) {
+			errs = append(errs, k.end(id, id, ""))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// cutAll ends the recordings of the cells that were running when the process ended.
+func (k *follower) cutAll(at int64) error {
+	for id, w := range k.running {
+		rec, err := k.recorded(id, id, recorder.Ending{At: at})
+		if err != nil {
+			return err
+		}
+		w.rec = rec
+		k.cut = append(k.cut, w)
+	}
+	return nil
+}
+
+// end ends the recording of a cell, which put out what msgID did.
+func (k *follower) end(id, msgID, outcome string) error {
+	w := k.running[id]
+	rec, err := k.recorded(id, msgID, recorder.Ending{Outcome: outcome})
+	if err != nil {
+		return err
+	}
+	k.show(w, rec)
+	return nil
+}
+
+func (k *follower) recorded(id, msgID string, ending recorder.Ending) (*timeline.Recording, error) {
+	w := k.running[id]
+	delete(k.running, id)
+	ending.Sources = w.sources()
+	if out, ok := k.observer.Output(msgID); ok {
+		ending.Output = &timeline.Output{Messages: out.Messages, Bytes: out.Bytes, AtLeast: out.AtLeast}
+	}
+	rec, err := k.recorder.End(id, ending)
+	if err == nil && w.already {
+		rec.Notes = append(rec.Notes, metNote)
+	}
+	return rec, err
+}

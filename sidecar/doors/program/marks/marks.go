@@ -1,0 +1,193 @@
+// Package marks takes in the training steps and regions that a program under
+// `omni-perf run`, or one of its descendants, marks itself.
+//
+// In flow lines of JSON by a private unix socket (0600, in a 0700 folder), which
+// descendants know by an environment variable; out flow Marks with the id of the
+// process that the kernel says has sent them. Whether that is a descendant is for the
+// caller to say. A sender that is another user's is cut off, and so is one that sends
+// what is no mark.
+package marks
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+)
+
+// Variable names the socket to descendants.
+const Variable = "OMNI_PERF_RUN"
+
+const (
+	maxLine        = 4096
+	maxConnections = 1024 // at a time
+	// drainTime is how long the end of a recording waits for marks under way: their
+	// senders have ended, so that what they sent lies in the socket.
+	drainTime = 100 * time.Millisecond
+)
+
+// Mark is a step or region in CLOCK_MONOTONIC.
+type Mark struct {
+	Kind, Name string
+	Start, End int64 // a step's Start: that of the step before ended, or the sender began to tell
+	Source     timeline.MarkSource
+}
+
+// Receiver listens to marks.
+type Receiver struct {
+	listener *net.UnixListener
+	open     sync.WaitGroup
+
+	mu     sync.Mutex
+	peers  map[*net.UnixConn]bool
+	closed bool
+}
+
+// Listen makes the socket.
+func Listen(path string) (*Receiver, error) {
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		l.Close()
+		return nil, err
+	}
+	return &Receiver{listener: l, peers: make(map[*net.UnixConn]bool)}, nil
+}
+
+// Serve hands take what comes, until Close. take says whether the process is one whose
+// marks are wanted; it is called from several goroutines.
+func (r *Receiver) Serve(take func(pid int, m Mark) bool) {
+	for {
+		c, err := r.listener.AcceptUnix()
+		if err != nil {
+			return
+		}
+		pid, err := peer(c)
+		r.mu.Lock()
+		if err != nil || r.closed || len(r.peers) >= maxConnections {
+			r.mu.Unlock()
+			c.Close()
+			continue
+		}
+		r.peers[c] = true
+		r.open.Add(1)
+		r.mu.Unlock()
+		go func() {
+			defer func() {
+				r.mu.Lock()
+				delete(r.peers, c)
+				r.mu.Unlock()
+				c.Close()
+				r.open.Done()
+			}()
+			receive(c, func(m Mark) bool { return take(pid, m) })
+		}()
+	}
+}
+
+var errStranger = errors.New("another user's process")
+
+// peer is who has connected, as the kernel has it: the process that called connect.
+func peer(c *net.UnixConn) (pid int, err error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var cred *unix.Ucred
+	var credErr error
+	if err := raw.Control(func(fd uintptr) { cred, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); err != nil {
+		return 0, err
+	}
+	if credErr != nil {
+		return 0, credErr
+	}
+	if uid := int(cred.Uid); uid != os.Geteuid() && uid != 0 {
+		return 0, errStranger
+	}
+	return int(cred.Pid), nil
+}
+
+// receive reads one sender's lines.
+func receive(c net.Conn, take func(Mark) bool) {
+	lines := bufio.NewScanner(c)
+	lines.Buffer(make([]byte, 0, 1024), maxLine)
+	var d decoder
+	for lines.Scan() {
+		m, ok, err := d.decode(lines.Bytes())
+		if err != nil || ok && !take(m) {
+			return
+		}
+	}
+}
+
+// decoder turns lines into marks: a step began where the one before it ended.
+type decoder struct {
+	last    int64
+	stepped bool
+}
+
+var errNoMark = errors.New("this is no mark")
+
+// decode reads one line: {"begin":NS}, {"step":NS}, {"hook":NS}, or
+// {"region":[START,END],"name":"load"}. ok tells whether it is a mark.
+func (d *decoder) decode(line []byte) (m Mark, ok bool, err error) {
+	var told struct {
+		Begin, Step, Hook int64
+		Region            []int64
+		Name              string
+	}
+	if err := json.Unmarshal(line, &told); err != nil {
+		return m, false, errNoMark
+	}
+	switch {
+	case told.Begin > 0:
+		d.last = told.Begin
+		return m, false, nil
+	case told.Step > 0 || told.Hook > 0:
+		m = Mark{Kind: "step", Start: d.last, End: told.Step, Source: timeline.StepMarked}
+		if told.Hook > 0 {
+			m.End, m.Source = told.Hook, timeline.StepOptimizer
+		}
+		if m.End < m.Start {
+			return m, false, errNoMark
+		}
+		// Before the first step that nobody marked there is all that was set up.
+		first := !d.stepped && m.Source == timeline.StepOptimizer
+		d.last, d.stepped = m.End, true
+		return m, !first, nil
+	case len(told.Region) == 2 && told.Region[0] > 0 && told.Region[0] <= told.Region[1]:
+		return Mark{Kind: "region", Name: told.Name, Start: told.Region[0], End: told.Region[1]}, true, nil
+	}
+	return m, false, errNoMark
+}
+
+// Drain takes in what senders that have ended have left behind.
+func (r *Receiver) Drain() {
+	r.mu.Lock()
+	for c := range r.peers {
+		_ = c.SetReadDeadline(time.Now().Add(drainTime))
+	}
+	r.mu.Unlock()
+	r.open.Wait()
+}
+
+// Close ends everything and removes the socket.
+func (r *Receiver) Close() {
+	r.mu.Lock()
+	r.closed = true
+	for c := range r.peers {
+		c.Close()
+	}
+	r.mu.Unlock()
+	r.listener.Close()
+	r.open.Wait()
+}

@@ -1,0 +1,95 @@
+package program
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
+	"github.com/omni-perf/omni-perf/sidecar/understand/report"
+	"github.com/omni-perf/omni-perf/sidecar/understand/words"
+)
+
+// moduleLevel is co_name of a cell's own code.
+const moduleLevel = "<module>"
+
+// position is where a kernel's main thread was when its stack was read.
+type position struct {
+	cell     string // co_filename of the cell that runs; empty: none does, or it awaits
+	file     string // of the innermost line of the user's own
+	line     int
+	function string
+	own      bool // code of the user's own runs, which may be no cell's: a callback
+}
+
+// positionIn reads a stack, root first. A cell is known by its name in ipykernel, or is
+// called as fixed.
+func positionIn(stack []timeline.Frame, fixed string) (p position) {
+	for _, f := range stack {
+		owner := origin.ByName(f.File).Owner
+		if f.File == fixed {
+			owner = origin.Cell
+		}
+		if owner == origin.Cell && f.Function == moduleLevel && p.cell == "" {
+			p.cell = f.File
+		}
+		if owner.Own() {
+			p.own, p.file, p.line, p.function = true, f.File, f.Line, f.Function
+		}
+	}
+	return p
+}
+
+func (p position) String() string {
+	switch {
+	case p.cell == "":
+		return ""
+	case p.file != p.cell:
+		return fmt.Sprintf("%s, %s", words.Clean(placeIn(p.file, p.line), words.MaxName), words.Clean(p.function, words.MaxName))
+	case p.function == moduleLevel:
+		return fmt.Sprintf("line %d", p.line)
+	}
+	return fmt.Sprintf("line %d, %s", p.line, words.Clean(p.function, words.MaxName))
+}
+
+func placeIn(file string, line int) string {
+	if origin.ByName(file).Owner == origin.Cell {
+		return fmt.Sprintf("line %d of another cell", line)
+	}
+	return fmt.Sprintf("%s:%d", words.ShortFile(file), line)
+}
+
+// lastPlace is the line of the user's own that a recording ended in, with the function and
+// the text: what a cell hangs in. Empty where none was seen.
+func lastPlace(r *report.View) string {
+	main := r.MainThread()
+	if main < 0 {
+		return ""
+	}
+	history := r.History(main)
+	if len(history) == 0 {
+		return ""
+	}
+	stack := r.Stack(history[len(history)-1].Node, len(r.Nodes.Parent))
+	slices.Reverse(stack)
+	at := slices.IndexFunc(stack, func(frame int) bool { return r.Functions[r.FunctionOf(frame)].Code.Own() })
+	if at < 0 {
+		return ""
+	}
+	function, line := r.FunctionOf(stack[at]), r.LineOf(stack[at])
+	file := r.Functions[function].File
+	place := fmt.Sprintf("line %d", line)
+	if !r.IsCell(file) {
+		place = fmt.Sprintf("%s:%d", words.ShortFile(r.FileName(&file)), line)
+	}
+	if name := r.Functions[function].Name; name != "" && name != moduleLevel {
+		place += ", " + words.Clean(name, words.MaxName)
+	}
+	if text := r.Text(file, line); text != "" {
+		place += ": " + words.Clean(text, words.MaxName)
+	}
+	if at > 0 { // a call of a library's
+		place += " → " + words.Clean(r.FunctionName(r.FunctionOf(stack[0])), words.MaxName)
+	}
+	return place
+}

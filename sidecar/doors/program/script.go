@@ -1,0 +1,246 @@
+package program
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/omni-perf/omni-perf/sidecar/doors/program/marks"
+	"github.com/omni-perf/omni-perf/sidecar/doors/signals"
+	"github.com/omni-perf/omni-perf/sidecar/measure/recorder"
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/show/output"
+	"github.com/omni-perf/omni-perf/sidecar/understand/report"
+)
+
+// Exit is how a script ended.
+type Exit struct {
+	Code   int            // of a script that a signal ended, 128 and the signal, as a shell has it
+	Signal syscall.Signal // that ended it; 0 for none
+}
+
+// ExitNotStarted is the exit code when the script could not be run, as a shell
+// has it.
+const ExitNotStarted = 127
+
+var notStarted = Exit{Code: ExitNotStarted}
+
+// Script is a program to run; see Resolve.
+type Script struct {
+	Interpreter string   // empty: $VIRTUAL_ENV's python, else python3 on PATH
+	Program     string   // executed as it is, in place of an interpreter: a launcher whose descendants run Python
+	Args        []string // the interpreter's: "train.py", "--epochs", "3", or "-m", "package.train"; or the program's
+	file        string   // of the script, where it is one that can be looked into
+	missing     bool     // there is no such script
+
+	Stdin          io.Reader // nil: ours
+	Stdout, Stderr io.Writer // nil: ours
+}
+
+// Run runs the script as if it had been started without us, same arguments,
+// streams, signals and exit code, and writes what was recorded. The exit is the
+// script's; err says what is wrong with our part.
+func Run(ctx context.Context, t Tools, s Script, o Options) (exit Exit, err error) {
+	files := o.Results.Files(suffixOf(o.Rank))
+	if err := Check(files); err != nil {
+		return notStarted, err
+	}
+	command, err := s.command()
+	if err != nil {
+		return notStarted, err
+	}
+	if err := s.check(command[0], s.stderr()); err != nil {
+		return notStarted, err
+	}
+	defer outliveReaders()()
+	relay := newRelay()
+	defer relay.stop()
+
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, s.stderr()
+	if s.Stdin != nil {
+		cmd.Stdin = s.Stdin
+	}
+	if s.Stdout != nil {
+		cmd.Stdout = s.Stdout
+	}
+	var receiver *marks.Receiver
+	if t.Folder != nil {
+		if socket, end, err := t.Folder(); err == nil { // without it, steps are not told; the program is none the worse
+			defer end()
+			if receiver, err = marks.Listen(socket); err == nil {
+				defer receiver.Close()
+				cmd.Env = append(os.Environ(), marks.Variable+"="+socket)
+			}
+		}
+	}
+	started := timeline.Monotonic()
+	if err := cmd.Start(); err != nil {
+		return notStarted, fmt.Errorf("start %s: %w", command[0], err)
+	}
+	ended := make(chan int64, 1)
+	go func() {
+		awaitExit(cmd.Process.Pid)
+		ended <- timeline.Monotonic()
+	}()
+	target := timeline.Target{
+		PID: cmd.Process.Pid, Interpreter: command[0], Argv: command, Rank: o.Rank,
+	}
+	r := t.Recorder(target)
+	defer r.Close()
+	if receiver != nil {
+		go receiver.Serve(func(pid int, m marks.Mark) bool { return r.Mark(recordingID, pid, recorder.Mark(m)) })
+	}
+	soFar := newPartial(t, o, files, r, cmp.Or(o.PartialEvery, partialEvery))
+	done, idle := make(chan struct{}), make(chan struct{})
+	go func() { soFar.run(done); close(idle) }()
+	at := record(ctx, r, cmd.Process, o, started, ended, relay, soFar)
+	relay.end()
+	close(done)
+	<-idle // no older report replaces the last one
+	if receiver != nil {
+		receiver.Drain()
+	}
+	rec, err := r.End(recordingID, recorder.Ending{At: at})
+	cmd.Wait() // its error is the exit status
+	if err != nil {
+		return exitOf(cmd.ProcessState), err
+	}
+	if err := r.Refusal(); err != nil && len(rec.Threads) == 0 {
+		fmt.Fprintf(o.Messages, "omni-perf: the script's stacks are not recorded: %v\n", err)
+	}
+	return exitOf(cmd.ProcessState), t.show(rec, files, o)
+}
+
+// outliveReaders lets us live on when nobody reads our messages any more, as behind
+// "2>&1 | head": there are files to write. A program that is started meanwhile is
+// not concerned.
+func outliveReaders() (stop func()) {
+	broken := make(chan os.Signal, 1)
+	signals.Notify(broken, unix.SIGPIPE)
+	return func() { signal.Stop(broken) }
+}
+
+// awaitExit returns when the process has ended, which leaves it to be read once
+// more: until it is waited for, /proc still has its figures.
+func awaitExit(pid int) {
+	for {
+		var info unix.Siginfo
+		if err := unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WNOWAIT, nil); err != unix.EINTR {
+			return
+		}
+	}
+}
+
+const recordingID = "program"
+
+// record records from the program's start and returns when it has ended, with the
+// time of that. A signal that is passed on asks for a report at once.
+func record(ctx context.Context, r *recorder.Recorder, p *os.Process, o Options, started int64, ended <-chan int64, relay *relay, soFar *partial) int64 {
+	_, err := r.Begin(recorder.Spec{
+		ID: recordingID, Started: started, Interval: o.Interval, FigureInterval: o.FigureInterval, Children: o.Children, Patient: true,
+	})
+	if err != nil {
+		fmt.Fprintf(o.Messages, "omni-perf: nothing is recorded: %v\n", err)
+	}
+	for {
+		select {
+		case at := <-ended:
+			return at
+		case s := <-relay.received:
+			relay.pass(s, p)
+			soFar.soon()
+		case <-ctx.Done():
+			_ = p.Signal(unix.SIGTERM)
+			ctx = context.Background()
+		}
+	}
+}
+
+func (s Script) interpreter() (string, error) {
+	if s.Interpreter != "" {
+		path, err := exec.LookPath(s.Interpreter)
+		if err != nil {
+			return "", fmt.Errorf("there is no interpreter %s: %w", s.Interpreter, err)
+		}
+		return path, nil
+	}
+	if env := os.Getenv("VIRTUAL_ENV"); env != "" {
+		path := filepath.Join(env, "bin", "python")
+		if _, err := os.Stat(path); err == nil {
+			return path, nil
+		}
+	}
+	path, err := exec.LookPath("python3")
+	if err != nil {
+		return "", errors.New("no python3 on PATH; name the interpreter with --interpreter")
+	}
+	return path, nil
+}
+
+func (s Script) stderr() io.Writer {
+	if s.Stderr != nil {
+		return s.Stderr
+	}
+	return os.Stderr
+}
+
+// suffixOf tells the results of ranks apart.
+func suffixOf(r *timeline.Rank) string {
+	if r == nil {
+		return ""
+	}
+	return fmt.Sprintf(".rank%d", r.Global)
+}
+
+func exitOf(state *os.ProcessState) Exit {
+	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return Exit{128 + int(status.Signal()), status.Signal()}
+	}
+	return Exit{Code: state.ExitCode()}
+}
+
+// show writes the result files and tells where they are, after the summary. Its
+// error says which are not where they were asked for, and where they are.
+func (t Tools) show(rec *timeline.Recording, files []File, o Options) error {
+	_, _, err := t.shown(rec, files, o)
+	return err
+}
+
+// shown is show, and returns the report, unless there is none, and what was written where it
+// was asked for.
+func (t Tools) shown(rec *timeline.Recording, files []File, o Options) (r *report.View, written []string, err error) {
+	defer func() {
+		if p := recover(); p != nil { // the exit code of a script is not to be lost by it
+			err = fmt.Errorf("the report cannot be made, a bug of omni_perf: %v", p)
+		}
+	}()
+	if r, err = t.Analyse(rec); err != nil {
+		return nil, nil, fmt.Errorf("the report cannot be made, a bug of omni_perf: %w", err)
+	}
+	o.Messages.Write(t.Summary(r))
+	var results output.Results
+	Write(r, files, &results)
+	if o.Open != nil {
+		for _, f := range files {
+			if f.Format.Name == "html" && slices.Contains(results.Written, f.Path) {
+				o.Open(f.Path)
+			}
+		}
+	}
+	if len(results.Written) > 0 {
+		fmt.Fprintf(o.Messages, "omni-perf: wrote %s\n", strings.Join(results.Written, ", "))
+	}
+	return r, results.Written, results.Err()
+}

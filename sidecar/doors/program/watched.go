@@ -1,0 +1,143 @@
+package program
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/words"
+)
+
+// watched is a cell that is recorded.
+type watched struct {
+	cell     *timeline.Cell
+	began    time.Time
+	already  bool // it ran before it was watched
+	subshell bool
+	asked    bool // whether it still runs, on the shell channel
+	row      int  // in the journal
+	next     time.Time
+	pause    time.Duration       // between reports while it runs
+	rec      *timeline.Recording // once it was cut short
+	looks    *looks              // nil without an audience
+}
+
+// sources is the text of the cell, where it is known.
+func (w *watched) sources() []timeline.Source {
+	if w.cell.Text == "" {
+		return nil
+	}
+	return []timeline.Source{{File: w.cell.File, ExecutionCount: w.cell.ExecutionCount, Text: w.cell.Text}}
+}
+
+// tellCut shows the cells that the end of the process cut short.
+func (k *follower) tellCut(restarted bool) {
+	for _, w := range k.cut {
+		w.rec.Target.Cell.Outcome = "kernel died"
+		if restarted {
+			w.rec.Target.Cell.Outcome = "kernel restarted"
+		}
+		k.show(w, w.rec)
+	}
+	k.cut = nil
+}
+
+func (k *follower) show(w *watched, rec *timeline.Recording) {
+	if a := k.options.Audience; a != nil {
+		a.Tell(cellTitle(w) + " " + k.tools.inShort(rec, outcomeText(rec.Target.Cell.Outcome)))
+		return
+	}
+	files := k.files(w)
+	r, written, err := k.tools.shown(rec, files, k.options)
+	if err != nil {
+		fmt.Fprintf(k.options.Messages, "omni-perf: %v\n", err) // the next cell may fare better
+	}
+	if r != nil && rec.Target.Cell.Outcome == "still running" {
+		if place := lastPlace(r); place != "" {
+			fmt.Fprintf(k.options.Messages, "omni-perf: the cell still runs; it was in %s\n", place)
+		}
+	}
+	k.journal.tell(w, r, files, written, err, false)
+}
+
+func (k *follower) files(w *watched) []File {
+	return k.options.Results.Files(cellSuffix(k.restarts, w.cell.ExecutionCount))
+}
+
+// firstPause is until the first report of a cell that runs on; each later one takes twice as
+// long, up to partialEvery.
+const firstPause = 5 * time.Second
+
+// look reports on the cells that run, now and then, and asks about those whose end IOPub may
+// have lost.
+func (k *follower) look(ctx context.Context) {
+	k.showLive()
+	now := time.Now()
+	for id, w := range k.running {
+		if out, _ := k.observer.Output(id); out.AtLeast && !w.asked && !w.subshell {
+			w.asked = true
+			k.ask(ctx)
+		}
+		if now.Before(w.next) || k.options.Folder == nil {
+			continue
+		}
+		k.soFar(id, w)
+		w.pause = min(2*w.pause, partialEvery)
+		w.next = time.Now().Add(max(w.pause, time.Duration(float64(time.Since(now))/partialShare)))
+	}
+}
+
+// showLive shows the audience the cell that began last.
+func (k *follower) showLive() {
+	if k.options.Audience == nil {
+		return
+	}
+	var newest *watched
+	for _, w := range k.running {
+		if newest == nil || w.began.After(newest.began) {
+			newest = w
+		}
+	}
+	if newest == nil {
+		k.options.Audience.Rest()
+		return
+	}
+	newest.looks.show(k.options.Audience)
+}
+
+// cellTitle is what a cell is called in a list.
+func cellTitle(w *watched) string {
+	if w.cell.ExecutionCount > 0 {
+		return fmt.Sprintf("[%d]", w.cell.ExecutionCount)
+	}
+	return "[?]"
+}
+
+// outcomeText says how a cell ended, where that is worth saying.
+func outcomeText(outcome string) string {
+	if outcome == "ok" {
+		return ""
+	}
+	return outcome
+}
+
+// soFar writes the report of a cell that runs, as it is now.
+func (k *follower) soFar(id string, w *watched) {
+	defer func() { _ = recover() }() // the report at the end says it
+	rec, err := k.recorder.SoFar(id)
+	if err != nil {
+		return
+	}
+	rec.Target.Cell.Outcome = "still running"
+	rec.Notes = append(rec.Notes, timeline.Note{What: "report", Reason: "of the first " + words.Seconds(rec.Duration.Seconds()) + ": the cell was still running"})
+	if w.already {
+		rec.Notes = append(rec.Notes, metNote)
+	}
+	r, err := k.tools.Analyse(rec)
+	if err != nil {
+		return
+	}
+	files := k.files(w)
+	k.journal.tell(w, r, files, writeQuietly(r, files), nil, true)
+}

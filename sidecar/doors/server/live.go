@@ -1,0 +1,74 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/omni-perf/omni-perf/jupyter"
+	"github.com/omni-perf/omni-perf/sidecar/api"
+	"github.com/omni-perf/omni-perf/sidecar/measure/recorder"
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/show/live"
+)
+
+const (
+	livePause = time.Second
+	// liveShare bounds what looks at a cell cost, as a share of a core.
+	liveShare = 0.02
+)
+
+// liveCell is who looks at a cell in progress. The zero value is usable.
+type liveCell struct {
+	mu       sync.Mutex
+	follower *live.Follower // made at the first look
+}
+
+func (s *kernelSession) Live(_ context.Context, req *api.LiveRequest) (*api.LiveResponse, error) {
+	s.mu.Lock()
+	cell := s.cells[req.CellId]
+	s.mu.Unlock()
+	if cell == nil || s.Follower == nil {
+		return nil, callError(fmt.Errorf("%w: %q", recorder.ErrUnknown, req.CellId))
+	}
+	now, cost, err := cell.live.look(s.Tools, req)
+	if err != nil {
+		return nil, callError(err)
+	}
+	resp := &api.LiveResponse{PauseNs: int64(max(livePause, time.Duration(float64(cost)/liveShare)))}
+	if s.Present == nil {
+		return resp, nil
+	}
+	data, metadata, transient, err := s.Present.Live(now, jupyter.Place{Form: "notebook"}).Parts()
+	resp.Bundle = &api.Bundle{DataJson: data, MetadataJson: metadata, TransientJson: transient}
+	return resp, err
+}
+
+// look looks at the cell and tells the CPU time that it cost.
+func (l *liveCell) look(t Tools, req *api.LiveRequest) (now *live.Now, cost time.Duration, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	runtime.LockOSThread() // its clock is read
+	defer runtime.UnlockOSThread()
+	began := threadTime()
+	if l.follower == nil {
+		l.follower = t.Follower()
+	}
+	rec, start, err := t.Recorder.Recent(req.CellId, l.follower.From(timeline.Monotonic()))
+	if err != nil {
+		return nil, 0, err
+	}
+	look := l.follower.Look(rec, start, live.Told{Steps: req.Steps, Total: req.TotalSteps, LastNS: req.LastStepNs})
+	return &look, threadTime() - began, nil
+}
+
+// threadTime is the CPU time of the thread that asks.
+func threadTime() time.Duration {
+	var t unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) // it cannot fail for one's own thread
+	return time.Duration(t.Nano())
+}

@@ -1,0 +1,279 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/omni-perf/omni-perf/jupyter"
+	"github.com/omni-perf/omni-perf/sidecar/api"
+	"github.com/omni-perf/omni-perf/sidecar/measure/recorder"
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/show/live"
+	"github.com/omni-perf/omni-perf/sidecar/understand/report"
+	"github.com/omni-perf/omni-perf/sidecar/understand/words"
+)
+
+// Presenter turns a report into what people see.
+type Presenter interface {
+	Bundle(r *report.View, at jupyter.Place) (jupyter.Bundle, error)
+	// Live is what a cell in progress shows.
+	Live(now *live.Now, at jupyter.Place) jupyter.Bundle
+	// Draw makes a file of the format "svg", "html" or "text".
+	Draw(r *report.View, format string) (content []byte, mediaType string, err error)
+	// Comparison says what differs between two sides, and its headline.
+	Comparison(before, after []*report.View, at jupyter.Place) (bundle jupyter.Bundle, headline string, err error)
+}
+
+const releaseAfter = 300 * time.Millisecond
+
+func (s *kernelSession) End(_ context.Context, req *api.EndRequest) (*api.EndResponse, error) {
+	s.mu.Lock()
+	cell, output := s.cells[req.CellId], s.output
+	delete(s.cells, req.CellId)
+	if cell == nil {
+		s.given = append(s.given, req.CellId)
+		s.given = s.given[max(0, len(s.given)-maxGiven):]
+	}
+	s.mu.Unlock()
+	if cell == nil {
+		return nil, callError(fmt.Errorf("%w: %q", recorder.ErrUnknown, req.CellId))
+	}
+	ended := req.EndedNs
+	if now := timeline.Monotonic(); ended <= 0 || ended > now {
+		ended = now
+	}
+	length := time.Duration(max(ended-cell.started, 0))
+	entry := cell.entry(length, req.Outcome)
+	if cell.begin.Automatic && length < time.Duration(cell.begin.ThresholdNs) {
+		s.shelf.Add(entry, nil)
+		return &api.EndResponse{}, callErrorOrNil(s.Recorder.Discard(req.CellId))
+	}
+
+	ending := recorder.Ending{At: ended, Outcome: req.Outcome, Marks: marks(req.Marks), Sources: sources(req.Sources), Loaded: loaded(req.Loaded)}
+	if output != nil {
+		if seen, ok := output.Output(cell.begin.ParentMsgId); ok {
+			ending.Output = &seen
+		}
+	}
+	rec, err := s.Recorder.End(req.CellId, ending)
+	if err != nil {
+		return nil, callError(err)
+	}
+	return s.finish(rec, cell, entry, req)
+}
+
+// finish makes report, bundle and record of a cell's recording.
+func (s *kernelSession) finish(rec *timeline.Recording, cell *cellState, entry recorder.Entry, req *api.EndRequest) (*api.EndResponse, error) {
+	r, err := s.Analyse(rec)
+	if err != nil {
+		return nil, s.noChart(entry, fmt.Errorf("a bug of omni_perf: %w", err))
+	}
+	r.Name = cell.begin.Name
+	resp := &api.EndResponse{Headline: r.Headline.Text}
+	if req.Quiet || s.Present == nil { // the chart says the same
+		resp.Lines = remarks(r, cell.begin)
+	}
+	var packed []byte
+	var work errgroup.Group
+	work.Go(func() error {
+		return guard(func() (err error) {
+			packed, err = report.Pack(r.Document)
+			return err
+		})
+	})
+	if !req.Quiet && s.Present != nil {
+		work.Go(func() error {
+			return guard(func() (err error) {
+				resp.Bundle, err = s.bundle(r, jupyter.Place{Form: req.Form, Theme: req.Theme, Folded: cell.begin.Automatic})
+				return err
+			})
+		})
+	}
+	if err := work.Wait(); err != nil {
+		return nil, s.noChart(entry, err)
+	}
+	s.mu.Lock()
+	s.reports++
+	resp.ReportId = strconv.Itoa(s.reports)
+	s.mu.Unlock()
+	resp.ReportGzip = packed
+	s.release()
+	entry.ReportID, entry.Headline = resp.ReportId, r.Headline.Text
+	s.shelf.Add(entry, packed)
+	return resp, nil
+}
+
+// noChart keeps what is known of a cell, and says why there is no more.
+func (s *kernelSession) noChart(entry recorder.Entry, err error) error {
+	s.shelf.Add(entry, nil)
+	s.Log.Error("no chart", "error", err)
+	reason, _, _ := strings.Cut(err.Error(), "\n")
+	return status.Errorf(codes.Internal, "The cell was recorded but its chart could not be made: %s.", reason)
+}
+
+// guard makes an error of a panic in a goroutine of a call, where logCalls does
+// not reach.
+func guard(work func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("a bug of omni_perf: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return work()
+}
+
+// release gives the memory of making a report back to the system, soon but not on
+// the cell's way.
+func (s *kernelSession) release() {
+	if s.releasing.Swap(true) {
+		return
+	}
+	time.AfterFunc(releaseAfter, func() {
+		s.releasing.Store(false)
+		giveBack()
+	})
+}
+
+// giveBack collects twice: what lies in a sync.Pool, as the buffer of a large
+// document does, survives once.
+func giveBack() {
+	runtime.GC()
+	debug.FreeOSMemory()
+}
+
+func (s *kernelSession) bundle(r *report.View, at jupyter.Place) (*api.Bundle, error) {
+	b, err := s.Present.Bundle(r, at)
+	if err != nil {
+		return nil, err
+	}
+	b.Data[displayType] = displayData(r)
+	data, metadata, transient, err := b.Parts()
+	if err != nil {
+		return nil, err
+	}
+	return &api.Bundle{DataJson: data, MetadataJson: metadata, TransientJson: transient}, nil
+}
+
+// remarks are what the user is told even where no chart is shown.
+func remarks(r *report.View, begin *api.BeginRequest) []string {
+	if r.Headline.Kind == report.HeadlineTooFew && !begin.Automatic {
+		return []string{fmt.Sprintf("The cell ran %s. %s", words.Seconds(report.Seconds(r.DurationNS)), r.Headline.Text)}
+	}
+	return nil
+}
+
+func (c *cellState) entry(length time.Duration, outcome string) recorder.Entry {
+	return recorder.Entry{
+		ExecutionCount: int(c.begin.ExecutionCount),
+		Name:           clipLine(c.begin.Name),
+		DurationS:      length.Seconds(),
+		Outcome:        outcome,
+		FirstLine:      firstLine(c.begin.Text),
+		StartedAt:      time.Now().Add(-length).Format(time.RFC3339),
+	}
+}
+
+func (s *kernelSession) Report(_ context.Context, req *api.ReportRequest) (*api.ReportResponse, error) {
+	packed := req.ReportGzip
+	if len(packed) == 0 {
+		var ok bool
+		if packed, ok = s.shelf.Report(req.ReportId); !ok {
+			return nil, status.Error(codes.NotFound, missing(req.ReportId))
+		}
+	}
+	text, err := report.Unpack(packed)
+	if err != nil {
+		return nil, status.Errorf(codes.InvalidArgument, "The report cannot be unpacked: %v.", err)
+	}
+	plain := req.Format == "json" || req.Format == ""
+	if plain && len(req.ReportGzip) == 0 { // our own
+		return &api.ReportResponse{Content: text, MediaType: "application/json"}, nil
+	}
+	r, err := report.Read(text)
+	if err != nil {
+		return nil, status.Errorf(codes.InvalidArgument, "The report cannot be read: %v.", err)
+	}
+	if plain {
+		return &api.ReportResponse{Content: text, MediaType: "application/json"}, nil
+	}
+	if req.Format == "bundle" {
+		b, err := s.bundle(r, jupyter.Place{Form: "notebook"})
+		if err != nil {
+			return nil, status.Errorf(codes.Internal, "The chart could not be made: %v.", err)
+		}
+		content, err := json.Marshal(map[string]json.RawMessage{
+			"data": json.RawMessage(b.DataJson), "metadata": json.RawMessage(b.MetadataJson), "transient": json.RawMessage(b.TransientJson),
+		})
+		return &api.ReportResponse{Content: content, MediaType: "application/json"}, err
+	}
+	content, mediaType, err := s.Present.Draw(r, req.Format)
+	if err != nil {
+		return nil, status.Errorf(codes.InvalidArgument, "The report could not be written as %q: %v.", req.Format, err)
+	}
+	return &api.ReportResponse{Content: content, MediaType: mediaType}, nil
+}
+
+func missing(id string) string {
+	if id == "" {
+		return "There is no report yet: run a cell with %%omni_perf first."
+	}
+	return fmt.Sprintf("There is no report %s any more: the last 20 are kept. %%omni_perf list shows which.", id)
+}
+
+func (s *kernelSession) List(context.Context, *api.ListRequest) (*api.ListResponse, error) {
+	resp := &api.ListResponse{}
+	for _, e := range s.shelf.Entries() {
+		resp.Entries = append(resp.Entries, &api.Entry{
+			ReportId: e.ReportID, ExecutionCount: int32(e.ExecutionCount), Name: e.Name, DurationS: e.DurationS,
+			Outcome: e.Outcome, Headline: e.Headline, FirstLine: e.FirstLine, StartedAt: e.StartedAt,
+		})
+	}
+	return resp, nil
+}
+
+func marks(in []*api.Mark) []recorder.Mark {
+	out := make([]recorder.Mark, 0, len(in))
+	for _, m := range in {
+		mark := recorder.Mark{Kind: m.Kind, Name: m.Name, Start: m.StartNs, End: m.EndNs}
+		switch m.Kind {
+		case "step":
+			mark.Source = timeline.StepMarked
+		case "optimizer-step":
+			mark.Kind, mark.Source = "step", timeline.StepOptimizer
+		}
+		out = append(out, mark)
+	}
+	return out
+}
+
+func callErrorOrNil(err error) error {
+	if err == nil {
+		return nil
+	}
+	return callError(err)
+}
+
+// residentBytes is the sidecar's own resident memory; 0 where it cannot be read.
+func residentBytes() int64 {
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(text))
+	if len(fields) < 2 {
+		return 0
+	}
+	pages, _ := strconv.ParseInt(fields[1], 10, 64)
+	return pages * int64(os.Getpagesize())
+}

@@ -1,0 +1,107 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/shirou/gopsutil/v3/common"
+	"golang.org/x/sys/unix"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/procfs"
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+)
+
+// tick is the unit of times in stat files.
+const tick = timeline.Nanos(procfs.Tick)
+
+// files reads what is of interest here of one /proc and /sys. One goroutine.
+type files struct {
+	procfs.FS
+	sys string
+	ctx context.Context // tells gopsutil the same root
+}
+
+func newFiles(root, sys string) files {
+	env := common.EnvMap{common.HostProcEnvKey: root, common.HostSysEnvKey: sys}
+	return files{procfs.New(root), sys, context.WithValue(context.Background(), common.EnvKey, env)}
+}
+
+// status is what is used of /proc/PID/status.
+type status struct {
+	peak                   uint64 // VmHWM, bytes; 0 where there is none (kernel threads, zombies)
+	voluntary, involuntary uint64 // context switches, of the main thread alone
+	hasSwitches            bool
+}
+
+func (f *files) status(pid int) (status, error) {
+	text, err := f.Read(f.Path(pid, "status"))
+	if err != nil {
+		return status{}, err
+	}
+	return parseStatus(text), nil
+}
+
+func parseStatus(text []byte) status {
+	var s status
+	for line := range bytes.Lines(text) {
+		name, rest, ok := bytes.Cut(line, []byte(":"))
+		if !ok {
+			continue
+		}
+		switch string(name) {
+		case "VmHWM":
+			s.peak = firstNumber(rest) << 10
+		case "voluntary_ctxt_switches":
+			s.voluntary, s.hasSwitches = firstNumber(rest), true
+		case "nonvoluntary_ctxt_switches":
+			s.involuntary = firstNumber(rest)
+		}
+	}
+	return s
+}
+
+// firstNumber is the first field as a number; 0 when it is none or absurd.
+func firstNumber(text []byte) uint64 {
+	fields := bytes.Fields(text)
+	if len(fields) == 0 {
+		return 0
+	}
+	n, err := strconv.ParseUint(string(fields[0]), 10, 53)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// taskCPU is the CPU time of one thread.
+func (f *files) taskCPU(pid, tid int) (timeline.Nanos, error) {
+	use, err := f.taskUse(pid, tid)
+	return use.cpu, err
+}
+
+// taskUse reads /proc/PID/task/TID/schedstat: time on a CPU, time waiting for one.
+func (f *files) taskUse(pid, tid int) (threadUse, error) {
+	text, err := f.Read(f.Path(pid, "task/"+strconv.Itoa(tid)+"/schedstat"))
+	if err != nil {
+		return threadUse{}, err
+	}
+	return parseSchedstat(text), nil
+}
+
+func parseSchedstat(text []byte) threadUse {
+	cpu, rest, _ := bytes.Cut(bytes.TrimSpace(text), []byte(" "))
+	return threadUse{cpu: timeline.Nanos(firstNumber(cpu)), queued: timeline.Nanos(firstNumber(rest))}
+}
+
+// processCPU reads a process's CPU clock: all its threads, dead ones too, in
+// nanoseconds, for one system call.
+func processCPU(pid int) (timeline.Nanos, error) {
+	const schedClock = 2 // CPUCLOCK_SCHED; see clock_getcpuclockid(3)
+	var ts unix.Timespec
+	if err := unix.ClockGettime(int32(^pid<<3|schedClock), &ts); err != nil {
+		return 0, fmt.Errorf("CPU clock of process %d: %w", pid, err)
+	}
+	return timeline.Nanos(ts.Nano()), nil
+}

@@ -1,0 +1,268 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/proctree"
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+)
+
+// minTickWindow is the shortest window over which figures that the kernel counts
+// in ticks of 10 ms are told.
+const minTickWindow = 5 * tick
+
+// sampler is one recording: it turns readings into tracks. One goroutine.
+type sampler struct {
+	c        *Collector
+	sink     Sink
+	interval time.Duration
+	fs       *files
+	family   *family
+	threads  *threads
+	members  *members
+	machine  *machine
+
+	limits Limits
+	counts map[string]*counter
+	gauges map[string]*timeline.TrackWriter
+	first  *kinship // the first reading, if there were no descendants …
+	alone  *kinship // … and the last before there were
+	lost   bool     // the target is gone
+}
+
+// counter turns a count that only grows into a rate's track.
+type counter struct {
+	writer *timeline.TrackWriter
+	at     timeline.Nanos
+	value  float64
+}
+
+func newSampler(c *Collector, sink Sink, interval time.Duration) *sampler {
+	files := c.fs
+	s := &sampler{
+		c: c, sink: sink, interval: interval, fs: &files,
+		counts: make(map[string]*counter), gauges: make(map[string]*timeline.TrackWriter),
+	}
+	s.limits = readLimits(&files, c.pid)
+	s.family = newFamily(&files, c.pid, proctree.New(c.pid, sink, proctree.Options{Proc: c.opts.Proc, Role: c.opts.Role, Clock: c.opts.Clock}), c.opts.CPUClock)
+	s.threads = newThreads(s)
+	s.members = &members{s: s, known: make(map[proctree.Identity]*memberTracks)}
+	s.machine = newMachine(s)
+	return s
+}
+
+// read makes one reading. at is CLOCK_MONOTONIC.
+func (s *sampler) read(at int64, d depth) {
+	if s.lost {
+		return
+	}
+	if d == cheap {
+		s.readCheap(s.sink.Since(at))
+		return
+	}
+	if d == kin {
+		_ = s.family.look(false) // the next usual reading tells its error
+		return
+	}
+	if err := s.family.look(d == everything); err != nil {
+		s.lost = true
+		if hasEnded(err) && s.family.looked {
+			return // and so will the recording: nothing is missing
+		}
+		s.sink.Note(timeline.NoteFailed, "process figures", fmt.Sprintf("the process could no longer be read: %v", err))
+		s.end("the process could no longer be read")
+		return
+	}
+	now := s.sink.Since(s.c.opts.Clock())
+	s.c.setPIDs(s.family.pids())
+	s.tellFamily(now)
+	s.threads.read(now, d == everything)
+	s.tellTarget(now)
+	s.members.read(now)
+	s.machine.read(s.sink.Since(s.c.opts.Clock()), d == everything)
+}
+
+// hasEnded tells an error of a process that is no more from one of a process that
+// may not be read.
+func hasEnded(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) }
+
+// readCheap reads only the target's CPU, memory and threads, and what a few descendants
+// use. Of many, the CPU time of all is told at the next usual reading, over the time since
+// the last: their part would else seem to have been used in one moment.
+func (s *sampler) readCheap(at timeline.Nanos) {
+	alone := s.family.alone()
+	if !alone && len(s.family.candidates()) <= fewMembers && s.family.look(false) == nil {
+		at = s.sink.Since(s.c.opts.Clock())
+		s.tellFamily(at)
+	}
+	m, err := s.family.readTarget()
+	if err != nil {
+		return // the next usual reading says so
+	}
+	if alone {
+		s.tellCPU(at)
+	}
+	s.gauge(at, "rss", "/proc/PID/stat", "B", s.limits.Memory, float64(m.rss))
+	s.threads.read(at, false)
+	s.gauge(at, "threads", "/proc/PID/stat", "", 0, float64(m.threads-s.threads.own))
+}
+
+// fewMembers is how many are read every 50 ms, in the first second: 1 % of a core.
+const fewMembers = 8
+
+func (s *sampler) cpuSource() string {
+	if s.c.opts.CPUClock != nil {
+		return "process CPU clock"
+	}
+	return "/proc/PID/stat"
+}
+
+// tellFamily tells what the target and its descendants have used by the last look.
+func (s *sampler) tellFamily(at timeline.Nanos) {
+	s.tellCPU(at)
+	f := s.family
+	if f.target().disk == nil {
+		s.sink.Note(timeline.NoteUnavailable, "disk.read, disk.write", fmt.Sprintf("/proc/%d/io may not be read by this user", s.c.pid))
+		return
+	}
+	if f.unreadable {
+		s.sink.Note(timeline.NoteUnavailable, "disk.read, disk.write", "some child processes' io files may not be read by this user; they are not counted")
+	}
+	s.count(at, "disk.read", "/proc/PID/io, child processes too", "B/s", 0, f.read)
+	s.count(at, "disk.write", "/proc/PID/io, child processes too", "B/s", 0, f.written)
+}
+
+func (s *sampler) tellCPU(at timeline.Nanos) {
+	f := s.family
+	s.countOver(at, s.kinWindow(), "cpu", s.cpuSource(), "cores", s.limits.Cores, (f.ownCPU + f.childrenCPU).Seconds())
+	now := kinship{at: at, cpu: f.childrenCPU}
+	for pid, m := range f.members {
+		if pid != s.c.pid && !m.profiler {
+			now.processes++
+			now.rss += m.rss
+		}
+	}
+	begun := s.counts["cpu.children"] != nil
+	used := s.alone != nil && now.cpu > s.alone.cpu // they lived between two readings
+	if !begun && now.processes == 0 && !used {
+		if s.alone = &now; s.first == nil {
+			s.first = &now
+		}
+		return
+	}
+	if !begun && s.alone != nil { // there were none until then, and what they did before they were seen counts, too
+		s.tellChildren(*s.first)
+		if s.alone != s.first {
+			s.tellChildren(*s.alone)
+		}
+	}
+	s.tellChildren(now)
+}
+
+// kinWindow is the least window of CPU time: that of descendants is counted in ticks.
+func (s *sampler) kinWindow() timeline.Nanos {
+	if len(s.family.members) == 1 && s.counts["cpu.children"] == nil {
+		return 0
+	}
+	return 3 * tick
+}
+
+// kinship is what one reading says of the descendants.
+type kinship struct {
+	at        timeline.Nanos
+	cpu       timeline.Nanos // the dead included
+	rss       uint64
+	processes int
+}
+
+// tellChildren tells of the descendants.
+func (s *sampler) tellChildren(k kinship) {
+	s.countOver(k.at, s.kinWindow(), "cpu.children", s.cpuSource(), "cores", s.limits.Cores, k.cpu.Seconds())
+	s.gauge(k.at, "rss.children", "/proc/PID/stat, shared pages counted in each", "B", s.limits.Memory, float64(k.rss))
+	s.gauge(k.at, "processes", "/proc/PID/task/TID/children", "", 0, float64(k.processes))
+}
+
+func (s *sampler) tellTarget(at timeline.Nanos) {
+	m := s.family.target()
+	s.gauge(at, "rss", "/proc/PID/stat", "B", s.limits.Memory, float64(m.rss))
+	s.gauge(at, "threads", "/proc/PID/stat", "", 0, float64(m.threads-s.threads.own))
+	s.count(at, "faults.minor", "/proc/PID/stat", "1/s", 0, float64(m.minor))
+	s.count(at, "faults.major", "/proc/PID/stat", "1/s", 0, float64(m.major))
+	st, err := s.fs.status(s.c.pid)
+	if err != nil {
+		s.sink.Note(timeline.NoteUnavailable, "rss.peak, ctx.voluntary, ctx.involuntary", err.Error())
+		return
+	}
+	if st.peak > 0 {
+		s.gauge(at, "rss.peak", "/proc/PID/status VmHWM, since the process began", "B", s.limits.Memory, float64(st.peak))
+	}
+	if st.hasSwitches {
+		s.count(at, "ctx.voluntary", "/proc/PID/status, the main thread", "1/s", 0, float64(st.voluntary))
+		s.count(at, "ctx.involuntary", "/proc/PID/status, the main thread", "1/s", 0, float64(st.involuntary))
+	}
+}
+
+// count tells how fast value, which only grows, has grown since the last time.
+func (s *sampler) count(at timeline.Nanos, id, source, unit string, limit, value float64) {
+	s.countOver(at, 0, id, source, unit, limit, value)
+}
+
+// countOver is count for a source too coarse for windows shorter than least.
+func (s *sampler) countOver(at, least timeline.Nanos, id, source, unit string, limit, value float64) {
+	c := s.counts[id]
+	if c == nil {
+		c = &counter{writer: s.track(id, timeline.KindRate, source, unit, limit), at: at, value: value}
+		s.counts[id] = c
+		return
+	}
+	length := at - c.at
+	if length <= 0 || length < least {
+		return
+	}
+	if value >= c.value { // else it began anew: nothing is known of this window
+		c.writer.AddWindow(c.at, at, (value-c.value)/length.Seconds())
+	}
+	c.at, c.value = at, value
+}
+
+func (s *sampler) gauge(at timeline.Nanos, id, source, unit string, limit, value float64) {
+	w := s.gauges[id]
+	if w == nil {
+		w = s.track(id, timeline.KindGauge, source, unit, limit)
+		s.gauges[id] = w
+	}
+	w.Add(at, value)
+}
+
+func (s *sampler) track(id, kind, source, unit string, limit float64) *timeline.TrackWriter {
+	pid := s.c.pid
+	if machineWide[id] {
+		pid = 0
+	}
+	return s.sink.Track(timeline.TrackSpec{
+		ID: id, Kind: kind, Unit: unit, Source: source, Resolution: s.interval, PID: pid, Device: -1, Limit: limit,
+	})
+}
+
+// end closes the target's tracks.
+func (s *sampler) end(reason string) {
+	for id, c := range s.counts {
+		if !machineWide[id] {
+			c.writer.End(reason)
+		}
+	}
+	for id, w := range s.gauges {
+		if !machineWide[id] {
+			w.End(reason)
+		}
+	}
+}
+
+// cores is how many CPUs the machine has for us where no limit is known.
+func cores() float64 { return float64(runtime.NumCPU()) }

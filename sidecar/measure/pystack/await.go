@@ -1,0 +1,224 @@
+package pystack
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/cpython"
+)
+
+// While a coroutine awaits, its thread waits in the event loop's selector, and the
+// coroutine's frames are on no stack: each lies in its coroutine object, which keeps
+// on top of its own stack what it awaits. Of a thread that is in a selector the
+// stack is therefore shown as
+//
+//	… run_forever, _run_once, the coroutine that the loop is run for, … , what that awaits
+//
+// with the selector's own frame left out: as it is while the coroutine runs, but for
+// asyncio's call of the task. That the frames are suspended stands in each of them
+// (timeline.Frame.Suspended). The coroutine is the one that a recorded cell runs in,
+// as its kernel says, or that Runner.run or run_until_complete was called with, which
+// the frames of those functions on the same stack tell: asyncio.run in a script or a
+// thread, a terminal's IPython, anyio on asyncio. Where it awaits a future, a gather,
+// a task group or another task, its frames end there: whose fault that is the stacks
+// of the tasks tell while they run. While another task's code runs, the thread's
+// stack shows that code; a loop that is busy itself charges nothing to who awaits.
+// Trio's loop is not looked into.
+
+// role tells a function that runs an event loop.
+type role uint8
+
+const (
+	roleOther role = iota
+	roleSelect
+	roleLoop // runs the loop, maybe in C without a frame for the selector
+	roleRun  // and has the coroutine, or a task of it, among its locals
+)
+
+// roleOf tells it by asyncio's names.
+func roleOf(function, file string) role {
+	switch {
+	case strings.HasSuffix(file, "/selectors.py") && strings.HasSuffix(function, ".select"):
+		return roleSelect
+	case strings.HasSuffix(file, "/asyncio/base_events.py") && function == "BaseEventLoop.run_forever":
+		return roleLoop
+	case strings.HasSuffix(file, "/asyncio/runners.py") && function == "Runner.run",
+		strings.HasSuffix(function, ".run_until_complete"): // asyncio's or another loop's, such as nest_asyncio's
+		return roleRun
+	}
+	return roleOther
+}
+
+// maxAwaits bounds the coroutines of one chain: of a longer one nothing is shown, as its
+// innermost is not known. Of more than keptWhole the outermost and the innermost are kept.
+const maxAwaits = 1 << 13
+
+// awaiting is a chain of coroutines that was read, and how to tell that it has not
+// changed.
+type awaiting struct {
+	root   uint64
+	frames []frame // root first; of a long chain the middle is left out
+	elided int     // how many those are
+	proofs []Range // of each coroutine
+	bytes  []byte  // that were in them
+}
+
+// loopTop returns the number of t's frames up to the event loop that its thread is
+// idle in; 0 if it is not.
+func (t *thread) loopTop() int {
+	n := len(t.stack)
+	switch {
+	case n == 0:
+		return 0
+	case t.stack[n-1].object.role == roleSelect:
+		return n - 1
+	case t.stack[n-1].object.role != roleOther:
+		return n
+	}
+	return 0
+}
+
+// readAwaiting takes into t.awaiting the frames of what t's event loop waits for;
+// cell is the coroutine that the recorded cell runs in, if t runs one. False if there
+// is no such thing, or it does not wait.
+func (r *reader) readAwaiting(t *thread, cell uint64) bool {
+	if cell != 0 && r.follow(&t.awaiting, cell) {
+		return true
+	}
+	for i := len(t.stack) - 1; i >= 0; i-- {
+		if f := &t.stack[i]; f.object.role == roleRun {
+			root, err := r.coroutineOf(f)
+			return err == nil && root != 0 && r.follow(&t.awaiting, root)
+		}
+	}
+	return false
+}
+
+// follow reads the chain of coroutines from root on. What two reads have in common
+// stands: a chain that was read before is read once more, a new one twice.
+func (r *reader) follow(a *awaiting, root uint64) bool {
+	if a.root == root && len(a.frames) > 0 && r.unchanged(a) {
+		return true
+	}
+	for range maxTries {
+		before := r.codes.reads
+		if a.root = root; !r.readChain(a) {
+			break
+		}
+		if r.unchanged(a) && r.codes.reads == before {
+			return true
+		}
+	}
+	a.frames = a.frames[:0]
+	return false
+}
+
+// unchanged tells whether the coroutines are as they were and their code is.
+func (r *reader) unchanged(a *awaiting) bool {
+	p := &r.proofs
+	p.ranges, p.unproven = append(p.ranges[:0], a.proofs...), p.unproven[:0]
+	size := len(a.bytes)
+	for i := range a.frames {
+		if object := a.frames[i].object; r.codes.stale(object) {
+			p.ranges = append(p.ranges, object.Identity.Proof()...)
+			p.unproven = append(p.unproven, i)
+			size += object.Identity.Size
+		}
+	}
+	b := p.space(size)
+	n, err := r.mem.Read(b, p.ranges)
+	if err != nil || n < size || !bytes.Equal(b[:len(a.bytes)], a.bytes) {
+		return false
+	}
+	b = b[len(a.bytes):]
+	same := true
+	for _, i := range p.unproven {
+		object := a.frames[i].object
+		if object.Identity.Holds(r.l, b) {
+			r.codes.confirmed(object)
+		} else {
+			r.codes.drop(object)
+			same = false
+		}
+		b = b[object.Identity.Size:]
+	}
+	return same
+}
+
+// readChain follows the chain of awaits from a.root by one read after the other.
+func (r *reader) readChain(a *awaiting) bool {
+	a.frames, a.proofs, a.bytes = a.frames[:0], a.proofs[:0], a.bytes[:0]
+	for next := a.root; next != 0; {
+		at, err := r.objects.Coroutine(next)
+		if err != nil || len(a.frames) == maxAwaits {
+			return false
+		}
+		if at == 0 {
+			break
+		}
+		s, ok, err := r.objects.Suspended(at)
+		if err != nil || !ok {
+			return false
+		}
+		f := frame{addr: s.Frame, code: s.Code, instr: s.Instr}
+		if f.object, err = r.codes.get(f.code); err != nil {
+			return false
+		}
+		if f.index, ok = f.object.Instruction(r.l, f.instr); !ok {
+			return false
+		}
+		a.frames = append(a.frames, f)
+		a.proofs, a.bytes = append(a.proofs, s.Proof), append(a.bytes, s.Was...)
+		next = s.Awaits
+	}
+	a.leaveOutMiddle()
+	return len(a.frames) > 0
+}
+
+// leaveOutMiddle keeps the ends of a long chain. One in the middle goes on only when the
+// innermost has: that one's proof is theirs.
+func (a *awaiting) leaveOutMiddle() {
+	a.elided = 0
+	if len(a.frames) <= keptWhole {
+		return
+	}
+	low, high := keptEnd, len(a.frames)-keptEnd
+	begin, end := 0, 0 // of the middle, in bytes
+	for i := range high {
+		if i < low {
+			begin += a.proofs[i].Len
+		}
+		end += a.proofs[i].Len
+	}
+	a.elided = high - low
+	a.frames, a.proofs, a.bytes = slices.Delete(a.frames, low, high), slices.Delete(a.proofs, low, high), slices.Delete(a.bytes, begin, end)
+	a.frames[low].elided = true
+}
+
+// coroutineOf returns the coroutine that an event loop is run for by the frame of
+// Runner.run or run_until_complete; 0 if that has none yet.
+func (r *reader) coroutineOf(f *frame) (uint64, error) {
+	for _, name := range []string{"coro", "future"} {
+		index, ok := f.object.locals[name]
+		if !ok {
+			var err error
+			if index, err = r.objects.Local(f.object.Code, name); err != nil {
+				return 0, err
+			}
+			if f.object.locals == nil {
+				f.object.locals = make(map[string]int)
+			}
+			f.object.locals[name] = index
+		}
+		if index < 0 {
+			continue
+		}
+		value, err := cpython.ReadWord(r.mem, f.addr+r.l.Frame.Locals+cpython.WordSize*uint64(index))
+		if err != nil {
+			return 0, err
+		}
+		return r.objects.OfTask(value &^ r.l.Frame.CodeTag)
+	}
+	return 0, nil
+}

@@ -1,0 +1,236 @@
+package pystack
+
+import (
+	"errors"
+	"time"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/cpython"
+)
+
+// gilBytes is how much of a GIL is read: the code objects' generation follows
+// it where a version has one (3.14+).
+func (p *Process) gilBytes(g *gilGroup) uint64 {
+	if at := p.l.Interp.CodeGeneration; at != 0 {
+		for _, interp := range g.interpreters {
+			if end := interp + at + cpython.WordSize; end > g.addr && end-g.addr <= cpython.GILAndMore {
+				return end - g.addr
+			}
+		}
+	}
+	return cpython.GILSwitches + cpython.WordSize
+}
+
+// tickGroup samples the threads of one GIL. Its counter tells who can have
+// changed: without a switch only the last holder has run Python code, with one
+// switch the last two, and with more any thread.
+func (s *session) tickGroup(g *gilGroup) error {
+	p, r := s.p, s.p.reader
+	expected := g.holder
+	size := p.gilBytes(g)
+	gil := s.gilBuf[:]
+	if expected != nil {
+		err := r.copy(expected, g.addr, size)
+		if errors.Is(err, cpython.ErrUnmapped) {
+			expected = nil
+		} else if err != nil {
+			return err
+		} else {
+			copy(gil, r.buf)
+			s.generation(r.buf[:size], size)
+		}
+	}
+	if expected == nil {
+		if err := cpython.ReadAt(p.mem, g.addr, gil); errors.Is(err, cpython.ErrUnmapped) {
+			return ErrReplaced
+		} else if err != nil {
+			return err
+		}
+	}
+	holder, switches := cpython.Word(gil, cpython.GILHolder), cpython.Word(gil, cpython.GILSwitches)
+	moved := switches - g.switches
+	s.stirred = s.stirred || moved > 0
+	g.held = 0
+	if cpython.Half(gil, cpython.GILLocked) == 1 {
+		g.held = holder
+	}
+	g.switches, g.locked = switches, cpython.Half(gil, cpython.GILLocked) == 1
+	s.sinceWhen(g, expected)
+	if expected != nil {
+		if err := s.read(expected, g, true); err != nil {
+			return err
+		}
+	}
+	if expected == nil || holder != expected.addr || moved > 0 {
+		s.listDue = true
+		if holder != 0 && p.threads[holder] == nil {
+			s.listed = 0
+			if err := s.list(); err != nil {
+				return err
+			}
+			if g = p.groupAt(g.addr); g == nil {
+				return nil
+			}
+		}
+		g.holder = p.threads[holder]
+		if g.holder != nil && g.holder != expected {
+			if err := s.read(g.holder, g, false); err != nil {
+				return err
+			}
+		}
+		if moved > 1 || s.first {
+			if err := s.readOthers(g, expected); err != nil {
+				return err
+			}
+		}
+	}
+	if expected != nil && expected != g.holder && expected.session.again {
+		g.owed = len(g.threads)
+	}
+	if err := s.readInTurn(g); err != nil {
+		return err
+	}
+	if !s.first && !left(expected) && !left(g.holder) {
+		s.gil.switches += int64(moved)
+	}
+	s.states(g, expected)
+	return nil
+}
+
+// generation tells the code cache when code objects have been freed.
+func (s *session) generation(gil []byte, size uint64) {
+	if size > cpython.GILSwitches+cpython.WordSize {
+		s.p.reader.codes.generation, s.p.reader.codes.counts = cpython.Word(gil, size-cpython.WordSize), true
+	}
+}
+
+// left tells a thread that is left out of the recording: what it does to the GIL is,
+// too.
+func left(t *thread) bool { return t != nil && t.session.left }
+
+func (p *Process) groupAt(addr uint64) *gilGroup {
+	for _, g := range p.gils {
+		if g.addr == addr {
+			return g
+		}
+	}
+	return nil
+}
+
+// read samples one thread.
+func (s *session) read(t *thread, g *gilGroup, isRead bool) error {
+	before := t.seen
+	v, err := s.p.reader.sample(t, isRead)
+	if err != nil {
+		return err
+	}
+	if t.seen != before {
+		t.session.movedAt, s.stirred = s.at, true
+	}
+	s.took(t, v, g)
+	return nil
+}
+
+// recently is for how long a thread whose stack has changed is watched closely.
+const recently = int64(time.Second)
+
+// readOthers samples those of the threads that may have run besides the holder
+// and the one that was expected to be it. One read of all their states tells
+// which: a thread is taken to be unchanged if its frame pointer and the top of
+// its data stack are, and the leaf's instruction where it has changed lately.
+// What this misses is a thread that is where it was before, called from
+// elsewhere, or, after long, at another line of the same function. The thread
+// whose lines are asked for is read in any case, the others in turn.
+func (s *session) readOthers(g *gilGroup, expected *thread) error {
+	l := s.p.l
+	s.others, s.bulk = s.others[:0], s.bulk[:0]
+	size := 0
+	for _, t := range g.threads {
+		if t == g.holder || t == expected {
+			continue
+		}
+		s.others = append(s.others, t)
+		s.bulk = append(s.bulk, Range{Addr: t.addr, Len: int(l.Thread.Size)})
+		size += int(l.Thread.Size)
+		if s.closely(t) {
+			s.bulk = append(s.bulk, Range{Addr: t.seen.leaf, Len: int(l.Frame.Size)})
+			size += int(l.Frame.Size)
+		}
+	}
+	g.owed = len(g.threads)
+	if len(s.others) == 0 {
+		return nil
+	}
+	if cap(s.bulkBuf) < size {
+		s.bulkBuf = make([]byte, 2*size)
+	}
+	buf := s.bulkBuf[:size]
+	n, err := s.p.mem.Read(buf, s.bulk)
+	if err != nil {
+		return err
+	}
+	for _, t := range s.others {
+		closely := s.closely(t)
+		same := false
+		if n >= int(l.Thread.Size) {
+			state := buf[:l.Thread.Size]
+			same = cpython.Word(state, l.Thread.Interp) == t.interp && int(cpython.Word(state, l.Thread.NativeID)) == t.nativeID &&
+				cpython.Word(state, l.Thread.Frame) == t.seen.frame && cpython.Word(state, l.Thread.Top) == t.seen.top
+		}
+		skip := min(int(l.Thread.Size), n)
+		buf, n = buf[skip:], n-skip
+		if closely {
+			same = same && n >= int(l.Frame.Size) && cpython.Word(buf, l.Frame.Code) == t.seen.code && cpython.Word(buf, l.Frame.Instr) == t.seen.instr
+			skip = min(int(l.Frame.Size), n)
+			buf, n = buf[skip:], n-skip
+		}
+		if same && !t.session.idle && !t.session.leads && (t.session.known || t.session.left) {
+			continue
+		}
+		if err := s.look(t, g, same); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// look reads a thread that does not have the GIL, and tells what it does; same says that
+// it seems to be where it was.
+func (s *session) look(t *thread, g *gilGroup, same bool) error {
+	before := t.session.node
+	if err := s.read(t, g, false); err != nil {
+		return err
+	}
+	if t.session.again {
+		g.owed = len(g.threads)
+	}
+	if !same || t.session.node != before {
+		t.session.probeAt = 0
+	}
+	s.probe(t, g)
+	s.tell(t)
+	return nil
+}
+
+// readInTurn reads one of the threads that are owed it: after hand-overs of which it is not
+// known who took part in them, or after a read that another may tell more than, since nothing
+// else would have one read again that waits by now.
+func (s *session) readInTurn(g *gilGroup) error {
+	for g.owed > 0 && len(g.threads) > 0 {
+		t := g.threads[(g.reading+1)%len(g.threads)]
+		isRead := t.session.readAt == s.at
+		if isRead && t.session.again {
+			return nil // at the next tick
+		}
+		g.owed--
+		g.reading++
+		if !isRead {
+			return s.look(t, g, true)
+		}
+	}
+	return nil
+}
+
+// closely tells a thread whose leaf frame is compared too.
+func (s *session) closely(t *thread) bool {
+	return t.seen.leaf != 0 && s.at-t.session.changedAt < recently
+}

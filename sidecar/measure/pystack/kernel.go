@@ -1,0 +1,244 @@
+package pystack
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/procfs"
+)
+
+// activity is what a thread does, as the kernel has it.
+type activity struct {
+	known   bool
+	running bool   // on a CPU, or waiting for one
+	syscall int    // system call it is blocked in; -1 none, as in a page fault
+	arg     uint64 // the call's first argument
+	letter  byte   // of the state in /proc/PID/stat where the system call is not told; 0 otherwise
+}
+
+// kernel tells what the operating system knows of the target's threads. One
+// goroutine at a time.
+type kernel interface {
+	// tid is our id of the thread that has the given one in the target's own pid
+	// namespace; 0 if there is none.
+	tid(native int) int
+	// activity tells what a thread does; gone if there is none of that id.
+	activity(tid int) (a activity, gone bool)
+	// cpuTime is the CPU time a thread has used, in nanoseconds; -1 unknown.
+	cpuTime(tid int) int64
+	// state is the letter of the process's state in /proc/PID/stat; 0 unknown.
+	state() byte
+	// comm is the kernel's name of a thread; empty unknown.
+	comm(tid int) string
+	// forget gives back what is held open of a thread; 0: of the process.
+	forget(tid int)
+}
+
+// maxOpenFiles bounds the files kept open, two of a thread; beyond they are opened each
+// time, which costs more than reading it.
+const maxOpenFiles = 512
+
+// procKernel reads /proc.
+type procKernel struct {
+	pid     int
+	mayOpen int
+	open    map[procFile]int // file descriptors
+	stat    bool             // "syscall" is refused: use "stat"
+	buf     [512]byte
+
+	nested *bool       // the target is in a pid namespace of its own; nil not yet known
+	outer  map[int]int // if so, our ids of its threads by theirs
+}
+
+const (
+	fileSyscall   = "syscall"
+	fileStat      = "stat"
+	fileSchedstat = "schedstat"
+)
+
+// procFile is a file of a thread; tid 0: of the process.
+type procFile struct {
+	tid  int
+	name string
+}
+
+func newProcKernel(pid int) *procKernel {
+	return &procKernel{pid: pid, mayOpen: maxOpenFiles, open: make(map[procFile]int)}
+}
+
+func (k *procKernel) path(f procFile) string {
+	if f.tid == 0 {
+		return fmt.Sprintf("/proc/%d/%s", k.pid, f.name)
+	}
+	return fmt.Sprintf("/proc/%d/task/%d/%s", k.pid, f.tid, f.name)
+}
+
+// read returns the beginning of a file, until the next read. It is kept open.
+func (k *procKernel) read(f procFile) ([]byte, error) {
+	fd, ok := k.open[f]
+	if !ok {
+		var err error
+		if fd, err = unix.Open(k.path(f), unix.O_RDONLY|unix.O_CLOEXEC, 0); err != nil {
+			return nil, err
+		}
+		if len(k.open) >= k.mayOpen {
+			defer unix.Close(fd)
+		} else {
+			k.open[f] = fd
+		}
+	}
+	n, _, errno := unix.RawSyscall6(unix.SYS_PREAD64, uintptr(fd), uintptr(unsafe.Pointer(&k.buf[0])), uintptr(len(k.buf)), 0, 0, 0)
+	switch {
+	case errno != 0:
+		k.close(f)
+		return nil, errno
+	case n == 0:
+		k.close(f)
+		return nil, unix.ESRCH
+	}
+	return k.buf[:n], nil
+}
+
+func (k *procKernel) close(f procFile) {
+	if fd, ok := k.open[f]; ok {
+		unix.Close(fd)
+		delete(k.open, f)
+	}
+}
+
+func (k *procKernel) tid(native int) int {
+	if k.nested == nil {
+		nested := k.innerID(k.pid) != k.pid
+		k.nested = &nested
+	}
+	if !*k.nested {
+		return native
+	}
+	if tid := k.outer[native]; tid != 0 && k.innerID(tid) == native {
+		return tid
+	}
+	k.outer = make(map[int]int)
+	for _, tid := range k.tasks() {
+		k.outer[k.innerID(tid)] = tid
+	}
+	return k.outer[native]
+}
+
+// tasks lists the ids of the process's threads, as they are here.
+func (k *procKernel) tasks() []int {
+	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", k.pid))
+	if err != nil {
+		return nil
+	}
+	var out []int
+	for _, e := range entries {
+		if tid, err := strconv.Atoi(e.Name()); err == nil {
+			out = append(out, tid)
+		}
+	}
+	return out
+}
+
+// innerID is the thread's id in its own, innermost pid namespace: the last
+// figure of NSpid; tid itself if that is not told.
+func (k *procKernel) innerID(tid int) int {
+	status, err := os.ReadFile(k.path(procFile{tid, "status"}))
+	if err != nil {
+		return tid
+	}
+	if ids := procfs.NamespaceIDs(status); len(ids) > 0 {
+		return ids[len(ids)-1]
+	}
+	return tid
+}
+
+func (k *procKernel) activity(tid int) (activity, bool) {
+	if k.stat {
+		b, err := k.read(procFile{tid, fileStat})
+		return parseStat(b), isGone(err)
+	}
+	b, err := k.read(procFile{tid, fileSyscall})
+	if err != nil && !isGone(err) && err != unix.EMFILE {
+		k.stat = true // not permitted, or a kernel without it
+	}
+	return parseSyscall(b), isGone(err)
+}
+
+func isGone(err error) bool { return err == unix.ENOENT || err == unix.ESRCH }
+
+func (k *procKernel) forget(tid int) {
+	for _, name := range []string{fileSyscall, fileStat, fileSchedstat} {
+		k.close(procFile{tid, name})
+	}
+}
+
+func (k *procKernel) closeAll() {
+	for f := range k.open {
+		k.close(f)
+	}
+}
+
+// parseSyscall reads /proc/PID/syscall: "running", "-1 0xSP 0xPC", or
+// "202 0xARG …".
+func parseSyscall(b []byte) activity {
+	b = bytes.TrimSpace(b)
+	if bytes.Equal(b, []byte("running")) {
+		return activity{known: true, running: true}
+	}
+	number, rest, _ := bytes.Cut(b, []byte{' '})
+	nr, err := strconv.Atoi(string(number))
+	if err != nil {
+		return activity{}
+	}
+	a := activity{known: true, syscall: nr}
+	if nr >= 0 {
+		first, _, _ := bytes.Cut(rest, []byte{' '})
+		a.arg, _ = strconv.ParseUint(strings.TrimPrefix(string(first), "0x"), 16, 64)
+	}
+	return a
+}
+
+// parseStat reads the state letter of /proc/PID/stat, which stands behind the
+// name in brackets (the name may hold anything).
+func parseStat(b []byte) activity {
+	i := bytes.LastIndexByte(b, ')')
+	if i < 0 || i+2 >= len(b) {
+		return activity{}
+	}
+	return activity{known: true, running: b[i+2] == 'R', syscall: -1, letter: b[i+2]}
+}
+
+func (k *procKernel) cpuTime(tid int) int64 {
+	b, err := k.read(procFile{tid, fileSchedstat})
+	if err != nil {
+		return -1
+	}
+	first, _, _ := bytes.Cut(b, []byte{' '})
+	t, err := strconv.ParseInt(string(first), 10, 64)
+	if err != nil {
+		return -1
+	}
+	return t
+}
+
+func (k *procKernel) state() byte {
+	b, err := k.read(procFile{0, fileStat})
+	if err != nil {
+		return 0
+	}
+	return parseStat(b).letter
+}
+
+func (k *procKernel) comm(tid int) string {
+	b, err := os.ReadFile(k.path(procFile{tid, "comm"}))
+	if err != nil {
+		return ""
+	}
+	return strings.ToValidUTF8(strings.TrimSuffix(string(b), "\n"), "\uFFFD")
+}

@@ -1,0 +1,137 @@
+package pystack
+
+import "github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+
+// states decides what each thread of the group is doing, and tells the sink.
+func (s *session) states(g *gilGroup, expected *thread) {
+	if h := g.holder; h != nil {
+		if g.locked {
+			s.holds(h, g)
+		} else {
+			s.probe(h, g)
+		}
+		s.tell(h)
+		if s.at-h.session.cpuAt >= holderEvery && h.session.ran {
+			s.tellCPU(h)
+		}
+	}
+	if expected != nil && expected != g.holder {
+		expected.session.probeAt = 0
+		s.probe(expected, g)
+		s.tell(expected)
+	}
+	if s.first {
+		for i, t := range g.threads {
+			if t != g.holder && t != expected {
+				s.probe(t, g)
+				s.tell(t)
+				// Spread the next questions, and take these threads for idle ones.
+				t.session.probeEvery = probeIdle
+				t.session.probeAt = s.at + probeIdle*int64(i)/int64(len(g.threads))
+			}
+		}
+		return
+	}
+	s.probeSome(g, s.maxProbes)
+	s.gil.waited += int64(s.gil.waiting)
+	s.gil.ticks++
+}
+
+// holds decides what the thread that has the GIL does. It computes while it gets on;
+// if it does not for a moment, the kernel is asked, since an extension may sleep or
+// read a file without giving the GIL away.
+func (s *session) holds(h *thread, g *gilGroup) {
+	ts := &h.session
+	if !ts.known {
+		return
+	}
+	if quiet := s.at - ts.movedAt; quiet < probeLeast {
+		ts.probeAt, ts.probeEvery = 0, 0
+		s.setState(h, call{timeline.StatePython, 0, ts.leaf})
+		return
+	}
+	if ts.probeAt > s.at {
+		return
+	}
+	a, gone := s.p.kernel.activity(h.tid)
+	if gone {
+		s.listDue = true
+	}
+	if s.maybeStopped(a) {
+		return
+	}
+	c := call{timeline.StatePython, 0, ts.leaf}
+	if a.known && !a.running {
+		c = describeActivity(a, g.addr)
+	}
+	if c.state == timeline.StateGIL { // it had the GIL when that was read, and has handed it over since
+		c = call{timeline.StatePython, 0, ts.leaf}
+	}
+	if ts.probeEvery = min(max(2*ts.probeEvery, probeLeast), probeRunning); c.state != timeline.StatePython {
+		ts.probeEvery = probeLeast
+	}
+	ts.probeAt = s.at + ts.probeEvery
+	s.setState(h, c)
+}
+
+// probeSome asks the kernel about threads whose turn it is.
+func (s *session) probeSome(g *gilGroup, limit int) {
+	for range min(probeRounds*limit, len(g.threads)) {
+		g.turn++
+		t := g.threads[g.turn%len(g.threads)]
+		if t == g.holder || !t.session.known || t.session.probeAt > s.at {
+			continue
+		}
+		s.probe(t, g)
+		s.tell(t)
+		if limit--; limit == 0 {
+			return
+		}
+	}
+}
+
+// probe asks the kernel what a thread outside the GIL does. While the answer
+// stays the same it asks less and less often.
+func (s *session) probe(t *thread, g *gilGroup) {
+	ts := &t.session
+	if !ts.known || ts.probeAt > s.at {
+		return
+	}
+	a, gone := s.p.kernel.activity(t.tid)
+	if gone {
+		s.listDue = true
+	}
+	if s.maybeStopped(a) {
+		return
+	}
+	c := describeActivity(a, g.addr)
+	if c.state == ts.state && c.leaf == ts.leaf {
+		most := probeMost
+		if a.running {
+			most = probeRunning
+		}
+		ts.probeEvery = min(max(2*ts.probeEvery, probeLeast), most)
+	} else {
+		ts.probeEvery = probeLeast
+	}
+	ts.probeAt = s.at + ts.probeEvery
+	ts.ran = ts.ran || a.running
+	s.setState(t, c)
+}
+
+func (s *session) setState(t *thread, c call) {
+	ts := &t.session
+	if ts.state == timeline.StateGIL {
+		s.gil.waiting--
+	}
+	if c.state == timeline.StateGIL {
+		s.gil.waiting++
+	}
+	if ts.state.Computes() {
+		s.computing--
+	}
+	if c.state.Computes() {
+		s.computing++
+	}
+	ts.state, ts.wait, ts.leaf = c.state, c.wait, c.leaf
+}

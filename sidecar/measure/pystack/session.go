@@ -1,0 +1,328 @@
+package pystack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/cpython"
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+)
+
+const (
+	method       = timeline.MethodOutside
+	listEvery    = int64(25 * time.Millisecond)  // least time between two walks of the thread list
+	upkeepEvery  = int64(200 * time.Millisecond) // pace, tracks, epoch of the code cache
+	cpuEvery     = int64(time.Second)            // CPU time of the threads
+	holderEvery  = int64(20 * time.Millisecond)  // likewise, of one that holds a GIL: little is missing if it ends
+	probeLeast   = int64(2 * time.Millisecond)   // between two questions to the kernel about one thread
+	probeMost    = int64(2560 * time.Millisecond)
+	probeIdle    = int64(320 * time.Millisecond) // the second question about a thread that does not run at the start
+	probeRunning = int64(10 * time.Millisecond)  // the most while it is on a CPU
+	probeRounds  = 4                             // threads looked at for a due question per tick
+	maxNodeCache = 1 << 17                       // entries
+)
+
+// session is one recording in progress.
+type session struct {
+	p          *Process
+	place      int  // of the process in Recording.Processes
+	descendant bool // a Sampler's: it keeps the pace, and the recording's own figures are the target's
+	begun      int64
+	sink       Sink
+	opts       SampleOptions
+	clock      *clock
+	stats      Stats
+
+	nodes map[nodeKey]timeline.NodeID
+	at    int64 // CLOCK_MONOTONIC of the tick in progress
+	// changed is where the tick's changes are put: half-way from the tick before,
+	// so that a late tick does not leave all of its delay to the state before it.
+	changed int64
+	first   bool  // first tick: every thread is read
+	listed  int64 // when the thread list was last walked
+
+	listDue   bool
+	newcomers bool // threads were listed that have not been read yet
+	maxProbes int  // questions to the kernel allowed per tick
+
+	gilBuf  [cpython.GILSwitches + cpython.WordSize]byte
+	others  []*thread // of readOthers, and its ranges and buffer
+	bulk    []Range
+	bulkBuf []byte
+
+	gil gilTracks
+
+	upkeepAt, cpuAt int64
+	cpuStart        time.Duration
+	cpuLast         time.Duration
+	slow            time.Duration // for so long it was slower than asked for
+	slowed          bool          // and has told it
+	changes         []timeline.IntervalChange
+
+	computing int  // threads that are shown to compute
+	stirred   bool // at the tick in progress somebody took a GIL, or went on
+	rest      rest
+
+	good  int64 // CLOCK_MONOTONIC of the last tick at which the stacks could be read
+	still standstill
+	told  Stats // to the sink
+}
+
+type nodeKey struct {
+	parent    timeline.NodeID
+	object    *codeObject
+	line      int32
+	suspended bool
+}
+
+// Sample reads the stacks of all threads again and again and writes what changes
+// to sink, until ctx is done (nil error) or the target is gone (ErrGone). It
+// locks its goroutine to an operating system thread meanwhile.
+func (p *Process) Sample(ctx context.Context, sink Sink, opts SampleOptions) (Stats, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	s := newSession(p, sink, opts)
+	start := s.at
+	err := s.run(ctx)
+	s.finish(start)
+	if err != nil {
+		s.lose(err)
+	}
+	if err != nil && ctx.Err() != nil && !errors.Is(err, ErrGone) {
+		err = nil
+	}
+	return s.stats, err
+}
+
+// newSession readies the threads known from before for a recording.
+func newSession(p *Process, sink Sink, opts SampleOptions) *session {
+	opts = opts.withDefaults()
+	return startSession(p, sink, opts, newClock(opts.Interval))
+}
+
+func startSession(p *Process, sink Sink, opts SampleOptions, clock *clock) *session {
+	s := &session{p: p, sink: sink, opts: opts, clock: clock, first: true,
+		nodes: make(map[nodeKey]timeline.NodeID), cpuStart: ThreadCPU()}
+	s.cpuLast = s.cpuStart
+	s.maxProbes = int(min(max(opts.Interval/time.Millisecond, 1), 64))
+	for _, t := range p.threads {
+		t.session, t.unsure = threadSession{}, true
+		for i := range t.stack {
+			t.stack[i].node = 0
+		}
+	}
+	p.reader.codes.epoch++
+	s.at = s.clock.now()
+	s.good = s.at
+	s.begun, s.upkeepAt, s.cpuAt, s.gil.at = s.at, s.at, s.at, s.at
+	return s
+}
+
+func (s *session) run(ctx context.Context) error {
+	done := ctx.Done()
+	for {
+		if !s.clock.sleep(done) {
+			return nil
+		}
+		if err := s.step(time.Now()); err != nil {
+			return err
+		}
+		if s.still.stopped {
+			s.clock.next(s.clock.now()) // nothing was missed
+			continue
+		}
+		s.clock.rest = time.Duration(max(s.rest.until-s.at, 0))
+		if missed := s.clock.next(s.clock.at(s.p.reader.times.end)); !s.rest.whole {
+			s.stats.Missed += missed
+		}
+	}
+}
+
+// step reads the stacks once, unless the process is stopped.
+func (s *session) step(now time.Time) error {
+	s.p.lendLibrary()
+	before := s.at
+	s.at, s.p.reader.times.end = s.clock.at(now), now
+	s.changed = before + (s.at-before)/2
+	if s.standsStill() {
+		return nil
+	}
+	s.stirred = false
+	s.wake()
+	if err := s.tick(); err != nil {
+		return err
+	}
+	ticks := s.settle(before)
+	if s.first {
+		s.sink.EndGap(s.p.pid, s.sink.Since(s.at))
+		s.sink.EndLost(s.p.pid, s.sink.Since(s.at))
+	}
+	s.good = s.at
+	s.stats.Samples += ticks
+	s.gil.ticks += (ticks - 1) * int64(len(s.p.gils))
+	s.first = false
+	if s.at-s.upkeepAt >= upkeepEvery {
+		s.upkeep()
+	}
+	return nil
+}
+
+func (s *session) tick() error {
+	if s.first || s.listDue && s.at-s.listed >= listEvery {
+		if err := s.list(); err != nil {
+			return err
+		}
+	}
+	if s.newcomers && !s.first {
+		if err := s.readNewcomers(); err != nil {
+			return err
+		}
+	}
+	for _, g := range s.p.gils {
+		if err := s.tickGroup(g); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// list walks the thread list anew, and ends the threads that are gone.
+func (s *session) list() error {
+	s.listDue, s.listed = false, s.at
+	before := s.p.threads
+	if err := s.p.findThreads(); errors.Is(err, cpython.ErrUnmapped) {
+		return ErrReplaced
+	} else if err != nil {
+		return err
+	}
+	for addr, t := range before {
+		if s.p.threads[addr] != t {
+			s.end(t)
+			s.p.kernel.forget(t.tid)
+		}
+	}
+	for addr, t := range s.p.threads {
+		s.newcomers = s.newcomers || before[addr] != t
+	}
+	for _, g := range s.p.gils {
+		if h := g.holder; h != nil && s.p.threads[h.addr] != h {
+			g.holder = nil
+		}
+	}
+	return nil
+}
+
+// readNewcomers reads the threads that are new in the list. One that waits ever
+// since it was started takes the GIL no more, so that nothing else would show it.
+func (s *session) readNewcomers() error {
+	s.newcomers = false
+	for _, g := range s.p.gils {
+		for _, t := range g.threads {
+			if t.session.known {
+				continue
+			}
+			if err := s.look(t, g, false); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// finish tells the sink what is known only at the end.
+func (s *session) finish(start int64) {
+	s.stats.Wall = time.Duration(s.clock.now() - start)
+	s.stats.CPU = ThreadCPU() - s.cpuStart
+	s.stats.Calls = s.p.reader.mem.calls
+	s.stats.Interval = s.clock.interval
+	s.p.reader.mem.calls = 0
+	s.gil.add(s, s.clock.now())
+	if s.clock.interval > s.opts.Interval {
+		s.slow += time.Duration(s.clock.now() - s.upkeepAt)
+	}
+	s.tellSlow(s.stats.Wall)
+	for _, t := range s.p.threads {
+		s.tellCPU(t)
+	}
+	s.describe()
+	for _, t := range s.p.threads { // it may end before the next recording, with nobody to see it
+		s.p.kernel.forget(t.tid)
+	}
+	s.p.kernel.forget(0)
+}
+
+func (s *session) describe() {
+	if s.descendant {
+		s.describeChild()
+		return
+	}
+	stats, changes := s.stats, slices.Clone(s.changes)
+	s.changes = nil
+	told := s.told
+	s.told = stats
+	s.sink.Describe(func(r *timeline.Recording) {
+		r.Sampling.Method = method
+		// What was sampled before, of a process that was another program, counts too.
+		r.Sampling.Samples += stats.Samples - told.Samples
+		r.Sampling.Missed += stats.Missed - told.Missed
+		r.Sampling.Reads += stats.Reads - told.Reads
+		r.Sampling.Lost += stats.Lost - told.Lost
+		r.Sampling.Truncated += stats.Truncated - told.Truncated
+		r.Sampling.CPU = max(r.Sampling.CPU, 0) + timeline.Nanos(stats.CPU-told.CPU)
+		r.Sampling.Changes = append(r.Sampling.Changes, changes...)
+	})
+}
+
+// upkeep does what is due a few times a second.
+func (s *session) upkeep() {
+	if !s.descendant {
+		s.keepPace()
+	}
+	s.upkeepAt = s.at
+	s.p.reader.codes.epoch++
+	s.gil.add(s, s.at)
+	if s.at-s.cpuAt >= cpuEvery {
+		s.cpuAt = s.at
+		s.updateCPU()
+		s.describe()
+	}
+	if len(s.nodes) > maxNodeCache {
+		clear(s.nodes)
+	}
+}
+
+// keepPace adapts the interval to what the sampling costs.
+func (s *session) keepPace() {
+	cpu := ThreadCPU()
+	wall := time.Duration(s.at - s.upkeepAt)
+	if s.clock.interval > s.opts.Interval {
+		s.slow += wall
+	}
+	pace := pace{asked: s.opts.Interval, budget: s.opts.Budget}
+	if kept := pace.adjust(s.clock.interval, wall, cpu-s.cpuLast); kept != s.clock.interval {
+		s.clock.interval = kept
+		s.changes = append(s.changes, timeline.IntervalChange{From: s.sink.Since(s.at), Interval: kept})
+	}
+	s.cpuLast = cpu
+	s.stats.CPU = cpu - s.cpuStart
+	if so := time.Duration(s.at - s.begun); so > time.Second {
+		s.tellSlow(so)
+	}
+}
+
+// tellSlow says that the sampling was slower than asked for, if it was for a tenth of the
+// time so far: while modules are imported it is for a moment, in nearly every program.
+func (s *session) tellSlow(so time.Duration) {
+	if s.slowed || s.descendant || s.slow == 0 || s.slow < so/10 {
+		return
+	}
+	s.slowed = true
+	s.sink.Note(timeline.NoteSlower, "stack sampling", fmt.Sprintf(
+		"slower than the %v asked for, to stay within %.0f %% of a core", s.opts.Interval, 100*s.opts.Budget))
+}

@@ -1,0 +1,103 @@
+package recorder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+)
+
+// toldStacks keeps what it is told about its run.
+type toldStacks struct {
+	fakeStacks
+	run     chan Run
+	atStart uint64 // the coroutine of thread 1
+}
+
+func (f *toldStacks) Collect(ctx context.Context, run Run) error {
+	f.atStart = run.Coroutine(1)
+	f.run <- run
+	<-ctx.Done()
+	return nil
+}
+
+func newToldStacks() *toldStacks { return &toldStacks{run: make(chan Run, 1)} }
+
+func TestTheCoroutineIsThatOfTheInnermostCell(t *testing.T) {
+	stacks := newToldStacks()
+	r := New(Options{Target: timeline.Target{PID: targetPID}, Stacks: stacks})
+	mustBegin(t, r, Spec{ID: "outer", ThreadID: 1, Coroutine: 0x100})
+	run := <-stacks.run
+	mustBegin(t, r, Spec{ID: "elsewhere", ThreadID: 2})
+	if got := fmt.Sprintf("%#x %#x", run.Coroutine(1), run.Coroutine(2)); got != "0x100 0x0" {
+		t.Errorf("coroutines of threads 1 and 2: %s", got)
+	}
+	mustBegin(t, r, Spec{ID: "inner", ThreadID: 1, Coroutine: 0x200})
+	if got := run.Coroutine(1); got != 0x200 {
+		t.Errorf("within a cell that a cell runs: %#x", got)
+	}
+	mustEnd(t, r, "inner", Ending{})
+	if got := run.Coroutine(1); got != 0x100 {
+		t.Errorf("after it: %#x", got)
+	}
+	mustEnd(t, r, "outer", Ending{})
+	if got := run.Coroutine(1); got != 0 {
+		t.Errorf("after both: %#x", got)
+	}
+}
+
+// The first look at the stacks knows it already: there may be none for long after that.
+func TestTheCoroutineIsKnownFromTheStart(t *testing.T) {
+	for range 200 {
+		stacks := newToldStacks()
+		r := New(Options{Target: timeline.Target{PID: targetPID}, Stacks: stacks})
+		mustBegin(t, r, Spec{ID: "cell", ThreadID: 1, Coroutine: 0x100})
+		if <-stacks.run; stacks.atStart != 0x100 {
+			t.Fatalf("at the start: %#x", stacks.atStart)
+		}
+		mustEnd(t, r, "cell", Ending{})
+	}
+}
+
+func TestOwnThreadsAreToldOnceForAll(t *testing.T) {
+	stacks := newToldStacks()
+	r := New(Options{Target: timeline.Target{PID: targetPID}, Stacks: stacks})
+	mustBegin(t, r, Spec{ID: "a", OwnThreads: []int{7}})
+	if run := <-stacks.run; !run.Own(7) || run.Own(8) {
+		t.Error("thread 7 is the profiler's, 8 is not")
+	}
+	mustEnd(t, r, "a", Ending{})
+	mustBegin(t, r, Spec{ID: "b"})
+	if run := <-stacks.run; !run.Own(7) {
+		t.Error("thread 7 was the profiler's and is forgotten")
+	}
+	mustEnd(t, r, "b", Ending{})
+}
+
+func TestStacksOfAProgramThatBeginsAreWaitedFor(t *testing.T) {
+	stacks := newToldStacks()
+	stacks.refusal = errors.New("no CPython in this process")
+	r := New(Options{Target: timeline.Target{PID: targetPID}, Stacks: stacks})
+	if _, err := r.Begin(Spec{ID: "script", Patient: true}); err != nil {
+		t.Fatal(err)
+	}
+	if run := <-stacks.run; !run.Patient {
+		t.Error("the stacks are not told that they may have to wait")
+	}
+	mustEnd(t, r, "script", Ending{})
+}
+
+func TestAClampIsSaid(t *testing.T) {
+	r := newTestRecorder(&fakeStacks{})
+	mustBegin(t, r, Spec{ID: "a", Interval: time.Nanosecond, FigureInterval: time.Second})
+	rec := mustEnd(t, r, "a", Ending{})
+	if !hasNote(rec, "interval") {
+		t.Errorf("notes %v do not say that the interval is another", rec.Notes)
+	}
+	if got, want := fmt.Sprint(rec.Sampling.Asked, rec.Sampling.Interval, rec.Sampling.Clamps), "1ns 50µs [{interval 1ns 50µs}]"; got != want {
+		t.Errorf("asked, kept and clamps: %s, want %s", got, want)
+	}
+}

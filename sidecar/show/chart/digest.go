@@ -1,0 +1,324 @@
+package chart
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/report"
+	"github.com/omni-perf/omni-perf/sidecar/understand/words"
+)
+
+// Paint is what a colour means. It is also a CSS class: never text from outside.
+type Paint string
+
+// The paints.
+const (
+	PaintCell      Paint = "cell" // kinds of code
+	PaintUser      Paint = "user"
+	PaintData      Paint = "data"
+	PaintFramework Paint = "frame"
+	PaintPicture   Paint = "pic"
+	PaintDevice    Paint = "dev"
+	PaintIO        Paint = "io"
+	PaintOther     Paint = "other"
+
+	PaintGPU       Paint = "gpu" // tracks
+	PaintGPUMemory Paint = "gmem"
+	PaintCPU       Paint = "cpu"
+	PaintMemory    Paint = "mem"
+	PaintTraffic   Paint = "disk"
+	PaintGIL       Paint = "gil"
+
+	PaintPython Paint = "py" // thread states
+	PaintNative Paint = "nat"
+	PaintWait   Paint = "wait"
+
+	PaintLineMuch Paint = "l1" // the cell's lines, by their share of the time
+	PaintLineSome Paint = "l2"
+	PaintLineRare Paint = "l3"
+
+	PaintBar Paint = "bar" // of tables
+)
+
+// codePaints are the colours of kinds of code.
+var codePaints = map[report.Code]Paint{
+	report.CodeCell: PaintCell, report.CodeUser: PaintUser, report.CodeData: PaintData, report.CodeFramework: PaintFramework,
+	report.CodeDevice: PaintDevice, report.CodeIO: PaintIO, report.CodePicture: PaintPicture,
+}
+
+// paintOf is the colour of a kind of code; what has none is other.
+func paintOf(c report.Code) Paint {
+	if p, ok := codePaints[c]; ok {
+		return p
+	}
+	return PaintOther
+}
+
+// kindNames is the legend, in its order; the first is digest.own.
+var kindNames = []struct {
+	paint Paint
+	name  string
+}{
+	{PaintCell, ""}, {PaintUser, "your modules"}, {PaintData, "data loading"}, {PaintFramework, "framework"},
+	{PaintPicture, "pictures"}, {PaintDevice, "device calls"}, {PaintIO, "input/output"}, {PaintOther, "other Python"},
+}
+
+// Tone is what the look of a text means; also a CSS class.
+type Tone string
+
+// The tones.
+const (
+	Plain Tone = "tp"
+	Muted Tone = "tm"
+	Good  Tone = "tg"
+	Warn  Tone = "tw"
+	Bad   Tone = "tb"
+	OnBox Tone = "tx" // on a coloured box
+)
+
+// phrase is a piece of a line of text.
+type phrase struct {
+	text string
+	tone Tone
+	face face
+}
+
+// digest is what a chart has to say, before it is known where: all text clean,
+// all figures finite.
+type digest struct {
+	identity uint64 // of the report's content, for element ids
+	duration float64
+	summary  string // one sentence
+	title    []phrase
+	badge    string // "simulated GPU"
+	own      string // what the user's own code is called: "cell", "script"
+	finding  []phrase
+
+	tracks  []trackLane
+	idle    []stretch // every used GPU idle: shades all lanes
+	steps   stepsLane
+	lines   *linesLane   // nil: no line is known
+	flames  []*flameLane // none: no thread
+	threads []threadLane
+	more    string // about the threads left out
+
+	streams     []streamLane // of the GPUs, where a trace tells
+	moreStreams int          // left out
+
+	lanesOnly bool             // the page around it tells the rest: see Caption
+	kinds     map[Paint]string // words of the legend that differ from kindNames
+
+	tables   []table
+	findings []remark
+	notes    []string
+	told     []string // of the notes, those for a terminal: not what this machine has none of
+}
+
+// stretch is a stretch of time in seconds.
+type stretch struct{ start, end float64 }
+
+// remark is a finding in the list, or a note.
+type remark struct {
+	text, hint string
+	warning    bool
+}
+
+// digestOf says what there is to say about a report.
+func digestOf(r *report.View) *digest {
+	d := &digest{duration: durationOf(r), identity: identityOf(r)}
+	gpus := gpusOf(r)
+	histories := historiesOf(r)
+	main := r.MainThread()
+
+	d.title = titleOf(r, gpus, main, d.duration)
+	d.finding = findingOf(r)
+	d.badge = gpus.badge
+	if d.own = "cell"; r.Target().Cell == nil {
+		d.own = "script"
+	}
+	d.tracks = tracksOf(r, gpus, d.duration)
+	d.idle = gpus.allIdle
+	d.steps = stepsOf(r)
+	d.lines = linesOf(r)
+	if main >= 0 {
+		d.flames = []*flameLane{flameOf(r, functionsOf(r), main, histories[main])}
+	}
+	d.streams, d.moreStreams = streamsOf(r, d.duration)
+	families := familiesOf(r)
+	d.threads, d.more = lanesOf(r, main, histories, families, d.duration)
+	d.tables = tablesOf(r, gpus, families, d.duration)
+	d.findings = remarksOf(r)
+	ended := endedNotes(d.tracks)
+	d.notes = append(notesOf(r, r.Notes), ended...)
+	d.told = append(notesOf(r, slices.DeleteFunc(slices.Clone(r.Notes), isAbsence)), ended...)
+	d.summary = joinPhrases(d.title, ", ") + ". " + joinPhrases(d.finding, " · ")
+	return d
+}
+
+func identityOf(r *report.View) uint64 {
+	h := fnv.New64a()
+	for _, v := range []uint64{
+		uint64(r.StartedAt.UnixNano()), uint64(r.DurationNS), uint64(r.Processes[r.Target().Process].PID),
+		uint64(r.Target().Sampling.Ticks), uint64(len(r.Nodes.Parent)), uint64(len(r.Spans.Node)),
+	} {
+		_ = binary.Write(h, binary.LittleEndian, v) // a hash never fails
+	}
+	h.Write([]byte(r.Name))
+	h.Write([]byte(r.Headline.Text))
+	return h.Sum64()
+}
+
+func joinPhrases(ps []phrase, between string) string {
+	var b strings.Builder
+	for i, p := range ps {
+		if i > 0 {
+			b.WriteString(between)
+		}
+		b.WriteString(p.text)
+	}
+	return b.String()
+}
+
+// remarksOf are the findings that are not the second line already.
+func remarksOf(r *report.View) []remark {
+	told := slices.Clone(r.Headline.Limits)
+	if r.Headline.Finding != nil {
+		told = append(told, *r.Headline.Finding)
+	}
+	var rs []remark
+	for i := range r.Findings {
+		if slices.Contains(told, i) {
+			continue
+		}
+		f := &r.Findings[i]
+		if h := r.Headline.Finding; h != nil && repeats(f, &r.Findings[*h]) {
+			continue
+		}
+		rs = append(rs, remark{words.Clean(f.Text, 300), words.Clean(f.Hint, 300), f.Severity != "info"})
+	}
+	slices.SortStableFunc(rs, func(a, b remark) int { return cmp.Compare(btoi(b.warning), btoi(a.warning)) })
+	return rs[:min(len(rs), 6)]
+}
+
+// repeats tells whether a finding has nothing to add to another: a plain remark on the
+// same cause at the same place.
+func repeats(f, other *report.Finding) bool {
+	cause := f.Args["cause"]
+	return f.Severity == "info" && cause != nil && cause == other.Args["cause"] && same(f.File, other.File) && same(f.Line, other.Line)
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// endedNotes tell why lanes stop early; lanes that share a reason share a note.
+func endedNotes(lanes []trackLane) []string {
+	var reasons []string
+	names := make(map[string]string)
+	for _, l := range lanes {
+		if l.ended == "" {
+			continue
+		}
+		if names[l.ended] == "" {
+			reasons = append(reasons, l.ended)
+			names[l.ended] = l.id
+		} else {
+			names[l.ended] += ", " + l.id
+		}
+	}
+	for i, reason := range reasons {
+		reasons[i] = words.Clean(names[reason]+" "+reason, 300)
+	}
+	return reasons[:min(len(reasons), 4)]
+}
+
+func isAbsence(n report.Note) bool { return n.ID == string(timeline.NoteAbsent) }
+
+// notesOf is the footer: how it was measured, and what could not be.
+func notesOf(r *report.View, said []report.Note) []string {
+	target := r.Target()
+	parts := append([]string{words.Clean(target.Sampling.Text, 120)}, samplingParts(&target.Sampling, r.DurationNS)...)
+	if r.Program() != target.Process && target.Sampling.Ticks == 0 { // the target runs no Python
+		program := &r.Processes[r.Program()]
+		parts = []string{words.Clean(program.Text, 40) + ": " + stacksText(program)}
+	}
+	if v := target.PythonVersion; v != "" {
+		parts = append(parts, "Python "+words.Clean(v, 20))
+	}
+	children := -1 // without the target
+	for i := range r.Processes {
+		if !isOurs(&r.Processes[i]) {
+			children++
+		}
+	}
+	if children > 0 {
+		parts = append(parts, words.Plural(children, "child process", "child processes"))
+	}
+	if o := target.Output; o != nil && o.Messages > 0 {
+		least := ""
+		if o.AtLeast {
+			least = "at least "
+		}
+		parts = append(parts, fmt.Sprintf("printed %s%s in %s", least, words.Quantity(float64(o.Bytes), "B"),
+			words.Plural(int(min(o.Messages, math.MaxInt32)), "message", "messages")))
+	}
+	notes := []string{strings.Join(parts, " · ")}
+	if f := target.Sampling.Fallback; f != nil {
+		notes = append(notes, "Sampled from inside the kernel: "+words.Clean(f.Text, 300))
+	}
+	for i, n := range said {
+		if i == 6 {
+			notes = append(notes, words.Plural(len(said)-i, "more note", "more notes")+" in the report")
+			break
+		}
+		notes = append(notes, words.Clean(n.Text, 420))
+	}
+	return notes
+}
+
+// samplingParts say how often and how well the stacks were read, by what was kept.
+func samplingParts(s *report.Sampling, duration int64) (parts []string) {
+	interval := s.Interval(duration)
+	if s.Ticks > 0 || interval > 0 {
+		every := words.Plural(int(min(s.Ticks, math.MaxInt32)), "sample", "samples")
+		if interval > 0 {
+			every += ", one every " + words.Resolution(report.Seconds(interval))
+		}
+		parts = append(parts, every)
+	}
+	for _, c := range s.Clamped {
+		of := ""
+		if c.Option == "figure_interval" {
+			of = "figures: "
+		}
+		parts = append(parts, of+fmt.Sprintf("%s asked for, %s is the least", words.Resolution(report.Seconds(c.AskedNS)), words.Resolution(report.Seconds(c.KeptNS))))
+	}
+	if float64(s.ResolutionNS) > float64(interval)*1.01 {
+		parts = append(parts, "stored at "+words.Resolution(report.Seconds(s.ResolutionNS)))
+	}
+	if s.Reads != nil {
+		parts = append(parts, fmt.Sprintf("of %s stacks read, %s incomplete, %s unreadable", words.Count(*s.Reads), words.Count(s.Incomplete), words.Count(s.Unreadable)))
+	} else {
+		parts = append(parts, fmt.Sprintf("%s incomplete, %s unreadable", words.Count(s.Incomplete), words.Count(s.Unreadable)))
+	}
+	if s.MissedTicks != nil && *s.MissedTicks > 0 {
+		parts = append(parts, fmt.Sprintf("%s of %s ticks missed", words.Count(*s.MissedTicks), words.Count(s.Ticks+*s.MissedTicks)))
+	}
+	if s.CPUNS != nil {
+		cost := "sampling took " + words.Seconds(report.Seconds(*s.CPUNS)) + " of CPU"
+		if duration > 0 {
+			cost += " (" + words.Percent(float64(*s.CPUNS)/float64(duration)) + " of a core)"
+		}
+		parts = append(parts, cost)
+	}
+	return parts
+}

@@ -1,0 +1,215 @@
+package chart
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/understand/report"
+)
+
+const second = timeline.Nanos(time.Second)
+
+// program is a scripted recording of a script and the processes it starts.
+type program struct{ *timeline.Builder }
+
+func newProgram(argv ...string) program {
+	p := program{timeline.NewBuilder(timeline.Options{Origin: 1, StartedAt: time.Unix(1_790_000_000, 0).UTC()})}
+	p.Describe(func(r *timeline.Recording) {
+		r.Target = timeline.Target{PID: 1, Argv: argv}
+		r.Sampling.Method, r.Sampling.Interval, r.Sampling.Samples = timeline.MethodOutside, time.Millisecond, 10_000
+		r.Processes = []timeline.Process{{PID: 1, ParentIndex: -1, Role: timeline.RoleScript, Command: "train.py", CPU: second}}
+	})
+	return p
+}
+
+func (p program) stack(frames ...timeline.Frame) timeline.NodeID {
+	n := timeline.RootNode
+	for _, f := range frames {
+		f.FirstLine = 1
+		n = p.Child(n, p.Frame(f))
+	}
+	return n
+}
+
+// start adds a process and its main thread.
+func (p program) start(process timeline.Process) timeline.ThreadID {
+	place := 0
+	p.Describe(func(r *timeline.Recording) {
+		place = len(r.Processes)
+		process.PID, process.Parent = 100+place, 1
+		r.Processes = append(r.Processes, process)
+	})
+	return p.Thread(timeline.Thread{PID: 100 + place, Process: place, NativeID: 100 + place, Name: "MainThread", Main: true, OnCPU: -1})
+}
+
+func (p program) report(t *testing.T, end timeline.Nanos) *report.View {
+	t.Helper()
+	rec := p.Snapshot(end)
+	d := diagnose.Run(rec)
+	v, err := report.Build(rec, &d, report.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+var read = timeline.StackReading{Reason: timeline.StacksRead, Interval: 4 * time.Millisecond}
+
+func own(function string, line int) timeline.Frame {
+	return timeline.Frame{Function: function, File: "/u/train.py", Line: line}
+}
+
+// poolOf waits for so many workers, of which the last ones have less to do.
+func poolOf(t *testing.T, workers int) *report.View {
+	p := newProgram("python", "/u/train.py")
+	main := p.Thread(timeline.Thread{PID: 1, NativeID: 1, Name: "MainThread", Main: true, RunsCell: true, OnCPU: -1})
+	p.Set(main, 0, p.stack(own("<module>", 9), timeline.Frame{Function: "Pool.map", File: "/usr/lib/python3.12/multiprocessing/pool.py", Line: 3}), timeline.StateWaiting, false)
+	loop := timeline.Frame{Function: "worker", File: "/usr/lib/python3.12/multiprocessing/pool.py", Line: 125}
+	for i := range workers {
+		number, exit := i+1, 0
+		w := p.start(timeline.Process{Role: timeline.RolePoolWorker, Number: &number, Command: "train.py", Start: second, End: 9 * second, Exit: &exit, CPU: timeline.Nanos(8-i) * second, Stacks: read})
+		p.Set(w, second, p.stack(own("<module>", 9), loop, own("crunch", 4)), timeline.StatePython, false)
+		p.Set(w, timeline.Nanos(9-i)*second, p.stack(own("<module>", 9), loop, timeline.Frame{Function: "SimpleQueue.get", File: "/usr/lib/python3.12/multiprocessing/queues.py", Line: 3}), timeline.StateWaiting, false)
+		p.End(w, 9*second)
+	}
+	killed := 137
+	p.start(timeline.Process{Role: timeline.RoleChild, Command: "ffmpeg", Start: 2 * second, End: 5 * second, Exit: &killed, Signal: 9, CPU: second, Stacks: timeline.StackReading{Reason: timeline.StacksNotPython}})
+	p.start(timeline.Process{Role: timeline.RoleChild, Command: "sh", Start: 2 * second, End: 2*second + 1, CPU: 0})
+	return p.report(t, 10*second)
+}
+
+// ranksOf is a launcher of ranks with a GPU each, of which rank 1 is slow in a line of its own.
+func ranksOf(t *testing.T, count int) *report.View {
+	p := newProgram("torchrun", "train.py")
+	for i := range count {
+		number := i
+		w := p.start(timeline.Process{Role: timeline.RoleRank, Rank: &number, Number: &number, Command: "train.py", CPU: 6 * second, Stacks: read})
+		place := i + 1
+		for at := timeline.Nanos(0); at < 10*second; at += second {
+			work := 4 * second / 10
+			if i == 1 {
+				work *= 2
+			}
+			p.Set(w, at, p.stack(own("<module>", 6), own("load", 2+i%2)), timeline.StatePython, false)
+			p.Set(w, at+work, p.stack(own("<module>", 8), timeline.Frame{Function: "all_reduce", File: "/v/site-packages/torch/distributed/distributed_c10d.py", Line: 3}), timeline.StateWaiting, false)
+			p.Mark(timeline.Mark{Kind: "step", Start: at, End: at + second, Process: place, Source: timeline.StepOptimizer})
+			busy := p.Track(timeline.TrackSpec{ID: fmt.Sprintf("gpu%d.util", i), Kind: timeline.KindRate, Unit: "%", Device: i, Limit: 100})
+			busy.AddWindow(at, at+work, 0)
+			busy.AddWindow(at+work, at+second, 80)
+		}
+		p.Describe(func(r *timeline.Recording) {
+			r.GPUs = append(r.GPUs, timeline.GPU{Index: i, Name: "Test GPU", PIDs: []int{100 + place}})
+		})
+	}
+	return p.report(t, 10*second)
+}
+
+func TestGoldenOfSeveralProcesses(t *testing.T) {
+	for name, r := range map[string]*report.View{"pool": poolOf(t, 3), "bigpool": poolOf(t, 8), "ranks": ranksOf(t, 4)} {
+		svg, err := SVG(r, Options{Width: 900})
+		if err != nil {
+			t.Fatal(err)
+		}
+		golden(t, name+".svg", svg)
+		golden(t, name+".txt", []byte(Text(r, 120)))
+	}
+}
+
+// A pool is one strip; its members follow where they are few, else they are in its tooltip.
+func TestAPoolIsOneStrip(t *testing.T) {
+	for _, workers := range []int{3, 8} {
+		d := digestOf(poolOf(t, workers))
+		var names []string
+		for _, lane := range d.threads {
+			if lane.strip != nil {
+				names = append(names, "strip "+lane.strip.name)
+				if !strings.Contains(lane.strip.about, fmt.Sprintf("pool worker %d: %d %% busy", workers, 100*(9-workers)/10)) {
+					t.Errorf("the strip tells %q", lane.strip.about)
+				}
+				// All work until the first has no more to do, one second after they start.
+				if at := lane.strip.points[len(lane.strip.points)*3/20]; math.Abs(at.value-float64(workers)) > 1e-6 || lane.strip.top != float64(workers) {
+					t.Errorf("at the start %+v of %g", at, lane.strip.top)
+				}
+				continue
+			}
+			names = append(names, lane.name)
+		}
+		want := fmt.Sprintf("strip %d pool workers", workers)
+		if workers <= few {
+			for i := range workers {
+				want += fmt.Sprintf(",pool worker %d", i+1)
+			}
+		}
+		if got := strings.Join(names, ","); got != want {
+			t.Errorf("%d workers: lanes %s, want %s", workers, got, want)
+		}
+	}
+}
+
+func TestRanksStandInOrderWithTheirGPUs(t *testing.T) {
+	r := ranksOf(t, 4)
+	d := digestOf(r)
+	lanes := []string{d.flames[0].name}
+	for _, lane := range d.threads {
+		lanes = append(lanes, lane.name)
+	}
+	for i, want := range []string{"rank 0", "rank 2", "rank 3"} { // beside the one that is the flame chart
+		if !strings.Contains(strings.Join(lanes[1:], ","), want) && lanes[0] != want {
+			t.Errorf("lane %d: %v has no %s", i, lanes, want)
+		}
+	}
+	table := ranksTable(r)
+	if len(table.rows) != 4 || table.rows[2].name != "rank 2" || table.rows[2].seconds != 1 || !strings.Contains(table.rows[2].hint, "waited for others 60 %: all_reduce 60 %; GPU 2 idle") {
+		t.Errorf("the table is %+v", table.rows)
+	}
+}
+
+// A rank that marks no steps has no step of zero seconds.
+func TestARankWithoutSteps(t *testing.T) {
+	r := ranksOf(t, 2)
+	r.Ranks[1].StepNS, r.Ranks[1].Steps = nil, 0
+	rows := ranksTable(r).rows
+	if got := rows[0].time() + ", " + rows[1].time(); got != "1.0 s, –" {
+		t.Errorf("steps of %s", got)
+	}
+	if text := Text(r, 120); !strings.Contains(text, "  rank 1      –  ") {
+		t.Errorf("the terminal shows\n%s", text)
+	}
+}
+
+// Zoomed, a pool's strip has the figures that the picture has: no track of the report does.
+func TestTheViewerHasAPoolsStrip(t *testing.T) {
+	r := poolOf(t, 8)
+	for form, draw := range map[string]func(*report.View, Options) ([]byte, error){"notebook": HTML, "folded": Folded, "page": Page} {
+		html, err := draw(r, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := documentIn(t, html)
+		found := false
+		for _, l := range got.Chart.Lanes {
+			if l.Name != "8 pool workers" {
+				continue
+			}
+			found = true
+			if l.Kind != "track" || l.Index < len(r.Tracks) || l.Index >= len(got.Tracks) {
+				t.Fatalf("%s: the pool's lane is %+v of %d tracks", form, l, len(got.Tracks))
+			}
+			track, most := got.Tracks[l.Index], 0.0
+			for _, v := range track.Value {
+				most = max(most, v)
+			}
+			if at := track.AtUS; len(at) == 0 || at[len(at)-1] != r.DurationNS/1000 || most < 1 || most > 8 {
+				t.Errorf("%s: the pool's track ends at %v and has at most %v of 8 computing", form, at, most)
+			}
+		}
+		if !found {
+			t.Errorf("%s: no lane of the pool", form)
+		}
+	}
+}

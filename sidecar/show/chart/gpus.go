@@ -1,0 +1,108 @@
+package chart
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/omni-perf/omni-perf/sidecar/understand/report"
+	"github.com/omni-perf/omni-perf/sidecar/understand/words"
+)
+
+// gpuSummary is what the title, the shading and the lanes need of the GPUs.
+type gpuSummary struct {
+	used    bool // by the recorded program, as far as can be told
+	title   []phrase
+	badge   string
+	idle    map[int][]stretch // by the device's index
+	allIdle []stretch         // every device idle at once
+}
+
+func gpusOf(r *report.View) gpuSummary {
+	g := gpuSummary{idle: make(map[int][]stretch)}
+	if len(r.Devices) == 0 {
+		return g
+	}
+	var busy, idle, unknown float64
+	var used []int
+	for _, d := range r.Devices {
+		if d.Simulated {
+			g.badge = "simulated GPU"
+		}
+		if d.Used {
+			used = append(used, d.Number)
+			busy += report.Seconds(d.BusyNS)
+			idle += report.Seconds(d.IdleNS)
+			unknown += report.Seconds(d.UnknownNS)
+		}
+	}
+	g.used = len(used) > 0 && r.Idle != nil
+	if !g.used {
+		g.title = []phrase{{gpuNames(len(r.Devices), r.Devices[0].Number) + " not used", Muted, sans}}
+		return g
+	}
+	name := gpuNames(len(used), used[0])
+	if busy+idle <= 0 {
+		g.title = []phrase{{name + " activity unknown", Muted, sans}}
+		return g
+	}
+	each, n := "", float64(len(used))
+	if n > 1 {
+		each = " on average"
+	}
+	g.title = []phrase{
+		{name + " busy " + words.Percent(busy/(busy+idle)), Good, bold},
+		{"idle " + words.Seconds(idle/n) + each, Warn, bold},
+	}
+	if unknown > 0.02*(busy+idle) {
+		g.title = append(g.title, phrase{"unknown " + words.Seconds(unknown/n), Muted, sans})
+	}
+	for i, d := range r.Idle.Devices {
+		ss := stretchesOf(d.Intervals)
+		g.idle[d.Device] = ss
+		if i == 0 {
+			g.allIdle = ss
+		} else {
+			g.allIdle = intersect(g.allIdle, ss)
+		}
+	}
+	return g
+}
+
+func gpuNames(n, index int) string {
+	if n == 1 {
+		return fmt.Sprintf("GPU %d", index)
+	}
+	return fmt.Sprintf("%d GPUs", n)
+}
+
+// intersect returns what two merged lists have in common.
+func intersect(a, b []stretch) []stretch {
+	var out []stretch
+	for i, j := 0, 0; i < len(a) && j < len(b); {
+		if s := (stretch{max(a[i].start, b[j].start), min(a[i].end, b[j].end)}); s.start < s.end {
+			out = append(out, s)
+		}
+		if a[i].end < b[j].end {
+			i++
+		} else {
+			j++
+		}
+	}
+	return out
+}
+
+// shortGPU is a device's name without its maker and memory: "H100", "RTX 4090".
+func shortGPU(name string) string {
+	words := strings.Fields(words.Clean(name, 60))
+	for len(words) > 1 && slices.Contains([]string{"NVIDIA", "AMD", "Tesla", "GeForce", "Quadro", "Graphics", "Instinct"}, words[0]) {
+		words = words[1:]
+	}
+	if len(words) > 1 && words[0] == "RTX" {
+		return words[0] + " " + words[1]
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	return words[0]
+}

@@ -1,0 +1,372 @@
+package chart
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+
+	"github.com/omni-perf/omni-perf/sidecar/understand/report"
+	"github.com/omni-perf/omni-perf/sidecar/understand/words"
+)
+
+// Geometry, in pixels.
+const (
+	margin      = 16.0
+	gutterLeft  = 122.0 // lane names
+	gutterRight = 104.0 // figures
+	gap         = 8.0   // between lanes
+
+	titleSize  = 15.0
+	textSize   = 11.5
+	labelSize  = 10.5 // in boxes
+	smallSize  = 9.5
+	lineHeight = 19.0
+
+	gpuHeight    = 46.0
+	trackHeight  = 24.0
+	linesHeight  = 18.0
+	rowHeight    = 17.0 // of the flame chart
+	threadHeight = 10.0
+	threadPitch  = 17.0
+	streamHeight = 12.0
+	streamPitch  = 17.0
+
+	tellable = 4.0 // a box this wide can be pointed at
+)
+
+// detail is how much of a digest is drawn; less of it means fewer bytes.
+type detail struct {
+	level     int
+	column    float64 // pixels per column of the flame chart
+	curve     float64 // pixels per point of a track
+	boxes     int     // of the flame chart
+	titles    int     // tooltips on boxes
+	depth     int     // rows of the flame chart
+	threads   int
+	streams   int
+	tableRows int
+}
+
+var details = []detail{
+	{0, 1, 2, 4000, 600, maxDepth, maxFamilyLanes + maxThreads, maxStreams, 100},
+	{1, 2, 3, 2000, 250, maxDepth, maxFamilyLanes + maxThreads, maxStreams, 100},
+	{2, 2, 4, 1100, 40, maxDepth, maxFamilyLanes + maxThreads, maxStreams, 100},
+	{3, 2, 4, 900, 0, 14, 6, 6, 100},
+	{4, 4, 8, 400, 0, 10, 4, 4, 4},
+	{5, 8, 16, 120, 0, 6, 2, 2, 2},
+	{6, 16, 32, 60, 0, 4, 0, 0, 1},
+}
+
+var (
+	fullDetail   = details[0]
+	foldedDetail = details[3]
+)
+
+// coarser is the next lower detail; the lowest is its own.
+func (dt detail) coarser() detail { return details[min(dt.level+1, len(details)-1)] }
+
+// layouter fills a scene from top to bottom.
+type layouter struct {
+	*Scene
+	d      *digest
+	dt     detail
+	y      float64 // what is above is done
+	paints map[Paint]bool
+	hatch  bool
+}
+
+// lay decides what stands where.
+func lay(d *digest, width float64, dt detail) *Scene {
+	l := &layouter{
+		Scene: &Scene{Width: width, Summary: d.summary},
+		d:     d, dt: dt, y: 8, paints: make(map[Paint]bool),
+	}
+	l.Plot.X0, l.Plot.X1 = gutterLeft, width-gutterRight
+	l.head()
+	l.axis()
+	l.Plot.Y0 = l.y
+	for i := range d.tracks {
+		l.track(&d.tracks[i])
+	}
+	l.cellLines()
+	for _, f := range l.d.flames {
+		l.flame(f)
+	}
+	l.streams()
+	l.threads()
+	l.Plot.Y1 = l.y
+	l.shades()
+	l.legend()
+	l.tables()
+	l.findings()
+	l.notes()
+	l.Height = math.Ceil(l.y + 6)
+	return l.Scene
+}
+
+// x is where a time stands.
+func (l *layouter) x(t float64) float64 {
+	return l.Plot.X0 + min(max(t/l.d.duration, 0), 1)*(l.Plot.X1-l.Plot.X0)
+}
+
+func (l *layouter) text(x, y float64, s string, size float64, tone Tone, f face, a Anchor) {
+	if s != "" {
+		l.Texts = append(l.Texts, Label{X: x, Y: y, S: s, Size: size, Tone: tone, face: f, Anchor: a})
+	}
+}
+
+// lane adds a lane, and puts its name and sources to its left, its figures to its
+// right, both around the middle of its first height pixels. Of each source there are
+// ways to say it.
+func (l *layouter) lane(lane Lane, sources [][]string, height float64) {
+	y := lane.Y0
+	room := l.Plot.X0 - 10 - 6
+	x := l.Plot.X0 - 10
+	subs := make([]string, 0, 2)
+	for _, s := range sources {
+		if line := firstThatFits(s, room, smallSize); line != "" {
+			subs = append(subs, line)
+		}
+	}
+	const pitch = 11.0
+	lane.Names.Sources = subs
+	l.Lanes = append(l.Lanes, lane)
+	top := y + height/2 + 4 - float64(len(subs))*pitch/2
+	l.text(x, top, fitMiddle(lane.Names.Name, room, textSize, sans), textSize, Plain, sans, Right)
+	for i, s := range subs {
+		l.text(x, top+float64(i+1)*pitch, s, smallSize, Muted, sans, Right)
+	}
+	x, room = l.Plot.X1+10, l.Width-l.Plot.X1-10-6
+	value, aside := fit(lane.Names.Value, room, textSize, sans), fit(lane.Names.Aside, room, smallSize, sans)
+	top = y + height/2 + 4
+	if aside != "" {
+		top -= pitch / 2
+	}
+	l.text(x, top, value, textSize, Plain, sans, Left)
+	l.text(x, top+pitch, aside, smallSize, Muted, sans, Left)
+}
+
+// firstThatFits chooses among ways to say the same; the last one is cut if need
+// be.
+func firstThatFits(ways []string, room, size float64) string {
+	for _, s := range ways {
+		if s != "" && widthOf(s, size, sans) <= room {
+			return s
+		}
+	}
+	if len(ways) == 0 {
+		return ""
+	}
+	return fit(ways[len(ways)-1], room, size, sans)
+}
+
+// track is a curve.
+func (l *layouter) track(t *trackLane) {
+	height := trackHeight
+	if t.tall {
+		height = gpuHeight
+	}
+	lane := Lane{
+		ID: t.id, Kind: TrackLane, Index: t.index, Box: Box{l.Plot.X0, l.y, l.Plot.X1, l.y + height}, About: t.about,
+		Names: LaneNames{Name: t.name, Value: t.value, Aside: t.aside}, Top: t.top,
+	}
+	lane.Areas = l.areas(t, lane.Box)
+	if t.index < 0 {
+		lane.Pool = t.points
+	}
+	for _, s := range t.idle {
+		l.shade(s, l.y, l.y+height)
+	}
+	l.lane(lane, t.sources, height)
+	l.y += height + gap
+}
+
+// cellLines is the lane of the cell's own lines.
+func (l *layouter) cellLines() {
+	if l.d.lines == nil {
+		return
+	}
+	lines := l.d.lines.lines
+	n, step := l.columns(1)
+	columns := raster(l.d.lines.spans, n, l.d.duration)
+	lineAt := func(c int) int32 {
+		if columns[c] < 0 {
+			return 0
+		}
+		return l.d.lines.spans[columns[c]].node
+	}
+	row := Row{Y0: l.y, Y1: l.y + linesHeight}
+	for _, run := range runsOf(n, lineAt) {
+		line := lines[run.key]
+		b := Block{X0: l.Plot.X0 + float64(run.from)*step, X1: l.Plot.X0 + float64(run.to)*step, Paint: line.paint}
+		if l.dt.titles > 0 && b.X1-b.X0 >= 6 {
+			b.Title = fmt.Sprintf("line %d  %s\n%s in all", line.line, line.text, words.Seconds(line.total))
+		}
+		b.Label = lineLabel(line, b, row)
+		row.Boxes = append(row.Boxes, b)
+	}
+	l.lane(Lane{
+		ID: "lines", Kind: LinesLane, Index: l.d.lines.index, Box: Box{l.Plot.X0, row.Y0, l.Plot.X1, row.Y1}, Rows: []Row{row},
+		Names: LaneNames{Name: cmp.Or(l.d.lines.file, "cell line")},
+	}, nil, linesHeight)
+	l.y += linesHeight + gap
+}
+
+// lineLabel is a line's number, with its text where there is room.
+func lineLabel(line cellLine, b Block, row Row) *Label {
+	number := fmt.Sprint(line.line)
+	room := b.X1 - b.X0 - 8
+	t := Label{Y: row.Y1 - 5, Size: labelSize, Tone: OnBox}
+	if full := number + "  " + line.text; line.text != "" && widthOf(number, labelSize, mono)+14*monoAdvance*labelSize <= room {
+		t.X, t.S, t.face = b.X0+5, fit(full, room, labelSize, mono), mono
+		return &t
+	}
+	if widthOf(number, labelSize, sans) > room+6 {
+		return nil
+	}
+	t.X, t.S, t.Anchor = (b.X0+b.X1)/2, number, Middle
+	return &t
+}
+
+// columns returns how many columns of at least px pixels the plot has, and their
+// width.
+func (l *layouter) columns(px float64) (int, float64) {
+	width := l.Plot.X1 - l.Plot.X0
+	n := max(int(width/max(px, l.dt.column)), 1)
+	return n, width / float64(n)
+}
+
+// threads are the folded ones.
+func (l *layouter) threads() {
+	shown := l.d.threads[:min(len(l.d.threads), l.dt.threads)]
+	for i := range shown {
+		t := &shown[i]
+		if t.strip != nil {
+			l.track(t.strip)
+			continue
+		}
+		n, step := l.columns(1.5)
+		row := Row{Y0: l.y, Y1: l.y + threadHeight}
+		columns := raster(t.spans, n, l.d.duration)
+		stateAt := func(c int) int32 {
+			if columns[c] < 0 {
+				return 0
+			}
+			return int32(t.spans[columns[c]].state) + 1
+		}
+		for _, run := range runsOf(n, stateAt) {
+			if p := statePaint(report.State(run.key - 1)); p != "" {
+				row.Boxes = append(row.Boxes, Block{X0: l.Plot.X0 + float64(run.from)*step, X1: l.Plot.X0 + float64(run.to)*step, Paint: p})
+				l.paints[p] = true
+			}
+		}
+		l.lane(Lane{
+			ID: "thread", Kind: ThreadLane, Index: t.index, Box: Box{l.Plot.X0, row.Y0, l.Plot.X1, row.Y1}, About: t.about, Base: true, Rows: []Row{row},
+			Names: LaneNames{Name: t.name, Value: t.value},
+		}, nil, threadHeight)
+		l.y += threadPitch
+	}
+	more := l.d.more
+	if cut := len(l.d.threads) - len(shown); cut > 0 {
+		more = "+ " + words.Plural(cut, "more active thread", "more active threads")
+	}
+	if more != "" {
+		l.text(l.Plot.X0, l.y+8, fit(more, l.Plot.X1-l.Plot.X0, smallSize, sans), smallSize, Muted, sans, Left)
+		l.y += 15
+	}
+}
+
+// statePaint is the colour of a state in a folded thread; waiting is the ground.
+func statePaint(s report.State) Paint {
+	switch s {
+	case report.StatePython:
+		return PaintPython
+	case report.StateNative:
+		return PaintNative
+	case report.StateIO:
+		return PaintIO
+	case report.StateGIL:
+		return PaintGIL
+	}
+	return ""
+}
+
+// shade colours a stretch of time.
+func (l *layouter) shade(s stretch, y0, y1 float64) {
+	x0, x1 := l.x(s.start), l.x(s.end)
+	if n := len(l.Shades); n > 0 && l.Shades[n-1].Y0 == y0 && l.Shades[n-1].Y1 == y1 && x0-l.Shades[n-1].X1 < 0.5 {
+		l.Shades[n-1].X1 = max(x1, l.Shades[n-1].X1)
+		return
+	}
+	if x1-x0 >= 0.4 {
+		l.Shades = append(l.Shades, Box{x0, y0, x1, y1})
+	}
+}
+
+func (l *layouter) shades() {
+	for _, s := range l.d.idle {
+		l.shade(s, l.Plot.Y0, l.Plot.Y1)
+	}
+}
+
+// legend explains the colours that occur.
+func (l *layouter) legend() {
+	for _, t := range l.d.tables {
+		for _, r := range t.rows {
+			l.tells(r.states)
+		}
+	}
+	l.y += 12
+	x := l.Plot.X0
+	entry := func(p Paint, name string) {
+		w := 13 + widthOf(name, smallSize, sans) + 12
+		if x+w > l.Width-margin {
+			x, l.y = l.Plot.X0, l.y+14
+		}
+		l.Legend = append(l.Legend, Entry{Bar{Box{x, l.y - 8, x + 9, l.y + 1}, p}, name})
+		l.text(x+13, l.y, name, smallSize, Muted, sans, Left)
+		x += w
+	}
+	for _, k := range kindNames {
+		if l.paints[k.paint] {
+			entry(k.paint, cmp.Or(l.d.kinds[k.paint], k.name, l.d.own))
+		}
+	}
+	for _, k := range kernelKinds {
+		if l.paints[k.paint] {
+			entry(k.paint, k.name)
+		}
+	}
+	if l.hatch {
+		entry(PaintWait, "waiting")
+	}
+	if l.paints[PaintPython] {
+		entry(PaintPython, "running Python")
+	}
+	if l.paints[PaintNative] {
+		entry(PaintNative, "running native code")
+	}
+	if l.paints[PaintGIL] {
+		entry(PaintGIL, "waits for the GIL")
+	}
+	if len(l.Shades) > 0 {
+		entry(paintIdle, "GPU idle")
+	}
+	if x == l.Plot.X0 {
+		l.y -= 12
+	}
+}
+
+// tells notes the colours of a bar that is divided by states.
+func (l *layouter) tells(t report.StateTimes) {
+	all := t.Sum()
+	for s, ns := range t {
+		if ns > 0 && float64(ns) >= worthState*float64(all) {
+			l.paints[barPaints[s]] = true
+			l.hatch = l.hatch || barPaints[s] == PaintWait
+		}
+	}
+}
+
+// paintIdle is the shading, as a patch of the legend.
+const paintIdle Paint = "idle"

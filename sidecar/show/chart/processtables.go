@@ -1,0 +1,254 @@
+package chart
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/report"
+	"github.com/omni-perf/omni-perf/sidecar/understand/words"
+)
+
+const (
+	maxRanks       = 16
+	maxWorkerLines = 5
+	maxPrograms    = 3 // beside the one that is told
+	maxProcesses   = 10
+)
+
+// ranksTable compares the processes of a distributed run.
+func ranksTable(r *report.View) table {
+	t := table{heading: "Ranks", advises: true, note: "median step, share of the time that its main thread computed, and in what it waited for others, by its stack"}
+	if len(r.Ranks) < 2 {
+		return table{}
+	}
+	for i, rank := range r.Ranks {
+		if i == maxRanks {
+			t.note = words.Plural(len(r.Ranks)-i, "more rank", "more ranks") + " in the report"
+			break
+		}
+		known := max(float64(rank.KnownNS), 1)
+		rw := row{name: words.Clean(r.Processes[rank.Process].Text, 40), unknown: rank.StepNS == nil, share: float64(rank.ComputingNS) / known}
+		rw.aside = words.Percent(rw.share) + " computing"
+		if rank.StepNS != nil {
+			rw.seconds, rw.code = report.Seconds(*rank.StepNS), words.Plural(rank.Steps, "step", "steps")
+			if slowest := slowestStep(r, rank.Process); slowest > rw.seconds {
+				rw.code += ", slowest " + words.Seconds(slowest)
+			}
+		}
+		sum, parts := 0.0, []string{}
+		for k, c := range rank.Collectives {
+			sum += float64(c.NS)
+			if k < 3 && float64(c.NS) >= 0.01*known {
+				parts = append(parts, words.Clean(c.Text, 40)+" "+words.Percent(float64(c.NS)/known))
+			}
+		}
+		rw.hint = "waited for others " + words.Percent(sum/known)
+		if len(parts) > 0 {
+			rw.hint += ": " + strings.Join(parts, ", ")
+		}
+		rw.hint += idleOfRank(r, rank.Process)
+		t.rows = append(t.rows, rw)
+	}
+	return t
+}
+
+// slowestStep is the length of a process's longest step, 0 where none are told.
+func slowestStep(r *report.View, process int) (slowest float64) {
+	for _, s := range r.Steps {
+		if s.Process == process {
+			slowest = max(slowest, report.Seconds(s.EndNS-s.StartNS))
+		}
+	}
+	return slowest
+}
+
+// idleOfRank says how long the devices of a rank were idle, and mostly why.
+func idleOfRank(r *report.View, process int) string {
+	if r.Idle == nil {
+		return ""
+	}
+	text := ""
+	for _, d := range r.Idle.Devices {
+		device := &r.Devices[d.Device]
+		if !slices.Contains(device.Processes, process) {
+			continue
+		}
+		text += fmt.Sprintf("; GPU %d idle %s", device.Number, words.Percent(report.Seconds(d.IdleNS)/durationOf(r)))
+		if len(d.Causes) > 0 {
+			text += ", mostly " + words.Clean(d.Causes[0].Text, 60)
+		}
+	}
+	return text
+}
+
+// workerTables rank the lines that the members of each pool worked at.
+func workerTables(r *report.View, families []family) (tables []table) {
+	for _, f := range families {
+		if slices.Equal(f.members, []int{r.Program()}) {
+			continue // told as the program
+		}
+		if t := f.linesTable(r); len(t.rows) > 0 {
+			tables = append(tables, t)
+		}
+	}
+	return tables
+}
+
+// programTables rank the lines of other Python programs that were started, where they
+// had a part in what was done.
+func programTables(r *report.View, duration float64) (tables []table) {
+	work := func(t table) (sum float64) {
+		for _, rw := range t.rows {
+			sum += rw.seconds
+		}
+		return sum
+	}
+	for _, f := range programsOf(r) {
+		if t := f.linesTable(r); work(t) >= 0.01*duration {
+			tables = append(tables, t)
+		}
+	}
+	slices.SortStableFunc(tables, func(a, b table) int { return cmp.Compare(work(b), work(a)) })
+	return tables[:min(len(tables), maxPrograms)]
+}
+
+func (f family) linesTable(r *report.View) table {
+	t := table{heading: "What the " + f.name() + " did", note: "by your own lines, without what they waited"}
+	if len(f.members) == 1 {
+		t.heading = "What " + words.Clean(r.Processes[f.members[0]].Text, 40) + " did"
+	}
+	work := 0.0
+	for _, th := range r.Threads {
+		if !slices.Contains(f.members, th.Process) {
+			continue
+		}
+		work += report.Seconds(th.StateNS.Sum() - th.StateNS.Of(report.State.Idle))
+	}
+	type place struct{ file, line int }
+	sums, parts := make(map[place]float64), make(map[place]map[int]float64)
+	self, incomplete := make(map[place]int64), make(map[place]int64)
+	var order []place
+	for _, l := range r.Lines {
+		if !slices.Contains(f.members, l.Process) || l.SelfNS <= 0 {
+			continue
+		}
+		p := place{l.File, l.Line}
+		if parts[p] == nil {
+			parts[p] = make(map[int]float64)
+			order = append(order, p)
+		}
+		sums[p] += report.Seconds(l.SelfNS)
+		self[p], incomplete[p] = self[p]+l.SelfNS, incomplete[p]+l.IncompleteNS
+		parts[p][l.Process] += report.Seconds(l.SelfNS)
+	}
+	slices.SortStableFunc(order, func(a, b place) int { return cmp.Compare(sums[b], sums[a]) })
+	for _, p := range order[:min(len(order), maxWorkerLines)] {
+		if sums[p] < 0.01*work {
+			break
+		}
+		share := min(sums[p]/max(work, 1e-9), 1)
+		rw := row{
+			name: linePlace(r, p.file, p.line), seconds: sums[p], share: share, aside: words.Percent(share), code: codeOf(r.Text(p.file, p.line)), hint: f.shares(r, parts[p]),
+		}
+		rw.tellCut(self[p], incomplete[p])
+		t.rows = append(t.rows, rw)
+	}
+	return t
+}
+
+// processesTable lists the processes beside the target.
+func processesTable(r *report.View, duration float64) table {
+	t := table{heading: "Processes", note: "CPU time, and its share of their lives"}
+	var list []int
+	rest := row{rest: true}
+	left := 0
+	leave := func(p *report.Process) {
+		left++
+		if p.CPUNS != nil {
+			rest.seconds += report.Seconds(*p.CPUNS)
+		}
+	}
+	for i := range r.Processes {
+		p := &r.Processes[i]
+		if i == r.Target().Process && p.Role != string(timeline.RoleRank) || isOurs(p) {
+			continue
+		}
+		// A shell that starts another program is of no interest.
+		if start, end := lifeOf(r, p); p.Role == string(timeline.RoleChild) && end-start < 0.05*duration && (p.CPUNS == nil || report.Seconds(*p.CPUNS) < 0.01*duration) {
+			leave(p)
+			continue
+		}
+		list = append(list, i)
+	}
+	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(cpuOf(&r.Processes[b]), cpuOf(&r.Processes[a])) })
+	for k, i := range list {
+		p := &r.Processes[i]
+		if k >= maxProcesses-1 && len(list) > maxProcesses {
+			leave(p)
+			continue
+		}
+		start, end := lifeOf(r, p)
+		rw := row{name: words.Clean(p.Text, 60), seconds: cpuOf(p), unknown: p.CPUNS == nil, hint: fate(p) + ", " + stacksText(p)}
+		if rw.share = rw.seconds / max(end-start, 1e-3); p.CPUNS != nil {
+			rw.aside = words.Percent(rw.share)
+		}
+		if p.Command != "" && p.Command != p.Text {
+			rw.code = words.Clean(p.Command, 40)
+		}
+		t.rows = append(t.rows, rw)
+	}
+	if len(t.rows) == 0 {
+		return table{}
+	}
+	if left > 0 {
+		rest.name = words.Plural(left, "more process", "more processes")
+		t.rows = append(t.rows, rest)
+	}
+	return t
+}
+
+// isOurs tells an omni-perf that ran within the program: it is no part of it.
+func isOurs(p *report.Process) bool { return p.Role == string(timeline.RoleProfiler) }
+
+func cpuOf(p *report.Process) float64 {
+	if p.CPUNS == nil {
+		return 0
+	}
+	return report.Seconds(*p.CPUNS)
+}
+
+// lifeOf is when a process lived within the recording.
+func lifeOf(r *report.View, p *report.Process) (start, end float64) {
+	start, end = max(report.Seconds(p.StartNS), 0), durationOf(r)
+	if p.EndNS != nil {
+		end = report.Seconds(*p.EndNS)
+	}
+	return start, end
+}
+
+// fate says how a process ended.
+func fate(p *report.Process) string {
+	switch {
+	case p.EndNS == nil:
+		return "ran to the last"
+	case p.EndReason != nil && *p.EndReason == "signal" && p.ExitCode != nil:
+		return fmt.Sprintf("ended by signal %d at %s", *p.ExitCode-128, words.Seconds(report.Seconds(*p.EndNS)))
+	case p.ExitCode != nil && *p.ExitCode != 0:
+		return fmt.Sprintf("exit code %d at %s", *p.ExitCode, words.Seconds(report.Seconds(*p.EndNS)))
+	}
+	return "ended at " + words.Seconds(report.Seconds(*p.EndNS))
+}
+
+// stacksText says how often its stacks were read, or why not.
+func stacksText(p *report.Process) string {
+	switch {
+	case p.Stacks.Read && p.Stacks.IntervalNS != nil:
+		return "stacks every " + words.Resolution(report.Seconds(*p.Stacks.IntervalNS))
+	case p.Stacks.Read:
+		return "stacks read"
+	}
+	return "no stacks: " + words.Clean(p.Stacks.Text, 120)
+}

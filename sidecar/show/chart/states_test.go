@@ -1,0 +1,125 @@
+package chart
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/report"
+)
+
+func times(of map[report.State]float64) report.StateTimes {
+	t := make(report.StateTimes, report.NumStates)
+	for s, d := range of {
+		t[s] = ns(d)
+	}
+	return t
+}
+
+func TestSplitText(t *testing.T) {
+	for _, c := range []struct {
+		of   map[report.State]float64
+		want string
+	}{
+		{map[report.State]float64{report.StatePython: 2, report.StateNative: 0.9, report.StateGIL: 2.1}, "waiting for the GIL 2.1 s · Python 2.0 s · native code 0.90 s"},
+		{map[report.State]float64{report.StatePython: 2, report.StateNative: 3}, ""}, // the bar shows it
+		{map[report.State]float64{report.StateWaiting: 5}, "waiting"},
+		{map[report.State]float64{report.StatePython: 10, report.StateGIL: 0.1}, ""},
+		{map[report.State]float64{report.StateOff: 1, report.StatePython: 1.5}, "Python 1.5 s · no free CPU 1.0 s"},
+		{nil, ""},
+	} {
+		if got := splitText(times(c.of)); got != c.want {
+			t.Errorf("%v: got %q, want %q", c.of, got, c.want)
+		}
+	}
+	if got := splitText(nil); got != "" {
+		t.Errorf("a time that is not divided: %q", got)
+	}
+}
+
+// The parts of a bar fill it, each as long as its share.
+func TestStateBars(t *testing.T) {
+	whole := Box{100, 0, 200, 10}
+	for _, c := range []struct {
+		of   report.StateTimes
+		want []Bar
+	}{
+		{nil, []Bar{{whole, PaintBar}}},
+		{times(nil), []Bar{{whole, PaintBar}}},
+		{times(map[report.State]float64{report.StatePython: 1, report.StateGIL: 3}), []Bar{{Box{100, 0, 125, 10}, PaintPython}, {Box{125, 0, 200, 10}, PaintGIL}}},
+		{times(map[report.State]float64{report.StateNative: 1, report.StateOff: 1, report.StateUnknown: 2}), []Bar{{Box{100, 0, 125, 10}, PaintNative}, {Box{125, 0, 200, 10}, PaintWait}}},
+	} {
+		got := stateBars(whole, c.of)
+		if len(got) != len(c.want) {
+			t.Errorf("%v: got %v, want %v", c.of, got, c.want)
+			continue
+		}
+		for i := range got {
+			if got[i].Paint != c.want[i].Paint || math.Abs(got[i].X0-c.want[i].X0) > slack || math.Abs(got[i].X1-c.want[i].X1) > slack {
+				t.Errorf("%v: got %v, want %v", c.of, got[i], c.want[i])
+			}
+		}
+	}
+}
+
+// A row's text says what its bar shows, in every width of terminal.
+func TestTextSaysStates(t *testing.T) {
+	split := times(map[report.State]float64{report.StatePython: 2.9, report.StateGIL: 2.1})
+	d := &digest{duration: 3, tables: []table{{heading: "Busiest functions", rows: []row{
+		{name: "hasher", seconds: 5, share: 1, code: "hashing.py:8", states: split, hint: "5.2 s in all"},
+		{name: "main", seconds: 1, share: 0.3, code: strings.Repeat("x", 40), states: times(map[report.State]float64{report.StatePython: 1})},
+	}}}}
+	for _, width := range []int{minTextWidth, 80, 100, maxTextWidth} {
+		text := strings.Join(strings.Fields(textOf(d, width)), " ")
+		if want := "Python 2.9 s · waiting for the GIL 2.1 s · 5.2 s in all"; !strings.Contains(text, want) {
+			t.Errorf("in %d columns %q is missing from\n%s", width, want, text)
+		}
+	}
+}
+
+// What a machine has none of is said where a report is read, not in a terminal.
+func TestTerminalLeavesOutWhatTheMachineHasNoneOf(t *testing.T) {
+	view := func(notes ...report.Note) *report.View {
+		return &report.View{Document: &report.Document{Targets: []report.Target{{}}, Processes: []report.Process{{}}, DurationNS: ns(3), Notes: notes}}
+	}
+	broken := report.Note{ID: string(timeline.NoteUnavailable), Text: "disk.read: not allowed"}
+	absent := report.Note{ID: string(timeline.NoteAbsent), Text: "GPU lanes: no NVIDIA driver"}
+	if got, want := Text(view(absent, broken), 80), Text(view(broken), 80); got != want || !strings.Contains(got, broken.Text) {
+		t.Errorf("the terminal says\n%s\nwant\n%s", got, want)
+	}
+	if notes := digestOf(view(absent, broken)).notes; !slices.Contains(notes, absent.Text) {
+		t.Errorf("the page's notes are %q", notes)
+	}
+}
+
+func TestThreadsTable(t *testing.T) {
+	r := func(threads ...report.Thread) *report.View {
+		return &report.View{Document: &report.Document{Targets: []report.Target{{}}, Processes: []report.Process{{}}, Threads: threads, DurationNS: ns(3)}}
+	}
+	thread := func(name string, onCPU float64, of map[report.State]float64) report.Thread {
+		th := report.Thread{Name: name, StateNS: times(of)}
+		if onCPU >= 0 {
+			cpu := ns(onCPU)
+			th.OnCPUNS = &cpu
+		}
+		return th
+	}
+	main := thread("MainThread", 0.4, map[report.State]float64{report.StatePython: 1, report.StateWaiting: 2})
+	hasher := thread("hasher", -1, map[report.State]float64{report.StatePython: 0.9, report.StateGIL: 2.1})
+	parked := thread("parked", 0, map[report.State]float64{report.StateWaiting: 3})
+	if got := threadsTable(r(main, parked), 3); len(got.rows) != 0 {
+		t.Errorf("one thread that does something: %+v", got.rows)
+	}
+	rows := threadsTable(r(main, hasher, parked), 3).rows
+	if len(rows) != 2 {
+		t.Fatalf("got %+v, want main and hasher", rows)
+	}
+	if got, want := rows[0].remark(), "waiting 2.0 s · Python 1.0 s · for 0.60 s no CPU was free"; got != want {
+		t.Errorf("main: %q, want %q", got, want)
+	}
+	if got, want := rows[1].remark(), "waiting for the GIL 2.1 s · Python 0.90 s"; got != want || rows[1].aside != "30 % busy" {
+		t.Errorf("hasher: %q (%s), want %q", got, rows[1].aside, want)
+	}
+}

@@ -1,0 +1,325 @@
+package chart
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/omni-perf/omni-perf/sidecar/understand/report"
+	"github.com/omni-perf/omni-perf/sidecar/understand/words"
+)
+
+// table is a ranked list below the chart. Columns without text in any row are
+// not shown.
+type table struct {
+	heading, note string
+	advises       bool // the hints say what to change: never left out
+	rows          []row
+}
+
+// row is one line of a table.
+type row struct {
+	name    string
+	seconds float64
+	unknown bool    // what would be its seconds is not known
+	share   float64 // of what the table divides, 0..1: the bar's length
+	aside   string  // behind the bar
+	place   string  // "3", "train.py:3"
+	code    string
+	states  report.StateTimes // what the time was spent with, where that is known: divides the bar
+	hint    string
+	cut     bool // the hint says that the time is not only its own: never left out
+	rest    bool // sums up what is not listed
+}
+
+// remark says beside a row what its bar's division shows, and its hint.
+func (r row) remark() string {
+	return strings.Trim(splitText(r.states)+" · "+r.hint, " ·")
+}
+
+// time is what its seconds read as.
+func (r *row) time() string {
+	if r.unknown {
+		return "–"
+	}
+	return words.Seconds(r.seconds)
+}
+
+const (
+	maxThreadRows = 6
+	maxCauses     = 8
+	maxLines      = 8
+	maxFunctions  = 6
+	maxRegions    = 6
+	maxDevices    = 8
+
+	// worthAdvice is the share of the idle time from which on a cause is told
+	// what to do about it.
+	worthAdvice = 0.03
+)
+
+func tablesOf(r *report.View, gpus gpuSummary, families []family, duration float64) []table {
+	ts := []table{ranksTable(r)}
+	if gpus.used {
+		ts = append(ts, idleTable(r))
+		if len(r.Idle.Devices) > 1 {
+			ts = append(ts, deviceTable(r))
+		}
+	} else if len(r.Ranks) < 2 { // else those of all ranks, below
+		ts = append(ts, linesTable(r, duration))
+	}
+	ts = append(ts, workerTables(r, families)...)
+	ts = append(ts, programTables(r, duration)...)
+	if !gpus.used && len(r.Ranks) < 2 { // a launcher's own are of no interest
+		ts = append(ts, functionsTable(r, duration), threadsTable(r, duration))
+	}
+	ts = append(ts, processesTable(r, duration))
+	ts = append(ts, stepsTable(r, duration), regionsTable(r, duration))
+	return slices.DeleteFunc(ts, func(t table) bool { return len(t.rows) == 0 })
+}
+
+// idleTable ranks what the GPUs waited for; its rows add up to the idle time.
+func idleTable(r *report.View) table {
+	t := table{heading: "Where the GPU waited", advises: true, note: words.Clean(r.Idle.Text, 200)}
+	if len(r.Idle.Devices) > 1 {
+		t.heading = "Where the GPUs waited"
+		t.note = joinNote("idle "+words.Seconds(report.Seconds(r.Idle.IdleNS))+" over "+words.Plural(len(r.Idle.Devices), "device", "devices"), t.note)
+	}
+	causes := slices.Clone(r.Idle.Causes)
+	slices.SortStableFunc(causes, func(a, b report.Cause) int { return cmp.Compare(b.NS, a.NS) })
+	rest := row{rest: true}
+	left := 0
+	told := make(map[string]bool) // advice, once
+	for i, c := range causes {
+		if i >= maxCauses-1 && len(causes) > maxCauses {
+			rest.seconds += report.Seconds(c.NS)
+			rest.share += c.Share
+			left++
+			continue
+		}
+		rw := row{
+			name: words.Clean(c.Text, 80), seconds: report.Seconds(c.NS), share: c.Share, aside: words.Percent(c.Share) + bounds(c),
+			place: placeOf(r, c.File, c.Line), code: codeOf(r.LineText(c.File, c.Line)),
+		}
+		if c.Share >= worthAdvice && !told[c.Hint] {
+			rw.hint = words.Clean(c.Hint, words.MaxName)
+			told[c.Hint] = true
+		}
+		t.rows = append(t.rows, rw)
+	}
+	if left > 0 {
+		rest.name = words.Plural(left, "smaller cause", "smaller causes")
+		rest.aside = words.Percent(rest.share)
+		t.rows = append(t.rows, rest)
+	}
+	return t
+}
+
+// bounds are what an estimate may truly be; empty for what is none.
+func bounds(c report.Cause) string {
+	if c.LowNS == nil || c.HighNS == nil || *c.LowNS >= *c.HighNS {
+		return ""
+	}
+	return " [" + words.Seconds(report.Seconds(*c.LowNS)) + " – " + words.Seconds(report.Seconds(*c.HighNS)) + "]"
+}
+
+func joinNote(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + " · " + b
+}
+
+// deviceTable compares the devices.
+func deviceTable(r *report.View) table {
+	t := table{heading: "Idle by device"}
+	duration := durationOf(r)
+	for i, d := range r.Idle.Devices {
+		if i == maxDevices {
+			t.note = words.Plural(len(r.Idle.Devices)-i, "more device", "more devices") + " in the report"
+			break
+		}
+		idle := report.Seconds(d.IdleNS)
+		rw := row{
+			name: fmt.Sprintf("GPU %d", r.Devices[d.Device].Number), seconds: idle, share: idle / duration, aside: words.Percent(idle / duration),
+		}
+		if len(d.Causes) > 0 {
+			c := d.Causes[0]
+			rw.place, rw.code = placeOf(r, c.File, c.Line), codeOf(r.LineText(c.File, c.Line))
+			rw.hint = "mostly " + words.Clean(c.Text, 80)
+		}
+		t.rows = append(t.rows, rw)
+	}
+	return t
+}
+
+// linesTable ranks the user's lines by the time for which each was the innermost
+// of them, and what the notebook did around them: these times add up.
+func linesTable(r *report.View, duration float64) table {
+	t := table{heading: "Where the time went", note: "by your own lines, the innermost one on the stack"}
+	type part struct {
+		row
+		total float64
+	}
+	var parts []part
+	for _, l := range r.Lines {
+		if l.Process != r.Program() {
+			continue
+		}
+		rw := row{name: linePlace(r, l.File, l.Line), seconds: report.Seconds(l.SelfNS), code: codeOf(r.Text(l.File, l.Line)), states: l.StateNS}
+		rw.tellCut(l.SelfNS, l.IncompleteNS)
+		parts = append(parts, part{rw, report.Seconds(l.TotalNS)})
+	}
+	for _, p := range r.Phases {
+		parts = append(parts, part{row: row{name: words.Clean(p.Text, 80), seconds: report.Seconds(p.SelfNS)}})
+	}
+	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(b.seconds, a.seconds) })
+	for i, p := range parts {
+		if p.seconds = min(p.seconds, duration); i == maxLines || p.seconds < 0.005*duration || p.seconds == 0 {
+			break
+		}
+		p.share, p.aside = p.seconds/duration, words.Percent(p.seconds/duration)
+		if p.total > 1.05*p.seconds {
+			p.hint = joinNote(p.hint, words.Seconds(p.total)+" in all")
+		}
+		t.rows = append(t.rows, p.row)
+	}
+	return t
+}
+
+// worthCut is the share of a line's or a function's own time from which on it is told
+// that its stacks were cut: single ones always are.
+const worthCut = 0.05
+
+// tellCut says what part of an own time may have been spent in something that was called
+// and could not be read.
+func (r *row) tellCut(self, incomplete int64) {
+	if incomplete > 0 && float64(incomplete) >= worthCut*float64(self) {
+		r.hint, r.cut = joinNote("of it "+words.Seconds(report.Seconds(incomplete))+" with its callee cut", r.hint), true
+	}
+}
+
+// functionsTable ranks functions by their own time, over all threads.
+func functionsTable(r *report.View, duration float64) table {
+	t := table{heading: "Busiest functions", note: "own time, all threads"}
+	times := slices.DeleteFunc(slices.Clone(r.FunctionTimes), func(f report.FunctionTime) bool { return f.Process != r.Program() })
+	slices.SortStableFunc(times, func(a, b report.FunctionTime) int { return cmp.Compare(b.SelfNS, a.SelfNS) })
+	for i, f := range times {
+		self, total := report.Seconds(f.SelfNS), report.Seconds(f.TotalNS)
+		if i == maxFunctions || self < 0.005*duration || self == 0 {
+			break
+		}
+		rw := row{name: functionName(r, f.Function), seconds: self, share: min(self/duration, 1), code: functionPlace(r, f.Function), states: f.StateNS}
+		rw.tellCut(f.SelfNS, f.IncompleteNS)
+		if self <= duration { // else of many threads: no share of the time
+			rw.aside = words.Percent(self / duration)
+		}
+		if total > 1.05*self {
+			rw.hint = joinNote(rw.hint, words.Seconds(total)+" in all")
+		}
+		t.rows = append(t.rows, rw)
+	}
+	return t
+}
+
+// threadsTable says what the target's threads did, where several did something.
+func threadsTable(r *report.View, duration float64) table {
+	t := table{heading: "Threads", note: "running Python and native code; the bars are all of their time"}
+	left := 0
+	for i := range r.Threads {
+		th := &r.Threads[i]
+		computed := report.Seconds(th.StateNS.Of(report.State.Computes))
+		active := report.Seconds(th.StateNS.Sum() - th.StateNS.Of(report.State.Idle))
+		if th.Internal || th.Process != r.Program() || active < worthOwnLane*duration {
+			continue
+		}
+		if len(t.rows) == maxThreadRows {
+			left++
+			continue
+		}
+		rw := row{
+			name: threadName(r, th), seconds: computed, share: min(report.Seconds(th.StateNS.Sum())/duration, 1),
+			aside: words.Percent(computed/duration) + " busy", states: th.StateNS,
+		}
+		if queued := queuedOf(th, computed); queued > 0 {
+			rw.hint = "for " + words.Seconds(queued) + " no CPU was free"
+		}
+		t.rows = append(t.rows, rw)
+	}
+	if len(t.rows) < 2 {
+		return table{}
+	}
+	if left > 0 {
+		t.note += " · " + words.Plural(left, "more thread", "more threads") + " in the report"
+	}
+	return t
+}
+
+func functionPlace(r *report.View, function int) string {
+	f := &r.Functions[function]
+	file := words.ShortFile(r.FileName(&f.File))
+	if f.FirstLine <= 0 {
+		return file
+	}
+	return fmt.Sprintf("%s:%d", file, f.FirstLine)
+}
+
+// stepsTable sums up the training steps of the leading process; the table of ranks compares
+// those of all.
+func stepsTable(r *report.View, duration float64) table {
+	var lengths []float64
+	var total, wait, busy float64
+	leading, others := r.LeadingSteps()
+	for _, s := range leading {
+		if d := report.Seconds(s.EndNS - s.StartNS); d > 0 {
+			lengths = append(lengths, d)
+			total += d
+			wait += report.Seconds(s.DataWaitNS)
+			if s.BusyNS != nil {
+				busy += report.Seconds(*s.BusyNS)
+			}
+		}
+	}
+	if len(lengths) < 2 {
+		return table{}
+	}
+	slices.Sort(lengths)
+	n := len(lengths)
+	t := table{heading: "Steps", note: fmt.Sprintf("shares of their time · %d steps, median %s, 95 %% within %s, slowest %s", n,
+		words.Seconds(lengths[n/2]), words.Seconds(lengths[min(n*95/100, n-1)]), words.Seconds(lengths[n-1]))}
+	if others {
+		t.heading += " of " + words.Clean(r.Processes[leading[0].Process].Text, 40)
+	}
+	add := func(name string, s float64) {
+		if s > 0 {
+			t.rows = append(t.rows, row{name: name, seconds: s, share: s / total, aside: words.Percent(s / total)})
+		}
+	}
+	add("waiting for data", min(wait, total))
+	add("GPU busy", min(busy, total))
+	if len(t.rows) == 0 {
+		add("in steps", total)
+		t.rows[0].share, t.rows[0].aside = min(total/duration, 1), words.Percent(min(total/duration, 1))+" of the cell"
+	}
+	return t
+}
+
+// regionsTable lists what the user named.
+func regionsTable(r *report.View, duration float64) table {
+	t := table{heading: "Regions"}
+	regions := slices.Clone(r.Regions)
+	slices.SortStableFunc(regions, func(a, b report.Region) int { return cmp.Compare(b.TotalNS, a.TotalNS) })
+	for i, g := range regions {
+		if i == maxRegions {
+			t.note = words.Plural(len(regions)-i, "more region", "more regions") + " in the report"
+			break
+		}
+		total := report.Seconds(g.TotalNS)
+		t.rows = append(t.rows, row{
+			name: words.Clean(g.Name, 80), seconds: total, share: min(total/duration, 1), aside: words.Percent(total / duration),
+			code: fmt.Sprintf("%d ×  median %s  95 %% within %s", g.Count, words.Seconds(report.Seconds(g.P50NS)), words.Seconds(report.Seconds(g.P95NS))),
+		})
+	}
+	return t
+}

@@ -1,0 +1,260 @@
+package chart
+
+import (
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/omni-perf/omni-perf/sidecar/understand/report"
+	"github.com/omni-perf/omni-perf/sidecar/understand/words"
+)
+
+func TestIdleTableAddsUp(t *testing.T) {
+	for name, r := range map[string]*report.View{"training": trainingCell().view(), "gpus": eightGPUs().view()} {
+		var want, got, share float64
+		for _, c := range r.Idle.Causes {
+			want += report.Seconds(c.NS)
+		}
+		tb := idleTable(r)
+		for _, row := range tb.rows {
+			got += row.seconds
+			share += row.share
+		}
+		if math.Abs(got-want) > 1e-9 || math.Abs(share-1) > 1e-6 {
+			t.Errorf("%s: rows add up to %v s and %v, want %v s and 1", name, got, share, want)
+		}
+		if len(tb.rows) > maxCauses {
+			t.Errorf("%s: %d rows", name, len(tb.rows))
+		}
+		if !strings.Contains(tb.note, r.Idle.Text) {
+			t.Errorf("%s: the heading does not say how certain it is: %q", name, tb.note)
+		}
+	}
+}
+
+func TestIdleTableSaysBoundsOfEstimates(t *testing.T) {
+	if got := idleTable(eightGPUs().view()).rows[0].aside; got != "8 % [7.5 s – 12.5 s]" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestUnusedGPUIsNotCalledIdle(t *testing.T) {
+	r := cpuCell()
+	r.Causes = []sketchCause{{Text: "no GPU work launched in this cell", Seconds: 6.2}}
+	r.GPUs = []sketchGPU{{Name: "NVIDIA A100", IdleS: 6.2}}
+	r.Idle = []sketchIdle{{Causes: r.Causes, Intervals: [][2]float64{{0, 6.2}}}}
+	d := digestOf(r.view())
+	if title := joinPhrases(d.title, " "); !strings.Contains(title, "GPU 0 not used") || strings.Contains(title, "idle") {
+		t.Errorf("title: %q", title)
+	}
+	if len(d.idle) != 0 || d.tables[0].heading != "Where the time went" {
+		t.Errorf("%d shades, first table %q", len(d.idle), d.tables[0].heading)
+	}
+}
+
+func TestAllIdleIsWhatDevicesShare(t *testing.T) {
+	a := []stretch{{0, 3}, {5, 9}}
+	b := []stretch{{2, 6}, {8, 20}}
+	got := intersect(a, b)
+	want := []stretch{{2, 3}, {5, 6}, {8, 9}}
+	if len(got) != len(want) || got[0] != want[0] || got[1] != want[1] || got[2] != want[2] {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestThreadsAreSortedAndCounted(t *testing.T) {
+	d := digestOf(manyThreads().view())
+	if len(d.threads) != maxThreads || d.more != "+ 88 more threads, and 99 that only waited" {
+		t.Errorf("%d threads, %q", len(d.threads), d.more)
+	}
+}
+
+func TestSharesAreDrawnToScale(t *testing.T) {
+	if got := topOf(36, 100, "%"); got != 100 {
+		t.Errorf("a lane of 36 %% reaches to %v", got)
+	}
+	if got := topOf(1, 80, "B"); got != 1.1 {
+		t.Errorf("1 of 80 B: %v", got)
+	}
+}
+
+func TestLanes(t *testing.T) {
+	track := func(id string, kind report.TrackKind, unit string, limit float64, values ...float64) sketchTrack {
+		tr := sketchTrack{ID: id, Device: -1, Kind: kind, Unit: unit, Limit: limit, Source: "/proc/1/io", Resolution: 0.1, Value: values}
+		for i := range values {
+			tr.T = append(tr.T, float64(i+1))
+		}
+		return tr
+	}
+	r := &sketch{DurationS: 3, Nodes: []sketchNode{{}}, Tracks: []sketchTrack{
+		track("net.recv", report.Rate, "B/s", 0, 10, 20, 30), // next to nothing
+		track("disk.read", report.Rate, "B/s", 0, 1e6, math.NaN(), 3e6),
+		track("disk.write", report.Rate, "B/s", 0, 0, 240e3, 0), // a high rate, of few bytes
+		track("rss", report.Gauge, "B", 16<<30, 1<<30, 2<<30, 1<<30),
+		track("cpu", report.Rate, "cores", 8, 1, 2, 3),
+		track("swap", report.Gauge, "B", 0, 0, 0, 0),
+		track("thread.cpu", report.Rate, "cores", 1, 1, 1, 1),
+	}}
+	type lane struct{ name, value, aside string }
+	var got []lane
+	for _, l := range tracksOf(r.view(), gpuSummary{}, 3) {
+		got = append(got, lane{l.name, l.value, l.aside})
+	}
+	want := []lane{{"CPU", "2 cores", "of 8"}, {"RSS", "2 GiB", "peak, of 16 GiB"}, {"disk read", "2 MB/s", "peak 3 MB/s"}}
+	if len(got) != len(want) {
+		t.Fatalf("got %v, want %v", got, want)
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("got %v, want %v", got[i], want[i])
+		}
+	}
+}
+
+func TestUnknownStretchesAreGaps(t *testing.T) {
+	nan := math.NaN()
+	l := &layouter{Scene: &Scene{Plot: Box{0, 0, 100, 100}}, d: &digest{duration: 10}, dt: fullDetail}
+	lane := &trackLane{steps: true, top: 10, points: []point{{0, 2, 5}, {2, 4, nan}, {4, 10, 10}}}
+	got := l.areas(lane, Box{0, 0, 100, 20})
+	if len(got) != 2 || got[0].X[len(got[0].X)-1] != 20 || got[1].X[0] != 40 || got[1].Y[0] != 0 || got[0].Y[0] != 10 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestThinKeepsMeansAndPeaks(t *testing.T) {
+	var points []point
+	for i := range 1000 {
+		points = append(points, point{float64(i), float64(i + 1), float64(i % 10)})
+	}
+	mean := func(ps []point) float64 {
+		sum := 0.0
+		for _, p := range ps {
+			sum += p.value * (p.to - p.from)
+		}
+		return sum / 1000
+	}
+	if got := mean(thin(points, 7, true)); math.Abs(got-mean(points)) > 1e-9 {
+		t.Errorf("mean %v, want %v", got, mean(points))
+	}
+	for _, p := range thin(points, 20, false) {
+		if p.value != 9 {
+			t.Fatalf("a gauge's peak is lost: %+v", p)
+		}
+	}
+}
+
+func TestEndedLanesSayWhy(t *testing.T) {
+	lost := sketchTrack{ID: "gpu.util", Kind: report.Rate, Unit: "%", T: []float64{1, 2}, Value: []float64{50, 50}, Ended: "the GPU is lost"}
+	other := lost
+	other.ID = "gpu.sm"
+	r := &sketch{DurationS: 10, Nodes: []sketchNode{{}}, GPUs: []sketchGPU{{Used: true, BusyS: 1, IdleS: 1}}, Tracks: []sketchTrack{lost, other}}
+	d := digestOf(r.view())
+	if got, want := d.notes[len(d.notes)-1], "gpu0.util, gpu0.sm ended at 2.0 s: the GPU is lost"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	r.DurationS = 2.05 // it ended with the program
+	if notes := strings.Join(digestOf(r.view()).notes, " "); strings.Contains(notes, "ended") {
+		t.Errorf("got %q", notes)
+	}
+}
+
+// The sentence on all of the GPU's idle time has nothing to add where one cause was
+// nearly all of it.
+func TestRemarksDoNotRepeatTheHeadline(t *testing.T) {
+	text, err := os.ReadFile("../../understand/report/testdata/kernel.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := report.Read(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := remarksOf(r); len(r.Findings) != 2 || len(got) != 0 {
+		t.Errorf("of %d findings also %v, want none", len(r.Findings), got)
+	}
+	elsewhere := *r.Findings[1].Line + 1
+	r.Findings[1].Line = &elsewhere
+	if got := remarksOf(r); len(got) != 1 {
+		t.Errorf("of another line: %v", got)
+	}
+}
+
+// A line whose callee was cut is not said to have taken all of its time itself; a stray cut
+// sample is no news.
+func TestCutCalleesAreToldBesideTheirCallers(t *testing.T) {
+	r := cpuCell().view()
+	line, function := &r.Lines[0], &r.FunctionTimes[0] // those that took most
+	for i := range r.Lines {
+		if r.Lines[i].SelfNS > line.SelfNS {
+			line = &r.Lines[i]
+		}
+	}
+	for i := range r.FunctionTimes {
+		if r.FunctionTimes[i].SelfNS > function.SelfNS {
+			function = &r.FunctionTimes[i]
+		}
+	}
+	for _, c := range []struct {
+		share float64
+		told  bool
+	}{{0.04, false}, {0.06, true}, {1, true}} {
+		line.IncompleteNS, function.IncompleteNS = int64(c.share*float64(line.SelfNS)), int64(c.share*float64(function.SelfNS))
+		for of, row := range map[string]row{
+			"of it " + words.Seconds(report.Seconds(line.IncompleteNS)) + " with its callee cut":     linesTable(r, durationOf(r)).rows[0],
+			"of it " + words.Seconds(report.Seconds(function.IncompleteNS)) + " with its callee cut": functionsTable(r, durationOf(r)).rows[0],
+		} {
+			if got := strings.Contains(row.remark(), of); got != c.told {
+				t.Errorf("%v of its time cut: the row says %q, %q in it is %v, want %v", c.share, row.remark(), of, got, c.told)
+			}
+		}
+		text := Text(r, 110)
+		if got := strings.Count(text, "with its callee cut"); got != 2*btoi(c.told) {
+			t.Errorf("%v of a line's and a function's time cut: the terminal says so %d times\n%s", c.share, got, text)
+		}
+		picture, err := SVG(r, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(string(picture), "with its callee cut"); got != c.told {
+			t.Errorf("%v of its time cut: told in the picture: %v, want %v", c.share, got, c.told)
+		}
+	}
+}
+
+// The sampling is told as it was: the mean interval where the budget slowed it down, and an
+// interval that was not to be had.
+func TestTheSamplingIsToldAsItWas(t *testing.T) {
+	const ms, s = int64(1e6), int64(1e9)
+	for name, c := range map[string]struct {
+		sampling report.Sampling
+		want     string
+	}{
+		"as asked for": {report.Sampling{AskedNS: ms, Kept: [][2]int64{{0, ms}}, ResolutionNS: ms, Ticks: 10_000}, "10,000 samples, one every 1 ms"},
+		"slowed down after 2 of 10 s": {
+			report.Sampling{AskedNS: ms, Kept: [][2]int64{{0, ms}, {2 * s, 40 * ms}}, ResolutionNS: 4545454, Ticks: 2200}, "2,200 samples, one every 4.5 ms",
+		},
+		"slow from the beginning on": {report.Sampling{AskedNS: ms, Kept: [][2]int64{{0, ms}, {0, 30 * ms}}, ResolutionNS: 30 * ms, Ticks: 333}, "333 samples, one every 30 ms"},
+		"of which nothing is known":  {report.Sampling{AskedNS: 5 * ms, ResolutionNS: 5 * ms, Ticks: 1}, "1 sample, one every 5 ms"},
+		"clamped": {
+			report.Sampling{AskedNS: 50_000, Kept: [][2]int64{{0, 50_000}}, ResolutionNS: 50_000, Ticks: 200_000, Clamped: []report.Clamp{{Option: "interval", AskedNS: 1000, KeptNS: 50_000}}},
+			"200,000 samples, one every 50 µs · 1 µs asked for, 50 µs is the least",
+		},
+		"figures clamped": {
+			report.Sampling{AskedNS: ms, Kept: [][2]int64{{0, ms}}, ResolutionNS: ms, Ticks: 10_000, Clamped: []report.Clamp{{Option: "figure_interval", AskedNS: 1000, KeptNS: 20 * ms}}},
+			"10,000 samples, one every 1 ms · figures: 1 µs asked for, 20 ms is the least",
+		},
+		"slowed down, clamped and stored more coarsely": {
+			report.Sampling{
+				AskedNS: 50_000, Kept: [][2]int64{{0, 50_000}, {5 * s, 200_000}}, ResolutionNS: 16 * ms, Ticks: 125_000,
+				Clamped: []report.Clamp{{Option: "interval", AskedNS: 10_000, KeptNS: 50_000}},
+			},
+			"125,000 samples, one every 80 µs · 10 µs asked for, 50 µs is the least · stored at 16 ms",
+		},
+	} {
+		got, _, ok := strings.Cut(strings.Join(samplingParts(&c.sampling, 10*s), " · "), " · 0 incomplete")
+		if !ok || got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package chart
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/omni-perf/omni-perf/sidecar/understand/report"
+	"github.com/omni-perf/omni-perf/sidecar/understand/words"
+)
+
+const (
+	minTextWidth = 60
+	maxTextWidth = 200
+)
+
+// Text says the same in plain text of at most width columns: for terminals,
+// screen readers and pages that show nothing else.
+func Text(r *report.View, width int) string {
+	if r == nil {
+		return ""
+	}
+	return textOf(digestOf(r), width)
+}
+
+func textOf(d *digest, width int) string {
+	width = min(max(width, minTextWidth), maxTextWidth)
+	t := &textWriter{width: width}
+	title := joinPhrases(d.title, "  ")
+	if d.badge != "" {
+		title += "  (" + d.badge + ")"
+	}
+	t.line(title)
+	t.paragraph("", joinPhrases(d.finding, " · "))
+	t.line("")
+	t.tracks(d)
+	for _, tb := range d.tables {
+		t.line("")
+		t.table(tb)
+	}
+	if len(d.findings) > 0 {
+		t.line("")
+		t.line("Also")
+		for _, f := range d.findings {
+			t.paragraph("  ", strings.TrimSuffix(f.text+" · "+f.hint, " · "))
+		}
+	}
+	t.line("")
+	for _, n := range d.told {
+		t.paragraph("", n)
+	}
+	return t.String()
+}
+
+// textWriter writes lines of bounded width.
+type textWriter struct {
+	strings.Builder
+	width int
+}
+
+func (t *textWriter) line(s string) {
+	t.WriteString(strings.TrimRight(words.Cut(s, t.width), " "))
+	t.WriteByte('\n')
+}
+
+func (t *textWriter) paragraph(indent, s string) {
+	room := t.width - len(indent)
+	line := ""
+	for _, word := range strings.Fields(s) {
+		if line != "" && words.Columns(line)+1+words.Columns(word) > room {
+			t.line(indent + line)
+			line = ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	if line != "" {
+		t.line(indent + line)
+	}
+}
+
+// tracks are sparklines, one per lane.
+func (t *textWriter) tracks(d *digest) {
+	if len(d.tracks) == 0 {
+		return
+	}
+	names, values := 0, 0
+	for _, l := range d.tracks {
+		names = max(names, words.Columns(l.name))
+		values = max(values, words.Columns(l.value+" "+l.aside))
+	}
+	names, values = min(names, 16), min(values, 34)
+	room := t.width - names - values - 4
+	for _, l := range d.tracks {
+		t.line(words.Pad(l.name, names) + "  " + words.Pad(sparkline(l, d.duration, room), room) + "  " + l.value + " " + l.aside)
+	}
+}
+
+var sparks = []rune("▁▂▃▄▅▆▇█")
+
+// sparkline draws a lane in n characters; unknown is blank.
+func sparkline(l trackLane, duration float64, n int) string {
+	var sum, time [maxTextWidth]float64
+	for _, p := range l.points {
+		if math.IsNaN(p.value) {
+			continue
+		}
+		first, last := int(p.from/duration*float64(n)), int(p.to/duration*float64(n))
+		for i := max(first, 0); i <= min(last, n-1); i++ {
+			from := max(p.from, float64(i)*duration/float64(n))
+			to := min(p.to, float64(i+1)*duration/float64(n))
+			if to > from {
+				sum[i] += p.value * (to - from)
+				time[i] += to - from
+			}
+		}
+	}
+	line := make([]rune, n)
+	for i := range line {
+		line[i] = ' '
+		if time[i] > 0 && l.top > 0 {
+			level := int(sum[i] / time[i] / l.top * float64(len(sparks)))
+			line[i] = sparks[min(max(level, 0), len(sparks)-1)]
+		}
+	}
+	return string(line)
+}
+
+// table is a heading and aligned rows with a bar.
+func (t *textWriter) table(tb table) {
+	heading := tb.heading
+	if tb.note != "" {
+		heading += "  (" + tb.note + ")"
+	}
+	t.line(heading)
+	const bar = 12
+	var name, secs, aside, place, code int
+	longest := longestShare(tb)
+	for _, r := range tb.rows {
+		name = max(name, words.Columns(r.name))
+		secs = max(secs, words.Columns(r.time()))
+		aside = max(aside, words.Columns(r.aside))
+		place = max(place, words.Columns(r.place))
+		code = max(code, words.Columns(r.code))
+	}
+	name, place = min(name, t.width*2/5), min(place, 24)
+	room := t.width - 2 - name - 2 - secs - 2 - bar - 1 - aside
+	if place > 0 {
+		room -= 2 + place
+	}
+	code = min(code, max(room-2, 0))
+	for _, r := range tb.rows {
+		n := int(math.Round(barLength(r, longest, bar)))
+		s := fmt.Sprintf("  %s  %s  %s %s", words.Pad(r.name, name), words.PadLeft(r.time(), secs),
+			words.Pad(strings.Repeat("█", min(n, bar)), bar), words.PadLeft(r.aside, aside))
+		if place > 0 {
+			s += "  " + words.PadLeft(r.place, place)
+		}
+		if room >= 12 {
+			s += "  " + words.Pad(r.code, code)
+		}
+		remark := r.remark()
+		beside := words.Columns(remark) <= room-code-4
+		if beside && remark != "" {
+			s += "  " + remark
+		}
+		t.line(s)
+		switch {
+		case beside:
+		case tb.advises && r.hint != "":
+			t.paragraph("      ", "→ "+r.hint)
+		case r.cut, splitText(r.states) != "":
+			t.paragraph("      ", remark)
+		}
+	}
+}

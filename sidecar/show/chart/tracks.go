@@ -1,0 +1,274 @@
+package chart
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/omni-perf/omni-perf/sidecar/understand/report"
+	"github.com/omni-perf/omni-perf/sidecar/understand/words"
+)
+
+// trackLane is a figure over time.
+type trackLane struct {
+	index        int    // of the report's tracks
+	id           string // clean; of the report's track
+	name         string
+	sources      [][]string // lines under the name; ways to say each, the most telling first
+	value, aside string     // at the right: mean or peak, and what it is measured against
+	about        string     // tooltip
+	ended        string     // why its figures stop before the end; empty otherwise
+	paint        Paint
+	tall         bool
+	steps        bool // values hold over a window, else they are joined by lines
+	points       []point
+	top          float64   // value at the lane's upper edge
+	idle         []stretch // shades this lane alone
+}
+
+// point holds over (from, to]; value NaN is unknown.
+type point struct{ from, to, value float64 }
+
+// trackSpec says how a known track is shown.
+type trackSpec struct {
+	name  string
+	paint Paint
+	min   float64 // a peak below has nothing to say
+	peak  bool    // the peak is the figure of interest, not the mean
+}
+
+// leastTraffic is what must have moved for a lane of bytes a second: a file or two that
+// are read within one window make a high peak, and nothing that anybody waited for.
+const leastTraffic = 250e3
+
+// hostSpecs are the host's lanes by the track's ID. Tracks that are not here, or
+// per device below, are in the report only.
+var hostSpecs = []struct {
+	id string
+	trackSpec
+}{
+	{"cpu", trackSpec{"CPU", PaintCPU, 0, false}},
+	{"cpu.children", trackSpec{"CPU, children", PaintCPU, 0.01, false}},
+	{"gil.wait", trackSpec{"GIL wait", PaintGIL, 0.2, false}},
+	{"rss", trackSpec{"RSS", PaintMemory, 1, true}},
+	{"rss.children", trackSpec{"RSS, children", PaintMemory, 1, true}},
+	{"swap", trackSpec{"swap", PaintMemory, 64 << 20, true}},
+	{"disk.read", trackSpec{"disk read", PaintTraffic, 100e3, false}},
+	{"disk.write", trackSpec{"disk write", PaintTraffic, 100e3, false}},
+	{"net.recv", trackSpec{"net received", PaintTraffic, 100e3, false}},
+	{"net.sent", trackSpec{"net sent", PaintTraffic, 100e3, false}},
+}
+
+// utilTrack is a device's activity.
+const utilTrack = "gpu.util"
+
+// deviceSpecs are the lanes of one GPU by the track's ID.
+var deviceSpecs = []struct {
+	id string
+	trackSpec
+}{
+	{utilTrack, trackSpec{"", PaintGPU, 0, false}},
+	{"gpu.sm", trackSpec{"SM active", PaintGPU, 0.5, false}},
+	{"gpu.tensor", trackSpec{"tensor cores", PaintGPU, 0.5, false}},
+	{"gpu.mem", trackSpec{"memory", PaintGPUMemory, 1, true}},
+}
+
+const (
+	fullGPUs = 2  // devices with all their lanes; beyond, one lane each
+	maxGPUs  = 16 // devices shown
+)
+
+// tracksOf chooses the lanes: the GPUs', then the host's.
+func tracksOf(r *report.View, gpus gpuSummary, duration float64) []trackLane {
+	var lanes []trackLane
+	for i := range min(len(r.Devices), maxGPUs) {
+		lanes = append(lanes, gpuLanes(r, i, gpus, duration)...)
+	}
+	for _, spec := range hostSpecs {
+		if t := r.HostTrack(spec.id); t != nil {
+			if lane, ok := laneOf(r, t, spec.trackSpec, duration); ok {
+				lanes = append(lanes, lane)
+			}
+		}
+	}
+	return lanes
+}
+
+func gpuLanes(r *report.View, device int, gpus gpuSummary, duration float64) []trackLane {
+	gpu, devices := &r.Devices[device], len(r.Devices)
+	var lanes []trackLane
+	memory := ""
+	for _, spec := range deviceSpecs {
+		if !gpu.Used && spec.id != utilTrack {
+			break // of others' work its activity is enough
+		}
+		t := r.DeviceTrack(device, spec.id)
+		if t == nil {
+			continue
+		}
+		lane, ok := laneOf(r, t, spec.trackSpec, duration)
+		if !ok {
+			continue
+		}
+		lane.id = fmt.Sprintf("gpu%d.%s", gpu.Number, strings.TrimPrefix(lane.id, "gpu."))
+		switch {
+		case spec.id == utilTrack:
+			lane.name = fmt.Sprintf("GPU %d", gpu.Number)
+			lane.tall = devices <= fullGPUs
+			lane.sources = gpuSources(gpu, t, lane.tall)
+			lane.aside = "engine active"
+			if known := gpu.BusyNS + gpu.IdleNS; known > 0 {
+				lane.value = words.Percent(float64(gpu.BusyNS) / float64(known))
+			}
+			lane.idle = gpus.idle[device]
+			lane.about += aboutGPU(gpu)
+		case lane.paint == PaintGPUMemory && devices > fullGPUs:
+			memory = lane.value
+			continue
+		case devices > fullGPUs:
+			continue
+		}
+		lanes = append(lanes, lane)
+	}
+	if memory != "" && len(lanes) > 0 {
+		lanes[0].aside = memory
+	}
+	return lanes
+}
+
+// gpuSources are the lines below a device's name, each with ways to say it, the
+// most telling first.
+func gpuSources(gpu *report.Device, t *report.Track, two bool) [][]string {
+	source := words.Clean(gpu.Source, 40)
+	if source == "" {
+		source = words.Clean(t.Source, 40)
+	}
+	res := ""
+	if t.ResolutionNS != nil {
+		res = " " + words.Resolution(report.Seconds(*t.ResolutionNS))
+	}
+	brief, _, _ := strings.Cut(source, " ")
+	name := shortGPU(gpu.Name)
+	if gpu.Simulated {
+		name = "simulated"
+	}
+	if two || name == "" {
+		return [][]string{{name}, {source + res, brief + res, brief}}
+	}
+	return [][]string{{name + " · " + brief + res, name + " ·" + res, name}}
+}
+
+func aboutGPU(gpu *report.Device) string {
+	s := "\n" + words.Clean(gpu.Name, 80)
+	if gpu.Simulated {
+		s += " (simulated)"
+	}
+	if gpu.Others != nil && *gpu.Others > 0 {
+		s += "\nshared with " + words.Plural(*gpu.Others, "process", "processes") + " that are not the target's"
+	}
+	return s
+}
+
+// laneOf is a track's lane; false when it has nothing to say.
+func laneOf(r *report.View, t *report.Track, spec trackSpec, duration float64) (trackLane, bool) {
+	points, mean, peak := pointsOf(t, duration)
+	if v := figure(t.Mean); isNumber(v) {
+		mean = v
+	}
+	if len(points) == 0 || !(peak > 0) || peak < spec.min || t.Unit == "B/s" && mean*duration < leastTraffic {
+		return trackLane{}, false
+	}
+	if v := figure(t.Peak); isNumber(v) {
+		peak = max(peak, v)
+	}
+	limit := 0.0
+	if t.Limit != nil {
+		limit = max(*t.Limit, 0)
+	}
+	sources := sourcesOf(t)
+	lane := trackLane{
+		index: trackIndex(r, t), id: words.Clean(t.ID, 60), name: spec.name, paint: spec.paint, points: points, steps: t.Kind != report.Gauge,
+		top: topOf(peak, limit, t.Unit), value: words.Quantity(mean, t.Unit), sources: [][]string{sources},
+	}
+	switch {
+	case spec.peak && limit > 0:
+		lane.value, lane.aside = words.Quantity(peak, t.Unit), "peak, of "+words.Quantity(limit, t.Unit)
+	case spec.peak:
+		lane.value, lane.aside = words.Quantity(peak, t.Unit), "peak"
+	case t.Unit == "cores" && limit > 0:
+		lane.aside = "of " + fmt.Sprintf("%.4g", limit)
+	default:
+		lane.aside = "peak " + words.Quantity(peak, t.Unit)
+	}
+	lane.about = fmt.Sprintf("%s: mean %s, peak %s\n%s", spec.name, words.Quantity(mean, t.Unit), words.Quantity(peak, t.Unit), sources[0])
+	if last := points[len(points)-1].to; t.Ended != nil && duration-last > max(0.05*duration, 2*resolutionOf(t)) {
+		lane.ended = "ended at " + words.Seconds(last) + ": " + words.Clean(*t.Ended, words.MaxName)
+		lane.about += "\n" + lane.ended
+		lane.sources = [][]string{{"ended at " + words.Seconds(last), "ended early"}}
+	}
+	return lane, true
+}
+
+// trackIndex is where a track stands in its report.
+func trackIndex(r *report.View, t *report.Track) int {
+	return slices.IndexFunc(r.Tracks, func(o report.Track) bool { return o.ID == t.ID && same(o.Device, t.Device) && same(o.Thread, t.Thread) })
+}
+
+func same(a, b *int) bool { return (a == nil) == (b == nil) && (a == nil || *a == *b) }
+
+// sourcesOf says where a track's figures come from, in ways of falling length.
+func sourcesOf(t *report.Track) []string {
+	source := words.Clean(t.Source, 60)
+	brief, _, _ := strings.Cut(source, " ")
+	if strings.HasPrefix(source, "/proc/") {
+		brief = "/proc"
+	}
+	res := resolutionOf(t)
+	if res <= 0 {
+		return []string{source, brief}
+	}
+	if source == "" {
+		return []string{words.Resolution(res)}
+	}
+	return []string{source + " · " + words.Resolution(res), brief + " · " + words.Resolution(res), words.Resolution(res)}
+}
+
+// topOf is a lane's scale: its limit when the figure comes near it or is a share
+// of it, else its peak with a little air.
+func topOf(peak, limit float64, unit string) float64 {
+	if limit > 0 && (unit == "%" || peak >= 0.5*limit) {
+		return max(peak, limit)
+	}
+	return peak * 1.1
+}
+
+func isNumber(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
+// resolutionOf is in seconds, 0 where it is not known.
+func resolutionOf(t *report.Track) float64 {
+	if t.ResolutionNS == nil {
+		return 0
+	}
+	return report.Seconds(*t.ResolutionNS)
+}
+
+// pointsOf reads a track's points, and their mean and peak.
+func pointsOf(t *report.Track, duration float64) (points []point, mean, peak float64) {
+	last, sum, known := 0.0, 0.0, 0.0
+	for i, us := range t.AtUS {
+		at, v := min(float64(us)/1e6, duration), t.Value[i]
+		if isNumber(v) {
+			v = max(v, 0)
+			peak = max(peak, v)
+			sum += v * (at - last)
+			known += at - last
+		}
+		points = append(points, point{last, at, v})
+		last = at
+	}
+	if known > 0 {
+		mean = sum / known
+	}
+	return points, mean, peak
+}

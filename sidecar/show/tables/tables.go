@@ -1,0 +1,271 @@
+// Package tables lays a report out as tables with resolved names: a row of lines has
+// its file, its number and its text, so that nobody who reads a table joins it with
+// another.
+//
+// In flows a report.View, out flow Tables, which are written as CSV files. Names and units are in the columns: seconds end in _s, bytes in _bytes; what
+// is not known is nil.
+package tables
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/omni-perf/omni-perf/sidecar/understand/report"
+)
+
+// Table is named rows; each has a value for each column: nil, bool, int, float64,
+// string, or States.
+type Table struct {
+	Name    string
+	About   string
+	Columns []Column
+	Rows    [][]any
+}
+
+// Column is a name and what it means.
+type Column struct{ Name, About string }
+
+// States are seconds by the state of a thread, of the states in which there is time.
+type States map[string]float64
+
+// Parts are seconds by the id of what took them. In a file they are one cell.
+type Parts map[string]float64
+
+// Of makes all tables of a report, in the order of reading.
+func Of(v *report.View) []Table {
+	m := &maker{v}
+	return []Table{
+		m.idle(), m.lines(), m.functions(), m.threads(), m.processes(),
+		m.devices(), m.findings(), m.steps(), m.regions(), m.ranks(), m.tracks(),
+	}
+}
+
+// maker fills tables from a report.
+type maker struct{ *report.View }
+
+var placeColumns = []Column{
+	{"file", "source file or cell, as a display names it"},
+	{"line", "its line, from 1"},
+	{"function", "the function there"},
+}
+
+var textColumn = Column{"text", "the line's text, where it is known"}
+
+func (m *maker) place(file, line, function *int) []any {
+	row := []any{nil, optional(line), nil}
+	if file != nil {
+		row[0] = m.FileName(file)
+	}
+	if function != nil {
+		row[2] = m.FunctionName(*function)
+	}
+	return row
+}
+
+func (m *maker) text(file, line *int) any {
+	if text := m.LineText(file, line); text != "" {
+		return text
+	}
+	return nil
+}
+
+// process names a process the same in every table.
+func (m *maker) process(i int) string {
+	return fmt.Sprintf("%s %d", m.Processes[i].Role, m.Processes[i].PID)
+}
+
+func (m *maker) states(times report.StateTimes) States {
+	s := States{}
+	for i, ns := range times {
+		if ns > 0 {
+			s[report.State(i).String()] += report.Seconds(ns)
+		}
+	}
+	return s
+}
+
+func (m *maker) idle() Table {
+	t := Table{Name: "idle", About: "what each GPU waited for, most of it first; the rows of a device add up to its idle time", Columns: concat(
+		[]Column{{"cause", "why it was idle, for programs"}, {"name", "the same in words"}, {"kind", "of the cause"}, {"device", "the GPU's number"},
+			{"seconds", "idle time"}, {"share", "of the idle time, 0 to 1"},
+			{"low_s", "at least, where it is an estimate"}, {"high_s", "at most, where it is an estimate"}},
+		placeColumns, []Column{textColumn, {"hint", "what to change"}})}
+	if m.Idle == nil {
+		return t
+	}
+	for _, d := range m.Idle.Devices {
+		for _, c := range d.Causes {
+			t.Rows = append(t.Rows, concat([]any{c.ID, c.Text, c.Kind, m.Devices[d.Device].Number, report.Seconds(c.NS), c.Share, seconds(c.LowNS), seconds(c.HighNS)},
+				m.place(c.File, c.Line, c.Function), []any{m.text(c.File, c.Line), c.Hint}))
+		}
+	}
+	return t
+}
+
+func (m *maker) lines() Table {
+	t := Table{Name: "lines", About: "time of the lines of your own code: cells, the script, your modules", Columns: []Column{
+		placeColumns[0], placeColumns[1], textColumn,
+		{"self_s", "seconds for which it was the innermost line of your own"}, {"total_s", "seconds with the lines of your own that it called"},
+		{"idle_s", "idle time of GPUs that it is charged with"}, {"incomplete_s", "part of self_s in which it may have called something that could not be read"},
+		{"state_s", "self_s by the thread's state"}, {"process", "that ran it"}}}
+	for _, l := range m.Lines {
+		t.Rows = append(t.Rows, []any{m.FileName(&l.File), l.Line, m.text(&l.File, &l.Line), report.Seconds(l.SelfNS), report.Seconds(l.TotalNS), report.Seconds(l.IdleNS),
+			report.Seconds(l.IncompleteNS), m.states(l.StateNS), m.process(l.Process)})
+	}
+	return t
+}
+
+func (m *maker) functions() Table {
+	t := Table{Name: "functions", About: "time of functions over all threads of a process; recursion counts once", Columns: []Column{
+		{"function", "its qualified name"}, {"file", "where it is"}, {"line", "its first line"}, {"kind", "whose code, and of packages what it does"},
+		{"self_s", "seconds in it"}, {"total_s", "seconds with what it called"}, {"incomplete_s", "part of self_s in which it may have called something that could not be read"},
+		{"state_s", "self_s by the thread's state"}, {"process", "that ran it"}}}
+	for _, f := range m.FunctionTimes {
+		fn := &m.Functions[f.Function]
+		t.Rows = append(t.Rows, []any{m.FunctionName(f.Function), m.FileName(&fn.File), fn.FirstLine, fn.Code.String(),
+			report.Seconds(f.SelfNS), report.Seconds(f.TotalNS), report.Seconds(f.IncompleteNS), m.states(f.StateNS), m.process(f.Process)})
+	}
+	return t
+}
+
+func (m *maker) threads() Table {
+	t := Table{Name: "threads", About: "the threads, the one that runs the code first", Columns: []Column{
+		{"name", "as the program calls it"}, {"role", "of its process"}, {"process", "that it is in"}, {"rank", "of the process"}, {"native_id", "its id for the system"},
+		{"main", "the process's main thread"}, {"internal", "the notebook's own machinery"}, {"state_s", "seconds by state: python, native, waiting, io, gil, off, unknown"},
+		{"on_cpu_s", "seconds on a CPU"}, {"on_cpu_at_least", "on_cpu_s is a lower bound"}}}
+	for _, th := range m.Threads {
+		p := &m.Processes[th.Process]
+		t.Rows = append(t.Rows, []any{th.Name, p.Role, m.process(th.Process), optional(p.Rank), th.NativeID, th.Main, th.Internal,
+			m.states(th.StateNS), seconds(th.OnCPUNS), th.OnCPUAtLeast})
+	}
+	return t
+}
+
+func (m *maker) processes() Table {
+	t := Table{Name: "processes", About: "the recorded process and its descendants", Columns: []Column{
+		{"pid", "process id"}, {"parent", "process id of its parent, where that is one of these"}, {"role", "kernel, script, worker …"},
+		{"command", "what it runs"}, {"rank", "in a distributed run"}, {"start_s", "negative: before the recording"}, {"end_s", "none: it was alive to the last"},
+		{"end_reason", "how it ended"}, {"exit_code", "or 128 and the signal"}, {"cpu_s", "that it used"}, {"stacks", `"read", or why not`}}}
+	for _, p := range m.Processes {
+		stacks := "read"
+		if !p.Stacks.Read {
+			stacks = p.Stacks.Text
+		}
+		var parent any
+		if p.Parent != nil {
+			parent = m.Processes[*p.Parent].PID
+		}
+		t.Rows = append(t.Rows, []any{p.PID, parent, p.Role, p.Command, optional(p.Rank), report.Seconds(p.StartNS), seconds(p.EndNS),
+			optional(p.EndReason), optional(p.ExitCode), seconds(p.CPUNS), stacks})
+	}
+	return t
+}
+
+func (m *maker) devices() Table {
+	t := Table{Name: "devices", About: "the GPUs; busy, idle and unknown time add up to the duration", Columns: []Column{
+		{"device", "its number"}, {"uuid", "its identity"}, {"name", "its model"}, {"busy_s", "seconds at work"}, {"idle_s", "seconds without work"},
+		{"unknown_s", "seconds of which nothing is known"}, {"used", "by the recorded program"}, {"simulated", "by a driver for tests"},
+		{"source", "of the activity"}, {"resolution_s", "of the activity"}, {"other_processes", "most at once that were not the program's"}}}
+	for _, d := range m.Devices {
+		t.Rows = append(t.Rows, []any{d.Number, d.UUID, d.Name, report.Seconds(d.BusyNS), report.Seconds(d.IdleNS), report.Seconds(d.UnknownNS), d.Used, d.Simulated,
+			d.Source, seconds(d.ResolutionNS), optional(d.Others)})
+	}
+	return t
+}
+
+func (m *maker) findings() Table {
+	t := Table{Name: "findings", About: "what is worth knowing, the main thing first", Columns: concat(
+		[]Column{{"id", "for programs"}, {"severity", "warning or info"}, {"text", "the sentence"}, {"hint", "what to change"}}, placeColumns,
+		[]Column{{"value", "the figure it rests on"}, {"unit", "of the value"}, {"cost_s", "seconds that mending it could save at most"}})}
+	for _, f := range m.Findings {
+		t.Rows = append(t.Rows, concat([]any{f.ID, f.Severity, f.Text, f.Hint}, m.place(f.File, f.Line, f.Function),
+			[]any{optional(f.Value), optional(f.Unit), seconds(f.CostNS)}))
+	}
+	return t
+}
+
+func (m *maker) steps() Table {
+	t := Table{Name: "steps", About: "training steps", Columns: []Column{
+		{"start_s", "since the recording began"}, {"end_s", "since the recording began"}, {"name", "as marked"}, {"epoch", "number"}, {"data_wait_s", "waiting for data"},
+		{"busy_s", "mean of the GPUs in use"}, {"idle_s", "mean of the GPUs in use"}, {"source", "marked, optimizer or sampled"},
+		{"process", "whose step it is"}, {"rank", "of the process"}}}
+	for _, s := range m.Steps {
+		t.Rows = append(t.Rows, []any{report.Seconds(s.StartNS), report.Seconds(s.EndNS), s.Name, optional(s.Epoch), report.Seconds(s.DataWaitNS), seconds(s.BusyNS), seconds(s.IdleNS), s.Source,
+			m.process(s.Process), optional(m.Processes[s.Process].Rank)})
+	}
+	return t
+}
+
+func (m *maker) regions() Table {
+	t := Table{Name: "regions", About: "stretches that the program named", Columns: []Column{
+		{"name", "as marked"}, {"count", "how often"}, {"total_s", "together"}, {"p50_s", "half lasted no longer"}, {"p95_s", "95 % lasted no longer"}}}
+	for _, r := range m.Regions {
+		t.Rows = append(t.Rows, []any{r.Name, r.Count, report.Seconds(r.TotalNS), report.Seconds(r.P50NS), report.Seconds(r.P95NS)})
+	}
+	return t
+}
+
+func (m *maker) ranks() Table {
+	t := Table{Name: "ranks", About: "the processes of a distributed run, by their main threads", Columns: []Column{
+		{"rank", "in the run"}, {"process", "that it is"}, {"known_s", "for which its stacks are known"}, {"computing_s", "of that, in Python or native code"},
+		{"steps", "training steps"}, {"step_s", "the median one"}, {"collectives_s", "seconds by what it waited for others in: all_reduce, barrier, backward …"}}}
+	for _, r := range m.Ranks {
+		collectives := make(Parts, len(r.Collectives))
+		for _, c := range r.Collectives {
+			collectives[c.ID] = report.Seconds(c.NS)
+		}
+		t.Rows = append(t.Rows, []any{r.Rank, m.process(r.Process), report.Seconds(r.KnownNS), report.Seconds(r.ComputingNS), r.Steps, seconds(r.StepNS), collectives})
+	}
+	return t
+}
+
+func (m *maker) tracks() Table {
+	t := Table{Name: "tracks", About: "figures over time, a row per point", Columns: []Column{
+		{"id", "what is measured"}, {"kind", "rate (mean over the time since the point before) or gauge"}, {"unit", "of value: B, B/s, %, cores …"}, {"device", "of which GPU"},
+		{"process", "of which process"}, {"thread", "of which thread"}, {"t_s", "since the recording began"}, {"value", "none: unknown"}}}
+	for _, tr := range m.Tracks {
+		var device, process, thread any
+		if tr.Device != nil {
+			device = m.Devices[*tr.Device].Number
+		}
+		if tr.Process != nil {
+			process = m.process(*tr.Process)
+		}
+		if tr.Thread != nil {
+			thread = m.Threads[*tr.Thread].Name
+		}
+		for i, at := range tr.AtUS {
+			t.Rows = append(t.Rows, []any{tr.ID, string(tr.Kind), tr.Unit, device, process, thread, float64(at) / 1e6, number(tr.Value[i])})
+		}
+	}
+	return t
+}
+
+// optional is a value that may not be known.
+func optional[T any](v *T) any {
+	if v == nil {
+		return nil
+	}
+	return *v
+}
+
+func seconds(ns *int64) any {
+	if ns == nil {
+		return nil
+	}
+	return report.Seconds(*ns)
+}
+
+func number(v float64) any {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return v
+}
+
+func concat[T any](parts ...[]T) (all []T) {
+	for _, p := range parts {
+		all = append(all, p...)
+	}
+	return all
+}

@@ -1,0 +1,133 @@
+package viewer
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+const bundle = "../../../tools/bundle"
+
+// What is carried is what the sources make; go generate ./sidecar/show/viewer brings it up to date.
+func TestAssetsAreWhatTheSourcesMake(t *testing.T) {
+	goTool := func(args ...string) ([]byte, error) {
+		cmd := exec.Command("go", args...)
+		cmd.Dir = bundle
+		return cmd.CombinedOutput()
+	}
+	if out, err := goTool("mod", "download"); err != nil {
+		t.Skipf("esbuild's module cannot be had here: %s", out)
+	}
+	viewer, err := filepath.Abs(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh := t.TempDir()
+	if out, err := goTool("run", ".", "-o", fresh, viewer); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for name, carried := range map[string]string{
+		"viewer.js": Script, "viewer.full.js": FullScript, "picture.js": PictureScript, "viewer.compare.js": CompareScript, "viewer.css": Style,
+		"labextension.js": extensionScript(t),
+	} {
+		got, err := os.ReadFile(filepath.Join(fresh, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(got) != carried {
+			t.Errorf("assets/%s is not what the sources make: go generate ./sidecar/show/viewer", name)
+		}
+	}
+}
+
+func TestAnOutputsScriptIsSmall(t *testing.T) {
+	for name, script := range map[string]string{"viewer.js": Script, "viewer.compare.js": CompareScript} {
+		if len(script) > MaxScript {
+			t.Errorf("%s: %d bytes, want at most %d: every output of a notebook carries them", name, len(script), MaxScript)
+		}
+	}
+	t.Logf("%d and %d of %d bytes; %d in pages, %d of style", len(Script), len(CompareScript), MaxScript, len(FullScript), len(Style))
+}
+
+// Nothing that makes code or markup of text, nothing that leaves the page, nothing that ends the element
+// the script stands in.
+func TestScriptsAreHarmless(t *testing.T) {
+	for _, forbidden := range []string{
+		`innerHTML`, `outerHTML`, `insertAdjacentHTML`, `createContextualFragment`, `document\.write`, `srcdoc`,
+		`\beval\b`, `\bFunction\b`, `\bimport\s*\(`, `setTimeout\(["'` + "`]", `javascript:`,
+		`\bfetch\b`, `XMLHttpRequest`, `WebSocket`, `EventSource`, `sendBeacon`, `\bWorker\b`, `createObjectURL`, `https?:`,
+		`localStorage`, `sessionStorage`, `indexedDB`, `\.cookie\b`,
+		`(?i)</script`, `<!--`,
+	} {
+		for name, script := range map[string]string{
+			"viewer.js": Script, "viewer.full.js": FullScript, "picture.js": PictureScript, "viewer.compare.js": CompareScript,
+			"labextension.js": extensionScript(t),
+		} {
+			// SVG's namespace is a name, not an address.
+			script = strings.ReplaceAll(script, `"http://www.w3.org/2000/svg"`, "")
+			if found := regexp.MustCompile(forbidden).FindString(script); found != "" {
+				t.Errorf("%s has %q", name, found)
+			}
+		}
+	}
+	for _, forbidden := range []string{`(?i)</style`, `url\(`, `@import`, `expression\(`} {
+		if found := regexp.MustCompile(forbidden).FindString(Style); found != "" {
+			t.Errorf("viewer.css has %q", found)
+		}
+	}
+}
+
+// Each rule of the style sheet holds for the viewer's elements only: three charts stand on one page with
+// a notebook around them.
+func TestStyleStaysInside(t *testing.T) {
+	text := regexp.MustCompile(`(?s)/\*.*?\*/`).ReplaceAllString(Style, "")
+	text = regexp.MustCompile(`@keyframes opv-hint\{[^}]*\}[^}]*\}\}`).ReplaceAllString(text, "")
+	for _, rule := range regexp.MustCompile(`([^{}]+)\{`).FindAllStringSubmatch(text, -1) {
+		for _, selector := range splitSelectors(rule[1]) {
+			if !strings.HasPrefix(selector, "@") && !strings.Contains(selector, ".opv") && !strings.HasPrefix(selector, ".o-") {
+				t.Errorf("%q holds for the whole page", selector)
+			}
+		}
+	}
+}
+
+// splitSelectors splits at commas that are not within parentheses.
+func splitSelectors(s string) []string {
+	var out []string
+	depth, start := 0, 0
+	for i, r := range s {
+		switch r {
+		case '(':
+			depth++
+		case ')':
+			depth--
+		case ',':
+			if depth == 0 {
+				out = append(out, strings.TrimSpace(s[start:i]))
+				start = i + 1
+			}
+		}
+	}
+	return append(out, strings.TrimSpace(s[start:]))
+}
+
+func TestNothingIsNeededAtRunTime(t *testing.T) {
+	text, err := os.ReadFile("package.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pkg struct{ Dependencies map[string]string }
+	if err := json.Unmarshal(text, &pkg); err != nil {
+		t.Fatal(err)
+	}
+	if len(pkg.Dependencies) > 0 {
+		t.Errorf("dependencies at run time: %v", pkg.Dependencies)
+	}
+	if product, err := os.ReadFile("../../../go.mod"); err != nil || strings.Contains(string(product), "esbuild") {
+		t.Errorf("esbuild belongs to tools/bundle, not to the product's go.mod (%v)", err)
+	}
+}

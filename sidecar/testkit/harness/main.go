@@ -1,0 +1,138 @@
+// Command harness writes pages that host the viewer over made-up recordings, for
+// developing, testing and measuring it:
+//
+//	go run ./sidecar/testkit/harness -o FOLDER              a page per sample and theme, payloads beside them
+//	go run ./sidecar/testkit/harness -o FOLDER -spans N     one page with N random spans of 5 threads
+//
+//	go run ./sidecar/testkit/harness -o FOLDER -report FILE   a notebook's outputs of a saved report: cell.html,
+//	                                                               cell.json and folded.json, their data by media type
+//
+//	go run ./sidecar/testkit/harness -style FILE   the style sheet that the JupyterLab extension has for pictures
+//
+// -full takes the script of pages in place of that of outputs.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/omni-perf/omni-perf/jupyter"
+	"github.com/omni-perf/omni-perf/sidecar/doors/display"
+	"github.com/omni-perf/omni-perf/sidecar/show/chart"
+	"github.com/omni-perf/omni-perf/sidecar/show/viewer"
+	"github.com/omni-perf/omni-perf/sidecar/testkit/documents"
+	"github.com/omni-perf/omni-perf/sidecar/understand/report"
+)
+
+func main() {
+	folder := flag.String("o", "build/viewer", "`folder` to write to")
+	spans := flag.Int("spans", 0, "write one page of so many random spans")
+	full := flag.Bool("full", false, "use the script of pages")
+	saved := flag.String("report", "", "write a notebook's output of the report in this `file`")
+	style := flag.String("style", "", "write the pictures' style sheet to this `file`, no page")
+	flag.Parse()
+	if *style != "" {
+		if err := os.WriteFile(*style, []byte(chart.StyleSheet(viewer.PictureClass)), 0o644); err != nil {
+			fmt.Fprintln(os.Stderr, "harness:", err)
+			os.Exit(1)
+		}
+		return
+	}
+	if *saved != "" {
+		if err := writeOutput(*folder, *saved); err != nil {
+			fmt.Fprintln(os.Stderr, "harness:", err)
+			os.Exit(1)
+		}
+		return
+	}
+	if err := run(*folder, *spans, *full); err != nil {
+		fmt.Fprintln(os.Stderr, "harness:", err)
+		os.Exit(1)
+	}
+}
+
+func run(folder string, spans int, full bool) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	script := viewer.Script
+	if full {
+		script = viewer.FullScript
+	}
+	samples := documents.Samples()
+	if spans > 0 {
+		samples = map[string]func() *documents.Document{
+			"random": func() *documents.Document { return documents.Random(spans, 5, 60, 30) },
+		}
+	}
+	var all []string
+	for name, sample := range samples {
+		d := sample()
+		output, err := documents.Output(d, script, viewer.Style)
+		if err != nil {
+			return err
+		}
+		payload, err := documents.Payload(d)
+		if err != nil {
+			return err
+		}
+		files := map[string]string{
+			name + ".html":      documents.Page("light", output),
+			name + "-dark.html": documents.Page("dark", output),
+			name + ".payload":   payload,
+		}
+		for file, text := range files {
+			if err := os.WriteFile(filepath.Join(folder, file), []byte(text), 0o644); err != nil {
+				return err
+			}
+		}
+		if name == "training" || name == "cpu" {
+			all = append(all, output)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	comparison, err := documents.ComparisonOutput(documents.Compared(), viewer.CompareScript, viewer.Style)
+	if err != nil {
+		return err
+	}
+	for theme, file := range map[string]string{"light": "comparison.html", "dark": "comparison-dark.html"} {
+		if err := os.WriteFile(filepath.Join(folder, file), []byte(documents.Page(theme, comparison)), 0o644); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(filepath.Join(folder, "several.html"), []byte(documents.Page("light", append(all, all[0])...)), 0o644)
+}
+
+// writeOutput makes of a saved report what a notebook shows.
+func writeOutput(folder, saved string) error {
+	text, err := os.ReadFile(saved)
+	if err != nil {
+		return err
+	}
+	r, err := report.Read(text)
+	if err != nil {
+		return err
+	}
+	for name, at := range map[string]jupyter.Place{"cell": {}, "folded": {Folded: true}} {
+		b, err := display.Charts{}.Bundle(r, at)
+		if err != nil {
+			return err
+		}
+		data, _, _, err := b.Parts()
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(folder, name+".json"), []byte(data), 0o644); err != nil {
+			return err
+		}
+	}
+	html, err := chart.HTML(r, chart.Options{})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(folder, "cell.html"), html, 0o644)
+}

@@ -1,0 +1,301 @@
+package addtrace
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/traces/kineto"
+	"github.com/omni-perf/omni-perf/sidecar/traces/synth"
+	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
+)
+
+const (
+	ms = timeline.Nanos(time.Millisecond)
+
+	// lead is how long the cell ran before the trace's first event.
+	lead = 40 * ms
+	// uptime is what CLOCK_MONOTONIC said when the cell started.
+	uptime = int64(987_654_321_000)
+)
+
+// recorded makes a trace of one rank and the recording of the cell it was taken
+// in, whose GPU was sampled every 20 ms.
+func recorded(t *testing.T) (*timeline.Recording, *kineto.Trace, synth.RankAnswers, timeline.Bridge) {
+	t.Helper()
+	return recordedRank(t, synth.Config{Seed: 5, Steps: 6, DataWait: 8 * time.Millisecond}, 0, 50)
+}
+
+// recordedRank does so for one rank of several, whose GPU was sampled as busy by
+// the given percentage throughout.
+func recordedRank(t *testing.T, cfg synth.Config, number int, sampled float64) (*timeline.Recording, *kineto.Trace, synth.RankAnswers, timeline.Bridge) {
+	t.Helper()
+	texts := make([]bytes.Buffer, max(cfg.Ranks, 1))
+	writers := make([]io.Writer, len(texts))
+	for i := range texts {
+		writers[i] = &texts[i]
+	}
+	answers, err := synth.Generate(cfg, writers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "trace.json")
+	if err := os.WriteFile(path, texts[number].Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	set, err := kineto.Load(context.Background(), []string{path}, kineto.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	trace := set.Traces[0]
+	rank := answers.Ranks[number]
+	first := trace.UnixNs(rank.Steps[0].Start)
+	length := timeline.Nanos(rank.Steps[len(rank.Steps)-1].End - rank.Steps[0].Start)
+	wall := first - int64(lead)
+	b := timeline.NewBuilder(timeline.Options{Origin: uptime, StartedAt: time.Unix(0, wall)})
+	duration := lead + length + 30*ms
+	util := b.Track(timeline.TrackSpec{ID: "gpu0.util", Kind: timeline.KindRate, Unit: "%", Source: "NVML sample buffer", Resolution: 20 * time.Millisecond, Device: 0, Limit: 100})
+	for at := 20 * ms; at <= duration; at += 20 * ms {
+		util.Add(at, sampled)
+	}
+	main := b.Thread(timeline.Thread{NativeID: 1, Main: true, RunsCell: true})
+	loop := b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "<module>", File: "cell.py", Line: 2, FirstLine: 1}))
+	fetch := b.Child(loop, b.Frame(timeline.Frame{Function: "__next__", File: "/x/site-packages/torch/utils/data/dataloader.py", Line: 701, FirstLine: 690}))
+	b.Set(main, 0, loop, timeline.StatePython, false)
+	for _, s := range rank.Steps {
+		start := timeline.Nanos(trace.UnixNs(s.Start) - wall)
+		b.Set(main, start, fetch, timeline.StateWaiting, false)
+		b.Set(main, start+timeline.Nanos(s.DataWait), loop, timeline.StatePython, false)
+	}
+	b.Describe(func(r *timeline.Recording) {
+		r.GPUs = []timeline.GPU{{Index: 0, Name: "GPU", Source: "NVML sample buffer"}}
+	})
+	return b.Snapshot(duration), trace, rank, timeline.Bridge{Offset: uptime - wall, Error: 300}
+}
+
+func track(t *testing.T, rec *timeline.Recording, id string) timeline.Track {
+	t.Helper()
+	for _, tr := range rec.Tracks {
+		if tr.ID == id {
+			return tr
+		}
+	}
+	t.Fatalf("there is no track %s", id)
+	return timeline.Track{}
+}
+
+// busy sums a track's busy time between two times.
+func busy(tr timeline.Track, from, to timeline.Nanos) float64 {
+	sum := 0.0
+	for _, p := range tr.Points {
+		if a, b := max(p.From, from), min(p.At, to); a < b {
+			sum += p.Value / 100 * float64(b-a)
+		}
+	}
+	return sum
+}
+
+func TestExactActivityReplacesTheSampled(t *testing.T) {
+	rec, trace, rank, bridge := recorded(t)
+	m, err := Into(rec, trace, Options{Bridge: bridge})
+	if err != nil {
+		t.Fatal(err)
+	}
+	util := track(t, m.Recording, "gpu0.util")
+	want := float64(rank.All.KernelTime - rank.All.Idle)
+	if got := busy(util, m.Covered.Start, m.Covered.End); math.Abs(got-want) > 1 {
+		t.Errorf("busy %.0f ns, want %.0f", got, want)
+	}
+	if m.Covered.Start != lead || m.Error != 300 {
+		t.Errorf("covered from %v with error %v, want %v and 300ns", m.Covered.Start, m.Error, lead)
+	}
+	if got := busy(util, 0, lead); math.Abs(got-0.5*float64(lead)) > 1 {
+		t.Errorf("before the trace %.0f ns busy, want half of it as sampled", got)
+	}
+	last := timeline.Nanos(0)
+	for _, p := range util.Points {
+		if p.From < last || p.At <= p.From {
+			t.Fatalf("window %v to %v after one that ends at %v", p.From, p.At, last)
+		}
+		last = p.At
+	}
+	if old := track(t, rec, "gpu0.util"); old.Source != "NVML sample buffer" || len(old.Points) == len(util.Points) {
+		t.Error("the recording given was changed")
+	}
+	if !strings.Contains(util.Source, "torch.profiler trace, outside it NVML sample buffer") {
+		t.Errorf("source %q", util.Source)
+	}
+}
+
+func TestDiagnosisReadsTheExactIdle(t *testing.T) {
+	rec, trace, rank, bridge := recorded(t)
+	m, err := Into(rec, trace, Options{Bridge: bridge})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := diagnose.Run(m.Recording)
+	if len(d.GPUs) != 1 || d.Idle == nil {
+		t.Fatalf("%d GPUs and idle %v, want one GPU with its idle time", len(d.GPUs), d.Idle)
+	}
+	// Outside the trace the samples say half busy.
+	outside := (m.Recording.Duration - (m.Covered.End - m.Covered.Start)) / 2
+	covered := int64(m.Covered.End - m.Covered.Start)
+	want := covered - (rank.All.KernelTime - rank.All.Idle) + int64(outside)
+	sampledEnd := m.Recording.Duration % (20 * ms) // the last, unfinished window is unknown
+	if got := int64(d.GPUs[0].Idle); math.Abs(float64(got-want)) > float64(sampledEnd)+10 {
+		t.Errorf("idle %d ns, want %d (within %d)", got, want, sampledEnd)
+	}
+	var waits int64
+	for _, s := range rank.Steps {
+		waits += s.DataWait
+	}
+	var loading timeline.Nanos
+	for _, c := range d.Idle.Causes {
+		if c.Cause.Kind() == diagnose.Starvation {
+			loading += c.Nanos
+		}
+	}
+	if got := int64(loading); float64(got) < 0.95*float64(waits) || float64(got) > 1.1*float64(waits) {
+		t.Errorf("waiting for data: %v, want %v", time.Duration(got), time.Duration(waits))
+	}
+	before := diagnose.Run(rec)
+	if before.GPUs[0].Idle == d.GPUs[0].Idle {
+		t.Error("the merge changed nothing")
+	}
+}
+
+func TestLanesHoldEveryKernel(t *testing.T) {
+	rec, trace, rank, bridge := recorded(t)
+	m, err := Into(rec, trace, Options{Bridge: bridge})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(m.Lanes) != 1 || m.Lanes[0].Stream != 7 {
+		t.Fatalf("%d lanes, want stream 7 alone", len(m.Lanes))
+	}
+	l := m.Lanes[0]
+	sums := map[string]int64{}
+	for i := range l.Start {
+		sums[l.Names[l.Name[i]]] += int64(l.End[i] - l.Start[i])
+	}
+	for name, want := range rank.All.Kernels {
+		if sums[name] != want.Sum {
+			t.Errorf("%s ran %d ns, want %d", name, sums[name], want.Sum)
+		}
+	}
+	if l.Resolution != 0 {
+		t.Errorf("resolution %v of a lane that has every kernel", l.Resolution)
+	}
+}
+
+func TestBoundsKeepBusyTime(t *testing.T) {
+	rec, trace, rank, bridge := recorded(t)
+	m, err := Into(rec, trace, Options{Bridge: bridge, MaxWindows: 40, MaxKernels: 50})
+	if err != nil {
+		t.Fatal(err)
+	}
+	util := track(t, m.Recording, "gpu0.util")
+	if util.Step == 0 || len(util.Points) > 40+2+int(rec.Duration/(20*ms)) {
+		t.Errorf("%d windows with step %v, want at most 40 and the samples outside", len(util.Points), util.Step)
+	}
+	want := float64(rank.All.KernelTime - rank.All.Idle)
+	if got := busy(util, m.Covered.Start, m.Covered.End); math.Abs(got-want) > 1000 {
+		t.Errorf("busy %.0f ns after joining windows, want %.0f", got, want)
+	}
+	kernels, blocks := 0, 0
+	for _, l := range m.Lanes {
+		blocks += len(l.Start)
+		for i, n := range l.Count {
+			kernels += n
+			if i > 0 && l.Start[i] < l.End[i-1] {
+				t.Fatalf("block %d overlaps the one before", i)
+			}
+		}
+	}
+	if blocks > 50 || kernels != rank.All.Launches {
+		t.Errorf("%d blocks of %d kernels, want at most 50 of %d", blocks, kernels, rank.All.Launches)
+	}
+}
+
+func TestDevicesAreRenumbered(t *testing.T) {
+	rec, trace, _, bridge := recorded(t)
+	m, err := Into(rec, trace, Options{Bridge: bridge, Device: func(int) int { return 3 }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tr := track(t, m.Recording, "gpu3.util"); tr.Device != 3 || tr.Source != source {
+		t.Errorf("device %d, source %q", tr.Device, tr.Source)
+	}
+	if got := track(t, m.Recording, "gpu0.util").Source; got != "NVML sample buffer" {
+		t.Errorf("the other device's source is %q", got)
+	}
+	if n := len(m.Recording.GPUs); n != 2 || m.Recording.GPUs[1].Index != 3 {
+		t.Errorf("%d GPUs", n)
+	}
+}
+
+func TestBridgeFromTheRecordingsStart(t *testing.T) {
+	rec, trace, _, bridge := recorded(t)
+	if got := BridgeOf(rec); got.Offset != bridge.Offset || got.Error < bridge.Error {
+		t.Errorf("bridge %+v, want offset %d and a larger error", got, bridge.Offset)
+	}
+	m, err := Into(rec, trace, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Covered.Start != lead {
+		t.Errorf("covered from %v, want %v", m.Covered.Start, lead)
+	}
+}
+
+func TestTraceOfAnotherTimeIsRefused(t *testing.T) {
+	rec, trace, _, bridge := recorded(t)
+	bridge.Offset += int64(time.Hour)
+	if _, err := Into(rec, trace, Options{Bridge: bridge}); !errors.Is(err, ErrOtherTime) {
+		t.Errorf("error %v, want ErrOtherTime", err)
+	}
+	if _, err := Into(rec, &kineto.Trace{}, Options{Bridge: bridge}); err == nil {
+		t.Error("an empty trace was merged")
+	}
+}
+
+// The real clocks of this machine: a kernel stamped with the wall clock between
+// two readings of CLOCK_MONOTONIC must land between them.
+func TestMeasuredBridgePlacesAKernel(t *testing.T) {
+	b := timeline.NewBuilder(timeline.Options{})
+	before := timeline.Monotonic()
+	stamp := timeline.Realtime()
+	after := timeline.Monotonic()
+	text := fmt.Sprintf(`{"distributedInfo": {"rank": 0}, "traceEvents": [
+{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": %d.%03d, "dur": 1.000, "args": {"stream": 7, "correlation": 1}},
+{"ph": "X", "cat": "cpu_op", "name": "op", "pid": 9, "tid": 9, "ts": %d.%03d, "dur": 5.000, "args": {}}]}`,
+		stamp/1000, stamp%1000, stamp/1000, stamp%1000)
+	path := filepath.Join(t.TempDir(), "trace.json")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	set, err := kineto.Load(context.Background(), []string{path}, kineto.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec := b.Snapshot(b.Since(timeline.Monotonic()) + timeline.Nanos(time.Second))
+	bridge := timeline.Measure(timeline.Monotonic, timeline.Realtime)
+	m, err := Into(rec, set.Traces[0], Options{Bridge: bridge})
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := m.Lanes[0].Start[0]
+	slack := timeline.Nanos(bridge.Error)
+	if low, high := b.Since(before)-slack, b.Since(after)+slack; start < low || start > high {
+		t.Errorf("the kernel starts at %v, want %v to %v", start, low, high)
+	}
+}

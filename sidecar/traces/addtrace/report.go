@@ -1,0 +1,278 @@
+package addtrace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/omni-perf/omni-perf/sidecar/traces/kineto"
+	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/understand/report"
+	"github.com/omni-perf/omni-perf/sidecar/understand/words"
+)
+
+// File merges the trace in a file, or that of a folder which was taken during the
+// recording, into a report. Its errors are sentences about the trace.
+func File(ctx context.Context, v *report.View, path string) (*report.View, error) {
+	set, err := kineto.Load(ctx, []string{path}, kineto.Options{})
+	if err != nil {
+		return nil, err
+	}
+	var merged []*report.View
+	var names []string
+	for _, t := range set.Traces {
+		if rank := v.Target().Rank; rank != nil && len(set.Traces) > 1 && t.Rank != *rank {
+			continue
+		}
+		var m *report.View
+		switch m, err = Report(v, t); {
+		case err == nil:
+			merged, names = append(merged, m), append(names, t.File)
+		case !errors.Is(err, ErrOtherTime):
+			return nil, err
+		}
+	}
+	switch {
+	case len(merged) == 1:
+		return merged[0], nil
+	case len(merged) > 1:
+		return nil, fmt.Errorf("%d traces were taken during this recording; name one: %s", len(merged), words.List(names))
+	case err == nil:
+		err = fmt.Errorf("no trace in %s is of the recording's rank", path)
+	}
+	return nil, err
+}
+
+// Report merges a trace into a report: the kernels become its lanes, the exact
+// activity takes the place of the sampled one, and idle time is diagnosed anew. All
+// else stays as it was recorded.
+func Report(v *report.View, trace *kineto.Trace) (*report.View, error) {
+	rec := restore(v)
+	m, err := Into(rec.Recording, trace, Options{Bridge: rec.bridge(), Device: ordinals(v, trace)})
+	if err != nil {
+		return nil, err
+	}
+	found := diagnose.Options{Line: rec.line}.Run(m.Recording)
+	again, err := report.Build(m.Recording, &found, report.Options{Home: home, Line: rec.line, Kernels: m.Kernels()})
+	if err != nil {
+		return nil, fmt.Errorf("the trace does not fit the report: %w", err)
+	}
+	doc := *v.Document
+	p := patch{from: again, to: &doc, raw: rec}
+	p.devices()
+	p.idle()
+	p.findings()
+	doc.Notes = append(slices.Clone(v.Notes), report.Note{
+		ID: "trace-merged", Args: map[string]any{"start_ns": int64(m.Covered.Start), "end_ns": int64(m.Covered.End), "error_ns": int64(m.Error)},
+		Text: m.sentence(),
+	})
+	return report.Check(&doc)
+}
+
+// ordinals converts CUDA's device numbers to the driver's, which differ where a
+// program may use some devices only (CUDA_VISIBLE_DEVICES). Where the trace has as
+// many devices as the report says were used, they are the same in the same order.
+func ordinals(v *report.View, trace *kineto.Trace) func(int) int {
+	var used, traced []int
+	for _, d := range v.Devices {
+		if d.Used || len(d.Processes) > 0 {
+			used = append(used, d.Number)
+		}
+	}
+	for _, d := range trace.Device.Device {
+		if n := int(d); n >= 0 && n < maxDevices && !slices.Contains(traced, n) {
+			traced = append(traced, n)
+		}
+	}
+	slices.Sort(used)
+	slices.Sort(traced)
+	return func(ordinal int) int {
+		if at := slices.Index(traced, ordinal); at >= 0 && len(traced) == len(used) {
+			return used[at]
+		}
+		return ordinal
+	}
+}
+
+// patch takes what a trace changes from one report into another.
+type patch struct {
+	from *report.View
+	to   *report.Document
+	raw  *restored
+	// device is the index in to of each device in from.
+	device []int
+}
+
+// devices takes over times, sources, activity and kernels, by the devices' numbers.
+func (p *patch) devices() {
+	p.to.Devices, p.to.Tracks = slices.Clone(p.to.Devices), slices.Clone(p.to.Tracks)
+	for _, d := range p.from.Devices {
+		at := slices.IndexFunc(p.to.Devices, func(o report.Device) bool { return o.Number == d.Number })
+		if at < 0 {
+			at = len(p.to.Devices)
+			p.to.Devices = append(p.to.Devices, report.Device{Host: d.Host, Number: d.Number, Name: d.Name})
+		}
+		o := &p.to.Devices[at]
+		o.BusyNS, o.IdleNS, o.UnknownNS, o.Used = d.BusyNS, d.IdleNS, d.UnknownNS, d.Used
+		o.Source, o.ResolutionNS, o.Processes = d.Source, d.ResolutionNS, []int{}
+		for _, process := range d.Processes {
+			o.Processes = append(o.Processes, p.process(process))
+		}
+		p.device = append(p.device, at)
+	}
+	for i := range p.from.Devices {
+		activity := p.from.DeviceTrack(i, "gpu.util")
+		if activity == nil {
+			continue
+		}
+		track, device := *activity, p.device[i]
+		track.Device = &device
+		at := slices.IndexFunc(p.to.Tracks, func(t report.Track) bool { return t.ID == track.ID && t.Device != nil && *t.Device == device })
+		if at < 0 {
+			p.to.Tracks = append(p.to.Tracks, track)
+		} else {
+			p.to.Tracks[at] = track
+		}
+	}
+	p.to.Kernels = nil
+	for _, lane := range p.from.Kernels {
+		lane.Device = p.device[lane.Device]
+		p.to.Kernels = append(p.to.Kernels, lane)
+	}
+}
+
+// idle takes over what the devices waited for, in all and in each step and line.
+func (p *patch) idle() {
+	p.to.Idle = nil
+	if old := p.from.Idle; old != nil {
+		idle := *old
+		idle.Causes, idle.Devices = p.causes(old.Causes), nil
+		for _, d := range old.Devices {
+			d.Device, d.Causes = p.device[d.Device], p.causes(d.Causes)
+			idle.Devices = append(idle.Devices, d)
+		}
+		p.to.Idle = &idle
+	}
+	p.to.Steps = slices.Clone(p.to.Steps)
+	for i := range min(len(p.to.Steps), len(p.from.Steps)) { // the same marks, in the same order
+		p.to.Steps[i].BusyNS, p.to.Steps[i].IdleNS = p.from.Steps[i].BusyNS, p.from.Steps[i].IdleNS
+	}
+	type key struct{ file, line, process int }
+	idle := make(map[key]int64)
+	for _, l := range p.from.Lines {
+		if file := p.file(&l.File); file != nil {
+			idle[key{*file, l.Line, p.process(l.Process)}] = l.IdleNS
+		}
+	}
+	p.to.Lines = slices.Clone(p.to.Lines)
+	for i := range p.to.Lines {
+		l := &p.to.Lines[i]
+		l.IdleNS = idle[key{l.File, l.Line, l.Process}]
+	}
+}
+
+func (p *patch) causes(list []report.Cause) []report.Cause {
+	out := slices.Clone(list)
+	for i := range out {
+		c := &out[i]
+		c.File, c.Function = p.file(c.File), p.function(c.Function)
+		if c.File == nil {
+			c.Line, c.Function = nil, nil
+		}
+	}
+	return out
+}
+
+// process is the index in the report of a process of the other.
+func (p *patch) process(i int) int { return p.raw.process(p.from.Processes[i].PID) }
+
+// file is the index in the report of a file of the other, by the restored name.
+func (p *patch) file(i *int) *int {
+	if i == nil {
+		return nil
+	}
+	from := p.from.Files[*i]
+	for at, f := range p.to.Files {
+		if sameCount(from.ExecutionCount, f.ExecutionCount) && (from.Name == f.Name || from.Name == p.raw.raw[at]) {
+			return &at
+		}
+	}
+	return nil
+}
+
+func sameCount(a, b *int) bool { return a == nil && b == nil || a != nil && b != nil && *a == *b }
+
+func (p *patch) function(i *int) *int {
+	if i == nil {
+		return nil
+	}
+	f := p.from.Functions[*i]
+	file := p.file(&f.File)
+	at := slices.IndexFunc(p.to.Functions, func(o report.Function) bool {
+		return file != nil && o.File == *file && o.Name == f.Name && o.FirstLine == f.FirstLine
+	})
+	if at < 0 {
+		return nil
+	}
+	return &at
+}
+
+// ofActivity are the findings that rest on when devices worked: the trace knows
+// better. Of all others the recording knew more than the report.
+var ofActivity = []diagnose.FindingID{
+	diagnose.GPUWaitsForData, diagnose.GPUWaitsForLaunches, diagnose.GPUWaitsForHost, diagnose.GPUWaitsForIO, diagnose.GPUWaitsForCheckpoint,
+	diagnose.GPUWaitsForCompilation, diagnose.GPUWaitsForRanks, diagnose.GPUWaitsForWaits, diagnose.GPUWaitsForContention,
+	diagnose.GPUWaitsForCopies, diagnose.GPUWaitsForSync, diagnose.GPUWaitsAtStart, diagnose.GPUWaitsAtExit, diagnose.GPUIdleUndecided, diagnose.GPUIdle, diagnose.GPUBusy,
+	diagnose.GPUUnused, diagnose.SomeGPUsIdle, diagnose.SyncInLoop,
+}
+
+func isOfActivity(f report.Finding) bool {
+	return slices.Contains(ofActivity, diagnose.FindingID(f.ID))
+}
+
+// findings takes over those of activity, before the others, and the headline if it
+// tells one of them, now or before.
+func (p *patch) findings() {
+	headline, from := p.to.Headline, p.from.Headline
+	var list []report.Finding
+	for _, f := range p.from.Findings {
+		if isOfActivity(f) {
+			f.File, f.Function = p.file(f.File), p.function(f.Function)
+			if f.File == nil {
+				f.Line, f.Function = nil, nil
+			}
+			list = append(list, f)
+		}
+	}
+	kept := make(map[int]int) // where the others are now
+	for i, f := range p.to.Findings {
+		if !isOfActivity(f) {
+			kept[i] = len(list)
+			list = append(list, f)
+		}
+	}
+	told := func(h report.Headline, findings []report.Finding) bool {
+		return h.Finding != nil && isOfActivity(findings[*h.Finding])
+	}
+	switch {
+	case told(from, p.from.Findings):
+		at := slices.IndexFunc(list, func(f report.Finding) bool { return f.ID == p.from.Findings[*from.Finding].ID })
+		headline = report.Headline{Kind: from.Kind, Finding: &at, Text: from.Text, Hint: from.Hint}
+	case told(headline, p.to.Findings) || headline.Finding == nil && headline.Kind == report.HeadlineSummary:
+		headline = report.Headline{Kind: report.HeadlineSummary, Text: from.Text, Hint: from.Hint}
+	case headline.Finding != nil:
+		at := kept[*headline.Finding]
+		headline.Finding = &at
+	}
+	headline.Limits = []int{}
+	for _, i := range p.to.Headline.Limits {
+		if at, ok := kept[i]; ok {
+			headline.Limits = append(headline.Limits, at)
+		}
+	}
+	if list == nil {
+		list = []report.Finding{}
+	}
+	p.to.Findings, p.to.Headline = list, headline
+}

@@ -1,0 +1,221 @@
+package addtrace
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/show/chart"
+	"github.com/omni-perf/omni-perf/sidecar/traces/synth"
+	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/understand/report"
+	"github.com/omni-perf/omni-perf/sidecar/understand/wording"
+	"github.com/omni-perf/omni-perf/sidecar/understand/words"
+)
+
+// The whole way of a trace: one rank of two, whose clock is off, laid over the
+// recording of its cell by a bridge that is off as far as it says, into the
+// diagnosis, the report and the picture.
+func TestATraceReachesReportAndPicture(t *testing.T) {
+	cfg := synth.Config{Seed: 11, Ranks: 2, Steps: 8, DataWait: 8 * time.Millisecond, ClockSkew: 5 * time.Millisecond}
+	rec, trace, rank, bridge := recordedRank(t, cfg, 1, 0)
+	if rank.Skew == 0 {
+		t.Fatal("the rank's clock is right, nothing is tested")
+	}
+	bridge.Offset += bridge.Error
+	m, err := Into(rec, trace, Options{Bridge: bridge, Device: func(int) int { return 0 }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := diagnose.Run(m.Recording)
+	r, err := report.Build(m.Recording, &d, report.Options{Kernels: m.Kernels()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	exact := m.Error.Seconds() + 1e-9
+
+	checkLanes(t, r, rank, exact)
+	checkIdle(t, r, rank, exact)
+
+	svg, err := chart.SVG(r, chart.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for stream := range rank.All.Streams {
+		if want := fmt.Sprintf(">GPU 0 stream %d<", stream); !bytes.Contains(svg, []byte(want)) {
+			t.Errorf("the picture does not say %q", want)
+		}
+	}
+	if want := wording.Certainty(d.Idle.Certainty)[:40]; !bytes.Contains(svg, []byte(want)) {
+		t.Errorf("the picture does not say how exact it is: %q", want)
+	}
+	if len(svg) > 200<<10 {
+		t.Errorf("the picture has %d bytes", len(svg))
+	}
+}
+
+// checkLanes looks for every kernel in the lanes, and for the first and the last
+// of each step where they ran.
+func checkLanes(t *testing.T, r *report.View, rank synth.RankAnswers, exact float64) {
+	t.Helper()
+	type sum struct {
+		count   int
+		seconds float64
+	}
+	sums := map[string]sum{}
+	var starts, ends []float64
+	for _, l := range r.Kernels {
+		if _, ok := rank.All.Streams[l.Stream]; !ok || r.Devices[l.Device].Number != 0 || l.ResolutionNS != 0 {
+			t.Errorf("a lane of GPU %d, stream %d, at %d ns", l.Device, l.Stream, l.ResolutionNS)
+		}
+		at := int64(0)
+		for i := range l.GapNS {
+			s := sums[l.Names[l.Name[i]]]
+			sums[l.Names[l.Name[i]]] = sum{s.count + int(l.Count[i]), s.seconds + report.Seconds(l.LengthNS[i])}
+			starts = append(starts, report.Seconds(at+l.GapNS[i]))
+			at += l.GapNS[i] + l.LengthNS[i]
+			ends = append(ends, report.Seconds(at))
+		}
+	}
+	if len(r.Kernels) != len(rank.All.Streams) || len(r.Kernels) < 2 {
+		t.Errorf("%d lanes, want %d and several", len(r.Kernels), len(rank.All.Streams))
+	}
+	for name, want := range rank.All.Kernels {
+		if got := sums[name]; got.count != want.Count || math.Abs(got.seconds-float64(want.Sum)/1e9) > 1e-9*float64(want.Count) {
+			t.Errorf("%s: %d times in %.9f s, want %d in %d ns", name, got.count, got.seconds, want.Count, want.Sum)
+		}
+	}
+	near := func(times []float64, want int64) bool {
+		at := (lead + timeline.Nanos(want-rank.Steps[0].Start)).Seconds()
+		return slices.ContainsFunc(times, func(got float64) bool { return math.Abs(got-at) <= exact })
+	}
+	for _, s := range rank.Steps {
+		if !near(starts, s.FirstWork) || !near(ends, s.LastWork) {
+			t.Errorf("step %d: no kernel where its first or last one ran", s.Number)
+		}
+	}
+}
+
+func abs(v int64) int64 { return max(v, -v) }
+
+// checkIdle compares the diagnosis with what the device truly did. Outside of
+// the trace the samples say idle.
+func checkIdle(t *testing.T, r *report.View, rank synth.RankAnswers, exact float64) {
+	t.Helper()
+	g := r.Devices[0]
+	busy := int64(rank.All.KernelTime - rank.All.Idle)
+	if abs(g.BusyNS-busy) > 10 || g.BusyNS+g.IdleNS+g.UnknownNS != r.DurationNS || g.UnknownNS > 20e6 {
+		t.Errorf("busy %d ns, idle %d and unknown %d of %d; it was busy for %d", g.BusyNS, g.IdleNS, g.UnknownNS, r.DurationNS, busy)
+	}
+	if r.Idle.Method != string(diagnose.ByWindows) || strings.Contains(r.Idle.Text, "Estimated") {
+		t.Errorf("certainty %q by %q, want exact windows", r.Idle.Text, r.Idle.Method)
+	}
+	if !strings.Contains(g.Source, source) {
+		t.Errorf("source %q", g.Source)
+	}
+	waits, loading := 0.0, 0.0
+	for _, s := range rank.Steps {
+		waits += float64(s.DataWait) / 1e9
+	}
+	for _, c := range r.Idle.Causes {
+		if c.LowNS != nil || c.HighNS != nil {
+			t.Errorf("%s has bounds, want none", c.Text)
+		}
+		if diagnose.Cause(c.ID).Kind() == diagnose.Starvation {
+			loading += report.Seconds(c.NS)
+		}
+	}
+	if edges := float64(2*len(rank.Steps)) * exact; math.Abs(loading-waits) > edges {
+		t.Errorf("waiting for data %.9f s, want %.9f within %.9f", loading, waits, edges)
+	}
+}
+
+// saved is the report of a recording as it comes back from a file.
+func saved(t *testing.T, rec *timeline.Recording) *report.View {
+	t.Helper()
+	d := diagnose.Run(rec)
+	r, err := report.Build(rec, &d, report.Options{Home: "/home/ann"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(r.Document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err = report.Read(text); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// A saved report and the trace give what the recording and the trace would have given.
+func TestATraceGoesIntoASavedReport(t *testing.T) {
+	cfg := synth.Config{Seed: 11, Ranks: 2, Steps: 8, DataWait: 8 * time.Millisecond, ClockSkew: 5 * time.Millisecond}
+	rec, trace, rank, bridge := recordedRank(t, cfg, 1, 0)
+	for i, f := range rec.Frames {
+		if f.File == "cell.py" {
+			rec.Frames[i].File = "/home/ann/project/train.py"
+		}
+	}
+	rec.GPUs = []timeline.GPU{{Index: 0, Name: "H", PIDs: []int{rec.Target.PID}, OtherProcesses: -1}}
+	rec.Wall = timeline.Wall{Begin: bridge, End: bridge}
+	before := saved(t, rec)
+	r, err := Report(before, trace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	exact := float64(bridge.Error)/1e9 + 1e-6 // spans of a report end on microseconds
+	checkLanes(t, r, rank, exact)
+	checkIdle(t, r, rank, exact)
+
+	m, err := Into(rec, trace, Options{Bridge: bridge, Device: func(int) int { return 0 }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	direct := saved(t, m.Recording)
+	if got, want := causesOf(r), causesOf(direct); got != want {
+		t.Errorf("causes\n%s\nwant\n%s", got, want)
+	}
+	if got, want := r.Headline.Text, direct.Headline.Text; got != want {
+		t.Errorf("headline %q, want %q", got, want)
+	}
+	if len(r.Threads) != len(before.Threads) || !slices.Equal(r.Spans.Node, before.Spans.Node) {
+		t.Error("the stacks were changed")
+	}
+	note := r.Notes[len(r.Notes)-1]
+	if want := "known to " + words.Duration(m.Error); note.ID != "trace-merged" || !strings.HasSuffix(note.Text, want) {
+		t.Errorf("note %q, want it to end in %q", note.Text, want)
+	}
+	if before.Idle.IdleNS == r.Idle.IdleNS || len(before.Kernels) != 0 {
+		t.Error("the report that was given was changed, or nothing was")
+	}
+	again, err := Report(r, trace) // a second time changes nothing
+	if err != nil || causesOf(again) != causesOf(r) || len(again.Kernels) != len(r.Kernels) {
+		t.Errorf("merged twice: %v", err)
+	}
+}
+
+// causesOf writes the causes down, times to the tenth of a millisecond.
+func causesOf(r *report.View) string {
+	var b strings.Builder
+	for _, c := range r.Idle.Causes {
+		fmt.Fprintf(&b, "%s at %s:%v %.1f ms\n", c.ID, r.FileName(c.File), c.Line != nil, float64(c.NS)/1e6)
+	}
+	return b.String()
+}
+
+func TestATraceOfAnotherTimeGoesIntoNoReport(t *testing.T) {
+	rec, trace, _, bridge := recorded(t)
+	bridge.Offset += int64(time.Hour)
+	rec.Wall = timeline.Wall{Begin: bridge}
+	if _, err := Report(saved(t, rec), trace); !errors.Is(err, ErrOtherTime) {
+		t.Errorf("error %v, want ErrOtherTime", err)
+	}
+}

@@ -1,0 +1,204 @@
+package findings
+
+import (
+	"math"
+
+	"github.com/omni-perf/omni-perf/sidecar/traces/analyses"
+	"github.com/omni-perf/omni-perf/sidecar/traces/table"
+)
+
+// Thresholds: below them a finding is too small to begin with.
+const (
+	leastIdle   = 0.02 // devices that are busy for 98 % have nothing to gain here
+	leastPlace  = 0.10 // a line that a tenth of the idle time or of the time goes to
+	leastLoader = 0.05 // waiting for data for a twentieth of the steps
+	leastDrain  = 0.05 // a twentieth of the idle time
+	leastCalls  = 0.10 // a tenth of the devices' idle time
+	leastUnused = 0.25 // a quarter of the reserved memory
+)
+
+// deviceIdle is what there is of every trace with device events.
+func deviceIdle(t Tables) *Finding {
+	ranks, devices := t.get(analyses.TableTemporal), t.get(analyses.TableTemporalByDevice)
+	if ranks.Len() == 0 {
+		return nil
+	}
+	known := devices.Len() > 0
+	if !known {
+		devices = ranks // HTA's modes, or a table not asked for
+	}
+	var idle, all float64
+	worst, least := 0, 0
+	share := func(row int) float64 {
+		return ratio(devices.FloatAt("idle_time_us", row), devices.FloatAt("kernel_time_us", row))
+	}
+	for r := range devices.Len() {
+		idle += devices.FloatAt("idle_time_us", r)
+		all += devices.FloatAt("kernel_time_us", r)
+		if share(r) > share(worst) {
+			worst = r
+		}
+		if share(r) < share(least) {
+			least = r
+		}
+	}
+	f := &Finding{
+		ID: DeviceIdle, Value: ratio(idle, all), Unit: Share,
+		Evidence: map[string]float64{
+			"idle_us": idle, "device_us": all, "ranks": float64(ranks.Len()),
+			"highest_share": share(worst), "lowest_share": share(least),
+		},
+	}
+	if known {
+		f.Evidence["devices"] = float64(devices.Len())
+	}
+	if devices.Len() > 1 && share(worst) > share(least) { // whose is the highest share
+		f.Rank, f.Device = pointer(devices.IntAt("rank", worst)), pointer(devices.IntAt("device", worst))
+	}
+	return f
+}
+
+// worthACause tells traces whose devices were idle long enough to ask why.
+func worthACause(t Tables) bool {
+	idle := deviceIdle(t)
+	return idle != nil && idle.Value >= leastIdle
+}
+
+// sumBy adds up a column by the text of another.
+func sumBy(t *table.Table, key, value string) (sums map[string]float64, all float64) {
+	sums = map[string]float64{}
+	for r := range t.Len() {
+		v := t.FloatAt(value, r)
+		if math.IsNaN(v) {
+			continue
+		}
+		sums[t.TextAt(key, r)] += v
+		all += v
+	}
+	return sums, all
+}
+
+// idleCause is the largest cause of the devices' idle time.
+func idleCause(t Tables) *Finding {
+	sums, all := sumBy(t.get(analyses.TableIdleCauses), "cause", "device_idle_us")
+	if all <= 0 || !worthACause(t) {
+		return nil
+	}
+	f := &Finding{ID: IdleCause, Unit: Share, Evidence: t.onDevices(map[string]float64{"idle_us": all})}
+	for _, cause := range analyses.IdleCauses() {
+		f.Evidence[cause+"_us"] = sums[cause]
+		if part := ratio(sums[cause], all); part > f.Value {
+			f.Value, f.Name = part, cause
+		}
+	}
+	return f
+}
+
+// launchCalls is the devices' idle time during which the host was inside the call that
+// launched the next work; the call is the one that most of it went to, on all ranks.
+func launchCalls(t Tables) *Finding {
+	idle, all := sumBy(t.get(analyses.TableIdleCauses), "cause", "device_idle_us")
+	calls := t.get(analyses.TableCalls)
+	type sums struct{ inside, count, total, longest, slow float64 }
+	by := map[string]sums{}
+	row := map[string]int{} // where most of it was
+	top := ""
+	for r := range calls.Len() {
+		name, s := calls.TextAt("call", r), by[calls.TextAt("call", r)]
+		by[name] = sums{s.inside + calls.FloatAt("inside_us", r), s.count + calls.FloatAt("count", r),
+			s.total + calls.FloatAt("total_us", r), max(s.longest, calls.FloatAt("max_us", r)), s.slow + calls.FloatAt("slow_calls", r)}
+		if at, ok := row[name]; !ok || calls.FloatAt("inside_us", r) > calls.FloatAt("inside_us", at) {
+			row[name] = r
+		}
+		if top == "" || by[name].inside > by[top].inside {
+			top = name
+		}
+	}
+	if top == "" || !worthACause(t) {
+		return nil
+	}
+	inside, s := idle[analyses.CauseInsideCall], by[top]
+	return &Finding{
+		ID: LaunchCalls, Value: ratio(inside, all), Unit: Share, Threshold: leastCalls,
+		Name: top, Place: parsed(calls.TextAt("caller", row[top])),
+		Evidence: t.onDevices(map[string]float64{
+			"idle_us": inside, "calls": s.count, "mean_us": ratio(s.total, s.count), "max_us": s.longest, "slow_calls": s.slow,
+		}),
+	}
+}
+
+// synchronising is the call whose waiting left the devices without work for
+// longest.
+func synchronising(t Tables) *Finding {
+	calls := t.get(analyses.TableCalls)
+	type sums struct{ drained, total, count, gaps float64 }
+	by := map[string]sums{}
+	row := map[string]int{} // where most of it was
+	top := ""
+	for r := range calls.Len() {
+		name := calls.TextAt("call", r)
+		if calls.TextAt("synchronising", r) == "" {
+			continue
+		}
+		s := by[name]
+		by[name] = sums{s.drained + calls.FloatAt("drained_us", r), s.total + calls.FloatAt("total_us", r),
+			s.count + calls.FloatAt("count", r), s.gaps + calls.FloatAt("drained_gaps", r)}
+		if at, ok := row[name]; !ok || calls.FloatAt("total_us", r) > calls.FloatAt("total_us", at) {
+			row[name] = r
+		}
+		if top == "" || by[name].drained > by[top].drained {
+			top = name
+		}
+	}
+	idle := deviceIdle(t)
+	if top == "" || !worthACause(t) {
+		return nil
+	}
+	s := by[top]
+	return &Finding{
+		ID: Synchronising, Value: ratio(s.drained, idle.Evidence["idle_us"]), Unit: Share, Threshold: leastDrain,
+		Name: top, Place: parsed(calls.TextAt("caller", row[top])),
+		Evidence: t.onDevices(map[string]float64{"idle_us": s.drained, "gaps": s.gaps, "calls": s.count, "total_us": s.total}),
+	}
+}
+
+// hiddenCommunication is the share of communication under computation, over all
+// ranks that communicate.
+func hiddenCommunication(t Tables) *Finding {
+	overlap := t.get(analyses.TableOverlap)
+	kernels, _ := sumBy(t.get(analyses.TableKernels), "kernel_type", "sum_us")
+	sum, n := 0.0, 0
+	for r := range overlap.Len() {
+		if p := overlap.FloatAt("comp_comm_overlap_pctg", r); !math.IsNaN(p) {
+			sum += p / 100
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return &Finding{
+		ID: HiddenComm, Value: sum / float64(n), Unit: Share,
+		Evidence: map[string]float64{"ranks": float64(n), "communication_us": kernels[analyses.Communication.String()]},
+	}
+}
+
+// straggler is the rank that made the others wait for longest.
+func straggler(t Tables) *Finding {
+	s := t.get(analyses.TableStragglers)
+	worst := -1
+	for r := range s.Len() {
+		if worst < 0 || s.FloatAt("made_wait_us", r) > s.FloatAt("made_wait_us", worst) {
+			worst = r
+		}
+	}
+	if worst < 0 || s.FloatAt("made_wait_us", worst) <= 0 {
+		return nil
+	}
+	return &Finding{
+		ID: Straggler, Value: s.FloatAt("made_wait_us", worst), Unit: Micros, Rank: pointer(s.IntAt("rank", worst)),
+		Evidence: map[string]float64{
+			"times_last": s.FloatAt("times_last", worst), "collectives": s.FloatAt("collectives", worst), "ranks": float64(s.Len()),
+		},
+	}
+}

@@ -1,0 +1,265 @@
+package findings
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/omni-perf/omni-perf/sidecar/traces/analyses"
+	"github.com/omni-perf/omni-perf/sidecar/traces/snapshot"
+	"github.com/omni-perf/omni-perf/sidecar/traces/table"
+)
+
+// made builds a table from a header of name:kind and rows of cells.
+func made(name, header string, rows ...[]any) *table.Table {
+	kinds := map[string]table.Kind{"int": table.Int, "text": table.Text, "us": table.Micros, "pct": table.Percent, "ratio": table.Ratio, "bytes": table.Bytes}
+	t := table.New(name, "")
+	for _, column := range strings.Fields(header) {
+		key, kind, _ := strings.Cut(column, ":")
+		t.Columns = append(t.Columns, &table.Column{Name: key, Kind: kinds[kind]})
+	}
+	for _, row := range rows {
+		t.Add(row...)
+	}
+	return t
+}
+
+// devices has a row of idle and whole time per device.
+func devices(rows ...[]any) Tables {
+	const header = "rank:int device:int idle_time_us:us kernel_time_us:us"
+	perRank := map[int]bool{}
+	ranks := made(analyses.TableTemporal, "rank:int idle_time_us:us kernel_time_us:us")
+	for _, row := range rows {
+		if rank := row[0].(int); !perRank[rank] {
+			perRank[rank] = true
+			ranks.Add(rank, 0.0, 0.0)
+		}
+	}
+	return Tables{ranks, made(analyses.TableTemporalByDevice, header, rows...)}
+}
+
+func find(list []Finding, id ID) *Finding {
+	if at := slices.IndexFunc(list, func(f Finding) bool { return f.ID == id }); at >= 0 {
+		return &list[at]
+	}
+	return nil
+}
+
+// figures prints a finding's value and evidence, by name.
+func figures(f *Finding, names ...string) string {
+	parts := []string{fmt.Sprintf("%.4g", f.Value)}
+	for _, name := range names {
+		parts = append(parts, fmt.Sprintf("%s=%.4g", name, f.Evidence[name]))
+	}
+	return strings.Join(parts, " ")
+}
+
+func TestDeviceIdle(t *testing.T) {
+	for name, c := range map[string]struct {
+		tables       Tables
+		want         string
+		rank, device int64 // -1: none is named
+	}{
+		"one device":             {devices([]any{3, 0, 25.0, 100.0}), "0.25 ranks=1 devices=1 highest_share=0.25", -1, -1},
+		"ranks":                  {devices([]any{0, 0, 10.0, 100.0}, []any{1, 1, 50.0, 100.0}), "0.3 ranks=2 devices=2 highest_share=0.5", 1, 1},
+		"several devices":        {devices([]any{0, 0, 50.0, 100.0}, []any{0, 1, 60.0, 100.0}), "0.55 ranks=1 devices=2 highest_share=0.6", 0, 1},
+		"alike: none is highest": {devices([]any{0, 0, 50.0, 100.0}, []any{0, 1, 50.0, 100.0}), "0.5 ranks=1 devices=2 highest_share=0.5", -1, -1},
+		"events without length":  {devices([]any{0, 0, 0.0, 0.0}), "0 ranks=1 devices=1 highest_share=0", -1, -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := find(Of(c.tables), DeviceIdle)
+			if f == nil {
+				t.Fatal("no finding")
+			}
+			if got := figures(f, "ranks", "devices", "highest_share"); got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+			named := func(p *int64) int64 {
+				if p == nil {
+					return -1
+				}
+				return *p
+			}
+			if named(f.Rank) != c.rank || named(f.Device) != c.device {
+				t.Errorf("about rank %d, device %d, want %d and %d", named(f.Rank), named(f.Device), c.rank, c.device)
+			}
+		})
+	}
+}
+
+func causes(rows ...[]any) *table.Table {
+	return made(analyses.TableIdleCauses, "rank:int cause:text device_idle_us:us", rows...)
+}
+
+const callHeader = "rank:int call:text synchronising:text count:int total_us:us max_us:us slow_calls:int inside_us:us drained_gaps:int drained_us:us caller:text"
+
+func TestCausesOfIdleTime(t *testing.T) {
+	tables := append(devices([]any{0, 0, 100.0, 200.0}, []any{1, 0, 100.0, 200.0}),
+		causes([]any{0, analyses.CauseNotLaunched, 30.0}, []any{0, analyses.CauseInsideCall, 20.0}, []any{1, analyses.CauseInsideCall, 50.0}),
+		made(analyses.TableCalls, callHeader,
+			[]any{0, "cudaDeviceGetStreamPriorityRange", "", 3, 900.0, 800.0, 1, 0.0, 0, 0.0, ""},
+			[]any{0, "cudaLaunchKernel", "", 50, 80.0, 60.0, 1, 18.0, 0, 0.0, "train.py(4): step"},
+			[]any{0, "cudaMemcpyAsync", "", 5, 20.0, 9.0, 0, 2.0, 0, 0.0, ""},
+			[]any{0, "cudaStreamSynchronize", "yes", 4, 70.0, 30.0, 0, 0.0, 2, 60.0, "train.py(9): log"},
+			[]any{1, "cudaStreamSynchronize", "yes", 4, 90.0, 30.0, 0, 0.0, 1, 20.0, "other.py(2): log"},
+			[]any{1, "cudaDeviceSynchronize", "yes", 1, 500.0, 500.0, 0, 0.0, 1, 5.0, ""}))
+	list := Of(tables)
+	if f := find(list, IdleCause); f == nil || f.Name != analyses.CauseInsideCall || figures(f, "idle_us") != "0.7 idle_us=100" {
+		t.Errorf("got %+v", f)
+	}
+	if f := find(list, LaunchCalls); f == nil || f.Name != "cudaLaunchKernel" || f.Place.Function != "step" || figures(f, "idle_us", "max_us") != "0.7 idle_us=70 max_us=60" {
+		t.Errorf("got %+v", f)
+	}
+	if f := find(list, Synchronising); f == nil || f.Name != "cudaStreamSynchronize" || f.Place.File != "other.py" || figures(f, "calls", "gaps", "total_us") != "0.4 calls=8 gaps=3 total_us=160" {
+		t.Errorf("got %+v", f)
+	}
+}
+
+// TestLaunchCallsAreOfAllRanks: a call's figures are those of every rank that made
+// it, its place that of the rank it kept idle longest.
+func TestLaunchCallsAreOfAllRanks(t *testing.T) {
+	tables := append(devices([]any{0, 0, 100.0, 200.0}, []any{1, 0, 100.0, 200.0}),
+		causes([]any{0, analyses.CauseInsideCall, 30.0}, []any{1, analyses.CauseInsideCall, 40.0}),
+		made(analyses.TableCalls, callHeader,
+			[]any{0, "cudaLaunchKernel", "", 10, 100.0, 60.0, 1, 20.0, 0, 0.0, "train.py(4): step"},
+			[]any{0, "cudaMemcpyAsync", "", 5, 50.0, 50.0, 1, 25.0, 0, 0.0, ""},
+			[]any{1, "cudaLaunchKernel", "", 30, 100.0, 70.0, 2, 24.0, 0, 0.0, "other.py(4): step"}))
+	f := find(Of(tables), LaunchCalls)
+	if f == nil || f.Name != "cudaLaunchKernel" || f.Place.File != "other.py" ||
+		figures(f, "idle_us", "calls", "mean_us", "max_us", "slow_calls") != "1 idle_us=70 calls=40 mean_us=5 max_us=70 slow_calls=3" {
+		t.Errorf("got %+v", f)
+	}
+}
+
+// TestOrder: what is to be changed in the program comes before what describes it.
+func TestOrder(t *testing.T) {
+	tables := append(devices([]any{0, 0, 100.0, 200.0}, []any{1, 0, 100.0, 200.0}),
+		made(analyses.TableOverlap, "rank:int comp_comm_overlap_pctg:pct", []any{0, 30.0}),
+		made(analyses.TableStragglers, "rank:int times_last:int collectives:int made_wait_us:us", []any{1, 2, 3, 50.0}),
+		made(analyses.TableDataLoader, "rank:int step:int dataloader_us:us step_us:us device_idle_us:us", []any{0, 1, 30.0, 100.0, 16.0}),
+		made(analyses.TablePythonIdle, "rank:int kind:text caller:text function:text file:text line:int idle_us:us",
+			[]any{0, analyses.IdlePython, "train.py(9): step", "step", "train.py", 9, 50.0}),
+		causes([]any{0, analyses.CauseInsideCall, 60.0}),
+		made(analyses.TableCalls, callHeader,
+			[]any{0, "cudaLaunchKernel", "", 50, 80.0, 60.0, 1, 18.0, 0, 0.0, "train.py(4): step"},
+			[]any{0, "cudaStreamSynchronize", "yes", 4, 70.0, 30.0, 0, 0.0, 2, 60.0, "train.py(9): log"}))
+	var ids []ID
+	for _, f := range Of(tables) {
+		ids = append(ids, f.ID)
+		if n := f.Evidence["devices"]; (f.ID == IdleCause || f.ID == LaunchCalls || f.ID == PythonIdle || f.ID == Synchronising || f.ID == DataLoading) && n != 2 {
+			t.Errorf("%s of %g devices, want 2", f.ID, n)
+		}
+	}
+	want := []ID{DeviceIdle, IdleCause, DataLoading, PythonIdle, Synchronising, Straggler, LaunchCalls, HiddenComm}
+	if !slices.Equal(ids, want) {
+		t.Errorf("got %v, want %v", ids, want)
+	}
+}
+
+// TestBusyDevicesHaveNoCauses: what keeps a device idle for 1 % is no finding.
+func TestBusyDevicesHaveNoCauses(t *testing.T) {
+	tables := append(devices([]any{0, 0, 1.0, 100.0}), causes([]any{0, analyses.CauseQueued, 1.0}),
+		made(analyses.TableCalls, callHeader, []any{0, "cudaStreamSynchronize", "yes", 4, 70.0, 30.0, 0, 0.0, 2, 1.0, ""}),
+		made(analyses.TablePythonIdle, "rank:int kind:text caller:text function:text file:text line:int idle_us:us",
+			[]any{0, analyses.IdlePython, "train.py(9): step", "f", "lib.py", 3, 1.0}))
+	for _, f := range Of(tables) {
+		if f.ID != DeviceIdle {
+			t.Errorf("got %+v", f)
+		}
+	}
+}
+
+func TestDataLoading(t *testing.T) {
+	const header = "rank:int step:int dataloader_us:us step_us:us device_idle_us:us"
+	tables := append(devices([]any{0, 0, 50.0, 100.0}, []any{0, 1, 50.0, 100.0}, []any{1, 0, 50.0, 100.0}),
+		made(analyses.TableDataLoader, header, []any{0, 1, 10.0, 100.0, 16.0}, []any{0, 2, 10.0, 100.0, 4.0}, []any{1, 1, 60.0, 100.0, 30.0}))
+	f := find(Of(tables), DataLoading)
+	// The devices of rank 0 idle for 10 µs each.
+	if f == nil || *f.Rank != 1 || figures(f, "dataloader_us", "device_idle_us", "highest_share") != "0.2667 dataloader_us=80 device_idle_us=40 highest_share=0.6" {
+		t.Errorf("got %+v", f)
+	}
+	if f := find(Of(Tables{made(analyses.TableDataLoader, header, []any{0, 1, 1.0, 100.0, 0.0})}), DataLoading); f != nil {
+		t.Errorf("a hundredth of the steps is a finding: %+v", f)
+	}
+}
+
+func TestPythonIdleIsTheUsersLine(t *testing.T) {
+	tables := append(devices([]any{0, 0, 100.0, 200.0}),
+		made(analyses.TablePythonIdle, "rank:int kind:text caller:text function:text file:text line:int idle_us:us",
+			[]any{0, analyses.IdlePython, "train.py(9): step", "forward", "torch/nn/linear.py", 3, 30.0},
+			[]any{0, analyses.IdlePython, "train.py(9): step", "step", "train.py", 9, 10.0},
+			[]any{0, analyses.IdlePython, "", "_feed", "multiprocessing/queues.py", 231, 35.0},
+			[]any{0, analyses.IdleLaunched, "", "(work was launched)", "", 0, 25.0}))
+	f := find(Of(tables), PythonIdle)
+	if f == nil || f.Place.String() != "train.py(9): step" || f.Name != "torch/nn/linear.py(3): forward" || figures(f, "idle_us", "inner_share") != "0.4 idle_us=40 inner_share=0.3" {
+		t.Errorf("got %+v", f)
+	}
+}
+
+func TestOfTheCPUAlone(t *testing.T) {
+	tables := Tables{
+		made(analyses.TableRecordings, "rank:int duration_us:us", []any{0, 500.0}, []any{0, 300.0}),
+		made(analyses.TableSteps, "rank:int step:int duration_us:us counted:text", []any{0, 1, 100.0, "yes"}, []any{0, 2, 60.0, "yes"}, []any{0, 3, 900.0, "dropped"}),
+		made(analyses.TablePythonFunctions, "rank:int function:text file:text line:int own_us:us self_us:us",
+			[]any{0, "main", "train.py", 3, 60.0, 10.0}, []any{0, "linear", "torch/nn/functional.py", 9, 0.0, 70.0}),
+		made(analyses.TableOperators, "rank:int name:text calls:int self_cpu_us:us",
+			[]any{0, "enumerate(DataLoader)#_Iter.__next__", 3, 900.0}, []any{0, "ProfilerStep*", 3, 500.0}, []any{0, "my loss", 3, 400.0},
+			[]any{0, "aten::mm", 6, 30.0}, []any{0, "gloo:all_reduce", 2, 50.0}),
+	}
+	list := Of(tables)
+	if list[0].ID != CPUOnly || figures(&list[0], "steps", "mean_step_us", "recordings") != "800 steps=2 mean_step_us=80 recordings=2" {
+		t.Errorf("got %+v", list[0])
+	}
+	if f := find(list, PythonTime); f == nil || f.Place.Function != "main" || figures(f) != "0.75" {
+		t.Errorf("got %+v", f)
+	}
+	if f := find(list, TopOperator); f == nil || f.Name != "gloo:all_reduce" || figures(f, "calls") != "0.625 calls=2" {
+		t.Errorf("got %+v", f)
+	}
+	if _, known := list[0].Evidence["launches"]; known {
+		t.Errorf("got %v launches where there are none", list[0].Evidence["launches"])
+	}
+	withCalls := Of(append(tables[:len(tables):len(tables)], made(analyses.TableCalls, callHeader,
+		[]any{0, "cudaLaunchKernel", "", 70, 900.0, 800.0, 1, 0.0, 0, 0.0, ""},
+		[]any{1, "cudaGraphLaunch", "", 7, 900.0, 800.0, 1, 0.0, 0, 0.0, ""},
+		[]any{0, "cudaLaunchHostFunc", "", 5, 900.0, 800.0, 1, 0.0, 0, 0.0, ""},
+		[]any{0, "cudaDeviceGetAttribute", "", 100, 900.0, 800.0, 1, 0.0, 0, 0.0, ""})))
+	if figures(&withCalls[0], "launches") != "800 launches=77" {
+		t.Errorf("kernels that were launched, but not recorded: got %+v", withCalls[0])
+	}
+	withDevice := Of(append(tables, devices([]any{0, 0, 1.0, 2.0})...))
+	for _, id := range []ID{CPUOnly, PythonTime, TopOperator} {
+		if f := find(withDevice, id); f != nil {
+			t.Errorf("%s of a trace with a device", id)
+		}
+	}
+}
+
+func TestMemory(t *testing.T) {
+	tables := Tables{
+		made(snapshot.TablePeaks, "device:text peak_bytes:bytes reserved_bytes:bytes time_us:us history_us:us category:text category_share:ratio place:text place_share:ratio",
+			[]any{"device 0", int64(50), int64(64), 5.0, 9.0, "activations", 0.4, "train.py(3): f", 0.3},
+			[]any{"device 1", int64(70), int64(80), 2.0, 9.0, "optimizer", 0.6, "(no stack recorded)", 0.6}),
+		made(snapshot.TableOutOfMemory, "device:text requested_bytes:bytes device_free_bytes:bytes place:text",
+			[]any{"device 0", int64(100), int64(3), "train.py(3): f"}, []any{"device 0", int64(900), int64(2), "train.py(4): g"}),
+		made(snapshot.TableFragmentation, "device:text segments:text reserved_bytes:bytes free_bytes:bytes largest_free_bytes:bytes releasable_bytes:bytes",
+			[]any{"device 0", "large", int64(100), int64(40), int64(20), int64(0)}, []any{"device 0", "all", int64(100), int64(40), int64(20), int64(0)}),
+	}
+	list := Of(tables)
+	if f := find(list, MemoryPeak); f == nil || f.On != "device 1" || f.Name != "optimizer" || f.Place != nil || figures(f, "at_us", "category_share") != "70 at_us=2 category_share=0.6" {
+		t.Errorf("got %+v", f)
+	}
+	if f := find(list, OutOfMemory); f == nil || f.Place.Function != "g" || figures(f, "free_bytes", "failures") != "900 free_bytes=2 failures=2" {
+		t.Errorf("got %+v", f)
+	}
+	if f := find(list, UnusedReserved); f == nil || figures(f, "free_bytes", "largest_free_bytes") != "0.4 free_bytes=40 largest_free_bytes=20" {
+		t.Errorf("got %+v", f)
+	}
+}
+
+func TestNothingHasNoFindings(t *testing.T) {
+	if list := Of(nil); list == nil || len(list) != 0 {
+		t.Errorf("got %v, want an empty list", list)
+	}
+}

@@ -1,0 +1,213 @@
+package page
+
+import (
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io"
+	"slices"
+
+	"github.com/omni-perf/omni-perf/sidecar/show/viewer"
+	"github.com/omni-perf/omni-perf/sidecar/traces/analyses"
+	"github.com/omni-perf/omni-perf/sidecar/traces/snapshot"
+	"github.com/omni-perf/omni-perf/sidecar/traces/table"
+	"github.com/omni-perf/omni-perf/sidecar/understand/words"
+)
+
+// pageRows bounds a table in HTML; the whole one is in the JSON and the CSV.
+const pageRows = 100
+
+// htmlTable is a table as the templates read it.
+type htmlTable struct {
+	Title, Note string
+	Head        []htmlCell
+	Rows        [][]htmlCell
+}
+
+type htmlCell struct {
+	Text   string
+	Number bool
+}
+
+func forPage(t *table.Table, rows int) htmlTable {
+	h := htmlTable{Title: plain(t.Title), Note: plain(t.Note)}
+	for _, c := range t.Columns {
+		h.Head = append(h.Head, htmlCell{heading(c), c.Kind != table.Text})
+	}
+	for r := range min(rows, t.Len()) {
+		var row []htmlCell
+		for _, c := range t.Columns {
+			row = append(row, htmlCell{cut(cellText(c, r), 160), c.Kind != table.Text})
+		}
+		h.Rows = append(h.Rows, row)
+	}
+	if t.Len() > rows {
+		h.Note += fmt.Sprintf(" The first %d of %s rows; --csv and --json have them all.", rows, words.Count(int64(t.Len())))
+	}
+	return h
+}
+
+// pageData is what both templates read.
+type pageData struct {
+	Name     string
+	About    string
+	Answer   string   // the first finding
+	Findings []string // those to read at once
+	More     []string // the others
+	Warnings []string
+	Missing  []string
+	Steps    []pageStep
+	StepNote string // why there are none
+	Charts   []pageChart
+	Tables   []htmlTable
+
+	Policy, Style, Viewer, Script any
+}
+
+// atOnce is how many findings stand below the answer: the cause, the loader, the
+// line of Python, the synchronising call, and one more.
+const atOnce = 5
+
+type pageChart struct {
+	Title string
+	// Inline is made by this package from numbers, with foreign text escaped.
+	Inline template.HTML
+	Image  template.URL
+}
+
+// isSeries tells tables with a row per event, which no one reads as a table.
+func isSeries(name string) bool {
+	switch name {
+	case analyses.TableQueueSeries, analyses.TableBandwidthSeries, analyses.TableMemoryTimeline, analyses.TableLaunch,
+		snapshot.TableTimeline, snapshot.TablePlaces:
+		return true
+	}
+	return false
+}
+
+func (r *Result) page(theme Theme, rows int) pageData {
+	d := pageData{Name: plain(r.Name), About: r.about(), StepNote: plain(r.StepNote)}
+	if lines := r.headline(); len(lines) > 0 {
+		n := min(1+atOnce, len(lines))
+		d.Answer, d.Findings, d.More = lines[0], lines[1:n], lines[n:]
+	}
+	for _, note := range r.Notes {
+		d.Warnings = append(d.Warnings, plain(note))
+	}
+	if r.Analysis != nil {
+		for _, w := range r.Analysis.Warnings {
+			d.Warnings = append(d.Warnings, plain(w.String()))
+		}
+	}
+	d.Charts = forTemplate(r.Charts(theme))
+	for _, t := range r.shown() {
+		if !isSeries(t.Name) {
+			d.Tables = append(d.Tables, forPage(t, rows))
+		}
+	}
+	d.Missing = r.missing()
+	return d
+}
+
+func forTemplate(charts []Chart) (list []pageChart) {
+	for _, c := range charts {
+		list = append(list, pageChart{
+			Title: c.Title, Inline: template.HTML(c.inline()),
+			Image: template.URL("data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(c.SVG)),
+		})
+	}
+	return list
+}
+
+// missing says what the traces do not have and how to get it.
+func (r *Result) missing() []string {
+	var list []string
+	for _, m := range []struct{ table, text string }{
+		{analyses.TableSteps, "profiler steps (call prof.step() in the training loop)"},
+		{analyses.TablePythonFunctions, "Python stacks (with_stack=True)"},
+		{analyses.TableMemoryPeaks, "memory (profile_memory=True)"},
+	} {
+		for _, t := range r.tables() {
+			if t.Name == m.table && t.Len() == 0 && !r.hasOldStacks(m.table) {
+				list = append(list, m.text)
+			}
+		}
+	}
+	return list
+}
+
+// hasOldStacks tells traces of older profilers, which wrote stacks into operators.
+func (r *Result) hasOldStacks(name string) bool {
+	return name == analyses.TablePythonFunctions && r.table(analyses.TablePythonIdle) != nil
+}
+
+// about says what was analysed and how.
+func (r *Result) about() string {
+	if r.Analysis == nil {
+		return "memory snapshot"
+	}
+	text := plural(len(r.Analysis.Ranks), "rank")
+	if n := len(r.Analysis.Recordings); n > len(r.Analysis.Ranks) {
+		text += ", " + plural(n, "file")
+	}
+	steps := 0
+	for _, list := range r.Analysis.ProfilerSteps {
+		steps = max(steps, len(list))
+	}
+	if steps > 0 {
+		text += ", " + plural(steps, "profiler step")
+	}
+	if r.Analysis.Mode != analyses.Exact {
+		text += fmt.Sprintf(", by the rules of HolisticTraceAnalysis (%s)", r.Analysis.Mode)
+	}
+	return text
+}
+
+// Page writes a self-contained HTML document: the answer, one step from near, small
+// charts side by side, the tables folded. Its policy lets nothing run or style it but
+// what stands here, by hash: were anything in it not escaped, it would do nothing.
+func (r *Result) Page(w io.Writer) error {
+	d := r.page(Auto, pageRows)
+	styles := []string{pageStyle, style(Auto)}
+	scripts := "'none'"
+	for i := range r.Steps {
+		step, figure, err := r.pageStep(&r.Steps[i])
+		if err != nil {
+			return fmt.Errorf("writing the page: %w", err)
+		}
+		d.Steps = append(d.Steps, step)
+		styles = append(styles, figure.Styles...)
+	}
+	if len(d.Steps) > 0 {
+		styles, scripts = append(styles, viewer.Style), viewer.Allow(viewer.FullScript)
+		d.Viewer, d.Script = template.CSS(viewer.Style), template.JS(viewer.FullScript)
+	}
+	slices.Sort(styles)
+	d.Style = template.CSS(pageStyle)
+	d.Policy = fmt.Sprintf("default-src 'none'; script-src %s; style-src %s; base-uri 'none'; form-action 'none'",
+		scripts, viewer.Allow(slices.Compact(styles)...))
+	if err := page.Execute(w, d); err != nil {
+		return fmt.Errorf("writing the page: %w", err)
+	}
+	return nil
+}
+
+// fragmentRows bounds a table in a notebook.
+const fragmentRows = 12
+
+// Fragment writes what a notebook shows: one step as a cell is shown, the charts as
+// images, which survive its sanitizer, and the tables folded up.
+func (r *Result) Fragment(w io.Writer) error {
+	d := r.page(Auto, fragmentRows)
+	if len(r.Steps) > 0 {
+		step, err := r.fragmentStep(&r.Steps[0])
+		if err != nil {
+			return fmt.Errorf("writing the display: %w", err)
+		}
+		d.Steps = append(d.Steps, step)
+	}
+	if err := fragment.Execute(w, d); err != nil {
+		return fmt.Errorf("writing the display: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,240 @@
+package page
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/omni-perf/omni-perf/sidecar/traces/analyses"
+	"github.com/omni-perf/omni-perf/sidecar/traces/findings"
+	"github.com/omni-perf/omni-perf/sidecar/traces/place"
+)
+
+// All sentences about findings. Whoever decides or compares reads the finding.
+
+// headline is the findings in sentences, the answer first.
+func (r *Result) headline() []string {
+	var lines []string
+	for _, f := range r.findings() {
+		lines = append(lines, sentence(f))
+	}
+	return lines
+}
+
+func sentence(f findings.Finding) string {
+	write := map[findings.ID]func(findings.Finding) string{
+		findings.DeviceIdle: deviceIdle, findings.CPUOnly: cpuOnly, findings.IdleCause: idleCause, findings.LaunchCalls: launchCalls,
+		findings.DataLoading: dataLoading, findings.PythonIdle: pythonIdle, findings.Synchronising: synchronising,
+		findings.PythonTime: pythonTime, findings.TopOperator: topOperator, findings.HiddenComm: hiddenCommunication,
+		findings.Straggler: straggler, findings.MemoryPeak: memoryPeak, findings.OutOfMemory: outOfMemory,
+		findings.UnusedReserved: unusedReserved,
+	}[f.ID]
+	if write == nil {
+		return string(f.ID)
+	}
+	return write(f)
+}
+
+// whose names the rank and device a finding is about, "" where it is about all.
+func whose(f findings.Finding) string {
+	switch {
+	case f.Rank == nil && f.Device == nil:
+		return ""
+	case f.Rank == nil || f.Evidence["ranks"] == 1:
+		return fmt.Sprintf("device %d", *f.Device)
+	case f.Device == nil || f.Evidence["ranks"] == f.Evidence["devices"]:
+		return fmt.Sprintf("rank %d", *f.Rank)
+	}
+	return fmt.Sprintf("device %d of rank %d", *f.Device, *f.Rank)
+}
+
+// in is a place, with the word before it; "" where there is none.
+func in(f findings.Finding) string {
+	if f.Place == nil {
+		return ""
+	}
+	return "in " + placeText(*f.Place)
+}
+
+// placeText is a place as briefly as it can still be found: of the user's own
+// code the file alone, of a package its path in there.
+func placeText(p place.Place) string {
+	if place.Own(p.File) {
+		return plain(p.Base())
+	}
+	for _, folder := range []string{"/site-packages/", "/dist-packages/"} {
+		if _, inside, ok := strings.Cut(p.File, folder); ok {
+			p.File = inside
+		}
+	}
+	return plain(p.String())
+}
+
+// those are the devices that a finding is about.
+type those struct{ noun, were, owning, their string }
+
+// devices are one, or several, or as many as there may be.
+func devices(f findings.Finding) those {
+	if f.Evidence["devices"] == 1 {
+		return those{"the device", "the device was", "the device's", "its"}
+	}
+	return those{"the devices", "the devices were", "the devices'", "their"}
+}
+
+func deviceIdle(f findings.Finding) string {
+	ranks, devices := int(f.Evidence["ranks"]), int(f.Evidence["devices"])
+	who := "The device was"
+	switch {
+	case devices == 1:
+	case devices == 0 && ranks == 1: // not known
+		who = "Devices were"
+	case devices == 0:
+		who = fmt.Sprintf("The devices of %d ranks were", ranks)
+	case ranks == 1:
+		who = fmt.Sprintf("The %d devices were", devices)
+	case ranks == devices:
+		who = fmt.Sprintf("The devices of %d ranks were", ranks)
+	default:
+		who = fmt.Sprintf("The %d devices of %d ranks were", devices, ranks)
+	}
+	if f.Value == 0 && f.Evidence["device_us"] > 0 {
+		return who + " never idle."
+	}
+	text := fmt.Sprintf("%s idle %s of the time", who, share(f.Value))
+	if w := whose(f); w != "" {
+		text += fmt.Sprintf(", %s most (%s)", w, share(f.Evidence["highest_share"]))
+	}
+	return text + "."
+}
+
+func cpuOnly(f findings.Finding) string {
+	steps, launches := int(f.Evidence["steps"]), int(f.Evidence["launches"])
+	if steps == 0 && launches == 0 && f.Value == 0 {
+		return "Nothing was recorded."
+	}
+	which, have, together := "trace", "has", ""
+	if f.Evidence["recordings"] > 1 {
+		which, have, together = "traces", "have", " together"
+	}
+	if steps == 0 {
+		which += " of " + length(f.Value) + together
+	}
+	text := fmt.Sprintf("The %s %s no device events", which, have)
+	if launches > 0 {
+		text = fmt.Sprintf("Kernels were launched (%s), but not recorded: the %s %s no device events", plural(launches, "call"), which, have)
+	}
+	switch steps {
+	case 0:
+		return text + "."
+	case 1:
+		return fmt.Sprintf("%s; 1 step took %s.", text, length(f.Evidence["mean_step_us"]))
+	}
+	return fmt.Sprintf("%s; %s took %s each.", text, plural(steps, "step"), length(f.Evidence["mean_step_us"]))
+}
+
+var causeWords = map[string]string{
+	analyses.CauseNotLaunched: "the host had not launched the next work",
+	analyses.CauseInsideCall:  "the host was inside the call that launches the next work",
+	analyses.CauseQueued:      "the next kernel was only queued behind the last",
+	analyses.CauseWaited:      "work was launched, but waited for something else (another stream or device, a collective, a copy)",
+	analyses.CauseUnknown:     "the call that launched the next work was not recorded",
+}
+
+func idleCause(f findings.Finding) string {
+	return fmt.Sprintf("%s of %s idle time: %s.", capital(howMuch(f.Value)), devices(f).owning, causeWords[f.Name])
+}
+
+func launchCalls(f findings.Finding) string {
+	text := fmt.Sprintf("%s idle %s while launching calls ran, most of it in %s (%s of %s",
+		capital(devices(f).were), length(f.Evidence["idle_us"]), plain(f.Name), plural(int(f.Evidence["calls"]), "call"), length(f.Evidence["mean_us"]))
+	if f.Evidence["calls"] > 1 {
+		text += ", the longest " + length(f.Evidence["max_us"])
+	}
+	if where := in(f); where != "" {
+		text += ", " + where
+	}
+	return text + ")."
+}
+
+func dataLoading(f findings.Finding) string {
+	text := fmt.Sprintf("The steps waited for data %s of their time", share(f.Value))
+	const more = 0.02 // than all together: less is no difference
+	if highest := f.Evidence["highest_share"]; f.Rank != nil && highest >= f.Value+more {
+		text += fmt.Sprintf(", rank %d's most (%s)", *f.Rank, share(highest))
+	}
+	if idle := f.Evidence["device_idle_us"]; idle > 0 {
+		text += fmt.Sprintf("; %s idle for %s of it", devices(f).were, length(idle))
+	}
+	return text + "."
+}
+
+func pythonIdle(f findings.Finding) string {
+	text := fmt.Sprintf("Python was %s for %s of %s idle time", in(f), howMuch(f.Value), devices(f).owning)
+	if inner, ok := place.Parse(f.Name); ok {
+		text += fmt.Sprintf(", longest in %s (%s)", placeText(inner), share(f.Evidence["inner_share"]))
+	}
+	return text + "."
+}
+
+func synchronising(f findings.Finding) string {
+	text := fmt.Sprintf("%s ran out of work while the host waited in %s (%s, %s",
+		capital(devices(f).noun), plain(f.Name), plural(int(f.Evidence["calls"]), "call"), length(f.Evidence["total_us"]))
+	if where := in(f); where != "" {
+		text += ", most " + where
+	}
+	return text + fmt.Sprintf("): %s of %s idle time followed.", howMuch(f.Value), devices(f).their)
+}
+
+func pythonTime(f findings.Finding) string {
+	return fmt.Sprintf("The main thread was %s for %s of its time, library code called from there included.", in(f), share(f.Value))
+}
+
+func topOperator(f findings.Finding) string {
+	return fmt.Sprintf("Of the operators %s took most: %s of their CPU time in %s.", plain(f.Name), share(f.Value), plural(int(f.Evidence["calls"]), "call"))
+}
+
+func hiddenCommunication(f findings.Finding) string {
+	return capital(howMuch(f.Value)) + " of the communication is hidden behind computation."
+}
+
+func straggler(f findings.Finding) string {
+	which := fmt.Sprintf("%.0f of %.0f collectives", f.Evidence["times_last"], f.Evidence["collectives"])
+	if f.Evidence["collectives"] == 1 {
+		which = "the only collective"
+	}
+	others := "the other ranks"
+	if f.Evidence["ranks"] == 2 {
+		others = "the other rank"
+	}
+	return fmt.Sprintf("Rank %d came last to %s; %s waited %s for it.", *f.Rank, which, others, length(f.Value))
+}
+
+func memoryPeak(f findings.Finding) string {
+	text := fmt.Sprintf("Memory was highest with %s on %s", bytesOf(f.Value), plain(f.On))
+	if at, timed := f.Evidence["at_us"]; timed {
+		text += fmt.Sprintf(", %s after the history began", length(at))
+	}
+	var of []string
+	if part := f.Evidence["category_share"]; part > 0 && f.Name != "" {
+		of = append(of, fmt.Sprintf("%s %s", share(part), plain(f.Name)))
+	}
+	if where := in(f); where != "" {
+		of = append(of, fmt.Sprintf("%s allocated %s", share(f.Evidence["place_share"]), where))
+	}
+	if len(of) > 0 {
+		text += ": " + strings.Join(of, ", ")
+	}
+	return text + "."
+}
+
+func outOfMemory(f findings.Finding) string {
+	text := fmt.Sprintf("An allocation of %s on %s failed with %s free", bytesOf(f.Value), plain(f.On), bytesOf(f.Evidence["free_bytes"]))
+	if where := in(f); where != "" {
+		text += ", " + where
+	}
+	return text + "."
+}
+
+func unusedReserved(f findings.Finding) string {
+	return fmt.Sprintf("%s of the memory reserved on %s was unused at the end: %s, the largest free piece %s.",
+		share(f.Value), plain(f.On), bytesOf(f.Evidence["free_bytes"]), bytesOf(f.Evidence["largest_free_bytes"]))
+}

@@ -1,0 +1,152 @@
+package page
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/omni-perf/omni-perf/sidecar/traces/analyses"
+	"github.com/omni-perf/omni-perf/sidecar/traces/snapshot"
+	"github.com/omni-perf/omni-perf/sidecar/traces/table"
+	"github.com/omni-perf/omni-perf/sidecar/understand/words"
+)
+
+// terminalTables is what a terminal report shows, with the columns that matter
+// there and at most so many rows.
+var terminalTables = []struct {
+	name    string
+	rows    int
+	columns []string // empty: all
+}{
+	{analyses.TableRecordings, 16, []string{"rank", "cycle", "host", "process", "start_us", "duration_us", "first_step", "last_step", "file"}},
+	{analyses.TableTemporal, 32, []string{"rank", "kernel_time_us", "compute_time_pctg", "non_compute_time_pctg", "idle_time_pctg"}},
+	{analyses.TableTemporalByDevice, 32, []string{"rank", "device", "kernel_time_us", "compute_share", "non_compute_share", "idle_share"}},
+	{analyses.TableIdle, 32, nil},
+	{analyses.TableIdleCauses, 32, nil},
+	{analyses.TableOverlap, 32, nil},
+	{analyses.TableSteps, 16, nil},
+	{analyses.TableDataLoader, 16, nil},
+	{analyses.TableStragglers, 32, nil},
+	{analyses.TableRuns, 24, nil},
+	{analyses.TableKernels, 12, nil},
+	{analyses.TableCalls, 12, nil},
+	{analyses.TableLaunchDelay, 24, []string{"rank", "call", "count", "p50_us", "p99_us", "max_us", "long_delays"}},
+	{analyses.TablePythonIdle, 12, nil},
+	{analyses.TablePythonFunctions, 12, nil},
+	{analyses.TableOperators, 12, nil},
+	{analyses.TableMemoryPeaks, 16, nil},
+	{snapshot.TablePeaks, 12, []string{"device", "peak_bytes", "reserved_bytes", "time_us", "category", "category_share", "place", "place_share"}},
+	{snapshot.TablePeak, 12, []string{"device", "category", "bytes", "share", "blocks", "place"}},
+	{snapshot.TableLive, 12, []string{"device", "bytes", "blocks", "state", "category", "place"}},
+	{snapshot.TableFragmentation, 12, nil},
+	{snapshot.TableOutOfMemory, 12, []string{"device", "time_us", "requested_bytes", "device_free_bytes", "place"}},
+}
+
+// Text writes the report for a terminal of that many columns. Foreign text has
+// no control characters in it.
+func (r *Result) Text(w io.Writer, columns int) error {
+	out := bufio.NewWriter(w)
+	fmt.Fprintf(out, "%s: %s\n", cut(r.Name, columns/2), r.about())
+	for _, line := range r.headline() {
+		fmt.Fprintln(out, line)
+	}
+	if r.Analysis != nil {
+		for _, warning := range r.Analysis.Warnings {
+			fmt.Fprintf(out, "! %s\n", plain(warning.String()))
+		}
+	}
+	for _, note := range r.Notes {
+		fmt.Fprintf(out, "! %s\n", plain(note))
+	}
+	for _, show := range terminalTables {
+		if t := r.table(show.name); t != nil && !r.repeats(t) && !(t.Name == analyses.TablePythonFunctions && r.Analysis.Device) {
+			t = condense(t)
+			title := t.Title
+			if !r.severalRanks() {
+				title = strings.TrimSuffix(title, ", all ranks")
+			}
+			writeTable(out, t, title, show.columns, show.rows, columns)
+		}
+	}
+	if missing := r.missing(); len(missing) > 0 {
+		fmt.Fprintf(out, "\nNot recorded: %s.\n", strings.Join(missing, "; "))
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	return nil
+}
+
+// writeTable aligns numbers at the right; the last text column gets what room
+// is left. Columns without a value are left out.
+func writeTable(out *bufio.Writer, t *table.Table, title string, names []string, rows, columns int) {
+	var cols []*table.Column
+	for _, c := range t.Columns {
+		if len(names) == 0 {
+			cols = append(cols, c)
+		}
+	}
+	for _, n := range names {
+		if c := t.Column(n); c != nil {
+			cols = append(cols, c)
+		}
+	}
+	cols = slices.DeleteFunc(cols, func(c *table.Column) bool { return !hasValues(c, t.Len()) })
+	rows = min(rows, t.Len())
+	cells := make([][]string, rows+1)
+	widths := make([]int, len(cols))
+	for i, c := range cols {
+		cells[0] = append(cells[0], heading(c))
+		for r := range rows {
+			cells[r+1] = append(cells[r+1], cellText(c, r))
+		}
+		for _, row := range cells {
+			if len(row) > i {
+				widths[i] = max(widths[i], words.Columns(row[i]))
+			}
+		}
+	}
+	cols = cols[:fit(cols, widths, columns)]
+	fmt.Fprintf(out, "\n%s\n", title)
+	for _, row := range cells {
+		var line strings.Builder
+		for i, text := range row[:len(cols)] {
+			text = cut(text, widths[i])
+			blank := strings.Repeat(" ", widths[i]-words.Columns(text))
+			if cols[i].Kind == table.Text {
+				line.WriteString(text + blank + "  ")
+			} else {
+				line.WriteString(blank + text + "  ")
+			}
+		}
+		fmt.Fprintln(out, "  "+strings.TrimRight(line.String(), " "))
+	}
+	if t.Len() > rows {
+		fmt.Fprintf(out, "  … %s (in the files of --csv FOLDER or --json FILE)\n", plural(t.Len()-rows, "more row"))
+	}
+}
+
+// fit narrows text columns, the widest first, until a row fits; if that is not
+// enough it leaves out columns at the end. It returns how many are left.
+func fit(cols []*table.Column, widths []int, columns int) int {
+	n := len(cols)
+	for {
+		sum, widest := 0, -1
+		for i, w := range widths[:n] {
+			sum += w + 2
+			if cols[i].Kind == table.Text && w > 20 && (widest < 0 || w > widths[widest]) {
+				widest = i
+			}
+		}
+		if sum <= columns || n == 1 {
+			return n
+		}
+		if widest < 0 {
+			n--
+			continue
+		}
+		widths[widest] = max(20, widths[widest]-(sum-columns))
+	}
+}

@@ -1,0 +1,163 @@
+// Package traces analyses PyTorch profiler (Kineto) traces of one or many
+// ranks: it answers where the device time went.
+//
+// In flow paths, out flows an [Analysis]: tables, and what was damaged in the
+// input. It ties the parts together and computes nothing itself:
+//
+//	kineto     files → traces: columns of events, ranks, warnings
+//	analyses   traces → tables
+//	table      columns with units
+//	snapshot   memory snapshots → tables
+//	findings   tables → what matters most, as data
+//	view       all of it → pages, charts, text, files
+//
+// Exact analyses go file by file: the events of a file are let go once it has
+// been observed, so that memory is bounded by the largest files and not by the
+// number of ranks.
+package traces
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/omni-perf/omni-perf/sidecar/traces/analyses"
+	"github.com/omni-perf/omni-perf/sidecar/traces/kineto"
+	"github.com/omni-perf/omni-perf/sidecar/traces/table"
+)
+
+// Analysis is the result of Run.
+type Analysis struct {
+	Mode            analyses.Mode
+	IncludeLastStep bool
+	Ranks           []int // ascending
+	// ProfilerSteps are the ProfilerStep#N numbers analysed, per rank.
+	ProfilerSteps map[int][]int
+	// Device tells whether anything ran on a device.
+	Device   bool
+	Warnings []kineto.Warning
+	Tables   []*table.Table
+	// Recordings are the files it was made from, by rank, then time.
+	Recordings []Recording
+
+	ranks []analyses.Rank
+}
+
+// Recording is one file: a rank's, or a cycle of it.
+type Recording struct {
+	File  string
+	Rank  int
+	First int64 // ns since the epoch of its first event of any kind; math.MaxInt64 if it has none
+	Base  int64 // ns since the epoch that the file's times count from
+}
+
+// Table returns the table of that name, or nil when it was not asked for.
+func (a *Analysis) Table(name string) *table.Table {
+	for _, t := range a.Tables {
+		if t.Name == name {
+			return t
+		}
+	}
+	return nil
+}
+
+// ClockOffsets estimates the ranks' clock offsets from the collectives they
+// share, in ns ahead of the lowest rank; ranks that share none are absent.
+func (a *Analysis) ClockOffsets() map[int]int64 { return analyses.ClockOffsets(a.ranks) }
+
+// CompareRuns sets the collectives of several runs side by side.
+func CompareRuns(runs []*Analysis, labels []string) *table.Table {
+	ranks := make([][]analyses.Rank, len(runs))
+	for i, a := range runs {
+		ranks[i] = a.ranks
+	}
+	return analyses.CompareRuns(ranks, labels)
+}
+
+// Run reads every trace under paths and analyses them. The error is non-nil only
+// when no path gave a trace, or ctx ended.
+func Run(ctx context.Context, paths []string, load kineto.Options, opts analyses.Options) (*Analysis, error) {
+	opts = opts.WithDefaults()
+	load.Inputs, load.Frame = opts.Inputs(), opts.AsHTA()
+	load.SkipPython = !opts.WantsPython()
+	parts := map[*kineto.Trace]*analyses.Part{}
+	var mu sync.Mutex
+	observe := func(t *kineto.Trace) {
+		p := analyses.Observe(t, &opts, 0)
+		t.Release()
+		mu.Lock()
+		defer mu.Unlock()
+		parts[t] = p
+	}
+	if opts.AsHTA() {
+		observe = nil // what one file gives depends on all
+	}
+	set, err := kineto.LoadEach(ctx, paths, load, observe)
+	if err != nil {
+		return nil, err
+	}
+	if opts.AsHTA() {
+		return Analyze(set, opts), nil
+	}
+	inOrder := make([]*analyses.Part, len(set.Traces))
+	for i, t := range set.Traces {
+		inOrder[i] = parts[t]
+	}
+	return answer(set, inOrder, &opts), nil
+}
+
+// Analyze analyses traces that are in memory. HTA's modes need those that were
+// read with kineto.Options.Frame.
+func Analyze(set *kineto.Set, opts analyses.Options) *Analysis {
+	opts = opts.WithDefaults()
+	stepNames := 0
+	if opts.AsHTA() {
+		stepNames = analyses.CountStepNames(set.Traces)
+	}
+	parts := make([]*analyses.Part, len(set.Traces))
+	var group errgroup.Group
+	for i, t := range set.Traces {
+		group.Go(func() error {
+			parts[i] = analyses.Observe(t, &opts, stepNames)
+			return nil
+		})
+	}
+	group.Wait() // no member fails
+	return answer(set, parts, &opts)
+}
+
+// answer joins what was observed of the set's traces.
+func answer(set *kineto.Set, parts []*analyses.Part, opts *analyses.Options) *Analysis {
+	a := &Analysis{
+		Mode: opts.Mode, IncludeLastStep: opts.IncludeLastStep,
+		ProfilerSteps: map[int][]int{}, Warnings: slices.Clone(set.Warnings),
+	}
+	for i, t := range set.Traces {
+		if n := len(a.ranks); n == 0 || a.ranks[n-1].Number != t.Rank {
+			a.Ranks = append(a.Ranks, t.Rank)
+			a.ranks = append(a.ranks, analyses.Rank{Number: t.Rank})
+			a.ProfilerSteps[t.Rank] = []int{}
+		}
+		last := &a.ranks[len(a.ranks)-1]
+		last.Parts = append(last.Parts, parts[i])
+		a.ProfilerSteps[t.Rank] = append(a.ProfilerSteps[t.Rank], parts[i].Steps...)
+		a.Device = a.Device || parts[i].Device
+		r := Recording{File: t.File, Rank: t.Rank, First: t.Earliest, Base: t.Meta.BaseTime}
+		if r.First != math.MaxInt64 {
+			r.First = t.UnixNs(r.First)
+		}
+		a.Recordings = append(a.Recordings, r)
+	}
+	for _, n := range opts.Steps {
+		has := func(p *analyses.Part) bool { return slices.Contains(p.Steps, n) }
+		if !slices.ContainsFunc(parts, has) && opts.Mode == analyses.Exact {
+			a.Warnings = append(a.Warnings, kineto.Warning{Byte: -1, What: fmt.Sprintf("step %d was asked for, but no trace has it", n)})
+		}
+	}
+	a.Tables = analyses.Answer(a.ranks, opts)
+	return a
+}

@@ -1,0 +1,142 @@
+package diagnose
+
+import (
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+)
+
+// stoodOut is the share of a place's time from which on a call is said to be what
+// took it.
+const stoodOut = 0.6
+
+// askedOfStacks gives the lengths of the main thread's spans with what ask says of each, which
+// is asked once of a stack in a state.
+func askedOfStacks[T any](e *evidence, ask func(stack []timeline.FrameID, cause Cause, at Place) T) iter.Seq2[timeline.Nanos, T] {
+	type key struct {
+		node  timeline.NodeID
+		state timeline.State
+		wait  timeline.Wait
+	}
+	return func(yield func(timeline.Nanos, T) bool) {
+		known := make(map[key]T)
+		for _, span := range e.thread.Spans {
+			k := key{span.Node, span.State, span.Wait}
+			answer, asked := known[k]
+			if !asked {
+				stack := e.stacks.stack(span.Node)
+				cause, at := e.stacks.classify(stack, span.State, span.Wait)
+				answer = ask(stack, cause, at)
+				known[k] = answer
+			}
+			if !yield(span.End-span.Start, answer) {
+				return
+			}
+		}
+	}
+}
+
+// called tells what took a place's time, in states that fit: the library function
+// that the line called, if one stands out, and the share for which no library was
+// called at all.
+func (e *evidence) called(at Place, fits func(Cause) bool) (call Call, own float64) {
+	if e.thread == nil {
+		return Call{}, 0
+	}
+	type answer struct {
+		here, own bool
+		call      Call
+	}
+	sums := make(map[Call]timeline.Nanos)
+	all, alone := timeline.Nanos(0), timeline.Nanos(0)
+	for length, a := range askedOfStacks(e, func(stack []timeline.FrameID, cause Cause, place Place) (a answer) {
+		if a.here = place == at && fits(cause); a.here {
+			a.call, a.own = e.stacks.callFrom(stack, at)
+		}
+		return a
+	}) {
+		if !a.here {
+			continue
+		}
+		all += length
+		if a.own {
+			alone += length
+		} else {
+			sums[a.call] += length
+		}
+	}
+	if all == 0 {
+		return Call{}, 0
+	}
+	own = float64(alone) / float64(all)
+	if top := most(sums, compareCalls); float64(sums[top]) >= stoodOut*float64(all) {
+		return top, own
+	}
+	// Not one function; perhaps one package.
+	packages := make(map[Call]timeline.Nanos)
+	for c, n := range sums {
+		packages[Call{Package: c.Package}] += n
+	}
+	if top := most(packages, compareCalls); float64(packages[top]) >= stoodOut*float64(all) {
+		return top, own
+	}
+	return Call{}, own
+}
+
+func compareCalls(a, b Call) int {
+	if c := strings.Compare(a.Package, b.Package); c != 0 {
+		return c
+	}
+	return strings.Compare(a.Function, b.Function)
+}
+
+// callFrom is the library function that a line of the user's own called; own tells
+// that it called none. A line that is on the stack several times, as that of a
+// function handed to DataFrame.apply, called what its outermost frame called.
+// Without a line of the user's own it is the outermost function of all.
+func (s *stacks) callFrom(stack []timeline.FrameID, at Place) (call Call, own bool) {
+	caller := len(stack)
+	for i, id := range stack {
+		if f := s.rec.Frames[id]; s.facts[id].own && (Place{f.File, f.Line}) == at {
+			caller = i
+		}
+	}
+	first := caller - 1
+	if first < 0 {
+		return Call{}, true
+	}
+	// The first public function of an importable package, else the first frame at all.
+	chosen := first
+	for i := first; i >= 0; i-- {
+		f := s.rec.Frames[stack[i]]
+		if f.Phase == timeline.PhaseNone && s.files.Of(f.File).Package != "" && !isInternal(f.Function) {
+			chosen = i
+			break
+		}
+	}
+	f := s.rec.Frames[stack[chosen]]
+	name := s.files.Of(f.File).Package
+	if name == "" || f.Function == "<module>" {
+		return Call{Package: name}, false
+	}
+	return Call{Package: name, Function: publicName(strings.ReplaceAll(f.Function, ".<locals>", ""))}, false
+}
+
+// publicName leaves out the classes that a library keeps to itself: fit of
+// "_BaseKMeans.fit".
+func publicName(function string) string {
+	parts := strings.Split(function, ".")
+	last := len(parts) - 1
+	kept := slices.DeleteFunc(parts[:last:last], func(part string) bool { return strings.HasPrefix(part, "_") })
+	return strings.Join(append(kept, function[strings.LastIndexByte(function, '.')+1:]), ".")
+}
+
+// isInternal tells functions that stand in front of the one that was called: what a
+// decorator made ("_fit_context.<locals>.decorator.<locals>.wrapper"), and what a
+// library keeps to itself.
+func isInternal(function string) bool {
+	name := function[strings.LastIndexByte(function, '.')+1:]
+	return strings.Contains(function, "<locals>") || strings.HasPrefix(name, "_") && !strings.HasPrefix(name, "__") || name == "<module>"
+}

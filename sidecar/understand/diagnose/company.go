@@ -1,0 +1,266 @@
+package diagnose
+
+import (
+	"cmp"
+	"math"
+	"regexp"
+	"slices"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+)
+
+// company is what ran beside one thread: the other threads of its process, and
+// the child processes of its process. It answers who was waited for.
+type company struct {
+	s        *stacks
+	self     *timeline.Thread // nil: none was seen
+	process  int              // its, in Recording.Processes; 0: the target
+	threads  []companion
+	children []timeline.Process // that the process, or one of these, has started; without a command where it became a program that was not seen
+}
+
+// companion is one other thread.
+type companion struct {
+	*timeline.Thread
+	host *host
+}
+
+func newCompany(s *stacks, self *timeline.Thread) *company {
+	c := &company{s: s, self: self}
+	if self != nil && self.Process < len(s.rec.Processes) {
+		c.process = max(self.Process, 0)
+	}
+	for i, p := range s.rec.Processes {
+		if p.PID != s.rec.Target.PID && (p.IsWorker() || p.Role == timeline.RoleChild) && c.descends(i) {
+			c.children = append(c.children, p)
+		}
+	}
+	if self == nil {
+		return c
+	}
+	for i := range s.rec.Threads {
+		t := &s.rec.Threads[i]
+		if t != self && t.PID == self.PID && len(t.Spans) > 0 && !t.Internal {
+			c.threads = append(c.threads, companion{t, s.plainHost(t)})
+		}
+	}
+	return c
+}
+
+// descends tells whether a process descends from the thread's own: everything does from
+// the target, other ranks do not from a rank.
+func (c *company) descends(process int) bool {
+	if c.process == 0 {
+		return true
+	}
+	for range 64 { // a damaged file may have a circle
+		if process < 0 || process >= len(c.s.rec.Processes) {
+			return false
+		}
+		if process = c.s.rec.Processes[process].ParentIndex; process == c.process {
+			return true
+		}
+	}
+	return false
+}
+
+// plainHost is newHost for a thread of whose life nothing more is known.
+func (s *stacks) plainHost(t *timeline.Thread) *host {
+	h, known := s.hosts[t]
+	if !known {
+		h = newHost(s, t, lifetime{})
+		s.hosts[t] = h
+	}
+	return h
+}
+
+const (
+	// worthResolving is the share of the recording from which on a wait is looked
+	// at more closely.
+	worthResolving = 0.01
+	// busyCores is how many CPUs' worth of time others must have spent during a
+	// wait for it to be a wait for them.
+	busyCores = 0.5
+)
+
+// resolve gives the waits of a thread whose stack does not tell for whom they are
+// a cause by what the others did meanwhile.
+func (c *company) resolve(h *host) {
+	times := h.times()
+	for i := range h.states {
+		st := &h.states[i]
+		if !isResolved(st.cause) {
+			continue
+		}
+		if float64(times[i]) >= worthResolving*float64(c.s.rec.Duration) {
+			st.cause = c.waitedFor(*st, h.intervalsOf(func(s int) bool { return s == i }))
+		}
+		if st.cause == pool {
+			st.cause = Waiting
+		}
+	}
+}
+
+// isResolved tells causes for which resolve looks at the others.
+func isResolved(c Cause) bool {
+	return slices.Contains([]Cause{pool, Waiting, Lock, InOut, Database, EventLoop}, c)
+}
+
+// waitedFor tells for whom a wait was.
+func (c *company) waitedFor(st hostState, where []Interval) Cause {
+	cause, length := st.cause, float64(total(where))
+	threads := 0.0
+	for _, t := range c.threads {
+		active, onCPU := t.active(where)
+		if cause == EventLoop && !c.isExecutors(t) { // nothing tells that a task awaits it
+			active = onCPU
+		}
+		threads += float64(active)
+	}
+	processes := max(c.childCores(where), c.workersAtWork(where))
+	switch {
+	case cause == EventLoop && threads >= busyCores*length && threads >= processes*length:
+		return Thread
+	case cause == EventLoop && processes >= busyCores:
+		return Child
+	case cause == EventLoop: // CPUs are not asked: between its waits the loop's own thread computes
+		return EventLoop
+	case cause == pool && c.hasChildren(where) && processes*length >= threads/2:
+		return Child
+	case cause == InOut && processes >= busyCores && c.hasChildren(where):
+		return Child
+	case cause == InOut && c.s.says(st.at, pipeRead) && isLong(where):
+		if threads >= busyCores*length {
+			return Thread
+		} else if c.covered(where) >= busyCores {
+			return Child
+		}
+		return InOut
+	case cause == InOut:
+		return InOut
+	case c.nativeCores(where) >= busyCores:
+		return Native
+	case cause == Database:
+		return Database
+	case threads >= busyCores*length && threads >= processes*length, cause == pool && threads > 0:
+		return Thread
+	case processes >= busyCores:
+		return Child
+	}
+	return cause
+}
+
+// pipeRead is a line that reads what another thread or process writes: files are opened
+// as objects.
+var pipeRead = regexp.MustCompile(`\bos\.read\(`)
+
+// isLong tells waits that last longer than a disk takes.
+func isLong(where []Interval) bool {
+	const disk = timeline.Nanos(20e6)
+	return total(where) >= disk*timeline.Nanos(len(where))
+}
+
+// nativeCores is how many CPUs the process used meanwhile beside its Python threads: a
+// library's own threads, as a database within the process has them. CPU time is known by
+// windows, of which the intervals may be a part: of each window the Python threads' time
+// in all of it is taken off first.
+func (c *company) nativeCores(where []Interval) float64 {
+	used := c.s.track("cpu")
+	if used == nil || c.process != 0 { // it is the target's
+		return 0
+	}
+	var windows []Interval
+	var rest, share []float64
+	for _, p := range used.Points {
+		part := timeline.Nanos(0)
+		overlap(where, p.From, p.At, func(_ int, n timeline.Nanos) { part += n })
+		if part == 0 || math.IsNaN(p.Value) {
+			continue
+		}
+		length := float64(p.At - p.From)
+		windows, share = append(windows, Interval{p.From, p.At}), append(share, float64(part)/length)
+		rest = append(rest, min(p.Value, cmp.Or(used.Limit, math.Inf(1)))*length)
+	}
+	if children := c.s.track("cpu.children"); children != nil {
+		for _, p := range children.Points {
+			if !math.IsNaN(p.Value) {
+				overlap(windows, p.From, p.At, func(i int, part timeline.Nanos) { rest[i] -= p.Value * float64(part) })
+			}
+		}
+	}
+	for _, h := range c.hosts() {
+		for _, s := range h.stretches {
+			if h.states[s.state].cause.computes() {
+				overlap(windows, s.start, s.end, func(i int, part timeline.Nanos) { rest[i] -= float64(part) })
+			}
+		}
+	}
+	sum := 0.0
+	for i := range windows {
+		sum += max(rest[i], 0) * share[i]
+	}
+	return sum / float64(total(where))
+}
+
+// hosts are the process's threads, the one whose company it is among them.
+func (c *company) hosts() []*host {
+	var list []*host
+	if c.self != nil {
+		list = append(list, c.s.plainHost(c.self))
+	}
+	for _, t := range c.threads {
+		list = append(list, t.host)
+	}
+	return list
+}
+
+// childCores is how many CPUs the child processes used meanwhile; 0 where that is
+// not known, and where those that were seen did not live then.
+func (c *company) childCores(where []Interval) float64 {
+	if len(c.children) > 0 && !c.hasChildren(where) {
+		return 0
+	}
+	if cores := meanDuring(c.s.track("cpu.children"), where); !math.IsNaN(cores) && c.process == 0 { // it is the target's
+		return cores
+	}
+	return 0
+}
+
+// cores is how many CPUs the program and its children used meanwhile, NaN where
+// not known, and how many there are for it.
+func (c *company) cores(where []Interval) (used, limit float64) {
+	t := c.s.track("cpu")
+	if t == nil || c.process != 0 { // it is the target's
+		return math.NaN(), 0
+	}
+	return meanDuring(t, where), t.Limit
+}
+
+// allBusy tells whether no CPU of the machine was free, by and large.
+func (c *company) allBusy(where []Interval) bool {
+	machine := c.s.track("cpu.system")
+	return machine != nil && meanDuring(machine, where) >= allCPUs*machine.Limit
+}
+
+// meanDuring is a rate's mean over the part of some intervals in which it is known, and no
+// more than its limit: the kernel counts in ticks.
+func meanDuring(t *timeline.Track, where []Interval) float64 {
+	if t == nil {
+		return math.NaN()
+	}
+	sum, length := 0.0, 0.0
+	for _, p := range t.Points {
+		if math.IsNaN(p.Value) {
+			continue
+		}
+		overlap(where, p.From, p.At, func(_ int, part timeline.Nanos) {
+			sum += p.Value * float64(part)
+			length += float64(part)
+		})
+	}
+	mean := sum / length
+	if t.Limit > 0 {
+		mean = min(mean, t.Limit)
+	}
+	return mean
+}

@@ -1,0 +1,225 @@
+package diagnose
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+)
+
+// active is the time for which a thread was doing something, be it waiting for
+// what is outside of the program, and the part of it that it computed.
+func (t companion) active(where []Interval) (sum, computing timeline.Nanos) {
+	t.host.during(where, func(st hostState, part timeline.Nanos) {
+		if isActive(st.cause) {
+			sum += part
+		}
+		if st.cause.computes() {
+			computing += part
+		}
+	})
+	return sum, computing
+}
+
+// isExecutors tells a thread of concurrent.futures, as asyncio.to_thread and
+// run_in_executor use them.
+func (c *company) isExecutors(t companion) bool {
+	asked := make(map[timeline.NodeID]bool)
+	for _, span := range t.Spans {
+		if asked[span.Node] {
+			continue
+		}
+		asked[span.Node] = true
+		for _, id := range c.s.stack(span.Node) {
+			if strings.HasSuffix(c.s.rec.Frames[id].File, "/concurrent/futures/thread.py") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func isActive(c Cause) bool {
+	return c != Lock && c != Waiting && c != EventLoop && c != Thread && c != pool && c != Unknown
+}
+
+// during visits what a thread did in some intervals.
+func (h *host) during(where []Interval, visit func(hostState, timeline.Nanos)) {
+	for _, s := range h.stretches {
+		overlap(where, s.start, s.end, func(_ int, part timeline.Nanos) { visit(h.states[s.state], part) })
+	}
+}
+
+// intervalsOf are the stretches of the states that fit, neighbours joined.
+func (h *host) intervalsOf(fits func(state int) bool) []Interval {
+	var list []Interval
+	for _, s := range h.stretches {
+		if !fits(s.state) {
+			continue
+		}
+		if n := len(list); n > 0 && list[n-1].End == s.start {
+			list[n-1].End = s.end
+			continue
+		}
+		list = append(list, Interval{s.start, s.end})
+	}
+	return list
+}
+
+func total(where []Interval) timeline.Nanos {
+	sum := timeline.Nanos(0)
+	for _, i := range where {
+		sum += i.Nanos()
+	}
+	return sum
+}
+
+// minActive is the share of a wait that another thread must have been active for
+// to be told of.
+const minActive = 0.05
+
+// threadsDuring tells what the other threads did in some intervals, those that did
+// the same at the same place together, the busiest first.
+func (c *company) threadsDuring(where []Interval) []Actor {
+	length := total(where)
+	groups := make(map[hostState][]companion)
+	used := make(map[hostState]timeline.Nanos)
+	for _, t := range c.threads {
+		did, cpu, long := t.mostly(where)
+		if float64(long) < minActive*float64(length) {
+			continue
+		}
+		groups[did] = append(groups[did], t)
+		used[did] += cpu
+	}
+	var list []Actor
+	for did, threads := range groups {
+		a := Actor{Count: len(threads), Cause: did.cause, Place: did.at, CPU: used[did]}
+		var names []string
+		for i, t := range threads {
+			names = append(names, t.Name)
+			start, end := t.Spans[0].Start, t.Spans[len(t.Spans)-1].End
+			if i == 0 || start < a.Start {
+				a.Start = start
+			}
+			a.End = max(a.End, end)
+		}
+		a.Name = commonName(names)
+		list = append(list, a)
+	}
+	slices.SortFunc(list, byWork)
+	return list
+}
+
+// byWork orders actors by what they used, then so that the order is always the same.
+func byWork(a, b Actor) int {
+	return cmp.Or(cmp.Compare(b.CPU, a.CPU), cmp.Compare(b.Count, a.Count), strings.Compare(string(a.Cause), string(b.Cause)),
+		strings.Compare(a.Name, b.Name), comparePlaces(a.Place, b.Place))
+}
+
+// mostly is what a thread was active with at the place where it was active most,
+// the CPU time it used by and large, and for how long it was active at all.
+func (t companion) mostly(where []Interval) (did hostState, cpu, long timeline.Nanos) {
+	places := make(map[Place]timeline.Nanos)
+	states := make(map[hostState]timeline.Nanos)
+	t.host.during(where, func(st hostState, part timeline.Nanos) {
+		if !isActive(st.cause) {
+			return
+		}
+		long += part
+		places[st.at] += part
+		if st.cause.computes() {
+			cpu += part
+		}
+		if st.cause.Kind() != Contention { // else the work it was held up in
+			states[st] += part
+		}
+	})
+	did.at = most(places, comparePlaces)
+	best := timeline.Nanos(0)
+	for st, n := range states {
+		if st.at == did.at && (n > best || n == best && st.cause < did.cause) {
+			did.cause, best = st.cause, n
+		}
+	}
+	if best == 0 {
+		did.cause = GIL
+	}
+	return did, cpu, long
+}
+
+// most is the key with the largest sum, the first by order of several.
+func most[K comparable](sums map[K]timeline.Nanos, order func(a, b K) int) (top K) {
+	best := timeline.Nanos(-1)
+	for k, n := range sums {
+		if n > best || n == best && order(k, top) < 0 {
+			top, best = k, n
+		}
+	}
+	return top
+}
+
+// holdersDuring tells which threads ran Python code in some intervals, and so held
+// the GIL, those that did most of it at the same place together.
+func (c *company) holdersDuring(where []Interval) []Actor {
+	groups := make(map[Place]*Actor)
+	names := make(map[Place][]string)
+	for _, t := range c.threads {
+		places, sum := make(map[Place]timeline.Nanos), timeline.Nanos(0)
+		known := make(map[timeline.NodeID]Place)
+		for _, span := range t.Spans {
+			if span.State != timeline.StatePython {
+				continue
+			}
+			at, ok := known[span.Node]
+			if !ok {
+				at = c.s.charged(c.s.stack(span.Node))
+				known[span.Node] = at
+			}
+			overlap(where, span.Start, span.End, func(_ int, part timeline.Nanos) {
+				places[at] += part
+				sum += part
+			})
+		}
+		if float64(sum) < minActive*float64(total(where)) {
+			continue
+		}
+		at := most(places, comparePlaces)
+		if groups[at] == nil {
+			groups[at] = &Actor{Cause: Python, Place: at}
+		}
+		groups[at].Count++
+		groups[at].CPU += sum
+		names[at] = append(names[at], t.Name)
+	}
+	var list []Actor
+	for at, a := range groups {
+		a.Name = commonName(names[at])
+		list = append(list, *a)
+	}
+	slices.SortFunc(list, byWork)
+	return list
+}
+
+// commonName is what the names of several threads have in common: the function of
+// "Thread-1 (work)", the pool of "ThreadPoolExecutor-0_3"; empty when nothing.
+func commonName(names []string) string {
+	common := ""
+	for i, name := range names {
+		if _, target, ok := strings.Cut(name, " ("); ok && strings.HasPrefix(name, "Thread-") {
+			name = strings.TrimSuffix(target, ")")
+		} else if len(names) > 1 {
+			name = strings.TrimRight(name, "0123456789")
+			name = strings.TrimRight(name, "-_ #")
+		}
+		if i > 0 && name != common {
+			return ""
+		}
+		common = name
+	}
+	if strings.HasPrefix(common, "Thread-") || common == "Thread" { // says nothing
+		return ""
+	}
+	return common
+}

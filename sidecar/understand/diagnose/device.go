@@ -1,0 +1,152 @@
+package diagnose
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+)
+
+// device is one GPU while it is diagnosed.
+type device struct {
+	index   int
+	windows []window // in order, not overlapping
+	time    GPUTime
+	shares  *attribution // nil unless used
+	idle    DeviceIdle
+}
+
+// readDevices collects what is known of each GPU's activity, by index.
+func readDevices(rec *timeline.Recording) []*device {
+	byIndex := make(map[int]*device)
+	get := func(index int) *device {
+		d := byIndex[index]
+		if d == nil {
+			d = &device{index: index}
+			byIndex[index] = d
+		}
+		return d
+	}
+	for _, g := range rec.GPUs {
+		get(g.Index)
+	}
+	for i := range rec.Tracks {
+		if t := &rec.Tracks[i]; t.ID == fmt.Sprintf("gpu%d.util", t.Device) {
+			get(t.Device).windows = readWindows(t, rec.Duration)
+		}
+	}
+	list := make([]*device, 0, len(byIndex))
+	for _, d := range byIndex {
+		d.measure(rec)
+		list = append(list, d)
+	}
+	slices.SortFunc(list, func(a, b *device) int { return cmp.Compare(a.index, b.index) })
+	return list
+}
+
+func readWindows(t *timeline.Track, duration timeline.Nanos) []window {
+	var list []window
+	last := timeline.Nanos(0)
+	for _, p := range t.Points {
+		from, at := max(p.From, last), min(p.At, duration)
+		if math.IsNaN(p.Value) || from >= at {
+			continue
+		}
+		list = append(list, window{from, at, min(max(p.Value/100, 0), 1)})
+		last = at
+	}
+	return list
+}
+
+const (
+	activeLevel = 0.03 // a window with more activity holds GPU work
+	unseenLevel = 0.25 // the same where no process at all is listed: less may be a desktop
+	gapLevel    = 0.10 // a window with less counts as a gap
+	maxGaps     = 256
+)
+
+// measure sums up busy, idle and unknown time, and decides whether the device
+// was used by the program.
+func (d *device) measure(rec *timeline.Recording) {
+	t := GPUTime{Device: d.index, Unknown: rec.Duration}
+	var gaps []Interval
+	active, level := false, activeLevel
+	if unseen(rec, d.index) {
+		level = unseenLevel
+	}
+	for _, w := range d.windows {
+		length := w.at - w.from
+		busy := timeline.Nanos(math.Round(w.busy * float64(length)))
+		t.Busy += busy
+		t.Idle += length - busy
+		t.Unknown -= length
+		active = active || w.busy > level
+		if w.busy <= gapLevel {
+			gaps = append(gaps, Interval{w.from, w.at})
+		}
+	}
+	gaps = merged(gaps)
+	t.Gaps, t.GapCount = keepLongest(gaps, maxGaps), len(gaps)
+	t.Used = active && !foreign(rec, d.index)
+	d.time = t
+}
+
+// foreign tells a device on which only other programs' processes were seen.
+func foreign(rec *timeline.Recording, index int) bool {
+	for _, g := range rec.GPUs {
+		if g.Index == index {
+			return g.OtherProcesses > 0 && len(g.PIDs) == 0 && othersMatched(rec)
+		}
+	}
+	return false
+}
+
+// unseen tells a device on which the driver listed no process at all. In some
+// containers it never does, so that alone is no proof that nothing runs there.
+func unseen(rec *timeline.Recording, index int) bool {
+	for _, g := range rec.GPUs {
+		if g.Index == index {
+			return g.OtherProcesses == 0 && len(g.PIDs) == 0
+		}
+	}
+	return false
+}
+
+// othersMatched is true where the driver's process numbers could be matched at
+// all: on some device a process of the target was seen.
+func othersMatched(rec *timeline.Recording) bool {
+	for _, g := range rec.GPUs {
+		if len(g.PIDs) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// firstWork is when the device first had something to do; 0 if from the start.
+func (d *device) firstWork() timeline.Nanos {
+	for _, w := range d.windows {
+		if w.busy > activeLevel {
+			return w.from
+		}
+	}
+	return 0
+}
+
+// working are the windows from the first with work to the last. Before and after
+// them the device was idle, whatever the host did: a model that foretells that has
+// shown nothing of what it can tell about the loop.
+func (d *device) working() []window {
+	busy := func(w window) bool { return w.busy > activeLevel }
+	first := slices.IndexFunc(d.windows, busy)
+	if first < 0 {
+		return nil
+	}
+	last := len(d.windows) - 1
+	for !busy(d.windows[last]) {
+		last--
+	}
+	return d.windows[first : last+1]
+}

@@ -1,0 +1,427 @@
+package diagnose
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+)
+
+// gpuRules need a GPU the program used, or could have used.
+var gpuRules = slices.Concat([]rule{
+	{id: GPULost, severity: Limit, measure: lost},
+	{id: GPUIdleUndecided, severity: Warning, threshold: 0.10, measure: undecided},
+}, idleRules(), []rule{
+	{id: SyncInLoop, severity: Warning, threshold: 0.05, measure: syncInLoop},
+	{id: HostDeviceCopies, severity: Warning, threshold: 0.08, measure: copies},
+	{id: SomeGPUsIdle, severity: Warning, threshold: 0.40, measure: someIdle},
+	{id: GPUMemoryNearFull, severity: Warning, threshold: 0.92, unit: Fullness, measure: memoryNearFull},
+	{id: GPUMemoryCollectives, severity: Warning, threshold: 0.92, unit: Fullness, measure: memoryAndCollectives},
+	{id: GPUThrottled, severity: Warning, threshold: 0.05, measure: throttled(false)},
+	{id: GPUPowerCapped, severity: Info, threshold: 0.25, measure: throttled(true)},
+	{id: GPUUnused, severity: Warning, threshold: 0.50, measure: unused},
+	{id: GPUBusy, severity: Info, threshold: 0.85, measure: gpuBusy},
+	{id: GPUIdle, severity: Info, threshold: 0.20, measure: gpuIdle},
+})
+
+// idleKinds are the kinds of cause a GPU waits for, each a finding of its own.
+var idleKinds = []struct {
+	kind      Kind
+	id        FindingID
+	severity  Severity
+	threshold float64 // share of the recording
+}{
+	{Starvation, GPUWaitsForData, Warning, 0.10},
+	{Launching, GPUWaitsForLaunches, Warning, 0.15},
+	{Host, GPUWaitsForHost, Warning, 0.15},
+	{InputOutput, GPUWaitsForIO, Warning, 0.10},
+	{Checkpoints, GPUWaitsForCheckpoint, Warning, 0.05},
+	{Compilation, GPUWaitsForCompilation, Info, 0.10},
+	{Collectives, GPUWaitsForRanks, Warning, 0.10},
+	{Waits, GPUWaitsForWaits, Warning, 0.15},
+	{Contention, GPUWaitsForContention, Warning, 0.15},
+	{Copying, GPUWaitsForCopies, Warning, 0.10},
+	{Synchronisation, GPUWaitsForSync, Warning, 0.10},
+	{SettingUp, GPUWaitsAtStart, Info, 0.20},
+	{Ending, GPUWaitsAtExit, Info, 0.20},
+}
+
+// idleAdvice is what to change where a GPU waits for a cause.
+var idleAdvice = map[Cause]Advice{
+	Load: Prefetch, LoadHere: UseWorkers, LoadWorker: SpeedUpWorkers, Launch: LaunchLess, Python: UseGPU, Native: UseGPU,
+	Sync: SyncLess, Copy: CopyAsync, Compile: CompileOnce, Checkpoint: SaveAside, Collective: BalanceRanks,
+	Network: ReadAhead, Database: ReadAhead, InOut: ReadAhead, GIL: AvoidGIL, SetUp: SetUpApart,
+	Sleep: QueueWork, Lock: QueueWork, Thread: QueueWork, Waiting: QueueWork, Child: QueueWork,
+}
+
+func idleRules() []rule {
+	var list []rule
+	for _, k := range idleKinds {
+		list = append(list, rule{id: k.id, severity: k.severity, threshold: k.threshold, measure: func(e *evidence) measured { return e.idleOfKind(k.kind) }})
+	}
+	return list
+}
+
+// idleOfKind measures the idle time of a kind of cause, as a mean over the used
+// devices.
+func (e *evidence) idleOfKind(kind Kind) measured {
+	n := timeline.Nanos(len(e.used()))
+	if n == 0 {
+		return nothing
+	}
+	i := slices.IndexFunc(e.diagnosis.Idle.Kinds, func(k KindIdle) bool { return k.Kind == kind && k.Nanos > 0 })
+	if i < 0 {
+		return nothing
+	}
+	k := e.diagnosis.Idle.Kinds[i].over(n)
+	f := Finding{Devices: e.usedDevices(), Cost: k.Nanos, Value: e.share(k.Nanos), Cores: math.NaN()}
+	f.explain(k)
+	f.Evidence = e.idleEvidence(f)
+	return measured{Finding: f, low: e.share(k.Low), rank: f.Value}
+}
+
+// idleEvidence is where a finding's kind of cause, or its cause, left devices idle.
+func (e *evidence) idleEvidence(f Finding) (where []Interval) {
+	for _, c := range e.diagnosis.Idle.Causes {
+		if c.Cause.Kind() == f.Kind && (f.Cause == "" || c.Cause == f.Cause) {
+			where = append(where, c.Evidence...)
+		}
+	}
+	return where
+}
+
+// worthNaming is the share of a kind's idle time that a cause must reach to be told
+// beside others.
+const worthNaming = 0.05
+
+// explain tells a kind's idle time by the cause that surely has nearly all of it, else
+// by its causes.
+func (f *Finding) explain(k KindIdle) {
+	f.Kind, f.Time, f.Low, f.High = k.Kind, k.Nanos, k.Low, k.High
+	if c, ok := k.cause(); ok {
+		f.Cause, f.Time, f.Low, f.High = c.Cause, c.Nanos, c.Low, c.High
+	} else {
+		f.Parts = slices.DeleteFunc(k.Causes, func(c IdlePart) bool { return float64(c.High) < worthNaming*float64(k.Nanos) })
+	}
+	if l, ok := k.line(); ok {
+		f.Place, f.PlaceTime = l.Place, min(l.Nanos, f.Time)
+	}
+	f.Advice = k.advice()
+}
+
+// advice is what helps against the cause that surely has most of the kind's time, or
+// against all of them.
+func (k *KindIdle) advice() Advice {
+	if c, ok := first(k.Causes); ok {
+		return idleAdvice[c.Cause]
+	}
+	advice := idleAdvice[k.Causes[0].Cause]
+	if slices.ContainsFunc(k.Causes, func(c IdlePart) bool { return c.Nanos > 0 && idleAdvice[c.Cause] != advice }) {
+		return NoAdvice
+	}
+	return advice
+}
+
+// undecided holds where the kind of cause with most idle time is not surely the
+// one with most: others reach its lower bound.
+func undecided(e *evidence) measured {
+	n := timeline.Nanos(len(e.used()))
+	if n == 0 {
+		return nothing
+	}
+	kinds := e.diagnosis.Idle.Kinds
+	others := rivals(kinds)
+	if len(others) == 0 {
+		return nothing
+	}
+	idle := timeline.Nanos(e.meanIdle() * float64(e.rec.Duration))
+	f := Finding{Devices: e.usedDevices(), Time: idle, Value: e.meanIdle(), Cores: math.NaN(), Advice: RecordTrace}
+	for _, k := range append(kinds[:1:1], others...) {
+		a := k.over(n).alternative()
+		a.Share = float64(k.Nanos) / float64(max(e.diagnosis.Idle.Total, 1))
+		f.Alternatives = append(f.Alternatives, a)
+	}
+	return measured{Finding: f, low: f.Value, rank: 2} // nothing else may claim to be the first cause
+}
+
+// alternative tells a kind by its one cause and line where it has such.
+func (k KindIdle) alternative() Alternative {
+	a := Alternative{Kind: k.Kind, Bounded: k.Bounded}
+	if c, ok := k.cause(); ok {
+		a.Cause, a.Bounded = c.Cause, c.Bounded
+	}
+	if l, ok := k.line(); ok && float64(l.Nanos) >= nearlyAll*float64(k.Nanos) {
+		a.Place = l.Place
+	}
+	return a
+}
+
+// minSyncIdle is the idle share below which a loop that waits for its device
+// keeps it busy all the same.
+const minSyncIdle = 0.15
+
+// syncInLoop looks for a thread that keeps waiting for the device although the
+// device is idle at other times: it has nothing queued when the wait is over. What the
+// host computes and launches after such a wait could be done during it. Other idle time,
+// as that of a compilation, would not become less.
+func syncInLoop(e *evidence) measured {
+	idle := e.meanIdle()
+	a := e.accountOf(only(Sync))
+	if idle < minSyncIdle || a.visits < minVisits {
+		return nothing
+	}
+	m := e.of(a.finding())
+	m.Against, m.Count, m.Advice = idle, int64(a.visits), SyncLess
+	most, saved := e.idleAtMost(Synchronisation), e.idleAtMost(Synchronisation, Launching, Host)
+	m.Cost = min(a.total, saved, timeline.Nanos(idle*float64(e.rec.Duration)))
+	m.rank = e.share(min(a.total, most)) / 2 // what the GPU was idle for comes first
+	n := timeline.Nanos(len(e.used()))
+	if slices.ContainsFunc(e.diagnosis.Idle.Kinds, func(k KindIdle) bool { return k.Low/n > most }) {
+		m.rank = 0 // something else surely costs more
+	}
+	return m
+}
+
+// idleAtMost is the upper bound of the idle time of some kinds of causes, as a mean
+// over the used devices.
+func (e *evidence) idleAtMost(kinds ...Kind) timeline.Nanos {
+	most := timeline.Nanos(0)
+	for _, k := range e.diagnosis.Idle.Kinds {
+		if slices.Contains(kinds, k.Kind) {
+			most += k.High
+		}
+	}
+	return most / timeline.Nanos(len(e.used()))
+}
+
+func copies(e *evidence) measured {
+	a := e.accountOf(only(Copy))
+	if len(e.used()) == 0 {
+		return nothing
+	}
+	m := e.of(a.finding())
+	m.Advice = CopyAsync
+	m.rank /= 2
+	return m
+}
+
+func (e *evidence) usedDevices() []int {
+	var list []int
+	for _, d := range e.used() {
+		list = append(list, d.index)
+	}
+	return list
+}
+
+// meanIdle is the share of the time the used devices were idle; 0 without any.
+func (e *evidence) meanIdle() float64 {
+	used := e.used()
+	total := 0.0
+	for _, d := range used {
+		total += e.share(d.time.Idle)
+	}
+	return total / math.Max(float64(len(used)), 1)
+}
+
+// lost tells of devices that stopped answering.
+func lost(e *evidence) measured {
+	f := Finding{Cores: math.NaN()}
+	for _, g := range e.rec.GPUs {
+		if g.Lost > 0 && g.Lost <= e.rec.Duration {
+			f.Devices = append(f.Devices, g.Index)
+			if f.At == 0 || g.Lost < f.At {
+				f.At = g.Lost
+			}
+			f.AtLast = max(f.AtLast, g.Lost)
+		}
+	}
+	if len(f.Devices) == 0 {
+		return nothing
+	}
+	f.Time = e.rec.Duration - f.At
+	f.Value = e.share(f.Time)
+	return measured{Finding: f, low: f.Value}
+}
+
+// someIdle looks for devices that are less than half as busy as the busiest, among
+// those the program's processes are on.
+func someIdle(e *evidence) measured {
+	var there []*device
+	for _, d := range e.devices {
+		if len(d.windows) > 0 && (d.time.Used || e.holds(d.index)) {
+			there = append(there, d)
+		}
+	}
+	if len(there) < 2 {
+		return nothing
+	}
+	busiest := slices.MaxFunc(there, func(a, b *device) int { return cmp.Compare(a.time.Busy, b.time.Busy) })
+	f := Finding{Against: e.share(busiest.time.Busy), Advice: BalanceDevices, Cores: math.NaN()}
+	var gap, sum timeline.Nanos
+	for _, d := range there {
+		if 2*d.time.Busy > busiest.time.Busy {
+			continue
+		}
+		f.Devices = append(f.Devices, d.index)
+		f.Evidence = append(f.Evidence, d.time.Gaps...)
+		gap = max(gap, busiest.time.Busy-d.time.Busy)
+		sum += d.time.Busy
+	}
+	if len(f.Devices) == 0 {
+		return nothing
+	}
+	f.Value = e.share(sum) / float64(len(f.Devices))
+	f.Peer = busiest.index
+	f.Cost, f.Time = gap, gap
+	return measured{Finding: f, low: e.share(gap), rank: e.share(gap)}
+}
+
+// holds tells whether a process of the target is on the device.
+func (e *evidence) holds(index int) bool {
+	for _, g := range e.rec.GPUs {
+		if g.Index == index {
+			return len(g.PIDs) > 0
+		}
+	}
+	return false
+}
+
+// fullest returns the device whose memory came nearest to its limit.
+func (e *evidence) fullest() (index int, share float64) {
+	share = math.NaN()
+	for _, d := range e.used() {
+		t := e.gpuTrack(d.index, "mem")
+		if t == nil || t.Limit <= 0 || math.IsNaN(t.Peak) {
+			continue
+		}
+		if s := t.Peak / t.Limit; math.IsNaN(share) || s > share {
+			index, share = d.index, s
+		}
+	}
+	return index, share
+}
+
+func memoryNearFull(e *evidence) measured {
+	index, share := e.fullest()
+	f := Finding{Value: share, Devices: []int{index}, Advice: SmallerBatch, Cores: math.NaN()}
+	return measured{Finding: f, low: share, rank: 0.05}
+}
+
+func memoryAndCollectives(e *evidence) measured {
+	index, share := e.fullest()
+	a := e.accountOf(only(Collective))
+	if e.share(a.total) < 0.10 {
+		return nothing
+	}
+	f := a.finding()
+	f.Value, f.Devices, f.Advice = share, []int{index}, LeaveRoom
+	return measured{Finding: f, low: share, rank: e.share(a.total) / 2}
+}
+
+// throttled measures how long devices ran slower than they could, by heat or
+// brake, or by nothing but the power cap.
+func throttled(capOnly bool) func(*evidence) measured {
+	return func(e *evidence) measured {
+		f := Finding{Advice: CheckCooling, Cores: math.NaN()}
+		weight := heatWeight
+		if capOnly {
+			f.Advice, weight = PowerLimitIsNormal, 0
+		}
+		for _, g := range e.rec.GPUs {
+			t := e.gpuTrack(g.Index, "throttle")
+			onlyCap := len(g.Throttle) == 1 && g.Throttle[0] == timeline.PowerCap
+			if t == nil || len(t.Points) == 0 || len(g.Throttle) == 0 || onlyCap != capOnly {
+				continue
+			}
+			on := 0
+			for _, p := range t.Points {
+				if p.Value >= 1 {
+					on++
+				}
+			}
+			f.Devices = append(f.Devices, g.Index)
+			f.Value = max(f.Value, float64(on)/float64(len(t.Points)))
+			for _, reason := range g.Throttle {
+				if !slices.Contains(f.Throttle, reason) {
+					f.Throttle = append(f.Throttle, reason)
+				}
+			}
+		}
+		if len(f.Devices) == 0 {
+			return nothing
+		}
+		return measured{Finding: f, low: f.Value, rank: 0.05 + weight*f.Value}
+	}
+}
+
+// heatWeight makes a device that ran hot all the time come before that it was busy,
+// and after a fifth of the time that it was idle.
+const heatWeight = 0.1
+
+// frameworks are the libraries whose use suggests that a GPU would help.
+var frameworks = []string{"/site-packages/torch/", "/dist-packages/torch/", "/site-packages/tensorflow/", "/site-packages/jax/", "/site-packages/keras/"}
+
+// minWorthwhile is the length from which the absence of GPU work is remarkable.
+const minWorthwhile = timeline.Nanos(2e9)
+
+// unused measures how much of the time a framework computed on the CPU while a GPU
+// was there. Importing the framework and loading data are no such time.
+func unused(e *evidence) measured {
+	if len(e.devices) == 0 || len(e.used()) > 0 || e.rec.Duration < minWorthwhile || e.thread == nil {
+		return nothing
+	}
+	for _, d := range e.devices {
+		if len(d.windows) == 0 {
+			return nothing // not known whether it was used
+		}
+	}
+	total := timeline.Nanos(0)
+	for length, inside := range askedOfStacks(e, func(stack []timeline.FrameID, cause Cause, _ Place) bool {
+		return (cause == Python || cause == Native) && slices.ContainsFunc(stack, func(id timeline.FrameID) bool {
+			return containsAny(e.rec.Frames[id].File, frameworks)
+		})
+	}) {
+		if inside {
+			total += length
+		}
+	}
+	f := Finding{Time: total, Cost: total, Advice: MoveToGPU, Cores: math.NaN()}
+	if len(e.rec.GPUs) > 0 {
+		f.Name = e.rec.GPUs[0].Name
+	}
+	m := e.of(f)
+	m.rank *= lossWeight
+	return m
+}
+
+func gpuBusy(e *evidence) measured {
+	used := e.used()
+	if len(used) == 0 {
+		return nothing
+	}
+	f := Finding{Advice: FasterKernels, Cores: math.NaN()}
+	for _, d := range used {
+		f.Value += e.share(d.time.Busy) / float64(len(used))
+		f.Devices = append(f.Devices, d.index)
+	}
+	return measured{Finding: f, low: f.Value, rank: 0.12}
+}
+
+// gpuIdle is the main finding where no kind of cause stands out. It tells the kind with
+// most of the idle time where one surely has it.
+func gpuIdle(e *evidence) measured {
+	n := timeline.Nanos(len(e.used()))
+	if n == 0 || len(e.diagnosis.Idle.Kinds) == 0 {
+		return nothing
+	}
+	f := Finding{Devices: e.usedDevices(), Value: e.meanIdle(), Cores: math.NaN()}
+	idle := timeline.Nanos(f.Value * float64(e.rec.Duration))
+	if kinds := e.diagnosis.Idle.Kinds; len(rivals(kinds)) == 0 {
+		f.explain(kinds[0].over(n))
+		f.Against = float64(f.Time) / float64(max(idle, 1))
+		f.Evidence = e.idleEvidence(f)
+	}
+	f.Time, f.Low, f.High, f.Cost, f.Parts = idle, idle, idle, idle, nil
+	return measured{Finding: f, low: f.Value, rank: 0.01}
+}

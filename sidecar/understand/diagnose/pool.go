@@ -1,0 +1,74 @@
+package diagnose
+
+import (
+	"slices"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/interpret"
+)
+
+// PoolWork is what worker processes did while they were waited for, as shares of the
+// time that they lived meanwhile; what is missing to 1 they handed results over.
+type PoolWork struct {
+	Role     timeline.Role
+	Starting float64 // being set up: imports, unpickling what they run
+	Starved  float64 // without a task
+	Working  float64
+	AtPlace  float64 // of Working: at the actor's Place
+	// Slowest is the number of the one that worked longest, and Imbalance by how much
+	// less the mean worked, as a share of its time.
+	Slowest   int
+	Imbalance float64
+}
+
+// pools are those whose workers descend from the thread's process.
+func (c *company) pools() []interpret.Pool {
+	return slices.DeleteFunc(interpret.Of(c.s.rec), func(p interpret.Pool) bool { return p.Owner != c.process && !c.descends(p.Owner) })
+}
+
+// workersAtWork is how many workers had something to do in some intervals, on average,
+// whether or not they had a CPU to do it on; 0 where their stacks are not known.
+func (c *company) workersAtWork(where []Interval) float64 {
+	working := timeline.Nanos(0)
+	for _, p := range c.pools() {
+		did := p.During(c.s.rec, poolIntervals(where))
+		working += did.Working + did.Starting
+	}
+	return float64(working) / max(float64(total(where)), 1)
+}
+
+func poolIntervals(where []Interval) []interpret.Interval {
+	out := make([]interpret.Interval, len(where))
+	for i, w := range where {
+		out[i] = interpret.Interval(w)
+	}
+	return out
+}
+
+// workOf tells what the workers of one role did in some intervals, and where most; nil
+// where their stacks are not known.
+func (c *company) workOf(role timeline.Role, where []Interval) (*PoolWork, Place) {
+	pool := interpret.Pool{Role: role}
+	for _, p := range c.pools() {
+		if p.Role == role {
+			pool.Members = append(pool.Members, p.Members...)
+		}
+	}
+	did := pool.During(c.s.rec, poolIntervals(where))
+	if did.Alive == 0 {
+		return nil, Place{}
+	}
+	share := func(part timeline.Nanos) float64 { return float64(part) / float64(did.Alive) }
+	work := &PoolWork{Role: role, Starting: share(did.Starting), Starved: share(did.Starved), Working: share(did.Working)}
+	var most interpret.Share
+	work.Imbalance, most = did.Imbalance()
+	if n := c.s.rec.Processes[most.Process].Number; n != nil {
+		work.Slowest = *n
+	}
+	if len(did.Lines) == 0 || did.Working == 0 {
+		return work, Place{}
+	}
+	line := did.Lines[0]
+	work.AtPlace = float64(line.Time) / float64(did.Working)
+	return work, Place{line.File, line.Line}
+}

@@ -1,0 +1,132 @@
+package diagnose
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+)
+
+// steps are those of the leading process and of the other ranks, with the busy, idle and
+// waiting time in them. The threads are the main ones of ranks.
+func steps(s *stacks, used []*device, main *host, threads []*timeline.Thread) []Step {
+	rec := s.rec
+	lead := stepsIn(rec.LeadingMarks())
+	if thread := rec.MainThread(); len(lead) == 0 && thread != nil {
+		lead = stepsIn(rec.SampledSteps(thread))
+	}
+	leader := -1
+	if len(lead) > 0 {
+		leader = lead[0].Process
+	}
+	var others []Step
+	for _, t := range threads {
+		devices := devicesOf(rec, used, t.PID)
+		if t.Process == leader && leader > 0 {
+			main = s.plainHost(t)
+			if len(devices) > 0 {
+				used = devices
+			}
+		}
+		if t.Process != leader {
+			others = append(others, shared(stepsIn(rec.StepsOf(t)), devices, s.plainHost(t))...)
+		}
+	}
+	return append(shared(lead, used, main), others...)
+}
+
+// devicesOf are the devices that a process is known to have used.
+func devicesOf(rec *timeline.Recording, used []*device, pid int) (list []*device) {
+	for _, d := range used {
+		if slices.ContainsFunc(rec.GPUs, func(g timeline.GPU) bool { return g.Index == d.index && slices.Contains(g.PIDs, pid) }) {
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+// shared spreads the busy and idle time of devices, and the time for which a process's
+// main thread waited for data, over its steps.
+func shared(list []Step, used []*device, main *host) []Step {
+	slices.SortStableFunc(list, func(a, b Step) int { return cmp.Compare(a.Start, b.Start) })
+	spans := make([]Interval, len(list))
+	for i, s := range list {
+		spans[i] = Interval{s.Start, s.End}
+	}
+	idle, known := make([]timeline.Nanos, len(list)), make([]timeline.Nanos, len(list))
+	for _, d := range used {
+		for _, seg := range d.shares.segments {
+			length := seg.end - seg.start
+			overlap(spans, seg.start, seg.end, func(step int, part timeline.Nanos) {
+				known[step] += part
+				idle[step] += timeline.Nanos(float64(seg.idle) * (float64(part) / float64(length)))
+			})
+		}
+	}
+	for _, s := range main.stretches {
+		if main.states[s.state].cause.Kind() == Starvation {
+			overlap(spans, s.start, s.end, func(step int, part timeline.Nanos) { list[step].DataWait += part })
+		}
+	}
+	for i := range list {
+		s := &list[i]
+		n := timeline.Nanos(max(len(used), 1))
+		s.Idle = idle[i] / n
+		s.Busy = (known[i] - idle[i]) / n
+		s.Unknown = s.End - s.Start - s.Idle - s.Busy
+	}
+	return list
+}
+
+func stepsIn(marks []timeline.Mark) (list []Step) {
+	for _, m := range marks {
+		if m.Kind == "step" && m.End > m.Start {
+			list = append(list, Step{Process: m.Process, Name: m.Name, Source: m.Source, Start: m.Start, End: m.End})
+		}
+	}
+	return list
+}
+
+// overlap calls visit for every span that shares time with [start, end). Spans
+// are in order of their starts.
+func overlap(spans []Interval, start, end timeline.Nanos, visit func(i int, part timeline.Nanos)) {
+	// Steps follow each other, so the first that can reach in is found by its end.
+	i, _ := slices.BinarySearchFunc(spans, start, func(s Interval, t timeline.Nanos) int {
+		if s.End <= t {
+			return -1
+		}
+		return 1
+	})
+	for ; i < len(spans) && spans[i].Start < end; i++ {
+		if part := min(spans[i].End, end) - max(spans[i].Start, start); part > 0 {
+			visit(i, part)
+		}
+	}
+}
+
+// regions sums the region marks up by name, most total time first.
+func regions(rec *timeline.Recording) []Region {
+	lengths := make(map[string][]float64) // in ns
+	for _, m := range rec.LeadingMarks() {
+		if m.Kind == "region" && m.End >= m.Start {
+			lengths[m.Name] = append(lengths[m.Name], float64(m.End-m.Start))
+		}
+	}
+	var list []Region
+	for name, l := range lengths {
+		slices.Sort(l)
+		at := func(p float64) timeline.Nanos { return timeline.Nanos(stat.Quantile(p, stat.Empirical, l, nil)) }
+		r := Region{Name: name, Count: len(l), P50: at(0.5), P95: at(0.95)}
+		for _, n := range l {
+			r.Total += timeline.Nanos(n)
+		}
+		list = append(list, r)
+	}
+	slices.SortFunc(list, func(a, b Region) int {
+		return cmp.Or(cmp.Compare(b.Total, a.Total), strings.Compare(a.Name, b.Name))
+	})
+	return list
+}

@@ -1,0 +1,80 @@
+package interpret
+
+import "github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+
+// program is the process whose code the user asked about, where the target only starts
+// it: the Python that a shell script, uv or "accelerate launch" has run the longest, or the
+// only rank. It is 0, the target, for every other recording, and for several ranks, which
+// are told together.
+//
+// A target that runs Python itself, though nothing of the user's own, only starts what
+// ran the user's own for half of the time at least: pip is no wrapper of what it builds.
+func (r *reader) program() int {
+	rec := r.rec
+	if rec.Target.Cell != nil || len(rec.Processes) < 2 {
+		return 0
+	}
+	times := make([]programTimes, len(rec.Processes))
+	for i := range rec.Threads {
+		t := &rec.Threads[i]
+		if t.Process < 0 || t.Process >= len(times) {
+			continue
+		}
+		for _, s := range t.Spans {
+			times[t.Process].add(s, t.Main, r)
+			if t.Process == 0 && times[0].own {
+				return 0
+			}
+		}
+	}
+	best, least := 0, timeline.Nanos(1)
+	if times[0].python {
+		least = rec.Duration / 2
+	}
+	ranks := 0
+	for i := 1; i < len(rec.Processes); i++ {
+		p := &rec.Processes[i]
+		if p.Role == timeline.RoleRank {
+			ranks++
+		}
+		if isProgram := p.Role == timeline.RoleChild || p.Role == timeline.RoleRank; isProgram && times[i].main >= least && (times[i].own || !times[0].python) && !startedByOwn(rec, times, i) {
+			best, least = i, times[i].main+1
+		}
+	}
+	if ranks > 1 {
+		return 0
+	}
+	return best
+}
+
+// programTimes is what is known of a process's stacks.
+type programTimes struct {
+	main   timeline.Nanos // that its main thread ran Python
+	python bool
+	own    bool // it ran code of the user's own
+}
+
+func (p *programTimes) add(s timeline.Span, main bool, r *reader) {
+	if s.Node == timeline.RootNode {
+		return
+	}
+	p.python = true
+	if main {
+		p.main += s.End - s.Start
+	}
+	p.own = p.own || r.stack(s.Node).line.Own
+}
+
+// startedByOwn tells a process that another one's own code has started.
+func startedByOwn(rec *timeline.Recording, times []programTimes, i int) bool {
+	for range rec.Processes { // damaged files have rings
+		i = rec.Processes[i].ParentIndex
+		if i <= 0 || i >= len(rec.Processes) {
+			return false
+		}
+		if times[i].own {
+			return true
+		}
+	}
+	return false
+}

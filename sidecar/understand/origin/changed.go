@@ -1,0 +1,110 @@
+package origin
+
+import (
+	"slices"
+	"time"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+)
+
+// slack is by how much the times compared may be apart: a process's start is told in ticks of 10 ms,
+// a file's time in the kernel's of 4 ms.
+const slack = 100 * time.Millisecond
+
+// Changed tells of which files the text is not, or may not be, what the running code was made of. A
+// file's text is taken for the code's
+//
+//   - if the target told the time of the text that it loaded, and that is its time;
+//   - else if it is where it is since before the target started;
+//   - else if the file's module level was seen to begin later;
+//   - else, of a notebook's modules, if the bytecode that Python keeps beside it was made of it, unless code
+//     was seen before that was written or begins where the text has no definition. A program without cells
+//     loads its modules once, mostly at its start: later bytecode may well be another process's.
+func Changed(rec *timeline.Recording) map[string]bool {
+	changed := make(map[string]bool)
+	late := make(map[string]*sighting) // files written since the target started
+	for _, f := range rec.CodeFiles {
+		switch {
+		case f.Modified.IsZero():
+		case !f.Loaded.IsZero():
+			changed[f.Name] = !f.Modified.Equal(f.Loaded)
+		case !rec.Target.Started.IsZero() && written(f).After(rec.Target.Started.Add(slack)):
+			late[f.Name] = &sighting{}
+		}
+	}
+	if len(late) == 0 {
+		return changed
+	}
+	see(rec, late)
+	after := func(t time.Time, n timeline.Nanos) bool { return t.After(rec.StartedAt.Add(n.Duration() + slack)) }
+	for _, f := range rec.CodeFiles {
+		switch s := late[f.Name]; {
+		case s == nil:
+		case s.begins:
+			changed[f.Name] = after(written(f), s.begin)
+		case rec.Target.Cell == nil, f.Compiled == nil, !f.Compiled.Matches, f.Contradicts:
+			changed[f.Name] = true
+		default:
+			changed[f.Name] = s.any && after(f.Compiled.Written, s.first)
+		}
+	}
+	return changed
+}
+
+// written is when a file got the text that it has, at the latest. A copy or an archive's member has the time
+// of its original, and a file that is moved here may be older than the one it takes the place of; but text
+// that bytecode was made of before has only been given other names or rights since.
+func written(f timeline.CodeFile) time.Time {
+	if f.Placed.Before(f.Modified) || f.Compiled != nil && f.Compiled.Matches && f.Compiled.Written.Before(f.Placed) {
+		return f.Modified
+	}
+	return f.Placed
+}
+
+// sighting is when code of a file was on a stack.
+type sighting struct {
+	any    bool
+	first  timeline.Nanos
+	begins bool           // its module level began within the recording
+	begin  timeline.Nanos // the last time that it did
+}
+
+// see fills in when the files' code was on a stack.
+func see(rec *timeline.Recording, files map[string]*sighting) {
+	type frame struct {
+		file   *sighting
+		module bool
+	}
+	on := make([][]frame, len(rec.Nodes)) // by node: the frames of such files
+	for i := 1; i < len(rec.Nodes); i++ {
+		n := rec.Nodes[i]
+		if int(n.Parent) >= i || int(n.Frame) >= len(rec.Frames) { // a damaged file
+			continue
+		}
+		on[i] = on[n.Parent]
+		if f := rec.Frames[n.Frame]; files[f.File] != nil {
+			on[i] = append(on[i][:len(on[i]):len(on[i])], frame{files[f.File], f.Function == "<module>"})
+		}
+	}
+	for _, t := range rec.Threads {
+		var before []frame
+		known := t.RunsCell && rec.Target.Cell != nil // a cell's recording begins before its code
+		for _, span := range t.Spans {
+			if int(span.Node) >= len(on) {
+				continue
+			}
+			for _, f := range on[span.Node] {
+				if !f.file.any || span.Start < f.file.first {
+					f.file.any, f.file.first = true, span.Start
+				}
+				// Where nothing is known of the time before, it may have run for long.
+				// Another process loads it for itself.
+				if f.module && known && t.Process == 0 && !slices.Contains(before, f) {
+					f.file.begins, f.file.begin = true, max(f.file.begin, span.Start)
+				}
+			}
+			before = on[span.Node]
+			known = known || span.Node != timeline.RootNode
+		}
+	}
+}

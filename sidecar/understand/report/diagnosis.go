@@ -1,0 +1,336 @@
+package report
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/understand/wording"
+)
+
+// devices writes every device that the recording or its diagnosis knows.
+func (b *builder) devices(d *diagnose.Diagnosis) {
+	facts := make(map[int]timeline.GPU)
+	for _, g := range b.rec.GPUs {
+		facts[g.Index] = g
+	}
+	times := make(map[int]diagnose.GPUTime)
+	numbers := make(map[int]bool)
+	if d != nil {
+		for _, t := range d.GPUs {
+			times[t.Device], numbers[t.Device] = t, true
+		}
+	}
+	for n := range facts {
+		numbers[n] = true
+	}
+	for _, t := range b.rec.Tracks {
+		if t.Device >= 0 {
+			numbers[t.Device] = true
+		}
+	}
+	var sorted []int
+	for n := range numbers {
+		sorted = append(sorted, n)
+	}
+	slices.Sort(sorted)
+	for _, n := range sorted {
+		b.byNumber[n] = len(b.doc.Devices)
+		b.doc.Devices = append(b.doc.Devices, b.deviceOf(n, facts, times))
+	}
+}
+
+func (b *builder) deviceOf(number int, facts map[int]timeline.GPU, times map[int]diagnose.GPUTime) Device {
+	out := Device{Number: number, UnknownNS: int64(b.rec.Duration), Processes: []int{}}
+	if t, ok := times[number]; ok {
+		out.BusyNS, out.IdleNS, out.UnknownNS, out.Used = int64(t.Busy), int64(t.Idle), int64(t.Unknown), t.Used
+	}
+	g, ok := facts[number]
+	if !ok {
+		return out
+	}
+	out.UUID, out.Name, out.Driver, out.Source = clean(g.UUID), clean(g.Name), clean(g.Driver), clean(g.Source)
+	out.ResolutionNS, out.Simulated = known(int64(g.Resolution), 0), g.Simulated
+	if g.OtherProcesses >= 0 {
+		out.Others = pointer(g.OtherProcesses)
+	}
+	if g.Lost > 0 {
+		out.LostAtNS = pointer(int64(min(g.Lost, b.rec.Duration)))
+	}
+	for _, pid := range g.PIDs {
+		if i, ok := b.byPID[pid]; ok {
+			out.Processes = append(out.Processes, i)
+		}
+	}
+	return out
+}
+
+// device is the index of a device's number; one that nothing else knows is added.
+func (b *builder) device(number int) int {
+	i, ok := b.byNumber[number]
+	if !ok {
+		i = len(b.doc.Devices)
+		b.byNumber[number] = i
+		b.doc.Devices = append(b.doc.Devices, b.deviceOf(number, nil, nil))
+	}
+	return i
+}
+
+// diagnosis fills Idle, Steps, Regions, Findings and the headline, and returns the
+// idle time of each source line.
+func (b *builder) diagnosis(d *diagnose.Diagnosis) map[place]int64 {
+	idle := make(map[place]int64)
+	if d == nil {
+		return idle
+	}
+	if d.Idle != nil {
+		b.doc.Idle = b.idle(d)
+		for _, l := range d.Idle.Lines {
+			if l.Place.Line > 0 {
+				idle[l.Place] += int64(l.Nanos)
+			}
+		}
+	}
+	b.steps(d)
+	b.ranks(d)
+	s := wording.Scope{Duration: b.rec.Duration, Place: b.names.place}
+	for _, f := range d.Findings {
+		b.doc.Findings = append(b.doc.Findings, b.finding(f, s))
+	}
+	b.headline(d, s)
+	return idle
+}
+
+func (b *builder) steps(d *diagnose.Diagnosis) {
+	for _, s := range d.Steps {
+		step := Step{Process: b.placed(s.Process), StartNS: int64(s.Start), EndNS: int64(s.End), Name: clean(s.Name), DataWaitNS: int64(s.DataWait), Source: clean(string(cmp.Or(s.Source, "unknown")))}
+		if d.Idle != nil && s.Unknown < s.End-s.Start {
+			step.BusyNS, step.IdleNS = pointer(int64(max(s.Busy, 0))), pointer(int64(max(s.Idle, 0)))
+		}
+		b.doc.Steps = append(b.doc.Steps, step)
+	}
+	for _, g := range d.Regions {
+		b.doc.Regions = append(b.doc.Regions, Region{
+			Name: clean(g.Name), Count: g.Count, TotalNS: int64(g.Total), P50NS: int64(g.P50), P95NS: int64(g.P95),
+		})
+	}
+}
+
+// headline is the answer in one sentence or two, and what it refers to.
+func (b *builder) headline(d *diagnose.Diagnosis, s wording.Scope) {
+	h := &b.doc.Headline
+	h.Text = s.Headline(d)
+	h.Limits = append(h.Limits, d.Headline.Limits...)
+	i, ok := d.Main()
+	switch {
+	case ok:
+		h.Kind, h.Finding, h.Hint = HeadlineFinding, &i, wording.Advice(d.Findings[i].Advice)
+	case d.Headline.TooFew != nil:
+		h.Kind = HeadlineTooFew
+	case d.Headline.NoStacks:
+		h.Kind = HeadlineNoStacks
+	}
+}
+
+func (b *builder) idle(d *diagnose.Diagnosis) *Idle {
+	out := &Idle{
+		IdleNS: int64(d.Idle.Total), Certainty: certainty(d.Idle.Certainty),
+		Causes: b.causes(d.Idle.Causes, d.Idle.Certainty.Method), Devices: []DeviceIdle{},
+	}
+	for _, dev := range d.Idle.Devices {
+		shown := DeviceIdle{
+			Device: b.device(dev.Device), IdleNS: int64(dev.Idle), Certainty: certainty(dev.Certainty),
+			Causes: b.causes(dev.Causes, dev.Certainty.Method), Intervals: []Interval{},
+		}
+		for _, g := range d.GPUs {
+			if g.Device == dev.Device {
+				shown.Intervals = intervals(g.Gaps)
+			}
+		}
+		out.Devices = append(out.Devices, shown)
+	}
+	return out
+}
+
+func certainty(c diagnose.Certainty) Certainty {
+	return Certainty{
+		Method: string(c.Method), WindowNS: known(int64(c.Window), 0), Windows: c.Windows, Repeats: c.Repeats,
+		LagNS: known(int64(c.Lag), 0), R2: finite(c.R2), HeldOut: finite(c.HeldOut), Text: wording.Certainty(c),
+	}
+}
+
+func (b *builder) causes(list []diagnose.CauseIdle, method diagnose.Method) []Cause {
+	out := make([]Cause, 0, len(list))
+	for _, c := range list {
+		shown := b.cause(c)
+		if method == diagnose.ByAverage {
+			shown.LowNS, shown.HighNS = pointer(int64(min(max(c.Low, 0), c.Nanos))), pointer(int64(max(c.High, c.Nanos)))
+		}
+		out = append(out, shown)
+	}
+	return out
+}
+
+func (b *builder) cause(c diagnose.CauseIdle) Cause {
+	shown := Cause{
+		ID: string(c.Cause), Kind: string(c.Cause.Kind()), NS: int64(c.Nanos), Share: min(max(c.Share, 0), 1),
+		Evidence: intervals(c.Evidence), Text: wording.Cause(c.Cause), Hint: wording.Advice(c.Advice),
+	}
+	shown.File, shown.Line, shown.Function = b.place(c.Place)
+	return shown
+}
+
+// place also asks for the line's text.
+func (b *builder) place(p diagnose.Place) (file, line, function *int) {
+	if p.Line > 0 {
+		b.wanted[p] = true
+	}
+	return b.codes.place(p)
+}
+
+func (b *builder) finding(f diagnose.Finding, s wording.Scope) Finding {
+	out := Finding{
+		ID: string(f.ID), Severity: string(f.Severity), Unit: known(string(f.Unit), ""), Args: b.arguments(f),
+		Evidence: intervals(f.Evidence), CostNS: known(int64(f.Cost), 0), Text: s.Finding(f), Hint: wording.Advice(f.Advice),
+	}
+	if out.Unit != nil {
+		out.Value, out.Threshold = finite(f.Value), finite(f.Threshold)
+	}
+	out.File, out.Line, out.Function = b.place(f.Place)
+	return out
+}
+
+// arguments are the figures of a finding that its sentence tells. What a finding does
+// not use is left out.
+func (b *builder) arguments(f diagnose.Finding) map[string]any {
+	args := make(map[string]any)
+	nanos := func(name string, n timeline.Nanos) {
+		if n != 0 {
+			args[name] = int64(n)
+		}
+	}
+	number := func(name string, v float64) {
+		if v != 0 && !math.IsNaN(v) && !math.IsInf(v, 0) {
+			args[name] = v
+		}
+	}
+	text := func(name, v string) {
+		if v != "" {
+			args[name] = clean(v)
+		}
+	}
+	nanos("time_ns", f.Time)
+	if f.Low != f.High {
+		nanos("low_ns", f.Low)
+		nanos("high_ns", f.High)
+	}
+	nanos("place_ns", f.PlaceTime)
+	nanos("cut_ns", f.CutTime)
+	nanos("at_ns", f.At)
+	if f.AtLast != f.At {
+		nanos("at_last_ns", f.AtLast)
+	}
+	number("against", f.Against)
+	number("cores", f.Cores)
+	number("core_limit", f.CoreLimit)
+	number("count", float64(f.Count))
+	number("bytes", float64(f.Bytes))
+	text("cause", string(f.Cause))
+	text("kind", string(f.Kind))
+	text("package", f.Call.Package)
+	text("function", f.Call.Function)
+	text("name", f.Name)
+	text("collective", string(f.Collective))
+	nanos("whole_ns", f.Whole)
+	if f.ID == diagnose.Straggler || f.OfRank {
+		args["rank"] = f.Rank
+		if f.Steps > 0 {
+			args["steps"], args["late_steps"] = f.Steps, f.LateSteps
+		}
+	}
+	text("advice", string(f.Advice))
+	if f.AtLeast {
+		args["at_least"] = true
+	}
+	b.lists(args, f)
+	return args
+}
+
+// lists are the arguments of which there may be several.
+func (b *builder) lists(args map[string]any, f diagnose.Finding) {
+	if len(f.Devices) > 0 {
+		devices := make([]int, len(f.Devices))
+		for i, number := range f.Devices {
+			devices[i] = b.device(number)
+		}
+		args["devices"] = devices
+	}
+	if f.ID == diagnose.SomeGPUsIdle {
+		args["peer"] = b.device(f.Peer)
+	}
+	if len(f.Throttle) > 0 {
+		args["throttle"] = f.Throttle
+	}
+	var modules, actors []map[string]any
+	for _, m := range f.Modules {
+		modules = append(modules, map[string]any{"module": clean(m.Module), "ns": int64(m.Nanos), "inside": m.Inside})
+	}
+	for _, a := range f.Actors {
+		actor := map[string]any{"process": a.Process, "count": a.Count, "name": clean(a.Name), "cause": string(a.Cause)}
+		if a.AtLeast {
+			actor["at_least"] = true
+		}
+		if a.CPU >= 0 {
+			actor["cpu_ns"] = int64(a.CPU)
+		}
+		if a.Exit != nil {
+			actor["exit_code"] = *a.Exit
+		}
+		actors = append(actors, actor)
+	}
+	if modules != nil {
+		args["modules"] = modules
+	}
+	if actors != nil {
+		args["actors"] = actors
+	}
+	if len(f.Parts) > 0 {
+		args["parts"] = parts(f.Parts)
+	}
+	if len(f.Alternatives) > 0 {
+		args["alternatives"] = b.alternatives(f.Alternatives)
+	}
+}
+
+// alternatives are written as causes are; the id is empty where a kind has several.
+func (b *builder) alternatives(list []diagnose.Alternative) []Cause {
+	out := make([]Cause, 0, len(list))
+	for _, a := range list {
+		shown := Cause{
+			ID: string(a.Cause), Kind: string(a.Kind), NS: int64(a.Nanos), Share: min(max(a.Share, 0), 1),
+			LowNS: pointer(int64(max(a.Low, 0))), HighNS: pointer(int64(a.High)), Evidence: intervals(nil), Text: wording.Alternative(a),
+		}
+		shown.File, shown.Line, shown.Function = b.place(a.Place)
+		out = append(out, shown)
+	}
+	return out
+}
+
+// parts are causes with their part of a finding's time.
+func parts(list []diagnose.IdlePart) []map[string]any {
+	out := make([]map[string]any, 0, len(list))
+	for _, p := range list {
+		out = append(out, map[string]any{"cause": string(p.Cause), "ns": int64(p.Nanos), "low_ns": int64(p.Low), "high_ns": int64(p.High)})
+	}
+	return out
+}
+
+func intervals(list []diagnose.Interval) []Interval {
+	out := make([]Interval, 0, len(list))
+	for _, i := range list {
+		out = append(out, Interval{int64(i.Start), int64(i.End)})
+	}
+	return out
+}

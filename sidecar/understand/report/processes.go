@@ -1,0 +1,143 @@
+package report
+
+import (
+	"slices"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/wording"
+)
+
+// processes writes the target, the other processes of the recording and, where it does
+// not list them, those of threads.
+func (b *builder) processes() {
+	root := slices.IndexFunc(b.rec.Processes, func(p timeline.Process) bool { return p.PID == b.rec.Target.PID })
+	if root < 0 {
+		b.addProcess(timeline.Process{PID: b.rec.Target.PID, CPU: -1})
+	} else {
+		b.addProcess(b.rec.Processes[root])
+	}
+	b.byPlace = make([]int, len(b.rec.Processes))
+	for i, p := range b.rec.Processes {
+		if i != root {
+			b.byPlace[i] = b.addProcess(p)
+		}
+	}
+	for _, t := range b.rec.Threads {
+		if _, known := b.byPID[b.pid(t.PID)]; !known {
+			b.addProcess(timeline.Process{PID: t.PID, CPU: -1})
+		}
+	}
+	for i, p := range b.rec.Processes {
+		at := b.byPlace[i]
+		parent, known := b.byPID[p.Parent]
+		if known = known && p.Parent != 0; p.ParentIndex >= 0 && p.ParentIndex < len(b.byPlace) && b.rec.Processes[p.ParentIndex].PID == p.Parent {
+			parent, known = b.byPlace[p.ParentIndex], true
+		}
+		if known && parent != at {
+			b.doc.Processes[at].Parent = &parent
+		}
+	}
+	for _, t := range b.rec.Threads {
+		if at := b.owner(t.Process, t.PID); len(t.Spans) > 0 {
+			b.doc.Processes[at].Stacks = b.seen(at, t.Process)
+		}
+	}
+}
+
+// addProcess returns its index. Of two with one pid, by which few things are told, the
+// later one is meant.
+func (b *builder) addProcess(p timeline.Process) int {
+	i := len(b.doc.Processes)
+	if _, known := b.byPID[p.PID]; !known || p.PID != b.rec.Target.PID {
+		b.byPID[p.PID] = i
+	}
+	out := Process{
+		PID: max(p.PID, 0), Role: clean(string(p.Role)), RoleNumber: natural(p.Number), Rank: natural(p.Rank), Command: clean(p.Command),
+		Text: clean(wording.Process(p)), StartNS: int64(min(p.Start, b.rec.Duration)), ExitCode: p.Exit,
+	}
+	if out.Role == "" {
+		out.Role = string(timeline.RoleProcess)
+	}
+	if p.CPU >= 0 {
+		out.CPUNS = pointer(amount(p.CPU))
+	}
+	if p.End > 0 {
+		out.EndNS, out.EndReason = pointer(int64(min(p.End, b.rec.Duration))), pointer(endReason(p))
+	}
+	out.Stacks = b.stacksOf(p, i == 0)
+	b.doc.Processes = append(b.doc.Processes, out)
+	return i
+}
+
+// stacksOf tells whether stacks were read, by what is said of it.
+func (b *builder) stacksOf(p timeline.Process, target bool) Stacks {
+	reason := p.Stacks.Reason
+	switch {
+	case reason == timeline.StacksRead:
+		return Stacks{Read: true, IntervalNS: known(int64(p.Stacks.Interval), 0)}
+	case target:
+		return Stacks{Reason: pointer("none-seen"), Text: "no Python stack was seen"}
+	case reason == timeline.StacksUnknown:
+		return Stacks{Reason: pointer("not-recorded"), Text: "nobody tried to read its stacks"}
+	}
+	return Stacks{Reason: pointer(clean(string(reason))), Text: clean(wording.NoStacks(p.Stacks))}
+}
+
+// seen is what is told of a process some of whose stacks were read: of one that may not be
+// read any more, as it has become another user's or has forbidden it, that they end before it.
+func (b *builder) seen(at, place int) Stacks {
+	stacks := Stacks{Read: true, IntervalNS: b.doc.Processes[at].Stacks.IntervalNS}
+	if place >= 0 && place < len(b.rec.Processes) && b.byPlace[place] == at {
+		if p := b.rec.Processes[place]; p.Stacks.Reason == timeline.StacksDenied {
+			stacks.Reason, stacks.Text = pointer(string(p.Stacks.Reason)), clean("not to its end: "+wording.NoStacks(p.Stacks))
+		}
+	}
+	return stacks
+}
+
+// endReason is the id of how a process ended.
+func endReason(p timeline.Process) string {
+	switch {
+	case p.Signal != 0:
+		return "signal"
+	case p.Exit != nil:
+		return "exit"
+	}
+	return "ended" // nobody could tell how
+}
+
+// natural is nil for a number that nobody counts with.
+func natural(n *int) *int {
+	if n == nil || *n < 0 {
+		return nil
+	}
+	return n
+}
+
+// pid is a thread's process; one that is not told is the target.
+func (b *builder) pid(of int) int {
+	if of == 0 {
+		return b.rec.Target.PID
+	}
+	return of
+}
+
+// process is the index of a pid.
+func (b *builder) process(pid int) int { return b.byPID[b.pid(pid)] }
+
+// placed is the index of the process that stands at a place of the recording.
+func (b *builder) placed(place int) int {
+	if place >= 0 && place < len(b.byPlace) {
+		return b.byPlace[place]
+	}
+	return b.process(b.rec.Target.PID)
+}
+
+// owner is the index of the process that stands at a place of the recording, if it has
+// that pid.
+func (b *builder) owner(place, pid int) int {
+	if place >= 0 && place < len(b.byPlace) && b.rec.Processes[place].PID == pid {
+		return b.byPlace[place]
+	}
+	return b.process(pid)
+}

@@ -1,0 +1,238 @@
+package report
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/omni-perf/omni-perf/sidecar/understand/words"
+)
+
+// View is a document that was checked, and what consumers ask of it. Every index in
+// it is sound, every number finite, every time within the recording.
+type View struct {
+	*Document
+	histories [][]Span
+	lines     map[int][]Line // by file
+}
+
+// Span is a stretch of a thread's history: Start < End, nanoseconds since the origin.
+type Span struct {
+	Start, End int64
+	Node       int32
+	State      State
+	Incomplete bool // frames nearer the leaf could not be read
+}
+
+// newView decodes the columns of a sound document.
+func newView(d *Document) *View {
+	v := &View{Document: d, histories: make([][]Span, len(d.Threads))}
+	s := &d.Spans
+	all := make([]Span, len(s.Node))
+	for t := range d.Threads {
+		from, to := s.First[t], s.First[t+1]
+		at := int64(0)
+		for i := from; i < to; i++ {
+			at += s.GapUS[i]
+			all[i] = Span{Start: at * 1000, Node: int32(s.Node[i]), State: State(s.State[i])}
+			at += s.LengthUS[i]
+			all[i].End = min(at*1000, d.DurationNS)
+		}
+		history := all[from:to:to]
+		if n := len(history); n > 0 && history[n-1].Start >= history[n-1].End { // less than a microsecond at the very end
+			history = history[:n-1]
+		}
+		v.histories[t] = history
+	}
+	for _, i := range s.Incomplete {
+		all[i].Incomplete = true
+	}
+	return v
+}
+
+// Target is what was recorded; the first of several.
+func (v *View) Target() *Target { return &v.Targets[0] }
+
+// Program is the process whose code is told: the target's, or the one that it started.
+func (v *View) Program() int { return v.Target().Runs() }
+
+// Runs is the process whose code is told.
+func (t *Target) Runs() int {
+	if t.Program != nil {
+		return *t.Program
+	}
+	return t.Process
+}
+
+// History is a thread's spans, in order of time, without overlap.
+func (v *View) History(thread int) []Span { return v.histories[thread] }
+
+// MainThread is the thread whose stacks are the flame chart: the one that runs the
+// target's code, of a launcher its leading rank's, else the busiest main thread that it has
+// started; -1 if there is none.
+func (v *View) MainThread() int {
+	if rank := v.leadingRank(); rank != nil {
+		if thread := slices.IndexFunc(v.Threads, func(t Thread) bool { return t.Main && t.Process == rank.Process }); thread >= 0 {
+			return thread
+		}
+	}
+	best := -1
+	for i, t := range v.Threads { // the target's come first
+		if t.RunsCell {
+			return i
+		}
+		if t.Main && best < 0 {
+			best = i
+		}
+	}
+	if best < 0 && len(v.Threads) > 0 {
+		return 0
+	}
+	return best
+}
+
+// leadingRank is the rank that the headline is about, else the first one, of a target that
+// only launched it and ran no code of the user's own; nil for other targets. The first is
+// known for a tenth of the recording, as the diagnosis has it.
+func (v *View) leadingRank() *Rank {
+	t := v.Target()
+	if len(v.Ranks) == 0 || t.Cell != nil || t.ThreadNS != t.NoLineNS || v.Ranks[0].Process == t.Process || v.Ranks[0].KnownNS < v.DurationNS/10 {
+		return nil
+	}
+	if f := v.MainFinding(); f != nil {
+		for i := range v.Ranks {
+			if number, ok := integer(f.Args["rank"]); ok && number == v.Ranks[i].Rank {
+				return &v.Ranks[i]
+			}
+		}
+	}
+	return &v.Ranks[0]
+}
+
+// Parent is a node's caller; node 0 is the empty stack.
+func (v *View) Parent(node int32) int32 { return int32(v.Nodes.Parent[node]) }
+
+// FrameOf is the frame at a node's leaf.
+func (v *View) FrameOf(node int32) int { return int(v.Nodes.Frame[node]) }
+
+// FunctionOf is the function of a frame.
+func (v *View) FunctionOf(frame int) int { return int(v.Frames.Function[frame]) }
+
+// LineOf is a frame's line; 0 where it has none.
+func (v *View) LineOf(frame int) int { return int(v.Frames.Line[frame]) }
+
+// Stack returns a node's frames, root first, at most so many from the root.
+func (v *View) Stack(node int32, most int) []int {
+	depth := 0
+	for n := node; n > 0; n = v.Parent(n) {
+		depth++
+	}
+	frames := make([]int, min(depth, most))
+	for n := node; n > 0; n = v.Parent(n) {
+		if depth--; depth < most {
+			frames[depth] = v.FrameOf(n)
+		}
+	}
+	return frames
+}
+
+// FunctionName is what a function is called for people: a module's own code goes by
+// its file.
+func (v *View) FunctionName(function int) string {
+	f := &v.Functions[function]
+	switch {
+	case f.Label != nil && *f.Label != "":
+		return *f.Label
+	case f.Name != "" && f.Name != "<module>":
+		return f.Name
+	}
+	if file := words.ShortFile(v.Files[f.File].Name); file != "" && file != "." {
+		return file
+	}
+	return "<module>"
+}
+
+// FileName is a file's display name; empty for none.
+func (v *View) FileName(file *int) string {
+	if file == nil {
+		return ""
+	}
+	return v.Files[*file].Name
+}
+
+// LineText is a line of a file, without the space around it; empty where it is not
+// known.
+func (v *View) LineText(file, line *int) string {
+	if file == nil || line == nil {
+		return ""
+	}
+	return v.Text(*file, *line)
+}
+
+// Text is LineText of a file's index.
+func (v *View) Text(file, line int) string {
+	lines := v.Files[file].Lines
+	if line < 1 || line > len(lines) || lines[line-1] == nil {
+		return ""
+	}
+	return strings.TrimSpace(*lines[line-1])
+}
+
+// LinesOf are the times of a file's lines, most self time first.
+func (v *View) LinesOf(file int) []Line {
+	if v.lines == nil {
+		v.lines = make(map[int][]Line)
+		for _, l := range v.Lines {
+			v.lines[l.File] = append(v.lines[l.File], l)
+		}
+	}
+	return v.lines[file]
+}
+
+// IsCell tells whether a file is the recorded cell.
+func (v *View) IsCell(file int) bool {
+	cell := v.Target().Cell
+	return cell != nil && cell.File == file
+}
+
+// DeviceTrack is a device's figure by its id; nil if there is none.
+func (v *View) DeviceTrack(device int, id string) *Track {
+	for i := range v.Tracks {
+		if t := &v.Tracks[i]; t.ID == id && t.Device != nil && *t.Device == device {
+			return t
+		}
+	}
+	return nil
+}
+
+// HostTrack is a figure of the target or of the whole machine by its id; nil if there
+// is none.
+func (v *View) HostTrack(id string) *Track {
+	for i := range v.Tracks {
+		if t := &v.Tracks[i]; t.ID == id && t.Device == nil && t.Thread == nil {
+			return t
+		}
+	}
+	return nil
+}
+
+// LeadingSteps are the training steps of the process that leads: the target, or else the
+// first rank. Others tells whether there are steps of other processes, too.
+func (v *View) LeadingSteps() (steps []Step, others bool) {
+	for i, s := range v.Steps {
+		if s.Process != v.Steps[0].Process {
+			return v.Steps[:i], true
+		}
+	}
+	return v.Steps, false
+}
+
+// MainFinding is the finding that the headline tells; nil where it tells none.
+func (v *View) MainFinding() *Finding {
+	if v.Headline.Finding == nil {
+		return nil
+	}
+	return &v.Findings[*v.Headline.Finding]
+}
+
+// Seconds converts nanoseconds, for display.
+func Seconds(ns int64) float64 { return float64(ns) / 1e9 }

@@ -1,0 +1,109 @@
+package straggler
+
+import (
+	"fmt"
+	"testing"
+)
+
+func TestOf(t *testing.T) {
+	for where, want := range map[[2]string]Collective{
+		{"/v/site-packages/torch/distributed/distributed_c10d.py", "all_reduce"}:                    "all_reduce",
+		{"/v/site-packages/torch/distributed/distributed_c10d.py", "all_gather_object"}:             "all_gather",
+		{"/v/site-packages/torch/distributed/distributed_c10d.py", "barrier"}:                       "barrier",
+		{"/v/site-packages/torch/distributed/distributed_c10d.py", "reduce_scatter_tensor"}:         "reduce_scatter",
+		{"/v/site-packages/torch/distributed/distributed_c10d.py", "init_process_group"}:            SetUp,
+		{"/v/site-packages/torch/distributed/utils.py", "_sync_module_states"}:                      SetUp,
+		{"/v/site-packages/torch/distributed/distributed_c10d.py", "get_rank"}:                      None,
+		{"/v/site-packages/torch/distributed/c10d_logger.py", "_exception_logger.<locals>.wrapper"}: None,
+		{"/v/site-packages/torch/autograd/graph.py", "_engine_run_backward"}:                        Backward,
+		{"/v/site-packages/horovod/torch/mpi_ops.py", "synchronize"}:                                "synchronize",
+		{"/home/u/train.py", "barrier"}:                                                             None,
+		{"/home/u/train.py", ""}:                                                                    None,
+	} {
+		if got := Of(where[0], where[1]); got != want {
+			t.Errorf("%v is %q, want %q", where, got, want)
+		}
+	}
+}
+
+// steps of ten units: a rank works for so many, then waits in a collective for the others.
+func lanes(work ...int64) (out []Lane) {
+	for rank, units := range work {
+		l := Lane{Process: rank + 1, Rank: rank}
+		l.Spans = append(l.Spans, Span{0, 20, SetUp, Place{"train.py", 1}})
+		for at := int64(20); at < 220; at += 10 {
+			l.Spans = append(l.Spans, Span{at, at + units, None, Place{"train.py", 7 + rank}})
+			if units < 10 {
+				l.Spans = append(l.Spans, Span{at + units, at + 10, "all_reduce", Place{"train.py", 9}})
+			}
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+func TestTheOneThatIsWaitedForIsFound(t *testing.T) {
+	s := FindStraggler(lanes(4, 9, 4, 4))
+	if s == nil || s.Lane != 1 || s.Of != 200 || s.Time != 100 || s.Place != (Place{"train.py", 8}) || s.More != 180 || s.In != "all_reduce" || s.Mean != 0 {
+		t.Errorf("straggler %+v, want rank 1, 180 more than the others in its line 8", s)
+	}
+	if s != nil && (len(s.Intervals) != 20 || s.Intervals[0] != [2]int64{24, 29}) {
+		t.Errorf("waited for it in %v", s.Intervals)
+	}
+	if s := FindStraggler(lanes(3, 9)); s == nil || s.Lane != 1 || s.Time != 120 {
+		t.Errorf("of two ranks: %+v", s)
+	}
+}
+
+func TestWhereNobodyStandsOutNobodyIsNamed(t *testing.T) {
+	turns := lanes(4, 4)
+	for i := range turns { // late by turns
+		turns[i].Spans = nil
+		for at := int64(0); at < 200; at += 10 {
+			units := int64(4)
+			if (at/10)%2 == int64(i) {
+				units = 9
+			}
+			turns[i].Spans = append(turns[i].Spans, Span{at, at + units, None, Place{}}, Span{at + units, at + 10, "barrier", Place{}})
+		}
+	}
+	for name, l := range map[string][]Lane{
+		"one rank": lanes(4), "balanced": lanes(6, 6, 6, 6), "by turns": turns, "nothing known of one": append(lanes(4, 9), Lane{Rank: 2}),
+		"no rank": nil,
+	} {
+		if s := FindStraggler(l); s != nil && name != "a little" {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
+}
+
+func TestLateStepsAreCounted(t *testing.T) {
+	l := lanes(4, 9, 4, 4)
+	for at := int64(10); at < 220; at += 10 { // the first before all are set up
+		l[1].Steps = append(l[1].Steps, [2]int64{at, at + 10})
+	}
+	l[1].Spans = append(l[1].Spans[:3], l[1].Spans[5:]...) // unknown for one step: as if it had worked
+	if s := FindStraggler(l); s == nil || s.Steps != 20 || s.Late != 20 {
+		t.Errorf("straggler %+v, want to be late in each of 20 steps", s)
+	}
+	even := lanes(9, 9, 9, 9)
+	for at := int64(20); at < 220; at += 10 {
+		even[1].Steps = append(even[1].Steps, [2]int64{at, at + 10})
+		if at >= 120 {
+			continue
+		}
+		for _, i := range []int{0, 2, 3} {
+			even[i].Spans[1+(at-20)/5].End = at + 3
+			even[i].Spans[2+(at-20)/5].Start = at + 3
+		}
+	}
+	if s := FindStraggler(even); s == nil || s.Lane != 1 || s.Steps != 20 || s.Late != 10 {
+		t.Errorf("straggler %+v, want to be late in the first 10 of 20 steps", s)
+	}
+}
+
+func TestPartsAddUp(t *testing.T) {
+	if got, want := fmt.Sprint(lanes(4)[0].Parts()), "[{all_reduce 120} {set-up 20}]"; got != want {
+		t.Errorf("parts %s, want %s", got, want)
+	}
+}

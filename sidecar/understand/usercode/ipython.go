@@ -1,0 +1,116 @@
+package usercode
+
+import (
+	"strings"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
+)
+
+// role is what a frame means for the stack it is in.
+type role uint8
+
+const (
+	other     role = iota // a library's, the standard library's, or nobody's
+	own                   // a function of the user's own
+	cellLevel             // the module level of a cell
+	magicBody             // the module level of what a magic compiles from its body or line
+	kernel                // the kernel's machinery
+	runner                // the standard library's, of event loops and the start of programs
+	eventLoop             // a turn of the event loop: what is below it is a task
+	ours                  // our extension's
+)
+
+// meaning is what there is to know about a frame, whatever stands above and below it.
+type meaning struct {
+	role      role
+	shown     timeline.Frame   // as the user typed it
+	id        timeline.FrameID // of shown in the new tree, once interned
+	interned  bool
+	region    region         // of a cell's module level
+	recorded  bool           // it is the module level of the recorded cell
+	phase     timeline.Phase // around a cell, that begins with it
+	cellMagic bool           // it calls a cell magic, which has the cell's text for its body
+	runsCode  bool           // it calls a cell's code, and then what prints its exception
+	// startsThread tells threading's own frames, which stand above every thread's.
+	startsThread bool
+}
+
+// meaningOf reads a frame's file and function.
+func meaningOf(f timeline.Frame, o origin.Origin, t *texts) meaning {
+	m := meaning{shown: f, phase: phases[function{o.Package, f.Function[strings.LastIndexByte(f.Function, '.')+1:]}]}
+	switch o.Owner {
+	case origin.Ours:
+		m.role = ours
+	case origin.Cell:
+		m.role = own
+		if r, ok := t.of(f); ok {
+			m.shown, m.region = r.frame(f), r
+			if f.Function == moduleLevel {
+				m.role, m.recorded = cellLevel, f.File == t.recorded
+			}
+		}
+	case origin.Script, origin.Module:
+		m.role = own
+	case origin.Generated:
+		switch {
+		case isMagicBody(f):
+			m.role = magicBody
+		case magicFiles[f.File]:
+			if r, ok := t.ofMagic(f); ok {
+				m.role, m.shown = own, r.frame(f)
+				m.shown.Function = strings.TrimPrefix(f.Function, timeitPrefix)
+			}
+		}
+	case origin.Machinery:
+		m.role = kernel
+		m.cellMagic = o.Package == "IPython" && strings.HasSuffix(f.Function, ".run_cell_magic")
+		m.runsCode = o.Package == "IPython" && strings.HasSuffix(f.Function, ".run_code")
+	case origin.Standard, origin.Interpreter:
+		switch {
+		case o.Package == "asyncio" && strings.HasSuffix(f.Function, "._run_once"):
+			m.role = eventLoop
+		case o.Package == "asyncio" || o.Package == "runpy":
+			m.role = runner
+		case o.Package == "threading":
+			m.startsThread = true
+		}
+	}
+	return m
+}
+
+type function struct{ pkg, name string }
+
+// phases are begun by these functions (IPython/core/interactiveshell.py, displayhook.py, events.py;
+// matplotlib_inline/backend_inline.py, matplotlib/pyplot.py).
+var phases = map[function]timeline.Phase{
+	{"IPython", "run_cell_async"}:                timeline.PhasePrepare,
+	{"IPython", "trigger"}:                       timeline.PhaseCallbacks,
+	{"IPython", "showtraceback"}:                 timeline.PhaseTraceback,
+	{"IPython", "showsyntaxerror"}:               timeline.PhaseTraceback,
+	{"IPython", "showindentationerror"}:          timeline.PhaseTraceback,
+	{"IPython", "_format_exception_for_storage"}: timeline.PhaseTraceback,
+	{"matplotlib_inline", "flush_figures"}:       timeline.PhaseFigures,
+	{"matplotlib", "_draw_all_if_interactive"}:   timeline.PhaseFigures,
+	{"matplotlib", "post_execute"}:               timeline.PhaseFigures, // the same before 3.5
+}
+
+// displays tells the function that is called with the value of a cell's last expression.
+func displays(f timeline.Frame) bool {
+	return strings.HasSuffix(f.Function, "DisplayHook.__call__") && strings.HasSuffix(f.File, "/displayhook.py")
+}
+
+// magicFiles are the co_filenames of what IPython's magics compile (IPython/core/magics/execution.py).
+// %prun hands its text to cProfile, which has "<string>" as exec has.
+var magicFiles = map[string]bool{"<timed exec>": true, "<timed eval>": true, "<magic-timeit>": true, "<string>": true}
+
+// timeitPrefix is what functions defined in %%timeit are qualified by.
+const timeitPrefix = "inner.<locals>."
+
+// isMagicBody tells the frame that runs a magic's body; %timeit's is a function.
+func isMagicBody(f timeline.Frame) bool {
+	if f.File == "<magic-timeit>" {
+		return f.Function == "inner"
+	}
+	return magicFiles[f.File] && f.Function == moduleLevel
+}

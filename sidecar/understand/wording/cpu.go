@@ -1,0 +1,340 @@
+package wording
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/understand/words"
+)
+
+func (s Scope) oneLine(f diagnose.Finding) string {
+	return "spent " + s.part(f.Time) + " in " + s.Place(f.Place) + in(f) + cores(f) + cut(f)
+}
+
+func (s Scope) computing(f diagnose.Finding) string {
+	return "computing took " + s.part(f.Time) + s.where(f) + in(f) + cores(f) + cut(f)
+}
+
+func (s Scope) imports(f diagnose.Finding) string {
+	if len(f.Modules) == 0 {
+		return "imports took " + s.part(f.Time)
+	}
+	first, rest := "imports", f.Modules
+	if len(rest) == 1 || rest[1].Inside { // a single import, and what it imports
+		first, rest = "importing "+words.Clean(rest[0].Module, 60), rest[1:]
+	}
+	var parts []string
+	for _, m := range rest {
+		parts = append(parts, words.Clean(m.Module, 60)+" "+words.Seconds(m.Nanos.Seconds()))
+	}
+	text := first + " took " + s.part(f.Time)
+	if len(parts) > 0 {
+		text += ": " + strings.Join(parts, ", ")
+	}
+	return text
+}
+
+func (s Scope) drawing(f diagnose.Finding) string {
+	text := "drawing" + by(f) + " took " + s.part(f.Time)
+	if s.Place(f.Place) != "" || f.Time <= 0 {
+		return text + s.where(f)
+	}
+	switch share := float64(f.PlaceTime) / float64(f.Time); { // most of it at no line at all
+	case share >= nearlyAll:
+		return text + ", after the last line"
+	case share >= most:
+		return text + ", most of it after the last line"
+	}
+	return text
+}
+
+func (s Scope) aroundCell(f diagnose.Finding) string {
+	return "the notebook's own work around the cell's code took " + s.part(f.Time)
+}
+
+func (s Scope) displaying(f diagnose.Finding) string {
+	return "displaying the result took " + s.part(f.Time) + s.where(f) + in(f)
+}
+
+func (s Scope) loadsData(f diagnose.Finding) string {
+	if f.Cause == diagnose.LoadWorker {
+		return "waited " + s.part(f.Time) + " for the data loader's workers" + s.where(f) + s.work(f.Actors)
+	}
+	return "loading data took " + s.part(f.Time) + s.where(f)
+}
+
+func (s Scope) waitsForChildren(f diagnose.Finding) string {
+	text := "waited " + s.part(f.Time) + " for " + processes(f.Actors) + s.where(f)
+	const worthSaying = 0.05
+	if f.Cores >= worthSaying {
+		text += "; " + pronoun(f.Actors) + " kept " + coresOf(f) + " busy"
+	}
+	return text + s.work(f.Actors)
+}
+
+// processes names child processes: "a child process (pip)", "4 pool workers and a child
+// process (ffmpeg)".
+func processes(actors []diagnose.Actor) string {
+	others := 0
+	var parts, names, short []string
+	for _, a := range actors {
+		role := timeline.RoleWorker
+		if a.Work != nil {
+			role = a.Work.Role
+		}
+		switch {
+		case a.Name == "" && a.AtLeast:
+			parts = append(parts, "many short "+roles[role][1])
+			continue
+		case a.Name == "":
+			parts = append(parts, counted(a.Count, roles[role]))
+			continue
+		case a.AtLeast:
+			if len(short) < 3 {
+				short = append(short, words.Clean(a.Name, 40))
+			}
+			continue
+		case len(names) < 3:
+			names = append(names, words.Clean(a.Name, 40))
+		}
+		others += a.Count
+	}
+	if others > 0 {
+		parts = append(parts, counted(others, [2]string{"child process", "child processes"})+" ("+strings.Join(names, ", ")+")")
+	}
+	if len(short) > 0 {
+		parts = append(parts, "many short child processes ("+strings.Join(short, ", ")+")")
+	}
+	switch n := len(parts); n {
+	case 0:
+		return "child processes"
+	case 1:
+		return parts[0]
+	default:
+		return strings.Join(parts[:n-1], ", ") + " and " + parts[n-1]
+	}
+}
+
+func counted(count int, of [2]string) string {
+	if count == 1 {
+		return "a " + of[0]
+	}
+	return words.Plural(count, of[0], of[1])
+}
+
+func pronoun(actors []diagnose.Actor) string {
+	if len(actors) == 1 && actors[0].Count == 1 && !actors[0].AtLeast {
+		return "it"
+	}
+	return "they"
+}
+
+func them(actors []diagnose.Actor) string {
+	if pronoun(actors) == "it" {
+		return "it"
+	}
+	return "them"
+}
+
+// threads names threads: "2 threads", "a thread (loader)".
+func threads(actors []diagnose.Actor) string {
+	count := 0
+	for _, a := range actors {
+		count += a.Count
+	}
+	what := words.Plural(count, "thread", "threads")
+	switch count {
+	case 0:
+		return "other threads"
+	case 1:
+		what = "a thread"
+	}
+	if len(actors) == 1 && actors[0].Name != "" {
+		what += " (" + words.Clean(actors[0].Name, 40) + ")"
+	}
+	return what
+}
+
+// at is the place where the first, busiest actors were: " in line 5".
+func (s Scope) at(actors []diagnose.Actor) string {
+	if len(actors) == 0 {
+		return ""
+	}
+	place := s.Place(actors[0].Place)
+	switch {
+	case place == "":
+		return ""
+	case len(actors) > 1:
+		return ", most in " + place
+	}
+	return " in " + place
+}
+
+func (s Scope) waitsForThreads(f diagnose.Finding) string {
+	if len(f.Actors) > 0 && computes(f.Actors[0].Cause) && !math.IsNaN(f.Cores) {
+		busy, others := atWork(f.Actors)
+		return threads(busy) + " kept " + coresOf(f) + " busy" + s.at(busy) +
+			"; the main thread waited for " + them(busy) + others + ", " + s.part(f.Time) + s.where(f) + in(f)
+	}
+	text := "the main thread waited " + s.part(f.Time) + s.where(f) + in(f) + " for " + threads(f.Actors)
+	if len(f.Actors) > 0 {
+		text += ", which " + did(f.Actors[0].Cause) + s.at(f.Actors)
+	}
+	return text
+}
+
+// atWork are the actors that computed, or wanted to; others names those that did not:
+// " and another thread".
+func atWork(actors []diagnose.Actor) (busy []diagnose.Actor, others string) {
+	rest := 0
+	for _, a := range actors {
+		if computes(a.Cause) || a.Cause.Kind() == diagnose.Contention {
+			busy = append(busy, a)
+		} else {
+			rest += a.Count
+		}
+	}
+	switch rest {
+	case 0:
+		return busy, ""
+	case 1:
+		return busy, " and another thread"
+	}
+	return busy, " and " + words.Plural(rest, "other thread", "other threads")
+}
+
+func computes(c diagnose.Cause) bool {
+	return c.Kind() == diagnose.Host || c.Kind() == diagnose.Compilation
+}
+
+// did is what a thread did, in the past tense.
+func did(c diagnose.Cause) string {
+	switch {
+	case c == diagnose.Sleep:
+		return "slept"
+	case c == diagnose.Import:
+		return "imported modules"
+	case c == diagnose.Draw:
+		return "drew"
+	case computes(c):
+		return "computed"
+	case c.Kind() == diagnose.Starvation:
+		return "loaded data"
+	}
+	return "waited " + strings.TrimPrefix(causes[c].waited, "while the program ")
+}
+
+func (s Scope) waitsForEvents(f diagnose.Finding) string {
+	return "for " + s.part(f.Time) + " every task was waiting" + s.where(f)
+}
+
+func (s Scope) sleeps(f diagnose.Finding) string {
+	text := "slept for " + s.part(f.Time) + s.where(f)
+	switch {
+	case len(f.Actors) == 0:
+		return text
+	case math.IsNaN(f.Cores) && f.Actors[0].Process:
+		return text + ", while " + processes(f.Actors) + " ran"
+	case math.IsNaN(f.Cores):
+		return text
+	}
+	who := threads(f.Actors)
+	if f.Actors[0].Process {
+		who = processes(f.Actors)
+	}
+	return text + ", while " + who + " kept " + coresOf(f) + " busy"
+}
+
+func (s Scope) gilContention(f diagnose.Finding) string {
+	text := "waited " + s.part(f.Time) + " for the GIL" + s.where(f)
+	if len(f.Actors) > 0 {
+		text += "; " + threads(f.Actors) + " held it" + s.at(f.Actors)
+	}
+	return text
+}
+
+func (s Scope) threadsTakeTurns(f diagnose.Finding) string {
+	return words.Plural(int(f.Count), "thread", "threads") + " took turns at the GIL" + s.at(f.Actors) +
+		": they waited for it " + words.Percent(f.Value) + " of their time"
+}
+
+func (s Scope) noFreeCPU(f diagnose.Finding) string {
+	text := "waited " + s.part(f.Time) + " for a free CPU" + s.where(f)
+	if f.CoreLimit > 0 && !math.IsNaN(f.Cores) {
+		text += "; the program itself used " + coresOf(f)
+	}
+	return text
+}
+
+func (s Scope) busyMachine(f diagnose.Finding) string {
+	text := "for " + s.part(f.Time) + " no CPU was free"
+	if f.CoreLimit > 0 && !math.IsNaN(f.Cores) {
+		text += "; the program itself used " + coresOf(f)
+	}
+	return text
+}
+
+// noLine names the function, where one has most of the time.
+func (s Scope) noLine(f diagnose.Finding) string {
+	if place := s.Place(f.Place); place != "" && f.Name != "" {
+		return "spent " + s.part(f.PlaceTime) + " in the function " + words.Clean(f.Name, 60) + " (" + place + "); no single line of it stands out"
+	}
+	return "no single line stands out"
+}
+
+// saving tells writing from reading, where the call does.
+func (s Scope) saving(f diagnose.Finding) string {
+	what := "saving or loading"
+	switch name := f.Call.Function[strings.LastIndexByte(f.Call.Function, '.')+1:]; {
+	case strings.HasPrefix(name, "save"), strings.HasPrefix(name, "dump"):
+		what = "saving"
+	case strings.HasPrefix(name, "load"):
+		what = "loading"
+	}
+	return took(what)(s, f)
+}
+
+// lockKinds are what their users call them.
+var lockKinds = map[string]string{
+	"threading.Event": "an event", "threading.Barrier": "a barrier", "threading.Condition": "a condition",
+	"threading.Semaphore": "a semaphore", "threading.BoundedSemaphore": "a semaphore",
+	"queue.Queue": "a queue", "queue.PriorityQueue": "a queue", "queue.LifoQueue": "a queue",
+}
+
+// waitsForLock names the kind of what was waited for, where the call does.
+func (s Scope) waitsForLock(f diagnose.Finding) string {
+	what := "a lock, a queue or an event"
+	class, _, _ := strings.Cut(f.Call.Function, ".")
+	if kind, known := lockKinds[f.Call.Package+"."+class]; known {
+		what = kind
+	}
+	f.Call = diagnose.Call{}
+	return waited("for "+what)(s, f)
+}
+
+func (s Scope) stacksUnknown(f diagnose.Finding) string {
+	return "for " + s.part(f.Time) + " nothing is known of the program: " + Gap(f.Gap)
+}
+
+func (s Scope) printing(f diagnose.Finding) string {
+	least := ""
+	if f.AtLeast {
+		least = "at least "
+	}
+	return fmt.Sprintf("the cell printed %s%s (%s), %s a second", least, words.Plural(int(f.Count), "message", "messages"),
+		words.Quantity(float64(f.Bytes), "B"), words.Count(int64(f.Value)))
+}
+
+func (s Scope) memoryPressure(f diagnose.Finding) string {
+	if f.Name == "machine" {
+		return "the machine's memory was " + words.Percent(f.Value) + " full"
+	}
+	return "the program's memory reached " + words.Percent(f.Value) + " of what it may use"
+}
+
+func (s Scope) swapping(f diagnose.Finding) string {
+	return words.Quantity(float64(f.Bytes), "B") + " of memory was swapped out to disk meanwhile"
+}

@@ -1,0 +1,252 @@
+package wording
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/understand/words"
+)
+
+// Headline is what to read first: the main finding, or why there is none, and
+// what was not observed.
+func (s Scope) Headline(d *diagnose.Diagnosis) string {
+	var sentences []string
+	main, found := d.Main()
+	switch h := d.Headline; {
+	case h.TooFew != nil:
+		sentences = append(sentences, TooFew(*h.TooFew))
+	case found:
+		sentences = append(sentences, s.Finding(d.Findings[main]))
+	case h.NoStacks:
+		sentences = append(sentences, "No Python stacks were recorded.")
+	case !mostlyUnknown(d):
+		sentences = append(sentences, "Nothing stands out.")
+	}
+	for _, i := range d.Headline.Limits {
+		sentences = append(sentences, s.Finding(d.Findings[i]))
+	}
+	return strings.Join(sentences, " ")
+}
+
+// mostlyUnknown tells whether nothing is known of the program for most of the time: then
+// what stands out is that.
+func mostlyUnknown(d *diagnose.Diagnosis) bool {
+	return slices.ContainsFunc(d.Headline.Limits, func(i int) bool {
+		return d.Findings[i].ID == diagnose.StacksUnknown && d.Findings[i].Value >= most
+	})
+}
+
+// TooFew says that a recording was too short for its interval.
+func TooFew(t diagnose.TooFew) string {
+	text := "Too short to profile: only " + words.Plural(int(t.Samples), "sample", "samples") + "."
+	if t.Samples == 0 {
+		text = "Too short to profile: no samples."
+	}
+	if t.Interval > 0 {
+		text += fmt.Sprintf(" Run again with -p %g.", t.Interval.Seconds())
+	}
+	return text
+}
+
+// Finding is a finding in one sentence with the figure it rests on.
+func (s Scope) Finding(f diagnose.Finding) string {
+	if write, ok := sentences[f.ID]; ok {
+		if f.OfRank {
+			s.Duration = f.Whole
+		}
+		text := write(s, f)
+		if f.AfterEnd && f.ID != diagnose.SlowExit {
+			text = "after the last line " + text
+		}
+		if f.OfRank {
+			text = fmt.Sprintf("rank %d: ", f.Rank) + text
+		}
+		return words.Sentence(text)
+	}
+	return ""
+}
+
+// sentences write each finding; words.Sentence gives them their capital and stop.
+var sentences = map[diagnose.FindingID]func(Scope, diagnose.Finding) string{
+	diagnose.GPUWaitsForData:        Scope.gpuWaited,
+	diagnose.GPUWaitsForLaunches:    Scope.gpuWaited,
+	diagnose.GPUWaitsForHost:        Scope.gpuWaited,
+	diagnose.GPUWaitsForIO:          Scope.gpuWaited,
+	diagnose.GPUWaitsForCheckpoint:  Scope.gpuWaited,
+	diagnose.GPUWaitsForCompilation: Scope.gpuWaited,
+	diagnose.GPUWaitsForRanks:       Scope.gpuWaited,
+	diagnose.GPUWaitsForWaits:       Scope.gpuWaited,
+	diagnose.GPUWaitsForContention:  Scope.gpuWaited,
+	diagnose.GPUWaitsForCopies:      Scope.gpuWaited,
+	diagnose.GPUWaitsForSync:        Scope.gpuWaited,
+	diagnose.GPUWaitsAtStart:        Scope.gpuWaited,
+	diagnose.GPUWaitsAtExit:         Scope.gpuWaited,
+	diagnose.GPUIdleUndecided:       Scope.gpuUndecided,
+	diagnose.GPUIdle:                Scope.gpuIdle,
+	diagnose.GPUBusy:                Scope.gpuBusy,
+	diagnose.GPULost:                Scope.gpuLost,
+	diagnose.GPUUnused:              Scope.gpuUnused,
+	diagnose.GPUMemoryNearFull:      Scope.gpuMemory,
+	diagnose.GPUMemoryCollectives:   Scope.gpuMemoryCollectives,
+	diagnose.GPUThrottled:           Scope.gpuThrottled,
+	diagnose.GPUPowerCapped:         Scope.gpuThrottled,
+	diagnose.SomeGPUsIdle:           Scope.someGPUsIdle,
+	diagnose.SyncInLoop:             Scope.syncInLoop,
+	diagnose.HostDeviceCopies:       Scope.copies,
+
+	diagnose.OneLine:          Scope.oneLine,
+	diagnose.Computing:        Scope.computing,
+	diagnose.NoLineStandsOut:  Scope.noLine,
+	diagnose.Imports:          Scope.imports,
+	diagnose.Drawing:          Scope.drawing,
+	diagnose.Displaying:       Scope.displaying,
+	diagnose.AroundCell:       Scope.aroundCell,
+	diagnose.Compiling:        took("compiling"),
+	diagnose.Saving:           Scope.saving,
+	diagnose.LoadsData:        Scope.loadsData,
+	diagnose.WaitsForNetwork:  waited("for the network"),
+	diagnose.WaitsForDatabase: waited("for a database"),
+	diagnose.WaitsForIO:       waited("for input or output"),
+	diagnose.WaitsForUser:     waited("for the user's input"),
+	diagnose.WaitsForChildren: Scope.waitsForChildren,
+	diagnose.WaitsForThreads:  Scope.waitsForThreads,
+	diagnose.WaitsForLock:     Scope.waitsForLock,
+	diagnose.WaitsForEvents:   Scope.waitsForEvents,
+	diagnose.WaitsUnknown:     waited(""),
+	diagnose.Sleeps:           Scope.sleeps,
+	diagnose.Straggler:        Scope.straggler,
+	diagnose.GILContention:    Scope.gilContention,
+	diagnose.ThreadsTakeTurns: Scope.threadsTakeTurns,
+	diagnose.NoFreeCPU:        Scope.noFreeCPU,
+	diagnose.BusyMachine:      Scope.busyMachine,
+	diagnose.StacksUnknown:    Scope.stacksUnknown,
+	diagnose.Printing:         Scope.printing,
+	diagnose.MemoryPressure:   Scope.memoryPressure,
+	diagnose.Swapping:         Scope.swapping,
+	diagnose.SlowStartUp: func(s Scope, f diagnose.Finding) string {
+		if part, whole := strings.CutPrefix(s.part(f.Time), "all of "); whole {
+			return "the interpreter's start took all of it (" + part + ")"
+		}
+		return "the interpreter took " + s.part(f.Time) + " to start"
+	},
+	diagnose.SlowExit: func(s Scope, f diagnose.Finding) string {
+		text := "after the last line the interpreter took " + s.part(f.Time) + " to end"
+		if where, whole := strings.CutPrefix(s.where(f), " in "); whole {
+			return text + ", in " + where
+		}
+		return text + s.where(f)
+	},
+}
+
+// part says a length of time and the recording's: "1.9 of 2.1 s".
+func (s Scope) part(n timeline.Nanos) string { return words.PartOf(n.Seconds(), s.Duration.Seconds()) }
+
+// Where the whole of a time, or most of it, is said to be at a place.
+const (
+	nearlyAll = 0.9
+	most      = 0.5
+)
+
+// where says how much of a time was at a place: " in line 3", ", most of it in
+// line 3", ", 31 % of it in line 3".
+func (s Scope) where(f diagnose.Finding) string {
+	place := s.Place(f.Place)
+	if place == "" || f.Time <= 0 {
+		return ""
+	}
+	switch share := float64(f.PlaceTime) / float64(f.Time); {
+	case share >= nearlyAll:
+		return " in " + place
+	case share >= most:
+		return ", most of it in " + place
+	default:
+		return ", " + words.Percent(share) + " of it in " + place
+	}
+}
+
+// cut says that the time at a place was for the most part spent in what it called and
+// nobody could read: ", in calls that could not be read", ", 1.5 s of it in calls …".
+func cut(f diagnose.Finding) string {
+	there := cmp.Or(f.PlaceTime, f.Time)
+	switch share := float64(f.CutTime) / float64(max(there, 1)); {
+	case share >= nearlyAll && there >= f.Time:
+		return ", in calls that could not be read"
+	case share >= most:
+		return ", " + words.Seconds(f.CutTime.Seconds()) + " of it in calls that could not be read"
+	}
+	return ""
+}
+
+// in is the library function a line called: ", in DataFrame.apply (pandas)".
+func in(f diagnose.Finding) string {
+	name := words.Clean(f.Call.Package, 40)
+	switch {
+	case f.Call.Function != "" && name != "":
+		return ", in " + words.Clean(written(f.Call.Function), 60) + " (" + name + ")"
+	case name != "":
+		return ", in " + name
+	case f.Cause == diagnose.Native:
+		return ", in native code"
+	}
+	return ""
+}
+
+// written is a function as its user wrote it: a method by its name, since the class that
+// defines it may be one that nobody outside of the library knows, and what Python calls by
+// itself as what stands in the line.
+func written(function string) string {
+	parts := strings.Split(function, ".")
+	name, class := parts[len(parts)-1], ""
+	if len(parts) > 1 {
+		class = parts[len(parts)-2]
+	}
+	switch {
+	case name == "__setitem__" || name == "__delitem__":
+		return "item assignment"
+	case name == "__getitem__":
+		return "indexing"
+	case strings.HasPrefix(name, "__") && class != "": // __init__, __call__
+		return class
+	}
+	return name
+}
+
+// by is the library that did it: " (matplotlib)".
+func by(f diagnose.Finding) string {
+	if f.Call.Package == "" {
+		return ""
+	}
+	return " (" + words.Clean(f.Call.Package, 40) + ")"
+}
+
+// cores says how many CPUs were in use, where it was more than one.
+func cores(f diagnose.Finding) string {
+	const several = 1.3
+	if !(f.Cores >= several) {
+		return ""
+	}
+	return " on " + coresOf(f)
+}
+
+// coresOf says how many CPUs were in use, of how many: "1.9 of 2 cores".
+func coresOf(f diagnose.Finding) string {
+	used := fmt.Sprintf("%.1f", f.Cores)
+	if f.CoreLimit > 0 {
+		return used + " of " + words.Cores(f.CoreLimit)
+	}
+	return used + " cores"
+}
+
+func took(what string) func(Scope, diagnose.Finding) string {
+	return func(s Scope, f diagnose.Finding) string { return what + by(f) + " took " + s.part(f.Time) + s.where(f) }
+}
+
+func waited(what string) func(Scope, diagnose.Finding) string {
+	return func(s Scope, f diagnose.Finding) string {
+		return strings.TrimRight("waited "+s.part(f.Time)+" "+what, " ") + by(f) + s.where(f)
+	}
+}

@@ -1,0 +1,186 @@
+package wording
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/understand/words"
+)
+
+// causes are the words for each cause: its name in a table, and what somebody
+// waited for, or while what, in a sentence ("The GPU waited 2 s for imports").
+var causes = map[diagnose.Cause]struct{ name, waited string }{
+	diagnose.Python:     {"Python code", "for Python code"},
+	diagnose.Native:     {"native code on the CPU", "for native code on the CPU"},
+	diagnose.Launch:     {"launching GPU work", "for the host to launch work"},
+	diagnose.Import:     {"imports", "for imports"},
+	diagnose.Compile:    {"compilation", "for compilation"},
+	diagnose.Draw:       {"drawing", "for drawing"},
+	diagnose.Checkpoint: {"saving or loading", "for saving or loading"},
+	diagnose.Load:       {"data loading", "for data"},
+	diagnose.LoadHere:   {"data loading in this thread", "for data, loaded in the training's own thread"},
+	diagnose.LoadWorker: {"waiting for the loader's workers", "for the data loader's workers"},
+	diagnose.Display:    {"displaying the result", "for the display of the result"},
+	diagnose.Around:     {"the notebook's own work", "for the notebook's own work"},
+	diagnose.Sync:       {"waiting for the GPU", "around synchronisations with the host"},
+	diagnose.Copy:       {"host–device copy", "for copies between host and device"},
+	diagnose.Collective: {"communication between ranks", "for other ranks"},
+	diagnose.Network:    {"network", "for the network"},
+	diagnose.Database:   {"database", "for a database"},
+	diagnose.InOut:      {"input/output", "for input or output"},
+	diagnose.Sleep:      {"sleep", "while the program slept"},
+	diagnose.UserInput:  {"waiting for the user's input", "for the user's input"},
+	diagnose.Child:      {"waiting for a child process", "for a child process"},
+	diagnose.Thread:     {"waiting for another thread", "for another thread"},
+	diagnose.Lock:       {"waiting for a lock, queue or event", "for a lock, a queue or an event"},
+	diagnose.EventLoop:  {"every task waits", "while every task was waiting"},
+	diagnose.Waiting:    {"waiting", "while the program waited"},
+	diagnose.GIL:        {"waiting for the GIL", "for the GIL"},
+	diagnose.NoCPU:      {"waiting for a free CPU", "for a free CPU"},
+	diagnose.StartUp:    {"interpreter start", "for the interpreter to start"},
+	diagnose.Exit:       {"interpreter exit", "for the interpreter to end"},
+	diagnose.SetUp:      {"set-up before the first GPU work", "before its first work"},
+	diagnose.NoWork:     {"no GPU work was seen", "without any work"},
+	diagnose.Unknown:    {"unknown", "for unknown reasons"},
+}
+
+// Cause is a cause's name in a table.
+func Cause(c diagnose.Cause) string { return causes[c].name }
+
+// kinds are the words for each kind of cause: its name, and what a GPU waited for.
+var kinds = map[diagnose.Kind]struct{ name, waited string }{
+	diagnose.Host:            {"the host's computing", "while the host computed"},
+	diagnose.Launching:       {"launching GPU work", "for the host to launch work"},
+	diagnose.Starvation:      {"data loading", "for data"},
+	diagnose.Synchronisation: {"synchronisation", "around synchronisations with the host"},
+	diagnose.Copying:         {"host–device copies", "for copies between host and device"},
+	diagnose.Collectives:     {"communication between ranks", "for other ranks"},
+	diagnose.InputOutput:     {"input/output", "for input or output"},
+	diagnose.Checkpoints:     {"saving or loading", "for saving or loading"},
+	diagnose.Compilation:     {"compilation", "for compilation"},
+	diagnose.Waits:           {"waiting", "while the program waited"},
+	diagnose.Contention:      {"waiting for the GIL or a CPU", "for the GIL or a CPU"},
+	diagnose.SettingUp:       {"imports and set-up", "for imports and set-up"},
+	diagnose.Ending:          {"interpreter exit", "for the interpreter to end"},
+	diagnose.Absence:         {"no GPU work", "without any work"},
+	diagnose.NotKnown:        {"unknown", "for unknown reasons"},
+}
+
+// Kind is the name of a kind of cause.
+func Kind(k diagnose.Kind) string { return kinds[k].name }
+
+var phases = map[timeline.Phase]string{
+	timeline.PhasePrepare:   "compiling the cell",
+	timeline.PhaseDisplay:   "displaying the result",
+	timeline.PhaseTraceback: "formatting the traceback",
+	timeline.PhaseFigures:   "drawing figures after the cell",
+	timeline.PhaseCallbacks: "callbacks around the cell",
+}
+
+// Phase says what a notebook does around a cell's code.
+func Phase(p timeline.Phase) string { return phases[p] }
+
+var throttleReasons = map[timeline.ThrottleReason]string{
+	timeline.PowerCap:        "the power limit",
+	timeline.HardwareSlow:    "a slowdown by hardware",
+	timeline.ThermalSoftware: "heat (slowed down by the driver)",
+	timeline.ThermalHardware: "heat (slowed down by hardware)",
+	timeline.PowerBrake:      "the power brake",
+}
+
+// ThrottleReason says what slowed a GPU down.
+func ThrottleReason(r timeline.ThrottleReason) string { return throttleReasons[r] }
+
+var methods = map[string]string{
+	"":                     "stacks not sampled",
+	timeline.MethodOutside: "process_vm_readv, read twice",
+	timeline.MethodInside:  "sys._current_frames in the kernel",
+}
+
+// Method says how stacks were read.
+func Method(id string) string {
+	if name, known := methods[id]; known {
+		return name
+	}
+	return id
+}
+
+// Certainty is how idle time was divided, as the heading of its table shows it.
+func Certainty(c diagnose.Certainty) string {
+	window := words.Resolution(c.Window.Seconds())
+	switch c.Method {
+	case diagnose.ByWindows:
+		return fmt.Sprintf("Measured: each cause lasts longer than the %s over which GPU activity is known.", window)
+	case diagnose.ByRepetition:
+		return fmt.Sprintf("Estimated below the %s over which GPU activity is known, from %s (R² %.2f).",
+			window, words.Plural(c.Repeats, "repetition", "repetitions"), c.R2)
+	case diagnose.ByAbsence:
+		return "No GPU work was seen: nothing is blamed for the idle time."
+	}
+	if math.IsNaN(c.R2) {
+		return fmt.Sprintf("Estimated: spread evenly over the %s over which GPU activity is known; bounds in brackets.", window)
+	}
+	return fmt.Sprintf("Estimated below the %s over which GPU activity is known (R² %.2f); bounds in brackets.", window, c.R2)
+}
+
+var advice = map[diagnose.Advice]string{
+	diagnose.NoAdvice:           "",
+	diagnose.UseWorkers:         "make batches in other processes: DataLoader(num_workers=4 or more, pin_memory=True, persistent_workers=True)",
+	diagnose.SpeedUpWorkers:     "the workers are too slow: more num_workers, prefetch_factor=4, cheaper or cached transforms, pin_memory=True",
+	diagnose.WorkersOnCPU:       "make batches in other processes: DataLoader(num_workers=N, persistent_workers=True), N no more than CPUs are free",
+	diagnose.FasterOnCPU:        "the workers are too slow: more num_workers, prefetch_factor=4, cheaper or cached transforms",
+	diagnose.MoreCPUs:           "no CPU is free for more workers: cheaper or cached transforms, or a machine with more CPUs",
+	diagnose.Prefetch:           "prepare the next batch while the GPU works: worker processes, prefetching, data decoded in advance",
+	diagnose.SyncLess:           "this waits for the GPU: move .item()/.cpu()/print out of the loop, or do it every 50 steps on a detached tensor",
+	diagnose.CopyAsync:          "copy from pinned memory without waiting: pin_memory=True in the loader and .to(device, non_blocking=True)",
+	diagnose.CompileOnce:        "this happens once per shape: warm up first, keep shapes fixed (dynamic=True or padding), reuse the compile cache",
+	diagnose.SaveAside:          "save less often, or hand a CPU copy to a thread (torch.distributed.checkpoint.async_save) so that the GPU goes on",
+	diagnose.LaunchLess:         "the GPU is faster than its launches: larger batch, torch.compile(mode='reduce-overhead') or CUDA graphs, fused optimizer (fused=True)",
+	diagnose.BalanceRanks:       "ranks wait for the slowest: balance the batches, overlap communication with the backward pass (DDP's buckets)",
+	diagnose.ReadAhead:          "read larger pieces, ahead in a thread, and keep what is read twice",
+	diagnose.AvoidGIL:           "use processes in place of threads, or code that releases the GIL",
+	diagnose.UseGPU:             "do it on the GPU, or move it into the loader's workers",
+	diagnose.QueueWork:          "let the GPU have work queued before waiting here",
+	diagnose.FewerThreads:       "the program has more busy threads and processes than there are CPUs: lower torch.set_num_threads, OMP_NUM_THREADS or the number of workers",
+	diagnose.AwaitTogether:      "awaits that follow each other can run together: asyncio.gather, TaskGroup",
+	diagnose.SetUpApart:         "before the first kernel: imports, building the model, moving it to the GPU; do it in a cell of its own",
+	diagnose.Vectorise:          "vectorise it, cache its result, or move work out of the loop",
+	diagnose.WholeColumns:       "work on whole columns in place of row by row",
+	diagnose.PrintLess:          "print every 100th time, or use tqdm with mininterval=1: each message goes through the kernel's socket to the browser",
+	diagnose.FreeMemory:         "the system may end the program: free what is no longer needed, load in parts or with memory mapping, use smaller types",
+	diagnose.LessMemory:         "the machine is out of memory and works from disk: use less, or close other programs",
+	diagnose.BalanceDevices:     "balance the work: DistributedDataParallel in place of DataParallel, equal shards, or leave the device to others (CUDA_VISIBLE_DEVICES)",
+	diagnose.SmallerBatch:       "smaller batch, activation checkpointing, or PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
+	diagnose.LeaveRoom:          "a full device makes the allocator flush its cache in one rank while the others wait: leave 10 % of it free",
+	diagnose.CheckCooling:       "check the cooling and the power supply: nvidia-smi -q -d PERFORMANCE",
+	diagnose.PowerLimitIsNormal: "normal under full load; nvidia-smi -q -d POWER shows the limit",
+	diagnose.MoveToGPU:          `move model and data there: model.to("cuda"), batch.to("cuda"); torch.cuda.is_available() tells whether the build can`,
+	diagnose.FasterKernels:      "to go faster: mixed precision (bfloat16), torch.compile, better kernels, or a larger device",
+	diagnose.ManyRequests:       "send several at once (ThreadPoolExecutor, asyncio), and reuse the connection (a session)",
+	diagnose.FewerQueries:       "handle many rows in one query (executemany, a join) in place of one query for each",
+	diagnose.RecordTrace:        "a torch.profiler trace of some steps tells single kernels, which omni-perf analyze reads",
+}
+
+// Advice says what to change; empty for none.
+func Advice(a diagnose.Advice) string { return advice[a] }
+
+// gaps say why nothing is known of a process's stacks for some time.
+var gaps = map[timeline.GapReason]string{
+	timeline.GapUnreadable: "its memory told no stacks",
+	timeline.GapStarting:   "Python was not running yet",
+	timeline.GapExec:       "the process became another program",
+	timeline.GapExit:       "the interpreter had shut down",
+	timeline.GapPermission: "the system no longer allowed reading the process",
+	timeline.GapStopped:    "the process was stopped",
+	timeline.GapTraced:     "a debugger held the process",
+}
+
+// Gap says why nothing is known of a process's stacks.
+func Gap(reason timeline.GapReason) string { return gaps[reason] }
+
+// Restarted says that a kernel was restarted so many times while its cells were followed.
+func Restarted(times int) string {
+	return "restarted " + words.Plural(times, "time", "times") + " since its cells are followed; they count from 1 again"
+}

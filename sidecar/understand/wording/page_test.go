@@ -1,0 +1,418 @@
+package wording
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/understand/straggler"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden page")
+
+const second = timeline.Nanos(time.Second)
+
+// scope is ten seconds of a cell; files that begin with "cell" are it.
+var scope = Scope{
+	Duration: 10 * second,
+	Place: func(p diagnose.Place) string {
+		switch {
+		case p.Line == 0:
+			return ""
+		case p.File == "cell":
+			return fmt.Sprintf("line %d", p.Line)
+		}
+		return fmt.Sprintf("%s:%d", p.File, p.Line)
+	},
+}
+
+var line3 = diagnose.Place{File: "cell", Line: 3}
+
+// at is a finding of 4 seconds, so many of them at line 3.
+func at(there timeline.Nanos) diagnose.Finding {
+	return diagnose.Finding{Time: 4 * second, Low: 4 * second, High: 4 * second, Place: line3, PlaceTime: there, Cores: math.NaN()}
+}
+
+// with changes a finding.
+func with(f diagnose.Finding, change func(*diagnose.Finding)) diagnose.Finding {
+	change(&f)
+	return f
+}
+
+var (
+	whole = at(4 * second)
+	most2 = at(3 * second)
+	part  = at(1 * second)
+	none  = diagnose.Finding{Time: 4 * second, Low: 4 * second, High: 4 * second, Cores: math.NaN()}
+)
+
+func cause(c diagnose.Cause) func(*diagnose.Finding) {
+	return func(f *diagnose.Finding) { f.Cause = c }
+}
+
+// ofKind makes several causes of a GPU's idle time.
+func ofKind(k diagnose.Kind, parts ...diagnose.IdlePart) func(*diagnose.Finding) {
+	return func(f *diagnose.Finding) { f.Kind, f.Parts = k, parts }
+}
+
+func exactly(c diagnose.Cause, n timeline.Nanos) diagnose.IdlePart {
+	return diagnose.IdlePart{Cause: c, Bounded: diagnose.Bounded{Nanos: n, Low: n, High: n}}
+}
+
+func call(function, library string) func(*diagnose.Finding) {
+	return func(f *diagnose.Finding) { f.Call = diagnose.Call{Package: library, Function: function} }
+}
+
+func actors(cores float64, list ...diagnose.Actor) func(*diagnose.Finding) {
+	return func(f *diagnose.Finding) { f.Actors, f.Cores, f.CoreLimit = list, cores, 4 }
+}
+
+func waiting(c diagnose.Cause) diagnose.Finding {
+	return with(whole, func(f *diagnose.Finding) { f.Cause = c })
+}
+
+// examples are findings of every id, in the forms their sentences have.
+var examples = map[diagnose.FindingID][]diagnose.Finding{
+	diagnose.GPUWaitsForData: {
+		waiting(diagnose.LoadHere), waiting(diagnose.LoadWorker), with(most2, cause(diagnose.Load)),
+		with(none, func(f *diagnose.Finding) { f.Cause, f.Low, f.High = diagnose.Load, 3*second, 5*second }),
+		with(most2, func(f *diagnose.Finding) { f.Cause, f.Devices = diagnose.Load, []int{0, 1, 2} }),
+	},
+	diagnose.GPUWaitsForLaunches: {waiting(diagnose.Launch)},
+	diagnose.GPUWaitsForHost: {
+		waiting(diagnose.Python), waiting(diagnose.Native), waiting(diagnose.Import), waiting(diagnose.Draw), waiting(diagnose.Around),
+		with(most2, ofKind(diagnose.Host, exactly(diagnose.Native, 21*second/10), exactly(diagnose.Python, 19*second/10))),
+	},
+	diagnose.GPUWaitsForIO:          {waiting(diagnose.InOut), waiting(diagnose.Network), waiting(diagnose.Database)},
+	diagnose.GPUWaitsForCheckpoint:  {waiting(diagnose.Checkpoint)},
+	diagnose.GPUWaitsForCompilation: {waiting(diagnose.Compile)},
+	diagnose.GPUWaitsForRanks:       {waiting(diagnose.Collective)},
+	diagnose.GPUWaitsForWaits: {
+		waiting(diagnose.Sleep), waiting(diagnose.UserInput), waiting(diagnose.Child), waiting(diagnose.Thread), waiting(diagnose.Lock),
+		waiting(diagnose.EventLoop), waiting(diagnose.Waiting),
+		with(none, ofKind(diagnose.Waits,
+			diagnose.IdlePart{Cause: diagnose.Sleep, Bounded: diagnose.Bounded{Nanos: 2 * second, Low: second / 10, High: 3 * second}}, exactly(diagnose.Lock, second),
+			exactly(diagnose.Child, second/2), exactly(diagnose.Thread, 4*second/10), exactly(diagnose.UserInput, second/10))),
+	},
+	diagnose.GPUWaitsForContention: {waiting(diagnose.GIL), waiting(diagnose.NoCPU)},
+	diagnose.GPUWaitsForCopies:     {waiting(diagnose.Copy)},
+	diagnose.GPUWaitsForSync:       {waiting(diagnose.Sync)},
+	diagnose.GPUWaitsAtStart: {
+		waiting(diagnose.SetUp), with(none, cause(diagnose.StartUp)), with(none, cause(diagnose.Import)),
+		with(most2, ofKind(diagnose.SettingUp, exactly(diagnose.Import, 3*second), exactly(diagnose.SetUp, second))),
+	},
+	diagnose.GPUWaitsAtExit: {with(none, cause(diagnose.Exit))},
+	diagnose.GPUIdleUndecided: {
+		with(none, func(f *diagnose.Finding) {
+			f.Alternatives = []diagnose.Alternative{
+				{Kind: diagnose.Launching, Cause: diagnose.Launch, Place: line3, Bounded: diagnose.Bounded{Nanos: second, Low: second / 10, High: 2 * second}},
+				{Kind: diagnose.Host, Bounded: diagnose.Bounded{Nanos: second, Low: 4 * second / 10, High: 16 * second / 10}},
+			}
+		}),
+		with(none, func(f *diagnose.Finding) {
+			for _, k := range []diagnose.Kind{diagnose.Host, diagnose.Starvation, diagnose.SettingUp, diagnose.Waits} {
+				f.Alternatives = append(f.Alternatives, diagnose.Alternative{Kind: k, Bounded: diagnose.Bounded{Nanos: second, Low: second / 10, High: 2 * second}})
+			}
+		}),
+		with(none, func(f *diagnose.Finding) {
+			f.Alternatives = []diagnose.Alternative{
+				{Kind: diagnose.SettingUp, Cause: diagnose.SetUp, Bounded: diagnose.Bounded{Nanos: 2 * second, Low: 199 * second / 100, High: 201 * second / 100}},
+				{Kind: diagnose.Ending, Cause: diagnose.Exit, Bounded: diagnose.Bounded{Nanos: 2 * second, Low: 199 * second / 100, High: 201 * second / 100}},
+			}
+		}),
+	},
+	diagnose.GPUIdle: {
+		with(none, func(f *diagnose.Finding) {
+			f.Kind, f.Cause, f.Against, f.Place, f.PlaceTime = diagnose.Host, diagnose.Python, 0.3, line3, 12*second/10
+		}),
+		with(none, func(f *diagnose.Finding) {
+			f.Kind, f.Against, f.Place, f.PlaceTime = diagnose.Host, 0.3, line3, 8*second/10
+		}),
+		none,
+	},
+	diagnose.GPUBusy: {
+		with(none, func(f *diagnose.Finding) { f.Devices, f.Value = []int{0}, 0.92 }),
+		with(none, func(f *diagnose.Finding) { f.Devices, f.Value = []int{0, 1, 2, 3}, 0.92 }),
+	},
+	diagnose.GPULost: {
+		with(none, func(f *diagnose.Finding) { f.Devices, f.At = []int{1}, 32*second/10 }),
+		with(none, func(f *diagnose.Finding) { f.Devices, f.At, f.AtLast = []int{0, 1}, 32*second/10, 33*second/10 }),
+		with(none, func(f *diagnose.Finding) { f.Devices, f.At, f.AtLast = []int{0, 1}, 32*second/10, 8*second }),
+	},
+	diagnose.GPUUnused: {with(none, func(f *diagnose.Finding) { f.Name = "NVIDIA H100" }), none},
+	diagnose.GPUMemoryNearFull: {
+		with(none, func(f *diagnose.Finding) { f.Devices, f.Value = []int{0}, 0.97 }),
+	},
+	diagnose.GPUMemoryCollectives: {with(most2, func(f *diagnose.Finding) { f.Devices, f.Value = []int{0}, 0.97 })},
+	diagnose.GPUThrottled: {with(none, func(f *diagnose.Finding) {
+		f.Devices, f.Value, f.Throttle = []int{0, 2}, 0.3, []timeline.ThrottleReason{timeline.PowerCap, timeline.ThermalHardware}
+	})},
+	diagnose.GPUPowerCapped: {with(none, func(f *diagnose.Finding) {
+		f.Devices, f.Value, f.Throttle = []int{0}, 0.3, []timeline.ThrottleReason{timeline.PowerCap}
+	})},
+	diagnose.SomeGPUsIdle: {
+		with(none, func(f *diagnose.Finding) { f.Devices, f.Peer, f.Value, f.Against = []int{1}, 0, 0.04, 0.92 }),
+		with(none, func(f *diagnose.Finding) { f.Devices, f.Peer, f.Value, f.Against = []int{1, 2, 3}, 0, 0.04, 0.92 }),
+	},
+	diagnose.SyncInLoop:       {with(whole, func(f *diagnose.Finding) { f.Count, f.Against = 1234, 0.25 })},
+	diagnose.HostDeviceCopies: {most2},
+
+	diagnose.OneLine: {
+		with(whole, cause(diagnose.Python)), with(whole, cause(diagnose.Native)), with(whole, call("DataFrame.apply", "pandas")),
+		with(whole, func(f *diagnose.Finding) { f.Cause, f.Cores, f.CoreLimit = diagnose.Native, 3.9, 4 }),
+		with(whole, func(f *diagnose.Finding) { f.Place = diagnose.Place{File: "train.py", Line: 40} }),
+		with(whole, func(f *diagnose.Finding) { f.CutTime = 39 * second / 10 }), with(whole, func(f *diagnose.Finding) { f.CutTime = 25 * second / 10 }),
+		with(whole, func(f *diagnose.Finding) { f.CutTime = second }),
+	},
+	diagnose.Computing: {part, with(whole, call("", "sklearn")), with(whole, func(f *diagnose.Finding) { f.Time = 10 * second; f.PlaceTime = 4 * second }),
+		with(most2, func(f *diagnose.Finding) { f.CutTime = 3 * second }), with(none, func(f *diagnose.Finding) { f.CutTime = 4 * second })},
+	diagnose.NoLineStandsOut: {none, with(most2, func(f *diagnose.Finding) { f.Name = "Particle.move" })},
+	diagnose.Imports: {
+		with(whole, func(f *diagnose.Finding) {
+			f.Modules = []diagnose.ModuleTime{{Module: "sklearn", Nanos: 4 * second}, {Module: "scipy.stats", Nanos: 2 * second, Inside: true}, {Module: "pandas", Nanos: second / 2, Inside: true}}
+		}),
+		with(whole, func(f *diagnose.Finding) {
+			f.Modules = []diagnose.ModuleTime{{Module: "sklearn", Nanos: 2 * second}, {Module: "pandas", Nanos: second}}
+		}),
+		with(whole, func(f *diagnose.Finding) { f.Modules = []diagnose.ModuleTime{{Module: "json", Nanos: 4 * second}} }),
+		whole,
+	},
+	diagnose.Drawing: {
+		with(most2, call("savefig", "matplotlib")), with(none, call("", "matplotlib")),
+		with(none, func(f *diagnose.Finding) { f.PlaceTime = 4 * second }), with(none, func(f *diagnose.Finding) { f.PlaceTime = 3 * second }),
+	},
+	diagnose.BusyMachine: {none, with(none, func(f *diagnose.Finding) { f.Cores, f.CoreLimit = 1.9, 4 })},
+	diagnose.StacksUnknown: {
+		with(none, func(f *diagnose.Finding) { f.Gap = timeline.GapStopped }), with(none, func(f *diagnose.Finding) { f.Gap = timeline.GapExec }),
+		with(none, func(f *diagnose.Finding) { f.Gap = timeline.GapTraced }), with(none, func(f *diagnose.Finding) { f.Gap = timeline.GapPermission }),
+		with(none, func(f *diagnose.Finding) { f.Gap = timeline.GapUnreadable }), with(none, func(f *diagnose.Finding) { f.Gap = timeline.GapStarting }),
+	},
+	diagnose.Displaying:       {with(none, call("DataFrame._repr_html_", "pandas")), none},
+	diagnose.AroundCell:       {none},
+	diagnose.Compiling:        {most2},
+	diagnose.Saving:           {most2, with(most2, call("save", "torch")), with(most2, call("load", "joblib"))},
+	diagnose.LoadsData:        {with(most2, cause(diagnose.LoadHere)), with(most2, cause(diagnose.LoadWorker))},
+	diagnose.WaitsForNetwork:  {with(whole, call("get", "requests")), part},
+	diagnose.WaitsForDatabase: {with(whole, call("Session.execute", "sqlalchemy")), whole},
+	diagnose.WaitsForIO:       {whole, most2},
+	diagnose.WaitsForUser:     {whole},
+	diagnose.WaitsForChildren: {
+		with(whole, actors(0.9, diagnose.Actor{Process: true, Count: 1, Name: "pip"})),
+		with(whole, actors(3.8, diagnose.Actor{Process: true, Count: 4})),
+		with(whole, actors(0.9, diagnose.Actor{Process: true, Count: 7, Name: "true", AtLeast: true})),
+		with(whole, actors(0.9, diagnose.Actor{Process: true, Count: 7, AtLeast: true}, diagnose.Actor{Process: true, Count: 1, Name: "make"})),
+		with(whole, actors(0.9, diagnose.Actor{Process: true, Count: 2, Name: "ffmpeg"}, diagnose.Actor{Process: true, Count: 1, Name: "make"})),
+		with(whole, actors(0)),
+	},
+	diagnose.WaitsForThreads: {
+		with(whole, actors(1.9, diagnose.Actor{Count: 2, Cause: diagnose.Native, Place: line3})),
+		with(whole, actors(1.0, diagnose.Actor{Count: 1, Name: "loader", Cause: diagnose.Python, Place: line3})),
+		with(whole, actors(0.1, diagnose.Actor{Count: 8, Name: "ThreadPoolExecutor-0", Cause: diagnose.Network, Place: line3})),
+		with(whole, actors(0.1, diagnose.Actor{Count: 1, Cause: diagnose.Sleep, Place: line3})),
+		with(whole, actors(1.5, diagnose.Actor{Count: 1, Cause: diagnose.Python, Place: line3}, diagnose.Actor{Count: 1, Cause: diagnose.Network})),
+		with(whole, actors(0)),
+	},
+	diagnose.WaitsForLock:   {whole, with(whole, call("Event.wait", "threading")), with(whole, call("Queue.get", "queue"))},
+	diagnose.WaitsForEvents: {whole, none},
+	diagnose.WaitsUnknown:   {whole, part},
+	diagnose.Sleeps: {
+		whole, with(whole, actors(1.9, diagnose.Actor{Count: 2, Cause: diagnose.Native, Place: line3})),
+		with(whole, actors(0.9, diagnose.Actor{Process: true, Count: 1, Name: "make"})),
+	},
+	diagnose.Straggler: {
+		with(whole, func(f *diagnose.Finding) { f.Whole, f.Rank, f.Count, f.Collective = 8*second, 1, 4, straggler.Backward }),
+		with(whole, func(f *diagnose.Finding) {
+			f.Whole, f.Rank, f.Count, f.Collective, f.LateSteps, f.Steps = 8*second, 1, 4, "all_reduce", 38, 40
+		}),
+		with(most2, func(f *diagnose.Finding) { f.Whole, f.Rank, f.Count, f.Collective = 8*second, 0, 2, "barrier" }),
+	},
+	diagnose.GILContention: {
+		with(whole, actors(1, diagnose.Actor{Count: 3, Name: "worker", Cause: diagnose.Python, Place: diagnose.Place{File: "cell", Line: 7}})), whole,
+	},
+	diagnose.ThreadsTakeTurns: {with(whole, func(f *diagnose.Finding) {
+		f.Count, f.Value, f.Actors = 4, 0.74, []diagnose.Actor{{Count: 4, Cause: diagnose.Python, Place: line3}}
+	})},
+	diagnose.NoFreeCPU: {with(whole, func(f *diagnose.Finding) { f.Cores, f.CoreLimit = 0.6, 2 }), whole},
+	diagnose.Printing: {
+		with(none, func(f *diagnose.Finding) { f.Count, f.Bytes, f.Value = 4000, 160_000, 400 }),
+		with(none, func(f *diagnose.Finding) { f.Count, f.Bytes, f.Value, f.AtLeast = 4000, 160_000, 400, true }),
+	},
+	diagnose.MemoryPressure: {
+		with(none, func(f *diagnose.Finding) { f.Name, f.Value = "process", 0.98 }),
+		with(none, func(f *diagnose.Finding) { f.Name, f.Value = "machine", 0.98 }),
+	},
+	diagnose.Swapping:    {with(none, func(f *diagnose.Finding) { f.Bytes = 1 << 30 })},
+	diagnose.SlowStartUp: {none},
+	diagnose.SlowExit:    {none},
+}
+
+// certainties are one of each heading of the table of idle time.
+var certainties = []diagnose.Certainty{
+	{Method: diagnose.ByWindows, Window: 103 * time.Millisecond},
+	{Method: diagnose.ByRepetition, Window: 167 * time.Millisecond, Repeats: 1212, R2: 0.97},
+	{Method: diagnose.ByAverage, Window: 167 * time.Millisecond, R2: 0.71},
+	{Method: diagnose.ByAverage, Window: time.Second, R2: math.NaN()}, {Method: diagnose.ByAbsence},
+}
+
+// Everything a user can read from a diagnosis, on one page.
+func TestPage(t *testing.T) {
+	var b strings.Builder
+	heading := func(text string) { fmt.Fprintf(&b, "\n## %s\n\n", text) }
+	b.WriteString("# What a diagnosis can say\n\nWritten by `go test ./sidecar/understand/wording -update`; the recording is of 10 s.\n")
+	heading("Headlines without a finding")
+	for _, h := range []diagnose.Headline{
+		{Finding: -1, NoStacks: true}, {Finding: -1}, {Finding: -1, TooFew: &diagnose.TooFew{}},
+		{Finding: -1, TooFew: &diagnose.TooFew{Samples: 1}}, {Finding: -1, TooFew: &diagnose.TooFew{Samples: 7, Interval: 100 * time.Microsecond}},
+	} {
+		fmt.Fprintf(&b, "- %s\n", scope.Headline(&diagnose.Diagnosis{Headline: h}))
+	}
+	for _, part := range []timeline.Nanos{2 * second, 7 * second} { // of which nothing is known
+		fmt.Fprintf(&b, "- %s\n", scope.Headline(&diagnose.Diagnosis{
+			Findings: []diagnose.Finding{{ID: diagnose.StacksUnknown, Time: part, Value: part.Seconds() / 10, Gap: timeline.GapExec}},
+			Headline: diagnose.Headline{Finding: -1, Limits: []int{0}},
+		}))
+	}
+	heading("Findings")
+	for _, id := range diagnose.FindingIDs() {
+		fmt.Fprintf(&b, "- `%s`\n", id)
+		for _, f := range examples[id] {
+			f.ID = id
+			fmt.Fprintf(&b, "  - %s\n", scope.Finding(f))
+		}
+	}
+	heading("What to change")
+	for _, a := range diagnose.AllAdvice() {
+		fmt.Fprintf(&b, "- `%s`: %s\n", a, Advice(a))
+	}
+	heading("Causes, in the table")
+	for _, c := range diagnose.Causes() {
+		fmt.Fprintf(&b, "- `%s`: %s\n", c, Cause(c))
+	}
+	heading("How idle time was divided")
+	for _, c := range certainties {
+		fmt.Fprintf(&b, "- `%s`: %s\n", c.Method, Certainty(c))
+	}
+	heading("What a notebook does around a cell's code")
+	for p := timeline.PhaseNone + 1; Phase(p) != ""; p++ {
+		fmt.Fprintf(&b, "- `%s`: %s\n", p, Phase(p))
+	}
+	heading("What slowed a GPU down")
+	for _, r := range timeline.ThrottleReasons() {
+		fmt.Fprintf(&b, "- `%s`: %s\n", r, ThrottleReason(r))
+	}
+	compare(t, "testdata/page.md", b.String())
+}
+
+// The documentation explains the headings as they are.
+func TestHeadingsInTheDocumentation(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/gpu-idle.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range certainties {
+		if heading := Certainty(c); !strings.Contains(string(page), "| "+heading+" |") {
+			t.Errorf("docs/gpu-idle.md has no row for %q", heading)
+		}
+	}
+}
+
+func compare(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got == string(want) {
+		return
+	}
+	wanted, lines := strings.Split(string(want), "\n"), strings.Split(got, "\n")
+	for i, line := range lines {
+		if i >= len(wanted) || line != wanted[i] {
+			t.Errorf("%s:%d: got\n%s", path, i+1, line)
+		}
+	}
+	t.Errorf("%s differs: read it again as a whole and rewrite it with -update", path)
+}
+
+// Every id has words, and a sentence is a sentence.
+func TestNothingIsWithoutWords(t *testing.T) {
+	for _, id := range diagnose.FindingIDs() {
+		if len(examples[id]) == 0 {
+			t.Errorf("%s has no example", id)
+		}
+		for _, f := range examples[id] {
+			f.ID = id
+			text := scope.Finding(f)
+			if !strings.HasSuffix(text, ".") || strings.Contains(text, "  ") || strings.Contains(text, "%!") || len(text) < 10 || len(text) > 220 {
+				t.Errorf("%s: %q", id, text)
+			}
+		}
+	}
+	for _, c := range diagnose.Causes() {
+		if Cause(c) == "" || causes[c].waited == "" {
+			t.Errorf("cause %s has no words", c)
+		}
+		if Kind(c.Kind()) == "" || kinds[c.Kind()].waited == "" {
+			t.Errorf("kind %s has no words", c.Kind())
+		}
+	}
+	for _, a := range diagnose.AllAdvice() {
+		if Advice(a) == "" {
+			t.Errorf("advice %s has no words", a)
+		}
+	}
+	if len(advice) != len(diagnose.AllAdvice())+1 || len(causes) != len(diagnose.Causes()) {
+		t.Error("words for what there is not")
+	}
+	for _, r := range timeline.ThrottleReasons() {
+		if ThrottleReason(r) == "" {
+			t.Errorf("throttle reason %s has no words", r)
+		}
+	}
+}
+
+// The sentences that tried users found silly do not come back.
+func TestForbidden(t *testing.T) {
+	page, err := os.ReadFile("testdata/page.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, phrase := range []string{
+		"ran dry", "has nothing to do", "the kernel may be killed", "look into this line first", "is limited by it", "resolved",
+		"for for", "with 99 %",
+	} {
+		if strings.Contains(string(page), phrase) {
+			t.Errorf("the page says %q", phrase)
+		}
+	}
+	if got := scope.Finding(diagnose.Finding{ID: diagnose.NoLineStandsOut}); len(strings.Fields(got)) != 5 {
+		t.Errorf("%q has more than five words", got)
+	}
+}
+
+// A name from the user's program cannot break a sentence.
+func TestForeignNamesAreCleaned(t *testing.T) {
+	bad := "a\x1b[31m\n\u202eb" + strings.Repeat("x", 1000)
+	for id, list := range examples {
+		for _, f := range list {
+			f.ID, f.Name = id, bad
+			f.Call = diagnose.Call{Package: bad, Function: bad}
+			f.Modules = []diagnose.ModuleTime{{Module: bad}}
+			f.Actors = []diagnose.Actor{{Name: bad, Count: 2}, {Name: bad, Count: 1, Process: true}}
+			if text := scope.Finding(f); strings.ContainsAny(text, "\x1b\n\u202e") || len(text) > 600 {
+				t.Errorf("%s: %q", id, text)
+			}
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package wording
+
+import (
+	"fmt"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/understand/words"
+)
+
+// roles are what one worker of a role is called, and several.
+var roles = map[timeline.Role][2]string{
+	timeline.RoleRank:         {"rank", "ranks"},
+	timeline.RolePoolWorker:   {"pool worker", "pool workers"},
+	timeline.RoleLoaderWorker: {"DataLoader worker", "DataLoader workers"},
+	timeline.RoleWorker:       {"worker process", "worker processes"},
+	timeline.RoleForkServer:   {"fork server", "fork servers"},
+	timeline.RoleTracker:      {"resource tracker", "resource trackers"},
+	timeline.RoleProfiler:     {"omni-perf", "omni-perf"},
+}
+
+// Process names a process that descends from the target: "DataLoader worker 3",
+// "rank 1", else its command.
+func Process(p timeline.Process) string {
+	name, known := roles[p.Role]
+	text := name[0]
+	switch {
+	case !known:
+		text = words.Clean(p.Command, 40)
+	case p.Number != nil:
+		text = fmt.Sprintf("%s %d", text, *p.Number)
+	}
+	if text == "" {
+		text = fmt.Sprintf("process %d", p.PID)
+	}
+	if p.Rank != nil && p.Role != timeline.RoleRank {
+		text += fmt.Sprintf(" of rank %d", *p.Rank)
+	}
+	return text
+}
+
+var noStacks = map[timeline.NoStacks]string{
+	timeline.StacksNotAsked:    "only its figures were asked for",
+	timeline.StacksNotPython:   "it does not run Python",
+	timeline.StacksDenied:      "the system does not allow reading it",
+	timeline.StacksUnsupported: "its Python cannot be read from outside",
+	timeline.StacksTooShort:    "it ended before it could be looked at",
+	timeline.StacksTooMany:     "there were more processes than are kept apart",
+	timeline.StacksFailed:      "its memory told no stacks",
+}
+
+// NoStacks says why the stacks of a process were not read.
+func NoStacks(s timeline.StackReading) string {
+	text := noStacks[s.Reason]
+	if text == "" {
+		text = string(s.Reason)
+	}
+	if s.Detail != "" {
+		text += ": " + s.Detail
+	}
+	return text
+}
+
+const (
+	// worthWorkers are the shares from which on what workers did is worth a word.
+	worthPlace     = 0.10
+	worthStarting  = 0.30
+	worthStarved   = 0.50
+	worthImbalance = 0.25
+)
+
+// work says what worker processes did, as the end of a sentence about a wait for them.
+func (s Scope) work(actors []diagnose.Actor) string {
+	for _, a := range actors {
+		w := a.Work
+		if w == nil {
+			continue
+		}
+		who, their := "they", "their"
+		if a.Count == 1 {
+			who, their = "it", "its"
+			if len(actors) > 1 {
+				who = "the " + roles[w.Role][0]
+			}
+		}
+		text := ""
+		if place := s.Place(a.Place); place != "" && w.AtPlace*w.Working >= worthPlace {
+			text = "; " + who + " spent " + words.Percent(w.AtPlace*w.Working) + " of " + their + " time in " + place
+		}
+		switch {
+		case w.Starting >= worthStarting:
+			text += "; starting up took " + words.Percent(w.Starting) + " of it"
+		case w.Starved >= worthStarved:
+			text += "; for " + words.Percent(w.Starved) + " of it " + who + " had no task"
+		case w.Imbalance >= worthImbalance && a.Count > 1:
+			text += fmt.Sprintf("; %s %d worked longest, they worked %s less on average", roles[w.Role][0], w.Slowest, words.Percent(w.Imbalance))
+		}
+		return text
+	}
+	return ""
+}

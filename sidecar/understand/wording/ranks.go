@@ -1,0 +1,49 @@
+package wording
+
+import (
+	"fmt"
+
+	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/understand/straggler"
+	"github.com/omni-perf/omni-perf/sidecar/understand/words"
+)
+
+// Collective is what ranks did together, in a table.
+func Collective(c straggler.Collective) string {
+	switch c {
+	case straggler.SetUp:
+		return "setting up"
+	case straggler.TearDown:
+		return "ending"
+	case straggler.Backward:
+		return "waiting in backward"
+	}
+	return words.Clean(string(c), 40)
+}
+
+// straggler names the rank that the others waited for, and where it was longer than they.
+func (s Scope) straggler(f diagnose.Finding) string {
+	who := "the other rank"
+	if f.Count > 2 {
+		who = fmt.Sprintf("the other %d ranks", f.Count-1)
+	}
+	text := who + " waited " + words.PartOf(f.Time.Seconds(), f.Whole.Seconds()) + fmt.Sprintf(" for rank %d", f.Rank)
+	switch f.Collective {
+	case straggler.None:
+	case straggler.Backward:
+		text += " in backward"
+	default:
+		text += " in " + words.Clean(string(f.Collective), 40)
+	}
+	switch {
+	case f.Steps < 2 || f.LateSteps <= 0:
+	case f.LateSteps == f.Steps:
+		text += fmt.Sprintf(", in each of its %d steps", f.Steps)
+	default:
+		text += fmt.Sprintf(", in %d of its %d steps", f.LateSteps, f.Steps)
+	}
+	if place := s.Place(f.Place); place != "" && f.PlaceTime > 0 {
+		text += fmt.Sprintf("; rank %d was ", f.Rank) + words.Seconds(f.PlaceTime.Seconds()) + " longer in " + place + " than they were"
+	}
+	return text
+}
