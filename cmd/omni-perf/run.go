@@ -32,7 +32,7 @@ omni-perf run [options] [-] < SCRIPT
 omni-perf run [options] PROGRAM [ARG…]`},
 	}
 	c.Flags().SetInterspersed(false)
-	options := recordingFlags(c, time.Second)
+	options := recordingFlags(c, timeline.ScriptFigureInterval)
 	interpreter := c.Flags().String("interpreter", "", "the `PYTHON` to run it with (default $VIRTUAL_ENV's, else python3 on PATH)")
 	open := c.Flags().Bool("open", false, "show the page when it is written")
 	c.RunE = func(_ *cobra.Command, args []string) error {
@@ -93,7 +93,7 @@ func openPage(path string) {
 // recordingFlags defines what run and attach share. The returned function gathers
 // it after parsing.
 func recordingFlags(c *cobra.Command, figures time.Duration) func() (program.Options, error) {
-	o := program.Options{Messages: messages, Interval: time.Millisecond, FigureInterval: figures}
+	o := program.Options{Messages: messages, Interval: timeline.DefaultInterval, FigureInterval: figures}
 	var list []string
 	name := c.Flags().StringP("output", "o", "perf_output", "`NAME` of the result files, without extension; with one, of that single file")
 	c.Flags().VarP(secondsValue{to: &o.Interval}, "prof-interval", "p", "stack sampling interval in `SECONDS`")

@@ -33,7 +33,7 @@ Without either, the running kernels are listed.
 On a terminal one picture is drawn anew in its place; elsewhere each look is a line.`,
 		Args: atMost("a process or a kernel"),
 	}
-	o := program.Options{Interval: time.Millisecond, FigureInterval: 100 * time.Millisecond}
+	o := program.Options{Interval: timeline.DefaultInterval, FigureInterval: timeline.DefaultFigureInterval}
 	var duration time.Duration
 	c.Flags().Var(secondsValue{&duration, true}, "duration", "`SECONDS` to watch; 0: until it ends or Ctrl-C")
 	c.Flags().VarP(secondsValue{to: &o.Interval}, "prof-interval", "p", "stack sampling interval in `SECONDS`")

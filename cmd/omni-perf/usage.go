@@ -10,6 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
 // usageError is a mistake in the arguments: a fragment that "see … --help" follows.
@@ -151,10 +154,10 @@ func noArguments(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// secondsValue is an option in seconds, up to an hour unless it may be any.
+// secondsValue is an option in seconds: an interval, unless it may be any.
 type secondsValue struct {
 	to   *time.Duration
-	zero bool // 0 and more than an hour are values, too
+	zero bool // 0 and more than the longest interval are values, too
 }
 
 func (s secondsValue) Type() string { return "SECONDS" }
@@ -163,7 +166,7 @@ func (s secondsValue) String() string {
 	if s.to == nil || *s.to == 0 {
 		return ""
 	}
-	return strconv.FormatFloat(s.to.Seconds(), 'g', -1, 64)
+	return words.Decimal(s.to.Seconds())
 }
 
 func (s secondsValue) Set(text string) error {
@@ -171,8 +174,8 @@ func (s secondsValue) Set(text string) error {
 	switch {
 	case s.zero && (err != nil || !(v >= 0) || v > math.MaxInt64/1e9):
 		return fmt.Errorf("%q is not a number of seconds", text)
-	case !s.zero && (err != nil || !(v > 0) || v > 3600):
-		return errors.New("an interval is a number of seconds above 0 and up to 3600")
+	case !s.zero && (err != nil || !(v > 0) || v > timeline.MaxInterval.Seconds()):
+		return fmt.Errorf("an interval is a number of seconds above 0 and up to %s", words.Decimal(timeline.MaxInterval.Seconds()))
 	}
 	*s.to = time.Duration(v * float64(time.Second))
 	return nil

@@ -15,6 +15,11 @@ SERVICE = "/omni_perf.v1.OmniPerf/"
 
 Int64 = str
 
+DEFAULT_INTERVAL_S = 0.001
+DEFAULT_SYSTEM_INTERVAL_S = 0.1
+LONGEST_INTERVAL_S = 3600
+"""Of sidecar/measure/timeline/intervals.go, which owns them and the shortest; a test compares them."""
+
 
 class Installation(TypedDict, total=False):
     prefixes: list[str]

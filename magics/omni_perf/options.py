@@ -7,12 +7,14 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from omni_perf import contract
+
 CELL_USAGE = "%%omni_perf [-p SECONDS] [-s SECONDS] [--children none|tracks|stacks] [--name NAME] [--live] [--quiet]"
 CELL_HELP = f"""\
 {CELL_USAGE}
     Profile this cell: on top of it, alone on its line.
-    -p SECONDS   stack sampling interval (default 0.001)
-    -s SECONDS   system and GPU sampling interval (default 0.1)
+    -p SECONDS   stack sampling interval (default {contract.DEFAULT_INTERVAL_S:g})
+    -s SECONDS   system and GPU sampling interval (default {contract.DEFAULT_SYSTEM_INTERVAL_S:g})
     --children WHAT
                  what to record of child processes: none, tracks (figures), or stacks (default)
     --name NAME  a name to show
@@ -23,9 +25,6 @@ CELL_HELP = f"""\
 ON_USAGE = "%omni_perf on [-t SECONDS] [-p SECONDS] [-s SECONDS] [--children none|tracks|stacks]"
 
 CHILDREN = ("none", "tracks", "stacks")
-
-SHORTEST_INTERVAL_NS = 10_000
-LONGEST_INTERVAL_NS = 3_600_000_000_000
 
 
 @dataclass(frozen=True)
@@ -145,7 +144,7 @@ def _options(values: dict[str, str]) -> tuple[Options, str]:
         return duration_ns
 
     def interval(duration_ns: int) -> bool:
-        return SHORTEST_INTERVAL_NS <= duration_ns <= LONGEST_INTERVAL_NS
+        return 0 < duration_ns <= contract.LONGEST_INTERVAL_S * 1e9
 
     children = values.get("--children", Options.children)
     if children not in CHILDREN:
@@ -156,8 +155,8 @@ def _options(values: dict[str, str]) -> tuple[Options, str]:
         del values["--live"]
     options = Options(
         children=children,
-        interval_ns=duration("-p", 0, interval, "0.001"),
-        system_interval_ns=duration("-s", 0, interval, "0.1"),
+        interval_ns=duration("-p", 0, interval, f"{contract.DEFAULT_INTERVAL_S:g}"),
+        system_interval_ns=duration("-s", 0, interval, f"{contract.DEFAULT_SYSTEM_INTERVAL_S:g}"),
         name=values.get("--name", ""),
         live="--live" in values,
         quiet="--quiet" in values,

@@ -61,3 +61,18 @@ def test_the_service_is_that_of_the_proto() -> None:
     assert package
     assert service
     assert f"/{package[1]}.{service[1]}/" == contract.SERVICE
+
+
+INTERVALS = Path(__file__).parents[2] / "sidecar" / "measure" / "timeline" / "intervals.go"
+
+SECONDS = {"time.Microsecond": 1e-6, "time.Millisecond": 1e-3, "time.Second": 1, "time.Hour": 3600}
+
+
+def test_intervals_are_those_of_the_sidecar() -> None:
+    found = {
+        name: float(count or 1) * SECONDS[unit]
+        for name, count, unit in re.findall(r"(\w+)\s+= (?:(\d+) \* )?(time\.\w+)", INTERVALS.read_text())
+    }
+    assert found["DefaultInterval"] == contract.DEFAULT_INTERVAL_S
+    assert found["DefaultFigureInterval"] == contract.DEFAULT_SYSTEM_INTERVAL_S
+    assert found["MaxInterval"] == contract.LONGEST_INTERVAL_S

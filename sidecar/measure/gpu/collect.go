@@ -27,7 +27,6 @@ type Options struct {
 }
 
 const (
-	defaultInterval = 100 * time.Millisecond
 	processInterval = time.Second // the costliest call, and the slowest figure
 	slowInterval    = 500 * time.Millisecond
 	leaveTimeout    = 300 * time.Millisecond
@@ -60,7 +59,7 @@ func (d *Driver) Collect(ctx context.Context, sink Sink, opts Options) error {
 
 func collect(ctx context.Context, devices []Device, sink Sink, opts Options) error {
 	if opts.Interval <= 0 {
-		opts.Interval = defaultInterval
+		opts.Interval = timeline.DefaultFigureInterval
 	}
 	var pending sync.WaitGroup
 	for _, device := range devices {

@@ -141,7 +141,7 @@ func TestPollingCost(t *testing.T) {
 		polling = min(polling, processCPU(t)-before)
 
 		before = processCPU(t)
-		ticker := time.NewTicker(defaultInterval)
+		ticker := time.NewTicker(timeline.DefaultFigureInterval)
 		for end := time.After(length); ; {
 			select {
 			case <-ticker.C:

@@ -103,7 +103,7 @@ func (c *Collector) setPIDs(pids []int) {
 // from the target, and is kept up to date by somebody else; nil: by the collector.
 func (c *Collector) Collect(ctx context.Context, sink Sink, interval time.Duration, tree *proctree.Tree) error {
 	if interval <= 0 {
-		interval = 2 * earlyInterval
+		interval = timeline.DefaultFigureInterval
 	}
 	s := newSampler(c, sink, interval)
 	p := newPace(c.opts.Clock(), interval)

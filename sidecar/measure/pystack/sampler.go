@@ -63,7 +63,7 @@ const (
 // NewSampler makes a Sampler without processes.
 func NewSampler(sink Sink, opts SamplerOptions) *Sampler {
 	if opts.Interval <= 0 {
-		opts.Interval = time.Millisecond
+		opts.Interval = timeline.DefaultInterval
 	}
 	if opts.Budget == 0 {
 		opts.Budget = 0.02

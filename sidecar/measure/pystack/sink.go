@@ -52,7 +52,7 @@ type SampleOptions struct {
 
 func (o SampleOptions) withDefaults() SampleOptions {
 	if o.Interval == 0 {
-		o.Interval = time.Millisecond
+		o.Interval = timeline.DefaultInterval
 	}
 	if o.Coroutine == nil {
 		o.Coroutine = func(int) uint64 { return 0 }

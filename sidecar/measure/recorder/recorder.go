@@ -24,15 +24,9 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/understand/interpret"
 )
 
-const (
-	defaultInterval       = time.Millisecond
-	defaultFigureInterval = 100 * time.Millisecond
-	minInterval           = 50 * time.Microsecond
-	minFigureInterval     = 10 * time.Millisecond
-	// A cell's start is told by the kernel's clock, which is ours; more than this
-	// off, it is no time of this run.
-	maxStartLag = int64(10 * time.Second)
-)
+// maxStartLag: a cell's start is told by the kernel's clock, which is ours; more than this
+// off, it is no time of this run.
+const maxStartLag = int64(10 * time.Second)
 
 // Run is what a collector is told about the recording it writes into.
 type Run struct {
@@ -438,20 +432,20 @@ func (r *Recorder) Close() {
 // withDefaults fills in what was not said and keeps what was within its limits.
 func (s Spec) withDefaults() (Spec, []timeline.Clamp) {
 	if s.Interval <= 0 {
-		s.Interval = defaultInterval
+		s.Interval = timeline.DefaultInterval
 	}
 	if s.FigureInterval <= 0 {
-		s.FigureInterval = defaultFigureInterval
+		s.FigureInterval = timeline.DefaultFigureInterval
 	}
 	var clamps []timeline.Clamp
-	atLeast := func(option string, d *time.Duration, least time.Duration) {
-		if *d < least {
-			clamps = append(clamps, timeline.Clamp{Option: option, Asked: *d, Used: least})
-			*d = least
+	clamp := func(option string, d *time.Duration, least time.Duration) {
+		if used := min(max(*d, least), timeline.MaxInterval); used != *d {
+			clamps = append(clamps, timeline.Clamp{Option: option, Asked: *d, Used: used})
+			*d = used
 		}
 	}
-	atLeast("interval", &s.Interval, minInterval)
-	atLeast("figure_interval", &s.FigureInterval, minFigureInterval)
+	clamp("interval", &s.Interval, timeline.MinInterval)
+	clamp("figure_interval", &s.FigureInterval, timeline.MinFigureInterval)
 	return s, clamps
 }
 
@@ -471,8 +465,12 @@ func (c *cell) describe(rec *timeline.Recording, target timeline.Target, ending 
 		if clamp.Option == "interval" {
 			rec.Sampling.Asked = clamp.Asked
 		}
+		limit := "shortest"
+		if clamp.Asked > clamp.Used {
+			limit = "longest"
+		}
 		rec.Notes = append(slices.Clone(rec.Notes), timeline.Note{
-			ID: timeline.NoteClamped, What: strings.ReplaceAll(clamp.Option, "_", " "), Reason: fmt.Sprintf("%v was asked for; %v is the shortest", clamp.Asked, clamp.Used),
+			ID: timeline.NoteClamped, What: strings.ReplaceAll(clamp.Option, "_", " "), Reason: fmt.Sprintf("%v was asked for; %v is the %s", clamp.Asked, clamp.Used, limit),
 		})
 	}
 	for i := range rec.Threads {

@@ -100,4 +100,23 @@ func TestAClampIsSaid(t *testing.T) {
 	if got, want := fmt.Sprint(rec.Sampling.Asked, rec.Sampling.Interval, rec.Sampling.Clamps), "1ns 50µs [{interval 1ns 50µs}]"; got != want {
 		t.Errorf("asked, kept and clamps: %s, want %s", got, want)
 	}
+	r = newTestRecorder(&fakeStacks{})
+	mustBegin(t, r, Spec{ID: "b", Interval: 2 * time.Hour})
+	rec = mustEnd(t, r, "b", Ending{})
+	if got, want := fmt.Sprint(rec.Sampling.Clamps), "[{interval 2h0m0s 1h0m0s}]"; got != want {
+		t.Errorf("clamps: %s, want %s", got, want)
+	}
+}
+
+// What a report recommends is what a recording keeps.
+func TestTheIntervalThatIsRecommendedIsKept(t *testing.T) {
+	for _, interval := range []time.Duration{timeline.MaxInterval, timeline.DefaultInterval, 500 * time.Microsecond, 100 * time.Microsecond, 60 * time.Microsecond} {
+		finer := timeline.FinerInterval(interval)
+		if spec, clamps := (Spec{Interval: finer}).withDefaults(); finer <= 0 || finer >= interval || spec.Interval != finer || len(clamps) != 0 {
+			t.Errorf("after %v, %v is recommended and %v is kept, %v", interval, finer, spec.Interval, clamps)
+		}
+	}
+	if finer := timeline.FinerInterval(timeline.MinInterval); finer != 0 {
+		t.Errorf("after the shortest interval, %v is recommended", finer)
+	}
 }

@@ -51,7 +51,7 @@ func NewBuilder(opts Options) *Builder {
 		opts.StartedAt = time.Now()
 	}
 	if opts.Interval <= 0 {
-		opts.Interval = time.Millisecond
+		opts.Interval = DefaultInterval
 	}
 	if opts.MaxSpans <= 0 {
 		opts.MaxSpans = defaultMaxSpans

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/understand/straggler"
@@ -133,14 +132,11 @@ func tooFew(rec *timeline.Recording) *TooFew {
 	}
 	few := &TooFew{Samples: s.Samples}
 	// The sampler in the kernel is as fast as it can be.
-	if faster := s.Interval / 10; faster >= minInterval && s.FallbackReason == "" {
-		few.Interval = faster
+	if s.FallbackReason == "" {
+		few.Interval = timeline.FinerInterval(s.Interval)
 	}
 	return few
 }
-
-// minInterval is the shortest that can be asked for.
-const minInterval = 10 * time.Microsecond
 
 // evidence is what the rules look at.
 type evidence struct {

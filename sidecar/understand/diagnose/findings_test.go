@@ -690,6 +690,13 @@ func TestTooFewSamplesSayHowToGetMore(t *testing.T) {
 	if got := Run(b.Snapshot(7 * ms)).Headline.TooFew; got == nil || got.Interval != 0 {
 		t.Errorf("the sampler in the kernel is told to be faster: %+v", got)
 	}
+	b.Describe(func(r *timeline.Recording) {
+		r.Sampling.FallbackReason, r.Sampling.Interval = "", 100*time.Microsecond
+	})
+	if got := Run(b.Snapshot(ms)).Headline.TooFew; got == nil || got.Interval != timeline.MinInterval {
+		t.Errorf("after 100 µs it says %+v, which the recorder does not keep", got)
+	}
+	b.Describe(func(r *timeline.Recording) { r.Sampling.Interval = timeline.DefaultInterval })
 	if got := Run(b.Snapshot(700 * ms)).Headline.TooFew; got != nil {
 		t.Errorf("a long recording is called short: %+v", got)
 	}

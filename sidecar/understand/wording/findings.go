@@ -47,7 +47,7 @@ func TooFew(t diagnose.TooFew) string {
 		text = "Too short to profile: no samples."
 	}
 	if t.Interval > 0 {
-		text += fmt.Sprintf(" Run again with -p %g.", t.Interval.Seconds())
+		text += " Run again with -p " + words.Decimal(t.Interval.Seconds()) + "."
 	}
 	return text
 }

@@ -268,7 +268,7 @@ func TestPage(t *testing.T) {
 	heading("Headlines without a finding")
 	for _, h := range []diagnose.Headline{
 		{Finding: -1, NoStacks: true}, {Finding: -1}, {Finding: -1, TooFew: &diagnose.TooFew{}},
-		{Finding: -1, TooFew: &diagnose.TooFew{Samples: 1}}, {Finding: -1, TooFew: &diagnose.TooFew{Samples: 7, Interval: 100 * time.Microsecond}},
+		{Finding: -1, TooFew: &diagnose.TooFew{Samples: 1}}, {Finding: -1, TooFew: &diagnose.TooFew{Samples: 7, Interval: timeline.MinInterval}},
 	} {
 		fmt.Fprintf(&b, "- %s\n", scope.Headline(&diagnose.Diagnosis{Headline: h}))
 	}

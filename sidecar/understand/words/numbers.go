@@ -64,6 +64,9 @@ func sign(v float64) string {
 // Duration is Seconds of a time.Duration.
 func Duration(d time.Duration) string { return Seconds(d.Seconds()) }
 
+// Decimal writes a number as it is typed for an option, without an exponent: "0.00005".
+func Decimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+
 // PartOf says a part of a length of time and the whole in the same unit where
 // they have one: "1.9 of 2.1 s", "47 ms of 2.1 s".
 func PartOf(part, whole float64) string {
