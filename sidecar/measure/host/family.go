@@ -159,6 +159,9 @@ func (f *family) settle(now map[int]*member) {
 	for pid, m := range now {
 		old := f.members[pid]
 		if old == nil || old.start != m.start {
+			if f.tree.Precedes(m.start) {
+				continue // found late: what it used before is not the recording's
+			}
 			old = &member{disk: &disk{}} // born since: all of it counts
 		}
 		own := max(m.own-old.own, 0)

@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -428,5 +429,66 @@ func TestPace(t *testing.T) {
 	p.took(usual, 1e6)
 	if p.stretched != 100e6 {
 		t.Errorf("after a quick reading the interval is %v, want the one asked for", p.stretched)
+	}
+}
+
+// A process that is found after the first look, but started before the recording, has used
+// what it used before: only what it uses from then on counts, CPU time and bytes.
+func TestAMemberFoundLateIsNotBornLate(t *testing.T) {
+	p := newFakeProc(t)
+	target := fakeProcess{pid: 10, start: 1}
+	p.set(target)
+	fs := newFiles(p.root, p.root)
+	began := timeline.Monotonic()
+	b := timeline.NewBuilder(timeline.Options{Origin: began})
+	f := newFamily(&fs, 10, proctree.New(10, b, proctree.Options{Proc: p.root}), nil)
+	mustLook(t, f)
+	now := int(timeline.Boottime()/int64(tick)) + 2
+	target.children = []int{20, 30}
+	p.set(target)
+	p.set(fakeProcess{pid: 20, parent: 10, start: now - 1000, own: 1000, read: 1 << 30, written: 1 << 20}) // ten seconds ago
+	p.set(fakeProcess{pid: 30, parent: 10, start: now, own: 7, written: 100})
+	mustLook(t, f)
+	if f.childrenCPU != 7*tick || f.read != 0 || f.written != 100 {
+		t.Errorf("%v ticks, %v bytes read, %v written; want those of the new one: 7, 0, 100", f.childrenCPU/tick, f.read, f.written)
+	}
+	p.set(fakeProcess{pid: 20, parent: 10, start: now - 1000, own: 1003, read: 1<<30 + 50, written: 1 << 20})
+	mustLook(t, f)
+	if f.childrenCPU != 10*tick || f.read != 50 {
+		t.Errorf("%v ticks, %v bytes read, want 10, 50", f.childrenCPU/tick, f.read)
+	}
+}
+
+// Whatever the counts say: a machine of four CPUs does no more than four seconds of work in
+// one. What is too much for one window counts in the next.
+func TestNoFigureAboveTheMachine(t *testing.T) {
+	p := newFakeProc(t)
+	p.write("devices/system/cpu/online", "0-2,5\n")
+	p.set(fakeProcess{pid: 10, start: 1})
+	now := int64(1e9)
+	b := timeline.NewBuilder(timeline.Options{Origin: now})
+	s := newSampler(New(10, Options{Proc: p.root, Sys: p.root, Clock: func() int64 { return now }}), b, 0)
+	for _, ticks := range []int{0, 600, 600, 650} {
+		p.set(fakeProcess{pid: 10, start: 1, own: ticks})
+		s.read(now, usual)
+		now += 1e9
+	}
+	var got []float64
+	for _, point := range find(b.Snapshot(b.Since(now)), "cpu").Points {
+		got = append(got, point.Value)
+	}
+	if want := []float64{4, 2, 0.5}; !slices.Equal(got, want) {
+		t.Errorf("%v cores, want %v", got, want)
+	}
+}
+
+func TestOnlineCPUs(t *testing.T) {
+	p := newFakeProc(t)
+	for text, want := range map[string]float64{"0\n": 1, "0-1\n": 2, "0,2-5,63\n": 6, "": cores(), "5-2": cores(), "x": cores()} {
+		p.write("devices/system/cpu/online", text)
+		fs := newFiles(p.root, p.root)
+		if got := onlineCPUs(&fs); got != want {
+			t.Errorf("%q: %v CPUs, want %v", text, got, want)
+		}
 	}
 }

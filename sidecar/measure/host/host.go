@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/omni-perf/omni-perf/sidecar/measure/procfs"
 	"github.com/omni-perf/omni-perf/sidecar/measure/proctree"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 )
@@ -81,7 +82,10 @@ func New(pid int, opts Options) *Collector {
 		opts.Own = func(int) bool { return false }
 	}
 	if opts.CPUClock == nil && live {
-		opts.CPUClock = processCPU
+		opts.CPUClock = func(pid int) (timeline.Nanos, error) {
+			used, err := procfs.CPUTime(pid)
+			return timeline.Nanos(used), err
+		}
 	}
 	return &Collector{pid: pid, opts: opts, fs: newFiles(opts.Proc, opts.Sys), pids: []int{pid}}
 }

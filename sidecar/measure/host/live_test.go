@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/omni-perf/omni-perf/sidecar/measure/procfs"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 )
 
@@ -88,7 +89,7 @@ const burn = "i=0; while [ $i -lt 150000 ]; do i=$((i+1)); done"
 func TestCollectTellsTheTargetsCPU(t *testing.T) {
 	pid, run := shell(t, burn+"; echo done")
 	rec := record(t, New(pid, Options{}), 20*time.Millisecond, run)
-	want, err := processCPU(pid)
+	want, err := procfs.CPUTime(pid)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,11 +3,9 @@ package host
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"strconv"
 
 	"github.com/shirou/gopsutil/v3/common"
-	"golang.org/x/sys/unix"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/procfs"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
@@ -93,15 +91,4 @@ func (f *files) taskUse(pid, tid int) (threadUse, error) {
 func parseSchedstat(text []byte) threadUse {
 	cpu, rest, _ := bytes.Cut(bytes.TrimSpace(text), []byte(" "))
 	return threadUse{cpu: timeline.Nanos(firstNumber(cpu)), queued: timeline.Nanos(firstNumber(rest))}
-}
-
-// processCPU reads a process's CPU clock: all its threads, dead ones too, in
-// nanoseconds, for one system call.
-func processCPU(pid int) (timeline.Nanos, error) {
-	const schedClock = 2 // CPUCLOCK_SCHED; see clock_getcpuclockid(3)
-	var ts unix.Timespec
-	if err := unix.ClockGettime(int32(^pid<<3|schedClock), &ts); err != nil {
-		return 0, fmt.Errorf("CPU clock of process %d: %w", pid, err)
-	}
-	return timeline.Nanos(ts.Nano()), nil
 }

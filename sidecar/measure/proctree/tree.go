@@ -155,6 +155,25 @@ func (t *Tree) usedLocked(m *member, cpu timeline.Nanos) {
 	}
 }
 
+// used is the CPU time of a process and its own dead children in all, by the same clock as
+// what Used is told: against ticks of 10 ms an idle process would seem to use what is left
+// of its last one.
+func (t *Tree) used(pid int, st procfs.Stat) timeline.Nanos {
+	own := st.Own
+	if t.fs.Root == "/proc" {
+		if cpu, err := procfs.CPUTime(pid); err == nil {
+			own = cpu
+		}
+	}
+	return timeline.Nanos(own + st.Reaped)
+}
+
+// Precedes reports whether a process that started at so many ticks since boot is older
+// than the recording.
+func (t *Tree) Precedes(start uint64) bool {
+	return int64(start)*int64(procfs.Tick) < t.zero
+}
+
 // Index tells where the members of some pids stand in Recording.Processes; the root's
 // place, 0, for those that are none.
 func (t *Tree) Index(pid int) int {
@@ -238,7 +257,7 @@ func (t *Tree) admit(pid int, st procfs.Stat, parent *member) *member {
 	if parent != nil {
 		m.Parent = parent.Identity
 	}
-	used := timeline.Nanos(st.Own + st.Reaped)
+	used := t.used(pid, st)
 	start := timeline.Nanos(int64(st.Start)*int64(procfs.Tick) - t.zero)
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -248,7 +267,7 @@ func (t *Tree) admit(pid int, st procfs.Stat, parent *member) *member {
 		if parent != nil {
 			process.Parent, process.ParentIndex = parent.PID, parent.Index
 		}
-		if start < 0 {
+		if t.Precedes(st.Start) {
 			m.first = used
 		}
 		process.CPU = max(used-m.first, 0)
