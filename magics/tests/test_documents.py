@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -29,3 +30,51 @@ def test_the_version_is_written_in_one_place(file: str) -> None:
     from omni_perf import __version__
 
     assert __version__ not in (ROOT / file).read_text()
+
+
+PAGES = [
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "docs" / "architecture.md",
+    *sorted((ROOT / "docs" / "decisions").glob("*.md")),
+]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_what_a_page_refers_to_exists(page: Path) -> None:
+    text = page.read_text()
+    links = re.findall(r"\]\(([^)#:]+)\)", text)
+    assert [name for name in links if not (page.parent / name).exists()] == []
+    top = {path.name for path in ROOT.iterdir() if not path.name.startswith(".")}
+    quoted = set(re.findall(r"`([\w.-]+(?:/[\w.-]+)*)`", text))
+    paths = {name for name in quoted if "/" in name and name.split("/")[0] in top}
+    assert [name for name in sorted(paths) if not (ROOT / name).exists()] == []
+    files = {name for name in quoted - paths if re.search(r"\.(go|py|ts|json|proto)$", name)}
+    assert [name for name in sorted(files) if not any(fits(name))] == []
+
+
+def fits(name: str) -> Iterator[Path]:
+    """The source files whose path ends so: the decisions name a file by its package."""
+    for folder in ("bench", "cmd", "jupyter", "magics", "sidecar", "tools"):
+        for path in (ROOT / folder).rglob(Path(name).name):
+            if f"/{path.relative_to(ROOT)}".endswith(f"/{name}"):
+                yield path
+
+
+def test_the_architecture_page_is_short_and_names_every_package() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    assert len(text.splitlines()) <= 150
+    floors = {path.name for path in (ROOT / "sidecar").iterdir() if path.is_dir() and path.name != "api"}
+    rows = dict(re.findall(r"^\| `(\w+)` \|.*\| ([^|]+) \|$", text, re.MULTILINE))
+    assert set(rows) == floors
+    for floor, row in rows.items():
+        packages = {path.parent.name for path in (ROOT / "sidecar" / floor).glob("*/*.go")}
+        assert set(re.findall(r"`(\w+)`", row)) == packages, floor
+
+
+def test_every_decision_is_in_the_index_once_and_has_a_date() -> None:
+    folder = ROOT / "docs" / "decisions"
+    index = re.findall(r"^- \[(.+)\]\((\S+\.md)\)$", (folder / "README.md").read_text(), re.MULTILINE)
+    pages = {path.name: path.read_text() for path in folder.glob("*.md") if path.name != "README.md"}
+    assert sorted(name for _, name in index) == sorted(pages)
+    for title, name in index:
+        assert re.match(rf"# {re.escape(title)}\n\nDecided \d{{4}}-\d\d-\d\d\.\n\n\S", pages[name]), name
