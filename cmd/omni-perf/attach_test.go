@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/pystack"
+	"github.com/omni-perf/omni-perf/sidecar/testkit/truth"
 )
 
 // readable starts a Python that sleeps and waits until it can be read.
@@ -83,7 +84,7 @@ func (a attached) ended(within time.Duration) bool {
 const patience = 30 * time.Second
 
 func TestAttachEndsWithAResultOnEachSignalThatAsks(t *testing.T) {
-	pid := readablePython(t, nil, realPython(t), "import time; time.sleep(600)")
+	pid := readablePython(t, nil, truth.OnPath(t), "import time; time.sleep(600)")
 	for _, s := range []syscall.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP} {
 		result := filepath.Join(t.TempDir(), "r.json")
 		cmd := attaching(t, pid, nil, "-o", result)
@@ -100,7 +101,7 @@ func TestAttachEndsWithAResultOnEachSignalThatAsks(t *testing.T) {
 }
 
 func TestAttachUnderNohupOutlivesItsTerminal(t *testing.T) {
-	pid := readablePython(t, nil, realPython(t), "import time; time.sleep(600)")
+	pid := readablePython(t, nil, truth.OnPath(t), "import time; time.sleep(600)")
 	cmd := attaching(t, pid, []string{"sh", "-c", `trap "" HUP; exec "$0" "$@"`}, "-o", filepath.Join(t.TempDir(), "r.json"), "--duration", "2")
 	if err := cmd.Process.Signal(unix.SIGHUP); err != nil {
 		t.Fatal(err)
@@ -113,7 +114,7 @@ func TestAttachUnderNohupOutlivesItsTerminal(t *testing.T) {
 
 // The first signal ends the watching; the result goes to a FIFO that nobody reads.
 func TestASecondSignalEndsAttachWhateverItWaitsFor(t *testing.T) {
-	pid := readablePython(t, nil, realPython(t), "import time; time.sleep(600)")
+	pid := readablePython(t, nil, truth.OnPath(t), "import time; time.sleep(600)")
 	fifo := filepath.Join(t.TempDir(), "r.json")
 	if err := unix.Mkfifo(fifo, 0o600); err != nil {
 		t.Skip(err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/testkit/retry"
+	"github.com/omni-perf/omni-perf/sidecar/testkit/truth"
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 )
@@ -72,7 +73,7 @@ print("rank", number, "ends")
 `
 
 func TestRanksOfALauncherAreFollowed(t *testing.T) {
-	python := realPython(t)
+	python := truth.OnPath(t)
 	eachLauncher(t, func(t *testing.T, launcher, dir string) {
 		script, file := filepath.Join(dir, "train.py"), filepath.Join(dir, "r.json")
 		if err := os.WriteFile(script, []byte(rankSource), 0o600); err != nil {
@@ -100,7 +101,7 @@ func TestRanksOfALauncherAreFollowed(t *testing.T) {
 }
 
 func TestEachRankOfALauncherWritesItsReport(t *testing.T) {
-	python := realPython(t)
+	python := truth.OnPath(t)
 	eachLauncher(t, func(t *testing.T, launcher, dir string) {
 		script := filepath.Join(dir, "train.py")
 		if err := os.WriteFile(script, []byte(rankSource), 0o600); err != nil {
@@ -159,7 +160,7 @@ for step in range(15):
 // The rank that the others wait for is the headline: of a launcher that is recorded with
 // all it starts, and of reports that each rank has written.
 func TestTheStragglerOfALauncherIsNamed(t *testing.T) {
-	python := realPython(t)
+	python := truth.OnPath(t)
 	eachLauncher(t, func(t *testing.T, launcher, dir string) {
 		t.Setenv("PYTHONPATH", dir)
 		if err := os.Mkdir(filepath.Join(dir, "horovod"), 0o700); err != nil {
@@ -201,7 +202,7 @@ func TestTheStragglerOfALauncherIsNamed(t *testing.T) {
 // An omni-perf in front of each rank, within one that follows the launcher, is no part of
 // the program: it is listed as what it is, and in no table.
 func TestTheProfilerIsInNobodysProfile(t *testing.T) {
-	python, dir := realPython(t), t.TempDir()
+	python, dir := truth.OnPath(t), t.TempDir()
 	standIn(t, "srun", "SLURM_PROCID=$n", "SLURM_LOCALID=$n", "SLURM_NODEID=0", "SLURM_NTASKS=2", "OMNI_PERF_TEST_ARGV=1")
 	t.Setenv("OMNI_PERF_TEST_ARGV", "1")
 	inner, script, file := filepath.Join(dir, "omni-perf"), filepath.Join(dir, "train.py"), filepath.Join(dir, "all.json")

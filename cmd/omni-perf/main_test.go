@@ -132,11 +132,7 @@ func TestOptions(t *testing.T) {
 }
 
 func TestDoctorExitStatusTellsWhetherItWorks(t *testing.T) {
-	found, err := truth.Interpreters()
-	if err != nil || len(found) == 0 {
-		t.Skipf("no CPython on this machine (%v)", err)
-	}
-	out, errs, code := invoke(t, "doctor --json --interpreter "+found[0].Path, "OMNI_PERF_NVML_LIBRARY=/nonexistent")
+	out, errs, code := invoke(t, "doctor --json --interpreter "+truth.Any(t).Path, "OMNI_PERF_NVML_LIBRARY=/nonexistent")
 	var got struct {
 		OK     bool
 		Checks []struct {

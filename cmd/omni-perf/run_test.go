@@ -13,6 +13,8 @@ import (
 
 	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
+
+	"github.com/omni-perf/omni-perf/sidecar/testkit/truth"
 )
 
 func TestArgumentsArePartedAsPythonDoes(t *testing.T) {
@@ -80,20 +82,10 @@ func FuzzSplitRun(f *testing.F) {
 	})
 }
 
-// realPython is an interpreter that can be read.
-func realPython(t testing.TB) string {
-	t.Helper()
-	out, err := exec.Command("python3", "-c", "import sys; print(sys.executable); assert sys.version_info >= (3, 11)").Output()
-	if err != nil {
-		t.Skipf("no python3 of 3.11 or newer on PATH: %v", err)
-	}
-	return strings.TrimSpace(string(out))
-}
-
 // both runs the same once by python and once by omni-perf run.
 func both(t *testing.T, stdin string, args ...string) (python, ours result) {
 	t.Helper()
-	interpreter := realPython(t)
+	interpreter := truth.OnPath(t)
 	python = runs(t, stdin, nil, interpreter, args...)
 	t.Setenv("OMNI_PERF_TEST_ARGV", "1")
 	ours = runs(t, stdin, nil, os.Args[0], append([]string{"run", "-o", filepath.Join(t.TempDir(), "r.json"), "--interpreter", interpreter}, args...)...)
@@ -165,7 +157,7 @@ print(repr(sys.stdin.read(20)))
 func background(t *testing.T, attr *syscall.SysProcAttr, wrap []string, args ...string) (*exec.Cmd, func() string) {
 	t.Helper()
 	t.Setenv("OMNI_PERF_TEST_ARGV", "1")
-	argv := append(append(wrap, os.Args[0], "run", "-o", filepath.Join(t.TempDir(), "r.json"), "--interpreter", realPython(t)), args...)
+	argv := append(append(wrap, os.Args[0], "run", "-o", filepath.Join(t.TempDir(), "r.json"), "--interpreter", truth.OnPath(t)), args...)
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.SysProcAttr = attr
 	var out bytes.Buffer

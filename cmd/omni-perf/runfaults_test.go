@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/omni-perf/omni-perf/sidecar/testkit/truth"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 )
 
@@ -31,7 +32,7 @@ const nobody = 65534
 // profiled runs a script by omni-perf run and reads its report.
 func profiled(t *testing.T, text string, args ...string) (result, *report.View) {
 	t.Helper()
-	return profiledAs(t, nil, t.TempDir(), os.Args[0], realPython(t), text, args...)
+	return profiledAs(t, nil, t.TempDir(), os.Args[0], truth.OnPath(t), text, args...)
 }
 
 func profiledAs(t *testing.T, attr *syscall.SysProcAttr, dir, program, interpreter, text string, args ...string) (result, *report.View) {
@@ -290,7 +291,7 @@ os.wait()
 
 // A process that has forbidden to be looked at is read by root alone.
 func TestAChildThatMayNotBeReadHasFiguresAndAReason(t *testing.T) {
-	dir, program, interpreter := t.TempDir(), os.Args[0], realPython(t)
+	dir, program, interpreter := t.TempDir(), os.Args[0], truth.OnPath(t)
 	var attr *syscall.SysProcAttr
 	if os.Geteuid() == 0 {
 		interpreter = "/usr/bin/python3"

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/omni-perf/omni-perf/sidecar/testkit/truth"
 )
 
 const spinning = `
@@ -45,7 +47,7 @@ func top(t *testing.T, interruptAfter time.Duration, args ...string) (stdout, st
 }
 
 func TestTopFollowsAProcessLineByLine(t *testing.T) {
-	pid := readablePython(t, nil, realPython(t), spinning)
+	pid := readablePython(t, nil, truth.OnPath(t), spinning)
 	stdout, stderr, code := top(t, 0, fmt.Sprint(pid), "--duration", "4")
 	if code != exitOK || stderr != "" {
 		t.Fatalf("exit code %d: %s", code, stderr)
@@ -63,7 +65,7 @@ func TestTopFollowsAProcessLineByLine(t *testing.T) {
 }
 
 func TestTopEndsByCtrlCWithASummary(t *testing.T) {
-	pid := readablePython(t, nil, realPython(t), spinning)
+	pid := readablePython(t, nil, truth.OnPath(t), spinning)
 	stdout, stderr, code := top(t, 2500*time.Millisecond, fmt.Sprint(pid))
 	if code != exitOK || stderr != "" {
 		t.Fatalf("exit code %d: %s", code, stderr)
@@ -74,7 +76,7 @@ func TestTopEndsByCtrlCWithASummary(t *testing.T) {
 }
 
 func TestTopEndsWithItsProcess(t *testing.T) {
-	pid := readablePython(t, nil, realPython(t), "import time\nend = time.monotonic() + 4\nwhile time.monotonic() < end: sum(range(1000))")
+	pid := readablePython(t, nil, truth.OnPath(t), "import time\nend = time.monotonic() + 4\nwhile time.monotonic() < end: sum(range(1000))")
 	stdout, _, code := top(t, 0, fmt.Sprint(pid))
 	if code != exitOK || !strings.Contains(stdout, "the process ended") {
 		t.Errorf("exit code %d: %s", code, stdout)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/testkit/retry"
+	"github.com/omni-perf/omni-perf/sidecar/testkit/truth"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 )
 
@@ -22,7 +23,7 @@ func wrapped(t testing.TB, train string, command ...string) (result, *report.Vie
 	}
 	args := []string{"run", "-s", "0.1", "-o", file, "--"}
 	for _, a := range command {
-		args = append(args, strings.NewReplacer("PYTHON", realPython(t), "TRAIN", script).Replace(a))
+		args = append(args, strings.NewReplacer("PYTHON", truth.OnPath(t), "TRAIN", script).Replace(a))
 	}
 	got := runs(t, "", nil, os.Args[0], args...)
 	content, err := os.ReadFile(file)

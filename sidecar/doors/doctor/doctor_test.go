@@ -55,11 +55,7 @@ func TestExamineSaysAllInSentences(t *testing.T) {
 }
 
 func TestTheTargetDoesNotDescendFromUsAndEndsWithTheCheck(t *testing.T) {
-	found, err := truth.Interpreters()
-	if err != nil || len(found) == 0 {
-		t.Skipf("no CPython on this machine (%v)", err)
-	}
-	p, err := startTarget(context.Background(), found[0].Path)
+	p, err := startTarget(context.Background(), truth.Any(t).Path)
 	if err != nil {
 		t.Fatal(err)
 	}

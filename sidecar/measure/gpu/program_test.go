@@ -16,6 +16,7 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/testkit/retry"
+	"github.com/omni-perf/omni-perf/sidecar/testkit/truth"
 )
 
 // The program keeps the simulated GPU busy for known times and prints them.
@@ -39,10 +40,7 @@ for phase in range(4):
 
 // The fake driver in step with a program: what is measured is what it did.
 func TestActivityOfAProgram(t *testing.T) {
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		t.Skip("no python3 on PATH to run the program with")
-	}
+	python := truth.OnPath(t)
 	for _, source := range []string{"gpm 1", "gpm 0"} {
 		t.Run(source, func(t *testing.T) {
 			retry.Again(t, func(t *retry.Attempt) {

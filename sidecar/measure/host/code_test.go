@@ -10,16 +10,13 @@ import (
 	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/testkit/truth"
 )
 
 // python starts an interpreter that has run a program's first lines.
 func python(t *testing.T, program string) *exec.Cmd {
 	t.Helper()
-	path, err := exec.LookPath("python3")
-	if err != nil {
-		t.Skip("no python3 on PATH")
-	}
-	cmd := exec.Command(path, "-c", program+"\nimport _bisect, sys, time\nprint('ready', flush=True)\ntime.sleep(600)")
+	cmd := exec.Command(truth.OnPath(t), "-c", program+"\nimport _bisect, sys, time\nprint('ready', flush=True)\ntime.sleep(600)")
 	ready, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -30,41 +30,38 @@ func (i Interpreter) String() string {
 }
 
 // Interpreters returns those of the environment variable OMNI_PERF_PYTHONS ("3.11=/path,3.12=/path"),
-// else those that tools/interpreters has listed, else what PATH has.
+// else those that tools/interpreters has listed, else those that it finds.
 func Interpreters() ([]Interpreter, error) {
 	if listed := os.Getenv("OMNI_PERF_PYTHONS"); listed != "" {
 		return parseList(strings.ReplaceAll(listed, ",", "\n"), "=")
 	}
-	list, err := readList()
-	if err == nil {
-		return parseList(list, "\t")
-	}
-	if !errors.Is(err, os.ErrNotExist) {
+	root, err := checkout()
+	if err != nil {
 		return nil, err
 	}
-	var found []Interpreter
-	for _, minor := range Minors {
-		if path, err := exec.LookPath("python" + minor); err == nil {
-			found = append(found, Interpreter{Minor: minor, Path: path})
-		}
+	list, err := os.ReadFile(filepath.Join(root, ".cache/interpreters/list"))
+	if errors.Is(err, os.ErrNotExist) {
+		list, err = exec.Command(filepath.Join(root, "tools/interpreters"), "--print").Output()
 	}
-	return found, nil
+	if err != nil {
+		return nil, fmt.Errorf("list of interpreters: %w", err)
+	}
+	return parseList(string(list), "\t")
 }
 
-// readList finds .cache/interpreters/list in the module that the working folder is in.
-func readList() (string, error) {
+// checkout is the folder of the module that the working folder is in.
+func checkout() (string, error) {
 	folder, err := os.Getwd()
 	if err != nil {
 		return "", err
 	}
 	for {
 		if _, err := os.Stat(filepath.Join(folder, "go.mod")); err == nil {
-			list, err := os.ReadFile(filepath.Join(folder, ".cache/interpreters/list"))
-			return string(list), err
+			return folder, nil
 		}
 		parent := filepath.Dir(folder)
 		if parent == folder {
-			return "", os.ErrNotExist
+			return "", errors.New("not inside a checkout")
 		}
 		folder = parent
 	}
@@ -98,8 +95,8 @@ func EachInterpreter(t *testing.T, test func(t *testing.T, python Interpreter)) 
 	for _, python := range found {
 		have[python.Minor] = true
 		t.Run(python.String(), func(t *testing.T) {
-			if !runnable(python.Path) {
-				t.Skipf("%s does not start; run tools/interpreters again", python.Path)
+			if err := runs(python.Path); err != nil {
+				t.Skipf("%v; run tools/interpreters again", err)
 			}
 			test(t, python)
 		})
@@ -107,10 +104,26 @@ func EachInterpreter(t *testing.T, test func(t *testing.T, python Interpreter)) 
 	for _, minor := range Minors {
 		if !have[minor] {
 			t.Run(minor, func(t *testing.T) {
-				t.Skipf("no CPython %s on this machine; tools/interpreters finds or fetches one", minor)
+				t.Skipf("no CPython %s that runs is on PATH or under pyenv; tools/interpreters fetches one", minor)
 			})
 		}
 	}
+}
+
+// Any is the first interpreter that runs.
+func Any(t testing.TB) Interpreter {
+	t.Helper()
+	found, err := Interpreters()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, python := range found {
+		if runs(python.Path) == nil {
+			return python
+		}
+	}
+	t.Skip("no CPython that runs is on this machine; tools/interpreters fetches one")
+	return Interpreter{}
 }
 
 // OnPath is the python3 on PATH, as it is called itself, if stacks of it can be read.
@@ -120,6 +133,9 @@ func OnPath(t testing.TB) string {
 	if err != nil {
 		t.Skip("no python3 on PATH")
 	}
+	if err := runs(path); err != nil { // a version manager's name for a version that is not chosen
+		t.Skip(err)
+	}
 	out, err := exec.Command(path, "-c", "import sys; print(sys.version_info >= (3, 11), sys.executable)").Output()
 	version, real, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
 	if err != nil || version != "True" {
@@ -128,7 +144,13 @@ func OnPath(t testing.TB) string {
 	return real
 }
 
-// runnable is false for a name on PATH that is a version manager's shim without a version behind it.
-func runnable(python string) bool {
-	return exec.Command(python, "-I", "-c", "").Run() == nil
+// runs returns why a Python does not start: a name on PATH may be a version manager's, without a version
+// behind it, and what was listed may be gone.
+func runs(python string) error {
+	out, err := exec.Command(python, "-I", "-c", "").CombinedOutput()
+	if err != nil {
+		said, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+		return fmt.Errorf("%s does not start: %w %s", python, err, said)
+	}
+	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -137,6 +138,51 @@ func TestInterpreterList(t *testing.T) {
 	}
 }
 
+// Without a list it is looked for: what a version manager puts on PATH for a version that is not chosen only
+// says so, and stands for no interpreter.
+func TestInterpretersAreThoseThatRun(t *testing.T) {
+	script, err := os.ReadFile("../../../tools/interpreters")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	real := filepath.Join(folder, "pyenv/versions/3.13.9/bin/python3.13")
+	const shim = "#!/bin/sh\necho 'pyenv: python: command not found' >&2\nexit 127\n"
+	for path, text := range map[string]string{
+		"checkout/go.mod": "module m\n", "checkout/tools/interpreters": string(script),
+		"bin/python3": shim, "bin/python3.12": shim, "bin/python3.13": shim,
+		"pyenv/versions/3.13.9/bin/python3.13": "#!/bin/sh\necho cpython 3.13 " + real + "\n",
+	} {
+		path = filepath.Join(folder, path)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o755)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("OMNI_PERF_PYTHONS", "")
+	t.Setenv("PATH", filepath.Join(folder, "bin")+":/usr/bin:/bin")
+	t.Setenv("PYENV_ROOT", filepath.Join(folder, "pyenv"))
+	t.Chdir(filepath.Join(folder, "checkout"))
+	found, err := Interpreters()
+	if err != nil {
+		t.Fatal(err)
+	}
+	paths := map[string]string{}
+	for _, python := range found {
+		paths[python.String()] = python.Path
+	}
+	if paths["3.13"] != real && !strings.HasPrefix(paths["3.13"], "/usr/bin/") {
+		t.Errorf("3.13 is %q, want %s", paths["3.13"], real)
+	}
+	for version, path := range paths {
+		if strings.HasPrefix(path, filepath.Join(folder, "bin")) {
+			t.Errorf("%s is %s, which does not run", version, path)
+		}
+	}
+	if err := runs(filepath.Join(folder, "bin/python3")); err == nil || !strings.Contains(err.Error(), "pyenv: python: command not found") {
+		t.Errorf("a name that does not run: %v, want what it says", err)
+	}
+}
+
 // Every workload runs, ends when told to, and can be observed, on every version.
 func TestWorkloads(t *testing.T) {
 	EachInterpreter(t, func(t *testing.T, python Interpreter) {
@@ -183,12 +229,9 @@ func TestWorkloads(t *testing.T) {
 
 // A workload from elsewhere, held until told to go, and with an argument before the script.
 func TestSettings(t *testing.T) {
-	found, err := Interpreters()
-	if err != nil || len(found) == 0 {
-		t.Skip("no interpreter on this machine; tools/interpreters finds or fetches one")
-	}
+	python := Any(t)
 	source := "import harness, sys\nharness.drive(lambda: None, lambda: {'spent_ns': {'optimize': sys.flags.optimize}})\n"
-	target, err := Launch(found[0].Path, Workload{Name: "other", Source: source}, Settings{Rounds: 7, Held: true, Wrap: []string{"-O"}})
+	target, err := Launch(python.Path, Workload{Name: "other", Source: source}, Settings{Rounds: 7, Held: true, Wrap: []string{"-O"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,22 +249,16 @@ func TestLaunchFailure(t *testing.T) {
 	if _, err := Launch("/nonexistent/python", Work, Settings{}); err == nil {
 		t.Error("an interpreter that does not exist was started")
 	}
-	found, err := Interpreters()
-	if err != nil || len(found) == 0 {
-		t.Skip("no interpreter on this machine; tools/interpreters finds or fetches one")
-	}
-	if _, err := Launch(found[0].Path, Workload{Name: "nonexistent"}, Settings{}); err == nil || !strings.Contains(err.Error(), "nonexistent") {
+	python := Any(t)
+	if _, err := Launch(python.Path, Workload{Name: "nonexistent"}, Settings{}); err == nil || !strings.Contains(err.Error(), "nonexistent") {
 		t.Errorf("a workload that does not exist: %v", err)
 	}
 }
 
 // The first interpreter's dump is read whole; its entries must fit their own tables' lengths.
 func TestLineTables(t *testing.T) {
-	found, err := Interpreters()
-	if err != nil || len(found) == 0 {
-		t.Skip("no interpreter on this machine; tools/interpreters finds or fetches one")
-	}
-	path, err := DumpLineTables(found[0].Path, t.TempDir())
+	python := Any(t)
+	path, err := DumpLineTables(python.Path, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

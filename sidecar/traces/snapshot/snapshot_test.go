@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/omni-perf/omni-perf/sidecar/testkit/truth"
 	"github.com/omni-perf/omni-perf/sidecar/traces/table"
 )
 
@@ -21,11 +22,7 @@ const mib = 1 << 20
 // python runs a script of this package's testdata, or the given code.
 func python(t testing.TB, args ...string) {
 	t.Helper()
-	interpreter, err := exec.LookPath("python3")
-	if err != nil {
-		t.Skip("python3 is not on PATH: it writes the pickles of this test")
-	}
-	out, err := exec.Command(interpreter, args...).CombinedOutput()
+	out, err := exec.Command(truth.OnPath(t), args...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("python3: %v\n%s", err, out)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/measure/gpu"
 	"github.com/omni-perf/omni-perf/sidecar/measure/pystack"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/testkit/truth"
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
 )
 
@@ -59,10 +60,7 @@ def spin(seconds):
 // driver, which is in step with the program: the diagnosis against what the
 // program knows of itself.
 func TestLiveProgram(t *testing.T) {
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		t.Skip("no python3 on PATH to run the program with")
-	}
+	python := truth.OnPath(t)
 	library := filepath.Join(t.TempDir(), "libnvidia-ml.so.1")
 	if out, err := exec.Command("../../measure/gpu/testdata/fakenvml/build.sh", library).CombinedOutput(); err != nil {
 		t.Skipf("the fake NVML library cannot be built: %v\n%s", err, out)
