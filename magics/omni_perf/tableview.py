@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import html
 import unicodedata
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from importlib import import_module
-from typing import Any, cast, overload
+from typing import Any, SupportsIndex, cast, overload
 
 SHOWN_ROWS = 20
 SHOWN_CHARACTERS = 72
@@ -30,35 +29,28 @@ def data_frame(rows: Sequence[Row], columns: Sequence[str]) -> DataFrame:
     return pandas.DataFrame(list(rows), columns=list(columns))
 
 
-@dataclass(frozen=True)
-class Table(Sequence[Row]):
-    """The rows of one table; displays its first ones."""
+class Table(list[Row]):
+    """The rows of one table, a list of dictionaries; displays its first ones."""
 
-    name: str
-    title: str
-    note: str
-    columns: list[str]
-    rows: list[Row]
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return len(self.rows)
-
-    def __iter__(self) -> Iterator[Row]:
-        """Iterate over the rows."""
-        return iter(self.rows)
+    def __init__(self, name: str, title: str, note: str, columns: list[str], rows: Iterable[Row]) -> None:
+        """Make the table of these rows, each with a value for every column."""
+        super().__init__(rows)
+        self.name = name
+        self.title = title
+        self.note = note
+        self.columns = columns
 
     @overload
-    def __getitem__(self, index: int) -> Row: ...
+    def __getitem__(self, index: SupportsIndex) -> Row: ...
 
     @overload
     def __getitem__(self, index: slice) -> Table: ...
 
-    def __getitem__(self, index: int | slice) -> Row | Table:
+    def __getitem__(self, index: SupportsIndex | slice) -> Row | Table:
         """Return a row, or a table of several."""
         if isinstance(index, slice):
-            return Table(self.name, self.title, self.note, self.columns, self.rows[index])
-        return self.rows[index]
+            return Table(self.name, self.title, self.note, self.columns, super().__getitem__(index))
+        return super().__getitem__(index)
 
     def __repr__(self) -> str:
         """Write the first rows as aligned text."""
@@ -91,15 +83,15 @@ class Table(Sequence[Row]):
         return f"<p><b>{title}</b></p><table><tr>{head}</tr>{body}</table>{remarks}"
 
     def _shown(self) -> list[Row]:
-        return self.rows[:SHOWN_ROWS]
+        return list(self)[:SHOWN_ROWS]
 
     def _is_numeric(self, column: str) -> bool:
         return any(isinstance(row[column], int | float) for row in self._shown())
 
     def _remarks(self) -> list[str]:
         remarks = [_plain(self.note)] if self.note else []
-        if len(self.rows) > SHOWN_ROWS:
-            remarks.append(f"{SHOWN_ROWS} of {len(self.rows):,} rows")
+        if len(self) > SHOWN_ROWS:
+            remarks.append(f"{SHOWN_ROWS} of {len(self):,} rows")
         return remarks
 
 

@@ -122,10 +122,16 @@ def test_a_trace_is_merged(report: Report, tmp_path: Path) -> None:
     (device,) = merged.tables["devices"]
     assert device["busy_s"] == pytest.approx(0.05, abs=1e-4)
     assert "known to" in merged.tables["notes"][-1]["text"]
-    assert merged.tables["lines"].rows == [
+    assert merged.tables["lines"] == [
         {**row, "idle_s": merged.tables["lines"][i]["idle_s"]} for i, row in enumerate(report.tables["lines"])
     ]
     assert "kernels" not in report.to_dict()
+
+
+def test_tables_are_json(report: Report) -> None:
+    for name, table in report.tables.items():
+        assert json.loads(json.dumps(table)) == [dict(row) for row in table], name
+    assert len(json.loads(json.dumps(report.tables["lines"][:1]))) == 1
 
 
 def test_a_trace_of_another_time_is_not(report: Report, tmp_path: Path) -> None:

@@ -116,8 +116,7 @@ type digest struct {
 
 	tables   []table
 	findings []remark
-	notes    []string
-	told     []string // of the notes, those for a terminal: not what this machine has none of
+	notes    []string // but for what this machine has none of
 }
 
 // stretch is a stretch of time in seconds.
@@ -155,8 +154,7 @@ func digestOf(r *report.View) *digest {
 	d.tables = tablesOf(r, gpus, families, d.duration)
 	d.findings = remarksOf(r)
 	ended := endedNotes(d.tracks)
-	d.notes = append(notesOf(r, r.Notes), ended...)
-	d.told = append(notesOf(r, slices.DeleteFunc(slices.Clone(r.Notes), isAbsence)), ended...)
+	d.notes = append(notesOf(r, slices.DeleteFunc(slices.Clone(r.Notes), isAbsence)), ended...)
 	d.summary = joinPhrases(d.title, ", ") + ". " + joinPhrases(d.finding, " · ")
 	return d
 }
@@ -241,6 +239,8 @@ func endedNotes(lanes []trackLane) []string {
 	return reasons[:min(len(reasons), 4)]
 }
 
+// isAbsence reports whether a note is of what the machine has none of: nobody misses it, and
+// the document, doctor and status say so.
 func isAbsence(n report.Note) bool { return n.ID == string(timeline.NoteAbsent) }
 
 // notesOf is the footer: how it was measured, and what could not be.

@@ -79,8 +79,8 @@ func TestTextSaysStates(t *testing.T) {
 	}
 }
 
-// What a machine has none of is said where a report is read, not in a terminal.
-func TestTerminalLeavesOutWhatTheMachineHasNoneOf(t *testing.T) {
+// What a machine has none of stands in the document, and in what doctor and status say: not under each picture.
+func TestPicturesLeaveOutWhatTheMachineHasNoneOf(t *testing.T) {
 	view := func(notes ...report.Note) *report.View {
 		return &report.View{Document: &report.Document{Targets: []report.Target{{}}, Processes: []report.Process{{}}, DurationNS: ns(3), Notes: notes}}
 	}
@@ -89,8 +89,8 @@ func TestTerminalLeavesOutWhatTheMachineHasNoneOf(t *testing.T) {
 	if got, want := Text(view(absent, broken), 80), Text(view(broken), 80); got != want || !strings.Contains(got, broken.Text) {
 		t.Errorf("the terminal says\n%s\nwant\n%s", got, want)
 	}
-	if notes := digestOf(view(absent, broken)).notes; !slices.Contains(notes, absent.Text) {
-		t.Errorf("the page's notes are %q", notes)
+	if notes := digestOf(view(absent, broken)).notes; slices.Contains(notes, absent.Text) || !slices.Contains(notes, broken.Text) {
+		t.Errorf("the picture's notes are %q", notes)
 	}
 }
 

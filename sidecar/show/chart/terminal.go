@@ -46,7 +46,7 @@ func textOf(d *digest, width int) string {
 		}
 	}
 	t.line("")
-	for _, n := range d.told {
+	for _, n := range d.notes {
 		t.paragraph("", n)
 	}
 	return t.String()
