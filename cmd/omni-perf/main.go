@@ -82,14 +82,14 @@ func newRoot() *cobra.Command {
 		Version: version,
 		Args: func(root *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return misuse("name a command or a script")
+				return nil
 			}
 			if near := root.SuggestionsFor(args[0]); len(near) > 0 {
 				return misuse("there is no command %q; did you mean %s?", args[0], strings.Join(near, " or "))
 			}
 			return misuse("there is no command %q", args[0])
 		},
-		RunE:          func(*cobra.Command, []string) error { return nil }, // Args has refused
+		RunE:          func(root *cobra.Command, _ []string) error { return root.Help() }, // Args has refused the rest
 		SilenceErrors: true, SilenceUsage: true,
 		SuggestionsMinimumDistance: 2,
 	}

@@ -60,6 +60,9 @@ func TestUsage(t *testing.T) {
 	if code != exitOK {
 		t.Errorf("help: exit status %d", code)
 	}
+	if bare, errs, code := invoke(t, " "); bare != out || errs != "" || code != exitOK {
+		t.Errorf("without arguments: %q, %q, exit status %d; want the help", bare, errs, code)
+	}
 	for _, c := range newRoot().Commands() {
 		if !strings.Contains(out, c.Name()) || !strings.Contains(out, c.Short) {
 			t.Errorf("the usage does not tell of %s", c.Name())
