@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -155,31 +156,51 @@ func TestAPrivilegedAttachReadsNothingForTheTarget(t *testing.T) {
 	for d := dir; len(d) > len(os.TempDir()); d = filepath.Dir(d) {
 		os.Chmod(d, 0o755)
 	}
-	code := fmt.Sprintf(`
-import time
+	// What the process becomes then waits, with root's rights.
+	program := filepath.Join(dir, "setuid")
+	if text, err := os.ReadFile("/bin/sleep"); err != nil {
+		t.Fatal(err)
+	} else if err := errors.Join(os.WriteFile(program, text, 0o755), os.Chmod(program, 0o755|os.ModeSetuid)); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("SECRET_OF_ROOT", "root's secret")
+	for name, then := range map[string]string{
+		"goes on": "",
+		"executes a set-uid program": fmt.Sprintf(`os.path.exists(%[1]q) and time.time() > os.path.getmtime(%[1]q) + 1 and os.execv(%[2]q, ["sleep", "60"])`,
+			filepath.Join(dir, "go"), program),
+	} {
+		t.Run("the target "+name, func(t *testing.T) {
+			code := fmt.Sprintf(`
+import os, time
 lie = "import time\ndef f(end):\n    while time.monotonic() < end: pass\n"
 for name in (%q, %q, "/proc/self/environ", "/dev/zero", "/etc/shadow"):
     exec(compile(lie, name, "exec"), globals().setdefault(name, {}))
 while True:
+    %s
     for name in list(globals()):
         if name.startswith("/"):
             globals()[name]["f"](time.monotonic() + 0.05)
-`, secret, fifo)
-	pid := readablePython(t, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}, python, code)
-	result := filepath.Join(t.TempDir(), "r.json")
-	t.Setenv("SECRET_OF_ROOT", "root's secret")
-	cmd := attaching(t, pid, nil, "-o", result, "--duration", "1")
-	if !cmd.ended(patience) || cmd.ProcessState.ExitCode() != exitOK {
-		t.Fatalf("%v", cmd.ProcessState)
-	}
-	text, err := os.ReadFile(result)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(string(text), secret) {
-		t.Error("the lie was not recorded: the test shows nothing")
-	}
-	if strings.Contains(string(text), "root's secret") || strings.Contains(string(text), "root:") {
-		t.Error("the report holds what the target's user may not read")
+`, secret, fifo, then)
+			pid := readablePython(t, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}, python, code)
+			result := filepath.Join(t.TempDir(), "r.json")
+			cmd := attaching(t, pid, nil, "-o", result, "--duration", "2.5")
+			if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if !cmd.ended(patience) || cmd.ProcessState.ExitCode() != exitOK {
+				t.Fatalf("%v", cmd.ProcessState)
+			}
+			text, err := os.ReadFile(result)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(string(text), secret) {
+				t.Error("the lie was not recorded: the test shows nothing")
+			}
+			if strings.Contains(string(text), "root's secret") || strings.Contains(string(text), "root:") {
+				t.Error("the report holds what the target's user may not read")
+			}
+		})
+		os.Remove(filepath.Join(dir, "go"))
 	}
 }

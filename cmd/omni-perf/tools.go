@@ -14,6 +14,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/doors/server"
 	"github.com/omni-perf/omni-perf/sidecar/measure/gpu"
 	"github.com/omni-perf/omni-perf/sidecar/measure/recorder"
+	"github.com/omni-perf/omni-perf/sidecar/measure/targetfs"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/show/chart"
 	"github.com/omni-perf/omni-perf/sidecar/show/export"
@@ -28,15 +29,16 @@ var openGPUs = sync.OnceValue(func() *gpu.Driver { return gpu.Open(os.Getenv("OM
 // kernelSession makes the session of a sidecar.
 func kernelSession(start server.Start) server.Session {
 	pid := start.KernelPID
+	files := targetfs.New(pid)
 	return server.NewSession(start, server.Tools{
 		Version:  version,
 		Recorder: profiler.Recorder(timeline.Target{PID: pid}, timeline.RoleKernel, openGPUs),
-		Analyse:  profiler.Analyser(pid, version),
+		Analyse:  profiler.Analyser(files, version),
 		Present:  display.Charts{},
 		Doctor:   sessionDoctor,
 		GPUs:     gpuNames,
 		Follow:   follow,
-		Follower: func() *live.Follower { return profiler.Follower(pid) },
+		Follower: func() *live.Follower { return profiler.Follower(files) },
 	})
 }
 
@@ -86,13 +88,14 @@ func (i iopub) Output(parentMsgID string) (timeline.Output, bool) {
 // programTools makes the recordings of programs outside a notebook; pid is the process
 // whose rights files are opened with.
 func programTools(role timeline.Role, pid int) program.Tools {
+	files := targetfs.New(pid)
 	return program.Tools{
 		Recorder: func(target timeline.Target) *recorder.Recorder {
 			return profiler.Recorder(target, role, openGPUs)
 		},
-		Analyse:  profiler.Analyser(pid, version),
+		Analyse:  profiler.Analyser(files, version),
 		Stack:    profiler.MainStack,
-		Follower: func() *live.Follower { return profiler.Follower(pid) },
+		Follower: func() *live.Follower { return profiler.Follower(files) },
 		Folder:   privateFolder,
 		Summary:  func(r *report.View) []byte { return []byte(chart.Text(r, 100)) },
 	}

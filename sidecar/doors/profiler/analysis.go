@@ -11,11 +11,11 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/understand/usercode"
 )
 
-// Analyser makes reports of a process's recordings, also after its end. The version
-// is omni_perf's, for the document.
-func Analyser(pid int, version string) func(*timeline.Recording) (*report.View, error) {
+// Analyser makes reports of a process's recordings, also after its end. The files are the
+// process's as they were before anything was recorded (targetfs.FS), the version is
+// omni_perf's, for the document.
+func Analyser(files *targetfs.FS, version string) func(*timeline.Recording) (*report.View, error) {
 	home, _ := os.UserHomeDir() // none: paths stay as they are
-	files := targetfs.New(pid)
 	return func(rec *timeline.Recording) (*report.View, error) {
 		rec = usercode.Strip(rec)
 		files.Refresh()

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/omni-perf/omni-perf/sidecar/measure/targetfs"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
 )
@@ -51,7 +52,7 @@ func TestEveryFrontDoorNamesCausesByTheTextOfFiles(t *testing.T) {
 		{"a kernel's cell that calls a module", timeline.Target{PID: os.Getpid(), Cell: &cell},
 			[]timeline.Frame{{Function: "<module>", File: cell.File, Line: 1}, leaf}, "return good.sum().item()"},
 	} {
-		r, err := Analyser(os.Getpid(), "")(waitingFor(c.target, c.frames...))
+		r, err := Analyser(targetfs.New(os.Getpid()), "")(waitingFor(c.target, c.frames...))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +66,7 @@ func TestEveryFrontDoorNamesCausesByTheTextOfFiles(t *testing.T) {
 func TestFilesAreReadForEachRecording(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "metrics.py")
 	target := timeline.Target{PID: os.Getpid()}
-	analyse := Analyser(target.PID, "")
+	analyse := Analyser(targetfs.New(target.PID), "")
 	for _, c := range []struct{ text, cause string }{
 		{"good.sum().item()", string(diagnose.Sync)},
 		{"lock.acquire()", string(diagnose.Lock)},

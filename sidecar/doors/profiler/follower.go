@@ -8,11 +8,10 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/show/live"
 )
 
-// Follower makes who looks at one recording of a process while it is in progress. Source
-// files are read once: what runs is what was loaded.
-func Follower(pid int) *live.Follower {
+// Follower makes who looks at one recording of a process while it is in progress. The files
+// are those of Analyser; sources are read once: what runs is what was loaded.
+func Follower(files *targetfs.FS) *live.Follower {
 	home, _ := os.UserHomeDir() // none: paths stay as they are
-	files := targetfs.New(pid)
 	files.Refresh()
 	return live.New(live.Options{Line: host.NewLines(files).Line, Home: home})
 }

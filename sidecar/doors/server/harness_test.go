@@ -22,6 +22,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/doors/profiler"
 	"github.com/omni-perf/omni-perf/sidecar/measure/gpu"
 	"github.com/omni-perf/omni-perf/sidecar/measure/procfs"
+	"github.com/omni-perf/omni-perf/sidecar/measure/targetfs"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/show/live"
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
@@ -79,6 +80,7 @@ func testSession(start Start) Session {
 		return panicSession{}
 	}
 	noGPU := func() *gpu.Driver { return gpu.Open("/nonexistent") }
+	files := targetfs.New(start.KernelPID)
 	return NewSession(start, Tools{
 		Version:  "1.2.3",
 		Recorder: profiler.Recorder(timeline.Target{PID: start.KernelPID}, "kernel", noGPU),
@@ -86,7 +88,7 @@ func testSession(start Start) Session {
 			return report.Build(rec, &diagnose.Diagnosis{}, report.Options{})
 		},
 		Present:  display.Charts{},
-		Follower: func() *live.Follower { return profiler.Follower(start.KernelPID) },
+		Follower: func() *live.Follower { return profiler.Follower(files) },
 	})
 }
 

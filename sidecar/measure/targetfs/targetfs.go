@@ -12,6 +12,7 @@ package targetfs
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,49 +26,76 @@ var ErrNotRegular = errors.New("not a regular file")
 
 // FS is the file system as one process sees it. It may be used from any goroutine,
 // and after the process has ended.
+//
+// Its rights only shrink. The names that a process chose while it belonged to one user
+// may be opened much later, when the process has executed a set-uid program or its id is
+// another process's: they are opened with the rights of every user that the process was
+// seen to be, the first time included. So an FS is made before names are read.
 type FS struct {
-	pid int
+	proc *os.File // /proc/PID, which is of this process for ever; nil when there was none
 
 	mu     sync.Mutex
 	root   *os.File // O_PATH; nil when it could not be had
 	folder string   // the process's working folder, inside root
-	user   user
+	rights rights
 }
 
 // New looks at a process. What cannot be seen of it now is an error at Open.
 func New(pid int) *FS {
-	f := &FS{pid: pid}
+	f := &FS{}
+	name := fmt.Sprintf("/proc/%d", pid)
+	if fd, err := unix.Open(name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err == nil {
+		f.proc = os.NewFile(uintptr(fd), name)
+	}
 	f.Refresh()
 	return f
 }
 
 // Refresh looks again: the process may have changed its folder, its root or its
-// user. Of a process that has ended the last look stays.
+// user. Of a process that has ended the last look stays. Of one that runs a set-uid program,
+// or has become a user with other rights than before, folder and root are not renewed: they
+// may be its new user's choice.
 func (f *FS) Refresh() {
-	proc := fmt.Sprintf("/proc/%d", f.pid)
-	fd, err := unix.Open(proc+"/root", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if f.proc == nil {
+		return
+	}
+	proc := int(f.proc.Fd())
+	status, err := readAt(proc, "status")
 	if err != nil {
 		return
 	}
-	root := os.NewFile(uintptr(fd), proc+"/root")
-	status, err := os.ReadFile(proc + "/status")
-	who, ok := parseUser(status)
-	if err != nil || !ok {
-		root.Close()
-		return
-	}
+	who, settled := parseUsers(status)
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	renew := f.root == nil || settled && f.rights.cover(who[0])
+	f.rights.narrow(who)
+	if !renew {
+		return
+	}
+	fd, err := unix.Openat(proc, "root", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
 	if f.root != nil {
 		f.root.Close()
 	}
-	f.root, f.user, f.folder = root, who, folderOf(proc)
+	f.root, f.folder = os.NewFile(uintptr(fd), "root of "+f.proc.Name()), folderOf(proc)
+}
+
+func readAt(folder int, name string) ([]byte, error) {
+	fd, err := unix.Openat(folder, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	file := os.NewFile(uintptr(fd), name)
+	defer file.Close()
+	return io.ReadAll(file)
 }
 
 // folderOf is the process's working folder as a path inside its root.
-func folderOf(proc string) string {
-	folder, err1 := os.Readlink(proc + "/cwd")
-	root, err2 := os.Readlink(proc + "/root")
+func folderOf(proc int) string {
+	folder, err1 := readlinkAt(proc, "cwd")
+	root, err2 := readlinkAt(proc, "root")
 	if err1 != nil || err2 != nil {
 		return "/"
 	}
@@ -77,29 +105,42 @@ func folderOf(proc string) string {
 	return "/"
 }
 
+func readlinkAt(folder int, name string) (string, error) {
+	to := make([]byte, unix.PathMax)
+	n, err := unix.Readlinkat(folder, name, to)
+	if err != nil {
+		return "", err
+	}
+	return string(to[:n]), nil
+}
+
 // Open opens a regular file for reading. A relative name starts in the process's
 // working folder.
 func (f *FS) Open(name string) (*os.File, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.root == nil {
-		return nil, fmt.Errorf("open %s: the files of process %d cannot be seen", name, f.pid)
+		return nil, fmt.Errorf("open %s: the files of %s cannot be seen", name, f.process())
 	}
 	if !filepath.IsAbs(name) {
 		name = filepath.Join("/", f.folder, name)
 	}
-	var file *os.File
-	err := f.user.do(func() (err error) {
-		file, err = f.open(name)
-		return err
-	})
+	file, err := f.rights.open(func(ours bool) (*os.File, error) { return f.open(name, ours) })
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", name, err)
 	}
 	return file, nil
 }
 
-func (f *FS) open(name string) (*os.File, error) {
+func (f *FS) process() string {
+	if f.proc == nil {
+		return "a process that has ended"
+	}
+	return f.proc.Name()
+}
+
+// open opens a file with the rights of the calling thread; ours tells that it has its own.
+func (f *FS) open(name string, ours bool) (*os.File, error) {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
 	fd, err := unix.Openat2(int(f.root.Fd()), name, &how)
 	for range 3 { // something was renamed meanwhile
@@ -108,10 +149,10 @@ func (f *FS) open(name string) (*os.File, error) {
 		}
 		fd, err = unix.Openat2(int(f.root.Fd()), name, &how)
 	}
-	if err == unix.ENOSYS && f.user.isOurs() {
+	if err == unix.ENOSYS && ours {
 		// Before Linux 5.6, and in some sandboxes. A link may lead out of the root,
 		// to what our user could have read anyway.
-		fd, err = unix.Open(fmt.Sprintf("/proc/%d/root%s", f.pid, name), unix.O_PATH|unix.O_CLOEXEC, 0)
+		fd, err = unix.Openat(int(f.root.Fd()), strings.TrimLeft(name, "/"), unix.O_PATH|unix.O_CLOEXEC, 0)
 	}
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"unsafe"
 
@@ -21,41 +22,126 @@ type user struct {
 // maxGroups is the kernel's NGROUPS_MAX.
 const maxGroups = 65536
 
-// parseUser reads /proc/PID/status (proc_pid_status(5)): "Uid: real effective
-// saved filesystem".
-func parseUser(status []byte) (u user, ok bool) {
-	u.uid, u.gid = -1, -1
+// parseUsers reads /proc/PID/status (proc_pid_status(5)): "Uid: real effective
+// saved filesystem". users are those that the process is by any of its ids, in the order
+// of the columns; none where the file is of an unknown form. settled tells that all are
+// the same: no set-uid program runs.
+func parseUsers(status []byte) (users []user, settled bool) {
+	var uids, gids []int
+	var groups []uint32
 	for line := range bytes.Lines(status) {
 		name, rest, _ := bytes.Cut(line, []byte(":"))
 		fields := bytes.Fields(rest)
 		switch string(name) {
 		case "Uid":
-			u.uid = lastOfFour(fields)
+			uids = fourIDs(fields)
 		case "Gid":
-			u.gid = lastOfFour(fields)
+			gids = fourIDs(fields)
 		case "Groups":
 			for _, f := range fields {
-				if id, err := strconv.ParseUint(string(f), 10, 32); err == nil && len(u.groups) < maxGroups {
-					u.groups = append(u.groups, uint32(id))
+				if id, err := strconv.ParseUint(string(f), 10, 32); err == nil && len(groups) < maxGroups {
+					groups = append(groups, uint32(id))
 				}
 			}
 		}
 	}
-	return u, u.uid >= 0 && u.gid >= 0
+	if uids == nil || gids == nil {
+		return nil, false
+	}
+	for i := range uids {
+		if u := (user{uids[i], gids[i], groups}); !slices.ContainsFunc(users, u.equal) {
+			users = append(users, u)
+		}
+	}
+	return users, len(users) == 1
 }
 
-func lastOfFour(fields [][]byte) int {
+// fourIDs reads four ids; nil where that is not what there is.
+func fourIDs(fields [][]byte) []int {
 	if len(fields) != 4 {
-		return -1
+		return nil
 	}
-	id, err := strconv.ParseUint(string(fields[3]), 10, 32)
-	if err != nil || id == 1<<32-1 { // (uid_t)-1 means "no change" to setfsuid(2)
-		return -1
+	ids := make([]int, 4)
+	for i := range ids {
+		id, err := strconv.ParseUint(string(fields[i]), 10, 32)
+		if err != nil || id == 1<<32-1 { // (uid_t)-1 means "no change" to setfsuid(2)
+			return nil
+		}
+		ids[i] = int(id)
 	}
-	return int(id)
+	return ids
 }
+
+func (u user) equal(v user) bool {
+	return u.uid == v.uid && u.gid == v.gid && slices.Equal(u.groups, v.groups)
+}
+
+// rights are those that all of some users have. The zero value has none.
+type rights struct {
+	users []user
+	none  bool // whatever the users are
+}
+
+// maxUsers bounds the users of one process: each costs a thread at each file.
+const maxUsers = 8
+
+// narrow takes away the rights that one of the users lacks, or all if none is known.
+func (r *rights) narrow(to []user) {
+	r.none = r.none || len(to) == 0
+	for _, u := range to {
+		if slices.ContainsFunc(r.users, u.equal) || u.isRoot() && len(r.users) > 0 {
+			continue
+		}
+		r.users = append(slices.DeleteFunc(r.users, user.isRoot), u)
+	}
+	r.none = r.none || len(r.users) > maxUsers
+}
+
+// cover reports whether the user has no other rights than these.
+func (r *rights) cover(u user) bool {
+	return slices.ContainsFunc(r.users, func(v user) bool { return v.equal(u) || v.isRoot() })
+}
+
+// open opens a file if each of the users may; ours tells that they are our own rights, with
+// which it is called in the calling thread.
+func (r *rights) open(open func(ours bool) (*os.File, error)) (file *os.File, err error) {
+	if r.none || len(r.users) == 0 {
+		return nil, errNoRights
+	}
+	for _, u := range r.users {
+		var opened *os.File
+		err := u.do(func() (err error) {
+			opened, err = open(u.isOurs())
+			return err
+		})
+		if err == nil && file != nil && !same(file, opened) { // one name, two files: renamed meanwhile
+			opened.Close()
+			err = errNoRights
+		}
+		if file != nil {
+			file.Close()
+		}
+		if err != nil {
+			return nil, err
+		}
+		file = opened
+	}
+	return file, nil
+}
+
+func same(a, b *os.File) bool {
+	x, err1 := a.Stat()
+	y, err2 := b.Stat()
+	return err1 == nil && err2 == nil && os.SameFile(x, y)
+}
+
+// isRoot tells who may open what anybody may.
+func (u user) isRoot() bool { return u.uid == 0 }
 
 func (u user) isOurs() bool { return u.uid == os.Geteuid() }
+
+// errNoRights is returned for a process whose user is not known, or that has been too many.
+var errNoRights = errors.New("the rights of the process's user are not known")
 
 // errNotBecome is returned where we may read a process of another user, but not
 // take that user's place.
