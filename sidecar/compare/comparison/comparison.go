@@ -19,8 +19,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/omni-perf/omni-perf/sidecar/compare/significance"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
+	"github.com/omni-perf/omni-perf/sidecar/understand/significance"
 )
 
 // Kind and Version say what the document is, as those of a report.

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/compare/comparison"
-	"github.com/omni-perf/omni-perf/sidecar/compare/significance"
 	"github.com/omni-perf/omni-perf/sidecar/testkit/twosides"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
+	"github.com/omni-perf/omni-perf/sidecar/understand/significance"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata")

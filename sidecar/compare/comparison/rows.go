@@ -6,8 +6,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/omni-perf/omni-perf/sidecar/compare/significance"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
+	"github.com/omni-perf/omni-perf/sidecar/understand/significance"
 )
 
 // tables are the rows of a comparison before anything is decided about them.

@@ -7,6 +7,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/measure/targetfs"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/understand/interpret"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 	"github.com/omni-perf/omni-perf/sidecar/understand/usercode"
 )
@@ -17,7 +18,7 @@ import (
 func Analyser(files *targetfs.FS, version string) func(*timeline.Recording) (*report.View, error) {
 	home, _ := os.UserHomeDir() // none: paths stay as they are
 	return func(rec *timeline.Recording) (*report.View, error) {
-		rec = usercode.Strip(rec)
+		rec = usercode.Strip(interpret.Identify(rec))
 		files.Refresh()
 		lines := host.NewLines(files) // anew: modules are edited between cells
 		found := diagnose.Options{Line: lines.Line}.Run(rec)

@@ -18,6 +18,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/testkit/retry"
 	"github.com/omni-perf/omni-perf/sidecar/testkit/truth"
+	"github.com/omni-perf/omni-perf/sidecar/understand/interpret"
 )
 
 const spin = `
@@ -74,7 +75,7 @@ func recordScript(t testing.TB, children recorder.Children, text string, environ
 	if err != nil {
 		t.Fatal(err)
 	}
-	return rec
+	return interpret.Identify(rec)
 }
 
 // ofRole are the processes of a role.

@@ -16,6 +16,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/measure/proctree"
 	"github.com/omni-perf/omni-perf/sidecar/measure/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 )
 
 // processors are what the samplers need of Go's scheduler on a machine of few CPUs. While
@@ -49,9 +50,19 @@ func Recorder(target timeline.Target, role timeline.Role, gpus func() *gpu.Drive
 		},
 		Own:     own,
 		Threads: host.NewThreadLog(target.PID),
-		Code:    host.NewCode(target),
+		Code:    host.NewCode(target, host.CodeRules{Own: maybeOwn, Defines: origin.Defines}),
 		Host:    host.Machine,
 	})
+}
+
+// maybeOwn returns a function that reports whether a file may be the user's own, as far as a
+// recording shows before its files have been looked at.
+func maybeOwn(rec *timeline.Recording) func(file string) bool {
+	files := origin.New(rec)
+	return func(file string) bool {
+		owner := files.Of(file).Owner
+		return owner == origin.Module || owner == origin.Script
+	}
 }
 
 // treeOf is the tree that Recorder gave a run.

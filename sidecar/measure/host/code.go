@@ -19,7 +19,6 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/measure/procfs"
 	"github.com/omni-perf/omni-perf/sidecar/measure/targetfs"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
-	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 )
 
 // Code looks at the files that a target's code objects name, as the target sees
@@ -29,11 +28,20 @@ type Code struct {
 	files   *targetfs.FS
 	started time.Time
 	install timeline.Installation
+	rules   CodeRules
+}
+
+// CodeRules decide what of the code is looked at.
+type CodeRules struct {
+	// Own returns a function that reports whether a file may be the user's own.
+	Own func(*timeline.Recording) func(file string) bool
+	// Defines reports whether a text has the definition of a function at its first line.
+	Defines func(lines []string, first int, function string) bool
 }
 
 // NewCode makes it for a target that runs.
-func NewCode(target timeline.Target) *Code {
-	return &Code{pid: target.PID, files: targetfs.New(target.PID), started: startOf(target.PID), install: installationOf(target)}
+func NewCode(target timeline.Target, rules CodeRules) *Code {
+	return &Code{pid: target.PID, files: targetfs.New(target.PID), started: startOf(target.PID), install: installationOf(target), rules: rules}
 }
 
 // Describe adds to a recording where its Python lies and what is found of the files
@@ -47,14 +55,14 @@ func (c *Code) Describe(rec *timeline.Recording) {
 		}
 	}
 	c.files.Refresh() // relative names begin in the folder that the target is in now
-	origins := origin.New(rec)
+	own := c.rules.Own(rec)
 	seen := make(map[string]bool)
 	for _, f := range rec.Frames {
 		if seen[f.File] {
 			continue
 		}
 		seen[f.File] = true
-		if owner := origins.Of(f.File).Owner; owner == origin.Module || owner == origin.Script {
+		if own(f.File) {
 			found := c.look(f.File)
 			found.Contradicts = found.Compiled != nil && c.contradicts(f.File, rec.Frames)
 			rec.CodeFiles = append(rec.CodeFiles, found)
@@ -82,11 +90,11 @@ func (c *Code) look(name string) timeline.CodeFile {
 	return found
 }
 
-// contradicts tells whether one of a file's functions does not begin where its text says.
+// contradicts reports whether one of a file's functions does not begin where its text says.
 func (c *Code) contradicts(name string, frames []timeline.Frame) bool {
 	lines := NewLines(c.files).read(name)
 	return slices.ContainsFunc(frames, func(f timeline.Frame) bool {
-		return f.File == name && f.FirstLine > 0 && f.Function != "<module>" && !origin.Defines(lines, f.FirstLine, f.Function)
+		return f.File == name && f.FirstLine > 0 && f.Function != "<module>" && !c.rules.Defines(lines, f.FirstLine, f.Function)
 	})
 }
 

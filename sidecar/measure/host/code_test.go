@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -31,6 +32,18 @@ func python(t *testing.T, program string) *exec.Cmd {
 	return cmd
 }
 
+// rules are simple ones: what lies in a site-packages folder is not the user's own.
+var rules = CodeRules{
+	Own: func(*timeline.Recording) func(string) bool {
+		return func(file string) bool {
+			return !strings.HasPrefix(file, "<") && !strings.Contains(file, "/site-packages/")
+		}
+	},
+	Defines: func(lines []string, first int, function string) bool {
+		return first <= len(lines) && strings.Contains(lines[first-1], "def "+function)
+	},
+}
+
 func describe(c *Code, files ...string) *timeline.Recording {
 	rec := &timeline.Recording{}
 	for _, file := range files {
@@ -43,7 +56,7 @@ func describe(c *Code, files ...string) *timeline.Recording {
 func TestFilesOfCode(t *testing.T) {
 	before := time.Now()
 	cmd := python(t, "")
-	c := NewCode(timeline.Target{PID: cmd.Process.Pid})
+	c := NewCode(timeline.Target{PID: cmd.Process.Pid}, rules)
 	folder := t.TempDir()
 	own := filepath.Join(folder, "own.py")
 	if err := os.WriteFile(own, []byte("x = 1\n"), 0o600); err != nil {
@@ -74,7 +87,7 @@ func TestRelativeNamesBeginInTheTargetsFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := python(t, fmt.Sprintf("import os; os.chdir(%q)", folder))
-	rec := describe(NewCode(timeline.Target{PID: cmd.Process.Pid}), "own.py", "string", "source")
+	rec := describe(NewCode(timeline.Target{PID: cmd.Process.Pid}, rules), "own.py", "string", "source")
 	if len(rec.CodeFiles) != 3 || rec.CodeFiles[0].Missing || rec.CodeFiles[0].Modified.IsZero() || !rec.CodeFiles[1].Missing || !rec.CodeFiles[2].Missing {
 		t.Errorf("files %+v, want own.py, no string and no source", rec.CodeFiles)
 	}
@@ -82,7 +95,7 @@ func TestRelativeNamesBeginInTheTargetsFolder(t *testing.T) {
 
 func TestBytecodeTellsWhatItWasMadeOf(t *testing.T) {
 	cmd := python(t, "")
-	c := NewCode(timeline.Target{PID: cmd.Process.Pid})
+	c := NewCode(timeline.Target{PID: cmd.Process.Pid}, rules)
 	own := filepath.Join(t.TempDir(), "own.py")
 	if err := os.WriteFile(own, []byte("x = 1\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -124,7 +137,7 @@ func TestBytecodeTellsWhatItWasMadeOf(t *testing.T) {
 // A copy with the time of its original is looked at like one that was written now.
 func TestAFileThatTookThePlaceOfAnother(t *testing.T) {
 	cmd := python(t, "")
-	c := NewCode(timeline.Target{PID: cmd.Process.Pid})
+	c := NewCode(timeline.Target{PID: cmd.Process.Pid}, rules)
 	folder := t.TempDir()
 	own := filepath.Join(folder, "own.py")
 	if err := os.WriteFile(own, []byte("import time\n\ndef slow():\n    time.sleep(1)\n"), 0o600); err != nil {
@@ -156,7 +169,7 @@ func TestAFileThatTookThePlaceOfAnother(t *testing.T) {
 
 func TestWherePythonLies(t *testing.T) {
 	cmd := python(t, "")
-	i := describe(NewCode(timeline.Target{PID: cmd.Process.Pid})).Installation
+	i := describe(NewCode(timeline.Target{PID: cmd.Process.Pid}, rules)).Installation
 	exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", cmd.Process.Pid))
 	if err != nil {
 		t.Fatal(err)
@@ -174,7 +187,7 @@ func TestWherePythonLies(t *testing.T) {
 
 func TestCodeOfAProcessThatHasEnded(t *testing.T) {
 	cmd := python(t, "")
-	c := NewCode(timeline.Target{PID: cmd.Process.Pid})
+	c := NewCode(timeline.Target{PID: cmd.Process.Pid}, rules)
 	cmd.Process.Kill()
 	cmd.Wait()
 	rec := describe(c, filepath.Join(t.TempDir(), "gone.py"))

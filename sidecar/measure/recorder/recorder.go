@@ -21,7 +21,6 @@ import (
 	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
-	"github.com/omni-perf/omni-perf/sidecar/understand/interpret"
 )
 
 // maxStartLag: a cell's start is told by the kernel's clock, which is ours; more than this
@@ -337,7 +336,7 @@ func (r *Recorder) End(id string, ending Ending) (*timeline.Recording, error) {
 	}
 	rec := b.Snapshot(max(b.Since(now), b.Since(ended))).Slice(b.Since(c.started), b.Since(ended))
 	r.complete(rec, run, func() { c.describe(rec, target, ending, c.first && last) })
-	return interpret.Identify(rec), nil
+	return rec, nil
 }
 
 // complete adds to what was seen what is known besides. own tells what is true of the

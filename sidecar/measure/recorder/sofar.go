@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
-	"github.com/omni-perf/omni-perf/sidecar/understand/interpret"
 )
 
 // in is the mark as a recording has it.
@@ -49,7 +48,7 @@ func (r *Recorder) SoFar(id string) (*timeline.Recording, error) {
 	now := b.Since(r.opts.Clock())
 	rec := b.Snapshot(now).Slice(b.Since(c.started), now)
 	r.complete(rec, run, func() { c.describe(rec, target, Ending{}, c.first) })
-	return interpret.Identify(rec), nil
+	return rec, nil
 }
 
 // Figures are the latest of a recording in progress; NaN where there are none.

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/compare/comparison"
-	"github.com/omni-perf/omni-perf/sidecar/compare/significance"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
+	"github.com/omni-perf/omni-perf/sidecar/understand/significance"
 	"github.com/omni-perf/omni-perf/sidecar/understand/wording"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )

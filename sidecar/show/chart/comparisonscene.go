@@ -3,7 +3,7 @@ package chart
 import (
 	"math"
 
-	"github.com/omni-perf/omni-perf/sidecar/compare/significance"
+	"github.com/omni-perf/omni-perf/sidecar/understand/significance"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/understand/interpret"
 	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 	"github.com/omni-perf/omni-perf/sidecar/understand/usercode"
@@ -49,7 +50,7 @@ func (f *Follower) From(at int64) int64 {
 // tells what it is doing at the stretch's end.
 func (f *Follower) Look(stretch *timeline.Recording, began int64, told Told) Now {
 	at := stretch.Origin + int64(stretch.Duration)
-	rec := usercode.Strip(stretch)
+	rec := usercode.Strip(interpret.Identify(stretch))
 	v := &view{
 		rec: rec, files: origin.New(rec), source: diagnose.NewSource(rec, f.opts.Line), names: report.Places(rec, f.opts.Home),
 		places: make(map[timeline.NodeID]ownPlaces),

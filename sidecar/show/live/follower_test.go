@@ -288,3 +288,19 @@ func BenchmarkLookAtALongCell(b *testing.B) {
 		p.look(at, Told{})
 	}
 }
+
+func TestALookAtALauncherShowsTheProgram(t *testing.T) {
+	p := &program{b: timeline.NewBuilder(timeline.Options{Origin: start}), began: start, f: New(Options{})}
+	p.main = p.b.Thread(timeline.Thread{PID: 7, NativeID: 7, Main: true, RunsCell: true})
+	started := p.b.Thread(timeline.Thread{PID: 8, Process: 1, NativeID: 8, Main: true})
+	p.b.Describe(func(rec *timeline.Recording) {
+		rec.Target = timeline.Target{PID: 7, Argv: []string{"python3", "-m", "launcher", "busy.py"}}
+		rec.Processes = []timeline.Process{{PID: 7, ParentIndex: -1, Role: timeline.RoleScript}, {PID: 8, Role: timeline.RoleChild}}
+	})
+	p.b.Set(p.main, 0, p.stack("/v/lib/python3.12/site-packages/launcher/__main__.py:9 main"), timeline.StateWaiting, false)
+	p.b.Set(started, 0, p.stack("/home/u/busy.py:5 <module>"), timeline.StatePython, false)
+	now := p.look(3000*ms, Told{})
+	if now.Line == nil || now.Line.Place != "busy.py:5" || len(now.Lines) != 1 || now.Lines[0].SelfNS != 3000e6 {
+		t.Errorf("line %+v, lines %+v: want 3 s in busy.py:5", now.Line, now.Lines)
+	}
+}

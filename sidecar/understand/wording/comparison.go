@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/omni-perf/omni-perf/sidecar/compare/significance"
+	"github.com/omni-perf/omni-perf/sidecar/understand/significance"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 

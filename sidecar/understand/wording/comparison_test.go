@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/omni-perf/omni-perf/sidecar/compare/significance"
+	"github.com/omni-perf/omni-perf/sidecar/understand/significance"
 )
 
 // comparedPage is everything that a comparison says, below each other.

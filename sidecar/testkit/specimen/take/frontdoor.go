@@ -21,6 +21,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/testkit/specimen"
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/understand/interpret"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 	"github.com/omni-perf/omni-perf/sidecar/understand/usercode"
 )
@@ -48,6 +49,7 @@ func keeper(pid int) func(*timeline.Recording) (*report.View, error) {
 	path, rename := os.Getenv("SPECIMEN_TAKEN"), renamer(os.Getenv("SPECIMEN_RENAME"))
 	files := targetfs.New(pid)
 	return func(rec *timeline.Recording) (*report.View, error) {
+		rec = interpret.Identify(rec)
 		files.Refresh()
 		lines := host.NewLines(files)
 		asked := make(map[string]string)
