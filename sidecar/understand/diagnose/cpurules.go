@@ -227,7 +227,12 @@ func withCall(e *evidence, a account, m *measured) {
 	m.Call, _ = e.called(a.at, only(a.cause))
 }
 
-func compiling(_ *evidence, _ account, m *measured) { m.Advice = CompileOnce }
+func compiling(e *evidence, a account, m *measured) {
+	m.Advice = CompileOnce
+	if call, _ := e.called(a.at, only(Compile)); call.Package == "numba" {
+		m.Advice = CompileTypes
+	}
+}
 
 func loading(e *evidence, a account, m *measured) {
 	switch m.Advice = idleAdvice[a.cause]; {

@@ -238,6 +238,7 @@ const (
 	SyncLess           Advice = "synchronise-less"
 	CopyAsync          Advice = "copy-asynchronously"
 	CompileOnce        Advice = "compile-once"
+	CompileTypes       Advice = "compile-types" // as CompileOnce, by numba
 	SaveAside          Advice = "save-aside"
 	LaunchLess         Advice = "launch-less"
 	BalanceRanks       Advice = "balance-ranks"
@@ -268,7 +269,7 @@ const (
 // AllAdvice lists all advice there is.
 func AllAdvice() []Advice {
 	return []Advice{
-		UseWorkers, SpeedUpWorkers, WorkersOnCPU, FasterOnCPU, MoreCPUs, Prefetch, SyncLess, CopyAsync, CompileOnce,
+		UseWorkers, SpeedUpWorkers, WorkersOnCPU, FasterOnCPU, MoreCPUs, Prefetch, SyncLess, CopyAsync, CompileOnce, CompileTypes,
 		SaveAside, LaunchLess, BalanceRanks, ReadAhead, AvoidGIL, UseGPU,
 		QueueWork, FewerThreads, AwaitTogether, SetUpApart, Vectorise, WholeColumns,
 		PrintLess, FreeMemory, LessMemory, BalanceDevices, SmallerBatch, LeaveRoom,

@@ -22,15 +22,15 @@ func (s Scope) imports(f diagnose.Finding) string {
 	if len(f.Modules) == 0 {
 		return "imports took " + s.part(f.Time)
 	}
-	first, rest := "imports", f.Modules
+	first, took, rest := "imports", f.Time, f.Modules
 	if len(rest) == 1 || rest[1].Inside { // a single import, and what it imports
-		first, rest = "importing "+words.Clean(rest[0].Module, 60), rest[1:]
+		first, took, rest = "importing "+words.Clean(rest[0].Module, 60), rest[0].Nanos, rest[1:]
 	}
 	var parts []string
 	for _, m := range rest {
 		parts = append(parts, words.Clean(m.Module, 60)+" "+words.Seconds(m.Nanos.Seconds()))
 	}
-	text := first + " took " + s.part(f.Time)
+	text := first + " took " + s.part(took)
 	if len(parts) > 0 {
 		text += ": " + strings.Join(parts, ", ")
 	}
@@ -68,12 +68,14 @@ func (s Scope) loadsData(f diagnose.Finding) string {
 
 func (s Scope) waitsForChildren(f diagnose.Finding) string {
 	text := "waited " + s.part(f.Time) + " for " + processes(f.Actors) + s.where(f)
-	const worthSaying = 0.05
-	if f.Cores >= worthSaying {
+	if f.Cores >= worthCores {
 		text += "; " + pronoun(f.Actors) + " kept " + coresOf(f) + " busy"
 	}
 	return text + s.work(f.Actors)
 }
+
+// worthCores is how many cores are worth saying: less is "0.0".
+const worthCores = 0.05
 
 // processes names child processes: "a child process (pip)", "4 pool workers and a child
 // process (ffmpeg)".
@@ -174,13 +176,13 @@ func (s Scope) at(actors []diagnose.Actor) string {
 }
 
 func (s Scope) waitsForThreads(f diagnose.Finding) string {
-	if len(f.Actors) > 0 && computes(f.Actors[0].Cause) && !math.IsNaN(f.Cores) {
+	if len(f.Actors) > 0 && computes(f.Actors[0].Cause) && f.Cores >= worthCores {
 		busy, others := atWork(f.Actors)
 		return threads(busy) + " kept " + coresOf(f) + " busy" + s.at(busy) +
 			"; the main thread waited for " + them(busy) + others + ", " + s.part(f.Time) + s.where(f) + in(f)
 	}
 	text := "the main thread waited " + s.part(f.Time) + s.where(f) + in(f) + " for " + threads(f.Actors)
-	if len(f.Actors) > 0 {
+	if len(f.Actors) > 0 && !(f.Cores < worthCores && computes(f.Actors[0].Cause)) { // who got no CPU did nothing
 		text += ", which " + did(f.Actors[0].Cause) + s.at(f.Actors)
 	}
 	return text
@@ -238,7 +240,7 @@ func (s Scope) sleeps(f diagnose.Finding) string {
 		return text
 	case math.IsNaN(f.Cores) && f.Actors[0].Process:
 		return text + ", while " + processes(f.Actors) + " ran"
-	case math.IsNaN(f.Cores):
+	case !(f.Cores >= worthCores):
 		return text
 	}
 	who := threads(f.Actors)

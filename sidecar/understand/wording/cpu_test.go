@@ -1,0 +1,47 @@
+package wording
+
+import (
+	"testing"
+	"time"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
+)
+
+// An import that took most of the time of imports did not take all of it.
+func TestImportsSayWhatTheNamedOneTook(t *testing.T) {
+	second := timeline.Nanos(time.Second)
+	scope := Scope{Duration: 20 * second, Place: func(diagnose.Place) string { return "" }}
+	f := diagnose.Finding{ID: diagnose.Imports, Time: 20 * second, Modules: []diagnose.ModuleTime{
+		{Module: "torch", Nanos: 16 * second}, {Module: "torch.fx", Nanos: 2 * second, Inside: true},
+	}}
+	if got, want := scope.Finding(f), "Importing torch took 16.0 of 20.0 s: torch.fx 2.0 s."; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	f.Modules = []diagnose.ModuleTime{{Module: "torch", Nanos: 16 * second}, {Module: "pandas", Nanos: 4 * second}}
+	if got, want := scope.Finding(f), "Imports took all of 20.0 s: torch 16.0 s, pandas 4.0 s."; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// Nobody keeps 0.0 of 2 cores busy.
+func TestNoCoresAreNotSaid(t *testing.T) {
+	second := timeline.Nanos(time.Second)
+	scope := Scope{Duration: 10 * second, Place: func(diagnose.Place) string { return "" }}
+	loop := diagnose.Actor{Name: "IO loop", Count: 1, Cause: diagnose.Python}
+	for _, c := range []struct {
+		id    diagnose.FindingID
+		cores float64
+		want  string
+	}{
+		{diagnose.WaitsForThreads, 0.04, "The main thread waited 9.0 of 10.0 s for a thread (IO loop)."},
+		{diagnose.WaitsForThreads, 0.4, "A thread (IO loop) kept 0.4 of 2 cores busy; the main thread waited for it, 9.0 of 10.0 s."},
+		{diagnose.Sleeps, 0.04, "Slept for 9.0 of 10.0 s."},
+		{diagnose.Sleeps, 0.4, "Slept for 9.0 of 10.0 s, while a thread (IO loop) kept 0.4 of 2 cores busy."},
+	} {
+		f := diagnose.Finding{ID: c.id, Time: 9 * second, Cores: c.cores, CoreLimit: 2, Actors: []diagnose.Actor{loop}}
+		if got := scope.Finding(f); got != c.want {
+			t.Errorf("%s, %v cores: %q, want %q", c.id, c.cores, got, c.want)
+		}
+	}
+}
