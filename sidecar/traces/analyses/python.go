@@ -43,7 +43,7 @@ func (s *pythonStacks) name() {
 		sym := s.t.Python.Name[row]
 		if !names[sym].known {
 			p, ok := place.Parse(s.t.Text(sym))
-			names[sym] = about{true, ok, ok && place.Own(p.File)}
+			names[sym] = about{true, ok, ok && p.Own()}
 		}
 		if up := s.parent[i]; up >= 0 {
 			s.own[i], s.filed[i] = s.own[up], s.filed[up]

@@ -224,7 +224,7 @@ func stackPlace(stack string) (key [2]string) {
 		if key[1] == "" {
 			key[1] = frame
 		}
-		if place.Own(p.File) {
+		if p.Own() {
 			key[0] = frame
 			break
 		}

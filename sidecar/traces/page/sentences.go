@@ -7,6 +7,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/traces/analyses"
 	"github.com/omni-perf/omni-perf/sidecar/traces/findings"
 	"github.com/omni-perf/omni-perf/sidecar/traces/place"
+	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 )
 
 // All sentences about findings. Whoever decides or compares reads the finding.
@@ -58,14 +59,10 @@ func in(f findings.Finding) string {
 // placeText is a place as briefly as it can still be found: of the user's own
 // code the file alone, of a package its path in there.
 func placeText(p place.Place) string {
-	if place.Own(p.File) {
+	if p.Own() {
 		return plain(p.Base())
 	}
-	for _, folder := range []string{"/site-packages/", "/dist-packages/"} {
-		if _, inside, ok := strings.Cut(p.File, folder); ok {
-			p.File = inside
-		}
-	}
+	p.File = origin.Below(p.File)
 	return plain(p.String())
 }
 

@@ -3,7 +3,7 @@ package snapshot
 import (
 	"strings"
 
-	"github.com/omni-perf/omni-perf/sidecar/traces/place"
+	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 )
 
 // Category says what memory is for, as far as the allocating stack tells.
@@ -46,25 +46,27 @@ func (s *Snapshot) Category(id StackID) Category {
 // categoryOf guesses by the functions on the stack. The innermost frame that
 // tells decides: an optimizer's step may run inside a backward hook, and a
 // recomputed forward inside the backward pass.
-func categoryOf(stack Stack) Category {
+func categoryOf(stack Stack, files *origin.Names) Category {
 	if len(stack) == 0 {
 		return CategoryNoStack
 	}
 	for _, f := range stack {
+		var means origin.Meanings
+		if f.isPython() {
+			means = files.Known(f.File).Means(f.Function)
+		}
 		switch {
-		case strings.Contains(f.File, "torch/optim/"):
+		case means&origin.Optimizes != 0:
 			return CategoryOptimizer
-		case strings.Contains(f.File, "torch/distributed/"), strings.Contains(f.Function, "c10d::"):
+		case means&origin.Distributes != 0, strings.Contains(f.Function, "c10d::"):
 			return CategoryCommunication
-		case strings.Contains(f.File, "torch/utils/data/"):
+		case means&origin.Loads != 0:
 			return CategoryData
-		case strings.Contains(f.Function, "torch::autograd::Engine"), f.Function == "_engine_run_backward",
-			f.Function == "backward" && strings.Contains(f.File, "torch/"):
+		case means&origin.RunsBackward != 0, strings.Contains(f.Function, "torch::autograd::Engine"):
 			return CategoryBackward
 		case f.Function == "forward", f.Function == "_call_impl":
 			return CategoryActivations
-		case strings.Contains(f.File, "torch/nn/") && (f.Function == "_apply" || f.Function == "__init__" || f.Function == "reset_parameters"),
-			strings.HasSuffix(f.File, "torch/nn/parameter.py"):
+		case means&origin.MakesParameters != 0:
 			return CategoryParameters
 		}
 	}
@@ -74,7 +76,7 @@ func categoryOf(stack Stack) Category {
 // isPython tells Python's frames: their file is a source, or a name in angle
 // brackets that the interpreter made up.
 func (f Frame) isPython() bool {
-	return strings.HasSuffix(f.File, ".py") || strings.HasPrefix(f.File, "<") || strings.Contains(f.File, "/ipykernel_")
+	return strings.HasSuffix(f.File, ".py") || strings.HasPrefix(f.File, "<")
 }
 
 // machinery are parts of C++ functions' names that every allocation has: the
@@ -111,7 +113,7 @@ func (s *Snapshot) Place(id StackID) string {
 	for i := range s.Stacks[id] {
 		f := &s.Stacks[id][i]
 		switch {
-		case f.isPython() && place.Own(f.File):
+		case f.isPython() && origin.ByName(f.File).Own():
 			return f.String()
 		case f.isPython() && python == nil:
 			python = f

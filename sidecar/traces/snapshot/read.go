@@ -10,6 +10,8 @@ import (
 
 	ogórek "github.com/kisielk/og-rek"
 	"github.com/klauspost/compress/gzip"
+
+	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 )
 
 // A list and a dict of Python, filled while the pickle is read. Nearly all
@@ -131,8 +133,9 @@ func Read(r io.ReadSeeker, limits Limits) (*Snapshot, error) {
 		return nil, ErrTooLarge
 	}
 	c.snapshot.noteHistory()
+	var files origin.Names
 	for _, stack := range c.snapshot.Stacks {
-		c.snapshot.categories = append(c.snapshot.categories, categoryOf(stack))
+		c.snapshot.categories = append(c.snapshot.categories, categoryOf(stack, &files))
 	}
 	return c.snapshot, nil
 }

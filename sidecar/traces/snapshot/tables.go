@@ -181,10 +181,10 @@ func (s *Snapshot) peak(peaks []moment, opts Options) (highest, byStack *table.T
 		column("bytes", table.Bytes), column("share", table.Ratio), column("blocks", table.Int),
 		column("largest_bytes", table.Bytes), optional("stack"))
 	for _, p := range peaks {
-		groups := map[origin]group{}
+		groups := map[groupKey]group{}
 		categories, places := map[string]int64{}, map[string]int64{}
 		for _, a := range s.liveAt(p) {
-			key := origin{s.category(a), a.stack}
+			key := groupKey{s.category(a), a.stack}
 			groups[key] = groups[key].plus(a.size, opts.MinBytes)
 			categories[key.category.String()] += a.size
 			if a.stack != 0 {
@@ -216,8 +216,8 @@ func largest(sums map[string]int64) (name string, most int64) {
 	return name, most
 }
 
-// origin is what allocations are grouped by.
-type origin struct {
+// groupKey is what allocations are grouped by.
+type groupKey struct {
 	category Category
 	stack    StackID
 }
@@ -240,8 +240,8 @@ func (g group) plus(size, limit int64) group {
 	return g
 }
 
-func addGroups(t *table.Table, s *Snapshot, device int, total int64, groups map[origin]group, opts Options) {
-	keys := slices.SortedFunc(maps.Keys(groups), func(a, b origin) int {
+func addGroups(t *table.Table, s *Snapshot, device int, total int64, groups map[groupKey]group, opts Options) {
+	keys := slices.SortedFunc(maps.Keys(groups), func(a, b groupKey) int {
 		return cmp.Or(cmp.Compare(groups[b].bytes, groups[a].bytes), cmp.Compare(a.stack, b.stack), cmp.Compare(a.category, b.category))
 	})
 	var small, rest group

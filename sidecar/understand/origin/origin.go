@@ -1,5 +1,7 @@
-// Package origin tells whose code a file is: the user's own (a cell, the script, a module of
-// theirs), an installed package's, the standard library's, the interpreter's, the notebook's, ours.
+// Package origin knows whose code a file is: the user's own (a cell, the script, a module of
+// theirs), an installed package's, the standard library's, the interpreter's, the notebook's, ours;
+// and of libraries, what their code is for and what their functions mean. libraries.txt is the one
+// list of that: a library's new release is a change there.
 //
 // In flow the file names of code objects and the facts that a Recording keeps of the target's
 // installation; out flows an Origin for each. It opens no file: what had to be looked up was when
@@ -27,14 +29,16 @@ const (
 	Interpreter              // frozen into the interpreter
 	Machinery                // what a notebook's kernel runs itself by: ipykernel, IPython, tornado
 	Ours                     // omni_perf's extension
+	Unknown                  // a shortened name that no line of libraries.txt has: the user's, or a package's
 )
 
-var ownerNames = [...]string{"generated", "cell", "script", "module", "library", "standard", "interpreter", "machinery", "ours"}
+var ownerNames = [...]string{"generated", "cell", "script", "module", "library", "standard", "interpreter", "machinery", "ours", "unknown"}
 
 func (o Owner) String() string { return ownerNames[o] }
 
-// Own tells the code that the user wrote and can change.
-func (o Owner) Own() bool { return o == Cell || o == Script || o == Module }
+// Own reports whether the user wrote the code and can change it. An unknown owner is taken for the user:
+// what a program has below a folder of sys.path of its own outnumbers the packages without a line.
+func (o Owner) Own() bool { return o == Cell || o == Script || o == Module || o == Unknown }
 
 // Origin is an owner, and of libraries which one.
 type Origin struct {
@@ -44,7 +48,7 @@ type Origin struct {
 	Package string
 }
 
-// Own tells the code that the user wrote and can change.
+// Own reports whether the user wrote the code and can change it.
 func (o Origin) Own() bool { return o.Owner.Own() }
 
 // Files answers for the files of one recording, which it keeps. One goroutine at a time.
@@ -56,13 +60,19 @@ type Files struct {
 	standard  []string
 	libraries []string // the folders of prefixes that only installations write to
 	missing   map[string]bool
-	known     map[string]Origin
+	known     map[string]fileFacts
+}
+
+// fileFacts are what is kept of a file.
+type fileFacts struct {
+	place
+	known Known
 }
 
 // New reads the facts of a recording.
 func New(rec *timeline.Recording) *Files {
 	f := &Files{
-		cells: make(map[string]bool), missing: make(map[string]bool), known: make(map[string]Origin),
+		cells: make(map[string]bool), missing: make(map[string]bool), known: make(map[string]fileFacts),
 		extension: folder(rec.Installation.Extension),
 		standard:  folders(rec.Installation.Standard),
 	}
@@ -90,65 +100,73 @@ func New(rec *timeline.Recording) *Files {
 }
 
 // Of returns whose a file is, by its name in code objects.
-func (f *Files) Of(file string) Origin {
-	o, ok := f.known[file]
-	if !ok {
-		o = f.find(file)
-		f.known[file] = o
-	}
-	return o
-}
+func (f *Files) Of(file string) Origin { return f.facts(file).Origin }
 
-// Own tells whether a file is the user's own.
+// Own reports whether a file is the user's own.
 func (f *Files) Own(file string) bool { return f.Of(file).Own() }
 
-func (f *Files) find(file string) Origin {
+// Module is the name that the file of a library or of the standard library is imported by:
+// "scipy.stats", "json.decoder"; empty for other files.
+func (f *Files) Module(file string) string { return f.facts(file).module }
+
+// Known is what is known of the library that a file is of.
+func (f *Files) Known(file string) Known { return f.facts(file).known }
+
+// Means returns what a function means; nothing for one of the user's own.
+func (f *Files) Means(frame timeline.Frame) Meanings {
+	return f.Known(frame.File).Means(frame.Function)
+}
+
+func (f *Files) facts(file string) fileFacts {
+	found, ok := f.known[file]
+	if !ok {
+		found.place = f.find(file)
+		found.known = knownOf(found.module)
+		f.known[file] = found
+	}
+	return found
+}
+
+func (f *Files) find(file string) place {
 	switch {
 	case f.cells[file]:
-		return Origin{Owner: Cell}
+		return place{Origin: Origin{Owner: Cell}}
 	case f.script != "" && file == f.script:
-		return Origin{Owner: Script}
+		return place{Origin: Origin{Owner: Script}}
 	case f.extension != "" && strings.HasPrefix(file, f.extension):
-		return Origin{Ours, "omni_perf"}
+		return place{Origin: Origin{Ours, "omni_perf"}}
 	}
-	o := byPath(file)
-	if o.Owner == Module {
-		o = f.byFolder(file)
+	p := byPath(file)
+	if p.Owner == Module {
+		p = f.byFolder(file)
 	}
-	if o.Owner == Module && f.script != "" && sameFile(file, f.script) { // a pool.py is not multiprocessing's
-		o.Owner = Script
+	if p.Owner == Module && f.script != "" && sameFile(file, f.script) { // a pool.py is not multiprocessing's
+		p.Owner = Script
 	}
-	if o.Owner == Library && f.notebook && machinery[o.Package] {
-		o.Owner = Machinery
+	// In a program without cells they are libraries like others.
+	if p.Owner == Library && f.notebook && knownOf(p.module).traits&kernel != 0 {
+		p.Owner = Machinery
 	}
-	return o
+	return p
 }
 
 // byFolder judges a file whose path alone says nothing.
-func (f *Files) byFolder(file string) Origin {
+func (f *Files) byFolder(file string) place {
 	for _, standard := range f.standard {
 		if rest, ok := strings.CutPrefix(file, standard); ok {
-			return Origin{Standard, topLevel(rest)}
+			return at(Standard, rest)
 		}
 	}
 	for _, library := range f.libraries {
 		// No installation has modules right in a lib folder: it is that of a project with an environment around it.
 		if rest, ok := strings.CutPrefix(file, library); ok && (path.Base(library) != "lib" || strings.Contains(rest, "/")) {
-			return Origin{Library, topLevel(rest)}
+			return at(Library, rest)
 		}
 	}
 	if f.missing[file] {
-		return Origin{Owner: Generated}
+		return place{Origin: Origin{Owner: Generated}}
 	}
-	return Origin{Owner: Module}
-}
-
-// machinery are the packages that a kernel serves its cells by. In a program without cells they are
-// libraries like others.
-var machinery = map[string]bool{
-	"ipykernel": true, "ipykernel_launcher": true, "IPython": true, "traitlets": true, "tornado": true, "zmq": true,
-	"jupyter_client": true, "jupyter_core": true, "comm": true, "debugpy": true, "matplotlib_inline": true,
-	"nest_asyncio": true, "nest_asyncio2": true, "colab_kernel_launcher": true, "google.colab": true, "anyio": true, "ipython": true, "ipython3": true, "jupyter": true,
+	return place{Origin: Origin{Owner: Module}}
 }
 
 // script is the co_filename of the program on a Python command line, as far as that tells it: the first

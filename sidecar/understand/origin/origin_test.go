@@ -86,6 +86,22 @@ func TestOfAScript(t *testing.T) {
 	}
 }
 
+// Nobody says where the extension is in a program that "omni-perf run" starts.
+func TestAnEditableInstallOfOursIsNotTheUsers(t *testing.T) {
+	files := New(&timeline.Recording{Target: timeline.Target{Argv: []string{"python", "train.py"}}})
+	for file, want := range map[string]Owner{
+		"/home/u/src/omni-perf/magics/omni_perf/marks.py":    Ours,
+		"/home/u/src/omni-perf/magics/omni_perf/__init__.py": Ours,
+		"/home/u/src/omni-perf/magics/tests/conftest.py":     Module,
+		"/home/u/omni_perf/train.py":                         Script,
+		"/tmp/torchinductor_u/ab/cabc.py":                    Generated,
+	} {
+		if got := files.Of(file); got.Owner != want {
+			t.Errorf("%q is %v, want %v", file, got.Owner, want)
+		}
+	}
+}
+
 func TestAScriptWithinAPrefixIsTheScript(t *testing.T) {
 	rec := &timeline.Recording{
 		Target:       timeline.Target{Argv: []string{"python", "/usr/bin/report"}},
@@ -101,12 +117,12 @@ func TestByName(t *testing.T) {
 		"torch/nn/modules/module.py":                 {Library, "torch"},
 		"threading.py":                               {Standard, "threading"},
 		"multiprocessing/queues.py":                  {Standard, "multiprocessing"},
-		"train.py":                                   {Owner: Module},
-		"learn-pytorch/train.py":                     {Owner: Module},
+		"train.py":                                   {Owner: Unknown},
+		"learn-pytorch/train.py":                     {Owner: Unknown},
 		"~/learn-pytorch/train.py":                   {Owner: Module},
 		"~/torch/train.py":                           {Owner: Module},
 		"/home/u/torch/train.py":                     {Owner: Module},
-		"models/unet.py":                             {Owner: Module},
+		"models/unet.py":                             {Owner: Unknown},
 		"/v/lib/python3.12/site-packages/PIL/x.py":   {Library, "PIL"},
 		`C:\venv\Lib\site-packages\a.py`:             {Library, "a"},
 		"/opt/conda/lib/python3.11/contextlib.py":    {Standard, "contextlib"},
@@ -134,5 +150,6 @@ func FuzzOf(f *testing.F) {
 			t.Errorf("%q is %v and then %v", file, first, again)
 		}
 		_ = ByName(file).Owner.String()
+		KnownByName(file).Means("f")
 	})
 }

@@ -3,6 +3,8 @@ package report
 import (
 	"strings"
 	"testing"
+
+	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 )
 
 // Installed code has a kind that its user recognises, by the package it is of and, where a
@@ -44,6 +46,22 @@ func TestInstalledCodeHasAKind(t *testing.T) {
 		}
 		if got := CodeByName(name); got != want {
 			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+	}
+}
+
+// A trace's close-up colours by these, its tables charge by origin.ByName: names without folders.
+func TestCodeOfShortenedNames(t *testing.T) {
+	for file, want := range map[string]Code{
+		"vllm/worker.py": CodeOther, "polars/frame.py": CodeFramework, "einops/einops.py": CodeOther, "requests/api.py": CodeIO,
+		"composer/trainer.py": CodeOther, "yaml/loader.py": CodeOther, "attr/_make.py": CodeOther, "datasets/arrow_dataset.py": CodeData,
+		"lightning/app.py": CodeUser, "train.py": CodeUser, "model.py": CodeUser, "/tmp/torchinductor_u/a/b.py": CodeOther,
+	} {
+		if got := CodeByName(file); got != want {
+			t.Errorf("%s: %v, want %v", file, got, want)
+		}
+		if own := origin.ByName(file).Own(); own != want.Own() {
+			t.Errorf("%s is own %v in one and %v in the other", file, own, want.Own())
 		}
 	}
 }
