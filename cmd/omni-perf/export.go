@@ -153,9 +153,6 @@ func tellJSON(w io.Writer, results *output.Results, err error) {
 	_ = json.NewEncoder(w).Encode(told) // nobody to tell if stderr is closed
 }
 
-// maxReport is what the file of a report may have.
-const maxReport = 1 << 30
-
 func readReport(file string) (*report.View, error) {
 	in, name := os.Stdin, "standard input"
 	if file != "-" {
@@ -166,21 +163,9 @@ func readReport(file string) (*report.View, error) {
 		defer opened.Close()
 		in, name = opened, file
 	}
-	text, err := readUpTo(in, maxReport)
-	if err != nil {
-		return nil, fmt.Errorf("cannot read %s: %w", name, err)
-	}
-	r, err := report.Read(text)
+	r, err := report.ReadFrom(in)
 	if err != nil {
 		return nil, fmt.Errorf("cannot take the report from %s: %w", name, err)
 	}
 	return r, nil
-}
-
-func readUpTo(in io.Reader, most int64) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(in, most+1))
-	if err == nil && int64(len(text)) > most {
-		err = errors.New("it is larger than any report")
-	}
-	return text, err
 }

@@ -186,25 +186,29 @@ func (c *cellState) entry(length time.Duration, outcome string) recorder.Entry {
 
 func (s *kernelSession) Report(_ context.Context, req *api.ReportRequest) (*api.ReportResponse, error) {
 	packed := req.ReportGzip
+	plain := req.Format == "json" || req.Format == ""
 	if len(packed) == 0 {
 		var ok bool
 		if packed, ok = s.shelf.Report(req.ReportId); !ok {
 			return nil, status.Error(codes.NotFound, missing(req.ReportId))
 		}
+		if plain {
+			text, err := report.Unpack(packed)
+			if err != nil {
+				return nil, status.Errorf(codes.Internal, "The report cannot be unpacked: %v.", err)
+			}
+			return &api.ReportResponse{Content: text, MediaType: "application/json"}, nil
+		}
 	}
-	text, err := report.Unpack(packed)
-	if err != nil {
-		return nil, status.Errorf(codes.InvalidArgument, "The report cannot be unpacked: %v.", err)
-	}
-	plain := req.Format == "json" || req.Format == ""
-	if plain && len(req.ReportGzip) == 0 { // our own
-		return &api.ReportResponse{Content: text, MediaType: "application/json"}, nil
-	}
-	r, err := report.Read(text)
+	r, err := report.Read(packed)
 	if err != nil {
 		return nil, status.Errorf(codes.InvalidArgument, "The report cannot be read: %v.", err)
 	}
-	if plain {
+	if plain { // what was read of it, not what was sent
+		text, err := json.Marshal(r.Document)
+		if err != nil {
+			return nil, status.Errorf(codes.Internal, "The report cannot be written: %v.", err)
+		}
 		return &api.ReportResponse{Content: text, MediaType: "application/json"}, nil
 	}
 	if req.Format == "bundle" {

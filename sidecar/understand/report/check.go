@@ -22,7 +22,7 @@ const (
 func Check(d *Document) (*View, error) {
 	c := &checker{d: d}
 	for _, check := range []func(){
-		c.head, c.enumerations, c.places, c.code, c.stacks, c.spans, c.tracks, c.idle, c.tables, c.findings, c.gaps, c.kernels,
+		c.size, c.head, c.enumerations, c.places, c.code, c.stacks, c.spans, c.tracks, c.idle, c.tables, c.findings, c.gaps, c.kernels,
 	} {
 		if check(); c.err != nil {
 			return nil, fmt.Errorf("%w: %w", errDamaged, c.err)
@@ -90,6 +90,13 @@ func (c *checker) place(what string, file, line, function *int) {
 	c.indexOrNull(what+".file", file, len(c.d.Files))
 	c.indexOrNull(what+".function", function, len(c.d.Functions))
 	c.must(line == nil || file != nil && *line > 0 && *line <= math.MaxInt32, "%s.line makes no sense", what)
+}
+
+// size refuses to make what a reader would refuse, as by merging too many reports.
+func (c *checker) size() {
+	for what, n := range map[string]int{"stacks": len(c.d.Nodes.Parent), "spans": len(c.d.Spans.Node)} {
+		c.must(n <= maxNumbers, "it has %d %s, a report at most %d", n, what, maxNumbers)
+	}
 }
 
 func (c *checker) head() {

@@ -1,11 +1,14 @@
 package report
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"reflect"
 
 	"github.com/klauspost/compress/gzip"
 )
@@ -17,54 +20,109 @@ var (
 	ErrNewer    = errors.New("it was recorded by a newer version of omni_perf: update this one")
 )
 
-// maxText bounds what a compressed document may unpack to.
-const maxText = 1 << 30
+// Read is ReadFrom for a text that is in memory.
+func Read(text []byte) (*View, error) { return ReadFrom(bytes.NewReader(text)) }
 
-// Read reads a document, JSON or the gzip of it, and checks it. What it does not know
-// in it, it passes over.
-func Read(text []byte) (*View, error) {
-	text, err := Unpack(text)
+// ReadFrom reads a document, JSON or the gzip of it, and checks it. What it does not know
+// in it, it passes over unread. It keeps no more of the text at a time than one member of
+// the document, and refuses one beyond the limits (limits.go) when it comes to them.
+func ReadFrom(src io.Reader) (*View, error) {
+	src, err := unpacked(src)
 	if err != nil {
 		return nil, err
 	}
-	var head struct {
-		Document string          `json:"document"`
-		Version  int             `json:"version"`
-		First    json.RawMessage `json:"schema_version"` // of version 1
+	r := reader{doc: new(Document)}
+	if err := strain(src, r.member, r.unknown); err != nil {
+		return nil, r.failed(err)
 	}
-	if err := json.Unmarshal(text, &head); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNoReport, err)
+	if err := r.verdict(); err != nil {
+		return nil, err
 	}
-	switch {
-	case head.Document == "" && head.First != nil, head.Document == Kind && head.Version < Version:
-		return nil, ErrOlder
-	case head.Document == Kind && head.Version > Version:
-		return nil, ErrNewer
-	case head.Document != Kind:
-		return nil, ErrNoReport
+	if r.damage != nil {
+		return nil, r.damage
 	}
-	doc := new(Document)
-	if err := json.Unmarshal(text, doc); err != nil {
-		return nil, fmt.Errorf("%w: %w", errDamaged, err)
-	}
-	return Check(doc)
+	return Check(r.doc)
 }
 
-// Unpack returns the JSON of a document, which may be in gzip.
-func Unpack(text []byte) ([]byte, error) {
-	if !bytes.HasPrefix(text, []byte{0x1f, 0x8b}) {
-		return text, nil
+// reader decodes the members of a document.
+type reader struct {
+	doc    *Document
+	first  bool  // it has schema_version, as version 1 did
+	damage error // of the first member that could not be decoded
+}
+
+func (r *reader) member(f *field, text []byte) error {
+	if r.damage != nil {
+		return nil
 	}
-	zip, err := gzip.NewReader(bytes.NewReader(text))
+	into := reflect.ValueOf(r.doc).Elem().FieldByIndex(f.index).Addr().Interface()
+	if err := json.Unmarshal(text, into); err != nil {
+		r.damage = fmt.Errorf("%w: %s: %w", errDamaged, f.key, err)
+	}
+	return r.early()
+}
+
+func (r *reader) unknown(key []byte) { r.first = r.first || string(key) == "schema_version" }
+
+// early is the verdict as soon as it is sure.
+func (r *reader) early() error {
+	if r.doc.Document == "" || r.doc.Version == 0 {
+		return nil
+	}
+	return r.verdict()
+}
+
+// verdict tells whether it is a document that this program reads.
+func (r *reader) verdict() error {
+	switch d := r.doc; {
+	case d.Document == "" && r.first, d.Document == Kind && d.Version < Version:
+		return ErrOlder
+	case d.Document != Kind:
+		return ErrNoReport
+	case d.Version > Version:
+		return ErrNewer
+	}
+	return nil
+}
+
+// failed is the error of a text that could not be read to its end.
+func (r *reader) failed(err error) error {
+	var unreadable *fs.PathError
+	switch {
+	case errors.As(err, &unreadable):
+		return err
+	case errors.Is(err, ErrNewer), errors.Is(err, ErrOlder), errors.Is(err, ErrNoReport):
+		return err
+	case r.doc.Document == "" && r.first:
+		return ErrOlder
+	case r.doc.Document == Kind:
+		return fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	return fmt.Errorf("%w: %w", ErrNoReport, err)
+}
+
+// unpacked is a document's text, which may be in gzip.
+func unpacked(src io.Reader) (io.Reader, error) {
+	in := bufio.NewReader(src)
+	if magic, _ := in.Peek(2); !bytes.Equal(magic, []byte{0x1f, 0x8b}) {
+		return in, nil
+	}
+	zip, err := gzip.NewReader(in)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoReport, err)
 	}
-	text, err = io.ReadAll(io.LimitReader(zip, maxText+1))
-	if err == nil && len(text) > maxText {
-		err = errors.New("it is larger than any report")
-	}
+	return zip, nil
+}
+
+// Unpack returns the text of a document that Pack has written.
+func Unpack(packed []byte) ([]byte, error) {
+	zip, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNoReport, err)
+		return nil, fmt.Errorf("unpack the report: %w", err)
+	}
+	text, err := io.ReadAll(zip)
+	if err != nil {
+		return nil, fmt.Errorf("unpack the report: %w", err)
 	}
 	return text, nil
 }
