@@ -74,7 +74,7 @@ func (p *part) targets() {
 		if t.Program != nil && !p.told[*t.Program] { // another report's target
 			t.Program, t.ThreadNS, t.NoLineNS = nil, 0, 0
 		}
-		t.Program = moved(t.Program, p.process)
+		t.Program, t.Leading = moved(t.Program, p.process), moved(t.Leading, p.process)
 		if t.Cell != nil {
 			cell := *t.Cell
 			cell.File = p.code.files[cell.File]

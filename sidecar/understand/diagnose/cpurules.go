@@ -13,35 +13,35 @@ import (
 // cpuRules hold for any program. Where the program uses a GPU, time the thread
 // spends is told by what the GPU waits for, so most of them ask for none.
 var cpuRules = []rule{
-	{id: OneLine, severity: Info, threshold: 0.30, measure: computing}, // or Computing, or NoLineStandsOut
-	{id: Imports, severity: Info, threshold: 0.30, measure: hostRule(imports, Import)},
-	{id: Drawing, severity: Info, threshold: 0.20, measure: hostRule(withCall, Draw)},
-	{id: Displaying, severity: Info, threshold: 0.20, measure: hostRule(withCall, Display)},
-	{id: AroundCell, severity: Info, threshold: 0.20, measure: hostRule(nil, Around)},
-	{id: Compiling, severity: Info, threshold: 0.20, measure: hostRule(compiling, Compile)},
-	{id: Saving, severity: Info, threshold: 0.20, measure: hostRule(withCall, Checkpoint)},
-	{id: LoadsData, severity: Warning, threshold: 0.30, measure: hostRule(loading, Load, LoadHere, LoadWorker)},
-	{id: WaitsForNetwork, severity: Warning, threshold: 0.30, measure: hostRule(requests, Network)},
-	{id: WaitsForDatabase, severity: Warning, threshold: 0.30, measure: hostRule(queries, Database)},
-	{id: WaitsForIO, severity: Warning, threshold: 0.30, measure: hostRule(reading, InOut)},
-	{id: Sleeps, severity: Info, threshold: 0.30, measure: hostRule(sleeping, Sleep)},
-	{id: WaitsForUser, severity: Info, threshold: 0.30, measure: hostRule(nil, UserInput)},
-	{id: WaitsForChildren, severity: Info, threshold: 0.30, measure: hostRule(waitingForChildren, Child)},
-	{id: WaitsForThreads, severity: Info, threshold: 0.30, measure: hostRule(waitingForThreads, Thread)},
-	{id: WaitsForLock, severity: Info, threshold: 0.30, measure: hostRule(withCall, Lock)},
-	{id: WaitsForEvents, severity: Info, threshold: 0.30, measure: hostRule(awaiting, EventLoop)},
-	{id: WaitsUnknown, severity: Info, threshold: 0.30, measure: hostRule(nil, Waiting)},
-	{id: Straggler, severity: Warning, threshold: 0.10, measure: findStraggler},
-	{id: GILContention, severity: Warning, threshold: 0.10, measure: gilContention},
-	{id: ThreadsTakeTurns, severity: Warning, threshold: 0.30, measure: threadsTakeTurns},
-	{id: NoFreeCPU, severity: Warning, threshold: noFreeCPUShare, measure: hostRule(noFreeCPU, NoCPU)},
-	{id: BusyMachine, severity: Limit, threshold: 0.30, measure: busyMachine},
-	{id: StacksUnknown, severity: Limit, threshold: 0.10, measure: stacksUnknown},
-	{id: Printing, severity: Warning, threshold: 100, unit: PerSecond, measure: printing},
-	{id: MemoryPressure, severity: Warning, threshold: 0.95, unit: Fullness, measure: memoryPressure},
-	{id: Swapping, severity: Warning, threshold: 64 << 20, unit: Bytes, measure: swapping},
-	{id: SlowStartUp, severity: Info, threshold: 0.30, measure: hostRule(nil, StartUp)},
-	{id: SlowExit, severity: Info, threshold: 0.10, measure: hostRule(nil, Exit)},
+	{id: OneLine, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: computing}, // or Computing, or NoLineStandsOut
+	{id: Imports, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(imports, Import)},
+	{id: Drawing, severity: Info, threshold: 0.20, group: timeSpent, weight: plainly, measure: hostRule(withCall, Draw)},
+	{id: Displaying, severity: Info, threshold: 0.20, group: timeSpent, weight: plainly, measure: hostRule(withCall, Display)},
+	{id: AroundCell, severity: Info, threshold: 0.20, group: timeSpent, weight: plainly, measure: hostRule(nil, Around)},
+	{id: Compiling, severity: Info, threshold: 0.20, group: timeSpent, weight: plainly, measure: hostRule(compiling, Compile)},
+	{id: Saving, severity: Info, threshold: 0.20, group: timeSpent, weight: plainly, measure: hostRule(withCall, Checkpoint)},
+	{id: LoadsData, severity: Warning, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(loading, Load, LoadHere, LoadWorker)},
+	{id: WaitsForNetwork, severity: Warning, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(requests, Network)},
+	{id: WaitsForDatabase, severity: Warning, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(queries, Database)},
+	{id: WaitsForIO, severity: Warning, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(reading, InOut)},
+	{id: Sleeps, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(sleeping, Sleep)},
+	{id: WaitsForUser, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(nil, UserInput)},
+	{id: WaitsForChildren, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(waitingForChildren, Child)},
+	{id: WaitsForThreads, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(waitingForThreads, Thread)},
+	{id: WaitsForLock, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(withCall, Lock)},
+	{id: WaitsForEvents, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(awaiting, EventLoop)},
+	{id: WaitsUnknown, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(nil, Waiting)},
+	{id: Straggler, severity: Warning, threshold: 0.10, group: timeSpent, weight: wasted, measure: findStraggler},
+	{id: GILContention, severity: Warning, threshold: 0.10, group: timeSpent, weight: wasted, measure: gilContention},
+	{id: ThreadsTakeTurns, severity: Warning, threshold: 0.30, group: timeSpent, weight: moreThan, measure: threadsTakeTurns},
+	{id: NoFreeCPU, severity: Warning, threshold: noFreeCPUShare, group: timeSpent, weight: wasted, measure: hostRule(noFreeCPU, NoCPU)},
+	{id: BusyMachine, severity: Limit, threshold: 0.30, group: limits, weight: plainly, measure: busyMachine},
+	{id: StacksUnknown, severity: Limit, threshold: 0.10, group: limits, weight: plainly, measure: stacksUnknown},
+	{id: Printing, severity: Warning, threshold: 100, unit: PerSecond, group: timeSpent, weight: plainly, measure: printing},
+	{id: MemoryPressure, severity: Warning, threshold: 0.95, unit: Fullness, group: hazard, weight: 0.5, measure: memoryPressure},
+	{id: Swapping, severity: Warning, threshold: 64 << 20, unit: Bytes, group: hazard, weight: 1, measure: swapping},
+	{id: SlowStartUp, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(nil, StartUp)},
+	{id: SlowExit, severity: Info, threshold: 0.10, group: timeSpent, weight: plainly, measure: hostRule(nil, Exit)},
 }
 
 // hostRule measures the main thread's time with some causes, for programs that GPUs
@@ -326,12 +326,7 @@ func awaiting(_ *evidence, a account, m *measured) {
 	}
 }
 
-// lossWeight is how much more a wait counts that serves no purpose than work of
-// the same length.
-const lossWeight = 2
-
 func noFreeCPU(e *evidence, a account, m *measured) {
-	m.rank *= lossWeight
 	m.Cores, m.CoreLimit = e.company.cores([]Interval{{0, e.rec.Duration}})
 	const mostly = 0.8
 	if m.CoreLimit > 1 && m.Cores >= mostly*m.CoreLimit {
@@ -401,14 +396,13 @@ func stacksUnknown(e *evidence) measured {
 		return nothing
 	}
 	f.Value = float64(f.Time) / float64(e.rec.Duration) // of the target, whoever explains it
-	return measured{Finding: f, low: f.Value, rank: f.Value}
+	return measured{Finding: f, low: f.Value, lost: f.Value}
 }
 
 // gilContention holds with and without GPU: the thread that feeds it waits too.
 func gilContention(e *evidence) measured {
 	a := e.accountOf(only(GIL))
 	m := e.of(a.finding())
-	m.rank *= lossWeight
 	m.Actors = e.company.holdersDuring(a.where)
 	m.Advice = AvoidGIL
 	return m
@@ -446,7 +440,7 @@ func threadsTakeTurns(e *evidence) measured {
 	f.Actors = e.company.threadsDuring(a.where)
 	f.Cores, f.CoreLimit = e.company.cores(a.where)
 	f.Advice = AvoidGIL
-	return measured{Finding: f, low: f.Value, rank: 1.2 * e.share(a.total)} // says more than that they were waited for
+	return measured{Finding: f, low: f.Value, lost: e.share(a.total)}
 }
 
 // minMessages keeps a short burst of output from counting as printing a lot.
@@ -463,7 +457,7 @@ func printing(e *evidence) measured {
 	})
 	f.Cost = f.Time
 	f.Value = float64(out.Messages) / e.rec.Duration.Seconds()
-	return measured{Finding: f, low: f.Value, rank: max(e.share(f.Time), 0.25)}
+	return measured{Finding: f, low: f.Value, lost: e.share(f.Time)}
 }
 
 // stackTime sums the main thread's time under frames that fit, with the place that
@@ -510,7 +504,7 @@ func memoryPressure(e *evidence) measured {
 			f.Value, f.Name = s, memory.name
 		}
 	}
-	return measured{Finding: f, low: f.Value, rank: 0.15}
+	return measured{Finding: f, low: f.Value, lost: f.Value}
 }
 
 // swapping measures by how much swap grew: memory that lies there from before is
@@ -521,5 +515,5 @@ func swapping(e *evidence) measured {
 		return nothing
 	}
 	grown := t.Peak - t.Points[0].Value
-	return measured{Finding: Finding{Value: grown, Bytes: int64(grown), Advice: LessMemory, Cores: math.NaN()}, low: grown, rank: 0.5}
+	return measured{Finding: Finding{Value: grown, Bytes: int64(grown), Advice: LessMemory, Cores: math.NaN()}, low: grown, lost: 1}
 }

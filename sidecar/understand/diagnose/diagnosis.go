@@ -27,6 +27,7 @@ type Diagnosis struct {
 	Idle     *Idle     // nil when no device's activity is known
 	Steps    []Step    // of each process in order of time: first those of the one whose steps lead, then those of the other ranks
 	Ranks    []Rank    // by rank; empty where the recording has none
+	Leading  int       // of a launcher: its first rank's process, whose main thread is told of in place of the target's; else 0, the target
 	Regions  []Region  // of the marks of kind "region", most total time first
 }
 

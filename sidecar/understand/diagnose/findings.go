@@ -10,13 +10,15 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/understand/straggler"
 )
 
-// rule is one finding as data: what is measured, and from which figure on it is
-// worth saying.
+// rule is one finding as data: what is measured, from which figure on it is worth
+// saying, and what it comes before.
 type rule struct {
 	id        FindingID
 	severity  Severity
 	unit      Unit // zero: Share
 	threshold float64
+	group     findingGroup
+	weight    float64 // of the share of time that measure finds lost, beside other rules of the group
 	measure   func(e *evidence) measured
 }
 
@@ -26,9 +28,9 @@ type measured struct {
 	// low is compared with the threshold: a finding claims no more than its lower
 	// bound. NaN = not known.
 	low float64
-	// rank orders findings, the main one first: by and large the share of the
-	// recording that the finding explains.
-	rank float64
+	// lost is the share of the subject's wall time that the finding is about, 0..1. Of a
+	// hazard, for which that is not known, it is how much of a limit is used.
+	lost float64
 }
 
 var nothing = measured{low: math.NaN()}
@@ -36,7 +38,7 @@ var nothing = measured{low: math.NaN()}
 // of makes a finding about a share of the recording that is known exactly.
 func (e *evidence) of(f Finding) measured {
 	f.Value = e.share(f.Time)
-	return measured{Finding: f, low: f.Value, rank: f.Value}
+	return measured{Finding: f, low: f.Value, lost: f.Value}
 }
 
 // rules for programs that use a GPU come first, then those for any program.
@@ -48,7 +50,7 @@ func findings(e *evidence) []Finding {
 		return nil // nothing has a share of it
 	}
 	few := tooFew(e.rec) != nil
-	var list []measured
+	var list []ranked
 	for _, r := range rules {
 		if few && r.severity != Limit {
 			continue
@@ -65,11 +67,9 @@ func findings(e *evidence) []Finding {
 		}
 		m.Severity, m.Threshold, m.Unit = r.severity, r.threshold, cmp.Or(r.unit, Share)
 		m.Evidence = keepLongest(merged(m.Evidence), maxEvidence)
-		list = append(list, m)
+		list = append(list, ranked{m.Finding, r.group, r.weight * m.lost})
 	}
-	slices.SortStableFunc(list, func(a, b measured) int {
-		return cmp.Or(cmp.Compare(btoi(a.Severity == Limit), btoi(b.Severity == Limit)), cmp.Compare(b.rank, a.rank))
-	})
+	slices.SortStableFunc(list, compareRanked)
 	out := make([]Finding, len(list))
 	for i, m := range list {
 		out[i] = m.Finding
@@ -96,13 +96,6 @@ func isOfThread(id FindingID) bool {
 		return false
 	}
 	return slices.ContainsFunc(cpuRules, func(r rule) bool { return r.id == id }) || id == Computing || id == NoLineStandsOut
-}
-
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // fewSamples is the number below which shares of time are guesses.
@@ -154,11 +147,10 @@ type evidence struct {
 // whole is what the thread's time is a part of: the recording, of a launcher the life of the
 // rank by which it is explained.
 func (e *evidence) whole() timeline.Nanos {
-	p := e.leading()
-	if p == nil {
+	if e.leading() == nil {
 		return e.rec.Duration
 	}
-	return cmp.Or(min(p.End, e.rec.Duration), e.rec.Duration) - max(p.Start, 0)
+	return e.stacks.lifeOfProcess(e.thread.Process).Nanos()
 }
 
 func (e *evidence) share(n timeline.Nanos) float64 { return float64(n) / float64(max(e.whole(), 1)) }

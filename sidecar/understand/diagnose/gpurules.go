@@ -10,20 +10,27 @@ import (
 
 // gpuRules need a GPU the program used, or could have used.
 var gpuRules = slices.Concat([]rule{
-	{id: GPULost, severity: Limit, measure: lost},
-	{id: GPUIdleUndecided, severity: Warning, threshold: 0.10, measure: undecided},
+	{id: GPULost, severity: Limit, group: limits, weight: plainly, measure: lost},
+	{id: GPUIdleUndecided, severity: Warning, threshold: 0.10, group: undecided, weight: plainly, measure: undecidedIdle},
 }, idleRules(), []rule{
-	{id: SyncInLoop, severity: Warning, threshold: 0.05, measure: syncInLoop},
-	{id: HostDeviceCopies, severity: Warning, threshold: 0.08, measure: copies},
-	{id: SomeGPUsIdle, severity: Warning, threshold: 0.40, measure: someIdle},
-	{id: GPUMemoryNearFull, severity: Warning, threshold: 0.92, unit: Fullness, measure: memoryNearFull},
-	{id: GPUMemoryCollectives, severity: Warning, threshold: 0.92, unit: Fullness, measure: memoryAndCollectives},
-	{id: GPUThrottled, severity: Warning, threshold: 0.05, measure: throttled(false)},
-	{id: GPUPowerCapped, severity: Info, threshold: 0.25, measure: throttled(true)},
-	{id: GPUUnused, severity: Warning, threshold: 0.50, measure: unused},
-	{id: GPUBusy, severity: Info, threshold: 0.85, measure: gpuBusy},
-	{id: GPUIdle, severity: Info, threshold: 0.20, measure: gpuIdle},
+	{id: SyncInLoop, severity: Warning, threshold: 0.05, group: timeSpent, weight: partly, measure: syncInLoop},
+	{id: HostDeviceCopies, severity: Warning, threshold: 0.08, group: timeSpent, weight: partly, measure: copies},
+	{id: SomeGPUsIdle, severity: Warning, threshold: 0.40, group: timeSpent, weight: plainly, measure: someIdle},
+	{id: GPUMemoryNearFull, severity: Warning, threshold: 0.92, unit: Fullness, group: hazard, weight: 0.4, measure: memoryNearFull},
+	{id: GPUMemoryCollectives, severity: Warning, threshold: 0.92, unit: Fullness, group: timeSpent, weight: partly, measure: memoryAndCollectives},
+	{id: GPUThrottled, severity: Warning, threshold: 0.05, group: timeSpent, weight: slower, measure: throttled(false)},
+	{id: GPUPowerCapped, severity: Info, threshold: 0.25, group: hazard, weight: 0.1, measure: throttled(true)},
+	{id: GPUUnused, severity: Warning, threshold: 0.50, group: timeSpent, weight: wasted, measure: unused},
+	{id: GPUBusy, severity: Info, threshold: 0.85, group: timeSpent, weight: atWork, measure: gpuBusy},
+	{id: GPUIdle, severity: Info, threshold: 0.20, group: timeSpent, weight: inSum, measure: gpuIdle},
 })
+
+// Weights of single rules.
+const (
+	slower = 0.15 // by how much a hot device is slower: all of the time comes before that it was busy, and after a sixth that it was idle
+	atWork = 0.12 // a busy device is what one wants: all that a GPU waited for comes first
+	inSum  = 0.01 // the sum of what other findings have kinds for; the first where none stands out
+)
 
 // idleKinds are the kinds of cause a GPU waits for, each a finding of its own.
 var idleKinds = []struct {
@@ -58,7 +65,7 @@ var idleAdvice = map[Cause]Advice{
 func idleRules() []rule {
 	var list []rule
 	for _, k := range idleKinds {
-		list = append(list, rule{id: k.id, severity: k.severity, threshold: k.threshold, measure: func(e *evidence) measured { return e.idleOfKind(k.kind) }})
+		list = append(list, rule{id: k.id, severity: k.severity, threshold: k.threshold, group: timeSpent, weight: plainly, measure: func(e *evidence) measured { return e.idleOfKind(k.kind) }})
 	}
 	return list
 }
@@ -78,7 +85,7 @@ func (e *evidence) idleOfKind(kind Kind) measured {
 	f := Finding{Devices: e.usedDevices(), Cost: k.Nanos, Value: e.share(k.Nanos), Cores: math.NaN()}
 	f.explain(k)
 	f.Evidence = e.idleEvidence(f)
-	return measured{Finding: f, low: e.share(k.Low), rank: f.Value}
+	return measured{Finding: f, low: e.share(k.Low), lost: f.Value}
 }
 
 // idleEvidence is where a finding's kind of cause, or its cause, left devices idle.
@@ -123,9 +130,9 @@ func (k *KindIdle) advice() Advice {
 	return advice
 }
 
-// undecided holds where the kind of cause with most idle time is not surely the
+// undecidedIdle holds where the kind of cause with most idle time is not surely the
 // one with most: others reach its lower bound.
-func undecided(e *evidence) measured {
+func undecidedIdle(e *evidence) measured {
 	n := timeline.Nanos(len(e.used()))
 	if n == 0 {
 		return nothing
@@ -142,7 +149,7 @@ func undecided(e *evidence) measured {
 		a.Share = float64(k.Nanos) / float64(max(e.diagnosis.Idle.Total, 1))
 		f.Alternatives = append(f.Alternatives, a)
 	}
-	return measured{Finding: f, low: f.Value, rank: 2} // nothing else may claim to be the first cause
+	return measured{Finding: f, low: f.Value, lost: f.Value}
 }
 
 // alternative tells a kind by its one cause and line where it has such.
@@ -175,11 +182,7 @@ func syncInLoop(e *evidence) measured {
 	m.Against, m.Count, m.Advice = idle, int64(a.visits), SyncLess
 	most, saved := e.idleAtMost(Synchronisation), e.idleAtMost(Synchronisation, Launching, Host)
 	m.Cost = min(a.total, saved, timeline.Nanos(idle*float64(e.rec.Duration)))
-	m.rank = e.share(min(a.total, most)) / 2 // what the GPU was idle for comes first
-	n := timeline.Nanos(len(e.used()))
-	if slices.ContainsFunc(e.diagnosis.Idle.Kinds, func(k KindIdle) bool { return k.Low/n > most }) {
-		m.rank = 0 // something else surely costs more
-	}
+	m.lost = e.share(min(a.total, most))
 	return m
 }
 
@@ -202,7 +205,6 @@ func copies(e *evidence) measured {
 	}
 	m := e.of(a.finding())
 	m.Advice = CopyAsync
-	m.rank /= 2
 	return m
 }
 
@@ -274,7 +276,7 @@ func someIdle(e *evidence) measured {
 	f.Value = e.share(sum) / float64(len(f.Devices))
 	f.Peer = busiest.index
 	f.Cost, f.Time = gap, gap
-	return measured{Finding: f, low: e.share(gap), rank: e.share(gap)}
+	return measured{Finding: f, low: e.share(gap), lost: e.share(gap)}
 }
 
 // holds tells whether a process of the target is on the device.
@@ -305,7 +307,7 @@ func (e *evidence) fullest() (index int, share float64) {
 func memoryNearFull(e *evidence) measured {
 	index, share := e.fullest()
 	f := Finding{Value: share, Devices: []int{index}, Advice: SmallerBatch, Cores: math.NaN()}
-	return measured{Finding: f, low: share, rank: 0.05}
+	return measured{Finding: f, low: share, lost: share}
 }
 
 func memoryAndCollectives(e *evidence) measured {
@@ -316,7 +318,7 @@ func memoryAndCollectives(e *evidence) measured {
 	}
 	f := a.finding()
 	f.Value, f.Devices, f.Advice = share, []int{index}, LeaveRoom
-	return measured{Finding: f, low: share, rank: e.share(a.total) / 2}
+	return measured{Finding: f, low: share, lost: e.share(a.total)}
 }
 
 // throttled measures how long devices ran slower than they could, by heat or
@@ -324,9 +326,8 @@ func memoryAndCollectives(e *evidence) measured {
 func throttled(capOnly bool) func(*evidence) measured {
 	return func(e *evidence) measured {
 		f := Finding{Advice: CheckCooling, Cores: math.NaN()}
-		weight := heatWeight
 		if capOnly {
-			f.Advice, weight = PowerLimitIsNormal, 0
+			f.Advice = PowerLimitIsNormal
 		}
 		for _, g := range e.rec.GPUs {
 			t := e.gpuTrack(g.Index, "throttle")
@@ -351,13 +352,9 @@ func throttled(capOnly bool) func(*evidence) measured {
 		if len(f.Devices) == 0 {
 			return nothing
 		}
-		return measured{Finding: f, low: f.Value, rank: 0.05 + weight*f.Value}
+		return measured{Finding: f, low: f.Value, lost: f.Value}
 	}
 }
-
-// heatWeight makes a device that ran hot all the time come before that it was busy,
-// and after a fifth of the time that it was idle.
-const heatWeight = 0.1
 
 // frameworks are the libraries whose use suggests that a GPU would help.
 var frameworks = []string{"/site-packages/torch/", "/dist-packages/torch/", "/site-packages/tensorflow/", "/site-packages/jax/", "/site-packages/keras/"}
@@ -390,9 +387,7 @@ func unused(e *evidence) measured {
 	if len(e.rec.GPUs) > 0 {
 		f.Name = e.rec.GPUs[0].Name
 	}
-	m := e.of(f)
-	m.rank *= lossWeight
-	return m
+	return e.of(f)
 }
 
 func gpuBusy(e *evidence) measured {
@@ -405,7 +400,7 @@ func gpuBusy(e *evidence) measured {
 		f.Value += e.share(d.time.Busy) / float64(len(used))
 		f.Devices = append(f.Devices, d.index)
 	}
-	return measured{Finding: f, low: f.Value, rank: 0.12}
+	return measured{Finding: f, low: f.Value, lost: f.Value}
 }
 
 // gpuIdle is the main finding where no kind of cause stands out. It tells the kind with
@@ -423,5 +418,5 @@ func gpuIdle(e *evidence) measured {
 		f.Evidence = e.idleEvidence(f)
 	}
 	f.Time, f.Low, f.High, f.Cost, f.Parts = idle, idle, idle, idle, nil
-	return measured{Finding: f, low: f.Value, rank: 0.01}
+	return measured{Finding: f, low: f.Value, lost: f.Value}
 }

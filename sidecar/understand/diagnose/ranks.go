@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -92,24 +93,37 @@ func (s *stacks) rankLane(t *timeline.Thread, process, number int) straggler.Lan
 }
 
 // leadingRank is the main thread by which a launcher is explained: that of its first rank.
-// It is nil for a target that ran code of the user's own, is a rank itself, or whose ranks
-// are known for a small part of the recording only. The threads are those of ranks.
+// It is nil for a cell and for a target that is a rank itself, that ran code of the user's own
+// without waiting meanwhile for most of the recording, or whose ranks are known for a small
+// part of it only. The threads are those of ranks.
 func (s *stacks) leadingRank(threads []*timeline.Thread) *timeline.Thread {
 	if len(threads) == 0 || threads[0].Process <= 0 || float64(seen(threads[0])) < trained*float64(s.rec.Duration) || s.rec.Target.Cell != nil {
 		return nil
 	}
+	ranOwn, waited := false, timeline.Nanos(0)
+	life := []Interval{s.lifeOfProcess(threads[0].Process)}
 	for i := range s.rec.Threads {
 		t := &s.rec.Threads[i]
 		if t.Process != 0 {
 			continue
 		}
 		for _, span := range t.Spans {
-			if s.ownest(s.stack(span.Node)) >= 0 {
-				return nil
+			ranOwn = ranOwn || s.ownest(s.stack(span.Node)) >= 0
+			if t.Main && !span.State.Computes() {
+				overlap(life, span.Start, span.End, func(_ int, part timeline.Nanos) { waited += part })
 			}
 		}
 	}
+	if ranOwn && float64(waited) < mostShare*float64(s.rec.Duration) {
+		return nil
+	}
 	return threads[0]
+}
+
+// lifeOfProcess is the part of the recording in which a process lived.
+func (s *stacks) lifeOfProcess(index int) Interval {
+	p := &s.rec.Processes[index]
+	return Interval{max(p.Start, 0), cmp.Or(min(p.End, s.rec.Duration), s.rec.Duration)}
 }
 
 // ranksOf sums up what the ranks did, and tells their lanes the steps.
@@ -148,9 +162,9 @@ func findStraggler(e *evidence) measured {
 		return nothing
 	}
 	f := StragglerFinding(e.lanes, found)
-	m := measured{Finding: f, low: f.Value, rank: e.share(f.Time)}
+	m := measured{Finding: f, low: f.Value, lost: e.share(f.Time)}
 	if e.share(timeline.Nanos(found.Of)) >= trained {
-		m.rank++ // what a launcher does meanwhile is of no concern
+		m.lost = f.Value // of the time in which all ranks trained: what they do to get there is done once
 	}
 	return m
 }

@@ -35,7 +35,9 @@ func (o Options) Run(rec *timeline.Recording) Diagnosis {
 	used := slices.DeleteFunc(slices.Clone(devices), func(dev *device) bool { return !dev.time.Used || len(dev.windows) == 0 })
 	s.device = len(used) > 0
 	lanes, threads := s.rankLanes()
-	s.leader = s.leadingRank(threads)
+	if s.leader = s.leadingRank(threads); s.leader != nil {
+		d.Leading = s.leader.Process
+	}
 	for _, dev := range used {
 		dev.divide(s, o.Quick)
 	}

@@ -172,6 +172,9 @@ func (c *checker) places() {
 		c.index("targets.host", t.Host, len(d.Hosts))
 		c.index("targets.process", t.Process, len(d.Processes))
 		c.index("targets.program", t.Runs(), len(d.Processes))
+		if t.Leading != nil {
+			c.index("targets.leading", *t.Leading, len(d.Processes))
+		}
 		c.instant("targets.start_ns", t.StartNS)
 		c.instant("targets.end_ns", t.EndNS)
 		c.amount("targets.thread_ns", t.ThreadNS)

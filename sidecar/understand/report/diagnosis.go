@@ -85,6 +85,9 @@ func (b *builder) diagnosis(d *diagnose.Diagnosis) map[place]int64 {
 	if d == nil {
 		return idle
 	}
+	if d.Leading > 0 {
+		b.doc.Targets[0].Leading = pointer(b.placed(d.Leading))
+	}
 	if d.Idle != nil {
 		b.doc.Idle = b.idle(d)
 		for _, l := range d.Idle.Lines {

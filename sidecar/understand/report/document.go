@@ -113,7 +113,10 @@ type Target struct {
 	Process int        `json:"process"` // its root
 	// Program is the process whose code is told, where the root only starts it: a shell
 	// script, uv, a launcher. nil: the root.
-	Program       *int     `json:"program,omitempty"`
+	Program *int `json:"program,omitempty"`
+	// Leading is the first rank's process of a launcher that is explained by it. nil: the
+	// target is not explained by a rank.
+	Leading       *int     `json:"leading,omitempty"`
 	Rank          *int     `json:"rank"`
 	LocalRank     *int     `json:"local_rank"`
 	WorldSize     *int     `json:"world_size"`

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
 )
 
 // family is a cell with two loader workers, of which the second got the pid of the first, and a command.
@@ -119,5 +120,32 @@ func TestALauncherHasTheStacksOfWhatItStarts(t *testing.T) {
 	}
 	if len(r.Notes) != 0 || len(r.Gaps) != 1 {
 		t.Errorf("notes %+v, gaps %+v: that the launcher ran no Python is no news", r.Notes, r.Gaps)
+	}
+}
+
+// The flame chart and the headline are those of one process: of a launcher with code of its own
+// that waits for its ranks, of the first of them.
+func TestTheFlameChartIsThatOfTheRankThatIsToldOf(t *testing.T) {
+	b := timeline.NewBuilder(timeline.Options{Origin: 1})
+	b.Describe(func(r *timeline.Recording) {
+		r.Target = timeline.Target{PID: 1, Argv: []string{"train.py"}}
+		r.Processes = []timeline.Process{{PID: 1, ParentIndex: -1, Role: timeline.RoleScript, Command: "python"}}
+		for rank := range 2 {
+			r.Processes = append(r.Processes, timeline.Process{PID: 2 + rank, Parent: 1, Role: timeline.RoleRank, Rank: &rank, Number: &rank})
+		}
+	})
+	module := b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "<module>", File: "/w/train.py", Line: 9, FirstLine: 1}))
+	train := b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "train", File: "/w/train.py", Line: 4, FirstLine: 2}))
+	launcher := b.Thread(timeline.Thread{PID: 1, NativeID: 1, Name: "MainThread", Main: true, RunsCell: true, OnCPU: -1})
+	b.Set(launcher, 0, module, timeline.StatePython, false)
+	b.Set(launcher, second, module, timeline.StateWaiting, false)
+	for rank := range 2 {
+		b.Set(b.Thread(timeline.Thread{PID: 2 + rank, Process: 1 + rank, NativeID: 2 + rank, Name: "MainThread", Main: true, OnCPU: -1}), second, train, timeline.StatePython, false)
+	}
+	rec := b.Snapshot(10 * second)
+	d := diagnose.Run(rec)
+	r := build(t, rec, &d, Options{})
+	if leading := r.Target().Leading; leading == nil || *leading != 1 || r.Threads[r.MainThread()].Process != 1 || !strings.HasPrefix(r.Headline.Text, "Rank 0: ") {
+		t.Errorf("the flame chart is of process %d, the headline %q", r.Threads[r.MainThread()].Process, r.Headline.Text)
 	}
 }

@@ -90,12 +90,11 @@ func (v *View) MainThread() int {
 	return best
 }
 
-// leadingRank is the rank that the headline is about, else the first one, of a target that
-// only launched it and ran no code of the user's own; nil for other targets. The first is
-// known for a tenth of the recording, as the diagnosis has it.
+// leadingRank is the rank that the headline is about, else the first one, of a launcher that
+// is explained by its ranks; nil for other targets.
 func (v *View) leadingRank() *Rank {
-	t := v.Target()
-	if len(v.Ranks) == 0 || t.Cell != nil || t.ThreadNS != t.NoLineNS || v.Ranks[0].Process == t.Process || v.Ranks[0].KnownNS < v.DurationNS/10 {
+	leading := v.Target().Leading
+	if leading == nil {
 		return nil
 	}
 	if f := v.MainFinding(); f != nil {
@@ -105,7 +104,10 @@ func (v *View) leadingRank() *Rank {
 			}
 		}
 	}
-	return &v.Ranks[0]
+	if i := slices.IndexFunc(v.Ranks, func(r Rank) bool { return r.Process == *leading }); i >= 0 {
+		return &v.Ranks[i]
+	}
+	return nil
 }
 
 // Parent is a node's caller; node 0 is the empty stack.
