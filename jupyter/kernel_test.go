@@ -2,7 +2,9 @@ package jupyter
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log"
 	"os"
@@ -21,6 +23,8 @@ type kernel struct {
 	file  string
 	shell zmq4.Socket
 	sign  signer
+	// welcomes: it is ipykernel 7 or later.
+	welcomes bool
 }
 
 // kernelPython finds a Python with ipykernel: the one named by
@@ -42,6 +46,7 @@ func startKernel(t *testing.T, transport string) *kernel {
 	python := kernelPython(t)
 	dir := t.TempDir()
 	k := &kernel{file: filepath.Join(dir, "kernel-test.json")}
+	k.welcomes = exec.Command(python, "-c", "import ipykernel; assert ipykernel.version_info >= (7,)").Run() == nil
 	ip := "127.0.0.1"
 	if transport == "ipc" {
 		ip = filepath.Join(dir, "k")
@@ -96,4 +101,39 @@ func (k *kernel) run(t *testing.T, code string, silent bool) string {
 		t.Fatal(err)
 	}
 	return h.MsgID
+}
+
+// encode writes a message's frames.
+func (s signer) encode(m Message) ([][]byte, error) {
+	header, err := json.Marshal(m.Header)
+	if err != nil {
+		return nil, fmt.Errorf("header: %w", err)
+	}
+	parent := []byte("{}")
+	if m.Parent != (Header{}) {
+		if parent, err = json.Marshal(m.Parent); err != nil {
+			return nil, fmt.Errorf("parent header: %w", err)
+		}
+	}
+	parts := [][]byte{header, parent, orEmpty(m.Metadata), orEmpty(m.Content)}
+	frames := append([][]byte{}, m.Identities...)
+	frames = append(frames, delimiter, s.sign(parts))
+	frames = append(frames, parts...)
+	return append(frames, m.Buffers...), nil
+}
+
+func orEmpty(part json.RawMessage) []byte {
+	if len(part) == 0 {
+		return []byte("{}")
+	}
+	return part
+}
+
+// newHeader names a message of a front end; ids are random, so no message repeats a
+// signature, at which ipykernel raises.
+func newHeader(session, msgType string) Header {
+	return Header{
+		MsgID: rand.Text(), MsgType: msgType, Session: session, Username: "test",
+		Date: time.Now().UTC().Format("2006-01-02T15:04:05.000000Z"), Version: "5.3",
+	}
 }

@@ -2,9 +2,9 @@ package jupyter
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"log"
 	"sync"
@@ -60,11 +60,11 @@ var quiet = zmq4.WithLogger(log.New(io.Discard, "", 0))
 type Observer struct {
 	connection Connection
 	sign       signer
-	session    string // of our own requests
 	events     chan Event
-	ready      chan struct{} // closed once IOPub is known to reach us
+	connected  chan struct{}
+	ready      chan struct{}
 
-	isReady sync.Once
+	isConnected, isReady sync.Once
 
 	mu       sync.Mutex
 	cells    map[string]*cell
@@ -88,11 +88,10 @@ func Observe(ctx context.Context, c Connection) (*Observer, error) {
 		return nil, err
 	}
 	o := &Observer{
-		connection: c, sign: sign, session: newHeader("", "").MsgID,
-		events: make(chan Event, 1024), ready: make(chan struct{}),
-		cells: make(map[string]*cell),
+		connection: c, sign: sign, events: make(chan Event, 1024),
+		connected: make(chan struct{}), ready: make(chan struct{}), cells: make(map[string]*cell),
 	}
-	go o.follow(ctx, c)
+	go o.follow(ctx)
 	return o, nil
 }
 
@@ -100,15 +99,13 @@ func Observe(ctx context.Context, c Connection) (*Observer, error) {
 // behind misses some; output is counted all the same.
 func (o *Observer) Events() <-chan Event { return o.events }
 
-// Ready waits until messages of the kernel are known to arrive.
-func (o *Observer) Ready(ctx context.Context) error {
-	select {
-	case <-o.ready:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("the kernel did not answer on IOPub: %w", ctx.Err())
-	}
-}
+// Connected is closed once the kernel's address has answered as IOPub does. Its messages
+// are on their way from then on: ZeroMQ answers by itself, whatever the kernel is doing.
+func (o *Observer) Connected() <-chan struct{} { return o.connected }
+
+// Ready is closed once a message of the kernel has arrived: its welcome, which ipykernel sends
+// from version 7 on, else the first that it sends to everybody.
+func (o *Observer) Ready() <-chan struct{} { return o.ready }
 
 // OtherKey tells whether messages came that the key of the connection file did not sign.
 func (o *Observer) OtherKey() bool {
@@ -134,14 +131,12 @@ func (o *Observer) Output(msgID string) (out Output, ok bool) {
 // follow reads IOPub until ctx ends, on a new connection whenever one broke.
 // zmq4's own reconnection is not used: it tells of the loss only when the peer
 // is back.
-func (o *Observer) follow(ctx context.Context, c Connection) {
+func (o *Observer) follow(ctx context.Context) {
 	defer close(o.events)
-	for first := true; ctx.Err() == nil; first = false {
+	for ctx.Err() == nil {
 		iopub := zmq4.NewSub(ctx, zmq4.WithDialerMaxRetries(-1), zmq4.WithDialerRetry(100*time.Millisecond), quiet)
-		if o.subscribe(iopub, c) == nil {
-			if first {
-				go o.knock(ctx, c)
-			}
+		if o.subscribe(iopub) == nil {
+			o.isConnected.Do(func() { close(o.connected) })
 			o.read(ctx, iopub)
 			o.emit(Event{Kind: Disconnected, At: time.Now()})
 		}
@@ -153,11 +148,17 @@ func (o *Observer) follow(ctx context.Context, c Connection) {
 	}
 }
 
-func (o *Observer) subscribe(iopub zmq4.Socket, c Connection) error {
-	if err := iopub.SetOption(zmq4.OptionSubscribe, ""); err != nil {
-		return err
+// subscribe takes all messages, and those of a topic that is ours alone: a kernel welcomes only
+// who subscribes to what nobody has yet (XPUB). Topics are sent in the order of their names, so
+// that the welcome says that all messages come.
+func (o *Observer) subscribe(iopub zmq4.Socket) error {
+	for _, topic := range []string{"", "omni_perf." + rand.Text()} {
+		if err := iopub.SetOption(zmq4.OptionSubscribe, topic); err != nil {
+			return err
+		}
 	}
-	return dial(func() error { return iopub.Dial(c.endpoint(c.IOPubPort)) }) // waits for the kernel as long as ctx lives
+	// It waits for the kernel as long as ctx lives.
+	return dial(func() error { return iopub.Dial(o.connection.endpoint(o.connection.IOPubPort)) })
 }
 
 func (o *Observer) read(ctx context.Context, iopub zmq4.Socket) {
@@ -167,33 +168,6 @@ func (o *Observer) read(ctx context.Context, iopub zmq4.Socket) {
 			return
 		}
 		o.take(msg.Frames)
-	}
-}
-
-// knock asks for kernel_info on the control channel, which answers while a cell
-// runs, until its busy or idle shows on IOPub: a fresh subscription gets no
-// other sign that it is in force.
-func (o *Observer) knock(ctx context.Context, c Connection) {
-	control := zmq4.NewDealer(ctx, zmq4.WithID(zmq4.SocketIdentity(o.session)), zmq4.WithDialerMaxRetries(-1), quiet)
-	defer control.Close()
-	if err := dial(func() error { return control.Dial(c.endpoint(c.ControlPort)) }); err != nil {
-		return
-	}
-	for {
-		frames, err := o.sign.encode(Message{Header: newHeader(o.session, "kernel_info_request")})
-		if err != nil {
-			return
-		}
-		if err := control.SendMulti(zmq4.NewMsgFrom(frames...)); err != nil {
-			return
-		}
-		select {
-		case <-o.ready:
-			return
-		case <-ctx.Done():
-			return
-		case <-time.After(500 * time.Millisecond):
-		}
 	}
 }
 
@@ -213,10 +187,7 @@ func (o *Observer) take(frames [][]byte) {
 		}
 		return
 	}
-	if m.Parent.Session == o.session { // answers to knock, one or several
-		o.isReady.Do(func() { close(o.ready) })
-		return
-	}
+	o.isReady.Do(func() { close(o.ready) })
 	switch m.Header.MsgType {
 	case "execute_input":
 		o.started(m)

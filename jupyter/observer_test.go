@@ -2,6 +2,9 @@ package jupyter
 
 import (
 	"context"
+	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 )
@@ -16,10 +19,17 @@ func observe(t *testing.T, k *kernel) *Observer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wait, stop := context.WithTimeout(ctx, patience)
-	defer stop()
-	if err := o.Ready(wait); err != nil {
-		t.Fatal(err)
+	select {
+	case <-o.Connected():
+	case <-time.After(patience):
+		t.Fatal("the kernel's IOPub does not answer")
+	}
+	select {
+	case <-o.Ready():
+	case <-time.After(time.Second): // ipykernel before 7 welcomes nobody
+		if k.welcomes {
+			t.Fatal("no welcome within a second")
+		}
 	}
 	return o
 }
@@ -96,4 +106,39 @@ func TestObserverTellsTheKernelsDeath(t *testing.T) {
 	next(t, o, CellStarted, id)
 	k.cmd.Process.Kill()
 	next(t, o, Disconnected, "")
+}
+
+// Of a cell that ran before the observer came only the end is seen.
+func TestTheEndOfACellThatRanBeforeIsTold(t *testing.T) {
+	k := startKernel(t, "tcp")
+	first := observe(t, k)
+	id := k.run(t, "import time; time.sleep(3); 1 / 0", false)
+	next(t, first, CellStarted, id)
+	late := observe(t, k)
+	if e := next(t, late, CellEnded, id); !e.Unseen || e.Subshell || e.Outcome != "error: ZeroDivisionError" {
+		t.Errorf("%+v, want its outcome, and that its start was not seen", e)
+	}
+	if e := next(t, first, CellEnded, id); e.Unseen {
+		t.Errorf("%+v, whose start was seen", e)
+	}
+}
+
+func TestAnObserverSendsNoRequest(t *testing.T) {
+	k := startKernel(t, "tcp")
+	file := filepath.Join(t.TempDir(), "seen")
+	k.run(t, `
+import random, ipykernel.kernelbase as base
+random.seed(0)
+state, received, set_parent = random.getstate(), [], base.Kernel.set_parent
+def note(self, ident, parent, *rest, **named):
+    received.append(parent["header"]["msg_type"])
+    return set_parent(self, ident, parent, *rest, **named)
+base.Kernel.set_parent = note`, false)
+	early, late := observe(t, k), observe(t, k)
+	last := k.run(t, fmt.Sprintf("open(%q, 'w').write(f'{received} {random.getstate() == state}')", file), false)
+	next(t, early, CellEnded, last)
+	next(t, late, CellEnded, last)
+	if seen, err := os.ReadFile(file); err != nil || string(seen) != "['execute_request'] True" {
+		t.Errorf("the kernel has seen %s, %v; want the test's own request only, and the state of random as it was", seen, err)
+	}
 }

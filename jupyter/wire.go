@@ -3,7 +3,6 @@ package jupyter
 import (
 	"bytes"
 	"crypto/hmac"
-	"crypto/rand"
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/hex"
@@ -12,7 +11,6 @@ import (
 	"fmt"
 	"hash"
 	"slices"
-	"time"
 )
 
 // delimiter separates routing frames from the message.
@@ -138,39 +136,4 @@ func readCut(frames [][]byte) (m Message, size int64, cut bool) {
 		_ = json.Unmarshal(frames[at+3], &m.Parent)
 	}
 	return m, size, cut
-}
-
-// encode writes a message's frames.
-func (s signer) encode(m Message) ([][]byte, error) {
-	header, err := json.Marshal(m.Header)
-	if err != nil {
-		return nil, fmt.Errorf("header: %w", err)
-	}
-	parent := []byte("{}")
-	if m.Parent != (Header{}) {
-		if parent, err = json.Marshal(m.Parent); err != nil {
-			return nil, fmt.Errorf("parent header: %w", err)
-		}
-	}
-	parts := [][]byte{header, parent, orEmpty(m.Metadata), orEmpty(m.Content)}
-	frames := append([][]byte{}, m.Identities...)
-	frames = append(frames, delimiter, s.sign(parts))
-	frames = append(frames, parts...)
-	return append(frames, m.Buffers...), nil
-}
-
-func orEmpty(part json.RawMessage) []byte {
-	if len(part) == 0 {
-		return []byte("{}")
-	}
-	return part
-}
-
-// newHeader names a message of ours; ids are random, so no message repeats a
-// signature, at which ipykernel raises.
-func newHeader(session, msgType string) Header {
-	return Header{
-		MsgID: rand.Text(), MsgType: msgType, Session: session, Username: "omni_perf",
-		Date: time.Now().UTC().Format("2006-01-02T15:04:05.000000Z"), Version: "5.3",
-	}
 }

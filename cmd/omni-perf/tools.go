@@ -96,6 +96,7 @@ func programTools(role timeline.Role, pid int) program.Tools {
 		Analyse:  profiler.Analyser(files, version),
 		Stack:    profiler.MainStack,
 		Follower: func() *live.Follower { return profiler.Follower(files) },
+		Cell:     profiler.NotebookCell,
 		Folder:   privateFolder,
 		Summary:  func(r *report.View) []byte { return []byte(chart.Text(r, 100)) },
 	}

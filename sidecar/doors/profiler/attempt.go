@@ -68,3 +68,15 @@ func MainStack(pid int) ([]timeline.Frame, error) {
 		time.Sleep(time.Millisecond)
 	}
 }
+
+// NotebookCell reads the cell that runs on a kernel's main thread, as IPython has it:
+// pystack.NotebookCell says what that is worth.
+func NotebookCell(pid int) (text string, executionCount int, err error) {
+	process, err := attach(pid, pystack.Options{})
+	if err != nil {
+		return "", 0, err
+	}
+	defer process.Close()
+	cell, err := process.NotebookCell()
+	return cell.Text, cell.ExecutionCount, err
+}

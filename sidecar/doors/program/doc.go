@@ -24,6 +24,9 @@ type Tools struct {
 	Analyse  func(*timeline.Recording) (*report.View, error)
 	// Stack reads the stack of a process's main thread once, root first.
 	Stack func(pid int) ([]timeline.Frame, error)
+	// Cell reads the cell that runs on a kernel's main thread from the kernel's memory, which
+	// may be of another moment than a stack that was read.
+	Cell func(pid int) (text string, executionCount int, err error)
 	// Follower makes who looks at one recording in progress; for an Audience.
 	Follower func() *live.Follower
 	// Folder makes a private folder for a socket, and tells the socket's path and what

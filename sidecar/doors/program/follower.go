@@ -27,10 +27,10 @@ type follower struct {
 	journal  *journal
 	names    func(code string) string
 	gone     <-chan struct{}
-	greeting chan greeting
-	shell    chan time.Time      // the shell channel has answered what was asked then
+	begun    bool                // that it is followed was said
+	refused  bool                // and that its messages cannot be read
+	glimpsed string              // file of a cell that ran at the last look though no start was seen
 	running  map[string]*watched // by msg_id
-	ended    time.Time           // when a cell was last seen to end
 	cut      []*watched
 	stop     context.CancelFunc // of the observer
 }
@@ -40,7 +40,7 @@ type follower struct {
 func attachKernel(ctx context.Context, tools func(pid int) Tools, pid, restarts int, file jupyter.ConnectionFile, o Options, j *journal) (*follower, error) {
 	k := &follower{
 		toolsOf: tools, options: o, file: file, pid: pid, restarts: restarts, journal: j,
-		greeting: make(chan greeting, 1), shell: make(chan time.Time, 8), running: make(map[string]*watched),
+		running: make(map[string]*watched),
 	}
 	ctx, k.stop = context.WithCancel(ctx)
 	var err error
@@ -52,13 +52,14 @@ func attachKernel(ctx context.Context, tools func(pid int) Tools, pid, restarts 
 	}
 	j.process(pid)
 	// A process that has just been started may yet become the kernel by exec: it is read when
-	// it answers. One that was there may hang: it is read first.
+	// its address answers. One that was there may hang: it is read first.
 	if restarts == 0 && k.read() == nil {
-		if err := k.meet(time.Now()); err != nil {
-			return k, err
+		if at, ok := k.position(); ok {
+			if err := k.meet(at); err != nil {
+				return k, err
+			}
 		}
 	}
-	go k.greet(ctx)
 	return k, nil
 }
 
@@ -102,7 +103,9 @@ func (k *follower) follow(ctx context.Context) error {
 	if k.restarts > 0 {
 		patience = startWait
 	}
+	answers, welcomed := k.observer.Connected(), k.observer.Ready()
 	silent := time.After(patience)
+	var unwelcome <-chan time.Time
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
@@ -125,15 +128,18 @@ func (k *follower) follow(ctx context.Context) error {
 				return err
 			}
 			return errEnded
-		case g := <-k.greeting:
-			silent = nil
-			err = k.greeted(g)
+		case <-answers:
+			answers, silent = nil, nil
+			unwelcome = time.After(welcomeWait)
+		case <-welcomed:
+			welcomed, unwelcome = nil, nil
+			err = k.begin(true)
+		case <-unwelcome:
+			err = k.begin(false)
 		case <-silent:
-			err = k.unanswered()
-		case at := <-k.shell:
-			err = k.endBefore(at)
+			err = k.unreadable()
 		case <-tick.C:
-			k.look(ctx)
+			err = k.look()
 		case e, ok := <-events:
 			if !ok {
 				return k.endAll("still running")
@@ -150,17 +156,14 @@ func (k *follower) follow(ctx context.Context) error {
 func (k *follower) take(e jupyter.Event) error {
 	switch e.Kind {
 	case jupyter.CellStarted:
-		if !e.Subshell { // the kernel's shell runs one cell at a time: the end of others was not seen
-			if err := k.endBefore(e.At); err != nil {
+		if id, _ := k.inShell(); id != "" && !e.Subshell { // the shell runs one at a time: the end was not seen
+			if err := k.end(id, id, ""); err != nil {
 				return err
 			}
 		}
 		cell := &timeline.Cell{ExecutionCount: e.ExecutionCount, File: k.names(e.Code), Text: e.Code}
-		return k.begin(e.MsgID, &watched{cell: cell, began: e.At, subshell: e.Subshell})
+		return k.record(e.MsgID, &watched{cell: cell, began: e.At, subshell: e.Subshell})
 	case jupyter.CellEnded:
-		if !e.Subshell {
-			k.ended = e.At
-		}
 		switch {
 		case k.running[e.MsgID] != nil:
 			return k.end(e.MsgID, e.MsgID, e.Outcome)
@@ -171,7 +174,7 @@ func (k *follower) take(e jupyter.Event) error {
 	return nil
 }
 
-func (k *follower) begin(id string, w *watched) error {
+func (k *follower) record(id string, w *watched) error {
 	spec := recorder.Spec{
 		ID: id, Interval: k.options.Interval, FigureInterval: k.options.FigureInterval, Children: k.options.Children,
 		Cell: w.cell, Sources: w.sources(),
@@ -215,18 +218,6 @@ func (k *follower) endAll(outcome string) error {
 	var errs []error
 	for id := range k.running {
 		errs = append(errs, k.end(id, id, outcome))
-	}
-	return errors.Join(errs...)
-}
-
-// endBefore ends the cells of the kernel's shell that began before an instant, of which it is
-// known that they had ended then, or have since; nobody said how.
-func (k *follower) endBefore(at time.Time) error {
-	var errs []error
-	for id, w := range k.running {
-		if !w.subshell && w.began.Before(at) {
-			errs = append(errs, k.end(id, id, ""))
-		}
 	}
 	return errors.Join(errs...)
 }

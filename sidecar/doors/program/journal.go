@@ -65,15 +65,6 @@ func (j *journal) add(restarts int, w *watched) (row int) {
 	return len(f.index.Cells) - 1
 }
 
-// rename takes over what became known of a cell.
-func (j *journal) rename(w *watched) {
-	if f := j.options.Folder; f != nil {
-		c := &f.index.Cells[w.row]
-		c.Number, c.Text = w.cell.ExecutionCount, w.cell.Text
-		j.write()
-	}
-}
-
 // tell takes over a cell's report, nil if there is none, and which of its files were written.
 func (j *journal) tell(w *watched, r *report.View, files []File, written []string, trouble error, running bool) {
 	f := j.options.Folder

@@ -12,15 +12,13 @@ import (
 )
 
 const (
-	// readyWait is how long a kernel may take to show on IOPub, and startWait one that
-	// has just been started, on a busy machine.
+	// readyWait is how long a kernel's address may take to answer, and startWait that of
+	// one that has just been started, on a busy machine.
 	readyWait = 10 * time.Second
 	startWait = 60 * time.Second
-	// historyWait is how long a kernel that answers may take to tell its last input.
-	historyWait = 3 * time.Second
-	// shellWait is how long an idle kernel may take to answer on its shell channel.
-	shellWait = time.Second
-	// lastWait is how long the last messages of a process that has ended, or of a cell, may take to come.
+	// welcomeWait is how long the welcome of a kernel that has answered may take.
+	welcomeWait = 2 * time.Second
+	// lastWait is how long the last messages of a process that has ended may take to come.
 	lastWait = time.Second
 )
 

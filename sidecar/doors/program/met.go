@@ -1,165 +1,137 @@
 package program
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"time"
 
-	"github.com/omni-perf/omni-perf/jupyter"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 )
 
-// A cell that runs when one comes tells nothing of itself: its beginning was on IOPub before,
-// its end will be. That it runs, and in which line, its stack tells; its text and number the
-// kernel's history, on the control channel, unless the cell keeps the interpreter to itself
-// (the GIL), as some that hang do. One that awaits is on no stack: the shell channel, which is
-// not answered meanwhile, tells of it.
+// A kernel is asked nothing: to answer, it would run code that its user did not ask for. What
+// it does is known from the messages that it sends to everybody (IOPub) and, for a cell whose
+// start was not seen, from its memory: that the cell runs, in which line, its text and its
+// number. One that awaits is on no stack and is found when it runs again.
 
-// met is the id of the recording of a cell that ran already. There is one at most: a kernel's
-// shell runs one cell at a time.
+// met is the id of the recording of a cell whose start was not seen. There is one at most: a
+// kernel's shell runs one cell at a time.
 const met = "met running"
 
 var metNote = timeline.Note{What: "cell", Reason: "it ran already when it was attached to; what it did before is not in this report"}
 
-// meet records the cell that is on the main thread's stack, if one is; it ran at an instant.
-func (k *follower) meet(ran time.Time) error {
-	at := k.position()
+// meet records the cell that is on the main thread's stack, if one is.
+func (k *follower) meet(at position) error {
 	if at.cell == "" {
 		return nil
 	}
 	fmt.Fprintf(k.options.Messages, "omni-perf: a cell runs already, in %v; it is recorded from now on\n", at)
-	return k.begin(met, &watched{cell: &timeline.Cell{File: at.cell}, began: ran, already: true})
+	cell := &timeline.Cell{File: at.cell}
+	if text, count, err := k.tools.Cell(k.pid); err == nil && k.names(text) == at.cell {
+		cell.Text, cell.ExecutionCount = text, count
+	}
+	return k.record(met, &watched{cell: cell, began: time.Now(), already: true})
 }
 
-func (k *follower) position() position {
-	if k.tools.Stack == nil {
-		return position{}
-	}
+// position is where the main thread is; false if that cannot be read now.
+func (k *follower) position() (position, bool) {
 	stack, err := k.tools.Stack(k.pid)
 	if err != nil {
-		return position{} // the recorder says it
+		return position{}, false // the recorder says it
 	}
-	return positionIn(stack, k.names(""))
+	return positionIn(stack, k.names("")), true
 }
 
-// greeting is what the kernel answered at first.
-type greeting struct {
-	input jupyter.Input // its last cell, which may run; zero: not known
-	asked time.Time     // when it was asked whether one runs
-	busy  bool          // it does not answer on its shell channel
-}
-
-// greet waits until the kernel's messages arrive, and asks what it is doing.
-func (k *follower) greet(ctx context.Context) {
-	if k.observer.Ready(ctx) != nil {
-		return
-	}
-	var g greeting
-	asking, stop := context.WithTimeout(ctx, historyWait)
-	g.input, _ = k.observer.LastInput(asking) // without it, the text is not known
-	stop()
-	g.asked = time.Now()
-	answered := make(chan error, 1)
-	go func() { answered <- k.observer.AwaitShell(ctx) }()
-	var err error
-	select {
-	case err = <-answered:
-		k.greeting <- g
-	case <-time.After(shellWait):
-		g.busy = true
-		k.greeting <- g
-		err = <-answered
-	}
-	if err == nil {
-		k.free(ctx, g.asked)
-	}
-}
-
-// ask finds out, in time, whether the cells that run now have ended.
-func (k *follower) ask(ctx context.Context) {
-	asked := time.Now()
-	go func() {
-		if k.observer.AwaitShell(ctx) == nil {
-			k.free(ctx, asked)
+// inShell is the cell of the kernel's shell that is recorded; empty: none is.
+func (k *follower) inShell() (id string, w *watched) {
+	for id, w := range k.running {
+		if !w.subshell {
+			return id, w
 		}
-	}()
+	}
+	return "", nil
 }
 
-// free tells that the shell channel has answered what was asked at an instant. What IOPub
-// says of the end of a cell, and of its outcome, goes first: it may be on its way.
-func (k *follower) free(ctx context.Context, asked time.Time) {
-	select {
-	case <-ctx.Done():
-		return
-	case <-time.After(lastWait):
+// lookForStart meets a cell whose start was not seen: it awaited when it was attached to, or
+// IOPub lost the message. The message may also be on its way, so that two looks have to agree.
+func (k *follower) lookForStart() error {
+	before := k.glimpsed
+	k.glimpsed = ""
+	if id, _ := k.inShell(); id != "" {
+		return nil
 	}
-	select {
-	case <-ctx.Done():
-	case k.shell <- asked:
+	at, ok := k.position()
+	if !ok || at.cell == "" {
+		return nil
 	}
+	if at.cell != before {
+		k.glimpsed = at.cell
+		return nil
+	}
+	return k.meet(at)
 }
 
-// greeted goes on when the kernel has answered.
-func (k *follower) greeted(g greeting) error {
+// mayAwait finds what a cell must have in it to await something.
+var mayAwait = regexp.MustCompile(`\b(await|async)\b`)
+
+// lookForEnd ends a cell that is not executed any more, although no message has said so: in a
+// flood of output IOPub loses some, and what was met may have ended before the connection was
+// made. The message may also be on its way, so that two looks have to agree.
+func (k *follower) lookForEnd() error {
+	id, w := k.inShell()
+	if id == "" || w.cell.Text == "" || mayAwait.MatchString(w.cell.Text) {
+		return nil
+	}
+	if out, _ := k.observer.Output(id); !out.AtLeast && !w.already {
+		return nil
+	}
+	at, ok := k.position()
+	if !ok {
+		return nil
+	}
+	if !at.idle && (at.cell == "" || at.cell == w.cell.File) {
+		w.absent = 0
+		return nil
+	}
+	if w.absent++; w.absent < 2 {
+		return nil
+	}
+	return k.end(id, id, "")
+}
+
+// begin says that the kernel is followed: its address has answered, and its welcome has
+// arrived, or none came in time.
+func (k *follower) begin(welcomed bool) error {
+	if k.begun {
+		return nil
+	}
+	if k.observer.OtherKey() {
+		return k.unreadable()
+	}
 	if k.recorder == nil {
 		if err := k.read(); err != nil {
 			return err
 		}
 	}
-	// What was told before it was asked counts as told.
-	for len(k.observer.Events()) > 0 {
-		if e, ok := <-k.observer.Events(); ok {
-			if err := k.take(e); err != nil {
-				return err
-			}
-		}
-	}
+	k.begun = true
 	if k.restarts > 0 && k.options.Audience == nil {
 		fmt.Fprintf(k.options.Messages, "omni-perf: the kernel was restarted; its results are %s from now on\n", k.options.Results.Files(cellSuffix(k.restarts, 1))[0].Path)
-	}
-	if err := k.settle(g); err != nil {
-		return err
 	}
 	k.journal.begin()
 	if k.options.Folder != nil {
 		fmt.Fprintf(k.options.Messages, "omni-perf: the cells are listed in %s\n", k.options.Folder.Page())
 	}
+	if !welcomed {
+		fmt.Fprint(k.options.Messages, "omni-perf: the kernel has sent nothing yet: before version 7 ipykernel sends nothing until a cell runs, and no kernel does while a cell holds the GIL; cells count from its first message on\n")
+	}
 	fmt.Fprintf(k.options.Messages, "omni-perf: following the cells of kernel %d; end with Ctrl-C\n", k.pid)
 	return nil
 }
 
-// settle brings together what was met and what the kernel says.
-func (k *follower) settle(g greeting) error {
-	busy := g.busy && !k.ended.After(g.asked)
-	if busy && len(k.running) == 0 {
-		if err := k.meetLate(g); err != nil {
-			return err
-		}
-	}
-	if w := k.running[met]; w != nil && k.names(g.input.Code) == w.cell.File {
-		w.cell.ExecutionCount, w.cell.Text = g.input.ExecutionCount, g.input.Code
-		k.journal.rename(w)
-	}
-	return nil
-}
-
-// meetLate records the cell that keeps the kernel busy, which was on no stack at first.
-func (k *follower) meetLate(g greeting) error {
-	ran := g.asked.Add(-time.Nanosecond)
-	switch at := k.position(); {
-	case at.cell != "":
-		return k.meet(ran)
-	case at.own || g.input.Code == "": // a callback of a widget's, say
-		return nil
-	}
-	fmt.Fprintf(k.options.Messages, "omni-perf: cell [%d] runs already and awaits something; it is recorded from now on\n", g.input.ExecutionCount)
-	return k.begin(met, &watched{cell: &timeline.Cell{File: k.names(g.input.Code)}, began: ran, already: true})
-}
-
-// unanswered is due when the kernel has not answered for a while.
-func (k *follower) unanswered() error {
-	why := fmt.Sprintf("the kernel (process %d) does not answer to the address and key of %s", k.pid, k.file.Path)
+// unreadable is due when the kernel's messages do not come, or cannot be read.
+func (k *follower) unreadable() error {
+	k.refused = true
+	why := fmt.Sprintf("the kernel (process %d) does not answer at the address in %s", k.pid, k.file.Path)
 	switch {
 	case isStopped(k.pid):
 		why = fmt.Sprintf("the kernel (process %d) is stopped; kill -CONT %d lets it go on", k.pid, k.pid)
@@ -174,6 +146,6 @@ func (k *follower) unanswered() error {
 		}
 		return errors.New(why)
 	}
-	fmt.Fprintf(k.options.Messages, "omni-perf: %s; maybe the cell that runs keeps the interpreter to itself. It is recorded all the same; end with Ctrl-C\n", why)
+	fmt.Fprintf(k.options.Messages, "omni-perf: %s. The cell that runs is recorded all the same; end with Ctrl-C\n", why)
 	return nil
 }

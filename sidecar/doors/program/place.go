@@ -3,6 +3,7 @@ package program
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
@@ -20,11 +21,19 @@ type position struct {
 	line     int
 	function string
 	own      bool // code of the user's own runs, which may be no cell's: a callback
+	idle     bool // the kernel's event loop runs and executes no cell: it is idle, or a cell awaits
 }
+
+// The event loop of a kernel, and ipykernel's method that it executes a cell in.
+const (
+	eventLoop = ".run_forever"
+	executes  = ".execute_request"
+)
 
 // positionIn reads a stack, root first. A cell is known by its name in ipykernel, or is
 // called as fixed.
 func positionIn(stack []timeline.Frame, fixed string) (p position) {
+	executing := false
 	for _, f := range stack {
 		owner := origin.ByName(f.File).Owner
 		if f.File == fixed {
@@ -32,6 +41,12 @@ func positionIn(stack []timeline.Frame, fixed string) (p position) {
 		}
 		if owner == origin.Cell && f.Function == moduleLevel && p.cell == "" {
 			p.cell = f.File
+		}
+		switch {
+		case strings.HasSuffix(f.Function, eventLoop) && !executing:
+			p.idle = true
+		case strings.HasSuffix(f.Function, executes):
+			p.idle, executing = false, true
 		}
 		if owner.Own() {
 			p.own, p.file, p.line, p.function = true, f.File, f.Line, f.Function

@@ -38,3 +38,26 @@ func TestWhereAKernelIs(t *testing.T) {
 		}
 	}
 }
+
+func TestAKernelThatExecutesNothingIsIdle(t *testing.T) {
+	frames := func(functions ...string) (stack []timeline.Frame) {
+		for _, function := range functions {
+			stack = append(stack, timeline.Frame{Function: function, File: "/x.py"})
+		}
+		return stack
+	}
+	for name, c := range map[string]struct {
+		stack []timeline.Frame
+		idle  bool
+	}{
+		"its loop waits":              {frames("BaseEventLoop.run_forever", "EpollSelector.select"), true},
+		"a cell runs":                 {frames("BaseEventLoop.run_forever", "Kernel.execute_request", "<module>"), false},
+		"a cell runs a loop":          {frames("BaseEventLoop.run_forever", "Kernel.execute_request", "BaseEventLoop.run_forever"), false},
+		"another greenlet has it all": {frames("Hub.run"), false},
+		"nothing is known":            {nil, false},
+	} {
+		if got := positionIn(c.stack, ""); got.idle != c.idle {
+			t.Errorf("%s: idle %v", name, got.idle)
+		}
+	}
+}

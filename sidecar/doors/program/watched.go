@@ -1,7 +1,7 @@
 package program
 
 import (
-	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -15,8 +15,8 @@ type watched struct {
 	began    time.Time
 	already  bool // it ran before it was watched
 	subshell bool
-	asked    bool // whether it still runs, on the shell channel
-	row      int  // in the journal
+	absent   int // for so many looks it was not on the kernel's stack
+	row      int // in the journal
 	next     time.Time
 	pause    time.Duration       // between reports while it runs
 	rec      *timeline.Recording // once it was cut short
@@ -69,16 +69,22 @@ func (k *follower) files(w *watched) []File {
 // long, up to partialEvery.
 const firstPause = 5 * time.Second
 
-// look reports on the cells that run, now and then, and asks about those whose end IOPub may
-// have lost.
-func (k *follower) look(ctx context.Context) {
+// look is due each second. It reports on the cells that run, now and then; finds out about a
+// cell that runs and whose start was not seen, and about the end of one that IOPub may have
+// lost, by the kernel's stack.
+func (k *follower) look() error {
 	k.showLive()
+	if !k.begun {
+		return nil
+	}
+	if k.observer.OtherKey() && !k.refused {
+		return k.unreadable()
+	}
+	if err := errors.Join(k.lookForStart(), k.lookForEnd()); err != nil {
+		return err
+	}
 	now := time.Now()
 	for id, w := range k.running {
-		if out, _ := k.observer.Output(id); out.AtLeast && !w.asked && !w.subshell {
-			w.asked = true
-			k.ask(ctx)
-		}
 		if now.Before(w.next) || k.options.Folder == nil {
 			continue
 		}
@@ -86,6 +92,7 @@ func (k *follower) look(ctx context.Context) {
 		w.pause = min(2*w.pause, partialEvery)
 		w.next = time.Now().Add(max(w.pause, time.Duration(float64(time.Since(now))/partialShare)))
 	}
+	return nil
 }
 
 // showLive shows the audience the cell that began last.

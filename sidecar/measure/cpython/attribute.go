@@ -99,3 +99,41 @@ func (o *Objects) value(keys, values uint64, name string) (uint64, error) {
 	}
 	return 0, errNoName
 }
+
+// PyCellObject.ob_ref (cpython/cellobject.h), and PyLongObject.long_value.ob_digit
+// (cpython/longintrepr.h): both begin behind the object's head, of a long behind lv_tag,
+// which is ob_size in 3.11. A digit has 30 bits.
+const (
+	cellContent = 16
+	longTag     = varSize
+	longDigit   = longTag + WordSize
+	digitBits   = 30
+)
+
+// Content returns what a cell holds, the variable of a function that inner functions use,
+// too; of any other object it returns the object.
+func (o *Objects) Content(object uint64) (uint64, error) {
+	if o.TypeName(object) != "cell" {
+		return object, nil
+	}
+	return ReadWord(o.mem, object+cellContent)
+}
+
+// SmallInt returns the value of an int object from 1 to 2**30 - 1; 0 for any other object.
+func (o *Objects) SmallInt(object uint64) (int, error) {
+	if object == 0 || o.TypeName(object) != "int" {
+		return 0, nil
+	}
+	var long [longDigit + 4 - longTag]byte
+	if err := ReadAt(o.mem, object+longTag, long[:]); err != nil {
+		return 0, err
+	}
+	oneDigit := uint64(1 << 3) // _PyLong_NON_SIZE_BITS; a sign of 0: positive
+	if o.layout.Version.Minor == 11 {
+		oneDigit = 1
+	}
+	if Word(long[:], 0) != oneDigit {
+		return 0, nil
+	}
+	return int(Half(long[:], longDigit-longTag) & (1<<digitBits - 1)), nil
+}

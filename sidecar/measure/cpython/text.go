@@ -44,17 +44,20 @@ func (o *Objects) str(addr uint64) (s str, err error) {
 }
 
 // Text returns a str object's text as valid UTF-8, cut to 1,024 characters.
-func (o *Objects) Text(addr uint64) (string, error) {
+func (o *Objects) Text(addr uint64) (string, error) { return o.TextUpTo(addr, maxNameChars) }
+
+// TextUpTo returns a str object's text as valid UTF-8, cut to a number of characters.
+func (o *Objects) TextUpTo(addr uint64, limit uint64) (string, error) {
 	s, err := o.str(addr)
 	if err != nil {
 		return "", err
 	}
-	raw := make([]byte, min(s.chars, maxNameChars)*uint64(s.kind))
+	raw := make([]byte, min(s.chars, limit)*uint64(s.kind))
 	if err := ReadAt(o.mem, addr+s.text, raw); err != nil {
 		return "", err
 	}
 	text := decodeChars(raw, s.kind)
-	if s.chars > maxNameChars {
+	if s.chars > limit {
 		text += "…"
 	}
 	return text, nil

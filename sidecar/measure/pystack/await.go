@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"slices"
 	"strings"
-
-	"github.com/omni-perf/omni-perf/sidecar/measure/cpython"
 )
 
 // While a coroutine awaits, its thread waits in the event loop's selector, and the
@@ -200,25 +198,13 @@ func (a *awaiting) leaveOutMiddle() {
 // Runner.run or run_until_complete; 0 if that has none yet.
 func (r *reader) coroutineOf(f *frame) (uint64, error) {
 	for _, name := range []string{"coro", "future"} {
-		index, ok := f.object.locals[name]
-		if !ok {
-			var err error
-			if index, err = r.objects.Local(f.object.Code, name); err != nil {
-				return 0, err
-			}
-			if f.object.locals == nil {
-				f.object.locals = make(map[string]int)
-			}
-			f.object.locals[name] = index
-		}
-		if index < 0 {
-			continue
-		}
-		value, err := cpython.ReadWord(r.mem, f.addr+r.l.Frame.Locals+cpython.WordSize*uint64(index))
+		value, err := r.local(f, name)
 		if err != nil {
 			return 0, err
 		}
-		return r.objects.OfTask(value &^ r.l.Frame.CodeTag)
+		if value != 0 {
+			return r.objects.OfTask(value)
+		}
 	}
 	return 0, nil
 }
