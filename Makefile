@@ -1,8 +1,8 @@
 # Everything happens inside the checkout: .venv holds Python and the binary, .cache the tools.
 #   make build generate demo test lint vulnerabilities bench fuzz soak truth wheels lab clean test-gpu
+#   make test-SECTION runs one section of the tests: tools/suite.py --list has them.
 # What the viewer (sidecar/show/viewer) is built of is committed: make generate brings it up to date.
-# PYTHON=/path/to/python3.13 chooses the interpreter of .venv;
-# TEST_PYTHONS="python3.12 …" are those of test-pythons, each with an environment in .cache.
+# PYTHON=/path/to/python3.13 chooses the interpreter of .venv.
 
 PYTHON      ?= $(shell tools/python)
 GO          ?= go
@@ -19,7 +19,7 @@ GO_FILES := $(shell find cmd sidecar jupyter -name '*.go' -not -name '*_test.go'
 export CGO_CFLAGS := -O2 -g -Wno-deprecated-declarations
 LDFLAGS := -s -w -X main.version=$(VERSION) -extldflags=-Wl,-z,lazy
 
-.PHONY: build generate demo test test-go test-go-race test-go-alone test-go-concurrency test-viewer test-python test-web test-truth truth truth-realcode test-pythons test-oldest test-wheel wheels test-gpu lint vulnerabilities bench bench-viewer fuzz soak lab clean prerequisites
+.PHONY: build generate demo test truth truth-realcode wheels test-gpu lint vulnerabilities bench bench-viewer fuzz soak lab clean prerequisites
 .DELETE_ON_ERROR:
 
 build: prerequisites $(VENV)/.complete $(VENV)/.labextension $(BINARY)
@@ -45,54 +45,18 @@ $(BINARY): $(GO_FILES) magics/omni_perf/_version.py $(VENV)/.complete
 demo: build
 	$(BIN)/python tools/demo.py
 
-test: test-go test-viewer test-python test-web test-truth
+# Every section of the tests that a contributor runs, or one of them. PACKAGES="./sidecar/measure/host ./jupyter"
+# tests only these Go packages, PYTEST="-k name" is handed to pytest, WORKERS is on how many cores Python tests
+# run side by side.
+test: build
+	$(BIN)/python tools/suite.py
 
-# The tests of pystack and gpu live beside real programs in real time: packages run one by one. The
-# race detector slows the sampler tenfold, so its accuracy is judged without, its concurrency with.
-# diagnose starts no goroutine and simulates hours of recordings: without it, too, as chart, which
-# draws such, specimen, which diagnoses recordings of hundreds of programs and runs some of them, and
-# what analyses whole traces; the goroutines of that are tried with the small ones.
-# PACKAGES="./sidecar/measure/host ./sidecar/measure/gpu" tests only those.
-PACKAGES ?= ./...
-ALONE    := /sidecar/(measure/pystack|understand/diagnose|show/chart|testkit/specimen|traces(/page|/synth)?)$$
-test-go: test-go-race test-go-alone test-go-concurrency
-test-go-race: prerequisites
-	$(GO) test -race -run '^$$' ./... > /dev/null
-	@packages=$$($(GO) list $(PACKAGES) | grep -Ev '$(ALONE)'); \
-	test -z "$$packages" || { set -x; $(GO) test -race -p 1 $$packages; }
-test-go-alone: prerequisites
-	@packages=$$($(GO) list $(PACKAGES) | grep -E '$(ALONE)'); \
-	test -z "$$packages" || { set -x; $(GO) test -p 1 -timeout 30m $$packages; }
-test-go-concurrency: prerequisites
-	$(GO) test -race -run 'Image|Second|Gone|Contended|Budget' ./sidecar/measure/pystack
-	$(GO) test -race -run 'Damaged|Parity|Run' ./sidecar/traces
-
-PYTEST ?=
-# On how many cores tests run side by side: where that matters, as to those that watch programs in real time,
-# one by one, but on a build server, which runs alone what failed.
-WORKERS ?= 2
-test-python: WORKERS := 0
-# each in a run of its own
-NOT_HERE := --ignore=magics/tests/browser --ignore=magics/tests/truth
-# The viewer's types and its modules, where Node and its packages are; the modules run in Chromium too (test-web).
-# Not npm ci: that refuses a registry without the optional packages of other systems. --no-save leaves the lock file.
-VIEWER := sidecar/show/viewer
-test-viewer:
-	@command -v npm > /dev/null || { echo "test-viewer: skipped, Node is not here (apt-get install nodejs npm)"; exit 0; }; \
-	    cd $(VIEWER) && { npm install --no-save --silent || { echo "test-viewer: skipped, the packages cannot be had here"; exit 0; }; } && \
-	    npm run --silent check && npm run --silent test
+test-%: build
+	$(BIN)/python tools/suite.py $*
 
 # The viewer's script and style sheet, of its sources; no Node is needed.
 generate:
-	$(GO) generate ./$(VIEWER)
-
-test-python: build
-	PATH="$(BIN):$$PATH" $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(NOT_HERE) $(PYTEST)
-
-# Ordinary cells in kernels of every CPython, against the clock they keep of their own lines: once each.
-# tools/kernels makes the environments; without them it is skipped.
-test-truth: build
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup magics/tests/truth $(PYTEST)
+	$(GO) generate ./sidecar/show/viewer
 
 # Thirty times each and 10,000 samples at least, cells and scripts, with a table of how far profile and truth
 # are apart, and 200 cells that chance makes. Then all programs and trainings of sidecar/testkit/specimen, run live by
@@ -108,32 +72,6 @@ truth: build
 	OMNI_PERF_TRUTH=1 $(GO) test -timeout 4h -count 1 ./sidecar/testkit/specimen
 	OMNI_PERF_TRUTH=1 $(GO) test -timeout 1h -count 1 -v -run '^(TestTruthProgramsAsChildren|TestSharesOfForkedWorkers)$$' ./sidecar/measure/pystack
 	OMNI_PERF_TRUTH=1 $(BIN)/python -m pytest -s magics/tests/test_agreement.py
-
-# A run of its own: Playwright's event loop would stand in the way of the shells above.
-test-web: build
-	PATH="$(BIN):$$PATH" $(BIN)/python -m pytest magics/tests/browser $(PYTEST)
-
-# The Python tests on more interpreters: of the extension. Those of the program watch interpreters of their own.
-TEST_PYTHONS ?= python3.12 python3.13
-OF_THE_PROGRAM := $(addprefix --ignore=magics/tests/,gpu test_agreement.py test_analyze_torch.py test_attach_kernels.py test_trainings.py)
-test-pythons:
-	for python in $(TEST_PYTHONS); do \
-	    $(MAKE) test-python NOT_HERE="$(NOT_HERE) $(OF_THE_PROGRAM)" WORKERS=$(WORKERS) PYTHON="$$python" VENV="$(CURDIR)/.cache/venv-$$(basename "$$python")" || exit; \
-	done
-
-# The lowest versions that pyproject.toml and the documentation promise.
-OLDEST := 'ipython==8.12.*' 'ipykernel==6.17.*' 'grpclib==0.4.7'
-test-oldest:
-	$(MAKE) build VENV="$(CURDIR)/.cache/venv-oldest"
-	.cache/venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check $(OLDEST)
-	PATH="$(CURDIR)/.cache/venv-oldest/bin:$$PATH" .cache/venv-oldest/bin/python -m pytest -n $(WORKERS) --dist loadfile $(NOT_HERE) $(OF_THE_PROGRAM) $(PYTEST)
-
-# The wheel in a clean environment: %load_ext omni_perf and the omni-perf command.
-test-wheel: prerequisites
-	rm -rf build/wheel-test && "$(PYTHON)" -m venv build/wheel-test
-	build/wheel-test/bin/python -m pip install --quiet --disable-pip-version-check .
-	build/wheel-test/bin/omni-perf version
-	cd build && wheel-test/bin/python ../tools/try_wheel.py
 
 # The wheels of a release, x86-64 and arm64, in dist; each is tried (docs/releasing.md).
 wheels: build
