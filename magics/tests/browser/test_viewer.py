@@ -840,6 +840,60 @@ def test_data_that_cannot_be_read_leaves_the_picture(viewer: Viewer) -> None:
     assert "is damaged" in viewer.page.locator(".o-hint").inner_text()
 
 
+def test_documents_made_to_exhaust_the_page(viewer: Viewer, pages: Path) -> None:
+    """The page answers after a click on each, and says what is not read (limits.ts)."""
+    import base64
+    import gzip
+    import zlib
+    from random import Random
+
+    def packed(begin: bytes, part: bytes, times: int, end: bytes) -> str:
+        made = zlib.compressobj(9, zlib.DEFLATED, 31)
+        out = made.compress(begin)
+        block = part * 65536
+        for _ in range(times // 65536):
+            out += made.compress(block)
+        out += made.compress(part * (times % 65536) + end) + made.flush()
+        return base64.b64encode(out).decode()
+
+    output = viewer.output("training")
+    document = json.loads(gzip.decompress(base64.b64decode((pages / "training.payload").read_text().split("\n")[1])))
+    start = output.index("H4sI")
+    honest = output[start : output.index("<", start)]
+
+    def look(data: str) -> None:
+        viewer.html(output.replace(honest, data))
+        viewer.page.wait_for_selector(".opv svg")
+        viewer.page.locator(".o-head button", has_text="Lines").first.click(timeout=20_000)
+        viewer.page.wait_for_timeout(100)
+
+    # What cannot be an honest recording's: the picture stays, a sentence says why.
+    for begin, part, times, end in (
+        (b"", b"[", 200_000_000, b""),
+        (b'{"a":', b'{"a":', 30_000_000, b""),
+        (b'{"x":"', b"y", 500_000_000, b'"}'),
+    ):
+        look(packed(begin, part, times, end))
+        viewer.page.wait_for_selector(".o-hint", timeout=20_000)
+        assert "is not read: it " in viewer.page.locator(".o-hint").inner_text()
+        assert viewer.static()
+
+    # Too many rows of an honest one: the first are shown, with a sentence at the foot.
+    line = document["lines"][0]
+    random = Random(1)
+    equal = [dict(line, self_ns=random.randrange(10**9)) for _ in range(200_000)]
+    look(base64.b64encode(gzip.compress(json.dumps(dict(document, lines=equal)).encode())).decode())
+    viewer.page.wait_for_selector(".o-lines section", timeout=20_000)
+    assert "Of 200,000 lines the first 100,000 are read." in viewer.page.locator(".o-foot").inner_text()
+    many = [dict(line, line=n + 1, self_ns=10**9 + random.randrange(10**6)) for n in range(90_000)]
+    look(base64.b64encode(gzip.compress(json.dumps(dict(document, lines=many)).encode())).decode())
+    viewer.page.wait_for_selector(".o-lines section", timeout=20_000)
+    assert viewer.page.locator(".o-lines tr").count() < 10_000
+    for view in ("Timeline", "Flame graph", "Findings", "Lines"):
+        viewer.page.locator(".o-head button", has_text=view).first.click(timeout=20_000)
+        viewer.settle()
+
+
 def test_a_version_it_does_not_know_leaves_the_picture(viewer: Viewer) -> None:
     viewer.html(viewer.output("training").replace("omni_perf 2 ", "omni_perf 3 "))
     viewer.page.wait_for_selector("svg")

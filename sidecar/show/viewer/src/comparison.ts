@@ -10,7 +10,8 @@ import type { Page } from "./page.ts";
 import { blend } from "./pixels.ts";
 import { session, type Content, type Session } from "./session.ts";
 import { section, table } from "./tables.ts";
-import { micros } from "./words.ts";
+import { mostTableRows } from "./limits.ts";
+import { count, micros } from "./words.ts";
 
 /** openComparison makes a session of a comparison's document; null where it is none. */
 export function openComparison(document: unknown, page: Page): Session | null {
@@ -29,8 +30,10 @@ function bounds({ before, after, low, high }: Change): string {
 }
 
 function changes(heading: string, note: string, list: Change[]): HTMLElement | null {
-  const most = max(...list.map((c) => max(abs(c.low), abs(c.high), abs(c.after - c.before)))) || 1;
-  const rows = list.map((c): Child[] => {
+  const shown = list.slice(0, mostTableRows);
+  if (list.length > shown.length) note += ` · ${count(list.length - shown.length)} more not shown`;
+  const most = shown.reduce((most, c) => max(most, abs(c.low), abs(c.high), abs(c.after - c.before)), 0) || 1;
+  const rows = shown.map((c): Child[] => {
     const by = c.after - c.before;
     const noise = !c.verdict;
     const words = c.verdict === "new" || c.verdict === "gone" ? c.verdict : noise ? "within noise" : `${signed(by)} ${bounds(c)}`;

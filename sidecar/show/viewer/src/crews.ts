@@ -3,6 +3,7 @@
 
 import { isWhole, type App } from "./app.ts";
 import { sum } from "./brief.ts";
+import { mostTables } from "./limits.ts";
 import { remember, type Model } from "./model.ts";
 import type { LineTime, Worker } from "./recording.ts";
 import { rangeOf } from "./state.ts";
@@ -45,8 +46,11 @@ function linesIn(m: Model, w: Worker, from: number, to: number, whole: boolean):
 export function crewsOf(m: Model, from: number, to: number, whole: boolean): Crew[] {
   const kinds = new Map<string, Worker[]>();
   for (const w of m.r.workers) {
+    if (!w.lines[0]) continue;
     const kind = w.called.replace(/ \d+$/, "");
-    if (w.lines[0]) kinds.set(kind, [...(kinds.get(kind) || []), w]);
+    const members = kinds.get(kind);
+    if (members) members.push(w);
+    else kinds.set(kind, [w]);
   }
   const work = (c: Crew) => sum(c.lines.map((l) => l.self));
   return [...kinds]
@@ -87,5 +91,5 @@ export function crewTables(app: App, brief: boolean): HTMLElement[] {
   const { m, s } = app;
   if (!crews.has(m)) crews.set(m, remember((from: number, to: number, whole: boolean) => crewsOf(m, from, to, whole)));
   const all = crews.get(m)!(...rangeOf(s), isWhole(app));
-  return (brief ? all.slice(0, m.r.lines[0] ? 0 : 1) : all).flatMap((c) => linesTable(app, brief, c.lines, { says: c.called + ", ", word: c.several && splitWords }));
+  return all.slice(0, !brief ? mostTables : m.r.lines[0] ? 0 : 1).flatMap((c) => linesTable(app, brief, c.lines, { says: c.called + ", ", word: c.several && splitWords }));
 }

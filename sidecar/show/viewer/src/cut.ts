@@ -31,5 +31,7 @@ export const cutFunctions = ({ r }: Model, from: number, to: number): Map<number
 export function cutLines(m: Model, from: number, to: number): (p: Place) => number {
   const { places, at } = m.own(-1);
   const times = cutTimes(m.r, cellThreads(m.r), from, to, (n) => at[n]!);
-  return ({ file, line }) => times.get(places.findIndex((p) => p.file === file && p.line === line)) || 0;
+  const byPlace = new Map<string, number>();
+  for (const [id, us] of times) if (id >= 0) byPlace.set(places[id]!.file.nth + ":" + places[id]!.line, us);
+  return ({ file, line }) => byPlace.get(file.nth + ":" + line) || 0;
 }

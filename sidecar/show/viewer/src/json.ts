@@ -4,6 +4,8 @@ export type Json = Record<string, unknown>;
 
 export const object = (v: unknown): Json => (typeof v === "object" && v && !Array.isArray(v) ? (v as Json) : {});
 export const list = (v: unknown): unknown[] => (Array.isArray(v) ? v : []);
+/** first is a list, of a longer one its beginning. */
+export const first = (v: unknown, most: number): unknown[] => (list(v).length > most ? list(v).slice(0, most) : list(v));
 export const objects = (v: unknown): Json[] => list(v).map(object);
 /** amount is a number of at least 0; 0 where there is none. */
 export const amount = (v: unknown): number => ((v as number) > 0 && (v as number) < Infinity ? +(v as number) : 0);

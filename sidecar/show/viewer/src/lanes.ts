@@ -1,8 +1,9 @@
 // Where lanes stand. The static picture decides; the viewer only stretches, unfolds and narrows.
 
-import { max, min } from "./brief.ts";
-import { amount, index, list, object, objects, string } from "./json.ts";
-import { clean } from "./words.ts";
+import { ceil, max, min } from "./brief.ts";
+import { amount, first, index, list, object, objects, string } from "./json.ts";
+import { mostLanes, mostLineLanes, mostParts, mostRows } from "./limits.ts";
+import { clean, count } from "./words.ts";
 
 export type LaneKind = "track" | "lines" | "flame" | "thread" | "stream";
 
@@ -45,6 +46,7 @@ export interface Chart {
   help: string; // about keys and the mouse
   threads: string[]; // their names, by the document's list
   lanes: Lane[];
+  leftOut: string[]; // what is in the document and not here
 }
 
 const kinds = ["track", "lines", "flame", "thread", "stream"];
@@ -58,26 +60,36 @@ export function chartOf(document: unknown): Chart | null {
   const [x0, y0, x1, y1] = list(c["plot"]).map(px) as [number, number, number, number];
   const wide = px(c["width"]);
   if (!(wide >= 100 && x1 - x0 >= 50 && x1 <= wide && y1 > y0)) return null;
-  const phrases = (v: unknown) => list(v).map((p): Phrase => [words(list(p)[0]), token(list(p)[1]), /^(b|code)$/.test(list(p)[2] as string) ? (list(p)[2] as string) : "span"]);
+  const parts = (v: unknown) => first(v, mostParts);
+  const phrases = (v: unknown) => parts(v).map((p): Phrase => [words(list(p)[0]), token(list(p)[1]), /^(b|code)$/.test(list(p)[2] as string) ? (list(p)[2] as string) : "span"]);
   const lanes: Lane[] = [];
+  const all = list(c["lanes"]);
+  const pitch = max(px(c["pitch"]), 8);
+  const seen = new Set<string>();
+  let lineLanes = 0;
   let below = y0;
-  for (const l of objects(c["lanes"]).slice(0, 500)) {
+  for (const l of objects(first(all, mostLanes))) {
     const kind = string(l["kind"]) as LaneKind;
     const top = max(px(l["y0"]), below);
-    if (!kinds.includes(kind) || !(px(l["y1"]) > top)) continue;
-    const rows = kind === "flame" || kind === "thread" ? min(amount(l["rows"]) | 0, 500) : 0;
+    const bottom = px(l["y1"]);
+    const nth = index(l["index"], 1e6);
+    // What a lane costs depends on what it is of: each is shown once.
+    const of = nth < 0 ? "" : [kind, nth, l["by"] === "code"].join();
+    if (!kinds.includes(kind) || !(bottom > top) || (of && seen.has(of)) || (kind === "lines" && ++lineLanes > mostLineLanes)) continue;
+    seen.add(of);
+    const rows = kind === "flame" || kind === "thread" ? min(amount(l["rows"]) | 0, ceil((bottom - top) / pitch)) : 0;
     lanes.push({
       kind,
-      nth: index(l["index"], 1e6),
+      nth,
       y0: top,
-      y1: (below = px(l["y1"])),
+      y1: (below = bottom),
       rows,
       limit: min(amount(l["limit"]) | 0 || rows, rows),
       paint: token(l["paint"]),
       full: amount(l["top"]) || 1,
       byCode: l["by"] === "code",
       called: words(l["name"]),
-      sources: list(l["sources"]).map(words),
+      sources: parts(l["sources"]).map(words),
       figure: words(l["value"]),
       aside: words(l["aside"]),
     });
@@ -91,16 +103,17 @@ export function chartOf(document: unknown): Chart | null {
     y1: max(y1, below),
     axis,
     strip: px(c["strip"]) || max(axis - 22, 0),
-    pitch: max(px(c["pitch"]), 8),
+    pitch,
     folded: !!c["folded"],
     heading: phrases(c["title"]),
     finding: phrases(c["finding"]),
-    legend: list(c["legend"]).map((e) => [token(list(e)[0]), words(list(e)[1])]),
-    notes: list(c["notes"]).map(words),
-    states: list(c["states"]).map(words),
+    legend: parts(c["legend"]).map((e) => [token(list(e)[0]), words(list(e)[1])]),
+    notes: parts(c["notes"]).map(words),
+    states: parts(c["states"]).map(words),
     help: clean(string(c["help"]), 2000),
-    threads: list(c["threads"]).map(words),
+    threads: first(c["threads"], mostRows.threads).map(words),
     lanes,
+    leftOut: all.length > mostLanes ? [`Of ${count(all.length)} lanes the first ${count(mostLanes)} are read.`] : [],
   };
 }
 

@@ -2,6 +2,7 @@
 
 import { abs, on } from "./brief.ts";
 import { documentOf, payloadOf, version } from "./decode.ts";
+import { TooMuch } from "./limits.ts";
 import { pageOf, type Page } from "./page.ts";
 import { inlined } from "./picture.ts";
 import type { Session } from "./session.ts";
@@ -33,7 +34,7 @@ function attach(picture: SVGElement, names: string[], data: string, open: Opener
       session = open(d, page);
     });
     if (session) then(session);
-    else opening.then(() => then(session!)).catch(() => page.hint("The data is damaged."));
+    else opening.then(() => then(session!)).catch((e) => page.hint(e instanceof TooMuch ? `The data beside this picture is not read: ${e.message}.` : "The data is damaged."));
   };
   const page = pageOf(picture, names, (view, query) => request(({ app }) => (view ? app.put({ view }) : query === undefined ? page.hint(app.m.chart.help, "o-stay") : app.put({ query }))));
   /** lanes does something with the lanes, which are shown for it. */

@@ -1,6 +1,7 @@
 // The viewer's elements in an output: they stand beside the static picture, and take its place when asked to.
 
 import { button, div, fill, h } from "./dom.ts";
+import { clean } from "./words.ts";
 
 /** Page is the elements of one output. */
 export interface Page {
@@ -19,7 +20,7 @@ export function pageOf(picture: SVGElement, names: string[], ask: (view?: string
   const search = h("input", { type: "search", placeholder: "Search /", "aria-label": "Search functions", input: () => ask("", search.value) });
   const tabs = new Map(
     names.map((v) => {
-      const [view, name] = v.replace(/_/g, " ").split(":") as [string, string];
+      const [view, name] = clean(v, 60).replace(/_/g, " ").split(":") as [string, string];
       return [view, button(name, () => ask(view), view === "timeline")];
     }),
   );

@@ -1,8 +1,9 @@
 // The report document (version 2) as columns that need no more checks.
 
 import { floats, ints, max, min } from "./brief.ts";
-import { amount, index, known, list, object, objects, string, type Json } from "./json.ts";
-import { clean, shortFile } from "./words.ts";
+import { amount, first, index, known, list, object, objects, string, type Json } from "./json.ts";
+import { mostNodes, mostRows, type Rows } from "./limits.ts";
+import { clean, count, shortFile } from "./words.ts";
 
 // Times are microseconds since the document's origin, unless a name says otherwise.
 
@@ -150,6 +151,7 @@ export interface Recording extends Spans, OfPages {
   steps: Step[]; // of the process that leads
   lines: LineTime[]; // of the target
   findings: Remark[];
+  leftOut: string[]; // what is in the document and not here
 }
 
 const words = (v: unknown, limit?: number): string => clean(string(v), limit);
@@ -168,7 +170,13 @@ export function recordingOf(document: unknown): Recording {
   const codeOf = own(enumerations["code"], codes, otherCode);
   const duration = max(us(d["duration_ns"]), 1);
 
-  const files = objects(d["files"]).map(
+  const leftOut: string[] = [];
+  const rows = (v: unknown, what: Rows): Json[] => {
+    const size = list(v).length;
+    if (size > mostRows[what]) leftOut.push(`Of ${count(size)} ${what} the first ${count(mostRows[what])} are read.`);
+    return objects(first(v, mostRows[what]));
+  };
+  const files = rows(d["files"], "files").map(
     (f, nth): SourceFile => ({
       nth,
       path: words(f["name"]),
@@ -179,7 +187,7 @@ export function recordingOf(document: unknown): Recording {
     }),
   );
   const nowhere: SourceFile = { nth: -1, path: "", code: otherCode, pkg: "", source: null, isCell: false };
-  const fns = objects(d["functions"]).map((f): Func => {
+  const fns = rows(d["functions"], "functions").map((f): Func => {
     const file = files[index(f["file"], files.length)] || nowhere;
     const line = amount(f["first_line"]);
     const short = shortFile(file.path);
@@ -188,6 +196,8 @@ export function recordingOf(document: unknown): Recording {
     return { called, file, line, code: codeOf(f["code"]), place: f["name"] === "<module>" || !short ? "" : line ? short + ":" + line : short };
   });
   const stacks = stacksOf(d, fns, nowhere);
+  const nodes = list(object(d["nodes"])["parent"]).length;
+  if (nodes > mostNodes) leftOut.push(`Of ${count(nodes)} different stacks the first ${count(mostNodes)} are read.`);
   const { firsts, ...spans } = spansOf(object(d["spans"]), "us", duration, stacks.above.length, stateOf);
 
   const placeOf = (o: Json): Place | null => {
@@ -204,36 +214,40 @@ export function recordingOf(document: unknown): Recording {
     place: placeOf(o),
     evidence: stretchesOf(o["evidence"], duration),
   });
-  const first = object(objects(d["targets"])[0]);
-  const target = (FULL ? first["program"] : null) ?? first["process"]; // cells start nothing that is told in their place
+  const recorded = object(list(d["targets"])[0]);
+  const target = (FULL ? recorded["program"] : null) ?? recorded["process"]; // cells start nothing that is told in their place
   const idle = object(d["idle"]);
-  const used = objects(d["devices"]).map((v) => !!v["used"]);
-  const deviceIdle = objects(idle["devices"]).map(
+  const used = rows(d["devices"], "devices").map((v) => !!v["used"]);
+  const deviceIdle = objects(first(idle["devices"], mostRows.devices)).map(
     (v): DeviceIdle => ({
       device: index(v["device"], used.length),
       stretches: stretchesOf(v["intervals"], duration),
     }),
   );
-  const linesOf = (process: unknown) =>
-    objects(d["lines"]).flatMap((l): LineTime[] => {
-      const place = l["process"] === process && placeOf(l);
-      const shares = floats(stateCount);
-      list(l["state_ns"]).forEach((v, i) => (shares[stateOf(i)]! += us(v)));
-      return place ? [{ place, self: us(l["self_ns"]), idle: us(l["idle_ns"]), shares }] : [];
-    });
+  const ofProcess = new Map<unknown, LineTime[]>();
+  for (const l of rows(d["lines"], "lines")) {
+    const place = placeOf(l);
+    if (!place) continue;
+    const shares = floats(stateCount);
+    first(l["state_ns"], states.length).forEach((v, i) => (shares[stateOf(i)]! += us(v)));
+    const times = ofProcess.get(l["process"]) || [];
+    times.push({ place, self: us(l["self_ns"]), idle: us(l["idle_ns"]), shares });
+    ofProcess.set(l["process"], times);
+  }
+  const linesOf = (process: unknown) => ofProcess.get(process) || [];
   const ofUsed = deviceIdle.filter((v) => used[v.device]).map((v) => v.stretches);
   return {
     ...stacks,
     ...spans,
     duration,
     fns,
-    threads: threadsOf(d, target, firsts),
-    tracks: objects(d["tracks"]).map(trackOf),
+    threads: threadsOf(rows(d["threads"], "threads"), target, firsts),
+    tracks: rows(d["tracks"], "tracks").map(trackOf),
     gpu: ofUsed.length > 0,
     idle: ofUsed.length ? ofUsed.reduce(intersection) : [],
-    causes: objects(idle["causes"]).map(remark).sort((a, b) => b.us - a.us),
+    causes: rows(idle["causes"], "causes").map(remark).sort((a, b) => b.us - a.us),
     deviceIdle,
-    steps: objects(d["steps"])
+    steps: rows(d["steps"], "steps")
       .filter((s, _, all) => s["process"] === all[0]!["process"])
       .map(
         (s): Step => ({
@@ -247,13 +261,14 @@ export function recordingOf(document: unknown): Recording {
       .filter((s) => s.end > s.begin)
       .sort((a, b) => a.begin - b.begin),
     lines: linesOf(target),
-    findings: objects(d["findings"]).map(remark),
+    findings: rows(d["findings"], "findings").map(remark),
+    leftOut,
     ...((FULL
       ? {
-          workers: objects(d["processes"]).map((p, process): Worker => ({ process, called: words(p["text"], 40), lines: process === target ? [] : linesOf(process) })),
+          workers: rows(d["processes"], "processes").map((p, process): Worker => ({ process, called: words(p["text"], 40), lines: process === target ? [] : linesOf(process) })),
           cut: new Set(list(object(d["spans"])["incomplete"])),
-          gaps: objects(d["gaps"]).map((g): Gap => ({ process: index(g["process"], 1e6), begin: us(g["start_ns"]), end: us(g["end_ns"]), says: words(g["text"], 300) })),
-          streams: objects(d["kernels"]).map((k): Stream => {
+          gaps: rows(d["gaps"], "gaps").map((g): Gap => ({ process: index(g["process"], 1e6), begin: us(g["start_ns"]), end: us(g["end_ns"]), says: words(g["text"], 300) })),
+          streams: rows(d["kernels"], "streams").map((k): Stream => {
             const kernels = list(k["names"]).map((v) => words(v));
             return { ...spansOf({ ...k, "node": k["name"], "state": k["name"] }, "ns", duration, kernels.length, () => 0), kernels: kernels.concat("?"), joined: list(k["count"]) };
           }),
@@ -269,7 +284,7 @@ function stacksOf(d: Json, fns: Func[], nowhere: SourceFile): Pick<Recording, "a
   const lines = list(frames["line"]);
   const parents = list(object(d["nodes"])["parent"]);
   const nodes = list(object(d["nodes"])["frame"]);
-  const size = max(min(parents.length, nodes.length), 1);
+  const size = max(min(parents.length, nodes.length, mostNodes), 1);
   const above = ints(size);
   const fnOf = ints(size);
   const lineOf = ints(size);
@@ -309,8 +324,8 @@ function spansOf(s: Json, unit: "us" | "ns", duration: number, nodeCount: number
   return { begin, end, node, state, firsts };
 }
 
-function threadsOf(d: Json, target: unknown, firsts: number[]): Thread[] {
-  return objects(d["threads"]).map((t, i): Thread => {
+function threadsOf(threads: Json[], target: unknown, firsts: number[]): Thread[] {
+  return threads.map((t, i): Thread => {
     const begin = firsts[i] || 0;
     return {
       called: words(t["name"]),

@@ -69,7 +69,7 @@ export function session(m: Model, page: Page, contentOf: (app: App, stage: HTMLE
   let watch: AbortController | null = null;
 
   const later = () => (frame ||= requestAnimationFrame(render));
-  fill(body, [head, stage, below, div("o-foot", ...m.chart.notes.map((n) => h("p", null, n)))]);
+  fill(body, [head, stage, below, div("o-foot", ...[...m.chart.notes, ...m.chart.leftOut, ...m.r.leftOut].map((n) => h("p", null, n)))]);
   const app = appOf(m, page, later);
   const content = contentOf(app, stage);
 

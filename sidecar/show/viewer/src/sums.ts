@@ -33,9 +33,9 @@ export interface Sums {
 export function sumsOf(r: Recording, t: CallTree, threads: Thread[], from: number, to: number): Sums {
   const size = t.above.length;
   const [self, total, shares] = [floats(size), floats(size), floats(size * stateCount)];
-  const main = cellThreads(r);
+  const main = new Set(cellThreads(r));
   for (const thread of threads) {
-    const all = !threads[1] || main.includes(thread);
+    const all = !threads[1] || main.has(thread);
     eachSpan(r, thread, from, to, (i, us) => {
       const state = r.state[i]!;
       const n = t.of[r.node[i]!]!;
@@ -102,13 +102,15 @@ export function ownLines(r: Recording, file: number): OwnLines {
 
 /** lineTimes sums threads by line, those that run the cell, and the idle time while the first of them was there. */
 export function lineTimes(r: Recording, own: OwnLines, from: number, to: number, threads = cellThreads(r)): LineTime[] {
-  const sums = own.places.map((place): LineTime => ({ place, self: 0, idle: 0, shares: floats(stateCount) }));
+  const sums = new Map<number, LineTime>();
   const { idle } = r;
   threads.forEach((t, which) => {
     let k = 0;
     eachSpan(r, t, from, to, (i, us) => {
-      const line = sums[own.at[r.node[i]!]!];
-      if (!line) return;
+      const id = own.at[r.node[i]!]!;
+      if (id < 0) return;
+      let line = sums.get(id);
+      if (!line) sums.set(id, (line = { place: own.places[id]!, self: 0, idle: 0, shares: floats(stateCount) }));
       line.self += us;
       line.shares[r.state[i]!]! += us;
       if (which) return;
@@ -118,7 +120,7 @@ export function lineTimes(r: Recording, own: OwnLines, from: number, to: number,
       for (let j = k; j < idle.length && idle[j]! < b; j += 2) line.idle += min(idle[j + 1]!, b) - max(idle[j]!, a);
     });
   });
-  return sums.filter((l) => l.self > 0);
+  return [...sums].sort(([a], [b]) => a - b).map(([, l]) => l);
 }
 
 /** stateTimes is how a thread spent from … to. */

@@ -4,6 +4,8 @@ import { isWhole, jump, placeWords, rangeWords, shareWords, source, whereOf, typ
 import { ceil, floor, max, min, sum } from "./brief.ts";
 import { cutFunctions, cutLines, cutWords } from "./cut.ts";
 import { div, dot, h, link, small, type Child } from "./dom.ts";
+import { mostTableRows, mostTables } from "./limits.ts";
+import { listing } from "./listing.ts";
 import { overlap, type LineTime, type Remark, type SourceFile, type Step } from "./recording.ts";
 import { matcher } from "./search.ts";
 import { rangeOf, show } from "./state.ts";
@@ -49,32 +51,30 @@ export function linesTable<L extends LineTime = LineTime>(app: App, brief: boole
     const word = (l: L) => cutWords(l.self, cut(l.place));
     crew = { says: "", word: lines.some(word) && word };
   }
-  const files = new Map<SourceFile, L[]>();
-  for (const l of lines) files.set(l.place.file, [...(files.get(l.place.file) || []), l]);
+  const files = new Map<SourceFile, { us: number; times: Map<number, L> }>();
+  for (const l of lines) {
+    let file = files.get(l.place.file);
+    if (!file) files.set(l.place.file, (file = { us: 0, times: new Map() }));
+    file.us += l.self;
+    if (!file.times.has(l.place.line)) file.times.set(l.place.line, l);
+  }
   return [...files]
-    .sort((a, b) => sum(b[1].map((l) => l.self)) - sum(a[1].map((l) => l.self)))
-    .slice(0, brief ? 1 : 20)
-    .map(([{ path, source }, times]) => {
-      const rows = listing(source, times.filter((l) => l.self > most / 300).map((l) => l.place.line), brief).map((n): Child[] => {
-        const l = times.find((v) => v.place.line === n);
+    .sort(([, a], [, b]) => b.us - a.us)
+    .slice(0, brief ? 1 : mostTables)
+    .map(([{ path, source }, { times }], nth) => {
+      const hot = [...times.values()].filter((l) => l.self > most / 300).map((l) => l.place.line);
+      const { shown, more } = listing(source, hot, brief);
+      const rows = shown.map((n): Child[] => {
+        const l = times.get(n);
         const text = n ? code(source?.[n - 1] || "", l && l.self > most / 2) : "⋯";
         return [l && micros(l.self), l && stateBar(app, l.shares, most), ...(gpu ? [l && l.idle > most / 300 && micros(l.idle), l && bar(l.idle / most)] : []), small(n || ""), text, ...(FULL && crew?.word ? [l && small(crew.word(l))] : [])];
       });
-      return section(brief ? "Lines" : path, (brief ? `of ${path}, ${(FULL && crew?.says) || ""}` : (FULL && crew?.says) || "") + rangeWords(app), table(["#time", "", ...(gpu ? ["#GPU idle", ""] : []), "#", "", ...(FULL && crew?.word ? [""] : [])], rows));
+      return section(brief ? "Lines" : path, (brief ? `of ${path}, ${(FULL && crew?.says) || ""}` : (FULL && crew?.says) || "") + rangeWords(app) + moreWords(more, "line") + (brief || nth < mostTables - 1 ? "" : moreWords(files.size - mostTables, "file")), table(["#time", "", ...(gpu ? ["#GPU idle", ""] : []), "#", "", ...(FULL && crew?.word ? [""] : [])], rows));
     });
 }
 
-/** listing is the numbers of the lines to show, 0 for a gap: those that took time, with two lines around where there is room. */
-function listing(source: string[] | null, hot: number[], brief: boolean): number[] {
-  const around = brief && max(...hot) - min(...hot) > 14 ? 0 : 2;
-  const out: number[] = [];
-  for (const n of source ? source.keys() : hot.sort((a, b) => a - b).map((n) => n - 1)) {
-    if (hot.some((v) => v - around <= n + 1 && v + around > n)) {
-      if (!source || source[n]!.trim()) out.push(n + 1);
-    } else if (out[out.length - 1] && n < max(...hot)) out.push(0);
-  }
-  return out.slice(0, 300);
-}
+/** moreWords say what was left out of a table. */
+const moreWords = (n: number, one: string): string => (n > 0 ? ` · ${plural(n, `more ${one}`)} not shown` : "");
 
 /** functionsTable ranks functions of the range, or those that match the search; who shows a function's callers. */
 export function functionsTable(app: App, most: number, who?: (fn: number) => void): HTMLElement | null {
@@ -83,7 +83,7 @@ export function functionsTable(app: App, most: number, who?: (fn: number) => voi
   const { query } = app.s;
   const match = matcher(query);
   const rows = [...app.m.functions(from, to)].filter(([fn, t]) => match(fns[fn]!) && t.total > (to - from) * 1e-4).sort(([, a], [, b]) => (query ? b.total - a.total : b.self - a.self));
-  const top = max(...rows.map(([, t]) => t.self));
+  const top = rows.reduce((most, [, t]) => max(most, t.self), 0);
   let cut: Map<number, number>;
   if (FULL) cut = cutFunctions(app.m, from, to);
   const cells = rows.slice(0, most).map(([fn, { self, total, shares }]): Child[] => {
@@ -135,21 +135,21 @@ export function idleTable(app: App, most: number): HTMLElement | false {
 export function threadsTable(app: App): HTMLElement {
   const { r } = app.m;
   const [from, to] = rangeOf(app.s);
-  const rows = r.threads
+  const all = r.threads
     .filter((t) => !t.internal)
     .map((t): [string, Float64Array] => [t.called, stateTimes(r, t, from, to)])
-    .filter(([, shares]) => shares.some((us, i) => us && i !== 2))
-    .slice(0, 40);
-  return section("Threads", rangeWords(app), table(["", "", ""], rows.map(([called, shares]) => [called, stateBar(app, shares, to - from), small(shareWords(app, shares, micros))])));
+    .filter(([, shares]) => shares.some((us, i) => us && i !== 2));
+  const rows = all.slice(0, 40);
+  return section("Threads", rangeWords(app) + moreWords(all.length - rows.length, "thread"), table(["", "", ""], rows.map(([called, shares]) => [called, stateBar(app, shares, to - from), small(shareWords(app, shares, micros))])));
 }
 
 export const findingsTable = (app: App): HTMLElement =>
   section(
     "Findings",
-    !app.m.r.findings.length && "nothing stood out",
+    app.m.r.findings.length ? moreWords(app.m.r.findings.length - mostTableRows, "finding") : "nothing stood out",
     table(
       ["", "", "#could save"],
-      app.m.r.findings.map((f): Child[] => [dot(f.serious ? "bar" : "other"), div("o-wrap", evident(app, f.says, f), small(" " + placeWords(app, f.place) + " "), code(source(f.place)), div("", small(f.hint))), f.us > 0 && "up to " + micros(f.us)]),
+      app.m.r.findings.slice(0, mostTableRows).map((f): Child[] => [dot(f.serious ? "bar" : "other"), div("o-wrap", evident(app, f.says, f), small(" " + placeWords(app, f.place) + " "), code(source(f.place)), div("", small(f.hint))), f.us > 0 && "up to " + micros(f.us)]),
     ),
   );
 
