@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/omni-perf/omni-perf/sidecar/measure/jsonstream"
+	"github.com/omni-perf/omni-perf/sidecar/understand/jsonstream"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/omni-perf/omni-perf/sidecar/measure/jsonstream"
+	"github.com/omni-perf/omni-perf/sidecar/understand/jsonstream"
 )
 
 // open is a window of the smallest size, at the first byte of a text.
