@@ -43,7 +43,7 @@ func deviceIdle(t Tables) *Finding {
 		}
 	}
 	f := &Finding{
-		ID: DeviceIdle, Value: ratio(idle, all), Unit: Share,
+		ID: DeviceIdle, Value: ratio(idle, all), Unit: Share, Lost: ratio(idle, all),
 		Evidence: map[string]float64{
 			"idle_us": idle, "device_us": all, "ranks": float64(ranks.Len()),
 			"highest_share": share(worst), "lowest_share": share(least),
@@ -91,6 +91,7 @@ func idleCause(t Tables) *Finding {
 			f.Value, f.Name = part, cause
 		}
 	}
+	f.Lost = t.ofIdle(f.Value)
 	return f
 }
 
@@ -120,7 +121,7 @@ func launchCalls(t Tables) *Finding {
 	inside, s := idle[analyses.CauseInsideCall], by[top]
 	return &Finding{
 		ID: LaunchCalls, Value: ratio(inside, all), Unit: Share, Threshold: leastCalls,
-		Name: top, Place: parsed(calls.TextAt("caller", row[top])),
+		Name: top, Place: parsed(calls.TextAt("caller", row[top])), Lost: t.ofIdle(ratio(inside, all)),
 		Evidence: t.onDevices(map[string]float64{
 			"idle_us": inside, "calls": s.count, "mean_us": ratio(s.total, s.count), "max_us": s.longest, "slow_calls": s.slow,
 		}),
@@ -157,7 +158,7 @@ func synchronising(t Tables) *Finding {
 	s := by[top]
 	return &Finding{
 		ID: Synchronising, Value: ratio(s.drained, idle.Evidence["idle_us"]), Unit: Share, Threshold: leastDrain,
-		Name: top, Place: parsed(calls.TextAt("caller", row[top])),
+		Name: top, Place: parsed(calls.TextAt("caller", row[top])), Lost: ratio(s.drained, idle.Evidence["device_us"]),
 		Evidence: t.onDevices(map[string]float64{"idle_us": s.drained, "gaps": s.gaps, "calls": s.count, "total_us": s.total}),
 	}
 }
@@ -195,10 +196,14 @@ func straggler(t Tables) *Finding {
 	if worst < 0 || s.FloatAt("made_wait_us", worst) <= 0 {
 		return nil
 	}
-	return &Finding{
+	f := &Finding{
 		ID: Straggler, Value: s.FloatAt("made_wait_us", worst), Unit: Micros, Rank: pointer(s.IntAt("rank", worst)),
 		Evidence: map[string]float64{
 			"times_last": s.FloatAt("times_last", worst), "collectives": s.FloatAt("collectives", worst), "ranks": float64(s.Len()),
 		},
 	}
+	if idle := deviceIdle(t); idle != nil { // all others' waits are of all devices' time
+		f.Lost = min(ratio(f.Value, idle.Evidence["device_us"]), 1)
+	}
+	return f
 }

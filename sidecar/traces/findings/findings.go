@@ -7,6 +7,7 @@
 package findings
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/omni-perf/omni-perf/sidecar/traces/analyses"
@@ -17,7 +18,7 @@ import (
 // ID names a kind of finding.
 type ID string
 
-// The findings, in the order of reading: how much, why, where in the program; what
+// The findings. How much comes first, then why and where in the program; what
 // only describes comes last, and pages fold it first.
 const (
 	DeviceIdle     ID = "device_idle"          // share of the devices' time that nothing ran
@@ -58,6 +59,9 @@ type Finding struct {
 	On        string       // the memory it is about, as in a snapshot's tables
 	// Evidence are the figures behind the value, by name with their unit.
 	Evidence map[string]float64
+	// Lost is the share of the devices' time that it cost, of a trace without device events
+	// the share of the host's; 0 of what costs no time. Findings of a group are in its order.
+	Lost float64
 }
 
 // Tables are what findings are made from.
@@ -79,21 +83,69 @@ func (t Tables) onDevices(evidence map[string]float64) map[string]float64 {
 	return evidence
 }
 
-// rule makes at most one finding.
-type rule func(Tables) *Finding
+// group is what a finding answers, in the order of reading.
+type group uint8
+
+const (
+	howMuch   group = iota // how much time was lost at all
+	why                    // what the devices were idle for
+	where                  // where in the program, or whose fault
+	memory                 // what a snapshot says
+	describes              // what costs nothing
+)
+
+// rules make at most one finding each. They are read in the order of their groups, within a
+// group in that of weight times Lost, then in this order.
+var rules = []struct {
+	group   group
+	weight  float64
+	measure func(Tables) *Finding
+}{
+	{howMuch, 1, deviceIdle},
+	{howMuch, 1, cpuOnly},
+	{why, 1, idleCause},
+	{where, 1, dataLoading},
+	{where, 1, pythonIdle},
+	{where, 0.5, synchronising}, // the idle time began there; what the host did then made it as long
+	{where, 1, straggler},
+	{where, 0.5, launchCalls}, // a line is more easily changed than a call of the driver
+	{where, 1, pythonTime},
+	{where, 0.5, topOperator}, // likewise
+	{memory, 1, memoryPeak},
+	{memory, 1, outOfMemory},
+	{memory, 1, unusedReserved},
+	{describes, 1, hiddenCommunication},
+}
 
 // Of lists the findings.
 func Of(tables Tables) []Finding {
-	list := []Finding{}
-	for _, r := range []rule{
-		deviceIdle, cpuOnly, idleCause, dataLoading, pythonIdle, synchronising, straggler, launchCalls, pythonTime, topOperator,
-		memoryPeak, outOfMemory, unusedReserved, hiddenCommunication,
-	} {
-		if f := r(tables); f != nil && f.Value >= f.Threshold {
-			list = append(list, *f)
+	type ranked struct {
+		Finding
+		group    group
+		priority float64
+	}
+	var found []ranked
+	for _, r := range rules {
+		if f := r.measure(tables); f != nil && f.Value >= f.Threshold {
+			found = append(found, ranked{*f, r.group, r.weight * f.Lost})
 		}
 	}
+	slices.SortStableFunc(found, func(a, b ranked) int {
+		return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(b.priority, a.priority))
+	})
+	list := make([]Finding, len(found))
+	for i, f := range found {
+		list[i] = f.Finding
+	}
 	return list
+}
+
+// ofIdle is the share of the devices' time that a share of their idle time is.
+func (t Tables) ofIdle(share float64) float64 {
+	if idle := deviceIdle(t); idle != nil {
+		return share * idle.Value
+	}
+	return 0
 }
 
 func pointer(n int64) *int64 {

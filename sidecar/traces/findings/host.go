@@ -24,11 +24,7 @@ func cpuOnly(t Tables) *Finding {
 	if t.get(analyses.TableTemporal).Len() > 0 || files.Len() == 0 {
 		return nil
 	}
-	var length float64
-	for r := range files.Len() {
-		length += files.FloatAt("duration_us", r)
-	}
-	f := &Finding{ID: CPUOnly, Value: length, Unit: Micros, Evidence: map[string]float64{"recordings": float64(files.Len())}}
+	f := &Finding{ID: CPUOnly, Value: recorded(t), Unit: Micros, Evidence: map[string]float64{"recordings": float64(files.Len())}}
 	steps := t.get(analyses.TableSteps)
 	var n, sum float64
 	for r := range steps.Len() {
@@ -52,6 +48,15 @@ func cpuOnly(t Tables) *Finding {
 		f.Evidence["launches"] = launches
 	}
 	return f
+}
+
+// recorded is the length of all recordings, in µs.
+func recorded(t Tables) (sum float64) {
+	files := t.get(analyses.TableRecordings)
+	for r := range files.Len() {
+		sum += files.FloatAt("duration_us", r)
+	}
+	return sum
 }
 
 // dataLoading is the time the loop waited for its DataLoader.
@@ -81,13 +86,16 @@ func dataLoading(t Tables) *Finding {
 		}
 	}
 	f := &Finding{
-		ID: DataLoading, Value: ratio(fetching, whole), Unit: Share, Threshold: leastLoader,
+		ID: DataLoading, Value: ratio(fetching, whole), Unit: Share, Threshold: leastLoader, Lost: ratio(fetching, whole),
 		Evidence: t.onDevices(map[string]float64{
 			"dataloader_us": fetching, "device_idle_us": idle, "ranks": float64(len(ranks)), "highest_share": highest,
 		}),
 	}
 	if len(ranks) > 1 {
 		f.Rank = pointer(worst)
+	}
+	if len(devices) > 0 && !math.IsNaN(idle) {
+		f.Lost = ratio(idle, whole) // what the devices have enough work for costs nothing
 	}
 	return f
 }
@@ -145,7 +153,7 @@ func pythonIdle(t Tables) *Finding {
 		return nil
 	}
 	f := &Finding{
-		ID: PythonIdle, Value: ratio(us, all), Unit: Share, Threshold: leastPlace, Place: at,
+		ID: PythonIdle, Value: ratio(us, all), Unit: Share, Threshold: leastPlace, Place: at, Lost: t.ofIdle(ratio(us, all)),
 		Evidence: t.onDevices(map[string]float64{"idle_us": us}),
 	}
 	inner, _ := placeSums(idle, "idle_us", func(row int) string {
@@ -174,7 +182,7 @@ func pythonTime(t Tables) *Finding {
 		return nil
 	}
 	return &Finding{
-		ID: PythonTime, Value: ratio(us, all), Unit: Share, Threshold: leastPlace, Place: at,
+		ID: PythonTime, Value: ratio(us, all), Unit: Share, Threshold: leastPlace, Place: at, Lost: ratio(us, all),
 		Evidence: map[string]float64{"own_us": us, "main_thread_us": all},
 	}
 }
@@ -206,7 +214,7 @@ func topOperator(t Tables) *Finding {
 		return nil
 	}
 	return &Finding{
-		ID: TopOperator, Value: ratio(sums[top], all), Unit: Share, Threshold: leastPlace, Name: top,
+		ID: TopOperator, Value: ratio(sums[top], all), Unit: Share, Threshold: leastPlace, Name: top, Lost: min(ratio(sums[top], recorded(t)), 1),
 		Evidence: map[string]float64{"self_cpu_us": sums[top], "operators_us": all, "calls": calls[top]},
 	}
 }

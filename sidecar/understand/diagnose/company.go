@@ -106,50 +106,6 @@ func isResolved(c Cause) bool {
 	return slices.Contains([]Cause{pool, Waiting, Lock, InOut, Database, EventLoop}, c)
 }
 
-// waitedFor tells for whom a wait was.
-func (c *company) waitedFor(st hostState, where []Interval) Cause {
-	cause, length := st.cause, float64(total(where))
-	threads := 0.0
-	for _, t := range c.threads {
-		active, onCPU := t.active(where)
-		if cause == EventLoop && !c.isExecutors(t) { // nothing tells that a task awaits it
-			active = onCPU
-		}
-		threads += float64(active)
-	}
-	processes := max(c.childCores(where), c.workersAtWork(where))
-	switch {
-	case cause == EventLoop && threads >= busyCores*length && threads >= processes*length:
-		return Thread
-	case cause == EventLoop && processes >= busyCores:
-		return Child
-	case cause == EventLoop: // CPUs are not asked: between its waits the loop's own thread computes
-		return EventLoop
-	case cause == pool && c.hasChildren(where) && processes*length >= threads/2:
-		return Child
-	case cause == InOut && processes >= busyCores && c.hasChildren(where):
-		return Child
-	case cause == InOut && c.s.says(st.at, pipeRead) && isLong(where):
-		if threads >= busyCores*length {
-			return Thread
-		} else if c.covered(where) >= busyCores {
-			return Child
-		}
-		return InOut
-	case cause == InOut:
-		return InOut
-	case c.nativeCores(where) >= busyCores:
-		return Native
-	case cause == Database:
-		return Database
-	case threads >= busyCores*length && threads >= processes*length, cause == pool && threads > 0:
-		return Thread
-	case processes >= busyCores:
-		return Child
-	}
-	return cause
-}
-
 // pipeRead is a line that reads what another thread or process writes: files are opened
 // as objects.
 var pipeRead = regexp.MustCompile(`\bos\.read\(`)
