@@ -5,6 +5,7 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 	"github.com/omni-perf/omni-perf/sidecar/understand/straggler"
 	"github.com/omni-perf/omni-perf/sidecar/understand/wording"
@@ -65,12 +66,13 @@ func lanesOf(r *report.View) (lanes []straggler.Lane) {
 		in straggler.Collective
 		at straggler.Place
 	}
+	var files origin.Names
 	facts := make([]fact, len(r.Nodes.Parent))
 	for n := 1; n < len(facts); n++ { // what is nearer the leaf counts
 		facts[n] = facts[r.Nodes.Parent[n]]
 		frame := r.FrameOf(int32(n))
 		fn := &r.Functions[r.FunctionOf(frame)]
-		if in := straggler.Of(r.Files[fn.File].Name, fn.Name); in != straggler.None {
+		if in := straggler.Of(files.Known(r.Files[fn.File].Name), fn.Name); in != straggler.None {
 			facts[n].in = in
 		}
 		if fn.Code == report.CodeCell || fn.Code == report.CodeUser {

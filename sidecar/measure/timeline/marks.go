@@ -22,11 +22,11 @@ func (r *Recording) LeadingMarks() []Mark {
 			leader = m.Process
 		}
 	}
-	return r.marksOf(leader)
+	return r.MarksOf(leader)
 }
 
-// marksOf are those of one process.
-func (r *Recording) marksOf(process int) (out []Mark) {
+// MarksOf are those of one process.
+func (r *Recording) MarksOf(process int) (out []Mark) {
 	called := slices.ContainsFunc(r.Marks, func(m Mark) bool { return m.Process == process && m.Kind == "step" && m.Source != StepOptimizer })
 	for _, m := range r.Marks {
 		if m.Process == process && !(called && m.Source == StepOptimizer) {
@@ -34,18 +34,4 @@ func (r *Recording) marksOf(process int) (out []Mark) {
 		}
 	}
 	return out
-}
-
-// StepsOf are the training steps of a thread's process: those that it marked, else those
-// that the thread's calls of an optimizer tell.
-func (r *Recording) StepsOf(t *Thread) (steps []Mark) {
-	for _, m := range r.marksOf(t.Process) {
-		if m.Kind == "step" && m.End > m.Start {
-			steps = append(steps, m)
-		}
-	}
-	if len(steps) == 0 {
-		steps = r.SampledSteps(t)
-	}
-	return steps
 }

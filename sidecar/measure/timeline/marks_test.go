@@ -3,7 +3,6 @@ package timeline
 import (
 	"fmt"
 	"testing"
-	"time"
 )
 
 func TestLeadingMarks(t *testing.T) {
@@ -23,41 +22,5 @@ func TestLeadingMarks(t *testing.T) {
 	}
 	if (&Recording{}).LeadingMarks() != nil {
 		t.Error("marks of a recording without any")
-	}
-}
-
-func TestSampledSteps(t *testing.T) {
-	const ms = Nanos(time.Millisecond)
-	b := NewBuilder(Options{Origin: 1})
-	id := b.Thread(Thread{RunsCell: true})
-	node := func(function, file string) NodeID {
-		return b.Child(b.Child(RootNode, b.Frame(Frame{Function: "train", File: "train.py"})), b.Frame(Frame{Function: function, File: file}))
-	}
-	forward, adam := node("forward", "model.py"), node("Adam.step", "/v/torch/optim/adam.py")
-	inAdam := b.Child(adam, b.Frame(Frame{Function: "_multi_tensor_adam", File: "/v/torch/optim/adam.py"}))
-	other, schedule := node("SGD.step", "/v/torch/optim/sgd.py"), node("StepLR.step", "/v/torch/optim/lr_scheduler.py")
-	at := Nanos(0)
-	do := func(n NodeID, length Nanos) { b.Set(id, at, n, StatePython, false); at += length }
-	for range 4 {
-		do(forward, 50*ms)
-		do(adam, 2*ms)
-		do(inAdam, 8*ms)
-		do(schedule, 5*ms)
-		do(other, 5*ms)
-	}
-	rec := b.Snapshot(at)
-	var got []Nanos
-	for _, m := range rec.SampledSteps(rec.MainThread()) {
-		if m.Source != StepSampled || m.End-m.Start != 70*ms {
-			t.Errorf("step %+v", m)
-		}
-		got = append(got, m.End/ms)
-	}
-	if fmt.Sprint(got) != "[130 200 270]" {
-		t.Errorf("steps end at %v ms, want those of the first optimizer but the first step", got)
-	}
-	rec.Sampling.Interval = 5 * time.Millisecond
-	if steps := rec.SampledSteps(rec.MainThread()); steps != nil {
-		t.Errorf("%d steps of calls of 10 ms that were sampled every 5 ms", len(steps))
 	}
 }

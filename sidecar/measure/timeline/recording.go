@@ -1,9 +1,6 @@
 package timeline
 
-import (
-	"strings"
-	"time"
-)
+import "time"
 
 // Nanos is a time on CLOCK_MONOTONIC since the recording's start, or the
 // difference of two such times, in nanoseconds.
@@ -84,9 +81,6 @@ type Frame struct {
 	// out, most of them of this function, and has no line.
 	Elided int
 }
-
-// ImportsModules tells the import system's own code.
-func (f Frame) ImportsModules() bool { return strings.HasPrefix(f.File, "<frozen importlib") }
 
 // Phase is what a notebook's kernel does in the time of a cell, around its code.
 type Phase uint8

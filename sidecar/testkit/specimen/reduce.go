@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 )
 
 // Limits of a reduced recording.
@@ -146,6 +147,7 @@ func keepUsedStacks(rec *timeline.Recording, imports bool) {
 	nodes := map[timeline.NodeID]timeline.NodeID{timeline.RootNode: timeline.RootNode}
 	frames := make(map[timeline.FrameID]timeline.FrameID)
 	newNodes, newFrames := make([]timeline.Node, 1), []timeline.Frame{}
+	files := origin.New(rec)
 	var keep func(timeline.NodeID) timeline.NodeID
 	keep = func(id timeline.NodeID) timeline.NodeID {
 		if new, done := nodes[id]; done {
@@ -153,7 +155,7 @@ func keepUsedStacks(rec *timeline.Recording, imports bool) {
 		}
 		n := rec.Nodes[id]
 		parent := keep(n.Parent)
-		if !imports && parent != timeline.RootNode && newFrames[newNodes[parent].Frame].ImportsModules() {
+		if !imports && parent != timeline.RootNode && files.Means(newFrames[newNodes[parent].Frame])&origin.Imports != 0 {
 			nodes[id] = parent
 			return parent
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 )
 
 // causeRule recognises a cause by a frame anywhere in the stack or by the text of
@@ -15,9 +16,9 @@ type causeRule struct {
 	device bool // only where the program uses a GPU
 	// Of some frame, or of one that the innermost own line called:
 	inner    bool
-	files    []string       // its file contains one of them
-	function string         // its qualified name contains this
-	own      *regexp.Regexp // it is of the user's own code and its qualified name is like this
+	means    origin.Meanings // it is a library's that means this
+	function string          // its qualified name contains this
+	own      *regexp.Regexp  // it is of the user's own code and its qualified name is like this
 	// Of the leaf, if it is of the user's own code: C calls have no frame.
 	source  *regexp.Regexp
 	workers bool // the program has worker processes
@@ -51,85 +52,48 @@ const selects = `(\bselect\.select\(|(^|[^.\w])select\(\s*\[|\.poll\()`
 
 // causeRules in order of precedence: the first that fits wins.
 var causeRules = []causeRule{
-	{cause: Compile, files: []string{
-		// eval_frame.py is left out on purpose: it is under every call of a compiled function.
-		"/torch/_dynamo/convert_frame.py", "/torch/_dynamo/symbolic_convert.py", "/torch/_inductor/compile_fx.py",
-		"/torch/_inductor/graph.py", "/torch/_inductor/scheduler.py", "/torch/_inductor/codecache.py",
-		"/torch/_inductor/async_compile.py", "/torch/utils/cpp_extension.py", "/triton/compiler/", "/triton/backends/",
-		"/triton/runtime/autotuner.py", "/jax/_src/compiler.py", "/jax/_src/interpreters/mlir.py", "/jax/_src/interpreters/partial_eval.py",
-		"/tensorflow/python/eager/polymorphic_function/tracing_compilation.py", "/numba/core/",
-	}},
-	{cause: Checkpoint, files: []string{
-		"/torch/serialization.py", "/torch/distributed/checkpoint/", "/safetensors/", "/joblib/numpy_pickle",
-		"/keras/src/saving/", "/orbax/checkpoint/", "/tensorflow/python/checkpoint/", "/lightning/fabric/utilities/cloud_io.py",
-	}},
+	{cause: Compile, means: origin.Compiles},
+	{cause: Checkpoint, means: origin.Checkpoints},
 	{cause: Checkpoint, device: true, source: regexp.MustCompile(
 		`\b(torch\.save|pickle\.dumps?|joblib\.dump|np\.savez?|save_file|savez_compressed)\s*\(|\.save_pretrained\(|\.save_weights\(`)},
-	{cause: Draw, files: []string{
-		"/matplotlib/", "/matplotlib_inline/", "/mpl_toolkits/", "/seaborn/", "/plotly/", "/kaleido/", "/bokeh/", "/altair/", "/plotnine/",
-	}},
+	{cause: Draw, means: origin.Draws},
 
-	{cause: LoadHere, files: []string{"/torch/utils/data/"}, function: "_SingleProcessDataLoaderIter"},
-	{cause: LoadWorker, files: []string{"/torch/utils/data/"}, function: "_MultiProcessingDataLoaderIter"},
-	{cause: Load, files: []string{
-		"/torch/utils/data/", "/tensorflow/python/data/", "/site-packages/datasets/", "/webdataset/", "/nvidia/dali/",
-		"/torchdata/", "/litdata/", "/streaming/base/", "/torch_geometric/loader/", "/dgl/dataloading/", "/grain/_src/",
-	}},
+	{cause: LoadHere, means: origin.LoadsHere},
+	{cause: LoadWorker, means: origin.LoadsElsewhere},
+	{cause: Load, means: origin.Loads},
 	// Other workers than a loader's make data only where a GPU waits for it.
-	{cause: LoadWorker, device: true, workers: true, states: offCPU, files: []string{
-		"/multiprocessing/queues.py", "/multiprocessing/connection.py", "/multiprocessing/pool.py", "/queue.py", "/concurrent/futures/",
-	}},
+	{cause: LoadWorker, device: true, workers: true, states: offCPU, means: origin.PassesResults},
 	{cause: Load, device: true, own: regexp.MustCompile(
 		`(^|\.)((load|read|fetch|get|next|make|prepare)_(batch|sample|item|data|image|example|shard|chunk)\w*|collate\w*|__getitem__|augment\w*|\w*data_?loader\w*)$`)},
 
-	{cause: Collective, files: []string{
-		"/torch/distributed/distributed_c10d.py", "/torch/distributed/c10d_logger.py", "/deepspeed/comm/", "/horovod/", "/mpi4py/",
-	}},
+	{cause: Collective, means: origin.Communicates},
 	{cause: Sync, device: true, function: "synchronize"}, // torch.cuda's, a stream's, an event's, cupy's
-	{cause: Sync, device: true, files: []string{"/torch/_tensor_str.py"}},
+	{cause: Sync, device: true, means: origin.Synchronizes},
 	{cause: Sync, device: true, source: regexp.MustCompile(
 		`\.(item|tolist|cpu|numpy|block_until_ready)\(|\bsynchronize\(|\bdevice_get\(|\bfloat\(\s*\w*loss|\basnumpy\(`)},
 	{cause: Copy, device: true, source: regexp.MustCompile(`\.(to|cuda|copy_)\(|\bdevice_put\(|\bcp\.asarray\(`)},
-	{cause: Launch, device: true, states: onCPU, files: []string{
-		"/torch/nn/", "/torch/optim/", "/torch/autograd/", "/torch/_tensor.py", "/torch/amp/", "/torch/cuda/amp/",
-		"/flax/", "/keras/src/layers/", "/keras/src/backend/",
-	}},
+	{cause: Launch, device: true, states: onCPU, means: origin.Launches},
 	{cause: Launch, device: true, states: onCPU, source: regexp.MustCompile(`\.backward\(|\b(optimizer|opt|optim|scaler)\.step\(|\bmodel\(`)},
 
-	{cause: UserInput, inner: true, states: offCPU, files: []string{"/ipykernel/kernelbase.py"}, function: "_input_request"},
-	{cause: UserInput, inner: true, states: offCPU, files: []string{"/getpass.py"}},
+	{cause: UserInput, inner: true, states: offCPU, means: origin.AsksUser},
 	{cause: UserInput, states: offCPU, source: regexp.MustCompile(`\b(input|getpass)\(`)},
-	{cause: Child, inner: true, files: []string{"/subprocess.py"}, function: "_execute_child"}, // vfork: the parent goes on when the child runs
-	{cause: Child, inner: true, states: offCPU, files: []string{
-		"/subprocess.py", "/pexpect/", "/ptyprocess/", "/IPython/utils/_process", "/multiprocessing/process.py", "/multiprocessing/popen_",
-	}},
+	{cause: Child, inner: true, means: origin.Spawns}, // vfork: the parent goes on when the child runs
+	{cause: Child, inner: true, states: offCPU, means: origin.WaitsForChild},
 	{cause: Child, states: offCPU, source: regexp.MustCompile(`\bos\.(system|wait|waitpid|wait4)\(`)},
-	{cause: Thread, inner: true, states: offCPU, files: []string{"/threading.py"}, function: "Thread.join"},
-	{cause: Thread, inner: true, states: offCPU, files: []string{"/threading.py"}, function: "_wait_for_tstate_lock"},
-	{cause: Thread, inner: true, states: offCPU, files: []string{"/threading.py"}, function: "_shutdown"},
-	{cause: pool, inner: true, states: offCPU, files: []string{
-		"/multiprocessing/", "/concurrent/futures/", "/joblib/", "/loky/", "/dask/", "/distributed/", "/ray/",
-	}},
-	{cause: Database, inner: true, states: offCPU, files: []string{
-		"/sqlalchemy/", "/psycopg2/", "/psycopg/", "/pymysql/", "/MySQLdb/", "/sqlite3/", "/asyncpg/", "/pymongo/", "/redis/", "/snowflake/",
-		"/oracledb/", "/pyodbc", "/clickhouse_connect/",
-	}},
+	{cause: Thread, inner: true, states: offCPU, means: origin.Joins},
+	{cause: pool, inner: true, states: offCPU, means: origin.WaitsForPool},
+	{cause: Database, inner: true, states: offCPU, means: origin.AsksDatabase},
 	{cause: Database, states: offCPU, source: regexp.MustCompile(`\.(execute|executemany|executescript|fetchall|fetchone|fetchmany|commit)\(|\bread_sql`)},
-	{cause: Network, inner: true, states: offCPU, files: []string{
-		"/ssl.py", "/socket.py", "/http/client.py", "/urllib/", "/urllib3/", "/requests/", "/httpx/", "/httpcore/", "/aiohttp/", "/boto3/",
-		"/botocore/", "/socketserver.py", "/fsspec/", "/s3fs/", "/gcsfs/", "/google/cloud/", "/huggingface_hub/", "/grpc/", "/websocket", "/paramiko/",
-		"/smtplib.py", "/ftplib.py",
-	}},
+	{cause: Network, inner: true, states: offCPU, means: origin.UsesNetwork},
 	{cause: Network, states: offCPU, source: regexp.MustCompile(`\b\w*sock\w*\.(recv\w*|send\w*|connect|accept)\(|\burlopen\(`)},
 	{cause: Sleep, states: offCPU, source: regexp.MustCompile(`\bselect\(\s*\[\]\s*,\s*\[\]\s*,\s*\[\]`)}, // with a timeout
 	{cause: Waiting, states: offCPU, source: regexp.MustCompile(selects + `.*(std(in|out|err)|pipe|proc)`)},
 	{cause: Network, states: offCPU, source: regexp.MustCompile(selects)},
-	{cause: EventLoop, inner: true, states: offCPU, files: []string{"/selectors.py"}, function: "select"},
+	{cause: EventLoop, inner: true, states: offCPU, means: origin.Selects},
 	{cause: Sleep, states: offCPU, source: regexp.MustCompile(`\bsleep\(`)},
-	{cause: Sleep, inner: true, states: offCPU, files: []string{"/tenacity/", "/backoff/"}},
-	{cause: Sleep, inner: true, states: offCPU, files: []string{"/asyncio/tasks.py"}, function: "sleep"},
+	{cause: Sleep, inner: true, states: offCPU, means: origin.Sleeps},
 	{cause: EventLoop, awaited: true, states: offCPU}, // whatever the line calls, it awaits what that returned
-	{cause: Lock, inner: true, states: offCPU, files: []string{"/threading.py", "/queue.py"}},
+	{cause: Lock, inner: true, states: offCPU, means: origin.Locks},
 	{cause: Lock, states: offCPU, source: regexp.MustCompile(`\.(acquire|get|wait)\(`)},
 }
 
@@ -215,12 +179,12 @@ func (r *causeRule) matches(s *stacks, framed bool, leaf timeline.FrameID) bool 
 	return s.facts[leaf].own && s.says(Place{f.File, f.Line}, r.source)
 }
 
-func (r *causeRule) looksAtFrames() bool { return len(r.files) > 0 || r.function != "" || r.own != nil }
+func (r *causeRule) looksAtFrames() bool { return r.means != 0 || r.function != "" || r.own != nil }
 
-// fits tells whether a frame meets a rule's conditions on frames. Files are a
-// library's: a user's folder may have the same name.
-func (r *causeRule) fits(f timeline.Frame, own bool) bool {
-	return r.looksAtFrames() && (len(r.files) == 0 || !own && containsAny(f.File, r.files)) &&
+// fits reports whether a frame meets a rule's conditions on frames. means is what libraries' functions
+// mean: a user's folder may be called like one of theirs.
+func (r *causeRule) fits(f timeline.Frame, means origin.Meanings, own bool) bool {
+	return r.looksAtFrames() && (r.means == 0 || means&r.means != 0) &&
 		strings.Contains(f.Function, r.function) && (r.own == nil || own && r.own.MatchString(f.Function))
 }
 
@@ -228,16 +192,6 @@ func (r *causeRule) fits(f timeline.Frame, own bool) bool {
 func (s *stacks) hasWorkers() bool {
 	for _, p := range s.rec.Processes {
 		if p.IsWorker() || p.Role == timeline.RoleChild {
-			return true
-		}
-	}
-	return false
-}
-
-func containsAny(file string, parts []string) bool {
-	file = strings.ReplaceAll(file, `\`, "/")
-	for _, part := range parts {
-		if strings.Contains(file, part) {
 			return true
 		}
 	}

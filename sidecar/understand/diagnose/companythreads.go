@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 )
 
 // active is the time for which a thread was doing something, be it waiting for
@@ -32,7 +33,7 @@ func (c *company) isExecutors(t companion) bool {
 		}
 		asked[span.Node] = true
 		for _, id := range c.s.stack(span.Node) {
-			if strings.HasSuffix(c.s.rec.Frames[id].File, "/concurrent/futures/thread.py") {
+			if c.s.facts[id].means&origin.RunsForOthers != 0 {
 				return true
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 )
 
 // cpuRules hold for any program. Where the program uses a GPU, time the thread
@@ -197,7 +198,7 @@ func adviceForLine(e *evidence, m measured, own float64, visits int) Advice {
 		}
 	}
 	switch {
-	case e.entries(m.Place, queryUnits) >= minVisits:
+	case e.entries(m.Place, origin.Queries) >= minVisits:
 		return FewerQueries
 	case m.Cause != Python || own < 0.8 || visits < minVisits:
 		return NoAdvice
@@ -254,14 +255,14 @@ const manyVisits = 4
 
 func requests(e *evidence, a account, m *measured) {
 	withCall(e, a, m)
-	if max(a.visits, e.entries(a.at, requestUnits)) >= manyVisits {
+	if max(a.visits, e.entries(a.at, origin.Requests)) >= manyVisits {
 		m.Advice = ManyRequests
 	}
 }
 
 func queries(e *evidence, a account, m *measured) {
 	withCall(e, a, m)
-	if max(a.visits, e.entries(a.at, queryUnits)) >= minVisits {
+	if max(a.visits, e.entries(a.at, origin.Queries)) >= minVisits {
 		m.Advice = FewerQueries
 	}
 }
@@ -452,9 +453,7 @@ func printing(e *evidence) measured {
 		return nothing
 	}
 	f := Finding{Count: out.Messages, Bytes: out.Bytes, AtLeast: out.AtLeast, Advice: PrintLess, Cores: math.NaN()}
-	f.Time, f.Place, f.PlaceTime, f.Evidence = e.stackTime(func(f timeline.Frame) bool {
-		return strings.HasSuffix(f.File, "/ipykernel/iostream.py") || strings.HasSuffix(f.File, "/ipykernel/displayhook.py")
-	})
+	f.Time, f.Place, f.PlaceTime, f.Evidence = e.stackTime(func(f timeline.Frame) bool { return e.stacks.files.Means(f)&origin.SendsOutput != 0 })
 	f.Cost = f.Time
 	f.Value = float64(out.Messages) / e.rec.Duration.Seconds()
 	return measured{Finding: f, low: f.Value, lost: e.share(f.Time)}

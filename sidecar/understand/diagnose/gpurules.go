@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 )
 
 // gpuRules need a GPU the program used, or could have used.
@@ -356,9 +357,6 @@ func throttled(capOnly bool) func(*evidence) measured {
 	}
 }
 
-// frameworks are the libraries whose use suggests that a GPU would help.
-var frameworks = []string{"/site-packages/torch/", "/dist-packages/torch/", "/site-packages/tensorflow/", "/site-packages/jax/", "/site-packages/keras/"}
-
 // minWorthwhile is the length from which the absence of GPU work is remarkable.
 const minWorthwhile = timeline.Nanos(2e9)
 
@@ -376,7 +374,7 @@ func unused(e *evidence) measured {
 	total := timeline.Nanos(0)
 	for length, inside := range askedOfStacks(e, func(stack []timeline.FrameID, cause Cause, _ Place) bool {
 		return (cause == Python || cause == Native) && slices.ContainsFunc(stack, func(id timeline.FrameID) bool {
-			return containsAny(e.rec.Frames[id].File, frameworks)
+			return e.stacks.facts[id].means&origin.RunsModels != 0
 		})
 	}) {
 		if inside {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 )
 
 // hostState is what a thread was doing, as far as causes go.
@@ -303,8 +304,8 @@ func (s *stacks) inStartUp(stack []timeline.FrameID) bool {
 	if len(stack) == 0 {
 		return true
 	}
-	outermost := s.rec.Frames[stack[len(stack)-1]].File
-	return strings.HasPrefix(outermost, "<frozen ") && outermost != "<frozen runpy>"
+	outermost := stack[len(stack)-1]
+	return s.files.Of(s.rec.Frames[outermost].File).Owner == origin.Interpreter && s.facts[outermost].means&origin.RunsMain == 0
 }
 
 // inScript tells whether the main module is on the stack: its outermost frame,
@@ -312,10 +313,10 @@ func (s *stacks) inStartUp(stack []timeline.FrameID) bool {
 func (s *stacks) inScript(stack []timeline.FrameID) bool {
 	for i := len(stack) - 1; i >= 0; i-- {
 		f := s.rec.Frames[stack[i]]
-		if f.File == "<frozen runpy>" || strings.HasSuffix(f.File, "/runpy.py") {
+		if s.facts[stack[i]].means&origin.RunsMain != 0 {
 			continue
 		}
-		return f.Function == "<module>" && !strings.HasPrefix(f.File, "<frozen ")
+		return f.Function == "<module>" && s.files.Of(f.File).Owner != origin.Interpreter
 	}
 	return false
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 )
 
 const (
@@ -95,7 +96,7 @@ func (s *stacks) importChain(stack []timeline.FrameID) (chain []string, prepende
 	}
 	for i := first - 1; i >= 0; i-- {
 		f := s.rec.Frames[stack[i]]
-		if f.Function != "<module>" || s.facts[stack[i]].importing {
+		if f.Function != "<module>" || s.facts[stack[i]].means&origin.Imports != 0 {
 			continue
 		}
 		name := shortModule(s.files.Module(f.File))

@@ -77,7 +77,7 @@ func (s *stacks) rankLane(t *timeline.Thread, process, number int) straggler.Lan
 			stack := s.stack(span.Node)
 			f.at = s.charged(stack)
 			for _, id := range stack { // the innermost
-				if f.in = straggler.Of(s.rec.Frames[id].File, s.rec.Frames[id].Function); f.in != straggler.None {
+				if f.in = straggler.Of(s.files.Known(s.rec.Frames[id].File), s.rec.Frames[id].Function); f.in != straggler.None {
 					break
 				}
 			}

@@ -1,29 +1,17 @@
 package diagnose
 
 import (
-	"strings"
-
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 )
 
-// unit is a library's function that runs once for each request or query.
-type unit struct{ file, function string }
-
-var (
-	requestUnits = []unit{{"/http/client.py", "HTTPResponse.begin"}, {"/httpcore/", "_receive_response_headers"}}
-	queryUnits   = []unit{{"/sqlalchemy/engine/default.py", "do_execute"}}
-)
-
-// entries is how often a line's stacks were seen to come to one of some functions anew: a
+// entries is how often a line's stacks were seen to come to a function with a meaning anew: a
 // lower bound of how often the line asked, also where the thread never leaves it.
-func (e *evidence) entries(at Place, units []unit) int {
+func (e *evidence) entries(at Place, means origin.Meanings) int {
 	return e.changes(at, func(stack []timeline.FrameID, _ int) string {
 		for _, id := range stack {
-			f := e.rec.Frames[id]
-			for _, u := range units {
-				if strings.Contains(f.File, u.file) && strings.HasSuffix(f.Function, u.function) {
-					return u.function
-				}
+			if e.stacks.facts[id].means&means != 0 {
+				return e.rec.Frames[id].Function
 			}
 		}
 		return ""

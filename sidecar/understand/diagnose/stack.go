@@ -23,18 +23,19 @@ type stacks struct {
 
 // frameFacts is what one frame says, whatever stands above and below it.
 type frameFacts struct {
-	rules     uint64 // causeRules whose conditions on a frame it meets
-	own       bool   // the user wrote it
-	importing bool   // the import system's
+	rules uint64          // causeRules whose conditions on a frame it meets
+	means origin.Meanings // what it means, of a library's
+	own   bool            // the user wrote it
 }
 
 func newStacks(rec *timeline.Recording, source *Source) *stacks {
 	s := &stacks{rec: rec, source: source, files: origin.New(rec), facts: make([]frameFacts, len(rec.Frames)), said: make(map[saying]bool), hosts: make(map[*timeline.Thread]*host)}
 	for i, f := range rec.Frames {
 		isOwn := f.Phase == timeline.PhaseNone && s.files.Own(f.File)
-		facts := frameFacts{own: isOwn, importing: f.ImportsModules()}
+		means := s.files.Means(f)
+		facts := frameFacts{own: isOwn, means: means}
 		for r := range causeRules {
-			if causeRules[r].fits(f, isOwn) {
+			if causeRules[r].fits(f, means, isOwn) {
 				facts.rules |= 1 << r
 			}
 		}
@@ -100,7 +101,7 @@ func (s *stacks) importing(stack []timeline.FrameID) bool {
 		if s.facts[id].own {
 			return false
 		}
-		if s.facts[id].importing {
+		if s.facts[id].means&origin.Imports != 0 {
 			return true
 		}
 	}

@@ -16,7 +16,7 @@ func steps(s *stacks, used []*device, main *host, threads []*timeline.Thread) []
 	rec := s.rec
 	lead := stepsIn(rec.LeadingMarks())
 	if thread := rec.MainThread(); len(lead) == 0 && thread != nil {
-		lead = stepsIn(rec.SampledSteps(thread))
+		lead = stepsIn(s.sampledSteps(thread))
 	}
 	leader := -1
 	if len(lead) > 0 {
@@ -32,7 +32,7 @@ func steps(s *stacks, used []*device, main *host, threads []*timeline.Thread) []
 			}
 		}
 		if t.Process != leader {
-			others = append(others, shared(stepsIn(rec.StepsOf(t)), devices, s.plainHost(t))...)
+			others = append(others, shared(stepsIn(s.stepsOf(t)), devices, s.plainHost(t))...)
 		}
 	}
 	return append(shared(lead, used, main), others...)

@@ -1,8 +1,6 @@
 package interpret
 
 import (
-	"strings"
-
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 )
 
@@ -34,9 +32,4 @@ func isBeforeExec(rec *timeline.Recording, launches []bool) func(process int) bo
 		}
 		return false // nothing is known of it
 	}
-}
-
-// launchOf tells the function in which subprocess forks.
-func launchOf(f timeline.Frame) bool {
-	return strings.HasSuffix(f.File, "/subprocess.py") && strings.HasSuffix(f.Function, "_execute_child")
 }

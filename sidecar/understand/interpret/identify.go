@@ -2,33 +2,18 @@ package interpret
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 )
 
-// loop is the function that a worker of some library runs in from its start to its end.
-type loop struct {
-	file     string // end of its path
-	function string
-	role     timeline.Role
-}
-
-var loops = []loop{
-	{"/torch/utils/data/_utils/worker.py", "_worker_loop", timeline.RoleLoaderWorker},
-	{"/multiprocessing/pool.py", "worker", timeline.RolePoolWorker},
-	{"/multiprocess/pool.py", "worker", timeline.RolePoolWorker}, // the fork that uses dill
-	{"/billiard/pool.py", "workloop", timeline.RolePoolWorker},
-	{"/concurrent/futures/process.py", "_process_worker", timeline.RolePoolWorker},
-	{"/loky/process_executor.py", "_process_worker", timeline.RolePoolWorker},
-}
-
-func loopOf(f timeline.Frame) (timeline.Role, bool) {
-	name := f.Function[strings.LastIndexByte(f.Function, '.')+1:]
-	for _, l := range loops {
-		if name == l.function && strings.HasSuffix(f.File, l.file) {
-			return l.role, true
-		}
+// loopOf is the role of a worker that runs in a function from its start to its end.
+func loopOf(means origin.Meanings) (timeline.Role, bool) {
+	switch {
+	case means&origin.LoaderLoop != 0:
+		return timeline.RoleLoaderWorker, true
+	case means&origin.PoolLoop != 0:
+		return timeline.RolePoolWorker, true
 	}
 	return "", false
 }
@@ -43,6 +28,7 @@ func loopOf(f timeline.Frame) (timeline.Role, bool) {
 func Identify(rec *timeline.Recording) *timeline.Recording {
 	out := *rec
 	out.Processes = slices.Clone(rec.Processes)
+	r := newReader(&out)
 	runs := make([]timeline.Role, len(rec.Nodes)) // the loop that is on a stack, by node
 	launches := make([]bool, len(rec.Nodes))
 	for i := 1; i < len(rec.Nodes); i++ {
@@ -51,8 +37,9 @@ func Identify(rec *timeline.Recording) *timeline.Recording {
 			continue
 		}
 		runs[i] = runs[n.Parent]
-		launches[i] = launches[n.Parent] || launchOf(rec.Frames[n.Frame])
-		if role, ok := loopOf(rec.Frames[n.Frame]); ok { // the innermost: a fork has its owner's stack below
+		means := r.files.Means(rec.Frames[n.Frame])
+		launches[i] = launches[n.Parent] || means&origin.Spawns != 0
+		if role, ok := loopOf(means); ok { // the innermost: a fork has its owner's stack below
 			runs[i] = role
 		}
 	}
@@ -87,9 +74,8 @@ func Identify(rec *timeline.Recording) *timeline.Recording {
 	}
 	number(&out)
 	out.Threads = slices.Clone(rec.Threads)
-	r := newReader(&out)
 	for i := range out.Threads {
-		out.Threads[i].Spans = waiting(rec, out.Threads[i].Spans)
+		out.Threads[i].Spans = r.waiting(out.Threads[i].Spans)
 	}
 	if program := r.program(); program > 0 {
 		for i := range out.Threads {
@@ -145,8 +131,4 @@ func number(rec *timeline.Recording) {
 		taken[f][n] = p.End
 		p.Number = &n
 	}
-}
-
-func containsAny(file string, parts []string) bool {
-	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(file, part) })
 }

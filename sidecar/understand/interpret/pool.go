@@ -193,12 +193,6 @@ func newReader(rec *timeline.Recording) *reader {
 	return &reader{rec: rec, files: origin.New(rec), known: make(map[timeline.NodeID]stack)}
 }
 
-// transport is what the libraries' own code stands in, which hands tasks and results over.
-var transport = []string{
-	"/multiprocessing/", "/multiprocess/", "/concurrent/futures/", "/loky/", "/joblib/", "/sklearn/utils/parallel.py", "/torch/utils/data/_utils/worker.py",
-	"/torch/multiprocessing/", "/threading.py", "/selectors.py", "/queue.py", "/billiard/",
-}
-
 func (r *reader) stack(node timeline.NodeID) stack {
 	if known, ok := r.known[node]; ok {
 		return known
@@ -214,7 +208,7 @@ func (r *reader) stack(node timeline.NodeID) stack {
 	}
 	s := stack{loop: -1}
 	for i, f := range path {
-		if _, ok := loopOf(f); ok {
+		if _, ok := loopOf(r.files.Means(f)); ok {
 			s.loop = i
 			break
 		}
@@ -222,13 +216,11 @@ func (r *reader) stack(node timeline.NodeID) stack {
 	above := path
 	if s.loop >= 0 {
 		above = path[:s.loop]
-		s.plumbing = !slices.ContainsFunc(above, func(f timeline.Frame) bool { return !isTransport(f.File) })
-		s.starved = s.plumbing && slices.ContainsFunc(above, func(f timeline.Frame) bool {
-			return f.Function == "get" || f.Function == "SimpleQueue.get" || f.Function == "Queue.get"
-		})
+		s.plumbing = !slices.ContainsFunc(above, func(f timeline.Frame) bool { return !r.means(f, origin.Transports) })
+		s.starved = s.plumbing && slices.ContainsFunc(above, func(f timeline.Frame) bool { return r.means(f, origin.TakesTask) })
 	}
 	s.line = r.line(above)
-	s.importing = s.loop >= 0 && !s.line.Own && slices.ContainsFunc(above, timeline.Frame.ImportsModules)
+	s.importing = s.loop >= 0 && !s.line.Own && slices.ContainsFunc(above, func(f timeline.Frame) bool { return r.means(f, origin.Imports) })
 	r.known[node] = s
 	return s
 }
@@ -241,11 +233,13 @@ func (r *reader) line(path []timeline.Frame) Line {
 		}
 	}
 	for i := len(path) - 1; i >= 0; i-- {
-		if f := path[i]; !isTransport(f.File) {
+		if f := path[i]; !r.means(f, origin.Transports) {
 			return Line{Function: f.Function, File: f.File, Line: f.Line}
 		}
 	}
 	return Line{}
 }
 
-func isTransport(file string) bool { return containsAny(file, transport) }
+func (r *reader) means(f timeline.Frame, what origin.Meanings) bool {
+	return r.files.Means(f)&what != 0
+}

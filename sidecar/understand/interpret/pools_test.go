@@ -12,13 +12,13 @@ import (
 
 // frames of a worker's stack, root first: "file:function:line".
 var (
-	forked   = []string{"/u/train.py:<module>:20", "/lib/multiprocessing/popen_fork.py:Popen._launch:71", "/lib/multiprocessing/pool.py:worker:125"}
-	getting  = append(forked[:3:3], "/lib/multiprocessing/queues.py:SimpleQueue.get:386", "/lib/multiprocessing/connection.py:Connection._recv:395")
+	forked   = []string{"/u/train.py:<module>:20", "/lib/python3.12/multiprocessing/popen_fork.py:Popen._launch:71", "/lib/python3.12/multiprocessing/pool.py:worker:125"}
+	getting  = append(forked[:3:3], "/lib/python3.12/multiprocessing/queues.py:SimpleQueue.get:386", "/lib/python3.12/multiprocessing/connection.py:Connection._recv:395")
 	crunch   = append(forked[:3:3], "/u/work.py:crunch:7", "/v/site-packages/np/core.py:dot:3")
 	crunch9  = append(forked[:3:3], "/u/work.py:crunch:9")
 	library  = append(forked[:3:3], "/v/site-packages/np/core.py:outer:1", "/v/site-packages/np/core.py:dot:3")
 	needed   = append(forked[:3:3], "<frozen importlib._bootstrap>:_find_and_load:1360", "/v/site-packages/np/core.py:<module>:1")
-	spawning = []string{"/lib/multiprocessing/spawn.py:spawn_main:122", "/u/train.py:<module>:1"}
+	spawning = []string{"/lib/python3.12/multiprocessing/spawn.py:spawn_main:122", "/u/train.py:<module>:1"}
 	loading  = []string{"/v/site-packages/torch/utils/data/_utils/worker.py:_worker_loop:309", "/u/transforms.py:Crop.__call__:40"}
 )
 
@@ -176,9 +176,9 @@ func TestWhatAPoolDid(t *testing.T) {
 // for a result. What a task itself reads is input.
 func TestWhatAnotherProcessSendsIsWaitedFor(t *testing.T) {
 	s := newScene(worker(0, 0))
-	file := append(crunch9[:len(crunch9):len(crunch9)], "/lib/gzip.py:_GzipReader.read:395")
+	file := append(crunch9[:len(crunch9):len(crunch9)], "/lib/python3.12/gzip.py:_GzipReader.read:395")
 	s.worker(1, 0, stint{getting, io, 1}, stint{crunch, python, 1}, stint{file, io, 1}, stint{getting, python, 1}, stint{getting, io, 1})
-	s.worker(0, 0, stint{append([]string{"/lib/multiprocessing/pool.py:Pool._handle_results:579"}, getting[4:]...), io, 1})
+	s.worker(0, 0, stint{append([]string{"/lib/python3.12/multiprocessing/pool.py:Pool._handle_results:579"}, getting[4:]...), io, 1})
 	raw := s.b.Snapshot(seconds(5))
 	states := func(rec *timeline.Recording) (out []timeline.State) {
 		for _, t := range rec.Threads {

@@ -46,6 +46,7 @@ type line struct {
 type table struct {
 	exact map[string][]*line
 	begin map[string][]beginning // by the module that they are in
+	depth int                    // parts of the longest name
 }
 
 // beginning are the modules whose last part begins so.
@@ -55,7 +56,7 @@ type beginning struct {
 }
 
 func parseLibraries(text string) (table, error) {
-	t := table{make(map[string][]*line), make(map[string][]beginning)}
+	t := table{exact: make(map[string][]*line), begin: make(map[string][]beginning)}
 	for i, raw := range strings.Split(text, "\n") {
 		raw, _, _ = strings.Cut(raw, "#")
 		if strings.TrimSpace(raw) == "" {
@@ -76,6 +77,7 @@ func parseLibraries(text string) (table, error) {
 			return t, fmt.Errorf("libraries.txt:%d: only modules have a kind or an owner", i+1)
 		}
 		for _, name := range strings.Fields(modules) {
+			t.depth = max(t.depth, 1+strings.Count(name, "."))
 			if prefix, ok := strings.CutSuffix(name, "*"); ok {
 				parent, first := splitLast(prefix)
 				t.begin[parent] = append(t.begin[parent], beginning{first, l})
@@ -131,7 +133,7 @@ func knownOf(module string) (k Known) {
 		}
 	}
 	t := libraries()
-	for end, parts := 0, 1; end < len(module); end, parts = end+1, parts+1 {
+	for end, parts := 0, 1; end < len(module) && parts <= t.depth; end, parts = end+1, parts+1 {
 		if next := strings.IndexByte(module[end:], '.'); next >= 0 {
 			end += next
 		} else {

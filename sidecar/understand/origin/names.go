@@ -92,13 +92,14 @@ func byShortName(file string) place {
 
 // inCheckout finds the modules in a path that are known wherever they lie.
 func inCheckout(file string, trait traits) (place, bool) {
-	for i := range file {
-		if i > 0 && file[i-1] != '/' {
+	t := libraries()
+	for rest, more := file, true; more; _, rest, more = strings.Cut(rest, "/") {
+		if top, _, inside := strings.Cut(rest, "/"); !inside || t.exact[top] == nil {
 			continue
 		}
-		rest := file[i:]
-		module := strings.ReplaceAll(strings.TrimSuffix(rest, ".py"), "/", ".") // with __init__
-		if top, _, ok := strings.Cut(module, "."); ok && libraries().exact[top] != nil && knownOf(module).traits&trait != 0 {
+		parts := strings.SplitN(strings.TrimSuffix(rest, ".py"), "/", t.depth+1)
+		module := strings.Join(parts[:min(len(parts), t.depth)], ".") // with __init__
+		if knownOf(module).traits&trait != 0 {
 			return at(Library, rest), true
 		}
 	}

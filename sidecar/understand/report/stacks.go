@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 )
 
 // tree is the recording's stack tree. Of its frames and nodes the document gets
@@ -60,7 +61,7 @@ func (t *tree) path(n timeline.NodeID) []timeline.FrameID {
 	if !t.known[n] {
 		var frames []timeline.FrameID
 		for at := n; at != timeline.RootNode; at = t.rec.Nodes[at].Parent {
-			if frame := t.rec.Nodes[at].Frame; !t.rec.Frames[frame].ImportsModules() {
+			if frame := t.rec.Nodes[at].Frame; t.codes.names.origins.Means(t.rec.Frames[frame])&origin.Imports == 0 {
 				frames = append(frames, frame)
 			}
 		}

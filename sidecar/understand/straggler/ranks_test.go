@@ -3,6 +3,8 @@ package straggler
 import (
 	"fmt"
 	"testing"
+
+	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 )
 
 func TestOf(t *testing.T) {
@@ -20,7 +22,7 @@ func TestOf(t *testing.T) {
 		{"/home/u/train.py", "barrier"}:                                                             None,
 		{"/home/u/train.py", ""}:                                                                    None,
 	} {
-		if got := Of(where[0], where[1]); got != want {
+		if got := Of(origin.KnownByName(where[0]), where[1]); got != want {
 			t.Errorf("%v is %q, want %q", where, got, want)
 		}
 	}

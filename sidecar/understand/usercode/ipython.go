@@ -32,14 +32,20 @@ type meaning struct {
 	phase     timeline.Phase // around a cell, that begins with it
 	cellMagic bool           // it calls a cell magic, which has the cell's text for its body
 	runsCode  bool           // it calls a cell's code, and then what prints its exception
+	displays  bool           // it is called with the value of a cell's last expression
 	// startsThread tells threading's own frames, which stand above every thread's.
 	startsThread bool
 }
 
-// meaningOf reads a frame's file and function.
-func meaningOf(f timeline.Frame, o origin.Origin, t *texts) meaning {
-	m := meaning{shown: f, phase: phases[function{o.Package, f.Function[strings.LastIndexByte(f.Function, '.')+1:]}]}
-	switch o.Owner {
+// meaningOf reads a frame's file and function; means is what that means as a library's.
+func meaningOf(f timeline.Frame, owner origin.Owner, means origin.Meanings, t *texts) meaning {
+	m := meaning{shown: f, displays: means&origin.Displays != 0}
+	for _, p := range phases {
+		if means&p.means != 0 {
+			m.phase = p.phase
+		}
+	}
+	switch owner {
 	case origin.Ours:
 		m.role = ours
 	case origin.Cell:
@@ -64,40 +70,27 @@ func meaningOf(f timeline.Frame, o origin.Origin, t *texts) meaning {
 		}
 	case origin.Machinery:
 		m.role = kernel
-		m.cellMagic = o.Package == "IPython" && strings.HasSuffix(f.Function, ".run_cell_magic")
-		m.runsCode = o.Package == "IPython" && strings.HasSuffix(f.Function, ".run_code")
+		m.cellMagic, m.runsCode = means&origin.RunsCellMagic != 0, means&origin.RunsCode != 0
 	case origin.Standard, origin.Interpreter:
 		switch {
-		case o.Package == "asyncio" && strings.HasSuffix(f.Function, "._run_once"):
+		case means&origin.TurnsLoop != 0:
 			m.role = eventLoop
-		case o.Package == "asyncio" || o.Package == "runpy":
+		case means&origin.RunsLoop != 0:
 			m.role = runner
-		case o.Package == "threading":
+		case means&origin.StartsThread != 0:
 			m.startsThread = true
 		}
 	}
 	return m
 }
 
-type function struct{ pkg, name string }
-
-// phases are begun by these functions (IPython/core/interactiveshell.py, displayhook.py, events.py;
-// matplotlib_inline/backend_inline.py, matplotlib/pyplot.py).
-var phases = map[function]timeline.Phase{
-	{"IPython", "run_cell_async"}:                timeline.PhasePrepare,
-	{"IPython", "trigger"}:                       timeline.PhaseCallbacks,
-	{"IPython", "showtraceback"}:                 timeline.PhaseTraceback,
-	{"IPython", "showsyntaxerror"}:               timeline.PhaseTraceback,
-	{"IPython", "showindentationerror"}:          timeline.PhaseTraceback,
-	{"IPython", "_format_exception_for_storage"}: timeline.PhaseTraceback,
-	{"matplotlib_inline", "flush_figures"}:       timeline.PhaseFigures,
-	{"matplotlib", "_draw_all_if_interactive"}:   timeline.PhaseFigures,
-	{"matplotlib", "post_execute"}:               timeline.PhaseFigures, // the same before 3.5
-}
-
-// displays tells the function that is called with the value of a cell's last expression.
-func displays(f timeline.Frame) bool {
-	return strings.HasSuffix(f.Function, "DisplayHook.__call__") && strings.HasSuffix(f.File, "/displayhook.py")
+// phases are begun by functions that mean so.
+var phases = []struct {
+	means origin.Meanings
+	phase timeline.Phase
+}{
+	{origin.Prepares, timeline.PhasePrepare}, {origin.RunsCallbacks, timeline.PhaseCallbacks},
+	{origin.PrintsTraceback, timeline.PhaseTraceback}, {origin.FlushesFigures, timeline.PhaseFigures},
 }
 
 // magicFiles are the co_filenames of what IPython's magics compile (IPython/core/magics/execution.py).

@@ -63,7 +63,7 @@ func newStripper(rec *timeline.Recording) *stripper {
 	}
 	files := origin.New(rec)
 	for i, f := range rec.Frames {
-		s.meanings[i] = meaningOf(f, files.Of(f.File), s.texts)
+		s.meanings[i] = meaningOf(f, files.Of(f.File).Owner, files.Means(f), s.texts)
 	}
 	return s
 }

@@ -96,7 +96,7 @@ func (s *stripper) stepAround(p position, m *meaning) position {
 
 func (s *stripper) stepProgram(p position, m *meaning) position {
 	switch {
-	case p.top && displays(m.shown):
+	case p.top && m.displays:
 		p.mode, p.top, p.phase, p.base = around, false, timeline.PhaseDisplay, p.level.before
 		p.shown = s.phase(p.base, p.phase)
 		return p
