@@ -37,7 +37,7 @@ func (t *tape) Set(id timeline.ThreadID, at timeline.Nanos, node timeline.NodeID
 func (t *tape) samples(rec *timeline.Recording, thread timeline.ThreadID) []truth.Sample {
 	var out []truth.Sample
 	for _, s := range t.sets {
-		if s.id == thread {
+		if s.id == thread && !(s.state == timeline.StateUnknown && s.node == timeline.RootNode) { // no sample: a Gap
 			out = append(out, stackOf(rec, s.node, s.truncated))
 		}
 	}

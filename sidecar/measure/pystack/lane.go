@@ -19,7 +19,7 @@ func (s *session) register(t *thread) bool {
 		}
 	}
 	main := s.p.isMain(t)
-	t.session = threadSession{known: true, state: timeline.StateUnknown, ran: true}
+	t.session = threadSession{known: true, state: timeline.StateUnknown, ran: true, waitsAt: -1}
 	t.session.leads = main || t.nativeID == s.opts.RunsCell
 	if s.first && !s.opts.FromStart {
 		t.session.cpuAtStart = s.p.kernel.cpuTime(t.tid)

@@ -117,6 +117,7 @@ func (s *session) probe(t *thread, g *gilGroup) {
 	ts.probeAt = s.at + ts.probeEvery
 	ts.ran = ts.ran || a.running
 	s.setState(t, c)
+	s.waitsSince(t)
 }
 
 func (s *session) setState(t *thread, c call) {
@@ -133,5 +134,5 @@ func (s *session) setState(t *thread, c call) {
 	if c.state.Computes() {
 		s.computing++
 	}
-	ts.state, ts.wait, ts.leaf = c.state, c.wait, c.leaf
+	ts.state, ts.wait, ts.leaf, ts.waitsAt = c.state, c.wait, c.leaf, -1
 }

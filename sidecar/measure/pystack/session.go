@@ -39,8 +39,8 @@ type session struct {
 
 	nodes map[nodeKey]timeline.NodeID
 	at    int64 // CLOCK_MONOTONIC of the tick in progress
-	// changed is where the tick's changes are put: half-way from the tick before,
-	// so that a late tick does not leave all of its delay to the state before it.
+	// changed is where the tick's changes are put: half-way from the tick before, so that a
+	// tick that is a little late does not leave all of its delay to the state before it.
 	changed int64
 	first   bool  // first tick: every thread is read
 	listed  int64 // when the thread list was last walked
@@ -150,13 +150,21 @@ func (s *session) step(now time.Time) error {
 	before := s.at
 	s.at, s.p.reader.times.end = s.clock.at(now), now
 	s.changed = before + (s.at-before)/2
+	stopped := s.still.stopped
 	if s.standsStill() {
 		return nil
 	}
 	s.stirred = false
 	s.wake()
+	late := !stopped && s.isLate(before)
+	if late {
+		s.leaveOut(before)
+	}
 	if err := s.tick(); err != nil {
 		return err
+	}
+	if late {
+		s.tellAll()
 	}
 	ticks := s.settle(before)
 	if s.first {

@@ -84,14 +84,8 @@ func (s *session) stop(since int64, letter byte) {
 	if letter == 't' {
 		reason = timeline.GapTraced
 	}
-	at := s.sink.Since(since)
-	s.sink.BeginGap(s.p.pid, at, reason)
-	for _, t := range s.p.threads {
-		if ts := &t.session; ts.known {
-			s.sink.Set(ts.id, max(at, ts.toldAt), timeline.RootNode, timeline.StateUnknown, false)
-			ts.told = false
-		}
-	}
+	s.sink.BeginGap(s.p.pid, s.sink.Since(since), reason)
+	s.unknownSince(since, func(*thread) bool { return true })
 }
 
 // goOn takes up the threads again, as at the recording's first tick.

@@ -59,6 +59,7 @@ type threadSession struct {
 
 	probeAt    int64          // CLOCK_MONOTONIC from which the kernel is asked again
 	probeEvery int64          // nanoseconds between; grows while the answer stays
+	waitsAt    int64          // CPU time when it was last found waiting; -1 it was not
 	cpuAtStart int64          // nanoseconds; -1 unknown
 	cpuAt      int64          // CLOCK_MONOTONIC of the last reading
 	cpuBefore  timeline.Nanos // told of it before it was lost

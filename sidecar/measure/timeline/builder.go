@@ -345,7 +345,7 @@ func (b *Builder) Snapshot(at Nanos) *Recording {
 	rec.Duration = at
 	rec.Sampling.Changes = slices.Clone(b.rec.Sampling.Changes)
 	rec.Sampling.Clamps = slices.Clone(b.rec.Sampling.Clamps)
-	rec.Resolution = max(time.Duration(b.grid.step), rec.Sampling.Kept(at))
+	rec.Resolution = max(time.Duration(b.grid.step), rec.Sampling.Taken(at))
 	rec.Gaps = cutGaps(b.rec.Gaps, 0, at)
 	rec.Frames = slices.Clone(b.stacks.frames)
 	rec.Nodes = slices.Clone(b.stacks.nodes)

@@ -21,7 +21,7 @@ func (b *Builder) Recent(from, at Nanos) *Recording {
 	rec.Sampling.Changes = slices.Clone(b.rec.Sampling.Changes)
 	rec.Sampling.Clamps = slices.Clone(b.rec.Sampling.Clamps)
 	rec.Sampling.cut(from, at)
-	rec.Resolution = max(b.grid.step.Duration(), rec.Sampling.Kept(rec.Duration))
+	rec.Resolution = max(b.grid.step.Duration(), rec.Sampling.Taken(rec.Duration))
 	rec.Gaps = cutGaps(b.rec.Gaps, from, at)
 	rec.GPUs = slices.Clone(b.rec.GPUs)
 	rec.Notes, rec.Sources = nil, nil

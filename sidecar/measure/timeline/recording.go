@@ -152,7 +152,8 @@ type Thread struct {
 }
 
 // Gap is a stretch in which the stacks of a process tell nothing: its threads are in
-// StateUnknown, without a stack, or not there.
+// StateUnknown, without a stack, or not there. Of GapLate only those are that did not wait
+// all the time.
 type Gap struct {
 	Start, End Nanos
 	PID        int
@@ -170,10 +171,11 @@ const (
 	GapPermission                  // the system no longer allowed to read it
 	GapStopped                     // it was stopped, as by SIGSTOP
 	GapTraced                      // a debugger held it
-	NumGapReasons = int(GapTraced) + 1
+	GapLate                        // the sampler itself got no CPU for long
+	NumGapReasons = int(GapLate) + 1
 )
 
-var gapNames = []string{"unreadable", "starting", "exec", "exit", "permission", "stopped", "traced"}
+var gapNames = []string{"unreadable", "starting", "exec", "exit", "permission", "stopped", "traced", "late"}
 
 // String returns the reason's id.
 func (r GapReason) String() string {
@@ -415,6 +417,16 @@ func (s *Sampling) Kept(d Nanos) time.Duration {
 	}
 	ticks += float64(d-min(from, d)) / float64(interval)
 	return time.Duration(float64(d) / ticks)
+}
+
+// Taken is the interval between two samples over a recording of length d, on average: the
+// one kept, and longer by the ticks that were missed.
+func (s *Sampling) Taken(d Nanos) time.Duration {
+	kept := s.Kept(d)
+	if s.Samples <= 0 || s.Missed <= 0 {
+		return kept
+	}
+	return time.Duration(float64(kept) * float64(s.Samples+s.Missed) / float64(s.Samples))
 }
 
 // GPU is a device that was watched. Its figures are the tracks "gpuN.…" with

@@ -68,9 +68,18 @@ func samplingOf(rec *timeline.Recording) Sampling {
 	return s
 }
 
-// Interval is the one that was kept, on average; the one asked for where that is
-// not known.
+// Interval is the one between two samples that were taken, on average; the one asked for
+// where that is not known.
 func (s *Sampling) Interval(duration int64) int64 {
+	kept := s.keptInterval(duration)
+	if s.Ticks <= 0 || s.MissedTicks == nil {
+		return kept
+	}
+	return int64(float64(kept) * float64(s.Ticks+*s.MissedTicks) / float64(s.Ticks))
+}
+
+// keptInterval is the one that was due.
+func (s *Sampling) keptInterval(duration int64) int64 {
 	if len(s.Kept) == 0 || duration <= 0 {
 		return s.AskedNS
 	}

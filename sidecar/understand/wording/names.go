@@ -176,6 +176,7 @@ var gaps = map[timeline.GapReason]string{
 	timeline.GapPermission: "the system no longer allowed reading the process",
 	timeline.GapStopped:    "the process was stopped",
 	timeline.GapTraced:     "a debugger held the process",
+	timeline.GapLate:       "the sampler had no CPU",
 }
 
 // Gap says why nothing is known of a process's stacks.

@@ -1,0 +1,118 @@
+package pystack
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+)
+
+// sleeper is a kernel in which every thread sleeps, after it has used so much CPU time.
+type sleeper struct {
+	imageKernel
+	used *int64
+}
+
+func (k sleeper) activity(int) (activity, bool) {
+	return activity{known: true, syscall: unix.SYS_CLOCK_NANOSLEEP}, false
+}
+func (k sleeper) state() byte       { return 'S' }
+func (k sleeper) cpuTime(int) int64 { return *k.used }
+
+// ticks samples a recorded process that sleeps at given times after the begin.
+type ticks struct {
+	*session
+	tape *tape
+	zero time.Time
+	used int64
+}
+
+func newTicks(t *testing.T, interval time.Duration) *ticks {
+	im := loadImage(t, "3.13")
+	k := &ticks{tape: newTape()}
+	p, err := open(im, sleeper{imageKernel{im}, &k.used}, runtimePlace{addr: im.Runtime, hex: im.Hex})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.session = newSession(p, k.tape, SampleOptions{Interval: interval})
+	k.zero = time.Now()
+	return k
+}
+
+func (k *ticks) at(t *testing.T, times ...time.Duration) {
+	t.Helper()
+	for _, at := range times {
+		if err := k.step(k.zero.Add(at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// every is the times from one to another.
+func every(interval, from, to time.Duration) (times []time.Duration) {
+	for at := from; at <= to; at += interval {
+		times = append(times, at)
+	}
+	return times
+}
+
+// unknown is for how long nothing is known of the first thread, and how long the gaps are.
+func (k *ticks) unknown(t *testing.T) (thread, gaps time.Duration) {
+	rec := k.tape.Snapshot(k.sink.Since(k.session.at))
+	if len(rec.Threads) == 0 {
+		t.Fatal("no thread was seen")
+	}
+	for _, span := range rec.Threads[0].Spans {
+		if span.State == timeline.StateUnknown && span.Node == timeline.RootNode {
+			thread += (span.End - span.Start).Duration()
+		}
+	}
+	for _, g := range rec.Gaps {
+		if g.Reason != timeline.GapLate {
+			t.Errorf("gap %v", g)
+		}
+		gaps += (g.End - g.Start).Duration()
+	}
+	return thread, gaps
+}
+
+const ms = time.Millisecond
+
+// What a program did while the sampler itself got no CPU is not known: it is not divided
+// between what it did before and after.
+func TestALongPauseOfTheSamplerIsAGap(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		interval time.Duration
+		before   time.Duration
+		pause    time.Duration
+		used     time.Duration // of CPU by the program, during the pause
+		want     time.Duration
+	}{
+		{"a little late", ms, 20 * ms, 9 * ms, ms, 0},
+		{"1.7 s late", ms, 20 * ms, 1700 * ms, ms, 1700 * ms},
+		{"1.7 s late, of which it slept all", ms, 20 * ms, 1700 * ms, 0, 0},
+		{"three intervals of 40 ms", 40 * ms, 400 * ms, 119 * ms, ms, 0},
+		{"more than that", 40 * ms, 400 * ms, 130 * ms, ms, 130 * ms},
+		{"at rest, and nobody used the CPU", ms, 2000 * ms, 1700 * ms, 0, 0},
+		{"at rest, and somebody did", ms, 2000 * ms, 1700 * ms, ms, 1700 * ms},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			k := newTicks(t, c.interval)
+			k.at(t, every(c.interval, c.interval, c.before)...)
+			k.used += int64(c.used)
+			again := c.before + c.pause
+			k.at(t, every(c.interval, again, again+20*c.interval)...)
+			if thread, gaps := k.unknown(t); thread.Round(ms) != c.want || gaps.Round(ms) != c.want {
+				t.Errorf("the thread is unknown for %v, the gaps are %v, want %v", thread, gaps, c.want)
+			}
+			last := k.tape.sets[len(k.tape.sets)-1]
+			if last.node == timeline.RootNode || !slices.ContainsFunc(k.tape.sets, func(s setCall) bool { return s.state == timeline.StateWaiting }) {
+				t.Errorf("after the pause it is told as %+v", last)
+			}
+		})
+	}
+}
