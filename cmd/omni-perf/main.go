@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/omni-perf/omni-perf/sidecar/doors/waiter"
 	"github.com/omni-perf/omni-perf/sidecar/show/output"
 )
 
@@ -49,7 +50,9 @@ func dispatch(args []string) int {
 	} else {
 		command = find(root, "run")
 	}
-	return conclude(command, err)
+	code := conclude(command, err)
+	waiter.Concluded()
+	return code
 }
 
 // conclude says what went wrong and returns the exit code.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/doors/program"
 	"github.com/omni-perf/omni-perf/sidecar/doors/signals"
+	"github.com/omni-perf/omni-perf/sidecar/doors/waiter"
 	"github.com/omni-perf/omni-perf/sidecar/measure/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 )
@@ -48,6 +49,9 @@ omni-perf run [options] PROGRAM [ARG…]`},
 		if r, ok := timeline.RankOf(os.Environ()); ok {
 			o.Rank = &r
 		}
+		if w := waiter.Of(); w != nil {
+			o.Waiter = w
+		}
 		if *open {
 			o.Open = openPage
 		}
@@ -64,6 +68,7 @@ omni-perf run [options] PROGRAM [ARG…]`},
 			complain(err)
 		}
 		if exit.Signal != 0 {
+			waiter.Concluded()
 			signals.DieBy(exit.Signal)
 		}
 		return exitStatus(exit.Code) // the script's, whatever became of the report

@@ -48,5 +48,6 @@ type Options struct {
 	Rank           *timeline.Rank    // of a distributed run; nil: none
 	Open           func(path string) // shows a page that was written; nil: nobody asked for it
 	Audience       Audience          // is shown what runs, in place of results; nil: nobody
+	Waiter         Waiter            // waits for us, and for the script if we cannot; nil: nobody
 	Messages       io.Writer         // what the user is told; the program's own output is its own
 }

@@ -4,52 +4,85 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/omni-perf/omni-perf/sidecar/doors/signals"
 )
 
-// relayed are the signals that would concern the script if it ran without us. Those
+// Relayed are the signals that would concern the script if it ran without us. Those
 // that stop and continue a terminal's job are left alone: each process of the job
 // gets them.
-var relayed = []syscall.Signal{
+var Relayed = []syscall.Signal{
 	unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGUSR1, unix.SIGUSR2,
 	unix.SIGALRM, unix.SIGVTALRM, unix.SIGPWR, unix.SIGIO,
 }
 
-// relay gives the script the signals that were meant for it: those sent to us alone.
-// What a terminal or a program sends to our process group the script gets itself,
-// and is not to get twice.
+// Waiter is the process that waits for us, and for the script where we do not live to
+// do so: package waiter.
+type Waiter interface {
+	Starting()                       // the script is about to be started
+	Started(pid int)                 // the script is this process
+	Ended(status syscall.WaitStatus) // and has ended with this status
+	Saw(s syscall.Signal) bool       // whether it got a signal, too, that we have just got
+	Alone() <-chan syscall.Signal    // what it got and we did not
+}
+
+// relay gives the script the signals that were meant for it: those sent to us alone, or
+// to the process that waits for us. What a terminal or a program sends to our process
+// group the script gets itself, and is not to get twice.
 type relay struct {
 	received chan os.Signal
-	witness  *signals.Witness // nil where there can be none
+	waiter   Waiter // nil where nobody waits for us
+	got      chan relayedSignal
 	ended    chan struct{}
 }
 
-// witnessWait is how much later than us the witness may get a signal of our group.
-const witnessWait = 100 * time.Millisecond
+type relayedSignal struct {
+	syscall.Signal
+	pass bool // the script does not get it by itself
+}
 
-func newRelay() *relay {
-	r := &relay{received: make(chan os.Signal, 64), ended: make(chan struct{})}
+func newRelay(waiter Waiter) *relay {
+	r := &relay{received: make(chan os.Signal, 64), waiter: waiter, got: make(chan relayedSignal, 64), ended: make(chan struct{})}
 	signals.KeepIgnored() // the script inherits it
-	signals.Notify(r.received, relayed...)
-	r.witness, _ = signals.NewWitness(relayed...) // without one: see pass
+	signals.Notify(r.received, Relayed...)
+	go r.listen()
 	return r
 }
 
-// pass gives the script a signal that we got.
-func (r *relay) pass(got os.Signal, script *os.Process) {
-	s, ok := got.(syscall.Signal)
-	if !ok || r.witness == nil && (s == unix.SIGINT || s == unix.SIGQUIT) {
-		return // most likely of a terminal
+// listen matches what we get with what the waiting process gets, at once: later nobody
+// could tell.
+func (r *relay) listen() {
+	var alone <-chan syscall.Signal
+	if r.waiter != nil {
+		alone = r.waiter.Alone()
 	}
-	go func() {
-		if !r.witness.Saw(s, witnessWait) {
-			_ = script.Signal(s)
+	tell := func(s relayedSignal) {
+		select {
+		case r.got <- s:
+		case <-r.ended:
 		}
-	}()
+	}
+	for {
+		select {
+		case got := <-r.received:
+			if s, ok := got.(syscall.Signal); ok {
+				go func() { tell(relayedSignal{s, !r.ofGroup(s)}) }()
+			}
+		case s := <-alone:
+			tell(relayedSignal{s, true})
+		case <-r.ended:
+			return
+		}
+	}
+}
+
+func (r *relay) ofGroup(s syscall.Signal) bool {
+	if r.waiter == nil {
+		return s == unix.SIGINT || s == unix.SIGQUIT // most likely of a terminal
+	}
+	return r.waiter.Saw(s)
 }
 
 // end says that the script has ended. One more signal is taken: the one that has
@@ -58,8 +91,14 @@ func (r *relay) pass(got os.Signal, script *os.Process) {
 func (r *relay) end() {
 	go func() {
 		select {
-		case <-r.received:
+		case <-r.got:
 			signal.Stop(r.received)
+		case <-r.ended:
+			return
+		}
+		select {
+		case s := <-r.got:
+			signals.DieBy(s.Signal)
 		case <-r.ended:
 		}
 	}()
@@ -68,5 +107,4 @@ func (r *relay) end() {
 func (r *relay) stop() {
 	close(r.ended)
 	signal.Stop(r.received)
-	r.witness.Close()
 }

@@ -64,7 +64,7 @@ func Run(ctx context.Context, t Tools, s Script, o Options) (exit Exit, err erro
 		return notStarted, err
 	}
 	defer outliveReaders()()
-	relay := newRelay()
+	relay := newRelay(o.Waiter)
 	defer relay.stop()
 
 	cmd := exec.Command(command[0], command[1:]...)
@@ -86,8 +86,14 @@ func Run(ctx context.Context, t Tools, s Script, o Options) (exit Exit, err erro
 		}
 	}
 	started := timeline.Monotonic()
+	if o.Waiter != nil {
+		o.Waiter.Starting()
+	}
 	if err := cmd.Start(); err != nil {
 		return notStarted, fmt.Errorf("start %s: %w", command[0], err)
+	}
+	if o.Waiter != nil {
+		o.Waiter.Started(cmd.Process.Pid)
 	}
 	ended := make(chan int64, 1)
 	go func() {
@@ -114,6 +120,9 @@ func Run(ctx context.Context, t Tools, s Script, o Options) (exit Exit, err erro
 	}
 	rec, err := r.End(recordingID, recorder.Ending{At: at})
 	cmd.Wait() // its error is the exit status
+	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && o.Waiter != nil {
+		o.Waiter.Ended(status)
+	}
 	if err != nil {
 		return exitOf(cmd.ProcessState), err
 	}
@@ -158,8 +167,10 @@ func record(ctx context.Context, r *recorder.Recorder, p *os.Process, o Options,
 		select {
 		case at := <-ended:
 			return at
-		case s := <-relay.received:
-			relay.pass(s, p)
+		case s := <-relay.got:
+			if s.pass {
+				_ = p.Signal(s.Signal)
+			}
 			soFar.soon()
 		case <-ctx.Done():
 			_ = p.Signal(unix.SIGTERM)

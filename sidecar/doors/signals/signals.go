@@ -1,8 +1,6 @@
 // Package signals lets a command treat signals as its user expects: what was ignored
 // when it started (by nohup, by a shell's &) stays ignored, here and in programs it
-// runs; the first signal asks to end, a second one ends; and what is sent to the
-// command alone can be told from what is sent to its whole process group, as Ctrl-C
-// is, and has reached the program it runs already.
+// runs; the first signal asks to end, a second one ends.
 package signals
 
 // #include "inherited.h"

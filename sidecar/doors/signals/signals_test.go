@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -43,18 +42,6 @@ func TestMain(m *testing.M) {
 		fmt.Sscan(os.Getenv("SIGNAL"), &s)
 		DieBy(syscall.Signal(s))
 		fmt.Println("alive")
-	case "witness":
-		c := make(chan os.Signal, 16)
-		signal.Notify(c, unix.SIGINT, unix.SIGTERM)
-		w, err := NewWitness(unix.SIGINT, unix.SIGTERM)
-		fmt.Println("ready", err, w.process.Pid)
-		for s := range c {
-			if s == unix.SIGTERM {
-				w.Close()
-				return
-			}
-			fmt.Println("group", w.Saw(s.(syscall.Signal), 5*time.Second))
-		}
 	default:
 		// What the tests start has the defaults, also where they run in the background.
 		c := make(chan os.Signal, 1)
@@ -158,57 +145,6 @@ func TestDyingAsAProgramDied(t *testing.T) {
 		out, _ := cmd.CombinedOutput()
 		if status := cmd.ProcessState.Sys().(syscall.WaitStatus); status.Signal() != s || status.CoreDump() || len(out) > 0 {
 			t.Errorf("%v: %v, %q", s, cmd.ProcessState, out)
-		}
-	}
-}
-
-func TestTheWitnessTellsTheGroupFromUs(t *testing.T) {
-	p := start(t, "witness", &syscall.SysProcAttr{Setpgid: true})
-	var witness int
-	if _, err := fmt.Sscanf(p.says(t), "ready <nil> %d", &witness); err != nil {
-		t.Fatal(err)
-	}
-	for range 5 {
-		if err := unix.Kill(-p.Process.Pid, unix.SIGINT); err != nil {
-			t.Fatal(err)
-		}
-		if got := p.says(t); got != "group true" {
-			t.Errorf("sent to the group: %s", got)
-		}
-	}
-	if err := unix.Kill(p.Process.Pid, unix.SIGINT); err != nil {
-		t.Fatal(err)
-	}
-	if got := p.says(t); got != "group false" {
-		t.Errorf("sent to it alone: %s", got)
-	}
-	if open, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", witness)); len(open) != 2 {
-		t.Errorf("the witness holds %v open", open)
-	}
-	if err := unix.Kill(p.Process.Pid, unix.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	p.Wait()
-	if unix.Kill(witness, 0) == nil {
-		t.Error("the witness outlives us")
-	}
-}
-
-func TestTheWitnessEndsWithAKilledProcess(t *testing.T) {
-	p := start(t, "witness", &syscall.SysProcAttr{Setpgid: true})
-	var witness int
-	if _, err := fmt.Sscanf(p.says(t), "ready <nil> %d", &witness); err != nil {
-		t.Fatal(err)
-	}
-	p.Process.Kill()
-	io.Copy(io.Discard, p.out)
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", witness))
-		if err != nil || strings.Contains(string(stat), ") Z ") {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatal("the witness outlives us")
 		}
 	}
 }
