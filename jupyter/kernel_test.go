@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/go-zeromq/zmq4"
+
+	"github.com/omni-perf/omni-perf/sidecar/testkit/requirement"
 )
 
 // kernel is a real ipykernel that a test drives over its shell channel.
@@ -36,7 +38,7 @@ func kernelPython(t *testing.T) string {
 		python, _ = filepath.Abs("../.venv/bin/python")
 	}
 	if out, err := exec.Command(python, "-c", "import ipykernel").CombinedOutput(); err != nil {
-		t.Skipf("no Python with ipykernel: %v %s (run make build, or set OMNI_PERF_TEST_PYTHON)", err, out)
+		requirement.Missing(t, requirement.VirtualEnv, "no Python with ipykernel: %v %s (run make build, or set OMNI_PERF_TEST_PYTHON)", err, out)
 	}
 	return python
 }

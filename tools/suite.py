@@ -10,7 +10,7 @@ A section that fails does not keep the others from running. What failed in it, t
 tests, runs a second time, alone, for some tests watch real programs in real time, and a machine that stalls
 for a second can fail one of them. At the end all that ran twice is listed, and the seconds of each section.
 What fails twice fails the run, and so does what cannot be told apart: a package that does not compile, a
-collection that fails.
+collection that fails; and a test that was skipped for want of something that is there (REQUIREMENTS).
 
 From the environment, as make hands it on: PACKAGES="./sidecar/show/... ./jupyter" tests only those of the Go
 packages, PYTEST="-k name" is handed to pytest, WORKERS is on how many cores Python tests run side by side.
@@ -19,9 +19,11 @@ What each section said is kept in build/suite.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import threading
@@ -276,8 +278,8 @@ def on_another(version: str) -> Iterator[Step]:
     yield extension(f"python-{version}", venv, OF_THE_PROGRAM)
 
 
-def interpreter(version: str) -> str:
-    """Return the path of a CPython of this version that runs, or skip the section."""
+def interpreters() -> Iterator[tuple[str, str]]:
+    """Return the CPythons that run, as tools/interpreters names them, with their paths."""
     try:
         listed = (ROOT / ".cache/interpreters/list").read_text()
     except FileNotFoundError:
@@ -285,7 +287,14 @@ def interpreter(version: str) -> str:
         listed = subprocess.run(find, capture_output=True, text=True, check=True).stdout
     for line in listed.splitlines():
         name, _, path = line.partition("\t")
-        if name == version and subprocess.run([path, "-I", "-c", ""], capture_output=True, check=False).returncode == 0:
+        if succeeds(path, "-I", "-c", ""):
+            yield name, path
+
+
+def interpreter(version: str) -> str:
+    """Return the path of a CPython of this version that runs, or skip the section."""
+    for name, path in interpreters():
+        if name == version:
             return path
     raise Skipped(f"no CPython {version} that runs (tools/interpreters fetches one)")
 
@@ -349,11 +358,6 @@ def demo() -> Iterator[Step]:
     yield Step(["bash", "-euo", "pipefail", "-c", DEMO])
 
 
-def on_path(name: str) -> bool:
-    folders = os.environ["PATH"].split(":")
-    return any(os.access(Path(folder, name), os.X_OK) for folder in folders)
-
-
 def command(line: str) -> Callable[[], list[Step]]:
     return lambda: [Step(shlex.split(line))]
 
@@ -393,6 +397,80 @@ SECTIONS = [
 ]
 
 
+# Requirements
+
+
+def on_path(*names: str) -> bool:
+    """Whether one of these programs is there."""
+    return any(shutil.which(name) for name in names)
+
+
+def succeeds(*command: str | Path, folder: Path = ROOT) -> bool:
+    """Whether a command can be run and ends well."""
+    try:
+        return subprocess.run(command, cwd=folder, capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+def has_python(version: str = "") -> bool:
+    """Whether a CPython that runs is listed, of this version if one is given."""
+    return any(name.partition("-")[0] == version or not version for name, _ in interpreters())
+
+
+def has_gpu() -> bool:
+    """Whether the NVIDIA driver lists a device."""
+    try:
+        nvml, count = ctypes.CDLL("libnvidia-ml.so.1"), ctypes.c_uint(0)
+    except OSError:
+        return False
+    return not (nvml.nvmlInit_v2() or nvml.nvmlDeviceGetCount_v2(ctypes.byref(count))) and count.value > 0
+
+
+TORCH = ROOT / ".cache" / "torch"
+REQUIREMENTS: dict[str, Callable[[], bool]] = {
+    "chromium": lambda: on_path("chromium", "chromium-browser", "google-chrome"),
+    "compiler": lambda: on_path("cc"),
+    "esbuild": lambda: succeeds(GO, "build", "-o", "/dev/null", ".", folder=ROOT / "tools" / "bundle"),
+    "go": lambda: on_path(GO),
+    "gpu": has_gpu,
+    "mpirun": lambda: on_path("mpirun"),
+    "program": lambda: (VENV / "bin/omni-perf").exists(),
+    "python": has_python,
+    "python3": lambda: succeeds("python3", "-c", "import sys; sys.exit(sys.version_info < (3, 11))"),
+    "torch": lambda: (TORCH / ".complete").exists(),
+    "torch-accelerate": lambda: succeeds(TORCH / "bin/python", "-c", "import accelerate"),
+    "torch-joblib": lambda: succeeds(TORCH / "bin/python", "-c", "import joblib"),
+    "traces": lambda: (ROOT.parent / "shared" / "traces" / "README.md").exists(),
+    "virtualenv": lambda: succeeds(VENV / "bin/python", "-c", "import ipykernel"),
+}
+"""What a machine may lack, and how to look for it. A test that lacks it is skipped by sidecar/testkit/requirement
+or magics/tests/requirement.py, which write that down."""
+
+
+def is_here(requirement: str) -> bool:
+    """Whether the machine has what a test was skipped for; one that is not known counts as here."""
+    if requirement in REQUIREMENTS:
+        return REQUIREMENTS[requirement]()
+    kind, _, version = requirement.partition("-")
+    if kind == "python":
+        return has_python(version)
+    if kind == "kernels":
+        return (ROOT / ".cache" / "kernels" / version / ".complete").exists()
+    return True
+
+
+def judge_skipped(lines: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Return what the machine lacks, with how many tests, and what was skipped although it is there."""
+    lacking, wrong = dict[str, list[str]](), list[str]()
+    for requirement, test, reason in (line.rstrip("\n").split("\t", 2) for line in lines):
+        lacking.setdefault(requirement, []).append(f"{test} was skipped, and {requirement} is here: {reason}")
+    for requirement in list(lacking):
+        if is_here(requirement):
+            wrong += sorted(set(lacking.pop(requirement)))
+    return [f"{requirement}: {plural(len(tests), 'test')}" for requirement, tests in sorted(lacking.items())], wrong
+
+
 # Running
 
 
@@ -413,6 +491,14 @@ class Result:
         if self.broken:
             return "FAILED"
         return f"skipped: {self.skipped}" if self.skipped else self.closing or "ok"
+
+
+SKIPPED_TESTS = "OMNI_PERF_SKIPPED_TESTS"
+
+
+def skipped_tests() -> Path:
+    """Return the file in which skipped tests are written down: another one in each run, which go test's cache sees."""
+    return LOGS / f"skipped-{os.getpid()}"
 
 
 class Runner:
@@ -472,7 +558,7 @@ class Runner:
     def _command(self, step: Step, log: TextIO) -> tuple[bool, str]:
         """Run a command, show what it says, and return whether it succeeded, and what it said."""
         output = list[str]()
-        environment = {**os.environ, "CGO_CFLAGS": CGO_CFLAGS, **step.environment}
+        environment = {**os.environ, "CGO_CFLAGS": CGO_CFLAGS, SKIPPED_TESTS: str(skipped_tests()), **step.environment}
         with subprocess.Popen(
             step.command, cwd=step.folder, env=environment,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
@@ -499,6 +585,10 @@ CGO_CFLAGS = os.environ.get("CGO_CFLAGS", "-O2 -g -Wno-deprecated-declarations")
 """As the Makefile has it: go-nvml's headers are full of deprecation marks."""
 
 
+def plural(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
 def last_line(text: str) -> str:
     return next((line for line in reversed(text.splitlines()) if line.strip()), "")[:200]
 
@@ -515,7 +605,7 @@ def closing(output: str) -> str:
         if match := re.match(r"=* ?(\d+ (?:passed|failed|skipped|error).* in [\d.]+s.*?) ?=*$", line):
             return match[1]
     packages = len(re.findall(r"^ok\s", output, re.MULTILINE))
-    return f"{packages} Go packages ok" if packages else ""
+    return f"{plural(packages, 'Go package')} ok" if packages else ""
 
 
 def run_all(sections: list[Section]) -> list[Result]:
@@ -548,10 +638,15 @@ def run_all(sections: list[Section]) -> list[Result]:
 
 
 def sum_up(results: list[Result], seconds: float) -> int:
-    """Print what ran twice, what failed and the seconds, and return the exit status."""
+    """Print what was skipped, what ran twice, what failed and the seconds, and return the exit status."""
+    lacking, wrong = list[str](), list[str]()
+    if skipped_tests().exists():
+        lacking, wrong = judge_skipped(skipped_tests().read_text().splitlines())
+        skipped_tests().unlink()
     for title, names in (
+        ("skipped, for these are not here", lacking),
         ("passed when run a second time", [name for result in results for name in result.twice]),
-        ("FAILED", [name for result in results for name in result.broken]),
+        ("FAILED", [name for result in results for name in result.broken] + wrong),
     ):
         if names:
             print(f"\n-- {title}:", *names, sep="\n   ")
@@ -559,7 +654,7 @@ def sum_up(results: list[Result], seconds: float) -> int:
     for result in results:
         print(f"   {result.seconds:7.0f}  {result.section.name:16}  {result.word()}")
     print(f"   {seconds:7.0f}  in all", flush=True)
-    return 1 if any(result.broken for result in results) else 0
+    return 1 if wrong or any(result.broken for result in results) else 0
 
 
 def choose(names: list[str]) -> list[Section]:

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/testkit/requirement"
 	"github.com/omni-perf/omni-perf/sidecar/testkit/retry"
 	"github.com/omni-perf/omni-perf/sidecar/testkit/truth"
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
@@ -42,7 +43,7 @@ var launchers = map[string]func(*testing.T) string{
 	"mpirun": func(t *testing.T) string {
 		out, err := exec.Command("mpirun", "--version").Output()
 		if err != nil || !strings.Contains(string(out), "Open MPI") {
-			t.Skip("there is no Open MPI here: apt install openmpi-bin")
+			requirement.Missing(t, requirement.MPI, "there is no Open MPI here: apt install openmpi-bin")
 		}
 		if os.Geteuid() == 0 {
 			t.Setenv("OMPI_ALLOW_RUN_AS_ROOT", "1")

@@ -12,6 +12,7 @@ import pytest
 from omni_perf.analysis import Analysis, AnalysisError, analyze, make_traces
 from omni_perf.launcher import LaunchError, find_binary
 from omni_perf.tableview import SHOWN_ROWS, Table
+from requirement import missing
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +21,7 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
     try:
         find_binary()
     except LaunchError as error:
-        pytest.skip(f"the program is not built: {error}")
+        missing("program", f"the program is not built: {error}")
     folder = tmp_path_factory.mktemp("traces")
     make_traces(folder, ranks=2, steps=4, straggler=1, answers=folder / "answers.txt")
     return folder

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
+from requirement import missing
 
 ROOT = Path(__file__).parents[2]
 
@@ -57,7 +57,7 @@ def test_the_build_with_an_old_go(tmp_path: Path) -> None:
 
 def test_the_build_without_a_c_compiler(tmp_path: Path) -> None:
     if shutil.which("go") is None:
-        pytest.skip("needs Go")
+        missing("go", "Go is not here")
     ran = hook({"PATH": os.environ["PATH"], "CC": "/no/such/cc"})
     assert ran.returncode == 1
     assert ran.stderr.startswith("omni_perf: A C compiler is needed to build omni_perf")

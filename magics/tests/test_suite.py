@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from requirement import missing
 
 ROOT = Path(__file__).parents[2]
 
@@ -78,7 +79,7 @@ AGAIN = "-count=1 -run ^(TestA|FuzzB)$ ./sidecar/measure/host"
 @pytest.mark.parametrize(
     ("name", "flags", "status", "said", "calls"),
     [
-        ("good", [], 0, "1 Go packages ok\n", ["go test ./good"]),
+        ("good", [], 0, "1 Go package ok\n", ["go test ./good"]),
         ("flaky", [], 0, "passed when run a second time:\n   ./sidecar/measure/host: TestA, FuzzB\n", ["go test ./flaky", f"go test {AGAIN}"]),
         ("broken", [], 1, "FAILED:\n   ./sidecar/measure/host: TestA, FuzzB\n", ["go test ./broken", f"go test {AGAIN}"]),
         # the tests behind a panic did not run
@@ -160,7 +161,7 @@ def test_a_section_that_fails_keeps_no_other_from_running(suite: Any, capsys: py
     ended = out.partition("-- FAILED:")[2]
     assert "\n   lint\n" in ended
     assert re.findall(r"^ +\d+  (\w+) +(.*)$", ended, re.MULTILINE) == [
-        ("lint", "FAILED"), ("node", "skipped: nothing here"), ("gone", "FAILED"), ("good", "1 Go packages ok"), ("in", "all"),
+        ("lint", "FAILED"), ("node", "skipped: nothing here"), ("gone", "FAILED"), ("good", "1 Go package ok"), ("in", "all"),
     ]  # fmt: skip
 
 
@@ -209,3 +210,50 @@ def test_each_go_package_is_of_one_section() -> None:
         cwd=ROOT, capture_output=True, text=True, check=True,
     ).stdout.split()  # fmt: skip
     assert sorted(chosen) == sorted(listed)
+
+
+def test_a_test_skipped_for_want_of_what_is_here_fails_the_run(
+    suite: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(suite.REQUIREMENTS, "gpu", lambda: False)
+    monkeypatch.setitem(suite.REQUIREMENTS, "torch", lambda: True)
+
+    def skipping(*lines: str) -> Any:
+        text = "\n".join(lines)
+        return suite.Section(
+            "some", "skips", lambda: [suite.Step(["sh", "-c", 'echo "$0" >> "$OMNI_PERF_SKIPPED_TESTS"', text])]
+        )
+
+    status, out = run(suite, capsys, skipping("gpu\tTestA\tno GPU", "gpu\tTestB\tno GPU"))
+    assert (status, "skipped, for these are not here:\n   gpu: 2 tests\n" in out) == (0, True)
+    status, out = run(suite, capsys, skipping("torch\ttest_a.py::test_a\tno torch", "unknown\tTestC\tno idea"))
+    assert status == 1
+    failed = out.partition("-- FAILED:")[2].splitlines()
+    assert failed[1] == "   test_a.py::test_a was skipped, and torch is here: no torch"
+    assert failed[2].startswith("   TestC was skipped, and unknown is here")
+    assert run(suite, capsys, go_section(suite, "good"))[0] == 0  # nothing is kept from one run to the next
+
+
+def test_what_python_tests_lack_is_written_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMNI_PERF_SKIPPED_TESTS", str(tmp_path / "skipped"))
+    with pytest.raises(pytest.skip.Exception, match="gpu: no GPU\there"):
+        missing("gpu", "no GPU\there")
+    (line,) = (tmp_path / "skipped").read_text().splitlines()
+    assert (
+        line
+        == f"gpu\tmagics/tests/test_suite.py::{test_what_python_tests_lack_is_written_down.__name__}\t'no GPU\\there'"
+    )
+
+
+def test_each_requirement_of_go_tests_is_known() -> None:
+    suite = load()
+    source = (ROOT / "sidecar" / "testkit" / "requirement" / "requirement.go").read_text()
+    named = re.findall(r'Requirement = "([^"]+)"', source)
+    assert set(named) <= set(suite.REQUIREMENTS), "not known to tools/suite.py"
+    assert len(named) > 5
+    in_python = {
+        name
+        for path in (ROOT / "magics" / "tests").rglob("*.py")
+        for name in re.findall(r'missing\("([^"]+)"', path.read_text())
+    }
+    assert in_python <= set(suite.REQUIREMENTS), "not known to tools/suite.py"

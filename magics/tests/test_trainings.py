@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from omni_perf.launcher import LaunchError, find_binary
+from requirement import missing
 
 ROOT = Path(__file__).resolve().parents[2]
 TORCH = ROOT / ".cache" / "torch" / "bin"
@@ -23,7 +24,7 @@ FAKE_NVML = ROOT / "sidecar" / "measure" / "gpu" / "testdata" / "fakenvml" / "bu
 def nvml(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The library of GPUs that are not there."""
     if shutil.which("cc") is None:
-        pytest.skip("there is no C compiler for the simulated GPU: apt install gcc libc6-dev")
+        missing("compiler", "there is no C compiler for the simulated GPU: apt install gcc libc6-dev")
     library = tmp_path_factory.mktemp("nvml") / "libnvidia-ml.so.1"
     subprocess.run([FAKE_NVML, library], check=True)
     return library
@@ -32,11 +33,11 @@ def nvml(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def record(name: str, nvml: Path, folder: Path, devices: int, *command: str | Path) -> dict[str, Any]:
     """Run a program of torch's environment under omni-perf and return its report."""
     if not (TORCH / "python").exists():
-        pytest.skip("there is no torch in .cache/torch: tools/torch installs it (5.5 GB)")
+        missing("torch", "there is no torch in .cache/torch: tools/torch installs it (5.5 GB)")
     try:
         binary = find_binary()
     except LaunchError as error:
-        pytest.skip(f"the program is not built: {error}")
+        missing("program", f"the program is not built: {error}")
     CHARTS.mkdir(parents=True, exist_ok=True)
     script = folder / "gpus"
     script.write_text("".join(f"device Simulated {n}\nperiod_ms 20\n" for n in range(devices)))
@@ -116,7 +117,7 @@ def has(module: str) -> bool:
 
 def test_joblib_s_workers_are_seen(nvml: Path, tmp_path: Path) -> None:
     if not (TORCH / "python").exists() or not has("joblib"):
-        pytest.skip("there is no joblib in .cache/torch")
+        missing("torch-joblib", "there is no joblib in .cache/torch")
     script = tmp_path / "parallel.py"
     script.write_text(JOBLIB)
     report = record("joblib", nvml, tmp_path, 1, script)
@@ -127,7 +128,7 @@ def test_joblib_s_workers_are_seen(nvml: Path, tmp_path: Path) -> None:
 
 def test_accelerate_s_ranks_are_in_one_picture(nvml: Path, tmp_path: Path) -> None:
     if not (TORCH / "accelerate").exists():
-        pytest.skip("there is no Hugging Face accelerate in .cache/torch")
+        missing("torch-accelerate", "there is no Hugging Face accelerate in .cache/torch")
     example = ROOT / "examples" / "pytorch_train_ddp.py"
     report = record(
         "accelerate", nvml, tmp_path, 2, "accelerate", "launch", "--multi_gpu", "--num_processes", "2", "--num_machines", "1", "--mixed_precision", "no",

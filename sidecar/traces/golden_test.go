@@ -18,6 +18,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/omni-perf/omni-perf/sidecar/testkit/requirement"
 	"github.com/omni-perf/omni-perf/sidecar/traces/analyses"
 	"github.com/omni-perf/omni-perf/sidecar/traces/kineto"
 	"github.com/omni-perf/omni-perf/sidecar/traces/table"
@@ -35,7 +36,7 @@ func sharedTraces(t testing.TB) string {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
 			traces := filepath.Join(dir, "..", "shared", "traces")
 			if _, err := os.Stat(filepath.Join(traces, "README.md")); err != nil {
-				t.Skipf("no real traces at ../shared/traces: %v", err)
+				requirement.Missing(t, requirement.Traces, "no real traces at ../shared/traces: %v", err)
 			}
 			return traces
 		}

@@ -22,6 +22,7 @@ from typing import Any
 
 import nbformat
 import pytest
+from requirement import missing
 
 ROOT = Path(__file__).resolve().parents[3]
 PICTURES = ROOT / "build" / "browser"
@@ -121,7 +122,7 @@ def browser() -> Iterator[Any]:
     api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (make build installs it)")
     path = chromium()
     if path is None:
-        pytest.skip("no Chromium here; on Debian: apt-get install chromium")
+        missing("chromium", "no Chromium here; on Debian: apt-get install chromium")
     with api.sync_playwright() as p:
         args = ["--no-sandbox"] if os.geteuid() == 0 else []
         b = p.chromium.launch(executable_path=path, args=args)
@@ -233,5 +234,5 @@ def bundles(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any
         cwd=ROOT, capture_output=True, text=True, check=False,
     )  # fmt: skip
     if made.returncode:
-        pytest.skip(f"Go is not here; it makes the outputs: {made.stderr[-200:]}")
+        missing("go", f"Go is not here; it makes the outputs: {made.stderr[-200:]}")
     return {form: json.loads((folder / f"{form}.json").read_text()) for form in ("cell", "folded")}

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from requirement import missing
 
 from .conftest import PICTURES, ROOT
 from .test_viewer import WATCH
@@ -161,7 +162,7 @@ def output(tmp_path_factory: pytest.TempPathFactory) -> str:
         cwd=ROOT, capture_output=True, text=True, check=False,
     )  # fmt: skip
     if made.returncode:
-        pytest.skip(f"Go is not here; it makes the output: {made.stderr[-200:]}")
+        missing("go", f"Go is not here; it makes the output: {made.stderr[-200:]}")
     return path.read_text()
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from requirement import missing
 
 from .conftest import PICTURES, ROOT
 
@@ -17,7 +18,7 @@ from .conftest import PICTURES, ROOT
 def traced(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of twelve ranks that were made up."""
     if shutil.which("go") is None:
-        pytest.skip("Go is not here; it makes the page")
+        missing("go", "Go is not here; it makes the page")
     folder = tmp_path_factory.mktemp("trace")
     program, traces, page = folder / "omni-perf", folder / "run", folder / "page.html"
     subprocess.run(["go", "build", "-o", str(program), "./cmd/omni-perf"], check=True, cwd=ROOT)

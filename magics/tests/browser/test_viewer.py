@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from requirement import missing
 
 from .conftest import PICTURES, ROOT
 
@@ -22,7 +23,7 @@ VIEWER = ROOT / "sidecar" / "show" / "viewer"
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A page per made-up recording and theme."""
     if shutil.which("go") is None:
-        pytest.skip("Go is not here; it makes the pages")
+        missing("go", "Go is not here; it makes the pages")
     folder = tmp_path_factory.mktemp("viewer")
     subprocess.run(["go", "run", "./sidecar/testkit/harness", "-o", str(folder)], check=True, cwd=ROOT)
     return folder
@@ -173,7 +174,7 @@ def test_the_pure_modules_in_this_browser(viewer: Viewer, tmp_path: Path) -> Non
         text=True,
     )
     if built.returncode:
-        pytest.skip(f"esbuild's module cannot be had here: {built.stderr[-300:]}")
+        missing("esbuild", f"esbuild's module cannot be had here: {built.stderr[-300:]}")
     text = script.read_text().replace("</script", "<\\/script")
     viewer.html(f"<script>{text}</script>")
     viewer.page.wait_for_function("() => window.testResults", timeout=600_000)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from omni_perf.launcher import LaunchError, find_binary
+from requirement import missing
 
 ROOT = Path(__file__).resolve().parents[3]
 FAKE_NVML = ROOT / "sidecar" / "measure" / "gpu" / "testdata" / "fakenvml"
@@ -25,7 +26,7 @@ def program() -> Path:
     try:
         return Path(find_binary())
     except LaunchError as error:
-        pytest.skip(f"the program is not built: {error}")
+        missing("program", f"the program is not built: {error}")
 
 
 @pytest.fixture(scope="session")
@@ -33,7 +34,7 @@ def torch_python() -> Path:
     """The Python of tools/torch."""
     environment = ROOT / ".cache" / "torch"
     if not (environment / ".complete").exists():
-        pytest.skip("there is no torch in .cache/torch: tools/torch installs it (5.5 GB)")
+        missing("torch", "there is no torch in .cache/torch: tools/torch installs it (5.5 GB)")
     return environment / "bin" / "python"
 
 
@@ -41,7 +42,7 @@ def torch_python() -> Path:
 def cuda_python(request: pytest.FixtureRequest) -> Path:
     """The Python of tools/torch where its torch can use an NVIDIA GPU."""
     if reason := no_gpu():
-        pytest.skip(f"no NVIDIA GPU here: {reason}")
+        missing("gpu", f"no NVIDIA GPU here: {reason}")
     python: Path = request.getfixturevalue("torch_python")
     code = "import torch; torch.cuda.init(); print(torch.cuda.get_device_name(0))"
     tried = subprocess.run([python, "-c", code], capture_output=True, text=True)
@@ -68,7 +69,7 @@ def no_gpu() -> str:
 def fake_driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
     compiler = os.environ.get("CC", "cc").split()[0]
     if shutil.which(compiler) is None:
-        pytest.skip("no C compiler to build the fake NVML library with: apt-get install gcc libc6-dev")
+        missing("compiler", "no C compiler to build the fake NVML library with: apt-get install gcc libc6-dev")
     library = tmp_path_factory.mktemp("nvml") / NVML
     subprocess.run([FAKE_NVML / "build.sh", library], check=True)
     return library

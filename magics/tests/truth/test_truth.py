@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from _pytest.mark import ParameterSet
+from requirement import missing
 
 from truth import cases, invented, running
 from truth.cases import Case
@@ -31,7 +32,7 @@ def need(environment: str, case: Case) -> None:
 
 def environment_of(name: str) -> str:
     if not (running.ENVIRONMENTS / name / ".complete").exists():
-        pytest.skip(f"no environment {name} in .cache/kernels: tools/kernels makes it")
+        missing(f"kernels-{name}", f"no environment {name} in .cache/kernels: tools/kernels makes it")
     return name
 
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/omni-perf/omni-perf/sidecar/testkit/requirement"
 	"github.com/omni-perf/omni-perf/sidecar/testkit/truth"
 )
 
@@ -49,8 +50,11 @@ var common = map[string]uint64{
 // TestHeaders compares the tables with the headers of the interpreters that are installed with theirs.
 func TestHeaders(t *testing.T) {
 	compiler, err := exec.LookPath("cc")
-	if err != nil || runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
-		t.Skip("no C compiler here")
+	if err != nil {
+		requirement.Missing(t, requirement.Compiler, "no C compiler here")
+	}
+	if runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
+		t.Skip("the tables are of amd64 and arm64")
 	}
 	truth.EachInterpreter(t, func(t *testing.T, python truth.Interpreter) {
 		out, err := exec.Command(python.Path, "-I", "-c", "import sysconfig; print(sysconfig.get_path('include'))").Output()

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/testkit/requirement"
 )
 
 // buildFake compiles the fake driver once per variant.
@@ -24,7 +25,7 @@ func buildFake(t testing.TB, defines ...string) string {
 		return path
 	}
 	if _, err := exec.LookPath("cc"); err != nil && os.Getenv("CC") == "" {
-		t.Skip("no C compiler to build the fake NVML library with")
+		requirement.Missing(t, requirement.Compiler, "no C compiler to build the fake NVML library with")
 	}
 	path := filepath.Join(fakes.dir, fmt.Sprintf("libnvidia-ml-%d.so", len(fakes.built)))
 	out, err := exec.Command("testdata/fakenvml/build.sh", append([]string{path}, defines...)...).CombinedOutput()

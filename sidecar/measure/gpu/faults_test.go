@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/testkit/requirement"
 	"github.com/omni-perf/omni-perf/sidecar/testkit/retry"
 )
 
@@ -28,7 +29,7 @@ func TestAbsentLibrary(t *testing.T) {
 
 func TestLibraryThatIsNotNVML(t *testing.T) {
 	if _, err := exec.LookPath("cc"); err != nil {
-		t.Skip("no C compiler to build a library with")
+		requirement.Missing(t, requirement.Compiler, "no C compiler to build a library with")
 	}
 	path := filepath.Join(t.TempDir(), "libother.so")
 	build := exec.Command("cc", "-shared", "-fPIC", "-xc", "-o", path, "-")

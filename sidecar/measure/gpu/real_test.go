@@ -8,13 +8,15 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/omni-perf/omni-perf/sidecar/testkit/requirement"
 )
 
 // TestRealGPU shows what the machine's own driver offers.
 func TestRealGPU(t *testing.T) {
 	r := collectInChild(t, systemLibrary)
 	if noted(r, "GPU lanes", ErrNoDriver.Error()) {
-		t.Skipf("needs an NVIDIA GPU: %v", r.Notes)
+		requirement.Missing(t, requirement.GPU, "needs an NVIDIA GPU: %v", r.Notes)
 	}
 	if len(r.GPUs) == 0 {
 		t.Fatalf("no GPU: %v", r.Notes)
@@ -61,7 +63,7 @@ func TestChildRecordsSeries(t *testing.T) {
 	}
 	d := Open(library)
 	if err := d.Err(); err != nil {
-		t.Skipf("needs an NVIDIA GPU: %v", err)
+		requirement.Missing(t, requirement.GPU, "needs an NVIDIA GPU: %v", err)
 	}
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		t.Fatal(err)

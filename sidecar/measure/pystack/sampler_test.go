@@ -14,6 +14,7 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/procfs"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/testkit/requirement"
 	"github.com/omni-perf/omni-perf/sidecar/testkit/retry"
 	"github.com/omni-perf/omni-perf/sidecar/testkit/truth"
 )
@@ -184,7 +185,7 @@ func TestTruthProgramsAsChildren(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			found, err := truth.Interpreters()
 			if err != nil || len(found) == 0 {
-				t.Skipf("no interpreters: %v", err)
+				requirement.Missing(t, requirement.Python, "no interpreters: %v", err)
 			}
 			if !long {
 				found = slices.DeleteFunc(slices.Clone(found), func(i truth.Interpreter) bool { return i.Build != "" })

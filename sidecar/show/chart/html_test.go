@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/omni-perf/omni-perf/sidecar/show/viewer"
+	"github.com/omni-perf/omni-perf/sidecar/testkit/requirement"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 )
 
@@ -153,7 +154,7 @@ func chromium(t *testing.T, page string) string {
 		}
 	}
 	if browser == "" {
-		t.Skip("no Chromium on PATH")
+		requirement.Missing(t, requirement.Chromium, "no Chromium on PATH")
 	}
 	if testing.Short() {
 		t.Skip("starts a browser")

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/omni-perf/omni-perf/sidecar/testkit/requirement"
 )
 
 const bundle = "../../../tools/bundle"
@@ -20,7 +22,7 @@ func TestAssetsAreWhatTheSourcesMake(t *testing.T) {
 		return cmd.CombinedOutput()
 	}
 	if out, err := goTool("mod", "download"); err != nil {
-		t.Skipf("esbuild's module cannot be had here: %s", out)
+		requirement.Missing(t, requirement.Esbuild, "esbuild's module cannot be had here: %s", out)
 	}
 	viewer, err := filepath.Abs(".")
 	if err != nil {

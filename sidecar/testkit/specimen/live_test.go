@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/omni-perf/omni-perf/sidecar/testkit/requirement"
 	"github.com/omni-perf/omni-perf/sidecar/testkit/specimen"
 )
 
@@ -38,7 +39,7 @@ func newTaker(t *testing.T) taker {
 		pythons = append(pythons, more)
 	}
 	if len(pythons) == 0 {
-		t.Skip("there is no .venv; make build makes it")
+		requirement.Missing(t, requirement.VirtualEnv, "there is no .venv; make build makes it")
 	}
 	t.Setenv("SPECIMEN_PYTHONS", strings.Join(pythons, ":"))
 	take := taker{filepath.Join(t.TempDir(), "take"), t.TempDir()}

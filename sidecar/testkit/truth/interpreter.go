@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/omni-perf/omni-perf/sidecar/testkit/requirement"
 )
 
 // Minors are the versions that the sampler reads.
@@ -96,7 +98,7 @@ func EachInterpreter(t *testing.T, test func(t *testing.T, python Interpreter)) 
 		have[python.Minor] = true
 		t.Run(python.String(), func(t *testing.T) {
 			if err := runs(python.Path); err != nil {
-				t.Skipf("%v; run tools/interpreters again", err)
+				requirement.Missing(t, requirement.PythonVersion(python.Minor), "%v; run tools/interpreters again", err)
 			}
 			test(t, python)
 		})
@@ -104,7 +106,7 @@ func EachInterpreter(t *testing.T, test func(t *testing.T, python Interpreter)) 
 	for _, minor := range Minors {
 		if !have[minor] {
 			t.Run(minor, func(t *testing.T) {
-				t.Skipf("no CPython %s that runs is on PATH or under pyenv; tools/interpreters fetches one", minor)
+				requirement.Missing(t, requirement.PythonVersion(minor), "no CPython %s that runs is on PATH or under pyenv; tools/interpreters fetches one", minor)
 			})
 		}
 	}
@@ -122,7 +124,7 @@ func Any(t testing.TB) Interpreter {
 			return python
 		}
 	}
-	t.Skip("no CPython that runs is on this machine; tools/interpreters fetches one")
+	requirement.Missing(t, requirement.Python, "no CPython that runs is on this machine; tools/interpreters fetches one")
 	return Interpreter{}
 }
 
@@ -131,15 +133,15 @@ func OnPath(t testing.TB) string {
 	t.Helper()
 	path, err := exec.LookPath("python3")
 	if err != nil {
-		t.Skip("no python3 on PATH")
+		requirement.Missing(t, requirement.OnPath, "no python3 on PATH")
 	}
 	if err := runs(path); err != nil { // a version manager's name for a version that is not chosen
-		t.Skip(err)
+		requirement.Missing(t, requirement.OnPath, "%v", err)
 	}
 	out, err := exec.Command(path, "-c", "import sys; print(sys.version_info >= (3, 11), sys.executable)").Output()
 	version, real, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
 	if err != nil || version != "True" {
-		t.Skip("python3 on PATH is older than 3.11")
+		requirement.Missing(t, requirement.OnPath, "python3 on PATH is older than 3.11")
 	}
 	return real
 }

@@ -1,0 +1,21 @@
+"""What a test needs from the machine: a test that lacks it is skipped, and what is missing is written down.
+
+tools/suite.py knows each requirement and how to look for it, and fails where it is there after all. Go tests
+have sidecar/testkit/requirement for this.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import NoReturn
+
+import pytest
+
+
+def missing(requirement: str, reason: str) -> NoReturn:
+    """Skip the test that runs, for want of a requirement."""
+    if path := os.environ.get("OMNI_PERF_SKIPPED_TESTS"):
+        test = os.environ.get("PYTEST_CURRENT_TEST", "a module").removesuffix(" (setup)").removesuffix(" (call)")
+        with open(path, "a") as file:
+            file.write(f"{requirement}\t{test}\t{reason!r}\n")
+    pytest.skip(f"{requirement}: {reason}")
