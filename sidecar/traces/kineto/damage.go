@@ -26,7 +26,7 @@ func (p *parser) cutShort(verdict int, where, lost string) {
 	if verdict == bad {
 		what = "damaged JSON " + where
 	}
-	p.warn(p.w.offset(), what, lost+" was not read")
+	p.warn(p.w.Offset(), what, lost+" was not read")
 }
 
 // toEvents moves on to the key traceEvents after damage before it.
@@ -35,12 +35,12 @@ func (p *parser) toEvents() bool {
 		return false
 	}
 	for {
-		if n := bytes.Index(p.w.buf[p.w.pos:], []byte(`"traceEvents"`)); n >= 0 {
-			p.w.pos += n
+		if n := bytes.Index(p.w.Buf[p.w.Pos:], []byte(`"traceEvents"`)); n >= 0 {
+			p.w.Pos += n
 			return true
 		}
-		p.w.pos = max(p.w.pos, len(p.w.buf)-16)
-		if !p.w.more() {
+		p.w.Pos = max(p.w.Pos, len(p.w.Buf)-16)
+		if !p.w.More() {
 			return false
 		}
 	}
@@ -49,48 +49,50 @@ func (p *parser) toEvents() bool {
 // resync moves to the next thing that scans as an event, or to the end of the
 // list if that comes first in a form that can be told. Every event has "ph".
 func (p *parser) resync() bool {
-	p.w.pos++
+	p.w.Pos++
 	for {
-		n := bytes.Index(p.w.buf[p.w.pos:], []byte(`"ph"`))
+		n := bytes.Index(p.w.Buf[p.w.Pos:], []byte(`"ph"`))
 		if n < 0 {
-			p.w.pos = max(p.w.pos, len(p.w.buf)-64)
-			if !p.w.more() {
-				p.w.pos = len(p.w.buf)
+			p.w.Pos = max(p.w.Pos, len(p.w.Buf)-64)
+			if !p.w.More() {
+				p.w.Pos = len(p.w.Buf)
 				return false
 			}
 			continue
 		}
-		key := p.w.pos + n
-		brace := bytes.LastIndexByte(p.w.buf[p.w.pos:key], '{')
+		key := p.w.Pos + n
+		brace := bytes.LastIndexByte(p.w.Buf[p.w.Pos:key], '{')
 		if brace >= 0 {
-			p.w.pos += brace
-			mark := p.w.offset()
+			p.w.Pos += brace
+			mark := p.w.Offset()
 			next := p.scanEvent()
 			if next >= 0 {
-				p.w.pos = int(mark - p.w.base) // events reads it again
+				p.w.Pos = int(mark - p.w.Base) // events reads it again
 				return true
 			}
-			if next == short && p.w.err != nil {
-				return false
+			if next == short {
+				if p.larger++; p.w.Err != nil || p.larger > maxLarger {
+					return false
+				}
 			}
-			key = int(mark-p.w.base) + n - brace
+			key = int(mark-p.w.Base) + n - brace
 		}
-		p.w.pos = key + 4
+		p.w.Pos = key + 4
 	}
 }
 
 // ending warns when the compressed data ended badly.
 func (p *parser) ending() {
-	for p.w.err == nil { // the JSON is over; is the file?
-		p.w.pos = len(p.w.buf)
-		p.w.more()
+	for p.w.Err == nil && !p.enough { // the JSON is over; is the file?
+		p.w.Pos = len(p.w.Buf)
+		p.w.More()
 	}
-	if !p.w.truncated() {
+	if !p.w.Truncated() {
 		return
 	}
-	at := p.w.base + int64(len(p.w.buf))
+	at := p.w.Base + int64(len(p.w.Buf))
 	var corrupt flate.CorruptInputError
-	switch err := p.w.err; {
+	switch err := p.w.Err; {
 	case errors.Is(err, errTrailing):
 		p.warn(at, err.Error(), "those bytes were ignored")
 	case errors.Is(err, io.ErrUnexpectedEOF):

@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/omni-perf/omni-perf/sidecar/understand/jsonstream"
 )
 
 // Options: the zero value reads every rank with sensible limits.
@@ -112,7 +114,7 @@ func Read(ctx context.Context, src io.Reader, name string, opts Options) (*Trace
 func newParser(ctx context.Context, src io.Reader, name string, opts *Options) *parser {
 	t := &Trace{File: name}
 	return &parser{
-		ctx: ctx, t: t, rank: None, w: newWindow(src), progress: func(int64) {},
+		ctx: ctx, t: t, rank: None, w: jsonstream.NewWindow(src, windowSize, maxRecord), progress: func(int64) {},
 		rows: newRows(t, opts, func(now int) int { return now + 16 }),
 	}
 }

@@ -5,17 +5,22 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+
+	"github.com/omni-perf/omni-perf/sidecar/understand/jsonstream"
+	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
 // parser reads one file into a Trace.
 type parser struct {
 	ctx      context.Context
-	w        *window
+	w        *jsonstream.Window
 	s        scanner
 	rows     *rows
 	t        *Trace
 	found    bool  // a list of trace events was there
 	over     bool  // nothing more can be read
+	enough   bool  // a limit was reached: the rest of the file is not looked at
+	larger   int   // things larger than maxRecord in the events
 	places   int   // damaged places in the events
 	untold   int64 // bytes skipped at those beyond placesTold
 	rank     int64
@@ -29,15 +34,15 @@ type parser struct {
 // parse reads a whole file. What could not be read is in p.warnings; the error
 // is non-nil only when ctx ended.
 func (p *parser) parse() error {
-	c, ok := p.w.space()
-	if ok && bytes.HasPrefix(p.w.buf[p.w.pos:], []byte("\xef\xbb\xbf")) {
-		p.w.pos += 3 // byte order mark
-		c, ok = p.w.space()
+	c, ok := p.begin()
+	if ok && bytes.HasPrefix(p.w.Buf[p.w.Pos:], []byte("\xef\xbb\xbf")) {
+		p.w.Pos += 3 // byte order mark
+		c, ok = p.w.Space()
 	}
 	var err error
 	switch {
 	case !ok:
-		if !p.w.truncated() {
+		if !p.enough && !p.w.Truncated() {
 			p.warn(-1, "the file is empty", "nothing could be read")
 		}
 	case c == '{':
@@ -46,12 +51,12 @@ func (p *parser) parse() error {
 		p.found = true
 		err = p.events()
 	default:
-		p.warn(p.w.offset(), "the file is no JSON", "nothing could be read")
+		p.warn(p.w.Offset(), "the file is no JSON", "nothing could be read")
 	}
 	if err != nil {
 		return err
 	}
-	if ok && !p.found && !p.w.truncated() {
+	if ok && !p.found && !p.enough && !p.w.Truncated() {
 		p.warn(-1, "the file has no traceEvents", "no events")
 	}
 	if p.found && p.t.Records == 0 && len(p.warnings) == 0 {
@@ -71,7 +76,7 @@ func (p *parser) parse() error {
 
 // object reads the top-level object.
 func (p *parser) object() error {
-	p.w.pos++
+	p.w.Pos++
 	first := true
 	for {
 		var key string
@@ -91,14 +96,20 @@ func (p *parser) object() error {
 		if key == "}" {
 			return nil
 		}
-		if key == "traceEvents" && p.w.buf[p.w.pos] == '[' {
+		if key == "traceEvents" && p.w.Buf[p.w.Pos] == '[' {
 			p.found = true
 			if err := p.events(); err != nil || p.over {
 				return err
 			}
 			continue
 		}
-		value, next := p.w.try(skipValue)
+		value, next := p.w.Try(skipValue)
+		if next == short && p.w.Full() {
+			if p.large(key) {
+				continue
+			}
+			return nil
+		}
 		if next < 0 {
 			p.cutShort(next, fmt.Sprintf("in the value of %q", key), "what follows")
 			if next == bad && p.toEvents() {
@@ -107,18 +118,56 @@ func (p *parser) object() error {
 			return nil
 		}
 		if len(value) <= largestChecked && !json.Valid(value) {
-			p.warn(p.w.offset()-int64(len(value)), fmt.Sprintf("the value of %q is no valid JSON", key), "it was read as far as possible")
+			p.warn(p.w.Offset()-int64(len(value)), fmt.Sprintf("the value of %q is no valid JSON", key), "it was read as far as possible")
 		}
 		p.meta(key, value)
 	}
 }
+
+// begin skips what is before the JSON.
+func (p *parser) begin() (c byte, ok bool) {
+	for p.w.Offset() <= maxBlanks {
+		if p.w.Pos < len(p.w.Buf) {
+			if c = p.w.Buf[p.w.Pos]; c > ' ' {
+				return c, true
+			}
+			p.w.Pos++
+		} else if !p.w.More() {
+			return 0, false
+		}
+	}
+	p.stop("the file begins with more than %s blanks", maxBlanks, "nothing was read")
+	return 0, false
+}
+
+// stop warns that a limit was reached.
+func (p *parser) stop(what string, limit int, lost string) {
+	p.over, p.enough = true, true
+	p.warn(p.w.Offset(), fmt.Sprintf(what, words.Count(int64(limit))), lost)
+}
+
+// large skips the value of a top-level key that is larger than a window.
+func (p *parser) large(key string) (ok bool) {
+	at := p.w.Offset()
+	if !p.w.Skip() {
+		p.cutShort(short, fmt.Sprintf("in the value of %q", key), "what follows")
+		return false
+	}
+	if metaKeys[key] {
+		p.warn(at, fmt.Sprintf("the value of %q has more than %s bytes", key, words.Count(maxRecord)), "it was not read")
+	}
+	return true
+}
+
+// metaKeys are the top-level members that meta reads.
+var metaKeys = map[string]bool{"distributedInfo": true, "host_name": true, "baseTimeNanoseconds": true, "deviceProperties": true}
 
 // largestChecked bounds the metadata that is checked for strict JSON.
 const largestChecked = 1 << 20
 
 // events reads the list at the current position.
 func (p *parser) events() error {
-	p.w.pos++
+	p.w.Pos++
 	comma := int64(-1) // a comma not yet followed by an event
 	for n := 0; ; n++ {
 		if n%4096 == 0 {
@@ -127,23 +176,31 @@ func (p *parser) events() error {
 			}
 			p.progress(p.t.Records)
 		}
-		c, ok := p.w.space()
+		if p.t.Records >= maxEvents {
+			p.stop("the file has more than %s events", maxEvents, "the rest of it was not read")
+			return nil
+		}
+		if p.s.faults[faultForeign].n+p.s.faults[faultPhase].n > maxForeign {
+			p.stop("more than %s elements of traceEvents are no events", maxForeign, "the rest of the file was not read: record the trace again")
+			return nil
+		}
+		c, ok := p.w.Space()
 		if !ok {
 			p.over = true
-			p.warn(p.w.offset(), "the file ends inside traceEvents", "what followed is not there")
+			p.warn(p.w.Offset(), "the file ends inside traceEvents", "what followed is not there")
 			return nil
 		}
 		switch c {
 		case ',':
-			comma = p.w.offset()
-			p.w.pos++
+			comma = p.w.Offset()
+			p.w.Pos++
 			continue
 		case ']':
 			if comma >= 0 {
 				p.s.base = comma
 				p.s.fault(faultTrailingComma, 0)
 			}
-			p.w.pos++
+			p.w.Pos++
 			return nil
 		}
 		comma = -1
@@ -158,7 +215,7 @@ func (p *parser) events() error {
 // false when there is no more to read.
 func (p *parser) event() bool {
 	next := bad
-	if p.w.buf[p.w.pos] == '{' {
+	if p.w.Buf[p.w.Pos] == '{' {
 		next = p.scanEvent()
 	} else if n := p.foreign(); n >= 0 {
 		return true
@@ -171,18 +228,22 @@ func (p *parser) event() bool {
 		p.rows.add(&p.s)
 		return true
 	}
-	start := p.w.offset()
-	if next == short && p.w.err != nil {
+	start := p.w.Offset()
+	if next == short && p.w.Err != nil {
 		p.warn(start, "the file ends inside an event", "that event and what followed are not there")
 		return false
 	}
+	what := "damaged JSON in an event"
+	if next == short {
+		what = fmt.Sprintf("an event of more than %s bytes, or damaged JSON", words.Count(maxRecord))
+	}
 	found := p.resync()
 	p.places++
-	switch skipped := p.w.offset() - start; {
+	switch skipped := p.w.Offset() - start; {
 	case !found:
-		p.warn(start, "damaged JSON in an event", "the rest of the file was skipped")
+		p.warn(start, what, "the rest of the file was skipped")
 	case p.places <= placesTold:
-		p.warn(start, "damaged JSON in an event", fmt.Sprintf("%d bytes, at least one event, were skipped", skipped))
+		p.warn(start, what, fmt.Sprintf("%d bytes, at least one event, were skipped", skipped))
 	default:
 		p.untold += skipped
 	}
@@ -195,9 +256,9 @@ func (p *parser) scanEvent() int { return p.scan(p.s.event) }
 // scan runs a scan at the current position. Faults of an attempt that fails
 // are forgotten: it will be scanned again, or skipped and reported.
 func (p *parser) scan(scan func(b []byte, i int) int) int {
-	text, next := p.w.try(func(b []byte, i int) int {
+	text, next := p.w.Try(func(b []byte, i int) int {
 		before := p.s.faults
-		p.s.base = p.w.base
+		p.s.base = p.w.Base
 		next := scan(b, i)
 		if next < 0 {
 			p.s.faults = before
@@ -210,8 +271,8 @@ func (p *parser) scan(scan func(b []byte, i int) int) int {
 
 // foreign skips an element that is no object: null, a number.
 func (p *parser) foreign() int {
-	at := p.w.offset()
-	_, next := p.w.try(func(b []byte, i int) int {
+	at := p.w.Offset()
+	_, next := p.w.Try(func(b []byte, i int) int {
 		if c := b[i]; c == '"' || c == '[' || c == 'n' || c == '-' || c-'0' <= 9 {
 			return skipValue(b, i)
 		}

@@ -143,7 +143,7 @@ func FuzzParse(f *testing.F) {
 			t.Fatal(err)
 		}
 		dribble := newParser(context.Background(), iotest.OneByteReader(strings.NewReader(text)), "test", &Options{})
-		dribble.w.buf = make([]byte, 0, 64)
+		dribble.w.Buf = make([]byte, 0, 64)
 		t2 := dribble.t
 		if err := dribble.parse(); err != nil {
 			t.Fatal(err)

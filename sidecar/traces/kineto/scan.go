@@ -1,12 +1,16 @@
 package kineto
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/omni-perf/omni-perf/sidecar/understand/jsonstream"
+)
 
 // The scanner works on a window of the file: it takes the bytes, a position,
 // and returns the next position, or one of these.
 const (
-	short = -1 // the window ends before the value does
-	bad   = -2 // not JSON, not even the near-JSON that is tolerated
+	short = jsonstream.Short // the window ends before the value does
+	bad   = -2               // not JSON, not even the near-JSON that is tolerated
 )
 
 // fault is a deviation from JSON that the scanner read over.
