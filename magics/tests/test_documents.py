@@ -14,8 +14,9 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_the_tests_that_hold_a_promise_exist() -> None:
     page = (ROOT / "docs" / "robustness.md").read_text()
     named = set(re.findall(r"\b(?:(?:Test|Fuzz)[A-Z]\w+|test_\w+(?:\.py)?)", page))
-    there = {path.name for path in (ROOT / "magics" / "tests").glob("test_*.py")}
-    for path in (ROOT / "magics" / "tests").glob("test_*.py"):
+    tests = list((ROOT / "magics" / "tests").rglob("test_*.py"))
+    there = {path.name for path in tests}
+    for path in tests:
         there.update(re.findall(r"^def (test_\w+)", path.read_text(), re.MULTILINE))
     for folder in ("bench", "cmd", "jupyter", "sidecar"):
         for path in (ROOT / folder).rglob("*_test.go"):
