@@ -14,7 +14,7 @@ const source = "torch.profiler trace"
 
 // replaceActivity puts the exact busy series of one device into rec: windows of
 // 100 % and 0 % that end on the nanosecond, where the trace covers.
-func replaceActivity(rec *timeline.Recording, d deviceEvents, covered Span, trace *kineto.Trace, opts Options) {
+func replaceActivity(rec *timeline.Recording, d deviceEvents, covered timeline.Interval, trace *kineto.Trace, opts Options) {
 	id := fmt.Sprintf("gpu%d.util", d.device)
 	spec := timeline.TrackSpec{
 		ID: id, Kind: timeline.KindRate, Unit: "%", Source: source, Resolution: time.Nanosecond,
@@ -58,7 +58,7 @@ func deviceName(trace *kineto.Trace) string {
 
 // windows turns events, sorted by start, into busy and idle windows that cover
 // the span without gaps.
-func windows(events []event, covered Span) []timeline.Point {
+func windows(events []event, covered timeline.Interval) []timeline.Point {
 	var points []timeline.Point
 	at := covered.Start
 	until := func(end timeline.Nanos, value float64) {
@@ -106,7 +106,7 @@ func join(p, q timeline.Point) timeline.Point {
 
 // spliced keeps the samples outside the covered span; a window that reaches
 // over an edge is cut there.
-func spliced(sampled, exact []timeline.Point, covered Span) []timeline.Point {
+func spliced(sampled, exact []timeline.Point, covered timeline.Interval) []timeline.Point {
 	var points []timeline.Point
 	for _, p := range sampled {
 		if p.From < covered.Start {

@@ -73,14 +73,11 @@ type Merged struct {
 	Recording *timeline.Recording // a copy; tracks that did not change are shared
 	Lanes     []Lane              // by device, then stream
 	// Covered is the part of the recording that the trace tells about.
-	Covered Span
+	Covered timeline.Interval
 	// Error is how exact the trace's place in the recording is; the distances
 	// inside the trace are exact.
 	Error time.Duration
 }
-
-// Span is a stretch of the recording.
-type Span struct{ Start, End timeline.Nanos }
 
 // Into merges a trace into the recording it was taken in.
 func Into(rec *timeline.Recording, trace *kineto.Trace, opts Options) (*Merged, error) {
@@ -131,7 +128,7 @@ func (c converter) at(start int64) timeline.Nanos {
 
 // covered is from the trace's first event to its last. Before and after, the
 // profiler may not have been running: no kernel there does not mean idle.
-func (c converter) covered() (Span, bool) {
+func (c converter) covered() (timeline.Interval, bool) {
 	first, last := int64(math.MaxInt64), int64(math.MinInt64)
 	see := func(start, dur int64) { first, last = min(first, start), max(last, start+max(0, dur)) }
 	t := c.trace
@@ -143,9 +140,9 @@ func (c converter) covered() (Span, bool) {
 		}
 	}
 	if first > last {
-		return Span{}, false
+		return timeline.Interval{}, false
 	}
-	return Span{c.at(first), c.at(last)}, true
+	return timeline.Between(c.at(first), c.at(last)), true
 }
 
 // deviceEvents are a device's events on the recording's clock, by start.

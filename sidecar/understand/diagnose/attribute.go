@@ -274,43 +274,16 @@ func mergeCause(list []CauseIdle, c CauseIdle) []CauseIdle {
 }
 
 // longest joins neighbouring segments and keeps the longest of the intervals.
-func longest(segments []segment) []Interval {
-	var list []Interval
+func longest(segments []segment) []timeline.Interval {
+	var list []timeline.Interval
 	for _, seg := range segments {
-		list = append(list, Interval{seg.start, seg.end})
+		list = append(list, timeline.Between(seg.start, seg.end))
 	}
 	return joinIntervals(list)
 }
 
 // joinIntervals orders intervals by time, joins what touches and keeps the
 // longest maxEvidence of them.
-func joinIntervals(list []Interval) []Interval {
-	return keepLongest(merged(list), maxEvidence)
+func joinIntervals(list []timeline.Interval) []timeline.Interval {
+	return timeline.Longest(timeline.Joined(list), maxEvidence)
 }
-
-func merged(list []Interval) []Interval {
-	list = slices.Clone(list)
-	slices.SortFunc(list, byStart)
-	var out []Interval
-	for _, i := range list {
-		if n := len(out); n > 0 && i.Start <= out[n-1].End {
-			out[n-1].End = max(out[n-1].End, i.End)
-			continue
-		}
-		out = append(out, i)
-	}
-	return out
-}
-
-func keepLongest(list []Interval, most int) []Interval {
-	if len(list) <= most {
-		return list
-	}
-	list = slices.Clone(list)
-	slices.SortStableFunc(list, func(a, b Interval) int { return cmp.Compare(b.Nanos(), a.Nanos()) })
-	list = list[:most]
-	slices.SortFunc(list, byStart)
-	return list
-}
-
-func byStart(a, b Interval) int { return cmp.Compare(a.Start, b.Start) }

@@ -111,43 +111,43 @@ func isResolved(c Cause) bool {
 var pipeRead = regexp.MustCompile(`\bos\.read\(`)
 
 // isLong tells waits that last longer than a disk takes.
-func isLong(where []Interval) bool {
+func isLong(where []timeline.Interval) bool {
 	const disk = timeline.Nanos(20e6)
-	return total(where) >= disk*timeline.Nanos(len(where))
+	return timeline.Total(where) >= disk*timeline.Nanos(len(where))
 }
 
 // nativeCores is how many CPUs the process used meanwhile beside its Python threads: a
 // library's own threads, as a database within the process has them. CPU time is known by
 // windows, of which the intervals may be a part: of each window the Python threads' time
 // in all of it is taken off first.
-func (c *company) nativeCores(where []Interval) float64 {
+func (c *company) nativeCores(where []timeline.Interval) float64 {
 	used := c.s.track("cpu")
 	if used == nil || c.process != 0 { // it is the target's
 		return 0
 	}
-	var windows []Interval
+	var windows []timeline.Interval
 	var rest, share []float64
 	for _, p := range used.Points {
 		part := timeline.Nanos(0)
-		overlap(where, p.From, p.At, func(_ int, n timeline.Nanos) { part += n })
+		timeline.Overlap(where, p.From, p.At, func(_ int, n timeline.Nanos) { part += n })
 		if part == 0 || math.IsNaN(p.Value) {
 			continue
 		}
 		length := float64(p.At - p.From)
-		windows, share = append(windows, Interval{p.From, p.At}), append(share, float64(part)/length)
+		windows, share = append(windows, timeline.Between(p.From, p.At)), append(share, float64(part)/length)
 		rest = append(rest, min(p.Value, cmp.Or(used.Limit, math.Inf(1)))*length)
 	}
 	if children := c.s.track("cpu.children"); children != nil {
 		for _, p := range children.Points {
 			if !math.IsNaN(p.Value) {
-				overlap(windows, p.From, p.At, func(i int, part timeline.Nanos) { rest[i] -= p.Value * float64(part) })
+				timeline.Overlap(windows, p.From, p.At, func(i int, part timeline.Nanos) { rest[i] -= p.Value * float64(part) })
 			}
 		}
 	}
 	for _, h := range c.hosts() {
 		for _, s := range h.stretches {
 			if h.states[s.state].cause.computes() {
-				overlap(windows, s.start, s.end, func(i int, part timeline.Nanos) { rest[i] -= float64(part) })
+				timeline.Overlap(windows, s.start, s.end, func(i int, part timeline.Nanos) { rest[i] -= float64(part) })
 			}
 		}
 	}
@@ -155,7 +155,7 @@ func (c *company) nativeCores(where []Interval) float64 {
 	for i := range windows {
 		sum += max(rest[i], 0) * share[i]
 	}
-	return sum / float64(total(where))
+	return sum / float64(timeline.Total(where))
 }
 
 // hosts are the process's threads, the one whose company it is among them.
@@ -172,7 +172,7 @@ func (c *company) hosts() []*host {
 
 // childCores is how many CPUs the child processes used meanwhile; 0 where that is
 // not known, and where those that were seen did not live then.
-func (c *company) childCores(where []Interval) float64 {
+func (c *company) childCores(where []timeline.Interval) float64 {
 	if len(c.children) > 0 && !c.hasChildren(where) {
 		return 0
 	}
@@ -184,7 +184,7 @@ func (c *company) childCores(where []Interval) float64 {
 
 // cores is how many CPUs the program and its children used meanwhile, NaN where
 // not known, and how many there are for it.
-func (c *company) cores(where []Interval) (used, limit float64) {
+func (c *company) cores(where []timeline.Interval) (used, limit float64) {
 	t := c.s.track("cpu")
 	if t == nil || c.process != 0 { // it is the target's
 		return math.NaN(), 0
@@ -193,14 +193,14 @@ func (c *company) cores(where []Interval) (used, limit float64) {
 }
 
 // allBusy tells whether no CPU of the machine was free, by and large.
-func (c *company) allBusy(where []Interval) bool {
+func (c *company) allBusy(where []timeline.Interval) bool {
 	machine := c.s.track("cpu.system")
 	return machine != nil && meanDuring(machine, where) >= allCPUs*machine.Limit
 }
 
 // meanDuring is a rate's mean over the part of some intervals in which it is known, and no
 // more than its limit: the kernel counts in ticks.
-func meanDuring(t *timeline.Track, where []Interval) float64 {
+func meanDuring(t *timeline.Track, where []timeline.Interval) float64 {
 	if t == nil {
 		return math.NaN()
 	}
@@ -209,7 +209,7 @@ func meanDuring(t *timeline.Track, where []Interval) float64 {
 		if math.IsNaN(p.Value) {
 			continue
 		}
-		overlap(where, p.From, p.At, func(_ int, part timeline.Nanos) {
+		timeline.Overlap(where, p.From, p.At, func(_ int, part timeline.Nanos) {
 			sum += p.Value * float64(part)
 			length += float64(part)
 		})

@@ -9,16 +9,16 @@ import (
 )
 
 // hasChildren tells whether child processes lived in a good part of the intervals.
-func (c *company) hasChildren(where []Interval) bool {
+func (c *company) hasChildren(where []timeline.Interval) bool {
 	return slices.ContainsFunc(c.children, func(p timeline.Process) bool { return c.lived(p, where) > 0 })
 }
 
-func (c *company) lived(p timeline.Process, where []Interval) timeline.Nanos {
+func (c *company) lived(p timeline.Process, where []timeline.Interval) timeline.Nanos {
 	end, sum := p.End, timeline.Nanos(0)
 	if end == 0 {
 		end = c.s.rec.Duration
 	}
-	overlap(where, p.Start, end, func(_ int, part timeline.Nanos) { sum += part })
+	timeline.Overlap(where, p.Start, end, func(_ int, part timeline.Nanos) { sum += part })
 	return sum
 }
 
@@ -28,7 +28,7 @@ const minActor = 0.02
 
 // processesDuring tells which child processes lived in some intervals, those that
 // ran the same command together, the busiest first.
-func (c *company) processesDuring(where []Interval) []Actor {
+func (c *company) processesDuring(where []timeline.Interval) []Actor {
 	type group struct {
 		command string
 		role    timeline.Role // of workers
@@ -57,7 +57,7 @@ func (c *company) processesDuring(where []Interval) []Actor {
 	}
 	var list []Actor
 	for kind, a := range groups {
-		if float64(lived[kind]) < minActive*float64(total(where)) {
+		if float64(lived[kind]) < minActive*float64(timeline.Total(where)) {
 			continue // it did the others a small service
 		}
 		a.AtLeast = a.Count >= manyChildren && lives[kind] < shortLife*timeline.Nanos(a.Count)
@@ -87,18 +87,18 @@ func (c *company) haveEnded(by timeline.Nanos) bool {
 }
 
 // covered is the share of some intervals in which a child process was seen.
-func (c *company) covered(where []Interval) float64 {
-	var lives []Interval
+func (c *company) covered(where []timeline.Interval) float64 {
+	var lives []timeline.Interval
 	for _, p := range c.children {
 		if end := cmp.Or(p.End, c.s.rec.Duration); end > p.Start && !c.onlyStarts(p) {
-			lives = append(lives, Interval{p.Start, end})
+			lives = append(lives, timeline.Between(p.Start, end))
 		}
 	}
 	sum := timeline.Nanos(0)
-	for _, life := range merged(lives) {
-		overlap(where, life.Start, life.End, func(_ int, part timeline.Nanos) { sum += part })
+	for _, life := range timeline.Joined(lives) {
+		timeline.Overlap(where, life.Start, life.End, func(_ int, part timeline.Nanos) { sum += part })
 	}
-	return float64(sum) / math.Max(float64(total(where)), 1)
+	return float64(sum) / math.Max(float64(timeline.Total(where)), 1)
 }
 
 // onlyStarts tells processes that nobody waits for: shells whose work others do, and

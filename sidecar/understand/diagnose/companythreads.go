@@ -11,7 +11,7 @@ import (
 
 // active is the time for which a thread was doing something, be it waiting for
 // what is outside of the program, and the part of it that it computed.
-func (t companion) active(where []Interval) (sum, computing timeline.Nanos) {
+func (t companion) active(where []timeline.Interval) (sum, computing timeline.Nanos) {
 	t.host.during(where, func(st hostState, part timeline.Nanos) {
 		if isActive(st.cause) {
 			sum += part
@@ -46,15 +46,15 @@ func isActive(c Cause) bool {
 }
 
 // during visits what a thread did in some intervals.
-func (h *host) during(where []Interval, visit func(hostState, timeline.Nanos)) {
+func (h *host) during(where []timeline.Interval, visit func(hostState, timeline.Nanos)) {
 	for _, s := range h.stretches {
-		overlap(where, s.start, s.end, func(_ int, part timeline.Nanos) { visit(h.states[s.state], part) })
+		timeline.Overlap(where, s.start, s.end, func(_ int, part timeline.Nanos) { visit(h.states[s.state], part) })
 	}
 }
 
 // intervalsOf are the stretches of the states that fit, neighbours joined.
-func (h *host) intervalsOf(fits func(state int) bool) []Interval {
-	var list []Interval
+func (h *host) intervalsOf(fits func(state int) bool) []timeline.Interval {
+	var list []timeline.Interval
 	for _, s := range h.stretches {
 		if !fits(s.state) {
 			continue
@@ -63,17 +63,9 @@ func (h *host) intervalsOf(fits func(state int) bool) []Interval {
 			list[n-1].End = s.end
 			continue
 		}
-		list = append(list, Interval{s.start, s.end})
+		list = append(list, timeline.Between(s.start, s.end))
 	}
 	return list
-}
-
-func total(where []Interval) timeline.Nanos {
-	sum := timeline.Nanos(0)
-	for _, i := range where {
-		sum += i.Nanos()
-	}
-	return sum
 }
 
 // minActive is the share of a wait that another thread must have been active for
@@ -82,8 +74,8 @@ const minActive = 0.05
 
 // threadsDuring tells what the other threads did in some intervals, those that did
 // the same at the same place together, the busiest first.
-func (c *company) threadsDuring(where []Interval) []Actor {
-	length := total(where)
+func (c *company) threadsDuring(where []timeline.Interval) []Actor {
+	length := timeline.Total(where)
 	groups := make(map[hostState][]companion)
 	used := make(map[hostState]timeline.Nanos)
 	for _, t := range c.threads {
@@ -121,7 +113,7 @@ func byWork(a, b Actor) int {
 
 // mostly is what a thread was active with at the place where it was active most,
 // the CPU time it used by and large, and for how long it was active at all.
-func (t companion) mostly(where []Interval) (did hostState, cpu, long timeline.Nanos) {
+func (t companion) mostly(where []timeline.Interval) (did hostState, cpu, long timeline.Nanos) {
 	places := make(map[Place]timeline.Nanos)
 	states := make(map[hostState]timeline.Nanos)
 	t.host.during(where, func(st hostState, part timeline.Nanos) {
@@ -163,7 +155,7 @@ func most[K comparable](sums map[K]timeline.Nanos, order func(a, b K) int) (top 
 
 // holdersDuring tells which threads ran Python code in some intervals, and so held
 // the GIL, those that did most of it at the same place together.
-func (c *company) holdersDuring(where []Interval) []Actor {
+func (c *company) holdersDuring(where []timeline.Interval) []Actor {
 	groups := make(map[Place]*Actor)
 	names := make(map[Place][]string)
 	for _, t := range c.threads {
@@ -178,12 +170,12 @@ func (c *company) holdersDuring(where []Interval) []Actor {
 				at = c.s.charged(c.s.stack(span.Node))
 				known[span.Node] = at
 			}
-			overlap(where, span.Start, span.End, func(_ int, part timeline.Nanos) {
+			timeline.Overlap(where, span.Start, span.End, func(_ int, part timeline.Nanos) {
 				places[at] += part
 				sum += part
 			})
 		}
-		if float64(sum) < minActive*float64(total(where)) {
+		if float64(sum) < minActive*float64(timeline.Total(where)) {
 			continue
 		}
 		at := most(places, comparePlaces)

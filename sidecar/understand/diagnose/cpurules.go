@@ -328,7 +328,7 @@ func awaiting(_ *evidence, a account, m *measured) {
 }
 
 func noFreeCPU(e *evidence, a account, m *measured) {
-	m.Cores, m.CoreLimit = e.company.cores([]Interval{{0, e.rec.Duration}})
+	m.Cores, m.CoreLimit = e.company.cores([]timeline.Interval{timeline.Between(0, e.rec.Duration)})
 	const mostly = 0.8
 	if m.CoreLimit > 1 && m.Cores >= mostly*m.CoreLimit {
 		m.Advice = FewerThreads
@@ -354,7 +354,7 @@ func busyMachine(e *evidence) measured {
 		e.share(e.accountOf(only(NoCPU)).total) >= noFreeCPUShare {
 		return nothing
 	}
-	if !e.company.allBusy([]Interval{{0, e.rec.Duration}}) {
+	if !e.company.allBusy([]timeline.Interval{timeline.Between(0, e.rec.Duration)}) {
 		return nothing
 	}
 	computing, native := timeline.Nanos(0), timeline.Nanos(0)
@@ -368,7 +368,7 @@ func busyMachine(e *evidence) measured {
 	}
 	f := Finding{Time: max(computing-e.thread.OnCPU, 0), Cause: NoCPU, Cores: math.NaN()}
 	// It may be a library's own threads or the program's processes that had the CPUs.
-	if whole := []Interval{{0, e.rec.Duration}}; e.share(native) >= worthNative || e.company.hasChildren(whole) {
+	if whole := []timeline.Interval{timeline.Between(0, e.rec.Duration)}; e.share(native) >= worthNative || e.company.hasChildren(whole) {
 		f.Cores, f.CoreLimit = e.company.cores(whole)
 	}
 	return e.of(f)
@@ -388,7 +388,7 @@ func stacksUnknown(e *evidence) measured {
 			continue
 		}
 		f.Time += g.End - g.Start
-		f.Evidence = append(f.Evidence, Interval{g.Start, g.End})
+		f.Evidence = append(f.Evidence, timeline.Between(g.Start, g.End))
 		if times[g.Reason] += g.End - g.Start; times[g.Reason] > times[f.Gap] {
 			f.Gap = g.Reason
 		}
@@ -461,7 +461,7 @@ func printing(e *evidence) measured {
 
 // stackTime sums the main thread's time under frames that fit, with the place that
 // has most of it.
-func (e *evidence) stackTime(fits func(timeline.Frame) bool) (sum timeline.Nanos, top Place, there timeline.Nanos, where []Interval) {
+func (e *evidence) stackTime(fits func(timeline.Frame) bool) (sum timeline.Nanos, top Place, there timeline.Nanos, where []timeline.Interval) {
 	if e.thread == nil {
 		return 0, Place{}, 0, nil
 	}
@@ -485,7 +485,7 @@ func (e *evidence) stackTime(fits func(timeline.Frame) bool) (sum timeline.Nanos
 			continue
 		}
 		sum += s.End - s.Start
-		where = append(where, Interval{s.Start, s.End})
+		where = append(where, timeline.Between(s.Start, s.End))
 		places[f.at] += s.End - s.Start
 	}
 	top = most(places, comparePlaces)

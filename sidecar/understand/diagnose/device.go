@@ -71,7 +71,7 @@ const (
 // was used by the program.
 func (d *device) measure(rec *timeline.Recording) {
 	t := GPUTime{Device: d.index, Unknown: rec.Duration}
-	var gaps []Interval
+	var gaps []timeline.Interval
 	active, level := false, activeLevel
 	if unseen(rec, d.index) {
 		level = unseenLevel
@@ -84,11 +84,11 @@ func (d *device) measure(rec *timeline.Recording) {
 		t.Unknown -= length
 		active = active || w.busy > level
 		if w.busy <= gapLevel {
-			gaps = append(gaps, Interval{w.from, w.at})
+			gaps = append(gaps, timeline.Between(w.from, w.at))
 		}
 	}
-	gaps = merged(gaps)
-	t.Gaps, t.GapCount = keepLongest(gaps, maxGaps), len(gaps)
+	gaps = timeline.Joined(gaps)
+	t.Gaps, t.GapCount = timeline.Longest(gaps, maxGaps), len(gaps)
 	t.Used = active && !foreign(rec, d.index)
 	d.time = t
 }

@@ -31,12 +31,6 @@ type Diagnosis struct {
 	Regions  []Region  // of the marks of kind "region", most total time first
 }
 
-// Interval is a stretch of the recording.
-type Interval struct{ Start, End timeline.Nanos }
-
-// Nanos returns the interval's length.
-func (i Interval) Nanos() timeline.Nanos { return i.End - i.Start }
-
 // Place is a line of the program; the zero value is none. File is as in the code
 // object.
 type Place struct {
@@ -61,7 +55,7 @@ type GPUTime struct {
 	Used bool
 	// Gaps are the stretches in which the device was idle, neighbours merged, in
 	// order of time; the 256 longest when there were more (GapCount tells).
-	Gaps     []Interval
+	Gaps     []timeline.Interval
 	GapCount int
 }
 
@@ -72,7 +66,7 @@ type CauseIdle struct {
 	Bounded
 	Share    float64 // of the idle time, 0..1
 	Advice   Advice
-	Evidence []Interval // where most of it lies, in order of time; at most 32
+	Evidence []timeline.Interval // where most of it lies, in order of time; at most 32
 }
 
 // Certainty says how far the division of idle time can be trusted.

@@ -78,8 +78,8 @@ type Finding struct {
 	AtLeast      bool // Count and Bytes are lower bounds
 
 	Advice   Advice
-	Evidence []Interval     // may be empty
-	Cost     timeline.Nanos // what removing it could save at most; 0 when unknown
+	Evidence []timeline.Interval // may be empty
+	Cost     timeline.Nanos      // what removing it could save at most; 0 when unknown
 }
 
 // Alternative is a kind of cause that may be the one with most of a GPU's idle time.

@@ -66,7 +66,7 @@ func findings(e *evidence) []Finding {
 			m.Low, m.High = m.Time, m.Time
 		}
 		m.Severity, m.Threshold, m.Unit = r.severity, r.threshold, cmp.Or(r.unit, Share)
-		m.Evidence = keepLongest(merged(m.Evidence), maxEvidence)
+		m.Evidence = timeline.Longest(timeline.Joined(m.Evidence), maxEvidence)
 		list = append(list, ranked{m.Finding, r.group, r.weight * m.lost})
 	}
 	slices.SortStableFunc(list, compareRanked)
@@ -184,7 +184,7 @@ type account struct {
 	next   timeline.Nanos // at the place with the second most
 	visits int            // how often the thread came to at from another place
 	cause  Cause          // of most of it
-	where  []Interval
+	where  []timeline.Interval
 }
 
 // accountOf sums up the main thread's time in states that fit.
@@ -208,7 +208,7 @@ func (e *evidence) accountOf(fits func(Cause) bool) account {
 			visits[st.at]++
 		}
 		last, there = st.at, true
-		a.where = append(a.where, Interval{s.start, s.end})
+		a.where = append(a.where, timeline.Between(s.start, s.end))
 	}
 	if len(places) == 0 {
 		return a

@@ -90,7 +90,7 @@ func (e *evidence) idleOfKind(kind Kind) measured {
 }
 
 // idleEvidence is where a finding's kind of cause, or its cause, left devices idle.
-func (e *evidence) idleEvidence(f Finding) (where []Interval) {
+func (e *evidence) idleEvidence(f Finding) (where []timeline.Interval) {
 	for _, c := range e.diagnosis.Idle.Causes {
 		if c.Cause.Kind() == f.Kind && (f.Cause == "" || c.Cause == f.Cause) {
 			where = append(where, c.Evidence...)

@@ -94,10 +94,10 @@ func seen(t *timeline.Thread) timeline.Nanos {
 // lifetime is what is known of a recording beyond stacks: when the device first
 // had work, when the script's own code began and ended.
 type lifetime struct {
-	firstWork  timeline.Nanos // 0: from the start, or there was none
-	begin, end timeline.Nanos // of the script; 0 and the duration where that is not known
-	born, died timeline.Nanos // of the process, where it is not the target; 0: not known, or later
-	unread     []Interval     // in which the process's stacks told nothing for a reason that is no stage of its life; in order of time
+	firstWork  timeline.Nanos      // 0: from the start, or there was none
+	begin, end timeline.Nanos      // of the script; 0 and the duration where that is not known
+	born, died timeline.Nanos      // of the process, where it is not the target; 0: not known, or later
+	unread     []timeline.Interval // in which the process's stacks told nothing for a reason that is no stage of its life; in order of time
 }
 
 // newHost reads a thread's spans as host states.
@@ -222,14 +222,14 @@ func (l lifetime) unreadFrom(t timeline.Nanos) int {
 // while it does not run Python yet, and while it no longer does. What another program
 // did that it became, or what it did while nobody may read it, is not known to be its
 // start or its exit.
-func unreadTimes(rec *timeline.Recording, pid int) []Interval {
-	var list []Interval
+func unreadTimes(rec *timeline.Recording, pid int) []timeline.Interval {
+	var list []timeline.Interval
 	for _, g := range rec.Gaps {
 		if g.PID == pid && g.Start < g.End && g.Reason != timeline.GapStarting && g.Reason != timeline.GapExit {
-			list = append(list, Interval{g.Start, g.End})
+			list = append(list, timeline.Between(g.Start, g.End))
 		}
 	}
-	return merged(list)
+	return timeline.Joined(list)
 }
 
 // of names a state as the stage has it.

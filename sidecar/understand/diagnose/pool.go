@@ -28,33 +28,25 @@ func (c *company) pools() []interpret.Pool {
 
 // workersAtWork is how many workers had something to do in some intervals, on average,
 // whether or not they had a CPU to do it on; 0 where their stacks are not known.
-func (c *company) workersAtWork(where []Interval) float64 {
+func (c *company) workersAtWork(where []timeline.Interval) float64 {
 	working := timeline.Nanos(0)
 	for _, p := range c.pools() {
-		did := p.During(c.s.rec, poolIntervals(where))
+		did := p.During(c.s.rec, where)
 		working += did.Working + did.Starting
 	}
-	return float64(working) / max(float64(total(where)), 1)
-}
-
-func poolIntervals(where []Interval) []interpret.Interval {
-	out := make([]interpret.Interval, len(where))
-	for i, w := range where {
-		out[i] = interpret.Interval(w)
-	}
-	return out
+	return float64(working) / max(float64(timeline.Total(where)), 1)
 }
 
 // workOf tells what the workers of one role did in some intervals, and where most; nil
 // where their stacks are not known.
-func (c *company) workOf(role timeline.Role, where []Interval) (*PoolWork, Place) {
+func (c *company) workOf(role timeline.Role, where []timeline.Interval) (*PoolWork, Place) {
 	pool := interpret.Pool{Role: role}
 	for _, p := range c.pools() {
 		if p.Role == role {
 			pool.Members = append(pool.Members, p.Members...)
 		}
 	}
-	did := pool.During(c.s.rec, poolIntervals(where))
+	did := pool.During(c.s.rec, where)
 	if did.Alive == 0 {
 		return nil, Place{}
 	}

@@ -101,7 +101,7 @@ func (s *stacks) leadingRank(threads []*timeline.Thread) *timeline.Thread {
 		return nil
 	}
 	ranOwn, waited := false, timeline.Nanos(0)
-	life := []Interval{s.lifeOfProcess(threads[0].Process)}
+	life := []timeline.Interval{s.lifeOfProcess(threads[0].Process)}
 	for i := range s.rec.Threads {
 		t := &s.rec.Threads[i]
 		if t.Process != 0 {
@@ -110,7 +110,7 @@ func (s *stacks) leadingRank(threads []*timeline.Thread) *timeline.Thread {
 		for _, span := range t.Spans {
 			ranOwn = ranOwn || s.ownest(s.stack(span.Node)) >= 0
 			if t.Main && !span.State.Computes() {
-				overlap(life, span.Start, span.End, func(_ int, part timeline.Nanos) { waited += part })
+				timeline.Overlap(life, span.Start, span.End, func(_ int, part timeline.Nanos) { waited += part })
 			}
 		}
 	}
@@ -121,9 +121,9 @@ func (s *stacks) leadingRank(threads []*timeline.Thread) *timeline.Thread {
 }
 
 // lifeOfProcess is the part of the recording in which a process lived.
-func (s *stacks) lifeOfProcess(index int) Interval {
+func (s *stacks) lifeOfProcess(index int) timeline.Interval {
 	p := &s.rec.Processes[index]
-	return Interval{max(p.Start, 0), cmp.Or(min(p.End, s.rec.Duration), s.rec.Duration)}
+	return timeline.Between(max(p.Start, 0), cmp.Or(min(p.End, s.rec.Duration), s.rec.Duration))
 }
 
 // ranksOf sums up what the ranks did, and tells their lanes the steps.
@@ -178,8 +178,8 @@ func StragglerFinding(lanes []straggler.Lane, s *straggler.Straggler) Finding {
 	}
 	f.Low, f.High = f.Time, f.Time
 	for _, i := range s.Intervals {
-		f.Evidence = append(f.Evidence, Interval{timeline.Nanos(i[0]), timeline.Nanos(i[1])})
+		f.Evidence = append(f.Evidence, timeline.Between(timeline.Nanos(i[0]), timeline.Nanos(i[1])))
 	}
-	f.Evidence = keepLongest(merged(f.Evidence), maxEvidence)
+	f.Evidence = timeline.Longest(timeline.Joined(f.Evidence), maxEvidence)
 	return f
 }

@@ -52,15 +52,15 @@ func devicesOf(rec *timeline.Recording, used []*device, pid int) (list []*device
 // main thread waited for data, over its steps.
 func shared(list []Step, used []*device, main *host) []Step {
 	slices.SortStableFunc(list, func(a, b Step) int { return cmp.Compare(a.Start, b.Start) })
-	spans := make([]Interval, len(list))
+	spans := make([]timeline.Interval, len(list))
 	for i, s := range list {
-		spans[i] = Interval{s.Start, s.End}
+		spans[i] = timeline.Between(s.Start, s.End)
 	}
 	idle, known := make([]timeline.Nanos, len(list)), make([]timeline.Nanos, len(list))
 	for _, d := range used {
 		for _, seg := range d.shares.segments {
 			length := seg.end - seg.start
-			overlap(spans, seg.start, seg.end, func(step int, part timeline.Nanos) {
+			timeline.Overlap(spans, seg.start, seg.end, func(step int, part timeline.Nanos) {
 				known[step] += part
 				idle[step] += timeline.Nanos(float64(seg.idle) * (float64(part) / float64(length)))
 			})
@@ -68,7 +68,7 @@ func shared(list []Step, used []*device, main *host) []Step {
 	}
 	for _, s := range main.stretches {
 		if main.states[s.state].cause.Kind() == Starvation {
-			overlap(spans, s.start, s.end, func(step int, part timeline.Nanos) { list[step].DataWait += part })
+			timeline.Overlap(spans, s.start, s.end, func(step int, part timeline.Nanos) { list[step].DataWait += part })
 		}
 	}
 	for i := range list {
@@ -88,23 +88,6 @@ func stepsIn(marks []timeline.Mark) (list []Step) {
 		}
 	}
 	return list
-}
-
-// overlap calls visit for every span that shares time with [start, end). Spans
-// are in order of their starts.
-func overlap(spans []Interval, start, end timeline.Nanos, visit func(i int, part timeline.Nanos)) {
-	// Steps follow each other, so the first that can reach in is found by its end.
-	i, _ := slices.BinarySearchFunc(spans, start, func(s Interval, t timeline.Nanos) int {
-		if s.End <= t {
-			return -1
-		}
-		return 1
-	})
-	for ; i < len(spans) && spans[i].Start < end; i++ {
-		if part := min(spans[i].End, end) - max(spans[i].Start, start); part > 0 {
-			visit(i, part)
-		}
-	}
 }
 
 // regions sums the region marks up by name, most total time first.

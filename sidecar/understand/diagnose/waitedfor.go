@@ -1,6 +1,10 @@
 package diagnose
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+)
 
 // wait is what is known of the times that a thread waited at one place, of which its stack does
 // not say for whom.
@@ -55,8 +59,8 @@ func (w *wait) decide() waitCase {
 }
 
 // waitedFor reports for whom a wait was.
-func (c *company) waitedFor(st hostState, where []Interval) Cause {
-	threads, length := 0.0, max(float64(total(where)), 1)
+func (c *company) waitedFor(st hostState, where []timeline.Interval) Cause {
+	threads, length := 0.0, max(float64(timeline.Total(where)), 1)
 	for _, t := range c.threads {
 		active, onCPU := t.active(where)
 		if st.cause == EventLoop && !c.isExecutors(t) { // nothing tells that a task awaits it

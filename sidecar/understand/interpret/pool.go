@@ -45,9 +45,6 @@ func numberOf(rec *timeline.Recording, i int) int {
 	return 0
 }
 
-// Interval is a stretch of a recording.
-type Interval struct{ Start, End timeline.Nanos }
-
 // Account is what the members of a pool did during some time, as their main threads tell.
 type Account struct {
 	Alive    timeline.Nanos // that members lived, and were read, all together; the following add up to it
@@ -80,7 +77,7 @@ type Line struct {
 const maxLines = 20
 
 // During tells what a pool did in some intervals, in order and without overlap.
-func (p Pool) During(rec *timeline.Recording, where []Interval) Account {
+func (p Pool) During(rec *timeline.Recording, where []timeline.Interval) Account {
 	r := newReader(rec)
 	var a Account
 	lines := make(map[Line]*Line)
@@ -91,12 +88,9 @@ func (p Pool) During(rec *timeline.Recording, where []Interval) Account {
 			if !t.Main || t.Process != i {
 				continue
 			}
-			rest := where
 			for _, s := range t.Spans {
-				for len(rest) > 0 && rest[0].End <= s.Start {
-					rest = rest[1:]
-				}
-				length := within(s, rest)
+				length := timeline.Nanos(0)
+				timeline.Overlap(where, s.Start, s.End, func(_ int, part timeline.Nanos) { length += part })
 				if length == 0 || s.Node == timeline.RootNode {
 					continue
 				}
@@ -159,17 +153,6 @@ func (a *Account) Imbalance() (share float64, most Share) {
 
 func busy(s timeline.State) bool {
 	return s == timeline.StatePython || s == timeline.StateNative || s == timeline.StateGIL || s == timeline.StateOff
-}
-
-// within is how much of a span lies in intervals, in order.
-func within(s timeline.Span, where []Interval) (length timeline.Nanos) {
-	for _, w := range where {
-		if w.Start >= s.End {
-			break
-		}
-		length += max(min(s.End, w.End)-max(s.Start, w.Start), 0)
-	}
-	return length
 }
 
 // reader reads stacks, each once.

@@ -151,7 +151,7 @@ func TestWhatAPoolDid(t *testing.T) {
 	s.worker(3, 10, stint{crunch, python, 1})
 	rec := Identify(s.b.Snapshot(seconds(12)))
 	pool := Of(rec)[0]
-	did := pool.During(rec, []Interval{{seconds(0.5), seconds(4)}, {seconds(6), seconds(10)}})
+	did := pool.During(rec, []timeline.Interval{timeline.Between(seconds(0.5), seconds(4)), timeline.Between(seconds(6), seconds(10))})
 	sum := did.Starting + did.Starved + did.Handing + did.Working
 	if sum != did.Alive || did.Alive != 2*seconds(7.5) || did.Starting != 2*seconds(0.5) || did.Starved != seconds(1+1+4) {
 		t.Errorf("%+v: adds up to %v", did, sum)
@@ -255,7 +255,7 @@ func TestImportsOfATaskAreStartingUp(t *testing.T) {
 	s := newScene(worker(0, 0))
 	s.worker(1, 0, stint{needed, python, 2}, stint{crunch, python, 1})
 	rec := Identify(s.b.Snapshot(seconds(3)))
-	if did := Of(rec)[0].During(rec, []Interval{{0, seconds(3)}}); did.Starting != seconds(2) || did.Working != seconds(1) || len(did.Lines) != 1 {
+	if did := Of(rec)[0].During(rec, []timeline.Interval{timeline.Between(0, seconds(3))}); did.Starting != seconds(2) || did.Working != seconds(1) || len(did.Lines) != 1 {
 		t.Errorf("%+v, want 2 s of starting up and 1 s of work", did)
 	}
 }
@@ -270,6 +270,6 @@ func TestADamagedRecordingIsBorne(t *testing.T) {
 	}
 	rec = Identify(rec)
 	for _, p := range Of(rec) {
-		p.During(rec, []Interval{{0, 20}})
+		p.During(rec, []timeline.Interval{timeline.Between(0, 20)})
 	}
 }

@@ -230,7 +230,7 @@ func TestDiagnosisIsConverted(t *testing.T) {
 	rec.GPUs = []timeline.GPU{{Index: 0, UUID: "GPU-1", Name: "H100", Source: "GPM", Resolution: 100 * time.Millisecond, OtherProcesses: 1}}
 	d := &diagnose.Diagnosis{
 		GPUs: []diagnose.GPUTime{{Device: 0, Busy: 5 * second, Idle: 8 * second, Unknown: second, Used: true,
-			Gaps: []diagnose.Interval{{Start: 0, End: 8 * second}}}},
+			Gaps: []timeline.Interval{{Start: 0, End: 8 * second}}}},
 		Idle: &diagnose.Idle{
 			Total:     8 * second,
 			Certainty: diagnose.Certainty{Method: diagnose.ByAverage, R2: math.NaN(), Window: 167 * time.Millisecond},

@@ -330,7 +330,7 @@ func parts(list []diagnose.IdlePart) []map[string]any {
 	return out
 }
 
-func intervals(list []diagnose.Interval) []Interval {
+func intervals(list []timeline.Interval) []Interval {
 	out := make([]Interval, 0, len(list))
 	for _, i := range list {
 		out = append(out, Interval{int64(i.Start), int64(i.End)})

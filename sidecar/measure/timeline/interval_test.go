@@ -1,0 +1,28 @@
+package timeline
+
+import (
+	"fmt"
+	"testing"
+)
+
+func TestIntervals(t *testing.T) {
+	joined := Joined([]Interval{{7, 9}, {1, 3}, {2, 4}, {4, 5}, {8, 8}})
+	if got := fmt.Sprint(joined, Total(joined)); got != "[{1 5} {7 9}] 6" {
+		t.Errorf("joined %s", got)
+	}
+	if got := fmt.Sprint(Longest([]Interval{{0, 2}, {3, 4}, {5, 9}}, 2)); got != "[{0 2} {5 9}]" {
+		t.Errorf("longest %s", got)
+	}
+	for _, c := range []struct {
+		start, end Nanos
+		want       string
+	}{
+		{0, 1, ""}, {0, 2, "0:1 "}, {5, 7, ""}, {4, 8, "0:1 1:1 "}, {2, 100, "0:3 1:2 "}, {9, 12, ""}, {3, 3, ""},
+	} {
+		got := ""
+		Overlap(joined, c.start, c.end, func(i int, part Nanos) { got += fmt.Sprintf("%d:%d ", i, part) })
+		if got != c.want {
+			t.Errorf("from %d to %d: %q, want %q", c.start, c.end, got, c.want)
+		}
+	}
+}
