@@ -230,7 +230,7 @@ func withCall(e *evidence, a account, m *measured) {
 
 func compiling(e *evidence, a account, m *measured) {
 	m.Advice = CompileOnce
-	if call, _ := e.called(a.at, only(Compile)); call.Package == "numba" {
+	if call, _ := e.called(a.at, only(Compile)); origin.KnownModule(call.Package).Means(call.Function)&origin.CompilesByType != 0 {
 		m.Advice = CompileTypes
 	}
 }

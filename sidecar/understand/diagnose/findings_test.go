@@ -701,3 +701,14 @@ func TestTooFewSamplesSayHowToGetMore(t *testing.T) {
 		t.Errorf("a long recording is called short: %+v", got)
 	}
 }
+
+// numba compiles for types, torch for shapes: what helps against one is no help against the other.
+func TestHowToCompileLess(t *testing.T) {
+	for file, want := range map[string]Advice{dynamo: CompileOnce, "/x/site-packages/numba/core/compiler.py": CompileTypes} {
+		rec := scene{acts: []act{one(3, file, "compile", timeline.StatePython, 0), other}}.record()
+		found := Run(rec).Findings
+		if i := slices.IndexFunc(found, func(f Finding) bool { return f.ID == Compiling }); i < 0 || found[i].Advice != want {
+			t.Errorf("%s: findings %v, want %s with %s", file, found, Compiling, want)
+		}
+	}
+}

@@ -25,24 +25,25 @@ const (
 	UsesNetwork
 	Selects // waits in an event loop for whatever comes first
 	Sleeps
-	Locks         // waits for another thread
-	RunsModels    // belongs to a framework that would use a GPU
-	SendsOutput   // sends a notebook's output
-	Requests      // runs once for each request to a server
-	Queries       // runs once for each query of a database
-	RunsForOthers // is the loop of an executor's thread
-	RunsMain      // finds and starts the main module
-	Imports       // is the import system's
-	OptimizerStep // is one step of an optimizer
+	Locks          // waits for another thread
+	RunsModels     // belongs to a framework that would use a GPU
+	SendsOutput    // sends a notebook's output
+	Requests       // runs once for each request to a server
+	Queries        // runs once for each query of a database
+	RunsForOthers  // is the loop of an executor's thread
+	RunsMain       // finds and starts the main module
+	Imports        // is the import system's
+	OptimizerStep  // is one step of an optimizer
+	CompilesByType // compiles once for each combination of argument types
 )
 
 // What a worker does.
 const (
-	LoaderLoop Meanings = OptimizerStep << (1 + iota) // the function that a data loader's worker runs in all its life
-	PoolLoop                                          // likewise of a pool of processes
-	Transports                                        // hands tasks and results over, and does no work of its own
-	Receives                                          // reads from the other end's pipe
-	TakesTask                                         // waits for the next task
+	LoaderLoop Meanings = CompilesByType << (1 + iota) // the function that a data loader's worker runs in all its life
+	PoolLoop                                           // likewise of a pool of processes
+	Transports                                         // hands tasks and results over, and does no work of its own
+	Receives                                           // reads from the other end's pipe
+	TakesTask                                          // waits for the next task
 )
 
 // What a rank does together with the others.
@@ -80,7 +81,7 @@ var words = map[string]Meanings{
 	"results": PassesResults, "communication": Communicates, "sync": Synchronizes, "launch": Launches, "input": AsksUser, "spawn": Spawns,
 	"child": WaitsForChild, "join": Joins, "pool": WaitsForPool, "database": AsksDatabase, "network": UsesNetwork, "select": Selects,
 	"sleep": Sleeps, "lock": Locks, "gpu-framework": RunsModels, "output": SendsOutput, "request": Requests, "query": Queries,
-	"executor": RunsForOthers, "run-main": RunsMain, "import": Imports, "optimizer-step": OptimizerStep,
+	"executor": RunsForOthers, "run-main": RunsMain, "import": Imports, "optimizer-step": OptimizerStep, "compile-by-type": CompilesByType,
 	"loader-loop": LoaderLoop, "pool-loop": PoolLoop, "transport": Transports, "receive": Receives, "take": TakesTask,
 	"collective": Collective, "set-up": SetsUp, "tear-down": TearsDown, "backward": RunsBackward,
 	"optimizer": Optimizes, "distributed": Distributes, "parameters": MakesParameters,

@@ -19,6 +19,9 @@ func ByName(file string) Origin { return byName(file).Origin }
 // KnownByName is what is known of the module of a file of which only the name is known.
 func KnownByName(file string) Known { return knownOf(byName(file).module) }
 
+// KnownModule is what is known of a module by the name that it is imported by.
+func KnownModule(name string) Known { return knownOf(name) }
+
 // Names answers as ByName and KnownByName do, and keeps the answers. The zero value is ready; one
 // goroutine at a time.
 type Names struct{ known map[string]fileFacts }
