@@ -37,7 +37,7 @@ func Identify(rec *timeline.Recording) *timeline.Recording {
 			continue
 		}
 		runs[i] = runs[n.Parent]
-		means := r.files.Means(rec.Frames[n.Frame])
+		means := r.means[n.Frame]
 		launches[i] = launches[n.Parent] || means&origin.Spawns != 0
 		if role, ok := loopOf(means); ok { // the innermost: a fork has its owner's stack below
 			runs[i] = role

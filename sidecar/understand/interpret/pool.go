@@ -159,6 +159,7 @@ func busy(s timeline.State) bool {
 type reader struct {
 	rec   *timeline.Recording
 	files *origin.Files
+	means []origin.Meanings // by FrameID
 	known map[timeline.NodeID]stack
 }
 
@@ -173,17 +174,21 @@ type stack struct {
 }
 
 func newReader(rec *timeline.Recording) *reader {
-	return &reader{rec: rec, files: origin.New(rec), known: make(map[timeline.NodeID]stack)}
+	r := &reader{rec: rec, files: origin.New(rec), means: make([]origin.Meanings, len(rec.Frames)), known: make(map[timeline.NodeID]stack)}
+	for i, f := range rec.Frames {
+		r.means[i] = r.files.Means(f)
+	}
+	return r
 }
 
 func (r *reader) stack(node timeline.NodeID) stack {
 	if known, ok := r.known[node]; ok {
 		return known
 	}
-	var path []timeline.Frame // leaf first
+	var path []timeline.FrameID // leaf first
 	for n := node; n != timeline.RootNode && int(n) < len(r.rec.Nodes); n = r.rec.Nodes[n].Parent {
 		if at := r.rec.Nodes[n].Frame; int(at) < len(r.rec.Frames) {
-			path = append(path, r.rec.Frames[at])
+			path = append(path, at)
 		}
 		if r.rec.Nodes[n].Parent >= n { // a damaged file
 			break
@@ -191,7 +196,7 @@ func (r *reader) stack(node timeline.NodeID) stack {
 	}
 	s := stack{loop: -1}
 	for i, f := range path {
-		if _, ok := loopOf(r.files.Means(f)); ok {
+		if _, ok := loopOf(r.means[f]); ok {
 			s.loop = i
 			break
 		}
@@ -199,30 +204,26 @@ func (r *reader) stack(node timeline.NodeID) stack {
 	above := path
 	if s.loop >= 0 {
 		above = path[:s.loop]
-		s.plumbing = !slices.ContainsFunc(above, func(f timeline.Frame) bool { return !r.means(f, origin.Transports) })
-		s.starved = s.plumbing && slices.ContainsFunc(above, func(f timeline.Frame) bool { return r.means(f, origin.TakesTask) })
+		s.plumbing = !slices.ContainsFunc(above, func(f timeline.FrameID) bool { return r.means[f]&origin.Transports == 0 })
+		s.starved = s.plumbing && slices.ContainsFunc(above, func(f timeline.FrameID) bool { return r.means[f]&origin.TakesTask != 0 })
 	}
 	s.line = r.line(above)
-	s.importing = s.loop >= 0 && !s.line.Own && slices.ContainsFunc(above, func(f timeline.Frame) bool { return r.means(f, origin.Imports) })
+	s.importing = s.loop >= 0 && !s.line.Own && slices.ContainsFunc(above, func(f timeline.FrameID) bool { return r.means[f]&origin.Imports != 0 })
 	r.known[node] = s
 	return s
 }
 
 // line is the innermost of the user's own, else the outermost there is.
-func (r *reader) line(path []timeline.Frame) Line {
-	for _, f := range path {
-		if r.files.Own(f.File) {
+func (r *reader) line(path []timeline.FrameID) Line {
+	for _, id := range path {
+		if f := r.rec.Frames[id]; r.files.Own(f.File) {
 			return Line{Function: f.Function, File: f.File, Line: f.Line, Own: true}
 		}
 	}
 	for i := len(path) - 1; i >= 0; i-- {
-		if f := path[i]; !r.means(f, origin.Transports) {
+		if f := r.rec.Frames[path[i]]; r.means[path[i]]&origin.Transports == 0 {
 			return Line{Function: f.Function, File: f.File, Line: f.Line}
 		}
 	}
 	return Line{}
-}
-
-func (r *reader) means(f timeline.Frame, what origin.Meanings) bool {
-	return r.files.Means(f)&what != 0
 }

@@ -17,7 +17,7 @@ func (r *reader) waiting(spans []timeline.Span) []timeline.Span {
 		if s.State != timeline.StateIO || s.Node == timeline.RootNode || int(s.Node) >= len(r.rec.Nodes) {
 			continue
 		}
-		if f := r.rec.Nodes[s.Node].Frame; int(f) >= len(r.rec.Frames) || r.files.Means(r.rec.Frames[f])&origin.Receives == 0 {
+		if f := r.rec.Nodes[s.Node].Frame; int(f) >= len(r.means) || r.means[f]&origin.Receives == 0 {
 			continue
 		}
 		if shared {

@@ -11,18 +11,23 @@ import (
 // tree is the recording's stack tree. Of its frames and nodes the document gets
 // those that are asked for.
 type tree struct {
-	rec   *timeline.Recording
-	codes *codeBook
-	paths [][]timeline.FrameID // by node, root first; filled on demand
-	known []bool
+	rec     *timeline.Recording
+	codes   *codeBook
+	imports []bool               // by frame: it is the import system's
+	paths   [][]timeline.FrameID // by node, root first; filled on demand
+	known   []bool
 
 	frames frameBook
 	nodes  nodeBook
 }
 
 func newTree(rec *timeline.Recording, codes *codeBook) *tree {
+	imports := make([]bool, len(rec.Frames))
+	for i, f := range rec.Frames {
+		imports[i] = codes.names.origins.Means(f)&origin.Imports != 0
+	}
 	return &tree{
-		rec: rec, codes: codes,
+		rec: rec, codes: codes, imports: imports,
 		paths:  make([][]timeline.FrameID, len(rec.Nodes)),
 		known:  make([]bool, len(rec.Nodes)),
 		frames: frameBook{out: Frames{Function: Column{}, Line: Column{}}, ids: make(map[frameKey]int64)},
@@ -61,7 +66,7 @@ func (t *tree) path(n timeline.NodeID) []timeline.FrameID {
 	if !t.known[n] {
 		var frames []timeline.FrameID
 		for at := n; at != timeline.RootNode; at = t.rec.Nodes[at].Parent {
-			if frame := t.rec.Nodes[at].Frame; t.codes.names.origins.Means(t.rec.Frames[frame])&origin.Imports == 0 {
+			if frame := t.rec.Nodes[at].Frame; !t.imports[frame] {
 				frames = append(frames, frame)
 			}
 		}
