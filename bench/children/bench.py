@@ -27,6 +27,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from slices import sampler_of
+
 ROOT = Path(__file__).parents[2]
 BUSY = Path(__file__).with_name("busy.py")
 TICK = os.sysconf("SC_CLK_TCK")
@@ -189,8 +191,10 @@ def read_ours(out: Path) -> Seen:
     return read_collapsed(collapsed(out))
 
 
-def cpu_of(pid: int) -> float:
-    """CPU seconds that a process has used by itself."""
+def cpu_of(profiler: Profiler | None, pid: int) -> float:
+    """CPU seconds that a profiler's process has used by itself."""
+    if profiler and profiler.command is ours:
+        pid = sampler_of(pid)
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / TICK
 
@@ -212,10 +216,10 @@ def run(profiler: Profiler | None, count: int, seconds: float, folder: Path) -> 
         began, used, done = 0.0, 0.0, ["", "0", "0"]
         for line in process.stdout:
             if line.startswith("GO"):
-                began, used = time.monotonic(), cpu_of(process.pid)
+                began, used = time.monotonic(), cpu_of(profiler, process.pid)
             elif line.startswith("DONE"):
                 done = line.split()
-                used, began = cpu_of(process.pid) - used, time.monotonic() - began
+                used, began = cpu_of(profiler, process.pid) - used, time.monotonic() - began
         process.wait()
         patience.cancel()
     if done[0] != "DONE" or not int(done[1]):

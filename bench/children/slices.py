@@ -90,16 +90,22 @@ def measure(count: int, seconds: float, length: float, folder: Path) -> list[flo
             while time.monotonic() < end and profiler.poll() is None:
                 rates: dict[bool, float] = {}
                 for samples in (True, False) if len(pairs) % 2 else (False, True):
-                    profiler.send_signal(signal.SIGCONT if samples else signal.SIGSTOP)
+                    os.kill(sampler_of(profiler.pid), signal.SIGCONT if samples else signal.SIGSTOP)
                     time.sleep(SETTLED_S)
                     rates[samples] = rate(path, count, length)
                 pairs.append(rates[False] / rates[True])
         finally:
-            profiler.send_signal(signal.SIGCONT)
+            if profiler.poll() is None:
+                os.kill(sampler_of(profiler.pid), signal.SIGCONT)
             profiler.terminate()  # it passes it on to the program, whose group its children are in
             for pid in children_of(path):
                 os.kill(pid, signal.SIGKILL)
     return pairs
+
+
+def sampler_of(pid: int) -> int:
+    """Find what profiles: the one child of the omni-perf that was started, which only waits."""
+    return int(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])
 
 
 def children_of(path: Path) -> list[int]:
