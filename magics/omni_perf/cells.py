@@ -52,6 +52,8 @@ class Running:
     """Execution count of the cell."""
     began_ns: int
     """CLOCK_MONOTONIC before the call to the sidecar."""
+    unawaited_ns: int
+    """CLOCK_MONOTONIC at which the cell began without waiting for its recording; 0: it waited."""
     beginning: Future[Begun]
     coroutine: object
     """What the thread's event loop runs the cell in, if one does."""
@@ -205,10 +207,11 @@ class CellRecorder:
         def sources(known: Known) -> list[contract.CellSource]:
             return self._sources.unknown_to(known, BEGIN_LIMIT)
 
+        unawaited_ns = began_ns
         try:
             beginning = self._session.begin(request, sources, patient=not automatic)
             if not automatic:
-                self._session.begun(beginning)
+                unawaited_ns = 0 if self._session.has_begun(beginning) else time.monotonic_ns()
         except SessionError as error:
             self._warn_of_loss(f"{error} This cell is not profiled.", automatic)
             return None
@@ -216,7 +219,16 @@ class CellRecorder:
             publish.warn(only_in_notebooks())
         view = LiveView(self._shell) if is_notebook(self._shell) and not options.quiet else None
         running = Running(
-            info, threading.get_ident(), options, automatic, self.number, began_ns, beginning, coroutine, view
+            info,
+            threading.get_ident(),
+            options,
+            automatic,
+            self.number,
+            began_ns,
+            unawaited_ns,
+            beginning,
+            coroutine,
+            view,
         )
         with self._lock:
             self._running.append(running)
@@ -318,12 +330,13 @@ class CellRecorder:
             "outcome": outcome,
             "quiet": options.quiet or short,
             "form": "notebook" if is_notebook(self._shell) else "terminal",
+            "beganNs": str(running.unawaited_ns),
         }
         if short and not running.beginning.done():
             self._session.end_later(running.beginning, request)
             return
         try:
-            begun = self._session.begun(running.beginning)
+            begun = self._session.begun(running.beginning, (time.monotonic_ns() - running.began_ns) / 1e9)
         except SessionError as error:
             self._warn_of_loss(f"{error} This cell is not profiled.", running.automatic)
             return

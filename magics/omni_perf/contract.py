@@ -102,6 +102,7 @@ class EndRequest(TypedDict, total=False):
     quiet: bool
     form: str
     theme: str
+    beganNs: Int64
     loaded: list[Loaded]
 
 

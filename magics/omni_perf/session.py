@@ -33,8 +33,11 @@ if TYPE_CHECKING:
 START_LIMIT_S = 3.0
 """How long the first cell waits for a sidecar to start; it takes some 0.1 s."""
 
+READY_LIMIT_S = 1.0
+"""How long ``%omni_perf on`` waits for a sidecar that reads."""
+
 BEGIN_LIMIT_S = 0.25
-"""How long any cell waits for its recording to begin; then it runs unprofiled."""
+"""How long any cell waits for its recording to begin; then it runs, and is recorded from when it does."""
 
 END_LIMIT_S = 10.0
 """How long the end of a cell waits for its chart."""
@@ -117,6 +120,8 @@ class Session:
         self._looper: Looper | None = None
         self._link: Link | None = None
         self._connecting: asyncio.Lock | None = None
+        self._ending: set[asyncio.Task[Any]] = set()
+        """Calls in the loop that end a recording and whose answer no cell waits for."""
         self._grant = Grant()
         self._failed_at = -RETRY_AFTER_S
         self._failure = ""
@@ -141,9 +146,37 @@ class Session:
         delay_s = 0 if patient else AUTOMATIC_DELAY_S
         return self._submit_anew(lambda looper: self._begin(looper, request, sources, delay_s))
 
-    def begun(self, beginning: concurrent.futures.Future[Begun]) -> Begun:
-        """Wait for a recording to begin."""
-        return _wait(beginning, START_LIMIT_S + BEGIN_LIMIT_S)
+    def has_begun(self, beginning: concurrent.futures.Future[Begun]) -> bool:
+        """Wait for a recording to begin, in front of its cell; False if it takes too long: it may begin later."""
+        deadline = time.monotonic() + START_LIMIT_S
+        try:
+            while self.link is None and time.monotonic() < deadline:  # the sidecar starts
+                if concurrent.futures.wait([beginning], 0.01).done:
+                    break
+            if not concurrent.futures.wait([beginning], BEGIN_LIMIT_S).done:
+                return False
+        except KeyboardInterrupt:
+            beginning.cancel()
+            raise
+        _wait(beginning, 0)
+        return True
+
+    def begun(self, beginning: concurrent.futures.Future[Begun], waited_s: float) -> Begun:
+        """Return how a recording began, at the end of its cell; the cell has waited for so long."""
+        if not beginning.done():
+            if (link := self.link) is not None and is_stopped(link.client.endpoint.pid):
+                beginning.cancel()
+                _raise_if_stopped(link)
+            if not concurrent.futures.wait([beginning], BEGIN_LIMIT_S).done:
+                beginning.cancel()
+                raise SessionError(f"The sidecar did not answer within {waited_s + BEGIN_LIMIT_S:.1f} s.")
+        return _wait(beginning, 0)
+
+    def get_ready(self) -> None:
+        """Start a sidecar, unless one runs, and wait until it reads; not long: it may be ready later."""
+        future = self._submit_anew(self._connected_first)
+        if concurrent.futures.wait([future], READY_LIMIT_S).done:
+            _wait(future, 0)
 
     def end(self, begun: Begun, request: contract.EndRequest) -> contract.EndResponse:
         """End a recording and return its bundle; the recording ends also if nobody waits so long."""
@@ -238,7 +271,7 @@ class Session:
             if self._link is not None:
                 end_process(self._link.client.endpoint)
             self._link = None
-            self._connecting = asyncio.Lock()
+            self._connecting, self._ending = asyncio.Lock(), set()
             try:
                 self._looper = Looper()
             except (OSError, RuntimeError) as error:  # no descriptor, no thread left
@@ -254,9 +287,12 @@ class Session:
     # In the loop's thread.
 
     async def _begin(self, looper: Looper, request: contract.BeginRequest, sources: Sources, delay_s: float) -> Begun:
+        before = set(self._ending)
         try:
             if delay_s:
                 await asyncio.sleep(delay_s)
+            if before:  # else a cell that is over would share its recording with this one
+                await asyncio.wait(before, timeout=CALL_LIMIT_S)
             link = await self._connected(looper)
             try:
                 begun = await self._begin_on(link, request, sources)
@@ -271,6 +307,15 @@ class Session:
         self._failed_at = -RETRY_AFTER_S
         return begun
 
+    async def _connected_first(self, looper: Looper) -> None:
+        """Start a sidecar before there is a cell for it."""
+        try:
+            await self._connected(looper)
+        except SessionError as error:
+            self._failed_at, self._failure = time.monotonic(), str(error)
+            raise
+        self._failed_at = -RETRY_AFTER_S
+
     async def _begin_on(self, link: Link, request: contract.BeginRequest, sources: Sources) -> Begun:
         new = sources(link.known)
         # A cell that waits for us starts now; one that does not said when it has started.
@@ -282,7 +327,8 @@ class Session:
             "ownThreads": [threading.get_native_id()],  # the loop's, which runs this
         }
         try:
-            answer = cast(contract.BeginResponse, await self._call(link, "Begin", complete, BEGIN_LIMIT_S))
+            limit_s = CALL_LIMIT_S if request.get("automatic") else LATE_LIMIT_S
+            answer = cast(contract.BeginResponse, await self._call(link, "Begin", complete, limit_s))
         except (SessionError, asyncio.CancelledError):
             self._send(self._abandon(link, request.get("cellId", "")), link.looper)
             raise
@@ -299,7 +345,12 @@ class Session:
         await self._call(link, "End", ending, LATE_LIMIT_S)
 
     async def _end_after(self, beginning: concurrent.futures.Future[Begun], request: contract.EndRequest) -> None:
-        await self._end(await asyncio.wrap_future(beginning), request)
+        ending = cast("asyncio.Task[Any]", asyncio.current_task())
+        self._ending.add(ending)
+        try:
+            await self._end(await asyncio.wrap_future(beginning), request)
+        finally:
+            self._ending.discard(ending)
 
     async def _end(self, begun: Begun, request: contract.EndRequest) -> contract.EndResponse:
         complete: contract.EndRequest = {**request, "cellId": begun.cell_id}

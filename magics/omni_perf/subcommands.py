@@ -119,10 +119,18 @@ class Subcommands:
             return
         self._recorder.automatic = parsed.options
         self._automatic_by_live = False
+        self._get_ready()
         publish.tell(
             "Every cell is profiled from now on; those that take "
             f"{parsed.options.threshold_ns / 1e9:g} s or more show their chart."
         )
+
+    def _get_ready(self) -> None:
+        """See to it that the next cell is recorded from its start: it may come at once, as by Run All."""
+        try:
+            self._session.get_ready()
+        except SessionError as error:
+            publish.warn(str(error))
 
     def _live(self, rest: str) -> None:
         if not rest:
@@ -151,6 +159,7 @@ class Subcommands:
             publish.warn(only_in_notebooks())
             return
         self._recorder.live = True
+        self._get_ready()
         if self._recorder.automatic is None:
             self._recorder.automatic, self._automatic_by_live = Options(), True
         publish.tell(

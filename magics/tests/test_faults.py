@@ -156,6 +156,33 @@ def test_sidecar_stopped(kernel: Kernel) -> None:
 
 
 @pytest.mark.parametrize("begin_by_itself", [False, True])
+def test_a_sidecar_that_answers_late(kernel: Kernel, begin_by_itself: bool) -> None:
+    """The cell runs meanwhile, and its chart says from when on it was recorded."""
+    kernel.run(profiled("1"))
+    pid = kernel.sidecar()
+    kernel.limit_begin(0.25)
+    cell = "import time\nprint('runs', flush=True)\ntime.sleep(3)"
+    if begin_by_itself:
+        kernel.run("%omni_perf on -t 2.5")
+    stop(pid)
+    try:
+        request = kernel.start(cell if begin_by_itself else profiled(cell))
+        kernel.wait_for_output("runs")
+        time.sleep(1)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    ran = kernel.finish(request)
+    kernel.limit_begin(10)
+    kernel.run("%omni_perf off")
+    assert ran.text("stderr") == ""
+    assert len(ran.charts()) == 1
+    late = re.search(r"recorded from ([\d.]+) s on, of ([\d.]+) s", ran.charts()[0]["text/plain"])
+    assert late, ran.charts()[0]["text/plain"]
+    assert 0.9 < float(late[1]) < 2.9
+    assert float(late[2]) > 2.9
+
+
+@pytest.mark.parametrize("begin_by_itself", [False, True])
 def test_sidecar_stopped_in_mid_cell(kernel: Kernel, begin_by_itself: bool) -> None:
     """It costs the cell a quarter of a second at its end, too, and loses nothing when it goes on."""
     kernel.run(profiled("1"))

@@ -660,11 +660,12 @@ type EndRequest struct {
 	EndedNs       int64                  `protobuf:"varint,2,opt,name=ended_ns,json=endedNs,proto3" json:"ended_ns,omitempty"` // CLOCK_MONOTONIC at which the cell ended
 	Outcome       string                 `protobuf:"bytes,3,opt,name=outcome,proto3" json:"outcome,omitempty"`                 // "ok", "error: ValueError", "interrupted"
 	Marks         []*Mark                `protobuf:"bytes,4,rep,name=marks,proto3" json:"marks,omitempty"`
-	Sources       []*CellSource          `protobuf:"bytes,5,rep,name=sources,proto3" json:"sources,omitempty"` // compiled while the cell ran
-	Quiet         bool                   `protobuf:"varint,6,opt,name=quiet,proto3" json:"quiet,omitempty"`    // no bundle wanted
-	Form          string                 `protobuf:"bytes,7,opt,name=form,proto3" json:"form,omitempty"`       // "notebook" (html + text) or "terminal" (text)
-	Theme         string                 `protobuf:"bytes,8,opt,name=theme,proto3" json:"theme,omitempty"`     // "", "light" or "dark"
-	Loaded        []*Loaded              `protobuf:"bytes,20,rep,name=loaded,proto3" json:"loaded,omitempty"`  // modules imported or reloaded that the sidecar does not know yet
+	Sources       []*CellSource          `protobuf:"bytes,5,rep,name=sources,proto3" json:"sources,omitempty"`                 // compiled while the cell ran
+	Quiet         bool                   `protobuf:"varint,6,opt,name=quiet,proto3" json:"quiet,omitempty"`                    // no bundle wanted
+	Form          string                 `protobuf:"bytes,7,opt,name=form,proto3" json:"form,omitempty"`                       // "notebook" (html + text) or "terminal" (text)
+	Theme         string                 `protobuf:"bytes,8,opt,name=theme,proto3" json:"theme,omitempty"`                     // "", "light" or "dark"
+	BeganNs       int64                  `protobuf:"varint,9,opt,name=began_ns,json=beganNs,proto3" json:"began_ns,omitempty"` // CLOCK_MONOTONIC at which the cell began without waiting for Begin's answer; 0: it waited
+	Loaded        []*Loaded              `protobuf:"bytes,20,rep,name=loaded,proto3" json:"loaded,omitempty"`                  // modules imported or reloaded that the sidecar does not know yet
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -753,6 +754,13 @@ func (x *EndRequest) GetTheme() string {
 		return x.Theme
 	}
 	return ""
+}
+
+func (x *EndRequest) GetBeganNs() int64 {
+	if x != nil {
+		return x.BeganNs
+	}
+	return 0
 }
 
 func (x *EndRequest) GetLoaded() []*Loaded {
@@ -2307,7 +2315,7 @@ const file_omni_perf_proto_rawDesc = "" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x19\n" +
 	"\bstart_ns\x18\x03 \x01(\x03R\astartNs\x12\x15\n" +
-	"\x06end_ns\x18\x04 \x01(\x03R\x05endNs\"\xa6\x02\n" +
+	"\x06end_ns\x18\x04 \x01(\x03R\x05endNs\"\xc1\x02\n" +
 	"\n" +
 	"EndRequest\x12\x17\n" +
 	"\acell_id\x18\x01 \x01(\tR\x06cellId\x12\x19\n" +
@@ -2317,7 +2325,8 @@ const file_omni_perf_proto_rawDesc = "" +
 	"\asources\x18\x05 \x03(\v2\x18.omni_perf.v1.CellSourceR\asources\x12\x14\n" +
 	"\x05quiet\x18\x06 \x01(\bR\x05quiet\x12\x12\n" +
 	"\x04form\x18\a \x01(\tR\x04form\x12\x14\n" +
-	"\x05theme\x18\b \x01(\tR\x05theme\x12,\n" +
+	"\x05theme\x18\b \x01(\tR\x05theme\x12\x19\n" +
+	"\bbegan_ns\x18\t \x01(\x03R\abeganNs\x12,\n" +
 	"\x06loaded\x18\x14 \x03(\v2\x14.omni_perf.v1.LoadedR\x06loaded\"=\n" +
 	"\x06Loaded\x12\x12\n" +
 	"\x04file\x18\x01 \x01(\tR\x04file\x12\x1f\n" +

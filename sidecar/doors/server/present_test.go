@@ -270,3 +270,33 @@ func TestRecordingsAreCompared(t *testing.T) {
 		t.Error("nothing was compared")
 	}
 }
+
+func TestARecordingThatBeganLateSaysSo(t *testing.T) {
+	ctx := context.Background()
+	for _, c := range []struct {
+		name  string
+		late  time.Duration
+		shown bool
+		says  string
+	}{
+		{"it waited", 0, false, ""},
+		{"as under on", 5 * time.Millisecond, false, ""},
+		{"late, and long enough", 2 * time.Second, true, "recorded from 2.0 s on, of 2.0 s"},
+	} {
+		s := sessionOn(&grantable{}).(*kernelSession)
+		if _, err := s.Begin(ctx, &api.BeginRequest{CellId: "a", Automatic: true, ThresholdNs: int64(time.Second)}); err != nil {
+			t.Fatal(err)
+		}
+		end := &api.EndRequest{CellId: "a", EndedNs: timeline.Monotonic(), Form: "terminal"}
+		if c.late > 0 {
+			end.BeganNs = s.cells["a"].started - int64(c.late)
+		}
+		resp, err := s.End(ctx, end)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if shown := resp.Bundle != nil; shown != c.shown || shown && !strings.Contains(resp.Bundle.DataJson, c.says) {
+			t.Errorf("%s: shown %v, %.2000s; want %v with %q", c.name, shown, resp.GetBundle().GetDataJson(), c.shown, c.says)
+		}
+	}
+}

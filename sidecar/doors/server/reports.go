@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -35,6 +36,10 @@ type Presenter interface {
 	Comparison(before, after []*report.View, at jupyter.Place) (bundle jupyter.Bundle, headline string, err error)
 }
 
+// lateBegin is what a recording may begin later than its cell without a word. Under "on" it always
+// begins 5 ms later.
+const lateBegin = 50 * time.Millisecond
+
 const releaseAfter = 300 * time.Millisecond
 
 func (s *kernelSession) End(_ context.Context, req *api.EndRequest) (*api.EndResponse, error) {
@@ -53,7 +58,11 @@ func (s *kernelSession) End(_ context.Context, req *api.EndRequest) (*api.EndRes
 	if now := timeline.Monotonic(); ended <= 0 || ended > now {
 		ended = now
 	}
-	length := time.Duration(max(ended-cell.started, 0))
+	began := cell.started
+	if req.BeganNs > 0 {
+		began = min(began, req.BeganNs)
+	}
+	length := time.Duration(max(ended-began, 0))
 	entry := cell.entry(length, req.Outcome)
 	if cell.begin.Automatic && length < time.Duration(cell.begin.ThresholdNs) {
 		s.shelf.Add(entry, nil)
@@ -70,6 +79,12 @@ func (s *kernelSession) End(_ context.Context, req *api.EndRequest) (*api.EndRes
 	if err != nil {
 		return nil, callError(err)
 	}
+	if cell.late = time.Duration(cell.started - began); cell.late >= lateBegin {
+		rec.Notes = append(slices.Clone(rec.Notes), timeline.Note{
+			ID: timeline.NoteBegunLate, What: "cell",
+			Reason: "recorded from " + words.Seconds(cell.late.Seconds()) + " on, of " + words.Seconds(length.Seconds()) + ": the profiler was not ready before",
+		})
+	}
 	return s.finish(rec, cell, entry, req)
 }
 
@@ -80,6 +95,8 @@ func (s *kernelSession) finish(rec *timeline.Recording, cell *cellState, entry r
 		return nil, s.noChart(entry, fmt.Errorf("a bug of omni_perf: %w", err))
 	}
 	r.Name = cell.begin.Name
+	// The report ends where an exception came out of the cell, the length that was told where it was printed.
+	entry.DurationS = min(entry.DurationS, (time.Duration(r.DurationNS) + cell.late).Seconds())
 	resp := &api.EndResponse{Headline: r.Headline.Text}
 	if req.Quiet || s.Present == nil { // the chart says the same
 		resp.Lines = remarks(r, cell.begin)

@@ -78,7 +78,8 @@ type kernelSession struct {
 // cellState is what the session remembers of a cell from Begin to End.
 type cellState struct {
 	begin   *api.BeginRequest
-	started int64 // CLOCK_MONOTONIC
+	started int64         // CLOCK_MONOTONIC
+	late    time.Duration // after its cell; known at its end
 	live    liveCell
 }
 

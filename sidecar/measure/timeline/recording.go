@@ -270,6 +270,8 @@ const (
 	NoteExact         NoteID = "exact"          // it is of a trace, not sampled
 	NoteClamped       NoteID = "clamped"        // more was asked for than is possible
 	NoteReckoned      NoteID = "reckoned"       // it follows from other figures
+	NoteBegunLate     NoteID = "begun-late"     // the recording began after what it is of
+	NoteTraceback     NoteID = "traceback"      // how long one was formatted after the cell's end
 	NotePartial       NoteID = "partial"        // what is recorded is not over
 	NoteAbsent        NoteID = "absent"         // this machine has none of it: nothing that a user of it would miss
 )

@@ -22,12 +22,14 @@ func Strip(rec *timeline.Recording) *timeline.Recording {
 	out.Frames, out.Nodes = s.frames, s.nodes
 	out.Threads = make([]timeline.Thread, 0, len(rec.Threads))
 	from, to := timeline.Nanos(0), rec.Duration
+	var runsCell timeline.Thread
 	for _, t := range rec.Threads {
 		if s.isOurs(t, positions) {
 			continue
 		}
 		if t.RunsCell && s.texts.recorded != "" {
 			from, to = bounds(t, positions, rec.Duration)
+			runsCell = t
 		}
 		out.Threads = append(out.Threads, s.thread(t, positions))
 	}
@@ -41,7 +43,9 @@ func Strip(rec *timeline.Recording) *timeline.Recording {
 		out.Target.Cell = &cell
 	}
 	if from > 0 || to < rec.Duration {
-		return out.Slice(from, to)
+		left := cut(&out, from, to)
+		noteTraceback(left, runsCell, positions, to)
+		return left
 	}
 	return &out
 }

@@ -288,6 +288,31 @@ func TestTheTimeOfATracebackIsNotTheCells(t *testing.T) {
 	}
 }
 
+// What was counted over the whole recording is apportioned, and the formatting is said if it is long.
+func TestTheCPUTimeOfATracebackIsNotTheCells(t *testing.T) {
+	traceback := inCell(frame("InteractiveShell.showtraceback", shell, 2279))
+	rec := record("f()", inCell(cell(1)), traceback, traceback, traceback)
+	rec.Threads[0].OnCPU = 2 * second // of 4 s in which it computed or wanted to
+	rec.Sampling.Samples, rec.Sampling.Missed, rec.Sampling.CPU = 4000, 400, second/5
+	out := Strip(rec)
+	if got := out.Threads[0].OnCPU; out.Duration != second || got != second/2 {
+		t.Errorf("%v on a CPU in %v, want half of one second", got.Duration(), out.Duration.Duration())
+	}
+	if s := out.Sampling; s.Samples != 1000 || s.Missed != 100 || s.CPU != second/20 {
+		t.Errorf("sampling %+v, want a quarter of it", s)
+	}
+	if rec.Threads[0].OnCPU != 2*second {
+		t.Error("the recording itself was changed")
+	}
+	if n := out.Notes; len(n) != 1 || n[0].ID != timeline.NoteTraceback || !strings.Contains(n[0].Reason, "3.0 s") {
+		t.Errorf("notes %+v, want one of 3 s of formatting", n)
+	}
+	rec.Threads[0].Spans[1].Start, rec.Threads[0].Spans[0].End = 3*second+second*95/100, 3*second+second*95/100
+	if n := Strip(rec).Notes; len(n) != 0 {
+		t.Errorf("notes %+v, want none of 50 ms", n)
+	}
+}
+
 func TestACellThatWasOverAtOnceKeepsItsTime(t *testing.T) {
 	rec := record("1", stack(loop, runCell, runCode[:2], trigger, ours_))
 	if out := Strip(rec); out.Duration != second {

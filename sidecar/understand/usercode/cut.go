@@ -1,0 +1,72 @@
+package usercode
+
+import (
+	"slices"
+	"time"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/words"
+)
+
+// cut leaves of a recording what is between two times. What was counted over the whole recording and
+// not by time is apportioned: a thread's CPU time by the time in which it computed or wanted to, as the
+// formatting of a traceback computes without a pause, and the sampler's counts by time.
+func cut(rec *timeline.Recording, from, to timeline.Nanos) *timeline.Recording {
+	whole := *rec
+	whole.Threads = slices.Clone(rec.Threads)
+	for i := range whole.Threads {
+		t := &whole.Threads[i]
+		all, kept := runnable(t.Spans, 0, rec.Duration), runnable(t.Spans, from, to)
+		if t.OnCPU > 0 && all > 0 {
+			t.OnCPU = min(share(t.OnCPU, kept, all), to-from)
+		}
+	}
+	out := whole.Slice(from, to)
+	s := &out.Sampling
+	for _, count := range []*int64{&s.Samples, &s.Missed, &s.Reads, &s.Lost, &s.Truncated} {
+		*count = share(*count, to-from, rec.Duration)
+	}
+	if s.CPU > 0 {
+		s.CPU = share(s.CPU, to-from, rec.Duration)
+	}
+	return out
+}
+
+// share is a part of an amount, for times as well as counts.
+func share[N ~int64](amount N, part, of timeline.Nanos) N {
+	return N(float64(amount) * (float64(part) / float64(of)))
+}
+
+// runnable is for how long a thread ran, or was said to, or wanted to.
+func runnable(spans []timeline.Span, from, to timeline.Nanos) (sum timeline.Nanos) {
+	for _, s := range spans {
+		switch s.State {
+		case timeline.StatePython, timeline.StateNative, timeline.StateOff:
+			sum += max(min(s.End, to)-max(s.Start, from), 0)
+		}
+	}
+	return sum
+}
+
+// A traceback whose formatting takes less is not worth a word.
+const (
+	briefTraceback = timeline.Nanos(100 * time.Millisecond)
+	smallTraceback = 10 // th of the cell
+)
+
+// noteTraceback says how long a traceback was formatted after a cell had ended at a time.
+func noteTraceback(out *timeline.Recording, t timeline.Thread, positions []position, ended timeline.Nanos) {
+	var formatting timeline.Nanos
+	for _, s := range t.Spans {
+		if s.Start >= ended && at(positions, s.Node).phase == timeline.PhaseTraceback {
+			formatting += s.End - s.Start
+		}
+	}
+	if formatting < briefTraceback || formatting < ended/smallTraceback {
+		return
+	}
+	out.Notes = append(slices.Clone(out.Notes), timeline.Note{
+		ID: timeline.NoteTraceback, What: "traceback",
+		Reason: "formatting it took " + words.Seconds(formatting.Seconds()) + " after the error; that time is not in this report",
+	})
+}
