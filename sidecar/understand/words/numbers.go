@@ -9,40 +9,56 @@ import (
 	"time"
 )
 
+// units of lengths of time below 119.5 s: each up to where, rounded, the next one begins.
+var units = []struct {
+	below    float64
+	name     string
+	power    int // of ten, from seconds
+	decimals int
+	trimmed  bool
+}{
+	{0.0995e-6, " ns", 9, 0, false},
+	{9.95e-6, " µs", 6, 1, true},
+	{0.9995e-3, " µs", 6, 0, false},
+	{0.00995, " ms", 3, 1, false},
+	{0.0995, " ms", 3, 0, false},
+	{0.995, " s", 0, 2, false},
+	{99.95, " s", 0, 1, false},
+	{119.5, " s", 0, 0, false},
+}
+
 // Seconds says a length of time in few characters: 0.5 µs, 412 µs, 47 ms, 0.47 s, 6.6 s,
 // 13.4 s, 2 min 5 s, 3 h 12 min, 6 d 4 h.
 func Seconds(s float64) string {
-	switch abs := math.Abs(s); {
+	s = scaled10(s, 0)
+	switch {
 	case math.IsNaN(s) || math.IsInf(s, 0):
 		return "?"
-	case abs == 0:
+	case s == 0:
 		return "0 s"
-	case abs < 0.0995e-6:
-		return fmt.Sprintf("%.0f ns", s*1e9)
-	case abs < 9.95e-6:
-		return trimZero(fmt.Sprintf("%.1f", s*1e6)) + " µs"
-	case abs < 0.9995e-3:
-		return fmt.Sprintf("%.0f µs", s*1e6)
-	case abs < 0.00995:
-		return fmt.Sprintf("%.1f ms", s*1e3)
-	case abs < 0.0995:
-		return fmt.Sprintf("%.0f ms", s*1e3)
-	case abs < 0.995:
-		return fmt.Sprintf("%.2f s", s)
-	case abs < 99.95:
-		return fmt.Sprintf("%.1f s", s)
-	case abs < 119.5:
-		return fmt.Sprintf("%.0f s", s)
-	case abs < 3599.5:
+	case s < 0:
+		return "-" + Seconds(-s)
+	}
+	for _, u := range units {
+		if s < u.below {
+			text := fixed(scaled10(s, u.power), u.decimals)
+			if u.trimmed {
+				text = trimZero(text)
+			}
+			return text + u.name
+		}
+	}
+	switch {
+	case s < 3599.5:
 		return twoUnits(s, 60, "min", 1, "s")
-	case abs < 2*86400-30:
+	case s < 2*86400-30:
 		return twoUnits(s, 3600, "h", 60, "min")
-	case abs < 1e7:
+	case s < 1e7:
 		return twoUnits(s, 86400, "d", 3600, "h")
-	case abs < 1e12:
+	case s < 1e12:
 		return Count(int64(math.Round(s/86400))) + " d"
 	}
-	return fmt.Sprintf("%.3g d", s/86400)
+	return large(s/86400) + " d"
 }
 
 // Signed says a change of a length of time: +1.2 s, −47 ms.
@@ -85,9 +101,9 @@ func Between(low, high float64) string {
 	case a == b:
 		return a
 	case strings.HasSuffix(b, " ms") && high >= low:
-		a = fmt.Sprintf("%.0f ms", low*1e3)
+		a = fixed(scaled10(low, 3), 0) + " ms"
 	case strings.HasSuffix(b, " s") && high >= 0.995 && low < 0.995:
-		a = fmt.Sprintf("%.1f s", low)
+		a = fixed(low, 1) + " s"
 	}
 	return shareUnit(a, b, "–")
 }
@@ -106,46 +122,46 @@ func twoUnits(s, big float64, bigName string, small float64, smallName string) s
 	per := big / small
 	whole, rest := math.Floor(n/per), math.Mod(n, per)
 	if rest == 0 {
-		return fmt.Sprintf("%.0f %s", whole, bigName)
+		return fixed(whole, 0) + " " + bigName
 	}
-	return fmt.Sprintf("%.0f %s %.0f %s", whole, bigName, rest, smallName)
+	return fixed(whole, 0) + " " + bigName + " " + fixed(rest, 0) + " " + smallName
 }
 
 // Resolution says the distance of two readings: 1 ms, 100 ms, 1 s.
 func Resolution(s float64) string {
-	if s > 0 && s < 0.9995 {
-		if s < 0.9995e-3 {
-			return trimZero(fmt.Sprintf("%.1f", s*1e6)) + " µs"
-		}
-		if s > 0.01 {
-			return fmt.Sprintf("%.0f ms", s*1e3)
-		}
-		return trimZero(fmt.Sprintf("%.1f", s*1e3)) + " ms"
-	}
-	if s < 60 {
-		return trimZero(fmt.Sprintf("%.1f", s)) + " s"
+	switch {
+	case s > 0 && s < 0.9995e-3:
+		return short(scaled10(s, 6), 1) + " µs"
+	case s > 0 && s <= 0.01:
+		return short(scaled10(s, 3), 1) + " ms"
+	case s > 0 && s < 0.9995:
+		return fixed(scaled10(s, 3), 0) + " ms"
+	case s < 60:
+		return short(s, 1) + " s"
 	}
 	return Seconds(s)
 }
 
 // Percent says a share of 1. What is not quite all of it is 99 %.
-func Percent(share float64) string {
-	p := share * 100
-	switch {
+func Percent(share float64) string { return percent(scaled10(share, 2)) }
+
+// percent says hundredths.
+func percent(p float64) string {
+	switch a := math.Abs(p); {
 	case math.IsNaN(p) || math.IsInf(p, 0):
 		return "? %"
 	case p == 0:
 		return "0 %"
-	case math.Abs(p) < 0.1:
+	case a < 0.1:
 		return "<0.1 %"
-	case math.Abs(p) < 0.95:
-		return fmt.Sprintf("%.1f %%", p)
-	case math.Abs(p) >= 1e5:
-		return fmt.Sprintf("%.3g %%", p)
-	case p > 99.5 && p < 100:
+	case a < 0.95:
+		return fixed(p, 1) + " %"
+	case a >= 1e5:
+		return large(p) + " %"
+	case p >= 99.5 && p < 100:
 		return "99 %"
 	}
-	return fmt.Sprintf("%.0f %%", p)
+	return fixed(p, 0) + " %"
 }
 
 // scaled says v with a prefix: steps of 1000 ("k") or 1024 ("Ki").
@@ -158,14 +174,15 @@ func scaled(v, base float64, prefixes []string, unit string) string {
 		v /= base
 		i++
 	}
-	if math.Abs(v) >= 1e5 {
-		return fmt.Sprintf("%.3g %s%s", v, prefixes[i], unit)
+	v = scaled10(v, 0)
+	a, digits := math.Abs(v), 0
+	if a >= 1e5 {
+		return large(v) + " " + prefixes[i] + unit
 	}
-	digits := 0
-	if a := math.Abs(v); i > 0 && a < 99.95 && a != math.Trunc(a) || a > 0 && a < 9.95 && i == 0 && a != math.Trunc(a) {
+	if a != math.Trunc(a) && (a < 9.95 || i > 0 && a < 99.95) {
 		digits = 1
 	}
-	return strings.TrimSpace(strconv.FormatFloat(v, 'f', digits, 64) + " " + prefixes[i] + unit)
+	return strings.TrimSpace(fixed(v, digits) + " " + prefixes[i] + unit)
 }
 
 var (
@@ -182,7 +199,7 @@ func Quantity(v float64, unit string) string {
 	case "B/s":
 		return scaled(v, 1000, decimalPrefixes, "B/s")
 	case "%":
-		return Percent(v / 100)
+		return percent(scaled10(v, 0))
 	case "cores":
 		return Cores(v)
 	}
@@ -191,22 +208,18 @@ func Quantity(v float64, unit string) string {
 
 // Cores says how many CPUs' worth of time: 1 core, 1.9 cores, 30.4 cores.
 func Cores(v float64) string {
-	switch {
+	v = scaled10(v, 0)
+	switch a := math.Abs(v); {
 	case math.IsNaN(v) || math.IsInf(v, 0):
 		return "?"
 	case v == 1:
 		return "1 core"
-	case v < 9.95:
-		return trimZero(fmt.Sprintf("%.2f", v)) + " cores"
+	case a < 99.995:
+		return short(v, 2) + " cores"
+	case a < 1e5:
+		return short(v, 1) + " cores"
 	}
-	return fmt.Sprintf("%.4g cores", v)
-}
-
-func trimZero(s string) string {
-	if strings.Contains(s, ".") {
-		s = strings.TrimRight(strings.TrimRight(s, "0"), ".")
-	}
-	return s
+	return large(v) + " cores"
 }
 
 // Count says a number with its thousands apart.

@@ -1,12 +1,22 @@
 import { expect, test } from "vitest";
-import { figure, percent, plural, seconds, shortFile } from "../src/words.ts";
+import { figure, micros, percent, plural, seconds, shortFile } from "../src/words.ts";
 import { ticks } from "../src/ticks.ts";
-import words from "../testdata/words.json";
+import figures from "../testdata/figures.json";
+import axis from "../testdata/ticks.json";
 
-test("lengths of time, shares and figures read as in the static picture", () => {
-  for (const [v, want] of words.seconds as [number, string][]) expect(seconds(v), `seconds(${v})`).toBe(want);
-  for (const [v, want] of words.percent as [number, string][]) expect(percent(v), `percent(${v})`).toBe(want);
-  for (const [v, unit, want] of words.figure as [number, string, string][]) expect(figure(v, unit), `figure(${v}, ${unit})`).toBe(want);
+test("lengths of time, shares and figures read as in Go", () => {
+  for (const cases of [figures.edges, figures.random]) {
+    for (const [v, want] of cases.seconds as [number, string][]) {
+      expect(seconds(v), `seconds(${v})`).toBe(want);
+      expect(micros(v * 1e6), `micros(${v * 1e6})`).toBe(want);
+    }
+    for (const [v, want] of cases.percent as [number, string][]) expect(percent(v), `percent(${v})`).toBe(want);
+    for (const [v, unit, want] of cases.figure as [number, string, string][]) expect(figure(v, unit), `figure(${v}, ${unit})`).toBe(want);
+  }
+});
+
+test("of whole nanoseconds no digit is lost on the way over microseconds", () => {
+  for (let ns = 1; ns < 1e12; ns = Math.ceil(ns * 1.003)) expect(micros(ns / 1000), `${ns} ns`).toBe(seconds(ns / 1e9));
 });
 
 test("what is no number has no figure", () => {
@@ -16,7 +26,7 @@ test("what is no number has no figure", () => {
 });
 
 test("ticks over a whole recording are those of the static picture", () => {
-  for (const [duration, n, want] of words.ticks as [number, number, string[]][]) {
+  for (const [duration, n, want] of axis.ticks as [number, number, string[]][]) {
     const { at, label } = ticks(0, duration, n);
     expect(at.map(label), `${duration} s`).toEqual(want);
   }
