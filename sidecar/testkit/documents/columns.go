@@ -50,14 +50,14 @@ func treeOf(d *Document) *flame.Tree {
 
 // flameRows are the boxes of a lane with so many rows, the last of which may tell what
 // is deeper.
-func flameRows(t *flame.Tree, spans []span, picked []int, l Lane) [][]box {
+func flameRows(t *flame.Tree, spans []span, picked []int, l Lane, perPixel float64) [][]box {
 	columns := t.Columns(picked, func(i int) int32 { return int32(spans[i].node) })
 	limit := l.Limit
 	if limit == 0 {
 		limit = l.Rows
 	}
 	out := make([][]box, l.Rows)
-	for r, row := range t.Rows(columns, limit, 1) {
+	for r, row := range t.Rows(columns, limit, perPixel) {
 		for _, b := range row {
 			if r < l.Rows {
 				out[r] = append(out[r], box{b.From, b.To, int(b.Call) - b.Deeper, b.Share, b.Others})

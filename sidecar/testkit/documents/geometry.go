@@ -7,7 +7,10 @@ import (
 
 // Geometry is the boxes of each lane's rows of the unzoomed picture, in columns:
 // nil for tracks.
-func Geometry(d *Document, columns int) [][][]box {
+func Geometry(d *Document, columns int) [][][]box { return geometry(d, columns, 1) }
+
+// geometry is the same with so many columns for each pixel of the picture.
+func geometry(d *Document, columns int, perPixel float64) [][][]box {
 	t := treeOf(d)
 	at := moments.Of(0, float64(d.DurationNS)/1000, columns)
 	histories := d.histories()
@@ -15,7 +18,7 @@ func Geometry(d *Document, columns int) [][][]box {
 	for i, l := range d.Chart.Lanes {
 		switch {
 		case l.Kind == "flame":
-			out[i] = flameRows(t, histories[l.Index], picks(histories[l.Index], at), l)
+			out[i] = flameRows(t, histories[l.Index], picks(histories[l.Index], at), l, perPixel)
 		case l.Kind == "lines":
 			spans := histories[0]
 			out[i] = [][]box{rowOf(picks(spans, at), func(s int) int { return d.lineAt(spans[s].node, l.Index) })}
@@ -54,7 +57,7 @@ func (d *Document) lineAt(node, file int) int {
 	for ; node > 0; node = d.Nodes.Parent[node] {
 		frame := d.Nodes.Frame[node]
 		f := d.Functions[d.Frames.Function[frame]]
-		if d.Files[f.File].Code <= int(User) && (file < 0 || f.File == file) {
+		if d.Frames.Line[frame] > 0 && d.Files[f.File].Code <= int(User) && (file < 0 || f.File == file) {
 			return d.Frames.Line[frame]
 		}
 	}

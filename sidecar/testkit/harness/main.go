@@ -9,10 +9,15 @@
 //
 //	go run ./sidecar/testkit/harness -style FILE   the style sheet that the JupyterLab extension has for pictures
 //
+//	go run ./sidecar/testkit/harness -answers N   N random documents with what Go makes of them, a line of JSON each:
+//	                                              viewer/test/differential.nodetest.ts holds the viewer to them
+//
 // -full takes the script of pages in place of that of outputs.
 package main
 
 import (
+	"bufio"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -32,7 +37,15 @@ func main() {
 	full := flag.Bool("full", false, "use the script of pages")
 	saved := flag.String("report", "", "write a notebook's output of the report in this `file`")
 	style := flag.String("style", "", "write the pictures' style sheet to this `file`, no page")
+	answers := flag.Int("answers", 0, "write so many random documents, with Go's figures of them, to the standard output")
 	flag.Parse()
+	if *answers > 0 {
+		if err := writeAnswers(*answers); err != nil {
+			fmt.Fprintln(os.Stderr, "harness:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if *style != "" {
 		if err := os.WriteFile(*style, []byte(chart.StyleSheet(viewer.PictureClass)), 0o644); err != nil {
 			fmt.Fprintln(os.Stderr, "harness:", err)
@@ -105,6 +118,22 @@ func run(folder string, spans int, full bool) error {
 		}
 	}
 	return os.WriteFile(filepath.Join(folder, "several.html"), []byte(documents.Page("light", append(all, all[0])...)), 0o644)
+}
+
+// writeAnswers writes random documents, of the seeds 1 to n.
+func writeAnswers(n int) error {
+	out := bufio.NewWriter(os.Stdout)
+	lines := json.NewEncoder(out)
+	for seed := range uint64(n) {
+		answer, err := documents.Answer(seed + 1)
+		if err != nil {
+			return fmt.Errorf("document %d: %w", seed+1, err)
+		}
+		if err := lines.Encode(answer); err != nil {
+			return err
+		}
+	}
+	return out.Flush()
 }
 
 // writeOutput makes of a saved report what a notebook shows.

@@ -5,7 +5,7 @@ import { isWhole, type App } from "./app.ts";
 import { sum } from "./brief.ts";
 import { mostTables } from "./limits.ts";
 import { remember, type Model } from "./model.ts";
-import type { LineTime, Worker } from "./recording.ts";
+import { idleStates, type LineTime, type Worker } from "./recording.ts";
 import { rangeOf } from "./state.ts";
 import { lineTimes } from "./sums.ts";
 import { linesTable } from "./tables.ts";
@@ -26,11 +26,8 @@ export interface Crew {
 /** worthLine is a line's least part of the longest one's time. */
 const worthLine = 1 / 300;
 
-/** idleStates are waiting, without a CPU, and unknown: in other processes than the target's they count for no line. */
-const idleStates = [2, 5, 6];
-
 /** linesIn are those that a worker worked at; over the whole recording the report's own figures hold. */
-function linesIn(m: Model, w: Worker, from: number, to: number, whole: boolean): LineTime[] {
+export function linesIn(m: Model, w: Worker, from: number, to: number, whole: boolean): LineTime[] {
   if (whole) return w.lines;
   const { r } = m;
   const lines = lineTimes(r, m.own(-1), from, to, r.threads.filter((t) => t.process === w.process && !t.internal));

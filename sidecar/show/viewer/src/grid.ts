@@ -1,6 +1,6 @@
 // Grids: what each row of a lane shows in each column.
 
-import { ints, min } from "./brief.ts";
+import { ints, max, min } from "./brief.ts";
 import { codeCount, computes, waits, type Recording } from "./recording.ts";
 import type { Matches } from "./search.ts";
 import type { CallTree } from "./tree.ts";
@@ -82,6 +82,7 @@ export const sameOf = (t: CallTree, r: Recording, picks: Int32Array): Int32Array
 /** foldShort makes each barcode one box that says what most of it is; scale is columns per pixel, same what goes on. */
 export function foldShort(g: Grid, scale: number, same: Int32Array): void {
   const { cells, columns } = g;
+  const [short, mean] = [max(shortRun * scale, 3), max(meanRun * scale, 2)]; // chance counts in columns, however wide
   const runEnd = (at: number, end: number, row = -1) => {
     let c = at + 1;
     while (c < end && cells[c] === cells[at] && (!cells[c] || same[c % columns]! > row)) c++;
@@ -95,8 +96,8 @@ export function foldShort(g: Grid, scale: number, same: Int32Array): void {
         let to = at;
         let runs = 0;
         let next = runEnd(to, end, row / columns);
-        for (; to < end && next - to <= shortRun * scale; runs++, next = runEnd(to, end, row / columns)) to = next;
-        if (runs >= leastRuns && to - at >= leastWidth * scale && to - at <= meanRun * scale * runs && cells[at - columns]) join(g, at, to);
+        for (; to < end && next - to <= short; runs++, next = runEnd(to, end, row / columns)) to = next;
+        if (runs >= leastRuns && to - at >= leastWidth * scale && to - at <= mean * runs && cells[at - columns]) join(g, at, to);
         at = runs ? to : next;
       }
     }

@@ -50,7 +50,7 @@ export function modelOf(document: unknown, chart = chartOf(document)): Model | n
   const own = remember((file: number) => ownLines(r, file));
   const sums = remember((folded: boolean, who: number, from: number, to: number): Sums => {
     const threads = who === cellThread ? cellThreads(r) : r.threads.filter((t, i) => (who < 0 ? !t.internal : who === i));
-    return sumsOf(r, tree(folded), threads, from, to);
+    return sumsOf(r, tree(folded), threads, from, to, who === everyThread);
   });
   return {
     r,

@@ -14,6 +14,8 @@ export const stateCount = 7;
 export const computes = (state: number): boolean => state < 2;
 /** waits tells the states that are hatched. */
 export const waits = (state: number): boolean => state > 1 && state < 6;
+/** idleStates are waiting, no free CPU and unknown, as Go's State.Idle: of threads that do not run the cell they count for nothing. */
+export const idleStates = [2, 5, 6];
 
 /** codes are whose code a function is, which is its colour; the first two are the user's own. */
 const codes = ["cell", "user", "data", "framework", "device", "io", "picture", "other"];

@@ -2,7 +2,7 @@
 
 import { floats, ints, max, min } from "./brief.ts";
 import { firstAfter } from "./columns.ts";
-import { isOwn, stateCount, waits, type LineTime, type Place, type Recording, type SourceFile, type Thread, type Track } from "./recording.ts";
+import { idleStates, isOwn, stateCount, type LineTime, type Place, type Recording, type SourceFile, type Thread, type Track } from "./recording.ts";
 import type { CallTree } from "./tree.ts";
 
 /** eachSpan calls back for what of a thread's spans lies in from … to. */
@@ -27,19 +27,18 @@ export interface Sums {
 }
 
 /**
- * sumsOf adds up threads. Among several, waiting only counts of those that run the cell: a pool of parked
- * workers would outweigh the work.
+ * sumsOf adds up threads. Of all of them, idle time only counts of those that run the target's code and of its main
+ * thread, as in the report's tables: a pool of parked workers would outweigh the work.
  */
-export function sumsOf(r: Recording, t: CallTree, threads: Thread[], from: number, to: number): Sums {
+export function sumsOf(r: Recording, t: CallTree, threads: Thread[], from: number, to: number, ofAll: boolean): Sums {
   const size = t.above.length;
   const [self, total, shares] = [floats(size), floats(size), floats(size * stateCount)];
-  const main = new Set(cellThreads(r));
   for (const thread of threads) {
-    const all = !threads[1] || main.has(thread);
+    const whole = !ofAll || thread.runsCell || thread.main;
     eachSpan(r, thread, from, to, (i, us) => {
       const state = r.state[i]!;
       const n = t.of[r.node[i]!]!;
-      if (!all && waits(state) && state !== 3 && state !== 4) return;
+      if (!whole && idleStates.includes(state)) return;
       self[n]! += us;
       shares[n * stateCount + state]! += us;
     });

@@ -4,22 +4,9 @@
 import { expect, test } from "vitest";
 import { instants } from "../src/columns.ts";
 import { frameOf } from "../src/frame.ts";
-import { boxes, type Grid } from "../src/grid.ts";
 import { layOut } from "../src/lanes.ts";
-import { fixtures, modelIn, type FixtureBox } from "./samples.ts";
-
-/** rowsOf are a grid's boxes as the fixtures have them: of several short calls what most are, of deeper ones minus their number. */
-const rowsOf = (g: Grid, name: (id: number) => number) =>
-  Array.from({ length: g.rows }, (_, row) => {
-    const out: FixtureBox[] = [];
-    boxes(g, row, 1, (id, From, To) => {
-      const mark = g.marks[-1 - id];
-      if (!mark) out.push({ From, To, ID: name(id) });
-      else if (!mark.node) out.push({ From, To, ID: -mark.others });
-      else out.push({ From, To, ID: mark.node, Share: mark.share, ...(mark.others && { Others: mark.others }) });
-    });
-    return out.length ? out : null;
-  });
+import { rowsOf } from "./boxes.ts";
+import { fixtures, modelIn } from "./samples.ts";
 
 test("each column shows the same instant", () => {
   for (const f of fixtures) expect([...instants(0, modelIn(f).r.duration, f.columns)], f.name).toEqual(f.instants);
