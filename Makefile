@@ -72,6 +72,7 @@ truth: build
 	OMNI_PERF_TRUTH=1 $(GO) test -timeout 4h -count 1 ./sidecar/testkit/specimen
 	OMNI_PERF_TRUTH=1 $(GO) test -timeout 1h -count 1 -v -run '^(TestTruthProgramsAsChildren|TestSharesOfForkedWorkers)$$' ./sidecar/measure/pystack
 	OMNI_PERF_TRUTH=1 $(BIN)/python -m pytest -s magics/tests/test_agreement.py
+	OMNI_PERF_DOCUMENTS=2000 $(MAKE) test-viewer
 
 # The wheels of a release, x86-64 and arm64, in dist; each is tried (docs/releasing.md).
 wheels: build
