@@ -1,5 +1,5 @@
 # Everything happens inside the checkout: .venv holds Python and the binary, .cache the tools.
-#   make build generate demo test lint vulnerabilities bench fuzz soak truth wheels lab clean test-gpu
+#   make build generate summaries demo test flaky lint vulnerabilities bench fuzz soak truth wheels lab clean test-gpu
 #   make test-SECTION runs one section of the tests: tools/suite.py --list has them.
 # What the viewer (sidecar/show/viewer) is built of is committed: make generate brings it up to date.
 # PYTHON=/path/to/python3.13 chooses the interpreter of .venv.
@@ -19,7 +19,7 @@ GO_FILES := $(shell find cmd sidecar jupyter -name '*.go' -not -name '*_test.go'
 export CGO_CFLAGS := -O2 -g -Wno-deprecated-declarations
 LDFLAGS := -s -w -X main.version=$(VERSION) -extldflags=-Wl,-z,lazy
 
-.PHONY: build generate demo test truth truth-realcode wheels test-gpu lint vulnerabilities bench bench-viewer fuzz soak lab clean prerequisites
+.PHONY: build generate summaries demo test flaky truth truth-realcode wheels test-gpu lint vulnerabilities bench bench-viewer fuzz soak lab clean prerequisites
 .DELETE_ON_ERROR:
 
 build: prerequisites $(VENV)/.complete $(VENV)/.labextension $(BINARY)
@@ -54,9 +54,19 @@ test: build
 test-%: build
 	$(BIN)/python tools/suite.py $*
 
+# The tests that judge time, TIMES times each: what fails more than once is mended, not repeated. build/flaky.tsv has
+# how often each failed.
+TIMES ?= 20
+flaky: build
+	$(BIN)/python tools/suite.py --flaky $(TIMES)
+
 # The viewer's script and style sheet, of its sources; no Node is needed.
 generate:
 	$(GO) generate ./sidecar/show/viewer
+
+# The text beside each recording of sidecar/testkit/specimen, of what is in it.
+summaries:
+	$(GO) test ./sidecar/testkit/specimen -run '^TestSummaries$$' -update
 
 # Thirty times each and 10,000 samples at least, cells and scripts, with a table of how far profile and truth
 # are apart, and 200 cells that chance makes. Then all programs and trainings of sidecar/testkit/specimen, run live by

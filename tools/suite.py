@@ -5,6 +5,7 @@
     tools/suite.py go python      these; a name also means all sections that begin with it (go-live, go-alone …)
     tools/suite.py --all          what a build server runs (.ci/run)
     tools/suite.py --list         the table
+    tools/suite.py --flaky [20]   the tests that judge time, so many times, and what failed how often
 
 A section that fails does not keep the others from running. What failed in it, the Go tests or the Python
 tests, runs a second time, alone, for some tests watch real programs in real time, and a machine that stalls
@@ -28,6 +29,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -533,7 +535,7 @@ class Runner:
 
     def _step(self, step: Step, result: Result, log: TextIO) -> str:
         """Run one command; where it fails, what failed runs once more."""
-        ok, output = self._command(step, log)
+        ok, output = self.command(step, log)
         if ok:
             return output
         failed = step.failed(output)
@@ -544,7 +546,7 @@ class Runner:
         lost, ok = set[str](), True
         for once_more in more:
             self._say(log, f"\n-- once more: {shlex.join(once_more.command)}\n")
-            passed, output_again = self._command(once_more, log)
+            passed, output_again = self.command(once_more, log)
             if not passed:
                 ok, again = False, once_more.failed(output_again)
                 lost |= set(again.packages) | set(again.tests)
@@ -555,7 +557,7 @@ class Runner:
             (result.broken if is_lost else result.twice).append(name)
         return output
 
-    def _command(self, step: Step, log: TextIO) -> tuple[bool, str]:
+    def command(self, step: Step, log: TextIO) -> tuple[bool, str]:
         """Run a command, show what it says, and return whether it succeeded, and what it said."""
         output = list[str]()
         environment = {**os.environ, "CGO_CFLAGS": CGO_CFLAGS, SKIPPED_TESTS: str(skipped_tests()), **step.environment}
@@ -657,6 +659,69 @@ def sum_up(results: list[Result], seconds: float) -> int:
     return 1 if wrong or any(result.broken for result in results) else 0
 
 
+# Tests that judge time
+
+
+def timed_go_tests(sources: Iterable[str]) -> list[str]:
+    r"""Return the tests of a package, given by the texts of its test files, that measure under retry.Again.
+
+    >>> again = "func helper(t *testing.T) { retry.Again(t, nil) }"
+    >>> timed_go_tests(["func TestA(t *T) { helper(t) }\nfunc TestB(t *T) { }\n", again])
+    ['TestA']
+    """
+    bodies = dict[str, str]()
+    for source in sources:
+        for part in re.split(r"^func ", source, flags=re.MULTILINE)[1:]:
+            name = re.match(r"(?:\([^)]*\) )?(\w+)", part)
+            if name:
+                bodies[name[1]] = part[name.end() :]
+    timed = {name for name, body in bodies.items() if "retry.Again(" in body}
+    while True:
+        calls = re.compile(rf"\b({'|'.join(map(re.escape, sorted(timed)))})\(") if timed else re.compile(r"(?!)")
+        more = {name for name, body in bodies.items() if name not in timed and calls.search(body)}
+        if not more:
+            return sorted(name for name in timed if name.startswith("Test"))
+        timed |= more
+
+
+def timed_steps(times: int) -> Iterator[Step]:
+    """Return what runs the tests that judge time, so many times: Go's at once, Python's in turn."""
+    for line in go_list("{{.ImportPath}} {{.Dir}}"):
+        package, folder = line.split(" ", 1)
+        tests = timed_go_tests(path.read_text() for path in Path(folder).glob("*_test.go"))
+        if tests:
+            flags = ["-count", str(times), "-timeout", "0", "-run", f"^({'|'.join(tests)})$"]
+            yield from go_test([package], *flags)
+    for _ in range(times):
+        yield pytest("flaky", "-m", "timed", "--dist", "loadgroup", "--ignore=magics/tests/browser")
+
+
+def tally(times: int, steps: Iterable[Step]) -> int:
+    """Run steps, print how often each test failed, and fail where one did more than once."""
+    runner, counts = Runner(Section("flaky", f"what judges time, {times} times", list), show=True), Counter[str]()
+    LOGS.mkdir(parents=True, exist_ok=True)
+    with runner.log.open("w") as log:
+        for step in steps:
+            passed, output = runner.command(step, log)
+            counts.update(count_failed(output) if not passed else {})
+    table = "".join(f"{count}\t{name}\n" for name, count in counts.most_common())
+    (ROOT / "build" / "flaky.tsv").write_text(table)
+    print(f"\n-- of {times} runs failed:", *(table.splitlines() or ["none"]), sep="\n   ", flush=True)
+    return 1 if any(count > 1 for count in counts.values()) else 0
+
+
+def count_failed(output: str) -> Counter[str]:
+    r"""Return how often each test failed in an output.
+
+    >>> sorted(count_failed("--- FAIL: TestA (1s)\n--- FAIL: TestA (1s)\nFAILED a.py::test_b - no").items())
+    [('TestA', 2), ('a.py::test_b', 1)]
+    >>> count_failed("panic: no")
+    Counter({'something that names no test': 1})
+    """
+    names = re.findall(r"^--- FAIL: (\S+)", output, re.MULTILINE) + failures(output).tests
+    return Counter(names or ["something that names no test"])
+
+
 def choose(names: list[str]) -> list[Section]:
     """Return the sections of these names, in the order of the table."""
     chosen = set[str]()
@@ -676,6 +741,9 @@ def main(arguments: list[str]) -> int:
         for section in SECTIONS:
             print(f"{section.name:16}  {'make test' if section.daily else '         '}  {section.about}")
         return 0
+    if arguments[:1] == ["--flaky"]:
+        times = int(arguments[1]) if len(arguments) > 1 else 20
+        return tally(times, timed_steps(times))
     if arguments == ["--all"]:
         sections = SECTIONS
     else:

@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 from kernels import Kernel
 
+pytestmark = pytest.mark.timed
+
 BINARY = Path(sys.executable).parent / "omni-perf"
 PATIENCE_S = 300.0
 ATTEMPTS = 4

@@ -13,6 +13,8 @@ import pytest
 from kernels import Kernel
 from reading import reading
 
+pytestmark = pytest.mark.timed
+
 BINARY = Path(sys.executable).parent / "omni-perf"
 
 

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from kernels import Kernel
 
+pytestmark = pytest.mark.timed
+
 WORKERS = """
 import json, multiprocessing, sys, time
 import omni_perf

@@ -20,6 +20,8 @@ import pytest
 from kernels import Kernel
 from reading import frames, leaves, reading, roots
 
+pytestmark = pytest.mark.timed
+
 BINARY = Path(sys.executable).parent / "omni-perf"
 
 KEEP_REPORTS = """

@@ -15,6 +15,8 @@ from conftest import alive, wait_until
 from kernels import Kernel, Ran
 from omni_perf import clearing
 
+pytestmark = pytest.mark.timed
+
 SPIN = """
 import time, threading
 def spin(seconds):

@@ -11,6 +11,8 @@ import pytest
 from conftest import FakeSidecar, Notebook
 from omni_perf.loads import Loads
 
+pytestmark = pytest.mark.timed
+
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:

@@ -14,6 +14,8 @@ import pytest
 from kernels import Kernel
 from reading import reading
 
+pytestmark = pytest.mark.timed
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:

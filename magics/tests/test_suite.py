@@ -257,3 +257,27 @@ def test_each_requirement_of_go_tests_is_known() -> None:
         for name in re.findall(r'missing\("([^"]+)"', path.read_text())
     }
     assert in_python <= set(suite.REQUIREMENTS), "not known to tools/suite.py"
+
+
+def test_what_fails_more_than_once_is_flaky(
+    suite: Any, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(suite, "ROOT", tmp_path)
+    (tmp_path / "build").mkdir()
+
+    def saying(text: str) -> Any:
+        return suite.Step(["sh", "-c", 'printf "$0"; exit 1', text])
+
+    assert suite.tally(3, [saying("--- FAIL: TestA (1s)\n"), suite.Step(["true"])]) == 0
+    assert (
+        suite.tally(
+            3,
+            [
+                saying("--- FAIL: TestA (1s)\n    --- FAIL: TestA/b (1s)\n--- FAIL: TestA (1s)\n"),
+                saying("FAILED a.py::test_b - no\n"),
+            ],
+        )
+        == 1
+    )
+    assert "-- of 3 runs failed:\n   2\tTestA\n   1\ta.py::test_b\n" in capsys.readouterr().out
+    assert (tmp_path / "build" / "flaky.tsv").read_text() == "2\tTestA\n1\ta.py::test_b\n"

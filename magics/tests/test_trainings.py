@@ -13,6 +13,8 @@ import pytest
 from omni_perf.launcher import LaunchError, find_binary
 from requirement import missing
 
+pytestmark = pytest.mark.timed
+
 ROOT = Path(__file__).resolve().parents[2]
 TORCH = ROOT / ".cache" / "torch" / "bin"
 CHARTS = ROOT / "build" / "trainings"

@@ -17,6 +17,8 @@ from truth import cases, invented, running
 from truth.cases import Case
 from truth.running import Notebook, Results
 
+pytestmark = pytest.mark.timed
+
 ENVIRONMENTS = ["3.11", "3.12", "3.13", "3.14", "3.15", "oldest"]
 
 CASES = [*cases.load(), *(invented.case(seed) for seed in range(3))]
