@@ -152,8 +152,8 @@ func value(v *float64) float64 {
 // maxDocument bounds what a file may unpack to.
 const maxDocument = 64 << 20
 
-// Decode reads what Encode wrote.
-func Decode(packed []byte) (*Specimen, error) {
+// unpack reads the document that Encode wrote; a frame's file and a node's frame are there.
+func unpack(packed []byte) (*document, error) {
 	r, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
 		return nil, fmt.Errorf("unpack the recording: %w", err)
@@ -166,14 +166,30 @@ func Decode(packed []byte) (*Specimen, error) {
 	if err := json.Unmarshal(text, &d); err != nil {
 		return nil, fmt.Errorf("read the recording: %w", err)
 	}
+	for _, f := range d.Frames {
+		if f.File < 0 || f.File >= len(d.Files) {
+			return nil, fmt.Errorf("read the recording: a frame of file %d of %d", f.File, len(d.Files))
+		}
+	}
+	for _, n := range d.Nodes {
+		if int(n[1]) >= len(d.Frames) {
+			return nil, fmt.Errorf("read the recording: a node of frame %d of %d", n[1], len(d.Frames))
+		}
+	}
+	return &d, nil
+}
+
+// Decode reads what Encode wrote.
+func Decode(packed []byte) (*Specimen, error) {
+	d, err := unpack(packed)
+	if err != nil {
+		return nil, err
+	}
 	rec := &timeline.Recording{
 		Duration: d.Duration, Resolution: d.Resolution, Target: d.Target, Installation: d.Installation, CodeFiles: d.CodeFiles,
 		Sampling: d.Sampling, Processes: d.Processes, Gaps: d.Gaps, Nodes: make([]timeline.Node, 1), Marks: d.Marks, Sources: d.Sources, GPUs: d.GPUs, Output: d.Output,
 	}
 	for _, f := range d.Frames {
-		if f.File < 0 || f.File >= len(d.Files) {
-			return nil, fmt.Errorf("read the recording: a frame of file %d of %d", f.File, len(d.Files))
-		}
 		rec.Frames = append(rec.Frames, timeline.Frame{Function: f.Function, File: d.Files[f.File], Line: f.Line, FirstLine: f.FirstLine, Phase: f.Phase, Suspended: f.Suspended})
 	}
 	for _, n := range d.Nodes {

@@ -118,7 +118,11 @@ func (s *studio) take(ctx context.Context, p *specimen.Program, path string) err
 	if err != nil {
 		return errors.New("nothing was recorded")
 	}
-	return os.WriteFile(path, packed, 0o644)
+	summary, err := specimen.Summary(packed)
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.WriteFile(path, packed, 0o644), os.WriteFile(specimen.SummaryFile(path), []byte(summary), 0o644))
 }
 
 func (s *studio) environment(p *specimen.Program, python, site, work, taken string) []string {
