@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable, Sequence
+from typing import IO
 
 from omni_perf.launcher import LaunchError, find_binary
 
@@ -25,14 +26,14 @@ class ProgramError(Exception):
 
 
 def run(
-    arguments: Sequence[str], given: bytes | None = None, capture_stdout: bool = True
+    arguments: Sequence[str], given: bytes | IO[bytes] | None = None, capture_stdout: bool = True
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run omni-perf with these arguments and ``given`` on its standard input."""
+    """Run omni-perf with these arguments and ``given``, bytes or an open file, on its standard input."""
     try:
         done = subprocess.run(
             [find_binary(), *arguments],
-            input=given,
-            stdin=subprocess.DEVNULL if given is None else None,
+            input=given if isinstance(given, bytes) else None,
+            stdin=subprocess.DEVNULL if given is None else None if isinstance(given, bytes) else given,
             stdout=subprocess.PIPE if capture_stdout else None,
             stderr=subprocess.PIPE,
             check=False,

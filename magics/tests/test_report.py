@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -139,6 +140,42 @@ def test_a_trace_of_another_time_is_not(report: Report, tmp_path: Path) -> None:
         report.merge_trace(trace_at(tmp_path / "trace.json", 1e15))
     with pytest.raises(TraceError, match="no such file"):
         report.merge_trace(tmp_path / "none.json")
+
+
+READ_LARGE = """
+import re, resource, sys, omni_perf
+try:
+    print(omni_perf.read(sys.argv[1]).headline)
+finally:
+    own = int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read()).group(1))
+    print((own + resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss) // 1024)
+"""
+
+
+@pytest.mark.parametrize(
+    ("begin", "repeated", "end", "said"),
+    [
+        ('{"functions":[', "{},", "{}]}", 'more than 1,048,576 elements of "functions"'),
+        ("", "   ", "", "more than 1,048,576 blanks"),
+        ('{"unknown":["",', "0,0,", "0],", ""),
+    ],
+)
+def test_a_file_of_any_size_costs_little(
+    report: Report, tmp_path: Path, begin: str, repeated: str, end: str, said: str
+) -> None:
+    path = tmp_path / "large.json"
+    with path.open("w") as file:
+        file.write(begin)
+        for _ in range(300):
+            file.write(repeated * 250_000)
+        file.write(end if said else end + json.dumps(report.to_dict())[1:])
+    done = subprocess.run([sys.executable, "-c", READ_LARGE, str(path)], capture_output=True, text=True, check=False)
+    *rest, megabytes = done.stdout.splitlines()
+    assert int(megabytes) < 150
+    if said:
+        assert "VersionError" in done.stderr and said in done.stderr
+    else:
+        assert rest == [report.headline]
 
 
 def test_what_is_no_report_is_a_sentence(report: Report, tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ var large = map[string]struct {
 	refused string
 }{
 	"zeros":             {func(*testing.T) io.Reader { return times("\x00", 3e9) }, "does not begin with {"},
-	"blanks":            {func(*testing.T) io.Reader { return times(" \n", 1.5e9) }, "more than 1048576 blanks"},
+	"blanks":            {func(*testing.T) io.Reader { return times(" \n", 1.5e9) }, "more than 1,048,576 blanks"},
 	"functions":         {func(*testing.T) io.Reader { return alone(`"functions":[`, times("{},", 3e8), `{}]`) }, `more than 1,048,576 elements of "functions"`},
 	"functions in gzip": {func(t *testing.T) io.Reader { return zipped(t, `{"functions":[`, "{},", 3e8, `{}]}`) }, `more than 1,048,576 elements of "functions"`},
 	"lines of files": {func(*testing.T) io.Reader {

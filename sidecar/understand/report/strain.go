@@ -173,7 +173,7 @@ func (s *strainer) begin() error {
 			return nil
 		case ' ', '\t', '\r', '\n':
 			if blanks++; blanks > maxBlanks {
-				return s.wrong("it begins with more than %d blanks", maxBlanks)
+				return s.wrong("it begins with more than %s blanks", words.Count(maxBlanks))
 			}
 			s.w.Pos++
 		default:
@@ -260,7 +260,7 @@ func (s *strainer) skip() error {
 // to refuse.
 func (s *strainer) value(sh *shape) error {
 	if s.kept+len(s.out) > maxText {
-		return s.wrong("it has more than %d bytes of what a report has", maxText)
+		return s.wrong("it has more than %s bytes of what a report has", words.Count(maxText))
 	}
 	switch s.w.Buf[s.w.Pos] {
 	case '{':
