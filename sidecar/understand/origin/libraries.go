@@ -57,8 +57,12 @@ type beginning struct {
 
 func parseLibraries(text string) (table, error) {
 	t := table{exact: make(map[string][]*line), begin: make(map[string][]beginning)}
-	for i, raw := range strings.Split(text, "\n") {
-		raw, _, _ = strings.Cut(raw, "#")
+	raws := strings.Split(text, "\n")
+	for i := 0; i < len(raws); i++ {
+		at, raw := i, withoutComment(raws[i])
+		for ; i+1 < len(raws) && strings.HasPrefix(raws[i+1], " "); i++ {
+			raw += withoutComment(raws[i+1])
+		}
 		if strings.TrimSpace(raw) == "" {
 			continue
 		}
@@ -67,14 +71,14 @@ func parseLibraries(text string) (table, error) {
 		l := &line{functions: strings.Fields(functions)}
 		for _, word := range strings.Fields(meaning) {
 			if err := l.add(word); err != nil {
-				return t, fmt.Errorf("libraries.txt:%d: %w", i+1, err)
+				return t, fmt.Errorf("libraries.txt:%d: %w", at+1, err)
 			}
 		}
 		if !ok || strings.TrimSpace(modules) == "" {
-			return t, fmt.Errorf("libraries.txt:%d: a line is MODULE = WORD", i+1)
+			return t, fmt.Errorf("libraries.txt:%d: a line is MODULE = WORD", at+1)
 		}
 		if len(l.functions) > 0 && (l.kind != Other || l.traits != 0) {
-			return t, fmt.Errorf("libraries.txt:%d: only modules have a kind or an owner", i+1)
+			return t, fmt.Errorf("libraries.txt:%d: only modules have a kind or an owner", at+1)
 		}
 		for _, name := range strings.Fields(modules) {
 			t.depth = max(t.depth, 1+strings.Count(name, "."))
@@ -87,6 +91,11 @@ func parseLibraries(text string) (table, error) {
 		}
 	}
 	return t, nil
+}
+
+func withoutComment(line string) string {
+	line, _, _ = strings.Cut(line, "#")
+	return line
 }
 
 func (l *line) add(word string) error {

@@ -44,13 +44,15 @@ func TestLibrariesAreRead(t *testing.T) {
 
 func TestLibrariesThatCannotBeRead(t *testing.T) {
 	for text, want := range map[string]string{
-		"torch framework":         "a line is MODULE = WORD",
-		"\n = framework":          "libraries.txt:2",
-		"torch = framwork":        `"framwork"`,
-		"torch : f = framework":   "only modules",
-		"torch.optim = -picture":  `"-picture"`,
-		"omni_perf : f = ours":    "only modules",
-		"torch = framework # yes": "",
+		"torch framework":                           "a line is MODULE = WORD",
+		"\n= framework\n":                           "libraries.txt:2",
+		"torch = framwork":                          `"framwork"`,
+		"torch : f = framework":                     "only modules",
+		"torch.optim = -picture":                    `"-picture"`,
+		"omni_perf : f = ours":                      "only modules",
+		"torch = framework # yes":                   "",
+		"torch :  # of them\n  f\n  g = sync # yes": "",
+		"torch :\n f":                               "libraries.txt:1",
 	} {
 		_, err := parseLibraries(text)
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
