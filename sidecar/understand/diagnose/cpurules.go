@@ -11,40 +11,6 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 )
 
-// cpuRules hold for any program. Where the program uses a GPU, time the thread
-// spends is told by what the GPU waits for, so most of them ask for none.
-var cpuRules = []rule{
-	{id: OneLine, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: computing}, // or Computing, or NoLineStandsOut
-	{id: Imports, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(imports, Import)},
-	{id: Drawing, severity: Info, threshold: 0.20, group: timeSpent, weight: plainly, measure: hostRule(withCall, Draw)},
-	{id: Displaying, severity: Info, threshold: 0.20, group: timeSpent, weight: plainly, measure: hostRule(withCall, Display)},
-	{id: AroundCell, severity: Info, threshold: 0.20, group: timeSpent, weight: plainly, measure: hostRule(nil, Around)},
-	{id: Compiling, severity: Info, threshold: 0.20, group: timeSpent, weight: plainly, measure: hostRule(compiling, Compile)},
-	{id: Saving, severity: Info, threshold: 0.20, group: timeSpent, weight: plainly, measure: hostRule(withCall, Checkpoint)},
-	{id: LoadsData, severity: Warning, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(loading, Load, LoadHere, LoadWorker)},
-	{id: WaitsForNetwork, severity: Warning, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(requests, Network)},
-	{id: WaitsForDatabase, severity: Warning, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(queries, Database)},
-	{id: WaitsForIO, severity: Warning, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(reading, InOut)},
-	{id: Sleeps, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(sleeping, Sleep)},
-	{id: WaitsForUser, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(nil, UserInput)},
-	{id: WaitsForChildren, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(waitingForChildren, Child)},
-	{id: WaitsForThreads, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(waitingForThreads, Thread)},
-	{id: WaitsForLock, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(withCall, Lock)},
-	{id: WaitsForEvents, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(awaiting, EventLoop)},
-	{id: WaitsUnknown, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(nil, Waiting)},
-	{id: Straggler, severity: Warning, threshold: 0.10, group: timeSpent, weight: wasted, measure: findStraggler},
-	{id: GILContention, severity: Warning, threshold: 0.10, group: timeSpent, weight: wasted, measure: gilContention},
-	{id: ThreadsTakeTurns, severity: Warning, threshold: 0.30, group: timeSpent, weight: moreThan, measure: threadsTakeTurns},
-	{id: NoFreeCPU, severity: Warning, threshold: noFreeCPUShare, group: timeSpent, weight: wasted, measure: hostRule(noFreeCPU, NoCPU)},
-	{id: BusyMachine, severity: Limit, threshold: 0.30, group: limits, weight: plainly, measure: busyMachine},
-	{id: StacksUnknown, severity: Limit, threshold: 0.10, group: limits, weight: plainly, measure: stacksUnknown},
-	{id: Printing, severity: Warning, threshold: 100, unit: PerSecond, group: timeSpent, weight: plainly, measure: printing},
-	{id: MemoryPressure, severity: Warning, threshold: 0.95, unit: Fullness, group: hazard, weight: 0.5, measure: memoryPressure},
-	{id: Swapping, severity: Warning, threshold: 64 << 20, unit: Bytes, group: hazard, weight: 1, measure: swapping},
-	{id: SlowStartUp, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(nil, StartUp)},
-	{id: SlowExit, severity: Info, threshold: 0.10, group: timeSpent, weight: plainly, measure: hostRule(nil, Exit)},
-}
-
 // hostRule measures the main thread's time with some causes, for programs that GPUs
 // do not tell of; tell adds what is special about them.
 func hostRule(tell func(*evidence, account, *measured), causes ...Cause) func(*evidence) measured {
@@ -100,7 +66,7 @@ func computing(e *evidence) measured {
 		}
 		return m
 	}
-	m.Cores, m.CoreLimit = e.company.cores(e.main.intervalsOf(func(state int) bool { return e.main.states[state].at == a.at }))
+	m.Cores, m.CoreLimit = e.bystanders.cores(e.main.intervalsOf(func(state int) bool { return e.main.states[state].at == a.at }))
 	var own float64
 	m.Call, own = e.called(a.at, fits)
 	m.Cause = e.main.causeAt(a.at, fits)
@@ -238,7 +204,7 @@ func compiling(e *evidence, a account, m *measured) {
 func loading(e *evidence, a account, m *measured) {
 	switch m.Advice = idleAdvice[a.cause]; {
 	case m.Advice != UseWorkers && m.Advice != SpeedUpWorkers:
-	case e.company.allBusy(a.where):
+	case e.bystanders.allBusy(a.where):
 		m.Advice = MoreCPUs
 	case m.Advice == UseWorkers:
 		m.Advice = WorkersOnCPU
@@ -246,7 +212,7 @@ func loading(e *evidence, a account, m *measured) {
 		m.Advice = FasterOnCPU
 	}
 	if a.cause == LoadWorker {
-		m.Actors = e.company.processesDuring(a.where)
+		m.Actors = e.bystanders.processesDuring(a.where)
 	}
 }
 
@@ -279,16 +245,16 @@ func imports(e *evidence, _ account, m *measured) { m.Modules = modules(e.import
 // sleeping tells who worked while the main thread slept: a loop that asks again
 // and again whether they are done.
 func sleeping(e *evidence, a account, m *measured) {
-	m.Cores, m.CoreLimit = e.company.cores(a.where)
-	if e.company.childCores(a.where) >= busyCores {
-		m.Actors = e.company.processesDuring(a.where)
+	m.Cores, m.CoreLimit = e.bystanders.cores(a.where)
+	if e.bystanders.childCores(a.where) >= busyCores {
+		m.Actors = e.bystanders.processesDuring(a.where)
 		return
 	}
-	if list := e.company.processesDuring(a.where); e.company.covered(a.where) >= nearlyAlways && e.company.haveEnded(e.ended) {
+	if list := e.bystanders.processesDuring(a.where); e.bystanders.covered(a.where) >= nearlyAlways && e.bystanders.haveEnded(e.ended) {
 		m.Actors, m.Cores = list, math.NaN() // it slept until they were done, or they ran beside it: only that is known
 		return
 	}
-	for _, actor := range e.company.threadsDuring(a.where) {
+	for _, actor := range e.bystanders.threadsDuring(a.where) {
 		if actor.Cause.computes() && float64(actor.CPU) >= busyCores*float64(a.total) {
 			m.Actors = append(m.Actors, actor)
 		}
@@ -299,9 +265,9 @@ func sleeping(e *evidence, a account, m *measured) {
 const nearlyAlways = 0.8
 
 func waitingForChildren(e *evidence, a account, m *measured) {
-	m.Actors = e.company.processesDuring(a.where)
-	m.Cores, m.CoreLimit = e.company.childCores(a.where), 0
-	if _, limit := e.company.cores(a.where); limit > 0 {
+	m.Actors = e.bystanders.processesDuring(a.where)
+	m.Cores, m.CoreLimit = e.bystanders.childCores(a.where), 0
+	if _, limit := e.bystanders.cores(a.where); limit > 0 {
 		m.CoreLimit = limit
 	}
 }
@@ -309,15 +275,15 @@ func waitingForChildren(e *evidence, a account, m *measured) {
 // waitingForThreads tells what the other threads did. Where they are a library's own,
 // which run none of the user's lines, it tells what was called instead.
 func waitingForThreads(e *evidence, a account, m *measured) {
-	m.Actors = e.company.threadsDuring(a.where)
-	m.Cores, m.CoreLimit = e.company.cores(a.where)
+	m.Actors = e.bystanders.threadsDuring(a.where)
+	m.Cores, m.CoreLimit = e.bystanders.cores(a.where)
 	for i := range m.Actors {
 		if at := &m.Actors[i].Place; !e.stacks.files.Own(at.File) {
 			*at = Place{}
 		}
 	}
 	if len(m.Actors) > 0 && m.Actors[0].Place == (Place{}) {
-		m.Call, _ = e.called(a.at, func(c Cause) bool { return c == Thread || isResolved(c) })
+		m.Call, _ = e.called(a.at, func(c Cause) bool { return c == Thread || needsResolving(c) })
 	}
 }
 
@@ -328,7 +294,7 @@ func awaiting(_ *evidence, a account, m *measured) {
 }
 
 func noFreeCPU(e *evidence, a account, m *measured) {
-	m.Cores, m.CoreLimit = e.company.cores([]timeline.Interval{timeline.Between(0, e.rec.Duration)})
+	m.Cores, m.CoreLimit = e.bystanders.cores([]timeline.Interval{timeline.Between(0, e.rec.Duration)})
 	const mostly = 0.8
 	if m.CoreLimit > 1 && m.Cores >= mostly*m.CoreLimit {
 		m.Advice = FewerThreads
@@ -354,7 +320,7 @@ func busyMachine(e *evidence) measured {
 		e.share(e.accountOf(only(NoCPU)).total) >= noFreeCPUShare {
 		return nothing
 	}
-	if !e.company.allBusy([]timeline.Interval{timeline.Between(0, e.rec.Duration)}) {
+	if !e.bystanders.allBusy([]timeline.Interval{timeline.Between(0, e.rec.Duration)}) {
 		return nothing
 	}
 	computing, native := timeline.Nanos(0), timeline.Nanos(0)
@@ -368,8 +334,8 @@ func busyMachine(e *evidence) measured {
 	}
 	f := Finding{Time: max(computing-e.thread.OnCPU, 0), Cause: NoCPU, Cores: math.NaN()}
 	// It may be a library's own threads or the program's processes that had the CPUs.
-	if whole := []timeline.Interval{timeline.Between(0, e.rec.Duration)}; e.share(native) >= worthNative || e.company.hasChildren(whole) {
-		f.Cores, f.CoreLimit = e.company.cores(whole)
+	if whole := []timeline.Interval{timeline.Between(0, e.rec.Duration)}; e.share(native) >= worthNative || e.bystanders.hasChildren(whole) {
+		f.Cores, f.CoreLimit = e.bystanders.cores(whole)
 	}
 	return e.of(f)
 }
@@ -404,7 +370,7 @@ func stacksUnknown(e *evidence) measured {
 func gilContention(e *evidence) measured {
 	a := e.accountOf(only(GIL))
 	m := e.of(a.finding())
-	m.Actors = e.company.holdersDuring(a.where)
+	m.Actors = e.bystanders.holdersDuring(a.where)
 	m.Advice = AvoidGIL
 	return m
 }
@@ -418,7 +384,7 @@ func threadsTakeTurns(e *evidence) measured {
 	}
 	active, held := timeline.Nanos(0), timeline.Nanos(0)
 	count := int64(0)
-	for _, t := range e.company.threads {
+	for _, t := range e.bystanders.threads {
 		did, wait := timeline.Nanos(0), timeline.Nanos(0)
 		t.host.during(a.where, func(st hostState, part timeline.Nanos) {
 			switch {
@@ -438,8 +404,8 @@ func threadsTakeTurns(e *evidence) measured {
 	f := a.finding()
 	f.Cost = held / timeline.Nanos(count)
 	f.Count, f.Value = count, float64(held)/float64(active)
-	f.Actors = e.company.threadsDuring(a.where)
-	f.Cores, f.CoreLimit = e.company.cores(a.where)
+	f.Actors = e.bystanders.threadsDuring(a.where)
+	f.Cores, f.CoreLimit = e.bystanders.cores(a.where)
 	f.Advice = AvoidGIL
 	return measured{Finding: f, low: f.Value, lost: e.share(a.total)}
 }

@@ -10,18 +10,6 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/understand/straggler"
 )
 
-// rule is one finding as data: what is measured, from which figure on it is worth
-// saying, and what it comes before.
-type rule struct {
-	id        FindingID
-	severity  Severity
-	unit      Unit // zero: Share
-	threshold float64
-	group     findingGroup
-	weight    float64 // of the share of time that measure finds lost, beside other rules of the group
-	measure   func(e *evidence) measured
-}
-
 // measured is a finding in the making.
 type measured struct {
 	Finding
@@ -40,9 +28,6 @@ func (e *evidence) of(f Finding) measured {
 	f.Value = e.share(f.Time)
 	return measured{Finding: f, low: f.Value, lost: f.Value}
 }
-
-// rules for programs that use a GPU come first, then those for any program.
-var rules = slices.Concat(gpuRules, cpuRules)
 
 // findings applies the rules to a recording, the main finding first.
 func findings(e *evidence) []Finding {
@@ -133,15 +118,15 @@ func tooFew(rec *timeline.Recording) *TooFew {
 
 // evidence is what the rules look at.
 type evidence struct {
-	rec       *timeline.Recording
-	stacks    *stacks
-	diagnosis *Diagnosis
-	devices   []*device
-	thread    *timeline.Thread // the one that runs the cell, or the main one; nil: none was seen
-	main      *host            // its states
-	company   *company
-	lanes     []straggler.Lane // of ranks
-	ended     timeline.Nanos   // when the script's own code had ended; the duration where it had not
+	rec        *timeline.Recording
+	stacks     *stacks
+	diagnosis  *Diagnosis
+	devices    []*device
+	thread     *timeline.Thread // the one that runs the cell, or the main one; nil: none was seen
+	main       *host            // its states
+	bystanders *bystanders
+	lanes      []straggler.Lane // of ranks
+	ended      timeline.Nanos   // when the script's own code had ended; the duration where it had not
 }
 
 // whole is what the thread's time is a part of: the recording, of a launcher the life of the

@@ -9,66 +9,12 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 )
 
-// gpuRules need a GPU the program used, or could have used.
-var gpuRules = slices.Concat([]rule{
-	{id: GPULost, severity: Limit, group: limits, weight: plainly, measure: lost},
-	{id: GPUIdleUndecided, severity: Warning, threshold: 0.10, group: undecided, weight: plainly, measure: undecidedIdle},
-}, idleRules(), []rule{
-	{id: SyncInLoop, severity: Warning, threshold: 0.05, group: timeSpent, weight: partly, measure: syncInLoop},
-	{id: HostDeviceCopies, severity: Warning, threshold: 0.08, group: timeSpent, weight: partly, measure: copies},
-	{id: SomeGPUsIdle, severity: Warning, threshold: 0.40, group: timeSpent, weight: plainly, measure: someIdle},
-	{id: GPUMemoryNearFull, severity: Warning, threshold: 0.92, unit: Fullness, group: hazard, weight: 0.4, measure: memoryNearFull},
-	{id: GPUMemoryCollectives, severity: Warning, threshold: 0.92, unit: Fullness, group: timeSpent, weight: partly, measure: memoryAndCollectives},
-	{id: GPUThrottled, severity: Warning, threshold: 0.05, group: timeSpent, weight: slower, measure: throttled(false)},
-	{id: GPUPowerCapped, severity: Info, threshold: 0.25, group: hazard, weight: 0.1, measure: throttled(true)},
-	{id: GPUUnused, severity: Warning, threshold: 0.50, group: timeSpent, weight: wasted, measure: unused},
-	{id: GPUBusy, severity: Info, threshold: 0.85, group: timeSpent, weight: atWork, measure: gpuBusy},
-	{id: GPUIdle, severity: Info, threshold: 0.20, group: timeSpent, weight: inSum, measure: gpuIdle},
-})
-
-// Weights of single rules.
-const (
-	slower = 0.15 // by how much a hot device is slower: all of the time comes before that it was busy, and after a sixth that it was idle
-	atWork = 0.12 // a busy device is what one wants: all that a GPU waited for comes first
-	inSum  = 0.01 // the sum of what other findings have kinds for; the first where none stands out
-)
-
-// idleKinds are the kinds of cause a GPU waits for, each a finding of its own.
-var idleKinds = []struct {
-	kind      Kind
-	id        FindingID
-	severity  Severity
-	threshold float64 // share of the recording
-}{
-	{Starvation, GPUWaitsForData, Warning, 0.10},
-	{Launching, GPUWaitsForLaunches, Warning, 0.15},
-	{Host, GPUWaitsForHost, Warning, 0.15},
-	{InputOutput, GPUWaitsForIO, Warning, 0.10},
-	{Checkpoints, GPUWaitsForCheckpoint, Warning, 0.05},
-	{Compilation, GPUWaitsForCompilation, Info, 0.10},
-	{Collectives, GPUWaitsForRanks, Warning, 0.10},
-	{Waits, GPUWaitsForWaits, Warning, 0.15},
-	{Contention, GPUWaitsForContention, Warning, 0.15},
-	{Copying, GPUWaitsForCopies, Warning, 0.10},
-	{Synchronisation, GPUWaitsForSync, Warning, 0.10},
-	{SettingUp, GPUWaitsAtStart, Info, 0.20},
-	{Ending, GPUWaitsAtExit, Info, 0.20},
-}
-
 // idleAdvice is what to change where a GPU waits for a cause.
 var idleAdvice = map[Cause]Advice{
 	Load: Prefetch, LoadHere: UseWorkers, LoadWorker: SpeedUpWorkers, Launch: LaunchLess, Python: UseGPU, Native: UseGPU,
 	Sync: SyncLess, Copy: CopyAsync, Compile: CompileOnce, Checkpoint: SaveAside, Collective: BalanceRanks,
 	Network: ReadAhead, Database: ReadAhead, InOut: ReadAhead, GIL: AvoidGIL, SetUp: SetUpApart,
 	Sleep: QueueWork, Lock: QueueWork, Thread: QueueWork, Waiting: QueueWork, Child: QueueWork,
-}
-
-func idleRules() []rule {
-	var list []rule
-	for _, k := range idleKinds {
-		list = append(list, rule{id: k.id, severity: k.severity, threshold: k.threshold, group: timeSpent, weight: plainly, measure: func(e *evidence) measured { return e.idleOfKind(k.kind) }})
-	}
-	return list
 }
 
 // idleOfKind measures the idle time of a kind of cause, as a mean over the used

@@ -22,13 +22,13 @@ type PoolWork struct {
 }
 
 // pools are those whose workers descend from the thread's process.
-func (c *company) pools() []interpret.Pool {
+func (c *bystanders) pools() []interpret.Pool {
 	return slices.DeleteFunc(interpret.Of(c.s.rec), func(p interpret.Pool) bool { return p.Owner != c.process && !c.descends(p.Owner) })
 }
 
 // workersAtWork is how many workers had something to do in some intervals, on average,
 // whether or not they had a CPU to do it on; 0 where their stacks are not known.
-func (c *company) workersAtWork(where []timeline.Interval) float64 {
+func (c *bystanders) workersAtWork(where []timeline.Interval) float64 {
 	working := timeline.Nanos(0)
 	for _, p := range c.pools() {
 		did := p.During(c.s.rec, where)
@@ -39,7 +39,7 @@ func (c *company) workersAtWork(where []timeline.Interval) float64 {
 
 // workOf tells what the workers of one role did in some intervals, and where most; nil
 // where their stacks are not known.
-func (c *company) workOf(role timeline.Role, where []timeline.Interval) (*PoolWork, Place) {
+func (c *bystanders) workOf(role timeline.Role, where []timeline.Interval) (*PoolWork, Place) {
 	pool := interpret.Pool{Role: role}
 	for _, p := range c.pools() {
 		if p.Role == role {

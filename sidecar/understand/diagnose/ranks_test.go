@@ -97,10 +97,10 @@ func TestOtherRanksAreNoChildren(t *testing.T) {
 		rec := scene{acts: launching, script: true, change: ddp(4, 9)}.record()
 		s := newStacks(rec, NewSource(rec, nil))
 		lanes, threads := s.rankLanes()
-		if c := newCompany(s, threads[place]); len(lanes) != 2 || len(c.children) != 0 || c.workersAtWork([]timeline.Interval{timeline.Between(0, 10*sec)}) != 0 {
+		if c := newBystanders(s, threads[place]); len(lanes) != 2 || len(c.children) != 0 || c.workersAtWork([]timeline.Interval{timeline.Between(0, 10*sec)}) != 0 {
 			t.Errorf("rank %d has the children %+v", place, c.children)
 		}
-		if c := newCompany(s, rec.MainThread()); len(c.children) != 2 {
+		if c := newBystanders(s, rec.MainThread()); len(c.children) != 2 {
 			t.Errorf("the launcher has the children %+v", c.children)
 		}
 	}

@@ -45,8 +45,8 @@ func (o Options) Run(rec *timeline.Recording) Diagnosis {
 	thread := s.responsible(-1)
 	life := lifeOf(s, thread)
 	main := newHost(s, thread, life)
-	company := newCompany(s, thread)
-	company.resolve(main)
+	bystanders := newBystanders(s, thread)
+	bystanders.resolve(main)
 	d.Spent = main.spent()
 	d.Steps = steps(s, used, main, threads)
 	if o.Quick {
@@ -54,7 +54,7 @@ func (o Options) Run(rec *timeline.Recording) Diagnosis {
 	}
 	d.Regions = regions(rec)
 	d.Ranks = ranksOf(lanes, threads, d.Steps)
-	e := &evidence{lanes: lanes, rec: rec, stacks: s, diagnosis: &d, devices: devices, thread: thread, main: main, company: company, ended: life.end}
+	e := &evidence{lanes: lanes, rec: rec, stacks: s, diagnosis: &d, devices: devices, thread: thread, main: main, bystanders: bystanders, ended: life.end}
 	d.Findings = findings(e)
 	d.Headline = headline(rec, d.Spent, d.Findings)
 	return d
@@ -79,7 +79,7 @@ func (d *device) divide(s *stacks, quick bool) {
 	life := lifeOf(s, thread)
 	life.firstWork = d.firstWork()
 	h := newHost(s, thread, life)
-	newCompany(s, thread).resolve(h)
+	newBystanders(s, thread).resolve(h)
 	var model *activityModel
 	d.shares = attribute(h, d.windows, nil)
 	if !quick && d.shares.ambiguity() > exactBounds {

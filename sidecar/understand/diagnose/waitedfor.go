@@ -59,7 +59,7 @@ func (w *wait) decide() waitCase {
 }
 
 // waitedFor reports for whom a wait was.
-func (c *company) waitedFor(st hostState, where []timeline.Interval) Cause {
+func (c *bystanders) waitedFor(st hostState, where []timeline.Interval) Cause {
 	threads, length := 0.0, max(float64(timeline.Total(where)), 1)
 	for _, t := range c.threads {
 		active, onCPU := t.active(where)

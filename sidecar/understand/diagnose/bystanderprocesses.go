@@ -9,11 +9,11 @@ import (
 )
 
 // hasChildren tells whether child processes lived in a good part of the intervals.
-func (c *company) hasChildren(where []timeline.Interval) bool {
+func (c *bystanders) hasChildren(where []timeline.Interval) bool {
 	return slices.ContainsFunc(c.children, func(p timeline.Process) bool { return c.lived(p, where) > 0 })
 }
 
-func (c *company) lived(p timeline.Process, where []timeline.Interval) timeline.Nanos {
+func (c *bystanders) lived(p timeline.Process, where []timeline.Interval) timeline.Nanos {
 	end, sum := p.End, timeline.Nanos(0)
 	if end == 0 {
 		end = c.s.rec.Duration
@@ -28,7 +28,7 @@ const minActor = 0.02
 
 // processesDuring tells which child processes lived in some intervals, those that
 // ran the same command together, the busiest first.
-func (c *company) processesDuring(where []timeline.Interval) []Actor {
+func (c *bystanders) processesDuring(where []timeline.Interval) []Actor {
 	type group struct {
 		command string
 		role    timeline.Role // of workers
@@ -82,12 +82,12 @@ const (
 )
 
 // haveEnded tells whether the processes that the program has started were over by then.
-func (c *company) haveEnded(by timeline.Nanos) bool {
+func (c *bystanders) haveEnded(by timeline.Nanos) bool {
 	return !slices.ContainsFunc(c.children, func(p timeline.Process) bool { return p.End == 0 || p.End > by })
 }
 
 // covered is the share of some intervals in which a child process was seen.
-func (c *company) covered(where []timeline.Interval) float64 {
+func (c *bystanders) covered(where []timeline.Interval) float64 {
 	var lives []timeline.Interval
 	for _, p := range c.children {
 		if end := cmp.Or(p.End, c.s.rec.Duration); end > p.Start && !c.onlyStarts(p) {
@@ -103,7 +103,7 @@ func (c *company) covered(where []timeline.Interval) float64 {
 
 // onlyStarts tells processes that nobody waits for: shells whose work others do, and
 // multiprocessing's helper, which only cleans up.
-func (c *company) onlyStarts(p timeline.Process) bool {
+func (c *bystanders) onlyStarts(p timeline.Process) bool {
 	if p.Command == "resource_tracker" {
 		return true
 	}

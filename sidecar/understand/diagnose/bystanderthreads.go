@@ -11,7 +11,7 @@ import (
 
 // active is the time for which a thread was doing something, be it waiting for
 // what is outside of the program, and the part of it that it computed.
-func (t companion) active(where []timeline.Interval) (sum, computing timeline.Nanos) {
+func (t bystander) active(where []timeline.Interval) (sum, computing timeline.Nanos) {
 	t.host.during(where, func(st hostState, part timeline.Nanos) {
 		if isActive(st.cause) {
 			sum += part
@@ -25,7 +25,7 @@ func (t companion) active(where []timeline.Interval) (sum, computing timeline.Na
 
 // isExecutors tells a thread of concurrent.futures, as asyncio.to_thread and
 // run_in_executor use them.
-func (c *company) isExecutors(t companion) bool {
+func (c *bystanders) isExecutors(t bystander) bool {
 	asked := make(map[timeline.NodeID]bool)
 	for _, span := range t.Spans {
 		if asked[span.Node] {
@@ -74,9 +74,9 @@ const minActive = 0.05
 
 // threadsDuring tells what the other threads did in some intervals, those that did
 // the same at the same place together, the busiest first.
-func (c *company) threadsDuring(where []timeline.Interval) []Actor {
+func (c *bystanders) threadsDuring(where []timeline.Interval) []Actor {
 	length := timeline.Total(where)
-	groups := make(map[hostState][]companion)
+	groups := make(map[hostState][]bystander)
 	used := make(map[hostState]timeline.Nanos)
 	for _, t := range c.threads {
 		did, cpu, long := t.mostly(where)
@@ -113,7 +113,7 @@ func byWork(a, b Actor) int {
 
 // mostly is what a thread was active with at the place where it was active most,
 // the CPU time it used by and large, and for how long it was active at all.
-func (t companion) mostly(where []timeline.Interval) (did hostState, cpu, long timeline.Nanos) {
+func (t bystander) mostly(where []timeline.Interval) (did hostState, cpu, long timeline.Nanos) {
 	places := make(map[Place]timeline.Nanos)
 	states := make(map[hostState]timeline.Nanos)
 	t.host.during(where, func(st hostState, part timeline.Nanos) {
@@ -155,7 +155,7 @@ func most[K comparable](sums map[K]timeline.Nanos, order func(a, b K) int) (top 
 
 // holdersDuring tells which threads ran Python code in some intervals, and so held
 // the GIL, those that did most of it at the same place together.
-func (c *company) holdersDuring(where []timeline.Interval) []Actor {
+func (c *bystanders) holdersDuring(where []timeline.Interval) []Actor {
 	groups := make(map[Place]*Actor)
 	names := make(map[Place][]string)
 	for _, t := range c.threads {

@@ -31,7 +31,7 @@ func TestAWaitIsNotWhatWasUsedBeforeIt(t *testing.T) {
 			}
 		}}.record()
 		s := newStacks(rec, NewSource(rec, nil))
-		c := newCompany(s, &rec.Threads[0])
+		c := newBystanders(s, &rec.Threads[0])
 		if got := c.waitedFor(hostState{cause: Waiting, at: Place{cellFile, 9}}, []timeline.Interval{timeline.Between(1500*ms, 3*sec)}); got != test.want {
 			t.Errorf("%s: the wait is %q, want %q", test.name, got, test.want)
 		}

@@ -9,24 +9,24 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 )
 
-// company is what ran beside one thread: the other threads of its process, and
+// bystanders are what ran beside one thread: the other threads of its process, and
 // the child processes of its process. It answers who was waited for.
-type company struct {
+type bystanders struct {
 	s        *stacks
 	self     *timeline.Thread // nil: none was seen
 	process  int              // its, in Recording.Processes; 0: the target
-	threads  []companion
+	threads  []bystander
 	children []timeline.Process // that the process, or one of these, has started; without a command where it became a program that was not seen
 }
 
-// companion is one other thread.
-type companion struct {
+// bystander is one other thread.
+type bystander struct {
 	*timeline.Thread
 	host *host
 }
 
-func newCompany(s *stacks, self *timeline.Thread) *company {
-	c := &company{s: s, self: self}
+func newBystanders(s *stacks, self *timeline.Thread) *bystanders {
+	c := &bystanders{s: s, self: self}
 	if self != nil && self.Process < len(s.rec.Processes) {
 		c.process = max(self.Process, 0)
 	}
@@ -41,7 +41,7 @@ func newCompany(s *stacks, self *timeline.Thread) *company {
 	for i := range s.rec.Threads {
 		t := &s.rec.Threads[i]
 		if t != self && t.PID == self.PID && len(t.Spans) > 0 && !t.Internal {
-			c.threads = append(c.threads, companion{t, s.plainHost(t)})
+			c.threads = append(c.threads, bystander{t, s.plainHost(t)})
 		}
 	}
 	return c
@@ -49,7 +49,7 @@ func newCompany(s *stacks, self *timeline.Thread) *company {
 
 // descends tells whether a process descends from the thread's own: everything does from
 // the target, other ranks do not from a rank.
-func (c *company) descends(process int) bool {
+func (c *bystanders) descends(process int) bool {
 	if c.process == 0 {
 		return true
 	}
@@ -85,11 +85,11 @@ const (
 
 // resolve gives the waits of a thread whose stack does not tell for whom they are
 // a cause by what the others did meanwhile.
-func (c *company) resolve(h *host) {
+func (c *bystanders) resolve(h *host) {
 	times := h.times()
 	for i := range h.states {
 		st := &h.states[i]
-		if !isResolved(st.cause) {
+		if !needsResolving(st.cause) {
 			continue
 		}
 		if float64(times[i]) >= worthResolving*float64(c.s.rec.Duration) {
@@ -101,8 +101,8 @@ func (c *company) resolve(h *host) {
 	}
 }
 
-// isResolved tells causes for which resolve looks at the others.
-func isResolved(c Cause) bool {
+// needsResolving reports whether resolve looks at the others.
+func needsResolving(c Cause) bool {
 	return slices.Contains([]Cause{pool, Waiting, Lock, InOut, Database, EventLoop}, c)
 }
 
@@ -120,7 +120,7 @@ func isLong(where []timeline.Interval) bool {
 // library's own threads, as a database within the process has them. CPU time is known by
 // windows, of which the intervals may be a part: of each window the Python threads' time
 // in all of it is taken off first.
-func (c *company) nativeCores(where []timeline.Interval) float64 {
+func (c *bystanders) nativeCores(where []timeline.Interval) float64 {
 	used := c.s.track("cpu")
 	if used == nil || c.process != 0 { // it is the target's
 		return 0
@@ -158,8 +158,8 @@ func (c *company) nativeCores(where []timeline.Interval) float64 {
 	return sum / float64(timeline.Total(where))
 }
 
-// hosts are the process's threads, the one whose company it is among them.
-func (c *company) hosts() []*host {
+// hosts are the process's threads, the one whose bystanders they are among them.
+func (c *bystanders) hosts() []*host {
 	var list []*host
 	if c.self != nil {
 		list = append(list, c.s.plainHost(c.self))
@@ -172,7 +172,7 @@ func (c *company) hosts() []*host {
 
 // childCores is how many CPUs the child processes used meanwhile; 0 where that is
 // not known, and where those that were seen did not live then.
-func (c *company) childCores(where []timeline.Interval) float64 {
+func (c *bystanders) childCores(where []timeline.Interval) float64 {
 	if len(c.children) > 0 && !c.hasChildren(where) {
 		return 0
 	}
@@ -184,7 +184,7 @@ func (c *company) childCores(where []timeline.Interval) float64 {
 
 // cores is how many CPUs the program and its children used meanwhile, NaN where
 // not known, and how many there are for it.
-func (c *company) cores(where []timeline.Interval) (used, limit float64) {
+func (c *bystanders) cores(where []timeline.Interval) (used, limit float64) {
 	t := c.s.track("cpu")
 	if t == nil || c.process != 0 { // it is the target's
 		return math.NaN(), 0
@@ -193,7 +193,7 @@ func (c *company) cores(where []timeline.Interval) (used, limit float64) {
 }
 
 // allBusy tells whether no CPU of the machine was free, by and large.
-func (c *company) allBusy(where []timeline.Interval) bool {
+func (c *bystanders) allBusy(where []timeline.Interval) bool {
 	machine := c.s.track("cpu.system")
 	return machine != nil && meanDuring(machine, where) >= allCPUs*machine.Limit
 }

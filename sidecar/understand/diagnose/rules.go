@@ -1,0 +1,144 @@
+package diagnose
+
+import (
+	"cmp"
+	"slices"
+)
+
+// rule is one finding as data: what is measured, from which figure on it is worth
+// saying, and what it comes before.
+type rule struct {
+	id        FindingID
+	severity  Severity
+	unit      Unit // zero: Share
+	threshold float64
+	group     findingGroup
+	weight    float64 // of the share of time that measure finds lost, beside other rules of the group
+	measure   func(e *evidence) measured
+}
+
+// A finding's place in the list follows from its rule's group and weight, and from the share
+// of the subject's wall time that the rule measured as lost: findings are in the order of
+// their groups, and within a group in that of weight times share. Rules that come out the
+// same are in the order of the table. The test's table of pairs, priority_test.go, says
+// what must come before what.
+
+// findingGroup is what a finding answers.
+type findingGroup uint8
+
+const (
+	undecided findingGroup = iota // which of several causes has most of the time cannot be told: nothing else may claim it
+	timeSpent                     // where the time went
+	hazard                        // what may slow or break the program; what it costs is not known
+	limits                        // what can be said of the recording at all: qualifies the headline, and is none
+)
+
+// The weights that several rules have, with their reason.
+const (
+	plainly  = 1   // the time was spent so
+	wasted   = 2   // it served no purpose: without it the same work is done in less time
+	moreThan = 1.2 // says of the same time more than another finding does
+	partly   = 0.5 // a part of the time was needed, or lost to something else
+)
+
+// The weights that one rule has.
+const (
+	slower = 0.15 // by how much a hot device is slower: all of the time comes before that it was busy, and after a sixth that it was idle
+	atWork = 0.12 // a busy device is what one wants: all that a GPU waited for comes first
+	inSum  = 0.01 // the sum of what other findings have kinds for; the first where none stands out
+)
+
+// rules for programs that use a GPU come first, then those for any program.
+var rules = slices.Concat(gpuRules, cpuRules)
+
+// cpuRules hold for any program. Where the program uses a GPU, time the thread
+// spends is told by what the GPU waits for, so most of them ask for none.
+var cpuRules = []rule{
+	{id: OneLine, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: computing}, // or Computing, or NoLineStandsOut
+	{id: Imports, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(imports, Import)},
+	{id: Drawing, severity: Info, threshold: 0.20, group: timeSpent, weight: plainly, measure: hostRule(withCall, Draw)},
+	{id: Displaying, severity: Info, threshold: 0.20, group: timeSpent, weight: plainly, measure: hostRule(withCall, Display)},
+	{id: AroundCell, severity: Info, threshold: 0.20, group: timeSpent, weight: plainly, measure: hostRule(nil, Around)},
+	{id: Compiling, severity: Info, threshold: 0.20, group: timeSpent, weight: plainly, measure: hostRule(compiling, Compile)},
+	{id: Saving, severity: Info, threshold: 0.20, group: timeSpent, weight: plainly, measure: hostRule(withCall, Checkpoint)},
+	{id: LoadsData, severity: Warning, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(loading, Load, LoadHere, LoadWorker)},
+	{id: WaitsForNetwork, severity: Warning, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(requests, Network)},
+	{id: WaitsForDatabase, severity: Warning, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(queries, Database)},
+	{id: WaitsForIO, severity: Warning, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(reading, InOut)},
+	{id: Sleeps, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(sleeping, Sleep)},
+	{id: WaitsForUser, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(nil, UserInput)},
+	{id: WaitsForChildren, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(waitingForChildren, Child)},
+	{id: WaitsForThreads, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(waitingForThreads, Thread)},
+	{id: WaitsForLock, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(withCall, Lock)},
+	{id: WaitsForEvents, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(awaiting, EventLoop)},
+	{id: WaitsUnknown, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(nil, Waiting)},
+	{id: Straggler, severity: Warning, threshold: 0.10, group: timeSpent, weight: wasted, measure: findStraggler},
+	{id: GILContention, severity: Warning, threshold: 0.10, group: timeSpent, weight: wasted, measure: gilContention},
+	{id: ThreadsTakeTurns, severity: Warning, threshold: 0.30, group: timeSpent, weight: moreThan, measure: threadsTakeTurns},
+	{id: NoFreeCPU, severity: Warning, threshold: noFreeCPUShare, group: timeSpent, weight: wasted, measure: hostRule(noFreeCPU, NoCPU)},
+	{id: BusyMachine, severity: Limit, threshold: 0.30, group: limits, weight: plainly, measure: busyMachine},
+	{id: StacksUnknown, severity: Limit, threshold: 0.10, group: limits, weight: plainly, measure: stacksUnknown},
+	{id: Printing, severity: Warning, threshold: 100, unit: PerSecond, group: timeSpent, weight: plainly, measure: printing},
+	{id: MemoryPressure, severity: Warning, threshold: 0.95, unit: Fullness, group: hazard, weight: 0.5, measure: memoryPressure},
+	{id: Swapping, severity: Warning, threshold: 64 << 20, unit: Bytes, group: hazard, weight: 1, measure: swapping},
+	{id: SlowStartUp, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(nil, StartUp)},
+	{id: SlowExit, severity: Info, threshold: 0.10, group: timeSpent, weight: plainly, measure: hostRule(nil, Exit)},
+}
+
+// gpuRules need a GPU the program used, or could have used.
+var gpuRules = slices.Concat([]rule{
+	{id: GPULost, severity: Limit, group: limits, weight: plainly, measure: lost},
+	{id: GPUIdleUndecided, severity: Warning, threshold: 0.10, group: undecided, weight: plainly, measure: undecidedIdle},
+}, idleRules(), []rule{
+	{id: SyncInLoop, severity: Warning, threshold: 0.05, group: timeSpent, weight: partly, measure: syncInLoop},
+	{id: HostDeviceCopies, severity: Warning, threshold: 0.08, group: timeSpent, weight: partly, measure: copies},
+	{id: SomeGPUsIdle, severity: Warning, threshold: 0.40, group: timeSpent, weight: plainly, measure: someIdle},
+	{id: GPUMemoryNearFull, severity: Warning, threshold: 0.92, unit: Fullness, group: hazard, weight: 0.4, measure: memoryNearFull},
+	{id: GPUMemoryCollectives, severity: Warning, threshold: 0.92, unit: Fullness, group: timeSpent, weight: partly, measure: memoryAndCollectives},
+	{id: GPUThrottled, severity: Warning, threshold: 0.05, group: timeSpent, weight: slower, measure: throttled(false)},
+	{id: GPUPowerCapped, severity: Info, threshold: 0.25, group: hazard, weight: 0.1, measure: throttled(true)},
+	{id: GPUUnused, severity: Warning, threshold: 0.50, group: timeSpent, weight: wasted, measure: unused},
+	{id: GPUBusy, severity: Info, threshold: 0.85, group: timeSpent, weight: atWork, measure: gpuBusy},
+	{id: GPUIdle, severity: Info, threshold: 0.20, group: timeSpent, weight: inSum, measure: gpuIdle},
+})
+
+// idleKinds are the kinds of cause a GPU waits for, each a finding of its own.
+var idleKinds = []struct {
+	kind      Kind
+	id        FindingID
+	severity  Severity
+	threshold float64 // share of the recording
+}{
+	{Starvation, GPUWaitsForData, Warning, 0.10},
+	{Launching, GPUWaitsForLaunches, Warning, 0.15},
+	{Host, GPUWaitsForHost, Warning, 0.15},
+	{InputOutput, GPUWaitsForIO, Warning, 0.10},
+	{Checkpoints, GPUWaitsForCheckpoint, Warning, 0.05},
+	{Compilation, GPUWaitsForCompilation, Info, 0.10},
+	{Collectives, GPUWaitsForRanks, Warning, 0.10},
+	{Waits, GPUWaitsForWaits, Warning, 0.15},
+	{Contention, GPUWaitsForContention, Warning, 0.15},
+	{Copying, GPUWaitsForCopies, Warning, 0.10},
+	{Synchronisation, GPUWaitsForSync, Warning, 0.10},
+	{SettingUp, GPUWaitsAtStart, Info, 0.20},
+	{Ending, GPUWaitsAtExit, Info, 0.20},
+}
+
+func idleRules() []rule {
+	var list []rule
+	for _, k := range idleKinds {
+		list = append(list, rule{id: k.id, severity: k.severity, threshold: k.threshold, group: timeSpent, weight: plainly, measure: func(e *evidence) measured { return e.idleOfKind(k.kind) }})
+	}
+	return list
+}
+
+// ranked is a finding with what it is ordered by.
+type ranked struct {
+	Finding
+	group    findingGroup
+	priority float64
+}
+
+func compareRanked(a, b ranked) int {
+	return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(b.priority, a.priority))
+}
