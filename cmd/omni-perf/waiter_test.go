@@ -301,6 +301,20 @@ func TestTheProgramRunsWhereTheProfilerDoesNotStart(t *testing.T) {
 	}
 }
 
+// Nothing of ours takes the place of a stream that is closed.
+func TestClosedStreamsBecomeNoOthers(t *testing.T) {
+	t.Setenv("OMNI_PERF_TEST_ARGV", "1")
+	const code = `
+import os, sys
+open(sys.argv[1], "w").write(" ".join(os.readlink(f"/proc/self/fd/{fd}") for fd in (0, 1)))
+`
+	file := filepath.Join(t.TempDir(), "streams")
+	got := runs(t, "", nil, "sh", "-c", `exec "$0" "$@" <&- >&-`, os.Args[0], "run", "-o", file+".json", "--interpreter", truth.OnPath(t), "-c", code, file)
+	if text, err := os.ReadFile(file); err != nil || string(text) != "/dev/null /dev/null" || got.status != 0 {
+		t.Errorf("the streams were %q, %v; status %#x, %q", text, err, got.status, got.stderr)
+	}
+}
+
 func TestTheProfilerEndsWithTheKilledCommand(t *testing.T) {
 	cmd, _ := background(t, &syscall.SysProcAttr{Setpgid: true}, nil, "-c", "import time; print('ready', flush=True); time.sleep(60)")
 	profiler := children(t, cmd.Process.Pid)

@@ -185,6 +185,20 @@ static void wait_for(int profiler) {
 	}
 }
 
+// make_pipe makes a pipe that takes no stream's place, where one was closed.
+static int make_pipe(int ends[2]) {
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
+		return -1;
+	for (int i = 0; i < 2; i++) {
+		int low = ends[i];
+		if (low > 2)
+			continue;
+		ends[i] = fcntl(low, F_DUPFD_CLOEXEC, 3);
+		close(low);
+	}
+	return ends[0] < 0 || ends[1] < 0 ? -1 : 0;
+}
+
 // Constructors run before the Go runtime starts; glibc hands them main's arguments.
 #ifdef __GLIBC__
 __attribute__((constructor)) static void begin(int argc, char **argv) {
@@ -197,7 +211,7 @@ __attribute__((constructor)) static void begin(int argc, char **argv) {
 	}
 	int ends[2] = {-1, -1};
 	shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (shared == MAP_FAILED || pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
+	if (shared == MAP_FAILED || make_pipe(ends) != 0) {
 		shared = NULL;
 		return;
 	}
