@@ -33,6 +33,24 @@ async function packed(begin: string, part: string, times: number, end: string): 
   return btoa(binary);
 }
 
+/** refusal is what a document is refused for; "" where it is read, or damaged. */
+const refusal = (data: string): Promise<string> => documentOf(data).then(
+  () => "",
+  (e) => (e instanceof TooMuch ? e.message : ""),
+);
+
+/** shape is what a text is refused for by its shape, handed over in pieces of these lengths. */
+function shape(text: string, length = () => 1e6): string {
+  const bytes = new TextEncoder().encode(text);
+  const check = shapeCheck();
+  try {
+    for (let at = 0; at < bytes.length; ) check(bytes.subarray(at, (at += length())));
+  } catch (e) {
+    return (e as Error).message;
+  }
+  return "";
+}
+
 const elapsed = async (work: () => unknown): Promise<number> => {
   const begin = performance.now();
   await work();
@@ -41,7 +59,7 @@ const elapsed = async (work: () => unknown): Promise<number> => {
 
 test("opening brackets without end are refused at the first of them", async () => {
   const data = await packed("", "[", 50e6, "");
-  const ms = await elapsed(() => expect(documentOf(data)).rejects.toThrow(`it has more than ${mostLevels} levels`));
+  const ms = await elapsed(async () => expect(await refusal(data)).toBe(`it has more than ${mostLevels} levels`));
   expect(ms).toBeLessThan(2000);
 });
 
@@ -53,17 +71,13 @@ test("what unpacks to a thousand times its size is refused, nested or not", asyn
     ["[0", ",0", "]", /unpacks to more than \d+ MB/],
   ] as const) {
     const data = await packed(begin, part, 60e6 / part.length, end);
-    const ms = await elapsed(async () => {
-      const refused = (await documentOf(data).catch((e) => e)) as Error;
-      expect(refused).toBeInstanceOf(TooMuch);
-      expect(refused.message).toMatch(why);
-    });
+    const ms = await elapsed(async () => expect(why.test(await refusal(data)), part).toBe(true));
     expect(ms, part).toBeLessThan(3000);
   }
 });
 
 test("a payload of any length is refused unread", async () => {
-  await expect(documentOf("A".repeat(70e6))).rejects.toThrow("it is longer than 64 MB");
+  expect(await refusal("A".repeat(70e6))).toBe("it is longer than 64 MB");
   expect(payloadOf("omni_perf 2 " + "a:b ".repeat(1e6) + "\nH4sI")!.views.length).toBeLessThan(100);
 });
 
@@ -75,13 +89,10 @@ test("the shape of a text is that of JSON, however it is cut in pieces", () => {
     return kind === 3 ? Array.from({ length: random(5) }, () => value(depth + 1)) : Object.fromEntries(Array.from({ length: random(5) }, (_, i) => ["[{" + i, value(depth + 1)]));
   };
   for (let i = 0; i < 300; i++) {
-    const bytes = new TextEncoder().encode("[".repeat(mostLevels - 7) + JSON.stringify(value(0)) + "]".repeat(mostLevels - 7));
-    const check = shapeCheck();
-    for (let at = 0; at < bytes.length; ) check(bytes.subarray(at, (at += 1 + random(9))));
+    expect(shape("[".repeat(mostLevels - 7) + JSON.stringify(value(0)) + "]".repeat(mostLevels - 7), () => 1 + random(9))).toBe("");
   }
-  const deep = new TextEncoder().encode('"[["' + "[".repeat(mostLevels));
-  expect(() => shapeCheck()(deep)).not.toThrow();
-  expect(() => shapeCheck()(new TextEncoder().encode("[".repeat(mostLevels + 1)))).toThrow(TooMuch);
+  expect(shape('"[["' + "[".repeat(mostLevels))).toBe("");
+  expect(shape("[".repeat(mostLevels + 1))).toBe(`it has more than ${mostLevels} levels`);
 });
 
 /** wide is a document with n of everything, most of it of one place in time or code. */
@@ -143,7 +154,7 @@ test("200,000 rows of everything are read in linear time, and what is left out i
   expect(long).toBeLessThan(30 * Math.max(short, 50));
   expect(m.r.lines.length).toBeLessThanOrEqual(mostRows.lines);
   expect(m.r.leftOut).toContain("Of 200,000 lines the first 100,000 are read.");
-  for (const what of ["threads", "processes", "devices", "tracks", "causes", "findings", "gaps"]) expect(m.r.leftOut.join(), what).toContain(`200,000 ${what} the first`);
+  for (const what of ["threads", "processes", "devices", "tracks", "causes", "findings", "gaps"]) expect(m.r.leftOut.join().includes(`200,000 ${what} the first`), what).toBe(true);
   expect(m.chart.leftOut).toEqual(["Of 200,000 lanes the first 500 are read."]);
   expect(Math.max(m.chart.notes.length, m.chart.legend.length, m.chart.heading.length, m.chart.states.length)).toBeLessThan(50);
 });
