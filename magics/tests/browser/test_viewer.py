@@ -511,7 +511,7 @@ def test_a_comparison_shows_what_changed(viewer: Viewer) -> None:
     for wanted in (
         "Cell [9] beside Cell [7]",
         "Flame graph, after",
-        "−4.2 s ± 0.35 s",
+        "−4.2 s ± 0.36 s",
         "within noise",
         "for x, y in loader:",
     ):
