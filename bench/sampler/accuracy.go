@@ -169,7 +169,7 @@ func (b *bench) judgeLeaves(a *Accuracy, s peer.Sampler, samples []truth.Sample)
 	}
 }
 
-// measureMaxRate tells every sampler to be as fast as it can, on one thread 12 calls deep. Those inside
+// measureMaxRate asks every sampler to be as fast as it can, on one thread 12 calls deep. Those inside
 // the target are left out: they would stop it altogether.
 func (b *bench) measureMaxRate() {
 	const length = 3 * time.Second

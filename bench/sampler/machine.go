@@ -25,7 +25,7 @@ func watchMachine() machineWatch {
 	return machineWatch{readCPUTimes(), before}
 }
 
-// busySecond waits a second and tells how busy the others kept the machine.
+// busySecond waits a second and shows how busy the others kept the machine.
 func busySecond() float64 {
 	start := readCPUTimes()
 	time.Sleep(time.Second)

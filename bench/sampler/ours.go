@@ -76,7 +76,7 @@ func sampleOurs(arguments []string) error {
 	return tape.write(*out, stats)
 }
 
-// A tape is a timeline that also keeps every change it is told of, which the timeline would thin out.
+// A tape is a timeline that also keeps every change it is given, which the timeline would thin out.
 type tape struct {
 	*timeline.Builder
 	changes []change

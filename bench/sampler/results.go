@@ -76,7 +76,7 @@ type Accuracy struct {
 	Error    string
 }
 
-// MaxRate is how often a sampler that is told to hurry reads one thread, 12 calls deep.
+// MaxRate is how often a sampler that is asked to hurry reads one thread, 12 calls deep.
 type MaxRate struct {
 	Minor, Sampler string
 	PerSecond      float64
@@ -84,7 +84,7 @@ type MaxRate struct {
 	Error          string
 }
 
-// joined are the results of several runs on one machine, the first of which tells what it is. What others
+// joined are the results of several runs on one machine, the first of which shows what it is. What others
 // kept of it is the worst of them.
 func joined(all []*Results) *Results {
 	one := *all[0]

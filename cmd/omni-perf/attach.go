@@ -77,7 +77,7 @@ already is recorded from then on.`,
 	return c
 }
 
-// targetOf tells the process that a user means, or the kernel; pid is then 0. A number is a
+// targetOf returns the process that a user means, or the kernel; pid is then 0. A number is a
 // process, unless there is none and a kernel's id begins with it.
 func targetOf(name string) (pid int, file jupyter.ConnectionFile, err error) {
 	running := program.Kernels()

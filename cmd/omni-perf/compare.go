@@ -149,7 +149,7 @@ func (o compareOptions) write(pair chart.Pair, results *output.Results) error {
 }
 
 // judge ends with the status of a comparison that is beyond the limit; written is what
-// became of the files. It tells both.
+// became of the files. It reports both.
 func (o compareOptions) judge(c *comparison.Comparison, written error) error {
 	wall := c.Wall()
 	if !o.limit.exceeded(wall) {
@@ -181,7 +181,7 @@ type limit struct {
 	time  time.Duration
 }
 
-// exceeded tells whether something is slower by more than the limit, and beyond noise:
+// exceeded reports whether something is slower by more than the limit, and beyond noise:
 // a difference that may be chance fails nobody's build.
 func (l limit) exceeded(c comparison.Change) bool {
 	if l.text == "" || c.Verdict != significance.More {

@@ -122,7 +122,7 @@ func TestCompareRefuses(t *testing.T) {
 		{good + " " + old, "recorded by an older version", exitFailed},
 		{good + " " + damaged, damaged, exitFailed},
 		{good + " " + good + " --html /no/such/folder/c.html", "there is no folder", exitFailed},
-		// Wrong limits are told before anything is read.
+		// Wrong limits are reported before anything is read.
 		{"/none.json /none.json --fail-if slower", "it takes slower=LIMIT", exitUsage},
 		{"/none.json /none.json --fail-if faster=5%", "it takes slower=LIMIT", exitUsage},
 		{"/none.json /none.json --fail-if slower=-5%", "it takes slower=LIMIT", exitUsage},

@@ -68,7 +68,7 @@ type exportOptions struct {
 	folder, json              bool
 }
 
-// silent keeps of an error that was told its exit status.
+// silent keeps of an error that was reported only its exit status.
 func silent(err error) error {
 	var misplaced output.Failures
 	switch {
@@ -133,7 +133,7 @@ func (o exportOptions) files() ([]program.File, error) {
 	return naming.Files(""), nil
 }
 
-// exported is what export --json tells.
+// exported is what export --json writes.
 type exported struct {
 	Written []string `json:"written"`         // the files asked for
 	Saved   []string `json:"saved"`           // those that are in a temporary folder instead
@@ -150,7 +150,7 @@ func tellJSON(w io.Writer, results *output.Results, err error) {
 	if err != nil {
 		told.Error = words.Sentence(err.Error())
 	}
-	_ = json.NewEncoder(w).Encode(told) // nobody to tell if stderr is closed
+	_ = json.NewEncoder(w).Encode(told) // nobody reads it if stderr is closed
 }
 
 func readReport(file string) (*report.View, error) {

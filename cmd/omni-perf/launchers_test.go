@@ -19,7 +19,7 @@ import (
 )
 
 // standIn writes a launcher of two processes with the variables by which the real one
-// tells them their ranks. Like the real ones it ends with the worst of their exit codes.
+// gives them their ranks. Like the real ones it ends with the worst of their exit codes.
 func standIn(t *testing.T, name string, variables ...string) {
 	t.Helper()
 	dir := t.TempDir()

@@ -30,7 +30,7 @@ const (
 	// extension knows it, too (magics/omni_perf/program.py).
 	exitMisplaced = 3
 	// exitExceeded: what --fail-if of compare names has happened. It goes before
-	// exitMisplaced, which is told then, too.
+	// exitMisplaced, which is reported then, too.
 	exitExceeded = 4
 )
 
@@ -150,7 +150,7 @@ func reorder(root *cobra.Command, args []string) ([]string, error) {
 	return append(append([]string{run.Name()}, ours...), append([]string{"--"}, theirs...)...), err
 }
 
-// isScript tells "omni-perf train.py" and "omni-perf -o NAME train.py", which
+// isScript recognises "omni-perf train.py" and "omni-perf -o NAME train.py", which
 // mean run, from a mistyped command.
 func isScript(arg string) bool {
 	switch arg {

@@ -78,7 +78,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// Options are told as --long, and are read wherever they stand and however the
+// Options are shown as --long, and are read wherever they stand and however the
 // original omni_perf spelled them.
 func TestOptions(t *testing.T) {
 	for args, want := range map[string]string{

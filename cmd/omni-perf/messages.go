@@ -10,7 +10,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
-// messages is standard error for what we tell. Names of files and texts of programs
+// messages is standard error for our own messages. Names of files and texts of programs
 // are in it, and a terminal must not take them for commands.
 var messages io.Writer = plainText{os.Stderr}
 
@@ -34,5 +34,5 @@ func plain(text string) string {
 	}, strings.ToValidUTF8(text, "\uFFFD"))
 }
 
-// complain tells an error.
+// complain reports an error.
 func complain(err error) { fmt.Fprintf(messages, "omni-perf: %s\n", words.Sentence(err.Error())) }

@@ -118,7 +118,7 @@ func TestAnalyzeSaysBeforeItReadsWhatCannotBeWritten(t *testing.T) {
 		// There are no traces: had they been looked for, that would be the error.
 		if _, errs, code := invoke(t, "analyze /nonexistent "+args); code != exitFailed || !strings.Contains(errs, want) || strings.Contains(errs, "nonexistent") {
 			if os.Geteuid() == 0 && strings.Contains(args, "/proc") {
-				continue // root may write there, as far as access(2) tells
+				continue // root may write there, as far as access(2) shows
 			}
 			t.Errorf("%s: exit status %d, %q; want %q", args, code, errs, want)
 		}

@@ -35,7 +35,7 @@ func splitRun(flags *pflag.FlagSet, args []string) (ours, python []string, err e
 	return ours, append(python, args...), nil
 }
 
-// isProgram tells an argument with which the program begins. Python, too, ends its
+// isProgram recognises an argument with which the program begins. Python, too, ends its
 // options at "--".
 func isProgram(arg string) bool { return arg == "-" || arg == "--" || !strings.HasPrefix(arg, "-") }
 

@@ -76,7 +76,7 @@ omni-perf run [options] PROGRAM [ARG…]`},
 	return c
 }
 
-// refused tells why nothing was run, and how to exit.
+// refused returns why nothing was run, and how to exit.
 func refused(err error) error {
 	var why *program.Refused
 	if !errors.As(err, &why) {

@@ -231,7 +231,7 @@ else:
 		t.Fatalf("first in %d for %.2f s, second in %d for %.2f s; processes %+v", one, s1, two, s2, r.Processes)
 	}
 	a, b := r.Processes[one], r.Processes[two]
-	const tick = int64(20 * time.Millisecond) // starts are told in ticks of 10 ms
+	const tick = int64(20 * time.Millisecond) // starts are counted in ticks of 10 ms
 	if a.PID != b.PID || a.EndNS == nil || *a.EndNS > b.StartNS+tick {
 		t.Errorf("%+v until %d and %+v from %d; want one pid, one after the other", a, *a.EndNS, b, b.StartNS)
 	}

@@ -24,7 +24,7 @@ func serveCommand() *cobra.Command {
 			Session: kernelSession,
 			Detach:  true,
 		})
-		if err != nil { // told on standard output, or in the log
+		if err != nil { // reported on standard output, or in the log
 			return exitStatus(exitFailed)
 		}
 		return nil

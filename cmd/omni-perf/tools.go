@@ -102,7 +102,7 @@ func programTools(role timeline.Role, pid int) program.Tools {
 	}
 }
 
-// privateFolder makes a folder for the socket by which a program tells its steps.
+// privateFolder makes a folder for the socket by which a program reports its steps.
 func privateFolder() (socket string, remove func(), err error) {
 	folder, err := server.NewFolder()
 	if err != nil {

@@ -75,7 +75,7 @@ On a terminal one picture is drawn anew in its place; elsewhere each look is a l
 	return c
 }
 
-// kernelOf takes a process that is a kernel for one, so that its cells are told apart.
+// kernelOf takes a process that is a kernel for one, so that each of its cells is shown.
 func kernelOf(pid int, file jupyter.ConnectionFile) (int, jupyter.ConnectionFile) {
 	if pid == 0 {
 		return 0, file

@@ -60,7 +60,7 @@ func spelled(f *pflag.Flag) string {
 	return "--" + f.Name
 }
 
-// valueProblem says what a value should have been; package strconv tells of its
+// valueProblem says what a value should have been; package strconv speaks of its
 // functions instead.
 func valueProblem(e *pflag.InvalidValueError) string {
 	switch e.GetFlag().Value.Type() {

@@ -38,7 +38,7 @@ func wrapped(t testing.TB, train string, command ...string) (result, *report.Vie
 }
 
 // A shell script, uv and "accelerate launch" start the program that one wants to know about:
-// its lines are told, with what they waited, whatever starts it.
+// its lines are reported, with what they waited, whatever starts it.
 func TestWhatIsOnlyStartedIsToldOf(t *testing.T) {
 	t.Setenv("OMNI_PERF_TEST_ARGV", "1")
 	tool := filepath.Join(t.TempDir(), "site-packages", "tool")
@@ -79,7 +79,7 @@ func TestWhatIsOnlyStartedIsToldOf(t *testing.T) {
 	}
 }
 
-// What runs twice is told once as the program, once beside it.
+// What runs twice is reported once as the program, once beside it.
 func TestTheOtherProgramsOfAShellScript(t *testing.T) {
 	t.Setenv("OMNI_PERF_TEST_ARGV", "1")
 	retry.Again(t, func(t *retry.Attempt) {

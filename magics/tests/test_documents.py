@@ -78,4 +78,4 @@ def test_every_decision_is_in_the_index_once_and_has_a_date() -> None:
     pages = {path.name: path.read_text() for path in folder.glob("*.md") if path.name != "README.md"}
     assert sorted(name for _, name in index) == sorted(pages)
     for title, name in index:
-        assert re.match(rf"# {re.escape(title)}\n\nDecided \d{{4}}-\d\d-\d\d\.\n\n\S", pages[name]), name
+        assert re.match(rf"# {re.escape(title)}\n\nDecided \d{{4}}-\d\d-\d\d[.,].*\n\n\S", pages[name]), name

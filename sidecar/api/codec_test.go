@@ -34,7 +34,7 @@ func messages() []protoreflect.MessageDescriptor {
 	return all
 }
 
-// fill sets every field of m to a value that tells it from its neighbours.
+// fill sets every field of m to a value that distinguishes it from its neighbours.
 func fill(m protoreflect.Message, seed int) {
 	fields := m.Descriptor().Fields()
 	for i := range fields.Len() {

@@ -181,7 +181,7 @@ func (want damaged) warn(format string, args ...any) damaged {
 }
 
 // TestCutAnywhere: wherever a file was cut off, the events before are read, the
-// loss is told, and every analysis copes.
+// loss is reported, and every analysis copes.
 func TestCutAnywhere(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.json")
 	load := func() (*kineto.Set, error) {

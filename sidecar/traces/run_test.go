@@ -63,7 +63,7 @@ func told(a *Analysis) string {
 	return b.String()
 }
 
-// TestStepsThatAreNot: a step asked for in vain is told.
+// TestStepsThatAreNot: a step asked for in vain is reported.
 func TestStepsThatAreNot(t *testing.T) {
 	set, err := kineto.Load(context.Background(), []string{filepath.Join("testdata", "parity", "cuda-steps", "trace.json.gz")}, kineto.Options{})
 	if err != nil {

@@ -37,7 +37,7 @@ type Analysis struct {
 	Ranks           []int // ascending
 	// ProfilerSteps are the ProfilerStep#N numbers analysed, per rank.
 	ProfilerSteps map[int][]int
-	// Device tells whether anything ran on a device.
+	// Device reports whether anything ran on a device.
 	Device   bool
 	Warnings []kineto.Warning
 	Tables   []*table.Table

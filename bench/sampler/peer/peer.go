@@ -1,5 +1,5 @@
 // Package peer knows the samplers that omni-perf's is measured beside: how each is installed into a
-// folder, how it is told to sample a process, and how its output is read. In flow a folder and
+// folder, how it is made to sample a process, and how its output is read. In flow a folder and
 // interpreters, out flow Samplers, ready to use, and the reasons for those that are missing. It does
 // not know what is measured.
 package peer
@@ -19,7 +19,7 @@ type Sampler struct {
 	Version string
 	Target  truth.Interpreter // what its targets are run with
 
-	// Ready tells whether a sampler has done its own start; nil if that is quick. Settle is the time from then
+	// Ready reports whether a sampler has done its own start; nil if that is quick. Settle is the time from then
 	// to the first sample, at most.
 	Ready  func(pid int) bool
 	Settle time.Duration
@@ -32,10 +32,10 @@ type Sampler struct {
 	Read func(out, log string) (Recording, error)
 }
 
-// Inside tells whether the sampler runs in the target's process.
+// Inside reports whether the sampler runs in the target's process.
 func (s Sampler) Inside() bool { return s.Wrap != nil }
 
-// A Job is what a sampler is told to do, until an interrupt (SIGINT) or its target's end: a duration would
+// A Job is what a sampler is to do, until an interrupt (SIGINT) or its target's end: a duration would
 // be counted in samples by some, which is longer where they fall behind. All threads are sampled, idle ones too.
 type Job struct {
 	Pid  int     // 0 if the sampler runs inside

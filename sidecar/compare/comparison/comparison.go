@@ -11,7 +11,7 @@
 // then by the likeness of its lines; a function by file and qualified name; a line by a diff
 // of the two texts; a cause by id and place; a step by its name.
 //
-// How noise is known is package significance's; what one run tells of it is figures.go's.
+// How noise is known is package significance's; what one run shows of it is figures.go's.
 package comparison
 
 import (
@@ -126,7 +126,7 @@ const (
 // Wall is how the time from begin to end differs.
 func (c *Comparison) Wall() Change { return c.Whole[0] }
 
-// IsDifferent tells whether anything differs beyond noise.
+// IsDifferent reports whether anything differs beyond noise.
 func (c *Comparison) IsDifferent() bool {
 	return slices.ContainsFunc(c.All(), func(v Change) bool { return v.Verdict != significance.WithinNoise })
 }

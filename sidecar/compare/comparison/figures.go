@@ -89,7 +89,7 @@ func (f *figures) ofWhole() {
 			devices++
 			busy += float64(d.BusyNS)
 			idle += float64(d.IdleNS)
-			noise += square(resolutionOf(&d)) // at the ends; in between windows tell shares
+			noise += square(resolutionOf(&d)) // at the ends; in between windows show shares
 		}
 	}
 	if devices > 0 {

@@ -32,9 +32,9 @@ type runFiles struct {
 }
 
 // sourceFile is one file in all the texts that it had. texts[0] is that of the first run
-// after, or the first that is known: the other ones' lines are told by its.
+// after, or the first that is known: the lines of the others are counted under its lines.
 type sourceFile struct {
-	name  string // of code that is no cell; what tells it from others
+	name  string // of code that is no cell; what distinguishes it from others
 	cell  bool
 	main  bool // the recorded cell or script itself
 	own   bool
@@ -210,11 +210,11 @@ func (f *sourceFile) learn(t *text) int {
 // lineID is a line that several recordings have.
 type lineID struct {
 	file int
-	text int // index of the text that the line is told by
+	text int // index of the text that the line is counted under
 	line int
 }
 
-// line tells which line a line of a run's file is, and whether its text changed since.
+// line returns which line a line of a run's file is, and whether its text changed since.
 func (b *fileBook) line(run *runFiles, file, line int) (id lineID, edited bool) {
 	number, at := run.number[file], run.text[file]
 	t := b.files[number].texts[at]
@@ -227,13 +227,13 @@ func (b *fileBook) line(run *runFiles, file, line int) (id lineID, edited bool) 
 	return lineID{number, at, line}, false
 }
 
-// unknown tells whether nothing is known of a text or of that which it is compared with:
-// lines are then told by their numbers.
+// unknown reports whether nothing is known of a text or of that which it is compared with:
+// lines are then named by their numbers.
 func (f *sourceFile) unknown(text int) bool {
 	return len(f.texts[text].lines) == 0 || len(f.texts[0].lines) == 0
 }
 
-// has tells whether a line is in the text that a run had of its file.
+// has reports whether a line is in the text that a run had of its file.
 func (b *fileBook) has(run *runFiles, id lineID) bool {
 	file := slices.Index(run.number, id.file)
 	if file < 0 {

@@ -7,7 +7,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 )
 
-// deviceKey tells a GPU in several reports: by its identity, else by its number.
+// deviceKey identifies a GPU in several reports: by its identity, else by its number.
 type deviceKey struct {
 	uuid   string
 	number int
@@ -20,7 +20,7 @@ func keyOf(d *report.Device) deviceKey {
 	return deviceKey{number: d.Number}
 }
 
-// chooseDevices decides which report tells of each GPU, which all of them have seen: the
+// chooseDevices decides which report describes each GPU, which all of them have seen: the
 // one whose target used it, of several the longest.
 func (m *merging) chooseDevices() {
 	best := make(map[deviceKey]int)
@@ -56,7 +56,7 @@ func (m *merging) chooseDevices() {
 	}
 }
 
-// addDevices fills in the GPUs that this report tells of, and who used them.
+// addDevices fills in the GPUs that this report describes, and who used them.
 func (p *part) addDevices() {
 	for k := range p.r.Devices {
 		d := p.r.Devices[k]
@@ -89,8 +89,8 @@ func (p *part) addDevices() {
 	p.idle()
 }
 
-// device is the merged index of a device of this report; ours tells whether this report
-// tells of it.
+// device is the merged index of a device of this report; ours reports whether this report
+// describes it.
 func (p *part) device(i int) (at int, ours bool) {
 	at = p.devices[keyOf(&p.r.Devices[i])]
 	return at, p.owner[at] == p.at

@@ -30,7 +30,7 @@ func newDictionary(doc *report.Document) *dictionary {
 	}
 }
 
-// translation tells what the indices of one report are in the merged one.
+// translation maps the indices of one report to those in the merged one.
 type translation struct {
 	files, functions []int
 	nodes            []int64

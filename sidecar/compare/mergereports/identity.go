@@ -11,11 +11,11 @@ import (
 var errTwice = errors.New("both are of the same process at the same time; leave one of them out")
 
 // sameStart is how far apart two reports may place the start of one process: the kernel
-// tells it in ticks of 10 ms, and each report relates it to its own origin. A pid is not
+// reports it in ticks of 10 ms, and each report relates it to its own origin. A pid is not
 // used again so soon.
 const sameStart = int64(20e6)
 
-// sighting is a process as one report tells of it.
+// sighting is a process as one report describes it.
 type sighting struct {
 	report, process int
 }
@@ -50,7 +50,7 @@ func (m *merging) identify() {
 	}
 }
 
-// seenIn tells whether a merged process is one of a report already.
+// seenIn reports whether a merged process is one of a report already.
 func (m *merging) seenIn(merged, report int) bool {
 	for _, s := range m.sightings[merged] {
 		if s.report == report {
@@ -72,13 +72,13 @@ func (m *merging) recordedTwice(names []string) error {
 	return nil
 }
 
-// overlap tells whether two reports were recorded at the same time.
+// overlap reports whether two reports were recorded at the same time.
 func (m *merging) overlap(a, b int) bool {
 	first, second := m.reports[a], m.reports[b]
 	return clockOf(first) < clockOf(second)+second.DurationNS && clockOf(second) < clockOf(first)+first.DurationNS
 }
 
-// tells says whether a report tells what a process of it did. Of several that saw it at the
+// tells says whether a report has what a process of it did. Of several that saw it at the
 // same time that is the one whose target it is, else the one that read its stacks most often.
 func (m *merging) tells(of sighting) bool {
 	for _, other := range m.sightings[m.places[of.report][of.process]] {
@@ -112,7 +112,7 @@ func (m *merging) closeness(s sighting) int64 {
 	}
 }
 
-// within tells whether a report's target descends from another report's target: then what
+// within reports whether a report's target descends from another report's target: then what
 // that one used counts what this one used.
 func (m *merging) within(i int) bool {
 	at := m.places[i][m.reports[i].Target().Process]

@@ -104,7 +104,7 @@ func TestAProcessInSeveralReportsIsOne(t *testing.T) {
 }
 
 // A shell script that was recorded from outside, and whose program has a report of its own:
-// the latter tells it. Without, the script's does.
+// the latter has it. Without, the script's does.
 func TestTheProgramOfAShellScript(t *testing.T) {
 	const origin = second / 2
 	b := timeline.NewBuilder(timeline.Options{Origin: int64(origin) + 1, StartedAt: time.Unix(1000, 0).Add(time.Duration(origin))})

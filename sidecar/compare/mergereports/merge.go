@@ -21,7 +21,7 @@ import (
 var (
 	// ErrMachines is of reports of several machines, or of one that was started anew in between.
 	ErrMachines = errors.New("the reports are of different machines, or of one machine before and after a restart: their clocks cannot be compared; merge those of each machine by themselves")
-	// ErrNoClock is of a report that does not tell its machine.
+	// ErrNoClock is of a report that does not name its machine.
 	ErrNoClock = errors.New("does not tell on which machine it was recorded; record it anew by this version of omni-perf")
 	errNothing = errors.New("there is no report to merge")
 	errTooLong = errors.New("the reports are more than a year apart")
@@ -96,7 +96,7 @@ type merging struct {
 	doc     report.Document
 	code    *dictionary
 	devices map[deviceKey]int // merged index
-	owner   map[int]int       // which report tells of a merged device
+	owner   map[int]int       // which report describes a merged device
 
 	places    [][]int      // by report and its process, the merged process
 	sightings [][]sighting // by merged process

@@ -16,7 +16,7 @@ type part struct {
 	shift   int64
 	shiftUS int64
 	process []int  // that each of its own becomes
-	told    []bool // by process: this report tells what it did
+	told    []bool // by process: what it did is taken from this report
 	thread  []int  // that each of its own becomes, -1: none
 	target  int    // that the first one becomes
 	code    translation
@@ -61,7 +61,7 @@ func (p *part) processes() {
 		}
 		into := &p.doc.Processes[p.process[i]]
 		if p.told[i] {
-			process, *into = *into, process // what another report has told of it
+			process, *into = *into, process // what another report knows of it
 		}
 		complete(into, process)
 	}
@@ -226,7 +226,7 @@ func (p *part) findings() {
 	}
 }
 
-// toldByRank tells whether a launcher's finding is about a rank that has a report of its own.
+// toldByRank reports whether a launcher's finding is about a rank that has a report of its own.
 func (p *part) toldByRank(f report.Finding) bool {
 	rank, of := f.Args["rank"]
 	if !of {

@@ -10,7 +10,7 @@ import (
 // summed are the figures of a target that add up to those of all.
 var summed = []string{"cpu", "cpu.children", "rss", "rss.children", "disk.read", "disk.write"}
 
-// tracks takes over the figures; those of the machine, and of a device, are told once.
+// tracks takes over the figures; those of the machine, and of a device, are taken once.
 func (p *part) tracks() {
 	for _, t := range p.r.Tracks {
 		t.Host = 0
@@ -68,7 +68,7 @@ func (m *merging) sums() (tracks []report.Track) {
 	return tracks
 }
 
-// isRoot tells the targets that descend from no other one.
+// isRoot recognises the targets that descend from no other one.
 func (m *merging) isRoot(process int) bool {
 	for i, r := range m.reports {
 		if m.places[i][r.Target().Process] == process {
@@ -78,7 +78,7 @@ func (m *merging) isRoot(process int) bool {
 	return false
 }
 
-// longest is the report that tells of the machine.
+// longest is the report from which the machine's figures are.
 func (m *merging) longest() (at int) {
 	for i, r := range m.reports {
 		if r.DurationNS > m.reports[at].DurationNS {

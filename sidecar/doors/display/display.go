@@ -14,7 +14,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 )
 
-// textWidth is the columns of the text form where nobody tells the terminal's.
+// textWidth is the columns of the text form where the terminal's is not known.
 const textWidth = 100
 
 // Charts draws reports by package chart; it is a server.Presenter.

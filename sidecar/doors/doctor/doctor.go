@@ -1,5 +1,5 @@
 // Package doctor finds out what works on this machine: it tries every
-// prerequisite of profiling and tells each in a sentence that says what to do.
+// prerequisite of profiling and reports each in a sentence that says what to do.
 //
 // In flows the interpreter to try with, out flow Checks. Nothing is changed: the
 // one process it starts, an idle Python, ends with the check.
@@ -49,7 +49,7 @@ func Examine(ctx context.Context, o Options) []Check {
 	return append(checks, figures(os.Getpid()), gpus(o.GPUs()))
 }
 
-// Passed tells whether the outside sampler works: every required check is OK.
+// Passed reports whether the outside sampler works: every required check is OK.
 func Passed(checks []Check) bool {
 	for _, c := range checks {
 		if c.Required && !c.OK {
@@ -191,7 +191,7 @@ func interpreter(named string) string {
 }
 
 // target is the program that is tried with. It leaves us by a double fork, as a
-// kernel does not descend from its sidecar, tells its pid, and waits: for "grant",
+// kernel does not descend from its sidecar, prints its pid, and waits: for "grant",
 // on which it permits us to read it as the extension would, and for the end.
 const target = `
 import ctypes, os, sys

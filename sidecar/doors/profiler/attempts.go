@@ -49,7 +49,7 @@ func (w *watch) enqueue(a attempt) {
 	}
 }
 
-// next takes the attempt that is due, or tells how long there is none.
+// next takes the attempt that is due, or returns how long there is none.
 func (w *watch) next() (a attempt, wait time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -180,7 +180,7 @@ os.waitpid(pid, 0)
 }
 
 // It is followed whenever it happens: of a process that is young its program is looked at
-// often, of one that is not, when its memory tells no stacks any more.
+// often, of one that is not, when its memory shows no stacks any more.
 func TestExecIsFollowed(t *testing.T) {
 	for _, after := range []string{"0.1", "0.7"} {
 		retry.Again(t, func(t *retry.Attempt) {

@@ -15,7 +15,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 )
 
-// marksOf are variables that tell a process which the target, or a descendant of it,
+// marksOf are variables that mark a process which the target, or a descendant of it,
 // has started: where `omni-perf run` did, its own; where a Jupyter server did, those
 // of the kernel's session.
 func marksOf(pid int) (marks []string) {
@@ -261,7 +261,7 @@ func (w *watch) lost(m proctree.Member, err error) {
 }
 
 // retry attaches to a process once more that could not be read as what it was. It may
-// have executed another program, which the tree then tells soon.
+// have executed another program, which the tree then reports soon.
 func (w *watch) retry(m proctree.Member, pause time.Duration) {
 	if w.runs(m) {
 		w.tree.Recheck(m.Identity)
@@ -270,7 +270,7 @@ func (w *watch) retry(m proctree.Member, pause time.Duration) {
 	}
 }
 
-// runs tells whether a process lives and runs the program that it was told of with.
+// runs reports whether a process lives and runs the program that it was reported with.
 func (w *watch) runs(m proctree.Member) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

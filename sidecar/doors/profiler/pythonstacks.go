@@ -72,7 +72,7 @@ func (p *pythonStacks) Collect(ctx context.Context, run recorder.Run) error {
 		if lost != nil && !errors.Is(lost, pystack.ErrPermission) {
 			b.BeginGap(run.PID, 0, timeline.GapExec)
 		}
-		// A nested cell may end before the sampler first tells how it reads.
+		// A nested cell may end before the sampler first reports how it reads.
 		b.Describe(func(r *timeline.Recording) {
 			r.Sampling.Method = stackMethod
 			if lost != nil { // it begins with what was asked for, whatever was kept of the program before

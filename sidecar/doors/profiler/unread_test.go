@@ -24,7 +24,7 @@ func child(reason timeline.NoStacks, start, end time.Duration) timeline.Process 
 	return timeline.Process{Start: timeline.Nanos(start), End: timeline.Nanos(end), Stacks: timeline.StackReading{Reason: reason}}
 }
 
-// Who is missing from the picture is told, unless nobody can expect to see it.
+// Who is missing from the picture is reported, unless nobody can expect to see it.
 func TestChildrenThatWereNeverReadAreTold(t *testing.T) {
 	const s = time.Second
 	for name, c := range map[string]struct {

@@ -10,7 +10,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/measure/procfs"
 )
 
-// cellNames tells the co_filename ipykernel gives to a cell: a hash of its text
+// cellNames returns the co_filename ipykernel gives to a cell: a hash of its text
 // in a folder of the process (ipykernel/compiler.py), unless IPYKERNEL_CELL_NAME
 // names all cells.
 func cellNames(pid int) func(code string) string {

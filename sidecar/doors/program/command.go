@@ -12,7 +12,7 @@ import (
 )
 
 // Refused says that nothing was run: there is no such script, or its syntax is wrong.
-// Its text was told to the user, if it is empty.
+// If its text is empty, it was reported to the user already.
 type Refused struct {
 	Code int // to exit with
 	text string
@@ -23,7 +23,7 @@ func (r *Refused) Error() string { return r.text }
 // exitNoScript is python's own exit code for a script that cannot be opened.
 const exitNoScript = 2
 
-// Resolve tells what a command line runs. A file is a script of Python's, as -m, -c and
+// Resolve returns what a command line runs. A file is a script of Python's, as -m, -c and
 // - are, unless it is a program itself. What is no file is looked up on PATH and executed as it is, as torchrun or
 // mpirun are; python and interpreter, which concern a script, are then an error.
 func Resolve(interpreter string, python, what []string) (Script, error) {
@@ -68,7 +68,7 @@ func asProgram(path, interpreter string, python, args []string) (Script, error) 
 	return Script{Program: path, Args: args}, nil
 }
 
-// isProgram tells files that are executed as they are, as an environment's bin/python is:
+// isProgram recognises files that are executed as they are, as an environment's bin/python is:
 // machine code, and scripts for another interpreter than Python.
 func isProgram(name string, info os.FileInfo) bool {
 	if !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
@@ -143,5 +143,5 @@ func (s Script) check(interpreter string, stderr io.Writer) error {
 	if err := cmd.Run(); errors.As(err, &exit) && exit.ExitCode() == 1 {
 		return &Refused{Code: 1}
 	}
-	return nil // whatever else is wrong, running it tells
+	return nil // whatever else is wrong, running it shows
 }

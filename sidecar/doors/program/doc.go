@@ -29,8 +29,8 @@ type Tools struct {
 	Cell func(pid int) (text string, executionCount int, err error)
 	// Follower makes who looks at one recording in progress; for an Audience.
 	Follower func() *live.Follower
-	// Folder makes a private folder for a socket, and tells the socket's path and what
-	// removes it; nil: programs cannot tell their steps.
+	// Folder makes a private folder for a socket, and returns the socket's path and what
+	// removes it; nil: programs cannot report their steps.
 	Folder func() (socket string, remove func(), err error)
 	// Summary is the report in a few lines for a terminal.
 	Summary func(*report.View) []byte
@@ -43,7 +43,7 @@ type Options struct {
 	Interval       time.Duration // of the stacks
 	FigureInterval time.Duration // of figures
 	Children       recorder.Children
-	Terminal       bool              // Messages go to a terminal: progress is told
+	Terminal       bool              // Messages go to a terminal: progress is shown
 	PartialEvery   time.Duration     // between reports while it runs; a minute if 0
 	Rank           *timeline.Rank    // of a distributed run; nil: none
 	Open           func(path string) // shows a page that was written; nil: nobody asked for it

@@ -20,7 +20,7 @@ type Format struct {
 }
 
 // DefaultFormats are written where neither a format is named nor the name of the
-// result tells one.
+// result does so for one.
 var DefaultFormats = []string{"svg", "html"}
 
 // Naming says which files a report becomes.
@@ -28,7 +28,7 @@ type Naming struct {
 	base    string
 	formats []Format
 	exact   bool   // base is a device or a FIFO, and the one result
-	ending  string // of the one result whose name told its format; else the formats' extensions
+	ending  string // of the one result whose name determined its format; else the formats' extensions
 }
 
 // File is one result file to be.
@@ -72,7 +72,7 @@ func Name(known []Format, name string, formats []string) (Naming, error) {
 }
 
 // Exactly names one result by the file it goes to, whatever its extension. Without
-// a format, the extension tells it; one that tells nothing means a page.
+// a format, the extension determines it; one that is not known means a page.
 func Exactly(known []Format, file, format string) (File, error) {
 	if format == "" {
 		if told, ok := formatOf(known, file); ok {
@@ -122,7 +122,7 @@ func formatNames(known []Format) string {
 	return strings.Join(names, ", ")
 }
 
-// Files are the results of one report. The suffix tells it from others of the run.
+// Files are the results of one report. The suffix distinguishes it from others of the run.
 func (n Naming) Files(suffix string) []File {
 	var files []File
 	for _, f := range n.formats {

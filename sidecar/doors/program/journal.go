@@ -45,7 +45,7 @@ func (j *journal) begin() {
 	}
 }
 
-// process tells that the kernel has another process.
+// process reports that the kernel has another process.
 func (j *journal) process(pid int) {
 	if j.options.Folder != nil {
 		j.options.Folder.index.PID = pid

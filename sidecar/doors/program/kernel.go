@@ -28,14 +28,14 @@ const (
 // is recorded from now on.
 //
 // A restart gives the kernel another process, which is followed in turn. No recording spans
-// two processes: a cell does not outlive its own, so there is no gap in one to tell of. A cell
+// two processes: a cell does not outlive its own, so there is no gap in a recording to report. A cell
 // that the restart cut short ends with its process, as "kernel restarted"; whether it was one
 // is known a little later, so its result waits for that. Cells then count from 1 again:
 // results of the second process are named NAME.2-1, NAME.2-2, those of the third NAME.3-1.
 //
 // An Audience is shown the cells as they run, in place of results. tools are those for a process.
 func AttachKernel(ctx context.Context, tools func(pid int) Tools, file jupyter.ConnectionFile, d time.Duration, o Options) error {
-	if err := Check(o.Results.Files(cellSuffix(0, 1))); err != nil { // of all, as far as can be told
+	if err := Check(o.Results.Files(cellSuffix(0, 1))); err != nil { // of all, as far as can be known
 		return err
 	}
 	pid, err := KernelProcess(file)

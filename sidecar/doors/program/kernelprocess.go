@@ -46,7 +46,7 @@ func KernelProcess(file jupyter.ConnectionFile) (int, error) {
 	return 0, fmt.Errorf("%d processes were started with %s: %s; give the process id of the kernel instead", len(found), file.Path, strings.Join(found, ", "))
 }
 
-// isLocal tells whether the address of a kernel may be one of this machine.
+// isLocal reports whether the address of a kernel may be one of this machine.
 func isLocal(c jupyter.Connection) bool {
 	address := net.ParseIP(c.IP)
 	if c.Transport != "tcp" || address == nil || address.IsLoopback() || address.IsUnspecified() { // a name may be anybody's
@@ -122,7 +122,7 @@ func parseExecuted(stat []byte) (executed, ok bool) {
 	return n&forkNoExec == 0, err == nil
 }
 
-// startedWith tells whether an option of the process names the file. Files are compared,
+// startedWith reports whether an option of the process names the file. Files are compared,
 // not names: a container may see it under another path.
 func (c kernelCandidate) startedWith(file jupyter.ConnectionFile) bool {
 	var seen *targetfs.FS

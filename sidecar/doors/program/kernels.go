@@ -87,7 +87,7 @@ func startOf(pid int) time.Time {
 	return time.Now().Add(time.Duration(st.Start)*procfs.Tick - time.Duration(now.Nano()))
 }
 
-// ID is the kernel's id, as the name of its connection file tells it.
+// ID is the kernel's id, as the name of its connection file shows it.
 func (k Kernel) ID() string {
 	name := strings.TrimSuffix(filepath.Base(k.File.Path), ".json")
 	return strings.TrimPrefix(name, "kernel-")
@@ -147,7 +147,7 @@ func idsOf(kernels []Kernel) string {
 	return words.Alternatives(ids)
 }
 
-// isOf tells whether a name is that of the kernel's notebook: its path, or its file's name
+// isOf reports whether a name is that of the kernel's notebook: its path, or its file's name
 // with or without the ending.
 func (k Kernel) isOf(name string) bool {
 	if k.Notebook == "" {
@@ -161,7 +161,7 @@ func (k Kernel) isOf(name string) bool {
 	return err == nil && whole == k.Notebook
 }
 
-// ListKernels writes a table of kernels, with what each is doing as its stack tells it.
+// ListKernels writes a table of kernels, with what each is doing as its stack shows it.
 func ListKernels(w io.Writer, kernels []Kernel, stack func(pid int) ([]timeline.Frame, error)) error {
 	rows := [][]string{{"PID", "KERNEL", "STARTED", "STATE", "NOTEBOOK"}}
 	for _, k := range kernels {

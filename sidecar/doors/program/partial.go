@@ -35,7 +35,7 @@ type partial struct {
 	now      chan struct{} // one is wanted at once
 }
 
-// progressAt is when a terminal is told how far a program is, at first; later each minute.
+// progressAt is when a terminal is shown how far a program is, at first; later each minute.
 var progressAt = []time.Duration{10 * time.Second, 30 * time.Second, time.Minute}
 
 func newPartial(t Tools, o Options, files []File, r *recorder.Recorder, every time.Duration) *partial {
@@ -58,7 +58,7 @@ func (p *partial) soon() {
 	}
 }
 
-// run writes and tells until done closes.
+// run writes and reports until done closes.
 func (p *partial) run(done <-chan struct{}) {
 	for {
 		wait := time.Until(p.next)
@@ -121,7 +121,7 @@ func writeQuietly(r *report.View, files []File) (written []string) {
 	return written
 }
 
-// progress tells a terminal how far the program is, in a line of its own.
+// progress shows on a terminal how far the program is, in a line of its own.
 func (p *partial) progress() {
 	now := time.Now()
 	p.told++

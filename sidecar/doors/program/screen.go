@@ -23,7 +23,7 @@ const (
 )
 
 // Screen is the Audience at a terminal: one picture that is drawn anew in its place. What
-// is told, and the last picture, stay on the terminal when it is closed. Messages are
+// is reported, and the last picture, stay on the terminal when it is closed. Messages are
 // written to it too.
 type Screen struct {
 	To     io.Writer
@@ -126,7 +126,7 @@ func (s *Screen) draw() {
 	_, _ = io.WriteString(s.To, b.String())
 }
 
-// picture is all but what was told.
+// picture is all but the messages.
 func (s *Screen) picture(columns int) []string {
 	title := words.Cut("omni-perf top · "+s.name, columns)
 	if s.Colour {
@@ -144,7 +144,7 @@ func (s *Screen) picture(columns int) []string {
 	return lines
 }
 
-// Close gives the terminal back, with the last picture and what was told on it.
+// Close gives the terminal back, with the last picture and what was reported on it.
 func (s *Screen) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

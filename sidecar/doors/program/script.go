@@ -77,7 +77,7 @@ func Run(ctx context.Context, t Tools, s Script, o Options) (exit Exit, err erro
 	}
 	var receiver *marks.Receiver
 	if t.Folder != nil {
-		if socket, end, err := t.Folder(); err == nil { // without it, steps are not told; the program is none the worse
+		if socket, end, err := t.Folder(); err == nil { // without it, steps are not reported; the program is none the worse
 			defer end()
 			if receiver, err = marks.Listen(socket); err == nil {
 				defer receiver.Close()
@@ -207,7 +207,7 @@ func (s Script) stderr() io.Writer {
 	return os.Stderr
 }
 
-// suffixOf tells the results of ranks apart.
+// suffixOf distinguishes the results of ranks.
 func suffixOf(r *timeline.Rank) string {
 	if r == nil {
 		return ""
@@ -222,7 +222,7 @@ func exitOf(state *os.ProcessState) Exit {
 	return Exit{Code: state.ExitCode()}
 }
 
-// show writes the result files and tells where they are, after the summary. Its
+// show writes the result files and reports where they are, after the summary. Its
 // error says which are not where they were asked for, and where they are.
 func (t Tools) show(rec *timeline.Recording, files []File, o Options) error {
 	_, _, err := t.shown(rec, files, o)

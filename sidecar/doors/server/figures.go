@@ -6,7 +6,7 @@ import "github.com/omni-perf/omni-perf/sidecar/understand/report"
 // beside the picture: papermill, nbconvert and scripts read it there.
 const displayType = "application/vnd.omni-perf+json"
 
-// displayDocument tells displayed from the report itself.
+// displayDocument is the name of what is displayed, not of the report itself.
 const displayDocument = "omni_perf.display"
 
 // displayed is a cell in a few figures: under 1 kB, since every output repeats it.

@@ -32,7 +32,7 @@ var (
 const newFor = time.Minute
 
 // Folder is the sidecar's own folder: 0700, with the socket and the log in it and
-// nothing else. A lock on it tells other sidecars that its owner lives.
+// nothing else. A lock on it shows other sidecars that its owner lives.
 type Folder struct {
 	Path string
 	lock *os.File
@@ -48,7 +48,7 @@ func NewFolder() (*Folder, error) {
 	return newFolder(parents)
 }
 
-// ours tells whether a folder belongs to the user: after sudo, XDG_RUNTIME_DIR may
+// ours reports whether a folder belongs to the user: after sudo, XDG_RUNTIME_DIR may
 // be another's, and goes when that one logs out.
 func ours(folder string) bool {
 	var st unix.Stat_t
@@ -144,7 +144,7 @@ func removeAbandoned(path string) {
 	_ = os.Remove(path)
 }
 
-// isOurs tells whether a file in a folder is one that a sidecar makes there.
+// isOurs reports whether a file in a folder is one that a sidecar makes there.
 func isOurs(folder *os.File, name string) bool {
 	var st unix.Stat_t
 	if unix.Fstatat(int(folder.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil || int(st.Uid) != os.Geteuid() {

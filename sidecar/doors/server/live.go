@@ -48,7 +48,7 @@ func (s *kernelSession) Live(_ context.Context, req *api.LiveRequest) (*api.Live
 	return resp, err
 }
 
-// look looks at the cell and tells the CPU time that it cost.
+// look looks at the cell and returns the CPU time that it cost.
 func (l *liveCell) look(t Tools, req *api.LiveRequest) (now *live.Now, cost time.Duration, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -96,7 +96,7 @@ func TestOnlyCellsInProgressAreLookedAt(t *testing.T) {
 	}
 }
 
-// Where nothing is drawn, who asks is told when to ask again all the same.
+// Where nothing is drawn, the answer says when to ask again all the same.
 func TestALookWithoutAPresenterHasNoBundle(t *testing.T) {
 	ctx := context.Background()
 	s := liveSession()
@@ -119,7 +119,7 @@ func burn(cost time.Duration) {
 	}
 }
 
-// A look may cost 2 % of a core: who asks is told to wait fifty times what it took.
+// A look may cost 2 % of a core: who asks is asked to wait fifty times what it took.
 func TestADearLookAsksForALongerPause(t *testing.T) {
 	const cost = 60 * time.Millisecond
 	ctx := context.Background()

@@ -182,7 +182,7 @@ func (s *kernelSession) bundle(r *report.View, at jupyter.Place) (*api.Bundle, e
 	return &api.Bundle{DataJson: data, MetadataJson: metadata, TransientJson: transient}, nil
 }
 
-// remarks are what the user is told even where no chart is shown.
+// remarks are what the user reads even where no chart is shown.
 func remarks(r *report.View, begin *api.BeginRequest) []string {
 	if r.Headline.Kind == report.HeadlineTooFew && !begin.Automatic {
 		return []string{fmt.Sprintf("The cell ran %s. %s", words.Seconds(report.Seconds(r.DurationNS)), r.Headline.Text)}

@@ -45,12 +45,12 @@ type Config struct {
 	Detach bool
 }
 
-// Start is what a session is told of its sidecar's start.
+// Start is what a session is given at its sidecar's start.
 type Start struct {
 	KernelPID int
 	Log       *slog.Logger
 	LogFile   string
-	Notes     []string // what the user is to be told, as sentences
+	Notes     []string // what the user is to read, as sentences
 }
 
 // Session answers the kernel's calls.
@@ -60,7 +60,7 @@ type Session interface {
 }
 
 // Serve runs a sidecar until its kernel ends, SIGTERM arrives or ctx is done. An
-// error was told to the launcher as a sentence.
+// error was reported to the launcher as a sentence.
 func Serve(ctx context.Context, c Config) error {
 	// GODEBUG=http2debug=2, meant for another program of the user, would write every
 	// header to our log, the token among them.

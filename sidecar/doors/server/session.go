@@ -39,7 +39,7 @@ type Tools struct {
 	Log      *slog.Logger
 }
 
-// Output tells what the cell of an execute_request has printed so far.
+// Output returns what the cell of an execute_request has printed so far.
 type Output interface {
 	Output(parentMsgID string) (timeline.Output, bool)
 	Close()
@@ -125,7 +125,7 @@ func (s *kernelSession) Hello(_ context.Context, req *api.HelloRequest) (*api.He
 		resp.Notes = append(resp.Notes, note)
 	}
 	s.mu.Lock()
-	resp.Notes, s.notes = append(resp.Notes, s.notes...), nil // told once
+	resp.Notes, s.notes = append(resp.Notes, s.notes...), nil // reported once
 	s.mu.Unlock()
 	return resp, nil
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/measure/procfs"
 )
 
-// watchEvery is how often the watch looks at what no pidfd tells.
+// watchEvery is how often the watch looks at what no pidfd shows.
 const watchEvery = 500 * time.Millisecond
 
 // kernel is the process the sidecar lives and dies with.
 type kernel struct {
 	pid   int
-	start uint64 // field 22 of its stat; tells it from a later process of that pid
+	start uint64 // field 22 of its stat; distinguishes it from a later process of that pid
 	fd    int    // pidfd; -1 where there are none (before Linux 5.3, some sandboxes)
 }
 

@@ -24,7 +24,7 @@ var ignored = uint64(C.omni_perf_ignored())
 
 func bit(s syscall.Signal) uint64 { return 1 << (uint(s) - 1) }
 
-// Ignored tells whether a signal was ignored when this process began.
+// Ignored reports whether a signal was ignored when this process began.
 func Ignored(s syscall.Signal) bool { return ignored&bit(s) != 0 }
 
 // KeepIgnored ignores what was ignored when this process began: the Go runtime has

@@ -61,8 +61,8 @@ func (o *Objects) Suspended(at uint64) (s Suspended, ok bool, err error) {
 	return s, true, err
 }
 
-// resumesAwait tells a frame that is suspended by await or yield from, and not by
-// yield, where its state does not tell: the argument of the next instruction, RESUME,
+// resumesAwait returns a frame that is suspended by await or yield from, and not by
+// yield, where its state does not show: the argument of the next instruction, RESUME,
 // is 2 or 3 then (Python/bytecodes.c).
 func (o *Objects) resumesAwait(instr uint64) (bool, error) {
 	var next [2 * InstrSize]byte

@@ -7,7 +7,7 @@ type field struct {
 	header string // that has it, below Include/
 }
 
-// tables are the offsets of the versions that do not tell them. They hold on amd64
+// tables are the offsets of the versions that do not describe them. They hold on amd64
 // and arm64: what differs between them in size, the mutexes and condition variables of
 // pthreads, lies behind all that is read.
 var tables = map[string][]field{
@@ -95,7 +95,7 @@ var tables = map[string][]field{
 }
 
 // untold are the offsets that _Py_DebugOffsets leaves out. Where one is not said by
-// itself it follows from another that is told: relatives.
+// itself it follows from another that the version describes: relatives.
 var untold = map[string][]field{
 	"3.13": {
 		{"_PyInterpreterFrame.stacktop", 64, "internal/pycore_frame.h"},
@@ -119,7 +119,7 @@ var untold = map[string][]field{
 	},
 }
 
-// relatives are fields that lie at a fixed distance from one that is told.
+// relatives are fields that lie at a fixed distance from one that the version describes.
 var relatives = []struct {
 	name, of string
 	distance int64
@@ -138,7 +138,7 @@ func offsetsOf(table []field) map[string]uint64 {
 	return at
 }
 
-// suspendedStates are the values of gi_frame_state (internal/pycore_frame.h) that tell
+// suspendedStates are the values of gi_frame_state (internal/pycore_frame.h) that show
 // a suspended frame, FRAME_SUSPENDED and FRAME_SUSPENDED_YIELD_FROM where it is one of
 // its own, and how many words below its stack's top is what it awaits (_PyGen_yf in
 // Objects/genobject.c).
@@ -157,10 +157,10 @@ var suspendedStates = map[string]struct {
 // in which prev_instr stands on the last cache of a call that has entered a frame.
 var callCaches = map[string]int{"3.11": 4, "3.12": 3}
 
-// Opcodes are those that tell what a frame is doing.
+// Opcodes are those that show what a frame is doing.
 type Opcodes struct {
 	Calls   string // CALL, CALL_KW (3.13+), and what they are specialized or instrumented to where they call a Python function
-	Returns string // likewise; not needed where a frame's StackTop tells
+	Returns string // likewise; not needed where a frame's StackTop shows it
 }
 
 // opcodesOf has them by version, from opcode_ids.h (3.13+: Include/opcode_ids.h;

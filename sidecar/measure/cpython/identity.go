@@ -6,7 +6,7 @@ import (
 	"hash/maphash"
 )
 
-// Identity tells a code object from another one that has taken its address: IPython
+// Identity distinguishes a code object from another one that has taken its address: IPython
 // compiles each statement of a cell into a code object of its own and frees it, imports
 // and exec do likewise, and the next one takes the address, often with the same file,
 // name, first line and length.
@@ -40,11 +40,11 @@ func (id *Identity) Proof() []Range { return id.proof[:id.n] }
 
 var (
 	proofSeed = maphash.MakeSeed()
-	// errReplaced tells that a code object was freed and replaced while it was read.
+	// errReplaced: a code object was freed and replaced while it was read.
 	errReplaced = errors.New("the code object was replaced while it was read")
 )
 
-// identify says how the code object at addr, whose head was read, is told from others.
+// identify says how the code object at addr, whose head was read, is distinguished from others.
 func (o *Objects) identify(addr uint64, head []byte) (Identity, error) {
 	l := o.layout
 	if at := l.Code.Version; at != 0 && Half(head, at) != 0 {
@@ -81,13 +81,13 @@ func (o *Objects) identify(addr uint64, head []byte) (Identity, error) {
 	return id, nil
 }
 
-// Holds tells whether what was read of the proof, in its first Size bytes, is what it
+// Holds reports whether what was read of the proof, in its first Size bytes, is what it
 // was. Fewer bytes are those of something else.
 func (id *Identity) Holds(l *Layout, b []byte) bool {
 	return len(b) >= id.Size && id.summarize(l, b[:id.Size]) == id.sum
 }
 
-// Holds tells, by a read, whether the code object that an identity is of is there.
+// Holds reports, by a read, whether the code object that an identity is of is there.
 func (o *Objects) Holds(id *Identity) bool {
 	b := make([]byte, id.Size)
 	n, err := o.mem.Read(b, id.Proof())

@@ -73,7 +73,7 @@ type Layout struct {
 	CachedKeys uint64 // of a heap type: the keys that its objects' attributes share
 }
 
-// What is the same in every version from 3.11 to 3.15 and no version tells of itself.
+// What is the same in every version from 3.11 to 3.15 and no version describes.
 // Headers are below Include/.
 const (
 	WordSize = 8

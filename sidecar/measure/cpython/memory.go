@@ -20,7 +20,7 @@ type Memory interface {
 	Read(buf []byte, ranges []Range) (int, error)
 }
 
-// ErrUnmapped tells that an address is none of the process's.
+// ErrUnmapped: an address is none of the process's.
 var ErrUnmapped = errors.New("address is not mapped")
 
 // ReadAt fills buf from addr.

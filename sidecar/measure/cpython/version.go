@@ -30,7 +30,7 @@ func versionFromHex(hex uint64) Version {
 // Readable are the versions whose layout is known.
 var Readable = []string{"3.11", "3.12", "3.13", "3.14", "3.15"}
 
-// IsReadable tells whether the layout of a minor version, "3.12", is known.
+// IsReadable reports whether the layout of a minor version, "3.12", is known.
 func IsReadable(minor string) bool { return slices.Contains(Readable, minor) }
 
 func unsupported(v Version) error {

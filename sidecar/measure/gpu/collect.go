@@ -197,7 +197,7 @@ func (g *group) describe() {
 	})
 }
 
-// readActivity reads the source in use, or the next one if it failed, and tells
+// readActivity reads the source in use, or the next one if it failed, and returns
 // when to come again.
 func (g *group) readActivity(now time.Time) time.Time {
 	if now.Before(g.activityAt) || len(g.activities) == 0 {

@@ -33,7 +33,7 @@ func Open(libraryPath string) *Driver {
 // Ready is closed when the driver has been loaded, or could not be.
 func (d *Driver) Ready() <-chan struct{} { return d.ready }
 
-// Err waits for Ready and tells why there are no devices; it is ErrNoDriver on
+// Err waits for Ready and returns why there are no devices; it is ErrNoDriver on
 // a machine without one.
 func (d *Driver) Err() error {
 	<-d.ready

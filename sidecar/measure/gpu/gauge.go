@@ -25,7 +25,7 @@ type gauge struct {
 // maxFailures in a row end a lane; what can never work ends it at once.
 const maxFailures = 3
 
-// readGauge reads one lane if it is due and tells when it is due next; zero
+// readGauge reads one lane if it is due and returns when it is due next; zero
 // means never again.
 func (g *group) readGauge(lane *gauge, now time.Time) time.Time {
 	if lane.ended || g.lost {

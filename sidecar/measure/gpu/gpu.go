@@ -3,7 +3,7 @@
 // are on them.
 //
 // A Driver is opened once per sidecar, in the background; Collect then writes
-// one group of tracks per Device into a timeline until it is told to stop. The
+// one group of tracks per Device into a timeline until it is stopped. The
 // figures come from a Device, of which NVML is the one implementation here.
 //
 // Nothing in this package runs on the stack sampler's thread. Any call into a

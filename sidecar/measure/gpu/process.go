@@ -27,7 +27,7 @@ type usage struct {
 	others int
 }
 
-// match tells the target's processes from others on a device.
+// match distinguishes the target's processes from others on a device.
 func match(listed []Process, ours []int, ids func(int) []int) usage {
 	owner := make(map[int]int)
 	for _, pid := range ours {

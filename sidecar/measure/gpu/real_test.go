@@ -117,7 +117,7 @@ func work(t *testing.T, library string) <-chan struct{} {
 	return done
 }
 
-// delays tells how late a source's windows came, and how long they were.
+// delays returns how late a source's windows came, and how long they were.
 func (s *activitySeries) delays() string {
 	var late, length time.Duration
 	n := time.Duration(0)

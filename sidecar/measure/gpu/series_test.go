@@ -268,7 +268,7 @@ func (a *replayedActivity) Read() ([]Window, error) {
 	for ; a.told < len(a.Reads) && a.Reads[a.told].At <= now; a.told++ {
 		read := a.Reads[a.told]
 		if read.Refused != nil {
-			return nil, read.Refused // again and again, as told stays
+			return nil, read.Refused // again and again: what was noted stays
 		}
 		a.resolution = read.Resolution
 		for _, w := range read.Windows {

@@ -48,7 +48,7 @@ func NewCode(target timeline.Target, rules CodeRules) *Code {
 // that may be the user's own.
 func (c *Code) Describe(rec *timeline.Recording) {
 	rec.Target.Started = c.started
-	if len(rec.Installation.Prefixes) == 0 { // the target has not told
+	if len(rec.Installation.Prefixes) == 0 { // the target has not reported it
 		rec.Installation = installationOf(rec.Target)
 		if len(rec.Installation.Prefixes) == 0 { // it has ended
 			rec.Installation = c.install

@@ -28,7 +28,7 @@ func (m *member) identity() proctree.Identity { return proctree.Identity{PID: m.
 
 type disk struct{ read, written uint64 }
 
-// family is the target and its descendants, as the tree tells them. It knows how much
+// family is the target and its descendants, as the tree shows them. It knows how much
 // all of them have used together since the first look, the dead included.
 //
 // When a process is waited for, Linux adds what it and its own dead children have
@@ -66,7 +66,7 @@ func newFamily(fs *files, pid int, tree *proctree.Tree, cpuClock func(int) (time
 	return &family{fs: fs, cpuClock: cpuClock, pid: pid, tree: tree, private: true, members: make(map[int]*member)}
 }
 
-// alone tells that there were no descendants at the last look, and none since.
+// alone reports whether there were no descendants at the last look, and none since.
 func (f *family) alone() bool { return len(f.members) == 1 && f.tree.Admitted() == f.admitted }
 
 // target is the target as it was last seen; nil when it is gone.
@@ -152,7 +152,7 @@ func (f *family) readMember(pid int) (*member, error) {
 func (f *family) settle(now map[int]*member) {
 	if !f.looked {
 		f.looked = true
-		return // what was used before is not ours to tell
+		return // what was used before is not ours to count
 	}
 	var grown usage // of those who live
 	var reaped timeline.Nanos

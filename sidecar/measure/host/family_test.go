@@ -145,7 +145,7 @@ func TestAChildThatNobodyWaitsForHidesNoLaterWork(t *testing.T) {
 	p.set(fakeProcess{pid: 30, parent: 10, start: 3})
 	f := p.family(10)
 	mustLook(t, f)
-	p.kill(20) // SIGCHLD is ignored: its parent is never told
+	p.kill(20) // SIGCHLD is ignored: its parent is never notified
 	mustLook(t, f)
 	mustLook(t, f)
 	p.set(fakeProcess{pid: 30, parent: 10, start: 3, own: 50, read: 4096})

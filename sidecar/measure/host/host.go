@@ -50,7 +50,7 @@ type Options struct {
 	// CPUClock reads the CPU time of a process; nil = the kernel's clock for it,
 	// or its stat file where Proc is not the live one.
 	CPUClock func(pid int) (timeline.Nanos, error)
-	// Own tells the profiler's own threads in the target, which count for nothing;
+	// Own reports whether a thread of the target is the profiler's own, which count for nothing;
 	// nil = there are none. From the collecting goroutine.
 	Own func(tid int) bool
 }
@@ -103,7 +103,7 @@ func (c *Collector) setPIDs(pids []int) {
 	c.pids = pids
 }
 
-// Collect reads every interval until ctx ends, then once more. tree tells who descends
+// Collect reads every interval until ctx ends, then once more. tree knows who descends
 // from the target, and is kept up to date by somebody else; nil: by the collector.
 func (c *Collector) Collect(ctx context.Context, sink Sink, interval time.Duration, tree *proctree.Tree) error {
 	if interval <= 0 {
@@ -113,7 +113,7 @@ func (c *Collector) Collect(ctx context.Context, sink Sink, interval time.Durati
 	p := newPace(c.opts.Clock(), interval)
 	if tree != nil {
 		s.family.tree, s.family.private = tree, false
-		p.nextKin = math.MaxInt64 // the tree tells who is new
+		p.nextKin = math.MaxInt64 // the tree reports who is new
 	}
 	s.read(c.opts.Clock(), everything)
 	timer := time.NewTimer(0)
@@ -171,7 +171,7 @@ func (p *pace) wait(now int64) time.Duration {
 	return time.Duration(max(next-now, 0))
 }
 
-// due tells what the reading at now reads, and when the next ones are.
+// due returns what the reading at now reads, and when the next ones are.
 func (p *pace) due(now int64) depth {
 	p.nextEarly = now + int64(earlyInterval)
 	if now < p.next && now < p.nextKin {
@@ -192,7 +192,7 @@ func (p *pace) due(now int64) depth {
 	return everything
 }
 
-// took tells what a reading cost.
+// took reports what a reading cost.
 func (p *pace) took(d depth, cost time.Duration) {
 	within := time.Duration(float64(cost) / maxShare)
 	switch d {

@@ -67,7 +67,7 @@ func onlineCPUs(fs *files) float64 {
 
 // groupFolders lists the folders of a process's control groups, the outer ones
 // too: each may limit. text is /proc/PID/cgroup (cgroups(7)). A container sees its
-// own group as the root of what is mounted, whatever path it is told.
+// own group as the root of what is mounted, whatever its path is said to be.
 func groupFolders(text, root string) []string {
 	var out []string
 	for line := range strings.Lines(text) {

@@ -38,7 +38,7 @@ func integral(t *timeline.Track) float64 {
 }
 
 // record collects while work runs, which begins after the first reading: what went
-// before it is not told.
+// before it is not counted.
 func record(t *testing.T, c *Collector, interval time.Duration, work func()) *timeline.Recording {
 	t.Helper()
 	b := timeline.NewBuilder(timeline.Options{})

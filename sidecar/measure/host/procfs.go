@@ -18,7 +18,7 @@ const tick = timeline.Nanos(procfs.Tick)
 type files struct {
 	procfs.FS
 	sys string
-	ctx context.Context // tells gopsutil the same root
+	ctx context.Context // shows gopsutil the same root
 }
 
 func newFiles(root, sys string) files {

@@ -14,7 +14,7 @@ import (
 )
 
 // minTickWindow is the shortest window over which figures that the kernel counts
-// in ticks of 10 ms are told.
+// in ticks of 10 ms are reported.
 const minTickWindow = 5 * tick
 
 // sampler is one recording: it turns readings into tracks. One goroutine.
@@ -69,7 +69,7 @@ func (s *sampler) read(at int64, d depth) {
 		return
 	}
 	if d == kin {
-		_ = s.family.look(false) // the next usual reading tells its error
+		_ = s.family.look(false) // the next usual reading shows its error
 		return
 	}
 	if err := s.family.look(d == everything); err != nil {
@@ -90,12 +90,12 @@ func (s *sampler) read(at int64, d depth) {
 	s.machine.read(s.sink.Since(s.c.opts.Clock()), d == everything)
 }
 
-// hasEnded tells an error of a process that is no more from one of a process that
+// hasEnded distinguishes an error of a process that is no more from one of a process that
 // may not be read.
 func hasEnded(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) }
 
 // readCheap reads only the target's CPU, memory and threads, and what a few descendants
-// use. Of many, the CPU time of all is told at the next usual reading, over the time since
+// use. Of many, the CPU time of all is reported at the next usual reading, over the time since
 // the last: their part would else seem to have been used in one moment.
 func (s *sampler) readCheap(at timeline.Nanos) {
 	alone := s.family.alone()
@@ -125,7 +125,7 @@ func (s *sampler) cpuSource() string {
 	return "/proc/PID/stat"
 }
 
-// tellFamily tells what the target and its descendants have used by the last look.
+// tellFamily reports what the target and its descendants have used by the last look.
 func (s *sampler) tellFamily(at timeline.Nanos) {
 	s.tellCPU(at)
 	f := s.family
@@ -183,7 +183,7 @@ type kinship struct {
 	processes int
 }
 
-// tellChildren tells of the descendants.
+// tellChildren does so for the descendants.
 func (s *sampler) tellChildren(k kinship) {
 	s.countOver(k.at, s.kinWindow(), "cpu.children", s.cpuSource(), "cores", s.limits.Cores, k.cpu.Seconds())
 	s.gauge(k.at, "rss.children", "/proc/PID/stat, shared pages counted in each", "B", s.limits.Memory, float64(k.rss))
@@ -210,7 +210,7 @@ func (s *sampler) tellTarget(at timeline.Nanos) {
 	}
 }
 
-// count tells how fast value, which only grows, has grown since the last time.
+// count reports how fast value, which only grows, has grown since the last time.
 func (s *sampler) count(at timeline.Nanos, id, source, unit string, limit, value float64) {
 	s.countOver(at, 0, id, source, unit, limit, value)
 }

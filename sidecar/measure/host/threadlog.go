@@ -12,7 +12,7 @@ import (
 // ThreadLog remembers for some seconds what the threads of a process did, read
 // from their schedstat files at 20 Hz: whether they were on a CPU, waited for one,
 // or waited for something else. It serves where stacks come from inside the
-// process, whose frames do not tell that. Methods may be called from any goroutine.
+// process, whose frames do not show that. Methods may be called from any goroutine.
 type ThreadLog struct {
 	pid   int
 	clock timeline.Clock
@@ -77,7 +77,7 @@ func (l *ThreadLog) Read() {
 	l.threads = now
 }
 
-// State tells what a thread did mostly around a time; ok is false when nothing was
+// State returns what a thread did mostly around a time; ok is false when nothing was
 // read of it then.
 func (l *ThreadLog) State(tid int, at int64) (state timeline.State, ok bool) {
 	l.mu.Lock()

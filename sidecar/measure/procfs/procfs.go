@@ -95,7 +95,7 @@ func (f *FS) Group(id int) (int, error) {
 
 // NamespaceIDs are the numbers that a process or thread goes by, from the pid namespace
 // that /proc shows to its own, innermost one: the line "NSpid:\t4711\t12" of a status
-// file. nil where it is not told.
+// file; nil where it is not known.
 func NamespaceIDs(status []byte) []int {
 	_, rest, ok := bytes.Cut(status, []byte("\nNSpid:"))
 	if !ok {
@@ -173,7 +173,7 @@ func (f *FS) Environment(pid int) []string {
 	return strings.Split(strings.TrimRight(string(text), "\x00"), "\x00")
 }
 
-// Start tells when a process started, in clock ticks since boot: with the pid, its
+// Start returns when a process started, in clock ticks since boot: with the pid, its
 // identity. A zombie has ended.
 func Start(pid int) (start uint64, alive bool) {
 	fs := New("/proc")

@@ -26,7 +26,7 @@ type Stat struct {
 	Exit         uint64 // wait status of a zombie; 0 where this user may not know it, or it ended well
 }
 
-// Zombie tells a process that has ended and was not waited for yet.
+// Zombie recognises a process that has ended and was not waited for yet.
 func (s Stat) Zombie() bool { return s.State == 'Z' || s.State == 'X' }
 
 var pageSize = uint64(os.Getpagesize())

@@ -6,11 +6,11 @@
 // who asked.
 //
 // How a new process is found within tens of milliseconds without walking the tree
-// again and again: the kernel tells the last process id it gave away in
+// again and again: the kernel publishes the last process id it gave away in
 // /proc/loadavg. While that stays, there is nobody new; when it has moved, only the
 // ids in between can be (find.go). The tree is walked at the start and once a second,
 // which also finds out whether loadavg can be believed (lxcfs and gVisor make up their
-// own); where not, it is walked at each look. Netlink's process connector would tell
+// own); where not, it is walked at each look. Netlink's process connector would show
 // at once, but only to CAP_NET_ADMIN of the first user namespace.
 //
 // A process is a pid and a start time. It stays a member when its parent has died,

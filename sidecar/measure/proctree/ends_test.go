@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Who waits for the end of processes is told of it at once, and else when it is due.
+// Who waits for the end of processes is notified at once, and else when it is due.
 func TestEnds(t *testing.T) {
 	child := exec.Command("sleep", "60")
 	if err := child.Start(); err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	walkInterval = int64(time.Second)            // between walks of the tree, where loadavg tells who is new
+	walkInterval = int64(time.Second)            // between walks of the tree, where loadavg shows that there are new ones
 	blindWalk    = int64(40 * time.Millisecond)  // where it does not
 	maxShare     = 0.01                          // of a core, that walks may take
 	maxRange     = 512                           // ids in between; beyond, the tree is walked
@@ -26,13 +26,13 @@ type finder struct {
 	pause   int64       // the longest between two looks, ns
 	last    int         // process id given away last; 0: not known
 	missing map[int]int // ids that were not there yet, and for how many looks
-	blind   bool        // loadavg does not tell
+	blind   bool        // loadavg does not show new processes
 	scan    bool        // the kernel has no children files
 	walked  int64       // CLOCK_MONOTONIC of the last walk
 	cost    int64       // ns of CPU time that it took
 }
 
-// Look finds out what has changed since the last look and tells the sink. deep walks
+// Look finds out what has changed since the last look and reports it to the sink. deep walks
 // the tree in any case. The error is of the root, which can no longer be read.
 func (t *Tree) Look(deep bool) error {
 	_, err := t.look(deep, nil)
@@ -100,7 +100,7 @@ func (t *Tree) look(deep bool, l Listener) (found []*member, err error) {
 	return found, nil
 }
 
-// lastID is the process id given away last; moved tells whether there are new ones.
+// lastID is the process id given away last; moved reports whether there are new ones.
 func (t *Tree) lastID() (last int, moved bool) {
 	text, err := t.fs.Read(t.fs.Root + "/loadavg")
 	if err == nil {
@@ -113,7 +113,7 @@ func (t *Tree) lastID() (last int, moved bool) {
 	return 0, false
 }
 
-// again tells the ids that were not there yet and are due: less and less often.
+// again returns the ids that were not there yet and are due: less and less often.
 func (f *finder) again() (due []int) {
 	for id, looks := range f.missing {
 		looks++
@@ -140,7 +140,7 @@ func cpuOf(what func()) int64 {
 	return after.Nano() - before.Nano()
 }
 
-// judge takes loadavg for made up where a walk has found what it should have told by
+// judge takes loadavg for made up where a walk has found what it should have shown by
 // the last look.
 func (t *Tree) judge(found []*member, expected bool) {
 	if expected || t.find.blind {

@@ -18,7 +18,7 @@ type facts struct {
 	rank       int // in its environment; -1: none
 }
 
-// isPython tells a Python by the name of what it runs.
+// isPython recognises a Python by the name of what it runs.
 func (f *facts) isPython() bool {
 	name := path.Base(f.executable)
 	if f.executable == "" && len(f.arguments) > 0 {
@@ -27,7 +27,7 @@ func (f *facts) isPython() bool {
 	return strings.HasPrefix(name, "python") || strings.HasPrefix(name, "pypy")
 }
 
-// isProfiler tells an omni-perf, and the interpreter by which it looks at a script's syntax
+// isProfiler recognises an omni-perf, and the interpreter by which it looks at a script's syntax
 // (program/command.go).
 func (f *facts) isProfiler(parentRole timeline.Role) bool {
 	name := f.executable
@@ -37,7 +37,7 @@ func (f *facts) isProfiler(parentRole timeline.Role) bool {
 	return path.Base(name) == "omni-perf" || parentRole == timeline.RoleProfiler && f.has(markSyntax)
 }
 
-// forkOf tells whether f runs on in the program of another process, which forked it.
+// forkOf reports whether f runs on in the program of another process, which forked it.
 func (f *facts) forkOf(parent *facts) bool {
 	if parent == nil {
 		return false
@@ -65,8 +65,8 @@ func (f *facts) has(mark string) bool {
 	return slices.ContainsFunc(f.arguments, func(a string) bool { return strings.Contains(a, mark) })
 }
 
-// roleOf tells what a process does for the one that started it; parent is nil where
-// that is not known. Pools and loaders are told apart by their stacks only.
+// roleOf returns what a process does for the one that started it; parent is nil where
+// that is not known. Pools and loaders are distinguished by their stacks only.
 func roleOf(f, parent *facts, parentRole timeline.Role) (timeline.Role, *int) {
 	switch {
 	case f.isProfiler(parentRole):

@@ -35,12 +35,12 @@ type Options struct {
 	Clock timeline.Clock
 	Alone bool // nobody but the root is looked for
 	// Marks are "NAME=value" variables that every descendant of the root was started
-	// with, as long as it did not drop them; all must be there. They tell descendants
+	// with, as long as it did not drop them; all must be there. They show descendants
 	// that were adopted before they were seen. nil: there are none.
 	Marks []string
 }
 
-// Identity tells a process from a later one with the same pid.
+// Identity distinguishes a process from a later one with the same pid.
 type Identity struct {
 	PID   int
 	Start uint64 // ticks since boot
@@ -63,7 +63,7 @@ type Tree struct {
 	opts Options
 	fs   procfs.FS
 	sink Sink
-	zero int64 // the sink's zero on the clock that starts are told by, ns
+	zero int64 // the sink's zero on the clock of processes' starts, ns
 
 	find finder
 
@@ -74,7 +74,7 @@ type Tree struct {
 	images  map[Image]bool
 	buried  map[Identity]bool // zombies that were members; they may be seen again until they are waited for
 	listed  []timeline.Process
-	changed map[int]bool // of listed, since they were last told
+	changed map[int]bool // of listed, since they were last reported
 	room    int          // for processes in the list
 	left    int          // processes without room there
 }
@@ -109,13 +109,13 @@ func New(root int, sink Sink, opts Options) *Tree {
 		images: make(map[Image]bool), buried: make(map[Identity]bool), changed: make(map[int]bool), room: maxListed,
 	}
 	var boot unix.Timespec
-	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot) == nil { // starts are told since boot, sleep included
+	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot) == nil { // starts are counted since boot, sleep included
 		t.zero = boot.Nano() - int64(sink.Since(timeline.Monotonic()))
 	}
 	return t
 }
 
-// Living tells the members that live, the root first, then by pid.
+// Living returns the members that live, the root first, then by pid.
 func (t *Tree) Living() []Identity {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -156,7 +156,7 @@ func (t *Tree) usedLocked(m *member, cpu timeline.Nanos) {
 }
 
 // used is the CPU time of a process and its own dead children in all, by the same clock as
-// what Used is told: against ticks of 10 ms an idle process would seem to use what is left
+// what Used gets: against ticks of 10 ms an idle process would seem to use what is left
 // of its last one.
 func (t *Tree) used(pid int, st procfs.Stat) timeline.Nanos {
 	own := st.Own
@@ -174,7 +174,7 @@ func (t *Tree) Precedes(start uint64) bool {
 	return int64(start)*int64(procfs.Tick) < t.zero
 }
 
-// Index tells where the members of some pids stand in Recording.Processes; the root's
+// Index returns where the members of some pids stand in Recording.Processes; the root's
 // place, 0, for those that are none.
 func (t *Tree) Index(pid int) int {
 	t.mu.Lock()
@@ -185,7 +185,7 @@ func (t *Tree) Index(pid int) int {
 	return 0
 }
 
-// Has tells whether a member that lives has a pid.
+// Has reports whether a member that lives has a pid.
 func (t *Tree) Has(pid int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -203,7 +203,7 @@ func (t *Tree) Admitted() int {
 // machine it is more than the interval.
 func (t *Tree) LongestPause() time.Duration { return time.Duration(t.find.pause) }
 
-// Ours tells whether the member with a pid is the profiler's own: what it uses is not the
+// Ours reports whether the member with a pid is the profiler's own: what it uses is not the
 // program's.
 func (t *Tree) Ours(pid int) bool {
 	t.mu.Lock()
@@ -284,7 +284,7 @@ func (t *Tree) admit(pid int, st procfs.Stat, parent *member) *member {
 	return m
 }
 
-// identify reads what a member runs; changed tells whether it runs another program
+// identify reads what a member runs; changed reports whether it runs another program
 // than before.
 func (t *Tree) identify(m *member, st procfs.Stat) (changed bool) {
 	image := t.image(m.PID)
@@ -351,7 +351,7 @@ func (t *Tree) noteLocked(image Image) {
 	t.images[image] = true
 }
 
-// end notes that a member is no more. st is its last, of a zombie; ok tells whether
+// end notes that a member is no more. st is its last, of a zombie; ok reports whether
 // there is one.
 func (t *Tree) end(m *member, exit *int, signal int) {
 	t.mu.Lock()
@@ -385,7 +385,7 @@ func exitOf(status uint64) (code *int, signal int) {
 	return &n, signal
 }
 
-// adopted tells a process of which no living parent is a member, but which is ours.
+// adopted recognises a process of which no living parent is a member, but which is ours.
 func (t *Tree) adopted(pid int, st procfs.Stat) bool {
 	t.mu.Lock()
 	root := t.byPID[t.root]
@@ -412,7 +412,7 @@ func (t *Tree) adopted(pid int, st procfs.Stat) bool {
 	return !slices.ContainsFunc(t.opts.Marks, func(mark string) bool { return !slices.Contains(environment, mark) })
 }
 
-// hasEnded tells an error of a process that is no more from one of a process that
+// hasEnded distinguishes an error of a process that is no more from one of a process that
 // may not be read.
 func hasEnded(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) }
 

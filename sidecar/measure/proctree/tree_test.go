@@ -68,7 +68,7 @@ func (p *fakeProc) kill(pid int) {
 	}
 }
 
-// watched is a tree of a fakeProc, with the news that it told.
+// watched is a tree of a fakeProc, with the news that it gave.
 type watched struct {
 	*Tree
 	t    *testing.T
@@ -330,7 +330,7 @@ func TestLooksThatComeLate(t *testing.T) {
 	p, w := watchOne(t, 10)
 	w.look(20 * ms)
 	p.set(fakeProcess{pid: 12, parent: 10, start: 30, line: "x"})
-	p.set(fakeProcess{pid: 10, start: 1, children: []int{12}}) // seen by the walk, before loadavg tells
+	p.set(fakeProcess{pid: 10, start: 1, children: []int{12}}) // seen by the walk, before loadavg shows
 	if got := w.look(3 * time.Second); got != "+12" || w.find.blind {
 		t.Errorf("news %q; loadavg is doubted: %v", got, w.find.blind)
 	}

@@ -11,10 +11,10 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 )
 
-// Listener is told the news of a tree, from the goroutine that watches it.
+// Listener receives the news of a tree, from the goroutine that watches it.
 type Listener interface {
-	// Started tells of a member that is new, or that runs another program since it was
-	// last told of.
+	// Started is called for a member that is new, or that runs another program since it was
+	// last reported.
 	Started(Member)
 	Ended(Member)
 }
@@ -129,7 +129,7 @@ func (t *Tree) lose(m *member, l Listener) {
 }
 
 // bury ends a member of which a zombie is left. Another user's exit status is not
-// told: it reads 0.
+// counted: it reads 0.
 func (t *Tree) bury(m *member, st procfs.Stat, l Listener) {
 	t.mu.Lock()
 	t.usedLocked(m, timeline.Nanos(st.Own+st.Reaped))
@@ -167,7 +167,7 @@ const (
 	pidfdInfoExit = 1 << 3              // PIDFD_INFO_EXIT, Linux 6.15
 )
 
-// exitByHandle asks a pidfd how its process ended, which Linux 6.15 and later tell
+// exitByHandle asks a pidfd how its process ended, which Linux 6.15 and later show
 // even after it was waited for.
 func exitByHandle(handle int) (exit *int, signal int) {
 	if handle < 0 {
@@ -208,7 +208,7 @@ func (t *Tree) recheck(now int64, l Listener) {
 	for _, m := range due {
 		st, err := t.fs.Stat(m.PID)
 		if err != nil || st.Start != m.Start || st.Zombie() {
-			continue // its end is told otherwise
+			continue // its end is noticed otherwise
 		}
 		if t.identify(m, st) {
 			t.news(l, m)

@@ -12,7 +12,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/testkit/truth"
 )
 
-// tape is a Builder that also keeps every change it is told.
+// tape is a Builder that also keeps every change it is given.
 type tape struct {
 	*timeline.Builder
 	sets []setCall
@@ -33,7 +33,7 @@ func (t *tape) Set(id timeline.ThreadID, at timeline.Nanos, node timeline.NodeID
 	t.Builder.Set(id, at, node, state, truncated)
 }
 
-// samples returns the stacks of one thread that were told.
+// samples returns the stacks of one thread that were reported.
 func (t *tape) samples(rec *timeline.Recording, thread timeline.ThreadID) []truth.Sample {
 	var out []truth.Sample
 	for _, s := range t.sets {

@@ -90,7 +90,7 @@ func (a *attempt) findLeaf(frame uint64) bool {
 	return true
 }
 
-// noteSeen keeps what tells cheaply that a thread has not moved on.
+// noteSeen keeps what shows cheaply that a thread has not moved on.
 func (a *attempt) noteSeen(frame, top uint64) {
 	r, l := a.r, a.r.l
 	seen := place{frame: frame, top: top, leaf: a.leaf}

@@ -17,14 +17,14 @@ import (
 // asyncio's call of the task. That the frames are suspended stands in each of them
 // (timeline.Frame.Suspended). The coroutine is the one that a recorded cell runs in,
 // as its kernel says, or that Runner.run or run_until_complete was called with, which
-// the frames of those functions on the same stack tell: asyncio.run in a script or a
+// the frames of those functions on the same stack show: asyncio.run in a script or a
 // thread, a terminal's IPython, anyio on asyncio. Where it awaits a future, a gather,
 // a task group or another task, its frames end there: whose fault that is the stacks
-// of the tasks tell while they run. While another task's code runs, the thread's
+// of the tasks show while they run. While another task's code runs, the thread's
 // stack shows that code; a loop that is busy itself charges nothing to who awaits.
 // Trio's loop is not looked into.
 
-// role tells a function that runs an event loop.
+// role is what a function does for an event loop.
 type role uint8
 
 const (
@@ -34,7 +34,7 @@ const (
 	roleRun  // and has the coroutine, or a task of it, among its locals
 )
 
-// roleOf tells it by asyncio's names.
+// roleOf returns it by asyncio's names.
 func roleOf(function, file string) role {
 	switch {
 	case strings.HasSuffix(file, "/selectors.py") && strings.HasSuffix(function, ".select"):
@@ -52,7 +52,7 @@ func roleOf(function, file string) role {
 // innermost is not known. Of more than keptWhole the outermost and the innermost are kept.
 const maxAwaits = 1 << 13
 
-// awaiting is a chain of coroutines that was read, and how to tell that it has not
+// awaiting is a chain of coroutines that was read, and how to check that it has not
 // changed.
 type awaiting struct {
 	root   uint64
@@ -112,15 +112,15 @@ func (r *reader) follow(a *awaiting, root uint64) bool {
 	return false
 }
 
-// unchanged tells whether the coroutines are as they were and their code is.
+// unchanged reports whether the coroutines are as they were and their code is.
 func (r *reader) unchanged(a *awaiting) bool {
-	p := &r.proofs
-	p.ranges, p.unproven = append(p.ranges[:0], a.proofs...), p.unproven[:0]
+	p := &r.checks
+	p.ranges, p.unverified = append(p.ranges[:0], a.proofs...), p.unverified[:0]
 	size := len(a.bytes)
 	for i := range a.frames {
 		if object := a.frames[i].object; r.codes.stale(object) {
 			p.ranges = append(p.ranges, object.Identity.Proof()...)
-			p.unproven = append(p.unproven, i)
+			p.unverified = append(p.unverified, i)
 			size += object.Identity.Size
 		}
 	}
@@ -131,7 +131,7 @@ func (r *reader) unchanged(a *awaiting) bool {
 	}
 	b = b[len(a.bytes):]
 	same := true
-	for _, i := range p.unproven {
+	for _, i := range p.unverified {
 		object := a.frames[i].object
 		if object.Identity.Holds(r.l, b) {
 			r.codes.confirmed(object)

@@ -98,7 +98,7 @@ func TestWhatALoopWaitsFor(t *testing.T) {
 	})
 }
 
-// A loop that another thread has made idle for good, as far as the GIL tells: that one had it last.
+// A loop that another thread has made idle for good, as far as the GIL shows: that one had it last.
 const loopAndThread = `
 import asyncio, threading, time
 async def cell():
@@ -114,7 +114,7 @@ threading.Thread(target=last, daemon=True).start()
 loop.run_forever()
 `
 
-// What a loop waits for that could not be told at first is looked for again.
+// What a loop waits for that could not be read at first is looked for again.
 func TestWhatALoopWaitsForIsLookedForAgain(t *testing.T) {
 	eachVersion(t, func(t *testing.T, python truth.Interpreter) {
 		target := exec.Command(python.Path, "-c", loopAndThread)

@@ -8,7 +8,7 @@ import (
 )
 
 // Functions that last less than a microsecond change between any two copies: of
-// them, copies that agree tell only who calls them. But one copy alone shows a
+//them, copies that agree show only who calls them. But one copy alone shows a
 // frame and what lies behind it within some ten nanoseconds of each other. If the
 // frame is in a call, of which it is known that it is one of just the function that
 // lies behind, and that one is no remnant of an earlier call, then this is what
@@ -23,7 +23,7 @@ const (
 	doesRun            // it runs, or calls C code
 )
 
-// runs tells a frame, at a place in the buffer, that runs at the moment of the
+// runs recognises a frame, at a place in the buffer, that runs at the moment of the
 // copy: one that has called another has saved its stack pointer. Versions that do
 // not mark it never seem to run.
 func (r *reader) runs(at uint64) bool {
@@ -123,7 +123,7 @@ func (a *attempt) learnCalls() {
 	}
 }
 
-// direct tells whether the frame at a place in the buffer was called by the frame
+// direct reports whether the frame at a place in the buffer was called by the frame
 // at caller without C code in between.
 func (r *reader) direct(at, caller uint64) bool {
 	l := r.l
@@ -132,7 +132,7 @@ func (r *reader) direct(at, caller uint64) bool {
 }
 
 // extend takes up what the copy that was followed shows above the sure frames, and
-// tells whether that is all there was at that moment.
+// reports whether that is all there was at that moment.
 func (a *attempt) extend(sure int) bool {
 	r, l := a.r, a.r.l
 	above := a.chain[:len(a.chain)-sure]
@@ -153,7 +153,7 @@ func (a *attempt) extend(sure int) bool {
 }
 
 // goOn takes up what a copy shows above a frame, which is at a place in the buffer; what it
-// calls lies at next. It tells whether that is all there was at that moment.
+// calls lies at next. It reports whether that is all there was at that moment.
 func (a *attempt) goOn(caller frame, at, next uint64) bool {
 	r := a.r
 	for first := true; ; first = false {
@@ -167,7 +167,7 @@ func (a *attempt) goOn(caller frame, at, next uint64) bool {
 			return false
 		case doesRun:
 			// It has not called yet; the sure one has returned from what the thread
-			// state still told.
+			// state still said.
 			return !first || isThere
 		}
 		if !isThere {
@@ -202,7 +202,7 @@ func (a *attempt) callee(addr, at uint64) (f frame, ok bool) {
 	return f, ok
 }
 
-// leafIsLive tells whether the last frame found, the thread's leaf by its state, can
+// leafIsLive reports whether the last frame found, the thread's leaf by its state, can
 // be one by its own copies. Programs that go round in just the time between two
 // copies can make them agree on a frame that an earlier call has left there; it is
 // taken out then. One that has called something since its state was read is followed

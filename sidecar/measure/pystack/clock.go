@@ -54,7 +54,7 @@ func (c *clock) now() int64 { return c.at(time.Now()) }
 // at converts a time this process has read.
 func (c *clock) at(t time.Time) int64 { return c.baseAt + int64(t.Sub(c.base)) }
 
-// next draws the time of the tick after the one due and tells how many ticks
+// next draws the time of the tick after the one due and returns how many ticks
 // have been missed.
 func (c *clock) next(now int64) (missed int64) {
 	factor := 1 - jitter + 2*jitter*c.random.Float64()

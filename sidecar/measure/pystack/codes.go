@@ -30,7 +30,7 @@ type codeCache struct {
 	// says that there is one: unless it moves, all are what they were.
 	generation uint64
 	counts     bool
-	reads      uint64 // code objects read, to tell when one has changed
+	reads      uint64 // code objects read, to notice when one has changed
 	// library has what was read of the code objects of other processes that run on in
 	// the same program, which was forked; nil: there is none.
 	library library
@@ -80,7 +80,7 @@ func (c *codeCache) drop(code *codeObject) {
 // one that stays.
 const settledEpochs = 2
 
-// doubtful tells a code object that must be compared at each sample that shows it: an
+// doubtful recognises a code object that must be compared at each sample that shows it: an
 // address identifies nothing, since the next code object takes it, and often its frame
 // the last one's place.
 //
@@ -97,7 +97,7 @@ func (c *codeCache) doubtful(code *codeObject) bool {
 	return code.nameless || c.epoch-code.born < settledEpochs
 }
 
-// stale tells a code object that must be compared where its frame is a new one.
+// stale recognises a code object that must be compared where its frame is a new one.
 func (c *codeCache) stale(code *codeObject) bool {
 	return c.doubtful(code) || !c.counts && code.epoch != c.epoch
 }

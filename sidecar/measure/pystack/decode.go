@@ -29,14 +29,14 @@ func (a *attempt) decode() verdict {
 	return stackWhole
 }
 
-// compareChain tells whether the chain changed under the read, whether there are
+// compareChain reports whether the chain changed under the read, whether there are
 // generators in it, and whether one of them was another in a copy.
 func (a *attempt) compareChain() {
 	for i := range a.chain {
 		f := &a.chain[i]
-		a.moved = a.moved || !f.stands || i > 0 && !f.still
+		a.moved = a.moved || !f.agrees || i > 0 && !f.unmoved
 		a.generators = a.generators || f.heap
-		a.torn = a.torn || f.heap && !f.stands
+		a.torn = a.torn || f.heap && !f.agrees
 	}
 }
 
@@ -47,7 +47,7 @@ func (a *attempt) take(sure int) bool {
 		raw := &a.chain[len(a.chain)-1-i]
 		f, ok := a.frameOf(raw)
 		if !ok {
-			if f.object != nil && !a.r.isProven(&f) && a.r.isAnother(f.object) {
+			if f.object != nil && !a.r.isVerified(&f) && a.r.isAnother(f.object) {
 				a.replace(f.object)
 			}
 			return false
@@ -108,17 +108,17 @@ func (a *attempt) surePart() int {
 	for sure < n {
 		f := &a.chain[n-1-sure]
 		last := sure == n-1
-		if !last && f.stands && f.runs && a.chain[n-2-sure].isLeft() {
+		if !last && f.agrees && f.executing && a.chain[n-2-sure].isRemnant() {
 			return sure + 1
 		}
-		if f.heap && a.t.plan.unrest > restless && !a.t.lasting(sure, f) {
+		if f.heap && a.t.plan.generatorChurn > maxChurn && !a.t.lasting(sure, f) {
 			return sure
 		}
-		if f.stands && (f.still || last) {
+		if f.agrees && (f.unmoved || last) {
 			sure++
 			continue
 		}
-		if f.stands && !f.heap {
+		if f.agrees && !f.heap {
 			return sure + 1 // itself, but not what it called
 		}
 		if !f.heap {
@@ -132,11 +132,11 @@ func (a *attempt) surePart() int {
 	return sure
 }
 
-// isLeft tells that a frame lies behind one that runs because it was called earlier. One above
+// isRemnant reports whether a frame lies behind one that runs because it was called earlier. One above
 // frames that are left out was called by another. C code
 // that throws into a row of coroutines links the outermost to the frame that runs it, as
 // if that had called it (_gen_throw in Objects/genobject.c of 3.12 and 3.13).
-func (f *rawFrame) isLeft() bool { return f.direct && !f.linked && !f.elided }
+func (f *rawFrame) isRemnant() bool { return f.direct && !f.linked && !f.elided }
 
 // lastingSamples is for how many samples in a row a generator must have been at
 // its place to be trusted while its neighbours move.
@@ -177,17 +177,17 @@ func (r *reader) salvage(t *thread) bool {
 		}
 		now, _ := r.compare(s, offset, false)
 		index, ok := f.object.Instruction(l, now.instr)
-		if !now.stands || now.code != f.code || !ok {
+		if !now.agrees || now.code != f.code || !ok {
 			break
 		}
-		if !r.isProven(&f) && !r.proofs.trusting && (t.unsure || r.codes.doubtful(f.object)) {
+		if !r.isVerified(&f) && !r.checks.recentlyVerified && (t.unsure || r.codes.doubtful(f.object)) {
 			break
 		}
 		if now.instr != f.instr {
 			f.instr, f.index, f.node = now.instr, index, 0
 		}
 		t.next = append(t.next, f)
-		if !now.still {
+		if !now.unmoved {
 			break
 		}
 	}

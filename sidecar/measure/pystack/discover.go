@@ -84,7 +84,7 @@ func findRuntime(pid int, m Memory) (runtimePlace, error) {
 	return runtimePlace{}, fmt.Errorf("process %d (%s): %w", pid, exe, ErrNotPython)
 }
 
-// hasEnded tells a process that is no more, or only waits to be waited for. In the
+// hasEnded recognises a process that is no more, or only waits to be waited for. In the
 // midst of exec a process has nothing mapped either.
 func hasEnded(pid int) bool {
 	switch (&procKernel{pid: pid}).state() {

@@ -22,7 +22,7 @@
 // marked truncated; nothing is guessed.
 //
 // Which code a frame runs: code objects are freed and the next one takes the address,
-// and often the frame's place. From 3.12 on a number tells them apart, before that
+// and often the frame's place. From 3.12 on a number distinguishes them, before that
 // the contents of their names and line tables (cpython.Identity, codes.go). From 3.14 on no code
 // object is mistaken for another. Up to 3.13 only a function that was there for at
 // least 0.2 s can be, when it is freed and another function takes its address while it
@@ -37,7 +37,7 @@
 //
 // How 159 idle threads cost nothing: the GIL counts its hand-overs, so that
 // without one only its holder can have changed, and with one only the last two.
-// With more, one read of all thread states tells who has, but for those that wait
+// With more, one read of all thread states shows who has, but for those that wait
 // again where they did, called from elsewhere: the thread that runs the cell is
 // read in any case, the others one a tick until all have been (gil.go).
 //

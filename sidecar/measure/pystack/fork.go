@@ -8,7 +8,7 @@ const maxOpenForked = 8
 
 // fork attaches to a process that was forked from p and runs on in the same program:
 // its interpreter lies at the same place, and so do the code objects that p had by
-// then. What the library tells of these is not read again.
+// then. What the library knows of these is not read again.
 func (p *Process) fork(pid int, known library) (*Process, error) {
 	m := &liveMemory{pid: pid}
 	k := newProcKernel(pid)

@@ -46,7 +46,7 @@ type survey struct {
 }
 
 // learn takes the frames outside the plan into it: it follows the chain from addr
-// through the copies, and where these lack one through the target's memory. It tells
+// through the copies, and where these lack one through the target's memory. It returns
 // whether the plan is another now.
 func (r *reader) learn(t *thread, addr uint64) bool {
 	v, p := &r.survey, &t.plan
@@ -69,7 +69,7 @@ func (r *reader) learn(t *thread, addr uint64) bool {
 }
 
 // surveyFrom follows the chain from addr to the root, or where its outermost generators are
-// known no further than to the innermost. It tells how many shims it has added to the plan,
+// known no further than to the innermost. It returns how many shims it has added to the plan,
 // and whether it has come to the root: a chain that ends with a generator is torn, which
 // has yielded.
 func (r *reader) surveyFrom(t *thread, addr uint64) (shims int, atRoot bool) {
@@ -113,7 +113,7 @@ func (r *reader) surveyFrom(t *thread, addr uint64) (shims int, atRoot bool) {
 	return shims, last != heapFrames
 }
 
-// reachesRoot tells whether the chain from the generator at addr is one of a stack, as far
+// reachesRoot reports whether the chain from the generator at addr is one of a stack, as far
 // as the copies show: then it runs.
 func (r *reader) reachesRoot(p *plan, addr uint64) bool {
 	last, jumped := heapFrames, false
@@ -133,7 +133,7 @@ func (r *reader) reachesRoot(p *plan, addr uint64) bool {
 	return last != heapFrames
 }
 
-// keep takes frames of the stack's generators into the plan, and tells how many were not in
+// keep takes frames of the stack's generators into the plan, and returns how many were not in
 // it. Places used before stay in it for a while: they are likely used again.
 func (p *plan) keep(size uint64, frames []uint64) (added int) {
 	for _, addr := range frames {

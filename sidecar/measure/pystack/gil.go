@@ -20,7 +20,7 @@ func (p *Process) gilBytes(g *gilGroup) uint64 {
 	return cpython.GILSwitches + cpython.WordSize
 }
 
-// tickGroup samples the threads of one GIL. Its counter tells who can have
+// tickGroup samples the threads of one GIL. Its counter shows who can have
 // changed: without a switch only the last holder has run Python code, with one
 // switch the last two, and with more any thread.
 func (s *session) tickGroup(g *gilGroup) error {
@@ -89,23 +89,23 @@ func (s *session) tickGroup(g *gilGroup) error {
 	if err := s.readInTurn(g); err != nil {
 		return err
 	}
-	if !s.first && !left(expected) && !left(g.holder) {
+	if !s.first && !excluded(expected) && !excluded(g.holder) {
 		s.gil.switches += int64(moved)
 	}
 	s.states(g, expected)
 	return nil
 }
 
-// generation tells the code cache when code objects have been freed.
+// generation notifies the code cache when code objects have been freed.
 func (s *session) generation(gil []byte, size uint64) {
 	if size > cpython.GILSwitches+cpython.WordSize {
 		s.p.reader.codes.generation, s.p.reader.codes.counts = cpython.Word(gil, size-cpython.WordSize), true
 	}
 }
 
-// left tells a thread that is left out of the recording: what it does to the GIL is,
+// excluded reports whether a thread is left out of the recording: what it does to the GIL is,
 // too.
-func left(t *thread) bool { return t != nil && t.session.left }
+func excluded(t *thread) bool { return t != nil && t.session.excluded }
 
 func (p *Process) groupAt(addr uint64) *gilGroup {
 	for _, g := range p.gils {
@@ -134,7 +134,7 @@ func (s *session) read(t *thread, g *gilGroup, isRead bool) error {
 const recently = int64(time.Second)
 
 // readOthers samples those of the threads that may have run besides the holder
-// and the one that was expected to be it. One read of all their states tells
+// and the one that was expected to be it. One read of all their states shows
 // which: a thread is taken to be unchanged if its frame pointer and the top of
 // its data stack are, and the leaf's instruction where it has changed lately.
 // What this misses is a thread that is where it was before, called from
@@ -183,7 +183,7 @@ func (s *session) readOthers(g *gilGroup, expected *thread) error {
 			skip = min(int(l.Frame.Size), n)
 			buf, n = buf[skip:], n-skip
 		}
-		if same && !t.session.idle && !t.session.leads && (t.session.known || t.session.left) {
+		if same && !t.session.idle && !t.session.leads && (t.session.known || t.session.excluded) {
 			continue
 		}
 		if err := s.look(t, g, same); err != nil {
@@ -193,7 +193,7 @@ func (s *session) readOthers(g *gilGroup, expected *thread) error {
 	return nil
 }
 
-// look reads a thread that does not have the GIL, and tells what it does; same says that
+// look reads a thread that does not have the GIL, and returns what it does; same says that
 // it seems to be where it was.
 func (s *session) look(t *thread, g *gilGroup, same bool) error {
 	before := t.session.node
@@ -212,7 +212,7 @@ func (s *session) look(t *thread, g *gilGroup, same bool) error {
 }
 
 // readInTurn reads one of the threads that are owed it: after hand-overs of which it is not
-// known who took part in them, or after a read that another may tell more than, since nothing
+// known who took part in them, or after a read that another may show more than, since nothing
 // else would have one read again that waits by now.
 func (s *session) readInTurn(g *gilGroup) error {
 	for g.owed > 0 && len(g.threads) > 0 {
@@ -230,7 +230,7 @@ func (s *session) readInTurn(g *gilGroup) error {
 	return nil
 }
 
-// closely tells a thread whose leaf frame is compared too.
+// closely recognises a thread whose leaf frame is compared too.
 func (s *session) closely(t *thread) bool {
 	return t.seen.leaf != 0 && s.at-t.session.changedAt < recently
 }

@@ -83,7 +83,7 @@ func TestRecordImages(t *testing.T) {
 }
 
 // rename replaces the folder that the interpreter is installed in by another
-// name of the same length: an image tells nothing of the machine it is from.
+// name of the same length: an image shows nothing of the machine it is from.
 func (im *Image) rename(folder string) {
 	name := []byte("/opt/" + strings.Repeat("p", len(folder)-5))
 	for at := range im.blocks {

@@ -19,16 +19,16 @@ type activity struct {
 	running bool   // on a CPU, or waiting for one
 	syscall int    // system call it is blocked in; -1 none, as in a page fault
 	arg     uint64 // the call's first argument
-	letter  byte   // of the state in /proc/PID/stat where the system call is not told; 0 otherwise
+	letter  byte   // of the state in /proc/PID/stat where the system call is not known; 0 otherwise
 }
 
-// kernel tells what the operating system knows of the target's threads. One
+// kernel reads what the operating system knows of the target's threads. One
 // goroutine at a time.
 type kernel interface {
 	// tid is our id of the thread that has the given one in the target's own pid
 	// namespace; 0 if there is none.
 	tid(native int) int
-	// activity tells what a thread does; gone if there is none of that id.
+	// activity returns what a thread does; gone if there is none of that id.
 	activity(tid int) (a activity, gone bool)
 	// cpuTime is the CPU time a thread has used, in nanoseconds; -1 unknown.
 	cpuTime(tid int) int64
@@ -146,7 +146,7 @@ func (k *procKernel) tasks() []int {
 }
 
 // innerID is the thread's id in its own, innermost pid namespace: the last
-// figure of NSpid; tid itself if that is not told.
+// figure of NSpid; tid itself if that is not known.
 func (k *procKernel) innerID(tid int) int {
 	status, err := os.ReadFile(k.path(procFile{tid, "status"}))
 	if err != nil {

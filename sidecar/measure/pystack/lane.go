@@ -6,9 +6,9 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 )
 
-// register tells the sink of a thread at its first sample; false if it is left out.
+// register announces a thread to the sink at its first sample; false if it is left out.
 func (s *session) register(t *thread) bool {
-	if t.session.left = s.opts.Leave(t.nativeID); t.session.left {
+	if t.session.excluded = s.opts.Leave(t.nativeID); t.session.excluded {
 		return false
 	}
 	s.p.identify(t)
@@ -53,7 +53,7 @@ func (p *Process) identify(t *thread) {
 	}
 }
 
-// isMain tells the process's first thread, whose id is the process's own. It may
+// isMain recognises the process's first thread, whose id is the process's own. It may
 // have a second thread state, in a subinterpreter; that one is not meant.
 func (p *Process) isMain(t *thread) bool {
 	return t.tid == p.pid && t.tid != 0 && t.interp == p.mainInterp
@@ -156,7 +156,7 @@ func (s *session) tell(t *thread) {
 	s.sink.SetWait(ts.id, ts.toldAt, now.wait)
 }
 
-// updateCPU tells the sink how long each thread that has been seen to run was on a
+// updateCPU reports to the sink how long each thread that has been seen to run was on a
 // CPU.
 func (s *session) updateCPU() {
 	for _, t := range s.p.threads {
@@ -166,7 +166,7 @@ func (s *session) updateCPU() {
 	}
 }
 
-// tellCPU tells the sink how long a thread was on a CPU; false if that cannot be read.
+// tellCPU reports to the sink how long a thread was on a CPU; false if that cannot be read.
 func (s *session) tellCPU(t *thread) bool {
 	ts := &t.session
 	if !ts.known || ts.cpuAtStart < 0 {

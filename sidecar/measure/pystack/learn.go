@@ -6,7 +6,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/measure/cpython"
 )
 
-// chunksRight tells whether the copies hold the thread's data stack, and
+// chunksRight reports whether the copies hold the thread's data stack, and
 // corrects the plan if not.
 func (r *reader) chunksRight(t *thread, chunk, top uint64) bool {
 	p := &t.plan
@@ -109,7 +109,7 @@ func (p *plan) setChunks(chunks []chunkRange) {
 	p.bottom = chunks[min(low, len(chunks)-1)].addr
 }
 
-// isElided tells an address in the middle of a deep recursion, which is not read.
+// isElided recognises an address in the middle of a deep recursion, which is not read.
 func (p *plan) isElided(addr uint64) bool {
 	if len(p.read) == len(p.chunks) {
 		return false

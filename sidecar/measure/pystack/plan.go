@@ -19,8 +19,8 @@ const (
 	maxShims      = 1024      // interpreter entries of one thread kept in mind
 	keepUnseen    = 64        // samples between two looks for places no longer used
 	maxCopies     = 5         // of one structure
-	unrestSamples = 32        // that plan.unrest is about
-	restless      = 0.5       // unrest from which new generators can no longer be told from remnants of others
+	churnSamples  = 32        // that plan.generatorChurn is about
+	maxChurn      = 0.5       // generatorChurn above which new generators cannot be distinguished from remnants of others
 	mergeGap      = 2048      // neighbours up to this far apart are read as one range
 	cframeSize    = 24        // of a _PyCFrame
 )
@@ -57,7 +57,7 @@ const (
 	cStack // shims and _PyCFrames
 )
 
-// onDataStack tells a segment in which frames lie one behind the other.
+// onDataStack recognises a segment in which frames lie one behind the other.
 func (s *segment) onDataStack() bool { return s.kind == topChunk || s.kind == lowerChunk }
 
 // chunkRange is a chunk of a thread's data stack and how much of it is read.
@@ -76,17 +76,17 @@ type placed struct {
 
 // plan is where a thread's stack is expected to lie. It belongs to one thread.
 type plan struct {
-	chunks  []chunkRange // top first
-	read    []chunkRange // of them: the middle of a deep recursion is left out
-	bottom  uint64       // if so, the uppermost chunk below it
-	heap    []placed     // by address
-	passed  passed       // of a long chain of generators: what is not in heap
-	missing []uint64     // of generators, while they are added
-	stack   []placed     // by address
-	sample  uint64       // counts samples, for placed.seen
-	change  uint64       // counts changes of the plan
-	unrest  float64      // share of the last samples with generators of which one was torn
-	fast    bool         // the last one has, and there are generators: make more copies
+	chunks         []chunkRange // top first
+	read           []chunkRange // of them: the middle of a deep recursion is left out
+	bottom         uint64       // if so, the uppermost chunk below it
+	heap           []placed     // by address
+	passed         passed       // of a long chain of generators: what is not in heap
+	missing        []uint64     // of generators, while they are added
+	stack          []placed     // by address
+	sample         uint64       // counts samples, for placed.seen
+	change         uint64       // counts changes of the plan
+	generatorChurn float64      // share of the last samples with generators of which one was torn
+	fast           bool         // the last one has, and there are generators: make more copies
 }
 
 // position returns where the place at addr is in a list, or would be.
@@ -132,10 +132,10 @@ func (p *plan) addStack(addr, size uint64) {
 // note takes in what the first try of a sample found to change under the read.
 func (p *plan) note(a *attempt) {
 	if a.generators {
-		p.unrest -= p.unrest / unrestSamples
+		p.generatorChurn -= p.generatorChurn / churnSamples
 	}
 	if a.torn {
-		p.unrest += 1.0 / unrestSamples
+		p.generatorChurn += 1.0 / churnSamples
 	}
 	if fast := a.moved && len(p.heap) > 0; fast != p.fast {
 		p.fast = fast

@@ -2,7 +2,7 @@ package pystack
 
 import "github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 
-// states decides what each thread of the group is doing, and tells the sink.
+// states decides what each thread of the group is doing, and reports it to the sink.
 func (s *session) states(g *gilGroup, expected *thread) {
 	if h := g.holder; h != nil {
 		if g.locked {

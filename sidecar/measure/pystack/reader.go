@@ -24,7 +24,7 @@ type frame struct {
 	object            *codeObject
 	index             int32 // instruction in the code object; -1 before the first
 	node              timeline.NodeID
-	proven            uint32 // reader.number when its code object was compared with the copies
+	verified          uint32 // reader.number when its code object was compared with the copies
 	lasted            uint8  // samples in a row it has been there, up to lastingSamples
 	isNew             bool   // was not there, at this instruction, at the last sample
 	replaced          bool   // its code object is another by now
@@ -53,12 +53,12 @@ type reader struct {
 	codes   *codeCache
 	seen    seenCalls
 	survey  survey
-	proofs  proofs
+	checks  codeChecks
 	last    attempt // its slices are used by the next one
 	number  uint32  // of attempts, counted by their copies
 }
 
-// readTimes tells how long a read took, from the end of what came before it.
+// readTimes is how long a read took, from the end of what came before it.
 type readTimes struct {
 	end  time.Time
 	took time.Duration
@@ -94,7 +94,7 @@ func (r *reader) copy(t *thread, gil, gilLen uint64) error {
 	return cpython.ErrUnmapped
 }
 
-// tooSlow tells a read in the midst of which the sampler was off its CPU.
+// tooSlow recognises a read in the midst of which the sampler was off its CPU.
 func (r *reader) tooSlow() bool { return r.times.took > slowCopy+time.Duration(len(r.buf)) }
 
 // allowance bounds the reads of one sample.
@@ -141,7 +141,7 @@ func (r *reader) sample(t *thread, isRead bool) (verdict, error) {
 		if first {
 			t.plan.note(a)
 		}
-		// A later try counts only if it tells more of the same stack: taking just
+		// A later try counts only if it shows more of the same stack: taking just
 		// any whole stack instead would favour functions that stay long.
 		if best == stackLost || len(a.found) > len(t.next) && extends(a.found, t.next) {
 			t.next = append(t.next[:0], a.found...)
@@ -164,7 +164,7 @@ func (r *reader) sample(t *thread, isRead bool) (verdict, error) {
 	return best, nil
 }
 
-// extends tells whether longer begins with the frames of prefix.
+// extends reports whether longer begins with the frames of prefix.
 func extends(longer, prefix []frame) bool {
 	for i := range prefix {
 		if longer[i].addr != prefix[i].addr || longer[i].code != prefix[i].code {

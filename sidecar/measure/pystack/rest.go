@@ -4,7 +4,7 @@ import "time"
 
 const (
 	// restShare is the part of the time for which nothing has run that is slept at once: the
-	// end of a long wait is told late by no more than that, and on average not at all.
+	// end of a long wait is reported late by no more than that, and on average not at all.
 	// longestRest bounds it: what runs for longer is always seen.
 	restShare   = 256
 	longestRest = 5 * time.Millisecond

@@ -274,7 +274,7 @@ func (s *Sampler) pace() {
 	s.clock.interval = min(max(s.opts.Interval, need), slowest)
 }
 
-// describeChild tells the sink how the stacks of a process were read that is not the
+// describeChild reports to the sink how the stacks of a process were read that is not the
 // target.
 func (s *session) describeChild() {
 	stats, place, length := s.stats, s.place, s.clock.now()-s.begun

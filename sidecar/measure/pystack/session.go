@@ -60,16 +60,16 @@ type session struct {
 	cpuStart        time.Duration
 	cpuLast         time.Duration
 	slow            time.Duration // for so long it was slower than asked for
-	slowed          bool          // and has told it
+	slowed          bool          // and has reported it
 	changes         []timeline.IntervalChange
 
 	computing int  // threads that are shown to compute
 	stirred   bool // at the tick in progress somebody took a GIL, or went on
 	rest      rest
 
-	good  int64 // CLOCK_MONOTONIC of the last tick at which the stacks could be read
-	still standstill
-	told  Stats // to the sink
+	good int64 // CLOCK_MONOTONIC of the last tick at which the stacks could be read
+	halt standstill
+	told Stats // to the sink
 }
 
 type nodeKey struct {
@@ -133,7 +133,7 @@ func (s *session) run(ctx context.Context) error {
 		if err := s.step(time.Now()); err != nil {
 			return err
 		}
-		if s.still.stopped {
+		if s.halt.stopped {
 			s.clock.next(s.clock.now()) // nothing was missed
 			continue
 		}
@@ -150,7 +150,7 @@ func (s *session) step(now time.Time) error {
 	before := s.at
 	s.at, s.p.reader.times.end = s.clock.at(now), now
 	s.changed = before + (s.at-before)/2
-	stopped := s.still.stopped
+	stopped := s.halt.stopped
 	if s.standsStill() {
 		return nil
 	}
@@ -243,7 +243,7 @@ func (s *session) readNewcomers() error {
 	return nil
 }
 
-// finish tells the sink what is known only at the end.
+// finish reports to the sink what is known only at the end.
 func (s *session) finish(start int64) {
 	s.stats.Wall = time.Duration(s.clock.now() - start)
 	s.stats.CPU = ThreadCPU() - s.cpuStart

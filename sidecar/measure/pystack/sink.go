@@ -41,11 +41,11 @@ type SampleOptions struct {
 	// FromStart says that the target began with the recording: the CPU time of its
 	// threads counts from its start.
 	FromStart bool
-	// Coroutine tells the address of the coroutine object that the event loop of a
+	// Coroutine returns the address of the coroutine object that the event loop of a
 	// thread, by its native id, runs a recorded cell in; 0 if none is known; nil =
 	// never. Called from the sampling goroutine.
 	Coroutine func(nativeID int) uint64
-	// Leave tells the threads, by native id, that are left out; nil = none is. Called
+	// Leave reports whether a thread, by native id, is left out; nil = none is. Called
 	// from the sampling goroutine.
 	Leave func(nativeID int) bool
 }

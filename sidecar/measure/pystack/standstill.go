@@ -19,42 +19,42 @@ type standstill struct {
 	stopped bool
 }
 
-// standsStill tells whether the process is stopped now; there is nothing to be
+// standsStill reports whether the process is stopped now; there is nothing to be
 // sampled then.
 func (s *session) standsStill() bool {
 	// Where it is sampled rarely, it must have been quiet for more than one tick.
-	if quiet := max(quietLeast, 2*int64(s.clock.interval)); !s.still.stopped && s.at-s.lastMove() < quiet {
+	if quiet := max(quietLeast, 2*int64(s.clock.interval)); !s.halt.stopped && s.at-s.lastMove() < quiet {
 		return false
 	}
 	every := min(max((s.at-s.lastMove())/8, askLeast), askMost)
-	if s.still.stopped {
+	if s.halt.stopped {
 		every = askLeast
 	}
-	if s.at-s.still.asked < every {
-		return s.still.stopped
+	if s.at-s.halt.asked < every {
+		return s.halt.stopped
 	}
 	// Whatever it does since it was last seen not to be stopped, or to move, is unknown.
-	since := max(s.still.asked, s.lastMove())
+	since := max(s.halt.asked, s.lastMove())
 	if since == 0 {
 		since = s.good
 	}
-	s.still.asked = s.at
+	s.halt.asked = s.at
 	switch letter := s.p.kernel.state(); letter {
 	case 'T', 't':
-		if !s.still.stopped {
-			s.still.stopped = true
+		if !s.halt.stopped {
+			s.halt.stopped = true
 			s.stop(since, letter)
 		}
 	default:
-		if s.still.stopped {
-			s.still.stopped = false
+		if s.halt.stopped {
+			s.halt.stopped = false
 			s.goOn()
 		}
 	}
-	return s.still.stopped
+	return s.halt.stopped
 }
 
-// maybeStopped tells a thread that is neither on a CPU nor in a system call: in a page
+// maybeStopped recognises a thread that is neither on a CPU nor in a system call: in a page
 // fault, or in a process that was stopped, which is asked at once then.
 func (s *session) maybeStopped(a activity) bool {
 	if !a.known || a.running || a.syscall >= 0 {
@@ -63,7 +63,7 @@ func (s *session) maybeStopped(a activity) bool {
 	if letter := s.p.kernel.state(); letter != 'T' && letter != 't' {
 		return false
 	}
-	s.still.asked = min(s.still.asked, s.at-askMost)
+	s.halt.asked = min(s.halt.asked, s.at-askMost)
 	return true
 }
 

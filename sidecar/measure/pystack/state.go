@@ -57,7 +57,7 @@ var calls = map[int]call{
 }
 
 // describeActivity translates what the kernel says of a thread that does not
-// run Python code. gil is the address of the GIL, whose futexes tell a thread
+// run Python code. gil is the address of the GIL, whose futexes show a thread
 // that waits for it.
 func describeActivity(a activity, gil uint64) call {
 	switch {

@@ -31,7 +31,7 @@ type thread struct {
 	session threadSession
 }
 
-// place is where a thread stands: what tells cheaply that nothing has changed.
+// place is where a thread stands: what shows cheaply that nothing has changed.
 type place struct {
 	frame, top  uint64 // of the thread state
 	leaf        uint64 // its frame
@@ -40,19 +40,19 @@ type place struct {
 
 // threadSession is what is kept of a thread for one recording.
 type threadSession struct {
-	known  bool // registered with the sink
-	left   bool // out of the recording
-	leads  bool // it runs the recorded cell, or is the process's main thread
-	id     timeline.ThreadID
-	now    reading // as last told to the sink
-	told   bool
-	toldAt timeline.Nanos
+	known    bool // registered with the sink
+	excluded bool // out of the recording
+	leads    bool // it runs the recorded cell, or is the process's main thread
+	id       timeline.ThreadID
+	now      reading // as last reported to the sink
+	told     bool
+	toldAt   timeline.Nanos
 
 	node      timeline.NodeID
 	cut       cut // of the stack that has it
 	truncated bool
 	idle      bool // in an event loop, while a coroutine awaits
-	again     bool // the next read may tell more: the stack was cut, or the loop waits for nothing known
+	again     bool // the next read may show more: the stack was cut, or the loop waits for nothing known
 	state     timeline.State
 	wait      timeline.Wait
 	leaf      string
@@ -62,14 +62,14 @@ type threadSession struct {
 	waitsAt    int64          // CPU time when it was last found waiting; -1 it was not
 	cpuAtStart int64          // nanoseconds; -1 unknown
 	cpuAt      int64          // CLOCK_MONOTONIC of the last reading
-	cpuBefore  timeline.Nanos // told of it before it was lost
+	cpuBefore  timeline.Nanos // reported of it before it was lost
 	ran        bool           // since its CPU time was last asked for
 	readAt     int64          // CLOCK_MONOTONIC of the last tick at which it was read
 	changedAt  int64          // CLOCK_MONOTONIC of the last change of its stack
 	movedAt    int64          // likewise, of its place in the code
 }
 
-// reading is what the sink is told when it changes.
+// reading is what the sink gets when it changes.
 type reading struct {
 	node      timeline.NodeID
 	state     timeline.State

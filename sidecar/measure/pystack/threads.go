@@ -32,7 +32,7 @@ type gilGroup struct {
 // listTries is how often the list of threads is walked when it changes under the walk.
 const listTries = 4
 
-// errListTorn tells that the list of threads changed under the walk.
+// errListTorn: the list of threads changed under the walk.
 var errListTorn = errors.New("the list of threads changed while it was read")
 
 // findThreads walks the interpreters and their threads, keeps what is known of

@@ -8,12 +8,12 @@ const maxDepth = 1 << 16 // frames of one stack; a longer chain is taken for a c
 type rawFrame struct {
 	addr, code, instr uint64
 	heap              bool // of a generator or coroutine
-	stands            bool // the copies agree
-	still             bool // and it has not run in between, so what it called is sure too
+	agrees            bool // the copies agree
+	unmoved           bool // and it has not run in between, so what it called is sure too
 	direct            bool // called without C code in between, or thrown into by it
 	linked            bool // of a generator: it has the same caller in all copies, as only one that is on the stack has
 	elided            bool // not called by the frame behind it in the chain: those between were not read
-	runs              bool // at the moment of the copy followed, so it has called nothing
+	executing         bool // at the moment of the copy followed, so it has called nothing
 }
 
 // walkEnd says how following the chain of frames ended.
@@ -54,7 +54,7 @@ func (a *attempt) walk(end root, useFirst bool) (result walkEnd, unknown uint64)
 		}
 		f, caller := r.compare(s, offset, useFirst)
 		if s.kind == topChunk && addr+l.Frame.Size > end.top {
-			f.stands = false // popped
+			f.agrees = false // popped
 		}
 		if len(a.chain) > 0 && viaC {
 			a.chain[len(a.chain)-1].direct = false
@@ -120,7 +120,7 @@ func (r *reader) compare(s *segment, offset uint64, useFirst bool) (rawFrame, ui
 	if f.heap {
 		owner = cpython.OwnerGen
 	}
-	stands, still := r.buf[at+l.Frame.Owner] == owner, true
+	agrees, unmoved := r.buf[at+l.Frame.Owner] == owner, true
 	linked := f.heap && previous != 0
 	for _, other := range s.at[:s.n] {
 		b := other + offset
@@ -128,24 +128,24 @@ func (r *reader) compare(s *segment, offset uint64, useFirst bool) (rawFrame, ui
 			continue
 		}
 		if r.buf[b+l.Frame.Owner] != owner || (r.word(b+l.Frame.Code)^tag)&^l.Frame.CodeTag != 0 {
-			stands = false
+			agrees = false
 		}
 		if r.word(b+l.Frame.Instr) != instr {
-			still = false
+			unmoved = false
 		}
 		if p := r.word(b + l.Frame.Previous); p != previous {
 			linked = false
 			// A generator has no previous frame when it has yielded, before or after
 			// the moment that counts.
 			if !f.heap || p != 0 && previous != 0 {
-				stands = false
+				agrees = false
 			}
 			if f.heap {
 				previous = max(previous, p)
 			}
 		}
 	}
-	f.stands, f.still, f.runs, f.linked = stands, still, r.runs(at), linked
+	f.agrees, f.unmoved, f.executing, f.linked = agrees, unmoved, r.runs(at), linked
 	f.direct = l.Frame.IsEntry == 0 || r.buf[at+l.Frame.IsEntry] == 0
 	return f, previous
 }

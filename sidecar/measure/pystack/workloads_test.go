@@ -302,7 +302,7 @@ func TestContendedGIL(t *testing.T) {
 	})
 }
 
-// gilFigures are the hand-overs that the GIL's tracks tell, and the mean of the threads that wait.
+// gilFigures are the hand-overs that the GIL's tracks show, and the mean of the threads that wait.
 func gilFigures(rec *timeline.Recording) (switches, waiting float64) {
 	for _, track := range rec.Tracks {
 		switch track.ID {

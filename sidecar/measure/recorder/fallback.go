@@ -53,7 +53,7 @@ type pushState struct {
 	last    int64
 }
 
-// describe tells the interval that the in-kernel sampler kept: it waits for the
+// describe reports the interval that the in-kernel sampler kept: it waits for the
 // GIL at each tick, so what was asked for says little.
 func (p *pushState) describe(rec *timeline.Recording) {
 	if p.samples < 2 || p.last <= p.first {

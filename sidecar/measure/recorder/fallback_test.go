@@ -17,7 +17,7 @@ type pushing struct {
 	now     int64
 	states  map[int]timeline.State // from the time from on
 	from    int64
-	watched chan struct{} // closed when the log was told to watch
+	watched chan struct{} // closed when the log was asked to watch
 }
 
 func newPushing() *pushing {

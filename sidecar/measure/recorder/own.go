@@ -6,13 +6,13 @@ import (
 )
 
 // OwnThreads are the profiler's own threads in the target, by native id, as far as
-// it has told: they are in nobody's profile. The zero value has none; any goroutine
+// it has reported: they are in nobody's profile. The zero value has none; any goroutine
 // may use it.
 type OwnThreads struct {
 	ids atomic.Pointer[map[int]bool]
 }
 
-// Has tells one of them.
+// Has reports whether a thread is one of them.
 func (o *OwnThreads) Has(id int) bool {
 	ids := o.ids.Load()
 	return ids != nil && (*ids)[id]

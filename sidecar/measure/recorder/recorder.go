@@ -23,11 +23,11 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 )
 
-// maxStartLag: a cell's start is told by the kernel's clock, which is ours; more than this
+// maxStartLag: a cell's start is measured by the kernel's clock, which is ours; more than this
 // off, it is no time of this run.
 const maxStartLag = int64(10 * time.Second)
 
-// Run is what a collector is told about the recording it writes into.
+// Run is what a collector gets to know about the recording it writes into.
 type Run struct {
 	Builder        *timeline.Builder
 	PID            int           // the target
@@ -35,11 +35,11 @@ type Run struct {
 	FigureInterval time.Duration // between two reads of figures
 	Patient        bool          // the target began with the run and may not run Python yet
 	Children       Children      // what is recorded of the target's descendants
-	Tree           Tree          // tells who they are; nil: nobody looks for them
-	// Coroutine tells the coroutine object that a thread's event loop runs a recorded
+	Tree           Tree          // knows who they are; nil: nobody looks for them
+	// Coroutine returns the coroutine object that a thread's event loop runs a recorded
 	// cell in, by the thread's native id; 0 if there is none. From any goroutine.
 	Coroutine func(threadID int) uint64
-	// Own tells the profiler's own threads in the target, by native id. From any
+	// Own reports whether a thread of the target is the profiler's own, by native id. From any
 	// goroutine.
 	Own func(threadID int) bool
 }
@@ -95,7 +95,7 @@ type Options struct {
 	// Code looks at the files that the stacks name and where the target's Python
 	// lies; nil: neither is known.
 	Code Code
-	// Host tells the machine; nil: it is not known.
+	// Host describes the machine; nil: it is not known.
 	Host func() timeline.Host
 }
 
@@ -123,7 +123,7 @@ type Recorder struct {
 	run      *run // nil while nothing is recorded
 	cells    map[string]*cell
 	sources  sourceBook
-	install  *timeline.Installation // as the target told; nil where it did not
+	install  *timeline.Installation // as the target reported; nil where it did not
 	loaded   map[string]time.Time   // likewise
 	fallback fallback
 	denied   error // why the stacks cannot be read from outside; nil when they can, or were not tried
@@ -196,7 +196,7 @@ func New(opts Options) *Recorder {
 	return r
 }
 
-// Describe changes what is told about the target from the next cell on.
+// Describe changes what is known about the target from the next cell on.
 func (r *Recorder) Describe(change func(*timeline.Target)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -271,7 +271,7 @@ func (r *Recorder) Begin(spec Spec) (outside error, err error) {
 	return outside, nil
 }
 
-// tellCoroutinesLocked tells the collectors of the run in which coroutines its cells run.
+// tellCoroutinesLocked reports to the collectors of the run in which coroutines its cells run.
 func (r *Recorder) tellCoroutinesLocked() {
 	if r.run != nil {
 		r.run.coroutines.Store(r.coroutinesLocked())
@@ -339,7 +339,7 @@ func (r *Recorder) End(id string, ending Ending) (*timeline.Recording, error) {
 	return rec, nil
 }
 
-// complete adds to what was seen what is known besides. own tells what is true of the
+// complete adds to what was seen what is known besides. own adds what is true of the
 // cell alone.
 func (r *Recorder) complete(rec *timeline.Recording, run *run, own func()) {
 	rec.Wall.End = timeline.Measure(r.opts.Clock, timeline.Realtime)
@@ -354,7 +354,7 @@ func (r *Recorder) complete(rec *timeline.Recording, run *run, own func()) {
 	}
 }
 
-// describe adds what target and kernel told of the samples and the code in them.
+// describe adds what target and kernel know of the samples and the code in them.
 func (r *Recorder) describe(rec *timeline.Recording, run *run, own func()) {
 	r.mu.Lock()
 	run.push.describe(rec)
@@ -369,7 +369,7 @@ func (r *Recorder) describe(rec *timeline.Recording, run *run, own func()) {
 	}
 }
 
-// maxLoaded bounds the files that a target tells of.
+// maxLoaded bounds the files that a target reports.
 const maxLoaded = 1 << 14
 
 func (r *Recorder) noteLoadedLocked(loaded map[string]time.Time) {
@@ -400,7 +400,7 @@ func (r *Recorder) Discard(id string) error {
 	return nil
 }
 
-// Recording tells the ids of what is being recorded, in order.
+// Recording returns the ids of what is being recorded, in order.
 func (r *Recorder) Recording() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -448,7 +448,7 @@ func (s Spec) withDefaults() (Spec, []timeline.Clamp) {
 	return s, clamps
 }
 
-// describe tells in rec what is true of this cell alone. whole is false where it
+// describe reports in rec what is true of this cell alone. whole is false where it
 // had only a part of its run, whose counts are then not its own.
 func (c *cell) describe(rec *timeline.Recording, target timeline.Target, ending Ending, whole bool) {
 	if c.spec.Cell != nil {
@@ -484,7 +484,7 @@ func (c *cell) describe(rec *timeline.Recording, target timeline.Target, ending 
 	if whole {
 		return
 	}
-	// The sampler tells its counts now and then only: what it told meanwhile is
+	// The sampler shows its counts now and then only: what it reported meanwhile is
 	// this cell's, but the number of samples is better known from the time.
 	s := &rec.Sampling
 	s.Samples = int64(rec.Duration) / int64(max(s.Kept(rec.Duration), 1))
@@ -494,6 +494,6 @@ func (c *cell) describe(rec *timeline.Recording, target timeline.Target, ending 
 	s.Truncated -= c.before.Truncated
 	s.CPU = -1
 	rec.Notes = append(slices.Clone(rec.Notes), timeline.Note{
-		ID: timeline.NoteReckoned, What: "number of samples", Reason: "reckoned from the interval: other cells ran at the same time and shared the sampler",
+		ID: timeline.NoteReckoned, What: "number of samples", Reason: "estimated from the interval: concurrent cells shared one sampler",
 	})
 }

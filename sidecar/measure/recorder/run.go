@@ -94,7 +94,7 @@ func (r *run) stop() {
 		select {
 		case <-p.stopped:
 		case <-timer.C:
-			r.Builder.Note(timeline.NoteLate, p.name, fmt.Sprintf("the last readings were not there %v after the end", p.patience))
+			r.Builder.Note(timeline.NoteLate, p.name, fmt.Sprintf("the last readings were still missing %d ms after the end", p.patience.Milliseconds()))
 		}
 		timer.Stop()
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 )
 
-// toldStacks keeps what it is told about its run.
+// toldStacks keeps what it is given to know about its run.
 type toldStacks struct {
 	fakeStacks
 	run     chan Run

@@ -87,7 +87,7 @@ func (s *Shelf) Entries() []Entry {
 	return slices.Clone(s.entries)
 }
 
-// Size tells how many reports are kept and their bytes.
+// Size returns how many reports are kept and their bytes.
 func (s *Shelf) Size() (reports, bytes int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -58,7 +58,7 @@ type Figures struct {
 	GPU     float64 // mean of the devices, in %
 }
 
-// Latest tells how a recording is going.
+// Latest returns how a recording is going.
 func (r *Recorder) Latest(id string) Figures {
 	f := Figures{Cores: math.NaN(), GPU: math.NaN()}
 	r.mu.Lock()

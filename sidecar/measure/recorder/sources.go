@@ -14,7 +14,7 @@ const (
 )
 
 // sourceBook remembers the texts of cells by co_filename: of equal texts, and of
-// one cell told again, the latest. Several cells have one file only where
+// one cell reported again, the latest. Several cells have one file only where
 // IPYKERNEL_CELL_NAME names them all alike.
 type sourceBook struct {
 	byFile map[string][]timeline.Source // oldest first

@@ -186,7 +186,7 @@ func (b *Builder) EndLost(pid int, at Nanos) {
 	}
 }
 
-// BeginGap says that from at on the process's stacks tell nothing. While a gap of it
+// BeginGap says that from at on the process's stacks show nothing. While a gap of it
 // lasts, that one goes on, for the reason given last.
 func (b *Builder) BeginGap(pid int, at Nanos, reason GapReason) {
 	b.mu.Lock()
@@ -258,7 +258,7 @@ type Reading struct {
 	Value float64
 }
 
-// Last tells the last values of all tracks that have some.
+// Last returns the last values of all tracks that have some.
 func (b *Builder) Last() []Reading {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -328,7 +328,7 @@ func (b *Builder) note(n Note) {
 	b.rec.Notes = append(b.rec.Notes, n)
 }
 
-// Describe changes what is told about the recording as a whole: Target,
+// Describe changes what is known about the recording as a whole: Target,
 // Sampling, Processes, Sources, Output. It must not keep the pointer.
 func (b *Builder) Describe(change func(*Recording)) {
 	b.mu.Lock()
@@ -354,7 +354,7 @@ func (b *Builder) Snapshot(at Nanos) *Recording {
 	rec.Sources = slices.Clone(b.rec.Sources)
 	rec.Notes = slices.Clone(b.rec.Notes)
 	if b.stacks.full {
-		rec.Notes = append(rec.Notes, Note{NoteLeftOut, "stack tree", "more different stacks than are kept; further ones count for their caller"})
+		rec.Notes = append(rec.Notes, Note{NoteLeftOut, "stack tree", "the table of stacks is full: deeper frames are attributed to their caller"})
 	}
 	if b.marksCut {
 		rec.Notes = append(rec.Notes, Note{NoteLeftOut, "marks", "more steps and regions than are kept; later ones are left out"})

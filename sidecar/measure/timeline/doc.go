@@ -10,6 +10,6 @@
 //
 // What is bounded, and how: stack spans and track points are resampled to twice
 // the step whenever they reach their limit (Recording.Resolution and
-// Track.Resolution tell the step in force); the stack tree stops growing at its
+// Track.Resolution show the step in force); the stack tree stops growing at its
 // limit, deeper frames then count for their caller (Recording.Notes says so).
 package timeline

@@ -7,7 +7,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 )
 
-// A collector tells changes; the Builder keeps spans.
+// A collector reports changes; the Builder keeps spans.
 func ExampleBuilder() {
 	const ms = timeline.Nanos(time.Millisecond)
 	b := timeline.NewBuilder(timeline.Options{Interval: time.Millisecond})

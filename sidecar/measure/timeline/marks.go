@@ -12,7 +12,7 @@ func (r *Recording) MainThread() *Thread {
 	return nil
 }
 
-// LeadingMarks are those of the process whose steps are told: the target, or where it has
+// LeadingMarks are those of the process whose steps are reported: the target, or where it has
 // marked none the first process that has, which of ranks is the least. Steps that were
 // marked by a call take precedence over those that a hook found.
 func (r *Recording) LeadingMarks() []Mark {

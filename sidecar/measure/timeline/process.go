@@ -13,8 +13,8 @@ type Process struct {
 	Start       Nanos  // negative: before the recording
 	End         Nanos  // when it was found to have ended; 0: it was alive to the last
 	CPU         Nanos  // that it and its own dead children used during the recording; -1 unknown
-	Exit        *int   // how it ended: its exit code, or 128 and the signal; nil where nobody could tell
-	Signal      int    // that ended it; 0: none, or nobody could tell
+	Exit        *int   // how it ended: its exit code, or 128 and the signal; nil where it is not known
+	Signal      int    // that ended it; 0: none, or it is not known
 	Stacks      StackReading
 }
 
@@ -36,7 +36,7 @@ const (
 	RoleChild        Role = "child"         // another program
 )
 
-// IsWorker tells a process that runs a part of the target's program.
+// IsWorker recognises a process that runs a part of the target's program.
 func (p *Process) IsWorker() bool {
 	switch p.Role {
 	case RoleRank, RolePoolWorker, RoleLoaderWorker, RoleWorker:
@@ -45,12 +45,12 @@ func (p *Process) IsWorker() bool {
 	return false
 }
 
-// IsDescendant tells a process that the target, or a process of its, has started.
+// IsDescendant recognises a process that the target, or a process of its, has started.
 func (p *Process) IsDescendant() bool {
 	return p.IsWorker() || p.Role == RoleChild || p.Role == RoleForkServer || p.Role == RoleTracker
 }
 
-// OnlyStarts tells a recording of a launcher: the target runs no Python itself, and
+// OnlyStarts recognises a recording of a launcher: the target runs no Python itself, and
 // processes that descend from it do.
 func (r *Recording) OnlyStarts() bool {
 	others := false
@@ -69,7 +69,7 @@ func (r *Recording) OnlyStarts() bool {
 // StackReading says whether the Python stacks of a process were read, and how.
 type StackReading struct {
 	Reason   NoStacks      // why they were not; StacksRead where they were
-	Detail   string        // what the system said, where that tells more; for people
+	Detail   string        // what the system said, where that adds something; for people
 	Interval time.Duration // between two reads, on average; 0 where they were not read
 	Samples  int64         // ticks at which they were read …
 	Reads    int64         // … stacks of single threads …

@@ -14,7 +14,7 @@ type Rank struct {
 	World  int // how many there are
 }
 
-// launchers are the variables by which launchers tell ranks; the first one that tells
+// launchers are the variables by which launchers pass ranks; the first one that does
 // a rank counts, since torchrun may itself be started by Slurm.
 var launchers = []struct{ global, local, node, world string }{
 	{"RANK", "LOCAL_RANK", "GROUP_RANK", "WORLD_SIZE"}, // torchrun, accelerate (torch.distributed.elastic)

@@ -26,7 +26,7 @@ func (b *Builder) Recent(from, at Nanos) *Recording {
 	rec.GPUs = slices.Clone(b.rec.GPUs)
 	rec.Notes, rec.Sources = nil, nil
 	index := rec.sliceProcesses(b.rec.Processes, from, at)
-	place := func(process int) int { // of what has something to tell
+	place := func(process int) int { // of what has something to show
 		if process < len(index) {
 			return max(index[process], 0)
 		}

@@ -22,7 +22,7 @@ const (
 	StateIO                   // off the CPU in a read, write, send, recv or in uninterruptible (D) state
 	StateGIL                  // waits for the GIL
 	StateOff                  // runnable, but not running
-	StateUnknown              // nobody could tell: not asked yet, refused, or the process stood still (see Gap)
+	StateUnknown              // not known: not asked yet, refused, or the process was stopped (see Gap)
 	NumStates    = int(StateUnknown) + 1
 )
 
@@ -36,7 +36,7 @@ func (s State) String() string {
 	return "unknown"
 }
 
-// Computes tells the states in which a thread has a CPU.
+// Computes recognises the states in which a thread has a CPU.
 func (s State) Computes() bool { return s == StatePython || s == StateNative }
 
 // ParseState is the inverse of State.String.
@@ -53,7 +53,7 @@ func ParseState(name string) (State, bool) {
 type Wait uint8
 
 const (
-	WaitUnknown Wait = iota // not told, or the thread does not wait
+	WaitUnknown Wait = iota // not known, or the thread does not wait
 	WaitSleep               // until a time
 	WaitLock                // a futex: a lock, condition or queue, another thread's end
 	WaitPoll                // poll, select, epoll
@@ -64,7 +64,7 @@ const (
 	NumWaits = int(WaitOther) + 1
 )
 
-// Frame is one Python function at one of its lines. Leaf notes are told by
+// Frame is one Python function at one of its lines. Leaf notes are known by
 // Native: "in C, on the CPU", "in poll", "waiting for a lock"; empty otherwise.
 type Frame struct {
 	Function  string // qualified name: "Trainer.fit", "<module>"
@@ -124,7 +124,7 @@ type Node struct {
 type ThreadID int
 
 // Span is a stretch of time in which a thread's stack and state stood still, as
-// far as the sampling tells. A thread's spans are in order and do not overlap;
+// far as the sampling shows. A thread's spans are in order and do not overlap;
 // between them the thread did not exist.
 type Span struct {
 	Start, End Nanos
@@ -142,7 +142,7 @@ type Thread struct {
 	Name     string // threading's name, else the kernel's comm
 	Main     bool   // the process's main thread
 	RunsCell bool   // runs the recorded cell, or the script's main module
-	Internal bool   // all it ever ran is the notebook kernel's own; package usercode tells
+	Internal bool   // all it ever ran is the notebook kernel's own; package usercode shows
 	OnCPU    Nanos  // CPU time during the recording; -1 unknown
 	// OnCPUAtLeast: it was on a CPU for longer than OnCPU, perhaps: it ended, or could no
 	// longer be read, after the last reading.
@@ -164,7 +164,7 @@ type Gap struct {
 type GapReason uint8
 
 const (
-	GapUnreadable GapReason = iota // its memory no longer told a stack
+	GapUnreadable GapReason = iota // its memory no longer showed a stack
 	GapStarting                    // it did not run Python yet: a launcher, or an interpreter being set up
 	GapExec                        // it has become another program by exec
 	GapExit                        // the interpreter has shut down
@@ -219,7 +219,7 @@ type Track struct {
 	Peak   float64 // largest value seen, decimated ones included; NaN when empty
 	// Step is the spacing the points were thinned to; 0 = every point was kept.
 	Step time.Duration
-	// Ended tells why the track stopped before the recording did; empty otherwise.
+	// Ended says why the track stopped before the recording did; empty otherwise.
 	Ended string
 }
 
@@ -254,7 +254,7 @@ type Note struct {
 // NoteStacks is the What of notes on the reading of the target's stacks.
 const NoteStacks = "Python stacks"
 
-// NoteID says what kind of thing a note tells.
+// NoteID is the kind of a note.
 type NoteID string
 
 const (
@@ -266,7 +266,7 @@ const (
 	NoteLate          NoteID = "late"           // its last readings were not waited for
 	NoteLeftOut       NoteID = "left-out"       // there were more than are kept
 	NoteReplaced      NoteID = "replaced"       // it comes from another source than at first
-	NoteUnmatched     NoteID = "unmatched"      // nothing of it could be told to be the program's
+	NoteUnmatched     NoteID = "unmatched"      // nothing of it could be shown to be the program's
 	NoteExact         NoteID = "exact"          // it is of a trace, not sampled
 	NoteClamped       NoteID = "clamped"        // more was asked for than is possible
 	NoteReckoned      NoteID = "reckoned"       // it follows from other figures
@@ -285,13 +285,13 @@ type Source struct {
 	// Lines has for each line of the code its line in Text, counted from 1; nil
 	// where they are the same but for empty lines at the top, which IPython drops.
 	Lines []int
-	// Nested tells that a cell ran this code, as %%capture runs its body: the cell
+	// Nested means that a cell ran this code, as %%capture runs its body: the cell
 	// of that number is another text.
 	Nested bool
 }
 
 // Installation says where the target's Python and its packages lie, as the target
-// itself or /proc told. The zero value: not known.
+// itself or /proc said. The zero value: not known.
 type Installation struct {
 	Prefixes  []string // sys.prefix, sys.base_prefix and their exec_ forms
 	Standard  []string // folders of the standard library
@@ -309,13 +309,13 @@ type CodeFile struct {
 	// Placed is when text, name or rights of the file were changed last, which
 	// nobody can give it; zero: not known.
 	Placed time.Time
-	// Loaded is the time the file had when its code was loaded, as the target told;
+	// Loaded is the time the file had when its code was loaded, as the target reported;
 	// zero: it did not.
 	Loaded time.Time
 	// Compiled is the cached bytecode beside it; nil where there is none, or where
 	// the file is in its place since before the target and nobody needs to know.
 	Compiled *Bytecode
-	// Contradicts tells that the text has no definition where a function that ran
+	// Contradicts means that the text has no definition where a function that ran
 	// begins. It is looked for where there is Compiled.
 	Contradicts bool
 }
@@ -451,7 +451,7 @@ type GPU struct {
 // ThrottleReason is why a GPU runs slower than it could.
 type ThrottleReason string
 
-// The reasons, as NVML tells them.
+// The reasons, as NVML reports them.
 const (
 	PowerCap        ThrottleReason = "power-cap"
 	HardwareSlow    ThrottleReason = "hardware-slowdown"

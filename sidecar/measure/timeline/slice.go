@@ -16,7 +16,7 @@ func (r *Recording) Slice(from, to Nanos) *Recording {
 	out.StartedAt = r.StartedAt.Add(time.Duration(from))
 	out.Duration = max(to-from, 0)
 	index := out.sliceProcesses(r.Processes, from, to)
-	place := func(process int) int { // of what has something to tell
+	place := func(process int) int { // of what has something to show
 		if process < len(index) {
 			return max(index[process], 0)
 		}
@@ -90,7 +90,7 @@ func cutGaps(gaps []Gap, from, to Nanos) []Gap {
 }
 
 // sliceProcesses keeps those that lived between two times, the target in any case, and
-// tells for each its new index, -1 for those left out.
+// shows for each its new index, -1 for those left out.
 func (r *Recording) sliceProcesses(all []Process, from, to Nanos) (index []int) {
 	r.Processes, index = nil, make([]int, len(all))
 	for i, p := range all {

@@ -37,7 +37,7 @@ func stepsOf(r *report.View) stepsLane {
 	return s
 }
 
-// linesLane tells which line of the cell ran when. A span's node is an index
+// linesLane shows which line of the cell ran when. A span's node is an index
 // into lines.
 type linesLane struct {
 	index int        // of the report's file
@@ -159,10 +159,10 @@ const maxThreads = 12
 
 // lanesOf are what stands below the flame chart: the ranks in order, each pool as one
 // strip, with its members beneath where they are few, then the other threads.
-func lanesOf(r *report.View, main int, histories [][]span, families []family, duration float64) ([]threadLane, string) {
+func lanesOf(r *report.View, main int, histories [][]span, pools []pool, duration float64) ([]threadLane, string) {
 	var lanes []threadLane
-	behind := make(map[int]bool) // processes that are told in their place
-	for _, f := range families {
+	behind := make(map[int]bool) // processes that are shown in their place
+	for _, f := range pools {
 		if f.role != timeline.RoleRank && len(f.members) > 1 {
 			lanes = append(lanes, threadLane{strip: f.strip(r, histories, duration)})
 		}
@@ -178,13 +178,13 @@ func lanesOf(r *report.View, main int, histories [][]span, families []family, du
 			}
 		}
 	}
-	lanes = lanes[:min(len(lanes), maxFamilyLanes)]
+	lanes = lanes[:min(len(lanes), maxPoolLanes)]
 	others, more := threadsOf(r, main, histories, behind, duration)
 	return append(lanes, others...), more
 }
 
-// maxFamilyLanes bounds the lanes of ranks and pools.
-const maxFamilyLanes = 24
+// maxPoolLanes bounds the lanes of ranks and pools.
+const maxPoolLanes = 24
 
 func threadLaneOf(r *report.View, t int, history []span, duration float64) threadLane {
 	computed := 0.0
@@ -213,7 +213,7 @@ const (
 )
 
 // threadsOf sorts the other threads by the time they had a CPU and says what is
-// left out; the main threads of some processes are told elsewhere.
+// left out; the main threads of some processes are shown elsewhere.
 func threadsOf(r *report.View, main int, histories [][]span, behind map[int]bool, duration float64) ([]threadLane, string) {
 	type activity struct {
 		thread   int

@@ -15,7 +15,7 @@ import (
 type Caption struct {
 	Title string
 	Facts []Fact // after the title
-	Line  string // below; the viewer tells there what is selected
+	Line  string // below; the viewer shows there what is selected
 }
 
 // Fact is a few words and what they mean.

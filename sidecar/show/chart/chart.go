@@ -7,7 +7,7 @@
 // The way is always the same and each step is a pure function: digestOf puts
 // into words and rows what there is to say, Lay decides what stands where (a
 // Scene, in pixels), drawSVG writes the Scene. Text reads the digest, too, so
-// that picture and text never tell different figures.
+// that picture and text never show different figures.
 package chart
 
 import (
@@ -31,7 +31,7 @@ type Options struct {
 	Width  float64 // pixels; 0 = 1120, at least 560
 	Theme  Theme   // empty = Auto
 	Inline bool    // SVG that stands inside an HTML document: no XML declaration
-	// Caption, where there is one, is told in place of what the report says of itself.
+	// Caption, where there is one, is shown in place of what the report says of itself.
 	Caption *Caption
 }
 

@@ -108,10 +108,10 @@ type digest struct {
 	threads []threadLane
 	more    string // about the threads left out
 
-	streams     []streamLane // of the GPUs, where a trace tells
+	streams     []streamLane // of the GPUs, where a trace has them
 	moreStreams int          // left out
 
-	lanesOnly bool             // the page around it tells the rest: see Caption
+	lanesOnly bool             // the page around it shows the rest: see Caption
 	kinds     map[Paint]string // words of the legend that differ from kindNames
 
 	tables   []table
@@ -149,9 +149,9 @@ func digestOf(r *report.View) *digest {
 		d.flames = []*flameLane{flameOf(r, functionsOf(r), main, histories[main])}
 	}
 	d.streams, d.moreStreams = streamsOf(r, d.duration)
-	families := familiesOf(r)
-	d.threads, d.more = lanesOf(r, main, histories, families, d.duration)
-	d.tables = tablesOf(r, gpus, families, d.duration)
+	pools := poolsOf(r)
+	d.threads, d.more = lanesOf(r, main, histories, pools, d.duration)
+	d.tables = tablesOf(r, gpus, pools, d.duration)
 	d.findings = remarksOf(r)
 	ended := endedNotes(d.tracks)
 	d.notes = append(notesOf(r, slices.DeleteFunc(slices.Clone(r.Notes), isAbsence)), ended...)
@@ -204,7 +204,7 @@ func remarksOf(r *report.View) []remark {
 	return rs[:min(len(rs), 6)]
 }
 
-// repeats tells whether a finding has nothing to add to another: a plain remark on the
+// repeats reports whether a finding has nothing to add to another: a plain remark on the
 // same cause at the same place.
 func repeats(f, other *report.Finding) bool {
 	cause := f.Args["cause"]
@@ -218,7 +218,7 @@ func btoi(b bool) int {
 	return 0
 }
 
-// endedNotes tell why lanes stop early; lanes that share a reason share a note.
+// endedNotes say why lanes stop early; lanes that share a reason share a note.
 func endedNotes(lanes []trackLane) []string {
 	var reasons []string
 	names := make(map[string]string)

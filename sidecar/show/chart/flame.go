@@ -49,7 +49,7 @@ type flamePicture struct {
 	columns []flame.Column
 	waits   []bool // by column: the innermost call had no CPU
 	rows    [][]flame.Box
-	limit   int     // of rows; what calls deeper is told in one more
+	limit   int     // of rows; what calls deeper is counted in one more
 	step    float64 // pixels per column
 }
 
@@ -108,7 +108,7 @@ func (f *flameLane) functionOf(b flame.Box) *function {
 	return &f.functions[f.tree.Calls[b.Call].Function]
 }
 
-// labels are ways to name a box, the most telling first.
+// labels are ways to name a box, the most informative first.
 func (p *flamePicture) labels(b flame.Box) []string {
 	if b.Call == 0 {
 		return []string{fmt.Sprintf("… %d deeper", b.Deeper), "…"}
@@ -126,7 +126,7 @@ func (p *flamePicture) labels(b flame.Box) []string {
 }
 
 // labels are ways to name a function that calls itself so many times, the most
-// telling first.
+// informative first.
 func (f *function) labels(calls int) []string {
 	name, short := f.name, f.name
 	if i := strings.LastIndexByte(name, '.'); i > 0 && i+1 < len(name) && f.place() != "" {

@@ -71,7 +71,7 @@ func TestInstantsAreTheViewers(t *testing.T) {
 	}
 }
 
-// What a box is called, the most telling way first.
+// What a box is called, the most informative way first.
 func TestBoxesAreNamed(t *testing.T) {
 	p := flamePicture{flameLane: &flameLane{
 		functions: []function{

@@ -6,7 +6,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
-// maxDepth bounds the rows of a flame chart; deeper callees are told by number.
+// maxDepth bounds the rows of a flame chart; deeper callees are counted.
 const maxDepth = 24
 
 // functions are those of a report, as the chart shows them.
@@ -21,7 +21,7 @@ type function struct {
 	line       int    // first line
 	module     bool   // a file's own level, whose name says the file
 	paint      Paint
-	selfS      float64 // over all threads of the target, where the report tells
+	selfS      float64 // over all threads of the target, where the report has it
 	totalS     float64
 	states     report.StateTimes // of selfS
 }

@@ -11,7 +11,7 @@ import (
 
 // gpuSummary is what the title, the shading and the lanes need of the GPUs.
 type gpuSummary struct {
-	used    bool // by the recorded program, as far as can be told
+	used    bool // by the recorded program, as far as is known
 	title   []phrase
 	badge   string
 	idle    map[int][]stretch // by the device's index

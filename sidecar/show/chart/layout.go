@@ -48,9 +48,9 @@ type detail struct {
 }
 
 var details = []detail{
-	{0, 1, 2, 4000, 600, maxDepth, maxFamilyLanes + maxThreads, maxStreams, 100},
-	{1, 2, 3, 2000, 250, maxDepth, maxFamilyLanes + maxThreads, maxStreams, 100},
-	{2, 2, 4, 1100, 40, maxDepth, maxFamilyLanes + maxThreads, maxStreams, 100},
+	{0, 1, 2, 4000, 600, maxDepth, maxPoolLanes + maxThreads, maxStreams, 100},
+	{1, 2, 3, 2000, 250, maxDepth, maxPoolLanes + maxThreads, maxStreams, 100},
+	{2, 2, 4, 1100, 40, maxDepth, maxPoolLanes + maxThreads, maxStreams, 100},
 	{3, 2, 4, 900, 0, 14, 6, 6, 100},
 	{4, 4, 8, 400, 0, 10, 4, 4, 4},
 	{5, 8, 16, 120, 0, 6, 2, 2, 2},

@@ -14,7 +14,7 @@ import (
 const (
 	maxRanks       = 16
 	maxWorkerLines = 5
-	maxPrograms    = 3 // beside the one that is told
+	maxPrograms    = 3 // beside the one that the report is about
 	maxProcesses   = 10
 )
 
@@ -55,7 +55,7 @@ func ranksTable(r *report.View) table {
 	return t
 }
 
-// slowestStep is the length of a process's longest step, 0 where none are told.
+// slowestStep is the length of a process's longest step, 0 where there are none.
 func slowestStep(r *report.View, process int) (slowest float64) {
 	for _, s := range r.Steps {
 		if s.Process == process {
@@ -85,10 +85,10 @@ func idleOfRank(r *report.View, process int) string {
 }
 
 // workerTables rank the lines that the members of each pool worked at.
-func workerTables(r *report.View, families []family) (tables []table) {
-	for _, f := range families {
+func workerTables(r *report.View, pools []pool) (tables []table) {
+	for _, f := range pools {
 		if slices.Equal(f.members, []int{r.Program()}) {
-			continue // told as the program
+			continue // shown as the program
 		}
 		if t := f.linesTable(r); len(t.rows) > 0 {
 			tables = append(tables, t)
@@ -115,7 +115,7 @@ func programTables(r *report.View, duration float64) (tables []table) {
 	return tables[:min(len(tables), maxPrograms)]
 }
 
-func (f family) linesTable(r *report.View) table {
+func (f pool) linesTable(r *report.View) table {
 	t := table{heading: "What the " + f.name() + " did", note: "by your own lines, without what they waited"}
 	if len(f.members) == 1 {
 		t.heading = "What " + words.Clean(r.Processes[f.members[0]].Text, 40) + " did"
@@ -210,7 +210,7 @@ func processesTable(r *report.View, duration float64) table {
 	return t
 }
 
-// isOurs tells an omni-perf that ran within the program: it is no part of it.
+// isOurs recognises an omni-perf that ran within the program: it is no part of it.
 func isOurs(p *report.Process) bool { return p.Role == string(timeline.RoleProfiler) }
 
 func cpuOf(p *report.Process) float64 {

@@ -73,7 +73,7 @@ type Lane struct {
 	Box       // within the plot
 	Names LaneNames
 	Top   float64 // of a track: the value at the upper edge
-	Limit int     // of Rows, where the last one tells what is left out; else 0
+	Limit int     // of Rows, where the last one shows what is left out; else 0
 	About string  // tooltip
 	Areas []Area  // tracks
 	Pool  []point // of a pool's lane, which no track of the report has: its members computing

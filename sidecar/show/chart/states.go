@@ -23,7 +23,7 @@ func stateName(s report.State) string {
 // barPaints are the colours of states in the bars of tables.
 var barPaints = [report.NumStates]Paint{PaintPython, PaintNative, PaintWait, PaintIO, PaintGIL, PaintWait, PaintWait}
 
-// worthState is the share of a time from which on a state is told.
+// worthState is the share of a time from which on a state is mentioned.
 const worthState = 0.05
 
 // splitText says what a time was spent with, most first: "waiting for the GIL 2.1 s ·

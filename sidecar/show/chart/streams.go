@@ -36,7 +36,7 @@ var kernelKinds = []struct {
 	name  string
 }{{PaintGPU, "compute kernel"}, {PaintMemory, "communication"}, {PaintGPUMemory, "copy or fill"}}
 
-// kernelKind tells by a kernel's name what it does.
+// kernelKind returns what a kernel does, by its name.
 func kernelKind(name string) int {
 	lower := strings.ToLower(name)
 	switch {
@@ -118,7 +118,7 @@ func (l *layouter) streams() {
 	}
 }
 
-// streamBlocks draws a wide block as itself; where blocks are too narrow to tell
+// streamBlocks draws a wide block as itself; where blocks are too narrow to distinguish
 // apart, neighbours of one colour are one box. At most so many get a tooltip, the
 // widest.
 func (l *layouter) streamBlocks(s *streamLane, titles int) []Block {
@@ -168,7 +168,7 @@ func (s *streamLane) blockTitle(b span) string {
 	return title
 }
 
-// stretchTitle tells what a stretch of narrow blocks holds; at least one lies in
+// stretchTitle returns what a stretch of narrow blocks holds; at least one lies in
 // it.
 func (s *streamLane) stretchTitle(from, to float64) string {
 	sums := make(map[int]float64) // by name

@@ -192,7 +192,7 @@ func TestTheBusiestStreamsAreShown(t *testing.T) {
 	}
 }
 
-// Kinds of kernels are told apart without colour vision, too.
+// Kinds of kernels are distinguished without colour vision, too.
 func TestKindsOfKernelsLookDifferent(t *testing.T) {
 	for _, dark := range []bool{false, true} {
 		for name, m := range vision {

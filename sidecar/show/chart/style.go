@@ -47,7 +47,7 @@ var palette = []struct {
 	{string(Bad), "fill", "#b3261e", "#ff8a80"},
 	{string(OnBox), "fill", "#1e1f22", "#f4f4f5"},
 
-	{ground, "fill", "#ffffff", "#111113"}, // the page's own where it tells
+	{ground, "fill", "#ffffff", "#111113"}, // the page's own where it shows
 	{rule, "color", "#dddfe3", "#303238"},
 	{base, "color", "#f0f1f3", "#1e1f23"},
 }

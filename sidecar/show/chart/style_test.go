@@ -73,7 +73,7 @@ func colour(t *testing.T, class string, dark bool) [3]float64 {
 	return [3]float64{}
 }
 
-// Kinds of code are told apart without colour vision, too.
+// Kinds of code are distinguished without colour vision, too.
 func TestKindsLookDifferent(t *testing.T) {
 	for _, dark := range []bool{false, true} {
 		for name, m := range vision {
@@ -90,7 +90,7 @@ func TestKindsLookDifferent(t *testing.T) {
 	}
 }
 
-// WCAG AA asks 4.5 of text; labels in boxes, of which the tooltip tells the same,
+// WCAG AA asks 4.5 of text; labels in boxes, of which the tooltip shows the same,
 // may have 4.
 func TestTextIsReadable(t *testing.T) {
 	for _, dark := range []bool{false, true} {

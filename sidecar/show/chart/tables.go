@@ -54,12 +54,12 @@ const (
 	maxRegions    = 6
 	maxDevices    = 8
 
-	// worthAdvice is the share of the idle time from which on a cause is told
+	// worthAdvice is the share of the idle time from which on a cause is mentioned
 	// what to do about it.
 	worthAdvice = 0.03
 )
 
-func tablesOf(r *report.View, gpus gpuSummary, families []family, duration float64) []table {
+func tablesOf(r *report.View, gpus gpuSummary, pools []pool, duration float64) []table {
 	ts := []table{ranksTable(r)}
 	if gpus.used {
 		ts = append(ts, idleTable(r))
@@ -69,7 +69,7 @@ func tablesOf(r *report.View, gpus gpuSummary, families []family, duration float
 	} else if len(r.Ranks) < 2 { // else those of all ranks, below
 		ts = append(ts, linesTable(r, duration))
 	}
-	ts = append(ts, workerTables(r, families)...)
+	ts = append(ts, workerTables(r, pools)...)
 	ts = append(ts, programTables(r, duration)...)
 	if !gpus.used && len(r.Ranks) < 2 { // a launcher's own are of no interest
 		ts = append(ts, functionsTable(r, duration), threadsTable(r, duration))
@@ -188,7 +188,7 @@ func linesTable(r *report.View, duration float64) table {
 	return t
 }
 
-// worthCut is the share of a line's or a function's own time from which on it is told
+// worthCut is the share of a line's or a function's own time from which on it is mentioned
 // that its stacks were cut: single ones always are.
 const worthCut = 0.05
 

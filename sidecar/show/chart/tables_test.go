@@ -222,7 +222,7 @@ func TestCutCalleesAreToldBesideTheirCallers(t *testing.T) {
 	}
 }
 
-// The sampling is told as it was: the mean interval where the budget slowed it down, and an
+// The sampling is shown as it was: the mean interval where the budget slowed it down, and an
 // interval that was not to be had.
 func TestTheSamplingIsToldAsItWas(t *testing.T) {
 	const ms, s = int64(1e6), int64(1e9)

@@ -15,7 +15,7 @@ type trackLane struct {
 	index        int    // of the report's tracks
 	id           string // clean; of the report's track
 	name         string
-	sources      [][]string // lines under the name; ways to say each, the most telling first
+	sources      [][]string // lines under the name; ways to say each, the most informative first
 	value, aside string     // at the right: mean or peak, and what it is measured against
 	about        string     // tooltip
 	ended        string     // why its figures stop before the end; empty otherwise
@@ -138,7 +138,7 @@ func gpuLanes(r *report.View, device int, gpus gpuSummary, duration float64) []t
 }
 
 // gpuSources are the lines below a device's name, each with ways to say it, the
-// most telling first.
+// most informative first.
 func gpuSources(gpu *report.Device, t *report.Track, two bool) [][]string {
 	source := words.Clean(gpu.Source, 40)
 	if source == "" {

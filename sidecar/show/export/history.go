@@ -33,7 +33,7 @@ func framesOf(r *report.View) []frame {
 	return frames
 }
 
-// threadName tells threads apart by more than a name.
+// threadName distinguishes threads by more than a name.
 func threadName(r *report.View, t int) string {
 	th := &r.Threads[t]
 	name := clean(th.Name)

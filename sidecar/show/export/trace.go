@@ -243,7 +243,7 @@ func (t *traceWriter) counters(r *report.View) {
 	}
 }
 
-// trackName tells devices and threads apart.
+// trackName distinguishes devices and threads.
 func trackName(r *report.View, t *report.Track) string {
 	switch {
 	case t.Device != nil:

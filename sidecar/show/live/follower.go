@@ -47,7 +47,7 @@ func (f *Follower) From(at int64) int64 {
 }
 
 // Look takes a stretch of the recording, which began at an instant of CLOCK_MONOTONIC, and
-// tells what it is doing at the stretch's end.
+// returns what it is doing at the stretch's end.
 func (f *Follower) Look(stretch *timeline.Recording, began int64, told Told) Now {
 	at := stretch.Origin + int64(stretch.Duration)
 	rec := usercode.Strip(interpret.Identify(stretch))
@@ -188,7 +188,7 @@ func latest(t *timeline.Track, duration timeline.Nanos) (value float64, ok bool)
 // be named without "probably".
 const sureOf = 0.5
 
-// worthSaying is the share of the time for which devices must idle for its cause to be told.
+// worthSaying is the share of the time for which devices must idle for its cause to be mentioned.
 const worthSaying = 0.05
 
 // idle is what the devices in use wait for. A device that did nothing in the whole stretch

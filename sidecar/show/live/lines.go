@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	mostLines = 5    // that a look tells
+	mostLines = 5    // that a look shows
 	keptLines = 4096 // that are summed apart; a program with more has no hot one
 )
 
@@ -56,7 +56,7 @@ func (v *view) position(at diagnose.Place, function string) *Position {
 	if function == moduleLevel {
 		function = ""
 	}
-	function = strings.ReplaceAll(function, ".<locals>", "") // they do not tell what is local to a call
+	function = strings.ReplaceAll(function, ".<locals>", "") // they do not show what is local to a call
 	return &Position{Place: v.names(at), Function: function, Text: v.source.Line(at.File, at.Line)}
 }
 
@@ -161,7 +161,7 @@ func (f *Follower) position(v *view, thread *timeline.Thread) (line, inner *Posi
 	return line, inner
 }
 
-// stays tells for how long the thread has been at a place, up to now, and remembers it; 0
+// stays returns for how long the thread has been at a place, up to now, and remembers it; 0
 // if it is not there now. Where it was there all the stretch, it came when the look before
 // found it.
 func (s *stay) stays(v *view, thread *timeline.Thread, at diagnose.Place, of func(ownPlaces) diagnose.Place) int64 {

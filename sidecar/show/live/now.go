@@ -2,7 +2,7 @@
 // hottest lines so far, steps, CPU, memory, and what a GPU waits for.
 //
 // In flow, about once a second, the last stretch of a recording (timeline.Builder.Recent)
-// and the steps that the program has told; out flows a Now, plain data that package panel
+// and the steps that the program has reported; out flows a Now, plain data that package panel
 // draws. What happened before the stretch is in a Follower's running sums, so a look costs
 // the same after an hour as after a second. The package reads no process and no clock.
 package live
@@ -60,7 +60,7 @@ type HotLine struct {
 // Steps is how far a training loop is.
 type Steps struct {
 	Count     *int64   `json:"count"` // nil: only the rate is known, from the stacks
-	Total     *int64   `json:"total"` // nil: the program did not tell
+	Total     *int64   `json:"total"` // nil: the program did not say
 	PerSecond *float64 `json:"per_second"`
 	LeftNS    *int64   `json:"left_ns"` // needs Total and PerSecond
 }
@@ -105,7 +105,7 @@ type Told struct {
 }
 
 const (
-	// Window is the stretch that a look is given: long enough to tell causes apart, short
+	// Window is the stretch that a look is given: long enough to distinguish causes, short
 	// enough to be "now" and cheap.
 	Window = 4 * timeline.Nanos(1e9)
 	second = timeline.Nanos(1e9)

@@ -23,7 +23,7 @@ const (
 	leastSampled = 3
 )
 
-// steps tells the progress as the program tells it, else the rate that the stacks tell.
+// steps returns the progress as the program reports it, else the rate that the stacks show.
 func (p *pace) steps(at, began int64, told Told, d *diagnose.Diagnosis) *Steps {
 	if told.Steps <= 0 {
 		return sampled(d)

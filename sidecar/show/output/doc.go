@@ -11,6 +11,6 @@
 //   - Refused are links to files (the file they lead to would lose its link or its
 //     content), folders, sockets and block devices.
 //
-// Check tells before the work begins what would be refused after it. What could
+// Check reports before the work begins what would be refused after it. What could
 // not be written where it was asked for goes to a temporary folder (Results).
 package output

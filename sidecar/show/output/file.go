@@ -87,7 +87,7 @@ func (f *File) Close() error {
 		}
 		return nil
 	}
-	// A disk may tell only here that it is full; a crash must not find the old
+	// A disk may show only here that it is full; a crash must not find the old
 	// content gone and the new one not there.
 	err := f.file.Sync()
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTSUP) {

@@ -25,8 +25,8 @@ func (e *PlaceError) Unwrap() error { return e.Reason }
 
 var errEmpty = errors.New("the name is empty")
 
-// Check tells, without changing anything, why a result could not be written to
-// path; nil if as far as can be told it could. The error is a *PlaceError.
+// Check returns, without changing anything, why a result could not be written to
+// path; nil if as far as is known it could. The error is a *PlaceError.
 func Check(path string) error {
 	_, err := locate(path)
 	return err
@@ -64,7 +64,7 @@ func MakeFolder(folder string) error {
 	return nil
 }
 
-// IsSpecial tells whether a path is written through: it names a device, a FIFO or
+// IsSpecial reports whether a path is written through: it names a device, a FIFO or
 // one of our descriptors.
 func IsSpecial(path string) bool {
 	p, err := locate(path)
@@ -139,7 +139,7 @@ func (p *place) look() error {
 	return errors.New("it is neither a file nor a device")
 }
 
-// checkParent tells why no file can be made in a folder.
+// checkParent returns why no file can be made in a folder.
 func checkParent(folder string) error {
 	info, err := os.Stat(folder)
 	switch {
@@ -156,7 +156,7 @@ func checkParent(folder string) error {
 	return nil
 }
 
-// checkReplaceable tells why a file must not be, or cannot be, replaced although
+// checkReplaceable returns why a file must not be, or cannot be, replaced although
 // its folder can be written: its owner protected it, or the folder is one, such as
 // /tmp, in which everybody may replace only what is their own.
 func checkReplaceable(path string, info fs.FileInfo) error {
@@ -187,7 +187,7 @@ func access(path string, mode uint32) error {
 	return unix.Faccessat(unix.AT_FDCWD, path, mode, unix.AT_EACCESS)
 }
 
-// ownDescriptor tells whether a path names a descriptor of this process, as
+// ownDescriptor reports whether a path names a descriptor of this process, as
 // /dev/stdout does. Opening such a path would open the file behind it anew, from
 // its beginning.
 func ownDescriptor(path string) (fd int, ok bool) {

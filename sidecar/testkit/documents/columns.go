@@ -22,7 +22,7 @@ func picks(spans []span, at []float64) []int {
 	return out
 }
 
-// box is columns From … To of one row with one number; of calls too short to be told
+// box is columns From … To of one row with one number; of calls too short to be distinguished
 // apart what most of them are, with that one's share and the number of others, of calls
 // that have no row minus their number.
 type box struct {
@@ -48,7 +48,7 @@ func treeOf(d *Document) *flame.Tree {
 	return flame.New(p, nil, d.Chart.Folded)
 }
 
-// flameRows are the boxes of a lane with so many rows, the last of which may tell what
+// flameRows are the boxes of a lane with so many rows, the last of which may show what
 // is deeper.
 func flameRows(t *flame.Tree, spans []span, picked []int, l Lane, perPixel float64) [][]box {
 	columns := t.Columns(picked, func(i int) int32 { return int32(spans[i].node) })

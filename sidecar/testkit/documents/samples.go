@@ -323,7 +323,7 @@ func Imports() *Document {
 	return d
 }
 
-// ShortCalls is a loop of calls that are too short to be told apart, between some that are not, and
+// ShortCalls is a loop of calls that are too short to be distinguished, between some that are not, and
 // deeper than there are rows.
 func ShortCalls() *Document {
 	const duration = 3.0

@@ -148,7 +148,7 @@ func mostly(d diagnose.Diagnosis) (top diagnose.Cause) {
 	return top
 }
 
-// isText tells whether a file is one of a program's texts.
+// isText reports whether a file is one of a program's texts.
 func isText(p *specimen.Program, rec *timeline.Recording, text int, file string) bool {
 	t := p.Texts[text]
 	if name, ok := strings.CutPrefix(t.Kind, "file "); ok {

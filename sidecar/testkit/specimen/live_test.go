@@ -13,7 +13,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/testkit/specimen"
 )
 
-// everything tells that make truth asks for all there is.
+// everything reports whether make truth asks for all there is.
 func everything() bool { return os.Getenv("OMNI_PERF_TRUTH") != "" }
 
 // attempts bound how often a program is run: a busy machine can make a wait of

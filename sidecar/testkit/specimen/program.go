@@ -40,7 +40,7 @@ type Text struct {
 // Here marks the line that has most of the headline's time.
 const Here = "# HERE"
 
-// Script tells a script from cells.
+// Script means a script, not cells.
 func (p *Program) Script() bool { return p.Recorded().Kind == "script" }
 
 // Recorded is the text that is recorded: the script, or the last cell.

@@ -15,7 +15,7 @@ type Limits struct {
 	Points int // of a track; the activity of GPUs is kept whole
 	// Grain is what times of spans and activity are rounded to; 0: as they are.
 	Grain timeline.Nanos
-	// Imports tells to keep what modules do while they are imported.
+	// Imports means to keep what modules do while they are imported.
 	Imports bool
 }
 

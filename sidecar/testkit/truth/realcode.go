@@ -100,7 +100,7 @@ func (p Pairs) Impossible(stack []Function) (pair [2]Function, found bool) {
 	return pair, false
 }
 
-// A RealTarget is a program that waits to be told to begin.
+// A RealTarget is a program that waits for the order to begin.
 type RealTarget struct {
 	Pid     int
 	folder  string

@@ -14,7 +14,7 @@ import (
 // A Sample is one thread's stack, root first.
 type Sample struct {
 	Functions []string // names, qualified or not
-	Lines     []int    // current line of each function, not positive if unknown; nil if the sampler tells none
+	Lines     []int    // current line of each function, not positive if unknown; nil if the sampler knows none
 	Truncated bool     // the sampler says that the leaf end is missing
 }
 
@@ -111,7 +111,7 @@ func (l *Legal) impossible(names []string, lines []int) string {
 	return ""
 }
 
-// creation tells whether the frame at i is the leaf and being created by the one before it.
+// creation reports whether the frame at i is the leaf and being created by the one before it.
 func (l *Legal) creation(names []string, lines []int, i int) bool {
 	if i != len(names)-1 {
 		return false

@@ -183,7 +183,7 @@ func TestInterpretersAreThoseThatRun(t *testing.T) {
 	}
 }
 
-// Every workload runs, ends when told to, and can be observed, on every version.
+// Every workload runs, ends when asked to, and can be observed, on every version.
 func TestWorkloads(t *testing.T) {
 	EachInterpreter(t, func(t *testing.T, python Interpreter) {
 		t.Parallel()
@@ -227,7 +227,7 @@ func TestWorkloads(t *testing.T) {
 	})
 }
 
-// A workload from elsewhere, held until told to go, and with an argument before the script.
+// A workload from elsewhere, held until it may go, and with an argument before the script.
 func TestSettings(t *testing.T) {
 	python := Any(t)
 	source := "import harness, sys\nharness.drive(lambda: None, lambda: {'spent_ns': {'optimize': sys.flags.optimize}})\n"

@@ -127,7 +127,7 @@ func (p Program) stack(b *timeline.Builder, part Part) timeline.NodeID {
 	return b.Child(n, b.Frame(timeline.Frame{Function: part.Function, File: file, Line: line + 3, FirstLine: line}))
 }
 
-// activity tells which share of each window the GPU worked.
+// activity returns the share of each window for which the GPU worked.
 func (p Program) activity(b *timeline.Builder, parts []stretch, end timeline.Nanos) {
 	util := b.Track(timeline.TrackSpec{ID: "gpu0.util", Kind: timeline.KindRate, Unit: "%", Source: "GPM", Resolution: time.Duration(window), Device: 0, Limit: 100})
 	next := 0

@@ -15,7 +15,7 @@ type Lane struct {
 	Device int   // the recording's number
 	Stream int64 // as in the trace
 	// Resolution is 0 when every event has a block of its own; else events
-	// closer together than it were joined, and Count tells how many.
+	// closer together than it were joined, and Count shows how many.
 	Resolution time.Duration
 	Start, End []timeline.Nanos
 	Name       []int // index into Names; the longest of joined events

@@ -72,7 +72,7 @@ var ErrOtherTime = errors.New("the trace was not taken during this recording")
 type Merged struct {
 	Recording *timeline.Recording // a copy; tracks that did not change are shared
 	Lanes     []Lane              // by device, then stream
-	// Covered is the part of the recording that the trace tells about.
+	// Covered is the part of the recording that the trace covers.
 	Covered timeline.Interval
 	// Error is how exact the trace's place in the recording is; the distances
 	// inside the trace are exact.

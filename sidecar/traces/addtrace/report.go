@@ -232,7 +232,7 @@ func isOfActivity(f report.Finding) bool {
 }
 
 // findings takes over those of activity, before the others, and the headline if it
-// tells one of them, now or before.
+// mentions one of them, now or before.
 func (p *patch) findings() {
 	headline, from := p.to.Headline, p.from.Headline
 	var list []report.Finding

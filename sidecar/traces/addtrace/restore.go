@@ -11,7 +11,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 )
 
-// restored is what a report tells of the recording it was made of, as far as the
+// restored is what a report knows of the recording it was made of, as far as the
 // diagnosis of idle time asks for it: stacks, tracks, devices, steps. What no report
 // has is lost: in which system call a thread waited, and why a device was slow.
 type restored struct {

@@ -25,7 +25,7 @@ var synchronising = map[string]bool{
 // hipModuleLaunchKernel, hipExtModuleLaunchKernel, cudaGraphLaunch.
 var launching = regexp.MustCompile(`^(?:cu|hip|mtia)\w*(?:Launch\w*Kernel|GraphLaunch)`)
 
-// LaunchesKernels tells the runtime calls that run kernels.
+// LaunchesKernels recognises the runtime calls that run kernels.
 func LaunchesKernels(call string) bool { return launching.MatchString(call) }
 
 // launchesKernels reports whether a trace has such a call.
@@ -70,7 +70,7 @@ func newCallTime() *callTime {
 	return &callTime{operators: map[string]int64{}, callers: map[string]int64{}}
 }
 
-// Waits tells the runtime calls that return only when the device has finished.
+// Waits recognises the runtime calls that return only when the device has finished.
 func Waits(call string) bool { return synchronising[call] }
 
 // observeCalls sums the runtime calls up by name. Where slow and synchronising

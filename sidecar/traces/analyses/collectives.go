@@ -23,7 +23,7 @@ type commRun struct {
 
 // commRuns is a recording's communication kernels by start. Of a process with
 // several devices there are none: its devices take part each for itself, which
-// the records do not tell apart.
+// the records do not distinguish.
 type commRuns struct {
 	runs    []commRun
 	devices int // more than one: left out

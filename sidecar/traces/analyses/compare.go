@@ -31,7 +31,7 @@ func ClockOffsets(ranks []Rank) map[int]int64 { return clockOffsets(collectivesO
 const TableRuns = "collectives_by_run"
 
 // CompareRuns sets the collectives of several runs side by side: a row per
-// collective and run, with the mean time of its kernels told apart into
+// collective and run, with the mean time of its kernels divided into
 // transfer and waiting for the last rank.
 func CompareRuns(runs [][]Rank, labels []string) *table.Table {
 	t := table.New(TableRuns, "Collectives, run against run",

@@ -19,7 +19,7 @@ type shapes struct {
 	values []string
 }
 
-// formula counts one operator; ok is false where the shapes do not tell.
+// formula counts one operator; ok is false where the shapes are not known.
 type formula func(in shapes) (flops float64, ok bool)
 
 // formulas by operator. An operator that calls another one of these leaves the

@@ -197,7 +197,7 @@ func TestFlopsOfShapes(t *testing.T) {
 		{"aten::convolution_backward", `"Input Dims":[[8,16,16,16],[8,3,32,32],[16,3,3,3],[],[],[],[],[],[],[],[]],"Concrete Inputs":["","","","[16]","[2, 2]","[1, 1]","[1, 1]","False","[0, 0]","1","[False, True, True]"]`, 2 * 8 * 16 * 16 * 16 * 3 * 9},
 		{"aten::_scaled_dot_product_flash_attention", `"Input Dims":[[2,4,64,16],[2,4,80,16],[2,4,80,24],[],[]]`, 2*2*4*64*80*16 + 2*2*4*64*80*24},
 		{"aten::_scaled_dot_product_flash_attention_backward", `"Input Dims":[[2,4,64,24],[2,4,64,16],[2,4,80,16],[2,4,80,24],[]]`, 3*2*2*4*64*80*16 + 2*2*2*4*64*80*24},
-		// What does not tell has no figure.
+		// What cannot be known has no figure.
 		{"aten::mm", `"Input Dims":[[8,32],[31,10]]`, 0},
 		{"aten::mm", `"Input Dims":[[8,32]]`, 0},
 		{"aten::mm", `"Input Dims":"[8"`, 0},

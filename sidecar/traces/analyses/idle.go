@@ -23,7 +23,7 @@ func (c idleCategory) String() string {
 	return [...]string{"host_wait", "kernel_wait", "other"}[c]
 }
 
-// idleCause tells the categories apart further: where the host was late, it may
+// idleCause divides the categories further: where the host was late, it may
 // have been inside the very call that launched the work.
 type idleCause uint8
 
@@ -201,7 +201,7 @@ func (r *recording) addCauses(s *streamIdle, g gap) {
 	}
 }
 
-// divide tells what a gap was: until the call that launched the next event
+// divide returns what a gap was: until the call that launched the next event
 // began, while it ran, and from then on.
 func (r *recording) divide(g gap) (parts [idleCauses]int64) {
 	if g.length <= 0 {

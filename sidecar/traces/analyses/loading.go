@@ -12,7 +12,7 @@ import (
 // fetching of a batch in the training loop's thread.
 const loaderPrefix = "enumerate(DataLoader)"
 
-// FetchesData tells the annotation of fetching a batch from others.
+// FetchesData recognises the annotation of fetching a batch from others.
 func FetchesData(annotation string) bool { return strings.HasPrefix(annotation, loaderPrefix) }
 
 // loadingRow is the time one step waited for its data.

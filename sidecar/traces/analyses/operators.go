@@ -38,7 +38,7 @@ func (tree *opTree) outermost(at int32) string {
 	return name
 }
 
-// IsAnnotation tells the names of record_function, which stand among the
+// IsAnnotation recognises the names of record_function, which stand among the
 // operators: an operator's begins with its namespace (aten::mm, gloo:all_reduce).
 func IsAnnotation(name string) bool {
 	return strings.HasPrefix(name, "ProfilerStep") || !strings.Contains(name, ":") || strings.Contains(name, " ")
@@ -116,7 +116,7 @@ func (tree *opTree) addUp(own []int64) []int64 {
 	return total
 }
 
-// again tells operators that are nothing but the only call of one of the same
+// again returns operators that are nothing but the only call of one of the same
 // name, as aten::mul with a number is: torch counts them once.
 func (tree *opTree) again() []bool {
 	calls := make([]int32, len(tree.rows))

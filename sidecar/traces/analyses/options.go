@@ -41,7 +41,7 @@ const (
 	TableQueueLength     = "queue_length_summary"
 
 	TableTemporalByDevice = "temporal_breakdown_by_device"
-	TableIdleCauses       = "idle_causes"          // the streams' idle time, told apart further: host, launch call, queue, waiting
+	TableIdleCauses       = "idle_causes"          // the streams' idle time, divided further: host, launch call, queue, waiting
 	TableCalls            = "runtime_calls"        // host calls of the runtime: time, synchronisations, what waited for them
 	TableLaunchDelay      = "launch_delay_summary" // percentiles and outliers per rank and call
 	TableSteps            = "profiler_step_times"  // one row per rank and step
@@ -62,7 +62,7 @@ const (
 	TableIdleIntervalBins = "idle_interval_histogram" // counts per idle-gap bin
 )
 
-// DefaultTables is what is computed when not told otherwise: everything but the
+// DefaultTables is what is computed when not asked otherwise: everything but the
 // series, which have a row per event.
 func DefaultTables() []string {
 	return []string{

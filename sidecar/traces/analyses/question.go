@@ -14,7 +14,7 @@ import (
 // Part is what one recording contributes to the answers.
 type Part struct {
 	Steps []int // the ProfilerStep#N numbers analysed, ascending
-	// Device tells whether anything ran on a device.
+	// Device reports whether anything ran on a device.
 	Device bool
 
 	world    int   // ranks there are, as the trace says; 0 if it does not

@@ -121,7 +121,7 @@ func (r *recording) chooseSteps() (all bool) {
 	return true
 }
 
-// mostDevices bounds how many devices are told apart; a file that names more is
+// mostDevices bounds how many devices are distinguished; a file that names more is
 // damaged, and what is beyond counts as the last of them.
 const mostDevices = 1 << 10
 

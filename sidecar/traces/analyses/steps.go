@@ -103,7 +103,7 @@ func HostSteps(t *kineto.Trace) []HostStep {
 	return list
 }
 
-// IsStep tells the annotation of a step from others.
+// IsStep recognises the annotation of a step from others.
 func IsStep(name string) bool {
 	_, is := stepNumber(name)
 	return is

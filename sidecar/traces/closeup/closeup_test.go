@@ -76,7 +76,7 @@ func TestTheMedianAndTheLongestStepOfTheRankThatWasIdleMost(t *testing.T) {
 }
 
 // TestTheStepHasWhatRanInIt: kernels to the nanosecond, the device's activity as the
-// table of steps has it, the threads' time as their records tell it.
+// table of steps has it, the threads' time as their records show it.
 func TestTheStepHasWhatRanInIt(t *testing.T) {
 	a, _ := analysed(t, synth.Config{Seed: 4, Ranks: 1, Steps: 4, Stacks: true})
 	list, err := Of(context.Background(), a)

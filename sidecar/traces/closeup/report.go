@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// maxThreads is how many host threads are told of: a data loader of 64 workers
+	// maxThreads is how many host threads are shown: a data loader of 64 workers
 	// has as many, and each of them says the same.
 	maxThreads = 16
 	// maxWindow is longer than any step and short enough for sums of a few; a damaged
@@ -88,7 +88,7 @@ func (w *writer) coded(v *report.View) (*report.View, error) {
 			f.Code = code
 		}
 	}
-	doc.Lines = []report.Line{} // of frames whose line is not told
+	doc.Lines = []report.Line{} // of frames whose line is not known
 	checked, err := report.Check(&doc)
 	if err != nil {
 		return nil, fmt.Errorf("making a report of the step: %w", err)
@@ -104,7 +104,7 @@ func nativeID(t *kineto.Trace, index uint32) int {
 }
 
 // name is what a thread is called. Kineto names most of them by their number, or by
-// the program; what they do tells more.
+// the program; what they do is more informative.
 func (w *writer) name(i int, t thread) string {
 	switch {
 	case i == 0 && (t.stepped || t.calls[0].layer == python):

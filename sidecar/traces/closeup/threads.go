@@ -175,7 +175,7 @@ func (w *writer) history(id timeline.ThreadID, calls []call) {
 	leave(w.to)
 }
 
-// frame interns what was called. A trace tells a function's first line, not the one
+// frame interns what was called. A trace has a function's first line, not the one
 // that ran.
 func (w *writer) frame(c call) timeline.FrameID {
 	key := frameKey{c.layer == python, c.name}
@@ -200,7 +200,7 @@ func (w *writer) frame(c call) timeline.FrameID {
 // moduleCall is how the profiler calls the call of a module, which has no file.
 const moduleCall = "nn.Module: "
 
-// isBackward tells what only autograd's own threads run at their outermost.
+// isBackward recognises what only autograd's own threads run at their outermost.
 func isBackward(name string) bool {
 	return strings.HasPrefix(name, "autograd::engine::evaluate_function")
 }

@@ -58,7 +58,7 @@ func deviceIdle(t Tables) *Finding {
 	return f
 }
 
-// worthACause tells traces whose devices were idle long enough to ask why.
+// worthACause recognises traces whose devices were idle long enough to ask why.
 func worthACause(t Tables) bool {
 	idle := deviceIdle(t)
 	return idle != nil && idle.Value >= leastIdle

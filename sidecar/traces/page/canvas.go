@@ -187,7 +187,7 @@ type legend struct {
 
 func class(p paint) string { return `class="op-` + string(p) + `"` }
 
-// box is a rectangle that tells about itself when pointed at.
+// box is a rectangle that describes itself when pointed at.
 func (c *canvas) box(x, y, w, h float64, p paint, about string) {
 	if !(w > 0) || !(h > 0) {
 		return

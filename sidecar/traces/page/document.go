@@ -18,7 +18,7 @@ const (
 	Version = 2
 )
 
-// head is what the document has beside its tables; analysis.schema.json tells of
+// head is what the document has beside its tables; analysis.schema.json describes
 // every property.
 type head struct {
 	Document        string        `json:"document"`

@@ -75,7 +75,7 @@ type pageChart struct {
 	Image  template.URL
 }
 
-// isSeries tells tables with a row per event, which no one reads as a table.
+// isSeries recognises tables with a row per event, which no one reads as a table.
 func isSeries(name string) bool {
 	switch name {
 	case analyses.TableQueueSeries, analyses.TableBandwidthSeries, analyses.TableMemoryTimeline, analyses.TableLaunch,
@@ -136,7 +136,7 @@ func (r *Result) missing() []string {
 	return list
 }
 
-// hasOldStacks tells traces of older profilers, which wrote stacks into operators.
+// hasOldStacks recognises traces of older profilers, which wrote stacks into operators.
 func (r *Result) hasOldStacks(name string) bool {
 	return name == analyses.TablePythonFunctions && r.table(analyses.TablePythonIdle) != nil
 }

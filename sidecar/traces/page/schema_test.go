@@ -125,7 +125,7 @@ func (n *schemaNode) described(t *testing.T, path string) {
 	}
 }
 
-// The schema tells of everything that is written, and of nothing else; what is always
+// The schema describes everything that is written, and nothing else; what is always
 // written is required.
 func TestTheSchemaTellsAll(t *testing.T) {
 	whole := readSchema(t)

@@ -174,7 +174,7 @@ func TestColumnsWithoutValues(t *testing.T) {
 }
 
 // TestIdleTimeWithoutItsLaunch: what the next work waited for is not known, and is
-// not told to be anything else.
+// not said to be anything else.
 func TestIdleTimeWithoutItsLaunch(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "trace.json")
 	const text = `{"traceEvents": [

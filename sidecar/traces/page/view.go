@@ -50,7 +50,7 @@ func (r *Result) shown() []*table.Table {
 	return all
 }
 
-// repeats tells tables that say once more what another has: the devices where
+// repeats recognises tables that say once more what another has: the devices where
 // every rank has one, the ranks together where there is one.
 func (r *Result) repeats(t *table.Table) bool {
 	switch t.Name {
@@ -62,7 +62,7 @@ func (r *Result) repeats(t *table.Table) bool {
 		return len(r.Analysis.Recordings) < 2
 	case analyses.TableOverlap:
 		return !hasFigures(t)
-	case analyses.TableIdle: // the causes tell it further apart
+	case analyses.TableIdle: // the causes divide it further
 		return r.table(analyses.TableIdleCauses) != nil
 	}
 	return false
@@ -100,7 +100,7 @@ func hasValues(c *table.Column, rows int) bool {
 
 func (r *Result) severalRanks() bool { return r.Analysis != nil && len(r.Analysis.Ranks) > 1 }
 
-// severalDevices tells traces of a process that used more than one device.
+// severalDevices recognises traces of a process that used more than one device.
 func (r *Result) severalDevices() bool {
 	ranks, devices := r.table(analyses.TableTemporal), r.table(analyses.TableTemporalByDevice)
 	return ranks != nil && devices != nil && devices.Len() > ranks.Len()

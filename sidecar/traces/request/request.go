@@ -205,7 +205,7 @@ func (q *Request) write(ctx context.Context, r *page.Result, stdout, messages io
 	return err
 }
 
-// keeps tells whether a table belongs into the JSON: series only if somebody asked for them.
+// keeps reports whether a table belongs into the JSON: series only if somebody asked for them.
 func (q *Request) keeps(t *table.Table) bool {
 	return !slices.Contains(analyses.Series(), t.Name) || slices.Contains(q.Analyses.Tables, t.Name)
 }

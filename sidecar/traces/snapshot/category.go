@@ -6,7 +6,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 )
 
-// Category says what memory is for, as far as the allocating stack tells.
+// Category says what memory is for, as far as the allocating stack shows.
 type Category uint8
 
 const (
@@ -44,7 +44,7 @@ func (s *Snapshot) Category(id StackID) Category {
 }
 
 // categoryOf guesses by the functions on the stack. The innermost frame that
-// tells decides: an optimizer's step may run inside a backward hook, and a
+// says anything decides: an optimizer's step may run inside a backward hook, and a
 // recomputed forward inside the backward pass.
 func categoryOf(stack Stack, files *origin.Names) Category {
 	if len(stack) == 0 {
@@ -73,7 +73,7 @@ func categoryOf(stack Stack, files *origin.Names) Category {
 	return CategoryOther
 }
 
-// isPython tells Python's frames: their file is a source, or a name in angle
+// isPython recognises Python's frames: their file is a source, or a name in angle
 // brackets that the interpreter made up.
 func (f Frame) isPython() bool {
 	return strings.HasSuffix(f.File, ".py") || strings.HasPrefix(f.File, "<")
@@ -103,7 +103,7 @@ func (f Frame) tells() bool {
 }
 
 // Place is the innermost frame of the user's own code, else the innermost of
-// Python, else the innermost of C++ that tells anything: of a backward pass
+// Python, else the innermost of C++ that says anything: of a backward pass
 // without Python the operation.
 func (s *Snapshot) Place(id StackID) string {
 	if int(id) >= len(s.Stacks) || len(s.Stacks[id]) == 0 {

@@ -30,7 +30,7 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Errors a caller can tell apart.
+// Errors that a caller can distinguish.
 var (
 	ErrNoPickle = errors.New("not a memory snapshot: the file is no pickle")
 	ErrNotPlain = errors.New("not a memory snapshot: its pickle has an instruction that names or calls something in Python, which a snapshot does not need and which could run code")

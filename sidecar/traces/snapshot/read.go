@@ -141,7 +141,7 @@ func Read(r io.ReadSeeker, limits Limits) (*Snapshot, error) {
 }
 
 // unpacked is the pickle from its beginning; a file that begins like none is
-// told what it is, as far as that can be told.
+// shown as what it is, as far as that is known.
 func unpacked(r io.ReadSeeker) (io.Reader, error) {
 	if _, err := r.Seek(0, io.SeekStart); err != nil {
 		return nil, fmt.Errorf("reading the memory snapshot: %w", err)

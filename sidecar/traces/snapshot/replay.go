@@ -8,8 +8,8 @@ type replay struct {
 	device   int
 	live     map[int64]allocation
 	byKind   [numCategories]int64
-	places   []int8  // by StackID: index into byPlace, -1 for the rest; nil: not told apart
-	byPlace  []int64 // bytes of the places told apart
+	places   []int8  // by StackID: index into byPlace, -1 for the rest; nil: not distinguished
+	byPlace  []int64 // bytes of the places distinguished
 	total    int64   // requested bytes in use, AwaitingFree included
 	reserved int64
 }
@@ -21,7 +21,7 @@ type allocation struct {
 }
 
 // newReplay starts with what was in use before the first event. The places are
-// the stacks whose memory is to be told apart.
+// the stacks whose memory is to be distinguished.
 func newReplay(s *Snapshot, device int, places ...StackID) *replay {
 	r := &replay{snapshot: s, device: device, live: map[int64]allocation{}}
 	if len(places) > 0 {

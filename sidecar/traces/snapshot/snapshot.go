@@ -1,4 +1,4 @@
-// Package snapshot reads what torch.cuda.memory._dump_snapshot writes and tells
+// Package snapshot reads what torch.cuda.memory._dump_snapshot writes and reports
 // where device memory went: over time, at the peak, in fragments.
 //
 // In flows a pickle of plain data (protocols 2 to 5, gzip or not), out flow a
@@ -20,7 +20,7 @@ type Snapshot struct {
 	Devices  []Device // histories, by device index; some may be empty
 	Host     Device   // the history of pinned host memory (record_pinned_host_memory=True)
 	Stacks   []Stack  // interned; Stacks[0] is empty: nothing was recorded
-	// Notes say what the file does not tell or what was left out.
+	// Notes say what the file does not contain or what was left out.
 	Notes []string
 
 	categories []Category // by StackID

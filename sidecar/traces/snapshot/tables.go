@@ -81,10 +81,10 @@ func (s *Snapshot) peaks() []moment {
 	return peaks
 }
 
-// mostPlaces is how many stacks the timeline by place tells apart.
+// mostPlaces is how many stacks the timeline by place distinguishes.
 const mostPlaces = 10
 
-// timeline tells what was allocated when, by category and by the stacks that
+// timeline returns what was allocated when, by category and by the stacks that
 // had most at the peak: of each of Points equal parts of the history the moment
 // with most in use, so that peaks stay.
 func (s *Snapshot) timeline(peaks []moment, opts Options) (byCategory, byPlace *table.Table) {
@@ -167,7 +167,7 @@ func (s *Snapshot) liveAt(m moment) map[int64]allocation {
 	return r.live
 }
 
-// peak tells when each device was at its highest and lists what was allocated
+// peak returns when each device was at its highest and lists what was allocated
 // then, by stack.
 func (s *Snapshot) peak(peaks []moment, opts Options) (highest, byStack *table.Table) {
 	highest = table.New(TablePeaks, "When memory was highest",

@@ -36,7 +36,7 @@ type Column struct {
 	Name    string // key in JSON and header in our CSV: idle_time_us
 	HTAName string // HTA's DataFrame column: idle_time(us); equals Name where HTA has none
 	Kind    Kind
-	// Optional tells a Text that may be unknown or none: "" then is no value. Else it is a text.
+	// Optional means a Text that may be unknown or none: "" then is no value. Else it is a text.
 	Optional bool
 	Text     []string
 	Ints     []int64

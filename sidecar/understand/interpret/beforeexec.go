@@ -8,9 +8,9 @@ import (
 // can be the time between its fork and its exec.
 const shortLife = timeline.Nanos(100e6)
 
-// isBeforeExec tells processes that were seen only between their fork and their exec:
+// isBeforeExec recognises processes that were seen only between their fork and their exec:
 // such a one is no worker, though it still was the program that started it. launches
-// tells the nodes on which subprocess is about to start a program.
+// marks the nodes on which subprocess is about to start a program.
 func isBeforeExec(rec *timeline.Recording, launches []bool) func(process int) bool {
 	ran := make(map[int]bool) // something of the program that started it
 	for i := range rec.Threads {

@@ -18,10 +18,10 @@ func loopOf(means origin.Meanings) (timeline.Role, bool) {
 	return "", false
 }
 
-// Identify returns the recording with the roles that only stacks tell, every worker
-// numbered as its owner counts, waiting what waits for another process's message, and the
-// thread that runs the code where the target only starts what does. What it does not change it
-// shares with rec.
+// Identify assigns the roles that only stacks show, numbers workers as their owner counts
+// them, marks blocking reads of pipes as waiting, and sets RunsCell on the main thread of the
+// program where the target only starts it. It returns a recording that shares with rec what
+// it does not change.
 //
 // A pool that replaces a worker, or a loader that starts anew each epoch, gives the same
 // numbers again: the least one that no living worker of the same owner has.
@@ -75,7 +75,7 @@ func Identify(rec *timeline.Recording) *timeline.Recording {
 	number(&out)
 	out.Threads = slices.Clone(rec.Threads)
 	for i := range out.Threads {
-		out.Threads[i].Spans = r.waiting(out.Threads[i].Spans)
+		out.Threads[i].Spans = r.pipeReadsAsWaits(out.Threads[i].Spans)
 	}
 	if program := r.program(); program > 0 {
 		for i := range out.Threads {

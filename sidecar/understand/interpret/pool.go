@@ -15,7 +15,7 @@ type Pool struct {
 	Members []int // likewise, by number, then by start
 }
 
-// Of tells the pools of a recording, those of the owner that stands first, first.
+// Of returns the pools of a recording, those of the owner that stands first, first.
 func Of(rec *timeline.Recording) []Pool {
 	var out []Pool
 	for i := range rec.Processes {
@@ -47,11 +47,11 @@ func numberOf(rec *timeline.Recording, i int) int {
 
 // Account is what the members of a pool did during some time, as their main threads tell.
 type Account struct {
-	Alive    timeline.Nanos // that members lived, and were read, all together; the following add up to it
-	Starting timeline.Nanos // not yet in the pool's loop, or importing what a task needs to be unpickled
-	Starved  timeline.Nanos // in the loop, without work: waiting for a task
-	Handing  timeline.Nanos // waiting to give a result away, or being in the library's own code
-	Working  timeline.Nanos // in what they were started for
+	Alive     timeline.Nanos // that members lived, and were read, all together; the following add up to it
+	Starting  timeline.Nanos // not yet in the pool's loop, or importing what a task needs to be unpickled
+	Starved   timeline.Nanos // in the loop, without work: waiting for a task
+	InLibrary timeline.Nanos // waiting to give a result away, or being in the library's own code
+	Working   timeline.Nanos // in what they were started for
 
 	Members []Share // by member that lived meanwhile, as in Pool.Members: how long it worked
 	Lines   []Line  // where they worked, the longest first
@@ -102,8 +102,8 @@ func (p Pool) During(rec *timeline.Recording, where []timeline.Interval) Account
 					a.Starting += length
 				case stack.starved && !busy(s.State):
 					a.Starved += length
-				case stack.plumbing:
-					a.Handing += length
+				case stack.onlyLibrary:
+					a.InLibrary += length
 				default:
 					a.Working += length
 					share.Working += length
@@ -136,7 +136,7 @@ func (p Pool) During(rec *timeline.Recording, where []timeline.Interval) Account
 
 // Imbalance is how much longer the member that worked most worked than they did on
 // average, as a share of its time: what an even split could save at most. 0 where that
-// cannot be told.
+// cannot be said.
 func (a *Account) Imbalance() (share float64, most Share) {
 	sum := timeline.Nanos(0)
 	for _, m := range a.Members {
@@ -163,11 +163,11 @@ type reader struct {
 	known map[timeline.NodeID]stack
 }
 
-// stack is what one tells of a worker.
+// stack is what one stack shows of a worker.
 type stack struct {
-	loop     int  // depth of the pool's loop; -1: it is not on it
-	starved  bool // it is where the loop waits for a task
-	plumbing bool // above the loop there is only the library that runs it
+	loop        int  // depth of the pool's loop; -1: it is not on it
+	starved     bool // it is where the loop waits for a task
+	onlyLibrary bool // above the loop there is only the library that runs it
 	// importing: above the loop modules are imported, by nothing of the user's own.
 	importing bool
 	line      Line
@@ -204,8 +204,8 @@ func (r *reader) stack(node timeline.NodeID) stack {
 	above := path
 	if s.loop >= 0 {
 		above = path[:s.loop]
-		s.plumbing = !slices.ContainsFunc(above, func(f timeline.FrameID) bool { return r.means[f]&origin.Transports == 0 })
-		s.starved = s.plumbing && slices.ContainsFunc(above, func(f timeline.FrameID) bool { return r.means[f]&origin.TakesTask != 0 })
+		s.onlyLibrary = !slices.ContainsFunc(above, func(f timeline.FrameID) bool { return r.means[f]&origin.Transports == 0 })
+		s.starved = s.onlyLibrary && slices.ContainsFunc(above, func(f timeline.FrameID) bool { return r.means[f]&origin.TakesTask != 0 })
 	}
 	s.line = r.line(above)
 	s.importing = s.loop >= 0 && !s.line.Own && slices.ContainsFunc(above, func(f timeline.FrameID) bool { return r.means[f]&origin.Imports != 0 })

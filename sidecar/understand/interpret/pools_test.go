@@ -152,7 +152,7 @@ func TestWhatAPoolDid(t *testing.T) {
 	rec := Identify(s.b.Snapshot(seconds(12)))
 	pool := Of(rec)[0]
 	did := pool.During(rec, []timeline.Interval{timeline.Between(seconds(0.5), seconds(4)), timeline.Between(seconds(6), seconds(10))})
-	sum := did.Starting + did.Starved + did.Handing + did.Working
+	sum := did.Starting + did.Starved + did.InLibrary + did.Working
 	if sum != did.Alive || did.Alive != 2*seconds(7.5) || did.Starting != 2*seconds(0.5) || did.Starved != seconds(1+1+4) {
 		t.Errorf("%+v: adds up to %v", did, sum)
 	}
@@ -198,7 +198,7 @@ func TestWhatAnotherProcessSendsIsWaitedFor(t *testing.T) {
 }
 
 // Where the target only starts the program, as a shell script or a launcher does, it is the
-// program that is told of.
+// program that the report is about.
 func TestWhoseCodeItIs(t *testing.T) {
 	var (
 		train  = []string{"/u/train.py:<module>:20"}

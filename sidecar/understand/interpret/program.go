@@ -5,7 +5,7 @@ import "github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 // program is the process whose code the user asked about, where the target only starts
 // it: the Python that a shell script, uv or "accelerate launch" has run the longest, or the
 // only rank. It is 0, the target, for every other recording, and for several ranks, which
-// are told together.
+// are explained together.
 //
 // A target that runs Python itself, though nothing of the user's own, only starts what
 // ran the user's own for half of the time at least: pip is no wrapper of what it builds.
@@ -65,7 +65,7 @@ func (p *programTimes) add(s timeline.Span, main bool, r *reader) {
 	p.own = p.own || r.stack(s.Node).line.Own
 }
 
-// startedByOwn tells a process that another one's own code has started.
+// startedByOwn recognises a process that another one's own code has started.
 func startedByOwn(rec *timeline.Recording, times []programTimes, i int) bool {
 	for range rec.Processes { // damaged files have rings
 		i = rec.Processes[i].ParentIndex

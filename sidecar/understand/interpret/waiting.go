@@ -7,11 +7,11 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 )
 
-// waiting are a thread's spans with those as waiting in which it reads what another process
-// sends through multiprocessing: a worker its next task, its owner the results, anybody a
-// Pipe. The system calls that a read, but there is nothing to read yet. Spans of which none
-// is are shared.
-func (r *reader) waiting(spans []timeline.Span) []timeline.Span {
+// pipeReadsAsWaits returns a thread's spans with the state waiting where the thread reads what
+// another process sends through multiprocessing: a worker its next task, its owner the
+// results, anybody a Pipe. For the system that is a read, but there is nothing to read yet. If
+// there is no such span, the result is spans itself.
+func (r *reader) pipeReadsAsWaits(spans []timeline.Span) []timeline.Span {
 	shared := true
 	for i, s := range spans {
 		if s.State != timeline.StateIO || s.Node == timeline.RootNode || int(s.Node) >= len(r.rec.Nodes) {

@@ -304,7 +304,7 @@ func (b *builder) gaps() {
 	}
 }
 
-// gapNotes tell of the target's gaps, those together that have one reason, from a hundredth of
+// gapNotes describe the target's gaps, those together that have one reason, from a hundredth of
 // the time on.
 func (b *builder) gapNotes() {
 	var sums [timeline.NumGapReasons]timeline.Nanos
@@ -321,7 +321,7 @@ func (b *builder) gapNotes() {
 	}
 }
 
-// notes passes on what collectors said, which they say in words only, and tells of
+// notes passes on what collectors said, which they say in words only, and reports
 // which of the user's own files no text is shown.
 func (b *builder) notes() {
 	for _, n := range b.rec.Notes {
@@ -347,7 +347,7 @@ func (b *builder) notes() {
 	}
 }
 
-// maskSecrets hides the values of options whose name tells of a secret, as
+// maskSecrets hides the values of options whose name suggests a secret, as
 // "--api-key=…" or "--api-key …".
 func maskSecrets(argv []string) []string {
 	out := slices.Clone(argv)

@@ -83,7 +83,7 @@ func (c *codeBook) functionOf(id timeline.FrameID) int {
 	return c.byFrame[id]
 }
 
-// own tells the frames of code that the user wrote.
+// own recognises the frames of code that the user wrote.
 func (c *codeBook) own(id timeline.FrameID) bool { return c.functions[c.functionOf(id)].Code.Own() }
 
 // place returns what a document says of a place: file, line and the function there,

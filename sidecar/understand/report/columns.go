@@ -126,7 +126,7 @@ type KernelLane struct {
 	Device int   `json:"device"`
 	Stream int64 `json:"stream"` // as in the trace
 	// ResolutionNS is 0 when every event has a block of its own; else events closer
-	// together than it were joined, and Count tells how many.
+	// together than it were joined, and Count shows how many.
 	ResolutionNS int64    `json:"resolution_ns"`
 	GapNS        Column   `json:"gap_ns"` // since the end of the block before; of the first since the origin
 	LengthNS     Column   `json:"length_ns"`

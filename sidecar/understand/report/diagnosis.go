@@ -205,7 +205,7 @@ func (b *builder) finding(f diagnose.Finding, s wording.Scope) Finding {
 	return out
 }
 
-// arguments are the figures of a finding that its sentence tells. What a finding does
+// arguments are the figures of a finding that its sentence contains. What a finding does
 // not use is left out.
 func (b *builder) arguments(f diagnose.Finding) map[string]any {
 	args := make(map[string]any)

@@ -70,13 +70,13 @@ type Generator struct {
 type Headline struct {
 	Kind    HeadlineKind `json:"kind"`
 	Finding *int         `json:"finding"`
-	// Limits are findings that say what was not observed; Text tells them, too.
+	// Limits are findings that say what was not observed; Text contains them, too.
 	Limits []int  `json:"limits"`
 	Text   string `json:"text"`
 	Hint   string `json:"hint"`
 }
 
-// HeadlineKind says what a headline tells.
+// HeadlineKind is what a headline is about.
 type HeadlineKind string
 
 // The kinds of headlines.
@@ -111,7 +111,7 @@ type Target struct {
 	Kind    TargetKind `json:"kind"`
 	Host    int        `json:"host"`
 	Process int        `json:"process"` // its root
-	// Program is the process whose code is told, where the root only starts it: a shell
+	// Program is the process that the report is about, where the root only starts it: a shell
 	// script, uv, a launcher. nil: the root.
 	Program *int `json:"program,omitempty"`
 	// Leading is the first rank's process of a launcher that is explained by it. nil: the
@@ -129,7 +129,7 @@ type Target struct {
 	EndNS         int64    `json:"end_ns"`
 	// ThreadNS is the time that is known of the threads which ran the target's code,
 	// NoLineNS the part of it in none of the user's own lines. Of the process whose
-	// code is told, the self times of Lines and NoLineNS add up to ThreadNS.
+	// code is reported, the self times of Lines and NoLineNS add up to ThreadNS.
 	ThreadNS int64    `json:"thread_ns"`
 	NoLineNS int64    `json:"no_line_ns"`
 	Cell     *Cell    `json:"cell"`
@@ -198,7 +198,7 @@ type Process struct {
 // Stacks says whether a process's stacks were read.
 type Stacks struct {
 	Read       bool    `json:"read"`
-	IntervalNS *int64  `json:"interval_ns"` // kept on average; null of the target, whose Sampling tells
+	IntervalNS *int64  `json:"interval_ns"` // kept on average; null of the target, for which Sampling has it
 	Reason     *string `json:"reason"`      // why not
 	Text       string  `json:"text"`
 }
@@ -381,7 +381,7 @@ type Finding struct {
 	File      *int     `json:"file"`
 	Line      *int     `json:"line"`
 	Function  *int     `json:"function"`
-	// Args are the figures that the sentence tells; which ones is told by the id.
+	// Args are the figures that the sentence contains; the id determines which.
 	Args     map[string]any `json:"args"`
 	Evidence []Interval     `json:"evidence"`
 	CostNS   *int64         `json:"cost_ns"` // what removing it could save at most

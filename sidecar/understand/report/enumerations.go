@@ -36,10 +36,10 @@ var stateIDs = []string{"python", "native", "waiting", "io", "gil", "off", "unkn
 // String returns the state's id.
 func (s State) String() string { return stateIDs[min(int(s), len(stateIDs)-1)] }
 
-// Computes tells the states in which a thread had a CPU.
+// Computes recognises the states in which a thread had a CPU.
 func (s State) Computes() bool { return s == StatePython || s == StateNative }
 
-// Idle tells the states in which a thread did nothing that anybody knows of.
+// Idle recognises the states in which a thread did nothing that anybody knows of.
 func (s State) Idle() bool { return s == StateWaiting || s == StateOff || s == StateUnknown }
 
 func stateOf(s timeline.State) State { return State(min(int(s), NumStates-1)) }
@@ -65,7 +65,7 @@ var codeIDs = []string{"cell", "user", "data", "framework", "device", "io", "pic
 // String returns the id of the kind of code.
 func (c Code) String() string { return codeIDs[min(int(c), len(codeIDs)-1)] }
 
-// Own tells the code that the user wrote and can change.
+// Own recognises the code that the user wrote and can change.
 func (c Code) Own() bool { return c == CodeCell || c == CodeUser }
 
 // translation is where each id of a document's enumeration stands in ours; what is

@@ -256,7 +256,7 @@ func TestFiguresAddUp(t *testing.T) {
 	}
 }
 
-// The schema tells of everything that is written, and of nothing else, and says what
+// The schema describes everything that is written, and nothing else, and says what
 // it is; objects are open.
 func TestTheSchemaTellsAll(t *testing.T) {
 	text, err := os.ReadFile("report.schema.json")

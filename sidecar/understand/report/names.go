@@ -92,12 +92,12 @@ func (n *names) function(f timeline.Frame) string {
 	return qualified(f.Function)
 }
 
-// qualified is a function's name in its file, which does not tell what is local to a
+// qualified is a function's name in its file, which does not show what is local to a
 // call.
 func qualified(name string) string { return clean(strings.ReplaceAll(name, ".<locals>", "")) }
 
 // programName is what a command line runs: "train.py", "-m package"; empty where it
-// does not tell.
+// does not show.
 func programName(argv []string) string {
 	for i, arg := range argv {
 		if arg == "-m" && i+1 < len(argv) {

@@ -44,7 +44,7 @@ func (b *builder) processes() {
 	}
 }
 
-// addProcess returns its index. Of two with one pid, by which few things are told, the
+// addProcess returns its index. Of two with one pid, of which little is known, the
 // later one is meant.
 func (b *builder) addProcess(p timeline.Process) int {
 	i := len(b.doc.Processes)
@@ -69,7 +69,7 @@ func (b *builder) addProcess(p timeline.Process) int {
 	return i
 }
 
-// stacksOf tells whether stacks were read, by what is said of it.
+// stacksOf reports whether stacks were read, by what is said of it.
 func (b *builder) stacksOf(p timeline.Process, target bool) Stacks {
 	reason := p.Stacks.Reason
 	switch {
@@ -83,7 +83,7 @@ func (b *builder) stacksOf(p timeline.Process, target bool) Stacks {
 	return Stacks{Reason: pointer(clean(string(reason))), Text: clean(wording.NoStacks(p.Stacks))}
 }
 
-// seen is what is told of a process some of whose stacks were read: of one that may not be
+// seen is what is said of a process some of whose stacks were read: of one that may not be
 // read any more, as it has become another user's or has forbidden it, that they end before it.
 func (b *builder) seen(at, place int) Stacks {
 	stacks := Stacks{Read: true, IntervalNS: b.doc.Processes[at].Stacks.IntervalNS}
@@ -103,7 +103,7 @@ func endReason(p timeline.Process) string {
 	case p.Exit != nil:
 		return "exit"
 	}
-	return "ended" // nobody could tell how
+	return "ended" // it is not known how
 }
 
 // natural is nil for a number that nobody counts with.
@@ -114,7 +114,7 @@ func natural(n *int) *int {
 	return n
 }
 
-// pid is a thread's process; one that is not told is the target.
+// pid is a thread's process; one without is the target.
 func (b *builder) pid(of int) int {
 	if of == 0 {
 		return b.rec.Target.PID

@@ -245,7 +245,7 @@ func (b *builder) lineThreadTimes() stackTimes {
 	return times
 }
 
-// program is the process whose code is told: that of the threads which run it, else the
+// program is the process that the report is about: that of the threads which run it, else the
 // target.
 func (b *builder) program() int {
 	for _, t := range b.rec.Threads {

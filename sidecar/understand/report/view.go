@@ -52,10 +52,10 @@ func newView(d *Document) *View {
 // Target is what was recorded; the first of several.
 func (v *View) Target() *Target { return &v.Targets[0] }
 
-// Program is the process whose code is told: the target's, or the one that it started.
+// Program is the process that the report is about: the target's, or the one that it started.
 func (v *View) Program() int { return v.Target().Runs() }
 
-// Runs is the process whose code is told.
+// Runs is the process that the report is about.
 func (t *Target) Runs() int {
 	if t.Program != nil {
 		return *t.Program
@@ -190,7 +190,7 @@ func (v *View) LinesOf(file int) []Line {
 	return v.lines[file]
 }
 
-// IsCell tells whether a file is the recorded cell.
+// IsCell reports whether a file is the recorded cell.
 func (v *View) IsCell(file int) bool {
 	cell := v.Target().Cell
 	return cell != nil && cell.File == file
@@ -218,7 +218,7 @@ func (v *View) HostTrack(id string) *Track {
 }
 
 // LeadingSteps are the training steps of the process that leads: the target, or else the
-// first rank. Others tells whether there are steps of other processes, too.
+// first rank. Others reports whether there are steps of other processes, too.
 func (v *View) LeadingSteps() (steps []Step, others bool) {
 	for i, s := range v.Steps {
 		if s.Process != v.Steps[0].Process {
@@ -228,7 +228,7 @@ func (v *View) LeadingSteps() (steps []Step, others bool) {
 	return v.Steps, false
 }
 
-// MainFinding is the finding that the headline tells; nil where it tells none.
+// MainFinding is the finding of the headline; nil where it has none.
 func (v *View) MainFinding() *Finding {
 	if v.Headline.Finding == nil {
 		return nil

@@ -1,4 +1,4 @@
-// Package significance tells whether a figure differs between two sides, each of which
+// Package significance reports whether a figure differs between two sides, each of which
 // was measured once or several times, and how sure that is.
 //
 // In flow Readings, out flows a Difference with an interval and a verdict. The package
@@ -49,14 +49,14 @@ type Difference struct {
 func (d Difference) Change() float64 { return d.After - d.Before }
 
 // AssumedSpread is the standard deviation between runs of an unchanged program, relative
-// to the figure, that is assumed of a side that was measured once, which cannot tell it.
+// to the figure, that is assumed of a side that was measured once, which cannot show it.
 // It makes single runs that differ by less than 8 % no difference (1.96·√2·3 %).
 //
 // It is an assumption, for machines that have nothing else to do: what nobody controls, as
 // the size of the environment or the order in which modules were linked, alone makes
 // several percent (Mytkowicz et al., "Producing wrong data without doing anything obviously
 // wrong", ASPLOS 2009; Kalibera and Jones, "Rigorous benchmarking in reasonable time",
-// ISMM 2013, on how many runs tell it). Several runs of each side replace it.
+// ISMM 2013, on how many runs show it). Several runs of each side replace it.
 const AssumedSpread = 0.03
 
 // Of compares two sides, each with one Reading or more. The interval has the true

@@ -73,7 +73,7 @@ const (
 	apart = 1.5
 )
 
-// FindStraggler tells the rank that the others waited for; nil where no one rank stands out.
+// FindStraggler returns the rank that the others waited for; nil where no one rank stands out.
 func FindStraggler(lanes []Lane) *Straggler {
 	if len(lanes) < 2 {
 		return nil
@@ -142,7 +142,7 @@ func (w wait) sum() (sum int64) {
 	return sum
 }
 
-// waitsFor tells for each rank when it was in no collective and most of the others were.
+// waitsFor returns for each rank when it was in no collective and most of the others were.
 func waitsFor(lanes []Lane, from, to int64) []wait {
 	type edge struct {
 		at   int64

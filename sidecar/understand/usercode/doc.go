@@ -1,4 +1,4 @@
-// Package usercode tells a program's own stacks from what surrounds them: the notebook's kernel
+// Package usercode distinguishes a program's own stacks from what surrounds them: the notebook's kernel
 // around a cell, IPython's magics within it, our own extension, the machinery that starts a script.
 //
 // In flows a Recording as it was sampled, out flows one in which

@@ -100,7 +100,7 @@ var magicFiles = map[string]bool{"<timed exec>": true, "<timed eval>": true, "<m
 // timeitPrefix is what functions defined in %%timeit are qualified by.
 const timeitPrefix = "inner.<locals>."
 
-// isMagicBody tells the frame that runs a magic's body; %timeit's is a function.
+// isMagicBody recognises the frame that runs a magic's body; %timeit's is a function.
 func isMagicBody(f timeline.Frame) bool {
 	if f.File == "<magic-timeit>" {
 		return f.Function == "inner"

@@ -131,18 +131,18 @@ func at(positions []position, node timeline.NodeID) position {
 	return position{}
 }
 
-// isOurs tells the threads of our extension: all they ever ran, below what starts a thread, is its code.
+// isOurs recognises the threads of our extension: all they ever ran, below what starts a thread, is its code.
 func (s *stripper) isOurs(t timeline.Thread, positions []position) bool {
 	return startsIn(t, positions, func(p position) bool { return p.starts == ours })
 }
 
-// isKernels tells the threads of the notebook's own machinery. A process that was forked has the
+// isKernels recognises the threads of the notebook's own machinery. A process that was forked has the
 // stack of its owner below its own work, and so the kernel's.
 func (s *stripper) isKernels(t timeline.Thread, positions []position) bool {
 	return t.Process == 0 && startsIn(t, positions, func(p position) bool { return p.starts == ours || p.starts == kernel || p.starts == runner })
 }
 
-// startsIn tells whether all stacks of a thread do, but for those that have no frame below threading's.
+// startsIn reports whether all stacks of a thread do, but for those that have no frame below threading's.
 func startsIn(t timeline.Thread, positions []position, where func(position) bool) bool {
 	known := false
 	for _, span := range t.Spans {
@@ -188,7 +188,7 @@ func bounds(t timeline.Thread, positions []position, duration timeline.Nanos) (f
 // brief is what returning from a call takes at most, with all that is freed then.
 const brief = timeline.Nanos(10e6)
 
-// returning tells stacks that may be all that follows on a magic's work, and the line it was called in:
+// returning recognises stacks that may be all that follows on a magic's work, and the line it was called in:
 // those of the magic itself, and for a moment those of the line.
 func (p position) returning(length timeline.Nanos) (line timeline.NodeID, ok bool) {
 	switch {

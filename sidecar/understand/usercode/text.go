@@ -71,7 +71,7 @@ func newTexts(rec *timeline.Recording) *texts {
 	return t
 }
 
-// isBodyOf tells whether a cell magic of outer has this text below it.
+// isBodyOf reports whether a cell magic of outer has this text below it.
 func (t *text) isBodyOf(outer *text) bool {
 	start := len(outer.lines) - len(t.lines)
 	return start > 0 && strings.HasPrefix(strings.TrimLeft(outer.source.Text, "\n"), "%%") && slices.Equal(outer.lines[start:], t.lines)
@@ -83,7 +83,7 @@ type region struct {
 	text *text
 	// first is the line of text, counted from 0, that is line 1 of the code.
 	first int
-	// magic tells that the code is one call: of the cell magic in line first.
+	// magic means that the code is one call: of the cell magic in line first.
 	magic bool
 }
 
@@ -195,7 +195,7 @@ func (t *texts) ofMagic(f timeline.Frame) (region, bool) {
 	return region{}, false
 }
 
-// defines tells whether the region's text has the function at its first line.
+// defines reports whether the region's text has the function at its first line.
 func (r region) defines(f timeline.Frame) bool {
 	return f.FirstLine > 0 && origin.Defines(r.text.lines, r.line(f.FirstLine), f.Function)
 }

@@ -21,16 +21,16 @@ type position struct {
 	shown timeline.NodeID // what of the stack so far is shown, in the new tree
 	base  timeline.NodeID // around: what is shown above the phase
 	phase timeline.Phase  // around, and of what it called
-	// inCell tells that the recorded cell's code is on the stack.
+	// inCell means that the recorded cell's code is on the stack.
 	inCell bool
-	// level is of the innermost frame at the module level of a cell; top tells that it is the last one.
+	// level is of the innermost frame at the module level of a cell; top means that it is the last one.
 	level level
 	top   bool
 	after timeline.NodeID // magic: what is shown if it calls the user's code
 	cells bool            // magic: it is a cell magic
-	// runsCode tells that the frame above calls a cell's code, and then what prints its exception.
+	// runsCode means that the frame above calls a cell's code, and then what prints its exception.
 	runsCode bool
-	// starts is what the outermost frame is, below those that start a thread; known tells that there is one.
+	// starts is what the outermost frame is, below those that start a thread; known means that there is one.
 	starts role
 	known  bool
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
-// Change is how a time differs, as sentences tell it: in seconds.
+// Change is how a time differs, as sentences say it: in seconds.
 type Change struct {
 	Before, After float64
 	Low, High     float64 // of the difference
@@ -99,7 +99,7 @@ type Sides struct {
 	StarvedBefore, StarvedAfter float64
 }
 
-// worthTelling is the share of the computing from which on a busy machine is told of.
+// worthTelling is the share of the computing from which on a busy machine is mentioned.
 const worthTelling = 0.05
 
 // ComparedBy says what the intervals of a comparison rest on, and what they cannot know.
@@ -132,7 +132,7 @@ func ComparedBy(s Sides) []string {
 	return notes
 }
 
-// comparedFigures name what comparisons tell of wholes and steps, by id.
+// comparedFigures name what comparisons report of wholes and steps, by id.
 var comparedFigures = map[string]string{
 	"wall": "from begin to end", "gpu-busy": "GPU busy", "gpu-idle": "GPU idle",
 	"step": "a step", "step-data-wait": "waiting for data in a step", "step-gpu-busy": "GPU busy in a step", "step-gpu-idle": "GPU idle in a step",

@@ -287,7 +287,7 @@ func (s Scope) noLine(f diagnose.Finding) string {
 	return "no single line stands out"
 }
 
-// saving tells writing from reading, where the call does.
+// saving distinguishes writing from reading, where the call does.
 func (s Scope) saving(f diagnose.Finding) string {
 	what := "saving or loading"
 	switch name := f.Call.Function[strings.LastIndexByte(f.Call.Function, '.')+1:]; {

@@ -32,7 +32,7 @@ func (s Scope) Headline(d *diagnose.Diagnosis) string {
 	return strings.Join(sentences, " ")
 }
 
-// mostlyUnknown tells whether nothing is known of the program for most of the time: then
+// mostlyUnknown reports whether nothing is known of the program for most of the time: then
 // what stands out is that.
 func mostlyUnknown(d *diagnose.Diagnosis) bool {
 	return slices.ContainsFunc(d.Headline.Limits, func(i int) bool {
@@ -186,7 +186,7 @@ func in(f diagnose.Finding) string {
 	name := words.Clean(f.Call.Package, 40)
 	switch {
 	case f.Call.Function != "" && name != "":
-		return ", in " + words.Clean(written(f.Call.Function), 60) + " (" + name + ")"
+		return ", in " + words.Clean(displayName(f.Call.Function), 60) + " (" + name + ")"
 	case name != "":
 		return ", in " + name
 	case f.Cause == diagnose.Native:
@@ -195,10 +195,10 @@ func in(f diagnose.Finding) string {
 	return ""
 }
 
-// written is a function as its user wrote it: a method by its name, since the class that
+// displayName is a function as its user wrote it: a method by its name, since the class that
 // defines it may be one that nobody outside of the library knows, and what Python calls by
 // itself as what stands in the line.
-func written(function string) string {
+func displayName(function string) string {
 	parts := strings.Split(function, ".")
 	name, class := parts[len(parts)-1], ""
 	if len(parts) > 1 {

@@ -86,7 +86,7 @@ func (s Scope) gpuUndecided(f diagnose.Finding) string {
 	return text + ": " + few(parts)
 }
 
-// Alternative names one of several causes that cannot be told apart, or their kind.
+// Alternative names one of several causes that cannot be distinguished, or their kind.
 func Alternative(a diagnose.Alternative) string {
 	if a.Cause != "" {
 		return causes[a.Cause].name

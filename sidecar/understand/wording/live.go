@@ -6,7 +6,7 @@ import (
 )
 
 // Waiting says what the GPUs in use have waited for in the last seconds: for which share
-// of them, at which place ("": none). sure tells that no other cause can be the main one.
+// of them, at which place ("": none). sure means that no other cause can be the main one.
 func Waiting(cause diagnose.Cause, share float64, place string, sure bool) string {
 	text := "waited " + words.Percent(share) + " of the last seconds, "
 	switch {

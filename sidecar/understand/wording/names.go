@@ -138,7 +138,7 @@ var advice = map[diagnose.Advice]string{
 	diagnose.CompileOnce:        "this happens once per shape: warm up first, keep shapes fixed (padding, or torch.compile's dynamic=True), reuse the compile cache",
 	diagnose.CompileTypes:       "numba compiles once for each combination of argument types: the same dtypes, an explicit signature, or cache=True",
 	diagnose.SaveAside:          "save less often, or hand a CPU copy to a thread (torch.distributed.checkpoint.async_save) so that the GPU goes on",
-	diagnose.LaunchLess:         "the GPU is faster than its launches: larger batch, torch.compile(mode='reduce-overhead') or CUDA graphs, fused optimizer (fused=True)",
+	diagnose.LaunchLess:         "the CPU launches kernels too slowly: larger batch, torch.compile(mode='reduce-overhead') or CUDA graphs, fused optimizer (fused=True)",
 	diagnose.BalanceRanks:       "ranks wait for the slowest: balance the batches, overlap communication with the backward pass (DDP's buckets)",
 	diagnose.ReadAhead:          "read larger pieces, ahead in a thread, and keep what is read twice",
 	diagnose.AvoidGIL:           "use processes in place of threads, or code that releases the GIL",

@@ -52,7 +52,7 @@ func isPlain(s string) bool {
 	return true
 }
 
-// isUnshowable tells characters that change the text around them or are not
+// isUnshowable recognises characters that change the text around them or are not
 // allowed in XML.
 func isUnshowable(r rune) bool {
 	switch {

@@ -28,7 +28,7 @@ type Index struct {
 	Cells    []Cell // in the order they began
 }
 
-// Cell is one row. What a report tells of it comes by Tell.
+// Cell is one row. What a report says of it comes by Tell.
 type Cell struct {
 	Number   int // execution count; 0: not known
 	Process  int // of the kernel: 1, after a restart 2

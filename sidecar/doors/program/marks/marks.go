@@ -36,7 +36,7 @@ const (
 // Mark is a step or region in CLOCK_MONOTONIC.
 type Mark struct {
 	Kind, Name string
-	Start, End int64 // a step's Start: that of the step before ended, or the sender began to tell
+	Start, End int64 // a step's Start: that of the step before ended, or the sender began
 	Source     timeline.MarkSource
 }
 
@@ -138,7 +138,7 @@ type decoder struct {
 var errNoMark = errors.New("this is no mark")
 
 // decode reads one line: {"begin":NS}, {"step":NS}, {"hook":NS}, or
-// {"region":[START,END],"name":"load"}. ok tells whether it is a mark.
+// {"region":[START,END],"name":"load"}. ok reports whether it is a mark.
 func (d *decoder) decode(line []byte) (m Mark, ok bool, err error) {
 	var told struct {
 		Begin, Step, Hook int64

@@ -92,7 +92,7 @@ func TestStacks(t *testing.T) {
 	}
 }
 
-// What a box stands for is told with it.
+// What a box represents is checked with it.
 func TestCallsKnowWhatTheyStandFor(t *testing.T) {
 	p, ends := write("~/a.py:f>~/a.py:f>~/a.py:f>"+site+"torch/a.py:g>"+site+"torch/a.py:g>"+site+"torch/a.py:h", "~/a.py:f>"+site+"torch/a.py:h")
 	tree := New(p, nil, true)
@@ -176,7 +176,7 @@ func TestALongCallEndsTheShortOnes(t *testing.T) {
 	}
 }
 
-// Columns that show one function by chance are told by what ran between them.
+// Columns that show one function by chance are distinguished by what ran between them.
 func TestCallsThatLookLongAreShort(t *testing.T) {
 	tree := calls(t)
 	row := []int32{2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 3, 2, 2, 2, 2, 2, 2, 2, 2, 2}

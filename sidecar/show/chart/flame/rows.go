@@ -5,7 +5,7 @@ type Box struct {
 	From, To int
 	Call     int32 // 0: calls that have no row of their own
 	Deeper   int   // how many those are
-	// Of calls too short to be told apart Call is the one that took most; Share is how
+	// Of calls too short to be distinguished Call is the one that took most; Share is how
 	// much of the box, Others are how many different ones are left. Share is 0 of a box
 	// that is one call.
 	Share  float64
@@ -58,7 +58,7 @@ func (t *Tree) common(a, b int32) int32 {
 
 // Rows stands the stack of each column upright, outermost call first, and joins
 // neighbours with the same callers and function. What calls deeper than limit rows is
-// told by number in one more.
+// counted in one more.
 //
 // perPixel is how many columns a pixel has: by it a folded tree's short calls are
 // joined, where many of them stand side by side.
@@ -122,7 +122,7 @@ func (t *Tree) grid(columns []Column, limit int) *grid {
 }
 
 // Short calls are joined where at least so many stand side by side below one caller,
-// each too narrow for a name and most too narrow to be told apart by eye, together wide
+// each too narrow for a name and most too narrow to be distinguished by eye, together wide
 // enough to say something (pixels).
 const (
 	leastShort = 5
@@ -131,7 +131,7 @@ const (
 	leastWidth = 12.0
 )
 
-// foldShort makes one box of each stretch of calls too short to be told apart.
+// foldShort makes one box of each stretch of calls too short to be distinguished.
 func (g *grid) foldShort(columns []Column, perPixel float64) {
 	short, mean := max(shortWidth*perPixel, 3), max(meanWidth*perPixel, 2) // chance counts in columns, however wide
 	for row := 1; row < g.rows; row++ {

@@ -75,7 +75,7 @@ func New(p Program, nodes []int32, folded bool) *Tree {
 	return t
 }
 
-// usedNodes tells the given nodes and their callers; all where that is nil.
+// usedNodes returns the given nodes and their callers; all where that is nil.
 func usedNodes(parent, nodes []int32) []bool {
 	used := make([]bool, len(parent))
 	for n := range used {
@@ -94,7 +94,7 @@ func usedNodes(parent, nodes []int32) []bool {
 
 type callKey struct{ above, function int32 }
 
-// inside tells whether a call stays within its caller's package; the user's own code
+// inside reports whether a call stays within its caller's package; the user's own code
 // does not fold.
 func inside(caller, f *Function) bool {
 	return f.Package != "" && !f.Own && f.Package == caller.Package

@@ -129,7 +129,7 @@ func matches(name string, wanted []string) bool {
 	return false
 }
 
-// has tells whether an interpreter can import all modules.
+// has reports whether an interpreter can import all modules.
 func has(python string, modules []string) bool {
 	code := "import importlib.util, sys; sys.exit(any(importlib.util.find_spec(m) is None for m in sys.argv[1:]))"
 	return exec.Command(python, append([]string{"-c", code}, modules...)...).Run() == nil

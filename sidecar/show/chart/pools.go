@@ -12,9 +12,9 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
-// family is the workers of one kind that work for one process: a pool. Of other programs
+// pool is the workers of one kind that work for one process. Of other programs
 // it is the runs of one, whoever started them.
-type family struct {
+type pool struct {
 	role    timeline.Role
 	program string // empty of workers
 	members []int  // processes, by number
@@ -23,14 +23,14 @@ type family struct {
 // few is how many workers are shown one by one beneath their strip.
 const few = 4
 
-// familiesOf groups the workers whose stacks were read, ranks too.
-func familiesOf(r *report.View) []family {
+// poolsOf groups the workers whose stacks were read, ranks too.
+func poolsOf(r *report.View) []pool {
 	type key struct {
 		role  timeline.Role
 		owner int
 	}
 	index := make(map[key]int)
-	var list []family
+	var list []pool
 	for i := range r.Processes {
 		p := &r.Processes[i]
 		worker := timeline.Process{Role: timeline.Role(p.Role)}
@@ -45,7 +45,7 @@ func familiesOf(r *report.View) []family {
 		if !known {
 			at = len(list)
 			index[k] = at
-			list = append(list, family{role: worker.Role})
+			list = append(list, pool{role: worker.Role})
 		}
 		list[at].members = append(list[at].members, i)
 	}
@@ -58,18 +58,18 @@ func familiesOf(r *report.View) []family {
 }
 
 // programsOf groups the other Python programs that were started, by what they are called.
-func programsOf(r *report.View) []family {
-	var list []family
+func programsOf(r *report.View) []pool {
+	var list []pool
 	for i := range r.Processes {
 		p := &r.Processes[i]
 		if p.Role != string(timeline.RoleChild) || !p.Stacks.Read || i == r.Program() {
 			continue
 		}
 		called := words.Clean(p.Text, 40)
-		at := slices.IndexFunc(list, func(f family) bool { return f.program == called })
+		at := slices.IndexFunc(list, func(f pool) bool { return f.program == called })
 		if at < 0 {
 			at = len(list)
-			list = append(list, family{role: timeline.RoleChild, program: called})
+			list = append(list, pool{role: timeline.RoleChild, program: called})
 		}
 		list[at].members = append(list[at].members, i)
 	}
@@ -104,8 +104,8 @@ var plural = map[timeline.Role]string{
 	timeline.RoleRank: "ranks", timeline.RolePoolWorker: "pool workers", timeline.RoleLoaderWorker: "DataLoader workers", timeline.RoleWorker: "worker processes",
 }
 
-// name is what a family is called: "4 pool workers".
-func (f family) name() string {
+// name is what a pool is called: "4 pool workers".
+func (f pool) name() string {
 	if f.program != "" {
 		return fmt.Sprintf("%d runs of %s", len(f.members), f.program)
 	}
@@ -116,7 +116,7 @@ func (f family) name() string {
 const stripPoints = 300
 
 // strip is a pool as one lane: how many of its members computed.
-func (f family) strip(r *report.View, histories [][]span, duration float64) *trackLane {
+func (f pool) strip(r *report.View, histories [][]span, duration float64) *trackLane {
 	sums := make([]float64, stripPoints)
 	width := duration / stripPoints
 	var busy []string
@@ -167,8 +167,8 @@ func poolTrack(points []point) report.Track {
 	return t
 }
 
-// share is the part that each member of a family has in something, in words: by name of few, else the least and the most.
-func (f family) shares(r *report.View, parts map[int]float64) string {
+// share is the part that each member of a pool has in something, in words: by name of few, else the least and the most.
+func (f pool) shares(r *report.View, parts map[int]float64) string {
 	sum := 0.0
 	for _, v := range parts {
 		sum += v

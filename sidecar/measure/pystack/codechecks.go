@@ -14,17 +14,17 @@ const (
 	compareEvery = 100 * time.Microsecond
 )
 
-// proofs compares the code objects of a stack with what is known of them. Those of
+// codeChecks compares the code objects of a stack with what is known of them. Those of
 // the last sample that are doubtful are read by the call that copies the stack, behind
 // the copies.
-type proofs struct {
-	watching []watched
-	held     []*codeObject // of them: those that are what they were
-	trusting bool          // none is: they were compared a moment ago
-	unproven []int         // of an attempt's frames: those that take a read of their own …
-	asked    []*codeObject // … and their code objects
-	ranges   []Range       // that reads these, and its buffer
-	buf      []byte
+type codeChecks struct {
+	watching         []watched
+	verified         []*codeObject // of them: those that are what they were
+	recentlyVerified bool          // none is: they were compared a moment ago
+	unverified       []int         // of an attempt's frames: those that take a read of their own …
+	asked            []*codeObject // … and their code objects
+	ranges           []Range       // that reads these, and its buffer
+	buf              []byte
 }
 
 // watched is a code object of the last sample's stack that is read with the copies.
@@ -34,7 +34,7 @@ type watched struct {
 }
 
 // space is a buffer for a read of its own.
-func (p *proofs) space(size int) []byte {
+func (p *codeChecks) space(size int) []byte {
 	if cap(p.buf) < size {
 		p.buf = make([]byte, 2*size)
 	}
@@ -44,9 +44,9 @@ func (p *proofs) space(size int) []byte {
 // watch adds to the ranges of a read what code objects of t's last stack are
 // compared by.
 func (r *reader) watch(t *thread) {
-	p := &r.proofs
-	p.watching, p.held = p.watching[:0], p.held[:0]
-	if p.trusting = !t.unsure && !r.codes.counts && r.times.end.Sub(t.compared) < compareEvery; p.trusting {
+	p := &r.checks
+	p.watching, p.verified = p.watching[:0], p.verified[:0]
+	if p.recentlyVerified = !t.unsure && !r.codes.counts && r.times.end.Sub(t.compared) < compareEvery; p.recentlyVerified {
 		return
 	}
 	turn := -1
@@ -72,13 +72,13 @@ func (r *reader) watch(t *thread) {
 	r.resize(uint64(pos))
 }
 
-// isProven tells whether a frame's code object was compared with the copies.
-func (r *reader) isProven(f *frame) bool {
-	return f.proven == r.number || slices.Contains(r.proofs.held, f.object)
+// isVerified reports whether a frame's code object was compared with the copies.
+func (r *reader) isVerified(f *frame) bool {
+	return f.verified == r.number || slices.Contains(r.checks.verified, f.object)
 }
 
-// watches tells whether a code object is watched already: recursions have many frames of one.
-func (p *proofs) watches(t *thread, object *codeObject) bool {
+// watches reports whether a code object is watched already: recursions have many frames of one.
+func (p *codeChecks) watches(t *thread, object *codeObject) bool {
 	return slices.ContainsFunc(p.watching, func(w watched) bool { return t.stack[w.depth].object == object })
 }
 
@@ -86,16 +86,16 @@ func (p *proofs) watches(t *thread, object *codeObject) bool {
 // are what they were. What it means is seen when the frame is known to be on the
 // stack: freed memory keeps what it held for a while.
 func (r *reader) compareWatched(t *thread) {
-	for _, w := range r.proofs.watching {
+	for _, w := range r.checks.watching {
 		f := &t.stack[w.depth]
 		if f.object.Identity.Holds(r.l, r.buf[min(w.at, uint64(len(r.buf))):]) {
-			f.proven = r.number
-			r.proofs.held = append(r.proofs.held, f.object)
+			f.verified = r.number
+			r.checks.verified = append(r.checks.verified, f.object)
 		} else {
 			f.replaced = true
 		}
 	}
-	r.proofs.watching = r.proofs.watching[:0]
+	r.checks.watching = r.checks.watching[:0]
 }
 
 // confirm compares the code objects of the frames found that may be others by now and
@@ -104,28 +104,28 @@ func (r *reader) compareWatched(t *thread) {
 // be tried again, now that what is there is known. The certain frames are sure to be
 // on the stack, so that their code is no freed one.
 func (a *attempt) confirm() bool {
-	r, p := a.r, &a.r.proofs
-	p.ranges, p.unproven, p.asked = p.ranges[:0], p.unproven[:0], p.asked[:0]
+	r, p := a.r, &a.r.checks
+	p.ranges, p.unverified, p.asked = p.ranges[:0], p.unverified[:0], p.asked[:0]
 	size := 0
 	for i := range a.found {
 		f := &a.found[i]
 		switch {
-		case f.proven == r.number:
+		case f.verified == r.number:
 			if i < a.certain {
 				r.codes.confirmed(f.object)
 			}
-		case a.t.unsure, f.isNew && r.codes.stale(f.object), !p.trusting && r.codes.doubtful(f.object):
-			if slices.Contains(p.held, f.object) || slices.Contains(p.asked, f.object) {
+		case a.t.unsure, f.isNew && r.codes.stale(f.object), !p.recentlyVerified && r.codes.doubtful(f.object):
+			if slices.Contains(p.verified, f.object) || slices.Contains(p.asked, f.object) {
 				continue
 			}
 			p.asked = append(p.asked, f.object)
 			p.ranges = append(p.ranges, f.object.Identity.Proof()...)
-			p.unproven = append(p.unproven, i)
+			p.unverified = append(p.unverified, i)
 			size += f.object.Identity.Size
 		}
 	}
 	same := r.codes.reads == a.readsBefore
-	if len(p.unproven) > 0 {
+	if len(p.unverified) > 0 {
 		rest := p.space(size)
 		n, err := r.mem.Read(rest, p.ranges)
 		if err != nil {
@@ -133,7 +133,7 @@ func (a *attempt) confirm() bool {
 			return false
 		}
 		rest = rest[:n]
-		for _, i := range p.unproven {
+		for _, i := range p.unverified {
 			f := &a.found[i]
 			id := &f.object.Identity
 			if !id.Holds(r.l, rest) {
@@ -147,17 +147,17 @@ func (a *attempt) confirm() bool {
 	}
 	if same {
 		a.t.unsure = false
-		if !p.trusting {
+		if !p.recentlyVerified {
 			a.t.compared = r.times.end
 		}
 	}
 	return same
 }
 
-// isAnother tells whether a code object was replaced, by a read of its own.
+// isAnother reports whether a code object was replaced, by a read of its own.
 func (r *reader) isAnother(object *codeObject) bool {
 	id := &object.Identity
-	b := r.proofs.space(id.Size)
+	b := r.checks.space(id.Size)
 	n, err := r.mem.Read(b, id.Proof())
 	return err == nil && !id.Holds(r.l, b[:n])
 }
