@@ -129,7 +129,11 @@ func syncInLoop(e *evidence) measured {
 	m.Against, m.Count, m.Advice = idle, int64(a.visits), SyncLess
 	most, saved := e.idleAtMost(Synchronisation), e.idleAtMost(Synchronisation, Launching, Host)
 	m.Cost = min(a.total, saved, timeline.Nanos(idle*float64(e.rec.Duration)))
+	n := timeline.Nanos(len(e.used()))
 	m.lost = e.share(min(a.total, most))
+	if slices.ContainsFunc(e.diagnosis.Idle.Kinds, func(k KindIdle) bool { return k.Low/n > most }) {
+		m.lost = 0 // something else surely costs more, be it a finding of its own or not
+	}
 	return m
 }
 

@@ -192,6 +192,7 @@ var pairs = []struct {
 	{GPUWaitsForCopies, HostDeviceCopies, of100(GPUBusy, 60, GPUWaitsForCopies, 40).onGPU()},
 	{GPUWaitsForData, HostDeviceCopies, of100(GPUBusy, 30, GPUWaitsForData, 50, GPUWaitsForCopies, 20).onGPU()},
 	{GPUWaitsForData, SyncInLoop, of100(GPUBusy, 30, GPUWaitsForData, 50, GPUWaitsForSync, 20).onGPU()},
+	{GPUIdle, SyncInLoop, of100(GPUBusy, 58, GPUWaitsForCheckpoint, 4, GPUWaitsForHost, 14, GPUWaitsForIO, 9, GPUWaitsForSync, 15).onGPU()}, // no kind is worth a finding of its own
 	{GPUWaitsForData, GPUMemoryNearFull, of100(GPUBusy, 60, GPUWaitsForData, 40).onGPU().with(gauge("gpu0.mem", 80e9, 79e9))},
 	{GPUBusy, GPUMemoryNearFull, of100(GPUBusy, 100).onGPU().with(gauge("gpu0.mem", 80e9, 79e9))},
 	{GPUIdle, GPUMemoryNearFull, of100(GPUBusy, 60, GPUWaitsForData, 40).onGPU().with(gauge("gpu0.mem", 80e9, 79e9))},
