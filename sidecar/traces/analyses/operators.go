@@ -232,15 +232,24 @@ func answerOperators(a asked[map[opKey]*opSums]) []*table.Table {
 
 // byCost lists the operators, most device time first, then host time.
 func byCost(sums map[opKey]*opSums) []opKey {
-	keys := make([]opKey, 0, len(sums))
-	for key := range sums {
-		keys = append(keys, key)
+	type operator struct {
+		opKey
+		*opSums
 	}
-	slices.SortFunc(keys, func(a, b opKey) int {
-		x, y := sums[a], sums[b]
-		return cmp.Or(cmp.Compare(y.selfDev, x.selfDev), cmp.Compare(y.selfHost, x.selfHost),
-			strings.Compare(a.name, b.name), strings.Compare(a.shapes, b.shapes))
+	operators := make([]operator, 0, len(sums))
+	for key, s := range sums {
+		operators = append(operators, operator{key, s})
+	}
+	slices.SortFunc(operators, func(a, b operator) int {
+		if c := cmp.Or(cmp.Compare(b.selfDev, a.selfDev), cmp.Compare(b.selfHost, a.selfHost)); c != 0 {
+			return c
+		}
+		return cmp.Or(strings.Compare(a.name, b.name), strings.Compare(a.shapes, b.shapes))
 	})
+	keys := make([]opKey, len(operators))
+	for i, o := range operators {
+		keys[i] = o.opKey
+	}
 	return keys
 }
 
