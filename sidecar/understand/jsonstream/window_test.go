@@ -106,7 +106,7 @@ func FuzzSkip(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		w := jsonstream.NewWindow(iotest.OneByteReader(bytes.NewReader(text)), 4, 4)
-		_, some := w.Space()
+		first, some := w.Space()
 		sound := json.Valid(text)
 		if !some {
 			if sound {
@@ -118,7 +118,7 @@ func FuzzSkip(f *testing.F) {
 		if _, more := w.Space(); sound && more {
 			t.Fatalf("stops at %d of %d", w.Offset(), len(text))
 		}
-		if first := bytes.TrimSpace(text)[0]; sound && !ok && bytes.IndexByte([]byte(`"[{`), first) >= 0 {
+		if sound && !ok && bytes.IndexByte([]byte(`"[{`), first) >= 0 {
 			t.Fatal("not to the end")
 		}
 		for _, at := range []func() bool{
