@@ -53,11 +53,11 @@ var hostSpecs = []struct {
 	{"gil.wait", trackSpec{"GIL wait", PaintGIL, 0.2, false}},
 	{"rss", trackSpec{"RSS", PaintMemory, 1, true}},
 	{"rss.children", trackSpec{"RSS, children", PaintMemory, 1, true}},
-	{"swap", trackSpec{"swap", PaintMemory, 64 << 20, true}},
+	{"swap", trackSpec{"swap, machine", PaintMemory, 64 << 20, true}},
 	{"disk.read", trackSpec{"disk read", PaintTraffic, 100e3, false}},
 	{"disk.write", trackSpec{"disk write", PaintTraffic, 100e3, false}},
-	{"net.recv", trackSpec{"net received", PaintTraffic, 100e3, false}},
-	{"net.sent", trackSpec{"net sent", PaintTraffic, 100e3, false}},
+	{"net.recv", trackSpec{"net in, machine", PaintTraffic, 100e3, false}},
+	{"net.sent", trackSpec{"net out, machine", PaintTraffic, 100e3, false}},
 }
 
 // utilTrack is a device's activity.
