@@ -23,7 +23,13 @@ func hostRule(tell func(*evidence, account, *measured), causes ...Cause) func(*e
 		if tell != nil {
 			tell(e, a, &m)
 		}
-		if m.Place, m.PlaceTime = e.ownPlace(a); float64(a.there) < mostShare*float64(a.total) {
+		switch m.Place, m.PlaceTime = e.ownPlace(a); {
+		case m.Place != (Place{}) && e.stacks.files.Own(a.nextAt.File) == e.stacks.files.Own(a.at.File) && a.halves():
+			m.Next, m.NextTime = a.nextAt, a.next
+			if comparePlaces(m.Next, m.Place) < 0 { // in the order of the program, whichever has a sample more
+				m.Place, m.PlaceTime, m.Next, m.NextTime = m.Next, m.NextTime, m.Place, m.PlaceTime
+			}
+		case float64(a.there) < mostShare*float64(a.total):
 			m.Place, m.PlaceTime = Place{}, 0 // no line has most of it
 		}
 		m.AfterEnd = len(a.where) > 0 && a.where[0].Start >= e.ended

@@ -51,6 +51,8 @@ type Finding struct {
 	Parts     []IdlePart     // of Time, by cause, where no cause has nearly all of it: each with its bounds
 	Place     Place          // with most of it; zero where none is sure to have most
 	PlaceTime timeline.Nanos // the part of Time there
+	Next      Place          // with nearly as much, where the two have nearly all of it; zero: there is none
+	NextTime  timeline.Nanos // the part of Time there
 	CutTime   timeline.Nanos // the part of PlaceTime, or of Time without a place, in which something may have been called that could not be read
 	At        timeline.Nanos // when it happened
 	AtLast    timeline.Nanos // when it did for the last of several; 0: it happened once

@@ -166,7 +166,8 @@ type account struct {
 	total  timeline.Nanos
 	at     Place // with most of it
 	there  timeline.Nanos
-	next   timeline.Nanos // at the place with the second most
+	nextAt Place          // with the second most …
+	next   timeline.Nanos // … of it
 	visits int            // how often the thread came to at from another place
 	cause  Cause          // of most of it
 	where  []timeline.Interval
@@ -202,9 +203,8 @@ func (e *evidence) accountOf(fits func(Cause) bool) account {
 	a.there, a.visits = places[a.at], visits[a.at]
 	a.cause = most(causes, func(x, y Cause) int { return cmp.Compare(x, y) })
 	delete(places, a.at)
-	for _, n := range places {
-		a.next = max(a.next, n)
-	}
+	a.nextAt = most(places, comparePlaces)
+	a.next = places[a.nextAt]
 	return a
 }
 
@@ -216,6 +216,15 @@ func (e *evidence) ownPlace(a account) (Place, timeline.Nanos) {
 	}
 	return Place{}, 0
 }
+
+// halves reports whether two places have about half of the time each: neither has most.
+func (a account) halves() bool {
+	return a.at != (Place{}) && a.nextAt != (Place{}) && float64(a.next) >= nearlyAsMuch*float64(a.there) &&
+		float64(a.there+a.next) >= nearlyAll*float64(a.total)
+}
+
+// nearlyAsMuch is the share of the most from which on the second most is no less, to a reader.
+const nearlyAsMuch = 0.8
 
 // finding is what an account says by itself.
 func (a account) finding() Finding {

@@ -230,6 +230,8 @@ func (b *builder) arguments(f diagnose.Finding) map[string]any {
 		nanos("high_ns", f.High)
 	}
 	nanos("place_ns", f.PlaceTime)
+	nanos("next_ns", f.NextTime)
+	number("next_line", float64(f.Next.Line))
 	nanos("cut_ns", f.CutTime)
 	nanos("at_ns", f.At)
 	if f.AtLast != f.At {

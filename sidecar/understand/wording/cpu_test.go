@@ -1,16 +1,14 @@
 package wording
 
 import (
+	"fmt"
 	"testing"
-	"time"
 
-	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
 )
 
 // An import that took most of the time of imports did not take all of it.
 func TestImportsSayWhatTheNamedOneTook(t *testing.T) {
-	second := timeline.Nanos(time.Second)
 	scope := Scope{Duration: 20 * second, Place: func(diagnose.Place) string { return "" }}
 	f := diagnose.Finding{ID: diagnose.Imports, Time: 20 * second, Modules: []diagnose.ModuleTime{
 		{Module: "torch", Nanos: 16 * second}, {Module: "torch.fx", Nanos: 2 * second, Inside: true},
@@ -26,7 +24,6 @@ func TestImportsSayWhatTheNamedOneTook(t *testing.T) {
 
 // Nobody keeps 0.0 of 2 cores busy.
 func TestNoCoresAreNotSaid(t *testing.T) {
-	second := timeline.Nanos(time.Second)
 	scope := Scope{Duration: 10 * second, Place: func(diagnose.Place) string { return "" }}
 	loop := diagnose.Actor{Name: "IO loop", Count: 1, Cause: diagnose.Python}
 	for _, c := range []struct {
@@ -43,5 +40,24 @@ func TestNoCoresAreNotSaid(t *testing.T) {
 		if got := scope.Finding(f); got != c.want {
 			t.Errorf("%s, %v cores: %q, want %q", c.id, c.cores, got, c.want)
 		}
+	}
+}
+
+// Of two lines that have half of a time each neither has most of it.
+func TestHalvesAreSaid(t *testing.T) {
+	scope := Scope{Duration: 10 * second, Place: func(p diagnose.Place) string {
+		if p.Line == 0 {
+			return ""
+		}
+		return fmt.Sprint("line ", p.Line)
+	}}
+	f := diagnose.Finding{ID: diagnose.Sleeps, Time: 10 * second, Place: diagnose.Place{File: "a", Line: 2}, PlaceTime: 49 * second / 10}
+	f.Next, f.NextTime = diagnose.Place{File: "a", Line: 4}, 5*second
+	if got, want := scope.Finding(f), "Slept for all of 10.0 s, half of it in line 2 and half in line 4."; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	f.Next, f.NextTime, f.PlaceTime = diagnose.Place{}, 0, 7*second
+	if got, want := scope.Finding(f), "Slept for all of 10.0 s, most of it in line 2."; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

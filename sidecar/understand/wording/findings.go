@@ -152,7 +152,7 @@ const (
 )
 
 // where says how much of a time was at a place: " in line 3", ", most of it in
-// line 3", ", 31 % of it in line 3".
+// line 3", ", half of it in line 3 and half in line 5", ", 31 % of it in line 3".
 func (s Scope) where(f diagnose.Finding) string {
 	place := s.Place(f.Place)
 	if place == "" || f.Time <= 0 {
@@ -161,6 +161,8 @@ func (s Scope) where(f diagnose.Finding) string {
 	switch share := float64(f.PlaceTime) / float64(f.Time); {
 	case share >= nearlyAll:
 		return " in " + place
+	case s.Place(f.Next) != "":
+		return ", half of it in " + place + " and half in " + s.Place(f.Next)
 	case share >= most:
 		return ", most of it in " + place
 	default:
