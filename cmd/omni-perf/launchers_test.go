@@ -163,12 +163,13 @@ for step in range(15):
 func TestTheStragglerOfALauncherIsNamed(t *testing.T) {
 	python := truth.OnPath(t)
 	eachLauncher(t, func(t *testing.T, launcher, dir string) {
-		t.Setenv("PYTHONPATH", dir)
-		if err := os.Mkdir(filepath.Join(dir, "horovod"), 0o700); err != nil {
+		packages := filepath.Join(dir, "site-packages") // where a library is one
+		t.Setenv("PYTHONPATH", packages)
+		if err := os.MkdirAll(filepath.Join(packages, "horovod"), 0o700); err != nil {
 			t.Fatal(err)
 		}
 		script := filepath.Join(dir, "train.py")
-		for file, text := range map[string]string{script: stragglerSource, filepath.Join(dir, "horovod", "ops.py"): barrierSource} {
+		for file, text := range map[string]string{script: stragglerSource, filepath.Join(packages, "horovod", "ops.py"): barrierSource} {
 			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}

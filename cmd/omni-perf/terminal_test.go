@@ -16,13 +16,13 @@ var saidInTerminal = []struct {
 	line     string
 	optional bool
 }{
-	{`^script\.py  [0-9.]+ s  ((computing|no free CPU|waiting|waiting for I/O|not known) +<?[0-9]+ %( +|$))+$`, false},
+	{`^script\.py  [0-9.]+ s  ((computing|no free CPU|waiting|waiting for I/O|unknown) +<?[0-9.]+ %( +|$))+$`, false},
 	{`^Slept for (all|[0-9.]+) of [0-9.]+ s in script\.py:7\. · (time\.sleep\(1\.5\)$|For [0-9.]+ )`, false},
 	{`^(no CPU was free|time\.sleep|.* no CPU was free\.)`, true},
 	{`^$`, false},
 	{`^CPU +[▁▂▃▄▅▆▇█ ]+  [0-9.]+ cores of [0-9.]+$`, false},
 	{`^RSS +[▁▂▃▄▅▆▇█ ]+  [0-9.]+ MiB peak, of [0-9.]+ GiB$`, false},
-	{`^(disk (read|write)|net (received|sent)) +[▁▂▃▄▅▆▇█ ]+  [0-9.]+ [kM]B/s peak [0-9.]+ [kMG]B/s$`, true}, // a cold page cache, others' traffic
+	{`^(disk (read|write)|net (in|out), machine) +[▁▂▃▄▅▆▇█ ]+  [0-9.]+ [kM]B/s peak [0-9.]+ [kMG]B/s$`, true}, // a cold page cache, others' traffic
 	{`^$`, false},
 	{`^Where the time went  \(by your own lines, the innermost one on the stack\)$`, false},
 	{`^  script\.py:7 +[0-9.]+ s  █+ +[0-9.]+ %  time\.sleep\(1\.5\)( +waiting)?$`, false},
