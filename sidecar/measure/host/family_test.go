@@ -463,7 +463,7 @@ func TestAMemberFoundLateIsNotBornLate(t *testing.T) {
 // one. What is too much for one window counts in the next.
 func TestNoFigureAboveTheMachine(t *testing.T) {
 	p := newFakeProc(t)
-	p.write("devices/system/cpu/online", "0-2,5\n")
+	p.write("cpuinfo", strings.Repeat("processor\t: 0\n\n", 4))
 	p.set(fakeProcess{pid: 10, start: 1})
 	now := int64(1e9)
 	b := timeline.NewBuilder(timeline.Options{Origin: now})
@@ -479,16 +479,5 @@ func TestNoFigureAboveTheMachine(t *testing.T) {
 	}
 	if want := []float64{4, 2, 0.5}; !slices.Equal(got, want) {
 		t.Errorf("%v cores, want %v", got, want)
-	}
-}
-
-func TestOnlineCPUs(t *testing.T) {
-	p := newFakeProc(t)
-	for text, want := range map[string]float64{"0\n": 1, "0-1\n": 2, "0,2-5,63\n": 6, "": cores(), "5-2": cores(), "x": cores()} {
-		p.write("devices/system/cpu/online", text)
-		fs := newFiles(p.root, p.root)
-		if got := onlineCPUs(&fs); got != want {
-			t.Errorf("%q: %v CPUs, want %v", text, got, want)
-		}
 	}
 }

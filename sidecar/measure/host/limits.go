@@ -43,28 +43,6 @@ func readLimits(fs *files, pid int) Limits {
 	return l
 }
 
-// onlineCPUs counts the CPUs of the machine that run, in "0-3,8".
-func onlineCPUs(fs *files) float64 {
-	text, err := os.ReadFile(filepath.Join(fs.sys, "devices/system/cpu/online"))
-	if err != nil {
-		return cores()
-	}
-	n := 0
-	for part := range strings.SplitSeq(strings.TrimSpace(string(text)), ",") {
-		first, last, isRange := strings.Cut(part, "-")
-		if !isRange {
-			last = first
-		}
-		from, err := strconv.Atoi(first)
-		to, err2 := strconv.Atoi(last)
-		if err != nil || err2 != nil || to < from {
-			return cores()
-		}
-		n += to - from + 1
-	}
-	return float64(n)
-}
-
 // groupFolders lists the folders of a process's control groups, the outer ones
 // too: each may limit. text is /proc/PID/cgroup (cgroups(7)). A container sees its
 // own group as the root of what is mounted, whatever its path is said to be.

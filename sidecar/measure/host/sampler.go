@@ -29,7 +29,6 @@ type sampler struct {
 	machine  *machine
 
 	limits Limits
-	online float64 // CPUs of the machine
 	counts map[string]*counter
 	gauges map[string]*timeline.TrackWriter
 	first  *kinship // the first reading, if there were no descendants …
@@ -51,7 +50,6 @@ func newSampler(c *Collector, sink Sink, interval time.Duration) *sampler {
 		counts: make(map[string]*counter), gauges: make(map[string]*timeline.TrackWriter),
 	}
 	s.limits = readLimits(&files, c.pid)
-	s.online = onlineCPUs(&files)
 	s.family = newFamily(&files, c.pid, proctree.New(c.pid, sink, proctree.Options{Proc: c.opts.Proc, Role: c.opts.Role, Clock: c.opts.Clock}), c.opts.CPUClock)
 	s.threads = newThreads(s)
 	s.members = &members{s: s, known: make(map[proctree.Identity]*memberTracks)}
@@ -234,10 +232,10 @@ func (s *sampler) countOver(at, least timeline.Nanos, id, source, unit string, l
 		return
 	}
 	rate := (value - c.value) / length.Seconds()
-	if unit == "cores" && rate > s.online {
+	if most := s.machine.total; unit == "cores" && rate > most {
 		// A sum of counts that are read one after the other, some in ticks. What the machine
 		// cannot have done in this window counts in the next.
-		rate, value = s.online, c.value+s.online*length.Seconds()
+		rate, value = most, c.value+most*length.Seconds()
 	}
 	c.writer.AddWindow(from, at, rate)
 	c.value = value
