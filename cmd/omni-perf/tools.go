@@ -1,13 +1,11 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"os"
 	"sync"
 	"time"
 
-	"github.com/omni-perf/omni-perf/jupyter"
 	"github.com/omni-perf/omni-perf/sidecar/doors/display"
 	"github.com/omni-perf/omni-perf/sidecar/doors/profiler"
 	"github.com/omni-perf/omni-perf/sidecar/doors/program"
@@ -37,7 +35,7 @@ func kernelSession(start server.Start) server.Session {
 		Present:  display.Charts{},
 		Doctor:   sessionDoctor,
 		GPUs:     gpuNames,
-		Follow:   follow,
+		Follow:   server.FollowKernel,
 		Follower: func() *live.Follower { return profiler.Follower(files) },
 	})
 }
@@ -56,33 +54,6 @@ func gpuNames() (names []string, reason string) {
 		names = append(names, d.Info().Name)
 	}
 	return names, ""
-}
-
-// follow observes a kernel's IOPub for what its cells print.
-func follow(connectionFile string) (server.Output, error) {
-	connection, err := jupyter.ReadConnection(connectionFile)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	observer, err := jupyter.Observe(ctx, connection.Connection)
-	if err != nil {
-		cancel()
-		return nil, err
-	}
-	return iopub{observer, cancel}, nil
-}
-
-type iopub struct {
-	observer *jupyter.Observer
-	cancel   context.CancelFunc
-}
-
-func (i iopub) Close() { i.cancel() }
-
-func (i iopub) Output(parentMsgID string) (timeline.Output, bool) {
-	out, ok := i.observer.Output(parentMsgID)
-	return timeline.Output(out), ok
 }
 
 // programTools makes the recordings of programs outside a notebook; pid is the process

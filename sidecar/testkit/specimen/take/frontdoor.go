@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/omni-perf/omni-perf/jupyter"
 	"github.com/omni-perf/omni-perf/sidecar/doors/profiler"
 	"github.com/omni-perf/omni-perf/sidecar/doors/program"
 	"github.com/omni-perf/omni-perf/sidecar/doors/server"
@@ -106,7 +105,7 @@ func serve(args []string) error {
 		Session: func(start server.Start) server.Session {
 			pid := start.KernelPID
 			return server.NewSession(start, server.Tools{
-				Version: "0", Recorder: profiler.Recorder(timeline.Target{PID: pid}, "kernel", openGPUs), Analyse: keeper(pid), Follow: follow,
+				Version: "0", Recorder: profiler.Recorder(timeline.Target{PID: pid}, "kernel", openGPUs), Analyse: keeper(pid), Follow: server.FollowKernel,
 			})
 		},
 	})
@@ -132,31 +131,4 @@ func run(args []string) error {
 		err = fmt.Errorf("exit code %d", exit.Code)
 	}
 	return err
-}
-
-// follow observes a kernel's IOPub for what its cells print.
-func follow(connectionFile string) (server.Output, error) {
-	connection, err := jupyter.ReadConnection(connectionFile)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	observer, err := jupyter.Observe(ctx, connection.Connection)
-	if err != nil {
-		cancel()
-		return nil, err
-	}
-	return output{observer, cancel}, nil
-}
-
-type output struct {
-	observer *jupyter.Observer
-	cancel   context.CancelFunc
-}
-
-func (o output) Close() { o.cancel() }
-
-func (o output) Output(parentMsgID string) (timeline.Output, bool) {
-	out, ok := o.observer.Output(parentMsgID)
-	return timeline.Output(out), ok
 }
