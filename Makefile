@@ -1,5 +1,5 @@
 # Everything happens inside the checkout: .venv holds Python and the binary, .cache the tools.
-#   make build generate summaries demo test flaky lint vulnerabilities bench fuzz soak truth wheels lab clean test-gpu
+#   make build generate summaries demo test flaky lint vulnerabilities bench notebooks fuzz soak truth wheels lab clean test-gpu
 #   make test-SECTION runs one section of the tests: tools/suite.py --list has them.
 # What the viewer (sidecar/show/viewer) is built of is committed: make generate brings it up to date.
 # PYTHON=/path/to/python3.13 chooses the interpreter of .venv.
@@ -19,7 +19,7 @@ GO_FILES := $(shell find cmd sidecar jupyter -name '*.go' -not -name '*_test.go'
 export CGO_CFLAGS := -O2 -g -Wno-deprecated-declarations
 LDFLAGS := -s -w -X main.version=$(VERSION) -extldflags=-Wl,-z,lazy
 
-.PHONY: build generate summaries demo test flaky truth truth-realcode wheels test-gpu lint vulnerabilities bench bench-viewer fuzz soak lab clean prerequisites
+.PHONY: build generate summaries demo test flaky truth truth-realcode wheels test-gpu lint vulnerabilities bench bench-viewer notebooks fuzz soak lab clean prerequisites
 .DELETE_ON_ERROR:
 
 build: prerequisites $(VENV)/.complete $(VENV)/.labextension $(BINARY)
@@ -70,8 +70,8 @@ summaries:
 
 # Thirty times each and 10,000 samples at least, cells and scripts, with a table of how far profile and truth
 # are apart, and 200 cells that chance makes. Then all programs and trainings of sidecar/testkit/specimen, run live by
-# the interpreters that have what they need: .venv, .cache/torch and those in SPECIMEN_PYTHONS. What was
-# interrupted goes on where it stopped, for the same build.
+# the interpreters that have what they need: .venv, .cache/torch and those in SPECIMEN_PYTHONS; and short computing
+# between short sleeps, on all CPUs and on one. What was interrupted goes on where it stopped, for the same build.
 REPEAT ?= 30
 SAMPLES ?= 10000
 TRUTH := $(BIN)/python -m truth --repeat $(REPEAT) --samples $(SAMPLES) --keep $(CURDIR)/build/truth
@@ -81,6 +81,8 @@ truth: build
 	cd magics/tests && $(TRUTH) && $(TRUTH) --scripts && $(BIN)/python -m truth --invented 200
 	OMNI_PERF_TRUTH=1 $(GO) test -timeout 4h -count 1 ./sidecar/testkit/specimen
 	OMNI_PERF_TRUTH=1 $(GO) test -timeout 1h -count 1 -v -run '^(TestTruthProgramsAsChildren|TestSharesOfForkedWorkers)$$' ./sidecar/measure/pystack
+	OMNI_PERF_NAPS=20 $(GO) test -timeout 2h -count 1 -v -run '^TestTableOfNaps$$' ./sidecar/measure/pystack
+	OMNI_PERF_NAPS=20 taskset -c 0 $(GO) test -timeout 2h -count 1 -v -run '^TestTableOfNaps$$' ./sidecar/measure/pystack
 	OMNI_PERF_TRUTH=1 $(BIN)/python -m pytest -s magics/tests/test_agreement.py
 	OMNI_PERF_DOCUMENTS=2000 $(MAKE) test-viewer
 
@@ -110,15 +112,15 @@ lint: build
 	GOBIN=$(CURDIR)/.cache/bin $(GO) install $(STATICCHECK)
 	.cache/bin/staticcheck ./...
 	cd tools/bundle && $(CURDIR)/.cache/bin/staticcheck ./...
-	$(BIN)/ruff format --check magics hatch_build.py bench tools
-	$(BIN)/ruff check magics hatch_build.py bench tools
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
 # Go's vulnerability database about what the program links; skipped, with the reason, where it cannot be reached.
 vulnerabilities:
 	tools/vulnerabilities
 
-# Figures beside baselines and peers; the long forms are told at the top of each program.
+# Figures beside baselines and peers; the long forms are described at the top of each program.
 bench: build
 	$(BIN)/python bench/notebook/bench.py
 	$(GO) test -run '^$$' -bench 'LongCell|End|Resident' -benchtime 1x ./sidecar/measure/recorder ./sidecar/doors/server
@@ -133,6 +135,13 @@ bench: build
 bench-viewer: build
 	$(BIN)/python bench/viewer/bench.py
 	$(BIN)/python bench/viewer/peers.py
+
+# Real notebooks, of a folder that is no part of the project: outputs with and without the profiler, and every
+# headline beside the cell's own clocks (docs/notebooks.md). OPTIONS="--headlines --limit 20" is handed on.
+notebooks: build
+	@[ -n "$(NOTEBOOKS)" ] || { echo "usage: make notebooks NOTEBOOKS=FOLDER"; exit 2; }
+	tools/notebooks
+	$(BIN)/python bench/headlines/notebooks.py $(NOTEBOOKS) $(OPTIONS)
 
 # Every decoder of foreign bytes on made-up ones, half an hour in all; the counts are in build/fuzz.tsv.
 FUZZ ?= 50

@@ -30,7 +30,7 @@ class GoBuildHook(BuildHookInterface[Any]):
     PLUGIN_NAME = "custom"
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Build the program and tell hatchling where it goes; version is the kind of wheel."""
+        """Build the program and name its place to hatchling; version is the kind of wheel."""
         root = Path(self.root)
         output = root / "build" / "wheel"
         output.mkdir(parents=True, exist_ok=True)

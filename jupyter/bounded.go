@@ -118,13 +118,13 @@ func (b *bounded) header() error {
 	return nil
 }
 
-// A mark stands for a body that was dropped, and tells its size. No part of a
+// A mark replaces a body that was dropped, and contains its size. No part of a
 // message begins like it: they are JSON, names and signatures.
 var markPrefix = []byte("\x00dropped:")
 
 func markOf(size uint64) []byte { return strconv.AppendUint(bytes.Clone(markPrefix), size, 10) }
 
-// droppedSize tells the size of the body that a mark stands for.
+// droppedSize returns the size of the body that a mark replaces.
 func droppedSize(frame []byte) (size int64, dropped bool) {
 	digits, ok := bytes.CutPrefix(frame, markPrefix)
 	if !ok {
@@ -138,7 +138,7 @@ func droppedSize(frame []byte) (size int64, dropped bool) {
 func dial(to func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("the peer is no kernel: %v", p)
+			err = fmt.Errorf("not a Jupyter kernel: %v", p)
 		}
 	}()
 	return to()

@@ -54,4 +54,5 @@ type Place struct {
 	Form   string // "notebook" or "terminal"
 	Theme  string // "", "light" or "dark"
 	Folded bool   // recorded without being asked for: a closed headline
+	Whole  bool   // asked for by itself: the chart with all that opens it, however short the cell
 }

@@ -30,7 +30,7 @@ type Event struct {
 	ExecutionCount int
 	Code           string // CellStarted: the cell as typed
 	Outcome        string // CellEnded: "ok", or "error: NAME"
-	// Unseen: CellEnded of one whose start was not told: it began before, it was silent, or
+	// Unseen: CellEnded of one whose start was not seen: it began before, it was silent, or
 	// IOPub lost the message.
 	Unseen bool
 	// Subshell: the cell runs beside those of the kernel's shell, of which one runs at a time.
@@ -77,7 +77,7 @@ type cell struct {
 	output  Output
 	outcome string
 	count   int
-	started bool // its CellStarted was told
+	started bool // its CellStarted was sent
 }
 
 // Observe subscribes to a kernel's IOPub until ctx ends. It returns at once; a
@@ -95,7 +95,7 @@ func Observe(ctx context.Context, c Connection) (*Observer, error) {
 	return o, nil
 }
 
-// Events tells cells as they start and end. A reader that falls 1,024 events
+// Events sends cells as they start and end. A reader that falls 1,024 events
 // behind misses some; output is counted all the same.
 func (o *Observer) Events() <-chan Event { return o.events }
 
@@ -107,7 +107,7 @@ func (o *Observer) Connected() <-chan struct{} { return o.connected }
 // from version 7 on, else the first that it sends to everybody.
 func (o *Observer) Ready() <-chan struct{} { return o.ready }
 
-// OtherKey tells whether messages came that the key of the connection file did not sign.
+// OtherKey reports whether messages came that the key of the connection file did not sign.
 func (o *Observer) OtherKey() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -129,7 +129,7 @@ func (o *Observer) Output(msgID string) (out Output, ok bool) {
 }
 
 // follow reads IOPub until ctx ends, on a new connection whenever one broke.
-// zmq4's own reconnection is not used: it tells of the loss only when the peer
+// zmq4's own reconnection is not used: it reports the loss only when the peer
 // is back.
 func (o *Observer) follow(ctx context.Context) {
 	defer close(o.events)

@@ -85,7 +85,7 @@ func TestObserverTellsFloodsAsLowerBounds(t *testing.T) {
 	next(t, o, CellEnded, id)
 	out, _ := o.Output(id)
 	if !out.AtLeast {
-		t.Errorf("3,000 displays are told as exactly %d messages; IOPub may have dropped some", out.Messages)
+		t.Errorf("3,000 displays are reported as exactly %d messages; IOPub may have dropped some", out.Messages)
 	}
 }
 
@@ -109,7 +109,7 @@ func TestObserverTellsTheKernelsDeath(t *testing.T) {
 }
 
 // Of a cell that ran before the observer came only the end is seen.
-func TestTheEndOfACellThatRanBeforeIsTold(t *testing.T) {
+func TestTheEndOfACellThatRanBeforeIsReported(t *testing.T) {
 	k := startKernel(t, "tcp")
 	first := observe(t, k)
 	id := k.run(t, "import time; time.sleep(3); 1 / 0", false)

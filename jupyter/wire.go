@@ -46,7 +46,7 @@ type Message struct {
 	Buffers    [][]byte
 }
 
-// isOurs tells whether the extension sent it of its own accord while a cell ran: it is not what the cell
+// isOurs reports whether the extension sent it of its own accord while a cell ran: it is not what the cell
 // printed. The extension marks such messages.
 func (m Message) isOurs() bool {
 	var metadata struct {

@@ -1,4 +1,4 @@
-"""Keeps kernels busy for long and tells whether anything grows: ``make soak``.
+"""Keeps kernels busy for long and shows whether anything grows: ``make soak``.
 
 Two kernels with ``%omni_perf on`` and one without the extension run the same cells:
 trivial ones, raising ones, printing ones, threads that come and go, some long enough for a
@@ -174,7 +174,7 @@ def main() -> None:
     problems += [f"left behind: {path}" for path in sorted(map(str, left))]
     problems += [f"sidecar {pid} lives on" for pid in sorted(orphans)]
     shutil.rmtree(place, ignore_errors=True)
-    tell(kernels, lasted, problems)
+    report(kernels, lasted, problems)
     sys.exit(bool(problems))
 
 
@@ -236,7 +236,7 @@ def wait_for_none(what: Callable[[], set[Any]]) -> set[Any]:
     return what()
 
 
-def tell(kernels: list[Busy], lasted: float, problems: list[str]) -> None:
+def report(kernels: list[Busy], lasted: float, problems: list[str]) -> None:
     """Print the figures as a table, and all of them into build/soak.json."""
     print(f"\n{sum(kernel.cells for kernel in kernels[:2])} profiled cells in {lasted / 60:.0f} min, ", end="")
     print(f"{sum(kernel.charts for kernel in kernels)} charts, ", end="")

@@ -44,7 +44,7 @@ VENV = Path(os.environ.get("VENV", ROOT / ".venv"))
 
 
 class Skipped(Exception):  # noqa: N818 - not an error
-    """Nothing of a section can run here; the reason is told."""
+    """Nothing of a section can run here; the reason is given."""
 
 
 @dataclass
@@ -551,7 +551,7 @@ class Runner:
                 ok, again = False, once_more.failed(output_again)
                 lost |= set(again.packages) | set(again.tests)
         if not lost or not lost <= set(failed.packages) | set(failed.tests):
-            lost.clear()  # it cannot be told what failed again: all of it
+            lost.clear()  # it is not known what failed again: all of it
         for name in failed.names() or [self._section.name]:
             is_lost = not ok and (not lost or name.split(":")[0] in lost or name in lost)
             (result.broken if is_lost else result.twice).append(name)

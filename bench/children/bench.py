@@ -6,7 +6,7 @@
     wrong           stacks that cannot be: of two children, or of a part without its child
     share           by how many points the share of part_a differs from the children's own clock
 
-Runs with and without each profiler follow each other in random order; medians are told. Run it on a
+Runs with and without each profiler follow each other in random order; the table has medians. Run it on a
 quiet machine: `make bench`. The peers are installed into .cache/bench by the first run.
 """
 
@@ -135,7 +135,7 @@ def install() -> None:
 
 
 def ours(out: Path) -> list[str]:
-    """Tell omni-perf's command line."""
+    """Return omni-perf's command line."""
     program = str(Path(sys.executable).with_name("omni-perf"))
     return [program, "run", "-o", str(collapsed(out)), "--interpreter", sys.executable]
 
@@ -146,19 +146,19 @@ def collapsed(out: Path) -> Path:
 
 
 def py_spy(out: Path) -> list[str]:
-    """Tell py-spy's, at omni-perf's rate."""
+    """Return py-spy's, at omni-perf's rate."""
     options = ["--subprocesses", "-r", "1000", "-f", "raw", "-o", str(out)]
     return [tool("py-spy"), "record", *options, "--", sys.executable]
 
 
 def austin(out: Path) -> list[str]:
-    """Tell Austin's: of the package's program, or of the copy for older C libraries that bench/sampler makes."""
+    """Return Austin's: of the package's program, or of the copy for older C libraries that bench/sampler makes."""
     copy = ROOT / ".cache" / "bench" / "austin"
     return [str(copy) if copy.exists() else tool("austin"), "-C", "-i", "1ms", "-o", str(out), sys.executable]
 
 
 def viztracer(out: Path) -> list[str]:
-    """Tell VizTracer's, which keeps the last calls of each process."""
+    """Return VizTracer's, which keeps the last calls of each process."""
     options = ["--quiet", "--log_multiprocess", "--tracer_entries", "200000", "-o", str(out)]
     return [tool("viztracer"), *options, "--"]
 
@@ -255,9 +255,9 @@ def measure(count: int, rounds: int, seconds: float, able: list[Profiler], alone
             continue
         cpu = statistics.median(r.cpu for r in runs[p.name])
         alone.setdefault(p.name, cpu)
-        told = [r.seen for r in runs[p.name] if r.seen]
-        seen = statistics.median(len(s.weights) for s in told)
-        wrong = statistics.median(s.wrong / max(s.total, 1) for s in told)
+        profiles = [r.seen for r in runs[p.name] if r.seen]
+        seen = statistics.median(len(s.weights) for s in profiles)
+        wrong = statistics.median(s.wrong / max(s.total, 1) for s in profiles)
         off = statistics.median(100 * abs(s.part_a / max(s.total, 1) - r.share) for r in runs[p.name] if (s := r.seen))
         own = f"{cpu:6.3f} cores ({cpu / max(alone[p.name], 1e-3):4.1f}x)" if p.outside else "   in the children   "
         slower = statistics.median(ratios[p.name])

@@ -38,7 +38,7 @@ def part_b() -> int:
 
 
 def child(n: int, seconds: float, end: Connection) -> None:
-    """Work in a function of its own, and tell what was done."""
+    """Work in a function of its own, and send what was done."""
     names: dict[str, object] = {"time": time, "part_a": part_a, "part_b": part_b}
     exec(compile(SOURCE.format(n=n), f"child_{n}.py", "exec"), names)
     end.send(names[f"child_{n}"](seconds))  # pyright: ignore[reportCallIssue, reportUnknownArgumentType, reportUnknownMemberType]

@@ -34,7 +34,7 @@ func analyzeCommand() *cobra.Command {
 	flags.StringVar(&q.Summary, "summary", "", "write operators by device time and memory peaks as text to `FILE`, such as "+page.SummaryName)
 	flags.StringVar(&q.Display, "display", "", "write what a notebook shows, as JSON, to `FILE`")
 	flags.StringVar(&q.Snapshot, "memory-snapshot", "", "read a `FILE` of torch.cuda.memory._dump_snapshot as well")
-	flags.StringArrayVar(&q.Against, "against", nil, "compare the collectives with those of another run's traces in `PATH`; may be repeated")
+	flags.StringArrayVar(&q.Against, "against", nil, "compare steps, idle time, operators, kernels and collectives with those of another run's traces in `PATH`; may be repeated")
 	flags.Var(numbersValue{&q.Load.Ranks}, "ranks", "only these `RANKS`, as in 0,2-5")
 	flags.Var(numbersValue{&q.Analyses.Steps}, "steps", "only these profiler `STEPS`, as in 3,4 or 3-7")
 	flags.Var(listValue{&q.Analyses.Tables}, "tables", "only these `TABLES`, by name, separated by commas")

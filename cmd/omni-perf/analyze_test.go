@@ -48,7 +48,7 @@ func TestAnalyzeWritesWhatIsAskedFor(t *testing.T) {
 		}
 	}
 	if !strings.Contains(errs, "clocks of all 3 ranks are aligned") {
-		t.Errorf("stderr %q does not tell how clocks were aligned", errs)
+		t.Errorf("stderr %q does not say how clocks were aligned", errs)
 	}
 	for _, name := range []string{"a.html", "csv/temporal_breakdown.csv", "csv/memory_timeline.csv", "svg/temporal.svg", "merged_trace.json", "profiler_list.dat", "display.json"} {
 		if info, err := os.Stat(in(name)); err != nil || info.Size() == 0 {
@@ -215,6 +215,6 @@ func TestProgressStaysOnOneLineAndGoes(t *testing.T) {
 		t.Errorf("progress %q leaves something behind", text)
 	}
 	if !strings.Contains(text, " 50 %  4 of 8 files, 1.5 M events") {
-		t.Errorf("progress %q does not tell how far it is", text)
+		t.Errorf("progress %q does not show how far it is", text)
 	}
 }

@@ -36,7 +36,7 @@ restart of the kernel perf_output/cell.2-1.html; -o FOLDER/ names another one. W
 already is recorded from then on.`,
 		Args: atMost("a process or a kernel"),
 	}
-	options := recordingFlags(c, timeline.DefaultFigureInterval)
+	options := recordingFlags(c, 0)
 	var duration time.Duration
 	c.Flags().Var(secondsValue{&duration, true}, "duration", "`SECONDS` to watch; 0: until it ends or Ctrl-C")
 	c.RunE = func(c *cobra.Command, args []string) error {

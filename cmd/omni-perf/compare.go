@@ -27,7 +27,7 @@ func compareCommand() *cobra.Command {
 		Long: `Compares reports that omni-perf run --format json wrote, or a notebook saved, as
 NAME.json: the whole time, and tables per line, function, cause of GPU idle time and
 kind of step, each with an interval and a verdict. Several recordings of each side
-(-- is between the sides) tell how much runs vary; of single ones that is assumed.
+(-- is between the sides) show how much runs vary; of single ones that is assumed.
 
 --fail-if slower=LIMIT ends with status 4 if the whole took longer by more than
 LIMIT, a share (5%) or a time (200ms, 1.5s), and longer beyond noise.`,
@@ -57,7 +57,7 @@ type compareOptions struct {
 	quiet         bool
 }
 
-// sidesOf parts the arguments, of which dash stand before a "--" (-1: there is none).
+// sidesOf parts the arguments, of which dash precede a "--" (-1: there is none).
 func sidesOf(args []string, dash int) (before, after []string, err error) {
 	switch {
 	case len(args) < 2 && dash < 0:
@@ -71,7 +71,7 @@ func sidesOf(args []string, dash int) (before, after []string, err error) {
 	}
 	for _, arg := range args[dash:] {
 		if strings.HasPrefix(arg, "-") && arg != "-" {
-			return nil, nil, misuse("options stand before the reports: %s is behind --", arg)
+			return nil, nil, misuse("options come before the reports: %s is behind --", arg)
 		}
 	}
 	return args[:dash], args[dash:], nil

@@ -117,7 +117,7 @@ func TestCompareRefuses(t *testing.T) {
 		{good, "name two reports to compare", exitUsage},
 		{good + " " + good + " " + good, "3 reports: part those before from those after by --", exitUsage},
 		{good + " --", "name reports on both sides of --", exitUsage},
-		{good + " -- " + good + " --html x.html", "options stand before the reports", exitUsage},
+		{good + " -- " + good + " --html x.html", "options come before the reports", exitUsage},
 		{"/none.json " + good, "no such file", exitFailed},
 		{good + " " + old, "recorded by an older version", exitFailed},
 		{good + " " + damaged, damaged, exitFailed},

@@ -52,7 +52,7 @@ omni-perf export REPORT.json --format csv -o FOLDER`},
 		if !o.json {
 			return err
 		}
-		tellJSON(os.Stderr, &results, err)
+		writeResults(os.Stderr, &results, err)
 		return silent(err)
 	}
 	return c
@@ -140,17 +140,17 @@ type exported struct {
 	Error   string   `json:"error,omitempty"` // a sentence; empty: all is well
 }
 
-func tellJSON(w io.Writer, results *output.Results, err error) {
-	told := exported{Written: append([]string{}, results.Written...), Saved: []string{}}
+func writeResults(w io.Writer, results *output.Results, err error) {
+	done := exported{Written: append([]string{}, results.Written...), Saved: []string{}}
 	for _, f := range results.Failed {
 		if f.Saved != "" {
-			told.Saved = append(told.Saved, f.Saved)
+			done.Saved = append(done.Saved, f.Saved)
 		}
 	}
 	if err != nil {
-		told.Error = words.Sentence(err.Error())
+		done.Error = words.Sentence(err.Error())
 	}
-	_ = json.NewEncoder(w).Encode(told) // nobody reads it if stderr is closed
+	_ = json.NewEncoder(w).Encode(done) // nobody reads it if stderr is closed
 }
 
 func readReport(file string) (*report.View, error) {

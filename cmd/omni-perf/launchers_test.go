@@ -234,7 +234,7 @@ func TestTheProfilerIsInNobodysProfile(t *testing.T) {
 			}
 		}
 		if ours < 2 {
-			a.Errorf("%d of 2 profilers are told as such", ours)
+			a.Errorf("%d of 2 profilers are recognised", ours)
 		}
 		all := got.stderr[strings.LastIndex(got.stderr, "\nsrun "):] // after those of the ranks
 		if _, table, found := strings.Cut(all, "\nProcesses"); !found || strings.Contains(strings.SplitN(table, "\n\n", 2)[0], "omni-perf") {

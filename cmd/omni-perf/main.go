@@ -133,7 +133,7 @@ func find(root *cobra.Command, name string) *cobra.Command {
 }
 
 // reorder makes of the command line one that cobra reads: what names no command
-// but a script means run, and behind run's options stands "--".
+// but a script means run, and "--" ends run's options.
 func reorder(root *cobra.Command, args []string) ([]string, error) {
 	if len(args) == 0 {
 		return args, nil

@@ -65,7 +65,7 @@ func TestUsage(t *testing.T) {
 	}
 	for _, c := range newRoot().Commands() {
 		if !strings.Contains(out, c.Name()) || !strings.Contains(out, c.Short) {
-			t.Errorf("the usage does not tell of %s", c.Name())
+			t.Errorf("the usage does not name %s", c.Name())
 		}
 	}
 	for args, want := range map[string]string{

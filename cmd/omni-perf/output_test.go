@@ -156,15 +156,15 @@ func TestExportTellsAsJSONWhatWasWritten(t *testing.T) {
 	saved, dir := savedReport(t), t.TempDir()
 	name := filepath.Join(dir, "r")
 	_, errs, code := invoke(t, "export --json "+saved+" --name "+name)
-	var told exported
-	if err := json.Unmarshal([]byte(errs), &told); err != nil || code != exitOK {
+	var done exported
+	if err := json.Unmarshal([]byte(errs), &done); err != nil || code != exitOK {
 		t.Fatalf("exit status %d, %q: %v", code, errs, err)
 	}
-	if len(told.Written) != 2 || told.Written[0] != name+".svg" || told.Error != "" {
-		t.Errorf("told %+v", told)
+	if len(done.Written) != 2 || done.Written[0] != name+".svg" || done.Error != "" {
+		t.Errorf("done %+v", done)
 	}
 	_, errs, code = invoke(t, "export --json "+saved+" --name /no/such/r")
-	if err := json.Unmarshal([]byte(errs), &told); err != nil || code != exitFailed || !strings.Contains(told.Error, "there is no folder /no/such.") {
+	if err := json.Unmarshal([]byte(errs), &done); err != nil || code != exitFailed || !strings.Contains(done.Error, "there is no folder /no/such.") {
 		t.Errorf("exit status %d, %q: %v", code, errs, err)
 	}
 }

@@ -33,7 +33,7 @@ omni-perf run [options] [-] < SCRIPT
 omni-perf run [options] PROGRAM [ARG…]`},
 	}
 	c.Flags().SetInterspersed(false)
-	options := recordingFlags(c, timeline.ScriptFigureInterval)
+	options := recordingFlags(c, timeline.LaterFigureInterval)
 	interpreter := c.Flags().String("interpreter", "", "the `PYTHON` to run it with (default $VIRTUAL_ENV's, else python3 on PATH)")
 	open := c.Flags().Bool("open", false, "show the page when it is written")
 	c.RunE = func(_ *cobra.Command, args []string) error {
@@ -96,18 +96,26 @@ func openPage(path string) {
 }
 
 // recordingFlags defines what run and attach share. The returned function gathers
-// it after parsing.
-func recordingFlags(c *cobra.Command, figures time.Duration) func() (program.Options, error) {
-	o := program.Options{Messages: messages, Interval: timeline.DefaultInterval, FigureInterval: figures}
+// it after parsing. Unless an interval of figures is asked for, they are read at intervals of
+// later from the end of timeline.FirstFigures on; 0: at one interval.
+func recordingFlags(c *cobra.Command, later time.Duration) func() (program.Options, error) {
+	o := program.Options{Messages: messages, Interval: timeline.DefaultInterval, FigureInterval: timeline.DefaultFigureInterval, FigureLater: later}
 	var list []string
 	name := c.Flags().StringP("output", "o", "perf_output", "`NAME` of the result files, without extension; with one, of that single file")
 	c.Flags().VarP(secondsValue{to: &o.Interval}, "prof-interval", "p", "stack sampling interval in `SECONDS`")
-	c.Flags().VarP(secondsValue{to: &o.FigureInterval}, "sys-interval", "s", "interval of system and GPU figures in `SECONDS`")
+	usage := "interval of system and GPU figures in `SECONDS`"
+	if later > 0 {
+		usage += fmt.Sprintf("; unless it is given, %v after the first minute", later)
+	}
+	c.Flags().VarP(secondsValue{to: &o.FigureInterval}, "sys-interval", "s", usage)
 	children := c.Flags().String("children", "stacks", "`WHAT` to record of child processes: "+strings.Join(recorder.ChildrenWords(), ", "))
 	complete(c, "children", recorder.ChildrenWords())
 	c.Flags().Var(listValue{&list}, "format", "`FORMATS` of the results, separated by commas: "+strings.Join(formatNames(), ", ")+" (default "+strings.Join(program.DefaultFormats, ",")+")")
 	complete(c, "format", formatNames())
 	return func() (program.Options, error) {
+		if c.Flags().Changed("sys-interval") {
+			o.FigureLater = 0
+		}
 		var err error
 		if o.Children, err = recorder.ParseChildren(*children); err != nil {
 			return o, usageError{err}

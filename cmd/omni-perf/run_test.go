@@ -112,12 +112,12 @@ func runs(t testing.TB, stdin string, attr *syscall.SysProcAttr, program string,
 func TestAProgramRunsAsByPython(t *testing.T) {
 	dir := t.TempDir()
 	script := filepath.Join(dir, "x.py")
-	const tell = `
+	const program = `
 import sys
 print(sys.argv, sys.flags.isolated, sys.flags.optimize, sys.flags.dev_mode, sys.warnoptions, sorted(sys._xoptions), __name__, sys.stdout.write_through)
 print(repr(sys.stdin.read(20)))
 `
-	if err := os.WriteFile(script, []byte(tell), 0o600); err != nil {
+	if err := os.WriteFile(script, []byte(program), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PYTHONPATH", dir)
@@ -128,9 +128,9 @@ print(repr(sys.stdin.read(20)))
 		"script":               {"typed", []string{script, "-o", "theirs", "-m", "x", "--help"}},
 		"module":               {"typed", []string{"-m", "x", "-o", "theirs", "-m", "y", "--format", "z", "-h"}},
 		"module in a cluster":  {"typed", []string{"-Om", "x", "a"}},
-		"code":                 {"typed", []string{"-c", tell, "-o", "theirs", "-"}},
-		"script on stdin":      {tell, []string{"-", "-o", "theirs"}},
-		"script on stdin, too": {tell, nil},
+		"code":                 {"typed", []string{"-c", program, "-o", "theirs", "-"}},
+		"script on stdin":      {program, []string{"-", "-o", "theirs"}},
+		"script on stdin, too": {program, nil},
 		"options":              {"typed", []string{"-I", "-u", "-OO", "-X", "dev", "-X", "faulthandler", "-W", "error", "-Wignore", script, "a"}},
 		"clusters":             {"typed", []string{"-IuO", "-Xdev", script}},
 		"exit code":            {"", []string{"-c", "raise SystemExit(42)"}},

@@ -236,7 +236,7 @@ else:
 		t.Errorf("%+v until %d and %+v from %d; want one pid, one after the other", a, *a.EndNS, b, b.StartNS)
 	}
 	if second, first := secondsIn(r, one, "second"), secondsIn(r, two, "first"); second > 0 || first > 0 {
-		t.Errorf("%.3f s of what the second did are told of the first, %.3f s of the first of the second", second, first)
+		t.Errorf("%.3f s of what the second did are in the first report, %.3f s of the first in the second", second, first)
 	}
 }
 

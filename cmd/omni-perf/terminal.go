@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/omni-perf/omni-perf/sidecar/traces/kineto"
+	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
 // columnsOf is the width of the terminal a stream goes to.
@@ -33,7 +34,7 @@ func progressBar(w io.Writer) func(kineto.Progress) {
 			share = min(1, float64(p.Bytes)/float64(p.AllBytes))
 		}
 		full := int(share * width)
-		fmt.Fprintf(w, "\r\x1b[K%s%s %3.0f %%  %d of %d files, %.1f M events",
-			strings.Repeat("━", full), strings.Repeat("─", width-full), 100*share, p.FilesDone, p.Files, float64(p.Events)/1e6)
+		fmt.Fprintf(w, "\r\x1b[K%s%s %s  %d of %d files, %s events",
+			strings.Repeat("━", full), strings.Repeat("─", width-full), words.PadLeft(words.Percent(share), 5), p.FilesDone, p.Files, words.Quantity(float64(p.Events), ""))
 	}
 }

@@ -180,7 +180,7 @@ func children(t *testing.T, pid int) (pids []int) {
 	t.Helper()
 	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	if err != nil || len(files) == 0 {
-		t.Skip("the kernel does not tell the children of a process")
+		t.Skip("the kernel does not list the children of a process")
 	}
 	for _, file := range files {
 		text, _ := os.ReadFile(file)

@@ -60,7 +60,7 @@ func TestWhatIsOnlyStartedIsToldOf(t *testing.T) {
 				got, r := wrapped(t, train, command...)
 				p := r.Processes[r.Program()]
 				if p.Command != "train.py" || r.MainThread() < 0 || r.Threads[r.MainThread()].Process != r.Program() {
-					t.Fatalf("it tells of %+v", p)
+					t.Fatalf("it describes %+v", p)
 				}
 				var lines []string
 				for _, l := range r.Lines {
@@ -85,7 +85,7 @@ func TestTheOtherProgramsOfAShellScript(t *testing.T) {
 	retry.Again(t, func(t *retry.Attempt) {
 		got, r := wrapped(t, "spin(float(sys.argv[1]))\n", "sh", "-c", "PYTHON TRAIN 0.5; PYTHON TRAIN 1; PYTHON TRAIN 0.5")
 		if start := report.Seconds(r.Processes[r.Program()].StartNS); start < 0.5 {
-			t.Errorf("the longest is not told of, but what started at %.2f s", start)
+			t.Errorf("it describes what started at %.2f s, want the longest", start)
 		}
 		if !strings.Contains(got.stderr, "What the 2 runs of train.py did") {
 			t.Errorf("it says\n%s", got.stderr)

@@ -1,4 +1,4 @@
-"""Tell where the time of a notebook cell went, and why its GPU was idle.
+"""Show where the time of a notebook cell went, and why its GPU was idle.
 
 ``%load_ext omni_perf`` in a notebook, then ``%%omni_perf`` on top of a cell. In Python
 code, :func:`step` and :func:`region` mark training steps and regions, and :func:`last`

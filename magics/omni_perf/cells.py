@@ -102,7 +102,7 @@ class CellRecorder:
             if line is not None:
                 parsed = parse_cell(line)
                 if parsed.wants_help:
-                    publish.tell(CELL_HELP)
+                    publish.say(CELL_HELP)
                 elif parsed.problem:
                     publish.warn(parsed.problem)
                 self._begin_cell(info, parsed.options, automatic=False)
@@ -154,7 +154,7 @@ class CellRecorder:
             sampler.stop()
 
     def _close_views(self, of_all_threads: bool = False) -> None:
-        """End the views of cells whose end IPython has not told of: another one begins in their thread."""
+        """End the views of cells whose end IPython has not reported: another one begins in their thread."""
         with self._lock:
             left = [r for r in self._running if r.view and (of_all_threads or r.thread == threading.get_ident())]
         for running in left:
@@ -367,7 +367,7 @@ class CellRecorder:
         begun.link.remember(new_sources)
         begun.link.remember_loads(loads)
         for line in [*answer.get("lines", []), *filter(None, [lost])]:
-            publish.tell(line)
+            publish.say(line)
         bundle = answer.get("bundle", contract.Bundle())
         if bundle:
             publish.show(self._shell, bundle, running.view.place if running.view is not None else "")

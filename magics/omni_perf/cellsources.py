@@ -1,4 +1,4 @@
-"""Tells the sidecar which file names belong to cells, and their text.
+"""Sends the sidecar which file names belong to cells, with their text.
 
 A cell's code carries a made-up file name (``<ipython-input-1-…>``, or a path below /tmp
 in ipykernel). IPython's compiler keeps the execution count of each, linecache the text.
@@ -37,8 +37,8 @@ class CellSources:
     def __init__(self, shell: Shell) -> None:
         self._shell = shell
         self._nested: dict[str, tuple[int, str]] = {}
-        self._told_as: dict[tuple[str, int], int] = {}
-        """The numbers that cells are told with, where they are others than the compiler's."""
+        self._sent_as: dict[tuple[str, int], int] = {}
+        """The numbers that cells are sent with, where they differ from the compiler's."""
 
     def file_of(self, info: CellInfo) -> str:
         """Return the file name that the code of this cell is about to get, or ""."""
@@ -70,11 +70,11 @@ class CellSources:
         found: list[CellSource] = []
         left = limit
         for file, number in [*self._of_one_name(names), *reversed(list(names.items())), *self._elsewhere(names)]:
-            if (file, self._told_as.get((file, number), number)) in known:
+            if (file, self._sent_as.get((file, number), number)) in known:
                 continue
             source = self._source(file, number)
-            if (told := source.get("executionCount", number)) != number:
-                self._told_as[file, number] = told
+            if (sent := source.get("executionCount", number)) != number:
+                self._sent_as[file, number] = sent
             left -= len(source.get("text", "")) + ENTRY_SIZE
             if left < 0 and found:
                 break
@@ -104,14 +104,14 @@ class CellSources:
         return cast("list[str]", getattr(history, "input_hist_raw", []))
 
     def _is_file_of(self, typed: str, number: int, file: str) -> bool:
-        """Tell whether a cell of the history has this file. History is without the line ends at a cell's end."""
+        """Return whether a cell of the history has this file. History is without the line ends at a cell's end."""
         name, code = self._shell.compile.get_code_name, self._transformed(typed)
         return code is not None and any(
             name(typed + "\n" * ends, code, number) == file for ends in range(LINE_ENDS + 1)
         )
 
     def _source(self, file: str, number: int) -> CellSource:
-        """Return the cell as typed where that can be told for sure, else as compiled."""
+        """Return the cell as typed where that is known for sure, else as compiled."""
         compiled = "".join(linecache.getlines(file))
         text, nested = compiled, False
         typed = self._typed()

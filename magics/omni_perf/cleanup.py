@@ -16,9 +16,9 @@ _TRANSFORMING_MAGICS = re.compile(r"%%(time|timeit|prun)(?=\s|$)")
 
 
 def options_line(raw_cell: str) -> str | None:
-    """Return what stands behind ``%%omni_perf`` of a cell, or None without it.
+    """Return the rest of a cell's ``%%omni_perf`` line, or None without it.
 
-    The line may stand below cell magics that transform their body, where the event
+    The line may follow cell magics that transform their body, where the event
     hooks would not meet it otherwise.
     """
     if "%%omni_perf" not in raw_cell:

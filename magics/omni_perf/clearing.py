@@ -1,4 +1,4 @@
-"""Tells displays of a running cell that the cell clears its output, and with it them.
+"""Notifies displays of a running cell that the cell clears its output, and with it them.
 
 Which messages go through the publisher's hooks changed between releases of ipykernel (6.20 sends
 clear_output past them, 6.25 does not), so the method itself is stood in for while a display is open.
@@ -11,7 +11,7 @@ from typing import Any, Protocol, cast
 
 
 class Cleared(Protocol):
-    """Is told of every clear_output; whose it is, it finds out itself."""
+    """Is notified of every clear_output; whose it is, it finds out itself."""
 
     def clear_output_was_called(self) -> None: ...
 
@@ -20,13 +20,13 @@ class _ClearOutput:
     """Stands in for the clear_output of one publisher."""
 
     def __init__(self, original: Any, replaced: dict[str, Any]) -> None:
-        self.told: list[Cleared] = []
+        self.displays: list[Cleared] = []
         self.replaced = replaced
         """What the publisher had of its own under this name, if anything."""
         self._original = original
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
-        for display in tuple(self.told):
+        for display in tuple(self.displays):
             display.clear_output_was_called()
         return self._original(*args, **keywords)
 
@@ -36,7 +36,7 @@ _lock = threading.Lock()
 
 
 def watch(publisher: object, display: Cleared) -> None:
-    """Tell a display of all calls of the publisher's clear_output, until :func:`leave`."""
+    """Notify a display of all calls of the publisher's clear_output, until :func:`leave`."""
     attributes, original = _own(publisher), getattr(publisher, _NAME, None)
     if attributes is None or original is None:
         return
@@ -44,20 +44,20 @@ def watch(publisher: object, display: Cleared) -> None:
         if not isinstance(attributes.get(_NAME), _ClearOutput):
             replaced = {_NAME: attributes[_NAME]} if _NAME in attributes else {}
             attributes[_NAME] = _ClearOutput(original, replaced)
-        cast(_ClearOutput, attributes[_NAME]).told.append(display)
+        cast(_ClearOutput, attributes[_NAME]).displays.append(display)
 
 
 def leave(publisher: object, display: Cleared) -> None:
-    """Tell it no more; with the last one the publisher is as it was."""
+    """Notify it no longer; with the last one the publisher is as it was."""
     attributes = _own(publisher)
     with _lock:
-        standing = attributes.get(_NAME) if attributes is not None else None
-        if attributes is None or not isinstance(standing, _ClearOutput) or display not in standing.told:
+        replacement = attributes.get(_NAME) if attributes is not None else None
+        if attributes is None or not isinstance(replacement, _ClearOutput) or display not in replacement.displays:
             return
-        standing.told.remove(display)
-        if not standing.told:
+        replacement.displays.remove(display)
+        if not replacement.displays:
             del attributes[_NAME]
-            attributes.update(standing.replaced)
+            attributes.update(replacement.replaced)
 
 
 def _own(publisher: object) -> dict[str, Any] | None:

@@ -40,7 +40,7 @@ class SidecarSlowError(SidecarError):
 
 
 class JsonCodec(CodecBase):
-    """Messages are plain dictionaries, as the classes of contract tell their fields."""
+    """Messages are plain dictionaries, with the fields that the classes of contract have."""
 
     __content_subtype__ = "json"  # pyright: ignore
 

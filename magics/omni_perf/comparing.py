@@ -32,7 +32,7 @@ def sides(line: str) -> tuple[list[str], list[str], str]:
         at = names.index("--")
         before, after = names[:at], names[at + 1 :]
     elif len(names) > 2:
-        return [], [], f"{len(names)} recordings are named: -- stands between the two sides; use {USAGE}."
+        return [], [], f"{len(names)} recordings are named: put -- between the two sides; use {USAGE}."
     if not before or not after:
         return [], [], f"Two recordings are needed; use {USAGE}. %omni_perf list shows the cells."
     return before, after, ""

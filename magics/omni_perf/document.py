@@ -33,7 +33,7 @@ def check(document: object) -> Document:
 
 
 def headline(document: Document) -> str:
-    """Return what to read first; empty where a document tells nothing."""
+    """Return what to read first; empty where a document has no headline."""
     return str(cast("Row", document.get("headline") or {}).get("text", ""))
 
 

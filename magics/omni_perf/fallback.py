@@ -2,7 +2,7 @@
 
 A thread takes ``sys._current_frames()``, interns frames and stacks and hands columns of
 samples over. It needs the GIL for each sample, so it is coarser and costs the cell time;
-the cost is handed over too, for the report to tell.
+the cost is handed over too, for the report.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ KEPT_END = 150
 """Of a stack of more than so many frames so many are kept of either end, as pystack does (nodes.go)."""
 
 MOST_AWAITS = 1 << 13
-"""Coroutines of one chain; of a longer one nothing is told, as its innermost is not known."""
+"""Coroutines of one chain; a longer one is left out, as its innermost is not known."""
 
 KINDS = {"cr": "cr_await", "gi": "gi_yieldfrom", "ag": "ag_await"}
-"""Prefix of the attributes of what has a frame of its own, and which of them tells what it waits for."""
+"""Prefix of the attributes of what has a frame of its own, and which of them is what it waits for."""
 
 
 class FallbackSampler:
     """Samples all threads but our own between start and stop.
 
-    ``coroutines`` tells by thread what its event loop runs a cell in.
+    ``coroutines`` has by thread what its event loop runs a cell in.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Tells where this interpreter's libraries lie, so that the user's own code can be told from them."""
+"""Finds where this interpreter's libraries are, so that the user's own code can be distinguished from them."""
 
 from __future__ import annotations
 

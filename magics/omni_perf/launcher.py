@@ -1,6 +1,6 @@
 """Finds the omni-perf program and starts it as a sidecar that is no child of ours.
 
-The start-up protocol is told in sidecar/doors/server/doc.go: one line of JSON in, one out.
+The start-up protocol is described in sidecar/doors/server/doc.go: one line of JSON in, one out.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Endpoint:
     version: str
     token: str = field(repr=False)
     started: int = 0
-    """Its start time in /proc/PID/stat, which tells it from a later process of that pid."""
+    """Its start time in /proc/PID/stat, which distinguishes it from a later process of that pid."""
 
 
 def find_binary() -> str:

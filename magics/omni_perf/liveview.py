@@ -26,7 +26,7 @@ class LiveView:
     def __init__(self, shell: Shell) -> None:
         """A view of the cell that this thread runs."""
         self._shell = shell
-        self._publisher: Any = shell.display_pub  # another one stands there while a cell captures
+        self._publisher: Any = shell.display_pub  # another one is there while a cell captures
         self._id = f"omni_perf-{uuid.uuid4().hex}"
         self._parent = parent_header(shell)
         self._lock = threading.Lock()
@@ -124,7 +124,7 @@ def only_in_notebooks() -> str:
 
 
 def may_be_read() -> bool:
-    """Whether a process that is not our parent may read us, as far as Yama tells."""
+    """Whether a process that is not our parent may read us, as far as Yama's setting shows."""
     try:
         with open("/proc/sys/kernel/yama/ptrace_scope", encoding="ascii") as file:
             return file.read().strip() == "0" or os.geteuid() == 0

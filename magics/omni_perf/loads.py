@@ -1,6 +1,6 @@
-"""Notes which text the user's own modules were loaded from, for the time of their files tells.
+"""Notes the times of the files that the user's own modules were loaded from.
 
-A profile shows lines of files as they are now. Whether they are what runs cannot be told from outside
+A profile shows lines of files as they are now. Whether they are what runs cannot be known from outside
 where Python keeps no bytecode beside them.
 """
 
@@ -18,9 +18,9 @@ class Loads:
     """Looks at ``sys.modules`` between cells: at what was imported or reloaded since the last look."""
 
     def __init__(self) -> None:
-        told = installation()
-        folders = [*(os.path.join(prefix, "lib") for prefix in told.get("prefixes", [])), *told.get("standard", [])]
-        self._libraries = tuple(os.path.join(folder, "") for folder in [*folders, told.get("extension", "")])
+        places = installation()
+        folders = [*(os.path.join(prefix, "lib") for prefix in places.get("prefixes", [])), *places.get("standard", [])]
+        self._libraries = tuple(os.path.join(folder, "") for folder in [*folders, places.get("extension", "")])
         self._known = set(sys.modules)  # when these were loaded is not known
         self._newest = next(reversed(sys.modules), "")
         self._specs: dict[str, object] = {}

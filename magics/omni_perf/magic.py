@@ -16,7 +16,7 @@ from omni_perf.subcommands import HELP, USAGE, Subcommands, run
 
 
 class OmniPerfMagic:
-    """What the magics do with what stands behind them."""
+    """What the magics do with the rest of their line."""
 
     def __init__(self, shell: Shell, recorder: CellRecorder, session: Session) -> None:
         self._shell = shell
@@ -57,7 +57,7 @@ class OmniPerfMagic:
         """Serve callers of run_cell_magic; a typed ``%%omni_perf`` never comes here."""
         parsed = parse_cell(line)
         if parsed.wants_help:
-            publish.tell(HELP)
+            publish.say(HELP)
         elif parsed.problem:
             publish.warn(parsed.problem)
         return self._run(Parsed(parsed.options, cell), local_ns)
@@ -68,7 +68,7 @@ class OmniPerfMagic:
             return run(subcommand)
         parsed = parse_statement(line)
         if parsed.wants_help:
-            publish.tell(HELP)
+            publish.say(HELP)
             return None
         if parsed.problem:
             publish.warn(parsed.problem)

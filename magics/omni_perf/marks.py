@@ -18,7 +18,7 @@ CAPACITY: Final = 16384
 
 
 class StepEnd(NamedTuple):
-    """A training step ended; by_hook tells torch's optimizer hook from a call of step()."""
+    """A training step ended; by_hook: torch's optimizer hook found it, else step() was called."""
 
     at_ns: int
     by_hook: bool
@@ -33,7 +33,7 @@ class Region(NamedTuple):
 
 
 class Listener(Protocol):
-    """Is told of marks as they are made, where a script runs under `omni-perf run`."""
+    """Gets marks as they are made, where a script runs under `omni-perf run`."""
 
     def step(self, at_ns: int) -> None: ...
     def hook(self, at_ns: int) -> None: ...
@@ -42,28 +42,28 @@ class Listener(Protocol):
 
 @dataclass(slots=True)
 class Progress:
-    """How many steps were marked so far in this process, and what was told of their total."""
+    """How many steps were marked so far in this process, and what is known of their total."""
 
     called: int = 0
     hooked: int = 0
     total: int = 0
-    """How many there will be, counted from where it was told; 0: not told."""
-    told_first: int = 0
-    """The number of calls before it was told first …"""
-    told_last: int = 0
+    """How many there will be, counted from where it was given; 0: not given."""
+    given_first: int = 0
+    """The number of calls before it was given first …"""
+    given_last: int = 0
     """… and last."""
 
     def since(self, before: Progress) -> contract.LiveRequest:
-        """Return the steps since then, as a sidecar is told of them; called ones take precedence."""
+        """Return the steps since then, as they are sent to a sidecar; called ones take precedence."""
         by_call = self.called > before.called
         steps = self.called - before.called if by_call else self.hooked - before.hooked
         if steps <= 0:
             return {}
         last = next((mark.at_ns for mark in reversed(_steps.copy()) if mark.by_hook != by_call), 0)
-        told: contract.LiveRequest = {"steps": str(steps), "lastStepNs": str(last)}
-        if by_call and self.total and self.told_last >= before.called:  # a cell that runs again tells the same
-            told["totalSteps"] = str(max(self.told_first - before.called, 0) + self.total)
-        return told
+        request: contract.LiveRequest = {"steps": str(steps), "lastStepNs": str(last)}
+        if by_call and self.total and self.given_last >= before.called:  # a cell that runs again gives the same
+            request["totalSteps"] = str(max(self.given_first - before.called, 0) + self.total)
+        return request
 
 
 _listener: Listener | None = None
@@ -72,8 +72,8 @@ _steps: deque[StepEnd] = deque(maxlen=CAPACITY)
 _regions: deque[Region] = deque(maxlen=CAPACITY)
 
 
-def tell(listener: Listener) -> None:
-    """Tell a listener of all marks from now on."""
+def send_to(listener: Listener) -> None:
+    """Send a listener all marks from now on."""
     global _listener
     _listener = listener
 
@@ -92,8 +92,8 @@ def step(total: int | None = None) -> None:
     _steps.append(StepEnd(at_ns, False))
     if total is not None:
         if total != _progress.total:
-            _progress.total, _progress.told_first = total, _progress.called
-        _progress.told_last = _progress.called
+            _progress.total, _progress.given_first = total, _progress.called
+        _progress.given_last = _progress.called
     _progress.called += 1
     if _listener is not None:
         _listener.step(at_ns)

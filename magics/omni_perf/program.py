@@ -1,7 +1,7 @@
 """Runs the omni-perf program for what this process asks of it once, and waits.
 
 What the program writes into files is its own business: the rules for that (private,
-whole or not at all, no link followed) are told and kept in one place, sidecar/show/output.
+whole or not at all, no link followed) are described and kept in one place, sidecar/show/output.
 """
 
 from __future__ import annotations

@@ -20,7 +20,12 @@ def show(shell: Shell, bundle: contract.Bundle, place: str = "") -> None:
     )
 
 
-def tell(sentence: str) -> None:
+def display(shell: Shell, html: str, text: str) -> None:
+    """Publish HTML that is ours, and the same as text for where none is shown."""
+    shell.display_pub.publish({"text/html": html, "text/plain": plain(text)}, {}, transient={}, update=False)
+
+
+def say(sentence: str) -> None:
     """Print what was found, on stdout."""
     _print(sentence, error=False)
 

@@ -33,7 +33,7 @@ class TraceError(Exception):
 
 
 class _Saved(TypedDict):
-    """What ``omni-perf export --json`` tells."""
+    """What ``omni-perf export --json`` prints."""
 
     written: list[str]
     saved: list[str]
@@ -68,7 +68,7 @@ class Report:
     headline: str
     """What to read first, a sentence or two."""
     compressed: bytes = field(repr=False)
-    """The report document, JSON in gzip, as sidecar/understand/report/report.schema.json tells it."""
+    """The report document, JSON in gzip, as sidecar/understand/report/report.schema.json describes it."""
     bundle: contract.Bundle = field(repr=False)
     """The display bundle made at the cell's end; empty if none was wanted."""
     draw: Draw = field(repr=False, compare=False)
@@ -177,22 +177,25 @@ class Report:
             raise SaveError(str(error)) from error
         said = done.stderr.decode(errors="replace").strip()
         try:
-            told = cast("_Saved", json.loads(said))
+            answer = cast("_Saved", json.loads(said))
         except ValueError:
             raise SaveError(said or f"omni-perf ended with code {done.returncode} and said nothing.") from None
-        if told.get("error"):
-            raise SaveError(told.get("error"))
-        return told["written"]
+        if answer.get("error"):
+            raise SaveError(answer.get("error"))
+        return answer["written"]
 
     def _repr_mimebundle_(
         self, include: object = None, exclude: object = None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Answer IPython's display protocol; what cannot be drawn is a sentence."""
-        if self.bundle:
-            return bundle_part(self.bundle, "dataJson"), bundle_part(self.bundle, "metadataJson")
+        """Answer IPython's display protocol: the whole chart, which the cell's own output may be less than.
+
+        Without a sidecar to draw it that output is what there is, and a sentence where there is none.
+        """
         try:
             drawn = cast("dict[str, dict[str, Any]]", json.loads(self.draw("bundle", self.compressed)))
         except DrawError as error:
+            if self.bundle:
+                return bundle_part(self.bundle, "dataJson"), bundle_part(self.bundle, "metadataJson")
             return {"text/plain": f"{self.headline}\nThe chart could not be drawn: {error}"}, {}
         return drawn["data"], drawn["metadata"]
 

@@ -1,4 +1,4 @@
-"""Tells `omni-perf run` the steps and regions of the script it runs, by a private socket.
+"""Sends `omni-perf run` the steps and regions of the script it runs, by a private socket.
 
 A process finds the socket by OMNI_PERF_RUN; without it nothing here is imported. A mark is
 kept until the last message is 50 ms old, so that marking costs no system call each time; the
@@ -49,15 +49,15 @@ class Sender:
         self._lost = False
 
     def step(self, at_ns: int) -> None:
-        """Tell the end of a step."""
+        """Send the end of a step."""
         self._add(b'{"step":%d}\n' % at_ns)
 
     def hook(self, at_ns: int) -> None:
-        """Tell the end of a step that was found by an optimizer's hook."""
+        """Send the end of a step that was found by an optimizer's hook."""
         self._add(b'{"hook":%d}\n' % at_ns)
 
     def region(self, name: str, start_ns: int, end_ns: int) -> None:
-        """Tell a region that was left."""
+        """Send a region that was left."""
         self._add(json.dumps({"region": [start_ns, end_ns], "name": str(name)[:200]}).encode() + b"\n")
 
     def _add(self, line: bytes) -> None:
@@ -102,7 +102,7 @@ class TorchWatcher(MetaPathFinder):
 def connect() -> None:
     """Send the marks of this process, and of those it forks, to the run that started it."""
     sender = Sender(os.environ[VARIABLE])
-    marks.tell(sender)
+    marks.send_to(sender)
     atexit.register(sender.flush)
     os.register_at_fork(after_in_child=sender.restart)
     steps = OptimizerSteps()

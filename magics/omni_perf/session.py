@@ -76,7 +76,7 @@ class SidecarStoppedError(SessionError):
 
 @dataclass
 class Link:
-    """One sidecar that was greeted, and what it was told so far."""
+    """One sidecar that was greeted, and what was sent to it so far."""
 
     client: Client
     looper: Looper
@@ -86,7 +86,7 @@ class Link:
     notes: list[str] = field(default_factory=list[str])
     known: Known = field(default_factory=Known)
     loaded: dict[str, int] = field(default_factory=dict[str, int])
-    """Times of modules' files that the sidecar was told."""
+    """Times of modules' files that were sent to the sidecar."""
     pushing: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held by a call that must not overtake, or be overtaken by, fallback samples: each
     batch leans on the frames of those before, and the end of a cell on all of them."""
@@ -96,7 +96,7 @@ class Link:
         self.known.update((source.get("file", ""), source.get("executionCount", 0)) for source in sources)
 
     def remember_loads(self, loads: list[contract.Loaded]) -> None:
-        """Note that the sidecar was told of these modules."""
+        """Note that these modules were sent to the sidecar."""
         self.loaded.update((load.get("file", ""), int(load.get("modifiedNs", "0"))) for load in loads)
 
 

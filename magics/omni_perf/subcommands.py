@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from typing import cast
 
-from omni_perf import __version__, comparing, contract, publish
+from omni_perf import __version__, comparing, contract, publish, recorded
 from omni_perf.cells import CellRecorder
 from omni_perf.document import headline
 from omni_perf.launcher import LaunchError, find_binary
@@ -107,12 +107,12 @@ class Subcommands:
         return f"{statement.strip()!r} is no statement; did you mean {USAGE[close[0]]}? %omni_perf help has all."
 
     def _help(self) -> None:
-        publish.tell(HELP)
+        publish.say(HELP)
 
     def _on(self, line: str) -> None:
         parsed = parse_on(line)
         if parsed.wants_help:
-            publish.tell(HELP)
+            publish.say(HELP)
             return
         if parsed.problem:
             publish.warn(parsed.problem)
@@ -120,7 +120,7 @@ class Subcommands:
         self._recorder.automatic = parsed.options
         self._automatic_by_live = False
         self._get_ready()
-        publish.tell(
+        publish.say(
             "Every cell is profiled from now on; those that take "
             f"{parsed.options.threshold_ns / 1e9:g} s or more show their chart."
         )
@@ -162,7 +162,7 @@ class Subcommands:
         self._get_ready()
         if self._recorder.automatic is None:
             self._recorder.automatic, self._automatic_by_live = Options(), True
-        publish.tell(
+        publish.say(
             "Every cell is profiled from now on and shows itself live once it has run "
             f"{self._recorder.automatic.threshold_ns / 1e9:g} s."
         )
@@ -171,14 +171,14 @@ class Subcommands:
         self._recorder.live = False
         if self._automatic_by_live:
             self._recorder.automatic, self._automatic_by_live = None, False
-            publish.tell("Only cells with %%omni_perf are profiled from now on; %%omni_perf --live shows one live.")
+            publish.say("Only cells with %%omni_perf are profiled from now on; %%omni_perf --live shows one live.")
         else:
-            publish.tell("Cells show their chart at their end from now on; %%omni_perf --live shows one live.")
+            publish.say("Cells show their chart at their end from now on; %%omni_perf --live shows one live.")
 
     def _off(self) -> None:
         self._recorder.automatic = None
         self._automatic_by_live = False
-        publish.tell("Only cells with %%omni_perf are profiled from now on.")
+        publish.say("Only cells with %%omni_perf are profiled from now on.")
 
     def _last(self, number: str) -> Report | None:
         return self._report(number)
@@ -193,7 +193,7 @@ class Subcommands:
         except SaveError as error:
             publish.warn(str(error))
             return
-        publish.tell("Wrote " + " and ".join(written) + ".")
+        publish.say("Wrote " + " and ".join(written) + ".")
 
     def _compare(self, line: str) -> None:
         before, after, problem = comparing.sides(line)
@@ -218,7 +218,7 @@ class Subcommands:
         last = kept.last
         if not number or (last is not None and str(last.number) == number):
             if last is None:
-                publish.tell(NOTHING_YET)
+                publish.say(NOTHING_YET)
             return last
         try:
             held = comparing.kept_report(self._entries(), number)
@@ -243,7 +243,11 @@ class Subcommands:
         return cast(contract.ListResponse, self._session.call("List", {})).get("entries", [])
 
     def _list(self) -> None:
-        publish.tell("\n".join(map(_entry_line, self._entries())) or NOTHING_YET)
+        entries = self._entries()
+        if entries and is_notebook(self._shell):
+            publish.display(self._shell, recorded.table(entries), recorded.text(entries))
+        else:
+            publish.say(recorded.text(entries) or NOTHING_YET)
 
     def _status(self) -> None:
         automatic = self._recorder.automatic
@@ -259,18 +263,18 @@ class Subcommands:
         else:
             answer = cast(contract.StatusResponse, self._session.call("Status", {}))
             lines += _status_lines(answer)
-        publish.tell("\n".join(lines))
+        publish.say("\n".join(lines))
 
     def _doctor(self) -> None:
         try:
-            publish.tell(f"ok    program: {find_binary()}")
+            publish.say(f"ok    program: {find_binary()}")
         except LaunchError as error:
-            publish.tell(f"FAIL  program: {error}")
+            publish.say(f"FAIL  program: {error}")
             return
         answer = cast(contract.DoctorResponse, self._session.call("Doctor", {}))
         for check in answer.get("checks", []):
             verdict = "ok" if check.get("ok") else "FAIL" if check.get("required") else "note"
-            publish.tell(f"{verdict:<5} {check.get('name', '')}: {check.get('sentence', '')}")
+            publish.say(f"{verdict:<5} {check.get('name', '')}: {check.get('sentence', '')}")
 
 
 def run(subcommand: Run) -> object:
@@ -289,20 +293,6 @@ def _name_and_number(line: str) -> tuple[str, str]:
         return quoted[2], quoted[3] or ""
     numbered = re.fullmatch(r"(.*\S)\s+(\d+)", line)
     return (numbered[1], numbered[2]) if numbered else (line, "")
-
-
-def _entry_line(entry: contract.Entry) -> str:
-    number = entry.get("executionCount", 0)
-    title = entry.get("name") or entry.get("firstLine", "")
-    kept_mark = "" if entry.get("reportId") else "  (no chart kept)"
-    outcome = entry.get("outcome", "ok")
-    return (
-        f"[{number}]".ljust(7)
-        + f"{entry.get('durationS', 0.0):9.3f} s  "
-        + (title if outcome == "ok" else f"{title}  ({outcome})")
-        + (f"  {entry.get('headline', '')}".rstrip())
-        + kept_mark
-    )
 
 
 def _status_lines(answer: contract.StatusResponse) -> list[str]:

@@ -39,7 +39,12 @@ USUAL: dict[str, dict[str, Any]] = {
         },
         "reportGzip": base64.b64encode(gzip.compress(b'{"document": "omni_perf.report", "version": 2}')).decode(),
     },
-    "Report": {"content": base64.b64encode(b"DRAWN").decode(), "mediaType": "text/plain"},
+    "Report": {
+        "content": base64.b64encode(
+            b'{"data": {"text/html": "<b>DRAWN</b>"}, "metadata": {}, "transient": {}}'
+        ).decode(),
+        "mediaType": "application/json",
+    },
     "List": {"entries": [{"reportId": "r1", "executionCount": 3, "durationS": 1.5}]},
     "Push": {},
     "Status": {"version": "0.1.0", "pid": 1, "rssBytes": "12000000", "outside": "ok"},
@@ -80,14 +85,14 @@ def main() -> None:
 def _export(name: str) -> None:
     """Take a report and write what it is called."""
     report = gzip.decompress(sys.stdin.buffer.read())
-    told: dict[str, Any] = {"written": [], "saved": []}
+    result: dict[str, Any] = {"written": [], "saved": []}
     for path in [name] if "." in os.path.basename(name) else [name + ".svg", name + ".html"]:
         try:
             Path(path).write_bytes(report if path.endswith(".json") else b"DRAWN")
-            told["written"].append(path)
+            result["written"].append(path)
         except OSError as error:
-            told["error"] = f"Cannot write {path}: {error.strerror}."
-    print(json.dumps(told), file=sys.stderr)
+            result["error"] = f"Cannot write {path}: {error.strerror}."
+    print(json.dumps(result), file=sys.stderr)
 
 
 async def _serve(behaviour: dict[str, Any], start: dict[str, Any]) -> None:

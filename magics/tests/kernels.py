@@ -30,6 +30,11 @@ class Ran:
         return "".join(out["text"] for out in self.outputs if out["type"] == "stream" and out["name"] == name)
 
     @property
+    def plain(self) -> str:
+        """The text form of all that was displayed."""
+        return "".join(out["data"]["text/plain"] for out in self.outputs if out["type"] == "display_data")
+
+    @property
     def result(self) -> str | None:
         """Out[n] as text."""
         for out in self.outputs:
@@ -46,12 +51,12 @@ class Ran:
         return None
 
     def charts(self) -> list[dict[str, str]]:
-        """The data of our charts."""
+        """The data of what we show of cells: charts, and the lines of cells that are over at once."""
         return [out["data"] for out in self.outputs if is_chart(out)]
 
 
 def is_chart(output: dict[str, Any]) -> bool:
-    return output["type"] == "display_data" and 'alt="Cell [' in output["data"].get("text/html", "")
+    return output["type"] == "display_data" and "application/vnd.omni-perf+json" in output["data"]
 
 
 class Kernel:
@@ -163,7 +168,7 @@ class Kernel:
         self._manager.restart_kernel(now=True)
 
     def sidecar(self) -> int:
-        """The pid of the sidecar, as %omni_perf status tells it."""
+        """The pid of the sidecar, as %omni_perf status prints it."""
         found = re.search(r"^sidecar .* pid (\d+)", self.run("%omni_perf status").text("stdout"), re.MULTILINE)
         assert found, "no sidecar runs"
         return int(found[1])

@@ -63,8 +63,10 @@ def work(number):
     return spent
 """
 )
-ALONE = "told = [work(2)]\n"
-POOL = "with multiprocessing.get_context('fork').Pool(8) as pool:\n    told = pool.map(work, range(8), chunksize=1)\n"
+ALONE = "clocked = [work(2)]\n"
+POOL = (
+    "with multiprocessing.get_context('fork').Pool(8) as pool:\n    clocked = pool.map(work, range(8), chunksize=1)\n"
+)
 
 
 @dataclass
@@ -72,16 +74,16 @@ class Shares:
     """Of the time in PARTS: by the profile, and by the program's own clock."""
 
     profiled: dict[str, float]
-    told: dict[str, float]
+    clocked: dict[str, float]
     samples: int
 
 
-def shares(report: dict[str, Any], told: list[dict[str, float]]) -> Shares:
+def shares(report: dict[str, Any], clocked: list[dict[str, float]]) -> Shares:
     seconds = time_in(report)
-    profiled, own = sum(seconds.values()), sum(sum(one.values()) for one in told)
+    profiled, own = sum(seconds.values()), sum(sum(one.values()) for one in clocked)
     root = report["targets"][0]["process"]
     sampled = [report["targets"][0]["sampling"]["ticks"]]
-    if len(told) > 1:
+    if len(clocked) > 1:
         intervals = [
             process["stacks"]["interval_ns"]
             for i, process in enumerate(report["processes"])
@@ -90,7 +92,7 @@ def shares(report: dict[str, Any], told: list[dict[str, float]]) -> Shares:
         sampled = [int(SECONDS * 1e9 / interval) for interval in intervals]
     return Shares(
         {part: seconds[part] / profiled for part in PARTS},
-        {part: sum(one[part] for one in told) / own for part in PARTS},
+        {part: sum(one[part] for one in clocked) / own for part in PARTS},
         sum(sampled),
     )
 
@@ -114,7 +116,7 @@ def as_cell(kernel: Kernel, run: str, folder: Path) -> Shares:
     assert kernel.run("%%omni_perf\n" + run, PATIENCE_S).error is None
     path = folder / "cell.json"
     ran = kernel.run(
-        f"import omni_perf\nwith open({str(path)!r}, 'w') as out: json.dump([omni_perf.last().to_dict(), told], out)"
+        f"import omni_perf\nwith open({str(path)!r}, 'w') as out: json.dump([omni_perf.last().to_dict(), clocked], out)"
     )
     assert ran.error is None
     return shares(*json.loads(path.read_text()))
@@ -122,12 +124,12 @@ def as_cell(kernel: Kernel, run: str, folder: Path) -> Shares:
 
 def as_script(run: str, folder: Path) -> Shares:
     script = folder / "program.py"
-    script.write_text(f"{FUNCTIONS}\nif __name__ == '__main__':\n    exec({run!r})\n    print(json.dumps(told))\n")
-    told = subprocess.run(
+    script.write_text(f"{FUNCTIONS}\nif __name__ == '__main__':\n    exec({run!r})\n    print(json.dumps(clocked))\n")
+    clocked = subprocess.run(
         [BINARY, "run", "-o", "script.json", "--interpreter", sys.executable, script],
         cwd=folder, check=True, capture_output=True, text=True, timeout=PATIENCE_S,
     ).stdout  # fmt: skip
-    return shares(json.loads((folder / "script.json").read_text()), json.loads(told))
+    return shares(json.loads((folder / "script.json").read_text()), json.loads(clocked))
 
 
 def wrong(cell: Shares, script: Shares, allowed: float) -> list[str]:
@@ -137,7 +139,7 @@ def wrong(cell: Shares, script: Shares, allowed: float) -> list[str]:
         errors: list[float] = []
         variance = 0.0
         for how, one in (("cell", cell), ("script", script)):
-            share = one.told[part]
+            share = one.clocked[part]
             own = share * (1 - share) / max(one.samples, 1)
             errors.append(one.profiled[part] - share)
             variance += own

@@ -181,7 +181,7 @@ def test_paths_may_look_like_options(traces: Path) -> None:
         ("kill -9 $$", "signal 9"),
     ],
 )
-def test_failure_of_the_program_is_told(
+def test_failure_of_the_program_is_reported(
     script: str, complaint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake = tmp_path / "omni-perf"
@@ -192,7 +192,7 @@ def test_failure_of_the_program_is_told(
         analyze(tmp_path)
 
 
-def test_missing_program_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_program_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMNI_PERF_BINARY", str(tmp_path / "nothing"))
     with pytest.raises(AnalysisError, match="OMNI_PERF_BINARY"):
         analyze(tmp_path)

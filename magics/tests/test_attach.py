@@ -45,7 +45,7 @@ def test_each_cell_becomes_a_report(tmp_path: Path) -> None:
         assert "following" in said
         client.execute_interactive(CELL, timeout=60)
         client.execute_interactive("print('x')\n1 / 0", timeout=60)
-        # Its report follows the cell; the next line that is written tells so.
+        # Its report follows the cell; the next line that is written shows that.
         while "out-2.json" not in attach.stderr.readline():
             pass
         attach.send_signal(signal.SIGINT)
@@ -92,29 +92,29 @@ def test_a_restarted_kernel_is_followed(tmp_path: Path) -> None:
         )  # fmt: skip
         said: list[str] = []
 
-        def told(text: str) -> None:
+        def read_until(text: str) -> None:
             assert attach is not None
             assert attach.stderr is not None
             while not said or text not in said[-1]:
                 said.append(attach.stderr.readline())
                 assert said[-1], "".join(said)  # else it has ended
 
-        told("following")
+        read_until("following")
         first_process = kernel.provisioner.pid
         client.execute(UNENDING)
         while client.get_iopub_msg(timeout=60)["msg_type"] != "stream":
             pass
-        # Long enough for samples on a busy machine; nothing tells from outside that some were taken.
+        # Long enough for samples on a busy machine; nothing shows outside that some were taken.
         time.sleep(2)
         kernel.restart_kernel(now=True)
-        told("out-1.json")
-        told("restarted")
-        told("following")
+        read_until("out-1.json")
+        read_until("restarted")
+        read_until("following")
         second_process = kernel.provisioner.pid
         assert str(second_process) in said[-1]
         client.wait_for_ready(timeout=60)
         client.execute_interactive(CELL, timeout=60)
-        told("out.2-1.json")
+        read_until("out.2-1.json")
         kernel.shutdown_kernel()  # which deletes the connection file
         attach.communicate(timeout=60)
         assert attach.returncode == 0

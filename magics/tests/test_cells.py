@@ -28,7 +28,7 @@ def test_a_cell_is_recorded_and_its_chart_published(notebook: Notebook, fake: Fa
     assert end["form"] == "terminal"
 
 
-def test_the_file_of_a_cell_is_told_before_it_runs(notebook: Notebook, fake: FakeSidecar) -> None:
+def test_the_file_of_a_cell_is_reported_before_it_runs(notebook: Notebook, fake: FakeSidecar) -> None:
     result = notebook.run("%%omni_perf\nimport sys\nsys._getframe().f_code.co_filename")
     assert fake.call("Begin")["file"] == result.result
 
@@ -222,7 +222,7 @@ def test_last_and_save(notebook: Notebook, tmp_path: Any, capsys: pytest.Capture
     notebook.run("%%omni_perf\n1")
     shown = notebook.run("%omni_perf last").result
     assert shown is omni_perf.last()
-    assert shown._repr_mimebundle_()[0]["text/html"] == "<b>CHART</b>"
+    assert shown._repr_mimebundle_()[0]["text/html"] == "<b>DRAWN</b>"
     notebook.run(f"%omni_perf save {tmp_path}/run")
     notebook.run(f"%omni_perf save {tmp_path}/run.json")
     assert (tmp_path / "run.svg").read_bytes() == b"DRAWN"
@@ -392,7 +392,7 @@ def test_help_above_a_cell_does_not_keep_it_from_running(
         ("--quiet x", ""),
     ],
 )
-def test_a_mistyped_subcommand_is_told(
+def test_a_mistyped_subcommand_is_reported(
     notebook: Notebook, fake: FakeSidecar, capsys: pytest.CaptureFixture[str], line: str, meant: str
 ) -> None:
     ran = notebook.run(f"%omni_perf {line}")
@@ -473,15 +473,26 @@ def test_older_recordings_are_reached_by_the_number_of_their_cell(
     assert "No cell [99] was profiled" in capsys.readouterr().err
 
 
-def test_a_quiet_cell_can_be_shown_later(notebook: Notebook, fake: FakeSidecar) -> None:
+@pytest.mark.parametrize("cell", ["%%omni_perf\n1", "%%omni_perf --quiet\n1"])
+def test_last_shows_the_whole_chart_whatever_the_cell_showed(notebook: Notebook, fake: FakeSidecar, cell: str) -> None:
     import base64
 
     drawn = {"data": {"text/html": "<b>LATER</b>"}, "metadata": {"text/html": {"isolated": False}}, "transient": {}}
     fake.behave(answers={"Report": {"content": base64.b64encode(json.dumps(drawn).encode()).decode()}})
-    notebook.run("%%omni_perf --quiet\n1")
+    notebook.run(cell)
     report = notebook.run("%omni_perf last").result
     assert report._repr_mimebundle_() == ({"text/html": "<b>LATER</b>"}, {"text/html": {"isolated": False}})
     assert fake.call("Report")["format"] == "bundle"
+
+
+def test_without_a_sidecar_last_shows_what_the_cell_showed(notebook: Notebook, fake: FakeSidecar) -> None:
+    fake.behave(die_on="Report")
+    notebook.run("%%omni_perf\n1")
+    report = notebook.run("%omni_perf last").result
+    assert report._repr_mimebundle_() == (
+        {"text/html": "<b>CHART</b>", "text/plain": "CHART"},
+        {"text/html": {"isolated": False}},
+    )
 
 
 def test_what_is_listed_sends_no_commands_to_the_terminal(

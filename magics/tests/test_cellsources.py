@@ -1,4 +1,4 @@
-"""What the sidecar is told of the cells' texts, their lines and the installation."""
+"""What the sidecar gets of the cells' texts, their lines and the installation."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def test_lines_as_typed(typed: str, compiled: str, want: list[int]) -> None:
 
 
 def sources(fake: FakeSidecar) -> list[dict[str, Any]]:
-    """What was told, once each: where an answer is late, it is told again."""
-    told = [source for method in ("Begin", "End") for call in fake.calls(method) for source in call.get("sources", [])]
-    return [source for i, source in enumerate(told) if source not in told[:i]]
+    """What was sent, once each: where an answer is late, it is sent again."""
+    sent = [source for method in ("Begin", "End") for call in fake.calls(method) for source in call.get("sources", [])]
+    return [source for i, source in enumerate(sent) if source not in sent[:i]]
 
 
 def test_lines_of_a_cell_are_told_where_they_moved(notebook: Notebook, fake: FakeSidecar) -> None:
@@ -50,8 +50,8 @@ def test_a_cell_of_an_earlier_session_is_not_told_by_the_text_of_a_later_one(
     notebook.shell.reset()  # counts from 1 again
     notebook.run("def of_the_later_session():\n    return 2")
     notebook.run("%%omni_perf\nof_the_later_session()")
-    told = [source["file"] for source in sources(fake) if "of_the_later_session():" in source["text"]]
-    assert len(told) == 1, told
+    sent = [source["file"] for source in sources(fake) if "of_the_later_session():" in source["text"]]
+    assert len(sent) == 1, sent
 
 
 def test_a_cell_that_ends_with_empty_lines_keeps_its_number(
@@ -68,7 +68,7 @@ def test_a_cell_that_ends_with_empty_lines_keeps_its_number(
     assert all(source["executionCount"] == number and not source.get("nested") for source in defined)
 
 
-def test_a_body_run_by_a_magic_is_told_as_typed_with_its_cells_number(notebook: Notebook, fake: FakeSidecar) -> None:
+def test_a_body_run_by_a_magic_is_sent_as_typed_with_its_cells_number(notebook: Notebook, fake: FakeSidecar) -> None:
     number = notebook.run("%%omni_perf\n%%capture seen\n%time x = 1\ny = 2").execution_count
     (body,) = (source for source in sources(fake) if source["text"] == "%time x = 1\ny = 2\n")
     assert body["nested"] is True
@@ -94,10 +94,10 @@ def test_the_line_magics_statement_is_nested(notebook: Notebook, fake: FakeSidec
 
 def test_the_sidecar_is_told_where_libraries_lie(notebook: Notebook, fake: FakeSidecar) -> None:
     notebook.run("%%omni_perf\n1")
-    told = fake.call("Hello")["installation"]
-    assert {sys.prefix, sys.base_prefix} <= set(told["prefixes"])
-    assert os.path.dirname(os.__file__) in told["standard"]
-    assert told["extension"] == str(Path(omni_perf.__file__).parent)
+    sent = fake.call("Hello")["installation"]
+    assert {sys.prefix, sys.base_prefix} <= set(sent["prefixes"])
+    assert os.path.dirname(os.__file__) in sent["standard"]
+    assert sent["extension"] == str(Path(omni_perf.__file__).parent)
 
 
 def test_the_sidecar_is_told_which_thread_is_ours(notebook: Notebook, fake: FakeSidecar) -> None:

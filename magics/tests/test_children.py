@@ -35,7 +35,7 @@ def last(kernel: Kernel, field: str) -> Any:
 
 
 def lanes(kernel: Kernel) -> dict[str, float]:
-    """Tell how long the main thread of each other process computed."""
+    """Return how long the main thread of each other process computed."""
     processes = last(kernel, "processes")
     root = last(kernel, "targets")[0]["process"]
     python = last(kernel, "enumerations")["state"].index("python")

@@ -28,7 +28,7 @@ for step in range(60):
 def kernel() -> Iterator[Kernel]:
     """A kernel that recorded a cell, the cell after a change and that once more; numbers 2, 3, 4.
 
-    Another one where the cells slept longer than they were told to: on a busy machine what did not
+    Another one where the cells slept longer than they should: on a busy machine what did not
     change is no longer within the noise of a quiet one.
     """
     for calm_enough in (1.2, 1.4, 100):
@@ -36,9 +36,11 @@ def kernel() -> Iterator[Kernel]:
             assert kernel.run(CELL.format(name=" --name slow", load=0.012, more="")).error is None
             for name in (" --name fast", ""):
                 assert kernel.run(CELL.format(name=name, load=0.004, more="\n    # one more line")).error is None
-            took = re.findall(r"^\[\d\] +([\d.]+) s", kernel.run("%omni_perf list").text("stdout"), re.MULTILINE)
+            took = re.findall(r"^\[\d\] +([\d.]+) s", kernel.run("%omni_perf list").plain, re.MULTILINE)
             assert len(took) == 3, took
-            if all(float(seconds) < calm_enough * told for seconds, told in zip(took, (0.96, 0.48, 0.48), strict=True)):
+            if all(
+                float(seconds) < calm_enough * wanted for seconds, wanted in zip(took, (0.96, 0.48, 0.48), strict=True)
+            ):
                 yield kernel
                 return
 
@@ -93,7 +95,7 @@ def test_several_recordings_of_a_side(kernel: Kernel) -> None:
     ("line", "sentence"),
     [
         ("compare 2", "Two recordings are needed; use %omni_perf compare A B"),
-        ("compare 2 3 4", "3 recordings are named: -- stands between the two sides"),
+        ("compare 2 3 4", "3 recordings are named: put -- between the two sides"),
         ("compare 2 99", "No cell [99] was profiled; %omni_perf list shows which were."),
         ("compare 2 nothing", "There is no recording 'nothing': name a cell by its number"),
     ],

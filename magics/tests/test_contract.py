@@ -65,7 +65,7 @@ def test_the_service_is_that_of_the_proto() -> None:
 
 INTERVALS = Path(__file__).parents[2] / "sidecar" / "measure" / "timeline" / "intervals.go"
 
-SECONDS = {"time.Microsecond": 1e-6, "time.Millisecond": 1e-3, "time.Second": 1, "time.Hour": 3600}
+SECONDS = {"time.Microsecond": 1e-6, "time.Millisecond": 1e-3, "time.Second": 1, "time.Minute": 60, "time.Hour": 3600}
 
 
 def test_intervals_are_those_of_the_sidecar() -> None:

@@ -79,3 +79,62 @@ def test_every_decision_is_in_the_index_once_and_has_a_date() -> None:
     assert sorted(name for _, name in index) == sorted(pages)
     for title, name in index:
         assert re.match(rf"# {re.escape(title)}\n\nDecided \d{{4}}-\d\d-\d\d[.,].*\n\n\S", pages[name]), name
+
+
+def sources(*endings: str) -> Iterator[Path]:
+    """The files that people write, without recordings and what is built."""
+    for top in [*ROOT.glob("*.md"), *ROOT.glob("[a-z]*.py"), *(ROOT / name for name in WRITTEN)]:
+        for path in sorted(top.rglob("*")) if top.is_dir() else [top]:
+            if path.suffix in endings and path.name not in BUILT and not any(part in SKIPPED for part in path.parts):
+                yield path
+
+
+WRITTEN = ["bench", "cmd", "docs", "jupyter", "magics", "sidecar", "tools"]
+SKIPPED = {"testdata", "node_modules", "__pycache__", "assets", "labextension", "build"}
+BUILT = {"omni_perf.pb.go", "omni_perf_grpc.pb.go"}
+
+# Verbs of our own for what has a plain one: report, show, return, contain, name, know; predict; estimate; be.
+PRIVATE = re.compile(
+    r"\b(?:tells?|told|telling|untold|tellable|foretells?|foretold|unrest|reckon(?:s|ed)?)\b"
+    r"|\b_?(?:tell|told)(?:_[a-z]|[A-Z])\w*|\b\w+(?:Told|Tells?)\b"
+    r"|\bstands? (?:on|under|below|behind|beside|before|above|where|there|here|first|alone)\b",
+    re.IGNORECASE,
+)
+PLAIN = re.compile(
+    r"\b(?:tell|tells|told|telling)\b[^.;]*?\b(?:apart|from|between)\b|\.tell\(\)|\w*Tells\w+From\w*",
+    re.IGNORECASE,
+)
+"""Plain English with the same words: to tell two things apart, or one from another."""
+
+
+@pytest.mark.parametrize("folder", [*WRITTEN, "."])
+def test_prose_uses_plain_verbs(folder: str) -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()[:100]}"
+        for path in sources(".go", ".py", ".ts", ".md", ".c", ".h", ".proto", ".css")
+        if path.relative_to(ROOT).parts[0] == folder or (folder == "." and path.parent == ROOT)
+        if path != Path(__file__)
+        for number, line in enumerate(path.read_text().split("\n"), 1)
+        if PRIVATE.search(PLAIN.sub("", line))
+    ]
+    assert found == []
+
+
+# Coordinates of pictures, limits in errors of documents, and the sampler, which is below package words.
+NO_FIGURES = re.compile(
+    r"/(?:words|testkit|synth)/|show/chart/(?:svg|html|livehtml|comparisonhtml|page)\.go|traces/page/(?:series|bars|canvas)\.go"
+    r"|report/check\.go|pystack/session\.go"
+)
+
+
+def test_figures_are_rounded_by_one_rule() -> None:
+    """Go's own verbs round half to even, and %g falls back to exponents."""
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()[:100]}"
+        for path in sources(".go")
+        if path.is_relative_to(ROOT / "sidecar") or path.is_relative_to(ROOT / "cmd")
+        if not path.name.endswith("_test.go") and not NO_FIGURES.search(str(path))
+        for number, line in enumerate(path.read_text().split("\n"), 1)
+        if re.search(r"%[-+ 0]*\d*\.\d+[feg]", line)
+    ]
+    assert found == []

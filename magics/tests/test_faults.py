@@ -85,9 +85,9 @@ def test_on_warns_once_and_does_not_try_again_at_once(kernel: Kernel) -> None:
     use_binary(kernel, "/no/such/omni-perf")
     kernel.run("%omni_perf on")
     try:
-        # The trouble shows after the first cells are over: one of the next tells it.
-        told = wait_until(lambda: kernel.run("1").text("stderr"), "a warning")
-        assert "not an executable file" in told
+        # The trouble shows after the first cells are over: one of the next reports it.
+        warning = wait_until(lambda: kernel.run("1").text("stderr"), "a warning")
+        assert "not an executable file" in warning
         assert kernel.run("1").text("stderr") == ""
     finally:
         kernel.run("%omni_perf off")
@@ -261,7 +261,7 @@ def test_a_log_that_is_a_fifo(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_limits_that_are_too_low_are_told(tmp_path: Path, limit: str, says: str) -> None:
+def test_limits_that_are_too_low_are_reported(tmp_path: Path, limit: str, says: str) -> None:
     script = textwrap.dedent(f"""
         import os, resource
         from IPython.core.interactiveshell import InteractiveShell
@@ -289,7 +289,7 @@ def test_socket_deleted(kernel: Kernel) -> None:
         shutil.rmtree(folder)
     ran = kernel.run(profiled("6 * 7"))
     assert ran.result == "42"
-    assert len(ran.charts()) == 1  # the connection stands
+    assert len(ran.charts()) == 1  # the connection is kept
 
 
 def run_in_own_mounts(prepare: str) -> subprocess.CompletedProcess[str]:
@@ -464,7 +464,7 @@ def test_interrupt_in_mid_cell(kernel: Kernel) -> None:
     assert ran.error == "KeyboardInterrupt"
     assert ran.text("stdout").startswith("user code saw it\n")
     assert len(ran.charts()) == 1
-    assert "interrupted" in kernel.run("%omni_perf list").text("stdout")
+    assert "interrupted" in kernel.run("%omni_perf list").plain
 
 
 def test_interrupt_of_an_awaiting_cell(kernel: Kernel) -> None:
@@ -477,7 +477,7 @@ def test_interrupt_of_an_awaiting_cell(kernel: Kernel) -> None:
         kernel.interrupt()
         errors.append(kernel.finish(request).error)
     assert errors[0] == errors[1]
-    assert "(interrupted)" in kernel.run("%omni_perf list").text("stdout").splitlines()[-1]
+    assert "(interrupted)" in kernel.run("%omni_perf list").plain.splitlines()[-1]
     after = kernel.run(profiled("6 * 7"))
     assert after.result == "42"
     assert len(after.charts()) == 1
@@ -677,4 +677,4 @@ def _python(script: str, ipython_folder: Path) -> subprocess.CompletedProcess[st
 
 def _small_chart(charts: list[dict[str, str]]) -> bool:
     (chart,) = charts
-    return len(chart["text/html"]) + len(chart["text/plain"]) <= 500_000
+    return len(str(chart)) <= 500_000

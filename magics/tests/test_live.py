@@ -194,7 +194,7 @@ def test_nothing_goes_on_after_the_cell(kernel: Kernel) -> None:
 
 
 class Display:
-    """Counts the clear_outputs that it is told of."""
+    """Counts the clear_outputs that it is notified of."""
 
     times = 0
 

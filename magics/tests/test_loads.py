@@ -31,62 +31,62 @@ def module(folder: Path, name: str, text: str = "x = 1\n", age_s: float = 0) -> 
     return path
 
 
-def told(loads: Loads, since_ns: int = 0) -> dict[str, int]:
+def noted(loads: Loads, since_ns: int = 0) -> dict[str, int]:
     loads.look(since_ns or time.time_ns())
     return {Path(load.get("file", "")).stem: int(load.get("modifiedNs", "")) for load in loads.unknown_to({})}
 
 
-def test_a_module_that_is_imported_is_told_with_its_time(folder: Path) -> None:
+def test_a_module_that_is_imported_is_noted_with_its_time(folder: Path) -> None:
     loads = Loads()
     path = module(folder, "loads_a")
-    assert told(loads) == {}
+    assert noted(loads) == {}
     importlib.import_module("loads_a")
-    assert told(loads) == {"loads_a": path.stat().st_mtime_ns}
+    assert noted(loads) == {"loads_a": path.stat().st_mtime_ns}
 
 
-def test_an_edit_is_told_only_after_a_reload(folder: Path) -> None:
+def test_an_edit_is_noted_only_after_a_reload(folder: Path) -> None:
     loads = Loads()
     first = module(folder, "loads_b", age_s=60).stat().st_mtime_ns
     loaded = importlib.import_module("loads_b")
     loads.look(time.time_ns())
     second = module(folder, "loads_b", "x = 2\n").stat().st_mtime_ns
-    assert told(loads) == {"loads_b": first}
+    assert noted(loads) == {"loads_b": first}
     importlib.reload(loaded)
-    assert told(loads) == {"loads_b": second}
+    assert noted(loads) == {"loads_b": second}
     third = module(folder, "loads_b", "x = 3\n", age_s=5).stat().st_mtime_ns
     del sys.modules["loads_b"]
     importlib.import_module("loads_b")
-    assert told(loads) == {"loads_b": third}
+    assert noted(loads) == {"loads_b": third}
 
 
-def test_nothing_is_told_of_a_text_that_was_written_while_the_cell_ran(folder: Path) -> None:
+def test_nothing_is_noted_of_a_text_that_was_written_while_the_cell_ran(folder: Path) -> None:
     """It may have been loaded before."""
     loads = Loads()
     module(folder, "loads_e", age_s=60)
     loaded = importlib.import_module("loads_e")
-    first = told(loads)
+    first = noted(loads)
     since_ns = time.time_ns() - 10**9
     importlib.reload(loaded)
     path = module(folder, "loads_e", "x = 2\n")
-    assert told(loads, since_ns) == {}
-    # What was told before is taken back.
+    assert noted(loads, since_ns) == {}
+    # What was noted before is taken back.
     assert [load.get("modifiedNs") for load in loads.unknown_to({str(path): first["loads_e"]})] == ["0"]
 
 
-def test_what_was_there_before_is_not_told(folder: Path) -> None:
+def test_what_was_there_before_is_not_noted(folder: Path) -> None:
     module(folder, "loads_c")
     importlib.import_module("loads_c")
-    assert told(Loads()) == {}
+    assert noted(Loads()) == {}
 
 
-def test_libraries_are_not_told(folder: Path) -> None:
+def test_libraries_are_not_noted(folder: Path) -> None:
     loads = Loads()
     for name in ("colorsys", "this_is_no_module", "xml.dom.minidom"):
         try:
             importlib.import_module(name)
         except ImportError:
             pass
-    assert told(loads) == {}
+    assert noted(loads) == {}
 
 
 def test_only_what_is_new_is_sent(notebook: Notebook, fake: FakeSidecar, folder: Path) -> None:
@@ -102,7 +102,7 @@ def test_modules_that_are_no_modules_do_no_harm() -> None:
     sys.modules["loads_odd"] = None  # type: ignore[assignment]
     sys.modules["loads_odder"] = 5  # type: ignore[assignment]
     try:
-        assert told(loads) == {}
+        assert noted(loads) == {}
     finally:
         del sys.modules["loads_odd"], sys.modules["loads_odder"]
 

@@ -42,13 +42,13 @@ assert tokens
 @pytest.fixture
 def kernel(tmp_path: Path) -> Iterator[Kernel]:
     """A kernel whose user logs everything, whose sidecar does so, too."""
-    told = {
+    environment = {
         "OMNI_PERF_LOG": str(tmp_path / "log"),
         "GODEBUG": "http2debug=2",
         "GRPC_GO_LOG_SEVERITY_LEVEL": "info",
         "GRPC_GO_LOG_VERBOSITY_LEVEL": "99",
     }
-    with Kernel(told) as kernel:
+    with Kernel(environment) as kernel:
         kernel.run(LISTEN)
         yield kernel
 

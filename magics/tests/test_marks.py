@@ -80,19 +80,19 @@ def test_progress_counts_steps_from_an_instant_on() -> None:
     hooked = marks.progress().since(before)
     assert hooked.get("steps") == "1" and "totalSteps" not in hooked
     marks.step()
-    told = marks.progress().since(before)
-    assert told.get("steps") == "1", "called steps take precedence over a hook's"
-    assert int(told.get("lastStepNs", "0")) > int(hooked.get("lastStepNs", "0"))
+    request = marks.progress().since(before)
+    assert request.get("steps") == "1", "called steps take precedence over a hook's"
+    assert int(request.get("lastStepNs", "0")) > int(hooked.get("lastStepNs", "0"))
 
 
-def test_a_total_counts_from_where_it_was_told() -> None:
+def test_a_total_counts_from_where_it_was_given() -> None:
     before = marks.progress()
     for _ in range(3):
         marks.step()
     for _ in range(2):
         marks.step(total=10)
-    told = marks.progress().since(before)
-    assert (told.get("steps"), told.get("totalSteps")) == ("5", "13")
+    request = marks.progress().since(before)
+    assert (request.get("steps"), request.get("totalSteps")) == ("5", "13")
     again = marks.progress()  # the cell runs once more
     marks.step(total=10)
     assert marks.progress().since(again).get("totalSteps") == "10"

@@ -62,7 +62,7 @@ def test_tables_have_names_in_place_of_indices(report: Report) -> None:
         report["no_such_table"]
 
 
-def test_what_was_cut_of_a_lines_time_is_told(saved: Path, tmp_path: Path) -> None:
+def test_what_was_cut_of_a_lines_time_is_shown(saved: Path, tmp_path: Path) -> None:
     document = json.loads(saved.read_text())
     for row in document["lines"]:
         row.pop("incomplete_ns", None)

@@ -1,4 +1,4 @@
-"""A script under `omni-perf run` tells its steps and regions."""
+"""A script under `omni-perf run` sends its steps and regions."""
 
 import json
 import os
@@ -23,12 +23,12 @@ os.wait()
 
 
 def lines(connection: socket.socket) -> list[dict[str, object]]:
-    """Read all that one sender tells."""
+    """Read all that one sender sends."""
     with connection.makefile() as text:
         return [json.loads(line) for line in text]
 
 
-def test_each_process_tells_its_own_marks(tmp_path: Path) -> None:
+def test_each_process_sends_its_own_marks(tmp_path: Path) -> None:
     path = tmp_path / "s"
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
@@ -36,10 +36,10 @@ def test_each_process_tells_its_own_marks(tmp_path: Path) -> None:
         listener.settimeout(20)
         environment = os.environ | {"OMNI_PERF_RUN": str(path)}
         with subprocess.Popen([sys.executable, "-c", SCRIPT], env=environment) as script:
-            told = [lines(listener.accept()[0]) for _ in range(2)]
+            sent = [lines(listener.accept()[0]) for _ in range(2)]
             assert script.wait(20) == 0
-    told.sort(key=len, reverse=True)
-    parent, child = told
+    sent.sort(key=len, reverse=True)
+    parent, child = sent
     assert [set(line) for line in parent] == [{"begin"}, {"region", "name"}, {"step"}]
     assert parent[1]["name"] == "load"
     assert [set(line) for line in child] == [{"begin"}, {"step"}]

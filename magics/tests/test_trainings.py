@@ -58,7 +58,7 @@ def record(name: str, nvml: Path, folder: Path, devices: int, *command: str | Pa
 
 
 def of_role(report: dict[str, Any], role: str) -> dict[int, dict[str, Any]]:
-    """Tell the processes of a role, by index."""
+    """Return the processes of a role, by index."""
     return {i: process for i, process in enumerate(report["processes"]) if process["role"] == role}
 
 

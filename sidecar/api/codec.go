@@ -1,6 +1,6 @@
 // Package api is the contract between extension and sidecar: the messages and
 // the service generated from omni_perf.proto, the protocol's number, and the JSON
-// codec that stands beside protobuf. It knows nothing of what the calls do.
+// codec that is used beside protobuf. It knows nothing of what the calls do.
 package api
 
 import (

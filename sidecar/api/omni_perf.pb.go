@@ -139,7 +139,7 @@ func (x *HelloRequest) GetInstallation() *Installation {
 	return nil
 }
 
-// Where the kernel's Python and its packages lie: tells the user's own code from theirs.
+// Where the kernel's Python and its packages are installed: distinguishes the user's own code from theirs.
 type Installation struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Prefixes      []string               `protobuf:"bytes,1,rep,name=prefixes,proto3" json:"prefixes,omitempty"`   // sys.prefix, sys.base_prefix and their exec_ forms
@@ -210,7 +210,7 @@ type HelloResponse struct {
 	Outside       string   `protobuf:"bytes,4,opt,name=outside,proto3" json:"outside,omitempty"`
 	Reason        string   `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`   // a sentence; empty when ok
 	Refusal       string   `protobuf:"bytes,6,opt,name=refusal,proto3" json:"refusal,omitempty"` // versions do not fit: a sentence; the session is unusable
-	Notes         []string `protobuf:"bytes,7,rep,name=notes,proto3" json:"notes,omitempty"`     // sentences worth telling once
+	Notes         []string `protobuf:"bytes,7,rep,name=notes,proto3" json:"notes,omitempty"`     // sentences to show once
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1692,7 +1692,7 @@ type LiveRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	CellId        string                 `protobuf:"bytes,1,opt,name=cell_id,json=cellId,proto3" json:"cell_id,omitempty"`
 	Steps         int64                  `protobuf:"varint,2,opt,name=steps,proto3" json:"steps,omitempty"`                               // training steps that the cell has marked so far; 0: it marks none
-	TotalSteps    int64                  `protobuf:"varint,3,opt,name=total_steps,json=totalSteps,proto3" json:"total_steps,omitempty"`   // as the program told it; 0: it did not
+	TotalSteps    int64                  `protobuf:"varint,3,opt,name=total_steps,json=totalSteps,proto3" json:"total_steps,omitempty"`   // as the program gave it; 0: it did not
 	LastStepNs    int64                  `protobuf:"varint,4,opt,name=last_step_ns,json=lastStepNs,proto3" json:"last_step_ns,omitempty"` // CLOCK_MONOTONIC of the last one
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1997,7 +1997,7 @@ type PushRequest_Frame struct {
 	Line          int32                  `protobuf:"varint,4,opt,name=line,proto3" json:"line,omitempty"`
 	FirstLine     int32                  `protobuf:"varint,5,opt,name=first_line,json=firstLine,proto3" json:"first_line,omitempty"`
 	Suspended     bool                   `protobuf:"varint,6,opt,name=suspended,proto3" json:"suspended,omitempty"` // of a coroutine that awaits while its thread is in the event loop
-	Elided        int32                  `protobuf:"varint,7,opt,name=elided,proto3" json:"elided,omitempty"`       // stands for about this many frames that are left out, most of this function
+	Elided        int32                  `protobuf:"varint,7,opt,name=elided,proto3" json:"elided,omitempty"`       // represents about this many frames that are left out, most of this function
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

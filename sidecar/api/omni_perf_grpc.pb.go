@@ -53,15 +53,15 @@ type OmniPerfClient interface {
 	End(ctx context.Context, in *EndRequest, opts ...grpc.CallOption) (*EndResponse, error)
 	// Report returns a kept report as JSON, SVG, HTML or text.
 	Report(ctx context.Context, in *ReportRequest, opts ...grpc.CallOption) (*ReportResponse, error)
-	// List tells the kept reports, oldest first.
+	// List returns the kept reports, oldest first.
 	List(ctx context.Context, in *ListRequest, opts ...grpc.CallOption) (*ListResponse, error)
 	// Push hands over samples of the in-kernel fallback sampler.
 	Push(ctx context.Context, in *PushRequest, opts ...grpc.CallOption) (*PushResponse, error)
-	// Status tells what runs.
+	// Status reports what runs.
 	Status(ctx context.Context, in *StatusRequest, opts ...grpc.CallOption) (*StatusResponse, error)
 	// Doctor checks every prerequisite.
 	Doctor(ctx context.Context, in *DoctorRequest, opts ...grpc.CallOption) (*DoctorResponse, error)
-	// Live tells what a cell that is being recorded does right now, as a display.
+	// Live shows what a cell that is being recorded does right now, as a display.
 	Live(ctx context.Context, in *LiveRequest, opts ...grpc.CallOption) (*LiveResponse, error)
 	// Compare says what differs between recordings.
 	Compare(ctx context.Context, in *CompareRequest, opts ...grpc.CallOption) (*CompareResponse, error)
@@ -187,15 +187,15 @@ type OmniPerfServer interface {
 	End(context.Context, *EndRequest) (*EndResponse, error)
 	// Report returns a kept report as JSON, SVG, HTML or text.
 	Report(context.Context, *ReportRequest) (*ReportResponse, error)
-	// List tells the kept reports, oldest first.
+	// List returns the kept reports, oldest first.
 	List(context.Context, *ListRequest) (*ListResponse, error)
 	// Push hands over samples of the in-kernel fallback sampler.
 	Push(context.Context, *PushRequest) (*PushResponse, error)
-	// Status tells what runs.
+	// Status reports what runs.
 	Status(context.Context, *StatusRequest) (*StatusResponse, error)
 	// Doctor checks every prerequisite.
 	Doctor(context.Context, *DoctorRequest) (*DoctorResponse, error)
-	// Live tells what a cell that is being recorded does right now, as a display.
+	// Live shows what a cell that is being recorded does right now, as a display.
 	Live(context.Context, *LiveRequest) (*LiveResponse, error)
 	// Compare says what differs between recordings.
 	Compare(context.Context, *CompareRequest) (*CompareResponse, error)

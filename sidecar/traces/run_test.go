@@ -46,14 +46,14 @@ func TestRunIsLoadAndAnalyze(t *testing.T) {
 		if len(run.Ranks) < 2 {
 			t.Errorf("got ranks %v", run.Ranks)
 		}
-		if got, want := told(run), told(Analyze(set, opts)); got != want {
+		if got, want := textOf(run), textOf(Analyze(set, opts)); got != want {
 			t.Errorf("%v: got\n%s\nwant\n%s", opts, got, want)
 		}
 	}
 }
 
-// told is all that an analysis says.
-func told(a *Analysis) string {
+// textOf is all that an analysis says.
+func textOf(a *Analysis) string {
 	var b bytes.Buffer
 	fmt.Fprintln(&b, a.Mode, a.Ranks, a.ProfilerSteps, a.Device, a.Warnings, a.Recordings)
 	for _, t := range a.Tables {

@@ -1,10 +1,9 @@
 // Command bundle turns the viewer's TypeScript into the files that the product carries:
 //
-//	go run . -o ASSETS VIEWER     viewer.js, viewer.full.js, picture.js, viewer.compare.js, viewer.css and labextension.js
+//	go run . -o ASSETS VIEWER     viewer.js, picture.js, viewer.css and labextension.js
 //	go run . -tests FILE VIEWER   the viewer's tests as one script, for a page to run
 //
-// VIEWER is the viewer's folder: sources in src, those of the JupyterLab extension in lab, tests in test, and in
-// properties.txt the names of the viewer's own properties, which are shortened.
+// VIEWER is the viewer's folder: sources in src, those of the JupyterLab extension in lab, tests in test.
 //
 // It is a module of its own, so that esbuild is no dependency of the product, and it is all that
 // building the viewer takes: no Node.
@@ -12,7 +11,6 @@ package main
 
 import (
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -52,44 +50,28 @@ const notice = "omni_perf, Apache-2.0"
 
 // writeAssets builds what the product carries.
 func writeAssets(viewer, assets string) error {
-	own, err := ownProperties(viewer)
-	if err != nil {
-		return err
-	}
-	for _, a := range []struct{ name, entry, full string }{
-		{"viewer.js", "inline.ts", "false"},          // in each output of a notebook
-		{"viewer.full.js", "inline-page.ts", "true"}, // in pages of their own
-		{"picture.js", "inline-picture.ts", "false"}, // in outputs without data
-		{"viewer.compare.js", "inline-comparison.ts", "false"},
-		{"viewer.css", "viewer.css", "true"},
+	for name, entry := range map[string]string{
+		"viewer.js":  "inline.ts",         // in outputs with data, and in pages
+		"picture.js": "inline-picture.ts", // in outputs without data
+		"viewer.css": "viewer.css",
 	} {
-		o := shipped(filepath.Join(viewer, "src", a.entry))
-		o.Define = map[string]string{"FULL": a.full}
-		o.MangleProps = own
-		if err := write(o, filepath.Join(assets, a.name)); err != nil {
+		if err := write(shipped(filepath.Join(viewer, "src", entry)), filepath.Join(assets, name)); err != nil {
 			return err
 		}
 	}
 	return writeExtension(viewer, assets)
 }
 
-// writeExtension builds the script of the JupyterLab extension, which loads those of outputs. They are asked for
-// with their content's hash, so that a browser keeps them until they change.
+// writeExtension builds the script of the JupyterLab extension, which loads that of outputs. It is asked for
+// with its content's hash, so that a browser keeps it until it changes.
 func writeExtension(viewer, assets string) error {
-	scripts := make(map[string]string)
-	for kind, name := range map[string]string{"chart": "viewer.js", "comparison": "viewer.compare.js"} {
-		code, err := os.ReadFile(filepath.Join(assets, name))
-		if err != nil {
-			return err
-		}
-		scripts[kind] = fmt.Sprintf("%s?v=%x", name, sha256.Sum256(code))[:len(name)+len("?v=")+12]
-	}
-	names, err := json.Marshal(scripts)
+	const name = "viewer.js"
+	code, err := os.ReadFile(filepath.Join(assets, name))
 	if err != nil {
 		return err
 	}
 	o := shipped(filepath.Join(viewer, "lab", "extension.ts"))
-	o.Define = map[string]string{"FULL": "false", "SCRIPTS": string(names)}
+	o.Define = map[string]string{"SCRIPT": fmt.Sprintf("%q", fmt.Sprintf("%s?v=%.12s", name, fmt.Sprintf("%x", sha256.Sum256(code))))}
 	return write(o, filepath.Join(assets, "labextension.js"))
 }
 
@@ -120,16 +102,6 @@ func write(o api.BuildOptions, file string) error {
 	return os.WriteFile(file, code, 0o644)
 }
 
-// ownProperties is a pattern for the names that are only ever properties of the viewer's own types.
-// test/properties.test.ts keeps the list right, by the types that the compiler sees.
-func ownProperties(viewer string) (string, error) {
-	text, err := os.ReadFile(filepath.Join(viewer, "properties.txt"))
-	if err != nil {
-		return "", err
-	}
-	return "^(" + strings.Join(strings.Fields(string(text)), "|") + ")$", nil
-}
-
 // writeTests joins the tests with a stand-in for vitest that runs them where they are loaded.
 func writeTests(viewer, file string) error {
 	tests, err := filepath.Glob(filepath.Join(viewer, "test", "*.test.ts"))
@@ -144,7 +116,7 @@ func writeTests(viewer, file string) error {
 	code, err := build(api.BuildOptions{
 		Stdin:    &api.StdinOptions{Contents: imports.String(), ResolveDir: viewer, Loader: api.LoaderTS},
 		Alias:    map[string]string{"vitest": filepath.Join(viewer, "test", "inpage.ts")},
-		Define:   map[string]string{"FULL": "true", "PAYLOADS": "4000"}, // as in vitest.config.ts
+		Define:   map[string]string{"PAYLOADS": "4000"}, // as in vitest.config.ts
 		Format:   api.FormatIIFE,
 		Target:   api.ES2022,
 		Platform: api.PlatformBrowser,

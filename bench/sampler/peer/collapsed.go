@@ -10,7 +10,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/testkit/truth"
 )
 
-// TruncatedFrame stands after the last frame of a stack whose leaf end is missing, in omni-perf's output.
+// TruncatedFrame follows the last frame of a stack whose leaf end is missing, in omni-perf's output.
 const TruncatedFrame = "~truncated"
 
 // a frameReader takes apart one frame of a collapsed stack; skip is true for what is no Python frame.

@@ -218,7 +218,7 @@ class Lab:
 
 @pytest.fixture
 def lab(server: Server, browser: Any) -> Iterator[Lab]:
-    context = browser.new_context(viewport={"width": 1400, "height": 1100})
+    context = browser.new_context(viewport={"width": 1600, "height": 1100})  # an output as wide as its picture
     yield Lab(server, context.new_page())
     context.close()
 

@@ -145,7 +145,7 @@ def _lanes(report: Document, index: int) -> Iterable[str]:
     reasons = {note["what"] for note in report["notes"]}
     for lane in ("util", "mem", "mem.self"):
         there = any(value is not None for value in _track(report, index, lane)["value"])
-        # A container may hide whose the processes are; that must be told.
+        # A container may hide whose the processes are; that must be said.
         if not there and (lane != "mem.self" or f"gpu{index}.{lane}" not in reasons):
             yield f"the lane gpu{index}.{lane} is empty"
 

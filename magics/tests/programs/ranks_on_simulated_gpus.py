@@ -18,17 +18,17 @@ DEVICE = int(os.environ.get("LOCAL_RANK", "0"))
 BUSY_NS = 30_000_000  # from the end of each step on
 
 
-def tell(*lines: str) -> None:
+def feed_device(*lines: str) -> None:
     with open(os.environ["OMNI_PERF_FAKE_NVML_FEED"], "a") as feed:
         feed.write("".join(f"{line}\n" for line in lines))
 
 
 def busy(*_: object) -> None:
     now = time.monotonic_ns()
-    tell(f"{now} {DEVICE} 90", f"{now + BUSY_NS} {DEVICE} 0")
+    feed_device(f"{now} {DEVICE} 90", f"{now + BUSY_NS} {DEVICE} 0")
 
 
-tell(f"process {os.getpid()} {DEVICE} 900")
+feed_device(f"process {os.getpid()} {DEVICE} 900")
 register_optimizer_step_post_hook(busy)
 sys.argv = sys.argv[1:]
 sys.path.insert(0, os.path.dirname(sys.argv[0]))

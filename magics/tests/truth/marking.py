@@ -1,6 +1,6 @@
 """Writes marks into a program: at each, time and line are noted while it runs.
 
-A mark stands within the statement it belongs to, ``x = (_mark(…), f())[1]``, because IPython
+A mark is within the statement it belongs to, ``x = (_mark(…), f())[1]``, because IPython
 makes a code object of each top-level statement, and their number, order and life shall be
 those of the cell as typed. It holds until the next mark of the thread:
 
@@ -62,7 +62,7 @@ exec(compile({_COMPILER!r}, codeop.__file__, "exec"), {{"get_ipython": get_ipyth
 """What a kernel needs besides: IPython compiles each statement of a cell before it runs, for which no
 line can be charged; on a busy machine that is half of the time of a cell of a thousand. What statements
 compile, as magics do, is theirs; what is run silently, to fetch the marks, has none. The mark's own
-function counts as codeop's, whose method it stands before."""
+function counts as codeop's, whose method it precedes."""
 
 Place = tuple[str, int]
 """Name of a text and line; ("", 0) is no line."""

@@ -27,7 +27,7 @@ PATIENCE_S = 120.0
 
 KEPT = 0.85
 """Share of the ticks that the sampler must have got: on a machine that had no CPU for it for a tenth of a
-second, a repetition tells nothing about lines."""
+second, a repetition shows nothing about lines."""
 
 ATTEMPTS = 4
 

@@ -104,7 +104,7 @@ type Change struct {
 	Edited   bool                 `json:"edited"`   // of a line: its text changed
 }
 
-// Place is where something stands in one side's code.
+// Place is a place in one side's code.
 type Place struct {
 	File string `json:"file"`
 	Line int    `json:"line"`

@@ -120,22 +120,13 @@ func noiseOf(interval float64, stretches int) float64 {
 	return interval * math.Sqrt(float64(stretches)+1)
 }
 
-// targetThreads are those whose time the target's lines divide: those that run the cell,
-// else the main ones.
+// targetThreads are those whose time the target's lines divide.
 func targetThreads(v *report.View) []*report.Thread {
-	var runs, main []*report.Thread
-	for i := range v.Threads {
-		switch t := &v.Threads[i]; {
-		case t.RunsCell:
-			runs = append(runs, t)
-		case t.Main && t.Process == v.Program():
-			main = append(main, t)
-		}
+	threads := make([]*report.Thread, len(v.Subject.Threads))
+	for i, t := range v.Subject.Threads {
+		threads[i] = &v.Threads[t]
 	}
-	if len(runs) > 0 {
-		return runs
-	}
-	return main
+	return threads
 }
 
 // starvedOf is the share of the time of computing, 0 to 1, for which the target's threads

@@ -89,7 +89,7 @@ func rowsOf[K comparable](runs [2][]*figures, of func(*figures) map[K]amount, mi
 					continue
 				}
 				r.readings[side] = append(r.readings[side], a.reading())
-				r.tell(f, a, side, k)
+				r.describe(f, a, side, k)
 			}
 		}
 		rows = append(rows, r)
@@ -97,8 +97,8 @@ func rowsOf[K comparable](runs [2][]*figures, of func(*figures) map[K]amount, mi
 	return rows
 }
 
-// tell takes over from the first run of a side what a row is about.
-func (r *row) tell(f *figures, a amount, side int, key any) {
+// describe takes over from the first run of a side what a row is about.
+func (r *row) describe(f *figures, a amount, side int, key any) {
 	switch k := key.(type) {
 	case string:
 		r.ID = k

@@ -78,9 +78,9 @@ func (m *merging) overlap(a, b int) bool {
 	return clockOf(first) < clockOf(second)+second.DurationNS && clockOf(second) < clockOf(first)+first.DurationNS
 }
 
-// tells says whether a report has what a process of it did. Of several that saw it at the
+// describes reports whether what a process did is taken from this report. Of several that saw it at the
 // same time that is the one whose target it is, else the one that read its stacks most often.
-func (m *merging) tells(of sighting) bool {
+func (m *merging) describes(of sighting) bool {
 	for _, other := range m.sightings[m.places[of.report][of.process]] {
 		if other.report != of.report && m.overlap(of.report, other.report) && m.better(other, of) {
 			return false
@@ -141,6 +141,9 @@ func complete(into *report.Process, other report.Process) {
 	}
 	if into.CPUNS == nil {
 		into.CPUNS = other.CPUNS
+	}
+	if into.Work == nil {
+		into.Work = other.Work
 	}
 	if into.Rank == nil {
 		into.Rank = other.Rank

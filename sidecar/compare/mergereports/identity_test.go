@@ -133,7 +133,7 @@ func TestTheProgramOfAShellScript(t *testing.T) {
 	if !slices.ContainsFunc(alone.Targets, func(target report.Target) bool {
 		return alone.Processes[target.Process].PID == 40 && alone.Processes[target.Runs()].PID == 50
 	}) {
-		t.Errorf("the script's program is not told: %+v", alone.Targets)
+		t.Errorf("the script's program is missing: %+v", alone.Targets)
 	}
 	both, err := Merge([]*report.View{shell, rankedReport(t, 0, 1, 4, "boot", false)}, names)
 	if err != nil {
@@ -141,7 +141,7 @@ func TestTheProgramOfAShellScript(t *testing.T) {
 	}
 	for _, target := range both.Targets {
 		if p := both.Processes[target.Runs()]; p.PID != both.Processes[target.Process].PID {
-			t.Errorf("%s: process %d is told twice", target.Name, p.PID)
+			t.Errorf("%s: process %d is there twice", target.Name, p.PID)
 		}
 	}
 }
@@ -157,7 +157,7 @@ func TestTwoReportsOfOneProcessAtOneTimeAreRefused(t *testing.T) {
 	}
 }
 
-func TestEachRanksStepsAreTold(t *testing.T) {
+func TestEachRanksStepsAreThere(t *testing.T) {
 	r, err := Merge(four(t, true), names)
 	if err != nil {
 		t.Fatal(err)

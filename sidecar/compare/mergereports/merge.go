@@ -22,7 +22,7 @@ var (
 	// ErrMachines is of reports of several machines, or of one that was started anew in between.
 	ErrMachines = errors.New("the reports are of different machines, or of one machine before and after a restart: their clocks cannot be compared; merge those of each machine by themselves")
 	// ErrNoClock is of a report that does not name its machine.
-	ErrNoClock = errors.New("does not tell on which machine it was recorded; record it anew by this version of omni-perf")
+	ErrNoClock = errors.New("does not name the machine on which it was recorded; record it anew by this version of omni-perf")
 	errNothing = errors.New("there is no report to merge")
 	errTooLong = errors.New("the reports are more than a year apart")
 )
@@ -75,7 +75,7 @@ func Merge(reports []*report.View, names []string) (*report.View, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the reports do not fit together: %w", err)
 	}
-	tell(merged)
+	addStraggler(merged)
 	return merged, nil
 }
 

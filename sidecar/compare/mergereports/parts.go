@@ -11,16 +11,16 @@ import (
 // part is one report on its way into the merged one.
 type part struct {
 	*merging
-	r       *report.View
-	at      int // of the report
-	shift   int64
-	shiftUS int64
-	process []int  // that each of its own becomes
-	told    []bool // by process: what it did is taken from this report
-	thread  []int  // that each of its own becomes, -1: none
-	target  int    // that the first one becomes
-	code    translation
-	name    string // of the target, for sentences: "rank 3"
+	r         *report.View
+	at        int // of the report
+	shift     int64
+	shiftUS   int64
+	process   []int  // that each of its own becomes
+	described []bool // by process: what it did is taken from this report
+	thread    []int  // that each of its own becomes, -1: none
+	target    int    // that the first one becomes
+	code      translation
+	name      string // of the target, for sentences: "rank 3"
 }
 
 func (m *merging) add(i int) {
@@ -28,7 +28,7 @@ func (m *merging) add(i int) {
 	shift := clockOf(r) - m.first
 	p := &part{merging: m, r: r, at: i, shift: shift, shiftUS: shift / 1000, process: m.places[i], target: len(m.doc.Targets), code: m.code.add(r)}
 	for k := range r.Processes {
-		p.told = append(p.told, m.tells(sighting{i, k}))
+		p.described = append(p.described, m.describes(sighting{i, k}))
 	}
 	p.processes()
 	p.targets()
@@ -60,7 +60,7 @@ func (p *part) processes() {
 			}
 		}
 		into := &p.doc.Processes[p.process[i]]
-		if p.told[i] {
+		if p.described[i] {
 			process, *into = *into, process // what another report knows of it
 		}
 		complete(into, process)
@@ -71,7 +71,7 @@ func (p *part) targets() {
 	for _, t := range p.r.Targets {
 		t.Host, t.Process = 0, p.process[t.Process]
 		t.StartNS, t.EndNS = t.StartNS+p.shift, t.EndNS+p.shift
-		if t.Program != nil && !p.told[*t.Program] { // another report's target
+		if t.Program != nil && !p.described[*t.Program] { // another report's target
 			t.Program, t.ThreadNS, t.NoLineNS = nil, 0, 0
 		}
 		t.Program, t.Leading = moved(t.Program, p.process), moved(t.Leading, p.process)
@@ -96,7 +96,7 @@ func (p *part) threads() {
 		incomplete[i] = true
 	}
 	for i, t := range p.r.Threads {
-		if !p.told[t.Process] {
+		if !p.described[t.Process] {
 			p.thread = append(p.thread, -1)
 			continue
 		}
@@ -121,7 +121,7 @@ func (p *part) threads() {
 func (p *part) tables() {
 	d := &p.doc
 	for _, s := range p.r.Steps {
-		if p.told[s.Process] {
+		if p.described[s.Process] {
 			s.Process, s.StartNS, s.EndNS = p.process[s.Process], s.StartNS+p.shift, s.EndNS+p.shift
 			d.Steps = append(d.Steps, s)
 		}
@@ -130,31 +130,31 @@ func (p *part) tables() {
 		d.Regions = append(d.Regions, p.r.Regions...)
 	}
 	for _, l := range p.r.Lines {
-		if p.told[l.Process] {
+		if p.described[l.Process] {
 			l.File, l.Process = p.code.files[l.File], p.process[l.Process]
 			d.Lines = append(d.Lines, l)
 		}
 	}
 	for _, f := range p.r.FunctionTimes {
-		if p.told[f.Process] {
+		if p.described[f.Process] {
 			f.Function, f.Process = p.code.functions[f.Function], p.process[f.Process]
 			d.FunctionTimes = append(d.FunctionTimes, f)
 		}
 	}
 	for _, phase := range p.r.Phases {
-		if p.told[phase.Process] {
+		if p.described[phase.Process] {
 			phase.Process = p.process[phase.Process]
 			d.Phases = append(d.Phases, phase)
 		}
 	}
 	for _, r := range p.r.Ranks {
-		if p.told[r.Process] {
+		if p.described[r.Process] {
 			r.Process = p.process[r.Process]
 			d.Ranks = append(d.Ranks, r)
 		}
 	}
 	for _, g := range p.r.Gaps {
-		if p.told[g.Process] {
+		if p.described[g.Process] {
 			g.Process, g.StartNS, g.EndNS = p.process[g.Process], g.StartNS+p.shift, g.EndNS+p.shift
 			d.Gaps = append(d.Gaps, g)
 		}
@@ -202,7 +202,7 @@ func (p *part) thinned() {
 // for is found anew, of all of them.
 func (p *part) findings() {
 	for i, f := range p.r.Findings {
-		if len(p.reports) > 1 && f.ID == string(diagnose.Straggler) || p.toldByRank(f) {
+		if len(p.reports) > 1 && f.ID == string(diagnose.Straggler) || p.isInRankReport(f) {
 			continue
 		}
 		main := p.r.Headline.Finding != nil && *p.r.Headline.Finding == i
@@ -226,14 +226,14 @@ func (p *part) findings() {
 	}
 }
 
-// toldByRank reports whether a launcher's finding is about a rank that has a report of its own.
-func (p *part) toldByRank(f report.Finding) bool {
+// isInRankReport reports whether a launcher's finding is about a rank that has a report of its own.
+func (p *part) isInRankReport(f report.Finding) bool {
 	rank, of := f.Args["rank"]
 	if !of {
 		return false
 	}
 	for _, r := range p.r.Ranks {
-		if fmt.Sprint(r.Rank) == fmt.Sprint(rank) && !p.told[r.Process] {
+		if fmt.Sprint(r.Rank) == fmt.Sprint(rank) && !p.described[r.Process] {
 			return true
 		}
 	}

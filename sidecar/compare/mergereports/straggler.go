@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
@@ -12,16 +13,16 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
-// tell says what no single report could: which rank the others waited for. It is the
+// addStraggler adds what no single report could know: which rank the others waited for. It is the
 // first finding then, and the headline.
-func tell(r *report.View) {
+func addStraggler(r *report.View) {
 	lanes := lanesOf(r)
 	s := straggler.FindStraggler(lanes)
 	if s == nil {
 		return
 	}
 	f := diagnose.StragglerFinding(lanes, s)
-	scope := wording.Scope{Duration: timeline.Nanos(r.DurationNS), Place: func(p diagnose.Place) string {
+	scope := wording.Scope{Duration: timeline.Nanos(r.DurationNS), Place: func(p activity.Place) string {
 		if p.Line <= 0 {
 			return ""
 		}
@@ -92,7 +93,7 @@ func lanesOf(r *report.View) (lanes []straggler.Lane) {
 		lane := straggler.Lane{Process: rank.Process, Rank: rank.Rank}
 		for _, s := range r.Steps {
 			if s.Process == rank.Process {
-				lane.Steps = append(lane.Steps, [2]int64{s.StartNS, s.EndNS})
+				lane.Steps = append(lane.Steps, timeline.Between(timeline.Nanos(s.StartNS), timeline.Nanos(s.EndNS)))
 			}
 		}
 		for _, s := range r.History(best) {
@@ -103,7 +104,7 @@ func lanesOf(r *report.View) (lanes []straggler.Lane) {
 			if f.in == straggler.Backward && (usesGPU || s.State.Computes()) {
 				f.in = straggler.None
 			}
-			lane.Spans = append(lane.Spans, straggler.Span{Start: s.Start, End: s.End, In: f.in, Place: f.at})
+			lane.Spans = append(lane.Spans, straggler.Span{Interval: timeline.Between(timeline.Nanos(s.Start), timeline.Nanos(s.End)), In: f.in, Place: f.at})
 		}
 		lanes = append(lanes, lane)
 	}

@@ -23,7 +23,7 @@ func (p *part) tracks() {
 			t.Device = &at
 		case t.Process == nil && t.Thread == nil && p.at != p.longest():
 			continue
-		case t.Process != nil && !p.told[*t.Process], t.Thread != nil && p.thread[*t.Thread] < 0:
+		case t.Process != nil && !p.described[*t.Process], t.Thread != nil && p.thread[*t.Thread] < 0:
 			continue
 		case slices.Contains(summed, t.ID):
 			t.ID = "process." + t.ID

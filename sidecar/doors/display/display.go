@@ -22,13 +22,19 @@ type Charts struct{}
 
 // Bundle makes what the extension displays.
 func (Charts) Bundle(r *report.View, at jupyter.Place) (jupyter.Bundle, error) {
+	if chart.IsLine(r) && !at.Whole {
+		return jupyter.NewBundle(nil, []byte(chart.Line(r)), ""), nil
+	}
 	text := []byte(chart.Text(r, textWidth))
 	if at.Form == "terminal" {
 		return jupyter.NewBundle(nil, text, ""), nil
 	}
 	draw, options := chart.HTML, chart.Options{Theme: chart.Theme(at.Theme)}
-	if at.Folded {
+	switch {
+	case at.Folded:
 		draw = chart.Folded
+	case chart.IsPicture(r) && !at.Whole:
+		draw = chart.Picture
 	}
 	html, err := draw(r, options)
 	if err != nil {

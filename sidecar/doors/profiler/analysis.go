@@ -9,7 +9,6 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/understand/interpret"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
-	"github.com/omni-perf/omni-perf/sidecar/understand/usercode"
 )
 
 // Analyser makes reports of a process's recordings, also after its end. The files are the
@@ -18,7 +17,7 @@ import (
 func Analyser(files *targetfs.FS, version string) func(*timeline.Recording) (*report.View, error) {
 	home, _ := os.UserHomeDir() // none: paths stay as they are
 	return func(rec *timeline.Recording) (*report.View, error) {
-		rec = usercode.Strip(interpret.Identify(rec))
+		rec = interpret.Of(rec)
 		files.Refresh()
 		lines := host.NewLines(files) // anew: modules are edited between cells
 		found := diagnose.Options{Line: lines.Line}.Run(rec)

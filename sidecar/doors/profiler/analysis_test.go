@@ -8,10 +8,10 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/targetfs"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
-	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
 )
 
-// waitingFor records a main thread that stands in a line of a file while the
+// waitingFor records a main thread that stays in a line of a file while the
 // device is idle, every other 100 ms.
 func waitingFor(target timeline.Target, frames ...timeline.Frame) *timeline.Recording {
 	b := timeline.NewBuilder(timeline.Options{Origin: 1})
@@ -57,8 +57,8 @@ func TestEveryFrontDoorNamesCausesByTheTextOfFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := r.Idle.Causes[0]
-		if got.ID != string(diagnose.Sync) || r.LineText(got.File, got.Line) != c.text {
-			t.Errorf("%s: %q at %q, want %q at %q", c.name, got.ID, r.LineText(got.File, got.Line), diagnose.Sync, c.text)
+		if got.ID != string(activity.Sync) || r.LineText(got.File, got.Line) != c.text {
+			t.Errorf("%s: %q at %q, want %q at %q", c.name, got.ID, r.LineText(got.File, got.Line), activity.Sync, c.text)
 		}
 	}
 }
@@ -68,9 +68,9 @@ func TestFilesAreReadForEachRecording(t *testing.T) {
 	target := timeline.Target{PID: os.Getpid()}
 	analyse := Analyser(targetfs.New(target.PID), "")
 	for _, c := range []struct{ text, cause string }{
-		{"good.sum().item()", string(diagnose.Sync)},
-		{"lock.acquire()", string(diagnose.Lock)},
-		{"", string(diagnose.Waiting)},
+		{"good.sum().item()", string(activity.Sync)},
+		{"lock.acquire()", string(activity.Lock)},
+		{"", string(activity.Waiting)},
 	} {
 		var err error
 		if c.text == "" {

@@ -294,7 +294,7 @@ subprocess.run(["unshare", "--pid", "--mount", "--fork", "--mount-proc", sys.exe
 
 func TestManyShortChildren(t *testing.T) {
 	retry.Again(t, func(t *retry.Attempt) {
-		told := filepath.Join(t.TempDir(), "started")
+		startFile := filepath.Join(t.TempDir(), "started")
 		var before, after syscall.Rusage
 		syscall.Getrusage(syscall.RUSAGE_SELF, &before)
 		start := time.Now()
@@ -313,11 +313,11 @@ while time.monotonic() < end:
         pass
 open(os.environ["STARTED"], "w").write(str(started))
 spin(0.2)
-`, "STARTED="+told)
+`, "STARTED="+startFile)
 		wall := time.Since(start)
 		syscall.Getrusage(syscall.RUSAGE_SELF, &after)
 		used := time.Duration(after.Utime.Nano() + after.Stime.Nano() - before.Utime.Nano() - before.Stime.Nano())
-		text, err := os.ReadFile(told)
+		text, err := os.ReadFile(startFile)
 		if err != nil {
 			t.Fatal(err)
 		}

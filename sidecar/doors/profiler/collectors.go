@@ -74,7 +74,7 @@ func treeOf(run recorder.Run) *proctree.Tree {
 type hostFigures struct{ *host.Collector }
 
 func (h hostFigures) Collect(ctx context.Context, run recorder.Run) error {
-	return h.Collector.Collect(ctx, run.Builder, run.FigureInterval, treeOf(run))
+	return h.Collector.Collect(ctx, run.Builder, timeline.FigurePace{Interval: run.FigureInterval, Later: run.FigureLater}, treeOf(run))
 }
 
 type gpuLanes struct {
@@ -84,6 +84,6 @@ type gpuLanes struct {
 
 func (g gpuLanes) Collect(ctx context.Context, run recorder.Run) error {
 	// It leaves its own notes, the one about its error included.
-	_ = g.open().Collect(ctx, run.Builder, gpu.Options{Interval: run.FigureInterval, PIDs: g.pids})
+	_ = g.open().Collect(ctx, run.Builder, gpu.Options{Interval: run.FigureInterval, Later: run.FigureLater, PIDs: g.pids})
 	return nil
 }

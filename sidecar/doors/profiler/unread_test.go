@@ -25,7 +25,7 @@ func child(reason timeline.NoStacks, start, end time.Duration) timeline.Process 
 }
 
 // Who is missing from the picture is reported, unless nobody can expect to see it.
-func TestChildrenThatWereNeverReadAreTold(t *testing.T) {
+func TestChildrenThatWereNeverReadAreReported(t *testing.T) {
 	const s = time.Second
 	for name, c := range map[string]struct {
 		children  recorder.Children

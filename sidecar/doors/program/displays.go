@@ -45,8 +45,8 @@ func (d *Displays) Rest() {
 	}
 }
 
-// Tell shows a sentence below.
-func (d *Displays) Tell(sentence string) {
+// Note shows a sentence below.
+func (d *Displays) Note(sentence string) {
 	d.notes = append(d.notes, words.Clean(sentence, 4*words.MaxName))
 	d.notes = d.notes[max(len(d.notes)-notesShown, 0):]
 	d.write()
@@ -55,7 +55,7 @@ func (d *Displays) Tell(sentence string) {
 // Write shows messages below.
 func (d *Displays) Write(text []byte) (int, error) {
 	for line := range strings.SplitSeq(strings.TrimRight(string(text), "\n"), "\n") {
-		d.Tell(strings.TrimPrefix(line, "omni-perf: "))
+		d.Note(strings.TrimPrefix(line, "omni-perf: "))
 	}
 	return len(text), nil
 }

@@ -41,7 +41,8 @@ type Options struct {
 	Results        Naming
 	Folder         *Folder       // that the results of a kernel lie in, with a page that lists them; nil: none
 	Interval       time.Duration // of the stacks
-	FigureInterval time.Duration // of figures
+	FigureInterval time.Duration // of figures …
+	FigureLater    time.Duration // … and from timeline.FirstFigures on; 0: the same
 	Children       recorder.Children
 	Terminal       bool              // Messages go to a terminal: progress is shown
 	PartialEvery   time.Duration     // between reports while it runs; a minute if 0
@@ -49,5 +50,5 @@ type Options struct {
 	Open           func(path string) // shows a page that was written; nil: nobody asked for it
 	Audience       Audience          // is shown what runs, in place of results; nil: nobody
 	Waiter         Waiter            // waits for us, and for the script if we cannot; nil: nobody
-	Messages       io.Writer         // what the user is told; the program's own output is its own
+	Messages       io.Writer         // for the user; the program's own output is separate
 }

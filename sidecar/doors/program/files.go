@@ -49,12 +49,12 @@ func Name(known []Format, name string, formats []string) (Naming, error) {
 	if name == "" {
 		return Naming{}, errors.New("the name of the results is empty")
 	}
-	if told, ok := formatOf(known, name); ok {
-		if len(chosen) > 0 && (len(chosen) > 1 || chosen[0].Name != told.Name) {
-			return Naming{}, fmt.Errorf("the name %s says %s, --format says %s; leave out one of them", name, told.Name, strings.Join(formats, ","))
+	if named, ok := formatOf(known, name); ok {
+		if len(chosen) > 0 && (len(chosen) > 1 || chosen[0].Name != named.Name) {
+			return Naming{}, fmt.Errorf("the name %s says %s, --format says %s; leave out one of them", name, named.Name, strings.Join(formats, ","))
 		}
-		cut := len(name) - len(told.Extension)
-		return Naming{base: name[:cut], ending: name[cut:], formats: []Format{told}, exact: output.IsSpecial(name)}, nil
+		cut := len(name) - len(named.Extension)
+		return Naming{base: name[:cut], ending: name[cut:], formats: []Format{named}, exact: output.IsSpecial(name)}, nil
 	}
 	special := output.IsSpecial(name)
 	if special && len(chosen) != 1 {
@@ -75,8 +75,8 @@ func Name(known []Format, name string, formats []string) (Naming, error) {
 // a format, the extension determines it; one that is not known means a page.
 func Exactly(known []Format, file, format string) (File, error) {
 	if format == "" {
-		if told, ok := formatOf(known, file); ok {
-			return File{file, told}, nil
+		if named, ok := formatOf(known, file); ok {
+			return File{file, named}, nil
 		}
 		format = "html"
 	}

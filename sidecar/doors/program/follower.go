@@ -96,7 +96,7 @@ func (k *follower) close() {
 	}
 }
 
-// follow returns errEnded when the process has ended; then tellCut is due.
+// follow returns errEnded when the process has ended; then showCut is due.
 func (k *follower) follow(ctx context.Context) error {
 	connected := true
 	patience := readyWait

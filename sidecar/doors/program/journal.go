@@ -14,7 +14,7 @@ import (
 type journal struct {
 	options Options
 	begun   bool // the page is written
-	told    bool // that the page cannot be written
+	warned  bool // that the page cannot be written
 }
 
 func newJournal(o Options, kernel string, pid int) *journal {
@@ -65,8 +65,8 @@ func (j *journal) add(restarts int, w *watched) (row int) {
 	return len(f.index.Cells) - 1
 }
 
-// tell takes over a cell's report, nil if there is none, and which of its files were written.
-func (j *journal) tell(w *watched, r *report.View, files []File, written []string, trouble error, running bool) {
+// update takes over a cell's report, nil if there is none, and which of its files were written.
+func (j *journal) update(w *watched, r *report.View, files []File, written []string, trouble error, running bool) {
 	f := j.options.Folder
 	if f == nil {
 		return
@@ -74,7 +74,7 @@ func (j *journal) tell(w *watched, r *report.View, files []File, written []strin
 	c := &f.index.Cells[w.row]
 	c.Running, c.Place, c.Trouble = running, "", ""
 	if r != nil {
-		c.Tell(r)
+		c.SetReport(r)
 		if o := r.Target().Cell.Outcome; o != report.OutcomeOK && o != report.OutcomeError {
 			c.Place = lastPlace(r)
 		}
@@ -100,8 +100,8 @@ func (j *journal) tell(w *watched, r *report.View, files []File, written []strin
 
 func (j *journal) write() {
 	j.begun = true
-	if err := j.options.Folder.write(); err != nil && !j.told {
-		j.told = true
+	if err := j.options.Folder.write(); err != nil && !j.warned {
+		j.warned = true
 		fmt.Fprintf(j.options.Messages, "omni-perf: the page of the cells: %v\n", err)
 	}
 }

@@ -69,7 +69,7 @@ func AttachKernel(ctx context.Context, tools func(pid int) Tools, file jupyter.C
 		}
 		fmt.Fprintln(o.Messages, "omni-perf: the kernel's process has ended; waiting for its restart")
 		next, restarted := awaitRestart(ctx, file)
-		k.tellCut(restarted)
+		k.showCut(restarted)
 		k.close()
 		if !restarted {
 			fmt.Fprintln(o.Messages, "omni-perf: the kernel has ended")

@@ -27,10 +27,10 @@ type partial struct {
 	recorder *recorder.Recorder
 	began    time.Time
 	next     time.Time // report
-	tell     time.Time // progress
-	told     int
+	nextLine time.Time // of progress
+	lines    int       // of progress, so far
 	samples  int64
-	toldAt   time.Time
+	lineAt   time.Time // when the last one was written
 	every    time.Duration
 	now      chan struct{} // one is wanted at once
 }
@@ -46,7 +46,7 @@ func newPartial(t Tools, o Options, files []File, r *recorder.Recorder, every ti
 		}
 	}
 	p.next = p.began.Add(every)
-	p.tell, p.toldAt = p.began.Add(progressAt[0]), p.began
+	p.nextLine, p.lineAt = p.began.Add(progressAt[0]), p.began
 	return p
 }
 
@@ -63,7 +63,7 @@ func (p *partial) run(done <-chan struct{}) {
 	for {
 		wait := time.Until(p.next)
 		if p.options.Terminal {
-			wait = min(wait, time.Until(p.tell))
+			wait = min(wait, time.Until(p.nextLine))
 		}
 		timer := time.NewTimer(max(wait, 0))
 		wanted := false
@@ -76,7 +76,7 @@ func (p *partial) run(done <-chan struct{}) {
 		case <-timer.C:
 		}
 		timer.Stop()
-		if p.options.Terminal && !time.Now().Before(p.tell) {
+		if p.options.Terminal && !time.Now().Before(p.nextLine) {
 			p.progress()
 		}
 		if wanted || !time.Now().Before(p.next) {
@@ -124,23 +124,23 @@ func writeQuietly(r *report.View, files []File) (written []string) {
 // progress shows on a terminal how far the program is, in a line of its own.
 func (p *partial) progress() {
 	now := time.Now()
-	p.told++
-	if p.told < len(progressAt) {
-		p.tell = p.began.Add(progressAt[p.told])
+	p.lines++
+	if p.lines < len(progressAt) {
+		p.nextLine = p.began.Add(progressAt[p.lines])
 	} else {
-		p.tell = now.Add(time.Minute)
+		p.nextLine = now.Add(time.Minute)
 	}
 	figures := p.recorder.Latest(recordingID)
 	line := "omni-perf: " + words.Seconds(now.Sub(p.began).Seconds())
-	if elapsed := now.Sub(p.toldAt).Seconds(); elapsed > 0 {
+	if elapsed := now.Sub(p.lineAt).Seconds(); elapsed > 0 {
 		line += fmt.Sprintf(" · %s samples/s", words.Count(int64(float64(figures.Samples-p.samples)/elapsed)))
 	}
-	p.samples, p.toldAt = figures.Samples, now
+	p.samples, p.lineAt = figures.Samples, now
 	if !math.IsNaN(figures.Cores) {
-		line += fmt.Sprintf(" · %.1f cores busy", figures.Cores)
+		line += " · " + words.CoresUsed(figures.Cores, 0) + " busy"
 	}
 	if !math.IsNaN(figures.GPU) {
-		line += fmt.Sprintf(" · GPU %.0f %% busy", figures.GPU)
+		line += " · GPU " + words.Quantity(figures.GPU, "%") + " busy"
 	}
 	fmt.Fprintln(p.options.Messages, line)
 }

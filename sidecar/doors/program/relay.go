@@ -51,14 +51,14 @@ func newRelay(waiter Waiter) *relay {
 	return r
 }
 
-// listen matches what we get with what the waiting process gets, at once: later nobody
-// could tell.
+// listen matches what we get with what the waiting process gets, at once: later it
+// cannot be known.
 func (r *relay) listen() {
 	var alone <-chan syscall.Signal
 	if r.waiter != nil {
 		alone = r.waiter.Alone()
 	}
-	tell := func(s relayedSignal) {
+	deliver := func(s relayedSignal) {
 		select {
 		case r.got <- s:
 		case <-r.ended:
@@ -68,10 +68,10 @@ func (r *relay) listen() {
 		select {
 		case got := <-r.received:
 			if s, ok := got.(syscall.Signal); ok {
-				go func() { tell(relayedSignal{s, !r.ofGroup(s)}) }()
+				go func() { deliver(relayedSignal{s, !r.ofGroup(s)}) }()
 			}
 		case s := <-alone:
-			tell(relayedSignal{s, true})
+			deliver(relayedSignal{s, true})
 		case <-r.ended:
 			return
 		}

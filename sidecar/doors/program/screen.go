@@ -62,8 +62,8 @@ func (s *Screen) Rest() {
 	s.draw()
 }
 
-// Tell keeps a sentence.
-func (s *Screen) Tell(sentence string) {
+// Note keeps a sentence.
+func (s *Screen) Note(sentence string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.note(sentence)
@@ -179,7 +179,7 @@ func (l Lines) Look(now *live.Now) { l.write(chart.LiveLine(now)) }
 // Rest writes nothing: a log of a kernel that idles says nothing.
 func (l Lines) Rest() {}
 
-// Tell writes a sentence.
-func (l Lines) Tell(sentence string) { l.write(sentence) }
+// Note writes a sentence.
+func (l Lines) Note(sentence string) { l.write(sentence) }
 
 func (l Lines) write(text string) { fmt.Fprintln(l.To, words.Clean(text, 4*words.MaxName)) }

@@ -20,7 +20,7 @@ func aLook() *live.Now {
 	}
 }
 
-// lastFrame is what stands on the alternate screen after the last drawing.
+// lastFrame is what is on the alternate screen after the last drawing.
 func lastFrame(out string) string {
 	_, frame, _ := strings.Cut(out[strings.LastIndex(out, home):], home)
 	frame, _, _ = strings.Cut(frame, restOfAll)
@@ -31,7 +31,7 @@ func TestAScreenIsDrawnInItsPlaceAndGivenBack(t *testing.T) {
 	s, out := aScreen(60, 24)
 	s.Watch("train.ipynb")
 	s.Look(aLook())
-	s.Tell("[3] 12.0 s: most of it in line 2.")
+	s.Note("[3] 12.0 s: most of it in line 2.")
 	s.Rest()
 	want := "omni-perf top · train.ipynb\r\n\r\nidle: no cell runs\r\n\r\n[3] 12.0 s: most of it in line 2."
 	if got := lastFrame(out.String()); got != want {
@@ -59,7 +59,7 @@ func TestAScreenIsNeverLargerThanItsTerminal(t *testing.T) {
 		s, out := aScreen(size[0], size[1])
 		s.Watch("a name\x1b[2J of a notebook")
 		for range 9 {
-			s.Tell("something that has ended")
+			s.Note("something that has ended")
 		}
 		s.Look(aLook())
 		frame := lastFrame(out.String())
@@ -105,7 +105,7 @@ func TestWithoutATerminalEachLookIsALine(t *testing.T) {
 	l.Watch("train.ipynb")
 	l.Look(aLook())
 	l.Rest()
-	l.Tell("[3] 12.0 s")
+	l.Note("[3] 12.0 s")
 	want := "following train.ipynb\nCell [3] · 12 s · line 2 train(model) for 5 s · CPU 1.0 of 4 cores\n[3] 12.0 s\n"
 	if got := out.String(); got != want {
 		t.Errorf("%q, want %q", got, want)

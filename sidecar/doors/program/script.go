@@ -158,7 +158,7 @@ const recordingID = "program"
 // time of that. A signal that is passed on asks for a report at once.
 func record(ctx context.Context, r *recorder.Recorder, p *os.Process, o Options, started int64, ended <-chan int64, relay *relay, soFar *partial) int64 {
 	_, err := r.Begin(recorder.Spec{
-		ID: recordingID, Started: started, Interval: o.Interval, FigureInterval: o.FigureInterval, Children: o.Children, Patient: true,
+		ID: recordingID, Started: started, Interval: o.Interval, FigureInterval: o.FigureInterval, FigureLater: o.FigureLater, Children: o.Children, Patient: true,
 	})
 	if err != nil {
 		fmt.Fprintf(o.Messages, "omni-perf: nothing is recorded: %v\n", err)

@@ -137,7 +137,7 @@ func TestAScriptRunsAsWithoutUs(t *testing.T) {
 		t.Errorf("%d ns with the functions %s; want spin within at least 0.5 s", r.DurationNS, functionsOf(r))
 	}
 	if !strings.Contains(messages.String(), "wrote "+path) {
-		t.Errorf("messages %q do not tell where the result is", &messages)
+		t.Errorf("messages %q do not name the result", &messages)
 	}
 }
 

@@ -17,7 +17,7 @@ type Audience interface {
 	Watch(name string)    // what is followed from now on
 	Look(now *live.Now)   // about once a second
 	Rest()                // nothing runs; about once a second
-	Tell(sentence string) // of what has ended
+	Note(sentence string) // of what has ended
 }
 
 // topEvery is the time between two looks; lookShare bounds what they cost, as a share of a core.
@@ -49,7 +49,7 @@ func (l *looks) show(to Audience) {
 	if err != nil {
 		return
 	}
-	now := l.follower.Look(rec, began, live.Told{})
+	now := l.follower.Look(rec, began, live.Progress{})
 	l.next = start.Add(time.Duration(float64(time.Since(start)) / lookShare))
 	to.Look(&now)
 }
@@ -93,7 +93,7 @@ func Top(ctx context.Context, t Tools, pid int, d time.Duration, o Options) erro
 		if err != nil {
 			return err
 		}
-		o.Audience.Tell(t.inShort(rec, ended))
+		o.Audience.Note(t.inShort(rec, ended))
 		return nil
 	}
 }

@@ -31,8 +31,8 @@ func (w *watched) sources() []timeline.Source {
 	return []timeline.Source{{File: w.cell.File, ExecutionCount: w.cell.ExecutionCount, Text: w.cell.Text}}
 }
 
-// tellCut shows the cells that the end of the process cut short.
-func (k *follower) tellCut(restarted bool) {
+// showCut shows the cells that the end of the process cut short.
+func (k *follower) showCut(restarted bool) {
 	for _, w := range k.cut {
 		w.rec.Target.Cell.Outcome = "kernel died"
 		if restarted {
@@ -45,7 +45,7 @@ func (k *follower) tellCut(restarted bool) {
 
 func (k *follower) show(w *watched, rec *timeline.Recording) {
 	if a := k.options.Audience; a != nil {
-		a.Tell(cellTitle(w) + " " + k.tools.inShort(rec, outcomeText(rec.Target.Cell.Outcome)))
+		a.Note(cellTitle(w) + " " + k.tools.inShort(rec, outcomeText(rec.Target.Cell.Outcome)))
 		return
 	}
 	files := k.files(w)
@@ -58,7 +58,7 @@ func (k *follower) show(w *watched, rec *timeline.Recording) {
 			fmt.Fprintf(k.options.Messages, "omni-perf: the cell still runs; it was in %s\n", place)
 		}
 	}
-	k.journal.tell(w, r, files, written, err, false)
+	k.journal.update(w, r, files, written, err, false)
 }
 
 func (k *follower) files(w *watched) []File {
@@ -146,5 +146,5 @@ func (k *follower) soFar(id string, w *watched) {
 		return
 	}
 	files := k.files(w)
-	k.journal.tell(w, r, files, writeQuietly(r, files), nil, true)
+	k.journal.update(w, r, files, writeQuietly(r, files), nil, true)
 }

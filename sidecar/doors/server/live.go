@@ -62,7 +62,7 @@ func (l *liveCell) look(t Tools, req *api.LiveRequest) (now *live.Now, cost time
 	if err != nil {
 		return nil, 0, err
 	}
-	look := l.follower.Look(rec, start, live.Told{Steps: req.Steps, Total: req.TotalSteps, LastNS: req.LastStepNs})
+	look := l.follower.Look(rec, start, live.Progress{Steps: req.Steps, Total: req.TotalSteps, LastNS: req.LastStepNs})
 	return &look, threadTime() - began, nil
 }
 

@@ -54,7 +54,7 @@ func TestACellInProgressIsLookedAt(t *testing.T) {
 				}
 			}
 			if strings.Contains(text, "step") {
-				t.Errorf("steps that nobody told:\n%s", text)
+				t.Errorf("steps that nobody marked:\n%s", text)
 			}
 			run(300)
 			second, err := c.Live(ctx, &api.LiveRequest{CellId: "a", Steps: 30, TotalSteps: 100, LastStepNs: timeline.Monotonic()})
@@ -62,7 +62,7 @@ func TestACellInProgressIsLookedAt(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, text := shownLive(t, second); !strings.Contains(text, "step 30 of 100") || !strings.Contains(text, " left") {
-				t.Errorf("the second look does not tell the steps:\n%s", text)
+				t.Errorf("the second look does not show the steps:\n%s", text)
 			}
 			resp, err := c.End(ctx, &api.EndRequest{CellId: "a", EndedNs: timeline.Monotonic(), Outcome: "ok"})
 			if err != nil {

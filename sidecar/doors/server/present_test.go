@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"io/fs"
@@ -99,15 +100,20 @@ func TestPermissionIsAskedForOnce(t *testing.T) {
 	}
 }
 
-// ended runs a cell through a session and returns End's answer.
+// ended runs a cell of 5 ms through a session and returns End's answer.
 func ended(t *testing.T, begin *api.BeginRequest, end *api.EndRequest) (Session, *api.EndResponse) {
+	t.Helper()
+	return endedAfter(t, 5*time.Millisecond, begin, end)
+}
+
+func endedAfter(t *testing.T, length time.Duration, begin *api.BeginRequest, end *api.EndRequest) (Session, *api.EndResponse) {
 	t.Helper()
 	s := sessionOn(&grantable{})
 	begin.CellId, end.CellId = "a", "a"
 	if _, err := s.Begin(context.Background(), begin); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(5 * time.Millisecond)
+	time.Sleep(length)
 	resp, err := s.End(context.Background(), end)
 	if err != nil {
 		t.Fatal(err)
@@ -118,18 +124,26 @@ func ended(t *testing.T, begin *api.BeginRequest, end *api.EndRequest) (Session,
 func TestBundlesSuitTheirPlace(t *testing.T) {
 	for _, c := range []struct {
 		name      string
+		length    time.Duration
 		begin     *api.BeginRequest
 		end       *api.EndRequest
 		html      bool
 		contains  string
 		wantsNone bool
+		most      int // bytes; 0: any number
 	}{
-		{"notebook", &api.BeginRequest{}, &api.EndRequest{Form: "notebook", Outcome: "ok"}, true, "<img", false},
-		{"automatic", &api.BeginRequest{Automatic: true, ThresholdNs: 1}, &api.EndRequest{Form: "notebook", Outcome: "ok"}, true, "<details><summary", false},
-		{"terminal", &api.BeginRequest{}, &api.EndRequest{Form: "terminal", Outcome: "ok"}, false, "ms", false},
-		{"quiet", &api.BeginRequest{}, &api.EndRequest{Form: "notebook", Outcome: "ok", Quiet: true}, false, "", true},
+		{"whole", 210 * time.Millisecond, &api.BeginRequest{}, &api.EndRequest{Form: "notebook", Outcome: "ok"}, true, "<style>", false, 160_000},
+		{"short", 50 * time.Millisecond, &api.BeginRequest{}, &api.EndRequest{Form: "notebook", Outcome: "ok"}, true, "<img", false, 40_000},
+		{"at once", 5 * time.Millisecond, &api.BeginRequest{}, &api.EndRequest{Form: "notebook", Outcome: "ok"}, false, "Too short to profile", false, 2_000},
+		{"automatic", 50 * time.Millisecond, &api.BeginRequest{Automatic: true, ThresholdNs: 1}, &api.EndRequest{Form: "notebook", Outcome: "ok"}, true, "<details><summary", false, 60_000},
+		{"terminal", 50 * time.Millisecond, &api.BeginRequest{}, &api.EndRequest{Form: "terminal", Outcome: "ok"}, false, "ms", false, 0},
+		{"quiet", 50 * time.Millisecond, &api.BeginRequest{}, &api.EndRequest{Form: "notebook", Outcome: "ok", Quiet: true}, false, "", true, 0},
 	} {
-		_, resp := ended(t, c.begin, c.end)
+		s, resp := endedAfter(t, c.length, c.begin, c.end)
+		again, err := s.Report(context.Background(), &api.ReportRequest{Format: "bundle", ReportGzip: resp.ReportGzip})
+		if err != nil || !bytes.Contains(again.Content, []byte(`o-head`)) {
+			t.Errorf("%s: asked for by itself, its chart has no viewer (%v)", c.name, err)
+		}
 		if c.wantsNone {
 			if resp.Bundle != nil || len(resp.ReportGzip) == 0 {
 				t.Errorf("%s: bundle %v, %d bytes of report", c.name, resp.Bundle, len(resp.ReportGzip))
@@ -155,8 +169,8 @@ func TestBundlesSuitTheirPlace(t *testing.T) {
 		if (data.HTML != "") != c.html || !strings.Contains(shown, c.contains) {
 			t.Errorf("%s: %.80q, want %q", c.name, shown, c.contains)
 		}
-		if c.begin.Automatic && len(resp.Bundle.DataJson) > 60<<10 {
-			t.Errorf("%s: %d bytes", c.name, len(resp.Bundle.DataJson))
+		if n := len(resp.Bundle.DataJson); c.most > 0 && n > c.most {
+			t.Errorf("%s: %d bytes, want at most %d", c.name, n, c.most)
 		}
 	}
 }

@@ -94,8 +94,8 @@ func (s *kernelSession) finish(rec *timeline.Recording, cell *cellState, entry r
 	if err != nil {
 		return nil, s.noChart(entry, fmt.Errorf("a bug of omni_perf: %w", err))
 	}
-	r.Name = cell.begin.Name
-	// The report ends where an exception came out of the cell, the length that was told where it was printed.
+	// Where an exception came out of the cell the report ends there; the recorder has the time of printing it, too.
+	// The report ends where an exception came out of the cell, the recorder's length includes its printing.
 	entry.DurationS = min(entry.DurationS, (time.Duration(r.DurationNS) + cell.late).Seconds())
 	resp := &api.EndResponse{Headline: r.Headline.Text}
 	if req.Quiet || s.Present == nil { // the chart says the same
@@ -182,9 +182,10 @@ func (s *kernelSession) bundle(r *report.View, at jupyter.Place) (*api.Bundle, e
 	return &api.Bundle{DataJson: data, MetadataJson: metadata, TransientJson: transient}, nil
 }
 
-// remarks are what the user reads even where no chart is shown.
+// remarks are what the user reads even where no chart is shown: that a cell was too short, but not
+// where something else is to be said of it, as how long its traceback was formatted.
 func remarks(r *report.View, begin *api.BeginRequest) []string {
-	if r.Headline.Kind == report.HeadlineTooFew && !begin.Automatic {
+	if r.Headline.Kind == report.HeadlineTooFew && len(r.Headline.Limits) == 0 && !begin.Automatic {
 		return []string{fmt.Sprintf("The cell ran %s. %s", words.Seconds(report.Seconds(r.DurationNS)), r.Headline.Text)}
 	}
 	return nil
@@ -229,7 +230,7 @@ func (s *kernelSession) Report(_ context.Context, req *api.ReportRequest) (*api.
 		return &api.ReportResponse{Content: text, MediaType: "application/json"}, nil
 	}
 	if req.Format == "bundle" {
-		b, err := s.bundle(r, jupyter.Place{Form: "notebook"})
+		b, err := s.bundle(r, jupyter.Place{Form: "notebook", Whole: true})
 		if err != nil {
 			return nil, status.Errorf(codes.Internal, "The chart could not be made: %v.", err)
 		}

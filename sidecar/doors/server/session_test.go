@@ -174,6 +174,11 @@ func TestACellTooShortForItsRateSaysSo(t *testing.T) {
 	if got := remarks(&report.View{Document: &report.Document{DurationNS: 3e9, Headline: report.Headline{Text: "Slept for 3.0 s."}}}, &api.BeginRequest{}); len(got) != 0 {
 		t.Errorf("remarks %q about a cell that was long enough", got)
 	}
+	formatted := *r.Document
+	formatted.Headline.Limits = []int{0}
+	if got := remarks(&report.View{Document: &formatted}, &api.BeginRequest{}); len(got) != 0 {
+		t.Errorf("a short cell whose traceback was formatted for long: %q, want none", got)
+	}
 	if got := remarks(r, &api.BeginRequest{Automatic: true}); len(got) != 0 {
 		t.Errorf("nobody asked for this cell's profile, yet it says %q", got)
 	}
@@ -296,7 +301,7 @@ func TestFallbackSamplesMakeAReport(t *testing.T) {
 		t.Errorf("inner lasts %.4f s, want 0.01", got)
 	}
 	if leftOut := "… about 500 frames, most of outer"; !slices.ContainsFunc(r.Functions, func(f report.Function) bool { return f.Label != nil && *f.Label == leftOut }) {
-		t.Errorf("functions %+v, want one that tells what was left out", r.Functions)
+		t.Errorf("functions %+v, want one that names what was left out", r.Functions)
 	}
 }
 

@@ -87,7 +87,7 @@ func TestALogThatIsNoFileHoldsNothingUp(t *testing.T) {
 			t.Errorf("notes %q do not say %q", notes, want)
 		}
 		if answer, err = c.Hello(ctx, hello(os.Getpid())); err != nil || strings.Contains(strings.Join(answer.Notes, " "), want) {
-			t.Errorf("it is told again: %v, %v", answer.GetNotes(), err)
+			t.Errorf("it is reported again: %v, %v", answer.GetNotes(), err)
 		}
 	}
 	if took := time.Since(began); took > 20*time.Second {

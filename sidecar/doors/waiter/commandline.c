@@ -115,7 +115,7 @@ static enum kind python_option(int argc, char **argv, int *n) {
 
 static int names_program(const char *arg) { return arg[0] != '-' || !arg[1] || strcmp(arg, "--") == 0; }
 
-// executed tells a file that is executed as it is: machine code, or a script for another
+// executed reports whether a file is executed as it is: machine code, or a script for another
 // interpreter than Python.
 static int executed(const char *path) {
 	char head[257] = "";

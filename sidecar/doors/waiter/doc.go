@@ -5,9 +5,9 @@
 // arguments mean `omni-perf run`, it forks: the first process, whose id the user knows,
 // never becomes a Go program. It waits, and is what its children's orphans get as parent
 // (PR_SET_CHILD_SUBREAPER). Its child is the profiler, which starts the program and is its
-// parent, as Yama's scope 1 demands of whoever reads it. The profiler tells the waiting
-// process, in memory that both share, which process the program is and how it ended; the
-// waiting process tells the profiler, by a pipe, which signals it got.
+// parent, as Yama's scope 1 demands of whoever reads it. The profiler writes for the waiting
+// process, into memory that both share, which process the program is and how it ended; the
+// waiting process writes into a pipe which signals it got.
 //
 //   - The profiler ends as it means to: the waiting process ends likewise.
 //   - It dies: the program becomes the waiting process's child, which says that the

@@ -26,8 +26,8 @@ struct shared {
 };
 
 static struct shared *shared; // NULL: nobody waits
-static int told = -1;         // the profiler reads from here what the waiting process got
-static int tells = -1;
+static int signals_out = -1;         // the profiler reads from here what the waiting process got
+static int signals_in = -1;
 
 static const int relayed[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPWR, SIGIO};
 enum { RELAYED = sizeof relayed / sizeof *relayed };
@@ -40,7 +40,7 @@ unsigned long long omni_perf_relayed(void) {
 }
 
 int omni_perf_waiter(void) { return shared != NULL; }
-int omni_perf_told(void) { return told; }
+int omni_perf_signals(void) { return signals_out; }
 void omni_perf_starting(void) {
 	if (shared)
 		shared->starting = 1;
@@ -117,7 +117,7 @@ static void handle(int sig, siginfo_t *info, void *context) {
 	unsigned char byte = (unsigned char)sig;
 	got |= 1ULL << (sig - 1);
 	if (!profiler_ended) {
-		if (write(tells, &byte, 1) < 0) {
+		if (write(signals_in, &byte, 1) < 0) {
 		} // it has just ended
 	} else if (info->si_code <= 0 && program > 0) {
 		kill(program, sig); // from a program; what a terminal sends has reached it by itself
@@ -226,7 +226,7 @@ __attribute__((constructor)) static void begin(int argc, char **argv) {
 		if (getppid() != parent)
 			_exit(127);
 		close(ends[1]);
-		told = ends[0];
+		signals_out = ends[0];
 		sigprocmask(SIG_SETMASK, &before, NULL);
 		return;
 	}
@@ -237,7 +237,7 @@ __attribute__((constructor)) static void begin(int argc, char **argv) {
 		_exit(unprofiled(argc, argv));
 	}
 	close(ends[0]);
-	tells = ends[1];
+	signals_in = ends[1];
 	sigaction(SIGCHLD, NULL, &child);
 	sigaction(SIGPIPE, NULL, &broken);
 	signal(SIGCHLD, SIG_DFL); // ignored, it would leave nobody to wait for

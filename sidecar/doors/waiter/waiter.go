@@ -16,12 +16,12 @@ import (
 
 // Waiter is the process that waits for us. It belongs to our process group: a signal that
 // both of us get was sent to the group, by a terminal or by a program, and reached the
-// other members by itself; one that only one of us gets was meant for the command alone. No
-// other means tells that: a signal's sender is known to its receiver, but not whom else it
+// other members by itself; one that only one of us gets was meant for the command alone. This
+// is known by no other means: a signal's sender is known to its receiver, but not whom else it
 // was sent to. A nil Waiter is that of a process that nobody waits for.
 type Waiter struct {
-	told  *os.File // a byte for each signal it got
-	alone chan syscall.Signal
+	signals *os.File // a byte for each signal it got
+	alone   chan syscall.Signal
 
 	mu   sync.Mutex
 	seen map[syscall.Signal][]time.Time
@@ -45,7 +45,7 @@ func Of() *Waiter {
 		return nil
 	}
 	w := &Waiter{
-		told: os.NewFile(uintptr(C.omni_perf_told()), "signals"), alone: make(chan syscall.Signal, 64),
+		signals: os.NewFile(uintptr(C.omni_perf_signals()), "signals"), alone: make(chan syscall.Signal, 64),
 		seen: make(map[syscall.Signal][]time.Time), news: make(chan struct{}),
 	}
 	go w.listen()
@@ -79,8 +79,8 @@ const (
 )
 
 func (w *Waiter) listen() {
-	defer w.told.Close()
-	conn, err := w.told.SyscallConn()
+	defer w.signals.Close()
+	conn, err := w.signals.SyscallConn()
 	for open := err == nil; open; {
 		err = conn.Read(func(fd uintptr) (done bool) {
 			done, open = w.hear(int(fd))
@@ -90,7 +90,7 @@ func (w *Waiter) listen() {
 	}
 }
 
-// hear takes in what was told; done is false where that is nothing yet. What is read is
+// hear reads which signals came; done is false where none has yet. What is read is
 // known at once to who holds the lock: see idle.
 func (w *Waiter) hear(fd int) (done, open bool) {
 	var buf [64]byte
@@ -146,9 +146,9 @@ func pending(s syscall.Signal) bool {
 	return mask&(1<<(uint(s)-1)) != 0
 }
 
-// Saw tells whether the waiting process gets a signal that we have just got, too. It may
+// Saw reports whether the waiting process gets a signal that we have just got, too. It may
 // get it later than us, and on a busy machine whenever it is its turn: if it has yet to run
-// it is waited for. Each signal that it got is told once.
+// it is waited for. Each signal that it got is reported once.
 func (w *Waiter) Saw(s syscall.Signal) bool {
 	if w == nil {
 		return false
@@ -171,8 +171,8 @@ func (w *Waiter) Saw(s syscall.Signal) bool {
 	}
 }
 
-// idle tells that the waiting process sleeps, for which it must have told each signal it
-// got, and that we have read what it told. The lock is held.
+// idle reports that the waiting process sleeps, so it has written each signal it
+// got, and that we have read all that it wrote. The lock is held.
 func (w *Waiter) idle() bool {
 	status, err := os.ReadFile("/proc/" + strconv.Itoa(os.Getppid()) + "/stat")
 	_, after, _ := bytes.Cut(status, []byte(") ")) // proc(5): the state follows the name
@@ -180,7 +180,7 @@ func (w *Waiter) idle() bool {
 		return err != nil
 	}
 	unread := 0
-	if conn, err := w.told.SyscallConn(); err == nil {
+	if conn, err := w.signals.SyscallConn(); err == nil {
 		_ = conn.Control(func(fd uintptr) { unread, _ = unix.IoctlGetInt(int(fd), unix.TIOCINQ) })
 	}
 	return unread == 0

@@ -1,7 +1,7 @@
 // What the waiting process and the profiler know of each other; see doc.go.
 unsigned long long omni_perf_relayed(void);
 int omni_perf_waiter(void);
-int omni_perf_told(void);
+int omni_perf_signals(void);
 void omni_perf_starting(void);
 void omni_perf_started(int pid);
 void omni_perf_ended(int status);

@@ -70,8 +70,8 @@ func (o *Objects) resumesAwait(instr uint64) (bool, error) {
 	return next[InstrSize+1] >= 2, err
 }
 
-// Coroutine returns the object with a frame that stands behind an awaited object:
-// itself, or what it wraps; 0 where there is none, as of a future.
+// Coroutine returns the object with a frame that an awaited object wraps:
+// or the object itself; 0 where there is none, as of a future.
 func (o *Objects) Coroutine(at uint64) (uint64, error) {
 	for range 2 {
 		if at < 4096 || at%WordSize != 0 {

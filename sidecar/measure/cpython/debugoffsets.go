@@ -99,7 +99,7 @@ func parseDebugOffsets(b []byte, v Version) (*Layout, error) {
 	if groups == nil {
 		return nil, fmt.Errorf("no list of fields for %s", v.minor())
 	}
-	at := offsetsOf(untold[v.minor()])
+	at := offsetsOf(undescribed[v.minor()])
 	pos := debugHeaderLen
 	for _, g := range groups {
 		for _, f := range g.fields {
@@ -122,7 +122,7 @@ func parseDebugOffsets(b []byte, v Version) (*Layout, error) {
 		}
 	}
 	for _, r := range relatives {
-		if _, told := at[r.name]; !told {
+		if _, known := at[r.name]; !known {
 			at[r.name] = at[r.of] + uint64(r.distance)
 		}
 	}

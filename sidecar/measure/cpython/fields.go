@@ -94,9 +94,9 @@ var tables = map[string][]field{
 	},
 }
 
-// untold are the offsets that _Py_DebugOffsets leaves out. Where one is not said by
-// itself it follows from another that the version describes: relatives.
-var untold = map[string][]field{
+// undescribed are the offsets that _Py_DebugOffsets leaves out. Where one is not listed here
+// it follows from another that the version describes: relatives.
+var undescribed = map[string][]field{
 	"3.13": {
 		{"_PyInterpreterFrame.stacktop", 64, "internal/pycore_frame.h"},
 		{"PyGenObject.gi_frame_state", 67, "cpython/genobject.h"},
@@ -154,7 +154,7 @@ var suspendedStates = map[string]struct {
 }
 
 // callCaches is INLINE_CACHE_ENTRIES_CALL (internal/pycore_opcode.h) of the versions
-// in which prev_instr stands on the last cache of a call that has entered a frame.
+// in which prev_instr points to the last cache of a call that has entered a frame.
 var callCaches = map[string]int{"3.11": 4, "3.12": 3}
 
 // Opcodes are those that show what a frame is doing.

@@ -69,7 +69,7 @@ func TestHeaders(t *testing.T) {
 		for name, offset := range common {
 			want[name] = offset
 		}
-		for _, f := range append(tables[python.Minor], untold[python.Minor]...) {
+		for _, f := range append(tables[python.Minor], undescribed[python.Minor]...) {
 			if strings.HasPrefix(f.header, "Modules/") { // not in a header; await_test.go in pystack reads tasks
 				continue
 			}

@@ -43,7 +43,7 @@ type Layout struct {
 		CodeTag      uint64 // bits of the code pointer and of values that are not address
 	}
 	HasShims   bool // 3.12+: each entry of the interpreter leaves a frame on the C stack
-	CallCaches int  // caches between a call's opcode and where a frame's Instr stands meanwhile
+	CallCaches int  // caches between a call's opcode and where a frame's Instr points meanwhile
 	Opcodes    Opcodes
 
 	// Generators, coroutines and asynchronous generators begin alike.

@@ -67,7 +67,7 @@ func TestFieldsAreNamedOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, table := range []map[string][]field{tables, untold} {
+	for _, table := range []map[string][]field{tables, undescribed} {
 		for version, fields := range table {
 			var names []string
 			for _, f := range fields {

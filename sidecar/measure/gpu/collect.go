@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"sync"
@@ -23,6 +24,7 @@ type Sink interface {
 // Options of Collect; the zero value is usable.
 type Options struct {
 	Interval time.Duration // between figures; 0 = 100 ms. Activity is read as finely as the source offers
+	Later    time.Duration // between figures from timeline.FirstFigures on; 0 = the same
 	PIDs     func() []int  // the target and its descendants; nil = none known
 }
 
@@ -94,6 +96,7 @@ func collect(ctx context.Context, devices []Device, sink Sink, opts Options) err
 type group struct {
 	device     Device
 	info       Info
+	began      time.Time
 	sink       Sink
 	opts       Options
 	activities []Activity // the one in use first
@@ -110,7 +113,7 @@ type group struct {
 }
 
 func newGroup(device Device, sink Sink, opts Options) *group {
-	g := &group{device: device, info: device.Info(), sink: sink, opts: opts}
+	g := &group{device: device, began: time.Now(), info: device.Info(), sink: sink, opts: opts}
 	g.known = timeline.GPU{
 		Index: g.info.Index, UUID: g.info.UUID, Name: g.info.Name, Driver: g.info.Driver,
 		Simulated: g.info.Simulated, OtherProcesses: -1,
@@ -252,7 +255,7 @@ func (g *group) write(a Activity, windows []Window) {
 			continue
 		}
 		for m, value := range w.Values {
-			if value != value {
+			if math.IsNaN(value) {
 				continue // unknown stretches stay unfilled
 			}
 			if g.windows[m] == nil {

@@ -34,6 +34,7 @@ func (g *group) readGauge(lane *gauge, now time.Time) time.Time {
 	if now.Before(lane.at) {
 		return lane.at
 	}
+	g.slowDown(lane, now)
 	lane.at = now.Add(time.Duration(max(g.pace.factor, 1)) * lane.every)
 	value, err := lane.read()
 	switch {
@@ -54,6 +55,17 @@ func (g *group) readGauge(lane *gauge, now time.Time) time.Time {
 	}
 	g.endGauge(lane)
 	return time.Time{}
+}
+
+// slowDown reads a lane less often from the end of the first figures on, if that was asked for.
+func (g *group) slowDown(lane *gauge, now time.Time) {
+	if g.opts.Later <= lane.every || now.Sub(g.began) < timeline.FirstFigures {
+		return
+	}
+	lane.every = g.opts.Later
+	if lane.track != nil {
+		lane.track.Coarsen(lane.every)
+	}
 }
 
 func (g *group) endGauge(lane *gauge) {

@@ -252,7 +252,7 @@ func (r *replay) Throttle() (Throttle, error) {
 type replayedActivity struct {
 	*activitySeries
 	start      int64
-	told       int // reads of activitySeries
+	delivered  int // reads of activitySeries
 	resolution time.Duration
 }
 
@@ -265,8 +265,8 @@ func (a *replayedActivity) Close()                    {}
 func (a *replayedActivity) Read() ([]Window, error) {
 	now := timeline.Monotonic() - a.start
 	var windows []Window
-	for ; a.told < len(a.Reads) && a.Reads[a.told].At <= now; a.told++ {
-		read := a.Reads[a.told]
+	for ; a.delivered < len(a.Reads) && a.Reads[a.delivered].At <= now; a.delivered++ {
+		read := a.Reads[a.delivered]
 		if read.Refused != nil {
 			return nil, read.Refused // again and again: what was noted stays
 		}

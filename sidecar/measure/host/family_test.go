@@ -151,10 +151,10 @@ func TestAChildThatNobodyWaitsForHidesNoLaterWork(t *testing.T) {
 	p.set(fakeProcess{pid: 30, parent: 10, start: 3, own: 50, read: 4096})
 	mustLook(t, f)
 	if got := f.childrenCPU; got != 50*tick {
-		t.Errorf("the other child's 50 ticks are told as %v", got/tick)
+		t.Errorf("the other child's 50 ticks are reported as %v", got/tick)
 	}
 	if f.read != 4096 {
-		t.Errorf("the other child's 4096 bytes are told as %v", f.read)
+		t.Errorf("the other child's 4096 bytes are reported as %v", f.read)
 	}
 }
 
@@ -402,7 +402,7 @@ func TestLimitsOfOldControlGroups(t *testing.T) {
 }
 
 func TestPace(t *testing.T) {
-	p := newPace(0, 100e6)
+	p := newPace(0, timeline.FigurePace{Interval: 100e6})
 	var usualReads, cheapReads, slowReads int
 	now := int64(0)
 	for now < 3e9 {
@@ -421,6 +421,13 @@ func TestPace(t *testing.T) {
 	}
 	if total := usualReads + slowReads; total < 29 || total > 31 || slowReads < 2 || slowReads > 3 {
 		t.Errorf("%d readings in 3 s, %d of them of everything; want 30 and 2 or 3", total, slowReads)
+	}
+	for now < 70e9 {
+		now += int64(max(p.wait(now), 1))
+		if slows := p.slows(now); slows {
+			t.Error("readings become less frequent without having been asked for that")
+		}
+		p.due(now)
 	}
 	p.took(usual, 50e6) // a machine with very many processes
 	if p.stretched != 2500e6 {
@@ -479,5 +486,27 @@ func TestNoFigureAboveTheMachine(t *testing.T) {
 	}
 	if want := []float64{4, 2, 0.5}; !slices.Equal(got, want) {
 		t.Errorf("%v cores, want %v", got, want)
+	}
+}
+
+// As omni-perf run reads without -s: what a script does at its beginning it does once.
+func TestFiguresAreReadLessOftenAfterTheFirstMinute(t *testing.T) {
+	p := newPace(0, timeline.FigurePace{Interval: timeline.DefaultFigureInterval, Later: timeline.LaterFigureInterval})
+	var first, later, slowed int
+	for now := int64(0); now < 120e9; {
+		now += int64(max(p.wait(now), 1))
+		if p.slows(now) {
+			slowed++
+		}
+		switch d := p.due(now); {
+		case d != usual && d != everything:
+		case now < 60e9:
+			first++
+		default:
+			later++
+		}
+	}
+	if first < 595 || first > 600 || later < 58 || later > 61 || slowed != 1 {
+		t.Errorf("%d readings in the first minute, %d in the second, slowed down %d times; want 600, 60 and once", first, later, slowed)
 	}
 }

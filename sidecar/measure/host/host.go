@@ -103,14 +103,14 @@ func (c *Collector) setPIDs(pids []int) {
 	c.pids = pids
 }
 
-// Collect reads every interval until ctx ends, then once more. tree knows who descends
+// Collect reads at a pace until ctx ends, then once more. tree knows who descends
 // from the target, and is kept up to date by somebody else; nil: by the collector.
-func (c *Collector) Collect(ctx context.Context, sink Sink, interval time.Duration, tree *proctree.Tree) error {
-	if interval <= 0 {
-		interval = timeline.DefaultFigureInterval
+func (c *Collector) Collect(ctx context.Context, sink Sink, figures timeline.FigurePace, tree *proctree.Tree) error {
+	if figures.Interval <= 0 {
+		figures.Interval = timeline.DefaultFigureInterval
 	}
-	s := newSampler(c, sink, interval)
-	p := newPace(c.opts.Clock(), interval)
+	s := newSampler(c, sink, figures.Interval)
+	p := newPace(c.opts.Clock(), figures)
 	if tree != nil {
 		s.family.tree, s.family.private = tree, false
 		p.nextKin = math.MaxInt64 // the tree reports who is new
@@ -127,6 +127,9 @@ func (c *Collector) Collect(ctx context.Context, sink Sink, interval time.Durati
 		case <-timer.C:
 		}
 		start := c.opts.Clock()
+		if p.slows(start) {
+			s.coarsen(p.interval)
+		}
 		depth := p.due(start)
 		s.read(start, depth)
 		p.took(depth, time.Duration(c.opts.Clock()-start))
@@ -147,6 +150,8 @@ const (
 type pace struct {
 	interval  time.Duration // between usual readings, as asked for
 	stretched time.Duration // the interval in force
+	later     time.Duration // the interval from slower on
+	slower    int64
 	early     int64         // until here cheap readings lie between
 	kin       time.Duration // between looks at the descendants
 	next      int64         // usual reading
@@ -155,12 +160,27 @@ type pace struct {
 	nextSlow  int64
 }
 
-func newPace(now int64, interval time.Duration) *pace {
+func newPace(now int64, figures timeline.FigurePace) *pace {
+	interval := figures.Interval
+	slower := int64(math.MaxInt64)
+	if figures.Later > interval {
+		slower = now + int64(timeline.FirstFigures)
+	}
 	return &pace{
-		interval: interval, stretched: interval, kin: kinInterval,
+		interval: interval, stretched: interval, kin: kinInterval, later: figures.Later, slower: slower,
 		early: now + int64(earlySpan), next: now + int64(interval),
 		nextEarly: now + int64(earlyInterval), nextKin: now + int64(kinInterval), nextSlow: now + int64(slowInterval),
 	}
+}
+
+// slows reports whether readings are less frequent from now on.
+func (p *pace) slows(now int64) bool {
+	if now < p.slower {
+		return false
+	}
+	p.slower = math.MaxInt64
+	p.interval, p.stretched = p.later, max(p.later, p.stretched)
+	return true
 }
 
 func (p *pace) wait(now int64) time.Duration {

@@ -44,7 +44,7 @@ func record(t *testing.T, c *Collector, interval time.Duration, work func()) *ti
 	b := timeline.NewBuilder(timeline.Options{})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- c.Collect(ctx, b, interval, nil) }()
+	go func() { done <- c.Collect(ctx, b, timeline.FigurePace{Interval: interval}, nil) }()
 	for r := b.Snapshot(0); len(r.Processes) == 0 && len(r.Notes) == 0; r = b.Snapshot(0) {
 		time.Sleep(time.Millisecond)
 	}

@@ -34,7 +34,7 @@ type memberTracks struct {
 func (m *members) read(at timeline.Nanos) {
 	for pid, one := range m.s.family.members {
 		if pid != m.s.c.pid && !one.zombie && !one.profiler {
-			m.tell(at, one)
+			m.report(at, one)
 		}
 	}
 	for id, tracks := range m.known {
@@ -49,7 +49,7 @@ func (m *members) read(at timeline.Nanos) {
 	}
 }
 
-func (m *members) tell(at timeline.Nanos, one *member) {
+func (m *members) report(at timeline.Nanos, one *member) {
 	tracks := m.known[one.identity()]
 	if tracks == nil {
 		m.known[one.identity()] = &memberTracks{since: at, first: one.own, at: at, cpu: one.own}

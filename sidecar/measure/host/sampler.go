@@ -81,9 +81,9 @@ func (s *sampler) read(at int64, d depth) {
 	}
 	now := s.sink.Since(s.c.opts.Clock())
 	s.c.setPIDs(s.family.pids())
-	s.tellFamily(now)
+	s.reportFamily(now)
 	s.threads.read(now, d == everything)
-	s.tellTarget(now)
+	s.reportTarget(now)
 	s.members.read(now)
 	s.machine.read(s.sink.Since(s.c.opts.Clock()), d == everything)
 }
@@ -99,14 +99,14 @@ func (s *sampler) readCheap(at timeline.Nanos) {
 	alone := s.family.alone()
 	if !alone && len(s.family.candidates()) <= fewMembers && s.family.look(false) == nil {
 		at = s.sink.Since(s.c.opts.Clock())
-		s.tellFamily(at)
+		s.reportFamily(at)
 	}
 	m, err := s.family.readTarget()
 	if err != nil {
 		return // the next usual reading says so
 	}
 	if alone {
-		s.tellCPU(at)
+		s.reportCPU(at)
 	}
 	s.gauge(at, "rss", "/proc/PID/stat", "B", s.limits.Memory, float64(m.rss))
 	s.threads.read(at, false)
@@ -123,9 +123,9 @@ func (s *sampler) cpuSource() string {
 	return "/proc/PID/stat"
 }
 
-// tellFamily reports what the target and its descendants have used by the last look.
-func (s *sampler) tellFamily(at timeline.Nanos) {
-	s.tellCPU(at)
+// reportFamily reports what the target and its descendants have used by the last look.
+func (s *sampler) reportFamily(at timeline.Nanos) {
+	s.reportCPU(at)
 	f := s.family
 	if f.target().disk == nil {
 		s.sink.Note(timeline.NoteUnavailable, "disk.read, disk.write", fmt.Sprintf("/proc/%d/io may not be read by this user", s.c.pid))
@@ -138,7 +138,7 @@ func (s *sampler) tellFamily(at timeline.Nanos) {
 	s.count(at, "disk.write", "/proc/PID/io, child processes too", "B/s", 0, f.written)
 }
 
-func (s *sampler) tellCPU(at timeline.Nanos) {
+func (s *sampler) reportCPU(at timeline.Nanos) {
 	f := s.family
 	s.countOver(at, s.kinWindow(), "cpu", s.cpuSource(), "cores", s.limits.Cores, (f.ownCPU + f.childrenCPU).Seconds())
 	now := kinship{at: at, cpu: f.childrenCPU}
@@ -157,12 +157,12 @@ func (s *sampler) tellCPU(at timeline.Nanos) {
 		return
 	}
 	if !begun && s.alone != nil { // there were none until then, and what they did before they were seen counts, too
-		s.tellChildren(*s.first)
+		s.reportChildren(*s.first)
 		if s.alone != s.first {
-			s.tellChildren(*s.alone)
+			s.reportChildren(*s.alone)
 		}
 	}
-	s.tellChildren(now)
+	s.reportChildren(now)
 }
 
 // kinWindow is the least window of CPU time: that of descendants is counted in ticks.
@@ -181,14 +181,14 @@ type kinship struct {
 	processes int
 }
 
-// tellChildren does so for the descendants.
-func (s *sampler) tellChildren(k kinship) {
+// reportChildren reports what the descendants have used by a look.
+func (s *sampler) reportChildren(k kinship) {
 	s.countOver(k.at, s.kinWindow(), "cpu.children", s.cpuSource(), "cores", s.limits.Cores, k.cpu.Seconds())
 	s.gauge(k.at, "rss.children", "/proc/PID/stat, shared pages counted in each", "B", s.limits.Memory, float64(k.rss))
 	s.gauge(k.at, "processes", "/proc/PID/task/TID/children", "", 0, float64(k.processes))
 }
 
-func (s *sampler) tellTarget(at timeline.Nanos) {
+func (s *sampler) reportTarget(at timeline.Nanos) {
 	m := s.family.target()
 	s.gauge(at, "rss", "/proc/PID/stat", "B", s.limits.Memory, float64(m.rss))
 	s.gauge(at, "threads", "/proc/PID/stat", "", 0, float64(m.threads-s.threads.own))
@@ -258,6 +258,23 @@ func (s *sampler) track(id, kind, source, unit string, limit float64) *timeline.
 	return s.sink.Track(timeline.TrackSpec{
 		ID: id, Kind: kind, Unit: unit, Source: source, Resolution: s.interval, PID: pid, Device: -1, Limit: limit,
 	})
+}
+
+// coarsen says of all tracks that they are read less often from now on.
+func (s *sampler) coarsen(interval time.Duration) {
+	s.interval = interval
+	for _, c := range s.counts {
+		c.writer.Coarsen(interval)
+	}
+	for _, w := range s.gauges {
+		w.Coarsen(interval)
+	}
+	for _, m := range s.members.known {
+		if m.rate != nil {
+			m.rate.Coarsen(interval)
+			m.memory.Coarsen(interval)
+		}
+	}
 }
 
 // end closes the target's tracks.

@@ -15,7 +15,7 @@ func TestThreadLogTellsWhatAThreadDid(t *testing.T) {
 	l := NewThreadLog(10)
 	l.fs, l.clock = newFiles(p.root, p.root), func() int64 { return now }
 	if state, ok := l.State(10, 0); ok || state != timeline.StateUnknown {
-		t.Errorf("an empty log tells %v", state)
+		t.Errorf("an empty log gives %v", state)
 	}
 	for _, r := range []struct {
 		at        int64
@@ -39,7 +39,7 @@ func TestThreadLogTellsWhatAThreadDid(t *testing.T) {
 		}
 	}
 	if _, ok := l.State(11, 50e6); ok {
-		t.Error("it tells of a thread that there never was")
+		t.Error("it knows a thread that there never was")
 	}
 }
 
@@ -82,7 +82,7 @@ func TestThreadLogOfThisProcess(t *testing.T) {
 	time.Sleep(5 * time.Millisecond)
 	l.Read()
 	if _, ok := l.State(os.Getpid(), timeline.Monotonic()); !ok {
-		t.Error("nothing is told of the main thread")
+		t.Error("nothing is known of the main thread")
 	}
 }
 

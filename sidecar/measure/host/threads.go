@@ -62,7 +62,7 @@ func (t *threads) read(at timeline.Nanos, everyone bool) {
 			continue
 		}
 		alive[tid] = true
-		t.tell(at, tid, cpu)
+		t.report(at, tid, cpu)
 	}
 	for tid, th := range t.known {
 		if alive[tid] {
@@ -75,7 +75,7 @@ func (t *threads) read(at timeline.Nanos, everyone bool) {
 	}
 }
 
-func (t *threads) tell(at timeline.Nanos, tid int, cpu timeline.Nanos) {
+func (t *threads) report(at timeline.Nanos, tid int, cpu timeline.Nanos) {
 	th := t.known[tid]
 	if th == nil || cpu < th.cpu { // new, or the id was used again
 		t.known[tid] = &ThreadCPU{since: at, first: cpu, at: at, cpu: cpu}

@@ -149,8 +149,8 @@ func (f *FS) Executable(pid int) string {
 	return path
 }
 
-// maxCommandLine bounds how much of a command line is looked at: what runs stands
-// at its beginning.
+// maxCommandLine bounds how much of a command line is looked at: the program and
+// its first arguments come first.
 const maxCommandLine = 4096
 
 // Arguments are the process's command line; nil when it cannot be seen or, of a

@@ -75,12 +75,12 @@ func TestStartTellsTheLivingFromTheDead(t *testing.T) {
 			break
 		}
 		if time.Now().After(end) {
-			t.Fatal("a zombie is told as living")
+			t.Fatal("a zombie is reported as alive")
 		}
 	}
 	_ = cmd.Wait()
 	if _, alive := Start(cmd.Process.Pid); alive {
-		t.Error("a process that is gone is told as living")
+		t.Error("a process that is gone is reported as alive")
 	}
 }
 

@@ -39,7 +39,7 @@ func (t *Tree) Look(deep bool) error {
 	if err == nil {
 		t.poll(nil)
 	}
-	t.tell()
+	t.publish()
 	return err
 }
 

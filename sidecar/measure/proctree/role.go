@@ -48,7 +48,7 @@ func (f *facts) forkOf(parent *facts) bool {
 	return f.executable != "" && f.executable == parent.executable && slices.Equal(f.arguments, parent.arguments)
 }
 
-// What stands on the command lines of processes that run a part of the program which
+// Arguments on the command lines of processes that run a part of the program which
 // started them (Lib/multiprocessing/popen_spawn_posix.py, forkserver.py,
 // resource_tracker.py; joblib's loky/backend/popen_loky_posix.py).
 const (

@@ -223,8 +223,8 @@ func (t *Tree) Image(pid int) Image {
 	return Image{}
 }
 
-// tell hands the sink what has changed.
-func (t *Tree) tell() {
+// publish gives the sink what has changed.
+func (t *Tree) publish() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.changed) == 0 {
@@ -293,9 +293,9 @@ func (t *Tree) identify(m *member, st procfs.Stat) (changed bool) {
 	}
 	changed = m.checks == 1 || image != m.Image
 	f := facts{comm: st.Comm, arguments: t.fs.Arguments(m.PID), executable: t.fs.Executable(m.PID), image: image, rank: -1}
-	told, hasRank := timeline.RankOf(t.fs.Environment(m.PID))
+	rank, hasRank := timeline.RankOf(t.fs.Environment(m.PID))
 	if hasRank {
-		f.rank = told.Global
+		f.rank = rank.Global
 	}
 	if len(f.arguments) == 0 && m.checks > 1 { // it has ended
 		f.arguments, f.executable, f.rank = m.facts.arguments, m.facts.executable, m.facts.rank
@@ -327,7 +327,7 @@ func (t *Tree) identify(m *member, st procfs.Stat) (changed bool) {
 		p.Command = f.comm
 	}
 	if hasRank {
-		r := told.Global
+		r := rank.Global
 		p.Rank = &r
 	}
 	if before != *p {

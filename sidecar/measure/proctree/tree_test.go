@@ -107,7 +107,7 @@ func (w *watched) look(at time.Duration) string {
 	}
 	w.poll(w)
 	w.recheck(w.now, w)
-	w.tell()
+	w.publish()
 	return strings.Join(w.news, " ")
 }
 
@@ -131,7 +131,7 @@ func TestAChildFromStartToEnd(t *testing.T) {
 	p.write("11/stat", "11 (python3) S 1 1 1 0 -1 0 0 0 0 0 5 0 0 0 20 0 1 0 50 0 0\n") // a thread of the target
 	p.write("11/status", "Name:\tx\nTgid:\t10\n")
 	if got := w.look(510 * ms); got != "" {
-		t.Errorf("nobody was told of, but %s", got)
+		t.Errorf("got %s, want nothing", got)
 	}
 	p.last(13)
 	if got := w.look(520 * ms); got != "+12 +13" {

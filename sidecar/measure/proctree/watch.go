@@ -53,11 +53,11 @@ func (t *Tree) Watch(ctx context.Context, l Listener) error {
 			polled = now
 			t.poll(l)
 		}
-		t.tell()
+		t.publish()
 		t.sleep(ctx, ends, l)
 	}
 	t.poll(l)
-	t.tell()
+	t.publish()
 	return nil
 }
 
@@ -113,7 +113,7 @@ func (t *Tree) sleep(ctx context.Context, e *ends, l Listener) {
 			}
 		}
 		if len(pids) > 0 {
-			t.tell()
+			t.publish()
 		}
 	}
 }
@@ -148,7 +148,7 @@ func (t *Tree) leave(m *member, exit *int, signal int, l Listener) {
 	}
 	t.end(m, exit, signal)
 	if l != nil {
-		t.tell()
+		t.publish()
 		l.Ended(m.Member)
 	}
 }
@@ -242,7 +242,7 @@ func (t *Tree) poll(l Listener) {
 
 func (t *Tree) news(l Listener, m *member) {
 	if l != nil {
-		t.tell() // so that it is in the list
+		t.publish() // so that it is in the list
 		l.Started(m.Member)
 	}
 }

@@ -14,7 +14,7 @@ import (
 //	… run_forever, _run_once, the coroutine that the loop is run for, … , what that awaits
 //
 // with the selector's own frame left out: as it is while the coroutine runs, but for
-// asyncio's call of the task. That the frames are suspended stands in each of them
+// asyncio's call of the task. Each of the frames is marked as suspended
 // (timeline.Frame.Suspended). The coroutine is the one that a recorded cell runs in,
 // as its kernel says, or that Runner.run or run_until_complete was called with, which
 // the frames of those functions on the same stack show: asyncio.run in a script or a
@@ -93,8 +93,8 @@ func (r *reader) readAwaiting(t *thread, cell uint64) bool {
 	return false
 }
 
-// follow reads the chain of coroutines from root on. What two reads have in common
-// stands: a chain that was read before is read once more, a new one twice.
+// follow reads the chain of coroutines from root on. What two reads agree on
+// is kept: a chain that was read before is read once more, a new one twice.
 func (r *reader) follow(a *awaiting, root uint64) bool {
 	if a.root == root && len(a.frames) > 0 && r.unchanged(a) {
 		return true

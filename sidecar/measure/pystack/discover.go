@@ -27,7 +27,7 @@ type runtimePlace struct {
 
 // mappedFile is an executable or library mapped into the process.
 type mappedFile struct {
-	path string // as it stands in maps, without " (deleted)"
+	path string // as maps has it, without " (deleted)"
 	base uint64 // address of the mapping of its first page
 	end  uint64 // of that mapping
 }

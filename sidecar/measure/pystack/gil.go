@@ -2,6 +2,7 @@ package pystack
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/cpython"
@@ -41,7 +42,7 @@ func (s *session) tickGroup(g *gilGroup) error {
 	}
 	if expected == nil {
 		if err := cpython.ReadAt(p.mem, g.addr, gil); errors.Is(err, cpython.ErrUnmapped) {
-			return ErrReplaced
+			return s.lostGIL(g)
 		} else if err != nil {
 			return err
 		}
@@ -60,7 +61,7 @@ func (s *session) tickGroup(g *gilGroup) error {
 			return err
 		}
 	}
-	if expected == nil || holder != expected.addr || moved > 0 {
+	if s.first || expected == nil || holder != expected.addr || moved > 0 {
 		s.listDue = true
 		if holder != 0 && p.threads[holder] == nil {
 			s.listed = 0
@@ -94,6 +95,16 @@ func (s *session) tickGroup(g *gilGroup) error {
 	}
 	s.states(g, expected)
 	return nil
+}
+
+// lostGIL decides what it means that a GIL is not there any more: an interpreter has ended,
+// or, if it was the main one's, the program has.
+func (s *session) lostGIL(g *gilGroup) error {
+	if slices.Contains(g.interpreters, s.p.mainInterp) {
+		return ErrReplaced
+	}
+	s.listed = 0
+	return s.list()
 }
 
 // generation notifies the code cache when code objects have been freed.
@@ -207,7 +218,7 @@ func (s *session) look(t *thread, g *gilGroup, same bool) error {
 		t.session.probeAt = 0
 	}
 	s.probe(t, g)
-	s.tell(t)
+	s.report(t)
 	return nil
 }
 

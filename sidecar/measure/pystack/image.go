@@ -121,7 +121,8 @@ func (k imageKernel) tid(native int) int {
 }
 func (k imageKernel) activity(int) (activity, bool) { return activity{}, false }
 func (k imageKernel) state() byte                   { return 0 }
-func (k imageKernel) cpuTime(int) int64             { return -1 }
+func (k imageKernel) scheduled(int) (int64, int64)  { return -1, -1 }
+func (k imageKernel) cpu(int) int                   { return -1 }
 func (k imageKernel) comm(tid int) string           { return k.im.Tasks[tid] }
 func (k imageKernel) forget(int)                    {}
 

@@ -30,8 +30,11 @@ type kernel interface {
 	tid(native int) int
 	// activity returns what a thread does; gone if there is none of that id.
 	activity(tid int) (a activity, gone bool)
-	// cpuTime is the CPU time a thread has used, in nanoseconds; -1 unknown.
-	cpuTime(tid int) int64
+	// scheduled is for how long a thread has been on a CPU, and runnable without one, in
+	// nanoseconds; -1 unknown.
+	scheduled(tid int) (ran, delayed int64)
+	// cpu is the one that a thread ran on last; -1 unknown.
+	cpu(tid int) int
 	// state is the letter of the process's state in /proc/PID/stat; 0 unknown.
 	state() byte
 	// comm is the kernel's name of a thread; empty unknown.
@@ -204,7 +207,7 @@ func parseSyscall(b []byte) activity {
 	return a
 }
 
-// parseStat reads the state letter of /proc/PID/stat, which stands behind the
+// parseStat reads the state letter of /proc/PID/stat, which follows the
 // name in brackets (the name may hold anything).
 func parseStat(b []byte) activity {
 	i := bytes.LastIndexByte(b, ')')
@@ -214,17 +217,26 @@ func parseStat(b []byte) activity {
 	return activity{known: true, running: b[i+2] == 'R', syscall: -1, letter: b[i+2]}
 }
 
-func (k *procKernel) cpuTime(tid int) int64 {
+func (k *procKernel) scheduled(tid int) (ran, delayed int64) {
 	b, err := k.read(procFile{tid, fileSchedstat})
 	if err != nil {
-		return -1
+		return -1, -1
 	}
-	first, _, _ := bytes.Cut(b, []byte{' '})
-	t, err := strconv.ParseInt(string(first), 10, 64)
-	if err != nil {
-		return -1
+	return parseSchedstat(b)
+}
+
+// parseSchedstat reads /proc/PID/schedstat: time on a CPU, time runnable without one, turns.
+func parseSchedstat(b []byte) (ran, delayed int64) {
+	first, rest, _ := bytes.Cut(bytes.TrimSpace(b), []byte{' '})
+	second, _, _ := bytes.Cut(rest, []byte{' '})
+	ran, err := strconv.ParseInt(string(first), 10, 64)
+	if err != nil || ran < 0 {
+		return -1, -1
 	}
-	return t
+	if delayed, err = strconv.ParseInt(string(second), 10, 64); err != nil || delayed < 0 {
+		return ran, -1
+	}
+	return ran, delayed
 }
 
 func (k *procKernel) state() byte {

@@ -22,7 +22,7 @@ func (s *session) register(t *thread) bool {
 	t.session = threadSession{known: true, state: timeline.StateUnknown, ran: true, waitsAt: -1}
 	t.session.leads = main || t.nativeID == s.opts.RunsCell
 	if s.first && !s.opts.FromStart {
-		t.session.cpuAtStart = s.p.kernel.cpuTime(t.tid)
+		t.session.cpuAtStart, _ = s.p.kernel.scheduled(t.tid)
 	}
 	runs := !s.descendant && (t.nativeID == s.opts.RunsCell || s.opts.RunsCell == 0 && main)
 	t.session.id = s.sink.Thread(timeline.Thread{
@@ -62,7 +62,7 @@ func (p *Process) isMain(t *thread) bool {
 func (s *session) end(t *thread) {
 	if t.session.known {
 		s.setState(t, call{state: timeline.StateUnknown})
-		if !s.tellCPU(t) { // it has gone, with what it used since the last reading
+		if !s.reportCPU(t) { // it has gone, with what it used since the last reading
 			s.sink.UpdateThread(t.session.id, func(t *timeline.Thread) { t.OnCPUAtLeast = t.OnCPU >= 0 })
 		}
 		s.sink.End(t.session.id, s.sink.Since(s.at))
@@ -141,19 +141,23 @@ func (s *session) tookLoop(t *thread, g *gilGroup) {
 	}
 }
 
-// tell writes a thread's stack and state to the sink if they have changed.
-func (s *session) tell(t *thread) {
+// report writes a thread's stack and state to the sink if they have changed.
+func (s *session) report(t *thread) {
 	ts := &t.session
 	if !ts.known {
 		return
 	}
 	now := reading{ts.node, ts.state, ts.truncated, ts.wait}
-	if ts.told && ts.now == now {
+	if ts.reported && ts.now == now {
 		return
 	}
-	ts.now, ts.told, ts.toldAt = now, true, s.sink.Since(s.changed)
-	s.sink.Set(ts.id, ts.toldAt, now.node, now.state, now.truncated)
-	s.sink.SetWait(ts.id, ts.toldAt, now.wait)
+	begins := !ts.reported
+	ts.now, ts.reported, ts.reportedAt = now, true, s.sink.Since(s.changed)
+	s.sink.Set(ts.id, ts.reportedAt, now.node, now.state, now.truncated)
+	s.sink.SetWait(ts.id, ts.reportedAt, now.wait)
+	if begins { // what it uses from now on is weighed
+		s.reportCPU(t)
+	}
 }
 
 // updateCPU reports to the sink how long each thread that has been seen to run was on a
@@ -161,21 +165,24 @@ func (s *session) tell(t *thread) {
 func (s *session) updateCPU() {
 	for _, t := range s.p.threads {
 		if t.session.ran {
-			s.tellCPU(t)
+			s.reportCPU(t)
 		}
 	}
 }
 
-// tellCPU reports to the sink how long a thread was on a CPU; false if that cannot be read.
-func (s *session) tellCPU(t *thread) bool {
+// reportCPU reports to the sink how long a thread was on a CPU; false if that cannot be read.
+func (s *session) reportCPU(t *thread) bool {
 	ts := &t.session
 	if !ts.known || ts.cpuAtStart < 0 {
 		return false
 	}
 	s.p.identify(t) // its name, if it was too early before
-	total := s.p.kernel.cpuTime(t.tid)
+	total, delayed := s.p.kernel.scheduled(t.tid)
 	if total < 0 {
 		return false
+	}
+	if ts.counted = delayed >= 0; ts.counted {
+		s.sink.Account(ts.id, timeline.Scheduled{At: s.sink.Since(s.at), Ran: timeline.Nanos(total), Delayed: timeline.Nanos(delayed)})
 	}
 	ts.ran, ts.cpuAt = false, s.at
 	name, leaf, onCPU := t.name, ts.leaf, ts.cpuBefore+timeline.Nanos(total-ts.cpuAtStart)

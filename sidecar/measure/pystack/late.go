@@ -32,24 +32,24 @@ func (s *session) leaveOut(before int64) {
 	s.changed = s.at
 }
 
-// unknownSince takes some threads for unknown from a time on, until they are told of
+// unknownSince takes some threads for unknown from a time on, until they are reported
 // again, and reports whether there were any.
 func (s *session) unknownSince(since int64, isUnknown func(*thread) bool) (some bool) {
 	at := s.sink.Since(since)
 	for _, t := range s.p.threads {
 		if ts := &t.session; ts.known && isUnknown(t) {
-			s.sink.Set(ts.id, max(at, ts.toldAt), timeline.RootNode, timeline.StateUnknown, false)
-			ts.told, some = false, true
+			s.sink.Set(ts.id, max(at, ts.reportedAt), timeline.RootNode, timeline.StateUnknown, false)
+			ts.reported, some = false, true
 		}
 	}
 	return some
 }
 
-// tellAll tells of the threads of which nothing has been said since they were unknown.
-func (s *session) tellAll() {
+// reportAll reports the threads that have not been reported since they were unknown.
+func (s *session) reportAll() {
 	for _, t := range s.p.threads {
-		if !t.session.told {
-			s.tell(t)
+		if !t.session.reported {
+			s.report(t)
 		}
 	}
 }
@@ -57,15 +57,19 @@ func (s *session) tellAll() {
 // waitsSince notes the CPU time of a thread that has just been found waiting.
 func (s *session) waitsSince(t *thread) {
 	ts := &t.session
-	if ts.state.Computes() || ts.state == timeline.StateUnknown {
+	if ts.state.Runnable() || ts.state == timeline.StateUnknown {
 		ts.waitsAt = -1
 		return
 	}
-	ts.waitsAt = s.p.kernel.cpuTime(t.tid)
+	ts.waitsAt, _ = s.p.kernel.scheduled(t.tid)
 }
 
 // hasWaited reports whether a thread has used no CPU since it was found waiting.
 func (s *session) hasWaited(t *thread) bool {
 	ts := &t.session
-	return ts.waitsAt >= 0 && ts.told && ts.now.state == ts.state && s.p.kernel.cpuTime(t.tid) == ts.waitsAt
+	if ts.waitsAt < 0 || !ts.reported || ts.now.state != ts.state {
+		return false
+	}
+	ran, _ := s.p.kernel.scheduled(t.tid)
+	return ran == ts.waitsAt
 }

@@ -1,6 +1,7 @@
 package pystack
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -19,8 +20,8 @@ type sleeper struct {
 func (k sleeper) activity(int) (activity, bool) {
 	return activity{known: true, syscall: unix.SYS_CLOCK_NANOSLEEP}, false
 }
-func (k sleeper) state() byte       { return 'S' }
-func (k sleeper) cpuTime(int) int64 { return *k.used }
+func (k sleeper) state() byte                        { return 'S' }
+func (k sleeper) scheduled(int) (ran, delayed int64) { return *k.used, 0 }
 
 // ticks samples a recorded process that sleeps at given times after the begin.
 type ticks struct {
@@ -111,8 +112,24 @@ func TestALongPauseOfTheSamplerIsAGap(t *testing.T) {
 			}
 			last := k.tape.sets[len(k.tape.sets)-1]
 			if last.node == timeline.RootNode || !slices.ContainsFunc(k.tape.sets, func(s setCall) bool { return s.state == timeline.StateWaiting }) {
-				t.Errorf("after the pause it is told as %+v", last)
+				t.Errorf("after the pause it is reported as %+v", last)
 			}
 		})
+	}
+}
+
+// An interpreter's GIL that is gone is of one that has ended; the program has become another
+// one only if the main interpreter's is.
+func TestAnInterpreterThatEndsIsNoExec(t *testing.T) {
+	k := newTicks(t, ms)
+	k.at(t, ms)
+	const gone = 0x10
+	k.p.gils = append(k.p.gils, &gilGroup{addr: gone, interpreters: []uint64{gone}})
+	if k.at(t, 2*ms); k.p.groupAt(gone) != nil || len(k.p.gils) == 0 {
+		t.Errorf("the groups are %+v", k.p.gils)
+	}
+	k.p.gils = []*gilGroup{{addr: gone, interpreters: []uint64{k.p.mainInterp}}}
+	if err := k.step(k.zero.Add(3 * ms)); !errors.Is(err, ErrReplaced) {
+		t.Errorf("without the main interpreter's GIL: %v", err)
 	}
 }

@@ -10,21 +10,21 @@ func (s *session) states(g *gilGroup, expected *thread) {
 		} else {
 			s.probe(h, g)
 		}
-		s.tell(h)
+		s.report(h)
 		if s.at-h.session.cpuAt >= holderEvery && h.session.ran {
-			s.tellCPU(h)
+			s.reportCPU(h)
 		}
 	}
 	if expected != nil && expected != g.holder {
 		expected.session.probeAt = 0
 		s.probe(expected, g)
-		s.tell(expected)
+		s.report(expected)
 	}
 	if s.first {
 		for i, t := range g.threads {
 			if t != g.holder && t != expected {
 				s.probe(t, g)
-				s.tell(t)
+				s.report(t)
 				// Spread the next questions, and take these threads for idle ones.
 				t.session.probeEvery = probeIdle
 				t.session.probeAt = s.at + probeIdle*int64(i)/int64(len(g.threads))
@@ -83,7 +83,7 @@ func (s *session) probeSome(g *gilGroup, limit int) {
 			continue
 		}
 		s.probe(t, g)
-		s.tell(t)
+		s.report(t)
 		if limit--; limit == 0 {
 			return
 		}
@@ -104,7 +104,7 @@ func (s *session) probe(t *thread, g *gilGroup) {
 	if s.maybeStopped(a) {
 		return
 	}
-	c := describeActivity(a, g.addr)
+	c := s.awake(t, describeActivity(a, g.addr))
 	if c.state == ts.state && c.leaf == ts.leaf {
 		most := probeMost
 		if a.running {
@@ -114,10 +114,31 @@ func (s *session) probe(t *thread, g *gilGroup) {
 	} else {
 		ts.probeEvery = probeLeast
 	}
+	if c.state == timeline.StateOff {
+		ts.probeEvery = 0 // it soon runs
+	}
 	ts.probeAt = s.at + ts.probeEvery
 	ts.ran = ts.ran || a.running
 	s.setState(t, c)
 	s.waitsSince(t)
+}
+
+// awake takes a thread that is runnable where it has waited before for one that waits for a
+// CPU: it wakes up from a sleep, say. How much of such time it did compute is decided by the
+// scheduler's count (timeline.Builder.Account), so that nothing is said without one.
+func (s *session) awake(t *thread, c call) call {
+	ts := &t.session
+	switch c.state {
+	case timeline.StateWaiting, timeline.StateIO:
+		if len(s.waited) < maxNodeCache {
+			s.waited[ts.node] = struct{}{}
+		}
+	case timeline.StateNative:
+		if _, waited := s.waited[ts.node]; waited && ts.counted {
+			c.state = timeline.StateOff
+		}
+	}
+	return c
 }
 
 func (s *session) setState(t *thread, c call) {
@@ -128,10 +149,10 @@ func (s *session) setState(t *thread, c call) {
 	if c.state == timeline.StateGIL {
 		s.gil.waiting++
 	}
-	if ts.state.Computes() {
+	if ts.state.Runnable() {
 		s.computing--
 	}
-	if c.state.Computes() {
+	if c.state.Runnable() {
 		s.computing++
 	}
 	ts.state, ts.wait, ts.leaf, ts.waitsAt = c.state, c.wait, c.leaf, -1

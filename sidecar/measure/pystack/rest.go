@@ -101,7 +101,7 @@ func (s *session) holdersCPU() (sum int64, known bool) {
 		if g.holder == nil {
 			continue
 		}
-		used := s.p.kernel.cpuTime(g.holder.tid)
+		used, _ := s.p.kernel.scheduled(g.holder.tid)
 		if used < 0 {
 			return 0, false
 		}

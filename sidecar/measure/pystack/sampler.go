@@ -193,6 +193,8 @@ func (s *Sampler) drop(m *session, err error) {
 func (s *Sampler) Run(ctx context.Context) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	away := newApart(ownThread{})
+	defer away.end()
 	s.clock = newClock(s.opts.Interval)
 	s.cpu, s.at = ThreadCPU(), s.clock.now()
 	defer func() {
@@ -219,8 +221,24 @@ func (s *Sampler) Run(ctx context.Context) {
 			return
 		}
 		s.tick()
-		s.clock.next(s.clock.now())
+		if away.due(s.clock.now()) {
+			away.leave(s.cpus())
+		}
+		now := s.clock.now()
+		away.missed(s.clock.next(now), now)
 	}
+}
+
+// cpus are those on which the threads ran last that work, of mostPlaces members at most.
+func (s *Sampler) cpus() (known []int) {
+	asked := 0
+	for _, m := range s.members {
+		if asked < mostPlaces && m.computing > 0 {
+			asked++
+			known = m.cpus(known)
+		}
+	}
+	return known
 }
 
 // catchUp does what was asked for since the last tick.

@@ -57,14 +57,14 @@ for number in range(count):
 print(json.dumps({}), flush=True)
 `
 
-type toldByBrood struct {
+type broodResult struct {
 	PID    int
 	Number *int
 	Spent  map[string]float64
 }
 
 // startBrood starts the program; its workers wait until go is called.
-func startBrood(t testing.TB, python truth.Interpreter, count int, length time.Duration) (parent int, workers []int, start func(), told <-chan toldByBrood) {
+func startBrood(t testing.TB, python truth.Interpreter, count int, length time.Duration) (parent int, workers []int, start func(), ended <-chan broodResult) {
 	t.Helper()
 	cmd := exec.Command(python.Path, "-c", brood, fmt.Sprint(count), fmt.Sprint(length.Seconds()))
 	in, err := cmd.StdinPipe()
@@ -81,17 +81,17 @@ func startBrood(t testing.TB, python truth.Interpreter, count int, length time.D
 	t.Cleanup(func() { in.Close(); cmd.Process.Kill(); cmd.Wait() })
 	lines := bufio.NewScanner(out)
 	for len(workers) < count && lines.Scan() {
-		var one toldByBrood
+		var one broodResult
 		if err := json.Unmarshal(lines.Bytes(), &one); err != nil {
 			t.Fatal(err)
 		}
 		workers = append(workers, one.PID)
 	}
-	results := make(chan toldByBrood, count+1)
+	results := make(chan broodResult, count+1)
 	go func() {
 		defer close(results)
 		for lines.Scan() {
-			var one toldByBrood
+			var one broodResult
 			if json.Unmarshal(lines.Bytes(), &one) == nil && one.PID != 0 {
 				results <- one
 			}
@@ -108,7 +108,7 @@ func TestSharesOfForkedWorkers(t *testing.T) {
 
 func sharesOfForkedWorkers(t *retry.Attempt, python truth.Interpreter) {
 	const count = 8
-	parent, workers, start, told := startBrood(t, python, count, 3*time.Second)
+	parent, workers, start, results := startBrood(t, python, count, 3*time.Second)
 	p, err := Attach(parent, Options{Wait: time.Second})
 	if err != nil {
 		t.Fatal(err)
@@ -130,7 +130,7 @@ func sharesOfForkedWorkers(t *retry.Attempt, python truth.Interpreter) {
 	}
 	start()
 	spent := make(map[int]map[string]float64)
-	for one := range told {
+	for one := range results {
 		spent[one.PID] = one.Spent
 	}
 	for range count {

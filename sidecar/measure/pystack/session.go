@@ -63,13 +63,14 @@ type session struct {
 	slowed          bool          // and has reported it
 	changes         []timeline.IntervalChange
 
-	computing int  // threads that are shown to compute
-	stirred   bool // at the tick in progress somebody took a GIL, or went on
+	waited    map[timeline.NodeID]struct{} // stacks that a thread was found waiting with
+	computing int                          // threads that are shown to compute, or to want a CPU
+	stirred   bool                         // at the tick in progress somebody took a GIL, or went on
 	rest      rest
 
-	good int64 // CLOCK_MONOTONIC of the last tick at which the stacks could be read
-	halt standstill
-	told Stats // to the sink
+	good     int64 // CLOCK_MONOTONIC of the last tick at which the stacks could be read
+	halt     standstill
+	reported Stats // to the sink
 }
 
 type nodeKey struct {
@@ -87,9 +88,11 @@ func (p *Process) Sample(ctx context.Context, sink Sink, opts SampleOptions) (St
 	defer p.mu.Unlock()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	away := newApart(ownThread{})
+	defer away.end()
 	s := newSession(p, sink, opts)
 	start := s.at
-	err := s.run(ctx)
+	err := s.run(ctx, away)
 	s.finish(start)
 	if err != nil {
 		s.lose(err)
@@ -108,7 +111,7 @@ func newSession(p *Process, sink Sink, opts SampleOptions) *session {
 
 func startSession(p *Process, sink Sink, opts SampleOptions, clock *clock) *session {
 	s := &session{p: p, sink: sink, opts: opts, clock: clock, first: true,
-		nodes: make(map[nodeKey]timeline.NodeID), cpuStart: ThreadCPU()}
+		nodes: make(map[nodeKey]timeline.NodeID), waited: make(map[timeline.NodeID]struct{}), cpuStart: ThreadCPU()}
 	s.cpuLast = s.cpuStart
 	s.maxProbes = int(min(max(opts.Interval/time.Millisecond, 1), 64))
 	for _, t := range p.threads {
@@ -124,7 +127,7 @@ func startSession(p *Process, sink Sink, opts SampleOptions, clock *clock) *sess
 	return s
 }
 
-func (s *session) run(ctx context.Context) error {
+func (s *session) run(ctx context.Context, away *apart) error {
 	done := ctx.Done()
 	for {
 		if !s.clock.sleep(done) {
@@ -137,8 +140,13 @@ func (s *session) run(ctx context.Context) error {
 			s.clock.next(s.clock.now()) // nothing was missed
 			continue
 		}
+		if away.due(s.at) {
+			away.leave(s.cpus(nil))
+		}
 		s.clock.rest = time.Duration(max(s.rest.until-s.at, 0))
-		if missed := s.clock.next(s.clock.at(s.p.reader.times.end)); !s.rest.whole {
+		missed := s.clock.next(s.clock.at(s.p.reader.times.end))
+		away.missed(missed, s.at)
+		if !s.rest.whole {
 			s.stats.Missed += missed
 		}
 	}
@@ -164,7 +172,7 @@ func (s *session) step(now time.Time) error {
 		return err
 	}
 	if late {
-		s.tellAll()
+		s.reportAll()
 	}
 	ticks := s.settle(before)
 	if s.first {
@@ -254,9 +262,9 @@ func (s *session) finish(start int64) {
 	if s.clock.interval > s.opts.Interval {
 		s.slow += time.Duration(s.clock.now() - s.upkeepAt)
 	}
-	s.tellSlow(s.stats.Wall)
+	s.noteSlow(s.stats.Wall)
 	for _, t := range s.p.threads {
-		s.tellCPU(t)
+		s.reportCPU(t)
 	}
 	s.describe()
 	for _, t := range s.p.threads { // it may end before the next recording, with nobody to see it
@@ -272,17 +280,17 @@ func (s *session) describe() {
 	}
 	stats, changes := s.stats, slices.Clone(s.changes)
 	s.changes = nil
-	told := s.told
-	s.told = stats
+	reported := s.reported
+	s.reported = stats
 	s.sink.Describe(func(r *timeline.Recording) {
 		r.Sampling.Method = method
 		// What was sampled before, of a process that was another program, counts too.
-		r.Sampling.Samples += stats.Samples - told.Samples
-		r.Sampling.Missed += stats.Missed - told.Missed
-		r.Sampling.Reads += stats.Reads - told.Reads
-		r.Sampling.Lost += stats.Lost - told.Lost
-		r.Sampling.Truncated += stats.Truncated - told.Truncated
-		r.Sampling.CPU = max(r.Sampling.CPU, 0) + timeline.Nanos(stats.CPU-told.CPU)
+		r.Sampling.Samples += stats.Samples - reported.Samples
+		r.Sampling.Missed += stats.Missed - reported.Missed
+		r.Sampling.Reads += stats.Reads - reported.Reads
+		r.Sampling.Lost += stats.Lost - reported.Lost
+		r.Sampling.Truncated += stats.Truncated - reported.Truncated
+		r.Sampling.CPU = max(r.Sampling.CPU, 0) + timeline.Nanos(stats.CPU-reported.CPU)
 		r.Sampling.Changes = append(r.Sampling.Changes, changes...)
 	})
 }
@@ -320,17 +328,17 @@ func (s *session) keepPace() {
 	s.cpuLast = cpu
 	s.stats.CPU = cpu - s.cpuStart
 	if so := time.Duration(s.at - s.begun); so > time.Second {
-		s.tellSlow(so)
+		s.noteSlow(so)
 	}
 }
 
-// tellSlow says that the sampling was slower than asked for, if it was for a tenth of the
+// noteSlow notes that the sampling was slower than asked for, if it was so for a tenth of the
 // time so far: while modules are imported it is for a moment, in nearly every program.
-func (s *session) tellSlow(so time.Duration) {
+func (s *session) noteSlow(so time.Duration) {
 	if s.slowed || s.descendant || s.slow == 0 || s.slow < so/10 {
 		return
 	}
 	s.slowed = true
-	s.sink.Note(timeline.NoteSlower, "stack sampling", fmt.Sprintf(
-		"slower than the %v asked for, to stay within %.0f %% of a core", s.opts.Interval, 100*s.opts.Budget))
+	// What it cost is the report's figure; the budget beside it would be another.
+	s.sink.Note(timeline.NoteSlower, "stack sampling", fmt.Sprintf("slower than the %v asked for, which would cost too much CPU time", s.opts.Interval))
 }

@@ -16,6 +16,7 @@ type Sink interface {
 	UpdateThread(timeline.ThreadID, func(*timeline.Thread))
 	Set(id timeline.ThreadID, at timeline.Nanos, node timeline.NodeID, state timeline.State, truncated bool)
 	SetWait(id timeline.ThreadID, at timeline.Nanos, wait timeline.Wait)
+	Account(timeline.ThreadID, timeline.Scheduled)
 	End(timeline.ThreadID, timeline.Nanos)
 	Lose(timeline.ThreadID, timeline.Nanos)
 	EndLost(pid int, at timeline.Nanos)

@@ -96,7 +96,7 @@ func (s *session) goOn() {
 		for _, t := range g.threads {
 			t.session.probeAt, t.session.movedAt = 0, s.at
 			s.probe(t, g)
-			s.tell(t)
+			s.report(t)
 		}
 	}
 }

@@ -31,7 +31,7 @@ type thread struct {
 	session threadSession
 }
 
-// place is where a thread stands: what shows cheaply that nothing has changed.
+// place is a thread's innermost frame and instruction: they show cheaply that nothing has changed.
 type place struct {
 	frame, top  uint64 // of the thread state
 	leaf        uint64 // its frame
@@ -40,13 +40,13 @@ type place struct {
 
 // threadSession is what is kept of a thread for one recording.
 type threadSession struct {
-	known    bool // registered with the sink
-	excluded bool // out of the recording
-	leads    bool // it runs the recorded cell, or is the process's main thread
-	id       timeline.ThreadID
-	now      reading // as last reported to the sink
-	told     bool
-	toldAt   timeline.Nanos
+	known      bool // registered with the sink
+	excluded   bool // out of the recording
+	leads      bool // it runs the recorded cell, or is the process's main thread
+	id         timeline.ThreadID
+	now        reading // as last reported to the sink
+	reported   bool
+	reportedAt timeline.Nanos
 
 	node      timeline.NodeID
 	cut       cut // of the stack that has it
@@ -59,6 +59,7 @@ type threadSession struct {
 
 	probeAt    int64          // CLOCK_MONOTONIC from which the kernel is asked again
 	probeEvery int64          // nanoseconds between; grows while the answer stays
+	counted    bool           // the scheduler counts for how long it is runnable
 	waitsAt    int64          // CPU time when it was last found waiting; -1 it was not
 	cpuAtStart int64          // nanoseconds; -1 unknown
 	cpuAt      int64          // CLOCK_MONOTONIC of the last reading

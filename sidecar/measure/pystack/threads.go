@@ -41,7 +41,10 @@ func (p *Process) findThreads() (err error) {
 	gils, threads := p.gils, p.threads
 	for range listTries {
 		p.gils, p.threads = gils, threads
-		if err = p.walkThreads(); !errors.Is(err, errListTorn) && !errors.Is(err, ErrStarting) {
+		err = p.walkThreads()
+		// An interpreter that ends under the walk leaves memory that is not there.
+		ended := errors.Is(err, cpython.ErrUnmapped) && len(gils) > 1
+		if !ended && !errors.Is(err, errListTorn) && !errors.Is(err, ErrStarting) {
 			return err
 		}
 	}

@@ -172,14 +172,14 @@ func TestBudgetIsKept(t *testing.T) {
 // often: that is no news.
 func TestSlownessIsToldFromATenthOfTheTime(t *testing.T) {
 	for _, test := range []struct {
-		slow time.Duration
-		told bool
+		slow  time.Duration
+		noted bool
 	}{{0, false}, {time.Second - 1, false}, {time.Second, true}} {
 		tape := newTape()
 		s := &session{sink: tape, slow: test.slow, opts: SampleOptions{}.withDefaults()}
-		s.tellSlow(10 * time.Second)
-		s.tellSlow(10 * time.Second) // once
-		if got := len(tape.Snapshot(timeline.Nanos(time.Second)).Notes); got != map[bool]int{true: 1}[test.told] {
+		s.noteSlow(10 * time.Second)
+		s.noteSlow(10 * time.Second) // once
+		if got := len(tape.Snapshot(timeline.Nanos(time.Second)).Notes); got != map[bool]int{true: 1}[test.noted] {
 			t.Errorf("slow for %v of 10 s: %d notes", test.slow, got)
 		}
 	}
@@ -244,7 +244,7 @@ func TestSecondRecording(t *testing.T) {
 func TestFramesLeftOutAreRoundedToTheNearest(t *testing.T) {
 	for count, want := range map[int]int{0: 1, 1: 1, 9: 9, 14: 10, 15: 20, 96: 100, 600: 600, 29_700: 30_000, 199_700: 200_000} {
 		if got := roundToDigit(count); got != want {
-			t.Errorf("%d frames left out are told as about %d, want %d", count, got, want)
+			t.Errorf("%d frames left out are shown as about %d, want %d", count, got, want)
 		}
 	}
 }

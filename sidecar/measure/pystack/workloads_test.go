@@ -143,6 +143,7 @@ func TestNativeStates(t *testing.T) {
 					}
 					return ""
 				})
+				delete(got, fmt.Sprint(doing{timeline.StateOff, timeline.WaitUnknown})) // on a busy machine
 				total := 0.0
 				for _, w := range got {
 					total += w
@@ -153,6 +154,16 @@ func TestNativeStates(t *testing.T) {
 			}
 		})
 	})
+}
+
+// Nobody may have taken the GIL since the recording before.
+func TestASecondRecordingHasItsIdleThreads(t *testing.T) {
+	p := attachTo(t, truth.Start(t, truth.Any(t), truth.Threads(20)))
+	for range 3 {
+		if _, rec, _ := sampleFor(t, p, 100*time.Millisecond, SampleOptions{}); len(rec.Threads) != 20 {
+			t.Errorf("a recording has %d threads, want 20", len(rec.Threads))
+		}
+	}
 }
 
 func TestIdleThreads(t *testing.T) {

@@ -96,7 +96,7 @@ func TestALongCellStaysBounded(t *testing.T) {
 		t.Errorf("%d spans for 864,000 changes", spans)
 	}
 	if rec.Resolution <= 200*time.Millisecond || rec.Resolution > time.Minute {
-		t.Errorf("the resolution is told as %v", rec.Resolution)
+		t.Errorf("the resolution is reported as %v", rec.Resolution)
 	}
 	for _, tr := range rec.Tracks {
 		if len(tr.Points) > 8192 || tr.Step == 0 {

@@ -32,7 +32,8 @@ type Run struct {
 	Builder        *timeline.Builder
 	PID            int           // the target
 	Interval       time.Duration // between two reads of the stacks
-	FigureInterval time.Duration // between two reads of figures
+	FigureInterval time.Duration // between two reads of figures …
+	FigureLater    time.Duration // … and from timeline.FirstFigures on; 0: the same
 	Patient        bool          // the target began with the run and may not run Python yet
 	Children       Children      // what is recorded of the target's descendants
 	Tree           Tree          // knows who they are; nil: nobody looks for them
@@ -147,7 +148,8 @@ type Spec struct {
 	Coroutine      uint64 // address of the coroutine object that the thread's event loop runs it in; 0 = none
 	Interval       time.Duration
 	FigureInterval time.Duration
-	Patient        bool // the target begins now: its stacks are waited for until it runs Python
+	FigureLater    time.Duration // instead of it, from timeline.FirstFigures on; 0: the same
+	Patient        bool          // the target begins now: its stacks are waited for until it runs Python
 	Children       Children
 	OwnThreads     []int          // native ids of the profiler's own threads in the target
 	Cell           *timeline.Cell // nil for a script or process
@@ -266,13 +268,13 @@ func (r *Recorder) Begin(spec Spec) (outside error, err error) {
 		r.run = r.startLocked(spec, outside == nil || spec.Patient)
 	} else {
 		r.joinLocked(c)
-		r.tellCoroutinesLocked()
+		r.publishCoroutinesLocked()
 	}
 	return outside, nil
 }
 
-// tellCoroutinesLocked reports to the collectors of the run in which coroutines its cells run.
-func (r *Recorder) tellCoroutinesLocked() {
+// publishCoroutinesLocked reports to the collectors of the run in which coroutines its cells run.
+func (r *Recorder) publishCoroutinesLocked() {
 	if r.run != nil {
 		r.run.coroutines.Store(r.coroutinesLocked())
 	}
@@ -323,7 +325,7 @@ func (r *Recorder) End(id string, ending Ending) (*timeline.Recording, error) {
 	if last {
 		r.run = nil
 	}
-	r.tellCoroutinesLocked()
+	r.publishCoroutinesLocked()
 	target := r.opts.Target
 	r.mu.Unlock()
 
@@ -391,7 +393,7 @@ func (r *Recorder) Discard(id string) error {
 		return fmt.Errorf("%w: %q", ErrUnknown, id)
 	}
 	delete(r.cells, id)
-	r.tellCoroutinesLocked()
+	r.publishCoroutinesLocked()
 	if len(r.cells) == 0 {
 		// Nobody waits for the figures: let the collectors come to rest alone.
 		go r.run.stop()
@@ -494,6 +496,6 @@ func (c *cell) describe(rec *timeline.Recording, target timeline.Target, ending 
 	s.Truncated -= c.before.Truncated
 	s.CPU = -1
 	rec.Notes = append(slices.Clone(rec.Notes), timeline.Note{
-		ID: timeline.NoteReckoned, What: "number of samples", Reason: "estimated from the interval: concurrent cells shared one sampler",
+		ID: timeline.NoteEstimated, What: "number of samples", Reason: "estimated from the interval: concurrent cells shared one sampler",
 	})
 }

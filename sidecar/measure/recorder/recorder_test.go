@@ -154,7 +154,7 @@ func TestNestedAndConcurrentCellsShareOneSampler(t *testing.T) {
 		t.Errorf("threads %+v: the main thread does not run the inner cell, and its CPU time is the whole run's", in.Threads)
 	}
 	if want := int64(in.Duration) / int64(time.Millisecond); in.Sampling.Samples != want || !hasNote(in, "number of samples") {
-		t.Errorf("the inner cell tells %d samples, want %d and a note", in.Sampling.Samples, want)
+		t.Errorf("the inner cell has %d samples, want %d and a note", in.Sampling.Samples, want)
 	}
 	if !hasNote(in, "sampling interval") {
 		t.Errorf("notes %v do not say that the finer interval was not to be had", in.Notes)

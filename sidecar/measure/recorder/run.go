@@ -49,6 +49,7 @@ func (r *Recorder) startLocked(spec Spec, outside bool) *run {
 			PID:            r.opts.Target.PID,
 			Interval:       spec.Interval,
 			FigureInterval: spec.FigureInterval,
+			FigureLater:    spec.FigureLater,
 			Patient:        spec.Patient,
 			Children:       spec.Children,
 			Own:            r.opts.Own.Has,

@@ -10,24 +10,24 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 )
 
-// toldStacks keeps what it is given to know about its run.
-type toldStacks struct {
+// runKeepingStacks keeps what it gets to know about its run.
+type runKeepingStacks struct {
 	fakeStacks
 	run     chan Run
 	atStart uint64 // the coroutine of thread 1
 }
 
-func (f *toldStacks) Collect(ctx context.Context, run Run) error {
+func (f *runKeepingStacks) Collect(ctx context.Context, run Run) error {
 	f.atStart = run.Coroutine(1)
 	f.run <- run
 	<-ctx.Done()
 	return nil
 }
 
-func newToldStacks() *toldStacks { return &toldStacks{run: make(chan Run, 1)} }
+func newRunKeepingStacks() *runKeepingStacks { return &runKeepingStacks{run: make(chan Run, 1)} }
 
 func TestTheCoroutineIsThatOfTheInnermostCell(t *testing.T) {
-	stacks := newToldStacks()
+	stacks := newRunKeepingStacks()
 	r := New(Options{Target: timeline.Target{PID: targetPID}, Stacks: stacks})
 	mustBegin(t, r, Spec{ID: "outer", ThreadID: 1, Coroutine: 0x100})
 	run := <-stacks.run
@@ -52,7 +52,7 @@ func TestTheCoroutineIsThatOfTheInnermostCell(t *testing.T) {
 // The first look at the stacks knows it already: there may be none for long after that.
 func TestTheCoroutineIsKnownFromTheStart(t *testing.T) {
 	for range 200 {
-		stacks := newToldStacks()
+		stacks := newRunKeepingStacks()
 		r := New(Options{Target: timeline.Target{PID: targetPID}, Stacks: stacks})
 		mustBegin(t, r, Spec{ID: "cell", ThreadID: 1, Coroutine: 0x100})
 		if <-stacks.run; stacks.atStart != 0x100 {
@@ -63,7 +63,7 @@ func TestTheCoroutineIsKnownFromTheStart(t *testing.T) {
 }
 
 func TestOwnThreadsAreToldOnceForAll(t *testing.T) {
-	stacks := newToldStacks()
+	stacks := newRunKeepingStacks()
 	r := New(Options{Target: timeline.Target{PID: targetPID}, Stacks: stacks})
 	mustBegin(t, r, Spec{ID: "a", OwnThreads: []int{7}})
 	if run := <-stacks.run; !run.Own(7) || run.Own(8) {
@@ -78,14 +78,14 @@ func TestOwnThreadsAreToldOnceForAll(t *testing.T) {
 }
 
 func TestStacksOfAProgramThatBeginsAreWaitedFor(t *testing.T) {
-	stacks := newToldStacks()
+	stacks := newRunKeepingStacks()
 	stacks.refusal = errors.New("no CPython in this process")
 	r := New(Options{Target: timeline.Target{PID: targetPID}, Stacks: stacks})
 	if _, err := r.Begin(Spec{ID: "script", Patient: true}); err != nil {
 		t.Fatal(err)
 	}
 	if run := <-stacks.run; !run.Patient {
-		t.Error("the stacks are not told that they may have to wait")
+		t.Error("the stacks do not know that they may have to wait")
 	}
 	mustEnd(t, r, "script", Ending{})
 }

@@ -81,9 +81,9 @@ func (b *sourceBook) of(rec *timeline.Recording) []timeline.Source {
 	if c := rec.Target.Cell; c != nil && c.File != "" {
 		c.Text = clipText(c.Text)
 		own := timeline.Source{File: c.File, ExecutionCount: c.ExecutionCount, Text: c.Text}
-		for _, told := range b.byFile[c.File] {
-			if sameSource(told, own) {
-				own.Lines, own.Nested = told.Lines, told.Nested
+		for _, known := range b.byFile[c.File] {
+			if sameSource(known, own) {
+				own.Lines, own.Nested = known.Lines, known.Nested
 			}
 		}
 		add(own)

@@ -139,7 +139,7 @@ func (f *FS) process() string {
 	return f.proc.Name()
 }
 
-// open opens a file with the rights of the calling thread; ours tells that it has its own.
+// open opens a file with the rights of the calling thread; ours: that thread has our own rights.
 func (f *FS) open(name string, ours bool) (*os.File, error) {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
 	fd, err := unix.Openat2(int(f.root.Fd()), name, &how)

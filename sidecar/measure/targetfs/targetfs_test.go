@@ -76,7 +76,7 @@ func TestMain(m *testing.M) {
 	obey(errors.Join(errs...))
 }
 
-// obey has a target do what it is told, a word and a path a line.
+// obey has a target execute commands, a word and a path a line.
 func obey(err error) {
 	for {
 		if err != nil {

@@ -24,7 +24,7 @@ const maxGroups = 65536
 
 // parseUsers reads /proc/PID/status (proc_pid_status(5)): "Uid: real effective
 // saved filesystem". users are those that the process is by any of its ids, in the order
-// of the columns; none where the file is of an unknown form. settled tells that all are
+// of the columns; none where the file is of an unknown form. settled: all are
 // the same: no set-uid program runs.
 func parseUsers(status []byte) (users []user, settled bool) {
 	var uids, gids []int
@@ -102,7 +102,7 @@ func (r *rights) cover(u user) bool {
 	return slices.ContainsFunc(r.users, func(v user) bool { return v.equal(u) || v.isRoot() })
 }
 
-// open opens a file if each of the users may; ours tells that they are our own rights, with
+// open opens a file if each of the users may; ours: they are our own rights, with
 // which it is called in the calling thread.
 func (r *rights) open(open func(ours bool) (*os.File, error)) (file *os.File, err error) {
 	if r.none || len(r.users) == 0 {
@@ -135,7 +135,7 @@ func same(a, b *os.File) bool {
 	return err1 == nil && err2 == nil && os.SameFile(x, y)
 }
 
-// isRoot tells who may open what anybody may.
+// isRoot reports whether the user may open what any user may.
 func (u user) isRoot() bool { return u.uid == 0 }
 
 func (u user) isOurs() bool { return u.uid == os.Geteuid() }

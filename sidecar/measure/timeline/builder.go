@@ -132,9 +132,48 @@ func (b *Builder) Set(id ThreadID, at Nanos, node NodeID, state State, truncated
 	defer b.mu.Unlock()
 	at = max(at, 0)
 	s := Span{Start: at, Node: node, State: state, Truncated: truncated}
+	b.cutBack(id, at)
 	if ended, ok := b.lists[id].set(s); ok {
 		b.keep(id, ended)
 	}
+}
+
+// Account says what the scheduler has counted of the thread up to a time: how long it
+// computed since the reading before. The spans since then get these times.
+func (b *Builder) Account(id ThreadID, now Scheduled) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	l := &b.lists[id]
+	if !l.alive || now.At <= l.window.last.At && l.window.known {
+		return
+	}
+	if now.At > l.open.Start {
+		ended := l.open
+		ended.End, l.open.Start = now.At, now.At
+		b.keep(id, ended)
+	}
+	for _, s := range l.window.read(now, l.open.State.Computes()) {
+		b.commit(id, s)
+	}
+}
+
+// endWindow gives up the weighing of what has not been until now.
+func (b *Builder) endWindow(id ThreadID) {
+	for _, s := range b.lists[id].window.end() {
+		b.commit(id, s)
+	}
+}
+
+// cutBack takes back what was said of a time from an instant on.
+func (b *Builder) cutBack(id ThreadID, at Nanos) {
+	l := &b.lists[id]
+	if !l.alive || at >= l.open.Start {
+		return
+	}
+	l.window.spans = cutAfter(l.window.spans, at)
+	before := len(l.closed)
+	l.closed = cutAfter(l.closed, at)
+	b.spans += len(l.closed) - before
 }
 
 // SetWait says what the thread is blocked in from at on, until its stack or state
@@ -154,6 +193,7 @@ func (b *Builder) End(id ThreadID, at Nanos) {
 	if ended, ok := b.lists[id].end(at); ok {
 		b.keep(id, ended)
 	}
+	b.endWindow(id)
 }
 
 // Lose says that nothing is known of the thread from at on, until it is registered
@@ -167,6 +207,7 @@ func (b *Builder) Lose(id ThreadID, at Nanos) {
 		b.keep(id, ended)
 	}
 	l.lost = true
+	b.endWindow(id)
 	if b.threads[id].OnCPU >= 0 {
 		b.threads[id].OnCPUAtLeast = true
 	}
@@ -182,6 +223,7 @@ func (b *Builder) EndLost(pid int, at Nanos) {
 			if ended, ok := l.end(at); ok {
 				b.keep(ThreadID(i), ended)
 			}
+			b.endWindow(ThreadID(i))
 		}
 	}
 }
@@ -216,7 +258,17 @@ func (b *Builder) openGap(pid int) *Gap {
 	return nil
 }
 
+// keep takes a span that has ended, to be weighed if its thread is.
 func (b *Builder) keep(id ThreadID, s Span) {
+	if w := &b.lists[id].window; w.known {
+		w.add(s)
+		return
+	}
+	b.commit(id, s)
+}
+
+// commit takes a span as it is.
+func (b *Builder) commit(id ThreadID, s Span) {
 	l := &b.lists[id]
 	before := len(l.closed)
 	l.closed = b.grid.append(l.closed, s)
@@ -293,6 +345,13 @@ func (w *TrackWriter) AddWindow(from, at Nanos, value float64) {
 	w.t.add(Point{From: from, At: at, Value: value})
 }
 
+// Coarsen says that the source is read less often from now on: the track has no finer resolution than that.
+func (w *TrackWriter) Coarsen(resolution time.Duration) {
+	w.b.mu.Lock()
+	defer w.b.mu.Unlock()
+	w.t.Resolution = max(w.t.Resolution, resolution)
+}
+
 // End says why no more points come.
 func (w *TrackWriter) End(reason string) {
 	w.b.mu.Lock()
@@ -312,8 +371,8 @@ func (b *Builder) Mark(m Mark) {
 	b.rec.Marks = append(b.rec.Marks, m)
 }
 
-// Note records what could not be read, or is less exact than asked; a note said
-// twice stands once.
+// Note records what could not be read, or is less exact than asked; a note
+// made twice is kept once.
 func (b *Builder) Note(id NoteID, what, reason string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -336,7 +395,7 @@ func (b *Builder) Describe(change func(*Recording)) {
 	change(&b.rec)
 }
 
-// Snapshot returns the recording as it stands at the given time. The Builder
+// Snapshot returns the recording up to the given time. The Builder
 // goes on; the Recording shares nothing with it that changes.
 func (b *Builder) Snapshot(at Nanos) *Recording {
 	b.mu.Lock()
@@ -363,6 +422,9 @@ func (b *Builder) Snapshot(at Nanos) *Recording {
 	for i, t := range b.threads {
 		l := b.lists[i] // a copy: closing the open span leaves the Builder's alone
 		t.Spans = slices.Clone(l.closed)
+		for _, s := range l.window.sofar() {
+			t.Spans = b.grid.append(t.Spans, s)
+		}
 		if ended, ok := l.end(at); ok {
 			t.Spans = b.grid.append(t.Spans, ended)
 		}

@@ -2,16 +2,6 @@ package timeline
 
 import "slices"
 
-// MainThread is the one that runs the cell or script; nil: there is none.
-func (r *Recording) MainThread() *Thread {
-	for i := range r.Threads {
-		if t := &r.Threads[i]; t.RunsCell {
-			return t
-		}
-	}
-	return nil
-}
-
 // LeadingMarks are those of the process whose steps are reported: the target, or where it has
 // marked none the first process that has, which of ranks is the least. Steps that were
 // marked by a call take precedence over those that a hook found.

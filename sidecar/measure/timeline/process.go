@@ -50,22 +50,6 @@ func (p *Process) IsDescendant() bool {
 	return p.IsWorker() || p.Role == RoleChild || p.Role == RoleForkServer || p.Role == RoleTracker
 }
 
-// OnlyStarts recognises a recording of a launcher: the target runs no Python itself, and
-// processes that descend from it do.
-func (r *Recording) OnlyStarts() bool {
-	others := false
-	for i := range r.Threads {
-		if len(r.Threads[i].Spans) == 0 {
-			continue
-		}
-		if r.Threads[i].Process == 0 {
-			return false
-		}
-		others = true
-	}
-	return others
-}
-
 // StackReading says whether the Python stacks of a process were read, and how.
 type StackReading struct {
 	Reason   NoStacks      // why they were not; StacksRead where they were

@@ -34,14 +34,14 @@ func RankOf(environment []string) (Rank, bool) {
 			values[name] = n
 		}
 	}
-	told := func(name string) int {
+	valueOf := func(name string) int {
 		if n, ok := values[name]; ok && name != "" {
 			return n
 		}
 		return -1
 	}
 	for _, l := range launchers {
-		r := Rank{told(l.global), told(l.local), told(l.node), told(l.world)}
+		r := Rank{valueOf(l.global), valueOf(l.local), valueOf(l.node), valueOf(l.world)}
 		// Slurm sets its variables for every job, alone or not.
 		if r.Global < 0 || r.World == 1 && strings.HasPrefix(l.global, "SLURM") || r.World >= 0 && r.Global >= r.World {
 			continue

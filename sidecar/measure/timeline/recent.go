@@ -69,7 +69,7 @@ func (b *Builder) Recent(from, at Nanos) *Recording {
 // recent are the thread's spans since an instant, in its time.
 func (l *spanList) recent(from, at Nanos) []Span {
 	first, _ := slices.BinarySearchFunc(l.closed, from, func(s Span, t Nanos) int { return cmp.Compare(s.End, t+1) })
-	spans := cut(l.closed[first:], from, at)
+	spans := append(cut(l.closed[first:], from, at), cut(l.window.sofar(), from, at)...)
 	if open := *l; open.alive {
 		if last, ok := open.end(at); ok {
 			if n := len(spans); n > 0 {

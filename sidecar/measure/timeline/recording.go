@@ -28,7 +28,7 @@ const (
 
 var stateNames = [NumStates]string{"python", "native", "waiting", "io", "gil", "off", "unknown"}
 
-// String returns the state's name as it stands in the report.
+// String returns the state's name in the report.
 func (s State) String() string {
 	if int(s) < len(stateNames) {
 		return stateNames[s]
@@ -38,6 +38,9 @@ func (s State) String() string {
 
 // Computes recognises the states in which a thread has a CPU.
 func (s State) Computes() bool { return s == StatePython || s == StateNative }
+
+// Runnable recognises the states in which a thread has a CPU, or would if one were free.
+func (s State) Runnable() bool { return s.Computes() || s == StateOff }
 
 // ParseState is the inverse of State.String.
 func ParseState(name string) (State, bool) {
@@ -68,10 +71,10 @@ const (
 // Native: "in C, on the CPU", "in poll", "waiting for a lock"; empty otherwise.
 type Frame struct {
 	Function  string // qualified name: "Trainer.fit", "<module>"
-	File      string // co_filename as it stands in the code object
+	File      string // co_filename of the code object
 	Line      int    // line being executed; 0 when the code object has none there
 	FirstLine int    // the function's first line; (Function, File, FirstLine) is the function
-	// Phase stands in place of the frames of a notebook's kernel: package usercode
+	// Phase replaces the frames of a notebook's kernel: package usercode
 	// puts it there; what a collector writes has none.
 	Phase Phase
 	// Suspended: a coroutine's that awaits at Line while its thread waits in the event
@@ -96,7 +99,7 @@ const (
 
 var phaseNames = [...]string{"", "prepare", "display", "traceback", "figures", "callbacks"}
 
-// String returns the phase's name as it stands in the report.
+// String returns the phase's name in the report.
 func (p Phase) String() string {
 	if int(p) < len(phaseNames) {
 		return phaseNames[p]
@@ -151,7 +154,7 @@ type Thread struct {
 	Spans        []Span
 }
 
-// Gap is a stretch in which the stacks of a process tell nothing: its threads are in
+// Gap is a stretch in which the stacks of a process are unknown: its threads are in
 // StateUnknown, without a stack, or not there. Of GapLate only those are that did not wait
 // all the time.
 type Gap struct {
@@ -269,9 +272,8 @@ const (
 	NoteUnmatched     NoteID = "unmatched"      // nothing of it could be shown to be the program's
 	NoteExact         NoteID = "exact"          // it is of a trace, not sampled
 	NoteClamped       NoteID = "clamped"        // more was asked for than is possible
-	NoteReckoned      NoteID = "reckoned"       // it follows from other figures
+	NoteEstimated     NoteID = "estimated"      // it follows from other figures
 	NoteBegunLate     NoteID = "begun-late"     // the recording began after what it is of
-	NoteTraceback     NoteID = "traceback"      // how long one was formatted after the cell's end
 	NotePartial       NoteID = "partial"        // what is recorded is not over
 	NoteAbsent        NoteID = "absent"         // this machine has none of it: nothing that a user of it would miss
 )
@@ -476,6 +478,7 @@ type Recording struct {
 	StartedAt    time.Time // wall clock, for display
 	Origin       int64     // CLOCK_MONOTONIC nanoseconds of Nanos 0
 	Duration     Nanos
+	Traceback    Nanos         // for how long an exception was formatted after the cell had ended with it, which Duration is without
 	Resolution   time.Duration // of the spans: the interval that was kept, unless they were thinned
 	Host         Host
 	Wall         Wall
@@ -494,4 +497,6 @@ type Recording struct {
 	GPUs         []GPU   // by index
 	Output       *Output // nil where IOPub was not observed
 	Notes        []Note
+	Subject      *Subject // whom it is about; nil: not decided yet
+	Pools        []Pool   // of its processes; nil: likewise, or it has none
 }

@@ -32,13 +32,24 @@ func (r *Recording) Slice(from, to Nanos) *Recording {
 		}
 	}
 	out.Threads = nil
-	for _, t := range r.Threads {
+	threads := make([]int, len(r.Threads)) // where each is in out; -1: nowhere
+	for i, t := range r.Threads {
 		t.Spans = cut(t.Spans, from, to)
 		t.Process = place(t.Process)
-		if len(t.Spans) > 0 {
+		if threads[i] = -1; len(t.Spans) > 0 {
+			threads[i] = len(out.Threads)
 			out.Threads = append(out.Threads, t)
 		}
 	}
+	kept := func(index []int) func(int) int {
+		return func(i int) int {
+			if i < 0 || i >= len(index) {
+				return -1
+			}
+			return index[i]
+		}
+	}
+	out.Subject, out.Pools = r.Subject.slice(kept(index), kept(threads)), slicePools(r.Pools, kept(index))
 	out.GPUs = slices.Clone(r.GPUs)
 	for i := range out.GPUs {
 		if g := &out.GPUs[i]; g.Lost > to {

@@ -2,9 +2,11 @@ package timeline
 
 import "iter"
 
-// spanList is one thread's history: closed spans and the state it is in now.
+// spanList is one thread's history: closed spans, those that are not yet weighed, and the
+// state it is in now.
 type spanList struct {
 	closed []Span
+	window window
 	open   Span // End is not yet known; meaningless unless alive
 	alive  bool
 	lost   bool // nothing is known of it since open began
@@ -45,6 +47,18 @@ func (l *spanList) end(at Nanos) (ended Span, changed bool) {
 	ended = l.open
 	ended.End = at
 	return ended, ended.End > ended.Start
+}
+
+// cutAfter returns the part of spans before a time, in the same memory.
+func cutAfter(spans []Span, at Nanos) []Span {
+	n := len(spans)
+	for n > 0 && spans[n-1].Start >= at {
+		n--
+	}
+	if n > 0 {
+		spans[n-1].End = min(spans[n-1].End, at)
+	}
+	return spans[:n]
 }
 
 // grid resamples spans at one pseudo-random instant per step, which keeps every

@@ -157,18 +157,18 @@ type threadLane struct {
 // maxThreads bounds the folded threads shown.
 const maxThreads = 12
 
-// lanesOf are what stands below the flame chart: the ranks in order, each pool as one
+// lanesOf are the lanes below the flame chart: the ranks in order, each pool as one
 // strip, with its members beneath where they are few, then the other threads.
 func lanesOf(r *report.View, main int, histories [][]span, pools []pool, duration float64) ([]threadLane, string) {
 	var lanes []threadLane
 	behind := make(map[int]bool) // processes that are shown in their place
 	for _, f := range pools {
-		if f.role != timeline.RoleRank && len(f.members) > 1 {
+		if !f.isRanks() && len(f.members) > 1 {
 			lanes = append(lanes, threadLane{strip: f.strip(r, histories, duration)})
 		}
 		for k, process := range f.members {
 			behind[process] = true
-			if f.role != timeline.RoleRank && len(f.members) > few || k >= maxRanks {
+			if !f.isRanks() && len(f.members) > few || k >= maxRanks {
 				continue
 			}
 			for t := range r.Threads {
@@ -223,7 +223,7 @@ func threadsOf(r *report.View, main int, histories [][]span, behind map[int]bool
 	var active []activity
 	quiet, folded := 0, 0
 	for i := range r.Threads {
-		if i == main || r.Threads[i].Internal || behind[r.Threads[i].Process] && r.Threads[i].Main {
+		if i == main || r.Threads[i].Internal || onlyCleansUp(&r.Processes[r.Threads[i].Process]) || behind[r.Threads[i].Process] && r.Threads[i].Main {
 			continue
 		}
 		a := activity{thread: i}

@@ -2,7 +2,7 @@ package chart
 
 import "testing"
 
-// BenchmarkHTML is what stands between a cell's end and its chart: laying out
+// BenchmarkHTML is the time between a cell's end and its chart: laying out
 // and drawing a minute with 140,000 spans.
 func BenchmarkHTML(b *testing.B) {
 	r := aMinute()

@@ -9,9 +9,9 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
-// Caption is what stands above a picture of somebody else's making, a step of a trace
+// Caption is the text above a picture that another package makes, of a step of a trace
 // for instance, in place of what a report says of itself: such a picture has the lanes
-// alone, no tables and no findings, which stand in the page around it.
+// alone; tables and findings are in the page around it.
 type Caption struct {
 	Title string
 	Facts []Fact // after the title
@@ -92,7 +92,7 @@ func computed(spans []span) (seconds float64) {
 
 // Figure is a picture with its data, for a page of somebody else's making that holds
 // several: each in an element of its own, and after the last one, in an element around
-// all, viewer.FullScript once. Without scripts it is the picture.
+// all, viewer.Script once. Without scripts it is the picture.
 type Figure struct {
 	HTML   string
 	Styles []string // what the style sheets in it say, for the hashes of a policy

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestACaptionedPictureHasTheLanesAlone: what a report says of itself stands in the page
+// TestACaptionedPictureHasTheLanesAlone: what a report says of itself is in the page
 // around such a picture.
 func TestACaptionedPictureHasTheLanesAlone(t *testing.T) {
 	r := trainingCell().view()

@@ -59,11 +59,11 @@ func (p Pair) graph() *changeGraph {
 // node's time with all it called, in seconds.
 func totalsOf(v *report.View, fns *functions) (*flame.Tree, []float64) {
 	spent := make(map[int32]float64) // by node
-	main := v.MainThread()
-	for i := range v.Threads {
-		if i != main && !v.Threads[i].RunsCell {
-			continue
-		}
+	shown := slices.Clone(v.Subject.Threads)
+	if main := v.MainThread(); main >= 0 && !slices.Contains(shown, main) {
+		shown = append(shown, main)
+	}
+	for _, i := range shown {
 		for _, s := range v.History(i) {
 			spent[s.Node] += report.Seconds(s.End - s.Start)
 		}

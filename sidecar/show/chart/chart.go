@@ -5,7 +5,7 @@
 // neither how a report came about nor where the bytes go.
 //
 // The way is always the same and each step is a pure function: digestOf puts
-// into words and rows what there is to say, Lay decides what stands where (a
+// into words and rows what there is to say, Lay places it (a
 // Scene, in pixels), drawSVG writes the Scene. Text reads the digest, too, so
 // that picture and text never show different figures.
 package chart
@@ -30,7 +30,7 @@ const (
 type Options struct {
 	Width  float64 // pixels; 0 = 1120, at least 560
 	Theme  Theme   // empty = Auto
-	Inline bool    // SVG that stands inside an HTML document: no XML declaration
+	Inline bool    // SVG inside an HTML document: no XML declaration
 	// Caption, where there is one, is shown in place of what the report says of itself.
 	Caption *Caption
 }

@@ -94,14 +94,14 @@ func TestComparisonsPictureIsSound(t *testing.T) {
 			s := layCompared(comparedDigestOf(p), width, 3)
 			for _, label := range s.allTexts() {
 				if b := label.Bounds(); b.X0 < -0.5 || b.X1 > width+0.5 {
-					t.Errorf("%s, %v wide: %q stands from %.0f to %.0f", name, width, label.S, b.X0, b.X1)
+					t.Errorf("%s, %v wide: %q goes from %.0f to %.0f", name, width, label.S, b.X0, b.X1)
 				}
 			}
 		}
 	}
 }
 
-// A page lets run and style it only what stands in it, by hash; what it carries for its
+// A page allows only its own scripts and styles, by hash; what it carries for its
 // script has both reports, whole.
 func TestComparisonsPage(t *testing.T) {
 	p := pairs(t)["faster"]
@@ -110,7 +110,7 @@ func TestComparisonsPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	policy := regexp.MustCompile(`content="(default-src 'none'; [^"]*)"`).FindSubmatch(page)
-	if policy == nil || strings.Contains(string(policy[1]), "unsafe") || !strings.Contains(string(policy[1]), viewer.Allow(viewer.CompareScript)) {
+	if policy == nil || strings.Contains(string(policy[1]), "unsafe") || !strings.Contains(string(policy[1]), viewer.Allow(viewer.Script)) {
 		t.Fatalf("the policy is %s", policy)
 	}
 	d := comparedIn(t, page)

@@ -52,7 +52,7 @@ func ComparisonHTML(p Pair, o Options) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return fragment("<style>"+viewer.Style+"</style>"+image+dataElement(payload), viewer.CompareScript), nil
+	return fragment("<style>"+viewer.Style+"</style>"+image+dataElement(payload), viewer.Script), nil
 }
 
 // payloadWithin is as much of both reports as takes at most limit bytes of gzip, without
@@ -88,7 +88,7 @@ func ComparisonPage(p Pair, o Options) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return page(joinPhrases(c.title, "  "), svg, payload, viewer.CompareScript, comparedText(c, 110), o), nil
+	return page(joinPhrases(c.title, "  "), svg, payload, viewer.Script, comparedText(c, 110), o), nil
 }
 
 // comparedDocument is what the viewer reads.
@@ -149,7 +149,7 @@ func (p Pair) payload(before, after *report.Excerpt, c *comparedDigest, s *Scene
 	}
 	d.Whole, d.Causes = rows(p.Whole, p.figureRow), rows(p.Causes, p.causeRow)
 	d.Lines, d.Steps, d.Functions = rows(p.Lines, p.lineRow), rows(p.Steps, p.figureRow), rows(p.Functions, p.functionRow)
-	const axis = 85.0 // of a picture without lanes; nothing stands there
+	const axis = 85.0 // of a picture without lanes; it is empty
 	d.Chart = &viewer.Chart{
 		Width: s.Width, Plot: [4]float64{gutterLeft, axis + 12, s.Width - gutterRight, axis + 13}, Axis: axis, Strip: axis - overview, Pitch: rowHeight,
 		Title: viewerPhrases(c.title), Finding: viewerPhrases(c.finding), Legend: [][2]string{}, Notes: c.notes, Threads: []string{},

@@ -7,7 +7,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
-// layCompared decides what stands where in the picture of a comparison. Boxes narrower
+// layCompared lays out the picture of a comparison. Boxes narrower
 // than least pixels are left out.
 func layCompared(c *comparedDigest, width, least float64) *Scene {
 	l := &layouter{

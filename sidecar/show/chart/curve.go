@@ -3,12 +3,13 @@ package chart
 import "math"
 
 // areas draws a track's points into a lane: one area per stretch without
-// unknown values. Points closer than the detail allows are merged: a rate's to
-// their mean, a gauge's to their largest.
+// unknown values. Each value holds from the point before it on, and the last one to the
+// end. Points closer than the detail allows are merged: a rate's to their mean, a gauge's
+// to their largest.
 func (l *layouter) areas(t *trackLane, lane Box) []Area {
-	points := thin(t.points, l.d.duration*l.dt.curve/(l.Plot.X1-l.Plot.X0), t.steps)
+	points := thin(t.points, l.d.duration*l.dt.curve/(l.Plot.X1-l.Plot.X0), !t.peaks)
 	height := lane.Y1 - lane.Y0
-	y := func(v float64) float64 { return lane.Y1 - min(v/t.top, 1)*height }
+	y := func(v float64) float64 { return lane.Y1 - min(max(v-t.base, 0)/(t.top-t.base), 1)*height }
 	var areas []Area
 	var a *Area
 	for _, p := range points {
@@ -17,11 +18,8 @@ func (l *layouter) areas(t *trackLane, lane Box) []Area {
 			continue
 		}
 		if a == nil || l.x(p.from)-a.X[len(a.X)-1] > 0.5 {
-			areas = append(areas, Area{Paint: t.paint, Steps: t.steps, X: []float64{l.x(p.from)}})
+			areas = append(areas, Area{Paint: t.paint, X: []float64{l.x(p.from)}})
 			a = &areas[len(areas)-1]
-			if !t.steps {
-				a.Y = append(a.Y, y(p.value))
-			}
 		}
 		a.X = append(a.X, l.x(p.to))
 		a.Y = append(a.Y, y(p.value))
@@ -47,6 +45,9 @@ func thin(points []point, step float64, mean bool) []point {
 			last.value = max(last.value, p.value)
 		}
 		last.to = p.to
+	}
+	if n, last := len(out), len(points)-1; !mean && n > 0 && !math.IsNaN(points[last].value) {
+		out[n-1].value = points[last].value
 	}
 	return out
 }

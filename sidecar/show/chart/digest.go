@@ -185,13 +185,13 @@ func joinPhrases(ps []phrase, between string) string {
 
 // remarksOf are the findings that are not the second line already.
 func remarksOf(r *report.View) []remark {
-	told := slices.Clone(r.Headline.Limits)
+	shown := slices.Clone(r.Headline.Limits)
 	if r.Headline.Finding != nil {
-		told = append(told, *r.Headline.Finding)
+		shown = append(shown, *r.Headline.Finding)
 	}
 	var rs []remark
 	for i := range r.Findings {
-		if slices.Contains(told, i) {
+		if slices.Contains(shown, i) {
 			continue
 		}
 		f := &r.Findings[i]

@@ -36,6 +36,7 @@ func (l *layouter) flame(f *flameLane) {
 	}
 	l.titles(lane.Rows, &p)
 	l.hatches(lane.Rows, &p)
+	l.gaps(lane.Box, &p)
 	if len(p.rows) == 0 {
 		l.text(l.Plot.X0+5, l.y+12, "no Python code was seen running", labelSize, Muted, sans, Left)
 	}
@@ -48,6 +49,7 @@ type flamePicture struct {
 	*flameLane
 	columns []flame.Column
 	waits   []bool // by column: the innermost call had no CPU
+	unknown []bool // by column: no stack could be read
 	rows    [][]flame.Box
 	limit   int     // of rows; what calls deeper is counted in one more
 	step    float64 // pixels per column
@@ -55,11 +57,12 @@ type flamePicture struct {
 
 func (f *flameLane) picture(n int, step, duration float64, limit int) flamePicture {
 	picks := raster(f.spans, n, duration)
-	p := flamePicture{flameLane: f, waits: make([]bool, n), step: step}
+	p := flamePicture{flameLane: f, waits: make([]bool, n), unknown: make([]bool, n), step: step}
 	p.columns = f.tree.Columns(picks, func(i int) int32 { return f.spans[i].node })
 	for c, i := range picks {
 		if i >= 0 {
 			p.waits[c] = !f.spans[i].state.Computes() && f.spans[i].state != report.StateUnknown
+			p.unknown[c] = f.spans[i].state == report.StateUnknown && f.tree.Calls[p.columns[c].Call].Depth == 0
 		}
 	}
 	p.limit = worthRows(f.tree, p.columns, limit)
@@ -142,7 +145,7 @@ func (f *function) labels(calls int) []string {
 	return []string{name, strings.TrimPrefix(short, "import ")}
 }
 
-// place is where a function stands: "train.py:12".
+// place is a function's file and line: "train.py:12".
 func (f *function) place() string {
 	if f.module {
 		return ""
@@ -178,7 +181,7 @@ func (l *layouter) titles(rows []Row, p *flamePicture) {
 // leastTitled is how many columns wide a box must be to be among the widest that
 // get a tooltip, and wide enough to be hit. It sorts widths.
 func leastTitled(widths []int, titles int, step float64) int {
-	least := int(tellable/step) + 1
+	least := int(hittable/step) + 1
 	slices.Sort(widths)
 	if cut := len(widths) - titles; cut > 0 {
 		least = max(least, widths[cut-1]+1)
@@ -227,5 +230,18 @@ func (l *layouter) hatches(rows []Row, p *flamePicture) {
 		d := min(int(p.tree.Calls[run.key].Depth), p.limit)
 		rows[d-1].Hatch = append(rows[d-1].Hatch, Hatch{l.Plot.X0 + float64(run.from)*p.step, l.Plot.X0 + float64(run.to)*p.step})
 		l.hatch = true
+	}
+}
+
+// gaps marks where no stack could be read, and says so where there is room.
+func (l *layouter) gaps(lane Box, p *flamePicture) {
+	const label = "not sampled"
+	unknown := func(c int) int32 { return int32(btoi(p.unknown[c])) }
+	for _, run := range runsOf(len(p.columns), unknown) {
+		x0, x1 := l.Plot.X0+float64(run.from)*p.step, l.Plot.X0+float64(run.to)*p.step
+		l.gap(x0, x1, lane)
+		if len(p.rows) > 0 && x1-x0 >= widthOf(label, smallSize, sans)+8 {
+			l.text((x0+x1)/2, lane.Y0+12, label, smallSize, Muted, sans, Middle)
+		}
 	}
 }

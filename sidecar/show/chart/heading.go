@@ -22,7 +22,7 @@ func (l *layouter) head() {
 	if len(l.d.finding) > 0 {
 		l.y += 15
 		l.Bullet = &Dot{margin + 4, l.y - 4}
-		l.flow(l.d.finding, margin+16, l.Width-margin, 12.5, 3)
+		l.flow(l.d.finding, margin+16, l.Width-margin, 12.5, hintLines)
 	}
 	l.y += 20
 }

@@ -40,18 +40,15 @@ func outcomeOf(c *report.Cell) string {
 	return words.Clean(strings.ReplaceAll(string(c.Outcome), "-", " "), 60)
 }
 
-// sharesOf is how the main thread spent its time. What the scheduler counted as
-// time on a CPU bounds what is called computing: a thread that wants to run on a
-// busy machine looks the same from outside as one that does.
+// sharesOf is how the main thread spent its time.
 func sharesOf(t *report.Thread) (ps []phrase) {
 	computing, unseen := report.Seconds(t.StateNS.Of(report.State.Computes)), report.Seconds(t.StateNS[report.StateUnknown])
 	all := report.Seconds(t.StateNS.Sum())
 	if !(all > 0) {
 		return nil
 	}
-	waits := all - computing - unseen
-	queued := queuedOf(t, computing)
-	computing -= queued
+	queued := report.Seconds(t.StateNS[report.StateOff])
+	waits := all - computing - queued - unseen
 	ps = append(ps, phrase{"computing " + words.Percent(computing/all), Good, bold})
 	if queued/all >= 0.005 {
 		ps = append(ps, phrase{"no free CPU " + words.Percent(queued/all), Warn, bold})
@@ -78,6 +75,9 @@ func findingOf(r *report.View) []phrase {
 			ps = append(ps, phrase{words.Clean(f.Hint, 300), Muted, sans})
 		}
 	} else if headline := words.Clean(strings.TrimSpace(r.Headline.Text), 300); headline != "" {
+		if r.Headline.Kind == report.HeadlineSummary && len(r.Headline.Limits) == 0 { // nothing stands out
+			return []phrase{{headline, Muted, sans}}
+		}
 		return []phrase{{headline, Plain, bold}}
 	}
 	for _, i := range r.Headline.Limits {

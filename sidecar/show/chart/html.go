@@ -84,15 +84,8 @@ func Folded(r *report.View, o Options) ([]byte, error) {
 		return nil, errNoReport
 	}
 	d := digestOf(r)
-	image, scene, err := imageOf(d, o.withDefaults(), foldedBytes, foldedDetail)
+	content, err := stillOf(r, d, o, foldedBytes, foldedData, foldedDetail)
 	if err != nil {
-		return nil, err
-	}
-	content := image
-	switch payload, err := payloadWithin(foldedData, r, d, scene); {
-	case err == nil:
-		content += dataElement(payload)
-	case !errors.Is(err, report.ErrTooSmall):
 		return nil, err
 	}
 	var b strings.Builder

@@ -24,6 +24,7 @@ const (
 
 	gpuHeight    = 46.0
 	trackHeight  = 24.0
+	lowHeight    = 13.0 // of what is there, not done: memory
 	linesHeight  = 18.0
 	rowHeight    = 17.0 // of the flame chart
 	threadHeight = 10.0
@@ -31,7 +32,7 @@ const (
 	streamHeight = 12.0
 	streamPitch  = 17.0
 
-	tellable = 4.0 // a box this wide can be pointed at
+	hittable = 4.0 // a box this wide can be pointed at
 )
 
 // detail is how much of a digest is drawn; less of it means fewer bytes.
@@ -75,7 +76,7 @@ type layouter struct {
 	hatch  bool
 }
 
-// lay decides what stands where.
+// lay places everything.
 func lay(d *digest, width float64, dt detail) *Scene {
 	l := &layouter{
 		Scene: &Scene{Width: width, Summary: d.summary},
@@ -96,6 +97,7 @@ func lay(d *digest, width float64, dt detail) *Scene {
 	l.threads()
 	l.Plot.Y1 = l.y
 	l.shades()
+	l.merged()
 	l.legend()
 	l.tables()
 	l.findings()
@@ -104,7 +106,7 @@ func lay(d *digest, width float64, dt detail) *Scene {
 	return l.Scene
 }
 
-// x is where a time stands.
+// x is the position of a time.
 func (l *layouter) x(t float64) float64 {
 	return l.Plot.X0 + min(max(t/l.d.duration, 0), 1)*(l.Plot.X1-l.Plot.X0)
 }
@@ -115,11 +117,16 @@ func (l *layouter) text(x, y float64, s string, size float64, tone Tone, f face,
 	}
 }
 
-// lane adds a lane, and puts its name and sources to its left, its figures to its
-// right, both around the middle of its first height pixels. Of each source there are
-// ways to say it.
+// lane adds a lane, with its names around the middle of its first height pixels. Of each
+// source there are ways to say it.
 func (l *layouter) lane(lane Lane, sources [][]string, height float64) {
-	y := lane.Y0
+	lane.Names.Sources = l.names(lane.Names, sources, lane.Y0, height)
+	l.Lanes = append(l.Lanes, lane)
+}
+
+// names puts a lane's name and sources to its left, its figures to its right, and returns
+// how the sources are said.
+func (l *layouter) names(names LaneNames, sources [][]string, y, height float64) []string {
 	room := l.Plot.X0 - 10 - 6
 	x := l.Plot.X0 - 10
 	subs := make([]string, 0, 2)
@@ -129,21 +136,20 @@ func (l *layouter) lane(lane Lane, sources [][]string, height float64) {
 		}
 	}
 	const pitch = 11.0
-	lane.Names.Sources = subs
-	l.Lanes = append(l.Lanes, lane)
 	top := y + height/2 + 4 - float64(len(subs))*pitch/2
-	l.text(x, top, fitMiddle(lane.Names.Name, room, textSize, sans), textSize, Plain, sans, Right)
+	l.text(x, top, fitMiddle(names.Name, room, textSize, sans), textSize, Plain, sans, Right)
 	for i, s := range subs {
 		l.text(x, top+float64(i+1)*pitch, s, smallSize, Muted, sans, Right)
 	}
 	x, room = l.Plot.X1+10, l.Width-l.Plot.X1-10-6
-	value, aside := fit(lane.Names.Value, room, textSize, sans), fit(lane.Names.Aside, room, smallSize, sans)
+	value, aside := fit(names.Value, room, textSize, sans), fit(names.Aside, room, smallSize, sans)
 	top = y + height/2 + 4
 	if aside != "" {
 		top -= pitch / 2
 	}
 	l.text(x, top, value, textSize, Plain, sans, Left)
 	l.text(x, top+pitch, aside, smallSize, Muted, sans, Left)
+	return subs
 }
 
 // firstThatFits chooses among ways to say the same; the last one is cut if need
@@ -166,9 +172,13 @@ func (l *layouter) track(t *trackLane) {
 	if t.tall {
 		height = gpuHeight
 	}
+	names, sources := LaneNames{Name: t.name, Value: t.value, Aside: t.aside}, t.sources
+	if t.low {
+		height, names, sources = lowHeight, LaneNames{Name: t.name, Value: t.brief()}, nil
+	}
 	lane := Lane{
 		ID: t.id, Kind: TrackLane, Index: t.index, Box: Box{l.Plot.X0, l.y, l.Plot.X1, l.y + height}, About: t.about,
-		Names: LaneNames{Name: t.name, Value: t.value, Aside: t.aside}, Top: t.top,
+		Names: names, Bottom: t.base, Top: t.top,
 	}
 	lane.Areas = l.areas(t, lane.Box)
 	if t.index < 0 {
@@ -177,7 +187,12 @@ func (l *layouter) track(t *trackLane) {
 	for _, s := range t.idle {
 		l.shade(s, l.y, l.y+height)
 	}
-	l.lane(lane, t.sources, height)
+	for _, p := range t.points {
+		if math.IsNaN(p.value) {
+			l.gap(l.x(p.from), l.x(p.to), lane.Box)
+		}
+	}
+	l.lane(lane, sources, height)
 	l.y += height + gap
 }
 
@@ -303,6 +318,18 @@ func (l *layouter) shade(s stretch, y0, y1 float64) {
 	}
 }
 
+// gap marks a stretch of a lane in which nothing is known; a white one would read as
+// "did nothing".
+func (l *layouter) gap(x0, x1 float64, of Box) {
+	if n := len(l.Gaps); n > 0 && l.Gaps[n-1].Y0 == of.Y0 && x0-l.Gaps[n-1].X1 < 0.5 {
+		l.Gaps[n-1].X1 = max(x1, l.Gaps[n-1].X1)
+		return
+	}
+	if x1-x0 >= 1 {
+		l.Gaps = append(l.Gaps, Box{x0, of.Y0, x1, of.Y1})
+	}
+}
+
 func (l *layouter) shades() {
 	for _, s := range l.d.idle {
 		l.shade(s, l.Plot.Y0, l.Plot.Y1)
@@ -313,7 +340,7 @@ func (l *layouter) shades() {
 func (l *layouter) legend() {
 	for _, t := range l.d.tables {
 		for _, r := range t.rows {
-			l.tells(r.states)
+			l.noteStates(r.states)
 		}
 	}
 	l.y += 12
@@ -352,13 +379,16 @@ func (l *layouter) legend() {
 	if len(l.Shades) > 0 {
 		entry(paintIdle, "GPU idle")
 	}
+	if len(l.Gaps) > 0 {
+		entry(paintGap, "not known")
+	}
 	if x == l.Plot.X0 {
 		l.y -= 12
 	}
 }
 
-// tells notes the colours of a bar that is divided by states.
-func (l *layouter) tells(t report.StateTimes) {
+// noteStates notes the colours of a bar that is divided by states.
+func (l *layouter) noteStates(t report.StateTimes) {
 	all := t.Sum()
 	for s, ns := range t {
 		if ns > 0 && float64(ns) >= worthState*float64(all) {
@@ -368,5 +398,8 @@ func (l *layouter) tells(t report.StateTimes) {
 	}
 }
 
-// paintIdle is the shading, as a patch of the legend.
-const paintIdle Paint = "idle"
+// The shadings, as patches of the legend.
+const (
+	paintIdle Paint = "idle"
+	paintGap  Paint = base
+)

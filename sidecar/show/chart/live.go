@@ -126,16 +126,12 @@ func paceText(perSecond float64) string {
 	if perSecond < 1 {
 		return words.Seconds(1/perSecond) + " a step"
 	}
-	return fmt.Sprintf("%.3g steps/s", perSecond)
+	return words.Significant(perSecond, 3) + " steps/s"
 }
 
 func liveFiguresOf(n *live.Now) (figures []liveFigure) {
 	if c := n.CPU; c != nil {
-		f := liveFigure{name: "CPU", value: words.Cores(math.Round(c.Value*10) / 10), paint: PaintCPU, history: n.History.CPU}
-		if c.Limit > 0 {
-			f.value = fmt.Sprintf("%.1f of %.4g cores", c.Value, c.Limit)
-		}
-		figures = append(figures, f)
+		figures = append(figures, liveFigure{name: "CPU", value: words.CoresUsed(c.Value, c.Limit), paint: PaintCPU, history: n.History.CPU})
 	}
 	if m := n.Memory; m != nil {
 		figures = append(figures, liveFigure{name: "memory", value: words.Quantity(m.Value, "B"), paint: PaintMemory})

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/omni-perf/omni-perf/sidecar/show/live"
-	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
@@ -20,7 +20,7 @@ func aTraining() *live.Now {
 		ElapsedNS: 754_300_000_000, Cell: 5, Name: "starved",
 		Line:  &live.Position{Place: "line 3", Text: "batch = load_batch(number)", SinceNS: 400_000_000},
 		Inner: &live.Position{Place: "data.py:41", Function: "load_batch", Text: "time.sleep(latency)", SinceNS: 31_000_000_000},
-		Doing: &live.Doing{Cause: diagnose.LoadHere, Share: 0.72},
+		Doing: &live.Doing{Cause: activity.LoadHere, Share: 0.72},
 		Lines: []live.HotLine{
 			{Place: "data.py:41", Function: "load_batch", Text: "time.sleep(latency)", SelfNS: 512e9, Share: 0.68},
 			{Place: "line 4", Text: "loss = train_step(network, batch)", SelfNS: 200e9, Share: 0.27},
@@ -33,7 +33,7 @@ func aTraining() *live.Now {
 			{Index: 0, Used: true, Busy: ptr(0.31), Memory: &live.Figure{Value: 9e9, Limit: 80e9}},
 			{Index: 1, Busy: ptr(0.0)},
 		},
-		Idle:    &live.Idle{Share: 0.69, Cause: diagnose.LoadHere, Place: "line 3", OfIdle: 0.9, Sure: true},
+		Idle:    &live.Idle{Share: 0.69, Cause: activity.LoadHere, Place: "line 3", OfIdle: 0.9, Sure: true},
 		History: live.History{CPU: []*float64{ptr(0.1), ptr(0.08), nil, ptr(0.5), ptr(1.0)}, Busy: []*float64{nil, ptr(0.2), ptr(0.31)}},
 	}
 }
@@ -55,7 +55,7 @@ func TestLivePictures(t *testing.T) {
 	for name, n := range map[string]*live.Now{
 		"training": aTraining(),
 		"begins":   {Cell: 2, Lines: []live.HotLine{}},
-		"process":  {ElapsedNS: 12e9, Doing: &live.Doing{Cause: diagnose.Native, Share: 1}, CPU: &live.Figure{Value: 1}, Steps: &live.Steps{PerSecond: ptr(0.12)}},
+		"process":  {ElapsedNS: 12e9, Doing: &live.Doing{Cause: activity.Native, Share: 1}, CPU: &live.Figure{Value: 1}, Steps: &live.Steps{PerSecond: ptr(0.12)}},
 	} {
 		golden(t, "live-"+name+".txt", []byte(strings.Join(LiveText(n, 100, false), "\n")+"\n\n"+LiveLine(n)+"\n"))
 		golden(t, "live-"+name+".html", LiveHTML(n, Auto))
@@ -119,6 +119,7 @@ func TestStepsAreToldInTheUnitOfTheirPace(t *testing.T) {
 		{live.Steps{Count: ptr(int64(1))}, "1 step"},
 		{live.Steps{Count: ptr(int64(12)), PerSecond: ptr(0.125)}, "12 steps · 8.0 s a step"},
 		{live.Steps{PerSecond: ptr(123.4)}, "123 steps/s"},
+		{live.Steps{PerSecond: ptr(12345.6)}, "12,346 steps/s"},
 		{live.Steps{Count: ptr(int64(10)), Total: ptr(int64(10)), PerSecond: ptr(2.0), LeftNS: ptr(int64(0))}, "step 10 of 10 · 2 steps/s"},
 		{live.Steps{Count: ptr(int64(5)), Total: ptr(int64(10)), PerSecond: ptr(2.0), LeftNS: ptr(int64(2.2e9))}, "step 5 of 10 · 2 steps/s · about 3 s left"},
 	} {

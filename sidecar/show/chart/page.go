@@ -14,8 +14,8 @@ import (
 
 // Page is a file of its own to open in a browser, without a network: the picture,
 // the viewer with the whole report, and, for screen readers and copying, the text.
-// It prints the picture. Its policy lets nothing run or style it but what stands here,
-// by hash: were anything in it not escaped, it would do nothing.
+// It prints the picture. Its policy allows only these scripts and styles,
+// by hash: anything in it that was not escaped would do nothing.
 func Page(r *report.View, o Options) ([]byte, error) {
 	if r == nil {
 		return nil, errNoReport
@@ -31,7 +31,7 @@ func Page(r *report.View, o Options) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return page(joinPhrases(d.title, "  "), svg, payload, viewer.FullScript, textOf(d, 110), o), nil
+	return page(joinPhrases(d.title, "  "), svg, payload, viewer.Script, textOf(d, 110), o), nil
 }
 
 // page is a file of its own around an inline picture and what its viewer reads.
@@ -74,7 +74,9 @@ func pageStyle(o Options) string {
 	case Dark:
 		root = ":root{" + dark + "}"
 	}
+	// The picture has a width; from where that leaves much of a window empty, the viewer takes all of it.
 	return root + fmt.Sprintf("body{margin:0 auto;max-width:%.0fpx;padding:8px;font-family:system-ui,sans-serif}", o.Width) +
+		fmt.Sprintf("@media screen and (min-width:%.0fpx){body{max-width:none}.opv{max-width:none!important}}", o.Width*9/8) +
 		"details{padding:8px 16px;font-size:13px}pre{overflow:auto;font-size:12px}@media print{details{display:none}}"
 }
 
@@ -141,7 +143,7 @@ const overview = 24.0
 
 func viewerLane(l *Lane, e *report.Excerpt) viewer.Lane {
 	v := viewer.Lane{
-		Kind: string(l.Kind), Index: indexIn(e, l), Y0: l.Y0, Y1: l.Y1, Limit: l.Limit, Top: l.Top,
+		Kind: string(l.Kind), Index: indexIn(e, l), Y0: l.Y0, Y1: l.Y1, Limit: l.Limit, Bottom: l.Bottom, Top: l.Top,
 		Name: l.Names.Name, Sources: l.Names.Sources, Value: l.Names.Value, Aside: l.Names.Aside,
 	}
 	if l.Kind == FlameLane {

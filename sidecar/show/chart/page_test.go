@@ -13,7 +13,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 )
 
-// A page stands on its own: were anything in it not escaped, its policy would keep it
+// A page needs nothing else: were anything in it not escaped, its policy would keep it
 // from running, from styling and from fetching.
 func TestThePageRunsOnlyOurScript(t *testing.T) {
 	page, err := Page(uglyNames().view(), Options{})
@@ -24,7 +24,7 @@ func TestThePageRunsOnlyOurScript(t *testing.T) {
 	if policy == nil {
 		t.Fatal("the page has no policy")
 	}
-	for _, want := range []string{"default-src 'none'", "script-src " + viewer.Allow(viewer.FullScript) + ";", "base-uri 'none'"} {
+	for _, want := range []string{"default-src 'none'", "script-src " + viewer.Allow(viewer.Script) + ";", "base-uri 'none'"} {
 		if !strings.Contains(string(policy[1]), want) {
 			t.Errorf("the policy %q does not say %q", policy[1], want)
 		}
@@ -116,4 +116,14 @@ func documentIn(t *testing.T, html []byte) document {
 		t.Fatal(err)
 	}
 	return got
+}
+
+func TestAPageTakesTheWidthOfTheWindow(t *testing.T) {
+	page, err := Page(trainingCell().view(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "@media screen and (min-width:1260px){body{max-width:none}.opv{max-width:none!important}}"; !bytes.Contains(page, []byte(want)) {
+		t.Errorf("a wide window stays empty beside the picture: the page has no %q", want)
+	}
 }

@@ -1,10 +1,8 @@
 package chart
 
 import (
-	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
@@ -12,85 +10,42 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
-// pool is the workers of one kind that work for one process. Of other programs
-// it is the runs of one, whoever started them.
+// pool is those members of a report's pool whose stacks were read.
 type pool struct {
-	role    timeline.Role
-	program string // empty of workers
-	members []int  // processes, by number
+	*report.Pool
+	members []int // processes, by number
 }
 
 // few is how many workers are shown one by one beneath their strip.
 const few = 4
 
-// poolsOf groups the workers whose stacks were read, ranks too.
+// poolsOf are the pools of workers and ranks.
 func poolsOf(r *report.View) []pool {
-	type key struct {
-		role  timeline.Role
-		owner int
-	}
-	index := make(map[key]int)
-	var list []pool
-	for i := range r.Processes {
-		p := &r.Processes[i]
-		worker := timeline.Process{Role: timeline.Role(p.Role)}
-		if i == r.Target().Process && worker.Role != timeline.RoleRank || !worker.IsWorker() || !p.Stacks.Read {
+	return poolsWhere(r, func(p *report.Pool) bool { return !p.IsProgram() })
+}
+
+// programsOf are the other Python programs that were started, the runs of one program together.
+func programsOf(r *report.View) []pool { return poolsWhere(r, (*report.Pool).IsProgram) }
+
+func poolsWhere(r *report.View, is func(*report.Pool) bool) (list []pool) {
+	for i := range r.Pools {
+		p := pool{Pool: &r.Pools[i]}
+		if !is(p.Pool) {
 			continue
 		}
-		k := key{worker.Role, ownerOf(r, i)}
-		if worker.Role == timeline.RoleRank { // whoever has started them
-			k.owner = -1
+		for _, m := range p.Members {
+			if r.Processes[m].Stacks.Read && (!p.IsProgram() || m != r.Program()) {
+				p.members = append(p.members, m)
+			}
 		}
-		at, known := index[k]
-		if !known {
-			at = len(list)
-			index[k] = at
-			list = append(list, pool{role: worker.Role})
+		if len(p.members) > 0 {
+			list = append(list, p)
 		}
-		list[at].members = append(list[at].members, i)
-	}
-	for _, f := range list {
-		slices.SortStableFunc(f.members, func(a, b int) int {
-			return cmp.Or(cmp.Compare(numberOf(&r.Processes[a]), numberOf(&r.Processes[b])), cmp.Compare(r.Processes[a].StartNS, r.Processes[b].StartNS))
-		})
 	}
 	return list
 }
 
-// programsOf groups the other Python programs that were started, by what they are called.
-func programsOf(r *report.View) []pool {
-	var list []pool
-	for i := range r.Processes {
-		p := &r.Processes[i]
-		if p.Role != string(timeline.RoleChild) || !p.Stacks.Read || i == r.Program() {
-			continue
-		}
-		called := words.Clean(p.Text, 40)
-		at := slices.IndexFunc(list, func(f pool) bool { return f.program == called })
-		if at < 0 {
-			at = len(list)
-			list = append(list, pool{role: timeline.RoleChild, program: called})
-		}
-		list[at].members = append(list[at].members, i)
-	}
-	return list
-}
-
-// ownerOf is whom a worker works for: its parent, past fork servers.
-func ownerOf(r *report.View, process int) int {
-	owner := -1
-	for range 4 {
-		parent := r.Processes[process].Parent
-		if parent == nil {
-			break
-		}
-		if owner = *parent; r.Processes[owner].Role != string(timeline.RoleForkServer) {
-			break
-		}
-		process = owner
-	}
-	return owner
-}
+func (f pool) isRanks() bool { return f.Role == string(timeline.RoleRank) }
 
 func numberOf(p *report.Process) int {
 	if p.RoleNumber == nil {
@@ -99,17 +54,13 @@ func numberOf(p *report.Process) int {
 	return *p.RoleNumber
 }
 
-// plural is what several of a role are called.
-var plural = map[timeline.Role]string{
-	timeline.RoleRank: "ranks", timeline.RolePoolWorker: "pool workers", timeline.RoleLoaderWorker: "DataLoader workers", timeline.RoleWorker: "worker processes",
-}
-
-// name is what a pool is called: "4 pool workers".
+// name is what a pool is called: "4 pool workers", where not all could be read "3 of 4 pool workers".
 func (f pool) name() string {
-	if f.program != "" {
-		return fmt.Sprintf("%d runs of %s", len(f.members), f.program)
+	text := words.Clean(f.Text, 60)
+	if len(f.members) < len(f.Members) {
+		return fmt.Sprintf("%d of %s", len(f.members), text)
 	}
-	return fmt.Sprintf("%d %s", len(f.members), plural[f.role])
+	return text
 }
 
 // stripPoints is how finely a strip is drawn.
@@ -141,8 +92,8 @@ func (f pool) strip(r *report.View, histories [][]span, duration float64) *track
 		busy = append(busy, words.Clean(r.Processes[member].Text, 40)+": "+words.Percent(own/duration)+" busy")
 	}
 	lane := &trackLane{
-		id: "pool", index: -1, name: f.name(), sources: [][]string{{"computing at a time"}}, paint: PaintPython, steps: true, top: float64(len(f.members)),
-		value: fmt.Sprintf("%.1f busy", total/duration), aside: fmt.Sprintf("of %d", len(f.members)),
+		id: "pool", index: -1, name: f.name(), sources: [][]string{{"computing at a time"}}, paint: PaintPython, top: float64(len(f.members)),
+		value: words.Quantity(total/duration, "busy"), aside: fmt.Sprintf("of %d", len(f.members)),
 	}
 	peak := 0.0
 	for c, sum := range sums {
@@ -150,11 +101,11 @@ func (f pool) strip(r *report.View, histories [][]span, duration float64) *track
 		peak = max(peak, v)
 		lane.points = append(lane.points, point{float64(c) * width, float64(c+1) * width, v})
 	}
-	const told = 24
-	if more := len(busy) - told; more > 0 {
-		busy = append(busy[:told], fmt.Sprintf("and %d more", more))
+	const named = 24
+	if more := len(busy) - named; more > 0 {
+		busy = append(busy[:named], fmt.Sprintf("and %d more", more))
 	}
-	lane.about = fmt.Sprintf("%s: mean %.1f computing, peak %.1f\n%s", lane.name, total/duration, peak, strings.Join(busy, "\n"))
+	lane.about = fmt.Sprintf("%s: mean %s, peak %s\n%s", lane.name, words.Quantity(total/duration, "computing"), words.Quantity(peak, "computing"), strings.Join(busy, "\n"))
 	return lane
 }
 
@@ -176,7 +127,7 @@ func (f pool) shares(r *report.View, parts map[int]float64) string {
 	if len(f.members) < 2 || sum <= 0 {
 		return ""
 	}
-	if len(f.members) <= few && f.program == "" {
+	if len(f.members) <= few && !f.IsProgram() {
 		var list []string
 		for _, m := range f.members {
 			if parts[m] > 0 {

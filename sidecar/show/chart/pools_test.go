@@ -73,8 +73,8 @@ func poolOf(t *testing.T, workers int) *report.View {
 	for i := range workers {
 		number, exit := i+1, 0
 		w := p.start(timeline.Process{Role: timeline.RolePoolWorker, Number: &number, Command: "train.py", Start: second, End: 9 * second, Exit: &exit, CPU: timeline.Nanos(8-i) * second, Stacks: read})
-		p.Set(w, second, p.stack(own("<module>", 9), loop, own("crunch", 4)), timeline.StatePython, false)
-		p.Set(w, timeline.Nanos(9-i)*second, p.stack(own("<module>", 9), loop, timeline.Frame{Function: "SimpleQueue.get", File: "/usr/lib/python3.12/multiprocessing/queues.py", Line: 3}), timeline.StateWaiting, false)
+		p.Set(w, second, p.stack(loop, own("crunch", 4)), timeline.StatePython, false)
+		p.Set(w, timeline.Nanos(9-i)*second, p.stack(loop, timeline.Frame{Function: "SimpleQueue.get", File: "/usr/lib/python3.12/multiprocessing/queues.py", Line: 3}), timeline.StateWaiting, false)
 		p.End(w, 9*second)
 	}
 	killed := 137
@@ -129,7 +129,7 @@ func TestAPoolIsOneStrip(t *testing.T) {
 			if lane.strip != nil {
 				names = append(names, "strip "+lane.strip.name)
 				if !strings.Contains(lane.strip.about, fmt.Sprintf("pool worker %d: %d %% busy", workers, 100*(9-workers)/10)) {
-					t.Errorf("the strip tells %q", lane.strip.about)
+					t.Errorf("the strip says %q", lane.strip.about)
 				}
 				// All work until the first has no more to do, one second after they start.
 				if at := lane.strip.points[len(lane.strip.points)*3/20]; math.Abs(at.value-float64(workers)) > 1e-6 || lane.strip.top != float64(workers) {
@@ -210,6 +210,25 @@ func TestTheViewerHasAPoolsStrip(t *testing.T) {
 		}
 		if !found {
 			t.Errorf("%s: no lane of the pool", form)
+		}
+	}
+}
+
+// A resource tracker reads a pipe all its life: that is nobody's work.
+func TestAResourceTrackerHasNeitherLaneNorRow(t *testing.T) {
+	p := newProgram("python", "/u/train.py")
+	main := p.Thread(timeline.Thread{PID: 1, NativeID: 1, Name: "MainThread", Main: true, RunsCell: true, OnCPU: -1})
+	p.Set(main, 0, p.stack(own("<module>", 9)), timeline.StatePython, false)
+	read := p.start(timeline.Process{Role: timeline.RoleTracker, Command: "resource_tracker", CPU: 17e6, Stacks: read})
+	p.Set(read, 0, p.stack(timeline.Frame{Function: "main", File: "/usr/lib/python3.12/multiprocessing/resource_tracker.py", Line: 3}), timeline.StateIO, false)
+	r := p.report(t, 10*second)
+	lanes, _ := lanesOf(r, 0, historiesOf(r), poolsOf(r), 10)
+	if len(lanes) != 0 {
+		t.Errorf("lanes %+v", lanes)
+	}
+	for _, row := range processesTable(r, 10).rows {
+		if !row.rest {
+			t.Errorf("a row %q", row.name)
 		}
 	}
 }

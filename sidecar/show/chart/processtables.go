@@ -116,47 +116,86 @@ func programTables(r *report.View, duration float64) (tables []table) {
 }
 
 func (f pool) linesTable(r *report.View) table {
-	t := table{heading: "What the " + f.name() + " did", note: "by your own lines, without what they waited"}
+	t := table{heading: "What the " + f.name() + " did", note: "by your own lines, waiting included"}
 	if len(f.members) == 1 {
 		t.heading = "What " + words.Clean(r.Processes[f.members[0]].Text, 40) + " did"
 	}
-	work := 0.0
-	for _, th := range r.Threads {
-		if !slices.Contains(f.members, th.Process) {
-			continue
-		}
-		work += report.Seconds(th.StateNS.Sum() - th.StateNS.Of(report.State.Idle))
-	}
+	did := f.work(r)
 	type place struct{ file, line int }
-	sums, parts := make(map[place]float64), make(map[place]map[int]float64)
-	self, incomplete := make(map[place]int64), make(map[place]int64)
+	type sum struct {
+		self, incomplete int64
+		states           report.StateTimes
+		parts            map[int]float64
+	}
+	sums := make(map[place]*sum)
 	var order []place
 	for _, l := range r.Lines {
 		if !slices.Contains(f.members, l.Process) || l.SelfNS <= 0 {
 			continue
 		}
 		p := place{l.File, l.Line}
-		if parts[p] == nil {
-			parts[p] = make(map[int]float64)
-			order = append(order, p)
+		one := sums[p]
+		if one == nil {
+			one = &sum{parts: make(map[int]float64)}
+			sums[p], order = one, append(order, p)
 		}
-		sums[p] += report.Seconds(l.SelfNS)
-		self[p], incomplete[p] = self[p]+l.SelfNS, incomplete[p]+l.IncompleteNS
-		parts[p][l.Process] += report.Seconds(l.SelfNS)
+		one.self, one.incomplete = one.self+l.SelfNS, one.incomplete+l.IncompleteNS
+		one.states = one.states.Plus(l.StateNS)
+		one.parts[l.Process] += report.Seconds(l.SelfNS)
 	}
-	slices.SortStableFunc(order, func(a, b place) int { return cmp.Compare(sums[b], sums[a]) })
+	slices.SortStableFunc(order, func(a, b place) int { return cmp.Compare(sums[b].self, sums[a].self) })
 	for _, p := range order[:min(len(order), maxWorkerLines)] {
-		if sums[p] < 0.01*work {
+		one := sums[p]
+		share := min(float64(one.self)/max(float64(did.ThreadNS), 1), 1)
+		if share < 0.01 {
 			break
 		}
-		share := min(sums[p]/max(work, 1e-9), 1)
 		rw := row{
-			name: linePlace(r, p.file, p.line), seconds: sums[p], share: share, aside: words.Percent(share), code: codeOf(r.Text(p.file, p.line)), hint: f.shares(r, parts[p]),
+			name: linePlace(r, p.file, p.line), seconds: report.Seconds(one.self), share: share, aside: words.Percent(share), code: codeOf(r.Text(p.file, p.line)),
+			states: one.states, hint: f.shares(r, one.parts),
 		}
-		rw.tellCut(self[p], incomplete[p])
+		rw.noteCut(one.self, one.incomplete)
 		t.rows = append(t.rows, rw)
 	}
+	if len(t.rows) > 0 {
+		t.rows = append(t.rows, beside(did)...)
+	}
 	return t
+}
+
+// work is what the members of a pool spent their time with. A report that does not have it has the time of
+// their main threads.
+func (f pool) work(r *report.View) (did report.Work) {
+	for _, i := range f.members {
+		if w := r.Processes[i].Work; w != nil {
+			did.ThreadNS, did.StartingNS = did.ThreadNS+w.ThreadNS, did.StartingNS+w.StartingNS
+			did.NoTaskNS, did.PassingNS = did.NoTaskNS+w.NoTaskNS, did.PassingNS+w.PassingNS
+			continue
+		}
+		for _, th := range r.Threads {
+			if th.Process == i && th.Main {
+				did.ThreadNS += th.StateNS.Sum()
+			}
+		}
+	}
+	return did
+}
+
+// worthBeside is the share of the time of workers from which on what they did beside their work is a row.
+const worthBeside = 0.03
+
+// beside are rows for what workers did that is no line of the user's own.
+func beside(did report.Work) (rows []row) {
+	for _, part := range []struct {
+		name string
+		ns   int64
+	}{{"handing over tasks and results", did.PassingNS}, {"waiting for a task", did.NoTaskNS}, {"starting up", did.StartingNS}} {
+		share := float64(part.ns) / max(float64(did.ThreadNS), 1)
+		if share >= worthBeside {
+			rows = append(rows, row{name: part.name, seconds: report.Seconds(part.ns), share: share, aside: words.Percent(share)})
+		}
+	}
+	return rows
 }
 
 // processesTable lists the processes beside the target.
@@ -174,6 +213,10 @@ func processesTable(r *report.View, duration float64) table {
 	for i := range r.Processes {
 		p := &r.Processes[i]
 		if i == r.Target().Process && p.Role != string(timeline.RoleRank) || isOurs(p) {
+			continue
+		}
+		if onlyCleansUp(p) {
+			leave(p)
 			continue
 		}
 		// A shell that starts another program is of no interest.
@@ -212,6 +255,9 @@ func processesTable(r *report.View, duration float64) table {
 
 // isOurs recognises an omni-perf that ran within the program: it is no part of it.
 func isOurs(p *report.Process) bool { return p.Role == string(timeline.RoleProfiler) }
+
+// onlyCleansUp recognises multiprocessing's and loky's resource trackers, which read a pipe all their life.
+func onlyCleansUp(p *report.Process) bool { return p.Role == string(timeline.RoleTracker) }
 
 func cpuOf(p *report.Process) float64 {
 	if p.CPUNS == nil {

@@ -10,11 +10,13 @@ type Scene struct {
 	Bullet        *Dot // the finding's mark
 	Gridlines     []float64
 	Shades        []Box
+	Gaps          []Box // of lanes: nothing is known of what happened
 	Steps         []float64
 	StepsY        float64
 	AxisY         float64   // baseline of the ticks' labels
 	Rules         []float64 // full-width lines at these y
 	Lanes         []Lane
+	Merged        []Row // of a flame graph below the lanes: not over time
 	Bars          []Bar
 	Legend        []Entry
 	Texts         []Label
@@ -26,7 +28,7 @@ type Dot struct{ X, Y float64 }
 // Box is an area.
 type Box struct{ X0, Y0, X1, Y1 float64 }
 
-// Anchor is which end of a text stands at its X.
+// Anchor is which end of a text is at its X.
 type Anchor uint8
 
 // The anchors.
@@ -67,18 +69,18 @@ type Badge struct {
 
 // Lane is one stripe over the time axis.
 type Lane struct {
-	ID    string // of the track, or "lines", "flame", "stream", "thread"
-	Kind  LaneKind
-	Index int // of the track, file, thread or stream in the report
-	Box       // within the plot
-	Names LaneNames
-	Top   float64 // of a track: the value at the upper edge
-	Limit int     // of Rows, where the last one shows what is left out; else 0
-	About string  // tooltip
-	Areas []Area  // tracks
-	Pool  []point // of a pool's lane, which no track of the report has: its members computing
-	Base  bool    // a faint ground, where nothing ran
-	Rows  []Row   // everything else
+	ID          string // of the track, or "lines", "flame", "stream", "thread"
+	Kind        LaneKind
+	Index       int // of the track, file, thread or stream in the report
+	Box             // within the plot
+	Names       LaneNames
+	Bottom, Top float64 // of a track: the values at the lower and the upper edge
+	Limit       int     // of Rows, where the last one shows what is left out; else 0
+	About       string  // tooltip
+	Areas       []Area  // tracks
+	Pool        []point // of a pool's lane, which no track of the report has: its members computing
+	Base        bool    // a faint ground, where nothing ran
+	Rows        []Row   // everything else
 }
 
 // LaneKind is what a lane shows. It is also the viewer's word.
@@ -93,7 +95,7 @@ const (
 	StreamLane LaneKind = "stream"
 )
 
-// LaneNames are what stands beside a lane: its name and sources to the left,
+// LaneNames are the texts beside a lane: its name and sources to the left,
 // figures to the right.
 type LaneNames struct {
 	Name         string
@@ -101,12 +103,10 @@ type LaneNames struct {
 	Value, Aside string
 }
 
-// Area is a curve filled down to the lane's lower edge, without gaps: Y[i]
-// holds from X[i] to X[i+1] when Steps, else joins Y[i+1] by a line. len(X) is
-// len(Y), plus one when Steps.
+// Area is steps filled down to the lane's lower edge, without gaps: Y[i] holds from
+// X[i] to X[i+1]. len(X) is len(Y) plus one.
 type Area struct {
 	Paint Paint
-	Steps bool
 	X, Y  []float64
 }
 

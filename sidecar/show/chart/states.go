@@ -71,15 +71,3 @@ func stateBars(b Box, t report.StateTimes) []Bar {
 	}
 	return bars
 }
-
-// queuedOf is for how many seconds of a time in which a thread seemed to compute it had
-// no CPU, by the scheduler's count; 0 where that is little, or not known.
-func queuedOf(t *report.Thread, computing float64) float64 {
-	if t.OnCPUNS == nil || t.OnCPUAtLeast {
-		return 0
-	}
-	if onCPU := report.Seconds(*t.OnCPUNS); onCPU < computing*0.8 {
-		return computing - onCPU
-	}
-	return 0
-}

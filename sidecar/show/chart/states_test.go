@@ -79,10 +79,10 @@ func TestTextSaysStates(t *testing.T) {
 	}
 }
 
-// What a machine has none of stands in the document, and in what doctor and status say: not under each picture.
+// What a machine has none of is in the document, and in what doctor and status print: not under each picture.
 func TestPicturesLeaveOutWhatTheMachineHasNoneOf(t *testing.T) {
 	view := func(notes ...report.Note) *report.View {
-		return &report.View{Document: &report.Document{Targets: []report.Target{{}}, Processes: []report.Process{{}}, DurationNS: ns(3), Notes: notes}}
+		return &report.View{Document: &report.Document{Targets: []report.Target{{}}, Processes: []report.Process{{}}, Subject: &report.Subject{}, DurationNS: ns(3), Notes: notes}}
 	}
 	broken := report.Note{ID: string(timeline.NoteUnavailable), Text: "disk.read: not allowed"}
 	absent := report.Note{ID: string(timeline.NoteAbsent), Text: "GPU lanes: no NVIDIA driver"}
@@ -96,7 +96,7 @@ func TestPicturesLeaveOutWhatTheMachineHasNoneOf(t *testing.T) {
 
 func TestThreadsTable(t *testing.T) {
 	r := func(threads ...report.Thread) *report.View {
-		return &report.View{Document: &report.Document{Targets: []report.Target{{}}, Processes: []report.Process{{}}, Threads: threads, DurationNS: ns(3)}}
+		return &report.View{Document: &report.Document{Targets: []report.Target{{}}, Processes: []report.Process{{}}, Threads: threads, Subject: &report.Subject{}, DurationNS: ns(3)}}
 	}
 	thread := func(name string, onCPU float64, of map[report.State]float64) report.Thread {
 		th := report.Thread{Name: name, StateNS: times(of)}
@@ -106,7 +106,7 @@ func TestThreadsTable(t *testing.T) {
 		}
 		return th
 	}
-	main := thread("MainThread", 0.4, map[report.State]float64{report.StatePython: 1, report.StateWaiting: 2})
+	main := thread("MainThread", 0.4, map[report.State]float64{report.StatePython: 0.4, report.StateOff: 0.6, report.StateWaiting: 2})
 	hasher := thread("hasher", -1, map[report.State]float64{report.StatePython: 0.9, report.StateGIL: 2.1})
 	parked := thread("parked", 0, map[report.State]float64{report.StateWaiting: 3})
 	if got := threadsTable(r(main, parked), 3); len(got.rows) != 0 {
@@ -116,7 +116,7 @@ func TestThreadsTable(t *testing.T) {
 	if len(rows) != 2 {
 		t.Fatalf("got %+v, want main and hasher", rows)
 	}
-	if got, want := rows[0].remark(), "waiting 2.0 s · Python 1.0 s · for 0.60 s no CPU was free"; got != want {
+	if got, want := rows[0].remark(), "waiting 2.0 s · no free CPU 0.60 s · Python 0.40 s"; got != want {
 		t.Errorf("main: %q, want %q", got, want)
 	}
 	if got, want := rows[1].remark(), "waiting for the GIL 2.1 s · Python 0.90 s"; got != want || rows[1].aside != "30 % busy" {

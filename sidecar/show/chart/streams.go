@@ -130,7 +130,7 @@ func (l *layouter) streamBlocks(s *streamLane, titles int) []Block {
 		switch {
 		case i < 0:
 			return 0
-		case (s.blocks[i].end-s.blocks[i].start)/column*step >= tellable:
+		case (s.blocks[i].end-s.blocks[i].start)/column*step >= hittable:
 			return int32(i) + 1
 		}
 		return -1 - int32(s.kind(s.blocks[i]))

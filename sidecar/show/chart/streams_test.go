@@ -127,7 +127,7 @@ func TestKernelsStandWhereTheyRan(t *testing.T) {
 	for _, l := range s.Lanes {
 		flame = flame || l.ID == "flame"
 		if l.ID == "stream" && !flame {
-			t.Error("a stream stands above the flame chart")
+			t.Error("a stream is above the flame chart")
 		}
 	}
 }

@@ -47,6 +47,9 @@ func writeSVG(w io.Writer, s *Scene, identity uint64, o Options) error {
 	for i := range s.Lanes {
 		p.lane(&s.Lanes[i])
 	}
+	for i := range s.Merged {
+		p.row(&s.Merged[i])
+	}
 	p.below()
 	p.texts()
 	p.End()
@@ -69,6 +72,11 @@ func (p *painter) ground() {
 	if len(s.Shades) > 0 {
 		p.Group(`class="f"`)
 		p.Path(rectangles(s.Shades), `class="`+string(paintIdle)+`"`)
+		p.Gend()
+	}
+	if len(s.Gaps) > 0 {
+		p.Group(`class="f"`)
+		p.Path(rectangles(s.Gaps), `class="`+string(paintGap)+`"`)
 		p.Gend()
 	}
 	var grid, rules, steps pathData
@@ -131,9 +139,7 @@ func areaData(a Area, bottom float64) string {
 	d.moveTo(a.X[0], bottom)
 	for i, y := range a.Y {
 		d.lineTo(a.X[i], y)
-		if a.Steps {
-			d.lineTo(a.X[i+1], y)
-		}
+		d.lineTo(a.X[i+1], y)
 	}
 	d.lineTo(a.X[len(a.X)-1], bottom)
 	return d.String()
@@ -238,12 +244,14 @@ func (p *painter) below() {
 // allTexts returns every text of the scene.
 func (s *Scene) allTexts() []Label {
 	texts := slices.Clone(s.Texts)
+	rows := slices.Clone(s.Merged)
 	for _, l := range s.Lanes {
-		for _, r := range l.Rows {
-			for _, b := range r.Boxes {
-				if b.Label != nil {
-					texts = append(texts, *b.Label)
-				}
+		rows = append(rows, l.Rows...)
+	}
+	for _, r := range rows {
+		for _, b := range r.Boxes {
+			if b.Label != nil {
+				texts = append(texts, *b.Label)
 			}
 		}
 	}

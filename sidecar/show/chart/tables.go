@@ -90,7 +90,7 @@ func idleTable(r *report.View) table {
 	slices.SortStableFunc(causes, func(a, b report.Cause) int { return cmp.Compare(b.NS, a.NS) })
 	rest := row{rest: true}
 	left := 0
-	told := make(map[string]bool) // advice, once
+	given := make(map[string]bool) // advice, once
 	for i, c := range causes {
 		if i >= maxCauses-1 && len(causes) > maxCauses {
 			rest.seconds += report.Seconds(c.NS)
@@ -102,9 +102,9 @@ func idleTable(r *report.View) table {
 			name: words.Clean(c.Text, 80), seconds: report.Seconds(c.NS), share: c.Share, aside: words.Percent(c.Share) + bounds(c),
 			place: placeOf(r, c.File, c.Line), code: codeOf(r.LineText(c.File, c.Line)),
 		}
-		if c.Share >= worthAdvice && !told[c.Hint] {
+		if c.Share >= worthAdvice && !given[c.Hint] {
 			rw.hint = words.Clean(c.Hint, words.MaxName)
-			told[c.Hint] = true
+			given[c.Hint] = true
 		}
 		t.rows = append(t.rows, rw)
 	}
@@ -168,7 +168,7 @@ func linesTable(r *report.View, duration float64) table {
 			continue
 		}
 		rw := row{name: linePlace(r, l.File, l.Line), seconds: report.Seconds(l.SelfNS), code: codeOf(r.Text(l.File, l.Line)), states: l.StateNS}
-		rw.tellCut(l.SelfNS, l.IncompleteNS)
+		rw.noteCut(l.SelfNS, l.IncompleteNS)
 		parts = append(parts, part{rw, report.Seconds(l.TotalNS)})
 	}
 	for _, p := range r.Phases {
@@ -192,9 +192,9 @@ func linesTable(r *report.View, duration float64) table {
 // that its stacks were cut: single ones always are.
 const worthCut = 0.05
 
-// tellCut says what part of an own time may have been spent in something that was called
+// noteCut notes what part of an own time may have been spent in something that was called
 // and could not be read.
-func (r *row) tellCut(self, incomplete int64) {
+func (r *row) noteCut(self, incomplete int64) {
 	if incomplete > 0 && float64(incomplete) >= worthCut*float64(self) {
 		r.hint, r.cut = joinNote("of it "+words.Seconds(report.Seconds(incomplete))+" with its callee cut", r.hint), true
 	}
@@ -211,7 +211,7 @@ func functionsTable(r *report.View, duration float64) table {
 			break
 		}
 		rw := row{name: functionName(r, f.Function), seconds: self, share: min(self/duration, 1), code: functionPlace(r, f.Function), states: f.StateNS}
-		rw.tellCut(f.SelfNS, f.IncompleteNS)
+		rw.noteCut(f.SelfNS, f.IncompleteNS)
 		if self <= duration { // else of many threads: no share of the time
 			rw.aside = words.Percent(self / duration)
 		}
@@ -241,9 +241,6 @@ func threadsTable(r *report.View, duration float64) table {
 		rw := row{
 			name: threadName(r, th), seconds: computed, share: min(report.Seconds(th.StateNS.Sum())/duration, 1),
 			aside: words.Percent(computed/duration) + " busy", states: th.StateNS,
-		}
-		if queued := queuedOf(th, computed); queued > 0 {
-			rw.hint = "for " + words.Seconds(queued) + " no CPU was free"
 		}
 		t.rows = append(t.rows, rw)
 	}
@@ -318,7 +315,7 @@ func regionsTable(r *report.View, duration float64) table {
 		total := report.Seconds(g.TotalNS)
 		t.rows = append(t.rows, row{
 			name: words.Clean(g.Name, 80), seconds: total, share: min(total/duration, 1), aside: words.Percent(total / duration),
-			code: fmt.Sprintf("%d ×  median %s  95 %% within %s", g.Count, words.Seconds(report.Seconds(g.P50NS)), words.Seconds(report.Seconds(g.P95NS))),
+			code: fmt.Sprintf("%d × · median %s · 95 %% within %s", g.Count, words.Seconds(report.Seconds(g.P50NS)), words.Seconds(report.Seconds(g.P95NS))),
 		})
 	}
 	return t

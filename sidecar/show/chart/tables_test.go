@@ -115,7 +115,7 @@ func TestLanes(t *testing.T) {
 func TestUnknownStretchesAreGaps(t *testing.T) {
 	nan := math.NaN()
 	l := &layouter{Scene: &Scene{Plot: Box{0, 0, 100, 100}}, d: &digest{duration: 10}, dt: fullDetail}
-	lane := &trackLane{steps: true, top: 10, points: []point{{0, 2, 5}, {2, 4, nan}, {4, 10, 10}}}
+	lane := &trackLane{top: 10, points: []point{{0, 2, 5}, {2, 4, nan}, {4, 10, 10}}}
 	got := l.areas(lane, Box{0, 0, 100, 20})
 	if len(got) != 2 || got[0].X[len(got[0].X)-1] != 20 || got[1].X[0] != 40 || got[1].Y[0] != 0 || got[0].Y[0] != 10 {
 		t.Errorf("got %+v", got)
@@ -182,7 +182,7 @@ func TestRemarksDoNotRepeatTheHeadline(t *testing.T) {
 
 // A line whose callee was cut is not said to have taken all of its time itself; a stray cut
 // sample is no news.
-func TestCutCalleesAreToldBesideTheirCallers(t *testing.T) {
+func TestCutCalleesAreShownBesideTheirCallers(t *testing.T) {
 	r := cpuCell().view()
 	line, function := &r.Lines[0], &r.FunctionTimes[0] // those that took most
 	for i := range r.Lines {
@@ -197,27 +197,27 @@ func TestCutCalleesAreToldBesideTheirCallers(t *testing.T) {
 	}
 	for _, c := range []struct {
 		share float64
-		told  bool
+		shown bool
 	}{{0.04, false}, {0.06, true}, {1, true}} {
 		line.IncompleteNS, function.IncompleteNS = int64(c.share*float64(line.SelfNS)), int64(c.share*float64(function.SelfNS))
 		for of, row := range map[string]row{
 			"of it " + words.Seconds(report.Seconds(line.IncompleteNS)) + " with its callee cut":     linesTable(r, durationOf(r)).rows[0],
 			"of it " + words.Seconds(report.Seconds(function.IncompleteNS)) + " with its callee cut": functionsTable(r, durationOf(r)).rows[0],
 		} {
-			if got := strings.Contains(row.remark(), of); got != c.told {
-				t.Errorf("%v of its time cut: the row says %q, %q in it is %v, want %v", c.share, row.remark(), of, got, c.told)
+			if got := strings.Contains(row.remark(), of); got != c.shown {
+				t.Errorf("%v of its time cut: the row says %q, %q in it is %v, want %v", c.share, row.remark(), of, got, c.shown)
 			}
 		}
 		text := Text(r, 110)
-		if got := strings.Count(text, "with its callee cut"); got != 2*btoi(c.told) {
+		if got := strings.Count(text, "with its callee cut"); got != 2*btoi(c.shown) {
 			t.Errorf("%v of a line's and a function's time cut: the terminal says so %d times\n%s", c.share, got, text)
 		}
 		picture, err := SVG(r, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Contains(string(picture), "with its callee cut"); got != c.told {
-			t.Errorf("%v of its time cut: told in the picture: %v, want %v", c.share, got, c.told)
+		if got := strings.Contains(string(picture), "with its callee cut"); got != c.shown {
+			t.Errorf("%v of its time cut: in the picture: %v, want %v", c.share, got, c.shown)
 		}
 	}
 }

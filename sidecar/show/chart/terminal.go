@@ -120,8 +120,8 @@ func sparkline(l trackLane, duration float64, n int) string {
 	line := make([]rune, n)
 	for i := range line {
 		line[i] = ' '
-		if time[i] > 0 && l.top > 0 {
-			level := int(sum[i] / time[i] / l.top * float64(len(sparks)))
+		if time[i] > 0 && l.top > l.base {
+			level := int((sum[i]/time[i] - l.base) / (l.top - l.base) * float64(len(sparks)))
 			line[i] = sparks[min(max(level, 0), len(sparks)-1)]
 		}
 	}
@@ -137,7 +137,7 @@ func (t *textWriter) table(tb table) {
 	t.line(heading)
 	const bar = 12
 	var name, secs, aside, place, code int
-	longest := longestShare(tb)
+	largest := largestShare(tb)
 	for _, r := range tb.rows {
 		name = max(name, words.Columns(r.name))
 		secs = max(secs, words.Columns(r.time()))
@@ -152,7 +152,10 @@ func (t *textWriter) table(tb table) {
 	}
 	code = min(code, max(room-2, 0))
 	for _, r := range tb.rows {
-		n := int(math.Round(barLength(r, longest, bar)))
+		n := int(math.Round(r.share / largest * bar))
+		if r.share > 0 {
+			n = max(n, 1)
+		}
 		s := fmt.Sprintf("  %s  %s  %s %s", words.Pad(r.name, name), words.PadLeft(r.time(), secs),
 			words.Pad(strings.Repeat("█", min(n, bar)), bar), words.PadLeft(r.aside, aside))
 		if place > 0 {

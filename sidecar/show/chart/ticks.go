@@ -3,6 +3,8 @@ package chart
 import (
 	"fmt"
 	"math"
+
+	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
 // tickStep chooses a round distance for at most about n ticks over a duration,
@@ -23,32 +25,38 @@ func tickStep(duration, n float64) (float64, func(float64) string) {
 			break
 		}
 	}
+	decimals := max(-int(math.Floor(math.Log10(s)+1e-9)), 0)
 	switch {
 	case duration >= 86400:
-		return s, func(t float64) string { return fmt.Sprintf("%.4g d", t/86400) }
+		return s, func(t float64) string { return words.Significant(t/86400, 4) + " d" }
 	case duration >= 1:
-		return s, func(t float64) string { return fmt.Sprintf("%.3g s", t) }
+		return s, func(t float64) string { return words.Short(t, decimals) + " s" }
 	case duration >= 0.001:
-		return s, func(t float64) string { return fmt.Sprintf("%.6g ms", t*1e3) }
+		return s, func(t float64) string { return words.Short(t*1e3, max(decimals-3, 0)) + " ms" }
 	}
-	return s, func(t float64) string { return fmt.Sprintf("%.6g µs", t*1e6) }
+	return s, func(t float64) string { return words.Short(t*1e6, max(decimals-6, 0)) + " µs" }
 }
 
+// clockLabel writes a multiple of a step of a second or more: 20 s, 1:20, 5 min, 1:05 h, 7 h, 2.5 d.
 func clockLabel(t, step float64) string {
-	whole := func(unit float64) float64 { return math.Floor(t/unit + 1e-9) }
 	switch {
-	case step < 60 && t < 60 || t == 0 && step < 60:
-		return fmt.Sprintf("%.0f s", t)
 	case step < 60:
-		return fmt.Sprintf("%.0f:%02.0f", whole(60), math.Round(math.Mod(t, 60)))
-	case step < 3600 && t < 3600:
-		return fmt.Sprintf("%.0f min", t/60)
+		return parts(t, 1, "s", "")
 	case step < 3600:
-		return fmt.Sprintf("%.0f:%02.0f h", whole(3600), math.Round(math.Mod(t, 3600)/60))
+		return parts(t, 60, "min", " h")
 	case step < 86400 && t < 2*86400:
-		return fmt.Sprintf("%.0f h", t/3600)
+		return words.Fixed(t/3600, 0) + " h"
 	case step < 86400:
-		return fmt.Sprintf("%.1f d", t/86400)
+		return words.Fixed(t/86400, 1) + " d"
 	}
-	return fmt.Sprintf("%.0f d", t/86400)
+	return words.Fixed(t/86400, 0) + " d"
+}
+
+// parts writes a time in a unit, from 60 of them on as two parts.
+func parts(t, unit float64, name, of string) string {
+	n := int(math.Round(t / unit))
+	if n < 60 {
+		return fmt.Sprintf("%d %s", n, name)
+	}
+	return fmt.Sprintf("%d:%02d%s", n/60, n%60, of)
 }

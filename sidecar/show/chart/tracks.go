@@ -20,10 +20,11 @@ type trackLane struct {
 	about        string     // tooltip
 	ended        string     // why its figures stop before the end; empty otherwise
 	paint        Paint
-	tall         bool
-	steps        bool // values hold over a window, else they are joined by lines
+	tall, low    bool
+	peaks        bool // of points that are merged the largest is shown, not their mean
 	points       []point
-	top          float64   // value at the lane's upper edge
+	base, top    float64   // values at the lane's lower and upper edge
+	scale        string    // from base to top, where base is not 0
 	idle         []stretch // shades this lane alone
 }
 
@@ -122,7 +123,7 @@ func gpuLanes(r *report.View, device int, gpus gpuSummary, duration float64) []t
 				lane.value = words.Percent(float64(gpu.BusyNS) / float64(known))
 			}
 			lane.idle = gpus.idle[device]
-			lane.about += aboutGPU(gpu)
+			lane.about = lane.name + lane.about + aboutGPU(gpu) // a device has no name among the specs
 		case lane.paint == PaintGPUMemory && devices > fullGPUs:
 			memory = lane.value
 			continue
@@ -161,7 +162,7 @@ func gpuSources(gpu *report.Device, t *report.Track, two bool) [][]string {
 
 func aboutGPU(gpu *report.Device) string {
 	s := "\n" + words.Clean(gpu.Name, 80)
-	if gpu.Simulated {
+	if gpu.Simulated && !strings.Contains(s, "simulated") {
 		s += " (simulated)"
 	}
 	if gpu.Others != nil && *gpu.Others > 0 {
@@ -188,7 +189,7 @@ func laneOf(r *report.View, t *report.Track, spec trackSpec, duration float64) (
 	}
 	sources := sourcesOf(t)
 	lane := trackLane{
-		index: trackIndex(r, t), id: words.Clean(t.ID, 60), name: spec.name, paint: spec.paint, points: points, steps: t.Kind != report.Gauge,
+		index: trackIndex(r, t), id: words.Clean(t.ID, 60), name: spec.name, paint: spec.paint, points: points, peaks: t.Kind == report.Gauge,
 		top: topOf(peak, limit, t.Unit), value: words.Quantity(mean, t.Unit), sources: [][]string{sources},
 	}
 	switch {
@@ -197,9 +198,19 @@ func laneOf(r *report.View, t *report.Track, spec trackSpec, duration float64) (
 	case spec.peak:
 		lane.value, lane.aside = words.Quantity(peak, t.Unit), "peak"
 	case t.Unit == "cores" && limit > 0:
-		lane.aside = "of " + fmt.Sprintf("%.4g", limit)
+		lane.aside = "of " + words.Short(limit, 2)
 	default:
 		lane.aside = "peak " + words.Quantity(peak, t.Unit)
+	}
+	if change := grown(points); spec.paint == PaintMemory && change != "" {
+		lane.aside = "peak, " + change
+	}
+	if t.Kind == report.Gauge {
+		lane.low = true
+		if lane.base, lane.top = scaleOf(points, peak, lane.top); lane.base > 0 {
+			lane.scale = words.QuantityRange(lane.base, lane.top, t.Unit)
+			lane.aside += ", scale from " + words.Quantity(lane.base, t.Unit)
+		}
 	}
 	lane.about = fmt.Sprintf("%s: mean %s, peak %s\n%s", spec.name, words.Quantity(mean, t.Unit), words.Quantity(peak, t.Unit), sources[0])
 	if last := points[len(points)-1].to; t.Ended != nil && duration-last > max(0.05*duration, 2*resolutionOf(t)) {
@@ -210,7 +221,23 @@ func laneOf(r *report.View, t *report.Track, spec trackSpec, duration float64) (
 	return lane, true
 }
 
-// trackIndex is where a track stands in its report.
+// grown is how much more the last known value of a gauge of bytes is than the first; empty
+// where the difference is little.
+func grown(points []point) string {
+	known := slices.DeleteFunc(slices.Clone(points), func(p point) bool { return !isNumber(p.value) })
+	if len(known) < 2 {
+		return ""
+	}
+	switch change := known[len(known)-1].value - known[0].value; {
+	case change >= 1<<20:
+		return "+" + words.Quantity(change, "B")
+	case change <= -1<<20:
+		return "−" + words.Quantity(-change, "B")
+	}
+	return ""
+}
+
+// trackIndex is a track's index in its report.
 func trackIndex(r *report.View, t *report.Track) int {
 	return slices.IndexFunc(r.Tracks, func(o report.Track) bool { return o.ID == t.ID && same(o.Device, t.Device) && same(o.Thread, t.Thread) })
 }
@@ -241,6 +268,37 @@ func topOf(peak, limit float64, unit string) float64 {
 		return max(peak, limit)
 	}
 	return peak * 1.1
+}
+
+// A gauge that changes by less than vanishes of its peak would look flat on a scale from 0; one that changes by
+// less than still is.
+const (
+	vanishes = 0.5
+	still    = 0.01
+)
+
+// scaleOf is a gauge's scale: from 0 to top, or, where the change would vanish on it, from just below the least
+// value to just above the peak.
+func scaleOf(points []point, peak, top float64) (base, upper float64) {
+	least := peak
+	for _, p := range points {
+		if isNumber(p.value) {
+			least = min(least, p.value)
+		}
+	}
+	change := peak - least
+	if change >= vanishes*peak || change < still*peak {
+		return 0, top
+	}
+	return max(least-0.1*change, 0), peak + 0.1*change
+}
+
+// brief is what is said to the right of a lane that has room for one line: of a scale that does not begin at 0 its ends.
+func (t *trackLane) brief() string {
+	if t.base > 0 {
+		return t.scale
+	}
+	return t.value
 }
 
 func isNumber(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

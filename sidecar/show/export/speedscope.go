@@ -25,7 +25,7 @@ type (
 		File string `json:"file,omitempty"`
 		Line int    `json:"line,omitempty"`
 	}
-	// speedscopeProfile is one thread: stacks, root first, and how long each stood.
+	// speedscopeProfile is one thread: stacks, root first, and how long each lasted.
 	speedscopeProfile struct {
 		Type       string  `json:"type"`
 		Name       string  `json:"name"`
@@ -61,7 +61,7 @@ func Speedscope(r *report.View) ([]byte, error) {
 		if len(r.History(t)) == 0 {
 			continue
 		}
-		if r.Threads[t].RunsCell {
+		if t == r.MainThread() {
 			f.ActiveProfileIndex = len(f.Profiles)
 		}
 		f.Profiles = append(f.Profiles, speedscopeOf(r, t, frameID))

@@ -6,11 +6,11 @@ import (
 	"slices"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/understand/interpret"
 	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
-	"github.com/omni-perf/omni-perf/sidecar/understand/usercode"
 )
 
 // Options of a Follower; the zero value is usable.
@@ -34,7 +34,7 @@ type Follower struct {
 
 // New begins to follow a recording.
 func New(opts Options) *Follower {
-	return &Follower{opts: opts, lines: tally{known: make(map[diagnose.Place]*entry)}, used: make(map[int]bool)}
+	return &Follower{opts: opts, lines: tally{known: make(map[activity.Place]*entry)}, used: make(map[int]bool)}
 }
 
 // From is the instant of CLOCK_MONOTONIC from which on a look at an instant wants the recording.
@@ -48,18 +48,18 @@ func (f *Follower) From(at int64) int64 {
 
 // Look takes a stretch of the recording, which began at an instant of CLOCK_MONOTONIC, and
 // returns what it is doing at the stretch's end.
-func (f *Follower) Look(stretch *timeline.Recording, began int64, told Told) Now {
+func (f *Follower) Look(stretch *timeline.Recording, began int64, marked Progress) Now {
 	at := stretch.Origin + int64(stretch.Duration)
-	rec := usercode.Strip(interpret.Identify(stretch))
+	rec := interpret.Of(stretch)
 	v := &view{
-		rec: rec, files: origin.New(rec), source: diagnose.NewSource(rec, f.opts.Line), names: report.Places(rec, f.opts.Home),
+		rec: rec, files: origin.New(rec), source: activity.NewSource(rec, f.opts.Line), names: report.Places(rec, f.opts.Home),
 		places: make(map[timeline.NodeID]ownPlaces),
 	}
 	now := Now{ElapsedNS: at - began, Lines: []HotLine{}, Devices: []Device{}}
 	if c := rec.Target.Cell; c != nil {
 		now.Cell, now.Name = c.ExecutionCount, c.Name
 	}
-	main := mainThread(rec)
+	main := subject(rec)
 	if main != nil {
 		f.lines.count(v, main, timeline.Nanos(max(f.until-rec.Origin, 0)))
 		now.Line, now.Inner = f.position(v, main)
@@ -75,32 +75,27 @@ func (f *Follower) Look(stretch *timeline.Recording, began int64, told Told) Now
 	if main != nil {
 		now.Doing = doing(&d, recent.Duration)
 	}
-	now.Steps = f.pace.steps(at, began, told, &d)
+	now.Steps = f.pace.steps(at, began, marked, &d)
 	f.figures(&now, recent, &d)
 	now.Idle = f.idle(v, recent, &d)
 	f.remember(&now)
 	return now
 }
 
-// mainThread is the one that runs the cell or script.
-func mainThread(rec *timeline.Recording) *timeline.Thread {
-	if t := rec.MainThread(); t != nil {
-		return t
-	}
-	for i := range rec.Threads {
-		if t := &rec.Threads[i]; t.Main && t.Process == 0 {
-			return t
-		}
+// subject is the thread that the stretch is about; nil: none was seen.
+func subject(rec *timeline.Recording) *timeline.Thread {
+	if i := interpret.SubjectOf(rec).Thread; i >= 0 {
+		return &rec.Threads[i]
 	}
 	return nil
 }
 
 // doing is what the thread did most.
 func doing(d *diagnose.Diagnosis, duration timeline.Nanos) *Doing {
-	sums := make(map[diagnose.Cause]timeline.Nanos)
-	best := diagnose.Unknown
+	sums := make(map[activity.Cause]timeline.Nanos)
+	best := activity.Unknown
 	for _, s := range d.Spent {
-		if s.Cause != diagnose.Unknown {
+		if s.Cause != activity.Unknown {
 			sums[s.Cause] += s.Nanos
 		}
 	}
@@ -205,7 +200,7 @@ func (f *Follower) idle(v *view, rec *timeline.Recording, d *diagnose.Diagnosis)
 		return nil
 	}
 	out := &Idle{Share: float64(idle) / float64(busy+idle)}
-	var at diagnose.Place
+	var at activity.Place
 	switch {
 	case working && d.Idle != nil && len(d.Idle.Causes) > 0:
 		c := d.Idle.Causes[0]

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
-	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
 )
 
 const (
@@ -66,10 +66,10 @@ func (p *program) cell(line int, calls ...string) timeline.NodeID {
 	return p.stack(append([]string{fmt.Sprintf("%s:%d <module>", cellFile, line)}, calls...)...)
 }
 
-func (p *program) look(at timeline.Nanos, told Told) Now {
+func (p *program) look(at timeline.Nanos, marked Progress) Now {
 	monotonic := start + int64(at)
 	rec := p.b.Recent(p.b.Since(p.f.From(monotonic)), at)
-	return p.f.Look(rec, p.began, told)
+	return p.f.Look(rec, p.began, marked)
 }
 
 func TestALookTellsTheLineOfTheLastSecondAndHowLongItHasBeenThere(t *testing.T) {
@@ -77,9 +77,9 @@ func TestALookTellsTheLineOfTheLastSecondAndHowLongItHasBeenThere(t *testing.T) 
 	p.b.Set(p.main, 0, p.cell(1), timeline.StatePython, false)
 	p.b.Set(p.main, 500*ms, p.cell(2, "/home/u/model.py:40 train", "/lib/python3.12/site-packages/torch/nn/linear.py:9 forward"), timeline.StateNative, false)
 	for at := 1000 * ms; at <= 30_000*ms; at += 1000 * ms {
-		p.look(at, Told{})
+		p.look(at, Progress{})
 	}
-	now := p.look(31_000*ms, Told{})
+	now := p.look(31_000*ms, Progress{})
 	want := Position{Place: "line 2", Text: "loss = train(batch)", SinceNS: 30_500e6}
 	if now.Line == nil || *now.Line != want {
 		t.Errorf("line %+v, want %+v", now.Line, want)
@@ -94,7 +94,7 @@ func TestALookTellsTheLineOfTheLastSecondAndHowLongItHasBeenThere(t *testing.T) 
 	if got := now.Lines[0]; got.Place != "model.py:40" || got.SelfNS != 30_500e6 || math.Abs(got.Share-30.5/31) > 1e-9 {
 		t.Errorf("hottest line %+v", got)
 	}
-	if d := now.Doing; d == nil || d.Cause != diagnose.Native || d.Share != 1 {
+	if d := now.Doing; d == nil || d.Cause != activity.Native || d.Share != 1 {
 		t.Errorf("doing %+v, want native code all the time", d)
 	}
 }
@@ -104,7 +104,7 @@ func TestALineInALoopHasNoSince(t *testing.T) {
 	for i := range 2000 {
 		p.b.Set(p.main, timeline.Nanos(i)*ms, p.cell(2+i%2, fmt.Sprintf("/home/u/m.py:%d f", i%2)), timeline.StatePython, false)
 	}
-	now := p.look(2000*ms, Told{})
+	now := p.look(2000*ms, Progress{})
 	if now.Line.SinceNS > int64(2*ms) {
 		t.Errorf("a line that comes and goes is said to be there for %d ns", now.Line.SinceNS)
 	}
@@ -126,11 +126,11 @@ func TestNoTimeIsCountedTwiceOrLostBetweenLooks(t *testing.T) {
 	for at := timeline.Nanos(0); at <= 20_000*ms; at += ms {
 		p.b.Set(p.main, at, nodes[random.IntN(len(nodes))], timeline.StatePython, false)
 		if at >= next {
-			now = p.look(at, Told{})
+			now = p.look(at, Progress{})
 			next = at + timeline.Nanos(random.IntN(6000))*ms // also rarer than the window
 		}
 	}
-	now = p.look(20_000*ms, Told{})
+	now = p.look(20_000*ms, Progress{})
 	sum := now.Without * 20_000e6
 	for _, l := range now.Lines {
 		sum += float64(l.SelfNS)
@@ -143,22 +143,22 @@ func TestNoTimeIsCountedTwiceOrLostBetweenLooks(t *testing.T) {
 func TestStepsAndTimeLeft(t *testing.T) {
 	p := newProgram()
 	p.b.Set(p.main, 0, p.cell(2), timeline.StatePython, false)
-	if now := p.look(1000*ms, Told{}); now.Steps != nil {
-		t.Errorf("steps %+v of a program that tells none", now.Steps)
+	if now := p.look(1000*ms, Progress{}); now.Steps != nil {
+		t.Errorf("steps %+v of a program that marks none", now.Steps)
 	}
 	var now Now
 	for i := int64(1); i <= 20; i++ { // 10 s until the first step, then 4 a second
 		at := 10_000*ms + timeline.Nanos(i)*1000*ms
-		now = p.look(at, Told{Steps: 4 * i, LastNS: start + int64(at), Total: 400})
+		now = p.look(at, Progress{Steps: 4 * i, LastNS: start + int64(at), Total: 400})
 	}
 	s := now.Steps
 	if s == nil || *s.Count != 80 || *s.Total != 400 || math.Abs(*s.PerSecond-4) > 1e-9 || math.Abs(float64(*s.LeftNS)-80e9) > 1e6 {
 		text, _ := json.Marshal(s)
 		t.Errorf("steps %s, want 80 of 400, 4 a second, 80 s left", text)
 	}
-	now = p.look(31_000*ms, Told{Steps: 81, LastNS: start + int64(31_000*ms)})
+	now = p.look(31_000*ms, Progress{Steps: 81, LastNS: start + int64(31_000*ms)})
 	if now.Steps.Total != nil || now.Steps.LeftNS != nil {
-		t.Error("the time left is told of a total that is not known")
+		t.Error("there is a time left without a known total")
 	}
 }
 
@@ -169,7 +169,7 @@ func TestStepsAreTheOptimizersCallsWhereNobodyTellsThem(t *testing.T) {
 		p.b.Set(p.main, at, p.cell(2), timeline.StatePython, false)
 		p.b.Set(p.main, at+80*ms, p.cell(3, "/lib/python3.12/site-packages/torch/optim/sgd.py:10 SGD.step"), timeline.StateNative, false)
 	}
-	now := p.look(4000*ms, Told{})
+	now := p.look(4000*ms, Progress{})
 	if s := now.Steps; s == nil || s.Count != nil || math.Abs(*s.PerSecond-10) > 0.1 {
 		t.Errorf("steps %+v, want 10 a second and no count", s)
 	}
@@ -190,9 +190,9 @@ func TestTheGPUsIdleTimeHasACause(t *testing.T) {
 			p.gpu.AddWindow(at+w*100*ms, at+(w+1)*100*ms, busy)
 		}
 	}
-	now := p.look(4000*ms, Told{})
+	now := p.look(4000*ms, Progress{})
 	i := now.Idle
-	if i == nil || i.Cause != diagnose.LoadHere || i.Place != "line 1" || !i.Sure || math.Abs(i.Share-0.8) > 0.01 {
+	if i == nil || i.Cause != activity.LoadHere || i.Place != "line 1" || !i.Sure || math.Abs(i.Share-0.8) > 0.01 {
 		t.Fatalf("idle %+v, want 80 %% for data in line 1, surely", i)
 	}
 	if busy := now.Busy(); busy == nil || math.Abs(*busy-0.2) > 0.01 {
@@ -203,8 +203,8 @@ func TestTheGPUsIdleTimeHasACause(t *testing.T) {
 	for at := 4000 * ms; at < 10_000*ms; at += 100 * ms {
 		p.gpu.AddWindow(at, at+100*ms, 0)
 	}
-	i = p.look(10_000*ms, Told{}).Idle
-	if i == nil || i.Share != 1 || i.Cause != diagnose.Lock || i.Place != "line 3" {
+	i = p.look(10_000*ms, Progress{}).Idle
+	if i == nil || i.Share != 1 || i.Cause != activity.Lock || i.Place != "line 3" {
 		t.Errorf("idle %+v, want all of it for a lock in line 3", i)
 	}
 }
@@ -213,7 +213,7 @@ func TestADeviceThatWasNeverUsedHasNoIdleTime(t *testing.T) {
 	p := newProgram().withGPU()
 	p.b.Set(p.main, 0, p.cell(2), timeline.StatePython, false)
 	p.gpu.AddWindow(0, 1000*ms, 0)
-	now := p.look(1000*ms, Told{})
+	now := p.look(1000*ms, Progress{})
 	if now.Idle != nil || len(now.Devices) != 1 || now.Devices[0].Used || now.Busy() != nil {
 		t.Errorf("devices %+v, idle %+v", now.Devices, now.Idle)
 	}
@@ -223,10 +223,10 @@ func TestFiguresThatStoppedAreNotThoseOfNow(t *testing.T) {
 	p := newProgram()
 	p.b.Set(p.main, 0, p.cell(2), timeline.StatePython, false)
 	p.cpu.Add(1000*ms, 2)
-	if now := p.look(2000*ms, Told{}); now.CPU == nil || *now.CPU != (Figure{2, 4}) {
+	if now := p.look(2000*ms, Progress{}); now.CPU == nil || *now.CPU != (Figure{2, 4}) {
 		t.Errorf("CPU %+v, want 2 of 4 cores", now.CPU)
 	}
-	now := p.look(9000*ms, Told{})
+	now := p.look(9000*ms, Progress{})
 	if now.CPU != nil {
 		t.Errorf("CPU %+v of 8 s ago", now.CPU)
 	}
@@ -238,7 +238,7 @@ func TestFiguresThatStoppedAreNotThoseOfNow(t *testing.T) {
 func TestAnEmptyRecordingIsALook(t *testing.T) {
 	b := timeline.NewBuilder(timeline.Options{Origin: start})
 	f := New(Options{})
-	now := f.Look(b.Recent(0, 0), start, Told{})
+	now := f.Look(b.Recent(0, 0), start, Progress{})
 	if now.Line != nil || now.Doing != nil || len(now.Lines) != 0 {
 		t.Errorf("%+v", now)
 	}
@@ -279,13 +279,13 @@ func BenchmarkLookAtALongCell(b *testing.B) {
 		}
 	}
 	run(600 * 1000 * ms)
-	p.look(at, Told{})
+	p.look(at, Progress{})
 	b.ResetTimer()
 	for range b.N {
 		b.StopTimer()
 		run(1000 * ms)
 		b.StartTimer()
-		p.look(at, Told{})
+		p.look(at, Progress{})
 	}
 }
 
@@ -299,8 +299,28 @@ func TestALookAtALauncherShowsTheProgram(t *testing.T) {
 	})
 	p.b.Set(p.main, 0, p.stack("/v/lib/python3.12/site-packages/launcher/__main__.py:9 main"), timeline.StateWaiting, false)
 	p.b.Set(started, 0, p.stack("/home/u/busy.py:5 <module>"), timeline.StatePython, false)
-	now := p.look(3000*ms, Told{})
+	now := p.look(3000*ms, Progress{})
 	if now.Line == nil || now.Line.Place != "busy.py:5" || len(now.Lines) != 1 || now.Lines[0].SelfNS != 3000e6 {
 		t.Errorf("line %+v, lines %+v: want 3 s in busy.py:5", now.Line, now.Lines)
+	}
+}
+
+// A launcher shows where its first rank is: it runs no code of the user's own itself.
+func TestALauncherShowsItsFirstRank(t *testing.T) {
+	b := timeline.NewBuilder(timeline.Options{Origin: start})
+	p := &program{b: b, began: start, f: New(Options{})}
+	b.Set(b.Thread(timeline.Thread{PID: 7, NativeID: 7, Main: true, RunsCell: true}), 0, p.stack("/v/site-packages/torch/distributed/run.py:900 main"), timeline.StateWaiting, false)
+	processes := []timeline.Process{{PID: 7, ParentIndex: -1, Role: timeline.RoleScript}}
+	for rank := range 2 {
+		number := 1 - rank
+		processes = append(processes, timeline.Process{PID: 8 + rank, Role: timeline.RoleRank, Rank: &number, Number: &number})
+		b.Set(b.Thread(timeline.Thread{PID: 8 + rank, Process: 1 + rank, NativeID: 8 + rank, Main: true}), 0, p.stack(fmt.Sprintf("/u/train.py:%d <module>", 3+number)), timeline.StatePython, false)
+	}
+	b.Describe(func(rec *timeline.Recording) {
+		rec.Processes, rec.Target = processes, timeline.Target{PID: 7, Argv: []string{"torchrun", "/u/train.py"}}
+	})
+	now := p.f.Look(b.Snapshot(2000*ms), start, Progress{})
+	if now.Line == nil || now.Line.Place != "train.py:3" || now.Doing == nil || now.Doing.Cause != activity.Python || len(now.Lines) != 1 {
+		t.Errorf("it shows %+v, which does %+v; lines %+v; want line 3 of rank 0", now.Line, now.Doing, now.Lines)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
-	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
 	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 )
 
@@ -19,14 +19,14 @@ const (
 type view struct {
 	rec    *timeline.Recording
 	files  *origin.Files
-	source *diagnose.Source
-	names  func(diagnose.Place) string
+	source *activity.Source
+	names  func(activity.Place) string
 	places map[timeline.NodeID]ownPlaces
 }
 
 // ownPlaces are the outermost and the innermost of the user's own lines on a stack; zero: none is.
 type ownPlaces struct {
-	outer, inner         diagnose.Place
+	outer, inner         activity.Place
 	outerFunc, innerFunc string
 }
 
@@ -40,7 +40,7 @@ func (v *view) own(node timeline.NodeID) ownPlaces {
 		if f.Line <= 0 || f.Phase != timeline.PhaseNone || !v.files.Own(f.File) {
 			continue
 		}
-		p.outer, p.outerFunc = diagnose.Place{File: f.File, Line: f.Line}, f.Function
+		p.outer, p.outerFunc = activity.Place{File: f.File, Line: f.Line}, f.Function
 		if p.inner.Line == 0 {
 			p.inner, p.innerFunc = p.outer, p.outerFunc
 		}
@@ -49,7 +49,7 @@ func (v *view) own(node timeline.NodeID) ownPlaces {
 	return p
 }
 
-func (v *view) position(at diagnose.Place, function string) *Position {
+func (v *view) position(at activity.Place, function string) *Position {
 	if at.Line <= 0 {
 		return nil
 	}
@@ -64,7 +64,7 @@ const moduleLevel = "<module>"
 
 // tally sums the time of lines up.
 type tally struct {
-	known map[diagnose.Place]*entry
+	known map[activity.Place]*entry
 	seen  timeline.Nanos // all that was counted …
 	none  timeline.Nanos // … of it without a line
 }
@@ -118,15 +118,15 @@ func (t *tally) hottest(most int) (lines []HotLine, without float64) {
 
 // stay is a place with the instant since when the program has been there.
 type stay struct {
-	at    diagnose.Place
+	at    activity.Place
 	since int64 // CLOCK_MONOTONIC
 }
 
 // position finds where the thread spent most of the last second.
 func (f *Follower) position(v *view, thread *timeline.Thread) (line, inner *Position) {
 	from := max(v.rec.Duration-second, 0)
-	outers := make(map[diagnose.Place]timeline.Nanos)
-	inners := make(map[[2]diagnose.Place]timeline.Nanos)
+	outers := make(map[activity.Place]timeline.Nanos)
+	inners := make(map[[2]activity.Place]timeline.Nanos)
 	var best, deepest ownPlaces
 	for _, s := range thread.Spans {
 		if s.End <= from {
@@ -134,7 +134,7 @@ func (f *Follower) position(v *view, thread *timeline.Thread) (line, inner *Posi
 		}
 		p, length := v.own(s.Node), s.End-max(s.Start, from)
 		outers[p.outer] += length
-		inners[[2]diagnose.Place{p.outer, p.inner}] += length
+		inners[[2]activity.Place{p.outer, p.inner}] += length
 		if p.outer.Line > 0 && (best.outer.Line == 0 || outers[p.outer] > outers[best.outer]) {
 			best = p
 		}
@@ -145,16 +145,16 @@ func (f *Follower) position(v *view, thread *timeline.Thread) (line, inner *Posi
 	}
 	for _, s := range thread.Spans {
 		p := v.own(s.Node)
-		key := func(p ownPlaces) timeline.Nanos { return inners[[2]diagnose.Place{p.outer, p.inner}] }
+		key := func(p ownPlaces) timeline.Nanos { return inners[[2]activity.Place{p.outer, p.inner}] }
 		if p.outer == best.outer && key(p) > 0 && (deepest.inner.Line == 0 || key(p) > key(deepest)) {
 			deepest = p
 		}
 	}
 	line = v.position(best.outer, best.outerFunc)
-	line.SinceNS = f.outer.stays(v, thread, best.outer, func(p ownPlaces) diagnose.Place { return p.outer })
+	line.SinceNS = f.outer.stays(v, thread, best.outer, func(p ownPlaces) activity.Place { return p.outer })
 	if deepest.inner != deepest.outer {
 		inner = v.position(deepest.inner, deepest.innerFunc)
-		inner.SinceNS = f.inner.stays(v, thread, deepest.inner, func(p ownPlaces) diagnose.Place { return p.inner })
+		inner.SinceNS = f.inner.stays(v, thread, deepest.inner, func(p ownPlaces) activity.Place { return p.inner })
 	} else {
 		f.inner = stay{}
 	}
@@ -164,7 +164,7 @@ func (f *Follower) position(v *view, thread *timeline.Thread) (line, inner *Posi
 // stays returns for how long the thread has been at a place, up to now, and remembers it; 0
 // if it is not there now. Where it was there all the stretch, it came when the look before
 // found it.
-func (s *stay) stays(v *view, thread *timeline.Thread, at diagnose.Place, of func(ownPlaces) diagnose.Place) int64 {
+func (s *stay) stays(v *view, thread *timeline.Thread, at activity.Place, of func(ownPlaces) activity.Place) int64 {
 	before := *s
 	*s = stay{}
 	since := timeline.Nanos(-1)

@@ -9,7 +9,7 @@ package live
 
 import (
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
-	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
 )
 
 // Now is one look at a recording in progress. A nil pointer is not known; shares are of 1.
@@ -44,7 +44,7 @@ type Position struct {
 
 // Doing is what the thread that runs the cell did most of the last seconds.
 type Doing struct {
-	Cause diagnose.Cause `json:"cause"`
+	Cause activity.Cause `json:"cause"`
 	Share float64        `json:"share"` // of those seconds
 }
 
@@ -84,7 +84,7 @@ type Device struct {
 // Idle is what the devices in use were waiting for in the last seconds.
 type Idle struct {
 	Share  float64        `json:"share"` // of those seconds
-	Cause  diagnose.Cause `json:"cause"`
+	Cause  activity.Cause `json:"cause"`
 	Place  string         `json:"place"`
 	Text   string         `json:"text"`
 	OfIdle float64        `json:"of_idle"` // the cause's share of the idle time
@@ -97,8 +97,8 @@ type History struct {
 	Busy []*float64 `json:"busy"` // of the devices in use, their mean
 }
 
-// Told is what the program itself says of its progress.
-type Told struct {
+// Progress is how far the program itself says it is.
+type Progress struct {
 	Steps  int64 // marked so far; 0: it marks none
 	Total  int64 // 0: not known
 	LastNS int64 // CLOCK_MONOTONIC of the last one

@@ -24,22 +24,22 @@ const (
 )
 
 // steps returns the progress as the program reports it, else the rate that the stacks show.
-func (p *pace) steps(at, began int64, told Told, d *diagnose.Diagnosis) *Steps {
-	if told.Steps <= 0 {
+func (p *pace) steps(at, began int64, marked Progress, d *diagnose.Diagnosis) *Steps {
+	if marked.Steps <= 0 {
 		return sampled(d)
 	}
 	if len(p.seen) == 0 {
 		p.seen = append(p.seen, reached{began, 0})
 	}
 	last := p.seen[len(p.seen)-1]
-	if told.Steps > last.steps && told.LastNS > last.at {
-		last = reached{told.LastNS, told.Steps}
+	if marked.Steps > last.steps && marked.LastNS > last.at {
+		last = reached{marked.LastNS, marked.Steps}
 		p.seen = append(p.seen, last)
 	}
 	p.forget(last)
-	out := &Steps{Count: &told.Steps}
-	if told.Total > 0 {
-		out.Total = &told.Total
+	out := &Steps{Count: &marked.Steps}
+	if marked.Total > 0 {
+		out.Total = &marked.Total
 	}
 	first := p.seen[0]
 	// What comes before the first step is no step: from the second look on it is left out.
@@ -51,7 +51,7 @@ func (p *pace) steps(at, began int64, told Told, d *diagnose.Diagnosis) *Steps {
 		out.PerSecond = &rate
 	}
 	if out.Total != nil && out.PerSecond != nil {
-		left := max(int64(float64(max(told.Total-told.Steps, 0))/(*out.PerSecond)*1e9)-(at-last.at), 0)
+		left := max(int64(float64(max(marked.Total-marked.Steps, 0))/(*out.PerSecond)*1e9)-(at-last.at), 0)
 		out.LeftNS = &left
 	}
 	return out

@@ -11,7 +11,7 @@ import (
 
 // Chart is the static picture's geometry and words, as the scripts take it over:
 // a document's "chart". Everything is in the picture's pixels, so that nothing is
-// laid out twice: what the viewer paints unzoomed stands where the picture has it.
+// laid out twice: what the viewer paints unzoomed is where the picture has it.
 type Chart struct {
 	Width   float64     `json:"width"`
 	Plot    [4]float64  `json:"plot"`  // where time runs: x0, y0, x1, y1
@@ -31,15 +31,16 @@ type Chart struct {
 
 // Lane is one stripe over the time axis.
 type Lane struct {
-	Kind    string   `json:"kind"`            // "track", "lines", "flame", "thread" or "stream"
-	Index   int      `json:"index"`           // of the track, thread or stream; of the file of lines, -1 for all own files
-	Y0      float64  `json:"y0"`              //
-	Y1      float64  `json:"y1"`              //
-	Rows    int      `json:"rows,omitempty"`  // of a flame chart; 0 is a strip
-	Limit   int      `json:"limit,omitempty"` // of its rows, where the last one tells what is left out
-	By      string   `json:"by,omitempty"`    // "code": a strip shows whose code ran, not the state
-	Paint   string   `json:"paint,omitempty"` // of a track
-	Top     float64  `json:"top,omitempty"`   // of a track: value at the upper edge
+	Kind    string   `json:"kind"`             // "track", "lines", "flame", "thread" or "stream"
+	Index   int      `json:"index"`            // of the track, thread or stream; of the file of lines, -1 for all own files
+	Y0      float64  `json:"y0"`               //
+	Y1      float64  `json:"y1"`               //
+	Rows    int      `json:"rows,omitempty"`   // of a flame chart; 0 is a strip
+	Limit   int      `json:"limit,omitempty"`  // of its rows, where the last one shows what is left out
+	By      string   `json:"by,omitempty"`     // "code": a strip shows whose code ran, not the state
+	Paint   string   `json:"paint,omitempty"`  // of a track
+	Bottom  float64  `json:"bottom,omitempty"` // of a track: value at the lower edge
+	Top     float64  `json:"top,omitempty"`    // of a track: value at the upper edge
 	Name    string   `json:"name"`
 	Sources []string `json:"sources,omitempty"`
 	Value   string   `json:"value,omitempty"`
@@ -60,7 +61,7 @@ var (
 	Findings = View{"findings", "Findings"}
 )
 
-// Payload is what stands beside a picture for the scripts to read: a line of words
+// Payload is the data beside a picture that the scripts read: a line of words
 // (the format, its version, the views), then the document as gzip and base64. It has
 // no character that means anything to HTML, whatever is in the document.
 func Payload(views []View, document any) (string, error) {

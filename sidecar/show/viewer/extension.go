@@ -7,7 +7,7 @@ package viewer
 // in the payload.
 const MimeType = "application/vnd.omni-perf.chart.v1+json"
 
-// Mark says what an output shows, and with that, which script.
+// Mark says what an output shows.
 type Mark struct {
 	Kind Kind `json:"kind"`
 }
@@ -15,7 +15,7 @@ type Mark struct {
 // Kind of an output.
 type Kind string
 
-// The kinds: Script and CompareScript show them.
+// The kinds, all of which Script shows.
 const (
 	KindChart      Kind = "chart"
 	KindComparison Kind = "comparison"

@@ -1,12 +1,12 @@
 // Package viewer carries the interactive form of a chart: a script and its style
-// sheet, which show a report where its static picture stands, in the same
+// sheet, which show a report in place of its static picture, in the same
 // geometry, once someone zooms, selects, searches or changes the view.
 //
 // The sources are TypeScript in src, the carried files in assets; go generate
 // builds them with tools/bundle and needs no Node. What flows in is the report's
 // document (version 2), thinned for display, with one more member "chart": the
 // static picture's geometry and words, in its pixels. So the lanes, which of
-// them there are, where each stands, how it is called and what it says of the
+// them there are, where each is, how it is called and what it says of the
 // whole recording, are decided once, by package chart; the viewer stretches,
 // unfolds and narrows them (src/lanes.ts), and decides for itself only what
 // depends on the window of time that is shown. Chart has the members with their
@@ -31,39 +31,29 @@ package viewer
 import _ "embed"
 
 //go:generate go run ../../testkit/harness -style assets/picture.css
+//go:generate go run ../../testkit/harness -enumerations src/generated.ts
 //go:generate go -C ../../../tools/bundle run . -o ../../sidecar/show/viewer/assets ../../sidecar/show/viewer
 
-// Script is what each output of a notebook carries. An output keeps all of it,
-// uncompressed, in the notebook's file: MaxScript bounds it.
+// Script is the viewer, of charts and of comparisons alike: what each output of a notebook that has data carries, and
+// each page after its pictures. An output keeps all of it, uncompressed, in the notebook's file: MaxScript bounds it.
+// A comparison's document is {"before": report, "after": report, "lines", "functions", "causes": changes, "chart"};
+// documents.Comparison has a change's members.
 //
 //go:embed assets/viewer.js
 var Script string
 
-// FullScript has also what no notebook's output needs, and stands after all pictures of
-// the element it is in, of which there may be several: for pages of their own.
-//
-//go:embed assets/viewer.full.js
-var FullScript string
-
 // PictureScript puts an output's picture inline, and does no more: for outputs
-// without data. The scripts that have more to show do the same first.
+// without data. Script does the same first.
 //
 //go:embed assets/picture.js
 var PictureScript string
-
-// CompareScript is that of an output that compares two recordings. Its document
-// is {"before": report, "after": report, "lines", "functions", "causes": changes,
-// "chart"}; synthetic.Comparison has a change's members.
-//
-//go:embed assets/viewer.compare.js
-var CompareScript string
 
 // Style is the style sheet of all.
 //
 //go:embed assets/viewer.css
 var Style string
 
-// MaxScript bounds Script and CompareScript, in bytes: with it an output of ten seconds stays within
+// MaxScript bounds Script, in bytes: with it an output of ten seconds stays within
 // 160 kB (chart's TestSizesAreBounded).
 const MaxScript = 56 << 10
 

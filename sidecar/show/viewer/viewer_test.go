@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/omni-perf/omni-perf/sidecar/testkit/requirement"
 )
@@ -33,7 +34,7 @@ func TestAssetsAreWhatTheSourcesMake(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for name, carried := range map[string]string{
-		"viewer.js": Script, "viewer.full.js": FullScript, "picture.js": PictureScript, "viewer.compare.js": CompareScript, "viewer.css": Style,
+		"viewer.js": Script, "picture.js": PictureScript, "viewer.css": Style,
 		"labextension.js": extensionScript(t),
 	} {
 		got, err := os.ReadFile(filepath.Join(fresh, name))
@@ -47,16 +48,40 @@ func TestAssetsAreWhatTheSourcesMake(t *testing.T) {
 }
 
 func TestAnOutputsScriptIsSmall(t *testing.T) {
-	for name, script := range map[string]string{"viewer.js": Script, "viewer.compare.js": CompareScript} {
-		if len(script) > MaxScript {
-			t.Errorf("%s: %d bytes, want at most %d: every output of a notebook carries them", name, len(script), MaxScript)
+	if len(Script) > MaxScript {
+		t.Errorf("%d bytes, want at most %d: every output of a notebook carries them", len(Script), MaxScript)
+	}
+	t.Logf("%d of %d bytes of script, %d of style", len(Script), MaxScript, len(Style))
+}
+
+// Sources are read by people: what is too long for a line, or for a file, is several things.
+func TestSourcesAreReadable(t *testing.T) {
+	const mostColumns, mostLines = 120, 300
+	for _, folder := range []string{"src", "lab"} {
+		files, err := filepath.Glob(folder + "/*")
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no files in %s: %v", folder, err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+			if len(lines) > mostLines && filepath.Ext(file) == ".ts" {
+				t.Errorf("%s has %d lines, want at most %d", file, len(lines), mostLines)
+			}
+			for i, line := range lines {
+				if n := utf8.RuneCountInString(line); n > mostColumns {
+					t.Errorf("%s:%d has %d columns, want at most %d", file, i+1, n, mostColumns)
+				}
+			}
 		}
 	}
-	t.Logf("%d and %d of %d bytes; %d in pages, %d of style", len(Script), len(CompareScript), MaxScript, len(FullScript), len(Style))
 }
 
 // Nothing that makes code or markup of text, nothing that leaves the page, nothing that ends the element
-// the script stands in.
+// the script is in.
 func TestScriptsAreHarmless(t *testing.T) {
 	for _, forbidden := range []string{
 		`innerHTML`, `outerHTML`, `insertAdjacentHTML`, `createContextualFragment`, `document\.write`, `srcdoc`,
@@ -66,7 +91,7 @@ func TestScriptsAreHarmless(t *testing.T) {
 		`(?i)</script`, `<!--`,
 	} {
 		for name, script := range map[string]string{
-			"viewer.js": Script, "viewer.full.js": FullScript, "picture.js": PictureScript, "viewer.compare.js": CompareScript,
+			"viewer.js": Script, "picture.js": PictureScript,
 			"labextension.js": extensionScript(t),
 		} {
 			// SVG's namespace is a name, not an address.
@@ -83,7 +108,7 @@ func TestScriptsAreHarmless(t *testing.T) {
 	}
 }
 
-// Each rule of the style sheet holds for the viewer's elements only: three charts stand on one page with
+// Each rule of the style sheet holds for the viewer's elements only: three charts are on one page with
 // a notebook around them.
 func TestStyleStaysInside(t *testing.T) {
 	text := regexp.MustCompile(`(?s)/\*.*?\*/`).ReplaceAllString(Style, "")

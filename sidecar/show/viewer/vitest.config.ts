@@ -2,6 +2,6 @@
 import { defineConfig } from "vitest/config";
 
 export default defineConfig({
-  define: { FULL: "true", PAYLOADS: process.env["OMNI_PERF_PAYLOADS"] || "4000" },
+  define: { PAYLOADS: process.env["OMNI_PERF_PAYLOADS"] || "4000" },
   test: { include: ["test/*.test.ts", "test/*.nodetest.ts"], testTimeout: 300_000 },
 });

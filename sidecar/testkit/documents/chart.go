@@ -21,7 +21,7 @@ const (
 	streamHeight            = 12.0
 )
 
-// lay stands the lanes below each other.
+// lay places the lanes below each other.
 func lay(width float64, c *Chart) *Chart {
 	c.Width, c.Pitch = width, rowHeight
 	c.States, c.Help = stateWords, viewer.Help

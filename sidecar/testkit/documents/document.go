@@ -15,6 +15,7 @@ type Document struct {
 	Name         string         `json:"name,omitempty"`
 	DurationNS   int64          `json:"duration_ns"`
 	Targets      []Target       `json:"targets"`
+	Subject      Subject        `json:"subject"`
 	Processes    []Process      `json:"processes"`
 	Threads      []Thread       `json:"threads"`
 	Devices      []Device       `json:"devices"`
@@ -37,6 +38,14 @@ type Document struct {
 type Target struct {
 	Kind    string `json:"kind"`
 	Process int    `json:"process"`
+}
+
+// Subject is whom it is about: a thread, and those that run the program's code.
+type Subject struct {
+	Process int   `json:"process"`
+	Thread  int   `json:"thread"`
+	Program int   `json:"program"`
+	Threads []int `json:"threads"`
 }
 
 // Process is the target's or a descendant.

@@ -43,6 +43,7 @@ func newProgram(duration float64) *program {
 		d: &Document{
 			Document: "omni_perf.report", Version: 2, DurationNS: int64(duration * 1e9),
 			Targets:      []Target{{Kind: "cell"}},
+			Subject:      Subject{Threads: []int{0}},
 			Processes:    []Process{{PID: 100, Role: "kernel"}},
 			Nodes:        Nodes{Parent: []int{0}, Frame: []int{0}},
 			Enumerations: map[string]any{"state": stateIDs, "code": codeIDs},

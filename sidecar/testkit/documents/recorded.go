@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
@@ -23,6 +24,15 @@ type Answered struct {
 	Scale     float64        `json:"scale"`   // columns for each pixel
 	Boxes     [][][]box      `json:"boxes"`   // by lane and row of the unzoomed picture
 	Figures   [][2]any       `json:"figures"` // nanoseconds, and how they are said
+	Subject   AnsweredSubject
+	Pools     []report.Pool   // that have several members with lines
+	Stretch   AnsweredStretch `json:"stretch"`
+}
+
+// AnsweredSubject is whom a document is about; Thread is -1 where none is known.
+type AnsweredSubject struct {
+	Program, Thread int
+	Threads         []int
 }
 
 // AnsweredTime is a function's time, in microseconds.
@@ -62,9 +72,28 @@ func Answer(seed uint64) (*Answered, error) {
 	d.Chart = chartOf(&d, seed%3 > 0)
 	a.Document["chart"] = d.Chart
 	a.Scale = []float64{0.3, 0.5, 1, 2}[seed%4]
+	rnd := rand.New(rand.NewPCG(seed, 28))
+	addDevice(&d, rnd)
+	a.Document["devices"], a.Document["tracks"], a.Document["idle"] = d.Devices, d.Tracks, d.Idle
+	us := float64(d.DurationNS) / 1000
+	from := us * rnd.Float64()
+	a.Stretch = d.stretch(from, from+(us-from)*(0.01+0.98*rnd.Float64()))
 	a.Boxes = geometry(&d, answerColumns, a.Scale)
 	a.sum(v)
+	a.Subject = subjectOf(v)
+	for _, p := range v.Pools {
+		working := func(member int) bool {
+			return member != v.Program() && slices.ContainsFunc(v.Lines, func(l report.Line) bool { return l.Process == member })
+		}
+		if p.Members = slices.DeleteFunc(slices.Clone(p.Members), func(m int) bool { return !working(m) }); len(p.Members) > 1 {
+			a.Pools = append(a.Pools, p)
+		}
+	}
 	return a, nil
+}
+
+func subjectOf(v *report.View) AnsweredSubject {
+	return AnsweredSubject{Program: v.Program(), Thread: v.MainThread(), Threads: append([]int{}, v.Subject.Threads...)}
 }
 
 // sum takes the report's own figures.
@@ -107,12 +136,15 @@ func randomReport(seed uint64) (*report.View, error) {
 	b := timeline.NewBuilder(timeline.Options{Origin: 5e12, StartedAt: time.Unix(1_790_000_000, 0).UTC()})
 	duration := timeline.Nanos(1+rnd.IntN(2_000_000)) * 1000 * timeline.Nanos(1+rnd.IntN(20))
 	processes := []timeline.Process{{PID: 100, Parent: 1, Role: timeline.RoleKernel, Command: "python", Start: -2e9, CPU: -1}}
-	for i := range rnd.IntN(3) {
-		processes = append(processes, timeline.Process{PID: 200 + i, Parent: 100, Role: timeline.RoleWorker, Command: "python", Start: -1e9, CPU: -1})
+	roles := []timeline.Role{timeline.RoleWorker, timeline.RoleLoaderWorker, timeline.RoleRank, timeline.RoleChild, timeline.RoleForkServer}
+	for i := range rnd.IntN(7) {
+		number, parent := i, rnd.IntN(i+1)
+		processes = append(processes, timeline.Process{
+			PID: 200 + i, Parent: processes[parent].PID, ParentIndex: parent, Role: roles[rnd.IntN(len(roles))], Number: &number, Command: "serve 8", Start: -1e9, CPU: -1})
 	}
 	stacks := randomStacks(b, rnd)
 	runs := rnd.IntN(3) // 0: no thread is known to run the cell
-	for i := range 1 + rnd.IntN(5) {
+	for i := range 1 + rnd.IntN(8) {
 		process := 0
 		if i > 0 {
 			process = rnd.IntN(len(processes))

@@ -9,10 +9,10 @@
 //
 //	go run ./sidecar/testkit/harness -style FILE   the style sheet that the JupyterLab extension has for pictures
 //
+//	go run ./sidecar/testkit/harness -enumerations FILE   the report's enumerations, as the viewer has them
+//
 //	go run ./sidecar/testkit/harness -answers N   N random documents with what Go makes of them, a line of JSON each:
 //	                                              viewer/test/differential.nodetest.ts holds the viewer to them
-//
-// -full takes the script of pages in place of that of outputs.
 package main
 
 import (
@@ -34,45 +34,34 @@ import (
 func main() {
 	folder := flag.String("o", "build/viewer", "`folder` to write to")
 	spans := flag.Int("spans", 0, "write one page of so many random spans")
-	full := flag.Bool("full", false, "use the script of pages")
 	saved := flag.String("report", "", "write a notebook's output of the report in this `file`")
 	style := flag.String("style", "", "write the pictures' style sheet to this `file`, no page")
+	enumerations := flag.String("enumerations", "", "write the report's enumerations in TypeScript to this `file`, no page")
 	answers := flag.Int("answers", 0, "write so many random documents, with Go's figures of them, to the standard output")
 	flag.Parse()
-	if *answers > 0 {
-		if err := writeAnswers(*answers); err != nil {
-			fmt.Fprintln(os.Stderr, "harness:", err)
-			os.Exit(1)
-		}
-		return
-	}
-	if *style != "" {
-		if err := os.WriteFile(*style, []byte(chart.StyleSheet(viewer.PictureClass)), 0o644); err != nil {
-			fmt.Fprintln(os.Stderr, "harness:", err)
-			os.Exit(1)
-		}
-		return
-	}
-	if *saved != "" {
-		if err := writeOutput(*folder, *saved); err != nil {
-			fmt.Fprintln(os.Stderr, "harness:", err)
-			os.Exit(1)
-		}
-		return
-	}
-	if err := run(*folder, *spans, *full); err != nil {
+	if err := write(*folder, *spans, *saved, *style, *enumerations, *answers); err != nil {
 		fmt.Fprintln(os.Stderr, "harness:", err)
 		os.Exit(1)
 	}
 }
 
-func run(folder string, spans int, full bool) error {
+func write(folder string, spans int, saved, style, enumerations string, answers int) error {
+	switch {
+	case answers > 0:
+		return writeAnswers(answers)
+	case style != "":
+		return os.WriteFile(style, []byte(chart.StyleSheet(viewer.PictureClass)), 0o644)
+	case enumerations != "":
+		return os.WriteFile(enumerations, []byte(documents.Enumerations()), 0o644)
+	case saved != "":
+		return writeOutput(folder, saved)
+	}
+	return run(folder, spans)
+}
+
+func run(folder string, spans int) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
-	}
-	script := viewer.Script
-	if full {
-		script = viewer.FullScript
 	}
 	samples := documents.Samples()
 	if spans > 0 {
@@ -83,7 +72,7 @@ func run(folder string, spans int, full bool) error {
 	var all []string
 	for name, sample := range samples {
 		d := sample()
-		output, err := documents.Output(d, script, viewer.Style)
+		output, err := documents.Output(d, viewer.Script, viewer.Style)
 		if err != nil {
 			return err
 		}
@@ -108,7 +97,7 @@ func run(folder string, spans int, full bool) error {
 	if len(all) == 0 {
 		return nil
 	}
-	comparison, err := documents.ComparisonOutput(documents.Compared(), viewer.CompareScript, viewer.Style)
+	comparison, err := documents.ComparisonOutput(documents.Compared(), viewer.Script, viewer.Style)
 	if err != nil {
 		return err
 	}

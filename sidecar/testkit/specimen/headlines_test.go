@@ -12,9 +12,10 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/testkit/specimen"
+	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/understand/interpret"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
-	"github.com/omni-perf/omni-perf/sidecar/understand/usercode"
 )
 
 var update = flag.Bool("update", false, "rewrite the headlines in programs/*.txt: read them all again")
@@ -28,11 +29,29 @@ func programs(t *testing.T) []*specimen.Program {
 	return list
 }
 
+// lines reads a program's lines as its texts have them, else as the recording has: without
+// indentation, and no more than were asked for when it was made.
+func lines(p *specimen.Program, s *specimen.Specimen) func(file string, line int) string {
+	return func(file string, line int) string {
+		for _, t := range p.Texts {
+			name, isFile := strings.CutPrefix(t.Kind, "file ")
+			if !isFile && t.Kind == "script" {
+				name = "script.py"
+			}
+			if written := strings.Split(t.Source, "\n"); name == filepath.Base(file) && line > 0 && line <= len(written) {
+				return written[line-1]
+			}
+		}
+		return s.Line(file, line)
+	}
+}
+
 // diagnosed is what the product makes of a recording.
-func diagnosed(t *testing.T, s *specimen.Specimen) (*timeline.Recording, diagnose.Diagnosis, *report.View) {
-	rec := usercode.Strip(s.Recording)
-	d := diagnose.Options{Line: s.Line}.Run(rec)
-	r, err := report.Build(rec, &d, report.Options{Line: s.Line})
+func diagnosed(t *testing.T, p *specimen.Program, s *specimen.Specimen) (*timeline.Recording, diagnose.Diagnosis, *report.View) {
+	rec := interpret.Of(s.Recording)
+	line := lines(p, s)
+	d := diagnose.Options{Line: line}.Run(rec)
+	r, err := report.Build(rec, &d, report.Options{Line: line})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +69,7 @@ func TestHeadlines(t *testing.T) {
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		_, d, r := diagnosed(t, s)
+		_, d, r := diagnosed(t, p, s)
 		advice := ""
 		if i, ok := d.Main(); ok {
 			advice = string(d.Findings[i].Advice)
@@ -135,10 +154,12 @@ func check(p *specimen.Program, rec *timeline.Recording, d diagnose.Diagnosis, r
 }
 
 // mostly is the cause with most of the time.
-func mostly(d diagnose.Diagnosis) (top diagnose.Cause) {
-	sums := make(map[diagnose.Cause]timeline.Nanos)
+func mostly(d diagnose.Diagnosis) (top activity.Cause) {
+	sums := make(map[activity.Cause]timeline.Nanos)
 	for _, s := range d.Spent {
-		sums[s.Cause] += s.Nanos
+		if s.Cause != activity.NoCPU { // what else this machine does is not the program's
+			sums[s.Cause] += s.Nanos
+		}
 	}
 	for c, n := range sums {
 		if n > sums[top] || n == sums[top] && c < top {
@@ -172,7 +193,7 @@ func TestKeptRecordings(t *testing.T) {
 		if err != nil {
 			continue // TestHeadlines says so
 		}
-		rec, d, r := diagnosed(t, s)
+		rec, d, r := diagnosed(t, p, s)
 		for _, problem := range check(p, rec, d, r) {
 			t.Errorf("%s: %s", p.Name, problem)
 		}

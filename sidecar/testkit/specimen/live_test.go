@@ -83,7 +83,7 @@ func TestLivePrograms(t *testing.T) {
 			problems := []string{"nothing was recorded"}
 			for range attempts {
 				if s := take.run(t, p.File(), p.Name); s != nil {
-					rec, d, r := diagnosed(t, s)
+					rec, d, r := diagnosed(t, p, s)
 					problems = check(p, rec, d, r)
 				}
 				if len(problems) == 0 {

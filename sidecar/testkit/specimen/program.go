@@ -28,7 +28,7 @@ type Program struct {
 	Whole     bool          // the recording is kept as fine as it is, with what a simulated device truly did
 	Interrupt time.Duration // after which it is interrupted; 0: not
 	GPU       string        // script of the fake NVML library; empty: no GPU
-	Table     string        // file it stands in
+	Table     string        // file it is in
 }
 
 // Text is a piece of source.
@@ -101,7 +101,7 @@ func Load(folder string) ([]*Program, error) {
 //	--- cell, --- script or --- file NAME
 //	source
 //
-// What stands before the first program is prose.
+// What precedes the first program is prose.
 func Parse(text string) ([]*Program, error) {
 	var list []*Program
 	var at *Program

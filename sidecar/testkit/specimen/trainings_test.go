@@ -11,17 +11,19 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/testkit/specimen"
+	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
-	"github.com/omni-perf/omni-perf/sidecar/understand/usercode"
+	"github.com/omni-perf/omni-perf/sidecar/understand/gpuidle"
+	"github.com/omni-perf/omni-perf/sidecar/understand/interpret"
 )
 
 // verdict is what a diagnosis by windows says, beside what is true.
 type verdict struct {
-	named     diagnose.Kind // empty: none
-	place     diagnose.Place
+	named     activity.Kind // empty: none
+	place     activity.Place
 	undecided bool
-	truth     []diagnose.KindIdle // most first
-	places    map[diagnose.Place]timeline.Nanos
+	truth     []gpuidle.KindTime // most first
+	places    map[activity.Place]timeline.Nanos
 	idle      timeline.Nanos
 	share     float64 // the idle time's, of the recording
 	worth     bool    // the first cause has idle time enough for a finding, by what is true
@@ -30,10 +32,10 @@ type verdict struct {
 
 // judge diagnoses a training by one of its devices, and by what all of them did.
 func judge(s *specimen.Specimen, device int) verdict {
-	rec := usercode.Strip(s.Recording)
+	rec := interpret.Of(s.Recording)
 	d := diagnose.Options{Line: s.Line}.Run(specimen.Only(rec, device, device))
 	exact := diagnose.Options{Line: s.Line}.Run(specimen.Only(rec, specimen.Exact, device))
-	v := verdict{places: make(map[diagnose.Place]timeline.Nanos), text: "nothing"}
+	v := verdict{places: make(map[activity.Place]timeline.Nanos), text: "nothing"}
 	if d.Idle == nil || exact.Idle == nil {
 		return v
 	}
@@ -52,7 +54,7 @@ func judge(s *specimen.Specimen, device int) verdict {
 	case f.ID == diagnose.GPUIdleUndecided:
 		v.undecided = true
 	case f.ID == diagnose.SyncInLoop: // says of the loop where it waits, and of the device that this is why
-		v.named = diagnose.Synchronisation
+		v.named = activity.Synchronisation
 	case f.ID == diagnose.GPUIdle, strings.HasPrefix(string(f.ID), "gpu-waits-"), f.ID == diagnose.GPUWaitsForData, f.ID == diagnose.GPUWaitsForLaunches,
 		f.ID == diagnose.GPUWaitsForHost, f.ID == diagnose.GPUWaitsAtStart, f.ID == diagnose.GPUWaitsAtExit:
 		v.named, v.place = cmp.Or(f.Kind, f.Cause.Kind()), f.Place
@@ -66,7 +68,7 @@ func judge(s *specimen.Specimen, device int) verdict {
 }
 
 // part is a kind's part of the true idle time.
-func (v verdict) part(kind diagnose.Kind) float64 {
+func (v verdict) part(kind activity.Kind) float64 {
 	for _, k := range v.truth {
 		if k.Kind == kind {
 			return float64(k.Nanos) / float64(v.idle)
@@ -98,7 +100,7 @@ func (v verdict) wrong() string {
 	if first := v.truth[0].Kind; v.named != first && v.part(v.named) < v.part(first)-tie {
 		return fmt.Sprintf("names %s with %.0f %% of the idle time, %s has %.0f %%", v.named, 100*v.part(v.named), first, 100*v.part(first))
 	}
-	if v.place != (diagnose.Place{}) {
+	if v.place != (activity.Place{}) {
 		for at, n := range v.places {
 			if float64(n-v.places[v.place]) > tie*float64(v.idle) {
 				return fmt.Sprintf("names line %d with %v, line %d has %v", v.place.Line, v.places[v.place].Duration(), at.Line, n.Duration())

@@ -43,6 +43,13 @@ var (
 func Generators(item time.Duration) Workload { return perItem("generators", item) }
 func Tasks(item time.Duration) Workload      { return perItem("tasks", item) }
 
+// Naps computes for about item after each sleep of a length.
+func Naps(nap, item time.Duration) Workload {
+	w := perItem("naps", item)
+	w.Env = append(w.Env, fmt.Sprintf("OMNI_PERF_NAP_US=%d", nap.Microseconds()))
+	return w
+}
+
 // EventLoops makes a new event loop for every dozen items of Tasks: fast code of asyncio's own.
 func EventLoops() Workload {
 	w := Tasks(100 * time.Microsecond)
@@ -76,7 +83,7 @@ type Measured struct {
 	Rounds  int                `json:"rounds"`
 	WallNs  int64              `json:"wall_ns"`
 	CPUNs   int64              `json:"cpu_ns"`
-	SpentNs map[string]float64 `json:"spent_ns"`  // Native and Parts: in each of its functions
+	SpentNs map[string]float64 `json:"spent_ns"`  // Native, Parts and Naps: in each of its functions
 	Hot     map[string]int     `json:"hot_lines"` // Lines: where each of its functions spends its time
 	Log     []Phase            `json:"log"`       // what began when, of programs that keep one
 	Paces   []Pace             `json:"paces"`     // of a program that is Paced

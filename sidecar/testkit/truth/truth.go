@@ -23,7 +23,7 @@ type Legal struct {
 	pairs map[[2]string]bool // caller, callee
 	calls map[call]bool
 	// creations are pairs whose callee is a generator or coroutine, with its first line: while it is being
-	// created, its frame stands above its creator's, at that line.
+	// created, its frame is above its creator's, at that line.
 	creations map[call]bool
 	lines     map[string]map[int]bool // by function
 	roots     map[string]bool

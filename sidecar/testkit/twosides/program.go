@@ -95,7 +95,7 @@ func (p Program) Record(seed uint64) (*report.View, error) {
 
 func (p Program) file() string { return fmt.Sprintf("/tmp/ipykernel_1/%d.py", 1000+p.Cell) }
 
-// sample looks at a random moment of each interval. A change stands half-way between two
+// sample looks at a random moment of each interval. A change is half-way between two
 // looks.
 func (p Program) sample(b *timeline.Builder, thread timeline.ThreadID, parts []stretch, end timeline.Nanos, r *rand.Rand) {
 	next, last := 0, timeline.Nanos(0)

@@ -109,8 +109,8 @@ func Into(rec *timeline.Recording, trace *kineto.Trace, opts Options) (*Merged, 
 
 // exact says what is exact now, and how far.
 func (m *Merged) exact() string {
-	return fmt.Sprintf("exact from %.3f to %.3f s, by the torch.profiler trace; where the trace lies in the recording is known to %s",
-		m.Covered.Start.Seconds(), m.Covered.End.Seconds(), words.Duration(m.Error))
+	return fmt.Sprintf("exact from %s to %s s, by the torch.profiler trace; where the trace lies in the recording is known to %s",
+		words.Fixed(m.Covered.Start.Seconds(), 3), words.Fixed(m.Covered.End.Seconds(), 3), words.Duration(m.Error))
 }
 
 func (m *Merged) sentence() string { return "GPU activity: " + m.exact() }

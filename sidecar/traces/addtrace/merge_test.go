@@ -16,6 +16,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/traces/kineto"
 	"github.com/omni-perf/omni-perf/sidecar/traces/synth"
+	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
 )
 
@@ -160,7 +161,7 @@ func TestDiagnosisReadsTheExactIdle(t *testing.T) {
 	}
 	var loading timeline.Nanos
 	for _, c := range d.Idle.Causes {
-		if c.Cause.Kind() == diagnose.Starvation {
+		if c.Cause.Kind() == activity.Starvation {
 			loading += c.Nanos
 		}
 	}

@@ -252,14 +252,14 @@ func (p *patch) findings() {
 			list = append(list, f)
 		}
 	}
-	told := func(h report.Headline, findings []report.Finding) bool {
+	isAbout := func(h report.Headline, findings []report.Finding) bool {
 		return h.Finding != nil && isOfActivity(findings[*h.Finding])
 	}
 	switch {
-	case told(from, p.from.Findings):
+	case isAbout(from, p.from.Findings):
 		at := slices.IndexFunc(list, func(f report.Finding) bool { return f.ID == p.from.Findings[*from.Finding].ID })
 		headline = report.Headline{Kind: from.Kind, Finding: &at, Text: from.Text, Hint: from.Hint}
-	case told(headline, p.to.Findings) || headline.Finding == nil && headline.Kind == report.HeadlineSummary:
+	case isAbout(headline, p.to.Findings) || headline.Finding == nil && headline.Kind == report.HeadlineSummary:
 		headline = report.Headline{Kind: report.HeadlineSummary, Text: from.Text, Hint: from.Hint}
 	case headline.Finding != nil:
 		at := kept[*headline.Finding]

@@ -14,7 +14,9 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/show/chart"
 	"github.com/omni-perf/omni-perf/sidecar/traces/synth"
+	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/understand/gpuidle"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 	"github.com/omni-perf/omni-perf/sidecar/understand/wording"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
@@ -114,7 +116,7 @@ func checkIdle(t *testing.T, r *report.View, rank synth.RankAnswers, exact float
 	if abs(g.BusyNS-busy) > 10 || g.BusyNS+g.IdleNS+g.UnknownNS != r.DurationNS || g.UnknownNS > 20e6 {
 		t.Errorf("busy %d ns, idle %d and unknown %d of %d; it was busy for %d", g.BusyNS, g.IdleNS, g.UnknownNS, r.DurationNS, busy)
 	}
-	if r.Idle.Method != string(diagnose.ByWindows) || strings.Contains(r.Idle.Text, "Estimated") {
+	if r.Idle.Method != string(gpuidle.ByWindows) || strings.Contains(r.Idle.Text, "Estimated") {
 		t.Errorf("certainty %q by %q, want exact windows", r.Idle.Text, r.Idle.Method)
 	}
 	if !strings.Contains(g.Source, source) {
@@ -128,7 +130,7 @@ func checkIdle(t *testing.T, r *report.View, rank synth.RankAnswers, exact float
 		if c.LowNS != nil || c.HighNS != nil {
 			t.Errorf("%s has bounds, want none", c.Text)
 		}
-		if diagnose.Cause(c.ID).Kind() == diagnose.Starvation {
+		if activity.Cause(c.ID).Kind() == activity.Starvation {
 			loading += report.Seconds(c.NS)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 // script builds a small trace by hand; times are microseconds.
 type script struct {
 	rank   int
-	head   string // what stands before the events
+	head   string // what precedes the events
 	events []string
 	next   int // next correlation
 }
@@ -379,6 +379,48 @@ func TestRecordedStacks(t *testing.T) {
 		train.py(10): main torch/nn/linear.py 9 forward 12
 		   (no Python running) 132
 		   (work was launched) 46
+	`)
+}
+
+// TestHostIdle: without Python stacks idle time belongs to the outermost operator, else the annotation, else
+// the runtime call that the launching thread was in; to the main thread's while that one was in none.
+func TestHostIdle(t *testing.T) {
+	var s script
+	s.op("user_annotation", "ProfilerStep#1", 0, 2000, 1)
+	s.op("cpu_op", "aten::conv2d", 100, 200, 2)
+	s.op("cpu_op", "aten::convolution", 110, 180, 3)
+	s.call("cudaMalloc", 120, 100)
+	s.op("user_annotation", "Optimizer.zero_grad#SGD.zero_grad", 300, 100, 4)
+	s.call("cudaDeviceSynchronize", 420, 20)
+	s.launch(10, 7, "a", 20, 30, "")   // ends 50
+	s.launch(450, 7, "b", 480, 20, "") // idle 50-480, launched at 452
+	s.launch(500, 7, "c", 505, 10, "") // idle 500-505, launched at 502
+	a := analyze(Options{Tables: []string{TableHostIdle, TableTemporal}, IncludeLastStep: true}, s.trace(t))
+	check(t, "host idle", cells(a.Table(TableHostIdle), "kind", "name", "call", "call_us", "gaps", "idle_us"), `
+		operator aten::conv2d cudaMalloc 100 1 200
+		annotation Optimizer.zero_grad#SGD.zero_grad  0 1 100
+		call cudaDeviceSynchronize cudaDeviceSynchronize 20 1 20
+		call cudaLaunchKernel cudaLaunchKernel 4 2 4
+		unrecorded   0 1 80
+		launched   0 2 31
+	`)
+}
+
+// TestHostIdleOfAnotherThread: autograd's thread launches; before its operators the main thread decides.
+func TestHostIdleOfAnotherThread(t *testing.T) {
+	var s script
+	for at := 0.0; at < 5; at++ {
+		s.op("cpu_op", "aten::relu", at, 1, 0)
+	}
+	s.op("cpu_op", "aten::ones_like", 100, 50, 9)
+	s.add(`{"ph":"X","cat":"cpu_op","name":"MulBackward0","pid":1,"tid":2,"ts":150,"dur":50,"args":{}}`)
+	s.launch(10, 7, "a", 20, 80, "") // ends 100
+	s.add(`{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":2,"ts":190,"dur":2,"args":{"correlation":99}}`)
+	s.add(`{"ph":"X","cat":"kernel","name":"b","pid":0,"tid":7,"ts":192,"dur":10,"args":{"stream":7,"correlation":99}}`)
+	a := analyze(Options{}, s.trace(t))
+	check(t, "host idle", cells(a.Table(TableHostIdle), "kind", "name", "idle_us"), `
+		operator aten::ones_like 50
+		annotation MulBackward0 42
 	`)
 }
 

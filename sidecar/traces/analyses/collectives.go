@@ -232,9 +232,10 @@ func stragglerTable(all []collective) *table.Table {
 		&table.Column{Name: "times_last", Kind: table.Int},
 		&table.Column{Name: "waited_us", Kind: table.Micros}, // for others
 		&table.Column{Name: "made_wait_us", Kind: table.Micros},
+		&table.Column{Name: "delay_us", Kind: table.Micros}, // the same, of one other rank on average
 		&table.Column{Name: "transfer_us", Kind: table.Micros},
 		&table.Column{Name: "clock_offset_us", Kind: table.Micros}) // against the lowest rank, from the collectives' ends
-	type sums struct{ n, last, waited, made, transfer int64 }
+	type sums struct{ n, last, waited, made, delay, transfer int64 }
 	by := map[int]*sums{}
 	for _, c := range all {
 		straggler, transfer := c.transfer()
@@ -249,11 +250,12 @@ func stragglerTable(all []collective) *table.Table {
 		}
 		by[straggler].last++
 		by[straggler].made += c.waiting()
+		by[straggler].delay += c.waiting() / int64(max(1, len(c.runs)-1))
 	}
 	offsets := clockOffsets(all)
 	for _, rank := range sortedKeys(by) {
 		s := by[rank]
-		t.Add(rank, s.n, s.last, micros(s.waited), micros(s.made), micros(s.transfer), micros(offsets[rank]))
+		t.Add(rank, s.n, s.last, micros(s.waited), micros(s.made), micros(s.delay), micros(s.transfer), micros(offsets[rank]))
 	}
 	return t
 }

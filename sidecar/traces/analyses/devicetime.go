@@ -25,6 +25,10 @@ func (t deviceTime) plus(o deviceTime) deviceTime {
 func (t deviceTime) idle() int64       { return t.whole - t.busy }
 func (t deviceTime) nonCompute() int64 { return t.whole - t.compute - t.idle() }
 
+// exposed is when only communication ran, or that and copies; copying when neither that nor computation did.
+func (t deviceTime) exposed() int64 { return t.communication - t.hidden }
+func (t deviceTime) copying() int64 { return t.nonCompute() - t.exposed() }
+
 // cells are the figures of a row of a breakdown: times, then their shares as part
 // has them, percent or share.
 func (t deviceTime) cells(part func(part, whole int64) float64) []any {
@@ -58,7 +62,9 @@ func answerDeviceTime(a asked[[]deviceTime]) []*table.Table {
 	temporal := table.New(TableTemporal, "Where the device time went",
 		append([]*table.Column{{Name: "rank", Kind: table.Int}}, temporalColumns("_time_pctg", table.Percent)...)...)
 	byDevice := table.New(TableTemporalByDevice, "Where the time of each device went",
-		append([]*table.Column{{Name: "rank", Kind: table.Int}, {Name: "device", Kind: table.Int}}, temporalColumns("_share", table.Ratio)...)...)
+		append(append([]*table.Column{{Name: "rank", Kind: table.Int}, {Name: "device", Kind: table.Int}}, temporalColumns("_share", table.Ratio)...),
+			&table.Column{Name: "exposed_communication_us", Kind: table.Micros}, // no computation ran beside it
+			&table.Column{Name: "copying_us", Kind: table.Micros})...)           // neither computation nor communication did
 	overlap := table.New(TableOverlap, "Communication overlapped by computation",
 		&table.Column{Name: "rank", Kind: table.Int},
 		&table.Column{Name: "comp_comm_overlap_pctg", Kind: table.Percent})
@@ -80,7 +86,8 @@ func answerDeviceTime(a asked[[]deviceTime]) []*table.Table {
 		why.add(rank.rank, "")
 		temporal.Add(append([]any{rank.rank}, sums[i].cells(percent)...)...)
 		for _, number := range sortedKeys(devices) {
-			byDevice.Add(append([]any{rank.rank, int64(number)}, devices[number].cells(share)...)...)
+			of := devices[number]
+			byDevice.Add(append(append([]any{rank.rank, int64(number)}, of.cells(share)...), micros(of.exposed()), micros(of.copying()))...)
 		}
 	}
 	temporal.Note, byDevice.Note = why.String(), why.String()

@@ -82,3 +82,55 @@ func (n *nesting) innermost(thread uint32, at int64) int32 {
 	}
 	return -1
 }
+
+// leaf is a stretch of time during which one call of a thread was the
+// innermost.
+type leaf struct {
+	start, end int64
+	call       int32 // index into rows
+}
+
+// leavesOver are the leaves of each thread by time that touch one of some
+// disjoint intervals in time order.
+func (n *nesting) leavesOver(times []interval) map[uint32][]leaf {
+	leaves := map[uint32][]leaf{}
+	var open []int32
+	var thread uint32
+	var now int64 // up to here the thread's leaves are known
+	next := 0     // the first interval that ends after now
+	emit := func(call int32, until int64) {
+		if until <= now {
+			return
+		}
+		for next < len(times) && times[next].end <= now {
+			next++
+		}
+		if next < len(times) && times[next].start < until {
+			leaves[thread] = append(leaves[thread], leaf{now, until, call})
+		}
+		now = until
+	}
+	closeUntil := func(at int64) {
+		for len(open) > 0 && n.end(n.rows[open[len(open)-1]]) <= at {
+			top := open[len(open)-1]
+			emit(top, n.end(n.rows[top]))
+			open = open[:len(open)-1]
+		}
+	}
+	const never = 1<<63 - 1
+	for i, row := range n.rows {
+		if i == 0 || n.thread[n.rows[i-1]] != n.thread[row] {
+			closeUntil(never)
+			thread, now, next, open = n.thread[row], n.start[row], 0, open[:0]
+			leaves[thread] = nil
+		}
+		closeUntil(n.start[row])
+		if len(open) > 0 {
+			emit(open[len(open)-1], n.start[row])
+		}
+		now = max(now, n.start[row])
+		open = append(open, int32(i))
+	}
+	closeUntil(never)
+	return leaves
+}

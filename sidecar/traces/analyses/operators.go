@@ -50,8 +50,8 @@ type opCosts struct {
 	hostBytes, deviceBytes []int64 // allocated less freed
 }
 
-// costs charges kernels and allocations to the innermost operator: kernels by
-// External id, else by the operator around their runtime call.
+// costs charges kernels and allocations to the innermost operator: kernels as
+// launcher has it.
 func (tree *opTree) costs(r *recording) opCosts {
 	t := tree.t
 	n := len(tree.rows)
@@ -73,36 +73,83 @@ func (tree *opTree) costs(r *recording) opCosts {
 	return c
 }
 
-// kernels charges device time.
+// kernels charges device time to the operators that launched it.
 func (tree *opTree) kernels(r *recording, device []int64) {
-	t := tree.t
-	byExternal := make(map[int64]int32, len(tree.rows))
-	for i, row := range tree.rows {
-		if id := t.Ops.External[row]; id != kineto.None && id != 0 {
-			byExternal[id] = int32(i) // the innermost of equal ids comes last
-		}
-	}
+	numbered := tree.numbered()
 	callOf := map[int64]int32{}
 	for i := range r.calls {
-		callOf[r.calls[i].correlation] = r.calls[i].row
+		if c := &r.calls[i]; c.row >= 0 && c.correlation != kineto.None {
+			callOf[c.correlation] = c.row
+		}
 	}
 	for i := range r.spans {
 		s := &r.spans[i]
 		if s.row < 0 {
 			continue
 		}
-		op, known := byExternal[t.Device.External[s.row]]
-		if !known {
-			row, launched := callOf[s.correlation]
-			if !launched || row < 0 || s.correlation == kineto.None {
-				continue
-			}
-			if op = tree.innermost(t.Calls.Thread[row], t.Calls.Start[row]); op < 0 {
-				continue
-			}
+		call, launched := callOf[s.correlation]
+		if !launched {
+			call = -1
 		}
-		device[op] += s.dur
+		named, known := numbered[tree.t.Device.External[s.row]]
+		if !known {
+			named = -1
+		}
+		if op := tree.launcher(s, call, named); op >= 0 {
+			device[op] += s.dur
+		}
 	}
+}
+
+// numbered finds the operators by their External id.
+func (tree *opTree) numbered() map[int64]int32 {
+	ops := make(map[int64]int32, len(tree.rows))
+	for i, row := range tree.rows {
+		if id := tree.t.Ops.External[row]; id != kineto.None && id != 0 {
+			ops[id] = int32(i) // the innermost of equal ids comes last
+		}
+	}
+	return ops
+}
+
+// launcher is the operator that a device event belongs to, given the row of its runtime call and
+// the operator that its External id names; -1 where either is not known, and as the answer.
+//
+// The id decides only where that operator was open when the call was made, on the call's thread or,
+// if that has none open, on another one: Kineto of 2022 to 2024 wrote the correlation there
+// (pytorch/kineto #843), which is the number of any operator by chance. Else the call decides. Of an event
+// without a recorded call the id is believed, unless it is the correlation.
+func (tree *opTree) launcher(s *span, call, named int32) int32 {
+	copied := named >= 0 && tree.t.Device.External[s.row] == s.correlation
+	if call < 0 {
+		if copied {
+			return -1
+		}
+		return named
+	}
+	calls := &tree.t.Calls
+	thread, at := calls.Thread[call], calls.Start[call]
+	around := tree.operator(tree.innermost(thread, at))
+	if named < 0 || named == around {
+		return around
+	}
+	row := tree.rows[named]
+	open := tree.start[row] <= at && at < tree.start[row]+max(1, tree.dur[row])
+	if open && (tree.thread[row] == thread || around < 0 && !copied) {
+		return named
+	}
+	return around
+}
+
+// operator is the innermost operator around a call of the tree, or the call itself where there is
+// none but annotations: what NCCL names its kernels by is inside the operator that launches them.
+func (tree *opTree) operator(at int32) int32 {
+	for up := at; up >= 0; up = tree.parent[up] {
+		if tree.t.Ops.Class[tree.rows[up]] == kineto.OpCPU {
+			return up
+		}
+	}
+	return at
 }
 
 // addUp gives every operator what those it calls have.

@@ -51,6 +51,7 @@ const (
 	TableOperators        = "operators"            // key_averages
 	TableMemoryPeaks      = "memory_peaks"         // per rank and device: peak allocated and reserved
 	TablePythonIdle       = "python_idle"          // device idle attributed to Python lines
+	TableHostIdle         = "host_idle"            // device idle attributed to operators, annotations and calls of the host
 	TablePythonFunctions  = "python_functions"     // what the main thread's time went into
 	TableAcrossRanks      = "across_ranks"         // each headline figure: mean and extremes over the ranks
 	TableKernelsTogether  = "gpu_kernel_breakdown_all_ranks"
@@ -70,7 +71,7 @@ func DefaultTables() []string {
 		TableKernelTypes, TableKernelsTop, TableIdleIntervals,
 		TableMemoryBandwidth, TableQueueLength,
 		TableCalls, TableLaunchDelay, TableSteps, TableCollectives, TableStragglers,
-		TableDataLoader, TableOperators, TableMemoryPeaks, TablePythonIdle, TablePythonFunctions,
+		TableDataLoader, TableOperators, TableMemoryPeaks, TablePythonIdle, TableHostIdle, TablePythonFunctions,
 		TableLaunchDelayBins, TableIdleIntervalBins,
 		TableAcrossRanks, TableKernelsTogether, TableRecordings,
 	}

@@ -14,13 +14,6 @@ type pythonStacks struct {
 	main  uint32       // the thread that runs the training loop
 }
 
-// leaf is a stretch of time during which one frame of a thread was the
-// innermost.
-type leaf struct {
-	start, end int64
-	frame      int32 // index into rows
-}
-
 // frames are the recording's Python frames; nil if there are none.
 func (r *recording) frames() *pythonStacks {
 	p := &r.t.Python
@@ -88,49 +81,4 @@ func (s *pythonStacks) mainThread(r *recording) uint32 {
 		}
 	}
 	return main
-}
-
-// leavesOver are the leaves of each thread by time that touch one of some
-// disjoint intervals in time order.
-func (s *pythonStacks) leavesOver(times []interval) map[uint32][]leaf {
-	leaves := map[uint32][]leaf{}
-	var open []int32
-	var thread uint32
-	var now int64 // up to here the thread's leaves are known
-	next := 0     // the first interval that ends after now
-	emit := func(frame int32, until int64) {
-		if until <= now {
-			return
-		}
-		for next < len(times) && times[next].end <= now {
-			next++
-		}
-		if next < len(times) && times[next].start < until {
-			leaves[thread] = append(leaves[thread], leaf{now, until, frame})
-		}
-		now = until
-	}
-	closeUntil := func(at int64) {
-		for len(open) > 0 && s.end(s.rows[open[len(open)-1]]) <= at {
-			top := open[len(open)-1]
-			emit(top, s.end(s.rows[top]))
-			open = open[:len(open)-1]
-		}
-	}
-	const never = 1<<63 - 1
-	for i, row := range s.rows {
-		if i == 0 || s.thread[s.rows[i-1]] != s.thread[row] {
-			closeUntil(never)
-			thread, now, next, open = s.thread[row], s.start[row], 0, open[:0]
-			leaves[thread] = nil
-		}
-		closeUntil(s.start[row])
-		if len(open) > 0 {
-			emit(open[len(open)-1], s.start[row])
-		}
-		now = max(now, s.start[row])
-		open = append(open, int32(i))
-	}
-	closeUntil(never)
-	return leaves
 }

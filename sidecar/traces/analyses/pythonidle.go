@@ -161,10 +161,10 @@ func charge(byFrame map[int32]*idleCost, leaves []leaf, gap interval) (bare []in
 		if l.start > from {
 			bare = append(bare, interval{from, l.start})
 		}
-		c := byFrame[l.frame]
+		c := byFrame[l.call]
 		if c == nil {
 			c = &idleCost{}
-			byFrame[l.frame] = c
+			byFrame[l.call] = c
 		}
 		c.ns += min(l.end, gap.end) - max(l.start, gap.start)
 		c.gaps++

@@ -141,6 +141,7 @@ var questions = []question{
 	ask(observeOperators, answerOperators, TableOperators),
 	ask(observeMemory, answerMemory, TableMemoryPeaks, TableMemoryTimeline),
 	ask(observePythonIdle, answerPythonIdle, TablePythonIdle),
+	ask(observeHostIdle, answerHostIdle, TableHostIdle),
 	ask(observePythonFunctions, answerPythonFunctions, TablePythonFunctions),
 	ask(observeCollectives, answerCollectives, TableCollectives, TableStragglers),
 	ask(observeFile, answerFiles, TableRecordings),
@@ -165,15 +166,15 @@ func (n *notes) String() string {
 	if !slices.ContainsFunc(n.texts, func(s string) bool { return s != n.texts[0] }) {
 		return n.texts[0]
 	}
-	const told = 3
+	const shown = 3
 	var list []string
 	for i, text := range n.texts {
 		if text != "" {
 			list = append(list, fmt.Sprintf("rank %d: %s", n.ranks[i], text))
 		}
 	}
-	if len(list) > told {
-		list = append(list[:told:told], fmt.Sprintf("and %d ranks more", len(list)-told))
+	if len(list) > shown {
+		list = append(list[:shown:shown], fmt.Sprintf("and %d ranks more", len(list)-shown))
 	}
 	return strings.Join(list, "; ")
 }

@@ -96,7 +96,7 @@ func newRecording(t *kineto.Trace, opts *Options, stepNames int) *recording {
 		}
 		r.spans = append(r.spans, s)
 	}
-	r.tellDevices()
+	r.listDevices()
 	r.sort()
 	return r
 }
@@ -125,8 +125,8 @@ func (r *recording) chooseSteps() (all bool) {
 // damaged, and what is beyond counts as the last of them.
 const mostDevices = 1 << 10
 
-// tellDevices lists the devices of the spans and gives each its index.
-func (r *recording) tellDevices() {
+// listDevices lists the devices of the spans and gives each its index.
+func (r *recording) listDevices() {
 	number := r.t.Device.Device
 	for i, s := range r.spans {
 		device := number[s.row]

@@ -120,7 +120,7 @@ func (l layer) state() timeline.State {
 	return timeline.StateNative
 }
 
-// code is whose code a call is that stands in no file.
+// code is whose code a call is that is in no file.
 func (l layer) code(name string) report.Code {
 	switch {
 	case l == annotation && analyses.FetchesData(name):

@@ -15,6 +15,10 @@ const (
 	leastDrain  = 0.05 // a twentieth of the idle time
 	leastCalls  = 0.10 // a tenth of the devices' idle time
 	leastUnused = 0.25 // a quarter of the reserved memory
+
+	leastInstead = 0.10 // only copying or communicating for a tenth of the time
+	leastDelay   = 0.05 // a twentieth of the time that the others waited for a further rank
+	nearlyWorst  = 0.5  // of the longest delay: below it a further rank is not worth a sentence
 )
 
 // deviceIdle is what there is of every trace with device events.
@@ -184,26 +188,72 @@ func hiddenCommunication(t Tables) *Finding {
 	}
 }
 
-// straggler is the rank that made the others wait for longest.
-func straggler(t Tables) *Finding {
+// stragglers are the rank that made the others wait for longest and those that come near it, of a twentieth of
+// the time and more. A collective is over for all when the last rank has come: what one other rank waited is what
+// the run lost.
+func stragglers(t Tables) (list []*Finding) {
 	s := t.get(analyses.TableStragglers)
-	worst := -1
+	whole := 0.0 // of one device
+	if idle := deviceIdle(t); idle != nil {
+		whole = idle.Evidence["device_us"] / max(1, idle.Evidence["devices"], idle.Evidence["ranks"])
+	}
+	worst := 0.0
 	for r := range s.Len() {
-		if worst < 0 || s.FloatAt("made_wait_us", r) > s.FloatAt("made_wait_us", worst) {
-			worst = r
+		worst = max(worst, s.FloatAt("delay_us", r))
+	}
+	for r := range s.Len() {
+		delay := s.FloatAt("delay_us", r)
+		if delay <= 0 || delay < worst && (delay < nearlyWorst*worst || ratio(delay, whole) < leastDelay) {
+			continue
+		}
+		list = append(list, &Finding{
+			ID: Straggler, Value: delay, Unit: Micros, Rank: pointer(s.IntAt("rank", r)), Lost: min(ratio(delay, whole), 1),
+			Evidence: map[string]float64{
+				"times_last": s.FloatAt("times_last", r), "collectives": s.FloatAt("collectives", r), "ranks": float64(s.Len()), "device_us": whole,
+			},
+		})
+	}
+	return list
+}
+
+// communicating and copying are what the devices did in place of computing.
+func communicating(t Tables) *Finding {
+	return t.insteadOfComputing(Communicating, "exposed_communication_us")
+}
+
+func copying(t Tables) *Finding { return t.insteadOfComputing(Copying, "copying_us") }
+
+// insteadOfComputing is the share of the devices' time that a column has.
+func (t Tables) insteadOfComputing(id ID, column string) *Finding {
+	devices := t.get(analyses.TableTemporalByDevice)
+	if devices.Column(column) == nil {
+		return nil
+	}
+	var us, compute, whole float64
+	share := func(row int) float64 {
+		return ratio(devices.FloatAt(column, row), devices.FloatAt("kernel_time_us", row))
+	}
+	most := 0
+	for r := range devices.Len() {
+		us += devices.FloatAt(column, r)
+		compute += devices.FloatAt("compute_time_us", r)
+		whole += devices.FloatAt("kernel_time_us", r)
+		if share(r) > share(most) {
+			most = r
 		}
 	}
-	if worst < 0 || s.FloatAt("made_wait_us", worst) <= 0 {
+	if whole <= 0 {
 		return nil
 	}
 	f := &Finding{
-		ID: Straggler, Value: s.FloatAt("made_wait_us", worst), Unit: Micros, Rank: pointer(s.IntAt("rank", worst)),
+		ID: id, Value: ratio(us, whole), Unit: Share, Threshold: leastInstead, Lost: ratio(us, whole),
 		Evidence: map[string]float64{
-			"times_last": s.FloatAt("times_last", worst), "collectives": s.FloatAt("collectives", worst), "ranks": float64(s.Len()),
+			"time_us": us, "compute_share": ratio(compute, whole), "devices": float64(devices.Len()),
+			"ranks": float64(t.get(analyses.TableTemporal).Len()), "highest_share": share(most),
 		},
 	}
-	if idle := deviceIdle(t); idle != nil { // all others' waits are of all devices' time
-		f.Lost = min(ratio(f.Value, idle.Evidence["device_us"]), 1)
+	if devices.Len() > 1 && share(most) > f.Value {
+		f.Rank, f.Device = pointer(devices.IntAt("rank", most)), pointer(devices.IntAt("device", most))
 	}
 	return f
 }

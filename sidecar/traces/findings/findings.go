@@ -21,13 +21,17 @@ type ID string
 // The findings. How much comes first, then why and where in the program; what
 // only describes comes last, and pages fold it first.
 const (
+	StepChanged    ID = "step_changed"         // µs by which a step is longer or shorter than in the run it is compared with, which Name has
 	DeviceIdle     ID = "device_idle"          // share of the devices' time that nothing ran
+	Communicating  ID = "communicating"        // share of the devices' time that they only communicated
+	Copying        ID = "copying"              // share of the devices' time that they only copied
 	CPUOnly        ID = "cpu_only"             // µs recorded of a trace without device events
 	IdleCause      ID = "idle_cause"           // share of the devices' idle time by its largest cause, which Name has
 	DataLoading    ID = "data_loading"         // share of the steps' time spent waiting for the DataLoader
 	PythonIdle     ID = "python_idle"          // share of the device idle time that a place in Python ran for
+	HostIdle       ID = "host_idle"            // share of the devices' idle time that the host was in an operator, annotation or call for, which Name has
 	Synchronising  ID = "synchronising"        // share of the device idle time that began inside a synchronising call, which Name has
-	Straggler      ID = "straggler"            // µs that the other ranks waited for one rank
+	Straggler      ID = "straggler"            // µs that another rank waited for this one, on average
 	LaunchCalls    ID = "launch_calls"         // share of the devices' idle time inside the launching calls; Name: the slowest of them
 	PythonTime     ID = "python_time"          // share of the main thread's time in a place in Python
 	TopOperator    ID = "top_operator"         // share of the operators' host time; Name: the operator
@@ -56,6 +60,7 @@ type Finding struct {
 	Device    *int64       // the device it is about; nil: all
 	Place     *place.Place // in Python; nil: none
 	Name      string       // of a cause, call, operator or category, as in the tables
+	Call      string       // the runtime call that most of the value was spent in
 	On        string       // the memory it is about, as in a snapshot's tables
 	// Evidence are the figures behind the value, by name with their unit.
 	Evidence map[string]float64
@@ -87,34 +92,49 @@ func (t Tables) onDevices(evidence map[string]float64) map[string]float64 {
 type group uint8
 
 const (
-	howMuch   group = iota // how much time was lost at all
+	against   group = iota // how it compares with another run, which was asked for
+	howMuch                // how much time was lost at all
 	why                    // what the devices were idle for
 	where                  // where in the program, or whose fault
 	memory                 // what a snapshot says
 	describes              // what costs nothing
 )
 
-// rules make at most one finding each. They are read in the order of their groups, within a
+// rules make findings, most of them one at most. They are read in the order of their groups, within a
 // group in that of weight times Lost, then in this order.
 var rules = []struct {
 	group   group
 	weight  float64
-	measure func(Tables) *Finding
+	measure func(Tables) []*Finding
 }{
-	{howMuch, 1, deviceIdle},
-	{howMuch, 1, cpuOnly},
-	{why, 1, idleCause},
-	{where, 1, dataLoading},
-	{where, 1, pythonIdle},
-	{where, 0.5, synchronising}, // the idle time began there; what the host did then made it as long
-	{where, 1, straggler},
-	{where, 0.5, launchCalls}, // a line is more easily changed than a call of the driver
-	{where, 1, pythonTime},
-	{where, 0.5, topOperator}, // likewise
-	{memory, 1, memoryPeak},
-	{memory, 1, outOfMemory},
-	{memory, 1, unusedReserved},
-	{describes, 1, hiddenCommunication},
+	{against, 1, stepChanged},
+	{howMuch, 1, one(deviceIdle)},
+	{howMuch, 1, one(communicating)},
+	{howMuch, 1, one(copying)},
+	{howMuch, 1, one(cpuOnly)},
+	{why, 1, one(idleCause)},
+	{where, 1, one(dataLoading)},
+	{where, 1, one(pythonIdle)},
+	{where, 1, one(hostIdle)},
+	{where, 0.5, one(synchronising)}, // the idle time began there; what the host did then made it as long
+	{where, 1, stragglers},
+	{where, 0.5, one(launchCalls)}, // a line is more easily changed than a call of the driver
+	{where, 1, one(pythonTime)},
+	{where, 0.5, one(topOperator)}, // likewise
+	{memory, 1, one(memoryPeak)},
+	{memory, 1, one(outOfMemory)},
+	{memory, 1, one(unusedReserved)},
+	{describes, 1, one(hiddenCommunication)},
+}
+
+// one is the rule of a measure that finds one thing or nothing.
+func one(measure func(Tables) *Finding) func(Tables) []*Finding {
+	return func(t Tables) []*Finding {
+		if f := measure(t); f != nil {
+			return []*Finding{f}
+		}
+		return nil
+	}
 }
 
 // Of lists the findings.
@@ -126,8 +146,10 @@ func Of(tables Tables) []Finding {
 	}
 	var found []ranked
 	for _, r := range rules {
-		if f := r.measure(tables); f != nil && f.Value >= f.Threshold {
-			found = append(found, ranked{*f, r.group, r.weight * f.Lost})
+		for _, f := range r.measure(tables) {
+			if f.Value >= f.Threshold {
+				found = append(found, ranked{*f, r.group, r.weight * f.Lost})
+			}
 		}
 	}
 	slices.SortStableFunc(found, func(a, b ranked) int {

@@ -138,7 +138,78 @@ func training(tables ...*table.Table) Tables {
 }
 
 func waitedForRank(us float64) *table.Table {
-	return made(analyses.TableStragglers, "rank:int times_last:int collectives:int made_wait_us:us", []any{1, 2, 3, us})
+	return made(analyses.TableStragglers, "rank:int times_last:int collectives:int delay_us:us", []any{1, 2, 3, us})
+}
+
+// busyWith is a rank's devices that computed, only communicated and only copied so long of 100 µs each.
+func busyWith(rows ...[3]float64) Tables {
+	ranks := made(analyses.TableTemporal, "rank:int idle_time_us:us kernel_time_us:us")
+	devices := made(analyses.TableTemporalByDevice,
+		"rank:int device:int idle_time_us:us compute_time_us:us kernel_time_us:us exposed_communication_us:us copying_us:us")
+	for rank, r := range rows {
+		ranks.Add(rank, 100-r[0]-r[1]-r[2], 100.0)
+		devices.Add(rank, 0, 100-r[0]-r[1]-r[2], r[0], 100.0, r[1], r[2])
+	}
+	return Tables{ranks, devices}
+}
+
+// TestHeadlineIsWhatCostMost: idle, communicating or copying, whichever took most of the devices' time.
+func TestHeadlineIsWhatCostMost(t *testing.T) {
+	for name, c := range map[string]struct {
+		in   Tables
+		want string
+	}{
+		"copying":                  {busyWith([3]float64{0, 0, 99.7}), "copying 0.997, device_idle 0.003"},
+		"communicating":            {busyWith([3]float64{21, 60, 8}, [3]float64{21, 76, 0}), "communicating 0.68, device_idle 0.07"},
+		"idle":                     {busyWith([3]float64{20, 30, 0}), "device_idle 0.5, communicating 0.3"},
+		"computing":                {busyWith([3]float64{90, 5, 3}), "device_idle 0.02"},
+		"of a rule that has none":  {devices([]any{0, 0, 30.0, 100.0}), "device_idle 0.3"},
+		"a device without a break": {busyWith([3]float64{0, 100, 0}), "communicating 1, device_idle 0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, f := range Of(c.in) {
+				got = append(got, fmt.Sprintf("%s %.3g", f.ID, f.Value))
+			}
+			if text := strings.Join(got, ", "); text != c.want {
+				t.Errorf("got %s, want %s", text, c.want)
+			}
+		})
+	}
+}
+
+// TestStragglers: every rank that cost the others nearly as much as the worst has a finding.
+func TestStragglers(t *testing.T) {
+	delays := func(us ...float64) Tables {
+		t := made(analyses.TableStragglers, "rank:int times_last:int collectives:int delay_us:us")
+		for rank, delay := range us {
+			t.Add(rank, 1, 10, delay)
+		}
+		return training(t)
+	}
+	for name, c := range map[string]struct {
+		in   Tables
+		want string
+	}{
+		"one":                            {delays(0, 60, 0), "1: 60"},
+		"two":                            {delays(60, 0, 0, 50), "0: 60, 3: 50"},
+		"a further one that cost little": {delays(60, 20), "0: 60"},
+		"further ones below a twentieth": {delays(9, 8), "0: 9"},
+		"nobody waited":                  {delays(0, 0), ""},
+		"alike":                          {delays(40, 40), "0: 40, 1: 40"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, f := range Of(c.in) {
+				if f.ID == Straggler {
+					got = append(got, fmt.Sprintf("%d: %.4g", *f.Rank, f.Value))
+				}
+			}
+			if text := strings.Join(got, ", "); text != c.want {
+				t.Errorf("got %q, want %q", text, c.want)
+			}
+		})
+	}
 }
 
 // loaded is a step of 100 µs that waited for data, and for how long the device had no work then.
@@ -150,6 +221,42 @@ func loaded(us, idle float64) *table.Table {
 func inLine(us float64) *table.Table {
 	return made(analyses.TablePythonIdle, "rank:int kind:text caller:text function:text file:text line:int idle_us:us",
 		[]any{0, analyses.IdlePython, "train.py(9): step", "step", "train.py", 9, us}, []any{0, analyses.IdleLaunched, "", "(work was launched)", "", 0, 100 - us})
+}
+
+// inOperators is the idle time of operators, of 100 µs, half of the first one's in a runtime call.
+func inOperators(us ...float64) *table.Table {
+	t := made(analyses.TableHostIdle, "rank:int kind:text name:text call:text call_us:us idle_us:us")
+	left := 100.0
+	for i, n := range us {
+		t.Add(0, analyses.HostOperator, []string{"aten::conv2d", "aten::batch_norm"}[i], []string{"cudaMalloc", ""}[i], []float64{0.75 * n, 0}[i], n)
+		left -= n
+	}
+	t.Add(0, analyses.HostLaunched, "", "", 0.0, left)
+	return t
+}
+
+func TestHostIdle(t *testing.T) {
+	for name, c := range map[string]struct {
+		in   Tables
+		want string
+	}{
+		"the longest":         {training(inOperators(40, 30)), "aten::conv2d cudaMalloc 0.4"},
+		"the other":           {training(inOperators(20, 30)), "aten::batch_norm  0.3"},
+		"too little":          {training(inOperators(9, 8)), ""},
+		"a line says more":    {training(inOperators(40, 30), inLine(20)), ""},
+		"the devices worked":  {append(devices([]any{0, 0, 1.0, 100.0}), inOperators(40, 30)), ""},
+		"nothing is recorded": {training(inOperators()), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := ""
+			if f := find(Of(c.in), HostIdle); f != nil {
+				got = fmt.Sprintf("%s %s %.4g", f.Name, f.Call, f.Value)
+			}
+			if got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
 }
 
 // inCalls is the idle time inside launching calls, of 100 µs, and after synchronising ones, of 200 µs.
@@ -178,10 +285,13 @@ func TestOrder(t *testing.T) {
 		{PythonIdle, DataLoading, training(inLine(30), loaded(90, 1))}, // there was work for the devices meanwhile
 		{PythonIdle, Synchronising, with(inCalls(10, 40), inLine(60))},
 		{Synchronising, PythonIdle, with(inCalls(10, 160), inLine(30))},
-		{Synchronising, Straggler, with(inCalls(10, 100), waitedForRank(40))},
+		{Synchronising, Straggler, with(inCalls(10, 100), waitedForRank(20))},
 		{Straggler, Synchronising, with(inCalls(10, 40), waitedForRank(100))},
 		{PythonIdle, Straggler, training(inLine(60), waitedForRank(40))},
 		{Straggler, PythonIdle, training(inLine(20), waitedForRank(100))},
+		{HostIdle, DataLoading, training(inOperators(90), loaded(30, 30))},
+		{DataLoading, HostIdle, training(inOperators(30), loaded(40, 40))},
+		{HostIdle, Synchronising, with(inCalls(10, 40), inOperators(60))},
 		{PythonIdle, LaunchCalls, with(inCalls(80, 0), inLine(60))},
 		{LaunchCalls, PythonIdle, with(inCalls(80, 0), inLine(20))},
 		{Straggler, HiddenComm, training(waitedForRank(1), made(analyses.TableOverlap, "rank:int comp_comm_overlap_pctg:pct", []any{0, 30.0}))},
@@ -189,7 +299,7 @@ func TestOrder(t *testing.T) {
 		var ids []ID
 		for _, f := range Of(c.in) {
 			ids = append(ids, f.ID)
-			if n := f.Evidence["devices"]; (f.ID == IdleCause || f.ID == LaunchCalls || f.ID == PythonIdle || f.ID == Synchronising || f.ID == DataLoading) && n != 2 {
+			if n := f.Evidence["devices"]; (f.ID == IdleCause || f.ID == LaunchCalls || f.ID == PythonIdle || f.ID == HostIdle || f.ID == Synchronising || f.ID == DataLoading) && n != 2 {
 				t.Errorf("%s of %g devices, want 2", f.ID, n)
 			}
 		}

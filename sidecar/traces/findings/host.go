@@ -24,7 +24,11 @@ func cpuOnly(t Tables) *Finding {
 	if t.get(analyses.TableTemporal).Len() > 0 || files.Len() == 0 {
 		return nil
 	}
-	f := &Finding{ID: CPUOnly, Value: recorded(t), Unit: Micros, Evidence: map[string]float64{"recordings": float64(files.Len())}}
+	events := int64(0)
+	for r := range files.Len() {
+		events += files.IntAt("events", r)
+	}
+	f := &Finding{ID: CPUOnly, Value: recorded(t), Unit: Micros, Evidence: map[string]float64{"recordings": float64(files.Len()), "events": float64(events)}}
 	steps := t.get(analyses.TableSteps)
 	var n, sum float64
 	for r := range steps.Len() {
@@ -164,6 +168,53 @@ func pythonIdle(t Tables) *Finding {
 	})
 	if inside, us := most(inner); inside != nil && *inside != *at {
 		f.Name, f.Evidence["inner_share"] = inside.String(), ratio(us, all)
+	}
+	return f
+}
+
+// hostIdle is what the host did for the longest part of the devices' idle time, of traces without Python
+// stacks: else a line says more.
+func hostIdle(t Tables) *Finding {
+	if !worthACause(t) || pythonIdle(t) != nil {
+		return nil
+	}
+	idle := t.get(analyses.TableHostIdle)
+	type activity struct{ kind, name string }
+	type sums struct {
+		us    float64
+		calls map[string]float64
+	}
+	by, all := map[activity]*sums{}, 0.0
+	for r := range idle.Len() {
+		us := idle.FloatAt("idle_us", r)
+		all += us
+		a := activity{idle.TextAt("kind", r), idle.TextAt("name", r)}
+		if a.name == "" {
+			continue
+		}
+		if by[a] == nil {
+			by[a] = &sums{calls: map[string]float64{}}
+		}
+		by[a].us += us
+		by[a].calls[idle.TextAt("call", r)] += idle.FloatAt("call_us", r)
+	}
+	var top activity
+	for a, s := range by {
+		if best := by[top]; best == nil || s.us > best.us || s.us == best.us && a.name < top.name {
+			top = a
+		}
+	}
+	if by[top] == nil {
+		return nil
+	}
+	f := &Finding{
+		ID: HostIdle, Value: ratio(by[top].us, all), Unit: Share, Threshold: leastPlace, Name: top.name, Lost: t.ofIdle(ratio(by[top].us, all)),
+		Evidence: t.onDevices(map[string]float64{"idle_us": by[top].us}),
+	}
+	for call, us := range by[top].calls {
+		if part := ratio(us, by[top].us); call != "" && call != top.name && part > 0.5 {
+			f.Call, f.Evidence["call_share"] = call, part
+		}
 	}
 	return f
 }

@@ -62,10 +62,10 @@ func TestInputsAreKeptOfWhatIsWanted(t *testing.T) {
 	if got := inputs(nil); got != "" {
 		t.Errorf("kept %s", got)
 	}
-	if got, want := inputs(func(op string) bool { return op == "aten::conv" }), `2 [[1,2,3,3],[]] ["","[1, 1]"]`; got != want {
+	if got, want := inputs(func(op string) bool { return op == "aten::conv" }), `2 [[1, 2, 3, 3], []] ["", "[1, 1]"]`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if got, want := inputs(func(op string) bool { return op != "aten::conv" }), `0 [[2,3],[3,4]] ; 1 [[2],[]] ["","1"]`; got != want {
+	if got, want := inputs(func(op string) bool { return op != "aten::conv" }), `0 [[2, 3], [3, 4]] ; 1 [[2], []] ["", "1"]`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

@@ -13,8 +13,8 @@ import (
 // What the parser does about damage: it goes on behind it and says what was
 // lost.
 
-// placesTold is how many damaged places of a file get a warning of their own.
-const placesTold = 10
+// placesWarned is how many damaged places of a file get a warning of their own.
+const placesWarned = 10
 
 func (p *parser) warn(at int64, what, lost string) {
 	p.warnings = append(p.warnings, Warning{File: p.t.File, Byte: at, What: what, Lost: lost})
@@ -47,7 +47,7 @@ func (p *parser) toEvents() bool {
 }
 
 // resync moves to the next thing that scans as an event, or to the end of the
-// list if that comes first in a form that can be told. Every event has "ph".
+// list if that comes first in a form that can be recognised. Every event has "ph".
 func (p *parser) resync() bool {
 	p.w.Pos++
 	for {
@@ -139,7 +139,7 @@ func (p *parser) faults() {
 		}
 		p.warn(c.byte, what, faultText[f][1])
 	}
-	if n := p.places - placesTold; n > 0 && p.untold > 0 {
-		p.warn(-1, fmt.Sprintf("damaged JSON in %d places more", n), fmt.Sprintf("%d bytes were skipped", p.untold))
+	if n := p.places - placesWarned; n > 0 && p.unwarned > 0 {
+		p.warn(-1, fmt.Sprintf("damaged JSON in %d places more", n), fmt.Sprintf("%d bytes were skipped", p.unwarned))
 	}
 }

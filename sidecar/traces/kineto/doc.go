@@ -13,7 +13,7 @@ package kineto
 
 import "fmt"
 
-// Warning tells what was wrong with an input and what it cost.
+// Warning says what was wrong with an input and what it cost.
 type Warning struct {
 	File string // "" when it is about the whole set
 	// Byte is the offset in the decompressed JSON, or -1 when the warning

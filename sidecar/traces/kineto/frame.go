@@ -23,7 +23,7 @@ type FrameRow struct {
 	Row                 int32 // of Trace.Device or Trace.Calls, as Kind says; else -1
 }
 
-// FrameKind is the table in which a FrameRow stands too.
+// FrameKind is the other table that a FrameRow refers to.
 type FrameKind uint8
 
 const (

@@ -7,10 +7,12 @@ import (
 	"io"
 	"runtime"
 	"slices"
+	"strconv"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/omni-perf/omni-perf/sidecar/understand/jsonstream"
+	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
 // Options: the zero value reads every rank with sensible limits.
@@ -36,6 +38,7 @@ type Options struct {
 type Set struct {
 	Traces   []*Trace
 	Warnings []Warning
+	found    []int // the ranks that the files are of, whichever were asked for
 }
 
 // Ranks lists the ranks, ascending, each once.
@@ -85,20 +88,40 @@ func LoadEach(ctx context.Context, paths []string, opts Options, each func(*Trac
 	set := assemble(parsed, &opts)
 	meter.finish()
 	if len(set.Traces) == 0 {
-		return nil, noTraces(files, set.Warnings)
+		return nil, noTraces(files, set, opts.Ranks)
 	}
 	return set, nil
 }
 
+// alternatives says "0", "0 or 3".
+func alternatives(ranks []int) string {
+	var texts []string
+	for _, r := range ranks {
+		texts = append(texts, strconv.Itoa(r))
+	}
+	return words.Alternatives(texts)
+}
+
+// ranksOf says "rank 4", "ranks 0–3".
+func ranksOf(ranks []int) string {
+	if len(ranks) == 1 {
+		return "rank " + words.Numbers(ranks)
+	}
+	return "ranks " + words.Numbers(ranks)
+}
+
 // noTraces is the error of a Load that read nothing.
-func noTraces(files []string, warnings []Warning) error {
+func noTraces(files []string, set *Set, asked []int) error {
+	warnings := set.Warnings
 	switch {
+	case len(set.found) > 0:
+		return fmt.Errorf("none of the traces is of rank %s; they are of %s", alternatives(asked), ranksOf(set.found))
 	case len(warnings) == 1:
 		return fmt.Errorf("no trace could be read: %s", warnings[0])
 	case len(warnings) > 1:
 		return fmt.Errorf("no trace could be read from %d files, the first: %s", len(files), warnings[0])
 	}
-	return errors.New("no trace of the ranks asked for")
+	return errors.New("no trace could be read")
 }
 
 // Read reads one trace from a stream of plain JSON; name is what warnings call

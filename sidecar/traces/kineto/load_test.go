@@ -120,6 +120,19 @@ func TestLoadPaths(t *testing.T) {
 	}
 }
 
+func TestLoadOfRanksThatNoFileIsOf(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{"a.json": rankFile(4), "b.json": rankFile(1)})
+	for want, paths := range map[string][]string{
+		"none of the traces is of rank 0 or 3; they are of ranks 1 and 4": {dir},
+		"none of the traces is of rank 0 or 3; they are of rank 4":        {filepath.Join(dir, "a.json")},
+	} {
+		if _, err := Load(context.Background(), paths, Options{Ranks: []int{0, 3}}); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
 func TestLoadDamagedGzip(t *testing.T) {
 	var events []string
 	for i := range 20000 {

@@ -22,7 +22,7 @@ type parser struct {
 	enough   bool  // a limit was reached: the rest of the file is not looked at
 	larger   int   // things larger than maxRecord in the events
 	places   int   // damaged places in the events
-	untold   int64 // bytes skipped at those beyond placesTold
+	unwarned int64 // bytes skipped at those beyond placesWarned
 	rank     int64
 	warnings []Warning
 	progress func(events int64) // called now and then
@@ -242,10 +242,10 @@ func (p *parser) event() bool {
 	switch skipped := p.w.Offset() - start; {
 	case !found:
 		p.warn(start, what, "the rest of the file was skipped")
-	case p.places <= placesTold:
+	case p.places <= placesWarned:
 		p.warn(start, what, fmt.Sprintf("%d bytes, at least one event, were skipped", skipped))
 	default:
-		p.untold += skipped
+		p.unwarned += skipped
 	}
 	return found
 }

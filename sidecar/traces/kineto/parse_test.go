@@ -175,3 +175,17 @@ func FuzzRaw(f *testing.F) {
 		}
 	})
 }
+
+// TestListsAreEqualHoweverIndented: json.dump(indent=…) spreads shapes over lines.
+func TestListsAreEqualHoweverIndented(t *testing.T) {
+	for in, want := range map[string]string{
+		"[[8944, 1024], [1024, 2816], []]":                             "[[8944, 1024], [1024, 2816], []]",
+		"[\n  [\n    8944,\n    1024\n  ],\r\n\t[1024,2816],\n  []\n]": "[[8944, 1024], [1024, 2816], []]",
+		"[\"\", \"a , b\",\n\"c\\\" ,\\\\\"  ,\"[1,  2]\"]":            "[\"\", \"a , b\", \"c\\\" ,\\\\\", \"[1,  2]\"]",
+		"": "",
+	} {
+		if got := string(spaced(nil, []byte(in))); got != want {
+			t.Errorf("%q: got %q, want %q", in, got, want)
+		}
+	}
+}

@@ -118,7 +118,7 @@ func assemble(parsed []*parser, opts *Options) *Set {
 		a.named(rank, named[rank])
 	}
 	a.unnamed(unnamed)
-	a.tellGuesses()
+	a.warnOfGuesses()
 	a.collect(parsed, opts.Ranks)
 	return a.set
 }
@@ -152,8 +152,8 @@ func (a *assembly) named(rank int, jobs []job) {
 	}
 }
 
-// unnamed settles the processes that tell nothing, or what another one's file
-// states: they are ranks only if they recorded while such a one did.
+// unnamed settles the processes whose files state no rank, or one that another file
+// states, too: they are ranks only if they recorded while such a one did.
 func (a *assembly) unnamed(jobs []job) {
 	if a.apart || len(a.taken) == 0 {
 		jobs = a.running(jobs)
@@ -271,8 +271,8 @@ func (p *parser) copyIn(j job) *parser {
 	return nil
 }
 
-// tellGuesses warns of ranks that no file states, where there are several.
-func (a *assembly) tellGuesses() {
+// warnOfGuesses warns of ranks that no file states, where there are several.
+func (a *assembly) warnOfGuesses() {
 	if len(a.taken) < 2 {
 		return
 	}
@@ -306,7 +306,8 @@ func (a *assembly) collect(parsed []*parser, only []int) {
 	for _, p := range parsed {
 		a.set.Warnings = append(a.set.Warnings, p.warnings...)
 	}
-	for _, rank := range sortedKeys(a.taken) {
+	a.set.found = sortedKeys(a.taken)
+	for _, rank := range a.set.found {
 		if len(only) > 0 && !slices.Contains(only, rank) {
 			continue
 		}

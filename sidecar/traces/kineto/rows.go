@@ -24,6 +24,7 @@ type rows struct {
 	// inputs says which operators' inputs are kept, by Sym of the name:
 	// 0 not asked yet, 1 no, 2 yes.
 	inputs []uint8
+	spaced []byte // for the next list
 }
 
 // class of a category.
@@ -297,7 +298,7 @@ func (w *rows) op(s *scanner, c class, name Sym) {
 	o.Name, o.Class = append(o.Name, name), append(o.Class, opClassOf[c])
 	o.External, o.Thread = append(o.External, a.external), append(o.Thread, w.thread(r))
 	if a.dims != nil && w.keepsInputs(name) {
-		o.Inputs = append(o.Inputs, OpInputs{row, w.sym(s, a.dims), w.sym(s, a.concrete)})
+		o.Inputs = append(o.Inputs, OpInputs{row, w.list(s, a.dims), w.list(s, a.concrete)})
 	}
 	if len(a.stack) > 0 {
 		if o.Stacks == nil {
@@ -313,6 +314,33 @@ func (w *rows) op(s *scanner, c class, name Sym) {
 			o.Flops[row] = v
 		}
 	}
+}
+
+// list is the text of a JSON list as torch writes it, however the file was indented since: equal lists
+// are one Sym.
+func (w *rows) list(s *scanner, raw []byte) Sym {
+	w.spaced = spaced(w.spaced[:0], raw)
+	return w.sym(s, w.spaced)
+}
+
+// spaced appends a JSON text with a blank after each comma and no other white space outside strings.
+func spaced(to, raw []byte) []byte {
+	inString, escaped := false, false
+	for _, c := range raw {
+		switch {
+		case inString:
+			to = append(to, c)
+			inString = escaped || c != '"'
+			escaped = !escaped && c == '\\'
+		case c == ' ', c == '\n', c == '\r', c == '\t':
+		case c == ',':
+			to = append(to, ',', ' ')
+		default:
+			to = append(to, c)
+			inString = c == '"'
+		}
+	}
+	return to
 }
 
 // keepsInputs asks Options.Inputs once per operator's name.

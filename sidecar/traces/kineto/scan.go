@@ -57,7 +57,7 @@ func skipString(b []byte, i int) (next int) {
 			return i
 		}
 		// The quote is part of the text if an odd number of backslashes
-		// stands before it.
+		// precede it.
 		slashes := 1
 		for b[i-2-slashes] == '\\' {
 			slashes++
@@ -70,7 +70,7 @@ func skipString(b []byte, i int) (next int) {
 
 // skipQuoted is skipString for a value inside an object, tolerating quotes
 // that were not escaped: the string ends at a quote behind which the object
-// goes on. repaired tells that there were such quotes.
+// goes on. repaired: there were such quotes.
 func skipQuoted(b []byte, i int) (next int, repaired bool) {
 	next = skipString(b, i)
 	if next < 0 {

@@ -25,7 +25,7 @@ type source struct {
 // errTrailing: gzip members ended and other bytes follow.
 var errTrailing = errors.New("bytes that are no gzip follow the compressed data")
 
-// openSource tells gzip by its magic number: names lie. Decompression runs in
+// openSource recognises gzip by its magic number: names lie. Decompression runs in
 // a goroutine of its own, so that it overlaps parsing.
 func openSource(path string) (*source, error) {
 	f, err := targetfs.OpenRegular(path) // what lies in a folder may be a FIFO
@@ -139,7 +139,7 @@ func decompress(in *bufio.Reader, stop <-chan struct{}) io.Reader {
 	return b
 }
 
-// fill reads until buf is full and keeps the reader's own error, which tells
+// fill reads until buf is full and keeps the reader's own error, which distinguishes
 // a member's end from truncated data (io.ReadFull does not).
 func fill(z io.Reader, buf []byte) (n int, err error) {
 	for n < len(buf) && err == nil {

@@ -24,7 +24,7 @@ type part struct {
 }
 
 const (
-	// maxBars is how many bars stand below each other; more are a heat strip, and
+	// maxBars is how many bars are below each other; more are a heat strip, and
 	// what has a line of its own is listed by the tables.
 	maxBars = 8
 	// maxCells bounds the cells of a heat strip; of more rows several share one.
@@ -102,7 +102,7 @@ func (b bar) sum() (sum float64) {
 // heat draws a strip for each kind of part, with a cell per row: the more of it, the
 // darker, compared with the row that has most of that kind. Where rows share a cell it
 // shows the one that has most. Kinds of which there is next to nothing are left out.
-// Below stands the heaviest row.
+// The heaviest row is at the bottom.
 func heat(theme Theme, name, title, aside string, entries []legend, list []bar) Chart {
 	const row, gap, visible = 22.0, 4.0, 0.02
 	kinds := strips(list)

@@ -33,6 +33,7 @@ func (r *Result) Charts(theme Theme) []Chart {
 		{analyses.TableIdle, d.idleCategories},
 		{analyses.TableIdleIntervalBins, d.idleHistogram},
 		{analyses.TablePythonIdle, d.pythonIdle},
+		{analyses.TableHostIdle, d.hostIdle},
 		{analyses.TablePythonFunctions, d.pythonTime},
 		{analyses.TableDataLoader, d.loader},
 		{analyses.TableSteps, d.steps},

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/traces/analyses"
+	"github.com/omni-perf/omni-perf/sidecar/traces/changes"
 	"github.com/omni-perf/omni-perf/sidecar/traces/table"
 )
 
@@ -22,8 +23,12 @@ func condense(t *table.Table) *table.Table {
 	switch t.Name {
 	case analyses.TableKernels:
 		return condensedKernels(t)
+	case changes.TableName:
+		return condensedChanges(t)
 	case analyses.TablePythonIdle:
 		return condensedPython(t)
+	case analyses.TableHostIdle:
+		return condensedHost(t)
 	case analyses.TableOperators:
 		return condensedOperators(t)
 	case analyses.TablePythonFunctions:
@@ -34,6 +39,35 @@ func condense(t *table.Table) *table.Table {
 		return condensedCalls(t)
 	}
 	return t
+}
+
+// condensedChanges are the largest changes of all kinds, the whole first; what is within noise comes last.
+func condensedChanges(t *table.Table) *table.Table {
+	rows := make([]int, t.Len())
+	for r := range rows {
+		rows[r] = r
+	}
+	rank := func(r int) int {
+		switch {
+		case t.TextAt("kind", r) == changes.Step:
+			return 0
+		case t.TextAt("verdict", r) == "":
+			return 3
+		case t.TextAt("kind", r) == changes.Kernel: // whose names are a device's and a version's own
+			return 2
+		}
+		return 1
+	}
+	slices.SortStableFunc(rows, func(a, b int) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(math.Abs(t.FloatAt("change_us", b)), math.Abs(t.FloatAt("change_us", a))))
+	})
+	per := "of one rank"
+	if t.Len() > 0 && t.TextAt("per", 0) == changes.PerStep {
+		per = "per step"
+	}
+	sorted := t.Rows(rows)
+	sorted.Title += ", " + per
+	return sorted
 }
 
 func condensedKernels(t *table.Table) *table.Table {
@@ -52,16 +86,26 @@ func condensedKernels(t *table.Table) *table.Table {
 }
 
 func condensedPython(t *table.Table) *table.Table {
-	place := &table.Column{Name: "python", Kind: table.Text}
+	lines, all := pythonLines(t)
+	return condensedIdleOf(t, "What Python did while the device was idle, all ranks", "python", lines, all)
+}
+
+func condensedHost(t *table.Table) *table.Table {
+	list, all := hostActivities(t)
+	return condensedIdleOf(t, "What the host did while the device was idle, all ranks", "host", list, all)
+}
+
+// condensedIdleOf lists idle time by what had it.
+func condensedIdleOf(t *table.Table, title, what string, list []placeTime, all float64) *table.Table {
+	place := &table.Column{Name: what, Kind: table.Text}
 	idle := &table.Column{Name: "device_idle", Kind: table.Micros}
 	share := &table.Column{Name: "share", Kind: table.Percent}
-	lines, all := pythonLines(t)
-	for _, l := range lines {
+	for _, l := range list {
 		place.Text = append(place.Text, l.name)
 		idle.Floats = append(idle.Floats, l.us)
 		share.Floats = append(share.Floats, 100*l.us/all)
 	}
-	return condensed(t.Name, "What Python did while the device was idle, all ranks", idle, share, place)
+	return condensed(t.Name, title, idle, share, place)
 }
 
 func condensedOperators(t *table.Table) *table.Table {

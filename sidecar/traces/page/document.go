@@ -102,6 +102,7 @@ type finding struct {
 	Device    *int64              `json:"device"`
 	Place     *documentPlace      `json:"place"`
 	Name      *string             `json:"name"`
+	Call      *string             `json:"call"`
 	On        *string             `json:"on"`
 	Evidence  map[string]*float64 `json:"evidence"`
 	Text      string              `json:"text"` // for people: rendered from the rest
@@ -127,7 +128,7 @@ func (r *Result) foundJSON() []finding {
 	for _, f := range r.findings() {
 		d := finding{
 			ID: string(f.ID), Value: f.Value, Unit: string(f.Unit), Threshold: f.Threshold, Rank: f.Rank, Device: f.Device,
-			Name: orNull(f.Name, ""), On: orNull(f.On, ""), Evidence: map[string]*float64{}, Text: sentence(f),
+			Name: orNull(f.Name, ""), Call: orNull(f.Call, ""), On: orNull(f.On, ""), Evidence: map[string]*float64{}, Text: sentence(f),
 		}
 		if f.Place != nil {
 			d.Place = &documentPlace{orNull(f.Place.File, ""), orNull(f.Place.Line, 0), f.Place.Function}

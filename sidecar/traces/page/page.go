@@ -64,9 +64,9 @@ type pageData struct {
 	Policy, Style, Viewer, Script any
 }
 
-// atOnce is how many findings stand below the answer: the cause, the loader, the
+// atOnce is how many findings are below the answer: communication, the cause, the loader, the
 // line of Python, the synchronising call, and one more.
-const atOnce = 5
+const atOnce = 6
 
 type pageChart struct {
 	Title string
@@ -164,8 +164,8 @@ func (r *Result) about() string {
 }
 
 // Page writes a self-contained HTML document: the answer, one step from near, small
-// charts side by side, the tables folded. Its policy lets nothing run or style it but
-// what stands here, by hash: were anything in it not escaped, it would do nothing.
+// charts side by side, the tables folded. Its policy allows only its own scripts and
+// styles, by hash: anything in it that was not escaped would do nothing.
 func (r *Result) Page(w io.Writer) error {
 	d := r.page(Auto, pageRows)
 	styles := []string{pageStyle, style(Auto)}
@@ -179,8 +179,8 @@ func (r *Result) Page(w io.Writer) error {
 		styles = append(styles, figure.Styles...)
 	}
 	if len(d.Steps) > 0 {
-		styles, scripts = append(styles, viewer.Style), viewer.Allow(viewer.FullScript)
-		d.Viewer, d.Script = template.CSS(viewer.Style), template.JS(viewer.FullScript)
+		styles, scripts = append(styles, viewer.Style), viewer.Allow(viewer.Script)
+		d.Viewer, d.Script = template.CSS(viewer.Style), template.JS(viewer.Script)
 	}
 	slices.Sort(styles)
 	d.Style = template.CSS(pageStyle)

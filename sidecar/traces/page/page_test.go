@@ -61,14 +61,14 @@ func stepsOf(t *testing.T, ranks int) *Result {
 func TestThePageReadsFromTheAnswerOn(t *testing.T) {
 	r := stepsOf(t, 3)
 	text, findings := pageOf(t, r), r.headline()
-	if len(findings) < 7 || len(r.Steps) != 3 {
+	if len(findings) < 2+atOnce || len(r.Steps) != 3 {
 		t.Fatalf("%d findings and %d steps: this needs more", len(findings), len(r.Steps))
 	}
 	marks := []string{`class="answer">` + html.EscapeString(findings[0])}
-	for _, f := range findings[1:6] {
+	for _, f := range findings[1 : 1+atOnce] {
 		marks = append(marks, "<li>"+html.EscapeString(f))
 	}
-	marks = append(marks, "<summary>"+plural(len(findings)-6, "more finding"), `for="step0">Step `, ">The median of 5 steps by their length.<", "<dt>device idle</dt>",
+	marks = append(marks, "<summary>"+plural(len(findings)-1-atOnce, "more finding"), `for="step0">Step `, ">The median of 5 steps by their length.<", "<dt>device idle</dt>",
 		"Kernels by device time", ">All of it<", "Where the device time went", " tables</summary>")
 	at := 0
 	for _, mark := range marks {
@@ -94,14 +94,14 @@ func TestAStepIsToldOnce(t *testing.T) {
 	for i := range r.Steps {
 		c := &r.Steps[i]
 		busy, devices := busyShare(c.Report)
-		var told string
+		var shown string
 		for _, f := range stepFigures(c) {
 			if f.Name == "device busy" {
-				told = f.Value
+				shown = f.Value
 			}
 		}
-		if want := length(busy * float64(c.Length) / 1e3); devices != 1 || told != want {
-			t.Errorf("step %d: the picture says busy for %s, the figures %s", c.Step, want, told)
+		if want := length(busy * float64(c.Length) / 1e3); devices != 1 || shown != want {
+			t.Errorf("step %d: the picture says busy for %s, the figures %s", c.Step, want, shown)
 		}
 		if !strings.Contains(text, fmt.Sprintf(">Step %d, %s<", c.Step, c.Reason)) {
 			t.Errorf("step %d cannot be chosen", c.Step)
@@ -175,7 +175,7 @@ func TestHostileNamesInAStep(t *testing.T) {
 }
 
 // TestAFragmentKeepsTheRulesOfACell: picture, data and script of a step take what those
-// of a cell may, the rest stands beside them.
+// of a cell may, the rest is beside them.
 func TestAFragmentKeepsTheRulesOfACell(t *testing.T) {
 	r := stepsOf(t, 3)
 	step, err := r.fragmentStep(&r.Steps[0])
@@ -245,7 +245,7 @@ func TestFindingsAtOnce(t *testing.T) {
 			t.Errorf("%q is not among\n%s", want, strings.Join(d.Findings, "\n"))
 		}
 	}
-	if !slices.ContainsFunc(d.More, func(line string) bool { return strings.Contains(line, "of the communication is hidden") }) {
+	if !slices.ContainsFunc(d.More, func(line string) bool { return strings.Contains(line, "is hidden behind computation") }) {
 		t.Errorf("folded is %q, want the communication's", d.More)
 	}
 	var out bytes.Buffer

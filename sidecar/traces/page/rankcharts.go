@@ -211,6 +211,47 @@ func (d drawing) pythonIdle(t *table.Table) (Chart, bool) {
 	return d.placeBars("python-idle", "What Python did while the device was idle", d.ofAll("all ranks"), paintHost, lines, all), len(lines) > 0
 }
 
+// hostWords name what is no operator, annotation or call.
+var hostWords = map[string]string{
+	analyses.HostUnrecorded: "(nothing recorded: Python, or outside the profiler)",
+	analyses.HostLaunched:   "(the next work was launched)",
+}
+
+// hostActivities sums ranks up, the longest first, what has no name last.
+func hostActivities(t *table.Table) (list []placeTime, all float64) {
+	unnamed := map[string]bool{}
+	list, all = placeTimes(t, "idle_us", func(r int) string {
+		name := t.TextAt("name", r)
+		if name == "" {
+			name = hostWords[t.TextAt("kind", r)]
+			unnamed[name] = true
+		}
+		return name
+	})
+	for i := range list {
+		list[i].nobody = unnamed[list[i].name]
+	}
+	slices.SortStableFunc(list, func(a, b placeTime) int {
+		switch {
+		case a.nobody == b.nobody:
+			return 0
+		case a.nobody:
+			return 1
+		}
+		return -1
+	})
+	return list, all
+}
+
+// hostIdle is for traces without Python stacks: else a line says more.
+func (d drawing) hostIdle(t *table.Table) (Chart, bool) {
+	if d.repeats(t) {
+		return Chart{}, false
+	}
+	list, all := hostActivities(t)
+	return d.placeBars("host-idle", "What the host did while the device was idle", d.ofAll("all ranks"), paintHost, list, all), len(list) > 0
+}
+
 // pythonTime shows where the main thread was, of traces of the CPU alone: else
 // the device's idle time matters.
 func (d drawing) pythonTime(t *table.Table) (Chart, bool) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/traces"
 	"github.com/omni-perf/omni-perf/sidecar/traces/analyses"
+	"github.com/omni-perf/omni-perf/sidecar/traces/changes"
 	"github.com/omni-perf/omni-perf/sidecar/traces/kineto"
 	"github.com/omni-perf/omni-perf/sidecar/traces/table"
 )
@@ -28,7 +29,9 @@ func documented(t *testing.T) map[string]*Result {
 	t.Helper()
 	all, _ := training(t)
 	ranks := []*traces.Analysis{all.Analysis, all.Analysis}
-	all.Analysis.Tables = append(all.Analysis.Tables, traces.CompareRuns(ranks, []string{"run", "yesterday"}))
+	compared := changes.New()
+	changes.Add(compared, "yesterday", all.Analysis.Tables, all.Analysis.Tables)
+	all.Analysis.Tables = append(all.Analysis.Tables, compared, traces.CompareRuns(ranks, []string{"run", "yesterday"}))
 	results := map[string]*Result{"nothing": {}, "training": all}
 	analyse := func(name string, opts analyses.Options, files ...string) {
 		opts.Tables = append(analyses.DefaultTables(), analyses.Series()...)
@@ -117,7 +120,7 @@ func (n *schemaNode) described(t *testing.T, path string) {
 	}
 	for _, name := range n.Required {
 		if n.Properties[name] == nil {
-			t.Errorf("%s.%s is required, but not told", path, name)
+			t.Errorf("%s.%s is required, but not described", path, name)
 		}
 	}
 	if n.Items != nil {
@@ -151,7 +154,7 @@ func TestTheSchemaTellsAll(t *testing.T) {
 			name := field.Tag.Get("json")
 			written = append(written, name)
 			if part.node.Properties[name] == nil {
-				t.Errorf("%s.%s is not told", part.path, name)
+				t.Errorf("%s.%s is not described", part.path, name)
 			}
 			if part.node == whole {
 				delete(left, name)
@@ -166,20 +169,20 @@ func TestTheSchemaTellsAll(t *testing.T) {
 	tables := map[string]int{}
 	for _, r := range documented(t) {
 		for _, made := range r.tables() {
-			told := whole.Properties[made.Name]
-			if told == nil {
-				t.Errorf("the table %s is not told", made.Name)
+			described := whole.Properties[made.Name]
+			if described == nil {
+				t.Errorf("the table %s is not described", made.Name)
 				continue
 			}
 			delete(left, made.Name)
 			tables[made.Name]++
 			for _, c := range made.Columns {
 				columns[made.Name+"."+c.Name]++
-				property := told.Items.Properties[c.Name]
+				property := described.Items.Properties[c.Name]
 				if property == nil {
-					t.Errorf("the column %s.%s is not told", made.Name, c.Name)
+					t.Errorf("the column %s.%s is not described", made.Name, c.Name)
 				} else if want := typeOf(c); property.baseType() != want || c.Optional != property.nullable() && c.Kind == table.Text {
-					t.Errorf("the column %s.%s is told as %v, want %s", made.Name, c.Name, property.Type, want)
+					t.Errorf("the column %s.%s is described as %v, want %s", made.Name, c.Name, property.Type, want)
 				}
 			}
 		}

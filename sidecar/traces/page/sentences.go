@@ -8,6 +8,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/traces/findings"
 	"github.com/omni-perf/omni-perf/sidecar/traces/place"
 	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
+	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
 // All sentences about findings. Whoever decides or compares reads the finding.
@@ -23,8 +24,8 @@ func (r *Result) headline() []string {
 
 func sentence(f findings.Finding) string {
 	write := map[findings.ID]func(findings.Finding) string{
-		findings.DeviceIdle: deviceIdle, findings.CPUOnly: cpuOnly, findings.IdleCause: idleCause, findings.LaunchCalls: launchCalls,
-		findings.DataLoading: dataLoading, findings.PythonIdle: pythonIdle, findings.Synchronising: synchronising,
+		findings.StepChanged: stepChanged, findings.DeviceIdle: deviceIdle, findings.Communicating: communicating, findings.Copying: copying, findings.CPUOnly: cpuOnly, findings.IdleCause: idleCause, findings.LaunchCalls: launchCalls,
+		findings.DataLoading: dataLoading, findings.PythonIdle: pythonIdle, findings.HostIdle: hostIdle, findings.Synchronising: synchronising,
 		findings.PythonTime: pythonTime, findings.TopOperator: topOperator, findings.HiddenComm: hiddenCommunication,
 		findings.Straggler: straggler, findings.MemoryPeak: memoryPeak, findings.OutOfMemory: outOfMemory,
 		findings.UnusedReserved: unusedReserved,
@@ -103,9 +104,40 @@ func deviceIdle(f findings.Finding) string {
 	return text + "."
 }
 
+func stepChanged(f findings.Finding) string {
+	before, after := f.Evidence["before_us"], f.Evidence["after_us"]
+	text := fmt.Sprintf("A step took %s, ", length(after))
+	switch {
+	case f.Evidence["noise"] > 0:
+		return text + fmt.Sprintf("in %s %s: no more than noise.", plain(f.Name), length(before))
+	case after < before:
+		text += share(f.Value/before) + " less"
+	default:
+		text += share(f.Value/before) + " more"
+	}
+	return text + fmt.Sprintf(" than in %s (%s).", plain(f.Name), length(before))
+}
+
+func communicating(f findings.Finding) string { return insteadOfComputing(f, "communicated") }
+
+func copying(f findings.Finding) string { return insteadOfComputing(f, "copied") }
+
+func insteadOfComputing(f findings.Finding, did string) string {
+	text := fmt.Sprintf("%s only %s for %s of the time and computed for %s", capital(devices(f).noun), did, share(f.Value), share(f.Evidence["compute_share"]))
+	const more = 0.02 // than all together: less is no difference
+	if highest := f.Evidence["highest_share"]; f.Rank != nil && highest >= f.Value+more {
+		text += fmt.Sprintf("; %s most (%s)", whose(f), share(highest))
+	}
+	return text + "."
+}
+
 func cpuOnly(f findings.Finding) string {
 	steps, launches := int(f.Evidence["steps"]), int(f.Evidence["launches"])
 	if steps == 0 && launches == 0 && f.Value == 0 {
+		const inactive = 10 // what Kineto writes about the process and itself
+		if events := f.Evidence["events"]; events > 0 && events <= inactive*f.Evidence["recordings"] {
+			return "Nothing was recorded: the profiler was waiting or warming up when this was written. Export in on_trace_ready, which is called at the end of each active cycle."
+		}
 		return "Nothing was recorded."
 	}
 	which, have, together := "trace", "has", ""
@@ -172,6 +204,14 @@ func pythonIdle(f findings.Finding) string {
 	return text + "."
 }
 
+func hostIdle(f findings.Finding) string {
+	text := fmt.Sprintf("The host was in %s for %s of %s idle time", plain(f.Name), howMuch(f.Value), devices(f).owning)
+	if f.Call != "" {
+		text += fmt.Sprintf(", most of it in %s", plain(f.Call))
+	}
+	return text + "."
+}
+
 func synchronising(f findings.Finding) string {
 	text := fmt.Sprintf("%s ran out of work while the host waited in %s (%s, %s",
 		capital(devices(f).noun), plain(f.Name), plural(int(f.Evidence["calls"]), "call"), length(f.Evidence["total_us"]))
@@ -190,11 +230,15 @@ func topOperator(f findings.Finding) string {
 }
 
 func hiddenCommunication(f findings.Finding) string {
-	return capital(howMuch(f.Value)) + " of the communication is hidden behind computation."
+	text := capital(howMuch(f.Value)) + " of the communication"
+	if us := f.Evidence["communication_us"]; us > 0 {
+		text += fmt.Sprintf(" (%s)", length(us))
+	}
+	return text + " is hidden behind computation."
 }
 
 func straggler(f findings.Finding) string {
-	which := fmt.Sprintf("%.0f of %.0f collectives", f.Evidence["times_last"], f.Evidence["collectives"])
+	which := words.Count(int64(f.Evidence["times_last"])) + " of " + words.Count(int64(f.Evidence["collectives"])) + " collectives"
 	if f.Evidence["collectives"] == 1 {
 		which = "the only collective"
 	}
@@ -202,7 +246,14 @@ func straggler(f findings.Finding) string {
 	if f.Evidence["ranks"] == 2 {
 		others = "the other rank"
 	}
-	return fmt.Sprintf("Rank %d came last to %s; %s waited %s for it.", *f.Rank, which, others, length(f.Value))
+	text := fmt.Sprintf("Rank %d came last to %s; %s waited %s for it", *f.Rank, which, others, length(f.Value))
+	if f.Evidence["ranks"] > 2 {
+		text += " on average"
+	}
+	if part := f.Value / f.Evidence["device_us"]; f.Evidence["device_us"] > 0 {
+		text += fmt.Sprintf(" (%s of the time)", share(part))
+	}
+	return text + "."
 }
 
 func memoryPeak(f findings.Finding) string {

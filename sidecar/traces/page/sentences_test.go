@@ -30,6 +30,8 @@ func TestSentences(t *testing.T) {
 		"The 2 devices were idle 50 % of the time.":                                            {ID: findings.DeviceIdle, Value: 0.5, Evidence: evidence{"ranks": 1, "devices": 2, "highest_share": 0.5}},
 		"The 4 devices of 2 ranks were idle 50 % of the time, device 1 of rank 1 most (70 %).": {ID: findings.DeviceIdle, Value: 0.5, Rank: number(1), Device: number(1), Evidence: evidence{"ranks": 2, "devices": 4, "highest_share": 0.7}},
 		"Nothing was recorded.": {ID: findings.CPUOnly, Evidence: evidence{"recordings": 1}},
+		"Nothing was recorded: the profiler was waiting or warming up when this was written. Export in on_trace_ready, which is called at the end of each active cycle.": {
+			ID: findings.CPUOnly, Evidence: evidence{"recordings": 1, "events": 1}},
 		"The trace has no device events; 6 steps took 9.1 ms each.":                                               {ID: findings.CPUOnly, Value: 84e3, Evidence: evidence{"recordings": 1, "steps": 6, "mean_step_us": 9120}},
 		"The trace has no device events; 1 step took 9.1 ms.":                                                     {ID: findings.CPUOnly, Value: 84e3, Evidence: evidence{"recordings": 1, "steps": 1, "mean_step_us": 9120}},
 		"The traces have no device events; 6 steps took 9.1 ms each.":                                             {ID: findings.CPUOnly, Value: 84e3, Evidence: evidence{"recordings": 2, "steps": 6, "mean_step_us": 9120}},
@@ -62,12 +64,26 @@ func TestSentences(t *testing.T) {
 		"The steps waited for data 25 % of their time.": {ID: findings.DataLoading, Value: 0.246, Rank: number(5), Evidence: evidence{"highest_share": 0.25}},
 		"Python was in train.py(42): train_step for 91 % of the devices' idle time, longest in torch/utils/data/dataloader.py(701): __next__ (90 %).": {
 			ID: findings.PythonIdle, Value: 0.91, Place: own, Name: "/opt/venv/lib/python3.12/site-packages/torch/utils/data/dataloader.py(701): __next__", Evidence: evidence{"inner_share": 0.903}},
+		"The host was in aten::conv2d for 32 % of the device's idle time.": {ID: findings.HostIdle, Value: 0.32, Name: "aten::conv2d", Evidence: evidence{"devices": 1}},
+		"The host was in torch.tensor for 91 % of the devices' idle time, most of it in hipMemcpyWithStream.": {
+			ID: findings.HostIdle, Value: 0.91, Name: "torch.tensor", Call: "hipMemcpyWithStream"},
 		"Python was in train.py(42): train_step for 91 % of the devices' idle time.": {ID: findings.PythonIdle, Value: 0.91, Place: own},
 		"The devices ran out of work while the host waited in cudaStreamSynchronize (40 calls, 0.33 s, most in train.py(42): train_step): 91 % of their idle time followed.": {
 			ID: findings.Synchronising, Value: 0.913, Name: "cudaStreamSynchronize", Place: own, Evidence: evidence{"calls": 40, "total_us": 334e3}},
 		"The main thread was in train.py(42): train_step for 80 % of its time, library code called from there included.": {ID: findings.PythonTime, Value: 0.8, Place: own},
 		"Of the operators aten::mm took most: 29 % of their CPU time in 1 call.":                                         {ID: findings.TopOperator, Value: 0.288, Name: "aten::mm", Evidence: evidence{"calls": 1}},
-		"34 % of the communication is hidden behind computation.":                                                        {ID: findings.HiddenComm, Value: 0.344},
+		"A step took 12 ms, 8 % more than in base (11 ms).":                                                              {ID: findings.StepChanged, Value: 900, Name: "base", Evidence: evidence{"before_us": 11400, "after_us": 12300}},
+		"A step took 11 ms, 7 % less than in base (12 ms).":                                                              {ID: findings.StepChanged, Value: 900, Name: "base", Evidence: evidence{"before_us": 12300, "after_us": 11400}},
+		"A step took 11 ms, in base 11 ms: no more than noise.":                                                          {ID: findings.StepChanged, Value: 100, Name: "base", Evidence: evidence{"before_us": 11300, "after_us": 11400, "noise": 1}},
+		"34 % of the communication (63 ms) is hidden behind computation.":                                                {ID: findings.HiddenComm, Value: 0.344, Evidence: evidence{"communication_us": 63e3}},
+		"The devices only communicated for 68 % of the time and computed for 21 %; rank 4 most (79 %).": {
+			ID: findings.Communicating, Value: 0.68, Rank: number(4), Device: number(4),
+			Evidence: evidence{"compute_share": 0.21, "highest_share": 0.79, "devices": 8, "ranks": 8}},
+		"The device only copied for 99 % of the time and computed for 0 %.": {
+			ID: findings.Copying, Value: 0.997, Evidence: evidence{"devices": 1, "ranks": 1}},
+		"Rank 6 came last to 25 of 84 collectives; the other ranks waited 0.17 s for it on average (28 % of the time).": {
+			ID: findings.Straggler, Value: 170e3, Rank: number(6), Evidence: evidence{"times_last": 25, "collectives": 84, "ranks": 8, "device_us": 607e3}},
+		"34 % of the communication is hidden behind computation.": {ID: findings.HiddenComm, Value: 0.344},
 		"Rank 5 came last to 10 of 10 collectives; the other ranks waited 0.18 s for it.": {
 			ID: findings.Straggler, Value: 180e3, Rank: number(5), Evidence: evidence{"times_last": 10, "collectives": 10}},
 		"Memory was highest with 652 MiB on device 0, 48 ms after the history began: 44 % optimizer, 30 % allocated in train.py(42): train_step.": {
@@ -87,7 +103,7 @@ func TestSentences(t *testing.T) {
 func TestSentencesHaveNoForeignMarks(t *testing.T) {
 	evil := &place.Place{File: "a\x1b[31m.py", Line: 1, Function: "f\u202e\n"}
 	for _, f := range []findings.Finding{
-		{ID: findings.PythonIdle, Place: evil, Name: "a\x1b.py(1): f"}, {ID: findings.Synchronising, Name: "cuda\x07", Place: evil},
+		{ID: findings.PythonIdle, Place: evil, Name: "a\x1b.py(1): f"}, {ID: findings.HostIdle, Name: "a\x1b", Call: "c\x07"}, {ID: findings.Synchronising, Name: "cuda\x07", Place: evil},
 		{ID: findings.TopOperator, Name: "aten::\x00"}, {ID: findings.MemoryPeak, On: "\x1b", Name: "\x1b", Evidence: map[string]float64{"category_share": 1}},
 	} {
 		if got := sentence(f); strings.ContainsAny(got, "\x00\x07\x1b\n\u202e") {
@@ -232,7 +248,7 @@ func TestPageOfSeveralDevices(t *testing.T) {
 			t.Error("the chart of the steps has not just those that count")
 		}
 		if c.Name == "idle" && (bytes.Contains(c.SVG, []byte("device 0")) || !bytes.Contains(c.SVG, []byte(">rank 3<"))) {
-			t.Error("ranks with one device each are told by rank")
+			t.Error("ranks with one device each are not named by rank")
 		}
 	}
 }
@@ -269,7 +285,7 @@ func TestDocumentHasFindings(t *testing.T) {
 	if doc.Document != Kind || doc.Version != Version || len(doc.Temporal) != 4 {
 		t.Errorf("document %q of version %d, %d ranks", doc.Document, doc.Version, len(doc.Temporal))
 	}
-	if first := doc.Findings[doc.Headline.Finding]; first.ID != "device_idle" || first.Text != doc.Headline.Text {
+	if first := doc.Findings[doc.Headline.Finding]; first.ID != "communicating" || first.Text != doc.Headline.Text {
 		t.Errorf("headline %+v, finding %+v", doc.Headline, first)
 	}
 	for i, f := range doc.Findings {

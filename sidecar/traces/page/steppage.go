@@ -41,7 +41,7 @@ func (r *Result) fragmentStep(c *closeup.Closeup) (pageStep, error) {
 	return pageStep{Figure: template.HTML(html), Figures: stepFigures(c)}, nil
 }
 
-// caption stands above a step's picture.
+// caption is the text above a step's picture.
 func (r *Result) caption(c *closeup.Closeup) *chart.Caption {
 	cap := &chart.Caption{Title: r.stepName(c), Facts: []chart.Fact{{Text: words.Seconds(report.Seconds(c.Length)), Tone: chart.Muted}}}
 	if busy, n := busyShare(c.Report); n > 0 {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/traces/analyses"
+	"github.com/omni-perf/omni-perf/sidecar/traces/changes"
 	"github.com/omni-perf/omni-perf/sidecar/traces/snapshot"
 	"github.com/omni-perf/omni-perf/sidecar/traces/table"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
@@ -20,6 +21,7 @@ var terminalTables = []struct {
 	rows    int
 	columns []string // empty: all
 }{
+	{changes.TableName, 16, []string{"kind", "before_us", "after_us", "change_us", "verdict", "run", "name"}},
 	{analyses.TableRecordings, 16, []string{"rank", "cycle", "host", "process", "start_us", "duration_us", "first_step", "last_step", "file"}},
 	{analyses.TableTemporal, 32, []string{"rank", "kernel_time_us", "compute_time_pctg", "non_compute_time_pctg", "idle_time_pctg"}},
 	{analyses.TableTemporalByDevice, 32, []string{"rank", "device", "kernel_time_us", "compute_share", "non_compute_share", "idle_share"}},
@@ -34,6 +36,7 @@ var terminalTables = []struct {
 	{analyses.TableCalls, 12, nil},
 	{analyses.TableLaunchDelay, 24, []string{"rank", "call", "count", "p50_us", "p99_us", "max_us", "long_delays"}},
 	{analyses.TablePythonIdle, 12, nil},
+	{analyses.TableHostIdle, 12, nil},
 	{analyses.TablePythonFunctions, 12, nil},
 	{analyses.TableOperators, 12, nil},
 	{analyses.TableMemoryPeaks, 16, nil},

@@ -62,6 +62,8 @@ func (r *Result) repeats(t *table.Table) bool {
 		return len(r.Analysis.Recordings) < 2
 	case analyses.TableOverlap:
 		return !hasFigures(t)
+	case analyses.TableHostIdle: // lines say more
+		return r.table(analyses.TablePythonIdle) != nil
 	case analyses.TableIdle: // the causes divide it further
 		return r.table(analyses.TableIdleCauses) != nil
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/show/output"
 	"github.com/omni-perf/omni-perf/sidecar/traces"
 	"github.com/omni-perf/omni-perf/sidecar/traces/analyses"
+	"github.com/omni-perf/omni-perf/sidecar/traces/changes"
 	"github.com/omni-perf/omni-perf/sidecar/traces/closeup"
 	"github.com/omni-perf/omni-perf/sidecar/traces/kineto"
 	"github.com/omni-perf/omni-perf/sidecar/traces/page"
@@ -152,16 +153,21 @@ func (q *Request) compute(ctx context.Context) (*traces.Analysis, error) {
 	if err != nil || len(q.Against) == 0 {
 		return a, err
 	}
+	compared := changes.New()
 	runs, labels := []*traces.Analysis{a}, []string{strings.Join(q.Paths, ", ")}
 	for _, path := range q.Against {
-		other, err := traces.Run(ctx, []string{path}, q.Load, analyses.Options{Mode: options.Mode, Tables: []string{analyses.TableCollectives}})
+		theirs := options
+		theirs.Steps = nil // which have other numbers
+		theirs.Tables = append(changes.Needed(), analyses.TableCollectives)
+		other, err := traces.Run(ctx, []string{path}, q.Load, theirs)
 		if err != nil {
 			return nil, err
 		}
 		a.Warnings = append(a.Warnings, other.Warnings...)
+		changes.Add(compared, path, other.Tables, a.Tables)
 		runs, labels = append(runs, other), append(labels, path)
 	}
-	a.Tables = append(a.Tables, traces.CompareRuns(runs, labels))
+	a.Tables = append(a.Tables, compared, traces.CompareRuns(runs, labels))
 	return a, nil
 }
 

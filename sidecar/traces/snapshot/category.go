@@ -89,8 +89,8 @@ var machinery = []string{
 	"_start", "__libc", "start_thread", "clone", "execute_native_thread_routine", "??",
 }
 
-// tells reports whether a C++ frame says anything about an allocation.
-func (f Frame) tells() bool {
+// isInformative reports whether a C++ frame says anything about an allocation.
+func (f Frame) isInformative() bool {
 	if f.Function == "" {
 		return false
 	}
@@ -121,7 +121,7 @@ func (s *Snapshot) Place(id StackID) string {
 			if native == nil || !strings.Contains(native.Function, "Backward") {
 				native = f
 			}
-		case !f.isPython() && native == nil && f.tells():
+		case !f.isPython() && native == nil && f.isInformative():
 			native = f
 		}
 	}
@@ -150,7 +150,7 @@ func (s *Snapshot) Trace(id StackID) string {
 	}
 	var lines []string
 	for _, f := range s.Stacks[id] {
-		if f.isPython() || f.tells() {
+		if f.isPython() || f.isInformative() {
 			lines = append(lines, f.String())
 		}
 	}

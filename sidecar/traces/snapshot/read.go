@@ -231,7 +231,7 @@ func (c *converter) segments(value any) {
 	})
 }
 
-// contextOf reads a block's frames. Before PyTorch 2.1 they stood in its
+// contextOf reads a block's frames. Before PyTorch 2.1 they were in its
 // history, with the size asked for.
 func (c *converter) contextOf(b *dict, block *Block) {
 	if frames := b.get("frames"); frames != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/show/output"
 )
 
-// SnapshotName is the memory snapshot that stands beside the traces.
+// SnapshotName is the memory snapshot beside the traces.
 const SnapshotName = "memory_snapshot.pickle"
 
 // Folder says what WriteFolder writes.

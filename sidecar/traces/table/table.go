@@ -86,6 +86,11 @@ func (t *Table) SortBy(name string, descending bool) *Table {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return key.compare(a, b, descending) })
+	return t.Rows(order)
+}
+
+// Rows returns a table with these rows in this order.
+func (t *Table) Rows(order []int) *Table {
 	sorted := *t
 	sorted.Columns = make([]*Column, len(t.Columns))
 	for i, c := range t.Columns {

@@ -203,7 +203,7 @@ def cuda_whole_microseconds(folder: Path) -> None:
 
 
 def rocm(folder: Path) -> None:
-    """HIP's calls and names, all on stream 0; two steps, told by the device's annotation too."""
+    """HIP's calls and names, all on stream 0; two steps, marked by the device's annotation, too."""
     t = Trace(3, rank=None)
 
     def body() -> None:

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
+	"github.com/omni-perf/omni-perf/sidecar/understand/gpuidle"
 )
 
 // scaled returns training steps of about the given length.
@@ -36,7 +38,7 @@ func TestStepsBelowTheWindow(t *testing.T) {
 					rec, truth := sim.run()
 					d := Run(rec).Idle.Devices[0]
 					worst := largestError(byLine(d.Causes), truth)
-					if d.Certainty.Method == ByRepetition {
+					if d.Certainty.Method == gpuidle.ByRepetition {
 						resolved++
 						most[window] = max(most[window], worst)
 						if d.Certainty.R2 < 0.9 {
@@ -85,7 +87,7 @@ func TestWhatDoesNotFitIsAnEstimate(t *testing.T) {
 				d := Run(rec).Idle.Devices[0]
 				worst := largestError(byLine(d.Causes), truth)
 				t.Logf("%-15s %d ms: %.1f points off, %s; width %.2f", c.name, window, worst, d.Certainty.Method, float64(d.Causes[0].High-d.Causes[0].Low)/2/float64(d.Idle))
-				if d.Certainty.Method == ByAverage {
+				if d.Certainty.Method == gpuidle.ByAverage {
 					estimates++
 				} else if worst > 3 {
 					t.Errorf("%s, %d ms windows: %.1f points off and called %q", c.name, window, worst, d.Certainty.Method)
@@ -100,7 +102,7 @@ func TestWhatDoesNotFitIsAnEstimate(t *testing.T) {
 }
 
 // checkBounds wants the truth of every line within the bounds of its causes.
-func checkBounds(t *testing.T, causes []CauseIdle, truth map[int]timeline.Nanos) {
+func checkBounds(t *testing.T, causes []gpuidle.CauseTime, truth map[int]timeline.Nanos) {
 	t.Helper()
 	low, high := make(map[int]timeline.Nanos), make(map[int]timeline.Nanos)
 	for _, c := range causes {
@@ -120,7 +122,7 @@ func checkBounds(t *testing.T, causes []CauseIdle, truth map[int]timeline.Nanos)
 	}
 }
 
-// Phases of three windows and more are told apart by the windows themselves.
+// Phases of three windows and more are distinguished by the windows themselves.
 func TestLongPhasesAreRightWithinTwoPoints(t *testing.T) {
 	for _, window := range []timeline.Nanos{20, 100, 167, 500} {
 		for seed := range int64(5) {
@@ -148,7 +150,7 @@ func TestLongPhasesAreRightWithinTwoPoints(t *testing.T) {
 func TestExactTimesNeedNoModel(t *testing.T) {
 	rec, truth := simulation{seed: 1, length: 20_000 * ms, phases: trainingStep(), jitter: 0.25, workJitter: 0.25, window: ms / 2, queue: true}.run()
 	d := Run(rec).Idle.Devices[0]
-	if worst := largestError(byLine(d.Causes), truth); d.Certainty.Method != ByWindows || worst > 0.5 {
+	if worst := largestError(byLine(d.Causes), truth); d.Certainty.Method != gpuidle.ByWindows || worst > 0.5 {
 		t.Errorf("%.2f points off, %q; want at most 0.5, by the windows alone", worst, d.Certainty.Method)
 	}
 }
@@ -253,10 +255,10 @@ func TestNoGPUWorkIsNobodysFault(t *testing.T) {
 	phases := []phase{{line: 8, state: timeline.StatePython, length: 100 * ms}}
 	rec, _ := simulation{seed: 1, length: 5000 * ms, phases: phases, window: 100 * ms}.run()
 	d := Run(rec)
-	if d.GPUs[0].Used || d.Idle.Certainty.Method != ByAbsence {
+	if d.GPUs[0].Used || d.Idle.Certainty.Method != gpuidle.ByAbsence {
 		t.Errorf("used %v, certainty %q; want an unused device", d.GPUs[0].Used, d.Idle.Certainty.Method)
 	}
-	if c := d.Idle.Causes; len(c) != 1 || c[0].Cause != NoWork || c[0].Nanos != d.Idle.Total {
+	if c := d.Idle.Causes; len(c) != 1 || c[0].Cause != activity.NoWork || c[0].Nanos != d.Idle.Total {
 		t.Errorf("causes %+v, want all of it without GPU work", c)
 	}
 	checkSums(t, "no work", rec, d)
@@ -355,7 +357,7 @@ func TestSetUpBeforeTheFirstWork(t *testing.T) {
 		w.AddWindow(t, t+100*ms, value)
 	}
 	causes := Run(b.Snapshot(4000 * ms)).Idle.Causes
-	if len(causes) != 2 || causes[0].Cause != SetUp || causes[0].Nanos != 2000*ms || causes[1].Cause != Python {
+	if len(causes) != 2 || causes[0].Cause != activity.SetUp || causes[0].Nanos != 2000*ms || causes[1].Cause != activity.Python {
 		t.Errorf("causes %+v, want 2 s of set-up and 1.2 s of Python", causes)
 	}
 }
@@ -363,7 +365,7 @@ func TestSetUpBeforeTheFirstWork(t *testing.T) {
 func TestCertaintyNamesItsGrounds(t *testing.T) {
 	rec, _ := simulation{seed: 1, length: 60_000 * ms, phases: trainingStep(), jitter: 0.25, window: 167 * ms, lag: 10 * ms}.run()
 	c := Run(rec).Idle.Certainty
-	if c.Method != ByRepetition || c.Window != 167*time.Millisecond || c.Lag != 10*time.Millisecond || c.Repeats < 400 || c.Repeats > 520 {
+	if c.Method != gpuidle.ByRepetition || c.Window != 167*time.Millisecond || c.Lag != 10*time.Millisecond || c.Repeats < 400 || c.Repeats > 520 {
 		t.Errorf("certainty %+v, want about 470 repeats under 167 ms windows with 10 ms lag", c)
 	}
 }
@@ -375,17 +377,46 @@ func BenchmarkRunOneHour(b *testing.B) {
 	}
 }
 
-// Windows that are all alike tell nothing of what happens within them.
+// Windows that are all alike show nothing of what happens within them.
 func TestWindowsThatAreAllAlike(t *testing.T) {
 	acts := []act{
 		{20 * ms, 1, dataloaderFile, inline, timeline.StatePython, 50}, {20 * ms, 8, "", "", timeline.StatePython, 50},
 		{10 * ms, 9, "", "", timeline.StateIO, 50},
 	}
 	d := Run(scene{acts: acts, times: 100, gpus: 1, window: 100 * ms}.record())
-	times := map[Kind]timeline.Nanos{Starvation: 2 * sec, Host: 2 * sec, InputOutput: sec}
+	times := map[activity.Kind]timeline.Nanos{activity.Starvation: 2 * sec, activity.Host: 2 * sec, activity.InputOutput: sec}
 	for _, k := range d.Idle.Kinds {
 		if k.Low > 0 || k.High < times[k.Kind] {
 			t.Errorf("%s is bounded by %v and %v; it had %v in windows that were half idle", k.Kind, k.Low.Duration(), k.High.Duration(), times[k.Kind].Duration())
 		}
+	}
+}
+
+// A device that works off what was launched, for about as long at every step
+// however long the host takes: a rate per state is off by up to ten points here.
+func TestQueueOfLaunchedWork(t *testing.T) {
+	resolved := 0
+	for _, workJitter := range []float64{0.01, 0.05} {
+		for _, window := range []timeline.Nanos{100, 167, 500} {
+			for seed := range int64(3) {
+				rec, truth := simulation{
+					seed: seed, length: 60_000 * ms, phases: trainingStep(), jitter: 0.25, workJitter: workJitter, window: window * ms, queue: true,
+				}.run()
+				d := Run(rec).Idle.Devices[0]
+				worst := largestError(byLine(d.Causes), truth)
+				t.Logf("%d ms windows, work ± %.0f %%: %.1f points off, %s", window, 100*workJitter, worst, d.Certainty.Method)
+				checkBounds(t, d.Causes, truth)
+				if d.Certainty.Method != gpuidle.ByRepetition {
+					continue
+				}
+				resolved++
+				if worst > 3 {
+					t.Errorf("%d ms windows, seed %d: %.1f points off and called %q", window, seed, worst, d.Certainty.Method)
+				}
+			}
+		}
+	}
+	if resolved < 12 {
+		t.Errorf("only %d of 18 recordings were resolved", resolved)
 	}
 }

@@ -1,9 +1,11 @@
 package diagnose
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
 )
 
 // CPU time is known by windows. What the thread itself or its children used in another part
@@ -14,12 +16,12 @@ func TestAWaitIsNotWhatWasUsedBeforeIt(t *testing.T) {
 		name          string
 		before        timeline.State
 		all, children float64 // cores, over all 3 s
-		want          Cause
+		want          activity.Cause
 	}{
-		{"it computed before", timeline.StatePython, 0.6, 0, Waiting},
-		{"its children did", timeline.StateWaiting, 0.7, 0.7, Waiting},
-		{"a library's threads did all the time", timeline.StatePython, 1.4, 0, Native},
-		{"a library's threads did all the time, too", timeline.StatePython, 1.9, 0.4, Native},
+		{"it computed before", timeline.StatePython, 0.6, 0, activity.Waiting},
+		{"its children did", timeline.StateWaiting, 0.7, 0.7, activity.Waiting},
+		{"a library's threads did all the time", timeline.StatePython, 1.4, 0, activity.Native},
+		{"a library's threads did all the time, too", timeline.StatePython, 1.9, 0.4, activity.Native},
 	} {
 		rec := scene{acts: []act{{1500 * ms, 8, "", "", test.before, 0}, waits}, script: true, change: func(b *timeline.Builder) {
 			ownCores(test.all, 4)(b)
@@ -30,9 +32,9 @@ func TestAWaitIsNotWhatWasUsedBeforeIt(t *testing.T) {
 				})
 			}
 		}}.record()
-		s := newStacks(rec, NewSource(rec, nil))
-		c := newBystanders(s, &rec.Threads[0])
-		if got := c.waitedFor(hostState{cause: Waiting, at: Place{cellFile, 9}}, []timeline.Interval{timeline.Between(1500*ms, 3*sec)}); got != test.want {
+		d := Run(rec)
+		i := slices.IndexFunc(d.Spent, func(s activity.Spent) bool { return s.Place == activity.Place{File: cellFile, Line: 9} })
+		if got := d.Spent[i].Cause; got != test.want {
 			t.Errorf("%s: the wait is %q, want %q", test.name, got, test.want)
 		}
 	}

@@ -1,44 +1,42 @@
 package diagnose
 
 import (
-	"cmp"
 	"math"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
 	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 )
 
 // hostRule measures the main thread's time with some causes, for programs that GPUs
-// do not tell of; tell adds what is special about them.
-func hostRule(tell func(*evidence, account, *measured), causes ...Cause) func(*evidence) measured {
+// do not explain; add adds what is special about them.
+func hostRule(add func(*evidence, activity.Account, *measured), causes ...activity.Cause) func(*evidence) measured {
 	return func(e *evidence) measured {
-		a := e.accountOf(only(causes...))
-		if e.toldByGPUs() || a.total == 0 {
+		a := e.main.AccountOf(activity.Only(causes...))
+		if e.explainedByGPUs() || a.Total == 0 {
 			return nothing
 		}
-		m := e.of(a.finding())
-		if tell != nil {
-			tell(e, a, &m)
+		m := e.of(findingOf(a))
+		if add != nil {
+			add(e, a, &m)
 		}
-		switch m.Place, m.PlaceTime = e.ownPlace(a); {
-		case m.Place != (Place{}) && e.stacks.files.Own(a.nextAt.File) == e.stacks.files.Own(a.at.File) && a.halves():
-			m.Next, m.NextTime = a.nextAt, a.next
-			if comparePlaces(m.Next, m.Place) < 0 { // in the order of the program, whichever has a sample more
+		switch m.Place, m.PlaceTime = e.main.OwnPlace(a); {
+		case m.Place != (activity.Place{}) && e.stacks.Own(a.NextPlace.File) == e.stacks.Own(a.Place.File) && a.Halves():
+			m.Next, m.NextTime = a.NextPlace, a.Next
+			if m.Next.Compare(m.Place) < 0 { // in the order of the program, whichever has a sample more
 				m.Place, m.PlaceTime, m.Next, m.NextTime = m.Next, m.NextTime, m.Place, m.PlaceTime
 			}
-		case float64(a.there) < mostShare*float64(a.total):
-			m.Place, m.PlaceTime = Place{}, 0 // no line has most of it
+		case float64(a.There) < activity.MostShare*float64(a.Total):
+			m.Place, m.PlaceTime = activity.Place{}, 0 // no line has most of it
 		}
-		m.AfterEnd = len(a.where) > 0 && a.where[0].Start >= e.ended
+		m.AfterEnd = len(a.Where) > 0 && a.Where[0].Start >= e.main.Ended
 		return m
 	}
 }
-
-// mostShare is the share of a time from which on a line has most of it.
-const mostShare = 0.5
 
 // The share of the computing time from which on its top line is worth naming, and
 // the number of standard errors by which it must lead.
@@ -50,92 +48,90 @@ const (
 // computing is the time on the CPU: one line stands out, or leads a little, or
 // none does.
 func computing(e *evidence) measured {
-	fits := only(Python, Native)
-	a := e.accountOf(fits)
-	if e.toldByGPUs() || a.total == 0 {
+	fits := activity.Only(activity.Python, activity.Native)
+	a := e.main.AccountOf(fits)
+	if e.explainedByGPUs() || a.Total == 0 {
 		return nothing
 	}
-	m := e.of(a.finding())
+	// Where the time was spent is true whoever had the CPUs; BusyMachine adds for how long others had.
+	had, spends := a, fits
+	if e.stacks.OthersTakeCPUs {
+		spends = activity.Only(activity.Python, activity.Native, activity.NoCPU)
+		a = e.main.AccountOf(spends)
+	}
+	m := e.of(findingOf(a))
 	switch {
-	case e.share(a.there) >= 0.5 && !e.onlyLine(a.at):
-		m.ID, m.Time = OneLine, a.there
-		m.Value = e.share(a.there)
-		m.Cost = a.there
-	case e.onlyLine(a.at):
-		m.ID, m.Place, m.PlaceTime = Computing, Place{}, 0
+	case e.share(a.There) >= 0.5 && !e.onlyLine(a.Place):
+		m.ID, m.Cost = OneLine, a.There
+		m.Time = e.timeAt(a.Place)
+		m.Value, m.PlaceTime = e.share(m.Time), m.Time
+	case e.onlyLine(a.Place):
+		m.ID, m.Time, m.Value = Computing, had.Total, e.share(had.Total)
+		m.Cost, m.Place, m.PlaceTime = had.Total, activity.Place{}, 0
 	case e.leads(a):
-		m.ID, m.Cost = Computing, a.there
+		m.ID, m.Time, m.Value = Computing, had.Total, e.share(had.Total)
+		m.PlaceTime = e.main.History.TimeAt(a.Place, fits)
+		m.Cost = m.PlaceTime
 	default:
-		m.ID, m.Cost, m.Place, m.PlaceTime = NoLineStandsOut, 0, Place{}, 0
-		if name, at, there := e.ownFunction(fits); float64(there) >= mostShare*float64(a.total) {
-			m.Name, m.Place, m.PlaceTime = name, at, there
+		m.ID, m.Time, m.Value = NoLineStandsOut, had.Total, e.share(had.Total)
+		m.Cost, m.Place, m.PlaceTime = 0, activity.Place{}, 0
+		switch list := e.main.OwnFunctions(spends); {
+		case len(list) > 0 && float64(list[0].Nanos) >= activity.MostShare*float64(a.Total):
+			m.Name, m.Place, m.PlaceTime = list[0].Name, list[0].Place, list[0].Nanos
+		default:
+			m.Functions = leadingFunctions(list, a.Total)
 		}
 		return m
 	}
-	m.Cores, m.CoreLimit = e.bystanders.cores(e.main.intervalsOf(func(state int) bool { return e.main.states[state].at == a.at }))
+	m.Cores, m.CoreLimit = e.bystanders.Cores(e.main.History.IntervalsOf(func(state int) bool { return e.main.History.States[state].Place == a.Place }))
 	var own float64
-	m.Call, own = e.called(a.at, fits)
-	m.Cause = e.main.causeAt(a.at, fits)
-	if m.CutTime = e.cutAt(a.at); float64(m.CutTime) < mostShare*float64(a.there) {
-		m.Advice = adviceForLine(e, m, own, max(a.visits, e.calls(a.at))) // else what took the time is not known
+	m.Call, own = e.main.Called(a.Place, fits)
+	m.Cause = e.main.History.CauseAt(a.Place, fits)
+	if m.CutTime = e.main.CutAt(a.Place); float64(m.CutTime) < activity.MostShare*float64(a.There) {
+		m.Advice = adviceForLine(e, m, own, max(a.Visits, e.main.Calls(a.Place))) // else what took the time is not known
 	}
 	return m
 }
 
-// cutAt is how long the main thread computed at a place with a stack that could not be
-// read to its end: in something the place called, as far as that is known.
-func (e *evidence) cutAt(at Place) (sum timeline.Nanos) {
-	here := make(map[timeline.NodeID]bool)
-	for _, s := range e.thread.Spans {
-		if !s.Truncated || !onCPU.has(s.State) {
-			continue
-		}
-		in, known := here[s.Node]
-		if !known {
-			in = e.stacks.charged(e.stacks.stack(s.Node)) == at
-			here[s.Node] = in
-		}
-		if in {
+// timeAt is for how long the main thread was at a place, whatever it did there: what the table of lines has.
+func (e *evidence) timeAt(at activity.Place) (sum timeline.Nanos) {
+	for _, s := range e.main.History.Stretches {
+		if e.main.History.States[s.State].Place == at {
 			sum += s.End - s.Start
 		}
 	}
 	return sum
 }
 
-// leads tells whether the top line of an account is ahead of the others by more
+// The functions that are named where none has most of a time: so many, with such a share of it.
+const (
+	mostFunctions = 3
+	worthAName    = 0.1
+)
+
+// leadingFunctions are the first functions of a list, those with a good part of a time; one alone has none to be compared with.
+func leadingFunctions(list []activity.FunctionTime, total timeline.Nanos) []activity.FunctionTime {
+	count := 0
+	for count < min(len(list), mostFunctions) && float64(list[count].Nanos) >= worthAName*float64(total) {
+		count++
+	}
+	if count < 2 {
+		return nil
+	}
+	return list[:count]
+}
+
+// leads reports whether the top line of an account is ahead of the others by more
 // than chance, and large enough to be worth a look.
-func (e *evidence) leads(a account) bool {
+func (e *evidence) leads(a activity.Account) bool {
 	samples := float64(e.rec.Duration) / float64(max(e.rec.Resolution, 1))
-	first, second := e.share(a.there), e.share(a.next)
-	return float64(a.there) >= leadingShare*float64(a.total) && first-second >= leadingErrors*math.Sqrt((first+second)/samples)
+	first, second := e.share(a.There), e.share(a.Next)
+	return float64(a.There) >= leadingShare*float64(a.Total) && first-second >= leadingErrors*math.Sqrt((first+second)/samples)
 }
 
-// ownFunction is the function of the user's own in whose lines the main thread spent most
-// of its time in states that fit, where it is defined, and the time. A module is none.
-func (e *evidence) ownFunction(fits func(Cause) bool) (name string, at Place, there timeline.Nanos) {
-	type function struct {
-		name string
-		at   Place
-	}
-	sums := make(map[function]timeline.Nanos)
-	for length, f := range askedOfStacks(e, func(stack []timeline.FrameID, cause Cause, _ Place) (f function) {
-		if i := e.stacks.ownest(stack); i >= 0 && fits(cause) {
-			frame := e.rec.Frames[stack[i]]
-			f = function{frame.Function, Place{frame.File, frame.FirstLine}}
-		}
-		return f
-	}) {
-		if f.name != "" && f.name != "<module>" {
-			sums[f] += length
-		}
-	}
-	top := most(sums, func(a, b function) int { return cmp.Or(comparePlaces(a.at, b.at), strings.Compare(a.name, b.name)) })
-	return top.name, top.at, sums[top]
-}
-
-// onlyLine tells whether a place is the one line of a cell of one line: it cannot
+// onlyLine reports whether a place is the one line of a cell of one line: it cannot
 // stand out.
-func (e *evidence) onlyLine(at Place) bool {
+func (e *evidence) onlyLine(at activity.Place) bool {
 	cell := e.rec.Target.Cell
 	if cell == nil || at.File != cell.File {
 		return false
@@ -159,7 +155,7 @@ var rowFunctions = []string{".apply", ".iterrows", ".itertuples", ".map", ".appl
 // they are called again and again.
 var cellFunctions = []string{"__getitem__", "__setitem__"}
 
-// adviceForLine is what to do about a line that takes much, if that can be told:
+// adviceForLine is what to do about a line that takes much, if that is known:
 // own is the share of its time in which it called nothing. What native code does
 // is vectorised already.
 func adviceForLine(e *evidence, m measured, own float64, visits int) Advice {
@@ -170,25 +166,59 @@ func adviceForLine(e *evidence, m measured, own float64, visits int) Advice {
 		}
 	}
 	switch {
-	case e.entries(m.Place, origin.Queries) >= minVisits:
+	case e.main.Entries(m.Place, origin.Queries) >= minVisits:
 		return FewerQueries
-	case m.Cause != Python || own < 0.8 || visits < minVisits:
+	case m.Cause != activity.Python || own < 0.8 || visits < minVisits:
 		return NoAdvice
-	case e.stacks.says(m.Place, queryCall):
+	case e.stacks.Says(m.Place, queryCall):
 		return FewerQueries
-	case e.stacks.says(m.Place, slicing), e.stacks.says(m.Place, noNumbers), !e.stacks.says(m.Place, arithmetic):
+	case e.stacks.Says(m.Place, slicing), e.stacks.Says(m.Place, noNumbers), !e.stacks.Says(m.Place, arithmetic):
 		return NoAdvice
+	case e.stacks.Says(m.Place, indexing), e.isOfLoop(m.Place):
+		return Vectorise
 	}
-	return Vectorise
+	return NoAdvice
 }
+
+// isOfLoop reports whether a line computes with what a loop over an array or a range yields, and
+// decides nothing by it: what ends a loop early, or depends on the round before, is no operation
+// on arrays.
+func (e *evidence) isOfLoop(at activity.Place) bool {
+	line := e.stacks.Line(at)
+	if condition.MatchString(line) {
+		return false
+	}
+	if loopOver.MatchString(line) { // a comprehension
+		return true
+	}
+	return slices.ContainsFunc(e.stacks.Loops(at), func(loop string) bool {
+		parts := loopOver.FindStringSubmatch(loop)
+		return parts != nil && slices.ContainsFunc(word.FindAllString(parts[1], -1), func(target string) bool {
+			return slices.Contains(word.FindAllString(line, -1), target)
+		})
+	})
+}
+
+// word is a name in Python's code.
+var word = regexp.MustCompile(`[A-Za-z_]\w*`)
+
+// loopOver is a loop over an array or a range, by name or side by side with others: not over what
+// another call makes, as itertools' products and a file's lines.
+var loopOver = regexp.MustCompile(`\bfor\s+([\w\s,()*]+?)\s+in\s+(?:(?:range|zip|enumerate|reversed|prange|trange|tqdm)\(|[\w.]+(?:\[[^\]]*\])?\s*(?:[:\])]|if\b|for\b|$))`)
+
+// condition is a line that decides what comes next.
+var condition = regexp.MustCompile(`^(if|elif|while|return|assert)\b`)
+
+// indexing is a line that reaches for elements by their index.
+var indexing = regexp.MustCompile(`[\w)\]]\[[^\[\]'":]+\]`)
 
 // arithmetic is a line that computes with numbers, one after the other: more than a counter.
 var arithmetic = regexp.MustCompile(`[\w)\]]\s*([*/%&|^@]|<<|>>)|[\w)\]]\s*[-+]=?\s*[A-Za-z_(]`)
 
 // noNumbers is a line about texts, collections or errors, or about numbers that arrays do
-// not have.
+// not have: those of any size, and sets of bits.
 var noNumbers = regexp.MustCompile("[\"'{]|\\.(append|add|extend|insert|update|setdefault|get|join|split|strip|lower|match|search)\\(" +
-	`|\b(except|raise|try|yield|await|Decimal|Fraction|str|int|dict|set|map)\b`)
+	`|\b1\s*<<|\b(except|raise|try|yield|await|Decimal|Fraction|str|int|dict|set|map)\b`)
 
 // slicing is a line that computes with parts of arrays: vectorised, if of small ones.
 var slicing = regexp.MustCompile(`\[[^\[\]]*:[^\[\]]*\]`)
@@ -196,72 +226,80 @@ var slicing = regexp.MustCompile(`\[[^\[\]]*:[^\[\]]*\]`)
 // queryCall is a line that asks a database.
 var queryCall = regexp.MustCompile(`\.execute\(`)
 
-func withCall(e *evidence, a account, m *measured) {
-	m.Call, _ = e.called(a.at, only(a.cause))
+func withCall(e *evidence, a activity.Account, m *measured) {
+	m.Call, _ = e.main.Called(a.Place, activity.Only(a.Cause))
 }
 
-func compiling(e *evidence, a account, m *measured) {
-	m.Advice = CompileOnce
-	if call, _ := e.called(a.at, only(Compile)); origin.KnownModule(call.Package).Means(call.Function)&origin.CompilesByType != 0 {
-		m.Advice = CompileTypes
+func compiling(e *evidence, a activity.Account, m *measured) {
+	m.Advice = e.adviceOnCompiling(a.Place)
+}
+
+// adviceOnCompiling is what helps against a compiler that was called at a place.
+func (e *evidence) adviceOnCompiling(at activity.Place) Advice {
+	switch call, _ := e.main.Called(at, activity.Only(activity.Compile)); {
+	case origin.KnownModule(call.Package).Means(call.Function)&origin.CompilesByType != 0:
+		return CompileTypes
+	case call.Package == "torch":
+		return CompileShapes
 	}
+	return CompileOnce
 }
 
-func loading(e *evidence, a account, m *measured) {
-	switch m.Advice = idleAdvice[a.cause]; {
+func loading(e *evidence, a activity.Account, m *measured) {
+	switch m.Advice = AdviceForIdle(a.Cause); {
 	case m.Advice != UseWorkers && m.Advice != SpeedUpWorkers:
-	case e.bystanders.allBusy(a.where):
+	case e.bystanders.AllBusy(a.Where) && !e.bystanders.LoadersWait(a.Where):
 		m.Advice = MoreCPUs
 	case m.Advice == UseWorkers:
 		m.Advice = WorkersOnCPU
 	default:
 		m.Advice = FasterOnCPU
 	}
-	if a.cause == LoadWorker {
-		m.Actors = e.bystanders.processesDuring(a.where)
+	if a.Cause == activity.LoadWorker {
+		m.Actors = e.bystanders.ProcessesDuring(a.Where)
 	}
 }
 
 // manyVisits are so many that doing several at once would help.
 const manyVisits = 4
 
-func requests(e *evidence, a account, m *measured) {
+func requests(e *evidence, a activity.Account, m *measured) {
 	withCall(e, a, m)
-	if max(a.visits, e.entries(a.at, origin.Requests)) >= manyVisits {
+	if max(a.Visits, e.main.Entries(a.Place, origin.Requests)) >= manyVisits {
 		m.Advice = ManyRequests
 	}
 }
 
-func queries(e *evidence, a account, m *measured) {
+func queries(e *evidence, a activity.Account, m *measured) {
 	withCall(e, a, m)
-	if max(a.visits, e.entries(a.at, origin.Queries)) >= minVisits {
+	if max(a.Visits, e.main.Entries(a.Place, origin.Queries)) >= minVisits {
 		m.Advice = FewerQueries
 	}
 }
 
-func reading(e *evidence, a account, m *measured) {
+func reading(e *evidence, a activity.Account, m *measured) {
 	withCall(e, a, m)
-	if a.visits >= minVisits {
+	if a.Visits >= minVisits {
 		m.Advice = ReadAhead
 	}
 }
 
-func imports(e *evidence, _ account, m *measured) { m.Modules = modules(e.importTree()) }
+func imports(e *evidence, _ activity.Account, m *measured) { m.Modules = e.main.Modules() }
 
-// sleeping tells who worked while the main thread slept: a loop that asks again
+// sleeping names who worked while the main thread slept: a loop that asks again
 // and again whether they are done.
-func sleeping(e *evidence, a account, m *measured) {
-	m.Cores, m.CoreLimit = e.bystanders.cores(a.where)
-	if e.bystanders.childCores(a.where) >= busyCores {
-		m.Actors = e.bystanders.processesDuring(a.where)
+func sleeping(e *evidence, a activity.Account, m *measured) {
+	m.Cores, m.CoreLimit = e.bystanders.Cores(a.Where)
+	if e.bystanders.ChildCores(a.Where) >= activity.BusyCores {
+		m.Actors = e.bystanders.ProcessesDuring(a.Where)
 		return
 	}
-	if list := e.bystanders.processesDuring(a.where); e.bystanders.covered(a.where) >= nearlyAlways && e.bystanders.haveEnded(e.ended) {
+	if list := e.bystanders.ProcessesDuring(a.Where); e.bystanders.Covered(a.Where) >= nearlyAlways && e.bystanders.HaveEnded(e.main.Ended) {
 		m.Actors, m.Cores = list, math.NaN() // it slept until they were done, or they ran beside it: only that is known
 		return
 	}
-	for _, actor := range e.bystanders.threadsDuring(a.where) {
-		if actor.Cause.computes() && float64(actor.CPU) >= busyCores*float64(a.total) {
+	for _, actor := range e.bystanders.ThreadsDuring(a.Where) {
+		if actor.Cause.Computes() && float64(actor.CPU) >= activity.BusyCores*float64(a.Total) {
 			m.Actors = append(m.Actors, actor)
 		}
 	}
@@ -270,89 +308,107 @@ func sleeping(e *evidence, a account, m *measured) {
 // nearlyAlways is the share of a sleep for which children lived that may be what it was for.
 const nearlyAlways = 0.8
 
-func waitingForChildren(e *evidence, a account, m *measured) {
-	m.Actors = e.bystanders.processesDuring(a.where)
-	m.Cores, m.CoreLimit = e.bystanders.childCores(a.where), 0
-	if _, limit := e.bystanders.cores(a.where); limit > 0 {
+func waitingForChildren(e *evidence, a activity.Account, m *measured) {
+	m.Actors = e.bystanders.ProcessesDuring(a.Where)
+	m.Cores, m.CoreLimit = e.bystanders.ChildCores(a.Where), 0
+	if _, limit := e.bystanders.Cores(a.Where); limit > 0 {
 		m.CoreLimit = limit
 	}
 }
 
-// waitingForThreads tells what the other threads did. Where they are a library's own,
-// which run none of the user's lines, it tells what was called instead.
-func waitingForThreads(e *evidence, a account, m *measured) {
-	m.Actors = e.bystanders.threadsDuring(a.where)
-	m.Cores, m.CoreLimit = e.bystanders.cores(a.where)
+// waitingForThreads adds what the other threads did. Where they are a library's own,
+// which run none of the user's lines, it names what was called instead.
+func waitingForThreads(e *evidence, a activity.Account, m *measured) {
+	m.Actors = e.bystanders.ThreadsDuring(a.Where)
+	m.Cores, m.CoreLimit = e.bystanders.Cores(a.Where)
 	for i := range m.Actors {
-		if at := &m.Actors[i].Place; !e.stacks.files.Own(at.File) {
-			*at = Place{}
+		if at := &m.Actors[i].Place; !e.stacks.Own(at.File) {
+			*at = activity.Place{}
 		}
 	}
-	if len(m.Actors) > 0 && m.Actors[0].Place == (Place{}) {
-		m.Call, _ = e.called(a.at, func(c Cause) bool { return c == Thread || needsResolving(c) })
+	if len(m.Actors) > 0 && m.Actors[0].Place == (activity.Place{}) {
+		m.Call, _ = e.main.Called(a.Place, func(c activity.Cause) bool { return c == activity.Thread || activity.NeedsResolving(c) })
 	}
 }
 
-func awaiting(_ *evidence, a account, m *measured) {
-	if a.visits >= manyVisits {
+func awaiting(_ *evidence, a activity.Account, m *measured) {
+	if a.Visits >= manyVisits {
 		m.Advice = AwaitTogether
 	}
 }
 
-func noFreeCPU(e *evidence, a account, m *measured) {
-	m.Cores, m.CoreLimit = e.bystanders.cores([]timeline.Interval{timeline.Between(0, e.rec.Duration)})
-	const mostly = 0.8
-	if m.CoreLimit > 1 && m.Cores >= mostly*m.CoreLimit {
+// noFreeCPU is of a program that has more to compute than there are CPUs.
+func noFreeCPU(e *evidence) measured {
+	if e.stacks.OthersTakeCPUs {
+		return nothing
+	}
+	return hostRule(coresInUse, activity.NoCPU)(e)
+}
+
+func coresInUse(e *evidence, _ activity.Account, m *measured) {
+	m.Cores, m.CoreLimit = e.bystanders.Cores(e.always())
+	if m.CoreLimit > 1 {
 		m.Advice = FewerThreads
 	}
 }
 
 // noFreeCPUShare is the share of the recording from which on a thread that was seen
-// to want a CPU is told of.
+// to want a CPU is a finding.
 const noFreeCPUShare = 0.15
 
 // worthNative is the share of the recording from which on native code may have used several
 // CPUs for a good part of it.
 const worthNative = 0.2
 
-// allCPUs is the share of a machine's CPUs from which on none is free.
-const allCPUs = 0.9
-
-// busyMachine is the time for which the main thread looked as if it computed, and
-// was given no CPU by what the scheduler counts. Where the stacks lay meanwhile is
+// busyMachine is the time for which the main thread wanted a CPU and had none, by what the
+// scheduler counts, where the program is not the reason. Where the stacks lay meanwhile is
 // true all the same; how long it took is not the program's doing.
 func busyMachine(e *evidence) measured {
-	if e.thread == nil || e.thread.OnCPU < 0 || e.toldByGPUs() || tooFew(e.rec) != nil ||
-		e.share(e.accountOf(only(NoCPU)).total) >= noFreeCPUShare {
+	if e.main.Thread == nil || e.main.OnCPU < 0 || e.explainedByGPUs() || tooFew(e.rec) != nil ||
+		e.share(noFreeCPU(e).Time) >= noFreeCPUShare || !e.bystanders.AllBusy(e.always()) {
 		return nothing
 	}
-	if !e.bystanders.allBusy([]timeline.Interval{timeline.Between(0, e.rec.Duration)}) {
-		return nothing
-	}
-	computing, native := timeline.Nanos(0), timeline.Nanos(0)
-	for _, s := range e.thread.Spans {
-		if s.State.Computes() {
-			computing += s.End - s.Start
+	runnable, native, off := timeline.Nanos(0), timeline.Nanos(0), timeline.Nanos(0)
+	for _, s := range e.main.Spans {
+		if s.State.Runnable() {
+			runnable += s.End - s.Start
 		}
-		if s.State == timeline.StateNative {
+		switch s.State {
+		case timeline.StateNative:
 			native += s.End - s.Start
+		case timeline.StateOff:
+			off += s.End - s.Start
 		}
 	}
-	f := Finding{Time: max(computing-e.thread.OnCPU, 0), Cause: NoCPU, Cores: math.NaN()}
+	// Spans that could not be weighed seem to compute when they are delayed.
+	f := Finding{Time: max(runnable-e.main.OnCPU, off), Cause: activity.NoCPU, Cores: math.NaN()}
 	// It may be a library's own threads or the program's processes that had the CPUs.
-	if whole := []timeline.Interval{timeline.Between(0, e.rec.Duration)}; e.share(native) >= worthNative || e.bystanders.hasChildren(whole) {
-		f.Cores, f.CoreLimit = e.bystanders.cores(whole)
+	if e.share(native) >= worthNative || e.bystanders.HasChildren(e.always()) {
+		f.Cores, f.CoreLimit = e.bystanders.Cores(e.always())
 	}
 	return e.of(f)
 }
 
+// briefTraceback is how long the formatting of a traceback takes that nobody waits for.
+const briefTraceback = timeline.Nanos(100 * time.Millisecond)
+
+// traceback is the time for which a cell's user waited after the error.
+func traceback(e *evidence) measured {
+	took := e.rec.Traceback
+	if took < briefTraceback {
+		return nothing
+	}
+	share := float64(took) / float64(took+e.rec.Duration)
+	return measured{Finding: Finding{Time: took, Value: share, Cores: math.NaN()}, low: share, lost: share}
+}
+
 // stacksUnknown is the time in which nothing is known of the program, and the reason
-// of most of it. At its start and end that is told by the interpreter's own findings,
+// of most of it. At its start and end that is said by the interpreter's own findings,
 // unless a launcher takes its time.
 func stacksUnknown(e *evidence) measured {
 	var times [timeline.NumGapReasons]timeline.Nanos
 	f := Finding{}
-	if e.rec.OnlyStarts() {
+	if e.stacks.About.Launcher {
 		return nothing
 	}
 	for _, g := range e.rec.Gaps {
@@ -374,9 +430,9 @@ func stacksUnknown(e *evidence) measured {
 
 // gilContention holds with and without GPU: the thread that feeds it waits too.
 func gilContention(e *evidence) measured {
-	a := e.accountOf(only(GIL))
-	m := e.of(a.finding())
-	m.Actors = e.bystanders.holdersDuring(a.where)
+	a := e.main.AccountOf(activity.Only(activity.GIL))
+	m := e.of(findingOf(a))
+	m.Actors = e.bystanders.HoldersDuring(a.Where)
 	m.Advice = AvoidGIL
 	return m
 }
@@ -384,36 +440,21 @@ func gilContention(e *evidence) measured {
 // threadsTakeTurns looks at the threads that the main thread waits for: of the
 // time they would have worked, how much they waited for the GIL.
 func threadsTakeTurns(e *evidence) measured {
-	a := e.accountOf(only(Thread))
-	if e.toldByGPUs() || a.total == 0 {
+	a := e.main.AccountOf(activity.Only(activity.Thread))
+	if e.explainedByGPUs() || a.Total == 0 {
 		return nothing
 	}
-	active, held := timeline.Nanos(0), timeline.Nanos(0)
-	count := int64(0)
-	for _, t := range e.bystanders.threads {
-		did, wait := timeline.Nanos(0), timeline.Nanos(0)
-		t.host.during(a.where, func(st hostState, part timeline.Nanos) {
-			switch {
-			case st.cause == GIL:
-				wait += part
-			case st.cause.computes():
-				did += part
-			}
-		})
-		if float64(did+wait) >= minActive*float64(a.total) {
-			active, held, count = active+did+wait, held+wait, count+1
-		}
-	}
-	if count < 2 {
+	turns := e.bystanders.TurnsDuring(a.Where)
+	if turns.Threads < 2 {
 		return nothing
 	}
-	f := a.finding()
-	f.Cost = held / timeline.Nanos(count)
-	f.Count, f.Value = count, float64(held)/float64(active)
-	f.Actors = e.bystanders.threadsDuring(a.where)
-	f.Cores, f.CoreLimit = e.bystanders.cores(a.where)
+	f := findingOf(a)
+	f.Cost = turns.Held / timeline.Nanos(turns.Threads)
+	f.Count, f.Value = int64(turns.Threads), float64(turns.Held)/float64(turns.Active)
+	f.Actors = e.bystanders.ThreadsDuring(a.Where)
+	f.Cores, f.CoreLimit = e.bystanders.Cores(a.Where)
 	f.Advice = AvoidGIL
-	return measured{Finding: f, low: f.Value, lost: e.share(a.total)}
+	return measured{Finding: f, low: f.Value, lost: e.share(a.Total)}
 }
 
 // minMessages keeps a short burst of output from counting as printing a lot.
@@ -425,49 +466,16 @@ func printing(e *evidence) measured {
 		return nothing
 	}
 	f := Finding{Count: out.Messages, Bytes: out.Bytes, AtLeast: out.AtLeast, Advice: PrintLess, Cores: math.NaN()}
-	f.Time, f.Place, f.PlaceTime, f.Evidence = e.stackTime(func(f timeline.Frame) bool { return e.stacks.files.Means(f)&origin.SendsOutput != 0 })
+	f.Time, f.Place, f.PlaceTime, f.Evidence = e.main.StackTime(func(f timeline.Frame) bool { return e.stacks.Files.Means(f)&origin.SendsOutput != 0 })
 	f.Cost = f.Time
 	f.Value = float64(out.Messages) / e.rec.Duration.Seconds()
 	return measured{Finding: f, low: f.Value, lost: e.share(f.Time)}
 }
 
-// stackTime sums the main thread's time under frames that fit, with the place that
-// has most of it.
-func (e *evidence) stackTime(fits func(timeline.Frame) bool) (sum timeline.Nanos, top Place, there timeline.Nanos, where []timeline.Interval) {
-	if e.thread == nil {
-		return 0, Place{}, 0, nil
-	}
-	type found struct {
-		in bool
-		at Place
-	}
-	known := make(map[timeline.NodeID]found)
-	places := make(map[Place]timeline.Nanos)
-	for _, s := range e.thread.Spans {
-		f, ok := known[s.Node]
-		if !ok {
-			stack := e.stacks.stack(s.Node)
-			f.at = e.stacks.charged(stack)
-			for _, id := range stack {
-				f.in = f.in || fits(e.rec.Frames[id])
-			}
-			known[s.Node] = f
-		}
-		if !f.in {
-			continue
-		}
-		sum += s.End - s.Start
-		where = append(where, timeline.Between(s.Start, s.End))
-		places[f.at] += s.End - s.Start
-	}
-	top = most(places, comparePlaces)
-	return sum, top, places[top], where
-}
-
 func memoryPressure(e *evidence) measured {
 	f := Finding{Value: math.NaN(), Advice: FreeMemory, Cores: math.NaN()}
 	for _, memory := range []struct{ track, name string }{{"rss", "process"}, {"mem.system", "machine"}} {
-		t := e.stacks.track(memory.track)
+		t := e.stacks.Track(memory.track)
 		if t == nil || t.Limit <= 0 || math.IsNaN(t.Peak) {
 			continue
 		}
@@ -481,7 +489,7 @@ func memoryPressure(e *evidence) measured {
 // swapping measures by how much swap grew: memory that lies there from before is
 // nobody's problem now.
 func swapping(e *evidence) measured {
-	t := e.stacks.track("swap")
+	t := e.stacks.Track("swap")
 	if t == nil || len(t.Points) == 0 || math.IsNaN(t.Peak) {
 		return nothing
 	}

@@ -37,7 +37,7 @@ func TestWhatWasCutIsNotKnownToBeTheLines(t *testing.T) {
 			t.Fatalf("findings %+v, want line 8", d.Findings)
 		}
 		if f := d.Findings[main]; f.CutTime != c.cut || f.PlaceTime != 2*sec || f.Advice != c.advice {
-			t.Errorf("%v cut: told %v of %v, advice %q; want %q", c.cut, f.CutTime, f.PlaceTime, f.Advice, c.advice)
+			t.Errorf("%v cut: got %v of %v, advice %q; want %q", c.cut, f.CutTime, f.PlaceTime, f.Advice, c.advice)
 		}
 	}
 }

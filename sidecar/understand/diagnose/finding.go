@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
+	"github.com/omni-perf/omni-perf/sidecar/understand/gpuidle"
 	"github.com/omni-perf/omni-perf/sidecar/understand/straggler"
 )
 
@@ -12,7 +14,7 @@ type Headline struct {
 	// Finding is the index of the main finding; -1 where nothing stands out, or
 	// where TooFew or NoStacks says why there is none.
 	Finding int
-	// NoStacks tells that nothing is known of what the program did.
+	// NoStacks reports that nothing is known of what the program did.
 	NoStacks bool
 	// Limits are indices of the findings that say what was not observed. They
 	// qualify whatever the headline says.
@@ -35,35 +37,36 @@ func (d *Diagnosis) Main() (index int, ok bool) {
 }
 
 // Finding is a bottleneck or hazard: which one, the figure it rests on, where,
-// and what to do about it. Which fields an id uses is told at the id.
+// and what to do about it. The comment of an id says which fields it uses.
 type Finding struct {
 	ID        FindingID
 	Severity  Severity
 	Value     float64 // what was compared with the threshold, in Unit
 	Unit      Unit
 	Threshold float64
-	Against   float64 // a second figure that Value is told beside
+	Against   float64 // a second figure, given beside Value
 
 	Time      timeline.Nanos // what the finding is about
 	Low, High timeline.Nanos // bounds of Time where it is an estimate; equal where it is not
-	Cause     Cause          // of most of it; of a GPU's idle time, of nearly all of it
-	Kind      Kind           // of the causes of a GPU's idle time
-	Parts     []IdlePart     // of Time, by cause, where no cause has nearly all of it: each with its bounds
-	Place     Place          // with most of it; zero where none is sure to have most
+	Cause     activity.Cause // of most of it; of a GPU's idle time, of nearly all of it
+	Kind      activity.Kind  // of the causes of a GPU's idle time
+	Parts     []gpuidle.Part // of Time, by cause, where no cause has nearly all of it: each with its bounds
+	Place     activity.Place // with most of it; zero where none is sure to have most
 	PlaceTime timeline.Nanos // the part of Time there
-	Next      Place          // with nearly as much, where the two have nearly all of it; zero: there is none
+	Next      activity.Place // with nearly as much, where the two have nearly all of it; zero: there is none
 	NextTime  timeline.Nanos // the part of Time there
 	CutTime   timeline.Nanos // the part of PlaceTime, or of Time without a place, in which something may have been called that could not be read
 	At        timeline.Nanos // when it happened
 	AtLast    timeline.Nanos // when it did for the last of several; 0: it happened once
 	AfterEnd  bool           // it happened when the script's own code had ended
-	Call      Call           // what the place called, where that took most of its time
+	Call      activity.Call  // what the place called, where that took most of its time
 	Cores     float64        // CPUs in use meanwhile; NaN where not known
 	CoreLimit float64        // of how many; 0 where not known
 
-	Actors       []Actor       // those that were waited for, or that held what was waited for
-	Modules      []ModuleTime  // that were imported
-	Alternatives []Alternative // kinds of causes of which none surely has most, by their time; all of them
+	Actors       []activity.Actor        // those that were waited for, or that held what was waited for
+	Modules      []activity.ModuleTime   // that were imported
+	Functions    []activity.FunctionTime // with most of Time, where none has half of it
+	Alternatives []gpuidle.Alternative   // kinds of causes of which none surely has most, by their time; all of them
 	Devices      []int
 	Peer         int // the device that Devices are compared with
 	Throttle     []timeline.ThrottleReason
@@ -82,41 +85,4 @@ type Finding struct {
 	Advice   Advice
 	Evidence []timeline.Interval // may be empty
 	Cost     timeline.Nanos      // what removing it could save at most; 0 when unknown
-}
-
-// Alternative is a kind of cause that may be the one with most of a GPU's idle time.
-type Alternative struct {
-	Kind  Kind
-	Cause Cause // that surely has nearly all of the kind's time; empty where none has
-	Place Place // likewise
-	Bounded
-	Share float64 // of the idle time
-}
-
-// Call is a function of a library that a line of the user's own called.
-type Call struct {
-	Package  string // as it is imported: "pandas", "json"; empty: none stands out
-	Function string // qualified name
-}
-
-// Actor is a thread or a process, or several that did the same.
-type Actor struct {
-	Process bool
-	Count   int
-	AtLeast bool           // processes so short that there were more than were seen
-	Name    string         // of the thread or command; of several what their names have in common; may be empty
-	Cause   Cause          // what they mostly did; Unknown for processes
-	Place   Place          // where, for threads and workers
-	Work    *PoolWork      // what worker processes did meanwhile; nil where nothing is known of that
-	CPU     timeline.Nanos // what they used; -1 unknown
-	Start   timeline.Nanos // of the first
-	End     timeline.Nanos // of the last
-	Exit    *int           // of one process that has ended, where known
-}
-
-// ModuleTime is the time that importing a module took, what it imports included.
-type ModuleTime struct {
-	Module string // "scipy.stats"
-	Nanos  timeline.Nanos
-	Inside bool // of the one module that stands first in the list
 }

@@ -7,6 +7,9 @@ import (
 	"slices"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
+	"github.com/omni-perf/omni-perf/sidecar/understand/gpuidle"
+	"github.com/omni-perf/omni-perf/sidecar/understand/interpret"
 	"github.com/omni-perf/omni-perf/sidecar/understand/straggler"
 )
 
@@ -51,7 +54,7 @@ func findings(e *evidence) []Finding {
 			m.Low, m.High = m.Time, m.Time
 		}
 		m.Severity, m.Threshold, m.Unit = r.severity, r.threshold, cmp.Or(r.unit, Share)
-		m.Evidence = timeline.Longest(timeline.Joined(m.Evidence), maxEvidence)
+		m.Evidence = activity.Evidence(m.Evidence)
 		list = append(list, ranked{m.Finding, r.group, r.weight * m.lost})
 	}
 	slices.SortStableFunc(list, compareRanked)
@@ -66,18 +69,18 @@ func findings(e *evidence) []Finding {
 }
 
 // leading is the rank that a launcher is explained by; nil where there is none, and where
-// GPUs are used, whose idle time is told in place of a thread's.
+// GPUs are used, whose idle time is explained in place of a thread's.
 func (e *evidence) leading() *timeline.Process {
-	if e.stacks.leader == nil || e.stacks.leader != e.thread || len(e.used()) > 0 {
+	if e.stacks.About.Why != timeline.SubjectLeadingRank || len(e.used()) > 0 {
 		return nil
 	}
-	return &e.rec.Processes[e.thread.Process]
+	return &e.rec.Processes[e.main.Process]
 }
 
-// isOfThread tells the findings about what one process's main thread did.
+// isOfThread reports whether a finding is about what one process's main thread did.
 func isOfThread(id FindingID) bool {
 	switch id {
-	case Straggler, MemoryPressure, Swapping, Printing, StacksUnknown:
+	case Straggler, MemoryPressure, Swapping, Printing, StacksUnknown, Traceback:
 		return false
 	}
 	return slices.ContainsFunc(cpuRules, func(r rule) bool { return r.id == id }) || id == Computing || id == NoLineStandsOut
@@ -87,9 +90,9 @@ func isOfThread(id FindingID) bool {
 const fewSamples = 20
 
 // headline chooses what to read first.
-func headline(rec *timeline.Recording, spent []Spent, list []Finding) Headline {
+func headline(rec *timeline.Recording, spent []activity.Spent, list []Finding) Headline {
 	h := Headline{Finding: -1, TooFew: tooFew(rec)}
-	h.NoStacks = len(spent) == 0 || len(spent) == 1 && spent[0].Cause == Unknown
+	h.NoStacks = len(spent) == 0 || len(spent) == 1 && spent[0].Cause == activity.Unknown
 	for i, f := range list {
 		switch {
 		case f.Severity == Limit:
@@ -101,7 +104,7 @@ func headline(rec *timeline.Recording, spent []Spent, list []Finding) Headline {
 	return h
 }
 
-// tooFew tells a recording that was too short for its interval; nil where it was
+// tooFew describes a recording that was too short for its interval; nil where it was
 // long enough, or where the interval is not what was wrong.
 func tooFew(rec *timeline.Recording) *TooFew {
 	s := rec.Sampling
@@ -119,14 +122,12 @@ func tooFew(rec *timeline.Recording) *TooFew {
 // evidence is what the rules look at.
 type evidence struct {
 	rec        *timeline.Recording
-	stacks     *stacks
+	stacks     *activity.Stacks
 	diagnosis  *Diagnosis
-	devices    []*device
-	thread     *timeline.Thread // the one that runs the cell, or the main one; nil: none was seen
-	main       *host            // its states
-	bystanders *bystanders
+	devices    []*gpuidle.Device
+	main       *activity.Reading // the one that runs the cell, or the main one
+	bystanders *activity.Bystanders
 	lanes      []straggler.Lane // of ranks
-	ended      timeline.Nanos   // when the script's own code had ended; the duration where it had not
 }
 
 // whole is what the thread's time is a part of: the recording, of a launcher the life of the
@@ -135,107 +136,42 @@ func (e *evidence) whole() timeline.Nanos {
 	if e.leading() == nil {
 		return e.rec.Duration
 	}
-	return e.stacks.lifeOfProcess(e.thread.Process).Nanos()
+	return interpret.LifeOf(e.rec, e.main.Process).Nanos()
 }
 
 func (e *evidence) share(n timeline.Nanos) float64 { return float64(n) / float64(max(e.whole(), 1)) }
 
+// always is all the time of the recording.
+func (e *evidence) always() []timeline.Interval {
+	return []timeline.Interval{timeline.Between(0, e.rec.Duration)}
+}
+
 // used are the devices the program worked on.
-func (e *evidence) used() []*device {
-	var list []*device
+func (e *evidence) used() []*gpuidle.Device {
+	var list []*gpuidle.Device
 	for _, d := range e.devices {
-		if d.time.Used && d.shares != nil {
+		if d.IsDivided() {
 			list = append(list, d)
 		}
 	}
 	return list
 }
 
-// toldByGPUs tells whether what the used devices waited for answers where the time went.
+// explainedByGPUs reports whether what the used devices waited for answers where the time went.
 // It does not where they were lost, or not known for other reasons, most of the time.
-func (e *evidence) toldByGPUs() bool {
+func (e *evidence) explainedByGPUs() bool {
 	known, used := timeline.Nanos(0), e.used()
 	for _, d := range used {
-		known += d.time.Busy + d.time.Idle
+		known += d.Time.Busy + d.Time.Idle
 	}
 	return len(used) > 0 && known >= timeline.Nanos(len(used))*e.rec.Duration/2
 }
 
-// account is the main thread's time in some states.
-type account struct {
-	total  timeline.Nanos
-	at     Place // with most of it
-	there  timeline.Nanos
-	nextAt Place          // with the second most …
-	next   timeline.Nanos // … of it
-	visits int            // how often the thread came to at from another place
-	cause  Cause          // of most of it
-	where  []timeline.Interval
-}
-
-// accountOf sums up the main thread's time in states that fit.
-func (e *evidence) accountOf(fits func(Cause) bool) account {
-	var a account
-	places := make(map[Place]timeline.Nanos)
-	causes := make(map[Cause]timeline.Nanos)
-	visits := make(map[Place]int)
-	last, there := Place{}, false
-	for _, s := range e.main.stretches {
-		st := e.main.states[s.state]
-		if !fits(st.cause) {
-			there = there && st.at == last && st.at != (Place{})
-			continue
-		}
-		length := s.end - s.start
-		a.total += length
-		places[st.at] += length
-		causes[st.cause] += length
-		if st.at != last || !there {
-			visits[st.at]++
-		}
-		last, there = st.at, true
-		a.where = append(a.where, timeline.Between(s.start, s.end))
-	}
-	if len(places) == 0 {
-		return a
-	}
-	a.at = most(places, comparePlaces)
-	a.there, a.visits = places[a.at], visits[a.at]
-	a.cause = most(causes, func(x, y Cause) int { return cmp.Compare(x, y) })
-	delete(places, a.at)
-	a.nextAt = most(places, comparePlaces)
-	a.next = places[a.nextAt]
-	return a
-}
-
-// ownPlace is the account's place where a line of the user's own has it, or where the
-// program has none at all: the line of a library is no news to its user.
-func (e *evidence) ownPlace(a account) (Place, timeline.Nanos) {
-	if a.at == (Place{}) || e.stacks.files.Own(a.at.File) || !slices.ContainsFunc(e.stacks.facts, func(f frameFacts) bool { return f.own }) {
-		return a.at, a.there
-	}
-	return Place{}, 0
-}
-
-// halves reports whether two places have about half of the time each: neither has most.
-func (a account) halves() bool {
-	return a.at != (Place{}) && a.nextAt != (Place{}) && float64(a.next) >= nearlyAsMuch*float64(a.there) &&
-		float64(a.there+a.next) >= nearlyAll*float64(a.total)
-}
-
-// nearlyAsMuch is the share of the most from which on the second most is no less, to a reader.
-const nearlyAsMuch = 0.8
-
-// finding is what an account says by itself.
-func (a account) finding() Finding {
-	return Finding{Time: a.total, Cause: a.cause, Place: a.at, PlaceTime: a.there, Evidence: a.where, Cost: a.total, Cores: math.NaN()}
-}
-
-// only makes a condition of some causes.
-func only(list ...Cause) func(Cause) bool {
-	return func(c Cause) bool { return slices.Contains(list, c) }
+// findingOf is what an account shows by itself.
+func findingOf(a activity.Account) Finding {
+	return Finding{Time: a.Total, Cause: a.Cause, Place: a.Place, PlaceTime: a.There, Evidence: a.Where, Cost: a.Total, Cores: math.NaN()}
 }
 
 func (e *evidence) gpuTrack(index int, lane string) *timeline.Track {
-	return e.stacks.track(fmt.Sprintf("gpu%d.%s", index, lane))
+	return e.stacks.Track(fmt.Sprintf("gpu%d.%s", index, lane))
 }

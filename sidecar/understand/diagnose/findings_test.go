@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
 )
 
 // act is what the main thread does for a while, with the GPU at some activity.
@@ -211,7 +212,7 @@ var findingCases = map[FindingID]struct {
 		scene{acts: []act{one(9, torchSave, "save", timeline.StateIO, 100), training}, times: 4, gpus: 1},
 	},
 	GPUWaitsForCompilation: {
-		scene{acts: []act{training, one(3, dynamo, "compile", timeline.StatePython, 0)}, gpus: 1}, 3, CompileOnce,
+		scene{acts: []act{training, one(3, dynamo, "compile", timeline.StatePython, 0)}, gpus: 1}, 3, CompileShapes,
 		scene{acts: []act{training, training, {100 * ms, 3, dynamo, "compile", timeline.StatePython, 0}}, gpus: 1},
 	},
 	GPUWaitsForRanks: {
@@ -296,7 +297,7 @@ var findingCases = map[FindingID]struct {
 	},
 
 	OneLine: {
-		scene{acts: []act{one(6, "", "", timeline.StatePython, 0), {200 * ms, 7, "", "", timeline.StatePython, 0}}, times: 9}, 6, Vectorise,
+		scene{acts: []act{one(6, "", "", timeline.StatePython, 0), {200 * ms, 7, "", "", timeline.StatePython, 0}}, times: 9}, 6, NoAdvice,
 		scene{acts: []act{one(2, "", "", timeline.StatePython, 0)}, times: 3, cell: "%%omni_perf\nf()"},
 	},
 	Computing: {
@@ -324,7 +325,7 @@ var findingCases = map[FindingID]struct {
 		scene{acts: twoLines},
 	},
 	Compiling: {
-		scene{acts: []act{one(3, dynamo, "compile", timeline.StatePython, 0), other}}, 3, CompileOnce,
+		scene{acts: []act{one(3, dynamo, "compile", timeline.StatePython, 0), other}}, 3, CompileShapes,
 		scene{acts: []act{short(one(3, dynamo, "compile", timeline.StatePython, 0)), other}},
 	},
 	Saving: {
@@ -395,6 +396,10 @@ var findingCases = map[FindingID]struct {
 		scene{acts: twoLines, change: stoppedFor(sec / 2)}, 0, NoAdvice,
 		scene{acts: twoLines, change: stoppedFor(sec / 10)},
 	},
+	Traceback: {
+		scene{acts: twoLines, change: formatted(sec)}, 0, NoAdvice,
+		scene{acts: twoLines, change: formatted(sec / 20)}, // nobody waits for that
+	},
 	Printing: {
 		scene{acts: twoLines, change: printed(4000)}, 0, PrintLess,
 		scene{acts: twoLines, change: printed(20)},
@@ -442,6 +447,12 @@ func stoppedFor(d timeline.Nanos) func(*timeline.Builder) {
 		b.Describe(func(r *timeline.Recording) { pid = r.Target.PID })
 		b.BeginGap(pid, sec, timeline.GapStopped)
 		b.EndGap(pid, sec+d)
+	}
+}
+
+func formatted(took timeline.Nanos) func(*timeline.Builder) {
+	return func(b *timeline.Builder) {
+		b.Describe(func(r *timeline.Recording) { r.Traceback = took })
 	}
 }
 
@@ -529,14 +540,14 @@ func TestIdleTimeOfAKindWithSeveralCauses(t *testing.T) {
 		return d.Findings[i]
 	}
 	f := find(training, python, native)
-	if f.Cause != "" || f.Kind != Host || f.Time != 4*(2*sec+100*ms) || len(f.Parts) != 2 || f.Parts[0].Cause != Native || f.Parts[0].Nanos != 4*(sec+100*ms) {
+	if f.Cause != "" || f.Kind != activity.Host || f.Time != 4*(2*sec+100*ms) || len(f.Parts) != 2 || f.Parts[0].Cause != activity.Native || f.Parts[0].Nanos != 4*(sec+100*ms) {
 		t.Errorf("two causes: %+v", f)
 	}
 	if f.Place.Line != 7 || f.PlaceTime != 4*(sec+100*ms) || f.Advice != UseGPU {
 		t.Errorf("two causes: names %v with %v, advises %q", f.Place, f.PlaceTime, f.Advice)
 	}
 	python.length = 50 * ms
-	if f := find(training, python, native); f.Cause != Native || f.Time != 4*(sec+100*ms) || len(f.Parts) != 0 {
+	if f := find(training, python, native); f.Cause != activity.Native || f.Time != 4*(sec+100*ms) || len(f.Parts) != 0 {
 		t.Errorf("nearly all of one cause: %+v", f)
 	}
 	python.line, python.length = 7, sec // both causes at one line
@@ -569,8 +580,8 @@ func TestALoopThatWaitsForABusyGPU(t *testing.T) {
 	}
 }
 
-// Of kinds of causes that cannot be told apart none is left out silently, and none is
-// told by a cause or a line that has only a part of it.
+// Of kinds of causes that cannot be distinguished none is left out silently, and none is
+// named by a cause or a line that has only a part of it.
 func TestUndecidedTellsAllKinds(t *testing.T) {
 	var acts []act
 	for _, a := range []act{
@@ -586,16 +597,16 @@ func TestUndecidedTellsAllKinds(t *testing.T) {
 		t.Fatalf("found %v", ids(d.Findings))
 	}
 	alternatives := d.Findings[i].Alternatives
-	if len(alternatives) != 4 || alternatives[0].Kind != Host {
+	if len(alternatives) != 4 || alternatives[0].Kind != activity.Host {
 		t.Fatalf("%d alternatives: %+v", len(alternatives), alternatives)
 	}
 	for _, a := range alternatives {
-		if several := a.Kind == Host; several != (a.Cause == "") || several != (a.Place == Place{}) {
-			t.Errorf("%s: tells it by %q at %v", a.Kind, a.Cause, a.Place)
+		if several := a.Kind == activity.Host; several != (a.Cause == "") || several != (a.Place == activity.Place{}) {
+			t.Errorf("%s: names it by %q at %v", a.Kind, a.Cause, a.Place)
 		}
 	}
 	i = slices.IndexFunc(d.Findings, func(f Finding) bool { return f.ID == GPUIdle })
-	if f := d.Findings[i]; f.Kind != "" || f.Cause != "" || f.Place != (Place{}) {
+	if f := d.Findings[i]; f.Kind != "" || f.Cause != "" || f.Place != (activity.Place{}) {
 		t.Errorf("names %s, %s at %v as the largest part", f.Kind, f.Cause, f.Place)
 	}
 }
@@ -639,7 +650,7 @@ func TestALostGPUIsInTheHeadline(t *testing.T) {
 	}
 }
 
-// Where devices were lost for most of the time, what the host did is told instead: that
+// Where devices were lost for most of the time, what the host did is explained instead: that
 // the GPU did not answer says nothing of the program.
 func TestALostGPULeavesTheHost(t *testing.T) {
 	losing := func(at timeline.Nanos) Diagnosis {
@@ -688,7 +699,7 @@ func TestTooFewSamplesSayHowToGetMore(t *testing.T) {
 	}
 	b.Describe(func(r *timeline.Recording) { r.Sampling.FallbackReason = "no permission" })
 	if got := Run(b.Snapshot(7 * ms)).Headline.TooFew; got == nil || got.Interval != 0 {
-		t.Errorf("the sampler in the kernel is told to be faster: %+v", got)
+		t.Errorf("a shorter interval is recommended for the sampler in the kernel: %+v", got)
 	}
 	b.Describe(func(r *timeline.Recording) {
 		r.Sampling.FallbackReason, r.Sampling.Interval = "", 100*time.Microsecond
@@ -702,13 +713,56 @@ func TestTooFewSamplesSayHowToGetMore(t *testing.T) {
 	}
 }
 
-// numba compiles for types, torch for shapes: what helps against one is no help against the other.
+// numba compiles for types, XLA and torch for shapes, and only torch has dynamic=True: what helps
+// against one is no help against the other.
 func TestHowToCompileLess(t *testing.T) {
-	for file, want := range map[string]Advice{dynamo: CompileOnce, "/x/site-packages/numba/core/compiler.py": CompileTypes} {
+	for file, want := range map[string]Advice{dynamo: CompileShapes, "/x/site-packages/jax/_src/compiler.py": CompileOnce, "/x/site-packages/numba/core/compiler.py": CompileTypes} {
 		rec := scene{acts: []act{one(3, file, "compile", timeline.StatePython, 0), other}}.record()
 		found := Run(rec).Findings
 		if i := slices.IndexFunc(found, func(f Finding) bool { return f.ID == Compiling }); i < 0 || found[i].Advice != want {
 			t.Errorf("%s: findings %v, want %s with %s", file, found, Compiling, want)
 		}
+	}
+}
+
+func TestNoTransferWithoutDevice(t *testing.T) {
+	s := scene{acts: []act{one(1, "", "", timeline.StatePython, 0), {100 * ms, 2, "", "", timeline.StatePython, 0}}, times: 3, cell: "rows = table.tolist()\nprint(rows[0])"}
+	if got := ids(Run(s.record()).Findings); len(got) != 1 || got[0] != OneLine {
+		t.Errorf("findings %v of a program that makes lists, want that one line stands out", got)
+	}
+}
+
+// Where other programs keep the machine busy, the line that was delayed is still where the time was
+// spent; computing is what had a CPU.
+func TestALineIsNamedWhoeverHasTheCPUs(t *testing.T) {
+	cores := func(own, machine float64) func(*timeline.Builder) {
+		return func(b *timeline.Builder) {
+			b.UpdateThread(0, func(t *timeline.Thread) { t.OnCPU = 0 })
+			b.Track(timeline.TrackSpec{ID: "cpu", Kind: timeline.KindRate, Unit: "cores", PID: 1, Limit: 2}).Add(4*sec, own)
+			b.Track(timeline.TrackSpec{ID: "cpu.system", Kind: timeline.KindRate, Unit: "cores", Limit: 2}).Add(4*sec, machine)
+		}
+	}
+	computes, delayed := one(8, "", "", timeline.StatePython, 0), one(8, "", "", timeline.StateOff, 0)
+	sleeps := one(10, "", "", timeline.StateWaiting, 0)
+	for _, c := range []struct {
+		name string
+		acts []act
+		own  float64
+		want FindingID
+		time timeline.Nanos
+	}{
+		{"others have them", []act{computes, delayed, delayed, sleeps}, .5, OneLine, 3 * sec},
+		{"the program has them", []act{computes, delayed, delayed, sleeps}, 1.9, NoFreeCPU, 2 * sec},
+		{"others have them, and it seldom computes", []act{computes, delayed, sleeps, sleeps}, .5, OneLine, 2 * sec},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			list := Run(scene{acts: c.acts, change: cores(c.own, 2)}.record()).Findings
+			if len(list) == 0 || list[0].ID != c.want || list[0].Time != c.time {
+				t.Errorf("got %+v, want %s of %v first", list, c.want, c.time)
+			}
+			if isReported := slices.ContainsFunc(list, func(f Finding) bool { return f.ID == BusyMachine }); isReported != (c.own < 1) {
+				t.Errorf("the machine's business is reported: %v", isReported)
+			}
+		})
 	}
 }

@@ -6,10 +6,11 @@ import (
 	"testing"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
 )
 
 // kindsOfLines are the kinds of cause of trainingStep's phases.
-var kindsOfLines = map[int]Kind{1: Starvation, 2: Copying, 3: Launching, 5: Launching, 6: Synchronisation, 8: Host}
+var kindsOfLines = map[int]activity.Kind{1: activity.Starvation, 2: activity.Copying, 3: activity.Launching, 5: activity.Launching, 6: activity.Synchronisation, 8: activity.Host}
 
 // A first cause that is named is the first cause, whatever the device is like and
 // however long its windows are, and what every kind of cause costs lies within its
@@ -35,7 +36,7 @@ func TestANamedFirstCauseIsNeverWrong(t *testing.T) {
 					sim := device.sim
 					sim.seed, sim.length, sim.phases, sim.window, sim.jitter = int64(step*window), 8000*ms, scaled(step*ms), window*ms, jitter
 					rec, truth := sim.run()
-					kinds, idle := make(map[Kind]timeline.Nanos), timeline.Nanos(0)
+					kinds, idle := make(map[activity.Kind]timeline.Nanos), timeline.Nanos(0)
 					for line, n := range truth {
 						kinds[kindsOfLines[line]] += n
 						idle += n
@@ -49,7 +50,7 @@ func TestANamedFirstCauseIsNeverWrong(t *testing.T) {
 						continue
 					}
 					f := d.Findings[i]
-					first := most(kinds, func(a, b Kind) int { return 0 })
+					first := activity.Most(kinds, func(a, b activity.Kind) int { return 0 })
 					second := timeline.Nanos(0)
 					for kind, n := range kinds {
 						if kind != first {

@@ -6,34 +6,42 @@ import (
 	"slices"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
+	"github.com/omni-perf/omni-perf/sidecar/understand/gpuidle"
 	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 )
 
 // idleAdvice is what to change where a GPU waits for a cause.
-var idleAdvice = map[Cause]Advice{
-	Load: Prefetch, LoadHere: UseWorkers, LoadWorker: SpeedUpWorkers, Launch: LaunchLess, Python: UseGPU, Native: UseGPU,
-	Sync: SyncLess, Copy: CopyAsync, Compile: CompileOnce, Checkpoint: SaveAside, Collective: BalanceRanks,
-	Network: ReadAhead, Database: ReadAhead, InOut: ReadAhead, GIL: AvoidGIL, SetUp: SetUpApart,
-	Sleep: QueueWork, Lock: QueueWork, Thread: QueueWork, Waiting: QueueWork, Child: QueueWork,
+var idleAdvice = map[activity.Cause]Advice{
+	activity.Load: Prefetch, activity.LoadHere: UseWorkers, activity.LoadWorker: SpeedUpWorkers, activity.Launch: LaunchLess, activity.Python: UseGPU, activity.Native: UseGPU,
+	activity.Sync: SyncLess, activity.Copy: CopyAsync, activity.Compile: CompileOnce, activity.Checkpoint: SaveAside, activity.Collective: BalanceRanks,
+	activity.Network: ReadAhead, activity.Database: ReadAhead, activity.InOut: ReadAhead, activity.GIL: AvoidGIL, activity.SetUp: SetUpApart,
+	activity.Sleep: QueueWork, activity.Lock: QueueWork, activity.Thread: QueueWork, activity.Waiting: QueueWork, activity.Child: QueueWork,
 }
 
 // idleOfKind measures the idle time of a kind of cause, as a mean over the used
 // devices.
-func (e *evidence) idleOfKind(kind Kind) measured {
+func (e *evidence) idleOfKind(kind activity.Kind) measured {
 	n := timeline.Nanos(len(e.used()))
 	if n == 0 {
 		return nothing
 	}
-	i := slices.IndexFunc(e.diagnosis.Idle.Kinds, func(k KindIdle) bool { return k.Kind == kind && k.Nanos > 0 })
+	i := slices.IndexFunc(e.diagnosis.Idle.Kinds, func(k gpuidle.KindTime) bool { return k.Kind == kind && k.Nanos > 0 })
 	if i < 0 {
 		return nothing
 	}
-	k := e.diagnosis.Idle.Kinds[i].over(n)
+	k := e.diagnosis.Idle.Kinds[i].Over(n)
 	f := Finding{Devices: e.usedDevices(), Cost: k.Nanos, Value: e.share(k.Nanos), Cores: math.NaN()}
 	f.explain(k)
+	if f.Advice == CompileOnce {
+		f.Advice = e.adviceOnCompiling(f.Place)
+	}
 	f.Evidence = e.idleEvidence(f)
 	return measured{Finding: f, low: e.share(k.Low), lost: f.Value}
 }
+
+// AdviceForIdle is what to change where a GPU waits for a cause.
+func AdviceForIdle(c activity.Cause) Advice { return idleAdvice[c] }
 
 // idleEvidence is where a finding's kind of cause, or its cause, left devices idle.
 func (e *evidence) idleEvidence(f Finding) (where []timeline.Interval) {
@@ -45,33 +53,33 @@ func (e *evidence) idleEvidence(f Finding) (where []timeline.Interval) {
 	return where
 }
 
-// worthNaming is the share of a kind's idle time that a cause must reach to be told
+// worthNaming is the share of a kind's idle time that a cause must reach to be named
 // beside others.
 const worthNaming = 0.05
 
-// explain tells a kind's idle time by the cause that surely has nearly all of it, else
+// explain describes a kind's idle time by the cause that surely has nearly all of it, else
 // by its causes.
-func (f *Finding) explain(k KindIdle) {
+func (f *Finding) explain(k gpuidle.KindTime) {
 	f.Kind, f.Time, f.Low, f.High = k.Kind, k.Nanos, k.Low, k.High
-	if c, ok := k.cause(); ok {
+	if c, ok := k.MainCause(); ok {
 		f.Cause, f.Time, f.Low, f.High = c.Cause, c.Nanos, c.Low, c.High
 	} else {
-		f.Parts = slices.DeleteFunc(k.Causes, func(c IdlePart) bool { return float64(c.High) < worthNaming*float64(k.Nanos) })
+		f.Parts = slices.DeleteFunc(k.Causes, func(c gpuidle.Part) bool { return float64(c.High) < worthNaming*float64(k.Nanos) })
 	}
-	if l, ok := k.line(); ok {
+	if l, ok := k.MainLine(); ok {
 		f.Place, f.PlaceTime = l.Place, min(l.Nanos, f.Time)
 	}
-	f.Advice = k.advice()
+	f.Advice = adviceAgainst(&k)
 }
 
-// advice is what helps against the cause that surely has most of the kind's time, or
+// adviceAgainst is what helps against the cause that surely has most of the kind's time, or
 // against all of them.
-func (k *KindIdle) advice() Advice {
-	if c, ok := first(k.Causes); ok {
-		return idleAdvice[c.Cause]
+func adviceAgainst(k *gpuidle.KindTime) Advice {
+	if c, ok := gpuidle.First(k.Causes); ok {
+		return AdviceForIdle(c.Cause)
 	}
-	advice := idleAdvice[k.Causes[0].Cause]
-	if slices.ContainsFunc(k.Causes, func(c IdlePart) bool { return c.Nanos > 0 && idleAdvice[c.Cause] != advice }) {
+	advice := AdviceForIdle(k.Causes[0].Cause)
+	if slices.ContainsFunc(k.Causes, func(c gpuidle.Part) bool { return c.Nanos > 0 && AdviceForIdle(c.Cause) != advice }) {
 		return NoAdvice
 	}
 	return advice
@@ -85,30 +93,18 @@ func undecidedIdle(e *evidence) measured {
 		return nothing
 	}
 	kinds := e.diagnosis.Idle.Kinds
-	others := rivals(kinds)
+	others := gpuidle.Rivals(kinds)
 	if len(others) == 0 {
 		return nothing
 	}
 	idle := timeline.Nanos(e.meanIdle() * float64(e.rec.Duration))
 	f := Finding{Devices: e.usedDevices(), Time: idle, Value: e.meanIdle(), Cores: math.NaN(), Advice: RecordTrace}
 	for _, k := range append(kinds[:1:1], others...) {
-		a := k.over(n).alternative()
+		a := k.Over(n).Alternative()
 		a.Share = float64(k.Nanos) / float64(max(e.diagnosis.Idle.Total, 1))
 		f.Alternatives = append(f.Alternatives, a)
 	}
 	return measured{Finding: f, low: f.Value, lost: f.Value}
-}
-
-// alternative tells a kind by its one cause and line where it has such.
-func (k KindIdle) alternative() Alternative {
-	a := Alternative{Kind: k.Kind, Bounded: k.Bounded}
-	if c, ok := k.cause(); ok {
-		a.Cause, a.Bounded = c.Cause, c.Bounded
-	}
-	if l, ok := k.line(); ok && float64(l.Nanos) >= nearlyAll*float64(k.Nanos) {
-		a.Place = l.Place
-	}
-	return a
 }
 
 // minSyncIdle is the idle share below which a loop that waits for its device
@@ -121,17 +117,17 @@ const minSyncIdle = 0.15
 // as that of a compilation, would not become less.
 func syncInLoop(e *evidence) measured {
 	idle := e.meanIdle()
-	a := e.accountOf(only(Sync))
-	if idle < minSyncIdle || a.visits < minVisits {
+	a := e.main.AccountOf(activity.Only(activity.Sync))
+	if idle < minSyncIdle || a.Visits < minVisits {
 		return nothing
 	}
-	m := e.of(a.finding())
-	m.Against, m.Count, m.Advice = idle, int64(a.visits), SyncLess
-	most, saved := e.idleAtMost(Synchronisation), e.idleAtMost(Synchronisation, Launching, Host)
-	m.Cost = min(a.total, saved, timeline.Nanos(idle*float64(e.rec.Duration)))
+	m := e.of(findingOf(a))
+	m.Against, m.Count, m.Advice = idle, int64(a.Visits), SyncLess
+	most, saved := e.idleAtMost(activity.Synchronisation), e.idleAtMost(activity.Synchronisation, activity.Launching, activity.Host)
+	m.Cost = min(a.Total, saved, timeline.Nanos(idle*float64(e.rec.Duration)))
 	n := timeline.Nanos(len(e.used()))
-	m.lost = e.share(min(a.total, most))
-	if slices.ContainsFunc(e.diagnosis.Idle.Kinds, func(k KindIdle) bool { return k.Low/n > most }) {
+	m.lost = e.share(min(a.Total, most))
+	if slices.ContainsFunc(e.diagnosis.Idle.Kinds, func(k gpuidle.KindTime) bool { return k.Low/n > most }) {
 		m.lost = 0 // something else surely costs more, be it a finding of its own or not
 	}
 	return m
@@ -139,7 +135,7 @@ func syncInLoop(e *evidence) measured {
 
 // idleAtMost is the upper bound of the idle time of some kinds of causes, as a mean
 // over the used devices.
-func (e *evidence) idleAtMost(kinds ...Kind) timeline.Nanos {
+func (e *evidence) idleAtMost(kinds ...activity.Kind) timeline.Nanos {
 	most := timeline.Nanos(0)
 	for _, k := range e.diagnosis.Idle.Kinds {
 		if slices.Contains(kinds, k.Kind) {
@@ -150,11 +146,11 @@ func (e *evidence) idleAtMost(kinds ...Kind) timeline.Nanos {
 }
 
 func copies(e *evidence) measured {
-	a := e.accountOf(only(Copy))
+	a := e.main.AccountOf(activity.Only(activity.Copy))
 	if len(e.used()) == 0 {
 		return nothing
 	}
-	m := e.of(a.finding())
+	m := e.of(findingOf(a))
 	m.Advice = CopyAsync
 	return m
 }
@@ -162,7 +158,7 @@ func copies(e *evidence) measured {
 func (e *evidence) usedDevices() []int {
 	var list []int
 	for _, d := range e.used() {
-		list = append(list, d.index)
+		list = append(list, d.Index)
 	}
 	return list
 }
@@ -172,12 +168,12 @@ func (e *evidence) meanIdle() float64 {
 	used := e.used()
 	total := 0.0
 	for _, d := range used {
-		total += e.share(d.time.Idle)
+		total += e.share(d.Time.Idle)
 	}
 	return total / math.Max(float64(len(used)), 1)
 }
 
-// lost tells of devices that stopped answering.
+// lost names devices that stopped answering.
 func lost(e *evidence) measured {
 	f := Finding{Cores: math.NaN()}
 	for _, g := range e.rec.GPUs {
@@ -200,37 +196,37 @@ func lost(e *evidence) measured {
 // someIdle looks for devices that are less than half as busy as the busiest, among
 // those the program's processes are on.
 func someIdle(e *evidence) measured {
-	var there []*device
+	var there []*gpuidle.Device
 	for _, d := range e.devices {
-		if len(d.windows) > 0 && (d.time.Used || e.holds(d.index)) {
+		if d.IsMeasured() && (d.Time.Used || e.holds(d.Index)) {
 			there = append(there, d)
 		}
 	}
 	if len(there) < 2 {
 		return nothing
 	}
-	busiest := slices.MaxFunc(there, func(a, b *device) int { return cmp.Compare(a.time.Busy, b.time.Busy) })
-	f := Finding{Against: e.share(busiest.time.Busy), Advice: BalanceDevices, Cores: math.NaN()}
+	busiest := slices.MaxFunc(there, func(a, b *gpuidle.Device) int { return cmp.Compare(a.Time.Busy, b.Time.Busy) })
+	f := Finding{Against: e.share(busiest.Time.Busy), Advice: BalanceDevices, Cores: math.NaN()}
 	var gap, sum timeline.Nanos
 	for _, d := range there {
-		if 2*d.time.Busy > busiest.time.Busy {
+		if 2*d.Time.Busy > busiest.Time.Busy {
 			continue
 		}
-		f.Devices = append(f.Devices, d.index)
-		f.Evidence = append(f.Evidence, d.time.Gaps...)
-		gap = max(gap, busiest.time.Busy-d.time.Busy)
-		sum += d.time.Busy
+		f.Devices = append(f.Devices, d.Index)
+		f.Evidence = append(f.Evidence, d.Time.Gaps...)
+		gap = max(gap, busiest.Time.Busy-d.Time.Busy)
+		sum += d.Time.Busy
 	}
 	if len(f.Devices) == 0 {
 		return nothing
 	}
 	f.Value = e.share(sum) / float64(len(f.Devices))
-	f.Peer = busiest.index
+	f.Peer = busiest.Index
 	f.Cost, f.Time = gap, gap
 	return measured{Finding: f, low: e.share(gap), lost: e.share(gap)}
 }
 
-// holds tells whether a process of the target is on the device.
+// holds reports whether a process of the target is on the device.
 func (e *evidence) holds(index int) bool {
 	for _, g := range e.rec.GPUs {
 		if g.Index == index {
@@ -244,12 +240,12 @@ func (e *evidence) holds(index int) bool {
 func (e *evidence) fullest() (index int, share float64) {
 	share = math.NaN()
 	for _, d := range e.used() {
-		t := e.gpuTrack(d.index, "mem")
+		t := e.gpuTrack(d.Index, "mem")
 		if t == nil || t.Limit <= 0 || math.IsNaN(t.Peak) {
 			continue
 		}
 		if s := t.Peak / t.Limit; math.IsNaN(share) || s > share {
-			index, share = d.index, s
+			index, share = d.Index, s
 		}
 	}
 	return index, share
@@ -263,13 +259,13 @@ func memoryNearFull(e *evidence) measured {
 
 func memoryAndCollectives(e *evidence) measured {
 	index, share := e.fullest()
-	a := e.accountOf(only(Collective))
-	if e.share(a.total) < 0.10 {
+	a := e.main.AccountOf(activity.Only(activity.Collective))
+	if e.share(a.Total) < 0.10 {
 		return nothing
 	}
-	f := a.finding()
+	f := findingOf(a)
 	f.Value, f.Devices, f.Advice = share, []int{index}, LeaveRoom
-	return measured{Finding: f, low: share, lost: e.share(a.total)}
+	return measured{Finding: f, low: share, lost: e.share(a.Total)}
 }
 
 // throttled measures how long devices ran slower than they could, by heat or
@@ -313,18 +309,18 @@ const minWorthwhile = timeline.Nanos(2e9)
 // unused measures how much of the time a framework computed on the CPU while a GPU
 // was there. Importing the framework and loading data are no such time.
 func unused(e *evidence) measured {
-	if len(e.devices) == 0 || len(e.used()) > 0 || e.rec.Duration < minWorthwhile || e.thread == nil {
+	if len(e.devices) == 0 || len(e.used()) > 0 || e.rec.Duration < minWorthwhile || e.main.Thread == nil {
 		return nothing
 	}
 	for _, d := range e.devices {
-		if len(d.windows) == 0 {
+		if !d.IsMeasured() {
 			return nothing // not known whether it was used
 		}
 	}
 	total := timeline.Nanos(0)
-	for length, inside := range askedOfStacks(e, func(stack []timeline.FrameID, cause Cause, _ Place) bool {
-		return (cause == Python || cause == Native) && slices.ContainsFunc(stack, func(id timeline.FrameID) bool {
-			return e.stacks.facts[id].means&origin.RunsModels != 0
+	for length, inside := range activity.EachSpan(e.main, func(stack []timeline.FrameID, cause activity.Cause, _ activity.Place) bool {
+		return (cause == activity.Python || cause == activity.Native) && slices.ContainsFunc(stack, func(id timeline.FrameID) bool {
+			return e.stacks.Means(id, origin.RunsModels)
 		})
 	}) {
 		if inside {
@@ -345,13 +341,13 @@ func gpuBusy(e *evidence) measured {
 	}
 	f := Finding{Advice: FasterKernels, Cores: math.NaN()}
 	for _, d := range used {
-		f.Value += e.share(d.time.Busy) / float64(len(used))
-		f.Devices = append(f.Devices, d.index)
+		f.Value += e.share(d.Time.Busy) / float64(len(used))
+		f.Devices = append(f.Devices, d.Index)
 	}
 	return measured{Finding: f, low: f.Value, lost: f.Value}
 }
 
-// gpuIdle is the main finding where no kind of cause stands out. It tells the kind with
+// gpuIdle is the main finding where no kind of cause stands out. It names the kind with
 // most of the idle time where one surely has it.
 func gpuIdle(e *evidence) measured {
 	n := timeline.Nanos(len(e.used()))
@@ -360,8 +356,8 @@ func gpuIdle(e *evidence) measured {
 	}
 	f := Finding{Devices: e.usedDevices(), Value: e.meanIdle(), Cores: math.NaN()}
 	idle := timeline.Nanos(f.Value * float64(e.rec.Duration))
-	if kinds := e.diagnosis.Idle.Kinds; len(rivals(kinds)) == 0 {
-		f.explain(kinds[0].over(n))
+	if kinds := e.diagnosis.Idle.Kinds; len(gpuidle.Rivals(kinds)) == 0 {
+		f.explain(kinds[0].Over(n))
 		f.Against = float64(f.Time) / float64(max(idle, 1))
 		f.Evidence = e.idleEvidence(f)
 	}

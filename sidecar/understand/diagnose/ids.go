@@ -1,122 +1,5 @@
 package diagnose
 
-import "slices"
-
-// Cause is what a thread was doing, or what it was waiting for. The ids are part
-// of the report and do not change; package wording has their names.
-type Cause string
-
-// The causes. What a program computes comes first, then what it waits for.
-const (
-	Python     Cause = "python"               // bytecode, or a C call that holds the GIL
-	Native     Cause = "native"               // C code that has released the GIL
-	Launch     Cause = "launch"               // a framework's calls that launch work of a GPU
-	Import     Cause = "import"               // modules being imported
-	Compile    Cause = "compilation"          // torch.compile, triton, XLA, numba
-	Draw       Cause = "drawing"              // matplotlib, plotly and their like
-	Checkpoint Cause = "checkpoint"           // a model or checkpoint is written or read
-	Load       Cause = "data-loading"         // a data loader of a framework, or the user's own
-	LoadHere   Cause = "data-loading-here"    // batches are made in the training's own thread
-	LoadWorker Cause = "data-loading-workers" // the loader's worker processes are waited for
-	Display    Cause = "display"              // the notebook formats the value of the cell's last line
-	Around     Cause = "around-cell"          // the notebook's other work before and after the cell
-
-	Sync       Cause = "synchronisation" // until the GPU has done what was launched
-	Copy       Cause = "copy"            // between host and GPU
-	Collective Cause = "collective"      // for other ranks
-	Network    Cause = "network"
-	Database   Cause = "database"
-	InOut      Cause = "input-output" // files, pipes, sockets: what is not known more precisely
-	Sleep      Cause = "sleep"        // time.sleep and its like
-	UserInput  Cause = "user-input"   // input()
-	Child      Cause = "child-process"
-	Thread     Cause = "thread"     // another thread of the program
-	Lock       Cause = "lock"       // a lock, event, queue or the like: nobody knows for whom
-	EventLoop  Cause = "event-loop" // every task of the event loop waits
-	Waiting    Cause = "waiting"    // off the CPU, for what is not known
-	GIL        Cause = "gil"        // for the interpreter's lock
-	NoCPU      Cause = "no-cpu"     // for a free CPU
-
-	StartUp Cause = "start-up"    // the interpreter starts: nothing of the script runs yet
-	Exit    Cause = "exit"        // the interpreter ends: the script's last line is over
-	SetUp   Cause = "set-up"      // before the first work of a GPU
-	NoWork  Cause = "no-gpu-work" // nothing ran on the GPU: nobody is to blame
-	Unknown Cause = "unknown"
-)
-
-// Kind is a group of causes that have the same remedy.
-type Kind string
-
-// The kinds of causes.
-const (
-	Host            Kind = "host"       // the host computes
-	Launching       Kind = "launch"     // the host launches too slowly
-	Starvation      Kind = "starvation" // the next batch is not there
-	Synchronisation Kind = "synchronisation"
-	Copying         Kind = "copy"
-	Collectives     Kind = "collective"
-	InputOutput     Kind = "input-output"
-	Checkpoints     Kind = "checkpoint"
-	Compilation     Kind = "compilation"
-	Waits           Kind = "waiting"    // for a time, a person, a process or a thread
-	Contention      Kind = "contention" // for the GIL or a CPU
-	SettingUp       Kind = "set-up"     // imports, and what comes before the first work
-	Ending          Kind = "exit"       // what comes after the last
-	Absence         Kind = "absence"
-	NotKnown        Kind = "unknown"
-)
-
-var causes = []struct {
-	cause Cause
-	kind  Kind
-}{
-	{Python, Host}, {Native, Host}, {Launch, Launching}, {Import, SettingUp}, {Compile, Compilation}, {Draw, Host},
-	{Checkpoint, Checkpoints}, {Load, Starvation}, {LoadHere, Starvation}, {LoadWorker, Starvation}, {Display, Host}, {Around, Host},
-	{Sync, Synchronisation}, {Copy, Copying}, {Collective, Collectives},
-	{Network, InputOutput}, {Database, InputOutput}, {InOut, InputOutput},
-	{Sleep, Waits}, {UserInput, Waits}, {Child, Waits}, {Thread, Waits}, {Lock, Waits}, {EventLoop, Waits}, {Waiting, Waits},
-	{GIL, Contention}, {NoCPU, Contention},
-	{StartUp, SettingUp}, {Exit, Ending}, {SetUp, SettingUp}, {NoWork, Absence}, {Unknown, NotKnown},
-}
-
-// Causes lists all causes.
-func Causes() []Cause {
-	list := make([]Cause, len(causes))
-	for i, c := range causes {
-		list[i] = c.cause
-	}
-	return list
-}
-
-// Kind returns the group the cause belongs to.
-func (c Cause) Kind() Kind {
-	for _, known := range causes {
-		if known.cause == c {
-			return known.kind
-		}
-	}
-	return NotKnown
-}
-
-// computes tells whether a thread with this cause is at work on a CPU.
-func (c Cause) computes() bool {
-	return slices.Contains([]Cause{Python, Native, Launch, Import, Compile, Draw, Checkpoint, Display, Around}, c)
-}
-
-// Method is how idle time was divided inside a measured window.
-type Method string
-
-const (
-	// ByWindows: the causes last longer than the windows, which tell them apart.
-	ByWindows Method = "windows"
-	// ByRepetition: a regression over repeated steps looked below the windows.
-	ByRepetition Method = "repetition"
-	// ByAverage: neither was possible; the shares are estimates within bounds.
-	ByAverage Method = "average"
-	// ByAbsence: no GPU work was seen, there is nothing to divide.
-	ByAbsence Method = "absence"
-)
-
 // Severity ranks a finding.
 type Severity string
 
@@ -136,11 +19,11 @@ const (
 	PerSecond Unit = "1/s"
 )
 
-// FindingID names a finding. What a finding of the id tells beside Value, Evidence,
-// Advice and Cost is said there.
+// FindingID names a finding. The comment of each says what its findings have beside
+// Value, Evidence, Advice and Cost.
 type FindingID string
 
-// The findings of programs that use a GPU. Those that begin with GPUWaits tell the
+// The findings of programs that use a GPU. Those that begin with GPUWaits are about the
 // idle time of one Kind of cause, which Value is the share of, as means over the used
 // devices. Where one Cause surely has nearly all of it, Time, Low and High are that
 // cause's; else they are the kind's, and Parts has its causes. Place is the line that
@@ -180,7 +63,7 @@ const (
 const (
 	OneLine          FindingID = "one-line"           // Time: of the line; Cause, Call, Cores, CutTime
 	Computing        FindingID = "computing"          // Cause, Call, Cores, CutTime
-	NoLineStandsOut  FindingID = "no-line-stands-out" // Time: computing; Cores; Name: the function that has most of it, defined at Place, by PlaceTime
+	NoLineStandsOut  FindingID = "no-line-stands-out" // Time: computing; Cores; Name: the function that has most of it, defined at Place, by PlaceTime; without one, Functions
 	Imports          FindingID = "imports"            // Modules
 	Drawing          FindingID = "drawing"            // Call
 	Displaying       FindingID = "display"            // Call
@@ -203,6 +86,7 @@ const (
 	NoFreeCPU        FindingID = "no-free-cpu"        // Cores: used by the program
 	BusyMachine      FindingID = "busy-machine"       // Time: for which the main thread wanted a CPU and had none; Cores: used by the program
 	StacksUnknown    FindingID = "stacks-unknown"     // Gap: why nothing is known; Time: for how long
+	Traceback        FindingID = "traceback"          // Time: for which it was formatted, after the recording; Value: its share of both together
 	Straggler        FindingID = "straggler"          // Rank, of Count ranks: Time of Whole for which others waited in Collective, in LateSteps of its Steps; Value: Time's share of Whole; Place: where it was longer than they, by PlaceTime on average
 	Printing         FindingID = "printing"           // Count, Bytes, AtLeast; Time: of the main thread
 	MemoryPressure   FindingID = "memory-pressure"    // Name: "process" or "machine"
@@ -238,7 +122,8 @@ const (
 	SyncLess           Advice = "synchronise-less"
 	CopyAsync          Advice = "copy-asynchronously"
 	CompileOnce        Advice = "compile-once"
-	CompileTypes       Advice = "compile-types" // as CompileOnce, by numba
+	CompileTypes       Advice = "compile-types"  // as CompileOnce, by numba
+	CompileShapes      Advice = "compile-shapes" // as CompileOnce, by torch.compile
 	SaveAside          Advice = "save-aside"
 	LaunchLess         Advice = "launch-less"
 	BalanceRanks       Advice = "balance-ranks"
@@ -269,7 +154,7 @@ const (
 // AllAdvice lists all advice there is.
 func AllAdvice() []Advice {
 	return []Advice{
-		UseWorkers, SpeedUpWorkers, WorkersOnCPU, FasterOnCPU, MoreCPUs, Prefetch, SyncLess, CopyAsync, CompileOnce, CompileTypes,
+		UseWorkers, SpeedUpWorkers, WorkersOnCPU, FasterOnCPU, MoreCPUs, Prefetch, SyncLess, CopyAsync, CompileOnce, CompileTypes, CompileShapes,
 		SaveAside, LaunchLess, BalanceRanks, ReadAhead, AvoidGIL, UseGPU,
 		QueueWork, FewerThreads, AwaitTogether, SetUpApart, Vectorise, WholeColumns,
 		PrintLess, FreeMemory, LessMemory, BalanceDevices, SmallerBatch, LeaveRoom,

@@ -17,6 +17,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/testkit/truth"
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/understand/gpuidle"
 )
 
 // The program does the same few things over and over, each on a line of its
@@ -108,9 +109,9 @@ func TestLiveProgram(t *testing.T) {
 			for line, want := range truth {
 				share, wantShare := 100*float64(got[line])/float64(d.Idle.Total), 100*float64(want)/float64(total)
 				t.Logf("line %d: %.1f %% of the idle time, truth %.1f %%", line, share, wantShare)
-				if d.Idle.Certainty.Method != diagnose.ByAverage && math.Abs(share-wantShare) > c.most {
+				if d.Idle.Certainty.Method != gpuidle.ByAverage && math.Abs(share-wantShare) > c.most {
 					if at, off := worstSampled(sampled, spent); off > rec.Duration/100 {
-						t.Skipf("the machine is too busy to tell: the sampler saw line %d for %v, the program was there for %v", at, sampled[at].Duration(), spent[at].Duration())
+						t.Skipf("the machine is too busy to compare: the sampler saw line %d for %v, the program was there for %v", at, sampled[at].Duration(), spent[at].Duration())
 					}
 					t.Errorf("line %d: %.1f points off", line, share-wantShare)
 				}
@@ -149,7 +150,7 @@ func sampledTimes(rec *timeline.Recording) map[int]timeline.Nanos {
 }
 
 // record runs the program and returns the recording and, by line, the true idle
-// time and the time spent, from the program's own log and what it told the device
+// time and the time spent, from the program's own log and what it gave the device
 // to do.
 func record(t *testing.T, driver *gpu.Driver, python, site, feed string, scale, length float64) (rec *timeline.Recording, idle, spent map[int]timeline.Nanos) {
 	t.Helper()

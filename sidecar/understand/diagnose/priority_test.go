@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/interpret"
 )
 
 // of100 plays the act of a finding's own case for so many hundredths of ten seconds, beside
@@ -175,6 +176,7 @@ var pairs = []struct {
 	// What can be said at all is no headline.
 	{OneLine, StacksUnknown, of100(OneLine, 60, Sleeps, 40).with(stoppedFor(5 * sec))},
 	{MemoryPressure, StacksUnknown, of100(OneLine, 60, Sleeps, 40).with(stoppedFor(5*sec), gauge("rss", 16e9, 8e9, 15.9e9))},
+	{OneLine, Traceback, of100(OneLine, 60, Sleeps, 40).with(formatted(50 * sec))},
 	{OneLine, BusyMachine, of100(OneLine, 60, Imports, 40).with(machine(2, 2))},
 
 	// GPUs: what they waited for, by how long they did.
@@ -230,17 +232,19 @@ func TestRulesHaveAPlaceInTheOrder(t *testing.T) {
 }
 
 // The headline of a launcher whose ranks load data for most of the time says so, whether or not
-// the launcher has code of its own; a launcher that works for longer than it waits is told of itself.
+// the launcher has code of its own; a launcher that works for longer than it waits is explained itself.
 func TestALaunchersOwnCodeHidesNoLoading(t *testing.T) {
 	for tenths := range 6 {
-		d := Run(launcher(tenths).with(ranks(80, 3, 16, 3, 3)).record())
+		rec := launcher(tenths).with(ranks(80, 3, 16, 3, 3)).record()
+		d := Run(rec)
 		main, ok := d.Main()
-		if f := d.Findings[main]; !ok || f.ID != LoadsData || !f.OfRank || f.Rank != 0 || f.Place.Line != 5 || f.Time != 8*sec || d.Leading != 1 {
+		if f := d.Findings[main]; !ok || f.ID != LoadsData || !f.OfRank || f.Rank != 0 || f.Place.Line != 5 || f.Time != 8*sec || interpret.SubjectOf(rec).Process != 1 {
 			t.Errorf("a launcher that computes for %d s: the headline is %+v", tenths, f)
 		}
 	}
-	d := Run(launcher(6).with(ranks(80, 3, 16, 3, 3)).record())
-	if main, ok := d.Main(); !ok || d.Findings[main].ID != OneLine || d.Findings[main].OfRank || d.Leading != 0 {
+	rec := launcher(6).with(ranks(80, 3, 16, 3, 3)).record()
+	d := Run(rec)
+	if main, ok := d.Main(); !ok || d.Findings[main].ID != OneLine || d.Findings[main].OfRank || interpret.SubjectOf(rec).Process != 0 {
 		t.Errorf("a launcher that computes for 6 of 10 s: the headline is %+v", d.Findings)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
 )
 
 // ddp is a launcher of ranks that train for ten steps of a second: each works for so many
@@ -81,7 +82,7 @@ func TestDataParallelsSerialCopies(t *testing.T) {
 	}
 	inCopies := timeline.Nanos(0)
 	for _, c := range d.Idle.Causes {
-		if c.Place.Line == 3 && (c.Cause == Launch || c.Cause == Python) {
+		if c.Place.Line == 3 && (c.Cause == activity.Launch || c.Cause == activity.Python) {
 			inCopies += c.Nanos
 		}
 	}
@@ -95,13 +96,14 @@ func TestDataParallelsSerialCopies(t *testing.T) {
 func TestOtherRanksAreNoChildren(t *testing.T) {
 	for place := range 2 {
 		rec := scene{acts: launching, script: true, change: ddp(4, 9)}.record()
-		s := newStacks(rec, NewSource(rec, nil))
-		lanes, threads := s.rankLanes()
-		if c := newBystanders(s, threads[place]); len(lanes) != 2 || len(c.children) != 0 || c.workersAtWork([]timeline.Interval{timeline.Between(0, 10*sec)}) != 0 {
-			t.Errorf("rank %d has the children %+v", place, c.children)
+		s := activity.NewStacks(rec, activity.NewSource(rec, nil))
+		lanes, threads := rankLanes(s)
+		whole := []timeline.Interval{timeline.Between(0, 10*sec)}
+		if c := activity.NewBystanders(s, threads[place]); len(lanes) != 2 || c.HasChildren(whole) || len(c.ProcessesDuring(whole)) != 0 {
+			t.Errorf("rank %d has children", place)
 		}
-		if c := newBystanders(s, rec.MainThread()); len(c.children) != 2 {
-			t.Errorf("the launcher has the children %+v", c.children)
+		if c := activity.NewBystanders(s, &rec.Threads[0]); !c.HasChildren(whole) {
+			t.Error("the launcher has no children")
 		}
 	}
 }
@@ -124,28 +126,13 @@ func TestALauncherIsExplainedByItsFirstRank(t *testing.T) {
 	}
 	for _, f := range d.Findings {
 		if f.ID == Imports || f.ID == SlowStartUp || f.ID == SlowExit {
-			t.Errorf("%s of %v is told, too: %+v", f.ID, f.Time, f)
+			t.Errorf("%s of %v is reported, too: %+v", f.ID, f.Time, f)
 		}
 	}
-	// A program of the user's own that starts ranks is told of itself.
+	// A program of the user's own that starts ranks is explained itself.
 	own := []act{{6 * sec, 7, "", "", timeline.StatePython, 0}, {4 * sec, 8, "/usr/lib/python3.12/subprocess.py", "Popen.wait", timeline.StateWaiting, 0}}
 	d = Run(scene{acts: own, script: true, change: ddp(9, 9)}.record())
 	if main, ok := d.Main(); !ok || d.Findings[main].OfRank || d.Findings[main].Place.Line != 7 {
 		t.Errorf("the headline is %+v", d.Findings)
-	}
-}
-
-// What a GPU waits for before a launcher has started the ranks is no riddle; after a rank's
-// end nobody knows.
-func TestAGPUThatHasNoRankYetIsBeingSetUp(t *testing.T) {
-	life := lifetime{begin: sec, end: 10 * sec, firstWork: 4 * sec, born: 2 * sec, died: 8 * sec}
-	for at, want := range map[timeline.Nanos]stage{0: beforeFirstWork, 3 * sec: beforeFirstWork, 5 * sec: running, 9 * sec: running} {
-		if got := life.stageAt(at); got != want {
-			t.Errorf("at %v s it is stage %d, want %d", at/sec, got, want)
-		}
-	}
-	life.firstWork = 0 // of the CPU's time it is not known
-	if got := life.stageAt(0); got != running {
-		t.Errorf("stage %d", got)
 	}
 }

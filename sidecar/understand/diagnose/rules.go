@@ -3,6 +3,8 @@ package diagnose
 import (
 	"cmp"
 	"slices"
+
+	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
 )
 
 // rule is one finding as data: what is measured, from which figure on it is worth
@@ -27,7 +29,7 @@ type rule struct {
 type findingGroup uint8
 
 const (
-	undecided findingGroup = iota // which of several causes has most of the time cannot be told: nothing else may claim it
+	undecided findingGroup = iota // it is not known which of several causes has most of the time: nothing else may claim it
 	timeSpent                     // where the time went
 	hazard                        // what may slow or break the program; what it costs is not known
 	limits                        // what can be said of the recording at all: qualifies the headline, and is none
@@ -52,37 +54,38 @@ const (
 var rules = slices.Concat(gpuRules, cpuRules)
 
 // cpuRules hold for any program. Where the program uses a GPU, time the thread
-// spends is told by what the GPU waits for, so most of them ask for none.
+// spends is explained by what the GPU waits for, so most of them ask for none.
 var cpuRules = []rule{
 	{id: OneLine, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: computing}, // or Computing, or NoLineStandsOut
-	{id: Imports, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(imports, Import)},
-	{id: Drawing, severity: Info, threshold: 0.20, group: timeSpent, weight: plainly, measure: hostRule(withCall, Draw)},
-	{id: Displaying, severity: Info, threshold: 0.20, group: timeSpent, weight: plainly, measure: hostRule(withCall, Display)},
-	{id: AroundCell, severity: Info, threshold: 0.20, group: timeSpent, weight: plainly, measure: hostRule(nil, Around)},
-	{id: Compiling, severity: Info, threshold: 0.20, group: timeSpent, weight: plainly, measure: hostRule(compiling, Compile)},
-	{id: Saving, severity: Info, threshold: 0.20, group: timeSpent, weight: plainly, measure: hostRule(withCall, Checkpoint)},
-	{id: LoadsData, severity: Warning, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(loading, Load, LoadHere, LoadWorker)},
-	{id: WaitsForNetwork, severity: Warning, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(requests, Network)},
-	{id: WaitsForDatabase, severity: Warning, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(queries, Database)},
-	{id: WaitsForIO, severity: Warning, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(reading, InOut)},
-	{id: Sleeps, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(sleeping, Sleep)},
-	{id: WaitsForUser, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(nil, UserInput)},
-	{id: WaitsForChildren, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(waitingForChildren, Child)},
-	{id: WaitsForThreads, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(waitingForThreads, Thread)},
-	{id: WaitsForLock, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(withCall, Lock)},
-	{id: WaitsForEvents, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(awaiting, EventLoop)},
-	{id: WaitsUnknown, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(nil, Waiting)},
+	{id: Imports, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(imports, activity.Import)},
+	{id: Drawing, severity: Info, threshold: 0.20, group: timeSpent, weight: plainly, measure: hostRule(withCall, activity.Draw)},
+	{id: Displaying, severity: Info, threshold: 0.20, group: timeSpent, weight: plainly, measure: hostRule(withCall, activity.Display)},
+	{id: AroundCell, severity: Info, threshold: 0.20, group: timeSpent, weight: plainly, measure: hostRule(nil, activity.Around)},
+	{id: Compiling, severity: Info, threshold: 0.20, group: timeSpent, weight: plainly, measure: hostRule(compiling, activity.Compile)},
+	{id: Saving, severity: Info, threshold: 0.20, group: timeSpent, weight: plainly, measure: hostRule(withCall, activity.Checkpoint)},
+	{id: LoadsData, severity: Warning, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(loading, activity.Load, activity.LoadHere, activity.LoadWorker)},
+	{id: WaitsForNetwork, severity: Warning, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(requests, activity.Network)},
+	{id: WaitsForDatabase, severity: Warning, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(queries, activity.Database)},
+	{id: WaitsForIO, severity: Warning, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(reading, activity.InOut)},
+	{id: Sleeps, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(sleeping, activity.Sleep)},
+	{id: WaitsForUser, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(nil, activity.UserInput)},
+	{id: WaitsForChildren, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(waitingForChildren, activity.Child)},
+	{id: WaitsForThreads, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(waitingForThreads, activity.Thread)},
+	{id: WaitsForLock, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(withCall, activity.Lock)},
+	{id: WaitsForEvents, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(awaiting, activity.EventLoop)},
+	{id: WaitsUnknown, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(nil, activity.Waiting)},
 	{id: Straggler, severity: Warning, threshold: 0.10, group: timeSpent, weight: wasted, measure: findStraggler},
 	{id: GILContention, severity: Warning, threshold: 0.10, group: timeSpent, weight: wasted, measure: gilContention},
 	{id: ThreadsTakeTurns, severity: Warning, threshold: 0.30, group: timeSpent, weight: moreThan, measure: threadsTakeTurns},
-	{id: NoFreeCPU, severity: Warning, threshold: noFreeCPUShare, group: timeSpent, weight: wasted, measure: hostRule(noFreeCPU, NoCPU)},
+	{id: NoFreeCPU, severity: Warning, threshold: noFreeCPUShare, group: timeSpent, weight: wasted, measure: noFreeCPU},
 	{id: BusyMachine, severity: Limit, threshold: 0.30, group: limits, weight: plainly, measure: busyMachine},
 	{id: StacksUnknown, severity: Limit, threshold: 0.10, group: limits, weight: plainly, measure: stacksUnknown},
+	{id: Traceback, severity: Limit, threshold: 0.10, group: limits, weight: plainly, measure: traceback},
 	{id: Printing, severity: Warning, threshold: 100, unit: PerSecond, group: timeSpent, weight: plainly, measure: printing},
 	{id: MemoryPressure, severity: Warning, threshold: 0.95, unit: Fullness, group: hazard, weight: 0.5, measure: memoryPressure},
 	{id: Swapping, severity: Warning, threshold: 64 << 20, unit: Bytes, group: hazard, weight: 1, measure: swapping},
-	{id: SlowStartUp, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(nil, StartUp)},
-	{id: SlowExit, severity: Info, threshold: 0.10, group: timeSpent, weight: plainly, measure: hostRule(nil, Exit)},
+	{id: SlowStartUp, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(nil, activity.StartUp)},
+	{id: SlowExit, severity: Info, threshold: 0.10, group: timeSpent, weight: plainly, measure: hostRule(nil, activity.Exit)},
 }
 
 // gpuRules need a GPU the program used, or could have used.
@@ -104,24 +107,24 @@ var gpuRules = slices.Concat([]rule{
 
 // idleKinds are the kinds of cause a GPU waits for, each a finding of its own.
 var idleKinds = []struct {
-	kind      Kind
+	kind      activity.Kind
 	id        FindingID
 	severity  Severity
 	threshold float64 // share of the recording
 }{
-	{Starvation, GPUWaitsForData, Warning, 0.10},
-	{Launching, GPUWaitsForLaunches, Warning, 0.15},
-	{Host, GPUWaitsForHost, Warning, 0.15},
-	{InputOutput, GPUWaitsForIO, Warning, 0.10},
-	{Checkpoints, GPUWaitsForCheckpoint, Warning, 0.05},
-	{Compilation, GPUWaitsForCompilation, Info, 0.10},
-	{Collectives, GPUWaitsForRanks, Warning, 0.10},
-	{Waits, GPUWaitsForWaits, Warning, 0.15},
-	{Contention, GPUWaitsForContention, Warning, 0.15},
-	{Copying, GPUWaitsForCopies, Warning, 0.10},
-	{Synchronisation, GPUWaitsForSync, Warning, 0.10},
-	{SettingUp, GPUWaitsAtStart, Info, 0.20},
-	{Ending, GPUWaitsAtExit, Info, 0.20},
+	{activity.Starvation, GPUWaitsForData, Warning, 0.10},
+	{activity.Launching, GPUWaitsForLaunches, Warning, 0.15},
+	{activity.Host, GPUWaitsForHost, Warning, 0.15},
+	{activity.InputOutput, GPUWaitsForIO, Warning, 0.10},
+	{activity.Checkpoints, GPUWaitsForCheckpoint, Warning, 0.05},
+	{activity.Compilation, GPUWaitsForCompilation, Info, 0.10},
+	{activity.Collectives, GPUWaitsForRanks, Warning, 0.10},
+	{activity.Waits, GPUWaitsForWaits, Warning, 0.15},
+	{activity.Contention, GPUWaitsForContention, Warning, 0.15},
+	{activity.Copying, GPUWaitsForCopies, Warning, 0.10},
+	{activity.Synchronisation, GPUWaitsForSync, Warning, 0.10},
+	{activity.SettingUp, GPUWaitsAtStart, Info, 0.20},
+	{activity.Ending, GPUWaitsAtExit, Info, 0.20},
 }
 
 func idleRules() []rule {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
 )
 
 func TestSampledSteps(t *testing.T) {
@@ -32,7 +33,7 @@ func TestSampledSteps(t *testing.T) {
 	}
 	rec := b.Snapshot(at)
 	var got []timeline.Nanos
-	for _, m := range newStacks(rec, NewSource(rec, nil)).sampledSteps(rec.MainThread()) {
+	for _, m := range sampledSteps(activity.NewStacks(rec, activity.NewSource(rec, nil)), &rec.Threads[0]) {
 		if m.Source != timeline.StepSampled || m.End-m.Start != 70*ms {
 			t.Errorf("step %+v", m)
 		}
@@ -42,7 +43,7 @@ func TestSampledSteps(t *testing.T) {
 		t.Errorf("steps end at %v ms, want those of the first optimizer but the first step", got)
 	}
 	rec.Sampling.Interval = 5 * time.Millisecond
-	if steps := newStacks(rec, NewSource(rec, nil)).sampledSteps(rec.MainThread()); steps != nil {
+	if steps := sampledSteps(activity.NewStacks(rec, activity.NewSource(rec, nil)), &rec.Threads[0]); steps != nil {
 		t.Errorf("%d steps of calls of 10 ms that were sampled every 5 ms", len(steps))
 	}
 }

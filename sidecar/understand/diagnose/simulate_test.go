@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/gpuidle"
 )
 
 const ms = timeline.Nanos(time.Millisecond)
@@ -67,8 +68,8 @@ type simulation struct {
 	threads    int            // busy threads beside the main one
 }
 
-// activity is a device's true activity: value from at on.
-type activity struct {
+// level is a device's true activity: value from at on.
+type level struct {
 	at    timeline.Nanos
 	value float64
 }
@@ -100,7 +101,7 @@ func (sim simulation) run() (*timeline.Recording, map[int]timeline.Nanos) {
 		phase      int
 	}
 	var hosts []hostPhase
-	device := []activity{{0, 0}}
+	device := []level{{0, 0}}
 	queueEnd := timeline.Nanos(0)
 	for t := timeline.Nanos(0); t < sim.length; {
 		lag := sim.lag
@@ -113,21 +114,21 @@ func (sim simulation) run() (*timeline.Recording, map[int]timeline.Nanos) {
 				if p.work > 0 {
 					start := max(t, queueEnd)
 					work := timeline.Nanos(float64(p.work) * math.Max(0.1, 1+sim.workJitter*rng.NormFloat64()))
-					device = append(device, activity{start, 1}, activity{start + work, 0})
+					device = append(device, level{start, 1}, level{start + work, 0})
 					queueEnd = start + work
 				}
 				if p.sync {
 					length = max(queueEnd-t, 0) + ms/2
 				}
 			} else {
-				device = append(device, activity{t + lag, p.launches})
+				device = append(device, level{t + lag, p.launches})
 			}
 			hosts = append(hosts, hostPhase{t, t + length, i})
 			b.Set(main, t, nodes[i], p.state, false)
 			t += length
 		}
 	}
-	slices.SortStableFunc(device, func(a, b activity) int { return int(min(max(a.at-b.at, -1), 1)) })
+	slices.SortStableFunc(device, func(a, b level) int { return int(min(max(a.at-b.at, -1), 1)) })
 	for i := range sim.threads {
 		id := b.Thread(timeline.Thread{PID: 1, NativeID: 10 + i})
 		node := b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "worker", File: "/home/u/w.py", Line: i + 1}))
@@ -136,7 +137,7 @@ func (sim simulation) run() (*timeline.Recording, map[int]timeline.Nanos) {
 		}
 	}
 	mean := func(from, at timeline.Nanos) float64 {
-		i, _ := slices.BinarySearchFunc(device, from, func(a activity, t timeline.Nanos) int { return int(min(max(a.at-t, -1), 1)) })
+		i, _ := slices.BinarySearchFunc(device, from, func(a level, t timeline.Nanos) int { return int(min(max(a.at-t, -1), 1)) })
 		i = max(i-1, 0)
 		for i+1 < len(device) && device[i+1].at <= from {
 			i++
@@ -174,7 +175,7 @@ func (sim simulation) run() (*timeline.Recording, map[int]timeline.Nanos) {
 }
 
 // byLine sums a device's causes up by line.
-func byLine(causes []CauseIdle) map[int]timeline.Nanos {
+func byLine(causes []gpuidle.CauseTime) map[int]timeline.Nanos {
 	sums := make(map[int]timeline.Nanos)
 	for _, c := range causes {
 		sums[c.Place.Line] += c.Nanos

@@ -8,15 +8,17 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
+	"github.com/omni-perf/omni-perf/sidecar/understand/gpuidle"
 )
 
 // steps are those of the leading process and of the other ranks, with the busy, idle and
 // waiting time in them. The threads are the main ones of ranks.
-func steps(s *stacks, used []*device, main *host, threads []*timeline.Thread) []Step {
-	rec := s.rec
+func steps(s *activity.Stacks, used []*gpuidle.Device, main *activity.History, threads []*timeline.Thread) []Step {
+	rec := s.Rec
 	lead := stepsIn(rec.LeadingMarks())
-	if thread := rec.MainThread(); len(lead) == 0 && thread != nil {
-		lead = stepsIn(s.sampledSteps(thread))
+	if runs := s.About.Runs; len(lead) == 0 && len(runs) > 0 {
+		lead = stepsIn(sampledSteps(s, &rec.Threads[runs[0]]))
 	}
 	leader := -1
 	if len(lead) > 0 {
@@ -26,22 +28,22 @@ func steps(s *stacks, used []*device, main *host, threads []*timeline.Thread) []
 	for _, t := range threads {
 		devices := devicesOf(rec, used, t.PID)
 		if t.Process == leader && leader > 0 {
-			main = s.plainHost(t)
+			main = s.PlainHistory(t)
 			if len(devices) > 0 {
 				used = devices
 			}
 		}
 		if t.Process != leader {
-			others = append(others, shared(stepsIn(s.stepsOf(t)), devices, s.plainHost(t))...)
+			others = append(others, shared(stepsIn(stepsOf(s, t)), devices, s.PlainHistory(t))...)
 		}
 	}
 	return append(shared(lead, used, main), others...)
 }
 
 // devicesOf are the devices that a process is known to have used.
-func devicesOf(rec *timeline.Recording, used []*device, pid int) (list []*device) {
+func devicesOf(rec *timeline.Recording, used []*gpuidle.Device, pid int) (list []*gpuidle.Device) {
 	for _, d := range used {
-		if slices.ContainsFunc(rec.GPUs, func(g timeline.GPU) bool { return g.Index == d.index && slices.Contains(g.PIDs, pid) }) {
+		if slices.ContainsFunc(rec.GPUs, func(g timeline.GPU) bool { return g.Index == d.Index && slices.Contains(g.PIDs, pid) }) {
 			list = append(list, d)
 		}
 	}
@@ -50,7 +52,7 @@ func devicesOf(rec *timeline.Recording, used []*device, pid int) (list []*device
 
 // shared spreads the busy and idle time of devices, and the time for which a process's
 // main thread waited for data, over its steps.
-func shared(list []Step, used []*device, main *host) []Step {
+func shared(list []Step, used []*gpuidle.Device, main *activity.History) []Step {
 	slices.SortStableFunc(list, func(a, b Step) int { return cmp.Compare(a.Start, b.Start) })
 	spans := make([]timeline.Interval, len(list))
 	for i, s := range list {
@@ -58,18 +60,14 @@ func shared(list []Step, used []*device, main *host) []Step {
 	}
 	idle, known := make([]timeline.Nanos, len(list)), make([]timeline.Nanos, len(list))
 	for _, d := range used {
-		for _, seg := range d.shares.segments {
-			length := seg.end - seg.start
-			timeline.Overlap(spans, seg.start, seg.end, func(step int, part timeline.Nanos) {
-				known[step] += part
-				idle[step] += timeline.Nanos(float64(seg.idle) * (float64(part) / float64(length)))
-			})
-		}
+		d.During(spans, func(step int, measured, unused timeline.Nanos) {
+			known[step] += measured
+			idle[step] += unused
+		})
 	}
-	for _, s := range main.stretches {
-		if main.states[s.state].cause.Kind() == Starvation {
-			timeline.Overlap(spans, s.start, s.end, func(step int, part timeline.Nanos) { list[step].DataWait += part })
-		}
+	starved := main.IntervalsOf(func(state int) bool { return main.States[state].Cause.Kind() == activity.Starvation })
+	for _, i := range starved {
+		timeline.Overlap(spans, i.Start, i.End, func(step int, part timeline.Nanos) { list[step].DataWait += part })
 	}
 	for i := range list {
 		s := &list[i]

@@ -5,10 +5,11 @@ import (
 	"testing"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
 )
 
-// unreadAfter is a script whose line runs for a second, after which its process tells
-// no stacks until the end, or until it is back in what was registered for the exit.
+// unreadAfter is a script whose line runs for a second, after which its process has
+// no stacks that can be read until the end, or until it is back in what was registered for the exit.
 func unreadAfter(reason timeline.GapReason, back bool) *timeline.Recording {
 	s := scene{script: true, acts: []act{{sec, 8, "", "", timeline.StatePython, 0}, {2 * sec, 0, "", "", timeline.StateUnknown, 0}}}
 	if back {
@@ -34,11 +35,11 @@ func TestWhatIsUnreadIsNoExit(t *testing.T) {
 		if i < 0 || d.Findings[i].Gap != reason || d.Findings[i].Time != 2*sec {
 			t.Errorf("%v: %+v, want 2 s of which nothing is known", reason, d.Findings)
 		}
-		if got := timeOf(d, Unknown); got != 2*sec {
+		if got := timeOf(d, activity.Unknown); got != 2*sec {
 			t.Errorf("%v: %v unknown, want 2 s", reason, got)
 		}
 	}
-	if d := Run(unreadAfter(timeline.GapExit, false)); !slices.Contains(ids(d.Findings), SlowExit) || timeOf(d, Exit) != 2*sec {
+	if d := Run(unreadAfter(timeline.GapExit, false)); !slices.Contains(ids(d.Findings), SlowExit) || timeOf(d, activity.Exit) != 2*sec {
 		t.Errorf("an interpreter that has shut down: %v, %+v", ids(d.Findings), d.Spent)
 	}
 }
@@ -46,10 +47,10 @@ func TestWhatIsUnreadIsNoExit(t *testing.T) {
 // What follows a stop at the end is the exit.
 func TestAnExitThatIsStopped(t *testing.T) {
 	d := Run(unreadAfter(timeline.GapStopped, true))
-	if got := timeOf(d, Unknown); got != 2*sec {
+	if got := timeOf(d, activity.Unknown); got != 2*sec {
 		t.Errorf("%v unknown, want 2 s: %+v", got, d.Spent)
 	}
-	if got := timeOf(d, Exit); got != sec {
+	if got := timeOf(d, activity.Exit); got != sec {
 		t.Errorf("%v of exit, want 1 s: %+v", got, d.Spent)
 	}
 }
@@ -64,12 +65,12 @@ func TestAStartThatIsStopped(t *testing.T) {
 		b.EndGap(1, 3*sec)
 	}
 	d := Run(s.record())
-	if start, unknown := timeOf(d, StartUp), timeOf(d, Unknown); start != sec || unknown != 2*sec {
+	if start, unknown := timeOf(d, activity.StartUp), timeOf(d, activity.Unknown); start != sec || unknown != 2*sec {
 		t.Errorf("%v of start-up and %v unknown, want 1 and 2 s: %+v", start, unknown, d.Spent)
 	}
 }
 
-func timeOf(d Diagnosis, c Cause) (sum timeline.Nanos) {
+func timeOf(d Diagnosis, c activity.Cause) (sum timeline.Nanos) {
 	for _, s := range d.Spent {
 		if s.Cause == c {
 			sum += s.Nanos

@@ -1,7 +1,8 @@
-// Package interpret decides what the processes of a recording are: which of them is the
-// program, which workers belong to one pool, what each of them is called, and what they did
-// while their owner waited for them.
+// Package interpret decides what a recording is about: what each process is for, which workers
+// belong to one pool, which process is the program, and which thread explains where the time
+// went. It writes that into the recording, and everything after reads it. It also sums up
+// what the members of a pool did while their owner waited for them.
 //
-// In flow a Recording, out flow plain data. All functions are pure; the package knows
-// neither sentences nor who asked.
+// In flow a Recording as it was measured, out flows one as it is reported. All functions are
+// pure; the package knows neither sentences nor who asked.
 package interpret

@@ -26,6 +26,7 @@ func loopOf(means origin.Meanings) (timeline.Role, bool) {
 // A pool that replaces a worker, or a loader that starts anew each epoch, gives the same
 // numbers again: the least one that no living worker of the same owner has.
 func Identify(rec *timeline.Recording) *timeline.Recording {
+	rec = withOwnStacks(rec)
 	out := *rec
 	out.Processes = slices.Clone(rec.Processes)
 	r := newReader(&out)
@@ -86,19 +87,6 @@ func Identify(rec *timeline.Recording) *timeline.Recording {
 	return &out
 }
 
-// ownerOf is the process that a worker works for: its parent, or, where a fork server
-// made it, the parent of that.
-func ownerOf(rec *timeline.Recording, i int) int {
-	owner := rec.Processes[i].ParentIndex
-	for range 4 {
-		if owner < 0 || owner >= len(rec.Processes) || rec.Processes[owner].Role != timeline.RoleForkServer {
-			break
-		}
-		owner = rec.Processes[owner].ParentIndex
-	}
-	return owner
-}
-
 func number(rec *timeline.Recording) {
 	type family struct {
 		role  timeline.Role
@@ -115,7 +103,7 @@ func number(rec *timeline.Recording) {
 		if i == 0 || p.Number != nil || !p.IsWorker() {
 			continue
 		}
-		f := family{p.Role, ownerOf(rec, i)}
+		f := family{p.Role, ownerOf(rec.Processes, i)}
 		if taken[f] == nil {
 			taken[f] = make(map[int]timeline.Nanos)
 		}

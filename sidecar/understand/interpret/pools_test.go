@@ -67,7 +67,16 @@ type stint struct {
 }
 
 func (s *scene) worker(process int, from float64, stints ...stint) {
-	id := s.b.Thread(timeline.Thread{PID: 100 + process, Process: process, Main: true})
+	s.history(timeline.Thread{PID: 100 + process, Process: process, Main: true}, from, stints)
+}
+
+// thread is another thread of a process.
+func (s *scene) thread(process int, from float64, stints ...stint) {
+	s.history(timeline.Thread{PID: 100 + process, Process: process}, from, stints)
+}
+
+func (s *scene) history(thread timeline.Thread, from float64, stints []stint) {
+	id := s.b.Thread(thread)
 	at := seconds(from)
 	for _, one := range stints {
 		s.b.Set(id, at, s.node(one.stack), one.state, false)
@@ -115,8 +124,8 @@ func TestWorkersAreNamedAsTheirOwnerCounts(t *testing.T) {
 	if got := names(raw)[0]; got != "worker" {
 		t.Errorf("the recording that was handed in has changed: %s", got)
 	}
-	all := Of(rec)
-	if got, want := fmt.Sprint(all), "[{pool-worker 0 [1 3 2 5]} {loader-worker 0 [6 8 7]} {worker 0 [10]}]"; got != want {
+	all := RecordedPools(rec)
+	if got, want := fmt.Sprint(all), "[{pool-worker  0 [1 3 2 5] 1} {loader-worker  0 [6 8 7] 6} {child pip 0 [9] -1} {worker  0 [10] 10}]"; got != want {
 		t.Errorf("pools %s, want %s", got, want)
 	}
 }
@@ -150,8 +159,8 @@ func TestWhatAPoolDid(t *testing.T) {
 	s.worker(2, 0, stint{spawning, python, 1}, stint{library, python, 2}, stint{getting, io, 7})
 	s.worker(3, 10, stint{crunch, python, 1})
 	rec := Identify(s.b.Snapshot(seconds(12)))
-	pool := Of(rec)[0]
-	did := pool.During(rec, []timeline.Interval{timeline.Between(seconds(0.5), seconds(4)), timeline.Between(seconds(6), seconds(10))})
+	pool := RecordedPools(rec)[0]
+	did := During(rec, pool, []timeline.Interval{timeline.Between(seconds(0.5), seconds(4)), timeline.Between(seconds(6), seconds(10))})
 	sum := did.Starting + did.Starved + did.InLibrary + did.Working
 	if sum != did.Alive || did.Alive != 2*seconds(7.5) || did.Starting != 2*seconds(0.5) || did.Starved != seconds(1+1+4) {
 		t.Errorf("%+v: adds up to %v", did, sum)
@@ -255,7 +264,7 @@ func TestImportsOfATaskAreStartingUp(t *testing.T) {
 	s := newScene(worker(0, 0))
 	s.worker(1, 0, stint{needed, python, 2}, stint{crunch, python, 1})
 	rec := Identify(s.b.Snapshot(seconds(3)))
-	if did := Of(rec)[0].During(rec, []timeline.Interval{timeline.Between(0, seconds(3))}); did.Starting != seconds(2) || did.Working != seconds(1) || len(did.Lines) != 1 {
+	if did := During(rec, RecordedPools(rec)[0], []timeline.Interval{timeline.Between(0, seconds(3))}); did.Starting != seconds(2) || did.Working != seconds(1) || len(did.Lines) != 1 {
 		t.Errorf("%+v, want 2 s of starting up and 1 s of work", did)
 	}
 }
@@ -269,7 +278,7 @@ func TestADamagedRecordingIsBorne(t *testing.T) {
 		Duration: 20,
 	}
 	rec = Identify(rec)
-	for _, p := range Of(rec) {
-		p.During(rec, []timeline.Interval{timeline.Between(0, 20)})
+	for _, p := range RecordedPools(rec) {
+		During(rec, p, []timeline.Interval{timeline.Between(0, 20)})
 	}
 }

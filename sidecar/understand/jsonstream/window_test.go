@@ -26,7 +26,7 @@ func TestSkip(t *testing.T) {
 		for _, after := range []string{",1", " ,", "]", "}"} {
 			w := open(value+after, 8)
 			if ok := w.Skip(); !ok || w.Offset() != int64(len(value)) {
-				t.Errorf("%s: %v, stands at %d, want %d", value, ok, w.Offset(), len(value))
+				t.Errorf("%s: %v, is at %d, want %d", value, ok, w.Offset(), len(value))
 			}
 		}
 		for cut := 1; cut < len(value); cut++ {

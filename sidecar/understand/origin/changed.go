@@ -7,54 +7,79 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 )
 
-// slack is by how much the times compared may be apart: a process's start is told in ticks of 10 ms,
+// slack is by how much the times compared may be apart: a process's start is counted in ticks of 10 ms,
 // a file's time in the kernel's of 4 ms.
 const slack = 100 * time.Millisecond
 
-// Changed tells of which files the text is not, or may not be, what the running code was made of. A
-// file's text is taken for the code's
+// Text is what is known of a file's text: whether the running code was made of it.
+type Text uint8
+
+const (
+	TextProven   Text = iota // it was
+	TextUnproven             // nothing shows that it was, nor that it was not
+	TextChanged              // it was not
+)
+
+// Texts returns what is known of the texts of files that are not proven. A file's text is taken for the code's
 //
-//   - if the target told the time of the text that it loaded, and that is its time;
+//   - if the target reported the time of the text that it loaded, and that is its time;
 //   - else if it is where it is since before the target started;
 //   - else if the file's module level was seen to begin later;
 //   - else, of a notebook's modules, if the bytecode that Python keeps beside it was made of it, unless code
 //     was seen before that was written or begins where the text has no definition. A program without cells
 //     loads its modules once, mostly at its start: later bytecode may well be another process's.
-func Changed(rec *timeline.Recording) map[string]bool {
-	changed := make(map[string]bool)
+//
+// It is changed where the target has another time, where the file was written after its module level began,
+// or where code begins in a line in which the text has no definition. Else it is not proven.
+func Texts(rec *timeline.Recording) map[string]Text {
+	texts := make(map[string]Text)
+	set := func(file string, is Text) {
+		if is != TextProven {
+			texts[file] = is
+		}
+	}
 	late := make(map[string]*sighting) // files written since the target started
 	for _, f := range rec.CodeFiles {
 		switch {
 		case f.Modified.IsZero():
 		case !f.Loaded.IsZero():
-			changed[f.Name] = !f.Modified.Equal(f.Loaded)
-		case !rec.Target.Started.IsZero() && written(f).After(rec.Target.Started.Add(slack)):
+			set(f.Name, provenUnless(!f.Modified.Equal(f.Loaded), TextChanged))
+		case !rec.Target.Started.IsZero() && contentTime(f).After(rec.Target.Started.Add(slack)):
 			late[f.Name] = &sighting{}
 		}
 	}
 	if len(late) == 0 {
-		return changed
+		return texts
 	}
-	see(rec, late)
+	markSightings(rec, late)
 	after := func(t time.Time, n timeline.Nanos) bool { return t.After(rec.StartedAt.Add(n.Duration() + slack)) }
 	for _, f := range rec.CodeFiles {
 		switch s := late[f.Name]; {
 		case s == nil:
 		case s.begins:
-			changed[f.Name] = after(written(f), s.begin)
-		case rec.Target.Cell == nil, f.Compiled == nil, !f.Compiled.Matches, f.Contradicts:
-			changed[f.Name] = true
+			set(f.Name, provenUnless(after(contentTime(f), s.begin), TextChanged))
+		case f.Contradicts:
+			set(f.Name, TextChanged)
+		case rec.Target.Cell == nil, f.Compiled == nil, !f.Compiled.Matches:
+			set(f.Name, TextUnproven)
 		default:
-			changed[f.Name] = s.any && after(f.Compiled.Written, s.first)
+			set(f.Name, provenUnless(s.any && after(f.Compiled.Written, s.first), TextUnproven))
 		}
 	}
-	return changed
+	return texts
 }
 
-// written is when a file got the text that it has, at the latest. A copy or an archive's member has the time
+func provenUnless(not bool, then Text) Text {
+	if not {
+		return then
+	}
+	return TextProven
+}
+
+// contentTime is when a file got the text that it has, at the latest. A copy or an archive's member has the time
 // of its original, and a file that is moved here may be older than the one it takes the place of; but text
 // that bytecode was made of before has only been given other names or rights since.
-func written(f timeline.CodeFile) time.Time {
+func contentTime(f timeline.CodeFile) time.Time {
 	if f.Placed.Before(f.Modified) || f.Compiled != nil && f.Compiled.Matches && f.Compiled.Written.Before(f.Placed) {
 		return f.Modified
 	}
@@ -69,8 +94,8 @@ type sighting struct {
 	begin  timeline.Nanos // the last time that it did
 }
 
-// see fills in when the files' code was on a stack.
-func see(rec *timeline.Recording, files map[string]*sighting) {
+// markSightings fills in when the files' code was on a stack.
+func markSightings(rec *timeline.Recording, files map[string]*sighting) {
 	type frame struct {
 		file   *sighting
 		module bool

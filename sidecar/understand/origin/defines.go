@@ -2,7 +2,7 @@ package origin
 
 import "strings"
 
-// Defines tells whether a text has the definition of a function at its first line, counted from 1;
+// Defines reports whether a text has the definition of a function at its first line, counted from 1;
 // of a decorated one that is the line of its first decorator.
 func Defines(lines []string, first int, function string) bool {
 	if first < 1 || first > len(lines) {
@@ -35,7 +35,7 @@ func Defines(lines []string, first int, function string) bool {
 	return false
 }
 
-// isName tells whether a text begins like the rest of an identifier.
+// isName reports whether a text begins like the rest of an identifier.
 func isName(rest string) bool {
 	return rest != "" && (rest[0] == '_' || rest[0] >= '0' && rest[0] <= '9' || rest[0] >= 'A' && rest[0] <= 'Z' || rest[0] >= 'a' && rest[0] <= 'z' || rest[0] >= 0x80)
 }

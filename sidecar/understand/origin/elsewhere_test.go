@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// pathOfModule is what a literal looks like by which code tells a Python file from others: a file's end,
-// or a folder of a library's that stands between slashes.
+// pathOfModule is what a literal looks like by which code distinguishes a Python file from others: a file's end,
+// or a folder of a library's between slashes.
 var pathOfModule = regexp.MustCompile(`^\.?[\w/-]*/\w+\.py$|^/?\w+\.py$|^/[a-zA-Z_]\w*(?:/\w+)*/$|^[a-zA-Z_]\w*(?:/\w+)+/$|(?:site|dist)-packages|^<frozen`)
 
 // elsewhere are the files that may have such literals, and why.

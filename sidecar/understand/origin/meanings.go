@@ -39,19 +39,21 @@ const (
 
 // What a worker does.
 const (
-	LoaderLoop Meanings = CompilesByType << (1 + iota) // the function that a data loader's worker runs in all its life
-	PoolLoop                                           // likewise of a pool of processes
-	Transports                                         // hands tasks and results over, and does no work of its own
-	Receives                                           // reads from the other end's pipe
-	TakesTask                                          // waits for the next task
+	LoaderLoop    Meanings = CompilesByType << (1 + iota) // the function that a data loader's worker runs in all its life
+	PoolLoop                                              // likewise of a pool of processes
+	Transports                                            // hands tasks and results over, and does no work of its own
+	Receives                                              // reads from the other end's pipe
+	TakesTask                                             // waits for the next task
+	StartsProcess                                         // is the first function of a worker that is its own: what is below it is its owner's
+	Forks                                                 // forks: in the worker, too, until it comes to its own first function
 )
 
 // What a rank does together with the others.
 const (
-	Collective   Meanings = TakesTask << (1 + iota) // returns when others have come, too
-	SetsUp                                          // makes process groups
-	TearsDown                                       // ends them
-	RunsBackward                                    // computes gradients
+	Collective   Meanings = Forks << (1 + iota) // returns when others have come, too
+	SetsUp                                      // makes process groups
+	TearsDown                                   // ends them
+	RunsBackward                                // computes gradients
 )
 
 // What memory is for that is allocated there.
@@ -72,7 +74,7 @@ const (
 	RunsCode                 // calls a cell's code, and then what prints its exception
 	RunsLoop                 // runs event loops or starts programs
 	TurnsLoop                // is a turn of the event loop: what is below it is a task
-	StartsThread             // stands at the root of every thread
+	StartsThread             // is at the root of every thread
 )
 
 // words are the names of the meanings in libraries.txt.
@@ -83,6 +85,7 @@ var words = map[string]Meanings{
 	"sleep": Sleeps, "lock": Locks, "gpu-framework": RunsModels, "output": SendsOutput, "request": Requests, "query": Queries,
 	"executor": RunsForOthers, "run-main": RunsMain, "import": Imports, "optimizer-step": OptimizerStep, "compile-by-type": CompilesByType,
 	"loader-loop": LoaderLoop, "pool-loop": PoolLoop, "transport": Transports, "receive": Receives, "take": TakesTask,
+	"starts-process": StartsProcess, "forks": Forks,
 	"collective": Collective, "set-up": SetsUp, "tear-down": TearsDown, "backward": RunsBackward,
 	"optimizer": Optimizes, "distributed": Distributes, "parameters": MakesParameters,
 	"prepare": Prepares, "callbacks": RunsCallbacks, "traceback": PrintsTraceback, "figures": FlushesFigures, "display": Displays,

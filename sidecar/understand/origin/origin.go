@@ -169,7 +169,7 @@ func (f *Files) byFolder(file string) place {
 	return place{Origin: Origin{Owner: Module}}
 }
 
-// script is the co_filename of the program on a Python command line, as far as that tells it: the first
+// script is the co_filename of the program on a Python command line, as far as that shows it: the first
 // argument that is no option of the interpreter; empty for -m.
 func script(argv []string) string {
 	for i := 1; i < len(argv); i++ {

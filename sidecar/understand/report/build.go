@@ -8,7 +8,10 @@ import (
 	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/understand/interpret"
+	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 	"github.com/omni-perf/omni-perf/sidecar/understand/wording"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
@@ -36,10 +39,12 @@ func Build(rec *timeline.Recording, d *diagnose.Diagnosis, opts Options) (*View,
 	b.processes()
 	b.target()
 	b.threads()
+	b.pools()
 	b.devices(d)
 	b.tracks()
 	b.doc.FunctionTimes = b.functionTimes()
 	idle := b.diagnosis(d)
+	b.subject()
 	b.lineTimes(idle)
 	b.kernels(opts.Kernels)
 	b.gaps()
@@ -59,9 +64,12 @@ type builder struct {
 	names  *names
 	codes  *codeBook
 	tree   *tree
-	source *diagnose.Source
+	source *activity.Source
 	wanted map[place]bool // lines whose text is wanted
+	about  timeline.Subject
 
+	program  int   // the process whose own lines are summed up, about.Program in the document
+	order    []int // of Recording.Threads in the document
 	byPID    map[int]int
 	byPlace  []int          // by index in Recording.Processes
 	byThread map[[2]int]int // process and native id
@@ -72,7 +80,7 @@ func newBuilder(rec *timeline.Recording, opts Options) *builder {
 	n := newNames(rec, opts.Home)
 	codes := newCodeBook(rec, n)
 	return &builder{
-		rec: rec, names: n, codes: codes, tree: newTree(rec, codes), source: diagnose.NewSource(rec, opts.Line),
+		rec: rec, names: n, codes: codes, tree: newTree(rec, codes), source: activity.NewSource(rec, opts.Line), about: interpret.SubjectOf(rec),
 		wanted: make(map[place]bool), byPID: make(map[int]int), byThread: make(map[[2]int]int), byNumber: make(map[int]int),
 		doc: &Document{
 			Document: Kind, Version: Version, Generator: Generator{"omni_perf", opts.Version},
@@ -111,8 +119,11 @@ func (b *builder) target() {
 		Interpreter: b.names.file(b.rec.Target.Interpreter), PythonVersion: clean(b.rec.Target.PythonVersion),
 		EndNS: int64(b.rec.Duration), Sampling: samplingOf(b.rec),
 	}
-	if program := b.program(); program != root {
-		t.Program = &program
+	if b.program != root {
+		t.Program = pointer(b.program)
+	}
+	if b.about.Why == timeline.SubjectLeadingRank {
+		t.Leading = pointer(b.placed(b.about.Process))
 	}
 	if r := b.rec.Target.Rank; r != nil {
 		t.Rank, t.LocalRank, t.WorldSize, t.Node = known(r.Global, -1), known(r.Local, -1), known(r.World, -1), known(r.Node, -1)
@@ -156,14 +167,16 @@ func outcomeOf(said string) (Outcome, *string) {
 
 func (b *builder) threads() {
 	w := newSpanWriter(b.tree)
-	for i, from := range b.threadOrder() {
+	b.order = b.threadOrder()
+	atWork := interpret.AtWork(b.rec)
+	for i, from := range b.order {
 		th := b.rec.Threads[from]
 		w.thread(th.Spans)
 		process := b.owner(th.Process, th.PID)
 		b.byThread[[2]int{process, th.NativeID}] = i
 		shown := Thread{
 			StateNS: make(StateTimes, NumStates),
-			Process: process, NativeID: max(th.NativeID, 0), Name: clean(th.Name), Main: th.Main, RunsCell: th.RunsCell,
+			Process: process, NativeID: max(th.NativeID, 0), Name: clean(th.Name), Main: th.Main, RunsCell: th.RunsCell, AtWork: atWork[from],
 			Internal: th.Internal, Leaf: known(clean(th.Leaf), ""),
 		}
 		for _, s := range th.Spans {
@@ -196,7 +209,7 @@ func (b *builder) tracks() {
 		if t.Limit > 0 {
 			shown.Limit = finite(t.Limit)
 		}
-		b.subject(&shown, t.TrackSpec)
+		b.owned(&shown, t.TrackSpec)
 		last, ended := int64(0), timeline.Nanos(0) // a point's column and its end
 		add := func(at timeline.Nanos, value float64) {
 			us := min(microseconds(at), microseconds(b.rec.Duration))
@@ -217,8 +230,8 @@ func (b *builder) tracks() {
 	}
 }
 
-// subject says whose a track's figures are; its id then needs no number.
-func (b *builder) subject(t *Track, spec timeline.TrackSpec) {
+// owned says whose a track's figures are; its id then needs no number.
+func (b *builder) owned(t *Track, spec timeline.TrackSpec) {
 	t.ID = clean(spec.ID)
 	if spec.Device >= 0 {
 		if i, ok := b.byNumber[spec.Device]; ok {
@@ -309,7 +322,7 @@ func (b *builder) gaps() {
 func (b *builder) gapNotes() {
 	var sums [timeline.NumGapReasons]timeline.Nanos
 	for _, g := range b.rec.Gaps {
-		if g.PID == b.rec.Target.PID && !b.rec.OnlyStarts() {
+		if g.PID == b.rec.Target.PID && !b.about.Launcher {
 			sums[g.Reason] += g.End - g.Start
 		}
 	}
@@ -325,7 +338,7 @@ func (b *builder) gapNotes() {
 // which of the user's own files no text is shown.
 func (b *builder) notes() {
 	for _, n := range b.rec.Notes {
-		if n.What == timeline.NoteStacks && b.rec.OnlyStarts() {
+		if n.What == timeline.NoteStacks && b.about.Launcher {
 			continue // that a shell runs no Python is no news
 		}
 		what, reason := clean(n.What), clean(n.Reason)
@@ -340,11 +353,16 @@ func (b *builder) notes() {
 		b.doc.Notes = append(b.doc.Notes, Note{ID: "kernel-restarted", Args: map[string]any{"restarts": n}, Text: "kernel: " + wording.Restarted(n)})
 	}
 	for i, f := range b.codes.files {
-		if f.Code == CodeUser && b.source.Changed(b.codes.raw[i]) {
-			b.doc.Notes = append(b.doc.Notes, Note{ID: "file-changed", Args: map[string]any{"file": i},
-				Text: f.Name + ": the file was changed after its code was loaded: the text of its lines is not shown"})
+		if note, ok := textNotes[b.source.Text(b.codes.raw[i])]; ok && f.Code == CodeUser {
+			b.doc.Notes = append(b.doc.Notes, Note{ID: note.id, Args: map[string]any{"file": i}, Text: f.Name + ": " + note.text + ": the text of its lines is not shown"})
 		}
 	}
+}
+
+// textNotes say why a file's text is not shown.
+var textNotes = map[origin.Text]struct{ id, text string }{
+	origin.TextChanged:  {"file-changed", "the file was changed after its code was loaded"},
+	origin.TextUnproven: {"file-unproven", "the file is younger than the program, and whether its code was loaded from this text is not proven"},
 }
 
 // maskSecrets hides the values of options whose name suggests a secret, as

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/understand/gpuidle"
 )
 
 const (
@@ -229,19 +231,19 @@ func TestDiagnosisIsConverted(t *testing.T) {
 	rec := training()
 	rec.GPUs = []timeline.GPU{{Index: 0, UUID: "GPU-1", Name: "H100", Source: "GPM", Resolution: 100 * time.Millisecond, OtherProcesses: 1}}
 	d := &diagnose.Diagnosis{
-		GPUs: []diagnose.GPUTime{{Device: 0, Busy: 5 * second, Idle: 8 * second, Unknown: second, Used: true,
+		GPUs: []gpuidle.DeviceTime{{Device: 0, Busy: 5 * second, Idle: 8 * second, Unknown: second, Used: true,
 			Gaps: []timeline.Interval{{Start: 0, End: 8 * second}}}},
-		Idle: &diagnose.Idle{
+		Idle: &gpuidle.Breakdown{
 			Total:     8 * second,
-			Certainty: diagnose.Certainty{Method: diagnose.ByAverage, R2: math.NaN(), Window: 167 * time.Millisecond},
-			Devices: []diagnose.DeviceIdle{{Device: 0, Idle: 8 * second, Certainty: diagnose.Certainty{R2: math.NaN(), HeldOut: math.NaN()},
-				Causes: []diagnose.CauseIdle{{Cause: diagnose.LoadHere, Bounded: diagnose.Bounded{Nanos: 8 * second}, Share: 1}}}},
-			Causes: []diagnose.CauseIdle{{Cause: diagnose.LoadHere, Place: diagnose.Place{File: cellFile, Line: 2}, Share: 1,
-				Bounded: diagnose.Bounded{Nanos: 8 * second, Low: 6 * second, High: 9 * second}, Advice: diagnose.UseWorkers}},
-			Lines: []diagnose.LineIdle{{Place: diagnose.Place{File: cellFile, Line: 2}, Nanos: 8 * second}},
+			Certainty: gpuidle.Certainty{Method: gpuidle.ByAverage, R2: math.NaN(), Window: 167 * time.Millisecond},
+			Devices: []gpuidle.DeviceBreakdown{{Device: 0, Idle: 8 * second, Certainty: gpuidle.Certainty{R2: math.NaN(), HeldOut: math.NaN()},
+				Causes: []gpuidle.CauseTime{{Cause: activity.LoadHere, Bounded: gpuidle.Bounded{Nanos: 8 * second}, Share: 1}}}},
+			Causes: []gpuidle.CauseTime{{Cause: activity.LoadHere, Place: activity.Place{File: cellFile, Line: 2}, Share: 1,
+				Bounded: gpuidle.Bounded{Nanos: 8 * second, Low: 6 * second, High: 9 * second}}},
+			Lines: []gpuidle.LineTime{{Place: activity.Place{File: cellFile, Line: 2}, Nanos: 8 * second}},
 		},
-		Findings: []diagnose.Finding{{ID: diagnose.GPUWaitsForData, Severity: diagnose.Warning, Cause: diagnose.Load, Time: 7 * second, Low: 7 * second,
-			High: 7 * second, Place: diagnose.Place{File: cellFile, Line: 2}, PlaceTime: 7 * second}},
+		Findings: []diagnose.Finding{{ID: diagnose.GPUWaitsForData, Severity: diagnose.Warning, Cause: activity.Load, Time: 7 * second, Low: 7 * second,
+			High: 7 * second, Place: activity.Place{File: cellFile, Line: 2}, PlaceTime: 7 * second}},
 	}
 	r := build(t, rec, d, Options{})
 	if got := r.Devices[0]; got.Name != "H100" || got.BusyNS+got.IdleNS+got.UnknownNS != r.DurationNS || *got.Others != 1 {
@@ -279,7 +281,7 @@ func TestTooShortACellSaysHowToSeeMore(t *testing.T) {
 func TestPlacesInSentences(t *testing.T) {
 	rec := training()
 	n := newNames(rec, "/home/ann")
-	for at, want := range map[diagnose.Place]string{
+	for at, want := range map[activity.Place]string{
 		{File: cellFile, Line: 3}: "line 3", {File: earlierFile, Line: 3}: "Cell [5]:3", {File: "/home/ann/pkg/data.py", Line: 40}: "data.py:40",
 		{}: "", {File: cellFile}: "",
 	} {
@@ -288,7 +290,7 @@ func TestPlacesInSentences(t *testing.T) {
 		}
 	}
 	rec.Target.Cell, rec.Target.Argv = nil, []string{"python", "train.py"}
-	if got, want := newNames(rec, "").place(diagnose.Place{File: "/home/ann/train.py", Line: 3}), "train.py:3"; got != want {
+	if got, want := newNames(rec, "").place(activity.Place{File: "/home/ann/train.py", Line: 3}), "train.py:3"; got != want {
 		t.Errorf("a script's line is called %q, want %q", got, want)
 	}
 }
@@ -436,6 +438,6 @@ func TestFramesLeftOutAreToldAsOne(t *testing.T) {
 		names = append(names, r.FunctionName(r.FunctionOf(frame)))
 	}
 	if got, want := strings.Join(names, " | "), "Cell [7] | down | … about 30000 frames, most of down | down"; got != want {
-		t.Errorf("the stack is told as %q, want %q", got, want)
+		t.Errorf("the stack is shown as %q, want %q", got, want)
 	}
 }

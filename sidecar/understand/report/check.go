@@ -22,12 +22,13 @@ const (
 func Check(d *Document) (*View, error) {
 	c := &checker{d: d}
 	for _, check := range []func(){
-		c.size, c.head, c.enumerations, c.places, c.code, c.stacks, c.spans, c.tracks, c.idle, c.tables, c.findings, c.gaps, c.kernels,
+		c.size, c.head, c.enumerations, c.places, c.about, c.code, c.stacks, c.spans, c.tracks, c.idle, c.tables, c.findings, c.gaps, c.kernels,
 	} {
 		if check(); c.err != nil {
 			return nil, fmt.Errorf("%w: %w", errDamaged, c.err)
 		}
 	}
+	d.interpreted()
 	return newView(d), nil
 }
 
@@ -200,6 +201,7 @@ func (c *checker) places() {
 		}
 		c.amountOrNull("processes.cpu_ns", p.CPUNS)
 		c.amountOrNull("processes.stacks.interval_ns", p.Stacks.IntervalNS)
+		c.work(p.Work)
 	}
 	c.ranks()
 	for _, t := range d.Threads {
@@ -354,7 +356,7 @@ func (c *checker) idle() {
 		if c.err != nil {
 			return
 		}
-		c.must(!seen[v.Device] && v.IdleNS == c.d.Devices[v.Device].IdleNS, "the idle time of device %d is told differently", v.Device)
+		c.must(!seen[v.Device] && v.IdleNS == c.d.Devices[v.Device].IdleNS, "the idle time of device %d is given differently", v.Device)
 		seen[v.Device] = true
 		c.certainty(&v.Certainty)
 		c.causes("idle.devices", v.Causes, v.IdleNS)
@@ -417,6 +419,16 @@ func (c *checker) tables() {
 		c.must(f.IncompleteNS >= 0 && f.IncompleteNS <= f.SelfNS, "function_times.incomplete_ns is %d", f.IncompleteNS)
 	}
 	c.lines()
+}
+
+func (c *checker) work(w *Work) {
+	if w == nil {
+		return
+	}
+	for name, ns := range map[string]int64{"thread_ns": w.ThreadNS, "starting_ns": w.StartingNS, "no_task_ns": w.NoTaskNS, "passing_ns": w.PassingNS} {
+		c.amount("processes.work."+name, ns)
+	}
+	c.must(w.StartingNS+w.NoTaskNS+w.PassingNS <= w.ThreadNS, "processes.work: its parts are more than its threads' time")
 }
 
 func (c *checker) times(what string, self, total int64, states StateTimes) {

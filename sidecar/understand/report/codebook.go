@@ -6,7 +6,8 @@ import (
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
-	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
+	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 )
 
 // codeBook is the files and functions of the document: those that anything in it
@@ -31,7 +32,7 @@ type functionKey struct {
 }
 
 // place is a line of a file, by its co_filename.
-type place = diagnose.Place
+type place = activity.Place
 
 func newCodeBook(rec *timeline.Recording, n *names) *codeBook {
 	c := &codeBook{
@@ -88,7 +89,7 @@ func (c *codeBook) own(id timeline.FrameID) bool { return c.functions[c.function
 
 // place returns what a document says of a place: file, line and the function there,
 // each nil where it is not known.
-func (c *codeBook) place(p diagnose.Place) (file, line, function *int) {
+func (c *codeBook) place(p activity.Place) (file, line, function *int) {
 	if p.File == "" {
 		return nil, nil, nil
 	}
@@ -122,7 +123,7 @@ const (
 
 // texts fills in the files' lines and hashes. wanted are the lines that the document
 // refers to.
-func (c *codeBook) texts(source *diagnose.Source, read func(file string) []byte, wanted map[place]bool) {
+func (c *codeBook) texts(source *activity.Source, read func(file string) []byte, wanted map[place]bool) {
 	left := maxAllText
 	for i := range c.files {
 		f, name := &c.files[i], c.raw[i]
@@ -130,7 +131,7 @@ func (c *codeBook) texts(source *diagnose.Source, read func(file string) []byte,
 			continue
 		}
 		text, known := c.cellText(name)
-		if !known && read != nil && !source.Changed(name) {
+		if !known && read != nil && source.Text(name) == origin.TextProven {
 			text = string(read(name))
 			known = text != ""
 		}

@@ -6,7 +6,9 @@ import (
 	"slices"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/understand/gpuidle"
 	"github.com/omni-perf/omni-perf/sidecar/understand/wording"
 )
 
@@ -16,7 +18,7 @@ func (b *builder) devices(d *diagnose.Diagnosis) {
 	for _, g := range b.rec.GPUs {
 		facts[g.Index] = g
 	}
-	times := make(map[int]diagnose.GPUTime)
+	times := make(map[int]gpuidle.DeviceTime)
 	numbers := make(map[int]bool)
 	if d != nil {
 		for _, t := range d.GPUs {
@@ -42,7 +44,7 @@ func (b *builder) devices(d *diagnose.Diagnosis) {
 	}
 }
 
-func (b *builder) deviceOf(number int, facts map[int]timeline.GPU, times map[int]diagnose.GPUTime) Device {
+func (b *builder) deviceOf(number int, facts map[int]timeline.GPU, times map[int]gpuidle.DeviceTime) Device {
 	out := Device{Number: number, UnknownNS: int64(b.rec.Duration), Processes: []int{}}
 	if t, ok := times[number]; ok {
 		out.BusyNS, out.IdleNS, out.UnknownNS, out.Used = int64(t.Busy), int64(t.Idle), int64(t.Unknown), t.Used
@@ -84,9 +86,6 @@ func (b *builder) diagnosis(d *diagnose.Diagnosis) map[place]int64 {
 	idle := make(map[place]int64)
 	if d == nil {
 		return idle
-	}
-	if d.Leading > 0 {
-		b.doc.Targets[0].Leading = pointer(b.placed(d.Leading))
 	}
 	if d.Idle != nil {
 		b.doc.Idle = b.idle(d)
@@ -157,18 +156,18 @@ func (b *builder) idle(d *diagnose.Diagnosis) *Idle {
 	return out
 }
 
-func certainty(c diagnose.Certainty) Certainty {
+func certainty(c gpuidle.Certainty) Certainty {
 	return Certainty{
 		Method: string(c.Method), WindowNS: known(int64(c.Window), 0), Windows: c.Windows, Repeats: c.Repeats,
 		LagNS: known(int64(c.Lag), 0), R2: finite(c.R2), HeldOut: finite(c.HeldOut), Text: wording.Certainty(c),
 	}
 }
 
-func (b *builder) causes(list []diagnose.CauseIdle, method diagnose.Method) []Cause {
+func (b *builder) causes(list []gpuidle.CauseTime, method gpuidle.Method) []Cause {
 	out := make([]Cause, 0, len(list))
 	for _, c := range list {
 		shown := b.cause(c)
-		if method == diagnose.ByAverage {
+		if method == gpuidle.ByAverage {
 			shown.LowNS, shown.HighNS = pointer(int64(min(max(c.Low, 0), c.Nanos))), pointer(int64(max(c.High, c.Nanos)))
 		}
 		out = append(out, shown)
@@ -176,17 +175,17 @@ func (b *builder) causes(list []diagnose.CauseIdle, method diagnose.Method) []Ca
 	return out
 }
 
-func (b *builder) cause(c diagnose.CauseIdle) Cause {
+func (b *builder) cause(c gpuidle.CauseTime) Cause {
 	shown := Cause{
 		ID: string(c.Cause), Kind: string(c.Cause.Kind()), NS: int64(c.Nanos), Share: min(max(c.Share, 0), 1),
-		Evidence: intervals(c.Evidence), Text: wording.Cause(c.Cause), Hint: wording.Advice(c.Advice),
+		Evidence: intervals(c.Evidence), Text: wording.Cause(c.Cause), Hint: wording.Advice(diagnose.AdviceForIdle(c.Cause)),
 	}
 	shown.File, shown.Line, shown.Function = b.place(c.Place)
 	return shown
 }
 
 // place also asks for the line's text.
-func (b *builder) place(p diagnose.Place) (file, line, function *int) {
+func (b *builder) place(p activity.Place) (file, line, function *int) {
 	if p.Line > 0 {
 		b.wanted[p] = true
 	}
@@ -282,6 +281,13 @@ func (b *builder) lists(args map[string]any, f diagnose.Finding) {
 	for _, m := range f.Modules {
 		modules = append(modules, map[string]any{"module": clean(m.Module), "ns": int64(m.Nanos), "inside": m.Inside})
 	}
+	var functions []map[string]any
+	for _, m := range f.Functions {
+		functions = append(functions, map[string]any{"function": clean(m.Name), "ns": int64(m.Nanos)})
+	}
+	if len(functions) > 0 {
+		args["functions"] = functions
+	}
 	for _, a := range f.Actors {
 		actor := map[string]any{"process": a.Process, "count": a.Count, "name": clean(a.Name), "cause": string(a.Cause)}
 		if a.AtLeast {
@@ -310,7 +316,7 @@ func (b *builder) lists(args map[string]any, f diagnose.Finding) {
 }
 
 // alternatives are written as causes are; the id is empty where a kind has several.
-func (b *builder) alternatives(list []diagnose.Alternative) []Cause {
+func (b *builder) alternatives(list []gpuidle.Alternative) []Cause {
 	out := make([]Cause, 0, len(list))
 	for _, a := range list {
 		shown := Cause{
@@ -324,7 +330,7 @@ func (b *builder) alternatives(list []diagnose.Alternative) []Cause {
 }
 
 // parts are causes with their part of a finding's time.
-func parts(list []diagnose.IdlePart) []map[string]any {
+func parts(list []gpuidle.Part) []map[string]any {
 	out := make([]map[string]any, 0, len(list))
 	for _, p := range list {
 		out = append(out, map[string]any{"cause": string(p.Cause), "ns": int64(p.Nanos), "low_ns": int64(p.Low), "high_ns": int64(p.High)})

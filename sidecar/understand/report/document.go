@@ -10,7 +10,7 @@
 // Times are integers: nanoseconds (names that end in NS), since the document's
 // origin where they are instants; in columns microseconds (US), of which each
 // boundary is rounded once. Unknown is null, never 0. Lists are never null. Words
-// for people stand beside the data (Text, Hint); nothing compares them.
+// for people are beside the data (Text, Hint); nothing compares them.
 package report
 
 import "time"
@@ -37,6 +37,8 @@ type Document struct {
 	Targets   []Target   `json:"targets"`
 	Processes []Process  `json:"processes"`
 	Threads   []Thread   `json:"threads"`
+	Subject   *Subject   `json:"subject,omitempty"` // nil only in documents of older programs: Check adds it
+	Pools     []Pool     `json:"pools,omitempty"`   // absent where there are none
 	Devices   []Device   `json:"devices"`
 	Files     []File     `json:"files"`
 	Functions []Function `json:"functions"`
@@ -193,6 +195,16 @@ type Process struct {
 	ExitCode   *int    `json:"exit_code"` // or 128 and the signal
 	CPUNS      *int64  `json:"cpu_ns"`
 	Stacks     Stacks  `json:"stacks"`
+	Work       *Work   `json:"work,omitempty"` // nil: not known
+}
+
+// Work is what the threads of a descendant that do its work spent their time with. What is left of it they
+// worked at what the process was started for.
+type Work struct {
+	ThreadNS   int64 `json:"thread_ns"`   // that they lived and were read, all together
+	StartingNS int64 `json:"starting_ns"` // being set up, in no line of the user's own: imports, unpickling what they run
+	NoTaskNS   int64 `json:"no_task_ns"`  // waiting for a task
+	PassingNS  int64 `json:"passing_ns"`  // handing over tasks and results, or in the library that does
 }
 
 // Stacks says whether a process's stacks were read.
@@ -203,14 +215,17 @@ type Stacks struct {
 	Text       string  `json:"text"`
 }
 
-// Thread is one lane. Threads are sorted: the target's first, then by time not
-// spent waiting.
+// Thread is one lane. Threads are sorted: the subject's first, then the target's, then
+// by time not spent waiting.
 type Thread struct {
 	Process  int    `json:"process"`
 	NativeID int    `json:"native_id"`
 	Name     string `json:"name"`
 	Main     bool   `json:"main"`
 	RunsCell bool   `json:"runs_cell"`
+	// AtWork: it does its process's work. Of other processes than the program lines have all of the time of these threads,
+	// of the rest what they did.
+	AtWork bool `json:"at_work"`
 	// Internal threads are the notebook's own machinery and ours: tables leave them out.
 	Internal     bool       `json:"internal"`
 	OnCPUNS      *int64     `json:"on_cpu_ns"`
@@ -335,7 +350,7 @@ type Region struct {
 // Line is the time of one line of the user's own. Self time is that for which the
 // line is the innermost such line on the stack; total time has those it called, too.
 // Of the target it is the time of the threads that run its code, of other processes
-// that of all their threads without what they waited.
+// that of the threads that do their work, and of others what they did not wait.
 type Line struct {
 	File    int        `json:"file"`
 	Line    int        `json:"line"`
@@ -396,7 +411,7 @@ type Note struct {
 	Text string         `json:"text"`
 }
 
-// Gap is a stretch of time in which the stacks of a process tell nothing. Reason is a
+// Gap is a stretch of time in which the stacks of a process are unknown. Reason is a
 // timeline.GapReason: "starting", "exec", "exit", "permission", "stopped", "traced", "late"
 // or "unreadable".
 type Gap struct {

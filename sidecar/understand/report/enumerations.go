@@ -68,7 +68,7 @@ func (c Code) String() string { return codeIDs[min(int(c), len(codeIDs)-1)] }
 // Own recognises the code that the user wrote and can change.
 func (c Code) Own() bool { return c == CodeCell || c == CodeUser }
 
-// translation is where each id of a document's enumeration stands in ours; what is
+// translation is the index in ours of each id of a document's enumeration; what is
 // not known here is other.
 func translation(ids, ours []string, other int) []int {
 	places := make([]int, len(ids))
@@ -85,6 +85,16 @@ type StateTimes []int64
 
 // Sum is the time in all states.
 func (t StateTimes) Sum() int64 { return t.Of(func(State) bool { return true }) }
+
+// Plus returns the sums of two, which it leaves as they are.
+func (t StateTimes) Plus(o StateTimes) StateTimes {
+	sum := make(StateTimes, max(len(t), len(o)))
+	copy(sum, t)
+	for s, d := range o {
+		sum[s] += d
+	}
+	return sum
+}
 
 // Of is the time in states of a kind.
 func (t StateTimes) Of(kind func(State) bool) (sum int64) {

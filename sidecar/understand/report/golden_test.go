@@ -304,7 +304,7 @@ func (c schemaWalk) object(path string, node map[string]any, typ reflect.Type) {
 		written[name] = true
 		property, ok := properties[name].(map[string]any)
 		if !ok {
-			c.t.Errorf("%s.%s is not told", path, name)
+			c.t.Errorf("%s.%s is not described", path, name)
 			continue
 		}
 		if text, _ := property["description"].(string); text == "" {

@@ -8,13 +8,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
-	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
 	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 	"github.com/omni-perf/omni-perf/sidecar/understand/wording"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
-// names turns what stands in code objects into what a user reads.
+// names turns the names of code objects into what a user reads.
 type names struct {
 	cells   map[string]int  // co_filename of a cell -> execution count
 	nested  map[string]bool // co_filename of code that the cell of that number ran
@@ -60,7 +60,7 @@ func (n *names) file(name string) string {
 
 // place names a line as sentences do: "line 3" of the recorded cell, "Cell [5]:2"
 // of another, "train.py:40" of a file; empty for none, and for the only line there is.
-func (n *names) place(at diagnose.Place) string {
+func (n *names) place(at activity.Place) string {
 	switch {
 	case at.Line <= 0, at.File == n.cell && n.oneLine:
 		return ""
@@ -144,6 +144,6 @@ func unfit(r rune) bool {
 func itoa(n int) string { return strconv.Itoa(n) }
 
 // Places names the lines of a recording as its report would, for who has no report.
-func Places(rec *timeline.Recording, home string) func(diagnose.Place) string {
+func Places(rec *timeline.Recording, home string) func(activity.Place) string {
 	return newNames(rec, home).place
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/interpret"
 	"github.com/omni-perf/omni-perf/sidecar/understand/wording"
 )
 
@@ -37,9 +38,25 @@ func (b *builder) processes() {
 			b.doc.Processes[at].Parent = &parent
 		}
 	}
+	if b.program = b.process(b.rec.Target.PID); len(b.about.Runs) > 0 {
+		t := &b.rec.Threads[b.about.Runs[0]]
+		b.program = b.owner(t.Process, t.PID)
+	}
 	for _, t := range b.rec.Threads {
 		if at := b.owner(t.Process, t.PID); len(t.Spans) > 0 {
 			b.doc.Processes[at].Stacks = b.seen(at, t.Process)
+		}
+	}
+	b.works()
+}
+
+// works writes what those that descend from the target spent their time with.
+func (b *builder) works() {
+	for i, did := range interpret.Accounts(b.rec) {
+		if p := b.rec.Processes[i]; did.Alive > 0 && p.IsDescendant() {
+			b.doc.Processes[b.byPlace[i]].Work = &Work{
+				ThreadNS: int64(did.Alive), StartingNS: int64(did.Starting - did.Reloading), NoTaskNS: int64(did.Starved), PassingNS: int64(did.InLibrary),
+			}
 		}
 	}
 }
@@ -125,7 +142,7 @@ func (b *builder) pid(of int) int {
 // process is the index of a pid.
 func (b *builder) process(pid int) int { return b.byPID[b.pid(pid)] }
 
-// placed is the index of the process that stands at a place of the recording.
+// placed is the index of the process at a place of the recording.
 func (b *builder) placed(place int) int {
 	if place >= 0 && place < len(b.byPlace) {
 		return b.byPlace[place]
@@ -133,7 +150,7 @@ func (b *builder) placed(place int) int {
 	return b.process(b.rec.Target.PID)
 }
 
-// owner is the index of the process that stands at a place of the recording, if it has
+// owner is the index of the process at a place of the recording, if it has
 // that pid.
 func (b *builder) owner(place, pid int) int {
 	if place >= 0 && place < len(b.byPlace) && b.rec.Processes[place].PID == pid {

@@ -82,8 +82,8 @@ func TestWhatAProcessDidIsItsOwn(t *testing.T) {
 	for _, l := range r.Lines {
 		got = append(got, fmt.Sprintf("%d %s:%d self %g total %g", l.Process, r.FileName(&l.File), l.Line, Seconds(l.SelfNS), Seconds(l.TotalNS)))
 	}
-	// Of workers without what they waited.
-	want := "0 Cell [7]:2 self 10 total 10\n2 Cell [5]:2 self 3 total 3\n1 Cell [5]:2 self 2 total 2\n2 Cell [7]:2 self 0 total 3\n1 Cell [7]:2 self 0 total 2"
+	// Of workers with what they waited.
+	want := "0 Cell [7]:2 self 10 total 10\n2 Cell [5]:2 self 3 total 3\n1 Cell [5]:2 self 2 total 2\n1 Cell [5]:3 self 1 total 1\n2 Cell [5]:3 self 1 total 1\n2 Cell [7]:2 self 0 total 4\n1 Cell [7]:2 self 0 total 3"
 	if strings.Join(got, "\n") != want {
 		t.Errorf("lines\n%s\nwant\n%s", strings.Join(got, "\n"), want)
 	}

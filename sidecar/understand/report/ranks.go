@@ -34,7 +34,7 @@ func (b *builder) ranks(d *diagnose.Diagnosis) {
 			Steps: r.Steps, StepNS: known(int64(r.Step), 0), Collectives: []Collective{},
 		}
 		for _, part := range r.Collectives {
-			shown.Collectives = append(shown.Collectives, Collective{ID: clean(string(part.In)), NS: part.Time, Text: wording.Collective(part.In)})
+			shown.Collectives = append(shown.Collectives, Collective{ID: clean(string(part.In)), NS: int64(part.Time), Text: wording.Collective(part.In)})
 		}
 		b.doc.Ranks = append(b.doc.Ranks, shown)
 	}

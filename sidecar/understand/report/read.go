@@ -72,7 +72,7 @@ func (r *reader) early() error {
 	return r.verdict()
 }
 
-// verdict tells whether it is a document that this program reads.
+// verdict returns an error unless it is a document that this program reads.
 func (r *reader) verdict() error {
 	switch d := r.doc; {
 	case d.Document == "" && r.first, d.Document == Kind && d.Version < Version:

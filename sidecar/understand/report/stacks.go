@@ -178,13 +178,14 @@ func (b *builder) threadOrder() []int {
 			}
 		}
 	}
-	program := b.program()
 	rank := func(i int) int {
 		t := &threads[i]
 		switch {
-		case t.RunsCell:
+		case i == b.about.Thread:
+			return -1
+		case slices.Contains(b.about.Runs, i):
 			return 0
-		case b.owner(t.Process, t.PID) != program:
+		case b.owner(t.Process, t.PID) != b.program:
 			return 3
 		case t.Main:
 			return 1

@@ -138,6 +138,13 @@ func (t *thinner) rows(least int) int { return max(tableRows>>(t.level-1), least
 // threads keeps the first ones, which are the busiest.
 func (t *thinner) threads() {
 	t.d.Threads = cut(t, "threads", t.d.Threads, t.rows(16))
+	left := func(thread int) bool { return thread >= len(t.d.Threads) }
+	subject := *t.d.Subject
+	if subject.Thread != nil && left(*subject.Thread) {
+		subject.Thread = nil
+	}
+	subject.Threads = slices.DeleteFunc(slices.Clone(subject.Threads), left)
+	t.d.Subject = &subject
 }
 
 func (t *thinner) spans() {

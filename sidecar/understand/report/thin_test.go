@@ -133,7 +133,7 @@ func TestAnExcerptTellsWhereThingsAre(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		if e.Thinned == nil || len(e.Tracks) != len(v.Tracks) || len(e.Files) != len(v.Files) {
-			t.Fatalf("%s: %d tracks and %d files are told, want %d and %d", name, len(e.Tracks), len(e.Files), len(v.Tracks), len(v.Files))
+			t.Fatalf("%s: %d tracks and %d files are there, want %d and %d", name, len(e.Tracks), len(e.Files), len(v.Tracks), len(v.Files))
 		}
 		for i, at := range e.Tracks {
 			if at >= 0 && e.Document.Tracks[at].ID != v.Tracks[i].ID {

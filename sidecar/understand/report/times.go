@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/interpret"
 	"github.com/omni-perf/omni-perf/sidecar/understand/wording"
 )
 
@@ -53,13 +54,12 @@ func (t stackTimes) add(process int, span timeline.Span) {
 // notebook's own nothing.
 func (b *builder) workTimes() stackTimes {
 	times := make(stackTimes)
-	program := b.program()
-	for _, th := range b.rec.Threads {
+	for i, th := range b.rec.Threads {
 		if th.Internal {
 			continue
 		}
 		process := b.owner(th.Process, th.PID)
-		all := th.RunsCell || th.Main && process == program
+		all := slices.Contains(b.about.Runs, i) || th.Main && process == b.program
 		for _, s := range th.Spans {
 			if all || !stateOf(s.State).Idle() {
 				times.add(process, s)
@@ -151,7 +151,7 @@ func (b *builder) lineTimes(idle map[place]int64) {
 		}
 		return sums[k]
 	}
-	target, program := &b.doc.Targets[0], b.program()
+	target, program := &b.doc.Targets[0], b.program
 	phases := make(map[timeline.Phase]int64)
 	var seen []place
 	for at, d := range b.lineThreadTimes() {
@@ -216,42 +216,26 @@ func (b *builder) phaseOf(n timeline.NodeID) timeline.Phase {
 	return timeline.PhaseNone
 }
 
-// lineThreadTimes sums each stack's time on the threads that run the target's code:
-// the cell's; where none is known, the main ones. Of other processes it is workTimes'.
+// lineThreadTimes sums each stack's time on the threads that run the program's code. Of other
+// processes it is all of the time of the threads that work there, and workTimes' of the others.
 func (b *builder) lineThreadTimes() stackTimes {
-	var runs, main []timeline.Thread
-	program := b.program()
-	for _, t := range b.rec.Threads {
-		if t.RunsCell {
-			runs = append(runs, t)
-		} else if t.Main && b.owner(t.Process, t.PID) == program {
-			main = append(main, t)
-		}
-	}
-	if len(runs) > 0 {
-		main = runs
-	}
 	times := make(stackTimes)
-	for _, t := range main {
-		for _, s := range t.Spans {
-			times.add(program, s)
+	for _, i := range b.about.Runs {
+		for _, s := range b.rec.Threads[i].Spans {
+			times.add(b.program, s)
 		}
 	}
-	for at, d := range b.workTimes() {
-		if at.process != program {
-			times[at] = d
+	atWork := interpret.AtWork(b.rec)
+	for i, t := range b.rec.Threads {
+		process := b.owner(t.Process, t.PID)
+		if t.Internal || process == b.program {
+			continue
+		}
+		for _, s := range t.Spans {
+			if atWork[i] || !stateOf(s.State).Idle() {
+				times.add(process, s)
+			}
 		}
 	}
 	return times
-}
-
-// program is the process that the report is about: that of the threads which run it, else the
-// target.
-func (b *builder) program() int {
-	for _, t := range b.rec.Threads {
-		if t.RunsCell {
-			return b.owner(t.Process, t.PID)
-		}
-	}
-	return b.process(b.rec.Target.PID)
 }

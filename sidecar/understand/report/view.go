@@ -1,7 +1,6 @@
 package report
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
@@ -52,10 +51,11 @@ func newView(d *Document) *View {
 // Target is what was recorded; the first of several.
 func (v *View) Target() *Target { return &v.Targets[0] }
 
-// Program is the process that the report is about: the target's, or the one that it started.
-func (v *View) Program() int { return v.Target().Runs() }
+// Program is the process whose own lines and functions are summed up: the target's, or the one
+// that it started.
+func (v *View) Program() int { return v.Subject.Program }
 
-// Runs is the process that the report is about.
+// Runs is the process whose own lines are those of the target.
 func (t *Target) Runs() int {
 	if t.Program != nil {
 		return *t.Program
@@ -66,48 +66,12 @@ func (t *Target) Runs() int {
 // History is a thread's spans, in order of time, without overlap.
 func (v *View) History(thread int) []Span { return v.histories[thread] }
 
-// MainThread is the thread whose stacks are the flame chart: the one that runs the
-// target's code, of a launcher its leading rank's, else the busiest main thread that it has
-// started; -1 if there is none.
+// MainThread is the thread whose stacks are the flame chart: the subject's; -1 if none is known.
 func (v *View) MainThread() int {
-	if rank := v.leadingRank(); rank != nil {
-		if thread := slices.IndexFunc(v.Threads, func(t Thread) bool { return t.Main && t.Process == rank.Process }); thread >= 0 {
-			return thread
-		}
+	if v.Subject.Thread == nil {
+		return -1
 	}
-	best := -1
-	for i, t := range v.Threads { // the target's come first
-		if t.RunsCell {
-			return i
-		}
-		if t.Main && best < 0 {
-			best = i
-		}
-	}
-	if best < 0 && len(v.Threads) > 0 {
-		return 0
-	}
-	return best
-}
-
-// leadingRank is the rank that the headline is about, else the first one, of a launcher that
-// is explained by its ranks; nil for other targets.
-func (v *View) leadingRank() *Rank {
-	leading := v.Target().Leading
-	if leading == nil {
-		return nil
-	}
-	if f := v.MainFinding(); f != nil {
-		for i := range v.Ranks {
-			if number, ok := integer(f.Args["rank"]); ok && number == v.Ranks[i].Rank {
-				return &v.Ranks[i]
-			}
-		}
-	}
-	if i := slices.IndexFunc(v.Ranks, func(r Rank) bool { return r.Process == *leading }); i >= 0 {
-		return &v.Ranks[i]
-	}
-	return nil
+	return *v.Subject.Thread
 }
 
 // Parent is a node's caller; node 0 is the empty stack.

@@ -3,6 +3,8 @@ package straggler
 import (
 	"cmp"
 	"slices"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 )
 
 // Lane is what the main thread of one rank did: spans in order of time, without overlap.
@@ -10,14 +12,14 @@ type Lane struct {
 	Process int // whose it is, as the caller counts
 	Rank    int
 	Spans   []Span
-	Steps   [][2]int64 // its training steps, in order; nil: they are not known
+	Steps   []timeline.Interval // its training steps, in order; nil: they are not known
 }
 
-// Span is a stretch of a lane. Times are nanoseconds.
+// Span is a stretch of a lane.
 type Span struct {
-	Start, End int64
-	In         Collective
-	Place      Place // of the user's own line, or where there is none of the library's that was called
+	timeline.Interval
+	In    Collective
+	Place Place // of the user's own line, or where there is none of the library's that was called
 }
 
 // Place is a line.
@@ -29,15 +31,15 @@ type Place struct {
 // Part is the time in one collective.
 type Part struct {
 	In   Collective
-	Time int64
+	Time timeline.Nanos
 }
 
 // Parts sums a lane up by collective, the longest first.
 func (l Lane) Parts() []Part {
-	sums := make(map[Collective]int64)
+	sums := make(map[Collective]timeline.Nanos)
 	for _, s := range l.Spans {
 		if s.In != None {
-			sums[s.In] += s.End - s.Start
+			sums[s.In] += s.Nanos()
 		}
 	}
 	out := make([]Part, 0, len(sums))
@@ -50,15 +52,15 @@ func (l Lane) Parts() []Part {
 
 // Straggler is a rank that the others waited for.
 type Straggler struct {
-	Lane  int   // of those that were compared
-	Time  int64 // for which most of the others were in a collective, and it was not
-	Of    int64 // for which all ranks trained: after they were set up, before the first has ended
-	Mean  int64 // of the others, for which they were waited for
-	Place Place // where it was longer than the others were, outside of collectives …
-	More  int64 // … by so much more than their mean
+	Lane  int            // of those that were compared
+	Time  timeline.Nanos // for which most of the others were in a collective, and it was not
+	Of    timeline.Nanos // for which all ranks trained: after they were set up, before the first has ended
+	Mean  timeline.Nanos // of the others, for which they were waited for
+	Place Place          // where it was longer than the others were, outside of collectives …
+	More  timeline.Nanos // … by so much more than their mean
 	In    Collective
 	// Intervals is when.
-	Intervals [][2]int64
+	Intervals []timeline.Interval
 	Steps     int // of its own, within the time for which all ranks trained
 	Late      int // of them, in which it was waited for
 }
@@ -87,19 +89,22 @@ func FindStraggler(lanes []Lane) *Straggler {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(waits[b].sum(), waits[a].sum()) })
-	first, second := waits[order[0]], waits[order[1]]
-	if float64(first.sum()) < worthWaiting*float64(to-from) || float64(first.sum()) < apart*float64(second.sum()) {
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(timeline.Total(waits[b].where), timeline.Total(waits[a].where))
+	})
+	first := waits[order[0]]
+	time, next := timeline.Total(first.where), timeline.Total(waits[order[1]].where)
+	if float64(time) < worthWaiting*float64(to-from) || float64(time) < apart*float64(next) {
 		return nil
 	}
-	s := &Straggler{Lane: order[0], Time: first.sum(), Of: to - from, Intervals: first.where}
+	s := &Straggler{Lane: order[0], Time: time, Of: to - from, Intervals: first.where}
 	for _, i := range order[1:] {
-		s.Mean += waits[i].sum()
+		s.Mean += timeline.Total(waits[i].where)
 	}
-	s.Mean /= int64(len(order) - 1)
+	s.Mean /= timeline.Nanos(len(order) - 1)
 	s.Place, s.More = more(lanes, s.Lane, from, to)
 	s.Steps, s.Late = lateSteps(lanes[s.Lane].Steps, s.Intervals, from, to)
-	var most int64
+	var most timeline.Nanos
 	for in, time := range first.in {
 		if time > most || time == most && in < s.In {
 			s.In, most = in, time
@@ -109,7 +114,7 @@ func FindStraggler(lanes []Lane) *Straggler {
 }
 
 // common is the time from when all ranks were set up to when the first one ends.
-func common(lanes []Lane) (from, to int64) {
+func common(lanes []Lane) (from, to timeline.Nanos) {
 	to = 1<<63 - 1
 	for _, l := range lanes {
 		if len(l.Spans) == 0 {
@@ -131,89 +136,101 @@ func common(lanes []Lane) (from, to int64) {
 
 // wait is the time for which one rank was waited for.
 type wait struct {
-	where [][2]int64
-	in    map[Collective]int64 // in what the others were
-}
-
-func (w wait) sum() (sum int64) {
-	for _, i := range w.where {
-		sum += i[1] - i[0]
-	}
-	return sum
+	where []timeline.Interval
+	in    map[Collective]timeline.Nanos // in what the others were
 }
 
 // waitsFor returns for each rank when it was in no collective and most of the others were.
-func waitsFor(lanes []Lane, from, to int64) []wait {
-	type edge struct {
-		at   int64
-		lane int
-		in   Collective
+func waitsFor(lanes []Lane, from, to timeline.Nanos) []wait {
+	r := ranks{now: make([]Collective, len(lanes)), waits: make([]wait, len(lanes))}
+	for i := range r.waits {
+		r.waits[i].in = make(map[Collective]timeline.Nanos)
 	}
-	var edges []edge
+	last := from
+	for _, c := range changes(lanes) {
+		if at := min(c.at, to); at > last {
+			r.pass(timeline.Between(last, at))
+			last = at
+		}
+		r.apply(c)
+	}
+	if last < to {
+		r.pass(timeline.Between(last, to))
+	}
+	return r.waits
+}
+
+// change is when a lane enters a collective, or leaves it (None).
+type change struct {
+	at   timeline.Nanos
+	lane int
+	in   Collective
+}
+
+// changes are those of all lanes in order of time. Where one span ends and the next begins, what
+// begins comes last.
+func changes(lanes []Lane) (list []change) {
 	for i, l := range lanes {
 		for _, s := range l.Spans {
 			if s.In != None && s.In != SetUp && s.In != TearDown {
-				edges = append(edges, edge{s.Start, i, s.In}, edge{s.End, i, None})
+				list = append(list, change{s.Start, i, s.In}, change{s.End, i, None})
 			}
 		}
 	}
-	// Where one span ends and the next begins, what begins counts.
-	slices.SortStableFunc(edges, func(a, b edge) int { return cmp.Compare(a.at, b.at) })
-	out := make([]wait, len(lanes))
-	for i := range out {
-		out[i].in = make(map[Collective]int64)
+	slices.SortStableFunc(list, func(a, b change) int { return cmp.Compare(a.at, b.at) })
+	return list
+}
+
+// ranks are what all of them do at a time, and for whom they have waited until then.
+type ranks struct {
+	now    []Collective // by lane
+	inside int          // how many are in one
+	waits  []wait       // by lane
+}
+
+func (r *ranks) apply(c change) {
+	switch {
+	case c.in == None && r.now[c.lane] != None:
+		r.inside--
+	case c.in != None && r.now[c.lane] == None:
+		r.inside++
 	}
-	now, inside, last := make([]Collective, len(lanes)), 0, from
-	until := func(at int64) {
-		if at = min(at, to); at <= last {
-			return
-		}
-		for i := range lanes {
-			if now[i] != None || 2*inside <= len(lanes)-1 {
-				continue
-			}
-			if n := len(out[i].where); n > 0 && out[i].where[n-1][1] == last {
-				out[i].where[n-1][1] = at
-			} else {
-				out[i].where = append(out[i].where, [2]int64{last, at})
-			}
-			for _, in := range now {
-				if in != None {
-					out[i].in[in] += at - last
-				}
-			}
-		}
-		last = at
+	r.now[c.lane] = c.in
+}
+
+// pass lets time go by in which nothing changes.
+func (r *ranks) pass(time timeline.Interval) {
+	if 2*r.inside <= len(r.now)-1 {
+		return
 	}
-	for _, e := range edges {
-		until(e.at)
-		if e.in == None && now[e.lane] != None {
-			inside--
-		} else if e.in != None && now[e.lane] == None {
-			inside++
+	for i := range r.waits {
+		if r.now[i] != None {
+			continue
 		}
-		now[e.lane] = e.in
+		w := &r.waits[i]
+		if n := len(w.where); n > 0 && w.where[n-1].End == time.Start {
+			w.where[n-1].End = time.End
+		} else {
+			w.where = append(w.where, time)
+		}
+		for _, in := range r.now {
+			if in != None {
+				w.in[in] += time.Nanos()
+			}
+		}
 	}
-	until(to)
-	return out
 }
 
 // lateSteps counts the steps between two times, and those in which a rank was waited for.
-func lateSteps(steps, waits [][2]int64, from, to int64) (count, late int) {
+func lateSteps(steps, waits []timeline.Interval, from, to timeline.Nanos) (count, late int) {
 	for _, step := range steps {
-		if step[0] < from || step[1] > to || step[1] <= step[0] {
+		if step.Start < from || step.End > to || step.End <= step.Start {
 			continue
 		}
 		count++
-		waited := int64(0)
-		first, _ := slices.BinarySearchFunc(waits, step[0], func(w [2]int64, at int64) int { return cmp.Compare(w[1], at) })
-		for _, w := range waits[first:] {
-			if w[0] >= step[1] {
-				break
-			}
-			waited += max(min(w[1], step[1])-max(w[0], step[0]), 0)
-		}
-		if float64(waited) >= lateStep*float64(step[1]-step[0]) {
+		waited := timeline.Nanos(0)
+		timeline.Overlap(waits, step.Start, step.End, func(_ int, part timeline.Nanos) { waited += part })
+		if float64(waited) >= lateStep*float64(step.Nanos()) {
 			late++
 		}
 	}
@@ -223,8 +240,8 @@ func lateSteps(steps, waits [][2]int64, from, to int64) (count, late int) {
 // more is the place at which one lane was longer than the others by most. What it did at
 // the very time at which they waited says less: it may have caught up with what it had
 // been late for.
-func more(lanes []Lane, which int, from, to int64) (at Place, by int64) {
-	sums := make(map[Place]int64)
+func more(lanes []Lane, which int, from, to timeline.Nanos) (at Place, by timeline.Nanos) {
+	sums := make(map[Place]timeline.Nanos)
 	for i, l := range lanes {
 		for _, s := range l.Spans {
 			part := min(s.End, to) - max(s.Start, from)
@@ -234,7 +251,7 @@ func more(lanes []Lane, which int, from, to int64) (at Place, by int64) {
 			if i == which {
 				sums[s.Place] += part
 			} else {
-				sums[s.Place] -= part / int64(len(lanes)-1)
+				sums[s.Place] -= part / timeline.Nanos(len(lanes)-1)
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 )
 
@@ -29,14 +30,14 @@ func TestOf(t *testing.T) {
 }
 
 // steps of ten units: a rank works for so many, then waits in a collective for the others.
-func lanes(work ...int64) (out []Lane) {
+func lanes(work ...timeline.Nanos) (out []Lane) {
 	for rank, units := range work {
 		l := Lane{Process: rank + 1, Rank: rank}
-		l.Spans = append(l.Spans, Span{0, 20, SetUp, Place{"train.py", 1}})
-		for at := int64(20); at < 220; at += 10 {
-			l.Spans = append(l.Spans, Span{at, at + units, None, Place{"train.py", 7 + rank}})
+		l.Spans = append(l.Spans, Span{timeline.Between(0, 20), SetUp, Place{"train.py", 1}})
+		for at := timeline.Nanos(20); at < 220; at += 10 {
+			l.Spans = append(l.Spans, Span{timeline.Between(at, at+units), None, Place{"train.py", 7 + rank}})
 			if units < 10 {
-				l.Spans = append(l.Spans, Span{at + units, at + 10, "all_reduce", Place{"train.py", 9}})
+				l.Spans = append(l.Spans, Span{timeline.Between(at+units, at+10), "all_reduce", Place{"train.py", 9}})
 			}
 		}
 		out = append(out, l)
@@ -49,7 +50,7 @@ func TestTheOneThatIsWaitedForIsFound(t *testing.T) {
 	if s == nil || s.Lane != 1 || s.Of != 200 || s.Time != 100 || s.Place != (Place{"train.py", 8}) || s.More != 180 || s.In != "all_reduce" || s.Mean != 0 {
 		t.Errorf("straggler %+v, want rank 1, 180 more than the others in its line 8", s)
 	}
-	if s != nil && (len(s.Intervals) != 20 || s.Intervals[0] != [2]int64{24, 29}) {
+	if s != nil && (len(s.Intervals) != 20 || s.Intervals[0] != timeline.Between(24, 29)) {
 		t.Errorf("waited for it in %v", s.Intervals)
 	}
 	if s := FindStraggler(lanes(3, 9)); s == nil || s.Lane != 1 || s.Time != 120 {
@@ -61,12 +62,12 @@ func TestWhereNobodyStandsOutNobodyIsNamed(t *testing.T) {
 	turns := lanes(4, 4)
 	for i := range turns { // late by turns
 		turns[i].Spans = nil
-		for at := int64(0); at < 200; at += 10 {
-			units := int64(4)
-			if (at/10)%2 == int64(i) {
+		for at := timeline.Nanos(0); at < 200; at += 10 {
+			units := timeline.Nanos(4)
+			if (at/10)%2 == timeline.Nanos(i) {
 				units = 9
 			}
-			turns[i].Spans = append(turns[i].Spans, Span{at, at + units, None, Place{}}, Span{at + units, at + 10, "barrier", Place{}})
+			turns[i].Spans = append(turns[i].Spans, Span{timeline.Between(at, at+units), None, Place{}}, Span{timeline.Between(at+units, at+10), "barrier", Place{}})
 		}
 	}
 	for name, l := range map[string][]Lane{
@@ -81,16 +82,16 @@ func TestWhereNobodyStandsOutNobodyIsNamed(t *testing.T) {
 
 func TestLateStepsAreCounted(t *testing.T) {
 	l := lanes(4, 9, 4, 4)
-	for at := int64(10); at < 220; at += 10 { // the first before all are set up
-		l[1].Steps = append(l[1].Steps, [2]int64{at, at + 10})
+	for at := timeline.Nanos(10); at < 220; at += 10 { // the first before all are set up
+		l[1].Steps = append(l[1].Steps, timeline.Between(at, at+10))
 	}
 	l[1].Spans = append(l[1].Spans[:3], l[1].Spans[5:]...) // unknown for one step: as if it had worked
 	if s := FindStraggler(l); s == nil || s.Steps != 20 || s.Late != 20 {
 		t.Errorf("straggler %+v, want to be late in each of 20 steps", s)
 	}
 	even := lanes(9, 9, 9, 9)
-	for at := int64(20); at < 220; at += 10 {
-		even[1].Steps = append(even[1].Steps, [2]int64{at, at + 10})
+	for at := timeline.Nanos(20); at < 220; at += 10 {
+		even[1].Steps = append(even[1].Steps, timeline.Between(at, at+10))
 		if at >= 120 {
 			continue
 		}

@@ -2,10 +2,8 @@ package usercode
 
 import (
 	"slices"
-	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
-	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
 // cut leaves of a recording what is between two times. What was counted over the whole recording and
@@ -48,25 +46,12 @@ func runnable(spans []timeline.Span, from, to timeline.Nanos) (sum timeline.Nano
 	return sum
 }
 
-// A traceback whose formatting takes less is not worth a word.
-const (
-	briefTraceback = timeline.Nanos(100 * time.Millisecond)
-	smallTraceback = 10 // th of the cell
-)
-
-// noteTraceback says how long a traceback was formatted after a cell had ended at a time.
-func noteTraceback(out *timeline.Recording, t timeline.Thread, positions []position, ended timeline.Nanos) {
-	var formatting timeline.Nanos
+// formatting is for how long a traceback was formatted after a cell had ended at a time.
+func formatting(t timeline.Thread, positions []position, ended timeline.Nanos) (sum timeline.Nanos) {
 	for _, s := range t.Spans {
 		if s.Start >= ended && at(positions, s.Node).phase == timeline.PhaseTraceback {
-			formatting += s.End - s.Start
+			sum += s.End - s.Start
 		}
 	}
-	if formatting < briefTraceback || formatting < ended/smallTraceback {
-		return
-	}
-	out.Notes = append(slices.Clone(out.Notes), timeline.Note{
-		ID: timeline.NoteTraceback, What: "traceback",
-		Reason: "formatting it took " + words.Seconds(formatting.Seconds()) + " after the error; that time is not in this report",
-	})
+	return sum
 }

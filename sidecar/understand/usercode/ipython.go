@@ -21,7 +21,7 @@ const (
 	ours                  // our extension's
 )
 
-// meaning is what there is to know about a frame, whatever stands above and below it.
+// meaning is what there is to know about a frame, whatever is above and below it.
 type meaning struct {
 	role      role
 	shown     timeline.Frame   // as the user typed it
@@ -33,7 +33,7 @@ type meaning struct {
 	cellMagic bool           // it calls a cell magic, which has the cell's text for its body
 	runsCode  bool           // it calls a cell's code, and then what prints its exception
 	displays  bool           // it is called with the value of a cell's last expression
-	// startsThread tells threading's own frames, which stand above every thread's.
+	// startsThread: one of threading's own frames, which are above every thread's.
 	startsThread bool
 }
 

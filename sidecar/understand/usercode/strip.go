@@ -44,7 +44,7 @@ func Strip(rec *timeline.Recording) *timeline.Recording {
 	}
 	if from > 0 || to < rec.Duration {
 		left := cut(&out, from, to)
-		noteTraceback(left, runsCell, positions, to)
+		left.Traceback = formatting(runsCell, positions, to)
 		return left
 	}
 	return &out

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
@@ -23,7 +24,8 @@ func (s Scope) imports(f diagnose.Finding) string {
 		return "imports took " + s.part(f.Time)
 	}
 	first, took, rest := "imports", f.Time, f.Modules
-	if len(rest) == 1 || rest[1].Inside { // a single import, and what it imports
+	single := len(rest) == 1 || rest[1].Inside
+	if single && float64(rest[0].Nanos) >= most*float64(f.Time) { // a single import, and what it imports
 		first, took, rest = "importing "+words.Clean(rest[0].Module, 60), rest[0].Nanos, rest[1:]
 	}
 	var parts []string
@@ -60,7 +62,7 @@ func (s Scope) displaying(f diagnose.Finding) string {
 }
 
 func (s Scope) loadsData(f diagnose.Finding) string {
-	if f.Cause == diagnose.LoadWorker {
+	if f.Cause == activity.LoadWorker {
 		return "waited " + s.part(f.Time) + " for the data loader's workers" + s.where(f) + s.work(f.Actors)
 	}
 	return "loading data took " + s.part(f.Time) + s.where(f)
@@ -69,7 +71,7 @@ func (s Scope) loadsData(f diagnose.Finding) string {
 func (s Scope) waitsForChildren(f diagnose.Finding) string {
 	text := "waited " + s.part(f.Time) + " for " + processes(f.Actors) + s.where(f)
 	if f.Cores >= worthCores {
-		text += "; " + pronoun(f.Actors) + " kept " + coresOf(f) + " busy"
+		text += "; " + pronoun(f.Actors) + " kept " + words.CoresUsed(f.Cores, f.CoreLimit) + " busy"
 	}
 	return text + s.work(f.Actors)
 }
@@ -79,7 +81,7 @@ const worthCores = 0.05
 
 // processes names child processes: "a child process (pip)", "4 pool workers and a child
 // process (ffmpeg)".
-func processes(actors []diagnose.Actor) string {
+func processes(actors []activity.Actor) string {
 	others := 0
 	var parts, names, short []string
 	for _, a := range actors {
@@ -127,14 +129,14 @@ func counted(count int, of [2]string) string {
 	return words.Plural(count, of[0], of[1])
 }
 
-func pronoun(actors []diagnose.Actor) string {
+func pronoun(actors []activity.Actor) string {
 	if len(actors) == 1 && actors[0].Count == 1 && !actors[0].AtLeast {
 		return "it"
 	}
 	return "they"
 }
 
-func them(actors []diagnose.Actor) string {
+func them(actors []activity.Actor) string {
 	if pronoun(actors) == "it" {
 		return "it"
 	}
@@ -142,7 +144,7 @@ func them(actors []diagnose.Actor) string {
 }
 
 // threads names threads: "2 threads", "a thread (loader)".
-func threads(actors []diagnose.Actor) string {
+func threads(actors []activity.Actor) string {
 	count := 0
 	for _, a := range actors {
 		count += a.Count
@@ -161,7 +163,7 @@ func threads(actors []diagnose.Actor) string {
 }
 
 // at is the place where the first, busiest actors were: " in line 5".
-func (s Scope) at(actors []diagnose.Actor) string {
+func (s Scope) at(actors []activity.Actor) string {
 	if len(actors) == 0 {
 		return ""
 	}
@@ -178,7 +180,7 @@ func (s Scope) at(actors []diagnose.Actor) string {
 func (s Scope) waitsForThreads(f diagnose.Finding) string {
 	if len(f.Actors) > 0 && computes(f.Actors[0].Cause) && f.Cores >= worthCores {
 		busy, others := atWork(f.Actors)
-		return threads(busy) + " kept " + coresOf(f) + " busy" + s.at(busy) +
+		return threads(busy) + " kept " + words.CoresUsed(f.Cores, f.CoreLimit) + " busy" + s.at(busy) +
 			"; the main thread waited for " + them(busy) + others + ", " + s.part(f.Time) + s.where(f) + in(f)
 	}
 	text := "the main thread waited " + s.part(f.Time) + s.where(f) + in(f) + " for " + threads(f.Actors)
@@ -190,10 +192,10 @@ func (s Scope) waitsForThreads(f diagnose.Finding) string {
 
 // atWork are the actors that computed, or wanted to; others names those that did not:
 // " and another thread".
-func atWork(actors []diagnose.Actor) (busy []diagnose.Actor, others string) {
+func atWork(actors []activity.Actor) (busy []activity.Actor, others string) {
 	rest := 0
 	for _, a := range actors {
-		if computes(a.Cause) || a.Cause.Kind() == diagnose.Contention {
+		if computes(a.Cause) || a.Cause.Kind() == activity.Contention {
 			busy = append(busy, a)
 		} else {
 			rest += a.Count
@@ -208,22 +210,22 @@ func atWork(actors []diagnose.Actor) (busy []diagnose.Actor, others string) {
 	return busy, " and " + words.Plural(rest, "other thread", "other threads")
 }
 
-func computes(c diagnose.Cause) bool {
-	return c.Kind() == diagnose.Host || c.Kind() == diagnose.Compilation
+func computes(c activity.Cause) bool {
+	return c.Kind() == activity.Host || c.Kind() == activity.Compilation
 }
 
 // did is what a thread did, in the past tense.
-func did(c diagnose.Cause) string {
+func did(c activity.Cause) string {
 	switch {
-	case c == diagnose.Sleep:
+	case c == activity.Sleep:
 		return "slept"
-	case c == diagnose.Import:
+	case c == activity.Import:
 		return "imported modules"
-	case c == diagnose.Draw:
+	case c == activity.Draw:
 		return "drew"
 	case computes(c):
 		return "computed"
-	case c.Kind() == diagnose.Starvation:
+	case c.Kind() == activity.Starvation:
 		return "loaded data"
 	}
 	return "waited " + strings.TrimPrefix(causes[c].waited, "while the program ")
@@ -247,7 +249,7 @@ func (s Scope) sleeps(f diagnose.Finding) string {
 	if f.Actors[0].Process {
 		who = processes(f.Actors)
 	}
-	return text + ", while " + who + " kept " + coresOf(f) + " busy"
+	return text + ", while " + who + " kept " + words.CoresUsed(f.Cores, f.CoreLimit) + " busy"
 }
 
 func (s Scope) gilContention(f diagnose.Finding) string {
@@ -266,7 +268,7 @@ func (s Scope) threadsTakeTurns(f diagnose.Finding) string {
 func (s Scope) noFreeCPU(f diagnose.Finding) string {
 	text := "waited " + s.part(f.Time) + " for a free CPU" + s.where(f)
 	if f.CoreLimit > 0 && !math.IsNaN(f.Cores) {
-		text += "; the program itself used " + coresOf(f)
+		text += "; the program itself used " + words.CoresUsed(f.Cores, f.CoreLimit)
 	}
 	return text
 }
@@ -274,17 +276,24 @@ func (s Scope) noFreeCPU(f diagnose.Finding) string {
 func (s Scope) busyMachine(f diagnose.Finding) string {
 	text := "for " + s.part(f.Time) + " no CPU was free"
 	if f.CoreLimit > 0 && !math.IsNaN(f.Cores) {
-		text += "; the program itself used " + coresOf(f)
+		text += "; the program itself used " + words.CoresUsed(f.Cores, f.CoreLimit)
 	}
 	return text
 }
 
-// noLine names the function, where one has most of the time.
+// noLine names the function, where one has most of the time, or those that have a good part of it.
 func (s Scope) noLine(f diagnose.Finding) string {
 	if place := s.Place(f.Place); place != "" && f.Name != "" {
 		return "spent " + s.part(f.PlaceTime) + " in the function " + words.Clean(f.Name, 60) + " (" + place + "); no single line of it stands out"
 	}
-	return "no single line stands out"
+	if len(f.Functions) == 0 {
+		return "no single line stands out"
+	}
+	parts := make([]string, len(f.Functions))
+	for i, m := range f.Functions {
+		parts[i] = words.Clean(m.Name, 60) + " " + words.Seconds(m.Nanos.Seconds())
+	}
+	return "no single line stands out; the functions with the most time: " + strings.Join(parts, ", ")
 }
 
 // saving distinguishes writing from reading, where the call does.
@@ -313,12 +322,16 @@ func (s Scope) waitsForLock(f diagnose.Finding) string {
 	if kind, known := lockKinds[f.Call.Package+"."+class]; known {
 		what = kind
 	}
-	f.Call = diagnose.Call{}
+	f.Call = activity.Call{}
 	return waited("for "+what)(s, f)
 }
 
 func (s Scope) stacksUnknown(f diagnose.Finding) string {
 	return "for " + s.part(f.Time) + " nothing is known of the program: " + Gap(f.Gap)
+}
+
+func (s Scope) traceback(f diagnose.Finding) string {
+	return "formatting the traceback took " + words.Seconds(f.Time.Seconds()) + " after the error"
 }
 
 func (s Scope) printing(f diagnose.Finding) string {

@@ -10,7 +10,7 @@ package wording
 
 import (
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
-	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
 )
 
 // Scope is what sentences need to know of a recording beside the facts.
@@ -18,5 +18,5 @@ type Scope struct {
 	Duration timeline.Nanos
 	// Place names a line: "line 3", "Cell [5]:2", "train.py:40"; empty where it is
 	// none.
-	Place func(diagnose.Place) string
+	Place func(activity.Place) string
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
@@ -17,6 +18,7 @@ func (s Scope) Headline(d *diagnose.Diagnosis) string {
 	var sentences []string
 	main, found := d.Main()
 	switch h := d.Headline; {
+	case h.TooFew != nil && has(d, diagnose.Traceback): // the time that was waited for is there
 	case h.TooFew != nil:
 		sentences = append(sentences, TooFew(*h.TooFew))
 	case found:
@@ -38,6 +40,11 @@ func mostlyUnknown(d *diagnose.Diagnosis) bool {
 	return slices.ContainsFunc(d.Headline.Limits, func(i int) bool {
 		return d.Findings[i].ID == diagnose.StacksUnknown && d.Findings[i].Value >= most
 	})
+}
+
+// has reports whether one of the headline's limits is this one.
+func has(d *diagnose.Diagnosis, id diagnose.FindingID) bool {
+	return slices.ContainsFunc(d.Headline.Limits, func(i int) bool { return d.Findings[i].ID == id })
 }
 
 // TooFew says that a recording was too short for its interval.
@@ -124,6 +131,7 @@ var sentences = map[diagnose.FindingID]func(Scope, diagnose.Finding) string{
 	diagnose.NoFreeCPU:        Scope.noFreeCPU,
 	diagnose.BusyMachine:      Scope.busyMachine,
 	diagnose.StacksUnknown:    Scope.stacksUnknown,
+	diagnose.Traceback:        Scope.traceback,
 	diagnose.Printing:         Scope.printing,
 	diagnose.MemoryPressure:   Scope.memoryPressure,
 	diagnose.Swapping:         Scope.swapping,
@@ -191,7 +199,7 @@ func in(f diagnose.Finding) string {
 		return ", in " + words.Clean(displayName(f.Call.Function), 60) + " (" + name + ")"
 	case name != "":
 		return ", in " + name
-	case f.Cause == diagnose.Native:
+	case f.Cause == activity.Native:
 		return ", in native code"
 	}
 	return ""
@@ -199,7 +207,7 @@ func in(f diagnose.Finding) string {
 
 // displayName is a function as its user wrote it: a method by its name, since the class that
 // defines it may be one that nobody outside of the library knows, and what Python calls by
-// itself as what stands in the line.
+// itself as the text of the line.
 func displayName(function string) string {
 	parts := strings.Split(function, ".")
 	name, class := parts[len(parts)-1], ""
@@ -231,16 +239,7 @@ func cores(f diagnose.Finding) string {
 	if !(f.Cores >= several) {
 		return ""
 	}
-	return " on " + coresOf(f)
-}
-
-// coresOf says how many CPUs were in use, of how many: "1.9 of 2 cores".
-func coresOf(f diagnose.Finding) string {
-	used := fmt.Sprintf("%.1f", f.Cores)
-	if f.CoreLimit > 0 {
-		return used + " of " + words.Cores(f.CoreLimit)
-	}
-	return used + " cores"
+	return " on " + words.CoresUsed(f.Cores, f.CoreLimit)
 }
 
 func took(what string) func(Scope, diagnose.Finding) string {

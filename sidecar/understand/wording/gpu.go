@@ -6,6 +6,7 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/understand/gpuidle"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
@@ -87,7 +88,7 @@ func (s Scope) gpuUndecided(f diagnose.Finding) string {
 }
 
 // Alternative names one of several causes that cannot be distinguished, or their kind.
-func Alternative(a diagnose.Alternative) string {
+func Alternative(a gpuidle.Alternative) string {
 	if a.Cause != "" {
 		return causes[a.Cause].name
 	}

@@ -5,71 +5,73 @@ import (
 	"math"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/understand/gpuidle"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
 // causes are the words for each cause: its name in a table, and what somebody
 // waited for, or while what, in a sentence ("The GPU waited 2 s for imports").
-var causes = map[diagnose.Cause]struct{ name, waited string }{
-	diagnose.Python:     {"Python code", "for Python code"},
-	diagnose.Native:     {"native code on the CPU", "for native code on the CPU"},
-	diagnose.Launch:     {"launching GPU work", "for the host to launch work"},
-	diagnose.Import:     {"imports", "for imports"},
-	diagnose.Compile:    {"compilation", "for compilation"},
-	diagnose.Draw:       {"drawing", "for drawing"},
-	diagnose.Checkpoint: {"saving or loading", "for saving or loading"},
-	diagnose.Load:       {"data loading", "for data"},
-	diagnose.LoadHere:   {"data loading in this thread", "for data, loaded in the training's own thread"},
-	diagnose.LoadWorker: {"waiting for the loader's workers", "for the data loader's workers"},
-	diagnose.Display:    {"displaying the result", "for the display of the result"},
-	diagnose.Around:     {"the notebook's own work", "for the notebook's own work"},
-	diagnose.Sync:       {"waiting for the GPU", "around synchronisations with the host"},
-	diagnose.Copy:       {"host–device copy", "for copies between host and device"},
-	diagnose.Collective: {"communication between ranks", "for other ranks"},
-	diagnose.Network:    {"network", "for the network"},
-	diagnose.Database:   {"database", "for a database"},
-	diagnose.InOut:      {"input/output", "for input or output"},
-	diagnose.Sleep:      {"sleep", "while the program slept"},
-	diagnose.UserInput:  {"waiting for the user's input", "for the user's input"},
-	diagnose.Child:      {"waiting for a child process", "for a child process"},
-	diagnose.Thread:     {"waiting for another thread", "for another thread"},
-	diagnose.Lock:       {"waiting for a lock, queue or event", "for a lock, a queue or an event"},
-	diagnose.EventLoop:  {"every task waits", "while every task was waiting"},
-	diagnose.Waiting:    {"waiting", "while the program waited"},
-	diagnose.GIL:        {"waiting for the GIL", "for the GIL"},
-	diagnose.NoCPU:      {"waiting for a free CPU", "for a free CPU"},
-	diagnose.StartUp:    {"interpreter start", "for the interpreter to start"},
-	diagnose.Exit:       {"interpreter exit", "for the interpreter to end"},
-	diagnose.SetUp:      {"set-up before the first GPU work", "before its first work"},
-	diagnose.NoWork:     {"no GPU work was seen", "without any work"},
-	diagnose.Unknown:    {"unknown", "for unknown reasons"},
+var causes = map[activity.Cause]struct{ name, waited string }{
+	activity.Python:     {"Python code", "for Python code"},
+	activity.Native:     {"native code on the CPU", "for native code on the CPU"},
+	activity.Launch:     {"launching GPU work", "for the host to launch work"},
+	activity.Import:     {"imports", "for imports"},
+	activity.Compile:    {"compilation", "for compilation"},
+	activity.Draw:       {"drawing", "for drawing"},
+	activity.Checkpoint: {"saving or loading", "for saving or loading"},
+	activity.Load:       {"data loading", "for data"},
+	activity.LoadHere:   {"data loading in this thread", "for data, loaded in the training's own thread"},
+	activity.LoadWorker: {"waiting for the loader's workers", "for the data loader's workers"},
+	activity.Display:    {"displaying the result", "for the display of the result"},
+	activity.Around:     {"the notebook's own work", "for the notebook's own work"},
+	activity.Sync:       {"waiting for the GPU", "around synchronisations with the host"},
+	activity.Copy:       {"host–device copy", "for copies between host and device"},
+	activity.Collective: {"communication between ranks", "for other ranks"},
+	activity.Network:    {"network", "for the network"},
+	activity.Database:   {"database", "for a database"},
+	activity.InOut:      {"input/output", "for input or output"},
+	activity.Sleep:      {"sleep", "while the program slept"},
+	activity.UserInput:  {"waiting for the user's input", "for the user's input"},
+	activity.Child:      {"waiting for a child process", "for a child process"},
+	activity.Thread:     {"waiting for another thread", "for another thread"},
+	activity.Lock:       {"waiting for a lock, queue or event", "for a lock, a queue or an event"},
+	activity.EventLoop:  {"every task waits", "while every task was waiting"},
+	activity.Waiting:    {"waiting", "while the program waited"},
+	activity.GIL:        {"waiting for the GIL", "for the GIL"},
+	activity.NoCPU:      {"waiting for a free CPU", "for a free CPU"},
+	activity.StartUp:    {"interpreter start", "for the interpreter to start"},
+	activity.Exit:       {"interpreter exit", "for the interpreter to end"},
+	activity.SetUp:      {"set-up before the first GPU work", "before its first work"},
+	activity.NoWork:     {"no GPU work was seen", "without any work"},
+	activity.Unknown:    {"unknown", "for unknown reasons"},
 }
 
 // Cause is a cause's name in a table.
-func Cause(c diagnose.Cause) string { return causes[c].name }
+func Cause(c activity.Cause) string { return causes[c].name }
 
 // kinds are the words for each kind of cause: its name, and what a GPU waited for.
-var kinds = map[diagnose.Kind]struct{ name, waited string }{
-	diagnose.Host:            {"the host's computing", "while the host computed"},
-	diagnose.Launching:       {"launching GPU work", "for the host to launch work"},
-	diagnose.Starvation:      {"data loading", "for data"},
-	diagnose.Synchronisation: {"synchronisation", "around synchronisations with the host"},
-	diagnose.Copying:         {"host–device copies", "for copies between host and device"},
-	diagnose.Collectives:     {"communication between ranks", "for other ranks"},
-	diagnose.InputOutput:     {"input/output", "for input or output"},
-	diagnose.Checkpoints:     {"saving or loading", "for saving or loading"},
-	diagnose.Compilation:     {"compilation", "for compilation"},
-	diagnose.Waits:           {"waiting", "while the program waited"},
-	diagnose.Contention:      {"waiting for the GIL or a CPU", "for the GIL or a CPU"},
-	diagnose.SettingUp:       {"imports and set-up", "for imports and set-up"},
-	diagnose.Ending:          {"interpreter exit", "for the interpreter to end"},
-	diagnose.Absence:         {"no GPU work", "without any work"},
-	diagnose.NotKnown:        {"unknown", "for unknown reasons"},
+var kinds = map[activity.Kind]struct{ name, waited string }{
+	activity.Host:            {"the host's computing", "while the host computed"},
+	activity.Launching:       {"launching GPU work", "for the host to launch work"},
+	activity.Starvation:      {"data loading", "for data"},
+	activity.Synchronisation: {"synchronisation", "around synchronisations with the host"},
+	activity.Copying:         {"host–device copies", "for copies between host and device"},
+	activity.Collectives:     {"communication between ranks", "for other ranks"},
+	activity.InputOutput:     {"input/output", "for input or output"},
+	activity.Checkpoints:     {"saving or loading", "for saving or loading"},
+	activity.Compilation:     {"compilation", "for compilation"},
+	activity.Waits:           {"waiting", "while the program waited"},
+	activity.Contention:      {"waiting for the GIL or a CPU", "for the GIL or a CPU"},
+	activity.SettingUp:       {"imports and set-up", "for imports and set-up"},
+	activity.Ending:          {"interpreter exit", "for the interpreter to end"},
+	activity.Absence:         {"no GPU work", "without any work"},
+	activity.NotKnown:        {"unknown", "for unknown reasons"},
 }
 
 // Kind is the name of a kind of cause.
-func Kind(k diagnose.Kind) string { return kinds[k].name }
+func Kind(k activity.Kind) string { return kinds[k].name }
 
 var phases = map[timeline.Phase]string{
 	timeline.PhasePrepare:   "compiling the cell",
@@ -108,21 +110,21 @@ func Method(id string) string {
 }
 
 // Certainty is how idle time was divided, as the heading of its table shows it.
-func Certainty(c diagnose.Certainty) string {
+func Certainty(c gpuidle.Certainty) string {
 	window := words.Resolution(c.Window.Seconds())
 	switch c.Method {
-	case diagnose.ByWindows:
+	case gpuidle.ByWindows:
 		return fmt.Sprintf("Measured: each cause lasts longer than the %s over which GPU activity is known.", window)
-	case diagnose.ByRepetition:
-		return fmt.Sprintf("Estimated below the %s over which GPU activity is known, from %s (R² %.2f).",
-			window, words.Plural(c.Repeats, "repetition", "repetitions"), c.R2)
-	case diagnose.ByAbsence:
+	case gpuidle.ByRepetition:
+		return fmt.Sprintf("Estimated below the %s over which GPU activity is known, from %s (R² %s).",
+			window, words.Plural(c.Repeats, "repetition", "repetitions"), words.Fixed(c.R2, 2))
+	case gpuidle.ByAbsence:
 		return "No GPU work was seen: nothing is blamed for the idle time."
 	}
 	if math.IsNaN(c.R2) {
 		return fmt.Sprintf("Estimated: spread evenly over the %s over which GPU activity is known; bounds in brackets.", window)
 	}
-	return fmt.Sprintf("Estimated below the %s over which GPU activity is known (R² %.2f); bounds in brackets.", window, c.R2)
+	return fmt.Sprintf("Estimated below the %s over which GPU activity is known (R² %s); bounds in brackets.", window, words.Fixed(c.R2, 2))
 }
 
 var advice = map[diagnose.Advice]string{
@@ -135,7 +137,8 @@ var advice = map[diagnose.Advice]string{
 	diagnose.Prefetch:           "prepare the next batch while the GPU works: worker processes, prefetching, data decoded in advance",
 	diagnose.SyncLess:           "this waits for the GPU: move .item()/.cpu()/print out of the loop, or do it every 50 steps on a detached tensor",
 	diagnose.CopyAsync:          "copy from pinned memory without waiting: pin_memory=True in the loader and .to(device, non_blocking=True)",
-	diagnose.CompileOnce:        "this happens once per shape: warm up first, keep shapes fixed (padding, or torch.compile's dynamic=True), reuse the compile cache",
+	diagnose.CompileOnce:        "this happens once per shape: warm up first, keep shapes fixed (padding), reuse the compile cache",
+	diagnose.CompileShapes:      "this happens once per shape: warm up first, keep shapes fixed (padding) or use torch.compile(dynamic=True), reuse the compile cache",
 	diagnose.CompileTypes:       "numba compiles once for each combination of argument types: the same dtypes, an explicit signature, or cache=True",
 	diagnose.SaveAside:          "save less often, or hand a CPU copy to a thread (torch.distributed.checkpoint.async_save) so that the GPU goes on",
 	diagnose.LaunchLess:         "the CPU launches kernels too slowly: larger batch, torch.compile(mode='reduce-overhead') or CUDA graphs, fused optimizer (fused=True)",
@@ -157,11 +160,11 @@ var advice = map[diagnose.Advice]string{
 	diagnose.LeaveRoom:          "a full device makes the allocator flush its cache in one rank while the others wait: leave 10 % of it free",
 	diagnose.CheckCooling:       "check the cooling and the power supply: nvidia-smi -q -d PERFORMANCE",
 	diagnose.PowerLimitIsNormal: "normal under full load; nvidia-smi -q -d POWER shows the limit",
-	diagnose.MoveToGPU:          `move model and data there: model.to("cuda"), batch.to("cuda"); torch.cuda.is_available() tells whether the build can`,
+	diagnose.MoveToGPU:          `move model and data there: model.to("cuda"), batch.to("cuda"); torch.cuda.is_available() returns whether this build can use it`,
 	diagnose.FasterKernels:      "to go faster: mixed precision (bfloat16), torch.compile, better kernels, or a larger device",
 	diagnose.ManyRequests:       "send several at once (ThreadPoolExecutor, asyncio), and reuse the connection (a session)",
 	diagnose.FewerQueries:       "handle many rows in one query (executemany, a join) in place of one query for each",
-	diagnose.RecordTrace:        "a torch.profiler trace of some steps tells single kernels, which omni-perf analyze reads",
+	diagnose.RecordTrace:        "a torch.profiler trace of some steps shows single kernels; omni-perf analyze reads it",
 }
 
 // Advice says what to change; empty for none.
@@ -169,7 +172,7 @@ func Advice(a diagnose.Advice) string { return advice[a] }
 
 // gaps say why nothing is known of a process's stacks for some time.
 var gaps = map[timeline.GapReason]string{
-	timeline.GapUnreadable: "its memory told no stacks",
+	timeline.GapUnreadable: "no stacks could be read from its memory",
 	timeline.GapStarting:   "Python was not running yet",
 	timeline.GapExec:       "the process became another program",
 	timeline.GapExit:       "the interpreter had shut down",

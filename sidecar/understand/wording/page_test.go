@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/understand/gpuidle"
 	"github.com/omni-perf/omni-perf/sidecar/understand/straggler"
 )
 
@@ -21,7 +23,7 @@ const second = timeline.Nanos(time.Second)
 // scope is ten seconds of a cell; files that begin with "cell" are it.
 var scope = Scope{
 	Duration: 10 * second,
-	Place: func(p diagnose.Place) string {
+	Place: func(p activity.Place) string {
 		switch {
 		case p.Line == 0:
 			return ""
@@ -32,7 +34,7 @@ var scope = Scope{
 	},
 }
 
-var line3 = diagnose.Place{File: "cell", Line: 3}
+var line3 = activity.Place{File: "cell", Line: 3}
 
 // at is a finding of 4 seconds, so many of them at line 3.
 func at(there timeline.Nanos) diagnose.Finding {
@@ -52,87 +54,87 @@ var (
 	none  = diagnose.Finding{Time: 4 * second, Low: 4 * second, High: 4 * second, Cores: math.NaN()}
 )
 
-func cause(c diagnose.Cause) func(*diagnose.Finding) {
+func cause(c activity.Cause) func(*diagnose.Finding) {
 	return func(f *diagnose.Finding) { f.Cause = c }
 }
 
 // ofKind makes several causes of a GPU's idle time.
-func ofKind(k diagnose.Kind, parts ...diagnose.IdlePart) func(*diagnose.Finding) {
+func ofKind(k activity.Kind, parts ...gpuidle.Part) func(*diagnose.Finding) {
 	return func(f *diagnose.Finding) { f.Kind, f.Parts = k, parts }
 }
 
-func exactly(c diagnose.Cause, n timeline.Nanos) diagnose.IdlePart {
-	return diagnose.IdlePart{Cause: c, Bounded: diagnose.Bounded{Nanos: n, Low: n, High: n}}
+func exactly(c activity.Cause, n timeline.Nanos) gpuidle.Part {
+	return gpuidle.Part{Cause: c, Bounded: gpuidle.Bounded{Nanos: n, Low: n, High: n}}
 }
 
 func call(function, library string) func(*diagnose.Finding) {
-	return func(f *diagnose.Finding) { f.Call = diagnose.Call{Package: library, Function: function} }
+	return func(f *diagnose.Finding) { f.Call = activity.Call{Package: library, Function: function} }
 }
 
-func actors(cores float64, list ...diagnose.Actor) func(*diagnose.Finding) {
+func actors(cores float64, list ...activity.Actor) func(*diagnose.Finding) {
 	return func(f *diagnose.Finding) { f.Actors, f.Cores, f.CoreLimit = list, cores, 4 }
 }
 
-func waiting(c diagnose.Cause) diagnose.Finding {
+func waiting(c activity.Cause) diagnose.Finding {
 	return with(whole, func(f *diagnose.Finding) { f.Cause = c })
 }
 
 // examples are findings of every id, in the forms their sentences have.
 var examples = map[diagnose.FindingID][]diagnose.Finding{
 	diagnose.GPUWaitsForData: {
-		waiting(diagnose.LoadHere), waiting(diagnose.LoadWorker), with(most2, cause(diagnose.Load)),
-		with(none, func(f *diagnose.Finding) { f.Cause, f.Low, f.High = diagnose.Load, 3*second, 5*second }),
-		with(most2, func(f *diagnose.Finding) { f.Cause, f.Devices = diagnose.Load, []int{0, 1, 2} }),
+		waiting(activity.LoadHere), waiting(activity.LoadWorker), with(most2, cause(activity.Load)),
+		with(none, func(f *diagnose.Finding) { f.Cause, f.Low, f.High = activity.Load, 3*second, 5*second }),
+		with(most2, func(f *diagnose.Finding) { f.Cause, f.Devices = activity.Load, []int{0, 1, 2} }),
 	},
-	diagnose.GPUWaitsForLaunches: {waiting(diagnose.Launch)},
+	diagnose.GPUWaitsForLaunches: {waiting(activity.Launch)},
 	diagnose.GPUWaitsForHost: {
-		waiting(diagnose.Python), waiting(diagnose.Native), waiting(diagnose.Import), waiting(diagnose.Draw), waiting(diagnose.Around),
-		with(most2, ofKind(diagnose.Host, exactly(diagnose.Native, 21*second/10), exactly(diagnose.Python, 19*second/10))),
+		waiting(activity.Python), waiting(activity.Native), waiting(activity.Import), waiting(activity.Draw), waiting(activity.Around),
+		with(most2, ofKind(activity.Host, exactly(activity.Native, 21*second/10), exactly(activity.Python, 19*second/10))),
 	},
-	diagnose.GPUWaitsForIO:          {waiting(diagnose.InOut), waiting(diagnose.Network), waiting(diagnose.Database)},
-	diagnose.GPUWaitsForCheckpoint:  {waiting(diagnose.Checkpoint)},
-	diagnose.GPUWaitsForCompilation: {waiting(diagnose.Compile)},
-	diagnose.GPUWaitsForRanks:       {waiting(diagnose.Collective)},
+	diagnose.GPUWaitsForIO:          {waiting(activity.InOut), waiting(activity.Network), waiting(activity.Database)},
+	diagnose.GPUWaitsForCheckpoint:  {waiting(activity.Checkpoint)},
+	diagnose.GPUWaitsForCompilation: {waiting(activity.Compile)},
+	diagnose.GPUWaitsForRanks:       {waiting(activity.Collective)},
 	diagnose.GPUWaitsForWaits: {
-		waiting(diagnose.Sleep), waiting(diagnose.UserInput), waiting(diagnose.Child), waiting(diagnose.Thread), waiting(diagnose.Lock),
-		waiting(diagnose.EventLoop), waiting(diagnose.Waiting),
-		with(none, ofKind(diagnose.Waits,
-			diagnose.IdlePart{Cause: diagnose.Sleep, Bounded: diagnose.Bounded{Nanos: 2 * second, Low: second / 10, High: 3 * second}}, exactly(diagnose.Lock, second),
-			exactly(diagnose.Child, second/2), exactly(diagnose.Thread, 4*second/10), exactly(diagnose.UserInput, second/10))),
+		waiting(activity.Sleep), waiting(activity.UserInput), waiting(activity.Child), waiting(activity.Thread), waiting(activity.Lock),
+		waiting(activity.EventLoop), waiting(activity.Waiting),
+		with(none, ofKind(activity.Waits,
+			gpuidle.Part{Cause: activity.Sleep, Bounded: gpuidle.Bounded{Nanos: 2 * second, Low: second / 10, High: 3 * second}}, exactly(activity.Lock, second),
+			exactly(activity.Child, second/2), exactly(activity.Thread, 4*second/10), exactly(activity.UserInput, second/10))),
 	},
-	diagnose.GPUWaitsForContention: {waiting(diagnose.GIL), waiting(diagnose.NoCPU)},
-	diagnose.GPUWaitsForCopies:     {waiting(diagnose.Copy)},
-	diagnose.GPUWaitsForSync:       {waiting(diagnose.Sync)},
+	diagnose.GPUWaitsForContention: {waiting(activity.GIL), waiting(activity.NoCPU)},
+	diagnose.GPUWaitsForCopies:     {waiting(activity.Copy)},
+	diagnose.GPUWaitsForSync:       {waiting(activity.Sync)},
 	diagnose.GPUWaitsAtStart: {
-		waiting(diagnose.SetUp), with(none, cause(diagnose.StartUp)), with(none, cause(diagnose.Import)),
-		with(most2, ofKind(diagnose.SettingUp, exactly(diagnose.Import, 3*second), exactly(diagnose.SetUp, second))),
+		waiting(activity.SetUp), with(none, cause(activity.StartUp)), with(none, cause(activity.Import)),
+		with(most2, ofKind(activity.SettingUp, exactly(activity.Import, 3*second), exactly(activity.SetUp, second))),
 	},
-	diagnose.GPUWaitsAtExit: {with(none, cause(diagnose.Exit))},
+	diagnose.GPUWaitsAtExit: {with(none, cause(activity.Exit))},
 	diagnose.GPUIdleUndecided: {
 		with(none, func(f *diagnose.Finding) {
-			f.Alternatives = []diagnose.Alternative{
-				{Kind: diagnose.Launching, Cause: diagnose.Launch, Place: line3, Bounded: diagnose.Bounded{Nanos: second, Low: second / 10, High: 2 * second}},
-				{Kind: diagnose.Host, Bounded: diagnose.Bounded{Nanos: second, Low: 4 * second / 10, High: 16 * second / 10}},
+			f.Alternatives = []gpuidle.Alternative{
+				{Kind: activity.Launching, Cause: activity.Launch, Place: line3, Bounded: gpuidle.Bounded{Nanos: second, Low: second / 10, High: 2 * second}},
+				{Kind: activity.Host, Bounded: gpuidle.Bounded{Nanos: second, Low: 4 * second / 10, High: 16 * second / 10}},
 			}
 		}),
 		with(none, func(f *diagnose.Finding) {
-			for _, k := range []diagnose.Kind{diagnose.Host, diagnose.Starvation, diagnose.SettingUp, diagnose.Waits} {
-				f.Alternatives = append(f.Alternatives, diagnose.Alternative{Kind: k, Bounded: diagnose.Bounded{Nanos: second, Low: second / 10, High: 2 * second}})
+			for _, k := range []activity.Kind{activity.Host, activity.Starvation, activity.SettingUp, activity.Waits} {
+				f.Alternatives = append(f.Alternatives, gpuidle.Alternative{Kind: k, Bounded: gpuidle.Bounded{Nanos: second, Low: second / 10, High: 2 * second}})
 			}
 		}),
 		with(none, func(f *diagnose.Finding) {
-			f.Alternatives = []diagnose.Alternative{
-				{Kind: diagnose.SettingUp, Cause: diagnose.SetUp, Bounded: diagnose.Bounded{Nanos: 2 * second, Low: 199 * second / 100, High: 201 * second / 100}},
-				{Kind: diagnose.Ending, Cause: diagnose.Exit, Bounded: diagnose.Bounded{Nanos: 2 * second, Low: 199 * second / 100, High: 201 * second / 100}},
+			f.Alternatives = []gpuidle.Alternative{
+				{Kind: activity.SettingUp, Cause: activity.SetUp, Bounded: gpuidle.Bounded{Nanos: 2 * second, Low: 199 * second / 100, High: 201 * second / 100}},
+				{Kind: activity.Ending, Cause: activity.Exit, Bounded: gpuidle.Bounded{Nanos: 2 * second, Low: 199 * second / 100, High: 201 * second / 100}},
 			}
 		}),
 	},
 	diagnose.GPUIdle: {
 		with(none, func(f *diagnose.Finding) {
-			f.Kind, f.Cause, f.Against, f.Place, f.PlaceTime = diagnose.Host, diagnose.Python, 0.3, line3, 12*second/10
+			f.Kind, f.Cause, f.Against, f.Place, f.PlaceTime = activity.Host, activity.Python, 0.3, line3, 12*second/10
 		}),
 		with(none, func(f *diagnose.Finding) {
-			f.Kind, f.Against, f.Place, f.PlaceTime = diagnose.Host, 0.3, line3, 8*second/10
+			f.Kind, f.Against, f.Place, f.PlaceTime = activity.Host, 0.3, line3, 8*second/10
 		}),
 		none,
 	},
@@ -164,23 +166,28 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 	diagnose.HostDeviceCopies: {most2},
 
 	diagnose.OneLine: {
-		with(whole, cause(diagnose.Python)), with(whole, cause(diagnose.Native)), with(whole, call("DataFrame.apply", "pandas")),
-		with(whole, func(f *diagnose.Finding) { f.Cause, f.Cores, f.CoreLimit = diagnose.Native, 3.9, 4 }),
-		with(whole, func(f *diagnose.Finding) { f.Place = diagnose.Place{File: "train.py", Line: 40} }),
+		with(whole, cause(activity.Python)), with(whole, cause(activity.Native)), with(whole, call("DataFrame.apply", "pandas")),
+		with(whole, func(f *diagnose.Finding) { f.Cause, f.Cores, f.CoreLimit = activity.Native, 3.9, 4 }),
+		with(whole, func(f *diagnose.Finding) { f.Place = activity.Place{File: "train.py", Line: 40} }),
 		with(whole, func(f *diagnose.Finding) { f.CutTime = 39 * second / 10 }), with(whole, func(f *diagnose.Finding) { f.CutTime = 25 * second / 10 }),
 		with(whole, func(f *diagnose.Finding) { f.CutTime = second }),
 	},
 	diagnose.Computing: {part, with(whole, call("", "sklearn")), with(whole, func(f *diagnose.Finding) { f.Time = 10 * second; f.PlaceTime = 4 * second }),
 		with(most2, func(f *diagnose.Finding) { f.CutTime = 3 * second }), with(none, func(f *diagnose.Finding) { f.CutTime = 4 * second })},
-	diagnose.NoLineStandsOut: {none, with(most2, func(f *diagnose.Finding) { f.Name = "Particle.move" })},
+	diagnose.NoLineStandsOut: {
+		none, with(most2, func(f *diagnose.Finding) { f.Name = "Particle.move" }),
+		with(none, func(f *diagnose.Finding) {
+			f.Functions = []activity.FunctionTime{{Name: "winner", Nanos: 2 * second}, {Name: "Board.moves", Nanos: second}}
+		}),
+	},
 	diagnose.Imports: {
 		with(whole, func(f *diagnose.Finding) {
-			f.Modules = []diagnose.ModuleTime{{Module: "sklearn", Nanos: 4 * second}, {Module: "scipy.stats", Nanos: 2 * second, Inside: true}, {Module: "pandas", Nanos: second / 2, Inside: true}}
+			f.Modules = []activity.ModuleTime{{Module: "sklearn", Nanos: 4 * second}, {Module: "scipy.stats", Nanos: 2 * second, Inside: true}, {Module: "pandas", Nanos: second / 2, Inside: true}}
 		}),
 		with(whole, func(f *diagnose.Finding) {
-			f.Modules = []diagnose.ModuleTime{{Module: "sklearn", Nanos: 2 * second}, {Module: "pandas", Nanos: second}}
+			f.Modules = []activity.ModuleTime{{Module: "sklearn", Nanos: 2 * second}, {Module: "pandas", Nanos: second}}
 		}),
-		with(whole, func(f *diagnose.Finding) { f.Modules = []diagnose.ModuleTime{{Module: "json", Nanos: 4 * second}} }),
+		with(whole, func(f *diagnose.Finding) { f.Modules = []activity.ModuleTime{{Module: "json", Nanos: 4 * second}} }),
 		whole,
 	},
 	diagnose.Drawing: {
@@ -193,37 +200,38 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 		with(none, func(f *diagnose.Finding) { f.Gap = timeline.GapTraced }), with(none, func(f *diagnose.Finding) { f.Gap = timeline.GapPermission }),
 		with(none, func(f *diagnose.Finding) { f.Gap = timeline.GapUnreadable }), with(none, func(f *diagnose.Finding) { f.Gap = timeline.GapStarting }),
 	},
+	diagnose.Traceback:        {none},
 	diagnose.Displaying:       {with(none, call("DataFrame._repr_html_", "pandas")), none},
 	diagnose.AroundCell:       {none},
 	diagnose.Compiling:        {most2},
 	diagnose.Saving:           {most2, with(most2, call("save", "torch")), with(most2, call("load", "joblib"))},
-	diagnose.LoadsData:        {with(most2, cause(diagnose.LoadHere)), with(most2, cause(diagnose.LoadWorker))},
+	diagnose.LoadsData:        {with(most2, cause(activity.LoadHere)), with(most2, cause(activity.LoadWorker))},
 	diagnose.WaitsForNetwork:  {with(whole, call("get", "requests")), part},
 	diagnose.WaitsForDatabase: {with(whole, call("Session.execute", "sqlalchemy")), whole},
 	diagnose.WaitsForIO:       {whole, most2},
 	diagnose.WaitsForUser:     {whole},
 	diagnose.WaitsForChildren: {
-		with(whole, actors(0.9, diagnose.Actor{Process: true, Count: 1, Name: "pip"})),
-		with(whole, actors(3.8, diagnose.Actor{Process: true, Count: 4})),
-		with(whole, actors(0.9, diagnose.Actor{Process: true, Count: 7, Name: "true", AtLeast: true})),
-		with(whole, actors(0.9, diagnose.Actor{Process: true, Count: 7, AtLeast: true}, diagnose.Actor{Process: true, Count: 1, Name: "make"})),
-		with(whole, actors(0.9, diagnose.Actor{Process: true, Count: 2, Name: "ffmpeg"}, diagnose.Actor{Process: true, Count: 1, Name: "make"})),
+		with(whole, actors(0.9, activity.Actor{Process: true, Count: 1, Name: "pip"})),
+		with(whole, actors(3.8, activity.Actor{Process: true, Count: 4})),
+		with(whole, actors(0.9, activity.Actor{Process: true, Count: 7, Name: "true", AtLeast: true})),
+		with(whole, actors(0.9, activity.Actor{Process: true, Count: 7, AtLeast: true}, activity.Actor{Process: true, Count: 1, Name: "make"})),
+		with(whole, actors(0.9, activity.Actor{Process: true, Count: 2, Name: "ffmpeg"}, activity.Actor{Process: true, Count: 1, Name: "make"})),
 		with(whole, actors(0)),
 	},
 	diagnose.WaitsForThreads: {
-		with(whole, actors(1.9, diagnose.Actor{Count: 2, Cause: diagnose.Native, Place: line3})),
-		with(whole, actors(1.0, diagnose.Actor{Count: 1, Name: "loader", Cause: diagnose.Python, Place: line3})),
-		with(whole, actors(0.1, diagnose.Actor{Count: 8, Name: "ThreadPoolExecutor-0", Cause: diagnose.Network, Place: line3})),
-		with(whole, actors(0.1, diagnose.Actor{Count: 1, Cause: diagnose.Sleep, Place: line3})),
-		with(whole, actors(1.5, diagnose.Actor{Count: 1, Cause: diagnose.Python, Place: line3}, diagnose.Actor{Count: 1, Cause: diagnose.Network})),
+		with(whole, actors(1.9, activity.Actor{Count: 2, Cause: activity.Native, Place: line3})),
+		with(whole, actors(1.0, activity.Actor{Count: 1, Name: "loader", Cause: activity.Python, Place: line3})),
+		with(whole, actors(0.1, activity.Actor{Count: 8, Name: "ThreadPoolExecutor-0", Cause: activity.Network, Place: line3})),
+		with(whole, actors(0.1, activity.Actor{Count: 1, Cause: activity.Sleep, Place: line3})),
+		with(whole, actors(1.5, activity.Actor{Count: 1, Cause: activity.Python, Place: line3}, activity.Actor{Count: 1, Cause: activity.Network})),
 		with(whole, actors(0)),
 	},
 	diagnose.WaitsForLock:   {whole, with(whole, call("Event.wait", "threading")), with(whole, call("Queue.get", "queue"))},
 	diagnose.WaitsForEvents: {whole, none},
 	diagnose.WaitsUnknown:   {whole, part},
 	diagnose.Sleeps: {
-		whole, with(whole, actors(1.9, diagnose.Actor{Count: 2, Cause: diagnose.Native, Place: line3})),
-		with(whole, actors(0.9, diagnose.Actor{Process: true, Count: 1, Name: "make"})),
+		whole, with(whole, actors(1.9, activity.Actor{Count: 2, Cause: activity.Native, Place: line3})),
+		with(whole, actors(0.9, activity.Actor{Process: true, Count: 1, Name: "make"})),
 	},
 	diagnose.Straggler: {
 		with(whole, func(f *diagnose.Finding) { f.Whole, f.Rank, f.Count, f.Collective = 8*second, 1, 4, straggler.Backward }),
@@ -233,10 +241,10 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 		with(most2, func(f *diagnose.Finding) { f.Whole, f.Rank, f.Count, f.Collective = 8*second, 0, 2, "barrier" }),
 	},
 	diagnose.GILContention: {
-		with(whole, actors(1, diagnose.Actor{Count: 3, Name: "worker", Cause: diagnose.Python, Place: diagnose.Place{File: "cell", Line: 7}})), whole,
+		with(whole, actors(1, activity.Actor{Count: 3, Name: "worker", Cause: activity.Python, Place: activity.Place{File: "cell", Line: 7}})), whole,
 	},
 	diagnose.ThreadsTakeTurns: {with(whole, func(f *diagnose.Finding) {
-		f.Count, f.Value, f.Actors = 4, 0.74, []diagnose.Actor{{Count: 4, Cause: diagnose.Python, Place: line3}}
+		f.Count, f.Value, f.Actors = 4, 0.74, []activity.Actor{{Count: 4, Cause: activity.Python, Place: line3}}
 	})},
 	diagnose.NoFreeCPU: {with(whole, func(f *diagnose.Finding) { f.Cores, f.CoreLimit = 0.6, 2 }), whole},
 	diagnose.Printing: {
@@ -253,11 +261,11 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 }
 
 // certainties are one of each heading of the table of idle time.
-var certainties = []diagnose.Certainty{
-	{Method: diagnose.ByWindows, Window: 103 * time.Millisecond},
-	{Method: diagnose.ByRepetition, Window: 167 * time.Millisecond, Repeats: 1212, R2: 0.97},
-	{Method: diagnose.ByAverage, Window: 167 * time.Millisecond, R2: 0.71},
-	{Method: diagnose.ByAverage, Window: time.Second, R2: math.NaN()}, {Method: diagnose.ByAbsence},
+var certainties = []gpuidle.Certainty{
+	{Method: gpuidle.ByWindows, Window: 103 * time.Millisecond},
+	{Method: gpuidle.ByRepetition, Window: 167 * time.Millisecond, Repeats: 1212, R2: 0.97},
+	{Method: gpuidle.ByAverage, Window: 167 * time.Millisecond, R2: 0.71},
+	{Method: gpuidle.ByAverage, Window: time.Second, R2: math.NaN()}, {Method: gpuidle.ByAbsence},
 }
 
 // Everything a user can read from a diagnosis, on one page.
@@ -278,6 +286,10 @@ func TestPage(t *testing.T) {
 			Headline: diagnose.Headline{Finding: -1, Limits: []int{0}},
 		}))
 	}
+	fmt.Fprintf(&b, "- %s\n", scope.Headline(&diagnose.Diagnosis{ // the cell was over at once
+		Findings: []diagnose.Finding{{ID: diagnose.Traceback, Time: 3 * second, Value: 0.99}},
+		Headline: diagnose.Headline{Finding: -1, TooFew: &diagnose.TooFew{Samples: 1}, Limits: []int{0}},
+	}))
 	heading("Findings")
 	for _, id := range diagnose.FindingIDs() {
 		fmt.Fprintf(&b, "- `%s`\n", id)
@@ -291,7 +303,7 @@ func TestPage(t *testing.T) {
 		fmt.Fprintf(&b, "- `%s`: %s\n", a, Advice(a))
 	}
 	heading("Causes, in the table")
-	for _, c := range diagnose.Causes() {
+	for _, c := range activity.Causes() {
 		fmt.Fprintf(&b, "- `%s`: %s\n", c, Cause(c))
 	}
 	heading("How idle time was divided")
@@ -359,7 +371,7 @@ func TestNothingIsWithoutWords(t *testing.T) {
 			}
 		}
 	}
-	for _, c := range diagnose.Causes() {
+	for _, c := range activity.Causes() {
 		if Cause(c) == "" || causes[c].waited == "" {
 			t.Errorf("cause %s has no words", c)
 		}
@@ -372,7 +384,7 @@ func TestNothingIsWithoutWords(t *testing.T) {
 			t.Errorf("advice %s has no words", a)
 		}
 	}
-	if len(advice) != len(diagnose.AllAdvice())+1 || len(causes) != len(diagnose.Causes()) {
+	if len(advice) != len(diagnose.AllAdvice())+1 || len(causes) != len(activity.Causes()) {
 		t.Error("words for what there is not")
 	}
 	for _, r := range timeline.ThrottleReasons() {
@@ -407,9 +419,9 @@ func TestForeignNamesAreCleaned(t *testing.T) {
 	for id, list := range examples {
 		for _, f := range list {
 			f.ID, f.Name = id, bad
-			f.Call = diagnose.Call{Package: bad, Function: bad}
-			f.Modules = []diagnose.ModuleTime{{Module: bad}}
-			f.Actors = []diagnose.Actor{{Name: bad, Count: 2}, {Name: bad, Count: 1, Process: true}}
+			f.Call = activity.Call{Package: bad, Function: bad}
+			f.Modules = []activity.ModuleTime{{Module: bad}}
+			f.Actors = []activity.Actor{{Name: bad, Count: 2}, {Name: bad, Count: 1, Process: true}}
 			if text := scope.Finding(f); strings.ContainsAny(text, "\x1b\n\u202e") || len(text) > 600 {
 				t.Errorf("%s: %q", id, text)
 			}

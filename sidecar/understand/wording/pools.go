@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
-	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
@@ -39,6 +39,14 @@ func Process(p timeline.Process) string {
 	return text
 }
 
+// Pool names the members of a pool: "4 DataLoader workers", "3 runs of pip".
+func Pool(p timeline.Pool) string {
+	if p.Role == timeline.RoleChild {
+		return fmt.Sprintf("%d runs of %s", len(p.Members), words.Clean(p.Command, 40))
+	}
+	return counted(len(p.Members), roles[p.Role])
+}
+
 var noStacks = map[timeline.NoStacks]string{
 	timeline.StacksNotAsked:    "only its figures were asked for",
 	timeline.StacksNotPython:   "it does not run Python",
@@ -46,7 +54,7 @@ var noStacks = map[timeline.NoStacks]string{
 	timeline.StacksUnsupported: "its Python cannot be read from outside",
 	timeline.StacksTooShort:    "it ended before it could be looked at",
 	timeline.StacksTooMany:     "there were more processes than are kept apart",
-	timeline.StacksFailed:      "its memory told no stacks",
+	timeline.StacksFailed:      "no stacks could be read from its memory",
 }
 
 // NoStacks says why the stacks of a process were not read.
@@ -70,7 +78,7 @@ const (
 )
 
 // work says what worker processes did, as the end of a sentence about a wait for them.
-func (s Scope) work(actors []diagnose.Actor) string {
+func (s Scope) work(actors []activity.Actor) string {
 	for _, a := range actors {
 		w := a.Work
 		if w == nil {

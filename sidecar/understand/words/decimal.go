@@ -22,14 +22,31 @@ func scaled10(v float64, power int) float64 {
 	return moved
 }
 
-// fixed writes v with so many decimals; zero has no sign.
-func fixed(v float64, decimals int) string {
+// Fixed writes v with so many decimals: "1.0"; zero has no sign. It is for figures whose unit follows in
+// another place; Seconds, Percent, Quantity and the others bring theirs.
+func Fixed(v float64, decimals int) string {
 	n := math.Round(scaled10(v, decimals)) + 0 // −0 + 0 is 0
 	return strconv.FormatFloat(scaled10(n, -decimals), 'f', decimals, 64)
 }
 
-// short is fixed without the zeros at its end.
-func short(v float64, decimals int) string { return trimZero(fixed(v, decimals)) }
+// Short is Fixed without the zeros at its end.
+func Short(v float64, decimals int) string { return trimZero(Fixed(v, decimals)) }
+
+// Significant writes v with at most so many significant digits, but all of its whole part: 2.35, 12,346.
+func Significant(v float64, digits int) string {
+	switch a := math.Abs(v); {
+	case math.IsNaN(v) || math.IsInf(v, 0):
+		return "?"
+	case a >= 1e5:
+		return large(v)
+	case a >= 999.5:
+		return Count(int64(math.Round(scaled10(v, 0))))
+	case a == 0:
+		return "0"
+	}
+	whole := int(math.Floor(math.Log10(math.Abs(v)))) + 1
+	return Short(v, max(digits-whole, 0))
+}
 
 // large writes a number too large for its unit: 1.16e10.
 func large(v float64) string {
@@ -39,7 +56,7 @@ func large(v float64) string {
 	if math.Abs(mantissa) >= 1000 {
 		mantissa, e = mantissa/10, e+1
 	}
-	return short(mantissa/100, 2) + "e" + strconv.Itoa(e)
+	return Short(mantissa/100, 2) + "e" + strconv.Itoa(e)
 }
 
 func trimZero(s string) string {

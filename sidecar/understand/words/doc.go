@@ -3,5 +3,5 @@
 //
 // In flow figures and foreign text, out flow strings; the package knows no
 // document and no sentence (those are package wording's). One figure is written
-// in one way wherever it stands.
+// in one way everywhere.
 package words

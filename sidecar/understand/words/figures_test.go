@@ -120,14 +120,14 @@ func TestFixedRoundsHalfAwayFromZero(t *testing.T) {
 		v, _ := strconv.ParseFloat(strconv.FormatInt(digits, 10)+"e-"+strconv.Itoa(shift), 64)
 		// FloatString rounds half away from zero.
 		want := new(big.Rat).SetFrac(big.NewInt(digits), new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(shift)), nil)).FloatString(decimals)
-		if got := fixed(v, decimals); got != want {
-			t.Fatalf("fixed(%v, %d) = %s, want %s", v, decimals, got, want)
+		if got := Fixed(v, decimals); got != want {
+			t.Fatalf("Fixed(%v, %d) = %s, want %s", v, decimals, got, want)
 		}
 		if strings.Trim(want, "0.") != "" { // zero has no sign
 			want = "-" + want
 		}
-		if got := fixed(-v, decimals); got != want {
-			t.Fatalf("fixed(%v, %d) = %s, want %s", -v, decimals, got, want)
+		if got := Fixed(-v, decimals); got != want {
+			t.Fatalf("Fixed(%v, %d) = %s, want %s", -v, decimals, got, want)
 		}
 	}
 }

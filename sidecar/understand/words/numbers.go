@@ -41,7 +41,7 @@ func Seconds(s float64) string {
 	}
 	for _, u := range units {
 		if s < u.below {
-			text := fixed(scaled10(s, u.power), u.decimals)
+			text := Fixed(scaled10(s, u.power), u.decimals)
 			if u.trimmed {
 				text = trimZero(text)
 			}
@@ -101,9 +101,9 @@ func Between(low, high float64) string {
 	case a == b:
 		return a
 	case strings.HasSuffix(b, " ms") && high >= low:
-		a = fixed(scaled10(low, 3), 0) + " ms"
+		a = Fixed(scaled10(low, 3), 0) + " ms"
 	case strings.HasSuffix(b, " s") && high >= 0.995 && low < 0.995:
-		a = fixed(low, 1) + " s"
+		a = Fixed(low, 1) + " s"
 	}
 	return shareUnit(a, b, "–")
 }
@@ -122,22 +122,22 @@ func twoUnits(s, big float64, bigName string, small float64, smallName string) s
 	per := big / small
 	whole, rest := math.Floor(n/per), math.Mod(n, per)
 	if rest == 0 {
-		return fixed(whole, 0) + " " + bigName
+		return Fixed(whole, 0) + " " + bigName
 	}
-	return fixed(whole, 0) + " " + bigName + " " + fixed(rest, 0) + " " + smallName
+	return Fixed(whole, 0) + " " + bigName + " " + Fixed(rest, 0) + " " + smallName
 }
 
 // Resolution says the distance of two readings: 1 ms, 100 ms, 1 s.
 func Resolution(s float64) string {
 	switch {
 	case s > 0 && s < 0.9995e-3:
-		return short(scaled10(s, 6), 1) + " µs"
+		return Short(scaled10(s, 6), 1) + " µs"
 	case s > 0 && s <= 0.01:
-		return short(scaled10(s, 3), 1) + " ms"
+		return Short(scaled10(s, 3), 1) + " ms"
 	case s > 0 && s < 0.9995:
-		return fixed(scaled10(s, 3), 0) + " ms"
+		return Fixed(scaled10(s, 3), 0) + " ms"
 	case s < 60:
-		return short(s, 1) + " s"
+		return Short(s, 1) + " s"
 	}
 	return Seconds(s)
 }
@@ -155,13 +155,13 @@ func percent(p float64) string {
 	case a < 0.1:
 		return "<0.1 %"
 	case a < 0.95:
-		return fixed(p, 1) + " %"
+		return Fixed(p, 1) + " %"
 	case a >= 1e5:
 		return large(p) + " %"
 	case p >= 99.5 && p < 100:
 		return "99 %"
 	}
-	return fixed(p, 0) + " %"
+	return Fixed(p, 0) + " %"
 }
 
 // scaled says v with a prefix: steps of 1000 ("k") or 1024 ("Ki").
@@ -182,7 +182,7 @@ func scaled(v, base float64, prefixes []string, unit string) string {
 	if a != math.Trunc(a) && (a < 9.95 || i > 0 && a < 99.95) {
 		digits = 1
 	}
-	return strings.TrimSpace(fixed(v, digits) + " " + prefixes[i] + unit)
+	return strings.TrimSpace(Fixed(v, digits) + " " + prefixes[i] + unit)
 }
 
 var (
@@ -206,6 +206,15 @@ func Quantity(v float64, unit string) string {
 	return scaled(v, 1000, decimalPrefixes, Clean(unit, 12))
 }
 
+// QuantityRange writes two figures of one unit with it once, where they share it: 14.2 – 14.6 MiB.
+func QuantityRange(from, to float64, unit string) string {
+	low, high := Quantity(from, unit), Quantity(to, unit)
+	if number, prefix, ok := strings.Cut(low, " "); ok && strings.HasSuffix(high, " "+prefix) {
+		low = number
+	}
+	return low + " – " + high
+}
+
 // Cores says how many CPUs' worth of time: 1 core, 1.9 cores, 30.4 cores.
 func Cores(v float64) string {
 	v = scaled10(v, 0)
@@ -215,11 +224,22 @@ func Cores(v float64) string {
 	case v == 1:
 		return "1 core"
 	case a < 99.995:
-		return short(v, 2) + " cores"
+		return Short(v, 2) + " cores"
 	case a < 1e5:
-		return short(v, 1) + " cores"
+		return Short(v, 1) + " cores"
 	}
 	return large(v) + " cores"
+}
+
+// CoresUsed says how many CPUs were in use, of how many where that is known: "1.9 of 2 cores", "1 core".
+func CoresUsed(used, limit float64) string {
+	if limit > 0 {
+		return Fixed(used, 1) + " of " + Cores(limit)
+	}
+	if n := Short(used, 1); n != "1" {
+		return n + " cores"
+	}
+	return "1 core"
 }
 
 // Count says a number with its thousands apart.

@@ -84,7 +84,7 @@ func Sentence(s string) string {
 	return s
 }
 
-// ShortFile is a file's name as it stands in a narrow column: "Cell [5]" stays,
+// ShortFile is a file's name in a narrow column: "Cell [5]" stays,
 // "~/project/train.py" becomes "train.py".
 func ShortFile(file string) string {
 	file = Clean(file, MaxName)

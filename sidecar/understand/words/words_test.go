@@ -56,6 +56,28 @@ func TestCount(t *testing.T) {
 	}
 }
 
+func TestCoresUsed(t *testing.T) {
+	for _, c := range []struct {
+		used, limit float64
+		want        string
+	}{{1.95, 2, "2.0 of 2 cores"}, {0.25, 1, "0.3 of 1 core"}, {0.25, 2.5, "0.3 of 2.5 cores"}, {1, 0, "1 core"}, {1.95, 0, "2 cores"}, {0, 0, "0 cores"}} {
+		if got := CoresUsed(c.used, c.limit); got != c.want {
+			t.Errorf("%v of %v: got %q, want %q", c.used, c.limit, got, c.want)
+		}
+	}
+}
+
+func TestSignificant(t *testing.T) {
+	for v, want := range map[float64]string{
+		0: "0", 1.234: "1.23", 1.235: "1.24", 12.35: "12.4", 99.95: "100", 9.995: "10", 350: "350", 999.5: "1,000", 12345.5: "12,346",
+		0.01235: "0.0124", -2.345: "-2.35", 1e9: "1e9", math.NaN(): "?",
+	} {
+		if got := Significant(v, 3); got != want {
+			t.Errorf("%v: got %q, want %q", v, got, want)
+		}
+	}
+}
+
 func TestClean(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
 		{"plain", "plain"}, {"tab\there", "tab here"}, {"nul\x00", "nul�"}, {"\x1b[31m", "�[31m"}, {"\xff", "�"}, {"\xed\xa0\x80", "���"},
@@ -141,4 +163,15 @@ func FuzzCut(f *testing.F) {
 			t.Errorf("Pad(%q, %d) has %d columns", s, n, got)
 		}
 	})
+}
+
+func TestARangeNamesItsUnitOnce(t *testing.T) {
+	for _, test := range []struct {
+		from, to float64
+		want     string
+	}{{14.2 * (1 << 20), 14.6 * (1 << 20), "14.2 – 14.6 MiB"}, {900 << 20, 1.5 * (1 << 30), "900 MiB – 1.5 GiB"}} {
+		if got := QuantityRange(test.from, test.to, "B"); got != test.want {
+			t.Errorf("got %q, want %q", got, test.want)
+		}
+	}
 }

@@ -28,7 +28,7 @@ type Index struct {
 	Cells    []Cell // in the order they began
 }
 
-// Cell is one row. What a report says of it comes by Tell.
+// Cell is one row. SetReport adds what its report says.
 type Cell struct {
 	Number   int // execution count; 0: not known
 	Process  int // of the kernel: 1, after a restart 2
@@ -51,8 +51,8 @@ type Result struct {
 	Path string // as the page refers to it
 }
 
-// Tell takes over what a report says of the cell.
-func (c *Cell) Tell(r *report.View) {
+// SetReport takes over what a report says of the cell.
+func (c *Cell) SetReport(r *report.View) {
 	c.Duration = time.Duration(r.DurationNS)
 	c.Headline = r.Headline.Text
 	if f := r.MainFinding(); f != nil {

@@ -76,7 +76,7 @@ func TestAPageWithoutCellsSaysSo(t *testing.T) {
 	}
 }
 
-func TestWhatAReportTells(t *testing.T) {
+func TestWhatTheReportSaysOfACell(t *testing.T) {
 	exception := "KeyError"
 	finding := 0
 	r := &report.View{Document: &report.Document{
@@ -86,14 +86,14 @@ func TestWhatAReportTells(t *testing.T) {
 		Devices:  []report.Device{{Used: true, BusyNS: 1e9, IdleNS: 3e9}, {BusyNS: 9e9}},
 	}}
 	var c Cell
-	c.Tell(r)
+	c.SetReport(r)
 	if c.Duration != 3*time.Second || c.Headline != "The loader is slow." || c.Outcome != "error: KeyError" || c.GPU == nil || *c.GPU != 0.25 {
 		t.Errorf("%+v", c)
 	}
 	r.Devices, r.Targets[0].Cell = nil, &report.Cell{Outcome: report.OutcomeUnknown}
-	c.Tell(r)
+	c.SetReport(r)
 	if c.GPU != nil || c.Outcome != "" {
-		t.Errorf("%+v; what is not known is not to be told", c)
+		t.Errorf("%+v; what is not known has to be left out", c)
 	}
 }
 

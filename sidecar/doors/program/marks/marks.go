@@ -140,22 +140,22 @@ var errNoMark = errors.New("this is no mark")
 // decode reads one line: {"begin":NS}, {"step":NS}, {"hook":NS}, or
 // {"region":[START,END],"name":"load"}. ok reports whether it is a mark.
 func (d *decoder) decode(line []byte) (m Mark, ok bool, err error) {
-	var told struct {
+	var sent struct {
 		Begin, Step, Hook int64
 		Region            []int64
 		Name              string
 	}
-	if err := json.Unmarshal(line, &told); err != nil {
+	if err := json.Unmarshal(line, &sent); err != nil {
 		return m, false, errNoMark
 	}
 	switch {
-	case told.Begin > 0:
-		d.last = told.Begin
+	case sent.Begin > 0:
+		d.last = sent.Begin
 		return m, false, nil
-	case told.Step > 0 || told.Hook > 0:
-		m = Mark{Kind: "step", Start: d.last, End: told.Step, Source: timeline.StepMarked}
-		if told.Hook > 0 {
-			m.End, m.Source = told.Hook, timeline.StepOptimizer
+	case sent.Step > 0 || sent.Hook > 0:
+		m = Mark{Kind: "step", Start: d.last, End: sent.Step, Source: timeline.StepMarked}
+		if sent.Hook > 0 {
+			m.End, m.Source = sent.Hook, timeline.StepOptimizer
 		}
 		if m.End < m.Start {
 			return m, false, errNoMark
@@ -164,8 +164,8 @@ func (d *decoder) decode(line []byte) (m Mark, ok bool, err error) {
 		first := !d.stepped && m.Source == timeline.StepOptimizer
 		d.last, d.stepped = m.End, true
 		return m, !first, nil
-	case len(told.Region) == 2 && told.Region[0] > 0 && told.Region[0] <= told.Region[1]:
-		return Mark{Kind: "region", Name: told.Name, Start: told.Region[0], End: told.Region[1]}, true, nil
+	case len(sent.Region) == 2 && sent.Region[0] > 0 && sent.Region[0] <= sent.Region[1]:
+		return Mark{Kind: "region", Name: sent.Name, Start: sent.Region[0], End: sent.Region[1]}, true, nil
 	}
 	return m, false, errNoMark
 }

@@ -84,7 +84,7 @@ func TestStacks(t *testing.T) {
 			[]string{"Cell [1]:train>" + site + "torch/nn/a.py:call>" + site + "torch/nn/b.py:inner>Cell [1]:forward>" + site + "torch/nn/b.py:linear>" + site + "numpy/a.py:dot"},
 			[]string{"train > call > forward > linear > dot"}},
 		{"the user's own modules never fold", true, []string{"~/a.py:f>~/a.py:g>~/b.py:h"}, []string{"f > g > h"}},
-		{"not folded, all is told", false, []string{"Cell [1]:cell>" + module("scipy/__init__", "scipy") + ">" + site + "scipy/a.py:f"}, []string{"cell > import scipy > f"}},
+		{"not folded, every call has a row", false, []string{"Cell [1]:cell>" + module("scipy/__init__", "scipy") + ">" + site + "scipy/a.py:f"}, []string{"cell > import scipy > f"}},
 	} {
 		if got := paths(c.folded, c.stacks...); !slices.Equal(got, c.want) {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)

@@ -56,12 +56,12 @@ func (t *Tree) common(a, b int32) int32 {
 	return a
 }
 
-// Rows stands the stack of each column upright, outermost call first, and joins
+// Rows turns the stack of each column upright, outermost call first, and joins
 // neighbours with the same callers and function. What calls deeper than limit rows is
 // counted in one more.
 //
 // perPixel is how many columns a pixel has: by it a folded tree's short calls are
-// joined, where many of them stand side by side.
+// joined, where many of them are side by side.
 func (t *Tree) Rows(columns []Column, limit int, perPixel float64) [][]Box {
 	g := t.grid(columns, limit)
 	if t.Folded {

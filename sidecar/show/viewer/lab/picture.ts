@@ -27,7 +27,8 @@ const attributes: Record<string, RegExp> = {
   "role": /^img$/,
   "aria-label": /^/,
 };
-for (const name of ["x", "y", "width", "height", "r", "cx", "cy", "rx", "ry", "font-size", "stroke-width"]) attributes[name] = number;
+for (const name of ["x", "y", "width", "height", "r", "cx", "cy", "rx", "ry", "font-size", "stroke-width"])
+  attributes[name] = number;
 
 let pictures = 0;
 
@@ -43,7 +44,9 @@ export function pictureOf(text: string): SVGElement | null {
 function copyOf(e: Element): Element | null {
   if (e.namespaceURI !== svg || !elements.test(e.localName)) return null;
   const copy = document.createElementNS(svg, e.localName);
-  for (const { name, value } of e.attributes) if (Object.hasOwn(attributes, name) && attributes[name]!.test(value)) copy.setAttribute(name, value.replace(own, "$&-" + pictures));
+  for (const { name, value } of e.attributes)
+    if (Object.hasOwn(attributes, name) && attributes[name]!.test(value))
+      copy.setAttribute(name, value.replace(own, "$&-" + pictures));
   for (const child of e.childNodes) {
     const of = child instanceof Element ? copyOf(child) : child.nodeType === Node.TEXT_NODE && child.textContent;
     if (of) copy.append(of);

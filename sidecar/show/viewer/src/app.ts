@@ -1,15 +1,16 @@
 // What the parts of the viewer share while it shows something.
 
-import { sum } from "./brief.ts";
+import { sum } from "./math.ts";
 import type { Model } from "./model.ts";
-import type { Place, Stretches } from "./recording.ts";
+import type { Place } from "./recording.ts";
+import type { Stretches } from "./stretches.ts";
 import { rangeOf, show, type State } from "./state.ts";
 import type { Theme } from "./theme.ts";
 import { micros, shortFile } from "./words.ts";
 
 export interface App {
-  m: Model;
-  s: State;
+  model: Model;
+  state: State;
   theme: Theme;
   /** inks are the colours of the tree that is shown, by node. */
   inks(): Uint32Array;
@@ -20,35 +21,46 @@ export interface App {
 }
 
 /** placeWords name a line: "line 3" where all is in one cell, else "train.py:3". */
-export const placeWords = ({ m }: App, p: Place | null): string =>
-  !p ? "" : p.file.isCell && m.r.lines.every((l) => l.place.file === p.file) ? "line " + p.line : shortFile(p.file.path) + ":" + p.line;
+export const placeWords = ({ model }: App, place: Place | null): string =>
+  !place
+    ? ""
+    : place.file.isCell && model.recording.lines.every((line) => line.place.file === place.file)
+      ? "line " + place.line
+      : shortFile(place.file.path) + ":" + place.line;
 
 /** whereOf is a function's place in code. */
-export const whereOf = ({ file, line }: Place): string => file.path.replace(/.*\/((site|dist)-packages|python3[^/]*)\//, "") + (line ? ":" + line : "");
+export const whereOf = ({ file, line }: Place): string =>
+  file.path.replace(/.*\/((site|dist)-packages|python3[^/]*)\//, "") + (line ? ":" + line : "");
 
 /** source is a line's text, where the report has it. */
-export const source = (p: Place | null): string => (p?.file.source?.[p.line - 1] || "").trim();
+export const source = (place: Place | null): string => (place?.file.source?.[place.line - 1] || "").trim();
 
 /** jump shows where something happened: its longest stretch. */
 export function jump(app: App, evidence: Stretches): void {
   let best = 0;
-  for (let i = 2; i < evidence.length; i += 2) if (evidence[i + 1]! - evidence[i]! > evidence[best + 1]! - evidence[best]!) best = i;
-  app.put(show(app.s, app.m.whole, evidence[best]!, evidence[best + 1]!));
+  for (let i = 2; i < evidence.length; i += 2)
+    if (evidence[i + 1]! - evidence[i]! > evidence[best + 1]! - evidence[best]!) best = i;
+  app.put(show(app.state, app.model.whole, evidence[best]!, evidence[best + 1]!));
 }
 
-/** isWhole tells that figures are about the whole recording. */
-export const isWhole = ({ s, m }: App): boolean => rangeOf(s)[0] <= 0 && rangeOf(s)[1] >= m.r.duration;
+/** isWhole: figures are about the whole recording. */
+export function isWhole({ state, model }: App): boolean {
+  const [from, to] = rangeOf(state);
+  return from <= 0 && to >= model.recording.duration;
+}
 
 /** rangeWords say what figures are about. */
 export function rangeWords(app: App): string {
-  const [from, to] = rangeOf(app.s);
-  return isWhole(app) ? "in " + micros(to) : `${app.s.picked ? "selected" : "shown"} ${micros(to - from)} from ${micros(from)} on`;
+  const [from, to] = rangeOf(app.state);
+  return isWhole(app)
+    ? "in " + micros(to)
+    : `${app.state.picked ? "selected" : "shown"} ${micros(to - from)} from ${micros(from)} on`;
 }
 
 /** shareWords say what a thread was doing, most first. */
-export const shareWords = ({ m }: App, shares: Float64Array, words: (us: number) => string): string => {
+export const shareWords = ({ model }: App, shares: Float64Array, words: (us: number) => string): string => {
   const least = sum(shares) / 100;
-  return m.chart.states
+  return model.chart.states
     .map((word, i): [number, string] => [shares[i]!, word])
     .filter(([us]) => us > least)
     .sort((a, b) => b[0] - a[0])

@@ -1,6 +1,6 @@
 // Which instant each column of pixels shows, and what ran then. Cost is by columns, not by spans.
 
-import { floats, floor, imul, ints, max, min } from "./brief.ts";
+import { floats, floor, imul, ints, max, min } from "./math.ts";
 import type { Spans } from "./recording.ts";
 
 /**
@@ -48,22 +48,22 @@ export function firstAfter(values: Float64Array, begin: number, end: number, at:
 }
 
 /** picksOf is the index of what ran at each instant, of begin … end; -1 where nothing did. */
-export function picksOf(s: Spans, begin: number, end: number, at: Float64Array): Int32Array {
+export function picksOf(spans: Spans, begin: number, end: number, at: Float64Array): Int32Array {
   const out = ints(at.length);
   let i = begin;
   for (let c = 0; c < at.length; c++) {
     // Most instants find their span a few steps ahead of the one before.
     const t = at[c]!;
     let stride = 1;
-    while (i + stride < end && s.end[i + stride]! <= t) stride *= 2;
-    i = firstAfter(s.end, i, min(i + stride + 1, end), t);
-    out[c] = i < end && s.begin[i]! <= t ? i : -1;
+    while (i + stride < end && spans.end[i + stride]! <= t) stride *= 2;
+    i = firstAfter(spans.end, i, min(i + stride + 1, end), t);
+    out[c] = i < end && spans.begin[i]! <= t ? i : -1;
   }
   return out;
 }
 
 /** within counts the spans of begin … end that touch from … to: what a pixel merges. */
-export function within(s: Spans, begin: number, end: number, from: number, to: number): number {
-  const a = firstAfter(s.end, begin, end, from);
-  return max(firstAfter(s.begin, a, end, to) - a, 0);
+export function within(spans: Spans, begin: number, end: number, from: number, to: number): number {
+  const a = firstAfter(spans.end, begin, end, from);
+  return max(firstAfter(spans.begin, a, end, to) - a, 0);
 }

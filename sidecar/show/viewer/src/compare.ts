@@ -1,15 +1,14 @@
 // Two recordings side by side.
 
+import { verdicts } from "./generated.ts";
 import { callees, type Graph } from "./graph.ts";
 import { amount, index, list, object, objects, string, type Json } from "./json.ts";
 import { chartOf } from "./lanes.ts";
 import { cellThread, modelOf, type Model } from "./model.ts";
 import type { Func } from "./recording.ts";
 import type { CallTree } from "./tree.ts";
+import { abs } from "./math.ts";
 import { clean } from "./words.ts";
-
-/** Verdicts on a change; what is none of these is within noise. */
-export const verdicts = ["less", "more", "new", "gone"];
 
 /** Change is how something differs between two recordings; times are microseconds. */
 export interface Change {
@@ -36,31 +35,48 @@ export interface Comparison {
   same: unknown[][]; // numbers of both recordings' functions: equal ones are one function
 }
 
-const signed = (v: unknown): number => (typeof v === "number" && Math.abs(v) < 1e300 ? v / 1000 : 0);
+const signed = (v: unknown): number => (typeof v === "number" && abs(v) < 1e300 ? v / 1000 : 0);
 
-const changeOf = (c: Json): Change => ({
-  called: clean(string(c["name"])),
-  before: amount(c["before_ns"]) / 1000,
-  after: amount(c["after_ns"]) / 1000,
-  low: signed(c["low_ns"]),
-  high: signed(c["high_ns"]),
-  verdict: verdicts.includes(string(c["verdict"])) ? string(c["verdict"]) : "",
-  fn: index(c["function"], 1e9),
-  place: clean(string(c["place"])),
-  code: clean(string(c["code"])),
+const changeOf = (row: Json): Change => ({
+  called: clean(string(row["name"])),
+  before: amount(row["before_ns"]) / 1000,
+  after: amount(row["after_ns"]) / 1000,
+  low: signed(row["low_ns"]),
+  high: signed(row["high_ns"]),
+  verdict: verdicts.find((verdict) => verdict === row["verdict"]) || "",
+  fn: index(row["function"], 1e9),
+  place: clean(string(row["place"])),
+  code: clean(string(row["code"])),
 });
 
 /** comparisonOf reads a document; null where it is none. */
 export function comparisonOf(document: unknown): Comparison | null {
-  const d = object(document);
-  const chart = chartOf(d);
-  const [before, after] = [modelOf(d["before"], chart), modelOf(d["after"], chart)];
-  const changes = (name: string) => objects(list(d[name])).map(changeOf);
-  return before && after && { before, after, whole: changes("whole"), lines: changes("lines"), functions: changes("functions"), causes: changes("causes"), steps: changes("steps"), same: list(d["same"]).map(list) };
+  const row = object(document);
+  if (!row["before"] || !row["after"]) return null;
+  const chart = chartOf(row);
+  const [before, after] = [modelOf(row["before"], chart), modelOf(row["after"], chart)];
+  const changes = (name: string) => objects(list(row[name])).map(changeOf);
+  return (
+    before &&
+    after && {
+      before,
+      after,
+      whole: changes("whole"),
+      lines: changes("lines"),
+      functions: changes("functions"),
+      causes: changes("causes"),
+      steps: changes("steps"),
+      same: list(row["same"]).map(list),
+    }
+  );
 }
 
-/** identity is what makes a function of one recording the same as one of the other where no number tells: cells change their numbers, lines move. */
-export const identity = (f: Func): string => (f.file.isCell ? "" : f.file.path) + "\n" + (f.place ? f.called : "");
+/**
+ * identity is what makes a function of one recording the same as one of the other, where it has no number that says so:
+ * cells change their numbers, lines move.
+ */
+export const identity = (func: Func): string =>
+  (func.file.isCell ? "" : func.file.path) + "\n" + (func.place ? func.called : "");
 
 /** Compared is the flame graph of the second recording, with the first one's time of each box. */
 export interface Compared extends Graph {
@@ -69,17 +85,21 @@ export interface Compared extends Graph {
 
 /** compared lays the second recording's flame graph over the first one's; boxes that went away are not in it. */
 export function compared({ before, after, same }: Comparison, folded: boolean): Compared {
-  const [a, b] = [before, after].map((m) => ({ t: m.tree(folded), sums: m.sums(folded, cellThread, 0, m.r.duration) }));
+  const [a, b] = [before, after].map((model) => ({
+    t: model.tree(folded),
+    sums: model.sums(folded, cellThread, 0, model.recording.duration),
+  }));
   const children = new Map<string, number>();
   const old = a!.t;
-  const who = (side: number, t: CallTree, n: number) => same[side]?.[t.fn[n]!] ?? identity(t.fns[t.fn[n]!]!);
+  const who = (side: number, tree: CallTree, n: number) =>
+    same[side]?.[tree.fn[n]!] ?? identity(tree.fns[tree.fn[n]!]!);
   for (let n = 1; n < old.above.length; n++) children.set(old.above[n] + "\n" + who(0, old, n), n);
-  const t = b!.t;
+  const calls = b!.t;
   const twin = [0];
   const was = [a!.sums.total[0]!];
-  for (let n = 1; n < t.above.length; n++) {
-    twin[n] = children.get(twin[t.above[n]!] + "\n" + who(1, t, n)) ?? -1;
+  for (let n = 1; n < calls.above.length; n++) {
+    twin[n] = children.get(twin[calls.above[n]!] + "\n" + who(1, calls, n)) ?? -1;
     was[n] = twin[n]! < 0 ? 0 : a!.sums.total[twin[n]!]!;
   }
-  return { ...callees(t, b!.sums), was };
+  return { ...callees(calls, b!.sums), was };
 }

@@ -1,26 +1,25 @@
 // A comparison's view: what changed, by line, in the flame graph, by cause and by function.
 
 import type { App } from "./app.ts";
-import { abs, max, min } from "./brief.ts";
+import { abs, max, min } from "./math.ts";
 import { compared, comparisonOf, type Change, type Comparison } from "./compare.ts";
-import { div, h, small, type Child } from "./dom.ts";
+import { code, div, element, small, type Child } from "./dom.ts";
 import { foldButton, graphView } from "./flame.ts";
 import { remember } from "./model.ts";
 import type { Page } from "./page.ts";
 import { blend } from "./pixels.ts";
 import { session, type Content, type Session } from "./session.ts";
-import { section, table } from "./tables.ts";
+import { moreWords, section, table } from "./tables.ts";
 import { mostTableRows } from "./limits.ts";
-import { count, micros } from "./words.ts";
+import { micros } from "./words.ts";
 
 /** openComparison makes a session of a comparison's document; null where it is none. */
 export function openComparison(document: unknown, page: Page): Session | null {
-  const c = comparisonOf(document);
-  return c && session(c.after, page, (app, stage) => comparisonContent(app, stage, c));
+  const comparison = comparisonOf(document);
+  return comparison && session(comparison.after, page, (app, stage) => comparisonContent(app, stage, comparison));
 }
 
-/** tone of a change, and the sign it is said with. */
-const tone = (v: string): string => (v === "less" || v === "gone" ? "tg" : v ? "tw" : "tm");
+/** signed is a change with its sign. */
 const signed = (us: number): string => (us < 0 ? "−" : "+") + micros(abs(us));
 
 /** bounds are "± 0.4 s", or both ends where the change is not in their middle. */
@@ -31,43 +30,71 @@ function bounds({ before, after, low, high }: Change): string {
 
 function changes(heading: string, note: string, list: Change[]): HTMLElement | null {
   const shown = list.slice(0, mostTableRows);
-  if (list.length > shown.length) note += ` · ${count(list.length - shown.length)} more not shown`;
-  const most = shown.reduce((most, c) => max(most, abs(c.low), abs(c.high), abs(c.after - c.before)), 0) || 1;
+  const most =
+    shown.reduce(
+      (most, change) => max(most, abs(change.low), abs(change.high), abs(change.after - change.before)),
+      0,
+    ) || 1;
   const rows = shown.map((c): Child[] => {
     const by = c.after - c.before;
-    const noise = !c.verdict;
-    const words = c.verdict === "new" || c.verdict === "gone" ? c.verdict : noise ? "within noise" : `${signed(by)} ${bounds(c)}`;
-    const style = `--from:${(noise ? 0 : min(by, 0)) / most};--by:${(noise ? 0 : abs(by)) / most};--low:${c.low / most};--span:${(c.high - c.low) / most};--paint:var(--${by < 0 ? "gpu" : "data"})`;
-    return [c.called, c.before ? micros(c.before) : "", c.after ? micros(c.after) : "", div({ class: "o-change", style }, h("i"), !noise && h("b")), h("span", { style: `color:var(--${tone(c.verdict)})` }, words), small(c.place), h("code", null, c.code)];
+    const certain = c.verdict ? by : 0;
+    const words = !c.verdict ? "within noise" : /^[ng]/.test(c.verdict) ? c.verdict : `${signed(by)} ${bounds(c)}`;
+    const style = [
+      `--from:${min(certain, 0) / most}`,
+      `--by:${abs(certain) / most}`,
+      `--low:${c.low / most}`,
+      `--span:${(c.high - c.low) / most}`,
+      `--paint:var(--${by < 0 ? "gpu" : "data"})`,
+    ].join(";");
+    return [
+      c.called,
+      c.before && micros(c.before),
+      c.after && micros(c.after),
+      div({ class: "o-change", style }, element("i"), certain && element("b")),
+      element("span", { style: `color:var(--${certain < 0 ? "tg" : certain ? "tw" : "tm"})` }, words),
+      small(c.place),
+      code(c.code),
+    ];
   });
-  return rows.length ? section(heading, note, table(["", "#before", "#after", "", "change", "", ""], rows)) : null;
+  note += moreWords(list.length - shown.length, "row");
+  return rows[0] ? section(heading, note, table(["", "#before", "#after", "", "change", "", ""], rows)) : null;
 }
 
-function comparisonContent(app: App, stage: HTMLElement, c: Comparison): Content {
+function comparisonContent(app: App, stage: HTMLElement, comparison: Comparison): Content {
   const view = graphView(app, (box) => app.put({ root: box }));
   const tools = div("o-tools");
-  const graphOf = remember((folded: boolean) => compared(c, folded));
-  const verdict = new Map(c.functions.map((f) => [f.fn, f.verdict]));
+  const graphOf = remember((folded: boolean) => compared(comparison, folded));
+  const verdict = new Map(comparison.functions.map((change) => [change.fn, change.verdict]));
   stage.className = "o-below";
   const draw = (width: number) => {
-    const { s, theme } = app;
-    const t = c.after.tree(s.folded);
-    const g = graphOf(s.folded);
-    const fns = c.after.found(s.query, s.folded)?.fns;
+    const { state, theme } = app;
+    const tree = comparison.after.tree(state.folded);
+    const graph = graphOf(state.folded);
+    const fns = comparison.after.found(state.query, state.folded)?.fns;
     view.draw(
       {
-        g,
-        root: s.root < g.above.length ? s.root : 0,
+        graph,
+        root: state.root < graph.above.length ? state.root : 0,
         inkOf(box) {
-          const by = g.weight[box]! - g.was[box]!;
-          const strength = 0.35 + (0.65 * abs(by)) / max(g.weight[box]!, g.was[box]!, 1);
-          const ink = verdict.get(g.fn[box]!) ? blend(theme.ink(by < 0 ? "gpu" : "data"), theme.ink("bg"), strength) : blend(theme.ink("other"), theme.ink("bg"), 0.6);
-          return fns && !fns[g.fn[box]!] ? blend(ink, theme.ink("bg"), 0.35) : ink;
+          const by = graph.weight[box]! - graph.was[box]!;
+          const strength = 0.35 + (0.65 * abs(by)) / max(graph.weight[box]!, graph.was[box]!, 1);
+          const pale = (ink: number, strength: number) => blend(ink, theme.ink("bg"), strength);
+          const fn = graph.fn[box]!;
+          const ink = verdict.get(fn)
+            ? pale(theme.ink(by < 0 ? "gpu" : "data"), strength)
+            : pale(theme.ink("other"), 0.6);
+          return fns && !fns[fn] ? pale(ink, 0.35) : ink;
         },
-        edgeOf: (box) => (fns?.[g.fn[box]!] ? theme.ink("accent") : 0),
+        edgeOf: (box) => (fns?.[graph.fn[box]!] ? theme.ink("accent") : 0),
         words(box) {
-          const f = t.fns[g.fn[box]!]!;
-          return [f.called, f.file.path + ":" + f.line, `${micros(g.weight[box]!)} (was ${micros(g.was[box]!)}) · ${signed(g.weight[box]! - g.was[box]!)}`, ""];
+          const func = tree.fns[graph.fn[box]!]!;
+          const [before, now] = [graph.was[box]!, graph.weight[box]!];
+          return [
+            func.called,
+            func.file.path + ":" + func.line,
+            `${micros(now)} (was ${micros(before)}) · ${signed(now - before)}`,
+            "",
+          ];
         },
       },
       width - 32,
@@ -77,14 +104,22 @@ function comparisonContent(app: App, stage: HTMLElement, c: Comparison): Content
     covers: view.covers,
     draw(width) {
       if (!view.stage.isConnected) {
-        stage.replaceChildren(section("Flame graph, after", "green: less than before · red: more · grey: no difference beyond noise", tools, view.stage));
+        stage.replaceChildren(
+          section("Flame graph, after", "green: less · red: more · grey: within noise", tools, view.stage),
+        );
       }
       draw(width);
       return undefined;
     },
     write() {
       tools.replaceChildren(foldButton(app));
-      return [changes("As a whole", "", c.whole), changes("GPU idle by cause", "", c.causes), changes("Lines", "of your own", c.lines), changes("Steps", "means", c.steps), changes("Functions", "own time", c.functions)];
+      return [
+        changes("As a whole", "", comparison.whole),
+        changes("GPU idle by cause", "", comparison.causes),
+        changes("Lines", "of your own", comparison.lines),
+        changes("Steps", "means", comparison.steps),
+        changes("Functions", "own time", comparison.functions),
+      ];
     },
   };
 }

@@ -1,7 +1,19 @@
 // From the text of a payload to the JSON in it, within limits.
 
-import { min } from "./brief.ts";
-import { anyPayload, mostLevels, mostNames, mostObjects, mostPacked, mostParts, mostRatio, mostUnpacked, mostValues, piece, TooMuch } from "./limits.ts";
+import { min } from "./math.ts";
+import {
+  anyPayload,
+  mostLevels,
+  mostNames,
+  mostObjects,
+  mostPacked,
+  mostParts,
+  mostRatio,
+  mostUnpacked,
+  mostValues,
+  piece,
+  TooMuch,
+} from "./limits.ts";
 
 /**
  * Payload is what an output carries beside its picture: a line of words, and the document as gzip and
@@ -78,16 +90,25 @@ export function shapeCheck(): (bytes: Uint8Array) => void {
       const c = bytes[i];
       if (quoted) {
         if (escaped) escaped = false;
-        else if (c === 0x5c) escaped = true; // \
+        else if (c === 0x5c)
+          escaped = true; // \
         else if (c === 0x22) quoted = false;
-      } else if (c === 0x22) quoted = true; // "
-      else if (c === 0x2c) values++; // ,
-      else if (c === 0x3a) names++; // :
+      } else if (c === 0x22)
+        quoted = true; // "
+      else if (c === 0x2c)
+        values++; // ,
+      else if (c === 0x3a)
+        names++; // :
       else if (c === 0x5b || c === 0x7b) {
         objects++; // [ {
         if (++levels > mostLevels) throw new TooMuch(`it has more than ${mostLevels} levels`);
       } else if (c === 0x5d || c === 0x7d) levels--; // ] }
     }
-    if (objects > mostObjects || names > mostNames || values > mostValues) throw new TooMuch(`it has more than ${(objects > mostObjects ? mostObjects : names > mostNames ? mostNames : mostValues) / 1e6} million parts`);
+    for (const [count, most] of [
+      [objects, mostObjects],
+      [names, mostNames],
+      [values, mostValues],
+    ] as const)
+      if (count > most) throw new TooMuch(`it has more than ${most / 1e6} million parts`);
   };
 }

@@ -1,13 +1,14 @@
 // The flame graph: a range's time merged by stacks, from callers down or from what is hot up.
 
-import { ceil, floor, max, min, on, round } from "./brief.ts";
+import { ceil, floor, max, min, round } from "./math.ts";
 import { rangeWords, whereOf, type App } from "./app.ts";
-import { button, div, fill, link, select, vars } from "./dom.ts";
+import { boxOf, button, div, fill, link, listen, select, vars } from "./dom.ts";
 import { callees, callers, graphGrid, type Graph } from "./graph.ts";
 import { boxes, runAt, type Grid } from "./grid.ts";
 import { cellThread, everyThread, remember } from "./model.ts";
 import { blend, grid, ground, type Ink } from "./pixels.ts";
 import { rangeOf } from "./state.ts";
+import { cellThreads } from "./sums.ts";
 import { deviceScale, surface } from "./surface.ts";
 import { functionsTable, section } from "./tables.ts";
 import { codePaints } from "./theme.ts";
@@ -21,7 +22,7 @@ const mostRows = 400;
 
 /** Picture is one graph with its colours and words. */
 export interface Picture {
-  g: Graph;
+  graph: Graph;
   root: number;
   inkOf(box: number): Ink;
   edgeOf(box: number): Ink;
@@ -29,8 +30,11 @@ export interface Picture {
   words(box: number): [called: string, where: string, figures: string, place: string];
 }
 
-/** graphView draws graphs; click is told of boxes. */
-export function graphView(app: App, click: (box: number) => void): { stage: HTMLElement; draw(p: Picture, width: number): void; covers(): boolean } {
+/** graphView draws graphs; click gets boxes. */
+export function graphView(
+  app: App,
+  click: (box: number) => void,
+): { stage: HTMLElement; draw(p: Picture, width: number): void; covers(): boolean } {
   const outline = div({ class: "o-over o-outline", hidden: 1 });
   const stage = div("o-graph", outline);
   const s = surface(stage);
@@ -38,8 +42,11 @@ export function graphView(app: App, click: (box: number) => void): { stage: HTML
   let cells: Grid | null = null;
 
   const at = (e: MouseEvent): [box: number, row: number, column: number] => {
-    const { left, top, width } = stage.getBoundingClientRect();
-    const [row, column] = [floor((e.clientY - top) / pitch), floor(((e.clientX - left) / width) * (cells?.columns || 0))];
+    const { left, top, width } = boxOf(stage);
+    const [row, column] = [
+      floor((e.clientY - top) / pitch),
+      floor(((e.clientX - left) / width) * (cells?.columns || 0)),
+    ];
     return [cells?.cells[row * cells.columns + column] || 0, row, column];
   };
   const hover = (e: MouseEvent) => {
@@ -51,16 +58,16 @@ export function graphView(app: App, click: (box: number) => void): { stage: HTML
     const wide = stage.clientWidth / cells!.columns;
     vars(outline, { x: from * wide - 1, y: row * pitch - 1, w: (to - from) * wide + 1, h: pitch + 1 });
   };
-  on(stage, "pointermove", hover);
-  on(stage, "pointerleave", hover);
-  on(stage, "click", (e) => click(at(e)[0]));
+  listen(stage, "pointermove", hover);
+  listen(stage, "pointerleave", hover);
+  listen(stage, "click", (e) => click(at(e)[0]));
   return {
     stage,
     covers: s.covers,
     draw(p, width) {
       picture = p;
       outline.hidden = true;
-      const g = (cells = graphGrid(p.g, p.root, round(width * deviceScale()), mostRows));
+      const g = (cells = graphGrid(p.graph, p.root, round(width * deviceScale()), mostRows));
       const height = max(g.rows, 1) * pitch;
       vars(stage, { high: height });
       let [first, end] = [0, 0];
@@ -81,7 +88,16 @@ export function graphView(app: App, click: (box: number) => void): { stage: HTML
             boxes(g, row, 24 * scale, (box, from, to) => {
               const [called, , figures, place] = p.words(box);
               const time = figures.split(" · ")[0];
-              const text = pen.fit([`${called}  ${place}  ${time}`, `${called}  ${time}`, called, called.slice(called.lastIndexOf(".") + 1)], (to - from) / scale - 8, textSize);
+              const text = pen.fit(
+                [
+                  `${called}  ${place}  ${time}`,
+                  `${called}  ${time}`,
+                  called,
+                  called.slice(called.lastIndexOf(".") + 1),
+                ],
+                (to - from) / scale - 8,
+                textSize,
+              );
               if (text) pen.write(text, from / scale + 4, row * pitch + 13, app.theme.ink("tx"), textSize);
             });
           }
@@ -98,44 +114,56 @@ export interface FlameView {
 }
 
 export function flameView(app: App): FlameView {
-  const { m } = app;
+  const { model } = app;
   const main = graphView(app, (box) => app.put({ root: box }));
   const below = graphView(app, () => {});
   const tools = div("o-tools");
   const tables = div("o-below");
   const graphOf = remember((from: number, to: number, who: number, folded: boolean, upward: boolean): Graph => {
-    const t = m.tree(folded);
-    const sums = m.sums(folded, who, from, to);
-    return upward ? callers(t, sums) : callees(t, sums);
+    const tree = model.tree(folded);
+    const sums = model.sums(folded, who, from, to);
+    return upward ? callers(tree, sums) : callees(tree, sums);
   });
-  const wordsOf = (t: CallTree, g: Graph) => (box: number): [string, string, string, string] => {
-    const f = t.fns[g.fn[box]!]!;
-    return [f.called, whereOf(f), `${micros(g.weight[box]!)} · ${percent(g.weight[box]! / g.weight[0]!)} ${rangeWords(app)}`, f.place];
-  };
+  const wordsOf =
+    (calls: CallTree, graph: Graph) =>
+    (box: number): [string, string, string, string] => {
+      const func = calls.fns[graph.fn[box]!]!;
+      return [
+        func.called,
+        whereOf(func),
+        `${micros(graph.weight[box]!)} · ${percent(graph.weight[box]! / graph.weight[0]!)} ${rangeWords(app)}`,
+        func.place,
+      ];
+    };
   const codeInk = (t: CallTree, g: Graph) => (box: number) => app.theme.ink(codePaints[t.fns[g.fn[box]!]!.code]!);
 
   return {
     stage: div("", tools, main.stage, tables),
     covers: () => main.covers() && (!below.stage.isConnected || below.covers()),
     draw(width) {
-      const { s, theme } = app;
+      const { state, theme } = app;
       fill(tools, [
-        button("↓ callees", () => app.put({ upward: false, root: 0 }), !s.upward),
-        button("↑ callers", () => app.put({ upward: true, root: 0 }), s.upward),
-        FULL ? threadSelect(app) : button("all threads", () => app.put({ who: s.who === everyThread ? cellThread : everyThread, root: 0 }), s.who === everyThread),
+        button("↓ callees", () => app.put({ upward: false, root: 0 }), !state.upward),
+        button("↑ callers", () => app.put({ upward: true, root: 0 }), state.upward),
+        threadSelect(app),
         foldButton(app),
-        s.root > 0 && link("whole graph ⟲ Esc", () => app.put({ root: 0 })),
+        state.root > 0 && link("whole graph ⟲ Esc", () => app.put({ root: 0 })),
       ]);
-      const t = m.tree(s.folded);
-      const g = graphOf(...rangeOf(s), s.who, s.folded, s.upward);
+      const t = model.tree(state.folded);
+      const g = graphOf(...rangeOf(state), state.who, state.folded, state.upward);
       const plain = codeInk(t, g);
       const inks = app.inks();
-      const fns = m.found(s.query, s.folded)?.fns;
+      const fns = model.found(state.query, state.folded)?.fns;
       main.draw(
         {
-          g,
-          root: s.root < g.above.length ? s.root : 0,
-          inkOf: (box) => (!s.upward ? inks[box]! : fns && !fns[g.fn[box]!] ? blend(plain(box), theme.ink("bg"), 0.35) : plain(box)),
+          graph: g,
+          root: state.root < g.above.length ? state.root : 0,
+          inkOf: (box) =>
+            !state.upward
+              ? inks[box]!
+              : fns && !fns[g.fn[box]!]
+                ? blend(plain(box), theme.ink("bg"), 0.35)
+                : plain(box),
           edgeOf: (box) => (fns?.[g.fn[box]!] ? theme.ink("accent") : 0),
           words: wordsOf(t, g),
         },
@@ -143,22 +171,56 @@ export function flameView(app: App): FlameView {
       );
       fill(tables, [functionsTable(app, 10, (fn) => app.put({ callersOf: fn }))]);
       // Without a choice, of what was found that with most time.
-      const matching = s.query ? [...m.functions(...rangeOf(s))].filter(([fn]) => m.found(s.query, false)!.fns[fn]).sort((a, b) => b[1].total - a[1].total) : [];
-      const hot = s.callersOf < 0 ? matching[0]?.[0] : s.callersOf;
+      const matching = state.query
+        ? [...model.functions(...rangeOf(state))]
+            .filter(([fn]) => model.found(state.query, false)!.fns[fn])
+            .sort((a, b) => b[1].total - a[1].total)
+        : [];
+      const hot = state.callersOf < 0 ? matching[0]?.[0] : state.callersOf;
       if (hot === undefined) return;
-      const up = callers(m.tree(false), m.sums(false, everyThread, ...rangeOf(s)), hot);
-      tables.append(section("Who calls " + m.r.fns[hot]!.called, "upside down, " + micros(up.weight[0]!), below.stage));
-      below.draw({ g: up, root: 0, inkOf: codeInk(m.tree(false), up), edgeOf: () => 0, words: wordsOf(m.tree(false), up) }, width - 32);
+      const up = callers(model.tree(false), model.sums(false, everyThread, ...rangeOf(state)), hot);
+      tables.append(
+        section("Who calls " + model.recording.fns[hot]!.called, "upside down, " + micros(up.weight[0]!), below.stage),
+      );
+      below.draw(
+        {
+          graph: up,
+          root: 0,
+          inkOf: codeInk(model.tree(false), up),
+          edgeOf: () => 0,
+          words: wordsOf(model.tree(false), up),
+        },
+        width - 32,
+      );
     },
   };
 }
 
 /** threadSelect chooses whose time the graph is of. */
-function threadSelect({ m, s, put }: App): HTMLElement {
-  const threads = m.r.threads.map((t, i): [number, string] => [i, t.called]).filter(([i]) => m.r.threads[i]!.end > m.r.threads[i]!.begin && !m.r.threads[i]!.internal);
-  return select("Threads", s.who, [[cellThread, m.main?.called || "main thread"], [everyThread, "all threads and processes"], ...threads.slice(0, 200)], (v) => put({ who: +v, root: 0 }));
+function threadSelect({ model, state, put }: App): HTMLElement {
+  const threads = model.recording.threads
+    .map((thread, i): [number, string] => [i, thread.called])
+    .filter(
+      ([i]) =>
+        model.recording.threads[i]!.end > model.recording.threads[i]!.begin && !model.recording.threads[i]!.internal,
+    );
+  return select(
+    "Threads",
+    state.who,
+    [
+      [cellThread, cellThreads(model.recording)[0]?.called || "main thread"],
+      [everyThread, "all threads and processes"],
+      ...threads.slice(0, 200),
+    ],
+    (v) => put({ who: +v, root: 0 }),
+  );
 }
 
 /** foldButton folds libraries and imports, and joins what is too short to be told apart. */
 export const foldButton = (app: App): HTMLElement =>
-  button("fold libraries", () => app.put({ folded: !app.s.folded, root: 0 }), app.s.folded, "one box for calls within a package or too short to see");
+  button(
+    "fold libraries",
+    () => app.put({ folded: !app.state.folded, root: 0 }),
+    app.state.folded,
+    "one box for calls within a package or too short to see",
+  );

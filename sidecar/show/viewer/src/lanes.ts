@@ -1,6 +1,6 @@
 // Where lanes stand. The static picture decides; the viewer only stretches, unfolds and narrows.
 
-import { ceil, max, min } from "./brief.ts";
+import { ceil, max, min } from "./math.ts";
 import { amount, first, index, list, object, objects, string } from "./json.ts";
 import { mostLanes, mostLineLanes, mostParts, mostRows } from "./limits.ts";
 import { clean, count } from "./words.ts";
@@ -14,9 +14,10 @@ export interface Lane {
   y0: number;
   y1: number;
   rows: number; // of a flame chart; 0 for a strip
-  limit: number; // of its rows: more callees are told in the row after
+  limit: number; // of its rows: more callees are counted in the row after
   paint: string;
-  full: number; // of a track: the value at the upper edge
+  least: number; // of a track: the value at the lower edge …
+  full: number; // … and at the upper
   byCode: boolean; // a strip shows whose code ran, else the thread's state
   called: string;
   sources: string[];
@@ -54,17 +55,21 @@ const words = (v: unknown): string => clean(string(v), 400);
 const token = (v: unknown): string => (/^[a-z]\w{0,11}$/.test(string(v)) ? (v as string) : "");
 const px = (v: unknown): number => min(amount(v), 1e5);
 
-/** chartOf reads the document's chart; null where there is none to stand on. */
+/** chartOf reads the document's chart; null where there is none to build on. */
 export function chartOf(document: unknown): Chart | null {
-  const c = object(object(document)["chart"]);
-  const [x0, y0, x1, y1] = list(c["plot"]).map(px) as [number, number, number, number];
-  const wide = px(c["width"]);
+  const row = object(object(document)["chart"]);
+  const [x0, y0, x1, y1] = list(row["plot"]).map(px) as [number, number, number, number];
+  const wide = px(row["width"]);
   if (!(wide >= 100 && x1 - x0 >= 50 && x1 <= wide && y1 > y0)) return null;
   const parts = (v: unknown) => first(v, mostParts);
-  const phrases = (v: unknown) => parts(v).map((p): Phrase => [words(list(p)[0]), token(list(p)[1]), /^(b|code)$/.test(list(p)[2] as string) ? (list(p)[2] as string) : "span"]);
+  const phrases = (v: unknown) =>
+    parts(v).map((p): Phrase => {
+      const [says, tone, tag] = list(p);
+      return [words(says), token(tone), tag === "b" || tag === "code" ? tag : "span"];
+    });
   const lanes: Lane[] = [];
-  const all = list(c["lanes"]);
-  const pitch = max(px(c["pitch"]), 8);
+  const all = list(row["lanes"]);
+  const pitch = max(px(row["pitch"]), 8);
   const seen = new Set<string>();
   let lineLanes = 0;
   let below = y0;
@@ -75,9 +80,16 @@ export function chartOf(document: unknown): Chart | null {
     const nth = index(l["index"], 1e6);
     // What a lane costs depends on what it is of: each is shown once.
     const of = nth < 0 ? "" : [kind, nth, l["by"] === "code"].join();
-    if (!kinds.includes(kind) || !(bottom > top) || (of && seen.has(of)) || (kind === "lines" && ++lineLanes > mostLineLanes)) continue;
+    if (
+      !kinds.includes(kind) ||
+      !(bottom > top) ||
+      (of && seen.has(of)) ||
+      (kind === "lines" && ++lineLanes > mostLineLanes)
+    )
+      continue;
     seen.add(of);
     const rows = kind === "flame" || kind === "thread" ? min(amount(l["rows"]) | 0, ceil((bottom - top) / pitch)) : 0;
+    const [least, full] = [amount(l["bottom"]), amount(l["top"]) || 1];
     lanes.push({
       kind,
       nth,
@@ -86,7 +98,8 @@ export function chartOf(document: unknown): Chart | null {
       rows,
       limit: min(amount(l["limit"]) | 0 || rows, rows),
       paint: token(l["paint"]),
-      full: amount(l["top"]) || 1,
+      least: least < full ? least : 0,
+      full,
       byCode: l["by"] === "code",
       called: words(l["name"]),
       sources: parts(l["sources"]).map(words),
@@ -94,7 +107,7 @@ export function chartOf(document: unknown): Chart | null {
       aside: words(l["aside"]),
     });
   }
-  const axis = px(c["axis"]);
+  const axis = px(row["axis"]);
   return {
     wide,
     x0,
@@ -102,22 +115,22 @@ export function chartOf(document: unknown): Chart | null {
     y0,
     y1: max(y1, below),
     axis,
-    strip: px(c["strip"]) || max(axis - 22, 0),
+    strip: px(row["strip"]) || max(axis - 22, 0),
     pitch,
-    folded: !!c["folded"],
-    heading: phrases(c["title"]),
-    finding: phrases(c["finding"]),
-    legend: parts(c["legend"]).map((e) => [token(list(e)[0]), words(list(e)[1])]),
-    notes: parts(c["notes"]).map(words),
-    states: parts(c["states"]).map(words),
-    help: clean(string(c["help"]), 2000),
-    threads: first(c["threads"], mostRows.threads).map(words),
+    folded: !!row["folded"],
+    heading: phrases(row["title"]),
+    finding: phrases(row["finding"]),
+    legend: parts(row["legend"]).map((e) => [token(list(e)[0]), words(list(e)[1])]),
+    notes: parts(row["notes"]).map(words),
+    states: parts(row["states"]).map(words),
+    help: clean(string(row["help"]), 2000),
+    threads: first(row["threads"], mostRows.threads).map(words),
     lanes,
     leftOut: all.length > mostLanes ? [`Of ${count(all.length)} lanes the first ${count(mostLanes)} are read.`] : [],
   };
 }
 
-/** Placed is a lane where it stands on the screen. */
+/** Placed is a lane with its place on the screen. */
 export interface Placed {
   lane: Lane;
   y0: number;
@@ -136,26 +149,34 @@ export interface Layout {
   y0: number;
   y1: number;
   pitch: number;
+  scaled: boolean; // as the static picture is at this width; else at full size, as wide as there is room
   narrow: boolean; // names stand over the lanes, not beside them
   lanes: Placed[];
   strip: Placed; // the overview
 }
 
-/** Below this scale the picture's own text is too small: then it is laid out at full size, as wide as there is room. */
-const leastScale = 0.75;
+/** Below this scale, 1,000 pixels of a picture's 1,120, its smallest text, of 9.5 pixels, has less than 8.5. */
+const leastScale = 1000 / 1120;
+/** Narrower than this lanes have their names above them. */
+const leastBeside = 720;
+
+/** fits reports whether a static picture of a width can be read in a box of another, and fills it. */
+export const fits = (wide: number, width: number): boolean => width >= wide * leastScale && width <= wide + 1;
+
 const stripHeight = 10;
 
 /**
- * layOut places the lanes in a picture of the given width. As handed over, every lane stands where the
- * static picture has it. unfolded tells the rows of lanes that were unfolded (0: folded), by their place
+ * layOut places the lanes in a picture of the given width. As handed over, every lane is where the
+ * static picture has it. unfolded has the rows of lanes that were unfolded (0: folded), by their place
  * in the list.
  */
-export function layOut(c: Chart, width: number, unfolded: ReadonlyMap<number, number>): Layout {
-  const narrow = width < c.wide * leastScale;
-  const k = narrow ? 1 : width / c.wide;
-  const pitch = c.pitch * k;
-  let grown = -c.strip * k;
-  const lanes = c.lanes.map((lane, i): Placed => {
+export function layOut(chart: Chart, width: number, unfolded: ReadonlyMap<number, number>): Layout {
+  const scaled = fits(chart.wide, width);
+  const narrow = !scaled && width < leastBeside;
+  const k = scaled ? width / chart.wide : 1;
+  const pitch = chart.pitch * k;
+  let grown = -chart.strip * k;
+  const lanes = chart.lanes.map((lane, i): Placed => {
     if (narrow) grown += 15;
     const y0 = lane.y0 * k + grown;
     const rows = unfolded.get(i) ?? lane.rows;
@@ -166,13 +187,14 @@ export function layOut(c: Chart, width: number, unfolded: ReadonlyMap<number, nu
   });
   return {
     k,
-    head: c.strip * k,
-    axis: (c.axis - c.strip) * k,
-    x0: narrow ? 8 : c.x0 * k,
-    x1: narrow ? width - 8 : c.x1 * k,
-    y0: (c.y0 - c.strip) * k,
-    y1: c.y1 * k + grown,
+    head: chart.strip * k,
+    axis: (chart.axis - chart.strip) * k,
+    x0: narrow ? 8 : chart.x0 * k,
+    x1: width - (narrow ? 8 : (chart.wide - chart.x1) * k),
+    y0: (chart.y0 - chart.strip) * k,
+    y1: chart.y1 * k + grown,
     pitch,
+    scaled,
     narrow,
     lanes,
     strip: { lane: { byCode: true } as Lane, y0: 0, y1: stripHeight * k, rows: 0, limit: 0 },

@@ -2,7 +2,7 @@
 // page that shows it, together with the unsaved work in that page. What is beyond a limit is refused or left out, and
 // the page says so. All limits are here.
 
-/** Payloads of more characters are not decoded. A page with the whole report of a long recording has some ten million. */
+/** Payloads of more characters are not decoded. A page with the report of a long recording has some ten million. */
 export const mostPacked = 64e6;
 
 /** What a payload unpacks to, in bytes: a day's report. The document, its text and its bytes are in memory at once. */
@@ -30,6 +30,7 @@ export const mostRows = {
   files: 50_000,
   functions: 200_000,
   processes: 5000,
+  pools: 5000,
   threads: 5000,
   devices: 128,
   tracks: 2000,

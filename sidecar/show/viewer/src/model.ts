@@ -1,15 +1,26 @@
 // A recording and what is derived from it once, when it is first asked for.
 
-import { max } from "./brief.ts";
+import { max } from "./math.ts";
+import { idleShares, withIdle } from "./idle.ts";
 import { chartOf, type Chart } from "./lanes.ts";
-import { recordingOf, type LineTime, type Recording, type Thread } from "./recording.ts";
+import { recordingOf } from "./reading.ts";
+import type { LineTime, Recording, Thread } from "./recording.ts";
 import { matchesOf, type Matches } from "./search.ts";
 import { initial, type State } from "./state.ts";
-import { cellThreads, functionTimes, lineTimes, ownLines, sumsOf, type OwnLines, type Sums, type Times } from "./sums.ts";
+import {
+  cellThreads,
+  functionTimes,
+  lineTimes,
+  ownLines,
+  sumsOf,
+  type OwnLines,
+  type Sums,
+  type Times,
+} from "./sums.ts";
 import { callTree, type CallTree } from "./tree.ts";
 
 export interface Model {
-  r: Recording;
+  recording: Recording;
   chart: Chart;
   whole: State;
   main: Thread | undefined;
@@ -25,7 +36,10 @@ export interface Model {
 }
 
 /** remember keeps a function's last few answers, by what its arguments read as. */
-export function remember<A extends (string | number | boolean)[], T>(compute: (...key: A) => T, most = 8): (...key: A) => T {
+export function remember<A extends (string | number | boolean)[], T>(
+  compute: (...key: A) => T,
+  most = 8,
+): (...key: A) => T {
   const known = new Map<string, T>();
   return (...key) => {
     const name = key.join();
@@ -41,38 +55,44 @@ export function remember<A extends (string | number | boolean)[], T>(compute: (.
 export const everyThread = -1;
 export const cellThread = -2;
 
-/** modelOf reads a document, of the chart in it or another; null where there is no picture to stand on. */
+/** modelOf reads a document, of the chart in it or another; null where there is no picture to build on. */
 export function modelOf(document: unknown, chart = chartOf(document)): Model | null {
   if (!chart) return null;
-  const r = recordingOf(document);
-  r.threads.forEach((t, i) => (t.called = chart.threads[i] || t.called));
-  const tree = remember((folded: boolean) => callTree(r, folded));
-  const own = remember((file: number) => ownLines(r, file));
+  const recording = recordingOf(document);
+  recording.threads.forEach((t, i) => (t.called = chart.threads[i] || t.called));
+  const tree = remember((folded: boolean) => callTree(recording, folded));
+  const own = remember((file: number) => ownLines(recording, file));
   const sums = remember((folded: boolean, who: number, from: number, to: number): Sums => {
-    const threads = who === cellThread ? cellThreads(r) : r.threads.filter((t, i) => (who < 0 ? !t.internal : who === i));
-    return sumsOf(r, tree(folded), threads, from, to, who === everyThread);
+    const threads =
+      who === cellThread
+        ? cellThreads(recording)
+        : recording.threads.filter((t, i) => (who < 0 ? !t.internal : who === i));
+    return sumsOf(recording, tree(folded), threads, from, to, who === everyThread);
   });
   return {
-    r,
+    recording,
     chart,
-    whole: initial(r.duration, chart.folded),
-    main: cellThreads(r)[0],
+    whole: initial(recording.duration, chart.folded),
+    main: recording.subject,
     tree,
     own,
     sums,
     depth: remember((thread: number, folded: boolean) => {
-      const t = tree(folded);
-      const { begin, end } = r.threads[thread]!;
+      const calls = tree(folded);
+      const { begin, end } = recording.threads[thread]!;
       let most = 1;
-      for (let i = begin; i < end; i++) most = max(most, t.depth[t.of[r.node[i]!]!]!);
+      for (let i = begin; i < end; i++) most = max(most, calls.depth[calls.of[recording.node[i]!]!]!);
       return most;
     }),
-    found: remember((query: string, folded: boolean) => (query ? matchesOf(r, tree(folded), query) : null)),
+    found: remember((query: string, folded: boolean) => (query ? matchesOf(recording, tree(folded), query) : null)),
     functions: remember((from: number, to: number) => functionTimes(tree(false), sums(false, everyThread, from, to))),
     // Over the whole recording the report's own figures hold: they were not thinned.
     lines: remember((from: number, to: number) => {
-      const whole = from <= 0 && to >= r.duration && r.lines.length;
-      return (whole ? r.lines.slice() : lineTimes(r, own(-1), from, to)).sort((a, b) => b.self - a.self);
+      const whole = from <= 0 && to >= recording.duration && recording.lines.length;
+      const lines = whole
+        ? recording.lines.slice()
+        : withIdle(lineTimes(recording, own(-1), from, to), idleShares(recording, from, to));
+      return lines.sort((a, b) => b.self - a.self);
     }),
   };
 }

@@ -1,6 +1,6 @@
-// The viewer's elements in an output: they stand beside the static picture, and take its place when asked to.
+// The viewer's elements in an output: they are beside the static picture, and take its place when asked to.
 
-import { button, div, fill, h } from "./dom.ts";
+import { button, div, fill, element } from "./dom.ts";
 import { clean } from "./words.ts";
 
 /** Page is the elements of one output. */
@@ -14,10 +14,24 @@ export interface Page {
   hint(text: string, stays?: string): void;
 }
 
-/** pageOf builds the elements around a picture, with views to choose from ("flame:Flame_graph"). ask is told of a view, of a text searched for, and (nothing) of help. */
+/**
+ * pageOf builds the elements around a picture, with views to choose from ("flame:Flame_graph"). It calls ask with the
+ * view that is chosen, with "" and the text that is searched for, and without arguments for help.
+ */
 export function pageOf(picture: SVGElement, names: string[], ask: (view?: string, query?: string) => void): Page {
-  const box = div({ class: "opv " + picture.getAttribute("class"), role: "figure", tabindex: "0", "aria-label": picture.querySelector("desc")?.textContent, style: `max-width:${picture.getAttribute("width")}px` });
-  const search = h("input", { type: "search", placeholder: "Search /", "aria-label": "Search functions", input: () => ask("", search.value) });
+  const box = div({
+    class: "opv " + picture.getAttribute("class"),
+    role: "figure",
+    tabindex: "0",
+    "aria-label": picture.querySelector("desc")?.textContent,
+    style: `max-width:${picture.getAttribute("width")}px`,
+  });
+  const search = element("input", {
+    type: "search",
+    placeholder: "Search /",
+    "aria-label": "Search functions",
+    input: () => ask("", search.value),
+  });
   const tabs = new Map(
     names.map((v) => {
       const [view, name] = clean(v, 60).replace(/_/g, " ").split(":") as [string, string];
@@ -37,6 +51,15 @@ export function pageOf(picture: SVGElement, names: string[], ask: (view?: string
     },
   };
   picture.replaceWith(box);
-  fill(box, [div({ class: "o-head", role: "toolbar" }, ...tabs.values(), search, button("?", () => ask())), picture, body]);
+  fill(box, [
+    div(
+      { class: "o-head", role: "toolbar" },
+      ...tabs.values(),
+      search,
+      button("?", () => ask()),
+    ),
+    picture,
+    body,
+  ]);
   return page;
 }

@@ -18,7 +18,8 @@ export function inlined(image: Element | null | undefined): SVGElement | null {
   if (!(svg instanceof SVGSVGElement)) return null;
   for (const e of [svg, ...svg.querySelectorAll("*")]) {
     if (e.namespaceURI !== svg.namespaceURI || /^(script|foreignobject|set|animate.*)$/i.test(e.localName)) e.remove();
-    for (const { name, value } of [...e.attributes]) if (/^on/i.test(name) || (/href$/i.test(name) && value[0] !== "#")) e.removeAttribute(name);
+    for (const { name, value } of [...e.attributes])
+      if (/^on/i.test(name) || (/href$/i.test(name) && value[0] !== "#")) e.removeAttribute(name);
   }
   const picture = document.importNode(svg, true);
   image!.replaceWith(picture);

@@ -1,12 +1,13 @@
 // Painting lanes into pixels. Everything is a device pixel; nothing here knows a canvas.
 
-import { ceil, max, min, round } from "./brief.ts";
+import { ceil, max, min, round } from "./math.ts";
 import { boxes, type Grid } from "./grid.ts";
 
 /** Ink is a colour as a canvas keeps it: red in the lowest byte, opaque. */
 export type Ink = number;
 
-export const ink = (red: number, green: number, blue: number): Ink => (0xff000000 | (round(blue) << 16) | (round(green) << 8) | round(red)) >>> 0;
+export const ink = (red: number, green: number, blue: number): Ink =>
+  (0xff000000 | (round(blue) << 16) | (round(green) << 8) | round(red)) >>> 0;
 
 /** css is an ink for a style. */
 export const css = (i: Ink): string => `rgb(${i & 255} ${(i >> 8) & 255} ${(i >> 16) & 255})`;
@@ -25,15 +26,16 @@ export interface Pixels {
 }
 
 /** ground fills the picture with what lies under all lanes: one ink for each column. */
-export function ground(p: Pixels, under: Uint32Array): void {
-  for (let y = 0; y < p.high; y++) p.ink.set(under, y * p.wide);
+export function ground(pixels: Pixels, under: Uint32Array): void {
+  for (let y = 0; y < pixels.high; y++) pixels.ink.set(under, y * pixels.wide);
 }
 
 /** bar fills a rectangle, as far as it is in the picture. */
-export function bar(p: Pixels, x0: number, y0: number, x1: number, y1: number, colour: Ink): void {
+export function bar(pixels: Pixels, x0: number, y0: number, x1: number, y1: number, colour: Ink): void {
   x0 = max(x0, 0);
-  x1 = min(x1, p.wide);
-  for (let y = max(y0, 0); y < min(y1, p.high) && x0 < x1; y++) p.ink.fill(colour, y * p.wide + x0, y * p.wide + x1);
+  x1 = min(x1, pixels.wide);
+  for (let y = max(y0, 0); y < min(y1, pixels.high) && x0 < x1; y++)
+    pixels.ink.fill(colour, y * pixels.wide + x0, y * pixels.wide + x1);
 }
 
 /** Look is how the boxes of a grid are painted. */
@@ -48,60 +50,90 @@ export interface Look {
  * pixels per CSS pixel. Between boxes a hair of ground is left, wide ones have softened corners, and where
  * the innermost call waited its box is hatched. Rows outside of the picture cost nothing.
  */
-export function grid(p: Pixels, g: Grid, x: number, y: number, pitch: number, gap: number, scale: number, under: Uint32Array, look: Look): void {
-  const { ink: data, wide } = p;
+export function grid(
+  pixels: Pixels,
+  cells: Grid,
+  x: number,
+  y: number,
+  pitch: number,
+  gap: number,
+  scale: number,
+  under: Uint32Array,
+  look: Look,
+): void {
+  const { ink: data, wide } = pixels;
   const hair = round(scale);
-  for (let row = 0; row < g.rows; row++) {
+  for (let row = 0; row < cells.rows; row++) {
     const top = round(y + row * pitch);
     const bottom = round(y + (row + 1) * pitch) - gap;
     const first = max(top, 0);
-    const end = min(bottom, p.high);
+    const end = min(bottom, pixels.high);
     if (end <= first) continue;
     const line = first * wide + x;
     const big: [id: number, from: number, to: number][] = [];
-    boxes(g, row, 1, (id, from, to) => {
+    boxes(cells, row, 1, (id, from, to) => {
       if (to - from > 3 * scale) to -= hair;
-      if (FULL && look.columns) data.set(look.columns.subarray(from, to), line + from);
+      if (look.columns) data.set(look.columns.subarray(from, to), line + from);
       else data.fill(look.inkOf(id), line + from, line + to);
       if (to - from >= 4 * scale) big.push([id, x + from, x + to]);
     });
-    for (let k = first + 1; k < end; k++) data.copyWithin(k * wide + x, line, line + g.columns);
-    hatch(p, g, row, x, first, end, scale, under);
+    for (let k = first + 1; k < end; k++) data.copyWithin(k * wide + x, line, line + cells.columns);
+    hatch(pixels, cells, row, x, first, end, scale, under);
     for (const [id, from, to] of big) {
       const edge = to - from > 8 * scale && look.edgeOf?.(id);
       if (edge) {
-        bar(p, from, top, to, bottom, edge);
-        bar(p, from + 2 * hair, top + 2 * hair, to - 2 * hair, bottom - 2 * hair, look.inkOf(id));
+        bar(pixels, from, top, to, bottom, edge);
+        bar(pixels, from + 2 * hair, top + 2 * hair, to - 2 * hair, bottom - 2 * hair, look.inkOf(id));
       }
-      for (const c of [from, to - 1]) for (const k of [top, bottom - 1]) if (k >= first && k < end) data[k * wide + c] = blend(data[k * wide + c]!, under[c]!, 0.4);
+      for (const c of [from, to - 1])
+        for (const k of [top, bottom - 1])
+          if (k >= first && k < end) data[k * wide + c] = blend(data[k * wide + c]!, under[c]!, 0.4);
     }
   }
 }
 
 /** hatch lightens strokes over the innermost calls that waited, so that waiting is not taken for work. */
-function hatch(p: Pixels, g: Grid, row: number, x: number, first: number, end: number, scale: number, under: Uint32Array): void {
+function hatch(
+  pixels: Pixels,
+  grid: Grid,
+  row: number,
+  x: number,
+  first: number,
+  end: number,
+  scale: number,
+  under: Uint32Array,
+): void {
   const period = round(6 * scale);
   let last = -1;
   let light = 0;
-  for (let c = 0; c < g.columns; c++) {
-    if (g.leaf?.[c] !== row) continue;
+  for (let c = 0; c < grid.columns; c++) {
+    if (grid.leaf?.[c] !== row) continue;
     for (let y = first; y < end; y++) {
-      const i = y * p.wide + x + c;
-      if ((c + y) % period >= 2.4 * scale || p.ink[i] === under[x + c]) continue;
-      if (p.ink[i] !== last) light = blend((last = p.ink[i]!), under[x + c]!, 0.5);
-      p.ink[i] = light;
+      const i = y * pixels.wide + x + c;
+      if ((c + y) % period >= 2.4 * scale || pixels.ink[i] === under[x + c]) continue;
+      if (pixels.ink[i] !== last) light = blend((last = pixels.ink[i]!), under[x + c]!, 0.5);
+      pixels.ink[i] = light;
     }
   }
 }
 
 /** area fills columns up to their heights, 0 … 1 of what is between y0 and y1; NaN is left out. */
-export function area(p: Pixels, heights: Float32Array, x: number, y0: number, y1: number, colour: Ink, under: Uint32Array): void {
-  const end = min(y1, p.high);
+export function area(
+  pixels: Pixels,
+  heights: Float32Array,
+  x: number,
+  y0: number,
+  y1: number,
+  colour: Ink,
+  under: Uint32Array,
+): void {
+  const end = min(y1, pixels.high);
   heights.forEach((share, c) => {
     if (!(share > 0)) return;
     const top = y1 - min(share, 1) * (y1 - y0);
     const full = ceil(top);
-    for (let y = max(full, 0); y < end; y++) p.ink[y * p.wide + x + c] = colour;
-    if (full > top && full > 0 && full <= end) p.ink[(full - 1) * p.wide + x + c] = blend(colour, under[x + c]!, full - top);
+    for (let y = max(full, 0); y < end; y++) pixels.ink[y * pixels.wide + x + c] = colour;
+    if (full > top && full > 0 && full <= end)
+      pixels.ink[(full - 1) * pixels.wide + x + c] = blend(colour, under[x + c]!, full - top);
   });
 }

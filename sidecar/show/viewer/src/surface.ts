@@ -1,7 +1,7 @@
 // A canvas of exactly the device pixels it covers, never much taller than the window.
 
-import { ceil, floor, max, min, round } from "./brief.ts";
-import { h, vars } from "./dom.ts";
+import { ceil, floor, max, min, round } from "./math.ts";
+import { boxOf, element, vars } from "./dom.ts";
 import { css, type Ink, type Pixels } from "./pixels.ts";
 import type { Theme } from "./theme.ts";
 
@@ -12,7 +12,10 @@ const overscan = 128;
 export interface Pen {
   write(text: string, x: number, y: number, ink: Ink, size: number, align?: CanvasTextAlign, mono?: boolean): void;
   widthOf(text: string, size: number, mono?: boolean): number;
-  /** fit is the first of some ways that has room, or as much of the last as has, with an ellipsis; empty below two letters. */
+  /**
+   * fit is the first of some ways that has room, else as many letters of the last as have room, with an ellipsis, and
+   * nothing where that is fewer than two.
+   */
   fit(ways: string[], room: number, size: number, mono?: boolean): string;
 }
 
@@ -22,8 +25,15 @@ export interface Surface {
    * paint shows the part of a picture that the window does. The picture begins in host at left and is
    * width × height; draw fills pixels from top on (CSS pixels), scale of them for one CSS pixel.
    */
-  paint(left: number, width: number, height: number, theme: Theme, draw: (p: Pixels, scale: number, top: number) => void, write: (pen: Pen) => void): void;
-  /** covers tells whether all that is visible was painted. */
+  paint(
+    left: number,
+    width: number,
+    height: number,
+    theme: Theme,
+    draw: (pixels: Pixels, scale: number, top: number) => void,
+    write: (pen: Pen) => void,
+  ): void;
+  /** covers reports whether all that is visible was painted. */
   covers(): boolean;
 }
 
@@ -31,7 +41,7 @@ export const deviceScale = (): number => min(devicePixelRatio || 1, 4);
 
 /** surface makes a canvas in an element that is as tall as the whole picture. */
 export function surface(host: HTMLElement): Surface {
-  const canvas = h("canvas", { class: "o-over", "aria-hidden": "true" });
+  const canvas = element("canvas", { class: "o-over", "aria-hidden": "true" });
   host.prepend(canvas);
   const context = canvas.getContext("2d", { alpha: false, willReadFrequently: true })!;
   const widths = new Map<string, number>();
@@ -41,7 +51,7 @@ export function surface(host: HTMLElement): Surface {
 
   /** visible is the part of the host that the window shows: top and bottom. */
   const visible = () => {
-    const { top, height } = host.getBoundingClientRect();
+    const { top, height } = boxOf(host);
     return [max(-top, 0), min(innerHeight - top, height)] as [number, number];
   };
   return {
@@ -91,7 +101,7 @@ export function surface(host: HTMLElement): Surface {
           const fits = (text: string) => pen.widthOf(text, size, mono) <= room;
           const text = ways[ways.length - 1]!;
           let low = 0;
-          for (let high = text.length; low < high; ) {
+          for (let high = text.length; low < high;) {
             const middle = (low + high + 1) >> 1;
             if (fits(text.slice(0, middle) + "…")) low = middle;
             else high = middle - 1;

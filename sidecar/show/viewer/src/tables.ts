@@ -1,53 +1,77 @@
 // Tables: what a range of time adds up to, as text that can be read, copied and listened to.
 
+import { State, computes } from "./generated.ts";
 import { isWhole, jump, placeWords, rangeWords, shareWords, source, whereOf, type App } from "./app.ts";
-import { ceil, floor, max, min, sum } from "./brief.ts";
+import { floor, max, min, sum } from "./math.ts";
 import { cutFunctions, cutLines, cutWords } from "./cut.ts";
-import { div, dot, h, link, small, type Child } from "./dom.ts";
+import { code, div, dot, element, link, small, type Child } from "./dom.ts";
 import { mostTableRows, mostTables } from "./limits.ts";
+import { idleShares, type IdleShare } from "./idle.ts";
 import { listing } from "./listing.ts";
-import { overlap, type LineTime, type Remark, type SourceFile, type Step } from "./recording.ts";
+import type { LineTime, Remark, SourceFile, Step } from "./recording.ts";
 import { matcher } from "./search.ts";
 import { rangeOf, show } from "./state.ts";
 import { stateTimes } from "./sums.ts";
 import { statePaints } from "./theme.ts";
 import { micros, percent, plural } from "./words.ts";
 
-export const section = (heading: string, note: Child, ...content: Child[]): HTMLElement => h("section", null, h("h4", null, heading + " ", small(note)), ...content);
+export const section = (heading: string, note: Child, ...content: Child[]): HTMLElement =>
+  element("section", null, element("h4", null, heading + " ", small(note)), ...content);
 
 /** table makes a table; figures stand in the columns whose heading begins with "#". */
 export function table(headings: string[], rows: Child[][]): HTMLElement {
   const column = (i: number) => headings[i]![0] === "#" && "o-n";
-  return h(
+  return element(
     "table",
     null,
-    h("thead", null, h("tr", null, ...headings.map((v, i) => h("th", { scope: "col", class: column(i) }, v.replace("#", ""))))),
-    h("tbody", null, ...rows.map((r) => h("tr", null, ...r.map((v, i) => h("td", column(i), v))))),
+    element(
+      "thead",
+      null,
+      element(
+        "tr",
+        null,
+        ...headings.map((v, i) => element("th", { scope: "col", class: column(i) }, v.replace("#", ""))),
+      ),
+    ),
+    element("tbody", null, ...rows.map((r) => element("tr", null, ...r.map((v, i) => element("td", column(i), v))))),
   );
 }
 
 /** bar is a length (a share of the longest), divided into parts of one paint each. */
 const bar = (share: number, title = "", parts: [paint: string, part: number][] = [["bar", 1]]): HTMLElement =>
-  div({ class: "o-bar", title, role: title && "img", style: "--share:" + share }, ...parts.map(([paint, part]) => part > 0 && h("i", { class: "o-" + paint, style: `flex:${part} 0 0;background-color:var(--${paint})` })));
+  div(
+    { class: "o-bar", title, role: title && "img", style: "--share:" + share },
+    ...parts.map(
+      ([paint, part]) =>
+        part > 0 && element("i", { class: "o-" + paint, style: `flex:${part} 0 0;background-color:var(--${paint})` }),
+    ),
+  );
 
 /** stateBar is a length divided by what the thread was doing. */
 const stateBar = (app: App, shares: Float64Array, most: number): HTMLElement =>
-  bar(sum(shares) / most, shareWords(app, shares, micros), [...shares].map((us, i): [string, number] => [i > 4 ? "wait" : statePaints[i]!, us]));
+  bar(
+    sum(shares) / most,
+    shareWords(app, shares, micros),
+    [...shares].map((us, i): [string, number] => [i < State.off ? statePaints[i]! : "wait", us]),
+  );
 
 /** joined is one text of those that there are. */
 const joined = (...texts: unknown[]): string => texts.filter(Boolean).join(" · ");
-
-const code = (text: string, strong?: unknown) => text && h("code", strong ? "o-strong" : null, text);
 
 /**
  * linesTable is the user's source with its time in the margin; brief shows one file, and only what took time. Of other
  * lines than the target's, the crew says whose they are, and has a word for each.
  */
-export function linesTable<L extends LineTime = LineTime>(app: App, brief: boolean, lines = app.m.lines(...rangeOf(app.s)) as L[], crew?: { says: string; word: ((l: L) => Child) | false }): HTMLElement[] {
+export function linesTable<L extends LineTime = LineTime>(
+  app: App,
+  brief: boolean,
+  lines = app.model.lines(...rangeOf(app.state)) as L[],
+  crew?: { says: string; word: ((l: L) => Child) | false },
+): HTMLElement[] {
   const most = lines[0]?.self || 1;
-  const { gpu } = app.m.r;
-  if (FULL && !crew) {
-    const cut = cutLines(app.m, ...rangeOf(app.s));
+  const { gpu } = app.model.recording;
+  if (!crew) {
+    const cut = cutLines(app.model, ...rangeOf(app.state));
     const word = (l: L) => cutWords(l.self, cut(l.place));
     crew = { says: "", word: lines.some(word) && word };
   }
@@ -62,117 +86,171 @@ export function linesTable<L extends LineTime = LineTime>(app: App, brief: boole
     .sort(([, a], [, b]) => b.us - a.us)
     .slice(0, brief ? 1 : mostTables)
     .map(([{ path, source }, { times }], nth) => {
-      const hot = [...times.values()].filter((l) => l.self > most / 300).map((l) => l.place.line);
+      const hot = [...times.values()].filter((l) => max(l.self, l.idle) > most / 300).map((l) => l.place.line);
       const { shown, more } = listing(source, hot, brief);
       const rows = shown.map((n): Child[] => {
         const l = times.get(n);
         const text = n ? code(source?.[n - 1] || "", l && l.self > most / 2) : "⋯";
-        return [l && micros(l.self), l && stateBar(app, l.shares, most), ...(gpu ? [l && l.idle > most / 300 && micros(l.idle), l && bar(l.idle / most)] : []), small(n || ""), text, ...(FULL && crew?.word ? [l && small(crew.word(l))] : [])];
+        return [
+          l && micros(l.self),
+          l && stateBar(app, l.shares, most),
+          ...(gpu ? [l && l.idle > most / 300 && micros(l.idle), l && bar(l.idle / most)] : []),
+          small(n || ""),
+          text,
+          ...(crew!.word ? [l && small(crew!.word(l))] : []),
+        ];
       });
-      return section(brief ? "Lines" : path, (brief ? `of ${path}, ${(FULL && crew?.says) || ""}` : (FULL && crew?.says) || "") + rangeWords(app) + moreWords(more, "line") + (brief || nth < mostTables - 1 ? "" : moreWords(files.size - mostTables, "file")), table(["#time", "", ...(gpu ? ["#GPU idle", ""] : []), "#", "", ...(FULL && crew?.word ? [""] : [])], rows));
+      return section(
+        brief ? "Lines" : path,
+        (brief ? `of ${path}, ` : "") +
+          crew!.says +
+          rangeWords(app) +
+          moreWords(more, "line") +
+          (brief || nth < mostTables - 1 ? "" : moreWords(files.size - mostTables, "file")),
+        table(["#time", "", ...(gpu ? ["#GPU idle", ""] : []), "#", "", ...(crew!.word ? [""] : [])], rows),
+      );
     });
 }
 
 /** moreWords say what was left out of a table. */
-const moreWords = (n: number, one: string): string => (n > 0 ? ` · ${plural(n, `more ${one}`)} not shown` : "");
+export const moreWords = (n: number, one: string): string => (n > 0 ? ` · ${plural(n, `more ${one}`)} not shown` : "");
 
 /** functionsTable ranks functions of the range, or those that match the search; who shows a function's callers. */
 export function functionsTable(app: App, most: number, who?: (fn: number) => void): HTMLElement | null {
-  const [from, to] = rangeOf(app.s);
-  const { fns } = app.m.r;
-  const { query } = app.s;
+  const [from, to] = rangeOf(app.state);
+  const { fns } = app.model.recording;
+  const { query } = app.state;
   const match = matcher(query);
-  const rows = [...app.m.functions(from, to)].filter(([fn, t]) => match(fns[fn]!) && t.total > (to - from) * 1e-4).sort(([, a], [, b]) => (query ? b.total - a.total : b.self - a.self));
+  const rows = [...app.model.functions(from, to)]
+    .filter(([fn, times]) => match(fns[fn]!) && times.total > (to - from) * 1e-4)
+    .sort(([, a], [, b]) => (query ? b.total - a.total : b.self - a.self));
   const top = rows.reduce((most, [, t]) => max(most, t.self), 0);
-  let cut: Map<number, number>;
-  if (FULL) cut = cutFunctions(app.m, from, to);
+  const cut = cutFunctions(app.model, from, to);
   const cells = rows.slice(0, most).map(([fn, { self, total, shares }]): Child[] => {
-    const f = fns[fn]!;
-    const split = sum(shares.slice(2)) > self / 20 && shareWords(app, shares, micros);
-    return [who ? link(f.called, () => who(fn)) : f.called, micros(self), stateBar(app, shares, top), small(joined(split, total > self * 1.02 && micros(total) + " with callees", FULL && cutWords(self, cut.get(fn)))), code(whereOf(f))];
+    const func = fns[fn]!;
+    const split = sum(shares.filter((_, state) => !computes[state])) > self / 20 && shareWords(app, shares, micros);
+    return [
+      who ? link(func.called, () => who(fn)) : func.called,
+      micros(self),
+      stateBar(app, shares, top),
+      small(joined(split, total > self * 1.02 && micros(total) + " with callees", cutWords(self, cut.get(fn)))),
+      code(whereOf(func)),
+    ];
   });
-  return cells[0] ? section(query ? "Functions that match" : "Busiest functions", `own time, all threads, ${rangeWords(app)}${rows.length > most ? ` · ${rows.length - most} more` : ""}`, table(["", "#own", "", "", ""], cells)) : null;
-}
-
-/** idleShares divides the range's idle time by cause; what evidence does not tell has none. */
-export function idleShares({ m: { r }, s }: App, whole: boolean): [cause: Remark | null, us: number][] {
-  if (whole) return r.causes.map((c) => [c, c.us]);
-  const [from, to] = rangeOf(s);
-  let left = overlap(r.idle, from, to);
-  return r.causes
-    .map((c): [Remark | null, number] => [c, overlap(c.evidence, from, to)])
-    .sort((a, b) => b[1] - a[1])
-    .concat([[null, left]])
-    .map(([c, us]): [Remark | null, number] => {
-      us = min(us, left);
-      left -= us;
-      return [c, us];
-    })
-    .filter(([, us]) => us > 1);
+  return cells[0]
+    ? section(
+        query ? "Functions that match" : "Busiest functions",
+        `own time, all threads, ${rangeWords(app)}${moreWords(rows.length - most, "function")}`,
+        table(["", "#own", "", "", ""], cells),
+      )
+    : null;
 }
 
 /** evident is a text that shows where it shows. */
-const evident = (app: App, text: string, { evidence }: Remark): Child => (evidence[0]! >= 0 ? link(text, () => jump(app, evidence)) : text);
+const evident = (app: App, text: string, { evidence }: Remark): Child =>
+  evidence[0]! >= 0 ? link(text, () => jump(app, evidence)) : text;
 
-/** idleTable ranks what the GPUs waited for. */
+/** idleTable ranks what the GPUs waited for; in a part of the recording a cause has at least what is said. */
 export function idleTable(app: App, most: number): HTMLElement | false {
+  const { recording } = app.model;
   const whole = isWhole(app);
-  const shares = idleShares(app, whole);
+  const shares = whole
+    ? recording.causes.map((cause): IdleShare => [cause, cause.us])
+    : idleShares(recording, ...rangeOf(app.state));
   const all = sum(shares.map(([, us]) => us));
-  const rows = shares.slice(0, most).map(([c, us]): Child[] => [
-    c ? evident(app, c.says, c) : "not told apart at this length",
-    micros(us),
-    bar(us / shares[0]![1]),
-    small(percent(us / all) + (whole && c && c.low >= 0 ? ` [${micros(c.low)} – ${micros(c.high)}]` : "")),
-    small(placeWords(app, c && c.place)),
-    code(source(c && c.place)),
-    small(us > all / 30 && c && c.hint),
-  ]);
-  return app.m.r.gpu && section("What the GPU waited for", all ? `idle ${micros(all)}, ${rangeWords(app)}` : "not idle here", table(["", "#idle", "", "", "", "", ""], rows));
+  const rows = shares.slice(0, most).map(([cause, us]): Child[] => {
+    const bounds = whole && cause && cause.low >= 0 && ` [${micros(cause.low)} – ${micros(cause.high)}]`;
+    return [
+      cause ? evident(app, cause.says, cause) : "partly idle",
+      (whole || !cause ? "" : "≥ ") + micros(us),
+      bar(us / shares[0]![1]),
+      small(percent(us / all) + (bounds || "")),
+      small(placeWords(app, cause && cause.place)),
+      code(source(cause && cause.place)),
+      us > all / 30 && cause && element("small", "o-advice", cause.hint),
+    ];
+  });
+  const note = all ? `idle ${micros(all)}, ${rangeWords(app)}` : "not idle here";
+  return recording.gpu && section("What the GPU waited for", note, table(["", "#idle", "", "", "", "", ""], rows));
 }
 
 /** threadsTable says how each thread spent the range. */
 export function threadsTable(app: App): HTMLElement {
-  const { r } = app.m;
-  const [from, to] = rangeOf(app.s);
-  const all = r.threads
-    .filter((t) => !t.internal)
-    .map((t): [string, Float64Array] => [t.called, stateTimes(r, t, from, to)])
-    .filter(([, shares]) => shares.some((us, i) => us && i !== 2));
+  const { recording } = app.model;
+  const [from, to] = rangeOf(app.state);
+  const all = recording.threads
+    .filter((thread) => !thread.internal)
+    .map((t): [string, Float64Array] => [t.called, stateTimes(recording, t, from, to)])
+    .filter(([, shares]) => shares.some((us, i) => us && i !== State.waiting));
   const rows = all.slice(0, 40);
-  return section("Threads", rangeWords(app) + moreWords(all.length - rows.length, "thread"), table(["", "", ""], rows.map(([called, shares]) => [called, stateBar(app, shares, to - from), small(shareWords(app, shares, micros))])));
-}
-
-export const findingsTable = (app: App): HTMLElement =>
-  section(
-    "Findings",
-    app.m.r.findings.length ? moreWords(app.m.r.findings.length - mostTableRows, "finding") : "nothing stood out",
+  return section(
+    "Threads",
+    rangeWords(app) + moreWords(all.length - rows.length, "thread"),
     table(
-      ["", "", "#could save"],
-      app.m.r.findings.slice(0, mostTableRows).map((f): Child[] => [dot(f.serious ? "bar" : "other"), div("o-wrap", evident(app, f.says, f), small(" " + placeWords(app, f.place) + " "), code(source(f.place)), div("", small(f.hint))), f.us > 0 && "up to " + micros(f.us)]),
+      ["", "", ""],
+      rows.map(([called, shares]) => [
+        called,
+        stateBar(app, shares, to - from),
+        small(shareWords(app, shares, micros)),
+      ]),
     ),
   );
+}
 
-/** More steps than this share rows; the slowest of each is shown. */
+export function findingsTable(app: App): HTMLElement {
+  const { findings } = app.model.recording;
+  return section(
+    "Findings",
+    findings.length ? moreWords(findings.length - mostTableRows, "finding") : "nothing stood out",
+    table(
+      ["", "", "#could save"],
+      findings
+        .slice(0, mostTableRows)
+        .map((remark): Child[] => [
+          dot(remark.serious ? "bar" : "other"),
+          div(
+            "o-wrap",
+            evident(app, remark.says, remark),
+            small(" " + placeWords(app, remark.place) + " "),
+            code(source(remark.place)),
+            div("", small(remark.hint)),
+          ),
+          remark.us > 0 && "up to " + micros(remark.us),
+        ]),
+    ),
+  );
+}
+
+/** So many steps are shown. */
 const mostSteps = 60;
 
-/** stepsTable shows how long steps were, and what they were made of. */
+/** stepsTable shows how long steps were, and what the slowest were made of. */
 export function stepsTable(app: App): HTMLElement {
-  const { steps } = app.m.r;
-  const length = (s: Step) => s.end - s.begin;
+  const { steps } = app.model.recording;
+  const length = (step: Step) => step.end - step.begin;
   const slowest = [...steps].sort((a, b) => length(b) - length(a));
+  const most = slowest[0] ? length(slowest[0]) : 1;
   const quantile = (q: number) => micros(length(slowest[floor((1 - q) * (slowest.length - 1))]!));
-  const per = ceil(steps.length / mostSteps);
-  const rows = steps
-    .filter((_, i) => i % per === 0)
-    .map((_, c): Child[] => {
-      const s = steps.slice(c * per, (c + 1) * per).reduce((a, b) => (length(b) > length(a) ? b : a));
-      const loading = min(s.loading, length(s));
-      const busy = min(s.busy || 0, length(s) - loading);
-      const words = small(joined(loading && "waiting for data " + micros(loading), busy && "GPU busy " + micros(busy)));
-      const go = () => app.put(show(app.s, app.m.whole, s.begin, s.end));
-      return [link(s.called || "step " + (steps.indexOf(s) + 1), go), micros(length(s)), bar(length(s) / length(slowest[0]!), "", [["data", loading], ["gpu", busy], ["ba", length(s) - loading - busy]]), words];
-    });
-  const note = rows[0] && `${plural(steps.length, "step")} · median ${quantile(0.5)} · 95 % within ${quantile(0.95)} · slowest ${quantile(1)}${per > 1 ? ` · the slowest of every ${per}` : ""}`;
-  return section("Steps", note || "none were seen", table(["", "#time", "", ""], rows));
+  const rows = slowest.slice(0, mostSteps).map((step): Child[] => {
+    const loading = min(step.loading, length(step));
+    const busy = min(step.busy || 0, length(step) - loading);
+    const go = () => app.put(show(app.state, app.model.whole, step.begin, step.end));
+    return [
+      link(step.called || "step " + (steps.indexOf(step) + 1), go),
+      micros(length(step)),
+      bar(length(step) / most, "", [
+        ["data", loading],
+        ["gpu", busy],
+        ["ba", length(step) - loading - busy],
+      ]),
+      small(joined(loading && "waiting for data " + micros(loading), busy && "GPU busy " + micros(busy))),
+    ];
+  });
+  const note = joined(
+    plural(steps.length, "step"),
+    "median " + quantile(0.5),
+    "95 % within " + quantile(0.95),
+    "slowest first",
+  );
+  return section("Steps", note, table(["", "#time", "", ""], rows));
 }

@@ -1,5 +1,6 @@
 // Colours: the static picture's own style sheet has them, as variables of its class.
 
+import { Code, State } from "./generated.ts";
 import { ink, type Ink } from "./pixels.ts";
 
 /** Theme is the page's colours right now. */
@@ -8,9 +9,28 @@ export interface Theme {
   ink(paint: string): Ink;
 }
 
-/** codePaints are the paints of recording's codes, statePaints those of its states. */
-export const codePaints = ["cell", "user", "data", "frame", "dev", "io", "pic", "other"];
-export const statePaints = ["py", "nat", "wait", "io", "gil", "ba", "ba"];
+/** The paints of codes and of states, by number; a strip leaves out what is neither work nor a known wait. */
+const paintOfCode: Record<Code, string> = {
+  [Code.cell]: "cell",
+  [Code.user]: "user",
+  [Code.data]: "data",
+  [Code.framework]: "frame",
+  [Code.device]: "dev",
+  [Code.io]: "io",
+  [Code.picture]: "pic",
+  [Code.other]: "other",
+};
+const paintOfState: Record<State, string> = {
+  [State.python]: "py",
+  [State.native]: "nat",
+  [State.waiting]: "wait",
+  [State.io]: "io",
+  [State.gil]: "gil",
+  [State.off]: "ba",
+  [State.unknown]: "ba",
+};
+export const codePaints = Object.values(paintOfCode);
+export const statePaints = Object.values(paintOfState);
 
 /** themeOf reads the colours that hold for an element of the picture's class, whose border has the page's ground. */
 export function themeOf(e: HTMLElement): Theme {
@@ -22,7 +42,13 @@ export function themeOf(e: HTMLElement): Theme {
     ink(paint) {
       let i = inks.get(paint);
       if (i === undefined) {
-        const hex = parseInt(style.getPropertyValue("--" + paint).trim().slice(1), 16);
+        const hex = parseInt(
+          style
+            .getPropertyValue("--" + paint)
+            .trim()
+            .slice(1),
+          16,
+        );
         inks.set(paint, (i = ink(hex >> 16, (hex >> 8) & 255, hex & 255)));
       }
       return i;

@@ -1,8 +1,10 @@
 // Round times on the axis; over a whole recording the same as chart/ticks.go.
 
-import { ceil, floor, max, round } from "./brief.ts";
+import { ceil, floor, max, round } from "./math.ts";
 
-const clockSteps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800];
+const clockSteps = [
+  1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800,
+];
 
 /** ticks chooses at most about n round times from … to, in seconds, and words for them. */
 export function ticks(from: number, to: number, n: number): { at: number[]; label: (t: number) => string } {
@@ -33,5 +35,7 @@ function clockLabel(t: number, step: number): string {
   if (step >= 3600) return t < 172800 ? round(t / 3600) + " h" : (t / 86400).toFixed(1) + " d";
   const unit = step < 60 ? 1 : 60;
   const big = unit * 60;
-  return t < big ? round(t / unit) + (unit > 1 ? " min" : " s") : floor(t / big + 1e-9) + ":" + String(round((t % big) / unit)).padStart(2, "0") + (unit > 1 ? " h" : "");
+  return t < big
+    ? round(t / unit) + (unit > 1 ? " min" : " s")
+    : floor(t / big + 1e-9) + ":" + String(round((t % big) / unit)).padStart(2, "0") + (unit > 1 ? " h" : "");
 }

@@ -1,7 +1,8 @@
 // Call trees: stacks merged by function, libraries folded on demand.
 
-import { ints, max } from "./brief.ts";
-import { isOwn, otherCode, type Func, type Recording } from "./recording.ts";
+import { ints, max } from "./math.ts";
+import { Code, isOwn } from "./generated.ts";
+import type { Func, Recording } from "./recording.ts";
 
 /** Rows a drawing can have; what calls deeper is counted to the function at this depth. */
 export const mostDepth = 400;
@@ -25,22 +26,22 @@ export interface CallTree {
  * callTree merges stacks. Folded, a call into a library stands for all it calls within its package, until other
  * code is called: an import of it for the modules that it is made of.
  */
-export function callTree(r: Recording, folded: boolean): CallTree {
-  const size = r.above.length;
-  const { fns } = r;
+export function callTree(recording: Recording, folded: boolean): CallTree {
+  const size = recording.above.length;
+  const { fns } = recording;
   const above = [-1];
   const fn = [-1];
   const depth = [0];
   const repeats = [0];
-  const code = [otherCode];
+  const code = [Code.other];
   const outer = [1];
   const of = ints(size);
   const again = ints(size); // by node of the recording: direct repetitions so far
   const children = new Map<number, number>();
 
   for (let n = 1; n < size; n++) {
-    const p = r.above[n]!;
-    const f = r.fnOf[n]!;
+    const p = recording.above[n]!;
+    const f = recording.fnOf[n]!;
     const at = of[p]!;
     const key = at * fns.length + f;
     if (folded && at && isInside(fns[fn[at]!]!, fns[f]!)) {
@@ -58,23 +59,35 @@ export function callTree(r: Recording, folded: boolean): CallTree {
       fn.push(f);
       depth.push(depth[at]! + 1);
       repeats.push(1);
-      code.push(at && !isOwn(code[at]!) ? code[at]! : fns[f]!.code);
+      code.push(at && !isOwn[code[at]!] ? code[at]! : fns[f]!.code);
       let k = at;
       while (k > 0 && fn[k] !== f) k = above[k]!;
       outer.push(k > 0 ? 0 : 1);
     }
   }
-  return { fns, above: ints(above), fn: ints(fn), depth: ints(depth), repeats: ints(repeats), code: new Uint8Array(code), outer: new Uint8Array(outer), of };
+  return {
+    fns,
+    above: ints(above),
+    fn: ints(fn),
+    depth: ints(depth),
+    repeats: ints(repeats),
+    code: new Uint8Array(code),
+    outer: new Uint8Array(outer),
+    of,
+  };
 }
 
-/** isInside tells whether a call stays within its caller's package; the user's own code does not fold. */
-const isInside = (caller: Func, f: Func): boolean => !!f.file.pkg && f.file.pkg === caller.file.pkg && !isOwn(f.file.code) && !isOwn(f.code);
+/** isInside reports whether a call stays within its caller's package; the user's own code does not fold. */
+const isInside = (caller: Func, func: Func): boolean =>
+  !!func.file.pkg && func.file.pkg === caller.file.pkg && !isOwn[func.file.code] && !isOwn[func.code];
 
-/** labelsOf are ways to name a node, the most telling first. */
-export function labelsOf(t: CallTree, node: number): string[] {
-  const f = t.fns[t.fn[node]!]!;
-  const times = t.repeats[node]! > 1 ? " ×" + t.repeats[node] : "";
-  const dot = f.called.lastIndexOf(".");
-  const short = dot > 0 && dot + 1 < f.called.length && f.place ? f.called.slice(dot + 1) : f.called;
-  return f.place ? [`${f.called}${times}  ${f.place}`, f.called + times, short + times] : [f.called + times, f.called.replace(/^import /, "") + times];
+/** labelsOf are ways to name a node, the most informative first. */
+export function labelsOf(tree: CallTree, node: number): string[] {
+  const func = tree.fns[tree.fn[node]!]!;
+  const times = tree.repeats[node]! > 1 ? " ×" + tree.repeats[node] : "";
+  const dot = func.called.lastIndexOf(".");
+  const short = dot > 0 && dot + 1 < func.called.length && func.place ? func.called.slice(dot + 1) : func.called;
+  return func.place
+    ? [`${func.called}${times}  ${func.place}`, func.called + times, short + times]
+    : [func.called + times, func.called.replace(/^import /, "") + times];
 }

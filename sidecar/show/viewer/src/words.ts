@@ -1,6 +1,6 @@
 // Figures as people say them: the same words as Go's package words, held together by testdata/figures.json.
 
-import { abs, floor, max, round } from "./brief.ts";
+import { abs, floor, max, round } from "./math.ts";
 
 // The one rule of figures: a number is taken as the decimal fraction of at most 15 digits that it is nearest to (the
 // noise of binary fractions is beyond those), a change of unit moves its point, and it is rounded once, half away from
@@ -59,7 +59,8 @@ export function micros(us: number): string {
   if (!isFinite(s)) return "?";
   if (!s) return "0 s";
   if (s < 0) return "-" + micros(-us);
-  for (const [below, unit, power, decimals, write] of small) if (s < below) return write(scaled10(s, power), decimals) + unit;
+  for (const [below, unit, power, decimals, write] of small)
+    if (s < below) return write(scaled10(s, power), decimals) + unit;
   for (const [below, big, bigUnit, little, littleUnit] of pairs) {
     const n = round(s / little);
     const rest = n % (big / little);
@@ -82,7 +83,6 @@ function hundredths(p: number): string {
 }
 
 function scaled(v: number, base: number, prefixes: string[], unit: string): string {
-  if (!isFinite(v)) return "?";
   let i = 0;
   while (abs(v) >= 999.5 && i < prefixes.length - 1) {
     v /= base;
@@ -99,36 +99,29 @@ function scaled(v: number, base: number, prefixes: string[], unit: string): stri
 function cores(v: number): string {
   v = scaled10(v, 0);
   const a = abs(v);
-  if (!isFinite(v)) return "?";
   if (v === 1) return "1 core";
   return (a < 99.995 ? short(v, 2) : a < 1e5 ? short(v, 1) : large(v)) + " cores";
 }
 
-const decimal = ["", "k", "M", "G", "T", "P"];
-
 /** figure says a track's value: memory in binary units as torch and free do, rates in decimal ones. */
 export function figure(v: number, unit: string): string {
-  switch (unit) {
-    case "B":
-      return scaled(v, 1024, ["", "Ki", "Mi", "Gi", "Ti", "Pi"], "B");
-    case "B/s":
-      return scaled(v, 1000, decimal, "B/s");
-    case "%":
-      return hundredths(scaled10(v, 0));
-    case "cores":
-      return cores(v);
-  }
-  return scaled(v, 1000, decimal, unit);
+  if (unit === "%") return hundredths(scaled10(v, 0));
+  if (!isFinite(v)) return "?";
+  if (unit === "cores") return cores(v);
+  return unit === "B"
+    ? scaled(v, 1024, ["", "Ki", "Mi", "Gi", "Ti", "Pi"], unit)
+    : scaled(v, 1000, ["", "k", "M", "G", "T", "P"], unit);
 }
 
 /** count says a number with thousands apart. */
 export const count = (n: number): string => String(n).replace(/\B(?=(\d{3})+$)/g, ",");
 
 /** plural says "1 step", "2 steps". */
-export const plural = (n: number, one: string, many = one + "s"): string => (n === 1 ? "1 " + one : count(n) + " " + many);
+export const plural = (n: number, one: string): string => count(n) + " " + one + (n === 1 ? "" : "s");
 
 /** clean bounds text of the user's program: longer than any line, short enough for a tooltip. */
 export const clean = (s: string, limit = 240): string => (s.length > limit ? s.slice(0, limit) + "…" : s);
 
 /** shortFile is a file's name in a narrow column: "Cell [5]" stays, "~/project/train.py" becomes "train.py". */
-export const shortFile = (file: string): string => (/^(Cell \[|<)/.test(file) ? file : file.slice(max(file.lastIndexOf("/"), file.lastIndexOf("\\")) + 1));
+export const shortFile = (file: string): string =>
+  /^(Cell \[|<)/.test(file) ? file : file.slice(max(file.lastIndexOf("/"), file.lastIndexOf("\\")) + 1);

@@ -10,7 +10,17 @@ const spansOf = (pairs: [number, number][]): Spans => ({
 });
 
 test("a cell of time is the power of two nearest to a column", () => {
-  for (const [column, step] of [[1, 1], [1.4, 1], [1.5, 2], [1000, 1024], [724, 512], [725, 1024], [0.7, 0.5], [1e9, 2 ** 30]] as const) expect(cellStep(column), `${column}`).toBe(step);
+  for (const [column, step] of [
+    [1, 1],
+    [1.4, 1],
+    [1.5, 2],
+    [1000, 1024],
+    [724, 512],
+    [725, 1024],
+    [0.7, 0.5],
+    [1e9, 2 ** 30],
+  ] as const)
+    expect(cellStep(column), `${column}`).toBe(step);
 });
 
 test("scatter is even, and without a pattern between neighbours", () => {
@@ -47,7 +57,11 @@ test("panning does not flicker: a moment shows the same instant in every window"
 });
 
 test("a pick is what ran at the instant, or nothing", () => {
-  const s = spansOf([[10, 20], [20, 30], [50, 60]]);
+  const s = spansOf([
+    [10, 20],
+    [20, 30],
+    [50, 60],
+  ]);
   const at = [0, 9, 10, 19.9, 20, 35, 49, 50, 59, 60, 100];
   expect([...picksOf(s, 0, 3, new Float64Array(at))]).toEqual([-1, -1, 0, 0, 1, -1, -1, 2, 2, -1, -1]);
   expect([...picksOf(s, 1, 2, new Float64Array([15, 25, 55]))]).toEqual([-1, 1, -1]);
@@ -68,8 +82,13 @@ test("galloping finds what a plain search finds", () => {
   }
 });
 
-test("a pixel tells how many spans it merges", () => {
-  const s = spansOf([[0, 1], [1, 2], [2, 3], [5, 9]]);
+test("a pixel knows how many spans it merges", () => {
+  const s = spansOf([
+    [0, 1],
+    [1, 2],
+    [2, 3],
+    [5, 9],
+  ]);
   expect(within(s, 0, 4, 0.5, 2.5)).toBe(3);
   expect(within(s, 0, 4, 3, 4.9)).toBe(0);
   expect(within(s, 0, 4, 6, 7)).toBe(1);

@@ -7,17 +7,28 @@ const ms = 1000;
 
 /** document has a line that calls, twice with its callee cut, and a line that does not. */
 function document(...incomplete: unknown[]): Record<string, unknown> {
-  const d = small([0, 0, 6, "Cell [1]:cell.f@3"], [0, 6, 10, "Cell [1]:cell.f@3>site-packages/lib/a.py:other.g@9"], [0, 10, 14, "Cell [1]:cell.f@5"], [1, 0, 4, "Cell [1]:cell.f@3"]);
+  const d = small(
+    [0, 0, 6, "Cell [1]:cell.f@3"],
+    [0, 6, 10, "Cell [1]:cell.f@3>site-packages/lib/a.py:other.g@9"],
+    [0, 10, 14, "Cell [1]:cell.f@5"],
+    [1, 0, 4, "Cell [1]:cell.f@3"],
+  );
   (d["spans"] as Record<string, unknown>)["incomplete"] = incomplete;
   return d;
 }
 
-test("what was cut is told of the innermost own line and of the function at the leaf", () => {
+test("what was cut is charged to the innermost own line and to the function at the leaf", () => {
   const m = modelOf(document(0, 1, 3))!;
   const lines = cutLines(m, 0, 14 * ms);
-  expect(m.lines(0, 14 * ms).map((l) => [l.place.line, l.self / ms, lines(l.place) / ms])).toEqual([[3, 10, 10], [5, 4, 0]]);
+  expect(m.lines(0, 14 * ms).map((l) => [l.place.line, l.self / ms, lines(l.place) / ms])).toEqual([
+    [3, 10, 10],
+    [5, 4, 0],
+  ]);
   const functions = cutFunctions(m, 0, 14 * ms);
-  expect(Object.fromEntries([...functions].map(([fn, us]) => [m.r.fns[fn]!.called, us / ms]))).toEqual({ f: 10, g: 4 });
+  expect(Object.fromEntries([...functions].map(([fn, us]) => [m.recording.fns[fn]!.called, us / ms]))).toEqual({
+    f: 10,
+    g: 4,
+  });
 });
 
 test("a range has its own part", () => {

@@ -5,11 +5,12 @@
 
 import { execFileSync } from "node:child_process";
 import { expect, test } from "vitest";
-import { linesIn } from "../src/crews.ts";
+import { crewsOf, linesIn } from "../src/crews.ts";
+import { idleShares, idleTime } from "../src/idle.ts";
 import { frameOf } from "../src/frame.ts";
 import { layOut } from "../src/lanes.ts";
 import { modelOf, type Model } from "../src/model.ts";
-import { lineTimes, stateTimes } from "../src/sums.ts";
+import { heights, lineTimes, stateTimes } from "../src/sums.ts";
 import { micros } from "../src/words.ts";
 import { rowsOf } from "./boxes.ts";
 import type { FixtureBox } from "./samples.ts";
@@ -25,49 +26,136 @@ interface Answered {
   scale: number; // columns for each pixel
   boxes: ((FixtureBox[] | null)[] | null)[];
   figures: [ns: number, words: string][] | null;
+  Subject: AnsweredSubject;
+  Pools: { text: string; members: number[] }[] | null;
+  stretch: Stretch;
+}
+
+/** AnsweredSubject is whom a document is about; Thread is -1 where none is known. */
+interface AnsweredSubject {
+  Program: number;
+  Thread: number;
+  Threads: number[];
+}
+
+/** Stretch is a part of the recording: documents.AnsweredStretch. */
+interface Stretch {
+  From: number;
+  To: number;
+  Threads: number[][];
+  Functions: number[];
+  Activity: number;
+  Idle: number;
+  Causes: number[];
 }
 
 /** tenth rounds to what the sum of many floats is exact to. */
 const tenth = (us: number): number => Math.round(us * 10) / 10;
 
 function functionsOf(m: Model, { functions }: Answered): void {
-  const times = m.functions(0, m.r.duration);
+  const times = m.functions(0, m.recording.duration);
   functions.forEach(({ Self, Total, States }, fn) => {
     const t = times.get(fn);
-    expect([m.r.fns[fn]!.called, tenth(t?.self || 0), tenth(t?.total || 0), ...Array.from(t?.shares || States.map(() => 0), tenth)]).toEqual([m.r.fns[fn]!.called, Self, Total, ...States]);
+    expect([
+      m.recording.fns[fn]!.called,
+      tenth(t?.self || 0),
+      tenth(t?.total || 0),
+      ...Array.from(t?.shares || States.map(() => 0), tenth),
+    ]).toEqual([m.recording.fns[fn]!.called, Self, Total, ...States]);
   });
 }
 
 function linesOf(m: Model, { lines, document }: Answered): void {
-  const { program, process } = (document["targets"] as Record<string, number>[])[0]!;
+  const { program } = document["subject"] as Record<string, number>;
   const got = [
-    ...lineTimes(m.r, m.own(-1), 0, m.r.duration).map((l) => ({ ...l, of: program ?? process! })),
-    ...m.r.workers.filter((w) => w.process !== (program ?? process)).flatMap((w) => linesIn(m, w, 0, m.r.duration, false).map((l) => ({ ...l, of: w.process }))),
+    ...lineTimes(m.recording, m.own(-1), 0, m.recording.duration).map((l) => ({ ...l, of: program! })),
+    ...m.recording.workers
+      .filter((w) => w.process !== program)
+      .flatMap((w) => linesIn(m, w, 0, m.recording.duration, false).map((l) => ({ ...l, of: w.process }))),
   ];
-  const row = (process: number, file: number, line: number, self: number, shares: Iterable<number>) => [process, file, line, tenth(self), ...Array.from(shares, tenth)].join();
-  expect(got.map((l) => row(l.of, l.place.file.nth, l.place.line, l.self, l.shares)).sort()).toEqual((lines || []).map((l) => row(l.Process, l.File, l.Line, l.Self, l.States)).sort());
+  const row = (process: number, file: number, line: number, self: number, shares: Iterable<number>) =>
+    [process, file, line, tenth(self), ...Array.from(shares, tenth)].join();
+  expect(got.map((l) => row(l.of, l.place.file.nth, l.place.line, l.self, l.shares)).sort()).toEqual(
+    (lines || []).map((l) => row(l.Process, l.File, l.Line, l.Self, l.States)).sort(),
+  );
+}
+
+function subjectIn(document: unknown, { Program, Thread, Threads }: AnsweredSubject): void {
+  const { recording } = modelOf(document)!;
+  const runs = recording.threads.flatMap((thread, i) => (thread.runs ? [i] : []));
+  expect([recording.threads.indexOf(recording.subject!), runs]).toEqual([Thread, Threads]);
+  expect(recording.workers[Program]!.lines).toEqual([]);
+}
+
+function poolsIn(m: Model, { Pools, document }: Answered): void {
+  const names = (document["processes"] as { text: string }[]).map((process) => process.text);
+  const crews = crewsOf(m, 0, m.recording.duration, true).filter((crew) => crew.several);
+  const members = crews.map((c) => [c.called, ...new Set(c.lines.flatMap((l) => l.by.map(([called]) => called)))]);
+  const want = (Pools || []).map((pool) => [pool.text, ...new Set(pool.members.map((member) => names[member]))]);
+  expect(members.map(([text, ...of]) => [text, ...of.sort()].join()).sort()).toEqual(
+    want.map(([text, ...of]) => [text, ...of.sort()].join()).sort(),
+  );
 }
 
 function boxesOf(m: Model, { boxes, columns, scale }: Answered): void {
   const shown = frameOf(m, m.whole, layOut(m.chart, m.chart.wide, new Map()), columns, scale, -1e6, 1e6);
   m.chart.lanes.forEach((lane, i) => {
     const own = m.own(lane.nth).places;
-    expect(rowsOf(shown[i]!.grid!, (id) => (lane.kind === "lines" ? own[id - 1]!.line : id)), `${lane.kind} of ${lane.called}`).toEqual(boxes[i]);
+    expect(
+      rowsOf(shown[i]!.grid!, (id) => (lane.kind === "lines" ? own[id - 1]!.line : id)),
+      `${lane.kind} of ${lane.called}`,
+    ).toEqual(boxes[i]);
   });
+}
+
+function stretchOf(model: Model, { stretch }: Answered): void {
+  const { recording } = model;
+  const { From, To, Threads, Functions, Activity, Idle, Causes } = stretch;
+  const near = (got: number, want: number, what: string) => expect(Math.abs(got - want), what).toBeLessThan(0.1);
+  Threads.forEach((states, i) => {
+    const got = stateTimes(recording, recording.threads[i]!, From, To);
+    states.forEach((us, state) => near(got[state]!, us, `thread ${i}, state ${state}`));
+  });
+  const times = model.functions(From, To);
+  Functions.forEach((us, fn) => near(times.get(fn)?.self || 0, us, `function ${fn}`));
+  const activity = heights(recording.activity[0]!, From, To, 1)[0]!;
+  expect(isNaN(activity) ? -1 : activity).toBeCloseTo(Activity, 2);
+  near(idleTime(recording, From, To), Idle, "idle");
+  const shares = idleShares(recording, From, To);
+  Causes.forEach((want, i) => near(shares.find(([cause]) => cause?.says === String(i))?.[1] || 0, want, `cause ${i}`));
+  near(
+    shares.reduce((all, [, us]) => all + us, 0),
+    Idle,
+    "the causes' sum",
+  );
+  const charged = model.lines(From, To).reduce((all, line) => all + line.idle, 0);
+  const placed = shares.reduce((all, [cause, us]) => all + (cause?.place ? us : 0), 0);
+  near(charged, placed, "idle time of lines");
 }
 
 test("of random documents the viewer makes what Go makes", () => {
   const n = process.env["OMNI_PERF_DOCUMENTS"] || "100";
-  const text = execFileSync("go", ["run", "./sidecar/testkit/harness", "-answers", n], { cwd: "../../..", encoding: "utf8", maxBuffer: 1 << 30 });
+  const text = execFileSync("go", ["run", "./sidecar/testkit/harness", "-answers", n], {
+    cwd: "../../..",
+    encoding: "utf8",
+    maxBuffer: 1 << 30,
+  });
   const answers = text.trim().split("\n");
   expect(answers.length).toBe(+n);
   for (const line of answers) {
     const a = JSON.parse(line) as Answered;
     const m = modelOf(a.document)!;
     try {
-      a.threads.forEach((states, i) => expect(Array.from(stateTimes(m.r, m.r.threads[i]!, 0, m.r.duration), tenth)).toEqual(states));
+      a.threads.forEach((states, i) =>
+        expect(Array.from(stateTimes(m.recording, m.recording.threads[i]!, 0, m.recording.duration), tenth)).toEqual(
+          states,
+        ),
+      );
       functionsOf(m, a);
       linesOf(m, a);
+      subjectIn(a.document, a.Subject);
+      poolsIn(m, a);
+      stretchOf(m, a);
       boxesOf(m, a);
       for (const [ns, words] of a.figures || []) expect(micros(ns / 1000)).toBe(words);
     } catch (e) {

@@ -9,10 +9,11 @@ import { rowsOf } from "./boxes.ts";
 import { fixtures, modelIn } from "./samples.ts";
 
 test("each column shows the same instant", () => {
-  for (const f of fixtures) expect([...instants(0, modelIn(f).r.duration, f.columns)], f.name).toEqual(f.instants);
+  for (const f of fixtures)
+    expect([...instants(0, modelIn(f).recording.duration, f.columns)], f.name).toEqual(f.instants);
 });
 
-test("lanes stand where the picture has them", () => {
+test("lanes are where the picture has them", () => {
   for (const f of fixtures) {
     const { chart } = modelIn(f);
     const l = layOut(chart, chart.wide, new Map());
@@ -21,11 +22,31 @@ test("lanes stand where the picture has them", () => {
   }
 });
 
-test("a scaled picture has scaled lanes; a narrow one lanes at full height, names above them", () => {
+test("a little narrower than the picture, lanes are scaled with it", () => {
   for (const f of fixtures) {
     const { chart } = modelIn(f);
-    const half = layOut(chart, chart.wide * 0.8, new Map());
-    half.lanes.forEach(({ lane, y0 }) => expect(y0 + half.head, lane.called).toBeCloseTo(lane.y0 * 0.8, 6));
+    const less = layOut(chart, chart.wide * 0.97, new Map());
+    less.lanes.forEach(({ lane, y0 }) => expect(y0 + less.head, lane.called).toBeCloseTo(lane.y0 * 0.97, 6));
+    expect(less.x1).toBeCloseTo(chart.x1 * 0.97, 6);
+  }
+});
+
+test("below 1,000 pixels no text is scaled, and a wide page is used", () => {
+  for (const f of fixtures) {
+    const { chart } = modelIn(f);
+    for (const width of [390, 560, 900, 1400, 1800]) {
+      const l = layOut(chart, width, new Map());
+      expect(l.k, `${f.name}, ${width} px`).toBe(1);
+      if (width < 720) continue;
+      expect(l.x0, "names beside the lanes have the room they had").toBe(chart.x0);
+      expect(width - l.x1, "figures, too").toBe(chart.wide - chart.x1);
+    }
+  }
+});
+
+test("a narrow one has lanes at full height, names above them", () => {
+  for (const f of fixtures) {
+    const { chart } = modelIn(f);
     const narrow = layOut(chart, 390, new Map());
     expect(narrow.narrow).toBe(true);
     narrow.lanes.forEach(({ lane, y0, y1 }, i) => {
@@ -50,7 +71,10 @@ test("boxes of every lane are the same ones, column by column", () => {
       const g = shown[i]!.grid;
       if (!g) return expect(f.boxes[i], lane.called).toBe(null);
       const own = m.own(lane.nth).places;
-      expect(rowsOf(g, (id) => (lane.kind === "lines" ? own[id - 1]!.line : id)), `${f.name}, ${lane.called}`).toEqual(f.boxes[i]);
+      expect(
+        rowsOf(g, (id) => (lane.kind === "lines" ? own[id - 1]!.line : id)),
+        `${f.name}, ${lane.called}`,
+      ).toEqual(f.boxes[i]);
     });
   }
 });

@@ -6,21 +6,23 @@ import { small } from "./samples.ts";
 const row = (g: Grid, r: number): number[] => [...g.cells.subarray(r * g.columns, (r + 1) * g.columns)];
 
 test("a column is one stack, outermost call first; neighbours with one caller and function are one box", () => {
-  const m = modelOf(small([0, 0, 1, "a.py:user.f>a.py:user.g"], [0, 1, 2, "a.py:user.f>a.py:user.h", 2], [0, 3, 4, "a.py:user.f"]))!;
-  const g = flameGrid(m.tree(false), m.r, new Int32Array([0, 0, 1, -1, 2]), 2, 2);
+  const m = modelOf(
+    small([0, 0, 1, "a.py:user.f>a.py:user.g"], [0, 1, 2, "a.py:user.f>a.py:user.h", 2], [0, 3, 4, "a.py:user.f"]),
+  )!;
+  const g = flameGrid(m.tree(false), m.recording, new Int32Array([0, 0, 1, -1, 2]), 2, 2);
   expect(row(g, 0)).toEqual([1, 1, 1, 0, 1]);
   expect(row(g, 1)).toEqual([2, 2, 3, 0, 0]);
   expect([...g.leaf!]).toEqual([-1, -1, 1, -1, -1]);
   expect(runAt(g, 0, 1)).toEqual([0, 3]);
 });
 
-test("what calls deeper than there are rows is told by number", () => {
+test("what calls deeper than there are rows is counted", () => {
   const m = modelOf(small([0, 0, 1, "a.py:user.a>a.py:user.b>a.py:user.c>a.py:user.d"]))!;
-  const g = flameGrid(m.tree(false), m.r, new Int32Array([0, 0]), 3, 2);
+  const g = flameGrid(m.tree(false), m.recording, new Int32Array([0, 0]), 3, 2);
   expect(row(g, 1)).toEqual([2, 2]);
   expect(row(g, 2)).toEqual([-1, -1]);
   expect(g.marks).toEqual([{ node: 0, share: 0, others: 2 }]);
-  expect(row(flameGrid(m.tree(false), m.r, new Int32Array([0]), 3, 3), 2)).toEqual([3]);
+  expect(row(flameGrid(m.tree(false), m.recording, new Int32Array([0]), 3, 3), 2)).toEqual([3]);
 });
 
 /** barcode is a caller over all columns, and below it what cells says. */
@@ -58,8 +60,18 @@ test("columns that show one function by chance are told by what ran between them
 
 test("what went on from column to column is the same call", () => {
   const [f, g] = ["a.py:user.main>a.py:user.f", "a.py:user.main>a.py:user.g"];
-  const m = modelOf(small(...[f, f, g, f, f, f, f, f, f, f].map((s, i): [number, number, number, string, number] => [0, i, i + 1, s, i % 2])))!;
-  expect([...sameOf(m.tree(true), m.r, new Int32Array([0, 4, 8, 9, -1, 9]))]).toEqual([0, 1, 2, 2, 0, 0]);
+  const m = modelOf(
+    small(
+      ...[f, f, g, f, f, f, f, f, f, f].map((s, i): [number, number, number, string, number] => [
+        0,
+        i,
+        i + 1,
+        s,
+        i % 2,
+      ]),
+    ),
+  )!;
+  expect([...sameOf(m.tree(true), m.recording, new Int32Array([0, 4, 8, 9, -1, 9]))]).toEqual([0, 1, 2, 2, 0, 0]);
 });
 
 test("numbers of deeper calls side by side are one of them", () => {
@@ -94,7 +106,10 @@ test("barcodes below a barcode fold, too", () => {
   g.cells.set([2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3], 14);
   g.cells.set([4, 0, 4, 0, 4, 0, 4, 0, 4, 0, 4, 0, 4, 0], 28);
   foldShort(g, 1, new Int32Array(14).fill(3));
-  expect(g.marks.map((m) => [m.node, m.share])).toEqual([[2, 0.5], [4, 0.5]]);
+  expect(g.marks.map((m) => [m.node, m.share])).toEqual([
+    [2, 0.5],
+    [4, 0.5],
+  ]);
 });
 
 test("boxes come in order and are as wide as asked", () => {
@@ -102,5 +117,8 @@ test("boxes come in order and are as wide as asked", () => {
   g.cells.set([1, 1, 0, 2, 3, 3]);
   const seen: number[][] = [];
   boxes(g, 0, 2, (...box) => seen.push(box));
-  expect(seen).toEqual([[1, 0, 2], [3, 4, 6]]);
+  expect(seen).toEqual([
+    [1, 0, 2],
+    [3, 4, 6],
+  ]);
 });

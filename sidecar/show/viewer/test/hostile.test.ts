@@ -17,8 +17,10 @@ import { small } from "./samples.ts";
 function use(document: unknown): boolean {
   const m = modelOf(document);
   if (!m) return false;
-  const unfolded = new Map(m.chart.lanes.flatMap((l, i) => (l.kind === "flame" || l.kind === "thread" ? [[i, 5] as const] : [])));
-  for (const s of [m.whole, { ...zoom(m.whole, m.whole, m.r.duration / 3, 0.2), folded: true }]) {
+  const unfolded = new Map(
+    m.chart.lanes.flatMap((l, i) => (l.kind === "flame" || l.kind === "thread" ? [[i, 5] as const] : [])),
+  );
+  for (const s of [m.whole, { ...zoom(m.whole, m.whole, m.recording.duration / 3, 0.2), folded: true }]) {
     for (const l of [layOut(m.chart, 1120, new Map()), layOut(m.chart, 390, unfolded)]) {
       for (const shown of frameOf(m, s, l, 60, 1, -1e9, 1e9)) {
         const g = shown?.grid;
@@ -32,27 +34,75 @@ function use(document: unknown): boolean {
       for (const g of [callees(t, sums), callers(t, sums), callers(t, sums, 0)]) graphGrid(g, 0, 60, 50);
     }
     m.functions(s.from, s.to);
-    for (const l of m.lines(s.from, s.to)) if (!(l.self >= 0 && l.idle >= 0)) throw new Error(`a line of ${l.self}, ${l.idle}`);
+    for (const l of m.lines(s.from, s.to))
+      if (!(l.self >= 0 && l.idle >= 0)) throw new Error(`a line of ${l.self}, ${l.idle}`);
     matchedTime(m.found("f|g", false)!, m.sums(false, cellThread, s.from, s.to).self);
   }
-  m.r.threads.forEach((_, i) => m.depth(i, false));
+  m.recording.threads.forEach((_, i) => m.depth(i, false));
   return true;
 }
 
 /** rich is a document with something of everything, short. */
 function rich(): Record<string, unknown> {
-  const d = small([0, 0, 4, "Cell [1]:cell.<module>@1>x/site-packages/torch/a.py:framework.f>x/site-packages/torch/b.py:framework.g", 1], [0, 4, 9, "Cell [1]:cell.<module>@2>Cell [1]:cell.h@5", 2], [1, 2, 8, "a.py:user.work", 4], [1, 8, 9, "a.py:user.work>a.py:user.work", 0]);
+  const d = small(
+    [
+      0,
+      0,
+      4,
+      "Cell [1]:cell.<module>@1>x/site-packages/torch/a.py:framework.f>x/site-packages/torch/b.py:framework.g",
+      1,
+    ],
+    [0, 4, 9, "Cell [1]:cell.<module>@2>Cell [1]:cell.h@5", 2],
+    [1, 2, 8, "a.py:user.work", 4],
+    [1, 8, 9, "a.py:user.work>a.py:user.work", 0],
+  );
   const place = { file: 0, line: 2 };
   return {
     ...d,
     document: "omni_perf.report",
     version: 2,
     tracks: [
-      { id: "gpu.util", kind: "rate", unit: "%", device: 0, at_us: [3000, 6000, 9000], value: [10, null, 30], limit: 100 },
+      {
+        id: "gpu.util",
+        kind: "rate",
+        unit: "%",
+        device: 0,
+        at_us: [3000, 6000, 9000],
+        value: [10, null, 30],
+        limit: 100,
+      },
       { id: "rss", kind: "gauge", unit: "B", device: null, at_us: [0, 5000], value: [1e6, 2e6] },
     ],
-    devices: [{ name: "H100", used: true }, { name: "H100", used: false }],
-    idle: { idle_ns: 3e6, causes: [{ kind: "data", ns: 3e6, low_ns: null, high_ns: 4e6, text: "waiting", hint: "", evidence: [[1e6, 4e6]], ...place }], devices: [{ device: 0, idle_ns: 3e6, causes: [], intervals: [[1e6, 4e6], [5e6, 6e6]] }] },
+    devices: [
+      { name: "H100", used: true },
+      { name: "H100", used: false },
+    ],
+    idle: {
+      idle_ns: 3e6,
+      causes: [
+        {
+          kind: "data",
+          ns: 3e6,
+          low_ns: null,
+          high_ns: 4e6,
+          text: "waiting",
+          hint: "",
+          evidence: [[1e6, 4e6]],
+          ...place,
+        },
+      ],
+      devices: [
+        {
+          device: 0,
+          idle_ns: 3e6,
+          causes: [],
+          intervals: [
+            [1e6, 4e6],
+            [5e6, 6e6],
+          ],
+        },
+      ],
+    },
     steps: [{ start_ns: 0, end_ns: 4e6, data_wait_ns: 1e6, busy_ns: null }],
     lines: [{ self_ns: 4e6, total_ns: 4e6, idle_ns: 0, state_ns: [0, 4e6, 0, 0, 0, 0, 0], ...place }],
     findings: [{ severity: "warning", text: "x", hint: "y", cost_ns: 1e6, evidence: [[0, 1e6]], ...place }],

@@ -7,7 +7,9 @@ const bodies: [name: string, body: Body][] = [];
 
 export const test = (name: string, body: Body): void => void bodies.push([name, body]);
 
-const show = (v: unknown): string => JSON.stringify(v, (_, x) => (ArrayBuffer.isView(x) ? [...(x as unknown as number[])] : x))?.slice(0, 500) ?? String(v);
+const show = (v: unknown): string =>
+  JSON.stringify(v, (_, x) => (ArrayBuffer.isView(x) ? [...(x as unknown as number[])] : x))?.slice(0, 500) ??
+  String(v);
 
 export function expect(got: unknown, about = "") {
   const check = (ok: boolean, what: string, want: unknown) => {
@@ -16,7 +18,8 @@ export function expect(got: unknown, about = "") {
   return {
     toBe: (want: unknown) => check(Object.is(got, want), "", want),
     toEqual: (want: unknown) => check(show(got) === show(want), "", want),
-    toBeCloseTo: (want: number, digits = 2) => check(Math.abs((got as number) - want) < 10 ** -digits / 2, "about", want),
+    toBeCloseTo: (want: number, digits = 2) =>
+      check(Math.abs((got as number) - want) < 10 ** -digits / 2, "about", want),
     toBeLessThan: (want: number) => check((got as number) < want, "less than", want),
     toBeLessThanOrEqual: (want: number) => check((got as number) <= want, "at most", want),
     toBeGreaterThan: (want: number) => check((got as number) > want, "more than", want),

@@ -16,7 +16,26 @@ export function randomOf(seed: number): (below: number) => number {
   };
 }
 
-const odd: unknown[] = [null, true, "", "x", "__proto__", -1, 0, 0.5, NaN, 1e308, 2 ** 53, -(2 ** 31), [], {}, [[]], [null, {}], { length: -1 }, "\u202e<script>"];
+const odd: unknown[] = [
+  null,
+  true,
+  "",
+  "x",
+  "__proto__",
+  -1,
+  0,
+  0.5,
+  NaN,
+  1e308,
+  2 ** 53,
+  -(2 ** 31),
+  [],
+  {},
+  [[]],
+  [null, {}],
+  { length: -1 },
+  "\u202e<script>",
+];
 
 /** mutate changes a few places of a document: values to others of any kind, lists and objects cut, doubled or mixed up. */
 export function mutate(document: unknown, random: (below: number) => number): unknown {
@@ -39,7 +58,8 @@ export function mutate(document: unknown, random: (below: number) => number): un
     if (change === 0) delete holder[key];
     else if (change === 1 && Array.isArray(v)) v.splice(random(v.length + 1), random(v.length + 1));
     else if (change === 2 && Array.isArray(v)) v.push(...v.slice(0, 50));
-    else if (change === 3 && typeof v === "number") holder[key] = [v * -1, v * 1000, v + 0.5, v * 1e12, v - 1][random(5)];
+    else if (change === 3 && typeof v === "number")
+      holder[key] = [v * -1, v * 1000, v + 0.5, v * 1e12, v - 1][random(5)];
     else if (change === 4) {
       const [other, its] = places[random(places.length)]!;
       holder[key] = other[its] === copy ? null : structuredClone(other[its]);
@@ -56,7 +76,7 @@ export function scramble(text: string, random: (below: number) => number): strin
     const change = random(4);
     if (change === 0) letters.splice(at, 1 + random(20));
     else if (change === 1) letters.splice(at, 0, ...letters.slice(at, at + random(20)));
-    else if (change === 2) letters[at] = "0123456789[]{},:-\"e.nultrfasAZ+/="[random(34)]!;
+    else if (change === 2) letters[at] = '0123456789[]{},:-"e.nultrfasAZ+/='[random(34)]!;
     else letters[at] = letters[random(letters.length)]!;
   }
   return letters.join("");

@@ -7,7 +7,10 @@ const red = ink(255, 0, 0);
 const pixels = (wide: number, high: number): Pixels => ({ wide, high, ink: new Uint32Array(wide * high) });
 const under = (wide: number) => new Uint32Array(wide).fill(white);
 /** seen is a picture in letters: red, white, something between. */
-const seen = (p: Pixels) => Array.from({ length: p.high }, (_, y) => [...p.ink.subarray(y * p.wide, (y + 1) * p.wide)].map((v) => (v === red ? "#" : v === white ? "." : "+")).join(""));
+const seen = (p: Pixels) =>
+  Array.from({ length: p.high }, (_, y) =>
+    [...p.ink.subarray(y * p.wide, (y + 1) * p.wide)].map((v) => (v === red ? "#" : v === white ? "." : "+")).join(""),
+  );
 
 test("an ink is a colour as a canvas keeps it", () => {
   expect(ink(1, 2, 3)).toBe(0xff030201);
@@ -46,7 +49,10 @@ test("what lies outside of the tile is not painted, and does not hurt", () => {
     grid(p, g, 0, y, 5, 0, 1, under(4), { inkOf: () => red });
     bar(p, -5, y, 99, y + 2, red);
     area(p, new Float32Array([1, 0.5, NaN, 2]), 0, y, y + 4, red, under(4));
-    expect(p.ink.every((v) => v > 0), `${y}`).toBe(true);
+    expect(
+      p.ink.every((v) => v > 0),
+      `${y}`,
+    ).toBe(true);
   }
 });
 

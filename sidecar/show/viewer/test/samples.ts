@@ -26,7 +26,9 @@ export const workers = fixtures.find((f) => f.name === "workers")!;
 export const modelIn = (f: Fixture): Model => modelOf(f.document)!;
 
 /** Small is a document in a few words: stacks as "cell.f>lib.g", for so many milliseconds, in a state. */
-export function small(...runs: [thread: number, from: number, to: number, stack: string, state?: number][]): Record<string, unknown> {
+export function small(
+  ...runs: [thread: number, from: number, to: number, stack: string, state?: number][]
+): Record<string, unknown> {
   const kinds = ["cell", "user", "data", "framework", "device", "io", "picture", "other"];
   const files: Record<string, unknown>[] = [];
   const functions: Record<string, unknown>[] = [];
@@ -42,13 +44,35 @@ export function small(...runs: [thread: number, from: number, to: number, stack:
       // FILE:KIND.FUNCTION@LINE; a file under lib/ belongs to the package of that name.
       const [, path, kind, called, line] = /^([^:]+):(\w+)\.(.+?)(?:@(\d+))?$/.exec(call)!;
       const pkg = /site-packages\/(\w+)/.exec(path!)?.[1] ?? null;
-      const file = intern("file" + path, () => files.push({ name: path, code: pkg ? 7 : kinds.indexOf(kind!), package: pkg, execution_count: path!.startsWith("Cell") ? 1 : null, lines: null }) - 1);
-      const fn = intern("fn" + path + called, () => functions.push({ file, name: called, first_line: 1, code: kinds.indexOf(kind!) }) - 1);
-      const frame = intern(`frame${fn}@${line}`, () => (frames.function.push(fn), frames.line.push(Number(line ?? 1)) - 1));
+      const file = intern(
+        "file" + path,
+        () =>
+          files.push({
+            name: path,
+            code: pkg ? 7 : kinds.indexOf(kind!),
+            package: pkg,
+            execution_count: path!.startsWith("Cell") ? 1 : null,
+            lines: null,
+          }) - 1,
+      );
+      const fn = intern(
+        "fn" + path + called,
+        () => functions.push({ file, name: called, first_line: 1, code: kinds.indexOf(kind!) }) - 1,
+      );
+      const frame = intern(
+        `frame${fn}@${line}`,
+        () => (frames.function.push(fn), frames.line.push(Number(line ?? 1)) - 1),
+      );
       return intern(`node${at}/${frame}/${depth}`, () => (nodes.parent.push(at), nodes.frame.push(frame) - 1));
     }, 0);
   const threads = Math.max(...runs.map(([t]) => t)) + 1;
-  const spans = { first: [] as number[], gap_us: [] as number[], length_us: [] as number[], node: [] as number[], state: [] as number[] };
+  const spans = {
+    first: [] as number[],
+    gap_us: [] as number[],
+    length_us: [] as number[],
+    node: [] as number[],
+    state: [] as number[],
+  };
   for (let t = 0; t < threads; t++) {
     spans.first.push(spans.node.length);
     let last = 0;
@@ -70,6 +94,7 @@ export function small(...runs: [thread: number, from: number, to: number, stack:
     frames,
     nodes,
     spans,
+    subject: { thread: 0, threads: [0] },
     threads: Array.from({ length: threads }, (_, t) => ({ name: "thread " + t, runs_cell: t === 0, main: t === 0 })),
     chart: {
       width: 1120,

@@ -1,5 +1,18 @@
 import { expect, test } from "vitest";
-import { back, initial, isPristine, isZoomed, keyed, pan, pick, rangeOf, show, toWindow, wheelFactor, zoom } from "../src/state.ts";
+import {
+  back,
+  initial,
+  isPristine,
+  isZoomed,
+  keyed,
+  pan,
+  pick,
+  rangeOf,
+  show,
+  toWindow,
+  wheelFactor,
+  zoom,
+} from "../src/state.ts";
 
 const second = 1e6;
 const whole = initial(10 * second, true);
@@ -16,7 +29,12 @@ test("zooming leaves the instant under the pointer where it is", () => {
 });
 
 test("no window leaves the recording or is narrower than what was measured", () => {
-  for (const s of [zoom(whole, whole, 5, 100), pan(zoom(whole, whole, 5 * second, 0.1), whole, -50), pan(zoom(whole, whole, 5 * second, 0.1), whole, 50), toWindow(whole, whole, -5, 1e99)]) {
+  for (const s of [
+    zoom(whole, whole, 5, 100),
+    pan(zoom(whole, whole, 5 * second, 0.1), whole, -50),
+    pan(zoom(whole, whole, 5 * second, 0.1), whole, 50),
+    toWindow(whole, whole, -5, 1e99),
+  ]) {
     expect(s.from).toBeGreaterThanOrEqual(0);
     expect(s.to).toBeLessThanOrEqual(whole.to);
     expect(s.to - s.from).toBeGreaterThan(0);
@@ -28,7 +46,8 @@ test("no window leaves the recording or is narrower than what was measured", () 
 
 test("panning keeps the width, at the ends too", () => {
   const s = zoom(whole, whole, 5 * second, 0.2);
-  for (const share of [-0.3, 0.3, 99, -99]) expect(pan(s, whole, share).to - pan(s, whole, share).from).toBeCloseTo(s.to - s.from, 6);
+  for (const share of [-0.3, 0.3, 99, -99])
+    expect(pan(s, whole, share).to - pan(s, whole, share).from).toBeCloseTo(s.to - s.from, 6);
 });
 
 test("a selection is a range whichever way it is drawn, or none", () => {
@@ -50,7 +69,14 @@ test("Escape goes back step by step, at last to the picture", () => {
     s = back(s, whole);
     seen.push([s.query, s.callersOf, s.root, !!s.picked, isZoomed(s, whole), s.view].join());
   }
-  expect(seen).toEqual(["load,2,3,true,true,flame".replace("load", ""), ",-1,3,true,true,flame", ",-1,0,true,true,flame", ",-1,0,false,true,flame", ",-1,0,false,false,flame", ",-1,0,false,false,timeline"]);
+  expect(seen).toEqual([
+    "load,2,3,true,true,flame".replace("load", ""),
+    ",-1,3,true,true,flame",
+    ",-1,0,true,true,flame",
+    ",-1,0,false,true,flame",
+    ",-1,0,false,false,flame",
+    ",-1,0,false,false,timeline",
+  ]);
   expect(isPristine(s, whole)).toBe(true);
 });
 

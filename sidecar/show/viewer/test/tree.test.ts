@@ -6,20 +6,28 @@ import { small } from "./samples.ts";
 const site = "~/venv/lib/python3.12/site-packages/";
 
 /** path is a stack of a tree, outermost call first. */
-const path = (t: CallTree, n: number): string => (n > 0 ? [path(t, t.above[n]!), t.fns[t.fn[n]!]!.called].filter(Boolean).join(" > ") : "");
+const path = (t: CallTree, n: number): string =>
+  n > 0 ? [path(t, t.above[n]!), t.fns[t.fn[n]!]!.called].filter(Boolean).join(" > ") : "";
 
 /** stacks are those of a document's spans, in order. */
 function stacks(folded: boolean, ...of: string[]): string[] {
   const m = modelOf(small(...of.map((s, i): [number, number, number, string] => [0, i, i + 1, s])))!;
   const t = m.tree(folded);
-  return of.map((_, i) => path(t, t.of[m.r.node[i]!]!));
+  return of.map((_, i) => path(t, t.of[m.recording.node[i]!]!));
 }
 
 test("lines do not matter, direct recursion counts once", () => {
-  expect(stacks(false, "Cell [1]:cell.f@1", "Cell [1]:cell.f@2", "Cell [1]:cell.f>Cell [1]:cell.f@7>Cell [1]:cell.f>Cell [1]:cell.g")).toEqual(["f", "f", "f > g"]);
+  expect(
+    stacks(
+      false,
+      "Cell [1]:cell.f@1",
+      "Cell [1]:cell.f@2",
+      "Cell [1]:cell.f>Cell [1]:cell.f@7>Cell [1]:cell.f>Cell [1]:cell.g",
+    ),
+  ).toEqual(["f", "f", "f > g"]);
   const m = modelOf(small([0, 0, 1, "a.py:user.f>a.py:user.f>a.py:user.f"]))!;
   const t = m.tree(false);
-  expect(labelsOf(t, t.of[m.r.node[0]!]!)[1]).toBe("f ×3");
+  expect(labelsOf(t, t.of[m.recording.node[0]!]!)[1]).toBe("f ×3");
 });
 
 test("folded, a package's modules are imported with it", () => {
@@ -36,7 +44,11 @@ test("folded, a package's modules are imported with it", () => {
 test("folded, a call into a library stands for all it calls within its package", () => {
   const torch = (called: string) => `${site}torch/nn/modules.py:framework.${called}`;
   expect(
-    stacks(true, `Cell [1]:cell.train>${torch("_call_impl")}>${torch("_inner")}>Cell [1]:cell.forward>${torch("linear")}>${site}numpy/a.py:framework.dot`, `Cell [1]:cell.train>${torch("backward")}>${torch("_engine")}`),
+    stacks(
+      true,
+      `Cell [1]:cell.train>${torch("_call_impl")}>${torch("_inner")}>Cell [1]:cell.forward>${torch("linear")}>${site}numpy/a.py:framework.dot`,
+      `Cell [1]:cell.train>${torch("backward")}>${torch("_engine")}`,
+    ),
   ).toEqual(["train > _call_impl > forward > linear > dot", "train > backward"]);
 });
 
@@ -48,7 +60,7 @@ test("stacks are as deep as they may be", () => {
   const deep = Array.from({ length: 900 }, (_, i) => `a.py:user.f${i % 2}`).join(">");
   const m = modelOf(small([0, 0, 1, deep]))!;
   const t = m.tree(false);
-  expect(t.depth[t.of[m.r.node[0]!]!]!).toBe(mostDepth);
+  expect(t.depth[t.of[m.recording.node[0]!]!]!).toBe(mostDepth);
 });
 
 test("recursion is known by the outermost call", () => {

@@ -11,7 +11,8 @@ test("lengths of time, shares and figures read as in Go", () => {
       expect(micros(v * 1e6), `micros(${v * 1e6})`).toBe(want);
     }
     for (const [v, want] of cases.percent as [number, string][]) expect(percent(v), `percent(${v})`).toBe(want);
-    for (const [v, unit, want] of cases.figure as [number, string, string][]) expect(figure(v, unit), `figure(${v}, ${unit})`).toBe(want);
+    for (const [v, unit, want] of cases.figure as [number, string, string][])
+      expect(figure(v, unit), `figure(${v}, ${unit})`).toBe(want);
   }
 });
 
@@ -39,7 +40,8 @@ test("ticks of any window are round, few, inside, and no two read alike", () => 
       expect(at.length, `${from} + ${width}`).toBeLessThanOrEqual(17);
       expect(at.length, `${from} + ${width}`).toBeGreaterThan(0);
       expect(new Set(at.map(label)).size, `${from} + ${width}: ${at.map(label).join(", ")}`).toBe(at.length);
-      for (const t of at) expect(t >= from - width * 1e-6 && t <= from + width * (1 + 1e-6), `${t} in ${from} + ${width}`).toBe(true);
+      for (const t of at)
+        expect(t >= from - width * 1e-6 && t <= from + width * (1 + 1e-6), `${t} in ${from} + ${width}`).toBe(true);
     }
   }
 });

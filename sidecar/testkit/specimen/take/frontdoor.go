@@ -22,7 +22,6 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/understand/interpret"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
-	"github.com/omni-perf/omni-perf/sidecar/understand/usercode"
 )
 
 // frontDoor is omni-perf as the programs meet it, but that each recording is kept.
@@ -59,8 +58,8 @@ func keeper(pid int) func(*timeline.Recording) (*report.View, error) {
 			}
 			return text
 		}
-		stripped := usercode.Strip(rec)
-		found := diagnose.Options{Line: line}.Run(stripped)
+		reported := interpret.Of(rec)
+		found := diagnose.Options{Line: line}.Run(reported)
 		limits := specimen.DefaultLimits
 		if os.Getenv("SPECIMEN_WHOLE") != "" { // a training: its short steps matter, and what the device truly did
 			limits = specimen.TrainingLimits
@@ -75,7 +74,7 @@ func keeper(pid int) func(*timeline.Recording) (*report.View, error) {
 				fmt.Fprintln(os.Stderr, "take:", err)
 			}
 		}
-		return report.Build(stripped, &found, report.Options{Line: lines.Line})
+		return report.Build(reported, &found, report.Options{Line: lines.Line})
 	}
 }
 

@@ -5,8 +5,8 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/testkit/specimen"
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/understand/interpret"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
-	"github.com/omni-perf/omni-perf/sidecar/understand/usercode"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
@@ -17,7 +17,7 @@ func show(paths []string) error {
 		if err != nil {
 			return err
 		}
-		rec := usercode.Strip(s.Recording)
+		rec := interpret.Of(s.Recording)
 		d := diagnose.Options{Line: s.Line}.Run(rec)
 		r, err := report.Build(rec, &d, report.Options{Line: s.Line})
 		if err != nil {

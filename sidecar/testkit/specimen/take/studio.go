@@ -176,8 +176,8 @@ func (s *studio) runScript(ctx context.Context, p *specimen.Program, python, pro
 	}
 	cmd := exec.CommandContext(ctx, s.self, append([]string{"run", python, "script.py"}, p.Arguments...)...)
 	cmd.Dir, cmd.Env = project, env
-	var told bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &told, &told
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return err
@@ -196,7 +196,7 @@ func (s *studio) runScript(ctx context.Context, p *specimen.Program, python, pro
 		time.AfterFunc(p.Interrupt, func() { _ = cmd.Process.Signal(syscall.SIGINT) })
 	}
 	if err := cmd.Wait(); err != nil && p.Interrupt == 0 {
-		return fmt.Errorf("%w: %s", err, tail(told.String()))
+		return fmt.Errorf("%w: %s", err, tail(output.String()))
 	}
 	return nil
 }

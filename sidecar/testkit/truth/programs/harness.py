@@ -76,7 +76,7 @@ def drive(one_round, truth=dict, before=lambda: None):
 
 
 def fork(count):
-    """Forks so many processes that do the same; tells whether this is one of them."""
+    """Forks so many processes that do the same; returns whether this is one of them."""
     for _ in range(count):
         if os.fork() == 0:
             return True
@@ -132,7 +132,7 @@ class Observer:
     def _creations(self):
         """(caller, callee, first line of the callee) where a generator or coroutine may be created.
 
-        For an instant it then has a frame above its creator's, of which the hook is told nothing.
+        For an instant it then has a frame above its creator's, for which the hook is not called.
         """
         import inspect  # not in the process that is sampled
 

@@ -32,7 +32,7 @@ static struct fake fake;
 static struct instance instances[MAX_DEVICES][8];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-// enter counts the call, takes the lock and tells what the script wants it to fail with.
+// enter counts the call, takes the lock and returns what the script wants it to fail with.
 static int enter(const char *function) {
     pthread_mutex_lock(&lock);
     for (int i = 0; i < fake.fail_count; i++) {

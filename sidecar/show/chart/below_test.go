@@ -1,0 +1,103 @@
+package chart
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/omni-perf/omni-perf/sidecar/understand/report"
+)
+
+// said is all text of a scene, from top to bottom.
+func (s *Scene) said() string {
+	texts := slices.Clone(s.Texts)
+	slices.SortStableFunc(texts, func(a, b Label) int { return int(a.Y*10) - int(b.Y*10) })
+	var b strings.Builder
+	for _, t := range texts {
+		b.WriteString(t.S + " ")
+	}
+	return b.String()
+}
+
+// What someone is to do is never cut, however narrow the picture.
+func TestHintsAreNotCut(t *testing.T) {
+	const hint = "several ways out, in this order: move the call out of the loop, give it a larger batch, keep the sum on the device and call .item() after the loop, or take what the page on idle time says of it at last"
+	s := trainingCell()
+	s.Findings = append(s.Findings, sketchFinding{Text: "Another finding.", Hint: hint})
+	for i := range s.Idle {
+		for k := range s.Idle[i].Causes {
+			s.Idle[i].Causes[k].Hint = hint
+		}
+	}
+	r := s.view()
+	for _, width := range []float64{560, 700, 900, 1120, 1800} {
+		d := digestOf(r)
+		scene := lay(d, width, fullDetail)
+		words := strings.Fields(hint)
+		counts := make(map[string]int)
+		for _, w := range strings.Fields(scene.said()) {
+			counts[w]++
+		}
+		for _, w := range words {
+			if counts[w] < 2 { // in the table, and below "Also"
+				t.Errorf("%.0f pixels: the hint has no %q", width, w)
+				break
+			}
+		}
+	}
+}
+
+func TestBarsHaveOneScale(t *testing.T) {
+	small := table{rows: []row{{share: 0.006}, {share: 0.003}}}
+	whole := table{rows: []row{{share: 1}}}
+	cores := table{rows: []row{{share: 4}, {share: 1}}}
+	for _, c := range []struct {
+		what string
+		t    table
+		want float64
+	}{{"0.6 % of a core", small, 1.5}, {"all of the time", whole, 100}, {"four cores", cores, 100}} {
+		if got := barLength(c.t.rows[0], largestShare(c.t), 100); got != c.want {
+			t.Errorf("%s: a bar of %.1f %%, want %.1f", c.what, got, c.want)
+		}
+	}
+}
+
+// A white stretch would read as "did nothing".
+func TestWhatIsNotKnownIsSaid(t *testing.T) {
+	s := newScript(10)
+	main := s.thread("MainThread")
+	work := frame("work", "Cell [3]", 1, report.CodeCell)
+	s.span(main, 0, 4, report.StatePython, work)
+	s.span(main, 4, 7, report.StateUnknown)
+	s.span(main, 7, 10, report.StatePython, work)
+	scene := lay(digestOf(s.cellOf(3, "work()").view()), defaultWidth, fullDetail)
+	if len(scene.Gaps) != 1 || scene.Gaps[0].X1-scene.Gaps[0].X0 < 0.25*(scene.Plot.X1-scene.Plot.X0) {
+		t.Errorf("gaps %v, want one of 3 of 10 s", scene.Gaps)
+	}
+	if said := scene.said(); !strings.Contains(said, "not sampled") || !strings.Contains(said, "not known") {
+		t.Errorf("neither the lane nor the legend says it: %s", said)
+	}
+}
+
+func TestAGPUsTooltipNamesIt(t *testing.T) {
+	r := trainingCell().view()
+	for i := range r.Devices {
+		r.Devices[i].Name, r.Devices[i].Simulated = "Demo GPU (simulated)", true
+	}
+	about := tracksOf(r, gpuSummary{}, 13.4)[0].about
+	if !strings.HasPrefix(about, "GPU 0: mean ") || strings.Count(about, "simulated") != 1 {
+		t.Errorf("%q", about)
+	}
+}
+
+func TestAMemoryLaneSaysHowMuchItGrew(t *testing.T) {
+	for want, values := range map[string][]float64{"+2 MiB": {1 << 20, 3 << 20}, "−2 MiB": {3 << 20, 1 << 20}, "": {1 << 20, 1<<20 + 100}} {
+		var points []point
+		for i, v := range values {
+			points = append(points, point{float64(i), float64(i + 1), v})
+		}
+		if got := grown(points); got != want {
+			t.Errorf("%v: %q, want %q", values, got, want)
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package chart
+
+import (
+	"math"
+	"slices"
+	"testing"
+)
+
+// Memory is there, not done: steps of half a lane's height, whose last one is the last value that was read.
+func TestAGaugeIsLowStepsThatEndAtItsLastValue(t *testing.T) {
+	var points []point
+	for i := range 1000 {
+		points = append(points, point{float64(i) / 100, float64(i+1) / 100, 10})
+	}
+	points[500].value, points[999].value = 40, 20
+	l := &layouter{Scene: &Scene{Plot: Box{0, 0, 100, 100}}, d: &digest{duration: 10}, dt: fullDetail}
+	lane := &trackLane{id: "rss", name: "RSS", sources: [][]string{{"/proc"}}, value: "40 B", aside: "peak", low: true, peaks: true, top: 40, points: points}
+	l.track(lane)
+	got := l.Lanes[0]
+	if height := got.Y1 - got.Y0; height > trackHeight/2+1 {
+		t.Errorf("it is %g high, a lane %g", height, trackHeight)
+	}
+	if len(got.Names.Sources) != 0 || got.Names.Aside != "" || got.Names.Value != "40 B" {
+		t.Errorf("beside it there is more than one line: %+v", got.Names)
+	}
+	y := got.Areas[0].Y
+	if last := y[len(y)-1]; math.Abs(last-(got.Y0+got.Y1)/2) > 1e-9 {
+		t.Errorf("it ends at %g of %g to %g, want half of its height", last, got.Y0, got.Y1)
+	}
+	if slices.Min(y) != got.Y0 {
+		t.Errorf("its peak is lost")
+	}
+}
+
+func TestAGaugesScaleShowsItsChange(t *testing.T) {
+	for _, test := range []struct {
+		name      string
+		values    []float64
+		base, top float64
+	}{
+		{"from little", []float64{10, 100}, 0, 110},
+		{"a rise that would vanish", []float64{900, 1000}, 890, 1010},
+		{"unknown is not the least", []float64{math.NaN(), 900, 1000}, 890, 1010},
+		{"it hardly changes", []float64{999, 1000}, 0, 1100},
+	} {
+		var points []point
+		for i, v := range test.values {
+			points = append(points, point{float64(i), float64(i + 1), v})
+		}
+		peak := test.values[len(test.values)-1]
+		if base, top := scaleOf(points, peak, peak*1.1); math.Abs(base-test.base) > 1e-9 || math.Abs(top-test.top) > 1e-9 {
+			t.Errorf("%s: from %g to %g, want %g to %g", test.name, base, top, test.base, test.top)
+		}
+	}
+	lane := trackLane{value: "14.6 MiB", base: 1, scale: "14.2 – 14.7 MiB"}
+	if got, want := lane.brief(), "14.2 – 14.7 MiB"; got != want {
+		t.Errorf("beside it: %q, want %q", got, want)
+	}
+}

@@ -1,0 +1,83 @@
+// What the tooltip says of a box of the timeline.
+
+import { placeWords, shareWords, source, whereOf, type App } from "./app.ts";
+import { within } from "./columns.ts";
+import type { Shown } from "./frame.ts";
+import { wordsOf } from "./paint.ts";
+import { rangeOf } from "./state.ts";
+import { stateTimes } from "./sums.ts";
+import { figure, micros, percent, plural } from "./words.ts";
+
+/** Target is a box, or a column of a lane without boxes. */
+export interface Target {
+  lane: Shown;
+  row: number;
+  column: number;
+  id: number;
+  begin: number; // columns of the box
+  end: number;
+}
+
+/** about are a target's lines, in a window of so many columns: its name, where it is, figures. */
+export function about(app: App, { lane, row, column, id, begin, end }: Target, columns: number): string[] {
+  const { model, state } = app;
+  const { recording, chart } = model;
+  const columnTime = (c: number) => state.from + (c / columns) * (state.to - state.from);
+  const { placed, track, grid: cells, thread, picks } = lane;
+  const { kind, called, nth } = placed.lane;
+  const at = columnTime(column);
+  const share = (us: number) => ` · ${micros(us)} (${percent(us / recording.duration)}) in all`;
+  if (track) return [called, "", figure(lane.levels![column]!, track.unit) + " at " + micros(at)];
+  if (!cells || !id) {
+    const gap = thread && recording.gaps.find((v) => v.process === thread.process && v.begin <= at && at < v.end);
+    return gap && cells && picks![column]! < 0
+      ? [gap.says, "", micros(gap.end - gap.begin) + " from " + micros(gap.begin) + " on"]
+      : [];
+  }
+  const here = micros(columnTime(end) - columnTime(begin)) + " here";
+  if (kind === "stream") {
+    const joined = recording.streams[nth]!.joined[picks![column]!] as number;
+    return [
+      recording.streams[nth]!.kernels[id - 1]!,
+      "",
+      here + (joined > 1 ? `, the longest of ${plural(joined, "kernel")}` : ""),
+    ];
+  }
+  if (kind === "lines") {
+    const place = model.own(nth).places[id - 1]!;
+    const line = model
+      .lines(0, recording.duration)
+      .find(({ place: { file, line } }) => file === place.file && line === place.line);
+    return [
+      placeWords(app, place),
+      source(place),
+      here + (line ? share(line.self) + (line.idle ? ", the GPU idle for " + micros(line.idle) : "") : ""),
+    ];
+  }
+  const i = picks![column]!;
+  const tree = model.tree(state.folded);
+  const merged = within(recording, thread!.begin, thread!.end, at, columnTime(column + 1));
+  const more =
+    (cells.leaf?.[column] === row || !placed.rows ? " · " + chart.states[recording.state[i]!] : "") +
+    (merged > 1 ? ` · merges ${plural(merged, "stack")}` : "");
+  const fn = tree.fn[placed.rows ? id : tree.of[recording.node[i]!]!]!;
+  const func = tree.fns[fn];
+  const where = func ? whereOf(func) : "";
+  if (!placed.rows)
+    return [
+      called,
+      func ? func.called + "  " + where : "",
+      here + more + " · " + shareWords(app, stateTimes(recording, thread!, ...rangeOf(state)), micros),
+    ];
+  const times = model.functions(0, recording.duration).get(fn);
+  return [
+    func?.called || wordsOf(tree, cells, id)[0]!,
+    where,
+    here +
+      (times
+        ? `${share(times.total)}, ${micros(times.self)} its own` +
+          (times.self ? ` (${shareWords(app, times.shares, micros)})` : "")
+        : "") +
+      more,
+  ];
+}

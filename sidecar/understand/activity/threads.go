@@ -1,0 +1,245 @@
+package activity
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
+)
+
+// active is the time for which a thread was doing something, be it waiting for
+// what is outside of the program, and the part of it that it computed.
+func (t bystander) active(where []timeline.Interval) (sum, computing timeline.Nanos) {
+	t.history.During(where, func(st Activity, part timeline.Nanos) {
+		if isActive(st.Cause) {
+			sum += part
+		}
+		if st.Cause.Computes() {
+			computing += part
+		}
+	})
+	return sum, computing
+}
+
+// isExecutors reports whether a thread is of concurrent.futures, as asyncio.to_thread and
+// run_in_executor use them.
+func (c *Bystanders) isExecutors(t bystander) bool {
+	asked := make(map[timeline.NodeID]bool)
+	for _, span := range t.Spans {
+		if asked[span.Node] {
+			continue
+		}
+		asked[span.Node] = true
+		for _, id := range c.s.Stack(span.Node) {
+			if c.s.facts[id].means&origin.RunsForOthers != 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func isActive(c Cause) bool {
+	return c != Lock && c != Waiting && c != EventLoop && c != Thread && c != pool && c != Unknown
+}
+
+// During visits what a thread did in some intervals.
+func (h *History) During(where []timeline.Interval, visit func(Activity, timeline.Nanos)) {
+	for _, s := range h.Stretches {
+		timeline.Overlap(where, s.Start, s.End, func(_ int, part timeline.Nanos) { visit(h.States[s.State], part) })
+	}
+}
+
+// IntervalsOf are the stretches of the states that fit, neighbours joined.
+func (h *History) IntervalsOf(fits func(state int) bool) []timeline.Interval {
+	var list []timeline.Interval
+	for _, s := range h.Stretches {
+		if !fits(s.State) {
+			continue
+		}
+		if n := len(list); n > 0 && list[n-1].End == s.Start {
+			list[n-1].End = s.End
+			continue
+		}
+		list = append(list, timeline.Between(s.Start, s.End))
+	}
+	return list
+}
+
+// minActive is the share of a wait for which another thread must have been active
+// to be named.
+const minActive = 0.05
+
+// ThreadsDuring is what the other threads did in some intervals, those that did
+// the same at the same place together, the busiest first.
+func (c *Bystanders) ThreadsDuring(where []timeline.Interval) []Actor {
+	length := timeline.Total(where)
+	groups := make(map[Activity][]bystander)
+	used := make(map[Activity]timeline.Nanos)
+	for _, t := range c.threads {
+		did, cpu, long := t.mostly(where)
+		if float64(long) < minActive*float64(length) {
+			continue
+		}
+		groups[did] = append(groups[did], t)
+		used[did] += cpu
+	}
+	var list []Actor
+	for did, threads := range groups {
+		a := Actor{Count: len(threads), Cause: did.Cause, Place: did.Place, CPU: used[did]}
+		var names []string
+		for i, t := range threads {
+			names = append(names, t.Name)
+			start, end := t.Spans[0].Start, t.Spans[len(t.Spans)-1].End
+			if i == 0 || start < a.Start {
+				a.Start = start
+			}
+			a.End = max(a.End, end)
+		}
+		a.Name = commonName(names)
+		list = append(list, a)
+	}
+	slices.SortFunc(list, byWork)
+	return list
+}
+
+// byWork orders actors by what they used, then so that the order is always the same.
+func byWork(a, b Actor) int {
+	return cmp.Or(cmp.Compare(b.CPU, a.CPU), cmp.Compare(b.Count, a.Count), strings.Compare(string(a.Cause), string(b.Cause)),
+		strings.Compare(a.Name, b.Name), a.Place.Compare(b.Place))
+}
+
+// mostly is what a thread was active with at the place where it was active most,
+// the CPU time it used by and large, and for how long it was active at all.
+func (t bystander) mostly(where []timeline.Interval) (did Activity, cpu, long timeline.Nanos) {
+	places := make(map[Place]timeline.Nanos)
+	states := make(map[Activity]timeline.Nanos)
+	t.history.During(where, func(st Activity, part timeline.Nanos) {
+		if !isActive(st.Cause) {
+			return
+		}
+		long += part
+		places[st.Place] += part
+		if st.Cause.Computes() {
+			cpu += part
+		}
+		if st.Cause.Kind() != Contention { // else the work it was held up in
+			states[st] += part
+		}
+	})
+	did.Place = Most(places, Place.Compare)
+	best := timeline.Nanos(0)
+	for st, n := range states {
+		if st.Place == did.Place && (n > best || n == best && st.Cause < did.Cause) {
+			did.Cause, best = st.Cause, n
+		}
+	}
+	if best == 0 {
+		did.Cause = GIL
+	}
+	return did, cpu, long
+}
+
+// Most is the key with the largest sum, the first by order of several.
+func Most[K comparable](sums map[K]timeline.Nanos, order func(a, b K) int) (top K) {
+	best := timeline.Nanos(-1)
+	for k, n := range sums {
+		if n > best || n == best && order(k, top) < 0 {
+			top, best = k, n
+		}
+	}
+	return top
+}
+
+// HoldersDuring are the threads that ran Python code in some intervals, and so held
+// the GIL, those that did most of it at the same place together.
+func (c *Bystanders) HoldersDuring(where []timeline.Interval) []Actor {
+	groups := make(map[Place]*Actor)
+	names := make(map[Place][]string)
+	for _, t := range c.threads {
+		places, sum := make(map[Place]timeline.Nanos), timeline.Nanos(0)
+		known := make(map[timeline.NodeID]Place)
+		for _, span := range t.Spans {
+			if span.State != timeline.StatePython {
+				continue
+			}
+			at, ok := known[span.Node]
+			if !ok {
+				at = c.s.Charged(c.s.Stack(span.Node))
+				known[span.Node] = at
+			}
+			timeline.Overlap(where, span.Start, span.End, func(_ int, part timeline.Nanos) {
+				places[at] += part
+				sum += part
+			})
+		}
+		if float64(sum) < minActive*float64(timeline.Total(where)) {
+			continue
+		}
+		at := Most(places, Place.Compare)
+		if groups[at] == nil {
+			groups[at] = &Actor{Cause: Python, Place: at}
+		}
+		groups[at].Count++
+		groups[at].CPU += sum
+		names[at] = append(names[at], t.Name)
+	}
+	var list []Actor
+	for at, a := range groups {
+		a.Name = commonName(names[at])
+		list = append(list, *a)
+	}
+	slices.SortFunc(list, byWork)
+	return list
+}
+
+// commonName is what the names of several threads have in common: the function of
+// "Thread-1 (work)", the pool of "ThreadPoolExecutor-0_3"; empty when nothing.
+func commonName(names []string) string {
+	common := ""
+	for i, name := range names {
+		if _, target, ok := strings.Cut(name, " ("); ok && strings.HasPrefix(name, "Thread-") {
+			name = strings.TrimSuffix(target, ")")
+		} else if len(names) > 1 {
+			name = strings.TrimRight(name, "0123456789")
+			name = strings.TrimRight(name, "-_ #")
+		}
+		if i > 0 && name != common {
+			return ""
+		}
+		common = name
+	}
+	if strings.HasPrefix(common, "Thread-") || common == "Thread" { // says nothing
+		return ""
+	}
+	return common
+}
+
+// Turns is what the threads that were active in some intervals worked then, and for how long
+// they wanted the GIL meanwhile.
+type Turns struct {
+	Threads      int
+	Active, Held timeline.Nanos // Held is the part of Active in which they waited for the GIL
+}
+
+// TurnsDuring sums up who worked and who wanted the GIL in some intervals.
+func (c *Bystanders) TurnsDuring(where []timeline.Interval) (sum Turns) {
+	length := timeline.Total(where)
+	for _, t := range c.threads {
+		did, wait := timeline.Nanos(0), timeline.Nanos(0)
+		t.history.During(where, func(st Activity, part timeline.Nanos) {
+			switch {
+			case st.Cause == GIL:
+				wait += part
+			case st.Cause.Computes():
+				did += part
+			}
+		})
+		if float64(did+wait) >= minActive*float64(length) {
+			sum.Active, sum.Held, sum.Threads = sum.Active+did+wait, sum.Held+wait, sum.Threads+1
+		}
+	}
+	return sum
+}

@@ -1,0 +1,79 @@
+package diagnose
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
+)
+
+// played is a cell whose functions compute in turns, each in several lines; off is how many of four times they
+// have no CPU, which others keep busy.
+func played(off int, functions ...timeline.Frame) *timeline.Recording {
+	b := timeline.NewBuilder(timeline.Options{Origin: 1})
+	text := "play()\n@cache\n@retry(\n    3)\ndef play():\n    pass\n"
+	b.Describe(func(r *timeline.Recording) {
+		r.Sources = []timeline.Source{{File: cellFile, Text: text}}
+		r.Target.Cell = &timeline.Cell{File: cellFile, Text: text}
+		r.Target.PID = 1
+		r.Processes = []timeline.Process{{PID: 1, Role: "kernel"}}
+	})
+	id := b.Thread(timeline.Thread{PID: 1, Main: true, RunsCell: true})
+	top := b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "<module>", File: cellFile, Line: 1}))
+	for i := range 600 {
+		f := functions[i%len(functions)]
+		f.File, f.Line = cellFile, 10+i%60
+		state := timeline.StatePython
+		if i/60%4 < off {
+			state = timeline.StateOff
+		}
+		b.Set(id, timeline.Nanos(i)*10*ms, b.Child(top, b.Frame(f)), state, false)
+	}
+	b.Track(timeline.TrackSpec{ID: "cpu", Kind: timeline.KindRate, Device: -1, Limit: 2}).AddWindow(0, 6*sec, float64(4-off)/4)
+	return b.Snapshot(6 * sec)
+}
+
+func function(name string, first int) timeline.Frame {
+	return timeline.Frame{Function: name, FirstLine: first}
+}
+
+// Where no line stands out, a function may; where none does, those with a good part of the time are named.
+func TestFunctionsAreNamedWhereNoLineStandsOut(t *testing.T) {
+	for name, c := range map[string]struct {
+		functions []timeline.Frame
+		want      string
+	}{
+		"one has most, with its comprehension": {
+			[]timeline.Frame{function("play", 2), function("play.<locals>.<listcomp>", 6), function("moves", 30)}, "play in line 5 4s []",
+		},
+		"two have half": {[]timeline.Frame{function("play", 2), function("play", 2), function("moves", 30), function("look", 40)}, "play in line 5 3s []"},
+		"three share":   {[]timeline.Frame{function("play", 2), function("moves", 30), function("look", 40)}, " in line 0 0s [play 2s moves 2s look 2s]"},
+		"none is a function": {
+			[]timeline.Frame{function("<module>", 1), function("<lambda>", 3)}, " in line 0 0s []",
+		},
+	} {
+		for _, off := range []int{0, 2} { // where others keep the CPUs busy, too
+			f := Run(played(off, c.functions...)).Findings[0]
+			names := []string{}
+			for _, m := range f.Functions {
+				names = append(names, fmt.Sprint(m.Name, " ", m.Nanos.Duration()))
+			}
+			if got := fmt.Sprint(f.Name, " in line ", f.Place.Line, " ", f.PlaceTime.Duration(), " ", names); f.ID != NoLineStandsOut || got != c.want {
+				t.Errorf("%s, off %d: %s %s, want %s", name, off, f.ID, got, c.want)
+			}
+		}
+	}
+	if got := leadingFunctions([]activity.FunctionTime{{Name: "a", Nanos: 30}, {Name: "b", Nanos: 9}}, 100); got != nil {
+		t.Errorf("%v named beside none", got)
+	}
+}
+
+// A line is said to have taken the time that the table of lines has, waits included.
+func TestALineHasItsWaits(t *testing.T) {
+	computes, waits := act{800 * ms, 8, "", "", timeline.StatePython, 0}, act{300 * ms, 8, "", "", timeline.StateWaiting, 0}
+	f := Run(scene{acts: []act{computes, waits, {400 * ms, 7, "", "", timeline.StatePython, 0}}}.record()).Findings[0]
+	if want := 1100 * ms; f.ID != OneLine || f.Time != want || f.PlaceTime != want || f.Cost != 800*ms {
+		t.Errorf("%s: %v there, %v to be had; want %v", f.ID, f.Time.Duration(), f.Cost.Duration(), want.Duration())
+	}
+}

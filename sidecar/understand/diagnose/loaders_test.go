@@ -1,0 +1,39 @@
+package diagnose
+
+import (
+	"testing"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+)
+
+// loader is a worker of a data loader that loads all the time, on a machine without a free CPU.
+func loader(state timeline.State) func(*timeline.Builder) {
+	return func(b *timeline.Builder) {
+		number := 0
+		b.Describe(func(r *timeline.Recording) {
+			r.Processes = append(r.Processes, timeline.Process{PID: 50, Parent: 1, Role: timeline.RoleLoaderWorker, Number: &number})
+		})
+		id := b.Thread(timeline.Thread{PID: 50, Process: 1, NativeID: 50, Main: true})
+		loop := b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "_worker_loop", File: site + "torch/utils/data/_utils/worker.py", Line: 1}))
+		b.Set(id, 0, b.Child(loop, b.Frame(timeline.Frame{Function: "<module>", File: cellFile, Line: 2})), state, false)
+		b.Track(timeline.TrackSpec{ID: "cpu.system", Kind: timeline.KindRate, Device: -1, Limit: 2}).AddWindow(0, 3*sec, 2)
+	}
+}
+
+// Where no CPU is free more workers help those that wait, and not those that compute.
+func TestMoreWorkersAreForThoseThatWait(t *testing.T) {
+	for state, want := range map[timeline.State]Advice{timeline.StateIO: FasterOnCPU, timeline.StateWaiting: FasterOnCPU, timeline.StatePython: MoreCPUs, timeline.StateOff: MoreCPUs} {
+		s := scene{acts: []act{{2 * sec, 1, dataloaderFile, workers, timeline.StateWaiting, 0}, {sec, 8, "", "", timeline.StatePython, 0}}, change: loader(state)}
+		d := Run(s.record())
+		for _, f := range d.Findings {
+			if f.ID == LoadsData && f.Advice != want {
+				t.Errorf("workers in the state %v: %v is advised, want %v", state, f.Advice, want)
+			} else if f.ID == LoadsData {
+				want = ""
+			}
+		}
+		if want != "" {
+			t.Errorf("workers in the state %v: %v is not advised: %v", state, want, d.Findings)
+		}
+	}
+}

@@ -1,0 +1,120 @@
+package interpret
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+)
+
+// PoolsOf groups processes, whose roles are known: workers of one role that work for one
+// process, the ranks of a run, the runs of one program. The target is the first one, and only
+// in a pool if it is a rank among others. computed is for how long the main thread of each had a
+// CPU. Pools are in the order of their owners.
+func PoolsOf(processes []timeline.Process, computed []timeline.Nanos) []timeline.Pool {
+	type key struct {
+		role    timeline.Role
+		command string
+		owner   int
+	}
+	index := make(map[key]int)
+	var pools []timeline.Pool
+	for i := range processes {
+		p := &processes[i]
+		owner := ownerOf(processes, i)
+		k := key{p.Role, "", owner}
+		switch {
+		case p.Role == timeline.RoleRank: // of one run, whoever has started them
+			k.owner = -1
+		case i == 0:
+			continue
+		case p.Role == timeline.RoleChild:
+			if k = (key{p.Role, p.Command, -1}); p.Command == "" { // it is like no other
+				k.owner = i
+			}
+		case !p.IsWorker():
+			continue
+		}
+		at, known := index[k]
+		if !known {
+			at = len(pools)
+			index[k] = at
+			pools = append(pools, timeline.Pool{Role: p.Role, Command: k.command, Owner: owner, Busiest: -1})
+		}
+		pool := &pools[at]
+		pool.Members = append(pool.Members, i)
+		pool.Owner = nearestCommon(processes, pool.Owner, owner)
+		if computed[i] > 0 && (pool.Busiest < 0 || computed[i] > computed[pool.Busiest]) {
+			pool.Busiest = i
+		}
+	}
+	for _, pool := range pools {
+		slices.SortStableFunc(pool.Members, func(a, b int) int {
+			return cmp.Or(cmp.Compare(numberOf(&processes[a]), numberOf(&processes[b])), cmp.Compare(processes[a].Start, processes[b].Start))
+		})
+	}
+	slices.SortStableFunc(pools, func(a, b timeline.Pool) int { return cmp.Compare(a.Owner, b.Owner) })
+	return pools
+}
+
+func numberOf(p *timeline.Process) int {
+	if p.Number != nil {
+		return *p.Number
+	}
+	return 0
+}
+
+// ownerOf is the process that a worker works for: its parent, or, where a fork server made it,
+// the parent of that.
+func ownerOf(processes []timeline.Process, i int) int {
+	owner := processes[i].ParentIndex
+	for range 4 {
+		if owner < 0 || owner >= len(processes) || processes[owner].Role != timeline.RoleForkServer {
+			break
+		}
+		owner = processes[owner].ParentIndex
+	}
+	return owner
+}
+
+// maxAncestors bounds a climb: a damaged file may have a ring.
+const maxAncestors = 64
+
+// nearestCommon is the nearest process that two are or descend from; -1: there is none.
+func nearestCommon(processes []timeline.Process, a, b int) int {
+	up := func(i int) int {
+		if i < 0 || i >= len(processes) {
+			return -1
+		}
+		return processes[i].ParentIndex
+	}
+	for range maxAncestors {
+		if a < 0 {
+			return -1
+		}
+		for i, n := b, 0; i >= 0 && n < maxAncestors; i, n = up(i), n+1 {
+			if i == a {
+				return a
+			}
+		}
+		a = up(a)
+	}
+	return -1
+}
+
+// computed is for how long the main thread of each process had a CPU.
+func computed(rec *timeline.Recording) []timeline.Nanos {
+	times := make([]timeline.Nanos, len(rec.Processes))
+	for i := range rec.Threads {
+		t := &rec.Threads[i]
+		if !t.Main || t.Process < 0 || t.Process >= len(times) {
+			continue
+		}
+		for _, s := range t.Spans {
+			if s.State.Computes() {
+				times[t.Process] += s.End - s.Start
+			}
+		}
+	}
+	return times
+}
