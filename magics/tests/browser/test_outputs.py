@@ -112,8 +112,9 @@ def test_moved_by_command_and_by_mouse(lab: Lab, bundles: dict[str, dict[str, An
     def other() -> Any:
         return shown({"text/plain": "another"})
 
-    show(lab, f"moved-{extension}.ipynb", [other(), shown(bundles["cell"]), other()], extension, charts=1)
     page = lab.page
+    page.set_viewport_size({"width": 1600, "height": 1600})  # all three cells are in view: the mouse goes below the last
+    show(lab, f"moved-{extension}.ipynb", [other(), shown(bundles["cell"]), other()], extension, charts=1)
     before = held(lab)
     box = page.locator(".jp-Cell .opv")
     zoom(page, box)

@@ -21,6 +21,7 @@ type member struct {
 	major       uint64
 	threads     int
 	zombie      bool
+	exiting     bool // its memory is being given back, or has been
 	profiler    bool // ours: what it uses is not the program's
 }
 
@@ -132,7 +133,7 @@ func (f *family) readMember(pid int) (*member, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &member{pid: pid, parent: st.Parent, start: st.Start, own: timeline.Nanos(st.Own), reaped: timeline.Nanos(st.Reaped), rss: st.RSS, minor: st.Minor, major: st.Major, threads: st.Threads, zombie: st.Zombie(), profiler: f.tree.Ours(pid)}
+	m := &member{pid: pid, parent: st.Parent, start: st.Start, own: timeline.Nanos(st.Own), reaped: timeline.Nanos(st.Reaped), rss: st.RSS, minor: st.Minor, major: st.Major, threads: st.Threads, zombie: st.Zombie(), exiting: st.Exiting || st.Zombie(), profiler: f.tree.Ours(pid)}
 	if old := f.members[pid]; old != nil && old.start == m.start {
 		m.profiler = m.profiler || old.profiler // the tree has forgotten one that ended
 	}

@@ -31,6 +31,7 @@ type fakeProcess struct {
 	minor, major  int
 	threads       int
 	unreadableIO  bool
+	exiting       bool
 }
 
 func newFakeProc(t *testing.T) *fakeProc {
@@ -63,8 +64,12 @@ func (p *fakeProc) read(name string) string {
 func (p *fakeProc) set(f fakeProcess) {
 	p.t.Helper()
 	dir := strconv.Itoa(f.pid) + "/"
-	p.write(dir+"stat", fmt.Sprintf("%d (x) S %d 1 1 0 -1 0 %d 0 %d 0 %d 0 %d 0 20 0 %d 0 %d 0 %d\n",
-		f.pid, f.parent, f.minor, f.major, f.own, f.reaped, max(f.threads, 1), f.start, f.pages))
+	flags := 0x400000
+	if f.exiting {
+		flags |= 4
+	}
+	p.write(dir+"stat", fmt.Sprintf("%d (x) S %d 1 1 0 -1 %d %d 0 %d 0 %d 0 %d 0 20 0 %d 0 %d 0 %d\n",
+		f.pid, f.parent, flags, f.minor, f.major, f.own, f.reaped, max(f.threads, 1), f.start, f.pages))
 	if !f.unreadableIO {
 		p.write(dir+"io", fmt.Sprintf("rchar: 1\nwchar: 1\nsyscr: 1\nsyscw: 1\nread_bytes: %d\nwrite_bytes: %d\n", f.read, f.written))
 	}
@@ -243,6 +248,44 @@ func TestSamplerFromAFakeProc(t *testing.T) {
 	}
 	if len(rec.Processes) != 1 || rec.Processes[0].Role != "kernel" {
 		t.Errorf("processes %+v", rec.Processes)
+	}
+}
+
+// A process gives its memory back when it ends; that is nothing it came to while it ran.
+func TestTheMemoryOfAnEndingProcessIsNotRead(t *testing.T) {
+	p := newFakeProc(t)
+	now := int64(1e9)
+	b := timeline.NewBuilder(timeline.Options{Origin: now})
+	s := newSampler(New(10, Options{Proc: p.root, Sys: p.root, Clock: func() int64 { return now }}), b, 0)
+	target, child := fakeProcess{pid: 10, start: 1, pages: 8, children: []int{20}}, fakeProcess{pid: 20, parent: 10, start: 150, pages: 4}
+	for _, d := range []depth{everything, usual, usual, cheap} {
+		child.own += 50
+		p.set(target)
+		p.set(child)
+		s.read(now, d)
+		now += 1e9
+	}
+	target.exiting, target.pages, child.exiting, child.pages = true, 3, true, 1
+	for _, d := range []depth{cheap, usual} {
+		child.own += 50
+		p.set(target)
+		p.set(child)
+		s.read(now, d)
+		now += 1e9
+	}
+	rec := b.Snapshot(b.Since(now))
+	page := float64(os.Getpagesize())
+	for id, want := range map[string]float64{"rss": 8 * page, "process.1.rss": 4 * page} {
+		tr := find(rec, id)
+		if tr == nil || len(tr.Points) == 0 {
+			t.Errorf("%s: no points", id)
+			continue
+		}
+		for _, point := range tr.Points {
+			if point.Value != want {
+				t.Errorf("%s is %v at %v, want %v throughout", id, point.Value, point.At, want)
+			}
+		}
 	}
 }
 

@@ -74,7 +74,9 @@ func (m *members) report(at timeline.Nanos, one *member) {
 	}
 	if window := at - tracks.at; window > 0 {
 		tracks.rate.AddWindow(tracks.at, at, max(one.own-tracks.cpu, 0).Seconds()/window.Seconds())
-		tracks.memory.Add(at, float64(one.rss))
+		if !one.exiting {
+			tracks.memory.Add(at, float64(one.rss))
+		}
 		tracks.at, tracks.cpu = at, one.own
 	}
 }

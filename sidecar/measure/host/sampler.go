@@ -108,7 +108,7 @@ func (s *sampler) readCheap(at timeline.Nanos) {
 	if alone {
 		s.reportCPU(at)
 	}
-	s.gauge(at, "rss", "/proc/PID/stat", "B", s.limits.Memory, float64(m.rss))
+	s.reportMemory(at, m)
 	s.threads.read(at, false)
 	s.gauge(at, "threads", "/proc/PID/stat", "", 0, float64(m.threads-s.threads.own))
 }
@@ -190,7 +190,7 @@ func (s *sampler) reportChildren(k kinship) {
 
 func (s *sampler) reportTarget(at timeline.Nanos) {
 	m := s.family.target()
-	s.gauge(at, "rss", "/proc/PID/stat", "B", s.limits.Memory, float64(m.rss))
+	s.reportMemory(at, m)
 	s.gauge(at, "threads", "/proc/PID/stat", "", 0, float64(m.threads-s.threads.own))
 	s.count(at, "faults.minor", "/proc/PID/stat", "1/s", 0, float64(m.minor))
 	s.count(at, "faults.major", "/proc/PID/stat", "1/s", 0, float64(m.major))
@@ -205,6 +205,14 @@ func (s *sampler) reportTarget(at timeline.Nanos) {
 	if st.hasSwitches {
 		s.count(at, "ctx.voluntary", "/proc/PID/status, the main thread", "1/s", 0, float64(st.voluntary))
 		s.count(at, "ctx.involuntary", "/proc/PID/status, the main thread", "1/s", 0, float64(st.involuntary))
+	}
+}
+
+// reportMemory reports what the target holds, while it lives: of one that is ending, its end
+// would seem to be what it had come to.
+func (s *sampler) reportMemory(at timeline.Nanos, m *member) {
+	if !m.exiting {
+		s.gauge(at, "rss", "/proc/PID/stat", "B", s.limits.Memory, float64(m.rss))
 	}
 }
 

@@ -3,6 +3,7 @@ package procfs
 import (
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 	"time"
 )
@@ -20,6 +21,10 @@ func TestParseStat(t *testing.T) {
 	}
 	if got != want {
 		t.Errorf("got %+v, want %+v", got, want)
+	}
+	ending := strings.Replace(statLine, " 4194304 ", " 4194308 ", 1)
+	if got, err := ParseStat([]byte(ending)); err != nil || !got.Exiting {
+		t.Errorf("%q, of a process that is ending, was read as %+v, %v", ending, got, err)
 	}
 	for _, bad := range []string{"", "1 (a", "1 (a) S", "1 (a) S 1 2 3 x x x x x x x x x x x x x x x x x x", ") ("} {
 		if got, err := ParseStat([]byte(bad)); err == nil {

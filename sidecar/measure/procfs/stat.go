@@ -16,6 +16,7 @@ import (
 type Stat struct {
 	Comm         string
 	State        byte
+	Exiting      bool // it is ending: what it held is being given back, and RSS tells nothing of it
 	Parent       int
 	Session      int
 	Minor, Major uint64        // page faults
@@ -28,6 +29,11 @@ type Stat struct {
 
 // Zombie recognises a process that has ended and was not waited for yet.
 func (s Stat) Zombie() bool { return s.State == 'Z' || s.State == 'X' }
+
+// exiting is PF_EXITING of the kernel's include/linux/sched.h. It is set before the memory is
+// given back, and the flags are read after the memory was counted: where it is not set, RSS is
+// of the living process.
+const exiting = 0x4
 
 var pageSize = uint64(os.Getpagesize())
 
@@ -58,7 +64,7 @@ func ParseStat(text []byte) (Stat, error) {
 		return time.Duration(min(number(field), math.MaxInt64/4/uint64(Tick))) * Tick
 	}
 	s := Stat{
-		Comm: string(text[open+1 : end]), State: fields[0][0], Parent: int(number(4)), Session: int(number(6)),
+		Comm: string(text[open+1 : end]), State: fields[0][0], Exiting: number(9)&exiting != 0, Parent: int(number(4)), Session: int(number(6)),
 		Minor: number(10), Major: number(12),
 		Own: ticks(14) + ticks(15), Reaped: ticks(16) + ticks(17),
 		Threads: int(number(20)), Start: number(22),

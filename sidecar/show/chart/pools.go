@@ -34,7 +34,7 @@ func poolsWhere(r *report.View, is func(*report.Pool) bool) (list []pool) {
 			continue
 		}
 		for _, m := range p.Members {
-			if r.Processes[m].Stacks.Read && (!p.IsProgram() || m != r.Program()) {
+			if r.Processes[m].Stacks.Read {
 				p.members = append(p.members, m)
 			}
 		}

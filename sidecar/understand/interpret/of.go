@@ -17,9 +17,9 @@ func Of(rec *timeline.Recording) *timeline.Recording {
 // with its pools and its subject.
 func Decide(rec *timeline.Recording) *timeline.Recording {
 	out := *rec
-	out.Pools = PoolsOf(rec.Processes, computed(rec))
 	subject := decide(rec)
 	out.Subject = &subject
+	out.Pools = PoolsOf(rec.Processes, computed(rec), subject.Program)
 	return &out
 }
 
@@ -36,5 +36,5 @@ func RecordedPools(rec *timeline.Recording) []timeline.Pool {
 	if rec.Subject != nil {
 		return rec.Pools
 	}
-	return PoolsOf(rec.Processes, computed(rec))
+	return PoolsOf(rec.Processes, computed(rec), decide(rec).Program)
 }

@@ -10,8 +10,9 @@ import (
 // PoolsOf groups processes, whose roles are known: workers of one role that work for one
 // process, the ranks of a run, the runs of one program. The target is the first one, and only
 // in a pool if it is a rank among others. computed is for how long the main thread of each had a
-// CPU. Pools are in the order of their owners.
-func PoolsOf(processes []timeline.Process, computed []timeline.Nanos) []timeline.Pool {
+// CPU. The program that the recording is about is not another run of itself. Pools are in the
+// order of their owners.
+func PoolsOf(processes []timeline.Process, computed []timeline.Nanos, program int) []timeline.Pool {
 	type key struct {
 		role    timeline.Role
 		command string
@@ -26,7 +27,7 @@ func PoolsOf(processes []timeline.Process, computed []timeline.Nanos) []timeline
 		switch {
 		case p.Role == timeline.RoleRank: // of one run, whoever has started them
 			k.owner = -1
-		case i == 0:
+		case i == 0, i == program && p.Role == timeline.RoleChild:
 			continue
 		case p.Role == timeline.RoleChild:
 			if k = (key{p.Role, p.Command, -1}); p.Command == "" { // it is like no other

@@ -88,8 +88,13 @@ func TestPoolsHaveOneOwner(t *testing.T) {
 		{Role: timeline.RoleLoaderWorker, Owner: 3, Members: []int{5, 7}, Busiest: 7},
 		{Role: timeline.RoleLoaderWorker, Owner: 4, Members: []int{6}, Busiest: -1},
 	}
-	if got := PoolsOf(processes, times); !reflect.DeepEqual(got, want) {
+	if got := PoolsOf(processes, times, 0); !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+	// What a recording is about is not another run of itself.
+	want = append(slices.Delete(want, 1, 2), timeline.Pool{Role: timeline.RoleChild, Command: "pip", Owner: 4, Members: []int{9}, Busiest: -1})
+	if got := PoolsOf(processes, times, 8); !reflect.DeepEqual(got, want) {
+		t.Errorf("of the program 8: got  %+v\nwant %+v", got, want)
 	}
 }
 

@@ -156,7 +156,7 @@ func (d *Document) findPools() {
 		}
 	}
 	d.Pools = nil
-	for _, p := range interpret.PoolsOf(processes, computed) {
+	for _, p := range interpret.PoolsOf(processes, computed, d.Subject.Program) {
 		d.addPool(p)
 	}
 }
