@@ -21,13 +21,13 @@ var saidInTerminal = []struct {
 	{`^(no CPU was free|time\.sleep|.* no CPU was free\.)`, true},
 	{`^$`, false},
 	{`^CPU +[▁▂▃▄▅▆▇█ ]+  [0-9.]+ cores of [0-9.]+$`, false},
-	{`^RSS +[▁▂▃▄▅▆▇█ ]+  [0-9.]+ MiB peak, of [0-9.]+ GiB$`, false},
+	{`^RSS +[▁▂▃▄▅▆▇█ ]+  ([0-9.]+ MiB peak, (of [0-9.]+ GiB|\+[0-9.]+ MiB)|[0-9.]+ – [0-9.]+ MiB)$`, false},
 	{`^(disk (read|write)|net (in|out), machine) +[▁▂▃▄▅▆▇█ ]+  [0-9.]+ [kM]B/s peak [0-9.]+ [kMG]B/s$`, true}, // a cold page cache, others' traffic
 	{`^$`, false},
 	{`^Where the time went  \(by your own lines, the innermost one on the stack\)$`, false},
 	{`^  script\.py:7 +[0-9.]+ s  █+ +[0-9.]+ %  time\.sleep\(1\.5\)( +waiting)?$`, false},
 	{`^      [a-zA-Z]`, true},
-	{`^  script\.py:2 +[0-9.]+ m?s +█* +[0-9.]+ %  import os, `, true},
+	{`^  script\.py:2 +[0-9.]+ m?s +█* +[0-9.]+ %  import os, |^      [a-zA-Z]`, true}, // and what its time was
 	{`^$`, false},
 	{`^Busiest functions  \(own time, all threads\)$`, false},
 	{`^  script\.py +[0-9.]+ s  █+ +[0-9.]+ %  script\.py:[0-9]+ +(waiting|[0-9.]+ s in all)?$`, false},

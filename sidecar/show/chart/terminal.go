@@ -89,13 +89,21 @@ func (t *textWriter) tracks(d *digest) {
 	names, values := 0, 0
 	for _, l := range d.tracks {
 		names = max(names, words.Columns(l.name))
-		values = max(values, words.Columns(l.value+" "+l.aside))
+		values = max(values, words.Columns(l.beside()))
 	}
 	names, values = min(names, 16), min(values, 34)
 	room := t.width - names - values - 4
 	for _, l := range d.tracks {
-		t.line(words.Pad(l.name, names) + "  " + words.Pad(sparkline(l, d.duration, room), room) + "  " + l.value + " " + l.aside)
+		t.line(words.Pad(l.name, names) + "  " + words.Pad(sparkline(l, d.duration, room), room) + "  " + l.beside())
 	}
+}
+
+// beside is what is said to the right of a sparkline: of a scale that does not begin at 0 its ends.
+func (t *trackLane) beside() string {
+	if t.base > 0 {
+		return t.scale
+	}
+	return t.value + " " + t.aside
 }
 
 var sparks = []rune("▁▂▃▄▅▆▇█")

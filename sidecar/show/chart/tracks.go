@@ -209,7 +209,6 @@ func laneOf(r *report.View, t *report.Track, spec trackSpec, duration float64) (
 		lane.low = true
 		if lane.base, lane.top = scaleOf(points, peak, lane.top); lane.base > 0 {
 			lane.scale = words.QuantityRange(lane.base, lane.top, t.Unit)
-			lane.aside += ", scale from " + words.Quantity(lane.base, t.Unit)
 		}
 	}
 	lane.about = fmt.Sprintf("%s: mean %s, peak %s\n%s", spec.name, words.Quantity(mean, t.Unit), words.Quantity(peak, t.Unit), sources[0])
