@@ -113,7 +113,7 @@ def test_moved_by_command_and_by_mouse(lab: Lab, bundles: dict[str, dict[str, An
         return shown({"text/plain": "another"})
 
     page = lab.page
-    page.set_viewport_size({"width": 1600, "height": 1600})  # all three cells are in view: the mouse goes below the last
+    page.set_viewport_size({"width": 1600, "height": 1600})  # all cells are in view: the mouse goes below the last
     show(lab, f"moved-{extension}.ipynb", [other(), shown(bundles["cell"]), other()], extension, charts=1)
     before = held(lab)
     box = page.locator(".jp-Cell .opv")
