@@ -110,8 +110,8 @@ func newRoot() *cobra.Command {
 		return about.Help()
 	}})
 	root.AddCommand(
-		runCommand(), attachCommand(), topCommand(), exportCommand(), mergeCommand(), compareCommand(), analyzeCommand(),
-		makeTracesCommand(), doctorCommand(), serveCommand(), versionCommand(),
+		runCommand(), attachCommand(), topCommand(), showCommand(), exportCommand(), mergeCommand(), compareCommand(), analyzeCommand(),
+		makeTracesCommand(), mcpCommand(), doctorCommand(), serveCommand(), versionCommand(),
 	)
 	root.InitDefaultCompletionCmd()
 	find(root, "completion").Short = "print the script that completes commands and options in a shell"
