@@ -16,7 +16,7 @@ import (
 type Stat struct {
 	Comm         string
 	State        byte
-	Exiting      bool // it is ending: what it held is being given back, and RSS tells nothing of it
+	Exiting      bool // it is ending: RSS is what it has not given back yet
 	Parent       int
 	Session      int
 	Minor, Major uint64        // page faults
