@@ -40,7 +40,7 @@ func TestShowSaysWhatAReportHas(t *testing.T) {
 
 func TestShowRefusesWhatMakesNoSense(t *testing.T) {
 	for args, want := range map[string]string{
-		"show":                                 "name a report",
+		"show":                                "name a report",
 		"show " + reportFile + " --what cost": "--what takes one of headline, findings",
 		"show " + reportFile + " --from 3":    "--from and --to go with --what stretch",
 		"show " + reportFile + " --what stretch --from 0.3 --to 0.2": "there is no stretch from",
