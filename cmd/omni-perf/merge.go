@@ -14,11 +14,13 @@ import (
 func mergeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "merge -o NAME [--format FORMAT,…] REPORT.json…",
-		Short: "put the reports of several processes of one machine into one picture",
+		Short: "put the reports of several processes into one picture",
 		Long: `Puts reports that were recorded on one machine at the same time, as those of the
 ranks of a distributed run, on one time axis: lanes of all, a table of the ranks, and
 which one the others waited for. The reports are what omni-perf run --format json
-wrote, NAME.rank0.json and so on. Those of different machines are not merged.`,
+wrote, NAME.rank0.json and so on. Those of several machines are merged if they are of
+the ranks of one run: their clocks are related by the collectives in which the ranks
+met, else by the wall clocks, and a note says how exactly.`,
 		Args: cobra.ArbitraryArgs,
 	}
 	var list []string

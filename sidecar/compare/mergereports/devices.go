@@ -9,15 +9,15 @@ import (
 
 // deviceKey identifies a GPU in several reports: by its identity, else by its number.
 type deviceKey struct {
-	uuid   string
-	number int
+	uuid         string
+	host, number int
 }
 
-func keyOf(d *report.Device) deviceKey {
+func (m *merging) keyOf(i int, d *report.Device) deviceKey {
 	if d.UUID != "" {
 		return deviceKey{uuid: d.UUID}
 	}
-	return deviceKey{number: d.Number}
+	return deviceKey{host: m.clocks.host[i], number: d.Number}
 }
 
 // chooseDevices decides which report describes each GPU, which all of them have seen: the
@@ -26,7 +26,7 @@ func (m *merging) chooseDevices() {
 	best := make(map[deviceKey]int)
 	used := func(i int, key deviceKey) (bool, int64) {
 		for k := range m.reports[i].Devices {
-			if d := &m.reports[i].Devices[k]; keyOf(d) == key {
+			if d := &m.reports[i].Devices[k]; m.keyOf(i, d) == key {
 				return d.Used, m.reports[i].DurationNS
 			}
 		}
@@ -35,7 +35,7 @@ func (m *merging) chooseDevices() {
 	for i, r := range m.reports {
 		for k := range r.Devices {
 			d := &r.Devices[k]
-			key := keyOf(d)
+			key := m.keyOf(i, d)
 			at, known := best[key]
 			if !known {
 				best[key] = i
@@ -60,7 +60,7 @@ func (m *merging) chooseDevices() {
 func (p *part) addDevices() {
 	for k := range p.r.Devices {
 		d := p.r.Devices[k]
-		at := p.devices[keyOf(&d)]
+		at := p.devices[p.keyOf(p.at, &d)]
 		into := &p.doc.Devices[at]
 		processes := into.Processes
 		for _, process := range d.Processes {
@@ -70,7 +70,7 @@ func (p *part) addDevices() {
 		}
 		if p.owner[at] == p.at {
 			*into = d
-			into.Host = 0
+			into.Host = p.host
 			into.UnknownNS += p.doc.DurationNS - p.r.DurationNS
 			into.LostAtNS = p.instant(d.LostAtNS)
 		}
@@ -92,7 +92,7 @@ func (p *part) addDevices() {
 // device is the merged index of a device of this report; ours reports whether this report
 // describes it.
 func (p *part) device(i int) (at int, ours bool) {
-	at = p.devices[keyOf(&p.r.Devices[i])]
+	at = p.devices[p.keyOf(p.at, &p.r.Devices[i])]
 	return at, p.owner[at] == p.at
 }
 

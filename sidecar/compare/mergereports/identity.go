@@ -20,6 +20,9 @@ type sighting struct {
 	report, process int
 }
 
+// processID is a pid of one machine.
+type processID struct{ host, pid int }
+
 // identify finds which processes of several reports are one: those of one pid that began at
 // the same time. A launcher's report and the reports of its ranks have them in common.
 func (m *merging) identify() {
@@ -27,14 +30,15 @@ func (m *merging) identify() {
 		start  int64
 		merged int
 	}
-	byPID := make(map[int][]known)
+	byPID := make(map[processID][]known)
 	for i, r := range m.reports {
-		shift := clockOf(r) - m.first
+		shift := m.shift(i)
 		places := make([]int, len(r.Processes))
 		for k, process := range r.Processes {
 			places[k] = -1
+			id := processID{m.clocks.host[i], process.PID}
 			start := process.StartNS + shift
-			for _, other := range byPID[process.PID] {
+			for _, other := range byPID[id] {
 				if distance := start - other.start; process.PID > 0 && -sameStart <= distance && distance <= sameStart && !m.seenIn(other.merged, i) {
 					places[k] = other.merged
 				}
@@ -42,7 +46,7 @@ func (m *merging) identify() {
 			if places[k] < 0 {
 				places[k] = len(m.sightings)
 				m.sightings = append(m.sightings, nil)
-				byPID[process.PID] = append(byPID[process.PID], known{start, places[k]})
+				byPID[id] = append(byPID[id], known{start, places[k]})
 			}
 			m.sightings[places[k]] = append(m.sightings[places[k]], sighting{i, k})
 		}
@@ -74,8 +78,8 @@ func (m *merging) recordedTwice(names []string) error {
 
 // overlap reports whether two reports were recorded at the same time.
 func (m *merging) overlap(a, b int) bool {
-	first, second := m.reports[a], m.reports[b]
-	return clockOf(first) < clockOf(second)+second.DurationNS && clockOf(second) < clockOf(first)+first.DurationNS
+	first, second := m.clocks.begin[a], m.clocks.begin[b]
+	return first < second+m.reports[b].DurationNS && second < first+m.reports[a].DurationNS
 }
 
 // describes reports whether what a process did is taken from this report. Of several that saw it at the

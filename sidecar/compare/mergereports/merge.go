@@ -1,10 +1,11 @@
-// Package mergereports puts the reports of several processes of one machine into one, on one
-// time axis: those of the ranks of a distributed run, each recorded by itself.
+// Package mergereports puts the reports of several processes into one, on one time axis:
+// those of the ranks of a distributed run, each recorded by itself.
 //
 // In flow reports, out flows a report; all functions are pure and the reports that go in
 // stay as they are. The clock of a machine between two starts is one, so that documents
-// with the same boot id are laid over each other exactly. Those of other machines are
-// refused: their clocks need to be compared first.
+// with the same boot id are laid over each other exactly. Those of several machines are
+// related by the collectives of their ranks, else by the wall clocks (see axis); the merged
+// report states how exactly.
 package mergereports
 
 import (
@@ -19,8 +20,12 @@ import (
 )
 
 var (
-	// ErrMachines is of reports of several machines, or of one that was started anew in between.
-	ErrMachines = errors.New("the reports are of different machines, or of one machine before and after a restart: their clocks cannot be compared; merge those of each machine by themselves")
+	// ErrRuns is of reports of several machines that are not of the ranks of one run.
+	ErrRuns = errors.New("reports of different machines are merged if they are of the ranks of one run, each rank once")
+	// ErrNoRank is of a report of another machine that is of no rank.
+	ErrNoRank = errors.New("is of no rank of a distributed run; reports of different machines are merged if they are of the ranks of one run")
+	// ErrApart is of reports of several machines that were not recorded at the same time.
+	ErrApart = errors.New("were not recorded at the same time; reports of different machines are merged if they are of one run")
 	// ErrNoClock is of a report that does not name its machine.
 	ErrNoClock = errors.New("does not name the machine on which it was recorded; record it anew by this version of omni-perf")
 	errNothing = errors.New("there is no report to merge")
@@ -35,23 +40,37 @@ func Merge(reports []*report.View, names []string) (*report.View, error) {
 	if len(reports) == 0 {
 		return nil, errNothing
 	}
-	first, end := int64(0), int64(0)
+	reports, names = inOrder(reports, names)
+	clocks, err := axisOf(reports, names)
+	if err != nil {
+		return nil, err
+	}
+	first, end := clocks.begin[0], int64(0)
 	for i, r := range reports {
-		host := r.Hosts[r.Target().Host]
-		switch {
-		case host.BootID == nil || *host.BootID == "":
-			return nil, fmt.Errorf("%s %w", names[i], ErrNoClock)
-		case *host.BootID != *reports[0].Hosts[reports[0].Target().Host].BootID:
-			return nil, fmt.Errorf("%s and %s: %w", names[0], names[i], ErrMachines)
-		}
-		if at := host.Clock.MonotonicNS; i == 0 || at < first {
-			first = at
-		}
-		end = max(end, host.Clock.MonotonicNS+r.DurationNS)
+		first = min(first, clocks.begin[i])
+		end = max(end, clocks.begin[i]+r.DurationNS)
 	}
 	if end-first > longest {
 		return nil, errTooLong
 	}
+	m := newMerging(reports, clocks, first, end-first)
+	if err := m.recordedTwice(names); err != nil {
+		return nil, err
+	}
+	for i := range reports {
+		m.add(i)
+	}
+	m.finish()
+	merged, err := report.Check(&m.doc)
+	if err != nil {
+		return nil, fmt.Errorf("the reports do not fit together: %w", err)
+	}
+	addStraggler(merged, clocks.bound())
+	return merged, nil
+}
+
+// inOrder sorts reports by rank and by the time of their begin.
+func inOrder(reports []*report.View, names []string) ([]*report.View, []string) {
 	order := make([]int, len(reports))
 	for i := range order {
 		order[i] = i
@@ -63,20 +82,7 @@ func Merge(reports []*report.View, names []string) (*report.View, error) {
 	for to, from := range order {
 		sorted[to], sortedNames[to] = reports[from], names[from]
 	}
-	m := newMerging(sorted, first, end-first)
-	if err := m.recordedTwice(sortedNames); err != nil {
-		return nil, err
-	}
-	for i := range sorted {
-		m.add(i)
-	}
-	m.finish()
-	merged, err := report.Check(&m.doc)
-	if err != nil {
-		return nil, fmt.Errorf("the reports do not fit together: %w", err)
-	}
-	addStraggler(merged)
-	return merged, nil
+	return sorted, sortedNames
 }
 
 func clockOf(r *report.View) int64 { return r.Hosts[r.Target().Host].Clock.MonotonicNS }
@@ -92,7 +98,8 @@ func rankOf(r *report.View) int {
 // merging is a merged document in the making.
 type merging struct {
 	reports []*report.View
-	first   int64 // CLOCK_MONOTONIC of the merged origin
+	clocks  *axis
+	first   int64 // the merged origin, CLOCK_MONOTONIC of the first machine
 	doc     report.Document
 	code    *dictionary
 	devices map[deviceKey]int // merged index
@@ -102,9 +109,9 @@ type merging struct {
 	sightings [][]sighting // by merged process
 }
 
-func newMerging(reports []*report.View, first, duration int64) *merging {
+func newMerging(reports []*report.View, clocks *axis, first, duration int64) *merging {
 	base := reports[0]
-	m := &merging{reports: reports, first: first, devices: make(map[deviceKey]int), owner: make(map[int]int)}
+	m := &merging{reports: reports, clocks: clocks, first: first, devices: make(map[deviceKey]int), owner: make(map[int]int)}
 	m.doc = report.Document{
 		Document: report.Kind, Version: report.Version, Generator: base.Generator, Name: base.Name, StartedAt: base.StartedAt, DurationNS: duration,
 		Devices: []report.Device{}, Steps: []report.Step{}, Regions: []report.Region{}, Lines: []report.Line{}, Phases: []report.Phase{},
@@ -113,32 +120,60 @@ func newMerging(reports []*report.View, first, duration int64) *merging {
 	}
 	m.doc.Spans = report.Spans{First: report.Column{0}, GapUS: report.Column{}, LengthUS: report.Column{}, Node: report.Column{}, State: report.Column{}, Incomplete: report.Column{}}
 	m.code = newDictionary(&m.doc)
-	m.host()
+	m.hosts()
 	m.identify()
 	m.doc.Processes = make([]report.Process, len(m.sightings))
 	m.chooseDevices()
 	return m
 }
 
-// host takes over the machine, with its clock at the merged origin and end.
-func (m *merging) host() {
-	for _, r := range m.reports {
-		h := r.Hosts[r.Target().Host]
-		if h.Clock.MonotonicNS == m.first {
-			m.doc.Hosts, m.doc.StartedAt = []report.Host{h}, r.StartedAt
-			break
+// hosts takes over the machines, with their clocks at the merged origin and end.
+func (m *merging) hosts() {
+	for at, h := range m.clocks.hosts {
+		host := m.earliest(at)
+		clock := &host.Clock
+		for i, r := range m.reports {
+			c := r.Hosts[r.Target().Host].Clock
+			if m.clocks.host[i] != at {
+				continue
+			}
+			if c.EndMonotonicNS != nil && (clock.EndMonotonicNS == nil || *c.EndMonotonicNS > *clock.EndMonotonicNS) {
+				clock.EndMonotonicNS, clock.EndWallNS = c.EndMonotonicNS, c.EndWallNS
+			}
+			if c.ErrorNS != nil && clock.ErrorNS != nil && *c.ErrorNS > *clock.ErrorNS {
+				clock.ErrorNS = c.ErrorNS
+			}
 		}
+		origin := max(m.first-h.offset, 0) // by its own clock
+		clock.WallNS, clock.MonotonicNS = clock.WallNS+origin-clock.MonotonicNS, origin
+		if at > 0 {
+			aligned := h.Alignment
+			host.Aligned = &aligned
+		}
+		m.doc.Hosts = append(m.doc.Hosts, host)
 	}
-	clock := &m.doc.Hosts[0].Clock
-	for _, r := range m.reports {
-		if c := r.Hosts[r.Target().Host].Clock; c.EndMonotonicNS != nil && (clock.EndMonotonicNS == nil || *c.EndMonotonicNS > *clock.EndMonotonicNS) {
-			clock.EndMonotonicNS, clock.EndWallNS = c.EndMonotonicNS, c.EndWallNS
-		}
-		if c := r.Hosts[r.Target().Host].Clock; c.ErrorNS != nil && clock.ErrorNS != nil && *c.ErrorNS > *clock.ErrorNS {
-			clock.ErrorNS = c.ErrorNS
-		}
+	if note, needed := m.clocks.note(); needed {
+		m.doc.Notes = append(m.doc.Notes, note)
 	}
 }
+
+// earliest is a machine as the first report that was begun on it has it.
+func (m *merging) earliest(host int) report.Host {
+	first := -1
+	for i := range m.reports {
+		if m.clocks.host[i] == host && (first < 0 || m.clocks.begin[i] < m.clocks.begin[first]) {
+			first = i
+		}
+	}
+	r := m.reports[first]
+	if m.shift(first) == 0 {
+		m.doc.StartedAt = r.StartedAt
+	}
+	return r.Hosts[r.Target().Host]
+}
+
+// shift is from the merged origin to that of a report.
+func (m *merging) shift(i int) int64 { return m.clocks.begin[i] - m.first }
 
 // finish brings the tables into their order.
 func (m *merging) finish() {

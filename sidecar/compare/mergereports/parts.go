@@ -19,14 +19,15 @@ type part struct {
 	described []bool // by process: what it did is taken from this report
 	thread    []int  // that each of its own becomes, -1: none
 	target    int    // that the first one becomes
+	host      int    // merged
 	code      translation
 	name      string // of the target, for sentences: "rank 3"
 }
 
 func (m *merging) add(i int) {
 	r := m.reports[i]
-	shift := clockOf(r) - m.first
-	p := &part{merging: m, r: r, at: i, shift: shift, shiftUS: shift / 1000, process: m.places[i], target: len(m.doc.Targets), code: m.code.add(r)}
+	shift := m.shift(i)
+	p := &part{merging: m, r: r, at: i, shift: shift, shiftUS: shift / 1000, process: m.places[i], target: len(m.doc.Targets), host: m.clocks.host[i], code: m.code.add(r)}
 	for k := range r.Processes {
 		p.described = append(p.described, m.describes(sighting{i, k}))
 	}
@@ -42,7 +43,7 @@ func (m *merging) add(i int) {
 func (p *part) processes() {
 	root := p.r.Target().Process
 	for i, process := range p.r.Processes {
-		process.Target, process.Host = p.target+process.Target, 0
+		process.Target, process.Host = p.target+process.Target, p.host
 		process.StartNS += p.shift
 		process.EndNS = p.instant(process.EndNS)
 		process.Parent = moved(process.Parent, p.process)
@@ -69,7 +70,7 @@ func (p *part) processes() {
 
 func (p *part) targets() {
 	for _, t := range p.r.Targets {
-		t.Host, t.Process = 0, p.process[t.Process]
+		t.Host, t.Process = p.host, p.process[t.Process]
 		t.StartNS, t.EndNS = t.StartNS+p.shift, t.EndNS+p.shift
 		if t.Program != nil && !p.described[*t.Program] { // another report's target
 			t.Program, t.ThreadNS, t.NoLineNS = nil, 0, 0

@@ -14,11 +14,12 @@ import (
 )
 
 // addStraggler adds what no single report could know: which rank the others waited for. It is the
-// first finding then, and the headline.
-func addStraggler(r *report.View) {
+// first finding then, and the headline. Waits that are shorter than the clocks are related exactly
+// to are none.
+func addStraggler(r *report.View, bound int64) {
 	lanes := lanesOf(r)
 	s := straggler.FindStraggler(lanes)
-	if s == nil {
+	if s == nil || int64(s.Time) <= bound*int64(len(s.Intervals)) {
 		return
 	}
 	f := diagnose.StragglerFinding(lanes, s)

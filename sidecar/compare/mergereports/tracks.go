@@ -13,7 +13,7 @@ var summed = []string{"cpu", "cpu.children", "rss", "rss.children", "disk.read",
 // tracks takes over the figures; those of the machine, and of a device, are taken once.
 func (p *part) tracks() {
 	for _, t := range p.r.Tracks {
-		t.Host = 0
+		t.Host = p.host
 		switch {
 		case t.Device != nil:
 			at, ours := p.device(*t.Device)
@@ -21,7 +21,7 @@ func (p *part) tracks() {
 				continue
 			}
 			t.Device = &at
-		case t.Process == nil && t.Thread == nil && p.at != p.longest():
+		case t.Process == nil && t.Thread == nil && p.at != p.longest(p.host):
 			continue
 		case t.Process != nil && !p.described[*t.Process], t.Thread != nil && p.thread[*t.Thread] < 0:
 			continue
@@ -78,10 +78,11 @@ func (m *merging) isRoot(process int) bool {
 	return false
 }
 
-// longest is the report from which the machine's figures are.
-func (m *merging) longest() (at int) {
+// longest is the report from which a machine's figures are.
+func (m *merging) longest(host int) int {
+	at := -1
 	for i, r := range m.reports {
-		if r.DurationNS > m.reports[at].DurationNS {
+		if m.clocks.host[i] == host && (at < 0 || r.DurationNS > m.reports[at].DurationNS) {
 			at = i
 		}
 	}

@@ -167,6 +167,9 @@ func (c *checker) places() {
 	for _, h := range d.Hosts {
 		c.amount("hosts.clock.monotonic_ns", h.Clock.MonotonicNS)
 		c.must(h.Clock.WallNS >= 0, "hosts.clock.wall_ns is %d", h.Clock.WallNS)
+		if h.Aligned != nil {
+			c.amount("hosts.aligned.bound_ns", h.Aligned.BoundNS)
+		}
 		c.amountOrNull("hosts.memory_bytes", h.MemoryBytes)
 	}
 	for _, t := range d.Targets {

@@ -96,7 +96,21 @@ type Host struct {
 	Cores       *int    `json:"cores"`
 	MemoryBytes *int64  `json:"memory_bytes"`
 	Clock       Clock   `json:"clock"`
+	// Aligned is how this machine's clock was related to that of the document's first machine; nil of that one.
+	Aligned *Alignment `json:"aligned,omitempty"`
 }
+
+// Alignment is how the clocks of two machines were related.
+type Alignment struct {
+	Method  string `json:"method"`   // AlignedByWall, AlignedByCollectives
+	BoundNS int64  `json:"bound_ns"` // how far off it can be
+}
+
+// The methods of an Alignment.
+const (
+	AlignedByWall        = "wall"        // by the wall clocks, as far as those agree
+	AlignedByCollectives = "collectives" // nobody leaves one before everybody has entered it
+)
 
 // Clock relates a host's clocks: CLOCK_MONOTONIC, by which everything was timed,
 // and the wall clock.
