@@ -19,14 +19,15 @@ import (
 
 // Diagnosis is what a recording says about its bottleneck and its GPUs.
 type Diagnosis struct {
-	Headline Headline
-	Findings []Finding            // the main one first; empty when nothing stands out
-	Spent    []activity.Spent     // how the thread that runs the cell spent the recording, most first; adds up to its duration
-	GPUs     []gpuidle.DeviceTime // one per device with a "gpuN.util" track or a place in Recording.GPUs, by index
-	Idle     *gpuidle.Breakdown   // nil when no device's activity is known
-	Steps    []Step               // of each process in order of time: first those of the one whose steps lead, then those of the other ranks
-	Ranks    []Rank               // by rank; empty where the recording has none
-	Regions  []Region             // of the marks of kind "region", most total time first
+	Headline     Headline
+	Findings     []Finding            // the main one first; empty when nothing stands out
+	Spent        []activity.Spent     // how the thread that runs the cell spent the recording, most first; adds up to its duration
+	GPUs         []gpuidle.DeviceTime // one per device with a "gpuN.util" track or a place in Recording.GPUs, by index
+	Idle         *gpuidle.Breakdown   // nil when no device's activity is known
+	Steps        []Step               // of each process in order of time: first those of the one whose steps lead, then those of the other ranks
+	StepsUnknown bool                 // an optimizer was seen to step, and Steps is empty as not each of its calls was
+	Ranks        []Rank               // by rank; empty where the recording has none
+	Regions      []Region             // of the marks of kind "region", most total time first
 }
 
 // Step is one training step: Busy, Idle and Unknown are means over the used

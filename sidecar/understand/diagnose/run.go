@@ -40,7 +40,7 @@ func (o Options) Run(rec *timeline.Recording) Diagnosis {
 	d.Idle = gpuidle.Sum(devices, used)
 	main, bystanders := s.Explain(activity.AnyDevice, 0)
 	d.Spent = main.History.Spent()
-	d.Steps = steps(s, used, main.History, threads)
+	d.Steps, d.StepsUnknown = steps(s, used, main.History, threads)
 	if o.Quick {
 		return d
 	}

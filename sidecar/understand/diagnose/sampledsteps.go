@@ -11,33 +11,74 @@ import (
 
 const (
 	leastSteps = 3 // fewer are no training loop
-	// leastVisits is how many sampling intervals an optimizer's call must last, in the
+	// leastVisits is how many of its process's sampling intervals an optimizer's call must last, in the
 	// median: then hardly one is missed, which would make two steps one.
 	leastVisits = 3
+	// maxBrief is the share of calls that may have been seen in fewer than two samples: where there are
+	// more, others of that length were not seen at all.
+	maxBrief = 0.02
+	// maxUneven is by what share the numbers of steps of ranks may differ, or by one: ranks step together.
+	maxUneven = 0.02
 )
 
-// stepsOf are the training steps of a thread's process: those that it marked, else those that the
-// thread's calls of an optimizer show.
-func stepsOf(s *activity.Stacks, t *timeline.Thread) (steps []timeline.Mark) {
-	for _, m := range s.Rec.MarksOf(t.Process) {
-		if m.Kind == "step" && m.End > m.Start {
-			steps = append(steps, m)
+// stepFinder finds the training steps of processes. Those that calls of an optimizer show are
+// of all ranks or of none.
+type stepFinder struct {
+	*activity.Stacks
+	sampled map[int][]timeline.Mark // by process
+	unsure  bool                    // an optimizer's calls were seen, and how many there were is not known
+}
+
+func newStepFinder(s *activity.Stacks, ranks []*timeline.Thread) *stepFinder {
+	f := &stepFinder{Stacks: s, sampled: make(map[int][]timeline.Mark)}
+	threads := ranks
+	if len(ranks) == 0 && len(s.About.Runs) > 0 {
+		threads = []*timeline.Thread{&s.Rec.Threads[s.About.Runs[0]]}
+	}
+	fewest, most := 0, 0
+	for _, t := range threads {
+		if len(stepsIn(s.Rec.MarksOf(t.Process))) > 0 {
+			continue
 		}
+		steps, sure := sampledSteps(s, t)
+		if !sure {
+			f.unsure = true
+			continue
+		}
+		if len(steps) == 0 {
+			continue
+		}
+		f.sampled[t.Process] = steps
+		if fewest == 0 || len(steps) < fewest {
+			fewest = len(steps)
+		}
+		most = max(most, len(steps))
 	}
-	if len(steps) == 0 {
-		steps = sampledSteps(s, t)
+	if float64(most-fewest) > max(1, maxUneven*float64(most)) {
+		f.unsure = true
 	}
-	return steps
+	if f.unsure {
+		clear(f.sampled)
+	}
+	return f
+}
+
+// of are the training steps of a thread's process: those that it marked, else those that the
+// thread's calls of an optimizer show.
+func (f *stepFinder) of(t *timeline.Thread) []Step {
+	if marked := stepsIn(f.Rec.MarksOf(t.Process)); len(marked) > 0 {
+		return marked
+	}
+	return stepsIn(f.sampled[t.Process])
 }
 
 // sampledSteps are the training steps of a thread, as the calls of its first optimizer
-// show: each ends with one. nil where they do not.
-func sampledSteps(s *activity.Stacks, t *timeline.Thread) []timeline.Mark {
+// show: each ends with one. sure reports whether each call was seen, and is true where there are none.
+func sampledSteps(s *activity.Stacks, t *timeline.Thread) (steps []timeline.Mark, sure bool) {
 	calls := firstOptimizer(s, t)
 	if len(calls) < leastSteps {
-		return nil
+		return nil, true
 	}
-	var steps []timeline.Mark
 	lengths, before := make([]timeline.Nanos, len(calls)), timeline.Nanos(0)
 	for i, call := range calls {
 		lengths[i] = call.Nanos()
@@ -45,10 +86,22 @@ func sampledSteps(s *activity.Stacks, t *timeline.Thread) []timeline.Mark {
 		before = call.End
 	}
 	slices.Sort(lengths)
-	if interval := max(s.Rec.Resolution, s.Rec.Sampling.Interval, time.Microsecond); lengths[len(lengths)/2] < leastVisits*timeline.Nanos(interval) {
-		return nil
+	interval := timeline.Nanos(readEvery(s.Rec, t.Process))
+	brief, _ := slices.BinarySearch(lengths, interval*3/2)
+	if lengths[len(lengths)/2] < leastVisits*interval || float64(brief) > maxBrief*float64(len(lengths)) {
+		return nil, false
 	}
-	return steps[1:] // before the first one there was everything else
+	return steps[1:], true // before the first one there was everything else
+}
+
+// readEvery is the time between two samples of a process's stacks: of processes that are read by
+// turns it is longer than the recording's interval.
+func readEvery(rec *timeline.Recording, process int) time.Duration {
+	every := max(rec.Resolution, rec.Sampling.Interval, time.Microsecond)
+	if process >= 0 && process < len(rec.Processes) {
+		every = max(every, rec.Processes[process].Stacks.Interval)
+	}
+	return every
 }
 
 // firstOptimizer are the calls of the optimizer that a thread was seen in first.

@@ -13,12 +13,13 @@ import (
 )
 
 // steps are those of the leading process and of the other ranks, with the busy, idle and
-// waiting time in them. The threads are the main ones of ranks.
-func steps(s *activity.Stacks, used []*gpuidle.Device, main *activity.History, threads []*timeline.Thread) []Step {
-	rec := s.Rec
+// waiting time in them. The threads are the main ones of ranks. unknown reports whether there were
+// steps that could not be found.
+func steps(s *activity.Stacks, used []*gpuidle.Device, main *activity.History, threads []*timeline.Thread) (list []Step, unknown bool) {
+	rec, found := s.Rec, newStepFinder(s, threads)
 	lead := stepsIn(rec.LeadingMarks())
 	if runs := s.About.Runs; len(lead) == 0 && len(runs) > 0 {
-		lead = stepsIn(sampledSteps(s, &rec.Threads[runs[0]]))
+		lead = found.of(&rec.Threads[runs[0]])
 	}
 	leader := -1
 	if len(lead) > 0 {
@@ -34,10 +35,11 @@ func steps(s *activity.Stacks, used []*gpuidle.Device, main *activity.History, t
 			}
 		}
 		if t.Process != leader {
-			others = append(others, shared(stepsIn(stepsOf(s, t)), devices, s.PlainHistory(t))...)
+			others = append(others, shared(found.of(t), devices, s.PlainHistory(t))...)
 		}
 	}
-	return append(shared(lead, used, main), others...)
+	list = append(shared(lead, used, main), others...)
+	return list, len(list) == 0 && found.unsure
 }
 
 // devicesOf are the devices that a process is known to have used.

@@ -113,6 +113,10 @@ func (b *builder) steps(d *diagnose.Diagnosis) {
 		}
 		b.doc.Steps = append(b.doc.Steps, step)
 	}
+	if d.StepsUnknown {
+		b.doc.Notes = append(b.doc.Notes, Note{ID: "steps-unknown", Args: map[string]any{},
+			Text: "steps: not known, as the optimizer's calls are too short for how often the stacks were read; the program has them counted where it is started by omni-perf run, imports omni_perf there, or calls omni_perf.step()"})
+	}
 	for _, g := range d.Regions {
 		b.doc.Regions = append(b.doc.Regions, Region{
 			Name: clean(g.Name), Count: g.Count, TotalNS: int64(g.Total), P50NS: int64(g.P50), P95NS: int64(g.P95),
