@@ -190,3 +190,20 @@ def test_the_display_of_the_value_belongs_to_no_line(kernel: Kernel) -> None:
     assert not any(line["self_s"] > 0.02 and line["line"] == 4 for line in report["lines"]), report["lines"]
     assert [phase["id"] for phase in report["phases"]][:1] == ["display"]
     assert report["phases"][0]["text"] == "displaying the result"
+
+
+def test_a_function_that_autoreload_left_as_it_was_has_no_line(kernel: Kernel, folder: Path) -> None:
+    path = write(folder, "autoreloaded.py", "import time\ndef slow():\n    time.sleep(0.2)\n")
+    kernel.run("%load_ext autoreload\n%autoreload 2\nimport autoreloaded\nkept = autoreloaded.slow")
+    time.sleep(1.1)  # Python compares whole seconds
+    path.write_text("import time\n\nFACTOR = 'of no cost'\n\ndef quick():\n    time.sleep(0.1)\n")
+    report = run(kernel, "x = 1\nautoreloaded.quick()\nkept()")
+    kernel.run("%autoreload 0")
+    assert top(report)[1:] == (4, "kept()")
+    assert ("autoreloaded.py", 6, "time.sleep(0.1)") in {
+        (Path(line["file"]).name, line["line"], line["text"]) for line in report["lines"]
+    }
+    assert not [line for line in report["lines"] if line["text"] and "no cost" in line["text"]]
+    [function] = [function for function in report["functions"] if function["function"] == "slow"]
+    assert not function["line"]
+    assert any(note["id"] == "function-outdated" and "slow" in note["text"] for note in report["notes"])

@@ -64,7 +64,10 @@ func (c *Code) Describe(rec *timeline.Recording) {
 		seen[f.File] = true
 		if own(f.File) {
 			found := c.look(f.File)
-			found.Contradicts = found.Compiled != nil && c.contradicts(f.File, rec.Frames)
+			if c.isLate(found) {
+				found.Elsewhere = c.elsewhere(f.File, rec.Frames)
+				found.Contradicts = found.Compiled != nil && len(found.Elsewhere) > 0
+			}
 			rec.CodeFiles = append(rec.CodeFiles, found)
 		}
 	}
@@ -83,19 +86,29 @@ func (c *Code) look(name string) timeline.CodeFile {
 		if sys, ok := st.Sys().(*syscall.Stat_t); ok {
 			found.Placed = time.Unix(sys.Ctim.Unix())
 		}
-		if found.Modified.After(c.started) || found.Placed.After(c.started) {
+		if c.isLate(found) {
 			found.Compiled = c.bytecode(name, st)
 		}
 	}
 	return found
 }
 
-// contradicts reports whether one of a file's functions does not begin where its text says.
-func (c *Code) contradicts(name string, frames []timeline.Frame) bool {
+// isLate reports whether a file has its text, or is in its place, only since the target started.
+func (c *Code) isLate(f timeline.CodeFile) bool {
+	return f.Modified.After(c.started) || f.Placed.After(c.started)
+}
+
+// elsewhere returns the functions of a file that do not begin where its text says.
+func (c *Code) elsewhere(name string, frames []timeline.Frame) (found []timeline.FunctionStart) {
 	lines := NewLines(c.files).read(name)
-	return slices.ContainsFunc(frames, func(f timeline.Frame) bool {
-		return f.File == name && f.FirstLine > 0 && f.Function != "<module>" && !c.rules.Defines(lines, f.FirstLine, f.Function)
-	})
+	for _, f := range frames {
+		start := timeline.FunctionStart{Function: f.Function, FirstLine: f.FirstLine}
+		if f.File == name && f.FirstLine > 0 && f.Function != "<module>" && !c.rules.Defines(lines, f.FirstLine, f.Function) &&
+			!slices.Contains(found, start) {
+			found = append(found, start)
+		}
+	}
+	return found
 }
 
 // supported are the minor versions whose bytecode is looked for.

@@ -164,6 +164,9 @@ func TestAFileThatTookThePlaceOfAnother(t *testing.T) {
 		if f.Contradicts != want {
 			t.Errorf("a function of line %d: contradicts is %v, want %v", first, f.Contradicts, want)
 		}
+		if got := len(f.Elsewhere) == 1 && f.Elsewhere[0] == (timeline.FunctionStart{Function: "slow", FirstLine: first}); got != want {
+			t.Errorf("a function of line %d: elsewhere are %v", first, f.Elsewhere)
+		}
 	}
 }
 

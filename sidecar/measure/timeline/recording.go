@@ -320,6 +320,15 @@ type CodeFile struct {
 	// Contradicts means that the text has no definition where a function that ran
 	// begins. It is looked for where there is Compiled.
 	Contradicts bool
+	// Elsewhere are the functions that ran for which that is so. It is looked for in files
+	// that were written since the target started.
+	Elsewhere []FunctionStart
+}
+
+// FunctionStart is where a function's code begins.
+type FunctionStart struct {
+	Function  string // as Frame has it
+	FirstLine int
 }
 
 // Bytecode is a .pyc file, which names the text that it was made of.

@@ -69,6 +69,26 @@ func Texts(rec *timeline.Recording) map[string]Text {
 	return texts
 }
 
+// Outdated returns the functions, by file, whose lines are those of a text that was there before: the file's
+// text is that of the code loaded last, but has no definition where they begin. After a reload functions of
+// both texts run; IPython's %autoreload leaves one as it was that somebody else refers to.
+func Outdated(rec *timeline.Recording) map[string][]timeline.FunctionStart {
+	var outdated map[string][]timeline.FunctionStart
+	var texts map[string]Text
+	for _, f := range rec.CodeFiles {
+		if len(f.Elsewhere) == 0 {
+			continue
+		}
+		if outdated == nil {
+			outdated, texts = make(map[string][]timeline.FunctionStart), Texts(rec)
+		}
+		if texts[f.Name] == TextProven {
+			outdated[f.Name] = f.Elsewhere
+		}
+	}
+	return outdated
+}
+
 func provenUnless(not bool, then Text) Text {
 	if not {
 		return then

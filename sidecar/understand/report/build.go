@@ -352,11 +352,35 @@ func (b *builder) notes() {
 	if n := b.rec.Target.Restarts; n > 0 {
 		b.doc.Notes = append(b.doc.Notes, Note{ID: "kernel-restarted", Args: map[string]any{"restarts": n}, Text: "kernel: " + wording.Restarted(n)})
 	}
+	outdated := origin.Outdated(b.rec)
 	for i, f := range b.codes.files {
 		if note, ok := textNotes[b.source.Text(b.codes.raw[i])]; ok && f.Code == CodeUser {
 			b.doc.Notes = append(b.doc.Notes, Note{ID: note.id, Args: map[string]any{"file": i}, Text: f.Name + ": " + note.text + ": the text of its lines is not shown"})
 		}
+		if functions := outdated[b.codes.raw[i]]; len(functions) > 0 && f.Code == CodeUser {
+			b.doc.Notes = append(b.doc.Notes, outdatedNote(i, f.Name, functions))
+		}
 	}
+}
+
+// maxOutdated is how many functions of a file a note names.
+const maxOutdated = 5
+
+// outdatedNote says which of a file's functions are shown without lines, and why.
+func outdatedNote(file int, name string, functions []timeline.FunctionStart) Note {
+	var names []string
+	for _, f := range functions {
+		if called := clean(f.Function); !slices.Contains(names, called) {
+			names = append(names, called)
+		}
+	}
+	more := ""
+	if n := len(names) - maxOutdated; n > 0 {
+		more = fmt.Sprintf(" and %d others", n)
+	}
+	return Note{ID: "function-outdated", Args: map[string]any{"file": file, "functions": names},
+		Text: name + ": the code that ran of " + strings.Join(names[:min(len(names), maxOutdated)], ", ") + more +
+			" was loaded from a text that the file no longer has: shown without lines"}
 }
 
 // textNotes say why a file's text is not shown.

@@ -18,6 +18,8 @@ func TestWhyATextIsNotShown(t *testing.T) {
 		"written since the program started, without bytecode": {timeline.CodeFile{}, "[file-unproven /u/mod.py: the file is younger than the program, and whether its code was loaded from this text is not proven: the text of its lines is not shown]"},
 		"the target had another text":                         {timeline.CodeFile{Loaded: start.Add(-time.Hour)}, "[file-changed /u/mod.py: the file was changed after its code was loaded: the text of its lines is not shown]"},
 		"the target had this one":                             {timeline.CodeFile{Loaded: start.Add(-time.Minute)}, "[]"},
+		"the target had this one, and runs functions of another": {timeline.CodeFile{Loaded: start.Add(-time.Minute), Elsewhere: []timeline.FunctionStart{{Function: "load", FirstLine: 5}, {Function: "load", FirstLine: 6}, {Function: "save", FirstLine: 9}}},
+			"[function-outdated /u/mod.py: the code that ran of load, save was loaded from a text that the file no longer has: shown without lines]"},
 	} {
 		b := timeline.NewBuilder(timeline.Options{Origin: 1, StartedAt: start})
 		main := b.Thread(timeline.Thread{PID: 1, NativeID: 1, Main: true, RunsCell: true})

@@ -65,8 +65,11 @@ func newStripper(rec *timeline.Recording) *stripper {
 		texts: newTexts(rec), meanings: make([]meaning, len(rec.Frames)), nodes: make([]timeline.Node, 1, max(len(rec.Nodes), 1)),
 		frameIDs: make(map[timeline.Frame]timeline.FrameID), nodeIDs: make(map[timeline.Node]timeline.NodeID),
 	}
-	files := origin.New(rec)
+	files, outdated := origin.New(rec), origin.Outdated(rec)
 	for i, f := range rec.Frames {
+		if slices.Contains(outdated[f.File], timeline.FunctionStart{Function: f.Function, FirstLine: f.FirstLine}) {
+			f.Line, f.FirstLine = 0, 0
+		}
 		s.meanings[i] = meaningOf(f, files.Of(f.File).Owner, files.Means(f), s.texts)
 	}
 	return s

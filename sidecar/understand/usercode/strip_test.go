@@ -398,3 +398,41 @@ func FuzzStrip(f *testing.F) {
 		}
 	})
 }
+
+// After a reload a function that nobody replaced runs on: its lines are those of a text that is gone.
+func TestAFunctionOfAnEarlierTextHasNoLines(t *testing.T) {
+	const file = "/home/u/helpers.py"
+	start := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+	old := timeline.Frame{Function: "old", File: file, Line: 12, FirstLine: 10}
+	again := timeline.Frame{Function: "old", File: file, Line: 13, FirstLine: 10}
+	current := timeline.Frame{Function: "current", File: file, Line: 4, FirstLine: 3}
+	for name, c := range map[string]struct {
+		loaded time.Time
+		want   string
+	}{
+		"the text was loaded":     {start.Add(-time.Minute), "[{old 0 0} {current 4 3}]"},
+		"the target had another":  {start.Add(-time.Hour), "[{old 12 10} {old 13 10} {current 4 3}]"},
+		"nothing is known of any": {time.Time{}, "[{old 12 10} {old 13 10} {current 4 3}]"},
+	} {
+		b := timeline.NewBuilder(timeline.Options{Origin: 1, StartedAt: start})
+		main := b.Thread(timeline.Thread{PID: 1, NativeID: 1, Main: true, RunsCell: true})
+		for i, f := range []timeline.Frame{old, again, current} {
+			b.Set(main, timeline.Nanos(i)*second, b.Child(timeline.RootNode, b.Frame(f)), timeline.StatePython, false)
+		}
+		rec := b.Snapshot(3 * second)
+		rec.Target = timeline.Target{PID: 1, Argv: []string{"python", "/home/u/main.py"}, Started: start.Add(-time.Hour)}
+		rec.CodeFiles = []timeline.CodeFile{{Name: file, Modified: start.Add(-time.Minute), Placed: start.Add(-time.Minute), Loaded: c.loaded,
+			Elsewhere: []timeline.FunctionStart{{Function: "old", FirstLine: 10}}}}
+		type place struct {
+			function    string
+			line, first int
+		}
+		var got []place
+		for _, f := range Strip(rec).Frames {
+			got = append(got, place{f.Function, f.Line, f.FirstLine})
+		}
+		if fmt.Sprint(got) != c.want {
+			t.Errorf("%s: %v, want %s", name, got, c.want)
+		}
+	}
+}
