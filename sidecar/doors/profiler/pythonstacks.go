@@ -69,7 +69,7 @@ func (p *pythonStacks) Collect(ctx context.Context, run recorder.Run) error {
 		if process == nil {
 			return err
 		}
-		if lost != nil && !errors.Is(lost, pystack.ErrPermission) {
+		if errors.Is(lost, pystack.ErrReplaced) {
 			b.BeginGap(run.PID, 0, timeline.GapExec)
 		}
 		// A nested cell may end before the sampler first reports how it reads.

@@ -183,6 +183,32 @@ func TestAProgramThatIsNoPythonAnyMore(t *testing.T) {
 	})
 }
 
+// TestAnInterpreterThatShutsDownIsNoExec: the process lives on for a moment, as one that has a library's
+// exit handlers to run; and one that starts other programs remains what it is.
+func TestAnInterpreterThatShutsDownIsNoExec(t *testing.T) {
+	for name, c := range map[string]struct {
+		script string
+		exits  float64
+	}{
+		"it shuts down": {"before(0.4)\nimport ctypes\nc = ctypes.CDLL(None)\n" +
+			"c.__cxa_atexit(ctypes.cast(c.usleep, ctypes.c_void_p), ctypes.c_void_p(700_000), None)\n", 0.7},
+		"its children exec": {"import subprocess\nfor n in range(3): subprocess.run(['/bin/sleep', '0.1'])\nbefore(0.2)\n", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			script := write(t, "first.py", spinner+c.script)
+			retry.Again(t, func(t *retry.Attempt) {
+				rec := recordScript(t, Script{Interpreter: truth.OnPath(t), Args: []string{script}}, io.Discard)
+				if got := gapSeconds(rec, timeline.GapExec); got > 0 {
+					t.Errorf("%.2f s after an exec that there was not: %+v", got, rec.Gaps)
+				}
+				if got := gapSeconds(rec, timeline.GapExit); !near(got, c.exits) {
+					t.Errorf("%.2f s after the interpreter's end, want %.2f: %+v", got, c.exits, rec.Gaps)
+				}
+			})
+		})
+	}
+}
+
 // TestTheEndOfAProgramIsNoNews: its interpreter is gone a moment before it is.
 func TestTheEndOfAProgramIsNoNews(t *testing.T) {
 	script := write(t, "short.py", "import asyncio, time\ntime.sleep(0.05)\n")

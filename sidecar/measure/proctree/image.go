@@ -1,7 +1,6 @@
 package proctree
 
 import (
-	"encoding/binary"
 	"io"
 	"os"
 )
@@ -12,15 +11,9 @@ import (
 // that of a process whose memory may not be read.
 type Image [16]byte
 
-const auxRandom = 25 // AT_RANDOM, linux/auxvec.h
-
 // image reads it from the auxiliary vector and the memory of a process.
 func (t *Tree) image(pid int) (i Image) {
-	vector, err := t.fs.Read(t.fs.Path(pid, "auxv"))
-	if err != nil {
-		return i
-	}
-	address := randomAddress(vector)
+	address := t.fs.RandomAddress(pid)
 	if address <= 0 {
 		return i
 	}
@@ -33,14 +26,4 @@ func (t *Tree) image(pid int) (i Image) {
 		return Image{}
 	}
 	return i
-}
-
-// randomAddress finds where AT_RANDOM points to: pairs of type and value, 64 bits each.
-func randomAddress(vector []byte) int64 {
-	for ; len(vector) >= 16; vector = vector[16:] {
-		if binary.NativeEndian.Uint64(vector) == auxRandom {
-			return int64(binary.NativeEndian.Uint64(vector[8:]))
-		}
-	}
-	return 0
 }

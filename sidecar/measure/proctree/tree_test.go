@@ -359,11 +359,6 @@ func TestManyProcessesAreBounded(t *testing.T) {
 	}
 }
 
-func FuzzRandomAddress(f *testing.F) {
-	f.Add([]byte("\x19\x00\x00\x00\x00\x00\x00\x00\x10\x00\x00\x00\x00\x00\x00\x00"))
-	f.Fuzz(func(t *testing.T, vector []byte) { randomAddress(vector) })
-}
-
 // What runs long is looked at once a second for another program; when something says
 // that it executed one, at the next look.
 func TestWhoIsSaidToRunAnotherProgram(t *testing.T) {

@@ -14,7 +14,7 @@ func (p *Process) fork(pid int, known library) (*Process, error) {
 	k := newProcKernel(pid)
 	k.mayOpen = maxOpenForked
 	c := &Process{pid: pid, l: p.l, place: p.place, mem: m, kernel: k, reader: newReader(m, p.l), threads: make(map[uint64]*thread)}
-	c.reader.codes.library = known
+	c.reader.codes.library, c.program = known, p.program
 	if err := c.findThreads(); err != nil {
 		return nil, explain(pid, err)
 	}

@@ -84,6 +84,9 @@ func (s *session) tickGroup(g *gilGroup) error {
 			}
 		}
 	}
+	if err := errors.Join(s.readStates(g.holder, g), s.readStates(expected, g)); err != nil {
+		return err
+	}
 	if expected != nil && expected != g.holder && expected.session.again {
 		g.owed = len(g.threads)
 	}

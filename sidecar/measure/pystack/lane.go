@@ -8,6 +8,9 @@ import (
 
 // register announces a thread to the sink at its first sample; false if it is left out.
 func (s *session) register(t *thread) bool {
+	if other := s.p.known(t); other != nil {
+		return s.join(t, other)
+	}
 	if t.session.excluded = s.opts.Leave(t.nativeID); t.session.excluded {
 		return false
 	}
@@ -35,6 +38,11 @@ func (s *session) register(t *thread) bool {
 
 // identify finds a thread's id here and its name.
 func (p *Process) identify(t *thread) {
+	if first := t.first(); first != t {
+		p.identify(first)
+		t.tid, t.name, t.named = first.tid, first.name, first.named
+		return
+	}
 	if t.tid == 0 {
 		t.tid = p.kernel.tid(t.nativeID)
 	}
@@ -53,13 +61,15 @@ func (p *Process) identify(t *thread) {
 	}
 }
 
-// isMain recognises the process's first thread, whose id is the process's own. It may
-// have a second thread state, in a subinterpreter; that one is not meant.
+// isMain recognises the process's first thread, whose id is the process's own.
 func (p *Process) isMain(t *thread) bool {
-	return t.tid == p.pid && t.tid != 0 && t.interp == p.mainInterp
+	return t.tid == p.pid && t.tid != 0 && t.first().interp == p.mainInterp
 }
 
 func (s *session) end(t *thread) {
+	if s.leaveLane(t) {
+		return
+	}
 	if t.session.known {
 		s.setState(t, call{state: timeline.StateUnknown})
 		if !s.reportCPU(t) { // it has gone, with what it used since the last reading
@@ -77,7 +87,7 @@ func (s *session) lose(err error) {
 	for _, t := range s.p.threads {
 		ts := &t.session
 		switch {
-		case !ts.known:
+		case !ts.known || t.isElsewhere():
 		case errors.Is(err, ErrGone):
 			s.sink.End(ts.id, max(good, s.sink.Since(s.changed)))
 		default:
@@ -114,7 +124,7 @@ func (s *session) took(t *thread, v verdict, g *gilGroup) {
 	switch v {
 	case stackLost:
 		s.stats.Lost++
-		t.session.node = timeline.RootNode
+		t.session.node = s.base(t)
 	case stackCut:
 		s.stats.Truncated++
 		t.session.node = s.node(t)
@@ -125,6 +135,7 @@ func (s *session) took(t *thread, v verdict, g *gilGroup) {
 	if t.session.node != before { // whatever it waited for, it does something else now
 		t.session.probeAt, t.session.probeEvery, t.session.changedAt = 0, 0, s.at
 	}
+	s.enter(t)
 }
 
 // tookLoop puts what a thread waits for that is idle in an event loop in the loop's place.
@@ -144,8 +155,11 @@ func (s *session) tookLoop(t *thread, g *gilGroup) {
 // report writes a thread's stack and state to the sink if they have changed.
 func (s *session) report(t *thread) {
 	ts := &t.session
-	if !ts.known {
+	if !ts.known || t.isElsewhere() {
 		return
+	}
+	if ts.shared {
+		s.takeLane(t)
 	}
 	now := reading{ts.node, ts.state, ts.truncated, ts.wait}
 	if ts.reported && ts.now == now {
@@ -173,7 +187,7 @@ func (s *session) updateCPU() {
 // reportCPU reports to the sink how long a thread was on a CPU; false if that cannot be read.
 func (s *session) reportCPU(t *thread) bool {
 	ts := &t.session
-	if !ts.known || ts.cpuAtStart < 0 {
+	if !ts.known || ts.cpuAtStart < 0 || t.isElsewhere() {
 		return false
 	}
 	s.p.identify(t) // its name, if it was too early before

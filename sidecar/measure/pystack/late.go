@@ -37,7 +37,7 @@ func (s *session) leaveOut(before int64) {
 func (s *session) unknownSince(since int64, isUnknown func(*thread) bool) (some bool) {
 	at := s.sink.Since(since)
 	for _, t := range s.p.threads {
-		if ts := &t.session; ts.known && isUnknown(t) {
+		if ts := &t.session; ts.known && !t.isElsewhere() && isUnknown(t) {
 			s.sink.Set(ts.id, max(at, ts.reportedAt), timeline.RootNode, timeline.StateUnknown, false)
 			ts.reported, some = false, true
 		}

@@ -16,14 +16,14 @@ const (
 // node interns a stack. Frames that are the same as in the last sample still
 // carry their node.
 func (s *session) node(t *thread) timeline.NodeID {
-	stack := t.stack
+	stack, base := t.stack, s.base(t)
 	gap := slices.IndexFunc(stack, func(f frame) bool { return f.elided })
 	if gap < 0 && len(stack) <= keptWhole {
 		if t.session.cut.high > 0 {
 			t.forgetNodes(t.session.cut.high)
 			t.session.cut = cut{}
 		}
-		return s.nodeAbove(timeline.RootNode, stack)
+		return s.nodeAbove(base, stack)
 	}
 	low, high := min(keptEnd, len(stack)), max(len(stack)-keptEnd, 0)
 	elided := high - low
@@ -37,7 +37,7 @@ func (s *session) node(t *thread) timeline.NodeID {
 		low, high = min(low, gap), max(high, last)
 		elided = high - low + t.framesElided()
 	}
-	now := cut{below: s.nodeAbove(timeline.RootNode, stack[:low]), high: high, amid: stack[min((low+high)/2, len(stack)-1)].object, elided: roundToDigit(elided)}
+	now := cut{below: s.nodeAbove(base, stack[:low]), high: high, amid: stack[min((low+high)/2, len(stack)-1)].object, elided: roundToDigit(elided)}
 	if now.node = t.session.cut.node; now != t.session.cut {
 		// From here on the frames stand elsewhere in the tree than at the last sample.
 		t.forgetNodes(low)
@@ -124,7 +124,7 @@ func (s *session) below(t *thread, top int) timeline.NodeID {
 	if node := t.stack[top-1].node; node != 0 {
 		return node
 	}
-	return s.nodeAbove(timeline.RootNode, t.stack[:top])
+	return s.nodeAbove(s.base(t), t.stack[:top])
 }
 
 // suspendedNode interns the frames of coroutines that await above the stack parent.

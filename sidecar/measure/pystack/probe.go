@@ -4,7 +4,8 @@ import "github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 
 // states decides what each thread of the group is doing, and reports it to the sink.
 func (s *session) states(g *gilGroup, expected *thread) {
-	if h := g.holder; h != nil {
+	h := g.runs()
+	if h != nil {
 		if g.locked {
 			s.holds(h, g)
 		} else {
@@ -15,14 +16,14 @@ func (s *session) states(g *gilGroup, expected *thread) {
 			s.reportCPU(h)
 		}
 	}
-	if expected != nil && expected != g.holder {
+	if expected != nil && expected != h {
 		expected.session.probeAt = 0
 		s.probe(expected, g)
 		s.report(expected)
 	}
 	if s.first {
 		for i, t := range g.threads {
-			if t != g.holder && t != expected {
+			if t != h && t != expected {
 				s.probe(t, g)
 				s.report(t)
 				// Spread the next questions, and take these threads for idle ones.
@@ -42,7 +43,7 @@ func (s *session) states(g *gilGroup, expected *thread) {
 // read a file without giving the GIL away.
 func (s *session) holds(h *thread, g *gilGroup) {
 	ts := &h.session
-	if !ts.known {
+	if !ts.known || h.isElsewhere() {
 		return
 	}
 	if quiet := s.at - ts.movedAt; quiet < probeLeast {
@@ -79,7 +80,7 @@ func (s *session) probeSome(g *gilGroup, limit int) {
 	for range min(probeRounds*limit, len(g.threads)) {
 		g.turn++
 		t := g.threads[g.turn%len(g.threads)]
-		if t == g.holder || !t.session.known || t.session.probeAt > s.at {
+		if t == g.runs() || !t.session.known || t.session.probeAt > s.at {
 			continue
 		}
 		s.probe(t, g)
@@ -94,7 +95,7 @@ func (s *session) probeSome(g *gilGroup, limit int) {
 // stays the same it asks less and less often.
 func (s *session) probe(t *thread, g *gilGroup) {
 	ts := &t.session
-	if !ts.known || ts.probeAt > s.at {
+	if !ts.known || ts.probeAt > s.at || t.isElsewhere() {
 		return
 	}
 	a, gone := s.p.kernel.activity(t.tid)

@@ -35,6 +35,8 @@ type Process struct {
 	gils    []*gilGroup
 	threads map[uint64]*thread // by address of the thread state
 
+	program [16]byte // see programOf
+
 	mainInterp uint64 // address of the main interpreter's state
 }
 
@@ -68,7 +70,7 @@ func attach(pid int) (*Process, error) {
 	if err != nil {
 		return nil, explain(pid, err)
 	}
-	p.pid = pid
+	p.pid, p.program = pid, programOf(pid, m)
 	return p, nil
 }
 

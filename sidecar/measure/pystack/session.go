@@ -42,12 +42,15 @@ type session struct {
 	// changed is where the tick's changes are put: half-way from the tick before, so that a
 	// tick that is a little late does not leave all of its delay to the state before it.
 	changed int64
-	first   bool  // first tick: every thread is read
-	listed  int64 // when the thread list was last walked
+	lanes   map[timeline.ThreadID]*thread // that are shared: which state has reported last
+	first   bool                          // first tick: every thread is read
+	listed  int64                         // when the thread list was last walked
 
 	listDue   bool
-	newcomers bool // threads were listed that have not been read yet
-	maxProbes int  // questions to the kernel allowed per tick
+	head      uint64 // the first of the interpreters
+	headAt    int64  // when that was read
+	newcomers bool   // threads were listed that have not been read yet
+	maxProbes int    // questions to the kernel allowed per tick
 
 	gilBuf  [cpython.GILSwitches + cpython.WordSize]byte
 	others  []*thread // of readOthers, and its ranges and buffer
@@ -111,7 +114,7 @@ func newSession(p *Process, sink Sink, opts SampleOptions) *session {
 
 func startSession(p *Process, sink Sink, opts SampleOptions, clock *clock) *session {
 	s := &session{p: p, sink: sink, opts: opts, clock: clock, first: true,
-		nodes: make(map[nodeKey]timeline.NodeID), waited: make(map[timeline.NodeID]struct{}), cpuStart: ThreadCPU()}
+		nodes: make(map[nodeKey]timeline.NodeID), waited: make(map[timeline.NodeID]struct{}), lanes: make(map[timeline.ThreadID]*thread), cpuStart: ThreadCPU()}
 	s.cpuLast = s.cpuStart
 	s.maxProbes = int(min(max(opts.Interval/time.Millisecond, 1), 64))
 	for _, t := range p.threads {
@@ -169,7 +172,7 @@ func (s *session) step(now time.Time) error {
 		s.leaveOut(before)
 	}
 	if err := s.tick(); err != nil {
-		return err
+		return s.p.because(err)
 	}
 	if late {
 		s.reportAll()
@@ -190,6 +193,10 @@ func (s *session) step(now time.Time) error {
 }
 
 func (s *session) tick() error {
+	if s.at-s.headAt >= listEvery {
+		s.headAt = s.at
+		s.listDue = s.newInterpreter() || s.listDue
+	}
 	if s.first || s.listDue && s.at-s.listed >= listEvery {
 		if err := s.list(); err != nil {
 			return err

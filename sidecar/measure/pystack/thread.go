@@ -28,6 +28,8 @@ type thread struct {
 
 	awaiting awaiting // what its event loop waits for, when last looked at
 
+	os *osThread // nil: this is its only state
+
 	session threadSession
 }
 
@@ -41,6 +43,7 @@ type place struct {
 // threadSession is what is kept of a thread for one recording.
 type threadSession struct {
 	known      bool // registered with the sink
+	shared     bool // other states of its operating system thread have the same lane
 	excluded   bool // out of the recording
 	leads      bool // it runs the recorded cell, or is the process's main thread
 	id         timeline.ThreadID
@@ -49,9 +52,12 @@ type threadSession struct {
 	reportedAt timeline.Nanos
 
 	node      timeline.NodeID
-	cut       cut // of the stack that has it
+	base      timeline.NodeID // that the stack begins above
+	cut       cut             // of the stack that has it
 	truncated bool
 	idle      bool // in an event loop, while a coroutine awaits
+	doubts    int  // that it is its operating system thread's
+	doubtedAt int64
 	again     bool // the next read may show more: the stack was cut, or the loop waits for nothing known
 	state     timeline.State
 	wait      timeline.Wait

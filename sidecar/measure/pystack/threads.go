@@ -59,15 +59,20 @@ func (p *Process) findThreads() (err error) {
 // still there is seen when they are read. What has the id of one of them is one that is
 // being made, or will be listed next time.
 func (p *Process) keepKnown(gils []*gilGroup, threads map[uint64]*thread) {
-	known := make(map[int]*thread, len(threads))
+	type identity struct {
+		interp uint64
+		native int
+	}
+	known := make(map[identity]*thread, len(threads))
 	for _, t := range threads {
-		known[t.nativeID] = t
+		known[identity{t.interp, t.nativeID}] = t
 	}
 	groups := make(map[uint64]*gilGroup, len(p.gils))
 	for _, g := range p.gils {
 		groups[g.addr] = g
 		g.threads = slices.DeleteFunc(g.threads, func(t *thread) bool {
-			other := known[t.nativeID] != nil && known[t.nativeID] != t
+			before := known[identity{t.interp, t.nativeID}]
+			other := before != nil && before != t
 			if other {
 				delete(p.threads, t.addr)
 			}
@@ -90,6 +95,7 @@ func (p *Process) keepKnown(gils []*gilGroup, threads map[uint64]*thread) {
 			}
 		}
 	}
+	p.pair()
 }
 
 func (p *Process) walkThreads() error {
@@ -126,6 +132,7 @@ func (p *Process) walkThreads() error {
 		return ErrStarting
 	}
 	p.threads = alive
+	p.pair()
 	if torn {
 		return errListTorn
 	}
