@@ -40,7 +40,7 @@ def headline(document: Document) -> str:
 def tables(document: Document) -> dict[str, list[Row]]:
     """Return the tables of a report by name, each a list of rows.
 
-    ``lines``, ``functions``, ``threads``, ``idle``, ``devices``, ``findings``, ``steps``,
+    ``lines``, ``functions``, ``awaits``, ``threads``, ``idle``, ``devices``, ``findings``, ``steps``,
     ``regions``, ``ranks``, ``processes``, ``tracks`` and ``notes``. Names that end in ``_s`` are
     seconds, in ``_bytes`` bytes; shares are 0 to 1; ``state_s`` is a mapping of state to
     seconds. Keys that a table lacks in this version may come in a later one.
@@ -49,6 +49,7 @@ def tables(document: Document) -> dict[str, list[Row]]:
     makers: dict[str, Callable[[_Names], list[Row]]] = {
         "lines": _lines,
         "functions": _functions,
+        "awaits": _awaits,
         "threads": _threads,
         "idle": _idle,
         "devices": _devices,
@@ -145,6 +146,21 @@ def _functions(names: _Names) -> list[Row]:
             "process": names.process(row["process"]),
         }
         for row in names.document["function_times"]
+    ]
+
+
+def _awaits(names: _Names) -> list[Row]:
+    return [
+        {
+            **names.place(row),
+            "text": names.text(row["file"], row["line"]),
+            "waiting_s": _seconds(row["waiting_ns"]),
+            "some_s": _seconds(row["some_ns"]),
+            "mean_tasks": row["waiting_ns"] / row["some_ns"] if row["some_ns"] else 0.0,
+            "max_tasks": row["max_tasks"],
+            "process": names.process(row["process"]),
+        }
+        for row in names.document.get("awaits", [])
     ]
 
 

@@ -43,6 +43,7 @@ class _Saved(TypedDict):
 TITLES = {
     "lines": "Lines of your own code",
     "functions": "Functions",
+    "awaits": "Where tasks of event loops waited",
     "threads": "Threads",
     "idle": "What the GPUs waited for",
     "devices": "GPUs",

@@ -142,6 +142,16 @@ func (p *part) tables() {
 			d.FunctionTimes = append(d.FunctionTimes, f)
 		}
 	}
+	for _, a := range p.r.Awaits {
+		if p.described[a.Process] {
+			a.File, a.Process = p.code.files[a.File], p.process[a.Process]
+			if a.Function != nil {
+				function := p.code.functions[*a.Function]
+				a.Function = &function
+			}
+			d.Awaits = append(d.Awaits, a)
+		}
+	}
 	for _, phase := range p.r.Phases {
 		if p.described[phase.Process] {
 			phase.Process = p.process[phase.Process]

@@ -14,6 +14,8 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/measure/gpu"
 	"github.com/omni-perf/omni-perf/sidecar/measure/host"
 	"github.com/omni-perf/omni-perf/sidecar/measure/proctree"
+	"github.com/omni-perf/omni-perf/sidecar/measure/pystack"
+	"github.com/omni-perf/omni-perf/sidecar/measure/pytasks"
 	"github.com/omni-perf/omni-perf/sidecar/measure/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
@@ -45,6 +47,7 @@ func Recorder(target timeline.Target, role timeline.Role, gpus func() *gpu.Drive
 		},
 		Collectors: []recorder.Named{
 			{Name: "child processes", Collector: newDescendants(target.PID, stacks.current), Patience: recorder.StackPatience},
+			{Name: "tasks of event loops", Collector: loopTasks{stacks.current}, Patience: recorder.StackPatience},
 			{Name: "process and machine figures", Collector: hostFigures{machine}},
 			{Name: "GPU lanes", Collector: gpuLanes{gpus, machine.PIDs}},
 		},
@@ -69,6 +72,14 @@ func maybeOwn(rec *timeline.Recording) func(file string) bool {
 func treeOf(run recorder.Run) *proctree.Tree {
 	tree, _ := run.Tree.(*proctree.Tree)
 	return tree
+}
+
+// loopTasks reads the tasks of the target's event loops.
+type loopTasks struct{ target func() *pystack.Process }
+
+func (l loopTasks) Collect(ctx context.Context, run recorder.Run) error {
+	(&pytasks.Collector{Current: l.target}).Collect(ctx, run.Builder)
+	return nil
 }
 
 type hostFigures struct{ *host.Collector }

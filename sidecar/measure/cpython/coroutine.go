@@ -99,7 +99,7 @@ func (o *Objects) OfTask(object uint64) (uint64, error) {
 	}
 	switch o.TypeName(object) {
 	case "_asyncio.Task":
-		return ReadWord(o.mem, object+o.layout.TaskCoro)
+		return ReadWord(o.mem, object+o.layout.Task.Coro)
 	case "Task": // asyncio's own in Python, as nest_asyncio uses it
 		return o.Attribute(object, "_coro")
 	}

@@ -16,6 +16,7 @@ var tables = map[string][]field{
 		{"_PyRuntimeState.ceval.gil", 360, "internal/pycore_runtime.h"},
 		{"PyInterpreterState.next", 0, "internal/pycore_interp.h"},
 		{"PyInterpreterState.threads.head", 16, "internal/pycore_interp.h"},
+		{"PyInterpreterState.modules", 888, "internal/pycore_interp.h"},
 		{"PyThreadState.next", 8, "cpython/pystate.h"},
 		{"PyThreadState.interp", 16, "cpython/pystate.h"},
 		{"PyThreadState.cframe", 56, "cpython/pystate.h"},
@@ -50,13 +51,21 @@ var tables = map[string][]field{
 		{"PyTupleObject.ob_item", 24, "cpython/tupleobject.h"},
 		{"PyTypeObject.tp_name", 24, "cpython/object.h"},
 		{"PyHeapTypeObject.ht_cached_keys", 872, "cpython/object.h"},
+		{"TaskObj.task_loop", 16, "Modules/_asynciomodule.c"},
+		{"TaskObj.task_callback0", 24, "Modules/_asynciomodule.c"},
+		{"TaskObj.task_callbacks", 40, "Modules/_asynciomodule.c"},
+		{"TaskObj.task_state", 88, "Modules/_asynciomodule.c"},
+		{"TaskObj.task_fut_waiter", 128, "Modules/_asynciomodule.c"},
 		{"TaskObj.task_coro", 136, "Modules/_asynciomodule.c"},
+		{"TaskObj.task_name", 144, "Modules/_asynciomodule.c"},
+		{"sizeof TaskObj", 176, "Modules/_asynciomodule.c"},
 	},
 	"3.12": {
 		{"_PyRuntimeState.interpreters.head", 40, "internal/pycore_runtime.h"},
 		{"PyInterpreterState.next", 0, "internal/pycore_interp.h"},
 		{"PyInterpreterState.threads.head", 72, "internal/pycore_interp.h"},
 		{"PyInterpreterState.ceval.gil", 384, "internal/pycore_interp.h"},
+		{"PyInterpreterState.imports.modules", 944, "internal/pycore_interp.h"},
 		{"PyThreadState.next", 8, "cpython/pystate.h"},
 		{"PyThreadState.interp", 16, "cpython/pystate.h"},
 		{"PyThreadState.cframe", 56, "cpython/pystate.h"},
@@ -90,7 +99,14 @@ var tables = map[string][]field{
 		{"PyTupleObject.ob_item", 24, "cpython/tupleobject.h"},
 		{"PyTypeObject.tp_name", 24, "cpython/object.h"},
 		{"PyHeapTypeObject.ht_cached_keys", 880, "cpython/object.h"},
+		{"TaskObj.task_loop", 16, "Modules/_asynciomodule.c"},
+		{"TaskObj.task_callback0", 24, "Modules/_asynciomodule.c"},
+		{"TaskObj.task_callbacks", 40, "Modules/_asynciomodule.c"},
+		{"TaskObj.task_state", 88, "Modules/_asynciomodule.c"},
+		{"TaskObj.task_fut_waiter", 128, "Modules/_asynciomodule.c"},
 		{"TaskObj.task_coro", 136, "Modules/_asynciomodule.c"},
+		{"TaskObj.task_name", 144, "Modules/_asynciomodule.c"},
+		{"sizeof TaskObj", 176, "Modules/_asynciomodule.c"},
 	},
 }
 
@@ -104,18 +120,39 @@ var undescribed = map[string][]field{
 		{"PyCodeObject.co_framesize", 76, "cpython/code.h"},
 		{"PyCodeObject.co_version", 92, "cpython/code.h"},
 		{"PyHeapTypeObject.ht_cached_keys", 880, "cpython/object.h"},
+		{"TaskObj.task_loop", 16, "Modules/_asynciomodule.c"},
+		{"TaskObj.task_callback0", 24, "Modules/_asynciomodule.c"},
+		{"TaskObj.task_callbacks", 40, "Modules/_asynciomodule.c"},
+		{"TaskObj.task_state", 96, "Modules/_asynciomodule.c"},
+		{"TaskObj.task_fut_waiter", 112, "Modules/_asynciomodule.c"},
 		{"TaskObj.task_coro", 120, "Modules/_asynciomodule.c"},
+		{"TaskObj.task_name", 128, "Modules/_asynciomodule.c"},
+		{"sizeof TaskObj", 144, "Modules/_asynciomodule.c"},
 	},
 	"3.14": {
 		{"PyCodeObject.co_framesize", 76, "cpython/code.h"},
 		{"PyCodeObject.co_version", 92, "cpython/code.h"},
 		{"PyHeapTypeObject.ht_cached_keys", 880, "cpython/object.h"},
+		{"TaskObj.task_loop", 16, "Modules/_asynciomodule.c"},
+		{"TaskObj.task_callback0", 24, "Modules/_asynciomodule.c"},
+		{"TaskObj.task_callbacks", 40, "Modules/_asynciomodule.c"},
+		{"TaskObj.task_state", 104, "Modules/_asynciomodule.c"},
+		{"TaskObj.task_fut_waiter", 120, "Modules/_asynciomodule.c"},
 		{"TaskObj.task_coro", 128, "Modules/_asynciomodule.c"},
+		{"TaskObj.task_name", 136, "Modules/_asynciomodule.c"},
+		{"sizeof TaskObj", 168, "Modules/_asynciomodule.c"},
 	},
 	"3.15": {
 		{"PyCodeObject.co_framesize", 76, "cpython/code.h"},
 		{"PyCodeObject.co_version", 92, "cpython/code.h"},
+		{"TaskObj.task_loop", 16, "Modules/_asynciomodule.c"},
+		{"TaskObj.task_callback0", 24, "Modules/_asynciomodule.c"},
+		{"TaskObj.task_callbacks", 40, "Modules/_asynciomodule.c"},
+		{"TaskObj.task_state", 104, "Modules/_asynciomodule.c"},
+		{"TaskObj.task_fut_waiter", 120, "Modules/_asynciomodule.c"},
 		{"TaskObj.task_coro", 128, "Modules/_asynciomodule.c"},
+		{"TaskObj.task_name", 136, "Modules/_asynciomodule.c"},
+		{"sizeof TaskObj", 168, "Modules/_asynciomodule.c"},
 	},
 }
 
@@ -141,16 +178,17 @@ func offsetsOf(table []field) map[string]uint64 {
 // suspendedStates are the values of gi_frame_state (internal/pycore_frame.h) that show
 // a suspended frame, FRAME_SUSPENDED and FRAME_SUSPENDED_YIELD_FROM where it is one of
 // its own, and how many words below its stack's top is what it awaits (_PyGen_yf in
-// Objects/genobject.c).
+// Objects/genobject.c); and one that has not begun, FRAME_CREATED, or runs, FRAME_EXECUTING.
 var suspendedStates = map[string]struct {
-	yielded, awaits int8
-	awaited         uint64
+	yielded, awaits    int8
+	awaited            uint64
+	created, executing int8
 }{
-	"3.11": {-1, -1, 1},
-	"3.12": {-1, -1, 1},
-	"3.13": {-2, -1, 1},
-	"3.14": {-2, -1, 1},
-	"3.15": {1, 2, 2},
+	"3.11": {-1, -1, 1, -2, 0},
+	"3.12": {-1, -1, 1, -2, 0},
+	"3.13": {-2, -1, 1, -3, 0},
+	"3.14": {-2, -1, 1, -3, 0},
+	"3.15": {1, 2, 2, 0, 4},
 }
 
 // callCaches is INLINE_CACHE_ENTRIES_CALL (internal/pycore_opcode.h) of the versions

@@ -17,6 +17,7 @@ type Layout struct {
 		Next, ThreadsHead uint64
 		GIL               uint64 // a pointer to it; unused where Runtime.GIL is set
 		CodeGeneration    uint64 // count of code objects freed; 0 = has none (before 3.14)
+		Modules           uint64 // sys.modules
 	}
 	Thread struct {
 		Next, Interp, NativeID uint64
@@ -50,10 +51,17 @@ type Layout struct {
 	Gen struct {
 		Frame           uint64 // of the frame within the object
 		State           uint64 // a byte
-		Yielded, Awaits int8   // its values for a frame suspended in yield, and in await or yield from
+		Yielded, Awaits int8   // its values for a frame suspended in yield, and in await or yield from …
+		Created, Runs   int8   // … and for one that has not begun, and that is on a thread's stack
 		Awaited         uint64 // words from the top of a suspended frame's stack down to what it awaits
 	}
-	TaskCoro uint64
+	// Task is asyncio's, in C; it begins as its futures do.
+	Task struct {
+		Loop, Callback0, Callbacks uint64
+		State                      uint64 // an int32: 0 pending, 1 cancelled, 2 finished
+		Waiter, Coro, Name         uint64
+		Size                       uint64
+	}
 
 	Code struct {
 		Filename, Name, Qualname, LineTable uint64
@@ -141,6 +149,7 @@ func layoutOf(v Version, at map[string]uint64) (*Layout, error) {
 	l.Runtime.InterpretersHead, l.Runtime.GIL = at["_PyRuntimeState.interpreters.head"], at["_PyRuntimeState.ceval.gil"]
 	l.Interp.Next, l.Interp.ThreadsHead = at["PyInterpreterState.next"], at["PyInterpreterState.threads.head"]
 	l.Interp.GIL, l.Interp.CodeGeneration = at["PyInterpreterState.ceval.gil"], at["PyInterpreterState._code_object_generation"]
+	l.Interp.Modules = max(at["PyInterpreterState.imports.modules"], at["PyInterpreterState.modules"])
 
 	l.Thread.Next, l.Thread.Interp = at["PyThreadState.next"], at["PyThreadState.interp"]
 	l.Thread.NativeID, l.Thread.Frame = at["PyThreadState.native_thread_id"], at["PyThreadState.current_frame"]
@@ -166,7 +175,11 @@ func layoutOf(v Version, at map[string]uint64) (*Layout, error) {
 	l.Gen.Frame, l.Gen.State = at["PyGenObject.gi_iframe"], at["PyGenObject.gi_frame_state"]
 	s := suspendedStates[v.minor()]
 	l.Gen.Yielded, l.Gen.Awaits, l.Gen.Awaited = s.yielded, s.awaits, s.awaited
-	l.TaskCoro = at["TaskObj.task_coro"]
+	l.Gen.Created, l.Gen.Runs = s.created, s.executing
+	k := &l.Task
+	k.Loop, k.Callback0, k.Callbacks = at["TaskObj.task_loop"], at["TaskObj.task_callback0"], at["TaskObj.task_callbacks"]
+	k.State, k.Waiter, k.Coro = at["TaskObj.task_state"], at["TaskObj.task_fut_waiter"], at["TaskObj.task_coro"]
+	k.Name, k.Size = at["TaskObj.task_name"], at["sizeof TaskObj"]
 
 	c := &l.Code
 	c.Filename, c.Name, c.Qualname = at["PyCodeObject.co_filename"], at["PyCodeObject.co_name"], at["PyCodeObject.co_qualname"]
@@ -202,7 +215,7 @@ func (l *Layout) check() error {
 		{"frame previous", l.Frame.Previous, l.Frame.Size - WordSize},
 		{"generator frame", l.Gen.Frame, 256},
 		{"generator state", l.Gen.State, l.Gen.Frame - 1},
-		{"task's coroutine", l.TaskCoro, 512},
+		{"task", l.Task.Size, 512},
 		{"code instructions", l.Code.Instructions, maxHead},
 		{"code names", max(l.Code.Filename, l.Code.Name, l.Code.Qualname, l.Code.LineTable), l.Code.Instructions - WordSize},
 		{"code first line", l.Code.FirstLine, l.Code.Instructions - 4},

@@ -61,7 +61,7 @@ func findRuntime(pid int, m Memory) (runtimePlace, error) {
 		readErr = errors.Join(readErr, err)
 		place.addr = symbols["_PyRuntime"]
 		if place.addr == 0 {
-			place.addr = sectionAddr(pid, f, exe)
+			place.addr = sectionAddr(pid, f, exe, runtimeSection)
 		}
 		if place.addr == 0 {
 			continue
@@ -173,15 +173,21 @@ func versionInName(path string) string {
 	return ""
 }
 
-// sectionAddr finds the section .PyRuntime (3.10+) in the file, for builds that
-// do not export the symbol.
-func sectionAddr(pid int, f mappedFile, exe string) uint64 {
+// The sections that CPython puts its descriptions into: of the runtime from 3.10 on, of
+// asyncio's C code from 3.14 on.
+const (
+	runtimeSection = ".PyRuntime"
+	asyncioSection = ".AsyncioDebug"
+)
+
+// sectionAddr finds a section in the file, for builds that do not export its symbol.
+func sectionAddr(pid int, f mappedFile, exe, section string) uint64 {
 	for _, open := range filesOf(pid, f, exe) {
 		file, err := open()
 		if err != nil {
 			continue
 		}
-		addr := sectionOf(file, f.base)
+		addr := sectionOf(file, f.base, section)
 		file.Close()
 		if addr != 0 {
 			return addr
@@ -204,9 +210,9 @@ func filesOf(pid int, f mappedFile, exe string) (ways []func() (*os.File, error)
 	)
 }
 
-// sectionOf is the address of .PyRuntime in an ELF file that is mapped at base; 0
+// sectionOf is the address of a section in an ELF file that is mapped at base; 0
 // when there is none. debug/elf does not promise to bear every file.
-func sectionOf(file io.ReaderAt, base uint64) (addr uint64) {
+func sectionOf(file io.ReaderAt, base uint64, name string) (addr uint64) {
 	defer func() {
 		if recover() != nil {
 			addr = 0
@@ -216,7 +222,7 @@ func sectionOf(file io.ReaderAt, base uint64) (addr uint64) {
 	if err != nil {
 		return 0
 	}
-	section := parsed.Section(".PyRuntime")
+	section := parsed.Section(name)
 	bias, ok := loadBias(parsed.Progs, base)
 	if section == nil || !ok {
 		return 0

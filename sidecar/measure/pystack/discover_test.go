@@ -45,7 +45,7 @@ func TestTheRuntimesSectionIsFoundInTheMappedFile(t *testing.T) {
 					}
 					continue // map_files is root's
 				}
-				if got := sectionOf(file, f.base); got != place.addr && got != 0 {
+				if got := sectionOf(file, f.base, runtimeSection); got != place.addr && got != 0 {
 					t.Errorf("way %d to %s: .PyRuntime at %#x, want %#x", i, f.path, got, place.addr)
 				} else if got == 0 {
 					t.Logf("%s has no section .PyRuntime", f.path)
@@ -66,7 +66,7 @@ func TestALibraryThatIsNoFileIsNotOpened(t *testing.T) {
 		t.Skip(err)
 	}
 	for _, path := range []string{fifo, "/dev/zero", "/proc/self/mem"} {
-		if addr := sectionAddr(os.Getpid(), mappedFile{path: path, base: 0x1000, end: 0x2000}, ""); addr != 0 {
+		if addr := sectionAddr(os.Getpid(), mappedFile{path: path, base: 0x1000, end: 0x2000}, "", runtimeSection); addr != 0 {
 			t.Errorf("%s: a section at %#x", path, addr)
 		}
 	}
@@ -98,7 +98,7 @@ func runtimeELF(addr uint64) []byte {
 }
 
 func TestSectionOf(t *testing.T) {
-	if got := sectionOf(bytes.NewReader(runtimeELF(0x401230)), 0x7f0000000000); got != 0x7f0000001230 {
+	if got := sectionOf(bytes.NewReader(runtimeELF(0x401230)), 0x7f0000000000, runtimeSection); got != 0x7f0000001230 {
 		t.Errorf("the section is at %#x, want base and offset", got)
 	}
 }
@@ -106,7 +106,7 @@ func TestSectionOf(t *testing.T) {
 func FuzzSection(f *testing.F) {
 	f.Add(runtimeELF(0x401230))
 	f.Add([]byte("\x7fELF"))
-	f.Fuzz(func(t *testing.T, file []byte) { sectionOf(bytes.NewReader(file), 0x1000) })
+	f.Fuzz(func(t *testing.T, file []byte) { sectionOf(bytes.NewReader(file), 0x1000, runtimeSection) })
 }
 
 // startSleeper starts an interpreter that sleeps and can be read.

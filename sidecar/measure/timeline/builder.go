@@ -40,6 +40,10 @@ type Builder struct {
 	rec      Recording // everything but threads, frames, nodes and tracks
 	hasNote  map[Note]bool
 	marksCut bool
+
+	awaits       []Await
+	awaitAt      map[awaitKey]int
+	awaitWindows int // of all awaits
 }
 
 // NewBuilder starts a recording.
@@ -412,6 +416,7 @@ func (b *Builder) Snapshot(at Nanos) *Recording {
 	rec.Marks = slices.Clone(b.rec.Marks)
 	rec.Sources = slices.Clone(b.rec.Sources)
 	rec.Notes = slices.Clone(b.rec.Notes)
+	rec.Awaits = cutAwaits(b.awaits, 0, at, func(process int) int { return process })
 	if b.stacks.full {
 		rec.Notes = append(rec.Notes, Note{NoteLeftOut, "stack tree", "the table of stacks is full: deeper frames are attributed to their caller"})
 	}

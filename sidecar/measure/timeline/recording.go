@@ -502,6 +502,8 @@ type Recording struct {
 	Nodes        []Node
 	Tracks       []Track
 	Marks        []Mark
+	Awaits       []Await     // of tasks of event loops
+	Tasks        TaskReading // how those were read
 	Sources      []Source
 	GPUs         []GPU   // by index
 	Output       *Output // nil where IOPub was not observed

@@ -59,6 +59,7 @@ func (r *Recording) Slice(from, to Nanos) *Recording {
 		}
 	}
 	out.Gaps = cutGaps(r.Gaps, from, to)
+	out.Awaits = cutAwaits(r.Awaits, from, to, place)
 	out.Sampling.cut(from, to)
 	out.Marks = nil
 	for _, m := range r.Marks {

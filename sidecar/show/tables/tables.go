@@ -35,7 +35,7 @@ type Parts map[string]float64
 func Of(v *report.View) []Table {
 	m := &maker{v}
 	return []Table{
-		m.idle(), m.lines(), m.functions(), m.threads(), m.processes(),
+		m.idle(), m.lines(), m.functions(), m.awaits(), m.threads(), m.processes(),
 		m.devices(), m.findings(), m.steps(), m.regions(), m.ranks(), m.tracks(),
 	}
 }
@@ -124,6 +124,18 @@ func (m *maker) functions() Table {
 		fn := &m.Functions[f.Function]
 		t.Rows = append(t.Rows, []any{m.FunctionName(f.Function), m.FileName(&fn.File), fn.FirstLine, fn.Code.String(),
 			report.Seconds(f.SelfNS), report.Seconds(f.TotalNS), report.Seconds(f.IncompleteNS), m.states(f.StateNS), m.process(f.Process)})
+	}
+	return t
+}
+
+func (m *maker) awaits() Table {
+	t := Table{Name: "awaits", About: "where tasks of event loops waited: at the innermost line of your own among a task's coroutines", Columns: concat(
+		placeColumns, []Column{textColumn, {"waiting_s", "seconds for which tasks waited there, summed over the tasks"}, {"some_s", "seconds for which at least one did"},
+			{"mean_tasks", "that waited meanwhile"}, {"max_tasks", "at once"}, {"process", "that runs them"}})}
+	for i := range m.Awaits {
+		a := &m.Awaits[i]
+		t.Rows = append(t.Rows, concat(m.place(&a.File, &a.Line, a.Function), []any{m.text(&a.File, &a.Line),
+			report.Seconds(a.WaitingNS), report.Seconds(a.SomeNS), a.MeanTasks(), a.MaxTasks, m.process(a.Process)}))
 	}
 	return t
 }

@@ -38,6 +38,7 @@ func trained(t *testing.T) *report.View {
 		util.AddWindow(at, at+step, 100)
 		util.AddWindow(at+step, at+2*step, 0)
 	}
+	b.AddAwaits(0, 0, timeline.Nanos(time.Second), map[timeline.NodeID]int{b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "fetch", File: cell.File, Line: 1})): 3})
 	rank := b.Thread(timeline.Thread{PID: 8, Process: 1, NativeID: 8, Main: true, OnCPU: -1})
 	b.Set(rank, 0, b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "barrier", File: "/v/site-packages/torch/distributed/distributed_c10d.py", Line: 3})), timeline.StateWaiting, false)
 	b.Mark(timeline.Mark{Kind: "step", Start: 0, End: timeline.Nanos(time.Second), Process: 1})
@@ -73,6 +74,7 @@ func TestRowsHaveNamesInPlaceOfIndices(t *testing.T) {
 		"idle":      {"device": 1, "file": "Cell [3]", "line": 2, "text": "=net.item()", "low_s": nil},
 		"lines":     {"file": "Cell [3]", "line": 2, "text": "=net.item()", "self_s": 2.0, "total_s": 2.0, "incomplete_s": 0.5, "process": "kernel 7"},
 		"functions": {"file": "Cell [3]", "line": 1, "kind": "cell", "self_s": 2.0, "incomplete_s": 0.5, "process": "kernel 7"},
+		"awaits":    {"file": "Cell [3]", "line": 1, "function": "fetch", "waiting_s": 3.0, "some_s": 1.0, "mean_tasks": 3.0, "max_tasks": 3, "process": "kernel 7"},
 		"threads":   {"name": "MainThread", "role": "kernel", "main": true, "process": "kernel 7", "on_cpu_s": nil, "rank": nil},
 		"processes": {"pid": 7, "role": "kernel", "parent": nil, "end_s": nil, "stacks": "read"},
 		"devices":   {"device": 1, "name": "H", "busy_s": 1.0, "idle_s": 1.0, "unknown_s": 0.0, "used": true},
@@ -157,7 +159,7 @@ func TestAnEmptyReportHasEveryTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if all := Of(v); len(all) != 11 {
+	if all := Of(v); len(all) != 12 {
 		t.Errorf("%d tables", len(all))
 	}
 }

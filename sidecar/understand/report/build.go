@@ -46,6 +46,7 @@ func Build(rec *timeline.Recording, d *diagnose.Diagnosis, opts Options) (*View,
 	idle := b.diagnosis(d)
 	b.subject()
 	b.lineTimes(idle)
+	b.awaits()
 	b.kernels(opts.Kernels)
 	b.gaps()
 	b.notes()

@@ -422,6 +422,7 @@ func (c *checker) tables() {
 		c.must(f.IncompleteNS >= 0 && f.IncompleteNS <= f.SelfNS, "function_times.incomplete_ns is %d", f.IncompleteNS)
 	}
 	c.lines()
+	c.awaits()
 }
 
 func (c *checker) work(w *Work) {

@@ -54,6 +54,8 @@ type Document struct {
 	Lines         []Line         `json:"lines"`
 	Phases        []Phase        `json:"phases"`
 	FunctionTimes []FunctionTime `json:"function_times"`
+	Awaits        []Await        `json:"awaits,omitempty"`       // absent where no task of an event loop waited in the user's own code
+	TaskReading   *TaskReading   `json:"task_reading,omitempty"` // likewise
 	Findings      []Finding      `json:"findings"`
 	Gaps          []Gap          `json:"gaps"`
 	Notes         []Note         `json:"notes"`

@@ -323,6 +323,7 @@ func (t *thinner) tables() {
 	d, rows := t.d, t.rows(8)
 	d.Lines = cut(t, "lines", d.Lines, rows)
 	d.FunctionTimes = cut(t, "function_times", d.FunctionTimes, rows)
+	d.Awaits = cut(t, "awaits", d.Awaits, rows)
 	d.Steps = cut(t, "steps", d.Steps, t.rows(32))
 	d.Regions = cut(t, "regions", d.Regions, rows)
 	d.Notes = cut(t, "notes", d.Notes, rows)
@@ -407,6 +408,13 @@ func (t *thinner) places(place func(file, line, function **int), file, function 
 		at, line, none := &l.File, &l.Line, (*int)(nil)
 		place(&at, &line, &none)
 		l.File = *at
+	}
+	d.Awaits = slices.Clone(d.Awaits)
+	for i := range d.Awaits {
+		a := &d.Awaits[i]
+		at, line := &a.File, &a.Line
+		place(&at, &line, &a.Function)
+		a.File = *at
 	}
 	d.Targets = slices.Clone(d.Targets)
 	for i := range d.Targets {

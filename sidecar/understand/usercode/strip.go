@@ -33,6 +33,7 @@ func Strip(rec *timeline.Recording) *timeline.Recording {
 		}
 		out.Threads = append(out.Threads, s.thread(t, positions))
 	}
+	out.Awaits = awaits(rec.Awaits, positions)
 	out.Sources = s.sources()
 	if c := rec.Target.Cell; c != nil {
 		cell := *c
@@ -125,6 +126,16 @@ func (s *stripper) thread(t timeline.Thread, positions []position) timeline.Thre
 	}
 	t.Spans = spans
 	return t
+}
+
+// awaits are the stacks of coroutines in the new tree, without those that are the notebook's own.
+func awaits(all []timeline.Await, positions []position) (out []timeline.Await) {
+	for _, a := range all {
+		if a.Node = at(positions, a.Node).shown; a.Node != timeline.RootNode {
+			out = append(out, a)
+		}
+	}
+	return out
 }
 
 func at(positions []position, node timeline.NodeID) position {

@@ -1,0 +1,264 @@
+package pytasks
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/cpython"
+	"github.com/omni-perf/omni-perf/sidecar/measure/pystack"
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+)
+
+// The pace: tasks are read every readEvery at most, and less often where reading takes
+// more than budget of a core. While no thread of the process has run they cannot have
+// changed, and are not read. While it runs and they do not change, as when a cell
+// computes in a kernel whose loop waits below it, they are read ever less often.
+const (
+	readEvery  = 5 * time.Millisecond
+	quietEvery = 40 * time.Millisecond // at the longest, while they do not change …
+	quietReads = 4                     // … which this many reads in a row show
+	lookEvery  = 20 * time.Millisecond // while asyncio is not imported, or cannot be read
+	budget     = 0.03
+	// describeEvery is how often the recording's own account is brought up to date.
+	describeEvery = 250 * time.Millisecond
+)
+
+// Sink takes what is read; a *timeline.Builder is one.
+type Sink interface {
+	Since(monotonic int64) timeline.Nanos
+	Frame(timeline.Frame) timeline.FrameID
+	Child(parent timeline.NodeID, f timeline.FrameID) timeline.NodeID
+	AddAwaits(process int, from, to timeline.Nanos, tasks map[timeline.NodeID]int)
+	Note(id timeline.NoteID, what, reason string)
+	Describe(func(*timeline.Recording))
+}
+
+var _ Sink = (*timeline.Builder)(nil)
+
+// Collector writes where the tasks of one process wait into a Sink.
+type Collector struct {
+	Process int                     // its index in Recording.Processes
+	Current func() *pystack.Process // the process, attached to; nil while there is none
+}
+
+// series is one collection in progress.
+type series struct {
+	c     *Collector
+	sink  Sink
+	nodes map[nodeKey]timeline.NodeID
+
+	process *pystack.Process // that reader is of
+	reader  *Reader
+
+	at      int64                   // CLOCK_MONOTONIC of the last read
+	from    int64                   // since when the tasks are as now: half-way from the read before
+	now     map[timeline.NodeID]int // tasks by where they wait
+	known   bool                    // there was a read, so that now means something
+	cpu     int64                   // CPU time of the process at the last read; -1: not known
+	ended   time.Duration           // own CPU time after the last read
+	due     int64                   // CLOCK_MONOTONIC before which reading would cost too much
+	reading timeline.TaskReading
+	sum     uint64 // of the last snapshot
+	quiet   int    // reads in a row that were equal
+	told    int64  // when the recording's account was brought up to date
+	shown   timeline.TaskReading
+	started time.Duration
+	noted   bool
+}
+
+type nodeKey struct {
+	parent timeline.NodeID
+	code   *cpython.Code
+	line   int32
+}
+
+// Collect reads until ctx is done. It locks its goroutine to an operating system thread.
+func (c *Collector) Collect(ctx context.Context, sink Sink) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	s := &series{c: c, sink: sink, nodes: make(map[nodeKey]timeline.NodeID), now: make(map[timeline.NodeID]int), started: pystack.ThreadCPU()}
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			s.finish()
+			return
+		case <-timer.C:
+			timer.Reset(s.tick())
+		}
+	}
+}
+
+// tick reads if it is time, and returns after how long to look again.
+func (s *series) tick() time.Duration {
+	if process := s.c.Current(); process != s.process {
+		s.lose()
+		if s.process, s.reader = process, nil; process != nil {
+			s.reader = New(process.Interpreter())
+		}
+	}
+	if s.reader == nil {
+		return lookEvery
+	}
+	at := timeline.Monotonic()
+	cpu := processCPU(s.reader.pid)
+	if s.known && cpu >= 0 && cpu == s.cpu {
+		s.at = at // nothing has run since
+		return readEvery
+	}
+	if at < s.due {
+		return min(max(time.Duration(s.due-at), readEvery), 50*time.Millisecond)
+	}
+	before := pystack.ThreadCPU()
+	snapshot, err := s.reader.Read()
+	if s.cpu = cpu; err != nil {
+		return s.failed(err)
+	}
+	end := timeline.Monotonic()
+	s.take(&snapshot, at+(end-at)/2)
+	spent := pystack.ThreadCPU() - before
+	s.due = end + max(int64(float64(spent)/budget), int64(s.pause(&snapshot)))
+	if s.told+int64(describeEvery) < end {
+		s.told = end
+		s.describe()
+	}
+	return readEvery
+}
+
+// pause is the least time to the next read.
+func (s *series) pause(snapshot *Snapshot) time.Duration {
+	if sum := snapshot.sum(); sum != s.sum {
+		s.sum, s.quiet = sum, 0
+	} else {
+		s.quiet++
+	}
+	if s.quiet < quietReads {
+		return 0
+	}
+	return min(readEvery<<min(s.quiet-quietReads, 8), quietEvery)
+}
+
+// failed ends what is known of the tasks if they could not be read.
+func (s *series) failed(err error) time.Duration {
+	switch {
+	case errors.Is(err, ErrNoAsyncio):
+	case errors.Is(err, errTorn), errors.Is(err, cpython.ErrUnmapped):
+		return readEvery // it changed under the read: the next one shows more
+	case errors.Is(err, ErrUnknownLists):
+		if !s.noted {
+			s.noted = true
+			s.sink.Note(timeline.NoteUnavailable, "tasks of event loops", err.Error())
+		}
+	}
+	s.lose()
+	return lookEvery
+}
+
+// lose ends what is known, at the last read.
+func (s *series) lose() {
+	if s.known {
+		s.put(s.at)
+	}
+	s.known = false
+}
+
+// put writes the tasks that waited since s.from.
+func (s *series) put(until int64) {
+	if until > s.from && len(s.now) > 0 {
+		s.sink.AddAwaits(s.c.Process, s.sink.Since(s.from), s.sink.Since(until), s.now)
+	}
+	s.from = until
+}
+
+// take takes a snapshot in: what changed did so half-way from the read before.
+func (s *series) take(snapshot *Snapshot, at int64) {
+	if s.known {
+		s.put(s.at + (at-s.at)/2)
+		s.reading.Longest = max(s.reading.Longest, timeline.Nanos(at-s.at))
+	} else {
+		s.from = at
+	}
+	s.at, s.known = at, true
+	clear(s.now)
+	for i := range snapshot.Tasks {
+		t := &snapshot.Tasks[i]
+		if t.Cut {
+			s.reading.Cut++
+		}
+		if t.State == Waiting && len(t.Frames) > 0 {
+			s.now[s.node(t.Frames)]++
+		}
+	}
+	if len(snapshot.Tasks) > 0 || snapshot.Lost > 0 {
+		s.reading.Reads++
+	}
+	s.reading.Lost += int64(snapshot.Lost)
+	s.reading.Most = max(s.reading.Most, len(snapshot.Tasks))
+}
+
+const maxNodes = 1 << 16
+
+// node interns a chain of coroutines.
+func (s *series) node(frames []Frame) timeline.NodeID {
+	if len(s.nodes) > maxNodes {
+		clear(s.nodes)
+	}
+	at := timeline.RootNode
+	for _, f := range frames {
+		key := nodeKey{at, f.Code, f.Line}
+		node, ok := s.nodes[key]
+		if !ok {
+			node = s.sink.Child(at, s.sink.Frame(timeline.Frame{
+				Function: f.Code.Function, File: f.Code.File, Line: int(f.Line), FirstLine: int(f.Code.FirstLine), Suspended: true}))
+			s.nodes[key] = node
+		}
+		at = node
+	}
+	return at
+}
+
+func (s *series) finish() {
+	if s.known {
+		end := timeline.Monotonic()
+		if cpu := processCPU(s.reader.pid); cpu < 0 || cpu != s.cpu { // read a last time, unless nothing has run
+			if snapshot, err := s.reader.Read(); err == nil {
+				s.take(&snapshot, end)
+			}
+		}
+		s.put(end)
+	}
+	s.describe()
+}
+
+// describe brings the recording's account up to date.
+func (s *series) describe() {
+	s.reading.CPU = timeline.Nanos(pystack.ThreadCPU() - s.started)
+	now, before := s.reading, s.shown
+	if s.shown = now; now.Reads == 0 {
+		return
+	}
+	s.sink.Describe(func(r *timeline.Recording) {
+		t := &r.Tasks
+		t.Reads += now.Reads - before.Reads
+		t.Cut += now.Cut - before.Cut
+		t.Lost += now.Lost - before.Lost
+		t.CPU += now.CPU - before.CPU
+		t.Longest, t.Most = max(t.Longest, now.Longest), max(t.Most, now.Most)
+	})
+}
+
+// processCPU is the CPU time of all threads of a process so far, in nanoseconds; -1 if it
+// is not known. Linux makes the clock's id of the process id (kernel/time/posix-cpu-timers.c).
+func processCPU(pid int) int64 {
+	const scheduled = 2 // CPUCLOCK_SCHED
+	var ts unix.Timespec
+	if err := unix.ClockGettime(int32(^pid<<3|scheduled), &ts); err != nil {
+		return -1
+	}
+	return ts.Nano()
+}

@@ -1,0 +1,140 @@
+package pytasks
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"math"
+	"os/exec"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/pystack"
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/testkit/retry"
+	"github.com/omni-perf/omni-perf/sidecar/testkit/truth"
+)
+
+// clocked has tasks that note for each await when it begins and ends, by their own clock.
+const clocked = "testdata/clocked.py"
+
+// truthOf is what the program measured: [begin, end] of each wait by function, CLOCK_MONOTONIC.
+type truthOf map[string][][2]int64
+
+func (w truthOf) seconds(function string) (sum, some float64) {
+	var changes []change
+	for _, wait := range w[function] {
+		sum += float64(wait[1]-wait[0]) / 1e9
+		changes = append(changes, change{wait[0], 1}, change{wait[1], -1})
+	}
+	return sum, covered(changes)
+}
+
+// The seconds that tasks wait in a function, and how many do on average, are what the tasks measure.
+func TestWaitingTimes(t *testing.T) {
+	eachVersion(t, func(t *testing.T, python truth.Interpreter) {
+		retry.Again(t, func(t *retry.Attempt) {
+			rec, want := recordClocked(t, python)
+			got := make(map[string]float64)
+			some := make(map[string][]change)
+			for _, a := range rec.Awaits {
+				f := measuredBy(rec, a.Node, want)
+				for _, w := range a.Windows {
+					got[f] += w.Waiting.Seconds()
+					some[f] = append(some[f], change{int64(w.Start), 1}, change{int64(w.End), -1})
+				}
+			}
+			for f := range want {
+				sum, covering := want.seconds(f)
+				mean, wantMean := got[f]/covered(some[f]), sum/covering
+				t.Logf("%s: %.3f s, mean %.2f; want %.3f s, mean %.2f", f, got[f], mean, sum, wantMean)
+				if math.Abs(got[f]-sum) > 0.03*sum {
+					t.Errorf("%s: tasks waited %.3f s, they say %.3f", f, got[f], sum)
+				}
+				if math.Abs(mean-wantMean) > 0.05*wantMean {
+					t.Errorf("%s: %.2f tasks waited on average, they say %.2f", f, mean, wantMean)
+				}
+			}
+		})
+	})
+}
+
+// recordClocked records the program from before its loops begin to their end.
+func recordClocked(t *retry.Attempt, python truth.Interpreter) (*timeline.Recording, truthOf) {
+	t.Helper()
+	target := exec.Command(python.Path, clocked)
+	in, _ := target.StdinPipe()
+	out, _ := target.StdoutPipe()
+	if err := target.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		in.Close()
+		_ = target.Process.Kill()
+		_ = target.Wait()
+	}()
+	lines := bufio.NewReader(out)
+	if _, err := lines.ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	p, err := pystack.Attach(target.Process.Pid, pystack.Options{Wait: 5 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	b := timeline.NewBuilder(timeline.Options{})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		(&Collector{Current: func() *pystack.Process { return p }}).Collect(ctx, b)
+		close(done)
+	}()
+	time.Sleep(100 * time.Millisecond)
+	if _, err := in.Write([]byte("\n")); err != nil {
+		t.Fatal(err)
+	}
+	line, err := lines.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	<-done
+	var want truthOf
+	if err := json.Unmarshal([]byte(line), &want); err != nil {
+		t.Fatal(err)
+	}
+	return b.Snapshot(b.Since(timeline.Monotonic())), want
+}
+
+// measuredBy is the innermost function on a stack that the program has measured.
+func measuredBy(rec *timeline.Recording, node timeline.NodeID, want truthOf) string {
+	for n := node; n != timeline.RootNode; n = rec.Nodes[n].Parent {
+		if f := rec.Frames[rec.Nodes[n].Frame].Function; want[f] != nil {
+			return f
+		}
+	}
+	return ""
+}
+
+// change is that a task begins (1) or ceases (-1) to wait.
+type change struct {
+	at   int64
+	more int
+}
+
+// covered is for how many seconds at least one waits.
+func covered(changes []change) (seconds float64) {
+	slices.SortFunc(changes, func(a, b change) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(b.more, a.more)) })
+	now, from := 0, int64(0)
+	for _, c := range changes {
+		if now == 0 {
+			from = c.at
+		}
+		if now += c.more; now == 0 {
+			seconds += float64(c.at-from) / 1e9
+		}
+	}
+	return seconds
+}

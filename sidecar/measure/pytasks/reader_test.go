@@ -1,0 +1,122 @@
+package pytasks
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/pystack"
+	"github.com/omni-perf/omni-perf/sidecar/testkit/truth"
+)
+
+// eachVersion is truth.EachInterpreter for the first choice of each version.
+func eachVersion(t *testing.T, test func(*testing.T, truth.Interpreter)) {
+	t.Helper()
+	truth.EachInterpreter(t, func(t *testing.T, python truth.Interpreter) {
+		if python.Build != "" {
+			t.Skip("the first choice of each version is enough here")
+		}
+		test(t, python)
+	})
+}
+
+// start runs a program until the test ends; the program has printed line by then.
+func start(t testing.TB, python truth.Interpreter, args ...string) (pid int, line string) {
+	t.Helper()
+	target := exec.Command(python.Path, args...)
+	in, err := target.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := target.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stderr := &strings.Builder{}
+	target.Stderr = stderr
+	if err := target.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		in.Close()
+		_ = target.Process.Kill()
+		_ = target.Wait()
+	})
+	if line, err = bufio.NewReader(out).ReadString('\n'); err != nil {
+		_ = target.Wait()
+		t.Fatalf("the program ended: %v\n%s", err, stderr)
+	}
+	return target.Process.Pid, line
+}
+
+func open(t testing.TB, pid int) *Reader {
+	t.Helper()
+	p, err := pystack.Attach(pid, pystack.Options{Wait: 5 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	return New(p.Interpreter())
+}
+
+// said is a task as the program describes it, and as it is compared.
+type said struct {
+	Name  string
+	Chain [][2]any
+}
+
+func (s said) String() string {
+	text := s.Name
+	for _, f := range s.Chain {
+		text += fmt.Sprintf(" > %v:%v", f[0], f[1])
+	}
+	return text
+}
+
+func describe(tasks []Task) (out []string) {
+	for _, t := range tasks {
+		s := said{Name: t.Name}
+		for _, f := range t.Frames {
+			s.Chain = append(s.Chain, [2]any{f.Code.Function, f.Line})
+		}
+		out = append(out, s.String())
+	}
+	slices.Sort(out)
+	return out
+}
+
+// The names, chains and lines of tasks in every kind of wait are those that the program itself sees.
+func TestTasksAreWhatTheProgramSays(t *testing.T) {
+	eachVersion(t, func(t *testing.T, python truth.Interpreter) {
+		pid, line := start(t, python, "testdata/kinds.py")
+		var all []said
+		if err := json.Unmarshal([]byte(line), &all); err != nil {
+			t.Fatal(err)
+		}
+		var want []string
+		for _, s := range all {
+			if r := []rune(s.Name); len(r) > maxNameSize {
+				s.Name = string(r[:maxNameSize]) + "…"
+			}
+			want = append(want, s.String())
+		}
+		slices.Sort(want)
+		snapshot, err := open(t, pid).Read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := describe(snapshot.Tasks); !slices.Equal(got, want) {
+			t.Errorf("got %d tasks\n%s\nwant %d\n%s", len(got), strings.Join(got, "\n"), len(want), strings.Join(want, "\n"))
+		}
+		for _, task := range snapshot.Tasks {
+			if task.State != Waiting || task.Cut {
+				t.Errorf("%s is in state %d, cut %v: it waits", task.Name, task.State, task.Cut)
+			}
+		}
+	})
+}

@@ -1,0 +1,110 @@
+package activity
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+)
+
+// AwaitLine is a line of the user's own at which tasks of event loops waited.
+type AwaitLine struct {
+	Process  int // index in Recording.Processes
+	Place    Place
+	Function timeline.FrameID    // a frame there
+	Waiting  timeline.Nanos      // sum over the tasks
+	Some     timeline.Nanos      // for which at least one waited there
+	Most     int                 // at once
+	Where    []timeline.Interval // Some
+}
+
+// Mean is how many tasks waited while any did.
+func (a *AwaitLine) Mean() float64 {
+	if a.Some <= 0 {
+		return 0
+	}
+	return float64(a.Waiting) / float64(a.Some)
+}
+
+type awaitKey struct {
+	process int
+	place   Place
+}
+
+// change is that tasks begin or cease to wait.
+type change struct {
+	at            timeline.Nanos
+	windows, most int
+}
+
+// Awaits sums up where tasks of event loops waited, each by the innermost line of the user's own
+// among its coroutines, the longest waiting first. Tasks that run none of them are left out: a
+// notebook kernel and many libraries have some of their own.
+func Awaits(rec *timeline.Recording, own func(timeline.FrameID) bool) []AwaitLine {
+	lines := make(map[awaitKey]*AwaitLine)
+	changes := make(map[awaitKey][]change)
+	for _, a := range rec.Awaits {
+		frame, ok := innermostOwn(rec, a.Node, own)
+		if !ok {
+			continue
+		}
+		f := rec.Frames[frame]
+		key := awaitKey{a.Process, Place{f.File, f.Line}}
+		line := lines[key]
+		if line == nil {
+			line = &AwaitLine{Process: a.Process, Place: key.place, Function: frame}
+			lines[key] = line
+		}
+		for _, w := range a.Windows {
+			line.Waiting += w.Waiting
+			changes[key] = append(changes[key], change{w.Start, 1, w.Most}, change{w.End, -1, -w.Most})
+		}
+	}
+	out := make([]AwaitLine, 0, len(lines))
+	for key, line := range lines {
+		line.sum(changes[key])
+		if line.Waiting > 0 {
+			out = append(out, *line)
+		}
+	}
+	slices.SortFunc(out, func(a, b AwaitLine) int {
+		return cmp.Or(cmp.Compare(b.Waiting, a.Waiting), a.Place.Compare(b.Place), cmp.Compare(a.Process, b.Process))
+	})
+	return out
+}
+
+// innermostOwn is the innermost frame of the user's own on a stack.
+func innermostOwn(rec *timeline.Recording, node timeline.NodeID, own func(timeline.FrameID) bool) (timeline.FrameID, bool) {
+	for node != timeline.RootNode && int(node) < len(rec.Nodes) {
+		n := rec.Nodes[node]
+		if int(n.Frame) < len(rec.Frames) && rec.Frames[n.Frame].Line > 0 && own(n.Frame) {
+			return n.Frame, true
+		}
+		if n.Parent >= node { // a damaged file: parents come first
+			break
+		}
+		node = n.Parent
+	}
+	return 0, false
+}
+
+// sum takes in when tasks began and ceased to wait.
+func (a *AwaitLine) sum(changes []change) {
+	slices.SortFunc(changes, func(x, y change) int {
+		return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.windows, y.windows))
+	})
+	windows, most, from := 0, 0, timeline.Nanos(0)
+	for i, c := range changes {
+		if windows == 0 && c.windows > 0 {
+			from = c.at
+		}
+		windows, most = windows+c.windows, most+c.most
+		a.Most = max(a.Most, most)
+		goesOn := i+1 < len(changes) && changes[i+1].at == c.at && changes[i+1].windows > 0
+		if windows > 0 || goesOn {
+			continue
+		}
+		a.Some += c.at - from
+		a.Where = append(a.Where, timeline.Between(from, c.at))
+	}
+}

@@ -1,0 +1,38 @@
+package activity
+
+import (
+	"testing"
+	"time"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+)
+
+// Tasks that wait at one line by way of several stacks are counted together, at the innermost line of the
+// user's own; those of a library alone are left out.
+func TestAwaitsAreByTheInnermostOwnLine(t *testing.T) {
+	const s = timeline.Nanos(time.Second)
+	b := timeline.NewBuilder(timeline.Options{Origin: 1})
+	stack := func(frames ...timeline.Frame) (node timeline.NodeID) {
+		for _, f := range frames {
+			node = b.Child(node, b.Frame(f))
+		}
+		return node
+	}
+	fetch := timeline.Frame{Function: "fetch", File: "app.py", Line: 3}
+	sleep := timeline.Frame{Function: "sleep", File: "asyncio/tasks.py", Line: 600}
+	direct := stack(fetch, sleep)
+	wrapped := stack(timeline.Frame{Function: "retry", File: "app.py", Line: 9}, fetch, sleep)
+	library := stack(sleep)
+	b.AddAwaits(0, 0, 2*s, map[timeline.NodeID]int{direct: 10, library: 5})
+	b.AddAwaits(0, 1*s, 3*s, map[timeline.NodeID]int{wrapped: 8})
+	b.AddAwaits(0, 5*s, 6*s, map[timeline.NodeID]int{direct: 2})
+	rec := b.Snapshot(10 * s)
+	lines := Awaits(rec, func(id timeline.FrameID) bool { return rec.Frames[id].File == "app.py" })
+	if len(lines) != 1 {
+		t.Fatalf("got %+v, want one line", lines)
+	}
+	a := lines[0]
+	if a.Place != (Place{"app.py", 3}) || a.Waiting != 38*s || a.Some != 4*s || a.Most != 18 || a.Mean() != 9.5 || len(a.Where) != 2 {
+		t.Errorf("got %+v", a)
+	}
+}

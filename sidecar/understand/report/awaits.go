@@ -1,0 +1,86 @@
+package report
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
+)
+
+// Await is a line of the user's own at which tasks of event loops waited: the innermost such
+// line among a task's coroutines.
+type Await struct {
+	File      int   `json:"file"`
+	Line      int   `json:"line"`
+	Function  *int  `json:"function"`
+	Process   int   `json:"process"`
+	WaitingNS int64 `json:"waiting_ns"` // sum over the tasks
+	SomeNS    int64 `json:"some_ns"`    // for which at least one waited there
+	MaxTasks  int   `json:"max_tasks"`  // at once
+}
+
+// MeanTasks is how many tasks waited there while any did.
+func (a *Await) MeanTasks() float64 {
+	if a.SomeNS <= 0 {
+		return 0
+	}
+	return float64(a.WaitingNS) / float64(a.SomeNS)
+}
+
+// TaskReading says how the tasks of event loops were read, as it was.
+type TaskReading struct {
+	Reads int64 `json:"reads"` // of all tasks
+	// LongestNS is the longest time between two reads in which tasks may have changed.
+	LongestNS int64 `json:"longest_ns"`
+	MaxTasks  int   `json:"max_tasks"` // at once
+	Cut       int64 `json:"cut"`       // tasks read whose innermost coroutines were not sure
+	Lost      int64 `json:"lost"`      // tasks of which nothing was sure
+	CPUNS     int64 `json:"cpu_ns"`    // that the reading used
+}
+
+// maxAwaitLines bounds the table; what is further down waited the least.
+const maxAwaitLines = 500
+
+// awaits fills Awaits and TaskReading.
+func (b *builder) awaits() {
+	own := func(id timeline.FrameID) bool { return b.names.code(b.rec.Frames[id]).Own() }
+	lines := activity.Awaits(b.rec, own)
+	for _, a := range lines[:min(len(lines), maxAwaitLines)] {
+		b.wanted[a.Place] = true
+		b.doc.Awaits = append(b.doc.Awaits, Await{
+			File: b.codes.file(a.Place.File), Line: a.Place.Line, Function: pointer(b.codes.functionOf(a.Function)), Process: b.placed(a.Process),
+			WaitingNS: int64(a.Waiting), SomeNS: int64(min(a.Some, b.rec.Duration)), MaxTasks: a.Most,
+		})
+	}
+	sortAwaits(b.doc.Awaits)
+	if t := b.rec.Tasks; t.Reads > 0 && len(lines) > 0 {
+		b.doc.TaskReading = &TaskReading{Reads: t.Reads, LongestNS: int64(t.Longest), MaxTasks: t.Most, Cut: t.Cut, Lost: t.Lost, CPUNS: max(int64(t.CPU), 0)}
+	}
+}
+
+// sortAwaits puts the line with the most waiting first.
+func sortAwaits(list []Await) {
+	slices.SortStableFunc(list, func(a, b Await) int { return cmp.Compare(b.WaitingNS, a.WaitingNS) })
+}
+
+// awaits checks the table of awaits.
+func (c *checker) awaits() {
+	for i := range c.d.Awaits {
+		a := &c.d.Awaits[i]
+		c.index("awaits.file", a.File, len(c.d.Files))
+		c.indexOrNull("awaits.function", a.Function, len(c.d.Functions))
+		c.index("awaits.process", a.Process, len(c.d.Processes))
+		c.must(a.Line > 0 && a.Line <= math.MaxInt32, "awaits.line is %d", a.Line)
+		c.amount("awaits.waiting_ns", a.WaitingNS)
+		c.instant("awaits.some_ns", a.SomeNS)
+		c.count("awaits.max_tasks", a.MaxTasks)
+		c.must(a.MeanTasks() <= float64(a.MaxTasks)*1.000001, "awaits: more tasks on average than at once")
+	}
+	if t := c.d.TaskReading; t != nil {
+		for _, v := range []int64{t.Reads, t.LongestNS, int64(t.MaxTasks), t.Cut, t.Lost, t.CPUNS} {
+			c.amount("task_reading", v)
+		}
+	}
+}
