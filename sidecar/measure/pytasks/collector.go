@@ -54,20 +54,20 @@ type series struct {
 	process *pystack.Process // that reader is of
 	reader  *Reader
 
-	at      int64                   // CLOCK_MONOTONIC of the last read
-	from    int64                   // since when the tasks are as now: half-way from the read before
-	now     map[timeline.NodeID]int // tasks by where they wait
-	known   bool                    // there was a read, so that now means something
-	cpu     int64                   // CPU time of the process at the last read; -1: not known
-	ended   time.Duration           // own CPU time after the last read
-	due     int64                   // CLOCK_MONOTONIC before which reading would cost too much
-	reading timeline.TaskReading
-	sum     uint64 // of the last snapshot
-	quiet   int    // reads in a row that were equal
-	told    int64  // when the recording's account was brought up to date
-	shown   timeline.TaskReading
-	started time.Duration
-	noted   bool
+	at        int64                   // CLOCK_MONOTONIC of the last read
+	from      int64                   // since when the tasks are as now: half-way from the read before
+	now       map[timeline.NodeID]int // tasks by where they wait
+	known     bool                    // there was a read, so that now means something
+	cpu       int64                   // CPU time of the process at the last read; -1: not known
+	ended     time.Duration           // own CPU time after the last read
+	due       int64                   // CLOCK_MONOTONIC before which reading would cost too much
+	reading   timeline.TaskReading
+	sum       uint64 // of the last snapshot
+	quiet     int    // reads in a row that were equal
+	accounted int64  // when the recording's account was brought up to date
+	shown     timeline.TaskReading
+	started   time.Duration
+	noted     bool
 }
 
 type nodeKey struct {
@@ -123,8 +123,8 @@ func (s *series) tick() time.Duration {
 	s.take(&snapshot, at+(end-at)/2)
 	spent := pystack.ThreadCPU() - before
 	s.due = end + max(int64(float64(spent)/budget), int64(s.pause(&snapshot)))
-	if s.told+int64(describeEvery) < end {
-		s.told = end
+	if s.accounted+int64(describeEvery) < end {
+		s.accounted = end
 		s.describe()
 	}
 	return readEvery
