@@ -56,6 +56,7 @@ const (
 	TableAcrossRanks      = "across_ranks"         // each headline figure: mean and extremes over the ranks
 	TableKernelsTogether  = "gpu_kernel_breakdown_all_ranks"
 	TableRecordings       = "recordings"              // the files, by rank and cycle
+	TableCycles           = "cycles"                  // per rank and recording of it: steps, idle, the longest call
 	TableBandwidthSeries  = "memory_bw_series"        // series: only when asked for by name
 	TableQueueSeries      = "queue_length_series"     // series
 	TableMemoryTimeline   = "memory_timeline"         // series
@@ -73,7 +74,7 @@ func DefaultTables() []string {
 		TableCalls, TableLaunchDelay, TableSteps, TableCollectives, TableStragglers,
 		TableDataLoader, TableOperators, TableMemoryPeaks, TablePythonIdle, TableHostIdle, TablePythonFunctions,
 		TableLaunchDelayBins, TableIdleIntervalBins,
-		TableAcrossRanks, TableKernelsTogether, TableRecordings,
+		TableAcrossRanks, TableKernelsTogether, TableRecordings, TableCycles,
 	}
 }
 

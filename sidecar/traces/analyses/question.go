@@ -144,6 +144,7 @@ var questions = []question{
 	ask(observeHostIdle, answerHostIdle, TableHostIdle),
 	ask(observePythonFunctions, answerPythonFunctions, TablePythonFunctions),
 	ask(observeCollectives, answerCollectives, TableCollectives, TableStragglers),
+	ask(observeCycle, answerCycles, TableCycles),
 	ask(observeFile, answerFiles, TableRecordings),
 }
 

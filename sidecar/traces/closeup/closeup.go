@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/omni-perf/omni-perf/sidecar/traces"
@@ -55,13 +56,14 @@ var ErrNothing = errors.New("the trace has no events to draw")
 // Of chooses from an analysis and reads again what it needs: of the rank whose
 // device was idle most the step of median length and the longest one, and of the
 // rank that was idle least the step of the same number. Of a rank in several files
-// it is the first one. An error is about what could not be shown.
+// it is the cycle that stands for them. An error is about what could not be shown.
 func Of(ctx context.Context, a *traces.Analysis) ([]Closeup, error) {
 	if len(a.Ranks) == 0 {
 		return nil, ErrNothing
 	}
 	most, least := idleExtremes(a)
-	list, err := ofRank(ctx, a, most, func(steps []analyses.HostStep) []chosen {
+	cycle := middleCycle(a, most)
+	list, err := ofRank(ctx, a, most, cycle, func(steps []analyses.HostStep) []chosen {
 		return medianAndLongest(steps)
 	})
 	if err != nil || most == least {
@@ -71,7 +73,7 @@ func Of(ctx context.Context, a *traces.Analysis) ([]Closeup, error) {
 	if len(list) > 0 {
 		same = list[0].Step
 	}
-	other, err := ofRank(ctx, a, least, func(steps []analyses.HostStep) []chosen {
+	other, err := ofRank(ctx, a, least, cycle, func(steps []analyses.HostStep) []chosen {
 		at := slices.IndexFunc(steps, func(s analyses.HostStep) bool { return s.Number == same })
 		if at < 0 {
 			return nil
@@ -105,6 +107,29 @@ func idleExtremes(a *traces.Analysis) (most, least int) {
 	return most, least
 }
 
+// middleCycle is the rank's cycle of median step length, where none has steps of median idle share, so that it is
+// neither a warm-up nor a mishap.
+func middleCycle(a *traces.Analysis, rank int) int {
+	t := a.Table(analyses.TableCycles)
+	if t == nil {
+		return 0
+	}
+	for _, by := range []string{"mean_step_us", "idle_share"} {
+		var rows []int
+		for r := range t.Len() {
+			if t.IntAt("rank", r) == int64(rank) && !math.IsNaN(t.FloatAt(by, r)) {
+				rows = append(rows, r)
+			}
+		}
+		if len(rows) == 0 {
+			continue
+		}
+		slices.SortStableFunc(rows, func(x, y int) int { return cmp.Compare(t.FloatAt(by, x), t.FloatAt(by, y)) })
+		return int(t.IntAt("cycle", rows[(len(rows)-1)/2])) - 1
+	}
+	return 0
+}
+
 // chosen is a step and why.
 type chosen struct {
 	analyses.HostStep
@@ -124,14 +149,17 @@ func medianAndLongest(steps []analyses.HostStep) []chosen {
 	return []chosen{{middle, Median}, {last, Longest}}
 }
 
-// ofRank reads the first file of a rank and shows what pick chooses of the steps that
+// ofRank reads the file of a rank's cycle, the first one if there is no such, and shows what pick chooses of the steps that
 // the analysis counts, or all of it where it has none.
-func ofRank(ctx context.Context, a *traces.Analysis, rank int, pick func([]analyses.HostStep) []chosen) ([]Closeup, error) {
-	at := slices.IndexFunc(a.Recordings, func(r traces.Recording) bool { return r.Rank == rank })
-	if at < 0 {
+func ofRank(ctx context.Context, a *traces.Analysis, rank, cycle int, pick func([]analyses.HostStep) []chosen) ([]Closeup, error) {
+	files := slices.DeleteFunc(slices.Clone(a.Recordings), func(r traces.Recording) bool { return r.Rank != rank })
+	if len(files) == 0 {
 		return nil, ErrNothing
 	}
-	set, err := kineto.Load(ctx, []string{a.Recordings[at].File}, kineto.Options{})
+	if cycle >= len(files) {
+		cycle = 0
+	}
+	set, err := kineto.Load(ctx, []string{files[cycle].File}, kineto.Options{})
 	if err != nil {
 		return nil, fmt.Errorf("reading the trace again: %w", err)
 	}

@@ -3,6 +3,7 @@ package closeup
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -186,5 +187,34 @@ func TestALongStepIsBounded(t *testing.T) {
 	))
 	if list, err := Of(context.Background(), a); !errors.Is(err, ErrNothing) {
 		t.Errorf("got %d steps and %v, want ErrNothing", len(list), err)
+	}
+}
+
+// TestACycleThatStandsForTheOthers: the first one is a warm-up, the close-up has a later one.
+func TestACycleThatStandsForTheOthers(t *testing.T) {
+	dir := t.TempDir()
+	for cycle, launch := range []int64{630_000, 9_000, 20, 30} {
+		at := int64(cycle) * 10_000_000
+		text := fmt.Sprintf(`{"host_name":"h","traceEvents":[
+			{"ph":"X","cat":"cpu_op","name":"aten::mm","pid":5,"tid":5,"ts":%d,"dur":%d},
+			{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":%d,"dur":100,"args":{"correlation":1,"stream":7}},
+			{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":5,"tid":5,"ts":%d,"dur":%d,"args":{"correlation":2}},
+			{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":%d,"dur":100,"args":{"correlation":2,"stream":7}}]}`,
+			at, launch+10, at, at+5, launch, at+launch+200)
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("h_5.%d.pt.trace.json", cycle)), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a := analyse(t, dir)
+	cycles := a.Table(analyses.TableCycles)
+	if cycles.Len() != 4 || cycles.TextAt("longest_call", 0) != "cudaLaunchKernel" || cycles.FloatAt("longest_call_us", 0) != 630_000 {
+		t.Fatalf("got %d cycles, the longest call of the first %q of %g µs", cycles.Len(), cycles.TextAt("longest_call", 0), cycles.FloatAt("longest_call_us", 0))
+	}
+	list, err := Of(context.Background(), a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(list) != 1 || list[0].Length != 330_000 { // 30 µs + 200 + 100, in ns: the third of four by idle share is the second lowest
+		t.Errorf("got %d of %d ns, want the fourth cycle's 330,000", len(list), list[0].Length)
 	}
 }

@@ -26,6 +26,7 @@ const (
 	Communicating  ID = "communicating"        // share of the devices' time that they only communicated
 	Copying        ID = "copying"              // share of the devices' time that they only copied
 	CPUOnly        ID = "cpu_only"             // µs recorded of a trace without device events
+	WarmUp         ID = "warm_up"              // share of the devices' time that the first cycles were idle beyond what later ones are; Name: their longest call
 	IdleCause      ID = "idle_cause"           // share of the devices' idle time by its largest cause, which Name has
 	DataLoading    ID = "data_loading"         // share of the steps' time spent waiting for the DataLoader
 	PythonIdle     ID = "python_idle"          // share of the device idle time that a place in Python ran for
@@ -113,6 +114,7 @@ var rules = []struct {
 	{howMuch, 1, one(copying)},
 	{howMuch, 1, one(cpuOnly)},
 	{why, 1, one(idleCause)},
+	{where, 1, one(warmUp)},
 	{where, 1, one(dataLoading)},
 	{where, 1, one(pythonIdle)},
 	{where, 1, one(hostIdle)},

@@ -119,7 +119,7 @@ var faultText = [faults][2]string{
 	faultNoTime:        {"events without start or duration", "those events were left out"},
 	faultNegative:      {"events with a negative duration", "they count as lasting no time"},
 	faultPhase:         {"events without ph", "those events were left out"},
-	faultPair:          {"begin/end pairs (ph B, E) are not read", "those events were left out"},
+	faultPair:          {"events that begin and do not end, or end and did not begin (ph B, E)", "those events were left out"},
 	faultForeign:       {"elements of traceEvents that are no objects", "those elements were left out"},
 	faultDuplicate:     {"device events or runtime calls recorded twice", "each of these was counted once; operators and Python frames may count twice"},
 }

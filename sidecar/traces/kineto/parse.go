@@ -17,7 +17,9 @@ type parser struct {
 	s        scanner
 	rows     *rows
 	t        *Trace
-	found    bool  // a list of trace events was there
+	found    bool // a list of trace events was there
+	nodes    bool // top-level members of an execution graph were there
+	schema   bool
 	over     bool  // nothing more can be read
 	enough   bool  // a limit was reached: the rest of the file is not looked at
 	larger   int   // things larger than maxRecord in the events
@@ -57,7 +59,7 @@ func (p *parser) parse() error {
 		return err
 	}
 	if ok && !p.found && !p.enough && !p.w.Truncated() {
-		p.warn(-1, "the file has no traceEvents", "no events")
+		p.noEvents()
 	}
 	if p.found && p.t.Records == 0 && len(p.warnings) == 0 {
 		p.warn(-1, "traceEvents is empty", "no events")
@@ -66,6 +68,7 @@ func (p *parser) parse() error {
 	if p.t.Frame != nil {
 		p.t.Frame.Decimals = p.s.decimals
 	}
+	p.rows.settlePairs(&p.s)
 	p.rows.settleDevices()
 	p.s.faults[faultDuplicate] = faultCount{n: dropDuplicates(p.t), byte: -1}
 	p.faults()
@@ -89,6 +92,7 @@ func (p *parser) object() error {
 			return at
 		})
 		first = false
+		p.nodes, p.schema = p.nodes || key == "nodes", p.schema || key == "schema"
 		if next < 0 {
 			p.cutShort(next, "outside the events", "what follows")
 			return nil
@@ -122,6 +126,15 @@ func (p *parser) object() error {
 		}
 		p.meta(key, value)
 	}
+}
+
+// noEvents warns of a file without traceEvents, by the name of what it is where that is known.
+func (p *parser) noEvents() {
+	if p.nodes && p.schema {
+		p.warn(-1, "a Chakra execution graph, not a trace", "it has operators without times: analyse the trace that torch.profiler wrote beside it")
+		return
+	}
+	p.warn(-1, "the file has no traceEvents", "no events")
 }
 
 // begin skips what is before the JSON.

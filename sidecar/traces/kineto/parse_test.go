@@ -137,6 +137,8 @@ func FuzzParse(f *testing.F) {
 	f.Add("\xef\xbb\xbf{\"distributedInfo\":{\"rank\":1},\"traceEvents\":[null,{\"ph\":\"M\",\"args\":{\"name\":\"\\ud800\"}}]}")
 	f.Add(`{"traceEvents":[{"ph":"X","name":"\"`)
 	f.Add(`{"a":[{]},"traceEvents":[{}]`)
+	f.Add("[" + pairedEvents + "]")
+	f.Add("[{\"ph\":\"B\",\"name\":\"\\ud800\xff\",\"cat\":\"kernel\",\"ts\":1,\"args\":{\"Collective name\":\"\x01\"}},{\"ph\":\"E\",\"ts\":0},{\"ph\":\"E\",\"ts\":0}]")
 	f.Fuzz(func(t *testing.T, text string) {
 		whole, err := readText(strings.NewReader(text))
 		if err != nil {

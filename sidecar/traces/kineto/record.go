@@ -49,6 +49,7 @@ type scanner struct {
 	base   int64 // offset in the file of b[0] of the running call
 	at     int   // position in b of the record being scanned
 	room   int   // cap(b), by which a subslice's position is known
+	owned  bool  // rec's texts are not of b
 	// decimals: some ts is written with a decimal point.
 	decimals bool
 }
@@ -66,8 +67,13 @@ func (s *scanner) fault(f fault, at int) {
 	s.faults[f].n++
 }
 
-// where is the position in b of a part of it.
-func (s *scanner) where(part []byte) int { return s.room - cap(part) }
+// where is the position in b of a part of it; of a text that is not, that of the record.
+func (s *scanner) where(part []byte) int {
+	if s.owned {
+		return s.at
+	}
+	return s.room - cap(part)
+}
 
 // member moves past one key and its colon. It returns the key and the
 // position of the value; a negative position is short or bad, and a nil key

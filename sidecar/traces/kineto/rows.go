@@ -25,6 +25,7 @@ type rows struct {
 	// 0 not asked yet, 1 no, 2 yes.
 	inputs []uint8
 	spaced []byte // for the next list
+	pairs  pairs
 }
 
 // class of a category.
@@ -93,8 +94,12 @@ func (w *rows) add(s *scanner) {
 		}
 	case 'M':
 		w.metadata(r)
-	case 'B', 'E':
-		s.fault(faultPair, s.at)
+	case 'B':
+		if !w.pairs.begin(s, w.thread(r), index) {
+			s.fault(faultPair, s.at)
+		}
+	case 'E':
+		w.end(s)
 	case 0:
 		s.fault(faultPhase, s.at)
 	}

@@ -24,7 +24,7 @@ func (r *Result) headline() []string {
 
 func sentence(f findings.Finding) string {
 	write := map[findings.ID]func(findings.Finding) string{
-		findings.StepChanged: stepChanged, findings.DeviceIdle: deviceIdle, findings.Communicating: communicating, findings.Copying: copying, findings.CPUOnly: cpuOnly, findings.IdleCause: idleCause, findings.LaunchCalls: launchCalls,
+		findings.StepChanged: stepChanged, findings.WarmUp: warmUp, findings.DeviceIdle: deviceIdle, findings.Communicating: communicating, findings.Copying: copying, findings.CPUOnly: cpuOnly, findings.IdleCause: idleCause, findings.LaunchCalls: launchCalls,
 		findings.DataLoading: dataLoading, findings.PythonIdle: pythonIdle, findings.HostIdle: hostIdle, findings.Synchronising: synchronising,
 		findings.PythonTime: pythonTime, findings.TopOperator: topOperator, findings.HiddenComm: hiddenCommunication,
 		findings.Straggler: straggler, findings.MemoryPeak: memoryPeak, findings.OutOfMemory: outOfMemory,
@@ -227,6 +227,21 @@ func pythonTime(f findings.Finding) string {
 
 func topOperator(f findings.Finding) string {
 	return fmt.Sprintf("Of the operators %s took most: %s of their CPU time in %s.", plain(f.Name), share(f.Value), plural(int(f.Evidence["calls"]), "call"))
+}
+
+func warmUp(f findings.Finding) string {
+	text := "Cycle 1 was warm-up"
+	if n := int(f.Evidence["cycles"]); n > 1 {
+		text = fmt.Sprintf("The first %d cycles were warm-up", n)
+	}
+	if f.Rank != nil {
+		text += fmt.Sprintf(", of rank %d most", *f.Rank)
+	}
+	text += fmt.Sprintf(": %s idle %s of the time, later %s", devices(f).were, share(f.Evidence["idle_share"]), share(f.Evidence["usual_share"]))
+	if f.Name != "" {
+		text += fmt.Sprintf("; %s were in one %s", length(f.Evidence["call_us"]), plain(f.Name))
+	}
+	return text + "."
 }
 
 func hiddenCommunication(f findings.Finding) string {

@@ -42,6 +42,10 @@ func TestSentences(t *testing.T) {
 		"91 % of the devices' idle time: the host had not launched the next work.":                                {ID: findings.IdleCause, Value: 0.913, Name: analyses.CauseNotLaunched},
 		"The devices were idle 3.1 s while launching calls ran, most of it in cudaLaunchKernel (79 calls of 39 ms, the longest 3.1 s, in train.py(42): train_step).": {
 			ID: findings.LaunchCalls, Value: 0.2, Name: "cudaLaunchKernel", Place: own, Evidence: evidence{"idle_us": 3.06e6, "calls": 79, "mean_us": 38.8e3, "max_us": 3.06e6}},
+		"Cycle 1 was warm-up: the device was idle 97 % of the time, later 14 %; 0.63 s were in one cudaLaunchKernel.": {
+			ID: findings.WarmUp, Value: 0.4, Name: "cudaLaunchKernel", Evidence: evidence{"devices": 1, "cycles": 1, "idle_share": 0.973, "usual_share": 0.141, "call_us": 632e3}},
+		"The first 2 cycles were warm-up, of rank 3 most: the devices were idle 94 % of the time, later 14 %.": {
+			ID: findings.WarmUp, Value: 0.4, Rank: number(3), Evidence: evidence{"devices": 4, "cycles": 2, "idle_share": 0.94, "usual_share": 0.141}},
 		"The device was never idle.":                                               {ID: findings.DeviceIdle, Evidence: evidence{"ranks": 1, "devices": 1, "device_us": 5}},
 		"The devices of 2 ranks were never idle.":                                  {ID: findings.DeviceIdle, Evidence: evidence{"ranks": 2, "devices": 2, "device_us": 5}},
 		"91 % of the device's idle time: the host had not launched the next work.": {ID: findings.IdleCause, Value: 0.913, Name: analyses.CauseNotLaunched, Evidence: evidence{"devices": 1}},

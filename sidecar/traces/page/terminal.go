@@ -23,6 +23,7 @@ var terminalTables = []struct {
 }{
 	{changes.TableName, 16, []string{"kind", "before_us", "after_us", "change_us", "verdict", "run", "name"}},
 	{analyses.TableRecordings, 16, []string{"rank", "cycle", "host", "process", "start_us", "duration_us", "first_step", "last_step", "file"}},
+	{analyses.TableCycles, 32, nil},
 	{analyses.TableTemporal, 32, []string{"rank", "kernel_time_us", "compute_time_pctg", "non_compute_time_pctg", "idle_time_pctg"}},
 	{analyses.TableTemporalByDevice, 32, []string{"rank", "device", "kernel_time_us", "compute_share", "non_compute_share", "idle_share"}},
 	{analyses.TableIdle, 32, nil},
