@@ -138,6 +138,9 @@ func (p *parser) faults() {
 			what = fmt.Sprintf("%s (%d records)", what, c.n)
 		}
 		p.warn(c.byte, what, faultText[f][1])
+		if fault(f) == faultControl {
+			p.warnings[len(p.warnings)-1].Note = true
+		}
 	}
 	if n := p.places - placesWarned; n > 0 && p.unwarned > 0 {
 		p.warn(-1, fmt.Sprintf("damaged JSON in %d places more", n), fmt.Sprintf("%d bytes were skipped", p.unwarned))

@@ -22,6 +22,7 @@ type Warning struct {
 	// What happened and what was lost, each a clause.
 	What string
 	Lost string
+	Note bool // no figure is affected: a text was repaired, a file in the folder is no trace
 }
 
 func (w Warning) String() string {

@@ -130,11 +130,11 @@ func (p *parser) object() error {
 
 // noEvents warns of a file without traceEvents, by the name of what it is where that is known.
 func (p *parser) noEvents() {
+	w := Warning{File: p.t.File, Byte: -1, What: "the file has no traceEvents", Lost: "no events", Note: true}
 	if p.nodes && p.schema {
-		p.warn(-1, "a Chakra execution graph, not a trace", "it has operators without times: analyse the trace that torch.profiler wrote beside it")
-		return
+		w.What, w.Lost = "a Chakra execution graph, not a trace", "it has operators without times: analyse the trace that torch.profiler wrote beside it"
 	}
-	p.warn(-1, "the file has no traceEvents", "no events")
+	p.warnings = append(p.warnings, w)
 }
 
 // begin skips what is before the JSON.

@@ -171,7 +171,11 @@ func (d drawing) idleHistogram(t *table.Table) (Chart, bool) {
 		}
 		columns = append(columns, column)
 	}
-	return histogram(d.theme, "idle-intervals", "Idle time by length of the gap", d.ofAll("streams of all ranks"), used, columns, duration), len(used) > 0
+	scope := "each stream for itself"
+	if d.severalRanks() {
+		scope += ", of all ranks"
+	}
+	return histogram(d.theme, "idle-intervals", "Idle time by length of the gap", scope, used, columns, duration), len(used) > 0
 }
 
 // bin sums the rows of one bin over ranks.

@@ -51,6 +51,7 @@ type warning struct {
 	Byte *int64  `json:"byte"`
 	What string  `json:"what"`
 	Lost *string `json:"lost"`
+	Note bool    `json:"note"`
 }
 
 // WriteJSON writes one object: facts about the run, then one list of row objects
@@ -65,7 +66,7 @@ func (r *Result) WriteJSON(w io.Writer, keep func(*table.Table) bool) error {
 	if a := r.Analysis; a != nil {
 		h.Mode, h.IncludeLastStep, h.Ranks, h.ProfilerSteps = a.Mode, a.IncludeLastStep, a.Ranks, a.ProfilerSteps
 		for _, w := range a.Warnings {
-			h.Warnings = append(h.Warnings, warning{orNull(w.File, ""), orNull(w.Byte, -1), w.What, orNull(w.Lost, "")})
+			h.Warnings = append(h.Warnings, warning{orNull(w.File, ""), orNull(w.Byte, -1), w.What, orNull(w.Lost, ""), w.Note})
 		}
 	}
 	if len(h.Findings) > 0 {

@@ -55,6 +55,7 @@ type pageData struct {
 	Findings []string // those to read at once
 	More     []string // the others
 	Warnings []string
+	Notes    []string // about the input: they affect no figure
 	Missing  []string
 	Steps    []pageStep
 	StepNote string // why there are none
@@ -96,7 +97,11 @@ func (r *Result) page(theme Theme, rows int) pageData {
 	}
 	if r.Analysis != nil {
 		for _, w := range r.Analysis.Warnings {
-			d.Warnings = append(d.Warnings, plain(w.String()))
+			to := &d.Warnings
+			if w.Note {
+				to = &d.Notes
+			}
+			*to = append(*to, plain(w.String()))
 		}
 	}
 	d.Charts = forTemplate(r.Charts(theme))

@@ -53,6 +53,7 @@ var page = template.Must(template.New("page").Funcs(counting).Parse(`<!doctype h
 <div class="grid">{{range .Charts}}<figure aria-label="{{.Title}}">{{.Inline}}</figure>
 {{end}}</div>
 {{end}}{{with .Missing}}<p class="dim">Not recorded: {{range $i, $m := .}}{{if $i}}; {{end}}{{$m}}{{end}}.</p>
+{{end}}{{with .Notes}}<details class="dim"><summary>{{plural (len .) "note"}} about the input</summary><ul>{{range .}}<li>{{.}}</li>{{end}}</ul></details>
 {{end}}{{if .Tables}}<details><summary>{{plural (len .Tables) "table"}}</summary>
 {{range .Tables}}<details><summary>{{.Title}}</summary>{{with .Note}}<p class="dim">{{.}}</p>{{end}}{{if .Rows}}<div class="scroll"><table>
 <tr>{{range .Head}}<th{{if .Number}} class="n"{{end}}>{{.Text}}</th>{{end}}</tr>
@@ -73,6 +74,7 @@ var fragment = template.Must(template.New("fragment").Funcs(counting).Parse(`<di
 {{end}}<p style="margin:6px 0 0">{{range .Charts}}<img alt="{{.Title}}" src="{{.Image}}" style="max-width:100%;vertical-align:top">
 {{end}}</p>
 {{with .Missing}}<p>Not recorded: {{range $i, $m := .}}{{if $i}}; {{end}}{{$m}}{{end}}.</p>
+{{end}}{{with .Notes}}<details><summary>{{plural (len .) "note"}} about the input</summary><ul>{{range .}}<li>{{.}}</li>{{end}}</ul></details>
 {{end}}{{if .Tables}}<details><summary>{{plural (len .Tables) "table"}}</summary>
 {{range .Tables}}<details><summary>{{.Title}}</summary>{{with .Note}}<p>{{.}}</p>{{end}}{{if .Rows}}<table>
 <tr>{{range .Head}}<th style="text-align:{{if .Number}}right{{else}}left{{end}}">{{.Text}}</th>{{end}}</tr>

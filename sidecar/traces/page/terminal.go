@@ -58,7 +58,9 @@ func (r *Result) Text(w io.Writer, columns int) error {
 	}
 	if r.Analysis != nil {
 		for _, warning := range r.Analysis.Warnings {
-			fmt.Fprintf(out, "! %s\n", plain(warning.String()))
+			if !warning.Note {
+				fmt.Fprintf(out, "! %s\n", plain(warning.String()))
+			}
 		}
 	}
 	for _, note := range r.Notes {
@@ -77,10 +79,23 @@ func (r *Result) Text(w io.Writer, columns int) error {
 	if missing := r.missing(); len(missing) > 0 {
 		fmt.Fprintf(out, "\nNot recorded: %s.\n", strings.Join(missing, "; "))
 	}
+	r.writeNotes(out)
 	if err := out.Flush(); err != nil {
 		return fmt.Errorf("writing the report: %w", err)
 	}
 	return nil
+}
+
+// writeNotes lists what was noted about the input and affects no figure.
+func (r *Result) writeNotes(out io.Writer) {
+	if r.Analysis == nil {
+		return
+	}
+	for _, warning := range r.Analysis.Warnings {
+		if warning.Note {
+			fmt.Fprintf(out, "\nNote: %s.\n", plain(warning.String()))
+		}
+	}
 }
 
 // writeTable aligns numbers at the right; the last text column gets what room
