@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,8 +14,12 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/doors/signals"
 	"github.com/omni-perf/omni-perf/sidecar/traces/analyses"
+	"github.com/omni-perf/omni-perf/sidecar/traces/changes"
 	"github.com/omni-perf/omni-perf/sidecar/traces/page"
 	"github.com/omni-perf/omni-perf/sidecar/traces/request"
+	"github.com/omni-perf/omni-perf/sidecar/traces/table"
+	"github.com/omni-perf/omni-perf/sidecar/understand/significance"
+	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
 func analyzeCommand() *cobra.Command {
@@ -35,6 +40,9 @@ func analyzeCommand() *cobra.Command {
 	flags.StringVar(&q.Display, "display", "", "write what a notebook shows, as JSON, to `FILE`")
 	flags.StringVar(&q.Snapshot, "memory-snapshot", "", "read a `FILE` of torch.cuda.memory._dump_snapshot as well")
 	flags.StringArrayVar(&q.Against, "against", nil, "compare steps, idle time, operators, kernels and collectives with those of another run's traces in `PATH`; may be repeated")
+	var most limit
+	flags.Var(limitValue{&most}, "fail-if", "with --against, end with status 4 if a step is slower by more than `slower=LIMIT`, as in slower=5% or slower=2ms, and beyond noise")
+	complete(c, "fail-if", []string{"slower=5%"})
 	flags.Var(numbersValue{&q.Load.Ranks}, "ranks", "only these `RANKS`, as in 0,2-5")
 	flags.Var(numbersValue{&q.Analyses.Steps}, "steps", "only these profiler `STEPS`, as in 3,4 or 3-7")
 	flags.Var(listValue{&q.Analyses.Tables}, "tables", "only these `TABLES`, by name, separated by commas")
@@ -50,9 +58,41 @@ func analyzeCommand() *cobra.Command {
 		if err := q.Check(); err != nil {
 			return usageError{err}
 		}
+		if most.text != "" {
+			if len(q.Against) == 0 {
+				return misuse("--fail-if needs --against, the run to compare with")
+			}
+			q.Judge = func(changed *table.Table) error { return most.judgeSteps(changed, q.Against) }
+		}
 		return analyze(q)
 	}
 	return c
+}
+
+// judgeSteps ends with the status of a run whose steps are slower than another's by more than the limit.
+func (l limit) judgeSteps(changed *table.Table, others []string) error {
+	unjudged := slices.Clone(others)
+	slower := false
+	for r := range changed.Len() {
+		if changed.TextAt("kind", r) != changes.Step {
+			continue
+		}
+		const us = 1000 // ns
+		run, before, change := changed.TextAt("run", r), changed.FloatAt("before_us", r), changed.FloatAt("change_us", r)
+		unjudged = slices.DeleteFunc(unjudged, func(name string) bool { return name == run })
+		if l.below(significance.Verdict(changed.TextAt("verdict", r)), before*us, change*us) {
+			fmt.Fprintf(messages, "omni-perf: a step is slower by %s (%s) than in %s, beyond the limit of %s and beyond noise.\n",
+				words.Seconds(change/1e6), words.SignedPercent(change/before), run, l.text)
+			slower = true
+		}
+	}
+	switch {
+	case slower:
+		return exitStatus(exitExceeded)
+	case len(unjudged) > 0:
+		return fmt.Errorf("--fail-if compares profiler steps, which this run and %s do not both have: call prof.step() in the training loop", unjudged[0])
+	}
+	return nil
 }
 
 func analyze(q *request.Request) error {

@@ -165,6 +165,37 @@ func TestAnalyzeComparesRuns(t *testing.T) {
 	}
 }
 
+// TestAnalyzeFailIf: as compare's, judged by the steps.
+func TestAnalyzeFailIf(t *testing.T) {
+	slow, _ := madeTraces(t)
+	fast, bare := t.TempDir(), filepath.Join(t.TempDir(), "trace.json")
+	if _, errs, code := invoke(t, "make-traces "+fast+" --ranks 3 --steps 4 --delay 0s --data-wait 200us"); code != exitOK {
+		t.Fatal(errs)
+	}
+	if err := os.WriteFile(bare, []byte(`[{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":1,"dur":5,"args":{"stream":7}}]`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args string
+		code int
+		says string
+	}{
+		{slow + " --against " + fast + " --fail-if slower=5%", exitExceeded, "beyond the limit of 5% and beyond noise"},
+		{slow + " --against " + fast + " --fail-if slower=1h", exitOK, ""},
+		{fast + " --against " + slow + " --fail-if slower=0%", exitOK, ""},
+		{slow + " --against " + slow + " --fail-if slower=0%", exitOK, ""},
+		{slow + " --against " + slow + " --against " + fast + " --fail-if slower=1us", exitExceeded, "than in " + fast},
+		{slow + " --against " + bare + " --fail-if slower=5%", exitFailed, "do not both have"},
+		{slow + " --fail-if slower=5%", exitUsage, "--fail-if needs --against"},
+		{slow + " --against " + fast + " --fail-if faster=5%", exitUsage, "it takes slower=LIMIT"},
+		{slow + " --against " + fast + " --fail-if slower=5% --html /dev/full", exitExceeded, "/dev/full"},
+	} {
+		if _, errs, code := invoke(t, "analyze --quiet "+c.args); code != c.code || !strings.Contains(errs, c.says) {
+			t.Errorf("%s: exit status %d, want %d and %q; %s", c.args, code, c.code, c.says, errs)
+		}
+	}
+}
+
 func TestAnalyzeMistakesAreSentences(t *testing.T) {
 	dir, _ := madeTraces(t)
 	for args, want := range map[string]string{

@@ -184,14 +184,19 @@ type limit struct {
 // exceeded reports whether something is slower by more than the limit, and beyond noise:
 // a difference that may be chance fails nobody's build.
 func (l limit) exceeded(c comparison.Change) bool {
-	if l.text == "" || c.Verdict != significance.More {
+	return l.below(c.Verdict, float64(c.BeforeNS), float64(c.ChangeNS))
+}
+
+// below is exceeded of a change in ns.
+func (l limit) below(verdict significance.Verdict, before, change float64) bool {
+	if l.text == "" || verdict != significance.More {
 		return false
 	}
 	most := float64(l.time)
 	if l.time == 0 {
-		most = l.share * float64(c.BeforeNS)
+		most = l.share * before
 	}
-	return float64(c.ChangeNS) > most
+	return change > most
 }
 
 // limitValue is the option that names a limit.

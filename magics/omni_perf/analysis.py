@@ -142,6 +142,26 @@ class Analysis:
         _run(["analyze", "--quiet", *asked, *self.request])
         return list(files.values())
 
+    def compare(self, after: Analysis | PathLike) -> Analysis:
+        """Analyse a later run's traces against these and return that, as ``analyze(after, against=…)`` does.
+
+        Its first sentence is about the steps; the table ``changes`` has what differs. Options are
+        those that this analysis was made with. Both are read again, each from one file or folder.
+        """
+        at = self.request.index("--")
+        later = after.request[after.request.index("--") + 1 :] if isinstance(after, Analysis) else (local(after),)
+        earlier = self.request[at + 1 :]
+        if len(earlier) != 1 or len(later) != 1:
+            raise AnalysisError(
+                "Runs are compared that are one file, folder or glob each: put a run's traces into a folder."
+            )
+        options = list(self.request[:at])
+        for name in ("--memory-snapshot", "--against"):
+            if name in options:
+                value = options.index(name)
+                del options[value : value + 2]
+        return _analysis((*options, "--against", *earlier, "--", *later), [])
+
     def _repr_mimebundle_(
         self, include: object = None, exclude: object = None
     ) -> tuple[dict[str, str], dict[str, Any]]:
@@ -168,32 +188,36 @@ def analyze(
 
     mode is "exact", "hta" (the rules of HolisticTraceAnalysis, its faults included) or
     "hta-ns". ranks and steps keep only those; last_step counts the last profiler step too.
-    against is another run, whose collectives are compared in the table collectives_by_run.
+    against is an earlier run: the table changes has what differs, collectives_by_run the collectives.
     html, csv, merged and summary name what is to be written besides.
     """
+    arguments = ["--mode", mode]
+    for name, numbers in (("--ranks", ranks), ("--steps", steps)):
+        if numbers is not None:
+            arguments += [name, ",".join(str(int(number)) for number in numbers)]
+    if tables is not None:
+        arguments += ["--tables", ",".join(tables)]
+    for name, wanted in (("--last-step", last_step), ("--shapes", shapes)):
+        if wanted:
+            arguments.append(name)
+    for name, path in (
+        ("--memory-snapshot", memory_snapshot),
+        ("--against", against),
+    ):
+        if path is not None:
+            arguments += [name, local(path)]
+    files: list[str] = []
+    for name, path in (("--html", html), ("--csv", csv), ("--merged", merged), ("--summary", summary)):
+        if path is not None:
+            files += [name, local(path)]
+    return _analysis((*arguments, "--", *map(local, paths)), files)
+
+
+def _analysis(request: tuple[str, ...], files: list[str]) -> Analysis:
+    """Run what is requested; files are arguments of what is to be written besides."""
     with tempfile.TemporaryDirectory(prefix="omni_perf_analyze_") as folder:
         shown = os.path.join(folder, "display.json")
-        arguments = ["--mode", mode]
-        for name, numbers in (("--ranks", ranks), ("--steps", steps)):
-            if numbers is not None:
-                arguments += [name, ",".join(str(int(number)) for number in numbers)]
-        if tables is not None:
-            arguments += ["--tables", ",".join(tables)]
-        for name, wanted in (("--last-step", last_step), ("--shapes", shapes)):
-            if wanted:
-                arguments.append(name)
-        for name, path in (
-            ("--memory-snapshot", memory_snapshot),
-            ("--against", against),
-        ):
-            if path is not None:
-                arguments += [name, local(path)]
-        request = (*arguments, "--", *map(local, paths))
-        wanted = ["--json", "-", "--display", shown]
-        for name, path in (("--html", html), ("--csv", csv), ("--merged", merged), ("--summary", summary)):
-            if path is not None:
-                wanted += [name, local(path)]
-        document = _run(["analyze", *wanted, *request])
+        document = _run(["analyze", "--json", "-", "--display", shown, *files, *request])
         try:
             with open(shown, encoding="utf-8") as file:
                 return Analysis(document, cast(_Display, json.load(file)), request)

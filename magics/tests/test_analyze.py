@@ -204,3 +204,19 @@ def test_the_package_offers_it_without_importing_it() -> None:
         "assert callable(omni_perf.analyze) and callable(omni_perf.make_traces)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_compare_is_of_the_later_run_against_this(traces: Path, tmp_path: Path) -> None:
+    make_traces(tmp_path / "fast", ranks=2, steps=4, delay="0s", data_wait="200us")
+    before = analyze(traces, memory_snapshot=traces / "memory_snapshot.pickle", ranks=[0, 1])
+    for later in (tmp_path / "fast", analyze(tmp_path / "fast")):
+        compared = before.compare(later)
+        assert compared.headline.startswith("A step took ")
+        assert " less than in " in compared.headline
+        step = next(row for row in compared["changes"] if row["kind"] == "step")
+        assert step["run"] == str(traces)
+        assert step["verdict"] == "less"
+    with pytest.raises(AnalysisError, match="one file, folder or glob each"):
+        before.compare(
+            analyze(tmp_path / "fast" / "rank0.pt.trace.json.gz", tmp_path / "fast" / "rank1.pt.trace.json.gz")
+        )

@@ -87,6 +87,9 @@ func Add(to *table.Table, run string, before, after Tables) {
 	}
 	var rows []row
 	for k := range union(old, now) {
+		if k.kind == Step && (reading(old, k).Absent || reading(now, k).Absent) {
+			continue // a run without steps has not become faster or slower by a step
+		}
 		d := significance.Of([]significance.Reading{reading(old, k)}, []significance.Reading{reading(now, k)}, level)
 		if k.kind != Step && k.kind != Device && math.Abs(d.Change()) < least*whole {
 			continue

@@ -43,6 +43,9 @@ type Request struct {
 	SVG     string // a folder
 	Quiet   bool   // no report, only files
 
+	// Judge, when set, is asked at the end what the comparison with the other runs amounts to.
+	Judge func(changed *table.Table) error
+
 	Columns int    // of the terminal that the report is for
 	Version string // of omni_perf
 }
@@ -89,7 +92,16 @@ func (q *Request) Run(ctx context.Context, stdout, messages io.Writer) error {
 	if err := q.fromNear(ctx, result); err != nil {
 		return err
 	}
-	return q.write(ctx, result, stdout, messages)
+	err = q.write(ctx, result, stdout, messages)
+	if q.Judge == nil || result.Analysis == nil {
+		return err
+	}
+	verdict := q.Judge(result.Analysis.Table(changes.TableName))
+	if err != nil && verdict != nil {
+		fmt.Fprintf(messages, "omni-perf: %v\n", err)
+		return verdict
+	}
+	return errors.Join(err, verdict)
 }
 
 // fromNear adds single steps, where something is asked for that shows them. A trace
