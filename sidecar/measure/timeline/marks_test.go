@@ -20,6 +20,14 @@ func TestLeadingMarks(t *testing.T) {
 	if want := "[step3 step5 regionload0]"; fmt.Sprint(got) != want {
 		t.Errorf("%v, want %s", got, want)
 	}
+	rec.Subject = &Subject{Process: 4}
+	if got := rec.LeadingMarks(); len(got) != 1 || got[0].End != 6 {
+		t.Errorf("%v, want the subject's", got)
+	}
+	rec.Subject = &Subject{Process: 1}
+	if got := rec.LeadingMarks(); len(got) != 3 {
+		t.Errorf("%v, want those of the first one that has any: the subject has none", got)
+	}
 	if (&Recording{}).LeadingMarks() != nil {
 		t.Error("marks of a recording without any")
 	}

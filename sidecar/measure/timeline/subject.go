@@ -32,7 +32,6 @@ type Pool struct {
 	// that several have started, the nearest one from which all of these descend; -1: not known.
 	Owner   int
 	Members []int // likewise, by number, then by start
-	Busiest int   // the member whose main thread computed the longest; -1: none did, or it is not known
 }
 
 // slice moves a subject to the recording that a part of its recording is.
@@ -53,7 +52,7 @@ func (s *Subject) slice(process, thread func(int) int) *Subject {
 // slicePools moves pools likewise, without the members that the part does not have.
 func slicePools(pools []Pool, process func(int) int) (out []Pool) {
 	for _, p := range pools {
-		p.Owner, p.Busiest = process(p.Owner), process(p.Busiest)
+		p.Owner = process(p.Owner)
 		var members []int
 		for _, m := range p.Members {
 			if at := process(m); at >= 0 {

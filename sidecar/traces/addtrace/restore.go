@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/interpret"
 	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 )
@@ -32,7 +33,24 @@ func restore(v *report.View) *restored {
 	r.stacks()
 	r.figures()
 	r.owners()
+	r.about()
 	return r
+}
+
+// about is whom the report is about, and its pools: they were decided when it was made.
+func (r *restored) about() {
+	s := r.view.Subject
+	r.Subject = &timeline.Subject{
+		Process: s.Process, Thread: r.view.MainThread(), Program: s.Program, Runs: s.Threads, Why: timeline.SubjectReason(s.Why),
+		Launcher: interpret.IsLauncher(r.Recording),
+	}
+	for _, p := range r.view.Pools {
+		pool := timeline.Pool{Role: timeline.Role(p.Role), Command: p.Command, Owner: -1, Members: p.Members}
+		if p.Owner != nil {
+			pool.Owner = *p.Owner
+		}
+		r.Pools = append(r.Pools, pool)
+	}
 }
 
 // clock relates the recording's clock to the wall clock by the report's bridge.

@@ -19,7 +19,7 @@ func Decide(rec *timeline.Recording) *timeline.Recording {
 	out := *rec
 	subject := decide(rec)
 	out.Subject = &subject
-	out.Pools = PoolsOf(rec.Processes, computed(rec), subject.Program)
+	out.Pools = PoolsOf(rec.Processes, subject.Program)
 	return &out
 }
 
@@ -36,5 +36,5 @@ func RecordedPools(rec *timeline.Recording) []timeline.Pool {
 	if rec.Subject != nil {
 		return rec.Pools
 	}
-	return PoolsOf(rec.Processes, computed(rec), decide(rec).Program)
+	return PoolsOf(rec.Processes, decide(rec).Program)
 }

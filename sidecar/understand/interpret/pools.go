@@ -9,10 +9,9 @@ import (
 
 // PoolsOf groups processes, whose roles are known: workers of one role that work for one
 // process, the ranks of a run, the runs of one program. The target is the first one, and only
-// in a pool if it is a rank among others. computed is for how long the main thread of each had a
-// CPU. The program that the recording is about is not another run of itself. Pools are in the
+// in a pool if it is a rank among others. The program that the recording is about is not another run of itself. Pools are in the
 // order of their owners.
-func PoolsOf(processes []timeline.Process, computed []timeline.Nanos, program int) []timeline.Pool {
+func PoolsOf(processes []timeline.Process, program int) []timeline.Pool {
 	type key struct {
 		role    timeline.Role
 		command string
@@ -40,14 +39,11 @@ func PoolsOf(processes []timeline.Process, computed []timeline.Nanos, program in
 		if !known {
 			at = len(pools)
 			index[k] = at
-			pools = append(pools, timeline.Pool{Role: p.Role, Command: k.command, Owner: owner, Busiest: -1})
+			pools = append(pools, timeline.Pool{Role: p.Role, Command: k.command, Owner: owner})
 		}
 		pool := &pools[at]
 		pool.Members = append(pool.Members, i)
 		pool.Owner = nearestCommon(processes, pool.Owner, owner)
-		if computed[i] > 0 && (pool.Busiest < 0 || computed[i] > computed[pool.Busiest]) {
-			pool.Busiest = i
-		}
 	}
 	for _, pool := range pools {
 		slices.SortStableFunc(pool.Members, func(a, b int) int {
@@ -101,21 +97,4 @@ func nearestCommon(processes []timeline.Process, a, b int) int {
 		a = up(a)
 	}
 	return -1
-}
-
-// computed is for how long the main thread of each process had a CPU.
-func computed(rec *timeline.Recording) []timeline.Nanos {
-	times := make([]timeline.Nanos, len(rec.Processes))
-	for i := range rec.Threads {
-		t := &rec.Threads[i]
-		if !t.Main || t.Process < 0 || t.Process >= len(times) {
-			continue
-		}
-		for _, s := range t.Spans {
-			if s.State.Computes() {
-				times[t.Process] += s.End - s.Start
-			}
-		}
-	}
-	return times
 }

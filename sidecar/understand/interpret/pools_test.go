@@ -125,7 +125,7 @@ func TestWorkersAreNamedAsTheirOwnerCounts(t *testing.T) {
 		t.Errorf("the recording that was handed in has changed: %s", got)
 	}
 	all := RecordedPools(rec)
-	if got, want := fmt.Sprint(all), "[{pool-worker  0 [1 3 2 5] 1} {loader-worker  0 [6 8 7] 6} {child pip 0 [9] -1} {worker  0 [10] 10}]"; got != want {
+	if got, want := fmt.Sprint(all), "[{pool-worker  0 [1 3 2 5]} {loader-worker  0 [6 8 7]} {child pip 0 [9]} {worker  0 [10]}]"; got != want {
 		t.Errorf("pools %s, want %s", got, want)
 	}
 }

@@ -10,7 +10,7 @@ import (
 // decide finds whom a recording is about. The threads that run the cell or the script are
 // marked by who recorded it, those of a program that the target launched by Identify.
 func decide(rec *timeline.Recording) timeline.Subject {
-	s := timeline.Subject{Thread: -1, Why: timeline.SubjectTarget, Launcher: isLauncher(rec)}
+	s := timeline.Subject{Thread: -1, Why: timeline.SubjectTarget, Launcher: IsLauncher(rec)}
 	if s.Runs = threadsWhere(rec, runsCell); len(s.Runs) > 0 {
 		s.Program = processOf(rec, s.Runs[0])
 	} else {
@@ -128,9 +128,9 @@ func LifeOf(rec *timeline.Recording, process int) timeline.Interval {
 	return timeline.Between(max(p.Start, 0), cmp.Or(min(p.End, rec.Duration), rec.Duration))
 }
 
-// isLauncher reports whether the target runs no Python itself, and processes that descend from
+// IsLauncher reports whether the target runs no Python itself, and processes that descend from
 // it do.
-func isLauncher(rec *timeline.Recording) bool {
+func IsLauncher(rec *timeline.Recording) bool {
 	others := false
 	for i := range rec.Threads {
 		if len(rec.Threads[i].Spans) == 0 {

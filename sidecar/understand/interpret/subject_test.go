@@ -80,20 +80,18 @@ func TestPoolsHaveOneOwner(t *testing.T) {
 		{Role: timeline.RoleScript, ParentIndex: -1}, front, front,
 		under(rankNumber(0), 1), under(rankNumber(1), 2), under(loader, 3), under(loader, 4), under(loader, 3), under(pip, 3), under(pip, 4),
 	}
-	times := make([]timeline.Nanos, len(processes))
-	times[7] = 5
 	want := []timeline.Pool{
-		{Role: timeline.RoleRank, Owner: 0, Members: []int{3, 4}, Busiest: -1},
-		{Role: timeline.RoleChild, Command: "pip", Owner: 0, Members: []int{8, 9}, Busiest: -1},
-		{Role: timeline.RoleLoaderWorker, Owner: 3, Members: []int{5, 7}, Busiest: 7},
-		{Role: timeline.RoleLoaderWorker, Owner: 4, Members: []int{6}, Busiest: -1},
+		{Role: timeline.RoleRank, Owner: 0, Members: []int{3, 4}},
+		{Role: timeline.RoleChild, Command: "pip", Owner: 0, Members: []int{8, 9}},
+		{Role: timeline.RoleLoaderWorker, Owner: 3, Members: []int{5, 7}},
+		{Role: timeline.RoleLoaderWorker, Owner: 4, Members: []int{6}},
 	}
-	if got := PoolsOf(processes, times, 0); !reflect.DeepEqual(got, want) {
+	if got := PoolsOf(processes, 0); !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
 	// What a recording is about is not another run of itself.
-	want = append(slices.Delete(want, 1, 2), timeline.Pool{Role: timeline.RoleChild, Command: "pip", Owner: 4, Members: []int{9}, Busiest: -1})
-	if got := PoolsOf(processes, times, 8); !reflect.DeepEqual(got, want) {
+	want = append(slices.Delete(want, 1, 2), timeline.Pool{Role: timeline.RoleChild, Command: "pip", Owner: 4, Members: []int{9}})
+	if got := PoolsOf(processes, 8); !reflect.DeepEqual(got, want) {
 		t.Errorf("of the program 8: got  %+v\nwant %+v", got, want)
 	}
 }
@@ -140,9 +138,6 @@ func TestTheSubjectIsTheSameForAll(t *testing.T) {
 					t.Fatalf("process %d is in two of the pools %+v", m, rec.Pools)
 				}
 				member[m] = true
-			}
-			if p.Busiest >= 0 && !slices.Contains(p.Members, p.Busiest) {
-				t.Fatalf("the busiest of %+v is no member", p)
 			}
 		}
 	}

@@ -25,8 +25,7 @@ type Pool struct {
 	Command string `json:"command,omitempty"` // of the runs of one program: what it is called
 	Owner   *int   `json:"owner"`             // null: not known
 	Members []int  `json:"members"`
-	Busiest *int   `json:"busiest"` // the member whose main thread computed the longest; null: none did, or it is not known
-	Text    string `json:"text"`    // "4 pool workers"; of one member, what that is called
+	Text    string `json:"text"` // "4 pool workers"; of one member, what that is called
 }
 
 // IsProgram reports whether a pool is the runs of a program, not workers.
@@ -82,16 +81,13 @@ func (b *builder) pools() {
 		if p.Owner >= 0 {
 			p.Owner = b.byPlace[p.Owner]
 		}
-		if p.Busiest >= 0 {
-			p.Busiest = b.byPlace[p.Busiest]
-		}
 		b.doc.addPool(p)
 	}
 }
 
 // addPool writes a pool of the document's processes.
 func (d *Document) addPool(p timeline.Pool) {
-	out := Pool{Role: clean(string(p.Role)), Command: clean(p.Command), Owner: natural(&p.Owner), Members: p.Members, Busiest: natural(&p.Busiest)}
+	out := Pool{Role: clean(string(p.Role)), Command: clean(p.Command), Owner: natural(&p.Owner), Members: p.Members}
 	if out.Text = clean(wording.Pool(p)); len(p.Members) == 1 {
 		out.Text = d.Processes[p.Members[0]].Text
 	}
@@ -149,14 +145,8 @@ func (d *Document) findPools() {
 			processes[i].ParentIndex = *p.Parent
 		}
 	}
-	computed := make([]timeline.Nanos, len(processes))
-	for _, t := range d.Threads {
-		if t.Main {
-			computed[t.Process] += timeline.Nanos(t.StateNS.Of(State.Computes))
-		}
-	}
 	d.Pools = nil
-	for _, p := range interpret.PoolsOf(processes, computed, d.Subject.Program) {
+	for _, p := range interpret.PoolsOf(processes, d.Subject.Program) {
 		d.addPool(p)
 	}
 }
@@ -177,7 +167,6 @@ func (c *checker) about() {
 	}
 	for _, p := range d.Pools {
 		c.indexOrNull("pools.owner", p.Owner, len(d.Processes))
-		c.indexOrNull("pools.busiest", p.Busiest, len(d.Processes))
 		c.must(len(p.Members) > 0, "a pool has no members")
 		for _, m := range p.Members {
 			c.index("pools.members", m, len(d.Processes))

@@ -30,7 +30,7 @@ function launcher(): Record<string, unknown> {
     threads: [0, 1, 2, 3].map((process) => ({ name: "", process, main: true, runs_cell: process === 0 })),
     targets: [{ process: 0 }],
     subject: { process: 1, thread: 1, program: 0, threads: [0], why: "leading-rank" },
-    pools: [{ role: "rank", owner: 0, members: [1, 2], busiest: 2, text: "2 ranks" }],
+    pools: [{ role: "rank", owner: 0, members: [1, 2], text: "2 ranks" }],
     processes: ["torchrun", "rank 0", "rank 1", "serve.py"].map((text) => ({ text })),
     lines: [line(1, 1, 3, 8), line(1, 1, 7, 8), line(2, 1, 3, 16), line(2, 1, 7, 4), line(3, 2, 2, 4)],
   };
