@@ -2,6 +2,7 @@ package mergereports
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
@@ -60,35 +61,11 @@ func addStraggler(r *report.View, bound int64) {
 
 // lanesOf are the main threads of the ranks.
 func lanesOf(r *report.View) (lanes []straggler.Lane) {
-	usesGPU := false
-	for _, d := range r.Devices {
-		usesGPU = usesGPU || d.Used
-	}
-	type fact struct {
-		in straggler.Collective
-		at straggler.Place
-	}
-	var files origin.Names
-	facts := make([]fact, len(r.Nodes.Parent))
-	for n := 1; n < len(facts); n++ { // what is nearer the leaf counts
-		facts[n] = facts[r.Nodes.Parent[n]]
-		frame := r.FrameOf(int32(n))
-		fn := &r.Functions[r.FunctionOf(frame)]
-		if in := straggler.Of(files.Known(r.Files[fn.File].Name), fn.Name); in != straggler.None {
-			facts[n].in = in
-		}
-		if fn.Code == report.CodeCell || fn.Code == report.CodeUser {
-			facts[n].at = straggler.Place{File: r.Files[fn.File].Name, Line: r.LineOf(frame)}
-		}
-	}
+	usesGPU := slices.ContainsFunc(r.Devices, func(d report.Device) bool { return d.Used })
+	facts := factsOf(r)
 	for _, rank := range r.Ranks {
-		best := -1
-		for t := range r.Threads {
-			if th := &r.Threads[t]; th.Process == rank.Process && th.Main && (best < 0 || len(r.History(t)) > len(r.History(best))) {
-				best = t
-			}
-		}
-		if best < 0 {
+		thread := longestMain(r, rank.Process)
+		if thread < 0 {
 			continue
 		}
 		lane := straggler.Lane{Process: rank.Process, Rank: rank.Rank}
@@ -97,7 +74,7 @@ func lanesOf(r *report.View) (lanes []straggler.Lane) {
 				lane.Steps = append(lane.Steps, timeline.Between(timeline.Nanos(s.StartNS), timeline.Nanos(s.EndNS)))
 			}
 		}
-		for _, s := range r.History(best) {
+		for _, s := range r.History(thread) {
 			if s.Node == 0 { // it starts, or ends
 				continue
 			}
@@ -110,4 +87,39 @@ func lanesOf(r *report.View) (lanes []straggler.Lane) {
 		lanes = append(lanes, lane)
 	}
 	return lanes
+}
+
+// stackFacts is what a stack says of a rank: what it did together with others, and in which own line.
+type stackFacts struct {
+	in straggler.Collective
+	at straggler.Place
+}
+
+// factsOf are those of all stacks, by node: what is nearer the leaf counts.
+func factsOf(r *report.View) []stackFacts {
+	var files origin.Names
+	facts := make([]stackFacts, len(r.Nodes.Parent))
+	for n := 1; n < len(facts); n++ {
+		facts[n] = facts[r.Nodes.Parent[n]]
+		frame := r.FrameOf(int32(n))
+		fn := &r.Functions[r.FunctionOf(frame)]
+		if in := straggler.Of(files.Known(r.Files[fn.File].Name), fn.Name); in != straggler.None {
+			facts[n].in = in
+		}
+		if fn.Code.Own() {
+			facts[n].at = straggler.Place{File: r.Files[fn.File].Name, Line: r.LineOf(frame)}
+		}
+	}
+	return facts
+}
+
+// longestMain is the main thread of a process that has the longest history; -1: none was seen.
+func longestMain(r *report.View, process int) int {
+	best := -1
+	for t := range r.Threads {
+		if th := &r.Threads[t]; th.Process == process && th.Main && (best < 0 || len(r.History(t)) > len(r.History(best))) {
+			best = t
+		}
+	}
+	return best
 }

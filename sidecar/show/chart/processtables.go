@@ -201,56 +201,60 @@ func beside(did report.Work) (rows []row) {
 // processesTable lists the processes beside the target.
 func processesTable(r *report.View, duration float64) table {
 	t := table{heading: "Processes", note: "CPU time, and its share of their lives"}
-	var list []int
-	rest := row{rest: true}
-	left := 0
-	leave := func(p *report.Process) {
-		left++
-		if p.CPUNS != nil {
-			rest.seconds += report.Seconds(*p.CPUNS)
-		}
-	}
-	for i := range r.Processes {
-		p := &r.Processes[i]
-		if i == r.Target().Process && p.Role != string(timeline.RoleRank) || isOurs(p) {
-			continue
-		}
-		if onlyCleansUp(p) {
-			leave(p)
-			continue
-		}
-		// A shell that starts another program is of no interest.
-		if start, end := lifeOf(r, p); p.Role == string(timeline.RoleChild) && end-start < 0.05*duration && (p.CPUNS == nil || report.Seconds(*p.CPUNS) < 0.01*duration) {
-			leave(p)
-			continue
-		}
-		list = append(list, i)
-	}
-	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(cpuOf(&r.Processes[b]), cpuOf(&r.Processes[a])) })
-	for k, i := range list {
-		p := &r.Processes[i]
-		if k >= maxProcesses-1 && len(list) > maxProcesses {
-			leave(p)
-			continue
-		}
-		start, end := lifeOf(r, p)
-		rw := row{name: words.Clean(p.Text, 60), seconds: cpuOf(p), unknown: p.CPUNS == nil, hint: fate(p) + ", " + stacksText(p)}
-		if rw.share = rw.seconds / max(end-start, 1e-3); p.CPUNS != nil {
-			rw.aside = words.Percent(rw.share)
-		}
-		if p.Command != "" && p.Command != p.Text {
-			rw.code = words.Clean(p.Command, 40)
-		}
-		t.rows = append(t.rows, rw)
+	shown, left := listedProcesses(r, duration)
+	for _, i := range shown {
+		t.rows = append(t.rows, processRow(r, &r.Processes[i]))
 	}
 	if len(t.rows) == 0 {
 		return table{}
 	}
-	if left > 0 {
-		rest.name = words.Plural(left, "more process", "more processes")
+	if len(left) > 0 {
+		rest := row{rest: true, name: words.Plural(len(left), "more process", "more processes")}
+		for _, i := range left {
+			rest.seconds += cpuOf(&r.Processes[i])
+		}
 		t.rows = append(t.rows, rest)
 	}
 	return t
+}
+
+// listedProcesses are the processes beside the target, by their CPU time, and those that are
+// summed up in one row.
+func listedProcesses(r *report.View, duration float64) (shown, left []int) {
+	for i := range r.Processes {
+		p := &r.Processes[i]
+		switch {
+		case i == r.Target().Process && p.Role != string(timeline.RoleRank) || isOurs(p):
+		case onlyCleansUp(p) || isBrief(r, p, duration):
+			left = append(left, i)
+		default:
+			shown = append(shown, i)
+		}
+	}
+	slices.SortStableFunc(shown, func(a, b int) int { return cmp.Compare(cpuOf(&r.Processes[b]), cpuOf(&r.Processes[a])) })
+	if len(shown) > maxProcesses {
+		left = append(left, shown[maxProcesses-1:]...)
+		shown = shown[:maxProcesses-1]
+	}
+	return shown, left
+}
+
+// isBrief recognises a program that is of no interest, such as a shell that starts another one.
+func isBrief(r *report.View, p *report.Process, duration float64) bool {
+	start, end := lifeOf(r, p)
+	return p.Role == string(timeline.RoleChild) && end-start < 0.05*duration && (p.CPUNS == nil || report.Seconds(*p.CPUNS) < 0.01*duration)
+}
+
+func processRow(r *report.View, p *report.Process) row {
+	start, end := lifeOf(r, p)
+	rw := row{name: words.Clean(p.Text, 60), seconds: cpuOf(p), unknown: p.CPUNS == nil, hint: fate(p) + ", " + stacksText(p)}
+	if rw.share = rw.seconds / max(end-start, 1e-3); p.CPUNS != nil {
+		rw.aside = words.Percent(rw.share)
+	}
+	if p.Command != "" && p.Command != p.Text {
+		rw.code = words.Clean(p.Command, 40)
+	}
+	return rw
 }
 
 // isOurs recognises an omni-perf that ran within the program: it is no part of it.

@@ -134,6 +134,17 @@ func (s *Stacks) classify(stack []timeline.FrameID, state timeline.State, wait t
 	if cause, ok := phaseCauses[s.phase(stack)]; ok {
 		return cause, at
 	}
+	if cause, ok := s.byRule(stack, state); ok {
+		return cause, at
+	}
+	if (byState == Waiting || byState == InOut) && int(wait) < len(waitCauses) && waitCauses[wait] != "" {
+		return waitCauses[wait], at
+	}
+	return byState, at
+}
+
+// byRule is the cause of the first rule that fits a stack.
+func (s *Stacks) byRule(stack []timeline.FrameID, state timeline.State) (Cause, bool) {
 	inner, all := s.rulesSeen(stack)
 	for i := range causeRules {
 		r := &causeRules[i]
@@ -142,13 +153,10 @@ func (s *Stacks) classify(stack []timeline.FrameID, state timeline.State, wait t
 			fits = inner
 		}
 		if r.states.has(state) && r.matches(s, fits&(1<<i) != 0, stack[0]) {
-			return r.cause, at
+			return r.cause, true
 		}
 	}
-	if (byState == Waiting || byState == InOut) && int(wait) < len(waitCauses) && waitCauses[wait] != "" {
-		return waitCauses[wait], at
-	}
-	return byState, at
+	return "", false
 }
 
 // heldUp is the cause of a thread that wants a CPU which others have: an import, a drawing or the like is

@@ -30,43 +30,8 @@ func Identify(rec *timeline.Recording) *timeline.Recording {
 	out := *rec
 	out.Processes = slices.Clone(rec.Processes)
 	r := newReader(&out)
-	runs := make([]timeline.Role, len(rec.Nodes)) // the loop that is on a stack, by node
-	launches := make([]bool, len(rec.Nodes))
-	for i := 1; i < len(rec.Nodes); i++ {
-		n := rec.Nodes[i]
-		if int(n.Parent) >= i || int(n.Frame) >= len(rec.Frames) { // a damaged file
-			continue
-		}
-		runs[i] = runs[n.Parent]
-		means := r.means[n.Frame]
-		launches[i] = launches[n.Parent] || means&origin.Spawns != 0
-		if role, ok := loopOf(means); ok { // the innermost: a fork has its owner's stack below
-			runs[i] = role
-		}
-	}
-	for _, t := range rec.Threads {
-		if !t.Main || t.Process <= 0 || t.Process >= len(out.Processes) {
-			continue
-		}
-		p := &out.Processes[t.Process]
-		if p.Role != timeline.RoleWorker {
-			continue
-		}
-		var times [2]timeline.Nanos // in a pool's loop, in a loader's
-		for _, s := range t.Spans {
-			if int(s.Node) < len(runs) && runs[s.Node] == timeline.RolePoolWorker {
-				times[0] += s.End - s.Start
-			} else if int(s.Node) < len(runs) && runs[s.Node] == timeline.RoleLoaderWorker {
-				times[1] += s.End - s.Start
-			}
-		}
-		switch {
-		case times[1] > times[0]:
-			p.Role = timeline.RoleLoaderWorker
-		case times[0] > 0:
-			p.Role = timeline.RolePoolWorker
-		}
-	}
+	runs, launches := r.loops()
+	r.poolsOrLoaders(runs)
 	beforeExec := isBeforeExec(rec, launches)
 	for i := range out.Processes {
 		if p := &out.Processes[i]; i > 0 && p.Role == timeline.RoleWorker && beforeExec(i) {
@@ -85,6 +50,47 @@ func Identify(rec *timeline.Recording) *timeline.Recording {
 		}
 	}
 	return &out
+}
+
+// loops are, by node, the role of the loop that is on a stack, and whether a function that
+// starts processes is.
+func (r *reader) loops() (runs []timeline.Role, launches []bool) {
+	rec := r.rec
+	runs, launches = make([]timeline.Role, len(rec.Nodes)), make([]bool, len(rec.Nodes))
+	for i := 1; i < len(rec.Nodes); i++ {
+		n := rec.Nodes[i]
+		if int(n.Parent) >= i || int(n.Frame) >= len(rec.Frames) { // a damaged file
+			continue
+		}
+		runs[i] = runs[n.Parent]
+		means := r.means[n.Frame]
+		launches[i] = launches[n.Parent] || means&origin.Spawns != 0
+		if role, ok := loopOf(means); ok { // the innermost: a fork has its owner's stack below
+			runs[i] = role
+		}
+	}
+	return runs, launches
+}
+
+// poolsOrLoaders gives workers the role of the loop that their main thread was in the longest.
+func (r *reader) poolsOrLoaders(runs []timeline.Role) {
+	for _, t := range r.rec.Threads {
+		if !t.Main || t.Process <= 0 || t.Process >= len(r.rec.Processes) || r.rec.Processes[t.Process].Role != timeline.RoleWorker {
+			continue
+		}
+		times := make(map[timeline.Role]timeline.Nanos)
+		for _, s := range t.Spans {
+			if int(s.Node) < len(runs) {
+				times[runs[s.Node]] += s.End - s.Start
+			}
+		}
+		switch p := &r.rec.Processes[t.Process]; {
+		case times[timeline.RoleLoaderWorker] > times[timeline.RolePoolWorker]:
+			p.Role = timeline.RoleLoaderWorker
+		case times[timeline.RolePoolWorker] > 0:
+			p.Role = timeline.RolePoolWorker
+		}
+	}
 }
 
 func number(rec *timeline.Recording) {

@@ -14,37 +14,44 @@ func (r *reader) program() int {
 	if rec.Target.Cell != nil || len(rec.Processes) < 2 {
 		return 0
 	}
-	times := make([]programTimes, len(rec.Processes))
-	for i := range rec.Threads {
-		t := &rec.Threads[i]
-		if t.Process < 0 || t.Process >= len(times) {
-			continue
-		}
-		for _, s := range t.Spans {
-			times[t.Process].add(s, t.Main, r)
-			if t.Process == 0 && times[0].own {
-				return 0
-			}
-		}
+	times := r.times()
+	if times[0].own {
+		return 0
 	}
-	best, least := 0, timeline.Nanos(1)
+	best, least, ranks := 0, timeline.Nanos(1), 0
 	if times[0].python {
 		least = rec.Duration / 2
 	}
-	ranks := 0
 	for i := 1; i < len(rec.Processes); i++ {
-		p := &rec.Processes[i]
-		if p.Role == timeline.RoleRank {
+		role := rec.Processes[i].Role
+		if role == timeline.RoleRank {
 			ranks++
+		} else if role != timeline.RoleChild {
+			continue
 		}
-		if isProgram := p.Role == timeline.RoleChild || p.Role == timeline.RoleRank; isProgram && times[i].main >= least && (times[i].own || !times[0].python) && !startedByOwn(rec, times, i) {
-			best, least = i, times[i].main+1
+		if t := times[i]; t.main >= least && (t.own || !times[0].python) && !startedByOwn(rec, times, i) {
+			best, least = i, t.main+1
 		}
 	}
 	if ranks > 1 {
 		return 0
 	}
 	return best
+}
+
+// times sums up the stacks of each process.
+func (r *reader) times() []programTimes {
+	times := make([]programTimes, len(r.rec.Processes))
+	for i := range r.rec.Threads {
+		t := &r.rec.Threads[i]
+		if t.Process < 0 || t.Process >= len(times) {
+			continue
+		}
+		for _, s := range t.Spans {
+			times[t.Process].add(s, t.Main, r)
+		}
+	}
+	return times
 }
 
 // programTimes is what is known of a process's stacks.
