@@ -44,7 +44,7 @@ var common = map[string]uint64{
 	"PyDictObject.ma_keys": dictKeys, "PyDictObject.ma_values": dictValues,
 	"struct _dictkeysobject.dk_log2_index_bytes": keysIndexLog, "struct _dictkeysobject.dk_kind": keysKind,
 	"struct _dictkeysobject.dk_nentries": keysCount, "struct _dictkeysobject.dk_indices": keysIndices,
-	"PyCodeObject.co_flags": headKept,
+	"PyCodeObject.co_flags": headKept, "PyFrameObject.f_frame": frameOf,
 }
 
 // TestHeaders compares the tables with the headers of the interpreters that are installed with theirs.

@@ -9,7 +9,9 @@ type Objects struct {
 	layout   *Layout
 	codeType uint64            // address of PyCode_Type, learnt from the first code object
 	types    map[uint64]string // tp_name by address
-	head     [maxHead]byte
+	// greenletFrame is where a greenlet's state has its innermost frame, once that is known; 0: it is not.
+	greenletFrame uint64
+	head          [maxHead]byte
 }
 
 // NewObjects reads objects of an interpreter.

@@ -32,6 +32,7 @@ const (
 	roleSelect
 	roleLoop // runs the loop, maybe in C without a frame for the selector
 	roleRun  // and has the coroutine, or a task of it, among its locals
+	roleHub  // gevent's loop, which runs in a greenlet of its own
 )
 
 // roleOf returns it by asyncio's names.
@@ -44,6 +45,8 @@ func roleOf(function, file string) role {
 	case strings.HasSuffix(file, "/asyncio/runners.py") && function == "Runner.run",
 		strings.HasSuffix(function, ".run_until_complete"): // asyncio's or another loop's, such as nest_asyncio's
 		return roleRun
+	case strings.HasSuffix(file, "/gevent/hub.py") && function == "Hub.run":
+		return roleHub
 	}
 	return roleOther
 }
@@ -58,6 +61,8 @@ type awaiting struct {
 	root   uint64
 	frames []frame // root first; of a long chain the middle is left out
 	elided int     // how many those are
+	hub    uint64  // gevent's, that was looked up last …
+	main   uint64  // … and the greenlet that its thread began in
 	proofs []Range // of each coroutine
 	bytes  []byte  // that were in them
 }
@@ -81,27 +86,30 @@ func (t *thread) loopTop() int {
 // cell is the coroutine that the recorded cell runs in, if t runs one. False if there
 // is no such thing, or it does not wait.
 func (r *reader) readAwaiting(t *thread, cell uint64) bool {
-	if cell != 0 && r.follow(&t.awaiting, cell) {
+	if hub := t.hub(); hub != nil {
+		return r.followGreenlet(&t.awaiting, hub)
+	}
+	if cell != 0 && r.follow(&t.awaiting, cell, (*reader).readChain) {
 		return true
 	}
 	for i := len(t.stack) - 1; i >= 0; i-- {
 		if f := &t.stack[i]; f.object.role == roleRun {
 			root, err := r.coroutineOf(f)
-			return err == nil && root != 0 && r.follow(&t.awaiting, root)
+			return err == nil && root != 0 && r.follow(&t.awaiting, root, (*reader).readChain)
 		}
 	}
 	return false
 }
 
-// follow reads the chain of coroutines from root on. What two reads agree on
+// follow reads the chain of coroutines, or of a greenlet's frames, from root on. What two reads agree on
 // is kept: a chain that was read before is read once more, a new one twice.
-func (r *reader) follow(a *awaiting, root uint64) bool {
+func (r *reader) follow(a *awaiting, root uint64, read func(*reader, *awaiting) bool) bool {
 	if a.root == root && len(a.frames) > 0 && r.unchanged(a) {
 		return true
 	}
 	for range maxTries {
 		before := r.codes.reads
-		if a.root = root; !r.readChain(a) {
+		if a.root = root; !read(r, a) {
 			break
 		}
 		if r.unchanged(a) && r.codes.reads == before {

@@ -33,7 +33,9 @@
 // cells, and functions that are younger are compared at each sample.
 //
 // What a coroutine that awaits waits for is found from the coroutine object that its
-// event loop is run for, and shown in place of the loop's selector (await.go).
+// event loop is run for, and shown in place of the loop's selector (await.go). While gevent's hub has a thread, the
+// stack is that of the thread's main greenlet (greenlets.go). The thread states of subinterpreters are of the
+// thread that runs them (osthread.go).
 //
 // How 159 idle threads cost nothing: the GIL counts its hand-overs, so that
 // without one only its holder can have changed, and with one only the last two.

@@ -244,8 +244,10 @@ func FuzzImage(f *testing.F) {
 		}
 		for _, thread := range p.threads {
 			for i := range thread.stack {
-				_ = p.reader.follow(&thread.awaiting, thread.stack[i].addr-p.l.Gen.Frame)
+				_ = p.reader.follow(&thread.awaiting, thread.stack[i].addr-p.l.Gen.Frame, (*reader).readChain)
 				_, _ = p.reader.coroutineOf(&thread.stack[i])
+				_ = p.reader.follow(&thread.awaiting, thread.stack[i].addr, (*reader).readGreenlet)
+				_ = p.reader.followGreenlet(&thread.awaiting, &thread.stack[i])
 			}
 		}
 	})

@@ -145,7 +145,11 @@ func (s *session) tookLoop(t *thread, g *gilGroup) {
 		return
 	}
 	if s.p.reader.readAwaiting(t, s.opts.Coroutine(t.nativeID)) {
-		t.session.node = s.suspendedNode(s.below(t, top), &t.awaiting)
+		if t.hub() != nil {
+			t.session.node = s.awaitingNode(s.base(t), &t.awaiting, false)
+		} else {
+			t.session.node = s.awaitingNode(s.below(t, top), &t.awaiting, true)
+		}
 		t.session.idle = true
 	} else {
 		t.session.again = t.session.leads

@@ -127,14 +127,15 @@ func (s *session) below(t *thread, top int) timeline.NodeID {
 	return s.nodeAbove(s.base(t), t.stack[:top])
 }
 
-// suspendedNode interns the frames of coroutines that await above the stack parent.
-func (s *session) suspendedNode(parent timeline.NodeID, a *awaiting) timeline.NodeID {
+// awaitingNode interns the frames of what a loop waits for above the stack parent: of coroutines,
+// which are suspended, or of a greenlet, whose stack is as while it runs.
+func (s *session) awaitingNode(parent timeline.NodeID, a *awaiting, suspended bool) timeline.NodeID {
 	frames := a.frames
 	for i := range frames {
 		if frames[i].elided {
 			parent = s.elision(parent, nil, frames[i:], roundToDigit(a.elided))
 		}
-		parent = s.child(parent, &frames[i], true)
+		parent = s.child(parent, &frames[i], suspended)
 	}
 	return parent
 }

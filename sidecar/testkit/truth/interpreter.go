@@ -112,6 +112,20 @@ func EachInterpreter(t *testing.T, test func(t *testing.T, python Interpreter)) 
 	}
 }
 
+// WithGevent is the interpreter of the environment of a version, which has gevent.
+func WithGevent(t *testing.T, minor string) string {
+	t.Helper()
+	root, err := checkout()
+	if err != nil {
+		t.Fatal(err)
+	}
+	python := filepath.Join(root, ".cache", "kernels", minor, "bin", "python")
+	if exec.Command(python, "-c", "import gevent").Run() != nil {
+		requirement.Missing(t, requirement.Gevent(minor), "the environment of %s has no gevent: run tools/kernels", minor)
+	}
+	return python
+}
+
 // Any is the first interpreter that runs.
 func Any(t testing.TB) Interpreter {
 	t.Helper()
