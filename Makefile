@@ -81,8 +81,8 @@ truth: build
 	cd magics/tests && $(TRUTH) && $(TRUTH) --scripts && $(BIN)/python -m truth --invented 200
 	OMNI_PERF_TRUTH=1 $(GO) test -timeout 4h -count 1 ./sidecar/testkit/specimen
 	OMNI_PERF_TRUTH=1 $(GO) test -timeout 1h -count 1 -v -run '^(TestTruthProgramsAsChildren|TestSharesOfForkedWorkers)$$' ./sidecar/measure/pystack
-	OMNI_PERF_NAPS=20 $(GO) test -timeout 2h -count 1 -v -run '^TestTableOfNaps$$' ./sidecar/measure/pystack
-	OMNI_PERF_NAPS=20 taskset -c 0 $(GO) test -timeout 2h -count 1 -v -run '^TestTableOfNaps$$' ./sidecar/measure/pystack
+	OMNI_PERF_NAPS=20 $(GO) test -timeout 2h -count 1 -v -run '^(TestTableOfNaps|TestComputingIsTheThreadsCPUTime)$$' ./sidecar/measure/pystack
+	OMNI_PERF_NAPS=20 taskset -c 0 $(GO) test -timeout 2h -count 1 -v -run '^(TestTableOfNaps|TestComputingIsTheThreadsCPUTime)$$' ./sidecar/measure/pystack
 	OMNI_PERF_TRUTH=1 $(BIN)/python -m pytest -s magics/tests/test_agreement.py
 	OMNI_PERF_DOCUMENTS=2000 $(MAKE) test-viewer
 

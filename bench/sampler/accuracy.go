@@ -14,7 +14,8 @@ type judged struct {
 	name     string
 	workload truth.Workload
 	threads  int
-	whole    bool // its own time shares are the truth
+	whole    bool   // its own time shares are the truth
+	computes string // the function that computes, while the others wait: its own CPU clock is the truth
 }
 
 var judgedWorkloads = []judged{
@@ -31,6 +32,7 @@ var judgedWorkloads = []judged{
 	{name: "lines", workload: truth.Lines, threads: 1},
 	{name: "native", workload: truth.Native, threads: 1, whole: true},
 	{name: "parts", workload: truth.Parts, threads: 1, whole: true},
+	{name: "naps", workload: truth.Naps(time.Millisecond, 80*time.Microsecond), threads: 1, whole: true, computes: "compute"},
 }
 
 func (b *bench) measureAccuracy() {
@@ -89,7 +91,7 @@ func (b *bench) accuracy(j judged, s peer.Sampler, length time.Duration) Accurac
 		length = b.plan.Shares
 	}
 	err = b.patiently(s, func(s peer.Sampler) (err error) {
-		job := peer.Job{Rate: rate, Out: b.output()}
+		job := peer.Job{Rate: rate, Out: b.output(), ByState: j.computes != ""}
 		defer os.Remove(job.Out)
 		if j.whole {
 			r, m, err = recordWhole(&s, s.Target.Path, j.workload, job, length)
@@ -120,7 +122,10 @@ func (b *bench) accuracy(j judged, s peer.Sampler, length time.Duration) Accurac
 	if j.workload.Name == truth.Lines.Name {
 		b.judgeLeaves(&a, s, r.Samples)
 	}
-	if j.whole {
+	if j.computes != "" {
+		computing := computingRatio(r.Samples, m, j.computes)
+		a.Computing = &computing
+	} else if j.whole {
 		names := make([]string, 0, len(m.SpentNs))
 		for name := range m.SpentNs {
 			names = append(names, name)
@@ -129,6 +134,20 @@ func (b *bench) accuracy(j judged, s peer.Sampler, length time.Duration) Accurac
 		a.Distance = &distance
 	}
 	return a
+}
+
+// computingRatio is the time that samples give a function, to what the program's own CPU clock gives it. All
+// of the program's functions together have the time of its rounds.
+func computingRatio(samples []truth.Sample, m truth.Measured, function string) float64 {
+	names := make([]string, 0, len(m.SpentNs))
+	for name := range m.SpentNs {
+		names = append(names, name)
+	}
+	all, shares := 0.0, truth.Shares(samples, names)
+	for _, share := range shares {
+		all += share
+	}
+	return shares[function] / max(all, 1) * float64(m.WallNs) / m.SpentNs[function]
 }
 
 // patiently tries a second time with more time for the sampler's start, which a busy machine may need.

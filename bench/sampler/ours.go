@@ -28,7 +28,7 @@ func ours(self string, python truth.Interpreter) peer.Sampler {
 	return peer.Sampler{
 		Name: Ours, Version: "this commit", Target: python, Settle: 200 * time.Millisecond,
 		Command: func(j peer.Job) *exec.Cmd {
-			return exec.Command(self, "sample", "-pid", strconv.Itoa(j.Pid), "-rate", fmt.Sprint(j.Rate), "-o", j.Out)
+			return exec.Command(self, "sample", "-pid", strconv.Itoa(j.Pid), "-rate", fmt.Sprint(j.Rate), "-o", j.Out, fmt.Sprintf("-by-state=%v", j.ByState))
 		},
 		Read: readOurs,
 	}
@@ -51,6 +51,7 @@ func sampleOurs(arguments []string) error {
 	pid := flags.Int("pid", 0, "process to sample")
 	rate := flags.Float64("rate", 1000, "samples per second; 0 is as fast as it can")
 	out := flags.String("o", "", "file to write")
+	byState := flags.Bool("by-state", false, "write the times of the timeline, not those of the samples")
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
@@ -73,7 +74,7 @@ func sampleOurs(arguments []string) error {
 	}
 	fmt.Fprintf(os.Stderr, "%d samples in %v, %d missed, %.1f µs of CPU and %.2f calls each, %.2f %% cut\n", stats.Samples, stats.Wall, stats.Missed,
 		float64(stats.CPU.Microseconds())/float64(max(stats.Samples, 1)), float64(stats.Calls)/float64(max(stats.Samples, 1)), 100*float64(stats.Truncated)/float64(max(stats.Reads, 1)))
-	return tape.write(*out, stats)
+	return tape.write(*out, stats, *byState)
 }
 
 // A tape is a timeline that also keeps every change it is given, which the timeline would thin out.
@@ -97,7 +98,7 @@ func (t *tape) Set(thread timeline.ThreadID, at timeline.Nanos, node timeline.No
 
 // write turns the time between two changes of a thread into as many samples as were taken in it, and
 // writes them as collapsed stacks.
-func (t *tape) write(path string, stats pystack.Stats) error {
+func (t *tape) write(path string, stats pystack.Stats, byState bool) error {
 	end := t.Since(timeline.Monotonic())
 	recording := t.Snapshot(end)
 	interval := float64(stats.Wall.Nanoseconds()) / float64(max(stats.Samples, 1))
@@ -105,15 +106,23 @@ func (t *tape) write(path string, stats pystack.Stats) error {
 		node      timeline.NodeID
 		truncated bool
 	}
-	counts := map[stack]int{}
+	counts := map[stack]float64{}
 	last := map[timeline.ThreadID]change{}
 	count := func(c change, until timeline.Nanos) {
 		if c.off && c.node == timeline.RootNode {
 			return // the thread has ended or was never seen
 		}
-		counts[stack{c.node, c.truncated}] += max(1, int(math.Round(float64(until-c.at)/interval)))
+		if byState { // a span may be a small part of an interval
+			counts[stack{c.node, c.truncated}] += float64(until-c.at) / interval
+			return
+		}
+		counts[stack{c.node, c.truncated}] += max(1, math.Round(float64(until-c.at)/interval))
 	}
-	for _, c := range t.changes {
+	changes := t.changes
+	if byState {
+		changes = changesOf(recording)
+	}
+	for _, c := range changes {
 		if before, known := last[c.thread]; known {
 			count(before, c.at)
 		}
@@ -134,9 +143,20 @@ func (t *tape) write(path string, stats pystack.Stats) error {
 		if s.truncated {
 			w.WriteString(peer.TruncatedFrame)
 		}
-		fmt.Fprintf(w, " %d\n", n)
+		fmt.Fprintf(w, " %.0f\n", math.Round(n))
 	}
 	return errors.Join(w.Flush(), file.Close())
+}
+
+// changesOf are the changes that a timeline has kept, weighed by what the scheduler has counted.
+func changesOf(r *timeline.Recording) (all []change) {
+	for id, thread := range r.Threads {
+		for _, s := range thread.Spans {
+			off := s.State == timeline.StateUnknown
+			all = append(all, change{timeline.ThreadID(id), s.Node, s.Start, off, s.Truncated})
+		}
+	}
+	return all
 }
 
 func writeStack(w *bufio.Writer, r *timeline.Recording, node timeline.NodeID) {

@@ -72,8 +72,11 @@ type Accuracy struct {
 	Leaves  int
 	// Distance is the total variation distance from the known time shares; nil if there are none.
 	Distance *float64
-	Example  string
-	Error    string
+	// Computing is the time of the function that computes between sleeps to that by its own CPU clock; nil for
+	// other workloads.
+	Computing *float64
+	Example   string
+	Error     string
 }
 
 // MaxRate is how often a sampler that is asked to hurry reads one thread, 12 calls deep.

@@ -51,7 +51,7 @@ func TestMeanOf(t *testing.T) {
 }
 
 func TestDocument(t *testing.T) {
-	distance, far := 0.0041, 0.2
+	distance, far, exact, little := 0.0041, 0.2, 1.004, 0.63
 	results := &Results{
 		Date: "2026-01-02", Command: "go run ./bench/sampler", Rate: 1000, Plan: "30 pairs of 500ms",
 		Machine: Machine{CPU: "Example CPU", Cores: 2, Kernel: "6.1", Others: 0.5, Stolen: 0.01},
@@ -84,6 +84,8 @@ func TestDocument(t *testing.T) {
 			{Workload: "parts", Minor: "3.12", Sampler: Ours, Distance: &distance},
 			{Workload: "parts", Minor: "3.12", Sampler: "py-spy", Distance: &far, WrongCallLines: 0.1},
 			{Workload: "lines", Minor: "3.12", Sampler: Ours, Leaves: 1000},
+			{Workload: "naps", Minor: "3.12", Sampler: Ours, Computing: &exact},
+			{Workload: "naps", Minor: "3.12", Sampler: "py-spy", Computing: &little},
 			{Workload: "work", Minor: "3.13", Build: "sid", Sampler: Ours, Samples: 10000, Impossible: 0.002},
 			{Workload: "work", Minor: "3.14", Sampler: Ours, Samples: 10000},
 		},

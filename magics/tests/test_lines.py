@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import venv
@@ -241,3 +242,25 @@ def test_editable_installs_are_own_code(tmp_path: Path) -> None:
         ("by_path.py", 3, "time.sleep(0.2)"),
         ("script.py", 4, "installed.slow()"),
     ]
+
+
+def test_a_cell_with_an_error_has_one_duration(kernel: Kernel) -> None:
+    """Chart, list and footer know nothing of the time for which IPython formats the traceback."""
+    kernel.run("def deep(n):\n    if n:\n        return deep(n - 1)\n    time.sleep(0.3)\n    raise ValueError('deep')")
+    ran = kernel.run("%%omni_perf\ntime.sleep(0.4)\ndeep(300)")
+    assert ran.error == "ValueError"
+    [chart] = ran.charts()
+    figures: Any = chart["application/vnd.omni-perf+json"]
+    seconds: float = figures["wall_ns"] / 1e9
+    assert 0.7 <= seconds < 7
+    plain = chart["text/plain"]
+    [title] = re.findall(r"\] +([\d.]+) s  error: ValueError", plain)
+    assert abs(float(title) - seconds) <= 0.06
+    shown = kernel.run("%omni_perf list")
+    [listed] = re.findall(r"([\d.]+) s  .*\(error: ValueError\)", shown.text("stdout") or shown.plain)
+    assert abs(float(listed) - seconds) < 0.001
+    footer = " ".join(plain.split())
+    [cpu, unit, share] = re.findall(r"sampling took ([\d.]+) (m?s) of CPU \((\d+) % of a core\)", footer)[0]
+    used = float(cpu) / (1000 if unit == "ms" else 1)
+    assert abs(used / seconds - int(share) / 100) < 0.006
+    assert not re.search(r"within \d+ %", plain)

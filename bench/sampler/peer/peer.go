@@ -41,6 +41,9 @@ type Job struct {
 	Pid  int     // 0 if the sampler runs inside
 	Rate float64 // samples per second; 0 is as fast as it can
 	Out  string  // file to write
+	// ByState has ours write the times that its timeline has, in which states have the time that the
+	// scheduler counts. The peers know no such thing.
+	ByState bool
 }
 
 // A Recording is a sampler's output.

@@ -298,8 +298,10 @@ func TestContendedGIL(t *testing.T) {
 					states[k] += w / float64(rec.Duration)
 				}
 			}
-			// On a busy machine some of the waiting threads are seen waking up.
-			if python, gil := states["python"], states["gil"]; python < 0.8 || python > 1.05 || gil < 1.2 {
+			// On a busy machine some of the waiting threads are seen waking up, who has the GIL has no CPU for a
+			// part of the time, and neither has the sampler.
+			python, gil, unknown := states["python"], states["gil"], states["unknown"]
+			if holds := python + states["native"] + states["off"]; holds < 0.8-unknown || python > 1.05 || gil < 1.2-unknown {
 				try.Errorf("got states %v (threads), want 1 python and 3 gil", states)
 			}
 			// How often CPython really hands the GIL over is its own affair: from 0 to
