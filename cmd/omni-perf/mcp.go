@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -21,7 +22,7 @@ writes none. An agent starts it; see SKILL.md for what to ask when.`,
 		RunE: func(*cobra.Command, []string) error {
 			ctx, stop := signals.Context(context.Background())
 			defer stop()
-			return agents.Serve(ctx, version)
+			return agents.Serve(ctx, version, os.Stdin, os.Stdout)
 		},
 	}
 }

@@ -10,6 +10,7 @@ package agents
 
 import (
 	"context"
+	"io"
 	"strings"
 	"time"
 
@@ -27,9 +28,10 @@ Begin with recordings, then headline, which says where the time went and what to
 lines, idle, functions and stretch have the figures behind it; compare says what two
 recordings differ in beyond noise. Seconds are wall time where nothing else is said.`
 
-// Serve answers on standard input and output until the client leaves.
-func Serve(ctx context.Context, version string) error {
-	return New(version).Run(ctx, &mcp.StdioTransport{})
+// Serve answers what it reads until the client closes that; if ctx is over before, it
+// returns its error.
+func Serve(ctx context.Context, version string, in io.ReadCloser, out io.WriteCloser) error {
+	return New(version).Run(ctx, &mcp.IOTransport{Reader: in, Writer: out})
 }
 
 // New makes the server.

@@ -3,6 +3,8 @@ package agents_test
 import (
 	"compress/gzip"
 	"context"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -169,9 +171,25 @@ func TestAnswersFollowTheFile(t *testing.T) {
 }
 
 func TestServeEndsWithItsClient(t *testing.T) {
-	ctx, stop := context.WithCancel(t.Context())
-	stop()
-	if err := agents.Serve(ctx, "test"); err == nil {
-		t.Error("it ended well, with a context that is over")
+	in, client := io.Pipe()
+	client.Close()
+	if err := agents.Serve(t.Context(), "test", in, discard{}); err != nil {
+		t.Errorf("the client has left: %v", err)
 	}
 }
+
+func TestServeEndsWithItsContext(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	in, client := io.Pipe()
+	defer client.Close()
+	if err := agents.Serve(ctx, "test", in, discard{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("the context is over: %v", err)
+	}
+}
+
+// discard is an output that nobody reads.
+type discard struct{}
+
+func (discard) Write(p []byte) (int, error) { return len(p), nil }
+func (discard) Close() error                { return nil }

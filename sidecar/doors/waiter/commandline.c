@@ -13,7 +13,8 @@
 #include "waiter.h"
 
 static const char *const commands[] = {
-	"run", "attach", "top", "export", "merge", "compare", "analyze", "make-traces", "doctor", "serve", "version", "help", "completion",
+	"run", "attach", "top", "show", "export", "merge", "compare", "analyze", "mcp", "make-traces", "doctor", "serve", "version", "help",
+	"completion",
 };
 
 static const struct option {

@@ -59,7 +59,6 @@ type series struct {
 	now       map[timeline.NodeID]int // tasks by where they wait
 	known     bool                    // there was a read, so that now means something
 	cpu       int64                   // CPU time of the process at the last read; -1: not known
-	ended     time.Duration           // own CPU time after the last read
 	due       int64                   // CLOCK_MONOTONIC before which reading would cost too much
 	reading   timeline.TaskReading
 	sum       uint64 // of the last snapshot
