@@ -88,23 +88,23 @@ func innermostOwn(rec *timeline.Recording, node timeline.NodeID, own func(timeli
 	return 0, false
 }
 
-// sum takes in when tasks began and ceased to wait.
+// sum takes in when tasks began and ceased to wait. Windows that touch are one stretch.
 func (a *AwaitLine) sum(changes []change) {
 	slices.SortFunc(changes, func(x, y change) int {
-		return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.windows, y.windows))
+		return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(y.windows, x.windows)) // begins first
 	})
 	windows, most, from := 0, 0, timeline.Nanos(0)
 	for i, c := range changes {
-		if windows == 0 && c.windows > 0 {
+		if windows == 0 {
 			from = c.at
 		}
 		windows, most = windows+c.windows, most+c.most
-		a.Most = max(a.Most, most)
-		goesOn := i+1 < len(changes) && changes[i+1].at == c.at && changes[i+1].windows > 0
-		if windows > 0 || goesOn {
-			continue
+		if i+1 == len(changes) || changes[i+1].at > c.at { // all that changed then
+			a.Most = max(a.Most, most)
 		}
-		a.Some += c.at - from
-		a.Where = append(a.Where, timeline.Between(from, c.at))
+		if windows == 0 && c.at > from {
+			a.Some += c.at - from
+			a.Where = append(a.Where, timeline.Between(from, c.at))
+		}
 	}
 }

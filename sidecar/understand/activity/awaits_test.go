@@ -1,6 +1,7 @@
 package activity
 
 import (
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -34,5 +35,40 @@ func TestAwaitsAreByTheInnermostOwnLine(t *testing.T) {
 	a := lines[0]
 	if a.Place != (Place{"app.py", 3}) || a.Waiting != 38*s || a.Some != 4*s || a.Most != 18 || a.Mean() != 9.5 || len(a.Where) != 2 {
 		t.Errorf("got %+v", a)
+	}
+}
+
+// Whatever waited when: a line's times are what counting each millisecond finds.
+func TestAwaitsAreWhatCountingFinds(t *testing.T) {
+	const ms, duration = timeline.Nanos(time.Millisecond), 200
+	for seed := range uint64(300) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		b := timeline.NewBuilder(timeline.Options{Origin: 1})
+		var counted [duration]int
+		for _, node := range []timeline.NodeID{
+			b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "a", File: "app.py", Line: 3})),
+			b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "b", File: "app.py", Line: 3})),
+		} {
+			for at := random.IntN(20); at < duration; { // often touching, in ones and twos and with pauses
+				end, tasks := min(at+1+random.IntN(20), duration), random.IntN(4)
+				b.AddAwaits(0, timeline.Nanos(at)*ms, timeline.Nanos(end)*ms, map[timeline.NodeID]int{node: tasks})
+				for i := at; i < end; i++ {
+					counted[i] += tasks
+				}
+				at = end + max(0, random.IntN(10)-6)
+			}
+		}
+		var want AwaitLine
+		for _, tasks := range counted {
+			want.Waiting += timeline.Nanos(tasks) * ms
+			want.Most = max(want.Most, tasks)
+			if tasks > 0 {
+				want.Some += ms
+			}
+		}
+		lines := Awaits(b.Snapshot(duration*ms), func(timeline.FrameID) bool { return true })
+		if len(lines) != 1 || lines[0].Waiting != want.Waiting || lines[0].Some != want.Some || lines[0].Most != want.Most {
+			t.Fatalf("seed %d: got %+v, want %+v", seed, lines, want)
+		}
 	}
 }
