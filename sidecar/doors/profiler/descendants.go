@@ -13,6 +13,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/measure/pystack"
 	"github.com/omni-perf/omni-perf/sidecar/measure/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
 // marksOf are variables that mark a process which the target, or a descendant of it,
@@ -327,9 +328,9 @@ func (w *watch) noteUnread() {
 	if missed == 0 {
 		return
 	}
-	said := fmt.Sprintf("missing of %d of %d that run Python; they lived up to %v", missed, python, longest.Round(10*time.Millisecond))
+	said := fmt.Sprintf("missing of %d of %d that run Python; they lived up to %s", missed, python, words.Duration(longest))
 	if pause := w.tree.LongestPause(); pause >= worthNoting/2 {
-		said += fmt.Sprintf(". The machine was too busy: the profiler looks for new processes every 20 ms and once came to it after %v", pause.Round(10*time.Millisecond))
+		said += fmt.Sprintf(". The machine was too busy: the profiler looks for new processes every 20 ms and once came to it after %s", words.Duration(pause))
 	}
 	b.Note(timeline.NoteLeftOut, "stacks of child processes", said)
 }

@@ -297,7 +297,8 @@ func (r *Recorder) coroutinesLocked() *map[int]uint64 {
 func (r *Recorder) joinLocked(c *cell) {
 	b := r.run.Builder
 	if r.run.Interval > c.spec.Interval {
-		b.Note(timeline.NoteOtherInterval, "sampling interval", fmt.Sprintf("this cell asked for %v but ran inside another that is sampled every %v", c.spec.Interval, r.run.Interval))
+		b.Note(timeline.NoteOtherInterval, "sampling interval", fmt.Sprintf("this cell asked for %s but ran inside another that is sampled every %s",
+			timeline.Milliseconds(c.spec.Interval), timeline.Milliseconds(r.run.Interval)))
 	}
 	b.Describe(func(rec *timeline.Recording) { c.before = rec.Sampling })
 	// The run may have begun a little after a cell of another thread did.

@@ -1,6 +1,9 @@
 package timeline
 
-import "time"
+import (
+	"strconv"
+	"time"
+)
 
 // Nanos is a time on CLOCK_MONOTONIC since the recording's start, or the
 // difference of two such times, in nanoseconds.
@@ -252,6 +255,11 @@ type Note struct {
 	ID     NoteID
 	What   string // a track, or what a collector is called
 	Reason string
+}
+
+// Milliseconds writes an interval into a note's Reason, as people write one: 1 ms, 0.05 ms, 1000 ms.
+func Milliseconds(d time.Duration) string {
+	return strconv.FormatFloat(float64(d)/float64(time.Millisecond), 'f', -1, 64) + " ms"
 }
 
 // NoteStacks is the What of notes on the reading of the target's stacks.
