@@ -46,6 +46,10 @@ func (p *parser) toEvents() bool {
 	}
 }
 
+// longestBeforePhase bounds how far before its "ph" an event is looked for, so that it does
+// not depend on how much of the file the window has.
+const longestBeforePhase = 4 << 10
+
 // resync moves to the next thing that scans as an event, or to the end of the
 // list if that comes first in a form that can be recognised. Every event has "ph".
 func (p *parser) resync() bool {
@@ -53,7 +57,7 @@ func (p *parser) resync() bool {
 	for {
 		n := bytes.Index(p.w.Buf[p.w.Pos:], []byte(`"ph"`))
 		if n < 0 {
-			p.w.Pos = max(p.w.Pos, len(p.w.Buf)-64)
+			p.w.Pos = max(p.w.Pos, len(p.w.Buf)-longestBeforePhase-len(`"ph"`))
 			if !p.w.More() {
 				p.w.Pos = len(p.w.Buf)
 				return false
@@ -61,6 +65,8 @@ func (p *parser) resync() bool {
 			continue
 		}
 		key := p.w.Pos + n
+		p.w.Pos = max(p.w.Pos, key-longestBeforePhase)
+		n = key - p.w.Pos
 		brace := bytes.LastIndexByte(p.w.Buf[p.w.Pos:key], '{')
 		if brace >= 0 {
 			p.w.Pos += brace
