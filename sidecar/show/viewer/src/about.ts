@@ -24,14 +24,14 @@ export function about(app: App, { lane, row, column, id, begin, end }: Target, c
   const { recording, chart } = model;
   const columnTime = (c: number) => state.from + (c / columns) * (state.to - state.from);
   const { placed, track, grid: cells, thread, picks } = lane;
-  const { kind, called, nth } = placed.lane;
+  const { kind, name, nth } = placed.lane;
   const at = columnTime(column);
   const share = (us: number) => ` · ${micros(us)} (${percent(us / recording.duration)}) in all`;
-  if (track) return [called, "", figure(lane.levels![column]!, track.unit) + " at " + micros(at)];
+  if (track) return [name, "", figure(lane.levels![column]!, track.unit) + " at " + micros(at)];
   if (!cells || !id) {
     const gap = thread && recording.gaps.find((v) => v.process === thread.process && v.begin <= at && at < v.end);
     return gap && cells && picks![column]! < 0
-      ? [gap.says, "", micros(gap.end - gap.begin) + " from " + micros(gap.begin) + " on"]
+      ? [gap.text, "", micros(gap.end - gap.begin) + " from " + micros(gap.begin) + " on"]
       : [];
   }
   const here = micros(columnTime(end) - columnTime(begin)) + " here";
@@ -65,13 +65,13 @@ export function about(app: App, { lane, row, column, id, begin, end }: Target, c
   const where = func ? whereOf(func) : "";
   if (!placed.rows)
     return [
-      called,
-      func ? func.called + "  " + where : "",
+      name,
+      func ? func.name + "  " + where : "",
       here + more + " · " + shareWords(app, stateTimes(recording, thread!, ...rangeOf(state)), micros),
     ];
   const times = model.functions(0, recording.duration).get(fn);
   return [
-    func?.called || wordsOf(tree, cells, id)[0]!,
+    func?.name || wordsOf(tree, cells, id)[0]!,
     where,
     here +
       (times

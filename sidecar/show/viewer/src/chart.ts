@@ -6,7 +6,7 @@ import { flameView, foldButton, type FlameView } from "./flame.ts";
 import { fits } from "./lanes.ts";
 import { modelOf } from "./model.ts";
 import type { Page } from "./page.ts";
-import { crewTables } from "./crews.ts";
+import { poolTables } from "./poollines.ts";
 import { session, type Content, type Session } from "./session.ts";
 import { isZoomed, unzoomed } from "./state.ts";
 import { findingsTable, functionsTable, idleTable, linesTable, stepsTable, threadsTable } from "./tables.ts";
@@ -30,12 +30,12 @@ function chartContent(app: App, stage: HTMLElement): Content {
     "timeline": () => [
       legend(),
       ...linesTable(app, true),
-      ...crewTables(app, true),
+      ...poolTables(app, true),
       idleTable(app, 6),
       functionsTable(app, 7),
     ],
     "flame": () => [],
-    "lines": () => [...linesTable(app, false), ...crewTables(app, false), functionsTable(app, 15), threadsTable(app)],
+    "lines": () => [...linesTable(app, false), ...poolTables(app, false), functionsTable(app, 15), threadsTable(app)],
     "idle": () => [idleTable(app, 40)],
     "steps": () => [stepsTable(app)],
     "findings": () => [findingsTable(app)],

@@ -12,7 +12,7 @@ import { clean } from "./words.ts";
 
 /** Change is how something differs between two recordings; times are microseconds. */
 export interface Change {
-  called: string;
+  name: string;
   before: number;
   after: number;
   low: number; // of the change, with its sign
@@ -38,7 +38,7 @@ export interface Comparison {
 const signed = (v: unknown): number => (typeof v === "number" && abs(v) < 1e300 ? v / 1000 : 0);
 
 const changeOf = (row: Json): Change => ({
-  called: clean(string(row["name"])),
+  name: clean(string(row["name"])),
   before: amount(row["before_ns"]) / 1000,
   after: amount(row["after_ns"]) / 1000,
   low: signed(row["low_ns"]),
@@ -76,7 +76,7 @@ export function comparisonOf(document: unknown): Comparison | null {
  * cells change their numbers, lines move.
  */
 export const identity = (func: Func): string =>
-  (func.file.isCell ? "" : func.file.path) + "\n" + (func.place ? func.called : "");
+  (func.file.isCell ? "" : func.file.path) + "\n" + (func.place ? func.name : "");
 
 /** Compared is the flame graph of the second recording, with the first one's time of each box. */
 export interface Compared extends Graph {

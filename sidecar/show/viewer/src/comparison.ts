@@ -47,7 +47,7 @@ function changes(heading: string, note: string, list: Change[]): HTMLElement | n
       `--paint:var(--${by < 0 ? "gpu" : "data"})`,
     ].join(";");
     return [
-      c.called,
+      c.name,
       c.before && micros(c.before),
       c.after && micros(c.after),
       div({ class: "o-change", style }, element("i"), certain && element("b")),
@@ -90,7 +90,7 @@ function comparisonContent(app: App, stage: HTMLElement, comparison: Comparison)
           const func = tree.fns[graph.fn[box]!]!;
           const [before, now] = [graph.was[box]!, graph.weight[box]!];
           return [
-            func.called,
+            func.name,
             func.file.path + ":" + func.line,
             `${micros(now)} (was ${micros(before)}) · ${signed(now - before)}`,
             "",

@@ -27,7 +27,7 @@ export interface Picture {
   inkOf(box: number): Ink;
   edgeOf(box: number): Ink;
   /** words are a box's name, where it is, in full and in short, and its figures. */
-  words(box: number): [called: string, where: string, figures: string, place: string];
+  words(box: number): [name: string, where: string, figures: string, place: string];
 }
 
 /** graphView draws graphs; click gets boxes. */
@@ -86,14 +86,14 @@ export function graphView(
           const scale = g.columns / width;
           for (let row = first; row < min(end, g.rows); row++) {
             boxes(g, row, 24 * scale, (box, from, to) => {
-              const [called, , figures, place] = p.words(box);
+              const [name, , figures, place] = p.words(box);
               const time = figures.split(" · ")[0];
               const text = pen.fit(
                 [
-                  `${called}  ${place}  ${time}`,
-                  `${called}  ${time}`,
-                  called,
-                  called.slice(called.lastIndexOf(".") + 1),
+                  `${name}  ${place}  ${time}`,
+                  `${name}  ${time}`,
+                  name,
+                  name.slice(name.lastIndexOf(".") + 1),
                 ],
                 (to - from) / scale - 8,
                 textSize,
@@ -129,7 +129,7 @@ export function flameView(app: App): FlameView {
     (box: number): [string, string, string, string] => {
       const func = calls.fns[graph.fn[box]!]!;
       return [
-        func.called,
+        func.name,
         whereOf(func),
         `${micros(graph.weight[box]!)} · ${percent(graph.weight[box]! / graph.weight[0]!)} ${rangeWords(app)}`,
         func.place,
@@ -180,7 +180,7 @@ export function flameView(app: App): FlameView {
       if (hot === undefined) return;
       const up = callers(model.tree(false), model.sums(false, everyThread, ...rangeOf(state)), hot);
       tables.append(
-        section("Who calls " + model.recording.fns[hot]!.called, "upside down, " + micros(up.weight[0]!), below.stage),
+        section("Who calls " + model.recording.fns[hot]!.name, "upside down, " + micros(up.weight[0]!), below.stage),
       );
       below.draw(
         {
@@ -199,7 +199,7 @@ export function flameView(app: App): FlameView {
 /** threadSelect chooses whose time the graph is of. */
 function threadSelect({ model, state, put }: App): HTMLElement {
   const threads = model.recording.threads
-    .map((thread, i): [number, string] => [i, thread.called])
+    .map((thread, i): [number, string] => [i, thread.name])
     .filter(
       ([i]) =>
         model.recording.threads[i]!.end > model.recording.threads[i]!.begin && !model.recording.threads[i]!.internal,
@@ -208,7 +208,7 @@ function threadSelect({ model, state, put }: App): HTMLElement {
     "Threads",
     state.who,
     [
-      [cellThread, cellThreads(model.recording)[0]?.called || "main thread"],
+      [cellThread, cellThreads(model.recording)[0]?.name || "main thread"],
       [everyThread, "all threads and processes"],
       ...threads.slice(0, 200),
     ],

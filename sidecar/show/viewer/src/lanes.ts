@@ -19,14 +19,14 @@ export interface Lane {
   least: number; // of a track: the value at the lower edge …
   full: number; // … and at the upper
   byCode: boolean; // a strip shows whose code ran, else the thread's state
-  called: string;
+  name: string;
   sources: string[];
   figure: string;
   aside: string;
 }
 
 /** Phrase is a piece of a line of text: what, in which tone, "b" or "code". */
-export type Phrase = [says: string, tone: string, tag: string];
+export type Phrase = [text: string, tone: string, tag: string];
 
 /** Chart is the static picture's geometry and words, as the document's "chart" carries it. */
 export interface Chart {
@@ -64,8 +64,8 @@ export function chartOf(document: unknown): Chart | null {
   const parts = (v: unknown) => first(v, mostParts);
   const phrases = (v: unknown) =>
     parts(v).map((p): Phrase => {
-      const [says, tone, tag] = list(p);
-      return [words(says), token(tone), tag === "b" || tag === "code" ? tag : "span"];
+      const [text, tone, tag] = list(p);
+      return [words(text), token(tone), tag === "b" || tag === "code" ? tag : "span"];
     });
   const lanes: Lane[] = [];
   const all = list(row["lanes"]);
@@ -101,7 +101,7 @@ export function chartOf(document: unknown): Chart | null {
       least: least < full ? least : 0,
       full,
       byCode: l["by"] === "code",
-      called: words(l["name"]),
+      name: words(l["name"]),
       sources: parts(l["sources"]).map(words),
       figure: words(l["value"]),
       aside: words(l["aside"]),

@@ -59,7 +59,7 @@ export const cellThread = -2;
 export function modelOf(document: unknown, chart = chartOf(document)): Model | null {
   if (!chart) return null;
   const recording = recordingOf(document);
-  recording.threads.forEach((t, i) => (t.called = chart.threads[i] || t.called));
+  recording.threads.forEach((t, i) => (t.name = chart.threads[i] || t.name));
   const tree = remember((folded: boolean) => callTree(recording, folded));
   const own = remember((file: number) => ownLines(recording, file));
   const sums = remember((folded: boolean, who: number, from: number, to: number): Sums => {

@@ -38,9 +38,9 @@ export interface Scene {
 const modulePaints = [...codePaints, "gmem", "mem", "disk", "l2"];
 
 /** moduleInk is a colour of its own for a name, the same one each time. */
-function moduleInk(theme: Theme, called: string): Ink {
+function moduleInk(theme: Theme, name: string): Ink {
   let hash = 7;
-  for (let i = 0; i < called.length; i++) hash = imul(hash ^ called.charCodeAt(i), 16777619);
+  for (let i = 0; i < name.length; i++) hash = imul(hash ^ name.charCodeAt(i), 16777619);
   hash = (hash ^ (hash >>> 15)) >>> 0;
   // Lightness differs, too, for those who do not see hues.
   return blend(theme.ink(modulePaints[hash % modulePaints.length]!), theme.ink("bg"), 1 - ((hash >>> 8) % 3) / 4);

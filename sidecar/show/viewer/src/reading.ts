@@ -58,9 +58,9 @@ export function recordingOf(document: unknown): Recording {
     const line = amount(f["first_line"]);
     const short = shortFile(file.path);
     const given = words(f["label"]) || words(f["name"]) || "<module>";
-    const called = (given === "<module>" && short) || given;
+    const name = (given === "<module>" && short) || given;
     return {
-      called,
+      name,
       file,
       line,
       code: codeOf(f["code"]),
@@ -77,7 +77,7 @@ export function recordingOf(document: unknown): Recording {
     return file && amount(o["line"]) ? { file, line: amount(o["line"]) } : null;
   };
   const remark = (o: Json): Remark => ({
-    says: words(o["text"], 300),
+    text: words(o["text"], 300),
     hint: words(o["hint"], 300),
     us: us(o["ns"] ?? o["cost_ns"]),
     low: known(o["low_ns"]) / 1000,
@@ -129,7 +129,7 @@ export function recordingOf(document: unknown): Recording {
       .map((s): Step => ({
         begin: us(s["start_ns"]),
         end: min(us(s["end_ns"]), duration),
-        called: words(s["name"], 60),
+        name: words(s["name"], 60),
         loading: us(s["data_wait_ns"]),
         busy: known(s["busy_ns"]) / 1000,
       }))
@@ -140,7 +140,7 @@ export function recordingOf(document: unknown): Recording {
     leftOut,
     workers: rows(row["processes"], "processes").map((p, process): Worker => ({
       process,
-      called: words(p["text"], 40),
+      name: words(p["text"], 40),
       lines: process === subject.program ? [] : linesOf(process),
     })),
     pools: poolsOf(row),
@@ -149,7 +149,7 @@ export function recordingOf(document: unknown): Recording {
       process: index(g["process"], 1e6),
       begin: us(g["start_ns"]),
       end: us(g["end_ns"]),
-      says: words(g["text"], 300),
+      text: words(g["text"], 300),
     })),
     streams: rows(row["kernels"], "streams").map((k): Stream => {
       const kernels = list(k["names"]).map((v) => words(v));
@@ -176,7 +176,7 @@ function stacksOf(row: Json, fns: Func[], nowhere: SourceFile): Pick<Recording, 
   const above = ints(size);
   const fnOf = ints(size);
   const lineOf = ints(size);
-  const unknown = fns.push({ called: "?", file: nowhere, line: 0, code: Code.other, place: "" }) - 1;
+  const unknown = fns.push({ name: "?", file: nowhere, line: 0, code: Code.other, place: "" }) - 1;
   for (let n = 1; n < size; n++) {
     above[n] = max(index(parents[n], n), 0);
     const fn = index(functions[nodes[n] as number], unknown);
@@ -230,7 +230,7 @@ function threadsOf(threads: Json[], subject: Subject, firsts: number[]): Thread[
   return threads.map((row, i): Thread => {
     const begin = firsts[i] || 0;
     return {
-      called: words(row["name"]),
+      name: words(row["name"]),
       process: index(row["process"], 1e6),
       begin,
       end: max(firsts[i + 1] || 0, begin),

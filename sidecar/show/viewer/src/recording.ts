@@ -19,7 +19,7 @@ export interface SourceFile {
 }
 
 export interface Func {
-  called: string; // its name
+  name: string; // its name
   file: SourceFile;
   line: number; // the first
   code: number;
@@ -36,7 +36,7 @@ export interface Place {
 export const keyOf = ({ file, line }: Place): string => file.nth + ":" + line;
 
 export interface Thread {
-  called: string;
+  name: string;
   process: number; // in the document's list; -1: unknown
   begin: number; // index of its first span
   end: number; // of the one after its last
@@ -57,7 +57,7 @@ export interface Track {
 
 /** Remark is a cause of idle time, or a finding: what, why, where, and when it shows. */
 export interface Remark {
-  says: string;
+  text: string;
   hint: string;
   us: number; // idle for it, or what it could save
   low: number; // NaN: exact
@@ -72,7 +72,7 @@ export interface Gap {
   process: number;
   begin: number;
   end: number;
-  says: string;
+  text: string;
 }
 
 export interface DeviceIdle {
@@ -83,7 +83,7 @@ export interface DeviceIdle {
 export interface Step {
   begin: number;
   end: number;
-  called: string;
+  name: string;
   loading: number;
   busy: number; // NaN: unknown
 }
@@ -99,7 +99,7 @@ export interface LineTime {
 /** Worker is a process beside the target's, with the user's own lines that it worked at over the whole recording. */
 export interface Worker {
   process: number;
-  called: string; // "rank 1"
+  name: string; // "rank 1"
   lines: LineTime[];
 }
 

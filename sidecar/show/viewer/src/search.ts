@@ -10,7 +10,7 @@ export function matcher(query: string): (func: Func) => boolean {
     const expression = new RegExp(query, "i");
     matches = (v) => expression.test(v);
   } catch {}
-  return (f) => [f.called, f.place, f.file.path].some(matches);
+  return (f) => [f.name, f.place, f.file.path].some(matches);
 }
 
 /** Matches of a query in a tree. */

@@ -17,8 +17,8 @@ const worthNaming = 0.05;
 const strong = (text: string): HTMLElement => element("b", null, text);
 
 /** phrase is a piece of a line in its tone. */
-export const phrase = ([says, tone, tag]: Phrase): HTMLElement =>
-  element(tag as "b", { style: tone && `color:var(--${tone})` }, says);
+export const phrase = ([text, tone, tag]: Phrase): HTMLElement =>
+  element(tag as "b", { style: tone && `color:var(--${tone})` }, text);
 
 /** sentence answers for the whole recording, what is shown of it, the selection, or the search. */
 export function sentence(app: App): Child[] {

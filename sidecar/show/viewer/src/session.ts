@@ -51,10 +51,10 @@ export function appOf(model: Model, { box, body }: Page, later: () => void): App
       app.state = { ...app.state, ...change };
       later();
     },
-    tip(x, y, [called, where, figures]) {
-      tip.hidden = !called;
-      if (!called) return;
-      fill(tip, [element("b", null, called), code(where), figures && element("span", null, figures)]);
+    tip(x, y, [name, where, figures]) {
+      tip.hidden = !name;
+      if (!name) return;
+      fill(tip, [element("b", null, name), code(where), figures && element("span", null, figures)]);
       const { left, top } = boxOf(box);
       const high = tip.offsetHeight;
       vars(tip, {
@@ -69,8 +69,8 @@ export function appOf(model: Model, { box, body }: Page, later: () => void): App
 /** session shows a model's content in a page; contentOf makes it, on a stage between head and what is read. */
 export function session(model: Model, page: Page, contentOf: (app: App, stage: HTMLElement) => Content): Session {
   const { box, picture, body, tabs, search } = page;
-  const says = div({ class: "o-says", role: "status" });
-  const head = div("o-top", div("o-title", ...model.chart.heading.map(phrase)), says);
+  const line = div({ class: "o-says", role: "status" });
+  const head = div("o-top", div("o-title", ...model.chart.heading.map(phrase)), line);
   const [stage, below] = [div(), div()];
   let frame = 0;
   let timer = 0;
@@ -137,7 +137,7 @@ export function session(model: Model, page: Page, contentOf: (app: App, stage: H
     const now = [state.from, state.to, ...Object.values(unzoomed(state, model.whole)), state.picked, app.theme, width];
     const write = () => {
       read = now;
-      fill(says, sentence(app));
+      fill(line, sentence(app));
       below.className = "o-below o-" + state.view;
       fill(below, content.write(width));
     };

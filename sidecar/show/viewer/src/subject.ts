@@ -13,7 +13,7 @@ export interface Subject {
 
 /** Pool is the workers of one role that work for one process, or the runs of one program. */
 export interface Pool {
-  called: string; // "2 ranks"
+  name: string; // "2 ranks"
   members: number[]; // processes
 }
 
@@ -28,7 +28,7 @@ export function subjectOf(row: Json, threads: Json[]): Subject {
 export function poolsOf(row: Json): Pool[] {
   const pooled = new Set<number>([-1]);
   return objects(first(row["pools"], mostRows.pools)).map((pool) => ({
-    called: clean(string(pool["text"]), 60),
+    name: clean(string(pool["text"]), 60),
     members: first(pool["members"], mostRows.processes)
       .map((member) => index(member, mostRows.processes))
       .filter((member) => !pooled.has(member) && pooled.add(member)),

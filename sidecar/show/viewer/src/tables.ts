@@ -60,20 +60,20 @@ const joined = (...texts: unknown[]): string => texts.filter(Boolean).join(" · 
 
 /**
  * linesTable is the user's source with its time in the margin; brief shows one file, and only what took time. Of other
- * lines than the target's, the crew says whose they are, and has a word for each.
+ * lines than the target's, the pool has a title and a word for each.
  */
 export function linesTable<L extends LineTime = LineTime>(
   app: App,
   brief: boolean,
   lines = app.model.lines(...rangeOf(app.state)) as L[],
-  crew?: { says: string; word: ((l: L) => Child) | false },
+  pool?: { title: string; word: ((l: L) => Child) | false },
 ): HTMLElement[] {
   const most = lines[0]?.self || 1;
   const { gpu } = app.model.recording;
-  if (!crew) {
+  if (!pool) {
     const cut = cutLines(app.model, ...rangeOf(app.state));
     const word = (l: L) => cutWords(l.self, cut(l.place));
-    crew = { says: "", word: lines.some(word) && word };
+    pool = { title: "", word: lines.some(word) && word };
   }
   const files = new Map<SourceFile, { us: number; times: Map<number, L> }>();
   for (const l of lines) {
@@ -97,17 +97,17 @@ export function linesTable<L extends LineTime = LineTime>(
           ...(gpu ? [l && l.idle > most / 300 && micros(l.idle), l && bar(l.idle / most)] : []),
           small(n || ""),
           text,
-          ...(crew!.word ? [l && small(crew!.word(l))] : []),
+          ...(pool!.word ? [l && small(pool!.word(l))] : []),
         ];
       });
       return section(
         brief ? "Lines" : path,
         (brief ? `of ${path}, ` : "") +
-          crew!.says +
+          pool!.title +
           rangeWords(app) +
           moreWords(more, "line") +
           (brief || nth < mostTables - 1 ? "" : moreWords(files.size - mostTables, "file")),
-        table(["#time", "", ...(gpu ? ["#GPU idle", ""] : []), "#", "", ...(crew!.word ? [""] : [])], rows),
+        table(["#time", "", ...(gpu ? ["#GPU idle", ""] : []), "#", "", ...(pool!.word ? [""] : [])], rows),
       );
     });
 }
@@ -130,7 +130,7 @@ export function functionsTable(app: App, most: number, who?: (fn: number) => voi
     const func = fns[fn]!;
     const split = sum(shares.filter((_, state) => !computes[state])) > self / 20 && shareWords(app, shares, micros);
     return [
-      who ? link(func.called, () => who(fn)) : func.called,
+      who ? link(func.name, () => who(fn)) : func.name,
       micros(self),
       stateBar(app, shares, top),
       small(joined(split, total > self * 1.02 && micros(total) + " with callees", cutWords(self, cut.get(fn)))),
@@ -161,7 +161,7 @@ export function idleTable(app: App, most: number): HTMLElement | false {
   const rows = shares.slice(0, most).map(([cause, us]): Child[] => {
     const bounds = whole && cause && cause.low >= 0 && ` [${micros(cause.low)} – ${micros(cause.high)}]`;
     return [
-      cause ? evident(app, cause.says, cause) : "partly idle",
+      cause ? evident(app, cause.text, cause) : "partly idle",
       (whole || !cause ? "" : "≥ ") + micros(us),
       bar(us / shares[0]![1]),
       small(percent(us / all) + (bounds || "")),
@@ -180,7 +180,7 @@ export function threadsTable(app: App): HTMLElement {
   const [from, to] = rangeOf(app.state);
   const all = recording.threads
     .filter((thread) => !thread.internal)
-    .map((t): [string, Float64Array] => [t.called, stateTimes(recording, t, from, to)])
+    .map((t): [string, Float64Array] => [t.name, stateTimes(recording, t, from, to)])
     .filter(([, shares]) => shares.some((us, i) => us && i !== State.waiting));
   const rows = all.slice(0, 40);
   return section(
@@ -188,8 +188,8 @@ export function threadsTable(app: App): HTMLElement {
     rangeWords(app) + moreWords(all.length - rows.length, "thread"),
     table(
       ["", "", ""],
-      rows.map(([called, shares]) => [
-        called,
+      rows.map(([name, shares]) => [
+        name,
         stateBar(app, shares, to - from),
         small(shareWords(app, shares, micros)),
       ]),
@@ -210,7 +210,7 @@ export function findingsTable(app: App): HTMLElement {
           dot(remark.serious ? "bar" : "other"),
           div(
             "o-wrap",
-            evident(app, remark.says, remark),
+            evident(app, remark.text, remark),
             small(" " + placeWords(app, remark.place) + " "),
             code(source(remark.place)),
             div("", small(remark.hint)),
@@ -236,7 +236,7 @@ export function stepsTable(app: App): HTMLElement {
     const busy = min(step.busy || 0, length(step) - loading);
     const go = () => app.put(show(app.state, app.model.whole, step.begin, step.end));
     return [
-      link(step.called || "step " + (steps.indexOf(step) + 1), go),
+      link(step.name || "step " + (steps.indexOf(step) + 1), go),
       micros(length(step)),
       bar(length(step) / most, "", [
         ["data", loading],

@@ -83,7 +83,7 @@ export function timeline(app: App): Timeline {
     fill(
       gutter,
       layout.lanes.flatMap(({ lane, y0, y1, rows }, i) => {
-        const { kind, nth, called, sources } = lane;
+        const { kind, nth, name, sources } = lane;
         const thread = (kind === "flame" || kind === "thread") && recording.threads[nth];
         const toggle = () => {
           // What the picture folded or cut off unfolds to all rows, and back.
@@ -95,12 +95,12 @@ export function timeline(app: App): Timeline {
           thread ? "button" : "div",
           {
             class: "o-label",
-            title: [called, ...sources].join("\n"),
+            title: [name, ...sources].join("\n"),
             click: thread && toggle,
             "aria-expanded": thread && String(unfolded.has(i)),
           },
           thread && (unfolded.has(i) ? "▾ " : "▸ "),
-          called,
+          name,
           ...sources.map(small),
         );
         const right = div("o-label o-figure");

@@ -85,9 +85,9 @@ const isInside = (caller: Func, func: Func): boolean =>
 export function labelsOf(tree: CallTree, node: number): string[] {
   const func = tree.fns[tree.fn[node]!]!;
   const times = tree.repeats[node]! > 1 ? " ×" + tree.repeats[node] : "";
-  const dot = func.called.lastIndexOf(".");
-  const short = dot > 0 && dot + 1 < func.called.length && func.place ? func.called.slice(dot + 1) : func.called;
+  const dot = func.name.lastIndexOf(".");
+  const short = dot > 0 && dot + 1 < func.name.length && func.place ? func.name.slice(dot + 1) : func.name;
   return func.place
-    ? [`${func.called}${times}  ${func.place}`, func.called + times, short + times]
-    : [func.called + times, func.called.replace(/^import /, "") + times];
+    ? [`${func.name}${times}  ${func.place}`, func.name + times, short + times]
+    : [func.name + times, func.name.replace(/^import /, "") + times];
 }

@@ -21,12 +21,12 @@ test("boxes of the second recording know the first one's time, though cells chan
   const g = compared(c, false);
   const t = c.after.tree(false);
   const times = Object.fromEntries(
-    [1, 2, 3].map((n) => [t.fns[t.fn[n]!]!.called, [g.was[n]! / 1000, g.weight[n]! / 1000]]),
+    [1, 2, 3].map((n) => [t.fns[t.fn[n]!]!.name, [g.was[n]! / 1000, g.weight[n]! / 1000]]),
   );
   expect(times).toEqual({ "Cell [9]": [12, 5], load: [10, 4], new: [0, 1] });
 });
 
-test("functions are one where the document numbers them so, whatever they are called", () => {
+test("functions are one where the document numbers them so, whatever they are name", () => {
   const [a, b] = [
     small([0, 0, 10, "a.py:user.<module>>a.py:user.load"]),
     small([0, 0, 4, "b.py:user.<module>>b.py:user.read"]),

@@ -25,7 +25,7 @@ test("what was cut is charged to the innermost own line and to the function at t
     [5, 4, 0],
   ]);
   const functions = cutFunctions(m, 0, 14 * ms);
-  expect(Object.fromEntries([...functions].map(([fn, us]) => [m.recording.fns[fn]!.called, us / ms]))).toEqual({
+  expect(Object.fromEntries([...functions].map(([fn, us]) => [m.recording.fns[fn]!.name, us / ms]))).toEqual({
     f: 10,
     g: 4,
   });

@@ -5,7 +5,7 @@
 
 import { execFileSync } from "node:child_process";
 import { expect, test } from "vitest";
-import { crewsOf, linesIn } from "../src/crews.ts";
+import { poolLinesOf, linesIn } from "../src/poollines.ts";
 import { idleShares, idleTime } from "../src/idle.ts";
 import { frameOf } from "../src/frame.ts";
 import { layOut } from "../src/lanes.ts";
@@ -57,11 +57,11 @@ function functionsOf(m: Model, { functions }: Answered): void {
   functions.forEach(({ Self, Total, States }, fn) => {
     const t = times.get(fn);
     expect([
-      m.recording.fns[fn]!.called,
+      m.recording.fns[fn]!.name,
       tenth(t?.self || 0),
       tenth(t?.total || 0),
       ...Array.from(t?.shares || States.map(() => 0), tenth),
-    ]).toEqual([m.recording.fns[fn]!.called, Self, Total, ...States]);
+    ]).toEqual([m.recording.fns[fn]!.name, Self, Total, ...States]);
   });
 }
 
@@ -89,8 +89,8 @@ function subjectIn(document: unknown, { Program, Thread, Threads }: AnsweredSubj
 
 function poolsIn(m: Model, { Pools, document }: Answered): void {
   const names = (document["processes"] as { text: string }[]).map((process) => process.text);
-  const crews = crewsOf(m, 0, m.recording.duration, true).filter((crew) => crew.several);
-  const members = crews.map((c) => [c.called, ...new Set(c.lines.flatMap((l) => l.by.map(([called]) => called)))]);
+  const pools = poolLinesOf(m, 0, m.recording.duration, true).filter((pool) => pool.several);
+  const members = pools.map((c) => [c.name, ...new Set(c.lines.flatMap((l) => l.by.map(([name]) => name)))]);
   const want = (Pools || []).map((pool) => [pool.text, ...new Set(pool.members.map((member) => names[member]))]);
   expect(members.map(([text, ...of]) => [text, ...of.sort()].join()).sort()).toEqual(
     want.map(([text, ...of]) => [text, ...of.sort()].join()).sort(),
@@ -103,7 +103,7 @@ function boxesOf(m: Model, { boxes, columns, scale }: Answered): void {
     const own = m.own(lane.nth).places;
     expect(
       rowsOf(shown[i]!.grid!, (id) => (lane.kind === "lines" ? own[id - 1]!.line : id)),
-      `${lane.kind} of ${lane.called}`,
+      `${lane.kind} of ${lane.name}`,
     ).toEqual(boxes[i]);
   });
 }
@@ -122,7 +122,7 @@ function stretchOf(model: Model, { stretch }: Answered): void {
   expect(isNaN(activity) ? -1 : activity).toBeCloseTo(Activity, 2);
   near(idleTime(recording, From, To), Idle, "idle");
   const shares = idleShares(recording, From, To);
-  Causes.forEach((want, i) => near(shares.find(([cause]) => cause?.says === String(i))?.[1] || 0, want, `cause ${i}`));
+  Causes.forEach((want, i) => near(shares.find(([cause]) => cause?.text === String(i))?.[1] || 0, want, `cause ${i}`));
   near(
     shares.reduce((all, [, us]) => all + us, 0),
     Idle,

@@ -17,7 +17,7 @@ test("lanes are where the picture has them", () => {
   for (const f of fixtures) {
     const { chart } = modelIn(f);
     const l = layOut(chart, chart.wide, new Map());
-    for (const { lane, y0, y1 } of l.lanes) expect([y0 + l.head, y1 + l.head], lane.called).toEqual([lane.y0, lane.y1]);
+    for (const { lane, y0, y1 } of l.lanes) expect([y0 + l.head, y1 + l.head], lane.name).toEqual([lane.y0, lane.y1]);
     expect([l.x0, l.x1, l.y0 + l.head, l.axis + l.head], f.name).toEqual([chart.x0, chart.x1, chart.y0, chart.axis]);
   }
 });
@@ -26,7 +26,7 @@ test("a little narrower than the picture, lanes are scaled with it", () => {
   for (const f of fixtures) {
     const { chart } = modelIn(f);
     const less = layOut(chart, chart.wide * 0.97, new Map());
-    less.lanes.forEach(({ lane, y0 }) => expect(y0 + less.head, lane.called).toBeCloseTo(lane.y0 * 0.97, 6));
+    less.lanes.forEach(({ lane, y0 }) => expect(y0 + less.head, lane.name).toBeCloseTo(lane.y0 * 0.97, 6));
     expect(less.x1).toBeCloseTo(chart.x1 * 0.97, 6);
   }
 });
@@ -50,8 +50,8 @@ test("a narrow one has lanes at full height, names above them", () => {
     const narrow = layOut(chart, 390, new Map());
     expect(narrow.narrow).toBe(true);
     narrow.lanes.forEach(({ lane, y0, y1 }, i) => {
-      expect(y1 - y0, lane.called).toBeCloseTo(lane.y1 - lane.y0, 6);
-      if (i) expect(y0 - narrow.lanes[i - 1]!.y1, lane.called).toBeGreaterThanOrEqual(14);
+      expect(y1 - y0, lane.name).toBeCloseTo(lane.y1 - lane.y0, 6);
+      if (i) expect(y0 - narrow.lanes[i - 1]!.y1, lane.name).toBeGreaterThanOrEqual(14);
     });
   }
 });
@@ -69,11 +69,11 @@ test("boxes of every lane are the same ones, column by column", () => {
     const shown = frameOf(m, m.whole, layOut(m.chart, m.chart.wide, new Map()), f.columns, 1, -1e6, 1e6);
     m.chart.lanes.forEach((lane, i) => {
       const g = shown[i]!.grid;
-      if (!g) return expect(f.boxes[i], lane.called).toBe(null);
+      if (!g) return expect(f.boxes[i], lane.name).toBe(null);
       const own = m.own(lane.nth).places;
       expect(
         rowsOf(g, (id) => (lane.kind === "lines" ? own[id - 1]!.line : id)),
-        `${f.name}, ${lane.called}`,
+        `${f.name}, ${lane.name}`,
       ).toEqual(f.boxes[i]);
     });
   }

@@ -2,7 +2,7 @@
 // grows no faster than the document.
 
 import { expect, test } from "vitest";
-import { crewsOf } from "../src/crews.ts";
+import { poolLinesOf } from "../src/poollines.ts";
 import { documentOf, payloadOf, shapeCheck } from "../src/decode.ts";
 import { frameOf } from "../src/frame.ts";
 import { layOut } from "../src/lanes.ts";
@@ -181,8 +181,8 @@ function usedAll(document: unknown): Model {
   const lines = m.lines(s.from, s.to);
   const cut = cutLines(m, s.from, s.to);
   lines.forEach((l) => cut(l.place));
-  crewsOf(m, s.from, s.to, false);
-  crewsOf(m, 0, m.recording.duration, true);
+  poolLinesOf(m, s.from, s.to, false);
+  poolLinesOf(m, 0, m.recording.duration, true);
   listing(
     m.recording.lines[0]!.place.file.source,
     m.recording.lines.map((l) => l.place.line),

@@ -66,8 +66,8 @@ test("every kind of code and every state that a document names is one of the vie
 test("functions go by their label", () => {
   const labelled = (label: string | null, name: string) =>
     recordingOf({ ...cell, functions: [{ file: 0, name, label, first_line: 3, code: 0 }] }).fns[0]!;
-  expect(labelled("model.forward", "Module._call_impl").called).toBe("model.forward");
-  expect(labelled(null, "work").called).toBe("work");
+  expect(labelled("model.forward", "Module._call_impl").name).toBe("model.forward");
+  expect(labelled(null, "work").name).toBe("work");
   expect(labelled(null, "<module>").place).toBe("");
 });
 
@@ -93,11 +93,11 @@ test("lines are the target's process's, causes and findings are all there", () =
     ).toEqual(own.map((l: any) => l.self_ns / 1000));
     expect(r.causes.length, name).toBe(d["idle"]?.causes.length ?? 0);
     expect(
-      r.findings.map((f) => f.says.length > 0),
+      r.findings.map((f) => f.text.length > 0),
       name,
     ).toEqual(d["findings"].map(() => true));
     expect(
-      r.gaps.map((g) => g.says.length > 0),
+      r.gaps.map((g) => g.text.length > 0),
       name,
     ).toEqual(d["gaps"].map(() => true));
     expect(r.steps.length, name).toBe(d["steps"].length);

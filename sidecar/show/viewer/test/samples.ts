@@ -42,7 +42,7 @@ export function small(
   const node = (stack: string): number =>
     stack.split(/(?<!<[^<>]*)>/).reduce((at, call, depth) => {
       // FILE:KIND.FUNCTION@LINE; a file under lib/ belongs to the package of that name.
-      const [, path, kind, called, line] = /^([^:]+):(\w+)\.(.+?)(?:@(\d+))?$/.exec(call)!;
+      const [, path, kind, name, line] = /^([^:]+):(\w+)\.(.+?)(?:@(\d+))?$/.exec(call)!;
       const pkg = /site-packages\/(\w+)/.exec(path!)?.[1] ?? null;
       const file = intern(
         "file" + path,
@@ -56,8 +56,8 @@ export function small(
           }) - 1,
       );
       const fn = intern(
-        "fn" + path + called,
-        () => functions.push({ file, name: called, first_line: 1, code: kinds.indexOf(kind!) }) - 1,
+        "fn" + path + name,
+        () => functions.push({ file, name: name, first_line: 1, code: kinds.indexOf(kind!) }) - 1,
       );
       const frame = intern(
         `frame${fn}@${line}`,

@@ -13,7 +13,7 @@ const ms = 1000;
 /** functions are times in milliseconds by name. */
 const functions = (m: Model, from: number, to: number) =>
   Object.fromEntries(
-    [...m.functions(from * ms, to * ms)].map(([fn, t]) => [m.recording.fns[fn]!.called, [t.self / ms, t.total / ms]]),
+    [...m.functions(from * ms, to * ms)].map(([fn, t]) => [m.recording.fns[fn]!.name, [t.self / ms, t.total / ms]]),
   );
 
 test("functions have their own time and that with callees; recursion counts once", () => {
@@ -121,14 +121,14 @@ test("stretches are in order and joined", () => {
   ]);
 });
 
-test("the flame graph merges stacks, the upside-down one who called what is hot", () => {
+test("the flame graph merges stacks, the upside-down one who name what is hot", () => {
   const m = modelOf(
     small([0, 0, 6, "a.py:user.f>a.py:user.g"], [0, 6, 8, "a.py:user.h>a.py:user.g"], [0, 8, 12, "a.py:user.f"]),
   )!;
   const t = m.tree(false);
   const sums = m.sums(false, everyThread, 0, 12 * ms);
   const names = (g: ReturnType<typeof callers>, box: number) =>
-    g.below(box).map((b) => [t.fns[g.fn[b]!]!.called, g.weight[b]! / ms]);
+    g.below(box).map((b) => [t.fns[g.fn[b]!]!.name, g.weight[b]! / ms]);
   const down = callees(t, sums);
   expect(names(down, 0)).toEqual([
     ["f", 10],
@@ -147,7 +147,7 @@ test("the flame graph merges stacks, the upside-down one who called what is hot"
   const who = callers(
     t,
     sums,
-    t.fns.findIndex((f) => f.called === "f"),
+    t.fns.findIndex((f) => f.name === "f"),
   );
   expect(who.weight[0]! / ms).toBe(10);
 });

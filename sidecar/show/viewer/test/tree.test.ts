@@ -7,7 +7,7 @@ const site = "~/venv/lib/python3.12/site-packages/";
 
 /** path is a stack of a tree, outermost call first. */
 const path = (t: CallTree, n: number): string =>
-  n > 0 ? [path(t, t.above[n]!), t.fns[t.fn[n]!]!.called].filter(Boolean).join(" > ") : "";
+  n > 0 ? [path(t, t.above[n]!), t.fns[t.fn[n]!]!.name].filter(Boolean).join(" > ") : "";
 
 /** stacks are those of a document's spans, in order. */
 function stacks(folded: boolean, ...of: string[]): string[] {
@@ -42,7 +42,7 @@ test("folded, a package's modules are imported with it", () => {
 });
 
 test("folded, a call into a library stands for all it calls within its package", () => {
-  const torch = (called: string) => `${site}torch/nn/modules.py:framework.${called}`;
+  const torch = (name: string) => `${site}torch/nn/modules.py:framework.${name}`;
   expect(
     stacks(
       true,

@@ -11,16 +11,16 @@ import { lineTimes } from "./sums.ts";
 import { linesTable } from "./tables.ts";
 import { micros } from "./words.ts";
 
-/** CrewLine is a line's time in all processes of a crew, and in each, most first. */
-export interface CrewLine extends LineTime {
-  by: [called: string, us: number][];
+/** PoolLine is a line's time in all processes of a pool, and in each, most first. */
+export interface PoolLine extends LineTime {
+  by: [name: string, us: number][];
 }
 
-/** Crew is the processes of a pool, or one of none. */
-export interface Crew {
-  called: string; // "2 ranks"; a single process goes by its name
+/** PoolLines is the processes of a pool, or one of none. */
+export interface PoolLines {
+  name: string; // "2 ranks"; a single process goes by its name
   several: boolean;
-  lines: CrewLine[]; // most first
+  lines: PoolLine[]; // most first
 }
 
 /** worthLine is a line's least part of the longest one's time. */
@@ -34,18 +34,18 @@ export function linesIn(model: Model, worker: Worker, from: number, to: number, 
   return lineTimes(model.recording, model.own(-1), from, to, its, true);
 }
 
-/** crewsOf sums the other processes' lines in a range of time; the crew that worked most is the first. */
-export function crewsOf(model: Model, from: number, to: number, whole: boolean): Crew[] {
+/** poolLinesOf sums the other processes' lines in a range of time; the pool that worked most is the first. */
+export function poolLinesOf(model: Model, from: number, to: number, whole: boolean): PoolLines[] {
   const { workers, pools } = model.recording;
   const pooled = new Set(pools.flatMap((pool) => pool.members));
-  const single = workers.flatMap(({ process, called }) =>
-    pooled.has(process) ? [] : [{ called, members: [process] }],
+  const single = workers.flatMap(({ process, name }) =>
+    pooled.has(process) ? [] : [{ name, members: [process] }],
   );
-  const work = (crew: Crew) => sum(crew.lines.map((line) => line.self));
+  const work = (pool: PoolLines) => sum(pool.lines.map((line) => line.self));
   return [...pools, ...single]
-    .map((pool): Crew => {
+    .map((pool): PoolLines => {
       const members = pool.members.flatMap((process) => (workers[process]?.lines[0] ? [workers[process]] : []));
-      const lines = new Map<string, CrewLine>();
+      const lines = new Map<string, PoolLine>();
       for (const w of members) {
         for (const { place, self, idle, shares } of linesIn(model, w, from, to, whole)) {
           const at = keyOf(place);
@@ -54,7 +54,7 @@ export function crewsOf(model: Model, from: number, to: number, whole: boolean):
           known.self += self;
           known.idle += idle;
           shares.forEach((us, state) => (known.shares[state]! += us));
-          known.by.push([w.called, self]);
+          known.by.push([w.name, self]);
         }
       }
       const sorted = [...lines.values()]
@@ -62,7 +62,7 @@ export function crewsOf(model: Model, from: number, to: number, whole: boolean):
         .filter((l, _, all) => l.self > all[0]!.self * worthLine);
       for (const l of sorted) l.by.sort((a, b) => b[1] - a[1]);
       return {
-        called: members[1] ? pool.called : members[0]?.called || "",
+        name: members[1] ? pool.name : members[0]?.name || "",
         several: !!members[1],
         lines: sorted,
       };
@@ -71,14 +71,14 @@ export function crewsOf(model: Model, from: number, to: number, whole: boolean):
     .sort((a, b) => work(b) - work(a));
 }
 
-const crews = new WeakMap<Model, (from: number, to: number, whole: boolean) => Crew[]>();
+const known = new WeakMap<Model, (from: number, to: number, whole: boolean) => PoolLines[]>();
 
 /** few is how many processes of a line's time are named one by one; of more, the most and the least. */
 const few = 4;
 
 /** splitWords say how a line's time is divided among its processes. */
-export function splitWords({ by }: CrewLine): string {
-  const word = ([called, us]: [string, number]) => called + " " + micros(us);
+export function splitWords({ by }: PoolLine): string {
+  const word = ([name, us]: [string, number]) => name + " " + micros(us);
   return by.length < 2
     ? by[0]
       ? by[0][0]
@@ -88,18 +88,18 @@ export function splitWords({ by }: CrewLine): string {
       : `${word(by[0]!)} … ${word(by[by.length - 1]!)}`;
 }
 
-/** crewTables are the lines of each crew; brief, of the one that worked most, where the target has none of its own. */
-export function crewTables(app: App, brief: boolean): HTMLElement[] {
+/** poolTables are the lines of each pool; brief, of the one that worked most, where the target has none of its own. */
+export function poolTables(app: App, brief: boolean): HTMLElement[] {
   const { model, state } = app;
-  if (!crews.has(model))
-    crews.set(
+  if (!known.has(model))
+    known.set(
       model,
-      remember((from: number, to: number, whole: boolean) => crewsOf(model, from, to, whole)),
+      remember((from: number, to: number, whole: boolean) => poolLinesOf(model, from, to, whole)),
     );
-  const all = crews.get(model)!(...rangeOf(state), isWhole(app));
+  const all = known.get(model)!(...rangeOf(state), isWhole(app));
   return all
     .slice(0, !brief ? mostTables : model.recording.lines[0] ? 0 : 1)
-    .flatMap((crew) =>
-      linesTable(app, brief, crew.lines, { says: crew.called + ", ", word: crew.several && splitWords }),
+    .flatMap((pool) =>
+      linesTable(app, brief, pool.lines, { title: pool.name + ", ", word: pool.several && splitWords }),
     );
 }

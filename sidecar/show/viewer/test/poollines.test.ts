@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { crewsOf, splitWords } from "../src/crews.ts";
+import { poolLinesOf, splitWords } from "../src/poollines.ts";
 import { modelOf } from "../src/model.ts";
 import { small } from "./samples.ts";
 
@@ -36,15 +36,15 @@ function launcher(): Record<string, unknown> {
   };
 }
 
-const crewLines = (from: number, to: number, whole: boolean) =>
-  crewsOf(modelOf(launcher())!, from * ms, to * ms, whole).map((c) => [
-    c.called,
+const poolLines = (from: number, to: number, whole: boolean) =>
+  poolLinesOf(modelOf(launcher())!, from * ms, to * ms, whole).map((c) => [
+    c.name,
     ...c.lines.map((l) => `${l.place.file.path}:${l.place.line} ${l.self / ms} ms: ${splitWords(l)}`),
   ]);
 
 test("a launcher has no lines of its own, its ranks have", () => {
   expect(modelOf(launcher())!.lines(0, 20 * ms)).toEqual([]);
-  expect(crewLines(0, 20, true)).toEqual([
+  expect(poolLines(0, 20, true)).toEqual([
     ["2 ranks", "train.py:3 24 ms: rank 1 16 ms · rank 0 8.0 ms", "train.py:7 12 ms: rank 0 8.0 ms · rank 1 4.0 ms"],
     ["serve.py", "serve.py:2 4 ms: serve.py"],
   ]);
@@ -64,7 +64,7 @@ test("pools of one role and two owners are two, and a name that ends with a numb
     { role: "loader-worker", owner: 0, members: [1], text: "DataLoader worker 0" },
     { role: "loader-worker", owner: 3, members: [2], text: "DataLoader worker 0" },
   ];
-  const crews = crewsOf(
+  const sums = poolLinesOf(
     modelOf({
       ...d,
       pools,
@@ -74,7 +74,7 @@ test("pools of one role and two owners are two, and a name that ends with a numb
     20 * ms,
     true,
   );
-  expect(crews.map((c) => [c.called, c.several])).toEqual([
+  expect(sums.map((c) => [c.name, c.several])).toEqual([
     ["DataLoader worker 0", false],
     ["DataLoader worker 0", false],
     ["http 8080", false],
@@ -82,7 +82,7 @@ test("pools of one role and two owners are two, and a name that ends with a numb
 });
 
 test("in a stretch they are summed anew, and waiting counts for no line", () => {
-  expect(crewLines(6, 14, false)).toEqual([
+  expect(poolLines(6, 14, false)).toEqual([
     ["2 ranks", "train.py:3 10 ms: rank 1 8.0 ms · rank 0 2.0 ms", "train.py:7 2 ms: rank 0"],
   ]);
 });
