@@ -12,6 +12,7 @@ type kind uint8
 const (
 	kindOther kind = iota
 	kindTask
+	kindFuture  // that is not a task
 	kindFrame   // a coroutine, generator or asynchronous generator: it has a frame
 	kindWrapper // stands for another object, at wrapped
 )
@@ -40,9 +41,7 @@ func (r *Reader) kindOf(typ, object uint64) kind {
 	case "coroutine_wrapper", "async_generator_asend", "async_generator_athrow", "anext_awaitable":
 		k = kindWrapper
 	default:
-		if r.isTask(typ) {
-			k = kindTask
-		}
+		k = r.futureKind(typ)
 	}
 	if len(r.kinds) >= maxKinds {
 		clear(r.kinds)
@@ -51,23 +50,28 @@ func (r *Reader) kindOf(typ, object uint64) kind {
 	return k
 }
 
-// isTask recognises asyncio's C task type and the classes made of it: other tasks, such as
-// asyncio's own in Python, do not have its fields.
-func (r *Reader) isTask(typ uint64) bool {
+// futureKind recognises asyncio's C types of tasks and futures and the classes made of them: others,
+// such as asyncio's own in Python, do not have their fields.
+func (r *Reader) futureKind(typ uint64) kind {
 	for range maxBases {
 		var name [16]byte
 		at, err := cpython.ReadWord(r.mem, typ+r.l.TypeName)
 		if err != nil || typ == 0 {
-			return false
+			return kindOther
 		}
-		if err := cpython.ReadAt(r.mem, at, name[:]); err == nil && string(name[:14]) == "_asyncio.Task\x00" {
-			return true
+		if err := cpython.ReadAt(r.mem, at, name[:]); err == nil {
+			if string(name[:14]) == "_asyncio.Task\x00" {
+				return kindTask
+			}
+			if string(name[:]) == "_asyncio.Future\x00" {
+				return kindFuture
+			}
 		}
 		if typ, err = cpython.ReadWord(r.mem, typ+typeBase); err != nil {
-			return false
+			return kindOther
 		}
 	}
-	return false
+	return kindOther
 }
 
 // code is a code object, and what the instructions looked at resume.
@@ -89,6 +93,7 @@ type chain struct {
 	links   []link
 	runs    bool // the task's own coroutine is on a thread's stack
 	created bool // it has not begun
+	ready   bool // the future that the task awaits is done
 	cut     bool // what follows the last link is not sure
 	next    uint64
 	length  int // objects followed, wrappers included
@@ -323,6 +328,28 @@ func (r *Reader) unchanged(k *link, b []byte) bool {
 		return false
 	}
 	return k.next == 0 || r.awaited(k.addr, frame) == k.next
+}
+
+// readWaiters finds the tasks whose future is done. A task keeps it until its loop goes on with
+// the task, which takes as long as the loop is busy with others.
+func (r *Reader) readWaiters(w *chains) error {
+	size := int(r.l.Task.State) + stateSize // a task is a future: its fields are where a future's are
+	w.addrs = w.addrs[:0]
+	for i := range w.tasks {
+		w.addrs = append(w.addrs, w.tasks[i].waiter)
+	}
+	if err := r.batch.read(w.addrs, size); err != nil {
+		return err
+	}
+	for i, c := range w.chains {
+		b := r.batch.of(i, size)
+		if b == nil || cpython.Half(b, r.l.Task.State) == pending {
+			continue
+		}
+		k := r.kindOf(cpython.Word(b, objectType), w.addrs[i])
+		c.ready = k == kindFuture || k == kindTask
+	}
+	return nil
 }
 
 // replaced returns the code objects that have become others since they were read.

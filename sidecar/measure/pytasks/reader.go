@@ -96,7 +96,8 @@ func newReader(mem cpython.Memory, l *cpython.Layout, runtime uint64, asyncioDeb
 }
 
 const (
-	pending     = 0 // enum fut_state of Modules/_asynciomodule.c
+	pending     = 0 // enum fut_state of Modules/_asynciomodule.c …
+	stateSize   = 4 // … and its bytes
 	maxLoops    = 64
 	maxFailures = 20 // to list the tasks, before asyncio is looked for again
 	maxNames    = 1 << 14
@@ -157,6 +158,9 @@ func (r *Reader) readTasks(addrs []uint64, running map[uint64]bool) (lost int, e
 	if err := r.follow(w); err != nil {
 		return 0, err
 	}
+	if err := r.readWaiters(w); err != nil { // before the tasks' second read, which says that they still await these
+		return 0, err
+	}
 	if err := r.again.read(kept, size); err != nil {
 		return 0, err
 	}
@@ -192,7 +196,7 @@ func (r *Reader) append(addr uint64, was taskWords, c *chain, woken bool) {
 		return
 	case c.created:
 		t.State = Created
-	case was.waiter == 0:
+	case was.waiter == 0, c.ready:
 		t.State = Ready
 	}
 	for _, link := range c.links {
