@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"math/rand/v2"
 	"testing"
 	"time"
 )
@@ -73,5 +74,56 @@ func TestAwaitsAreBounded(t *testing.T) {
 	}
 	if len(rec.Notes) != 1 || rec.Notes[0].ID != NoteLeftOut {
 		t.Errorf("notes %+v, want one about what is left out", rec.Notes)
+	}
+}
+
+// Whatever is added, joined and cut: windows are in order and apart, within the recording, and no more
+// tasks waited on average than at once.
+func TestAwaitWindowsKeepTheirPromise(t *testing.T) {
+	for seed := range uint64(50) {
+		random := rand.New(rand.NewPCG(seed, 2))
+		b := NewBuilder(Options{Origin: 1})
+		nodes := make([]NodeID, 3)
+		for i := range nodes {
+			nodes[i] = b.Child(RootNode, b.Frame(Frame{Function: "fetch", File: "app.py", Line: 3 + i}))
+		}
+		at, sum := Nanos(0), Nanos(0)
+		for range 2*maxAwaitWindows + random.IntN(4*maxAwaitWindows) {
+			from := at + Nanos(max(0, random.IntN(20)-12)) // mostly none lies between them
+			at = from + 1 + Nanos(random.IntN(30))         // also of a nanosecond: nothing is lost by rounding
+			tasks := make(map[NodeID]int)
+			for _, node := range nodes {
+				if count := random.IntN(4); count > 0 {
+					tasks[node], sum = count, sum+Nanos(count)*(at-from)
+				}
+			}
+			b.AddAwaits(0, from, at, tasks)
+		}
+		rec := b.Snapshot(at)
+		if got, _, _ := waiting(rec.Awaits); got != sum {
+			t.Errorf("seed %d: tasks waited %d ns, want %d", seed, got, sum)
+		}
+		promised(t, rec.Awaits, at)
+		for range 20 {
+			from := Nanos(random.Int64N(int64(at)))
+			to := from + 1 + Nanos(random.Int64N(int64(at-from)))
+			promised(t, rec.Slice(from, to).Awaits, to-from)
+		}
+	}
+}
+
+func promised(t *testing.T, awaits []Await, duration Nanos) {
+	t.Helper()
+	for _, a := range awaits {
+		before := Nanos(0)
+		if len(a.Windows) > maxAwaitWindows {
+			t.Fatalf("%d windows are kept", len(a.Windows))
+		}
+		for _, w := range a.Windows {
+			if w.Start < before || w.End <= w.Start || w.End > duration || w.Waiting < 0 || w.Waiting > Nanos(w.Most)*(w.End-w.Start) {
+				t.Fatalf("the window %+v of %d ns follows %d", w, duration, before)
+			}
+			before = w.End
+		}
 	}
 }

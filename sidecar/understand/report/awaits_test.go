@@ -1,6 +1,8 @@
 package report
 
 import (
+	"encoding/json"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -37,6 +39,46 @@ func TestAwaitsAreInTheReport(t *testing.T) {
 	a := v.Awaits[0]
 	if v.FileName(&a.File) != "app.py" || a.Line != 3 || a.WaitingNS != 36e9 || a.SomeNS != 2e9 || a.MaxTasks != 18 || a.MeanTasks() != 18 || v.FunctionName(*a.Function) != "fetch" {
 		t.Errorf("got %+v", a)
+	}
+}
+
+// However tasks waited, and whatever part of it is shown: the report is one that its reader takes.
+func TestAnyAwaitsMakeAReport(t *testing.T) {
+	for seed := range uint64(10) {
+		random := rand.New(rand.NewPCG(seed, 3))
+		b := timeline.NewBuilder(timeline.Options{Origin: 1})
+		b.Describe(func(r *timeline.Recording) {
+			r.Target = timeline.Target{PID: 7, Argv: []string{"app.py"}}
+			r.Processes = []timeline.Process{{PID: 7, ParentIndex: -1, Role: timeline.RoleScript, CPU: -1}}
+			r.Tasks = timeline.TaskReading{Reads: 1}
+		})
+		var nodes []timeline.NodeID // two ways to line 3, one to line 4
+		for i, line := range []int{3, 3, 4} {
+			caller := b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "main", File: "app.py", Line: 20 + i}))
+			nodes = append(nodes, b.Child(caller, b.Frame(timeline.Frame{Function: "fetch", File: "app.py", Line: line})))
+		}
+		b.Thread(timeline.Thread{PID: 7, NativeID: 7, Main: true, RunsCell: true, OnCPU: -1})
+		at := timeline.Nanos(0)
+		for range 5000 { // more than are kept apart
+			from := at + timeline.Nanos(max(0, random.IntN(20)-12))
+			at = from + 1 + timeline.Nanos(random.IntN(5_000))
+			b.AddAwaits(0, from, at, map[timeline.NodeID]int{nodes[0]: random.IntN(3), nodes[1]: random.IntN(3), nodes[2]: 1})
+		}
+		rec := b.Snapshot(at)
+		for range 10 {
+			from := timeline.Nanos(random.Int64N(int64(at)))
+			v, err := Build(rec.Slice(from, from+1+timeline.Nanos(random.Int64N(int64(at-from)))), nil, Options{})
+			if err != nil {
+				t.Fatalf("seed %d, from %d: %v", seed, from, err)
+			}
+			text, err := json.Marshal(v.Document)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Read(text); err != nil {
+				t.Fatalf("seed %d, from %d: %v", seed, from, err)
+			}
+		}
 	}
 }
 
