@@ -116,12 +116,17 @@ func idleTable(r *report.View) table {
 	return t
 }
 
-// bounds are what an estimate may truly be; empty for what is none.
+// bounds are what an estimate may truly be; empty for what is none, and where both are
+// written alike.
 func bounds(c report.Cause) string {
-	if c.LowNS == nil || c.HighNS == nil || *c.LowNS >= *c.HighNS {
+	if c.LowNS == nil || c.HighNS == nil {
 		return ""
 	}
-	return " [" + words.Seconds(report.Seconds(*c.LowNS)) + " – " + words.Seconds(report.Seconds(*c.HighNS)) + "]"
+	low, high := words.Seconds(report.Seconds(*c.LowNS)), words.Seconds(report.Seconds(*c.HighNS))
+	if low == high {
+		return ""
+	}
+	return " [" + low + " – " + high + "]"
 }
 
 func joinNote(a, b string) string {

@@ -258,3 +258,16 @@ func TestTheSamplingIsToldAsItWas(t *testing.T) {
 		}
 	}
 }
+
+// The same cases as in the viewer's words.test.ts.
+func TestBoundsAreWrittenWhereTheyAreTwoFigures(t *testing.T) {
+	for want, ms := range map[string][2]int64{" [0.21 s – 0.26 s]": {210, 260}, " [0 s – 0.24 s]": {0, 240}, "": {240, 241}} {
+		low, high := ms[0]*1e6, ms[1]*1e6
+		if got := bounds(report.Cause{LowNS: &low, HighNS: &high}); got != want {
+			t.Errorf("%v ms: %q, want %q", ms, got, want)
+		}
+	}
+	if got := bounds(report.Cause{}); got != "" {
+		t.Errorf("no estimate: %q", got)
+	}
+}

@@ -150,6 +150,12 @@ export function functionsTable(app: App, most: number, who?: (fn: number) => voi
 const evident = (app: App, text: string, { evidence }: Remark): Child =>
   evidence[0]! >= 0 ? link(text, () => jump(app, evidence)) : text;
 
+/** bounds are what an estimate may truly be; empty for what is none, and where both are written alike. */
+export function bounds({ low, high }: Remark): string {
+  const [from, to] = [micros(low), micros(high)];
+  return low >= 0 && from !== to ? ` [${from} – ${to}]` : "";
+}
+
 /** idleTable ranks what the GPUs waited for; in a part of the recording a cause has at least what is said. */
 export function idleTable(app: App, most: number): HTMLElement | false {
   const { recording } = app.model;
@@ -159,12 +165,11 @@ export function idleTable(app: App, most: number): HTMLElement | false {
     : idleShares(recording, ...rangeOf(app.state));
   const all = sum(shares.map(([, us]) => us));
   const rows = shares.slice(0, most).map(([cause, us]): Child[] => {
-    const bounds = whole && cause && cause.low >= 0 && ` [${micros(cause.low)} – ${micros(cause.high)}]`;
     return [
       cause ? evident(app, cause.text, cause) : "partly idle",
       (whole || !cause ? "" : "≥ ") + micros(us),
       bar(us / shares[0]![1]),
-      small(percent(us / all) + (bounds || "")),
+      small(percent(us / all) + (whole && cause ? bounds(cause) : "")),
       small(placeWords(app, cause && cause.place)),
       code(source(cause && cause.place)),
       us > all / 30 && cause && element("small", "o-advice", cause.hint),

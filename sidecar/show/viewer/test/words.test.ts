@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
+import { bounds } from "../src/tables.ts";
 import { figure, micros, percent, plural, seconds, shortFile } from "../src/words.ts";
+import type { Remark } from "../src/recording.ts";
 import { ticks } from "../src/ticks.ts";
 import figures from "../testdata/figures.json";
 import axis from "../testdata/ticks.json";
@@ -51,4 +53,12 @@ test("one step, two steps", () => {
   expect(plural(12345, "step")).toBe("12,345 steps");
   expect(shortFile("~/project/train.py")).toBe("train.py");
   expect(shortFile("Cell [5]")).toBe("Cell [5]");
+});
+
+test("bounds of an estimate are written where they are two figures", () => {
+  const of = (low: number, high: number) => bounds({ low, high } as Remark);
+  expect(of(210e3, 260e3)).toBe(" [0.21 s – 0.26 s]");
+  expect(of(0, 240e3)).toBe(" [0 s – 0.24 s]");
+  expect(of(240e3, 241e3)).toBe("");
+  expect(of(NaN, NaN)).toBe("");
 });
