@@ -52,6 +52,7 @@ const (
 	maxLines      = 8
 	maxFunctions  = 6
 	maxRegions    = 6
+	maxAwaits     = 6
 	maxDevices    = 8
 
 	// worthAdvice is the share of the idle time from which on a cause is mentioned
@@ -67,7 +68,7 @@ func tablesOf(r *report.View, gpus gpuSummary, pools []pool, duration float64) [
 			ts = append(ts, deviceTable(r))
 		}
 	} else if len(r.Ranks) < 2 { // else those of all ranks, below
-		ts = append(ts, linesTable(r, duration))
+		ts = append(ts, linesTable(r, duration), awaitsTable(r, duration))
 	}
 	ts = append(ts, workerTables(r, pools)...)
 	ts = append(ts, programTables(r, duration)...)
@@ -189,6 +190,34 @@ func linesTable(r *report.View, duration float64) table {
 			p.hint = joinNote(p.hint, words.Seconds(p.total)+" in all")
 		}
 		t.rows = append(t.rows, p.row)
+	}
+	return t
+}
+
+// awaitsTable ranks the lines at which tasks of event loops waited. Where no two waited at once,
+// the lines of the thread that runs the loop say the same.
+func awaitsTable(r *report.View, duration float64) table {
+	t := table{heading: "Where tasks waited", note: "of event loops, by your own lines; the time is that in which any waited"}
+	several := false
+	for i := range r.Awaits {
+		a := &r.Awaits[i]
+		some := report.Seconds(a.SomeNS)
+		if len(t.rows) == maxAwaits || a.Process != r.Program() || some < 0.005*duration || some == 0 {
+			continue
+		}
+		rw := row{
+			name: linePlace(r, a.File, a.Line), seconds: some, share: min(some/duration, 1), code: codeOf(r.Text(a.File, a.Line)),
+			aside: words.Plural(a.MaxTasks, "task", "tasks"),
+		}
+		if a.MaxTasks > 1 {
+			several = true
+			rw.aside += " at once"
+			rw.hint = words.Seconds(report.Seconds(a.WaitingNS)) + " over all tasks"
+		}
+		t.rows = append(t.rows, rw)
+	}
+	if !several {
+		return table{}
 	}
 	return t
 }

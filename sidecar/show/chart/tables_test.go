@@ -5,7 +5,9 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
@@ -269,5 +271,42 @@ func TestBoundsAreWrittenWhereTheyAreTwoFigures(t *testing.T) {
 	}
 	if got := bounds(report.Cause{}); got != "" {
 		t.Errorf("no estimate: %q", got)
+	}
+}
+
+// Lines at which several tasks waited at once have a table; single awaits are lines as others are.
+func TestWhereTasksWaited(t *testing.T) {
+	const s = timeline.Nanos(time.Second)
+	for most, want := range map[int]string{18: "2.0 s", 1: ""} {
+		b := timeline.NewBuilder(timeline.Options{Origin: 1})
+		b.Describe(func(r *timeline.Recording) {
+			r.Target = timeline.Target{PID: 7, Argv: []string{"app.py"}}
+			r.Processes = []timeline.Process{{PID: 7, ParentIndex: -1, Role: timeline.RoleScript, CPU: -1}}
+		})
+		node := func(function string, line int) timeline.NodeID {
+			return b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: function, File: "app.py", Line: line, FirstLine: line - 1}))
+		}
+		main := b.Thread(timeline.Thread{PID: 7, NativeID: 7, Main: true, RunsCell: true, OnCPU: -1})
+		b.Set(main, 0, node("main", 7), timeline.StateWaiting, false)
+		b.AddAwaits(0, 0, 2*s, map[timeline.NodeID]int{node("fetch", 3): most})
+		b.AddAwaits(0, 2*s, 4*s, map[timeline.NodeID]int{node("main", 7): 1})
+		r, err := report.Build(b.Snapshot(4*s), nil, report.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := awaitsTable(r, durationOf(r)).rows
+		text := Text(r, 110)
+		if got := strings.Contains(text, "Where tasks waited"); got != (want != "") || got != (len(rows) > 0) {
+			t.Fatalf("%d tasks: the terminal has the table: %v\n%s", most, got, text)
+		}
+		if want == "" {
+			continue
+		}
+		if got := rows[0]; got.place+got.name != "app.py:3" || got.time() != want || got.share != 0.5 || got.aside != "18 tasks at once" || got.hint != "36.0 s over all tasks" {
+			t.Errorf("got %+v", got)
+		}
+		if len(rows) != 2 || rows[1].aside != "1 task" || rows[1].hint != "" {
+			t.Errorf("got %+v", rows)
+		}
 	}
 }
