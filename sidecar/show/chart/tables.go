@@ -299,36 +299,23 @@ func functionPlace(r *report.View, function int) string {
 // stepsTable sums up the training steps of the leading process; the table of ranks compares
 // those of all.
 func stepsTable(r *report.View, duration float64) table {
-	var lengths []float64
-	var total, wait, busy float64
-	leading, others := r.LeadingSteps()
-	for _, s := range leading {
-		if d := report.Seconds(s.EndNS - s.StartNS); d > 0 {
-			lengths = append(lengths, d)
-			total += d
-			wait += report.Seconds(s.DataWaitNS)
-			if s.BusyNS != nil {
-				busy += report.Seconds(*s.BusyNS)
-			}
-		}
-	}
-	if len(lengths) < 2 {
+	s := r.StepTimes()
+	if s.Count < 2 {
 		return table{}
 	}
-	slices.Sort(lengths)
-	n := len(lengths)
-	t := table{heading: "Steps", note: fmt.Sprintf("shares of their time · %d steps, median %s, 95 %% within %s, slowest %s", n,
-		words.Seconds(lengths[n/2]), words.Seconds(lengths[min(n*95/100, n-1)]), words.Seconds(lengths[n-1]))}
-	if others {
-		t.heading += " of " + words.Clean(r.Processes[leading[0].Process].Text, 40)
+	t := table{heading: "Steps", note: fmt.Sprintf("shares of their time · %d steps, median %s, 95 %% within %s, slowest %s", s.Count,
+		words.Seconds(report.Seconds(s.MedianNS)), words.Seconds(report.Seconds(s.P95NS)), words.Seconds(report.Seconds(s.SlowestNS)))}
+	if s.Others {
+		t.heading += " of " + words.Clean(r.Processes[r.Steps[0].Process].Text, 40)
 	}
+	total := report.Seconds(s.TotalNS)
 	add := func(name string, s float64) {
 		if s > 0 {
 			t.rows = append(t.rows, row{name: name, seconds: s, share: s / total, aside: words.Percent(s / total)})
 		}
 	}
-	add("waiting for data", min(wait, total))
-	add("GPU busy", min(busy, total))
+	add("waiting for data", min(report.Seconds(s.DataWaitNS), total))
+	add("GPU busy", min(report.Seconds(s.BusyNS), total))
 	if len(t.rows) == 0 {
 		add("in steps", total)
 		t.rows[0].share, t.rows[0].aside = min(total/duration, 1), words.Percent(min(total/duration, 1))+" of the cell"

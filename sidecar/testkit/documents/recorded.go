@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/understand/interpret"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
@@ -25,8 +27,24 @@ type Answered struct {
 	Boxes     [][][]box      `json:"boxes"`   // by lane and row of the unzoomed picture
 	Figures   [][2]any       `json:"figures"` // nanoseconds, and how they are said
 	Subject   AnsweredSubject
-	Pools     []report.Pool   // that have several members with lines
+	Pools     []report.Pool // that have several members with lines
+	Steps     AnsweredSteps
+	Findings  []AnsweredFinding
 	Stretch   AnsweredStretch `json:"stretch"`
+}
+
+// AnsweredSteps are the leading process's steps, and how their lengths are said.
+type AnsweredSteps struct {
+	Count       int
+	Median, P95 string
+}
+
+// AnsweredFinding is a finding: what, where, and what it costs in microseconds.
+type AnsweredFinding struct {
+	Text       string
+	File, Line int // -1, 0: none
+	Cost       float64
+	Serious    bool
 }
 
 // AnsweredSubject is whom a document is about; Thread is -1 where none is known.
@@ -73,7 +91,7 @@ func Answer(seed uint64) (*Answered, error) {
 	a.Document["chart"] = d.Chart
 	a.Scale = []float64{0.3, 0.5, 1, 2}[seed%4]
 	rnd := rand.New(rand.NewPCG(seed, 28))
-	addDevice(&d, rnd)
+	addDevices(&d, rnd)
 	a.Document["devices"], a.Document["tracks"], a.Document["idle"] = d.Devices, d.Tracks, d.Idle
 	us := float64(d.DurationNS) / 1000
 	from := us * rnd.Float64()
@@ -81,6 +99,7 @@ func Answer(seed uint64) (*Answered, error) {
 	a.Boxes = geometry(&d, answerColumns, a.Scale)
 	a.sum(v)
 	a.Subject = subjectOf(v)
+	a.say(v)
 	for _, p := range v.Pools {
 		working := func(member int) bool {
 			return member != v.Program() && slices.ContainsFunc(v.Lines, func(l report.Line) bool { return l.Process == member })
@@ -94,6 +113,23 @@ func Answer(seed uint64) (*Answered, error) {
 
 func subjectOf(v *report.View) AnsweredSubject {
 	return AnsweredSubject{Program: v.Program(), Thread: v.MainThread(), Threads: append([]int{}, v.Subject.Threads...)}
+}
+
+// say takes the report's steps and findings.
+func (a *Answered) say(v *report.View) {
+	if steps := v.StepTimes(); steps.Count > 0 {
+		a.Steps = AnsweredSteps{steps.Count, words.Seconds(report.Seconds(steps.MedianNS)), words.Seconds(report.Seconds(steps.P95NS))}
+	}
+	for _, f := range v.Findings {
+		to := AnsweredFinding{Text: f.Text, File: -1, Serious: f.Severity != "info"}
+		if f.File != nil && f.Line != nil && *f.Line > 0 {
+			to.File, to.Line = *f.File, *f.Line
+		}
+		if f.CostNS != nil {
+			to.Cost = float64(*f.CostNS) / 1000
+		}
+		a.Findings = append(a.Findings, to)
+	}
 }
 
 // sum takes the report's own figures.
@@ -156,12 +192,15 @@ func randomReport(seed uint64) (*report.View, error) {
 		})
 		randomHistory(b, id, stacks, duration, rnd)
 	}
+	randomSteps(b, len(processes), duration, rnd)
 	b.Describe(func(rec *timeline.Recording) {
 		rec.Target = timeline.Target{PID: 100, Cell: &timeline.Cell{ExecutionCount: 1, File: cellPath, Text: "a\nb\nc\nd\ne", Outcome: "ok"}}
 		rec.Sampling = timeline.Sampling{Method: timeline.MethodOutside, Interval: time.Millisecond, Samples: int64(duration / 1e6)}
 		rec.Processes = processes
 	})
-	return report.Build(b.Snapshot(duration), nil, report.Options{})
+	rec := interpret.Of(b.Snapshot(duration))
+	found := diagnose.Run(rec)
+	return report.Build(rec, &found, report.Options{})
 }
 
 const cellPath = "/tmp/ipykernel_1/1001.py"
@@ -180,6 +219,20 @@ func randomStacks(b *timeline.Builder, rnd *rand.Rand) []timeline.NodeID {
 		nodes = append(nodes, b.Child(nodes[rnd.IntN(len(nodes))], b.Frame(frame)))
 	}
 	return nodes
+}
+
+// randomSteps are those of up to two processes, some without a pause between.
+func randomSteps(b *timeline.Builder, processes int, duration timeline.Nanos, rnd *rand.Rand) {
+	for range rnd.IntN(3) {
+		process, at, steps := rnd.IntN(processes), timeline.Nanos(0), 1+rnd.IntN(50)
+		for i := range steps {
+			end := min(at+1000*timeline.Nanos(rnd.Int64N(2*int64(duration)/int64(steps)/1000+1)), duration)
+			b.Mark(timeline.Mark{Kind: "step", Name: fmt.Sprint("step ", i), Process: process, Source: timeline.StepMarked, Start: at, End: end})
+			if at = end; rnd.IntN(4) == 0 {
+				at = min(at+1000, duration)
+			}
+		}
+	}
 }
 
 // randomHistory has changes at whole microseconds, as documents have them.

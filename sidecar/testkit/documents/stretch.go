@@ -12,18 +12,17 @@ type AnsweredStretch struct {
 	From, To  float64
 	Threads   [][]float64 // by state
 	Functions []float64   // own time, by index
-	Activity  float64     // mean of the device's activity where it is known, in percent; -1 where it is nowhere
-	Idle      float64
-	Causes    []float64 // of Idle, by index: at least so much
+	Levels    []float64   // of each track: a rate's mean where it is known, a gauge's largest value; -1 where it is nowhere
+	Idle      float64     // of the devices in use together
+	Causes    []float64   // of Idle, by index: at least so much
 }
 
-// addDevice gives the document a device that is in use, with activity that is unknown now and then, the stretches in
-// which it was idle throughout, and causes that have some of them as evidence.
-func addDevice(d *Document, rnd *rand.Rand) {
+// addDevices gives the document one to three devices, the first of them in use, with activity that is unknown now and
+// then, the stretches in which each was idle throughout, causes that have some of them as evidence, and a gauge.
+func addDevices(d *Document, rnd *rand.Rand) {
 	const windows = 40
 	step := max(d.DurationNS/1000/windows, 1)
-	activity := Track{ID: "gpu.util", Kind: "rate", Unit: "%", Device: new(int)}
-	idle := &Idle{Devices: []DeviceIdle{{Intervals: [][2]int64{}}}}
+	idle := &Idle{}
 	for i := range 1 + rnd.IntN(3) {
 		cause := Cause{Kind: "unknown", Text: itoa(i), Evidence: [][2]int64{}}
 		if i > 0 {
@@ -31,24 +30,43 @@ func addDevice(d *Document, rnd *rand.Rand) {
 		}
 		idle.Causes = append(idle.Causes, cause)
 	}
+	d.Devices, d.Tracks = nil, nil
+	for i := range 1 + rnd.IntN(3) {
+		d.Devices = append(d.Devices, Device{Number: i, Name: "device", Used: i == 0 || rnd.IntN(2) == 0})
+		d.Tracks = append(d.Tracks, Track{ID: "gpu.util", Kind: "rate", Unit: "%", Device: &i})
+		idle.Devices = append(idle.Devices, DeviceIdle{Device: i, Intervals: [][2]int64{}})
+	}
+	memory := Track{ID: "rss", Kind: "gauge", Unit: "B"}
 	for i := range int64(windows) {
-		at, value := (i+1)*step, float64(rnd.IntN(101))
-		activity.At = append(activity.At, at)
-		switch rnd.IntN(4) {
-		case 0:
-			activity.Value = append(activity.Value, nil)
-		case 1:
-			value = 0
-			window := [2]int64{i * step * 1000, at * 1000}
-			idle.Devices[0].Intervals = append(idle.Devices[0].Intervals, window)
-			cause := &idle.Causes[rnd.IntN(len(idle.Causes))]
-			cause.Evidence = append(cause.Evidence, window)
-			fallthrough
-		default:
-			activity.Value = append(activity.Value, &value)
+		at := (i + 1) * step
+		window := [2]int64{i * step * 1000, at * 1000}
+		for device := range d.Devices {
+			value := float64(rnd.IntN(101))
+			switch rnd.IntN(4) {
+			case 0:
+				d.Tracks[device].add(at, nil)
+				continue
+			case 1:
+				value = 0
+				idle.Devices[device].Intervals = append(idle.Devices[device].Intervals, window)
+				if cause := &idle.Causes[rnd.IntN(len(idle.Causes))]; d.Devices[device].Used && !slices.Contains(cause.Evidence, window) {
+					cause.Evidence = append(cause.Evidence, window)
+				}
+			}
+			d.Tracks[device].add(at, &value)
+		}
+		if value := float64(rnd.IntN(1e6)); rnd.IntN(5) > 0 {
+			memory.add(at, &value)
+		} else {
+			memory.add(at, nil)
 		}
 	}
-	d.Devices, d.Tracks, d.Idle = []Device{{Name: "device", Used: true}}, []Track{activity}, idle
+	d.Tracks = append(d.Tracks, memory)
+	d.Idle = idle
+}
+
+func (t *Track) add(at int64, value *float64) {
+	t.At, t.Value = append(t.At, at), append(t.Value, value)
 }
 
 // stretch sums a part of the document, by the report's rules.
@@ -66,7 +84,17 @@ func (d *Document) stretch(from, to float64) AnsweredStretch {
 		}
 		a.Threads = append(a.Threads, states)
 	}
-	a.Activity, a.Idle = d.Tracks[0].over(from, to)
+	for _, t := range d.Tracks {
+		if t.Kind == "gauge" {
+			a.Levels = append(a.Levels, t.largest(from, to))
+			continue
+		}
+		mean, idle := t.over(from, to)
+		a.Levels = append(a.Levels, mean)
+		if d.Devices[*t.Device].Used {
+			a.Idle += idle
+		}
+	}
 	left := a.Idle
 	a.Causes = make([]float64, len(d.Idle.Causes))
 	order := make([]int, len(d.Idle.Causes))
@@ -98,4 +126,23 @@ func (t Track) over(from, to float64) (mean, idle float64) {
 		return -1, known - busy
 	}
 	return 100 * busy / known, known - busy
+}
+
+// largest is a gauge's largest value in a stretch, else the one that is read first after it began; -1 where neither is known.
+func (t Track) largest(from, to float64) float64 {
+	most, first := -1.0, -1.0
+	for i := len(t.At) - 1; i >= 0 && float64(t.At[i]) > from; i-- {
+		first = -1
+		if t.Value[i] == nil {
+			continue
+		}
+		first = *t.Value[i]
+		if float64(t.At[i]) <= to {
+			most = max(most, first)
+		}
+	}
+	if most < 0 {
+		return first
+	}
+	return most
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
@@ -190,6 +191,38 @@ func (v *View) LeadingSteps() (steps []Step, others bool) {
 		}
 	}
 	return v.Steps, false
+}
+
+// StepTimes sums up the training steps of the leading process.
+type StepTimes struct {
+	Count                      int
+	Others                     bool  // other processes had steps, too
+	MedianNS, P95NS, SlowestNS int64 // of their lengths
+	TotalNS                    int64
+	DataWaitNS, BusyNS         int64
+}
+
+// StepTimes sums up the leading process's steps that took time.
+func (v *View) StepTimes() (t StepTimes) {
+	leading, others := v.LeadingSteps()
+	var lengths []int64
+	for _, s := range leading {
+		if s.EndNS <= s.StartNS {
+			continue
+		}
+		lengths = append(lengths, s.EndNS-s.StartNS)
+		t.TotalNS += s.EndNS - s.StartNS
+		t.DataWaitNS += s.DataWaitNS
+		if s.BusyNS != nil {
+			t.BusyNS += *s.BusyNS
+		}
+	}
+	t.Others = others
+	if t.Count = len(lengths); t.Count > 0 {
+		slices.Sort(lengths)
+		t.MedianNS, t.P95NS, t.SlowestNS = lengths[t.Count/2], lengths[t.Count*95/100], lengths[t.Count-1]
+	}
+	return t
 }
 
 // MainFinding is the finding of the headline; nil where it has none.

@@ -167,7 +167,7 @@ export function rateTimes({ at, level }: Track, from: number, to: number): [prod
 function gaugeIn({ at, level }: Track, from: number, to: number): number {
   const first = firstAfter(at, 0, at.length, from);
   let most = NaN;
-  for (let k = first; at[k]! <= to; k++) if (!(most >= level[k]!)) most = level[k]!;
+  for (let k = first; at[k]! <= to; k++) if (level[k]! > most || isNaN(most)) most = level[k]!;
   return isNaN(most) ? level[first]! : most;
 }
 

@@ -229,13 +229,20 @@ export function findingsTable(app: App): HTMLElement {
 /** So many steps are shown. */
 const mostSteps = 60;
 
+const length = (step: Step) => step.end - step.begin;
+
+/** slowestFirst are the steps, the longest first. */
+export const slowestFirst = (steps: Step[]): Step[] => [...steps].sort((a, b) => length(b) - length(a));
+
+/** quantile says the length of one of the steps, of which the longest is the first; of none nothing. */
+export const quantile = (slowest: Step[], q: number): string =>
+  slowest[0] ? micros(length(slowest[floor((1 - q) * (slowest.length - 1))]!)) : "";
+
 /** stepsTable shows how long steps were, and what the slowest were made of. */
 export function stepsTable(app: App): HTMLElement {
   const { steps } = app.model.recording;
-  const length = (step: Step) => step.end - step.begin;
-  const slowest = [...steps].sort((a, b) => length(b) - length(a));
+  const slowest = slowestFirst(steps);
   const most = slowest[0] ? length(slowest[0]) : 1;
-  const quantile = (q: number) => micros(length(slowest[floor((1 - q) * (slowest.length - 1))]!));
   const rows = slowest.slice(0, mostSteps).map((step): Child[] => {
     const loading = min(step.loading, length(step));
     const busy = min(step.busy || 0, length(step) - loading);
@@ -253,8 +260,8 @@ export function stepsTable(app: App): HTMLElement {
   });
   const note = joined(
     plural(steps.length, "step"),
-    "median " + quantile(0.5),
-    "95 % within " + quantile(0.95),
+    "median " + quantile(slowest, 0.5),
+    "95 % within " + quantile(slowest, 0.95),
     "slowest first",
   );
   return section("Steps", note, table(["", "#time", "", ""], rows));

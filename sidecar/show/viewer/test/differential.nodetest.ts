@@ -10,6 +10,7 @@ import { idleShares, idleTime } from "../src/idle.ts";
 import { frameOf } from "../src/frame.ts";
 import { layOut } from "../src/lanes.ts";
 import { modelOf, type Model } from "../src/model.ts";
+import { quantile, slowestFirst } from "../src/tables.ts";
 import { heights, lineTimes, stateTimes } from "../src/sums.ts";
 import { micros } from "../src/words.ts";
 import { rowsOf } from "./boxes.ts";
@@ -28,6 +29,8 @@ interface Answered {
   figures: [ns: number, words: string][] | null;
   Subject: AnsweredSubject;
   Pools: { text: string; members: number[] }[] | null;
+  Steps: { Count: number; Median: string; P95: string };
+  Findings: { Text: string; File: number; Line: number; Cost: number; Serious: boolean }[] | null;
   stretch: Stretch;
 }
 
@@ -44,7 +47,7 @@ interface Stretch {
   To: number;
   Threads: number[][];
   Functions: number[];
-  Activity: number;
+  Levels: number[];
   Idle: number;
   Causes: number[];
 }
@@ -108,9 +111,22 @@ function boxesOf(m: Model, { boxes, columns, scale }: Answered): void {
   });
 }
 
+function stepsOf({ recording }: Model, { Steps }: Answered): void {
+  const { steps } = recording;
+  expect(steps.length).toBe(Steps.Count);
+  const slowest = slowestFirst(steps);
+  expect([0.5, 0.95].map((q) => quantile(slowest, q))).toEqual([Steps.Median, Steps.P95]);
+}
+
+function findingsOf({ recording }: Model, { Findings }: Answered): void {
+  expect(
+    recording.findings.map(({ text, place, us, serious }) => [text, place?.file.nth ?? -1, place?.line || 0, us, serious]),
+  ).toEqual((Findings || []).map((f) => [f.Text, f.File, f.Line, f.Cost, f.Serious]));
+}
+
 function stretchOf(model: Model, { stretch }: Answered): void {
   const { recording } = model;
-  const { From, To, Threads, Functions, Activity, Idle, Causes } = stretch;
+  const { From, To, Threads, Functions, Levels, Idle, Causes } = stretch;
   const near = (got: number, want: number, what: string) => expect(Math.abs(got - want), what).toBeLessThan(0.1);
   Threads.forEach((states, i) => {
     const got = stateTimes(recording, recording.threads[i]!, From, To);
@@ -118,8 +134,11 @@ function stretchOf(model: Model, { stretch }: Answered): void {
   });
   const times = model.functions(From, To);
   Functions.forEach((us, fn) => near(times.get(fn)?.self || 0, us, `function ${fn}`));
-  const activity = heights(recording.activity[0]!, From, To, 1)[0]!;
-  expect(isNaN(activity) ? -1 : activity).toBeCloseTo(Activity, 2);
+  recording.tracks.forEach((track, i) => {
+    const level = heights(track, From, To, 1)[0]!;
+    const got = isNaN(level) ? -1 : level;
+    expect(Math.abs(got - Levels[i]!), `track ${i}`).toBeLessThanOrEqual(0.01 + Math.abs(got) * 1e-6);
+  });
   near(idleTime(recording, From, To), Idle, "idle");
   const shares = idleShares(recording, From, To);
   Causes.forEach((want, i) => near(shares.find(([cause]) => cause?.text === String(i))?.[1] || 0, want, `cause ${i}`));
@@ -156,6 +175,8 @@ test("of random documents the viewer makes what Go makes", () => {
       subjectIn(a.document, a.Subject);
       poolsIn(m, a);
       stretchOf(m, a);
+      stepsOf(m, a);
+      findingsOf(m, a);
       boxesOf(m, a);
       for (const [ns, words] of a.figures || []) expect(micros(ns / 1000)).toBe(words);
     } catch (e) {
