@@ -89,12 +89,7 @@ export function graphView(
               const [name, , figures, place] = p.words(box);
               const time = figures.split(" · ")[0];
               const text = pen.fit(
-                [
-                  `${name}  ${place}  ${time}`,
-                  `${name}  ${time}`,
-                  name,
-                  name.slice(name.lastIndexOf(".") + 1),
-                ],
+                [`${name}  ${place}  ${time}`, `${name}  ${time}`, name, name.slice(name.lastIndexOf(".") + 1)],
                 (to - from) / scale - 8,
                 textSize,
               );

@@ -38,9 +38,7 @@ export function linesIn(model: Model, worker: Worker, from: number, to: number, 
 export function poolLinesOf(model: Model, from: number, to: number, whole: boolean): PoolLines[] {
   const { workers, pools } = model.recording;
   const pooled = new Set(pools.flatMap((pool) => pool.members));
-  const single = workers.flatMap(({ process, name }) =>
-    pooled.has(process) ? [] : [{ name, members: [process] }],
-  );
+  const single = workers.flatMap(({ process, name }) => (pooled.has(process) ? [] : [{ name, members: [process] }]));
   const work = (pool: PoolLines) => sum(pool.lines.map((line) => line.self));
   return [...pools, ...single]
     .map((pool): PoolLines => {

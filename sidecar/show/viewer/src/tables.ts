@@ -193,11 +193,7 @@ export function threadsTable(app: App): HTMLElement {
     rangeWords(app) + moreWords(all.length - rows.length, "thread"),
     table(
       ["", "", ""],
-      rows.map(([name, shares]) => [
-        name,
-        stateBar(app, shares, to - from),
-        small(shareWords(app, shares, micros)),
-      ]),
+      rows.map(([name, shares]) => [name, stateBar(app, shares, to - from), small(shareWords(app, shares, micros))]),
     ),
   );
 }

@@ -120,7 +120,13 @@ function stepsOf({ recording }: Model, { Steps }: Answered): void {
 
 function findingsOf({ recording }: Model, { Findings }: Answered): void {
   expect(
-    recording.findings.map(({ text, place, us, serious }) => [text, place?.file.nth ?? -1, place?.line || 0, us, serious]),
+    recording.findings.map(({ text, place, us, serious }) => [
+      text,
+      place?.file.nth ?? -1,
+      place?.line || 0,
+      us,
+      serious,
+    ]),
   ).toEqual((Findings || []).map((f) => [f.Text, f.File, f.Line, f.Cost, f.Serious]));
 }
 
