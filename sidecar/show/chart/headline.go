@@ -19,6 +19,11 @@ func titleOf(r *report.View, gpus gpuSummary, main int, duration float64) []phra
 	if c := r.Target().Cell; c != nil && c.Outcome != report.OutcomeOK && c.Outcome != report.OutcomeUnknown {
 		ps = append(ps, phrase{outcomeOf(c), Bad, bold})
 	}
+	if c := r.Target().Cell; c == nil {
+		if ended := r.Processes[r.Target().Process].Ended(); ended != "" {
+			ps = append(ps, phrase{ended, Bad, bold})
+		}
+	}
 	if gpus.used {
 		return append(ps, gpus.title...)
 	}

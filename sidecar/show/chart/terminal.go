@@ -182,7 +182,7 @@ func (t *textWriter) table(tb table) {
 		case beside:
 		case tb.advises && r.hint != "":
 			t.paragraph("      ", "→ "+r.hint)
-		case r.cut, splitText(r.states) != "":
+		case r.keeps, splitText(r.states) != "":
 			t.paragraph("      ", remark)
 		}
 	}
