@@ -188,6 +188,7 @@ WITHOUT_RACE = {
     "sidecar/measure/pystack": "the race detector slows the sampler tenfold: its accuracy is judged without",
     "sidecar/understand/diagnose": "starts no goroutine and simulates hours of recordings",
     "sidecar/show/chart": "draws such recordings",
+    "sidecar/show/chart/compared": "the same",
     "sidecar/testkit/specimen": "diagnoses recordings of hundreds of programs, and runs some of them",
     "sidecar/traces": "analyses whole traces; go-concurrency tries its goroutines with small ones",
     "sidecar/traces/page": "the same",

@@ -10,10 +10,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/compared"
+
 	"github.com/spf13/cobra"
 
 	"github.com/omni-perf/omni-perf/sidecar/compare/comparison"
-	"github.com/omni-perf/omni-perf/sidecar/show/chart"
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
 	"github.com/omni-perf/omni-perf/sidecar/show/output"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 	"github.com/omni-perf/omni-perf/sidecar/understand/significance"
@@ -101,13 +103,13 @@ func (o compareOptions) run() error {
 	if err != nil {
 		return err
 	}
-	pair := chart.Pair{Comparison: c, Before: before[0], After: after[0]}
+	pair := compared.Pair{Comparison: c, Before: before[0], After: after[0]}
 	if !o.quiet && o.json != "-" {
 		columns := 100
 		if c, ok := columnsOf(os.Stdout); ok {
 			columns = c
 		}
-		fmt.Fprint(plainText{os.Stdout}, chart.ComparisonText(pair, columns))
+		fmt.Fprint(plainText{os.Stdout}, compared.Text(pair, columns))
 	}
 	var results output.Results
 	if err := o.write(pair, &results); err != nil {
@@ -117,7 +119,7 @@ func (o compareOptions) run() error {
 }
 
 // write writes the files asked for.
-func (o compareOptions) write(pair chart.Pair, results *output.Results) error {
+func (o compareOptions) write(pair compared.Pair, results *output.Results) error {
 	put := func(path string, make func() ([]byte, error)) {
 		results.Put(path, func(path string) error {
 			content, err := make()
@@ -128,7 +130,7 @@ func (o compareOptions) write(pair chart.Pair, results *output.Results) error {
 		})
 	}
 	if o.html != "" {
-		put(o.html, func() ([]byte, error) { return chart.ComparisonPage(pair, chart.Options{}) })
+		put(o.html, func() ([]byte, error) { return compared.Page(pair, scene.Options{}) })
 	}
 	document := func() ([]byte, error) {
 		text, err := json.MarshalIndent(pair.Comparison, "", " ")

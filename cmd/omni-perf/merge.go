@@ -1,14 +1,13 @@
 package main
 
 import (
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/omni-perf/omni-perf/sidecar/compare/mergereports"
 	"github.com/omni-perf/omni-perf/sidecar/doors/program"
-	"github.com/omni-perf/omni-perf/sidecar/show/chart"
+	"github.com/omni-perf/omni-perf/sidecar/show/output"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 )
 
@@ -53,8 +52,9 @@ met, else by the wall clocks, and a note says how exactly.`,
 		if err != nil {
 			return err
 		}
-		_, err = program.Show(merged, files, []byte(chart.Text(merged, 100)), os.Stderr)
-		return err
+		var results output.Results
+		program.Write(merged, files, &results)
+		return results.Err()
 	}
 	return c
 }

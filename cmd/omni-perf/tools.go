@@ -15,6 +15,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/measure/targetfs"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/show/chart"
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
 	"github.com/omni-perf/omni-perf/sidecar/show/export"
 	"github.com/omni-perf/omni-perf/sidecar/show/live"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
@@ -85,8 +86,8 @@ func privateFolder() (socket string, remove func(), err error) {
 // formats are the result files, in the order of the usage.
 func formats() []program.Format {
 	return []program.Format{
-		{Name: "svg", Extension: ".svg", Encode: func(r *report.View) ([]byte, error) { return chart.SVG(r, chart.Options{}) }},
-		{Name: "html", Extension: ".html", Encode: func(r *report.View) ([]byte, error) { return chart.Page(r, chart.Options{}) }},
+		{Name: "svg", Extension: ".svg", Encode: func(r *report.View) ([]byte, error) { return chart.SVG(r, scene.Options{}) }},
+		{Name: "html", Extension: ".html", Encode: func(r *report.View) ([]byte, error) { return chart.Page(r, scene.Options{}) }},
 		{Name: "speedscope", Extension: ".speedscope.json", Encode: export.Speedscope},
 		{Name: "chrome", Extension: ".trace.json.gz", Encode: export.ChromeTrace},
 		{Name: "pprof", Extension: ".pb.gz", Encode: export.Pprof},

@@ -122,7 +122,7 @@ def test_prose_uses_plain_verbs(folder: str) -> None:
 
 # Coordinates of pictures, limits in errors of documents, and the sampler, which is below package words.
 NO_FIGURES = re.compile(
-    r"/(?:words|testkit|synth)/|show/chart/(?:svg|html|livehtml|comparisonhtml|page)\.go|traces/page/(?:series|bars|canvas)\.go"
+    r"/(?:words|testkit|synth)/|show/chart/(?:scene|inhtml)/|show/live/panel/html\.go|traces/page/(?:series|bars|canvas)\.go"
     r"|report/check\.go|pystack/session\.go"
 )
 

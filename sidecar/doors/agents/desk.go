@@ -8,11 +8,12 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/compared"
+
 	"github.com/omni-perf/omni-perf/sidecar/compare/comparison"
 	"github.com/omni-perf/omni-perf/sidecar/doors/profiler"
 	"github.com/omni-perf/omni-perf/sidecar/doors/program"
 	"github.com/omni-perf/omni-perf/sidecar/show/answers"
-	"github.com/omni-perf/omni-perf/sidecar/show/chart"
 	"github.com/omni-perf/omni-perf/sidecar/traces/request"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
@@ -53,7 +54,7 @@ func (d *desk) compare(_ context.Context, in ofTwo) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return chart.ComparisonText(chart.Pair{Comparison: c, Before: before, After: after}, columns), nil
+	return compared.Text(compared.Pair{Comparison: c, Before: before, After: after}, columns), nil
 }
 
 func (d *desk) kernels(context.Context, ofNothing) (string, error) {

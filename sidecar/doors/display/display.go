@@ -6,9 +6,13 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/compared"
+	"github.com/omni-perf/omni-perf/sidecar/show/live/panel"
+
 	"github.com/omni-perf/omni-perf/jupyter"
 	"github.com/omni-perf/omni-perf/sidecar/compare/comparison"
 	"github.com/omni-perf/omni-perf/sidecar/show/chart"
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
 	"github.com/omni-perf/omni-perf/sidecar/show/live"
 	"github.com/omni-perf/omni-perf/sidecar/show/viewer"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
@@ -29,7 +33,7 @@ func (Charts) Bundle(r *report.View, at jupyter.Place) (jupyter.Bundle, error) {
 	if at.Form == "terminal" {
 		return jupyter.NewBundle(nil, text, ""), nil
 	}
-	draw, options := chart.HTML, chart.Options{Theme: chart.Theme(at.Theme)}
+	draw, options := chart.HTML, scene.Options{Theme: scene.Theme(at.Theme)}
 	switch {
 	case at.Folded:
 		draw = chart.Folded
@@ -47,18 +51,18 @@ func (Charts) Bundle(r *report.View, at jupyter.Place) (jupyter.Bundle, error) {
 
 // Live makes what the output of a cell in progress shows.
 func (Charts) Live(now *live.Now, at jupyter.Place) jupyter.Bundle {
-	text := []byte(strings.Join(chart.LiveText(now, textWidth, false), "\n") + "\n")
-	return jupyter.NewBundle(chart.LiveHTML(now, chart.Theme(at.Theme)), text, "")
+	text := []byte(strings.Join(panel.Text(now, textWidth, false), "\n") + "\n")
+	return jupyter.NewBundle(panel.HTML(now, scene.Theme(at.Theme)), text, "")
 }
 
 // Draw makes a file.
 func (Charts) Draw(r *report.View, format string) (content []byte, mediaType string, err error) {
 	switch format {
 	case "svg":
-		content, err = chart.SVG(r, chart.Options{})
+		content, err = chart.SVG(r, scene.Options{})
 		return content, "image/svg+xml", err
 	case "html":
-		content, err = chart.Page(r, chart.Options{})
+		content, err = chart.Page(r, scene.Options{})
 		return content, "text/html", err
 	case "text":
 		return []byte(chart.Text(r, textWidth)), "text/plain", nil
@@ -72,13 +76,13 @@ func (Charts) Comparison(before, after []*report.View, at jupyter.Place) (jupyte
 	if err != nil {
 		return jupyter.Bundle{}, "", err
 	}
-	pair := chart.Pair{Comparison: c, Before: before[0], After: after[0]}
-	text := []byte(chart.ComparisonText(pair, textWidth))
-	headline := chart.ComparisonHeadline(pair)
+	pair := compared.Pair{Comparison: c, Before: before[0], After: after[0]}
+	text := []byte(compared.Text(pair, textWidth))
+	headline := compared.Headline(pair)
 	if at.Form == "terminal" {
 		return jupyter.NewBundle(nil, text, ""), headline, nil
 	}
-	html, err := chart.ComparisonHTML(pair, chart.Options{Theme: chart.Theme(at.Theme)})
+	html, err := compared.HTML(pair, scene.Options{Theme: scene.Theme(at.Theme)})
 	if err != nil {
 		return jupyter.Bundle{}, "", err
 	}

@@ -8,7 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/omni-perf/omni-perf/sidecar/show/chart"
+	"github.com/omni-perf/omni-perf/sidecar/show/live/panel"
+
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
 	"github.com/omni-perf/omni-perf/sidecar/show/live"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
@@ -71,7 +73,7 @@ func (d *Displays) write() {
 		page, text = page+`<div>idle: no cell runs</div>`, append(text, "idle: no cell runs")
 	case d.now != nil:
 		const columns = 100
-		page, text = page+string(chart.LiveHTML(d.now, chart.Auto)), append(text, chart.LiveText(d.now, columns, false)...)
+		page, text = page+string(panel.HTML(d.now, scene.Auto)), append(text, panel.Text(d.now, columns, false)...)
 	}
 	for _, n := range d.notes {
 		page += fmt.Sprintf(small, html.EscapeString(n))

@@ -6,7 +6,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/omni-perf/omni-perf/sidecar/show/chart"
+	"github.com/omni-perf/omni-perf/sidecar/show/live/panel"
+
 	"github.com/omni-perf/omni-perf/sidecar/show/live"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
@@ -139,7 +140,7 @@ func (s *Screen) picture(columns int) []string {
 	case s.now == nil:
 		lines = append(lines, words.Cut("looking …", columns))
 	default:
-		lines = append(lines, chart.LiveText(s.now, columns, s.Colour)...)
+		lines = append(lines, panel.Text(s.now, columns, s.Colour)...)
 	}
 	return lines
 }
@@ -174,7 +175,7 @@ type Lines struct {
 func (l Lines) Watch(name string) { l.write("following " + name) }
 
 // Look writes a look.
-func (l Lines) Look(now *live.Now) { l.write(chart.LiveLine(now)) }
+func (l Lines) Look(now *live.Now) { l.write(panel.Line(now)) }
 
 // Rest writes nothing: a log of a kernel that idles says nothing.
 func (l Lines) Rest() {}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/show/chart/flame"
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/labels"
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
@@ -49,7 +51,7 @@ type linesLane struct {
 type cellLine struct {
 	line  int
 	text  string
-	paint Paint
+	paint scene.Paint
 	total float64 // in this lane, seconds
 }
 
@@ -71,7 +73,7 @@ func linesOf(r *report.View) *linesLane {
 		if !ok {
 			k = int32(len(lane.lines))
 			index[s.Line] = k
-			lane.lines = append(lane.lines, cellLine{line: s.Line, text: codeOf(r.Text(file, s.Line))})
+			lane.lines = append(lane.lines, cellLine{line: s.Line, text: labels.Code(r.Text(file, s.Line))})
 		}
 		lane.spans = append(lane.spans, span{start: report.Seconds(s.Start), end: report.Seconds(s.End), node: k})
 	}
@@ -87,11 +89,11 @@ func linesOf(r *report.View) *linesLane {
 		l := &lane.lines[i]
 		switch share := l.total / covered; {
 		case share >= 0.3:
-			l.paint = PaintLineMuch
+			l.paint = scene.PaintLineMuch
 		case share >= 0.05:
-			l.paint = PaintLineSome
+			l.paint = scene.PaintLineSome
 		default:
-			l.paint = PaintLineRare
+			l.paint = scene.PaintLineRare
 		}
 	}
 	return lane
@@ -102,18 +104,18 @@ type flameLane struct {
 	thread      int // of the report's threads
 	name, aside string
 	tree        *flame.Tree
-	functions   []function
+	functions   []labels.Function
 	spans       []span // node is one of the report's
 }
 
-func flameOf(r *report.View, fns *functions, thread int, spans []span) *flameLane {
+func flameOf(r *report.View, fns *labels.Functions, thread int, spans []span) *flameLane {
 	t := &r.Threads[thread]
 	nodes := make([]int32, len(spans))
 	for i, s := range spans {
 		nodes[i] = s.node
 	}
-	tree := flame.New(fns.program, nodes, true)
-	return &flameLane{thread: thread, name: threadName(r, t), aside: doingMost(t), tree: tree, functions: fns.list, spans: spans}
+	tree := flame.New(fns.Program, nodes, true)
+	return &flameLane{thread: thread, name: threadName(r, t), aside: doingMost(t), tree: tree, functions: fns.List, spans: spans}
 }
 
 // doingMost says what a thread did most of the time it lived.
@@ -127,7 +129,7 @@ func doingMost(t *report.Thread) string {
 	if all <= 0 {
 		return ""
 	}
-	return stateWords[most] + " " + words.Percent(float64(t.StateNS[most])/float64(all))
+	return labels.States[most] + " " + words.Percent(float64(t.StateNS[most])/float64(all))
 }
 
 func threadName(r *report.View, t *report.Thread) string {
@@ -196,7 +198,7 @@ func threadLaneOf(r *report.View, t int, history []span, duration float64) threa
 	th := &r.Threads[t]
 	lane := threadLane{index: t, name: threadName(r, th), value: words.Percent(computed/duration) + " busy", spans: history}
 	lane.about = fmt.Sprintf("%s: computing %s", lane.name, words.Seconds(computed))
-	if split := splitText(th.StateNS); split != "" {
+	if split := labels.Split(th.StateNS); split != "" {
 		lane.about += " (" + split + ")"
 	}
 	if th.Leaf != nil {

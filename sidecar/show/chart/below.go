@@ -1,6 +1,12 @@
 package chart
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/labels"
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
+	"github.com/omni-perf/omni-perf/sidecar/understand/report"
+)
 
 // tableColumns are the widths all tables share, so that they line up.
 type tableColumns struct{ name, seconds, bar, barAside, place, code, hint float64 }
@@ -8,22 +14,22 @@ type tableColumns struct{ name, seconds, bar, barAside, place, code, hint float6
 func (l *layouter) tableColumns() tableColumns {
 	var c tableColumns
 	var hint, code float64
-	all := l.Width - 2*margin
+	all := l.Width - 2*scene.Margin
 	c.bar = 0.12 * all
 	for _, t := range l.d.tables {
 		largest := largestShare(t)
 		for _, r := range t.rows {
-			c.barAside = max(c.barAside, barLength(r, largest, c.bar)+6+widthOf(r.aside, labelSize, sans))
-			c.name = max(c.name, widthOf(r.name, textSize, sans))
-			c.seconds = max(c.seconds, widthOf(r.time(), textSize, sans))
-			c.place = max(c.place, widthOf(r.place, textSize, sans))
-			code = max(code, widthOf(r.code, textSize, mono))
-			hint = max(hint, widthOf(r.remark(), textSize, sans))
+			c.barAside = max(c.barAside, barLength(r, largest, c.bar)+6+scene.WidthOf(r.aside, scene.LabelSize, scene.Sans))
+			c.name = max(c.name, scene.WidthOf(r.name, scene.TextSize, scene.Sans))
+			c.seconds = max(c.seconds, scene.WidthOf(r.time(), scene.TextSize, scene.Sans))
+			c.place = max(c.place, scene.WidthOf(r.place, scene.TextSize, scene.Sans))
+			code = max(code, scene.WidthOf(r.code, scene.TextSize, scene.Mono))
+			hint = max(hint, scene.WidthOf(r.remark(), scene.TextSize, scene.Sans))
 		}
 	}
 	c.name = min(c.name, 0.22*all)
 	c.place = min(c.place, 0.14*all)
-	left := all - c.name - c.seconds - c.barAside - c.place - 5*columnGap
+	left := all - c.name - c.seconds - c.barAside - c.place - 5*scene.ColumnGap
 	hint++ // what fits to the pixel shall not be broken
 	c.code, c.hint = code, hint
 	if code+hint > left {
@@ -39,8 +45,6 @@ func (l *layouter) tableColumns() tableColumns {
 // leastHint is the least room in which a hint is written beside its row: less breaks it into
 // lines of a word or two.
 const leastHint = 180.0
-
-const columnGap = 12.0
 
 // largestShare is what a full bar of a table means: all there is, or more where a share is
 // of one core and there were several.
@@ -66,20 +70,20 @@ func (l *layouter) tables() {
 	if len(l.d.tables) == 0 {
 		return
 	}
-	l.rule()
+	l.Rule()
 	c := l.tableColumns()
 	for i, t := range l.d.tables {
 		if i > 0 {
-			l.y += 8
+			l.Y += 8
 		}
-		l.y += 18
-		w := widthOf(t.heading, 12.5, bold)
-		l.text(margin, l.y, t.heading, 12.5, Plain, bold, Left)
-		l.text(margin+w+12, l.y, fit(t.note, l.Width-2*margin-w-12, labelSize, sans), labelSize, Muted, sans, Left)
+		l.Y += 18
+		w := scene.WidthOf(t.heading, scene.HeadingSize, scene.Bold)
+		l.Text(scene.Margin, l.Y, t.heading, scene.HeadingSize, scene.Plain, scene.Bold, scene.Left)
+		l.Text(scene.Margin+w+12, l.Y, scene.Fit(t.note, l.Width-2*scene.Margin-w-12, scene.LabelSize, scene.Sans), scene.LabelSize, scene.Muted, scene.Sans, scene.Left)
 		largest := largestShare(t)
 		of := c
 		if !slices.ContainsFunc(t.rows, func(r row) bool { return r.code != "" }) {
-			of.code = -columnGap // remarks are there
+			of.code = -scene.ColumnGap // remarks are there
 		}
 		for _, r := range t.rows[:min(len(t.rows), l.dt.tableRows)] {
 			l.row(of, r, largest)
@@ -88,58 +92,48 @@ func (l *layouter) tables() {
 }
 
 func (l *layouter) row(c tableColumns, r row, largest float64) {
-	l.y += lineHeight
-	tone := Plain
+	l.Y += scene.LineHeight
+	tone := scene.Plain
 	if r.rest {
-		tone = Muted
+		tone = scene.Muted
 	}
-	x := margin
+	x := scene.Margin
 	names := l.column(x, c.name, r.name, tone, 2)
-	x += c.name + columnGap + c.seconds
-	l.text(x, l.y, r.time(), textSize, tone, sans, Right)
-	x += columnGap
+	x += c.name + scene.ColumnGap + c.seconds
+	l.Text(x, l.Y, r.time(), scene.TextSize, tone, scene.Sans, scene.Right)
+	x += scene.ColumnGap
 	end := x + barLength(r, largest, c.bar)
 	if end > x {
-		l.Bars = append(l.Bars, stateBars(Box{x, l.y - 9.5, end, l.y + 1.5}, r.states)...)
+		l.Bars = append(l.Bars, stateBars(scene.Box{X0: x, Y0: l.Y - 9.5, X1: end, Y1: l.Y + 1.5}, r.states)...)
 	}
-	l.text(end+6, l.y, r.aside, labelSize, Muted, sans, Left)
-	x += c.barAside + columnGap + c.place
-	l.text(x, l.y, fit(r.place, c.place, textSize, sans), textSize, Muted, sans, Right)
-	x += columnGap
+	l.Text(end+6, l.Y, r.aside, scene.LabelSize, scene.Muted, scene.Sans, scene.Left)
+	x += c.barAside + scene.ColumnGap + c.place
+	l.Text(x, l.Y, scene.Fit(r.place, c.place, scene.TextSize, scene.Sans), scene.TextSize, scene.Muted, scene.Sans, scene.Right)
+	x += scene.ColumnGap
 	room, remark := c.code, r.remark()
 	if remark == "" || c.hint == 0 {
-		room = l.Width - margin - x
+		room = l.Width - scene.Margin - x
 	}
-	l.text(x, l.y, fit(r.code, room, textSize, mono), textSize, Plain, mono, Left)
+	l.Text(x, l.Y, scene.Fit(r.code, room, scene.TextSize, scene.Mono), scene.TextSize, scene.Plain, scene.Mono, scene.Left)
 	if c.hint == 0 && remark != "" {
-		l.y += max(names, 1) * rowPitch
+		l.Y += max(names, 1) * rowPitch
 		names = 0
 	} else {
-		x += c.code + columnGap
+		x += c.code + scene.ColumnGap
 	}
-	hints := l.column(x, l.Width-margin-x, remark, Muted, hintLines)
-	l.y += max(names, hints, 1)*rowPitch - rowPitch
+	hints := l.column(x, l.Width-scene.Margin-x, remark, scene.Muted, scene.MaxLines)
+	l.Y += max(names, hints, 1)*rowPitch - rowPitch
 }
 
 const rowPitch = 14.0 // of lines within a row
 
-// hintLines are more than the longest hint needs where it has leastHint of room: what
-// someone is to do is not cut.
-const hintLines = 12
-
 // column sets text in at most so many lines and returns their number.
-func (l *layouter) column(x, room float64, s string, tone Tone, most int) float64 {
-	lines := wrap(s, room, textSize, sans, most)
+func (l *layouter) column(x, room float64, s string, tone scene.Tone, most int) float64 {
+	lines := scene.Wrap(s, room, scene.TextSize, scene.Sans, most)
 	for i, line := range lines {
-		l.text(x, l.y+float64(i)*rowPitch, line, textSize, tone, sans, Left)
+		l.Text(x, l.Y+float64(i)*rowPitch, line, scene.TextSize, tone, scene.Sans, scene.Left)
 	}
 	return float64(len(lines))
-}
-
-func (l *layouter) rule() {
-	l.y += 14
-	l.Rules = append(l.Rules, l.y)
-	l.y += 2
 }
 
 // findings are the others that are worth a line.
@@ -147,29 +141,40 @@ func (l *layouter) findings() {
 	if len(l.d.findings) == 0 {
 		return
 	}
-	l.y += 26
-	l.text(margin, l.y, "Also", 12.5, Plain, bold, Left)
+	l.Y += 26
+	l.Text(scene.Margin, l.Y, "Also", scene.HeadingSize, scene.Plain, scene.Bold, scene.Left)
 	for _, f := range l.d.findings {
-		l.y += lineHeight
-		tone := Plain
+		l.Y += scene.LineHeight
+		tone := scene.Plain
 		if f.warning {
-			tone = Warn
+			tone = scene.Warn
 		}
-		ps := []phrase{{f.text, tone, sans}}
+		ps := []scene.Phrase{{Text: f.text, Tone: tone, Face: scene.Sans}}
 		if f.hint != "" {
-			ps = append(ps, phrase{f.hint, Muted, sans})
+			ps = append(ps, scene.Phrase{Text: f.hint, Tone: scene.Muted, Face: scene.Sans})
 		}
-		l.flow(ps, margin, l.Width-margin, textSize, hintLines)
+		l.Flow(ps, scene.Margin, l.Width-scene.Margin, scene.TextSize, scene.MaxLines)
 	}
 }
 
-// notes are the footer.
-func (l *layouter) notes() {
-	l.rule()
-	for _, n := range l.d.notes {
-		for _, line := range wrap(n, l.Width-2*margin, smallSize, sans, hintLines) {
-			l.y += 14
-			l.text(margin, l.y, line, smallSize, Muted, sans, Left)
-		}
+// stateBars divides a bar by what the time was spent with, in the order of states; one
+// of which nothing is known stays whole.
+func stateBars(b scene.Box, t report.StateTimes) []scene.Bar {
+	all := float64(t.Sum())
+	if !(all > 0) {
+		return []scene.Bar{{Box: b, Paint: scene.PaintBar}}
 	}
+	var bars []scene.Bar
+	x := b.X0
+	for s, ns := range t {
+		end := x + float64(ns)/all*(b.X1-b.X0)
+		switch n := len(bars) - 1; {
+		case n >= 0 && bars[n].Paint == labels.StatePaints[s]:
+			bars[n].X1 = end
+		case end > x:
+			bars = append(bars, scene.Bar{Box: scene.Box{X0: x, Y0: b.Y0, X1: end, Y1: b.Y1}, Paint: labels.StatePaints[s]})
+		}
+		x = end
+	}
+	return bars
 }

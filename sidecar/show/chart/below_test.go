@@ -5,13 +5,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
+	"github.com/omni-perf/omni-perf/sidecar/testkit/sketch"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 )
 
 // said is all text of a scene, from top to bottom.
-func (s *Scene) said() string {
+func said(s *scene.Scene) string {
 	texts := slices.Clone(s.Texts)
-	slices.SortStableFunc(texts, func(a, b Label) int { return int(a.Y*10) - int(b.Y*10) })
+	slices.SortStableFunc(texts, func(a, b scene.Label) int { return int(a.Y*10) - int(b.Y*10) })
 	var b strings.Builder
 	for _, t := range texts {
 		b.WriteString(t.S + " ")
@@ -22,20 +24,20 @@ func (s *Scene) said() string {
 // What someone is to do is never cut, however narrow the picture.
 func TestHintsAreNotCut(t *testing.T) {
 	const hint = "several ways out, in this order: move the call out of the loop, give it a larger batch, keep the sum on the device and call .item() after the loop, or take what the page on idle time says of it at last"
-	s := trainingCell()
-	s.Findings = append(s.Findings, sketchFinding{Text: "Another finding.", Hint: hint})
+	s := sketch.TrainingCell()
+	s.Findings = append(s.Findings, sketch.Finding{Text: "Another finding.", Hint: hint})
 	for i := range s.Idle {
 		for k := range s.Idle[i].Causes {
 			s.Idle[i].Causes[k].Hint = hint
 		}
 	}
-	r := s.view()
+	r := s.View()
 	for _, width := range []float64{560, 700, 900, 1120, 1800} {
 		d := digestOf(r)
-		scene := lay(d, width, fullDetail)
+		drawn := lay(d, width, fullDetail)
 		words := strings.Fields(hint)
 		counts := make(map[string]int)
-		for _, w := range strings.Fields(scene.said()) {
+		for _, w := range strings.Fields(said(drawn)) {
 			counts[w]++
 		}
 		for _, w := range words {
@@ -64,23 +66,23 @@ func TestBarsHaveOneScale(t *testing.T) {
 
 // A white stretch would read as "did nothing".
 func TestWhatIsNotKnownIsSaid(t *testing.T) {
-	s := newScript(10)
-	main := s.thread("MainThread")
-	work := frame("work", "Cell [3]", 1, report.CodeCell)
-	s.span(main, 0, 4, report.StatePython, work)
-	s.span(main, 4, 7, report.StateUnknown)
-	s.span(main, 7, 10, report.StatePython, work)
-	scene := lay(digestOf(s.cellOf(3, "work()").view()), defaultWidth, fullDetail)
-	if len(scene.Gaps) != 1 || scene.Gaps[0].X1-scene.Gaps[0].X0 < 0.25*(scene.Plot.X1-scene.Plot.X0) {
-		t.Errorf("gaps %v, want one of 3 of 10 s", scene.Gaps)
+	s := sketch.NewScript(10)
+	main := s.Thread("MainThread")
+	work := sketch.Call("work", "Cell [3]", 1, report.CodeCell)
+	s.Span(main, 0, 4, report.StatePython, work)
+	s.Span(main, 4, 7, report.StateUnknown)
+	s.Span(main, 7, 10, report.StatePython, work)
+	drawn := lay(digestOf(s.CellOf(3, "work()").View()), scene.DefaultWidth, fullDetail)
+	if len(drawn.Gaps) != 1 || drawn.Gaps[0].X1-drawn.Gaps[0].X0 < 0.25*(drawn.Plot.X1-drawn.Plot.X0) {
+		t.Errorf("gaps %v, want one of 3 of 10 s", drawn.Gaps)
 	}
-	if said := scene.said(); !strings.Contains(said, "not sampled") || !strings.Contains(said, "not known") {
-		t.Errorf("neither the lane nor the legend says it: %s", said)
+	if text := said(drawn); !strings.Contains(text, "not sampled") || !strings.Contains(text, "not known") {
+		t.Errorf("neither the lane nor the legend says it: %s", text)
 	}
 }
 
 func TestAGPUsTooltipNamesIt(t *testing.T) {
-	r := trainingCell().view()
+	r := sketch.TrainingCell().View()
 	for i := range r.Devices {
 		r.Devices[i].Name, r.Devices[i].Simulated = "Demo GPU (simulated)", true
 	}
@@ -92,9 +94,9 @@ func TestAGPUsTooltipNamesIt(t *testing.T) {
 
 func TestAMemoryLaneSaysHowMuchItGrew(t *testing.T) {
 	for want, values := range map[string][]float64{"+2 MiB": {1 << 20, 3 << 20}, "−2 MiB": {3 << 20, 1 << 20}, "": {1 << 20, 1<<20 + 100}} {
-		var points []point
+		var points []scene.Point
 		for i, v := range values {
-			points = append(points, point{float64(i), float64(i + 1), v})
+			points = append(points, scene.Point{From: float64(i), To: float64(i + 1), Value: v})
 		}
 		if got := grown(points); got != want {
 			t.Errorf("%v: %q, want %q", values, got, want)

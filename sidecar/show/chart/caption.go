@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/inhtml"
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/labels"
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
 	"github.com/omni-perf/omni-perf/sidecar/show/viewer"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
@@ -21,7 +24,7 @@ type Caption struct {
 // Fact is a few words and what they mean.
 type Fact struct {
 	Text string
-	Tone Tone
+	Tone scene.Tone
 }
 
 // captioned is the digest of a report under a caption. Of its threads those that do
@@ -31,24 +34,24 @@ func captioned(r *report.View, c *Caption) *digest {
 	gpus := gpusOf(r)
 	histories := historiesOf(r)
 	main := r.MainThread()
-	d.title = []phrase{{words.Clean(c.Title, 80), Plain, bold}}
+	d.title = []scene.Phrase{{Text: words.Clean(c.Title, 80), Tone: scene.Plain, Face: scene.Bold}}
 	for _, f := range c.Facts {
-		face := bold
-		if f.Tone == Muted {
-			face = sans
+		face := scene.Bold
+		if f.Tone == scene.Muted {
+			face = scene.Sans
 		}
-		d.title = append(d.title, phrase{words.Clean(f.Text, 120), f.Tone, face})
+		d.title = append(d.title, scene.Phrase{Text: words.Clean(f.Text, 120), Tone: f.Tone, Face: face})
 	}
-	d.finding = []phrase{{words.Clean(c.Line, 300), Muted, sans}}
-	d.summary = joinPhrases(d.title, ", ")
-	d.identity = identityOf(r)
+	d.finding = []scene.Phrase{{Text: words.Clean(c.Line, 300), Tone: scene.Muted, Face: scene.Sans}}
+	d.summary = scene.Join(d.title, ", ")
+	d.identity = inhtml.Identity(r)
 	d.tracks = tracksOf(r, gpus, d.duration)
 	for i := range d.tracks { // how a trace knows is no news in a page about one
 		t := &d.tracks[i]
 		t.tall, t.aside, t.sources = false, "", t.sources[:min(len(t.sources), 1)]
 	}
 	lanes, more := lanesOf(r, main, histories, nil, d.duration)
-	fns := functionsOf(r)
+	fns := labels.FunctionsOf(r)
 	if main >= 0 {
 		d.flames = append(d.flames, flameOf(r, fns, main, histories[main]))
 	}
@@ -69,7 +72,7 @@ func captioned(r *report.View, c *Caption) *digest {
 			d.streams[i].name = fmt.Sprintf("stream %d", r.Kernels[d.streams[i].index].Stream)
 		}
 	}
-	d.kinds = map[Paint]string{PaintUser: "your code, annotations", PaintFramework: "operators, libraries", PaintDevice: "runtime calls"}
+	d.kinds = map[scene.Paint]string{scene.PaintUser: "your code, annotations", scene.PaintFramework: "operators, libraries", scene.PaintDevice: "runtime calls"}
 	return d
 }
 
@@ -105,35 +108,22 @@ const (
 )
 
 // Embed draws a captioned report for a page.
-func Embed(r *report.View, o Options) (*Figure, error) {
-	if r == nil || o.Caption == nil {
+func Embed(r *report.View, c *Caption, o scene.Options) (*Figure, error) {
+	if r == nil {
 		return nil, errNoReport
 	}
-	o = o.withDefaults()
+	o = o.WithDefaults()
 	o.Inline = true
-	d := o.digest(r)
-	scene, svg, err := drawWithin(FigurePicture, d, o, fullDetail)
+	d := captioned(r, c)
+	drawn, svg, err := drawWithin(FigurePicture, d, o, fullDetail)
 	if err != nil {
 		return nil, err
 	}
-	payload, err := payloadWithin(FigureData, r, d, scene)
+	payload, err := payloadWithin(FigureData, r, d, drawn)
 	if err != nil {
 		return nil, err
 	}
-	f := &Figure{HTML: `<div>` + string(svg) + `<script type="application/octet-stream;base64">` + payload + "</script></div>"}
-	for _, m := range styleElement.FindAllSubmatch(svg, -1) {
-		f.Styles = append(f.Styles, cdata.Replace(string(m[1])))
-	}
-	f.Styles = slices.Compact(f.Styles)
-	return f, nil
-}
-
-// digest is what there is to say about a report in a chart of these options.
-func (o Options) digest(r *report.View) *digest {
-	if o.Caption != nil {
-		return captioned(r, o.Caption)
-	}
-	return digestOf(r)
+	return &Figure{HTML: `<div>` + string(svg) + inhtml.Data(payload) + `</div>`, Styles: slices.Compact(inhtml.Styles(svg))}, nil
 }
 
 // views are the ways to look at the report in a chart with this digest.

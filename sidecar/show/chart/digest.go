@@ -2,91 +2,26 @@ package chart
 
 import (
 	"cmp"
-	"encoding/binary"
 	"fmt"
-	"hash/fnv"
 	"math"
 	"slices"
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/inhtml"
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/labels"
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
-// Paint is what a colour means. It is also a CSS class: never text from outside.
-type Paint string
-
-// The paints.
-const (
-	PaintCell      Paint = "cell" // kinds of code
-	PaintUser      Paint = "user"
-	PaintData      Paint = "data"
-	PaintFramework Paint = "frame"
-	PaintPicture   Paint = "pic"
-	PaintDevice    Paint = "dev"
-	PaintIO        Paint = "io"
-	PaintOther     Paint = "other"
-
-	PaintGPU       Paint = "gpu" // tracks
-	PaintGPUMemory Paint = "gmem"
-	PaintCPU       Paint = "cpu"
-	PaintMemory    Paint = "mem"
-	PaintTraffic   Paint = "disk"
-	PaintGIL       Paint = "gil"
-
-	PaintPython Paint = "py" // thread states
-	PaintNative Paint = "nat"
-	PaintWait   Paint = "wait"
-
-	PaintLineMuch Paint = "l1" // the cell's lines, by their share of the time
-	PaintLineSome Paint = "l2"
-	PaintLineRare Paint = "l3"
-
-	PaintBar Paint = "bar" // of tables
-)
-
-// codePaints are the colours of kinds of code.
-var codePaints = map[report.Code]Paint{
-	report.CodeCell: PaintCell, report.CodeUser: PaintUser, report.CodeData: PaintData, report.CodeFramework: PaintFramework,
-	report.CodeDevice: PaintDevice, report.CodeIO: PaintIO, report.CodePicture: PaintPicture,
-}
-
-// paintOf is the colour of a kind of code; what has none is other.
-func paintOf(c report.Code) Paint {
-	if p, ok := codePaints[c]; ok {
-		return p
-	}
-	return PaintOther
-}
-
 // kindNames is the legend, in its order; the first is digest.own.
 var kindNames = []struct {
-	paint Paint
+	paint scene.Paint
 	name  string
 }{
-	{PaintCell, ""}, {PaintUser, "your modules"}, {PaintData, "data loading"}, {PaintFramework, "framework"},
-	{PaintPicture, "pictures"}, {PaintDevice, "device calls"}, {PaintIO, "input/output"}, {PaintOther, "other Python"},
-}
-
-// Tone is what the look of a text means; also a CSS class.
-type Tone string
-
-// The tones.
-const (
-	Plain Tone = "tp"
-	Muted Tone = "tm"
-	Good  Tone = "tg"
-	Warn  Tone = "tw"
-	Bad   Tone = "tb"
-	OnBox Tone = "tx" // on a coloured box
-)
-
-// phrase is a piece of a line of text.
-type phrase struct {
-	text string
-	tone Tone
-	face face
+	{scene.PaintCell, ""}, {scene.PaintUser, "your modules"}, {scene.PaintData, "data loading"}, {scene.PaintFramework, "framework"},
+	{scene.PaintPicture, "pictures"}, {scene.PaintDevice, "device calls"}, {scene.PaintIO, "input/output"}, {scene.PaintOther, "other Python"},
 }
 
 // digest is what a chart has to say, before it is known where: all text clean,
@@ -95,10 +30,10 @@ type digest struct {
 	identity uint64 // of the report's content, for element ids
 	duration float64
 	summary  string // one sentence
-	title    []phrase
+	title    []scene.Phrase
 	badge    string // "simulated GPU"
 	own      string // what the user's own code is called: "cell", "script"
-	finding  []phrase
+	finding  []scene.Phrase
 
 	tracks  []trackLane
 	idle    []stretch // every used GPU idle: shades all lanes
@@ -111,8 +46,8 @@ type digest struct {
 	streams     []streamLane // of the GPUs, where a trace has them
 	moreStreams int          // left out
 
-	lanesOnly bool             // the page around it shows the rest: see Caption
-	kinds     map[Paint]string // words of the legend that differ from kindNames
+	lanesOnly bool                   // the page around it shows the rest: see Caption
+	kinds     map[scene.Paint]string // words of the legend that differ from kindNames
 
 	tables   []table
 	findings []remark
@@ -130,7 +65,7 @@ type remark struct {
 
 // digestOf says what there is to say about a report.
 func digestOf(r *report.View) *digest {
-	d := &digest{duration: durationOf(r), identity: identityOf(r)}
+	d := &digest{duration: durationOf(r), identity: inhtml.Identity(r)}
 	gpus := gpusOf(r)
 	histories := historiesOf(r)
 	main := r.MainThread()
@@ -146,7 +81,7 @@ func digestOf(r *report.View) *digest {
 	d.steps = stepsOf(r)
 	d.lines = linesOf(r)
 	if main >= 0 {
-		d.flames = []*flameLane{flameOf(r, functionsOf(r), main, histories[main])}
+		d.flames = []*flameLane{flameOf(r, labels.FunctionsOf(r), main, histories[main])}
 	}
 	d.streams, d.moreStreams = streamsOf(r, d.duration)
 	pools := poolsOf(r)
@@ -155,32 +90,8 @@ func digestOf(r *report.View) *digest {
 	d.findings = remarksOf(r)
 	ended := endedNotes(d.tracks)
 	d.notes = append(notesOf(r, slices.DeleteFunc(slices.Clone(r.Notes), isAbsence)), ended...)
-	d.summary = joinPhrases(d.title, ", ") + ". " + joinPhrases(d.finding, " · ")
+	d.summary = scene.Join(d.title, ", ") + ". " + scene.Join(d.finding, " · ")
 	return d
-}
-
-func identityOf(r *report.View) uint64 {
-	h := fnv.New64a()
-	for _, v := range []uint64{
-		uint64(r.StartedAt.UnixNano()), uint64(r.DurationNS), uint64(r.Processes[r.Target().Process].PID),
-		uint64(r.Target().Sampling.Ticks), uint64(len(r.Nodes.Parent)), uint64(len(r.Spans.Node)),
-	} {
-		_ = binary.Write(h, binary.LittleEndian, v) // a hash never fails
-	}
-	h.Write([]byte(r.Name))
-	h.Write([]byte(r.Headline.Text))
-	return h.Sum64()
-}
-
-func joinPhrases(ps []phrase, between string) string {
-	var b strings.Builder
-	for i, p := range ps {
-		if i > 0 {
-			b.WriteString(between)
-		}
-		b.WriteString(p.text)
-	}
-	return b.String()
 }
 
 // remarksOf are the findings that are not the second line already.

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/omni-perf/omni-perf/sidecar/show/chart"
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 )
 
@@ -20,7 +21,7 @@ func ExampleSVG() {
 		fmt.Println(err)
 		return
 	}
-	picture, err := chart.SVG(view, chart.Options{Theme: "dark"})
+	picture, err := chart.SVG(view, scene.Options{Theme: "dark"})
 	fmt.Println(bytes.HasPrefix(picture, []byte("<?xml")), err)
 	// Output: true <nil>
 }

@@ -3,9 +3,10 @@ package chart
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/show/chart/flame"
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/labels"
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
@@ -20,14 +21,14 @@ func (l *layouter) flame(f *flameLane) {
 			break
 		}
 	}
-	lane := Lane{ID: "flame", Kind: FlameLane, Index: f.thread, Names: LaneNames{Name: f.name}, Rows: make([]Row, max(len(p.rows), 1))}
+	lane := scene.Lane{ID: "flame", Kind: scene.FlameLane, Index: f.thread, Names: scene.LaneNames{Name: f.name}, Rows: make([]scene.Row, max(len(p.rows), 1))}
 	if len(p.rows) > p.limit {
 		lane.Limit = p.limit
 	}
-	lane.Box = Box{l.Plot.X0, l.y, l.Plot.X1, l.y + float64(len(lane.Rows))*rowHeight}
+	lane.Box = scene.Box{X0: l.Plot.X0, Y0: l.Y, X1: l.Plot.X1, Y1: l.Y + float64(len(lane.Rows))*scene.RowHeight}
 	for d := range lane.Rows {
-		lane.Rows[d].Y0 = l.y + float64(d)*rowHeight
-		lane.Rows[d].Y1 = lane.Rows[d].Y0 + rowHeight - 1
+		lane.Rows[d].Y0 = l.Y + float64(d)*scene.RowHeight
+		lane.Rows[d].Y1 = lane.Rows[d].Y0 + scene.RowHeight - 1
 	}
 	for d, boxes := range p.rows {
 		for _, b := range boxes {
@@ -38,10 +39,10 @@ func (l *layouter) flame(f *flameLane) {
 	l.hatches(lane.Rows, &p)
 	l.gaps(lane.Box, &p)
 	if len(p.rows) == 0 {
-		l.text(l.Plot.X0+5, l.y+12, "no Python code was seen running", labelSize, Muted, sans, Left)
+		l.Text(l.Plot.X0+5, l.Y+12, "no Python code was seen running", scene.LabelSize, scene.Muted, scene.Sans, scene.Left)
 	}
 	l.lane(lane, [][]string{{f.aside}}, min(lane.Y1-lane.Y0, 26))
-	l.y = lane.Y1 + gap
+	l.Y = lane.Y1 + scene.Gap
 }
 
 // flamePicture is a flame chart in columns.
@@ -81,11 +82,11 @@ func (p *flamePicture) boxes() (n int) {
 // empty, below an import for instance, would only push the tables away.
 func worthRows(t *flame.Tree, columns []flame.Column, limit int) int {
 	const fewRows, share = 6, 0.04
-	reach := make([]int, maxDepth+1) // columns by depth of their innermost call
+	reach := make([]int, labels.MaxDepth+1) // columns by depth of their innermost call
 	for _, c := range columns {
-		reach[min(int(t.Calls[c.Call].Depth), maxDepth)]++
+		reach[min(int(t.Calls[c.Call].Depth), labels.MaxDepth)]++
 	}
-	depth, beyond := maxDepth, reach[maxDepth]
+	depth, beyond := labels.MaxDepth, reach[labels.MaxDepth]
 	for depth > fewRows && float64(beyond) < share*float64(len(columns)) {
 		depth--
 		beyond += reach[depth]
@@ -93,21 +94,21 @@ func worthRows(t *flame.Tree, columns []flame.Column, limit int) int {
 	return min(depth, limit)
 }
 
-func (l *layouter) flameBlock(p *flamePicture, b flame.Box, row *Row) Block {
-	block := Block{X0: l.Plot.X0 + float64(b.From)*p.step, X1: l.Plot.X0 + float64(b.To)*p.step, Paint: PaintOther, Several: b.Share > 0}
+func (l *layouter) flameBlock(p *flamePicture, b flame.Box, row *scene.Row) scene.Block {
+	block := scene.Block{X0: l.Plot.X0 + float64(b.From)*p.step, X1: l.Plot.X0 + float64(b.To)*p.step, Paint: scene.PaintOther, Several: b.Share > 0}
 	if b.Call > 0 {
-		block.Paint = p.functionOf(b).paint
+		block.Paint = p.functionOf(b).Paint
 		l.paints[block.Paint] = true
 	}
 	if room := block.X1 - block.X0 - 8; room >= 14 {
-		if s := firstThatFits(p.labels(b), room, labelSize); s != "" {
-			block.Label = &Label{X: block.X0 + 4, Y: row.Y1 - 4.5, S: s, Size: labelSize, Tone: OnBox}
+		if s := firstThatFits(p.labels(b), room, scene.LabelSize); s != "" {
+			block.Label = &scene.Label{X: block.X0 + 4, Y: row.Y1 - 4.5, S: s, Size: scene.LabelSize, Tone: scene.OnBox}
 		}
 	}
 	return block
 }
 
-func (f *flameLane) functionOf(b flame.Box) *function {
+func (f *flameLane) functionOf(b flame.Box) *labels.Function {
 	return &f.functions[f.tree.Calls[b.Call].Function]
 }
 
@@ -116,7 +117,7 @@ func (p *flamePicture) labels(b flame.Box) []string {
 	if b.Call == 0 {
 		return []string{fmt.Sprintf("… %d deeper", b.Deeper), "…"}
 	}
-	names := p.functionOf(b).labels(int(p.tree.Calls[b.Call].Repeats) + 1)
+	names := p.functionOf(b).Names(int(p.tree.Calls[b.Call].Repeats) + 1)
 	if b.Share == 0 {
 		return names
 	}
@@ -128,37 +129,8 @@ func (p *flamePicture) labels(b flame.Box) []string {
 	return []string{fmt.Sprintf("%s + %d more", most, b.Others), most, name}
 }
 
-// labels are ways to name a function that calls itself so many times, the most
-// informative first.
-func (f *function) labels(calls int) []string {
-	name, short := f.name, f.name
-	if i := strings.LastIndexByte(name, '.'); i > 0 && i+1 < len(name) && f.place() != "" {
-		short = name[i+1:] // the method without its class
-	}
-	if calls > 1 {
-		times := fmt.Sprintf(" ×%d", calls)
-		name, short = name+times, short+times
-	}
-	if place := f.place(); place != "" {
-		return []string{name + "  " + place, name, short}
-	}
-	return []string{name, strings.TrimPrefix(short, "import ")}
-}
-
-// place is a function's file and line: "train.py:12".
-func (f *function) place() string {
-	if f.module {
-		return ""
-	}
-	file := words.ShortFile(f.file)
-	if f.line > 0 && file != "" {
-		return fmt.Sprintf("%s:%d", file, f.line)
-	}
-	return file
-}
-
 // titles gives the widest boxes a tooltip.
-func (l *layouter) titles(rows []Row, p *flamePicture) {
+func (l *layouter) titles(rows []scene.Row, p *flamePicture) {
 	if l.dt.titles == 0 {
 		return
 	}
@@ -191,12 +163,12 @@ func leastTitled(widths []int, titles int, step float64) int {
 
 func (l *layouter) flameTitle(p *flamePicture, b flame.Box) string {
 	call, fn := p.tree.Calls[b.Call], p.functionOf(b)
-	title := fn.name
+	title := fn.Name
 	if b.Share > 0 {
 		title += fmt.Sprintf(" %s of this", words.Percent(b.Share))
 	}
-	if fn.file != "" {
-		title += fmt.Sprintf("\n%s:%d", fn.file, fn.line)
+	if fn.File != "" {
+		title += fmt.Sprintf("\n%s:%d", fn.File, fn.Line)
 	}
 	switch {
 	case b.Share > 0:
@@ -209,9 +181,9 @@ func (l *layouter) flameTitle(p *flamePicture, b flame.Box) string {
 	}
 	column := l.d.duration / float64(len(p.columns))
 	title += fmt.Sprintf("\nabout %s from %s on", words.Seconds(float64(b.To-b.From)*column), words.Seconds(float64(b.From)*column))
-	if fn.totalS > 0 {
-		title += fmt.Sprintf("\nin all %s, %s of its own", words.Seconds(fn.totalS), words.Seconds(fn.selfS))
-		if split := splitText(fn.states); split != "" {
+	if fn.TotalS > 0 {
+		title += fmt.Sprintf("\nin all %s, %s of its own", words.Seconds(fn.TotalS), words.Seconds(fn.SelfS))
+		if split := labels.Split(fn.States); split != "" {
 			title += " (" + split + ")"
 		}
 	}
@@ -219,7 +191,7 @@ func (l *layouter) flameTitle(p *flamePicture, b flame.Box) string {
 }
 
 // hatches marks where the innermost call waited, so that waiting is not taken for work.
-func (l *layouter) hatches(rows []Row, p *flamePicture) {
+func (l *layouter) hatches(rows []scene.Row, p *flamePicture) {
 	waits := func(c int) int32 {
 		if !p.waits[c] {
 			return 0
@@ -228,20 +200,20 @@ func (l *layouter) hatches(rows []Row, p *flamePicture) {
 	}
 	for _, run := range runsOf(len(p.columns), waits) {
 		d := min(int(p.tree.Calls[run.key].Depth), p.limit)
-		rows[d-1].Hatch = append(rows[d-1].Hatch, Hatch{l.Plot.X0 + float64(run.from)*p.step, l.Plot.X0 + float64(run.to)*p.step})
+		rows[d-1].Hatch = append(rows[d-1].Hatch, scene.Hatch{X0: l.Plot.X0 + float64(run.from)*p.step, X1: l.Plot.X0 + float64(run.to)*p.step})
 		l.hatch = true
 	}
 }
 
 // gaps marks where no stack could be read, and says so where there is room.
-func (l *layouter) gaps(lane Box, p *flamePicture) {
+func (l *layouter) gaps(lane scene.Box, p *flamePicture) {
 	const label = "not sampled"
 	unknown := func(c int) int32 { return int32(btoi(p.unknown[c])) }
 	for _, run := range runsOf(len(p.columns), unknown) {
 		x0, x1 := l.Plot.X0+float64(run.from)*p.step, l.Plot.X0+float64(run.to)*p.step
 		l.gap(x0, x1, lane)
-		if len(p.rows) > 0 && x1-x0 >= widthOf(label, smallSize, sans)+8 {
-			l.text((x0+x1)/2, lane.Y0+12, label, smallSize, Muted, sans, Middle)
+		if len(p.rows) > 0 && x1-x0 >= scene.WidthOf(label, scene.SmallSize, scene.Sans)+8 {
+			l.Text((x0+x1)/2, lane.Y0+12, label, scene.SmallSize, scene.Muted, scene.Sans, scene.Middle)
 		}
 	}
 }

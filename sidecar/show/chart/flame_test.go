@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"github.com/omni-perf/omni-perf/sidecar/show/chart/flame"
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/labels"
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
+	"github.com/omni-perf/omni-perf/sidecar/testkit/sketch"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 )
 
@@ -74,9 +77,9 @@ func TestInstantsAreTheViewers(t *testing.T) {
 // What a box is called, the most informative way first.
 func TestBoxesAreNamed(t *testing.T) {
 	p := flamePicture{flameLane: &flameLane{
-		functions: []function{
-			{name: "Decoder.decode", file: "~/json/decoder.py", line: 343},
-			{name: "import scipy.stats", file: "~/scipy/stats/__init__.py", line: 1, module: true},
+		functions: []labels.Function{
+			{Name: "Decoder.decode", File: "~/json/decoder.py", Line: 343},
+			{Name: "import scipy.stats", File: "~/scipy/stats/__init__.py", Line: 1, Module: true},
 		},
 		tree: &flame.Tree{Calls: []flame.Call{{Above: -1, Function: -1}, {Function: 0, Depth: 1}, {Function: 1, Depth: 1}, {Function: 0, Depth: 1, Repeats: 2}}},
 	}}
@@ -99,15 +102,15 @@ func TestBoxesAreNamed(t *testing.T) {
 
 // A call into a library is one box for what it calls within its package, and its tooltip says so.
 func TestLibrariesFoldByPackage(t *testing.T) {
-	s := newScript(2)
-	cell := frame("<module>", "Cell [1]", 1, report.CodeCell)
-	main := s.thread("MainThread")
-	pandas := func(name string) sketchFrame {
-		return frame(name, "~/v/lib/python3.12/site-packages/pandas/"+name+".py", 1, report.CodeFramework)
+	s := sketch.NewScript(2)
+	cell := sketch.Call("<module>", "Cell [1]", 1, report.CodeCell)
+	main := s.Thread("MainThread")
+	pandas := func(name string) sketch.Frame {
+		return sketch.Call(name, "~/v/lib/python3.12/site-packages/pandas/"+name+".py", 1, report.CodeFramework)
 	}
-	s.span(main, 0, 1, report.StatePython, cell, pandas("to_csv"), pandas("save"), pandas("write"))
-	s.span(main, 1, 2, report.StatePython, cell, pandas("to_csv"))
-	d := s.cellOf(1, "df.to_csv()").document()
+	s.Span(main, 0, 1, report.StatePython, cell, pandas("to_csv"), pandas("save"), pandas("write"))
+	s.Span(main, 1, 2, report.StatePython, cell, pandas("to_csv"))
+	d := s.CellOf(1, "df.to_csv()").Document()
 	name := "pandas"
 	for i := range d.Files {
 		if d.Files[i].Code == report.CodeFramework {
@@ -118,8 +121,8 @@ func TestLibrariesFoldByPackage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, l := range lay(digestOf(v), defaultWidth, fullDetail).Lanes {
-		if l.Kind != FlameLane {
+	for _, l := range lay(digestOf(v), scene.DefaultWidth, fullDetail).Lanes {
+		if l.Kind != scene.FlameLane {
 			continue
 		}
 		if len(l.Rows) != 2 || len(l.Rows[1].Boxes) != 1 {

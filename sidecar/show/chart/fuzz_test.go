@@ -9,6 +9,9 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/inhtml"
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
+	"github.com/omni-perf/omni-perf/sidecar/testkit/sketch"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
@@ -16,11 +19,11 @@ import (
 // drawAll draws every form and checks what must hold of any report.
 func drawAll(t *testing.T, r *report.View) {
 	t.Helper()
-	svg, err := SVG(r, Options{})
+	svg, err := SVG(r, scene.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(svg) > fullBytes {
+	if len(svg) > inhtml.PageBytes {
 		t.Errorf("%d bytes of SVG", len(svg))
 	}
 	for _, e := range elements(t, svg) {
@@ -30,7 +33,7 @@ func drawAll(t *testing.T, r *report.View) {
 			}
 		}
 	}
-	folded, err := Folded(r, Options{})
+	folded, err := Folded(r, scene.Options{})
 	if err != nil || len(folded) > 60_000 {
 		t.Errorf("folded: %d bytes, %v", len(folded), err)
 	}
@@ -47,8 +50,8 @@ func drawAll(t *testing.T, r *report.View) {
 
 // A report may come from a file: what is read can be drawn.
 func FuzzReport(f *testing.F) {
-	for _, r := range []*sketch{emptyCell(), uglyNames(), sketches()["zero"]} {
-		text, err := json.Marshal(r.document())
+	for _, r := range []*sketch.Sketch{sketch.EmptyCell(), sketch.UglyNames(), sketch.All()["zero"]} {
+		text, err := json.Marshal(r.Document())
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -105,8 +108,8 @@ func damage(v reflect.Value, rnd *rand.Rand, every int) {
 // damaged is a sample with damage; nil where that was seen.
 func damaged(seed uint64) *report.View {
 	rnd := rand.New(rand.NewPCG(seed, 7))
-	makers := []func() *sketch{trainingCell, cpuCell, emptyCell, uglyNames, eightGPUs, weekLong, tracedCell}
-	d := makers[rnd.IntN(len(makers))]().document()
+	makers := []func() *sketch.Sketch{sketch.TrainingCell, sketch.CpuCell, sketch.EmptyCell, sketch.UglyNames, sketch.EightGPUs, sketch.WeekLong, sketch.TracedCell}
+	d := makers[rnd.IntN(len(makers))]().Document()
 	damage(reflect.ValueOf(d), rnd, []int{20, 200, 2000, 20_000}[rnd.IntN(4)])
 	d.Document, d.Version = report.Kind, report.Version
 	r, err := report.Check(d)
@@ -126,10 +129,10 @@ func FuzzDamagedReport(f *testing.F) {
 			return
 		}
 		drawAll(t, d)
-		for _, width := range []float64{minWidth, 1400} {
+		for _, width := range []float64{scene.MinWidth, 1400} {
 			s := lay(digestOf(d), width, fullDetail)
-			for _, l := range s.allTexts() {
-				if !l.Bounds().within(Box{0, 0, s.Width, s.Height}) {
+			for _, l := range s.AllTexts() {
+				if !within(l.Bounds(), scene.Box{X0: 0, Y0: 0, X1: s.Width, Y1: s.Height}) {
 					t.Errorf("seed %d: %q leaves the picture", seed, l.S)
 				}
 			}

@@ -4,16 +4,18 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
 )
 
 // Memory is there, not done: steps of half a lane's height, whose last one is the last value that was read.
 func TestAGaugeIsLowStepsThatEndAtItsLastValue(t *testing.T) {
-	var points []point
+	var points []scene.Point
 	for i := range 1000 {
-		points = append(points, point{float64(i) / 100, float64(i+1) / 100, 10})
+		points = append(points, scene.Point{From: float64(i) / 100, To: float64(i+1) / 100, Value: 10})
 	}
-	points[500].value, points[999].value = 40, 20
-	l := &layouter{Scene: &Scene{Plot: Box{0, 0, 100, 100}}, d: &digest{duration: 10}, dt: fullDetail}
+	points[500].Value, points[999].Value = 40, 20
+	l := &layouter{Sheet: scene.Sheet{Scene: &scene.Scene{Plot: scene.Box{X0: 0, Y0: 0, X1: 100, Y1: 100}}}, d: &digest{duration: 10}, dt: fullDetail}
 	lane := &trackLane{id: "rss", name: "RSS", sources: [][]string{{"/proc"}}, value: "40 B", aside: "peak", low: true, peaks: true, top: 40, points: points}
 	l.track(lane)
 	got := l.Lanes[0]
@@ -43,9 +45,9 @@ func TestAGaugesScaleShowsItsChange(t *testing.T) {
 		{"unknown is not the least", []float64{math.NaN(), 900, 1000}, 890, 1010},
 		{"it hardly changes", []float64{999, 1000}, 0, 1100},
 	} {
-		var points []point
+		var points []scene.Point
 		for i, v := range test.values {
-			points = append(points, point{float64(i), float64(i + 1), v})
+			points = append(points, scene.Point{From: float64(i), To: float64(i + 1), Value: v})
 		}
 		peak := test.values[len(test.values)-1]
 		if base, top := scaleOf(points, peak, peak*1.1); math.Abs(base-test.base) > 1e-9 || math.Abs(top-test.top) > 1e-9 {

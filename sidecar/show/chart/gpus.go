@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
@@ -12,7 +13,7 @@ import (
 // gpuSummary is what the title, the shading and the lanes need of the GPUs.
 type gpuSummary struct {
 	used    bool // by the recorded program, as far as is known
-	title   []phrase
+	title   []scene.Phrase
 	badge   string
 	idle    map[int][]stretch // by the device's index
 	allIdle []stretch         // every device idle at once
@@ -38,24 +39,24 @@ func gpusOf(r *report.View) gpuSummary {
 	}
 	g.used = len(used) > 0 && r.Idle != nil
 	if !g.used {
-		g.title = []phrase{{gpuNames(len(r.Devices), r.Devices[0].Number) + " not used", Muted, sans}}
+		g.title = []scene.Phrase{{Text: gpuNames(len(r.Devices), r.Devices[0].Number) + " not used", Tone: scene.Muted, Face: scene.Sans}}
 		return g
 	}
 	name := gpuNames(len(used), used[0])
 	if busy+idle <= 0 {
-		g.title = []phrase{{name + " activity unknown", Muted, sans}}
+		g.title = []scene.Phrase{{Text: name + " activity unknown", Tone: scene.Muted, Face: scene.Sans}}
 		return g
 	}
 	each, n := "", float64(len(used))
 	if n > 1 {
 		each = " on average"
 	}
-	g.title = []phrase{
-		{name + " busy " + words.Percent(busy/(busy+idle)), Good, bold},
-		{"idle " + words.Seconds(idle/n) + each, Warn, bold},
+	g.title = []scene.Phrase{
+		{Text: name + " busy " + words.Percent(busy/(busy+idle)), Tone: scene.Good, Face: scene.Bold},
+		{Text: "idle " + words.Seconds(idle/n) + each, Tone: scene.Warn, Face: scene.Bold},
 	}
 	if unknown > 0.02*(busy+idle) {
-		g.title = append(g.title, phrase{"unknown " + words.Seconds(unknown/n), Muted, sans})
+		g.title = append(g.title, scene.Phrase{Text: "unknown " + words.Seconds(unknown/n), Tone: scene.Muted, Face: scene.Sans})
 	}
 	for i, d := range r.Idle.Devices {
 		ss := stretchesOf(d.Intervals)

@@ -4,25 +4,22 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/labels"
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
 // titleOf is the first line: what ran, how long, and how busy the GPU was, or
 // the CPU.
-func titleOf(r *report.View, gpus gpuSummary, main int, duration float64) []phrase {
-	ps := []phrase{{words.Clean(r.Target().Name, 60), Plain, bold}}
+func titleOf(r *report.View, gpus gpuSummary, main int, duration float64) []scene.Phrase {
+	ps := []scene.Phrase{{Text: words.Clean(r.Target().Name, 60), Tone: scene.Plain, Face: scene.Bold}}
 	if r.Name != "" {
-		ps = append(ps, phrase{words.Clean(r.Name, 60), Plain, sans})
+		ps = append(ps, scene.Phrase{Text: words.Clean(r.Name, 60), Tone: scene.Plain, Face: scene.Sans})
 	}
-	ps = append(ps, phrase{words.Seconds(duration), Muted, sans})
+	ps = append(ps, scene.Phrase{Text: words.Seconds(duration), Tone: scene.Muted, Face: scene.Sans})
 	if c := r.Target().Cell; c != nil && c.Outcome != report.OutcomeOK && c.Outcome != report.OutcomeUnknown {
-		ps = append(ps, phrase{outcomeOf(c), Bad, bold})
-	}
-	if c := r.Target().Cell; c == nil {
-		if ended := r.Processes[r.Target().Process].Ended(); ended != "" {
-			ps = append(ps, phrase{ended, Bad, bold})
-		}
+		ps = append(ps, scene.Phrase{Text: outcomeOf(c), Tone: scene.Bad, Face: scene.Bold})
 	}
 	if gpus.used {
 		return append(ps, gpus.title...)
@@ -30,7 +27,7 @@ func titleOf(r *report.View, gpus gpuSummary, main int, duration float64) []phra
 	if main >= 0 {
 		shares := sharesOf(&r.Threads[main])
 		if process := r.Threads[main].Process; process != r.Target().Process && len(shares) > 0 {
-			shares[0].text = words.Clean(r.Processes[process].Text, 40) + " " + shares[0].text
+			shares[0].Text = words.Clean(r.Processes[process].Text, 40) + " " + shares[0].Text
 		}
 		ps = append(ps, shares...)
 	}
@@ -46,7 +43,7 @@ func outcomeOf(c *report.Cell) string {
 }
 
 // sharesOf is how the main thread spent its time.
-func sharesOf(t *report.Thread) (ps []phrase) {
+func sharesOf(t *report.Thread) (ps []scene.Phrase) {
 	computing, unseen := report.Seconds(t.StateNS.Of(report.State.Computes)), report.Seconds(t.StateNS[report.StateUnknown])
 	all := report.Seconds(t.StateNS.Sum())
 	if !(all > 0) {
@@ -54,45 +51,42 @@ func sharesOf(t *report.Thread) (ps []phrase) {
 	}
 	queued := report.Seconds(t.StateNS[report.StateOff])
 	waits := all - computing - queued - unseen
-	ps = append(ps, phrase{"computing " + words.Percent(computing/all), Good, bold})
+	ps = append(ps, scene.Phrase{Text: "computing " + words.Percent(computing/all), Tone: scene.Good, Face: scene.Bold})
 	if queued/all >= 0.005 {
-		ps = append(ps, phrase{"no free CPU " + words.Percent(queued/all), Warn, bold})
+		ps = append(ps, scene.Phrase{Text: "no free CPU " + words.Percent(queued/all), Tone: scene.Warn, Face: scene.Bold})
 	}
 	if waits/all >= 0.005 {
-		ps = append(ps, phrase{"waiting " + words.Percent(waits/all), Warn, bold})
+		ps = append(ps, scene.Phrase{Text: "waiting " + words.Percent(waits/all), Tone: scene.Warn, Face: scene.Bold})
 	}
 	if unseen/all >= 0.005 {
-		ps = append(ps, phrase{"unknown " + words.Percent(unseen/all), Warn, bold})
+		ps = append(ps, scene.Phrase{Text: "unknown " + words.Percent(unseen/all), Tone: scene.Warn, Face: scene.Bold})
 	}
 	return ps
 }
 
 // findingOf is the second line: the main finding, its source line, what to do, and
 // what was not observed.
-func findingOf(r *report.View) []phrase {
-	var ps []phrase
+func findingOf(r *report.View) []scene.Phrase {
+	var ps []scene.Phrase
 	if f := r.MainFinding(); f != nil {
-		ps = append(ps, phrase{words.Clean(f.Text, 300), Plain, bold})
-		if text := codeOf(r.LineText(f.File, f.Line)); text != "" {
-			ps = append(ps, phrase{text, Plain, mono})
+		ps = append(ps, scene.Phrase{Text: words.Clean(f.Text, 300), Tone: scene.Plain, Face: scene.Bold})
+		if text := labels.Code(r.LineText(f.File, f.Line)); text != "" {
+			ps = append(ps, scene.Phrase{Text: text, Tone: scene.Plain, Face: scene.Mono})
 		}
 		if f.Hint != "" {
-			ps = append(ps, phrase{words.Clean(f.Hint, 300), Muted, sans})
+			ps = append(ps, scene.Phrase{Text: words.Clean(f.Hint, 300), Tone: scene.Muted, Face: scene.Sans})
 		}
 	} else if headline := words.Clean(strings.TrimSpace(r.Headline.Text), 300); headline != "" {
 		if r.Headline.Kind == report.HeadlineSummary && len(r.Headline.Limits) == 0 { // nothing stands out
-			return []phrase{{headline, Muted, sans}}
+			return []scene.Phrase{{Text: headline, Tone: scene.Muted, Face: scene.Sans}}
 		}
-		return []phrase{{headline, Plain, bold}}
+		return []scene.Phrase{{Text: headline, Tone: scene.Plain, Face: scene.Bold}}
 	}
 	for _, i := range r.Headline.Limits {
-		ps = append(ps, phrase{words.Clean(r.Findings[i].Text, 300), Warn, bold})
+		ps = append(ps, scene.Phrase{Text: words.Clean(r.Findings[i].Text, 300), Tone: scene.Warn, Face: scene.Bold})
 	}
 	return ps
 }
-
-// codeOf is a source line as it is shown.
-func codeOf(text string) string { return words.Clean(text, words.MaxName) }
 
 // placeOf names a line in few characters: "3" in the cell itself, else
 // "train.py:3".

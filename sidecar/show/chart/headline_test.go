@@ -3,6 +3,7 @@ package chart
 import (
 	"testing"
 
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 )
 
@@ -12,13 +13,13 @@ func TestNothingStandsOutInGrey(t *testing.T) {
 	for _, c := range []struct {
 		kind   report.HeadlineKind
 		limits []int
-		want   Tone
+		want   scene.Tone
 	}{
-		{report.HeadlineSummary, nil, Muted}, {report.HeadlineSummary, []int{0}, Plain}, {report.HeadlineTooFew, nil, Plain}, {report.HeadlineNoStacks, nil, Plain},
+		{report.HeadlineSummary, nil, scene.Muted}, {report.HeadlineSummary, []int{0}, scene.Plain}, {report.HeadlineTooFew, nil, scene.Plain}, {report.HeadlineNoStacks, nil, scene.Plain},
 	} {
 		r := shortCell(5e9, 5000)
 		r.Headline = report.Headline{Kind: c.kind, Text: "Any words.", Limits: c.limits}
-		if got := findingOf(r); len(got) != 1 || got[0].tone != c.want {
+		if got := findingOf(r); len(got) != 1 || got[0].Tone != c.want {
 			t.Errorf("%s with limits %v: %+v, want %v", c.kind, c.limits, got, c.want)
 		}
 	}

@@ -3,10 +3,11 @@ package chart
 import (
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"html"
 	"strings"
 
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/inhtml"
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
 	"github.com/omni-perf/omni-perf/sidecar/show/viewer"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
@@ -15,61 +16,56 @@ import (
 // HTML is what a notebook shows for a cell: an image that also survives where
 // the page is not trusted, the report to look closer, and a script that puts the
 // same picture inline and waits until somebody does.
-func HTML(r *report.View, o Options) ([]byte, error) {
+func HTML(r *report.View, o scene.Options) ([]byte, error) {
 	if r == nil {
 		return nil, errNoReport
 	}
-	o = o.withDefaults()
-	d := o.digest(r)
-	image, scene, err := imageOf(d, o, imageBytes, fullDetail)
+	return htmlOf(r, digestOf(r), o)
+}
+
+// CaptionedHTML is HTML for a picture with a caption.
+func CaptionedHTML(r *report.View, c *Caption, o scene.Options) ([]byte, error) {
+	if r == nil {
+		return nil, errNoReport
+	}
+	return htmlOf(r, captioned(r, c), o)
+}
+
+func htmlOf(r *report.View, d *digest, o scene.Options) ([]byte, error) {
+	o = o.WithDefaults()
+	image, drawn, err := imageOf(d, o, inhtml.ImageBytes, fullDetail)
 	if err != nil {
 		return nil, err
 	}
-	payload, err := payloadWithin(dataBytes(r.DurationNS), r, d, scene)
+	payload, err := payloadWithin(inhtml.DataBytes(r.DurationNS), r, d, drawn)
 	if errors.Is(err, report.ErrTooSmall) {
-		return fragment(image, viewer.PictureScript), nil
+		return inhtml.Fragment(image, viewer.PictureScript), nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return fragment("<style>"+viewer.Style+"</style>"+image+dataElement(payload), viewer.Script), nil
-}
-
-// dataElement holds a payload beside the picture; no browser takes it for a program.
-func dataElement(payload string) string {
-	return `<script type="application/octet-stream;base64">` + payload + "</script>"
-}
-
-// fragment is an output: content, and the script that makes more of it.
-func fragment(content, script string) []byte {
-	return []byte(`<div data-lm-suppress-shortcuts="true">` + content + "<script>" + script + "</script></div>")
+	return inhtml.Output(image, payload), nil
 }
 
 // imageOf draws the picture as an image.
-func imageOf(d *digest, o Options, limit int, from detail) (string, *Scene, error) {
+func imageOf(d *digest, o scene.Options, limit int, from detail) (string, *scene.Scene, error) {
 	o.Inline = true
-	scene, svg, err := drawWithin(limit, d, o, from)
+	drawn, svg, err := drawWithin(limit, d, o, from)
 	if err != nil {
 		return "", nil, err
 	}
-	return fmt.Sprintf(`<img width="%.0f" style="max-width:100%%;height:auto" alt="%s" src="data:image/svg+xml;base64,%s">`,
-		o.Width, html.EscapeString(words.Clean(d.summary, 600)), base64.StdEncoding.EncodeToString(svg)), scene, nil
-}
-
-// dataBytes bounds the report in a notebook's output, as gzip.
-func dataBytes(durationNS int64) int {
-	return min(max(int(float64(durationNS)/1e9*dataPerSecond), leastData), mostData)
+	return inhtml.Image(svg, o.Width, d.summary), drawn, nil
 }
 
 // payloadWithin is as much of a report for the viewer as takes at most limit bytes
 // of gzip. A notebook is shown to others: the machine has no name in it.
-func payloadWithin(limit int, r *report.View, d *digest, s *Scene) (string, error) {
+func payloadWithin(limit int, r *report.View, d *digest, s *scene.Scene) (string, error) {
 	for budget := limit; ; budget -= budget / 4 {
 		e, err := r.Thin(budget)
 		if err != nil {
 			return "", err
 		}
-		payload, err := viewer.Payload(d.views(r), documentOf(withoutHosts(e.Document), viewerChart(r, e, d, s), s))
+		payload, err := viewer.Payload(d.views(r), documentOf(inhtml.WithoutHosts(e.Document), viewerChart(r, e, d, s), s))
 		if err != nil || base64.StdEncoding.DecodedLen(len(payload)) <= limit {
 			return payload, err
 		}
@@ -79,7 +75,7 @@ func payloadWithin(limit int, r *report.View, d *digest, s *Scene) (string, erro
 // Folded is the chart of a cell nobody asked about: closed, its headline visible, at
 // most 60 kB. It has the picture, and a little of the report for the JupyterLab
 // extension; the script that others need to look closer is in what "%omni_perf last" shows.
-func Folded(r *report.View, o Options) ([]byte, error) {
+func Folded(r *report.View, o scene.Options) ([]byte, error) {
 	if r == nil {
 		return nil, errNoReport
 	}
@@ -94,8 +90,8 @@ func Folded(r *report.View, o Options) ([]byte, error) {
 		if i > 0 {
 			b.WriteString(" &nbsp; ")
 		}
-		text := html.EscapeString(words.Clean(p.text, 160))
-		if p.face == bold {
+		text := html.EscapeString(words.Clean(p.Text, 160))
+		if p.Face == scene.Bold {
 			text = "<b>" + text + "</b>"
 		}
 		b.WriteString(text)
@@ -104,14 +100,14 @@ func Folded(r *report.View, o Options) ([]byte, error) {
 		b.WriteString(" &nbsp; <b>(" + html.EscapeString(d.badge) + ")</b>")
 	}
 	b.WriteString("</summary>")
-	b.Write(fragment(content, viewer.PictureScript))
+	b.Write(inhtml.Fragment(content, viewer.PictureScript))
 	b.WriteString("</details>")
 	return []byte(b.String()), nil
 }
 
-func firstOf(ps []phrase) []phrase {
+func firstOf(ps []scene.Phrase) []scene.Phrase {
 	if len(ps) == 0 {
 		return nil
 	}
-	return []phrase{{ps[0].text, ps[0].tone, sans}}
+	return []scene.Phrase{{Text: ps[0].Text, Tone: ps[0].Tone, Face: scene.Sans}}
 }

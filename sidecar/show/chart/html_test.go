@@ -14,21 +14,23 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
 	"github.com/omni-perf/omni-perf/sidecar/show/viewer"
 	"github.com/omni-perf/omni-perf/sidecar/testkit/requirement"
+	"github.com/omni-perf/omni-perf/sidecar/testkit/sketch"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 )
 
 // The limits a notebook's size rests on, for the worst reports there are.
 func TestSizesAreBounded(t *testing.T) {
-	all := samples()
+	all := sketch.Samples()
 	all["huge names"] = hugeNames()
 	for name, r := range all {
-		full, err := HTML(r, Options{})
+		full, err := HTML(r, scene.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		folded, err := Folded(r, Options{})
+		folded, err := Folded(r, scene.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,8 +57,8 @@ func TestSizesAreBounded(t *testing.T) {
 
 // Ten seconds of ordinary Python at 1 kHz are carried as they were recorded; an hour is thinned.
 func TestAnOutputCarriesTheReport(t *testing.T) {
-	for name, r := range samples() {
-		html, err := HTML(r, Options{})
+	for name, r := range sketch.Samples() {
+		html, err := HTML(r, scene.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +87,7 @@ func TestAnOutputCarriesTheReport(t *testing.T) {
 
 // hugeNames has as much text of many bytes as a report can hold.
 func hugeNames() *report.View {
-	r := longCell(20_000)
+	r := sketch.LongCell(20_000)
 	long := strings.Repeat("名前\u0301&", 4000)
 	for i := range r.Frames {
 		f := &r.Frames[i]
@@ -98,12 +100,12 @@ func hugeNames() *report.View {
 		r.Functions[i].Name, r.Functions[i].File = long, long
 	}
 	for range 100 {
-		r.Findings = append(r.Findings, sketchFinding{Text: long, Hint: long, Code: long, File: long, Line: 1})
+		r.Findings = append(r.Findings, sketch.Finding{Text: long, Hint: long, Code: long, File: long, Line: 1})
 		r.Notes = append(r.Notes, long+": "+long)
 		r.Regions = append(r.Regions, report.Region{Name: long, TotalNS: 1e9})
 	}
 	r.Headline, r.Name, r.Method = long, long, long
-	return r.view()
+	return r.View()
 }
 
 func pictureIn(t *testing.T, page []byte) []byte {
@@ -120,7 +122,7 @@ func pictureIn(t *testing.T, page []byte) []byte {
 }
 
 func TestHTMLHoldsTheImageAndSaysIt(t *testing.T) {
-	page, err := HTML(trainingCell().view(), Options{})
+	page, err := HTML(sketch.TrainingCell().View(), scene.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +133,7 @@ func TestHTMLHoldsTheImageAndSaysIt(t *testing.T) {
 }
 
 func TestFoldedIsClosedAndSaysTheHeadline(t *testing.T) {
-	page, err := Folded(eightGPUs().view(), Options{})
+	page, err := Folded(sketch.EightGPUs().View(), scene.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,8 +180,8 @@ func chromium(t *testing.T, page string) string {
 func TestScriptSwapsTheImage(t *testing.T) {
 	var page strings.Builder
 	page.WriteString(`<!doctype html><meta charset="utf-8"><body data-jp-theme-light="false">`)
-	for _, r := range []*report.View{trainingCell().view(), uglyNames().view(), cpuCell().view()} {
-		html, err := HTML(r, Options{})
+	for _, r := range []*report.View{sketch.TrainingCell().View(), sketch.UglyNames().View(), sketch.CpuCell().View()} {
+		html, err := HTML(r, scene.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -265,20 +267,20 @@ func TestScriptTouchesNothingButItsOwnImage(t *testing.T) {
 
 // Text is measured here by tables: no browser may need more room than they say.
 func TestBrowserNeedsNoMoreRoom(t *testing.T) {
-	s := lay(digestOf(trainingCell().view()), defaultWidth, fullDetail)
+	s := lay(digestOf(sketch.TrainingCell().View()), scene.DefaultWidth, fullDetail)
 	type measured struct {
 		S    string  `json:"s"`
 		W    float64 `json:"w"`
 		Font string  `json:"font"`
 	}
 	var texts []measured
-	for _, l := range append(s.allTexts(), lay(digestOf(uglyNames().view()), defaultWidth, fullDetail).allTexts()...) {
-		for _, family := range map[face][]string{sans: {"DejaVu Sans", "Verdana", "Liberation Sans"}, bold: {"DejaVu Sans", "Verdana"}, mono: {"DejaVu Sans Mono", "Liberation Mono"}}[l.face] {
+	for _, l := range append(s.AllTexts(), lay(digestOf(sketch.UglyNames().View()), scene.DefaultWidth, fullDetail).AllTexts()...) {
+		for _, family := range map[scene.Face][]string{scene.Sans: {"DejaVu Sans", "Verdana", "Liberation Sans"}, scene.Bold: {"DejaVu Sans", "Verdana"}, scene.Mono: {"DejaVu Sans Mono", "Liberation Mono"}}[l.Face] {
 			weight := ""
-			if l.face == bold {
+			if l.Face == scene.Bold {
 				weight = "bold "
 			}
-			texts = append(texts, measured{l.S, math.Ceil(widthOf(l.S, l.Size, l.face)*100) / 100, weight + jsonNumber(l.Size) + `px "` + family + `"`})
+			texts = append(texts, measured{l.S, math.Ceil(scene.WidthOf(l.S, l.Size, l.Face)*100) / 100, weight + jsonNumber(l.Size) + `px "` + family + `"`})
 		}
 	}
 	in, err := json.Marshal(texts)

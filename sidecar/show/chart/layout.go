@@ -5,28 +5,18 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/labels"
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
 // Geometry, in pixels.
 const (
-	margin      = 16.0
-	gutterLeft  = 122.0 // lane names
-	gutterRight = 104.0 // figures
-	gap         = 8.0   // between lanes
-
-	titleSize  = 15.0
-	textSize   = 11.5
-	labelSize  = 10.5 // in boxes
-	smallSize  = 9.5
-	lineHeight = 19.0
-
 	gpuHeight    = 46.0
 	trackHeight  = 24.0
 	lowHeight    = 13.0 // of what is there, not done: memory
 	linesHeight  = 18.0
-	rowHeight    = 17.0 // of the flame chart
 	threadHeight = 10.0
 	threadPitch  = 17.0
 	streamHeight = 12.0
@@ -49,9 +39,9 @@ type detail struct {
 }
 
 var details = []detail{
-	{0, 1, 2, 4000, 600, maxDepth, maxPoolLanes + maxThreads, maxStreams, 100},
-	{1, 2, 3, 2000, 250, maxDepth, maxPoolLanes + maxThreads, maxStreams, 100},
-	{2, 2, 4, 1100, 40, maxDepth, maxPoolLanes + maxThreads, maxStreams, 100},
+	{0, 1, 2, 4000, 600, labels.MaxDepth, maxPoolLanes + maxThreads, maxStreams, 100},
+	{1, 2, 3, 2000, 250, labels.MaxDepth, maxPoolLanes + maxThreads, maxStreams, 100},
+	{2, 2, 4, 1100, 40, labels.MaxDepth, maxPoolLanes + maxThreads, maxStreams, 100},
 	{3, 2, 4, 900, 0, 14, 6, 6, 100},
 	{4, 4, 8, 400, 0, 10, 4, 4, 4},
 	{5, 8, 16, 120, 0, 6, 2, 2, 2},
@@ -68,24 +58,22 @@ func (dt detail) coarser() detail { return details[min(dt.level+1, len(details)-
 
 // layouter fills a scene from top to bottom.
 type layouter struct {
-	*Scene
+	scene.Sheet
 	d      *digest
 	dt     detail
-	y      float64 // what is above is done
-	paints map[Paint]bool
+	paints map[scene.Paint]bool
 	hatch  bool
 }
 
 // lay places everything.
-func lay(d *digest, width float64, dt detail) *Scene {
+func lay(d *digest, width float64, dt detail) *scene.Scene {
 	l := &layouter{
-		Scene: &Scene{Width: width, Summary: d.summary},
-		d:     d, dt: dt, y: 8, paints: make(map[Paint]bool),
+		Sheet: scene.NewSheet(width, d.summary), d: d, dt: dt, paints: make(map[scene.Paint]bool),
 	}
-	l.Plot.X0, l.Plot.X1 = gutterLeft, width-gutterRight
-	l.head()
+	l.Plot.X0, l.Plot.X1 = scene.GutterLeft, width-scene.GutterRight
+	l.Head(d.title, d.finding, d.badge)
 	l.axis()
-	l.Plot.Y0 = l.y
+	l.Plot.Y0 = l.Y
 	for i := range d.tracks {
 		l.track(&d.tracks[i])
 	}
@@ -95,14 +83,14 @@ func lay(d *digest, width float64, dt detail) *Scene {
 	}
 	l.streams()
 	l.threads()
-	l.Plot.Y1 = l.y
+	l.Plot.Y1 = l.Y
 	l.shades()
 	l.merged()
 	l.legend()
 	l.tables()
 	l.findings()
-	l.notes()
-	l.Height = math.Ceil(l.y + 6)
+	l.Notes(d.notes)
+	l.Height = math.Ceil(l.Y + 6)
 	return l.Scene
 }
 
@@ -111,44 +99,38 @@ func (l *layouter) x(t float64) float64 {
 	return l.Plot.X0 + min(max(t/l.d.duration, 0), 1)*(l.Plot.X1-l.Plot.X0)
 }
 
-func (l *layouter) text(x, y float64, s string, size float64, tone Tone, f face, a Anchor) {
-	if s != "" {
-		l.Texts = append(l.Texts, Label{X: x, Y: y, S: s, Size: size, Tone: tone, face: f, Anchor: a})
-	}
-}
-
 // lane adds a lane, with its names around the middle of its first height pixels. Of each
 // source there are ways to say it.
-func (l *layouter) lane(lane Lane, sources [][]string, height float64) {
+func (l *layouter) lane(lane scene.Lane, sources [][]string, height float64) {
 	lane.Names.Sources = l.names(lane.Names, sources, lane.Y0, height)
 	l.Lanes = append(l.Lanes, lane)
 }
 
 // names puts a lane's name and sources to its left, its figures to its right, and returns
 // how the sources are said.
-func (l *layouter) names(names LaneNames, sources [][]string, y, height float64) []string {
+func (l *layouter) names(names scene.LaneNames, sources [][]string, y, height float64) []string {
 	room := l.Plot.X0 - 10 - 6
 	x := l.Plot.X0 - 10
 	subs := make([]string, 0, 2)
 	for _, s := range sources {
-		if line := firstThatFits(s, room, smallSize); line != "" {
+		if line := firstThatFits(s, room, scene.SmallSize); line != "" {
 			subs = append(subs, line)
 		}
 	}
 	const pitch = 11.0
 	top := y + height/2 + 4 - float64(len(subs))*pitch/2
-	l.text(x, top, fitMiddle(names.Name, room, textSize, sans), textSize, Plain, sans, Right)
+	l.Text(x, top, scene.FitMiddle(names.Name, room, scene.TextSize, scene.Sans), scene.TextSize, scene.Plain, scene.Sans, scene.Right)
 	for i, s := range subs {
-		l.text(x, top+float64(i+1)*pitch, s, smallSize, Muted, sans, Right)
+		l.Text(x, top+float64(i+1)*pitch, s, scene.SmallSize, scene.Muted, scene.Sans, scene.Right)
 	}
 	x, room = l.Plot.X1+10, l.Width-l.Plot.X1-10-6
-	value, aside := fit(names.Value, room, textSize, sans), fit(names.Aside, room, smallSize, sans)
+	value, aside := scene.Fit(names.Value, room, scene.TextSize, scene.Sans), scene.Fit(names.Aside, room, scene.SmallSize, scene.Sans)
 	top = y + height/2 + 4
 	if aside != "" {
 		top -= pitch / 2
 	}
-	l.text(x, top, value, textSize, Plain, sans, Left)
-	l.text(x, top+pitch, aside, smallSize, Muted, sans, Left)
+	l.Text(x, top, value, scene.TextSize, scene.Plain, scene.Sans, scene.Left)
+	l.Text(x, top+pitch, aside, scene.SmallSize, scene.Muted, scene.Sans, scene.Left)
 	return subs
 }
 
@@ -156,14 +138,14 @@ func (l *layouter) names(names LaneNames, sources [][]string, y, height float64)
 // be.
 func firstThatFits(ways []string, room, size float64) string {
 	for _, s := range ways {
-		if s != "" && widthOf(s, size, sans) <= room {
+		if s != "" && scene.WidthOf(s, size, scene.Sans) <= room {
 			return s
 		}
 	}
 	if len(ways) == 0 {
 		return ""
 	}
-	return fit(ways[len(ways)-1], room, size, sans)
+	return scene.Fit(ways[len(ways)-1], room, size, scene.Sans)
 }
 
 // track is a curve.
@@ -172,12 +154,12 @@ func (l *layouter) track(t *trackLane) {
 	if t.tall {
 		height = gpuHeight
 	}
-	names, sources := LaneNames{Name: t.name, Value: t.value, Aside: t.aside}, t.sources
+	names, sources := scene.LaneNames{Name: t.name, Value: t.value, Aside: t.aside}, t.sources
 	if t.low {
-		height, names, sources = lowHeight, LaneNames{Name: t.name, Value: t.brief()}, nil
+		height, names, sources = lowHeight, scene.LaneNames{Name: t.name, Value: t.brief()}, nil
 	}
-	lane := Lane{
-		ID: t.id, Kind: TrackLane, Index: t.index, Box: Box{l.Plot.X0, l.y, l.Plot.X1, l.y + height}, About: t.about,
+	lane := scene.Lane{
+		ID: t.id, Kind: scene.TrackLane, Index: t.index, Box: scene.Box{X0: l.Plot.X0, Y0: l.Y, X1: l.Plot.X1, Y1: l.Y + height}, About: t.about,
 		Names: names, Bottom: t.base, Top: t.top,
 	}
 	lane.Areas = l.areas(t, lane.Box)
@@ -185,15 +167,15 @@ func (l *layouter) track(t *trackLane) {
 		lane.Pool = t.points
 	}
 	for _, s := range t.idle {
-		l.shade(s, l.y, l.y+height)
+		l.shade(s, l.Y, l.Y+height)
 	}
 	for _, p := range t.points {
-		if math.IsNaN(p.value) {
-			l.gap(l.x(p.from), l.x(p.to), lane.Box)
+		if math.IsNaN(p.Value) {
+			l.gap(l.x(p.From), l.x(p.To), lane.Box)
 		}
 	}
 	l.lane(lane, sources, height)
-	l.y += height + gap
+	l.Y += height + scene.Gap
 }
 
 // cellLines is the lane of the cell's own lines.
@@ -210,36 +192,36 @@ func (l *layouter) cellLines() {
 		}
 		return l.d.lines.spans[columns[c]].node
 	}
-	row := Row{Y0: l.y, Y1: l.y + linesHeight}
+	row := scene.Row{Y0: l.Y, Y1: l.Y + linesHeight}
 	for _, run := range runsOf(n, lineAt) {
 		line := lines[run.key]
-		b := Block{X0: l.Plot.X0 + float64(run.from)*step, X1: l.Plot.X0 + float64(run.to)*step, Paint: line.paint}
+		b := scene.Block{X0: l.Plot.X0 + float64(run.from)*step, X1: l.Plot.X0 + float64(run.to)*step, Paint: line.paint}
 		if l.dt.titles > 0 && b.X1-b.X0 >= 6 {
 			b.Title = fmt.Sprintf("line %d  %s\n%s in all", line.line, line.text, words.Seconds(line.total))
 		}
 		b.Label = lineLabel(line, b, row)
 		row.Boxes = append(row.Boxes, b)
 	}
-	l.lane(Lane{
-		ID: "lines", Kind: LinesLane, Index: l.d.lines.index, Box: Box{l.Plot.X0, row.Y0, l.Plot.X1, row.Y1}, Rows: []Row{row},
-		Names: LaneNames{Name: cmp.Or(l.d.lines.file, "cell line")},
+	l.lane(scene.Lane{
+		ID: "lines", Kind: scene.LinesLane, Index: l.d.lines.index, Box: scene.Box{X0: l.Plot.X0, Y0: row.Y0, X1: l.Plot.X1, Y1: row.Y1}, Rows: []scene.Row{row},
+		Names: scene.LaneNames{Name: cmp.Or(l.d.lines.file, "cell line")},
 	}, nil, linesHeight)
-	l.y += linesHeight + gap
+	l.Y += linesHeight + scene.Gap
 }
 
 // lineLabel is a line's number, with its text where there is room.
-func lineLabel(line cellLine, b Block, row Row) *Label {
+func lineLabel(line cellLine, b scene.Block, row scene.Row) *scene.Label {
 	number := fmt.Sprint(line.line)
 	room := b.X1 - b.X0 - 8
-	t := Label{Y: row.Y1 - 5, Size: labelSize, Tone: OnBox}
-	if full := number + "  " + line.text; line.text != "" && widthOf(number, labelSize, mono)+14*monoAdvance*labelSize <= room {
-		t.X, t.S, t.face = b.X0+5, fit(full, room, labelSize, mono), mono
+	t := scene.Label{Y: row.Y1 - 5, Size: scene.LabelSize, Tone: scene.OnBox}
+	if full := number + "  " + line.text; line.text != "" && scene.WidthOf(number, scene.LabelSize, scene.Mono)+14*scene.MonoAdvance*scene.LabelSize <= room {
+		t.X, t.S, t.Face = b.X0+5, scene.Fit(full, room, scene.LabelSize, scene.Mono), scene.Mono
 		return &t
 	}
-	if widthOf(number, labelSize, sans) > room+6 {
+	if scene.WidthOf(number, scene.LabelSize, scene.Sans) > room+6 {
 		return nil
 	}
-	t.X, t.S, t.Anchor = (b.X0+b.X1)/2, number, Middle
+	t.X, t.S, t.Anchor = (b.X0+b.X1)/2, number, scene.Middle
 	return &t
 }
 
@@ -261,7 +243,7 @@ func (l *layouter) threads() {
 			continue
 		}
 		n, step := l.columns(1.5)
-		row := Row{Y0: l.y, Y1: l.y + threadHeight}
+		row := scene.Row{Y0: l.Y, Y1: l.Y + threadHeight}
 		columns := raster(t.spans, n, l.d.duration)
 		stateAt := func(c int) int32 {
 			if columns[c] < 0 {
@@ -271,37 +253,37 @@ func (l *layouter) threads() {
 		}
 		for _, run := range runsOf(n, stateAt) {
 			if p := statePaint(report.State(run.key - 1)); p != "" {
-				row.Boxes = append(row.Boxes, Block{X0: l.Plot.X0 + float64(run.from)*step, X1: l.Plot.X0 + float64(run.to)*step, Paint: p})
+				row.Boxes = append(row.Boxes, scene.Block{X0: l.Plot.X0 + float64(run.from)*step, X1: l.Plot.X0 + float64(run.to)*step, Paint: p})
 				l.paints[p] = true
 			}
 		}
-		l.lane(Lane{
-			ID: "thread", Kind: ThreadLane, Index: t.index, Box: Box{l.Plot.X0, row.Y0, l.Plot.X1, row.Y1}, About: t.about, Base: true, Rows: []Row{row},
-			Names: LaneNames{Name: t.name, Value: t.value},
+		l.lane(scene.Lane{
+			ID: "thread", Kind: scene.ThreadLane, Index: t.index, Box: scene.Box{X0: l.Plot.X0, Y0: row.Y0, X1: l.Plot.X1, Y1: row.Y1}, About: t.about, Base: true, Rows: []scene.Row{row},
+			Names: scene.LaneNames{Name: t.name, Value: t.value},
 		}, nil, threadHeight)
-		l.y += threadPitch
+		l.Y += threadPitch
 	}
 	more := l.d.more
 	if cut := len(l.d.threads) - len(shown); cut > 0 {
 		more = "+ " + words.Plural(cut, "more active thread", "more active threads")
 	}
 	if more != "" {
-		l.text(l.Plot.X0, l.y+8, fit(more, l.Plot.X1-l.Plot.X0, smallSize, sans), smallSize, Muted, sans, Left)
-		l.y += 15
+		l.Text(l.Plot.X0, l.Y+8, scene.Fit(more, l.Plot.X1-l.Plot.X0, scene.SmallSize, scene.Sans), scene.SmallSize, scene.Muted, scene.Sans, scene.Left)
+		l.Y += 15
 	}
 }
 
 // statePaint is the colour of a state in a folded thread; waiting is the ground.
-func statePaint(s report.State) Paint {
+func statePaint(s report.State) scene.Paint {
 	switch s {
 	case report.StatePython:
-		return PaintPython
+		return scene.PaintPython
 	case report.StateNative:
-		return PaintNative
+		return scene.PaintNative
 	case report.StateIO:
-		return PaintIO
+		return scene.PaintIO
 	case report.StateGIL:
-		return PaintGIL
+		return scene.PaintGIL
 	}
 	return ""
 }
@@ -314,19 +296,19 @@ func (l *layouter) shade(s stretch, y0, y1 float64) {
 		return
 	}
 	if x1-x0 >= 0.4 {
-		l.Shades = append(l.Shades, Box{x0, y0, x1, y1})
+		l.Shades = append(l.Shades, scene.Box{X0: x0, Y0: y0, X1: x1, Y1: y1})
 	}
 }
 
 // gap marks a stretch of a lane in which nothing is known; a white one would read as
 // "did nothing".
-func (l *layouter) gap(x0, x1 float64, of Box) {
+func (l *layouter) gap(x0, x1 float64, of scene.Box) {
 	if n := len(l.Gaps); n > 0 && l.Gaps[n-1].Y0 == of.Y0 && x0-l.Gaps[n-1].X1 < 0.5 {
 		l.Gaps[n-1].X1 = max(x1, l.Gaps[n-1].X1)
 		return
 	}
 	if x1-x0 >= 1 {
-		l.Gaps = append(l.Gaps, Box{x0, of.Y0, x1, of.Y1})
+		l.Gaps = append(l.Gaps, scene.Box{X0: x0, Y0: of.Y0, X1: x1, Y1: of.Y1})
 	}
 }
 
@@ -343,15 +325,15 @@ func (l *layouter) legend() {
 			l.noteStates(r.states)
 		}
 	}
-	l.y += 12
+	l.Y += 12
 	x := l.Plot.X0
-	entry := func(p Paint, name string) {
-		w := 13 + widthOf(name, smallSize, sans) + 12
-		if x+w > l.Width-margin {
-			x, l.y = l.Plot.X0, l.y+14
+	entry := func(p scene.Paint, name string) {
+		w := 13 + scene.WidthOf(name, scene.SmallSize, scene.Sans) + 12
+		if x+w > l.Width-scene.Margin {
+			x, l.Y = l.Plot.X0, l.Y+14
 		}
-		l.Legend = append(l.Legend, Entry{Bar{Box{x, l.y - 8, x + 9, l.y + 1}, p}, name})
-		l.text(x+13, l.y, name, smallSize, Muted, sans, Left)
+		l.Legend = append(l.Legend, scene.Entry{Bar: scene.Bar{Box: scene.Box{X0: x, Y0: l.Y - 8, X1: x + 9, Y1: l.Y + 1}, Paint: p}, Means: name})
+		l.Text(x+13, l.Y, name, scene.SmallSize, scene.Muted, scene.Sans, scene.Left)
 		x += w
 	}
 	for _, k := range kindNames {
@@ -365,25 +347,25 @@ func (l *layouter) legend() {
 		}
 	}
 	if l.hatch {
-		entry(PaintWait, "waiting")
+		entry(scene.PaintWait, "waiting")
 	}
-	if l.paints[PaintPython] {
-		entry(PaintPython, "running Python")
+	if l.paints[scene.PaintPython] {
+		entry(scene.PaintPython, "running Python")
 	}
-	if l.paints[PaintNative] {
-		entry(PaintNative, "running native code")
+	if l.paints[scene.PaintNative] {
+		entry(scene.PaintNative, "running native code")
 	}
-	if l.paints[PaintGIL] {
-		entry(PaintGIL, "waits for the GIL")
+	if l.paints[scene.PaintGIL] {
+		entry(scene.PaintGIL, "waits for the GIL")
 	}
 	if len(l.Shades) > 0 {
-		entry(paintIdle, "GPU idle")
+		entry(scene.PaintIdle, "GPU idle")
 	}
 	if len(l.Gaps) > 0 {
-		entry(paintGap, "not known")
+		entry(scene.PaintGap, "not known")
 	}
 	if x == l.Plot.X0 {
-		l.y -= 12
+		l.Y -= 12
 	}
 }
 
@@ -391,15 +373,9 @@ func (l *layouter) legend() {
 func (l *layouter) noteStates(t report.StateTimes) {
 	all := t.Sum()
 	for s, ns := range t {
-		if ns > 0 && float64(ns) >= worthState*float64(all) {
-			l.paints[barPaints[s]] = true
-			l.hatch = l.hatch || barPaints[s] == PaintWait
+		if ns > 0 && float64(ns) >= labels.WorthState*float64(all) {
+			l.paints[labels.StatePaints[s]] = true
+			l.hatch = l.hatch || labels.StatePaints[s] == scene.PaintWait
 		}
 	}
 }
-
-// The shadings, as patches of the legend.
-const (
-	paintIdle Paint = "idle"
-	paintGap  Paint = base
-)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
@@ -36,10 +37,10 @@ func (l *layouter) merged() {
 	if p.boxes() > l.dt.boxes {
 		return
 	}
-	l.y += 4
-	top := l.y
+	l.Y += 4
+	top := l.Y
 	for _, boxes := range p.rows {
-		row := Row{Y0: l.y, Y1: l.y + rowHeight - 1}
+		row := scene.Row{Y0: l.Y, Y1: l.Y + scene.RowHeight - 1}
 		for _, b := range boxes {
 			block := l.flameBlock(&p, b, &row)
 			if l.dt.titles > 0 && block.Label != nil && b.Call > 0 {
@@ -48,18 +49,18 @@ func (l *layouter) merged() {
 			row.Boxes = append(row.Boxes, block)
 		}
 		l.Merged = append(l.Merged, row)
-		l.y += rowHeight
+		l.Y += scene.RowHeight
 	}
 	l.hatches(l.Merged, &p)
-	l.names(LaneNames{Name: "merged", Value: words.Seconds(all), Aside: "in all"}, [][]string{{f.name, "main thread"}}, top, min(l.y-top, 26))
-	l.y += gap
+	l.names(scene.LaneNames{Name: "merged", Value: words.Seconds(all), Aside: "in all"}, [][]string{{f.name, "main thread"}}, top, min(l.Y-top, 26))
+	l.Y += scene.Gap
 }
 
 func (l *layouter) mergedTitle(p *flamePicture, call int32, share, all float64) string {
 	fn := &p.functions[p.tree.Calls[call].Function]
-	title := fn.name
-	if fn.file != "" {
-		title += fmt.Sprintf("\n%s:%d", fn.file, fn.line)
+	title := fn.Name
+	if fn.File != "" {
+		title += fmt.Sprintf("\n%s:%d", fn.File, fn.Line)
 	}
 	return title + fmt.Sprintf("\nabout %s, %s of the thread's time", words.Seconds(share*all), words.Percent(share))
 }

@@ -4,24 +4,26 @@ import (
 	"math"
 	"testing"
 
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
+	"github.com/omni-perf/omni-perf/sidecar/testkit/sketch"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 )
 
 // loop is a program of many short calls for so many seconds: a third in read, the rest in work.
 func loop(seconds float64) *digest {
-	s := newScript(seconds)
-	main := s.thread("MainThread")
-	cell := frame("<module>", "Cell [3]", 1, report.CodeCell)
+	s := sketch.NewScript(seconds)
+	main := s.Thread("MainThread")
+	cell := sketch.Call("<module>", "Cell [3]", 1, report.CodeCell)
 	for at := 0.0; at < seconds; at += 0.03 {
-		s.span(main, at, min(at+0.01, seconds), report.StateIO, cell, frame("read", "Cell [3]", 2, report.CodeCell))
-		s.span(main, at+0.01, min(at+0.03, seconds), report.StatePython, cell, frame("work", "Cell [3]", 3, report.CodeCell))
+		s.Span(main, at, min(at+0.01, seconds), report.StateIO, cell, sketch.Call("read", "Cell [3]", 2, report.CodeCell))
+		s.Span(main, at+0.01, min(at+0.03, seconds), report.StatePython, cell, sketch.Call("work", "Cell [3]", 3, report.CodeCell))
 	}
-	return digestOf(s.cellOf(3, "run()").view())
+	return digestOf(s.CellOf(3, "run()").View())
 }
 
 // Of a long recording the flame chart shows one joined box; the merged one can be read.
 func TestALongRecordingHasAMergedFlameGraph(t *testing.T) {
-	s := lay(loop(60), defaultWidth, fullDetail)
+	s := lay(loop(60), scene.DefaultWidth, fullDetail)
 	if len(s.Merged) != 2 || len(s.Merged[1].Boxes) != 2 {
 		t.Fatalf("merged rows %+v, want the cell and two functions", s.Merged)
 	}
@@ -44,7 +46,7 @@ func TestALongRecordingHasAMergedFlameGraph(t *testing.T) {
 }
 
 func TestAShortRecordingHasNone(t *testing.T) {
-	if s := lay(loop(19), defaultWidth, fullDetail); len(s.Merged) != 0 {
+	if s := lay(loop(19), scene.DefaultWidth, fullDetail); len(s.Merged) != 0 {
 		t.Errorf("19 s have %d merged rows", len(s.Merged))
 	}
 }

@@ -9,14 +9,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
 	"github.com/omni-perf/omni-perf/sidecar/show/viewer"
+	"github.com/omni-perf/omni-perf/sidecar/testkit/sketch"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 )
 
 // A page needs nothing else: were anything in it not escaped, its policy would keep it
 // from running, from styling and from fetching.
 func TestThePageRunsOnlyOurScript(t *testing.T) {
-	page, err := Page(uglyNames().view(), Options{})
+	page, err := Page(sketch.UglyNames().View(), scene.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,8 +54,8 @@ func TestThePageRunsOnlyOurScript(t *testing.T) {
 
 // What the viewer reads is the whole report, and the picture's geometry.
 func TestThePageHoldsTheWholeReport(t *testing.T) {
-	for name, r := range samples() {
-		page, err := Page(r, Options{})
+	for name, r := range sketch.Samples() {
+		page, err := Page(r, scene.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +63,7 @@ func TestThePageHoldsTheWholeReport(t *testing.T) {
 		if len(got.Spans.Node) != len(r.Spans.Node) || got.DurationNS != r.DurationNS || got.Document.Document != report.Kind {
 			t.Errorf("%s: %d spans of %d ns, want %d of %d", name, len(got.Spans.Node), got.DurationNS, len(r.Spans.Node), r.DurationNS)
 		}
-		s := lay(digestOf(r), defaultWidth, fullDetail)
+		s := lay(digestOf(r), scene.DefaultWidth, fullDetail)
 		if len(got.Chart.Lanes) != len(s.Lanes) || len(got.Chart.Threads) != len(r.Threads) || len(got.Chart.Legend) != len(s.Legend) {
 			t.Errorf("%s: %d lanes, %d threads, %d legend entries", name, len(got.Chart.Lanes), len(got.Chart.Threads), len(got.Chart.Legend))
 		}
@@ -78,7 +80,7 @@ func TestThePageHoldsTheWholeReport(t *testing.T) {
 
 // A page of a few seconds is for sending by mail: the picture and the viewer bound it, the data adds to it.
 func TestThePageIsSmall(t *testing.T) {
-	page, err := Page(trainingCell().view(), Options{})
+	page, err := Page(sketch.TrainingCell().View(), scene.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +121,7 @@ func documentIn(t *testing.T, html []byte) document {
 }
 
 func TestAPageTakesTheWidthOfTheWindow(t *testing.T) {
-	page, err := Page(trainingCell().view(), Options{})
+	page, err := Page(sketch.TrainingCell().View(), scene.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
@@ -92,14 +93,14 @@ func (f pool) strip(r *report.View, histories [][]span, duration float64) *track
 		busy = append(busy, words.Clean(r.Processes[member].Text, 40)+": "+words.Percent(own/duration)+" busy")
 	}
 	lane := &trackLane{
-		id: "pool", index: -1, name: f.name(), sources: [][]string{{"computing at a time"}}, paint: PaintPython, top: float64(len(f.members)),
+		id: "pool", index: -1, name: f.name(), sources: [][]string{{"computing at a time"}}, paint: scene.PaintPython, top: float64(len(f.members)),
 		value: words.Quantity(total/duration, "busy"), aside: fmt.Sprintf("of %d", len(f.members)),
 	}
 	peak := 0.0
 	for c, sum := range sums {
 		v := min(sum/width, float64(len(f.members)))
 		peak = max(peak, v)
-		lane.points = append(lane.points, point{float64(c) * width, float64(c+1) * width, v})
+		lane.points = append(lane.points, scene.Point{From: float64(c) * width, To: float64(c+1) * width, Value: v})
 	}
 	const named = 24
 	if more := len(busy) - named; more > 0 {
@@ -110,10 +111,10 @@ func (f pool) strip(r *report.View, histories [][]span, duration float64) *track
 }
 
 // poolTrack is a strip as a track, for the viewer.
-func poolTrack(points []point) report.Track {
+func poolTrack(points []scene.Point) report.Track {
 	t := report.Track{ID: "pool", Kind: report.Rate, Unit: "busy", AtUS: make(report.Column, len(points)), Value: make(report.Figures, len(points))}
 	for i, p := range points {
-		t.AtUS[i], t.Value[i] = int64(math.Round(p.to*1e6)), p.value
+		t.AtUS[i], t.Value[i] = int64(math.Round(p.To*1e6)), p.Value
 	}
 	return t
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
+	"github.com/omni-perf/omni-perf/sidecar/testkit/golden"
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 )
@@ -111,12 +113,12 @@ func ranksOf(t *testing.T, count int) *report.View {
 
 func TestGoldenOfSeveralProcesses(t *testing.T) {
 	for name, r := range map[string]*report.View{"pool": poolOf(t, 3), "bigpool": poolOf(t, 8), "ranks": ranksOf(t, 4)} {
-		svg, err := SVG(r, Options{Width: 900})
+		svg, err := SVG(r, scene.Options{Width: 900})
 		if err != nil {
 			t.Fatal(err)
 		}
-		golden(t, name+".svg", svg)
-		golden(t, name+".txt", []byte(Text(r, 120)))
+		golden.Check(t, name+".svg", svg)
+		golden.Check(t, name+".txt", []byte(Text(r, 120)))
 	}
 }
 
@@ -132,7 +134,7 @@ func TestAPoolIsOneStrip(t *testing.T) {
 					t.Errorf("the strip says %q", lane.strip.about)
 				}
 				// All work until the first has no more to do, one second after they start.
-				if at := lane.strip.points[len(lane.strip.points)*3/20]; math.Abs(at.value-float64(workers)) > 1e-6 || lane.strip.top != float64(workers) {
+				if at := lane.strip.points[len(lane.strip.points)*3/20]; math.Abs(at.Value-float64(workers)) > 1e-6 || lane.strip.top != float64(workers) {
 					t.Errorf("at the start %+v of %g", at, lane.strip.top)
 				}
 				continue
@@ -185,8 +187,8 @@ func TestARankWithoutSteps(t *testing.T) {
 // Zoomed, a pool's strip has the figures that the picture has: no track of the report does.
 func TestTheViewerHasAPoolsStrip(t *testing.T) {
 	r := poolOf(t, 8)
-	for form, draw := range map[string]func(*report.View, Options) ([]byte, error){"notebook": HTML, "folded": Folded, "page": Page} {
-		html, err := draw(r, Options{})
+	for form, draw := range map[string]func(*report.View, scene.Options) ([]byte, error){"notebook": HTML, "folded": Folded, "page": Page} {
+		html, err := draw(r, scene.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -230,34 +232,5 @@ func TestAResourceTrackerHasNeitherLaneNorRow(t *testing.T) {
 		if !row.rest {
 			t.Errorf("a row %q", row.name)
 		}
-	}
-}
-
-// The row of the rank that the others waited for says so, and no other.
-func TestTheStragglersRowIsMarked(t *testing.T) {
-	for i, row := range ranksTable(ranksOf(t, 4)).rows {
-		if marked := strings.HasPrefix(row.hint, "the others waited 4.0 s for it; "); marked != (i == 1) {
-			t.Errorf("rank %d: %q", i, row.hint)
-		}
-	}
-}
-
-// How a program ended, where that was not well, is in its title, and in the row of a worker, however long that is.
-func TestABadEndIsShown(t *testing.T) {
-	r := poolOf(t, 2)
-	code, signal, end := 1, "signal", int64(3e9)
-	target := &r.Processes[r.Target().Process]
-	target.EndNS, target.ExitCode = &end, &code
-	killed := 137
-	for i := range r.Processes {
-		if p := &r.Processes[i]; i != r.Target().Process {
-			p.EndNS, p.EndReason, p.ExitCode, p.Command = &end, &signal, &killed, strings.Repeat("a-long-name-", 3)
-			break
-		}
-	}
-	text := Text(r, 100)
-	title, _, _ := strings.Cut(text, "\n")
-	if r.Target().Cell == nil && !strings.Contains(title, "  exit code 1  ") || !strings.Contains(text, "ended by SIGKILL at 3.0 s") {
-		t.Errorf("the terminal shows\n%s", text)
 	}
 }

@@ -5,40 +5,43 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
+	"github.com/omni-perf/omni-perf/sidecar/testkit/sketch"
 )
 
 // scenes lays out every sample in several widths and details.
-func scenes(t *testing.T, check func(t *testing.T, s *Scene)) {
-	for name, r := range samples() {
+func scenes(t *testing.T, check func(t *testing.T, s *scene.Scene)) {
+	for name, r := range sketch.Samples() {
 		d := digestOf(r)
-		for _, width := range []float64{minWidth, 760, defaultWidth, 2400} {
+		for _, width := range []float64{scene.MinWidth, 760, scene.DefaultWidth, 2400} {
 			t.Run(fmt.Sprintf("%s/%.0f", name, width), func(t *testing.T) { check(t, lay(d, width, fullDetail)) })
 		}
 		for _, dt := range details[1:] {
-			t.Run(fmt.Sprintf("%s/detail %d", name, dt.level), func(t *testing.T) { check(t, lay(d, defaultWidth, dt)) })
+			t.Run(fmt.Sprintf("%s/detail %d", name, dt.level), func(t *testing.T) { check(t, lay(d, scene.DefaultWidth, dt)) })
 		}
 	}
 }
 
 const slack = 0.01 // rounding
 
-func (b Box) within(o Box) bool {
+func within(b, o scene.Box) bool {
 	return b.X0 >= o.X0-slack && b.Y0 >= o.Y0-slack && b.X1 <= o.X1+slack && b.Y1 <= o.Y1+slack && b.X0 <= b.X1 && b.Y0 <= b.Y1
 }
 
-func (b Box) overlaps(o Box) bool {
+func overlaps(b, o scene.Box) bool {
 	return b.X0 < o.X1-slack && o.X0 < b.X1-slack && b.Y0 < o.Y1-slack && o.Y0 < b.Y1-slack
 }
 
 func TestBoxesLieWithinTheirLane(t *testing.T) {
-	scenes(t, func(t *testing.T, s *Scene) {
-		all := Box{0, 0, s.Width, s.Height}
-		if !s.Plot.within(all) || !(s.Height > 0) || s.Height > 4000 {
+	scenes(t, func(t *testing.T, s *scene.Scene) {
+		all := scene.Box{X0: 0, Y0: 0, X1: s.Width, Y1: s.Height}
+		if !within(s.Plot, all) || !(s.Height > 0) || s.Height > 4000 {
 			t.Fatalf("plot %v, picture %v", s.Plot, all)
 		}
 		last := s.Plot.Y0
 		for _, l := range s.Lanes {
-			if !l.within(s.Plot) || l.Y0 < last-slack {
+			if !within(l.Box, s.Plot) || l.Y0 < last-slack {
 				t.Errorf("lane %q %v: not below the one before, or outside of the plot %v", l.ID, l.Box, s.Plot)
 			}
 			last = l.Y1
@@ -51,26 +54,26 @@ func TestBoxesLieWithinTheirLane(t *testing.T) {
 					end = b.X1
 				}
 				for _, h := range r.Hatch {
-					if !(Box{h.X0, r.Y0, h.X1, r.Y1}).within(l.Box) {
+					if !within(scene.Box{X0: h.X0, Y0: r.Y0, X1: h.X1, Y1: r.Y1}, l.Box) {
 						t.Errorf("lane %q: hatch %v", l.ID, h)
 					}
 				}
 			}
 			for _, a := range l.Areas {
 				for i := range a.Y {
-					if !(Box{a.X[i], a.Y[i], a.X[i], a.Y[i]}).within(l.Box) {
+					if !within(scene.Box{X0: a.X[i], Y0: a.Y[i], X1: a.X[i], Y1: a.Y[i]}, l.Box) {
 						t.Fatalf("lane %q: point %v, %v is outside", l.ID, a.X[i], a.Y[i])
 					}
 				}
 			}
 		}
 		for _, b := range s.Shades {
-			if !b.within(s.Plot) {
+			if !within(b, s.Plot) {
 				t.Errorf("shade %v outside of %v", b, s.Plot)
 			}
 		}
 		for _, b := range s.Bars {
-			if !b.within(all) {
+			if !within(b.Box, all) {
 				t.Errorf("bar %v outside of %v", b, all)
 			}
 		}
@@ -78,20 +81,20 @@ func TestBoxesLieWithinTheirLane(t *testing.T) {
 }
 
 func TestTextNeverOverlapsNorLeaves(t *testing.T) {
-	scenes(t, func(t *testing.T, s *Scene) {
-		all := Box{0, 0, s.Width, s.Height}
-		texts := s.allTexts()
-		boxes := make([]Box, len(texts))
+	scenes(t, func(t *testing.T, s *scene.Scene) {
+		all := scene.Box{X0: 0, Y0: 0, X1: s.Width, Y1: s.Height}
+		texts := s.AllTexts()
+		boxes := make([]scene.Box, len(texts))
 		for i, l := range texts {
 			boxes[i] = l.Bounds()
 			if l.S == "" || math.IsNaN(l.X) || math.IsNaN(l.Y) {
 				t.Errorf("empty or lost text %+v", l)
 			}
-			if !boxes[i].within(all) {
+			if !within(boxes[i], all) {
 				t.Errorf("%q %v leaves the picture %v", l.S, boxes[i], all)
 			}
 			for k := range i {
-				if boxes[i].overlaps(boxes[k]) {
+				if overlaps(boxes[i], boxes[k]) {
 					t.Errorf("%q %v lies over %q %v", l.S, boxes[i], texts[k].S, boxes[k])
 				}
 			}
@@ -112,10 +115,10 @@ func TestTextNeverOverlapsNorLeaves(t *testing.T) {
 }
 
 func TestBoxesAreFew(t *testing.T) {
-	for name, r := range samples() {
+	for name, r := range sketch.Samples() {
 		d := digestOf(r)
 		for _, dt := range details {
-			s := lay(d, defaultWidth, dt)
+			s := lay(d, scene.DefaultWidth, dt)
 			boxes, titles := 0, 0
 			for _, l := range s.Lanes {
 				for _, row := range l.Rows {
@@ -138,9 +141,9 @@ func TestBoxesAreFew(t *testing.T) {
 
 // The picture of the look: what a reader must find without a click.
 func TestTrainingCellAnswersFirst(t *testing.T) {
-	s := lay(digestOf(trainingCell().view()), defaultWidth, fullDetail)
+	s := lay(digestOf(sketch.TrainingCell().View()), scene.DefaultWidth, fullDetail)
 	var all []string
-	for _, l := range s.allTexts() {
+	for _, l := range s.AllTexts() {
 		all = append(all, l.S)
 	}
 	text := "\n" + strings.Join(all, "\n") + "\n"
@@ -162,7 +165,7 @@ func TestTrainingCellAnswersFirst(t *testing.T) {
 }
 
 func TestSimulatedGPUIsSaidInPlainSight(t *testing.T) {
-	s := lay(digestOf(eightGPUs().view()), defaultWidth, fullDetail)
+	s := lay(digestOf(sketch.EightGPUs().View()), scene.DefaultWidth, fullDetail)
 	if s.Badge == nil || s.Badge.Text.S != "simulated GPU" {
 		t.Fatalf("badge: %+v", s.Badge)
 	}

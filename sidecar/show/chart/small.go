@@ -5,6 +5,8 @@ import (
 	"strconv"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/inhtml"
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
 	"github.com/omni-perf/omni-perf/sidecar/show/viewer"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
@@ -38,13 +40,13 @@ func IsPicture(r *report.View) bool { return r.DurationNS < pictureBelowNS }
 // its beginning is missing.
 func Line(r *report.View) string {
 	d := digestOf(r)
-	ps := []phrase{}
+	ps := []scene.Phrase{}
 	for _, p := range d.title { // its shares are of few samples
-		if p.face == sans || p.tone == Bad || p.tone == Plain {
+		if p.Face == scene.Sans || p.Tone == scene.Bad || p.Tone == scene.Plain {
 			ps = append(ps, p)
 		}
 	}
-	text := joinPhrases(ps, "  ")
+	text := scene.Join(ps, "  ")
 	if h := words.Clean(r.Headline.Text, 300); h != "" {
 		text += "  " + h
 	}
@@ -59,7 +61,7 @@ func Line(r *report.View) string {
 // Picture is what a notebook shows for a short cell: the image, and the report for the
 // JupyterLab extension. The script that others need to look closer, which is more than
 // both, is in what "%omni_perf last N" shows, as the last line says.
-func Picture(r *report.View, o Options) ([]byte, error) {
+func Picture(r *report.View, o scene.Options) ([]byte, error) {
 	if r == nil {
 		return nil, errNoReport
 	}
@@ -71,18 +73,18 @@ func Picture(r *report.View, o Options) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return fragment(content, viewer.PictureScript), nil
+	return inhtml.Fragment(content, viewer.PictureScript), nil
 }
 
 // stillOf is an image, and of the report as much as takes dataBytes of gzip.
-func stillOf(r *report.View, d *digest, o Options, imageBytes, dataBytes int, from detail) (string, error) {
-	content, scene, err := imageOf(d, o.withDefaults(), imageBytes, from)
+func stillOf(r *report.View, d *digest, o scene.Options, imageBytes, dataBytes int, from detail) (string, error) {
+	content, drawn, err := imageOf(d, o.WithDefaults(), imageBytes, from)
 	if err != nil {
 		return "", err
 	}
-	switch payload, err := payloadWithin(dataBytes, r, d, scene); {
+	switch payload, err := payloadWithin(dataBytes, r, d, drawn); {
 	case err == nil:
-		content += dataElement(payload)
+		content += inhtml.Data(payload)
 	case !errors.Is(err, report.ErrTooSmall): // then names alone are more
 		return "", err
 	}

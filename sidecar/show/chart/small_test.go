@@ -6,13 +6,15 @@ import (
 	"testing"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
 	"github.com/omni-perf/omni-perf/sidecar/show/viewer"
+	"github.com/omni-perf/omni-perf/sidecar/testkit/sketch"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 )
 
 // shortCell ran so long, sampled so often.
 func shortCell(durationNS int64, samples int64) *report.View {
-	r := cpuCell().view()
+	r := sketch.CpuCell().View()
 	doc := *r.Document
 	r.Document = &doc
 	doc.Targets = append([]report.Target(nil), doc.Targets...)
@@ -54,7 +56,7 @@ func TestTheLineOfASmallCell(t *testing.T) {
 	if got := Line(r); !strings.Contains(got, "recorded from 2.0 s on") {
 		t.Errorf("%q does not say that the beginning is missing", got)
 	}
-	for name, r := range samples() {
+	for name, r := range sketch.Samples() {
 		if got := Line(r); len(got) > lineBytes || strings.Count(got, "\n") != 1 {
 			t.Errorf("%s: %d bytes: %q", name, len(got), got)
 		}
@@ -64,10 +66,10 @@ func TestTheLineOfASmallCell(t *testing.T) {
 // A short cell's output has the picture and, for the JupyterLab extension, its data;
 // the script would be more than both.
 func TestAShortCellsOutputHasNoViewer(t *testing.T) {
-	all := samples()
+	all := sketch.Samples()
 	all["huge names"] = hugeNames()
 	for name, r := range all {
-		html, err := Picture(r, Options{})
+		html, err := Picture(r, scene.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +84,7 @@ func TestAShortCellsOutputHasNoViewer(t *testing.T) {
 			t.Errorf("%s: the extension cannot open it", name)
 		}
 	}
-	html, err := Picture(cpuCell().view(), Options{})
+	html, err := Picture(sketch.CpuCell().View(), scene.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

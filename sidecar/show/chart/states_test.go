@@ -7,13 +7,18 @@ import (
 	"testing"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/labels"
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
+	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
+
+func nanoseconds(s float64) int64 { return int64(math.Round(s * 1e9)) }
 
 func times(of map[report.State]float64) report.StateTimes {
 	t := make(report.StateTimes, report.NumStates)
 	for s, d := range of {
-		t[s] = ns(d)
+		t[s] = nanoseconds(d)
 	}
 	return t
 }
@@ -30,26 +35,26 @@ func TestSplitText(t *testing.T) {
 		{map[report.State]float64{report.StateOff: 1, report.StatePython: 1.5}, "Python 1.5 s · no free CPU 1.0 s"},
 		{nil, ""},
 	} {
-		if got := splitText(times(c.of)); got != c.want {
+		if got := labels.Split(times(c.of)); got != c.want {
 			t.Errorf("%v: got %q, want %q", c.of, got, c.want)
 		}
 	}
-	if got := splitText(nil); got != "" {
+	if got := labels.Split(nil); got != "" {
 		t.Errorf("a time that is not divided: %q", got)
 	}
 }
 
 // The parts of a bar fill it, each as long as its share.
 func TestStateBars(t *testing.T) {
-	whole := Box{100, 0, 200, 10}
+	whole := scene.Box{X0: 100, Y0: 0, X1: 200, Y1: 10}
 	for _, c := range []struct {
 		of   report.StateTimes
-		want []Bar
+		want []scene.Bar
 	}{
-		{nil, []Bar{{whole, PaintBar}}},
-		{times(nil), []Bar{{whole, PaintBar}}},
-		{times(map[report.State]float64{report.StatePython: 1, report.StateGIL: 3}), []Bar{{Box{100, 0, 125, 10}, PaintPython}, {Box{125, 0, 200, 10}, PaintGIL}}},
-		{times(map[report.State]float64{report.StateNative: 1, report.StateOff: 1, report.StateUnknown: 2}), []Bar{{Box{100, 0, 125, 10}, PaintNative}, {Box{125, 0, 200, 10}, PaintWait}}},
+		{nil, []scene.Bar{{Box: whole, Paint: scene.PaintBar}}},
+		{times(nil), []scene.Bar{{Box: whole, Paint: scene.PaintBar}}},
+		{times(map[report.State]float64{report.StatePython: 1, report.StateGIL: 3}), []scene.Bar{{Box: scene.Box{X0: 100, Y0: 0, X1: 125, Y1: 10}, Paint: scene.PaintPython}, {Box: scene.Box{X0: 125, Y0: 0, X1: 200, Y1: 10}, Paint: scene.PaintGIL}}},
+		{times(map[report.State]float64{report.StateNative: 1, report.StateOff: 1, report.StateUnknown: 2}), []scene.Bar{{Box: scene.Box{X0: 100, Y0: 0, X1: 125, Y1: 10}, Paint: scene.PaintNative}, {Box: scene.Box{X0: 125, Y0: 0, X1: 200, Y1: 10}, Paint: scene.PaintWait}}},
 	} {
 		got := stateBars(whole, c.of)
 		if len(got) != len(c.want) {
@@ -71,7 +76,7 @@ func TestTextSaysStates(t *testing.T) {
 		{name: "hasher", seconds: 5, share: 1, code: "hashing.py:8", states: split, hint: "5.2 s in all"},
 		{name: "main", seconds: 1, share: 0.3, code: strings.Repeat("x", 40), states: times(map[report.State]float64{report.StatePython: 1})},
 	}}}}
-	for _, width := range []int{minTextWidth, 80, 100, maxTextWidth} {
+	for _, width := range []int{words.MinWidth, 80, 100, words.MaxWidth} {
 		text := strings.Join(strings.Fields(textOf(d, width)), " ")
 		if want := "Python 2.9 s · waiting for the GIL 2.1 s · 5.2 s in all"; !strings.Contains(text, want) {
 			t.Errorf("in %d columns %q is missing from\n%s", width, want, text)
@@ -82,7 +87,7 @@ func TestTextSaysStates(t *testing.T) {
 // What a machine has none of is in the document, and in what doctor and status print: not under each picture.
 func TestPicturesLeaveOutWhatTheMachineHasNoneOf(t *testing.T) {
 	view := func(notes ...report.Note) *report.View {
-		return &report.View{Document: &report.Document{Targets: []report.Target{{}}, Processes: []report.Process{{}}, Subject: &report.Subject{}, DurationNS: ns(3), Notes: notes}}
+		return &report.View{Document: &report.Document{Targets: []report.Target{{}}, Processes: []report.Process{{}}, Subject: &report.Subject{}, DurationNS: nanoseconds(3), Notes: notes}}
 	}
 	broken := report.Note{ID: string(timeline.NoteUnavailable), Text: "disk.read: not allowed"}
 	absent := report.Note{ID: string(timeline.NoteAbsent), Text: "GPU lanes: no NVIDIA driver"}
@@ -96,12 +101,12 @@ func TestPicturesLeaveOutWhatTheMachineHasNoneOf(t *testing.T) {
 
 func TestThreadsTable(t *testing.T) {
 	r := func(threads ...report.Thread) *report.View {
-		return &report.View{Document: &report.Document{Targets: []report.Target{{}}, Processes: []report.Process{{}}, Threads: threads, Subject: &report.Subject{}, DurationNS: ns(3)}}
+		return &report.View{Document: &report.Document{Targets: []report.Target{{}}, Processes: []report.Process{{}}, Threads: threads, Subject: &report.Subject{}, DurationNS: nanoseconds(3)}}
 	}
 	thread := func(name string, onCPU float64, of map[report.State]float64) report.Thread {
 		th := report.Thread{Name: name, StateNS: times(of)}
 		if onCPU >= 0 {
-			cpu := ns(onCPU)
+			cpu := nanoseconds(onCPU)
 			th.OnCPUNS = &cpu
 		}
 		return th

@@ -6,6 +6,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
@@ -32,9 +33,9 @@ const maxStreams = 8
 
 // kernelKinds are the colours of what runs on a GPU, and their legend.
 var kernelKinds = []struct {
-	paint Paint
+	paint scene.Paint
 	name  string
-}{{PaintGPU, "compute kernel"}, {PaintMemory, "communication"}, {PaintGPUMemory, "copy or fill"}}
+}{{scene.PaintGPU, "compute kernel"}, {scene.PaintMemory, "communication"}, {scene.PaintGPUMemory, "copy or fill"}}
 
 // kernelKind returns what a kernel does, by its name.
 func kernelKind(name string) int {
@@ -103,25 +104,25 @@ func (l *layouter) streams() {
 	shown := l.d.streams[:min(len(l.d.streams), l.dt.streams)]
 	for i := range shown {
 		s := &shown[i]
-		row := Row{Y0: l.y, Y1: l.y + streamHeight}
+		row := scene.Row{Y0: l.Y, Y1: l.Y + streamHeight}
 		row.Boxes = l.streamBlocks(s, l.dt.titles/(2*len(shown)))
-		l.lane(Lane{
-			ID: "stream", Kind: StreamLane, Index: s.index, Box: Box{l.Plot.X0, row.Y0, l.Plot.X1, row.Y1}, About: s.about, Base: true, Rows: []Row{row},
-			Names: LaneNames{Name: s.name, Value: s.value},
+		l.lane(scene.Lane{
+			ID: "stream", Kind: scene.StreamLane, Index: s.index, Box: scene.Box{X0: l.Plot.X0, Y0: row.Y0, X1: l.Plot.X1, Y1: row.Y1}, About: s.about, Base: true, Rows: []scene.Row{row},
+			Names: scene.LaneNames{Name: s.name, Value: s.value},
 		}, nil, streamHeight)
-		l.y += streamPitch
+		l.Y += streamPitch
 	}
 	if more := l.d.moreStreams + len(l.d.streams) - len(shown); more > 0 {
 		text := "+ " + words.Plural(more, "more stream", "more streams")
-		l.text(l.Plot.X0, l.y+8, fit(text, l.Plot.X1-l.Plot.X0, smallSize, sans), smallSize, Muted, sans, Left)
-		l.y += 15
+		l.Text(l.Plot.X0, l.Y+8, scene.Fit(text, l.Plot.X1-l.Plot.X0, scene.SmallSize, scene.Sans), scene.SmallSize, scene.Muted, scene.Sans, scene.Left)
+		l.Y += 15
 	}
 }
 
 // streamBlocks draws a wide block as itself; where blocks are too narrow to distinguish
 // apart, neighbours of one colour are one box. At most so many get a tooltip, the
 // widest.
-func (l *layouter) streamBlocks(s *streamLane, titles int) []Block {
+func (l *layouter) streamBlocks(s *streamLane, titles int) []scene.Block {
 	n, step := l.columns(1)
 	columns := raster(s.blocks, n, l.d.duration)
 	column := l.d.duration / float64(n)
@@ -140,10 +141,10 @@ func (l *layouter) streamBlocks(s *streamLane, titles int) []Block {
 		widths[i] = run.to - run.from
 	}
 	least := leastTitled(widths, titles, step)
-	boxes := make([]Block, 0, len(runs))
+	boxes := make([]scene.Block, 0, len(runs))
 	for _, run := range runs {
 		paint := kernelKinds[s.kind(s.blocks[columns[run.from]])].paint
-		b := Block{X0: l.Plot.X0 + float64(run.from)*step, X1: l.Plot.X0 + float64(run.to)*step, Paint: paint}
+		b := scene.Block{X0: l.Plot.X0 + float64(run.from)*step, X1: l.Plot.X0 + float64(run.to)*step, Paint: paint}
 		switch {
 		case run.to-run.from < least:
 		case run.key > 0:

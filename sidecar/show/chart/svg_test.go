@@ -9,54 +9,38 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/inhtml"
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
+	"github.com/omni-perf/omni-perf/sidecar/testkit/golden"
+	"github.com/omni-perf/omni-perf/sidecar/testkit/sketch"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 )
 
 var (
-	update = flag.Bool("update", false, "rewrite testdata")
-	look   = flag.String("look", "", "write every sample into this folder, to be looked at")
+	look = flag.String("look", "", "write every sample into this folder, to be looked at")
 )
-
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s differs; if that is meant, run go test -update and look at the picture", path)
-	}
-}
 
 func TestGolden(t *testing.T) {
 	for name, r := range map[string]*report.View{
-		"training": trainingCell().view(), "cpu": cpuCell().view(), "ugly": uglyNames().view(), "empty": emptyCell().view(), "traced": tracedCell().view(),
+		"training": sketch.TrainingCell().View(), "cpu": sketch.CpuCell().View(), "ugly": sketch.UglyNames().View(), "empty": sketch.EmptyCell().View(), "traced": sketch.TracedCell().View(),
 	} {
-		svg, err := SVG(r, Options{Width: 900})
+		svg, err := SVG(r, scene.Options{Width: 900})
 		if err != nil {
 			t.Fatal(err)
 		}
-		golden(t, name+".svg", svg)
-		golden(t, name+".txt", []byte(Text(r, 100)))
+		golden.Check(t, name+".svg", svg)
+		golden.Check(t, name+".txt", []byte(Text(r, 100)))
 	}
 }
 
 func TestEverySampleIsDrawn(t *testing.T) {
-	for name, r := range samples() {
-		for form, draw := range map[string]func(*report.View, Options) ([]byte, error){"svg": SVG, "notebook.html": HTML, "folded.html": Folded, "page.html": Page} {
-			for _, theme := range []Theme{Auto, Light, Dark} {
-				out, err := draw(r, Options{Theme: theme})
+	for name, r := range sketch.Samples() {
+		for form, draw := range map[string]func(*report.View, scene.Options) ([]byte, error){"svg": SVG, "notebook.html": HTML, "folded.html": Folded, "page.html": Page} {
+			for _, theme := range []scene.Theme{scene.Auto, scene.Light, scene.Dark} {
+				out, err := draw(r, scene.Options{Theme: theme})
 				if err != nil || !bytes.Contains(out, []byte("svg")) {
 					t.Errorf("%s as %s: %d bytes, %v", name, form, len(out), err)
 				}
@@ -90,13 +74,13 @@ func elements(t *testing.T, doc []byte) []xml.StartElement {
 }
 
 func TestSVGIsWellFormedAndBounded(t *testing.T) {
-	for name, r := range samples() {
-		for _, o := range []Options{{}, {Width: 600, Theme: Dark}, {Inline: true, Theme: Light}, {Width: 4000}} {
+	for name, r := range sketch.Samples() {
+		for _, o := range []scene.Options{{}, {Width: 600, Theme: scene.Dark}, {Inline: true, Theme: scene.Light}, {Width: 4000}} {
 			svg, err := SVG(r, o)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(svg) > fullBytes {
+			if len(svg) > inhtml.PageBytes {
 				t.Errorf("%s %+v: %d bytes", name, o, len(svg))
 			}
 			if got := bytes.HasPrefix(svg, []byte("<svg")); got != o.Inline {
@@ -125,11 +109,11 @@ func TestSVGIsWellFormedAndBounded(t *testing.T) {
 
 func TestReportsHaveIDsOfTheirOwn(t *testing.T) {
 	seen := make(map[uint64]string)
-	for name, r := range samples() {
-		if other, ok := seen[identityOf(r)]; ok {
+	for name, r := range sketch.Samples() {
+		if other, ok := seen[inhtml.Identity(r)]; ok {
 			t.Errorf("%s and %s share ids", name, other)
 		}
-		seen[identityOf(r)] = name
+		seen[inhtml.Identity(r)] = name
 	}
 }
 
@@ -159,7 +143,7 @@ func mark(v reflect.Value, text string) {
 
 func TestTextFromOutsideIsNeverMarkup(t *testing.T) {
 	const evil = `"'/><script>MARK</script>&lt;`
-	for name, r := range samples() {
+	for name, r := range sketch.Samples() {
 		if len(r.Nodes.Parent) > 10_000 {
 			continue
 		}
@@ -171,7 +155,7 @@ func TestTextFromOutsideIsNeverMarkup(t *testing.T) {
 		for i := range r.Tracks { // else there would be no lanes
 			r.Tracks[i].ID = ids[i]
 		}
-		svg, err := SVG(r, Options{})
+		svg, err := SVG(r, scene.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -182,8 +166,8 @@ func TestTextFromOutsideIsNeverMarkup(t *testing.T) {
 				}
 			}
 		}
-		for form, draw := range map[string]func(*report.View, Options) ([]byte, error){"HTML": HTML, "Folded": Folded, "Page": Page} {
-			out, err := draw(r, Options{})
+		for form, draw := range map[string]func(*report.View, scene.Options) ([]byte, error){"HTML": HTML, "Folded": Folded, "Page": Page} {
+			out, err := draw(r, scene.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -194,30 +178,9 @@ func TestTextFromOutsideIsNeverMarkup(t *testing.T) {
 	}
 }
 
-type failing struct{ room int }
-
-var errFull = errors.New("no space left on device")
-
-func (f *failing) Write(p []byte) (int, error) {
-	if f.room -= len(p); f.room < 0 {
-		return 0, errFull
-	}
-	return len(p), nil
-}
-
-func TestWriteErrorsAreReported(t *testing.T) {
-	s := lay(digestOf(trainingCell().view()), defaultWidth, fullDetail)
-	if err := writeSVG(&failing{room: 1 << 20}, s, 1, Options{Theme: Auto}); err != nil {
-		t.Fatal(err)
-	}
-	if err := writeSVG(&failing{room: 1 << 14}, s, 1, Options{Theme: Auto}); !errors.Is(err, errFull) {
-		t.Errorf("got %v, want %v", err, errFull)
-	}
-}
-
 func TestNoReport(t *testing.T) {
-	for name, draw := range map[string]func(*report.View, Options) ([]byte, error){"SVG": SVG, "HTML": HTML, "Folded": Folded, "Page": Page} {
-		if _, err := draw(nil, Options{}); !errors.Is(err, errNoReport) {
+	for name, draw := range map[string]func(*report.View, scene.Options) ([]byte, error){"SVG": SVG, "HTML": HTML, "Folded": Folded, "Page": Page} {
+		if _, err := draw(nil, scene.Options{}); !errors.Is(err, errNoReport) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
@@ -226,18 +189,24 @@ func TestNoReport(t *testing.T) {
 	}
 }
 
-func TestPathData(t *testing.T) {
-	var p pathData
-	p.moveTo(10, 20.04)
-	p.lineTo(10.55, 20)
-	p.lineTo(10.55, 19.5)
-	p.lineTo(9, 18)
-	p.lineTo(9, 18)
-	p.moveTo(100, 0)
-	if got, want := p.String(), "M10 20h.6v-.5l-1.6 -1.5m91 -18"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	if bad := regexp.MustCompile(`[^MmhvlHVL0-9. -]`).FindString(p.String()); bad != "" {
-		t.Errorf("%q in path data", bad)
+func TestEveryPaintHasAColour(t *testing.T) {
+	for name, r := range sketch.Samples() {
+		svg, err := SVG(r, scene.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sheet := scene.StyleSheet("x")
+		for _, e := range elements(t, svg) {
+			for _, a := range e.Attr {
+				if a.Name.Local != "class" || strings.HasPrefix(a.Value, "op-") {
+					continue
+				}
+				for _, class := range strings.Fields(a.Value) {
+					if !strings.Contains(sheet, " ."+class+"{") && !strings.Contains(sheet, " ."+class+" ") {
+						t.Errorf("%s: class %q has no rule", name, class)
+					}
+				}
+			}
+		}
 	}
 }

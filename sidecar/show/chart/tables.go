@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/labels"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
@@ -29,13 +30,13 @@ type row struct {
 	code    string
 	states  report.StateTimes // what the time was spent with, where that is known: divides the bar
 	hint    string
-	keeps   bool // the hint is never left out: the time is not only the row's own, or a process ended badly
+	cut     bool // the hint says that the time is not only its own: never left out
 	rest    bool // sums up what is not listed
 }
 
 // remark says beside a row what its bar's division shows, and its hint.
 func (r row) remark() string {
-	return strings.Trim(splitText(r.states)+" · "+r.hint, " ·")
+	return strings.Trim(labels.Split(r.states)+" · "+r.hint, " ·")
 }
 
 // time is what its seconds read as.
@@ -85,7 +86,7 @@ func idleTable(r *report.View) table {
 	t := table{heading: "Where the GPU waited", advises: true, note: words.Clean(r.Idle.Text, 200)}
 	if len(r.Idle.Devices) > 1 {
 		t.heading = "Where the GPUs waited"
-		t.note = joinNote("idle "+words.Seconds(report.Seconds(r.Idle.IdleNS))+" over "+words.Plural(len(r.Idle.Devices), "device", "devices"), t.note)
+		t.note = labels.Join("idle "+words.Seconds(report.Seconds(r.Idle.IdleNS))+" over "+words.Plural(len(r.Idle.Devices), "device", "devices"), t.note)
 	}
 	causes := slices.Clone(r.Idle.Causes)
 	slices.SortStableFunc(causes, func(a, b report.Cause) int { return cmp.Compare(b.NS, a.NS) })
@@ -101,7 +102,7 @@ func idleTable(r *report.View) table {
 		}
 		rw := row{
 			name: words.Clean(c.Text, 80), seconds: report.Seconds(c.NS), share: c.Share, aside: words.Percent(c.Share) + bounds(c),
-			place: placeOf(r, c.File, c.Line), code: codeOf(r.LineText(c.File, c.Line)),
+			place: placeOf(r, c.File, c.Line), code: labels.Code(r.LineText(c.File, c.Line)),
 		}
 		if c.Share >= worthAdvice && !given[c.Hint] {
 			rw.hint = words.Clean(c.Hint, words.MaxName)
@@ -130,13 +131,6 @@ func bounds(c report.Cause) string {
 	return " [" + low + " – " + high + "]"
 }
 
-func joinNote(a, b string) string {
-	if a == "" || b == "" {
-		return a + b
-	}
-	return a + " · " + b
-}
-
 // deviceTable compares the devices.
 func deviceTable(r *report.View) table {
 	t := table{heading: "Idle by device"}
@@ -152,7 +146,7 @@ func deviceTable(r *report.View) table {
 		}
 		if len(d.Causes) > 0 {
 			c := d.Causes[0]
-			rw.place, rw.code = placeOf(r, c.File, c.Line), codeOf(r.LineText(c.File, c.Line))
+			rw.place, rw.code = placeOf(r, c.File, c.Line), labels.Code(r.LineText(c.File, c.Line))
 			rw.hint = "mostly " + words.Clean(c.Text, 80)
 		}
 		t.rows = append(t.rows, rw)
@@ -173,7 +167,7 @@ func linesTable(r *report.View, duration float64) table {
 		if l.Process != r.Program() {
 			continue
 		}
-		rw := row{name: linePlace(r, l.File, l.Line), seconds: report.Seconds(l.SelfNS), code: codeOf(r.Text(l.File, l.Line)), states: l.StateNS}
+		rw := row{name: linePlace(r, l.File, l.Line), seconds: report.Seconds(l.SelfNS), code: labels.Code(r.Text(l.File, l.Line)), states: l.StateNS}
 		rw.noteCut(l.SelfNS, l.IncompleteNS)
 		parts = append(parts, part{rw, report.Seconds(l.TotalNS)})
 	}
@@ -187,7 +181,7 @@ func linesTable(r *report.View, duration float64) table {
 		}
 		p.share, p.aside = p.seconds/duration, words.Percent(p.seconds/duration)
 		if p.total > 1.05*p.seconds {
-			p.hint = joinNote(p.hint, words.Seconds(p.total)+" in all")
+			p.hint = labels.Join(p.hint, words.Seconds(p.total)+" in all")
 		}
 		t.rows = append(t.rows, p.row)
 	}
@@ -206,7 +200,7 @@ func awaitsTable(r *report.View, duration float64) table {
 			continue
 		}
 		rw := row{
-			name: linePlace(r, a.File, a.Line), seconds: some, share: min(some/duration, 1), code: codeOf(r.Text(a.File, a.Line)),
+			name: linePlace(r, a.File, a.Line), seconds: some, share: min(some/duration, 1), code: labels.Code(r.Text(a.File, a.Line)),
 			aside: words.Plural(a.MaxTasks, "task", "tasks"),
 		}
 		if a.MaxTasks > 1 {
@@ -230,7 +224,7 @@ const worthCut = 0.05
 // and could not be read.
 func (r *row) noteCut(self, incomplete int64) {
 	if incomplete > 0 && float64(incomplete) >= worthCut*float64(self) {
-		r.hint, r.keeps = joinNote("of it "+words.Seconds(report.Seconds(incomplete))+" with its callee cut", r.hint), true
+		r.hint, r.cut = labels.Join("of it "+words.Seconds(report.Seconds(incomplete))+" with its callee cut", r.hint), true
 	}
 }
 
@@ -244,13 +238,13 @@ func functionsTable(r *report.View, duration float64) table {
 		if i == maxFunctions || self < 0.005*duration || self == 0 {
 			break
 		}
-		rw := row{name: functionName(r, f.Function), seconds: self, share: min(self/duration, 1), code: functionPlace(r, f.Function), states: f.StateNS}
+		rw := row{name: labels.FunctionName(r, f.Function), seconds: self, share: min(self/duration, 1), code: functionPlace(r, f.Function), states: f.StateNS}
 		rw.noteCut(f.SelfNS, f.IncompleteNS)
 		if self <= duration { // else of many threads: no share of the time
 			rw.aside = words.Percent(self / duration)
 		}
 		if total > 1.05*self {
-			rw.hint = joinNote(rw.hint, words.Seconds(total)+" in all")
+			rw.hint = labels.Join(rw.hint, words.Seconds(total)+" in all")
 		}
 		t.rows = append(t.rows, rw)
 	}

@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
+	"github.com/omni-perf/omni-perf/sidecar/testkit/sketch"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
 func TestIdleTableAddsUp(t *testing.T) {
-	for name, r := range map[string]*report.View{"training": trainingCell().view(), "gpus": eightGPUs().view()} {
+	for name, r := range map[string]*report.View{"training": sketch.TrainingCell().View(), "gpus": sketch.EightGPUs().View()} {
 		var want, got, share float64
 		for _, c := range r.Idle.Causes {
 			want += report.Seconds(c.NS)
@@ -36,18 +38,18 @@ func TestIdleTableAddsUp(t *testing.T) {
 }
 
 func TestIdleTableSaysBoundsOfEstimates(t *testing.T) {
-	if got := idleTable(eightGPUs().view()).rows[0].aside; got != "8 % [7.5 s – 12.5 s]" {
+	if got := idleTable(sketch.EightGPUs().View()).rows[0].aside; got != "8 % [7.5 s – 12.5 s]" {
 		t.Errorf("got %q", got)
 	}
 }
 
 func TestUnusedGPUIsNotCalledIdle(t *testing.T) {
-	r := cpuCell()
-	r.Causes = []sketchCause{{Text: "no GPU work launched in this cell", Seconds: 6.2}}
-	r.GPUs = []sketchGPU{{Name: "NVIDIA A100", IdleS: 6.2}}
-	r.Idle = []sketchIdle{{Causes: r.Causes, Intervals: [][2]float64{{0, 6.2}}}}
-	d := digestOf(r.view())
-	if title := joinPhrases(d.title, " "); !strings.Contains(title, "GPU 0 not used") || strings.Contains(title, "idle") {
+	r := sketch.CpuCell()
+	r.Causes = []sketch.Cause{{Text: "no GPU work launched in this cell", Seconds: 6.2}}
+	r.GPUs = []sketch.GPU{{Name: "NVIDIA A100", IdleS: 6.2}}
+	r.Idle = []sketch.Idle{{Causes: r.Causes, Intervals: [][2]float64{{0, 6.2}}}}
+	d := digestOf(r.View())
+	if title := scene.Join(d.title, " "); !strings.Contains(title, "GPU 0 not used") || strings.Contains(title, "idle") {
 		t.Errorf("title: %q", title)
 	}
 	if len(d.idle) != 0 || d.tables[0].heading != "Where the time went" {
@@ -66,7 +68,7 @@ func TestAllIdleIsWhatDevicesShare(t *testing.T) {
 }
 
 func TestThreadsAreSortedAndCounted(t *testing.T) {
-	d := digestOf(manyThreads().view())
+	d := digestOf(sketch.ManyThreads().View())
 	if len(d.threads) != maxThreads || d.more != "+ 88 more threads, and 99 that only waited" {
 		t.Errorf("%d threads, %q", len(d.threads), d.more)
 	}
@@ -82,14 +84,14 @@ func TestSharesAreDrawnToScale(t *testing.T) {
 }
 
 func TestLanes(t *testing.T) {
-	track := func(id string, kind report.TrackKind, unit string, limit float64, values ...float64) sketchTrack {
-		tr := sketchTrack{ID: id, Device: -1, Kind: kind, Unit: unit, Limit: limit, Source: "/proc/1/io", Resolution: 0.1, Value: values}
+	track := func(id string, kind report.TrackKind, unit string, limit float64, values ...float64) sketch.Track {
+		tr := sketch.Track{ID: id, Device: -1, Kind: kind, Unit: unit, Limit: limit, Source: "/proc/1/io", Resolution: 0.1, Value: values}
 		for i := range values {
 			tr.T = append(tr.T, float64(i+1))
 		}
 		return tr
 	}
-	r := &sketch{DurationS: 3, Nodes: []sketchNode{{}}, Tracks: []sketchTrack{
+	r := &sketch.Sketch{DurationS: 3, Nodes: []sketch.Node{{}}, Tracks: []sketch.Track{
 		track("net.recv", report.Rate, "B/s", 0, 10, 20, 30), // next to nothing
 		track("disk.read", report.Rate, "B/s", 0, 1e6, math.NaN(), 3e6),
 		track("disk.write", report.Rate, "B/s", 0, 0, 240e3, 0), // a high rate, of few bytes
@@ -100,7 +102,7 @@ func TestLanes(t *testing.T) {
 	}}
 	type lane struct{ name, value, aside string }
 	var got []lane
-	for _, l := range tracksOf(r.view(), gpuSummary{}, 3) {
+	for _, l := range tracksOf(r.View(), gpuSummary{}, 3) {
 		got = append(got, lane{l.name, l.value, l.aside})
 	}
 	want := []lane{{"CPU", "2 cores", "of 8"}, {"RSS", "2 GiB", "peak, of 16 GiB"}, {"disk read", "2 MB/s", "peak 3 MB/s"}}
@@ -116,23 +118,23 @@ func TestLanes(t *testing.T) {
 
 func TestUnknownStretchesAreGaps(t *testing.T) {
 	nan := math.NaN()
-	l := &layouter{Scene: &Scene{Plot: Box{0, 0, 100, 100}}, d: &digest{duration: 10}, dt: fullDetail}
-	lane := &trackLane{top: 10, points: []point{{0, 2, 5}, {2, 4, nan}, {4, 10, 10}}}
-	got := l.areas(lane, Box{0, 0, 100, 20})
+	l := &layouter{Sheet: scene.Sheet{Scene: &scene.Scene{Plot: scene.Box{X0: 0, Y0: 0, X1: 100, Y1: 100}}}, d: &digest{duration: 10}, dt: fullDetail}
+	lane := &trackLane{top: 10, points: []scene.Point{{From: 0, To: 2, Value: 5}, {From: 2, To: 4, Value: nan}, {From: 4, To: 10, Value: 10}}}
+	got := l.areas(lane, scene.Box{X0: 0, Y0: 0, X1: 100, Y1: 20})
 	if len(got) != 2 || got[0].X[len(got[0].X)-1] != 20 || got[1].X[0] != 40 || got[1].Y[0] != 0 || got[0].Y[0] != 10 {
 		t.Errorf("got %+v", got)
 	}
 }
 
 func TestThinKeepsMeansAndPeaks(t *testing.T) {
-	var points []point
+	var points []scene.Point
 	for i := range 1000 {
-		points = append(points, point{float64(i), float64(i + 1), float64(i % 10)})
+		points = append(points, scene.Point{From: float64(i), To: float64(i + 1), Value: float64(i % 10)})
 	}
-	mean := func(ps []point) float64 {
+	mean := func(ps []scene.Point) float64 {
 		sum := 0.0
 		for _, p := range ps {
-			sum += p.value * (p.to - p.from)
+			sum += p.Value * (p.To - p.From)
 		}
 		return sum / 1000
 	}
@@ -140,23 +142,23 @@ func TestThinKeepsMeansAndPeaks(t *testing.T) {
 		t.Errorf("mean %v, want %v", got, mean(points))
 	}
 	for _, p := range thin(points, 20, false) {
-		if p.value != 9 {
+		if p.Value != 9 {
 			t.Fatalf("a gauge's peak is lost: %+v", p)
 		}
 	}
 }
 
 func TestEndedLanesSayWhy(t *testing.T) {
-	lost := sketchTrack{ID: "gpu.util", Kind: report.Rate, Unit: "%", T: []float64{1, 2}, Value: []float64{50, 50}, Ended: "the GPU is lost"}
+	lost := sketch.Track{ID: "gpu.util", Kind: report.Rate, Unit: "%", T: []float64{1, 2}, Value: []float64{50, 50}, Ended: "the GPU is lost"}
 	other := lost
 	other.ID = "gpu.sm"
-	r := &sketch{DurationS: 10, Nodes: []sketchNode{{}}, GPUs: []sketchGPU{{Used: true, BusyS: 1, IdleS: 1}}, Tracks: []sketchTrack{lost, other}}
-	d := digestOf(r.view())
+	r := &sketch.Sketch{DurationS: 10, Nodes: []sketch.Node{{}}, GPUs: []sketch.GPU{{Used: true, BusyS: 1, IdleS: 1}}, Tracks: []sketch.Track{lost, other}}
+	d := digestOf(r.View())
 	if got, want := d.notes[len(d.notes)-1], "gpu0.util, gpu0.sm ended at 2.0 s: the GPU is lost"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	r.DurationS = 2.05 // it ended with the program
-	if notes := strings.Join(digestOf(r.view()).notes, " "); strings.Contains(notes, "ended") {
+	if notes := strings.Join(digestOf(r.View()).notes, " "); strings.Contains(notes, "ended") {
 		t.Errorf("got %q", notes)
 	}
 }
@@ -185,7 +187,7 @@ func TestRemarksDoNotRepeatTheHeadline(t *testing.T) {
 // A line whose callee was cut is not said to have taken all of its time itself; a stray cut
 // sample is no news.
 func TestCutCalleesAreShownBesideTheirCallers(t *testing.T) {
-	r := cpuCell().view()
+	r := sketch.CpuCell().View()
 	line, function := &r.Lines[0], &r.FunctionTimes[0] // those that took most
 	for i := range r.Lines {
 		if r.Lines[i].SelfNS > line.SelfNS {
@@ -214,7 +216,7 @@ func TestCutCalleesAreShownBesideTheirCallers(t *testing.T) {
 		if got := strings.Count(text, "with its callee cut"); got != 2*btoi(c.shown) {
 			t.Errorf("%v of a line's and a function's time cut: the terminal says so %d times\n%s", c.share, got, text)
 		}
-		picture, err := SVG(r, Options{})
+		picture, err := SVG(r, scene.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

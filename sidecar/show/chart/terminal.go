@@ -5,13 +5,10 @@ import (
 	"math"
 	"strings"
 
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/labels"
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
-)
-
-const (
-	minTextWidth = 60
-	maxTextWidth = 200
 )
 
 // Text says the same in plain text of at most width columns: for terminals,
@@ -24,62 +21,35 @@ func Text(r *report.View, width int) string {
 }
 
 func textOf(d *digest, width int) string {
-	width = min(max(width, minTextWidth), maxTextWidth)
-	t := &textWriter{width: width}
-	title := joinPhrases(d.title, "  ")
+	t := &textWriter{words.NewWriter(width)}
+	title := scene.Join(d.title, "  ")
 	if d.badge != "" {
 		title += "  (" + d.badge + ")"
 	}
-	t.line(title)
-	t.paragraph("", joinPhrases(d.finding, " · "))
-	t.line("")
+	t.Line(title)
+	t.Paragraph("", scene.Join(d.finding, " · "))
+	t.Line("")
 	t.tracks(d)
 	for _, tb := range d.tables {
-		t.line("")
+		t.Line("")
 		t.table(tb)
 	}
 	if len(d.findings) > 0 {
-		t.line("")
-		t.line("Also")
+		t.Line("")
+		t.Line("Also")
 		for _, f := range d.findings {
-			t.paragraph("  ", strings.TrimSuffix(f.text+" · "+f.hint, " · "))
+			t.Paragraph("  ", strings.TrimSuffix(f.text+" · "+f.hint, " · "))
 		}
 	}
-	t.line("")
+	t.Line("")
 	for _, n := range d.notes {
-		t.paragraph("", n)
+		t.Paragraph("", n)
 	}
 	return t.String()
 }
 
-// textWriter writes lines of bounded width.
-type textWriter struct {
-	strings.Builder
-	width int
-}
-
-func (t *textWriter) line(s string) {
-	t.WriteString(strings.TrimRight(words.Cut(s, t.width), " "))
-	t.WriteByte('\n')
-}
-
-func (t *textWriter) paragraph(indent, s string) {
-	room := t.width - len(indent)
-	line := ""
-	for _, word := range strings.Fields(s) {
-		if line != "" && words.Columns(line)+1+words.Columns(word) > room {
-			t.line(indent + line)
-			line = ""
-		}
-		if line != "" {
-			line += " "
-		}
-		line += word
-	}
-	if line != "" {
-		t.line(indent + line)
-	}
-}
+// textWriter writes what a digest says, in lines of bounded width.
+type textWriter struct{ words.Writer }
 
 // tracks are sparklines, one per lane.
 func (t *textWriter) tracks(d *digest) {
@@ -92,9 +62,9 @@ func (t *textWriter) tracks(d *digest) {
 		values = max(values, words.Columns(l.beside()))
 	}
 	names, values = min(names, 16), min(values, 34)
-	room := t.width - names - values - 4
+	room := t.Width - names - values - 4
 	for _, l := range d.tracks {
-		t.line(words.Pad(l.name, names) + "  " + words.Pad(sparkline(l, d.duration, room), room) + "  " + l.beside())
+		t.Line(words.Pad(l.name, names) + "  " + words.Pad(sparkline(l, d.duration, room), room) + "  " + l.beside())
 	}
 }
 
@@ -106,21 +76,19 @@ func (t *trackLane) beside() string {
 	return t.value + " " + t.aside
 }
 
-var sparks = []rune("▁▂▃▄▅▆▇█")
-
 // sparkline draws a lane in n characters; unknown is blank.
 func sparkline(l trackLane, duration float64, n int) string {
-	var sum, time [maxTextWidth]float64
+	var sum, time [words.MaxWidth]float64
 	for _, p := range l.points {
-		if math.IsNaN(p.value) {
+		if math.IsNaN(p.Value) {
 			continue
 		}
-		first, last := int(p.from/duration*float64(n)), int(p.to/duration*float64(n))
+		first, last := int(p.From/duration*float64(n)), int(p.To/duration*float64(n))
 		for i := max(first, 0); i <= min(last, n-1); i++ {
-			from := max(p.from, float64(i)*duration/float64(n))
-			to := min(p.to, float64(i+1)*duration/float64(n))
+			from := max(p.From, float64(i)*duration/float64(n))
+			to := min(p.To, float64(i+1)*duration/float64(n))
 			if to > from {
-				sum[i] += p.value * (to - from)
+				sum[i] += p.Value * (to - from)
 				time[i] += to - from
 			}
 		}
@@ -129,8 +97,7 @@ func sparkline(l trackLane, duration float64, n int) string {
 	for i := range line {
 		line[i] = ' '
 		if time[i] > 0 && l.top > l.base {
-			level := int((sum[i]/time[i] - l.base) / (l.top - l.base) * float64(len(sparks)))
-			line[i] = sparks[min(max(level, 0), len(sparks)-1)]
+			line[i] = words.Spark((sum[i]/time[i] - l.base) / (l.top - l.base))
 		}
 	}
 	return string(line)
@@ -142,7 +109,7 @@ func (t *textWriter) table(tb table) {
 	if tb.note != "" {
 		heading += "  (" + tb.note + ")"
 	}
-	t.line(heading)
+	t.Line(heading)
 	const bar = 12
 	var name, secs, aside, place, code int
 	largest := largestShare(tb)
@@ -153,8 +120,8 @@ func (t *textWriter) table(tb table) {
 		place = max(place, words.Columns(r.place))
 		code = max(code, words.Columns(r.code))
 	}
-	name, place = min(name, t.width*2/5), min(place, 24)
-	room := t.width - 2 - name - 2 - secs - 2 - bar - 1 - aside
+	name, place = min(name, t.Width*2/5), min(place, 24)
+	room := t.Width - 2 - name - 2 - secs - 2 - bar - 1 - aside
 	if place > 0 {
 		room -= 2 + place
 	}
@@ -177,13 +144,13 @@ func (t *textWriter) table(tb table) {
 		if beside && remark != "" {
 			s += "  " + remark
 		}
-		t.line(s)
+		t.Line(s)
 		switch {
 		case beside:
 		case tb.advises && r.hint != "":
-			t.paragraph("      ", "→ "+r.hint)
-		case r.keeps, splitText(r.states) != "":
-			t.paragraph("      ", remark)
+			t.Paragraph("      ", "→ "+r.hint)
+		case r.cut, labels.Split(r.states) != "":
+			t.Paragraph("      ", remark)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
@@ -19,22 +20,19 @@ type trackLane struct {
 	value, aside string     // at the right: mean or peak, and what it is measured against
 	about        string     // tooltip
 	ended        string     // why its figures stop before the end; empty otherwise
-	paint        Paint
+	paint        scene.Paint
 	tall, low    bool
 	peaks        bool // of points that are merged the largest is shown, not their mean
-	points       []point
+	points       []scene.Point
 	base, top    float64   // values at the lane's lower and upper edge
 	scale        string    // from base to top, where base is not 0
 	idle         []stretch // shades this lane alone
 }
 
-// point holds over (from, to]; value NaN is unknown.
-type point struct{ from, to, value float64 }
-
 // trackSpec says how a known track is shown.
 type trackSpec struct {
 	name  string
-	paint Paint
+	paint scene.Paint
 	min   float64 // a peak below has nothing to say
 	peak  bool    // the peak is the figure of interest, not the mean
 }
@@ -49,16 +47,16 @@ var hostSpecs = []struct {
 	id string
 	trackSpec
 }{
-	{"cpu", trackSpec{"CPU", PaintCPU, 0, false}},
-	{"cpu.children", trackSpec{"CPU, children", PaintCPU, 0.01, false}},
-	{"gil.wait", trackSpec{"GIL wait", PaintGIL, 0.2, false}},
-	{"rss", trackSpec{"RSS", PaintMemory, 1, true}},
-	{"rss.children", trackSpec{"RSS, children", PaintMemory, 1, true}},
-	{"swap", trackSpec{"swap, machine", PaintMemory, 64 << 20, true}},
-	{"disk.read", trackSpec{"disk read", PaintTraffic, 100e3, false}},
-	{"disk.write", trackSpec{"disk write", PaintTraffic, 100e3, false}},
-	{"net.recv", trackSpec{"net in, machine", PaintTraffic, 100e3, false}},
-	{"net.sent", trackSpec{"net out, machine", PaintTraffic, 100e3, false}},
+	{"cpu", trackSpec{"CPU", scene.PaintCPU, 0, false}},
+	{"cpu.children", trackSpec{"CPU, children", scene.PaintCPU, 0.01, false}},
+	{"gil.wait", trackSpec{"GIL wait", scene.PaintGIL, 0.2, false}},
+	{"rss", trackSpec{"RSS", scene.PaintMemory, 1, true}},
+	{"rss.children", trackSpec{"RSS, children", scene.PaintMemory, 1, true}},
+	{"swap", trackSpec{"swap, machine", scene.PaintMemory, 64 << 20, true}},
+	{"disk.read", trackSpec{"disk read", scene.PaintTraffic, 100e3, false}},
+	{"disk.write", trackSpec{"disk write", scene.PaintTraffic, 100e3, false}},
+	{"net.recv", trackSpec{"net in, machine", scene.PaintTraffic, 100e3, false}},
+	{"net.sent", trackSpec{"net out, machine", scene.PaintTraffic, 100e3, false}},
 }
 
 // utilTrack is a device's activity.
@@ -69,10 +67,10 @@ var deviceSpecs = []struct {
 	id string
 	trackSpec
 }{
-	{utilTrack, trackSpec{"", PaintGPU, 0, false}},
-	{"gpu.sm", trackSpec{"SM active", PaintGPU, 0.5, false}},
-	{"gpu.tensor", trackSpec{"tensor cores", PaintGPU, 0.5, false}},
-	{"gpu.mem", trackSpec{"memory", PaintGPUMemory, 1, true}},
+	{utilTrack, trackSpec{"", scene.PaintGPU, 0, false}},
+	{"gpu.sm", trackSpec{"SM active", scene.PaintGPU, 0.5, false}},
+	{"gpu.tensor", trackSpec{"tensor cores", scene.PaintGPU, 0.5, false}},
+	{"gpu.mem", trackSpec{"memory", scene.PaintGPUMemory, 1, true}},
 }
 
 const (
@@ -124,7 +122,7 @@ func gpuLanes(r *report.View, device int, gpus gpuSummary, duration float64) []t
 			}
 			lane.idle = gpus.idle[device]
 			lane.about = lane.name + lane.about + aboutGPU(gpu) // a device has no name among the specs
-		case lane.paint == PaintGPUMemory && devices > fullGPUs:
+		case lane.paint == scene.PaintGPUMemory && devices > fullGPUs:
 			memory = lane.value
 			continue
 		case devices > fullGPUs:
@@ -202,7 +200,7 @@ func laneOf(r *report.View, t *report.Track, spec trackSpec, duration float64) (
 	default:
 		lane.aside = "peak " + words.Quantity(peak, t.Unit)
 	}
-	if change := grown(points); spec.paint == PaintMemory && change != "" {
+	if change := grown(points); spec.paint == scene.PaintMemory && change != "" {
 		lane.aside = "peak, " + change
 	}
 	if t.Kind == report.Gauge {
@@ -212,7 +210,7 @@ func laneOf(r *report.View, t *report.Track, spec trackSpec, duration float64) (
 		}
 	}
 	lane.about = fmt.Sprintf("%s: mean %s, peak %s\n%s", spec.name, words.Quantity(mean, t.Unit), words.Quantity(peak, t.Unit), sources[0])
-	if last := points[len(points)-1].to; t.Ended != nil && duration-last > max(0.05*duration, 2*resolutionOf(t)) {
+	if last := points[len(points)-1].To; t.Ended != nil && duration-last > max(0.05*duration, 2*resolutionOf(t)) {
 		lane.ended = "ended at " + words.Seconds(last) + ": " + words.Clean(*t.Ended, words.MaxName)
 		lane.about += "\n" + lane.ended
 		lane.sources = [][]string{{"ended at " + words.Seconds(last), "ended early"}}
@@ -222,12 +220,12 @@ func laneOf(r *report.View, t *report.Track, spec trackSpec, duration float64) (
 
 // grown is how much more the last known value of a gauge of bytes is than the first; empty
 // where the difference is little.
-func grown(points []point) string {
-	known := slices.DeleteFunc(slices.Clone(points), func(p point) bool { return !isNumber(p.value) })
+func grown(points []scene.Point) string {
+	known := slices.DeleteFunc(slices.Clone(points), func(p scene.Point) bool { return !isNumber(p.Value) })
 	if len(known) < 2 {
 		return ""
 	}
-	switch change := known[len(known)-1].value - known[0].value; {
+	switch change := known[len(known)-1].Value - known[0].Value; {
 	case change >= 1<<20:
 		return "+" + words.Quantity(change, "B")
 	case change <= -1<<20:
@@ -278,11 +276,11 @@ const (
 
 // scaleOf is a gauge's scale: from 0 to top, or, where the change would vanish on it, from just below the least
 // value to just above the peak.
-func scaleOf(points []point, peak, top float64) (base, upper float64) {
+func scaleOf(points []scene.Point, peak, top float64) (base, upper float64) {
 	least := peak
 	for _, p := range points {
-		if isNumber(p.value) {
-			least = min(least, p.value)
+		if isNumber(p.Value) {
+			least = min(least, p.Value)
 		}
 	}
 	change := peak - least
@@ -311,7 +309,7 @@ func resolutionOf(t *report.Track) float64 {
 }
 
 // pointsOf reads a track's points, and their mean and peak.
-func pointsOf(t *report.Track, duration float64) (points []point, mean, peak float64) {
+func pointsOf(t *report.Track, duration float64) (points []scene.Point, mean, peak float64) {
 	last, sum, known := 0.0, 0.0, 0.0
 	for i, us := range t.AtUS {
 		at, v := min(float64(us)/1e6, duration), t.Value[i]
@@ -321,7 +319,7 @@ func pointsOf(t *report.Track, duration float64) (points []point, mean, peak flo
 			sum += v * (at - last)
 			known += at - last
 		}
-		points = append(points, point{last, at, v})
+		points = append(points, scene.Point{From: last, To: at, Value: v})
 		last = at
 	}
 	if known > 0 {

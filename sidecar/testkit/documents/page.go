@@ -10,6 +10,7 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/show/chart"
 	"github.com/omni-perf/omni-perf/sidecar/show/chart/flame"
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
 	"github.com/omni-perf/omni-perf/sidecar/show/viewer"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 )
@@ -37,7 +38,7 @@ const mostBoxes = 40
 // Picture stands in for the static chart of a document: the lanes where the
 // chart's geometry has them, in the chart's own colours, one instant per column.
 func Picture(d *Document) (string, error) {
-	empty, err := chart.SVG(&report.View{Document: &report.Document{Targets: make([]report.Target, 1), Processes: make([]report.Process, 1), Subject: &report.Subject{}}}, chart.Options{Inline: true})
+	empty, err := chart.SVG(&report.View{Document: &report.Document{Targets: make([]report.Target, 1), Processes: make([]report.Process, 1), Subject: &report.Subject{}}}, scene.Options{Inline: true})
 	if err != nil {
 		return "", err
 	}

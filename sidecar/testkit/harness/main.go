@@ -26,6 +26,7 @@ import (
 	"github.com/omni-perf/omni-perf/jupyter"
 	"github.com/omni-perf/omni-perf/sidecar/doors/display"
 	"github.com/omni-perf/omni-perf/sidecar/show/chart"
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
 	"github.com/omni-perf/omni-perf/sidecar/show/viewer"
 	"github.com/omni-perf/omni-perf/sidecar/testkit/documents"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
@@ -50,7 +51,7 @@ func write(folder string, spans int, saved, style, enumerations string, answers 
 	case answers > 0:
 		return writeAnswers(answers)
 	case style != "":
-		return os.WriteFile(style, []byte(chart.StyleSheet(viewer.PictureClass)), 0o644)
+		return os.WriteFile(style, []byte(scene.StyleSheet(viewer.PictureClass)), 0o644)
 	case enumerations != "":
 		return os.WriteFile(enumerations, []byte(documents.Enumerations()), 0o644)
 	case saved != "":
@@ -148,7 +149,7 @@ func writeOutput(folder, saved string) error {
 			return err
 		}
 	}
-	html, err := chart.HTML(r, chart.Options{})
+	html, err := chart.HTML(r, scene.Options{})
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/show/chart"
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
 	"github.com/omni-perf/omni-perf/sidecar/traces/synth"
 	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
@@ -46,7 +47,7 @@ func TestATraceReachesReportAndPicture(t *testing.T) {
 	checkLanes(t, r, rank, exact)
 	checkIdle(t, r, rank, exact)
 
-	svg, err := chart.SVG(r, chart.Options{})
+	svg, err := chart.SVG(r, scene.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"html/template"
 
 	"github.com/omni-perf/omni-perf/sidecar/show/chart"
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
 	"github.com/omni-perf/omni-perf/sidecar/traces/analyses"
 	"github.com/omni-perf/omni-perf/sidecar/traces/closeup"
 	"github.com/omni-perf/omni-perf/sidecar/traces/table"
@@ -24,7 +25,7 @@ type pageStep struct {
 type figure struct{ Name, Value string }
 
 func (r *Result) pageStep(c *closeup.Closeup) (pageStep, *chart.Figure, error) {
-	f, err := chart.Embed(c.Report, chart.Options{Caption: r.caption(c)})
+	f, err := chart.Embed(c.Report, r.caption(c), scene.Options{})
 	if err != nil {
 		return pageStep{}, nil, err
 	}
@@ -34,7 +35,7 @@ func (r *Result) pageStep(c *closeup.Closeup) (pageStep, *chart.Figure, error) {
 }
 
 func (r *Result) fragmentStep(c *closeup.Closeup) (pageStep, error) {
-	html, err := chart.HTML(c.Report, chart.Options{Caption: r.caption(c)})
+	html, err := chart.CaptionedHTML(c.Report, r.caption(c), scene.Options{})
 	if err != nil {
 		return pageStep{}, err
 	}
@@ -43,15 +44,15 @@ func (r *Result) fragmentStep(c *closeup.Closeup) (pageStep, error) {
 
 // caption is the text above a step's picture.
 func (r *Result) caption(c *closeup.Closeup) *chart.Caption {
-	cap := &chart.Caption{Title: r.stepName(c), Facts: []chart.Fact{{Text: words.Seconds(report.Seconds(c.Length)), Tone: chart.Muted}}}
+	cap := &chart.Caption{Title: r.stepName(c), Facts: []chart.Fact{{Text: words.Seconds(report.Seconds(c.Length)), Tone: scene.Muted}}}
 	if busy, n := busyShare(c.Report); n > 0 {
 		each := ""
 		if n > 1 {
 			each = " on average"
 		}
 		cap.Facts = append(cap.Facts,
-			chart.Fact{Text: "device busy " + words.Percent(busy) + each, Tone: chart.Good},
-			chart.Fact{Text: "idle " + words.Seconds((1-busy)*report.Seconds(c.Length)) + each, Tone: chart.Warn})
+			chart.Fact{Text: "device busy " + words.Percent(busy) + each, Tone: scene.Good},
+			chart.Fact{Text: "idle " + words.Seconds((1-busy)*report.Seconds(c.Length)) + each, Tone: scene.Warn})
 	}
 	cap.Line = becauseOf(c)
 	return cap

@@ -53,14 +53,10 @@ func (d *Document) followHeadline() {
 	if s.Why != string(timeline.SubjectLeadingRank) || finding == nil || *finding < 0 || *finding >= len(d.Findings) {
 		return
 	}
-	if number, ok := integer(d.Findings[*finding].Args["rank"]); ok {
-		d.FollowRank(number)
+	number, ok := integer(d.Findings[*finding].Args["rank"])
+	if !ok {
+		return
 	}
-}
-
-// FollowRank makes a rank the subject, whose main thread is then the flame chart's.
-func (d *Document) FollowRank(number int) {
-	s := d.Subject
 	at := slices.IndexFunc(d.Ranks, func(r Rank) bool { return r.Rank == number })
 	if at < 0 || d.Ranks[at].Process == s.Process {
 		return

@@ -2,6 +2,7 @@ package words
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -173,5 +174,13 @@ func TestARangeNamesItsUnitOnce(t *testing.T) {
 		if got := QuantityRange(test.from, test.to, "B"); got != test.want {
 			t.Errorf("got %q, want %q", got, test.want)
 		}
+	}
+}
+
+func TestNumbersKeepTheirUnits(t *testing.T) {
+	text := "native code 2.2 s · waiting for the GIL 93 ms · GPU 7 % of 3 cores, 1.5 MB/s"
+	want := []string{"native", "code", "2.2 s", "·", "waiting", "for", "the", "GIL", "93 ms", "·", "GPU", "7 %", "of", "3", "cores,", "1.5 MB/s"}
+	if got := Unbroken(text); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -1,0 +1,71 @@
+package scene
+
+import "strings"
+
+// Paint is what a colour means. It is also a CSS class: never text from outside.
+type Paint string
+
+// The paints.
+const (
+	PaintCell      Paint = "cell" // kinds of code
+	PaintUser      Paint = "user"
+	PaintData      Paint = "data"
+	PaintFramework Paint = "frame"
+	PaintPicture   Paint = "pic"
+	PaintDevice    Paint = "dev"
+	PaintIO        Paint = "io"
+	PaintOther     Paint = "other"
+
+	PaintGPU       Paint = "gpu" // tracks
+	PaintGPUMemory Paint = "gmem"
+	PaintCPU       Paint = "cpu"
+	PaintMemory    Paint = "mem"
+	PaintTraffic   Paint = "disk"
+	PaintGIL       Paint = "gil"
+
+	PaintPython Paint = "py" // thread states
+	PaintNative Paint = "nat"
+	PaintWait   Paint = "wait"
+
+	PaintLineMuch Paint = "l1" // the cell's lines, by their share of the time
+	PaintLineSome Paint = "l2"
+	PaintLineRare Paint = "l3"
+
+	PaintBar Paint = "bar" // of tables
+
+	PaintIdle Paint = "idle" // shadings, as patches of the legend
+	PaintGap  Paint = base
+	PaintRule Paint = rule // lines
+)
+
+// Tone is what the look of a text means; also a CSS class.
+type Tone string
+
+// The tones.
+const (
+	Plain Tone = "tp"
+	Muted Tone = "tm"
+	Good  Tone = "tg"
+	Warn  Tone = "tw"
+	Bad   Tone = "tb"
+	OnBox Tone = "tx" // on a coloured box
+)
+
+// Phrase is a piece of a line of text.
+type Phrase struct {
+	Text string
+	Tone Tone
+	Face Face
+}
+
+// Join is the text of phrases without their looks.
+func Join(ps []Phrase, between string) string {
+	var b strings.Builder
+	for i, p := range ps {
+		if i > 0 {
+			b.WriteString(between)
+		}
+		b.WriteString(p.Text)
+	}
+	return b.String()
+}
