@@ -1,13 +1,14 @@
 package main
 
 import (
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/omni-perf/omni-perf/sidecar/compare/mergereports"
 	"github.com/omni-perf/omni-perf/sidecar/doors/program"
-	"github.com/omni-perf/omni-perf/sidecar/show/output"
+	"github.com/omni-perf/omni-perf/sidecar/show/chart"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 )
 
@@ -52,9 +53,8 @@ met, else by the wall clocks, and a note says how exactly.`,
 		if err != nil {
 			return err
 		}
-		var results output.Results
-		program.Write(merged, files, &results)
-		return results.Err()
+		_, err = program.Show(merged, files, []byte(chart.Text(merged, 100)), os.Stderr)
+		return err
 	}
 	return c
 }

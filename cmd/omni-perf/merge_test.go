@@ -41,8 +41,12 @@ func rankReports(t *testing.T, boots ...string) (paths []string) {
 func TestMerge(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "all")
 	files := rankReports(t, "one", "one")
-	if _, errs, code := invoke(t, "merge -o "+name+" --format svg,json "+strings.Join(files, " ")); code != exitOK {
+	_, errs, code := invoke(t, "merge -o "+name+" --format svg,json "+strings.Join(files, " "))
+	if code != exitOK {
 		t.Fatalf("exit status %d, %s", code, errs)
+	}
+	if !strings.Contains(errs, "omni-perf: wrote "+name+".svg, "+name+".json\n") || !strings.Contains(errs, "2 reports together") {
+		t.Errorf("it does not show the summary and what was written:\n%s", errs)
 	}
 	svg, err := os.ReadFile(name + ".svg")
 	if err != nil || !strings.Contains(string(svg), "rank 0") || !strings.Contains(string(svg), "rank 1") {

@@ -118,6 +118,11 @@ sys.exit(5)
 	if p := r.Processes[at]; p.EndNS != nil || p.EndReason != nil {
 		t.Errorf("the daemon lives on, the report says it ended: %+v", p)
 	}
+	if !slices.ContainsFunc(r.Notes, func(n report.Note) bool {
+		return n.ID == "goes-on" && strings.Contains(n.Text, fmt.Sprintf("omni-perf attach %d", daemon))
+	}) {
+		t.Errorf("no note says how to follow the daemon: %+v", r.Notes)
+	}
 }
 
 func TestAScriptThatClosesItsStreams(t *testing.T) {
@@ -161,6 +166,7 @@ sys.stderr.buffer.write(b"\xff\x00\x1b[2J")
 func TestAWorkerThatIsKilledEndsItsLaneWithTheReason(t *testing.T) {
 	got, r := profiled(t, `
 def work():
+    held = b"x" * (64 << 20)
     spin(100)
 pid = os.fork()
 if not pid:
@@ -176,6 +182,9 @@ spin(1)
 	at, seconds := who(r, "work")
 	if at < 0 || seconds < 0.5 {
 		t.Fatalf("%.2f s in work; processes %+v", seconds, r.Processes)
+	}
+	if f := r.MainFinding(); f == nil || f.ID != "worker-killed" || f.Number("pid") != float64(r.Processes[at].PID) || !(f.Number("bytes") >= 64<<20) {
+		t.Errorf("the first finding is not that it was killed, with its memory: %q of %v", r.Headline.Text, r.Findings)
 	}
 	p := r.Processes[at]
 	if p.EndNS == nil || p.EndReason == nil || *p.EndReason != "signal" || p.ExitCode == nil || *p.ExitCode != 137 {

@@ -90,6 +90,8 @@ class _Names:
 
     def process(self, index: int) -> str:
         process = self.document["processes"][index]
+        if process["role"] == "rank" and process.get("rank") is not None:
+            return f"rank {process['rank']} ({process['pid']})"
         return f"{process['role']} {process['pid']}"
 
     def device(self, index: int | None) -> int | None:

@@ -57,6 +57,7 @@ func addStraggler(r *report.View, bound int64) {
 	}
 	first := 0
 	r.Headline = report.Headline{Kind: report.HeadlineFinding, Finding: &first, Limits: r.Headline.Limits, Text: out.Text, Hint: out.Hint}
+	r.FollowRank(f.Rank)
 }
 
 // lanesOf are the main threads of the ranks.

@@ -3,6 +3,7 @@ package program
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -147,6 +148,18 @@ func Check(files []File) error {
 		}
 	}
 	return nil
+}
+
+// Show writes a report's summary to messages, the results to files, and then which were written. Its
+// error says which are not where they were asked for, and where they are.
+func Show(r *report.View, files []File, summary []byte, messages io.Writer) (written []string, err error) {
+	messages.Write(summary)
+	var results output.Results
+	Write(r, files, &results)
+	if len(results.Written) > 0 {
+		fmt.Fprintf(messages, "omni-perf: wrote %s\n", strings.Join(results.Written, ", "))
+	}
+	return results.Written, results.Err()
 }
 
 // Write writes the results of a report, each for itself. A FIFO whose reader does

@@ -11,7 +11,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -20,7 +19,6 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/doors/signals"
 	"github.com/omni-perf/omni-perf/sidecar/measure/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
-	"github.com/omni-perf/omni-perf/sidecar/show/output"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 )
 
@@ -120,6 +118,10 @@ func Run(ctx context.Context, t Tools, s Script, o Options) (exit Exit, err erro
 	}
 	rec, err := r.End(recordingID, recorder.Ending{At: at})
 	cmd.Wait() // its error is the exit status
+	if err == nil {
+		noteExit(rec, cmd.ProcessState)
+		noteGoingOn(rec)
+	}
 	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && o.Waiter != nil {
 		o.Waiter.Ended(status)
 	}
@@ -222,6 +224,32 @@ func exitOf(state *os.ProcessState) Exit {
 	return Exit{Code: state.ExitCode()}
 }
 
+// noteExit writes how the script ended: whoever waits for it knows for sure.
+func noteExit(rec *timeline.Recording, state *os.ProcessState) {
+	status, ok := state.Sys().(syscall.WaitStatus)
+	if !ok || len(rec.Processes) == 0 || rec.Processes[0].PID != rec.Target.PID {
+		return
+	}
+	p := &rec.Processes[0]
+	code := exitOf(state).Code
+	p.Exit, p.Signal, p.End = &code, 0, rec.Duration
+	if status.Signaled() {
+		p.Signal = int(status.Signal())
+	}
+}
+
+// noteGoingOn names the processes that outlive the script, as a daemon does.
+func noteGoingOn(rec *timeline.Recording) {
+	for i := range rec.Processes {
+		p := &rec.Processes[i]
+		if i > 0 && p.End == 0 && (p.IsWorker() || p.Role == timeline.RoleChild) && unix.Kill(p.PID, 0) != unix.ESRCH {
+			rec.Notes = append(rec.Notes, timeline.Note{
+				ID: timeline.NoteGoesOn, What: p.Command, Reason: fmt.Sprintf("process %d runs on after the script has ended; what it does now is recorded by omni-perf attach %d", p.PID, p.PID),
+			})
+		}
+	}
+}
+
 // show writes the result files and reports where they are, after the summary. Its
 // error says which are not where they were asked for, and where they are.
 func (t Tools) show(rec *timeline.Recording, files []File, o Options) error {
@@ -240,18 +268,13 @@ func (t Tools) shown(rec *timeline.Recording, files []File, o Options) (r *repor
 	if r, err = t.Analyse(rec); err != nil {
 		return nil, nil, fmt.Errorf("the report cannot be made, a bug of omni_perf: %w", err)
 	}
-	o.Messages.Write(t.Summary(r))
-	var results output.Results
-	Write(r, files, &results)
+	written, err = Show(r, files, t.Summary(r), o.Messages)
 	if o.Open != nil {
 		for _, f := range files {
-			if f.Format.Name == "html" && slices.Contains(results.Written, f.Path) {
+			if f.Format.Name == "html" && slices.Contains(written, f.Path) {
 				o.Open(f.Path)
 			}
 		}
 	}
-	if len(results.Written) > 0 {
-		fmt.Fprintf(o.Messages, "omni-perf: wrote %s\n", strings.Join(results.Written, ", "))
-	}
-	return r, results.Written, results.Err()
+	return r, written, err
 }

@@ -133,6 +133,9 @@ func TestAScriptRunsAsWithoutUs(t *testing.T) {
 		t.Errorf("the result has mode %v; others must not read it", info.Mode())
 	}
 	r := readReport(t, path)
+	if p := r.Processes[r.Target().Process]; p.Ended() != "exit code 7" || p.EndNS == nil || *p.EndReason != "exit" {
+		t.Errorf("the report says that it ended %q (%+v)", p.Ended(), p)
+	}
 	if !strings.Contains(functionsOf(r), "spin") || r.DurationNS < 5e8 {
 		t.Errorf("%d ns with the functions %s; want spin within at least 0.5 s", r.DurationNS, functionsOf(r))
 	}
@@ -155,10 +158,13 @@ func (o *onFirst) Write(p []byte) (int, error) {
 func TestASignalThatKillsTheScriptIsItsExitCode(t *testing.T) {
 	var messages bytes.Buffer
 	script := write(t, "kill.py", "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n")
-	o, _ := options(t, &messages)
+	o, path := options(t, &messages)
 	exit, err := Run(context.Background(), realTools(), Script{Interpreter: truth.OnPath(t), Args: []string{script}}, o)
 	if err != nil || exit != (Exit{128 + int(unix.SIGKILL), unix.SIGKILL}) {
 		t.Errorf("exit %v, %v; want %d", exit, err, 128+unix.SIGKILL)
+	}
+	if p := readReport(t, path).Processes[0]; p.Ended() != "ended by SIGKILL" {
+		t.Errorf("the report says that it ended %q (%+v)", p.Ended(), p)
 	}
 }
 

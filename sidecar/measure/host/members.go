@@ -13,6 +13,9 @@ const (
 	maxMemberTracks = 64
 	// worthTracks is the CPU time from which a descendant gets them.
 	worthTracks = timeline.Nanos(20 * time.Millisecond)
+	// worthMemory is the memory from which it gets them, whatever CPU time it uses: if the system
+	// ends it, what it held is the first thing to know.
+	worthMemory = 32 << 20
 )
 
 // members follows the CPU time and memory of each of the target's descendants.
@@ -55,7 +58,7 @@ func (m *members) report(at timeline.Nanos, one *member) {
 		m.known[one.identity()] = &memberTracks{since: at, first: one.own, at: at, cpu: one.own}
 		return
 	}
-	if tracks.rate == nil && one.own-tracks.first >= worthTracks {
+	if tracks.rate == nil && (one.own-tracks.first >= worthTracks || one.rss >= worthMemory) {
 		if m.given >= maxMemberTracks {
 			m.s.sink.Note(timeline.NoteLeftOut, "process.N.cpu", fmt.Sprintf("more than %d child processes used the CPU; later ones have no tracks", maxMemberTracks))
 			return

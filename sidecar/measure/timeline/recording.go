@@ -283,6 +283,7 @@ const (
 	NoteEstimated     NoteID = "estimated"      // it follows from other figures
 	NoteBegunLate     NoteID = "begun-late"     // the recording began after what it is of
 	NotePartial       NoteID = "partial"        // what is recorded is not over
+	NoteGoesOn        NoteID = "goes-on"        // it outlives what was recorded
 	NoteAbsent        NoteID = "absent"         // this machine has none of it: nothing that a user of it would miss
 )
 

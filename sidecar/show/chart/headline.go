@@ -21,6 +21,11 @@ func titleOf(r *report.View, gpus gpuSummary, main int, duration float64) []scen
 	if c := r.Target().Cell; c != nil && c.Outcome != report.OutcomeOK && c.Outcome != report.OutcomeUnknown {
 		ps = append(ps, scene.Phrase{Text: outcomeOf(c), Tone: scene.Bad, Face: scene.Bold})
 	}
+	if c := r.Target().Cell; c == nil {
+		if ended := r.Processes[r.Target().Process].Ended(); ended != "" {
+			ps = append(ps, scene.Phrase{Text: ended, Tone: scene.Bad, Face: scene.Bold})
+		}
+	}
 	if gpus.used {
 		return append(ps, gpus.title...)
 	}

@@ -234,3 +234,32 @@ func TestAResourceTrackerHasNeitherLaneNorRow(t *testing.T) {
 		}
 	}
 }
+
+// The row of the rank that the others waited for says so, and no other.
+func TestTheStragglersRowIsMarked(t *testing.T) {
+	for i, row := range ranksTable(ranksOf(t, 4)).rows {
+		if marked := strings.HasPrefix(row.hint, "the others waited 4.0 s for it; "); marked != (i == 1) {
+			t.Errorf("rank %d: %q", i, row.hint)
+		}
+	}
+}
+
+// How a program ended, where that was not well, is in its title, and in the row of a worker, however long that is.
+func TestABadEndIsShown(t *testing.T) {
+	r := poolOf(t, 2)
+	code, signal, end := 1, "signal", int64(3e9)
+	target := &r.Processes[r.Target().Process]
+	target.EndNS, target.ExitCode = &end, &code
+	killed := 137
+	for i := range r.Processes {
+		if p := &r.Processes[i]; i != r.Target().Process {
+			p.EndNS, p.EndReason, p.ExitCode, p.Command = &end, &signal, &killed, strings.Repeat("a-long-name-", 3)
+			break
+		}
+	}
+	text := Text(r, 100)
+	title, _, _ := strings.Cut(text, "\n")
+	if r.Target().Cell == nil && !strings.Contains(title, "  exit code 1  ") || !strings.Contains(text, "ended by SIGKILL at 3.0 s") {
+		t.Errorf("the terminal shows\n%s", text)
+	}
+}

@@ -8,7 +8,9 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/show/chart/labels"
+	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
+	"github.com/omni-perf/omni-perf/sidecar/understand/wording"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
@@ -50,10 +52,23 @@ func ranksTable(r *report.View) table {
 		if len(parts) > 0 {
 			rw.hint += ": " + strings.Join(parts, ", ")
 		}
+		if waited := waitedForRank(r, rank.Rank); waited > 0 {
+			rw.hint = wording.WaitedForRank(waited) + "; " + rw.hint
+		}
 		rw.hint += idleOfRank(r, rank.Process)
 		t.rows = append(t.rows, rw)
 	}
 	return t
+}
+
+// waitedForRank is for how long the others waited for a rank, of the one that is a finding.
+func waitedForRank(r *report.View, rank int) timeline.Nanos {
+	for _, f := range r.Findings {
+		if f.ID == string(diagnose.Straggler) && f.Number("rank") == float64(rank) {
+			return timeline.Nanos(f.Number("time_ns"))
+		}
+	}
+	return 0
 }
 
 // slowestStep is the length of a process's longest step, 0 where there are none.
@@ -248,7 +263,7 @@ func isBrief(r *report.View, p *report.Process, duration float64) bool {
 
 func processRow(r *report.View, p *report.Process) row {
 	start, end := lifeOf(r, p)
-	rw := row{name: words.Clean(p.Text, 60), seconds: cpuOf(p), unknown: p.CPUNS == nil, hint: fate(p) + ", " + stacksText(p)}
+	rw := row{name: words.Clean(p.Text, 60), seconds: cpuOf(p), unknown: p.CPUNS == nil, hint: fate(p) + ", " + stacksText(p), keeps: p.Ended() != ""}
 	if rw.share = rw.seconds / max(end-start, 1e-3); p.CPUNS != nil {
 		rw.aside = words.Percent(rw.share)
 	}
@@ -282,15 +297,10 @@ func lifeOf(r *report.View, p *report.Process) (start, end float64) {
 
 // fate says how a process ended.
 func fate(p *report.Process) string {
-	switch {
-	case p.EndNS == nil:
+	if p.EndNS == nil {
 		return "ran to the last"
-	case p.EndReason != nil && *p.EndReason == "signal" && p.ExitCode != nil:
-		return fmt.Sprintf("ended by signal %d at %s", *p.ExitCode-128, words.Seconds(report.Seconds(*p.EndNS)))
-	case p.ExitCode != nil && *p.ExitCode != 0:
-		return fmt.Sprintf("exit code %d at %s", *p.ExitCode, words.Seconds(report.Seconds(*p.EndNS)))
 	}
-	return "ended at " + words.Seconds(report.Seconds(*p.EndNS))
+	return cmp.Or(p.Ended(), "ended") + " at " + words.Seconds(report.Seconds(*p.EndNS))
 }
 
 // stacksText says how often its stacks were read, or why not.

@@ -30,7 +30,7 @@ type row struct {
 	code    string
 	states  report.StateTimes // what the time was spent with, where that is known: divides the bar
 	hint    string
-	cut     bool // the hint says that the time is not only its own: never left out
+	keeps   bool // the hint is never left out: the time is not only the row's own, or a process ended badly
 	rest    bool // sums up what is not listed
 }
 
@@ -224,7 +224,7 @@ const worthCut = 0.05
 // and could not be read.
 func (r *row) noteCut(self, incomplete int64) {
 	if incomplete > 0 && float64(incomplete) >= worthCut*float64(self) {
-		r.hint, r.cut = labels.Join("of it "+words.Seconds(report.Seconds(incomplete))+" with its callee cut", r.hint), true
+		r.hint, r.keeps = labels.Join("of it "+words.Seconds(report.Seconds(incomplete))+" with its callee cut", r.hint), true
 	}
 }
 

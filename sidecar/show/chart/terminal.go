@@ -149,7 +149,7 @@ func (t *textWriter) table(tb table) {
 		case beside:
 		case tb.advises && r.hint != "":
 			t.Paragraph("      ", "→ "+r.hint)
-		case r.cut, labels.Split(r.states) != "":
+		case r.keeps, labels.Split(r.states) != "":
 			t.Paragraph("      ", remark)
 		}
 	}

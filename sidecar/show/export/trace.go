@@ -118,7 +118,7 @@ func (t *traceWriter) header(r *report.View) {
 		t.event('M', jsonOf(what), pid, tid, 0, -1, `,"args":`+jsonOf(map[string]any{key: value}))
 	}
 	for i, p := range r.Processes {
-		role := clean(p.Role)
+		role := clean(p.Text)
 		if i == r.Target().Process {
 			role = title(r)
 		}

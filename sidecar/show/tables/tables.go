@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 )
 
@@ -71,7 +72,11 @@ func (m *maker) text(file, line *int) any {
 
 // process names a process the same in every table.
 func (m *maker) process(i int) string {
-	return fmt.Sprintf("%s %d", m.Processes[i].Role, m.Processes[i].PID)
+	p := &m.Processes[i]
+	if p.Role == string(timeline.RoleRank) && p.Rank != nil {
+		return fmt.Sprintf("rank %d (%d)", *p.Rank, p.PID)
+	}
+	return fmt.Sprintf("%s %d", p.Role, p.PID)
 }
 
 func (m *maker) states(times report.StateTimes) States {
@@ -219,7 +224,7 @@ func (m *maker) regions() Table {
 
 func (m *maker) ranks() Table {
 	t := Table{Name: "ranks", About: "the processes of a distributed run, by their main threads", Columns: []Column{
-		{"rank", "in the run"}, {"process", "that it is"}, {"known_s", "for which its stacks are known"}, {"computing_s", "of that, in Python or native code"},
+		{"rank", "in the run"}, {"process", "that it is"}, {"known_s", "for which its stacks are known"}, {"computing_s", "of that, in Python or native code outside of collectives"},
 		{"steps", "training steps"}, {"step_s", "the median one"}, {"collectives_s", "seconds by what it waited for others in: all_reduce, barrier, backward …"}}}
 	for _, r := range m.Ranks {
 		collectives := make(Parts, len(r.Collectives))

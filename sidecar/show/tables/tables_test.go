@@ -80,7 +80,7 @@ func TestRowsHaveNamesInPlaceOfIndices(t *testing.T) {
 		"devices":   {"device": 1, "name": "H", "busy_s": 1.0, "idle_s": 1.0, "unknown_s": 0.0, "used": true},
 		"steps":     {"name": "s", "start_s": 0.0, "end_s": 1.0},
 		"regions":   {"name": "=r", "count": 1, "total_s": 1.0, "p95_s": 1.0},
-		"ranks":     {"rank": 2, "process": "rank 8", "known_s": 2.0, "computing_s": 0.0, "steps": 1, "step_s": 1.0},
+		"ranks":     {"rank": 2, "process": "rank 2 (8)", "known_s": 2.0, "computing_s": 0.0, "steps": 1, "step_s": 1.0},
 		"tracks":    {"id": "gpu.util", "device": 1, "t_s": 0.1, "value": 100.0, "unit": "%", "process": nil},
 		"findings":  {"file": "Cell [3]", "line": 2},
 	} {
@@ -145,7 +145,7 @@ func TestFolderOfCSV(t *testing.T) {
 			t.Errorf("%s: a spreadsheet would compute a cell of\n%s", table.Name, text)
 		}
 	}
-	if text, _ := os.ReadFile(filepath.Join(folder, "ranks.csv")); !strings.HasSuffix(string(text), "\n2,rank 8,2,0,1,1,barrier=2\n") {
+	if text, _ := os.ReadFile(filepath.Join(folder, "ranks.csv")); !strings.HasSuffix(string(text), "\n2,rank 2 (8),2,0,1,1,barrier=2\n") {
 		t.Errorf("the ranks are\n%s", text)
 	}
 	text, _ := os.ReadFile(filepath.Join(folder, "threads.csv"))

@@ -68,6 +68,7 @@ type Finding struct {
 	Functions    []activity.FunctionTime // with most of Time, where none has half of it
 	Alternatives []gpuidle.Alternative   // kinds of causes of which none surely has most, by their time; all of them
 	Devices      []int
+	Process      *timeline.Process
 	Peer         int // the device that Devices are compared with
 	Throttle     []timeline.ThrottleReason
 	Gap          timeline.GapReason

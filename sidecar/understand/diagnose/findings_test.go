@@ -408,6 +408,10 @@ var findingCases = map[FindingID]struct {
 		scene{acts: twoLines, change: gauge("rss", 16e9, 8e9, 15.9e9)}, 0, FreeMemory,
 		scene{acts: twoLines, change: gauge("rss", 16e9, 8e9, 12e9)},
 	},
+	WorkerKilled: {
+		scene{acts: twoLines, change: endedWorker(9, sec)}, 0, KilledForMemory,
+		scene{acts: twoLines, change: endedWorker(15, 2*sec)}, // it was asked to end
+	},
 	Swapping: {
 		scene{acts: twoLines, change: gauge("swap", 8e9, 1e9, 2e9)}, 0, LessMemory,
 		scene{acts: twoLines, change: gauge("swap", 8e9, 5e9, 5e9)},
@@ -420,6 +424,21 @@ var findingCases = map[FindingID]struct {
 		scene{acts: []act{other, {500 * ms, 0, "", "", timeline.StateNative, 0}}, script: true}, 0, NoAdvice,
 		scene{acts: twoLines, script: true},
 	},
+}
+
+// endedWorker is a worker that a signal has ended, and its memory until then.
+func endedWorker(signal int, at timeline.Nanos) func(*timeline.Builder) {
+	return func(b *timeline.Builder) {
+		number, code := 1, 128+signal
+		b.Describe(func(r *timeline.Recording) {
+			r.Processes = append(r.Processes, timeline.Process{
+				PID: 70, Parent: 1, Role: timeline.RoleLoaderWorker, Number: &number, Start: sec / 2, End: at, Exit: &code, Signal: signal,
+			})
+		})
+		memory := b.Track(timeline.TrackSpec{ID: "process.1.rss", Kind: timeline.KindGauge, PID: 70, Process: 1, Device: -1})
+		memory.Add(sec, 1<<30)
+		memory.Add(at-sec/10, 3<<30)
+	}
 }
 
 func cores(n float64) func(*timeline.Builder) {

@@ -17,6 +17,7 @@ const (
 	Fullness  Unit = "share-full" // of the memory, 0..1
 	Bytes     Unit = "bytes"
 	PerSecond Unit = "1/s"
+	Count     Unit = "count"
 )
 
 // FindingID names a finding. The comment of each says what its findings have beside
@@ -61,6 +62,7 @@ const (
 // the main thread, Place the line with most of it and PlaceTime that line's. Of a launcher
 // it is that of the first rank's main thread, and its life is the Whole.
 const (
+	WorkerKilled     FindingID = "worker-killed"      // Process: the first of Count workers that a signal ended, At; Bytes: that it held when last read
 	OneLine          FindingID = "one-line"           // Time: of the line; Cause, Call, Cores, CutTime
 	Computing        FindingID = "computing"          // Cause, Call, Cores, CutTime
 	NoLineStandsOut  FindingID = "no-line-stands-out" // Time: computing; Cores; Name: the function that has most of it, defined at Place, by PlaceTime; without one, Functions
@@ -149,6 +151,8 @@ const (
 	ManyRequests       Advice = "many-requests"
 	FewerQueries       Advice = "fewer-queries"
 	RecordTrace        Advice = "record-trace"
+	KilledForMemory    Advice = "killed-for-memory"
+	NativeCrash        Advice = "native-crash"
 )
 
 // AllAdvice lists all advice there is.
@@ -159,6 +163,6 @@ func AllAdvice() []Advice {
 		QueueWork, FewerThreads, AwaitTogether, SetUpApart, Vectorise, WholeColumns,
 		PrintLess, FreeMemory, LessMemory, BalanceDevices, SmallerBatch, LeaveRoom,
 		CheckCooling, PowerLimitIsNormal, MoveToGPU, FasterKernels, ManyRequests, FewerQueries,
-		RecordTrace,
+		RecordTrace, KilledForMemory, NativeCrash,
 	}
 }

@@ -162,6 +162,10 @@ var pairs = []struct {
 	{OneLine, Straggler, launcher(0).with(ranks(0, 75, 95, 75, 75))},
 	{OneLine, Straggler, launcher(2).with(ranks(0, 75, 95, 75, 75))},
 
+	// What broke the program comes before where the time went.
+	{WorkerKilled, OneLine, of100(OneLine, 100).with(endedWorker(9, 2*sec))},
+	{WorkerKilled, Imports, of100(Imports, 100).with(endedWorker(11, 2*sec))},
+
 	// What was printed, and what memory is left, do not come before the time's.
 	{OneLine, Printing, of100(OneLine, 60, Sleeps, 36, Printing, 4).with(printed(4000))},
 	{Sleeps, Printing, of100(Sleeps, 60, WaitsForIO, 36, Printing, 4).with(printed(4000))},

@@ -15,7 +15,7 @@ type Rank struct {
 	Process     int // index in Recording.Processes
 	Number      int
 	Known       timeline.Nanos // for which its stacks are known
-	Computing   timeline.Nanos // of that
+	Computing   timeline.Nanos // of that, outside of collectives
 	Steps       int
 	Step        timeline.Nanos   // the median one; 0: there are none
 	Collectives []straggler.Part // of Known, the longest first
@@ -67,10 +67,15 @@ func ranksOf(lanes []straggler.Lane, threads []*timeline.Thread, steps []Step) (
 	for i := range lanes {
 		lane := &lanes[i]
 		r := Rank{Process: lane.Process, Number: lane.Rank, Known: interpret.Known(threads[i]), Collectives: lane.Parts()}
+		spans := lane.Spans // one for each that has a stack
 		for _, span := range threads[i].Spans {
-			if span.Node != timeline.RootNode && span.State.Computes() {
+			if span.Node == timeline.RootNode {
+				continue
+			}
+			if span.State.Computes() && spans[0].In == straggler.None {
 				r.Computing += span.End - span.Start
 			}
+			spans = spans[1:]
 		}
 		var lengths []timeline.Nanos
 		for _, step := range steps {

@@ -55,6 +55,30 @@ func TestRanksAreCompared(t *testing.T) {
 	}
 }
 
+// Shares of a rank add up: what it computes within a collective is the collective's.
+func TestComputingInACollectiveIsCountedOnce(t *testing.T) {
+	spinning := func(b *timeline.Builder) {
+		for rank := range 2 {
+			b.Describe(func(r *timeline.Recording) {
+				r.Processes = append(r.Processes, timeline.Process{PID: 50 + rank, Parent: 1, Role: timeline.RoleRank, Rank: &rank, Number: &rank})
+			})
+			id := b.Thread(timeline.Thread{PID: 50 + rank, Process: 1 + rank, NativeID: 50 + rank, Main: true})
+			own := b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "<module>", File: cellFile, Line: 8}))
+			b.Set(id, 0, own, timeline.StateNative, false)
+			b.Set(id, 4*sec, b.Child(own, b.Frame(timeline.Frame{Function: "all_reduce", File: c10d, Line: 1})), timeline.StateNative, false)
+		}
+	}
+	for _, r := range Run(scene{acts: launching, script: true, change: spinning}.record()).Ranks {
+		in := timeline.Nanos(0)
+		for _, part := range r.Collectives {
+			in += part.Time
+		}
+		if r.Computing != 4*sec || in != 6*sec || r.Known != 10*sec {
+			t.Errorf("rank %d: %v computing and %v in collectives of %v", r.Number, r.Computing, r.Collectives, r.Known)
+		}
+	}
+}
+
 // On a GPU nobody waits for the gradients in backward(): what the thread waits for there is
 // the autograd engine's own thread.
 func TestBackwardOfAGPUIsNoCollective(t *testing.T) {

@@ -29,7 +29,8 @@ type rule struct {
 type findingGroup uint8
 
 const (
-	undecided findingGroup = iota // it is not known which of several causes has most of the time: nothing else may claim it
+	broken    findingGroup = iota // what broke the program: it comes before where the time went
+	undecided                     // it is not known which of several causes has most of the time: nothing else may claim it
 	timeSpent                     // where the time went
 	hazard                        // what may slow or break the program; what it costs is not known
 	limits                        // what can be said of the recording at all: qualifies the headline, and is none
@@ -56,6 +57,7 @@ var rules = slices.Concat(gpuRules, cpuRules)
 // cpuRules hold for any program. Where the program uses a GPU, time the thread
 // spends is explained by what the GPU waits for, so most of them ask for none.
 var cpuRules = []rule{
+	{id: WorkerKilled, severity: Warning, threshold: 1, unit: Count, group: broken, weight: plainly, measure: workerKilled},
 	{id: OneLine, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: computing}, // or Computing, or NoLineStandsOut
 	{id: Imports, severity: Info, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(imports, activity.Import)},
 	{id: Drawing, severity: Info, threshold: 0.20, group: timeSpent, weight: plainly, measure: hostRule(withCall, activity.Draw)},

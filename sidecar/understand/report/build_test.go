@@ -364,6 +364,8 @@ func TestAProgramIsNamedByItsCommandLine(t *testing.T) {
 		{[]string{"python", "-m", "pytest", "tests"}, "-m pytest"},
 		{[]string{"python", "-c", "import time\ntime.sleep(3)"}, "python -c"},
 		{[]string{"python"}, ""},
+		{[]string{"python", "-W", "ignore", "train.py"}, "train.py"},
+		{[]string{"python3", "-X", "dev", "-Wignore", "-u", "train.py", "-W", "9"}, "train.py"},
 	} {
 		if got := programName(c.argv); got != c.want {
 			t.Errorf("%q: got %q, want %q", c.argv, got, c.want)

@@ -208,6 +208,19 @@ func (b *builder) finding(f diagnose.Finding, s wording.Scope) Finding {
 	return out
 }
 
+// Number is an argument that is a number; NaN where there is none. It is a float64 in a document that was read.
+func (f *Finding) Number(name string) float64 {
+	switch v := f.Args[name].(type) {
+	case int:
+		return float64(v)
+	case int64:
+		return float64(v)
+	case float64:
+		return v
+	}
+	return math.NaN()
+}
+
 // arguments are the figures of a finding that its sentence contains. What a finding does
 // not use is left out.
 func (b *builder) arguments(f diagnose.Finding) map[string]any {
@@ -256,6 +269,13 @@ func (b *builder) arguments(f diagnose.Finding) map[string]any {
 		args["rank"] = f.Rank
 		if f.Steps > 0 {
 			args["steps"], args["late_steps"] = f.Steps, f.LateSteps
+		}
+	}
+	if f.Process != nil {
+		args["pid"] = f.Process.PID
+		text("name", wording.Process(*f.Process))
+		if f.Process.Exit != nil {
+			args["exit_code"] = *f.Process.Exit
 		}
 	}
 	text("advice", string(f.Advice))

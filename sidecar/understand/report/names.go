@@ -99,7 +99,8 @@ func qualified(name string) string { return clean(strings.ReplaceAll(name, ".<lo
 // programName is what a command line runs: "train.py", "-m package"; empty where it
 // does not show.
 func programName(argv []string) string {
-	for i, arg := range argv {
+	for i := 0; i < len(argv); i++ {
+		arg := argv[i]
 		if arg == "-m" && i+1 < len(argv) {
 			return "-m " + argv[i+1]
 		}
@@ -107,6 +108,10 @@ func programName(argv []string) string {
 			return "python -c"
 		}
 		if i == 0 && strings.HasPrefix(path.Base(arg), "python") {
+			continue
+		}
+		if arg == "-W" || arg == "-X" { // a value follows
+			i++
 			continue
 		}
 		if !strings.HasPrefix(arg, "-") {

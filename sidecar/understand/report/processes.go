@@ -112,11 +112,22 @@ func (b *builder) seen(at, place int) Stacks {
 	return stacks
 }
 
+// Ended says how a process ended, where that was not well: "exit code 1", "ended by SIGKILL".
+func (p *Process) Ended() string {
+	if p.ExitCode == nil {
+		return ""
+	}
+	return wording.Ended(*p.ExitCode, p.EndReason != nil && *p.EndReason == endedBySignal)
+}
+
+// endedBySignal is the EndReason of a process that a signal ended.
+const endedBySignal = "signal"
+
 // endReason is the id of how a process ended.
 func endReason(p timeline.Process) string {
 	switch {
 	case p.Signal != 0:
-		return "signal"
+		return endedBySignal
 	case p.Exit != nil:
 		return "exit"
 	}

@@ -10,7 +10,7 @@ type Rank struct {
 	Process     int          `json:"process"`
 	Rank        int          `json:"rank"`
 	KnownNS     int64        `json:"known_ns"`     // for which its stacks are known
-	ComputingNS int64        `json:"computing_ns"` // of that, in Python or native code
+	ComputingNS int64        `json:"computing_ns"` // of that, in Python or native code outside of collectives
 	Steps       int          `json:"steps"`
 	StepNS      *int64       `json:"step_ns"`     // median
 	Collectives []Collective `json:"collectives"` // of KnownNS, the longest first

@@ -53,10 +53,14 @@ func (d *Document) followHeadline() {
 	if s.Why != string(timeline.SubjectLeadingRank) || finding == nil || *finding < 0 || *finding >= len(d.Findings) {
 		return
 	}
-	number, ok := integer(d.Findings[*finding].Args["rank"])
-	if !ok {
-		return
+	if number, ok := integer(d.Findings[*finding].Args["rank"]); ok {
+		d.FollowRank(number)
 	}
+}
+
+// FollowRank makes a rank the subject, whose main thread is then the flame chart's.
+func (d *Document) FollowRank(number int) {
+	s := d.Subject
 	at := slices.IndexFunc(d.Ranks, func(r Rank) bool { return r.Rank == number })
 	if at < 0 || d.Ranks[at].Process == s.Process {
 		return

@@ -164,6 +164,8 @@ var advice = map[diagnose.Advice]string{
 	diagnose.FasterKernels:      "to go faster: mixed precision (bfloat16), torch.compile, better kernels, or a larger device",
 	diagnose.ManyRequests:       "send several at once (ThreadPoolExecutor, asyncio), and reuse the connection (a session)",
 	diagnose.FewerQueries:       "handle many rows in one query (executemany, a join) in place of one query for each",
+	diagnose.KilledForMemory:    "the system ends processes so when memory runs out (dmesg shows it): fewer workers, smaller batches, or less data held in each",
+	diagnose.NativeCrash:        "native code crashed: run with python -X faulthandler to see in which line",
 	diagnose.RecordTrace:        "a torch.profiler trace of some steps shows single kernels; omni-perf analyze reads it",
 }
 

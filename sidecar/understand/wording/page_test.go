@@ -226,6 +226,12 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 		with(whole, actors(1.5, activity.Actor{Count: 1, Cause: activity.Python, Place: line3}, activity.Actor{Count: 1, Cause: activity.Network})),
 		with(whole, actors(0)),
 	},
+	diagnose.WorkerKilled: {
+		with(none, func(f *diagnose.Finding) {
+			f.Process, f.Count, f.At, f.Bytes = killedBy(9), 1, 7*second+second/2, 3<<30
+		}),
+		with(none, func(f *diagnose.Finding) { f.Process, f.Count, f.At = killedBy(11), 3, 7*second+second/2 }),
+	},
 	diagnose.WaitsForLock:   {whole, with(whole, call("Event.wait", "threading")), with(whole, call("Queue.get", "queue"))},
 	diagnose.WaitsForEvents: {whole, none},
 	diagnose.WaitsUnknown:   {whole, part},
@@ -258,6 +264,12 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 	diagnose.Swapping:    {with(none, func(f *diagnose.Finding) { f.Bytes = 1 << 30 })},
 	diagnose.SlowStartUp: {none},
 	diagnose.SlowExit:    {none},
+}
+
+// killedBy is a worker that a signal ended.
+func killedBy(signal int) *timeline.Process {
+	number := 3
+	return &timeline.Process{Role: timeline.RoleLoaderWorker, Number: &number, Signal: signal}
 }
 
 // certainties are one of each heading of the table of idle time.

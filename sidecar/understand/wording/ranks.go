@@ -3,6 +3,7 @@ package wording
 import (
 	"fmt"
 
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/understand/straggler"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
@@ -19,6 +20,11 @@ func Collective(c straggler.Collective) string {
 		return "waiting in backward"
 	}
 	return words.Clean(string(c), 40)
+}
+
+// WaitedForRank marks the straggler in a table.
+func WaitedForRank(waited timeline.Nanos) string {
+	return "the others waited " + words.Seconds(waited.Seconds()) + " for it"
 }
 
 // straggler names the rank that the others waited for, and where it was longer than they.

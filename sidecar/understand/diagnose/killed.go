@@ -1,0 +1,62 @@
+package diagnose
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+)
+
+// Linux's numbers of signals (signal(7)).
+const signalKill = 9
+
+// crashes are the signals that end a process for what its own code did.
+var crashes = map[int]bool{4: true, 6: true, 7: true, 8: true, 11: true, 31: true} // SIGILL, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS
+
+// workerKilled finds the first worker that crashed, or that was killed while the program's own code
+// ran: by the system, which does so when memory runs out, or by whoever else. A worker that gets
+// SIGTERM was asked to end, and one that is killed after the program's end is cleaned up.
+func workerKilled(e *evidence) measured {
+	first, count := -1, int64(0)
+	for i := range e.rec.Processes {
+		p := &e.rec.Processes[i]
+		if !p.IsWorker() || p.End <= 0 || !crashes[p.Signal] && (p.Signal != signalKill || p.End >= e.ended()) {
+			continue
+		}
+		if count++; first < 0 || p.End < e.rec.Processes[first].End {
+			first = i
+		}
+	}
+	if first < 0 {
+		return nothing
+	}
+	p := &e.rec.Processes[first]
+	f := Finding{
+		Process: p, At: p.End, Count: count, Bytes: e.lastMemory(first), Value: float64(count), Cores: math.NaN(),
+		Advice: NativeCrash, Evidence: []timeline.Interval{timeline.Between(max(p.Start, 0), min(p.End, e.rec.Duration))},
+	}
+	if p.Signal == signalKill {
+		f.Advice = KilledForMemory
+	}
+	return measured{Finding: f, low: f.Value, lost: 1}
+}
+
+// ended is when the program's own code had ended: that of a launcher, with its ranks.
+func (e *evidence) ended() timeline.Nanos {
+	if e.stacks.About.Launcher || e.leading() != nil {
+		return e.rec.Duration
+	}
+	return e.main.Ended
+}
+
+// lastMemory is what a process held when its memory was read last; 0: it was not.
+func (e *evidence) lastMemory(process int) int64 {
+	t := e.stacks.Track(fmt.Sprintf("process.%d.rss", process))
+	if t == nil || len(t.Points) == 0 {
+		return 0
+	}
+	if last := t.Points[len(t.Points)-1].Value; last > 0 {
+		return int64(last)
+	}
+	return 0
+}
