@@ -251,3 +251,53 @@ func readFile(t *testing.T, path string) *report.View {
 	}
 	return r
 }
+
+// spawnedSource trains on two ranks that multiprocessing starts: nothing outside shows their numbers. They meet by
+// a call of horovod's, which is known by its file.
+const spawnedSource = spinSource + `
+import multiprocessing
+from horovod.ops import barrier
+def train(rank, together):
+    for step in range(15):
+        spin(0.12 if rank == 1 else 0.01)
+        barrier(together)
+if __name__ == "__main__":
+    context = multiprocessing.get_context(sys.argv[1])
+    together = context.Barrier(2)
+    ranks = [context.Process(target=train, args=(i, together)) for i in range(2)]
+    for process in ranks:
+        process.start()
+    for process in ranks:
+        process.join()
+`
+
+func TestTheStragglerOfSpawnedRanksIsNamed(t *testing.T) {
+	python := truth.OnPath(t)
+	for _, method := range []string{"spawn", "forkserver", "fork"} {
+		t.Run(method, func(t *testing.T) {
+			dir := t.TempDir()
+			packages := filepath.Join(dir, "site-packages")
+			t.Setenv("OMNI_PERF_TEST_ARGV", "1")
+			t.Setenv("PYTHONPATH", packages)
+			if err := os.MkdirAll(filepath.Join(packages, "horovod"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			script, file := filepath.Join(dir, "train.py"), filepath.Join(dir, "r.json")
+			for file, text := range map[string]string{script: spawnedSource, filepath.Join(packages, "horovod", "ops.py"): "def barrier(together):\n    together.wait()\n"} {
+				if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			retry.Again(t, func(a *retry.Attempt) {
+				if got := runs(t, "", nil, os.Args[0], "run", "-s", "0.1", "-o", file, "--interpreter", python, script, method); got.status.ExitStatus() != 0 {
+					t.Fatalf("status %#x; it said %q", got.status, got.stderr)
+				}
+				r := readFile(t, file)
+				f := r.MainFinding()
+				if len(r.Ranks) != 2 || f == nil || f.ID != string(diagnose.Straggler) || f.Number("rank") != 1 || f.File == nil || r.Files[*f.File].Name != script {
+					a.Errorf("ranks %+v, %q", r.Ranks, r.Headline.Text)
+				}
+			})
+		})
+	}
+}

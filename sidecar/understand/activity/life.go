@@ -133,12 +133,15 @@ func scriptLife(s *Stacks, t *timeline.Thread) (begin, end timeline.Nanos) {
 	if s.Rec.Target.Cell != nil || t == nil {
 		return begin, end
 	}
+	// What a worker was started for is no part of the main module, which it only imports.
+	worker := t.Process > 0 && t.Process < len(s.Rec.Processes) && s.Rec.Processes[t.Process].IsWorker()
 	inside := make(map[timeline.NodeID]bool)
 	first, last := timeline.Nanos(-1), timeline.Nanos(-1)
 	for _, span := range t.Spans {
 		in, known := inside[span.Node]
 		if !known {
-			in = s.inScript(s.Stack(span.Node))
+			stack := s.Stack(span.Node)
+			in = s.inScript(stack) || worker && s.ownest(stack) >= 0
 			inside[span.Node] = in
 		}
 		if in {

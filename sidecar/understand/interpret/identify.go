@@ -38,6 +38,7 @@ func Identify(rec *timeline.Recording) *timeline.Recording {
 			p.Role, p.Command, p.Number = timeline.RoleChild, "", nil // the program it became was not seen
 		}
 	}
+	r.ranksByCollectives()
 	number(&out)
 	out.Threads = slices.Clone(rec.Threads)
 	for i := range out.Threads {
