@@ -5,18 +5,21 @@ import (
 	"slices"
 )
 
-// Interval is a part of a recording, up to but without End. Lists of them are in order of
-// time and do not overlap, unless something else is said.
-type Interval struct{ Start, End Nanos }
+// Interval is a part of a recording.
+type Interval = IntervalOf[Nanos]
+
+// IntervalOf is a part of a time that is counted in T, up to but without End. Lists of them are in
+// order of time and do not overlap, unless something else is said.
+type IntervalOf[T ~int64] struct{ Start, End T }
 
 // Between is the interval from start to end.
 func Between(start, end Nanos) Interval { return Interval{start, end} }
 
 // Nanos returns the interval's length.
-func (i Interval) Nanos() Nanos { return i.End - i.Start }
+func (i IntervalOf[T]) Nanos() T { return i.End - i.Start }
 
 // Total is the length of all of them.
-func Total(list []Interval) (sum Nanos) {
+func Total[T ~int64](list []IntervalOf[T]) (sum T) {
 	for _, i := range list {
 		sum += i.Nanos()
 	}
@@ -24,10 +27,10 @@ func Total(list []Interval) (sum Nanos) {
 }
 
 // Joined orders any intervals by time, and joins those that overlap or touch.
-func Joined(list []Interval) []Interval {
+func Joined[T ~int64](list []IntervalOf[T]) []IntervalOf[T] {
 	list = slices.Clone(list)
-	slices.SortFunc(list, byStart)
-	var out []Interval
+	slices.SortFunc(list, byStart[T])
+	var out []IntervalOf[T]
 	for _, i := range list {
 		if n := len(out); n > 0 && i.Start <= out[n-1].End {
 			out[n-1].End = max(out[n-1].End, i.End)
@@ -39,22 +42,45 @@ func Joined(list []Interval) []Interval {
 }
 
 // Longest are the longest of them, so many at most, in order of time.
-func Longest(list []Interval, most int) []Interval {
+func Longest[T ~int64](list []IntervalOf[T], most int) []IntervalOf[T] {
 	if len(list) <= most {
 		return list
 	}
 	list = slices.Clone(list)
-	slices.SortStableFunc(list, func(a, b Interval) int { return cmp.Compare(b.Nanos(), a.Nanos()) })
+	slices.SortStableFunc(list, func(a, b IntervalOf[T]) int { return cmp.Compare(b.Nanos(), a.Nanos()) })
 	list = list[:most]
-	slices.SortFunc(list, byStart)
+	slices.SortFunc(list, byStart[T])
 	return list
 }
 
-func byStart(a, b Interval) int { return cmp.Compare(a.Start, b.Start) }
+func byStart[T ~int64](a, b IntervalOf[T]) int { return cmp.Compare(a.Start, b.Start) }
+
+// Common are the intervals that two lists share.
+func Common[T ~int64](a, b []IntervalOf[T]) (shared []IntervalOf[T]) {
+	for i, j := 0, 0; i < len(a) && j < len(b); {
+		if both := (IntervalOf[T]{max(a[i].Start, b[j].Start), min(a[i].End, b[j].End)}); both.Nanos() > 0 {
+			shared = append(shared, both)
+		}
+		if a[i].End < b[j].End {
+			i++
+		} else {
+			j++
+		}
+	}
+	return shared
+}
+
+// Clip cuts intervals down to what lies within a window.
+func Clip[T ~int64](list []IntervalOf[T], window IntervalOf[T]) (inside []IntervalOf[T]) {
+	Overlap(list, window.Start, window.End, func(i int, _ T) {
+		inside = append(inside, IntervalOf[T]{max(list[i].Start, window.Start), min(list[i].End, window.End)})
+	})
+	return inside
+}
 
 // Overlap calls visit for each interval that shares time with [start, end), and with how much.
-func Overlap(list []Interval, start, end Nanos, visit func(i int, part Nanos)) {
-	i, _ := slices.BinarySearchFunc(list, start, func(i Interval, t Nanos) int {
+func Overlap[T ~int64](list []IntervalOf[T], start, end T, visit func(i int, part T)) {
+	i, _ := slices.BinarySearchFunc(list, start, func(i IntervalOf[T], t T) int {
 		if i.End <= t {
 			return -1
 		}

@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 )
 
@@ -24,5 +25,16 @@ func TestIntervals(t *testing.T) {
 		if got != c.want {
 			t.Errorf("from %d to %d: %q, want %q", c.start, c.end, got, c.want)
 		}
+	}
+}
+
+func TestCommonIsWhatListsShare(t *testing.T) {
+	a := []Interval{{0, 3}, {5, 9}}
+	b := []Interval{{2, 6}, {8, 20}}
+	if got, want := Common(a, b), []Interval{{2, 3}, {5, 6}, {8, 9}}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if got := Common([]Interval{{0, 3}}, []Interval{{3, 5}}); got != nil {
+		t.Errorf("of two that touch: %v", got)
 	}
 }

@@ -36,7 +36,7 @@ type digest struct {
 	finding  []scene.Phrase
 
 	tracks  []trackLane
-	idle    []stretch // every used GPU idle: shades all lanes
+	idle    []timeline.Interval // every used GPU idle: shades all lanes
 	steps   stepsLane
 	lines   *linesLane   // nil: no line is known
 	flames  []*flameLane // none: no thread
@@ -53,9 +53,6 @@ type digest struct {
 	findings []remark
 	notes    []string // but for what this machine has none of
 }
-
-// stretch is a stretch of time in seconds.
-type stretch struct{ start, end float64 }
 
 // remark is a finding in the list, or a note.
 type remark struct {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
@@ -15,12 +16,12 @@ type gpuSummary struct {
 	used    bool // by the recorded program, as far as is known
 	title   []scene.Phrase
 	badge   string
-	idle    map[int][]stretch // by the device's index
-	allIdle []stretch         // every device idle at once
+	idle    map[int][]timeline.Interval // by the device's index
+	allIdle []timeline.Interval         // every device idle at once
 }
 
 func gpusOf(r *report.View) gpuSummary {
-	g := gpuSummary{idle: make(map[int][]stretch)}
+	g := gpuSummary{idle: make(map[int][]timeline.Interval)}
 	if len(r.Devices) == 0 {
 		return g
 	}
@@ -59,12 +60,12 @@ func gpusOf(r *report.View) gpuSummary {
 		g.title = append(g.title, scene.Phrase{Text: "unknown " + words.Seconds(unknown/n), Tone: scene.Muted, Face: scene.Sans})
 	}
 	for i, d := range r.Idle.Devices {
-		ss := stretchesOf(d.Intervals)
-		g.idle[d.Device] = ss
+		idle := intervalsOf(d.Intervals)
+		g.idle[d.Device] = idle
 		if i == 0 {
-			g.allIdle = ss
+			g.allIdle = idle
 		} else {
-			g.allIdle = intersect(g.allIdle, ss)
+			g.allIdle = timeline.Common(g.allIdle, idle)
 		}
 	}
 	return g
@@ -75,22 +76,6 @@ func gpuNames(n, index int) string {
 		return fmt.Sprintf("GPU %d", index)
 	}
 	return fmt.Sprintf("%d GPUs", n)
-}
-
-// intersect returns what two merged lists have in common.
-func intersect(a, b []stretch) []stretch {
-	var out []stretch
-	for i, j := 0, 0; i < len(a) && j < len(b); {
-		if s := (stretch{max(a[i].start, b[j].start), min(a[i].end, b[j].end)}); s.start < s.end {
-			out = append(out, s)
-		}
-		if a[i].end < b[j].end {
-			i++
-		} else {
-			j++
-		}
-	}
-	return out
 }
 
 // shortGPU is a device's name without its maker and memory: "H100", "RTX 4090".

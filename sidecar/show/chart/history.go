@@ -3,6 +3,7 @@ package chart
 import (
 	"math"
 
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 )
 
@@ -30,12 +31,11 @@ func historiesOf(r *report.View) [][]span {
 // durationOf is the report's duration in seconds; always positive.
 func durationOf(r *report.View) float64 { return max(report.Seconds(r.DurationNS), 1e-6) }
 
-// stretchesOf converts stretches of the report.
-func stretchesOf(list []report.Interval) []stretch {
-	var out []stretch
+// intervalsOf are intervals of the report; a damaged one has none that end before they start.
+func intervalsOf(list []report.Interval) (out []timeline.Interval) {
 	for _, iv := range list {
-		if s := (stretch{report.Seconds(iv[0]), report.Seconds(iv[1])}); s.start < s.end {
-			out = append(out, s)
+		if i := timeline.Between(timeline.Nanos(iv[0]), timeline.Nanos(iv[1])); i.Nanos() > 0 {
+			out = append(out, i)
 		}
 	}
 	return out

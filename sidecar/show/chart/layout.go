@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/show/chart/labels"
 	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
@@ -289,8 +290,8 @@ func statePaint(s report.State) scene.Paint {
 }
 
 // shade colours a stretch of time.
-func (l *layouter) shade(s stretch, y0, y1 float64) {
-	x0, x1 := l.x(s.start), l.x(s.end)
+func (l *layouter) shade(i timeline.Interval, y0, y1 float64) {
+	x0, x1 := l.x(i.Start.Seconds()), l.x(i.End.Seconds())
 	if n := len(l.Shades); n > 0 && l.Shades[n-1].Y0 == y0 && l.Shades[n-1].Y1 == y1 && x0-l.Shades[n-1].X1 < 0.5 {
 		l.Shades[n-1].X1 = max(x1, l.Shades[n-1].X1)
 		return

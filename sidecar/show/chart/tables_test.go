@@ -57,16 +57,6 @@ func TestUnusedGPUIsNotCalledIdle(t *testing.T) {
 	}
 }
 
-func TestAllIdleIsWhatDevicesShare(t *testing.T) {
-	a := []stretch{{0, 3}, {5, 9}}
-	b := []stretch{{2, 6}, {8, 20}}
-	got := intersect(a, b)
-	want := []stretch{{2, 3}, {5, 6}, {8, 9}}
-	if len(got) != len(want) || got[0] != want[0] || got[1] != want[1] || got[2] != want[2] {
-		t.Errorf("got %v, want %v", got, want)
-	}
-}
-
 func TestThreadsAreSortedAndCounted(t *testing.T) {
 	d := digestOf(sketch.ManyThreads().View())
 	if len(d.threads) != maxThreads || d.more != "+ 88 more threads, and 99 that only waited" {

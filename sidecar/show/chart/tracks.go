@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
@@ -24,9 +25,9 @@ type trackLane struct {
 	tall, low    bool
 	peaks        bool // of points that are merged the largest is shown, not their mean
 	points       []scene.Point
-	base, top    float64   // values at the lane's lower and upper edge
-	scale        string    // from base to top, where base is not 0
-	idle         []stretch // shades this lane alone
+	base, top    float64             // values at the lane's lower and upper edge
+	scale        string              // from base to top, where base is not 0
+	idle         []timeline.Interval // shades this lane alone
 }
 
 // trackSpec says how a known track is shown.

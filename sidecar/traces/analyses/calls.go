@@ -156,14 +156,14 @@ func (r *recording) chargeGaps(byName map[kineto.Sym]*callTime, waiting []*call)
 		}
 	}
 	for _, g := range deviceGaps(r) {
-		if g.next.call < 0 || r.calls[g.next.call].start < g.start {
+		if g.next.call < 0 || r.calls[g.next.call].start < g.Start {
 			continue
 		}
-		after, _ := slices.BinarySearchFunc(waiting, g.start, func(c *call, at int64) int { return count(c.start > at)*2 - 1 })
-		for i := after - 1; i >= 0 && latest[i] >= g.start; i-- {
-			if waiting[i].end() >= g.start {
+		after, _ := slices.BinarySearchFunc(waiting, g.Start, func(c *call, at int64) int { return count(c.start > at)*2 - 1 })
+		for i := after - 1; i >= 0 && latest[i] >= g.Start; i-- {
+			if waiting[i].end() >= g.Start {
 				t := byName[waiting[i].name]
-				t.drained += g.end - g.start
+				t.drained += g.End - g.Start
 				t.gaps++
 				break
 			}

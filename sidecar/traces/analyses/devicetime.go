@@ -3,6 +3,7 @@ package analyses
 import (
 	"math"
 
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/traces/table"
 )
 
@@ -48,8 +49,8 @@ func observeDeviceTime(r *recording) []deviceTime {
 	for d, number := range r.of {
 		comm, comp := r.layer(d, Communication), r.layer(d, Computation)
 		times[d] = deviceTime{
-			device: number, whole: window.end - window.start, busy: length(r.busy(d)), compute: length(comp),
-			communication: length(comm), hidden: overlap(comm, comp),
+			device: number, whole: window.End - window.Start, busy: timeline.Total(r.busy(d)), compute: timeline.Total(comp),
+			communication: timeline.Total(comm), hidden: timeline.Total(timeline.Common(comm, comp)),
 		}
 		if r.hta { // its rounded intervals may end before they start
 			times[d].hidden = layered(1, comm, comp)[1|2]

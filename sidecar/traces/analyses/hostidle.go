@@ -74,7 +74,7 @@ func observeHostIdle(r *recording) hostIdle {
 	list := deviceGaps(r)
 	idle := hostIdle{by: map[hostActivity]*activityIdle{}}
 	for _, g := range list {
-		idle.whole += g.end - g.start
+		idle.whole += g.End - g.Start
 	}
 	if len(list) == 0 || r.t.Ops.Len()+r.t.Calls.Len() == 0 {
 		return idle
@@ -82,22 +82,22 @@ func observeHostIdle(r *recording) hostIdle {
 	host := r.hostTimeline(together(list))
 	for i, g := range list {
 		gap := i + 1
-		until := g.end
+		until := g.End
 		thread := host.main
 		if g.next.call >= 0 {
 			call := &r.calls[g.next.call]
-			until = min(g.end, max(g.start, call.end()))
+			until = min(g.End, max(g.Start, call.end()))
 			if call.row >= 0 {
 				thread = r.t.Calls.Thread[call.row]
 			}
 		}
-		if until < g.end {
-			idle.of(hostActivity{kind: HostLaunched}).add(gap, g.end-until)
+		if until < g.End {
+			idle.of(hostActivity{kind: HostLaunched}).add(gap, g.End-until)
 		}
-		if until == g.start {
+		if until == g.Start {
 			continue
 		}
-		bare := []interval{{g.start, until}}
+		bare := []interval{between(g.Start, until)}
 		for _, of := range slices.Compact([]uint32{thread, host.main}) {
 			left := bare
 			bare = nil
@@ -106,7 +106,7 @@ func observeHostIdle(r *recording) hostIdle {
 			}
 		}
 		for _, b := range bare {
-			idle.of(hostActivity{kind: HostUnrecorded}).add(gap, b.end-b.start)
+			idle.of(hostActivity{kind: HostUnrecorded}).add(gap, b.End-b.Start)
 		}
 	}
 	return idle
@@ -140,7 +140,7 @@ func (h *hostTimeline) charge(idle *hostIdle, gap int, thread uint32, in interva
 		if l.call >= 0 {
 			activity = h.activity(l.call)
 		}
-		for _, c := range pieces(h.callLeaves[thread], interval{l.start, l.end}) {
+		for _, c := range pieces(h.callLeaves[thread], between(l.start, l.end)) {
 			call := ""
 			if c.call >= 0 {
 				call = h.r.t.Text(h.r.t.Calls.Name[h.calls.rows[c.call]])
@@ -150,7 +150,7 @@ func (h *hostTimeline) charge(idle *hostIdle, gap int, thread uint32, in interva
 				of = hostActivity{HostCall, call}
 			}
 			if of.kind == "" {
-				bare = append(bare, interval{c.start, c.end})
+				bare = append(bare, between(c.start, c.end))
 				continue
 			}
 			sum := idle.of(of)
@@ -185,18 +185,18 @@ func (h *hostTimeline) activity(at int32) hostActivity {
 
 // pieces divides a stretch by a thread's leaves; those of no leaf have call -1.
 func pieces(leaves []leaf, gap interval) (list []leaf) {
-	at, _ := slices.BinarySearchFunc(leaves, gap.start, func(l leaf, at int64) int { return cmp.Compare(l.end, at+1) })
-	from := gap.start
-	for ; at < len(leaves) && leaves[at].start < gap.end; at++ {
+	at, _ := slices.BinarySearchFunc(leaves, gap.Start, func(l leaf, at int64) int { return cmp.Compare(l.end, at+1) })
+	from := gap.Start
+	for ; at < len(leaves) && leaves[at].start < gap.End; at++ {
 		l := leaves[at]
 		if l.start > from {
 			list = append(list, leaf{from, l.start, -1})
 		}
-		list = append(list, leaf{max(l.start, gap.start), min(l.end, gap.end), l.call})
+		list = append(list, leaf{max(l.start, gap.Start), min(l.end, gap.End), l.call})
 		from = l.end
 	}
-	if from < gap.end {
-		list = append(list, leaf{from, gap.end, -1})
+	if from < gap.End {
+		list = append(list, leaf{from, gap.End, -1})
 	}
 	return list
 }

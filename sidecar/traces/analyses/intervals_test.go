@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/traces/kineto"
 )
 
@@ -50,22 +51,22 @@ func TestIntervalsAgainstBitmaps(t *testing.T) {
 		for i, kind := range listedKinds {
 			maps[i] = mark(spans, ofKind(kind))
 			layers[i] = union(spans, ofKind(kind))
-			if got, want := length(layers[i]), maps[i].count(func(int) bool { return true }); got != want {
+			if got, want := timeline.Total(layers[i]), maps[i].count(func(int) bool { return true }); got != want {
 				t.Fatalf("round %d: union of %v lasts %d, want %d", round, kind, got, want)
 			}
 			for j := 1; j < len(layers[i]); j++ {
-				if layers[i][j].start <= layers[i][j-1].end {
+				if layers[i][j].Start <= layers[i][j-1].End {
 					t.Fatalf("round %d: intervals %v are not apart", round, layers[i])
 				}
 			}
 		}
 		both := maps[0].count(func(at int) bool { return maps[1][at] })
-		if got := overlap(layers[0], layers[1]); got != both {
+		if got := timeline.Total(timeline.Common(layers[0], layers[1])); got != both {
 			t.Fatalf("round %d: overlap %d, want %d", round, got, both)
 		}
-		window := interval{50, 100}
+		window := between(50, 100)
 		inside := maps[0].count(func(at int) bool { return 50 <= at && at < 100 })
-		if got := length(clip(layers[0], window)); got != inside {
+		if got := timeline.Total(timeline.Clip(layers[0], window)); got != inside {
 			t.Fatalf("round %d: clipped to %d, want %d", round, got, inside)
 		}
 		sums := layered(1, layers[:]...)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/traces/kineto"
 	"github.com/omni-perf/omni-perf/sidecar/traces/table"
 )
@@ -32,7 +33,7 @@ func observeLoading(r *recording) []loadingRow {
 	steps := hostSteps(r.steps)
 	if len(steps) == 0 {
 		whole := r.hostWindow()
-		steps = []step{{number: -1, start: whole.start, end: whole.end}}
+		steps = []step{{number: -1, start: whole.Start, end: whole.End}}
 	}
 	starts := make([]int64, len(fetches)) // sorted, as fetches are
 	for i, f := range fetches {
@@ -40,11 +41,11 @@ func observeLoading(r *recording) []loadingRow {
 	}
 	rows := make([]loadingRow, 0, len(steps))
 	for _, s := range steps {
-		window := interval{s.start, s.end}
-		inside := clip(waits, window)
-		row := loadingRow{step: s.number, fetches: within(starts, window), fetching: length(inside), whole: s.end - s.start}
+		window := between(s.start, s.end)
+		inside := timeline.Clip(waits, window)
+		row := loadingRow{step: s.number, fetches: within(starts, window), fetching: timeline.Total(inside), whole: s.end - s.start}
 		for d := range r.of {
-			row.idle += row.fetching - overlap(inside, clip(r.busy(d), window))
+			row.idle += row.fetching - timeline.Total(timeline.Common(inside, r.busy(d)))
 		}
 		rows = append(rows, row)
 	}
@@ -66,9 +67,9 @@ func (r *recording) hostWindow() interval {
 	if len(spans) == 0 {
 		return interval{}
 	}
-	window := interval{spans[0].start, spans[0].end()}
+	window := between(spans[0].start, spans[0].end())
 	for i := range spans {
-		window = interval{min(window.start, spans[i].start), max(window.end, spans[i].end())}
+		window = between(min(window.Start, spans[i].start), max(window.End, spans[i].end()))
 	}
 	return window
 }

@@ -102,10 +102,10 @@ func (n *nesting) leavesOver(times []interval) map[uint32][]leaf {
 		if until <= now {
 			return
 		}
-		for next < len(times) && times[next].end <= now {
+		for next < len(times) && times[next].End <= now {
 			next++
 		}
-		if next < len(times) && times[next].start < until {
+		if next < len(times) && times[next].Start < until {
 			leaves[thread] = append(leaves[thread], leaf{now, until, call})
 		}
 		now = until

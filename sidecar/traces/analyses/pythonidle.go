@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/traces/place"
 	"github.com/omni-perf/omni-perf/sidecar/traces/table"
 )
@@ -25,7 +26,7 @@ func deviceGaps(r *recording) (list []deviceGap) {
 			if i == 0 {
 				latest = s.end()
 			} else if s.start > latest {
-				list = append(list, deviceGap{interval{latest, s.start}, s})
+				list = append(list, deviceGap{between(latest, s.start), s})
 			}
 			latest = max(latest, s.end())
 		}
@@ -37,7 +38,7 @@ func deviceGaps(r *recording) (list []deviceGap) {
 func together(gaps []deviceGap) []interval {
 	spans := make([]span, len(gaps))
 	for i, g := range gaps {
-		spans[i] = span{start: g.start, dur: g.end - g.start}
+		spans[i] = span{start: g.Start, dur: g.End - g.Start}
 	}
 	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.start, b.start) })
 	return union(spans, anyKind)
@@ -100,7 +101,7 @@ func observePythonIdle(r *recording) pythonIdle {
 	list := deviceGaps(r)
 	idle := pythonIdle{places: idlePlaces{}}
 	for _, g := range list {
-		idle.whole += g.end - g.start
+		idle.whole += g.End - g.Start
 	}
 	frames := r.frames()
 	if frames == nil {
@@ -117,7 +118,7 @@ func observePythonIdle(r *recording) pythonIdle {
 	}
 	byFrame := map[int32]*idleCost{}
 	for _, g := range list {
-		if g.interval = r.untilLaunched(g, &idle); g.start == g.end {
+		if g.interval = r.untilLaunched(g, &idle); g.Start == g.End {
 			continue
 		}
 		bare := []interval{g.interval}
@@ -126,7 +127,7 @@ func observePythonIdle(r *recording) pythonIdle {
 		}
 		var rest int64
 		for _, b := range bare {
-			rest += length(charge(byFrame, main, b))
+			rest += timeline.Total(charge(byFrame, main, b))
 		}
 		if rest > 0 {
 			idle.places.add(noPython, idleCost{rest, 1})
@@ -144,34 +145,34 @@ func (r *recording) untilLaunched(g deviceGap, idle *pythonIdle) interval {
 	if g.next.call < 0 {
 		return g.interval
 	}
-	at := min(g.end, max(g.start, r.calls[g.next.call].end()))
-	if at < g.end {
-		idle.places.add(launchedAlready, idleCost{g.end - at, 1})
+	at := min(g.End, max(g.Start, r.calls[g.next.call].end()))
+	if at < g.End {
+		idle.places.add(launchedAlready, idleCost{g.End - at, 1})
 	}
-	return interval{g.start, at}
+	return between(g.Start, at)
 }
 
 // charge adds a gap to the frames that were innermost during it and returns
 // the parts during which none was.
 func charge(byFrame map[int32]*idleCost, leaves []leaf, gap interval) (bare []interval) {
-	at, _ := slices.BinarySearchFunc(leaves, gap.start, func(l leaf, at int64) int { return cmp.Compare(l.end, at+1) })
-	from := gap.start
-	for ; at < len(leaves) && leaves[at].start < gap.end; at++ {
+	at, _ := slices.BinarySearchFunc(leaves, gap.Start, func(l leaf, at int64) int { return cmp.Compare(l.end, at+1) })
+	from := gap.Start
+	for ; at < len(leaves) && leaves[at].start < gap.End; at++ {
 		l := leaves[at]
 		if l.start > from {
-			bare = append(bare, interval{from, l.start})
+			bare = append(bare, between(from, l.start))
 		}
 		c := byFrame[l.call]
 		if c == nil {
 			c = &idleCost{}
 			byFrame[l.call] = c
 		}
-		c.ns += min(l.end, gap.end) - max(l.start, gap.start)
+		c.ns += min(l.end, gap.End) - max(l.start, gap.Start)
 		c.gaps++
 		from = l.end
 	}
-	if from < gap.end {
-		bare = append(bare, interval{from, gap.end})
+	if from < gap.End {
+		bare = append(bare, between(from, gap.End))
 	}
 	return bare
 }
@@ -191,7 +192,7 @@ func recordedStacks(r *recording, list []deviceGap, idle *pythonIdle) {
 		callOf[r.calls[i].correlation] = r.calls[i].row
 	}
 	for _, g := range list {
-		if g.interval = r.untilLaunched(g, idle); g.start == g.end {
+		if g.interval = r.untilLaunched(g, idle); g.Start == g.End {
 			continue
 		}
 		key := noPython
@@ -200,7 +201,7 @@ func recordedStacks(r *recording, list []deviceGap, idle *pythonIdle) {
 				key = stackPlace(stack)
 			}
 		}
-		idle.places.add(key, idleCost{g.end - g.start, 1})
+		idle.places.add(key, idleCost{g.End - g.Start, 1})
 	}
 }
 

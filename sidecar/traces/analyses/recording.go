@@ -205,11 +205,11 @@ func (r *recording) window() (window interval, ok bool) {
 		if len(busy) == 0 {
 			continue
 		}
-		first, last := busy[0].start, busy[len(busy)-1].end
+		first, last := busy[0].Start, busy[len(busy)-1].End
 		if !ok {
-			window, ok = interval{first, last}, true
+			window, ok = between(first, last), true
 		}
-		window = interval{min(window.start, first), max(window.end, last)}
+		window = between(min(window.Start, first), max(window.End, last))
 	}
 	return window, ok
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/traces/kineto"
 	"github.com/omni-perf/omni-perf/sidecar/traces/table"
 )
@@ -158,17 +159,17 @@ func observeSteps(r *recording) []stepRow {
 	launches := launchTimes(pairs(whole, func(*call) bool { return true }))
 	rows := make([]stepRow, 0, len(steps))
 	for _, s := range steps {
-		window := interval{s.start, s.end}
+		window := between(s.start, s.end)
 		row := stepRow{
 			number: s.number, start: r.t.UnixNs(s.start), length: s.end - s.start,
 			launches: within(launches, window), dropped: s.number == r.dropped,
 		}
 		for d := range whole.of {
-			on := length(clip(whole.busy(d), window))
+			on := timeline.Total(timeline.Clip(whole.busy(d), window))
 			row.busy += on
 			row.idle += s.end - s.start - on
-			row.compute += length(clip(whole.layer(d, Computation), window))
-			row.comms += length(clip(whole.layer(d, Communication), window))
+			row.compute += timeline.Total(timeline.Clip(whole.layer(d, Computation), window))
+			row.comms += timeline.Total(timeline.Clip(whole.layer(d, Communication), window))
 		}
 		rows = append(rows, row)
 	}
@@ -233,7 +234,7 @@ func launchTimes(joined []launched) []int64 {
 
 // within counts the times that lie in a window.
 func within(sorted []int64, window interval) int {
-	from, _ := slices.BinarySearch(sorted, window.start)
-	to, _ := slices.BinarySearch(sorted, window.end)
+	from, _ := slices.BinarySearch(sorted, window.Start)
+	to, _ := slices.BinarySearch(sorted, window.End)
 	return max(to-from, 0)
 }
