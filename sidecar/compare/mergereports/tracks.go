@@ -8,7 +8,7 @@ import (
 )
 
 // summed are the figures of a target that add up to those of all.
-var summed = []string{"cpu", "cpu.children", "rss", "rss.children", "disk.read", "disk.write"}
+var summed = []string{"cpu", "cpu.children", "rss", "own.children", "rss.children", "disk.read", "disk.write"}
 
 // tracks takes over the figures; those of the machine, and of a device, are taken once.
 func (p *part) tracks() {

@@ -305,10 +305,11 @@ func TestChildrenBeginWithNothing(t *testing.T) {
 	target.children = []int{20}
 	p.set(target)
 	p.set(fakeProcess{pid: 20, parent: 10, start: 150, own: 40, pages: 8})
+	p.write("20/status", "RssAnon:\t      24 kB\n")
 	s.read(now, everything)
 	rec := b.Snapshot(b.Since(now))
-	if tr := find(rec, "rss.children"); tr == nil || len(tr.Points) != 3 || tr.Points[1].At != 1e9 || tr.Points[0].Value+tr.Points[1].Value != 0 || tr.Points[2].Value == 0 {
-		t.Errorf("rss.children %+v, want nothing until 1 s", tr)
+	if tr := find(rec, "own.children"); tr == nil || len(tr.Points) != 3 || tr.Points[1].At != 1e9 || tr.Points[0].Value+tr.Points[1].Value != 0 || tr.Points[2].Value != 24<<10 {
+		t.Errorf("own.children %+v, want nothing until 1 s", tr)
 	}
 	if tr := find(rec, "cpu.children"); tr == nil || math.Abs(integral(tr)-0.4) > 1e-9 || len(tr.Points) != 2 || tr.Points[0].Value != 0 {
 		t.Errorf("cpu.children %+v, want nothing in the first second, then the 0.4 s that the child used before it was seen", tr)

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/testkit/requirement"
 )
 
@@ -119,5 +120,52 @@ func TestOwnMemoryUnknown(t *testing.T) {
 	write("stat", "7 (py) Z"+after)
 	if got, err := NewOwnMemory(root).Estimate(7, 1); err == nil {
 		t.Errorf("of a zombie: %+v", got)
+	}
+}
+
+// What forked workers share with their parent is in no sum of their memory: the sum is that of what is their own.
+func TestForkedWorkersMemoryIsTheirOwn(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		requirement.Missing(t, requirement.Python, "python3: %v", err)
+	}
+	cmd := exec.Command(python, "-c", `
+import os, sys
+block = bytearray(os.urandom(1 << 20)) * 100
+for worker in range(4):
+    if os.fork() == 0:
+        own = bytearray(os.urandom(1 << 20)) * 10
+        print("ready", flush=True)
+        sys.stdin.read()
+        os._exit(0)
+sys.stdin.read()
+`)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = in.Close(); _ = cmd.Wait() })
+	b := timeline.NewBuilder(timeline.Options{Origin: timeline.Monotonic()})
+	s := newSampler(New(cmd.Process.Pid, Options{}), b, 0)
+	lines := bufio.NewScanner(out)
+	for range 4 {
+		if !lines.Scan() {
+			t.Fatal("the workers have not begun")
+		}
+	}
+	s.read(timeline.Monotonic(), everything)
+	s.read(timeline.Monotonic(), everything)
+	now := timeline.Monotonic()
+	rec := b.Snapshot(b.Since(now))
+	tr := find(rec, "own.children")
+	if tr == nil || tr.Peak < 40<<20 || tr.Peak > 120<<20 { // each has 10 MB of its own, and shares 100
+		t.Errorf("four workers with 40 MB of their own hold %+v", tr)
 	}
 }

@@ -26,6 +26,8 @@ type sampler struct {
 	family   *family
 	threads  *threads
 	members  *members
+	own      *OwnMemory
+	held     map[proctree.Identity]uint64 // own memory of descendants when it was read last
 	machine  *machine
 
 	limits Limits
@@ -53,6 +55,7 @@ func newSampler(c *Collector, sink Sink, interval time.Duration) *sampler {
 	s.family = newFamily(&files, c.pid, proctree.New(c.pid, sink, proctree.Options{Proc: c.opts.Proc, Role: c.opts.Role, Clock: c.opts.Clock}), c.opts.CPUClock)
 	s.threads = newThreads(s)
 	s.members = &members{s: s, known: make(map[proctree.Identity]*memberTracks)}
+	s.own, s.held = NewOwnMemory(c.opts.Proc), make(map[proctree.Identity]uint64)
 	s.machine = newMachine(s)
 	return s
 }
@@ -145,9 +148,9 @@ func (s *sampler) reportCPU(at timeline.Nanos) {
 	for pid, m := range f.members {
 		if pid != s.c.pid && !m.profiler {
 			now.processes++
-			now.rss += m.rss
 		}
 	}
+	now.own = s.ownOfChildren()
 	begun := s.counts["cpu.children"] != nil
 	used := s.alone != nil && now.cpu > s.alone.cpu // they lived between two readings
 	if !begun && now.processes == 0 && !used {
@@ -177,14 +180,52 @@ func (s *sampler) kinWindow() timeline.Nanos {
 type kinship struct {
 	at        timeline.Nanos
 	cpu       timeline.Nanos // the dead included
-	rss       uint64
+	own       uint64
 	processes int
+}
+
+// maxOwnReads is of how many descendants the own memory is read at a time, for 20 µs each: of more, it is
+// read in turns.
+const maxOwnReads = 32
+
+// ownOfChildren sums up what descendants hold that no other process has. Resident memory must not be added up:
+// a forked worker's counts its parent's pages again.
+func (s *sampler) ownOfChildren() (sum uint64) {
+	living, reads := make(map[proctree.Identity]uint64, len(s.held)), 0
+	var later []*member
+	read := func(m *member) {
+		reads++
+		if own, err := s.own.Estimate(m.pid, m.parent); err == nil {
+			living[m.identity()] = own.High
+		}
+	}
+	for pid, m := range s.family.members {
+		if pid == s.c.pid || m.profiler || m.exiting {
+			continue
+		}
+		if held, known := s.held[m.identity()]; known {
+			living[m.identity()] = held
+			later = append(later, m)
+		} else if reads < maxOwnReads {
+			read(m)
+		}
+	}
+	for _, m := range later { // a map's order is another one each time
+		if reads < maxOwnReads {
+			read(m)
+		}
+	}
+	for _, own := range living {
+		sum += own
+	}
+	s.held = living
+	return sum
 }
 
 // reportChildren reports what the descendants have used by a look.
 func (s *sampler) reportChildren(k kinship) {
 	s.countOver(k.at, s.kinWindow(), "cpu.children", s.cpuSource(), "cores", s.limits.Cores, k.cpu.Seconds())
-	s.gauge(k.at, "rss.children", "/proc/PID/stat, shared pages counted in each", "B", s.limits.Memory, float64(k.rss))
+	s.gauge(k.at, "own.children", "/proc/PID/status RssAnon, of forks at most the pages that each has touched", "B", s.limits.Memory, float64(k.own))
 	s.gauge(k.at, "processes", "/proc/PID/task/TID/children", "", 0, float64(k.processes))
 }
 

@@ -52,7 +52,8 @@ var hostSpecs = []struct {
 	{"cpu.children", trackSpec{"CPU, children", scene.PaintCPU, 0.01, false}},
 	{"gil.wait", trackSpec{"GIL wait", scene.PaintGIL, 0.2, false}},
 	{"rss", trackSpec{"RSS", scene.PaintMemory, 1, true}},
-	{"rss.children", trackSpec{"RSS, children", scene.PaintMemory, 1, true}},
+	{"own.children", trackSpec{"memory, children", scene.PaintMemory, 1, true}},
+	{"rss.children", trackSpec{"RSS, children", scene.PaintMemory, 1, true}}, // of older reports: it counts shared pages in each
 	{"swap", trackSpec{"swap, machine", scene.PaintMemory, 64 << 20, true}},
 	{"disk.read", trackSpec{"disk read", scene.PaintTraffic, 100e3, false}},
 	{"disk.write", trackSpec{"disk write", scene.PaintTraffic, 100e3, false}},
