@@ -137,3 +137,33 @@ def test_flops_are_those_of_the_flop_counter(shapes: tuple[Any, Analysis]) -> No
     linear = rows["aten::linear"]
     assert linear["flops_per_s"] == pytest.approx(linear["flops"] / linear["total_cpu_us"] * 1e6)
     assert rows["aten::relu"]["flops"] is None
+
+
+def test_modules_and_phases_are_those_of_torch(tmp_path: Path) -> None:
+    finish(record("modules", tmp_path))
+    said, analysis = truth(tmp_path), analyze(tmp_path / "trace.json")
+    classes = {row["path"]: row for row in analysis["module_classes"]}
+    assert {row["name"]: row["calls"] for row in classes.values()} == said["calls"]
+    assert set(classes) == {"Net"} | {f"Net/{name}" for name in said["calls"] if name != "Net"}
+    assert classes["Net/Conv2d"]["instances"] == 2
+    assert sorted(row["name"] for row in analysis["modules"] if row["class"] == "Conv2d") == ["Conv2d_0", "Conv2d_1"]
+    inside = sum(row["total_cpu_us"] for path, row in classes.items() if path != "Net")
+    assert classes["Net"]["self_cpu_us"] == pytest.approx(classes["Net"]["total_cpu_us"] - inside, abs=0.01)
+
+    # The backward pass is what autograd called; that of a convolution is its module's.
+    backward = {
+        name: time for name, (_, time) in said["rows"].items() if name.startswith("autograd::engine::evaluate_function")
+    }
+    phases = {row["phase"]: row["cpu_us"] for row in analysis["phases"]}
+    assert phases["backward"] == pytest.approx(sum(backward.values()), rel=1e-3)
+    convolutions = backward["autograd::engine::evaluate_function: ConvolutionBackward0"]
+    of_convolutions = sum(classes[f"Net/{name}"]["backward_cpu_us"] for name in ("Conv2d", "ConvTranspose2d"))
+    assert of_convolutions == pytest.approx(convolutions, rel=1e-3)
+    optimizer = sum(time for name, (_, time) in said["rows"].items() if name.startswith("Optimizer."))
+    assert phases["optimizer"] == pytest.approx(optimizer, rel=1e-3)
+    assert phases["forward"] >= classes["Net"]["total_cpu_us"]
+
+    ranges = {row["path"]: row for row in analysis["annotations"]}
+    for name, path in (("## outer ##", "## outer ##"), ("## inner ##", "## outer ##/## inner ##")):
+        calls, total = said["rows"][name]
+        assert (ranges[path]["calls"], ranges[path]["total_cpu_us"]) == (calls, pytest.approx(total, rel=1e-3))

@@ -1,7 +1,7 @@
 """A small training on the CPU that torch.profiler records: torch_training.py KIND FOLDER.
 
 Traces go to FOLDER, as users write them; what torch itself says of the run goes to FOLDER/truth.txt,
-as JSON. KIND is cycles, ranks or shapes.
+as JSON. KIND is cycles, ranks, shapes or modules.
 """
 
 # pyright: basic, reportMissingImports=false
@@ -105,6 +105,29 @@ def shapes(folder: Path) -> None:
     (folder / "truth.txt").write_text(json.dumps(truth))
 
 
+def modules(folder: Path) -> None:
+    """Two steps with stacks; how often each module was called, and torch's own times of annotations and of the backward pass."""
+    net = Net()
+    optimizer = torch.optim.Adam(net.parameters())
+    x, y = torch.randn(8, 3, 32, 32), torch.arange(8)
+    calls: dict[str, int] = {}
+
+    def count(module: nn.Module, _: object) -> None:
+        name = type(module).__name__
+        calls[name] = calls.get(name, 0) + 1
+
+    train_step(net, optimizer, x, y)  # what runs once only is over
+    for module in net.modules():
+        module.register_forward_pre_hook(count)
+    with profile(activities=[ProfilerActivity.CPU], with_stack=True, with_modules=True) as p:
+        for _ in range(2):
+            with torch.profiler.record_function("## outer ##"), torch.profiler.record_function("## inner ##"):
+                train_step(net, optimizer, x, y)
+    p.export_chrome_trace(str(folder / "trace.json"))
+    rows = {r.key: [r.count, r.cpu_time_total] for r in p.key_averages()}
+    (folder / "truth.txt").write_text(json.dumps({"calls": calls, "rows": rows}))
+
+
 if __name__ == "__main__":
     torch.manual_seed(0)
     torch.set_num_threads(1)
@@ -115,3 +138,5 @@ if __name__ == "__main__":
         cycles(place, repeat=2, workers=0, ddp=True)
     elif kind == "shapes":
         shapes(place)
+    elif kind == "modules":
+        modules(place)

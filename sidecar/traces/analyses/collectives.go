@@ -19,6 +19,9 @@ type commRun struct {
 	dtype      string
 	elements   int64 // that went in; 0 if not stated
 	sequence   int64 // its number in the process group; None if not stated
+
+	group                  string
+	groupSize, outElements int64
 }
 
 // commRuns is a recording's communication kernels by start. Of a process with
@@ -49,6 +52,7 @@ func observeCollectives(r *recording) commRuns {
 		run.key = run.name
 		if about.Name != 0 {
 			run.name, run.dtype, run.sequence = r.t.Text(about.Name), r.t.Text(about.Dtype), about.SequenceNum
+			run.about(r.t, about)
 			if run.name == "send" || run.name == "recv" {
 				continue // between two ranks: not the same on all
 			}
@@ -177,7 +181,7 @@ func answerCollectives(a asked[commRuns]) []*table.Table {
 	}
 	list, sums := collectiveTable(all), stragglerTable(all)
 	list.Note, sums.Note = note, note
-	return []*table.Table{list, sums}
+	return []*table.Table{list, sums, answerBandwidths(a)}
 }
 
 // collectiveTable has a row per collective, the longest wait first.

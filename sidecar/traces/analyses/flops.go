@@ -16,6 +16,7 @@ import (
 // none, and its value, where it was recorded, is in values.
 type shapes struct {
 	dims   [][]int64
+	lists  [][][]int64 // of an input that is a list of tensors; else nil
 	values []string
 }
 
@@ -25,12 +26,14 @@ type formula func(in shapes) (flops float64, ok bool)
 // formulas by operator. An operator that calls another one of these leaves the
 // counting to it.
 var formulas = map[string]formula{
-	"aten::mm":          func(in shapes) (float64, bool) { return in.matmul(0, 1, 2) },
-	"aten::_scaled_mm":  func(in shapes) (float64, bool) { return in.matmul(0, 1, 2) },
-	"aten::addmm":       func(in shapes) (float64, bool) { return in.matmul(1, 2, 2) },
-	"aten::bmm":         func(in shapes) (float64, bool) { return in.matmul(0, 1, 3) },
-	"aten::baddbmm":     func(in shapes) (float64, bool) { return in.matmul(1, 2, 3) },
-	"aten::convolution": convolution, "aten::_convolution": convolution,
+	"aten::mm":                func(in shapes) (float64, bool) { return in.matmul(0, 1, 2) },
+	"aten::_scaled_mm":        func(in shapes) (float64, bool) { return in.matmul(0, 1, 2) },
+	"aten::addmm":             func(in shapes) (float64, bool) { return in.matmul(1, 2, 2) },
+	"aten::bmm":               func(in shapes) (float64, bool) { return in.matmul(0, 1, 3) },
+	"aten::baddbmm":           func(in shapes) (float64, bool) { return in.matmul(1, 2, 3) },
+	"aten::_int_mm":           func(in shapes) (float64, bool) { return in.matmul(0, 1, 2) },
+	"aten::_addmm_activation": func(in shapes) (float64, bool) { return in.matmul(1, 2, 2) },
+	"aten::convolution":       convolution, "aten::_convolution": convolution,
 	"aten::convolution_backward": convolutionBackward,
 
 	"aten::scaled_dot_product_attention":                         attention,
@@ -43,6 +46,16 @@ var formulas = map[string]formula{
 	"aten::_scaled_dot_product_flash_attention_for_cpu_backward": attentionBackward,
 	"aten::_scaled_dot_product_efficient_attention_backward":     attentionBackward,
 	"aten::_scaled_dot_product_cudnn_attention_backward":         attentionBackward,
+
+	// With lengths before heads; not where several lengths are packed into one.
+	"aten::_flash_attention_forward":                attentionByLength(3),
+	"aten::_flash_attention_backward":               attentionBackwardByLength(6),
+	"aten::_efficient_attention_forward":            attentionByLength(4),
+	"aten::_efficient_attention_backward":           attentionBackwardByLength(6),
+	"flash_attn::_flash_attn_forward":               attentionByLength(never),
+	"flash_attn::_flash_attn_backward":              attentionBackwardByLength(never),
+	"flash_attn_3::fwd":                             attentionByLength(never),
+	"xformers::efficient_attention_forward_cutlass": attentionByLength(4),
 }
 
 // countsFlops reports whether an operator has a formula.
@@ -186,15 +199,31 @@ func parseShapes(dims, concrete string) (in shapes) {
 	}
 	for _, element := range elements {
 		var sizes []int64
-		if json.Unmarshal(element, &sizes) != nil || slices.ContainsFunc(sizes, func(n int64) bool { return n < 0 }) {
+		var list [][]int64
+		if json.Unmarshal(element, &sizes) != nil || negative(sizes) {
 			sizes = nil
+			if json.Unmarshal(element, &list) != nil || slices.ContainsFunc(list, negative) {
+				list = nil
+			}
 		}
-		in.dims = append(in.dims, sizes)
+		in.dims, in.lists = append(in.dims, sizes), append(in.lists, list)
 	}
 	if json.Unmarshal([]byte(concrete), &in.values) != nil {
 		in.values = nil
 	}
 	return in
+}
+
+func negative(sizes []int64) bool {
+	return slices.ContainsFunc(sizes, func(n int64) bool { return n < 0 })
+}
+
+// parseTypes reads the text of "Input type".
+func parseTypes(text string) (types []string) {
+	if json.Unmarshal([]byte(text), &types) != nil {
+		return nil
+	}
+	return types
 }
 
 // inputsOf are the recorded inputs of an operator.

@@ -75,6 +75,20 @@ func (tree *opTree) costs(r *recording) opCosts {
 
 // kernels charges device time to the operators that launched it.
 func (tree *opTree) kernels(r *recording, device []int64) {
+	for i, op := range r.launchers() {
+		if op >= 0 {
+			device[op] += r.spans[i].dur
+		}
+	}
+}
+
+// launchers are the operators that device events belong to, by span; -1 where there is none.
+func (r *recording) launchers() []int32 {
+	if r.launcherOf != nil {
+		return r.launcherOf
+	}
+	tree := r.operators()
+	r.launcherOf = make([]int32, len(r.spans))
 	numbered := tree.numbered()
 	callOf := map[int64]int32{}
 	for i := range r.calls {
@@ -84,6 +98,7 @@ func (tree *opTree) kernels(r *recording, device []int64) {
 	}
 	for i := range r.spans {
 		s := &r.spans[i]
+		r.launcherOf[i] = -1
 		if s.row < 0 {
 			continue
 		}
@@ -95,10 +110,9 @@ func (tree *opTree) kernels(r *recording, device []int64) {
 		if !known {
 			named = -1
 		}
-		if op := tree.launcher(s, call, named); op >= 0 {
-			device[op] += s.dur
-		}
+		r.launcherOf[i] = tree.launcher(s, call, named)
 	}
+	return r.launcherOf
 }
 
 // numbered finds the operators by their External id.

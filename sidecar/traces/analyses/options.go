@@ -53,6 +53,15 @@ const (
 	TablePythonIdle       = "python_idle"          // device idle attributed to Python lines
 	TableHostIdle         = "host_idle"            // device idle attributed to operators, annotations and calls of the host
 	TablePythonFunctions  = "python_functions"     // what the main thread's time went into
+	TableModules          = "modules"              // device and host time by nn.Module, a tree
+	TableModuleClasses    = "module_classes"       // the same with the modules of one class and place together
+	TableAnnotations      = "annotations"          // device and host time by record_function range, a tree
+	TablePhases           = "phases"               // forward, backward, optimizer
+	TableEfficiency       = "efficiency"           // operators by shapes: operations, bytes, share of the device's peak
+	TableEfficiencyKinds  = "efficiency_by_kind"   // the same by kind: GEMM, attention, …
+	TableCommunication    = "collective_bandwidth" // by size, group and type
+	TableServingSteps     = "serving_steps"        // an inference engine's forward passes: prefill, decode, batch
+	TableServingPhases    = "serving_phases"       // the same by phase, with the devices' idle time
 	TableAcrossRanks      = "across_ranks"         // each headline figure: mean and extremes over the ranks
 	TableKernelsTogether  = "gpu_kernel_breakdown_all_ranks"
 	TableRecordings       = "recordings"              // the files, by rank and cycle
@@ -72,7 +81,7 @@ func DefaultTables() []string {
 		TableKernelTypes, TableKernelsTop, TableIdleIntervals,
 		TableMemoryBandwidth, TableQueueLength,
 		TableCalls, TableLaunchDelay, TableSteps, TableCollectives, TableStragglers,
-		TableDataLoader, TableOperators, TableMemoryPeaks, TablePythonIdle, TableHostIdle, TablePythonFunctions,
+		TableDataLoader, TableEfficiencyKinds, TableEfficiency, TableCommunication, TableOperators, TableServingPhases, TableServingSteps, TablePhases, TableModuleClasses, TableModules, TableAnnotations, TableMemoryPeaks, TablePythonIdle, TableHostIdle, TablePythonFunctions,
 		TableLaunchDelayBins, TableIdleIntervalBins,
 		TableAcrossRanks, TableKernelsTogether, TableRecordings, TableCycles,
 	}
@@ -131,17 +140,19 @@ func (opts *Options) wants(tables ...string) bool {
 
 // WantsPython reports whether Python frames are needed.
 func (opts *Options) WantsPython() bool {
-	return opts.AsHTA() || opts.wants(TablePythonIdle, TablePythonFunctions, TableCalls)
+	return opts.AsHTA() || opts.wants(TablePythonIdle, TablePythonFunctions, TableCalls, TableModules, TableModuleClasses, TablePhases)
 }
 
 // Inputs says of which operators the analyses want the input shapes, for
 // kineto.Options.Inputs.
 func (opts *Options) Inputs() func(operator string) bool {
 	switch {
-	case !opts.wants(TableOperators):
+	case !opts.wants(TableOperators, TableEfficiency, TableEfficiencyKinds):
 		return nil
 	case opts.GroupByShape:
 		return func(string) bool { return true }
 	}
-	return countsFlops
+	return func(operator string) bool {
+		return countsFlops(operator) || opts.wants(TableEfficiency, TableEfficiencyKinds) && models[operator].of != nil
+	}
 }

@@ -26,12 +26,16 @@ type recording struct {
 	stepNames int   // of all files, for HTA
 
 	// What several questions share, made when it is first asked for.
-	perDevice [][]span
-	layers    map[layerKey][]interval
-	tree      *opTree
-	python    *pythonStacks
-	streams   []streamKey
-	gaps      [][]gap // by stream
+	perDevice   [][]span
+	layers      map[layerKey][]interval
+	tree        *opTree
+	python      *pythonStacks
+	phaseTree   *phases
+	moduleCalls *moduleCalls
+
+	launcherOf []int32 // by span
+	streams    []streamKey
+	gaps       [][]gap // by stream
 }
 
 // span is a device event.

@@ -24,11 +24,13 @@ const (
 	Device    = "device"     // what the devices' time went into
 	IdleCause = "idle_cause" // why they were idle
 	Host      = "host"       // what the host did while they were
+	Phase     = "phase"      // forward, backward, optimizer
+	Module    = "module"     // the own time of the modules of a class and place
 	Operator  = "operator"   // an operator's own time on the device, on the CPU where nothing ran on one
 	Kernel    = "kernel"
 )
 
-var kinds = []string{Step, Device, IdleCause, Host, Operator, Kernel}
+var kinds = []string{Step, Device, IdleCause, Host, Phase, Module, Operator, Kernel}
 
 // What figures are of, as the table has it.
 const (
@@ -55,7 +57,7 @@ func (t Tables) get(name string) *table.Table {
 // Needed are the analyses that a comparison is made of.
 func Needed() []string {
 	return []string{analyses.TableSteps, analyses.TableTemporal, analyses.TableTemporalByDevice, analyses.TableIdleCauses,
-		analyses.TableHostIdle, analyses.TableOperators, analyses.TableKernels}
+		analyses.TableHostIdle, analyses.TablePhases, analyses.TableModuleClasses, analyses.TableOperators, analyses.TableKernels}
 }
 
 // key names a figure.
@@ -65,7 +67,7 @@ type key struct{ kind, name string }
 func New() *table.Table {
 	return table.New(TableName, "This run against another",
 		&table.Column{Name: "run", Kind: table.Text},  // the other one
-		&table.Column{Name: "kind", Kind: table.Text}, // step, device, idle_cause, host, operator, kernel
+		&table.Column{Name: "kind", Kind: table.Text}, // step, device, idle_cause, host, phase, module, operator, kernel
 		&table.Column{Name: "name", Kind: table.Text},
 		&table.Column{Name: "per", Kind: table.Text},         // step or rank
 		&table.Column{Name: "before_us", Kind: table.Micros}, // in the other run
@@ -167,11 +169,16 @@ func figures(t Tables, n float64) map[key]significance.Reading {
 	byName(IdleCause, analyses.TableIdleCauses, "cause", "device_idle_us")
 	byName(Host, analyses.TableHostIdle, "name", "idle_us")
 	byName(Kernel, analyses.TableKernels, "name", "sum_us")
-	own := "self_device_us"
-	if t.get(analyses.TableOperators).Column(own) == nil {
-		own = "self_cpu_us"
+	onDevice := t.get(analyses.TableOperators).Column("self_device_us") != nil
+	pick := func(device, host string) string {
+		if onDevice {
+			return device
+		}
+		return host
 	}
-	byName(Operator, analyses.TableOperators, "name", own)
+	byName(Phase, analyses.TablePhases, "phase", pick("device_us", "cpu_us"))
+	byName(Module, analyses.TableModuleClasses, "path", pick("self_device_us", "self_cpu_us"))
+	byName(Operator, analyses.TableOperators, "name", pick("self_device_us", "self_cpu_us"))
 	for k := range list {
 		if k.kind == Operator && analyses.IsAnnotation(k.name) {
 			delete(list, k)

@@ -39,6 +39,9 @@ const (
 	MemoryPeak     ID = "memory_peak"          // bytes allocated at most, of a snapshot; Name: what by
 	OutOfMemory    ID = "out_of_memory"        // bytes asked for in vain, of a snapshot
 	UnusedReserved ID = "unused_reserved"      // share of reserved memory that nothing used at the end, of a snapshot
+	Phases         ID = "phases"               // share of the devices' work that the largest phase launched, which Name has
+	Efficiency     ID = "efficiency"           // share of what the device's peaks allow that the operators of the kind in Name reached
+	ServingIdle    ID = "serving_idle"         // share of the devices' idle time in the phase of serving in Name
 	HiddenComm     ID = "hidden_communication" // share of the communication that computation ran beside
 )
 
@@ -118,6 +121,7 @@ var rules = []struct {
 	{where, 1, one(dataLoading)},
 	{where, 1, one(pythonIdle)},
 	{where, 1, one(hostIdle)},
+	{where, 1, one(servingIdle)},
 	{where, 0.5, one(synchronising)}, // the idle time began there; what the host did then made it as long
 	{where, 1, stragglers},
 	{where, 0.5, one(launchCalls)}, // a line is more easily changed than a call of the driver
@@ -127,6 +131,8 @@ var rules = []struct {
 	{memory, 1, one(outOfMemory)},
 	{memory, 1, one(unusedReserved)},
 	{describes, 1, one(hiddenCommunication)},
+	{describes, 1, one(phases)},
+	{describes, 1, one(efficiency)},
 }
 
 // one is the rule of a measure that finds one thing or nothing.

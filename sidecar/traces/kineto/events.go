@@ -138,10 +138,16 @@ type Operators struct {
 	Class      []OpClass
 	External   []int64
 	Thread     []uint32
+	// Autograd is the operator's number among those that autograd differentiates, counted per thread; that of an
+	// operator of the backward pass is the forward one's. None if it has none.
+	Autograd []int64
+	Backward []bool // autograd called it: it says which thread the forward pass ran on
 	// What few rows have, by row ascending.
 	Inputs []OpInputs
 	Flops  map[uint32]float64 // row → "Flops" as recorded
 	Stacks map[uint32]Sym     // row → "Call stack" of older profilers
+	// Hierarchy of the modules of TorchScript: row → TOP(Net)::forward.conv1(Conv2d)::forward.
+	Hierarchy map[uint32]Sym
 }
 
 // OpInputs are an operator's inputs as raw JSON texts, where they were recorded
@@ -150,6 +156,7 @@ type OpInputs struct {
 	Row      uint32
 	Dims     Sym // [[8, 32], [32, 10], []]
 	Concrete Sym // ["", "", "1"]: the values of what is no tensor; 0 if not recorded
+	Types    Sym // ["c10::BFloat16", "float", "Scalar"]; 0 if not recorded
 }
 
 // Len is the number of rows.

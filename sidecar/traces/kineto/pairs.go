@@ -75,7 +75,7 @@ func (p *pairs) unended() (n int, first int64) {
 func (r *record) own() (size int) {
 	a := &r.args
 	for _, text := range []*[]byte{
-		&r.name, &r.cat, &a.label, &a.gbps, &a.dims, &a.concrete, &a.stack, &a.flops, &a.collective, &a.dtype, &a.group, &a.groupRanks,
+		&r.name, &r.cat, &a.label, &a.gbps, &a.dims, &a.concrete, &a.types, &a.hierarchy, &a.stack, &a.flops, &a.collective, &a.dtype, &a.group, &a.groupRanks,
 	} {
 		*text = bytes.Clone(*text)
 		size += len(*text)

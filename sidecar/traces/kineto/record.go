@@ -28,7 +28,9 @@ type arguments struct {
 	memoryDelta              int64
 	device                   int64 // that a kernel ran on
 	deviceType, deviceID     int64 // of memory
-	dims, concrete           []byte
+	dims, concrete, types    []byte
+	hierarchy                []byte
+	autograd, forward        int64 // its place among autograd's operators; the thread of the forward pass
 	stack, flops             []byte
 	collective, dtype        []byte
 	group, groupRanks        []byte
@@ -38,7 +40,7 @@ type arguments struct {
 
 var noArguments = arguments{
 	stream: None, correlation: None, external: None, device: None,
-	allocated: None, reserved: None,
+	allocated: None, reserved: None, autograd: None,
 	sequence: None, deviceType: -1, deviceID: -1,
 }
 
@@ -245,6 +247,14 @@ func (s *scanner) arg(a *arguments, key, value []byte, at int) {
 		a.dims = value
 	case "Concrete Inputs":
 		a.concrete = value
+	case "Input type":
+		a.types = value
+	case "Module Hierarchy":
+		a.hierarchy = unquote(value)
+	case "Sequence number":
+		a.autograd = number(value, None)
+	case "Fwd thread id":
+		a.forward = number(value, 0)
 	case "Call stack":
 		a.stack = unquote(value)
 	case "Flops", "flops", "FLOPs":

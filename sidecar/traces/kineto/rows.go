@@ -297,13 +297,21 @@ func (w *rows) op(s *scanner, c class, name Sym) {
 		o.Start, o.Dur = slices.Grow(o.Start, n), slices.Grow(o.Dur, n)
 		o.Name, o.Class = slices.Grow(o.Name, n), slices.Grow(o.Class, n)
 		o.External, o.Thread = slices.Grow(o.External, n), slices.Grow(o.Thread, n)
+		o.Autograd, o.Backward = slices.Grow(o.Autograd, n), slices.Grow(o.Backward, n)
 	}
 	row := uint32(len(o.Start))
 	o.Start, o.Dur = append(o.Start, r.start), append(o.Dur, r.dur)
 	o.Name, o.Class = append(o.Name, name), append(o.Class, opClassOf[c])
 	o.External, o.Thread = append(o.External, a.external), append(o.Thread, w.thread(r))
+	o.Autograd, o.Backward = append(o.Autograd, a.autograd), append(o.Backward, a.forward > 0)
 	if a.dims != nil && w.keepsInputs(name) {
-		o.Inputs = append(o.Inputs, OpInputs{row, w.list(s, a.dims), w.list(s, a.concrete)})
+		o.Inputs = append(o.Inputs, OpInputs{row, w.list(s, a.dims), w.list(s, a.concrete), w.list(s, a.types)})
+	}
+	if len(a.hierarchy) > 0 {
+		if o.Hierarchy == nil {
+			o.Hierarchy = map[uint32]Sym{}
+		}
+		o.Hierarchy[row] = w.sym(s, a.hierarchy)
 	}
 	if len(a.stack) > 0 {
 		if o.Stacks == nil {
@@ -397,7 +405,8 @@ func (w *rows) trim() {
 	d, c, o, p, m := &w.t.Device, &w.t.Calls, &w.t.Ops, &w.t.Python, &w.t.Memory
 	trim(&d.Start, &d.Dur, &d.Stream, &d.Correlation, &d.External, &d.Bytes)
 	trim(&c.Start, &c.Dur, &c.Correlation, &c.External)
-	trim(&o.Start, &o.Dur, &o.External)
+	trim(&o.Start, &o.Dur, &o.External, &o.Autograd)
+	trim(&o.Backward)
 	trim(&p.Start, &p.Dur)
 	trim(&m.Time, &m.Bytes, &m.Allocated, &m.Reserved, &m.Addr)
 	trim(&d.Name, &c.Name, &o.Name, &p.Name)

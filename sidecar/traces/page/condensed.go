@@ -29,6 +29,10 @@ func condense(t *table.Table) *table.Table {
 		return condensedPython(t)
 	case analyses.TableHostIdle:
 		return condensedHost(t)
+	case analyses.TableModuleClasses:
+		return condensedScopes(t, "Modules, all ranks", "module")
+	case analyses.TableAnnotations:
+		return condensedScopes(t, "Annotations, all ranks", "annotation")
 	case analyses.TableOperators:
 		return condensedOperators(t)
 	case analyses.TablePythonFunctions:

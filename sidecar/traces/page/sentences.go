@@ -26,7 +26,7 @@ func sentence(f findings.Finding) string {
 	write := map[findings.ID]func(findings.Finding) string{
 		findings.StepChanged: stepChanged, findings.WarmUp: warmUp, findings.DeviceIdle: deviceIdle, findings.Communicating: communicating, findings.Copying: copying, findings.CPUOnly: cpuOnly, findings.IdleCause: idleCause, findings.LaunchCalls: launchCalls,
 		findings.DataLoading: dataLoading, findings.PythonIdle: pythonIdle, findings.HostIdle: hostIdle, findings.Synchronising: synchronising,
-		findings.PythonTime: pythonTime, findings.TopOperator: topOperator, findings.HiddenComm: hiddenCommunication,
+		findings.PythonTime: pythonTime, findings.TopOperator: topOperator, findings.HiddenComm: hiddenCommunication, findings.Phases: phases, findings.ServingIdle: servingIdle, findings.Efficiency: efficiency,
 		findings.Straggler: straggler, findings.MemoryPeak: memoryPeak, findings.OutOfMemory: outOfMemory,
 		findings.UnusedReserved: unusedReserved,
 	}[f.ID]
@@ -300,4 +300,55 @@ func outOfMemory(f findings.Finding) string {
 func unusedReserved(f findings.Finding) string {
 	return fmt.Sprintf("%s of the memory reserved on %s was unused at the end: %s, the largest free piece %s.",
 		share(f.Value), plain(f.On), bytesOf(f.Evidence["free_bytes"]), bytesOf(f.Evidence["largest_free_bytes"]))
+}
+
+// phaseWords name what the devices worked for.
+var phaseWords = map[analyses.Phase]string{
+	analyses.Forward: "the forward pass", analyses.Backward: "the backward pass", analyses.Optimizer: "the optimizer", analyses.OtherPhase: "none of these",
+}
+
+func phases(f findings.Finding) string {
+	var parts []string
+	for phase := analyses.Forward; phase <= analyses.OtherPhase; phase++ {
+		if part := f.Evidence[phase.String()+"_share"]; part >= 0.005 {
+			parts = append(parts, share(part)+" for "+phaseWords[phase])
+		}
+	}
+	last := len(parts) - 1
+	parts[0] = strings.Replace(parts[0], " for", " was for", 1)
+	return fmt.Sprintf("Of the work on %s %s and %s.", devices(f).noun, strings.Join(parts[:last], ", "), parts[last])
+}
+
+// kindWords name kinds of operators.
+var kindWords = map[string]string{
+	analyses.KindGEMM: "matrix products", analyses.KindAttention: "attention", analyses.KindConvolution: "convolutions",
+}
+
+func efficiency(f findings.Finding) string {
+	which := capital(kindWords[f.Name])
+	were := "were"
+	if f.Name == analyses.KindAttention {
+		were = "was"
+	}
+	return fmt.Sprintf("%s %s %s of the work on %s and ran at %s of what %s peaks allow.",
+		which, were, share(f.Evidence["work_share"]), devices(f).noun, share(f.Value), devices(f).their)
+}
+
+func servingIdle(f findings.Finding) string {
+	text := fmt.Sprintf("%s of %s idle time was ", capital(howMuch(f.Value)), devices(f).owning)
+	if f.Name == analyses.Between {
+		return text + "between the inference engine's steps."
+	}
+	if f.Evidence["steps"] == 1 {
+		return text + fmt.Sprintf("in the only %s step (%s).", plain(f.Name), length(f.Evidence["mean_step_us"]))
+	}
+	text += fmt.Sprintf("in %s steps (%s of %s", plain(f.Name), words.Count(int64(f.Evidence["steps"])), length(f.Evidence["mean_step_us"]))
+	if n := f.Evidence["mean_requests"]; n > 0 {
+		each := " requests each"
+		if n == 1 {
+			each = " request each"
+		}
+		text += ", " + digits(n) + each
+	}
+	return text + ")."
 }

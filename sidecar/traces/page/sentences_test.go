@@ -87,7 +87,20 @@ func TestSentences(t *testing.T) {
 			ID: findings.Copying, Value: 0.997, Evidence: evidence{"devices": 1, "ranks": 1}},
 		"Rank 6 came last to 25 of 84 collectives; the other ranks waited 0.17 s for it on average (28 % of the time).": {
 			ID: findings.Straggler, Value: 170e3, Rank: number(6), Evidence: evidence{"times_last": 25, "collectives": 84, "ranks": 8, "device_us": 607e3}},
-		"34 % of the communication is hidden behind computation.": {ID: findings.HiddenComm, Value: 0.344},
+		"Of the work on the device 25 % was for the forward pass, 73 % for the backward pass, 1 % for the optimizer and 0.8 % for none of these.": {
+			ID: findings.Phases, Value: 0.73, Name: "backward", Evidence: evidence{"devices": 1, "forward_share": 0.25, "backward_share": 0.73, "optimizer_share": 0.012, "other_share": 0.008}},
+		"Of the work on the devices 40 % was for the forward pass and 60 % for the backward pass.": {
+			ID: findings.Phases, Value: 0.6, Name: "backward", Evidence: evidence{"forward_share": 0.4, "backward_share": 0.6, "other_share": 0.001}},
+		"Matrix products were 20 % of the work on the device and ran at 62 % of what its peaks allow.": {
+			ID: findings.Efficiency, Value: 0.62, Name: analyses.KindGEMM, Evidence: evidence{"devices": 1, "work_share": 0.197}},
+		"Attention was 12 % of the work on the devices and ran at 2 % of what their peaks allow.": {
+			ID: findings.Efficiency, Value: 0.02, Name: analyses.KindAttention, Evidence: evidence{"work_share": 0.121}},
+		"83 % of the device's idle time was in decode steps (120 of 8.2 ms, 63.5 requests each).": {
+			ID: findings.ServingIdle, Value: 0.83, Name: analyses.Decode, Evidence: evidence{"devices": 1, "steps": 120, "mean_step_us": 8200, "mean_requests": 63.5}},
+		"All of the device's idle time was in the only prefill step (87 ms).": {
+			ID: findings.ServingIdle, Value: 1, Name: analyses.Prefill, Evidence: evidence{"devices": 1, "steps": 1, "mean_step_us": 87.4e3, "mean_requests": 1}},
+		"60 % of the devices' idle time was between the inference engine's steps.": {ID: findings.ServingIdle, Value: 0.6, Name: analyses.Between},
+		"34 % of the communication is hidden behind computation.":                  {ID: findings.HiddenComm, Value: 0.344},
 		"Rank 5 came last to 10 of 10 collectives; the other ranks waited 0.18 s for it.": {
 			ID: findings.Straggler, Value: 180e3, Rank: number(5), Evidence: evidence{"times_last": 10, "collectives": 10}},
 		"Memory was highest with 652 MiB on device 0, 48 ms after the history began: 44 % optimizer, 30 % allocated in train.py(42): train_step.": {
@@ -143,7 +156,7 @@ func TestPageOfTheCPUAlone(t *testing.T) {
 	for _, c := range r.Charts(Auto) {
 		drawn = append(drawn, c.Name)
 	}
-	if got, want := strings.Join(drawn, " "), "dataloader operators"; got != want {
+	if got, want := strings.Join(drawn, " "), "dataloader annotations operators"; got != want {
 		t.Errorf("charts %q, want %q", got, want)
 	}
 	var text bytes.Buffer
@@ -228,7 +241,7 @@ func TestFilesOfTheCPUAlone(t *testing.T) {
 	for i, file := range files {
 		files[i] = strings.TrimSuffix(filepath.Base(file), ".csv")
 	}
-	if got, want := strings.Join(files, " "), "dataloader operators profiler_step_times recordings"; got != want {
+	if got, want := strings.Join(files, " "), "annotations dataloader operators profiler_step_times recordings"; got != want {
 		t.Errorf("got the files of %s, want %s", got, want)
 	}
 }
