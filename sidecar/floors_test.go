@@ -19,7 +19,7 @@ import (
 const module = "github.com/omni-perf/omni-perf/"
 
 // floors are the folders, the lowest first: a package imports from its own floor and from lower ones.
-// sidecar/api and jupyter are below all of them, testkit is for tests.
+// sidecar/api, jupyter and magics are below all of them, testkit is for tests.
 var floors = []string{"measure", "understand", "compare", "show", "traces", "doors", "cmd"}
 
 // measured are the packages of measure that whatever is not a door may use: the recording, and files
@@ -44,7 +44,7 @@ func placeOf(pkg string) (p place, ok bool) {
 	case "sidecar":
 		p.floor, p.name, _ = strings.Cut(rest, "/")
 		return p, rest != ""
-	case "cmd", "jupyter":
+	case "cmd", "jupyter", "magics":
 		return place{first, rest}, true
 	}
 	return place{}, false
@@ -54,7 +54,7 @@ func placeOf(pkg string) (p place, ok bool) {
 func imports(t *testing.T) map[place][]place {
 	t.Helper()
 	out := make(map[place][]place)
-	for _, top := range []string{"sidecar", "cmd", "jupyter"} {
+	for _, top := range []string{"sidecar", "cmd", "jupyter", "magics"} {
 		err := filepath.WalkDir(filepath.Join("..", top), func(name string, _ fs.DirEntry, err error) error {
 			if err != nil || filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
 				return err
@@ -100,7 +100,7 @@ func mayImport(from, to place) bool {
 		return false
 	case to.floor == "measure" && measured[from.floor] != nil:
 		return slices.Contains(measured[from.floor], to.name)
-	case there < 0: // api, jupyter
+	case there < 0: // api, jupyter, magics
 		return here >= 0
 	}
 	return there <= here
@@ -120,7 +120,7 @@ func picture(graph map[place][]place) string {
 		}
 	}
 	var b strings.Builder
-	all := append([]string{"jupyter", "api"}, floors...)
+	all := append([]string{"jupyter", "magics", "api"}, floors...)
 	all = append(all, "testkit")
 	for _, from := range slices.Backward(all) {
 		fmt.Fprintf(&b, "%-10s", from)

@@ -36,6 +36,7 @@ omni-perf run [options] PROGRAM [ARG…]`},
 	options := recordingFlags(c, timeline.LaterFigureInterval)
 	interpreter := c.Flags().String("interpreter", "", "the `PYTHON` to run it with (default $VIRTUAL_ENV's, else python3 on PATH)")
 	open := c.Flags().Bool("open", false, "show the page when it is written")
+	noHook := c.Flags().Bool("no-step-hook", false, "do not hook torch's optimizers to find training steps")
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		python, what := partProgram(args)
 		if _, terminal := columnsOf(os.Stdin); terminal && len(what) == 0 {
@@ -52,6 +53,7 @@ omni-perf run [options] PROGRAM [ARG…]`},
 		if w := waiter.Of(); w != nil {
 			o.Waiter = w
 		}
+		o.NoStepHook = *noHook
 		if *open {
 			o.Open = openPage
 		}

@@ -75,12 +75,12 @@ func programTools(role timeline.Role, pid int) program.Tools {
 }
 
 // privateFolder makes a folder for the socket by which a program reports its steps.
-func privateFolder() (socket string, remove func(), err error) {
+func privateFolder() (program.Private, error) {
 	folder, err := server.NewFolder()
 	if err != nil {
-		return "", nil, err
+		return program.Private{}, err
 	}
-	return folder.Socket(), func() { _ = folder.Remove() }, nil
+	return program.Private{Socket: folder.Socket(), StepHook: folder.StepHook(), Remove: func() { _ = folder.Remove() }}, nil
 }
 
 // formats are the result files, in the order of the usage.

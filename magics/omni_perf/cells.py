@@ -75,7 +75,7 @@ class CellRecorder:
         self._session = session
         self._sources = CellSources(shell)
         self._loads = Loads()
-        self._steps = OptimizerSteps()
+        self._steps = OptimizerSteps(marks.step_by_hook)
         self._lock = threading.Lock()
         self._running: list[Running] = []  # by start; several where cells nest or run in subshells
         self._sampler: FallbackSampler | None = None

@@ -4,25 +4,24 @@ A process finds the socket by OMNI_PERF_RUN; without it nothing here is imported
 kept until the last message is 50 ms old, so that marking costs no system call each time; the
 rest goes when the process ends. The socket never blocks the script: what it does not take is
 kept, and dropped beyond a bound. A forked process makes a connection of its own.
+
+`omni-perf run` places this module in programs that do not import omni_perf, too, as part of the package
+_omni_perf: what it imports at its top is in that package.
 """
 
 from __future__ import annotations
 
 import atexit
-import contextlib
 import json
 import os
 import socket
 import sys
-from collections.abc import Sequence
-from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec
 from time import monotonic_ns
-from types import ModuleType
 from typing import Final
 
-from omni_perf import marks
-from omni_perf.torchsteps import OptimizerSteps
+# Relative: these two and this module are part of another package in a program that has not imported omni_perf.
+from .torchsteps import OptimizerSteps
+from .torchwatch import TorchWatcher
 
 VARIABLE: Final = "OMNI_PERF_RUN"
 BETWEEN_NS: Final = 50_000_000
@@ -83,28 +82,37 @@ class Sender:
             self._lost = True
 
 
-class TorchWatcher(MetaPathFinder):
-    """Places the optimizer hook once torch is imported; it finds no module itself."""
-
-    def __init__(self, steps: OptimizerSteps) -> None:
-        self._steps = steps
-
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        """Look for torch whenever something is imported that comes after its optimizers."""
-        if fullname.startswith("torch.") and self._steps.look():
-            with contextlib.suppress(ValueError):
-                sys.meta_path.remove(self)
-        return None
-
-
 def connect() -> None:
     """Send the marks of this process, and of those it forks, to the run that started it."""
+    from omni_perf import marks
+
+    if placed := sys.modules.get("_omni_perf.runmarks"):
+        placed.leave()
+    marks.send_to(_sender())
+    steps = OptimizerSteps(marks.step_by_hook)
+    if not steps.look():
+        sys.meta_path.insert(0, TorchWatcher(steps.look))
+
+
+_placed: OptimizerSteps | None = None
+
+
+def place() -> None:
+    """Send the steps that torch's hook finds in a program that has not imported omni_perf."""
+    global _placed
+    sender = _sender()
+    _placed = OptimizerSteps(lambda: sender.hook(monotonic_ns()))
+    _placed.look()
+
+
+def leave() -> None:
+    """Take out what ``place`` has placed: the program has imported omni_perf, which sends more."""
+    if _placed is not None:
+        _placed.remove()
+
+
+def _sender() -> Sender:
     sender = Sender(os.environ[VARIABLE])
-    marks.send_to(sender)
     atexit.register(sender.flush)
     os.register_at_fork(after_in_child=sender.restart)
-    steps = OptimizerSteps()
-    if not steps.look():
-        sys.meta_path.insert(0, TorchWatcher(steps))
+    return sender

@@ -6,21 +6,22 @@ patched; the hook is the public ``register_optimizer_step_post_hook``.
 
 from __future__ import annotations
 
-import sys
 import weakref
+from collections.abc import Callable
 from typing import Any
 
-from omni_perf import marks
+from .torchwatch import optimizer_hook  # relative: this is part of another package in a program under `omni-perf run`
 
 
 class OptimizerSteps:
-    """Marks a step each time the leading optimizer has stepped.
+    """Calls ``stepped`` each time the leading optimizer has stepped.
 
     The leading optimizer is the first that steps in a cell: a training step of a GAN,
     say, steps two.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, stepped: Callable[[], None]) -> None:
+        self._step = stepped
         self._handle: Any = None
         self._leading: weakref.ref[object] | None = None
 
@@ -32,7 +33,7 @@ class OptimizerSteps:
     def look(self) -> bool:
         """Place the hook if torch is loaded by now; return whether it is in place."""
         if self._handle is None:
-            register = getattr(sys.modules.get("torch.optim.optimizer"), "register_optimizer_step_post_hook", None)
+            register = optimizer_hook()
             if register is not None:
                 self._handle = register(self._stepped)
         return self._handle is not None
@@ -53,4 +54,4 @@ class OptimizerSteps:
             self._leading = weakref.ref(optimizer)
         elif leading is not optimizer:
             return
-        marks.step_by_hook()
+        self._step()

@@ -29,11 +29,17 @@ type Tools struct {
 	Cell func(pid int) (text string, executionCount int, err error)
 	// Follower makes who looks at one recording in progress; for an Audience.
 	Follower func() *live.Follower
-	// Folder makes a private folder for a socket, and returns the socket's path and what
-	// removes it; nil: programs cannot report their steps.
-	Folder func() (socket string, remove func(), err error)
+	// Folder makes a private folder; nil: programs cannot report their steps.
+	Folder func() (Private, error)
 	// Summary is the report in a few lines for a terminal.
 	Summary func(*report.View) []byte
+}
+
+// Private is a folder that only the user can read.
+type Private struct {
+	Socket   string // where marks are received
+	StepHook string // where the step hook can be written
+	Remove   func()
 }
 
 // Options of a recording.
@@ -49,6 +55,7 @@ type Options struct {
 	Rank           *timeline.Rank    // of a distributed run; nil: none
 	Open           func(path string) // shows a page that was written; nil: nobody asked for it
 	Audience       Audience          // is shown what runs, in place of results; nil: nobody
+	NoStepHook     bool              // programs that import torch are left without a hook for their steps
 	Waiter         Waiter            // waits for us, and for the script if we cannot; nil: nobody
 	Messages       io.Writer         // for the user; the program's own output is separate
 }

@@ -73,16 +73,8 @@ func Run(ctx context.Context, t Tools, s Script, o Options) (exit Exit, err erro
 	if s.Stdout != nil {
 		cmd.Stdout = s.Stdout
 	}
-	var receiver *marks.Receiver
-	if t.Folder != nil {
-		if socket, end, err := t.Folder(); err == nil { // without it, steps are not reported; the program is none the worse
-			defer end()
-			if receiver, err = marks.Listen(socket); err == nil {
-				defer receiver.Close()
-				cmd.Env = append(os.Environ(), marks.Variable+"="+socket)
-			}
-		}
-	}
+	receiver, end := t.receiveMarks(cmd, !o.NoStepHook)
+	defer end()
 	started := timeline.Monotonic()
 	if o.Waiter != nil {
 		o.Waiter.Starting()
@@ -132,6 +124,29 @@ func Run(ctx context.Context, t Tools, s Script, o Options) (exit Exit, err erro
 		fmt.Fprintf(o.Messages, "omni-perf: the script's stacks are not recorded: %v\n", err)
 	}
 	return exitOf(cmd.ProcessState), t.show(rec, files, o)
+}
+
+// receiveMarks listens to the steps and regions of a program and gives it the environment to send
+// them; with hook, also torch's hook for steps. What fails is left out: the program is none the worse.
+func (t Tools) receiveMarks(cmd *exec.Cmd, hook bool) (receiver *marks.Receiver, end func()) {
+	if t.Folder == nil {
+		return nil, func() {}
+	}
+	private, err := t.Folder()
+	if err != nil {
+		return nil, func() {}
+	}
+	if receiver, err = marks.Listen(private.Socket); err != nil {
+		return nil, private.Remove
+	}
+	cmd.Env = append(os.Environ(), marks.Variable+"="+private.Socket)
+	if hook && marks.WriteStepHook(private.StepHook) == nil {
+		cmd.Env = marks.WithStepHook(cmd.Env, private.StepHook)
+	}
+	return receiver, func() {
+		receiver.Close()
+		private.Remove()
+	}
 }
 
 // outliveReaders lets us live on when nobody reads our messages any more, as behind

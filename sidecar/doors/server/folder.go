@@ -17,6 +17,7 @@ import (
 const (
 	socketName = "s"
 	logName    = "log"
+	hookName   = "hook.zip"
 	maxSocket  = 107 // bytes of a unix socket's path, without the NUL
 )
 
@@ -31,8 +32,8 @@ var (
 // then was left by a sidecar that was killed on its first steps.
 const newFor = time.Minute
 
-// Folder is the sidecar's own folder: 0700, with the socket and the log in it and
-// nothing else. A lock on it shows other sidecars that its owner lives.
+// Folder is the sidecar's own folder: 0700, with the socket and the log in it, for a
+// program also the step hook, and nothing else. A lock on it shows other sidecars that its owner lives.
 type Folder struct {
 	Path string
 	lock *os.File
@@ -150,12 +151,13 @@ func isOurs(folder *os.File, name string) bool {
 	if unix.Fstatat(int(folder.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil || int(st.Uid) != os.Geteuid() {
 		return false
 	}
-	return name == socketName && st.Mode&unix.S_IFMT == unix.S_IFSOCK || name == logName && st.Mode == unix.S_IFREG|0o600
+	return name == socketName && st.Mode&unix.S_IFMT == unix.S_IFSOCK ||
+		(name == logName || name == hookName) && st.Mode == unix.S_IFREG|0o600
 }
 
-// empty removes socket and log from a folder.
+// empty removes what a sidecar makes from a folder.
 func empty(folder *os.File) {
-	for _, name := range []string{socketName, logName} {
+	for _, name := range []string{socketName, logName, hookName} {
 		if isOurs(folder, name) {
 			_ = unix.Unlinkat(int(folder.Fd()), name, 0)
 		}
@@ -168,7 +170,10 @@ func (f *Folder) Socket() string { return filepath.Join(f.Path, socketName) }
 // Log is the path of the log when no other was asked for.
 func (f *Folder) Log() string { return filepath.Join(f.Path, logName) }
 
-// Remove removes the folder with its socket and log. What a user has put there
+// StepHook is the path of the archive with the step hook of a program.
+func (f *Folder) StepHook() string { return filepath.Join(f.Path, hookName) }
+
+// Remove removes the folder with what a sidecar makes in it. What a user has put there
 // besides stays, and the error says so.
 func (f *Folder) Remove() error {
 	empty(f.lock)

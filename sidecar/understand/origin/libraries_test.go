@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/omni-perf/omni-perf/magics"
 )
 
 func TestLibrariesAreRead(t *testing.T) {
@@ -121,6 +123,9 @@ func TestOurFilesAreListed(t *testing.T) {
 		if name, ok := strings.CutSuffix(f.Name(), ".py"); ok {
 			want = append(want, "omni_perf."+name)
 		}
+	}
+	for _, placed := range magics.HookModules {
+		want = append(want, "_omni_perf."+strings.TrimSuffix(placed, ".py"))
 	}
 	for module, lines := range libraries().exact {
 		if slices.ContainsFunc(lines, func(l *line) bool { return l.traits&anywhere != 0 }) {

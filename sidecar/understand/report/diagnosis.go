@@ -115,7 +115,7 @@ func (b *builder) steps(d *diagnose.Diagnosis) {
 	}
 	if d.StepsUnknown {
 		b.doc.Notes = append(b.doc.Notes, Note{ID: "steps-unknown", Args: map[string]any{},
-			Text: "steps: not known, as the optimizer's calls are too short for how often the stacks were read; the program has them counted where it is started by omni-perf run, imports omni_perf there, or calls omni_perf.step()"})
+			Text: "steps: not known, as the optimizer's calls are too short for how often the stacks were read; omni-perf run counts the steps of torch, unless --no-step-hook is given or Python was started with -I, -E or -S; elsewhere omni_perf.step() marks them"})
 	}
 	for _, g := range d.Regions {
 		b.doc.Regions = append(b.doc.Regions, Region{

@@ -1,0 +1,40 @@
+"""Notices that torch is imported, without importing it.
+
+It imports nothing that an interpreter has not loaded when it starts: `omni-perf run` has it in each
+Python process of the program.
+"""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False  # typing itself would take longer than all the rest
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+    from typing import Any
+
+
+def optimizer_hook() -> Any:
+    """Return torch's public function that registers a hook for optimizers' steps; None before torch has it."""
+    return getattr(sys.modules.get("torch.optim.optimizer"), "register_optimizer_step_post_hook", None)
+
+
+class TorchWatcher:
+    """Asks ``look`` whenever something of torch is imported, until it returns True; it finds no module itself."""
+
+    def __init__(self, look: Callable[[], bool]) -> None:
+        self._look = look
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Look for torch's optimizers: more of torch is imported after them."""
+        if fullname.startswith("torch."):
+            try:
+                if self._look():
+                    sys.meta_path.remove(self)
+            except Exception:  # the program's import goes on, whatever became of the hook
+                pass
+        return None
