@@ -97,6 +97,8 @@ func weigh(spans []Span, ran, delayed, inexact Nanos) ([]Span, bool) {
 		return relabel(spans, State.waits, ran, StateNative), true
 	case seen.computing == 0 && ran > 0:
 		return spans, false
+	case seen.waiting == 0 && seen.computing-ran <= inexact: // carried into the next window
+		return spans, true
 	case seen.waiting == 0 || seen.computing > blocked*ran: // within what seems to compute
 		return relabel(spans, State.Computes, seen.computing-ran, StateWaiting), true
 	}
@@ -234,6 +236,9 @@ func (w *window) read(now Scheduled, computes bool) (spans []Span) {
 	full := length >= mostWindow || len(w.spans) >= mostSpans
 	if length < leastWindow && !full {
 		return nil
+	}
+	if uncounted := seen.known() - ran - delayed; computes && !full && length < fairWindow && uncounted > seen.waiting+w.inexact+inexact {
+		return nil // it waits for a CPU, probably: the scheduler counts that when it has got one
 	}
 	weighed, changed := weigh(w.spans, ran, delayed, w.inexact+inexact)
 	if !changed && !full && (length < fairWindow || seen.computing == 0) {

@@ -197,6 +197,35 @@ func TestAReadingThatLagsIsNoWait(t *testing.T) {
 	}
 }
 
+// A wait for a CPU is counted when it ends. A thread that is never seen waiting for anything else, on a
+// machine with many threads for a CPU, does not wait for anything else.
+func TestAWaitForACPUThatLastsIsNoOtherWait(t *testing.T) {
+	const second = 1000 * msec
+	for _, longest := range []int{20, 60, 120, 240} {
+		random := rand.New(rand.NewPCG(1, uint64(longest)))
+		b := NewBuilder(Options{Origin: 1})
+		id := b.Thread(Thread{NativeID: 1})
+		node := b.Child(RootNode, b.Frame(Frame{Function: "f"}))
+		b.Set(id, 0, node, StatePython, false)
+		var ran, delayed Nanos // as the scheduler counts them
+		end := 20 * second
+		for at, read := Nanos(0), Nanos(0); at < end; {
+			runs, queues := Nanos(4+random.IntN(16))*msec, Nanos(1+random.IntN(longest))*msec
+			for ; read < at+runs+queues; read += 20 * msec {
+				b.Account(id, Scheduled{At: read, Ran: ran + min(read-at, runs), Delayed: delayed})
+			}
+			at, ran, delayed = at+runs+queues, ran+runs, delayed+queues
+		}
+		sum := stateSums(b.Snapshot(end).Threads[id].Spans)
+		if got := sum[StateWaiting]; got > 200 {
+			t.Errorf("queued for up to %d ms: waits for %.0f of 20,000 ms", longest, got)
+		}
+		if got, want := sum[StateOff], float64(delayed)/float64(msec); math.Abs(got-want) > 400 {
+			t.Errorf("queued for up to %d ms: no CPU for %.0f ms, want %.0f", longest, got, want)
+		}
+	}
+}
+
 // Where the sampler had no CPU for moments, the count is of what is known as of what is not, and
 // what is not known stays where it is.
 func TestMomentsThatAreUnknownHaveTheirShareOfTheCount(t *testing.T) {
