@@ -36,9 +36,18 @@ type Presenter interface {
 	Comparison(before, after []*report.View, at jupyter.Place) (bundle jupyter.Bundle, headline string, err error)
 }
 
-// lateBegin is what a recording may begin later than its cell without a word. Under "on" it always
-// begins 5 ms later.
-const lateBegin = 50 * time.Millisecond
+// A recording may begin a little later than its cell without a word: under "on" it always begins 5 ms later.
+// More is said, from lateBegin on or where it is lateShare of the cell.
+const (
+	lateBegin = 50 * time.Millisecond
+	somewhat  = 15 * time.Millisecond
+	lateShare = 0.03
+)
+
+// beganLate reports whether a recording began so late after its cell that its duration is not the cell's.
+func beganLate(late, length time.Duration) bool {
+	return late >= lateBegin || late >= somewhat && late.Seconds() >= lateShare*length.Seconds()
+}
 
 const releaseAfter = 300 * time.Millisecond
 
@@ -79,7 +88,7 @@ func (s *kernelSession) End(_ context.Context, req *api.EndRequest) (*api.EndRes
 	if err != nil {
 		return nil, callError(err)
 	}
-	if cell.late = time.Duration(cell.started - began); cell.late >= lateBegin {
+	if cell.late = time.Duration(cell.started - began); beganLate(cell.late, length) {
 		rec.Notes = append(slices.Clone(rec.Notes), timeline.Note{
 			ID: timeline.NoteBegunLate, What: "cell",
 			Reason: "recorded from " + words.Seconds(cell.late.Seconds()) + " on, of " + words.Seconds(length.Seconds()) + ": the profiler was not ready before",
