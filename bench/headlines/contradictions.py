@@ -71,6 +71,11 @@ class Page:
         """The thread that ran the cell."""
         return next(thread for thread in self.report["threads"] if thread["runs_cell"])
 
+    @property
+    def reading_s(self) -> float:
+        """For how long the cell's own clocks were read, which is in the page and not between the readings."""
+        return self.clocks.get("reading_s", 0.0)
+
     def own_s(self, clock: str) -> float:
         """Return one of the cell's own clocks."""
         return self.clocks[clock]
@@ -95,6 +100,15 @@ def share_in(title: str, state: str) -> float:
     return float(found[1]) / 100 if found else 0.0
 
 
+def half_a_digit(text: str) -> float:
+    """Return by how much a figure differs from what it is a rounding of, at most.
+
+    >>> half_a_digit("1.0")
+    0.05
+    """
+    return 0.5 * 10.0 ** -len(text.partition(".")[2])
+
+
 def number(text: str) -> float:
     """Return a figure of a sentence."""
     return float(text.lstrip("<").replace(",", ""))
@@ -106,7 +120,8 @@ def title_has_the_wall_time(page: Page) -> Iterator[str]:
     if not found:
         return
     said, wall = number(found[1]) * UNITS_S[found[2]], page.own_s("wall_s")
-    if not page.partial and abs(said - wall) > max(POINTS * wall, SHORTEST_S):
+    allowed = max(POINTS * wall, SHORTEST_S) + half_a_digit(found[1]) * UNITS_S[found[2]]
+    if not page.partial and not wall - allowed <= said <= wall + allowed + page.reading_s:
         yield f"the title says {said:g} s, the cell took {wall:.2f} s"
 
 
@@ -121,7 +136,9 @@ def title_has_the_cpu_time(page: Page) -> Iterator[str]:
     """Computing and wanting a CPU are what the scheduler counted for the thread."""
     for state, clock in (("computing", "main_cpu_s"), ("no free CPU", "main_off_s")):
         said, own = share_in(page.title, state), page.own_s(clock) / page.duration_s
-        if said > own + POINTS or (not page.partial and said + page.unknown < own - POINTS):
+        if said > own + POINTS + page.reading_s / page.duration_s or (
+            not page.partial and said + page.unknown < own - POINTS
+        ):
             yield f"the title says {state} {said:.0%}, the thread's own clock {own:.0%}"
 
 

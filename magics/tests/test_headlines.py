@@ -171,6 +171,21 @@ def test_a_traceback_that_is_formatted_after_the_cell_is_no_contradiction():
     assert contradictions.contradictions(page) == []
 
 
+def test_the_time_in_which_the_clocks_were_read_is_in_the_page_alone():
+    page = true_page()
+    page.clocks |= {"wall_s": 1.8, "main_off_s": 0.42}
+    assert contradictions.contradictions(page)
+    page.clocks["reading_s"] = 0.2
+    assert contradictions.contradictions(page) == []
+
+
+def test_a_rounded_title_is_the_cells():
+    page = true_page()
+    page.report["duration_ns"] = 2_040_000_000
+    page.clocks["wall_s"] = 2.145  # 5 % more
+    assert not any(line.startswith("title_has_the_wall_time") for line in contradictions.contradictions(page))
+
+
 def test_a_beginning_that_the_page_says_was_not_recorded_is_no_contradiction():
     page = true_page()
     page.report["notes"] = [{"id": "begun-late"}]

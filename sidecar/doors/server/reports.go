@@ -89,6 +89,7 @@ func (s *kernelSession) End(_ context.Context, req *api.EndRequest) (*api.EndRes
 		return nil, callError(err)
 	}
 	if cell.late = time.Duration(cell.started - began); beganLate(cell.late, length) {
+		rec.Late = timeline.Nanos(cell.late)
 		rec.Notes = append(slices.Clone(rec.Notes), timeline.Note{
 			ID: timeline.NoteBegunLate, What: "cell",
 			Reason: "recorded from " + words.Seconds(cell.late.Seconds()) + " on, of " + words.Seconds(length.Seconds()) + ": the profiler was not ready before",

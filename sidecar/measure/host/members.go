@@ -76,10 +76,13 @@ func (m *members) report(at timeline.Nanos, one *member) {
 		return
 	}
 	if window := at - tracks.at; window > 0 {
-		tracks.rate.AddWindow(tracks.at, at, max(one.own-tracks.cpu, 0).Seconds()/window.Seconds())
+		used := max(one.own-tracks.cpu, 0)
+		// Its clock ticks, and was read later than at: what the machine cannot have done by then counts in the next window.
+		counted := min(used, timeline.Nanos(m.s.machine.total*float64(window)))
+		tracks.rate.AddWindow(tracks.at, at, counted.Seconds()/window.Seconds())
 		if !one.exiting {
 			tracks.memory.Add(at, float64(one.rss))
 		}
-		tracks.at, tracks.cpu = at, one.own
+		tracks.at, tracks.cpu = at, tracks.cpu+counted
 	}
 }

@@ -497,6 +497,8 @@ type Recording struct {
 	Origin       int64     // CLOCK_MONOTONIC nanoseconds of Nanos 0
 	Duration     Nanos
 	Traceback    Nanos         // for how long an exception was formatted after the cell had ended with it, which Duration is without
+	Figures      Nanos         // for how long figures were drawn after such an exception, likewise
+	Late         Nanos         // for how long the cell had run already when the recording began, which Duration is without
 	Resolution   time.Duration // of the spans: the interval that was kept, unless they were thinned
 	Host         Host
 	Wall         Wall

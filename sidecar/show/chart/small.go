@@ -2,12 +2,14 @@ package chart
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/show/chart/inhtml"
 	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
 	"github.com/omni-perf/omni-perf/sidecar/show/viewer"
+	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
@@ -50,8 +52,9 @@ func Line(r *report.View) string {
 	if h := words.Clean(r.Headline.Text, 300); h != "" {
 		text += "  " + h
 	}
+	saysLate := slices.ContainsFunc(r.Headline.Limits, func(i int) bool { return r.Findings[i].ID == string(diagnose.BegunLate) })
 	for _, n := range r.Notes {
-		if n.ID == string(timeline.NoteBegunLate) {
+		if n.ID == string(timeline.NoteBegunLate) && !saysLate {
 			text += "  " + words.Clean(n.Text, 150)
 		}
 	}

@@ -22,11 +22,15 @@ func Text(r *report.View, width int) string {
 
 func textOf(d *digest, width int) string {
 	t := &textWriter{words.NewWriter(width)}
-	title := scene.Join(d.title, "  ")
+	badge := ""
 	if d.badge != "" {
-		title += "  (" + d.badge + ")"
+		badge = "  (" + d.badge + ")"
 	}
-	t.Line(title)
+	phrases := d.title // whole ones: of a figure that is cut in two, a wrong one is left
+	for len(phrases) > 2 && words.Columns(scene.Join(phrases, "  ")+badge) > t.Width {
+		phrases = phrases[:len(phrases)-1]
+	}
+	t.Line(scene.Join(phrases, "  ") + badge)
 	t.Paragraph("", scene.Join(d.finding, " · "))
 	t.Line("")
 	t.tracks(d)

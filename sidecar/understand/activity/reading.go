@@ -79,6 +79,24 @@ func (t *Reading) OwnFunctions(fits func(Cause) bool) []FunctionTime {
 	return list
 }
 
+// OwnLines are the lines of the user's own that the thread's time in states that fit is charged to, those with
+// most first; they have no name.
+func (t *Reading) OwnLines(fits func(Cause) bool) (list []FunctionTime) {
+	sums := make(map[Place]timeline.Nanos)
+	for _, s := range t.History.Stretches {
+		if st := t.History.States[s.State]; fits(st.Cause) && st.Place.Line > 0 {
+			sums[st.Place] += s.End - s.Start
+		}
+	}
+	for at, sum := range sums {
+		list = append(list, FunctionTime{Place: at, Nanos: sum})
+	}
+	slices.SortFunc(list, func(a, b FunctionTime) int {
+		return cmp.Or(cmp.Compare(b.Nanos, a.Nanos), a.Place.Compare(b.Place))
+	})
+	return list
+}
+
 // mostDecorators is how many lines of decorators are looked at.
 const mostDecorators = 20
 

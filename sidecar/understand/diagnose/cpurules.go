@@ -61,7 +61,7 @@ func computing(e *evidence) measured {
 	}
 	m := e.of(findingOf(a))
 	switch {
-	case e.share(a.There) >= 0.5 && !e.onlyLine(a.Place):
+	case !e.onlyLine(a.Place) && (e.share(a.There) >= 0.5 || e.heldUpMostly(a, had) && e.leads(a)):
 		m.ID, m.Cost = OneLine, a.There
 		m.Time = e.timeAt(a.Place)
 		m.Value, m.PlaceTime = e.share(m.Time), m.Time
@@ -79,7 +79,9 @@ func computing(e *evidence) measured {
 		case len(list) > 0 && float64(list[0].Nanos) >= activity.MostShare*float64(a.Total):
 			m.Name, m.Place, m.PlaceTime = list[0].Name, list[0].Place, list[0].Nanos
 		default:
-			m.Functions = leadingFunctions(list, a.Total)
+			if m.Functions = leading(list, a.Total, mostFunctions); m.Functions == nil {
+				m.Lines = leading(e.main.OwnLines(spends), a.Total, mostLines)
+			}
 		}
 		return m
 	}
@@ -93,6 +95,15 @@ func computing(e *evidence) measured {
 	return m
 }
 
+// heldUpMostly reports whether the line of an account waited for a CPU for most of its time, which is enough to be
+// named: how long it computed says nothing about where the time went.
+func (e *evidence) heldUpMostly(all, had activity.Account) bool {
+	return e.share(all.There) >= lineShare && float64(had.Total) < activity.MostShare*float64(all.Total)
+}
+
+// lineShare is the share of the recording from which on a line alone is worth naming.
+const lineShare = 0.30
+
 // timeAt is for how long the main thread was at a place, whatever it did there: what the table of lines has.
 func (e *evidence) timeAt(at activity.Place) (sum timeline.Nanos) {
 	for _, s := range e.main.History.Stretches {
@@ -103,16 +114,17 @@ func (e *evidence) timeAt(at activity.Place) (sum timeline.Nanos) {
 	return sum
 }
 
-// The functions that are named where none has most of a time: so many, with such a share of it.
+// The functions or lines that are named where none has most of a time: so many, with such a share of it.
 const (
 	mostFunctions = 3
+	mostLines     = 5
 	worthAName    = 0.1
 )
 
-// leadingFunctions are the first functions of a list, those with a good part of a time; one alone has none to be compared with.
-func leadingFunctions(list []activity.FunctionTime, total timeline.Nanos) []activity.FunctionTime {
+// leading are the first functions or lines of a list, those with a good part of a time; one alone has none to be compared with.
+func leading(list []activity.FunctionTime, total timeline.Nanos, most int) []activity.FunctionTime {
 	count := 0
-	for count < min(len(list), mostFunctions) && float64(list[count].Nanos) >= worthAName*float64(total) {
+	for count < min(len(list), most) && float64(list[count].Nanos) >= worthAName*float64(total) {
 		count++
 	}
 	if count < 2 {
@@ -389,17 +401,28 @@ func busyMachine(e *evidence) measured {
 	return e.of(f)
 }
 
-// briefTraceback is how long the formatting of a traceback takes that nobody waits for.
-const briefTraceback = timeline.Nanos(100 * time.Millisecond)
+// brief is how long a notebook may do something after an error without anybody waiting for it.
+const brief = timeline.Nanos(100 * time.Millisecond)
 
-// traceback is the time for which a cell's user waited after the error.
-func traceback(e *evidence) measured {
-	took := e.rec.Traceback
-	if took < briefTraceback {
+// afterTheError is a time for which a cell's user waited after the error.
+func afterTheError(of func(*timeline.Recording) timeline.Nanos) func(*evidence) measured {
+	return func(e *evidence) measured {
+		took := of(e.rec)
+		if took < brief {
+			return nothing
+		}
+		share := float64(took) / float64(took+e.rec.Duration)
+		return measured{Finding: Finding{Time: took, Value: share, Cores: math.NaN()}, low: share, lost: share}
+	}
+}
+
+// begunLate is the time that a cell had run for before it was recorded.
+func begunLate(e *evidence) measured {
+	if e.rec.Late <= 0 {
 		return nothing
 	}
-	share := float64(took) / float64(took+e.rec.Duration)
-	return measured{Finding: Finding{Time: took, Value: share, Cores: math.NaN()}, low: share, lost: share}
+	share := float64(e.rec.Late) / float64(e.rec.Late+e.rec.Duration)
+	return measured{Finding: Finding{Time: e.rec.Late, Value: share, Cores: math.NaN()}, low: share, lost: share}
 }
 
 // stacksUnknown is the time in which nothing is known of the program, and the reason

@@ -66,6 +66,7 @@ type Finding struct {
 	Actors       []activity.Actor        // those that were waited for, or that held what was waited for
 	Modules      []activity.ModuleTime   // that were imported
 	Functions    []activity.FunctionTime // with most of Time, where none has half of it
+	Lines        []activity.FunctionTime // likewise, of code that is in no function
 	Alternatives []gpuidle.Alternative   // kinds of causes of which none surely has most, by their time; all of them
 	Devices      []int
 	Process      *timeline.Process

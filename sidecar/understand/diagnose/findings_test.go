@@ -400,6 +400,14 @@ var findingCases = map[FindingID]struct {
 		scene{acts: twoLines, change: formatted(sec)}, 0, NoAdvice,
 		scene{acts: twoLines, change: formatted(sec / 20)}, // nobody waits for that
 	},
+	DrawnAfterError: {
+		scene{acts: twoLines, change: figures(sec)}, 0, NoAdvice,
+		scene{acts: twoLines, change: figures(sec / 20)},
+	},
+	BegunLate: {
+		scene{acts: twoLines, change: late(sec)}, 0, NoAdvice,
+		scene{acts: twoLines, change: late(sec / 20)},
+	},
 	Printing: {
 		scene{acts: twoLines, change: printed(4000)}, 0, PrintLess,
 		scene{acts: twoLines, change: printed(20)},
@@ -472,6 +480,18 @@ func stoppedFor(d timeline.Nanos) func(*timeline.Builder) {
 func formatted(took timeline.Nanos) func(*timeline.Builder) {
 	return func(b *timeline.Builder) {
 		b.Describe(func(r *timeline.Recording) { r.Traceback = took })
+	}
+}
+
+func figures(took timeline.Nanos) func(*timeline.Builder) {
+	return func(b *timeline.Builder) {
+		b.Describe(func(r *timeline.Recording) { r.Figures = took })
+	}
+}
+
+func late(by timeline.Nanos) func(*timeline.Builder) {
+	return func(b *timeline.Builder) {
+		b.Describe(func(r *timeline.Recording) { r.Late = by })
 	}
 }
 
@@ -762,7 +782,7 @@ func TestALineIsNamedWhoeverHasTheCPUs(t *testing.T) {
 		}
 	}
 	computes, delayed := one(8, "", "", timeline.StatePython, 0), one(8, "", "", timeline.StateOff, 0)
-	sleeps := one(10, "", "", timeline.StateWaiting, 0)
+	sleeps, draws := one(10, "", "", timeline.StateWaiting, 0), one(12, site+"matplotlib/figure.py", "Figure.savefig", timeline.StateOff, 0)
 	for _, c := range []struct {
 		name string
 		acts []act
@@ -772,6 +792,7 @@ func TestALineIsNamedWhoeverHasTheCPUs(t *testing.T) {
 	}{
 		{"others have them", []act{computes, delayed, delayed, sleeps}, .5, OneLine, 3 * sec},
 		{"the program has them", []act{computes, delayed, delayed, sleeps}, 1.9, NoFreeCPU, 2 * sec},
+		{"others have them, and drawing has as much", []act{computes, delayed, delayed, delayed, draws, draws, draws, sleeps, sleeps, sleeps}, .5, OneLine, 4 * sec},
 		{"others have them, and it seldom computes", []act{computes, delayed, sleeps, sleeps}, .5, OneLine, 2 * sec},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
@@ -64,8 +65,23 @@ func TestFunctionsAreNamedWhereNoLineStandsOut(t *testing.T) {
 			}
 		}
 	}
-	if got := leadingFunctions([]activity.FunctionTime{{Name: "a", Nanos: 30}, {Name: "b", Nanos: 9}}, 100); got != nil {
+	if got := leading([]activity.FunctionTime{{Name: "a", Nanos: 30}, {Name: "b", Nanos: 9}}, 100, 3); got != nil {
 		t.Errorf("%v named beside none", got)
+	}
+}
+
+// A cell without functions whose lines share the time, three scores computed one after the other, say, has these lines named.
+func TestLinesThatShareTheTimeAreNamed(t *testing.T) {
+	line := func(number int, length timeline.Nanos) act {
+		return act{length, number, "", "", timeline.StatePython, 0}
+	}
+	f := Run(scene{acts: []act{line(3, 1200*ms), line(5, 1100*ms), line(8, 1000*ms), line(9, 100*ms), line(10, 900*ms), line(11, 800*ms)}}.record()).Findings[0]
+	var got []int
+	for _, l := range f.Lines {
+		got = append(got, l.Place.Line)
+	}
+	if want := []int{3, 5, 8, 10, 11}; f.ID != NoLineStandsOut || !slices.Equal(got, want) || f.Lines[0].Nanos != 1200*ms {
+		t.Errorf("%s names %v %+v, want lines %v", f.ID, got, f.Lines, want)
 	}
 }
 

@@ -181,6 +181,8 @@ var pairs = []struct {
 	{OneLine, StacksUnknown, of100(OneLine, 60, Sleeps, 40).with(stoppedFor(5 * sec))},
 	{MemoryPressure, StacksUnknown, of100(OneLine, 60, Sleeps, 40).with(stoppedFor(5*sec), gauge("rss", 16e9, 8e9, 15.9e9))},
 	{OneLine, Traceback, of100(OneLine, 60, Sleeps, 40).with(formatted(50 * sec))},
+	{OneLine, DrawnAfterError, of100(OneLine, 60, Sleeps, 40).with(figures(50 * sec))},
+	{OneLine, BegunLate, of100(OneLine, 60, Sleeps, 40).with(late(50 * sec))},
 	{OneLine, BusyMachine, of100(OneLine, 60, Imports, 40).with(machine(2, 2))},
 
 	// GPUs: what they waited for, by how long they did.

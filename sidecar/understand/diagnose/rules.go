@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
 )
 
@@ -82,7 +83,9 @@ var cpuRules = []rule{
 	{id: NoFreeCPU, severity: Warning, threshold: noFreeCPUShare, group: timeSpent, weight: wasted, measure: noFreeCPU},
 	{id: BusyMachine, severity: Limit, threshold: 0.30, group: limits, weight: plainly, measure: busyMachine},
 	{id: StacksUnknown, severity: Limit, threshold: 0.10, group: limits, weight: plainly, measure: stacksUnknown},
-	{id: Traceback, severity: Limit, threshold: 0.10, group: limits, weight: plainly, measure: traceback},
+	{id: BegunLate, severity: Limit, threshold: 0.10, group: limits, weight: plainly, measure: begunLate},
+	{id: Traceback, severity: Limit, threshold: 0.10, group: limits, weight: plainly, measure: afterTheError(func(r *timeline.Recording) timeline.Nanos { return r.Traceback })},
+	{id: DrawnAfterError, severity: Limit, threshold: 0.10, group: limits, weight: plainly, measure: afterTheError(func(r *timeline.Recording) timeline.Nanos { return r.Figures })},
 	{id: Printing, severity: Warning, threshold: 100, unit: PerSecond, group: timeSpent, weight: plainly, measure: printing},
 	{id: MemoryPressure, severity: Warning, threshold: 0.95, unit: Fullness, group: hazard, weight: 0.5, measure: memoryPressure},
 	{id: Swapping, severity: Warning, threshold: 64 << 20, unit: Bytes, group: hazard, weight: 1, measure: swapping},

@@ -201,6 +201,7 @@ type stack struct {
 	loop        int  // depth of the pool's loop, or of an executor's thread; -1: it is not on it
 	starved     bool // it is where the loop waits for a task
 	started     bool // it begins with the worker's first function
+	boots       bool // it begins with the line on the command line of a process that multiprocessing spawns
 	onlyLibrary bool // above the loop there is only the library that runs it
 	// importing: above the loop modules are imported, by nothing of the user's own.
 	importing bool
@@ -246,6 +247,7 @@ func (r *reader) stack(node timeline.NodeID) stack {
 		s.starved = s.onlyLibrary && r.takesTask(above, path[s.loop])
 	}
 	s.line = r.line(above)
+	s.boots = len(path) > 0 && !s.line.Own && r.files.Of(r.rec.Frames[path[len(path)-1]].File).Owner == origin.Generated
 	s.importing = s.loop >= 0 && !s.line.Own && slices.ContainsFunc(above, func(f timeline.FrameID) bool { return r.means[f]&origin.Imports != 0 })
 	r.known[node] = s
 	return s

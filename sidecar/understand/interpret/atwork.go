@@ -39,7 +39,7 @@ func (r *reader) atWork() []bool {
 // isStart reports whether a stack of a worker is from before its own first function: multiprocessing prepares
 // the process, and imports the main module again where it was spawned.
 func (r *reader) isStart(t timeline.Thread, s stack) bool {
-	return t.Main && r.started()[t.Process] && !s.started
+	return t.Main && !s.started && (r.started()[t.Process] || s.boots && r.rec.Processes[t.Process].Role == timeline.RoleWorker)
 }
 
 // started are the processes of which the first function is known.

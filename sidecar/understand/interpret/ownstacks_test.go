@@ -72,6 +72,17 @@ func TestATargetThatIsAWorkerIsWhatItRuns(t *testing.T) {
 	}
 }
 
+// A spawned worker imports multiprocessing first; on a slow machine it does nothing else in a cell.
+func TestAWorkerThatIsStillBeingStartedHasNoLine(t *testing.T) {
+	s := newScene(worker(0, 0))
+	s.worker(1, 0, stint{append([]string{"<string>:<module>:1"}, needed[len(needed)-2:]...), python, 8}, stint{[]string{"<string>:<module>:1", spawnMain}, python, 1})
+	rec := Identify(s.b.Snapshot(seconds(9)))
+	did := During(rec, timeline.Pool{Role: timeline.RoleWorker, Members: []int{1}}, []timeline.Interval{timeline.Between(0, seconds(9))})
+	if did.Starting != seconds(9) || len(did.Lines) > 0 {
+		t.Errorf("started for %v of 9 s, worked in %v", did.Starting.Seconds(), did.Lines)
+	}
+}
+
 // The rows of a table of workers: what they worked at, and what else their time went to.
 func TestWhatAWorkerDidAddsUp(t *testing.T) {
 	s := newScene(worker(0, 0), worker(0, 0))

@@ -312,6 +312,13 @@ func (b *builder) lists(args map[string]any, f diagnose.Finding) {
 	if len(functions) > 0 {
 		args["functions"] = functions
 	}
+	var lines []map[string]any
+	for _, l := range f.Lines {
+		lines = append(lines, map[string]any{"file": b.codes.files[b.codes.file(l.Place.File)].Name, "line": l.Place.Line, "ns": int64(l.Nanos)})
+	}
+	if len(lines) > 0 {
+		args["lines"] = lines
+	}
 	for _, a := range f.Actors {
 		actor := map[string]any{"process": a.Process, "count": a.Count, "name": clean(a.Name), "cause": string(a.Cause)}
 		if a.AtLeast {

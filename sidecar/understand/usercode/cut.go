@@ -46,10 +46,10 @@ func runnable(spans []timeline.Span, from, to timeline.Nanos) (sum timeline.Nano
 	return sum
 }
 
-// formatting is for how long a traceback was formatted after a cell had ended at a time.
-func formatting(t timeline.Thread, positions []position, ended timeline.Nanos) (sum timeline.Nanos) {
+// inPhase is for how long a notebook did something, format a traceback, say, after a cell had ended at a time.
+func inPhase(phase timeline.Phase, t timeline.Thread, positions []position, ended timeline.Nanos) (sum timeline.Nanos) {
 	for _, s := range t.Spans {
-		if s.Start >= ended && at(positions, s.Node).phase == timeline.PhaseTraceback {
+		if s.Start >= ended && at(positions, s.Node).phase == phase {
 			sum += s.End - s.Start
 		}
 	}

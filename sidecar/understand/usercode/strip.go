@@ -45,7 +45,8 @@ func Strip(rec *timeline.Recording) *timeline.Recording {
 	}
 	if from > 0 || to < rec.Duration {
 		left := cut(&out, from, to)
-		left.Traceback = formatting(runsCell, positions, to)
+		left.Traceback = inPhase(timeline.PhaseTraceback, runsCell, positions, to)
+		left.Figures = inPhase(timeline.PhaseFigures, runsCell, positions, to)
 		return left
 	}
 	return &out

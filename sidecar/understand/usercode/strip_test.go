@@ -304,8 +304,12 @@ func TestTheCPUTimeOfATracebackIsNotTheCells(t *testing.T) {
 	if rec.Threads[0].OnCPU != 2*second {
 		t.Error("the recording itself was changed")
 	}
-	if out.Traceback != 3*second {
+	if out.Traceback != 3*second || out.Figures != 0 {
 		t.Errorf("a traceback of %v, want 3 s", out.Traceback.Duration())
+	}
+	rec = record("f()", inCell(cell(1)), traceback, stack(loop, runCell, trigger, frame("flush_figures", site+"matplotlib_inline/backend_inline.py", 200)))
+	if out := Strip(rec); out.Duration != second || out.Traceback != second || out.Figures != second {
+		t.Errorf("%v, a traceback of %v, figures of %v; want a second each", out.Duration.Duration(), out.Traceback.Duration(), out.Figures.Duration())
 	}
 }
 

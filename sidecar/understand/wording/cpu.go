@@ -286,6 +286,13 @@ func (s Scope) noLine(f diagnose.Finding) string {
 	if place := s.Place(f.Place); place != "" && f.Name != "" {
 		return "spent " + s.part(f.PlaceTime) + " in the function " + words.Clean(f.Name, 60) + " (" + place + "); no single line of it stands out"
 	}
+	if len(f.Lines) > 0 {
+		parts := make([]string, len(f.Lines))
+		for i, l := range f.Lines {
+			parts[i] = s.Place(l.Place) + " " + words.Seconds(l.Nanos.Seconds())
+		}
+		return "no single line stands out; the lines with the most time: " + strings.Join(parts, ", ")
+	}
 	if len(f.Functions) == 0 {
 		return "no single line stands out"
 	}
@@ -332,6 +339,14 @@ func (s Scope) stacksUnknown(f diagnose.Finding) string {
 
 func (s Scope) traceback(f diagnose.Finding) string {
 	return "formatting the traceback took " + words.Seconds(f.Time.Seconds()) + " after the error"
+}
+
+func (s Scope) drawnAfterError(f diagnose.Finding) string {
+	return "drawing figures took " + words.Seconds(f.Time.Seconds()) + " after the error"
+}
+
+func (s Scope) begunLate(f diagnose.Finding) string {
+	return "the first " + words.Seconds(f.Time.Seconds()) + " of the cell were not recorded: the profiler was not ready"
 }
 
 func (s Scope) printing(f diagnose.Finding) string {

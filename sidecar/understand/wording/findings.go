@@ -18,7 +18,7 @@ func (s Scope) Headline(d *diagnose.Diagnosis) string {
 	var sentences []string
 	main, found := d.Main()
 	switch h := d.Headline; {
-	case h.TooFew != nil && has(d, diagnose.Traceback): // the time that was waited for is there
+	case h.TooFew != nil && (has(d, diagnose.Traceback) || has(d, diagnose.DrawnAfterError) || has(d, diagnose.BegunLate)): // the time that was waited for is there
 	case h.TooFew != nil:
 		sentences = append(sentences, TooFew(*h.TooFew))
 	case found:
@@ -133,6 +133,8 @@ var sentences = map[diagnose.FindingID]func(Scope, diagnose.Finding) string{
 	diagnose.BusyMachine:      Scope.busyMachine,
 	diagnose.StacksUnknown:    Scope.stacksUnknown,
 	diagnose.Traceback:        Scope.traceback,
+	diagnose.DrawnAfterError:  Scope.drawnAfterError,
+	diagnose.BegunLate:        Scope.begunLate,
 	diagnose.Printing:         Scope.printing,
 	diagnose.MemoryPressure:   Scope.memoryPressure,
 	diagnose.Swapping:         Scope.swapping,

@@ -179,6 +179,9 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 		with(none, func(f *diagnose.Finding) {
 			f.Functions = []activity.FunctionTime{{Name: "winner", Nanos: 2 * second}, {Name: "Board.moves", Nanos: second}}
 		}),
+		with(none, func(f *diagnose.Finding) {
+			f.Lines = []activity.FunctionTime{{Place: activity.Place{File: "cell", Line: 3}, Nanos: 2 * second}, {Place: activity.Place{File: "cell", Line: 5}, Nanos: second}}
+		}),
 	},
 	diagnose.Imports: {
 		with(whole, func(f *diagnose.Finding) {
@@ -201,6 +204,8 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 		with(none, func(f *diagnose.Finding) { f.Gap = timeline.GapUnreadable }), with(none, func(f *diagnose.Finding) { f.Gap = timeline.GapStarting }),
 	},
 	diagnose.Traceback:        {none},
+	diagnose.DrawnAfterError:  {none},
+	diagnose.BegunLate:        {none},
 	diagnose.Displaying:       {with(none, call("DataFrame._repr_html_", "pandas")), none},
 	diagnose.AroundCell:       {none},
 	diagnose.Compiling:        {most2},
@@ -301,6 +306,10 @@ func TestPage(t *testing.T) {
 	fmt.Fprintf(&b, "- %s\n", scope.Headline(&diagnose.Diagnosis{ // the cell was over at once
 		Findings: []diagnose.Finding{{ID: diagnose.Traceback, Time: 3 * second, Value: 0.99}},
 		Headline: diagnose.Headline{Finding: -1, TooFew: &diagnose.TooFew{Samples: 1}, Limits: []int{0}},
+	}))
+	fmt.Fprintf(&b, "- %s\n", scope.Headline(&diagnose.Diagnosis{ // the cell was nearly over before it was recorded
+		Findings: []diagnose.Finding{{ID: diagnose.BegunLate, Time: 3 * second, Value: 0.99}},
+		Headline: diagnose.Headline{Finding: -1, TooFew: &diagnose.TooFew{Interval: time.Millisecond}, Limits: []int{0}},
 	}))
 	heading("Findings")
 	for _, id := range diagnose.FindingIDs() {
