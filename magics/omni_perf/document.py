@@ -40,7 +40,7 @@ def headline(document: Document) -> str:
 def tables(document: Document) -> dict[str, list[Row]]:
     """Return the tables of a report by name, each a list of rows.
 
-    ``lines``, ``functions``, ``awaits``, ``threads``, ``idle``, ``devices``, ``findings``, ``steps``,
+    ``lines``, ``functions``, ``awaits``, ``memory``, ``threads``, ``idle``, ``devices``, ``findings``, ``steps``,
     ``regions``, ``ranks``, ``processes``, ``tracks`` and ``notes``. Names that end in ``_s`` are
     seconds, in ``_bytes`` bytes; shares are 0 to 1; ``state_s`` is a mapping of state to
     seconds. Keys that a table lacks in this version may come in a later one.
@@ -50,6 +50,7 @@ def tables(document: Document) -> dict[str, list[Row]]:
         "lines": _lines,
         "functions": _functions,
         "awaits": _awaits,
+        "memory": _memory,
         "threads": _threads,
         "idle": _idle,
         "devices": _devices,
@@ -163,6 +164,19 @@ def _awaits(names: _Names) -> list[Row]:
             "process": names.process(row["process"]),
         }
         for row in names.document.get("awaits", [])
+    ]
+
+
+def _memory(names: _Names) -> list[Row]:
+    return [
+        {
+            **names.place(row),
+            "text": names.text(row["file"], row["line"]),
+            "grown_bytes": row["grown_bytes"],
+            "uncertain_bytes": row["uncertain_bytes"],
+            "process": names.process(row["process"]),
+        }
+        for row in names.document.get("memory", [])
     ]
 
 
@@ -304,6 +318,10 @@ def _processes(names: _Names) -> list[Row]:
             "exit_code": row["exit_code"],
             "cpu_s": _seconds_or_none(row["cpu_ns"]),
             "stacks": "read" if row["stacks"]["read"] else row["stacks"]["text"],
+            "peak_memory_bytes": row.get("peak_memory_bytes"),
+            "peak_at_least_bytes": row.get("peak_at_least_bytes"),
+            "own_bytes": row.get("own_bytes"),
+            "pss_bytes": row.get("pss_bytes"),
         }
         for row in processes
     ]

@@ -44,6 +44,7 @@ TITLES = {
     "lines": "Lines of your own code",
     "functions": "Functions",
     "awaits": "Where tasks of event loops waited",
+    "memory": "Growth of resident memory",
     "threads": "Threads",
     "idle": "What the GPUs waited for",
     "devices": "GPUs",

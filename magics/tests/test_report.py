@@ -48,7 +48,7 @@ def test_a_saved_report_is_read(report: Report, saved: Path) -> None:
 
 def test_tables_have_names_in_place_of_indices(report: Report) -> None:
     assert set(report.tables) >= {
-        "idle", "lines", "functions", "awaits", "threads", "processes", "devices", "findings", "steps", "regions", "ranks", "tracks",
+        "idle", "lines", "functions", "awaits", "memory", "threads", "processes", "devices", "findings", "steps", "regions", "ranks", "tracks",
     }  # fmt: skip
     lines = {row["line"]: row for row in report.tables["lines"]}
     assert lines[6]["text"] == "time.sleep(0.2)"

@@ -152,6 +152,22 @@ func (p *part) tables() {
 			d.Awaits = append(d.Awaits, a)
 		}
 	}
+	for _, m := range p.r.Memory {
+		if p.described[m.Process] {
+			m.File, m.Process = p.code.files[m.File], p.process[m.Process]
+			if m.Function != nil {
+				function := p.code.functions[*m.Function]
+				m.Function = &function
+			}
+			d.Memory = append(d.Memory, m)
+		}
+	}
+	for _, m := range p.r.MemoryReading {
+		if p.described[m.Process] {
+			m.Process = p.process[m.Process]
+			d.MemoryReading = append(d.MemoryReading, m)
+		}
+	}
 	for _, phase := range p.r.Phases {
 		if p.described[phase.Process] {
 			phase.Process = p.process[phase.Process]

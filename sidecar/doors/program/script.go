@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -82,6 +83,7 @@ func Run(ctx context.Context, t Tools, s Script, o Options) (exit Exit, err erro
 	if err := cmd.Start(); err != nil {
 		return notStarted, fmt.Errorf("start %s: %w", command[0], err)
 	}
+	launcher := peakOf(unix.RUSAGE_SELF)
 	if o.Waiter != nil {
 		o.Waiter.Started(cmd.Process.Pid)
 	}
@@ -113,6 +115,7 @@ func Run(ctx context.Context, t Tools, s Script, o Options) (exit Exit, err erro
 	if err == nil {
 		noteExit(rec, cmd.ProcessState)
 		noteGoingOn(rec)
+		keepPeak(rec, cmd.ProcessState, launcher)
 	}
 	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && o.Waiter != nil {
 		o.Waiter.Ended(status)
@@ -147,6 +150,32 @@ func (t Tools) receiveMarks(cmd *exec.Cmd, hook bool) (receiver *marks.Receiver,
 		receiver.Close()
 		private.Remove()
 	}
+}
+
+// keepPeak adds to a recording the most memory that the program had resident, as the kernel
+// says of it once it was waited for. Until its exec the program had our memory, so that what
+// the kernel says is never less than what we had then: a program that needs less than that is
+// not known so well.
+func keepPeak(rec *timeline.Recording, state *os.ProcessState, launcher int64) {
+	usage, ok := state.SysUsage().(*syscall.Rusage)
+	if !ok || usage.Maxrss<<10 <= launcher {
+		return
+	}
+	for i := range rec.Processes {
+		if p := &rec.Processes[i]; p.PID == rec.Target.PID {
+			p.Memory.Peak = usage.Maxrss << 10
+			return
+		}
+	}
+}
+
+// peakOf is the ru_maxrss of whom unix.Getrusage takes, in bytes.
+func peakOf(who int) int64 {
+	var usage unix.Rusage
+	if unix.Getrusage(who, &usage) != nil {
+		return math.MaxInt64
+	}
+	return usage.Maxrss << 10
 }
 
 // outliveReaders lets us live on when nobody reads our messages any more, as behind

@@ -12,16 +12,18 @@ const displayDocument = "omni_perf.display"
 // displayed is a cell in a few figures: under 1 kB, since every output repeats it.
 // Names and units are the report's.
 type displayed struct {
-	Document        string          `json:"document"`
-	Version         int             `json:"version"` // of the report's schema
-	Name            string          `json:"name"`
-	Headline        shownHeadline   `json:"headline"`
-	WallNS          int64           `json:"wall_ns"`
-	BusyNS          *int64          `json:"busy_ns"` // of the devices in use together; null: none was, or it is not known
-	IdleNS          *int64          `json:"idle_ns"`
-	UnknownNS       *int64          `json:"unknown_ns"`
-	PeakMemoryBytes *int64          `json:"peak_memory_bytes"` // of the process
-	Outcome         *report.Outcome `json:"outcome"`
+	Document        string        `json:"document"`
+	Version         int           `json:"version"` // of the report's schema
+	Name            string        `json:"name"`
+	Headline        shownHeadline `json:"headline"`
+	WallNS          int64         `json:"wall_ns"`
+	BusyNS          *int64        `json:"busy_ns"` // of the devices in use together; null: none was, or it is not known
+	IdleNS          *int64        `json:"idle_ns"`
+	UnknownNS       *int64        `json:"unknown_ns"`
+	PeakMemoryBytes *int64        `json:"peak_memory_bytes"` // of the process
+	// PeakMemoryAtLeast: it is the most that was seen.
+	PeakMemoryAtLeast bool            `json:"peak_memory_at_least,omitempty"`
+	Outcome           *report.Outcome `json:"outcome"`
 }
 
 type shownHeadline struct {
@@ -42,9 +44,10 @@ func displayData(r *report.View) displayed {
 	if c := r.Target().Cell; c != nil {
 		d.Outcome = &c.Outcome
 	}
-	if t := r.HostTrack("rss"); t != nil && t.Peak != nil {
-		peak := int64(*t.Peak)
-		d.PeakMemoryBytes = &peak
+	if p := r.Processes[r.Program()]; p.PeakMemoryBytes != nil {
+		d.PeakMemoryBytes = p.PeakMemoryBytes
+	} else {
+		d.PeakMemoryBytes, d.PeakMemoryAtLeast = p.PeakAtLeastBytes, p.PeakAtLeastBytes != nil
 	}
 	var busy, idle, unknown int64
 	for _, v := range r.Devices {

@@ -123,6 +123,7 @@ func (c *Collector) Collect(ctx context.Context, sink Sink, figures timeline.Fig
 		select {
 		case <-ctx.Done():
 			s.read(c.opts.Clock(), usual)
+			s.readShares()
 			return nil
 		case <-timer.C:
 		}

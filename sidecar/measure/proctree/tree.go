@@ -236,7 +236,7 @@ func (t *Tree) publish() {
 			case i == len(rec.Processes):
 				rec.Processes = append(rec.Processes, p)
 			case t.changed[i]:
-				p.Stacks = rec.Processes[i].Stacks // another's to write
+				p.Stacks, p.Memory = rec.Processes[i].Stacks, rec.Processes[i].Memory // others' to write
 				rec.Processes[i] = p
 			}
 		}

@@ -124,6 +124,8 @@ func (k imageKernel) state() byte                   { return 0 }
 func (k imageKernel) scheduled(int) (int64, int64)  { return -1, -1 }
 func (k imageKernel) cpu(int) int                   { return -1 }
 func (k imageKernel) comm(tid int) string           { return k.im.Tasks[tid] }
+func (k imageKernel) resident() (int64, bool)       { return 0, false }
+func (k imageKernel) faults(int) int64              { return -1 }
 func (k imageKernel) forget(int)                    {}
 
 // WriteTo writes the image's file.

@@ -39,6 +39,10 @@ type kernel interface {
 	state() byte
 	// comm is the kernel's name of a thread; empty unknown.
 	comm(tid int) string
+	// resident is the memory that is resident in the process, in bytes; false unknown.
+	resident() (int64, bool)
+	// faults are the minor page faults of a thread, or with 0 of the process; -1 unknown.
+	faults(tid int) int64
 	// forget gives back what is held open of a thread; 0: of the process.
 	forget(tid int)
 }
@@ -63,6 +67,7 @@ const (
 	fileSyscall   = "syscall"
 	fileStat      = "stat"
 	fileSchedstat = "schedstat"
+	fileStatm     = "statm"
 )
 
 // procFile is a file of a thread; tid 0: of the process.
@@ -176,7 +181,7 @@ func (k *procKernel) activity(tid int) (activity, bool) {
 func isGone(err error) bool { return err == unix.ENOENT || err == unix.ESRCH }
 
 func (k *procKernel) forget(tid int) {
-	for _, name := range []string{fileSyscall, fileStat, fileSchedstat} {
+	for _, name := range []string{fileSyscall, fileStat, fileSchedstat, fileStatm} {
 		k.close(procFile{tid, name})
 	}
 }

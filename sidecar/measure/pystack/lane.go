@@ -134,6 +134,7 @@ func (s *session) took(t *thread, v verdict, g *gilGroup) {
 	}
 	if t.session.node != before { // whatever it waited for, it does something else now
 		t.session.probeAt, t.session.probeEvery, t.session.changedAt = 0, 0, s.at
+		s.growth.moved(t, before)
 	}
 	s.enter(t)
 }

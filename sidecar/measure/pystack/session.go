@@ -57,7 +57,8 @@ type session struct {
 	bulk    []Range
 	bulkBuf []byte
 
-	gil gilTracks
+	gil    gilTracks
+	growth growth
 
 	upkeepAt, cpuAt int64
 	cpuStart        time.Duration
@@ -177,6 +178,7 @@ func (s *session) step(now time.Time) error {
 	if late {
 		s.reportAll()
 	}
+	s.grow()
 	ticks := s.settle(before)
 	if s.first {
 		s.sink.EndGap(s.p.pid, s.sink.Since(s.at))
@@ -274,6 +276,7 @@ func (s *session) finish(start int64) {
 		s.reportCPU(t)
 	}
 	s.describe()
+	s.finishGrowth()
 	for _, t := range s.p.threads { // it may end before the next recording, with nobody to see it
 		s.p.kernel.forget(t.tid)
 	}

@@ -20,6 +20,7 @@ type Sink interface {
 	End(timeline.ThreadID, timeline.Nanos)
 	Lose(timeline.ThreadID, timeline.Nanos)
 	EndLost(pid int, at timeline.Nanos)
+	AddGrowth(timeline.Growth)
 	BeginGap(pid int, at timeline.Nanos, reason timeline.GapReason)
 	EndGap(pid int, at timeline.Nanos)
 	Track(timeline.TrackSpec) *timeline.TrackWriter

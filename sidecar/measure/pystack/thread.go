@@ -74,6 +74,7 @@ type threadSession struct {
 	readAt     int64          // CLOCK_MONOTONIC of the last tick at which it was read
 	changedAt  int64          // CLOCK_MONOTONIC of the last change of its stack
 	movedAt    int64          // likewise, of its place in the code
+	growth     threadGrowth
 }
 
 // reading is what the sink gets when it changes.

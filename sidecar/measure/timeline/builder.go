@@ -44,6 +44,9 @@ type Builder struct {
 	awaits       []Await
 	awaitAt      map[awaitKey]int
 	awaitWindows int // of all awaits
+
+	growth     []Growth
+	growthStep Nanos // of the windows that it was joined in; 0: it was not
 }
 
 // NewBuilder starts a recording.
@@ -417,6 +420,7 @@ func (b *Builder) Snapshot(at Nanos) *Recording {
 	rec.Sources = slices.Clone(b.rec.Sources)
 	rec.Notes = slices.Clone(b.rec.Notes)
 	rec.Awaits = cutAwaits(b.awaits, 0, at, func(process int) int { return process })
+	rec.Growth = cutGrowth(b.growth, 0, at, func(process int) int { return process })
 	if b.stacks.full {
 		rec.Notes = append(rec.Notes, Note{NoteLeftOut, "stack tree", "the table of stacks is full: deeper frames are attributed to their caller"})
 	}

@@ -16,6 +16,19 @@ type Process struct {
 	Exit        *int   // how it ended: its exit code, or 128 and the signal; nil where it is not known
 	Signal      int    // that ended it; 0: none, or it is not known
 	Stacks      StackReading
+	Memory      ProcessMemory
+}
+
+// ProcessMemory is what is known of a process's memory beside its track. The zero value of each:
+// not known.
+type ProcessMemory struct {
+	Growth GrowthReading
+	// Peak is the most that was resident in the process's whole life, as the kernel kept it: it
+	// is there for a process that was waited for.
+	Peak int64
+	// Own and Proportional are what was the process's own at the end (USS), and that with its
+	// part of the memory that it shares (PSS).
+	Own, Proportional int64
 }
 
 // Role is what a process does for the one that was recorded.

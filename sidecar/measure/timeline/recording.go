@@ -515,6 +515,7 @@ type Recording struct {
 	Marks        []Mark
 	Awaits       []Await     // of tasks of event loops
 	Tasks        TaskReading // how those were read
+	Growth       []Growth    // of resident memory, in order of time
 	Sources      []Source
 	GPUs         []GPU   // by index
 	Output       *Output // nil where IOPub was not observed

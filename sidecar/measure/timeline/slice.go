@@ -60,6 +60,13 @@ func (r *Recording) Slice(from, to Nanos) *Recording {
 	}
 	out.Gaps = cutGaps(r.Gaps, from, to)
 	out.Awaits = cutAwaits(r.Awaits, from, to, place)
+	out.Growth = cutGrowth(r.Growth, from, to, place)
+	for i := range r.Processes {
+		if i < len(index) && index[i] >= 0 {
+			m := &out.Processes[index[i]].Memory
+			m.Growth = m.Growth.slice(r.Growth, i, from, to)
+		}
+	}
 	out.Sampling.cut(from, to)
 	out.Marks = nil
 	for _, m := range r.Marks {

@@ -24,6 +24,7 @@ type row struct {
 	name    string
 	seconds float64
 	unknown bool    // what would be its seconds is not known
+	figure  string  // what there is in place of seconds
 	share   float64 // of what the table divides, 0..1: the bar's length
 	aside   string  // behind the bar
 	place   string  // "3", "train.py:3"
@@ -41,8 +42,11 @@ func (r row) remark() string {
 
 // time is what its seconds read as.
 func (r *row) time() string {
-	if r.unknown {
+	switch {
+	case r.unknown:
 		return "–"
+	case r.figure != "":
+		return r.figure
 	}
 	return words.Seconds(r.seconds)
 }
@@ -55,6 +59,12 @@ const (
 	maxRegions    = 6
 	maxAwaits     = 6
 	maxDevices    = 8
+	maxMemory     = 6
+
+	// worthMemory is the growth of the program in its own lines from which on they are listed:
+	// any program imports modules. worthMemoryLine is a line's part of the growth.
+	worthMemory     = 32 << 20
+	worthMemoryLine = 0.01
 
 	// worthAdvice is the share of the idle time from which on a cause is mentioned
 	// what to do about it.
@@ -76,7 +86,7 @@ func tablesOf(r *report.View, gpus gpuSummary, pools []pool, duration float64) [
 	if !gpus.used && len(r.Ranks) < 2 { // a launcher's own are of no interest
 		ts = append(ts, functionsTable(r, duration), threadsTable(r, duration))
 	}
-	ts = append(ts, processesTable(r, duration))
+	ts = append(ts, memoryTable(r), processesTable(r, duration))
 	ts = append(ts, stepsTable(r, duration), regionsTable(r, duration))
 	return slices.DeleteFunc(ts, func(t table) bool { return len(t.rows) == 0 })
 }
@@ -214,6 +224,58 @@ func awaitsTable(r *report.View, duration float64) table {
 		return table{}
 	}
 	return t
+}
+
+// memoryTable ranks the lines while which ran the resident memory of the program grew.
+func memoryTable(r *report.View) table {
+	t := table{heading: "Growth of resident memory", note: memoryNote(r)}
+	sum := int64(0)
+	for i := range r.Memory {
+		if m := &r.Memory[i]; m.Process == r.Program() {
+			sum += m.GrownBytes
+		}
+	}
+	if sum < worthMemory {
+		return table{}
+	}
+	for i := range r.Memory {
+		m := &r.Memory[i]
+		share := float64(m.GrownBytes) / float64(sum)
+		if len(t.rows) == maxMemory || m.Process != r.Program() || share < worthMemoryLine {
+			continue
+		}
+		rw := row{
+			name: linePlace(r, m.File, m.Line), figure: words.Quantity(float64(m.GrownBytes), "B"), share: share, aside: words.Percent(share),
+			code: labels.Code(r.Text(m.File, m.Line)),
+		}
+		if float64(m.UncertainBytes) >= worthCut*float64(m.GrownBytes) {
+			rw.hint = "of it " + words.Quantity(float64(m.UncertainBytes), "B") + " perhaps of a line before or after"
+		}
+		t.rows = append(t.rows, rw)
+	}
+	return t
+}
+
+// memoryNote is what is known of the memory of the program in all.
+func memoryNote(r *report.View) string {
+	note := ""
+	p := &r.Processes[r.Program()]
+	switch {
+	case p.PeakMemoryBytes != nil:
+		note = labels.Join(note, "peak "+words.Quantity(float64(*p.PeakMemoryBytes), "B"))
+	case p.PeakAtLeastBytes != nil:
+		note = labels.Join(note, "peak at least "+words.Quantity(float64(*p.PeakAtLeastBytes), "B"))
+	}
+	for i := range r.MemoryReading {
+		m := &r.MemoryReading[i]
+		if m.Process == r.Program() {
+			note = labels.Join(note, words.Quantity(float64(m.ReleasedBytes), "B")+" given back")
+			if kept := m.KeptBytes(); kept > 0 {
+				note = labels.Join(note, words.Quantity(float64(kept), "B")+" kept")
+			}
+		}
+	}
+	return labels.Join(note, "by your own lines, whatever they called")
 }
 
 // worthCut is the share of a line's or a function's own time from which on it is mentioned

@@ -302,3 +302,40 @@ func TestWhereTasksWaited(t *testing.T) {
 		}
 	}
 }
+
+// Lines while which ran the memory grew by much have a table; a program that only imports has none.
+func TestGrowthOfResidentMemory(t *testing.T) {
+	const s, mb = timeline.Nanos(time.Second), int64(1 << 20)
+	for grown, want := range map[int64]string{600 * mb: "450 MiB", 6 * mb: ""} {
+		b := timeline.NewBuilder(timeline.Options{Origin: 1})
+		b.Describe(func(r *timeline.Recording) {
+			r.Target = timeline.Target{PID: 7, Argv: []string{"app.py"}}
+			r.Processes = []timeline.Process{{PID: 7, ParentIndex: -1, Role: timeline.RoleScript, CPU: -1, Memory: timeline.ProcessMemory{Peak: 2 * grown}}}
+		})
+		node := func(line int) timeline.NodeID {
+			return b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "load", File: "app.py", Line: line, FirstLine: 1}))
+		}
+		main := b.Thread(timeline.Thread{PID: 7, NativeID: 7, Main: true, RunsCell: true, OnCPU: -1})
+		b.Set(main, 0, node(3), timeline.StatePython, false)
+		b.AddGrowth(timeline.Growth{Start: 0, End: s, Before: node(3), After: node(3), Bytes: grown / 2})
+		b.AddGrowth(timeline.Growth{Start: s, End: 2 * s, Before: node(3), After: node(4), Bytes: grown / 2})
+		b.AddGrowth(timeline.Growth{Start: 2 * s, End: 3 * s, Bytes: -grown / 4})
+		r, err := report.Build(b.Snapshot(4*s), nil, report.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		made := memoryTable(r)
+		if got := strings.Contains(Text(r, 110), "Growth of resident memory"); got != (want != "") || got != (len(made.rows) > 0) {
+			t.Fatalf("%d bytes: the terminal has the table: %v", grown, got)
+		}
+		if want == "" {
+			continue
+		}
+		if got := made.rows[0]; got.place+got.name != "app.py:3" || got.time() != want || got.aside != "75 %" || got.hint != "of it 150 MiB perhaps of a line before or after" {
+			t.Errorf("got %+v", got)
+		}
+		if want := "peak 1.2 GiB · 150 MiB given back · 450 MiB kept · by your own lines, whatever they called"; made.note != want {
+			t.Errorf("got %q, want %q", made.note, want)
+		}
+	}
+}

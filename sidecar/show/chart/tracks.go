@@ -183,6 +183,9 @@ func laneOf(r *report.View, t *report.Track, spec trackSpec, duration float64) (
 	if v := figure(t.Peak); isNumber(v) {
 		peak = max(peak, v)
 	}
+	if p := t.Process; t.ID == "rss" && p != nil && r.Processes[*p].PeakMemoryBytes != nil {
+		peak = max(peak, float64(*r.Processes[*p].PeakMemoryBytes)) // between two of the track's readings
+	}
 	limit := 0.0
 	if t.Limit != nil {
 		limit = max(*t.Limit, 0)

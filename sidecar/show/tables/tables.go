@@ -36,7 +36,7 @@ type Parts map[string]float64
 func Of(v *report.View) []Table {
 	m := &maker{v}
 	return []Table{
-		m.idle(), m.lines(), m.functions(), m.awaits(), m.threads(), m.processes(),
+		m.idle(), m.lines(), m.functions(), m.awaits(), m.memory(), m.threads(), m.processes(),
 		m.devices(), m.findings(), m.steps(), m.regions(), m.ranks(), m.tracks(),
 	}
 }
@@ -145,6 +145,17 @@ func (m *maker) awaits() Table {
 	return t
 }
 
+func (m *maker) memory() Table {
+	t := Table{Name: "memory", About: "lines of your own while which ran the resident memory of their process grew", Columns: concat(
+		placeColumns, []Column{textColumn, {"grown_bytes", "resident growth: memory that was touched for the first time, by whatever the line called"},
+			{"uncertain_bytes", "part of it that another line may have touched"}, {"process", "whose memory it is"}})}
+	for i := range m.Memory {
+		l := &m.Memory[i]
+		t.Rows = append(t.Rows, concat(m.place(&l.File, &l.Line, l.Function), []any{m.text(&l.File, &l.Line), l.GrownBytes, l.UncertainBytes, m.process(l.Process)}))
+	}
+	return t
+}
+
 func (m *maker) threads() Table {
 	t := Table{Name: "threads", About: "the threads, the one that runs the code first", Columns: []Column{
 		{"name", "as the program calls it"}, {"role", "of its process"}, {"process", "that it is in"}, {"rank", "of the process"}, {"native_id", "its id for the system"},
@@ -162,7 +173,9 @@ func (m *maker) processes() Table {
 	t := Table{Name: "processes", About: "the recorded process and its descendants", Columns: []Column{
 		{"pid", "process id"}, {"parent", "process id of its parent, where that is one of these"}, {"role", "kernel, script, worker …"},
 		{"command", "what it runs"}, {"rank", "in a distributed run"}, {"start_s", "negative: before the recording"}, {"end_s", "none: it was alive to the last"},
-		{"end_reason", "how it ended"}, {"exit_code", "or 128 and the signal"}, {"cpu_s", "that it used"}, {"stacks", `"read", or why not`}}}
+		{"end_reason", "how it ended"}, {"exit_code", "or 128 and the signal"}, {"cpu_s", "that it used"}, {"stacks", `"read", or why not`},
+		{"peak_memory_bytes", "most that was resident, where that is exact"}, {"peak_at_least_bytes", "most that was seen to be resident, where not"},
+		{"own_bytes", "at the end, what no other process had (USS)"}, {"pss_bytes", "and its part of what it shared (PSS)"}}}
 	for _, p := range m.Processes {
 		stacks := "read"
 		if !p.Stacks.Read {
@@ -173,7 +186,8 @@ func (m *maker) processes() Table {
 			parent = m.Processes[*p.Parent].PID
 		}
 		t.Rows = append(t.Rows, []any{p.PID, parent, p.Role, p.Command, optional(p.Rank), report.Seconds(p.StartNS), seconds(p.EndNS),
-			optional(p.EndReason), optional(p.ExitCode), seconds(p.CPUNS), stacks})
+			optional(p.EndReason), optional(p.ExitCode), seconds(p.CPUNS), stacks,
+			optional(p.PeakMemoryBytes), optional(p.PeakAtLeastBytes), optional(p.OwnBytes), optional(p.PSSBytes)})
 	}
 	return t
 }

@@ -24,7 +24,7 @@ func trained(t *testing.T) *report.View {
 		r.Target = timeline.Target{PID: 7, Cell: &cell}
 		r.Sources = []timeline.Source{{File: cell.File, ExecutionCount: 3, Text: cell.Text}}
 		number := 2
-		r.Processes = []timeline.Process{{PID: 7, Role: "kernel", CPU: -1}, {PID: 8, Parent: 7, Role: timeline.RoleRank, Rank: &number, Number: &number}}
+		r.Processes = []timeline.Process{{PID: 7, Role: "kernel", CPU: -1, Memory: timeline.ProcessMemory{Peak: 9 << 20}}, {PID: 8, Parent: 7, Role: timeline.RoleRank, Rank: &number, Number: &number}}
 		r.GPUs = []timeline.GPU{{Index: 1, Name: "H", UUID: "GPU-1", PIDs: []int{7}}}
 		r.Marks = []timeline.Mark{{Kind: "step", Name: "s", Start: 0, End: 1e9}, {Kind: "region", Name: "=r", Start: 0, End: 1e9}}
 	})
@@ -39,6 +39,8 @@ func trained(t *testing.T) *report.View {
 		util.AddWindow(at+step, at+2*step, 0)
 	}
 	b.AddAwaits(0, 0, timeline.Nanos(time.Second), map[timeline.NodeID]int{b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "fetch", File: cell.File, Line: 1})): 3})
+	line1 := b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "fetch", File: cell.File, Line: 1}))
+	b.AddGrowth(timeline.Growth{Start: 0, End: 1e6, Before: line1, After: node, Bytes: 4096})
 	rank := b.Thread(timeline.Thread{PID: 8, Process: 1, NativeID: 8, Main: true, OnCPU: -1})
 	b.Set(rank, 0, b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "barrier", File: "/v/site-packages/torch/distributed/distributed_c10d.py", Line: 3})), timeline.StateWaiting, false)
 	b.Mark(timeline.Mark{Kind: "step", Start: 0, End: timeline.Nanos(time.Second), Process: 1})
@@ -75,8 +77,9 @@ func TestRowsHaveNamesInPlaceOfIndices(t *testing.T) {
 		"lines":     {"file": "Cell [3]", "line": 2, "text": "=net.item()", "self_s": 2.0, "total_s": 2.0, "incomplete_s": 0.5, "process": "kernel 7"},
 		"functions": {"file": "Cell [3]", "line": 1, "kind": "cell", "self_s": 2.0, "incomplete_s": 0.5, "process": "kernel 7"},
 		"awaits":    {"file": "Cell [3]", "line": 1, "function": "fetch", "waiting_s": 3.0, "some_s": 1.0, "mean_tasks": 3.0, "max_tasks": 3, "process": "kernel 7"},
+		"memory":    {"file": "Cell [3]", "line": 1, "function": "fetch", "grown_bytes": int64(2048), "uncertain_bytes": int64(2048), "process": "kernel 7"},
 		"threads":   {"name": "MainThread", "role": "kernel", "main": true, "process": "kernel 7", "on_cpu_s": nil, "rank": nil},
-		"processes": {"pid": 7, "role": "kernel", "parent": nil, "end_s": nil, "stacks": "read"},
+		"processes": {"pid": 7, "role": "kernel", "parent": nil, "end_s": nil, "stacks": "read", "peak_memory_bytes": int64(9 << 20), "own_bytes": nil},
 		"devices":   {"device": 1, "name": "H", "busy_s": 1.0, "idle_s": 1.0, "unknown_s": 0.0, "used": true},
 		"steps":     {"name": "s", "start_s": 0.0, "end_s": 1.0},
 		"regions":   {"name": "=r", "count": 1, "total_s": 1.0, "p95_s": 1.0},
@@ -159,7 +162,7 @@ func TestAnEmptyReportHasEveryTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if all := Of(v); len(all) != 12 {
+	if all := Of(v); len(all) != 13 {
 		t.Errorf("%d tables", len(all))
 	}
 }

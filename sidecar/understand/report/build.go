@@ -47,6 +47,7 @@ func Build(rec *timeline.Recording, d *diagnose.Diagnosis, opts Options) (*View,
 	b.subject()
 	b.lineTimes(idle)
 	b.awaits()
+	b.memory()
 	b.kernels(opts.Kernels)
 	b.gaps()
 	b.notes()

@@ -423,6 +423,7 @@ func (c *checker) tables() {
 	}
 	c.lines()
 	c.awaits()
+	c.memory()
 }
 
 func (c *checker) work(w *Work) {

@@ -47,21 +47,23 @@ type Document struct {
 	Spans     Spans      `json:"spans"`
 	Tracks    []Track    `json:"tracks"`
 
-	Idle          *Idle          `json:"idle"` // null where no device's activity is known
-	Steps         []Step         `json:"steps"`
-	Ranks         []Rank         `json:"ranks,omitempty"` // absent where there are none
-	Regions       []Region       `json:"regions"`
-	Lines         []Line         `json:"lines"`
-	Phases        []Phase        `json:"phases"`
-	FunctionTimes []FunctionTime `json:"function_times"`
-	Awaits        []Await        `json:"awaits,omitempty"`       // absent where no task of an event loop waited in the user's own code
-	TaskReading   *TaskReading   `json:"task_reading,omitempty"` // likewise
-	Findings      []Finding      `json:"findings"`
-	Gaps          []Gap          `json:"gaps"`
-	Notes         []Note         `json:"notes"`
-	Kernels       []KernelLane   `json:"kernels,omitempty"` // absent unless a trace was merged
-	Thinned       *Thinned       `json:"thinned"`
-	Enumerations  Enumerations   `json:"enumerations"`
+	Idle          *Idle           `json:"idle"` // null where no device's activity is known
+	Steps         []Step          `json:"steps"`
+	Ranks         []Rank          `json:"ranks,omitempty"` // absent where there are none
+	Regions       []Region        `json:"regions"`
+	Lines         []Line          `json:"lines"`
+	Phases        []Phase         `json:"phases"`
+	FunctionTimes []FunctionTime  `json:"function_times"`
+	Awaits        []Await         `json:"awaits,omitempty"`         // absent where no task of an event loop waited in the user's own code
+	TaskReading   *TaskReading    `json:"task_reading,omitempty"`   // likewise
+	Memory        []Memory        `json:"memory,omitempty"`         // absent where no resident memory grew in the user's own code
+	MemoryReading []MemoryReading `json:"memory_reading,omitempty"` // of each process whose resident memory changed
+	Findings      []Finding       `json:"findings"`
+	Gaps          []Gap           `json:"gaps"`
+	Notes         []Note          `json:"notes"`
+	Kernels       []KernelLane    `json:"kernels,omitempty"` // absent unless a trace was merged
+	Thinned       *Thinned        `json:"thinned"`
+	Enumerations  Enumerations    `json:"enumerations"`
 }
 
 // Generator is the program that wrote the document.
@@ -211,7 +213,13 @@ type Process struct {
 	ExitCode   *int    `json:"exit_code"` // or 128 and the signal
 	CPUNS      *int64  `json:"cpu_ns"`
 	Stacks     Stacks  `json:"stacks"`
-	Work       *Work   `json:"work,omitempty"` // nil: not known
+	// PeakMemoryBytes is the most that was resident while it was recorded, where that is exact;
+	// else PeakAtLeastBytes is the most that was seen. Both are absent where nothing is known.
+	PeakMemoryBytes  *int64 `json:"peak_memory_bytes,omitempty"`
+	PeakAtLeastBytes *int64 `json:"peak_at_least_bytes,omitempty"`
+	OwnBytes         *int64 `json:"own_bytes,omitempty"` // at the end, what no other process had (USS)
+	PSSBytes         *int64 `json:"pss_bytes,omitempty"` // and its part of what it shared: these may be added up
+	Work             *Work  `json:"work,omitempty"`      // nil: not known
 }
 
 // Work is what the threads of a descendant that do its work spent their time with. What is left of it they

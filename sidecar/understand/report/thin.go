@@ -324,6 +324,8 @@ func (t *thinner) tables() {
 	d.Lines = cut(t, "lines", d.Lines, rows)
 	d.FunctionTimes = cut(t, "function_times", d.FunctionTimes, rows)
 	d.Awaits = cut(t, "awaits", d.Awaits, rows)
+	d.Memory = cut(t, "memory", d.Memory, rows)
+	d.MemoryReading = cut(t, "memory_reading", d.MemoryReading, rows)
 	d.Steps = cut(t, "steps", d.Steps, t.rows(32))
 	d.Regions = cut(t, "regions", d.Regions, rows)
 	d.Notes = cut(t, "notes", d.Notes, rows)
@@ -415,6 +417,13 @@ func (t *thinner) places(place func(file, line, function **int), file, function 
 		at, line := &a.File, &a.Line
 		place(&at, &line, &a.Function)
 		a.File = *at
+	}
+	d.Memory = slices.Clone(d.Memory)
+	for i := range d.Memory {
+		m := &d.Memory[i]
+		at, line := &m.File, &m.Line
+		place(&at, &line, &m.Function)
+		m.File = *at
 	}
 	d.Targets = slices.Clone(d.Targets)
 	for i := range d.Targets {

@@ -34,6 +34,7 @@ func Strip(rec *timeline.Recording) *timeline.Recording {
 		out.Threads = append(out.Threads, s.thread(t, positions))
 	}
 	out.Awaits = awaits(rec.Awaits, positions)
+	out.Growth = growth(rec.Growth, positions)
 	out.Sources = s.sources()
 	if c := rec.Target.Cell; c != nil {
 		cell := *c
@@ -135,6 +136,16 @@ func awaits(all []timeline.Await, positions []position) (out []timeline.Await) {
 		if a.Node = at(positions, a.Node).shown; a.Node != timeline.RootNode {
 			out = append(out, a)
 		}
+	}
+	return out
+}
+
+// growth has its stacks in the new tree.
+func growth(all []timeline.Growth, positions []position) []timeline.Growth {
+	out := make([]timeline.Growth, len(all))
+	for i, g := range all {
+		g.Before, g.After = at(positions, g.Before).shown, at(positions, g.After).shown
+		out[i] = g
 	}
 	return out
 }

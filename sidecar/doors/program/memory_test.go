@@ -1,0 +1,49 @@
+package program
+
+import (
+	"bytes"
+	"context"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/omni-perf/omni-perf/sidecar/testkit/truth"
+)
+
+// spike touches 300 MiB in one call and gives them back at once; then it says what the kernel
+// says of its own peak.
+const spike = `
+import resource
+def spike():
+    for turn in range(3):
+        b"x" * (300 << 20)
+spike()
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10)
+`
+
+// The peak of a program is exactly what the kernel says of it, however short it lasted, and its
+// growth is in the line that touched the memory.
+func TestThePeakOfAProgramIsExact(t *testing.T) {
+	script := write(t, "spike.py", spike)
+	for range 3 {
+		var out, messages bytes.Buffer
+		o, path := options(t, &messages)
+		if _, err := Run(context.Background(), realTools(), Script{Interpreter: truth.OnPath(t), Args: []string{script}, Stdout: &out}, o); err != nil {
+			t.Fatal(err)
+		}
+		want, err := strconv.ParseInt(strings.TrimSpace(out.String()), 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := readReport(t, path)
+		if p := r.Processes[0]; p.PeakMemoryBytes == nil || *p.PeakMemoryBytes != want || p.PeakAtLeastBytes != nil {
+			t.Errorf("peak %v, the program says %d", p.PeakMemoryBytes, want)
+		}
+		if len(r.Memory) == 0 || len(r.MemoryReading) != 1 || r.MemoryReading[0].Reads == 0 {
+			t.Fatalf("no growth of memory: %+v, %+v", r.Memory, r.MemoryReading)
+		}
+		if m := r.Memory[0]; m.Line != 5 || m.GrownBytes < 300<<20 {
+			t.Errorf("%d bytes at line %d, want some 900 MiB at line 5", m.GrownBytes, m.Line)
+		}
+	}
+}

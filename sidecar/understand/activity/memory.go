@@ -1,0 +1,95 @@
+package activity
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+)
+
+// GrowthLine is a line of the user's own while which ran the resident memory of a process grew.
+type GrowthLine struct {
+	Process   int // index in Recording.Processes
+	Place     Place
+	Function  timeline.FrameID // a frame there
+	Grown     int64            // bytes
+	Uncertain int64            // of them, those that another line may have touched
+	Where     []timeline.Interval
+}
+
+// GrowthSum is what the resident memory of a process did in all.
+type GrowthSum struct {
+	Process  int
+	Grown    int64 // bytes
+	Unplaced int64 // of them, those that grew in no line of the user's own
+	Released int64 // bytes that were given back
+}
+
+// Memory sums up what the resident memory grew by, by the innermost line of the user's own, most
+// first, and for each process. What grew between two readings at which a thread was in different
+// lines is charged to both in equal parts, and is uncertain.
+func Memory(rec *timeline.Recording, own func(timeline.FrameID) bool) ([]GrowthLine, []GrowthSum) {
+	lines := make(map[awaitKey]*GrowthLine)
+	sums := make(map[int]*GrowthSum)
+	for _, g := range rec.Growth {
+		sum := sums[g.Process]
+		if sum == nil {
+			sum = &GrowthSum{Process: g.Process}
+			sums[g.Process] = sum
+		}
+		if g.Bytes < 0 {
+			sum.Released -= g.Bytes
+			continue
+		}
+		sum.Grown += g.Bytes
+		before, known := innermostOwn(rec, g.Before, own)
+		after, knownAfter := innermostOwn(rec, g.After, own)
+		part := g.Bytes / 2
+		for _, half := range []struct {
+			frame timeline.FrameID
+			known bool
+			bytes int64
+		}{{before, known, part}, {after, knownAfter, g.Bytes - part}} {
+			if !half.known {
+				sum.Unplaced += half.bytes
+				continue
+			}
+			line := lineAt(lines, rec, g.Process, half.frame)
+			line.Grown += half.bytes
+			if known != knownAfter || known && placeOf(rec, before) != placeOf(rec, after) {
+				line.Uncertain += half.bytes
+			}
+			if n := len(line.Where); n > 0 && line.Where[n-1].End >= g.Start {
+				line.Where[n-1].End = max(line.Where[n-1].End, g.End)
+			} else {
+				line.Where = append(line.Where, timeline.Between(g.Start, g.End))
+			}
+		}
+	}
+	out := make([]GrowthLine, 0, len(lines))
+	for _, line := range lines {
+		out = append(out, *line)
+	}
+	slices.SortFunc(out, func(a, b GrowthLine) int {
+		return cmp.Or(cmp.Compare(b.Grown, a.Grown), a.Place.Compare(b.Place), cmp.Compare(a.Process, b.Process))
+	})
+	processes := make([]GrowthSum, 0, len(sums))
+	for _, sum := range sums {
+		processes = append(processes, *sum)
+	}
+	slices.SortFunc(processes, func(a, b GrowthSum) int { return cmp.Compare(a.Process, b.Process) })
+	return out, processes
+}
+
+func placeOf(rec *timeline.Recording, frame timeline.FrameID) Place {
+	f := rec.Frames[frame]
+	return Place{f.File, f.Line}
+}
+
+func lineAt(lines map[awaitKey]*GrowthLine, rec *timeline.Recording, process int, frame timeline.FrameID) *GrowthLine {
+	key := awaitKey{process, placeOf(rec, frame)}
+	if lines[key] == nil {
+		lines[key] = &GrowthLine{Process: process, Place: key.place, Function: frame}
+	}
+	return lines[key]
+}

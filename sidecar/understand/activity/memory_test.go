@@ -1,0 +1,47 @@
+package activity
+
+import (
+	"testing"
+	"time"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+)
+
+// Growth is charged to the innermost line of the user's own; where the line changed between two
+// readings, to both lines in equal parts, which are uncertain. What was given back is the process's.
+func TestGrowthIsByTheInnermostOwnLine(t *testing.T) {
+	const s, mb = timeline.Nanos(time.Second), int64(1 << 20)
+	b := timeline.NewBuilder(timeline.Options{Origin: 1})
+	stack := func(frames ...timeline.Frame) (node timeline.NodeID) {
+		for _, f := range frames {
+			node = b.Child(node, b.Frame(f))
+		}
+		return node
+	}
+	load := timeline.Frame{Function: "load", File: "app.py", Line: 3}
+	read := timeline.Frame{Function: "read_csv", File: "pandas/io.py", Line: 600}
+	direct, library := stack(load), stack(load, read)
+	other := stack(timeline.Frame{Function: "load", File: "app.py", Line: 4})
+	foreign := stack(read)
+	for i, g := range []timeline.Growth{
+		{Before: direct, After: library, Bytes: 10 * mb}, // one line
+		{Before: library, After: other, Bytes: 4 * mb},   // two lines
+		{Before: foreign, After: foreign, Bytes: 3 * mb},
+		{Before: other, After: foreign, Bytes: 2 * mb},
+		{Bytes: -5 * mb},
+	} {
+		g.Start, g.End = timeline.Nanos(i)*s, timeline.Nanos(i+1)*s
+		b.AddGrowth(g)
+	}
+	rec := b.Snapshot(10 * s)
+	lines, sums := Memory(rec, func(id timeline.FrameID) bool { return rec.Frames[id].File == "app.py" })
+	if len(lines) != 2 || lines[0].Place != (Place{"app.py", 3}) || lines[0].Grown != 12*mb || lines[0].Uncertain != 2*mb {
+		t.Errorf("got %+v", lines)
+	}
+	if lines[1].Place != (Place{"app.py", 4}) || lines[1].Grown != 3*mb || lines[1].Uncertain != 3*mb || len(lines[1].Where) != 2 {
+		t.Errorf("got %+v", lines[1])
+	}
+	if want := (GrowthSum{Grown: 19 * mb, Unplaced: 4 * mb, Released: 5 * mb}); len(sums) != 1 || sums[0] != want {
+		t.Errorf("got %+v, want %+v", sums, want)
+	}
+}
