@@ -30,14 +30,15 @@ func kernelSession(start server.Start) server.Session {
 	pid := start.KernelPID
 	files := targetfs.New(pid)
 	return server.NewSession(start, server.Tools{
-		Version:  version,
-		Recorder: profiler.Recorder(timeline.Target{PID: pid}, timeline.RoleKernel, openGPUs),
-		Analyse:  profiler.Analyser(files, version),
-		Present:  display.Charts{},
-		Doctor:   sessionDoctor,
-		GPUs:     gpuNames,
-		Follow:   server.FollowKernel,
-		Follower: func() *live.Follower { return profiler.Follower(files) },
+		Version:       version,
+		Recorder:      profiler.Recorder(timeline.Target{PID: pid}, timeline.RoleKernel, openGPUs),
+		Analyse:       profiler.Analyser(files, version),
+		AnalyseTraced: profiler.TracedAnalyser(files, version),
+		Present:       display.Charts{},
+		Doctor:        sessionDoctor,
+		GPUs:          gpuNames,
+		Follow:        server.FollowKernel,
+		Follower:      func() *live.Follower { return profiler.Follower(files) },
 	})
 }
 

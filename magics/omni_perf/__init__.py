@@ -1,8 +1,9 @@
 """Show where the time of a notebook cell went, and why its GPU was idle.
 
 ``%load_ext omni_perf`` in a notebook, then ``%%omni_perf`` on top of a cell. In Python
-code, :func:`step` and :func:`region` mark training steps and regions, and :func:`last`
-gives the last report, :func:`read` a saved one. :func:`analyze` analyses traces of torch.profiler.
+code, :func:`step` and :func:`region` mark training steps and regions, :func:`schedule` says
+which steps ``%%omni_perf --torch`` records, and :func:`last` gives the last report, :func:`read`
+a saved one. :func:`analyze` analyses traces of torch.profiler.
 
 Importing this package and loading the extension is cheap: what talks to the sidecar is
 imported when the first cell is recorded.
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from omni_perf._version import __version__
 from omni_perf.marks import region, step
+from omni_perf.schedule import schedule
 
 if TYPE_CHECKING:
     from omni_perf.analysis import analyze, make_traces
@@ -26,7 +28,7 @@ if "OMNI_PERF_RUN" in os.environ:  # a script under `omni-perf run`
 
     runmarks.connect()
 
-__all__ = ["__version__", "analyze", "last", "make_traces", "read", "region", "step"]
+__all__ = ["__version__", "analyze", "last", "make_traces", "read", "region", "schedule", "step"]
 
 
 def last() -> Report | None:

@@ -16,6 +16,7 @@ from collections.abc import Generator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from omni_perf import contract, marks, publish
 from omni_perf.cellsources import BATCH_LIMIT, BEGIN_LIMIT, CellSources, Known
@@ -28,6 +29,9 @@ from omni_perf.report import Report, bundle_part, kept
 from omni_perf.session import Begun, Session, SessionError, SidecarStoppedError
 from omni_perf.shell import CellInfo, CellResult, Shell, is_notebook, number_around, number_of, parent_msg_id
 from omni_perf.torchsteps import OptimizerSteps
+
+if TYPE_CHECKING:
+    from omni_perf.torchprofile import TorchProfile
 
 FIRST_LOOK_S = 0.25
 """When a cell that was asked to shows its first look."""
@@ -59,6 +63,8 @@ class Running:
     """What the thread's event loop runs the cell in, if one does."""
     view: LiveView | None
     """What it shows while it runs; None where it shows nothing before its end."""
+    torch: TorchProfile | None = None
+    """The torch.profiler that was asked for."""
 
 
 class CellRecorder:
@@ -154,12 +160,18 @@ class CellRecorder:
             sampler.stop()
 
     def _close_views(self, of_all_threads: bool = False) -> None:
-        """End the views of cells whose end IPython has not reported: another one begins in their thread."""
+        """End what belongs to cells whose end IPython has not reported: another one begins in their thread."""
         with self._lock:
-            left = [r for r in self._running if r.view and (of_all_threads or r.thread == threading.get_ident())]
+            left = [
+                r
+                for r in self._running
+                if (r.view or r.torch) and (of_all_threads or r.thread == threading.get_ident())
+            ]
         for running in left:
             if running.view is not None:
                 running.view.close()
+            if running.torch is not None:
+                running.torch.end()
 
     # Beginning.
 
@@ -184,6 +196,7 @@ class CellRecorder:
 
     def _begin(self, info: CellInfo | None, text: str, file: str, options: Options, automatic: bool) -> Running | None:
         self._steps.new_cell()
+        profile = _torch_profile(options)
         coroutine = _coroutine()
         request: contract.BeginRequest = {
             "cellId": str(next(self._numbers)),
@@ -209,10 +222,17 @@ class CellRecorder:
 
         unawaited_ns = began_ns
         try:
+            if profile is not None:  # before the recording, which then lacks its start
+                profile.begin()
             beginning = self._session.begin(request, sources, patient=not automatic)
             if not automatic:
                 unawaited_ns = 0 if self._session.has_begun(beginning) else time.monotonic_ns()
-        except SessionError as error:
+        except BaseException as error:
+            if profile is not None:
+                profile.end()
+                profile.say()
+            if not isinstance(error, SessionError):
+                raise
             self._warn_of_loss(f"{error} This cell is not profiled.", automatic)
             return None
         if options.live and not is_notebook(self._shell):
@@ -229,6 +249,7 @@ class CellRecorder:
             beginning,
             coroutine,
             view,
+            profile,
         )
         with self._lock:
             self._running.append(running)
@@ -320,6 +341,8 @@ class CellRecorder:
         return None
 
     def _end(self, running: Running, ended_ns: int, outcome: str) -> None:
+        if running.torch is not None:
+            running.torch.end()
         if running.view is not None:
             running.view.close()
         self._stop_sampling_here()
@@ -353,8 +376,14 @@ class CellRecorder:
         new_sources = self._sources.unknown_to(begun.link.known)
         loads = self._loads.unknown_to(begun.link.loaded)
         complete: contract.EndRequest = {**request, "marks": found, "sources": new_sources, "loaded": loads}
+        patience_s = 0.0
+        if running.torch is not None:
+            running.torch.say()
+            if running.torch.traces:
+                complete["torch"] = {"traces": running.torch.traces, "byShape": running.torch.by_shape}
+                patience_s = running.torch.reading_s
         try:
-            answer = self._session.end(begun, complete)
+            answer = self._session.end(begun, complete, patience_s)
         except SessionError as error:
             sentence = _lost_sentence(begun, error, running.number)
             if running.view is None or not running.view.say("omni_perf: " + sentence):
@@ -413,6 +442,20 @@ class CellRecorder:
             publish.warn(
                 f"An error inside the profiler, {type(error).__name__}: {error}. The cell itself is not affected."
             )
+
+
+def _torch_profile(options: Options) -> TorchProfile | None:
+    """Return the torch.profiler that a cell asks for; torch is imported here, before the cell is recorded."""
+    if options.torch is None:
+        return None
+    from omni_perf import torchprofile
+
+    torchprofile.forget_traces()
+    problem = torchprofile.ready()
+    if problem:
+        publish.warn(problem)
+        return None
+    return torchprofile.TorchProfile(options.torch)
 
 
 def _coroutine() -> object:

@@ -104,6 +104,12 @@ class EndRequest(TypedDict, total=False):
     theme: str
     beganNs: Int64
     loaded: list[Loaded]
+    torch: Torch
+
+
+class Torch(TypedDict, total=False):
+    traces: list[str]
+    byShape: bool
 
 
 class Bundle(TypedDict, total=False):

@@ -41,9 +41,10 @@ def tables(document: Document) -> dict[str, list[Row]]:
     """Return the tables of a report by name, each a list of rows.
 
     ``lines``, ``functions``, ``awaits``, ``memory``, ``threads``, ``idle``, ``devices``, ``findings``, ``steps``,
-    ``regions``, ``ranks``, ``processes``, ``tracks`` and ``notes``. Names that end in ``_s`` are
-    seconds, in ``_bytes`` bytes; shares are 0 to 1; ``state_s`` is a mapping of state to
-    seconds. Keys that a table lacks in this version may come in a later one.
+    ``regions``, ``ranks``, ``operators``, ``kernels``, ``traces``, ``processes``, ``tracks`` and
+    ``notes``. Names that end in ``_s`` are seconds, in ``_bytes`` bytes; shares are 0 to 1;
+    ``state_s`` is a mapping of state to seconds. Keys that a table lacks in this version may
+    come in a later one.
     """
     names = _Names(check(document))
     makers: dict[str, Callable[[_Names], list[Row]]] = {
@@ -58,6 +59,9 @@ def tables(document: Document) -> dict[str, list[Row]]:
         "steps": _steps,
         "regions": _regions,
         "ranks": _ranks,
+        "operators": _operators,
+        "kernels": _kernels,
+        "traces": _traces,
         "processes": _processes,
         "tracks": _tracks,
         "notes": _notes,
@@ -177,6 +181,57 @@ def _memory(names: _Names) -> list[Row]:
             "process": names.process(row["process"]),
         }
         for row in names.document.get("memory", [])
+    ]
+
+
+def _operators(names: _Names) -> list[Row]:
+    return [
+        {
+            "name": row["name"],
+            "input_shapes": row["input_shapes"],
+            "calls": row["calls"],
+            "self_cpu_s": _seconds(row["self_cpu_ns"]),
+            "total_cpu_s": _seconds(row["total_cpu_ns"]),
+            "self_device_s": _seconds_or_none(row["self_device_ns"]),
+            "total_device_s": _seconds_or_none(row["total_device_ns"]),
+            "self_cpu_bytes": row["self_cpu_bytes"],
+            "self_device_bytes": row["self_device_bytes"],
+            "flops": row["flops"],
+            "process": names.process(row["process"]),
+        }
+        for row in names.document.get("operators", [])
+    ]
+
+
+def _kernels(names: _Names) -> list[Row]:
+    return [
+        {
+            "name": row["name"],
+            "kind": row["kind"],
+            "count": row["count"],
+            "total_s": _seconds(row["total_ns"]),
+            "mean_s": _seconds(row["total_ns"]) / max(1, row["count"]),
+            "min_s": _seconds(row["min_ns"]),
+            "max_s": _seconds(row["max_ns"]),
+            "process": names.process(row["process"]),
+        }
+        for row in names.document.get("kernel_times", [])
+    ]
+
+
+def _traces(names: _Names) -> list[Row]:
+    return [
+        {
+            "file": row["file"],
+            "start_s": _seconds(row["start_ns"]),
+            "end_s": _seconds(row["end_ns"]),
+            "steps": row["steps"],
+            "events": row["events"],
+            "error_s": _seconds(row["error_ns"]),
+            "damaged": row["damaged"],
+            "process": names.process(row["process"]),
+        }
+        for row in names.document.get("traces", [])
     ]
 
 

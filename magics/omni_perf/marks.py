@@ -6,7 +6,9 @@ recording of a cell takes what lies in its time at its end. Times are CLOCK_MONO
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from time import monotonic_ns
 from types import TracebackType
@@ -66,10 +68,22 @@ class Progress:
         return request
 
 
+Watcher = Callable[[bool, int | None], None]
+"""Called at the end of a step, after it was marked, in its thread: by_hook as in StepEnd, and the epoch if given."""
+
 _listener: Listener | None = None
+_watcher: Watcher | None = None
 _progress = Progress()
 _steps: deque[StepEnd] = deque(maxlen=CAPACITY)
 _regions: deque[Region] = deque(maxlen=CAPACITY)
+SHORTEST_PAUSE_NS: Final = 200_000
+"""A shorter one makes no difference to a step."""
+
+BETWEEN_NS: Final = 1_000_000
+"""A pause that begins so soon after a step has ended is between it and the next one."""
+
+_pauses: deque[tuple[int, int]] = deque(maxlen=CAPACITY)
+"""When we worked in the program's time, from and to; no step has that time."""
 
 
 def send_to(listener: Listener) -> None:
@@ -78,15 +92,28 @@ def send_to(listener: Listener) -> None:
     _listener = listener
 
 
+def watch(watcher: Watcher | None) -> None:
+    """Call a function at the end of each step from now on, in the place of the one before."""
+    global _watcher
+    _watcher = watcher
+
+
+def pause(start_ns: int, end_ns: int) -> None:
+    """Note that we worked in the program's time: a step that began meanwhile begins at the end of it."""
+    if end_ns - start_ns > SHORTEST_PAUSE_NS:
+        _pauses.append((start_ns, end_ns))
+
+
 def progress() -> Progress:
     """Return how many steps were marked so far."""
     return replace(_progress)
 
 
-def step(total: int | None = None) -> None:
+def step(total: int | None = None, *, epoch: int | None = None) -> None:
     """Mark the end of a training step; the step began where the one before ended.
 
     ``total`` is how many there are in this loop; a live view then shows the time left.
+    ``epoch`` is the number of the epoch that it was a step of.
     """
     at_ns = monotonic_ns()
     _steps.append(StepEnd(at_ns, False))
@@ -97,6 +124,8 @@ def step(total: int | None = None) -> None:
     _progress.called += 1
     if _listener is not None:
         _listener.step(at_ns)
+    if _watcher is not None:
+        _watcher(False, epoch)
 
 
 def step_by_hook() -> None:
@@ -106,6 +135,8 @@ def step_by_hook() -> None:
     _progress.hooked += 1
     if _listener is not None:
         _listener.hook(at_ns)
+    if _watcher is not None:
+        _watcher(True, None)
 
 
 class region:  # noqa: N801 - reads as a statement: with region("load"):
@@ -132,16 +163,31 @@ class region:  # noqa: N801 - reads as a statement: with region("load"):
             _listener.region(*mark)
 
 
+class _Pauses:
+    """The pauses so far, by their start."""
+
+    def __init__(self) -> None:
+        self._pauses = sorted(_pauses.copy())
+
+    def after(self, at_ns: int) -> int:
+        """Return when the program went on after a step that ended then, or a cell that began."""
+        nth = bisect_right(self._pauses, (at_ns + BETWEEN_NS, 0)) - 1
+        if nth >= 0 and self._pauses[nth][0] >= at_ns - BETWEEN_NS:
+            return max(at_ns, self._pauses[nth][1])
+        return at_ns
+
+
 def between(start_ns: int, end_ns: int) -> tuple[list[contract.Mark], str]:
     """Return the marks of a cell that ran in this time, and a sentence if some were lost."""
     inside = [mark for mark in _steps.copy() if start_ns <= mark.at_ns <= end_ns]
     called = [mark for mark in inside if not mark.by_hook]
     marks: list[contract.Mark] = []
-    began = start_ns
+    pauses = _Pauses()
+    began = pauses.after(start_ns)
     for mark in called or inside:
         kind = "optimizer-step" if mark.by_hook else "step"
         marks.append({"kind": kind, "startNs": str(began), "endNs": str(mark.at_ns)})
-        began = mark.at_ns
+        began = pauses.after(mark.at_ns)
     regions = [mark for mark in _regions.copy() if start_ns <= mark.start_ns and mark.end_ns <= end_ns]
     for mark in regions:
         marks.append(

@@ -5,11 +5,16 @@ from __future__ import annotations
 import io
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from omni_perf import contract
+from omni_perf.schedule import FIGURES, Schedule, of_figures
 
-CELL_USAGE = "%%omni_perf [-p SECONDS] [-s SECONDS] [--children none|tracks|stacks] [--name NAME] [--live] [--quiet]"
+CELL_USAGE = (
+    "%%omni_perf [-p SECONDS] [-s SECONDS] [--children none|tracks|stacks] [--name NAME] [--live] [--quiet] "
+    "[--torch [wait=N warmup=N active=N repeat=N skip_first=N] [--shapes] [--stack] "
+    "[--torch-memory] [--flops] [--modules]]"
+)
 CELL_HELP = f"""\
 {CELL_USAGE}
     Profile this cell: on top of it, alone on its line.
@@ -20,11 +25,30 @@ CELL_HELP = f"""\
     --name NAME  a name to show
     --live       show the cell while it runs, where its chart comes at last
     --quiet      no chart; %omni_perf last shows it
+    --torch [wait=N warmup=N active=N repeat=N skip_first=N]
+                 run torch.profiler: around the cell, or in windows of its steps (default
+                 wait=0 warmup=1 active=3 repeat=1 skip_first=0, as in torch.profiler.schedule)
+    --shapes --stack --torch-memory --flops --modules
+                 what torch.profiler records besides: inputs' shapes, Python's stacks,
+                 allocations, floating-point operations, TorchScript's modules
 """
 
 ON_USAGE = "%omni_perf on [-t SECONDS] [-p SECONDS] [-s SECONDS] [--children none|tracks|stacks]"
 
 CHILDREN = ("none", "tracks", "stacks")
+
+
+@dataclass(frozen=True)
+class Torch:
+    """What was asked of torch.profiler."""
+
+    shapes: bool = False
+    stack: bool = False
+    memory: bool = False
+    flops: bool = False
+    modules: bool = False
+    schedule: Schedule | None = field(default=None, kw_only=True)
+    """None: that of omni_perf.schedule(), or the whole cell."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +62,7 @@ class Options:
     live: bool = False
     quiet: bool = False
     threshold_ns: int = 1_000_000_000
+    torch: Torch | None = None
 
 
 @dataclass
@@ -52,7 +77,7 @@ class Parsed:
 
 def parse_cell(line: str) -> Parsed:
     """Read the options behind ``%%omni_perf``."""
-    parsed = _parse(line, CELL_USAGE, {"-p", "-s", "--children", "--name", "--live", "--quiet"})
+    parsed = _parse(line, CELL_USAGE, _CELL_OPTIONS)
     if parsed.rest and not parsed.problem:
         parsed.problem = f"{parsed.rest.split()[0]!r} is not an option; use {CELL_USAGE}."
     return parsed
@@ -68,8 +93,13 @@ def parse_on(line: str) -> Parsed:
 
 def parse_statement(line: str) -> Parsed:
     """Read the options in front of the statement of ``%omni_perf STATEMENT``."""
-    return _parse(line, CELL_USAGE[1:] + " STATEMENT", {"-p", "-s", "--children", "--name", "--live", "--quiet"})
+    return _parse(line, CELL_USAGE[1:] + " STATEMENT", _CELL_OPTIONS)
 
+
+_OF_TORCH = ("--shapes", "--stack", "--torch-memory", "--flops", "--modules")
+"""In the order of Torch's fields."""
+_FLAGS = {"--live", "--quiet", "--torch", *_OF_TORCH}
+_CELL_OPTIONS = {"-p", "-s", "--children", "--name", *_FLAGS}
 
 _SPELLINGS = {
     "--prof_interval": "-p",
@@ -98,8 +128,10 @@ def _parse(line: str, usage: str, known: set[str]) -> Parsed:
         if option not in known:
             problem = f"{word!r} is not an option; use {usage}."
             break
-        if option in ("--live", "--quiet"):
+        if option in _FLAGS:
             values[option] = "yes"
+            if option == "--torch":
+                values[option], after = _figures(after)
         else:
             if not equals:
                 value, after = _first_word(after)
@@ -110,6 +142,35 @@ def _parse(line: str, usage: str, known: set[str]) -> Parsed:
         rest = after.strip()
     options, wrong = _options(values)
     return Parsed(options, rest, problem or wrong, wants_help)
+
+
+def _figures(text: str) -> tuple[str, str]:
+    """Split off words such as wait=2, which --torch takes, from the rest."""
+    words: list[str] = []
+    while (found := text.lstrip().partition(" ")[0]).partition("=")[0] in FIGURES and "=" in found:
+        words.append(found)
+        text = text.lstrip()[len(found) :]
+    return " ".join(words), text
+
+
+def _torch_options(values: dict[str, str]) -> tuple[Torch | None, list[str]]:
+    """Convert what concerns torch.profiler; a bad schedule is left out."""
+    asked = Torch(*(option in values for option in _OF_TORCH))
+    if "--torch" not in values:
+        lonely = [option for option in _OF_TORCH if option in values]
+        return None, [f"{lonely[0]} belongs to --torch, which is missing."] if lonely else []
+    figures: dict[str, int] = {}
+    for word in values["--torch"].split():
+        name, _, figure = word.partition("=")
+        if not figure.isdecimal():
+            return asked, [f"{name} takes a number, such as {name}=2, not {figure!r}: the cell is recorded as a whole."]
+        figures[name] = int(figure)
+    if not figures:
+        return asked, []
+    schedule = of_figures(figures)
+    if schedule.problem:
+        return asked, [f"{schedule.problem} The cell is recorded as a whole."]
+    return replace(asked, schedule=schedule), []
 
 
 def _first_word(text: str) -> tuple[str, str]:
@@ -153,7 +214,10 @@ def _options(values: dict[str, str]) -> tuple[Options, str]:
     if "--live" in values and "--quiet" in values:
         problems.append("--quiet shows nothing, so --live is left out.")
         del values["--live"]
+    torch, wrong = _torch_options(values)
+    problems += wrong
     options = Options(
+        torch=torch,
         children=children,
         interval_ns=duration("-p", 0, interval, f"{contract.DEFAULT_INTERVAL_S:g}"),
         system_interval_ns=duration("-s", 0, interval, f"{contract.DEFAULT_SYSTEM_INTERVAL_S:g}"),

@@ -51,6 +51,9 @@ TITLES = {
     "findings": "What is worth knowing",
     "steps": "Training steps",
     "regions": "Regions",
+    "operators": "Operators of torch",
+    "kernels": "What ran on devices",
+    "traces": "Traces of torch.profiler",
     "processes": "Processes",
     "tracks": "Figures over time",
     "notes": "Notes",
@@ -115,6 +118,11 @@ class Report:
                       rank
         ranks         rank, process, known_s, computing_s, steps, step_s, collectives_s
         regions       name, count, total_s, p50_s, p95_s
+        operators     name, input_shapes, calls, self_cpu_s, total_cpu_s, self_device_s,
+                      total_device_s, self_cpu_bytes, self_device_bytes, flops, process
+        kernels       name, kind, count, total_s, mean_s, min_s, max_s, process
+        traces        file, start_s, end_s, steps, events, error_s, damaged, process: of
+                      torch.profiler, of which operators and kernels are
         processes     pid, parent, role, command, rank, start_s, end_s, end_reason, exit_code,
                       cpu_s, stacks: "read", or why they were not
         tracks        id, kind, unit, device, process, thread, t_s, value, mean, peak, …

@@ -178,10 +178,13 @@ class Session:
         if concurrent.futures.wait([future], READY_LIMIT_S).done:
             _wait(future, 0)
 
-    def end(self, begun: Begun, request: contract.EndRequest) -> contract.EndResponse:
-        """End a recording and return its bundle; the recording ends also if nobody waits so long."""
+    def end(self, begun: Begun, request: contract.EndRequest, patience_s: float = 0) -> contract.EndResponse:
+        """End a recording and return its bundle; the recording ends also if nobody waits so long.
+
+        ``patience_s`` is how much longer than usual to wait for it.
+        """
         future = self._submit(self._end(begun, request), begun.link.looper)
-        return _wait_unless_stopped(future, lambda: begun.link, END_LIMIT_S)
+        return _wait_unless_stopped(future, lambda: begun.link, END_LIMIT_S + patience_s)
 
     def end_later(self, beginning: concurrent.futures.Future[Begun], request: contract.EndRequest) -> None:
         """End a recording, which may not have begun yet, and whose answer nobody waits for."""

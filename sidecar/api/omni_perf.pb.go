@@ -666,6 +666,7 @@ type EndRequest struct {
 	Theme         string                 `protobuf:"bytes,8,opt,name=theme,proto3" json:"theme,omitempty"`                     // "", "light" or "dark"
 	BeganNs       int64                  `protobuf:"varint,9,opt,name=began_ns,json=beganNs,proto3" json:"began_ns,omitempty"` // CLOCK_MONOTONIC at which the cell began without waiting for Begin's answer; 0: it waited
 	Loaded        []*Loaded              `protobuf:"bytes,20,rep,name=loaded,proto3" json:"loaded,omitempty"`                  // modules imported or reloaded that the sidecar does not know yet
+	Torch         *Torch                 `protobuf:"bytes,30,opt,name=torch,proto3" json:"torch,omitempty"`                    // absent: torch.profiler was not asked for
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -770,6 +771,66 @@ func (x *EndRequest) GetLoaded() []*Loaded {
 	return nil
 }
 
+func (x *EndRequest) GetTorch() *Torch {
+	if x != nil {
+		return x.Torch
+	}
+	return nil
+}
+
+// What torch.profiler recorded of the cell.
+type Torch struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Traces        []string               `protobuf:"bytes,1,rep,name=traces,proto3" json:"traces,omitempty"`                   // paths of its traces, in the order of time
+	ByShape       bool                   `protobuf:"varint,2,opt,name=by_shape,json=byShape,proto3" json:"by_shape,omitempty"` // operators with different inputs are rows of their own
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Torch) Reset() {
+	*x = Torch{}
+	mi := &file_omni_perf_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Torch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Torch) ProtoMessage() {}
+
+func (x *Torch) ProtoReflect() protoreflect.Message {
+	mi := &file_omni_perf_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Torch.ProtoReflect.Descriptor instead.
+func (*Torch) Descriptor() ([]byte, []int) {
+	return file_omni_perf_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Torch) GetTraces() []string {
+	if x != nil {
+		return x.Traces
+	}
+	return nil
+}
+
+func (x *Torch) GetByShape() bool {
+	if x != nil {
+		return x.ByShape
+	}
+	return false
+}
+
 // Which text a module of the user's own was loaded from.
 type Loaded struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -781,7 +842,7 @@ type Loaded struct {
 
 func (x *Loaded) Reset() {
 	*x = Loaded{}
-	mi := &file_omni_perf_proto_msgTypes[8]
+	mi := &file_omni_perf_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -793,7 +854,7 @@ func (x *Loaded) String() string {
 func (*Loaded) ProtoMessage() {}
 
 func (x *Loaded) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[8]
+	mi := &file_omni_perf_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -806,7 +867,7 @@ func (x *Loaded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Loaded.ProtoReflect.Descriptor instead.
 func (*Loaded) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{8}
+	return file_omni_perf_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Loaded) GetFile() string {
@@ -834,7 +895,7 @@ type Bundle struct {
 
 func (x *Bundle) Reset() {
 	*x = Bundle{}
-	mi := &file_omni_perf_proto_msgTypes[9]
+	mi := &file_omni_perf_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -846,7 +907,7 @@ func (x *Bundle) String() string {
 func (*Bundle) ProtoMessage() {}
 
 func (x *Bundle) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[9]
+	mi := &file_omni_perf_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -859,7 +920,7 @@ func (x *Bundle) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bundle.ProtoReflect.Descriptor instead.
 func (*Bundle) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{9}
+	return file_omni_perf_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Bundle) GetDataJson() string {
@@ -896,7 +957,7 @@ type EndResponse struct {
 
 func (x *EndResponse) Reset() {
 	*x = EndResponse{}
-	mi := &file_omni_perf_proto_msgTypes[10]
+	mi := &file_omni_perf_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -908,7 +969,7 @@ func (x *EndResponse) String() string {
 func (*EndResponse) ProtoMessage() {}
 
 func (x *EndResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[10]
+	mi := &file_omni_perf_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -921,7 +982,7 @@ func (x *EndResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndResponse.ProtoReflect.Descriptor instead.
 func (*EndResponse) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{10}
+	return file_omni_perf_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *EndResponse) GetReportId() string {
@@ -970,7 +1031,7 @@ type ReportRequest struct {
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_omni_perf_proto_msgTypes[11]
+	mi := &file_omni_perf_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -982,7 +1043,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[11]
+	mi := &file_omni_perf_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -995,7 +1056,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{11}
+	return file_omni_perf_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ReportRequest) GetReportId() string {
@@ -1029,7 +1090,7 @@ type ReportResponse struct {
 
 func (x *ReportResponse) Reset() {
 	*x = ReportResponse{}
-	mi := &file_omni_perf_proto_msgTypes[12]
+	mi := &file_omni_perf_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1041,7 +1102,7 @@ func (x *ReportResponse) String() string {
 func (*ReportResponse) ProtoMessage() {}
 
 func (x *ReportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[12]
+	mi := &file_omni_perf_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1054,7 +1115,7 @@ func (x *ReportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportResponse.ProtoReflect.Descriptor instead.
 func (*ReportResponse) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{12}
+	return file_omni_perf_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ReportResponse) GetContent() []byte {
@@ -1079,7 +1140,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_omni_perf_proto_msgTypes[13]
+	mi := &file_omni_perf_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1091,7 +1152,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[13]
+	mi := &file_omni_perf_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1104,7 +1165,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{13}
+	return file_omni_perf_proto_rawDescGZIP(), []int{14}
 }
 
 type Entry struct {
@@ -1123,7 +1184,7 @@ type Entry struct {
 
 func (x *Entry) Reset() {
 	*x = Entry{}
-	mi := &file_omni_perf_proto_msgTypes[14]
+	mi := &file_omni_perf_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1135,7 +1196,7 @@ func (x *Entry) String() string {
 func (*Entry) ProtoMessage() {}
 
 func (x *Entry) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[14]
+	mi := &file_omni_perf_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1148,7 +1209,7 @@ func (x *Entry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Entry.ProtoReflect.Descriptor instead.
 func (*Entry) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{14}
+	return file_omni_perf_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Entry) GetReportId() string {
@@ -1216,7 +1277,7 @@ type ListResponse struct {
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_omni_perf_proto_msgTypes[15]
+	mi := &file_omni_perf_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1228,7 +1289,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[15]
+	mi := &file_omni_perf_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1241,7 +1302,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{15}
+	return file_omni_perf_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ListResponse) GetEntries() []*Entry {
@@ -1266,7 +1327,7 @@ type PushRequest struct {
 
 func (x *PushRequest) Reset() {
 	*x = PushRequest{}
-	mi := &file_omni_perf_proto_msgTypes[16]
+	mi := &file_omni_perf_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1278,7 +1339,7 @@ func (x *PushRequest) String() string {
 func (*PushRequest) ProtoMessage() {}
 
 func (x *PushRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[16]
+	mi := &file_omni_perf_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1291,7 +1352,7 @@ func (x *PushRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushRequest.ProtoReflect.Descriptor instead.
 func (*PushRequest) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{16}
+	return file_omni_perf_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *PushRequest) GetCellId() string {
@@ -1344,7 +1405,7 @@ type PushResponse struct {
 
 func (x *PushResponse) Reset() {
 	*x = PushResponse{}
-	mi := &file_omni_perf_proto_msgTypes[17]
+	mi := &file_omni_perf_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1356,7 +1417,7 @@ func (x *PushResponse) String() string {
 func (*PushResponse) ProtoMessage() {}
 
 func (x *PushResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[17]
+	mi := &file_omni_perf_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1369,7 +1430,7 @@ func (x *PushResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushResponse.ProtoReflect.Descriptor instead.
 func (*PushResponse) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{17}
+	return file_omni_perf_proto_rawDescGZIP(), []int{18}
 }
 
 type StatusRequest struct {
@@ -1380,7 +1441,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_omni_perf_proto_msgTypes[18]
+	mi := &file_omni_perf_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1392,7 +1453,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[18]
+	mi := &file_omni_perf_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1405,7 +1466,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{18}
+	return file_omni_perf_proto_rawDescGZIP(), []int{19}
 }
 
 type StatusResponse struct {
@@ -1428,7 +1489,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_omni_perf_proto_msgTypes[19]
+	mi := &file_omni_perf_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1440,7 +1501,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[19]
+	mi := &file_omni_perf_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1453,7 +1514,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{19}
+	return file_omni_perf_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *StatusResponse) GetVersion() string {
@@ -1548,7 +1609,7 @@ type DoctorRequest struct {
 
 func (x *DoctorRequest) Reset() {
 	*x = DoctorRequest{}
-	mi := &file_omni_perf_proto_msgTypes[20]
+	mi := &file_omni_perf_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1560,7 +1621,7 @@ func (x *DoctorRequest) String() string {
 func (*DoctorRequest) ProtoMessage() {}
 
 func (x *DoctorRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[20]
+	mi := &file_omni_perf_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1573,7 +1634,7 @@ func (x *DoctorRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DoctorRequest.ProtoReflect.Descriptor instead.
 func (*DoctorRequest) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{20}
+	return file_omni_perf_proto_rawDescGZIP(), []int{21}
 }
 
 type Check struct {
@@ -1588,7 +1649,7 @@ type Check struct {
 
 func (x *Check) Reset() {
 	*x = Check{}
-	mi := &file_omni_perf_proto_msgTypes[21]
+	mi := &file_omni_perf_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1600,7 +1661,7 @@ func (x *Check) String() string {
 func (*Check) ProtoMessage() {}
 
 func (x *Check) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[21]
+	mi := &file_omni_perf_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1613,7 +1674,7 @@ func (x *Check) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Check.ProtoReflect.Descriptor instead.
 func (*Check) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{21}
+	return file_omni_perf_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Check) GetName() string {
@@ -1653,7 +1714,7 @@ type DoctorResponse struct {
 
 func (x *DoctorResponse) Reset() {
 	*x = DoctorResponse{}
-	mi := &file_omni_perf_proto_msgTypes[22]
+	mi := &file_omni_perf_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1665,7 +1726,7 @@ func (x *DoctorResponse) String() string {
 func (*DoctorResponse) ProtoMessage() {}
 
 func (x *DoctorResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[22]
+	mi := &file_omni_perf_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1678,7 +1739,7 @@ func (x *DoctorResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DoctorResponse.ProtoReflect.Descriptor instead.
 func (*DoctorResponse) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{22}
+	return file_omni_perf_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *DoctorResponse) GetChecks() []*Check {
@@ -1700,7 +1761,7 @@ type LiveRequest struct {
 
 func (x *LiveRequest) Reset() {
 	*x = LiveRequest{}
-	mi := &file_omni_perf_proto_msgTypes[23]
+	mi := &file_omni_perf_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1712,7 +1773,7 @@ func (x *LiveRequest) String() string {
 func (*LiveRequest) ProtoMessage() {}
 
 func (x *LiveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[23]
+	mi := &file_omni_perf_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1725,7 +1786,7 @@ func (x *LiveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LiveRequest.ProtoReflect.Descriptor instead.
 func (*LiveRequest) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{23}
+	return file_omni_perf_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *LiveRequest) GetCellId() string {
@@ -1766,7 +1827,7 @@ type LiveResponse struct {
 
 func (x *LiveResponse) Reset() {
 	*x = LiveResponse{}
-	mi := &file_omni_perf_proto_msgTypes[24]
+	mi := &file_omni_perf_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1778,7 +1839,7 @@ func (x *LiveResponse) String() string {
 func (*LiveResponse) ProtoMessage() {}
 
 func (x *LiveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[24]
+	mi := &file_omni_perf_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1791,7 +1852,7 @@ func (x *LiveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LiveResponse.ProtoReflect.Descriptor instead.
 func (*LiveResponse) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{24}
+	return file_omni_perf_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *LiveResponse) GetBundle() *Bundle {
@@ -1820,7 +1881,7 @@ type Compared struct {
 
 func (x *Compared) Reset() {
 	*x = Compared{}
-	mi := &file_omni_perf_proto_msgTypes[25]
+	mi := &file_omni_perf_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1832,7 +1893,7 @@ func (x *Compared) String() string {
 func (*Compared) ProtoMessage() {}
 
 func (x *Compared) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[25]
+	mi := &file_omni_perf_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1845,7 +1906,7 @@ func (x *Compared) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Compared.ProtoReflect.Descriptor instead.
 func (*Compared) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{25}
+	return file_omni_perf_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Compared) GetReportId() string {
@@ -1881,7 +1942,7 @@ type CompareRequest struct {
 
 func (x *CompareRequest) Reset() {
 	*x = CompareRequest{}
-	mi := &file_omni_perf_proto_msgTypes[26]
+	mi := &file_omni_perf_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1893,7 +1954,7 @@ func (x *CompareRequest) String() string {
 func (*CompareRequest) ProtoMessage() {}
 
 func (x *CompareRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[26]
+	mi := &file_omni_perf_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1906,7 +1967,7 @@ func (x *CompareRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompareRequest.ProtoReflect.Descriptor instead.
 func (*CompareRequest) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{26}
+	return file_omni_perf_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *CompareRequest) GetBefore() []*Compared {
@@ -1947,7 +2008,7 @@ type CompareResponse struct {
 
 func (x *CompareResponse) Reset() {
 	*x = CompareResponse{}
-	mi := &file_omni_perf_proto_msgTypes[27]
+	mi := &file_omni_perf_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1959,7 +2020,7 @@ func (x *CompareResponse) String() string {
 func (*CompareResponse) ProtoMessage() {}
 
 func (x *CompareResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[27]
+	mi := &file_omni_perf_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1972,7 +2033,7 @@ func (x *CompareResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompareResponse.ProtoReflect.Descriptor instead.
 func (*CompareResponse) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{27}
+	return file_omni_perf_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *CompareResponse) GetBundle() *Bundle {
@@ -2004,7 +2065,7 @@ type PushRequest_Frame struct {
 
 func (x *PushRequest_Frame) Reset() {
 	*x = PushRequest_Frame{}
-	mi := &file_omni_perf_proto_msgTypes[28]
+	mi := &file_omni_perf_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2016,7 +2077,7 @@ func (x *PushRequest_Frame) String() string {
 func (*PushRequest_Frame) ProtoMessage() {}
 
 func (x *PushRequest_Frame) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[28]
+	mi := &file_omni_perf_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2029,7 +2090,7 @@ func (x *PushRequest_Frame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushRequest_Frame.ProtoReflect.Descriptor instead.
 func (*PushRequest_Frame) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{16, 0}
+	return file_omni_perf_proto_rawDescGZIP(), []int{17, 0}
 }
 
 func (x *PushRequest_Frame) GetId() uint32 {
@@ -2091,7 +2152,7 @@ type PushRequest_Stack struct {
 
 func (x *PushRequest_Stack) Reset() {
 	*x = PushRequest_Stack{}
-	mi := &file_omni_perf_proto_msgTypes[29]
+	mi := &file_omni_perf_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2103,7 +2164,7 @@ func (x *PushRequest_Stack) String() string {
 func (*PushRequest_Stack) ProtoMessage() {}
 
 func (x *PushRequest_Stack) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[29]
+	mi := &file_omni_perf_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2116,7 +2177,7 @@ func (x *PushRequest_Stack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushRequest_Stack.ProtoReflect.Descriptor instead.
 func (*PushRequest_Stack) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{16, 1}
+	return file_omni_perf_proto_rawDescGZIP(), []int{17, 1}
 }
 
 func (x *PushRequest_Stack) GetId() uint32 {
@@ -2144,7 +2205,7 @@ type PushRequest_Sample struct {
 
 func (x *PushRequest_Sample) Reset() {
 	*x = PushRequest_Sample{}
-	mi := &file_omni_perf_proto_msgTypes[30]
+	mi := &file_omni_perf_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2156,7 +2217,7 @@ func (x *PushRequest_Sample) String() string {
 func (*PushRequest_Sample) ProtoMessage() {}
 
 func (x *PushRequest_Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[30]
+	mi := &file_omni_perf_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2169,7 +2230,7 @@ func (x *PushRequest_Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushRequest_Sample.ProtoReflect.Descriptor instead.
 func (*PushRequest_Sample) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{16, 2}
+	return file_omni_perf_proto_rawDescGZIP(), []int{17, 2}
 }
 
 func (x *PushRequest_Sample) GetAtNs() int64 {
@@ -2204,7 +2265,7 @@ type PushRequest_Thread struct {
 
 func (x *PushRequest_Thread) Reset() {
 	*x = PushRequest_Thread{}
-	mi := &file_omni_perf_proto_msgTypes[31]
+	mi := &file_omni_perf_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2216,7 +2277,7 @@ func (x *PushRequest_Thread) String() string {
 func (*PushRequest_Thread) ProtoMessage() {}
 
 func (x *PushRequest_Thread) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[31]
+	mi := &file_omni_perf_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2229,7 +2290,7 @@ func (x *PushRequest_Thread) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushRequest_Thread.ProtoReflect.Descriptor instead.
 func (*PushRequest_Thread) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{16, 3}
+	return file_omni_perf_proto_rawDescGZIP(), []int{17, 3}
 }
 
 func (x *PushRequest_Thread) GetThreadId() int32 {
@@ -2315,7 +2376,7 @@ const file_omni_perf_proto_rawDesc = "" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x19\n" +
 	"\bstart_ns\x18\x03 \x01(\x03R\astartNs\x12\x15\n" +
-	"\x06end_ns\x18\x04 \x01(\x03R\x05endNs\"\xc1\x02\n" +
+	"\x06end_ns\x18\x04 \x01(\x03R\x05endNs\"\xec\x02\n" +
 	"\n" +
 	"EndRequest\x12\x17\n" +
 	"\acell_id\x18\x01 \x01(\tR\x06cellId\x12\x19\n" +
@@ -2327,7 +2388,11 @@ const file_omni_perf_proto_rawDesc = "" +
 	"\x04form\x18\a \x01(\tR\x04form\x12\x14\n" +
 	"\x05theme\x18\b \x01(\tR\x05theme\x12\x19\n" +
 	"\bbegan_ns\x18\t \x01(\x03R\abeganNs\x12,\n" +
-	"\x06loaded\x18\x14 \x03(\v2\x14.omni_perf.v1.LoadedR\x06loaded\"=\n" +
+	"\x06loaded\x18\x14 \x03(\v2\x14.omni_perf.v1.LoadedR\x06loaded\x12)\n" +
+	"\x05torch\x18\x1e \x01(\v2\x13.omni_perf.v1.TorchR\x05torch\":\n" +
+	"\x05Torch\x12\x16\n" +
+	"\x06traces\x18\x01 \x03(\tR\x06traces\x12\x19\n" +
+	"\bby_shape\x18\x02 \x01(\bR\abyShape\"=\n" +
 	"\x06Loaded\x12\x12\n" +
 	"\x04file\x18\x01 \x01(\tR\x04file\x12\x1f\n" +
 	"\vmodified_ns\x18\x02 \x01(\x03R\n" +
@@ -2466,7 +2531,7 @@ func file_omni_perf_proto_rawDescGZIP() []byte {
 	return file_omni_perf_proto_rawDescData
 }
 
-var file_omni_perf_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_omni_perf_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
 var file_omni_perf_proto_goTypes = []any{
 	(*HelloRequest)(nil),       // 0: omni_perf.v1.HelloRequest
 	(*Installation)(nil),       // 1: omni_perf.v1.Installation
@@ -2476,73 +2541,75 @@ var file_omni_perf_proto_goTypes = []any{
 	(*BeginResponse)(nil),      // 5: omni_perf.v1.BeginResponse
 	(*Mark)(nil),               // 6: omni_perf.v1.Mark
 	(*EndRequest)(nil),         // 7: omni_perf.v1.EndRequest
-	(*Loaded)(nil),             // 8: omni_perf.v1.Loaded
-	(*Bundle)(nil),             // 9: omni_perf.v1.Bundle
-	(*EndResponse)(nil),        // 10: omni_perf.v1.EndResponse
-	(*ReportRequest)(nil),      // 11: omni_perf.v1.ReportRequest
-	(*ReportResponse)(nil),     // 12: omni_perf.v1.ReportResponse
-	(*ListRequest)(nil),        // 13: omni_perf.v1.ListRequest
-	(*Entry)(nil),              // 14: omni_perf.v1.Entry
-	(*ListResponse)(nil),       // 15: omni_perf.v1.ListResponse
-	(*PushRequest)(nil),        // 16: omni_perf.v1.PushRequest
-	(*PushResponse)(nil),       // 17: omni_perf.v1.PushResponse
-	(*StatusRequest)(nil),      // 18: omni_perf.v1.StatusRequest
-	(*StatusResponse)(nil),     // 19: omni_perf.v1.StatusResponse
-	(*DoctorRequest)(nil),      // 20: omni_perf.v1.DoctorRequest
-	(*Check)(nil),              // 21: omni_perf.v1.Check
-	(*DoctorResponse)(nil),     // 22: omni_perf.v1.DoctorResponse
-	(*LiveRequest)(nil),        // 23: omni_perf.v1.LiveRequest
-	(*LiveResponse)(nil),       // 24: omni_perf.v1.LiveResponse
-	(*Compared)(nil),           // 25: omni_perf.v1.Compared
-	(*CompareRequest)(nil),     // 26: omni_perf.v1.CompareRequest
-	(*CompareResponse)(nil),    // 27: omni_perf.v1.CompareResponse
-	(*PushRequest_Frame)(nil),  // 28: omni_perf.v1.PushRequest.Frame
-	(*PushRequest_Stack)(nil),  // 29: omni_perf.v1.PushRequest.Stack
-	(*PushRequest_Sample)(nil), // 30: omni_perf.v1.PushRequest.Sample
-	(*PushRequest_Thread)(nil), // 31: omni_perf.v1.PushRequest.Thread
+	(*Torch)(nil),              // 8: omni_perf.v1.Torch
+	(*Loaded)(nil),             // 9: omni_perf.v1.Loaded
+	(*Bundle)(nil),             // 10: omni_perf.v1.Bundle
+	(*EndResponse)(nil),        // 11: omni_perf.v1.EndResponse
+	(*ReportRequest)(nil),      // 12: omni_perf.v1.ReportRequest
+	(*ReportResponse)(nil),     // 13: omni_perf.v1.ReportResponse
+	(*ListRequest)(nil),        // 14: omni_perf.v1.ListRequest
+	(*Entry)(nil),              // 15: omni_perf.v1.Entry
+	(*ListResponse)(nil),       // 16: omni_perf.v1.ListResponse
+	(*PushRequest)(nil),        // 17: omni_perf.v1.PushRequest
+	(*PushResponse)(nil),       // 18: omni_perf.v1.PushResponse
+	(*StatusRequest)(nil),      // 19: omni_perf.v1.StatusRequest
+	(*StatusResponse)(nil),     // 20: omni_perf.v1.StatusResponse
+	(*DoctorRequest)(nil),      // 21: omni_perf.v1.DoctorRequest
+	(*Check)(nil),              // 22: omni_perf.v1.Check
+	(*DoctorResponse)(nil),     // 23: omni_perf.v1.DoctorResponse
+	(*LiveRequest)(nil),        // 24: omni_perf.v1.LiveRequest
+	(*LiveResponse)(nil),       // 25: omni_perf.v1.LiveResponse
+	(*Compared)(nil),           // 26: omni_perf.v1.Compared
+	(*CompareRequest)(nil),     // 27: omni_perf.v1.CompareRequest
+	(*CompareResponse)(nil),    // 28: omni_perf.v1.CompareResponse
+	(*PushRequest_Frame)(nil),  // 29: omni_perf.v1.PushRequest.Frame
+	(*PushRequest_Stack)(nil),  // 30: omni_perf.v1.PushRequest.Stack
+	(*PushRequest_Sample)(nil), // 31: omni_perf.v1.PushRequest.Sample
+	(*PushRequest_Thread)(nil), // 32: omni_perf.v1.PushRequest.Thread
 }
 var file_omni_perf_proto_depIdxs = []int32{
 	1,  // 0: omni_perf.v1.HelloRequest.installation:type_name -> omni_perf.v1.Installation
 	3,  // 1: omni_perf.v1.BeginRequest.sources:type_name -> omni_perf.v1.CellSource
 	6,  // 2: omni_perf.v1.EndRequest.marks:type_name -> omni_perf.v1.Mark
 	3,  // 3: omni_perf.v1.EndRequest.sources:type_name -> omni_perf.v1.CellSource
-	8,  // 4: omni_perf.v1.EndRequest.loaded:type_name -> omni_perf.v1.Loaded
-	9,  // 5: omni_perf.v1.EndResponse.bundle:type_name -> omni_perf.v1.Bundle
-	14, // 6: omni_perf.v1.ListResponse.entries:type_name -> omni_perf.v1.Entry
-	28, // 7: omni_perf.v1.PushRequest.frames:type_name -> omni_perf.v1.PushRequest.Frame
-	29, // 8: omni_perf.v1.PushRequest.stacks:type_name -> omni_perf.v1.PushRequest.Stack
-	30, // 9: omni_perf.v1.PushRequest.samples:type_name -> omni_perf.v1.PushRequest.Sample
-	31, // 10: omni_perf.v1.PushRequest.threads:type_name -> omni_perf.v1.PushRequest.Thread
-	21, // 11: omni_perf.v1.DoctorResponse.checks:type_name -> omni_perf.v1.Check
-	9,  // 12: omni_perf.v1.LiveResponse.bundle:type_name -> omni_perf.v1.Bundle
-	25, // 13: omni_perf.v1.CompareRequest.before:type_name -> omni_perf.v1.Compared
-	25, // 14: omni_perf.v1.CompareRequest.after:type_name -> omni_perf.v1.Compared
-	9,  // 15: omni_perf.v1.CompareResponse.bundle:type_name -> omni_perf.v1.Bundle
-	0,  // 16: omni_perf.v1.OmniPerf.Hello:input_type -> omni_perf.v1.HelloRequest
-	4,  // 17: omni_perf.v1.OmniPerf.Begin:input_type -> omni_perf.v1.BeginRequest
-	7,  // 18: omni_perf.v1.OmniPerf.End:input_type -> omni_perf.v1.EndRequest
-	11, // 19: omni_perf.v1.OmniPerf.Report:input_type -> omni_perf.v1.ReportRequest
-	13, // 20: omni_perf.v1.OmniPerf.List:input_type -> omni_perf.v1.ListRequest
-	16, // 21: omni_perf.v1.OmniPerf.Push:input_type -> omni_perf.v1.PushRequest
-	18, // 22: omni_perf.v1.OmniPerf.Status:input_type -> omni_perf.v1.StatusRequest
-	20, // 23: omni_perf.v1.OmniPerf.Doctor:input_type -> omni_perf.v1.DoctorRequest
-	23, // 24: omni_perf.v1.OmniPerf.Live:input_type -> omni_perf.v1.LiveRequest
-	26, // 25: omni_perf.v1.OmniPerf.Compare:input_type -> omni_perf.v1.CompareRequest
-	2,  // 26: omni_perf.v1.OmniPerf.Hello:output_type -> omni_perf.v1.HelloResponse
-	5,  // 27: omni_perf.v1.OmniPerf.Begin:output_type -> omni_perf.v1.BeginResponse
-	10, // 28: omni_perf.v1.OmniPerf.End:output_type -> omni_perf.v1.EndResponse
-	12, // 29: omni_perf.v1.OmniPerf.Report:output_type -> omni_perf.v1.ReportResponse
-	15, // 30: omni_perf.v1.OmniPerf.List:output_type -> omni_perf.v1.ListResponse
-	17, // 31: omni_perf.v1.OmniPerf.Push:output_type -> omni_perf.v1.PushResponse
-	19, // 32: omni_perf.v1.OmniPerf.Status:output_type -> omni_perf.v1.StatusResponse
-	22, // 33: omni_perf.v1.OmniPerf.Doctor:output_type -> omni_perf.v1.DoctorResponse
-	24, // 34: omni_perf.v1.OmniPerf.Live:output_type -> omni_perf.v1.LiveResponse
-	27, // 35: omni_perf.v1.OmniPerf.Compare:output_type -> omni_perf.v1.CompareResponse
-	26, // [26:36] is the sub-list for method output_type
-	16, // [16:26] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	9,  // 4: omni_perf.v1.EndRequest.loaded:type_name -> omni_perf.v1.Loaded
+	8,  // 5: omni_perf.v1.EndRequest.torch:type_name -> omni_perf.v1.Torch
+	10, // 6: omni_perf.v1.EndResponse.bundle:type_name -> omni_perf.v1.Bundle
+	15, // 7: omni_perf.v1.ListResponse.entries:type_name -> omni_perf.v1.Entry
+	29, // 8: omni_perf.v1.PushRequest.frames:type_name -> omni_perf.v1.PushRequest.Frame
+	30, // 9: omni_perf.v1.PushRequest.stacks:type_name -> omni_perf.v1.PushRequest.Stack
+	31, // 10: omni_perf.v1.PushRequest.samples:type_name -> omni_perf.v1.PushRequest.Sample
+	32, // 11: omni_perf.v1.PushRequest.threads:type_name -> omni_perf.v1.PushRequest.Thread
+	22, // 12: omni_perf.v1.DoctorResponse.checks:type_name -> omni_perf.v1.Check
+	10, // 13: omni_perf.v1.LiveResponse.bundle:type_name -> omni_perf.v1.Bundle
+	26, // 14: omni_perf.v1.CompareRequest.before:type_name -> omni_perf.v1.Compared
+	26, // 15: omni_perf.v1.CompareRequest.after:type_name -> omni_perf.v1.Compared
+	10, // 16: omni_perf.v1.CompareResponse.bundle:type_name -> omni_perf.v1.Bundle
+	0,  // 17: omni_perf.v1.OmniPerf.Hello:input_type -> omni_perf.v1.HelloRequest
+	4,  // 18: omni_perf.v1.OmniPerf.Begin:input_type -> omni_perf.v1.BeginRequest
+	7,  // 19: omni_perf.v1.OmniPerf.End:input_type -> omni_perf.v1.EndRequest
+	12, // 20: omni_perf.v1.OmniPerf.Report:input_type -> omni_perf.v1.ReportRequest
+	14, // 21: omni_perf.v1.OmniPerf.List:input_type -> omni_perf.v1.ListRequest
+	17, // 22: omni_perf.v1.OmniPerf.Push:input_type -> omni_perf.v1.PushRequest
+	19, // 23: omni_perf.v1.OmniPerf.Status:input_type -> omni_perf.v1.StatusRequest
+	21, // 24: omni_perf.v1.OmniPerf.Doctor:input_type -> omni_perf.v1.DoctorRequest
+	24, // 25: omni_perf.v1.OmniPerf.Live:input_type -> omni_perf.v1.LiveRequest
+	27, // 26: omni_perf.v1.OmniPerf.Compare:input_type -> omni_perf.v1.CompareRequest
+	2,  // 27: omni_perf.v1.OmniPerf.Hello:output_type -> omni_perf.v1.HelloResponse
+	5,  // 28: omni_perf.v1.OmniPerf.Begin:output_type -> omni_perf.v1.BeginResponse
+	11, // 29: omni_perf.v1.OmniPerf.End:output_type -> omni_perf.v1.EndResponse
+	13, // 30: omni_perf.v1.OmniPerf.Report:output_type -> omni_perf.v1.ReportResponse
+	16, // 31: omni_perf.v1.OmniPerf.List:output_type -> omni_perf.v1.ListResponse
+	18, // 32: omni_perf.v1.OmniPerf.Push:output_type -> omni_perf.v1.PushResponse
+	20, // 33: omni_perf.v1.OmniPerf.Status:output_type -> omni_perf.v1.StatusResponse
+	23, // 34: omni_perf.v1.OmniPerf.Doctor:output_type -> omni_perf.v1.DoctorResponse
+	25, // 35: omni_perf.v1.OmniPerf.Live:output_type -> omni_perf.v1.LiveResponse
+	28, // 36: omni_perf.v1.OmniPerf.Compare:output_type -> omni_perf.v1.CompareResponse
+	27, // [27:37] is the sub-list for method output_type
+	17, // [17:27] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_omni_perf_proto_init() }
@@ -2556,7 +2623,7 @@ func file_omni_perf_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_omni_perf_proto_rawDesc), len(file_omni_perf_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   32,
+			NumMessages:   33,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

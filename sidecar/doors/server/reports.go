@@ -100,7 +100,7 @@ func (s *kernelSession) End(_ context.Context, req *api.EndRequest) (*api.EndRes
 
 // finish makes report, bundle and record of a cell's recording.
 func (s *kernelSession) finish(rec *timeline.Recording, cell *cellState, entry recorder.Entry, req *api.EndRequest) (*api.EndResponse, error) {
-	r, err := s.Analyse(rec)
+	r, err := s.analyse(rec, req.Torch)
 	if err != nil {
 		return nil, s.noChart(entry, fmt.Errorf("a bug of omni_perf: %w", err))
 	}
@@ -139,6 +139,13 @@ func (s *kernelSession) finish(rec *timeline.Recording, cell *cellState, entry r
 	entry.ReportID, entry.Headline = resp.ReportId, r.Headline.Text
 	s.shelf.Add(entry, packed)
 	return resp, nil
+}
+
+func (s *kernelSession) analyse(rec *timeline.Recording, torch *api.Torch) (*report.View, error) {
+	if len(torch.GetTraces()) == 0 || s.AnalyseTraced == nil {
+		return s.Analyse(rec)
+	}
+	return s.AnalyseTraced(rec, torch.GetTraces(), torch.GetByShape())
 }
 
 // noChart keeps what is known of a cell, and says why there is no more.

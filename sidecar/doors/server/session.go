@@ -28,8 +28,11 @@ type Tools struct {
 	Version  string
 	Recorder *recorder.Recorder
 	Analyse  func(*timeline.Recording) (*report.View, error)
-	Present  Presenter
-	Doctor   func(ctx context.Context, interpreter string) []*api.Check
+	// AnalyseTraced does so for a recording during which torch.profiler wrote traces; byShape: operators
+	// with different inputs are told apart. nil: traces are not read.
+	AnalyseTraced func(rec *timeline.Recording, traces []string, byShape bool) (*report.View, error)
+	Present       Presenter
+	Doctor        func(ctx context.Context, interpreter string) []*api.Check
 	// GPUs names the devices, or says why there are none.
 	GPUs func() (names []string, reason string)
 	// Follow begins to observe the kernel's output; nil where that is not done.

@@ -88,19 +88,20 @@ type Frame struct {
 	Elided int
 }
 
-// Phase is what a notebook's kernel does in the time of a cell, around its code.
+// Phase is what a notebook's kernel, or our extension, does in the time of a cell beside its code.
 type Phase uint8
 
 const (
-	PhaseNone      Phase = iota
-	PhasePrepare         // IPython transforms and compiles the cell
-	PhaseDisplay         // the value of the cell's last expression is displayed
-	PhaseTraceback       // an exception is formatted
-	PhaseFigures         // figures that the cell left open are drawn
-	PhaseCallbacks       // other callbacks of IPython's events
+	PhaseNone       Phase = iota
+	PhasePrepare          // IPython transforms and compiles the cell
+	PhaseDisplay          // the value of the cell's last expression is displayed
+	PhaseTraceback        // an exception is formatted
+	PhaseFigures          // figures that the cell left open are drawn
+	PhaseCallbacks        // other callbacks of IPython's events
+	PhaseTorchTrace       // we start torch.profiler, or stop it and write its trace, within the cell
 )
 
-var phaseNames = [...]string{"", "prepare", "display", "traceback", "figures", "callbacks"}
+var phaseNames = [...]string{"", "prepare", "display", "traceback", "figures", "callbacks", "torch-trace"}
 
 // String returns the phase's name in the report.
 func (p Phase) String() string {

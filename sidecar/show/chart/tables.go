@@ -87,7 +87,7 @@ func tablesOf(r *report.View, gpus gpuSummary, pools []pool, duration float64) [
 		ts = append(ts, functionsTable(r, duration), threadsTable(r, duration))
 	}
 	ts = append(ts, memoryTable(r), processesTable(r, duration))
-	ts = append(ts, stepsTable(r, duration), regionsTable(r, duration))
+	ts = append(ts, stepsTable(r, duration), regionsTable(r, duration), operatorsTable(r), kernelsTable(r))
 	return slices.DeleteFunc(ts, func(t table) bool { return len(t.rows) == 0 })
 }
 

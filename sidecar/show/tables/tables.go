@@ -37,7 +37,7 @@ func Of(v *report.View) []Table {
 	m := &maker{v}
 	return []Table{
 		m.idle(), m.lines(), m.functions(), m.awaits(), m.memory(), m.threads(), m.processes(),
-		m.devices(), m.findings(), m.steps(), m.regions(), m.ranks(), m.tracks(),
+		m.devices(), m.findings(), m.steps(), m.regions(), m.ranks(), m.operators(), m.kernels(), m.traces(), m.tracks(),
 	}
 }
 

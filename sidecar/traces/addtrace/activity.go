@@ -13,8 +13,9 @@ import (
 const source = "torch.profiler trace"
 
 // replaceActivity puts the exact busy series of one device into rec: windows of
-// 100 % and 0 % that end on the nanosecond, where the trace covers.
-func replaceActivity(rec *timeline.Recording, d deviceEvents, covered timeline.Interval, trace *kineto.Trace, opts Options) {
+// 100 % and 0 % that end on the nanosecond, where the trace covers. Sampled is the
+// recording before any trace was added; again says that another one was, of this device.
+func replaceActivity(rec, sampled *timeline.Recording, again bool, d deviceEvents, covered timeline.Interval, trace *kineto.Trace, opts Options) {
 	id := fmt.Sprintf("gpu%d.util", d.device)
 	spec := timeline.TrackSpec{
 		ID: id, Kind: timeline.KindRate, Unit: "%", Source: source, Resolution: time.Nanosecond,
@@ -25,14 +26,18 @@ func replaceActivity(rec *timeline.Recording, d deviceEvents, covered timeline.I
 	if step > 0 {
 		track.Resolution = step
 	}
-	at := slices.IndexFunc(rec.Tracks, func(t timeline.Track) bool { return t.ID == id })
+	at := trackOf(rec, id)
 	if at < 0 {
 		rec.Tracks = append(rec.Tracks, track)
 	} else {
-		sampled := rec.Tracks[at]
-		track.Points = spliced(sampled.Points, exact, covered)
-		if sampled.Source != "" && len(track.Points) > len(exact) {
-			track.Source += ", outside it " + sampled.Source
+		before := rec.Tracks[at]
+		track.Points = spliced(before.Points, exact, covered)
+		if i := trackOf(sampled, id); i >= 0 && sampled.Tracks[i].Source != "" && len(track.Points) > len(exact) {
+			track.Source += ", outside it " + sampled.Tracks[i].Source
+		}
+		if again {
+			track.Step = max(track.Step, before.Step)
+			track.Resolution = max(track.Resolution, before.Resolution)
 		}
 		rec.Tracks[at] = track
 	}
@@ -47,6 +52,10 @@ func replaceActivity(rec *timeline.Recording, d deviceEvents, covered timeline.I
 		// The trace is the target's own, so the device was in use by it.
 		rec.GPUs[gpu].PIDs = append(slices.Clone(rec.GPUs[gpu].PIDs), pid)
 	}
+}
+
+func trackOf(rec *timeline.Recording, id string) int {
+	return slices.IndexFunc(rec.Tracks, func(t timeline.Track) bool { return t.ID == id })
 }
 
 func deviceName(trace *kineto.Trace) string {

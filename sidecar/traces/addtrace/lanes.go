@@ -1,6 +1,7 @@
 package addtrace
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -89,6 +90,35 @@ func lanes(devices []deviceEvents, trace *kineto.Trace, limit int) []Lane {
 		}
 		step = max(2*step, time.Microsecond)
 	}
+}
+
+// joinLanes appends what streams ran in a later trace to what they ran before.
+func joinLanes(all, later []Lane) []Lane {
+	for _, l := range later {
+		at := slices.IndexFunc(all, func(o Lane) bool { return o.Device == l.Device && o.Stream == l.Stream })
+		if at < 0 {
+			all = append(all, l)
+			continue
+		}
+		o := &all[at]
+		number := make(map[string]int, len(o.Names))
+		for i, name := range o.Names {
+			number[name] = i
+		}
+		for _, name := range l.Names {
+			if _, known := number[name]; !known {
+				number[name] = len(o.Names)
+				o.Names = append(o.Names, name)
+			}
+		}
+		for _, name := range l.Name {
+			o.Name = append(o.Name, number[l.Names[name]])
+		}
+		o.Start, o.End, o.Count = append(o.Start, l.Start...), append(o.End, l.End...), append(o.Count, l.Count...)
+		o.Resolution = max(o.Resolution, l.Resolution)
+	}
+	slices.SortStableFunc(all, func(a, b Lane) int { return cmp.Or(cmp.Compare(a.Device, b.Device), cmp.Compare(a.Stream, b.Stream)) })
+	return all
 }
 
 // lane joins a stream's events that are shorter than step and closer together.

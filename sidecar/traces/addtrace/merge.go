@@ -1,9 +1,10 @@
-// Package addtrace lays a torch.profiler trace over the recording of the cell in
-// which it was taken.
+// Package addtrace lays torch.profiler traces over the recording of the cell in
+// which they were taken.
 //
-// In flow a finished timeline.Recording and a kineto.Trace of the same
-// process, out flow the same recording with exact GPU activity in place of the
-// sampled one, and the kernels of each stream as lanes, which a report takes.
+// In flow a finished timeline.Recording and the kineto.Traces of the same
+// process, one per cycle of a schedule, out flow the same recording with exact GPU
+// activity in place of the sampled one, the kernels of each stream as lanes and the
+// operators' and kernels' figures, which a report takes.
 // The package knows neither charts nor diagnosis: both read what they always
 // read.
 //
@@ -68,52 +69,75 @@ func BridgeOf(rec *timeline.Recording) timeline.Bridge {
 // ErrOtherTime means that the trace was not taken during the recording.
 var ErrOtherTime = errors.New("the trace was not taken during this recording")
 
+var errNoEvents = errors.New("the trace holds no events")
+
 // Merged is what Into returns.
 type Merged struct {
 	Recording *timeline.Recording // a copy; tracks that did not change are shared
 	Lanes     []Lane              // by device, then stream
-	// Covered is the part of the recording that the trace covers.
-	Covered timeline.Interval
-	// Error is how exact the trace's place in the recording is; the distances
-	// inside the trace are exact.
+	// Covered are the parts of the recording that the traces cover, in their order.
+	Covered []timeline.Interval
+	// Error is how exact the traces' place in the recording is; the distances
+	// inside a trace are exact.
 	Error time.Duration
+	// OnDevice: something ran on a device. Else the traces know of the host only, and
+	// nothing about devices is exact.
+	OnDevice bool
 }
 
-// Into merges a trace into the recording it was taken in.
-func Into(rec *timeline.Recording, trace *kineto.Trace, opts Options) (*Merged, error) {
+// Into merges traces, in the order of time, into the recording that they were taken in.
+func Into(rec *timeline.Recording, traces []*kineto.Trace, opts Options) (*Merged, error) {
 	opts = opts.withDefaults(rec)
-	clock := converter{rec: rec, trace: trace, bridge: opts.Bridge}
-	covered, ok := clock.covered()
-	if !ok {
-		return nil, errors.New("the trace holds no events")
-	}
-	slack := timeline.Nanos(opts.Bridge.Error)
-	switch {
-	case covered.End < -slack:
-		return nil, fmt.Errorf("%w: it ended %s before the recording began", ErrOtherTime, words.Duration(-covered.End.Duration()))
-	case covered.Start > rec.Duration+slack:
-		return nil, fmt.Errorf("%w: it began %s after the recording had ended", ErrOtherTime, words.Duration((covered.Start - rec.Duration).Duration()))
-	}
-	covered.Start, covered.End = max(0, covered.Start), min(rec.Duration, covered.End)
-
+	opts.MaxKernels /= max(1, len(traces))
+	opts.MaxWindows /= max(1, len(traces))
 	out := *rec
 	out.Tracks, out.GPUs, out.Notes = slices.Clone(rec.Tracks), slices.Clone(rec.GPUs), slices.Clone(rec.Notes)
-	events := clock.byDevice(opts.Device)
-	for _, device := range events {
-		replaceActivity(&out, device, covered, trace, opts)
+	m := &Merged{Recording: &out, Error: time.Duration(opts.Bridge.Error)}
+	for _, trace := range traces {
+		clock := converter{rec: rec, trace: trace, bridge: opts.Bridge}
+		covered, err := clock.within(timeline.Nanos(opts.Bridge.Error))
+		if err != nil {
+			return nil, err
+		}
+		m.Covered = append(m.Covered, covered)
+		events := clock.byDevice(opts.Device)
+		for _, device := range events {
+			again := slices.ContainsFunc(m.Lanes, func(l Lane) bool { return l.Device == device.device })
+			replaceActivity(&out, rec, again, device, covered, trace, opts)
+		}
+		m.OnDevice = m.OnDevice || len(events) > 0
+		m.Lanes = joinLanes(m.Lanes, lanes(events, trace, opts.MaxKernels))
 	}
-	m := &Merged{Recording: &out, Lanes: lanes(events, trace, opts.MaxKernels), Covered: covered, Error: time.Duration(opts.Bridge.Error)}
-	out.Notes = append(out.Notes, timeline.Note{ID: timeline.NoteExact, What: "GPU activity", Reason: m.exact()})
+	if m.OnDevice {
+		out.Notes = append(out.Notes, timeline.Note{ID: timeline.NoteExact, What: exactWhat, Reason: m.exact()})
+	}
 	return m, nil
 }
 
+// exactWhat is what a merged trace makes exact.
+const exactWhat = "GPU activity"
+
+// maxStretches is how many covered stretches a sentence names.
+const maxStretches = 4
+
 // exact says what is exact now, and how far.
 func (m *Merged) exact() string {
-	return fmt.Sprintf("exact from %s to %s s, by the torch.profiler trace; where the trace lies in the recording is known to %s",
-		words.Fixed(m.Covered.Start.Seconds(), 3), words.Fixed(m.Covered.End.Seconds(), 3), words.Duration(m.Error))
+	var stretches []string
+	for i, c := range m.Covered {
+		if i == maxStretches && len(m.Covered) > maxStretches+1 {
+			stretches = append(stretches, words.Plural(len(m.Covered)-i, "other stretch", "other stretches"))
+			break
+		}
+		stretches = append(stretches, "from "+words.Fixed(c.Start.Seconds(), 3)+" to "+words.Fixed(c.End.Seconds(), 3)+" s")
+	}
+	by, lies := "trace", "the trace lies"
+	if len(m.Covered) > 1 {
+		by, lies = "traces", "the traces lie"
+	}
+	return fmt.Sprintf("exact %s, by the torch.profiler %s; where %s in the recording is known to %s", words.List(stretches), by, lies, words.Duration(m.Error))
 }
 
-func (m *Merged) sentence() string { return "GPU activity: " + m.exact() }
+func (m *Merged) sentence() string { return exactWhat + ": " + m.exact() }
 
 // converter brings a trace's times to the recording's.
 type converter struct {
@@ -124,6 +148,22 @@ type converter struct {
 
 func (c converter) at(start int64) timeline.Nanos {
 	return timeline.Nanos(c.bridge.ToBase(c.trace.UnixNs(start)) - c.rec.Origin)
+}
+
+// within is the part of the recording that the trace covers. Clocks agree to slack.
+func (c converter) within(slack timeline.Nanos) (timeline.Interval, error) {
+	covered, ok := c.covered()
+	if !ok {
+		return covered, errNoEvents
+	}
+	switch {
+	case covered.End < -slack:
+		return covered, fmt.Errorf("%w: it ended %s before the recording began", ErrOtherTime, words.Duration(-covered.End.Duration()))
+	case covered.Start > c.rec.Duration+slack:
+		return covered, fmt.Errorf("%w: it began %s after the recording had ended", ErrOtherTime, words.Duration((covered.Start - c.rec.Duration).Duration()))
+	}
+	covered.Start, covered.End = max(0, covered.Start), min(c.rec.Duration, covered.End)
+	return covered, nil
 }
 
 // covered is from the trace's first event to its last. Before and after, the

@@ -18,6 +18,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/traces/synth"
 	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 )
 
 const (
@@ -107,17 +108,17 @@ func busy(tr timeline.Track, from, to timeline.Nanos) float64 {
 
 func TestExactActivityReplacesTheSampled(t *testing.T) {
 	rec, trace, rank, bridge := recorded(t)
-	m, err := Into(rec, trace, Options{Bridge: bridge})
+	m, err := Into(rec, []*kineto.Trace{trace}, Options{Bridge: bridge})
 	if err != nil {
 		t.Fatal(err)
 	}
 	util := track(t, m.Recording, "gpu0.util")
 	want := float64(rank.All.KernelTime - rank.All.Idle)
-	if got := busy(util, m.Covered.Start, m.Covered.End); math.Abs(got-want) > 1 {
+	if got := busy(util, m.Covered[0].Start, m.Covered[0].End); math.Abs(got-want) > 1 {
 		t.Errorf("busy %.0f ns, want %.0f", got, want)
 	}
-	if m.Covered.Start != lead || m.Error != 300 {
-		t.Errorf("covered from %v with error %v, want %v and 300ns", m.Covered.Start, m.Error, lead)
+	if m.Covered[0].Start != lead || m.Error != 300 {
+		t.Errorf("covered from %v with error %v, want %v and 300ns", m.Covered[0].Start, m.Error, lead)
 	}
 	if got := busy(util, 0, lead); math.Abs(got-0.5*float64(lead)) > 1 {
 		t.Errorf("before the trace %.0f ns busy, want half of it as sampled", got)
@@ -139,7 +140,7 @@ func TestExactActivityReplacesTheSampled(t *testing.T) {
 
 func TestDiagnosisReadsTheExactIdle(t *testing.T) {
 	rec, trace, rank, bridge := recorded(t)
-	m, err := Into(rec, trace, Options{Bridge: bridge})
+	m, err := Into(rec, []*kineto.Trace{trace}, Options{Bridge: bridge})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,8 +149,8 @@ func TestDiagnosisReadsTheExactIdle(t *testing.T) {
 		t.Fatalf("%d GPUs and idle %v, want one GPU with its idle time", len(d.GPUs), d.Idle)
 	}
 	// Outside the trace the samples say half busy.
-	outside := (m.Recording.Duration - (m.Covered.End - m.Covered.Start)) / 2
-	covered := int64(m.Covered.End - m.Covered.Start)
+	outside := (m.Recording.Duration - (m.Covered[0].End - m.Covered[0].Start)) / 2
+	covered := int64(m.Covered[0].End - m.Covered[0].Start)
 	want := covered - (rank.All.KernelTime - rank.All.Idle) + int64(outside)
 	sampledEnd := m.Recording.Duration % (20 * ms) // the last, unfinished window is unknown
 	if got := int64(d.GPUs[0].Idle); math.Abs(float64(got-want)) > float64(sampledEnd)+10 {
@@ -176,7 +177,7 @@ func TestDiagnosisReadsTheExactIdle(t *testing.T) {
 
 func TestLanesHoldEveryKernel(t *testing.T) {
 	rec, trace, rank, bridge := recorded(t)
-	m, err := Into(rec, trace, Options{Bridge: bridge})
+	m, err := Into(rec, []*kineto.Trace{trace}, Options{Bridge: bridge})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +201,7 @@ func TestLanesHoldEveryKernel(t *testing.T) {
 
 func TestBoundsKeepBusyTime(t *testing.T) {
 	rec, trace, rank, bridge := recorded(t)
-	m, err := Into(rec, trace, Options{Bridge: bridge, MaxWindows: 40, MaxKernels: 50})
+	m, err := Into(rec, []*kineto.Trace{trace}, Options{Bridge: bridge, MaxWindows: 40, MaxKernels: 50})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +210,7 @@ func TestBoundsKeepBusyTime(t *testing.T) {
 		t.Errorf("%d windows with step %v, want at most 40 and the samples outside", len(util.Points), util.Step)
 	}
 	want := float64(rank.All.KernelTime - rank.All.Idle)
-	if got := busy(util, m.Covered.Start, m.Covered.End); math.Abs(got-want) > 1000 {
+	if got := busy(util, m.Covered[0].Start, m.Covered[0].End); math.Abs(got-want) > 1000 {
 		t.Errorf("busy %.0f ns after joining windows, want %.0f", got, want)
 	}
 	kernels, blocks := 0, 0
@@ -229,7 +230,7 @@ func TestBoundsKeepBusyTime(t *testing.T) {
 
 func TestDevicesAreRenumbered(t *testing.T) {
 	rec, trace, _, bridge := recorded(t)
-	m, err := Into(rec, trace, Options{Bridge: bridge, Device: func(int) int { return 3 }})
+	m, err := Into(rec, []*kineto.Trace{trace}, Options{Bridge: bridge, Device: func(int) int { return 3 }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,22 +250,22 @@ func TestBridgeFromTheRecordingsStart(t *testing.T) {
 	if got := BridgeOf(rec); got.Offset != bridge.Offset || got.Error < bridge.Error {
 		t.Errorf("bridge %+v, want offset %d and a larger error", got, bridge.Offset)
 	}
-	m, err := Into(rec, trace, Options{})
+	m, err := Into(rec, []*kineto.Trace{trace}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.Covered.Start != lead {
-		t.Errorf("covered from %v, want %v", m.Covered.Start, lead)
+	if m.Covered[0].Start != lead {
+		t.Errorf("covered from %v, want %v", m.Covered[0].Start, lead)
 	}
 }
 
 func TestTraceOfAnotherTimeIsRefused(t *testing.T) {
 	rec, trace, _, bridge := recorded(t)
 	bridge.Offset += int64(time.Hour)
-	if _, err := Into(rec, trace, Options{Bridge: bridge}); !errors.Is(err, ErrOtherTime) {
+	if _, err := Into(rec, []*kineto.Trace{trace}, Options{Bridge: bridge}); !errors.Is(err, ErrOtherTime) {
 		t.Errorf("error %v, want ErrOtherTime", err)
 	}
-	if _, err := Into(rec, &kineto.Trace{}, Options{Bridge: bridge}); err == nil {
+	if _, err := Into(rec, []*kineto.Trace{{}}, Options{Bridge: bridge}); err == nil {
 		t.Error("an empty trace was merged")
 	}
 }
@@ -290,7 +291,7 @@ func TestMeasuredBridgePlacesAKernel(t *testing.T) {
 	}
 	rec := b.Snapshot(b.Since(timeline.Monotonic()) + timeline.Nanos(time.Second))
 	bridge := timeline.Measure(timeline.Monotonic, timeline.Realtime)
-	m, err := Into(rec, set.Traces[0], Options{Bridge: bridge})
+	m, err := Into(rec, set.Traces[:1], Options{Bridge: bridge})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -298,5 +299,79 @@ func TestMeasuredBridgePlacesAKernel(t *testing.T) {
 	slack := timeline.Nanos(bridge.Error)
 	if low, high := b.Since(before)-slack, b.Since(after)+slack; start < low || start > high {
 		t.Errorf("the kernel starts at %v, want %v to %v", start, low, high)
+	}
+}
+
+// Traces of several cycles are merged together: each has its stretch, the samples stay between them.
+func TestTracesOfSeveralCycles(t *testing.T) {
+	rec, first, _, bridge := recorded(t)
+	second := *first
+	second.Meta.BaseTime += int64(2 * (first.Last - first.First))
+	longer := *rec
+	longer.Duration = 4 * rec.Duration
+	m, err := Into(&longer, []*kineto.Trace{first, &second}, Options{Bridge: bridge})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(m.Covered) != 2 || m.Covered[0].End > m.Covered[1].Start || !m.OnDevice {
+		t.Fatalf("covered %v", m.Covered)
+	}
+	util := track(t, m.Recording, "gpu0.util")
+	a, b := busy(util, m.Covered[0].Start, m.Covered[0].End), busy(util, m.Covered[1].Start, m.Covered[1].End)
+	if a == 0 || math.Abs(a-b) > 1 {
+		t.Errorf("busy for %v and %v ns in two traces that are the same", a, b)
+	}
+	if want := "torch.profiler trace, outside it NVML sample buffer"; util.Source != want {
+		t.Errorf("the activity is from %q, want %q", util.Source, want)
+	}
+	alone, err := Into(&longer, []*kineto.Trace{first}, Options{Bridge: bridge})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, l := range m.Lanes {
+		one := alone.Lanes[i]
+		n := len(one.Start)
+		if len(l.Start) != 2*n || len(l.Names) != len(one.Names) || l.Stream != one.Stream {
+			t.Fatalf("stream %d has %d kernels of %d names, want twice %d of %d", l.Stream, len(l.Start), len(l.Names), n, len(one.Names))
+		}
+		for k := range n {
+			if l.Name[k] != l.Name[n+k] || l.End[k]-l.Start[k] != l.End[n+k]-l.Start[n+k] {
+				t.Fatalf("kernel %d differs from that of the other trace", k)
+			}
+		}
+	}
+	if note := m.Recording.Notes[len(m.Recording.Notes)-1]; strings.Count(note.Reason, " to ") != 3 || !strings.Contains(note.Reason, " and from ") {
+		t.Errorf("the note is %q", note.Reason)
+	}
+}
+
+// The operators and kernels of traces are in the report, summed up over them.
+func TestFiguresOfTraces(t *testing.T) {
+	rec, trace, rank, bridge := recorded(t)
+	rec.Wall.Begin = bridge
+	rec.Target = timeline.Target{PID: 7}
+	rec.Processes = []timeline.Process{{PID: 7, ParentIndex: -1, Role: "kernel", CPU: -1}}
+	set := &kineto.Set{Traces: []*kineto.Trace{trace}}
+	merged, opts, err := Recorded(rec, set, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := diagnose.Run(merged)
+	v, err := report.Build(merged, &d, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var device, kernels int64
+	for _, o := range v.Operators {
+		device += *o.SelfDeviceNS
+	}
+	for _, k := range v.KernelTimes {
+		kernels += k.TotalNS
+	}
+	if len(v.Operators) == 0 || kernels == 0 || device > kernels {
+		t.Errorf("%d operators with %d ns, %d kernels with %d ns", len(v.Operators), device, len(v.KernelTimes), kernels)
+	}
+	if got := v.Traces; len(got) != 1 || got[0].Steps != len(rank.Steps) || got[0].ErrorNS != bridge.Error || got[0].Events != trace.Records || got[0].Damaged {
+		t.Errorf("traces %+v, want one of %d steps", got, len(rank.Steps))
 	}
 }

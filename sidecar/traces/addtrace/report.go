@@ -1,88 +1,145 @@
 package addtrace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/traces/kineto"
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
-// File merges the trace in a file, or that of a folder which was taken during the
-// recording, into a report. Its errors are sentences about the trace.
+// Load reads the traces of one process for Into and Recorded. Its errors are sentences
+// about the files. byShape keeps operators with different inputs apart.
+func Load(ctx context.Context, paths []string, byShape bool) (*kineto.Set, error) {
+	opts := figuresAsked(byShape)
+	return kineto.Load(ctx, paths, kineto.Options{Inputs: opts.Inputs(), SkipPython: true})
+}
+
+// Recorded merges the traces of a finished recording's process into it, and gives what a
+// report of it takes.
+func Recorded(rec *timeline.Recording, set *kineto.Set, byShape bool) (*timeline.Recording, report.Options, error) {
+	slices.SortStableFunc(set.Traces, func(a, b *kineto.Trace) int { return cmp.Compare(a.UnixNs(a.First), b.UnixNs(b.First)) })
+	var used []int
+	for _, g := range rec.GPUs {
+		if slices.Contains(g.PIDs, rec.Target.PID) {
+			used = append(used, g.Index)
+		}
+	}
+	m, err := Into(rec, set.Traces, Options{Device: ordinals(used, set.Traces)})
+	if err != nil {
+		return nil, report.Options{}, err
+	}
+	return m.Recording, report.Options{Kernels: m.Kernels(), Torch: m.figures(set, byShape)}, nil
+}
+
+// File merges the trace in a file, or those of a folder that were taken during the
+// recording, into a report. Its errors are sentences about the traces.
 func File(ctx context.Context, v *report.View, path string) (*report.View, error) {
-	set, err := kineto.Load(ctx, []string{path}, kineto.Options{})
+	set, err := Load(ctx, []string{path}, false)
 	if err != nil {
 		return nil, err
 	}
-	var merged []*report.View
+	all := set.Traces
 	var names []string
-	for _, t := range set.Traces {
-		if rank := v.Target().Rank; rank != nil && len(set.Traces) > 1 && t.Rank != *rank {
+	set.Traces = nil
+	for _, t := range all {
+		if rank := v.Target().Rank; rank != nil && len(all) > 1 && t.Rank != *rank {
 			continue
 		}
-		var m *report.View
-		switch m, err = Report(v, t); {
+		switch _, err = within(v, t); {
 		case err == nil:
-			merged, names = append(merged, m), append(names, t.File)
+			set.Traces, names = append(set.Traces, t), append(names, t.File)
 		case !errors.Is(err, ErrOtherTime):
 			return nil, err
 		}
 	}
 	switch {
-	case len(merged) == 1:
-		return merged[0], nil
-	case len(merged) > 1:
-		return nil, fmt.Errorf("%d traces were taken during this recording; name one: %s", len(merged), words.List(names))
+	case len(set.Traces) > 1 && overlap(set.Traces):
+		return nil, fmt.Errorf("%d traces were taken during this recording; name one: %s", len(names), words.List(names))
+	case len(set.Traces) > 0:
+		return Report(v, set)
 	case err == nil:
 		err = fmt.Errorf("no trace in %s is of the recording's rank", path)
 	}
 	return nil, err
 }
 
-// Report merges a trace into a report: the kernels become its lanes, the exact
-// activity takes the place of the sampled one, and idle time is diagnosed anew. All
-// else stays as it was recorded.
-func Report(v *report.View, trace *kineto.Trace) (*report.View, error) {
+// within is the part of a report's recording that a trace covers.
+func within(v *report.View, trace *kineto.Trace) (timeline.Interval, error) {
+	rec := &restored{Recording: &timeline.Recording{StartedAt: v.StartedAt, Duration: timeline.Nanos(v.DurationNS)}, view: v}
+	rec.clock()
+	bridge := rec.bridge()
+	return converter{rec: rec.Recording, trace: trace, bridge: bridge}.within(timeline.Nanos(bridge.Error))
+}
+
+// overlap reports whether traces were taken at the same time: then they are of several
+// processes, or copies, and no cycles of one.
+func overlap(list []*kineto.Trace) bool {
+	list = slices.SortedFunc(slices.Values(list), func(a, b *kineto.Trace) int { return cmp.Compare(a.UnixNs(a.First), b.UnixNs(b.First)) })
+	for i := 1; i < len(list); i++ {
+		if list[i].UnixNs(list[i].First) < list[i-1].UnixNs(list[i-1].Last) {
+			return true
+		}
+	}
+	return false
+}
+
+// Report merges the traces of one process, in the order of time, into a report: the kernels
+// become its lanes, the exact activity takes the place of the sampled one, and idle time is
+// diagnosed anew. All else stays as it was recorded.
+func Report(v *report.View, set *kineto.Set) (*report.View, error) {
 	rec := restore(v)
-	m, err := Into(rec.Recording, trace, Options{Bridge: rec.bridge(), Device: ordinals(v, trace)})
+	m, err := Into(rec.Recording, set.Traces, Options{Bridge: rec.bridge(), Device: ordinals(usedDevices(v), set.Traces)})
 	if err != nil {
 		return nil, err
 	}
 	found := diagnose.Options{Line: rec.line}.Run(m.Recording)
-	again, err := report.Build(m.Recording, &found, report.Options{Home: home, Line: rec.line, Kernels: m.Kernels()})
+	again, err := report.Build(m.Recording, &found, report.Options{Home: home, Line: rec.line, Kernels: m.Kernels(), Torch: m.figures(set, false)})
 	if err != nil {
 		return nil, fmt.Errorf("the trace does not fit the report: %w", err)
 	}
 	doc := *v.Document
 	p := patch{from: again, to: &doc, raw: rec}
-	p.devices()
-	p.idle()
-	p.findings()
-	doc.Notes = append(slices.Clone(v.Notes), report.Note{
-		ID: "trace-merged", Args: map[string]any{"start_ns": int64(m.Covered.Start), "end_ns": int64(m.Covered.End), "error_ns": int64(m.Error)},
-		Text: m.sentence(),
-	})
+	p.torch()
+	if m.OnDevice {
+		p.devices()
+		p.idle()
+		p.findings()
+		first, last := m.Covered[0], m.Covered[len(m.Covered)-1]
+		doc.Notes = append(slices.Clone(v.Notes), report.Note{
+			ID: "trace-merged", Args: map[string]any{"start_ns": int64(first.Start), "end_ns": int64(last.End), "error_ns": int64(m.Error)},
+			Text: m.sentence(),
+		})
+	}
 	return report.Check(&doc)
 }
 
-// ordinals converts CUDA's device numbers to the driver's, which differ where a
-// program may use some devices only (CUDA_VISIBLE_DEVICES). Where the trace has as
-// many devices as the report says were used, they are the same in the same order.
-func ordinals(v *report.View, trace *kineto.Trace) func(int) int {
-	var used, traced []int
+// usedDevices are the numbers of those that the recorded program used.
+func usedDevices(v *report.View) (used []int) {
 	for _, d := range v.Devices {
 		if d.Used || len(d.Processes) > 0 {
 			used = append(used, d.Number)
 		}
 	}
-	for _, d := range trace.Device.Device {
-		if n := int(d); n >= 0 && n < maxDevices && !slices.Contains(traced, n) {
-			traced = append(traced, n)
+	return used
+}
+
+// ordinals converts CUDA's device numbers to the driver's, which differ where a
+// program may use some devices only (CUDA_VISIBLE_DEVICES). Where the traces have as
+// many devices as the report says were used, they are the same in the same order.
+func ordinals(used []int, traces []*kineto.Trace) func(int) int {
+	var traced []int
+	for _, t := range traces {
+		for _, d := range t.Device.Device {
+			if n := int(d); n >= 0 && n < maxDevices && !slices.Contains(traced, n) {
+				traced = append(traced, n)
+			}
 		}
 	}
 	slices.Sort(used)
@@ -139,6 +196,21 @@ func (p *patch) devices() {
 	for _, lane := range p.from.Kernels {
 		lane.Device = p.device[lane.Device]
 		p.to.Kernels = append(p.to.Kernels, lane)
+	}
+}
+
+// torch takes over the operators and kernels, whose process is the target's.
+func (p *patch) torch() {
+	d := p.from.Document
+	p.to.Operators, p.to.KernelTimes, p.to.Traces = slices.Clone(d.Operators), slices.Clone(d.KernelTimes), slices.Clone(d.Traces)
+	for i := range p.to.Operators {
+		p.to.Operators[i].Process = p.process(p.to.Operators[i].Process)
+	}
+	for i := range p.to.KernelTimes {
+		p.to.KernelTimes[i].Process = p.process(p.to.KernelTimes[i].Process)
+	}
+	for i := range p.to.Traces {
+		p.to.Traces[i].Process = p.process(p.to.Traces[i].Process)
 	}
 }
 

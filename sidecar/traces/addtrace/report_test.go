@@ -14,6 +14,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/show/chart"
 	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
+	"github.com/omni-perf/omni-perf/sidecar/traces/kineto"
 	"github.com/omni-perf/omni-perf/sidecar/traces/synth"
 	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
@@ -33,7 +34,7 @@ func TestATraceReachesReportAndPicture(t *testing.T) {
 		t.Fatal("the rank's clock is right, nothing is tested")
 	}
 	bridge.Offset += bridge.Error
-	m, err := Into(rec, trace, Options{Bridge: bridge, Device: func(int) int { return 0 }})
+	m, err := Into(rec, []*kineto.Trace{trace}, Options{Bridge: bridge, Device: func(int) int { return 0 }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +171,7 @@ func TestATraceGoesIntoASavedReport(t *testing.T) {
 	rec.GPUs = []timeline.GPU{{Index: 0, Name: "H", PIDs: []int{rec.Target.PID}, OtherProcesses: -1}}
 	rec.Wall = timeline.Wall{Begin: bridge, End: bridge}
 	before := saved(t, rec)
-	r, err := Report(before, trace)
+	r, err := Report(before, &kineto.Set{Traces: []*kineto.Trace{trace}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +179,7 @@ func TestATraceGoesIntoASavedReport(t *testing.T) {
 	checkLanes(t, r, rank, exact)
 	checkIdle(t, r, rank, exact)
 
-	m, err := Into(rec, trace, Options{Bridge: bridge, Device: func(int) int { return 0 }})
+	m, err := Into(rec, []*kineto.Trace{trace}, Options{Bridge: bridge, Device: func(int) int { return 0 }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +200,7 @@ func TestATraceGoesIntoASavedReport(t *testing.T) {
 	if before.Idle.IdleNS == r.Idle.IdleNS || len(before.Kernels) != 0 {
 		t.Error("the report that was given was changed, or nothing was")
 	}
-	again, err := Report(r, trace) // a second time changes nothing
+	again, err := Report(r, &kineto.Set{Traces: []*kineto.Trace{trace}}) // a second time changes nothing
 	if err != nil || causesOf(again) != causesOf(r) || len(again.Kernels) != len(r.Kernels) {
 		t.Errorf("merged twice: %v", err)
 	}
@@ -218,7 +219,7 @@ func TestATraceOfAnotherTimeGoesIntoNoReport(t *testing.T) {
 	rec, trace, _, bridge := recorded(t)
 	bridge.Offset += int64(time.Hour)
 	rec.Wall = timeline.Wall{Begin: bridge}
-	if _, err := Report(saved(t, rec), trace); !errors.Is(err, ErrOtherTime) {
+	if _, err := Report(saved(t, rec), &kineto.Set{Traces: []*kineto.Trace{trace}}); !errors.Is(err, ErrOtherTime) {
 		t.Errorf("error %v, want ErrOtherTime", err)
 	}
 }

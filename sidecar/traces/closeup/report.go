@@ -57,7 +57,7 @@ func reportOf(trace *kineto.Trace, from, to int64) (*report.View, error) {
 	var lanes []report.KernelLane
 	if trace.Device.Len() > 0 {
 		bridge := timeline.Bridge{Offset: 1 - start}
-		m, err := addtrace.Into(rec, trace, addtrace.Options{Bridge: bridge})
+		m, err := addtrace.Into(rec, []*kineto.Trace{trace}, addtrace.Options{Bridge: bridge})
 		if err != nil {
 			return nil, fmt.Errorf("placing the kernels: %w", err)
 		}

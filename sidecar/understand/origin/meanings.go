@@ -65,16 +65,17 @@ const (
 
 // What a notebook's kernel does around a cell's code.
 const (
-	Prepares        Meanings = MakesParameters << (1 + iota)
-	RunsCallbacks            // of events, before and after the cell
-	PrintsTraceback          //
-	FlushesFigures           // draws what the cell has left open
-	Displays                 // is called with the value of a cell's last expression
-	RunsCellMagic            // calls a cell magic, which has the cell's text for its body
-	RunsCode                 // calls a cell's code, and then what prints its exception
-	RunsLoop                 // runs event loops or starts programs
-	TurnsLoop                // is a turn of the event loop: what is below it is a task
-	StartsThread             // is at the root of every thread
+	Prepares          Meanings = MakesParameters << (1 + iota)
+	RunsCallbacks              // of events, before and after the cell
+	PrintsTraceback            //
+	FlushesFigures             // draws what the cell has left open
+	RunsTorchProfiler          // ours: starts torch.profiler, or stops it and writes its trace
+	Displays                   // is called with the value of a cell's last expression
+	RunsCellMagic              // calls a cell magic, which has the cell's text for its body
+	RunsCode                   // calls a cell's code, and then what prints its exception
+	RunsLoop                   // runs event loops or starts programs
+	TurnsLoop                  // is a turn of the event loop: what is below it is a task
+	StartsThread               // is at the root of every thread
 )
 
 // words are the names of the meanings in libraries.txt.
@@ -88,7 +89,7 @@ var words = map[string]Meanings{
 	"starts-process": StartsProcess, "forks": Forks,
 	"collective": Collective, "set-up": SetsUp, "tear-down": TearsDown, "backward": RunsBackward,
 	"optimizer": Optimizes, "distributed": Distributes, "parameters": MakesParameters,
-	"prepare": Prepares, "callbacks": RunsCallbacks, "traceback": PrintsTraceback, "figures": FlushesFigures, "display": Displays,
+	"prepare": Prepares, "callbacks": RunsCallbacks, "traceback": PrintsTraceback, "figures": FlushesFigures, "torch-trace": RunsTorchProfiler, "display": Displays,
 	"cell-magic": RunsCellMagic, "runs-code": RunsCode, "runner": RunsLoop, "turn": TurnsLoop, "starts-thread": StartsThread,
 }
 

@@ -134,7 +134,7 @@ func (f *Files) find(file string) place {
 	case f.script != "" && file == f.script:
 		return place{Origin: Origin{Owner: Script}}
 	case f.extension != "" && strings.HasPrefix(file, f.extension):
-		return place{Origin: Origin{Ours, "omni_perf"}}
+		return place{Origin{Ours, "omni_perf"}, moduleOf("omni_perf/" + strings.TrimPrefix(file[len(f.extension):], "/"))}
 	}
 	p := byPath(file)
 	if p.Owner == Module {

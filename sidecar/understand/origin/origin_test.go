@@ -153,3 +153,14 @@ func FuzzOf(f *testing.F) {
 		KnownByName(file).Means("f")
 	})
 }
+
+// The extension's own functions have their meanings wherever it is installed.
+func TestMeaningsOfTheExtension(t *testing.T) {
+	files := New(&timeline.Recording{Installation: timeline.Installation{Extension: "/home/u/project/magics/omni_perf"}})
+	for _, folder := range []string{"/home/u/project/magics/omni_perf", "/usr/lib/python3/dist-packages/omni_perf"} {
+		frame := timeline.Frame{Function: "TorchProfile._run_profiler", File: folder + "/torchprofile.py"}
+		if owner := files.Of(frame.File).Owner; owner != Ours || files.Means(frame)&RunsTorchProfiler == 0 {
+			t.Errorf("%s is %v's and means %b", frame.File, owner, files.Means(frame))
+		}
+	}
+}

@@ -28,6 +28,8 @@ type Options struct {
 	// Kernels are the lanes of a trace that was merged into the recording, by
 	// device and stream. Their devices are the recording's numbers.
 	Kernels []KernelLane
+	// Torch is what else those traces have; nil: there is none.
+	Torch *Torch
 }
 
 // Build makes the document of a recording, of which package usercode left the
@@ -49,6 +51,7 @@ func Build(rec *timeline.Recording, d *diagnose.Diagnosis, opts Options) (*View,
 	b.awaits()
 	b.memory()
 	b.kernels(opts.Kernels)
+	b.torch(opts.Torch)
 	b.gaps()
 	b.notes()
 	b.codes.texts(b.source, opts.Text, b.wanted)

@@ -22,7 +22,7 @@ const (
 func Check(d *Document) (*View, error) {
 	c := &checker{d: d}
 	for _, check := range []func(){
-		c.size, c.head, c.enumerations, c.places, c.about, c.code, c.stacks, c.spans, c.tracks, c.idle, c.tables, c.findings, c.gaps, c.kernels,
+		c.size, c.head, c.enumerations, c.places, c.about, c.code, c.stacks, c.spans, c.tracks, c.idle, c.tables, c.findings, c.gaps, c.kernels, c.torch,
 	} {
 		if check(); c.err != nil {
 			return nil, fmt.Errorf("%w: %w", errDamaged, c.err)

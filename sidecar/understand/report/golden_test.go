@@ -148,6 +148,14 @@ func goldens(t testing.TB) map[string]*report.View {
 		"merged": built(t, ofTrace, report.Options{Kernels: []report.KernelLane{
 			{Device: 0, Stream: 7, GapNS: report.Column{65_000_000, 1_500, 900}, LengthNS: report.Column{2_200, 13_000_001, 4_000_000},
 				Name: report.Column{0, 1, 0}, Count: report.Column{1, 1, 3}, Names: []string{"ampere_sgemm_128x64_tn", "ncclDevKernel_AllReduce"}, ResolutionNS: 1000},
+		}, Torch: &report.Torch{
+			Operators: []report.Operator{
+				{Name: "aten::mm", Calls: 2, SelfCPUNS: 40_000, TotalCPUNS: 40_000, SelfDeviceNS: pointer(int64(4_002_200)), TotalDeviceNS: pointer(int64(4_002_200)), Flops: pointer(2e9)},
+				{Name: "aten::linear", InputShapes: pointer("[[32, 64], [64, 64], [64]]"), Calls: 2, SelfCPUNS: 9_000, TotalCPUNS: 49_000, SelfDeviceNS: pointer(int64(0)), TotalDeviceNS: pointer(int64(4_002_200)),
+					SelfCPUBytes: pointer(int64(-4096)), SelfDeviceBytes: pointer(int64(8192))},
+			},
+			KernelTimes: []report.KernelTime{{Name: "ampere_sgemm_128x64_tn", Kind: "computation", Count: 2, TotalNS: 4_002_200, MinNS: 2_200, MaxNS: 4_000_000}},
+			Traces:      []report.Trace{{File: "rank0.5.pt.trace.json", StartNS: 60_000_000, EndNS: 90_000_000, Steps: 2, Events: 9, ErrorNS: 300}},
 		}}),
 	}
 }
@@ -342,3 +350,5 @@ func (c schemaWalk) value(path string, node map[string]any, typ reflect.Type) {
 		c.value(path+"[]", node["items"].(map[string]any), typ.Elem())
 	}
 }
+
+func pointer[T any](v T) *T { return &v }

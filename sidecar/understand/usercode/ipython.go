@@ -91,6 +91,7 @@ var phases = []struct {
 }{
 	{origin.Prepares, timeline.PhasePrepare}, {origin.RunsCallbacks, timeline.PhaseCallbacks},
 	{origin.PrintsTraceback, timeline.PhaseTraceback}, {origin.FlushesFigures, timeline.PhaseFigures},
+	{origin.RunsTorchProfiler, timeline.PhaseTorchTrace},
 }
 
 // magicFiles are the co_filenames of what IPython's magics compile (IPython/core/magics/execution.py).

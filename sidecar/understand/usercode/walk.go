@@ -57,6 +57,9 @@ func (s *stripper) step(p position, id timeline.FrameID) position {
 		p = s.stepProgram(p, m)
 	case p.mode == magic:
 		p = s.stepMagic(p, m)
+	case (p.mode == called || p.mode == program) && m.role == ours && m.phase == timeline.PhaseTorchTrace:
+		p.mode, p.top, p.phase = called, false, m.phase
+		p.shown = s.phase(timeline.RootNode, m.phase)
 	case p.mode == called && (m.role == own || m.role == cellLevel): // a function that it was given
 		p = s.stepProgram(p, m)
 	}

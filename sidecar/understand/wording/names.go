@@ -74,12 +74,16 @@ var kinds = map[activity.Kind]struct{ name, waited string }{
 func Kind(k activity.Kind) string { return kinds[k].name }
 
 var phases = map[timeline.Phase]string{
-	timeline.PhasePrepare:   "compiling the cell",
-	timeline.PhaseDisplay:   "displaying the result",
-	timeline.PhaseTraceback: "formatting the traceback",
-	timeline.PhaseFigures:   "drawing figures after the cell",
-	timeline.PhaseCallbacks: "callbacks around the cell",
+	timeline.PhasePrepare:    "compiling the cell",
+	timeline.PhaseDisplay:    "displaying the result",
+	timeline.PhaseTraceback:  "formatting the traceback",
+	timeline.PhaseFigures:    "drawing figures after the cell",
+	timeline.PhaseCallbacks:  "callbacks around the cell",
+	timeline.PhaseTorchTrace: "torch.profiler's start, stop and trace file",
 }
+
+// TorchTrace is what notes on the traces of torch.profiler are about.
+const TorchTrace = "torch.profiler"
 
 // Phase says what a notebook does around a cell's code.
 func Phase(p timeline.Phase) string { return phases[p] }

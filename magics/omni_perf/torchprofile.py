@@ -1,0 +1,507 @@
+"""Runs torch.profiler around a cell, or in the windows of a schedule within it.
+
+It is torch's own profiler, used by its public methods. Two profilers of one process must never
+nest: torch does not refuse it, and crashes the kernel when the outer one exports. So before ours
+starts, torch is asked whether one runs, and where another one is about to start while ours does,
+ours ends first. All that is called here in a cell's time runs below :func:`_run_profiler`, by
+which the report recognises it (``libraries.txt``): the time is shown as its own and is no line's.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from enum import Enum
+from importlib import import_module
+from typing import Any, Final
+
+from omni_perf import marks, publish
+from omni_perf.options import Torch
+from omni_perf.schedule import Action, OnTrace, given, on_change
+
+WHOLE_STEPS: Final = 200
+"""Steps after which a recording without a schedule ends: 200 tiny ones are some 50 MB and 2 s of export."""
+
+WHOLE_S: Final = 60
+"""Seconds after which it ends, at the end of a step."""
+
+READ_BYTES_PER_S: Final = 5e6
+"""What the sidecar reads of traces at least; on an idle machine some 100 MB/s."""
+
+MERGE: Final = "omni_perf.last().merge_trace(PATH) adds the trace that yours writes."
+
+MOST_TRACES: Final = 100
+"""Traces of one cell; what comes after is not recorded."""
+
+
+class _State(Enum):
+    IDLE = 1
+    WARM = 2
+    RECORDING = 3
+
+
+class TorchError(Exception):
+    """torch.profiler cannot be used; the text is a sentence."""
+
+
+class TorchProfile:
+    """The profiler of one cell. All methods are harmless: what fails is a sentence in ``remarks``.
+
+    ``begin``, the steps and ``end`` are of one thread, the cell's: torch.profiler belongs to the
+    thread that started it.
+    """
+
+    def __init__(self, wanted: Torch) -> None:
+        self.traces: list[str] = []
+        """Paths of the finished traces."""
+        self.remarks: list[str] = []
+        """What the user should know, a sentence each."""
+        self._wanted = wanted
+        self._schedule = wanted.schedule or given.schedule
+        self._pid = os.getpid()
+        self._thread = threading.get_ident()
+        self._state = _State.IDLE
+        self._profiler: Any = None
+        self._annotation: Any = None
+        self._step = 0
+        """The step that runs, of the cell or of the epoch."""
+        self._steps = 0
+        """Steps that have ended in the cell."""
+        self._epoch: int | None = None
+        self._called = False
+        """omni_perf.step() was called: the hook's steps no longer count."""
+        self._since_ns = 0
+        """When the profiler started to record, CLOCK_MONOTONIC."""
+        self._over = False
+        self._inside = False
+        """What is called of torch is our own doing."""
+        self._undo: list[Callable[[], None]] = []
+
+    # What the cell's recorder calls.
+
+    def begin(self) -> None:
+        """Start, in front of the cell; where that is not possible, say so."""
+        global _active
+        try:
+            if _active is not None:
+                raise TorchError("torch.profiler already records another cell: this one is profiled without it.")
+            _torch()
+            if _is_profiled():
+                raise TorchError(
+                    "torch.profiler already runs, started by your own code, and two of them in one process crash it: "
+                    "this cell is profiled without --torch. " + MERGE
+                )
+            _active = self
+            self._undo.append(_watch_others(self._give_way))
+            self._undo.append(on_change(self._reschedule))
+            marks.watch(self.step)
+            if self._schedule is None:
+                self._run_profiler(lambda: self._start(Action.SAVE))
+            else:
+                self._enter_step()
+        except TorchError as error:
+            self._fail(str(error))
+        except Exception as error:
+            self._fail(f"torch.profiler could not start: {type(error).__name__}: {error}.")
+
+    def step(self, by_hook: bool, epoch: int | None) -> None:
+        """A step has ended; the next one begins."""
+        if self._over or threading.get_ident() != self._thread or os.getpid() != self._pid:
+            return
+        if by_hook and self._called:
+            return
+        first_call, self._called = not by_hook and not self._called, self._called or not by_hook
+        if first_call and self._steps:  # the hook has counted this step already
+            return
+        self._steps += 1
+        self._step += 1
+        if self._schedule is None:
+            if self._steps >= WHOLE_STEPS or time.monotonic_ns() - self._since_ns > WHOLE_S * 1e9:
+                self._run_profiler(self._finish)
+                self._stop_for_good(
+                    f"torch.profiler recorded the first {self._steps} steps of the cell and then ended, as its trace "
+                    "would have become too large. --torch wait=N active=N says which steps to record."
+                )
+            return
+        self._run_profiler(lambda: self._leave_step(epoch))
+
+    def end(self) -> None:
+        """Stop, after the cell; whatever has happened in it, no profiler of ours runs afterwards."""
+        global _active
+        if os.getpid() != self._pid:
+            return
+        over, self._over = self._over, True
+        try:
+            self._run_profiler(self._finish)
+        finally:
+            for undo in reversed(self._undo):
+                with suppress(Exception):
+                    undo()
+            self._undo.clear()
+            if _active is self:
+                _active = None
+                marks.watch(None)
+        if not over and not self.traces and not self.remarks:
+            self.remarks.append(self._why_nothing())
+
+    def say(self) -> None:
+        """Print what the user should know."""
+        while self.remarks:
+            publish.warn(self.remarks.pop(0))
+
+    @property
+    def by_shape(self) -> bool:
+        """Whether operators with different inputs are told apart."""
+        return self._wanted.shapes
+
+    @property
+    def reading_s(self) -> float:
+        """How long the traces may take to read, on a busy machine."""
+        return 5 + sum(os.path.getsize(path) for path in self.traces if os.path.exists(path)) / READ_BYTES_PER_S
+
+    def _why_nothing(self) -> str:
+        if self._steps == 0:
+            return (
+                "--torch recorded nothing: its schedule counts steps, and the cell had none. A call of an optimizer's "
+                "step() ends one, or a call of omni_perf.step()."
+            )
+        assert self._schedule is not None
+        schedule = self._schedule
+        needed = schedule.skip_first + schedule.wait + schedule.warmup + 1
+        each = "each epoch" if schedule.by_epoch else "the cell"
+        return (
+            f"--torch recorded nothing: its schedule begins to record at step {needed}, and {each} had fewer "
+            f"({self._steps} in all)."
+        )
+
+    # The profiler's way through the steps.
+
+    def _run_profiler(self, action: Callable[[], None]) -> None:
+        """Call what starts, stops or exports; the report recognises this frame. An error ends the recording."""
+        began_ns = time.monotonic_ns()
+        self._inside = True
+        try:
+            action()
+        except KeyboardInterrupt:
+            self._abandon()
+            raise
+        except Exception as error:
+            self._abandon()
+            self._fail(f"torch.profiler failed: {type(error).__name__}: {error}. The cell went on without it.")
+        finally:
+            self._inside = False
+            marks.pause(began_ns, time.monotonic_ns())
+
+    def _enter_step(self) -> None:
+        """Do what the schedule has for the step that begins."""
+        assert self._schedule is not None
+        action = self._schedule.action(self._step)
+        if action is Action.NONE or self._over:
+            return
+        self._run_profiler(lambda: self._start(action))
+
+    def _leave_step(self, epoch: int | None) -> None:
+        """End what the schedule had for the step that ended, and do what it has for the next one."""
+        assert self._schedule is not None
+        schedule = self._schedule
+        self._annotate(None)
+        ended = schedule.action(self._step - 1)
+        if schedule.by_epoch and epoch is not None and epoch != self._epoch:
+            if self._epoch is not None:  # the step that ended was the epoch's first
+                if self._state is not _State.IDLE:
+                    self._finish()
+                self._step = 1
+                ended = Action.NONE
+            self._epoch = epoch
+        if ended is Action.SAVE and self._state is _State.RECORDING:
+            self._finish()
+        action = schedule.action(self._step)
+        if action is not Action.NONE:
+            self._start(action)
+
+    def _start(self, action: Action) -> None:
+        """Warm up or record, as the action says, if that is not yet done."""
+        if self._state is _State.IDLE:
+            if len(self.traces) >= MOST_TRACES:
+                self._stop_for_good(f"torch.profiler wrote {MOST_TRACES} traces, the most of one cell, and then ended.")
+                return
+            if _is_profiled():
+                self._remark_once(
+                    "Your own torch.profiler ran where --torch would have recorded a window: it is left out. " + MERGE
+                )
+                return
+            self._profiler = _make(self._wanted)
+            with _quiet():
+                self._profiler.prepare_trace()
+            self._state = _State.WARM
+        if action is not Action.WARMUP:
+            if self._state is _State.WARM:
+                self._profiler.start_trace()
+                self._since_ns = time.monotonic_ns()
+                self._state = _State.RECORDING
+            if self._schedule is not None:
+                self._annotate(f"ProfilerStep#{self._steps}")
+
+    def _annotate(self, name: str | None) -> None:
+        """End the annotation of the step, and begin one of this name."""
+        if self._annotation is not None:
+            annotation, self._annotation = self._annotation, None
+            annotation.__exit__(None, None, None)
+        if name is not None:
+            self._annotation = _torch().profiler.record_function(name)
+            self._annotation.__enter__()
+
+    def _finish(self) -> None:
+        """Stop what runs; write the trace of what was recorded."""
+        self._annotate(None)
+        profiler, state = self._profiler, self._state
+        if profiler is None:
+            return
+        if state is _State.WARM:  # nothing was recorded: as torch does, it is started to be stopped
+            profiler.start_trace()
+        profiler.stop_trace()
+        self._profiler, self._state = None, _State.IDLE
+        if state is _State.WARM:
+            _release(profiler)
+            return
+        path = os.path.join(_folder(), f"rank{_rank()}.{self._steps}.pt.trace.json")
+        if path in self.traces:
+            path = path.removesuffix(".pt.trace.json") + f".{len(self.traces)}.pt.trace.json"
+        self._export(profiler, path)
+
+    def _export(self, profiler: Any, path: str) -> None:
+        try:
+            profiler.export_chrome_trace(path)
+            problem = _damage(path)
+        except Exception as error:
+            problem = str(error) or type(error).__name__
+        _release(profiler)
+        if problem:
+            with suppress(OSError):
+                os.remove(path)
+            self._remark_once(f"torch.profiler's trace could not be written to {os.path.dirname(path)}: {problem}.")
+            return
+        self.traces.append(path)
+        if given.on_trace is not None:
+            self._hand_over(given.on_trace, path)
+
+    def _hand_over(self, on_trace: OnTrace, path: str) -> None:
+        try:
+            on_trace(path)
+        except Exception as error:
+            self._remark_once(f"on_trace failed for {path}: {type(error).__name__}: {error}.")
+
+    def _abandon(self) -> None:
+        """Stop what runs, after an error or an interrupt; nothing is written."""
+        with suppress(Exception):
+            self._annotate(None)
+        profiler, state = self._profiler, self._state
+        self._profiler, self._state = None, _State.IDLE
+        with suppress(Exception):
+            if profiler is not None and state is _State.WARM:
+                profiler.start_trace()
+        with suppress(Exception):
+            if profiler is not None and _is_profiled():
+                profiler.stop_trace()
+
+    def _give_way(self) -> None:
+        """Another profiler is about to start: end ours before."""
+        if self._inside or self._state is _State.IDLE:
+            return
+        if threading.get_ident() != self._thread:
+            # Only the thread that started a profiler can stop it, and a nested one must not be exported.
+            self._profiler, self._state = None, _State.IDLE
+            self._stop_for_good("Your own code started a profiler in another thread: --torch wrote no trace.")
+            return
+        self._run_profiler(self._finish)
+        if self._schedule is None:
+            self._stop_for_good(
+                "Your own code started a profiler in this cell: --torch ended there, so that yours is not disturbed. "
+                + MERGE
+            )
+
+    def _reschedule(self) -> None:
+        """Follow omni_perf.schedule(), called in the cell: what was recorded so far as a whole is thrown away."""
+        if self._wanted.schedule is not None or self._over or threading.get_ident() != self._thread:
+            return
+        self._run_profiler(self._abandon if self._schedule is None else self._finish)
+        self._schedule, self._step, self._steps, self._epoch = given.schedule, 0, 0, None
+        if self._schedule is None:
+            self._run_profiler(lambda: self._start(Action.SAVE))
+        else:
+            self._enter_step()
+
+    def _stop_for_good(self, sentence: str) -> None:
+        self._over = True
+        self._remark_once(sentence)
+
+    def _remark_once(self, sentence: str) -> None:
+        if sentence not in self.remarks:
+            self.remarks.append(sentence)
+
+    def _fail(self, sentence: str) -> None:
+        self._stop_for_good(sentence)
+
+
+_active: TorchProfile | None = None
+"""The one that records; a process can have one."""
+
+
+def ready() -> str:
+    """Import torch, which ``--torch`` asked for; return why it cannot be used, or an empty text."""
+    try:
+        _torch()
+    except TorchError as error:
+        return str(error)
+    return ""
+
+
+def _torch() -> Any:
+    try:
+        torch: Any = import_module("torch")
+    except ImportError as error:
+        raise TorchError(
+            f"--torch needs PyTorch, which could not be imported: {error}. The cell is profiled without it."
+        ) from error
+    try:
+        profiler = import_module("torch.profiler")
+        methods = ("prepare_trace", "start_trace", "stop_trace", "export_chrome_trace")
+        usable = all(hasattr(profiler.profile, name) for name in methods) and callable(torch.autograd._profiler_enabled)
+    except (ImportError, AttributeError):
+        usable = False
+    if not usable:
+        version = getattr(torch, "__version__", "of an unknown version")
+        raise TorchError(
+            f"--torch cannot use the profiler of torch {version}: it lacks what is used of it, or has it under other "
+            "names. The cell is profiled without it."
+        )
+    return torch
+
+
+def _is_profiled() -> bool:
+    """Whether a profiler records in this thread, or is prepared."""
+    torch = _torch()
+    return bool(torch.autograd._profiler_enabled() or getattr(torch.autograd.profiler, "_is_profiler_enabled", False))
+
+
+def _make(detail: Torch) -> Any:
+    torch = _torch()
+    options: dict[str, Any] = {
+        "record_shapes": detail.shapes or detail.flops,
+        "with_stack": detail.stack,
+        "profile_memory": detail.memory,
+        "with_flops": detail.flops,
+        "with_modules": detail.modules,
+    }
+    if not detail.stack:  # half of the time that stopping takes; experimental: it may be missing
+        with suppress(Exception):
+            options["experimental_config"] = torch._C._profiler._ExperimentalConfig(trace_only=True)
+    return torch.profiler.profile(**options)
+
+
+def _release(profiler: Any) -> None:
+    """Free what a profiler recorded, in this thread and now.
+
+    It is in a cycle of references: else the garbage collector would free it at some time in some
+    thread, as ours, while Kineto starts or stops the next one.
+    """
+    with suppress(Exception):
+        profiler.profiler.kineto_results = None
+    with suppress(Exception):
+        profiler.profiler = None
+
+
+@contextmanager
+def _quiet() -> Generator[None]:
+    """Keep Kineto from writing to the cell's stderr that it starts and stops; it reads this when it is first used."""
+    name = "KINETO_LOG_LEVEL"
+    if name in os.environ:
+        yield
+        return
+    os.environ[name] = "99"
+    try:
+        yield
+    finally:
+        os.environ.pop(name, None)
+
+
+def _watch_others(about_to_start: Callable[[], None]) -> Callable[[], None]:
+    """Have a function called before any profiler of this process starts; return what ends that.
+
+    The two names are globals of torch.autograd.profiler, through which all of torch's profilers
+    start: torch.profiler, autograd's own, emit_nvtx and those of frameworks.
+    """
+    module: Any = sys.modules["torch.autograd.profiler"]
+    replaced: dict[str, tuple[Any, Any]] = {}
+
+    def watched(original: Callable[..., Any]) -> Callable[..., Any]:
+        def start(*arguments: Any, **options: Any) -> Any:
+            about_to_start()
+            return original(*arguments, **options)
+
+        return start
+
+    for name in ("_prepare_profiler", "_enable_profiler"):
+        original = getattr(module, name, None)
+        if original is not None:
+            replaced[name] = original, watched(original)
+            setattr(module, name, replaced[name][1])
+
+    def end() -> None:
+        for name, (original, ours) in replaced.items():
+            if getattr(module, name) is ours:
+                setattr(module, name, original)
+
+    return end
+
+
+def _damage(path: str) -> str:
+    """Return why a file is no whole trace, or an empty text: torch only logs that a disk is full."""
+    try:
+        with open(path, "rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - 64))
+            whole = file.read().rstrip().endswith(b"}")
+    except OSError as error:
+        return error.strerror or str(error)
+    if whole:
+        return ""
+    free = shutil.disk_usage(os.path.dirname(path)).free
+    return "the disk is full" if free < 1 << 20 else "it is not whole"
+
+
+def _rank() -> int:
+    distributed: Any = sys.modules.get("torch.distributed")
+    with suppress(Exception):
+        if distributed is not None and distributed.is_available() and distributed.is_initialized():
+            return int(distributed.get_rank())
+    rank = os.environ.get("RANK", "0")
+    return int(rank) if rank.isdecimal() else 0
+
+
+_made: list[tuple[int, str]] = []
+"""The folder of the last cell's traces, and the process that made it."""
+
+
+def _folder() -> str:
+    """Return the folder for traces that the user named none for; it is private, and lasts until the next such cell."""
+    if not _made or _made[-1][0] != os.getpid() or not os.path.isdir(_made[-1][1]):
+        _made.append((os.getpid(), tempfile.mkdtemp(prefix="omni_perf-torch-")))
+        if len(_made) == 1:
+            atexit.register(forget_traces)
+    return _made[-1][1]
+
+
+def forget_traces() -> None:
+    """Remove the traces of earlier cells."""
+    while _made:
+        pid, folder = _made.pop()
+        if pid == os.getpid():
+            shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,306 @@
+"""%%omni_perf --torch with real PyTorch on the CPU, in a real kernel."""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kernels import Kernel, Ran
+from requirement import missing
+
+ROOT = Path(__file__).resolve().parents[2]
+PYTHON = ROOT / ".cache" / "torch" / "bin" / "python"
+
+SET_UP = """\
+import json, os, time, omni_perf, torch
+torch.set_num_threads(1)
+net = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 8))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+def train(steps, pause=0):
+    for _ in range(steps):
+        optimizer.zero_grad()
+        net(torch.randn(32, 64)).sum().backward()
+        optimizer.step()
+        time.sleep(pause)
+def names(path):
+    with open(path) as file:
+        return [e['name'] for e in json.load(file)['traceEvents'] if 'name' in e]
+def steps_of(path):
+    return sorted({int(n.partition('#')[2]) for n in names(path) if n.startswith('ProfilerStep#')})
+seen = []
+"""
+
+CLEAN = (
+    "import torch.autograd.profiler as p; "
+    "(torch.autograd._profiler_enabled(), type(p._enable_profiler).__name__, 'KINETO_LOG_LEVEL' in os.environ)"
+)
+
+
+@pytest.fixture(scope="module")
+def kernel() -> Iterator[Kernel]:
+    if not PYTHON.exists():
+        missing("torch", "there is no torch in .cache/torch: tools/torch installs it (5.5 GB)")
+    environment = {"PYTHONPATH": str(ROOT / "magics"), "OMNI_PERF_BINARY": str(ROOT / ".venv" / "bin" / "omni-perf")}
+    with Kernel({**environment, "OMP_NUM_THREADS": "1"}, python=PYTHON) as kernel:
+        ran = run(kernel, SET_UP)
+        assert ran.error is None, ran.outputs
+        yield kernel
+        assert value(kernel, CLEAN)[0] is False
+
+
+def run(kernel: Kernel, cell: str) -> Ran:
+    return kernel.finish(kernel.start(cell), patience_s=60)
+
+
+def value(kernel: Kernel, expression: str) -> Any:
+    ran = run(kernel, expression)
+    assert ran.error is None and ran.result is not None, ran.outputs
+    return ast.literal_eval(ran.result)
+
+
+def rows(kernel: Kernel, table: str) -> list[dict[str, Any]]:
+    return value(kernel, f"[dict(row) for row in omni_perf.last().tables[{table!r}]]")
+
+
+def is_clean(kernel: Kernel) -> bool:
+    """No profiler runs, and torch's functions are its own again."""
+    enabled, kind, quiet = value(kernel, CLEAN)
+    return not enabled and kind != "function" and not quiet
+
+
+def test_a_cell_is_recorded_as_a_whole(kernel: Kernel) -> None:
+    ran = run(kernel, "%%omni_perf --torch\ntrain(20)\n'the value'")
+    assert ran.result == "'the value'" and ran.error is None
+    assert ran.text("stdout") == "" and ran.text("stderr") == "", ran.outputs  # nor does Kineto write anything
+    assert "Operators of torch" in ran.plain
+    operators = {row["name"]: row for row in rows(kernel, "operators")}
+    assert operators["aten::addmm"]["calls"] == 40 and operators["Optimizer.step#SGD.step"]["calls"] == 20
+    assert 0 < operators["aten::addmm"]["self_cpu_s"] <= operators["aten::linear"]["total_cpu_s"]
+    assert operators["aten::addmm"]["self_device_s"] is None and operators["aten::addmm"]["input_shapes"] is None
+    [trace] = rows(kernel, "traces")
+    assert trace["steps"] == 0 and 0 <= trace["start_s"] < trace["end_s"] and not trace["damaged"]
+    assert len(rows(kernel, "steps")) == 20
+    assert is_clean(kernel)
+
+
+def test_windows_are_those_of_torchs_own_schedule(kernel: Kernel) -> None:
+    """What is recorded, and which number a step has, is as with torch.profiler by hand."""
+    run(
+        kernel,
+        "seen.clear(); omni_perf.schedule(1, 1, 2, 2, 1, on_trace=lambda path: seen.append((path, steps_of(path))))",
+    )
+    ran = run(kernel, "%%omni_perf --torch --shapes --flops\ntrain(12)")
+    assert ran.error is None and ran.text("stderr") == "", ran.outputs
+    by_hand = """\
+hand = []
+def keep(p):
+    p.export_chrome_trace('hand.json')
+    hand.append(steps_of('hand.json'))
+    os.remove('hand.json')
+with torch.profiler.profile(schedule=torch.profiler.schedule(wait=1, warmup=1, active=2, repeat=2, skip_first=1), on_trace_ready=keep) as p:
+    for _ in range(12):
+        train(1)
+        p.step()
+"""
+    assert run(kernel, by_hand).error is None
+    ours, theirs = value(kernel, "[steps for _, steps in seen], hand")
+    assert ours == theirs == [[3, 4], [7, 8]]
+    assert value(kernel, "[os.path.exists(path) for path, _ in seen]") == [True, True]
+    operators = {(row["name"], row["input_shapes"]): row for row in rows(kernel, "operators")}
+    assert operators["aten::addmm", "[[64], [32, 64], [64, 64], [], []]"]["calls"] == 4
+    assert operators["aten::addmm", "[[64], [32, 64], [64, 64], [], []]"]["flops"] == 4 * 2 * 32 * 64 * 64
+    assert [row["steps"] for row in rows(kernel, "traces")] == [2, 2]
+    run(kernel, "omni_perf.schedule.clear()")
+    assert is_clean(kernel)
+
+
+def test_a_schedule_is_the_same_as_torchs_for_all_steps(kernel: Kernel) -> None:
+    code = """\
+from itertools import product
+from omni_perf.schedule import Schedule
+def same(w, u, a, r, s):
+    torchs = torch.profiler.schedule(wait=w, warmup=u, active=a, repeat=r, skip_first=s)
+    names = {'NONE': 'none', 'WARMUP': 'warmup', 'RECORD': 'record', 'RECORD_AND_SAVE': 'save'}
+    return all(Schedule(w, u, a, r, s).action(n).value == names[torchs(n).name] for n in range(40))
+"""
+    run(kernel, code)
+    assert (
+        value(kernel, "all(same(*v) for v in product((0, 1, 3), (0, 1, 2), (1, 2, 4), (0, 1, 2), (0, 1, 5)))") is True
+    )
+
+
+def test_steps_are_counted_anew_in_each_epoch(kernel: Kernel) -> None:
+    run(
+        kernel,
+        "seen.clear(); omni_perf.schedule(wait=1, warmup=1, active=2, by_epoch=True, on_trace=lambda path: seen.append(steps_of(path)))",
+    )
+    ran = run(
+        kernel,
+        "%%omni_perf --torch\nfor epoch in range(3):\n    for _ in range(6):\n        train(1)\n        omni_perf.step(epoch=epoch)",
+    )
+    run(kernel, "omni_perf.schedule.clear()")
+    assert ran.error is None and ran.text("stderr") == "", ran.outputs
+    assert value(kernel, "seen") == [[2, 3], [8, 9], [14, 15]]
+
+
+def test_a_schedule_set_in_the_cell_holds_from_there(kernel: Kernel) -> None:
+    cell = "%%omni_perf --torch\ntrain(3)\nomni_perf.schedule(wait=0, warmup=1, active=1, on_trace=lambda path: seen.append(steps_of(path)));\ntrain(4)"
+    run(kernel, "seen.clear()")
+    ran = run(kernel, cell)
+    run(kernel, "omni_perf.schedule.clear()")
+    assert ran.error is None and ran.text("stderr") == "", ran.outputs
+    assert value(kernel, "seen") == [[1]]
+
+
+def test_a_schedule_that_never_records_says_so(kernel: Kernel) -> None:
+    ran = run(kernel, "%%omni_perf --torch wait=5 active=2\ntrain(4)")
+    assert "begins to record at step 7, and the cell had fewer (4 in all)" in ran.text("stderr")
+    ran = run(kernel, "%%omni_perf --torch wait=5 active=2\nx = 1")
+    assert "its schedule counts steps, and the cell had none" in ran.text("stderr")
+    assert rows(kernel, "operators") == [] and is_clean(kernel)
+
+
+OWN_PROFILER = """\
+%%omni_perf --torch
+train(3)
+with torch.profiler.profile() as own:
+    train(5)
+own.export_chrome_trace('own.json')
+train(3)
+"""
+
+
+def test_the_users_own_profiler_is_not_disturbed(kernel: Kernel) -> None:
+    ran = run(kernel, OWN_PROFILER)
+    assert ran.error is None, ran.outputs
+    assert ran.text("stderr").count("\n") == 1 and "--torch ended there, so that yours is not disturbed" in ran.text(
+        "stderr"
+    )
+    assert value(kernel, "names('own.json').count('Optimizer.step#SGD.step')") == 5
+    calls = {row["name"]: row["calls"] for row in rows(kernel, "operators")}
+    assert calls["Optimizer.step#SGD.step"] == 3
+    merged = value(kernel, "[dict(row) for row in omni_perf.last().merge_trace('own.json').tables['operators']]")
+    assert {row["name"]: row["calls"] for row in merged}["Optimizer.step#SGD.step"] == 5
+    run(kernel, "os.remove('own.json')")
+    assert is_clean(kernel)
+
+
+def test_a_profiler_that_runs_already_is_left_alone(kernel: Kernel) -> None:
+    run(kernel, "own = torch.profiler.profile(); own.start()")
+    ran = run(kernel, "%%omni_perf --torch\ntrain(4)")
+    assert "torch.profiler already runs, started by your own code" in ran.text("stderr") and len(ran.charts()) == 1
+    windows = run(kernel, "%%omni_perf --torch warmup=0 active=1\ntrain(4)")
+    assert "torch.profiler already runs" in windows.text("stderr")
+    run(kernel, "own.stop(); own.export_chrome_trace('own.json')")
+    assert value(kernel, "names('own.json').count('Optimizer.step#SGD.step')") == 8
+    run(kernel, "os.remove('own.json')")
+    assert is_clean(kernel)
+
+
+def test_the_users_own_profiler_between_windows_takes_precedence(kernel: Kernel) -> None:
+    cell = "%%omni_perf --torch wait=1 warmup=0 active=1 repeat=0\nwith torch.profiler.profile() as own:\n    train(4)\nown.export_chrome_trace('own.json')\ntrain(3)"
+    ran = run(kernel, cell)
+    assert ran.error is None and "ran where --torch would have recorded a window" in ran.text("stderr"), ran.outputs
+    assert value(kernel, "names('own.json').count('Optimizer.step#SGD.step')") == 4
+    assert [row["steps"] for row in rows(kernel, "traces")] and is_clean(kernel)
+    run(kernel, "os.remove('own.json')")
+
+
+@pytest.mark.parametrize(
+    ("cell", "error"),
+    [
+        ("train(3)\n1 / 0", "ZeroDivisionError"),
+        ("train(3)\nraise KeyboardInterrupt", "KeyboardInterrupt"),
+        ("import sys\ntrain(3)\nsys.exit(3)", "SystemExit"),
+        ("import asyncio\nawait asyncio.sleep(0)\ntrain(3)\nawait asyncio.sleep(0.01)\nundefined", "NameError"),
+        ("train(3)\n'''still'''", None),
+        ("import asyncio\nawait asyncio.sleep(0.01)\ntrain(2)\nnet[0].weight.grad is not None", None),
+    ],
+)
+def test_a_cell_does_the_same(kernel: Kernel, cell: str, error: str | None) -> None:
+    """Value, exception, traceback with its lines, and no profiler runs afterwards."""
+    bare = run(kernel, "#\n" + cell)
+    for option in ("--torch", "--torch wait=0 warmup=0 active=2 repeat=0", "--torch wait=1 warmup=5 active=1"):
+        ran = run(kernel, f"%%omni_perf {option}\n{cell}")
+        assert ran.error == bare.error == error and ran.result == bare.result
+        frames = [
+            [line for out in r.outputs if out["type"] == "error" for line in out["traceback"][1:]] for r in (bare, ran)
+        ]
+        assert [strip(line) for line in frames[0]] == [strip(line) for line in frames[1]]
+        assert is_clean(kernel)
+
+
+def strip(line: str) -> str:
+    """A traceback's part without the number of its cell and the line above it, which is the magic."""
+    import re
+
+    line = re.sub(r"\x1b\[[\d;]*m", "", line)
+    line = re.sub(r"In\[\d+\]|Cell In ?\[\d+\]|ipykernel_\d+/\d+", "Cell", line)
+    return "\n".join(part for part in line.splitlines() if not re.match(r"\s*1 ", part))
+
+
+def test_an_interrupt_leaves_no_profiler_running(kernel: Kernel) -> None:
+    request = kernel.start("%%omni_perf --torch\ntrain(2)\nopen('begun', 'w').close()\ntime.sleep(60)")
+    import time
+
+    deadline = time.monotonic() + 120
+    while not os.path.exists(f"/proc/{kernel.pid}/cwd/begun") and time.monotonic() < deadline:
+        time.sleep(0.05)
+    kernel.interrupt()
+    ran = kernel.finish(request, patience_s=120)
+    run(kernel, "os.remove('begun')")
+    assert ran.error == "KeyboardInterrupt" and is_clean(kernel)
+    assert {row["name"] for row in rows(kernel, "operators")} >= {"aten::addmm"}
+
+
+def test_writing_the_trace_is_nobodys_line(kernel: Kernel) -> None:
+    """An export that takes long is shown as what it is, and is in no line and no step."""
+    slow = """\
+export = torch.profiler.profile.export_chrome_trace
+def slowly(profile, path):
+    time.sleep(1)
+    export(profile, path)
+torch.profiler.profile.export_chrome_trace = slowly
+"""
+    run(kernel, slow)
+    ran = run(kernel, "%%omni_perf --torch wait=0 warmup=0 active=4\ntrain(8)")
+    run(kernel, "torch.profiler.profile.export_chrome_trace = export")
+    assert ran.error is None, ran.outputs
+    phases = value(kernel, "[(p['id'], p['self_ns'] / 1e9) for p in omni_perf.last().to_dict()['phases']]")
+    [trace] = rows(kernel, "traces")
+    assert trace["steps"] == 4
+    own = {row["text"]: row["self_s"] for row in rows(kernel, "lines") if row["text"] == "optimizer.step()"}
+    assert dict(phases)["torch-trace"] > 0.9 and sum(own.values()) < dict(phases)["torch-trace"], (phases, own)
+    steps = rows(kernel, "steps")
+    assert len(steps) == 8 and steps[4]["start_s"] - steps[3]["end_s"] >= 1
+
+
+def test_what_on_trace_raises_is_said(kernel: Kernel) -> None:
+    ran = run(kernel, "%%omni_perf --torch\nomni_perf.schedule(0, 0, 1, on_trace=lambda path: 1 / 0);\ntrain(2)")
+    run(kernel, "omni_perf.schedule.clear()")
+    assert ran.error is None and "on_trace failed" in ran.text("stderr") and "division by zero" in ran.text("stderr")
+    assert [row["steps"] for row in rows(kernel, "traces")] == [1]
+
+
+def test_a_full_disk_is_said(kernel: Kernel) -> None:
+    """Below a limit of the file size the export fails as on a full disk."""
+    limit = "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, ({}, -1))"
+    run(kernel, limit.format(20_000))
+    ran = run(kernel, "%%omni_perf --torch\ntrain(20)\n'the value'")
+    run(kernel, limit.format(-1))
+    assert ran.result == "'the value'" and "trace could not be written" in ran.text("stderr"), ran.outputs
+    assert is_clean(kernel)
+
+
+def test_bad_options_are_sentences(kernel: Kernel) -> None:
+    ran = run(kernel, "%%omni_perf --torch active=0\ntrain(1)")
+    assert "active takes at least one step" in ran.text("stderr") and rows(kernel, "operators")
+    ran = run(kernel, "%%omni_perf --torch wait=x\ntrain(1)")
+    assert "wait takes a number, such as wait=2, not 'x'" in ran.text("stderr")
+    ran = run(kernel, "%%omni_perf --shapes\ntrain(1)")
+    assert "--shapes belongs to --torch" in ran.text("stderr")
+    assert run(kernel, "omni_perf.schedule(active=0)").error == "ValueError"
