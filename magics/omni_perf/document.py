@@ -41,8 +41,8 @@ def tables(document: Document) -> dict[str, list[Row]]:
     """Return the tables of a report by name, each a list of rows.
 
     ``lines``, ``functions``, ``awaits``, ``memory``, ``threads``, ``idle``, ``devices``, ``findings``, ``steps``,
-    ``regions``, ``ranks``, ``operators``, ``kernels``, ``traces``, ``processes``, ``tracks`` and
-    ``notes``. Names that end in ``_s`` are seconds, in ``_bytes`` bytes; shares are 0 to 1;
+    ``phases``, ``slow_steps``, ``regions``, ``ranks``, ``operators``, ``kernels``, ``traces``,
+    ``processes``, ``tracks`` and ``notes``. Names that end in ``_s`` are seconds, in ``_bytes`` bytes; shares are 0 to 1;
     ``state_s`` is a mapping of state to seconds. Keys that a table lacks in this version may
     come in a later one.
     """
@@ -57,6 +57,8 @@ def tables(document: Document) -> dict[str, list[Row]]:
         "devices": _devices,
         "findings": _findings,
         "steps": _steps,
+        "phases": _phases,
+        "slow_steps": _slow_steps,
         "regions": _regions,
         "ranks": _ranks,
         "operators": _operators,
@@ -327,6 +329,42 @@ def _steps(names: _Names) -> list[Row]:
             "rank": names.document["processes"][row.get("process", 0)]["rank"],
         }
         for row in names.document["steps"]
+    ]
+
+
+def _phases(names: _Names) -> list[Row]:
+    return [
+        {
+            "name": row["id"],
+            "epoch": row["epoch"],
+            "count": row["count"],
+            "total_s": _seconds(row["total_ns"]),
+            "mean_s": _seconds_or_none(row["mean_ns"]),
+            "p50_s": _seconds_or_none(row["p50_ns"]),
+            "p95_s": _seconds_or_none(row["p95_ns"]),
+            "max_s": _seconds_or_none(row["max_ns"]),
+            "share": row["share"],
+            "idle_s": _seconds_or_none(row["idle_ns"]),
+            "process": names.process(row["process"]),
+            "rank": names.document["processes"][row["process"]]["rank"],
+        }
+        for row in cast("list[Row]", names.document.get("training_phases") or [])
+    ]
+
+
+def _slow_steps(names: _Names) -> list[Row]:
+    return [
+        {
+            "phase": row["id"],
+            "file": names.file(row["file"]),
+            "line": row["line"],
+            "count": row["count"],
+            "steps": row["steps"],
+            "extra_s": _seconds(row["extra_ns"]),
+            "process": names.process(row["process"]),
+            "rank": names.document["processes"][row["process"]]["rank"],
+        }
+        for row in cast("list[Row]", names.document.get("slow_steps") or [])
     ]
 
 

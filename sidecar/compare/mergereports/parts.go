@@ -168,6 +168,22 @@ func (p *part) tables() {
 			d.MemoryReading = append(d.MemoryReading, m)
 		}
 	}
+	for _, phase := range p.r.TrainingPhases {
+		if p.described[phase.Process] {
+			phase.Process = p.process[phase.Process]
+			d.TrainingPhases = append(d.TrainingPhases, phase)
+		}
+	}
+	for _, s := range p.r.SlowSteps {
+		if p.described[s.Process] {
+			s.Process = p.process[s.Process]
+			if s.File != nil {
+				file := p.code.files[*s.File]
+				s.File = &file
+			}
+			d.SlowSteps = append(d.SlowSteps, s)
+		}
+	}
 	for _, phase := range p.r.Phases {
 		if p.described[phase.Process] {
 			phase.Process = p.process[phase.Process]

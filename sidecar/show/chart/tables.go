@@ -87,7 +87,7 @@ func tablesOf(r *report.View, gpus gpuSummary, pools []pool, duration float64) [
 		ts = append(ts, functionsTable(r, duration), threadsTable(r, duration))
 	}
 	ts = append(ts, memoryTable(r), processesTable(r, duration))
-	ts = append(ts, stepsTable(r, duration), regionsTable(r, duration), operatorsTable(r), kernelsTable(r))
+	ts = append(ts, stepsTable(r, duration), slowStepsTable(r), phasesTable(r), regionsTable(r, duration), operatorsTable(r), kernelsTable(r))
 	return slices.DeleteFunc(ts, func(t table) bool { return len(t.rows) == 0 })
 }
 
@@ -352,8 +352,8 @@ func functionPlace(r *report.View, function int) string {
 	return fmt.Sprintf("%s:%d", file, f.FirstLine)
 }
 
-// stepsTable sums up the training steps of the leading process; the table of ranks compares
-// those of all.
+// stepsTable sums up the training steps of the leading process, by the phases of the training where
+// these are known; the table of ranks compares those of all.
 func stepsTable(r *report.View, duration float64) table {
 	s := r.StepTimes()
 	if s.Count < 2 {
@@ -370,13 +370,109 @@ func stepsTable(r *report.View, duration float64) table {
 			t.rows = append(t.rows, row{name: name, seconds: s, share: s / total, aside: words.Percent(s / total)})
 		}
 	}
-	add("waiting for data", min(report.Seconds(s.DataWaitNS), total))
+	seen := 0.0
+	for _, p := range r.StepPhases() {
+		add(words.Clean(p.Phase.Text, 40), report.Seconds(p.NS))
+		t.rows[len(t.rows)-1].code = perStep(p.Phase)
+		seen += report.Seconds(p.NS)
+	}
+	switch {
+	case len(t.rows) > 0 && total-seen >= worthUnseen*total:
+		add("not known", total-seen)
+		t.rows[len(t.rows)-1].rest = true
+	case len(t.rows) == 0:
+		add("waiting for data", min(report.Seconds(s.DataWaitNS), total))
+	}
 	add("GPU busy", min(report.Seconds(s.BusyNS), total))
 	if len(t.rows) == 0 {
 		add("in steps", total)
 		t.rows[0].share, t.rows[0].aside = min(total/duration, 1), words.Percent(min(total/duration, 1))+" of the cell"
 	}
 	return t
+}
+
+// worthUnseen is the share of the steps from which on it is mentioned that the stacks did not show it.
+const worthUnseen = 0.005
+
+// perStep is how long a phase takes in a step, and the GPU's idle time in it.
+func perStep(p *report.TrainingPhase) string {
+	var parts []string
+	seconds := func(ns *int64) string { return words.Seconds(report.Seconds(*ns)) }
+	if p.Count != nil {
+		parts = append(parts, words.Plural(*p.Count, "step", "steps"), "mean "+seconds(p.MeanNS), "median "+seconds(p.P50NS), "95 % within "+seconds(p.P95NS), "longest "+seconds(p.MaxNS))
+	} else if p.MeanNS != nil {
+		parts = append(parts, "mean of all steps "+seconds(p.MeanNS))
+	}
+	if p.IdleNS != nil {
+		parts = append(parts, "GPU idle "+seconds(p.IdleNS))
+	}
+	return strings.Join(parts, " · ")
+}
+
+// phasesTable is of a training whose steps are not known: it says what its time went to.
+func phasesTable(r *report.View) table {
+	if len(r.Steps) > 0 {
+		return table{}
+	}
+	t := table{heading: "Phases of the training", note: "by the stacks; shares are of the time after start-up"}
+	for i := range r.TrainingPhases {
+		p := &r.TrainingPhases[i]
+		if p.Process != r.TrainingPhases[0].Process || p.Epoch != nil {
+			continue
+		}
+		rw := row{name: words.Clean(p.Text, 40), seconds: report.Seconds(p.TotalNS)}
+		if p.Share != nil {
+			rw.share, rw.aside = *p.Share, words.Percent(*p.Share)
+		}
+		if p.IdleNS != nil {
+			rw.code = "GPU idle " + words.Seconds(report.Seconds(*p.IdleNS))
+		}
+		t.rows = append(t.rows, rw)
+	}
+	return t
+}
+
+// slowStepsTable says what slow steps of the leading process had that others had not.
+func slowStepsTable(r *report.View) table {
+	t := table{heading: "Slow steps", note: "what took longer in them than in the median step"}
+	for i := range r.SlowSteps {
+		s := &r.SlowSteps[i]
+		if len(r.Steps) == 0 || s.Process != r.Steps[0].Process || len(t.rows) == maxSlowReasons {
+			continue
+		}
+		rw := row{name: words.Clean(s.Text, 40), seconds: report.Seconds(s.ExtraNS), aside: words.Plural(s.Count, "step", "steps"), code: stepNumbers(s)}
+		if total := r.StepTimes().TotalNS; total > 0 {
+			rw.share = min(float64(s.ExtraNS)/float64(total), 1)
+		}
+		if s.File != nil && s.Line != nil {
+			rw.place, rw.hint = linePlace(r, *s.File, *s.Line), codeOf(r.Text(*s.File, *s.Line))
+		}
+		t.rows = append(t.rows, rw)
+	}
+	return t
+}
+
+// maxSlowReasons and shownSteps bound the table of slow steps.
+const (
+	maxSlowReasons = 4
+	shownSteps     = 5
+)
+
+// stepNumbers names steps: step 40, 80, 120 …
+func stepNumbers(s *report.SlowSteps) string {
+	var list []string
+	for _, n := range s.Steps[:min(len(s.Steps), shownSteps)] {
+		list = append(list, words.Count(int64(n)))
+	}
+	text := "step "
+	if s.Count > 1 {
+		text = "steps "
+	}
+	text += strings.Join(list, ", ")
+	if s.Count > len(list) {
+		text += " …"
+	}
+	return text
 }
 
 // regionsTable lists what the user named.

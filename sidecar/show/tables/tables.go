@@ -37,7 +37,8 @@ func Of(v *report.View) []Table {
 	m := &maker{v}
 	return []Table{
 		m.idle(), m.lines(), m.functions(), m.awaits(), m.memory(), m.threads(), m.processes(),
-		m.devices(), m.findings(), m.steps(), m.regions(), m.ranks(), m.operators(), m.kernels(), m.traces(), m.tracks(),
+		m.devices(), m.findings(),
+		m.steps(), m.phases(), m.slowSteps(), m.regions(), m.ranks(), m.operators(), m.kernels(), m.traces(), m.tracks(),
 	}
 }
 
@@ -223,6 +224,30 @@ func (m *maker) steps() Table {
 	for _, s := range m.Steps {
 		t.Rows = append(t.Rows, []any{report.Seconds(s.StartNS), report.Seconds(s.EndNS), s.Name, optional(s.Epoch), report.Seconds(s.DataWaitNS), seconds(s.BusyNS), seconds(s.IdleNS), s.Source,
 			m.process(s.Process), optional(m.Processes[s.Process].Rank)})
+	}
+	return t
+}
+
+func (m *maker) phases() Table {
+	t := Table{Name: "phases", About: "what each phase of a training took, by the stacks of its process's main thread", Columns: []Column{
+		{"name", "of the phase"}, {"epoch", "none: of all"}, {"count", "steps that had it, or its stretches where no steps are known; none: too short to be counted"},
+		{"total_s", "in all the recording"}, {"mean_s", "of those that count counts; without a count of all steps"}, {"p50_s", "half lasted no longer"},
+		{"p95_s", "95 % lasted no longer"}, {"max_s", "the longest"}, {"share", "of the time in all phases but start-up"}, {"idle_s", "mean of the GPUs in use"},
+		{"process", "whose training it is"}, {"rank", "of the process"}}}
+	for _, p := range m.TrainingPhases {
+		t.Rows = append(t.Rows, []any{p.ID, optional(p.Epoch), optional(p.Count), report.Seconds(p.TotalNS), seconds(p.MeanNS), seconds(p.P50NS), seconds(p.P95NS), seconds(p.MaxNS),
+			optional(p.Share), seconds(p.IdleNS), m.process(p.Process), optional(m.Processes[p.Process].Rank)})
+	}
+	return t
+}
+
+func (m *maker) slowSteps() Table {
+	t := Table{Name: "slow_steps", About: "steps that were long for the same reason", Columns: []Column{
+		{"phase", "that took most of what they were longer"}, {"file", "where most of it was"}, {"line", "of the file"}, {"count", "how many steps"}, {"steps", "which, counted from 1"},
+		{"extra_s", "by which the phase was longer than in the median step, together"}, {"process", "whose steps they are"}, {"rank", "of the process"}}}
+	for _, s := range m.SlowSteps {
+		place := m.place(s.File, s.Line, nil)
+		t.Rows = append(t.Rows, []any{s.ID, place[0], optional(s.Line), s.Count, s.Steps, report.Seconds(s.ExtraNS), m.process(s.Process), optional(m.Processes[s.Process].Rank)})
 	}
 	return t
 }

@@ -22,6 +22,7 @@ type Stacks struct {
 	About          timeline.Subject
 	said           map[saying]bool
 	histories      map[*timeline.Thread]*History // of threads beside the main one
+	phases         []origin.Phase                // by node, once they were asked for
 }
 
 // frameFacts is what one frame says, whatever is above and below it.

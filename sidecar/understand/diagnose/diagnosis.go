@@ -27,6 +27,8 @@ type Diagnosis struct {
 	Steps        []Step               // of each process in order of time: first those of the one whose steps lead, then those of the other ranks
 	StepsUnknown bool                 // an optimizer was seen to step, and Steps is empty as not each of its calls was
 	Ranks        []Rank               // by rank; empty where the recording has none
+	Phases       []PhaseTime          // of each process that trains, the leading one first; empty where no training was seen
+	Slow         []SlowSteps          // likewise, what took most time first
 	Regions      []Region             // of the marks of kind "region", most total time first
 }
 
@@ -39,6 +41,7 @@ type Step struct {
 	Start, End          timeline.Nanos
 	Busy, Idle, Unknown timeline.Nanos
 	DataWait            timeline.Nanos // the responsible thread spent in the loader
+	Phases              *PhaseTimes    // of its process's main thread; nil where no training was seen
 }
 
 // Region sums up the marks of one name.

@@ -44,6 +44,7 @@ func (o Options) Run(rec *timeline.Recording) Diagnosis {
 	if o.Quick {
 		return d
 	}
+	phases(s, used, threads, &d)
 	d.Regions = regions(rec)
 	d.Ranks = ranksOf(lanes, threads, d.Steps)
 	e := &evidence{lanes: lanes, rec: rec, stacks: s, diagnosis: &d, devices: devices, main: main, bystanders: bystanders}

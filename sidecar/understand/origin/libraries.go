@@ -40,6 +40,8 @@ type line struct {
 	adds, less Meanings
 	kind       Kind
 	traits     traits
+	phase      Phase
+	hasPhase   bool
 }
 
 // table is libraries.txt by module.
@@ -100,12 +102,19 @@ func withoutComment(line string) string {
 
 func (l *line) add(word string) error {
 	name, less := strings.CutPrefix(word, "-")
+	phase, isPhase := phaseWords[name]
+	if isPhase && !less {
+		l.phase, l.hasPhase = phase, true
+	}
 	if m, ok := words[name]; ok {
 		if less {
 			l.less |= m
 		} else {
 			l.adds |= m
 		}
+		return nil
+	}
+	if isPhase && !less {
 		return nil
 	}
 	if kind, ok := kinds[word]; ok {

@@ -404,6 +404,9 @@ func (c *checker) tables() {
 		c.amount("steps.data_wait_ns", s.DataWaitNS)
 		c.amountOrNull("steps.busy_ns", s.BusyNS)
 		c.amountOrNull("steps.idle_ns", s.IdleNS)
+		for _, ns := range s.PhasesNS {
+			c.amount("steps.phases_ns", ns)
+		}
 	}
 	for _, g := range d.Regions {
 		c.count("regions.count", g.Count)
@@ -422,6 +425,7 @@ func (c *checker) tables() {
 		c.must(f.IncompleteNS >= 0 && f.IncompleteNS <= f.SelfNS, "function_times.incomplete_ns is %d", f.IncompleteNS)
 	}
 	c.lines()
+	c.phases()
 	c.awaits()
 	c.memory()
 }

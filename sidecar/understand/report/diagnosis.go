@@ -96,6 +96,7 @@ func (b *builder) diagnosis(d *diagnose.Diagnosis) map[place]int64 {
 		}
 	}
 	b.steps(d)
+	b.phases(d)
 	b.ranks(d)
 	s := wording.Scope{Duration: b.rec.Duration, Place: b.names.place}
 	for _, f := range d.Findings {
@@ -107,7 +108,7 @@ func (b *builder) diagnosis(d *diagnose.Diagnosis) map[place]int64 {
 
 func (b *builder) steps(d *diagnose.Diagnosis) {
 	for _, s := range d.Steps {
-		step := Step{Process: b.placed(s.Process), StartNS: int64(s.Start), EndNS: int64(s.End), Name: clean(s.Name), DataWaitNS: int64(s.DataWait), Source: clean(string(cmp.Or(s.Source, "unknown")))}
+		step := Step{Process: b.placed(s.Process), StartNS: int64(s.Start), EndNS: int64(s.End), Name: clean(s.Name), DataWaitNS: int64(s.DataWait), Source: clean(string(cmp.Or(s.Source, "unknown"))), PhasesNS: phaseTimes(s.Phases)}
 		if d.Idle != nil && s.Unknown < s.End-s.Start {
 			step.BusyNS, step.IdleNS = pointer(int64(max(s.Busy, 0))), pointer(int64(max(s.Idle, 0)))
 		}

@@ -47,26 +47,28 @@ type Document struct {
 	Spans     Spans      `json:"spans"`
 	Tracks    []Track    `json:"tracks"`
 
-	Idle          *Idle           `json:"idle"` // null where no device's activity is known
-	Steps         []Step          `json:"steps"`
-	Ranks         []Rank          `json:"ranks,omitempty"` // absent where there are none
-	Regions       []Region        `json:"regions"`
-	Lines         []Line          `json:"lines"`
-	Phases        []Phase         `json:"phases"`
-	FunctionTimes []FunctionTime  `json:"function_times"`
-	Awaits        []Await         `json:"awaits,omitempty"`         // absent where no task of an event loop waited in the user's own code
-	TaskReading   *TaskReading    `json:"task_reading,omitempty"`   // likewise
-	Memory        []Memory        `json:"memory,omitempty"`         // absent where no resident memory grew in the user's own code
-	MemoryReading []MemoryReading `json:"memory_reading,omitempty"` // of each process whose resident memory changed
-	Findings      []Finding       `json:"findings"`
-	Gaps          []Gap           `json:"gaps"`
-	Notes         []Note          `json:"notes"`
-	Kernels       []KernelLane    `json:"kernels,omitempty"`      // absent unless a trace was merged
-	Operators     []Operator      `json:"operators,omitempty"`    // likewise, as the next two
-	KernelTimes   []KernelTime    `json:"kernel_times,omitempty"` // by name
-	Traces        []Trace         `json:"traces,omitempty"`       // what the three are made of
-	Thinned       *Thinned        `json:"thinned"`
-	Enumerations  Enumerations    `json:"enumerations"`
+	Idle           *Idle           `json:"idle"` // null where no device's activity is known
+	Steps          []Step          `json:"steps"`
+	Ranks          []Rank          `json:"ranks,omitempty"` // absent where there are none
+	Regions        []Region        `json:"regions"`
+	Lines          []Line          `json:"lines"`
+	Phases         []Phase         `json:"phases"`
+	FunctionTimes  []FunctionTime  `json:"function_times"`
+	Awaits         []Await         `json:"awaits,omitempty"`          // absent where no task of an event loop waited in the user's own code
+	TaskReading    *TaskReading    `json:"task_reading,omitempty"`    // likewise
+	Memory         []Memory        `json:"memory,omitempty"`          // absent where no resident memory grew in the user's own code
+	MemoryReading  []MemoryReading `json:"memory_reading,omitempty"`  // of each process whose resident memory changed
+	TrainingPhases []TrainingPhase `json:"training_phases,omitempty"` // absent where no training was seen
+	SlowSteps      []SlowSteps     `json:"slow_steps,omitempty"`      // absent where none was slow for a reason that is known
+	Findings       []Finding       `json:"findings"`
+	Gaps           []Gap           `json:"gaps"`
+	Notes          []Note          `json:"notes"`
+	Kernels        []KernelLane    `json:"kernels,omitempty"`      // absent unless a trace was merged
+	Operators      []Operator      `json:"operators,omitempty"`    // likewise, as the next two
+	KernelTimes    []KernelTime    `json:"kernel_times,omitempty"` // by name
+	Traces         []Trace         `json:"traces,omitempty"`       // what the three are made of
+	Thinned        *Thinned        `json:"thinned"`
+	Enumerations   Enumerations    `json:"enumerations"`
 }
 
 // Generator is the program that wrote the document.
@@ -363,6 +365,9 @@ type Step struct {
 	BusyNS     *int64 `json:"busy_ns"` // mean over the devices in use
 	IdleNS     *int64 `json:"idle_ns"`
 	Source     string `json:"source"` // "marked", "optimizer", "sampled", "unknown"
+	// PhasesNS is its time by phase of the training, without what its process's stacks do not show;
+	// absent where no training was seen.
+	PhasesNS map[string]int64 `json:"phases_ns,omitempty"`
 }
 
 // Region sums up the stretches that the user gave one name.

@@ -330,6 +330,7 @@ func (t *thinner) tables() {
 	d.KernelTimes = cut(t, "kernel_times", d.KernelTimes, rows)
 	d.Traces = cut(t, "traces", d.Traces, rows)
 	d.Steps = cut(t, "steps", d.Steps, t.rows(32))
+	d.SlowSteps = cut(t, "slow_steps", d.SlowSteps, rows)
 	d.Regions = cut(t, "regions", d.Regions, rows)
 	d.Notes = cut(t, "notes", d.Notes, rows)
 	for _, i := range d.Headline.Limits {
@@ -413,6 +414,11 @@ func (t *thinner) places(place func(file, line, function **int), file, function 
 		at, line, none := &l.File, &l.Line, (*int)(nil)
 		place(&at, &line, &none)
 		l.File = *at
+	}
+	d.SlowSteps = slices.Clone(d.SlowSteps)
+	for i := range d.SlowSteps {
+		s, none := &d.SlowSteps[i], (*int)(nil)
+		place(&s.File, &s.Line, &none)
 	}
 	d.Awaits = slices.Clone(d.Awaits)
 	for i := range d.Awaits {

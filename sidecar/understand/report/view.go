@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -223,6 +224,31 @@ func (v *View) StepTimes() (t StepTimes) {
 		t.MedianNS, t.P95NS, t.SlowestNS = lengths[t.Count/2], lengths[t.Count*95/100], lengths[t.Count-1]
 	}
 	return t
+}
+
+// StepPhase is a phase of the leading process's steps.
+type StepPhase struct {
+	Phase *TrainingPhase
+	NS    int64 // in the steps, all together
+}
+
+// StepPhases are the phases of the leading process's steps, most time first.
+func (v *View) StepPhases() (list []StepPhase) {
+	leading, _ := v.LeadingSteps()
+	times := make(map[string]int64)
+	for _, s := range leading {
+		for id, ns := range s.PhasesNS {
+			times[id] += ns
+		}
+	}
+	for i := range v.TrainingPhases {
+		p := &v.TrainingPhases[i]
+		if ns := times[p.ID]; ns > 0 && p.Process == leading[0].Process && p.Epoch == nil {
+			list = append(list, StepPhase{p, ns})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b StepPhase) int { return cmp.Compare(b.NS, a.NS) })
+	return list
 }
 
 // MainFinding is the finding of the headline; nil where it has none.

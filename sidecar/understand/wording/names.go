@@ -8,6 +8,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/understand/gpuidle"
+	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
@@ -87,6 +88,25 @@ const TorchTrace = "torch.profiler"
 
 // Phase says what a notebook does around a cell's code.
 func Phase(p timeline.Phase) string { return phases[p] }
+
+var trainingPhases = map[origin.Phase]string{
+	origin.OtherPhase:  "other code",
+	origin.StartUp:     "start-up",
+	origin.Loading:     "data",
+	origin.Transfer:    "transfer to the device",
+	origin.Forward:     "forward",
+	origin.Backward:    "backward",
+	origin.Optimizer:   "optimizer",
+	origin.ZeroGrad:    "zero_grad",
+	origin.Logging:     "logging",
+	origin.Evaluation:  "evaluation",
+	origin.Checkpoint:  "checkpoint",
+	origin.Callbacks:   "callbacks",
+	origin.Compilation: "compilation",
+}
+
+// TrainingPhase names a phase of a training.
+func TrainingPhase(p origin.Phase) string { return trainingPhases[p] }
 
 var throttleReasons = map[timeline.ThrottleReason]string{
 	timeline.PowerCap:        "the power limit",

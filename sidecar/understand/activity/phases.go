@@ -1,0 +1,171 @@
+package activity
+
+import (
+	"regexp"
+	"slices"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
+)
+
+// PhaseStretch is a time in which a thread was in one phase of a training.
+type PhaseStretch struct {
+	Start, End timeline.Nanos
+	Phase      origin.Phase
+}
+
+// moves is the text of a line of the user's own that copies a batch to a device: the call is native
+// code without a frame.
+var moves = regexp.MustCompile(`\.(to|cuda)\(`)
+
+// Phases are the phases of a thread in order of time. They are empty where no training was seen: neither
+// a backward pass nor an optimizer's step, nor the model in most of the time. What the stacks do not
+// show is in no stretch.
+func (s *Stacks) Phases(t *timeline.Thread) []PhaseStretch {
+	phases := s.nodePhases()
+	var list []PhaseStretch
+	begun := false
+	for _, span := range t.Spans {
+		if span.Node == timeline.RootNode || int(span.Node) >= len(phases) || span.End <= span.Start {
+			continue
+		}
+		phase := phases[span.Node]
+		if begins(phase) && !begun {
+			begun = true
+			startUp(list)
+		}
+		if begun && phase == origin.StartUp {
+			phase = origin.OtherPhase
+		}
+		if n := len(list); n > 0 && list[n-1].Phase == phase && list[n-1].End == span.Start {
+			list[n-1].End = span.End
+			continue
+		}
+		list = append(list, PhaseStretch{span.Start, span.End, phase})
+	}
+	if !begun {
+		return nil
+	}
+	return list
+}
+
+// begins reports whether a phase shows that the training has begun.
+func begins(p origin.Phase) bool { return p == origin.Backward || p == origin.Optimizer }
+
+// startUp makes what was in no phase before the training began its start-up: up to the first forward
+// pass, where there was one.
+func startUp(list []PhaseStretch) {
+	for i := range list {
+		if list[i].Phase == origin.Forward {
+			return
+		}
+		if list[i].Phase == origin.OtherPhase {
+			list[i].Phase = origin.StartUp
+		}
+	}
+}
+
+// nodePhases are the phases of the stack tree's nodes.
+func (s *Stacks) nodePhases() []origin.Phase {
+	if s.phases != nil {
+		return s.phases
+	}
+	nodes, frames := s.Rec.Nodes, s.framePhases()
+	s.phases = make([]origin.Phase, len(nodes))
+	for i := 1; i < len(nodes); i++ {
+		n := nodes[i]
+		if int(n.Parent) >= i || int(n.Frame) >= len(frames) { // a damaged file
+			continue
+		}
+		outer := s.phases[n.Parent]
+		inner := frames[n.Frame]
+		if outer == origin.StartUp && s.facts[n.Frame].own { // a module of the user's that is imported runs on its own
+			outer = origin.OtherPhase
+		}
+		s.phases[i] = outer
+		if inner != origin.OtherPhase && inner.Within(outer) {
+			s.phases[i] = inner
+		}
+	}
+	s.moving()
+	return s.phases
+}
+
+// moving finds the copies to a device among the leaves: a line of the user's own that has nothing else
+// above it.
+func (s *Stacks) moving() {
+	for i := 1; i < len(s.phases); i++ {
+		n := s.Rec.Nodes[i]
+		if s.phases[i] != origin.OtherPhase || int(n.Frame) >= len(s.facts) || !s.facts[n.Frame].own {
+			continue
+		}
+		f := s.Rec.Frames[n.Frame]
+		if s.Says(Place{f.File, f.Line}, moves) {
+			s.phases[i] = origin.Transfer
+		}
+	}
+}
+
+// framePhases are the phases that begin with the frames. A function of the user's own is what it is
+// called, unless it trains: gradients are computed below it.
+func (s *Stacks) framePhases() []origin.Phase {
+	frames := make([]origin.Phase, len(s.Rec.Frames))
+	for i, f := range s.Rec.Frames {
+		if f.Phase == timeline.PhaseNone {
+			frames[i] = s.Files.Phase(f.File, f.Function)
+		}
+	}
+	type function struct{ file, name string }
+	trains := make(map[function]bool)
+	for i := len(s.Rec.Nodes) - 1; i > 0; i-- {
+		n := s.Rec.Nodes[i]
+		if int(n.Frame) >= len(frames) || !begins(frames[n.Frame]) {
+			continue
+		}
+		for _, id := range s.Stack(timeline.NodeID(i)) {
+			if f := s.Rec.Frames[id]; s.facts[id].own && frames[id] != origin.OtherPhase {
+				trains[function{f.File, f.Function}] = true
+			}
+		}
+	}
+	if len(trains) > 0 {
+		for i, f := range s.Rec.Frames {
+			if s.facts[i].own && trains[function{f.File, f.Function}] {
+				frames[i] = origin.OtherPhase
+			}
+		}
+	}
+	return frames
+}
+
+// ChargedIn returns the place that most of a thread's time in one phase is charged to, within an
+// interval; none where the user's own code is not on its stacks.
+func (s *Stacks) ChargedIn(t *timeline.Thread, phase origin.Phase, in timeline.Interval) Place {
+	phases := s.nodePhases()
+	first, _ := slices.BinarySearchFunc(t.Spans, in.Start, func(span timeline.Span, at timeline.Nanos) int {
+		if span.End <= at {
+			return -1
+		}
+		return 1
+	})
+	times := make(map[Place]timeline.Nanos)
+	var most Place
+	for _, span := range t.Spans[first:] {
+		if span.Start >= in.End {
+			break
+		}
+		if int(span.Node) >= len(phases) || phases[span.Node] != phase {
+			continue
+		}
+		stack := s.Stack(span.Node)
+		if s.ownest(stack) < 0 {
+			continue
+		}
+		at := s.Charged(stack)
+		times[at] += min(span.End, in.End) - max(span.Start, in.Start)
+		if times[at] > times[most] {
+			most = at
+		}
+	}
+	return most
+}

@@ -1,0 +1,236 @@
+package diagnose
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
+	"github.com/omni-perf/omni-perf/sidecar/understand/gpuidle"
+	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
+)
+
+// PhaseTimes are the times of one process by phases of its training.
+type PhaseTimes [origin.NumPhases]timeline.Nanos
+
+// PhaseTime is what one phase of a process's training took.
+type PhaseTime struct {
+	Process int // index in Recording.Processes
+	Phase   origin.Phase
+	Total   timeline.Nanos // in all the recording
+	Share   float64        // of the time after start-up; of start-up itself it is NaN
+	// Per is of the steps that had the phase, or where no steps are known of its stretches. It is
+	// nil where these are too short for how often the stacks were read.
+	Per  *Distribution
+	Mean timeline.Nanos // of Per, and without it of all steps; -1: not known, or in no step
+	Idle timeline.Nanos // of GPUs, mean over those that the process used; -1: none is known
+}
+
+// Distribution is of lengths.
+type Distribution struct {
+	Count         int
+	P50, P95, Max timeline.Nanos
+}
+
+// SlowSteps are steps of a process that were longer than others for the same reason.
+type SlowSteps struct {
+	Process int
+	Phase   origin.Phase   // that took most of what they were longer
+	Place   activity.Place // of the user's own, most of it; may be none
+	Steps   []int          // which, counted from 0 among the process's
+	Extra   timeline.Nanos // by how much the phase was longer than in the median step, all together
+}
+
+const (
+	// leastReads is how many sampling intervals a phase must last in a step, or a step's excess: what is
+	// shorter is right in sum, not each time.
+	leastReads = 3
+	// slowBy is from what multiple of the median on a step is slow.
+	slowBy = 1.5
+	// leastReason is the part of a slow step's excess that one phase must explain.
+	leastReason = 0.5
+	maxReasons  = 8
+)
+
+// phases fills the diagnosis with the phases of the processes that train: of those whose steps are
+// known, of ranks, and else of the thread that runs the program.
+func phases(s *activity.Stacks, used []*gpuidle.Device, ranks []*timeline.Thread, d *Diagnosis) {
+	for _, t := range trainers(s, ranks, d.Steps) {
+		stretches := s.Phases(t)
+		if len(stretches) == 0 {
+			continue
+		}
+		devices := devicesOf(s.Rec, used, t.PID)
+		if len(devices) == 0 && len(ranks) < 2 {
+			devices = used
+		}
+		var steps []*Step
+		for i := range d.Steps {
+			if d.Steps[i].Process == t.Process {
+				steps = append(steps, &d.Steps[i])
+			}
+		}
+		divide(steps, stretches)
+		interval := timeline.Nanos(readEvery(s.Rec, t.Process))
+		d.Phases = append(d.Phases, phaseTimes(t.Process, stretches, steps, devices, interval)...)
+		d.Slow = append(d.Slow, slowSteps(s, t, steps, interval)...)
+	}
+}
+
+// trainers are the main threads of the processes that may train, the leading one first.
+func trainers(s *activity.Stacks, ranks []*timeline.Thread, steps []Step) (list []*timeline.Thread) {
+	add := func(t *timeline.Thread) {
+		if !slices.ContainsFunc(list, func(known *timeline.Thread) bool { return known.Process == t.Process }) {
+			list = append(list, t)
+		}
+	}
+	runs := s.About.Runs
+	if len(steps) > 0 && (len(runs) == 0 || s.Rec.Threads[runs[0]].Process != steps[0].Process) {
+		for i := range s.Rec.Threads {
+			if t := &s.Rec.Threads[i]; t.Main && t.Process == steps[0].Process && len(t.Spans) > 0 {
+				add(t)
+			}
+		}
+	}
+	for _, t := range ranks {
+		add(t)
+	}
+	if len(list) == 0 && len(runs) > 0 {
+		add(&s.Rec.Threads[runs[0]])
+	}
+	return list
+}
+
+// divide divides steps, which are in order of time, by the phases.
+func divide(steps []*Step, stretches []activity.PhaseStretch) {
+	spans := make([]timeline.Interval, len(steps))
+	for i, s := range steps {
+		spans[i] = timeline.Between(s.Start, s.End)
+		s.Phases = &PhaseTimes{}
+	}
+	for _, p := range stretches {
+		timeline.Overlap(spans, p.Start, p.End, func(i int, part timeline.Nanos) { steps[i].Phases[p.Phase] += part })
+	}
+}
+
+// phaseTimes sums the phases up, those with most time first.
+func phaseTimes(process int, stretches []activity.PhaseStretch, steps []*Step, devices []*gpuidle.Device, interval timeline.Nanos) (list []PhaseTime) {
+	var times [origin.NumPhases][]timeline.Interval
+	var training timeline.Nanos
+	for _, p := range stretches {
+		times[p.Phase] = append(times[p.Phase], timeline.Between(p.Start, p.End))
+		if p.Phase != origin.StartUp {
+			training += p.End - p.Start
+		}
+	}
+	for phase, where := range times {
+		if len(where) == 0 {
+			continue
+		}
+		p := PhaseTime{Process: process, Phase: origin.Phase(phase), Total: timeline.Total(where), Idle: idleIn(where, devices)}
+		if p.Share = math.NaN(); p.Phase != origin.StartUp {
+			p.Share = float64(p.Total) / float64(training)
+		}
+		var each []float64
+		var sum timeline.Nanos
+		for _, s := range steps {
+			if part := s.Phases[phase]; part > 0 {
+				each, sum = append(each, float64(part)), sum+part
+			}
+		}
+		if len(steps) == 0 {
+			for _, i := range where {
+				each, sum = append(each, float64(i.Nanos())), sum+i.Nanos()
+			}
+		}
+		p.Mean = -1
+		switch {
+		case len(each) > 0 && sum >= leastReads*interval*timeline.Nanos(len(each)):
+			p.Per, p.Mean = distribution(each), sum/timeline.Nanos(len(each))
+		case len(steps) > 0 && sum > 0:
+			p.Mean = sum / timeline.Nanos(len(steps))
+		}
+		list = append(list, p)
+	}
+	slices.SortStableFunc(list, func(a, b PhaseTime) int { return cmp.Compare(b.Total, a.Total) })
+	return list
+}
+
+func distribution(lengths []float64) *Distribution {
+	slices.Sort(lengths)
+	at := func(p float64) timeline.Nanos { return timeline.Nanos(stat.Quantile(p, stat.Empirical, lengths, nil)) }
+	return &Distribution{Count: len(lengths), P50: at(0.5), P95: at(0.95), Max: at(1)}
+}
+
+// idleIn is how long devices were idle in some intervals, on average over them.
+func idleIn(where []timeline.Interval, devices []*gpuidle.Device) timeline.Nanos {
+	var known, idle timeline.Nanos
+	for _, d := range devices {
+		d.During(where, func(_ int, measured, unused timeline.Nanos) {
+			known += measured
+			idle += unused
+		})
+	}
+	if known == 0 {
+		return -1
+	}
+	return idle / timeline.Nanos(len(devices))
+}
+
+// slowSteps says what the slow ones of a process's steps had that the others had not.
+func slowSteps(s *activity.Stacks, t *timeline.Thread, steps []*Step, interval timeline.Nanos) (list []SlowSteps) {
+	if len(steps) < leastSteps {
+		return nil
+	}
+	middle := func(of func(*Step) timeline.Nanos) timeline.Nanos {
+		all := make([]timeline.Nanos, len(steps))
+		for i, step := range steps {
+			all[i] = of(step)
+		}
+		slices.Sort(all)
+		return all[len(all)/2]
+	}
+	length := middle(func(s *Step) timeline.Nanos { return s.End - s.Start })
+	var usual PhaseTimes
+	for phase := range usual {
+		usual[phase] = middle(func(s *Step) timeline.Nanos { return s.Phases[phase] })
+	}
+	type reason struct {
+		phase origin.Phase
+		place activity.Place
+	}
+	index := make(map[reason]int)
+	for i, step := range steps {
+		more := step.End - step.Start - length
+		if float64(step.End-step.Start) < slowBy*float64(length) || more < leastReads*interval {
+			continue
+		}
+		phase, extra := step.Phases.excess(usual)
+		if float64(extra) < leastReason*float64(more) {
+			continue
+		}
+		r := reason{phase, s.ChargedIn(t, phase, timeline.Between(step.Start, step.End))}
+		at, known := index[r]
+		if !known {
+			at = len(list)
+			index[r] = at
+			list = append(list, SlowSteps{Process: t.Process, Phase: r.phase, Place: r.place})
+		}
+		list[at].Steps, list[at].Extra = append(list[at].Steps, i), list[at].Extra+extra
+	}
+	slices.SortStableFunc(list, func(a, b SlowSteps) int { return cmp.Compare(b.Extra, a.Extra) })
+	return list[:min(len(list), maxReasons)]
+}
+
+// excess is the phase that took longest compared with what is usual, and by how much.
+func (p *PhaseTimes) excess(usual PhaseTimes) (phase origin.Phase, extra timeline.Nanos) {
+	for i, time := range p {
+		if more := time - usual[i]; more > extra {
+			phase, extra = origin.Phase(i), more
+		}
+	}
+	return phase, extra
+}

@@ -1,0 +1,146 @@
+package diagnose
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
+)
+
+const phaseMS = timeline.Nanos(time.Millisecond)
+
+// plainLoop is a training of 12 steps as most people write it: 200 ms of imports and models, then per step
+// 20 ms data, 30 forward, 1 zero_grad, 40 backward, 9 optimizer; every fourth step saves for 100 ms.
+func plainLoop(marked bool) *timeline.Recording {
+	b := timeline.NewBuilder(timeline.Options{Origin: 1})
+	id := b.Thread(timeline.Thread{RunsCell: true, Main: true})
+	const torch = "/v/site-packages/torch/"
+	node := func(line int, function, file string) timeline.NodeID {
+		own := b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "main", File: "/home/me/train.py", Line: line}))
+		if function == "" {
+			return own
+		}
+		return b.Child(own, b.Frame(timeline.Frame{Function: function, File: file, Line: 1}))
+	}
+	model := node(3, "", "")
+	data := node(10, "_BaseDataLoaderIter.__next__", torch+"utils/data/dataloader.py")
+	forward := node(11, "Module._wrapped_call_impl", torch+"nn/modules/module.py")
+	zero := node(12, "Optimizer.zero_grad", torch+"optim/optimizer.py")
+	backward := node(13, "Tensor.backward", torch+"_tensor.py")
+	recompute := b.Child(backward, b.Frame(timeline.Frame{Function: "Module._wrapped_call_impl", File: torch + "nn/modules/module.py", Line: 1}))
+	step := node(14, "SGD.step", torch+"optim/sgd.py")
+	save := node(16, "save", torch+"serialization.py")
+	at := timeline.Nanos(0)
+	do := func(n timeline.NodeID, length timeline.Nanos) {
+		b.Set(id, at, n, timeline.StatePython, false)
+		at += length * phaseMS
+	}
+	do(model, 200)
+	var marks []timeline.Mark
+	for i := range 12 {
+		began := at
+		if i == 0 {
+			began = 0
+		}
+		do(data, 20)
+		do(forward, 30)
+		do(zero, 1)
+		do(backward, 25)
+		do(recompute, 15)
+		do(step, 9)
+		if i > 0 {
+			marks = append(marks, timeline.Mark{Kind: "step", Start: began, End: at, Source: timeline.StepMarked})
+		}
+		if i%4 == 3 {
+			do(save, 100) // in the next step, which begins where this one ended
+		}
+	}
+	for i := 1; i < len(marks); i++ {
+		marks[i].Start = marks[i-1].End
+	}
+	rec := b.Snapshot(at)
+	rec.Target.Argv = []string{"python", "/home/me/train.py"}
+	rec.Sampling.Interval = time.Millisecond
+	if marked {
+		rec.Marks = marks
+	}
+	return rec
+}
+
+func phaseOf(t *testing.T, d *Diagnosis, phase origin.Phase) PhaseTime {
+	t.Helper()
+	for _, p := range d.Phases {
+		if p.Phase == phase {
+			return p
+		}
+	}
+	t.Fatalf("there is no phase %v among %+v", phase, d.Phases)
+	return PhaseTime{}
+}
+
+func TestPhasesOfAPlainLoop(t *testing.T) {
+	d := Run(plainLoop(true))
+	for phase, want := range map[origin.Phase]struct{ total, mean timeline.Nanos }{
+		origin.Loading: {240, 20}, origin.Forward: {360, 30}, origin.Backward: {480, 40}, origin.Optimizer: {108, 9}, origin.Checkpoint: {300, 100},
+	} {
+		p := phaseOf(t, &d, phase)
+		if p.Total != want.total*phaseMS || p.Mean != want.mean*phaseMS || p.Per == nil || p.Per.Max != want.mean*phaseMS {
+			t.Errorf("%v: %+v, want %d ms in all and %d ms each time", phase, p, want.total, want.mean)
+		}
+	}
+	if p := phaseOf(t, &d, origin.ZeroGrad); p.Per != nil || p.Mean != 1*phaseMS {
+		t.Errorf("a phase of one sampling interval is counted: %+v", p)
+	}
+	if p := phaseOf(t, &d, origin.StartUp); p.Total != 200*phaseMS || !math.IsNaN(p.Share) {
+		t.Errorf("start-up: %+v, want 200 ms and no share", p)
+	}
+	for i, s := range d.Steps {
+		sum := timeline.Nanos(0)
+		for _, part := range s.Phases {
+			sum += part
+		}
+		if sum != s.End-s.Start {
+			t.Errorf("the phases of step %d add up to %v of %v", i, sum, s.End-s.Start)
+		}
+	}
+	if len(d.Slow) != 1 || d.Slow[0].Phase != origin.Checkpoint || d.Slow[0].Place.Line != 16 || len(d.Slow[0].Steps) != 2 || d.Slow[0].Extra != 200*phaseMS {
+		t.Errorf("slow steps: %+v, want the two of the checkpoint in line 16", d.Slow)
+	}
+}
+
+func TestPhasesWithoutSteps(t *testing.T) {
+	rec := plainLoop(false)
+	d := Run(rec)
+	if p := phaseOf(t, &d, origin.Backward); p.Total != 480*phaseMS || p.Share < 0.3 || p.Share > 0.35 {
+		t.Errorf("backward: %+v", p)
+	}
+}
+
+// A notebook cell that only loads data, or saves something, is no training.
+func TestThereAreNoPhasesWithoutATraining(t *testing.T) {
+	b := timeline.NewBuilder(timeline.Options{Origin: 1})
+	id := b.Thread(timeline.Thread{RunsCell: true, Main: true})
+	b.Set(id, 0, b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "save", File: "/v/site-packages/torch/serialization.py"})), timeline.StatePython, false)
+	if d := Run(b.Snapshot(50 * phaseMS)); len(d.Phases) != 0 {
+		t.Errorf("phases %+v", d.Phases)
+	}
+}
+
+// A function that is called evaluate and trains is no evaluation.
+func TestAFunctionThatTrainsIsNoEvaluation(t *testing.T) {
+	rec := plainLoop(true)
+	for i := range rec.Frames {
+		if rec.Frames[i].Function == "main" {
+			rec.Frames[i].Function = "evaluate"
+		}
+	}
+	d := Run(rec)
+	for _, p := range d.Phases {
+		if p.Phase == origin.Evaluation {
+			t.Errorf("evaluation: %+v", p)
+		}
+	}
+	phaseOf(t, &d, origin.Forward)
+}
