@@ -79,7 +79,7 @@ func (l *layouter) tables() {
 		l.Y += 18
 		w := scene.WidthOf(t.heading, scene.HeadingSize, scene.Bold)
 		l.Text(scene.Margin, l.Y, t.heading, scene.HeadingSize, scene.Plain, scene.Bold, scene.Left)
-		l.Text(scene.Margin+w+12, l.Y, scene.Fit(t.note, l.Width-2*scene.Margin-w-12, scene.LabelSize, scene.Sans), scene.LabelSize, scene.Muted, scene.Sans, scene.Left)
+		l.Text(scene.Margin+w+12, l.Y, scene.Fit(labels.Join(t.note, t.barNote), l.Width-2*scene.Margin-w-12, scene.LabelSize, scene.Sans), scene.LabelSize, scene.Muted, scene.Sans, scene.Left)
 		largest := largestShare(t)
 		of := c
 		if !slices.ContainsFunc(t.rows, func(r row) bool { return r.code != "" }) {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/show/chart/inhtml"
@@ -193,6 +194,10 @@ func notesOf(r *report.View, said []report.Note) []string {
 	return notes
 }
 
+// leastRated is the least length of a recording whose sampling has a rate: in a shorter one the first looks at a
+// process, which are made once, are most of what it took.
+const leastRated = int64(time.Second)
+
 // samplingParts say how often and how well the stacks were read, by what was kept.
 func samplingParts(s *report.Sampling, duration int64) (parts []string) {
 	interval := s.Interval(duration)
@@ -223,7 +228,7 @@ func samplingParts(s *report.Sampling, duration int64) (parts []string) {
 	}
 	if s.CPUNS != nil {
 		cost := "sampling took " + words.Seconds(report.Seconds(*s.CPUNS)) + " of CPU"
-		if duration > 0 {
+		if duration >= leastRated {
 			cost += " (" + words.Percent(float64(*s.CPUNS)/float64(duration)) + " of a core)"
 		}
 		parts = append(parts, cost)

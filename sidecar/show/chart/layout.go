@@ -362,7 +362,7 @@ func (l *layouter) legend() {
 	if len(l.Shades) > 0 {
 		entry(scene.PaintIdle, "GPU idle")
 	}
-	if len(l.Gaps) > 0 {
+	if len(l.Gaps) > 0 || l.paints[scene.PaintGap] {
 		entry(scene.PaintGap, "not known")
 	}
 	if x == l.Plot.X0 {

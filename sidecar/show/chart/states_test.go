@@ -54,7 +54,7 @@ func TestStateBars(t *testing.T) {
 		{nil, []scene.Bar{{Box: whole, Paint: scene.PaintBar}}},
 		{times(nil), []scene.Bar{{Box: whole, Paint: scene.PaintBar}}},
 		{times(map[report.State]float64{report.StatePython: 1, report.StateGIL: 3}), []scene.Bar{{Box: scene.Box{X0: 100, Y0: 0, X1: 125, Y1: 10}, Paint: scene.PaintPython}, {Box: scene.Box{X0: 125, Y0: 0, X1: 200, Y1: 10}, Paint: scene.PaintGIL}}},
-		{times(map[report.State]float64{report.StateNative: 1, report.StateOff: 1, report.StateUnknown: 2}), []scene.Bar{{Box: scene.Box{X0: 100, Y0: 0, X1: 125, Y1: 10}, Paint: scene.PaintNative}, {Box: scene.Box{X0: 125, Y0: 0, X1: 200, Y1: 10}, Paint: scene.PaintWait}}},
+		{times(map[report.State]float64{report.StateNative: 1, report.StateOff: 1, report.StateUnknown: 2}), []scene.Bar{{Box: scene.Box{X0: 100, Y0: 0, X1: 125, Y1: 10}, Paint: scene.PaintNative}, {Box: scene.Box{X0: 125, Y0: 0, X1: 150, Y1: 10}, Paint: scene.PaintWait}, {Box: scene.Box{X0: 150, Y0: 0, X1: 200, Y1: 10}, Paint: scene.PaintGap}}},
 	} {
 		got := stateBars(whole, c.of)
 		if len(got) != len(c.want) {
@@ -99,6 +99,76 @@ func TestPicturesLeaveOutWhatTheMachineHasNoneOf(t *testing.T) {
 	}
 }
 
+// What is only waited in is no busy function; the user's own may be, for they say at what.
+func TestAFunctionThatOnlyWaitsIsNotBusy(t *testing.T) {
+	waiting := map[report.State]float64{report.StateWaiting: 2, report.StateOff: 0.5}
+	r := &report.View{Document: &report.Document{
+		Targets: []report.Target{{}}, Processes: []report.Process{{}}, Subject: &report.Subject{}, DurationNS: nanoseconds(3),
+		Files: []report.File{{Name: "threading.py", Code: report.CodeOther}, {Name: "own.py", Code: report.CodeUser}},
+		Functions: []report.Function{
+			{Name: "wait", File: 0, Code: report.CodeOther}, {Name: "compute", File: 0, Code: report.CodeOther}, {Name: "pause", File: 1, Code: report.CodeUser},
+		},
+		FunctionTimes: []report.FunctionTime{
+			{Function: 0, SelfNS: nanoseconds(2.5), TotalNS: nanoseconds(2.5), StateNS: times(waiting)},
+			{Function: 1, SelfNS: nanoseconds(1), TotalNS: nanoseconds(1), StateNS: times(map[report.State]float64{report.StatePython: 0.2, report.StateOff: 0.8})},
+			{Function: 2, SelfNS: nanoseconds(0.9), TotalNS: nanoseconds(0.9), StateNS: times(map[report.State]float64{report.StateWaiting: 0.9})},
+		},
+	}}
+	var names []string
+	for _, rw := range functionsTable(r, 3).rows {
+		names = append(names, rw.name)
+	}
+	if want := []string{"compute", "pause"}; !slices.Equal(names, want) {
+		t.Errorf("busiest are %q, want %q", names, want)
+	}
+}
+
+// Waiting for the GIL has the names of who waited; where only the notebook's machinery did, it is not shown.
+func TestWaitingForTheGILSaysWho(t *testing.T) {
+	lanes := func(waits ...float64) []trackLane {
+		d := &report.Document{Targets: []report.Target{{}}, Processes: []report.Process{{}}, Subject: &report.Subject{}, DurationNS: nanoseconds(10)}
+		for i, wait := range waits {
+			d.Threads = append(d.Threads, report.Thread{
+				Name: []string{"MainThread", "hash-0", "IOPub"}[i], Internal: i == 2, StateNS: times(map[report.State]float64{report.StateGIL: wait}),
+			})
+		}
+		d.Tracks = []report.Track{{ID: gilWaitTrack, Kind: report.Rate, Unit: "threads", AtUS: []int64{10_000_000}, Value: []float64{0.9}}}
+		return tracksOf(&report.View{Document: d}, gpuSummary{}, 10)
+	}
+	if got := lanes(0.01, 0, 9); len(got) != 0 {
+		t.Errorf("of the notebook's threads alone: %+v", got)
+	}
+	for _, c := range []struct {
+		waits []float64
+		want  string
+	}{{[]float64{1, 0, 8}, "of MainThread"}, {[]float64{1, 4, 0}, "of hash-0 + 1 more"}} {
+		got := lanes(c.waits...)
+		if len(got) != 1 || got[0].sources[0][0] != c.want || !strings.Contains(got[0].about, c.want) {
+			t.Errorf("%v: got %+v, want %q", c.waits, got, c.want)
+		}
+	}
+}
+
+// The rate of what sampling took is of a second at least: the first looks at a process, made once, are most of it before.
+func TestShortRecordingsHaveNoRateOfSampling(t *testing.T) {
+	cpu := int64(14e6)
+	s := &report.Sampling{Ticks: 50, CPUNS: &cpu, ResolutionNS: 1e6}
+	for duration, want := range map[int64]string{53e6: "sampling took 14 ms of CPU", 2e9: "sampling took 14 ms of CPU (0.7 % of a core)"} {
+		if got := samplingParts(s, duration); got[len(got)-1] != want {
+			t.Errorf("of %d ns: %q, want %q", duration, got, want)
+		}
+	}
+}
+
+// The parts of bars that waited are hatched as the legend's patch is.
+func TestWaitingIsHatchedInBars(t *testing.T) {
+	waited := scene.Box{X0: 10, X1: 30, Y1: 10}
+	s := &scene.Scene{Bars: []scene.Bar{{Box: scene.Box{X1: 10, Y1: 10}, Paint: scene.PaintPython}, {Box: waited, Paint: scene.PaintWait}}}
+	if got, want := s.WaitingBars(), []scene.Box{waited}; !slices.Equal(got, want) {
+		t.Errorf("hatched are %v, want %v", got, want)
+	}
+}
+
 func TestThreadsTable(t *testing.T) {
 	r := func(threads ...report.Thread) *report.View {
 		return &report.View{Document: &report.Document{Targets: []report.Target{{}}, Processes: []report.Process{{}}, Threads: threads, Subject: &report.Subject{}, DurationNS: nanoseconds(3)}}
@@ -120,6 +190,11 @@ func TestThreadsTable(t *testing.T) {
 	rows := threadsTable(r(main, hasher, parked), 3).rows
 	if len(rows) != 2 {
 		t.Fatalf("got %+v, want main and hasher", rows)
+	}
+	// In the terminal a bar has one colour, so it is as long as its figure is: 0.4 of 3 s.
+	text := textOf(&digest{duration: 3, tables: []table{threadsTable(r(main, hasher), 3)}}, 100)
+	if want := "MainThread  0.40 s  ██           13 % busy"; !strings.Contains(text, want) || strings.Contains(text, "all of their time") {
+		t.Errorf("the terminal says\n%s\nwant %q", text, want)
 	}
 	if got, want := rows[0].remark(), "waiting 2.0 s · no free CPU 0.60 s · Python 0.40 s"; got != want {
 		t.Errorf("main: %q, want %q", got, want)

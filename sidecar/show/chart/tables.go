@@ -15,7 +15,8 @@ import (
 // not shown.
 type table struct {
 	heading, note string
-	advises       bool // the hints say what to change: never left out
+	barNote       string // about bars that are divided: not where they are plain
+	advises       bool   // the hints say what to change: never left out
 	rows          []row
 }
 
@@ -23,11 +24,12 @@ type table struct {
 type row struct {
 	name    string
 	seconds float64
-	unknown bool    // what would be its seconds is not known
-	figure  string  // what there is in place of seconds
-	share   float64 // of what the table divides, 0..1: the bar's length
-	aside   string  // behind the bar
-	place   string  // "3", "train.py:3"
+	unknown bool     // what would be its seconds is not known
+	figure  string   // what there is in place of seconds
+	share   float64  // of what the table divides, 0..1: the bar's length
+	plain   *float64 // the length of a bar that is not divided, as in text; nil: share
+	aside   string   // behind the bar
+	place   string   // "3", "train.py:3"
 	code    string
 	states  report.StateTimes // what the time was spent with, where that is known: divides the bar
 	hint    string
@@ -290,10 +292,24 @@ func (r *row) noteCut(self, incomplete int64) {
 	}
 }
 
+// worthBusy is the share of its own time that a library's function did something in, if it is to be a busy one.
+const worthBusy = 0.05
+
+// onlyWaits reports whether a function that is not the user's did nothing but wait, as Condition.wait does: the line
+// that called it has that time.
+func onlyWaits(r *report.View, f *report.FunctionTime) bool {
+	function := &r.Functions[f.Function]
+	own := function.Code.Own() || r.Files[function.File].Code.Own()
+	idle := f.StateNS.Of(report.State.Idle)
+	return !own && idle > 0 && float64(f.SelfNS-idle) < worthBusy*float64(f.SelfNS)
+}
+
 // functionsTable ranks functions by their own time, over all threads.
 func functionsTable(r *report.View, duration float64) table {
 	t := table{heading: "Busiest functions", note: "own time, all threads"}
-	times := slices.DeleteFunc(slices.Clone(r.FunctionTimes), func(f report.FunctionTime) bool { return f.Process != r.Program() })
+	times := slices.DeleteFunc(slices.Clone(r.FunctionTimes), func(f report.FunctionTime) bool {
+		return f.Process != r.Program() || onlyWaits(r, &f)
+	})
 	slices.SortStableFunc(times, func(a, b report.FunctionTime) int { return cmp.Compare(b.SelfNS, a.SelfNS) })
 	for i, f := range times {
 		self, total := report.Seconds(f.SelfNS), report.Seconds(f.TotalNS)
@@ -315,7 +331,7 @@ func functionsTable(r *report.View, duration float64) table {
 
 // threadsTable says what the target's threads did, where several did something.
 func threadsTable(r *report.View, duration float64) table {
-	t := table{heading: "Threads", note: "running Python and native code; the bars are all of their time"}
+	t := table{heading: "Threads", note: "running Python and native code", barNote: "the bars are all of their time"}
 	left := 0
 	for i := range r.Threads {
 		th := &r.Threads[i]
@@ -328,8 +344,9 @@ func threadsTable(r *report.View, duration float64) table {
 			left++
 			continue
 		}
+		plain := min(computed/duration, 1)
 		rw := row{
-			name: threadName(r, th), seconds: computed, share: min(report.Seconds(th.StateNS.Sum())/duration, 1),
+			name: threadName(r, th), seconds: computed, share: min(report.Seconds(th.StateNS.Sum())/duration, 1), plain: &plain,
 			aside: words.Percent(computed/duration) + " busy", states: th.StateNS,
 		}
 		t.rows = append(t.rows, rw)

@@ -131,8 +131,12 @@ func (t *textWriter) table(tb table) {
 	}
 	code = min(code, max(room-2, 0))
 	for _, r := range tb.rows {
-		n := int(math.Round(r.share / largest * bar))
-		if r.share > 0 {
+		share := r.share
+		if r.plain != nil {
+			share = *r.plain
+		}
+		n := int(math.Round(share / largest * bar))
+		if share > 0 {
 			n = max(n, 1)
 		}
 		s := fmt.Sprintf("  %s  %s  %s %s", words.Pad(r.name, name), words.PadLeft(r.time(), secs),

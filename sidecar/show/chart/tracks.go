@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -50,7 +51,7 @@ var hostSpecs = []struct {
 }{
 	{"cpu", trackSpec{"CPU", scene.PaintCPU, 0, false}},
 	{"cpu.children", trackSpec{"CPU, children", scene.PaintCPU, 0.01, false}},
-	{"gil.wait", trackSpec{"GIL wait", scene.PaintGIL, 0.2, false}},
+	{gilWaitTrack, trackSpec{"GIL wait", scene.PaintGIL, 0.2, false}},
 	{"rss", trackSpec{"RSS", scene.PaintMemory, 1, true}},
 	{"own.children", trackSpec{"memory, children", scene.PaintMemory, 1, true}},
 	{"rss.children", trackSpec{"RSS, children", scene.PaintMemory, 1, true}}, // of older reports: it counts shared pages in each
@@ -87,13 +88,49 @@ func tracksOf(r *report.View, gpus gpuSummary, duration float64) []trackLane {
 		lanes = append(lanes, gpuLanes(r, i, gpus, duration)...)
 	}
 	for _, spec := range hostSpecs {
-		if t := r.HostTrack(spec.id); t != nil {
-			if lane, ok := laneOf(r, t, spec.trackSpec, duration); ok {
-				lanes = append(lanes, lane)
-			}
+		t := r.HostTrack(spec.id)
+		if t == nil {
+			continue
+		}
+		lane, ok := laneOf(r, t, spec.trackSpec, duration)
+		if ok && spec.id == gilWaitTrack {
+			ok = nameWaiters(r, &lane)
+		}
+		if ok {
+			lanes = append(lanes, lane)
 		}
 	}
 	return lanes
+}
+
+// gilWaitTrack is the number of threads that wait for the GIL.
+const gilWaitTrack = "gil.wait"
+
+// leastGILWait is the share of the recording for which a thread must have waited for the GIL to be named.
+const leastGILWait = 0.005
+
+// nameWaiters says below the lane's name which threads waited for the GIL; false where none of the program's own did
+// to speak of, but the notebook's machinery, which waits whenever a line holds the GIL for long.
+func nameWaiters(r *report.View, lane *trackLane) bool {
+	gil := func(t int) int64 { return r.Threads[t].StateNS[report.StateGIL] }
+	var waiters []int
+	for t := range r.Threads {
+		if th := &r.Threads[t]; !th.Internal && th.Process == r.Program() && float64(gil(t)) >= leastGILWait*float64(r.DurationNS) {
+			waiters = append(waiters, t)
+		}
+	}
+	if len(waiters) == 0 {
+		return false
+	}
+	slices.SortStableFunc(waiters, func(a, b int) int { return cmp.Compare(gil(b), gil(a)) })
+	name := threadName(r, &r.Threads[waiters[0]])
+	who := []string{"of " + name, name}
+	if more := len(waiters) - 1; more > 0 {
+		who = []string{fmt.Sprintf("of %s + %d more", name, more), fmt.Sprintf("%s + %d", name, more), words.Plural(len(waiters), "thread", "threads")}
+	}
+	lane.sources = append([][]string{who}, lane.sources...)
+	lane.about += "\n" + who[0]
+	return true
 }
 
 func gpuLanes(r *report.View, device int, gpus gpuSummary, duration float64) []trackLane {

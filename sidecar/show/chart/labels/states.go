@@ -22,7 +22,7 @@ func stateName(s report.State) string {
 }
 
 // StatePaints are the colours of states in the bars of tables.
-var StatePaints = [report.NumStates]scene.Paint{scene.PaintPython, scene.PaintNative, scene.PaintWait, scene.PaintIO, scene.PaintGIL, scene.PaintWait, scene.PaintWait}
+var StatePaints = [report.NumStates]scene.Paint{scene.PaintPython, scene.PaintNative, scene.PaintWait, scene.PaintIO, scene.PaintGIL, scene.PaintWait, scene.PaintGap}
 
 // WorthState is the share of a time from which on a state is mentioned.
 const WorthState = 0.05

@@ -229,16 +229,29 @@ func (p *painter) below() {
 		p.Circle(s.Bullet.X, s.Bullet.Y, 4.5, `class="`+string(PaintBar)+`"`)
 	}
 	p.Gend()
-	for _, b := range s.Legend {
-		if b.Paint == PaintWait {
-			p.Rect(b.X0, b.Y0, b.X1-b.X0, b.Y1-b.Y0, fmt.Sprintf(`fill="url(#%s)"`, p.hatch))
-		}
+	if waited := s.WaitingBars(); len(waited) > 0 {
+		p.Path(rectangles(waited), fmt.Sprintf(`fill="url(#%s)" pointer-events="none"`, p.hatch))
 	}
 	if b := s.Badge; b != nil {
 		p.Group(`class="s"`)
 		p.Roundrect(b.X0, b.Y0, b.X1-b.X0, b.Y1-b.Y0, 4, 4, `class="bar" fill="none" stroke="currentColor"`)
 		p.Gend()
 	}
+}
+
+// WaitingBars are the patches and parts of bars that mean waiting, which is hatched wherever it is drawn.
+func (s *Scene) WaitingBars() (boxes []Box) {
+	for _, e := range s.Legend {
+		if e.Paint == PaintWait {
+			boxes = append(boxes, e.Box)
+		}
+	}
+	for _, b := range s.Bars {
+		if b.Paint == PaintWait {
+			boxes = append(boxes, b.Box)
+		}
+	}
+	return boxes
 }
 
 // AllTexts returns every text of the scene.
