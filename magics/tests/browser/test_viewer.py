@@ -277,7 +277,7 @@ def test_figures_of_a_selection_speak_of_it(viewer: Viewer) -> None:
     viewer.drag(400, 700, 300)
     text = viewer.page.locator(".o-below").inner_text()
     assert "selected 4.5 s" in text
-    for heading in ("Lines", "What the GPU waited for", "Busiest functions"):
+    for heading in ("Where the time went", "What the GPU waited for", "Busiest functions"):
         assert heading in text
     assert "for x, y in loader:" in text
 
@@ -417,7 +417,58 @@ def test_search_frames_matches_and_says_their_share(viewer: Viewer) -> None:
     viewer.picture("flame-search")
     viewer.page.fill("input[type=search]", "(")
     viewer.settle()
-    assert "“(”: 0 s" in viewer.says()
+    assert viewer.says() == "“(” is no regular expression"
+
+
+def test_enter_goes_on_to_the_next_place_of_a_search(viewer: Viewer) -> None:
+    viewer.open("training")
+    viewer.page.fill("input[type=search]", "save")
+    viewer.settle()
+    assert "2 places" in viewer.says()
+    windows: list[list[float]] = []
+    for key, place in (("Enter", "1 of 2 places"), ("Enter", "2 of 2"), ("Enter", "1 of 2"), ("Shift+Enter", "2 of 2")):
+        viewer.page.keyboard.press(key)
+        viewer.settle()
+        assert place in viewer.says(), key
+        windows.append(viewer.ticks())
+    assert windows[0] != windows[1]
+    assert windows[0] == windows[2]
+    assert windows[1] == windows[3]
+    viewer.page.fill("input[type=search]", "no such function")
+    viewer.settle()
+    assert "place" not in viewer.says()
+    viewer.page.keyboard.press("Enter")
+    viewer.settle()
+
+
+def test_tables_sort_by_a_column(viewer: Viewer) -> None:
+    viewer.open("training")
+    viewer.page.click(".o-head >> text=Steps")
+    viewer.settle()
+    column = lambda: viewer.page.locator(".o-below td:first-child").all_inner_texts()  # noqa: E731
+    slowest = column()
+    assert viewer.page.locator(".o-steps-by i").count() == 40, "how many steps were how long"
+    viewer.page.click(".o-below th >> text=step")
+    assert column() == [f"step {i}" for i in range(len(slowest), 0, -1)]
+    viewer.page.click(".o-below th >> text=step")
+    assert column() == [f"step {i}" for i in range(1, len(slowest) + 1)]
+    assert viewer.page.locator("th[aria-sort=ascending]").inner_text() == "step"
+    viewer.page.click(".o-below th >> text=time")
+    assert column() == slowest
+
+
+def test_after_the_first_zoom_the_tables_are_the_pictures(viewer: Viewer) -> None:
+    viewer.open("cpu")
+    viewer.wheel(600, 300, -1)
+    table = viewer.page.locator(".o-below section").first
+    assert table.locator("h4").inner_text().startswith("Where the time went")
+    names = table.locator("tbody td:first-child").all_inner_texts()
+    assert len(names) > 2
+    table.locator("th >> text=time").click()
+    assert names == table.locator("tbody td:first-child").all_inner_texts(), (
+        "by their time, most first, as in the picture"
+    )
+    assert "%" in table.locator("tbody tr").first.inner_text()
 
 
 def test_the_flame_graph_its_callers_and_its_boxes(viewer: Viewer) -> None:

@@ -269,6 +269,7 @@ func (l *layouter) threads() {
 		more = "+ " + words.Plural(cut, "more active thread", "more active threads")
 	}
 	if more != "" {
+		l.More = more
 		l.Text(l.Plot.X0, l.Y+8, scene.Fit(more, l.Plot.X1-l.Plot.X0, scene.SmallSize, scene.Sans), scene.SmallSize, scene.Muted, scene.Sans, scene.Left)
 		l.Y += 15
 	}

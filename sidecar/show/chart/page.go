@@ -70,7 +70,7 @@ func viewsOf(r *report.View) []viewer.View {
 func viewerChart(r *report.View, e *report.Excerpt, d *digest, s *scene.Scene) *viewer.Chart {
 	c := &viewer.Chart{
 		Width: s.Width, Plot: [4]float64{s.Plot.X0, s.Plot.Y0, s.Plot.X1, s.Plot.Y1}, Axis: s.AxisY, Strip: s.AxisY - inhtml.Overview, Pitch: scene.RowHeight, Folded: true,
-		Title: inhtml.Phrases(d.title), Finding: inhtml.Phrases(d.finding), Legend: [][2]string{}, Notes: d.notes,
+		Title: inhtml.Phrases(d.title), Finding: inhtml.Phrases(d.finding), Legend: [][2]string{}, Notes: d.notes, More: s.More,
 		Threads: make([]string, len(e.Threads)), States: labels.States[:], Help: viewer.Help, Lanes: make([]viewer.Lane, len(s.Lanes)),
 	}
 	if d.badge != "" {

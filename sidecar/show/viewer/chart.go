@@ -23,9 +23,10 @@ type Chart struct {
 	Finding [][3]string `json:"finding"` // the same
 	Legend  [][2]string `json:"legend"`  // paint, name
 	Notes   []string    `json:"notes"`
-	Threads []string    `json:"threads"` // names, by the document's list
-	States  []string    `json:"states"`  // words for what threads do, by report.State
-	Help    string      `json:"help"`    // Help
+	More    string      `json:"more,omitempty"` // about the threads that have no lane
+	Threads []string    `json:"threads"`        // names, by the document's list
+	States  []string    `json:"states"`         // words for what threads do, by report.State
+	Help    string      `json:"help"`           // Help
 	Lanes   []Lane      `json:"lanes"`
 }
 

@@ -55,7 +55,7 @@ var Style string
 
 // MaxScript bounds Script, in bytes: with it an output of ten seconds stays within
 // 160 kB (chart's TestSizesAreBounded).
-const MaxScript = 56 << 10
+const MaxScript = 60 << 10
 
 // Help is what the viewer says of its keys and the mouse. Documents carry it in
 // their chart, compressed, and not the script.
@@ -65,7 +65,7 @@ shift + drag, drag on the axis: select a stretch
 click: select a box
 arrows, Enter: go from box to box, select it
 double click, 0: show all of it
-/: search functions by regular expression
+/: search functions by regular expression; Enter, shift + Enter: the next place, the one before
 Esc: one step back, at last to the picture`
 
 // Version is that of the documents that the scripts read.

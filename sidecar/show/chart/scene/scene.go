@@ -15,7 +15,8 @@ type Scene struct {
 	Bullet        *Dot // the finding's mark
 	Gridlines     []float64
 	Shades        []Box
-	Gaps          []Box // of lanes: nothing is known of what happened
+	More          string // about the threads that have no lane
+	Gaps          []Box  // of lanes: nothing is known of what happened
 	Steps         []float64
 	StepsY        float64
 	AxisY         float64   // baseline of the ticks' labels

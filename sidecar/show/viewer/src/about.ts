@@ -30,9 +30,7 @@ export function about(app: App, { lane, row, column, id, begin, end }: Target, c
   if (track) return [name, "", figure(lane.levels![column]!, track.unit) + " at " + micros(at)];
   if (!cells || !id) {
     const gap = thread && recording.gaps.find((v) => v.process === thread.process && v.begin <= at && at < v.end);
-    return gap && cells && picks![column]! < 0
-      ? [gap.text, "", micros(gap.end - gap.begin) + " from " + micros(gap.begin) + " on"]
-      : [];
+    return gap && cells ? [gap.text, "", micros(gap.end - gap.begin) + " from " + micros(gap.begin) + " on"] : [];
   }
   const here = micros(columnTime(end) - columnTime(begin)) + " here";
   if (kind === "stream") {

@@ -43,6 +43,14 @@ export function jump(app: App, evidence: Stretches): void {
   app.put(show(app.state, app.model.whole, evidence[best]!, evidence[best + 1]!));
 }
 
+/** goOn shows the next place of those that the search found, or the one before. */
+export function goOn({ model, state, put }: App, by: number): void {
+  const places = model.places(state.query);
+  const all = places.length / 2;
+  const nth = ((state.nth || (by < 0 ? 1 : 0)) + by - 1 + all) % all || 0;
+  if (all) put({ ...show(state, model.whole, places[2 * nth]!, places[2 * nth + 1]!), nth: nth + 1 });
+}
+
 /** isWhole: figures are about the whole recording. */
 export function isWhole({ state, model }: App): boolean {
   const [from, to] = rangeOf(state);

@@ -2,6 +2,7 @@
 
 import type { App } from "./app.ts";
 import { div, dot, fill, element, link, select, type Child } from "./dom.ts";
+import { findingsTable } from "./findings.ts";
 import { flameView, foldButton, type FlameView } from "./flame.ts";
 import { fits } from "./lanes.ts";
 import { modelOf } from "./model.ts";
@@ -9,7 +10,8 @@ import type { Page } from "./page.ts";
 import { poolTables } from "./poollines.ts";
 import { session, type Content, type Session } from "./session.ts";
 import { isZoomed, unzoomed } from "./state.ts";
-import { findingsTable, functionsTable, idleTable, linesTable, stepsTable, threadsTable } from "./tables.ts";
+import { functionsTable, idleTable, leadingLines, linesTable, threadsTable } from "./tables.ts";
+import { stepsTable } from "./steps.ts";
 import { codePaints, statePaints } from "./theme.ts";
 import { timeline } from "./timeline.ts";
 
@@ -29,13 +31,13 @@ function chartContent(app: App, stage: HTMLElement): Content {
   const sections: Record<string, (width: number) => Child[]> = {
     "timeline": () => [
       legend(),
-      ...linesTable(app, true),
-      ...poolTables(app, true),
       idleTable(app, 6),
-      functionsTable(app, 7),
+      leadingLines(app),
+      ...poolTables(app, true),
+      functionsTable(app, 6),
     ],
     "flame": () => [],
-    "lines": () => [...linesTable(app, false), ...poolTables(app, false), functionsTable(app, 15), threadsTable(app)],
+    "lines": () => [...linesTable(app), ...poolTables(app, false), functionsTable(app, 15), threadsTable(app)],
     "idle": () => [idleTable(app, 40)],
     "steps": () => [stepsTable(app)],
     "findings": () => [findingsTable(app)],

@@ -3,13 +3,13 @@
 import type { App } from "./app.ts";
 import { abs, max, min } from "./math.ts";
 import { compared, comparisonOf, type Change, type Comparison } from "./compare.ts";
-import { code, div, element, small, type Child } from "./dom.ts";
+import { code, div, element, small } from "./dom.ts";
 import { foldButton, graphView } from "./flame.ts";
 import { remember } from "./model.ts";
 import type { Page } from "./page.ts";
 import { blend } from "./pixels.ts";
 import { session, type Content, type Session } from "./session.ts";
-import { moreWords, section, table } from "./tables.ts";
+import { moreWords, section, table, type Cell } from "./tables.ts";
 import { mostTableRows } from "./limits.ts";
 import { micros } from "./words.ts";
 
@@ -35,7 +35,7 @@ function changes(heading: string, note: string, list: Change[]): HTMLElement | n
       (most, change) => max(most, abs(change.low), abs(change.high), abs(change.after - change.before)),
       0,
     ) || 1;
-  const rows = shown.map((c): Child[] => {
+  const rows = shown.map((c): Cell[] => {
     const by = c.after - c.before;
     const certain = c.verdict ? by : 0;
     const words = !c.verdict ? "within noise" : /^[ng]/.test(c.verdict) ? c.verdict : `${signed(by)} ${bounds(c)}`;
@@ -48,8 +48,8 @@ function changes(heading: string, note: string, list: Change[]): HTMLElement | n
     ].join(";");
     return [
       c.name,
-      c.before && micros(c.before),
-      c.after && micros(c.after),
+      c.before,
+      c.after,
       div({ class: "o-change", style }, element("i"), certain && element("b")),
       element("span", { style: `color:var(--${certain < 0 ? "tg" : certain ? "tw" : "tm"})` }, words),
       small(c.place),

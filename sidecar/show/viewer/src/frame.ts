@@ -1,6 +1,6 @@
 // What every lane shows in a window of time: one frame of the timeline, before it has colours.
 
-import { instants, picksOf } from "./columns.ts";
+import { firstAfter, instants, picksOf } from "./columns.ts";
 import { codeRow, flameGrid, foldShort, rowOf, sameOf, stateRow, type Grid } from "./grid.ts";
 import type { Layout, Placed } from "./lanes.ts";
 import type { Model } from "./model.ts";
@@ -17,6 +17,18 @@ export interface Shown {
   track?: Track;
   levels?: Float32Array; // of a track: by column, in its unit
 }
+
+/**
+ * emptyLanes are the flame charts, by their place in the list, of other threads than the main one that have no box in
+ * from … to.
+ */
+export const emptyLanes = ({ recording, chart, main }: Model, from: number, to: number): number[] =>
+  chart.lanes.flatMap(({ rows, nth }, i) => {
+    const thread = recording.threads[nth];
+    if (!rows || !thread || thread === main) return [];
+    const first = firstAfter(recording.end, thread.begin, thread.end, from);
+    return first < thread.end && recording.begin[first]! < to ? [] : [i];
+  });
 
 /**
  * frameOf fills the lanes between top and bottom (CSS pixels) with columns, scale of them per pixel; last the overview.

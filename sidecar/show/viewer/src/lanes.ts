@@ -43,6 +43,7 @@ export interface Chart {
   finding: Phrase[];
   legend: [paint: string, means: string][];
   notes: string[];
+  more: string; // about the threads that have no lane
   states: string[]; // words for a thread's states, in the order of recording's
   help: string; // about keys and the mouse
   threads: string[]; // their names, by the document's list
@@ -122,6 +123,7 @@ export function chartOf(document: unknown): Chart | null {
     finding: phrases(row["finding"]),
     legend: parts(row["legend"]).map((e) => [token(list(e)[0]), words(list(e)[1])]),
     notes: parts(row["notes"]).map(words),
+    more: words(row["more"]),
     states: parts(row["states"]).map(words),
     help: clean(string(row["help"]), 2000),
     threads: first(row["threads"], mostRows.threads).map(words),

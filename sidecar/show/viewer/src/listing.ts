@@ -6,9 +6,9 @@ import { mostTableRows } from "./limits.ts";
  * listing is the numbers of the lines to show, 0 for a gap: those that took time, with two lines around where there is
  * room; and how many that took time there is no room for.
  */
-export function listing(source: string[] | null, hot: number[], brief: boolean): { shown: number[]; more: number } {
+export function listing(source: string[] | null, hot: number[]): { shown: number[]; more: number } {
   hot.sort((a, b) => a - b);
-  const around = brief && hot[hot.length - 1]! - hot[0]! > 14 ? 0 : 2;
+  const around = 2;
   const shown: number[] = [];
   let next = 0; // of hot: the first whose neighbourhood was not passed
   for (let k = 0; k < (source ? source.length : hot.length) && next < hot.length && shown.length < mostTableRows; k++) {

@@ -5,7 +5,8 @@ import { idleShares, withIdle } from "./idle.ts";
 import { chartOf, type Chart } from "./lanes.ts";
 import { recordingOf } from "./reading.ts";
 import type { LineTime, Recording, Thread } from "./recording.ts";
-import { matchesOf, type Matches } from "./search.ts";
+import { matchesOf, placesOf, type Matches } from "./search.ts";
+import type { Stretches } from "./stretches.ts";
 import { initial, type State } from "./state.ts";
 import {
   cellThreads,
@@ -30,6 +31,8 @@ export interface Model {
   depth(thread: number, folded: boolean): number;
   /** found is what a search finds in a tree; null for no search. */
   found(query: string, folded: boolean): Matches | null;
+  /** places are the stretches in which the subject was in what a search finds. */
+  places(query: string): Stretches;
   sums(folded: boolean, who: number, from: number, to: number): Sums;
   functions(from: number, to: number): Map<number, Times>;
   lines(from: number, to: number): LineTime[]; // most first
@@ -69,6 +72,7 @@ export function modelOf(document: unknown, chart = chartOf(document)): Model | n
         : recording.threads.filter((t, i) => (who < 0 ? !t.internal : who === i));
     return sumsOf(recording, tree(folded), threads, from, to, who === everyThread);
   });
+  const found = (query: string, folded: boolean) => (query ? matchesOf(recording, tree(folded), query) : null);
   return {
     recording,
     chart,
@@ -84,7 +88,11 @@ export function modelOf(document: unknown, chart = chartOf(document)): Model | n
       for (let i = begin; i < end; i++) most = max(most, calls.depth[calls.of[recording.node[i]!]!]!);
       return most;
     }),
-    found: remember((query: string, folded: boolean) => (query ? matchesOf(recording, tree(folded), query) : null)),
+    found: remember(found),
+    places: remember((query: string) => {
+      const matches = recording.subject && found(query, false);
+      return matches ? placesOf(matches, recording, tree(false), recording.subject!) : [];
+    }),
     functions: remember((from: number, to: number) => functionTimes(tree(false), sums(false, everyThread, from, to))),
     // Over the whole recording the report's own figures hold: they were not thinned.
     lines: remember((from: number, to: number) => {

@@ -1,5 +1,6 @@
 // The viewer in an output: it waits beside the static picture until someone asks for more.
 
+import { goOn } from "./app.ts";
 import { listen } from "./dom.ts";
 import { abs } from "./math.ts";
 import { documentOf, payloadOf, version } from "./decode.ts";
@@ -48,9 +49,15 @@ function attach(picture: SVGElement, names: string[], data: string, open: Opener
           ),
         );
   };
-  const page = pageOf(picture, names, (view, query) =>
+  const page = pageOf(picture, names, (view, query, by) =>
     request(({ app }) =>
-      view ? app.put({ view }) : query === undefined ? page.hint(app.model.chart.help, "o-stay") : app.put({ query }),
+      view
+        ? app.put({ view })
+        : query === undefined
+          ? page.hint(app.model.chart.help, "o-stay")
+          : by
+            ? goOn(app, by)
+            : app.put({ query, nth: 0 }),
     ),
   );
   /** lanes does something with the lanes, which are shown for it. */

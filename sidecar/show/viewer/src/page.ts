@@ -16,9 +16,14 @@ export interface Page {
 
 /**
  * pageOf builds the elements around a picture, with views to choose from ("flame:Flame_graph"). It calls ask with the
- * view that is chosen, with "" and the text that is searched for, and without arguments for help.
+ * view that is chosen, with "" and the text that is searched for, at Enter with how many places to go on, and without
+ * arguments for help.
  */
-export function pageOf(picture: SVGElement, names: string[], ask: (view?: string, query?: string) => void): Page {
+export function pageOf(
+  picture: SVGElement,
+  names: string[],
+  ask: (view?: string, query?: string, by?: number) => void,
+): Page {
   const box = div({
     class: "opv " + picture.getAttribute("class"),
     role: "figure",
@@ -31,6 +36,7 @@ export function pageOf(picture: SVGElement, names: string[], ask: (view?: string
     placeholder: "Search /",
     "aria-label": "Search functions",
     input: () => ask("", search.value),
+    keydown: ({ key, shiftKey }: KeyboardEvent) => key === "Enter" && ask("", search.value, shiftKey ? -1 : 1),
   });
   const tabs = new Map(
     names.map((v) => {

@@ -6,7 +6,8 @@ import { boxes, type Grid } from "./grid.ts";
 import type { Layout } from "./lanes.ts";
 import type { Model } from "./model.ts";
 import { area, bar, blend, grid, ground, type Ink, type Look, type Pixels } from "./pixels.ts";
-import { codes } from "./generated.ts";
+import { codes, State as Doing } from "./generated.ts";
+import type { Recording } from "./recording.ts";
 import type { Stretches } from "./stretches.ts";
 import type { Matches } from "./search.ts";
 import type { State } from "./state.ts";
@@ -72,6 +73,10 @@ export function wordsOf(tree: CallTree, grid: Grid, id: number): string[] {
 /** kernelPaint finds by a kernel's name what it does. */
 const kernelPaint = (name: string): string =>
   /nccl|rccl|^hccl/i.test(name) ? "mem" : /memcpy|memset|^dma/i.test(name) ? "gmem" : "gpu";
+
+/** isUnread reports whether a flame chart has nothing in a column because no stack could be read. */
+export const isUnread = ({ state }: Recording, span: number, grid: Grid, column: number): boolean =>
+  !grid.cells[column] && span >= 0 && state[span] === Doing.unknown;
 
 /** paintLanes fills a tile, top of which (CSS pixels) is the upper edge. */
 export function paintLanes(
@@ -158,6 +163,9 @@ export function paintLanes(
             picks![c]! < 0 ? bg : paint(statePaints[recording.state[picks![c]!]!]!),
           );
         grid(pixels, g, x, (placed.y0 - top) * scale, layout.pitch * scale, round(scale), scale, under, look);
+        // Where no stack could be read, white would read as "did nothing".
+        for (let c = 0; c < columns; c++)
+          if (isUnread(recording, picks![c]!, g, c)) bar(pixels, x + c, y0, x + c + 1, y1, paint("ba"));
       }
     }
   }
@@ -179,6 +187,7 @@ export function writeLanes(
     const half = pen.widthOf(words, size) / 2 - overhang;
     if (x - half > x0 && x + half < x1) pen.write(words, x, layout.axis, theme.ink("tm"), size, "center");
   }
+  pen.write(model.chart.more, x0, layout.y1 - 7 * k, theme.ink("tm"), 9.5 * k);
   const on = theme.ink("tx");
   for (const lane of shown) {
     const grid = lane?.grid;

@@ -8,7 +8,7 @@ import { remember, type Model } from "./model.ts";
 import { keyOf, type LineTime, type Worker } from "./recording.ts";
 import { rangeOf } from "./state.ts";
 import { lineTimes } from "./sums.ts";
-import { linesTable } from "./tables.ts";
+import { leadingLines, linesTable } from "./tables.ts";
 import { micros } from "./words.ts";
 
 /** PoolLine is a line's time in all processes of a pool, and in each, most first. */
@@ -86,8 +86,8 @@ export function splitWords({ by }: PoolLine): string {
       : `${word(by[0]!)} … ${word(by[by.length - 1]!)}`;
 }
 
-/** poolTables are the lines of each pool; brief, of the one that worked most, where the target has none of its own. */
-export function poolTables(app: App, brief: boolean): HTMLElement[] {
+/** poolTables are the lines of each pool; brief, the leading ones of the pool that worked most. */
+export function poolTables(app: App, brief: boolean): (HTMLElement | null)[] {
   const { model, state } = app;
   if (!known.has(model))
     known.set(
@@ -95,9 +95,10 @@ export function poolTables(app: App, brief: boolean): HTMLElement[] {
       remember((from: number, to: number, whole: boolean) => poolLinesOf(model, from, to, whole)),
     );
   const all = known.get(model)!(...rangeOf(state), isWhole(app));
-  return all
-    .slice(0, !brief ? mostTables : model.recording.lines[0] ? 0 : 1)
-    .flatMap((pool) =>
-      linesTable(app, brief, pool.lines, { title: pool.name + ", ", word: pool.several && splitWords }),
-    );
+  return all.slice(0, brief ? 1 : mostTables).flatMap(({ name, several, lines }) => {
+    const word = several && splitWords;
+    return brief
+      ? leadingLines(app, lines, { title: name, word })
+      : linesTable(app, lines, { title: name + ", ", word });
+  });
 }

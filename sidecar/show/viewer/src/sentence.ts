@@ -6,7 +6,7 @@ import { idleTime } from "./idle.ts";
 import type { Phrase } from "./lanes.ts";
 import { max } from "./math.ts";
 import { cellThread } from "./model.ts";
-import { matchedTime } from "./search.ts";
+import { matchedTime, matcher } from "./search.ts";
 import { rangeOf } from "./state.ts";
 import { stateTimes } from "./sums.ts";
 import { micros, percent, plural } from "./words.ts";
@@ -32,7 +32,8 @@ export function sentence(app: App): Child[] {
 
 /** foundWords say how much of the time is in functions that match the search. */
 function foundWords({ model, state }: App): Child[] {
-  const { query } = state;
+  const { query, nth } = state;
+  if (!matcher(query)) return [strong(`“${query}” is no regular expression`)];
   const [from, to] = rangeOf(state);
   const found = model.found(query, false)!;
   const { self, total } = model.sums(false, state.view === "flame" ? state.who : cellThread, from, to);
@@ -40,7 +41,11 @@ function foundWords({ model, state }: App): Child[] {
   const functions = [...model.functions(from, to).keys()].filter((fn) => found.fns[fn]).length;
   const all = total[0]!;
   const part = `${micros(us)} of ${micros(all)} (${percent(us / (all || 1))})`;
-  return [strong(`“${query}”: ${part} in ${plural(functions, "function")}`), small(functions && "matches are framed")];
+  const places = model.places(query).length / 2;
+  return [
+    strong(`“${query}”: ${part} in ${plural(functions, "function")}`),
+    small(places && `${nth ? nth + " of " : ""}${plural(places, "place")}, framed · Enter: the next one`),
+  ];
 }
 
 /** idleWords say how long the GPUs were idle, of several the mean, and at which line, or beside which function. */

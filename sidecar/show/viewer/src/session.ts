@@ -132,7 +132,7 @@ export function session(model: Model, page: Page, contentOf: (app: App, stage: H
     watchPage();
     if (!width) return; // hidden: the observer reports when it is not
     const layout = content.draw(width);
-    head.style.height = layout?.scaled ? layout.head + "px" : "";
+    head.style.minHeight = layout?.scaled ? layout.head + "px" : "";
     box.style.setProperty("--k", (layout ? layout.k : 1) as unknown as string);
     const now = [state.from, state.to, ...Object.values(unzoomed(state, model.whole)), state.picked, app.theme, width];
     const write = () => {

@@ -9,6 +9,7 @@ export interface State {
   readonly to: number;
   readonly picked: readonly [number, number] | null; // the selected stretch
   readonly query: string;
+  readonly nth: number; // the place shown of those that the search found, from 1; 0 before the first
   readonly folded: boolean; // libraries and imports
   readonly colour: string; // "code", "module" or "state"
   readonly upward: boolean; // the flame graph shows callers
@@ -24,6 +25,7 @@ export const initial = (duration: number, folded: boolean): State => ({
   to: duration,
   picked: null,
   query: "",
+  nth: 0,
   folded,
   colour: "code",
   upward: false,

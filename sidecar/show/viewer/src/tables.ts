@@ -1,44 +1,62 @@
 // Tables: what a range of time adds up to, as text that can be read, copied and listened to.
 
-import { State, computes } from "./generated.ts";
+import { State, computes, idles, isOwn } from "./generated.ts";
 import { isWhole, jump, placeWords, rangeWords, shareWords, source, whereOf, type App } from "./app.ts";
-import { floor, max, min, sum } from "./math.ts";
+import { max, min, sum } from "./math.ts";
 import { cutFunctions, cutLines, cutWords } from "./cut.ts";
-import { code, div, dot, element, link, small, type Child } from "./dom.ts";
-import { mostTableRows, mostTables } from "./limits.ts";
+import { code, div, element, fill, link, small, type Child } from "./dom.ts";
+import { mostTables } from "./limits.ts";
 import { idleShares, type IdleShare } from "./idle.ts";
 import { listing } from "./listing.ts";
-import type { LineTime, Remark, SourceFile, Step } from "./recording.ts";
+import type { Func, LineTime, Remark, SourceFile } from "./recording.ts";
 import { matcher } from "./search.ts";
-import { rangeOf, show } from "./state.ts";
-import { stateTimes } from "./sums.ts";
+import { rangeOf } from "./state.ts";
+import { stateTimes, type Times } from "./sums.ts";
 import { statePaints } from "./theme.ts";
 import { micros, percent, plural } from "./words.ts";
 
 export const section = (heading: string, note: Child, ...content: Child[]): HTMLElement =>
   element("section", null, element("h4", null, heading + " ", small(note)), ...content);
 
-/** table makes a table; figures stand in the columns whose heading begins with "#". */
-export function table(headings: string[], rows: Child[][]): HTMLElement {
+/** Cell is what a table shows at a place: a time in microseconds, or anything, with a number to sort it by. */
+export type Cell = Child | [key: number, shown: Child];
+
+/**
+ * table makes a table. Figures are in the columns whose heading begins with "#": a click on the heading sorts the rows
+ * that have one, most first, the next click the other way round.
+ */
+export function table(headings: string[], rows: Cell[][]): HTMLElement {
   const column = (i: number) => headings[i]![0] === "#" && "o-n";
-  return element(
-    "table",
-    null,
+  const keys = rows.map((row) => row.map((cell) => (Array.isArray(cell) ? cell[0] : cell)));
+  const lines = rows.map((row) =>
     element(
-      "thead",
+      "tr",
       null,
-      element(
-        "tr",
-        null,
-        ...headings.map((v, i) => element("th", { scope: "col", class: column(i) }, v.replace("#", ""))),
+      ...row.map((v, i) =>
+        element("td", column(i), Array.isArray(v) ? v[1] : typeof v === "number" ? v && micros(v) : v),
       ),
     ),
-    element("tbody", null, ...rows.map((r) => element("tr", null, ...r.map((v, i) => element("td", column(i), v))))),
   );
+  const body = element("tbody", null, ...lines);
+  const sort = (i: number) => {
+    const down = heads[i]!.ariaSort !== "descending";
+    for (const head of heads) head.ariaSort = null;
+    heads[i]!.ariaSort = down ? "descending" : "ascending";
+    const key = (n: number) => keys[n]![i] as number;
+    const order = [...keys.keys()].filter(key).sort((a, b) => (down ? key(b) - key(a) : key(a) - key(b)));
+    fill(
+      body,
+      order.map((n) => lines[n]!),
+    );
+  };
+  const heads = headings.map((v, i) =>
+    element("th", { scope: "col", class: column(i) }, column(i) ? link(v.slice(1), () => sort(i)) : v),
+  );
+  return element("table", null, element("thead", null, element("tr", null, ...heads)), body);
 }
 
 /** bar is a length (a share of the longest), divided into parts of one paint each. */
-const bar = (share: number, title = "", parts: [paint: string, part: number][] = [["bar", 1]]): HTMLElement =>
+export const bar = (share: number, title = "", parts: [paint: string, part: number][] = [["bar", 1]]): HTMLElement =>
   div(
     { class: "o-bar", title, role: title && "img", style: "--share:" + share },
     ...parts.map(
@@ -47,31 +65,85 @@ const bar = (share: number, title = "", parts: [paint: string, part: number][] =
     ),
   );
 
-/** stateBar is a length divided by what the thread was doing. */
-const stateBar = (app: App, shares: Float64Array, most: number): HTMLElement =>
+/** stateBar is a length divided by what the thread was doing; a full one is all of the time. */
+const stateBar = (app: App, shares: Float64Array, all: number): HTMLElement =>
   bar(
-    sum(shares) / most,
+    min(sum(shares) / all, 1),
     shareWords(app, shares, micros),
-    [...shares].map((us, i): [string, number] => [i < State.off ? statePaints[i]! : "wait", us]),
+    [...shares].map((us, i): [string, number] => [i === State.off ? "wait" : statePaints[i]!, us]),
   );
 
 /** joined is one text of those that there are. */
-const joined = (...texts: unknown[]): string => texts.filter(Boolean).join(" · ");
+export const joined = (...texts: unknown[]): string => texts.filter(Boolean).join(" · ");
+
+/** Ranked is a row of a table of what took most time. */
+type Ranked = [name: Child, us: number, shares: Float64Array, text: Child, words: string];
+
+/** ranked is such a table, as the picture has it. */
+function ranked(app: App, heading: string, note: string, rows: Ranked[]): HTMLElement | null {
+  const [from, to] = rangeOf(app.state);
+  const cells = rows.map(([name, us, shares, text, words]): Cell[] => [
+    name,
+    us,
+    stateBar(app, shares, to - from),
+    us <= to - from && small(percent(us / (to - from))),
+    text,
+    words && element("small", "o-words", words),
+  ]);
+  return cells[0] ? section(heading, note, table(["", "#time", "", "", "", ""], cells)) : null;
+}
+
+/** splitWords say what a time was spent with, where much of it was not computing. */
+const splitWords = (app: App, shares: Float64Array): string | false =>
+  sum(shares.filter((_, state) => !computes[state])) > sum(shares) / 20 && shareWords(app, shares, micros);
+
+/** So many lines are the first, and those with less than this share of the time are not. */
+const mostLines = 8;
+const worthRow = 0.005;
+
+/** leadingLines are the lines that had most time, of the target or of a pool, which has a word for each. */
+export function leadingLines<L extends LineTime = LineTime>(
+  app: App,
+  lines = app.model.lines(...rangeOf(app.state)) as L[],
+  pool?: { title: string; word: ((l: L) => string) | false },
+): HTMLElement | null {
+  const [from, to] = rangeOf(app.state);
+  const cut = cutLines(app.model, from, to);
+  const worth = lines.filter((l) => max(l.self, l.idle) > (to - from) * worthRow);
+  return ranked(
+    app,
+    pool ? "What " + pool.title + " did" : "Where the time went",
+    "by your own lines, the innermost one on the stack, " + rangeWords(app),
+    worth
+      .slice(0, mostLines)
+      .map((l): Ranked => [
+        placeWords(app, l.place),
+        l.self,
+        l.shares,
+        code(source(l.place)),
+        joined(
+          splitWords(app, l.shares),
+          l.idle && "GPU idle " + micros(l.idle),
+          pool ? pool.word && pool.word(l) : cutWords(l.self, cut(l.place)),
+        ),
+      ]),
+  );
+}
 
 /**
- * linesTable is the user's source with its time in the margin; brief shows one file, and only what took time. Of other
- * lines than the target's, the pool has a title and a word for each.
+ * linesTable is the user's source with its time in the margin. Of other lines than the target's, the pool has a title
+ * and a word for each.
  */
 export function linesTable<L extends LineTime = LineTime>(
   app: App,
-  brief: boolean,
   lines = app.model.lines(...rangeOf(app.state)) as L[],
   pool?: { title: string; word: ((l: L) => Child) | false },
 ): HTMLElement[] {
   const most = lines[0]?.self || 1;
   const { gpu } = app.model.recording;
+  const [from, to] = rangeOf(app.state);
   if (!pool) {
-    const cut = cutLines(app.model, ...rangeOf(app.state));
+    const cut = cutLines(app.model, from, to);
     const word = (l: L) => cutWords(l.self, cut(l.place));
     pool = { title: "", word: lines.some(word) && word };
   }
@@ -84,36 +156,46 @@ export function linesTable<L extends LineTime = LineTime>(
   }
   return [...files]
     .sort(([, a], [, b]) => b.us - a.us)
-    .slice(0, brief ? 1 : mostTables)
-    .map(([{ path, source }, { times }], nth) => {
+    .flatMap(([{ path, source }, { times }]) => {
       const hot = [...times.values()].filter((l) => max(l.self, l.idle) > most / 300).map((l) => l.place.line);
-      const { shown, more } = listing(source, hot, brief);
-      const rows = shown.map((n): Child[] => {
+      return hot[0] ? [{ path, source, times, hot }] : [];
+    })
+    .slice(0, mostTables)
+    .map(({ path, source, times, hot }, nth) => {
+      const { shown, more } = listing(source, hot);
+      const rows = shown.map((n): Cell[] => {
         const l = times.get(n);
         const text = n ? code(source?.[n - 1] || "", l && l.self > most / 2) : "⋯";
         return [
-          l && micros(l.self),
-          l && stateBar(app, l.shares, most),
-          ...(gpu ? [l && l.idle > most / 300 && micros(l.idle), l && bar(l.idle / most)] : []),
-          small(n || ""),
+          l && l.self,
+          l && stateBar(app, l.shares, to - from),
+          ...(gpu ? [l && l.idle > most / 300 && l.idle, l && bar(l.idle / (to - from))] : []),
+          [n, small(n || "")],
           text,
           ...(pool!.word ? [l && small(pool!.word(l))] : []),
         ];
       });
       return section(
-        brief ? "Lines" : path,
-        (brief ? `of ${path}, ` : "") +
-          pool!.title +
+        path,
+        pool!.title +
           rangeWords(app) +
           moreWords(more, "line") +
-          (brief || nth < mostTables - 1 ? "" : moreWords(files.size - mostTables, "file")),
-        table(["#time", "", ...(gpu ? ["#GPU idle", ""] : []), "#", "", ...(pool!.word ? [""] : [])], rows),
+          (nth < mostTables - 1 ? "" : moreWords(files.size - mostTables, "file")),
+        table(["#time", "", ...(gpu ? ["#GPU idle", ""] : []), "#line", "", ...(pool!.word ? [""] : [])], rows),
       );
     });
 }
 
 /** moreWords say what was left out of a table. */
 export const moreWords = (n: number, one: string): string => (n > 0 ? ` · ${plural(n, `more ${one}`)} not shown` : "");
+
+/** A library's function that did something for less than this share of its own time is not busy: it waited. */
+const worthBusy = 0.05;
+
+const onlyWaits = (func: Func, { self, shares }: Times): boolean => {
+  const idle = sum(shares.filter((_, state) => idles[state]));
+  return !isOwn[func.code] && !isOwn[func.file.code] && idle > 0 && self - idle < worthBusy * self;
+};
 
 /** functionsTable ranks functions of the range, or those that match the search; who shows a function's callers. */
 export function functionsTable(app: App, most: number, who?: (fn: number) => void): HTMLElement | null {
@@ -122,32 +204,29 @@ export function functionsTable(app: App, most: number, who?: (fn: number) => voi
   const { query } = app.state;
   const match = matcher(query);
   const rows = [...app.model.functions(from, to)]
-    .filter(([fn, times]) => match(fns[fn]!) && times.total > (to - from) * 1e-4)
+    .filter(
+      ([fn, times]) => (query ? match?.(fns[fn]!) : !onlyWaits(fns[fn]!, times)) && times.total > (to - from) * 1e-4,
+    )
     .sort(([, a], [, b]) => (query ? b.total - a.total : b.self - a.self));
-  const top = rows.reduce((most, [, t]) => max(most, t.self), 0);
   const cut = cutFunctions(app.model, from, to);
-  const cells = rows.slice(0, most).map(([fn, { self, total, shares }]): Child[] => {
-    const func = fns[fn]!;
-    const split = sum(shares.filter((_, state) => !computes[state])) > self / 20 && shareWords(app, shares, micros);
-    return [
-      who ? link(func.name, () => who(fn)) : func.name,
-      micros(self),
-      stateBar(app, shares, top),
-      small(joined(split, total > self * 1.02 && micros(total) + " with callees", cutWords(self, cut.get(fn)))),
-      code(whereOf(func)),
-    ];
-  });
-  return cells[0]
-    ? section(
-        query ? "Functions that match" : "Busiest functions",
-        `own time, all threads, ${rangeWords(app)}${moreWords(rows.length - most, "function")}`,
-        table(["", "#own", "", "", ""], cells),
-      )
-    : null;
+  return ranked(
+    app,
+    query ? "Functions that match" : "Busiest functions",
+    `own time, all threads, ${rangeWords(app)}${moreWords(rows.length - most, "function")}`,
+    rows
+      .slice(0, most)
+      .map(([fn, { self, total, shares }]): Ranked => [
+        who ? link(fns[fn]!.name, () => who(fn)) : fns[fn]!.name,
+        self,
+        shares,
+        code(whereOf(fns[fn]!)),
+        joined(splitWords(app, shares), cutWords(self, cut.get(fn)), total > self * 1.05 && micros(total) + " in all"),
+      ]),
+  );
 }
 
 /** evident is a text that shows where it shows. */
-const evident = (app: App, text: string, { evidence }: Remark): Child =>
+export const evident = (app: App, text: string, { evidence }: Remark): Child =>
   evidence[0]! >= 0 ? link(text, () => jump(app, evidence)) : text;
 
 /** bounds are what an estimate may truly be; empty for what is none, and where both are written alike. */
@@ -164,11 +243,11 @@ export function idleTable(app: App, most: number): HTMLElement | false {
     ? recording.causes.map((cause): IdleShare => [cause, cause.us])
     : idleShares(recording, ...rangeOf(app.state));
   const all = sum(shares.map(([, us]) => us));
-  const rows = shares.slice(0, most).map(([cause, us]): Child[] => {
+  const rows = shares.slice(0, most).map(([cause, us]): Cell[] => {
     return [
       cause ? evident(app, cause.text, cause) : "partly idle",
-      (whole || !cause ? "" : "≥ ") + micros(us),
-      bar(us / shares[0]![1]),
+      [us, (whole || !cause ? "" : "≥ ") + micros(us)],
+      bar(us / all),
       small(percent(us / all) + (whole && cause ? bounds(cause) : "")),
       small(placeWords(app, cause && cause.place)),
       code(source(cause && cause.place)),
@@ -196,69 +275,4 @@ export function threadsTable(app: App): HTMLElement {
       rows.map(([name, shares]) => [name, stateBar(app, shares, to - from), small(shareWords(app, shares, micros))]),
     ),
   );
-}
-
-export function findingsTable(app: App): HTMLElement {
-  const { findings } = app.model.recording;
-  return section(
-    "Findings",
-    findings.length ? moreWords(findings.length - mostTableRows, "finding") : "nothing stood out",
-    table(
-      ["", "", "#could save"],
-      findings
-        .slice(0, mostTableRows)
-        .map((remark): Child[] => [
-          dot(remark.serious ? "bar" : "other"),
-          div(
-            "o-wrap",
-            evident(app, remark.text, remark),
-            small(" " + placeWords(app, remark.place) + " "),
-            code(source(remark.place)),
-            div("", small(remark.hint)),
-          ),
-          remark.us > 0 && "up to " + micros(remark.us),
-        ]),
-    ),
-  );
-}
-
-/** So many steps are shown. */
-const mostSteps = 60;
-
-const length = (step: Step) => step.end - step.begin;
-
-/** slowestFirst are the steps, the longest first. */
-export const slowestFirst = (steps: Step[]): Step[] => [...steps].sort((a, b) => length(b) - length(a));
-
-/** quantile says the length of one of the steps, of which the longest is the first; of none nothing. */
-export const quantile = (slowest: Step[], q: number): string =>
-  slowest[0] ? micros(length(slowest[floor((1 - q) * (slowest.length - 1))]!)) : "";
-
-/** stepsTable shows how long steps were, and what the slowest were made of. */
-export function stepsTable(app: App): HTMLElement {
-  const { steps } = app.model.recording;
-  const slowest = slowestFirst(steps);
-  const most = slowest[0] ? length(slowest[0]) : 1;
-  const rows = slowest.slice(0, mostSteps).map((step): Child[] => {
-    const loading = min(step.loading, length(step));
-    const busy = min(step.busy || 0, length(step) - loading);
-    const go = () => app.put(show(app.state, app.model.whole, step.begin, step.end));
-    return [
-      link(step.name || "step " + (steps.indexOf(step) + 1), go),
-      micros(length(step)),
-      bar(length(step) / most, "", [
-        ["data", loading],
-        ["gpu", busy],
-        ["ba", length(step) - loading - busy],
-      ]),
-      small(joined(loading && "waiting for data " + micros(loading), busy && "GPU busy " + micros(busy))),
-    ];
-  });
-  const note = joined(
-    plural(steps.length, "step"),
-    "median " + quantile(slowest, 0.5),
-    "95 % within " + quantile(slowest, 0.95),
-    "slowest first",
-  );
-  return section("Steps", note, table(["", "#time", "", ""], rows));
 }

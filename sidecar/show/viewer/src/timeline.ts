@@ -5,7 +5,7 @@ import { placeWords, source, type App } from "./app.ts";
 import { boxOf, div, element, fill, listen, small, vars } from "./dom.ts";
 import { listenToDrags } from "./drags.ts";
 import { laneFigure } from "./figures.ts";
-import { frameOf, type Shown } from "./frame.ts";
+import { emptyLanes, frameOf, type Shown } from "./frame.ts";
 import { runAt } from "./grid.ts";
 import { layOut, type Layout } from "./lanes.ts";
 import { clamp, floor, max, min, round } from "./math.ts";
@@ -13,7 +13,7 @@ import { remember } from "./model.ts";
 import { overhang, paintLanes, writeLanes, type Scene } from "./paint.ts";
 import { isZoomed, pick, unzoomed, wheelFactor, zoom } from "./state.ts";
 import { surface } from "./surface.ts";
-import { micros } from "./words.ts";
+import { micros, plural } from "./words.ts";
 
 export interface Timeline {
   stage: HTMLElement;
@@ -69,20 +69,25 @@ export function timeline(app: App): Timeline {
   };
 
   /** labels stand in the gutters; they change with the layout only. */
-  const labels = remember((width: number, _: string) => {
+  const labels = remember((width: number, _: string, empty: string) => {
     const { unfolded, folded } = app.state;
     const rowsOf = (nth: number) => min(model.depth(nth, folded), mostRows);
     // Folded otherwise than in the picture, flame charts have as many rows as they need.
     const open = new Map(unfolded);
     if (folded !== whole.folded)
       chart.lanes.forEach((lane, i) => lane.rows && !open.has(i) && open.set(i, rowsOf(lane.nth)));
+    // Of a thread without a box in view there is a strip.
+    for (const i of empty.split(",")) if (i && !open.has(+i)) open.set(+i, 0);
     layout = layOut(chart, width, open);
     vars(stage, { left: layout.x0, right: layout.x1, high: layout.y1 + 4 });
     stage.classList.toggle("o-narrow", layout.narrow);
     figures = [];
-    fill(
-      gutter,
-      layout.lanes.flatMap(({ lane, y0, y1, rows }, i) => {
+    const steps = recording.steps.length;
+    const counted = steps > 0 && !layout.narrow && div("o-label", small(plural(steps, "step")));
+    if (counted) vars(counted, { y: layout.axis - 4 * layout.k });
+    fill(gutter, [
+      counted,
+      ...layout.lanes.flatMap(({ lane, y0, y1, rows }, i) => {
         const { kind, nth, name, sources } = lane;
         const thread = (kind === "flame" || kind === "thread") && recording.threads[nth];
         const toggle = () => {
@@ -109,7 +114,7 @@ export function timeline(app: App): Timeline {
           vars(e, { y: layout.narrow ? y0 - 14 : y0 + min(y1 - y0, rows ? 26 * layout.k : y1) / 2 });
         return [left, right];
       }),
-    );
+    ]);
   }, 1);
 
   /** levels puts into the right gutter what each lane says of the range, or of an instant. */
@@ -168,9 +173,9 @@ export function timeline(app: App): Timeline {
     draw(width) {
       const { state: s, theme } = app;
       const { from, to, picked, query } = s;
-      labels(width, [s.folded, ...s.unfolded].join());
-      cursor = null;
       const zoomed = isZoomed(s, whole);
+      labels(width, [s.folded, ...s.unfolded].join(), zoomed ? emptyLanes(model, from, to).join() : "");
+      cursor = null;
       stage.classList.toggle("o-zoomed", zoomed);
       const file = chart.lanes.find((v) => v.kind === "lines")?.nth ?? -1;
       const scene: Scene = {

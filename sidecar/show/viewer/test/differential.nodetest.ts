@@ -10,7 +10,7 @@ import { idleShares, idleTime } from "../src/idle.ts";
 import { frameOf } from "../src/frame.ts";
 import { layOut } from "../src/lanes.ts";
 import { modelOf, type Model } from "../src/model.ts";
-import { quantile, slowestFirst } from "../src/tables.ts";
+import { quantile, slowestFirst } from "../src/steps.ts";
 import { heights, lineTimes, stateTimes } from "../src/sums.ts";
 import { micros } from "../src/words.ts";
 import { rowsOf } from "./boxes.ts";

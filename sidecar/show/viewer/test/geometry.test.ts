@@ -3,10 +3,15 @@
 
 import { expect, test } from "vitest";
 import { instants } from "../src/columns.ts";
-import { frameOf } from "../src/frame.ts";
-import { layOut } from "../src/lanes.ts";
+import { emptyLanes, frameOf } from "../src/frame.ts";
+import { State } from "../src/generated.ts";
+import type { Grid } from "../src/grid.ts";
+import { layOut, type Lane } from "../src/lanes.ts";
+import { modelOf } from "../src/model.ts";
+import { isUnread } from "../src/paint.ts";
+import type { Recording } from "../src/recording.ts";
 import { rowsOf } from "./boxes.ts";
-import { fixtures, modelIn } from "./samples.ts";
+import { fixtures, modelIn, small } from "./samples.ts";
 
 test("each column shows the same instant", () => {
   for (const f of fixtures)
@@ -77,4 +82,20 @@ test("boxes of every lane are the same ones, column by column", () => {
       ).toEqual(f.boxes[i]);
     });
   }
+});
+
+test("in a window, the flame chart of a thread without a box there is a strip", () => {
+  const m = modelOf(small([0, 0, 10, "a.py:user.f"], [1, 0, 2, "a.py:user.g"], [1, 6, 7, "a.py:user.g"]))!;
+  const lanes = [0, 1].map((nth) => ({ kind: "flame", nth, rows: 3 }) as Lane);
+  const seen = { ...m, chart: { ...m.chart, lanes } };
+  expect(emptyLanes(seen, 0, 10_000)).toEqual([]);
+  expect(emptyLanes(seen, 3000, 5000)).toEqual([1]);
+  expect(emptyLanes(seen, 3000, 6500)).toEqual([]);
+});
+
+test("a column is not known where no stack could be read, not where a thread waited without one", () => {
+  const recording = { state: Uint8Array.of(State.unknown, State.waiting) } as unknown as Recording;
+  const grid = { cells: Int32Array.of(0, 0, 7, 0) } as unknown as Grid;
+  const spans = [0, 1, 0, -1];
+  expect(spans.map((span, c) => isUnread(recording, span, grid, c))).toEqual([true, false, false, false]);
 });

@@ -186,7 +186,6 @@ function usedAll(document: unknown): Model {
   listing(
     m.recording.lines[0]!.place.file.source,
     m.recording.lines.map((l) => l.place.line),
-    false,
   );
   return m;
 }
@@ -211,11 +210,11 @@ test("200,000 rows of everything are read in linear time, and what is left out i
 
 test("a list of lines is bounded, and says how many more there are", () => {
   const hot = Array.from({ length: 1000 }, (_, i) => 1 + 2 * i);
-  expect(listing(null, [...hot], false)).toEqual({ shown: hot.slice(0, 300), more: 700 });
+  expect(listing(null, [...hot])).toEqual({ shown: hot.slice(0, 300), more: 700 });
   const source = Array.from({ length: 2000 }, () => "x");
-  const { shown, more } = listing(source, [...hot], false);
+  const { shown, more } = listing(source, [...hot]);
   expect([shown.length, shown.at(-1)! + 2 * more]).toEqual([300, 2000]);
-  expect(listing(source, [5, 50], false)).toEqual({ shown: [3, 4, 5, 6, 7, 0, 48, 49, 50, 51, 52], more: 0 });
+  expect(listing(source, [5, 50])).toEqual({ shown: [3, 4, 5, 6, 7, 0, 48, 49, 50, 51, 52], more: 0 });
 });
 
 test("what is honest is not left out", () => {

@@ -4,7 +4,7 @@ import { callees, callers, graphGrid } from "../src/graph.ts";
 import { everyThread, modelOf, type Model } from "../src/model.ts";
 import { stretchesOf } from "../src/stretches.ts";
 import type { Track } from "../src/recording.ts";
-import { matchedTime } from "../src/search.ts";
+import { matchedTime, matcher } from "../src/search.ts";
 import { heights, stateTimes, rateTimes } from "../src/sums.ts";
 import { modelIn, small, training, workers } from "./samples.ts";
 
@@ -161,7 +161,7 @@ test("a graph's boxes share its width by their weight, and a box can fill it", (
   expect([...graphGrid(g, 2, 4, 10).cells]).toEqual([1, 1, 1, 1, 2, 2, 2, 2]);
 });
 
-test("search finds by regular expression, by letters where it is none, and adds up without counting twice", () => {
+test("search finds by regular expression, nothing where it is none, and adds up without counting twice", () => {
   const m = modelOf(
     small([0, 0, 6, "a.py:user.load>a.py:user.decode"], [0, 6, 8, "a.py:user.other"], [0, 8, 10, "b.py:user.load_all"]),
   )!;
@@ -174,6 +174,21 @@ test("search finds by regular expression, by letters where it is none, and adds 
   expect(share("load(")).toBe(0);
   expect(share("[")).toBe(0);
   expect(m.found("", false)).toBe(null);
+  expect([matcher("load(") === undefined, matcher("load") === undefined]).toEqual([true, false]);
+});
+
+test("the places of a search are stretches of the program, a call in a row is one", () => {
+  const m = modelOf(
+    small(
+      [0, 0, 2, "a.py:user.load"],
+      [0, 2, 3, "a.py:user.load>a.py:user.decode"],
+      [0, 3, 6, "a.py:user.step"],
+      [0, 7, 8, "a.py:user.load"],
+    ),
+  )!;
+  expect(m.places("load")).toEqual([0, 3 * ms, 7 * ms, 8 * ms]);
+  expect(m.places("nothing")).toEqual([]);
+  expect(m.places("(")).toEqual([]);
 });
 
 test("a search finds what a folded call stands for, in it", () => {
