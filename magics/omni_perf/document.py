@@ -42,9 +42,9 @@ def tables(document: Document) -> dict[str, list[Row]]:
 
     ``lines``, ``functions``, ``awaits``, ``memory``, ``threads``, ``idle``, ``devices``, ``findings``, ``steps``,
     ``phases``, ``slow_steps``, ``regions``, ``ranks``, ``operators``, ``kernels``, ``traces``,
-    ``processes``, ``tracks`` and ``notes``. Names that end in ``_s`` are seconds, in ``_bytes`` bytes; shares are 0 to 1;
-    ``state_s`` is a mapping of state to seconds. Keys that a table lacks in this version may
-    come in a later one.
+    ``processes``, ``tracks`` and ``notes``. Names that end in ``_s`` are seconds, in ``_bytes``
+    bytes; shares are 0 to 1; ``state_s`` is a mapping of state to seconds. Keys that a table
+    lacks in this version may come in a later one.
     """
     names = _Names(check(document))
     makers: dict[str, Callable[[_Names], list[Row]]] = {

@@ -462,7 +462,7 @@ func slowStepsTable(r *report.View) table {
 			rw.share = min(float64(s.ExtraNS)/float64(total), 1)
 		}
 		if s.File != nil && s.Line != nil {
-			rw.place, rw.hint = linePlace(r, *s.File, *s.Line), codeOf(r.Text(*s.File, *s.Line))
+			rw.place, rw.hint = linePlace(r, *s.File, *s.Line), labels.Code(r.Text(*s.File, *s.Line))
 		}
 		t.rows = append(t.rows, rw)
 	}

@@ -87,7 +87,9 @@ func (s *Stacks) nodePhases() []origin.Phase {
 			s.phases[i] = inner
 		}
 	}
-	s.moving()
+	if slices.ContainsFunc(s.phases, begins) { // else nobody asks for the text of lines
+		s.moving()
+	}
 	return s.phases
 }
 
