@@ -60,7 +60,7 @@ func observeAnnotations(r *recording) *scopes {
 	return all
 }
 
-// isAnnotation tells annotations from steps, which have a table, and from modules, which have one, too.
+// isAnnotation distinguishes annotations from steps, which have a table, and from modules, which have one, too.
 func (r *recording) isAnnotation(name kineto.Sym) bool {
 	text := r.t.Text(name)
 	_, step := stepNumber(text)

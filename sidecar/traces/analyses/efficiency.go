@@ -85,7 +85,7 @@ func addTo(sums map[efficiencyKey]*efficiencySums, key efficiencyKey, sum *effic
 	sums[key].plus(sum)
 }
 
-// kindsByName tell the kind of kernels that no operator with a formula launched, by what libraries call them; the first that is found.
+// kindsByName has the kind of kernels that no operator with a formula launched, by what libraries call them; the first that matches counts.
 var kindsByName = []struct {
 	kind string
 	name *regexp.Regexp

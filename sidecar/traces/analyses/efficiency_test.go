@@ -46,7 +46,7 @@ func TestModels(t *testing.T) {
 		{"aten::cat", "CatArrayBatchedCopy<at::native::OpaqueType<2u>, 4>", `"Input Dims":[[[8,32],[8,16]],[]],"Input type":["TensorList","Scalar"]`, "copy", "", 0, 2 * 2 * 8 * 48},
 		{"aten::embedding", "gather", `"Input Dims":[[1000,32],[8]],"Input type":["c10::BFloat16","long int"]`, "index", "bf16", 0, 2*2*8*32 + 8*8},
 		{"aten::_fused_adam_", "multi_tensor_apply_kernel<FusedAdamMathFunctor<float, 4>>", `"Input Dims":[[[10]],[[10]],[[10]],[[10]],[[]],[[1]]],"Input type":["TensorList","TensorList"]`, "optimizer", "", 0, 4 * 7 * 10},
-		// What cannot be known has no figure; the kernel's name still tells the kind.
+		// What cannot be known has no figure; the kernel's name still shows the kind.
 		{"aten::mm", "gemm", `"Input Dims":[[8,32],[31,10]],` + bf16(2), "gemm", "", 0, 0},
 		{"aten::mm", "gemm", `"Input Dims":[[-8,32],[32,10]],` + bf16(2), "gemm", "", 0, 0},
 		{"aten::mm", "gemm", `"Input Dims":[[8,32],[32,10]],"Input type":"float"`, "gemm", "", 2 * 8 * 32 * 10, 0},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/traces/analyses"
 	"github.com/omni-perf/omni-perf/sidecar/traces/table"
+	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
 // kindPaints are the colours of kinds of operators that are told apart.
@@ -207,8 +208,5 @@ func roofsOf(peak analyses.Peak, types map[string]float64) (list []roof) {
 
 // power writes a power of ten.
 func power(exponent float64) string {
-	if exponent < 0 {
-		return fmt.Sprintf("%.*f", int(-exponent), math.Pow(10, exponent))
-	}
-	return fmt.Sprintf("%.0f", math.Pow(10, exponent))
+	return words.Fixed(math.Pow(10, exponent), max(0, int(-exponent)))
 }
