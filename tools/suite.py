@@ -252,7 +252,15 @@ def go_concurrency() -> Iterator[Step]:
 # Python
 
 
-OF_THE_PROGRAM = ["gpu", "test_agreement.py", "test_analyze_torch.py", "test_attach_kernels.py", "test_trainings.py"]
+OF_THE_PROGRAM = [
+    "gpu",
+    "test_agreement.py",
+    "test_analyze_torch.py",
+    "test_attach_kernels.py",
+    "test_stephook.py",
+    "test_torch_cell.py",
+    "test_trainings.py",
+]
 """Tests that watch interpreters of their own: the extension's Python is nothing to them."""
 OLDEST = ["ipython==8.12.*", "ipykernel==6.17.*", "grpclib==0.4.7"]
 """The lowest versions that pyproject.toml and the documentation promise."""
