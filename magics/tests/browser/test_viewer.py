@@ -471,6 +471,15 @@ def test_after_the_first_zoom_the_tables_are_the_pictures(viewer: Viewer) -> Non
     assert "%" in table.locator("tbody tr").first.inner_text()
 
 
+def test_what_is_known_of_the_whole_recording_only_is_shown_with_all_of_it(viewer: Viewer) -> None:
+    viewer.page.set_viewport_size({"width": 900, "height": 1000})  # too narrow for the picture
+    viewer.open("training")
+    steps = viewer.page.locator(".o-below section", has_text="shares of their time")
+    assert steps.locator("tbody tr").first.inner_text().startswith("waiting for data")
+    viewer.wheel(600, 300, -1)
+    assert steps.count() == 0, "these are no figures of a part"
+
+
 def test_the_flame_graph_its_callers_and_its_boxes(viewer: Viewer) -> None:
     viewer.open("training")
     viewer.page.click("text=Flame graph")

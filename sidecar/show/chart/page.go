@@ -3,6 +3,7 @@ package chart
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/show/chart/inhtml"
 	"github.com/omni-perf/omni-perf/sidecar/show/chart/labels"
@@ -85,10 +86,29 @@ func viewerChart(r *report.View, e *report.Excerpt, d *digest, s *scene.Scene) *
 	for i := range s.Lanes {
 		c.Lanes[i] = viewerLane(&s.Lanes[i], e)
 	}
+	if !d.lanesOnly {
+		c.Tables = viewerTables(d.tables)
+	}
 	if t := e.Thinned; t != nil && t.SpansStepNS != nil && !d.lanesOnly {
 		c.Notes = append(slices.Clip(c.Notes), fmt.Sprintf("zoomed: stacks each %s; %%omni_perf save NAME.html has all", words.Seconds(report.Seconds(*t.SpansStepNS))))
 	}
 	return c
+}
+
+// viewerTables are those that the viewer does not make itself of any stretch.
+func viewerTables(all []table) (out []viewer.Table) {
+	for _, t := range all {
+		if !t.asItIs {
+			continue
+		}
+		v := viewer.Table{Heading: t.heading, Note: labels.Join(t.note, t.barNote), Rows: make([]viewer.Row, len(t.rows))}
+		largest := largestShare(t)
+		for i, r := range t.rows {
+			v.Rows[i] = viewer.Row{Name: strings.Trim(r.name+" "+r.place, " "), Figure: r.time(), Share: max(r.share, 0) / largest, Aside: r.aside, Text: r.code, Hint: r.remark()}
+		}
+		out = append(out, v)
+	}
+	return out
 }
 
 func viewerLane(l *scene.Lane, e *report.Excerpt) viewer.Lane {

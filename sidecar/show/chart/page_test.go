@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -118,6 +119,30 @@ func documentIn(t *testing.T, html []byte) document {
 		t.Fatal(err)
 	}
 	return got
+}
+
+func TestThePageHasTheTablesThatTheViewerDoesNotMake(t *testing.T) {
+	r := sketch.TrainingCell().View()
+	page, err := Page(r, scene.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var has []string
+	for _, table := range documentIn(t, page).Chart.Tables {
+		has = append(has, table.Heading)
+		if len(table.Rows) == 0 || table.Rows[0].Figure == "" {
+			t.Errorf("%s: %+v", table.Heading, table.Rows)
+		}
+	}
+	for _, table := range digestOf(r).tables {
+		made := strings.HasPrefix(table.heading, "Where ") || table.heading == "Busiest functions" || strings.HasPrefix(table.heading, "Threads")
+		if slices.Contains(has, table.heading) == made {
+			t.Errorf("%s: the viewer makes it: %v; the page has %q", table.heading, made, has)
+		}
+	}
+	if !slices.Contains(has, "Steps") {
+		t.Errorf("no table of steps: %q", has)
+	}
 }
 
 func TestAPageTakesTheWidthOfTheWindow(t *testing.T) {

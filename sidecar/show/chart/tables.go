@@ -17,6 +17,7 @@ type table struct {
 	heading, note string
 	barNote       string // about bars that are divided: not where they are plain
 	advises       bool   // the hints say what to change: never left out
+	asItIs        bool   // the viewer does not make it of a stretch: it shows this one while all is in view
 	rows          []row
 }
 
@@ -74,23 +75,32 @@ const (
 )
 
 func tablesOf(r *report.View, gpus gpuSummary, pools []pool, duration float64) []table {
-	ts := []table{ranksTable(r)}
+	ts := asTheyAre(ranksTable(r))
 	if gpus.used {
 		ts = append(ts, idleTable(r))
 		if len(r.Idle.Devices) > 1 {
 			ts = append(ts, deviceTable(r))
 		}
 	} else if len(r.Ranks) < 2 { // else those of all ranks, below
-		ts = append(ts, linesTable(r, duration), awaitsTable(r, duration))
+		ts = append(ts, linesTable(r, duration))
+		ts = append(ts, asTheyAre(awaitsTable(r, duration))...)
 	}
 	ts = append(ts, workerTables(r, pools)...)
 	ts = append(ts, programTables(r, duration)...)
 	if !gpus.used && len(r.Ranks) < 2 { // a launcher's own are of no interest
 		ts = append(ts, functionsTable(r, duration), threadsTable(r, duration))
 	}
-	ts = append(ts, memoryTable(r), processesTable(r, duration))
-	ts = append(ts, stepsTable(r, duration), slowStepsTable(r), phasesTable(r), regionsTable(r, duration), operatorsTable(r), kernelsTable(r))
+	ts = append(ts, asTheyAre(memoryTable(r), processesTable(r, duration), stepsTable(r, duration), slowStepsTable(r),
+		phasesTable(r), regionsTable(r, duration), operatorsTable(r), kernelsTable(r))...)
 	return slices.DeleteFunc(ts, func(t table) bool { return len(t.rows) == 0 })
+}
+
+// asTheyAre marks tables that the viewer shows as they are.
+func asTheyAre(ts ...table) []table {
+	for i := range ts {
+		ts[i].asItIs = true
+	}
+	return ts
 }
 
 // idleTable ranks what the GPUs waited for; its rows add up to the idle time.

@@ -28,6 +28,24 @@ type Chart struct {
 	States  []string    `json:"states"`         // words for what threads do, by report.State
 	Help    string      `json:"help"`           // Help
 	Lanes   []Lane      `json:"lanes"`
+	Tables  []Table     `json:"tables,omitempty"` // of the picture, that the scripts have none of their own for
+}
+
+// Table is a table of the picture, which the scripts show as it is while all of the recording is in view.
+type Table struct {
+	Heading string `json:"heading"`
+	Note    string `json:"note"`
+	Rows    []Row  `json:"rows"`
+}
+
+// Row is one of its rows.
+type Row struct {
+	Name   string  `json:"name"`
+	Figure string  `json:"figure"`
+	Share  float64 `json:"share"` // the bar's length, 0..1
+	Aside  string  `json:"aside"` // behind the bar
+	Text   string  `json:"text"`  // the line's text, or what else there is
+	Hint   string  `json:"hint"`
 }
 
 // Lane is one stripe over the time axis.

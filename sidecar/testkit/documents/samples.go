@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"strings"
+
+	"github.com/omni-perf/omni-perf/sidecar/show/viewer"
 )
 
 // Samples are the made-up recordings by name.
@@ -157,6 +159,9 @@ func trainingFor(duration, loader float64) *Document {
 		Legend:  legend("cell", "your cells", "user", "your modules", "data", "data loading", "frame", "framework", "dev", "device calls", "io", "input/output", "other", "other Python", "idle", "GPU idle"),
 		Notes:   []string{"13,390 stacks at 1 ms, read from outside · 0 lost, 2 incomplete · Python 3.12.1", "GPU: GPM windows of 100 ms, idle resolved by 20 like steps (R² 0.99)"},
 		Threads: []string{"MainThread", "pin_memory", "Thread-4 (prefetch)"},
+		Tables: []viewer.Table{{Heading: "Steps", Note: "shares of their time · 60 steps, median 0.21 s", Rows: []viewer.Row{
+			{Name: "waiting for data", Figure: "7.1 s", Share: 0.54, Aside: "54 %"}, {Name: "GPU busy", Figure: "4.8 s", Share: 0.37, Aside: "37 %"},
+		}}},
 		Lanes: []Lane{
 			{Kind: "track", Index: util, Paint: "gpu", Top: 100, Name: "GPU 0", Sources: []string{"H100", "GPM 100 ms"}, Value: "36 %", Aside: "engine active"},
 			{Kind: "track", Index: mem, Paint: "gmem", Top: 16 << 30, Name: "memory", Sources: []string{"NVML · 100 ms"}, Value: "11.2 GiB", Aside: "peak, of 80 GiB"},

@@ -10,7 +10,7 @@ import type { Page } from "./page.ts";
 import { poolTables } from "./poollines.ts";
 import { session, type Content, type Session } from "./session.ts";
 import { isZoomed, unzoomed } from "./state.ts";
-import { functionsTable, idleTable, leadingLines, linesTable, threadsTable } from "./tables.ts";
+import { functionsTable, idleTable, leadingLines, linesTable, picturedTables, threadsTable } from "./tables.ts";
 import { stepsTable } from "./steps.ts";
 import { codePaints, statePaints } from "./theme.ts";
 import { timeline } from "./timeline.ts";
@@ -35,6 +35,7 @@ function chartContent(app: App, stage: HTMLElement): Content {
       leadingLines(app),
       ...poolTables(app, true),
       functionsTable(app, 6),
+      ...picturedTables(app),
     ],
     "flame": () => [],
     "lines": () => [...linesTable(app), ...poolTables(app, false), functionsTable(app, 15), threadsTable(app)],

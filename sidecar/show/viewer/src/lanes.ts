@@ -2,7 +2,7 @@
 
 import { ceil, max, min } from "./math.ts";
 import { amount, first, index, list, object, objects, string } from "./json.ts";
-import { mostLanes, mostLineLanes, mostParts, mostRows } from "./limits.ts";
+import { mostLanes, mostLineLanes, mostParts, mostRows, mostTableRows, mostTables } from "./limits.ts";
 import { clean, count } from "./words.ts";
 
 export type LaneKind = "track" | "lines" | "flame" | "thread" | "stream";
@@ -48,7 +48,15 @@ export interface Chart {
   help: string; // about keys and the mouse
   threads: string[]; // their names, by the document's list
   lanes: Lane[];
+  tables: Table[]; // of the whole recording
   leftOut: string[]; // what is in the document and not here
+}
+
+/** Table is a table of the picture. */
+export interface Table {
+  heading: string;
+  note: string;
+  rows: { name: string; figure: string; share: number; aside: string; text: string; hint: string }[];
 }
 
 const kinds = ["track", "lines", "flame", "thread", "stream"];
@@ -128,6 +136,18 @@ export function chartOf(document: unknown): Chart | null {
     help: clean(string(row["help"]), 2000),
     threads: first(row["threads"], mostRows.threads).map(words),
     lanes,
+    tables: objects(first(row["tables"], mostTables)).map((t) => ({
+      heading: words(t["heading"]),
+      note: words(t["note"]),
+      rows: objects(first(t["rows"], mostTableRows)).map((r) => ({
+        name: words(r["name"]),
+        figure: words(r["figure"]),
+        share: min(amount(r["share"]), 1),
+        aside: words(r["aside"]),
+        text: words(r["text"]),
+        hint: words(r["hint"]),
+      })),
+    })),
     leftOut: all.length > mostLanes ? [`Of ${count(all.length)} lanes the first ${count(mostLanes)} are read.`] : [],
   };
 }

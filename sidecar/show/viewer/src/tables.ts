@@ -258,6 +258,28 @@ export function idleTable(app: App, most: number): HTMLElement | false {
   return recording.gpu && section("What the GPU waited for", note, table(["", "#idle", "", "", "", "", ""], rows));
 }
 
+/** picturedTables are those of the picture that there are for the whole recording only. */
+export const picturedTables = (app: App): HTMLElement[] =>
+  app.model.chart.tables
+    .filter(() => isWhole(app))
+    .map(({ heading, note, rows }) =>
+      section(
+        heading,
+        note,
+        table(
+          ["", "", "", "", "", ""],
+          rows.map(({ name, figure, share, aside, text, hint }) => [
+            name,
+            figure,
+            bar(share),
+            small(aside),
+            text && code(text),
+            hint && element("small", "o-words", hint),
+          ]),
+        ),
+      ),
+    );
+
 /** threadsTable says how each thread spent the range. */
 export function threadsTable(app: App): HTMLElement {
   const { recording } = app.model;
