@@ -125,9 +125,9 @@ def test_what_the_program_sees_is_as_it_would_be(place: Path, customized: bool) 
     added = set(here.pop("modules")) - set(there.pop("modules"))
     assert added == {"__future__", "_omni_perf", "_omni_perf.placed", "_omni_perf.torchwatch"}
     ours, _, rest = here["environment"].pop("PYTHONPATH").partition(os.pathsep)
-    assert ours.endswith("/hook.zip")
+    assert ours.endswith("/omni_perf.zip")
     assert rest == there["environment"].pop("PYTHONPATH")
-    assert here["environment"].pop("OMNI_PERF_RUN") == ours.replace("hook.zip", "s")
+    assert here["environment"].pop("OMNI_PERF_RUN") == ours.replace("omni_perf.zip", "s")
     here["cached"] = [path for path in here["cached"] if not path.startswith(ours + "/")]  # of our package itself
     assert here == there
     if customized:

@@ -17,7 +17,7 @@ import (
 const (
 	socketName = "s"
 	logName    = "log"
-	hookName   = "hook.zip"
+	hookName   = "omni_perf.zip"
 	maxSocket  = 107 // bytes of a unix socket's path, without the NUL
 )
 

@@ -123,7 +123,7 @@ func TestSweepingRemovesExactlyWhatKilledSidecarsLeft(t *testing.T) {
 		// What sidecars leave.
 		leave(t, dir, "omni_perf-1-1", withSocket, withFile("log")):      false,
 		leave(t, dir, "omni_perf-1-2", withFile("log")):                  false,
-		leave(t, dir, "omni_perf-1-7", withSocket, withFile("hook.zip")): false,
+		leave(t, dir, "omni_perf-1-7", withSocket, withFile("omni_perf.zip")): false,
 		leave(t, dir, "omni_perf-1-3"):                                   false,
 		leave(t, dir, "omni_perf-1-4.new", aged):                         false,
 		// What is in use.
