@@ -50,6 +50,8 @@ const pool Cause = "pool"
 // selects is a call of the system's select or poll: tables and queries have a select of their own.
 const selects = `(\bselect\.select\(|(^|[^.\w])select\(\s*\[|\.poll\()`
 
+var sleepCall = regexp.MustCompile(`\bsleep\(`)
+
 // causeRules in order of precedence: the first that fits wins.
 var causeRules = []causeRule{
 	{cause: Compile, means: origin.Compiles},
@@ -90,7 +92,7 @@ var causeRules = []causeRule{
 	{cause: Waiting, states: offCPU, source: regexp.MustCompile(selects + `.*(std(in|out|err)|pipe|proc)`)},
 	{cause: Network, states: offCPU, source: regexp.MustCompile(selects)},
 	{cause: EventLoop, inner: true, states: offCPU, means: origin.Selects},
-	{cause: Sleep, states: offCPU, source: regexp.MustCompile(`\bsleep\(`)},
+	{cause: Sleep, states: offCPU, source: sleepCall},
 	{cause: Sleep, inner: true, states: offCPU, means: origin.Sleeps},
 	{cause: EventLoop, awaited: true, states: offCPU}, // whatever the line calls, it awaits what that returned
 	{cause: Lock, inner: true, states: offCPU, means: origin.Locks},
@@ -134,7 +136,7 @@ func (s *Stacks) classify(stack []timeline.FrameID, state timeline.State, wait t
 	if cause, ok := phaseCauses[s.phase(stack)]; ok {
 		return cause, at
 	}
-	if cause, ok := s.byRule(stack, state); ok {
+	if cause, ok := s.byRule(stack, state, wait); ok {
 		return cause, at
 	}
 	if (byState == Waiting || byState == InOut) && int(wait) < len(waitCauses) && waitCauses[wait] != "" {
@@ -144,13 +146,16 @@ func (s *Stacks) classify(stack []timeline.FrameID, state timeline.State, wait t
 }
 
 // byRule is the cause of the first rule that fits a stack.
-func (s *Stacks) byRule(stack []timeline.FrameID, state timeline.State) (Cause, bool) {
+func (s *Stacks) byRule(stack []timeline.FrameID, state timeline.State, wait timeline.Wait) (Cause, bool) {
 	inner, all := s.rulesSeen(stack)
 	for i := range causeRules {
 		r := &causeRules[i]
 		fits := all
 		if r.inner {
 			fits = inner
+		}
+		if r.cause == Sync && r.source != nil && wait == timeline.WaitSleep && s.saysSleep(stack[0]) {
+			continue // both are on the line, and it sleeps
 		}
 		if r.states.has(state) && r.matches(s, fits&(1<<i) != 0, stack[0]) {
 			return r.cause, true
@@ -198,6 +203,12 @@ func (r *causeRule) matches(s *Stacks, framed bool, leaf timeline.FrameID) bool 
 	}
 	f := s.Rec.Frames[leaf]
 	return s.facts[leaf].own && s.Says(Place{f.File, f.Line}, r.source)
+}
+
+// saysSleep reports whether a leaf is at a line of the user's own that sleeps.
+func (s *Stacks) saysSleep(leaf timeline.FrameID) bool {
+	f := s.Rec.Frames[leaf]
+	return s.facts[leaf].own && s.Says(Place{f.File, f.Line}, sleepCall)
 }
 
 func (r *causeRule) looksAtFrames() bool { return r.means != 0 || r.function != "" || r.own != nil }

@@ -214,3 +214,19 @@ func TestWaitsByTheirSystemCall(t *testing.T) {
 		}
 	}
 }
+
+// A line that synchronises and then sleeps is charged with what it does.
+func TestASleepBesideASynchronisationIsASleep(t *testing.T) {
+	rec := &timeline.Recording{Target: timeline.Target{Cell: &timeline.Cell{File: cellFile, Text: "g.synchronize(); time.sleep(.6)\ng.synchronize()"}}}
+	s, stacks := stacksOf(rec, []timeline.Frame{{Function: "<module>", File: cellFile, Line: 1}}, []timeline.Frame{{Function: "<module>", File: cellFile, Line: 2}})
+	s.UsesGPU = true
+	for _, c := range []struct {
+		stack int
+		wait  timeline.Wait
+		want  Cause
+	}{{0, timeline.WaitSleep, Sleep}, {0, timeline.WaitLock, Sync}, {1, timeline.WaitSleep, Sync}, {1, timeline.WaitPoll, Sync}} {
+		if got, _ := s.classify(stacks[c.stack], timeline.StateWaiting, c.wait); got != c.want {
+			t.Errorf("line %d in wait %d: %q, want %q", c.stack+1, c.wait, got, c.want)
+		}
+	}
+}

@@ -19,11 +19,47 @@ func withOwnStacks(rec *timeline.Recording) *timeline.Recording {
 	c := &cutter{rec: &out, begins: begins, known: [2]map[timeline.NodeID]timeline.NodeID{{}, {}}, children: make(map[timeline.Node]timeline.NodeID)}
 	out.Nodes = slices.Clone(rec.Nodes)
 	out.Threads = slices.Clone(rec.Threads)
+	fork := c.targetIsFork()
 	for i := range out.Threads {
 		t := &out.Threads[i]
-		t.Spans = c.spans(t.Spans, t.Process > 0)
+		t.Spans = c.spans(t.Spans, t.Process > 0 || fork)
 	}
 	return &out
+}
+
+// targetIsFork reports whether the target is a worker itself, as one that was attached to: whatever its main thread did
+// was within the call by which its owner has forked it.
+func (c *cutter) targetIsFork() bool {
+	seen := false
+	for i := range c.rec.Threads {
+		t := &c.rec.Threads[i]
+		if !t.Main || t.Process > 0 || c.rec.Target.Cell != nil {
+			continue
+		}
+		for _, s := range t.Spans {
+			if s.Node == timeline.RootNode {
+				continue
+			}
+			if seen = true; !c.inFork(s.Node) {
+				return false
+			}
+		}
+	}
+	return seen
+}
+
+// inFork reports whether a stack has a frame that forks, with what it called.
+func (c *cutter) inFork(node timeline.NodeID) bool {
+	for n, leaf := node, true; n != timeline.RootNode && int(n) < len(c.rec.Nodes); n, leaf = c.rec.Nodes[n].Parent, false {
+		at := c.rec.Nodes[n]
+		if int(at.Frame) >= len(c.begins) || at.Parent >= n { // a damaged file
+			return false
+		}
+		if !leaf && c.begins[at.Frame] == atFork {
+			return true
+		}
+	}
+	return false
 }
 
 // beginning is what a frame says of where a worker's own stack begins.

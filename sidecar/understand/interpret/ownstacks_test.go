@@ -115,3 +115,34 @@ func TestWhatAWorkerDidAddsUp(t *testing.T) {
 		t.Errorf("at work: %s, want %s", got, want)
 	}
 }
+
+// A worker that is attached to has its owner's stack below its own, too: it does not wait for the workers of the loader that
+// it is one of. A program that forks now and then is no worker.
+func TestTheStacksOfAnAttachedWorkerAreItsOwn(t *testing.T) {
+	below := []string{"/u/train.py:<module>:20", "/v/site-packages/torch/utils/data/dataloader.py:_MultiProcessingDataLoaderIter.__init__:9"}
+	fork := append(below[:2:2], "/lib/python3.12/multiprocessing/popen_fork.py:Popen._launch:71")
+	worker := append(fork[:3:3], "/v/site-packages/torch/utils/data/_utils/worker.py:_worker_loop:309", "/u/train.py:Data.__getitem__:12")
+	for _, c := range []struct {
+		name   string
+		stints []stint
+		want   int // frames of the longest stack
+	}{
+		{"a worker", []stint{{worker, timeline.StatePython, 3}}, 3},
+		{"a program that forks", []stint{{below, timeline.StateWaiting, 3}, {fork, timeline.StateNative, 0.01}, {worker, timeline.StatePython, 0.1}}, 5},
+	} {
+		s := newScene()
+		s.history(timeline.Thread{PID: 1, Main: true}, 0, c.stints)
+		rec := withOwnStacks(s.b.Snapshot(seconds(4)))
+		longest := 0
+		for _, span := range rec.Threads[0].Spans {
+			depth := 0
+			for n := span.Node; n != timeline.RootNode; n = rec.Nodes[n].Parent {
+				depth++
+			}
+			longest = max(longest, depth)
+		}
+		if longest != c.want {
+			t.Errorf("%s: stacks of %d frames, want %d", c.name, longest, c.want)
+		}
+	}
+}
