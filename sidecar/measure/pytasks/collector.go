@@ -14,7 +14,8 @@ import (
 )
 
 // The pace: tasks are read every readEvery at most, and less often where reading takes
-// more than budget of a core. While no thread of the process has run they cannot have
+// more than budget of a core on average. What was not used is saved up to burst, so that
+// the first reads, which cost more and see many tasks begin, are not few. While no thread of the process has run they cannot have
 // changed, and are not read. While it runs and they do not change, as when a cell
 // computes in a kernel whose loop waits below it, they are read ever less often.
 const (
@@ -23,6 +24,7 @@ const (
 	quietReads = 4                     // … which this many reads in a row show
 	lookEvery  = 20 * time.Millisecond // while asyncio is not imported, or cannot be read
 	budget     = 0.03
+	burst      = 15 * time.Millisecond
 	// describeEvery is how often the recording's own account is brought up to date.
 	describeEvery = 250 * time.Millisecond
 )
@@ -60,6 +62,8 @@ type series struct {
 	known     bool                    // there was a read, so that now means something
 	cpu       int64                   // CPU time of the process at the last read; -1: not known
 	due       int64                   // CLOCK_MONOTONIC before which reading would cost too much
+	saved     time.Duration           // CPU time that may be spent at savedAt; negative: too much was
+	savedAt   int64                   // CLOCK_MONOTONIC
 	reading   timeline.TaskReading
 	sum       uint64 // of the last snapshot
 	quiet     int    // reads in a row that were equal
@@ -121,12 +125,20 @@ func (s *series) tick() time.Duration {
 	end := timeline.Monotonic()
 	s.take(&snapshot, at+(end-at)/2)
 	spent := pystack.ThreadCPU() - before
-	s.due = end + max(int64(float64(spent)/budget), int64(s.pause(&snapshot)))
+	s.due = end + max(int64(s.spend(spent, end)), int64(s.pause(&snapshot)))
 	if s.accounted+int64(describeEvery) < end {
 		s.accounted = end
 		s.describe()
 	}
 	return readEvery
+}
+
+// spend takes CPU time off what was saved, and returns for how long reading has to wait until
+// nothing is owed.
+func (s *series) spend(cpu time.Duration, at int64) time.Duration {
+	s.saved = min(burst, s.saved+time.Duration(budget*float64(at-s.savedAt))) - cpu
+	s.savedAt = at
+	return time.Duration(float64(max(-s.saved, 0)) / budget)
 }
 
 // pause is the least time to the next read.

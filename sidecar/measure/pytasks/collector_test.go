@@ -138,3 +138,24 @@ func covered(changes []change) (seconds float64) {
 	}
 	return seconds
 }
+
+// Reading costs the budget on average: what was saved is spent at once, what is owed is waited for.
+func TestReadingKeepsItsBudget(t *testing.T) {
+	s := &series{}
+	now, spent := int64(time.Hour), time.Duration(0)
+	for _, cost := range []time.Duration{4 * time.Millisecond, 4 * time.Millisecond, 4 * time.Millisecond} {
+		if wait := s.spend(cost, now); wait != 0 {
+			t.Errorf("the first reads wait for %v", wait)
+		}
+		spent += cost
+		now += int64(readEvery)
+	}
+	begun := now
+	for range 200 {
+		now += int64(max(s.spend(20*time.Millisecond, now), readEvery))
+		spent += 20 * time.Millisecond
+	}
+	if most := burst + time.Duration(budget*float64(now-begun)) + 20*time.Millisecond; spent > most || spent < most*9/10 {
+		t.Errorf("%v of CPU time in %v, want nearly %v", spent, time.Duration(now-begun), most)
+	}
+}
