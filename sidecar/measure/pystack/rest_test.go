@@ -81,7 +81,7 @@ harness.drive(lambda: time.sleep(0.01))
 `
 
 // slowestReading is how far apart two readings of a child may be for waiting ones to be left out.
-const slowestReading = timeline.Nanos(100 * time.Millisecond)
+const slowestReading = 100 * time.Millisecond
 
 // Workers that wait leave the budget to those that work.
 func TestWorkersThatWaitAreReadLessOften(t *testing.T) {
