@@ -145,20 +145,14 @@ func (p *part) tables() {
 	for _, a := range p.r.Awaits {
 		if p.described[a.Process] {
 			a.File, a.Process = p.code.files[a.File], p.process[a.Process]
-			if a.Function != nil {
-				function := p.code.functions[*a.Function]
-				a.Function = &function
-			}
+			a.Function = p.code.function(a.Function)
 			d.Awaits = append(d.Awaits, a)
 		}
 	}
 	for _, m := range p.r.Memory {
 		if p.described[m.Process] {
 			m.File, m.Process = p.code.files[m.File], p.process[m.Process]
-			if m.Function != nil {
-				function := p.code.functions[*m.Function]
-				m.Function = &function
-			}
+			m.Function = p.code.function(m.Function)
 			d.Memory = append(d.Memory, m)
 		}
 	}
@@ -176,11 +170,7 @@ func (p *part) tables() {
 	}
 	for _, s := range p.r.SlowSteps {
 		if p.described[s.Process] {
-			s.Process = p.process[s.Process]
-			if s.File != nil {
-				file := p.code.files[*s.File]
-				s.File = &file
-			}
+			s.File, s.Process = p.code.file(s.File), p.process[s.Process]
 			d.SlowSteps = append(d.SlowSteps, s)
 		}
 	}
