@@ -9,8 +9,13 @@ const (
 	restShare   = 256
 	longestRest = 5 * time.Millisecond
 	// The same of descendants, of which many may have nothing to do: what they take of the
-	// budget is missing to those that work. No rest is longer than the slowest interval.
+	// budget is missing to those that work. No rest is longer than the slowest interval …
 	descendantRestShare = 16
+	// … but where so many are read that the pace is slow: there they rest earlier, for a few of
+	// its intervals, or nobody would, and those that work were never read more often.
+	slowPace          = 50 * time.Millisecond
+	slowPaceRestShare = 4
+	slowPaceLongest   = 4 // intervals
 	// restGrid is the part of a rest to which its end is rounded down, so that those who rest
 	// for as long wake the sampler together.
 	restGrid = 4
@@ -65,10 +70,7 @@ func (s *session) settle(before int64) int64 {
 		return 1
 	}
 	interval := int64(s.clock.interval)
-	sleep := min((s.at-r.since)/restShare, int64(longestRest))
-	if s.descendant {
-		sleep = min((s.at-r.since)/descendantRestShare, int64(slowest))
-	}
+	sleep := s.restAfter(s.at - r.since)
 	if !resting && sleep <= interval {
 		return 1
 	}
@@ -92,6 +94,17 @@ func (s *session) settle(before int64) int64 {
 		return 1
 	}
 	return max((s.at-before+interval/2)/interval, 1)
+}
+
+// restAfter is how long to rest after nothing has run for so long, in ns.
+func (s *session) restAfter(waited int64) int64 {
+	switch interval := s.clock.interval; {
+	case !s.descendant:
+		return min(waited/restShare, int64(longestRest))
+	case interval >= slowPace:
+		return min(waited/slowPaceRestShare, slowPaceLongest*int64(interval))
+	}
+	return min(waited/descendantRestShare, int64(slowest))
 }
 
 // holdersCPU is the CPU time of those who held the GILs last: who takes one again at once

@@ -80,9 +80,6 @@ for number in range(CHILDREN):
 harness.drive(lambda: time.sleep(0.01))
 `
 
-// slowestReading is how far apart two readings of a child may be for waiting ones to be left out.
-const slowestReading = 100 * time.Millisecond
-
 // Workers that wait leave the budget to those that work.
 func TestWorkersThatWaitAreReadLessOften(t *testing.T) {
 	const children = 40
@@ -125,11 +122,6 @@ func TestWorkersThatWaitAreReadLessOften(t *testing.T) {
 			}
 		}
 		t.Logf("who works was read %d times, each %v, one that waits %d times, each %v", busy.Reads, busy.Interval, idle.Reads, idle.Interval)
-		// A rest is a 256th of the wait before it, 23 ms after these six seconds: where reading all children takes
-		// the budget of more than that, none of them rests, which is a limit of the sampler and not what is judged here.
-		if idle.Interval > slowestReading && busy.Interval > slowestReading {
-			t.Skipf("reading %d children takes so long on this machine that each is read every %v", children, busy.Interval)
-		}
 		if busy.Reads < 4*idle.Reads || idle.Reads == 0 {
 			try.Errorf("who works was read %d times, one that waits %d times", busy.Reads, idle.Reads)
 		}
