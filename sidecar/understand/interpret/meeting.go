@@ -7,26 +7,17 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 )
 
-// minRanks is how many processes of one owner must have been in collectives to be ranks.
+// minRanks is how many processes of one owner must meet to be ranks.
 const minRanks = 2
 
 // ranksByCollectives makes ranks of processes that their launcher gave no rank which could be read, as
 // mp.spawn, notebook_launcher and a fork server do, whose workers set RANK themselves: of those of one
-// owner whose main threads were in collectives. Their launchers start them in the order of their ranks.
+// owner whose main threads were in collectives, or in the function that another called one from: the slowest
+// of all waits for nobody and is hardly ever seen in one. Their launchers start them in the order of their ranks.
 func (r *reader) ranksByCollectives() {
-	rec, together := r.rec, r.inCollectives()
-	families := make(map[int][]int)
-	for _, t := range rec.Threads {
-		if !t.Main || t.Process <= 0 || t.Process >= len(rec.Processes) || !mayBeRank(&rec.Processes[t.Process]) {
-			continue
-		}
-		met := slices.ContainsFunc(t.Spans, func(s timeline.Span) bool { return int(s.Node) < len(together) && together[s.Node] })
-		if owner := ownerOf(rec.Processes, t.Process); met && !slices.Contains(families[owner], t.Process) {
-			families[owner] = append(families[owner], t.Process)
-		}
-	}
+	rec := r.rec
 	found := false
-	for _, family := range families {
+	for _, family := range r.meeting() {
 		if len(family) < minRanks {
 			continue
 		}
@@ -44,6 +35,67 @@ func (r *reader) ranksByCollectives() {
 	}
 }
 
+// aFunction is one, whichever of its lines runs.
+type aFunction struct {
+	name, file string
+	first      int
+}
+
+func functionOf(f *timeline.Frame) aFunction { return aFunction{f.Function, f.File, f.FirstLine} }
+
+// meeting are the processes that meet in collectives, or would, by who owns them.
+func (r *reader) meeting() map[int][]int {
+	rec, together := r.rec, r.inCollectives()
+	candidates, callers := make(map[int][]timeline.Thread), make(map[int]map[aFunction]bool)
+	for _, t := range rec.Threads {
+		if !t.Main || t.Process <= 0 || t.Process >= len(rec.Processes) || !mayBeRank(&rec.Processes[t.Process]) {
+			continue
+		}
+		owner := ownerOf(rec.Processes, t.Process)
+		candidates[owner] = append(candidates[owner], t)
+		for _, s := range t.Spans {
+			if int(s.Node) >= len(together) || !together[s.Node] {
+				continue
+			}
+			if callers[owner] == nil {
+				callers[owner] = make(map[aFunction]bool)
+			}
+			if caller := r.callerOf(s.Node, together); caller != 0 {
+				callers[owner][functionOf(&rec.Frames[rec.Nodes[caller].Frame])] = true
+			}
+		}
+	}
+	families := make(map[int][]int)
+	for owner, threads := range candidates {
+		if callers[owner] == nil {
+			continue
+		}
+		calls := r.running(callers[owner])
+		for _, t := range threads {
+			meets := slices.ContainsFunc(t.Spans, func(s timeline.Span) bool {
+				return int(s.Node) < len(together) && (together[s.Node] || calls[s.Node])
+			})
+			if meets && !slices.Contains(families[owner], t.Process) {
+				families[owner] = append(families[owner], t.Process)
+			}
+		}
+	}
+	return families
+}
+
+// callerOf is the node that called the outermost collective of a stack; 0: nobody did.
+func (r *reader) callerOf(n timeline.NodeID, together []bool) timeline.NodeID {
+	for together[n] {
+		n = r.rec.Nodes[n].Parent
+	}
+	return n
+}
+
+// running are the nodes with one of these functions on their stack.
+func (r *reader) running(functions map[aFunction]bool) []bool {
+	return r.below(func(f timeline.FrameID) bool { return functions[functionOf(&r.rec.Frames[f])] })
+}
+
 // mayBeRank reports whether a process may be a rank of which the environment does not say so.
 func mayBeRank(p *timeline.Process) bool {
 	switch p.Role {
@@ -55,16 +107,21 @@ func mayBeRank(p *timeline.Process) bool {
 
 // inCollectives are the nodes with a collective, or the set-up of one, on their stack.
 func (r *reader) inCollectives() []bool {
+	return r.below(func(f timeline.FrameID) bool { return r.means[f]&(origin.Collective|origin.SetsUp) != 0 })
+}
+
+// below are the nodes with such a frame on their stack.
+func (r *reader) below(is func(timeline.FrameID) bool) []bool {
 	rec := r.rec
-	together := make([]bool, len(rec.Nodes))
+	nodes := make([]bool, len(rec.Nodes))
 	for i := 1; i < len(rec.Nodes); i++ {
 		n := rec.Nodes[i]
 		if int(n.Parent) >= i || int(n.Frame) >= len(rec.Frames) { // a damaged file
 			continue
 		}
-		together[i] = together[n.Parent] || r.means[n.Frame]&(origin.Collective|origin.SetsUp) != 0
+		nodes[i] = nodes[n.Parent] || is(n.Frame)
 	}
-	return together
+	return nodes
 }
 
 // numberRanks numbers ranks from 0 in the order of their begin; those of a second run, which begin when the

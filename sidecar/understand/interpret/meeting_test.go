@@ -11,7 +11,9 @@ var (
 	launching = []string{"/u/train.py:<module>:31", "/v/site-packages/torch/multiprocessing/spawn.py:ProcessContext.join:184"}
 	joining   = []string{"/u/train.py:main:7", "/v/site-packages/torch/distributed/distributed_c10d.py:init_process_group:1700"}
 	reducing  = []string{"/u/train.py:main:23", "/v/site-packages/torch/distributed/distributed_c10d.py:all_reduce:2800"}
-	training  = []string{"/u/train.py:main:23"}
+	training  = []string{"/u/train.py:main:22"}
+	logging   = []string{"/u/train.py:log:40"}
+	notYetMet = []string{"/v/lib/python3.12/multiprocessing/spawn.py:_main:135"}
 	loads     = []string{"/v/site-packages/torch/utils/data/_utils/worker.py:_worker_loop:309", "/u/train.py:Data.__getitem__:3"}
 )
 
@@ -31,7 +33,8 @@ func described(rec *timeline.Recording) (list []string) {
 }
 
 // Workers of one owner that meet in collectives are ranks, in the order in which they were started, whatever
-// started them; what they start is of their rank. One alone is none, nor are those that meet nobody.
+// started them; what they start is of their rank. Who is in the function that calls a collective for another is one, too:
+// the slowest waits for nobody. One alone is none, nor are those that meet nobody.
 func TestWorkersThatMeetInCollectivesAreRanks(t *testing.T) {
 	worker := func(parent int, start float64) timeline.Process {
 		return timeline.Process{Role: timeline.RoleWorker, ParentIndex: parent, Start: seconds(start)}
@@ -45,8 +48,9 @@ func TestWorkersThatMeetInCollectivesAreRanks(t *testing.T) {
 	}{
 		{"mp.spawn", []timeline.Process{worker(0, 2), worker(0, 1), worker(1, 3)}, [][]string{reducing, reducing, loads}, "[rank 1 of 1 rank 0 of 0 loader-worker 0 of 1]"},
 		{"a fork server", []timeline.Process{server, worker(1, 1), worker(1, 2)}, [][]string{nil, joining, reducing}, "[fork-server rank 0 of 0 rank 1 of 1]"},
-		{"a worker beside ranks", []timeline.Process{worker(0, 1), worker(0, 1), worker(0, 2)}, [][]string{reducing, training, reducing}, "[rank 0 of 0 worker 1 rank 1 of 1]"},
-		{"one alone", []timeline.Process{worker(0, 1), worker(0, 2)}, [][]string{reducing, training}, "[worker 1 worker 2]"},
+		{"a worker beside ranks", []timeline.Process{worker(0, 1), worker(0, 1), worker(0, 2)}, [][]string{reducing, logging, reducing}, "[rank 0 of 0 worker 1 rank 1 of 1]"},
+		{"the slowest", []timeline.Process{worker(0, 1), worker(0, 2)}, [][]string{reducing, training}, "[rank 0 of 0 rank 1 of 1]"},
+		{"one alone", []timeline.Process{worker(0, 1), worker(0, 2)}, [][]string{reducing, logging}, "[worker 1 worker 2]"},
 		{"workers that meet nobody", []timeline.Process{worker(0, 1), worker(0, 2)}, [][]string{training, training}, "[worker 1 worker 2]"},
 	} {
 		for i := range c.processes {
@@ -56,7 +60,7 @@ func TestWorkersThatMeetInCollectivesAreRanks(t *testing.T) {
 		s.history(timeline.Thread{PID: 1, Main: true}, 0, []stint{{launching, timeline.StateWaiting, 10}})
 		for i, stack := range c.stacks {
 			if stack != nil {
-				s.worker(i+1, 4, stint{training, timeline.StateNative, 2}, stint{stack, timeline.StateWaiting, 2})
+				s.worker(i+1, 4, stint{notYetMet, timeline.StateNative, 2}, stint{stack, timeline.StateWaiting, 2})
 			}
 		}
 		rec := Of(s.b.Snapshot(seconds(10)))
