@@ -185,6 +185,7 @@ class Section:
 
 RACE = ["-race"]
 WITHOUT_RACE = {
+    "cmd/omni-perf": "starts the profiler in each test; go-concurrency tries the commands that start most",
     "sidecar/measure/pystack": "the race detector slows the sampler tenfold: its accuracy is judged without",
     "sidecar/understand/diagnose": "starts no goroutine and simulates hours of recordings",
     "sidecar/show/chart": "draws such recordings",
@@ -244,8 +245,13 @@ def go_alone() -> Iterator[Step]:
 
 def go_concurrency() -> Iterator[Step]:
     asked = go_list("{{.ImportPath}}")
-    for package, tests in (("measure/pystack", "Image|Second|Gone|Contended|Budget"), ("traces", "Damaged|Parity|Run")):
-        path = f"{MODULE}/sidecar/{package}"
+    chosen = {
+        "sidecar/measure/pystack": "Image|Second|Gone|Contended|Budget",
+        "sidecar/traces": "Damaged|Parity|Run",
+        "cmd/omni-perf": "RanksOfALauncherAreFollowed|OutlivesItsProfiler|TopFollows|NoProcessOfOurs",
+    }
+    for package, tests in chosen.items():
+        path = f"{MODULE}/{package}"
         yield from go_test([path] if path in asked else [], *RACE, "-run", tests)
 
 

@@ -1,11 +1,12 @@
 """Ordinary cells in real kernels, and as scripts, against the clock they keep of their own lines.
 
-Each runs once here, on every version of CPython (as a script on one of them, in turn); thirty times by
-``make truth``. tools/kernels makes the environments.
+Each runs once here, on two of the six environments in turn (as a script on one); with OMNI_PERF_TRUTH=everywhere on
+each of them, and thirty times by ``make truth``. tools/kernels makes the environments.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -43,7 +44,7 @@ def by_environment(name: str, *values: object, called: str) -> ParameterSet:
     return pytest.param(*values, marks=pytest.mark.xdist_group(name), id=called)
 
 
-@pytest.fixture(scope="module", params=[by_environment(name, name, called=name) for name in ENVIRONMENTS])
+@pytest.fixture(scope="module")
 def environment(request: pytest.FixtureRequest) -> str:
     return environment_of(request.param)
 
@@ -62,7 +63,18 @@ def judge(results: Results) -> None:
     assert comparison.right, f"{comparison}\n{comparison.table()}"
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def on_two() -> list[ParameterSet]:
+    """Return each case with two of the environments, or with all, those of one environment together."""
+    half, everywhere = len(ENVIRONMENTS) // 2, os.environ.get("OMNI_PERF_TRUTH") == "everywhere"
+    return [
+        by_environment(name, name, case, called=f"{name}-{case.name}")
+        for at, name in enumerate(ENVIRONMENTS)
+        for turn, case in enumerate(CASES)
+        if everywhere or turn % half == at % half
+    ]
+
+
+@pytest.mark.parametrize(("environment", "case"), on_two(), indirect=["environment"])
 def test_a_cell(environment: str, notebook: Notebook, case: Case) -> None:
     need(environment, case)
     results: Results = {}
