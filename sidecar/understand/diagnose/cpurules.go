@@ -267,8 +267,11 @@ func loading(e *evidence, a activity.Account, m *measured) {
 	default:
 		m.Advice = FasterOnCPU
 	}
-	if a.Cause == activity.LoadWorker {
+	switch {
+	case a.Cause == activity.LoadWorker:
 		m.Actors = e.bystanders.ProcessesDuring(a.Where)
+	case m.Advice == WorkersOnCPU:
+		m.Against = e.covered(a)
 	}
 }
 

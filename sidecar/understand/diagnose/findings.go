@@ -62,7 +62,7 @@ func findings(e *evidence) []Finding {
 	for i, m := range list {
 		out[i] = m.Finding
 		if p := e.leading(); p != nil && isOfThread(m.ID) {
-			out[i].OfRank, out[i].Rank, out[i].Whole = true, *p.Rank, e.whole()
+			out[i].OfRank, out[i].Rank, out[i].Whole = true, *p.Rank, cmp.Or(m.Whole, e.whole())
 		}
 	}
 	return out

@@ -336,6 +336,12 @@ var findingCases = map[FindingID]struct {
 		scene{acts: []act{one(1, dataloaderFile, workers, timeline.StateWaiting, 0), other}}, 1, FasterOnCPU,
 		scene{acts: []act{short(one(1, dataloaderFile, workers, timeline.StateWaiting, 0)), other}},
 	},
+	TrainingLoads: { // the imports took most of it
+		scene{acts: []act{{7 * sec, 1, "<frozen importlib._bootstrap>", "_find_and_load", timeline.StatePython, 0},
+			{2 * sec, 2, dataloaderFile, "_SingleProcessDataLoaderIter._next_data", timeline.StatePython, 0}, {sec, 3, site + "torch/_tensor.py", "Tensor.backward", timeline.StateNative, 0}}}, 2, WorkersOnCPU,
+		scene{acts: []act{{7 * sec, 1, "<frozen importlib._bootstrap>", "_find_and_load", timeline.StatePython, 0},
+			{sec / 2, 2, dataloaderFile, "_SingleProcessDataLoaderIter._next_data", timeline.StatePython, 0}, {2 * sec, 3, site + "torch/_tensor.py", "Tensor.backward", timeline.StateNative, 0}}},
+	},
 	WaitsForNetwork: {
 		scene{acts: []act{one(4, site+"requests/api.py", "get", timeline.StateIO, 0), short(other)}, times: 5}, 4, ManyRequests,
 		scene{acts: []act{short(one(4, site+"requests/api.py", "get", timeline.StateIO, 0)), other}},

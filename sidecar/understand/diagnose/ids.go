@@ -72,7 +72,8 @@ const (
 	AroundCell       FindingID = "around-cell"
 	Compiling        FindingID = "compilation"
 	Saving           FindingID = "checkpoint"         // Call
-	LoadsData        FindingID = "data-loading"       // Cause
+	LoadsData        FindingID = "data-loading"       // Cause; Against: the share of it that workers could save, 0: not known
+	TrainingLoads    FindingID = "training-loads"     // Cause; Whole: the training's own time, of which Value is the share; Against: as of LoadsData
 	WaitsForNetwork  FindingID = "waits-for-network"  // Call
 	WaitsForDatabase FindingID = "waits-for-database" // Call
 	WaitsForIO       FindingID = "io-bound"           // Call

@@ -65,7 +65,24 @@ func (s Scope) loadsData(f diagnose.Finding) string {
 	if f.Cause == activity.LoadWorker {
 		return "waited " + s.part(f.Time) + " for the data loader's workers" + s.where(f) + s.work(f.Actors)
 	}
-	return "loading data took " + s.part(f.Time) + s.where(f)
+	return "loading data took " + s.part(f.Time) + s.where(f) + covered(f)
+}
+
+// trainingLoads says of a training what loadsData says of a recording.
+func (s Scope) trainingLoads(f diagnose.Finding) string {
+	s.Duration = f.Whole
+	return "of the training itself " + s.loadsData(f)
+}
+
+// worthCovering is the share of the loading from which on it is said that workers could save it.
+const worthCovering = 0.1
+
+// covered says how much shorter a training could be at most whose loading workers do: handing over batches costs time, too.
+func covered(f diagnose.Finding) string {
+	if f.Against < worthCovering {
+		return ""
+	}
+	return "; with worker processes it could be up to " + words.Seconds(f.Against*f.Time.Seconds()) + " shorter"
 }
 
 func (s Scope) waitsForChildren(f diagnose.Finding) string {

@@ -116,6 +116,7 @@ var sentences = map[diagnose.FindingID]func(Scope, diagnose.Finding) string{
 	diagnose.Compiling:        took("compiling"),
 	diagnose.Saving:           Scope.saving,
 	diagnose.LoadsData:        Scope.loadsData,
+	diagnose.TrainingLoads:    Scope.trainingLoads,
 	diagnose.WaitsForNetwork:  waited("for the network"),
 	diagnose.WaitsForDatabase: waited("for a database"),
 	diagnose.WaitsForIO:       waited("for input or output"),

@@ -58,6 +58,14 @@ func cause(c activity.Cause) func(*diagnose.Finding) {
 	return func(f *diagnose.Finding) { f.Cause = c }
 }
 
+// covers says how much of the loading workers could save.
+func covers(share float64) func(*diagnose.Finding) {
+	return func(f *diagnose.Finding) { f.Against = share }
+}
+
+// ofTraining makes a finding one of a training of 6 s.
+func ofTraining(f *diagnose.Finding) { f.Whole = 6 * second }
+
 // ofKind makes several causes of a GPU's idle time.
 func ofKind(k activity.Kind, parts ...gpuidle.Part) func(*diagnose.Finding) {
 	return func(f *diagnose.Finding) { f.Kind, f.Parts = k, parts }
@@ -203,14 +211,18 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 		with(none, func(f *diagnose.Finding) { f.Gap = timeline.GapTraced }), with(none, func(f *diagnose.Finding) { f.Gap = timeline.GapPermission }),
 		with(none, func(f *diagnose.Finding) { f.Gap = timeline.GapUnreadable }), with(none, func(f *diagnose.Finding) { f.Gap = timeline.GapStarting }),
 	},
-	diagnose.Traceback:        {none},
-	diagnose.DrawnAfterError:  {none},
-	diagnose.BegunLate:        {none},
-	diagnose.Displaying:       {with(none, call("DataFrame._repr_html_", "pandas")), none},
-	diagnose.AroundCell:       {none},
-	diagnose.Compiling:        {most2},
-	diagnose.Saving:           {most2, with(most2, call("save", "torch")), with(most2, call("load", "joblib"))},
-	diagnose.LoadsData:        {with(most2, cause(activity.LoadHere)), with(most2, cause(activity.LoadWorker))},
+	diagnose.Traceback:       {none},
+	diagnose.DrawnAfterError: {none},
+	diagnose.BegunLate:       {none},
+	diagnose.Displaying:      {with(none, call("DataFrame._repr_html_", "pandas")), none},
+	diagnose.AroundCell:      {none},
+	diagnose.Compiling:       {most2},
+	diagnose.Saving:          {most2, with(most2, call("save", "torch")), with(most2, call("load", "joblib"))},
+	diagnose.LoadsData:       {with(most2, cause(activity.LoadHere)), with(most2, cause(activity.LoadWorker)), with(with(most2, cause(activity.LoadHere)), covers(0.6))},
+	diagnose.TrainingLoads: {
+		with(with(most2, cause(activity.LoadHere)), ofTraining), with(with(with(most2, cause(activity.LoadHere)), ofTraining), covers(0.95)),
+		with(with(most2, cause(activity.LoadWorker)), ofTraining),
+	},
 	diagnose.WaitsForNetwork:  {with(whole, call("get", "requests")), part},
 	diagnose.WaitsForDatabase: {with(whole, call("Session.execute", "sqlalchemy")), whole},
 	diagnose.WaitsForIO:       {whole, most2},

@@ -1,0 +1,62 @@
+package diagnose
+
+import (
+	"math"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
+	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
+)
+
+// loadsShare is the share of the recording from which on loading data is a finding.
+const loadsShare = 0.30
+
+// minTraining is the share of the recording that a training of its own must have.
+const minTraining = 0.10
+
+// loadsData is the time that loading data took of all of the recording.
+func loadsData(e *evidence) measured {
+	return hostRule(loading, activity.Load, activity.LoadHere, activity.LoadWorker)(e)
+}
+
+// trainingLoads is of a training that is a small part of the recording, as of a short trial whose imports took most of
+// it: how much of the training itself went to loading, as a long run will have it.
+func trainingLoads(e *evidence) measured {
+	m := loadsData(e)
+	if math.IsNaN(m.low) {
+		return nothing
+	}
+	training := timeline.Total(e.training())
+	if m.low >= loadsShare || e.share(training) < minTraining {
+		return nothing // the recording's own finding says it, or there was hardly any
+	}
+	m.Whole, m.Value = training, float64(m.Time)/float64(training)
+	m.low = m.Value
+	return m
+}
+
+// training is when the process in question trained, without its start-up.
+func (e *evidence) training() (where []timeline.Interval) {
+	if e.main.Thread == nil {
+		return nil
+	}
+	for _, p := range e.stacks.Phases(e.main.Thread) {
+		if p.Phase != origin.StartUp {
+			where = append(where, timeline.Between(p.Start, p.End))
+		}
+	}
+	return where
+}
+
+// covered is the share of the loading that workers could save: with them a training takes as long as the rest of it, or
+// as all of its computing on all CPUs. It is 0 where that is not known.
+func (e *evidence) covered(a activity.Account) float64 {
+	where := e.training()
+	all := timeline.Total(where)
+	used, limit := e.bystanders.Cores(where)
+	if all <= a.Total || limit < 1 || math.IsNaN(used) {
+		return 0
+	}
+	least := max(all-a.Total, timeline.Nanos(float64(all)*used/limit))
+	return max(float64(all-least)/float64(a.Total), 0)
+}
