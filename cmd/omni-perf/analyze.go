@@ -26,7 +26,7 @@ func analyzeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "analyze PATH… [options]",
 		Short: "analyse torch.profiler traces and CUDA memory snapshots",
-		Long:  "PATH is a trace of torch.profiler (.json, .json.gz), a folder of them or a quoted glob.",
+		Long:  "PATH is a trace of torch.profiler (.json, .json.gz) or of another tool that is read, a folder of them or a quoted glob.",
 	}
 	q := &request.Request{Version: version}
 	mode, flags := modeValue{&q.Analyses.Mode}, c.Flags()

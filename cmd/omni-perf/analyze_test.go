@@ -249,3 +249,30 @@ func TestProgressStaysOnOneLineAndGoes(t *testing.T) {
 		t.Errorf("progress %q does not show how far it is", text)
 	}
 }
+
+// TestAnalyzeReadsAndRefusesOtherTools: what is read is in the same tables, what is not is refused by its name.
+func TestAnalyzeReadsAndRefusesOtherTools(t *testing.T) {
+	for name, c := range map[string]struct {
+		content string
+		code    int
+		says    []string
+	}{
+		"viz.json": {`{"traceEvents":[{"pid":5,"tid":5,"ts":10,"ph":"X","cat":"fee","dur":800,"name":"work (/home/u/v.py:4)"}]}`, exitOK,
+			[]string{"no device events", "Python functions of the main thread", "v.py(4): work", "a recording of VizTracer"}},
+		"perfetto.json": {`{"traceEvents":[{"pid":5,"tid":5,"ts":10,"ph":"X","cat":"app","dur":800,"name":"decode"}]}`, exitOK,
+			[]string{"no device events", "Annotations", "decode", "nothing is known of devices"}},
+		"run.nsys-rep":  {"\x01\x02\x03", exitFailed, []string{"a report of Nsight Systems; export it with nsys export --type sqlite"}},
+		"trace.pftrace": {"\x01\x02\x03", exitFailed, []string{"a Perfetto trace; convert it to JSON"}},
+	} {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte(c.content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out, errs, code := invoke(t, "analyze "+path)
+		for _, want := range c.says {
+			if code != c.code || !strings.Contains(out+errs, want) {
+				t.Errorf("%s: exit status %d, %s%s; want %d and %q", name, code, out, errs, c.code, want)
+			}
+		}
+	}
+}

@@ -1,9 +1,10 @@
-// Package traces analyses PyTorch profiler (Kineto) traces of one or many
+// Package traces analyses traces of the PyTorch profiler (Kineto) and of other tools, of one or many
 // ranks: it answers where the device time went.
 //
 // In flow paths, out flows an [Analysis]: tables, and what was damaged in the
 // input. It ties the parts together and computes nothing itself:
 //
+//	formats    which tool wrote a file, and who reads it
 //	kineto     files → traces: columns of events, ranks, warnings
 //	analyses   traces → tables
 //	table      columns with units
@@ -26,6 +27,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/omni-perf/omni-perf/sidecar/traces/analyses"
+	"github.com/omni-perf/omni-perf/sidecar/traces/formats"
 	"github.com/omni-perf/omni-perf/sidecar/traces/kineto"
 	"github.com/omni-perf/omni-perf/sidecar/traces/table"
 )
@@ -51,6 +53,7 @@ type Analysis struct {
 type Recording struct {
 	File  string
 	Rank  int
+	PID   int64 // of its process: a file may have several; -1 where it is not known
 	First int64 // ns since the epoch of its first event of any kind; math.MaxInt64 if it has none
 	Base  int64 // ns since the epoch that the file's times count from
 }
@@ -96,7 +99,7 @@ func Run(ctx context.Context, paths []string, load kineto.Options, opts analyses
 	if opts.AsHTA() {
 		observe = nil // what one file gives depends on all
 	}
-	set, err := kineto.LoadEach(ctx, paths, load, observe)
+	set, err := formats.LoadEach(ctx, paths, load, observe)
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +149,7 @@ func answer(set *kineto.Set, parts []*analyses.Part, opts *analyses.Options) *An
 		last.Parts = append(last.Parts, parts[i])
 		a.ProfilerSteps[t.Rank] = append(a.ProfilerSteps[t.Rank], parts[i].Steps...)
 		a.Device = a.Device || parts[i].Device
-		r := Recording{File: t.File, Rank: t.Rank, First: t.Earliest, Base: t.Meta.BaseTime}
+		r := Recording{File: t.File, Rank: t.Rank, PID: t.Process.PID, First: t.Earliest, Base: t.Meta.BaseTime}
 		if r.First != math.MaxInt64 {
 			r.First = t.UnixNs(r.First)
 		}

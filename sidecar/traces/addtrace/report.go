@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/traces/formats"
 	"github.com/omni-perf/omni-perf/sidecar/traces/kineto"
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
@@ -18,7 +19,7 @@ import (
 // about the files. byShape keeps operators with different inputs apart.
 func Load(ctx context.Context, paths []string, byShape bool) (*kineto.Set, error) {
 	opts := figuresAsked(byShape)
-	return kineto.Load(ctx, paths, kineto.Options{Inputs: opts.Inputs(), SkipPython: true})
+	return formats.Load(ctx, paths, kineto.Options{Inputs: opts.Inputs(), SkipPython: true})
 }
 
 // Recorded merges the traces of a finished recording's process into it, and gives what a

@@ -17,6 +17,7 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/traces"
 	"github.com/omni-perf/omni-perf/sidecar/traces/analyses"
+	"github.com/omni-perf/omni-perf/sidecar/traces/formats"
 	"github.com/omni-perf/omni-perf/sidecar/traces/kineto"
 	"github.com/omni-perf/omni-perf/sidecar/traces/table"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
@@ -159,11 +160,12 @@ func ofRank(ctx context.Context, a *traces.Analysis, rank, cycle int, pick func(
 	if cycle >= len(files) {
 		cycle = 0
 	}
-	set, err := kineto.Load(ctx, []string{files[cycle].File}, kineto.Options{})
+	set, err := formats.Load(ctx, []string{files[cycle].File}, kineto.Options{})
 	if err != nil {
 		return nil, fmt.Errorf("reading the trace again: %w", err)
 	}
-	trace := set.Traces[0]
+	at := slices.IndexFunc(set.Traces, func(t *kineto.Trace) bool { return t.Process.PID == files[cycle].PID })
+	trace := set.Traces[max(0, at)]
 	trace.Rank = rank
 	counted := a.ProfilerSteps[rank]
 	steps := slices.DeleteFunc(analyses.HostSteps(trace), func(s analyses.HostStep) bool { return !slices.Contains(counted, s.Number) })

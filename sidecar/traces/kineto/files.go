@@ -8,7 +8,7 @@ import (
 )
 
 // expand lists the files that paths name, each once, sorted inside a folder.
-func expand(paths []string) ([]string, error) {
+func expand(paths []string, formats *Formats) ([]string, error) {
 	var files []string
 	seen := map[string]bool{}
 	add := func(file string) {
@@ -25,7 +25,7 @@ func expand(paths []string) ([]string, error) {
 			}
 		}
 		for _, match := range matches {
-			inside, err := listFolder(match)
+			inside, err := listFolder(match, formats)
 			if err != nil {
 				return nil, err
 			}
@@ -35,19 +35,19 @@ func expand(paths []string) ([]string, error) {
 		}
 	}
 	if len(files) == 0 {
-		return nil, fmt.Errorf("%s: no *.json or *.json.gz inside", strings.Join(paths, ", "))
+		return nil, fmt.Errorf("%s: no trace inside (*.json, *.json.gz, *.sqlite, *.xplane.pb)", strings.Join(paths, ", "))
 	}
 	return files, nil
 }
 
-// isTraceName reports whether a folder's file may be a trace.
-func isTraceName(name string) bool {
+// IsTraceName reports whether a folder's file may be a trace of torch.profiler.
+func IsTraceName(name string) bool {
 	name = strings.ToLower(name)
 	return strings.HasSuffix(name, ".json") || strings.HasSuffix(name, ".json.gz")
 }
 
 // listFolder lists a folder's traces; a file lists itself.
-func listFolder(path string) ([]string, error) {
+func listFolder(path string, formats *Formats) ([]string, error) {
 	entries, err := os.ReadDir(path)
 	if err != nil {
 		if info, e := os.Stat(path); e == nil && !info.IsDir() {
@@ -55,10 +55,18 @@ func listFolder(path string) ([]string, error) {
 		}
 		return nil, fmt.Errorf("listing traces: %w", err)
 	}
-	var files []string
+	var names, files []string
 	for _, e := range entries {
-		if !e.IsDir() && isTraceName(e.Name()) {
-			files = append(files, filepath.Join(path, e.Name()))
+		if !e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	if formats != nil {
+		return formats.Listed(path, names), nil
+	}
+	for _, name := range names {
+		if IsTraceName(name) {
+			files = append(files, filepath.Join(path, name))
 		}
 	}
 	return files, nil

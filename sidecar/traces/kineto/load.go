@@ -29,6 +29,8 @@ type Options struct {
 	// Frame keeps what HolisticTraceAnalysis's rules want, in Trace.Frame, and
 	// takes every file for a rank of its own, as that program does.
 	Frame bool
+	// Formats knows the files of other tools than torch.profiler; nil: there are none.
+	Formats *Formats
 	// Progress, when set, is called a few times a second and once at the
 	// end, never from two goroutines at the same time.
 	Progress func(Progress)
@@ -62,7 +64,7 @@ func Load(ctx context.Context, paths []string, opts Options) (*Set, error) {
 // events it may let go (Trace.Release), so that memory holds those of
 // Options.Parallel files at a time.
 func LoadEach(ctx context.Context, paths []string, opts Options, each func(*Trace)) (*Set, error) {
-	files, err := expand(paths)
+	files, err := expand(paths, opts.Formats)
 	if err != nil {
 		return nil, err
 	}
@@ -71,13 +73,16 @@ func LoadEach(ctx context.Context, paths []string, opts Options, each func(*Trac
 		parallel = runtime.GOMAXPROCS(0)
 	}
 	meter := newMeter(files, opts.Progress)
-	parsed := make([]*parser, len(files))
+	perFile := make([][]*parser, len(files))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallel)
 	for i, file := range files {
 		group.Go(func() (err error) {
-			if parsed[i], err = loadFile(ctx, file, &opts, meter); err == nil && each != nil && parsed[i].wanted(opts.Ranks) {
-				each(parsed[i].t)
+			perFile[i], err = loadFile(ctx, file, &opts, meter)
+			for _, p := range perFile[i] {
+				if each != nil && p.wanted(opts.Ranks) {
+					each(p.t)
+				}
 			}
 			return err
 		})
@@ -85,7 +90,7 @@ func LoadEach(ctx context.Context, paths []string, opts Options, each func(*Trac
 	if err := group.Wait(); err != nil {
 		return nil, fmt.Errorf("loading traces: %w", err)
 	}
-	set := assemble(parsed, &opts)
+	set := assemble(slices.Concat(perFile...), &opts)
 	meter.finish()
 	if len(set.Traces) == 0 {
 		return nil, noTraces(files, set, opts.Ranks)
@@ -142,15 +147,21 @@ func newParser(ctx context.Context, src io.Reader, name string, opts *Options) *
 	}
 }
 
-// loadFile parses one file. A file that cannot be opened is a warning.
-func loadFile(ctx context.Context, file string, opts *Options, meter *meter) (*parser, error) {
+// loadFile parses one file, which may have traces of several processes. A file that cannot be opened is a warning.
+func loadFile(ctx context.Context, file string, opts *Options, meter *meter) ([]*parser, error) {
 	src, err := openSource(file)
 	if err != nil {
 		p := &parser{t: &Trace{File: file}, rank: None}
 		p.warn(-1, err.Error(), "nothing could be read")
-		return p, nil
+		return []*parser{p}, nil
 	}
 	defer src.Close()
+	if opts.Formats != nil {
+		head, _ := src.Peek(headSize) // what a short file has; its error comes again
+		if f := opts.Formats.Recognise(file, head); f != nil {
+			return loadForeign(ctx, f, src, file, opts, meter)
+		}
+	}
 	p := newParser(ctx, src, file, opts)
 	var taken, events int64
 	p.progress = func(n int64) {
@@ -165,5 +176,5 @@ func loadFile(ctx context.Context, file string, opts *Options, meter *meter) (*p
 	p.progress(p.t.Records)
 	p.rows, p.w = nil, nil
 	meter.fileDone()
-	return p, nil
+	return []*parser{p}, nil
 }

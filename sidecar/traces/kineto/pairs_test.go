@@ -32,7 +32,7 @@ func TestPairsAreCompleteEvents(t *testing.T) {
 // TestPairsNeedNoCategory: other tools write none.
 func TestPairsNeedNoCategory(t *testing.T) {
 	p := mustRead(t, `[{"ph":"B","name":"a","tid":1,"ts":1},{"ph":"E","tid":1,"ts":3}]`)
-	if o := p.t.Ops; o.Len() != 1 || o.Class[0] != OpOther || o.Dur[0] != 2000 {
+	if o := p.t.Ops; o.Len() != 1 || o.Class[0] != OpAnnotation || o.Dur[0] != 2000 {
 		t.Errorf("got %+v", o)
 	}
 }
@@ -54,19 +54,6 @@ func TestPairsOfWhichOneIsMissing(t *testing.T) {
 		}
 		if p.rows != nil && p.rows.pairs.size != 0 {
 			t.Errorf("%.120s: events stay open", text)
-		}
-	}
-}
-
-// TestExecutionGraphIsNamed: a file of another tool is refused by what it is.
-func TestExecutionGraphIsNamed(t *testing.T) {
-	for text, want := range map[string]string{
-		`{"schema":"1.1.1-chakra.0.0.4","pid":1,"time":"2024","start_ts":3,"nodes":[{"id":1,"name":"aten::mm","attrs":[]}]}`: "a Chakra execution graph, not a trace",
-		`{"nodes":[]}`: "the file has no traceEvents",
-		`{"schema":"x","nodes":[],"traceEvents":[]}`: "traceEvents is empty",
-	} {
-		if got := fmt.Sprint(mustRead(t, text).warnings); !strings.Contains(got, want) {
-			t.Errorf("%s: got %s, want %q", text, got, want)
 		}
 	}
 }

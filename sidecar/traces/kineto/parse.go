@@ -17,9 +17,7 @@ type parser struct {
 	s        scanner
 	rows     *rows
 	t        *Trace
-	found    bool // a list of trace events was there
-	nodes    bool // top-level members of an execution graph were there
-	schema   bool
+	found    bool  // a list of trace events was there
 	over     bool  // nothing more can be read
 	enough   bool  // a limit was reached: the rest of the file is not looked at
 	larger   int   // things larger than maxRecord in the events
@@ -70,6 +68,7 @@ func (p *parser) parse() error {
 	}
 	p.rows.settlePairs(&p.s)
 	p.rows.settleDevices()
+	p.noteTool()
 	p.s.faults[faultDuplicate] = faultCount{n: dropDuplicates(p.t), byte: -1}
 	p.faults()
 	p.rows.trim()
@@ -92,7 +91,6 @@ func (p *parser) object() error {
 			return at
 		})
 		first = false
-		p.nodes, p.schema = p.nodes || key == "nodes", p.schema || key == "schema"
 		if next < 0 {
 			p.cutShort(next, "outside the events", "what follows")
 			return nil
@@ -128,13 +126,9 @@ func (p *parser) object() error {
 	}
 }
 
-// noEvents warns of a file without traceEvents, by the name of what it is where that is known.
+// noEvents warns of a file without traceEvents.
 func (p *parser) noEvents() {
-	w := Warning{File: p.t.File, Byte: -1, What: "the file has no traceEvents", Lost: "no events", Note: true}
-	if p.nodes && p.schema {
-		w.What, w.Lost = "a Chakra execution graph, not a trace", "it has operators without times: analyse the trace that torch.profiler wrote beside it"
-	}
-	p.warnings = append(p.warnings, w)
+	p.warnings = append(p.warnings, Warning{File: p.t.File, Byte: -1, What: "the file has no traceEvents", Lost: "no events", Note: true})
 }
 
 // begin skips what is before the JSON.

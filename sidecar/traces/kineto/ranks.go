@@ -288,7 +288,7 @@ func (a *assembly) warnOfGuesses() {
 		if n := len(j) - 1; n > 0 {
 			how += fmt.Sprintf("; so it is of %s of its process", words.Plural(n, "other file", "other files"))
 		}
-		j[0].warn(-1, "the file has no distributedInfo.rank", how)
+		j[0].warn(-1, "the file does not state its rank", how)
 	}
 }
 

@@ -26,6 +26,11 @@ type rows struct {
 	inputs []uint8
 	spaced []byte // for the next list
 	pairs  pairs
+	// Of files of other tools.
+	torch      bool // some event has a category of torch.profiler
+	slices     []slice
+	devicePIDs map[int64]bool
+	functions  map[Sym]Sym // VizTracer's names → torch.profiler's
 }
 
 // class of a category.
@@ -34,6 +39,8 @@ type class uint8
 const (
 	classUnknown class = iota
 	classIgnored
+	classUnnamed // no category
+	classFunction
 	classKernel
 	classMemcpy
 	classMemset
@@ -129,11 +136,15 @@ func (w *rows) class(s *scanner, cat []byte) class {
 		w.classes = append(w.classes, make([]class, grow)...)
 	}
 	c, known := classOf[w.names.Text(Sym(sym))]
-	if !known {
+	switch {
+	case sym == 0:
+		c = classUnnamed
+	case known:
+		w.torch = true
+	case vizTracer[w.names.Text(Sym(sym))]:
+		c = classFunction
+	default:
 		c = classOther
-	}
-	if sym == 0 {
-		c = classIgnored // no category
 	}
 	w.classes[sym] = c
 	return c
@@ -155,6 +166,7 @@ func (w *rows) thread(r *record) uint32 {
 }
 
 func (w *rows) metadata(r *record) {
+	w.noteDevice(r)
 	if string(r.name) == "thread_name" && len(r.args.label) > 0 {
 		label, _ := unescape(string(r.args.label))
 		label, _ = repairText(label)
@@ -166,7 +178,11 @@ func (w *rows) metadata(r *record) {
 func (w *rows) complete(s *scanner, index uint32) {
 	r := &s.rec
 	c := w.class(s, r.cat)
-	if c == classIgnored || c == classPython && w.opts.SkipPython {
+	if c == classIgnored || (c == classPython || c == classFunction) && w.opts.SkipPython {
+		return
+	}
+	if c == classUnnamed {
+		w.hold(s)
 		return
 	}
 	if !r.hasStart || !r.hasDur {
@@ -184,6 +200,8 @@ func (w *rows) complete(s *scanner, index uint32) {
 		w.call(r, name)
 	case classPython:
 		w.python(r, name)
+	case classFunction:
+		w.python(r, w.functionOf(name))
 	default:
 		w.op(s, c, name)
 	}

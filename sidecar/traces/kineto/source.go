@@ -18,7 +18,7 @@ type source struct {
 	file  *os.File
 	size  int64        // bytes as stored
 	taken atomic.Int64 // bytes taken from the file so far
-	io.Reader
+	*bufio.Reader
 	stop chan struct{} // ends the decompressor; nil for plain files
 }
 
@@ -42,7 +42,7 @@ func openSource(path string) (*source, error) {
 	s.Reader = in
 	if magic, _ := in.Peek(2); len(magic) == 2 && magic[0] == 0x1f && magic[1] == 0x8b {
 		s.stop = make(chan struct{})
-		s.Reader = decompress(in, s.stop)
+		s.Reader = bufio.NewReaderSize(decompress(in, s.stop), 128<<10)
 	}
 	return s, nil
 }

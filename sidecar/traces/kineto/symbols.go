@@ -94,6 +94,13 @@ func (s *Symbols) intern(raw []byte) (sym Sym, damage string) {
 	return sym, damage
 }
 
+// add gives a text that no file has between quotes a symbol of its own. The caller remembers it: intern does not find it.
+func (s *Symbols) add(text string) Sym {
+	sym := Sym(len(s.texts))
+	s.texts, s.raw = append(s.texts, text), append(s.raw, "")
+	return sym
+}
+
 func (s *Symbols) rehash() {
 	old := s.slots
 	s.slots = make([]slot, 2*len(old))

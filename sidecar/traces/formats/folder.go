@@ -1,0 +1,64 @@
+package formats
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/omni-perf/omni-perf/sidecar/traces/kineto"
+)
+
+// profileSessions is where jax.profiler.start_trace(LOGDIR) writes, a folder a session, named by its time.
+const profileSessions = "plugins/profile"
+
+// traceNames are how traces of other tools end, without .gz.
+var traceNames = []string{".sqlite", ".xplane.pb"}
+
+// listed are the traces of a folder. Of a log directory of JAX they are those of its last session. Where there is
+// none, what is recognised by its name alone is listed, so that it is refused by its own name.
+func listed(folder string, names []string) []string {
+	chosen := keep(names, func(name string) bool { return isTrace(name) && !isTwin(name, names) })
+	if len(chosen) == 0 {
+		if sessions, _ := filepath.Glob(filepath.Join(folder, profileSessions, "*")); len(sessions) > 0 { // the pattern is well-formed
+			last := slices.Max(sessions)
+			if entries, err := os.ReadDir(last); err == nil {
+				var inside []string
+				for _, e := range entries {
+					inside = append(inside, e.Name())
+				}
+				folder, chosen = last, keep(inside, func(name string) bool { return isTrace(name) && !isTwin(name, inside) })
+			}
+		}
+	}
+	if len(chosen) == 0 {
+		chosen = keep(names, func(name string) bool { return Recognise(name, nil) != nil })
+	}
+	for i, name := range chosen {
+		chosen[i] = filepath.Join(folder, name)
+	}
+	return chosen
+}
+
+func keep(names []string, wanted func(string) bool) (kept []string) {
+	for _, name := range names {
+		if wanted(name) {
+			kept = append(kept, name)
+		}
+	}
+	return kept
+}
+
+func isTrace(name string) bool {
+	plain := strings.TrimSuffix(strings.ToLower(name), ".gz")
+	return kineto.IsTraceName(name) || slices.ContainsFunc(traceNames, func(end string) bool { return strings.HasSuffix(plain, end) })
+}
+
+// isTwin reports whether a JSON file is the copy for a viewer of an .xplane.pb beside it, of which it has a part:
+// JAX writes HOST.trace.json.gz and perfetto_trace.json.gz.
+func isTwin(name string, names []string) bool {
+	host, ok := strings.CutSuffix(name, ".trace.json.gz")
+	return (ok || name == "perfetto_trace.json.gz") && slices.ContainsFunc(names, func(other string) bool {
+		return strings.HasSuffix(other, ".xplane.pb") && (!ok || other == host+".xplane.pb")
+	})
+}
