@@ -261,6 +261,10 @@ func TestAnalyzeReadsAndRefusesOtherTools(t *testing.T) {
 			[]string{"no device events", "Python functions of the main thread", "v.py(4): work", "a recording of VizTracer"}},
 		"perfetto.json": {`{"traceEvents":[{"pid":5,"tid":5,"ts":10,"ph":"X","cat":"app","dur":800,"name":"decode"}]}`, exitOK,
 			[]string{"no device events", "Annotations", "decode", "nothing is known of devices"}},
+		"908_results.json": {`{"rocprofiler-sdk-tool":[{"metadata":{"pid":908},"agents":[{"id":{"handle":7},"type":2,"logical_node_type_id":0}],"buffer_records":{"kernel_dispatch":[
+			{"start_timestamp":1000,"end_timestamp":2000,"dispatch_info":{"agent_id":{"handle":7},"kernel_id":1}},
+			{"start_timestamp":3000,"end_timestamp":5000,"dispatch_info":{"agent_id":{"handle":7},"kernel_id":1}}]}}]}`, exitOK,
+			[]string{"The device was idle 25 % of the time.", "kernel 1", "recorded by rocprofv3; it knows neither operators nor Python"}},
 		"run.nsys-rep":  {"\x01\x02\x03", exitFailed, []string{"a report of Nsight Systems; export it with nsys export --type sqlite"}},
 		"trace.pftrace": {"\x01\x02\x03", exitFailed, []string{"a Perfetto trace; convert it to JSON"}},
 	} {

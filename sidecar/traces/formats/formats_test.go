@@ -33,6 +33,7 @@ var samples = []struct {
 	{"empty.json", "", ""},
 	{"blank.json", " \n\t", ""},
 	{"odd.json", `{"traceEvents": [], "nodes": [], "schema": "x"}`, ""},
+	{"908_results.json", `{"rocprofiler-sdk-tool":[{"metadata":{"pid":`, "the JSON of rocprofv3"},
 	{"et.json", `{"schema": "1.1.1-chakra.0.0.4", "pid": 1, "time": "2024", "start_ts": 3, "nodes": [{"id": 1`, "a Chakra execution graph"},
 	{"x.cpuprofile", `{"nodes":[{"id":1}],"startTime":1,"endTime":2}`, "a CPU profile of Chrome"},
 	{"x.json", `{"$schema":"https://www.speedscope.app/file-format-schema.json","shared":{},"profiles":[`, "a speedscope profile"},

@@ -1,6 +1,9 @@
 package formats
 
-import "github.com/omni-perf/omni-perf/sidecar/traces/kineto"
+import (
+	"github.com/omni-perf/omni-perf/sidecar/traces/kineto"
+	"github.com/omni-perf/omni-perf/sidecar/traces/rocprof"
+)
 
 // format is a kind of file, and how it is recognised.
 type format struct {
@@ -12,6 +15,7 @@ type format struct {
 // only its name says.
 var table = []format{
 	// JSON, by its members
+	{hasKeys(rocprof.Key), kineto.Foreign{What: "the JSON of rocprofv3", Read: rocprof.Read}},
 	{hasKeys("nodes", "schema"), refused("a Chakra execution graph, not a trace", "it has operators without times: analyse the trace that torch.profiler wrote beside it")},
 	{hasKeys("nodes", "startTime", "endTime"), refused("a CPU profile of Chrome or Node.js", "it has no times of a device")},
 	{hasKeys("$schema", "profiles"), refused("a speedscope profile", "it has samples of stacks and no device: open it in speedscope")},

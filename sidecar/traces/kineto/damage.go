@@ -96,20 +96,24 @@ func (p *parser) ending() {
 	if !p.w.Truncated() {
 		return
 	}
-	at := p.w.Base + int64(len(p.w.Buf))
+	what, lost := Ending(p.w.Err)
+	p.warn(p.w.Base+int64(len(p.w.Buf)), what, lost)
+}
+
+// Ending says why a text ended otherwise than by its own end, and what that cost.
+func Ending(err error) (what, lost string) {
 	var corrupt flate.CorruptInputError
-	switch err := p.w.Err; {
+	switch {
 	case errors.Is(err, errTrailing):
-		p.warn(at, err.Error(), "those bytes were ignored")
+		return err.Error(), "those bytes were ignored"
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		p.warn(at, "the gzip data is cut off", "what followed is not there")
+		return "the gzip data is cut off", "what followed is not there"
 	case errors.Is(err, gzip.ErrChecksum):
-		p.warn(at, "the gzip checksum is wrong", "some of the data read may be damaged")
+		return "the gzip checksum is wrong", "some of the data read may be damaged"
 	case errors.Is(err, gzip.ErrHeader), errors.As(err, &corrupt):
-		p.warn(at, "the gzip data is damaged", "what followed was not read")
-	default:
-		p.warn(at, "reading failed: "+err.Error(), "what followed was not read")
+		return "the gzip data is damaged", "what followed was not read"
 	}
+	return "reading failed: " + err.Error(), "what followed was not read"
 }
 
 // faultText says what a fault is, and what it cost.

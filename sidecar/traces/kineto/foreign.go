@@ -42,6 +42,11 @@ func (in Input) Warn(what, lost string) Warning {
 	return Warning{File: in.File, Byte: -1, What: what, Lost: lost}
 }
 
+// Note is a remark about the whole file that affects no figure.
+func (in Input) Note(what, lost string) Warning {
+	return Warning{File: in.File, Byte: -1, What: what, Lost: lost, Note: true}
+}
+
 // headSize is how much of a file's beginning it is recognised by.
 const headSize = 64 << 10
 

@@ -10,6 +10,8 @@ const (
 	maxBlanks = 1 << 20
 	// maxEvents is how many events of a file are read, about 100 bytes of memory each.
 	maxEvents = 1 << 25
+	// MaxEvents is the same for files of other tools.
+	MaxEvents = maxEvents
 	// maxForeign is how many elements of traceEvents may be no events: a file of more is no
 	// trace.
 	maxForeign = 1 << 20
