@@ -336,6 +336,7 @@ var findingCases = map[FindingID]struct {
 		scene{acts: []act{one(1, dataloaderFile, workers, timeline.StateWaiting, 0), other}}, 1, FasterOnCPU,
 		scene{acts: []act{short(one(1, dataloaderFile, workers, timeline.StateWaiting, 0)), other}},
 	},
+	StepsSlowDown: {growing(0.01, nil), 3, NoAdvice, growing(0, nil)},
 	TrainingLoads: { // the imports took most of it
 		scene{acts: []act{{7 * sec, 1, "<frozen importlib._bootstrap>", "_find_and_load", timeline.StatePython, 0},
 			{2 * sec, 2, dataloaderFile, "_SingleProcessDataLoaderIter._next_data", timeline.StatePython, 0}, {sec, 3, site + "torch/_tensor.py", "Tensor.backward", timeline.StateNative, 0}}}, 2, WorkersOnCPU,

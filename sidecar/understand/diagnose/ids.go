@@ -74,6 +74,7 @@ const (
 	Saving           FindingID = "checkpoint"         // Call
 	LoadsData        FindingID = "data-loading"       // Cause; Against: the share of it that workers could save, 0: not known
 	TrainingLoads    FindingID = "training-loads"     // Cause; Whole: the training's own time, of which Value is the share; Against: as of LoadsData
+	StepsSlowDown    FindingID = "steps-slow-down"    // Time: by which steps were longer than the first, of Count; Against: the last as a multiple of the first; Name: the phase, and Place, with most of it; Bytes: that resident memory grew by
 	WaitsForNetwork  FindingID = "waits-for-network"  // Call
 	WaitsForDatabase FindingID = "waits-for-database" // Call
 	WaitsForIO       FindingID = "io-bound"           // Call

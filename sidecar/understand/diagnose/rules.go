@@ -68,6 +68,7 @@ var cpuRules = []rule{
 	{id: Saving, severity: Info, threshold: 0.20, group: timeSpent, weight: plainly, measure: hostRule(withCall, activity.Checkpoint)},
 	{id: LoadsData, severity: Warning, threshold: loadsShare, group: timeSpent, weight: plainly, measure: loadsData},
 	{id: TrainingLoads, severity: Warning, threshold: loadsShare, group: timeSpent, weight: plainly, measure: trainingLoads},
+	{id: StepsSlowDown, severity: Warning, threshold: 0.05, group: timeSpent, weight: wasted, measure: stepsSlowDown},
 	{id: WaitsForNetwork, severity: Warning, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(requests, activity.Network)},
 	{id: WaitsForDatabase, severity: Warning, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(queries, activity.Database)},
 	{id: WaitsForIO, severity: Warning, threshold: 0.30, group: timeSpent, weight: plainly, measure: hostRule(reading, activity.InOut)},

@@ -74,6 +74,21 @@ func (s Scope) trainingLoads(f diagnose.Finding) string {
 	return "of the training itself " + s.loadsData(f)
 }
 
+// stepsSlowDown says how much longer the last steps of a training were than its first, and with what.
+func (s Scope) stepsSlowDown(f diagnose.Finding) string {
+	text := "steps took " + words.Fixed(f.Against, 1) + " times as long at the end as at first, which cost " + s.part(f.Time)
+	if f.Name != "" {
+		text += ", most of it in " + words.Clean(f.Name, 60)
+		if place := s.Place(f.Place); place != "" {
+			text += ", " + place
+		}
+	}
+	if f.Bytes > 0 {
+		text += "; resident memory grew by " + words.Quantity(float64(f.Bytes), "B") + " meanwhile"
+	}
+	return text
+}
+
 // worthCovering is the share of the loading from which on it is said that workers could save it.
 const worthCovering = 0.1
 

@@ -117,6 +117,7 @@ var sentences = map[diagnose.FindingID]func(Scope, diagnose.Finding) string{
 	diagnose.Saving:           Scope.saving,
 	diagnose.LoadsData:        Scope.loadsData,
 	diagnose.TrainingLoads:    Scope.trainingLoads,
+	diagnose.StepsSlowDown:    Scope.stepsSlowDown,
 	diagnose.WaitsForNetwork:  waited("for the network"),
 	diagnose.WaitsForDatabase: waited("for a database"),
 	diagnose.WaitsForIO:       waited("for input or output"),

@@ -219,6 +219,10 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 	diagnose.Compiling:       {most2},
 	diagnose.Saving:          {most2, with(most2, call("save", "torch")), with(most2, call("load", "joblib"))},
 	diagnose.LoadsData:       {with(most2, cause(activity.LoadHere)), with(most2, cause(activity.LoadWorker)), with(with(most2, cause(activity.LoadHere)), covers(0.6))},
+	diagnose.StepsSlowDown: {
+		with(none, func(f *diagnose.Finding) { f.Against = 1.4 }),
+		with(none, func(f *diagnose.Finding) { f.Against, f.Name, f.Place, f.Bytes = 1.4, "forward", line3, 3<<30 }),
+	},
 	diagnose.TrainingLoads: {
 		with(with(most2, cause(activity.LoadHere)), ofTraining), with(with(with(most2, cause(activity.LoadHere)), ofTraining), covers(0.95)),
 		with(with(most2, cause(activity.LoadWorker)), ofTraining),
