@@ -26,21 +26,35 @@ func runCommand() *cobra.Command {
 streams, signals, exit code) and writes what was recorded. Options of python, such
 as -I, -u, -X dev and -W error, are passed on. What is no file here is looked up on
 PATH and executed as it is, as torchrun is: the Python processes that it starts are
-profiled.`,
+profiled.
+
+A notebook is executed by nbclient, as "jupyter execute" does, and becomes one page: a
+table of its cells, and a picture of each. Options may follow its name.`,
 		Annotations: map[string]string{formsNote: `omni-perf run [options] -m MODULE [ARG…]
 omni-perf run [options] -c CODE [ARG…]
 omni-perf run [options] [-] < SCRIPT
-omni-perf run [options] PROGRAM [ARG…]`},
+omni-perf run [options] PROGRAM [ARG…]
+omni-perf run [options] NOTEBOOK.ipynb [options]`},
 	}
 	c.Flags().SetInterspersed(false)
 	options := recordingFlags(c, timeline.LaterFigureInterval)
 	interpreter := c.Flags().String("interpreter", "", "the `PYTHON` to run it with (default $VIRTUAL_ENV's, else python3 on PATH)")
 	open := c.Flags().Bool("open", false, "show the page when it is written")
 	noHook := c.Flags().Bool("no-step-hook", false, "do not hook torch's optimizers to find training steps")
+	notebook := notebookFlags(c)
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		python, what := partProgram(args)
 		if _, terminal := columnsOf(os.Stdin); terminal && len(what) == 0 {
 			return misuse("there is no script to run")
+		}
+		if len(what) > 1 && what[0] == "--" {
+			what = what[1:]
+		}
+		if len(what) > 0 && program.IsNotebook(what[0]) {
+			return runNotebook(c, notebook, what, *interpreter, *open, options)
+		}
+		if name := firstChanged(c, notebookOptions); name != "" {
+			return misuse("--%s is for notebooks", name)
 		}
 		o, err := options()
 		if err != nil {

@@ -76,7 +76,7 @@ def kept_report(entries: Sequence[contract.Entry], number: str) -> str:
 def _newest_kept(entries: Sequence[contract.Entry], what: str) -> str:
     kept = [held for entry in entries if (held := entry.get("reportId"))]
     if not kept:
-        raise NotFoundError(f"{what} is not kept: the last 20 are, as %omni_perf list shows.")
+        raise NotFoundError(f"{what} is not kept any more: %omni_perf list shows which are.")
     return kept[-1]
 
 

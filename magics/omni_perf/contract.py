@@ -37,6 +37,7 @@ class HelloRequest(TypedDict, total=False):
     freeThreaded: bool
     connectionFile: str
     installation: Installation
+    notebook: str
 
 
 class HelloResponse(TypedDict, total=False):
@@ -258,3 +259,14 @@ class CompareRequest(TypedDict, total=False):
 class CompareResponse(TypedDict, total=False):
     bundle: Bundle
     headline: str
+
+
+class OverviewRequest(TypedDict, total=False):
+    form: str
+    name: str
+    file: str
+
+
+class OverviewResponse(TypedDict, total=False):
+    bundle: Bundle
+    written: str

@@ -6,6 +6,7 @@ import base64
 import difflib
 import gzip
 import json
+import os
 import re
 from collections.abc import Callable
 from typing import cast
@@ -32,6 +33,7 @@ Show where the time of this cell went, and why the GPU was idle.
 %omni_perf off                   only cells with %%omni_perf again
 %omni_perf last [N]              the last report, or that of cell N; also omni_perf.last()
 %omni_perf list                  the cells recorded so far
+%omni_perf report [FILE]         all cells in one table; FILE: a page with it and a picture of each cell
 %omni_perf save NAME [N]         write NAME.svg and NAME.html, or one file by its ending
 %omni_perf compare A B           what differs: cells by number, names, or files saved as NAME.json
 %omni_perf status                what runs
@@ -44,6 +46,7 @@ USAGE = {
     "live": "%omni_perf live on|off|KERNEL",
     "last": "%omni_perf last [N]",
     "list": "%omni_perf list",
+    "report": "%omni_perf report [FILE]",
     "save": "%omni_perf save NAME [N]",
     "compare": "%omni_perf compare A B",
     "status": "%omni_perf status",
@@ -77,6 +80,8 @@ class Subcommands:
             return lambda: self._live(rest)
         if word == "live" and rest and not rest.startswith(("=", "(", "[", ".", ",")):
             return lambda: self._follow(expand_names(self._shell, rest))
+        if word == "report" and not rest.startswith(("=", "(", "[", ".", ",")):
+            return lambda: self._overview(expand_names(self._shell, rest))
         if word == "save" and rest and not rest.startswith(("=", "(", "[")):
             return lambda: self._save(expand_names(self._shell, rest))
         if word == "last" and re.fullmatch(r"\d*|[{$].*", rest):
@@ -212,6 +217,29 @@ class Subcommands:
             return
         answer = cast(contract.CompareResponse, self._session.call("Compare", request))
         publish.show(self._shell, answer.get("bundle", contract.Bundle()))
+
+    def _overview(self, file: str) -> None:
+        """Show all cells in a table, or write a page of them."""
+        quoted = re.fullmatch(r"""(["'])(.*)\1""", file)
+        file = quoted[2] if quoted else file
+        if file and not os.path.splitext(file)[1]:
+            file += ".html"
+        if self._session.link is None:
+            publish.say(NOTHING_YET)
+            return
+        request: contract.OverviewRequest = {
+            "form": "notebook" if is_notebook(self._shell) else "terminal",
+            "name": os.environ.get("JPY_SESSION_NAME", ""),
+            "file": os.path.abspath(os.path.expanduser(file)) if file else "",
+        }
+        answer = cast(contract.OverviewResponse, self._session.call("Overview", request))
+        bundle = answer.get("bundle", contract.Bundle())
+        if answer.get("written"):
+            publish.say(f"Wrote {file}.")
+        elif bundle:
+            publish.show(self._shell, bundle)
+        else:
+            publish.say(NOTHING_YET)
 
     def _report(self, number: str) -> Report | None:
         """Return the report of cell number, the last one for "", or say why there is none."""

@@ -42,6 +42,7 @@ type HelloRequest struct {
 	FreeThreaded   bool                   `protobuf:"varint,7,opt,name=free_threaded,json=freeThreaded,proto3" json:"free_threaded,omitempty"`
 	ConnectionFile string                 `protobuf:"bytes,8,opt,name=connection_file,json=connectionFile,proto3" json:"connection_file,omitempty"` // of ipykernel; empty in terminal IPython
 	Installation   *Installation          `protobuf:"bytes,9,opt,name=installation,proto3" json:"installation,omitempty"`
+	Notebook       string                 `protobuf:"bytes,10,opt,name=notebook,proto3" json:"notebook,omitempty"` // distinguishes the notebook, for what is kept of a kernel that died: 32 hexadecimal digits; empty: nothing is kept
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -137,6 +138,13 @@ func (x *HelloRequest) GetInstallation() *Installation {
 		return x.Installation
 	}
 	return nil
+}
+
+func (x *HelloRequest) GetNotebook() string {
+	if x != nil {
+		return x.Notebook
+	}
+	return ""
 }
 
 // Where the kernel's Python and its packages are installed: distinguishes the user's own code from theirs.
@@ -2050,6 +2058,118 @@ func (x *CompareResponse) GetHeadline() string {
 	return ""
 }
 
+type OverviewRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Form          string                 `protobuf:"bytes,1,opt,name=form,proto3" json:"form,omitempty"` // as in End
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"` // of the notebook; empty: not known
+	File          string                 `protobuf:"bytes,3,opt,name=file,proto3" json:"file,omitempty"` // where the page with a picture of each cell is written, an absolute path; empty: nowhere
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OverviewRequest) Reset() {
+	*x = OverviewRequest{}
+	mi := &file_omni_perf_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OverviewRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OverviewRequest) ProtoMessage() {}
+
+func (x *OverviewRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_omni_perf_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OverviewRequest.ProtoReflect.Descriptor instead.
+func (*OverviewRequest) Descriptor() ([]byte, []int) {
+	return file_omni_perf_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *OverviewRequest) GetForm() string {
+	if x != nil {
+		return x.Form
+	}
+	return ""
+}
+
+func (x *OverviewRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *OverviewRequest) GetFile() string {
+	if x != nil {
+		return x.File
+	}
+	return ""
+}
+
+type OverviewResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Bundle        *Bundle                `protobuf:"bytes,1,opt,name=bundle,proto3" json:"bundle,omitempty"`   // the table; absent where a page was written, or no cell was recorded
+	Written       string                 `protobuf:"bytes,2,opt,name=written,proto3" json:"written,omitempty"` // the page
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OverviewResponse) Reset() {
+	*x = OverviewResponse{}
+	mi := &file_omni_perf_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OverviewResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OverviewResponse) ProtoMessage() {}
+
+func (x *OverviewResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_omni_perf_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OverviewResponse.ProtoReflect.Descriptor instead.
+func (*OverviewResponse) Descriptor() ([]byte, []int) {
+	return file_omni_perf_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *OverviewResponse) GetBundle() *Bundle {
+	if x != nil {
+		return x.Bundle
+	}
+	return nil
+}
+
+func (x *OverviewResponse) GetWritten() string {
+	if x != nil {
+		return x.Written
+	}
+	return ""
+}
+
 type PushRequest_Frame struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -2065,7 +2185,7 @@ type PushRequest_Frame struct {
 
 func (x *PushRequest_Frame) Reset() {
 	*x = PushRequest_Frame{}
-	mi := &file_omni_perf_proto_msgTypes[29]
+	mi := &file_omni_perf_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2077,7 +2197,7 @@ func (x *PushRequest_Frame) String() string {
 func (*PushRequest_Frame) ProtoMessage() {}
 
 func (x *PushRequest_Frame) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[29]
+	mi := &file_omni_perf_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2152,7 +2272,7 @@ type PushRequest_Stack struct {
 
 func (x *PushRequest_Stack) Reset() {
 	*x = PushRequest_Stack{}
-	mi := &file_omni_perf_proto_msgTypes[30]
+	mi := &file_omni_perf_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2164,7 +2284,7 @@ func (x *PushRequest_Stack) String() string {
 func (*PushRequest_Stack) ProtoMessage() {}
 
 func (x *PushRequest_Stack) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[30]
+	mi := &file_omni_perf_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2205,7 +2325,7 @@ type PushRequest_Sample struct {
 
 func (x *PushRequest_Sample) Reset() {
 	*x = PushRequest_Sample{}
-	mi := &file_omni_perf_proto_msgTypes[31]
+	mi := &file_omni_perf_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2217,7 +2337,7 @@ func (x *PushRequest_Sample) String() string {
 func (*PushRequest_Sample) ProtoMessage() {}
 
 func (x *PushRequest_Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[31]
+	mi := &file_omni_perf_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2265,7 +2385,7 @@ type PushRequest_Thread struct {
 
 func (x *PushRequest_Thread) Reset() {
 	*x = PushRequest_Thread{}
-	mi := &file_omni_perf_proto_msgTypes[32]
+	mi := &file_omni_perf_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2277,7 +2397,7 @@ func (x *PushRequest_Thread) String() string {
 func (*PushRequest_Thread) ProtoMessage() {}
 
 func (x *PushRequest_Thread) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[32]
+	mi := &file_omni_perf_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2318,7 +2438,7 @@ var File_omni_perf_proto protoreflect.FileDescriptor
 
 const file_omni_perf_proto_rawDesc = "" +
 	"\n" +
-	"\x0fomni_perf.proto\x12\fomni_perf.v1\"\xcb\x02\n" +
+	"\x0fomni_perf.proto\x12\fomni_perf.v1\"\xe7\x02\n" +
 	"\fHelloRequest\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x10\n" +
 	"\x03api\x18\x02 \x01(\x05R\x03api\x12\x10\n" +
@@ -2328,7 +2448,9 @@ const file_omni_perf_proto_rawDesc = "" +
 	"\x0eimplementation\x18\x06 \x01(\tR\x0eimplementation\x12#\n" +
 	"\rfree_threaded\x18\a \x01(\bR\ffreeThreaded\x12'\n" +
 	"\x0fconnection_file\x18\b \x01(\tR\x0econnectionFile\x12>\n" +
-	"\finstallation\x18\t \x01(\v2\x1a.omni_perf.v1.InstallationR\finstallation\"d\n" +
+	"\finstallation\x18\t \x01(\v2\x1a.omni_perf.v1.InstallationR\finstallation\x12\x1a\n" +
+	"\bnotebook\x18\n" +
+	" \x01(\tR\bnotebook\"d\n" +
 	"\fInstallation\x12\x1a\n" +
 	"\bprefixes\x18\x01 \x03(\tR\bprefixes\x12\x1a\n" +
 	"\bstandard\x18\x02 \x03(\tR\bstandard\x12\x1c\n" +
@@ -2506,7 +2628,14 @@ const file_omni_perf_proto_rawDesc = "" +
 	"\x05theme\x18\x04 \x01(\tR\x05theme\"[\n" +
 	"\x0fCompareResponse\x12,\n" +
 	"\x06bundle\x18\x01 \x01(\v2\x14.omni_perf.v1.BundleR\x06bundle\x12\x1a\n" +
-	"\bheadline\x18\x02 \x01(\tR\bheadline2\x9e\x05\n" +
+	"\bheadline\x18\x02 \x01(\tR\bheadline\"M\n" +
+	"\x0fOverviewRequest\x12\x12\n" +
+	"\x04form\x18\x01 \x01(\tR\x04form\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
+	"\x04file\x18\x03 \x01(\tR\x04file\"Z\n" +
+	"\x10OverviewResponse\x12,\n" +
+	"\x06bundle\x18\x01 \x01(\v2\x14.omni_perf.v1.BundleR\x06bundle\x12\x18\n" +
+	"\awritten\x18\x02 \x01(\tR\awritten2\xe9\x05\n" +
 	"\bOmniPerf\x12@\n" +
 	"\x05Hello\x12\x1a.omni_perf.v1.HelloRequest\x1a\x1b.omni_perf.v1.HelloResponse\x12@\n" +
 	"\x05Begin\x12\x1a.omni_perf.v1.BeginRequest\x1a\x1b.omni_perf.v1.BeginResponse\x12:\n" +
@@ -2517,7 +2646,8 @@ const file_omni_perf_proto_rawDesc = "" +
 	"\x06Status\x12\x1b.omni_perf.v1.StatusRequest\x1a\x1c.omni_perf.v1.StatusResponse\x12C\n" +
 	"\x06Doctor\x12\x1b.omni_perf.v1.DoctorRequest\x1a\x1c.omni_perf.v1.DoctorResponse\x12=\n" +
 	"\x04Live\x12\x19.omni_perf.v1.LiveRequest\x1a\x1a.omni_perf.v1.LiveResponse\x12F\n" +
-	"\aCompare\x12\x1c.omni_perf.v1.CompareRequest\x1a\x1d.omni_perf.v1.CompareResponseB0Z.github.com/omni-perf/omni-perf/sidecar/api;apib\x06proto3"
+	"\aCompare\x12\x1c.omni_perf.v1.CompareRequest\x1a\x1d.omni_perf.v1.CompareResponse\x12I\n" +
+	"\bOverview\x12\x1d.omni_perf.v1.OverviewRequest\x1a\x1e.omni_perf.v1.OverviewResponseB0Z.github.com/omni-perf/omni-perf/sidecar/api;apib\x06proto3"
 
 var (
 	file_omni_perf_proto_rawDescOnce sync.Once
@@ -2531,7 +2661,7 @@ func file_omni_perf_proto_rawDescGZIP() []byte {
 	return file_omni_perf_proto_rawDescData
 }
 
-var file_omni_perf_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
+var file_omni_perf_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
 var file_omni_perf_proto_goTypes = []any{
 	(*HelloRequest)(nil),       // 0: omni_perf.v1.HelloRequest
 	(*Installation)(nil),       // 1: omni_perf.v1.Installation
@@ -2562,10 +2692,12 @@ var file_omni_perf_proto_goTypes = []any{
 	(*Compared)(nil),           // 26: omni_perf.v1.Compared
 	(*CompareRequest)(nil),     // 27: omni_perf.v1.CompareRequest
 	(*CompareResponse)(nil),    // 28: omni_perf.v1.CompareResponse
-	(*PushRequest_Frame)(nil),  // 29: omni_perf.v1.PushRequest.Frame
-	(*PushRequest_Stack)(nil),  // 30: omni_perf.v1.PushRequest.Stack
-	(*PushRequest_Sample)(nil), // 31: omni_perf.v1.PushRequest.Sample
-	(*PushRequest_Thread)(nil), // 32: omni_perf.v1.PushRequest.Thread
+	(*OverviewRequest)(nil),    // 29: omni_perf.v1.OverviewRequest
+	(*OverviewResponse)(nil),   // 30: omni_perf.v1.OverviewResponse
+	(*PushRequest_Frame)(nil),  // 31: omni_perf.v1.PushRequest.Frame
+	(*PushRequest_Stack)(nil),  // 32: omni_perf.v1.PushRequest.Stack
+	(*PushRequest_Sample)(nil), // 33: omni_perf.v1.PushRequest.Sample
+	(*PushRequest_Thread)(nil), // 34: omni_perf.v1.PushRequest.Thread
 }
 var file_omni_perf_proto_depIdxs = []int32{
 	1,  // 0: omni_perf.v1.HelloRequest.installation:type_name -> omni_perf.v1.Installation
@@ -2576,40 +2708,43 @@ var file_omni_perf_proto_depIdxs = []int32{
 	8,  // 5: omni_perf.v1.EndRequest.torch:type_name -> omni_perf.v1.Torch
 	10, // 6: omni_perf.v1.EndResponse.bundle:type_name -> omni_perf.v1.Bundle
 	15, // 7: omni_perf.v1.ListResponse.entries:type_name -> omni_perf.v1.Entry
-	29, // 8: omni_perf.v1.PushRequest.frames:type_name -> omni_perf.v1.PushRequest.Frame
-	30, // 9: omni_perf.v1.PushRequest.stacks:type_name -> omni_perf.v1.PushRequest.Stack
-	31, // 10: omni_perf.v1.PushRequest.samples:type_name -> omni_perf.v1.PushRequest.Sample
-	32, // 11: omni_perf.v1.PushRequest.threads:type_name -> omni_perf.v1.PushRequest.Thread
+	31, // 8: omni_perf.v1.PushRequest.frames:type_name -> omni_perf.v1.PushRequest.Frame
+	32, // 9: omni_perf.v1.PushRequest.stacks:type_name -> omni_perf.v1.PushRequest.Stack
+	33, // 10: omni_perf.v1.PushRequest.samples:type_name -> omni_perf.v1.PushRequest.Sample
+	34, // 11: omni_perf.v1.PushRequest.threads:type_name -> omni_perf.v1.PushRequest.Thread
 	22, // 12: omni_perf.v1.DoctorResponse.checks:type_name -> omni_perf.v1.Check
 	10, // 13: omni_perf.v1.LiveResponse.bundle:type_name -> omni_perf.v1.Bundle
 	26, // 14: omni_perf.v1.CompareRequest.before:type_name -> omni_perf.v1.Compared
 	26, // 15: omni_perf.v1.CompareRequest.after:type_name -> omni_perf.v1.Compared
 	10, // 16: omni_perf.v1.CompareResponse.bundle:type_name -> omni_perf.v1.Bundle
-	0,  // 17: omni_perf.v1.OmniPerf.Hello:input_type -> omni_perf.v1.HelloRequest
-	4,  // 18: omni_perf.v1.OmniPerf.Begin:input_type -> omni_perf.v1.BeginRequest
-	7,  // 19: omni_perf.v1.OmniPerf.End:input_type -> omni_perf.v1.EndRequest
-	12, // 20: omni_perf.v1.OmniPerf.Report:input_type -> omni_perf.v1.ReportRequest
-	14, // 21: omni_perf.v1.OmniPerf.List:input_type -> omni_perf.v1.ListRequest
-	17, // 22: omni_perf.v1.OmniPerf.Push:input_type -> omni_perf.v1.PushRequest
-	19, // 23: omni_perf.v1.OmniPerf.Status:input_type -> omni_perf.v1.StatusRequest
-	21, // 24: omni_perf.v1.OmniPerf.Doctor:input_type -> omni_perf.v1.DoctorRequest
-	24, // 25: omni_perf.v1.OmniPerf.Live:input_type -> omni_perf.v1.LiveRequest
-	27, // 26: omni_perf.v1.OmniPerf.Compare:input_type -> omni_perf.v1.CompareRequest
-	2,  // 27: omni_perf.v1.OmniPerf.Hello:output_type -> omni_perf.v1.HelloResponse
-	5,  // 28: omni_perf.v1.OmniPerf.Begin:output_type -> omni_perf.v1.BeginResponse
-	11, // 29: omni_perf.v1.OmniPerf.End:output_type -> omni_perf.v1.EndResponse
-	13, // 30: omni_perf.v1.OmniPerf.Report:output_type -> omni_perf.v1.ReportResponse
-	16, // 31: omni_perf.v1.OmniPerf.List:output_type -> omni_perf.v1.ListResponse
-	18, // 32: omni_perf.v1.OmniPerf.Push:output_type -> omni_perf.v1.PushResponse
-	20, // 33: omni_perf.v1.OmniPerf.Status:output_type -> omni_perf.v1.StatusResponse
-	23, // 34: omni_perf.v1.OmniPerf.Doctor:output_type -> omni_perf.v1.DoctorResponse
-	25, // 35: omni_perf.v1.OmniPerf.Live:output_type -> omni_perf.v1.LiveResponse
-	28, // 36: omni_perf.v1.OmniPerf.Compare:output_type -> omni_perf.v1.CompareResponse
-	27, // [27:37] is the sub-list for method output_type
-	17, // [17:27] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	10, // 17: omni_perf.v1.OverviewResponse.bundle:type_name -> omni_perf.v1.Bundle
+	0,  // 18: omni_perf.v1.OmniPerf.Hello:input_type -> omni_perf.v1.HelloRequest
+	4,  // 19: omni_perf.v1.OmniPerf.Begin:input_type -> omni_perf.v1.BeginRequest
+	7,  // 20: omni_perf.v1.OmniPerf.End:input_type -> omni_perf.v1.EndRequest
+	12, // 21: omni_perf.v1.OmniPerf.Report:input_type -> omni_perf.v1.ReportRequest
+	14, // 22: omni_perf.v1.OmniPerf.List:input_type -> omni_perf.v1.ListRequest
+	17, // 23: omni_perf.v1.OmniPerf.Push:input_type -> omni_perf.v1.PushRequest
+	19, // 24: omni_perf.v1.OmniPerf.Status:input_type -> omni_perf.v1.StatusRequest
+	21, // 25: omni_perf.v1.OmniPerf.Doctor:input_type -> omni_perf.v1.DoctorRequest
+	24, // 26: omni_perf.v1.OmniPerf.Live:input_type -> omni_perf.v1.LiveRequest
+	27, // 27: omni_perf.v1.OmniPerf.Compare:input_type -> omni_perf.v1.CompareRequest
+	29, // 28: omni_perf.v1.OmniPerf.Overview:input_type -> omni_perf.v1.OverviewRequest
+	2,  // 29: omni_perf.v1.OmniPerf.Hello:output_type -> omni_perf.v1.HelloResponse
+	5,  // 30: omni_perf.v1.OmniPerf.Begin:output_type -> omni_perf.v1.BeginResponse
+	11, // 31: omni_perf.v1.OmniPerf.End:output_type -> omni_perf.v1.EndResponse
+	13, // 32: omni_perf.v1.OmniPerf.Report:output_type -> omni_perf.v1.ReportResponse
+	16, // 33: omni_perf.v1.OmniPerf.List:output_type -> omni_perf.v1.ListResponse
+	18, // 34: omni_perf.v1.OmniPerf.Push:output_type -> omni_perf.v1.PushResponse
+	20, // 35: omni_perf.v1.OmniPerf.Status:output_type -> omni_perf.v1.StatusResponse
+	23, // 36: omni_perf.v1.OmniPerf.Doctor:output_type -> omni_perf.v1.DoctorResponse
+	25, // 37: omni_perf.v1.OmniPerf.Live:output_type -> omni_perf.v1.LiveResponse
+	28, // 38: omni_perf.v1.OmniPerf.Compare:output_type -> omni_perf.v1.CompareResponse
+	30, // 39: omni_perf.v1.OmniPerf.Overview:output_type -> omni_perf.v1.OverviewResponse
+	29, // [29:40] is the sub-list for method output_type
+	18, // [18:29] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_omni_perf_proto_init() }
@@ -2623,7 +2758,7 @@ func file_omni_perf_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_omni_perf_proto_rawDesc), len(file_omni_perf_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   33,
+			NumMessages:   35,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

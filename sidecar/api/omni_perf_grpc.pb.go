@@ -29,16 +29,17 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	OmniPerf_Hello_FullMethodName   = "/omni_perf.v1.OmniPerf/Hello"
-	OmniPerf_Begin_FullMethodName   = "/omni_perf.v1.OmniPerf/Begin"
-	OmniPerf_End_FullMethodName     = "/omni_perf.v1.OmniPerf/End"
-	OmniPerf_Report_FullMethodName  = "/omni_perf.v1.OmniPerf/Report"
-	OmniPerf_List_FullMethodName    = "/omni_perf.v1.OmniPerf/List"
-	OmniPerf_Push_FullMethodName    = "/omni_perf.v1.OmniPerf/Push"
-	OmniPerf_Status_FullMethodName  = "/omni_perf.v1.OmniPerf/Status"
-	OmniPerf_Doctor_FullMethodName  = "/omni_perf.v1.OmniPerf/Doctor"
-	OmniPerf_Live_FullMethodName    = "/omni_perf.v1.OmniPerf/Live"
-	OmniPerf_Compare_FullMethodName = "/omni_perf.v1.OmniPerf/Compare"
+	OmniPerf_Hello_FullMethodName    = "/omni_perf.v1.OmniPerf/Hello"
+	OmniPerf_Begin_FullMethodName    = "/omni_perf.v1.OmniPerf/Begin"
+	OmniPerf_End_FullMethodName      = "/omni_perf.v1.OmniPerf/End"
+	OmniPerf_Report_FullMethodName   = "/omni_perf.v1.OmniPerf/Report"
+	OmniPerf_List_FullMethodName     = "/omni_perf.v1.OmniPerf/List"
+	OmniPerf_Push_FullMethodName     = "/omni_perf.v1.OmniPerf/Push"
+	OmniPerf_Status_FullMethodName   = "/omni_perf.v1.OmniPerf/Status"
+	OmniPerf_Doctor_FullMethodName   = "/omni_perf.v1.OmniPerf/Doctor"
+	OmniPerf_Live_FullMethodName     = "/omni_perf.v1.OmniPerf/Live"
+	OmniPerf_Compare_FullMethodName  = "/omni_perf.v1.OmniPerf/Compare"
+	OmniPerf_Overview_FullMethodName = "/omni_perf.v1.OmniPerf/Overview"
 )
 
 // OmniPerfClient is the client API for OmniPerf service.
@@ -65,6 +66,8 @@ type OmniPerfClient interface {
 	Live(ctx context.Context, in *LiveRequest, opts ...grpc.CallOption) (*LiveResponse, error)
 	// Compare says what differs between recordings.
 	Compare(ctx context.Context, in *CompareRequest, opts ...grpc.CallOption) (*CompareResponse, error)
+	// Overview shows all cells of the session at a glance.
+	Overview(ctx context.Context, in *OverviewRequest, opts ...grpc.CallOption) (*OverviewResponse, error)
 }
 
 type omniPerfClient struct {
@@ -175,6 +178,16 @@ func (c *omniPerfClient) Compare(ctx context.Context, in *CompareRequest, opts .
 	return out, nil
 }
 
+func (c *omniPerfClient) Overview(ctx context.Context, in *OverviewRequest, opts ...grpc.CallOption) (*OverviewResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(OverviewResponse)
+	err := c.cc.Invoke(ctx, OmniPerf_Overview_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // OmniPerfServer is the server API for OmniPerf service.
 // All implementations must embed UnimplementedOmniPerfServer
 // for forward compatibility.
@@ -199,6 +212,8 @@ type OmniPerfServer interface {
 	Live(context.Context, *LiveRequest) (*LiveResponse, error)
 	// Compare says what differs between recordings.
 	Compare(context.Context, *CompareRequest) (*CompareResponse, error)
+	// Overview shows all cells of the session at a glance.
+	Overview(context.Context, *OverviewRequest) (*OverviewResponse, error)
 	mustEmbedUnimplementedOmniPerfServer()
 }
 
@@ -238,6 +253,9 @@ func (UnimplementedOmniPerfServer) Live(context.Context, *LiveRequest) (*LiveRes
 }
 func (UnimplementedOmniPerfServer) Compare(context.Context, *CompareRequest) (*CompareResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Compare not implemented")
+}
+func (UnimplementedOmniPerfServer) Overview(context.Context, *OverviewRequest) (*OverviewResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Overview not implemented")
 }
 func (UnimplementedOmniPerfServer) mustEmbedUnimplementedOmniPerfServer() {}
 func (UnimplementedOmniPerfServer) testEmbeddedByValue()                  {}
@@ -440,6 +458,24 @@ func _OmniPerf_Compare_Handler(srv interface{}, ctx context.Context, dec func(in
 	return interceptor(ctx, in, info, handler)
 }
 
+func _OmniPerf_Overview_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(OverviewRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(OmniPerfServer).Overview(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: OmniPerf_Overview_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(OmniPerfServer).Overview(ctx, req.(*OverviewRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // OmniPerf_ServiceDesc is the grpc.ServiceDesc for OmniPerf service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -486,6 +522,10 @@ var OmniPerf_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Compare",
 			Handler:    _OmniPerf_Compare_Handler,
+		},
+		{
+			MethodName: "Overview",
+			Handler:    _OmniPerf_Overview_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -58,4 +58,5 @@ type Options struct {
 	NoStepHook     bool              // programs that import torch are left without a hook for their steps
 	Waiter         Waiter            // waits for us, and for the script if we cannot; nil: nobody
 	Messages       io.Writer         // for the user; the program's own output is separate
+	gathered       *gathered         // takes the cells of a kernel, in place of results; nil: nobody
 }

@@ -114,6 +114,10 @@ func (k *follower) begin(welcomed bool) error {
 		}
 	}
 	k.begun = true
+	if g := k.options.gathered; g != nil {
+		g.ready()
+		return nil
+	}
 	if k.restarts > 0 && k.options.Audience == nil {
 		fmt.Fprintf(k.options.Messages, "omni-perf: the kernel was restarted; its results are %s from now on\n", k.options.Results.Files(cellSuffix(k.restarts, 1))[0].Path)
 	}

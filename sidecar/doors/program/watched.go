@@ -48,6 +48,10 @@ func (k *follower) show(w *watched, rec *timeline.Recording) {
 		a.Note(cellTitle(w) + " " + k.tools.inShort(rec, outcomeText(rec.Target.Cell.Outcome)))
 		return
 	}
+	if g := k.options.gathered; g != nil {
+		g.add(k.tools, w, rec)
+		return
+	}
 	files := k.files(w)
 	r, written, err := k.tools.shown(rec, files, k.options)
 	if err != nil {

@@ -26,11 +26,11 @@ func (s *kernelSession) Compare(_ context.Context, req *api.CompareRequest) (*ap
 	if err != nil {
 		return nil, status.Errorf(codes.InvalidArgument, "The recordings cannot be compared: %v.", err)
 	}
-	data, metadata, transient, err := bundle.Parts()
+	shown, err := inParts(bundle)
 	if err != nil {
 		return nil, status.Errorf(codes.Internal, "The comparison could not be shown: %v.", err)
 	}
-	return &api.CompareResponse{Bundle: &api.Bundle{DataJson: data, MetadataJson: metadata, TransientJson: transient}, Headline: headline}, nil
+	return &api.CompareResponse{Bundle: shown, Headline: headline}, nil
 }
 
 // compared reads the recordings of one side.

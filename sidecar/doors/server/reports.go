@@ -20,6 +20,8 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/api"
 	"github.com/omni-perf/omni-perf/sidecar/measure/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/inhtml"
+	"github.com/omni-perf/omni-perf/sidecar/show/glance"
 	"github.com/omni-perf/omni-perf/sidecar/show/live"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
@@ -72,9 +74,10 @@ func (s *kernelSession) End(_ context.Context, req *api.EndRequest) (*api.EndRes
 		began = min(began, req.BeganNs)
 	}
 	length := time.Duration(max(ended-began, 0))
-	entry := cell.entry(length, req.Outcome)
+	row := cell.entry(length, req.Outcome)
 	if cell.begin.Automatic && length < time.Duration(cell.begin.ThresholdNs) {
-		s.shelf.Add(entry, nil)
+		row.Short = true
+		s.shelf.Add(row, nil)
 		return &api.EndResponse{}, callErrorOrNil(s.Recorder.Discard(req.CellId))
 	}
 
@@ -95,18 +98,18 @@ func (s *kernelSession) End(_ context.Context, req *api.EndRequest) (*api.EndRes
 			Reason: "recorded from " + words.Seconds(cell.late.Seconds()) + " on, of " + words.Seconds(length.Seconds()) + ": the profiler was not ready before",
 		})
 	}
-	return s.finish(rec, cell, entry, req)
+	return s.finish(rec, cell, row, req)
 }
 
 // finish makes report, bundle and record of a cell's recording.
-func (s *kernelSession) finish(rec *timeline.Recording, cell *cellState, entry recorder.Entry, req *api.EndRequest) (*api.EndResponse, error) {
+func (s *kernelSession) finish(rec *timeline.Recording, cell *cellState, row entry, req *api.EndRequest) (*api.EndResponse, error) {
 	r, err := s.analyse(rec, req.Torch)
 	if err != nil {
-		return nil, s.noChart(entry, fmt.Errorf("a bug of omni_perf: %w", err))
+		return nil, s.noChart(row, fmt.Errorf("a bug of omni_perf: %w", err))
 	}
 	// Where an exception came out of the cell the report ends there; the recorder has the time of printing it, too.
 	// The report ends where an exception came out of the cell, the recorder's length includes its printing.
-	entry.DurationS = min(entry.DurationS, (time.Duration(r.DurationNS) + cell.late).Seconds())
+	row.DurationS = min(row.DurationS, (time.Duration(r.DurationNS) + cell.late).Seconds())
 	resp := &api.EndResponse{Headline: r.Headline.Text}
 	if req.Quiet || s.Present == nil { // the chart says the same
 		resp.Lines = remarks(r, cell.begin)
@@ -122,13 +125,13 @@ func (s *kernelSession) finish(rec *timeline.Recording, cell *cellState, entry r
 	if !req.Quiet && s.Present != nil {
 		work.Go(func() error {
 			return guard(func() (err error) {
-				resp.Bundle, err = s.bundle(r, jupyter.Place{Form: req.Form, Theme: req.Theme, Folded: cell.begin.Automatic})
+				resp.Bundle, row.Output, err = s.outputOf(r, jupyter.Place{Form: req.Form, Theme: req.Theme, Folded: cell.begin.Automatic})
 				return err
 			})
 		})
 	}
 	if err := work.Wait(); err != nil {
-		return nil, s.noChart(entry, err)
+		return nil, s.noChart(row, err)
 	}
 	s.mu.Lock()
 	s.reports++
@@ -136,8 +139,8 @@ func (s *kernelSession) finish(rec *timeline.Recording, cell *cellState, entry r
 	s.mu.Unlock()
 	resp.ReportGzip = packed
 	s.release()
-	entry.ReportID, entry.Headline = resp.ReportId, r.Headline.Text
-	s.shelf.Add(entry, packed)
+	row.ReportID, row.Headline, row.Figures = resp.ReportId, r.Headline.Text, glance.FiguresOf(r)
+	s.shelf.Add(row, packed)
 	return resp, nil
 }
 
@@ -149,8 +152,8 @@ func (s *kernelSession) analyse(rec *timeline.Recording, torch *api.Torch) (*rep
 }
 
 // noChart keeps what is known of a cell, and says why there is no more.
-func (s *kernelSession) noChart(entry recorder.Entry, err error) error {
-	s.shelf.Add(entry, nil)
+func (s *kernelSession) noChart(row entry, err error) error {
+	s.shelf.Add(row, nil)
 	s.Log.Error("no chart", "error", err)
 	reason, _, _ := strings.Cut(err.Error(), "\n")
 	return status.Errorf(codes.Internal, "The cell was recorded but its chart could not be made: %s.", reason)
@@ -192,6 +195,26 @@ func (s *kernelSession) bundle(r *report.View, at jupyter.Place) (*api.Bundle, e
 		return nil, err
 	}
 	b.Data[displayType] = displayData(r)
+	return inParts(b)
+}
+
+// outputOf is the bundle of a cell, and the id of an element in it that a link may lead to; empty where it
+// has no HTML.
+func (s *kernelSession) outputOf(r *report.View, at jupyter.Place) (bundle *api.Bundle, id string, err error) {
+	b, err := s.Present.Bundle(r, at)
+	if err != nil {
+		return nil, "", err
+	}
+	if html, ok := b.Data["text/html"].(string); ok {
+		id = fmt.Sprintf("omni-perf-%016x", inhtml.Identity(r))
+		b.Data["text/html"] = `<a id="` + id + `"></a>` + html
+	}
+	b.Data[displayType] = displayData(r)
+	bundle, err = inParts(b)
+	return bundle, id, err
+}
+
+func inParts(b jupyter.Bundle) (*api.Bundle, error) {
 	data, metadata, transient, err := b.Parts()
 	if err != nil {
 		return nil, err
@@ -208,8 +231,8 @@ func remarks(r *report.View, begin *api.BeginRequest) []string {
 	return nil
 }
 
-func (c *cellState) entry(length time.Duration, outcome string) recorder.Entry {
-	return recorder.Entry{
+func (c *cellState) entry(length time.Duration, outcome string) entry {
+	return entry{
 		ExecutionCount: int(c.begin.ExecutionCount),
 		Name:           clipLine(c.begin.Name),
 		DurationS:      length.Seconds(),
@@ -267,7 +290,7 @@ func missing(id string) string {
 	if id == "" {
 		return "There is no report yet: run a cell with %%omni_perf first."
 	}
-	return fmt.Sprintf("There is no report %s any more: the last 20 are kept. %%omni_perf list shows which.", id)
+	return fmt.Sprintf("There is no report %s any more: the last %d are kept, of short cells fewer. %%omni_perf list shows which.", id, maxReports)
 }
 
 func (s *kernelSession) List(context.Context, *api.ListRequest) (*api.ListResponse, error) {

@@ -63,7 +63,7 @@ type kernelSession struct {
 	logFile   string
 	notes     []string
 	started   time.Time
-	shelf     recorder.Shelf
+	shelf     shelf
 	releasing atomic.Bool
 
 	mu      sync.Mutex

@@ -38,6 +38,16 @@ func SVG(r *report.View, o scene.Options) ([]byte, error) {
 	return svg, err
 }
 
+// SVGWithin draws the report with as much detail as has room in limit bytes. Where that is not enough for the
+// least detail, the picture is larger.
+func SVGWithin(r *report.View, limit int, o scene.Options) ([]byte, error) {
+	if r == nil {
+		return nil, errNoReport
+	}
+	_, svg, err := drawWithin(limit, digestOf(r), o.WithDefaults(), fullDetail)
+	return svg, err
+}
+
 // drawWithin draws with less and less detail until the bytes fit, and returns the
 // scene, too.
 func drawWithin(limit int, d *digest, o scene.Options, from detail) (*scene.Scene, []byte, error) {

@@ -30,18 +30,25 @@ export async function show(node: Element, bundle: Bundle, folder: string): Promi
   const made = new DOMParser().parseFromString(text(bundle["text/html"]), "text/html");
   const image = imageOf(made.querySelector<HTMLImageElement>('img[src^="data:image/svg+xml;base64,"]'));
   if (!image) return node.replaceChildren(element("pre", null, text(bundle["text/plain"])));
-  const host = div({ "data-lm-suppress-shortcuts": "true" }, image);
+  const summary = made.querySelector("details > summary");
+  const id = idOf(made);
+  const host = div({ "data-lm-suppress-shortcuts": "true", "id": summary ? null : id }, image);
   const data = made.querySelector("script[type^=application\\/octet-stream]")?.textContent?.trim() || "";
   const grow = () => inlined(image, data, bundle[mimeType], folder);
-  const summary = made.querySelector("details > summary");
   if (!summary) {
     node.replaceChildren(host);
     return grow();
   }
-  const folded = element("details", { toggle: () => grown || (grown = grow()) }, summaryOf(summary), host);
+  const folded = element("details", { id, toggle: () => grown || (grown = grow()) }, summaryOf(summary), host);
   let grown: Promise<void> | undefined;
   node.replaceChildren(folded);
 }
+
+/** idOf is the name that links of the notebook have for this output; null where it has none. */
+const idOf = (made: Document): string | null => {
+  const id = made.querySelector("a[id]")?.id || "";
+  return /^omni-perf-[\da-f]{16}$/.test(id) ? id : null;
+};
 
 /** imageOf is an image of ours, without what else an img may have. */
 const imageOf = (image: HTMLImageElement | null): HTMLImageElement | null =>

@@ -1,19 +1,23 @@
-package recorder
+package server
 
 import (
 	"slices"
 	"sync"
+
+	"github.com/omni-perf/omni-perf/sidecar/show/glance"
 )
 
-// Limits of what a session keeps.
+// Limits of what a session keeps. The bytes are in memory, of which a sidecar promises to need little.
 const (
-	maxReports     = 20
+	maxReports     = 200
 	maxReportBytes = 32 << 20
 	maxEntries     = 1000 // lines of the list, reports or not
+	// alwaysKept are the last reports, which stay also where earlier ones of longer cells make room.
+	alwaysKept = 20
 )
 
-// Entry is one line of the list of recordings.
-type Entry struct {
+// entry is one line of the list of recordings.
+type entry struct {
 	ReportID       string // empty when the report is not kept (any more)
 	ExecutionCount int
 	Name           string
@@ -22,25 +26,30 @@ type Entry struct {
 	Headline       string
 	FirstLine      string // of the cell
 	StartedAt      string // RFC 3339
+	Short          bool   // below the threshold: nothing else is known of it
+	Figures        glance.Figures
+	Output         string // id of the element of the notebook that shows the chart; empty: there is none
 }
 
-// Shelf keeps the last reports, as gzip JSON, and a record of every recording.
+// shelf keeps reports, as gzip JSON, and a record of every recording.
 // The zero value is empty; any goroutine may use it.
-type Shelf struct {
+type shelf struct {
 	mu      sync.Mutex
-	entries []Entry // oldest first
+	entries []entry // oldest first
 	reports []shelved
 	bytes   int
 }
 
 type shelved struct {
-	id   string
-	gzip []byte
+	id        string
+	durationS float64
+	gzip      []byte
 }
 
 // Add records e and, unless e.ReportID is empty, keeps its report, which the
-// Shelf owns from then on. The oldest reports make room; the newest always stays.
-func (s *Shelf) Add(e Entry, gzip []byte) {
+// shelf owns from then on. To make room, the reports of short cells go first, but for the
+// last ones; the newest always stays.
+func (s *shelf) Add(e entry, gzip []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.entries = append(s.entries, e)
@@ -50,16 +59,23 @@ func (s *Shelf) Add(e Entry, gzip []byte) {
 	if e.ReportID == "" {
 		return
 	}
-	s.reports = append(s.reports, shelved{e.ReportID, gzip})
+	s.reports = append(s.reports, shelved{e.ReportID, e.DurationS, gzip})
 	s.bytes += len(gzip)
 	for len(s.reports) > 1 && (len(s.reports) > maxReports || s.bytes > maxReportBytes) {
-		s.dropOldestLocked()
+		s.dropLocked()
 	}
 }
 
-func (s *Shelf) dropOldestLocked() {
-	gone := s.reports[0]
-	s.reports = slices.Delete(s.reports, 0, 1)
+// dropLocked drops the report of the shortest of the earlier cells, or the oldest one.
+func (s *shelf) dropLocked() {
+	at := 0
+	for i := range max(len(s.reports)-alwaysKept, 0) {
+		if s.reports[i].durationS < s.reports[at].durationS {
+			at = i
+		}
+	}
+	gone := s.reports[at]
+	s.reports = slices.Delete(s.reports, at, at+1)
 	s.bytes -= len(gone.gzip)
 	for i := range s.entries {
 		if s.entries[i].ReportID == gone.id {
@@ -69,7 +85,7 @@ func (s *Shelf) dropOldestLocked() {
 }
 
 // Report returns the report of that id, the last one for the empty id.
-func (s *Shelf) Report(id string) (gzip []byte, ok bool) {
+func (s *shelf) Report(id string) (gzip []byte, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := len(s.reports) - 1; i >= 0; i-- {
@@ -81,14 +97,14 @@ func (s *Shelf) Report(id string) (gzip []byte, ok bool) {
 }
 
 // Entries returns the list, oldest first.
-func (s *Shelf) Entries() []Entry {
+func (s *shelf) Entries() []entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.entries)
 }
 
 // Size returns how many reports are kept and their bytes.
-func (s *Shelf) Size() (reports, bytes int) {
+func (s *shelf) Size() (reports, bytes int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.reports), s.bytes

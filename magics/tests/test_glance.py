@@ -1,0 +1,116 @@
+"""A notebook at a glance: ``%omni_perf report`` in a real kernel, ``omni-perf run NOTEBOOK.ipynb``."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import nbclient
+import nbformat
+import pytest
+from kernels import Kernel
+from omni_perf.launcher import find_binary
+
+COMPUTES = "total = 0\nfor i in range(3_000_000):\n    total += i\ntotal"
+
+
+@pytest.fixture
+def kernel(tmp_path: Path) -> Iterator[Kernel]:
+    with Kernel(folder=tmp_path) as kernel:
+        yield kernel
+
+
+def test_the_report_shows_all_cells_and_leads_to_their_charts(kernel: Kernel, tmp_path: Path) -> None:
+    assert kernel.run("%omni_perf report").text("stdout").startswith("No cell was profiled yet")
+    kernel.run("%omni_perf on -t 0.05")
+    chart = kernel.run("%%omni_perf --name counting\n" + COMPUTES).charts()[0]["text/html"]
+    kernel.run("x = 1")
+    shown = kernel.run("%omni_perf report")
+    table = next(out["data"]["text/html"] for out in shown.outputs if out["type"] == "display_data")
+    (link,) = re.findall(r'href="#(omni-perf-[0-9a-f]{16})"', table)
+    assert f'id="{link}"' in chart
+    assert "counting" in table and "<code>x = 1</code>" in table
+    assert "2 cells" in shown.plain and "peak memory" in shown.plain
+    assert kernel.run("%omni_perf report 'all cells'").text("stdout") == "Wrote all cells.html.\n"
+    page = (tmp_path / "all cells.html").read_text()
+    assert page.count("<svg") == 1 and "below the threshold" in page and "<script" not in page
+    assert "Cannot write" in kernel.run("%omni_perf report /nowhere/all.html").text("stderr")
+
+
+def write(path: Path, *cells: str) -> Path:
+    made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    made.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    nbformat.write(made, path)
+    return path
+
+
+def run(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [find_binary(), "run", "--interpreter", sys.executable, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **environment})
+
+
+def outputs(notebook: Any) -> list[Any]:
+    """What the cells have put out, without what differs between two executions: names of temporary files."""
+    return [json.loads(re.sub(r"ipykernel_\d+/\d+", "", json.dumps(cell.outputs))) for cell in notebook.cells]
+
+
+def test_a_notebook_is_executed_as_nbclient_does(tmp_path: Path) -> None:
+    cells = (COMPUTES, "import os\nos.path.basename(os.getcwd())", "print('a'); 1/0", "total + 1", "")
+    notebook = write(tmp_path / "n.ipynb", *cells)
+    plain = nbformat.read(notebook, as_version=4)
+    nbclient.NotebookClient(plain, allow_errors=True, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    done = run(notebook, "--allow-errors", "--executed", tmp_path / "done.ipynb", "-o", tmp_path / "page")
+    assert done.returncode == 0, done.stderr
+    assert outputs(nbformat.read(tmp_path / "done.ipynb", as_version=4)) == outputs(plain)
+    page = (tmp_path / "page.html").read_text()
+    assert page.count("<section") == 4 and "error: ZeroDivisionError" in page
+    assert "4 cells in" in done.stderr and "Spent" in page
+
+
+def test_a_cell_that_fails_ends_the_notebook(tmp_path: Path) -> None:
+    notebook = write(tmp_path / "n.ipynb", "x = 1", "raise KeyError('gone')", "x + 1")
+    done = run(notebook, "--executed", tmp_path / "done.ipynb", "-o", tmp_path / "page")
+    assert done.returncode == 1
+    assert "KeyError" in done.stderr
+    assert (tmp_path / "page.html").read_text().count("<section") == 2
+    assert [cell.execution_count for cell in nbformat.read(tmp_path / "done.ipynb", as_version=4).cells] == [1, 2, None]
+
+
+def test_a_kernel_that_dies_leaves_its_cells(tmp_path: Path) -> None:
+    kill = "import os, signal, time\ntime.sleep(0.5)\nos.kill(os.getpid(), signal.SIGKILL)"
+    notebook = write(tmp_path / "n.ipynb", "x = 1", kill, "x + 1")
+    done = run(notebook, "-o", tmp_path / "page")
+    assert done.returncode == 1
+    assert "kernel died" in (tmp_path / "page.html").read_text()
+
+
+def test_what_is_missing_is_named_with_what_installs_it(tmp_path: Path) -> None:
+    notebook = write(tmp_path / "n.ipynb", "1")
+    (tmp_path / "nbclient.py").write_text("raise ImportError('none', name='nbclient')")
+    done = run(notebook, "-o", tmp_path / "page", PYTHONPATH=str(tmp_path))
+    assert done.returncode == 2
+    assert f"{sys.executable} -m pip install nbclient ipykernel" in done.stderr
+
+
+def test_mistakes_are_sentences(tmp_path: Path) -> None:
+    notebook = write(tmp_path / "n.ipynb", "1")
+    (tmp_path / "broken.ipynb").write_text("{")
+    for arguments, said in {
+        (tmp_path / "none.ipynb",): "cannot be opened",
+        (tmp_path / "broken.ipynb",): "cannot be read",
+        (notebook, "--kernel-name", "none"): "there is no kernel 'none'",
+        (notebook, "argument"): "a notebook takes none",
+        (notebook, "-o", "done.ipynb"): "--executed done.ipynb",
+        (notebook, "--format", "svg"): "--format html",
+        ("--allow-errors", "-c", "1"): "--allow-errors is for notebooks",
+    }.items():
+        done = run(*arguments)
+        assert done.returncode == 2, done.stderr
+        assert said.lower() in done.stderr.lower()
+        assert "Traceback" not in done.stderr

@@ -1,0 +1,76 @@
+"""Executes a notebook by nbclient, as ``jupyter execute`` does. Started by omni-perf, with ``python -c``.
+
+The one argument is an object of JSON. Descriptor 3 takes lines of JSON: what is missing, or what is wrong, or where
+the kernel's connection file is; then 4 says, by its end, that the cells are followed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path[:] = [folder for folder in sys.path if folder]  # python -c puts this folder first: no module is meant
+
+FAILED = 1
+CANNOT = 2
+"""Exit codes: a cell failed, or the notebook could not be executed."""
+
+
+def say(**facts: str) -> None:
+    """Report to who has started this."""
+    os.write(3, (json.dumps(facts) + "\n").encode())
+
+
+def execute(given: dict[str, Any]) -> int:
+    """Execute the notebook, and write it as far as it got."""
+    try:
+        import nbclient
+        import nbformat
+        from jupyter_client.kernelspec import NoSuchKernel
+        from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+    except ImportError as error:
+        say(missing=error.name or str(error))
+        return CANNOT
+    try:
+        notebook: Any = nbformat.read(given["notebook"], as_version=4)
+    except Exception as error:  # whatever nbformat makes of a file that is no notebook
+        say(problem=f"the notebook {given['notebook']} cannot be read: {first_line(error)}")
+        return CANNOT
+    client: Any
+
+    def started(**_: object) -> None:
+        say(kernel=str(client.km.connection_file))
+        os.read(4, 1)
+
+    client = nbclient.NotebookClient(
+        notebook,
+        allow_errors=given["allow_errors"],
+        kernel_name=given["kernel_name"],
+        timeout=given["timeout"],
+        resources={"metadata": {"path": str(Path(given["notebook"]).absolute().parent)}},
+        on_notebook_start=started,
+    )
+    code = 0
+    try:
+        client.execute()
+    except NoSuchKernel as error:
+        say(problem=f"there is no kernel {error.name!r}; jupyter kernelspec list shows those there are")
+        return CANNOT
+    except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
+        print(error, file=sys.stderr)
+        code = FAILED
+    finally:
+        if given["executed"]:
+            nbformat.write(notebook, given["executed"])
+    return code
+
+
+def first_line(error: Exception) -> str:
+    """Return what an error says, in a line."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+
+
+sys.exit(execute(json.loads(sys.argv[1])))

@@ -1,0 +1,263 @@
+package program
+
+import (
+	"bufio"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/omni-perf/omni-perf/jupyter"
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/show/glance"
+	"github.com/omni-perf/omni-perf/sidecar/show/output"
+	"github.com/omni-perf/omni-perf/sidecar/understand/words"
+)
+
+// executor is what executes a notebook, in the user's Python.
+//
+//go:embed executor.py
+var executor string
+
+// NotebookEnding is what the name of a notebook ends in.
+const NotebookEnding = ".ipynb"
+
+// IsNotebook reports whether what is to be run is a notebook.
+func IsNotebook(name string) bool { return strings.EqualFold(filepath.Ext(name), NotebookEnding) }
+
+// Notebook is a notebook to execute.
+type Notebook struct {
+	Path        string
+	Interpreter string        // that has nbclient; empty: $VIRTUAL_ENV's python, else python3 on PATH
+	Kernel      string        // name of the kernel; empty: the notebook's own
+	AllowErrors bool          // go on behind a cell that fails
+	Timeout     time.Duration // of a cell; 0: none
+	Executed    string        // where the executed notebook is written; empty: nowhere
+	Page        string        // where the page of all cells is written
+}
+
+// RunNotebook executes a notebook as nbclient does, and follows its kernel's cells from outside: nothing of ours
+// is in the kernel, and the outputs are nbclient's. What was recorded becomes one page. The exit is that
+// of the execution; err says what is wrong with our part.
+func RunNotebook(ctx context.Context, tools func(pid int) Tools, n Notebook, o Options) (exit Exit, err error) {
+	for _, file := range []string{n.Page, n.Executed} {
+		if file == "" {
+			continue
+		}
+		if err := output.Check(file); err != nil {
+			return notStarted, err
+		}
+	}
+	if _, err := os.Stat(n.Path); err != nil {
+		return notStarted, &Refused{exitNoScript, fmt.Sprintf("the notebook %s cannot be opened: %v", n.Path, errors.Unwrap(err))}
+	}
+	interpreter, err := Script{Interpreter: n.Interpreter}.interpreter()
+	if err != nil {
+		return notStarted, err
+	}
+	defer outliveReaders()()
+	e, err := n.start(interpreter, o)
+	if err != nil {
+		return notStarted, err
+	}
+	defer e.relay.stop()
+	g := &gathered{tools: tools, terminal: o.Terminal, to: o.Messages}
+	o.gathered = g
+	said, trouble := e.follow(ctx, tools, o)
+	exit = e.wait(o)
+	switch {
+	case said.Missing != "":
+		module, _, _ := strings.Cut(said.Missing, ".")
+		return exit, &Refused{exit.Code, fmt.Sprintf("%s has no %s, which executes notebooks; %s -m pip install nbclient ipykernel installs it", interpreter, module, interpreter)}
+	case said.Problem != "":
+		return exit, &Refused{exit.Code, words.Clean(said.Problem, 4*words.MaxName)}
+	case trouble != nil:
+		trouble = fmt.Errorf("the cells are not profiled: %w", trouble)
+	}
+	page := glance.Notebook{Name: filepath.Base(n.Path), Cells: g.cells}
+	if len(g.cells) > 0 {
+		fmt.Fprintf(o.Messages, "%s", page.Text())
+	}
+	var results output.Results
+	results.Put(n.Page, func(path string) error { return output.WriteBytes(path, page.Page()) })
+	if n.Executed != "" {
+		results.Written = append(results.Written, n.Executed)
+	}
+	if len(results.Written) > 0 {
+		fmt.Fprintf(o.Messages, "omni-perf: wrote %s\n", strings.Join(results.Written, ", "))
+	}
+	if o.Open != nil && len(results.Failed) == 0 {
+		o.Open(n.Page)
+	}
+	return exit, errors.Join(trouble, results.Err())
+}
+
+// notice is what the executor reports: one of these.
+type notice struct {
+	Kernel  string // the connection file of the kernel it has started
+	Missing string // the module that it lacks
+	Problem string // why it cannot execute the notebook
+}
+
+// execution is a notebook that is executed.
+type execution struct {
+	cmd     *exec.Cmd
+	relay   *relay
+	notices io.ReadCloser  // lines of JSON
+	goes    io.WriteCloser // closed: it may go on
+	ended   chan struct{}  // closes when the process has ended
+}
+
+// start starts the executor.
+func (n Notebook) start(interpreter string, o Options) (*execution, error) {
+	given, err := json.Marshal(map[string]any{
+		"notebook": n.Path, "allow_errors": n.AllowErrors, "kernel_name": n.Kernel, "executed": n.Executed, "timeout": timeoutOf(n.Timeout),
+	})
+	if err != nil {
+		return nil, err
+	}
+	notices, notify, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer notify.Close()
+	wait, goes, err := os.Pipe()
+	if err != nil {
+		notices.Close()
+		return nil, err
+	}
+	defer wait.Close()
+	e := &execution{cmd: exec.Command(interpreter, "-c", executor, string(given)), relay: newRelay(o.Waiter), notices: notices, goes: goes, ended: make(chan struct{})}
+	e.cmd.Stdin, e.cmd.Stdout, e.cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	e.cmd.ExtraFiles = []*os.File{notify, wait} // 3 and 4
+	if o.Waiter != nil {
+		o.Waiter.Starting()
+	}
+	if err := e.cmd.Start(); err != nil {
+		e.relay.stop()
+		notices.Close()
+		goes.Close()
+		return nil, fmt.Errorf("start %s: %w", interpreter, err)
+	}
+	if o.Waiter != nil {
+		o.Waiter.Started(e.cmd.Process.Pid)
+	}
+	go func() {
+		awaitExit(e.cmd.Process.Pid)
+		close(e.ended)
+	}()
+	go e.passOn()
+	return e, nil
+}
+
+// timeoutOf is nbclient's: whole seconds, or nothing.
+func timeoutOf(d time.Duration) any {
+	if d <= 0 {
+		return nil
+	}
+	return int(math.Ceil(d.Seconds()))
+}
+
+// passOn gives the executor the signals that are meant for it.
+func (e *execution) passOn() {
+	for {
+		select {
+		case s := <-e.relay.got:
+			if s.pass {
+				_ = e.cmd.Process.Signal(s.Signal)
+			}
+		case <-e.ended:
+			return
+		}
+	}
+}
+
+// follow waits for the kernel and follows its cells until the execution has ended. It returns what the executor
+// has reported; trouble is why the cells could not be followed.
+func (e *execution) follow(ctx context.Context, tools func(pid int) Tools, o Options) (said notice, trouble error) {
+	defer e.notices.Close()
+	defer e.goes.Close() // it executes the notebook, whether it is followed or not
+	line, err := bufio.NewReader(e.notices).ReadBytes('\n')
+	if err != nil || json.Unmarshal(line, &said) != nil || said.Kernel == "" {
+		return said, nil
+	}
+	file, err := jupyter.ReadConnection(said.Kernel)
+	if err != nil {
+		return said, err
+	}
+	pid, err := KernelProcess(file)
+	if err != nil {
+		return said, err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		<-e.ended
+		stop()
+	}()
+	o.gathered.ready = func() { e.goes.Close() }
+	k, err := attachKernel(ctx, tools, pid, 0, file, o, newJournal(o, "", pid))
+	defer k.close()
+	if err == nil {
+		err = k.follow(ctx)
+	}
+	if errors.Is(err, errEnded) {
+		err = nil
+	}
+	k.showCut(false)
+	return said, err
+}
+
+// wait returns when the execution has ended.
+func (e *execution) wait(o Options) Exit {
+	<-e.ended
+	e.relay.end()
+	_ = e.cmd.Wait() // its error is the exit status
+	if status, ok := e.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && o.Waiter != nil {
+		o.Waiter.Ended(status)
+	}
+	return exitOf(e.cmd.ProcessState)
+}
+
+// gathered takes the cells of an executed notebook. One goroutine.
+type gathered struct {
+	tools    func(pid int) Tools
+	ready    func() // the cells are followed
+	terminal bool   // each cell is shown when it has ended
+	to       io.Writer
+	cells    []glance.Cell
+}
+
+// add adds a cell that has ended.
+func (g *gathered) add(t Tools, w *watched, rec *timeline.Recording) {
+	c := glance.Cell{Number: w.cell.ExecutionCount, Code: glance.FirstLine(w.cell.Text), Duration: time.Duration(rec.Duration), Outcome: rec.Target.Cell.Outcome}
+	err := func() (err error) {
+		defer func() {
+			if p := recover(); p != nil { // the next cell may fare better
+				err = fmt.Errorf("a bug of omni_perf: %v", p)
+			}
+		}()
+		r, err := t.Analyse(rec)
+		if err != nil {
+			return err
+		}
+		c.SetReport(r)
+		return c.Draw(r)
+	}()
+	if err != nil {
+		c.Missing = err.Error()
+	}
+	g.cells = append(g.cells, c)
+	if g.terminal {
+		fmt.Fprintf(g.to, "omni-perf: %s %s\n", cellTitle(w), c.InShort())
+	}
+}

@@ -1,0 +1,152 @@
+// Package glance shows the cells of a notebook at a glance: a table with what each cell took, as an
+// output of the notebook or as text, and a page with the table and a picture of each cell.
+//
+// In flow facts of cells, out flow HTML and text that load nothing and run no script. It knows neither
+// where the cells ran nor where its bytes go.
+package glance
+
+import (
+	"math"
+	"strings"
+	"time"
+
+	"github.com/omni-perf/omni-perf/sidecar/show/chart"
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
+	"github.com/omni-perf/omni-perf/sidecar/understand/report"
+)
+
+// Notebook is what is shown.
+type Notebook struct {
+	Name  string // of the notebook; empty: not known
+	Note  string // what there is to know besides; or empty
+	Cells []Cell // in the order in which they began
+}
+
+// Cell is one row.
+type Cell struct {
+	Number   int    // execution count; 0: not known
+	Name     string // as its user called it; or empty
+	Code     string // its first line that says something
+	Outcome  string // "ok", "error: ValueError"; empty: not known
+	Duration time.Duration
+	Headline string
+	Figures  Figures
+	// Output is the id of the element of the notebook that shows the cell's chart; empty: there is none.
+	Output string
+	// Chart is the picture for a page, as SVG; nil: there is none, and Missing says why.
+	Chart   []byte
+	Missing string
+}
+
+// Figures are what a cell used; nil is not known, or that there was nothing of the kind.
+type Figures struct {
+	CPU         *time.Duration // of the program and its children
+	Peak        *int64         // most resident memory of the program, in bytes …
+	PeakAtLeast bool           // … of what was seen
+	Kept        *int64         // that its resident memory grew by, less what was given back, in bytes
+	Idle        *time.Duration // that the devices in use were idle, in all …
+	Known       time.Duration  // … of so much that is known of them
+}
+
+// FiguresOf reads the figures of a report.
+func FiguresOf(r *report.View) (f Figures) {
+	f.CPU = cpuOf(r)
+	program := &r.Processes[r.Program()]
+	if f.Peak = program.PeakMemoryBytes; f.Peak == nil {
+		f.Peak, f.PeakAtLeast = program.PeakAtLeastBytes, program.PeakAtLeastBytes != nil
+	}
+	f.Kept = keptBytes(r)
+	var idle time.Duration
+	for _, d := range r.Devices {
+		if d.Used && d.BusyNS+d.IdleNS > 0 {
+			idle += time.Duration(d.IdleNS)
+			f.Known += time.Duration(d.BusyNS + d.IdleNS)
+			f.Idle = &idle
+		}
+	}
+	return f
+}
+
+// cpuOf is what the processes used together. Where an exception came out of a cell, its report ends there and the
+// count has the traceback's formatting, too: more than there was time for is not known.
+func cpuOf(r *report.View) *time.Duration {
+	var used time.Duration
+	known := false
+	for _, p := range r.Processes {
+		if p.CPUNS != nil {
+			used, known = used+time.Duration(*p.CPUNS), true
+		}
+	}
+	c := r.Target().Cell
+	if !known || c != nil && c.Exception != nil && used > time.Duration(r.DurationNS) {
+		return nil
+	}
+	return &used
+}
+
+// keptBytes is what the program's resident memory grew by: as it was read at the lines' pace, else as the
+// track of it has it at the begin and at the end.
+func keptBytes(r *report.View) *int64 {
+	for i := range r.MemoryReading {
+		if m := &r.MemoryReading[i]; m.Process == r.Program() {
+			kept := m.KeptBytes()
+			return &kept
+		}
+	}
+	t := r.HostTrack("rss")
+	if t == nil || t.Process != nil && *t.Process != r.Program() || len(t.Value) < 2 {
+		return nil
+	}
+	first, last := t.Value[0], t.Value[len(t.Value)-1]
+	if math.IsNaN(first) || math.IsNaN(last) {
+		return nil
+	}
+	kept := int64(last - first)
+	return &kept
+}
+
+// SetReport takes over what a report says of the cell.
+func (c *Cell) SetReport(r *report.View) {
+	c.Duration, c.Headline, c.Figures = time.Duration(r.DurationNS), r.Headline.Text, FiguresOf(r)
+	if cell := r.Target().Cell; cell != nil {
+		c.Outcome = outcome(cell)
+	}
+}
+
+func outcome(c *report.Cell) string {
+	switch {
+	case c.Exception != nil:
+		return "error: " + *c.Exception
+	case c.Outcome == report.OutcomeUnknown:
+		return ""
+	}
+	return strings.ReplaceAll(string(c.Outcome), "-", " ")
+}
+
+// chartBytes bounds a cell's picture on a page: what surrounds it has room in 40 kB, too.
+const chartBytes = 38_000
+
+// Draw draws the cell's picture for a page.
+func (c *Cell) Draw(r *report.View) error {
+	svg, err := chart.SVGWithin(r, chartBytes, scene.Options{Inline: true})
+	switch {
+	case err != nil:
+		return err
+	case len(svg) > chartBytes:
+		c.Missing = "its picture would be too large for this page"
+	default:
+		c.Chart = svg
+	}
+	return nil
+}
+
+// FirstLine is the first line of a cell's text that says something: no magic, no comment.
+func FirstLine(text string) string {
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line != "" && !strings.HasPrefix(line, "%") && !strings.HasPrefix(line, "#") {
+			return line
+		}
+	}
+	return ""
+}
