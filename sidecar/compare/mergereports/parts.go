@@ -120,80 +120,57 @@ func (p *part) threads() {
 }
 
 func (p *part) tables() {
-	d := &p.doc
-	for _, s := range p.r.Steps {
-		if p.described[s.Process] {
-			s.Process, s.StartNS, s.EndNS = p.process[s.Process], s.StartNS+p.shift, s.EndNS+p.shift
-			d.Steps = append(d.Steps, s)
-		}
-	}
+	d, r := &p.doc, p.r
+	d.Steps = append(d.Steps, rowsOf(p, r.Steps, func(s *report.Step) *int {
+		s.StartNS, s.EndNS = s.StartNS+p.shift, s.EndNS+p.shift
+		return &s.Process
+	})...)
 	if len(d.Regions) == 0 { // as of a recording, those of the first process that has marked some
-		d.Regions = append(d.Regions, p.r.Regions...)
+		d.Regions = append(d.Regions, r.Regions...)
 	}
-	for _, l := range p.r.Lines {
-		if p.described[l.Process] {
-			l.File, l.Process = p.code.files[l.File], p.process[l.Process]
-			d.Lines = append(d.Lines, l)
-		}
-	}
-	for _, f := range p.r.FunctionTimes {
-		if p.described[f.Process] {
-			f.Function, f.Process = p.code.functions[f.Function], p.process[f.Process]
-			d.FunctionTimes = append(d.FunctionTimes, f)
-		}
-	}
-	for _, a := range p.r.Awaits {
-		if p.described[a.Process] {
-			a.File, a.Process = p.code.files[a.File], p.process[a.Process]
-			a.Function = p.code.function(a.Function)
-			d.Awaits = append(d.Awaits, a)
-		}
-	}
-	for _, m := range p.r.Memory {
-		if p.described[m.Process] {
-			m.File, m.Process = p.code.files[m.File], p.process[m.Process]
-			m.Function = p.code.function(m.Function)
-			d.Memory = append(d.Memory, m)
-		}
-	}
-	for _, m := range p.r.MemoryReading {
-		if p.described[m.Process] {
-			m.Process = p.process[m.Process]
-			d.MemoryReading = append(d.MemoryReading, m)
-		}
-	}
-	for _, phase := range p.r.TrainingPhases {
-		if p.described[phase.Process] {
-			phase.Process = p.process[phase.Process]
-			d.TrainingPhases = append(d.TrainingPhases, phase)
-		}
-	}
-	for _, s := range p.r.SlowSteps {
-		if p.described[s.Process] {
-			s.File, s.Process = p.code.file(s.File), p.process[s.Process]
-			d.SlowSteps = append(d.SlowSteps, s)
-		}
-	}
-	for _, phase := range p.r.Phases {
-		if p.described[phase.Process] {
-			phase.Process = p.process[phase.Process]
-			d.Phases = append(d.Phases, phase)
-		}
-	}
-	for _, r := range p.r.Ranks {
-		if p.described[r.Process] {
-			r.Process = p.process[r.Process]
-			d.Ranks = append(d.Ranks, r)
-		}
-	}
-	for _, g := range p.r.Gaps {
-		if p.described[g.Process] {
-			g.Process, g.StartNS, g.EndNS = p.process[g.Process], g.StartNS+p.shift, g.EndNS+p.shift
-			d.Gaps = append(d.Gaps, g)
-		}
-	}
+	d.Lines = append(d.Lines, rowsOf(p, r.Lines, func(l *report.Line) *int {
+		l.File = p.code.files[l.File]
+		return &l.Process
+	})...)
+	d.FunctionTimes = append(d.FunctionTimes, rowsOf(p, r.FunctionTimes, func(f *report.FunctionTime) *int {
+		f.Function = p.code.functions[f.Function]
+		return &f.Process
+	})...)
+	d.Awaits = append(d.Awaits, rowsOf(p, r.Awaits, func(a *report.Await) *int {
+		a.File, a.Function = p.code.files[a.File], p.code.function(a.Function)
+		return &a.Process
+	})...)
+	d.Memory = append(d.Memory, rowsOf(p, r.Memory, func(m *report.Memory) *int {
+		m.File, m.Function = p.code.files[m.File], p.code.function(m.Function)
+		return &m.Process
+	})...)
+	d.MemoryReading = append(d.MemoryReading, rowsOf(p, r.MemoryReading, func(m *report.MemoryReading) *int { return &m.Process })...)
+	d.TrainingPhases = append(d.TrainingPhases, rowsOf(p, r.TrainingPhases, func(t *report.TrainingPhase) *int { return &t.Process })...)
+	d.SlowSteps = append(d.SlowSteps, rowsOf(p, r.SlowSteps, func(s *report.SlowSteps) *int {
+		s.File = p.code.file(s.File)
+		return &s.Process
+	})...)
+	d.Phases = append(d.Phases, rowsOf(p, r.Phases, func(f *report.Phase) *int { return &f.Process })...)
+	d.Ranks = append(d.Ranks, rowsOf(p, r.Ranks, func(k *report.Rank) *int { return &k.Process })...)
+	d.Gaps = append(d.Gaps, rowsOf(p, r.Gaps, func(g *report.Gap) *int {
+		g.StartNS, g.EndNS = g.StartNS+p.shift, g.EndNS+p.shift
+		return &g.Process
+	})...)
 	p.notes()
 	p.thinned()
+}
+
+// rowsOf are the rows of a part's table that are of processes which the result describes, as the result has them: moved
+// changes what else a row refers to, and returns which process it is of.
+func rowsOf[T any](p *part, rows []T, moved func(*T) *int) (list []T) {
+	for _, row := range rows {
+		process := moved(&row)
+		if p.described[*process] {
+			*process = p.process[*process]
+			list = append(list, row)
+		}
+	}
+	return list
 }
 
 func (p *part) notes() {

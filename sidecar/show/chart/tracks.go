@@ -230,21 +230,9 @@ func laneOf(r *report.View, t *report.Track, spec trackSpec, duration float64) (
 	sources := sourcesOf(t)
 	lane := trackLane{
 		index: trackIndex(r, t), id: words.Clean(t.ID, 60), name: spec.name, paint: spec.paint, points: points, peaks: t.Kind == report.Gauge,
-		top: topOf(peak, limit, t.Unit), value: words.Quantity(mean, t.Unit), sources: [][]string{sources},
+		top: topOf(peak, limit, t.Unit), sources: [][]string{sources},
 	}
-	switch {
-	case spec.peak && limit > 0:
-		lane.value, lane.aside = words.Quantity(peak, t.Unit), "peak, of "+words.Quantity(limit, t.Unit)
-	case spec.peak:
-		lane.value, lane.aside = words.Quantity(peak, t.Unit), "peak"
-	case t.Unit == "cores" && limit > 0:
-		lane.aside = "of " + words.Short(limit, 2)
-	default:
-		lane.aside = "peak " + words.Quantity(peak, t.Unit)
-	}
-	if change := grown(points); spec.paint == scene.PaintMemory && change != "" {
-		lane.aside = "peak, " + change
-	}
+	lane.value, lane.aside = figuresOf(t, spec, points, mean, peak, limit)
 	if t.Kind == report.Gauge {
 		lane.low = true
 		if lane.base, lane.top = scaleOf(points, peak, lane.top); lane.base > 0 {
@@ -252,12 +240,37 @@ func laneOf(r *report.View, t *report.Track, spec trackSpec, duration float64) (
 		}
 	}
 	lane.about = fmt.Sprintf("%s: mean %s, peak %s\n%s", spec.name, words.Quantity(mean, t.Unit), words.Quantity(peak, t.Unit), sources[0])
-	if last := points[len(points)-1].To; t.Ended != nil && duration-last > max(0.05*duration, 2*resolutionOf(t)) {
-		lane.ended = "ended at " + words.Seconds(last) + ": " + words.Clean(*t.Ended, words.MaxName)
-		lane.about += "\n" + lane.ended
-		lane.sources = [][]string{{"ended at " + words.Seconds(last), "ended early"}}
-	}
+	lane.markEnd(t, duration)
 	return lane, true
+}
+
+// markEnd says where and why a track ended before its recording.
+func (l *trackLane) markEnd(t *report.Track, duration float64) {
+	last := l.points[len(l.points)-1].To
+	if t.Ended == nil || duration-last <= max(0.05*duration, 2*resolutionOf(t)) {
+		return
+	}
+	l.ended = "ended at " + words.Seconds(last) + ": " + words.Clean(*t.Ended, words.MaxName)
+	l.about += "\n" + l.ended
+	l.sources = [][]string{{"ended at " + words.Seconds(last), "ended early"}}
+}
+
+// figuresOf are the figure of a track's lane and what stands beside it.
+func figuresOf(t *report.Track, spec trackSpec, points []scene.Point, mean, peak, limit float64) (value, aside string) {
+	switch value = words.Quantity(mean, t.Unit); {
+	case spec.peak && limit > 0:
+		value, aside = words.Quantity(peak, t.Unit), "peak, of "+words.Quantity(limit, t.Unit)
+	case spec.peak:
+		value, aside = words.Quantity(peak, t.Unit), "peak"
+	case t.Unit == "cores" && limit > 0:
+		aside = "of " + words.Short(limit, 2)
+	default:
+		aside = "peak " + words.Quantity(peak, t.Unit)
+	}
+	if change := grown(points); spec.paint == scene.PaintMemory && change != "" {
+		aside = "peak, " + change
+	}
+	return value, aside
 }
 
 // grown is how much more the last known value of a gauge of bytes is than the first; empty

@@ -57,6 +57,9 @@ func stepsSlowDown(e *evidence) measured {
 
 // timedSteps are the steps of the process in question whose ends are known by marks, not by samples.
 func (e *evidence) timedSteps() (list []*Step) {
+	if e.main.Thread == nil {
+		return nil
+	}
 	for i := range e.diagnosis.Steps {
 		if s := &e.diagnosis.Steps[i]; s.Process == e.main.Process && (s.Source == timeline.StepMarked || s.Source == timeline.StepOptimizer) {
 			list = append(list, s)
@@ -87,7 +90,7 @@ func medianError(steps []*Step) float64 {
 // slowedIn is the phase that has most of what the last steps are longer than the first ones, and the line it was in;
 // neither where no phase has half of it.
 func (e *evidence) slowedIn(first, last []*Step) (phase string, at activity.Place) {
-	if first[0].Phases == nil || last[0].Phases == nil || e.main.Thread == nil {
+	if first[0].Phases == nil || last[0].Phases == nil {
 		return "", at
 	}
 	mean := func(steps []*Step) (sum PhaseTimes, all timeline.Nanos) {

@@ -45,37 +45,19 @@ func functionOf(f *timeline.Frame) aFunction { return aFunction{f.Function, f.Fi
 
 // meeting are the processes that meet in collectives, or would, by who owns them.
 func (r *reader) meeting() map[int][]int {
-	rec, together := r.rec, r.inCollectives()
-	candidates, callers := make(map[int][]timeline.Thread), make(map[int]map[aFunction]bool)
-	for _, t := range rec.Threads {
-		if !t.Main || t.Process <= 0 || t.Process >= len(rec.Processes) || !mayBeRank(&rec.Processes[t.Process]) {
-			continue
-		}
-		owner := ownerOf(rec.Processes, t.Process)
-		candidates[owner] = append(candidates[owner], t)
-		for _, s := range t.Spans {
-			if int(s.Node) >= len(together) || !together[s.Node] {
-				continue
-			}
-			if callers[owner] == nil {
-				callers[owner] = make(map[aFunction]bool)
-			}
-			if caller := r.callerOf(s.Node, together); caller != 0 {
-				callers[owner][functionOf(&rec.Frames[rec.Nodes[caller].Frame])] = true
-			}
-		}
-	}
+	together := r.inCollectives()
 	families := make(map[int][]int)
-	for owner, threads := range candidates {
-		if callers[owner] == nil {
+	for owner, threads := range r.mayMeet() {
+		callers := make(map[aFunction]bool)
+		for _, t := range threads {
+			r.addCallers(callers, t, together)
+		}
+		if len(callers) == 0 && !slices.ContainsFunc(threads, func(t *timeline.Thread) bool { return wasAt(t, together) }) {
 			continue
 		}
-		calls := r.running(callers[owner])
+		calls := r.running(callers)
 		for _, t := range threads {
-			meets := slices.ContainsFunc(t.Spans, func(s timeline.Span) bool {
-				return int(s.Node) < len(together) && (together[s.Node] || calls[s.Node])
-			})
-			if meets && !slices.Contains(families[owner], t.Process) {
+			if (wasAt(t, together) || wasAt(t, calls)) && !slices.Contains(families[owner], t.Process) {
 				families[owner] = append(families[owner], t.Process)
 			}
 		}
@@ -83,7 +65,37 @@ func (r *reader) meeting() map[int][]int {
 	return families
 }
 
-// callerOf is the node that called the outermost collective of a stack; 0: nobody did.
+// mayMeet are the main threads of the processes that may be ranks, by who owns them.
+func (r *reader) mayMeet() map[int][]*timeline.Thread {
+	rec, list := r.rec, make(map[int][]*timeline.Thread)
+	for i := range rec.Threads {
+		t := &rec.Threads[i]
+		if t.Main && t.Process > 0 && t.Process < len(rec.Processes) && mayBeRank(&rec.Processes[t.Process]) {
+			owner := ownerOf(rec.Processes, t.Process)
+			list[owner] = append(list[owner], t)
+		}
+	}
+	return list
+}
+
+// addCallers adds the functions from which a thread called collectives.
+func (r *reader) addCallers(callers map[aFunction]bool, t *timeline.Thread, together []bool) {
+	for _, s := range t.Spans {
+		if int(s.Node) >= len(together) || !together[s.Node] {
+			continue
+		}
+		if caller := r.callerOf(s.Node, together); caller != timeline.RootNode {
+			callers[functionOf(&r.rec.Frames[r.rec.Nodes[caller].Frame])] = true
+		}
+	}
+}
+
+// wasAt reports whether a thread was at one of these nodes.
+func wasAt(t *timeline.Thread, nodes []bool) bool {
+	return slices.ContainsFunc(t.Spans, func(s timeline.Span) bool { return int(s.Node) < len(nodes) && nodes[s.Node] })
+}
+
+// callerOf is the node that called the outermost collective of a stack; the root: nobody did.
 func (r *reader) callerOf(n timeline.NodeID, together []bool) timeline.NodeID {
 	for together[n] {
 		n = r.rec.Nodes[n].Parent

@@ -302,49 +302,48 @@ func (b *builder) lists(args map[string]any, f diagnose.Finding) {
 	if len(f.Throttle) > 0 {
 		args["throttle"] = f.Throttle
 	}
-	var modules, actors []map[string]any
-	for _, m := range f.Modules {
-		modules = append(modules, map[string]any{"module": clean(m.Module), "ns": int64(m.Nanos), "inside": m.Inside})
-	}
-	var functions []map[string]any
-	for _, m := range f.Functions {
-		functions = append(functions, map[string]any{"function": clean(m.Name), "ns": int64(m.Nanos)})
-	}
-	if len(functions) > 0 {
-		args["functions"] = functions
-	}
-	var lines []map[string]any
-	for _, l := range f.Lines {
-		lines = append(lines, map[string]any{"file": b.codes.files[b.codes.file(l.Place.File)].Name, "line": l.Place.Line, "ns": int64(l.Nanos)})
-	}
-	if len(lines) > 0 {
-		args["lines"] = lines
-	}
-	for _, a := range f.Actors {
-		actor := map[string]any{"process": a.Process, "count": a.Count, "name": clean(a.Name), "cause": string(a.Cause)}
-		if a.AtLeast {
-			actor["at_least"] = true
-		}
-		if a.CPU >= 0 {
-			actor["cpu_ns"] = int64(a.CPU)
-		}
-		if a.Exit != nil {
-			actor["exit_code"] = *a.Exit
-		}
-		actors = append(actors, actor)
-	}
-	if modules != nil {
-		args["modules"] = modules
-	}
-	if actors != nil {
-		args["actors"] = actors
-	}
+	objects(args, "modules", f.Modules, func(m activity.ModuleTime) map[string]any {
+		return map[string]any{"module": clean(m.Module), "ns": int64(m.Nanos), "inside": m.Inside}
+	})
+	objects(args, "functions", f.Functions, func(t activity.FunctionTime) map[string]any {
+		return map[string]any{"function": clean(t.Name), "ns": int64(t.Nanos)}
+	})
+	objects(args, "lines", f.Lines, func(t activity.FunctionTime) map[string]any {
+		return map[string]any{"file": b.codes.files[b.codes.file(t.Place.File)].Name, "line": t.Place.Line, "ns": int64(t.Nanos)}
+	})
+	objects(args, "actors", f.Actors, actorObject)
 	if len(f.Parts) > 0 {
 		args["parts"] = parts(f.Parts)
 	}
 	if len(f.Alternatives) > 0 {
 		args["alternatives"] = b.alternatives(f.Alternatives)
 	}
+}
+
+// objects adds a list of objects to the arguments, if there are any.
+func objects[T any](args map[string]any, name string, from []T, object func(T) map[string]any) {
+	if len(from) == 0 {
+		return
+	}
+	list := make([]map[string]any, len(from))
+	for i, v := range from {
+		list[i] = object(v)
+	}
+	args[name] = list
+}
+
+func actorObject(a activity.Actor) map[string]any {
+	actor := map[string]any{"process": a.Process, "count": a.Count, "name": clean(a.Name), "cause": string(a.Cause)}
+	if a.AtLeast {
+		actor["at_least"] = true
+	}
+	if a.CPU >= 0 {
+		actor["cpu_ns"] = int64(a.CPU)
+	}
+	if a.Exit != nil {
+		actor["exit_code"] = *a.Exit
+	}
+	return actor
 }
 
 // alternatives are written as causes are; the id is empty where a kind has several.
