@@ -280,3 +280,20 @@ func TestAnalyzeReadsAndRefusesOtherTools(t *testing.T) {
 		}
 	}
 }
+
+// TestAnalyzeReadsAnExportOfNsightSystems: two processes are two ranks, on the page, too.
+func TestAnalyzeReadsAnExportOfNsightSystems(t *testing.T) {
+	page := filepath.Join(t.TempDir(), "page.html")
+	out, errs, code := invoke(t, "analyze ../../sidecar/traces/nsys/testdata/two-processes.sqlite --html "+page)
+	if code != exitOK {
+		t.Fatalf("exit status %d, %s", code, errs)
+	}
+	for _, want := range []string{"2 ranks", "The devices of 2 ranks were idle 41 % of the time", "CUDA graph 5", "gemm", "cudaMemcpyAsync", "step 1", "record with --cuda-graph-trace=node"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the report does not say %q:\n%s", want, out)
+		}
+	}
+	if html, err := os.ReadFile(page); err != nil || !strings.Contains(string(html), "CUDA graph 5") {
+		t.Errorf("the page does not have the graph: %v", err)
+	}
+}

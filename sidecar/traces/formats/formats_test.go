@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/omni-perf/omni-perf/sidecar/testkit/database"
 	"github.com/omni-perf/omni-perf/sidecar/traces/kineto"
 )
 
@@ -40,6 +41,7 @@ var samples = []struct {
 	{"x.ipynb", "\xef\xbb\xbf" + `{"cells": [], "metadata": {}, "nbformat": 4}`, "a notebook"},
 	{"report.json", `{"document":"omni-perf report","version":2,"generator":{}`, "a report of omni-perf"},
 	{"x.hatchet", `[{"children": [], "frame": {"name": "ROOT"}, "metrics": {}}`, "a tree of Triton's Proton"},
+	{"run.sqlite", "SQLite format 3\x00\x10\x00", "an SQLite database"},
 	{"x.zip", "PK\x03\x04...", "a zip archive"},
 	{"x.json.zst", "\x28\xb5\x2f\xfd..", "compressed by zstd"},
 	{"x.json.bz2", "BZh9", "compressed by bzip2"},
@@ -105,6 +107,38 @@ func TestRefusalsAreSentences(t *testing.T) {
 			if _, err := Load(context.Background(), []string{asked}, kineto.Options{}); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
+		}
+	}
+}
+
+// TestDatabasesAreRecognisedByTheirTables, and those that are not read refused by name.
+func TestDatabasesAreRecognisedByTheirTables(t *testing.T) {
+	const nsight = `CREATE TABLE StringIds (id INTEGER, value TEXT); CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INT, end INT, demangledName TEXT);
+		INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1, 5, 'k');`
+	for statements, want := range map[string]string{
+		nsight: "",
+		`CREATE TABLE StringTable (_id_ INTEGER PRIMARY KEY, value TEXT);`: "a profile of nvprof; record with nsys",
+		`CREATE TABLE rocpd_kernel_dispatch_00 (id INTEGER);`:              "a rocpd database of rocprofv3; record with --output-format json",
+		`CREATE TABLE runs (id INTEGER);`:                                  "an SQLite database that is no trace; of databases the exports of Nsight Systems are read",
+	} {
+		content := database.Make(t, statements)
+		path := filepath.Join(t.TempDir(), "x.db")
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		set, err := Load(context.Background(), []string{path}, kineto.Options{})
+		if want == "" && (err != nil || set.Traces[0].Device.Len() != 1) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: got %v, %v, want %q", statements, set, err, want)
+		}
+		var zipped bytes.Buffer
+		z := gzip.NewWriter(&zipped)
+		z.Write(content)
+		z.Close()
+		if err := os.WriteFile(path, zipped.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Load(context.Background(), []string{path}, kineto.Options{}); err == nil || !strings.Contains(err.Error(), "a compressed SQLite database; gunzip it") {
+			t.Errorf("compressed: got %v", err)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package formats
 import (
 	"github.com/omni-perf/omni-perf/sidecar/traces/kineto"
 	"github.com/omni-perf/omni-perf/sidecar/traces/rocprof"
+	"github.com/omni-perf/omni-perf/sidecar/traces/sqlite"
 )
 
 // format is a kind of file, and how it is recognised.
@@ -24,6 +25,7 @@ var table = []format{
 	{elementsHave("frame", "metrics", "children"), refused("a tree of Triton's Proton", `it has sums and no times: record with data="trace" and analyse the .chrome_trace`)},
 
 	// other bytes, by their first ones
+	{begins(sqlite.Magic), kineto.Foreign{What: "an SQLite database", Read: readDatabase}},
 	{begins("PK\x03\x04"), refused("a zip archive", "unpack it and name the trace in it")},
 	{begins("\x28\xb5\x2f\xfd"), refused("a file compressed by zstd", "decompress it: zstd -d")},
 	{begins("BZh"), refused("a file compressed by bzip2", "decompress it: bunzip2")},

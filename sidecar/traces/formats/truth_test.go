@@ -9,8 +9,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
+	"github.com/omni-perf/omni-perf/sidecar/testkit/database"
 	"github.com/omni-perf/omni-perf/sidecar/traces"
 	"github.com/omni-perf/omni-perf/sidecar/traces/analyses"
 	"github.com/omni-perf/omni-perf/sidecar/traces/kineto"
@@ -97,7 +99,7 @@ func micros(ns int64) string { return string(kineto.AppendMicros(nil, ns)) }
 
 // torch is torch.profiler's file.
 func (t truth) torch() []byte {
-	b := []byte(`{"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "`+deviceName+`"}, {"id": 1, "name": "`+deviceName+`"}], "traceEvents": [`)
+	b := []byte(`{"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "` + deviceName + `"}, {"id": 1, "name": "` + deviceName + `"}], "traceEvents": [`)
 	add := func(format string, args ...any) { b = fmt.Appendf(b, format+",\n", args...) }
 	for _, e := range t.device {
 		cat, args := "kernel", ""
@@ -183,9 +185,60 @@ func (t truth) rocprof(*testing.T) []byte {
 	return text
 }
 
+// nsys is Nsight Systems' export, as version 2024.5 has it.
+func (t truth) nsys(tb *testing.T) []byte {
+	var b strings.Builder
+	b.WriteString(`CREATE TABLE StringIds (id INTEGER NOT NULL PRIMARY KEY, -- Consecutive ID of the string.
+		value TEXT NOT NULL);
+	CREATE TABLE TARGET_INFO_GPU (vmId INTEGER NOT NULL, id INTEGER NOT NULL, name TEXT NOT NULL);
+	CREATE TABLE TARGET_INFO_CUDA_DEVICE (gpuId INTEGER, cudaId INTEGER, pid INTEGER);
+	CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER NOT NULL, -- Event start timestamp (ns).
+		end INTEGER NOT NULL, deviceId INTEGER NOT NULL, contextId INTEGER NOT NULL, greenContextId INTEGER, streamId INTEGER NOT NULL, correlationId INTEGER,
+		globalPid INTEGER, demangledName INTEGER NOT NULL, shortName INTEGER NOT NULL, graphNodeId INTEGER);
+	CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER, end INTEGER, deviceId INTEGER, contextId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER, bytes INTEGER, copyKind INTEGER);
+	CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, eventClass INTEGER, globalTid INTEGER, correlationId INTEGER, nameId INTEGER, returnValue INTEGER);
+	CREATE TABLE NVTX_EVENTS (start INTEGER NOT NULL, end INTEGER, eventType INTEGER NOT NULL, rangeId INTEGER, category INTEGER, color INTEGER, text TEXT, globalTid INTEGER, endGlobalTid INTEGER, textId INTEGER, domainId INTEGER);
+	`)
+	names := map[string]int{}
+	id := func(name string) int {
+		if _, known := names[name]; !known {
+			names[name] = len(names) + 1
+			fmt.Fprintf(&b, "INSERT INTO StringIds VALUES (%d, '%s');\n", names[name], name)
+		}
+		return names[name]
+	}
+	add := func(table string, values ...any) {
+		fmt.Fprintf(&b, "INSERT INTO %s VALUES (%s);\n", table, strings.ReplaceAll(strings.Trim(fmt.Sprint(values...), "[]"), " ", ", "))
+	}
+	global := func(tid int64) int64 { return 0x12<<56 | t.pid<<24 | tid }
+	for d := range t.devices {
+		fmt.Fprintf(&b, "INSERT INTO TARGET_INFO_GPU VALUES (0, %d, '%s'); INSERT INTO TARGET_INFO_CUDA_DEVICE VALUES (%d, %d, %d);\n", 4+d, deviceName, 4+d, d, t.pid)
+	}
+	for _, e := range t.device {
+		if e.kind == "kernel" {
+			add("CUPTI_ACTIVITY_KIND_KERNEL", e.start, e.end, e.device, 1, 0, e.stream, e.correlation, global(0), id(e.name), id("short"), 0)
+			continue
+		}
+		add("CUPTI_ACTIVITY_KIND_MEMCPY", e.start, e.end, e.device, 1, e.stream, e.correlation, global(0), e.bytes, 1)
+	}
+	for _, c := range t.calls {
+		add("CUPTI_ACTIVITY_KIND_RUNTIME", c.start, c.end, 0, global(c.thread), c.correlation, id(c.name+"_v7000"), 0)
+	}
+	for i, r := range t.ranges {
+		if i%2 == 0 {
+			fmt.Fprintf(&b, "INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid) VALUES (%d, %d, 59, '%s', %d);\n", r.start, r.end, r.name, global(r.thread))
+		} else {
+			fmt.Fprintf(&b, "INSERT INTO NVTX_EVENTS (start, end, eventType, textId, globalTid) VALUES (%d, %d, 59, %d, %d);\n", r.start, r.end, id(r.name), global(r.thread))
+		}
+		fmt.Fprintf(&b, "INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid) VALUES (%d, NULL, 34, 'a mark', %d);\n", r.start, global(r.thread))
+	}
+	return database.Make(tb, "BEGIN;"+b.String()+"COMMIT;")
+}
+
 // tools are the writers, by the name of a file.
 var tools = map[string]func(truth, *testing.T) []byte{
 	"4242_results.json": truth.rocprof,
+	"report.sqlite":     truth.nsys,
 }
 
 // same are the tables that must not depend on the tool: all but that of the files.
