@@ -48,10 +48,11 @@ func analyzeCommand() *cobra.Command {
 	flags.Var(listValue{&q.Analyses.Tables}, "tables", "only these `TABLES`, by name, separated by commas")
 	flags.BoolVar(&q.Analyses.IncludeLastStep, "last-step", false, "count the last profiler step too, which usually is cut off")
 	flags.BoolVar(&q.Analyses.GroupByShape, "shapes", false, "split operators by their input shapes")
+	flags.BoolVar(&q.CriticalPath, "critical-path", false, "find what the length of the steps depends on, and how much shorter they were without it")
 	flags.DurationVar(&q.Analyses.KernelWait, "kernel-wait", 0, "treat gaps up to `DURATION` as launch latency, such as 30us (the default)")
 	flags.Int64Var(&q.SnapshotOptions.MinBytes, "min-bytes", 0, "combine blocks of a memory snapshot that are smaller than `BYTES`")
 	flags.BoolVar(&q.Quiet, "quiet", false, "no report and no progress, only the files asked for")
-	complete(c, "tables", append(analyses.DefaultTables(), analyses.Series()...))
+	complete(c, "tables", analyses.AllTables())
 	complete(c, "mode", []string{"exact", "hta", "hta-ns"})
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		q.Paths = args

@@ -176,6 +176,7 @@ def analyze(
     steps: Iterable[int] | None = None,
     last_step: bool = False,
     shapes: bool = False,
+    critical_path: bool = False,
     tables: Iterable[str] | None = None,
     memory_snapshot: PathLike | None = None,
     against: PathLike | None = None,
@@ -188,6 +189,7 @@ def analyze(
 
     mode is "exact", "hta" (the rules of HolisticTraceAnalysis, its faults included) or
     "hta-ns". ranks and steps keep only those; last_step counts the last profiler step too.
+    critical_path finds what the length of the steps depends on.
     against is an earlier run: the table changes has what differs, collectives_by_run the collectives.
     html, csv, merged and summary name what is to be written besides.
     """
@@ -197,7 +199,7 @@ def analyze(
             arguments += [name, ",".join(str(int(number)) for number in numbers)]
     if tables is not None:
         arguments += ["--tables", ",".join(tables)]
-    for name, wanted in (("--last-step", last_step), ("--shapes", shapes)):
+    for name, wanted in (("--last-step", last_step), ("--shapes", shapes), ("--critical-path", critical_path)):
         if wanted:
             arguments.append(name)
     for name, path in (

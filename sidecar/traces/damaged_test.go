@@ -215,7 +215,7 @@ func TestCutAnywhere(t *testing.T) {
 	}
 }
 
-func everyTable() []string { return append(analyses.DefaultTables(), analyses.Series()...) }
+func everyTable() []string { return analyses.AllTables() }
 
 // damagedCases says what must come of each case of ../shared/traces/malformed.
 // The sound trace has 263 µs of kernel time, 212 of them idle, on rank 0.

@@ -7,6 +7,7 @@
 //	formats    which tool wrote a file, and who reads it
 //	kineto     files → traces: columns of events, ranks, warnings
 //	analyses   traces → tables
+//	criticalpath  when host and devices worked → what the length of a step depends on
 //	table      columns with units
 //	snapshot   memory snapshots → tables
 //	findings   tables → what matters most, as data

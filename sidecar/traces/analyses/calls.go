@@ -20,6 +20,9 @@ var synchronising = map[string]bool{
 	"hipMemcpy": true, "hipMemcpyWithStream": true, "hipFree": true, "hipHostFree": true,
 }
 
+// orders are the calls that make a stream wait for another one.
+var orders = map[string]bool{"cudaStreamWaitEvent": true, "cuStreamWaitEvent": true, "hipStreamWaitEvent": true}
+
 // launching is the names of the calls that run a kernel or a graph of them, in the
 // runtimes and the drivers: cudaLaunchKernelExC, cuLaunchKernelEx,
 // hipModuleLaunchKernel, hipExtModuleLaunchKernel, cudaGraphLaunch.

@@ -15,6 +15,7 @@ const (
 	HostAnnotation = "annotation" // a record_function range with no operator in it
 	HostCall       = "call"       // a call of the runtime outside operators
 	HostUnrecorded = "unrecorded" // none of these: Python, or what is not recorded
+	HostPython     = "python"     // a line of Python, of the critical path
 	HostLaunched   = "launched"   // nothing for the device: the next work had been launched
 )
 

@@ -40,37 +40,39 @@ const (
 	TableMemoryBandwidth = "memory_bw_summary"
 	TableQueueLength     = "queue_length_summary"
 
-	TableTemporalByDevice = "temporal_breakdown_by_device"
-	TableIdleCauses       = "idle_causes"          // the streams' idle time, divided further: host, launch call, queue, waiting
-	TableCalls            = "runtime_calls"        // host calls of the runtime: time, synchronisations, what waited for them
-	TableLaunchDelay      = "launch_delay_summary" // percentiles and outliers per rank and call
-	TableSteps            = "profiler_step_times"  // one row per rank and step
-	TableCollectives      = "collectives"          // the same collective across ranks: straggler, wait, transfer
-	TableStragglers       = "straggler_summary"    // per rank: how often and for how long others waited
-	TableDataLoader       = "dataloader"           // per step: time in enumerate(DataLoader), device idle under it
-	TableOperators        = "operators"            // key_averages
-	TableMemoryPeaks      = "memory_peaks"         // per rank and device: peak allocated and reserved
-	TablePythonIdle       = "python_idle"          // device idle attributed to Python lines
-	TableHostIdle         = "host_idle"            // device idle attributed to operators, annotations and calls of the host
-	TablePythonFunctions  = "python_functions"     // what the main thread's time went into
-	TableModules          = "modules"              // device and host time by nn.Module, a tree
-	TableModuleClasses    = "module_classes"       // the same with the modules of one class and place together
-	TableAnnotations      = "annotations"          // device and host time by record_function range, a tree
-	TablePhases           = "phases"               // forward, backward, optimizer
-	TableEfficiency       = "efficiency"           // operators by shapes: operations, bytes, share of the device's peak
-	TableEfficiencyKinds  = "efficiency_by_kind"   // the same by kind: GEMM, attention, …
-	TableCommunication    = "collective_bandwidth" // by size, group and type
-	TableServingSteps     = "serving_steps"        // an inference engine's forward passes: prefill, decode, batch
-	TableServingPhases    = "serving_phases"       // the same by phase, with the devices' idle time
-	TableAcrossRanks      = "across_ranks"         // each headline figure: mean and extremes over the ranks
-	TableKernelsTogether  = "gpu_kernel_breakdown_all_ranks"
-	TableRecordings       = "recordings"              // the files, by rank and cycle
-	TableCycles           = "cycles"                  // per rank and recording of it: steps, idle, the longest call
-	TableBandwidthSeries  = "memory_bw_series"        // series: only when asked for by name
-	TableQueueSeries      = "queue_length_series"     // series
-	TableMemoryTimeline   = "memory_timeline"         // series
-	TableLaunchDelayBins  = "launch_delay_histogram"  // counts per delay bin
-	TableIdleIntervalBins = "idle_interval_histogram" // counts per idle-gap bin
+	TableTemporalByDevice   = "temporal_breakdown_by_device"
+	TableIdleCauses         = "idle_causes"          // the streams' idle time, divided further: host, launch call, queue, waiting
+	TableCalls              = "runtime_calls"        // host calls of the runtime: time, synchronisations, what waited for them
+	TableLaunchDelay        = "launch_delay_summary" // percentiles and outliers per rank and call
+	TableSteps              = "profiler_step_times"  // one row per rank and step
+	TableCollectives        = "collectives"          // the same collective across ranks: straggler, wait, transfer
+	TableStragglers         = "straggler_summary"    // per rank: how often and for how long others waited
+	TableDataLoader         = "dataloader"           // per step: time in enumerate(DataLoader), device idle under it
+	TableOperators          = "operators"            // key_averages
+	TableMemoryPeaks        = "memory_peaks"         // per rank and device: peak allocated and reserved
+	TablePythonIdle         = "python_idle"          // device idle attributed to Python lines
+	TableHostIdle           = "host_idle"            // device idle attributed to operators, annotations and calls of the host
+	TablePythonFunctions    = "python_functions"     // what the main thread's time went into
+	TableModules            = "modules"              // device and host time by nn.Module, a tree
+	TableModuleClasses      = "module_classes"       // the same with the modules of one class and place together
+	TableAnnotations        = "annotations"          // device and host time by record_function range, a tree
+	TablePhases             = "phases"               // forward, backward, optimizer
+	TableEfficiency         = "efficiency"           // operators by shapes: operations, bytes, share of the device's peak
+	TableEfficiencyKinds    = "efficiency_by_kind"   // the same by kind: GEMM, attention, …
+	TableCommunication      = "collective_bandwidth" // by size, group and type
+	TableServingSteps       = "serving_steps"        // an inference engine's forward passes: prefill, decode, batch
+	TableServingPhases      = "serving_phases"       // the same by phase, with the devices' idle time
+	TableCriticalPath       = "critical_path"        // what the length of the steps depended on
+	TableCriticalPathReplay = "critical_path_replay" // how well its graph reproduces them
+	TableAcrossRanks        = "across_ranks"         // each headline figure: mean and extremes over the ranks
+	TableKernelsTogether    = "gpu_kernel_breakdown_all_ranks"
+	TableRecordings         = "recordings"              // the files, by rank and cycle
+	TableCycles             = "cycles"                  // per rank and recording of it: steps, idle, the longest call
+	TableBandwidthSeries    = "memory_bw_series"        // series: only when asked for by name
+	TableQueueSeries        = "queue_length_series"     // series
+	TableMemoryTimeline     = "memory_timeline"         // series
+	TableLaunchDelayBins    = "launch_delay_histogram"  // counts per delay bin
+	TableIdleIntervalBins   = "idle_interval_histogram" // counts per idle-gap bin
 )
 
 // DefaultTables is what is computed when not asked otherwise: everything but the
@@ -92,6 +94,12 @@ func DefaultTables() []string {
 func Series() []string {
 	return []string{TableQueueSeries, TableBandwidthSeries, TableMemoryTimeline}
 }
+
+// CriticalPath are the tables of the critical path, which cost as much as all others: only when asked for.
+func CriticalPath() []string { return []string{TableCriticalPath, TableCriticalPathReplay} }
+
+// AllTables are the names of all.
+func AllTables() []string { return slices.Concat(DefaultTables(), CriticalPath(), Series()) }
 
 // Options: the zero value is exact mode over all steps but an unfinished last
 // one of each recording.
@@ -140,7 +148,7 @@ func (opts *Options) wants(tables ...string) bool {
 
 // WantsPython reports whether Python frames are needed.
 func (opts *Options) WantsPython() bool {
-	return opts.AsHTA() || opts.wants(TablePythonIdle, TablePythonFunctions, TableCalls, TableModules, TableModuleClasses, TablePhases)
+	return opts.AsHTA() || opts.wants(TablePythonIdle, TablePythonFunctions, TableCalls, TableModules, TableModuleClasses, TablePhases, TableCriticalPath, TableCriticalPathReplay)
 }
 
 // Inputs says of which operators the analyses want the input shapes, for

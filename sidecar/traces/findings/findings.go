@@ -32,6 +32,7 @@ const (
 	PythonIdle     ID = "python_idle"          // share of the device idle time that a place in Python ran for
 	HostIdle       ID = "host_idle"            // share of the devices' idle time that the host was in an operator, annotation or call for, which Name has
 	Synchronising  ID = "synchronising"        // share of the device idle time that began inside a synchronising call, which Name has
+	CriticalPath   ID = "critical_path"        // share by which the steps were shorter if what is in Name took no time; On: host or device
 	Straggler      ID = "straggler"            // µs that another rank waited for this one, on average
 	LaunchCalls    ID = "launch_calls"         // share of the devices' idle time inside the launching calls; Name: the slowest of them
 	PythonTime     ID = "python_time"          // share of the main thread's time in a place in Python
@@ -124,7 +125,8 @@ var rules = []struct {
 	{where, 1, one(servingIdle)},
 	{where, 0.5, one(synchronising)}, // the idle time began there; what the host did then made it as long
 	{where, 1, stragglers},
-	{where, 0.5, one(launchCalls)}, // a line is more easily changed than a call of the driver
+	{where, 0.5, one(criticalPath)}, // nothing takes no time
+	{where, 0.5, one(launchCalls)},  // a line is more easily changed than a call of the driver
 	{where, 1, one(pythonTime)},
 	{where, 0.5, one(topOperator)}, // likewise
 	{memory, 1, one(memoryPeak)},

@@ -2,6 +2,7 @@ package findings
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -175,6 +176,37 @@ func TestHeadlineIsWhatCostMost(t *testing.T) {
 				t.Errorf("got %s, want %s", text, c.want)
 			}
 		})
+	}
+}
+
+// TestCriticalPath: the cause that saves most of the longest path is named, if somebody can change it and it is worth it.
+func TestCriticalPath(t *testing.T) {
+	replays := made(analyses.TableCriticalPathReplay, "rank:int steps:int recorded_us:us", []any{0, 2, 100.0}, []any{1, 2, 200.0})
+	for name, c := range map[string]struct {
+		saved [3]float64 // shares, of a delay, of what is not recorded, of an operator
+		want  float64
+	}{
+		"the operator":           {[3]float64{0.6, 0.5, 0.2}, 0.2},
+		"it is worth nothing":    {[3]float64{0.6, 0.5, 0.04}, 0},
+		"it is hidden behind it": {[3]float64{0.6, 0.5, 0}, 0},
+	} {
+		path := made(analyses.TableCriticalPath, "rank:int by where path_share:ratio saved_us:us saved_share:ratio name",
+			[]any{0, analyses.PathCause, analyses.OnHost, 0.9, 90.0, 0.9, "another rank's"},
+			[]any{1, analyses.PathCause, analyses.InDelay, 0.6, 120.0, c.saved[0], "waited"},
+			[]any{1, analyses.PathCause, analyses.OnHost, 0.5, 100.0, c.saved[1], ""},
+			[]any{1, analyses.PathCause, analyses.OnHost, 0.2, 40.0, c.saved[2], "aten::to"},
+			[]any{1, analyses.PathPart, analyses.OnHost, 0.7, math.NaN(), math.NaN(), "host"})
+		found := Of(Tables{path, replays})
+		if c.want == 0 {
+			if len(found) > 0 {
+				t.Errorf("%s: %v", name, found)
+			}
+			continue
+		}
+		if len(found) != 1 || found[0].Value != c.want || found[0].Name != "aten::to" || *found[0].Rank != 1 ||
+			found[0].Evidence["host_share"] != 0.7 || found[0].Evidence["step_saved_us"] != 20 {
+			t.Errorf("%s: %+v", name, found)
+		}
 	}
 }
 

@@ -29,6 +29,7 @@ func (r *Result) Charts(theme Theme) []Chart {
 		draw  func(*table.Table) (Chart, bool)
 	}{
 		{analyses.TableTemporal, d.temporal},
+		{analyses.TableCriticalPath, d.criticalPath},
 		{analyses.TableIdleCauses, d.idleCauses},
 		{analyses.TableIdle, d.idleCategories},
 		{analyses.TableIdleIntervalBins, d.idleHistogram},

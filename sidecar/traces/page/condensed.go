@@ -25,6 +25,8 @@ func condense(t *table.Table) *table.Table {
 		return condensedKernels(t)
 	case changes.TableName:
 		return condensedChanges(t)
+	case analyses.TableCriticalPath:
+		return condensedPath(t)
 	case analyses.TablePythonIdle:
 		return condensedPython(t)
 	case analyses.TableHostIdle:

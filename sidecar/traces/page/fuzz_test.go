@@ -43,7 +43,7 @@ func FuzzAnalysis(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, mode := range []analyses.Mode{analyses.Exact, analyses.HTA, analyses.HTANs} {
-			opts := analyses.Options{Mode: mode, GroupByShape: true, Tables: append(analyses.DefaultTables(), analyses.Series()...)}
+			opts := analyses.Options{Mode: mode, GroupByShape: true, Tables: analyses.AllTables()}
 			set := &kineto.Set{}
 			for range 2 { // a rank of two cycles
 				trace, warnings, err := kineto.Read(context.Background(), strings.NewReader(text), "trace.json", kineto.Options{Frame: opts.AsHTA(), Inputs: opts.Inputs()})

@@ -34,7 +34,7 @@ func documented(t *testing.T) map[string]*Result {
 	all.Analysis.Tables = append(all.Analysis.Tables, compared, traces.CompareRuns(ranks, []string{"run", "yesterday"}))
 	results := map[string]*Result{"nothing": {}, "training": all}
 	analyse := func(name string, opts analyses.Options, files ...string) {
-		opts.Tables = append(analyses.DefaultTables(), analyses.Series()...)
+		opts.Tables = analyses.AllTables()
 		a, err := traces.Run(context.Background(), files, kineto.Options{}, opts)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)

@@ -27,7 +27,7 @@ func sentence(f findings.Finding) string {
 		findings.StepChanged: stepChanged, findings.WarmUp: warmUp, findings.DeviceIdle: deviceIdle, findings.Communicating: communicating, findings.Copying: copying, findings.CPUOnly: cpuOnly, findings.IdleCause: idleCause, findings.LaunchCalls: launchCalls,
 		findings.DataLoading: dataLoading, findings.PythonIdle: pythonIdle, findings.HostIdle: hostIdle, findings.Synchronising: synchronising,
 		findings.PythonTime: pythonTime, findings.TopOperator: topOperator, findings.HiddenComm: hiddenCommunication, findings.Phases: phases, findings.ServingIdle: servingIdle, findings.Efficiency: efficiency,
-		findings.Straggler: straggler, findings.MemoryPeak: memoryPeak, findings.OutOfMemory: outOfMemory,
+		findings.CriticalPath: criticalPath, findings.Straggler: straggler, findings.MemoryPeak: memoryPeak, findings.OutOfMemory: outOfMemory,
 		findings.UnusedReserved: unusedReserved,
 	}[f.ID]
 	if write == nil {

@@ -22,6 +22,7 @@ var terminalTables = []struct {
 	columns []string // empty: all
 }{
 	{changes.TableName, 16, []string{"kind", "before_us", "after_us", "change_us", "verdict", "run", "name"}},
+	{analyses.TableCriticalPath, 24, nil},
 	{analyses.TableRecordings, 16, []string{"rank", "cycle", "host", "process", "start_us", "duration_us", "first_step", "last_step", "file"}},
 	{analyses.TableCycles, 32, nil},
 	{analyses.TableTemporal, 32, []string{"rank", "kernel_time_us", "compute_time_pctg", "non_compute_time_pctg", "idle_time_pctg"}},

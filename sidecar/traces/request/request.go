@@ -30,6 +30,9 @@ type Request struct {
 	Against  []string // those of other runs, whose collectives are compared
 	Snapshot string   // a memory snapshot
 
+	// CriticalPath adds the critical path to the tables that are computed anyway.
+	CriticalPath bool
+
 	Load            kineto.Options
 	Analyses        analyses.Options
 	SnapshotOptions snapshot.Options
@@ -52,7 +55,7 @@ type Request struct {
 
 // Check says what of the request makes no sense: a fragment for the one who asked.
 func (q *Request) Check() error {
-	known := append(analyses.DefaultTables(), analyses.Series()...)
+	known := analyses.AllTables()
 	for _, name := range q.Analyses.Tables {
 		if !slices.Contains(known, name) {
 			return fmt.Errorf("there is no table %q; the tables are %s", name, strings.Join(known, ", "))
@@ -160,6 +163,9 @@ func (q *Request) compute(ctx context.Context) (*traces.Analysis, error) {
 		if q.HTML != "" || q.Display != "" || q.CSV != "" || q.SVG != "" {
 			options.Tables = append(options.Tables, analyses.Series()...)
 		}
+	}
+	if q.CriticalPath {
+		options.Tables = append(slices.Clone(options.Tables), analyses.CriticalPath()...)
 	}
 	a, err := traces.Run(ctx, q.Paths, q.Load, options)
 	if err != nil || len(q.Against) == 0 {

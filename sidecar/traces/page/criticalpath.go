@@ -1,0 +1,150 @@
+package page
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/omni-perf/omni-perf/sidecar/traces/analyses"
+	"github.com/omni-perf/omni-perf/sidecar/traces/criticalpath"
+	"github.com/omni-perf/omni-perf/sidecar/traces/findings"
+	"github.com/omni-perf/omni-perf/sidecar/traces/place"
+	"github.com/omni-perf/omni-perf/sidecar/traces/table"
+)
+
+// leastPart is the share of a critical path from which on a part of it is named.
+const leastPart = 0.05
+
+// delayNames are the delays of a critical path in words.
+var delayNames = map[string]string{
+	criticalpath.Launching.String():  "launch latency",
+	criticalpath.Queued.String():     "between queued kernels",
+	criticalpath.Waited.String():     "the device waited for what is not recorded",
+	criticalpath.HandedOver.String(): "one thread waited for another",
+	criticalpath.Earlier.String():    "the device worked for earlier steps",
+	criticalpath.Unknown.String():    "before a launch that is not recorded",
+}
+
+// pathName is what a row is of, in words.
+func pathName(t *table.Table, row int) string {
+	return pathText(t.TextAt("where", row), t.TextAt("name", row))
+}
+
+func pathText(where, name string) string {
+	switch {
+	case where == analyses.InDelay:
+		return cmp.Or(delayNames[name], name)
+	case name == "":
+		return "nothing that is recorded"
+	case where == analyses.OnDevice:
+		return kernelLabel(name)
+	}
+	if p, ok := place.Parse(name); ok {
+		return placeText(p)
+	}
+	return plain(name)
+}
+
+// longestPath are the rows of the rank whose critical path is the longest.
+func longestPath(t *table.Table) (rank int64, rows []int) {
+	sums := map[int64]float64{}
+	rank = table.None
+	for r := range t.Len() {
+		if of := t.IntAt("rank", r); t.TextAt("by", r) == analyses.PathPart {
+			sums[of] += t.FloatAt("path_us", r)
+		}
+	}
+	for of, us := range sums {
+		if rank == table.None || us > sums[rank] || us == sums[rank] && of < rank {
+			rank = of
+		}
+	}
+	for r := range t.Len() {
+		if t.IntAt("rank", r) == rank {
+			rows = append(rows, r)
+		}
+	}
+	return rank, rows
+}
+
+// condensedPath has the parts of the longest path and its first causes.
+func condensedPath(t *table.Table) *table.Table {
+	const most = 10
+	rank, rows := longestPath(t)
+	path := &table.Column{Name: "path", Kind: table.Micros}
+	share := &table.Column{Name: "path_share", Kind: table.Ratio}
+	step := &table.Column{Name: "per_step", Kind: table.Micros}
+	saved := &table.Column{Name: "saved_without", Kind: table.Micros}
+	part := &table.Column{Name: "saved_share", Kind: table.Ratio}
+	by := &table.Column{Name: "by", Kind: table.Text}
+	where := &table.Column{Name: "where", Kind: table.Text}
+	name := &table.Column{Name: "name", Kind: table.Text}
+	shown := map[string]int{}
+	for _, r := range rows {
+		of := t.TextAt("by", r)
+		shown[of]++
+		if of != analyses.PathPart && of != analyses.PathCause || shown[of] > most {
+			continue
+		}
+		path.Floats, share.Floats = append(path.Floats, t.FloatAt("path_us", r)), append(share.Floats, t.FloatAt("path_share", r))
+		step.Floats, saved.Floats = append(step.Floats, t.FloatAt("step_us", r)), append(saved.Floats, t.FloatAt("saved_us", r))
+		part.Floats = append(part.Floats, t.FloatAt("saved_share", r))
+		by.Text, where.Text, name.Text = append(by.Text, of), append(where.Text, t.TextAt("where", r)), append(name.Text, pathName(t, r))
+	}
+	title := "Critical path"
+	if ranks, _ := byKey(t, func(r int) string { return fmt.Sprint(t.IntAt("rank", r)) }); len(ranks) > 1 {
+		title = fmt.Sprintf("Critical path of rank %d, the longest", rank)
+	}
+	return condensed(t.Name, title, path, share, step, saved, part, by, where, name)
+}
+
+// criticalPath shows what the longest critical path consists of, and how much of each cause would be saved.
+func (d drawing) criticalPath(t *table.Table) (Chart, bool) {
+	rank, rows := longestPath(t)
+	paints := map[string]paint{analyses.OnDevice: paintCompute, analyses.OnHost: paintHost, analyses.InDelay: paintQueue}
+	rows = slices.DeleteFunc(rows, func(r int) bool { return t.TextAt("by", r) != analyses.PathCause })
+	var list []bar
+	for _, r := range rows[:min(len(rows), maxBars)] {
+		us, saved, where := t.FloatAt("path_us", r), t.FloatAt("saved_us", r), t.TextAt("where", r)
+		figure := share(t.FloatAt("path_share", r))
+		about := fmt.Sprintf("%s: %s of the path", pathName(t, r), length(us))
+		if !math.IsNaN(saved) {
+			about += fmt.Sprintf("; without it all would be %s shorter (%s)", length(saved), share(t.FloatAt("saved_share", r)))
+			figure += " · " + share(t.FloatAt("saved_share", r)) + " saved"
+		}
+		list = append(list, bar{pathName(t, r), figure, []part{{us, paints[where], about}}, us})
+	}
+	aside := "share of the critical path; saved: by what all would be shorter without it"
+	if d.severalRanks() {
+		aside = fmt.Sprintf("rank %d; ", rank) + aside
+	}
+	return bars(d.theme, longNames, "critical-path", "What the length of the steps depends on", aside, []legend{
+		{paintHost, "host"}, {paintCompute, "device"}, {paintQueue, "between them"},
+	}, list, 0), len(list) > 0
+}
+
+// criticalPath says what a step depends on, and what would shorten it most.
+func criticalPath(f findings.Finding) string {
+	var parts []string
+	for _, p := range []struct{ evidence, text string }{
+		{"host_share", "the host"}, {"computing_share", "computing"}, {"communicating_share", "communication"}, {"copying_share", "copies"},
+	} {
+		if of := f.Evidence[p.evidence]; of >= leastPart {
+			parts = append(parts, fmt.Sprintf("%s %s", share(of), p.text))
+		}
+	}
+	what, it := "The critical path", "it"
+	if f.Evidence["step_us"] > 0 {
+		what, it = "The critical path of a step", "a step"
+	}
+	if w := whose(f); w != "" {
+		what += " of " + w
+	}
+	text := fmt.Sprintf("%s is %s; without %s (%s) %s would be %s shorter", what, strings.Join(parts, ", "), pathText(f.On, f.Name), f.On, it, share(f.Value))
+	if us := f.Evidence["step_saved_us"]; us > 0 {
+		text += fmt.Sprintf(" (%s)", length(us))
+	}
+	return text + "."
+}
