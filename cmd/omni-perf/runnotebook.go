@@ -44,6 +44,9 @@ func runNotebook(c *cobra.Command, n *program.Notebook, what []string, interpret
 	if rest := c.Flags().Args(); len(rest) > 0 {
 		return misuse("%q is one argument too many: a notebook takes none", rest[0])
 	}
+	if name := firstChanged(c, []string{"fail-if", "no-step-hook"}); name != "" {
+		return misuse("--%s is for scripts", name)
+	}
 	n.Path, n.Interpreter = what[0], interpreter
 	var err error
 	if n.Page, err = pageOf(c); err != nil {

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from omni_perf.launcher import find_binary
 
 SCRIPT = """
 import os, time
@@ -58,3 +59,42 @@ def test_a_run_that_is_gone_costs_the_script_nothing(tmp_path: Path, listens: bo
             [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60, check=False
         )
     assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
+
+
+PACED = """
+import sys, time
+import omni_perf
+for _ in range(20):
+    time.sleep(0.01)
+    omni_perf.step()
+sys.exit(int(sys.argv[1]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("least", "exits", "code", "said"),
+    [
+        ("1", 0, 0, ""),
+        ("1000", 0, 4, "steps in a second, fewer than 1000."),
+        ("1000", 3, 3, "steps in a second, fewer than 1000."),  # a failure of the program's own comes first
+    ],
+)
+def test_a_run_fails_below_a_pace(tmp_path: Path, least: str, exits: int, code: int, said: str) -> None:
+    done = run_paced(tmp_path, f"steps_per_s={least}", PACED, str(exits))
+    assert done.returncode == code, done.stderr
+    assert said in done.stderr
+    assert (tmp_path / "r.json").exists()
+
+
+def test_a_pace_that_cannot_be_judged_is_said(tmp_path: Path) -> None:
+    assert "none are known" in (unknown := run_paced(tmp_path, "steps_per_s=1", "import time; time.sleep(0.3)")).stderr
+    assert unknown.returncode == 1
+    assert "it takes steps_per_s=N" in (wrong := run_paced(tmp_path, "steps_per_s=-1", "1")).stderr
+    assert wrong.returncode == 2
+
+
+def run_paced(folder: Path, condition: str, code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    options = ["--fail-if", condition, "-o", str(folder / "r.json"), "--interpreter", sys.executable, "-c", code]
+    return subprocess.run(
+        [find_binary(), "run", *options, *arguments], capture_output=True, text=True, timeout=60, check=False
+    )

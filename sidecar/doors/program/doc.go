@@ -58,5 +58,7 @@ type Options struct {
 	NoStepHook     bool              // programs that import torch are left without a hook for their steps
 	Waiter         Waiter            // waits for us, and for the script if we cannot; nil: nobody
 	Messages       io.Writer         // for the user; the program's own output is separate
-	gathered       *gathered         // takes the cells of a kernel, in place of results; nil: nobody
+	// Judge is shown the report of a script that has ended; nil: nobody judges it.
+	Judge    func(*report.View)
+	gathered *gathered // takes the cells of a kernel, in place of results; nil: nobody
 }

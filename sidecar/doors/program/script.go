@@ -313,6 +313,9 @@ func (t Tools) shown(rec *timeline.Recording, files []File, o Options) (r *repor
 		return nil, nil, fmt.Errorf("the report cannot be made, a bug of omni_perf: %w", err)
 	}
 	written, err = Show(r, files, t.Summary(r), o.Messages)
+	if o.Judge != nil {
+		o.Judge(r)
+	}
 	if o.Open != nil {
 		for _, f := range files {
 			if f.Format.Name == "html" && slices.Contains(written, f.Path) {

@@ -386,8 +386,8 @@ func stepsTable(r *report.View, duration float64) table {
 	if s.Count < 2 {
 		return table{}
 	}
-	t := table{heading: "Steps", note: fmt.Sprintf("shares of their time · %d steps, median %s, 95 %% within %s, slowest %s", s.Count,
-		words.Seconds(report.Seconds(s.MedianNS)), words.Seconds(report.Seconds(s.P95NS)), words.Seconds(report.Seconds(s.SlowestNS)))}
+	t := table{heading: "Steps", note: fmt.Sprintf("shares of their time · %d steps, %s/s, median %s, 95 %% within %s, slowest %s", s.Count,
+		words.Significant(s.PerSecond(), 3), words.Seconds(report.Seconds(s.MedianNS)), words.Seconds(report.Seconds(s.P95NS)), words.Seconds(report.Seconds(s.SlowestNS)))}
 	if s.Others {
 		t.heading += " of " + words.Clean(r.Processes[r.Steps[0].Process].Text, 40)
 	}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 
@@ -200,17 +201,28 @@ type StepTimes struct {
 	Others                     bool  // other processes had steps, too
 	MedianNS, P95NS, SlowestNS int64 // of their lengths
 	TotalNS                    int64
+	SpanNS                     int64 // from the begin of the first to the end of the last
 	DataWaitNS, BusyNS         int64
+}
+
+// PerSecond is how many steps there were in a second; 0 where there were none.
+func (t *StepTimes) PerSecond() float64 {
+	if t.SpanNS <= 0 {
+		return 0
+	}
+	return float64(t.Count) / Seconds(t.SpanNS)
 }
 
 // StepTimes sums up the leading process's steps that took time.
 func (v *View) StepTimes() (t StepTimes) {
 	leading, others := v.LeadingSteps()
 	var lengths []int64
+	first, last := int64(math.MaxInt64), int64(0)
 	for _, s := range leading {
 		if s.EndNS <= s.StartNS {
 			continue
 		}
+		first, last = min(first, s.StartNS), max(last, s.EndNS)
 		lengths = append(lengths, s.EndNS-s.StartNS)
 		t.TotalNS += s.EndNS - s.StartNS
 		t.DataWaitNS += s.DataWaitNS
@@ -221,6 +233,7 @@ func (v *View) StepTimes() (t StepTimes) {
 	t.Others = others
 	if t.Count = len(lengths); t.Count > 0 {
 		slices.Sort(lengths)
+		t.SpanNS = last - first
 		t.MedianNS, t.P95NS, t.SlowestNS = lengths[t.Count/2], lengths[t.Count*95/100], lengths[t.Count-1]
 	}
 	return t
