@@ -255,7 +255,7 @@ func (l *trackLane) markEnd(t *report.Track, duration float64) {
 	l.sources = [][]string{{"ended at " + words.Seconds(last), "ended early"}}
 }
 
-// figuresOf are the figure of a track's lane and what stands beside it.
+// figuresOf are the figure of a track's lane and what is written beside it.
 func figuresOf(t *report.Track, spec trackSpec, points []scene.Point, mean, peak, limit float64) (value, aside string) {
 	switch value = words.Quantity(mean, t.Unit); {
 	case spec.peak && limit > 0:
