@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"math"
 	"os"
@@ -295,5 +297,35 @@ func TestAnalyzeReadsAnExportOfNsightSystems(t *testing.T) {
 	}
 	if html, err := os.ReadFile(page); err != nil || !strings.Contains(string(html), "CUDA graph 5") {
 		t.Errorf("the page does not have the graph: %v", err)
+	}
+}
+
+// TestAnalyzeReadsAProfileOfJAX, compressed, and by the log directory that was given to start_trace.
+func TestAnalyzeReadsAProfileOfJAX(t *testing.T) {
+	content, err := os.ReadFile("../../sidecar/traces/xplane/testdata/node7.xplane.pb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	logs := t.TempDir()
+	session := filepath.Join(logs, "plugins", "profile", "2026_11_25_10_00_00")
+	if err := os.MkdirAll(session, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var zipped bytes.Buffer
+	z := gzip.NewWriter(&zipped)
+	z.Write(content)
+	z.Close()
+	for name, b := range map[string][]byte{"node7.xplane.pb.gz": zipped.Bytes(), "notes.txt": nil} {
+		if err := os.WriteFile(filepath.Join(session, name), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, path := range []string{logs, filepath.Join(session, "node7.xplane.pb.gz")} {
+		out, errs, code := invoke(t, "analyze "+path)
+		for _, want := range []string{"The 2 devices were idle", "gemm_fusion", "Memcpy HtoD", "cuLaunchKernel", "train.py(42): step <lambda>", "recorded by JAX or TensorFlow; it knows no operators of torch"} {
+			if code != exitOK || !strings.Contains(out, want) {
+				t.Errorf("exit status %d, %s; the report does not say %q:\n%s", code, errs, want, out)
+			}
+		}
 	}
 }

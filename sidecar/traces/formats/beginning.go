@@ -153,6 +153,30 @@ func (b beginning) firstMessage() (message []byte, ok bool) {
 	return rest[:min(uint64(len(rest)), size)], size > 0
 }
 
+// isXPlane: XSpace.planes is an XPlane, whose name begins like that of a device or a host (xplane.proto).
+func isXPlane(b beginning) bool {
+	message, ok := b.firstMessage()
+	if !ok {
+		return false
+	}
+	for len(message) > 0 {
+		number, kind, n := protowire.ConsumeTag(message)
+		if n < 0 {
+			return false
+		}
+		message = message[n:]
+		if number == 2 && kind == protowire.BytesType {
+			name, m := protowire.ConsumeBytes(message)
+			return m > 0 && (bytes.HasPrefix(name, []byte("/host:")) || bytes.HasPrefix(name, []byte("/device:")) || string(name) == "Task Environment")
+		}
+		if n = protowire.ConsumeFieldValue(number, kind, message); n < 0 {
+			return false
+		}
+		message = message[n:]
+	}
+	return false
+}
+
 // isPprof: Profile.sample_type is a ValueType of two numbers (profile.proto).
 func isPprof(b beginning) bool {
 	message, ok := b.firstMessage()

@@ -55,6 +55,8 @@ var samples = []struct {
 	{"saved.html", "<!DOCTYPE html>", "an HTML or XML page"},
 	{"profile.pb.gz", string(message(1, append(number(1, 1), number(2, 2)...))), "a profile in pprof's format"},
 	{"x.bin", string(message(1, append(number(8, 1000), number(10, 1)...))), "a Perfetto trace"},
+	{"x", string(message(1, append(number(1, 3), message(2, []byte("/device:GPU:0"))...))), "a profile of JAX or TensorFlow"},
+	{"host.xplane.pb.gz", "", "a profile of JAX or TensorFlow"},
 	{"trace.pftrace", "\x00\x01", "a Perfetto trace"},
 	{"run.NSYS-REP", "\x00\x01\x02", "a report of Nsight Systems"},
 	{"run.qdstrm", "\x00\x01\x02", "that was not imported"},

@@ -4,6 +4,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/traces/kineto"
 	"github.com/omni-perf/omni-perf/sidecar/traces/rocprof"
 	"github.com/omni-perf/omni-perf/sidecar/traces/sqlite"
+	"github.com/omni-perf/omni-perf/sidecar/traces/xplane"
 )
 
 // format is a kind of file, and how it is recognised.
@@ -36,10 +37,12 @@ var table = []format{
 	{begins("NVR\x00"), refused("a report of Nsight Compute", "it has counters of single kernels and no timeline: open it in ncu-ui, or record with torch.profiler or nsys")},
 	{isPickle, refused("a Python pickle", "a memory snapshot of torch is read with --memory-snapshot FILE")},
 	{begins("<"), refused("an HTML or XML page", "name the trace itself")},
+	{isXPlane, kineto.Foreign{What: "a profile of JAX or TensorFlow", Read: xplane.Read}},
 	{isPprof, refused("a profile in pprof's format", "it has samples of stacks and no device: go tool pprof")},
 	{isPerfetto, refused("a Perfetto trace", "convert it to JSON: traceconv json FILE trace.json")},
 
 	// by the name alone
+	{named(".xplane.pb"), kineto.Foreign{What: "a profile of JAX or TensorFlow", Read: xplane.Read}},
 	{named(".nsys-rep", ".qdrep"), refused("a report of Nsight Systems", "export it with nsys export --type sqlite, and analyse the .sqlite")},
 	{named(".qdstrm"), refused("a recording of Nsight Systems that was not imported", "import it with QdstrmImporter, then nsys export --type sqlite, and analyse the .sqlite")},
 	{named(".ncu-rep"), refused("a report of Nsight Compute", "it has counters of single kernels and no timeline: open it in ncu-ui, or record with torch.profiler or nsys")},

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/encoding/protowire"
+
 	"github.com/omni-perf/omni-perf/sidecar/testkit/database"
 	"github.com/omni-perf/omni-perf/sidecar/traces"
 	"github.com/omni-perf/omni-perf/sidecar/traces/analyses"
@@ -98,8 +100,12 @@ func (t truth) busy(device int) (busy, window int64) {
 func micros(ns int64) string { return string(kineto.AppendMicros(nil, ns)) }
 
 // torch is torch.profiler's file.
-func (t truth) torch() []byte {
-	b := []byte(`{"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "` + deviceName + `"}, {"id": 1, "name": "` + deviceName + `"}], "traceEvents": [`)
+func (t truth) torch(deviceNames bool) []byte {
+	b := []byte(`{"schemaVersion": 1, `)
+	if deviceNames {
+		b = fmt.Appendf(b, `"deviceProperties": [{"id": 0, "name": %q}, {"id": 1, "name": %q}], `, deviceName, deviceName)
+	}
+	b = append(b, `"traceEvents": [`...)
 	add := func(format string, args ...any) { b = fmt.Appendf(b, format+",\n", args...) }
 	for _, e := range t.device {
 		cat, args := "kernel", ""
@@ -235,10 +241,82 @@ func (t truth) nsys(tb *testing.T) []byte {
 	return database.Make(tb, "BEGIN;"+b.String()+"COMMIT;")
 }
 
-// tools are the writers, by the name of a file.
-var tools = map[string]func(truth, *testing.T) []byte{
-	"4242_results.json": truth.rocprof,
-	"report.sqlite":     truth.nsys,
+// xplane is JAX's file: an XSpace with a plane a device and one of the host, whose names come last.
+func (t truth) xplane(*testing.T) []byte {
+	const begin = 5_000_000 // ns, of each line; the profiler started when the truth's times count from
+	message := func(field protowire.Number, parts ...[]byte) []byte {
+		return protowire.AppendBytes(protowire.AppendTag(nil, field, protowire.BytesType), slices.Concat(parts...))
+	}
+	number := func(field protowire.Number, value int64) []byte {
+		return protowire.AppendVarint(protowire.AppendTag(nil, field, protowire.VarintType), uint64(value))
+	}
+	var file []byte
+	plane := func(name string, lines func(id func(string) int64, add func(line int64, name string, events ...[]byte))) {
+		ids, names := map[string]int64{}, []byte{}
+		id := func(of string) int64 {
+			if _, known := ids[of]; !known {
+				ids[of] = int64(len(ids) + 1)
+				names = append(names, message(4, number(1, ids[of]), message(2, number(1, ids[of]), message(2, []byte(of))))...)
+			}
+			return ids[of]
+		}
+		content := message(2, []byte(name))
+		lines(id, func(line int64, name string, events ...[]byte) {
+			content = append(content, message(3, number(1, line), message(2, []byte(name)), number(3, begin), slices.Concat(events...))...)
+		})
+		content = append(content, names...)
+		for stat, name := range []string{"", "correlation_id", "memcpy_details"} {
+			content = append(content, message(5, number(1, int64(stat)), message(2, number(1, int64(stat)), message(2, []byte(name))))...)
+		}
+		file = append(file, message(1, content)...)
+	}
+	event := func(name, start, end int64, stats ...[]byte) []byte {
+		return message(4, number(1, name), number(2, (start-begin)*1000), number(3, (end-start)*1000), slices.Concat(stats...))
+	}
+	for device := range t.devices {
+		plane(fmt.Sprintf("/device:GPU:%d", device), func(id func(string) int64, add func(int64, string, ...[]byte)) {
+			streams := map[int][][]byte{}
+			for _, e := range t.device {
+				if e.device != device {
+					continue
+				}
+				stats := [][]byte{message(4, number(1, 1), number(3, e.correlation))}
+				name := id(e.name)
+				if e.kind == "HtoD" {
+					name = id("MemcpyH2D")
+					stats = append(stats, message(4, number(1, 2), message(5, fmt.Appendf(nil, "kind_src:pinned kind_dst:device size:%d dest:0 async:1", e.bytes))))
+				}
+				streams[e.stream] = append(streams[e.stream], event(name, e.start, e.end, stats...))
+			}
+			for _, stream := range []int{1, 2} {
+				add(int64(stream), fmt.Sprintf("Stream #%d(Compute,MemcpyH2D)", stream), streams[stream]...)
+			}
+			add(99, "XLA Ops", event(id("fusion.1"), t.device[0].start, t.device[0].end))
+		})
+	}
+	plane("/host:CPU", func(id func(string) int64, add func(int64, string, ...[]byte)) {
+		threads := map[int64][][]byte{}
+		for _, c := range t.calls {
+			threads[c.thread] = append(threads[c.thread], event(id(c.name), c.start, c.end, message(4, number(1, 1), number(4, c.correlation))))
+		}
+		for _, r := range t.ranges {
+			threads[r.thread] = append(threads[r.thread], event(id(r.name), r.start, r.end), event(id("a mark"), r.start, r.start))
+		}
+		for _, thread := range []int64{100, 101} {
+			add(thread, "python", threads[thread]...)
+		}
+	})
+	return append(file, message(4, []byte("node7"))...)
+}
+
+// tools are the writers, by the name of a file, and whether the file has the names of devices.
+var tools = map[string]struct {
+	write       func(truth, *testing.T) []byte
+	deviceNames bool
+}{
+	"4242_results.json": {truth.rocprof, true},
+	"report.sqlite":     {truth.nsys, true},
+	"node7.xplane.pb":   {truth.xplane, false},
 }
 
 // same are the tables that must not depend on the tool: all but that of the files.
@@ -262,14 +340,14 @@ func analysed(t *testing.T, name string, content []byte, opts analyses.Options) 
 
 // TestEveryToolGivesTheSameTables, in each mode.
 func TestEveryToolGivesTheSameTables(t *testing.T) {
-	for name, write := range tools {
+	for name, tool := range tools {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(3) {
 				made := makeTruth(seed)
-				content := write(made, t)
+				content := tool.write(made, t)
 				for mode, tables := range map[analyses.Mode][]string{analyses.Exact: same, analyses.HTANs: sameAsHTA} {
 					opts := analyses.Options{Mode: mode, Tables: tables}
-					want := analysed(t, "torch.json", made.torch(), opts)
+					want := analysed(t, "torch.json", made.torch(tool.deviceNames), opts)
 					got := analysed(t, name, content, opts)
 					if len(got.Warnings) != 1 || !got.Warnings[0].Note {
 						t.Errorf("got warnings %v, want a note alone", got.Warnings)
@@ -287,10 +365,10 @@ func TestEveryToolGivesTheSameTables(t *testing.T) {
 
 // TestEveryToolIsExact: busy and idle time of each device to the nanosecond.
 func TestEveryToolIsExact(t *testing.T) {
-	for name, write := range tools {
+	for name, tool := range tools {
 		t.Run(name, func(t *testing.T) {
 			made := makeTruth(11)
-			table := analysed(t, name, write(made, t), analyses.Options{}).Table(analyses.TableTemporalByDevice)
+			table := analysed(t, name, tool.write(made, t), analyses.Options{}).Table(analyses.TableTemporalByDevice)
 			if table.Len() != made.devices {
 				t.Fatalf("got %d devices, want %d", table.Len(), made.devices)
 			}
@@ -307,15 +385,26 @@ func TestEveryToolIsExact(t *testing.T) {
 	}
 }
 
-// show is a table as text.
+// show is a table as text, its rows in no order: some tables keep that of the file.
 func show(a *traces.Analysis, name string) string {
 	of := a.Table(name)
 	if of == nil {
 		return "none"
 	}
-	text := ""
+	rows := make([]string, of.Len())
 	for _, c := range of.Columns {
-		text += fmt.Sprintln(c.Name, c.Ints, c.Floats, c.Text)
+		for row := range rows {
+			rows[row] += fmt.Sprint(" ", c.Name, " ", slices.Concat(anyOf(c.Ints, row), anyOf(c.Floats, row), anyOf(c.Text, row)))
+		}
 	}
-	return text
+	slices.Sort(rows)
+	return strings.Join(rows, "\n")
+}
+
+// anyOf is a column's value in a row, nothing if the column is of another kind.
+func anyOf[T any](column []T, row int) []any {
+	if row < len(column) {
+		return []any{column[row]}
+	}
+	return nil
 }
