@@ -149,6 +149,7 @@ var questions = []question{
 	ask(observeHostIdle, answerHostIdle, TableHostIdle),
 	ask(observePythonFunctions, answerPythonFunctions, TablePythonFunctions),
 	ask(observeCollectives, answerCollectives, TableCollectives, TableStragglers, TableCommunication),
+	ask(observeByStep, answerByStep, TableWorkByStep),
 	ask(observeCriticalPath, answerCriticalPath, TableCriticalPath, TableCriticalPathReplay),
 	ask(observeCycle, answerCycles, TableCycles),
 	ask(observeFile, answerFiles, TableRecordings),

@@ -1,8 +1,9 @@
 // Package changes sets the tables of two runs side by side.
 //
 // In flow the tables of a run and of the one it is compared with, out flows one table: each figure
-// before and after, what it changed by, and whether that is more than noise. Figures are those of one step
-// of one rank where both runs have steps, else of one rank. The package knows no trace.
+// before and after, what it changed by, and whether that is more than noise: more than steps and ranks differ among themselves.
+// Figures are those of one step of one rank where both runs have steps, else of one rank. Kernels that have another name
+// in the other run are paired by the operator that launched them and their place among its kernels. The package knows no trace.
 package changes
 
 import (
@@ -20,22 +21,26 @@ const TableName = "changes"
 
 // The kinds of figures, as the table has them, in its order.
 const (
-	Step      = "step"       // what a step took
-	Device    = "device"     // what the devices' time went into
-	IdleCause = "idle_cause" // why they were idle
-	Host      = "host"       // what the host did while they were
-	Phase     = "phase"      // forward, backward, optimizer
-	Module    = "module"     // the own time of the modules of a class and place
-	Operator  = "operator"   // an operator's own time on the device, on the CPU where nothing ran on one
-	Kernel    = "kernel"
+	Step          = "step"          // what a step took
+	Device        = "device"        // what the devices' time went into
+	IdleCause     = "idle_cause"    // why they were idle
+	Host          = "host"          // what the host did while they were
+	Communication = "communication" // collectives: transfer, and waiting for other ranks
+	Collective    = "collective"    // one collective of a size, type and group
+	Phase         = "phase"         // forward, backward, optimizer
+	Module        = "module"        // the own time of the modules of a class and place
+	Operator      = "operator"      // an operator's own time on the device, on the CPU where nothing ran on one
+	Kernel        = "kernel"
+	Memory        = "memory" // the highest of a rank
 )
 
-var kinds = []string{Step, Device, IdleCause, Host, Phase, Module, Operator, Kernel}
+var kinds = []string{Step, Device, IdleCause, Host, Communication, Collective, Phase, Module, Operator, Kernel, Memory}
 
 // What figures are of, as the table has it.
 const (
 	PerStep = "step" // of one rank
 	PerRank = "rank"
+	PerCall = "call" // of one collective
 )
 
 // level is the probability that the interval of a change has the true one.
@@ -57,7 +62,8 @@ func (t Tables) get(name string) *table.Table {
 // Needed are the analyses that a comparison is made of.
 func Needed() []string {
 	return []string{analyses.TableSteps, analyses.TableTemporal, analyses.TableTemporalByDevice, analyses.TableIdleCauses,
-		analyses.TableHostIdle, analyses.TablePhases, analyses.TableModuleClasses, analyses.TableOperators, analyses.TableKernels}
+		analyses.TableHostIdle, analyses.TablePhases, analyses.TableModuleClasses, analyses.TableOperators, analyses.TableKernels,
+		analyses.TableStragglers, analyses.TableCommunication, analyses.TableMemoryPeaks, analyses.TableWorkByStep}
 }
 
 // key names a figure.
@@ -67,44 +73,70 @@ type key struct{ kind, name string }
 func New() *table.Table {
 	return table.New(TableName, "This run against another",
 		&table.Column{Name: "run", Kind: table.Text},  // the other one
-		&table.Column{Name: "kind", Kind: table.Text}, // step, device, idle_cause, host, phase, module, operator, kernel
+		&table.Column{Name: "kind", Kind: table.Text}, // step, device, idle_cause, host, communication, collective, phase, module, operator, kernel, memory
 		&table.Column{Name: "name", Kind: table.Text},
-		&table.Column{Name: "per", Kind: table.Text},         // step or rank
-		&table.Column{Name: "before_us", Kind: table.Micros}, // in the other run
-		&table.Column{Name: "after_us", Kind: table.Micros},  // in this one
+		&table.Column{Name: "was", Kind: table.Text, Optional: true}, // the name of a kernel in the other run, if it is another one
+		&table.Column{Name: "per", Kind: table.Text},                 // step, rank or call
+		&table.Column{Name: "before_us", Kind: table.Micros},         // in the other run
+		&table.Column{Name: "after_us", Kind: table.Micros},          // in this one
 		&table.Column{Name: "change_us", Kind: table.Micros},
 		&table.Column{Name: "low_us", Kind: table.Micros}, // the change is between these
 		&table.Column{Name: "high_us", Kind: table.Micros},
+		&table.Column{Name: "before_bytes", Kind: table.Bytes}, // of memory, in place of times
+		&table.Column{Name: "after_bytes", Kind: table.Bytes},
+		&table.Column{Name: "change_bytes", Kind: table.Bytes},
 		&table.Column{Name: "verdict", Kind: table.Text, Optional: true}) // less, more, new, gone; none: within noise
+}
+
+// row is one of the table.
+type row struct {
+	key
+	was string
+	significance.Difference
 }
 
 // Add adds what changed from another run to this one: the whole first, then each kind by the size of the change.
 func Add(to *table.Table, run string, before, after Tables) {
 	per, nBefore, nAfter := units(before, after)
-	old, now := figures(before, nBefore), figures(after, nAfter)
+	old, now := figures(before, nBefore, per), figures(after, nAfter, per)
 	whole := max(reference(old), reference(now))
-	type row struct {
-		key
-		significance.Difference
-	}
 	var rows []row
+	add := func(k key, was string, before, after significance.Reading) {
+		d := significance.Of([]significance.Reading{before}, []significance.Reading{after}, level)
+		if k.kind == Step || k.kind == Device || k.kind == Memory || math.Abs(d.Change()) >= least*whole {
+			rows = append(rows, row{k, was, d})
+		}
+	}
+	for _, p := range renamed(before, after, old, now) {
+		add(p.now, p.was.name, old[p.was], now[p.now])
+		delete(old, p.was)
+		delete(now, p.now)
+	}
 	for k := range union(old, now) {
-		if k.kind == Step && (reading(old, k).Absent || reading(now, k).Absent) {
+		if (k.kind == Step || k.kind == Memory || k.kind == Collective) && (reading(old, k).Absent || reading(now, k).Absent) {
 			continue // a run without steps has not become faster or slower by a step
 		}
-		d := significance.Of([]significance.Reading{reading(old, k)}, []significance.Reading{reading(now, k)}, level)
-		if k.kind != Step && k.kind != Device && math.Abs(d.Change()) < least*whole {
-			continue
-		}
-		rows = append(rows, row{k, d})
+		add(k, "", reading(old, k), reading(now, k))
 	}
 	slices.SortFunc(rows, func(a, b row) int {
 		return cmp.Or(cmp.Compare(slices.Index(kinds, a.kind), slices.Index(kinds, b.kind)),
 			cmp.Compare(math.Abs(b.Change()), math.Abs(a.Change())), cmp.Compare(a.name, b.name))
 	})
 	for _, r := range rows {
-		to.Add(run, r.kind, r.name, per, r.Before, r.After, r.Change(), r.Low, r.High, string(r.Verdict))
+		r.add(to, run, per)
 	}
+}
+
+func (r *row) add(to *table.Table, run, per string) {
+	if r.kind == Collective {
+		per = PerCall
+	}
+	none := math.NaN()
+	if r.kind == Memory {
+		to.Add(run, r.kind, r.name, r.was, PerRank, none, none, none, none, none, int64(r.Before), int64(r.After), int64(r.Change()), string(r.Verdict))
+		return
+	}
+	to.Add(run, r.kind, r.name, r.was, per, r.Before, r.After, r.Change(), r.Low, r.High, int64(table.None), int64(table.None), int64(table.None), string(r.Verdict))
 }
 
 // units are what figures are divided by: steps of all ranks where both runs have some, else ranks.
@@ -136,55 +168,6 @@ func ranks(t Tables) float64 {
 		seen[of.IntAt("rank", r)] = true
 	}
 	return max(1, float64(len(seen)))
-}
-
-// figures are a run's, each divided by n; a step's has the standard error of its mean.
-func figures(t Tables, n float64) map[key]significance.Reading {
-	list := map[key]significance.Reading{}
-	add := func(k key, us float64) {
-		if !math.IsNaN(us) {
-			list[k] = significance.Reading{Value: list[k].Value + us/n}
-		}
-	}
-	if lengths := steps(t); len(lengths) > 0 {
-		mean, noise := meanOf(lengths)
-		list[key{Step, "a step"}] = significance.Reading{Value: mean, Noise: noise}
-	}
-	devices := t.get(analyses.TableTemporalByDevice)
-	for column, name := range map[string]string{
-		"idle_time_us": "idle", "compute_time_us": "computing", "exposed_communication_us": "only communicating", "copying_us": "only copying",
-	} {
-		for r := range devices.Len() {
-			add(key{Device, name}, devices.FloatAt(column, r))
-		}
-	}
-	byName := func(kind, of, name, value string) {
-		from := t.get(of)
-		for r := range from.Len() {
-			if text := from.TextAt(name, r); text != "" {
-				add(key{kind, text}, from.FloatAt(value, r))
-			}
-		}
-	}
-	byName(IdleCause, analyses.TableIdleCauses, "cause", "device_idle_us")
-	byName(Host, analyses.TableHostIdle, "name", "idle_us")
-	byName(Kernel, analyses.TableKernels, "name", "sum_us")
-	onDevice := t.get(analyses.TableOperators).Column("self_device_us") != nil
-	pick := func(device, host string) string {
-		if onDevice {
-			return device
-		}
-		return host
-	}
-	byName(Phase, analyses.TablePhases, "phase", pick("device_us", "cpu_us"))
-	byName(Module, analyses.TableModuleClasses, "path", pick("self_device_us", "self_cpu_us"))
-	byName(Operator, analyses.TableOperators, "name", pick("self_device_us", "self_cpu_us"))
-	for k := range list {
-		if k.kind == Operator && analyses.IsAnnotation(k.name) {
-			delete(list, k)
-		}
-	}
-	return list
 }
 
 // meanOf is the mean and its standard error.

@@ -2,6 +2,7 @@ package page
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -73,6 +74,14 @@ func condensedChanges(t *table.Table) *table.Table {
 	}
 	sorted := t.Rows(rows)
 	sorted.Title += ", " + per
+	for r := range sorted.Len() {
+		name := sorted.Column("name")
+		if sorted.TextAt("kind", r) == changes.Memory {
+			name.Text[r] += ": " + bytesOf(sorted.FloatAt("after_bytes", r)) + ", before " + bytesOf(sorted.FloatAt("before_bytes", r))
+		} else if was := sorted.TextAt("was", r); was != "" {
+			name.Text[r] = fmt.Sprintf("%s (was %s)", kernelLabel(name.Text[r]), kernelLabel(was))
+		}
+	}
 	return sorted
 }
 

@@ -167,16 +167,31 @@ func (q *Request) compute(ctx context.Context) (*traces.Analysis, error) {
 	if q.CriticalPath {
 		options.Tables = append(slices.Clone(options.Tables), analyses.CriticalPath()...)
 	}
+	if len(q.Against) == 0 {
+		return traces.Run(ctx, q.Paths, q.Load, options)
+	}
+	return q.compare(ctx, options)
+}
+
+// compare analyses the traces and sets them beside those of the other runs.
+func (q *Request) compare(ctx context.Context, options analyses.Options) (*traces.Analysis, error) {
+	asked := options.Tables
+	needed := append(changes.Needed(), analyses.TableCollectives)
+	options.Tables = slices.Clone(asked)
+	for _, name := range needed {
+		if !slices.Contains(asked, name) {
+			options.Tables = append(options.Tables, name)
+		}
+	}
 	a, err := traces.Run(ctx, q.Paths, q.Load, options)
-	if err != nil || len(q.Against) == 0 {
-		return a, err
+	if err != nil {
+		return nil, err
 	}
 	compared := changes.New()
 	runs, labels := []*traces.Analysis{a}, []string{strings.Join(q.Paths, ", ")}
 	for _, path := range q.Against {
 		theirs := options
-		theirs.Steps = nil // which have other numbers
-		theirs.Tables = append(changes.Needed(), analyses.TableCollectives)
+		theirs.Steps, theirs.Tables = nil, needed // their steps have other numbers
 		other, err := traces.Run(ctx, []string{path}, q.Load, theirs)
 		if err != nil {
 			return nil, err
@@ -185,7 +200,9 @@ func (q *Request) compute(ctx context.Context) (*traces.Analysis, error) {
 		changes.Add(compared, path, other.Tables, a.Tables)
 		runs, labels = append(runs, other), append(labels, path)
 	}
-	a.Tables = append(a.Tables, compared, traces.CompareRuns(runs, labels))
+	byRun := traces.CompareRuns(runs, labels)
+	a.Tables = slices.DeleteFunc(a.Tables, func(t *table.Table) bool { return !slices.Contains(asked, t.Name) })
+	a.Tables = append(a.Tables, compared, byRun)
 	return a, nil
 }
 
