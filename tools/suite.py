@@ -263,6 +263,7 @@ OF_THE_PROGRAM = [
     "test_agreement.py",
     "test_analyze_torch.py",
     "test_attach_kernels.py",
+    "test_engines.py",
     "test_stephook.py",
     "test_torch_cell.py",
     "test_trainings.py",
@@ -388,6 +389,7 @@ SECTIONS = [
     Section("torch", "PyTorch in .cache/torch: 5.5 GB", command("tools/torch"), daily=False, beside=True),
     Section("lint", "vet, staticcheck, ruff, pyright", command("make lint"), daily=False, beside=True),
     Section("kernels", "ipykernel for each CPython", command("tools/kernels"), daily=False, beside=True),
+    Section("engines", "Dask and ipyparallel", command("tools/engines"), daily=False, beside=True),
     Section("viewer", "its types and modules", viewer, beside=True),
     Section(
         "vulnerabilities", "known ones of what is linked", command("make vulnerabilities"), daily=False, beside=True
@@ -448,6 +450,7 @@ TORCH = ROOT / ".cache" / "torch"
 REQUIREMENTS: dict[str, Callable[[], bool]] = {
     "chromium": lambda: on_path("chromium", "chromium-browser", "google-chrome"),
     "compiler": lambda: on_path("cc"),
+    "engines": lambda: (ROOT / ".cache/engines/.complete").exists(),
     "esbuild": lambda: succeeds(GO, "build", "-o", "/dev/null", ".", folder=ROOT / "tools" / "bundle"),
     "go": lambda: on_path(GO),
     "gpu": has_gpu,

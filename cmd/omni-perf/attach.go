@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -39,6 +40,12 @@ already is recorded from then on.`,
 	options := recordingFlags(c, 0)
 	var duration time.Duration
 	c.Flags().Var(secondsValue{&duration, true}, "duration", "`SECONDS` to watch; 0: until it ends or Ctrl-C")
+	worker := c.Flags().String("worker", "", "what the process is to the engine that hands tasks to it: `ROLE`, or ROLE:NUMBER")
+	marks := c.Flags().String("marks", "", "make a `SOCKET` on which the process sends its steps and regions")
+	cells := c.Flags().String("cells", "", "a `FILE` with the cells of the notebook whose functions the process runs, as JSON")
+	for _, flag := range []string{"worker", "marks", "cells"} { // for adapters of engines: omni_perf.engines
+		_ = c.Flags().MarkHidden(flag)
+	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		name := c.Flags().Lookup("output")
 		if len(args) == 0 {
@@ -60,6 +67,13 @@ already is recorded from then on.`,
 		if err = cmp.Or(wrong, err); err != nil {
 			return err
 		}
+		if o.Worker, err = workerOf(*worker); err != nil {
+			return err
+		}
+		if o.Sources, err = sourcesIn(*cells); err != nil {
+			return err
+		}
+		o.Marks = *marks
 		ctx, stop := signals.Context(context.Background())
 		defer stop()
 		if pid != 0 {
@@ -75,6 +89,50 @@ already is recorded from then on.`,
 		return program.AttachKernel(ctx, tools, file, duration, o)
 	}
 	return c
+}
+
+// workerOf reads the option --worker.
+func workerOf(text string) (*program.Worker, error) {
+	if text == "" {
+		return nil, nil
+	}
+	role, number, numbered := strings.Cut(text, ":")
+	w := &program.Worker{Role: timeline.Role(role)}
+	if !slices.Contains(timeline.EngineRoles, w.Role) {
+		return nil, misuse("--worker %s is none of %v", role, timeline.EngineRoles)
+	}
+	if numbered {
+		n, err := strconv.Atoi(number)
+		if err != nil || n < 0 {
+			return nil, misuse("--worker %s has no number behind the colon", text)
+		}
+		w.Number = &n
+	}
+	return w, nil
+}
+
+// sourcesIn reads the option --cells: the cells as the extension sends them to a sidecar.
+func sourcesIn(file string) (out []timeline.Source, err error) {
+	if file == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var cells []struct {
+		File, Text     string
+		ExecutionCount int
+		Lines          []int
+		Nested         bool
+	}
+	if err := json.Unmarshal(text, &cells); err != nil {
+		return nil, fmt.Errorf("read the cells in %s: %w", file, err)
+	}
+	for _, c := range cells {
+		out = append(out, timeline.Source{File: c.File, ExecutionCount: c.ExecutionCount, Text: c.Text, Lines: c.Lines, Nested: c.Nested})
+	}
+	return out, nil
 }
 
 // targetOf returns the process that a user means, or the kernel; pid is then 0. A number is a

@@ -37,6 +37,7 @@ omni-perf export REPORT.json --format csv -o FOLDER`},
 	c.Flags().StringVarP(&o.file, "output", "o", "", "the `FILE` to write")
 	c.Flags().StringVar(&o.name, "name", "", "instead of -o: the `NAME` of the results, as for -o of omni-perf run")
 	c.Flags().StringVar(&o.trace, "merge-trace", "", "add the kernels and the exact idle time of a torch.profiler `TRACE` taken meanwhile (a file or a folder)")
+	c.Flags().IntVar(&o.most, "most", 0, "thin the report so that its JSON takes at most so many `BYTES` compressed by gzip; 0: leave it whole")
 	c.Flags().BoolVar(&o.json, "json", false, "say as JSON, on standard error, what was written")
 	complete(c, "format", names)
 	c.RunE = func(_ *cobra.Command, args []string) error {
@@ -66,6 +67,7 @@ type exportOptions struct {
 	report, file, name, trace string
 	formats                   []string
 	folder, json              bool
+	most                      int // bytes; 0: no bound
 }
 
 // silent keeps of an error that was reported only its exit status.
@@ -107,8 +109,20 @@ func (o exportOptions) run(results *output.Results) error {
 	return results.Err()
 }
 
-// read reads the report, and merges the trace into it.
+// read reads the report, merges the trace into it, and thins it.
 func (o exportOptions) read() (*report.View, error) {
+	r, err := o.merged()
+	if err != nil || o.most <= 0 {
+		return r, err
+	}
+	thin, err := r.Thin(o.most)
+	if err != nil {
+		return nil, err
+	}
+	return report.Check(thin.Document)
+}
+
+func (o exportOptions) merged() (*report.View, error) {
 	r, err := readReport(o.report)
 	if err != nil || o.trace == "" {
 		return r, err

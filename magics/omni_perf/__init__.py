@@ -20,6 +20,7 @@ from omni_perf.schedule import schedule
 
 if TYPE_CHECKING:
     from omni_perf.analysis import analyze, make_traces
+    from omni_perf.engines import cluster
     from omni_perf.report import Report, read
     from omni_perf.shell import Shell
 
@@ -28,7 +29,7 @@ if "OMNI_PERF_RUN" in os.environ:  # a script under `omni-perf run`
 
     runmarks.connect()
 
-__all__ = ["__version__", "analyze", "last", "make_traces", "read", "region", "schedule", "step"]
+__all__ = ["__version__", "analyze", "cluster", "last", "make_traces", "read", "region", "schedule", "step"]
 
 
 def last() -> Report | None:
@@ -44,6 +45,10 @@ def __getattr__(name: str) -> Any:
         from omni_perf import analysis
 
         return getattr(analysis, name)
+    if name == "cluster":
+        from omni_perf import engines
+
+        return engines.cluster
     if name == "read":
         from omni_perf import report
 

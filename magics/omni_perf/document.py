@@ -376,6 +376,7 @@ def _regions(names: _Names) -> list[Row]:
             "total_s": _seconds(row["total_ns"]),
             "p50_s": _seconds(row["p50_ns"]),
             "p95_s": _seconds(row["p95_ns"]),
+            "process": names.process(row["process"]),
         }
         for row in names.document["regions"]
     ]

@@ -117,7 +117,7 @@ class Report:
         steps         start_s, end_s, name, epoch, data_wait_s, busy_s, idle_s, source, process,
                       rank
         ranks         rank, process, known_s, computing_s, steps, step_s, collectives_s
-        regions       name, count, total_s, p50_s, p95_s
+        regions       name, count, total_s, p50_s, p95_s, process
         operators     name, input_shapes, calls, self_cpu_s, total_cpu_s, self_device_s,
                       total_device_s, self_cpu_bytes, self_device_bytes, flops, process
         kernels       name, kind, count, total_s, mean_s, min_s, max_s, process
@@ -226,6 +226,11 @@ def read(path: PathLike) -> Report:
         why = _complaint(done.stderr).removeprefix("Cannot take the report from standard input: ")
         raise document.VersionError(f"{os.fspath(path)}: {why}")
     return _made_of(done.stdout, 0)
+
+
+def read_bytes(text: bytes) -> Report:
+    """Return a report of JSON that the program has written."""
+    return _made_of(text, 0)
 
 
 def _made_of(text: bytes, number: int) -> Report:

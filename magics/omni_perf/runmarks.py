@@ -55,9 +55,12 @@ class Sender:
         """Send the end of a step that was found by an optimizer's hook."""
         self._add(b'{"hook":%d}\n' % at_ns)
 
-    def region(self, name: str, start_ns: int, end_ns: int) -> None:
-        """Send a region that was left."""
-        self._add(json.dumps({"region": [start_ns, end_ns], "name": str(name)[:200]}).encode() + b"\n")
+    def region(self, name: str, start_ns: int, end_ns: int, thread: int = 0) -> None:
+        """Send a region that was left; with a thread's native id it is of that thread alone."""
+        mark: dict[str, object] = {"region": [start_ns, end_ns], "name": str(name)[:200]}
+        if thread:
+            mark["thread"] = thread
+        self._add(json.dumps(mark).encode() + b"\n")
 
     def _add(self, line: bytes) -> None:
         if self._lost or len(self._pending) > MOST_BYTES:

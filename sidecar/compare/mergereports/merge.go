@@ -15,6 +15,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
@@ -65,18 +66,19 @@ func Merge(reports []*report.View, names []string) (*report.View, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the reports do not fit together: %w", err)
 	}
+	addTasks(merged)
 	addStraggler(merged, clocks.bound())
 	return merged, nil
 }
 
-// inOrder sorts reports by rank and by the time of their begin.
+// inOrder sorts reports by rank, by the number of an engine's worker and by the time of their begin.
 func inOrder(reports []*report.View, names []string) ([]*report.View, []string) {
 	order := make([]int, len(reports))
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(rankOf(reports[a]), rankOf(reports[b])), cmp.Compare(clockOf(reports[a]), clockOf(reports[b])))
+		return cmp.Or(cmp.Compare(rankOf(reports[a]), rankOf(reports[b])), cmp.Compare(numberOf(reports[a]), numberOf(reports[b])), cmp.Compare(clockOf(reports[a]), clockOf(reports[b])))
 	})
 	sorted, sortedNames := make([]*report.View, len(order)), make([]string, len(order))
 	for to, from := range order {
@@ -91,6 +93,14 @@ func clockOf(r *report.View) int64 { return r.Hosts[r.Target().Host].Clock.Monot
 func rankOf(r *report.View) int {
 	if rank := r.Target().Rank; rank != nil {
 		return *rank
+	}
+	return 1 << 30
+}
+
+// numberOf is what the engine calls a worker of its; those of none come last.
+func numberOf(r *report.View) int {
+	if p := &r.Processes[r.Target().Process]; timeline.Role(p.Role).OfEngine() && p.RoleNumber != nil {
+		return *p.RoleNumber
 	}
 	return 1 << 30
 }
@@ -188,7 +198,9 @@ func (m *merging) finish() {
 	if d.Idle != nil {
 		m.finishIdle()
 	}
-	if d.Name == "" {
+	if workers := workersOf(d); workers != "" {
+		d.Name = workers
+	} else if d.Name == "" {
 		d.Name = words.Plural(len(m.reports), "report", "reports") + " together"
 	}
 }

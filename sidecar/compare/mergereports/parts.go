@@ -125,9 +125,7 @@ func (p *part) tables() {
 		s.StartNS, s.EndNS = s.StartNS+p.shift, s.EndNS+p.shift
 		return &s.Process
 	})...)
-	if len(d.Regions) == 0 { // as of a recording, those of the first process that has marked some
-		d.Regions = append(d.Regions, r.Regions...)
-	}
+	d.Regions = append(d.Regions, rowsOf(p, r.Regions, func(g *report.Region) *int { return &g.Process })...)
 	d.Lines = append(d.Lines, rowsOf(p, r.Lines, func(l *report.Line) *int {
 		l.File = p.code.files[l.File]
 		return &l.Process

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/omni-perf/omni-perf/sidecar/doors/program/marks"
 	"github.com/omni-perf/omni-perf/sidecar/measure/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 )
@@ -34,6 +35,10 @@ func Attach(ctx context.Context, t Tools, pid int, d time.Duration, o Options) e
 		return err
 	}
 	fmt.Fprintf(o.Messages, "omni-perf: watching process %d; end with Ctrl-C\n", pid)
+	end, err := receive(r, o.Marks)
+	if err != nil {
+		return err
+	}
 	outcome := "ok"
 	var timeout <-chan time.Time
 	if d > 0 {
@@ -45,11 +50,32 @@ func Attach(ctx context.Context, t Tools, pid int, d time.Duration, o Options) e
 	case <-gone:
 		outcome = "the process ended"
 	}
-	rec, err := r.End(recordingID, recorder.Ending{Outcome: outcome})
+	end()
+	rec, err := r.End(recordingID, recorder.Ending{Outcome: outcome, Sources: o.Sources})
 	if err != nil {
 		return err
 	}
+	if o.Worker != nil && len(rec.Processes) > 0 {
+		rec.Processes[0].Role, rec.Processes[0].Number = o.Worker.Role, o.Worker.Number
+	}
 	return t.show(rec, files, o)
+}
+
+// receive takes in the marks that the target, or a descendant, sends to a socket, until end is called. The socket is
+// made once the recording has begun, by which a process sees that it has.
+func receive(r *recorder.Recorder, socket string) (end func(), err error) {
+	if socket == "" {
+		return func() {}, nil
+	}
+	receiver, err := marks.Listen(socket)
+	if err != nil {
+		return nil, fmt.Errorf("the process cannot send its marks: %w", err)
+	}
+	go receiver.Serve(func(pid int, m marks.Mark) bool { return r.Mark(recordingID, pid, recorder.Mark(m)) })
+	return func() {
+		receiver.Drain()
+		receiver.Close()
+	}, nil
 }
 
 // watch returns a channel that closes when the process ends.

@@ -42,6 +42,12 @@ type Private struct {
 	Remove   func()
 }
 
+// Worker is what a process is to the engine that hands tasks to it.
+type Worker struct {
+	Role   timeline.Role // one of timeline.EngineRoles
+	Number *int          // that the engine has given it; nil: none
+}
+
 // Options of a recording.
 type Options struct {
 	Results        Naming
@@ -53,6 +59,9 @@ type Options struct {
 	Terminal       bool              // Messages go to a terminal: progress is shown
 	PartialEvery   time.Duration     // between reports while it runs; a minute if 0
 	Rank           *timeline.Rank    // of a distributed run; nil: none
+	Worker         *Worker           // that the target is; nil: of no engine
+	Marks          string            // the socket on which an attached process sends its marks; empty: it sends none
+	Sources        []timeline.Source // of cells that an attached process runs functions of
 	Open           func(path string) // shows a page that was written; nil: nobody asked for it
 	Audience       Audience          // is shown what runs, in place of results; nil: nobody
 	NoStepHook     bool              // programs that import torch are left without a hook for their steps

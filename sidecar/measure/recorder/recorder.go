@@ -171,6 +171,7 @@ type Mark struct {
 	Kind, Name string
 	Start, End int64
 	Source     timeline.MarkSource // of a step
+	Thread     int                 // native id of the thread that a region is of; 0: it is of the process
 }
 
 // The errors a caller decides on.

@@ -1,6 +1,9 @@
 package timeline
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Process is the target or one of its descendants.
 type Process struct {
@@ -34,7 +37,7 @@ type ProcessMemory struct {
 // Role is what a process does for the one that was recorded.
 type Role string
 
-// The roles. Those of the target are RoleKernel, RoleScript and RoleProcess.
+// The roles. Those of the target are RoleKernel, RoleScript, RoleProcess and those of engines' workers.
 const (
 	RoleKernel       Role = "kernel"
 	RoleScript       Role = "script"
@@ -47,7 +50,17 @@ const (
 	RoleTracker      Role = "tracker"       // cleans up after others: multiprocessing's and loky's resource trackers
 	RoleProfiler     Role = "profiler"      // omni-perf within the program, as in front of each rank: in nobody's profile
 	RoleChild        Role = "child"         // another program
+
+	RoleDaskWorker Role = "dask-worker"        // of the engine Dask
+	RoleRayWorker  Role = "ray-worker"         // of Ray
+	RoleEngine     Role = "ipyparallel-engine" // of ipyparallel
 )
+
+// EngineRoles are what a process is to an engine that hands tasks to it.
+var EngineRoles = []Role{RoleDaskWorker, RoleRayWorker, RoleEngine}
+
+// OfEngine reports whether it is that of a process to which an engine hands tasks.
+func (r Role) OfEngine() bool { return slices.Contains(EngineRoles, r) }
 
 // IsWorker recognises a process that runs a part of the target's program.
 func (p *Process) IsWorker() bool {

@@ -80,6 +80,9 @@ type Frame struct {
 	// Phase replaces the frames of a notebook's kernel: package usercode
 	// puts it there; what a collector writes has none.
 	Phase Phase
+	// Task: it stands for the engine's task of the name Function, with all that the engine calls
+	// before the task's own code, or without a name for having none; package interpret puts it there.
+	Task bool
 	// Suspended: a coroutine's that awaits at Line while its thread waits in the event
 	// loop below it on the stack.
 	Suspended bool
@@ -237,6 +240,9 @@ type Mark struct {
 	Process    int        // whose, as an index into Recording.Processes
 	Source     MarkSource // of a step
 	Start, End Nanos      // a step's Start is the end of the step before
+	// Thread is the native id of the thread that a region is of: an engine's task ran in that thread
+	// alone. 0: it is of the process.
+	Thread int
 }
 
 // MarkSource is how a step was found; empty: not known.

@@ -118,6 +118,30 @@ func flameOf(r *report.View, fns *labels.Functions, thread int, spans []span) *f
 	return &flameLane{thread: thread, name: threadName(r, t), aside: doingMost(t), tree: tree, functions: fns.List, spans: spans}
 }
 
+// maxWorkerFlames bounds the workers of an engine whose stacks are shown: what they run is alike.
+const maxWorkerFlames = 4
+
+// flamesOf are the threads of which the stacks are shown: the main one, and where that runs an engine's tasks the
+// threads of other workers that do.
+func flamesOf(r *report.View, main int, histories [][]span) []*flameLane {
+	fns := labels.FunctionsOf(r)
+	flames := []*flameLane{flameOf(r, fns, main, histories[main])}
+	if !runsTasks(r, &r.Threads[main]) {
+		return flames
+	}
+	for t := range r.Threads {
+		if t != main && runsTasks(r, &r.Threads[t]) && len(flames) < maxWorkerFlames {
+			flames = append(flames, flameOf(r, fns, t, histories[t]))
+		}
+	}
+	return flames
+}
+
+// runsTasks reports whether a thread is the one of an engine's worker that ran most of its tasks.
+func runsTasks(r *report.View, t *report.Thread) bool {
+	return t.RunsCell && timeline.Role(r.Processes[t.Process].Role).OfEngine()
+}
+
 // doingMost says what a thread did most of the time it lived.
 func doingMost(t *report.Thread) string {
 	all, most := t.StateNS.Sum(), 0
@@ -138,9 +162,12 @@ func threadName(r *report.View, t *report.Thread) string {
 		name = fmt.Sprintf("thread %d", t.NativeID)
 	}
 	main := r.MainThread()
+	if runsTasks(r, t) { // one lane per worker at first sight
+		return words.Clean(r.Processes[t.Process].Text, 60)
+	}
 	if p := &r.Processes[t.Process]; t.Process != r.Program() || main >= 0 && r.Threads[main].Process != t.Process || p.Role == string(timeline.RoleRank) {
 		process := words.Clean(p.Text, 60)
-		if t.Main { // one lane per process at first sight
+		if t.Main && !timeline.Role(p.Role).OfEngine() { // one lane per process at first sight
 			return process
 		}
 		return process + " · " + name
@@ -225,7 +252,7 @@ func threadsOf(r *report.View, main int, histories [][]span, behind map[int]bool
 	var active []activity
 	quiet, folded := 0, 0
 	for i := range r.Threads {
-		if i == main || r.Threads[i].Internal || onlyCleansUp(&r.Processes[r.Threads[i].Process]) || behind[r.Threads[i].Process] && r.Threads[i].Main {
+		if i == main || r.Threads[i].Internal || onlyCleansUp(&r.Processes[r.Threads[i].Process]) || behind[r.Threads[i].Process] && r.Threads[i].Main || servesEngine(r, i) {
 			continue
 		}
 		a := activity{thread: i}
@@ -264,6 +291,12 @@ func threadsOf(r *report.View, main int, histories [][]span, behind map[int]bool
 		lanes = append(lanes, lane)
 	}
 	return lanes, othersText(len(active)-len(lanes)+folded, quiet)
+}
+
+// servesEngine reports whether a thread of an engine's worker is one beside those that run tasks: that of its event loop.
+func servesEngine(r *report.View, thread int) bool {
+	t := &r.Threads[thread]
+	return !t.AtWork && timeline.Role(r.Processes[t.Process].Role).OfEngine()
 }
 
 func othersText(active, quiet int) string {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/show/chart/inhtml"
-	"github.com/omni-perf/omni-perf/sidecar/show/chart/labels"
 	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
@@ -79,17 +78,23 @@ func digestOf(r *report.View) *digest {
 	d.steps = stepsOf(r)
 	d.lines = linesOf(r)
 	if main >= 0 {
-		d.flames = []*flameLane{flameOf(r, labels.FunctionsOf(r), main, histories[main])}
+		d.flames = flamesOf(r, main, histories)
 	}
 	d.streams, d.moreStreams = streamsOf(r, d.duration)
 	pools := poolsOf(r)
 	d.threads, d.more = lanesOf(r, main, histories, pools, d.duration)
+	d.threads = slices.DeleteFunc(d.threads, d.hasFlame)
 	d.tables = tablesOf(r, gpus, pools, d.duration)
 	d.findings = remarksOf(r)
 	ended := endedNotes(d.tracks)
 	d.notes = append(notesOf(r, slices.DeleteFunc(slices.Clone(r.Notes), isAbsence)), ended...)
 	d.summary = scene.Join(d.title, ", ") + ". " + scene.Join(d.finding, " · ")
 	return d
+}
+
+// hasFlame reports whether a thread is a flame chart already.
+func (d *digest) hasFlame(l threadLane) bool {
+	return l.strip == nil && slices.ContainsFunc(d.flames, func(f *flameLane) bool { return f.thread == l.index })
 }
 
 // remarksOf are the findings that are not the second line already.

@@ -505,18 +505,47 @@ func stepNumbers(s *report.SlowSteps) string {
 // regionsTable lists what the user named.
 func regionsTable(r *report.View, duration float64) table {
 	t := table{heading: "Regions"}
-	regions := slices.Clone(r.Regions)
-	slices.SortStableFunc(regions, func(a, b report.Region) int { return cmp.Compare(b.TotalNS, a.TotalNS) })
+	regions := regionsByName(r)
 	for i, g := range regions {
 		if i == maxRegions {
 			t.note = words.Plural(len(regions)-i, "more region", "more regions") + " in the report"
 			break
 		}
-		total := report.Seconds(g.TotalNS)
-		t.rows = append(t.rows, row{
-			name: words.Clean(g.Name, 80), seconds: total, share: min(total/duration, 1), aside: words.Percent(total / duration),
-			code: fmt.Sprintf("%d × · median %s · 95 %% within %s", g.Count, words.Seconds(report.Seconds(g.P50NS)), words.Seconds(report.Seconds(g.P95NS))),
-		})
+		total := report.Seconds(g.total)
+		share := total / duration / float64(len(g.of))
+		rw := row{name: words.Clean(g.of[0].Name, 80), seconds: total, share: min(share, 1), aside: words.Percent(share)}
+		if one := g.of[0]; len(g.of) == 1 {
+			rw.code = fmt.Sprintf("%d × · median %s · 95 %% within %s", g.count, words.Seconds(report.Seconds(one.P50NS)), words.Seconds(report.Seconds(one.P95NS)))
+		} else {
+			rw.code = fmt.Sprintf("%d × in %d processes · medians %s to %s", g.count, len(g.of), words.Seconds(report.Seconds(g.least)), words.Seconds(report.Seconds(g.most)))
+		}
+		t.rows = append(t.rows, rw)
 	}
 	return t
+}
+
+// namedRegions are the regions of one name, each of a process.
+type namedRegions struct {
+	of          []report.Region
+	count       int
+	total       int64
+	least, most int64 // of the medians
+}
+
+// regionsByName are those of all processes together, most time first.
+func regionsByName(r *report.View) (list []namedRegions) {
+	at := make(map[string]int)
+	for _, g := range r.Regions {
+		i, known := at[g.Name]
+		if !known {
+			i = len(list)
+			at[g.Name] = i
+			list = append(list, namedRegions{least: g.P50NS})
+		}
+		n := &list[i]
+		n.of, n.count, n.total = append(n.of, g), n.count+g.Count, n.total+g.TotalNS
+		n.least, n.most = min(n.least, g.P50NS), max(n.most, g.P50NS)
+	}
+	slices.SortStableFunc(list, func(a, b namedRegions) int { return cmp.Compare(b.total, a.total) })
+	return list
 }

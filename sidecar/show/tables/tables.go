@@ -253,10 +253,10 @@ func (m *maker) slowSteps() Table {
 }
 
 func (m *maker) regions() Table {
-	t := Table{Name: "regions", About: "stretches that the program named", Columns: []Column{
-		{"name", "as marked"}, {"count", "how often"}, {"total_s", "together"}, {"p50_s", "half lasted no longer"}, {"p95_s", "95 % lasted no longer"}}}
+	t := Table{Name: "regions", About: "stretches that the program named, or tasks that an engine ran", Columns: []Column{
+		{"name", "as marked"}, {"count", "how often"}, {"total_s", "together"}, {"p50_s", "half lasted no longer"}, {"p95_s", "95 % lasted no longer"}, {"process", "that was in them"}}}
 	for _, r := range m.Regions {
-		t.Rows = append(t.Rows, []any{r.Name, r.Count, report.Seconds(r.TotalNS), report.Seconds(r.P50NS), report.Seconds(r.P95NS)})
+		t.Rows = append(t.Rows, []any{r.Name, r.Count, report.Seconds(r.TotalNS), report.Seconds(r.P50NS), report.Seconds(r.P95NS), m.process(r.Process)})
 	}
 	return t
 }

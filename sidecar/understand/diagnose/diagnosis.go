@@ -46,6 +46,7 @@ type Step struct {
 
 // Region sums up the marks of one name.
 type Region struct {
+	Process         int // of Recording.Processes, that was in them
 	Name            string
 	Count           int
 	Total, P50, P95 timeline.Nanos

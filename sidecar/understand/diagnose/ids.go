@@ -94,6 +94,7 @@ const (
 	DrawnAfterError  FindingID = "drawing-after-error" // Time: for which figures were drawn, likewise
 	BegunLate        FindingID = "begun-late"          // Time: for which the cell had run before the recording began; Value: its share of both together
 	Straggler        FindingID = "straggler"           // Rank, of Count ranks: Time of Whole for which others waited in Collective, in LateSteps of its Steps; Value: Time's share of Whole; Place: where it was longer than they, by PlaceTime on average
+	EngineTasks      FindingID = "tasks"               // of an engine's workers, in merged reports: Time of Whole; Value: Time's share of Whole
 	Printing         FindingID = "printing"            // Count, Bytes, AtLeast; Time: of the main thread
 	MemoryPressure   FindingID = "memory-pressure"     // Name: "process" or "machine"
 	Swapping         FindingID = "swapping"            // Bytes

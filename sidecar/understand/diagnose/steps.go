@@ -92,8 +92,9 @@ func stepsIn(marks []timeline.Mark) (list []Step) {
 
 // regions sums the region marks up by name, most total time first.
 func regions(rec *timeline.Recording) []Region {
-	lengths := make(map[string][]float64) // in ns
+	lengths, process := make(map[string][]float64), 0 // in ns
 	for _, m := range rec.LeadingMarks() {
+		process = m.Process
 		if m.Kind == "region" && m.End >= m.Start {
 			lengths[m.Name] = append(lengths[m.Name], float64(m.End-m.Start))
 		}
@@ -102,7 +103,7 @@ func regions(rec *timeline.Recording) []Region {
 	for name, l := range lengths {
 		slices.Sort(l)
 		at := func(p float64) timeline.Nanos { return timeline.Nanos(stat.Quantile(p, stat.Empirical, l, nil)) }
-		r := Region{Name: name, Count: len(l), P50: at(0.5), P95: at(0.95)}
+		r := Region{Process: process, Name: name, Count: len(l), P50: at(0.5), P95: at(0.95)}
 		for _, n := range l {
 			r.Total += timeline.Nanos(n)
 		}

@@ -6,11 +6,10 @@ import (
 )
 
 // Of returns a recording as it is reported: with the roles of processes, the stacks of the
-// program alone, the pools, and the subject. Whoever shows a recording, at its end or while it
+// program alone, those of an engine's tasks under the tasks' names, the pools, and the subject. Whoever shows a recording, at its end or while it
 // is in progress, takes it through here first. It shares with rec what it does not change.
 func Of(rec *timeline.Recording) *timeline.Recording {
-	out := usercode.Strip(Identify(rec))
-	return Decide(out)
+	return Decide(withTasks(usercode.Strip(Identify(rec))))
 }
 
 // Decide returns a recording, whose roles are known and whose stacks are the program's own,

@@ -44,6 +44,7 @@ const (
 	Transports                                            // hands tasks and results over, and does no work of its own
 	Receives                                              // reads from the other end's pipe
 	TakesTask                                             // waits for the next task
+	RunsTask                                              // calls a task's own code
 	StartsProcess                                         // is the first function of a worker that is its own: what is below it is its owner's
 	Forks                                                 // forks: in the worker, too, until it comes to its own first function
 )
@@ -85,7 +86,7 @@ var words = map[string]Meanings{
 	"child": WaitsForChild, "join": Joins, "pool": WaitsForPool, "database": AsksDatabase, "network": UsesNetwork, "select": Selects,
 	"sleep": Sleeps, "lock": Locks, "gpu-framework": RunsModels, "output": SendsOutput, "request": Requests, "query": Queries,
 	"executor": RunsForOthers, "run-main": RunsMain, "import": Imports, "optimizer-step": OptimizerStep, "compile-by-type": CompilesByType,
-	"loader-loop": LoaderLoop, "pool-loop": PoolLoop, "transport": Transports, "receive": Receives, "take": TakesTask,
+	"loader-loop": LoaderLoop, "pool-loop": PoolLoop, "transport": Transports, "receive": Receives, "take": TakesTask, "runs-task": RunsTask,
 	"starts-process": StartsProcess, "forks": Forks,
 	"collective": Collective, "set-up": SetsUp, "tear-down": TearsDown, "backward": RunsBackward,
 	"optimizer": Optimizes, "distributed": Distributes, "parameters": MakesParameters,

@@ -409,6 +409,7 @@ func (c *checker) tables() {
 		}
 	}
 	for _, g := range d.Regions {
+		c.index("regions.process", g.Process, len(d.Processes))
 		c.count("regions.count", g.Count)
 		for _, v := range []int64{g.TotalNS, g.P50NS, g.P95NS} {
 			c.amount("regions", v)

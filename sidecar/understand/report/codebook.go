@@ -75,7 +75,7 @@ func (c *codeBook) functionOf(id timeline.FrameID) int {
 		if !ok {
 			i = len(c.functions)
 			c.functions = append(c.functions, Function{
-				File: key.file, Name: key.name, Label: known(key.label, ""), FirstLine: key.firstLine, Code: c.names.code(f),
+				File: key.file, Name: key.name, Label: known(key.label, ""), FirstLine: key.firstLine, Code: c.names.code(f), Task: f.Task,
 			})
 			c.byKey[key] = i
 		}

@@ -120,7 +120,7 @@ func (b *builder) steps(d *diagnose.Diagnosis) {
 	}
 	for _, g := range d.Regions {
 		b.doc.Regions = append(b.doc.Regions, Region{
-			Name: clean(g.Name), Count: g.Count, TotalNS: int64(g.Total), P50NS: int64(g.P50), P95NS: int64(g.P95),
+			Process: b.placed(g.Process), Name: clean(g.Name), Count: g.Count, TotalNS: int64(g.Total), P50NS: int64(g.P50), P95NS: int64(g.P95),
 		})
 	}
 }

@@ -303,6 +303,7 @@ type Function struct {
 	Label     *string `json:"label"` // what it is called for people; null: Name
 	FirstLine int     `json:"first_line"`
 	Code      Code    `json:"code"`
+	Task      bool    `json:"task,omitempty"` // it stands for the tasks of this name, or for having none where it has no name
 }
 
 // Idle is the idle time of the devices in use. Causes add up to IdleNS exactly.
@@ -370,8 +371,9 @@ type Step struct {
 	PhasesNS map[string]int64 `json:"phases_ns,omitempty"`
 }
 
-// Region sums up the stretches that the user gave one name.
+// Region sums up the stretches of one process that the user, or an engine for its tasks, gave one name.
 type Region struct {
+	Process int    `json:"process"` // that was in them
 	Name    string `json:"name"`
 	Count   int    `json:"count"`
 	TotalNS int64  `json:"total_ns"`

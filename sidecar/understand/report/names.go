@@ -76,6 +76,9 @@ func (n *names) function(f timeline.Frame) string {
 	if f.Phase != timeline.PhaseNone {
 		return wording.Phase(f.Phase)
 	}
+	if f.Task {
+		return clean(wording.Task(f.Function))
+	}
 	if count := f.Elided; count > 0 {
 		f.Elided = 0
 		return "… about " + itoa(count) + " frames, most of " + n.function(f)

@@ -89,6 +89,14 @@ const TorchTrace = "torch.profiler"
 // Phase says what a notebook does around a cell's code.
 func Phase(p timeline.Phase) string { return phases[p] }
 
+// Task is what a task of an engine is called; without a name, that there is none.
+func Task(name string) string {
+	if name == "" {
+		return "no task"
+	}
+	return "task " + name
+}
+
 var trainingPhases = map[origin.Phase]string{
 	origin.OtherPhase:  "other code",
 	origin.StartUp:     "start-up",

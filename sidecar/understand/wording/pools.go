@@ -17,6 +17,9 @@ var roles = map[timeline.Role][2]string{
 	timeline.RoleForkServer:   {"fork server", "fork servers"},
 	timeline.RoleTracker:      {"resource tracker", "resource trackers"},
 	timeline.RoleProfiler:     {"omni-perf", "omni-perf"},
+	timeline.RoleDaskWorker:   {"Dask worker", "Dask workers"},
+	timeline.RoleRayWorker:    {"Ray worker", "Ray workers"},
+	timeline.RoleEngine:       {"engine", "ipyparallel engines"},
 }
 
 // Process names a process that descends from the target: "DataLoader worker 3",

@@ -38,6 +38,7 @@ type Mark struct {
 	Kind, Name string
 	Start, End int64 // a step's Start: that of the step before ended, or the sender began
 	Source     timeline.MarkSource
+	Thread     int // native id of the thread that a region is of; 0: it is of the process
 }
 
 // Receiver listens to marks.
@@ -138,12 +139,13 @@ type decoder struct {
 var errNoMark = errors.New("this is no mark")
 
 // decode reads one line: {"begin":NS}, {"step":NS}, {"hook":NS}, or
-// {"region":[START,END],"name":"load"}. ok reports whether it is a mark.
+// {"region":[START,END],"name":"load"}, with "thread":ID for a region of one thread. ok reports whether it is a mark.
 func (d *decoder) decode(line []byte) (m Mark, ok bool, err error) {
 	var sent struct {
 		Begin, Step, Hook int64
 		Region            []int64
 		Name              string
+		Thread            int
 	}
 	if err := json.Unmarshal(line, &sent); err != nil {
 		return m, false, errNoMark
@@ -165,7 +167,7 @@ func (d *decoder) decode(line []byte) (m Mark, ok bool, err error) {
 		d.last, d.stepped = m.End, true
 		return m, !first, nil
 	case len(sent.Region) == 2 && sent.Region[0] > 0 && sent.Region[0] <= sent.Region[1]:
-		return Mark{Kind: "region", Name: sent.Name, Start: sent.Region[0], End: sent.Region[1]}, true, nil
+		return Mark{Kind: "region", Name: sent.Name, Start: sent.Region[0], End: sent.Region[1], Thread: max(sent.Thread, 0)}, true, nil
 	}
 	return m, false, errNoMark
 }

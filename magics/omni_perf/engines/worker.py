@@ -1,0 +1,269 @@
+"""Records a process from within: what an engine's adapter calls at each of its workers.
+
+A recording is an ``omni-perf attach`` beside the worker, which is no child of it: it outlives a
+worker that is killed, and its report says so. All of one run lies in a private folder of the
+worker's machine, so that any worker there can hand over what others have left.
+
+Everything here returns at once, since engines call it in the thread that serves their network.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import signal
+import socket
+import subprocess
+import threading
+from dataclasses import dataclass, field
+from time import monotonic_ns
+from typing import Any, Final, TypedDict
+
+from omni_perf._version import __version__
+from omni_perf.launcher import LaunchError, find_binary
+from omni_perf.permission import Grant
+from omni_perf.runmarks import Sender
+
+MOST_PENDING: Final = 10_000
+"""Tasks that are kept until the recording has begun."""
+
+
+class Status(TypedDict):
+    """What a worker says of its recording."""
+
+    pid: int
+    host: str
+    version: str
+    place: str
+    """The folder of the reports: workers with one place can read each other's."""
+    begun: bool
+    problem: str
+    """Why nothing is recorded here, as a sentence; empty: it is."""
+
+
+class Collected(TypedDict):
+    """The report of one process, or why there is none."""
+
+    pid: int
+    report: bytes
+    """JSON in gzip; empty: there is none."""
+    writing: bool
+    """It will be there soon."""
+    problem: str
+
+
+@dataclass
+class _Task:
+    name: str
+    start_ns: int
+    thread: int
+
+
+@dataclass
+class Recording:
+    """The recording of this process in one run."""
+
+    run: str
+    pid: int
+    stem: str
+    problem: str = ""
+    sender: Sender | None = None
+    pending: list[tuple[str, int, int, int]] = field(default_factory=list[tuple[str, int, int, int]])
+    running: dict[object, _Task] = field(default_factory=dict[object, _Task])
+    """Tasks that have begun and not ended, by what their engine calls them."""
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    grant: Grant = field(default_factory=Grant)
+
+    @property
+    def begun(self) -> bool:
+        """Whether the stacks are being read: the socket is made then."""
+        return os.path.exists(self.stem + ".socket")
+
+    def began(self, task: object, name: str, thread: int, start_ns: int = 0) -> None:
+        """Note that a thread begins a task, which is marked when it ends, or with the recording."""
+        self.running[task] = _Task(name, start_ns or monotonic_ns(), thread)
+
+    def ended(self, task: object, start_ns: int = 0, end_ns: int = 0, thread: int = 0) -> None:
+        """Mark a task that has ended, with the engine's own times and thread where it knows them."""
+        if (known := self.running.pop(task, None)) is not None:
+            self.mark(known.name, start_ns or known.start_ns, end_ns or monotonic_ns(), thread or known.thread)
+
+    def mark(self, name: str, start_ns: int, end_ns: int, thread: int) -> None:
+        """Name what a thread did in a stretch of CLOCK_MONOTONIC."""
+        with self.lock:
+            if self.sender is None and self.begun:
+                self.sender = Sender(self.stem + ".socket")
+                for early in self.pending:
+                    self.sender.region(*early)
+                self.pending.clear()
+            if self.sender is not None:
+                self.sender.region(name, start_ns, end_ns, thread)
+                self.sender.flush()
+            elif len(self.pending) < MOST_PENDING:
+                self.pending.append((name, start_ns, end_ns, thread))
+
+
+_recordings: dict[tuple[str, int], Recording] = {}
+"""By run and process: a fork has none of its parent's."""
+
+
+def begin(run: str, role: str, number: int | None = None, cells: list[Any] | None = None) -> Recording:
+    """Start to record this process, once in a run; ``cells`` are those whose functions it may run."""
+    key = run, os.getpid()
+    if key not in _recordings:
+        _recordings[key] = made = Recording(run, os.getpid(), os.path.join(_folder(run), str(os.getpid())))
+        try:
+            _start(made, role if number is None else f"{role}:{number}", cells or [])
+        except (LaunchError, OSError) as error:
+            made.problem = f"omni-perf could not be started: {error}"
+    return _recordings[key]
+
+
+def status(run: str) -> Status:
+    """Say what became of this process's recording."""
+    made = _recordings.get((run, os.getpid()))
+    problem = made.problem if made else "Nothing was started here."
+    if made and not made.begun and not problem and not _alive(made.stem):
+        problem = _last_words(made.stem)
+    return {
+        "pid": os.getpid(),
+        "host": socket.gethostname(),
+        "version": __version__,
+        "place": _place(run),
+        "begun": made is not None and made.begun,
+        "problem": problem,
+    }
+
+
+def end(run: str) -> None:
+    """End this process's recording; its report is written meanwhile."""
+    made = _recordings.pop((run, os.getpid()), None)
+    if made is None:
+        return
+    for task in list(made.running):
+        made.ended(task)
+    made.grant.withdraw()
+    _signal(made.stem, signal.SIGTERM)
+
+
+def collect(run: str, most: int, done: list[int]) -> list[Collected]:
+    """Return the reports in this machine's folder but for those of processes that are done.
+
+    ``most`` is what one may take, in bytes of gzip; what is larger is thinned.
+    """
+    folder = _folder(run)
+    found: list[Collected] = []
+    for name in sorted(os.listdir(folder)):
+        stem, ending = os.path.splitext(os.path.join(folder, name))
+        if ending != ".log" or int(os.path.basename(stem)) in done:
+            continue
+        one: Collected = {"pid": int(os.path.basename(stem)), "report": b"", "writing": False, "problem": ""}
+        try:
+            with open(stem + ".json", "rb") as file:
+                one["report"] = _within(gzip.compress(file.read(), 5), most)
+        except FileNotFoundError:
+            one["writing"] = _alive(stem)
+            one["problem"] = _last_words(stem)
+        except OSError as error:
+            one["problem"] = str(error)
+        found.append(one)
+    return found
+
+
+def clear(run: str) -> None:
+    """Remove the folder, and end what still records into it."""
+    folder = _folder(run)
+    for name in os.listdir(folder):
+        if name.endswith(".log"):
+            _signal(os.path.join(folder, name.removesuffix(".log")), signal.SIGKILL)
+    for name in os.listdir(folder):
+        os.unlink(os.path.join(folder, name))
+    os.rmdir(folder)
+
+
+def _folder(run: str) -> str:
+    """Return the private folder of a run. Its name is short: a socket's path has 107 bytes at most."""
+    folder = f"/tmp/omni-perf-{os.geteuid()}-{run}"
+    os.makedirs(folder, 0o700, exist_ok=True)
+    made = os.lstat(folder)
+    if made.st_uid != os.geteuid() or made.st_mode & 0o077:
+        raise PermissionError(f"{folder} is somebody else's")
+    return folder
+
+
+def _place(run: str) -> str:
+    made = os.stat(_folder(run))
+    with open("/proc/sys/kernel/random/boot_id") as file:
+        return f"{file.read().strip()} {made.st_dev} {made.st_ino}"
+
+
+def _start(made: Recording, worker: str, cells: list[Any]) -> None:
+    with open(made.stem + ".cells", "w") as file:
+        json.dump(cells, file)
+    arguments = [
+        *(find_binary(), "attach", str(made.pid), "-o", made.stem + ".json", "--worker", worker),
+        *("--marks", made.stem + ".socket", "--cells", made.stem + ".cells"),
+    ]
+    # By a shell that ends at once: the worker has no child that its program's os.wait() could meet.
+    script = '"$@" </dev/null >"$LOG" 2>&1 & echo $!'
+    started = subprocess.run(
+        ["/bin/sh", "-c", script, "sh", *arguments],
+        env={**os.environ, "LOG": made.stem + ".log"},
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+        check=True,
+    )
+    profiler = int(started.stdout)
+    with open(made.stem + ".pid", "w") as file:
+        file.write(str(profiler))
+    if _ancestors_only():
+        made.grant.give(profiler)
+
+
+def _ancestors_only() -> bool:
+    """Whether Yama lets only ancestors read a process."""
+    try:
+        with open("/proc/sys/kernel/yama/ptrace_scope") as file:
+            return file.read().strip() == "1"
+    except OSError:
+        return False
+
+
+def _alive(stem: str) -> bool:
+    return _signal(stem, 0)
+
+
+def _signal(stem: str, number: int) -> bool:
+    """Send a signal to the profiler that writes a report; False if it is not there."""
+    try:
+        with open(stem + ".pid") as file:
+            pid = int(file.read())
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            if stem.encode() not in file.read():  # another process of that pid
+                return False
+        os.kill(pid, number)
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def _last_words(stem: str) -> str:
+    """Return the last line that the profiler has said."""
+    try:
+        with open(stem + ".log", errors="replace") as file:
+            said = [line.strip() for line in file if line.strip()]
+    except OSError:
+        said = []
+    return said[-1].removeprefix("omni-perf: ") if said else "omni-perf ended and said nothing"
+
+
+def _within(report: bytes, most: int) -> bytes:
+    """Return a report that takes at most so many bytes, thinned where it is larger."""
+    if len(report) <= most:
+        return report
+    from omni_perf import program
+
+    thinning = ["export", "-", "--format", "json", "-o", "/dev/stdout", "--most", str(most)]
+    done = program.run(thinning, report)
+    return gzip.compress(done.stdout, 5) if done.returncode == 0 else report

@@ -1,0 +1,35 @@
+"""Tasks for the workers of engines; each returns its process, its name and its own seconds."""
+
+import os
+import time
+
+
+def compute(number):
+    began = time.monotonic()
+    while time.monotonic() < began + 0.1:
+        number += 1
+    return os.getpid(), "compute", time.monotonic() - began
+
+
+def rest(number):
+    began = time.monotonic()
+    time.sleep(0.15)
+    return os.getpid(), "rest", time.monotonic() - began
+
+
+def hold(seconds):
+    time.sleep(seconds)
+
+
+def patched():
+    """Return what of a recording is left in an engine."""
+    import ipyparallel.engine.kernel as module
+    from IPython.core.getipython import get_ipython
+
+    shell = get_ipython()
+    ours = [f for event in ("pre_execute", "pre_run_cell", "post_execute") for f in shell.events.callbacks[event]]
+    return (
+        [repr(f) for f in ours if "omni" in repr(f)]
+        + [name for name in ("do_apply",) if name in vars(shell.kernel)]
+        + ([] if module.unpack_apply_message.__module__ == "ipyparallel.serialize.serialize" else ["unpack"])
+    )
