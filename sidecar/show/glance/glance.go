@@ -140,13 +140,17 @@ func (c *Cell) Draw(r *report.View) error {
 	return nil
 }
 
-// FirstLine is the first line of a cell's text that says something: no magic, no comment.
+// FirstLine is the first line of a cell's text that says something: no magic and no comment, if there is another.
 func FirstLine(text string) string {
+	first := ""
 	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		if line != "" && !strings.HasPrefix(line, "%") && !strings.HasPrefix(line, "#") {
+		switch line = strings.TrimSpace(line); {
+		case line == "":
+		case !strings.HasPrefix(line, "%") && !strings.HasPrefix(line, "#"):
 			return line
+		case first == "":
+			first = line
 		}
 	}
-	return ""
+	return first
 }

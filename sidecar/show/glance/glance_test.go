@@ -186,7 +186,9 @@ func FuzzPage(f *testing.F) {
 func TestTheFirstLineThatSaysSomething(t *testing.T) {
 	for text, want := range map[string]string{
 		"%%omni_perf\n\n# train\n  fit(x)\n": "fit(x)",
-		"%matplotlib inline":                 "",
+		"%matplotlib inline":                 "%matplotlib inline",
+		"# a word\n":                         "# a word",
+		"\n":                                 "",
 		"x = 1\ny = 2":                       "x = 1",
 	} {
 		if got := FirstLine(text); got != want {
