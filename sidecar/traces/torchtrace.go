@@ -54,6 +54,7 @@ type Analysis struct {
 type Recording struct {
 	File  string
 	Rank  int
+	From  kineto.Origin
 	PID   int64 // of its process: a file may have several; -1 where it is not known
 	First int64 // ns since the epoch of its first event of any kind; math.MaxInt64 if it has none
 	Base  int64 // ns since the epoch that the file's times count from
@@ -150,7 +151,7 @@ func answer(set *kineto.Set, parts []*analyses.Part, opts *analyses.Options) *An
 		last.Parts = append(last.Parts, parts[i])
 		a.ProfilerSteps[t.Rank] = append(a.ProfilerSteps[t.Rank], parts[i].Steps...)
 		a.Device = a.Device || parts[i].Device
-		r := Recording{File: t.File, Rank: t.Rank, PID: t.Process.PID, First: t.Earliest, Base: t.Meta.BaseTime}
+		r := Recording{File: t.File, Rank: t.Rank, From: t.From, PID: t.Process.PID, First: t.Earliest, Base: t.Meta.BaseTime}
 		if r.First != math.MaxInt64 {
 			r.First = t.UnixNs(r.First)
 		}

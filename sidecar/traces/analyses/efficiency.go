@@ -38,12 +38,12 @@ func observeEfficiency(r *recording) map[efficiencyKey]*efficiencySums {
 		return sums
 	}
 	e := newEfficiency(r)
-	launchers := r.launchers()
+	launchers, operators := r.launchers(), r.hasOperators()
 	own := make([]callCost, len(e.tree.rows))
 	for i := range r.spans {
 		s := &r.spans[i]
 		op := launchers[i]
-		if op < 0 || s.row < 0 {
+		if op < 0 || s.row < 0 || !operators {
 			sum := efficiencySums{calls: 1, ns: max(0, s.dur)}
 			if e.usesTensorCores(s.name) {
 				sum.tensorCore = max(0, s.dur)

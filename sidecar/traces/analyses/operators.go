@@ -26,6 +26,12 @@ func (r *recording) operators() *opTree {
 	return r.tree
 }
 
+// hasOperators reports whether ranges are listed among operators, as torch does. Other tools record ranges alone, which are
+// no operators then.
+func (r *recording) hasOperators() bool {
+	return r.t.From == kineto.FromTorch || slices.Contains(r.t.Ops.Class, kineto.OpCPU)
+}
+
 // outermost is the name of the outermost operator around a call of the tree,
 // annotations aside: aten::item, not what that calls. "" if there is none.
 func (tree *opTree) outermost(at int32) string {
@@ -218,6 +224,9 @@ func (s *opSums) plus(o *opSums) {
 // observeOperators groups the operators by name, or by name and input shapes.
 // The steps are one operator, as in torch's key_averages.
 func observeOperators(r *recording) map[opKey]*opSums {
+	if !r.hasOperators() {
+		return nil
+	}
 	o := &r.t.Ops
 	tree := r.operators()
 	self, own := tree.self(), tree.costs(r)

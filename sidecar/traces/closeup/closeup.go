@@ -164,8 +164,7 @@ func ofRank(ctx context.Context, a *traces.Analysis, rank, cycle int, pick func(
 	if err != nil {
 		return nil, fmt.Errorf("reading the trace again: %w", err)
 	}
-	at := slices.IndexFunc(set.Traces, func(t *kineto.Trace) bool { return t.Process.PID == files[cycle].PID })
-	trace := set.Traces[max(0, at)]
+	trace := formats.OfProcess(set, files[cycle].PID)
 	trace.Rank = rank
 	counted := a.ProfilerSteps[rank]
 	steps := slices.DeleteFunc(analyses.HostSteps(trace), func(s analyses.HostStep) bool { return !slices.Contains(counted, s.Number) })

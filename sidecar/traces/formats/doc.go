@@ -8,6 +8,7 @@ package formats
 
 import (
 	"context"
+	"slices"
 
 	"github.com/omni-perf/omni-perf/sidecar/traces/kineto"
 )
@@ -21,6 +22,20 @@ func Load(ctx context.Context, paths []string, opts kineto.Options) (*kineto.Set
 func LoadEach(ctx context.Context, paths []string, opts kineto.Options, each func(*kineto.Trace)) (*kineto.Set, error) {
 	opts.Formats = &kineto.Formats{Recognise: Recognise, Listed: listed}
 	return kineto.LoadEach(ctx, paths, opts, each)
+}
+
+// OfProcess is the trace of a process in the set of a file, the first where none has its number.
+func OfProcess(set *kineto.Set, pid int64) *kineto.Trace {
+	return set.Traces[max(0, slices.IndexFunc(set.Traces, func(t *kineto.Trace) bool { return t.Process.PID == pid }))]
+}
+
+// EachRaw visits the events of a process in a file of another format as if it were in the trace event format.
+func EachRaw(ctx context.Context, path string, pid int64, visit func(kineto.RawEvent) error) error {
+	set, err := Load(ctx, []string{path}, kineto.Options{})
+	if err != nil {
+		return err
+	}
+	return OfProcess(set, pid).EachRaw(ctx, visit)
 }
 
 // Recognise finds what another tool than torch.profiler wrote; nil if it is none that is known.

@@ -18,6 +18,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/traces"
 	"github.com/omni-perf/omni-perf/sidecar/traces/analyses"
 	"github.com/omni-perf/omni-perf/sidecar/traces/kineto"
+	"github.com/omni-perf/omni-perf/sidecar/traces/page"
 )
 
 // A truth is what happened in a made-up process. Each tool's file of it must give the tables that torch.profiler's
@@ -100,12 +101,8 @@ func (t truth) busy(device int) (busy, window int64) {
 func micros(ns int64) string { return string(kineto.AppendMicros(nil, ns)) }
 
 // torch is torch.profiler's file.
-func (t truth) torch(deviceNames bool) []byte {
-	b := []byte(`{"schemaVersion": 1, `)
-	if deviceNames {
-		b = fmt.Appendf(b, `"deviceProperties": [{"id": 0, "name": %q}, {"id": 1, "name": %q}], `, deviceName, deviceName)
-	}
-	b = append(b, `"traceEvents": [`...)
+func (t truth) torch() []byte {
+	b := []byte(`{"schemaVersion": 1, "traceEvents": [`)
 	add := func(format string, args ...any) { b = fmt.Appendf(b, format+",\n", args...) }
 	for _, e := range t.device {
 		cat, args := "kernel", ""
@@ -309,18 +306,32 @@ func (t truth) xplane(*testing.T) []byte {
 	return append(file, message(4, []byte("node7"))...)
 }
 
-// tools are the writers, by the name of a file, and whether the file has the names of devices.
-var tools = map[string]struct {
-	write       func(truth, *testing.T) []byte
-	deviceNames bool
-}{
-	"4242_results.json": {truth.rocprof, true},
-	"report.sqlite":     {truth.nsys, true},
-	"node7.xplane.pb":   {truth.xplane, false},
+// tools are the writers, by the name of a file.
+var tools = map[string]func(truth, *testing.T) []byte{
+	"4242_results.json": truth.rocprof,
+	"report.sqlite":     truth.nsys,
+	"node7.xplane.pb":   truth.xplane,
 }
 
-// same are the tables that must not depend on the tool: all but that of the files.
-var same = slices.DeleteFunc(append(analyses.DefaultTables(), analyses.Series()...), func(name string) bool { return name == analyses.TableRecordings })
+// same are the tables that must not depend on the tool: all but that of the files, and those of operators, among which torch
+// has ranges.
+var same = slices.DeleteFunc(append(analyses.DefaultTables(), analyses.Series()...), func(name string) bool {
+	return slices.Contains([]string{analyses.TableRecordings, analyses.TableOperators, analyses.TableEfficiency, analyses.TableEfficiencyKinds}, name)
+})
+
+// TestNoOperatorsAreInvented: ranges are none, and what ran is listed by the names of kernels.
+func TestNoOperatorsAreInvented(t *testing.T) {
+	for name, write := range tools {
+		a := analysed(t, name, write(makeTruth(5), t), analyses.Options{})
+		if n := a.Table(analyses.TableOperators).Len(); n > 0 {
+			t.Errorf("%s: %d operators", name, n)
+		}
+		got := slices.Sorted(slices.Values(a.Table(analyses.TableEfficiency).Column("operator").Text))
+		if want := "[Memcpy HtoD gemm<float, 4>(float*) ncclDevKernel_AllReduce relu]"; fmt.Sprint(slices.Compact(got)) != want {
+			t.Errorf("%s: got %v, want %s", name, got, want)
+		}
+	}
+}
 
 // sameAsHTA are those of HolisticTraceAnalysis's modes that do not depend on the order of events in the file.
 var sameAsHTA = []string{analyses.TableTemporal, analyses.TableIdle, analyses.TableOverlap, analyses.TableKernels, analyses.TableKernelTypes}
@@ -340,14 +351,14 @@ func analysed(t *testing.T, name string, content []byte, opts analyses.Options) 
 
 // TestEveryToolGivesTheSameTables, in each mode.
 func TestEveryToolGivesTheSameTables(t *testing.T) {
-	for name, tool := range tools {
+	for name, write := range tools {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(3) {
 				made := makeTruth(seed)
-				content := tool.write(made, t)
+				content := write(made, t)
 				for mode, tables := range map[analyses.Mode][]string{analyses.Exact: same, analyses.HTANs: sameAsHTA} {
 					opts := analyses.Options{Mode: mode, Tables: tables}
-					want := analysed(t, "torch.json", made.torch(tool.deviceNames), opts)
+					want := analysed(t, "torch.json", made.torch(), opts)
 					got := analysed(t, name, content, opts)
 					if len(got.Warnings) != 1 || !got.Warnings[0].Note {
 						t.Errorf("got warnings %v, want a note alone", got.Warnings)
@@ -365,10 +376,10 @@ func TestEveryToolGivesTheSameTables(t *testing.T) {
 
 // TestEveryToolIsExact: busy and idle time of each device to the nanosecond.
 func TestEveryToolIsExact(t *testing.T) {
-	for name, tool := range tools {
+	for name, write := range tools {
 		t.Run(name, func(t *testing.T) {
 			made := makeTruth(11)
-			table := analysed(t, name, tool.write(made, t), analyses.Options{}).Table(analyses.TableTemporalByDevice)
+			table := analysed(t, name, write(made, t), analyses.Options{}).Table(analyses.TableTemporalByDevice)
 			if table.Len() != made.devices {
 				t.Fatalf("got %d devices, want %d", table.Len(), made.devices)
 			}
@@ -379,6 +390,28 @@ func TestEveryToolIsExact(t *testing.T) {
 				}
 				if got, want := table.FloatAt("kernel_time_us", row), float64(window)/1000; got != want {
 					t.Errorf("device %d: from first to last %v µs, want %v", row, got, want)
+				}
+			}
+		})
+	}
+}
+
+// TestEveryToolCanBeMerged: the merged trace, analysed, has the figures of the file that it was made of.
+func TestEveryToolCanBeMerged(t *testing.T) {
+	for name, write := range tools {
+		t.Run(name, func(t *testing.T) {
+			a := analysed(t, name, write(makeTruth(5), t), analyses.Options{Tables: same})
+			merged := filepath.Join(t.TempDir(), "merged_trace.json.gz")
+			if _, err := page.WriteMergedFile(context.Background(), merged, a); err != nil {
+				t.Fatal(err)
+			}
+			again, err := traces.Run(context.Background(), []string{merged}, kineto.Options{}, analyses.Options{Tables: same})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, of := range []string{analyses.TableTemporalByDevice, analyses.TableKernels, analyses.TableIdleCauses, analyses.TableCalls, analyses.TableAnnotations, analyses.TableHostIdle} {
+				if got, want := show(again, of), show(a, of); got != want {
+					t.Errorf("%s of the merged trace is\n%.1500s\nand of the file\n%.1500s", of, got, want)
 				}
 			}
 		})

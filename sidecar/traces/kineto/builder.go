@@ -33,7 +33,7 @@ type HostRow struct {
 
 // NewBuilder begins a trace of the process with a number, -1 where it is not known, on a host, "" likewise.
 func NewBuilder(file string, opts Options, pid int64, host string) *Builder {
-	t := &Trace{File: file, Names: newSymbols(), Earliest: math.MaxInt64, Collectives: make([]Collective, 1), Meta: Meta{Host: host}}
+	t := &Trace{File: file, From: FromOther, Names: newSymbols(), Earliest: math.MaxInt64, Collectives: make([]Collective, 1), Meta: Meta{Host: host}}
 	if opts.Frame {
 		t.Frame = &Frame{}
 	}

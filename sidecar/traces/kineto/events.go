@@ -14,6 +14,7 @@ type Trace struct {
 	RankFrom RankSource
 	Meta     Meta
 	Process  Process
+	From     Origin
 	Records  int64 // trace events in the file, those without a table of their own included
 	// First and Last are the first start and the last end of all complete
 	// events in the tables; both 0 if there are none.
@@ -37,10 +38,19 @@ type Trace struct {
 	Frame *Frame
 }
 
+// Origin is what kind of file a trace was made of.
+type Origin uint8
+
+const (
+	FromTorch  Origin = iota // torch.profiler's
+	FromSlices               // another tool's, in the trace event format
+	FromOther                // another tool's, of another format
+)
+
 // Release lets the events go and keeps what the file says about itself.
 func (t *Trace) Release() {
 	*t = Trace{
-		File: t.File, Rank: t.Rank, RankFrom: t.RankFrom, Meta: t.Meta, Process: t.Process,
+		File: t.File, Rank: t.Rank, RankFrom: t.RankFrom, From: t.From, Meta: t.Meta, Process: t.Process,
 		Records: t.Records, First: t.First, Last: t.Last, Earliest: t.Earliest,
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strconv"
 )
 
@@ -30,6 +31,10 @@ func EachRaw(ctx context.Context, path string, visit func(RawEvent) error) error
 		return err
 	}
 	defer src.Close()
+	return eachRaw(ctx, src, path, visit)
+}
+
+func eachRaw(ctx context.Context, src io.Reader, path string, visit func(RawEvent) error) error {
 	p := newParser(ctx, src, path, &Options{})
 	var failed error
 	p.raw = func(text []byte) {

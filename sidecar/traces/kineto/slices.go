@@ -107,6 +107,9 @@ func cutLast(text, separator string) (before, after string, found bool) {
 // noteTool says what a file is that is not torch.profiler's, and what it lacks.
 func (p *parser) noteTool() {
 	onDevices := p.rows.settleSlices()
+	if !p.rows.torch && p.t.Ops.Len()+p.t.Python.Len() > 0 {
+		p.t.From = FromSlices
+	}
 	switch t := p.t; {
 	case onDevices > 0:
 		p.warn(-1, "a copy for a viewer, of JAX or TensorFlow: its lanes of devices were not read",

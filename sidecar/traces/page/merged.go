@@ -15,6 +15,7 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/show/output"
 	"github.com/omni-perf/omni-perf/sidecar/traces"
+	"github.com/omni-perf/omni-perf/sidecar/traces/formats"
 	"github.com/omni-perf/omni-perf/sidecar/traces/kineto"
 )
 
@@ -81,7 +82,7 @@ func WriteMerged(ctx context.Context, w io.Writer, a *traces.Analysis) ([]Clock,
 	for i, r := range a.Recordings {
 		m.rank, m.flows, m.shift = r.Rank, int64(i)<<32, r.Base+offset(r.Rank)-m.zero
 		m.odd = map[string]int64{}
-		if err := kineto.EachRaw(ctx, r.File, m.event); err != nil {
+		if err := eachEvent(ctx, r, m.event); err != nil {
 			return clocks, fmt.Errorf("writing the merged trace: %w", err)
 		}
 		if i+1 == len(a.Recordings) || a.Recordings[i+1].Rank != r.Rank {
@@ -93,6 +94,14 @@ func WriteMerged(ctx context.Context, w io.Writer, a *traces.Analysis) ([]Clock,
 		return clocks, fmt.Errorf("writing the merged trace: %w", err)
 	}
 	return clocks, nil
+}
+
+// eachEvent visits a recording's events: as the file has them where that is in the trace event format.
+func eachEvent(ctx context.Context, r traces.Recording, visit func(kineto.RawEvent) error) error {
+	if r.From != kineto.FromOther {
+		return kineto.EachRaw(ctx, r.File, visit)
+	}
+	return formats.EachRaw(ctx, r.File, r.PID, visit)
 }
 
 // mergedWriter keeps the first write error in its buffer until Flush.

@@ -64,3 +64,19 @@ func TestTheBandwidthOfCopiesIsWithoutFills(t *testing.T) {
 		t.Error("fills alone are drawn as copies")
 	}
 }
+
+// TestWhatOtherToolsLackIsNoAdviceAboutTorch: a note says it.
+func TestWhatOtherToolsLackIsNoAdviceAboutTorch(t *testing.T) {
+	a, err := traces.Run(context.Background(), []string{"../xplane/testdata/node7.xplane.pb"}, kineto.Options{}, analyses.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Result{Name: "run", Analysis: a}
+	if missing := r.missing(); missing != nil {
+		t.Errorf("got %q", missing)
+	}
+	a.Recordings[0].From = kineto.FromTorch
+	if missing := r.missing(); len(missing) != 1 || missing[0] != "memory (profile_memory=True)" {
+		t.Errorf("got %q of torch's", missing)
+	}
+}

@@ -8,7 +8,9 @@ import (
 	"slices"
 
 	"github.com/omni-perf/omni-perf/sidecar/show/viewer"
+	"github.com/omni-perf/omni-perf/sidecar/traces"
 	"github.com/omni-perf/omni-perf/sidecar/traces/analyses"
+	"github.com/omni-perf/omni-perf/sidecar/traces/kineto"
 	"github.com/omni-perf/omni-perf/sidecar/traces/snapshot"
 	"github.com/omni-perf/omni-perf/sidecar/traces/table"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
@@ -124,8 +126,11 @@ func forTemplate(charts []Chart) (list []pageChart) {
 	return list
 }
 
-// missing says what the traces do not have and how to get it.
+// missing says what the traces of torch.profiler do not have and how to get it. Of those of other tools a note says it.
 func (r *Result) missing() []string {
+	if r.Analysis != nil && !slices.ContainsFunc(r.Analysis.Recordings, func(f traces.Recording) bool { return f.From == kineto.FromTorch }) {
+		return nil
+	}
 	var list []string
 	for _, m := range []struct{ table, text string }{
 		{analyses.TableSteps, "profiler steps (call prof.step() in the training loop)"},
