@@ -9,8 +9,13 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/traces/kineto"
 )
 
-// source is what the merged track says it comes from.
-const source = "torch.profiler trace"
+// sourceOf is what the merged track says it comes from.
+func sourceOf(trace *kineto.Trace) string {
+	if trace.From != kineto.FromTorch {
+		return "trace of another profiler"
+	}
+	return "torch.profiler trace"
+}
 
 // replaceActivity puts the exact busy series of one device into rec: windows of
 // 100 % and 0 % that end on the nanosecond, where the trace covers. Sampled is the
@@ -18,7 +23,7 @@ const source = "torch.profiler trace"
 func replaceActivity(rec, sampled *timeline.Recording, again bool, d deviceEvents, covered timeline.Interval, trace *kineto.Trace, opts Options) {
 	id := fmt.Sprintf("gpu%d.util", d.device)
 	spec := timeline.TrackSpec{
-		ID: id, Kind: timeline.KindRate, Unit: "%", Source: source, Resolution: time.Nanosecond,
+		ID: id, Kind: timeline.KindRate, Unit: "%", Source: sourceOf(trace), Resolution: time.Nanosecond,
 		Device: d.device, Limit: 100, MaxPoints: opts.MaxWindows,
 	}
 	exact, step := bounded(windows(d.events, covered), opts.MaxWindows)

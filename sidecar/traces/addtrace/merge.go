@@ -79,7 +79,8 @@ type Merged struct {
 	Covered []timeline.Interval
 	// Error is how exact the traces' place in the recording is; the distances
 	// inside a trace are exact.
-	Error time.Duration
+	Error   time.Duration
+	ofTorch bool // all of them are torch.profiler's
 	// OnDevice: something ran on a device. Else the traces know of the host only, and
 	// nothing about devices is exact.
 	OnDevice bool
@@ -92,7 +93,7 @@ func Into(rec *timeline.Recording, traces []*kineto.Trace, opts Options) (*Merge
 	opts.MaxWindows /= max(1, len(traces))
 	out := *rec
 	out.Tracks, out.GPUs, out.Notes = slices.Clone(rec.Tracks), slices.Clone(rec.GPUs), slices.Clone(rec.Notes)
-	m := &Merged{Recording: &out, Error: time.Duration(opts.Bridge.Error)}
+	m := &Merged{Recording: &out, Error: time.Duration(opts.Bridge.Error), ofTorch: true}
 	for _, trace := range traces {
 		clock := converter{rec: rec, trace: trace, bridge: opts.Bridge}
 		covered, err := clock.within(timeline.Nanos(opts.Bridge.Error))
@@ -100,6 +101,7 @@ func Into(rec *timeline.Recording, traces []*kineto.Trace, opts Options) (*Merge
 			return nil, err
 		}
 		m.Covered = append(m.Covered, covered)
+		m.ofTorch = m.ofTorch && trace.From == kineto.FromTorch
 		events := clock.byDevice(opts.Device)
 		for _, device := range events {
 			again := slices.ContainsFunc(m.Lanes, func(l Lane) bool { return l.Device == device.device })
@@ -134,7 +136,10 @@ func (m *Merged) exact() string {
 	if len(m.Covered) > 1 {
 		by, lies = "traces", "the traces lie"
 	}
-	return fmt.Sprintf("exact %s, by the torch.profiler %s; where %s in the recording is known to %s", words.List(stretches), by, lies, words.Duration(m.Error))
+	if m.ofTorch {
+		by = "torch.profiler " + by
+	}
+	return fmt.Sprintf("exact %s, by the %s; where %s in the recording is known to %s", words.List(stretches), by, lies, words.Duration(m.Error))
 }
 
 func (m *Merged) sentence() string { return exactWhat + ": " + m.exact() }

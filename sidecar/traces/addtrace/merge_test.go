@@ -234,7 +234,7 @@ func TestDevicesAreRenumbered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if tr := track(t, m.Recording, "gpu3.util"); tr.Device != 3 || tr.Source != source {
+	if tr := track(t, m.Recording, "gpu3.util"); tr.Device != 3 || tr.Source != "torch.profiler trace" {
 		t.Errorf("device %d, source %q", tr.Device, tr.Source)
 	}
 	if got := track(t, m.Recording, "gpu0.util").Source; got != "NVML sample buffer" {
@@ -373,5 +373,22 @@ func TestFiguresOfTraces(t *testing.T) {
 	}
 	if got := v.Traces; len(got) != 1 || got[0].Steps != len(rank.Steps) || got[0].ErrorNS != bridge.Error || got[0].Events != trace.Records || got[0].Damaged {
 		t.Errorf("traces %+v, want one of %d steps", got, len(rank.Steps))
+	}
+}
+
+// TestATraceOfAnotherProfiler is not called torch's.
+func TestATraceOfAnotherProfiler(t *testing.T) {
+	rec, trace, _, bridge := recorded(t)
+	other := *trace
+	other.From = kineto.FromOther
+	m, err := Into(rec, []*kineto.Trace{&other}, Options{Bridge: bridge})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if util := track(t, m.Recording, "gpu0.util"); !strings.HasPrefix(util.Source, "trace of another profiler") {
+		t.Errorf("the activity is from %q", util.Source)
+	}
+	if text := m.sentence(); strings.Contains(text, "torch") || !strings.Contains(text, ", by the trace; where the trace lies") {
+		t.Errorf("got %s", text)
 	}
 }

@@ -121,7 +121,7 @@ func checkIdle(t *testing.T, r *report.View, rank synth.RankAnswers, exact float
 	if r.Idle.Method != string(gpuidle.ByWindows) || strings.Contains(r.Idle.Text, "Estimated") {
 		t.Errorf("certainty %q by %q, want exact windows", r.Idle.Text, r.Idle.Method)
 	}
-	if !strings.Contains(g.Source, source) {
+	if !strings.Contains(g.Source, "torch.profiler trace") {
 		t.Errorf("source %q", g.Source)
 	}
 	waits, loading := 0.0, 0.0

@@ -4,7 +4,9 @@
 // [Set] of traces: one [Trace] per file with a columnar table per kind of record
 // (device events, runtime calls, operators, Python frames, memory changes),
 // strings interned, times in integer nanoseconds taken from the decimal text,
-// and the rank of the process it is of. What was damaged, where, and what that
+// and the rank of the process it is of. Files of other tools are handed to the
+// readers that Options.Formats names, which fill a [Builder]; VizTracer's and other
+// slices in the same format are read here. What was damaged, where, and what that
 // cost is a [Warning]. The package knows nothing of what is asked of a trace.
 //
 // A Set is read-only once Load returned it and may be read from several
