@@ -21,8 +21,8 @@ ENVIRONMENT = {
     "OMNI_PERF_BINARY": str(ROOT / ".venv" / "bin" / "omni-perf"),
 }
 
-NEAR = 0.10
-"""How near a task's time is to its own clock: 3 % on a quiet machine, where tests run alone."""
+NEAR = 0.03
+"""How near a task's time is to the engine's own clock of it. Its function's clock is within that, by what a busy machine makes of it."""
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -50,7 +50,8 @@ def tasks(result: dict[str, Any]) -> dict[str, float]:
 def test_dasks_workers_are_one_chart_with_tasks_by_key(tmp_path: Path) -> None:
     result = recorded("dask", tmp_path)
     assert result["problems"] == []
-    assert tasks(result) == pytest.approx(result["clocks"], rel=NEAR)
+    assert tasks(result) == pytest.approx(result["engine"], rel=NEAR)
+    assert all(seconds >= result["clocks"][task] for task, seconds in tasks(result).items())
     assert [row["role"] for row in result["processes"]].count("dask-worker") == 3
     assert result["headline"].startswith("Tasks took ") and " of 3 Dask workers: rest " in result["headline"]
     shown = (tmp_path / "all.svg").read_text()
@@ -75,8 +76,9 @@ def test_ipyparallels_engines_are_one_chart_with_requests_by_function(tmp_path: 
     assert result["problems"] == []
     found = tasks(result)
     silent = [found.pop(name) for name in list(found) if name.endswith(" execute")]
-    assert found == pytest.approx(result["clocks"], rel=NEAR)
-    assert silent == pytest.approx([0.2, 0.2], rel=NEAR)
+    assert found.keys() == result["clocks"].keys()
+    assert all(result["clocks"][task] <= found[task] <= (1 + NEAR) * result["engine"][task] for task in found)
+    assert len(silent) == 2 and min(silent) >= 0.2
     assert [row["role"] for row in result["processes"]].count("ipyparallel-engine") == 2
     assert " of 2 ipyparallel engines: " in result["headline"]
     assert result["left"] == [[], []]

@@ -24,15 +24,27 @@ def clocks(results):
 
 
 def dask():
-    from distributed import Client, LocalCluster
+    from dask.utils import key_split
+    from distributed import Client, LocalCluster, get_task_stream
 
     with LocalCluster(n_workers=3, threads_per_worker=1, dashboard_address=None) as local, Client(local) as client:
         if sys.argv[1] == "killed":
             return killed(client)
-        with omni_perf.cluster(client) as recorded:
+        with omni_perf.cluster(client) as recorded, get_task_stream(client) as stream:
             results = client.gather([*client.map(ontasks.compute, range(6)), *client.map(ontasks.rest, range(6))])
+        pids = client.run(os.getpid)
+        engine = clocks(
+            (pids[task["worker"]], key_split(task["key"]), times["stop"] - times["start"])
+            for task in stream.data
+            for times in task["startstops"]
+            if times["action"] == "compute"
+        )
         left = client.run(lambda dask_worker: [name for name in dask_worker.plugins if "omni" in name])
-        return recorded, {"clocks": clocks(results), "left": [name for names in left.values() for name in names]}
+        return recorded, {
+            "clocks": clocks(results),
+            "engine": engine,
+            "left": [name for names in left.values() for name in names],
+        }
 
 
 def killed(client):
@@ -53,9 +65,16 @@ def ipyparallel():
     with ipp.Cluster(n=2, log_level=40) as client:
         view = client[:]
         with omni_perf.cluster(client) as recorded:
-            results = [*view.apply_sync(ontasks.compute, 1), *view.map_sync(ontasks.rest, range(2))]
+            sent = [view.apply_async(ontasks.compute, 1), view.map_async(ontasks.rest, range(2))]
+            results = [done for request in sent for done in request.get()]
             view.execute("import time; time.sleep(0.2)", block=True)
-        return recorded, {"clocks": clocks(results), "left": view.apply_sync(ontasks.patched)}
+        pids = view.apply_sync(os.getpid)
+        engine = clocks(
+            (pids[of["engine_id"]], name, (of["completed"] - of["started"]).total_seconds())
+            for request, name in zip(sent, ("compute", "rest"), strict=True)
+            for of in request.metadata
+        )
+        return recorded, {"clocks": clocks(results), "engine": engine, "left": view.apply_sync(ontasks.patched)}
 
 
 if __name__ == "__main__":
