@@ -71,6 +71,7 @@ type Observer struct {
 	order    []string // msg_ids, oldest first
 	missed   int64    // messages that could not be read
 	unsigned int64    // of these, those that another key has signed
+	shutdown bool     // was announced
 }
 
 type cell struct {
@@ -106,6 +107,13 @@ func (o *Observer) Connected() <-chan struct{} { return o.connected }
 // Ready is closed once a message of the kernel has arrived: its welcome, which ipykernel sends
 // from version 7 on, else the first that it sends to everybody.
 func (o *Observer) Ready() <-chan struct{} { return o.ready }
+
+// Shutdown reports whether the kernel has announced that it was asked to end, or to restart.
+func (o *Observer) Shutdown() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.shutdown
+}
 
 // OtherKey reports whether messages came that the key of the connection file did not sign.
 func (o *Observer) OtherKey() bool {
@@ -203,6 +211,7 @@ func (o *Observer) take(frames [][]byte) {
 	case "status":
 		o.status(m)
 	case "shutdown_reply":
+		o.shutdown = true
 		o.emit(Event{Kind: Restarting, At: time.Now()})
 	}
 }
@@ -283,6 +292,7 @@ func (o *Observer) status(m Message) {
 	}
 	switch {
 	case content.State == "restarting":
+		o.shutdown = true
 		o.emit(Event{Kind: Restarting, At: time.Now()})
 	case content.State == "idle" && m.Parent.MsgType == "execute_request":
 		c := o.cells[m.Parent.MsgID]

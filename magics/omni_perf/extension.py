@@ -6,10 +6,11 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from omni_perf import silence
+from omni_perf import contract, lastreport, publish, silence
 from omni_perf.cells import CellRecorder
 from omni_perf.cleanup import take_out
 from omni_perf.magic import OmniPerfMagic
+from omni_perf.report import Died, Report, kept
 from omni_perf.session import Session
 from omni_perf.shell import Shell
 
@@ -31,7 +32,9 @@ def load(shell: Shell) -> None:
     """Register transformer, events and magics."""
     if id(shell) in _loaded:
         return
-    session = Session(_connection_file(shell))
+    connection_file = _connection_file(shell)
+    notebook = lastreport.notebook_key() if connection_file else ""
+    session = Session(connection_file, notebook=notebook)
     recorder = CellRecorder(shell, session)
     magic = OmniPerfMagic(shell, recorder, session)
     shell.input_transformers_cleanup.append(take_out)
@@ -40,6 +43,16 @@ def load(shell: Shell) -> None:
     shell.register_magic_function(magic.function(), "line_cell", NAME)
     shell.set_hook("complete_command", magic.complete, str_key="%" + NAME)
     _loaded[id(shell)] = _Loaded(shell, recorder, session)
+    _say_how_the_last_one_died(session, notebook)
+
+
+def _say_how_the_last_one_died(session: Session, notebook: str) -> None:
+    """Show what the sidecar of a kernel that died has left for this one, in a line."""
+    left = lastreport.take(notebook)
+    if left is None:
+        return
+    kept.died = Died(left.text, Report("", left.headline, left.compressed, contract.Bundle(), session.draw, left.cell))
+    publish.say(f"{left.sentence} %omni_perf last died shows its last cell.")
 
 
 def unload(shell: Shell) -> None:

@@ -279,11 +279,21 @@ def bundle_part(bundle: contract.Bundle, part: str) -> dict[str, Any]:
     return cast("dict[str, Any]", json.loads(text)) if text else {}
 
 
+@dataclass(frozen=True)
+class Died:
+    """What is known of the kernel before this one, which died in a cell."""
+
+    text: str
+    report: Report
+    """Of the cell."""
+
+
 @dataclass
 class Kept:
-    """What ``omni_perf.last()`` returns."""
+    """What ``omni_perf.last()`` returns, and the last report of a kernel that died."""
 
     last: Report | None = None
+    died: Died | None = None
 
 
 kept = Kept()

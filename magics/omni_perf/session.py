@@ -113,8 +113,12 @@ class Begun:
 class Session:
     """The one session of this kernel process; ``launch`` is replaced in tests."""
 
-    def __init__(self, connection_file: str = "", start: Callable[[str, float], Endpoint] = launch) -> None:
+    def __init__(
+        self, connection_file: str = "", start: Callable[[str, float], Endpoint] = launch, notebook: str = ""
+    ) -> None:
+        """``notebook`` distinguishes it, for what is kept of a kernel that dies; empty: nothing is kept."""
         self._connection_file = connection_file
+        self._notebook = notebook
         self._start = start
         self._lock = threading.Lock()
         self._looper: Looper | None = None
@@ -453,6 +457,7 @@ class Session:
             "freeThreaded": not getattr(sys, "_is_gil_enabled", lambda: True)(),
             "connectionFile": self._connection_file,
             "installation": installation(),
+            "notebook": self._notebook,
         }
         return await self._call(link, "Hello", request, START_LIMIT_S)
 

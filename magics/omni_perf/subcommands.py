@@ -32,6 +32,7 @@ Show where the time of this cell went, and why the GPU was idle.
 %omni_perf live on|off           show every cell while it runs, from one second on
 %omni_perf off                   only cells with %%omni_perf again
 %omni_perf last [N]              the last report, or that of cell N; also omni_perf.last()
+%omni_perf last died             the last cell of the kernel before this one, which died in it
 %omni_perf list                  the cells recorded so far
 %omni_perf report [FILE]         all cells in one table; FILE: a page with it and a picture of each cell
 %omni_perf save NAME [N]         write NAME.svg and NAME.html, or one file by its ending
@@ -44,7 +45,7 @@ USAGE = {
     "on": "%omni_perf on [-t SECONDS] [-p SECONDS] [-s SECONDS]",
     "off": "%omni_perf off",
     "live": "%omni_perf live on|off|KERNEL",
-    "last": "%omni_perf last [N]",
+    "last": "%omni_perf last [N|died]",
     "list": "%omni_perf list",
     "report": "%omni_perf report [FILE]",
     "save": "%omni_perf save NAME [N]",
@@ -84,6 +85,8 @@ class Subcommands:
             return lambda: self._overview(expand_names(self._shell, rest))
         if word == "save" and rest and not rest.startswith(("=", "(", "[")):
             return lambda: self._save(expand_names(self._shell, rest))
+        if line == "last died" or (line == "last" and kept.last is None and kept.died is not None):
+            return self._died
         if word == "last" and re.fullmatch(r"\d*|[{$].*", rest):
             return lambda: self._last(expand_names(self._shell, rest))
         if word == "compare" and rest and not rest.startswith(("=", "(", "[", ".")):
@@ -187,6 +190,14 @@ class Subcommands:
 
     def _last(self, number: str) -> Report | None:
         return self._report(number)
+
+    def _died(self) -> Report | None:
+        """Show the last cell of the kernel before this one, which died in it."""
+        if kept.died is None:
+            publish.say("No kernel of this notebook that died in a profiled cell is known.")
+            return None
+        publish.say(kept.died.text)
+        return kept.died.report
 
     def _save(self, line: str) -> None:
         name, number = _name_and_number(line)

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import time
+import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -75,7 +76,7 @@ class Kernel:
             argv = [str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
             self._manager._kernel_spec = KernelSpec(argv=argv, display_name="another", language="python")
         self._manager.start_kernel(
-            env={**os.environ, **(environment or {})},
+            env={**os.environ, "JPY_SESSION_NAME": f"{uuid.uuid4()}.ipynb", **(environment or {})},
             cwd=str(folder) if folder else None,
             extra_arguments=["--HistoryManager.hist_file=:memory:"],  # which kernels share otherwise
         )
@@ -163,6 +164,9 @@ class Kernel:
 
     def kill(self) -> None:
         os.kill(self.pid, signal.SIGKILL)
+
+    def ask_to_shut_down(self) -> None:
+        self._client.shutdown()
 
     def restart(self) -> None:
         self._manager.restart_kernel(now=True)

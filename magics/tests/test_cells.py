@@ -387,8 +387,8 @@ def test_help_above_a_cell_does_not_keep_it_from_running(
         ("lst", "%omni_perf list?"),
         ("sav run.svg", "%omni_perf save NAME [N]?"),
         ("off now", "%omni_perf off?"),
-        ("last one", "%omni_perf last [N]?"),
-        ("last -1", "%omni_perf last [N]?"),
+        ("last one", "%omni_perf last [N|died]?"),
+        ("last -1", "%omni_perf last [N|died]?"),
         ("--quiet x", ""),
     ],
 )

@@ -2,12 +2,10 @@ package program
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
-	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
@@ -72,39 +70,4 @@ func placeIn(file string, line int) string {
 		return fmt.Sprintf("line %d of another cell", line)
 	}
 	return fmt.Sprintf("%s:%d", words.ShortFile(file), line)
-}
-
-// lastPlace is the line of the user's own that a recording ended in, with the function and
-// the text: what a cell hangs in. Empty where none was seen.
-func lastPlace(r *report.View) string {
-	main := r.MainThread()
-	if main < 0 {
-		return ""
-	}
-	history := r.History(main)
-	if len(history) == 0 {
-		return ""
-	}
-	stack := r.Stack(history[len(history)-1].Node, len(r.Nodes.Parent))
-	slices.Reverse(stack)
-	at := slices.IndexFunc(stack, func(frame int) bool { return r.Functions[r.FunctionOf(frame)].Code.Own() })
-	if at < 0 {
-		return ""
-	}
-	function, line := r.FunctionOf(stack[at]), r.LineOf(stack[at])
-	file := r.Functions[function].File
-	place := fmt.Sprintf("line %d", line)
-	if !r.IsCell(file) {
-		place = fmt.Sprintf("%s:%d", words.ShortFile(r.FileName(&file)), line)
-	}
-	if name := r.Functions[function].Name; name != "" && name != moduleLevel {
-		place += ", " + words.Clean(name, words.MaxName)
-	}
-	if text := r.Text(file, line); text != "" {
-		place += ": " + words.Clean(text, words.MaxName)
-	}
-	if at > 0 { // a call of a library's
-		place += " → " + words.Clean(r.FunctionName(r.FunctionOf(stack[0])), words.MaxName)
-	}
-	return place
 }

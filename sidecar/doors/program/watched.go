@@ -58,7 +58,7 @@ func (k *follower) show(w *watched, rec *timeline.Recording) {
 		fmt.Fprintf(k.options.Messages, "omni-perf: %v\n", err) // the next cell may fare better
 	}
 	if r != nil && rec.Target.Cell.Outcome == "still running" {
-		if place := lastPlace(r); place != "" {
+		if place := r.LastPlace(); place != "" {
 			fmt.Fprintf(k.options.Messages, "omni-perf: the cell still runs; it was in %s\n", place)
 		}
 	}

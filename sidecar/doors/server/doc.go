@@ -56,4 +56,8 @@
 // sidecar left are removed by the next one: a living one holds a lock on its own,
 // from before the folder has its name. A start that takes more than 5 s ends itself,
 // for its launcher has given up.
+//
+// Of a kernel that died in a cell a last report is kept, for the next kernel of the same notebook: the file KEY.json,
+// 0600, in the folder omni_perf-last-UID, 0700, beside the sidecars' folders. KEY is what Hello calls the notebook.
+// Whoever reads it removes it; a sidecar that starts removes those that are older than a day.
 package server

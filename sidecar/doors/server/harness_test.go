@@ -96,7 +96,8 @@ type panicSession struct {
 	api.UnimplementedOmniPerfServer
 }
 
-func (panicSession) Close() {}
+func (panicSession) Close()                    {}
+func (panicSession) KernelEnded(Exit, *Folder) {}
 
 func (panicSession) Status(context.Context, *api.StatusRequest) (*api.StatusResponse, error) {
 	var none []int

@@ -29,6 +29,8 @@ type iopub struct {
 
 func (i iopub) Close() { i.cancel() }
 
+func (i iopub) Shutdown() bool { return i.observer.Shutdown() }
+
 func (i iopub) Output(parentMsgID string) (timeline.Output, bool) {
 	out, ok := i.observer.Output(parentMsgID)
 	return timeline.Output(out), ok

@@ -229,7 +229,8 @@ func TestMarksAndOutputReachTheReport(t *testing.T) {
 
 type fixedOutput struct{}
 
-func (fixedOutput) Close() {}
+func (fixedOutput) Close()         {}
+func (fixedOutput) Shutdown() bool { return false }
 func (fixedOutput) Output(id string) (timeline.Output, bool) {
 	return timeline.Output{Messages: 3, Bytes: 50, AtLeast: true}, id == "m"
 }

@@ -56,6 +56,8 @@ type Start struct {
 // Session answers the kernel's calls.
 type Session interface {
 	api.OmniPerfServer
+	// KernelEnded ends recordings in progress when the kernel has ended, and keeps a last report beside folder.
+	KernelEnded(exit Exit, folder *Folder)
 	Close() // ends recordings in progress
 }
 
@@ -91,7 +93,10 @@ func Serve(ctx context.Context, c Config) error {
 	if c.Detach {
 		closeStreams()
 	}
-	go s.folder.Sweep() // what others left is no reason to be late
+	go func() { // what others left is no reason to be late
+		s.folder.Sweep()
+		sweepLast(filepath.Dir(s.folder.Path), time.Now())
+	}()
 	s.log.Info("ready", "version", c.Version, "kernel", s.kernel.pid, "extension", s.start.Version)
 	return s.serve(ctx)
 }
@@ -230,6 +235,7 @@ func (s *sidecar) watch(ctx context.Context) (reason string) {
 		return reason != ""
 	}
 	if s.kernel.wait(ctx, lost) {
+		s.session.KernelEnded(s.kernel.exit(), s.folder)
 		return "the kernel has ended"
 	}
 	return reason

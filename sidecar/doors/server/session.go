@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/omni-perf/omni-perf/sidecar/api"
+	"github.com/omni-perf/omni-perf/sidecar/measure/host"
 	"github.com/omni-perf/omni-perf/sidecar/measure/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/show/live"
@@ -45,6 +46,7 @@ type Tools struct {
 // Output returns what the cell of an execute_request has printed so far.
 type Output interface {
 	Output(parentMsgID string) (timeline.Output, bool)
+	Shutdown() bool // whether the kernel has announced that it was asked to end
 	Close()
 }
 
@@ -66,12 +68,15 @@ type kernelSession struct {
 	shelf     shelf
 	releasing atomic.Bool
 
-	mu      sync.Mutex
-	greeted bool
-	asked   bool // for PR_SET_PTRACER
-	reason  error
-	output  Output // nil where IOPub is not observed
-	cells   map[string]*cellState
+	memory *host.MemoryWatch
+
+	mu       sync.Mutex
+	notebook string // of the kernel, as the extension distinguishes them; empty: nothing is kept of it
+	greeted  bool
+	asked    bool // for PR_SET_PTRACER
+	reason   error
+	output   Output // nil where IOPub is not observed
+	cells    map[string]*cellState
 	// given holds the ids of cells that were ended before they began: the extension
 	// gave up waiting, and its calls arrived in another order.
 	given   []string
@@ -81,6 +86,7 @@ type kernelSession struct {
 // cellState is what the session remembers of a cell from Begin to End.
 type cellState struct {
 	begin   *api.BeginRequest
+	memory  host.Memory   // when it began
 	started int64         // CLOCK_MONOTONIC
 	late    time.Duration // after its cell; known at its end
 	live    liveCell
@@ -91,7 +97,7 @@ func NewSession(start Start, tools Tools) Session {
 	tools.Log = start.Log
 	return &kernelSession{
 		Tools: tools, kernelPID: start.KernelPID, logFile: start.LogFile, notes: start.Notes,
-		started: time.Now(), cells: make(map[string]*cellState),
+		started: time.Now(), cells: make(map[string]*cellState), memory: host.WatchMemory(start.KernelPID),
 	}
 }
 
@@ -128,6 +134,7 @@ func (s *kernelSession) Hello(_ context.Context, req *api.HelloRequest) (*api.He
 		resp.Notes = append(resp.Notes, note)
 	}
 	s.mu.Lock()
+	s.notebook = req.Notebook
 	resp.Notes, s.notes = append(resp.Notes, s.notes...), nil // reported once
 	s.mu.Unlock()
 	return resp, nil
@@ -194,9 +201,11 @@ func (s *kernelSession) Begin(ctx context.Context, req *api.BeginRequest) (*api.
 	if err != nil {
 		return nil, callError(err)
 	}
+	cell := &cellState{begin: req, started: started}
 	s.mu.Lock()
-	s.cells[req.CellId] = &cellState{begin: req, started: started}
+	s.cells[req.CellId] = cell
 	s.mu.Unlock()
+	go s.noteMemory(cell)      // the cell does not wait for it
 	if s.givenUp(req.CellId) { // while it began
 		_, _ = s.End(ctx, &api.EndRequest{CellId: req.CellId, Quiet: true})
 	}

@@ -181,6 +181,15 @@ func exitByHandle(handle int) (exit *int, signal int) {
 	return exitOf(uint64(uint32(info.exitCode)))
 }
 
+// Ended returns how a process ended: its exit code, or 128 and the signal. It is known while nobody has waited for the
+// process, and by its pidfd from Linux 6.15 on; nil is not known. handle is -1 where there is none.
+func Ended(fs procfs.FS, pid int, start uint64, handle int) (exit *int, signal int) {
+	if st, err := fs.Stat(pid); err == nil && st.Start == start && st.State == 'Z' {
+		return exitOf(st.Exit)
+	}
+	return exitByHandle(handle)
+}
+
 // Recheck has the next look find out whether a member runs another program by now:
 // something says so.
 func (t *Tree) Recheck(id Identity) {

@@ -1,0 +1,100 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/omni-perf/omni-perf/sidecar/understand/words"
+)
+
+// LastPlace is the line of the user's own that a recording ended in, as far as it was seen, with the function and
+// the text: what a cell hangs in. Empty where none was seen.
+func (v *View) LastPlace() string {
+	main := v.MainThread()
+	if main < 0 {
+		return ""
+	}
+	stack := v.lastStack(main)
+	at := slices.IndexFunc(stack, func(frame int) bool { return v.Functions[v.FunctionOf(frame)].Code.Own() })
+	if at < 0 {
+		return ""
+	}
+	function, line := v.FunctionOf(stack[at]), v.LineOf(stack[at])
+	file := v.Functions[function].File
+	place := fmt.Sprintf("line %d", line)
+	if !v.IsCell(file) {
+		place = fmt.Sprintf("%s:%d", words.ShortFile(v.FileName(&file)), line)
+	}
+	if name := v.Functions[function].Name; name != "" && name != "<module>" {
+		place += ", " + words.Clean(name, words.MaxName)
+	}
+	if text := v.Text(file, line); text != "" {
+		place += ": " + words.Clean(text, words.MaxName)
+	}
+	if at > 0 { // a call of a library's
+		place += " → " + words.Clean(v.FunctionName(v.FunctionOf(stack[0])), words.MaxName)
+	}
+	return place
+}
+
+// lastStack is the stack that a thread was seen with last, the innermost frame first; empty if it never was. What comes
+// after it, as while the sampler had no CPU, is not known.
+func (v *View) lastStack(thread int) (stack []int) {
+	for _, span := range slices.Backward(v.History(thread)) {
+		if span.Node > 0 {
+			stack = v.Stack(span.Node, len(v.Nodes.Parent))
+			slices.Reverse(stack)
+			return stack
+		}
+	}
+	return nil
+}
+
+// LastStack is what a thread did when its process was read for the last time.
+type LastStack struct {
+	Thread string      `json:"thread"`
+	Main   bool        `json:"main"`
+	Frames []LastFrame `json:"frames"` // innermost first
+}
+
+// LastFrame is a function and where it was.
+type LastFrame struct {
+	Function string `json:"function"`
+	File     string `json:"file"`
+	Line     int    `json:"line"`
+	Text     string `json:"text"` // of the line; empty where it is not known
+}
+
+// Of the last stacks so many are kept.
+const (
+	lastThreads = 64
+	lastFrames  = 40
+)
+
+// LastStacks are those of the program's threads, the main one first; the notebook's machinery and ours is left out.
+func (v *View) LastStacks() (stacks []LastStack) {
+	for i := range v.Threads {
+		t := &v.Threads[i]
+		stack := v.lastStack(i)
+		if t.Process != v.Program() || t.Internal || len(stack) == 0 || len(stacks) == lastThreads {
+			continue
+		}
+		s := LastStack{Thread: t.Name, Main: i == v.MainThread()}
+		for _, frame := range stack[:min(len(stack), lastFrames)] {
+			function, line := v.FunctionOf(frame), v.LineOf(frame)
+			file := v.Functions[function].File
+			s.Frames = append(s.Frames, LastFrame{Function: v.FunctionName(function), File: v.FileName(&file), Line: line, Text: v.Text(file, line)})
+		}
+		stacks = append(stacks, s)
+	}
+	slices.SortStableFunc(stacks, func(a, b LastStack) int {
+		switch {
+		case a.Main == b.Main:
+			return 0
+		case a.Main:
+			return -1
+		}
+		return 1
+	})
+	return stacks
+}

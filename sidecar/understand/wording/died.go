@@ -1,0 +1,88 @@
+package wording
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/omni-perf/omni-perf/sidecar/understand/words"
+)
+
+// Died is how a kernel ended by itself. Bytes are 0 where they are not known.
+type Died struct {
+	Exit   *int // its exit code, or 128 and the signal; nil: not known
+	Signal int  // 0: none, or not known
+	Cell   int  // that was running; 0: not known
+	IntoS  float64
+	Place  string // the line that it was in last; or empty
+
+	Resident          int64 // of the kernel's process, when it was seen for the last time
+	Group, GroupLimit int64 // what its control group used and may use
+	Available         int64 // of the machine's memory, when it had ended
+	Machine           int64
+	GroupKills, Kills int64 // processes that the out-of-memory killer ended while the cell ran: of the group, of the machine
+}
+
+const killed = 9
+
+// Sentence is the death in a line.
+func (d Died) Sentence() string {
+	text := "The kernel died " + d.how() + ", " + words.Seconds(d.IntoS) + " into "
+	if d.Cell > 0 {
+		text += fmt.Sprintf("cell [%d]", d.Cell)
+	} else {
+		text += "a cell"
+	}
+	if d.Place != "" {
+		text += ", in " + d.Place
+	}
+	text += "."
+	if m := d.Memory(); m != "" {
+		text += " " + m
+	}
+	return text
+}
+
+func (d Died) how() string {
+	switch {
+	case d.Signal != 0:
+		return "by " + Signal(d.Signal)
+	case d.Exit != nil:
+		return fmt.Sprintf("with exit code %d", *d.Exit)
+	}
+	return "by an unknown signal or exit code"
+}
+
+// Memory says what of the memory was used, and whether the out-of-memory killer ended something meanwhile: whom, it
+// does not say.
+func (d Died) Memory() string {
+	var parts []string
+	if d.Resident > 0 {
+		text := "It had " + words.Quantity(float64(d.Resident), "B") + " resident"
+		switch {
+		case d.GroupLimit > 0 && (d.Machine == 0 || d.GroupLimit < d.Machine):
+			text += ", of " + words.Quantity(float64(d.GroupLimit), "B") + " that its control group may use"
+		case d.Machine > 0:
+			text += ", of the machine's " + words.Quantity(float64(d.Machine), "B")
+		}
+		parts = append(parts, text+".")
+	}
+	whose := ""
+	switch {
+	case d.GroupKills > 0:
+		whose = "of its control group"
+	case d.Kills > 0:
+		whose = "of the machine"
+	}
+	if whose != "" {
+		n := max(d.GroupKills, 1)
+		if d.GroupKills == 0 {
+			n = d.Kills
+		}
+		text := "The out-of-memory killer ended " + words.Plural(int(n), "process", "processes") + " " + whose + " meanwhile"
+		if d.Signal == killed {
+			text += ", probably this one"
+		}
+		parts = append(parts, text+".")
+	}
+	return strings.Join(parts, " ")
+}
