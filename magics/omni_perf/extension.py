@@ -10,7 +10,7 @@ from omni_perf import contract, lastreport, publish, silence
 from omni_perf.cells import CellRecorder
 from omni_perf.cleanup import take_out
 from omni_perf.magic import OmniPerfMagic
-from omni_perf.report import Died, Report, kept
+from omni_perf.report import Died, Draw, Report, kept
 from omni_perf.session import Session
 from omni_perf.shell import Shell
 
@@ -70,6 +70,11 @@ def unload(shell: Shell) -> None:
     loaded.session.close()
     if not _loaded:
         silence.uninstall()
+
+
+def drawing() -> Draw | None:
+    """Return what draws reports by a sidecar, where the extension is loaded: with a viewer, not as a picture."""
+    return next((loaded.session.draw for loaded in _loaded.values()), None)
 
 
 def _connection_file(shell: Shell) -> str:

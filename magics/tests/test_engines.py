@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kernels import Kernel
 from requirement import missing
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -82,6 +83,25 @@ def test_ipyparallels_engines_are_one_chart_with_requests_by_function(tmp_path: 
     assert [row["role"] for row in result["processes"]].count("ipyparallel-engine") == 2
     assert " of 2 ipyparallel engines: " in result["headline"]
     assert result["left"] == [[], []]
+
+
+IN_A_NOTEBOOK = """
+async with Client(n_workers=1, threads_per_worker=1, dashboard_address=None, asynchronous=True) as client:
+    async with omni_perf.cluster(client) as recorded:
+        await client.gather(client.map(work, range(2)))
+[(row["file"], row["text"]) for row in recorded.report.tables["lines"]]
+"""
+
+
+def test_a_cell_shows_its_functions_on_an_asynchronous_clients_workers() -> None:
+    environment = {name: ENVIRONMENT[name] for name in ("PYTHONPATH", "OMNI_PERF_BINARY")}
+    with Kernel(environment, python=PYTHON) as kernel:
+        kernel.finish(kernel.start("import omni_perf, time\nfrom distributed import Client"), patience_s=60)
+        kernel.finish(kernel.start("def work(i):\n    time.sleep(0.2 + i)"), patience_s=60)
+        ran = kernel.finish(kernel.start(IN_A_NOTEBOOK), patience_s=60)
+    assert (ran.error, ran.text("stderr")) == (None, "")
+    assert "time.sleep(0.2 + i)" in (ran.result or "") and "Cell [" in (ran.result or "")
+    assert len(ran.charts()) == 1 and "Tasks took" in ran.charts()[0]["text/plain"]
 
 
 def test_a_worker_without_omni_perf_goes_on_and_is_named() -> None:

@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Final, Protocol, cast
 
@@ -237,7 +238,9 @@ class Cluster:
         """Answer IPython's display protocol: the chart, by the sidecar where the extension is loaded."""
         if self.report is None:
             return {"text/plain": " ".join(["No worker was recorded.", *self.problems])}, {}
-        return self.report._repr_mimebundle_()  # pyright: ignore[reportPrivateUsage]
+        draw = extension.drawing() if (extension := sys.modules.get("omni_perf.extension")) else None
+        report = self.report if draw is None else replace(self.report, draw=draw)
+        return report._repr_mimebundle_()  # pyright: ignore[reportPrivateUsage]
 
 
 def _few(workers: list[str]) -> str:

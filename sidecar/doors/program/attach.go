@@ -51,10 +51,11 @@ func Attach(ctx context.Context, t Tools, pid int, d time.Duration, o Options) e
 		outcome = "the process ended"
 	}
 	end()
-	rec, err := r.End(recordingID, recorder.Ending{Outcome: outcome, Sources: o.Sources})
+	rec, err := r.End(recordingID, recorder.Ending{Outcome: outcome})
 	if err != nil {
 		return err
 	}
+	rec.Sources = append(rec.Sources, o.Sources...) // functions that were sent by value do not name their cell
 	if o.Worker != nil && len(rec.Processes) > 0 {
 		rec.Processes[0].Role, rec.Processes[0].Number = o.Worker.Role, o.Worker.Number
 	}

@@ -9,7 +9,7 @@ import (
 // program alone, those of an engine's tasks under the tasks' names, the pools, and the subject. Whoever shows a recording, at its end or while it
 // is in progress, takes it through here first. It shares with rec what it does not change.
 func Of(rec *timeline.Recording) *timeline.Recording {
-	return Decide(withTasks(usercode.Strip(Identify(rec))))
+	return Decide(withTasks(usercode.Strip(Identify(withSentCode(rec)))))
 }
 
 // Decide returns a recording, whose roles are known and whose stacks are the program's own,
