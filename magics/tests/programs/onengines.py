@@ -3,6 +3,8 @@
 onengines.py dask|killed|ipyparallel FOLDER
 """
 
+# pyright: basic, reportMissingImports=false
+
 import json
 import os
 import signal

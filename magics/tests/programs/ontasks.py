@@ -1,7 +1,10 @@
 """Tasks for the workers of engines; each returns its process, its name and its own seconds."""
 
+# pyright: basic, reportMissingImports=false
+
 import os
 import time
+from typing import Any
 
 
 def compute(number):
@@ -26,7 +29,7 @@ def patched():
     import ipyparallel.engine.kernel as module
     from IPython.core.getipython import get_ipython
 
-    shell = get_ipython()
+    shell: Any = get_ipython()
     ours = [f for event in ("pre_execute", "pre_run_cell", "post_execute") for f in shell.events.callbacks[event]]
     return (
         [repr(f) for f in ours if "omni" in repr(f)]
