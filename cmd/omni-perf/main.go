@@ -111,11 +111,11 @@ func newRoot() *cobra.Command {
 	}})
 	root.AddCommand(
 		runCommand(), attachCommand(), topCommand(), showCommand(), exportCommand(), mergeCommand(), compareCommand(), analyzeCommand(),
-		makeTracesCommand(), mcpCommand(), doctorCommand(), serveCommand(), versionCommand(),
+		makeTracesCommand(), mcpCommand(), kernelCommand(), doctorCommand(), serveCommand(), versionCommand(),
 	)
 	root.InitDefaultCompletionCmd()
 	find(root, "completion").Short = "print the script that completes commands and options in a shell"
-	for _, c := range append(root.Commands(), root) {
+	for _, c := range append(root.Commands(), root, find(find(root, "kernel"), "install")) {
 		c.Flags().SetNormalizeFunc(dashes)
 		c.Flags().SortFlags = false
 		c.DisableFlagsInUseLine = true

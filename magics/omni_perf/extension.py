@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass
 from typing import Any
@@ -10,11 +11,15 @@ from omni_perf import contract, lastreport, publish, silence
 from omni_perf.cells import CellRecorder
 from omni_perf.cleanup import take_out
 from omni_perf.magic import OmniPerfMagic
+from omni_perf.options import parse_on
 from omni_perf.report import Died, Draw, Report, kept
-from omni_perf.session import Session
-from omni_perf.shell import Shell
+from omni_perf.session import Session, SessionError
+from omni_perf.shell import Shell, parent_header
 
 NAME = "omni_perf"
+
+ON = "OMNI_PERF_ON"
+"""A variable of the environment; its value are the options of ``%omni_perf on``. sidecar/doors/kernelspec sets it."""
 
 
 @dataclass(frozen=True)
@@ -43,16 +48,36 @@ def load(shell: Shell) -> None:
     shell.register_magic_function(magic.function(), "line_cell", NAME)
     shell.set_hook("complete_command", magic.complete, str_key="%" + NAME)
     _loaded[id(shell)] = _Loaded(shell, recorder, session)
-    _say_how_the_last_one_died(session, notebook)
+    _say_how_the_last_one_died(shell, session, notebook)
+    if ON in os.environ:
+        _profile_every_cell(recorder, session, os.environ[ON])
 
 
-def _say_how_the_last_one_died(session: Session, notebook: str) -> None:
+def _profile_every_cell(recorder: CellRecorder, session: Session, options: str) -> None:
+    """Do as ``%omni_perf on`` does, without a word: this is a kernel that was installed for it."""
+    recorder.automatic = parse_on(options).options
+    try:
+        session.get_ready_later()
+    except SessionError:  # the first cell says it
+        pass
+
+
+def _say_how_the_last_one_died(shell: Shell, session: Session, notebook: str) -> None:
     """Show what the sidecar of a kernel that died has left for this one, in a line."""
     left = lastreport.take(notebook)
     if left is None:
         return
     kept.died = Died(left.text, Report("", left.headline, left.compressed, contract.Bundle(), session.draw, left.cell))
-    publish.say(f"{left.sentence} %omni_perf last died shows its last cell.")
+    sentence = f"{left.sentence} %omni_perf last died shows its last cell."
+    if parent_header(shell) is not None:
+        publish.say(sentence)
+        return
+
+    def say(_: object) -> None:
+        shell.events.unregister("pre_run_cell", say)
+        publish.say(sentence)
+
+    shell.events.register("pre_run_cell", say)  # no cell runs that it could be an output of: the kernel starts
 
 
 def unload(shell: Shell) -> None:

@@ -182,6 +182,10 @@ class Session:
         if concurrent.futures.wait([future], READY_LIMIT_S).done:
             _wait(future, 0)
 
+    def get_ready_later(self) -> None:
+        """Start a sidecar, unless one runs, and wait for nothing."""
+        self._submit_anew(self._connected_first)
+
     def end(self, begun: Begun, request: contract.EndRequest, patience_s: float = 0) -> contract.EndResponse:
         """End a recording and return its bundle; the recording ends also if nobody waits so long.
 

@@ -90,7 +90,7 @@ func (s Script) command() ([]string, error) {
 	if s.Program != "" {
 		return append([]string{s.Program}, s.Args...), nil
 	}
-	interpreter, err := s.interpreter()
+	interpreter, err := Interpreter(s.Interpreter)
 	if err != nil {
 		return nil, err
 	}

@@ -60,7 +60,7 @@ func RunNotebook(ctx context.Context, tools func(pid int) Tools, n Notebook, o O
 	if _, err := os.Stat(n.Path); err != nil {
 		return notStarted, &Refused{exitNoScript, fmt.Sprintf("the notebook %s cannot be opened: %v", n.Path, errors.Unwrap(err))}
 	}
-	interpreter, err := Script{Interpreter: n.Interpreter}.interpreter()
+	interpreter, err := Interpreter(n.Interpreter)
 	if err != nil {
 		return notStarted, err
 	}

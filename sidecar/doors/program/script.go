@@ -225,11 +225,12 @@ func record(ctx context.Context, r *recorder.Recorder, p *os.Process, o Options,
 	}
 }
 
-func (s Script) interpreter() (string, error) {
-	if s.Interpreter != "" {
-		path, err := exec.LookPath(s.Interpreter)
+// Interpreter finds the Python that is meant: by its name or path, else $VIRTUAL_ENV's, else python3 on PATH.
+func Interpreter(named string) (string, error) {
+	if named != "" {
+		path, err := exec.LookPath(named)
 		if err != nil {
-			return "", fmt.Errorf("there is no interpreter %s: %w", s.Interpreter, err)
+			return "", fmt.Errorf("there is no interpreter %s: %w", named, err)
 		}
 		return path, nil
 	}

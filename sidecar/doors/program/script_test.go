@@ -224,7 +224,7 @@ func TestTheVirtualEnvironmentsPythonIsTheDefault(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("VIRTUAL_ENV", env)
-	if got, err := (Script{}).interpreter(); err != nil || got != want {
+	if got, err := Interpreter(""); err != nil || got != want {
 		t.Errorf("interpreter %q, %v; want %q", got, err, want)
 	}
 }
