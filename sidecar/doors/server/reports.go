@@ -237,7 +237,7 @@ func (c *cellState) entry(length time.Duration, outcome string) entry {
 		Name:           clipLine(c.begin.Name),
 		DurationS:      length.Seconds(),
 		Outcome:        outcome,
-		FirstLine:      firstLine(c.begin.Text),
+		FirstLine:      clipLine(glance.FirstLine(c.begin.Text)),
 		StartedAt:      time.Now().Add(-length).Format(time.RFC3339),
 	}
 }

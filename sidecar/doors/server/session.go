@@ -321,17 +321,6 @@ func samples(req *api.PushRequest) recorder.Samples {
 	return out
 }
 
-// firstLine is what List shows of a cell: its first line that says something.
-func firstLine(text string) string {
-	for line := range strings.SplitSeq(text, "\n") {
-		line = strings.TrimSpace(line)
-		if line != "" && !strings.HasPrefix(line, "%") && !strings.HasPrefix(line, "#") {
-			return clipLine(line)
-		}
-	}
-	return ""
-}
-
 func clipLine(line string) string {
 	const most = 120 // runes
 	for i := range line {

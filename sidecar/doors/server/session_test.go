@@ -18,6 +18,7 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/api"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/show/glance"
 	"github.com/omni-perf/omni-perf/sidecar/testkit/retry"
 	"github.com/omni-perf/omni-perf/sidecar/testkit/truth"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
@@ -356,7 +357,7 @@ func TestClipLineAndFirstLine(t *testing.T) {
 		strings.Repeat("é", 200):        strings.Repeat("é", 120) + "…",
 		strings.Repeat("\xff", 5000):    "…",
 	} {
-		if got := firstLine(in); got != want {
+		if got := clipLine(glance.FirstLine(in)); got != want {
 			t.Errorf("first line of %.30q is %q, want %q", in, got, want)
 		}
 	}

@@ -109,18 +109,8 @@ func keptBytes(r *report.View) *int64 {
 func (c *Cell) SetReport(r *report.View) {
 	c.Duration, c.Headline, c.Figures = time.Duration(r.DurationNS), r.Headline.Text, FiguresOf(r)
 	if cell := r.Target().Cell; cell != nil {
-		c.Outcome = outcome(cell)
+		c.Outcome = cell.Ending()
 	}
-}
-
-func outcome(c *report.Cell) string {
-	switch {
-	case c.Exception != nil:
-		return "error: " + *c.Exception
-	case c.Outcome == report.OutcomeUnknown:
-		return ""
-	}
-	return strings.ReplaceAll(string(c.Outcome), "-", " ")
 }
 
 // chartBytes bounds a cell's picture on a page: what surrounds it has room in 40 kB, too.
@@ -140,9 +130,8 @@ func (c *Cell) Draw(r *report.View) error {
 	return nil
 }
 
-// FirstLine is the first line of a cell's text that says something: no magic and no comment, if there is another.
-func FirstLine(text string) string {
-	first := ""
+// FirstLine is the first line of a cell's text that says something: no magic and no comment, unless it has nothing else.
+func FirstLine(text string) (first string) {
 	for line := range strings.Lines(text) {
 		switch line = strings.TrimSpace(line); {
 		case line == "":

@@ -188,7 +188,8 @@ func TestTheFirstLineThatSaysSomething(t *testing.T) {
 		"%%omni_perf\n\n# train\n  fit(x)\n": "fit(x)",
 		"%matplotlib inline":                 "%matplotlib inline",
 		"# a word\n":                         "# a word",
-		"\n":                                 "",
+		"\n%pip install numpy":               "%pip install numpy",
+		"":                                   "",
 		"x = 1\ny = 2":                       "x = 1",
 	} {
 		if got := FirstLine(text); got != want {

@@ -3,9 +3,21 @@ package report
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
+
+// Ending says how a cell ended: "ok", "error: ValueError", "kernel died"; empty where that is not known.
+func (c *Cell) Ending() string {
+	switch {
+	case c.Exception != nil:
+		return "error: " + *c.Exception
+	case c.Outcome == OutcomeUnknown:
+		return ""
+	}
+	return strings.ReplaceAll(string(c.Outcome), "-", " ")
+}
 
 // LastPlace is the line of the user's own that a recording ended in, as far as it was seen, with the function and
 // the text: what a cell hangs in. Empty where none was seen.

@@ -70,18 +70,8 @@ func (c *Cell) SetReport(r *report.View) {
 		c.GPU = &share
 	}
 	if cell := r.Target().Cell; cell != nil {
-		c.Outcome = outcome(cell)
+		c.Outcome = cell.Ending()
 	}
-}
-
-func outcome(c *report.Cell) string {
-	switch {
-	case c.Exception != nil:
-		return "error: " + *c.Exception
-	case c.Outcome == report.OutcomeUnknown:
-		return ""
-	}
-	return strings.ReplaceAll(string(c.Outcome), "-", " ")
 }
 
 // reload is how often a browser loads the page anew while the kernel is watched, in seconds.
