@@ -55,6 +55,9 @@ cell is over by then and waits for none of our work; one with a chart lacks 0.5 
 
 CALL_LIMIT_S = 10.0
 
+ENDING_LIMIT_S = 1.0
+"""How long a call waits for the ends of cells before it that nobody waited for."""
+
 CLOSE_LIMIT_S = 1.0
 
 RETRY_AFTER_S = 30.0
@@ -396,6 +399,8 @@ class Session:
             await self._call(link, "Push", request, CALL_LIMIT_S)
 
     async def _greeted_call(self, looper: Looper, method: str, request: Mapping[str, Any]) -> Any:
+        if self._ending:  # cells that are over are known to what is called behind them
+            await asyncio.wait(set(self._ending), timeout=ENDING_LIMIT_S)
         return await self._call(await self._connected(looper), method, request, CALL_LIMIT_S)
 
     async def _call(self, link: Link, method: str, request: Mapping[str, Any], limit: float) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from typing import Any
 import nbclient
 import nbformat
 import pytest
+from conftest import wait_until
 from kernels import Kernel
 from omni_perf.launcher import find_binary
 
@@ -90,6 +92,19 @@ def test_a_kernel_that_dies_leaves_its_cells(tmp_path: Path) -> None:
     assert "kernel died" in (tmp_path / "page.html").read_text()
 
 
+def test_an_interrupt_leaves_what_was_executed(tmp_path: Path) -> None:
+    waits = f"import pathlib, time\npathlib.Path({str(tmp_path / 'begun')!r}).touch()\ntime.sleep(60)"
+    notebook = write(tmp_path / "n.ipynb", "1", waits, "2")
+    command = [find_binary(), "run", "--interpreter", sys.executable, notebook, "-o", tmp_path / "page"]
+    with subprocess.Popen([*command], stderr=subprocess.PIPE, text=True, start_new_session=True) as running:
+        wait_until((tmp_path / "begun").exists, "the cell that waits")
+        os.killpg(running.pid, signal.SIGINT)  # as a terminal does
+        said = running.communicate(timeout=60)[1]
+    assert running.returncode == 1
+    assert (tmp_path / "page.html").read_text().count("<section") == 2
+    assert 'File "<string>"' not in said  # no traceback of what executes it
+
+
 def test_what_is_missing_is_named_with_what_installs_it(tmp_path: Path) -> None:
     notebook = write(tmp_path / "n.ipynb", "1")
     (tmp_path / "nbclient.py").write_text("raise ImportError('none', name='nbclient')")
@@ -104,7 +119,7 @@ def test_mistakes_are_sentences(tmp_path: Path) -> None:
     for arguments, said in {
         (tmp_path / "none.ipynb",): "cannot be opened",
         (tmp_path / "broken.ipynb",): "cannot be read",
-        (notebook, "--kernel-name", "none"): "there is no kernel 'none'",
+        (notebook, "--kernel-name", "none", "--executed", tmp_path / "x.ipynb"): "there is no kernel 'none'",
         (notebook, "argument"): "a notebook takes none",
         (notebook, "-o", "done.ipynb"): "--executed done.ipynb",
         (notebook, "--format", "svg"): "--format html",
@@ -114,3 +129,4 @@ def test_mistakes_are_sentences(tmp_path: Path) -> None:
         assert done.returncode == 2, done.stderr
         assert said.lower() in done.stderr.lower()
         assert "Traceback" not in done.stderr
+    assert not (tmp_path / "x.ipynb").exists()

@@ -30,7 +30,6 @@ def execute(given: dict[str, Any]) -> int:
         import nbclient
         import nbformat
         from jupyter_client.kernelspec import NoSuchKernel
-        from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
     except ImportError as error:
         say(missing=error.name or str(error))
         return CANNOT
@@ -59,12 +58,11 @@ def execute(given: dict[str, Any]) -> int:
     except NoSuchKernel as error:
         say(problem=f"there is no kernel {error.name!r}; jupyter kernelspec list shows those there are")
         return CANNOT
-    except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
-        print(error, file=sys.stderr)
+    except Exception as error:  # a cell's, or nbclient's own where an interrupt took the kernel from it
+        print(error if str(error) else error.__context__ or repr(error), file=sys.stderr)
         code = FAILED
-    finally:
-        if given["executed"]:
-            nbformat.write(notebook, given["executed"])
+    if given["executed"]:
+        nbformat.write(notebook, given["executed"])
     return code
 
 
