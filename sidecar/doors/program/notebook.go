@@ -84,6 +84,9 @@ func RunNotebook(ctx context.Context, tools func(pid int) Tools, n Notebook, o O
 		trouble = fmt.Errorf("the cells are not profiled: %w", trouble)
 	}
 	page := glance.Notebook{Name: filepath.Base(n.Path), Cells: g.cells}
+	if trouble != nil {
+		page.Note = words.Sentence(trouble.Error())
+	}
 	if len(g.cells) > 0 {
 		fmt.Fprintf(o.Messages, "%s", page.Text())
 	}

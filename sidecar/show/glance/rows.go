@@ -10,7 +10,6 @@ import (
 // column is one of the table.
 type column struct {
 	heading string
-	number  bool // its cells are numbers
 	of      func(Cell) string
 	total   func([]Cell) string // of all cells; nil: there is none
 }
@@ -25,15 +24,15 @@ const (
 // columns are those of a notebook's table: GPU idle time is one where a cell used a device.
 func (n Notebook) columns() []column {
 	all := []column{
-		{"cell", true, number, nil},
-		{"time", true, func(c Cell) string { return words.Duration(c.Duration) }, totalTime},
-		{"CPU", true, func(c Cell) string { return cpu(c.Figures) }, totalCPU},
-		{"peak memory", true, func(c Cell) string { return peak(c.Figures) }, highestPeak},
-		{"kept memory", true, func(c Cell) string { return kept(c.Figures.Kept) }, totalKept},
+		{"cell", number, nil},
+		{"time", func(c Cell) string { return words.Duration(c.Duration) }, totalTime},
+		{"CPU", func(c Cell) string { return cpu(c.Figures) }, totalCPU},
+		{"peak memory", func(c Cell) string { return peak(c.Figures) }, highestPeak},
+		{"kept memory", func(c Cell) string { return kept(c.Figures.Kept) }, totalKept},
 	}
 	for _, c := range n.Cells {
 		if c.Figures.Idle != nil {
-			return append(all, column{"GPU idle", true, func(c Cell) string { return idle(c.Figures) }, totalIdle})
+			return append(all, column{"GPU idle", func(c Cell) string { return idle(c.Figures) }, totalIdle})
 		}
 	}
 	return all
