@@ -109,9 +109,19 @@ func (s *Snapshot) Place(id StackID) string {
 	if int(id) >= len(s.Stacks) || len(s.Stacks[id]) == 0 {
 		return "(no stack recorded)"
 	}
+	if s.places == nil {
+		s.places = make([]string, len(s.Stacks))
+	}
+	if s.places[id] == "" {
+		s.places[id] = s.place(id)
+	}
+	return s.places[id]
+}
+
+func (s *Snapshot) place(id StackID) string {
 	var python, native *Frame
 	for i := range s.Stacks[id] {
-		f := &s.Stacks[id][i]
+		f := s.Stacks[id][i]
 		switch {
 		case f.isPython() && origin.ByName(f.File).Own():
 			return f.String()

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
+	"math/bits"
 	"strings"
 )
 
@@ -119,242 +119,195 @@ const (
 	closeInto  // down to the mark, into the container below
 )
 
-// plainPickle passes on the instructions of a pickle, unchanged or rewritten,
-// and refuses those that plain data does not need.
-//
-// The rewriting: lists and dicts become persistent references, because og-rek
-// copies a list header when a list that is still being filled is memoised, and
-// stacks shared by many events would come out empty. With each container a
-// pointer of ours they keep their identity:
-//
-//	EMPTY_LIST   NONE, BINPERSID               load(None)      → *list
-//	EMPTY_DICT   NEWFALSE, BINPERSID           load(false)     → *dict
-//	APPENDS      TUPLE, TUPLE2, BINPERSID      load((l, (…)))  → l, filled
-//	APPEND       TUPLE1, TUPLE2, BINPERSID
-//	SETITEMS     as APPENDS
-//	SETITEM      TUPLE2, TUPLE2, BINPERSID
-//
-// Pickles note every value for later reference and use few of the notes. A first
-// pass collects which are used (uses); the second passes on no others, which
-// saves more memory than the values need.
-type plainPickle struct {
-	r       *bufio.Reader
-	limits  Limits
-	uses    map[uint32]bool // notes that are referred to
-	surveys bool            // first pass: uses is being filled, nothing is passed on
-	noted   uint32          // MEMOIZE's next number
-	read    int64
-	objects int
-	height  int
-	marks   []int
-	out     []byte // not yet handed on
-	copying int64  // bytes of a text still to pass on
-	done    bool
+// instructions reads a pickle instruction by instruction and refuses those that plain data does not need.
+type instructions struct {
+	r      *bufio.Reader
+	limits Limits
+	read   int64
+
+	op      byte
+	number  uint64 // the operand, or the length of the text
+	operand operand
 }
 
-// survey reads a whole pickle, refuses what must be refused and returns the
-// notes it uses.
-func survey(r io.Reader, limits Limits) (map[uint32]bool, error) {
-	p := &plainPickle{r: bufio.NewReaderSize(r, 1<<16), limits: limits, uses: map[uint32]bool{}, surveys: true}
-	for !p.done {
-		if err := p.instruction(); err != nil {
-			return nil, err
-		}
-		if p.copying > 0 {
-			if _, err := p.r.Discard(int(p.copying)); err != nil {
-				return nil, unexpected(err)
-			}
-			p.copying = 0
-		}
-	}
-	return p.uses, nil
+func newInstructions(r io.Reader, limits Limits) *instructions {
+	return &instructions{r: bufio.NewReaderSize(r, 1<<18), limits: limits}
 }
 
-func newPlainPickle(r io.Reader, limits Limits, uses map[uint32]bool) *plainPickle {
-	return &plainPickle{r: bufio.NewReaderSize(r, 1<<16), limits: limits, uses: uses}
-}
-
-// Read implements io.Reader for og-rek.
-func (p *plainPickle) Read(b []byte) (int, error) {
-	for len(p.out) == 0 && p.copying == 0 {
-		if p.done {
-			return 0, io.EOF
-		}
-		if err := p.instruction(); err != nil {
-			return 0, err
-		}
+// next reads an instruction up to its text, which the caller must read.
+func (in *instructions) next() error {
+	op, err := in.r.ReadByte()
+	if err != nil {
+		return unexpected(err)
 	}
-	if len(p.out) > 0 {
-		n := copy(b, p.out)
-		p.out = p.out[n:]
-		return n, nil
-	}
-	n, err := p.r.Read(b[:min(int64(len(b)), p.copying)])
-	p.copying -= int64(n)
-	if err == io.EOF {
-		err = io.ErrUnexpectedEOF
-	}
-	return n, err
-}
-
-// instruction reads instructions until some 4 KiB are ready to hand on, or a
-// long text follows.
-func (p *plainPickle) instruction() error {
-	p.out = p.out[:0]
-	for len(p.out) < 4096 && p.copying == 0 && !p.done {
-		op, err := p.r.ReadByte()
+	at := in.read
+	in.read++
+	in.op, in.operand, in.number = op, grammar[op].operand, 0
+	width := operandWidth[in.operand]
+	switch {
+	case in.operand == refused:
+		return refusal(op, at)
+	case width == 0:
+		return nil
+	case width == 1:
+		b, err := in.r.ReadByte()
 		if err != nil {
 			return unexpected(err)
 		}
-		at := p.read
-		p.read++
-		g := grammar[op]
-		if g.operand == refused {
-			return refusal(op, at)
+		in.number = uint64(b)
+	default:
+		b, err := in.r.Peek(width)
+		if err != nil {
+			return unexpected(err)
 		}
-		if err := p.account(g.effect); err != nil {
-			return err
+		var number [8]byte
+		copy(number[:], b)
+		in.number = binary.LittleEndian.Uint64(number[:])
+		in.r.Discard(width) // no error: they were peeked at
+	}
+	in.read += int64(width)
+	if in.operand >= counted1 {
+		if in.number > uint64(in.limits.Bytes) || in.number > 1<<31 {
+			return ErrTooLarge
 		}
-		if op == memoize {
-			p.note(p.noted)
-			continue
-		}
-		if rewritten := rewrite(op); rewritten != "" {
-			p.out = append(p.out, rewritten...)
-			continue
-		}
-		if err := p.pass(op, g.operand); err != nil {
-			return err
-		}
-		p.done = op == '.'
+		in.read += int64(in.number)
+	}
+	if in.read > in.limits.Bytes {
+		return ErrTooLarge
 	}
 	return nil
 }
 
-const long1 = 0x8a // an integer of up to 255 bytes
+// hasText reports whether a text of in.number bytes follows.
+func (in *instructions) hasText() bool { return in.operand >= counted1 }
 
-// Instructions on notes.
+var operandWidth = [...]int{refused: 0, nothing: 0, fixed1: 1, fixed2: 2, fixed4: 4, fixed8: 8, counted1: 1, counted4: 4, counted8: 8}
+
+// Instructions with a meaning of their own.
 const (
+	stop      = '.'
 	memoize   = 0x94 // under the next free number
 	put       = 'q'
 	longPut   = 'r'
 	refer     = 'h'
 	longRefer = 'j'
+	emptyDict = '}'
 )
 
-// note passes on the noting of the value on top under a number, if that is used.
-func (p *plainPickle) note(number uint32) {
-	p.noted++
-	if !p.surveys && p.uses[number] {
-		p.out = binary.LittleEndian.AppendUint32(append(p.out, longPut), number)
-	}
+// surveyed is what a first pass finds out about a pickle: it refuses what must be refused before anything is built, and lists
+// the notes that are used. Pickles note every value for later reference and use few of the notes.
+type surveyed struct {
+	used  []uint64 // a bit per note
+	dicts int
+
+	objects, height int
+	marks           []int
 }
 
-func rewrite(op byte) string {
-	switch op {
-	case ']':
-		return "NQ"
-	case '}':
-		return "\x89Q"
-	case 'e', 'u':
-		return "t\x86Q"
-	case 'a':
-		return "\x85\x86Q"
-	case 's':
-		return "\x86\x86Q"
+// survey reads a whole pickle.
+func survey(r io.Reader, limits Limits) (*surveyed, error) {
+	in := newInstructions(r, limits)
+	s := &surveyed{}
+	for in.op != stop {
+		if err := in.next(); err != nil {
+			return nil, err
+		}
+		if err := s.account(grammar[in.op].effect, limits); err != nil {
+			return nil, err
+		}
+		switch in.op {
+		case refer, longRefer:
+			s.use(uint32(in.number))
+		case emptyDict:
+			s.dicts++
+		}
+		if in.hasText() {
+			if _, err := in.r.Discard(int(in.number)); err != nil {
+				return nil, unexpected(err)
+			}
+		}
 	}
-	return ""
+	return s, nil
+}
+
+// use marks a note as used. One whose number no value can have is found to be unknown later.
+func (s *surveyed) use(note uint32) {
+	word := int(note / 64)
+	if word >= len(s.used) {
+		if int(note) > s.objects {
+			return
+		}
+		s.used = append(s.used, make([]uint64, word+1-len(s.used))...)
+	}
+	s.used[word] |= 1 << (note % 64)
 }
 
 // account follows the height of the stack and the number of values.
-func (p *plainPickle) account(e effect) error {
+func (s *surveyed) account(e effect, limits Limits) error {
 	switch e {
 	case push:
-		p.height++
-		p.objects++
+		s.height++
+		s.objects++
 	case drop:
-		p.height--
-		if n := len(p.marks); n > 0 && p.marks[n-1] >= p.height { // POP takes a mark too
-			p.marks = p.marks[:n-1]
+		s.height--
+		if n := len(s.marks); n > 0 && s.marks[n-1] >= s.height { // POP takes a mark too
+			s.marks = s.marks[:n-1]
 		}
 	case drop2:
-		p.height -= 2
+		s.height -= 2
 	case openMark:
-		p.marks = append(p.marks, p.height)
-		p.height++
+		s.marks = append(s.marks, s.height)
+		s.height++
 	case closeTuple, closeInto:
-		if len(p.marks) == 0 {
+		if len(s.marks) == 0 {
 			return fmt.Errorf("%w: a list ends that never began", ErrDamaged)
 		}
-		p.height = p.marks[len(p.marks)-1]
-		p.marks = p.marks[:len(p.marks)-1]
+		s.height = s.marks[len(s.marks)-1]
+		s.marks = s.marks[:len(s.marks)-1]
 		if e == closeTuple {
-			p.height++
+			s.height++
 		}
-		p.objects++
+		s.objects++
 	}
-	if p.height > p.limits.Depth || p.objects > p.limits.Objects || p.read > p.limits.Bytes {
+	if s.height > limits.Depth || s.objects > limits.Objects {
 		return ErrTooLarge
 	}
 	return nil
 }
 
-// pass hands on one instruction with its operand.
-func (p *plainPickle) pass(op byte, kind operand) error {
-	width := [...]int{refused: 0, nothing: 0, fixed1: 1, fixed2: 2, fixed4: 4, fixed8: 8, counted1: 1, counted4: 4, counted8: 8}[kind]
-	var number [8]byte
-	if _, err := io.ReadFull(p.r, number[:width]); err != nil {
-		return unexpected(err)
-	}
-	p.read += int64(width)
-	switch n := binary.LittleEndian.Uint32(number[:4]); op {
-	case put, longPut:
-		p.note(n)
-		return nil
-	case refer, longRefer:
-		if p.surveys {
-			p.uses[n] = true
-		}
-	}
-	if kind < counted1 {
-		p.out = append(append(p.out, op), number[:width]...)
-		return nil
-	}
-	length := binary.LittleEndian.Uint64(number[:])
-	if length > uint64(p.limits.Bytes) || length > 1<<31 {
-		return ErrTooLarge
-	}
-	p.read += int64(length)
-	if op == long1 && length <= 8 {
-		return p.number(int(length))
-	}
-	if kind == counted8 { // og-rek knows texts of up to 4 GiB only
-		op, width = 'X', 4
-	}
-	p.out = append(append(p.out, op), number[:width]...)
-	if length <= 512 {
-		at := len(p.out)
-		p.out = append(p.out, make([]byte, length)...)
-		if _, err := io.ReadFull(p.r, p.out[at:]); err != nil {
-			return unexpected(err)
-		}
-		return nil
-	}
-	p.copying = int64(length)
-	return nil
+// notes are the values that are used again, by their number.
+type notes struct {
+	used   []uint64
+	before []uint32 // by word of used: how many bits are set in the words before it
+	values []value
+	next   uint32 // MEMOIZE's number
 }
 
-// number passes on a long that fits 64 bits as decimal INT, which og-rek reads
-// without big numbers.
-func (p *plainPickle) number(length int) error {
-	var digits [8]byte
-	if _, err := io.ReadFull(p.r, digits[:length]); err != nil {
-		return unexpected(err)
+func newNotes(s *surveyed) *notes {
+	n := &notes{used: s.used, before: make([]uint32, len(s.used))}
+	all := 0
+	for i, word := range s.used {
+		n.before[i] = uint32(all)
+		all += bits.OnesCount64(word)
 	}
-	shift := 8 * (8 - length) // sign extension
-	n := int64(binary.LittleEndian.Uint64(digits[:])) << shift >> shift
-	p.out = append(strconv.AppendInt(append(p.out, 'I'), n, 10), '\n')
-	return nil
+	n.values = make([]value, all)
+	return n
+}
+
+// at is where a note's value is; -1 if it is never used.
+func (n *notes) at(note uint32) int {
+	word, bit := int(note/64), uint64(1)<<(note%64)
+	if word >= len(n.used) || n.used[word]&bit == 0 {
+		return -1
+	}
+	return int(n.before[word]) + bits.OnesCount64(n.used[word]&(bit-1))
+}
+
+func (n *notes) put(note uint32, v value) {
+	n.next++
+	if at := n.at(note); at >= 0 {
+		n.values[at] = v
+	}
 }
 
 func unexpected(err error) error {

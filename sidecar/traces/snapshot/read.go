@@ -2,133 +2,48 @@ package snapshot
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
-	"math/big"
+	"slices"
 	"strings"
 
-	ogórek "github.com/kisielk/og-rek"
 	"github.com/klauspost/compress/gzip"
 
 	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 )
 
-// A list and a dict of Python, filled while the pickle is read. Nearly all
-// dicts of a snapshot are events: they are read as soon as they are complete.
-type (
-	list struct{ items []any }
-	dict struct {
-		pairs []any // key, value, key, value …
-		event *Event
-	}
-)
-
-// get returns a member; dicts of a snapshot have a dozen keys.
-func (d *dict) get(key string) any {
-	for i := len(d.pairs) - 2; i >= 0; i -= 2 {
-		if d.pairs[i] == any(key) {
-			return d.pairs[i+1]
-		}
-	}
-	return nil
-}
-
-// container answers the persistent references that plainPickle writes.
-func (c *converter) container(ref ogórek.Ref) (any, error) {
-	switch id := ref.Pid.(type) {
-	case ogórek.None:
-		return &list{}, nil
-	case bool:
-		return &dict{}, nil
-	case ogórek.Tuple:
-		if len(id) != 2 {
-			break
-		}
-		items, ok := id[1].(ogórek.Tuple)
-		if !ok {
-			break
-		}
-		switch into := id[0].(type) {
-		case *list:
-			into.items = grow(into.items, items)
-			return into, nil
-		case *dict:
-			return into, c.fill(into, items)
-		}
-	}
-	return nil, errors.New("values are added to something that is no list or dict")
-}
-
-// fill adds members to a dict.
-func (c *converter) fill(d *dict, items []any) error {
-	if len(items)%2 != 0 {
-		return errors.New("a key without a value")
-	}
-	for i := 0; i < len(items); i += 2 {
-		if _, ok := items[i].(string); !ok {
-			items[i] = nil // never asked for, and may not be comparable
-		}
-	}
-	d.pairs = grow(d.pairs, items)
-	if action, ok := d.get("action").(string); ok {
-		d.event = c.event(d, action)
-		d.pairs = nil
-	}
-	return nil
-}
-
-func (c *converter) event(d *dict, action string) *Event {
-	e := &Event{
-		TimeUs: number(d.get("time_us")), Address: number(d.get("addr")), Size: number(d.get("size")),
-		Free: number(d.get("device_free")), Stream: number(d.get("stream")), Stack: c.stack(d.get("frames")),
-	}
-	var known bool
-	if e.Action, known = actions[action]; !known {
-		e.Action = OtherAction
-	}
-	return e
-}
-
-// grow takes over the first batch, which usually is the only one.
-func grow(have, more []any) []any {
-	if have == nil {
-		return more
-	}
-	return append(have, more...)
-}
-
-// Read reads one snapshot, plain or gzip.
+// Read reads one snapshot, plain or gzip, in two passes: the first refuses what must be refused and finds out which values are
+// used again; the second reads events, frames and stacks as they are complete, so that memory is that of the Snapshot.
 func Read(r io.ReadSeeker, limits Limits) (*Snapshot, error) {
 	limits = limits.withDefaults()
 	pickle, err := unpacked(r)
 	if err != nil {
 		return nil, err
 	}
-	uses, err := survey(pickle, limits)
+	found, err := survey(pickle, limits)
 	if err != nil {
 		return nil, err
 	}
 	if pickle, err = unpacked(r); err != nil {
 		return nil, err
 	}
-	c := converter{
-		stacks: map[*list]StackID{}, texts: map[string]StackID{"": 0}, budget: limits.Objects,
-		snapshot: &Snapshot{Stacks: []Stack{nil}},
+	c := newReader(limits.Objects, found)
+	m := machine{in: newInstructions(pickle, limits), notes: newNotes(found), reader: c}
+	for i := range m.notes.values {
+		m.notes.values[i].kind = unset
 	}
-	decoder := ogórek.NewDecoderWithConfig(newPlainPickle(pickle, limits, uses), &ogórek.DecoderConfig{PersistentLoad: c.container})
-	root, err := decoder.Decode()
+	root, err := m.run()
 	if err != nil {
-		return nil, fmt.Errorf("the memory snapshot is damaged: %w", err)
+		return nil, err
 	}
-	top, ok := root.(*dict)
-	if !ok || (top.get("segments") == nil && top.get("device_traces") == nil) {
+	if root.kind != dictValue || root.object.get(memberSegments).kind == nothingKnown && root.object.get(memberDeviceTraces).kind == nothingKnown {
 		return nil, ErrOther
 	}
-	c.segments(top.get("segments"))
-	c.hostSegments(top.get("host_segments"))
-	c.traces(top.get("device_traces"))
-	c.hostTraces(top.get("host_traces"))
+	c.segments(root.object.get(memberSegments))
+	c.hostSegments(root.object.get(memberHostSegments))
+	c.traces(root.object.get(memberDeviceTraces))
+	c.hostTraces(root.object.get(memberHostTraces))
 	if c.budget < 0 {
 		return nil, ErrTooLarge
 	}
@@ -180,46 +95,242 @@ func (s *Snapshot) noteHistory() {
 	}
 }
 
-// converter turns Python values into a Snapshot. The budget counts what was
-// looked at, since a small pickle can refer to the same list many times.
-type converter struct {
+// memberName is the number of a text that is a member's name.
+type memberName uint32
+
+// The members that are read, as texts are numbered.
+const (
+	_ memberName = iota // the empty text
+	memberAction
+	memberTime
+	memberAddr
+	memberSize
+	memberFree
+	memberFrames
+	memberFile
+	memberLine
+	memberFunction
+	memberSegments
+	memberDeviceTraces
+	memberHostSegments
+	memberHostTraces
+	memberDevice
+	memberAddress
+	memberTotalSize
+	memberStream
+	memberSegmentType
+	memberExpandable
+	memberBlocks
+	memberRequested
+	memberState
+	memberAllocated
+	memberActive
+	memberHistory
+	memberRealSize
+	members
+)
+
+var memberNames = [members]string{
+	"", "action", "time_us", "addr", "size", "device_free", "frames", "filename", "line", "name",
+	"segments", "device_traces", "host_segments", "host_traces", "device", "address", "total_size", "stream", "segment_type",
+	"is_expandable", "blocks", "requested_size", "state", "allocated", "active", "history", "real_size",
+}
+
+// texts numbers them.
+type texts struct {
+	numbers map[string]uint32
+	list    []string
+}
+
+func (t *texts) number(raw []byte) uint32 {
+	n, known := t.numbers[string(raw)]
+	if !known {
+		n = uint32(len(t.list))
+		text := string(raw)
+		t.numbers[text] = n
+		t.list = append(t.list, strings.ToValidUTF8(text, "\uFFFD"))
+	}
+	return n
+}
+
+// reader turns values into a Snapshot. The budget counts what was looked at, since a small pickle can refer to the same list
+// many times.
+type reader struct {
 	snapshot *Snapshot
-	stacks   map[*list]StackID // by identity: equal stacks are usually shared
-	texts    map[string]StackID
+	texts    texts
+	events   []Event
+	frames   map[frameKey]int32 // index into list, from 1
+	list     []*Frame
+	stacks   map[uint64][]StackID // by hash of its frames
+	ofStack  [][]int32            // frames by StackID
+	seed     maphash.Seed
+	scratch  []int32
 	budget   int
 }
 
-func (c *converter) each(value any, visit func(*dict)) {
-	l, ok := value.(*list)
-	if !ok {
+type frameKey struct {
+	file, function int64
+	line           int64
+}
+
+func newReader(budget int, found *surveyed) *reader {
+	c := &reader{
+		snapshot: &Snapshot{Stacks: []Stack{nil}}, texts: texts{numbers: map[string]uint32{}},
+		events: make([]Event, 0, min(found.dicts, found.objects/8)), frames: map[frameKey]int32{},
+		stacks: map[uint64][]StackID{}, ofStack: [][]int32{nil}, seed: maphash.MakeSeed(), budget: budget,
+	}
+	for _, name := range memberNames {
+		c.texts.number([]byte(name))
+	}
+	return c
+}
+
+// fill adds members to a dict. What is an event or a frame is read at once.
+func (c *reader) fill(o *object, values []value) error {
+	if len(values)%2 != 0 {
+		return fmt.Errorf("%w: a key without a value", ErrDamaged)
+	}
+	is := func(k memberName) bool {
+		for i := 0; i < len(values); i += 2 {
+			if values[i].kind == textValue && values[i].n == int64(k) && values[i+1].kind == textValue {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case len(o.items) == 0 && is(memberAction):
+		o.event = c.event(values)
+	case len(o.items) == 0 && is(memberFile) && is(memberFunction):
+		o.frame = c.frameOf(&object{items: values})
+	default:
+		o.items = append(o.items, values...)
+		if action := o.get(memberAction); action.kind == textValue {
+			o.event, o.items = c.event(o.items), nil
+		}
+	}
+	return nil
+}
+
+// event reads one and returns its number, from 1.
+func (c *reader) event(values []value) int32 {
+	e := Event{Action: OtherAction}
+	for i := 0; i < len(values); i += 2 {
+		if values[i].kind != textValue {
+			continue
+		}
+		switch v := values[i+1]; memberName(values[i].n) {
+		case memberAction:
+			if action, known := actions[c.text(v)]; known {
+				e.Action = action
+			}
+		case memberTime:
+			e.TimeUs = number(v)
+		case memberAddr, memberFree: // of which an event has one
+			e.Address = number(v)
+		case memberSize:
+			e.Size = number(v)
+		case memberFrames:
+			e.Stack = c.stack(v)
+		}
+	}
+	c.events = append(c.events, e)
+	return int32(len(c.events))
+}
+
+// frameOf numbers the frame that a dict is, from 1.
+func (c *reader) frameOf(o *object) int32 {
+	if o.frame > 0 {
+		return o.frame
+	}
+	file, function := o.get(memberFile), o.get(memberFunction)
+	k := frameKey{line: number(o.get(memberLine))}
+	if file.kind == textValue {
+		k.file = file.n
+	}
+	if function.kind == textValue {
+		k.function = function.n
+	}
+	n, known := c.frames[k]
+	if !known {
+		c.list = append(c.list, &Frame{File: c.texts.list[k.file], Function: c.texts.list[k.function], Line: k.line})
+		n = int32(len(c.list))
+		c.frames[k] = n
+	}
+	return n
+}
+
+// stack interns a list of frames.
+func (c *reader) stack(v value) StackID {
+	if v.kind != listValue {
+		return 0
+	}
+	o := v.object
+	if o.isStack {
+		return o.stack
+	}
+	c.scratch = c.scratch[:0]
+	c.each(v, func(d *object) { c.scratch = append(c.scratch, c.frameOf(d)) })
+	o.stack, o.isStack, o.items = c.numberOf(c.scratch), true, nil
+	return o.stack
+}
+
+// numberOf is the stack of some frames.
+func (c *reader) numberOf(frames []int32) StackID {
+	if len(frames) == 0 {
+		return 0
+	}
+	var h maphash.Hash
+	h.SetSeed(c.seed)
+	for _, f := range frames {
+		h.Write([]byte{byte(f), byte(f >> 8), byte(f >> 16), byte(f >> 24)})
+	}
+	hash := h.Sum64()
+	for _, id := range c.stacks[hash] {
+		if slices.Equal(c.ofStack[id], frames) {
+			return id
+		}
+	}
+	id := StackID(len(c.ofStack))
+	stack := make(Stack, len(frames))
+	for i, f := range frames {
+		stack[i] = c.list[f-1]
+	}
+	c.stacks[hash] = append(c.stacks[hash], id)
+	c.ofStack = append(c.ofStack, slices.Clone(frames))
+	c.snapshot.Stacks = append(c.snapshot.Stacks, stack)
+	return id
+}
+
+// each visits the dicts of a list that are no events.
+func (c *reader) each(v value, visit func(*object)) {
+	if v.kind != listValue {
 		return
 	}
-	for _, item := range l.items {
+	for i := range v.object.items {
 		if c.budget--; c.budget < 0 {
 			return
 		}
-		if d, ok := item.(*dict); ok {
-			visit(d)
+		if item := &v.object.items[i]; item.kind == dictValue {
+			visit(item.object)
 		}
 	}
 }
 
-func (c *converter) segments(value any) {
-	c.each(value, func(d *dict) {
+func (c *reader) segments(v value) {
+	c.each(v, func(d *object) {
 		s := Segment{
-			Device: int(number(d.get("device"))), Address: number(d.get("address")),
-			Total: number(d.get("total_size")), Stream: number(d.get("stream")),
-			Kind: text(d.get("segment_type")), Expandable: d.get("is_expandable") == any(true),
+			Device: int(number(d.get(memberDevice))), Address: number(d.get(memberAddress)),
+			Total: number(d.get(memberTotalSize)), Stream: number(d.get(memberStream)),
+			Kind: c.text(d.get(memberSegmentType)), Expandable: isTrue(d.get(memberExpandable)),
 		}
 		at := s.Address
-		c.each(d.get("blocks"), func(b *dict) {
-			block := Block{Size: number(b.get("size")), Requested: number(b.get("requested_size")), Address: at}
-			if a, ok := b.get("address").(int64); ok {
-				block.Address = a
-			} else if a, ok := b.get("address").(*big.Int); ok {
-				block.Address = a.Int64()
+		c.each(d.get(memberBlocks), func(b *object) {
+			block := Block{Size: number(b.get(memberSize)), Requested: number(b.get(memberRequested)), Address: at}
+			if a := b.get(memberAddress); a.kind == integer {
+				block.Address = a.n
 			}
-			block.State = stateOf(b)
+			block.State = c.stateOf(b)
 			c.contextOf(b, &block)
 			if block.Requested <= 0 {
 				block.Requested = block.Size
@@ -233,25 +344,25 @@ func (c *converter) segments(value any) {
 
 // contextOf reads a block's frames. Before PyTorch 2.1 they were in its
 // history, with the size asked for.
-func (c *converter) contextOf(b *dict, block *Block) {
-	if frames := b.get("frames"); frames != nil {
+func (c *reader) contextOf(b *object, block *Block) {
+	if frames := b.get(memberFrames); frames.kind != nothingKnown {
 		block.Stack = c.stack(frames)
 		return
 	}
-	c.each(b.get("history"), func(h *dict) {
-		block.Stack = c.stack(h.get("frames"))
+	c.each(b.get(memberHistory), func(h *object) {
+		block.Stack = c.stack(h.get(memberFrames))
 		if block.Requested == 0 {
-			block.Requested = number(h.get("real_size"))
+			block.Requested = number(h.get(memberRealSize))
 		}
 	})
 }
 
 // stateOf is what a block or host segment is used for.
-func stateOf(d *dict) BlockState {
-	switch state := text(d.get("state")); {
-	case state == "active_allocated", d.get("allocated") == any(true):
+func (c *reader) stateOf(d *object) BlockState {
+	switch state := c.text(d.get(memberState)); {
+	case state == "active_allocated", isTrue(d.get(memberAllocated)):
 		return Active
-	case strings.HasPrefix(state, "active_"), d.get("active") == any(true): // documented as awaiting_free, written as pending_free
+	case strings.HasPrefix(state, "active_"), isTrue(d.get(memberActive)): // documented as awaiting_free, written as pending_free
 		return AwaitingFree
 	}
 	return Inactive
@@ -259,10 +370,10 @@ func stateOf(d *dict) BlockState {
 
 // hostSegments reads the pinned host memory. Its allocator never divides a
 // segment, so that each is a block of its own.
-func (c *converter) hostSegments(value any) {
-	c.each(value, func(d *dict) {
-		size := max(number(d.get("total_size")), number(d.get("size")))
-		block := Block{Address: number(d.get("address")), Size: size, Requested: size, State: stateOf(d)}
+func (c *reader) hostSegments(v value) {
+	c.each(v, func(d *object) {
+		size := max(number(d.get(memberTotalSize)), number(d.get(memberSize)))
+		block := Block{Address: number(d.get(memberAddress)), Size: size, Requested: size, State: c.stateOf(d)}
 		c.contextOf(d, &block)
 		c.snapshot.Segments = append(c.snapshot.Segments, Segment{
 			Device: HostMemory, Address: block.Address, Total: size, Kind: "pinned", Blocks: []Block{block},
@@ -270,12 +381,11 @@ func (c *converter) hostSegments(value any) {
 	})
 }
 
-func (c *converter) traces(value any) {
-	l, ok := value.(*list)
-	if !ok {
+func (c *reader) traces(v value) {
+	if v.kind != listValue {
 		return
 	}
-	for _, trace := range l.items {
+	for _, trace := range v.object.items {
 		if c.budget--; c.budget < 0 {
 			return
 		}
@@ -285,66 +395,48 @@ func (c *converter) traces(value any) {
 
 // hostTraces reads one history; should it be a list of them, as those of devices
 // are, their events follow one another.
-func (c *converter) hostTraces(value any) {
-	c.snapshot.Host = c.history(value)
-	if l, ok := value.(*list); ok {
-		for _, trace := range l.items {
-			if c.budget--; c.budget < 0 {
-				return
-			}
-			c.snapshot.Host.Events = append(c.snapshot.Host.Events, c.history(trace).Events...)
+func (c *reader) hostTraces(v value) {
+	c.snapshot.Host = c.history(v)
+	if v.kind != listValue {
+		return
+	}
+	for _, trace := range v.object.items {
+		if c.budget--; c.budget < 0 {
+			return
 		}
+		c.snapshot.Host.Events = append(c.snapshot.Host.Events, c.history(trace).Events...)
 	}
 }
 
-func (c *converter) history(value any) (device Device) {
-	c.each(value, func(d *dict) {
-		if d.event != nil {
-			device.Events = append(device.Events, *d.event)
+func (c *reader) history(v value) (device Device) {
+	if v.kind != listValue {
+		return device
+	}
+	if o := v.object; o.first < o.end {
+		c.budget -= int(o.end - o.first)
+		device.Events = c.events[o.first:o.end:o.end]
+		return device
+	}
+	c.each(v, func(d *object) {
+		if d.event > 0 {
+			device.Events = append(device.Events, c.events[d.event-1])
 		}
 	})
 	return device
 }
 
-// stack interns a list of frames.
-func (c *converter) stack(value any) StackID {
-	l, ok := value.(*list)
-	if !ok {
-		return 0
-	}
-	if id, ok := c.stacks[l]; ok {
-		return id
-	}
-	var stack Stack
-	var key strings.Builder
-	c.each(l, func(d *dict) {
-		f := Frame{File: text(d.get("filename")), Function: text(d.get("name")), Line: number(d.get("line"))}
-		stack = append(stack, f)
-		fmt.Fprintf(&key, "%s\x00%d\x00%s\x00", f.File, f.Line, f.Function)
-	})
-	id, ok := c.texts[key.String()]
-	if !ok {
-		id = StackID(len(c.snapshot.Stacks))
-		c.texts[key.String()] = id
-		c.snapshot.Stacks = append(c.snapshot.Stacks, stack)
-	}
-	c.stacks[l] = id
-	return id
-}
-
-func number(value any) int64 {
-	switch v := value.(type) {
-	case int64:
-		return v
-	case *big.Int:
-		return v.Int64()
-	case float64:
-		return int64(v)
+func number(v value) int64 {
+	if v.kind == integer {
+		return v.n
 	}
 	return 0
 }
 
-func text(value any) string {
-	s, _ := value.(string)
-	return strings.ToValidUTF8(s, "\uFFFD")
+func isTrue(v value) bool { return v.kind == truthValue && v.n == 1 }
+
+func (c *reader) text(v value) string {
+	if v.kind != textValue {
+		return ""
+	}
+	return c.texts.list[v.n]
 }

@@ -24,13 +24,14 @@ type Snapshot struct {
 	Notes []string
 
 	categories []Category // by StackID
+	places     []string   // likewise; "" where nobody has asked yet
 }
 
 // StackID indexes Snapshot.Stacks.
 type StackID uint32
 
 // Stack is where an allocation was made, innermost frame first.
-type Stack []Frame
+type Stack []*Frame
 
 // Frame is one Python or C++ function at a line. Of C++ the file may be a shared
 // library and the line an offset in it.
@@ -118,13 +119,14 @@ var actions = map[string]Action{
 // asked for, of segments what they take.
 type Event struct {
 	TimeUs  int64 // µs since the epoch; 0 in files of PyTorch before 2.2
-	Action  Action
 	Address int64
 	Size    int64
-	Free    int64 // bytes free on the device, of OutOfMemory
-	Stream  int64
 	Stack   StackID
+	Action  Action
 }
+
+// Free is what was free on the device, in bytes, of OutOfMemory: torch writes it in place of the address.
+func (e Event) Free() int64 { return e.Address }
 
 // ReadFile reads a snapshot within the default limits.
 func ReadFile(path string) (*Snapshot, error) {

@@ -2,16 +2,19 @@ package snapshot
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"maps"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/omni-perf/omni-perf/sidecar/testkit/truth"
 	"github.com/omni-perf/omni-perf/sidecar/traces/table"
@@ -465,4 +468,104 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+// manyEvents is a pickle of protocol 4 with n allocations that are freed again, each with its own list of the same 20 frames.
+func manyEvents(n int) []byte {
+	var b bytes.Buffer
+	text := func(s string) { b.WriteString("\x8c" + string(rune(len(s))) + s) }
+	number := func(v int64) { b.WriteByte(0x8a); b.WriteByte(8); binary.Write(&b, binary.LittleEndian, v) }
+	b.WriteString("\x80\x04}(")
+	text("segments")
+	b.WriteString("]")
+	text("device_traces")
+	b.WriteString("](](")
+	const frames = 20
+	for f := range frames {
+		b.WriteString("}(")
+		text("filename")
+		text("/home/me/net.py")
+		text("name")
+		text("forward")
+		text("line")
+		b.WriteString("K" + string(rune(f)) + "u\x94") // noted as f
+	}
+	b.WriteString("e") // a history of things that are no events
+	for i := range n {
+		if i%1000 == 0 {
+			if i > 0 {
+				b.WriteString("e")
+			}
+			if i == 0 {
+				b.WriteString("]")
+			}
+			b.WriteString("(")
+		}
+		b.WriteString("}(")
+		text("action")
+		text([]string{"alloc", "free_completed"}[i%2])
+		text("addr")
+		number(int64(i/2) * 512)
+		text("size")
+		number(512)
+		text("frames")
+		b.WriteString("](")
+		for f := range frames {
+			b.WriteString("h" + string(rune(f)))
+		}
+		b.WriteString("eu")
+	}
+	b.WriteString("eeu.")
+	return b.Bytes()
+}
+
+// TestReadingIsLinear: twice the events take twice the memory, all that is thrown away included; what is kept is an event's 32 bytes.
+func TestReadingIsLinear(t *testing.T) {
+	allocated := func(n int) (all uint64) {
+		pickle := manyEvents(n)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		s, err := Read(bytes.NewReader(pickle), Limits{})
+		runtime.ReadMemStats(&after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(s.Devices) != 2 || len(s.Devices[1].Events) != n || len(s.Stacks) != 2 || len(s.Stacks[1]) != 20 {
+			t.Fatalf("%d devices, %d stacks", len(s.Devices), len(s.Stacks))
+		}
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	if one, two := allocated(10_000), allocated(20_000); float64(two) > 2.2*float64(one) {
+		t.Errorf("10,000 events allocated %d bytes, 20,000 %d", one, two)
+	}
+	if size := unsafe.Sizeof(Event{}); size != 32 {
+		t.Errorf("an event has %d bytes", size)
+	}
+}
+
+// TestEventsInAnyList: a history may have an event twice, or in another order than that of the file.
+func TestEventsInAnyList(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "odd.pickle")
+	python(t, "-c", `
+import pickle, sys
+events = [{"action": "alloc", "addr": i, "size": 10 + i} for i in range(3)]
+histories = [events, [events[2], events[0], events[0], 7, events[1]], [events[1], events[2]]]
+with open(sys.argv[1], "wb") as out:
+    pickle.dump({"segments": [], "device_traces": histories}, out)
+`, path)
+	s, err := ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got [][]int64
+	for _, d := range s.Devices {
+		var sizes []int64
+		for _, e := range d.Events {
+			sizes = append(sizes, e.Size)
+		}
+		got = append(got, sizes)
+	}
+	if want := [][]int64{{10, 11, 12}, {12, 10, 10, 11}, {11, 12}}; !slices.EqualFunc(got, want, slices.Equal) {
+		t.Errorf("got %v, want %v", got, want)
+	}
 }

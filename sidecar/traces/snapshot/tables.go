@@ -389,7 +389,7 @@ func (s *Snapshot) outOfMemory() *table.Table {
 	for device, d := range s.Devices {
 		for _, e := range d.Events {
 			if e.Action == OutOfMemory {
-				t.Add(DeviceName(device), float64(e.TimeUs-d.Events[0].TimeUs), e.Size, e.Free, s.Place(e.Stack), s.Trace(e.Stack))
+				t.Add(DeviceName(device), float64(e.TimeUs-d.Events[0].TimeUs), e.Size, e.Free(), s.Place(e.Stack), s.Trace(e.Stack))
 			}
 		}
 	}
