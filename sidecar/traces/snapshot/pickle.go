@@ -13,7 +13,7 @@ import (
 // Limits bound what a pickle may make the reader do. Zero means the default.
 type Limits struct {
 	Bytes   int64 // of the pickle; 4 GiB
-	Objects int   // values it builds; 200 million
+	Objects int   // members of lists and dicts that are kept at once, and members looked at; 200 million
 	Depth   int   // values under construction at once; 100,000
 }
 
@@ -269,7 +269,7 @@ func (s *surveyed) account(e effect, limits Limits) error {
 		}
 		s.objects++
 	}
-	if s.height > limits.Depth || s.objects > limits.Objects {
+	if s.height > limits.Depth {
 		return ErrTooLarge
 	}
 	return nil

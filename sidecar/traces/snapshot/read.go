@@ -166,6 +166,8 @@ type reader struct {
 	seed     maphash.Seed
 	scratch  []int32
 	budget   int
+	kept     int // members of lists and dicts
+	most     int // of these
 }
 
 type frameKey struct {
@@ -177,12 +179,27 @@ func newReader(budget int, found *surveyed) *reader {
 	c := &reader{
 		snapshot: &Snapshot{Stacks: []Stack{nil}}, texts: texts{numbers: map[string]uint32{}},
 		events: make([]Event, 0, min(found.dicts, found.objects/8)), frames: map[frameKey]int32{},
-		stacks: map[uint64][]StackID{}, ofStack: [][]int32{nil}, seed: maphash.MakeSeed(), budget: budget,
+		stacks: map[uint64][]StackID{}, ofStack: [][]int32{nil}, seed: maphash.MakeSeed(), budget: budget, most: budget,
 	}
 	for _, name := range memberNames {
 		c.texts.number([]byte(name))
 	}
 	return c
+}
+
+// extend adds values to a list.
+func (c *reader) extend(o *object, values []value) error {
+	had := len(o.items)
+	o.append(values)
+	return c.keep(len(o.items) - had)
+}
+
+// keep counts members that are kept.
+func (c *reader) keep(n int) error {
+	if c.kept += n; c.kept > c.most {
+		return ErrTooLarge
+	}
+	return nil
 }
 
 // fill adds members to a dict. What is an event or a frame is read at once.
@@ -205,7 +222,11 @@ func (c *reader) fill(o *object, values []value) error {
 		o.frame = c.frameOf(&object{items: values})
 	default:
 		o.items = append(o.items, values...)
+		if err := c.keep(len(values)); err != nil {
+			return err
+		}
 		if action := o.get(memberAction); action.kind == textValue {
+			c.kept -= len(o.items)
 			o.event, o.items = c.event(o.items), nil
 		}
 	}
@@ -270,7 +291,12 @@ func (c *reader) stack(v value) StackID {
 		return o.stack
 	}
 	c.scratch = c.scratch[:0]
-	c.each(v, func(d *object) { c.scratch = append(c.scratch, c.frameOf(d)) })
+	for i := range o.items {
+		if item := &o.items[i]; item.kind == dictValue {
+			c.scratch = append(c.scratch, c.frameOf(item.object))
+		}
+	}
+	c.kept -= len(o.items)
 	o.stack, o.isStack, o.items = c.numberOf(c.scratch), true, nil
 	return o.stack
 }

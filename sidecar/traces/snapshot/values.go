@@ -229,8 +229,7 @@ func (m *machine) combine(op byte) error {
 	into := m.stack[len(m.stack)-1]
 	switch {
 	case into.kind == listValue && (op == 'a' || op == 'e'):
-		into.object.append(values)
-		return nil
+		return m.reader.extend(into.object, values)
 	case into.kind == dictValue && (op == 's' || op == 'u'):
 		return m.reader.fill(into.object, values)
 	}
