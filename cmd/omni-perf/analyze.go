@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/traces/changes"
 	"github.com/omni-perf/omni-perf/sidecar/traces/page"
 	"github.com/omni-perf/omni-perf/sidecar/traces/request"
+	"github.com/omni-perf/omni-perf/sidecar/traces/snapshot"
 	"github.com/omni-perf/omni-perf/sidecar/traces/table"
 	"github.com/omni-perf/omni-perf/sidecar/understand/significance"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
@@ -39,6 +41,8 @@ func analyzeCommand() *cobra.Command {
 	flags.StringVar(&q.Summary, "summary", "", "write operators by device time and memory peaks as text to `FILE`, such as "+page.SummaryName)
 	flags.StringVar(&q.Display, "display", "", "write what a notebook shows, as JSON, to `FILE`")
 	flags.StringVar(&q.Snapshot, "memory-snapshot", "", "read a `FILE` of torch.cuda.memory._dump_snapshot as well")
+	flags.StringVar(&q.SnapshotAgainst, "memory-against", "", "compare the memory snapshot with another one in `FILE`")
+	flags.Var(windowValue{&q.SnapshotOptions.Window}, "memory-window", "list what came and went in a `WINDOW` of the memory snapshot's history, as in 1.2s-1.5s")
 	flags.StringArrayVar(&q.Against, "against", nil, "compare steps, idle time, operators, kernels and collectives with those of another run's traces in `PATH`; may be repeated")
 	var most limit
 	flags.Var(limitValue{&most}, "fail-if", "with --against, end with status 4 if a step is slower by more than `slower=LIMIT`, as in slower=5% or slower=2ms, and beyond noise")
@@ -161,4 +165,23 @@ func parseNumbers(text string) ([]int, error) {
 		}
 	}
 	return list, nil
+}
+
+// windowValue is an option that is a part of a history, as in 1.2s-1.5s, or a moment of it.
+type windowValue struct{ to **snapshot.Window }
+
+func (windowValue) Type() string   { return "WINDOW" }
+func (windowValue) String() string { return "" }
+func (w windowValue) Set(text string) error {
+	first, last, isRange := strings.Cut(text, "-")
+	if !isRange {
+		last = first
+	}
+	from, err1 := time.ParseDuration(strings.TrimSpace(first))
+	to, err2 := time.ParseDuration(strings.TrimSpace(last))
+	if err1 != nil || err2 != nil || from < 0 || to < from {
+		return fmt.Errorf("%q is neither a time nor a range such as 1.2s-1.5s", text)
+	}
+	*w.to = &snapshot.Window{From: from.Microseconds(), To: to.Microseconds()}
+	return nil
 }

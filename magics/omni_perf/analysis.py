@@ -179,6 +179,8 @@ def analyze(
     critical_path: bool = False,
     tables: Iterable[str] | None = None,
     memory_snapshot: PathLike | None = None,
+    memory_against: PathLike | None = None,
+    memory_window: str | None = None,
     against: PathLike | None = None,
     html: PathLike | None = None,
     csv: PathLike | None = None,
@@ -189,7 +191,8 @@ def analyze(
 
     mode is "exact", "hta" (the rules of HolisticTraceAnalysis, its faults included) or
     "hta-ns". ranks and steps keep only those; last_step counts the last profiler step too.
-    critical_path finds what the length of the steps depends on.
+    critical_path finds what the length of the steps depends on. memory_against is another snapshot,
+    memory_window a part of the snapshot's history, as in "1.2s-1.5s".
     against is an earlier run: the table changes has what differs, collectives_by_run the collectives.
     html, csv, merged and summary name what is to be written besides.
     """
@@ -204,10 +207,13 @@ def analyze(
             arguments.append(name)
     for name, path in (
         ("--memory-snapshot", memory_snapshot),
+        ("--memory-against", memory_against),
         ("--against", against),
     ):
         if path is not None:
             arguments += [name, local(path)]
+    if memory_window is not None:
+        arguments += ["--memory-window", memory_window]
     files: list[str] = []
     for name, path in (("--html", html), ("--csv", csv), ("--merged", merged), ("--summary", summary)):
         if path is not None:

@@ -24,6 +24,9 @@ func memoryPeak(t Tables) *Finding {
 		Name: peaks.TextAt("category", top), Place: parsed(peaks.TextAt("place", top)), On: peaks.TextAt("device", top),
 		Evidence: map[string]float64{"reserved_bytes": peaks.FloatAt("reserved_bytes", top)},
 	}
+	if blocks := peaks.FloatAt("max_memory_allocated_bytes", top); blocks > 0 {
+		f.Evidence["max_memory_allocated_bytes"] = blocks
+	}
 	for name, column := range map[string]string{
 		"at_us": "time_us", "history_us": "history_us", "category_share": "category_share", "place_share": "place_share",
 	} {

@@ -18,6 +18,8 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/traces/analyses"
 	"github.com/omni-perf/omni-perf/sidecar/traces/changes"
 	"github.com/omni-perf/omni-perf/sidecar/traces/kineto"
+	"github.com/omni-perf/omni-perf/sidecar/traces/snapshot"
+	"github.com/omni-perf/omni-perf/sidecar/traces/synth"
 	"github.com/omni-perf/omni-perf/sidecar/traces/table"
 )
 
@@ -32,6 +34,15 @@ func documented(t *testing.T) map[string]*Result {
 	compared := changes.New()
 	changes.Add(compared, "yesterday", all.Analysis.Tables, all.Analysis.Tables)
 	all.Analysis.Tables = append(all.Analysis.Tables, compared, traces.CompareRuns(ranks, []string{"run", "yesterday"}))
+	var smaller bytes.Buffer
+	if err := synth.WriteSnapshot(synth.Config{Seed: 4, Steps: 2}, &smaller); err != nil {
+		t.Fatal(err)
+	}
+	memory, err := snapshot.Read(bytes.NewReader(smaller.Bytes()), snapshot.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all.Snapshot = append(snapshot.Analyze(memory, snapshot.Options{Window: &snapshot.Window{To: 1e6}}), snapshot.Compare(memory, memory))
 	results := map[string]*Result{"nothing": {}, "training": all}
 	analyse := func(name string, opts analyses.Options, files ...string) {
 		opts.Tables = analyses.AllTables()

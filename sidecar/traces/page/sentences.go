@@ -273,6 +273,9 @@ func straggler(f findings.Finding) string {
 
 func memoryPeak(f findings.Finding) string {
 	text := fmt.Sprintf("Memory was highest with %s on %s", bytesOf(f.Value), plain(f.On))
+	if blocks := f.Evidence["max_memory_allocated_bytes"]; blocks > 0 {
+		text = fmt.Sprintf("Memory was highest with %s requested on %s (max_memory_allocated: %s or more)", bytesOf(f.Value), plain(f.On), bytesOf(blocks))
+	}
 	if at, timed := f.Evidence["at_us"]; timed {
 		text += fmt.Sprintf(", %s after the history began", length(at))
 	}

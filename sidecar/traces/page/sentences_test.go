@@ -110,6 +110,8 @@ func TestSentences(t *testing.T) {
 			ID: findings.Straggler, Value: 180e3, Rank: number(5), Evidence: evidence{"times_last": 10, "collectives": 10}},
 		"Memory was highest with 652 MiB on device 0, 48 ms after the history began: 44 % optimizer, 30 % allocated in train.py(42): train_step.": {
 			ID: findings.MemoryPeak, Value: 652 << 20, On: "device 0", Name: "optimizer", Place: own, Evidence: evidence{"at_us": 47.6e3, "category_share": 0.436, "place_share": 0.3}},
+		"Memory was highest with 652 MiB requested on device 0 (max_memory_allocated: 653 MiB or more).": {
+			ID: findings.MemoryPeak, Value: 652 << 20, On: "device 0", Evidence: evidence{"max_memory_allocated_bytes": 653 << 20}},
 		"Memory was highest with 1 KiB on pinned host memory.": {ID: findings.MemoryPeak, Value: 1024, On: "pinned host memory"},
 		"An allocation of 100 MiB on device 0 failed with 3 MiB free, in train.py(42): train_step.": {
 			ID: findings.OutOfMemory, Value: 100 << 20, On: "device 0", Place: own, Evidence: evidence{"free_bytes": 3 << 20}},

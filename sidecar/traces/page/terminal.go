@@ -50,10 +50,14 @@ var terminalTables = []struct {
 	{analyses.TableAnnotations, 12, nil},
 	{analyses.TableOperators, 12, nil},
 	{analyses.TableMemoryPeaks, 16, nil},
-	{snapshot.TablePeaks, 12, []string{"device", "peak_bytes", "reserved_bytes", "time_us", "category", "category_share", "place", "place_share"}},
+	{snapshot.TableChanges, 24, []string{"device", "kind", "before_bytes", "after_bytes", "change_bytes", "name"}},
+	{snapshot.TablePeaks, 12, []string{"device", "peak_bytes", "max_memory_allocated_bytes", "reserved_bytes", "time_us", "category", "category_share", "place", "place_share"}},
+	{snapshot.TableWindow, 16, []string{"device", "begin_bytes", "came_bytes", "went_bytes", "end_bytes", "blocks", "category", "place"}},
 	{snapshot.TablePeak, 12, []string{"device", "category", "bytes", "share", "blocks", "place"}},
 	{snapshot.TableLive, 12, []string{"device", "bytes", "blocks", "state", "category", "place"}},
 	{snapshot.TableFragmentation, 12, nil},
+	{snapshot.TableSegmentsAt, 12, nil},
+	{snapshot.TableAroundOOM, 26, []string{"device", "failure", "event", "time_us", "action", "bytes", "allocated_bytes", "reserved_bytes", "place"}},
 	{snapshot.TableOutOfMemory, 12, []string{"device", "time_us", "requested_bytes", "device_free_bytes", "place"}},
 }
 

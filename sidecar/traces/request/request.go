@@ -29,6 +29,8 @@ type Request struct {
 	Paths    []string // traces, folders of them, globs
 	Against  []string // those of other runs, whose collectives are compared
 	Snapshot string   // a memory snapshot
+	// SnapshotAgainst is another one that it is compared with.
+	SnapshotAgainst string
 
 	// CriticalPath adds the critical path to the tables that are computed anyway.
 	CriticalPath bool
@@ -62,6 +64,8 @@ func (q *Request) Check() error {
 		}
 	}
 	switch {
+	case q.SnapshotAgainst != "" && q.Snapshot == "":
+		return errors.New("--memory-against needs --memory-snapshot, the one to compare")
 	case len(q.Paths) > 0:
 		return nil
 	case q.Snapshot == "":
@@ -91,6 +95,13 @@ func (q *Request) Run(ctx context.Context, stdout, messages io.Writer) error {
 			return err
 		}
 		result.Snapshot, result.Notes = snapshot.Analyze(s, q.SnapshotOptions), s.Notes
+		if q.SnapshotAgainst != "" {
+			before, err := snapshot.ReadFile(q.SnapshotAgainst)
+			if err != nil {
+				return err
+			}
+			result.Snapshot = append(result.Snapshot, snapshot.Compare(before, s))
+		}
 	}
 	if err := q.fromNear(ctx, result); err != nil {
 		return err

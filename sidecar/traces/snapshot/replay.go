@@ -11,13 +11,24 @@ type replay struct {
 	places   []int8  // by StackID: index into byPlace, -1 for the rest; nil: not distinguished
 	byPlace  []int64 // bytes of the places distinguished
 	total    int64   // requested bytes in use, AwaitingFree included
+	blocks   int64   // bytes of the blocks of what the program has not freed, at least: as torch.cuda.memory_allocated() counts
 	reserved int64
 }
 
 type allocation struct {
 	size  int64
 	stack StackID
-	early bool // allocated before the history begins
+	early bool  // allocated before the history begins
+	block int64 // bytes that the program holds; 0 when it has freed it
+}
+
+// blockOf is the least that the allocator gives for a size: it rounds up to 512 bytes, and leaves a rest that is not worth dividing.
+func blockOf(size int64) int64 {
+	const unit = 512
+	if size <= 0 || size > 1<<62 {
+		return max(size, 0)
+	}
+	return (size + unit - 1) / unit * unit
 }
 
 // newReplay starts with what was in use before the first event. The places are
@@ -42,7 +53,7 @@ func newReplay(s *Snapshot, device int, places ...StackID) *replay {
 			seen[e.Address] = true
 		case FreeCompleted:
 			if !seen[e.Address] {
-				r.add(e.Address, allocation{size: e.Size, early: true})
+				r.add(e.Address, allocation{size: e.Size, early: true, block: r.blockOf(e.Size)})
 				seen[e.Address] = true
 			}
 		case SegmentAlloc:
@@ -58,7 +69,7 @@ func newReplay(s *Snapshot, device int, places ...StackID) *replay {
 		r.reserved += segment.Total
 		for _, b := range segment.Blocks {
 			if b.State != Inactive && !seen[b.Address] {
-				r.add(b.Address, allocation{size: b.Requested, stack: b.Stack, early: true})
+				r.add(b.Address, allocation{size: b.Requested, stack: b.Stack, early: true, block: b.held()})
 			}
 		}
 	}
@@ -79,9 +90,36 @@ func (s *Snapshot) history(device int) []Event {
 func (r *replay) add(address int64, a allocation) {
 	if old, ok := r.live[address]; ok { // its free was lost
 		r.count(old, -old.size)
+		r.blocks -= old.block
 	}
 	r.live[address] = a
 	r.count(a, a.size)
+	r.blocks += a.block
+}
+
+// blockOf is the block of an allocation of a device; pinned host memory has none.
+func (r *replay) blockOf(size int64) int64 {
+	if r.device == HostMemory {
+		return 0
+	}
+	return blockOf(size)
+}
+
+// held is what of a block the program has not freed.
+func (b Block) held() int64 {
+	if b.State == Active {
+		return b.Size
+	}
+	return 0
+}
+
+// freed is that the program has freed what is at an address; it may be in use until streams are done with it.
+func (r *replay) freed(address int64) {
+	if a, ok := r.live[address]; ok && a.block > 0 {
+		r.blocks -= a.block
+		a.block = 0
+		r.live[address] = a
+	}
 }
 
 func (r *replay) count(a allocation, change int64) {
@@ -95,8 +133,11 @@ func (r *replay) count(a allocation, change int64) {
 func (r *replay) apply(e Event) {
 	switch e.Action {
 	case Alloc:
-		r.add(e.Address, allocation{size: e.Size, stack: e.Stack})
+		r.add(e.Address, allocation{size: e.Size, stack: e.Stack, block: r.blockOf(e.Size)})
+	case FreeRequested:
+		r.freed(e.Address)
 	case FreeCompleted:
+		r.freed(e.Address)
 		if a, ok := r.live[e.Address]; ok {
 			delete(r.live, e.Address)
 			r.count(a, -a.size)

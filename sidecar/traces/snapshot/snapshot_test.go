@@ -460,7 +460,7 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, table := range Analyze(s, Options{MinBytes: 100, Points: 10}) {
+		for _, table := range append(Analyze(s, Options{MinBytes: 100, Points: 10, Window: &Window{3, 900}}), Compare(s, s)) {
 			for r := range table.Len() {
 				for c := range table.Columns {
 					table.Cell(r, c)

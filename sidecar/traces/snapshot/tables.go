@@ -20,6 +20,10 @@ const (
 	TableLive          = "snapshot_live_blocks"
 	TableFragmentation = "snapshot_fragmentation"
 	TableOutOfMemory   = "snapshot_out_of_memory"
+	TableAroundOOM     = "snapshot_around_oom"  // the events before and after
+	TableWindow        = "snapshot_window"      // what came and went in it
+	TableSegmentsAt    = "snapshot_segments_at" // fragmentation at some moments
+	TableChanges       = "snapshot_changes"     // against another snapshot
 )
 
 // Options: the zero value is sensible.
@@ -27,6 +31,8 @@ type Options struct {
 	MinBytes int64 // smaller allocations are summed in one row; 0 keeps all apart
 	Rows     int   // of peak and live blocks; 0 = 50
 	Points   int   // of the timeline, per device; 0 = 500
+	// Window is a part of the history that is looked at; nil: none.
+	Window *Window
 }
 
 func (o Options) withDefaults() Options {
@@ -45,9 +51,13 @@ func Analyze(s *Snapshot, opts Options) []*table.Table {
 	peaks := s.peaks()
 	categories, places := s.timeline(peaks, opts)
 	highest, peak := s.peak(peaks, opts)
-	return []*table.Table{
-		highest, categories, places, peak, s.liveBlocks(opts), s.fragmentation(), s.outOfMemory(),
+	tables := []*table.Table{
+		highest, categories, places, peak, s.liveBlocks(opts), s.fragmentation(), s.segmentsAt(peaks, opts.Window), s.outOfMemory(), s.aroundOOM(),
 	}
+	if opts.Window != nil {
+		tables = append(tables, s.window(*opts.Window, opts))
+	}
+	return tables
 }
 
 func column(name string, kind table.Kind) *table.Column { return &table.Column{Name: name, Kind: kind} }
@@ -63,6 +73,8 @@ type moment struct {
 	total  int64
 	// reserved then.
 	reserved int64
+	// blocks is the most that replay.blocks was, at whatever time.
+	blocks int64
 }
 
 // peaks finds each device's.
@@ -70,11 +82,14 @@ func (s *Snapshot) peaks() []moment {
 	var peaks []moment
 	for _, device := range s.DeviceNumbers() {
 		r := newReplay(s, device)
-		peak := moment{device, -1, r.total, r.reserved}
+		peak := moment{device, -1, r.total, r.reserved, r.blocks}
 		for i, e := range s.history(device) {
-			if r.apply(e); r.total > peak.total {
-				peak = moment{device, i, r.total, r.reserved}
+			r.apply(e)
+			blocks := max(peak.blocks, r.blocks)
+			if r.total > peak.total {
+				peak = moment{device, i, r.total, r.reserved, blocks}
 			}
+			peak.blocks = blocks
 		}
 		peaks = append(peaks, peak)
 	}
@@ -171,7 +186,9 @@ func (s *Snapshot) liveAt(m moment) map[int64]allocation {
 // then, by stack.
 func (s *Snapshot) peak(peaks []moment, opts Options) (highest, byStack *table.Table) {
 	highest = table.New(TablePeaks, "When memory was highest",
-		column("device", table.Text), column("peak_bytes", table.Bytes), column("reserved_bytes", table.Bytes),
+		column("device", table.Text), column("peak_bytes", table.Bytes), // requested
+		column("max_memory_allocated_bytes", table.Bytes), // what torch.cuda.max_memory_allocated() counts: blocks; at least
+		column("reserved_bytes", table.Bytes),
 		column("time_us", table.Micros), // since the first event; none without times
 		column("history_us", table.Micros), column("events_before", table.Int), column("events", table.Int),
 		optional("category"), column("category_share", table.Ratio), // what had most
@@ -200,10 +217,18 @@ func (s *Snapshot) peak(peaks []moment, opts Options) (highest, byStack *table.T
 		}
 		category, most := largest(categories)
 		at, there := largest(places)
-		highest.Add(DeviceName(p.device), p.total, p.reserved, when, length, p.event+1, len(events),
+		highest.Add(DeviceName(p.device), p.total, blocksOf(p), p.reserved, when, length, p.event+1, len(events),
 			category, share(most, p.total), at, share(there, p.total))
 	}
 	return highest, byStack
+}
+
+// blocksOf is the most that blocks took; none of pinned host memory.
+func blocksOf(m moment) int64 {
+	if m.device == HostMemory {
+		return table.None
+	}
+	return m.blocks
 }
 
 // largest is the name with the largest sum.
