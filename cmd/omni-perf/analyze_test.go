@@ -207,6 +207,8 @@ func TestAnalyzeMistakesAreSentences(t *testing.T) {
 		"analyze --tables none " + dir:           `there is no table "none"`,
 		"analyze --nonsense " + dir:              "see omni-perf analyze --help",
 		"analyze --merged x --memory-snapshot y": "need traces",
+		"analyze --memory-against x " + dir:      "--memory-against needs --memory-snapshot",
+		"analyze --memory-window 3s-1s " + dir:   `"3s-1s" is neither a time nor a range`,
 		"make-traces":                            "name one folder",
 		"make-traces --size many " + dir:         "no size such as 500MB",
 	} {

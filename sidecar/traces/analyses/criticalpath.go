@@ -11,12 +11,13 @@ import (
 
 // What the critical path is divided by, as TableCriticalPath has it.
 const (
-	PathCause     = "cause"      // what took the time: an operator on the device or the host, a line of Python, a delay
-	PathPart      = "part"       // host, computing, communicating, copying, and the delays
-	PathCategory  = "category"   // of kernels
-	PathOperator  = "operator"   // on the host and the device together
-	PathModule    = "module"     // by class and place
-	PathIdleCause = "idle_cause" // the part during which no device worked
+	PathCause      = "cause"      // what took the time: an operator on the device or the host, a line of Python, a delay
+	PathPart       = "part"       // host, computing, communicating, copying, and the delays
+	PathCategory   = "category"   // of kernels
+	PathOperator   = "operator"   // on the host and the device together
+	PathModule     = "module"     // by class and place
+	PathCollective = "collective" // the communication: transfer, and waiting for other ranks where several take part
+	PathIdleCause  = "idle_cause" // the part during which no device worked
 )
 
 // Where the time of a cause or part was spent.
@@ -39,6 +40,8 @@ type pathTimes struct {
 	by         map[pathKey]int64
 	saved      map[pathKey]int64 // by how much it were shorter if a cause took no time
 	calls      bool              // of the host are recorded
+	onPath     map[int64]int64   // ns of collectives on the path, by their start since the epoch
+	all        commRuns          // of the recording, by which they are found on other ranks
 }
 
 // causesReplayed is how many causes are replayed as if they took no time.
@@ -46,7 +49,7 @@ const causesReplayed = 5
 
 // observeCriticalPath finds it in each run of consecutive steps, without steps in all that was recorded.
 func observeCriticalPath(r *recording) *pathTimes {
-	p := &pathTimes{by: map[pathKey]int64{}, saved: map[pathKey]int64{}, calls: len(r.calls) > 0}
+	p := &pathTimes{onPath: map[int64]int64{}, all: observeCollectives(r), by: map[pathKey]int64{}, saved: map[pathKey]int64{}, calls: len(r.calls) > 0}
 	if len(r.spans) == 0 || r.hta {
 		return p
 	}
@@ -149,6 +152,9 @@ func (a *pathAnalysis) onDevice(span int, ns int64) {
 	s := &r.spans[span]
 	part := map[KernelKind]string{Computation: "computing", Communication: "communicating", MemoryOp: "copying", OtherKind: "other"}[s.kind]
 	a.p.by[pathKey{PathPart, OnDevice, part}] += ns
+	if s.kind == Communication {
+		a.p.onPath[r.t.UnixNs(s.start)] += ns
+	}
 	a.p.by[pathKey{PathCause, OnDevice, a.deviceCause(span)}] += ns
 	a.p.by[pathKey{PathCategory, "", a.categoryOf(span)}] += ns
 	if op := r.launchers()[span]; op >= 0 {

@@ -3,6 +3,8 @@ package analyses
 import (
 	"strings"
 	"testing"
+
+	"github.com/omni-perf/omni-perf/sidecar/traces/kineto"
 )
 
 // pathOf analyses the critical path of a script.
@@ -81,5 +83,28 @@ func TestCriticalPathThroughAutograd(t *testing.T) {
 	check(t, "modules", pathOf(t, s, PathModule), `
 		Net/Linear 60
 		Net 19
+	`)
+}
+
+// A collective on the path of the rank that came first is mostly waiting; on that of the last one it is the transfer.
+func TestCollectivesOnThePath(t *testing.T) {
+	var set []*kineto.Trace
+	for rank := range 2 {
+		s := script{rank: rank}
+		s.launch(0, 20, "ncclDevKernel_AllReduce", 5, float64(100-60*rank), "")
+		set = append(set, s.trace(t))
+	}
+	path := analyze(Options{Tables: CriticalPath()}, set...).Table(TableCriticalPath)
+	got := ""
+	for line := range strings.Lines(cells(path, "by", "rank", "name", "path_us")) {
+		if strings.HasPrefix(line, PathCollective) {
+			got += line
+		}
+	}
+	check(t, "collectives", got, `
+		collective 0 waiting for other ranks 60
+		collective 0 transfer 40
+		collective 1 transfer 40
+		collective 1 waiting for other ranks 0
 	`)
 }

@@ -9,13 +9,13 @@ import (
 )
 
 // pathOrder is the order of the parts of the table.
-var pathOrder = []string{PathCause, PathPart, PathCategory, PathOperator, PathModule, PathIdleCause}
+var pathOrder = []string{PathCause, PathPart, PathCategory, PathOperator, PathModule, PathCollective, PathIdleCause}
 
 // answerCriticalPath sums the windows and recordings of each rank up.
 func answerCriticalPath(a asked[*pathTimes]) []*table.Table {
 	t := table.New(TableCriticalPath, "Critical path",
 		&table.Column{Name: "rank", Kind: table.Int},
-		&table.Column{Name: "by", Kind: table.Text},                    // cause, part, category, operator, module, idle_cause
+		&table.Column{Name: "by", Kind: table.Text},                    // cause, part, category, operator, module, collective, idle_cause
 		&table.Column{Name: "where", Kind: table.Text, Optional: true}, // device, host, delay; of causes and parts
 		&table.Column{Name: "path_us", Kind: table.Micros},
 		&table.Column{Name: "path_share", Kind: table.Ratio},
@@ -33,10 +33,14 @@ func answerCriticalPath(a asked[*pathTimes]) []*table.Table {
 		&table.Column{Name: "usual_us", Kind: table.Micros}, // with usual delays in place of the recorded ones
 		&table.Column{Name: "usual_share", Kind: table.Ratio})
 	var why notes
+	waiting := waitingOnPath(a)
 	for _, rank := range a.ranks {
 		all := pathTimes{by: map[pathKey]int64{}, saved: map[pathKey]int64{}}
 		for _, part := range rank.parts {
 			all.plus(part)
+		}
+		for name, ns := range waiting[rank.rank] {
+			all.by[pathKey{PathCollective, "", name}] += ns
 		}
 		if all.recorded == 0 {
 			why.add(rank.rank, "no device events")
@@ -86,4 +90,49 @@ func (p *pathTimes) rows() []pathKey {
 		return cmp.Or(cmp.Compare(slices.Index(pathOrder, x.by), slices.Index(pathOrder, y.by)), cmp.Compare(p.by[y], p.by[x]), comparePath(x, y))
 	})
 	return keys
+}
+
+// What collectives on the path did.
+const (
+	CollectiveTransfer = "transfer"
+	CollectiveWaiting  = "waiting for other ranks"
+)
+
+// waitingOnPath divides the collectives on each rank's path that several ranks share, ns: what is longer than on the rank that
+// came last was waiting.
+func waitingOnPath(a asked[*pathTimes]) map[int]map[string]int64 {
+	var perRank [][]commRun
+	on := map[int]map[int64]int64{}
+	for _, rank := range a.ranks {
+		var runs []commRun
+		on[rank.rank] = map[int64]int64{}
+		for _, p := range rank.parts {
+			for _, run := range p.all.runs {
+				run.rank = rank.rank
+				runs = append(runs, run)
+			}
+			for start, ns := range p.onPath {
+				on[rank.rank][start] += ns
+			}
+		}
+		perRank = append(perRank, runs)
+	}
+	divided := map[int]map[string]int64{}
+	matched, _ := pairUp(perRank)
+	for _, c := range matched {
+		_, transfer := c.transfer()
+		for _, run := range c.runs {
+			ns, is := on[run.rank][run.start]
+			if !is || len(c.runs) < 2 {
+				continue
+			}
+			if divided[run.rank] == nil {
+				divided[run.rank] = map[string]int64{}
+			}
+			of := min(ns, max(0, run.end-run.start-transfer)) // the ranks' transfer is at its end
+			divided[run.rank][CollectiveWaiting] += of
+			divided[run.rank][CollectiveTransfer] += ns - of
+		}
+	}
+	return divided
 }

@@ -29,6 +29,8 @@ func criticalPath(t Tables) *Finding {
 		switch by := path.TextAt("by", r); {
 		case by == analyses.PathPart && where != analyses.InDelay:
 			f.Evidence[name+"_share"] += share
+		case by == analyses.PathCollective && name == analyses.CollectiveWaiting:
+			f.Evidence["waiting_share"] = share
 		case by == analyses.PathCause && where != analyses.InDelay && name != "":
 			if of := path.FloatAt("saved_share", r); !math.IsNaN(of) && of > f.Value {
 				f.Value, f.Name, f.On, saved = of, name, where, path.FloatAt("saved_us", r)

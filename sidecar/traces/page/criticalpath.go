@@ -85,7 +85,7 @@ func condensedPath(t *table.Table) *table.Table {
 	for _, r := range rows {
 		of := t.TextAt("by", r)
 		shown[of]++
-		if of != analyses.PathPart && of != analyses.PathCause || shown[of] > most {
+		if of != analyses.PathPart && of != analyses.PathCause && of != analyses.PathCollective || shown[of] > most {
 			continue
 		}
 		path.Floats, share.Floats = append(path.Floats, t.FloatAt("path_us", r)), append(share.Floats, t.FloatAt("path_share", r))
@@ -132,7 +132,11 @@ func criticalPath(f findings.Finding) string {
 		{"host_share", "the host"}, {"computing_share", "computing"}, {"communicating_share", "communication"}, {"copying_share", "copies"},
 	} {
 		if of := f.Evidence[p.evidence]; of >= leastPart {
-			parts = append(parts, fmt.Sprintf("%s %s", share(of), p.text))
+			text := fmt.Sprintf("%s %s", share(of), p.text)
+			if waiting := f.Evidence["waiting_share"]; p.evidence == "communicating_share" && waiting >= leastPart {
+				text += fmt.Sprintf(" (%s waiting for other ranks)", share(waiting))
+			}
+			parts = append(parts, text)
 		}
 	}
 	what, it := "The critical path", "it"

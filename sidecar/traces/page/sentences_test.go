@@ -58,9 +58,9 @@ func TestSentences(t *testing.T) {
 			ID: findings.Synchronising, Value: 0.07, Name: "cudaStreamSynchronize", Evidence: evidence{"devices": 1, "calls": 1, "total_us": 22}},
 		"None of the communication is hidden behind computation.": {ID: findings.HiddenComm},
 		"All of the communication is hidden behind computation.":  {ID: findings.HiddenComm, Value: 1},
-		"The critical path of a step of rank 2 is 60 % the host, 38 % communication; without aten::to (host) a step would be 6 % shorter (1.2 ms).": {
+		"The critical path of a step of rank 2 is 60 % the host, 38 % communication (36 % waiting for other ranks); without aten::to (host) a step would be 6 % shorter (1.2 ms).": {
 			ID: findings.CriticalPath, Value: 0.062, Rank: number(2), Name: "aten::to", On: analyses.OnHost, Evidence: evidence{
-				"host_share": 0.6, "communicating_share": 0.38, "copying_share": 0.01, "step_us": 19901, "step_saved_us": 1240}},
+				"host_share": 0.6, "communicating_share": 0.38, "waiting_share": 0.36, "copying_share": 0.01, "step_us": 19901, "step_saved_us": 1240}},
 		"The critical path is 90 % computing; without gemm<float> (device) it would be 70 % shorter.": {
 			ID: findings.CriticalPath, Value: 0.7, Name: "void gemm<float>(float*)", On: analyses.OnDevice, Evidence: evidence{"computing_share": 0.9}},
 		"Rank 1 came last to the only collective; the other rank waited 18 ms for it.": {
