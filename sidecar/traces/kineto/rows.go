@@ -27,6 +27,7 @@ type rows struct {
 	spaced []byte // for the next list
 	pairs  pairs
 	// Of files of other tools.
+	ended      bool // an empty object, with which TensorFlow ends its list, was there
 	torch      bool // some event has a category of torch.profiler
 	slices     []slice
 	devicePIDs map[int64]bool
@@ -108,6 +109,10 @@ func (w *rows) add(s *scanner) {
 	case 'E':
 		w.end(s)
 	case 0:
+		if empty := len(r.name) == 0 && len(r.cat) == 0 && !r.hasStart; empty && !w.ended {
+			w.ended = true
+			break
+		}
 		s.fault(faultPhase, s.at)
 	}
 }

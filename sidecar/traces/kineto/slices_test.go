@@ -65,7 +65,7 @@ func TestDevicesOfAViewersCopyAreNotTheHost(t *testing.T) {
 	if p.t.Ops.Len() != 1 || p.t.Text(p.t.Ops.Name[0]) != "PjitFunction(f)" || p.t.Device.Len() != 0 {
 		t.Errorf("got %+v", p.t.Ops)
 	}
-	if text := fmt.Sprint(p.warnings); !strings.Contains(text, "lanes of devices were not read; analyse the .xplane.pb") {
+	if text := fmt.Sprint(p.warnings); !strings.Contains(text, "lanes of devices were not read; analyse the .xplane.pb") || len(p.warnings) != 1 {
 		t.Errorf("got warnings %s", text)
 	}
 }

@@ -172,10 +172,16 @@ func (r *reader) host(p *plane) {
 // pythonCall is how JAX calls a function's frame, behind a dollar: "train.py:42 step".
 var pythonCall = regexp.MustCompile(`^(.+):(\d+) (.+)$`)
 
-// functionOf is such a text as torch.profiler has it, "train.py(42): step".
+// functionOf is such a text as torch.profiler has it, "train.py(42): step". A built-in function has its module in place of
+// a file, "time sleep", where that is known.
 func functionOf(text string) string {
 	if m := pythonCall.FindStringSubmatch(text); m != nil {
 		return m[1] + "(" + m[2] + "): " + m[3]
+	}
+	if module, name, ok := strings.Cut(text, " "); ok && module == "<unknown>" {
+		return name
+	} else if ok && !strings.Contains(name, " ") {
+		return module + "." + name
 	}
 	return text
 }

@@ -188,3 +188,14 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+func TestFunctionsHaveTheNamesThatTorchGivesThem(t *testing.T) {
+	for text, want := range map[string]string{
+		"train.py:42 step <lambda>": "train.py(42): step <lambda>", "time sleep": "time.sleep", "<unknown> __exit__": "__exit__",
+		"len": "len", "a b c": "a b c", "x.py:y f": "x.py:y.f",
+	} {
+		if got := functionOf(text); got != want {
+			t.Errorf("%s: got %s, want %s", text, got, want)
+		}
+	}
+}
