@@ -27,8 +27,8 @@ import (
 func analyzeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "analyze PATH… [options]",
-		Short: "analyse torch.profiler traces and CUDA memory snapshots",
-		Long:  "PATH is a trace of torch.profiler (.json, .json.gz) or of another tool that is read, a folder of them or a quoted glob.",
+		Short: "analyse traces of torch.profiler and other tools, and CUDA memory snapshots",
+		Long:  "PATH is a trace of torch.profiler (.json, .json.gz) or of another tool, a folder of them or a\nquoted glob.",
 	}
 	q := &request.Request{Version: version}
 	mode, flags := modeValue{&q.Analyses.Mode}, c.Flags()

@@ -53,7 +53,7 @@ func makeTruth(seed uint64) truth {
 	begin := int64(1_700_000_000_000_000) + random.Int64N(1e6)
 	host := []int64{begin, begin + 777}
 	free := map[[2]int]int64{}
-	for i := range 400 {
+	for i := range 160 {
 		thread := random.IntN(2)
 		at := host[thread] + random.Int64N(30_000)
 		took := 1_000 + random.Int64N(9_000)
@@ -72,8 +72,8 @@ func makeTruth(seed uint64) truth {
 		}
 		free[key] = e.end
 		t.device = append(t.device, e)
-		if i%40 == 39 {
-			t.ranges = append(t.ranges, onHost{start: at - 20_000, end: at + took, thread: 100 + int64(thread), name: []string{"forward", "loss é"}[i/40%2]})
+		if i%16 == 15 {
+			t.ranges = append(t.ranges, onHost{start: at - 20_000, end: at + took, thread: 100 + int64(thread), name: []string{"forward", "loss é"}[i/16%2]})
 		}
 	}
 	return t
@@ -353,7 +353,7 @@ func analysed(t *testing.T, name string, content []byte, opts analyses.Options) 
 func TestEveryToolGivesTheSameTables(t *testing.T) {
 	for name, write := range tools {
 		t.Run(name, func(t *testing.T) {
-			for seed := range uint64(3) {
+			for seed := range uint64(2) {
 				made := makeTruth(seed)
 				content := write(made, t)
 				for mode, tables := range map[analyses.Mode][]string{analyses.Exact: same, analyses.HTANs: sameAsHTA} {
