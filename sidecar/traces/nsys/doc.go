@@ -31,7 +31,7 @@ func Read(ctx context.Context, in kineto.Input, opts kineto.Options) (traces []*
 	}
 	r := &reader{ctx: ctx, in: in, opts: opts, db: db, names: map[int64]string{}, processes: map[int64]*process{}}
 	r.damage(err)
-	for _, read := range []func(){r.strings, r.session, r.deviceNames, r.calls, r.threads, r.kernels, r.copies, r.fills, r.graphs, r.ranges} {
+	for _, read := range []func(){r.strings, r.session, r.deviceNames, r.calls, r.threads, r.kernels, r.copies, r.fills, r.graphs, r.ranges, r.diagnostics} {
 		read()
 	}
 	if err := ctx.Err(); err != nil {

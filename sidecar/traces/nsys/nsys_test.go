@@ -117,6 +117,22 @@ func TestOldAndBareExports(t *testing.T) {
 	}
 }
 
+// TestWhatNsightSystemsWarnedOf: errors are warnings, warnings are notes, the rest is nothing.
+func TestWhatNsightSystemsWarnedOf(t *testing.T) {
+	content := database.Make(t, `CREATE TABLE StringIds (id INTEGER, value TEXT); CREATE TABLE DIAGNOSTIC_EVENT (timestamp INTEGER, severity INTEGER, text TEXT);
+	INSERT INTO DIAGNOSTIC_EVENT VALUES (1, 1, 'Profiling has started.'), (2, 2, 'Unable to collect samples.' || char(10) || 'Try sudo.'),
+	 (3, 3, 'Not all CUDA events might have been collected.'), (4, 3, 'Not all CUDA events might have been collected.');`)
+	_, warnings, err := Read(context.Background(), kineto.Input{File: "r.sqlite", At: bytes.NewReader(content), Size: int64(len(content)), Step: func(int64) {}}, kineto.Options{})
+	if err != nil || len(warnings) != 3 {
+		t.Fatalf("got %v, %v", warnings, err)
+	}
+	for i, want := range []string{`r.sqlite: a message of Nsight Systems: "Unable to collect samples"`, `r.sqlite: a message of Nsight Systems: "Not all CUDA events might have been collected"`} {
+		if got := warnings[i]; got.String() != want || got.Note != (i == 0) {
+			t.Errorf("got %v (note: %t), want %s", got, got.Note, want)
+		}
+	}
+}
+
 // TestADatabaseThatWasNotClosed: what its journal has is not read, and that is reported.
 func TestADatabaseThatWasNotClosed(t *testing.T) {
 	content := database.Make(t, twoProcesses)

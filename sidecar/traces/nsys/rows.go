@@ -5,9 +5,11 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/traces/kineto"
 	"github.com/omni-perf/omni-perf/sidecar/traces/sqlite"
+	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
 // row is the values of the columns that were asked for.
@@ -95,6 +97,33 @@ func (r *reader) session() {
 		}
 		r.host = v[1].Text()
 		return false
+	}))
+}
+
+// How grave a diagnostic message is (ENUM_DIAGNOSTIC_SEVERITY_LEVEL).
+const (
+	diagnosticWarning = 2
+	diagnosticError   = 3
+)
+
+// mostDiagnostics bounds the messages that are given.
+const mostDiagnostics = 5
+
+// diagnostics gives what Nsight Systems itself warned of: what it could not record is nowhere else.
+func (r *reader) diagnostics() {
+	seen := map[string]bool{}
+	r.damage(r.db.Each("DIAGNOSTIC_EVENT", []string{"severity", "text"}, func(v []sqlite.Value) bool {
+		severity := row(v).number(0, 0)
+		line, _, _ := strings.Cut(v[1].Text(), "\n")
+		line = strings.TrimRight(line, ". ")
+		if severity != diagnosticWarning && severity != diagnosticError || line == "" || seen[line] {
+			return true
+		}
+		seen[line] = true
+		w := r.in.Note(`a message of Nsight Systems: "`+words.Cut(line[:min(len(line), 1000)], 250)+`"`, "")
+		w.Note = severity == diagnosticWarning
+		r.warnings = append(r.warnings, w)
+		return len(seen) < mostDiagnostics
 	}))
 }
 
