@@ -10,8 +10,9 @@ const (
 	maxBlanks = 1 << 20
 	// maxEvents is how many events of a file are read, about 100 bytes of memory each.
 	maxEvents = 1 << 25
-	// MaxEvents is the same for files of other tools.
-	MaxEvents = maxEvents
+	// MaxEvents is how many events of another tool's file are read: an event may be four bytes there, and the tables
+	// grow by copying.
+	MaxEvents = 1 << 24
 	// maxForeign is how many elements of traceEvents may be no events: a file of more is no
 	// trace.
 	maxForeign = 1 << 20

@@ -12,6 +12,7 @@ package xplane
 import (
 	"context"
 	"io"
+	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -33,7 +34,7 @@ const (
 
 // Read reads a file. Its error is non-nil only when ctx ended.
 func Read(ctx context.Context, in kineto.Input, opts kineto.Options) (traces []*kineto.Trace, warnings []kineto.Warning, err error) {
-	content, failed := io.ReadAll(io.LimitReader(in, maxFile+1))
+	content, failed := readAll(in)
 	if len(content) > maxFile {
 		return nil, []kineto.Warning{in.Warn("more than "+words.Count(maxFile)+" bytes", "nothing was read: record fewer steps")}, nil
 	}
@@ -52,6 +53,28 @@ func Read(ctx context.Context, in kineto.Input, opts kineto.Options) (traces []*
 	}
 	note := in.Note("recorded by JAX or TensorFlow", "it knows no operators of torch")
 	return []*kineto.Trace{t}, append(r.warnings, note), nil
+}
+
+// readAll reads up to a byte more than the largest file has. A plain file is read into a buffer of its size.
+func readAll(in kineto.Input) ([]byte, error) {
+	content := make([]byte, 0, 512)
+	if !in.Compressed {
+		content = make([]byte, 0, min(in.Size, maxFile)+1)
+	}
+	for len(content) <= maxFile {
+		if len(content) == cap(content) {
+			content = slices.Grow(content, min(len(content), maxFile+1-len(content)))
+		}
+		n, err := in.Read(content[len(content):cap(content)])
+		content = content[:len(content)+n]
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return content, err
+		}
+	}
+	return content, nil
 }
 
 // reader reads one file.

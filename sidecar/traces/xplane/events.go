@@ -35,7 +35,9 @@ func (r *reader) each(p *plane, l *line, visit func(event)) {
 			r.in.Step(r.events)
 		}
 		r.full = r.events >= kineto.MaxEvents
-		visit(p.event(l, v.bytes))
+		if e := p.event(l, v.bytes); e.known {
+			visit(e)
+		}
 	})
 }
 

@@ -140,6 +140,7 @@ func (p *plane) line(message []byte) line {
 // event is an XEvent, with the stats that are used.
 type event struct {
 	name        string
+	known       bool  // it refers to a name
 	start, end  int64 // ns
 	correlation int64
 	correlated  bool
@@ -158,7 +159,7 @@ func (p *plane) event(l *line, message []byte) event {
 	p.whole = fields(message, func(number protowire.Number, v value) {
 		switch number {
 		case eventMetadataID:
-			e.name = p.events[int64(v.number)]
+			e.name, e.known = p.events[int64(v.number)], true
 		case eventOffsetPs:
 			offset = int64(v.number)
 		case eventDurationPs:
