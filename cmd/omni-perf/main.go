@@ -6,6 +6,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/omni-perf/omni-perf/sidecar/doors/remote"
 	"github.com/omni-perf/omni-perf/sidecar/doors/waiter"
 	"github.com/omni-perf/omni-perf/sidecar/show/output"
 )
@@ -44,6 +46,13 @@ func main() { os.Exit(dispatch(os.Args[1:])) }
 func dispatch(args []string) int {
 	root := newRoot()
 	command, err := root, error(nil)
+	places := remote.Places{Messages: messages}
+	root.PersistentPreRunE = func(c *cobra.Command, args []string) error {
+		if c.Name() == "run" { // its arguments are the script's
+			args = nil
+		}
+		return cmp.Or(places.Arguments(args), places.Options(c.Flags()))
+	}
 	if args, err = reorder(root, args); err == nil {
 		root.SetArgs(args)
 		command, err = root.ExecuteC()
@@ -51,6 +60,12 @@ func dispatch(args []string) int {
 		command = find(root, "run")
 	}
 	code := conclude(command, err)
+	if err := places.Finish(); err != nil {
+		complain(err)
+		if code == exitOK {
+			code = exitMisplaced
+		}
+	}
 	waiter.Concluded()
 	return code
 }

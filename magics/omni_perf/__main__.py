@@ -9,7 +9,12 @@ from omni_perf.launcher import LaunchError, find_binary
 
 
 def main() -> None:
-    """Replace this process by the program, with the same arguments."""
+    """Replace this process by the program, with the same arguments; what the program asks of Python is done here."""
+    if sys.argv[1:2] in (["remote-put"], ["remote-get"]) and len(sys.argv) == 4:
+        from omni_perf import remote
+
+        remote.main(sys.argv[1:])
+        return
     try:
         binary = find_binary()
     except LaunchError as error:

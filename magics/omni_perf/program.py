@@ -10,6 +10,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from typing import IO
 
@@ -32,6 +33,7 @@ def run(
     try:
         done = subprocess.run(
             [find_binary(), *arguments],
+            env={**os.environ, "OMNI_PERF_PYTHON": sys.executable},
             input=given if isinstance(given, bytes) else None,
             stdin=subprocess.DEVNULL if given is None else None if isinstance(given, bytes) else given,
             stdout=subprocess.PIPE if capture_stdout else None,

@@ -6,13 +6,15 @@ import base64
 import gzip
 import json
 import os
+import shutil
+import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, NotRequired, TypedDict, cast
 
-from omni_perf import contract, document, program
+from omni_perf import contract, document, program, remote
 from omni_perf.program import PathLike, local
 from omni_perf.tableview import DataFrame, Row, Table, data_frame
 
@@ -177,7 +179,10 @@ class Report:
         Without formats, a name that ends like one of them (.svg, .html, .json, .pb.gz …) is
         that one file, and NAME.svg and NAME.html else. The format "csv" goes alone: NAME is a
         folder of a file per table. The data need no sidecar. SaveError says what is not where.
+        A URL that fsspec knows, s3://bucket/NAME, is such a name, too.
         """
+        if remote.is_url(name):
+            return self._save_remotely(str(name), formats)
         arguments = ["export", "-", "--json", "-o" if formats == ("csv",) else "--name", local(name)]
         if formats:
             arguments += ["--format", ",".join(formats)]
@@ -193,6 +198,18 @@ class Report:
         if answer.get("error"):
             raise SaveError(answer.get("error"))
         return answer["written"]
+
+    def _save_remotely(self, url: str, formats: tuple[str, ...]) -> list[str]:
+        """Write the files here and copy them there; where that fails they stay here."""
+        place, slash, name = url.rpartition("/")
+        folder = tempfile.mkdtemp(prefix="omni_perf_save_")
+        self.save(os.path.join(folder, name), *formats)
+        try:
+            written = remote.put(folder, place + slash)
+        except remote.RemoteError as error:
+            raise SaveError(f"{error} The files are in {folder}.") from error
+        shutil.rmtree(folder)
+        return written
 
     def _repr_mimebundle_(
         self, include: object = None, exclude: object = None
@@ -217,6 +234,11 @@ def read(path: PathLike) -> Report:
     one of another version, damaged, or beyond the limits of docs/report.md. The program reads
     it, in bounded memory whatever its size; what is kept is a report as this version has it.
     """
+    if remote.is_url(path):
+        with tempfile.TemporaryDirectory(prefix="omni_perf_read_") as folder:
+            here = os.path.join(folder, "report")
+            remote.get(str(path), here)
+            return read(here)
     with open(local(path), "rb") as file:
         try:
             done = program.run(["export", "-", "--format", "json", "-o", "/dev/stdout"], file)
