@@ -15,6 +15,10 @@ from typing import Any
 _URL = re.compile(r"[a-z][a-z0-9+.-]*(::[a-z][a-z0-9+.-]*)*://.")
 """As sidecar/doors/remote recognises one."""
 
+_FOLDERS = frozenset(["file", "local", "sftp", "ssh", "smb", "ftp", "hdfs", "webhdfs"])
+"""Protocols whose folders are made for a file in them. In others they are a part of the name, and to make one could
+make a bucket of a mistyped name."""
+
 
 class RemoteError(OSError):
     """A place could not be read or written; the text is a sentence for the user."""
@@ -34,7 +38,8 @@ def put(folder: str, url: str) -> list[str]:
             path = os.path.join(parent, name)
             inner = os.path.relpath(path, folder)
             try:
-                fs.makedirs(os.path.dirname(f"{root}/{inner}"), exist_ok=True)
+                if _FOLDERS.intersection([fs.protocol] if isinstance(fs.protocol, str) else fs.protocol):
+                    fs.makedirs(os.path.dirname(f"{root}/{inner}"), exist_ok=True)
                 fs.put_file(path, f"{root}/{inner}")
             except Exception as error:  # whatever its library raises
                 raise RemoteError(f"{url}{inner} could not be written: {_why(error)}.") from error
