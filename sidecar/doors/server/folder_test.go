@@ -121,11 +121,11 @@ func TestSweepingRemovesExactlyWhatKilledSidecarsLeft(t *testing.T) {
 	}
 	stays := map[string]bool{
 		// What sidecars leave.
-		leave(t, dir, "omni_perf-1-1", withSocket, withFile("log")):      false,
-		leave(t, dir, "omni_perf-1-2", withFile("log")):                  false,
+		leave(t, dir, "omni_perf-1-1", withSocket, withFile("log")):           false,
+		leave(t, dir, "omni_perf-1-2", withFile("log")):                       false,
 		leave(t, dir, "omni_perf-1-7", withSocket, withFile("omni_perf.zip")): false,
-		leave(t, dir, "omni_perf-1-3"):                                   false,
-		leave(t, dir, "omni_perf-1-4.new", aged):                         false,
+		leave(t, dir, "omni_perf-1-3"):                                        false,
+		leave(t, dir, "omni_perf-1-4.new", aged):                              false,
 		// What is in use.
 		living.Path:                        true,
 		leave(t, dir, "omni_perf-1-5.new"): true, // just being made
