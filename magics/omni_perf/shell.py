@@ -126,11 +126,11 @@ def is_notebook(shell: Shell) -> bool:
 
 def parent_header(shell: Shell) -> Mapping[str, Any] | None:
     """Return the header of the execute_request that the shell works on, if there is one."""
-    get_parent: Callable[[], Mapping[str, Any]] | None = getattr(shell, "get_parent", None)
+    get_parent: Callable[[], Mapping[str, Any] | None] | None = getattr(shell, "get_parent", None)
     if get_parent is None:
         return None
-    header: Mapping[str, Any] = get_parent().get("header", {})
-    return header or None
+    parent = get_parent() or {}  # None before the first request, in ipykernel 6
+    return parent.get("header") or None
 
 
 def parent_msg_id(shell: Shell) -> str:
