@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
 
 	"github.com/omni-perf/omni-perf/sidecar/doors/program"
@@ -93,6 +94,11 @@ func TestUnprofiledCommandLines(t *testing.T) {
 		"none", "--interpreter", "other", "--interpreter=other", "--open", "--format", "svg", "-I", "-u", "-IuOO", "-Xdev", "-X", "dev", "-W", "ignore",
 		"-m", "-mpkg", "-c", "code", "-Ic", "-", "--", "--check-hash-based-pycs", "always", "--check-hash-based-pycs=x", "--nonsense", "-t", "",
 	}
+	runFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Name != "help" {
+			words = append(words, "--"+f.Name)
+		}
+	})
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 400 {
 		args := []string{"run"}

@@ -13,8 +13,8 @@
 #include "waiter.h"
 
 static const char *const commands[] = {
-	"run", "attach", "top", "show", "export", "merge", "compare", "analyze", "mcp", "make-traces", "doctor", "serve", "version", "help",
-	"completion",
+	"run", "attach", "top", "show", "export", "merge", "compare", "analyze", "mcp", "make-traces", "kernel", "doctor", "serve", "version",
+	"help", "completion",
 };
 
 static const struct option {
@@ -24,6 +24,7 @@ static const struct option {
 } options[] = {
 	{"output", 'o', 1}, {"prof-interval", 'p', 1}, {"sys-interval", 's', 1}, {"children", 0, 1},
 	{"format", 0, 1}, {"interpreter", 0, 1}, {"open", 0, 0}, {"help", 'h', 0},
+	{"no-step-hook", 0, 0}, {"fail-if", 0, 1}, {"allow-errors", 0, 0}, {"kernel-name", 0, 1}, {"timeout", 0, 1}, {"executed", 0, 1},
 };
 
 #define COUNT(list) (sizeof list / sizeof *list)
