@@ -169,9 +169,9 @@ class _Pauses:
     def __init__(self) -> None:
         self._pauses = sorted(_pauses.copy())
 
-    def after(self, at_ns: int) -> int:
-        """Return when the program went on after a step that ended then, or a cell that began."""
-        nth = bisect_right(self._pauses, (at_ns + BETWEEN_NS, 0)) - 1
+    def after(self, at_ns: int, next_ns: int) -> int:
+        """Return when the program went on after a step that ended then, or a cell that began, and before the next."""
+        nth = bisect_right(self._pauses, (min(at_ns + BETWEEN_NS, next_ns - 1), 0)) - 1
         if nth >= 0 and self._pauses[nth][0] >= at_ns - BETWEEN_NS:
             return max(at_ns, self._pauses[nth][1])
         return at_ns
@@ -183,11 +183,12 @@ def between(start_ns: int, end_ns: int) -> tuple[list[contract.Mark], str]:
     called = [mark for mark in inside if not mark.by_hook]
     marks: list[contract.Mark] = []
     pauses = _Pauses()
-    began = pauses.after(start_ns)
+    before_ns = start_ns
     for mark in called or inside:
         kind = "optimizer-step" if mark.by_hook else "step"
+        began = pauses.after(before_ns, mark.at_ns)
         marks.append({"kind": kind, "startNs": str(began), "endNs": str(mark.at_ns)})
-        began = pauses.after(mark.at_ns)
+        before_ns = mark.at_ns
     regions = [mark for mark in _regions.copy() if start_ns <= mark.start_ns and mark.end_ns <= end_ns]
     for mark in regions:
         marks.append(

@@ -83,6 +83,10 @@ class TorchProfile:
         self._inside = False
         """What is called of torch is our own doing."""
         self._undo: list[Callable[[], None]] = []
+        self._open: set[int] = set()
+        """Regions that began while we recorded and have not ended, by their ids: see _watch_regions."""
+        self._waited = 0
+        """Steps for which a window could not begin because of one."""
 
     # What the cell's recorder calls.
 
@@ -100,6 +104,7 @@ class TorchProfile:
                 )
             _active = self
             self._undo.append(_watch_others(self._give_way))
+            self._undo.append(_watch_regions(self._region_begins, self._open.discard))
             self._undo.append(on_change(self._reschedule))
             marks.watch(self.step)
             if self._schedule is None:
@@ -243,11 +248,28 @@ class TorchProfile:
             self._state = _State.WARM
         if action is not Action.WARMUP:
             if self._state is _State.WARM:
+                if self._open:  # the optimizer's own, whose hook we are in, or the user's
+                    self._wait_for_regions()
+                    return
                 self._profiler.start_trace()
                 self._since_ns = time.monotonic_ns()
-                self._state = _State.RECORDING
+                self._state, self._waited = _State.RECORDING, 0
             if self._schedule is not None:
                 self._annotate(f"ProfilerStep#{self._steps}")
+
+    def _region_begins(self, region: int) -> None:
+        if self._state is _State.RECORDING and threading.get_ident() == self._thread:
+            self._open.add(region)
+
+    def _wait_for_regions(self) -> None:
+        """Let a step pass that the schedule does not count: what one profiler saw begin must not end under another."""
+        self._step -= 1
+        self._waited += 1
+        if self._waited > 1:
+            self._remark_once(
+                "A record_function of yours was open where a window ended: the next one begins when it has ended, "
+                "as torch crashes otherwise."
+            )
 
     def _annotate(self, name: str | None) -> None:
         """End the annotation of the step, and begin one of this name."""
@@ -458,6 +480,35 @@ def _watch_others(about_to_start: Callable[[], None]) -> Callable[[], None]:
         for name, (original, ours) in replaced.items():
             if getattr(module, name) is ours:
                 setattr(module, name, original)
+
+    return end
+
+
+def _watch_regions(begins: Callable[[int], None], ends: Callable[[int], None]) -> Callable[[], None]:
+    """Have functions called with the id of each region that begins and ends; return what ends that.
+
+    A region that began under one profiler and ends while another one records writes into the memory that
+    the first one has freed: torch 2.15 crashes then, with its own schedule, too. The optimizer's step is such a
+    region, and the hook that counts steps is called in it.
+    """
+    kind: Any = sys.modules["torch.autograd.profiler"].record_function
+    enter, leave = kind.__enter__, kind.__exit__
+
+    def entered(region: Any) -> Any:
+        begins(id(region))
+        return enter(region)
+
+    def left(region: Any, *error: Any) -> Any:
+        try:
+            return leave(region, *error)
+        finally:
+            ends(id(region))
+
+    kind.__enter__, kind.__exit__ = entered, left
+
+    def end() -> None:
+        if (kind.__enter__, kind.__exit__) == (entered, left):
+            kind.__enter__, kind.__exit__ = enter, leave
 
     return end
 

@@ -52,6 +52,19 @@ def test_regions_nest_and_are_left_by_exceptions() -> None:
     assert int(inner.get("endNs", 0)) <= int(outer.get("endNs", 0))
 
 
+def test_a_pause_is_in_no_step_however_short_steps_are() -> None:
+    """Of three steps of 0.5 ms the second ends in front of a pause, which is not the first one's, too."""
+    half = 500_000
+    start = time.monotonic_ns()
+    ends = [start + half, start + 2 * half, start + 3 * half + 10 * half]
+    marks._steps.extend(marks.StepEnd(end, by_hook=True) for end in ends)
+    marks.pause(ends[1] + 1000, ends[1] + 10 * half)
+    found, _ = marks.between(start, ends[-1])
+    marks._pauses.clear()
+    times = [(int(mark.get("startNs", 0)) - start, int(mark.get("endNs", 0)) - start) for mark in found]
+    assert times == [(0, half), (half, 2 * half), (12 * half, 13 * half)]
+
+
 def test_calls_of_step_win_over_the_hook() -> None:
     start = time.monotonic_ns()
     marks.step_by_hook()
