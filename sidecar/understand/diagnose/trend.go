@@ -23,11 +23,11 @@ const (
 )
 
 // stepsSlowDown is of a training whose steps become longer: the last quarter's median is longer than the first one's,
-// beyond noise, and those between are not shorter than the quarter before. How long steps would have taken had they stayed
+// beyond noise, and those between are not shorter than the first. How long steps would have taken had they stayed
 // as at first is what is lost.
 func stepsSlowDown(e *evidence) measured {
 	steps := e.timedSteps()
-	if e.stacks.OthersTakeCPUs || len(steps) < trendSteps {
+	if len(steps) < trendSteps || e.stacks.OthersTakeCPUs && e.bystanders.AllBusy(e.always()) {
 		return nothing
 	}
 	steps = steps[len(steps)/warmUp:]
@@ -35,7 +35,7 @@ func stepsSlowDown(e *evidence) measured {
 	var medians [parts]float64
 	for i := range parts {
 		medians[i] = medianOf(steps[i*size : (i+1)*size])
-		if i > 0 && medians[i] < medians[i-1] {
+		if medians[i] < medians[0] {
 			return nothing
 		}
 	}
