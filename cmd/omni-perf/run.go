@@ -89,16 +89,21 @@ omni-perf run [options] NOTEBOOK.ipynb [options]`},
 		if err != nil {
 			complain(err)
 		}
-		if exit.Signal != 0 {
-			waiter.Concluded()
-			signals.DieBy(exit.Signal)
-		}
+		dieAs(exit)
 		if exit.Code == 0 {
 			return asked.err()
 		}
 		return exitStatus(exit.Code) // the script's, whatever became of the report
 	}
 	return c
+}
+
+// dieAs ends this process by the signal that ended the program, if one did.
+func dieAs(exit program.Exit) {
+	if exit.Signal != 0 {
+		waiter.Concluded()
+		signals.DieBy(exit.Signal)
+	}
 }
 
 // refused returns why nothing was run, and how to exit.

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/omni-perf/omni-perf/sidecar/doors/program"
-	"github.com/omni-perf/omni-perf/sidecar/doors/signals"
 	"github.com/omni-perf/omni-perf/sidecar/doors/waiter"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 )
@@ -70,10 +69,7 @@ func runNotebook(c *cobra.Command, n *program.Notebook, what []string, interpret
 		}
 		complain(err)
 	}
-	if exit.Signal != 0 {
-		waiter.Concluded()
-		signals.DieBy(exit.Signal)
-	}
+	dieAs(exit)
 	return exitStatus(exit.Code)
 }
 

@@ -15,6 +15,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from omni_perf import clearing
+from omni_perf.permission import ptrace_scope
 from omni_perf.shell import Shell, parent_header
 
 Data = Mapping[str, Any]
@@ -125,8 +126,4 @@ def only_in_notebooks() -> str:
 
 def may_be_read() -> bool:
     """Whether a process that is not our parent may read us, as far as Yama's setting shows."""
-    try:
-        with open("/proc/sys/kernel/yama/ptrace_scope", encoding="ascii") as file:
-            return file.read().strip() == "0" or os.geteuid() == 0
-    except OSError:
-        return True
+    return ptrace_scope() in ("", "0") or os.geteuid() == 0

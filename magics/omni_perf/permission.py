@@ -13,6 +13,15 @@ import os
 _PR_SET_PTRACER = 0x59616D61  # linux/prctl.h: "Yama"
 
 
+def ptrace_scope() -> str:
+    """Return Yama's setting, by which processes may be read; empty where there is none."""
+    try:
+        with open("/proc/sys/kernel/yama/ptrace_scope", encoding="ascii") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
 class Grant:
     """The permission given to one sidecar at a time, inherited by forked children."""
 

@@ -17,7 +17,6 @@ PATIENCE_S = 600
 class Engines:
     """Knows the engines of a client, or of a view of some."""
 
-    role = "ipyparallel-engine"
     asynchronous = False
 
     def __init__(self, client: Any) -> None:

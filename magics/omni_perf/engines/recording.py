@@ -24,7 +24,7 @@ from omni_perf import program
 from omni_perf._version import __version__
 from omni_perf.engines.worker import Collected, Status
 from omni_perf.program import PathLike
-from omni_perf.report import DrawError, Report, read_bytes
+from omni_perf.report import Report, read_bytes
 
 MOST_BYTES: Final = 64 << 20
 """Of all reports together, in gzip, on their way here."""
@@ -46,9 +46,6 @@ Answers = dict[str, "object | Exception"]
 
 class Engine(Protocol):
     """What an adapter knows of its engine."""
-
-    role: str
-    """Of the workers, as ``omni-perf attach --worker`` knows it."""
 
     asynchronous: bool
     """Whether the client runs in an event loop of the user's, which must not be blocked."""
@@ -126,15 +123,14 @@ class Cluster:
     def _begin(self, cells: list[Any]) -> None:
         self._engine.begin(self._run, cells)
         deadline = time.monotonic() + BEGIN_S
-        while any(not s["begun"] and not s["problem"] for s in self._statuses()) and time.monotonic() < deadline:
+        while any(_begins(s) for s in self._statuses().values()) and time.monotonic() < deadline:
             time.sleep(0.05)
 
-    def _statuses(self) -> list[Status]:
+    def _statuses(self) -> dict[str, Status | Exception]:
         """Ask all workers what became of their recordings, and note which worker answers for which folder."""
-        answers = self._engine.ask("status", (self._run,))
-        statuses = {name: cast(Status, s) for name, s in answers.items() if not isinstance(s, Exception)}
-        self._places.update({s["place"]: name for name, s in statuses.items()})
-        return list(statuses.values())
+        statuses = cast("dict[str, Status | Exception]", self._engine.ask("status", (self._run,)))
+        self._places.update({s["place"]: name for name, s in statuses.items() if not isinstance(s, Exception)})
+        return statuses
 
     def _end(self) -> None:
         try:
@@ -152,20 +148,17 @@ class Cluster:
     def _look_for_problems(self) -> None:
         """Say of which workers nothing is known, and why: workers that fail alike are named together."""
         why: dict[str, list[str]] = {}
-        for worker, answer in self._engine.ask("status", (self._run,)).items():
-            if isinstance(answer, ImportError):
+        for worker, status in self._statuses().items():
+            if isinstance(status, ImportError):
                 reason = f"omni_perf {__version__} is not installed there, so nothing of them is in the chart"
-            elif isinstance(answer, Exception):
-                reason = f"they did not answer: {answer}"
+            elif isinstance(status, Exception):
+                reason = f"they did not answer: {status}"
+            elif status["version"] != __version__:
+                reason = f"they have omni_perf {status['version']} and not {__version__}"
+            elif not status["problem"]:
+                continue
             else:
-                status = cast(Status, answer)
-                self._places[status["place"]] = worker
-                if status["version"] != __version__:
-                    reason = f"they have omni_perf {status['version']} and not {__version__}"
-                elif not status["problem"]:
-                    continue
-                else:
-                    reason = status["problem"].rstrip(".")
+                reason = status["problem"].rstrip(".")
             why.setdefault(reason, []).append(worker)
         for reason, workers in why.items():
             self.problems.append(f"{_few(workers)}: {reason}.")
@@ -175,7 +168,7 @@ class Cluster:
         found: list[Collected] = []
         deadline = time.monotonic() + END_S
         most = MOST_BYTES // max(len(self._places), 1) // 4
-        for place, worker in self._places.items():
+        for worker in self._places.values():
             done: list[int] = []
             while True:
                 answer = self._engine.ask("collect", (self._run, most, done), [worker]).get(worker)
@@ -194,7 +187,6 @@ class Cluster:
                     ]
                     break
                 time.sleep(0.05)
-            del place
         return found
 
     def _merged(self, reports: list[Collected]) -> Report:
@@ -243,6 +235,11 @@ class Cluster:
         return report._repr_mimebundle_()  # pyright: ignore[reportPrivateUsage]
 
 
+def _begins(status: Status | Exception) -> bool:
+    """Whether a worker is about to record."""
+    return not isinstance(status, Exception) and not status["begun"] and not status["problem"]
+
+
 def _few(workers: list[str]) -> str:
     """Name workers, few of many."""
     named = ", ".join(workers[:3])
@@ -269,4 +266,4 @@ def _cells() -> list[Any]:
     return list(CellSources(shell).unknown_to(set()))
 
 
-__all__ = ["Answers", "Cluster", "ClusterError", "DrawError", "Engine", "call"]
+__all__ = ["Answers", "Cluster", "ClusterError", "Engine", "call"]

@@ -13,7 +13,6 @@ import gzip
 import json
 import os
 import signal
-import socket
 import subprocess
 import threading
 from dataclasses import dataclass, field
@@ -22,7 +21,7 @@ from typing import Any, Final, TypedDict
 
 from omni_perf._version import __version__
 from omni_perf.launcher import LaunchError, find_binary
-from omni_perf.permission import Grant
+from omni_perf.permission import Grant, ptrace_scope
 from omni_perf.runmarks import Sender
 
 MOST_PENDING: Final = 10_000
@@ -33,7 +32,6 @@ class Status(TypedDict):
     """What a worker says of its recording."""
 
     pid: int
-    host: str
     version: str
     place: str
     """The folder of the reports: workers with one place can read each other's."""
@@ -128,7 +126,6 @@ def status(run: str) -> Status:
         problem = _last_words(made.stem)
     return {
         "pid": os.getpid(),
-        "host": socket.gethostname(),
         "version": __version__,
         "place": _place(run),
         "begun": made is not None and made.begun,
@@ -217,17 +214,8 @@ def _start(made: Recording, worker: str, cells: list[Any]) -> None:
     profiler = int(started.stdout)
     with open(made.stem + ".pid", "w") as file:
         file.write(str(profiler))
-    if _ancestors_only():
+    if ptrace_scope() == "1":  # only ancestors may read a process
         made.grant.give(profiler)
-
-
-def _ancestors_only() -> bool:
-    """Whether Yama lets only ancestors read a process."""
-    try:
-        with open("/proc/sys/kernel/yama/ptrace_scope") as file:
-            return file.read().strip() == "1"
-    except OSError:
-        return False
 
 
 def _alive(stem: str) -> bool:

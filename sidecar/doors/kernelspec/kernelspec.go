@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os/exec"
-	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
@@ -51,8 +50,7 @@ func Install(interpreter string, r Request) (Installed, error) {
 	case err != nil:
 		reason := err.Error()
 		if exit, ok := err.(*exec.ExitError); ok {
-			lines := strings.Split(strings.TrimSpace(string(exit.Stderr)), "\n")
-			reason = words.Clean(lines[len(lines)-1], words.MaxName)
+			reason = words.Clean(words.LastLine(string(exit.Stderr)), words.MaxName)
 		}
 		return got, fmt.Errorf("%s could not install the kernel: %s", interpreter, reason)
 	case got.Missing != "":

@@ -72,11 +72,16 @@ func receive(r *recorder.Recorder, socket string) (end func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("the process cannot send its marks: %w", err)
 	}
-	go receiver.Serve(func(pid int, m marks.Mark) bool { return r.Mark(recordingID, pid, recorder.Mark(m)) })
+	go receiver.Serve(into(r))
 	return func() {
 		receiver.Drain()
 		receiver.Close()
 	}, nil
+}
+
+// into takes marks into the recording.
+func into(r *recorder.Recorder) func(pid int, m marks.Mark) bool {
+	return func(pid int, m marks.Mark) bool { return r.Mark(recordingID, pid, recorder.Mark(m)) }
 }
 
 // watch returns a channel that closes when the process ends.

@@ -98,7 +98,7 @@ func Run(ctx context.Context, t Tools, s Script, o Options) (exit Exit, err erro
 	r := t.Recorder(target)
 	defer r.Close()
 	if receiver != nil {
-		go receiver.Serve(func(pid int, m marks.Mark) bool { return r.Mark(recordingID, pid, recorder.Mark(m)) })
+		go receiver.Serve(into(r))
 	}
 	soFar := newPartial(t, o, files, r, cmp.Or(o.PartialEvery, partialEvery))
 	done, idle := make(chan struct{}), make(chan struct{})

@@ -17,6 +17,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
 // Variable names the Python whose fsspec is used; it is set by the extension for the programs that it starts.
@@ -123,8 +125,7 @@ func run(what, from, to string) error {
 	if err == nil {
 		return nil
 	}
-	lines := strings.Split(strings.TrimSpace(said.String()), "\n")
-	if last := lines[len(lines)-1]; last != "" {
+	if last := words.LastLine(said.String()); last != "" {
 		return errors.New(strings.TrimSuffix(strings.TrimPrefix(last, "omni_perf: "), "."))
 	}
 	return fmt.Errorf("%s: %w", cmd.Path, err)

@@ -189,19 +189,20 @@ func giveBack() {
 	debug.FreeOSMemory()
 }
 
-func (s *kernelSession) bundle(r *report.View, at jupyter.Place) (*api.Bundle, error) {
+// bundle is a report as a display shows it, with its figures as data.
+func (s *kernelSession) bundle(r *report.View, at jupyter.Place) (jupyter.Bundle, error) {
 	b, err := s.Present.Bundle(r, at)
 	if err != nil {
-		return nil, err
+		return b, err
 	}
 	b.Data[displayType] = displayData(r)
-	return inParts(b)
+	return b, nil
 }
 
 // outputOf is the bundle of a cell, and the id of an element in it that a link may lead to; empty where it
 // has no HTML.
 func (s *kernelSession) outputOf(r *report.View, at jupyter.Place) (bundle *api.Bundle, id string, err error) {
-	b, err := s.Present.Bundle(r, at)
+	b, err := s.bundle(r, at)
 	if err != nil {
 		return nil, "", err
 	}
@@ -209,7 +210,6 @@ func (s *kernelSession) outputOf(r *report.View, at jupyter.Place) (bundle *api.
 		id = fmt.Sprintf("omni-perf-%016x", inhtml.Identity(r))
 		b.Data["text/html"] = `<a id="` + id + `"></a>` + html
 	}
-	b.Data[displayType] = displayData(r)
 	bundle, err = inParts(b)
 	return bundle, id, err
 }
@@ -274,8 +274,12 @@ func (s *kernelSession) Report(_ context.Context, req *api.ReportRequest) (*api.
 		if err != nil {
 			return nil, status.Errorf(codes.Internal, "The chart could not be made: %v.", err)
 		}
+		parts, err := inParts(b)
+		if err != nil {
+			return nil, status.Errorf(codes.Internal, "The chart could not be made: %v.", err)
+		}
 		content, err := json.Marshal(map[string]json.RawMessage{
-			"data": json.RawMessage(b.DataJson), "metadata": json.RawMessage(b.MetadataJson), "transient": json.RawMessage(b.TransientJson),
+			"data": json.RawMessage(parts.DataJson), "metadata": json.RawMessage(parts.MetadataJson), "transient": json.RawMessage(parts.TransientJson),
 		})
 		return &api.ReportResponse{Content: content, MediaType: "application/json"}, err
 	}

@@ -22,7 +22,7 @@ func (n Notebook) shown() (Notebook, int) {
 // the same in a notebook that is not trusted. A row leads to the output with the cell's chart.
 func (n Notebook) HTML() []byte {
 	shown, left := n.shown()
-	columns := shown.columns()
+	columns, longest := shown.columns(), shown.longest()
 	var b strings.Builder
 	b.WriteString(`<table style="font-variant-numeric:tabular-nums"><tr>`)
 	for _, c := range columns {
@@ -38,7 +38,7 @@ func (n Notebook) HTML() []byte {
 			}
 			fmt.Fprintf(&b, `<td style="text-align:right;vertical-align:top;white-space:nowrap">%s</td>`, text)
 		}
-		b.WriteString(`<td style="text-align:left;vertical-align:top;overflow-wrap:anywhere">` + bar(shown.share(c)) + what(c) + "</td></tr>")
+		b.WriteString(`<td style="text-align:left;vertical-align:top;overflow-wrap:anywhere">` + bar(c.share(longest)) + what(c) + "</td></tr>")
 	}
 	b.WriteString("<tr>")
 	for i, column := range columns {

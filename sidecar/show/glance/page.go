@@ -51,7 +51,7 @@ func (n Notebook) table(b *strings.Builder) {
 	if len(n.Cells) == 0 {
 		return
 	}
-	columns := n.columns()
+	columns, longest := n.columns(), n.longest()
 	b.WriteString(`<div class="scroll"><table><tr>`)
 	for _, c := range columns {
 		fmt.Fprintf(b, `<th class="n">%s</th>`, c.heading)
@@ -67,7 +67,7 @@ func (n Notebook) table(b *strings.Builder) {
 			fmt.Fprintf(b, `<td class="n">%s</td>`, text)
 		}
 		fmt.Fprintf(b, `<td class="w"><progress value="%s" max="1"></progress><a href="#%s"><code>%s</code></a>%s</td></tr>`+"\n",
-			words.Fixed(n.share(c), 3), anchor(i), esc(c.title()), c.remark())
+			words.Fixed(c.share(longest), 3), anchor(i), esc(c.title()), c.remark())
 	}
 	b.WriteString("<tr>")
 	for i, c := range columns {

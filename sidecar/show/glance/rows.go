@@ -148,12 +148,16 @@ func (c Cell) InShort() string {
 	return text
 }
 
-// share is the part that a cell has in the longest one's time.
-func (n Notebook) share(c Cell) float64 {
-	var longest time.Duration
-	for _, other := range n.Cells {
-		longest = max(longest, other.Duration)
+// longest is the time of the cell that took most.
+func (n Notebook) longest() (most time.Duration) {
+	for _, c := range n.Cells {
+		most = max(most, c.Duration)
 	}
+	return most
+}
+
+// share is the part that a cell has in the longest one's time.
+func (c Cell) share(longest time.Duration) float64 {
 	if longest <= 0 {
 		return 0
 	}

@@ -1,5 +1,7 @@
 package criticalpath
 
+import "slices"
+
 // Change is what is different in a replay. The zero value is the recording.
 type Change struct {
 	// Less is by how much each activity is shorter, ns; nil: by nothing.
@@ -86,9 +88,7 @@ func (g *Graph) Path() []Stretch {
 		add(from, int(i), last.kind)
 		i = last.on
 	}
-	for l, r := 0, len(path)-1; l < r; l, r = l+1, r-1 {
-		path[l], path[r] = path[r], path[l]
-	}
+	slices.Reverse(path)
 	return path
 }
 

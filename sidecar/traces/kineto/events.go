@@ -70,6 +70,14 @@ type Meta struct {
 	Host      string   // "" if not stated
 }
 
+// NameDevice names the device of an id, which is not negative; those without a name have "".
+func (m *Meta) NameDevice(id int32, name string) {
+	for len(m.Devices) <= int(id) {
+		m.Devices = append(m.Devices, "")
+	}
+	m.Devices[id] = name
+}
+
 // UnixNs converts a Start of this trace to nanoseconds since the epoch.
 func (t *Trace) UnixNs(start int64) int64 { return start + t.Meta.BaseTime }
 

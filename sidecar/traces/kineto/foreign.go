@@ -3,6 +3,8 @@ package kineto
 import (
 	"context"
 	"io"
+
+	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
 // Formats knows the files of other tools.
@@ -47,6 +49,11 @@ func (in Input) Note(what, lost string) Warning {
 	return Warning{File: in.File, Byte: -1, What: what, Lost: lost, Note: true}
 }
 
+// TooMany says that another tool's file has more than MaxEvents, and what that cost.
+func TooMany() (what, lost string) {
+	return "the file has more than " + words.Count(MaxEvents) + " events", "the rest of it was not read"
+}
+
 // headSize is how much of a file's beginning it is recognised by.
 const headSize = 64 << 10
 
@@ -55,7 +62,7 @@ func loadForeign(ctx context.Context, f *Foreign, src *source, file string, opts
 	defer meter.fileDone()
 	if f.Read == nil {
 		p := &parser{t: &Trace{File: file}, rank: None}
-		p.warnings = []Warning{{File: file, Byte: -1, What: f.What, Lost: f.Advice, Note: true}}
+		p.note(f.What, f.Advice)
 		return []*parser{p}, nil
 	}
 	var taken, events int64

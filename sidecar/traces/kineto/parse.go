@@ -128,7 +128,7 @@ func (p *parser) object() error {
 
 // noEvents warns of a file without traceEvents.
 func (p *parser) noEvents() {
-	p.warnings = append(p.warnings, Warning{File: p.t.File, Byte: -1, What: "the file has no traceEvents", Lost: "no events", Note: true})
+	p.note("the file has no traceEvents", "no events")
 }
 
 // begin skips what is before the JSON.

@@ -122,7 +122,7 @@ func (r *reader) notes(chosen int) []kineto.Warning {
 		list = append(list, r.in.Warn(words.Plural(r.skipped, "row", "rows")+" without the numbers that a row has", "these were left out"))
 	}
 	if r.full {
-		list = append(list, r.in.Warn("the file has more than "+words.Count(kineto.MaxEvents)+" events", "the rest of it was not read"))
+		list = append(list, r.in.Warn(kineto.TooMany()))
 	}
 	if r.graphRuns > 0 {
 		list = append(list, r.in.Note("CUDA graphs were recorded as a whole ("+words.Plural(r.graphRuns, "run", "runs")+")",

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/omni-perf/omni-perf/sidecar/testkit/columns"
 	"github.com/omni-perf/omni-perf/sidecar/testkit/database"
 	"github.com/omni-perf/omni-perf/sidecar/traces/kineto"
 )
@@ -160,9 +161,7 @@ func FuzzRead(f *testing.F) {
 			t.Error("no note says what the file is")
 		}
 		for _, tr := range traces {
-			if d := tr.Device; len(d.Dur) != d.Len() || len(d.Thread) != d.Len() || len(d.Bytes) != d.Len() || len(d.GBps) != d.Len() {
-				t.Errorf("columns of different lengths: %+v", d)
-			}
+			columns.Check(t, tr)
 		}
 	})
 }

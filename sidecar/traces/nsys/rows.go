@@ -164,11 +164,7 @@ func (r *reader) uses(p *process, device int32) {
 	if !known {
 		name = r.devices[deviceKey{anyProcess, int64(device)}]
 	}
-	m := p.b.Meta()
-	for len(m.Devices) <= int(device) {
-		m.Devices = append(m.Devices, "")
-	}
-	m.Devices[device] = name
+	p.b.Meta().NameDevice(device, name)
 }
 
 // version is what CUPTI appends to the name of a call: cudaLaunchKernel_v7000, cudaMemcpyAsync_ptsz_v7000.

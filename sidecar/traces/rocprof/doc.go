@@ -76,7 +76,7 @@ func (r *reader) warnings(whole bool) (list []kineto.Warning) {
 	case r.w.Truncated():
 		at(kineto.Ending(r.w.Err))
 	case r.full:
-		at("the file has more than "+words.Count(kineto.MaxEvents)+" events", "the rest of it was not read")
+		at(kineto.TooMany())
 	case !whole && r.w.Err != nil && r.w.Pos == len(r.w.Buf):
 		at("the file ends inside the JSON", "what followed is not there")
 	case !whole:

@@ -1,6 +1,7 @@
 package rocprof
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -123,13 +124,7 @@ func (p *process) agent(value []byte) {
 		number = *a.Number
 	}
 	p.devices[a.ID.Handle] = number
-	m := p.builder().Meta()
-	for len(m.Devices) <= int(number) {
-		m.Devices = append(m.Devices, "")
-	}
-	if m.Devices[number] = a.Product; a.Product == "" {
-		m.Devices[number] = a.Name
-	}
+	p.builder().Meta().NameDevice(number, cmp.Or(a.Product, a.Name))
 }
 
 // strings reads the lists of names.

@@ -114,7 +114,7 @@ func (r *reader) space(content []byte, opts kineto.Options, cut bool) {
 		r.warnings = append(r.warnings, r.in.Warn("damaged protobuf, or the file is cut off", "what followed in it was not read"))
 	}
 	if r.full {
-		r.warnings = append(r.warnings, r.in.Warn("the file has more than "+words.Count(kineto.MaxEvents)+" events", "the rest of it was not read"))
+		r.warnings = append(r.warnings, r.in.Warn(kineto.TooMany()))
 	}
 }
 

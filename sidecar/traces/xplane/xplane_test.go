@@ -12,6 +12,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/omni-perf/omni-perf/sidecar/testkit/columns"
 	"github.com/omni-perf/omni-perf/sidecar/traces/kineto"
 )
 
@@ -177,14 +178,7 @@ func FuzzRead(f *testing.F) {
 			t.Error("no note says what the file is")
 		}
 		for _, tr := range traces {
-			if d := tr.Device; len(d.Dur) != d.Len() || len(d.Thread) != d.Len() || len(d.Bytes) != d.Len() || len(d.GBps) != d.Len() {
-				t.Errorf("columns of different lengths: %+v", d)
-			}
-			for _, dur := range slices.Concat(tr.Device.Dur, tr.Calls.Dur, tr.Ops.Dur, tr.Python.Dur) {
-				if dur < 0 {
-					t.Errorf("a duration of %d", dur)
-				}
-			}
+			columns.Check(t, tr)
 		}
 	})
 }

@@ -26,11 +26,11 @@ const (
 // beyond noise, and those between are not shorter than the first. How long steps would have taken had they stayed
 // as at first is what is lost.
 func stepsSlowDown(e *evidence) measured {
-	steps := e.timedSteps()
-	if len(steps) < trendSteps || e.stacks.OthersTakeCPUs && e.bystanders.AllBusy(e.always()) {
+	timed := e.timedSteps()
+	if len(timed) < trendSteps || e.stacks.OthersTakeCPUs && e.bystanders.AllBusy(e.always()) {
 		return nothing
 	}
-	steps = steps[len(steps)/warmUp:]
+	steps := timed[len(timed)/warmUp:]
 	size := len(steps) / parts
 	var medians [parts]float64
 	for i := range parts {
@@ -44,7 +44,7 @@ func stepsSlowDown(e *evidence) measured {
 	if medians[parts-1] < trendBy*medians[0] || medians[parts-1]-medians[0] < trendNoise*noise {
 		return nothing
 	}
-	f := Finding{Against: medians[parts-1] / medians[0], Count: int64(len(e.timedSteps())), Cores: math.NaN()}
+	f := Finding{Against: medians[parts-1] / medians[0], Count: int64(len(timed)), Cores: math.NaN()}
 	for _, s := range steps[size:] {
 		f.Time += max(s.End-s.Start-timeline.Nanos(medians[0]), 0)
 		f.Evidence = append(f.Evidence, timeline.Between(s.Start, s.End))

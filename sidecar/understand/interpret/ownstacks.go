@@ -16,8 +16,8 @@ func withOwnStacks(rec *timeline.Recording) *timeline.Recording {
 		return rec
 	}
 	out := *rec
-	c := &cutter{rec: &out, begins: begins, known: [2]map[timeline.NodeID]timeline.NodeID{{}, {}}, children: make(map[timeline.Node]timeline.NodeID)}
 	out.Nodes = slices.Clone(rec.Nodes)
+	c := &cutter{rec: &out, begins: begins, known: [2]map[timeline.NodeID]timeline.NodeID{{}, {}}, added: addStacks(&out)}
 	out.Threads = slices.Clone(rec.Threads)
 	fork := c.targetIsFork()
 	for i := range out.Threads {
@@ -95,10 +95,10 @@ func beginnings(rec *timeline.Recording) []beginning {
 
 // cutter adds the stacks without what is below a worker's own.
 type cutter struct {
-	rec      *timeline.Recording
-	begins   []beginning                            // by FrameID
-	known    [2]map[timeline.NodeID]timeline.NodeID // what a stack is without it, in the target and in what it started
-	children map[timeline.Node]timeline.NodeID      // that were added
+	rec    *timeline.Recording
+	begins []beginning                            // by FrameID
+	known  [2]map[timeline.NodeID]timeline.NodeID // what a stack is without it, in the target and in what it started
+	added  *addedStacks
 }
 
 // spans are a thread's with its own stacks; descends means that its process was started within the recording.
@@ -140,20 +140,30 @@ func (c *cutter) own(node timeline.NodeID, descends bool) timeline.NodeID {
 	if begins {
 		cut = timeline.RootNode
 		for _, frame := range slices.Backward(path) {
-			cut = c.child(cut, frame)
+			cut = c.added.child(cut, frame)
 		}
 	}
 	known[node] = cut
 	return cut
 }
 
-func (c *cutter) child(parent timeline.NodeID, frame timeline.FrameID) timeline.NodeID {
+// addedStacks are those that a recording had not before, each once.
+type addedStacks struct {
+	rec   *timeline.Recording // whose nodes are its own
+	known map[timeline.Node]timeline.NodeID
+}
+
+func addStacks(rec *timeline.Recording) *addedStacks {
+	return &addedStacks{rec: rec, known: make(map[timeline.Node]timeline.NodeID)}
+}
+
+func (s *addedStacks) child(parent timeline.NodeID, frame timeline.FrameID) timeline.NodeID {
 	key := timeline.Node{Parent: parent, Frame: frame}
-	node, known := c.children[key]
+	node, known := s.known[key]
 	if !known {
-		node = timeline.NodeID(len(c.rec.Nodes))
-		c.rec.Nodes = append(c.rec.Nodes, key)
-		c.children[key] = node
+		node = timeline.NodeID(len(s.rec.Nodes))
+		s.rec.Nodes = append(s.rec.Nodes, key)
+		s.known[key] = node
 	}
 	return node
 }

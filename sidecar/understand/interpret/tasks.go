@@ -24,7 +24,7 @@ func withTasks(rec *timeline.Recording) *timeline.Recording {
 	}
 	out := *rec
 	out.Frames, out.Nodes, out.Threads = slices.Clone(rec.Frames), slices.Clone(rec.Nodes), slices.Clone(rec.Threads)
-	r := &rooter{rec: &out, files: origin.New(rec), frames: make(map[string]timeline.FrameID), nodes: make(map[rooted]timeline.NodeID), tasks: make(map[timeline.NodeID]bool), children: make(map[timeline.Node]timeline.NodeID)}
+	r := &rooter{rec: &out, files: origin.New(rec), frames: make(map[string]timeline.FrameID), nodes: make(map[rooted]timeline.NodeID), tasks: make(map[timeline.NodeID]bool), added: addStacks(&out)}
 	longest, busiest := timeline.Nanos(0), -1
 	for i := range out.Threads {
 		t := &out.Threads[i]
@@ -91,12 +91,12 @@ const clockChange = timeline.Nanos(10e6)
 
 // rooter adds the stacks of tasks to a recording.
 type rooter struct {
-	rec      *timeline.Recording
-	files    *origin.Files
-	frames   map[string]timeline.FrameID // by the task's name
-	nodes    map[rooted]timeline.NodeID
-	tasks    map[timeline.NodeID]bool          // stacks with own code below an engine's call of a task
-	children map[timeline.Node]timeline.NodeID // that were added
+	rec    *timeline.Recording
+	files  *origin.Files
+	frames map[string]timeline.FrameID // by the task's name
+	nodes  map[rooted]timeline.NodeID
+	tasks  map[timeline.NodeID]bool // stacks with own code below an engine's call of a task
+	added  *addedStacks
 }
 
 // rooted is a stack within a task of some name.
@@ -140,11 +140,11 @@ func (r *rooter) none(node timeline.NodeID) timeline.NodeID {
 		return node
 	}
 	if !r.inTask(node) {
-		return r.child(timeline.RootNode, r.frame(""))
+		return r.added.child(timeline.RootNode, r.frame(""))
 	}
 	at := timeline.RootNode
 	for _, f := range r.below(r.path(node)) {
-		at = r.child(at, f)
+		at = r.added.child(at, f)
 	}
 	return at
 }
@@ -188,9 +188,9 @@ func (r *rooter) within(task string, node timeline.NodeID) timeline.NodeID {
 	if known, ok := r.nodes[key]; ok {
 		return known
 	}
-	at := r.child(timeline.RootNode, r.frame(task))
+	at := r.added.child(timeline.RootNode, r.frame(task))
 	for _, f := range r.below(r.path(node)) {
-		at = r.child(at, f)
+		at = r.added.child(at, f)
 	}
 	r.nodes[key] = at
 	return at
@@ -223,15 +223,4 @@ func (r *rooter) below(path []timeline.FrameID) []timeline.FrameID {
 
 func (r *rooter) runsTask(frame timeline.FrameID) bool {
 	return r.files.Means(r.rec.Frames[frame])&origin.RunsTask != 0
-}
-
-func (r *rooter) child(parent timeline.NodeID, frame timeline.FrameID) timeline.NodeID {
-	key := timeline.Node{Parent: parent, Frame: frame}
-	node, known := r.children[key]
-	if !known {
-		node = timeline.NodeID(len(r.rec.Nodes))
-		r.rec.Nodes = append(r.rec.Nodes, key)
-		r.children[key] = node
-	}
-	return node
 }

@@ -66,18 +66,11 @@ func (d Died) Memory() string {
 		}
 		parts = append(parts, text+".")
 	}
-	whose := ""
-	switch {
-	case d.GroupKills > 0:
-		whose = "of its control group"
-	case d.Kills > 0:
-		whose = "of the machine"
+	n, whose := d.GroupKills, "of its control group"
+	if n <= 0 {
+		n, whose = d.Kills, "of the machine"
 	}
-	if whose != "" {
-		n := max(d.GroupKills, 1)
-		if d.GroupKills == 0 {
-			n = d.Kills
-		}
+	if n > 0 {
 		text := "The out-of-memory killer ended " + words.Plural(int(n), "process", "processes") + " " + whose + " meanwhile"
 		if d.Signal == killed {
 			text += ", probably this one"

@@ -84,6 +84,12 @@ func Sentence(s string) string {
 	return s
 }
 
+// LastLine is the last line of a text, as of what a program said before it failed.
+func LastLine(text string) string {
+	text = strings.TrimSpace(text)
+	return text[strings.LastIndexByte(text, '\n')+1:]
+}
+
 // ShortFile is a file's name in a narrow column: "Cell [5]" stays,
 // "~/project/train.py" becomes "train.py".
 func ShortFile(file string) string {

@@ -184,3 +184,11 @@ func TestNumbersKeepTheirUnits(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+func TestLastLine(t *testing.T) {
+	for text, want := range map[string]string{"": "", "\n \n": "", "one": "one", "Traceback\n  line\nOSError: full\n\n": "OSError: full"} {
+		if got := LastLine(text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}
