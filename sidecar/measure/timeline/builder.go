@@ -421,6 +421,7 @@ func (b *Builder) Snapshot(at Nanos) *Recording {
 	rec.Notes = slices.Clone(b.rec.Notes)
 	rec.Awaits = cutAwaits(b.awaits, 0, at, func(process int) int { return process })
 	rec.Growth = cutGrowth(b.growth, 0, at, func(process int) int { return process })
+	rec.Work = cutWork(b.rec.Work, 0, at)
 	if b.stacks.full {
 		rec.Notes = append(rec.Notes, Note{NoteLeftOut, "stack tree", "the table of stacks is full: deeper frames are attributed to their caller"})
 	}

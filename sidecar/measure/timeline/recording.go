@@ -524,8 +524,9 @@ type Recording struct {
 	Tasks        TaskReading // how those were read
 	Growth       []Growth    // of resident memory, in order of time
 	Sources      []Source
-	GPUs         []GPU   // by index
-	Output       *Output // nil where IOPub was not observed
+	GPUs         []GPU        // by index
+	Work         []DeviceWork // of devices, where a source delivers it
+	Output       *Output      // nil where IOPub was not observed
 	Notes        []Note
 	Subject      *Subject // whom it is about; nil: not decided yet
 	Pools        []Pool   // of its processes; nil: likewise, or it has none

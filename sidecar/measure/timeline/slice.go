@@ -61,6 +61,7 @@ func (r *Recording) Slice(from, to Nanos) *Recording {
 	out.Gaps = cutGaps(r.Gaps, from, to)
 	out.Awaits = cutAwaits(r.Awaits, from, to, place)
 	out.Growth = cutGrowth(r.Growth, from, to, place)
+	out.Work = cutWork(r.Work, from, to)
 	for i := range r.Processes {
 		if i < len(index) && index[i] >= 0 {
 			m := &out.Processes[index[i]].Memory
