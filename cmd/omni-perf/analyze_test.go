@@ -227,18 +227,6 @@ func TestAnalyzeMistakesAreSentences(t *testing.T) {
 	}
 }
 
-func TestParseNumbers(t *testing.T) {
-	got, err := parseNumbers("0,2-4")
-	if err != nil || !reflect.DeepEqual(got, []int{0, 2, 3, 4}) {
-		t.Errorf("got %v, %v", got, err)
-	}
-	for _, wrong := range []string{"-1", "4-2", "a", "1,,2", "0-99999999"} {
-		if got, err := parseNumbers(wrong); err == nil {
-			t.Errorf("%q was read as %v", wrong, got)
-		}
-	}
-}
-
 func TestProgressStaysOnOneLineAndGoes(t *testing.T) {
 	var out strings.Builder
 	draw := progressBar(&out)

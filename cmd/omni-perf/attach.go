@@ -3,18 +3,14 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/omni-perf/omni-perf/jupyter"
 	"github.com/omni-perf/omni-perf/sidecar/doors/profiler"
 	"github.com/omni-perf/omni-perf/sidecar/doors/program"
 	"github.com/omni-perf/omni-perf/sidecar/doors/signals"
@@ -51,7 +47,7 @@ already is recorded from then on.`,
 		if len(args) == 0 {
 			return listKernels("attach")
 		}
-		pid, file, err := targetOf(args[0])
+		pid, file, err := program.Find(args[0])
 		folder := ""
 		if pid == 0 && !name.Changed {
 			folder = name.DefValue
@@ -67,10 +63,12 @@ already is recorded from then on.`,
 		if err = cmp.Or(wrong, err); err != nil {
 			return err
 		}
-		if o.Worker, err = workerOf(*worker); err != nil {
-			return err
+		if *worker != "" {
+			if o.Worker, err = program.ParseWorker(*worker); err != nil {
+				return usageError{fmt.Errorf("--worker %w", err)}
+			}
 		}
-		if o.Sources, err = sourcesIn(*cells); err != nil {
+		if o.Sources, err = program.ReadSources(*cells); err != nil {
 			return err
 		}
 		o.Marks = *marks
@@ -89,64 +87,6 @@ already is recorded from then on.`,
 		return program.AttachKernel(ctx, tools, file, duration, o)
 	}
 	return c
-}
-
-// workerOf reads the option --worker.
-func workerOf(text string) (*program.Worker, error) {
-	if text == "" {
-		return nil, nil
-	}
-	role, number, numbered := strings.Cut(text, ":")
-	w := &program.Worker{Role: timeline.Role(role)}
-	if !slices.Contains(timeline.EngineRoles, w.Role) {
-		return nil, misuse("--worker %s is none of %v", role, timeline.EngineRoles)
-	}
-	if numbered {
-		n, err := strconv.Atoi(number)
-		if err != nil || n < 0 {
-			return nil, misuse("--worker %s has no number behind the colon", text)
-		}
-		w.Number = &n
-	}
-	return w, nil
-}
-
-// sourcesIn reads the option --cells: the cells as the extension sends them to a sidecar.
-func sourcesIn(file string) (out []timeline.Source, err error) {
-	if file == "" {
-		return nil, nil
-	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	var cells []struct {
-		File, Text     string
-		ExecutionCount int
-		Lines          []int
-		Nested         bool
-	}
-	if err := json.Unmarshal(text, &cells); err != nil {
-		return nil, fmt.Errorf("read the cells in %s: %w", file, err)
-	}
-	for _, c := range cells {
-		out = append(out, timeline.Source{File: c.File, ExecutionCount: c.ExecutionCount, Text: c.Text, Lines: c.Lines, Nested: c.Nested})
-	}
-	return out, nil
-}
-
-// targetOf returns the process that a user means, or the kernel; pid is then 0. A number is a
-// process, unless there is none and a kernel's id begins with it.
-func targetOf(name string) (pid int, file jupyter.ConnectionFile, err error) {
-	running := program.Kernels()
-	if pid, err := strconv.Atoi(name); err == nil && pid > 0 {
-		_, gone := os.Stat("/proc/" + name)
-		if gone == nil || !slices.ContainsFunc(running, func(k program.Kernel) bool { return strings.HasPrefix(k.ID(), name) }) {
-			return pid, file, nil
-		}
-	}
-	file, err = program.FindKernel(name, running)
-	return 0, file, err
 }
 
 func listKernels(command string) error {

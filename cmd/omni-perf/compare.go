@@ -1,25 +1,13 @@
 package main
 
 import (
-	"encoding/json"
-	"errors"
-	"fmt"
-	"math"
 	"os"
-	"strconv"
 	"strings"
-	"time"
-
-	"github.com/omni-perf/omni-perf/sidecar/show/chart/compared"
 
 	"github.com/spf13/cobra"
 
-	"github.com/omni-perf/omni-perf/sidecar/compare/comparison"
-	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
-	"github.com/omni-perf/omni-perf/sidecar/show/output"
-	"github.com/omni-perf/omni-perf/sidecar/understand/report"
+	"github.com/omni-perf/omni-perf/sidecar/doors/saved"
 	"github.com/omni-perf/omni-perf/sidecar/understand/significance"
-	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
 func compareCommand() *cobra.Command {
@@ -36,27 +24,25 @@ LIMIT, a share (5%) or a time (200ms, 1.5s), and longer beyond noise.`,
 		Annotations: map[string]string{formsNote: "omni-perf compare [options] BEFORE.json… -- AFTER.json…"},
 		Args:        cobra.ArbitraryArgs,
 	}
-	var o compareOptions
-	c.Flags().StringVar(&o.html, "html", "", "write a self-contained page with the flame graphs to `FILE`")
-	c.Flags().StringVar(&o.json, "json", "", "write the comparison as JSON to `FILE`, - for standard output")
-	c.Flags().Var(limitValue{&o.limit}, "fail-if", "end with status 4 if `slower=LIMIT`, as in slower=5% or slower=200ms")
-	c.Flags().BoolVar(&o.quiet, "quiet", false, "print nothing, only write the files asked for")
+	var q saved.Comparison
+	c.Flags().StringVar(&q.HTML, "html", "", "write a self-contained page with the flame graphs to `FILE`")
+	c.Flags().StringVar(&q.JSON, "json", "", "write the comparison as JSON to `FILE`, - for standard output")
+	c.Flags().Var(limitValue(&q.Limit), "fail-if", "end with status 4 if `slower=LIMIT`, as in slower=5% or slower=200ms")
+	c.Flags().BoolVar(&q.Quiet, "quiet", false, "print nothing, only write the files asked for")
 	complete(c, "fail-if", []string{"slower=5%"})
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
-		if o.before, o.after, err = sidesOf(args, c.ArgsLenAtDash()); err != nil {
+		if q.Before, q.After, err = sidesOf(args, c.ArgsLenAtDash()); err != nil {
 			return err
 		}
-		return o.run()
+		q.Columns = columnsOr(os.Stdout, 100)
+		return q.Run(plainText{os.Stdout}, os.Stdout, messages)
 	}
 	return c
 }
 
-// compareOptions are the arguments of compare.
-type compareOptions struct {
-	before, after []string
-	html, json    string
-	limit         limit
-	quiet         bool
+// limitValue is the option that names a limit.
+func limitValue(to *significance.Limit) parsedValue[significance.Limit] {
+	return parsedValue[significance.Limit]{to, significance.ParseLimit, "slower=LIMIT"}
 }
 
 // sidesOf parts the arguments, of which dash precede a "--" (-1: there is none).
@@ -77,154 +63,4 @@ func sidesOf(args []string, dash int) (before, after []string, err error) {
 		}
 	}
 	return args[:dash], args[dash:], nil
-}
-
-func (o compareOptions) run() error {
-	var files []string
-	for _, path := range []string{o.html, o.json} {
-		if path != "" && path != "-" {
-			files = append(files, path)
-		}
-	}
-	for _, path := range files {
-		if err := output.Check(path); err != nil {
-			return err
-		}
-	}
-	before, err := readReports(o.before)
-	if err != nil {
-		return err
-	}
-	after, err := readReports(o.after)
-	if err != nil {
-		return err
-	}
-	c, err := comparison.Of(before, after)
-	if err != nil {
-		return err
-	}
-	pair := compared.Pair{Comparison: c, Before: before[0], After: after[0]}
-	if !o.quiet && o.json != "-" {
-		columns := 100
-		if c, ok := columnsOf(os.Stdout); ok {
-			columns = c
-		}
-		fmt.Fprint(plainText{os.Stdout}, compared.Text(pair, columns))
-	}
-	var results output.Results
-	if err := o.write(pair, &results); err != nil {
-		return err
-	}
-	return o.judge(c, results.Err())
-}
-
-// write writes the files asked for.
-func (o compareOptions) write(pair compared.Pair, results *output.Results) error {
-	put := func(path string, make func() ([]byte, error)) {
-		results.Put(path, func(path string) error {
-			content, err := make()
-			if err != nil {
-				return err
-			}
-			return output.WriteBytes(path, content)
-		})
-	}
-	if o.html != "" {
-		put(o.html, func() ([]byte, error) { return compared.Page(pair, scene.Options{}) })
-	}
-	document := func() ([]byte, error) {
-		text, err := json.MarshalIndent(pair.Comparison, "", " ")
-		return append(text, '\n'), err
-	}
-	if o.json == "-" {
-		text, err := document()
-		if err != nil {
-			return err
-		}
-		_, err = os.Stdout.Write(text)
-		return err
-	}
-	if o.json != "" {
-		put(o.json, document)
-	}
-	return nil
-}
-
-// judge ends with the status of a comparison that is beyond the limit; written is what
-// became of the files. It reports both.
-func (o compareOptions) judge(c *comparison.Comparison, written error) error {
-	wall := c.Wall()
-	if !o.limit.exceeded(wall) {
-		return written
-	}
-	if written != nil {
-		complain(written)
-	}
-	fmt.Fprintf(messages, "omni-perf: slower by %s (%s), beyond the limit of %s and beyond noise.\n",
-		words.Seconds(report.Seconds(wall.ChangeNS)), words.SignedPercent(float64(wall.ChangeNS)/float64(max(wall.BeforeNS, 1))), o.limit.text)
-	return exitStatus(exitExceeded)
-}
-
-func readReports(files []string) ([]*report.View, error) {
-	views := make([]*report.View, len(files))
-	for i, file := range files {
-		var err error
-		if views[i], err = readReport(file); err != nil {
-			return nil, err
-		}
-	}
-	return views, nil
-}
-
-// limit is by how much a program may become slower; the zero value is no limit.
-type limit struct {
-	text  string
-	share float64 // of the time before; 0: time counts
-	time  time.Duration
-}
-
-// exceeded reports whether something is slower by more than the limit, and beyond noise:
-// a difference that may be chance fails nobody's build.
-func (l limit) exceeded(c comparison.Change) bool {
-	return l.below(c.Verdict, float64(c.BeforeNS), float64(c.ChangeNS))
-}
-
-// below is exceeded of a change in ns.
-func (l limit) below(verdict significance.Verdict, before, change float64) bool {
-	if l.text == "" || verdict != significance.More {
-		return false
-	}
-	most := float64(l.time)
-	if l.time == 0 {
-		most = l.share * before
-	}
-	return change > most
-}
-
-// limitValue is the option that names a limit.
-type limitValue struct{ to *limit }
-
-func (limitValue) Type() string   { return "slower=LIMIT" }
-func (limitValue) String() string { return "" }
-
-func (l limitValue) Set(text string) error {
-	wrong := errors.New("it takes slower=LIMIT, LIMIT a share such as 5% or a time such as 200ms or 1.5s")
-	value, ok := strings.CutPrefix(text, "slower=")
-	if !ok {
-		return wrong
-	}
-	if number, isShare := strings.CutSuffix(value, "%"); isShare {
-		percent, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-		if err != nil || !(percent >= 0) || math.IsInf(percent, 0) {
-			return wrong
-		}
-		*l.to = limit{text: value, share: percent / 100}
-		return nil
-	}
-	d, err := time.ParseDuration(value)
-	if err != nil || d < 0 {
-		return wrong
-	}
-	*l.to = limit{text: value, time: d}
-	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"github.com/omni-perf/omni-perf/sidecar/doors/program"
+	"github.com/omni-perf/omni-perf/sidecar/doors/saved"
 	"github.com/omni-perf/omni-perf/sidecar/show/output"
 )
 
@@ -28,12 +29,12 @@ func FuzzSavedReport(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Fuzz(func(t *testing.T, saved []byte) {
+	f.Fuzz(func(t *testing.T, content []byte) {
 		file := t.TempDir() + "/saved"
-		if err := os.WriteFile(file, saved, 0o600); err != nil {
+		if err := os.WriteFile(file, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		r, err := readReport(file)
+		r, err := saved.Read(file)
 		if err != nil {
 			return
 		}

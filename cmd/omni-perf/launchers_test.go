@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/omni-perf/omni-perf/sidecar/doors/saved"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/testkit/requirement"
 	"github.com/omni-perf/omni-perf/sidecar/testkit/retry"
@@ -245,7 +246,7 @@ func TestTheProfilerIsInNobodysProfile(t *testing.T) {
 
 func readFile(t *testing.T, path string) *report.View {
 	t.Helper()
-	r, err := readReport(path)
+	r, err := saved.Read(path)
 	if err != nil {
 		t.Fatal(err)
 	}

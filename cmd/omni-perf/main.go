@@ -17,6 +17,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/doors/remote"
 	"github.com/omni-perf/omni-perf/sidecar/doors/waiter"
 	"github.com/omni-perf/omni-perf/sidecar/show/output"
+	"github.com/omni-perf/omni-perf/sidecar/understand/significance"
 )
 
 // version is set by the build, -ldflags "-X main.version=…", to that of
@@ -31,7 +32,7 @@ const (
 	// exitMisplaced: all was done, but a result is not where it was asked for. The
 	// extension knows it, too (magics/omni_perf/program.py).
 	exitMisplaced = 3
-	// exitExceeded: what --fail-if of compare names has happened. It goes before
+	// exitExceeded: what --fail-if names has happened. It goes before
 	// exitMisplaced, which is reported then, too.
 	exitExceeded = 4
 )
@@ -76,6 +77,7 @@ func conclude(command *cobra.Command, err error) int {
 		status    exitStatus
 		usage     usageError
 		misplaced output.Failures
+		exceeded  significance.Exceeded
 	)
 	switch {
 	case err == nil:
@@ -85,6 +87,9 @@ func conclude(command *cobra.Command, err error) int {
 	case errors.As(err, &usage):
 		fmt.Fprintf(messages, "%s: %s; see %s --help.\n", command.CommandPath(), err, command.CommandPath())
 		return exitUsage
+	case errors.As(err, &exceeded):
+		complain(err)
+		return exitExceeded
 	case errors.As(err, &misplaced):
 		complain(err)
 		return exitMisplaced

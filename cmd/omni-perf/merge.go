@@ -6,10 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/omni-perf/omni-perf/sidecar/compare/mergereports"
 	"github.com/omni-perf/omni-perf/sidecar/doors/program"
-	"github.com/omni-perf/omni-perf/sidecar/show/chart"
-	"github.com/omni-perf/omni-perf/sidecar/understand/report"
+	"github.com/omni-perf/omni-perf/sidecar/doors/saved"
 )
 
 func mergeCommand() *cobra.Command {
@@ -39,22 +37,7 @@ met, else by the wall clocks, and a note says how exactly.`,
 		if err != nil {
 			return usageError{err}
 		}
-		files := naming.Files("")
-		if err := program.Check(files); err != nil {
-			return err
-		}
-		reports := make([]*report.View, len(args))
-		for i, file := range args {
-			if reports[i], err = readReport(file); err != nil {
-				return err
-			}
-		}
-		merged, err := mergereports.Merge(reports, args)
-		if err != nil {
-			return err
-		}
-		_, err = program.Show(merged, files, []byte(chart.Text(merged, 100)), os.Stderr)
-		return err
+		return saved.Merge(args, naming.Files(""), os.Stderr)
 	}
 	return c
 }

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/omni-perf/omni-perf/sidecar/doors/saved"
 )
 
 // rankReports writes the saved report as those of two ranks of one machine.
@@ -52,7 +54,7 @@ func TestMerge(t *testing.T) {
 	if err != nil || !strings.Contains(string(svg), "rank 0") || !strings.Contains(string(svg), "rank 1") {
 		t.Errorf("the picture does not show both ranks (%v)", err)
 	}
-	merged, err := readReport(name + ".json")
+	merged, err := saved.Read(name + ".json")
 	if err != nil || len(merged.Targets) != 2 {
 		t.Errorf("the merged report cannot be read: %v", err)
 	}

@@ -156,7 +156,10 @@ func TestExportTellsAsJSONWhatWasWritten(t *testing.T) {
 	saved, dir := savedReport(t), t.TempDir()
 	name := filepath.Join(dir, "r")
 	_, errs, code := invoke(t, "export --json "+saved+" --name "+name)
-	var done exported
+	var done struct {
+		Written []string
+		Error   string
+	}
 	if err := json.Unmarshal([]byte(errs), &done); err != nil || code != exitOK {
 		t.Fatalf("exit status %d, %q: %v", code, errs, err)
 	}

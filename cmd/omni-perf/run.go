@@ -42,9 +42,9 @@ omni-perf run [options] NOTEBOOK.ipynb [options]`},
 	open := c.Flags().Bool("open", false, "show the page when it is written")
 	noHook := c.Flags().Bool("no-step-hook", false, "do not hook torch's optimizers to find training steps")
 	notebook := notebookFlags(c)
-	var asked pace
-	c.Flags().Var(&asked, "fail-if", "end with status 4 if the program ends with 0 and makes fewer than `steps_per_s=N` training steps in a second")
-	complete(c, "fail-if", []string{paceName + "=1"})
+	var asked program.Pace
+	c.Flags().Var(parsedValue[program.Pace]{&asked, program.ParsePace, program.PaceName + "=N"}, "fail-if", "end with status 4 if the program ends with 0 and makes fewer than `steps_per_s=N` training steps in a second")
+	complete(c, "fail-if", []string{program.PaceName + "=1"})
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		python, what := partProgram(args)
 		if _, terminal := columnsOf(os.Stdin); terminal && len(what) == 0 {
@@ -71,9 +71,7 @@ omni-perf run [options] NOTEBOOK.ipynb [options]`},
 			o.Waiter = w
 		}
 		o.NoStepHook = *noHook
-		if asked.text != "" {
-			o.Judge = asked.judge
-		}
+		o.Judge = asked.Judge
 		if *open {
 			o.Open = openPage
 		}
@@ -91,7 +89,7 @@ omni-perf run [options] NOTEBOOK.ipynb [options]`},
 		}
 		dieAs(exit)
 		if exit.Code == 0 {
-			return asked.err()
+			return asked.Err()
 		}
 		return exitStatus(exit.Code) // the script's, whatever became of the report
 	}

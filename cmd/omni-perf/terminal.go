@@ -21,6 +21,14 @@ func columnsOf(stream *os.File) (columns int, terminal bool) {
 	return int(size.Col), true
 }
 
+// columnsOr is the same, or what is given where the stream goes elsewhere.
+func columnsOr(stream *os.File, elsewhere int) int {
+	if columns, ok := columnsOf(stream); ok {
+		return columns
+	}
+	return elsewhere
+}
+
 // progressBar draws on one line of a terminal and clears it at the end.
 func progressBar(w io.Writer) func(kineto.Progress) {
 	const width = 28

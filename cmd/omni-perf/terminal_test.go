@@ -17,7 +17,7 @@ var saidInTerminal = []struct {
 	optional bool
 }{
 	{`^script\.py  [0-9.]+ s  ((computing|no free CPU|waiting|waiting for I/O|unknown) +<?[0-9.]+ %( +|$))+$`, false},
-	{`^Slept for (all|[0-9.]+) of [0-9.]+ s in script\.py:7\. · (time\.sleep\(1\.5\)$|For [0-9.]+ )`, false},
+	{`^Slept for (all|[0-9.]+) of [0-9.]+ s in script\.py:7\. · (time\.sleep\(1\.5\)( · For [0-9.]+ .*)?$|For [0-9.]+ )`, false},
 	{`^(no CPU was free|time\.sleep|.* no CPU was free\.)`, true},
 	{`^$`, false},
 	{`^CPU +[▁▂▃▄▅▆▇█ ]+  [0-9.]+ cores of [0-9.]+$`, false},

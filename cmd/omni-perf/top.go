@@ -6,14 +6,12 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
-	"github.com/omni-perf/omni-perf/jupyter"
 	"github.com/omni-perf/omni-perf/sidecar/doors/program"
 	"github.com/omni-perf/omni-perf/sidecar/doors/signals"
 	"github.com/omni-perf/omni-perf/sidecar/measure/recorder"
@@ -48,8 +46,8 @@ On a terminal one picture is drawn anew in its place; elsewhere each look is a l
 		if len(args) == 0 {
 			return listKernels("top")
 		}
-		pid, file, err := targetOf(args[0])
-		pid, file = kernelOf(pid, file)
+		pid, file, err := program.Find(args[0])
+		pid, file = program.CellsOf(pid, file)
 		var wrong error
 		if o.Children, wrong = recorder.ParseChildren(*children); wrong != nil {
 			return usageError{wrong}
@@ -73,19 +71,6 @@ On a terminal one picture is drawn anew in its place; elsewhere each look is a l
 		return program.AttachKernel(ctx, tools, file, duration, o)
 	}
 	return c
-}
-
-// kernelOf takes a process that is a kernel for one, so that each of its cells is shown.
-func kernelOf(pid int, file jupyter.ConnectionFile) (int, jupyter.ConnectionFile) {
-	if pid == 0 {
-		return 0, file
-	}
-	running := program.Kernels()
-	i := slices.IndexFunc(running, func(k program.Kernel) bool { return k.PID == pid && k.Refusal == nil })
-	if i < 0 {
-		return pid, file
-	}
-	return 0, running[i].File
 }
 
 // audience shows on standard output: a picture on a terminal, else lines.

@@ -181,6 +181,20 @@ func (s secondsValue) Set(text string) error {
 	return nil
 }
 
+// parsedValue is an option that a function reads.
+type parsedValue[T any] struct {
+	to    *T
+	parse func(text string) (T, error)
+	kind  string // as the usage calls it
+}
+
+func (v parsedValue[T]) Type() string { return v.kind }
+func (parsedValue[T]) String() string { return "" }
+func (v parsedValue[T]) Set(text string) (err error) {
+	*v.to, err = v.parse(text)
+	return err
+}
+
 // listValue is an option that is a list, as in svg,html; it replaces the default.
 type listValue struct{ to *[]string }
 

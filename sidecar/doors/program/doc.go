@@ -42,12 +42,6 @@ type Private struct {
 	Remove   func()
 }
 
-// Worker is what a process is to the engine that hands tasks to it.
-type Worker struct {
-	Role   timeline.Role // one of timeline.EngineRoles
-	Number *int          // that the engine has given it; nil: none
-}
-
 // Options of a recording.
 type Options struct {
 	Results        Naming

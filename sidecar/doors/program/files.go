@@ -174,14 +174,12 @@ func Write(r *report.View, files []File, results *output.Results) {
 	files = slices.Clone(files)
 	slices.SortStableFunc(files, func(a, b File) int { return first(a) - first(b) })
 	for _, f := range files {
-		var content []byte
-		results.Put(f.Path, func(path string) (err error) {
-			if content == nil {
-				if content, err = f.Format.Encode(r); err != nil {
-					return fmt.Errorf("the %s result cannot be made: %w", f.Format.Name, err)
-				}
+		results.PutBytes(f.Path, func() ([]byte, error) {
+			content, err := f.Format.Encode(r)
+			if err != nil {
+				return nil, fmt.Errorf("the %s result cannot be made: %w", f.Format.Name, err)
 			}
-			return output.WriteBytes(path, content)
+			return content, nil
 		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -137,6 +138,33 @@ func FindKernel(name string, running []Kernel) (jupyter.ConnectionFile, error) {
 		return jupyter.ConnectionFile{}, fmt.Errorf("%w; omni-perf attach lists the kernels that run", err)
 	}
 	return jupyter.ReadConnection(path)
+}
+
+// Find returns the process that a user means, or the kernel; pid is then 0. A number is a
+// process, unless there is none and a kernel's id begins with it.
+func Find(name string) (pid int, file jupyter.ConnectionFile, err error) {
+	running := Kernels()
+	if pid, err := strconv.Atoi(name); err == nil && pid > 0 {
+		_, gone := os.Stat("/proc/" + name)
+		if gone == nil || !slices.ContainsFunc(running, func(k Kernel) bool { return strings.HasPrefix(k.ID(), name) }) {
+			return pid, file, nil
+		}
+	}
+	file, err = FindKernel(name, running)
+	return 0, file, err
+}
+
+// CellsOf takes a process that Find returned and that is a kernel for one, so that each of its cells is shown.
+func CellsOf(pid int, file jupyter.ConnectionFile) (int, jupyter.ConnectionFile) {
+	if pid == 0 {
+		return 0, file
+	}
+	running := Kernels()
+	i := slices.IndexFunc(running, func(k Kernel) bool { return k.PID == pid && k.Refusal == nil })
+	if i < 0 {
+		return pid, file
+	}
+	return 0, running[i].File
 }
 
 func idsOf(kernels []Kernel) string {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 )
 
 // Results writes the results of one run: each for itself, so that one that fails
@@ -49,6 +50,18 @@ func (r *Results) Put(path string, write func(path string) error) {
 		}
 	}
 	r.Failed = append(r.Failed, failure)
+}
+
+// PutBytes writes one file, whose content is made once.
+func (r *Results) PutBytes(path string, make func() ([]byte, error)) {
+	make = sync.OnceValues(make)
+	r.Put(path, func(path string) error {
+		content, err := make()
+		if err != nil {
+			return err
+		}
+		return WriteBytes(path, content)
+	})
 }
 
 // guard makes an error of a panic: a bug in one format is no reason to lose all.

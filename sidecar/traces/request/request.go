@@ -22,6 +22,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/traces/page"
 	"github.com/omni-perf/omni-perf/sidecar/traces/snapshot"
 	"github.com/omni-perf/omni-perf/sidecar/traces/table"
+	"github.com/omni-perf/omni-perf/sidecar/understand/significance"
 )
 
 // Request is what is asked for. Empty names are files that nobody wants.
@@ -48,8 +49,7 @@ type Request struct {
 	SVG     string // a folder
 	Quiet   bool   // no report, only files
 
-	// Judge, when set, is asked at the end what the comparison with the other runs amounts to.
-	Judge func(changed *table.Table) error
+	Limit significance.Limit // by how much a step may be slower than in the other runs; Run's error is then a significance.Exceeded
 
 	Columns int    // of the terminal that the report is for
 	Version string // of omni_perf
@@ -66,6 +66,8 @@ func (q *Request) Check() error {
 	switch {
 	case q.SnapshotAgainst != "" && q.Snapshot == "":
 		return errors.New("--memory-against needs --memory-snapshot, the one to compare")
+	case q.Limit.IsSet() && len(q.Against) == 0:
+		return errors.New("--fail-if needs --against, the run to compare with")
 	case len(q.Paths) > 0:
 		return nil
 	case q.Snapshot == "":
@@ -107,10 +109,10 @@ func (q *Request) Run(ctx context.Context, stdout, messages io.Writer) error {
 		return err
 	}
 	err = q.write(ctx, result, stdout, messages)
-	if q.Judge == nil || result.Analysis == nil {
+	if !q.Limit.IsSet() || result.Analysis == nil {
 		return err
 	}
-	verdict := q.Judge(result.Analysis.Table(changes.TableName))
+	verdict := changes.Judge(result.Analysis.Table(changes.TableName), q.Against, q.Limit)
 	if err != nil && verdict != nil {
 		fmt.Fprintf(messages, "omni-perf: %v\n", err)
 		return verdict

@@ -2,14 +2,31 @@ package snapshot
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/traces/table"
 )
 
 // Window is a part of a history, from From to To, both included: µs since its first event.
 type Window struct{ From, To int64 }
+
+// ParseWindow reads a window, as in "1.2s-1.5s", or a moment, as in "1.2s".
+func ParseWindow(text string) (*Window, error) {
+	first, last, isRange := strings.Cut(text, "-")
+	if !isRange {
+		last = first
+	}
+	from, err1 := time.ParseDuration(strings.TrimSpace(first))
+	to, err2 := time.ParseDuration(strings.TrimSpace(last))
+	if err1 != nil || err2 != nil || from < 0 || to < from {
+		return nil, fmt.Errorf("%q is neither a time nor a range such as 1.2s-1.5s", text)
+	}
+	return &Window{From: from.Microseconds(), To: to.Microseconds()}, nil
+}
 
 // inWindow is what a stack had in a window.
 type inWindow struct{ begin, came, went, end, blocks int64 }

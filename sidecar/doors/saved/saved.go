@@ -1,0 +1,46 @@
+// Package saved carries out what somebody asks of saved reports: to compare them, to merge
+// them, to write one in other formats, to answer a question about one.
+//
+// In flow the names of files and what is asked, out flow files and text for a terminal.
+// What is computed is packages comparison's, mergereports', answers' and the pictures'.
+package saved
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/omni-perf/omni-perf/sidecar/understand/report"
+)
+
+// Stdio is the name of a file that means standard input or output.
+const Stdio = "-"
+
+// Read reads a report; Stdio is standard input.
+func Read(file string) (*report.View, error) {
+	in, name := os.Stdin, "standard input"
+	if file != Stdio {
+		opened, err := os.Open(file)
+		if err != nil {
+			return nil, err
+		}
+		defer opened.Close()
+		in, name = opened, file
+	}
+	r, err := report.ReadFrom(in)
+	if err != nil {
+		return nil, fmt.Errorf("cannot take the report from %s: %w", name, err)
+	}
+	return r, nil
+}
+
+// ReadAll reads several.
+func ReadAll(files []string) ([]*report.View, error) {
+	views := make([]*report.View, len(files))
+	for i, file := range files {
+		var err error
+		if views[i], err = Read(file); err != nil {
+			return nil, err
+		}
+	}
+	return views, nil
+}
