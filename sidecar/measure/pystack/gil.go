@@ -25,58 +25,22 @@ func (p *Process) gilBytes(g *gilGroup) uint64 {
 // changed: without a switch only the last holder has run Python code, with one
 // switch the last two, and with more any thread.
 func (s *session) tickGroup(g *gilGroup) error {
-	p, r := s.p, s.p.reader
-	expected := g.holder
-	size := p.gilBytes(g)
-	gil := s.gilBuf[:]
-	if expected != nil {
-		err := r.copy(expected, g.addr, size)
-		if errors.Is(err, cpython.ErrUnmapped) {
-			expected = nil
-		} else if err != nil {
-			return err
-		} else {
-			copy(gil, r.buf)
-			s.generation(r.buf[:size], size)
-		}
+	expected, err := s.readGIL(g)
+	if errors.Is(err, cpython.ErrUnmapped) {
+		return s.lostGIL(g)
+	} else if err != nil {
+		return err
 	}
-	if expected == nil {
-		if err := cpython.ReadAt(p.mem, g.addr, gil); errors.Is(err, cpython.ErrUnmapped) {
-			return s.lostGIL(g)
-		} else if err != nil {
-			return err
-		}
-	}
-	holder, switches := cpython.Word(gil, cpython.GILHolder), cpython.Word(gil, cpython.GILSwitches)
-	moved := switches - g.switches
-	s.stirred = s.stirred || moved > 0
-	g.held = 0
-	if cpython.Half(gil, cpython.GILLocked) == 1 {
-		g.held = holder
-	}
-	g.switches, g.locked = switches, cpython.Half(gil, cpython.GILLocked) == 1
+	moved := s.handedOver(g)
 	s.sinceWhen(g, expected)
 	if expected != nil {
 		if err := s.read(expected, g, true); err != nil {
 			return err
 		}
 	}
-	if s.first || expected == nil || holder != expected.addr || moved > 0 {
-		s.listDue = true
-		if holder != 0 && p.threads[holder] == nil {
-			s.listed = 0
-			if err := s.list(); err != nil {
-				return err
-			}
-			if g = p.groupAt(g.addr); g == nil {
-				return nil
-			}
-		}
-		g.holder = p.threads[holder]
-		if g.holder != nil && g.holder != expected {
-			if err := s.read(g.holder, g, false); err != nil {
-				return err
-			}
+	if holder := cpython.Word(s.gilBuf[:], cpython.GILHolder); s.first || expected == nil || holder != expected.addr || moved > 0 {
+		if g, err = s.readHolder(g, expected, holder); g == nil || err != nil {
+			return err
 		}
 		if moved > 1 || s.first {
 			if err := s.readOthers(g, expected); err != nil {
@@ -98,6 +62,59 @@ func (s *session) tickGroup(g *gilGroup) error {
 	}
 	s.states(g, expected)
 	return nil
+}
+
+// readGIL reads a GIL into gilBuf, in one call with the stack of the thread that is expected to
+// hold it, and returns that one; nil: none is, or it is gone.
+func (s *session) readGIL(g *gilGroup) (expected *thread, err error) {
+	p, r := s.p, s.p.reader
+	if expected = g.holder; expected != nil {
+		size := p.gilBytes(g)
+		err := r.copy(expected, g.addr, size)
+		if err == nil {
+			copy(s.gilBuf[:], r.buf)
+			s.generation(r.buf[:size], size)
+			return expected, nil
+		}
+		if !errors.Is(err, cpython.ErrUnmapped) {
+			return nil, err
+		}
+	}
+	return nil, cpython.ReadAt(p.mem, g.addr, s.gilBuf[:])
+}
+
+// handedOver takes what was read of a GIL, and returns how often it was handed over since the last time.
+func (s *session) handedOver(g *gilGroup) (moved uint64) {
+	gil := s.gilBuf[:]
+	switches := cpython.Word(gil, cpython.GILSwitches)
+	moved = switches - g.switches
+	s.stirred = s.stirred || moved > 0
+	g.switches, g.locked, g.held = switches, cpython.Half(gil, cpython.GILLocked) == 1, 0
+	if g.locked {
+		g.held = cpython.Word(gil, cpython.GILHolder)
+	}
+	return moved
+}
+
+// readHolder samples who has the GIL now, unless it was expected to. The group that it returns may be another one,
+// nil if there is none any more: threads are listed anew where the holder is not known.
+func (s *session) readHolder(g *gilGroup, expected *thread, holder uint64) (*gilGroup, error) {
+	p := s.p
+	s.listDue = true
+	if holder != 0 && p.threads[holder] == nil {
+		s.listed = 0
+		if err := s.list(); err != nil {
+			return nil, err
+		}
+		if g = p.groupAt(g.addr); g == nil {
+			return nil, nil
+		}
+	}
+	g.holder = p.threads[holder]
+	if g.holder == nil || g.holder == expected {
+		return g, nil
+	}
+	return g, s.read(g.holder, g, false)
 }
 
 // lostGIL decides what it means that a GIL is not there any more: an interpreter has ended,

@@ -50,29 +50,18 @@ func (r *recording) phases() *phases {
 	tree := r.operators()
 	o := &r.t.Ops
 	p := &phases{of: make([]Phase, len(tree.rows)), backward: make([]int32, len(tree.rows)), numbered: map[int64][]int32{}}
-	differentiated := map[int64]bool{}
-	for _, row := range tree.rows {
-		if o.Backward[row] && o.Autograd[row] != kineto.None {
-			differentiated[o.Autograd[row]] = true
-		}
-	}
+	differentiated := tree.differentiated()
 	modules := r.modules()
 	for i, row := range tree.rows { // parents come before their children
 		p.of[i], p.backward[i] = OtherPhase, -1
 		if up := tree.parent[i]; up >= 0 {
 			p.of[i], p.backward[i] = p.of[up], p.backward[up]
 		}
-		name, number := r.t.Text(o.Name[row]), o.Autograd[row]
-		switch {
-		case strings.HasPrefix(name, optimizerPrefix) && p.of[i] != Backward:
-			p.of[i] = Optimizer
-		case o.Backward[row] || strings.HasPrefix(name, autogradPrefix):
-			p.of[i] = Backward
-			if p.backward[i] < 0 {
-				p.backward[i] = int32(i)
-			}
-		case p.of[i] == OtherPhase && (differentiated[number] || modules.at(tree.thread[row], tree.start[row]) >= 0):
-			p.of[i] = Forward
+		number := o.Autograd[row]
+		p.of[i] = phaseOf(p.of[i], r.t.Text(o.Name[row]), o.Backward[row],
+			func() bool { return differentiated[number] || modules.at(tree.thread[row], tree.start[row]) >= 0 })
+		if p.of[i] == Backward && p.backward[i] < 0 {
+			p.backward[i] = int32(i)
 		}
 		if number != kineto.None && differentiated[number] && !o.Backward[row] {
 			p.numbered[number] = append(p.numbered[number], int32(i))
@@ -86,6 +75,31 @@ func (r *recording) phases() *phases {
 	}
 	r.phaseTree = p
 	return p
+}
+
+// differentiated are autograd's numbers of what the backward pass has operators of.
+func (tree *opTree) differentiated() map[int64]bool {
+	o := &tree.t.Ops
+	numbers := map[int64]bool{}
+	for _, row := range tree.rows {
+		if o.Backward[row] && o.Autograd[row] != kineto.None {
+			numbers[o.Autograd[row]] = true
+		}
+	}
+	return numbers
+}
+
+// phaseOf is the phase of an operator that is called in another one, or in none of them.
+func phaseOf(caller Phase, name string, backward bool, isForward func() bool) Phase {
+	switch {
+	case strings.HasPrefix(name, optimizerPrefix) && caller != Backward:
+		return Optimizer
+	case backward || strings.HasPrefix(name, autogradPrefix):
+		return Backward
+	case caller == OtherPhase && isForward():
+		return Forward
+	}
+	return caller
 }
 
 // forwardOf is the operator of the forward pass that one of the backward pass is of; -1 where it is not known. Of several
