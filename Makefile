@@ -38,7 +38,7 @@ $(VENV)/.labextension: $(VENV)/.complete $(wildcard sidecar/show/viewer/labexten
 	$(BIN)/python tools/labextension.py
 	touch $@
 
-$(BINARY): $(GO_FILES) magics/omni_perf/_version.py $(VENV)/.complete
+$(BINARY): $(GO_FILES) $(wildcard magics/placed/*.py) $(patsubst %,magics/omni_perf/%.py,_version placed raised runmarks torchsteps torchwatch) $(VENV)/.complete
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $@ ./cmd/omni-perf
 
 # Executes the example notebooks in a real kernel; the results are in build/demo.

@@ -8,11 +8,11 @@ import (
 	"errors"
 )
 
-//go:embed placed/sitecustomize.py omni_perf/placed.py omni_perf/runmarks.py omni_perf/torchsteps.py omni_perf/torchwatch.py
+//go:embed placed/sitecustomize.py omni_perf/placed.py omni_perf/raised.py omni_perf/runmarks.py omni_perf/torchsteps.py omni_perf/torchwatch.py
 var placed embed.FS
 
 // HookModules are the modules of the package _omni_perf.
-var HookModules = []string{"placed.py", "runmarks.py", "torchsteps.py", "torchwatch.py"}
+var HookModules = []string{"placed.py", "raised.py", "runmarks.py", "torchsteps.py", "torchwatch.py"}
 
 // StepHook is a zip archive for PYTHONPATH: a Python that finds it there sends the steps of torch's
 // optimizers, by the socket that OMNI_PERF_RUN names. Its sitecustomize.py says how the program stays

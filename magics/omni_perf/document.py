@@ -416,9 +416,21 @@ def _processes(names: _Names) -> list[Row]:
             "peak_at_least_bytes": row.get("peak_at_least_bytes"),
             "own_bytes": row.get("own_bytes"),
             "pss_bytes": row.get("pss_bytes"),
+            **_raised(names, row.get("exception")),
         }
         for row in processes
     ]
+
+
+def _raised(names: _Names, exception: Row | None) -> Row:
+    """Return the columns of the exception that ended a process."""
+    raised = exception or {"type": None, "message": None, "file": None, "line": None}
+    return {
+        "exception": raised["type"],
+        "message": raised["message"],
+        "file": names.file(raised["file"]),
+        "line": raised["line"],
+    }
 
 
 def _tracks(names: _Names) -> list[Row]:

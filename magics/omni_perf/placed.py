@@ -2,11 +2,12 @@
 
 Nothing of the extension imports this: it is part of the package _omni_perf, which a Python under
 `omni-perf run` finds in an archive. What starts a process imports this and the watcher alone; the rest
-follows once torch is imported.
+follows once torch is imported, or when an exception ends the program.
 """
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 
@@ -24,5 +25,17 @@ def _look() -> bool:
     return True
 
 
+def _end(path: str) -> None:
+    error = getattr(sys, "last_value", None)
+    if isinstance(error, BaseException):
+        try:
+            from . import raised
+
+            raised.send(error, path)
+        except Exception:  # how the program ends is its own affair
+            pass
+
+
 if "OMNI_PERF_RUN" in os.environ:
     sys.meta_path.insert(0, TorchWatcher(_look))
+    atexit.register(_end, os.environ["OMNI_PERF_RUN"])  # the first one, which is called last

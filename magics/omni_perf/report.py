@@ -126,7 +126,8 @@ class Report:
         traces        file, start_s, end_s, steps, events, error_s, damaged, process: of
                       torch.profiler, of which operators and kernels are
         processes     pid, parent, role, command, rank, start_s, end_s, end_reason, exit_code,
-                      cpu_s, stacks: "read", or why they were not
+                      cpu_s, stacks: "read", or why they were not; exception, message, file,
+                      line: of what ended its Python program; memory
         tracks        id, kind, unit, device, process, thread, t_s, value, mean, peak, …
         notes         id, text: what could not be read, or less exactly than asked
         ============  ========================================================================

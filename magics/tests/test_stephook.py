@@ -123,7 +123,7 @@ def test_what_the_program_sees_is_as_it_would_be(place: Path, customized: bool) 
     assert here["meta_path"][0] == "TorchWatcher"
     here["meta_path"] = here["meta_path"][1:]
     added = set(here.pop("modules")) - set(there.pop("modules"))
-    assert added == {"__future__", "_omni_perf", "_omni_perf.placed", "_omni_perf.torchwatch"}
+    assert added == {"__future__", "atexit", "_omni_perf", "_omni_perf.placed", "_omni_perf.torchwatch"}
     ours, _, rest = here["environment"].pop("PYTHONPATH").partition(os.pathsep)
     assert ours.endswith("/omni_perf.zip")
     assert rest == there["environment"].pop("PYTHONPATH")

@@ -47,6 +47,11 @@ func (p *part) processes() {
 		process.StartNS += p.shift
 		process.EndNS = p.instant(process.EndNS)
 		process.Parent = moved(process.Parent, p.process)
+		if process.Exception != nil {
+			raised := *process.Exception
+			raised.File = p.code.file(raised.File)
+			process.Exception = &raised
+		}
 		if rank := p.r.Target().Rank; i == root && rank != nil {
 			number := *rank
 			process.Role, process.RoleNumber, process.Rank = string(timeline.RoleRank), &number, &number

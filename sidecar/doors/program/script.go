@@ -114,6 +114,7 @@ func Run(ctx context.Context, t Tools, s Script, o Options) (exit Exit, err erro
 	cmd.Wait() // its error is the exit status
 	if err == nil {
 		noteExit(rec, cmd.ProcessState)
+		noteRaised(rec, receiver)
 		noteGoingOn(rec)
 		keepPeak(rec, cmd.ProcessState, launcher)
 	}
@@ -280,6 +281,17 @@ func noteExit(rec *timeline.Recording, state *os.ProcessState) {
 	p.Exit, p.Signal, p.End = &code, 0, rec.Duration
 	if status.Signaled() {
 		p.Signal = int(status.Signal())
+	}
+}
+
+// noteRaised writes which exceptions ended the program and its descendants, as far as these have sent them.
+func noteRaised(rec *timeline.Recording, receiver *marks.Receiver) {
+	if receiver == nil {
+		return
+	}
+	for i := range rec.Processes {
+		p := &rec.Processes[i]
+		p.Raised = receiver.Raised(p.PID)
 	}
 }
 

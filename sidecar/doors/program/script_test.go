@@ -133,8 +133,8 @@ func TestAScriptRunsAsWithoutUs(t *testing.T) {
 		t.Errorf("the result has mode %v; others must not read it", info.Mode())
 	}
 	r := readReport(t, path)
-	if p := r.Processes[r.Target().Process]; p.Ended() != "exit code 7" || p.EndNS == nil || *p.EndReason != "exit" {
-		t.Errorf("the report says that it ended %q (%+v)", p.Ended(), p)
+	if p := r.Processes[r.Target().Process]; r.Ended(&p) != "exit code 7" || p.EndNS == nil || *p.EndReason != "exit" {
+		t.Errorf("the report says that it ended %q (%+v)", r.Ended(&p), p)
 	}
 	if !strings.Contains(functionsOf(r), "spin") || r.DurationNS < 5e8 {
 		t.Errorf("%d ns with the functions %s; want spin within at least 0.5 s", r.DurationNS, functionsOf(r))
@@ -163,8 +163,9 @@ func TestASignalThatKillsTheScriptIsItsExitCode(t *testing.T) {
 	if err != nil || exit != (Exit{128 + int(unix.SIGKILL), unix.SIGKILL}) {
 		t.Errorf("exit %v, %v; want %d", exit, err, 128+unix.SIGKILL)
 	}
-	if p := readReport(t, path).Processes[0]; p.Ended() != "ended by SIGKILL" {
-		t.Errorf("the report says that it ended %q (%+v)", p.Ended(), p)
+	r := readReport(t, path)
+	if p := r.Processes[0]; r.Ended(&p) != "ended by SIGKILL" {
+		t.Errorf("the report says that it ended %q (%+v)", r.Ended(&p), p)
 	}
 }
 

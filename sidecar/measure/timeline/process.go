@@ -10,16 +10,29 @@ type Process struct {
 	PID, Parent int // ids; a pid that was used again has two entries
 	ParentIndex int // in Recording.Processes, of the process that started it; -1: not known
 	Role        Role
-	Number      *int   // among those of its role that lived at a time, as its owner counts: "DataLoader worker 3"
-	Rank        *int   // distributed rank, of the process or of the one that started it; nil: none is known
-	Command     string // what it runs in one word: "pip", "ffmpeg"; empty where it could not be read
-	Start       Nanos  // negative: before the recording
-	End         Nanos  // when it was found to have ended; 0: it was alive to the last
-	CPU         Nanos  // that it and its own dead children used during the recording; -1 unknown
-	Exit        *int   // how it ended: its exit code, or 128 and the signal; nil where it is not known
-	Signal      int    // that ended it; 0: none, or it is not known
+	Number      *int    // among those of its role that lived at a time, as its owner counts: "DataLoader worker 3"
+	Rank        *int    // distributed rank, of the process or of the one that started it; nil: none is known
+	Command     string  // what it runs in one word: "pip", "ffmpeg"; empty where it could not be read
+	Start       Nanos   // negative: before the recording
+	End         Nanos   // when it was found to have ended; 0: it was alive to the last
+	CPU         Nanos   // that it and its own dead children used during the recording; -1 unknown
+	Exit        *int    // how it ended: its exit code, or 128 and the signal; nil where it is not known
+	Signal      int     // that ended it; 0: none, or it is not known
+	Raised      *Raised // the exception that ended its Python program; nil: none, or it is not known
 	Stacks      StackReading
 	Memory      ProcessMemory
+}
+
+// Raised is an exception that nothing in a program has caught.
+type Raised struct {
+	Type, Message string     // its message's first line, where that was read
+	Stack         []RaisedAt // the innermost call first
+}
+
+// RaisedAt is a line of a traceback.
+type RaisedAt struct {
+	File string // co_filename
+	Line int
 }
 
 // ProcessMemory is what is known of a process's memory beside its track. The zero value of each:

@@ -47,7 +47,7 @@ func (a *asked) processes() (string, []Row) {
 			says = append(says, "began at "+words.Seconds(report.Seconds(p.StartNS)))
 		}
 		if p.EndNS != nil {
-			says = append(says, cmp.Or(p.Ended(), "ended")+" at "+words.Seconds(report.Seconds(*p.EndNS)))
+			says = append(says, cmp.Or(a.View.Ended(&p), "ended")+" at "+words.Seconds(report.Seconds(*p.EndNS)))
 		}
 		if !p.Stacks.Read && p.Stacks.Text != "" {
 			says = append(says, p.Stacks.Text)

@@ -2,6 +2,7 @@ package chart
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/show/chart/labels"
@@ -14,6 +15,7 @@ import (
 // the CPU.
 func titleOf(r *report.View, gpus gpuSummary, main int, duration float64) []scene.Phrase {
 	ps := []scene.Phrase{{Text: words.Clean(r.Target().Name, 60), Tone: scene.Plain, Face: scene.Bold}}
+	var said []scene.Phrase // by the exception that ended it
 	if r.Name != "" {
 		ps = append(ps, scene.Phrase{Text: words.Clean(r.Name, 60), Tone: scene.Plain, Face: scene.Sans})
 	}
@@ -22,12 +24,16 @@ func titleOf(r *report.View, gpus gpuSummary, main int, duration float64) []scen
 		ps = append(ps, scene.Phrase{Text: outcomeOf(c), Tone: scene.Bad, Face: scene.Bold})
 	}
 	if c := r.Target().Cell; c == nil {
-		if ended := r.Processes[r.Target().Process].Ended(); ended != "" {
-			ps = append(ps, scene.Phrase{Text: ended, Tone: scene.Bad, Face: scene.Bold})
+		how, message := r.HowItEnded()
+		if how != "" {
+			ps = append(ps, scene.Phrase{Text: words.Clean(how, 80), Tone: scene.Bad, Face: scene.Bold})
+		}
+		if message != "" {
+			said = []scene.Phrase{{Text: words.Clean(message, 100), Tone: scene.Muted, Face: scene.Sans}}
 		}
 	}
 	if gpus.used {
-		return append(ps, gpus.title...)
+		return slices.Concat(ps, gpus.title, said)
 	}
 	if main >= 0 {
 		shares := sharesOf(&r.Threads[main])
@@ -36,7 +42,7 @@ func titleOf(r *report.View, gpus gpuSummary, main int, duration float64) []scen
 		}
 		ps = append(ps, shares...)
 	}
-	return append(ps, gpus.title...)
+	return slices.Concat(ps, gpus.title, said)
 }
 
 // outcomeOf says how a cell ended.

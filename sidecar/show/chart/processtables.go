@@ -263,7 +263,7 @@ func isBrief(r *report.View, p *report.Process, duration float64) bool {
 
 func processRow(r *report.View, p *report.Process) row {
 	start, end := lifeOf(r, p)
-	rw := row{name: words.Clean(p.Text, 60), seconds: cpuOf(p), unknown: p.CPUNS == nil, hint: fate(p) + ", " + stacksText(p), keeps: p.Ended() != ""}
+	rw := row{name: words.Clean(p.Text, 60), seconds: cpuOf(p), unknown: p.CPUNS == nil, hint: fate(r, p) + ", " + stacksText(p), keeps: r.Ended(p) != ""}
 	if rw.share = rw.seconds / max(end-start, 1e-3); p.CPUNS != nil {
 		rw.aside = words.Percent(rw.share)
 	}
@@ -296,11 +296,11 @@ func lifeOf(r *report.View, p *report.Process) (start, end float64) {
 }
 
 // fate says how a process ended.
-func fate(p *report.Process) string {
+func fate(r *report.View, p *report.Process) string {
 	if p.EndNS == nil {
 		return "ran to the last"
 	}
-	return cmp.Or(p.Ended(), "ended") + " at " + words.Seconds(report.Seconds(*p.EndNS))
+	return cmp.Or(r.Ended(p), "ended") + " at " + words.Seconds(report.Seconds(*p.EndNS))
 }
 
 // stacksText says how often its stacks were read, or why not.

@@ -176,11 +176,16 @@ func (m *maker) processes() Table {
 		{"command", "what it runs"}, {"rank", "in a distributed run"}, {"start_s", "negative: before the recording"}, {"end_s", "none: it was alive to the last"},
 		{"end_reason", "how it ended"}, {"exit_code", "or 128 and the signal"}, {"cpu_s", "that it used"}, {"stacks", `"read", or why not`},
 		{"peak_memory_bytes", "most that was resident, where that is exact"}, {"peak_at_least_bytes", "most that was seen to be resident, where not"},
-		{"own_bytes", "at the end, what no other process had (USS)"}, {"pss_bytes", "and its part of what it shared (PSS)"}}}
+		{"own_bytes", "at the end, what no other process had (USS)"}, {"pss_bytes", "and its part of what it shared (PSS)"},
+		{"exception", "that ended its Python program"}, {"message", "its first line"}, {"file", "where it was raised, of the user's own"}, {"line", "of the file"}}}
 	for _, p := range m.Processes {
 		stacks := "read"
 		if !p.Stacks.Read {
 			stacks = p.Stacks.Text
+		}
+		raised := [4]any{}
+		if e := p.Exception; e != nil {
+			raised = [4]any{e.Type, e.Message, m.place(e.File, e.Line, nil)[0], optional(e.Line)}
 		}
 		var parent any
 		if p.Parent != nil {
@@ -188,7 +193,7 @@ func (m *maker) processes() Table {
 		}
 		t.Rows = append(t.Rows, []any{p.PID, parent, p.Role, p.Command, optional(p.Rank), report.Seconds(p.StartNS), seconds(p.EndNS),
 			optional(p.EndReason), optional(p.ExitCode), seconds(p.CPUNS), stacks,
-			optional(p.PeakMemoryBytes), optional(p.PeakAtLeastBytes), optional(p.OwnBytes), optional(p.PSSBytes)})
+			optional(p.PeakMemoryBytes), optional(p.PeakAtLeastBytes), optional(p.OwnBytes), optional(p.PSSBytes), raised[0], raised[1], raised[2], raised[3]})
 	}
 	return t
 }

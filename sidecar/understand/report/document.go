@@ -216,8 +216,10 @@ type Process struct {
 	EndNS      *int64  `json:"end_ns"`   // null: it was alive to the last
 	EndReason  *string `json:"end_reason"`
 	ExitCode   *int    `json:"exit_code"` // or 128 and the signal
-	CPUNS      *int64  `json:"cpu_ns"`
-	Stacks     Stacks  `json:"stacks"`
+	// Exception is what ended its Python program; absent where nothing did, or it is not known.
+	Exception *Exception `json:"exception,omitempty"`
+	CPUNS     *int64     `json:"cpu_ns"`
+	Stacks    Stacks     `json:"stacks"`
 	// PeakMemoryBytes is the most that was resident while it was recorded, where that is exact;
 	// else PeakAtLeastBytes is the most that was seen. Both are absent where nothing is known.
 	PeakMemoryBytes  *int64 `json:"peak_memory_bytes,omitempty"`
@@ -225,6 +227,14 @@ type Process struct {
 	OwnBytes         *int64 `json:"own_bytes,omitempty"` // at the end, what no other process had (USS)
 	PSSBytes         *int64 `json:"pss_bytes,omitempty"` // and its part of what it shared: these may be added up
 	Work             *Work  `json:"work,omitempty"`      // nil: not known
+}
+
+// Exception is one that nothing in a program has caught.
+type Exception struct {
+	Type    string `json:"type"`
+	Message string `json:"message"` // its first line; empty where it is not known
+	File    *int   `json:"file"`    // of the innermost line of the user's own that it came through; null: none did
+	Line    *int   `json:"line"`
 }
 
 // Work is what the threads of a descendant that do its work spent their time with. What is left of it they

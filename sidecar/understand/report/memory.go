@@ -138,6 +138,9 @@ func (c *checker) memory() {
 				c.amount("processes: memory", *v)
 			}
 		}
+		if e := p.Exception; e != nil {
+			c.place("processes.exception", e.File, e.Line, nil)
+		}
 		c.must(p.PeakMemoryBytes == nil || p.PeakAtLeastBytes == nil, "processes: a peak that is exact and at least")
 	}
 }

@@ -1,11 +1,14 @@
 package report
 
 import (
+	"fmt"
+	"math"
 	"slices"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/understand/interpret"
 	"github.com/omni-perf/omni-perf/sidecar/understand/wording"
+	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
 // processes writes the target, the other processes of the recording and, where it does
@@ -81,6 +84,7 @@ func (b *builder) addProcess(p timeline.Process) int {
 	if p.End > 0 {
 		out.EndNS, out.EndReason = pointer(int64(min(p.End, b.rec.Duration))), pointer(endReason(p))
 	}
+	out.Exception = b.exceptionOf(p)
 	out.Stacks = b.stacksOf(p, i == 0)
 	b.doc.Processes = append(b.doc.Processes, out)
 	return i
@@ -112,12 +116,51 @@ func (b *builder) seen(at, place int) Stacks {
 	return stacks
 }
 
-// Ended says how a process ended, where that was not well: "exit code 1", "ended by SIGKILL".
-func (p *Process) Ended() string {
-	if p.ExitCode == nil {
-		return ""
+// exceptionOf is the exception that ended a process. Whoever caught it after all, or ended otherwise at exit, has another
+// exit code than a program that an exception or Ctrl-C ended.
+func (b *builder) exceptionOf(p timeline.Process) *Exception {
+	if p.Raised == nil || p.Exit != nil && *p.Exit != wording.ExitRaised && p.Signal != wording.Interrupt {
+		return nil
 	}
-	return wording.Ended(*p.ExitCode, p.EndReason != nil && *p.EndReason == endedBySignal)
+	e := &Exception{Type: clean(p.Raised.Type), Message: clean(p.Raised.Message)}
+	for _, at := range p.Raised.Stack {
+		if at.Line > 0 && at.Line <= math.MaxInt32 && b.names.origins.Own(at.File) {
+			b.wanted[place(at)] = true
+			e.File, e.Line = pointer(b.codes.file(at.File)), pointer(at.Line)
+			break
+		}
+	}
+	return e
+}
+
+// Ended says how a process ended, where that was not well: "exit code 1", "ended by SIGKILL", "ended by ValueError at train.py:31".
+func (v *View) Ended(p *Process) string {
+	how := wording.End{Code: p.ExitCode, BySignal: p.EndReason != nil && *p.EndReason == endedBySignal}
+	if e := p.Exception; e != nil {
+		how.Exception = words.Clean(e.Type, words.MaxName)
+		if e.Line != nil {
+			how.Place = fmt.Sprintf("%s:%d", words.ShortFile(v.FileName(e.File)), *e.Line)
+		}
+	}
+	return how.String()
+}
+
+// HowItEnded says how the program ended, where that was not well, and the message of the exception that ended it. A launcher
+// that an exception of its own ended gives that of the process which it started.
+func (v *View) HowItEnded() (how, message string) {
+	p := &v.Processes[v.Target().Process]
+	how = v.Ended(p)
+	if p.Exception == nil {
+		return how, ""
+	}
+	if p.Exception.Line == nil {
+		for i := range v.Processes {
+			if c := &v.Processes[i]; c.Exception != nil && c.Exception.Line != nil {
+				return c.Text + " " + v.Ended(c), c.Exception.Message
+			}
+		}
+	}
+	return how, p.Exception.Message
 }
 
 // endedBySignal is the EndReason of a process that a signal ended.

@@ -420,6 +420,14 @@ func (t *thinner) places(place func(file, line, function **int), file, function 
 		s, none := &d.SlowSteps[i], (*int)(nil)
 		place(&s.File, &s.Line, &none)
 	}
+	d.Processes = slices.Clone(d.Processes)
+	for i := range d.Processes {
+		if raised := d.Processes[i].Exception; raised != nil {
+			kept, none := *raised, (*int)(nil)
+			place(&kept.File, &kept.Line, &none)
+			d.Processes[i].Exception = &kept
+		}
+	}
 	d.Awaits = slices.Clone(d.Awaits)
 	for i := range d.Awaits {
 		a := &d.Awaits[i]

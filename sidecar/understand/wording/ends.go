@@ -21,19 +21,35 @@ func Signal(number int) string {
 	return fmt.Sprintf("signal %d", number)
 }
 
-// interrupt is the number of the signal that Ctrl-C sends.
-const interrupt = 2
+const (
+	Interrupt  = 2 // the number of the signal that Ctrl-C sends
+	ExitRaised = 1 // the exit code of a Python program that an exception ended
+)
 
-// Ended says how a process ended by its exit code, which is 128 and the signal where one ended it:
-// "exit code 1", "ended by SIGKILL", "interrupted"; empty where it ended well.
-func Ended(code int, bySignal bool) string {
+// End is how a process ended.
+type End struct {
+	Code      *int   // its exit code, or 128 and the signal; nil: not known
+	BySignal  bool   // a signal ended it
+	Exception string // that ended its Python program; empty: none, or it is not known
+	Place     string // where that was raised; may be empty
+}
+
+// String is "exit code 1", "ended by SIGKILL", "interrupted", "ended by ValueError at train.py:31"; empty where it ended well,
+// or nothing is known.
+func (e End) String() string {
+	at := ""
+	if e.Place != "" {
+		at = " at " + e.Place
+	}
 	switch {
-	case bySignal && code == 128+interrupt:
-		return "interrupted"
-	case bySignal:
-		return "ended by " + Signal(code-128)
-	case code != 0:
-		return fmt.Sprintf("exit code %d", code)
+	case e.BySignal && e.Code != nil && *e.Code == 128+Interrupt:
+		return "interrupted" + at
+	case e.BySignal && e.Code != nil:
+		return "ended by " + Signal(*e.Code-128)
+	case e.Exception != "":
+		return "ended by " + e.Exception + at
+	case e.Code != nil && *e.Code != 0:
+		return fmt.Sprintf("exit code %d", *e.Code)
 	}
 	return ""
 }

@@ -26,7 +26,8 @@ import (
 const Variable = "OMNI_PERF_RUN"
 
 const (
-	maxLine        = 4096
+	maxLine        = 1 << 15
+	maxRaised      = 1024 // processes whose last exception is kept
 	maxConnections = 1024 // at a time
 	// drainTime is how long the end of a recording waits for marks under way: their
 	// senders have ended, so that what they sent lies in the socket.
@@ -48,6 +49,7 @@ type Receiver struct {
 
 	mu     sync.Mutex
 	peers  map[*net.UnixConn]bool
+	raised map[int]*timeline.Raised
 	closed bool
 }
 
@@ -61,7 +63,7 @@ func Listen(path string) (*Receiver, error) {
 		l.Close()
 		return nil, err
 	}
-	return &Receiver{listener: l, peers: make(map[*net.UnixConn]bool)}, nil
+	return &Receiver{listener: l, peers: make(map[*net.UnixConn]bool), raised: make(map[int]*timeline.Raised)}, nil
 }
 
 // Serve hands take what comes, until Close. take says whether the process is one whose
@@ -90,9 +92,25 @@ func (r *Receiver) Serve(take func(pid int, m Mark) bool) {
 				c.Close()
 				r.open.Done()
 			}()
-			receive(c, func(m Mark) bool { return take(pid, m) })
+			receive(c, func(m Mark) bool { return take(pid, m) }, func(raised *timeline.Raised) { r.keep(pid, raised) })
 		}()
 	}
+}
+
+// keep keeps the exception that has ended a process.
+func (r *Receiver) keep(pid int, raised *timeline.Raised) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.raised[pid] != nil || len(r.raised) < maxRaised {
+		r.raised[pid] = raised
+	}
+}
+
+// Raised returns the exception that has ended a process, as that has sent it; nil: none was sent.
+func (r *Receiver) Raised(pid int) *timeline.Raised {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.raised[pid]
 }
 
 var errStranger = errors.New("another user's process")
@@ -118,7 +136,7 @@ func peer(c *net.UnixConn) (pid int, err error) {
 }
 
 // receive reads one sender's lines.
-func receive(c net.Conn, take func(Mark) bool) {
+func receive(c net.Conn, take func(Mark) bool, keep func(*timeline.Raised)) {
 	lines := bufio.NewScanner(c)
 	lines.Buffer(make([]byte, 0, 1024), maxLine)
 	var d decoder
@@ -127,6 +145,9 @@ func receive(c net.Conn, take func(Mark) bool) {
 		if err != nil || ok && !take(m) {
 			return
 		}
+		if d.raised != nil {
+			keep(d.raised)
+		}
 	}
 }
 
@@ -134,23 +155,34 @@ func receive(c net.Conn, take func(Mark) bool) {
 type decoder struct {
 	last    int64
 	stepped bool
+	raised  *timeline.Raised // the last line was this
 }
 
 var errNoMark = errors.New("this is no mark")
 
 // decode reads one line: {"begin":NS}, {"step":NS}, {"hook":NS}, or
-// {"region":[START,END],"name":"load"}, with "thread":ID for a region of one thread. ok reports whether it is a mark.
+// {"region":[START,END],"name":"load"}, with "thread":ID for a region of one thread; or
+// {"raised":"ValueError","message":"no rows","stack":[["train.py",31]]}. ok reports whether it is a mark.
 func (d *decoder) decode(line []byte) (m Mark, ok bool, err error) {
 	var sent struct {
 		Begin, Step, Hook int64
 		Region            []int64
 		Name              string
 		Thread            int
+		Raised, Message   string
+		Stack             []calledAt
 	}
+	d.raised = nil
 	if err := json.Unmarshal(line, &sent); err != nil {
 		return m, false, errNoMark
 	}
 	switch {
+	case sent.Raised != "":
+		d.raised = &timeline.Raised{Type: sent.Raised, Message: sent.Message}
+		for _, at := range sent.Stack {
+			d.raised.Stack = append(d.raised.Stack, timeline.RaisedAt(at))
+		}
+		return m, false, nil
 	case sent.Begin > 0:
 		d.last = sent.Begin
 		return m, false, nil
@@ -170,6 +202,13 @@ func (d *decoder) decode(line []byte) (m Mark, ok bool, err error) {
 		return Mark{Kind: "region", Name: sent.Name, Start: sent.Region[0], End: sent.Region[1], Thread: max(sent.Thread, 0)}, true, nil
 	}
 	return m, false, errNoMark
+}
+
+// calledAt is a line of a traceback, sent as [FILE, LINE].
+type calledAt timeline.RaisedAt
+
+func (c *calledAt) UnmarshalJSON(text []byte) error {
+	return json.Unmarshal(text, &[]any{&c.File, &c.Line})
 }
 
 // Drain takes in what senders that have ended have left behind.

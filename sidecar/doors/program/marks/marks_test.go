@@ -109,3 +109,22 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+func TestAnExceptionIsKeptByItsSender(t *testing.T) {
+	r, path := listen(t, func(int, Mark) bool { t.Error("it was taken as a mark"); return true })
+	c, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprint(c, `{"raised":"ValueError","message":"no rows","stack":[["load.py",7],["train.py",31]]}`+"\n")
+	c.Close()
+	time.Sleep(50 * time.Millisecond) // accepted
+	r.Drain()
+	want := "{ValueError no rows [{load.py 7} {train.py 31}]}"
+	if got := r.Raised(os.Getpid()); got == nil || fmt.Sprint(*got) != want {
+		t.Errorf("got %v, want %s", got, want)
+	}
+	if got := r.Raised(1); got != nil {
+		t.Errorf("of another process: %v", got)
+	}
+}

@@ -1,0 +1,110 @@
+"""`omni-perf run` says which exception ended the program, and the program ends as it would without."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from omni_perf import raised
+from omni_perf.launcher import find_binary
+
+LOADS = """
+import sys
+def load(part):
+    raise ValueError(f"no rows in {part}\\n<second line>")
+"""
+FAILS = LOADS + "load(3)\n"
+OTHER_HOOK = LOADS + "sys.excepthook = lambda *raised: print(raised[0].__name__, sys.excepthook.__name__)\nload(3)\n"
+EXITS = (
+    LOADS
+    + "import code\ntry:\n    load(3)\nexcept ValueError:\n    code.InteractiveInterpreter().showtraceback()\nsys.exit(2)\n"
+)
+INTERRUPTED = "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n"
+CHILD = "import subprocess, sys\nraise SystemExit(subprocess.run([sys.executable, 'fails.py']).returncode)\n"
+
+
+def run(place: Path, program: str) -> tuple[subprocess.CompletedProcess[str], dict[str, Any]]:
+    """Run a program under omni-perf; return how it ended, and its report."""
+    (place / "train.py").write_text(program)
+    options = ["--interpreter", sys.executable, "-o", str(place / "r.json")]
+    done = subprocess.run(
+        [find_binary(), "run", *options, "train.py"],
+        cwd=place,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    return done, json.loads((place / "r.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("program", "code", "raised", "title"),
+    [
+        (FAILS, 1, ("ValueError", "no rows in 3", 4), "ended by ValueError at train.py:4"),
+        (OTHER_HOOK, 1, ("ValueError", "no rows in 3", 4), "ended by ValueError at train.py:4"),
+        (EXITS, 2, None, "exit code 2"),  # an exception that it caught
+        (INTERRUPTED, -signal.SIGINT, ("KeyboardInterrupt", "", 2), "interrupted at train.py:2"),
+        (CHILD, 1, ("ValueError", "no rows in 3", 4), "exit code 1"),
+    ],
+    ids=["uncaught", "hook", "caught", "interrupt", "child"],
+)
+def test_what_ended_a_program_is_said(
+    tmp_path: Path, program: str, code: int, raised: tuple[str, str, int] | None, title: str
+) -> None:
+    (tmp_path / "fails.py").write_text(FAILS)
+    done, report = run(tmp_path, program)
+    alone = subprocess.run(
+        [sys.executable, "train.py"], cwd=tmp_path, capture_output=True, text=True, check=False, env=os.environ
+    )
+    assert (done.returncode, done.stdout) == (code, alone.stdout)
+    assert done.stderr.startswith(alone.stderr)
+    assert title in done.stderr[len(alone.stderr) :]
+    (process,) = (p for p in report["processes"] if p["role"] == ("child" if program is CHILD else "script"))
+    if raised is None:
+        assert "exception" not in process
+        return
+    exception = process["exception"]
+    assert (exception["type"], exception["message"]) == raised[:2]
+    assert exception["line"] == raised[2]
+
+
+class CountedError(Exception):
+    """An exception whose message a method of the program's own makes."""
+
+    asked = 0
+
+    def __str__(self) -> str:
+        CountedError.asked += 1
+        return "mine"
+
+
+class Value:
+    """A value that says what it is by a method of the program's own."""
+
+    def __repr__(self) -> str:
+        raise AssertionError("it was asked")
+
+
+def test_no_code_of_the_program_makes_the_message() -> None:
+    assert raised.message(CountedError("x")) == ""
+    assert CountedError.asked == 0
+    assert raised.message(ValueError(Value(), 1)) == ""
+    assert raised.message(KeyError("a")) == "'a'"
+    assert raised.message(FileNotFoundError(2, "none", "f")) == "[Errno 2] none: 'f'"
+    assert len(raised.message(ValueError("x" * 5000))) == raised.MOST_TEXT
+
+
+def test_texts_are_sent_as_they_are() -> None:
+    for text in ('a "b" \\n', "é\u20ac\U0001f600\0\x7f", "\udc80"):
+        assert json.loads(raised.quoted(text)) == text
+
+
+def test_an_exception_of_another_call_than_the_main_program_is_not_its_end() -> None:
+    with pytest.raises(ZeroDivisionError) as caught:
+        raise ZeroDivisionError
+    assert raised.frames(caught.value.__traceback__) is None
