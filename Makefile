@@ -12,6 +12,7 @@ VERSION     := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' magics/omni_perf/
 VENV     ?= $(CURDIR)/.venv
 BIN      := $(VENV)/bin
 BINARY   := $(BIN)/omni-perf
+EXACT    := $(VENV)/lib/omni_perf/exact.so
 GO_FILES := $(shell find cmd sidecar jupyter -name '*.go' -not -name '*_test.go' 2>/dev/null) \
             $(shell find sidecar -type f -path '*/assets/*' 2>/dev/null) go.mod go.sum
 
@@ -22,7 +23,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION) -extldflags=-Wl,-z,lazy
 .PHONY: build generate summaries demo test flaky truth truth-realcode wheels test-gpu lint vulnerabilities bench bench-viewer notebooks fuzz soak lab clean prerequisites
 .DELETE_ON_ERROR:
 
-build: prerequisites $(VENV)/.complete $(VENV)/.labextension $(BINARY)
+build: prerequisites $(VENV)/.complete $(VENV)/.labextension $(BINARY) $(EXACT)
 
 prerequisites:
 	@tools/prerequisites "$(PYTHON)" "$(GO)"
@@ -40,6 +41,11 @@ $(VENV)/.labextension: $(VENV)/.complete $(wildcard sidecar/show/viewer/labexten
 
 $(BINARY): $(GO_FILES) $(wildcard magics/placed/*.py) $(patsubst %,magics/omni_perf/%.py,_version placed raised runmarks torchsteps torchwatch) $(VENV)/.complete
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $@ ./cmd/omni-perf
+
+# The library that records GPUs within a process, beside the program.
+$(EXACT): $(wildcard sidecar/measure/cupti/shim/*) $(VENV)/.complete
+	mkdir -p $(@D)
+	sidecar/measure/cupti/shim/build.sh $@
 
 # Executes the example notebooks in a real kernel; the results are in build/demo.
 demo: build

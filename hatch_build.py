@@ -21,6 +21,7 @@ from typing import Any, NoReturn
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 PROGRAM = "omni-perf"
+LIBRARY = "lib/omni_perf/exact.so"
 LICENCE_NAMES = re.compile(r"(LICEN[CS]E|COPYING|NOTICE)", re.IGNORECASE)
 
 
@@ -38,6 +39,9 @@ class GoBuildHook(BuildHookInterface[Any]):
         program = output / PROGRAM
         _compile(go, root, program, str(self.metadata.version))  # pyright: ignore[reportUnknownMemberType]
         build_data["shared_scripts"][str(program)] = PROGRAM
+        library = output / Path(LIBRARY).name
+        _compile_library(go, root, library)
+        build_data["shared_data"][str(library)] = LIBRARY
         build_data["pure_python"] = False
         if version == "standard":
             licences = output / "THIRD_PARTY_LICENSES.txt"
@@ -92,6 +96,20 @@ def _compile(go: str, root: Path, program: Path, version: str) -> None:
     if built.returncode != 0:
         print(built.stderr, file=sys.stderr)
         _fail("The omni-perf program could not be compiled; what the Go compiler said is above.")
+
+
+def _compile_library(go: str, root: Path, library: Path) -> None:
+    """Compile what records GPUs within a process; the program finds it from its own place."""
+    compiler = os.environ.get("CC") or subprocess.run([go, "env", "CC"], capture_output=True, text=True).stdout.strip()
+    built = subprocess.run(
+        ["sh", str(root / "sidecar/measure/cupti/shim/build.sh"), str(library), "-s"],
+        env={**os.environ, "CC": compiler},
+        capture_output=True,
+        text=True,
+    )
+    if built.returncode != 0:
+        print(built.stderr, file=sys.stderr)
+        _fail(f"{LIBRARY} could not be compiled; what the C compiler said is above.")
 
 
 def _third_party_licences(go: str, root: Path) -> str:

@@ -93,11 +93,14 @@ CHECK = """
 import io, re, sys, zipfile
 from elftools.elf.elffile import ELFFile
 wheel = zipfile.ZipFile(sys.argv[1])
-(name,) = [name for name in wheel.namelist() if name.endswith("/scripts/omni-perf")]
-program = ELFFile(io.BytesIO(wheel.read(name)))
-needed = {aux.name for _, auxes in program.get_section_by_name(".gnu.version_r").iter_versions() for aux in auxes}
-libraries = sorted(tag.needed for tag in program.get_section_by_name(".dynamic").iter_tags("DT_NEEDED"))
-print(program["e_machine"], *sorted(needed), "/", *libraries)
+needed, libraries = set(), set()
+for ending in ("/scripts/omni-perf", "/data/lib/omni_perf/exact.so"):
+    (name,) = [name for name in wheel.namelist() if name.endswith(ending)]
+    program = ELFFile(io.BytesIO(wheel.read(name)))
+    versions = program.get_section_by_name(".gnu.version_r").iter_versions()
+    needed |= {aux.name for _, auxes in versions for aux in auxes}
+    libraries |= {tag.needed for tag in program.get_section_by_name(".dynamic").iter_tags("DT_NEEDED")}
+print(program["e_machine"], *sorted(needed), "/", *sorted(libraries))
 for wanted in ("THIRD_PARTY_LICENSES.txt", "LICENSE", "NOTICE"):
     assert any(each.endswith(wanted) for each in wheel.namelist()), wanted + " is not in the wheel"
 """

@@ -41,6 +41,7 @@ omni-perf run [options] NOTEBOOK.ipynb [options]`},
 	interpreter := c.Flags().String("interpreter", "", "the `PYTHON` to run it with (default $VIRTUAL_ENV's, else python3 on PATH)")
 	open := c.Flags().Bool("open", false, "show the page when it is written")
 	noHook := c.Flags().Bool("no-step-hook", false, "do not hook torch's optimizers to find training steps")
+	exact := c.Flags().Bool("exact", false, "record each kernel, copy and fill of the program's NVIDIA GPUs, and so when exactly they were idle")
 	notebook := notebookFlags(c)
 	var asked program.Pace
 	c.Flags().Var(parsedValue[program.Pace]{&asked, program.ParsePace, program.PaceName + "=N"}, "fail-if", "end with status 4 if the program ends with 0 and makes fewer than `steps_per_s=N` training steps in a second")
@@ -72,6 +73,14 @@ omni-perf run [options] NOTEBOOK.ipynb [options]`},
 		}
 		o.NoStepHook = *noHook
 		o.Judge = asked.Judge
+		if *exact {
+			if other, is := program.Injected(); is {
+				return misuse("--exact cannot be used where CUDA_INJECTION64_PATH names another library (%s)", other)
+			}
+			if o.Exact, err = exactLibrary(); err != nil {
+				complain(err)
+			}
+		}
 		if *open {
 			o.Open = openPage
 		}

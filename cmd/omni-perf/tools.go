@@ -2,7 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -81,7 +83,26 @@ func privateFolder() (program.Private, error) {
 	if err != nil {
 		return program.Private{}, err
 	}
-	return program.Private{Socket: folder.Socket(), StepHook: folder.StepHook(), Remove: func() { _ = folder.Remove() }}, nil
+	return program.Private{Socket: folder.Socket(), StepHook: folder.StepHook(), Rings: folder.Path, Remove: func() { _ = folder.Remove() }}, nil
+}
+
+// exactLibrary finds the library that records GPUs within a process: installed beside the program.
+func exactLibrary() (string, error) {
+	path := os.Getenv("OMNI_PERF_EXACT_LIBRARY")
+	if path == "" {
+		program, err := os.Executable()
+		if err == nil {
+			program, err = filepath.EvalSymlinks(program)
+		}
+		if err != nil {
+			return "", err
+		}
+		path = filepath.Join(filepath.Dir(filepath.Dir(program)), "lib", "omni_perf", "exact.so")
+	}
+	if _, err := os.Stat(path); err != nil {
+		return "", fmt.Errorf("the library that --exact needs is not where omni_perf was installed: %w", err)
+	}
+	return path, nil
 }
 
 // formats are the result files, in the order of the usage.

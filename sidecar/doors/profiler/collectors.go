@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"sync"
 
+	"github.com/omni-perf/omni-perf/sidecar/measure/cupti"
 	"github.com/omni-perf/omni-perf/sidecar/measure/gpu"
 	"github.com/omni-perf/omni-perf/sidecar/measure/host"
 	"github.com/omni-perf/omni-perf/sidecar/measure/proctree"
@@ -50,6 +51,7 @@ func Recorder(target timeline.Target, role timeline.Role, gpus func() *gpu.Drive
 			{Name: "tasks of event loops", Collector: loopTasks{stacks.current}, Patience: recorder.StackPatience},
 			{Name: "process and machine figures", Collector: hostFigures{machine}},
 			{Name: "GPU lanes", Collector: gpuLanes{gpus, machine.PIDs}},
+			{Name: cupti.What, Collector: exactWork{}, Patience: recorder.StackPatience},
 		},
 		Own:     own,
 		Threads: host.NewThreadLog(target.PID),
@@ -86,6 +88,16 @@ type hostFigures struct{ *host.Collector }
 
 func (h hostFigures) Collect(ctx context.Context, run recorder.Run) error {
 	return h.Collector.Collect(ctx, run.Builder, timeline.FigurePace{Interval: run.FigureInterval, Later: run.FigureLater}, treeOf(run))
+}
+
+// exactWork takes in what processes record of their GPUs themselves.
+type exactWork struct{}
+
+func (exactWork) Collect(ctx context.Context, run recorder.Run) error {
+	if run.Rings == "" {
+		return nil
+	}
+	return cupti.Collector{Folder: run.Rings}.Collect(ctx, run.Builder)
 }
 
 type gpuLanes struct {

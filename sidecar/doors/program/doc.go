@@ -39,6 +39,7 @@ type Tools struct {
 type Private struct {
 	Socket   string // where marks are received
 	StepHook string // where the step hook can be written
+	Rings    string // where processes leave what their GPUs did
 	Remove   func()
 }
 
@@ -59,6 +60,7 @@ type Options struct {
 	Open           func(path string) // shows a page that was written; nil: nobody asked for it
 	Audience       Audience          // is shown what runs, in place of results; nil: nobody
 	NoStepHook     bool              // programs that import torch are left without a hook for their steps
+	Exact          string            // the library by which processes record each piece of work of their GPUs; empty: they do not
 	Waiter         Waiter            // waits for us, and for the script if we cannot; nil: nobody
 	Messages       io.Writer         // for the user; the program's own output is separate
 	// Judge is shown the report of a script that has ended; nil: nobody judges it.

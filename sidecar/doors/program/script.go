@@ -18,6 +18,7 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/doors/program/marks"
 	"github.com/omni-perf/omni-perf/sidecar/doors/signals"
+	"github.com/omni-perf/omni-perf/sidecar/measure/cupti"
 	"github.com/omni-perf/omni-perf/sidecar/measure/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
@@ -74,7 +75,7 @@ func Run(ctx context.Context, t Tools, s Script, o Options) (exit Exit, err erro
 	if s.Stdout != nil {
 		cmd.Stdout = s.Stdout
 	}
-	receiver, end := t.receiveMarks(cmd, !o.NoStepHook)
+	receiver, rings, end := t.receiveFrom(cmd, o)
 	defer end()
 	started := timeline.Monotonic()
 	if o.Waiter != nil {
@@ -103,7 +104,7 @@ func Run(ctx context.Context, t Tools, s Script, o Options) (exit Exit, err erro
 	soFar := newPartial(t, o, files, r, cmp.Or(o.PartialEvery, partialEvery))
 	done, idle := make(chan struct{}), make(chan struct{})
 	go func() { soFar.run(done); close(idle) }()
-	at := record(ctx, r, cmd.Process, o, started, ended, relay, soFar)
+	at := record(ctx, r, cmd.Process, o, started, ended, relay, soFar, rings)
 	relay.end()
 	close(done)
 	<-idle // no older report replaces the last one
@@ -130,27 +131,44 @@ func Run(ctx context.Context, t Tools, s Script, o Options) (exit Exit, err erro
 	return exitOf(cmd.ProcessState), t.show(rec, files, o)
 }
 
-// receiveMarks listens to the steps and regions of a program and gives it the environment to send
-// them; with hook, also torch's hook for steps. What fails is left out: the program is none the worse.
-func (t Tools) receiveMarks(cmd *exec.Cmd, hook bool) (receiver *marks.Receiver, end func()) {
+// receiveFrom listens to the steps and regions of a program and gives it the environment to send them; with the step
+// hook, unless that is not wanted, and with the library that records GPUs where it is. What fails is left out: the program
+// is none the worse. rings is where that library leaves its records; empty: nowhere.
+func (t Tools) receiveFrom(cmd *exec.Cmd, o Options) (receiver *marks.Receiver, rings string, end func()) {
 	if t.Folder == nil {
-		return nil, func() {}
+		return nil, "", func() {}
 	}
 	private, err := t.Folder()
 	if err != nil {
-		return nil, func() {}
+		return nil, "", func() {}
 	}
-	if receiver, err = marks.Listen(private.Socket); err != nil {
-		return nil, private.Remove
+	environment := os.Environ()
+	if receiver, err = marks.Listen(private.Socket); err == nil {
+		environment = append(environment, marks.Variable+"="+private.Socket)
+		if !o.NoStepHook && marks.WriteStepHook(private.StepHook) == nil {
+			environment = marks.WithStepHook(environment, private.StepHook)
+		}
 	}
-	cmd.Env = append(os.Environ(), marks.Variable+"="+private.Socket)
-	if hook && marks.WriteStepHook(private.StepHook) == nil {
-		cmd.Env = marks.WithStepHook(cmd.Env, private.StepHook)
+	if o.Exact != "" {
+		rings = private.Rings
+		environment = append(environment, injection+"="+o.Exact, cupti.Variable+"="+rings)
 	}
-	return receiver, func() {
-		receiver.Close()
+	cmd.Env = environment
+	return receiver, rings, func() {
+		if receiver != nil {
+			receiver.Close()
+		}
 		private.Remove()
 	}
+}
+
+// injection names a library that the NVIDIA driver loads where CUDA starts.
+const injection = "CUDA_INJECTION64_PATH"
+
+// Injected reports whether the user has a library of that kind already, as profilers do: there can be one.
+func Injected() (library string, ok bool) {
+	library = os.Getenv(injection)
+	return library, library != ""
 }
 
 // keepPeak adds to a recording the most memory that the program had resident, as the kernel
@@ -203,9 +221,9 @@ const recordingID = "program"
 
 // record records from the program's start and returns when it has ended, with the
 // time of that. A signal that is passed on asks for a report at once.
-func record(ctx context.Context, r *recorder.Recorder, p *os.Process, o Options, started int64, ended <-chan int64, relay *relay, soFar *partial) int64 {
+func record(ctx context.Context, r *recorder.Recorder, p *os.Process, o Options, started int64, ended <-chan int64, relay *relay, soFar *partial, rings string) int64 {
 	_, err := r.Begin(recorder.Spec{
-		ID: recordingID, Started: started, Interval: o.Interval, FigureInterval: o.FigureInterval, FigureLater: o.FigureLater, Children: o.Children, Patient: true,
+		ID: recordingID, Started: started, Interval: o.Interval, FigureInterval: o.FigureInterval, FigureLater: o.FigureLater, Children: o.Children, Patient: true, Rings: rings,
 	})
 	if err != nil {
 		fmt.Fprintf(o.Messages, "omni-perf: nothing is recorded: %v\n", err)

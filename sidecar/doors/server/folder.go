@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/cupti"
 )
 
 const (
@@ -33,7 +36,7 @@ var (
 const newFor = time.Minute
 
 // Folder is the sidecar's own folder: 0700, with the socket and the log in it, for a
-// program also the step hook, and nothing else. A lock on it shows other sidecars that its owner lives.
+// program also the step hook, and rings of processes that record their GPUs, and nothing else. A lock on it shows other sidecars that its owner lives.
 type Folder struct {
 	Path string
 	lock *os.File
@@ -152,12 +155,14 @@ func isOurs(folder *os.File, name string) bool {
 		return false
 	}
 	return name == socketName && st.Mode&unix.S_IFMT == unix.S_IFSOCK ||
-		(name == logName || name == hookName) && st.Mode == unix.S_IFREG|0o600
+		(name == logName || name == hookName || cupti.IsFile(name)) && st.Mode == unix.S_IFREG|0o600
 }
 
 // empty removes what a sidecar makes from a folder.
 func empty(folder *os.File) {
-	for _, name := range []string{socketName, logName, hookName} {
+	_, _ = folder.Seek(0, io.SeekStart)
+	names, _ := folder.Readdirnames(-1)
+	for _, name := range names {
 		if isOurs(folder, name) {
 			_ = unix.Unlinkat(int(folder.Fd()), name, 0)
 		}

@@ -51,6 +51,7 @@ type Start struct {
 	Log       *slog.Logger
 	LogFile   string
 	Notes     []string // what the user is to read, as sentences
+	Folder    string   // the sidecar's own, where the kernel may leave what its GPUs did
 }
 
 // Session answers the kernel's calls.
@@ -137,7 +138,7 @@ func prepare(c Config) (s *sidecar, err error) {
 	if s.listener, err = listen(s.folder.Socket(), s.log); err != nil {
 		return s, err
 	}
-	s.session = c.Session(Start{s.start.KernelPID, s.log, s.logFile.Name(), s.notes})
+	s.session = c.Session(Start{s.start.KernelPID, s.log, s.logFile.Name(), s.notes, s.folder.Path})
 	s.grpc = grpc.NewServer(
 		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage),
 		grpc.InTapHandle(authorize(s.start.Token, s.log)), grpc.UnaryInterceptor(logCalls(s.log)),

@@ -63,6 +63,7 @@ type kernelSession struct {
 	Tools
 	kernelPID int
 	logFile   string
+	folder    string
 	notes     []string
 	started   time.Time
 	shelf     shelf
@@ -96,7 +97,7 @@ type cellState struct {
 func NewSession(start Start, tools Tools) Session {
 	tools.Log = start.Log
 	return &kernelSession{
-		Tools: tools, kernelPID: start.KernelPID, logFile: start.LogFile, notes: start.Notes,
+		Tools: tools, kernelPID: start.KernelPID, logFile: start.LogFile, folder: start.Folder, notes: start.Notes,
 		started: time.Now(), cells: make(map[string]*cellState), memory: host.WatchMemory(start.KernelPID),
 	}
 }
@@ -197,6 +198,7 @@ func (s *kernelSession) Begin(ctx context.Context, req *api.BeginRequest) (*api.
 		Children:       children,
 		Cell:           &timeline.Cell{ExecutionCount: int(req.ExecutionCount), File: req.File, Text: req.Text, Name: req.Name},
 		Sources:        sources(req.Sources),
+		Rings:          s.folder,
 	})
 	if err != nil {
 		return nil, callError(err)

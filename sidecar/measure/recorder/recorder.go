@@ -42,7 +42,8 @@ type Run struct {
 	Coroutine func(threadID int) uint64
 	// Own reports whether a thread of the target is the profiler's own, by native id. From any
 	// goroutine.
-	Own func(threadID int) bool
+	Own   func(threadID int) bool
+	Rings string // folder in which processes leave what their GPUs did; empty: none does
 }
 
 // Tree knows the processes that descend from the target, and itself. Its methods may be
@@ -152,6 +153,7 @@ type Spec struct {
 	Patient        bool          // the target begins now: its stacks are waited for until it runs Python
 	Children       Children
 	OwnThreads     []int          // native ids of the profiler's own threads in the target
+	Rings          string         // folder in which processes leave what their GPUs did; empty: none does
 	Cell           *timeline.Cell // nil for a script or process
 	Sources        []timeline.Source
 }

@@ -53,6 +53,7 @@ func (r *Recorder) startLocked(spec Spec, outside bool) *run {
 			Patient:        spec.Patient,
 			Children:       spec.Children,
 			Own:            r.opts.Own.Has,
+			Rings:          spec.Rings,
 		},
 		cancel: cancel,
 	}

@@ -14,6 +14,7 @@ type Requirement string
 const (
 	Chromium   Requirement = "chromium"   // Chromium or Chrome on PATH
 	Compiler   Requirement = "compiler"   // a C compiler on PATH
+	Cupti      Requirement = "cupti"      // NVIDIA's headers of it, in .cache/cupti
 	Esbuild    Requirement = "esbuild"    // its module, for tools/bundle
 	GPU        Requirement = "gpu"        // one that the NVIDIA driver lists
 	MPI        Requirement = "mpirun"     // Open MPI's mpirun on PATH
