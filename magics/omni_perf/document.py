@@ -167,6 +167,7 @@ def _awaits(names: _Names) -> list[Row]:
             "some_s": _seconds(row["some_ns"]),
             "mean_tasks": row["waiting_ns"] / row["some_ns"] if row["some_ns"] else 0.0,
             "max_tasks": row["max_tasks"],
+            "ready_s": _seconds(row.get("ready_ns", 0)),
             "process": names.process(row["process"]),
         }
         for row in names.document.get("awaits", [])

@@ -76,6 +76,16 @@ func (o *Objects) attributes(object uint64) (values, dict uint64, err error) {
 // value looks a name up in a table of keys; values is where the values lie, or
 // 0 where each entry has its own.
 func (o *Objects) value(keys, values uint64, name string) (uint64, error) {
+	if at, ok := o.names[named{keys, name}]; ok {
+		var entry [keysEntry]byte
+		if err := ReadAt(o.mem, at.entry, entry[:]); err == nil && Word(entry[:], 0) == at.key {
+			if values != 0 {
+				return ReadWord(o.mem, values+WordSize*at.index)
+			}
+			return Word(entry[:], WordSize), nil
+		}
+		delete(o.names, named{keys, name})
+	}
 	var head [keysIndices]byte
 	if err := ReadAt(o.mem, keys, head[:]); err != nil {
 		return 0, err
@@ -83,8 +93,9 @@ func (o *Objects) value(keys, values uint64, name string) (uint64, error) {
 	if kind := head[keysKind]; kind == 0 || kind > 2 || head[keysIndexLog] > 16 {
 		return 0, errNoName
 	}
+	first := keys + keysIndices + 1<<head[keysIndexLog]
 	entries := make([]byte, keysEntry*min(Word(head[:], keysCount), maxNames))
-	if err := ReadAt(o.mem, keys+keysIndices+1<<head[keysIndexLog], entries); err != nil {
+	if err := ReadAt(o.mem, first, entries); err != nil {
 		return 0, err
 	}
 	for i := 0; len(entries) > 0; i, entries = i+1, entries[keysEntry:] {
@@ -92,12 +103,66 @@ func (o *Objects) value(keys, values uint64, name string) (uint64, error) {
 		if text, err := o.Text(key); err != nil || text != name {
 			continue
 		}
+		o.remember(named{keys, name}, nameAt{entry: first + keysEntry*uint64(i), key: key, index: uint64(i)})
 		if values != 0 {
 			return ReadWord(o.mem, values+WordSize*uint64(i))
 		}
 		return Word(entries, WordSize), nil
 	}
 	return 0, errNoName
+}
+
+// named is a name that was looked up in a table of keys, and nameAt where it was: the entry holds
+// for as long as it has the same key.
+type (
+	named struct {
+		keys uint64
+		name string
+	}
+	nameAt struct{ entry, key, index uint64 }
+)
+
+const maxNamed = 1 << 10
+
+func (o *Objects) remember(name named, at nameAt) {
+	if o.names == nil || len(o.names) >= maxNamed {
+		o.names = make(map[named]nameAt)
+	}
+	o.names[name] = at
+}
+
+// Type objects and what describes their slots: PyTypeObject.tp_dict (cpython/object.h),
+// PyMemberDescrObject.d_member (cpython/descrobject.h), PyMemberDef.offset (descrobject.h).
+const (
+	typeDict         = 264
+	descriptorMember = 40
+	memberOffset     = 16
+	maxSlot          = 1 << 12
+)
+
+// Slot returns where in the objects of a class the value of one of its own __slots__ lies.
+func (o *Objects) Slot(class uint64, name string) (uint64, error) {
+	dict, err := ReadWord(o.mem, class+typeDict)
+	if err != nil {
+		return 0, err
+	}
+	keys, err := ReadWord(o.mem, dict+dictKeys)
+	if err != nil {
+		return 0, err
+	}
+	descriptor, err := o.value(keys, 0, name)
+	if err != nil {
+		return 0, err
+	}
+	member, err := ReadWord(o.mem, descriptor+descriptorMember)
+	if err != nil || o.TypeName(descriptor) != "member_descriptor" {
+		return 0, errors.Join(errNoName, err)
+	}
+	offset, err := ReadWord(o.mem, member+memberOffset)
+	if err != nil || offset > maxSlot || offset%WordSize != 0 {
+		return 0, errors.Join(errNoName, err)
+	}
+	return offset, nil
 }
 
 // PyCellObject.ob_ref (cpython/cellobject.h), and PyLongObject.long_value.ob_digit

@@ -9,6 +9,7 @@ type Objects struct {
 	layout   *Layout
 	codeType uint64            // address of PyCode_Type, learnt from the first code object
 	types    map[uint64]string // tp_name by address
+	names    map[named]nameAt  // where names were found in tables of keys
 	// greenletFrame is where a greenlet's state has its innermost frame, once that is known; 0: it is not.
 	greenletFrame uint64
 	head          [maxHead]byte

@@ -13,6 +13,7 @@ const (
 	kindOther kind = iota
 	kindTask
 	kindFuture  // that is not a task
+	kindGather  // a future that is done when some tasks are
 	kindFrame   // a coroutine, generator or asynchronous generator: it has a frame
 	kindWrapper // stands for another object, at wrapped
 )
@@ -53,7 +54,8 @@ func (r *Reader) kindOf(typ, object uint64) kind {
 // futureKind recognises asyncio's C types of tasks and futures and the classes made of them: others,
 // such as asyncio's own in Python, do not have their fields.
 func (r *Reader) futureKind(typ uint64) kind {
-	for range maxBases {
+	first := kindFuture
+	for n := range maxBases {
 		var name [16]byte
 		at, err := cpython.ReadWord(r.mem, typ+r.l.TypeName)
 		if err != nil || typ == 0 {
@@ -64,7 +66,10 @@ func (r *Reader) futureKind(typ uint64) kind {
 				return kindTask
 			}
 			if string(name[:]) == "_asyncio.Future\x00" {
-				return kindFuture
+				return first
+			}
+			if n == 0 && string(name[:]) == "_GatheringFuture"[:16] {
+				first = kindGather
 			}
 		}
 		if typ, err = cpython.ReadWord(r.mem, typ+typeBase); err != nil {
@@ -94,6 +99,7 @@ type chain struct {
 	runs    bool // the task's own coroutine is on a thread's stack
 	created bool // it has not begun
 	ready   bool // the future that the task awaits is done
+	tasks   bool // that future is a task, or is done when some tasks are
 	cut     bool // what follows the last link is not sure
 	next    uint64
 	length  int // objects followed, wrappers included
@@ -343,11 +349,16 @@ func (r *Reader) readWaiters(w *chains) error {
 	}
 	for i, c := range w.chains {
 		b := r.batch.of(i, size)
-		if b == nil || cpython.Half(b, r.l.Task.State) == pending {
+		if b == nil {
 			continue
 		}
-		k := r.kindOf(cpython.Word(b, objectType), w.addrs[i])
-		c.ready = k == kindFuture || k == kindTask
+		switch k := r.kindOf(cpython.Word(b, objectType), w.addrs[i]); k {
+		case kindTask, kindGather:
+			c.tasks = true
+			c.ready = cpython.Half(b, r.l.Task.State) != pending
+		case kindFuture:
+			c.ready = cpython.Half(b, r.l.Task.State) != pending
+		}
 	}
 	return nil
 }

@@ -34,7 +34,7 @@ type Sink interface {
 	Since(monotonic int64) timeline.Nanos
 	Frame(timeline.Frame) timeline.FrameID
 	Child(parent timeline.NodeID, f timeline.FrameID) timeline.NodeID
-	AddAwaits(process int, from, to timeline.Nanos, tasks map[timeline.NodeID]int)
+	AddAwaits(process int, from, to timeline.Nanos, kind timeline.AwaitKind, tasks, begun map[timeline.NodeID]int)
 	Note(id timeline.NoteID, what, reason string)
 	Describe(func(*timeline.Recording))
 }
@@ -56,14 +56,16 @@ type series struct {
 	process *pystack.Process // that reader is of
 	reader  *Reader
 
-	at        int64                   // CLOCK_MONOTONIC of the last read
-	from      int64                   // since when the tasks are as now: half-way from the read before
-	now       map[timeline.NodeID]int // tasks by where they wait
-	known     bool                    // there was a read, so that now means something
-	cpu       int64                   // CPU time of the process at the last read; -1: not known
-	due       int64                   // CLOCK_MONOTONIC before which reading would cost too much
-	saved     time.Duration           // CPU time that may be spent at savedAt; negative: too much was
-	savedAt   int64                   // CLOCK_MONOTONIC
+	at        int64            // CLOCK_MONOTONIC of the last read
+	from      int64            // since when the tasks are as now: half-way from the read before
+	now       []where          // tasks by where they wait, for each timeline.AwaitKind
+	last      Snapshot         // that now is of
+	awaits    map[uint64]await // by task: the one that it was in at the last read
+	known     bool             // there was a read, so that now means something
+	cpu       int64            // CPU time of the process at the last read; -1: not known
+	due       int64            // CLOCK_MONOTONIC before which reading would cost too much
+	saved     time.Duration    // CPU time that may be spent at savedAt; negative: too much was
+	savedAt   int64            // CLOCK_MONOTONIC
 	reading   timeline.TaskReading
 	sum       uint64 // of the last snapshot
 	quiet     int    // reads in a row that were equal
@@ -71,6 +73,28 @@ type series struct {
 	shown     timeline.TaskReading
 	started   time.Duration
 	noted     bool
+}
+
+// where has tasks by their stacks: how many there are, and how many awaits have begun since the read before.
+type where struct{ tasks, begun map[timeline.NodeID]int }
+
+// await is what tells one await of a task from the next, where anything does: the memory of a future is soon used
+// again, but no two sleeps end at the same time.
+type await struct {
+	node   timeline.NodeID
+	waiter uint64
+	wake   int64
+}
+
+// kindOfAwait is what a task that does not run waits for.
+func kindOfAwait(t *Task) timeline.AwaitKind {
+	switch {
+	case t.State != Waiting:
+		return timeline.AwaitsTurn
+	case t.ForTasks:
+		return timeline.AwaitsTasks
+	}
+	return timeline.AwaitsOther
 }
 
 type nodeKey struct {
@@ -83,7 +107,10 @@ type nodeKey struct {
 func (c *Collector) Collect(ctx context.Context, sink Sink) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	s := &series{c: c, sink: sink, nodes: make(map[nodeKey]timeline.NodeID), now: make(map[timeline.NodeID]int), started: pystack.ThreadCPU()}
+	s := &series{c: c, sink: sink, nodes: make(map[nodeKey]timeline.NodeID), awaits: make(map[uint64]await), started: pystack.ThreadCPU()}
+	for range timeline.AwaitKinds() {
+		s.now = append(s.now, where{make(map[timeline.NodeID]int), make(map[timeline.NodeID]int)})
+	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -110,8 +137,12 @@ func (s *series) tick() time.Duration {
 	}
 	at := timeline.Monotonic()
 	cpu := processCPU(s.reader.pid)
-	if s.known && cpu >= 0 && cpu == s.cpu {
-		s.at = at // nothing has run since
+	if s.known && cpu >= 0 && cpu == s.cpu { // nothing has run since, but sleeps end
+		if before := s.at; s.last.Wake(at) {
+			s.take(&s.last, at)
+		} else {
+			s.at = max(before, at)
+		}
 		return readEvery
 	}
 	if at < s.due {
@@ -123,6 +154,7 @@ func (s *series) tick() time.Duration {
 		return s.failed(err)
 	}
 	end := timeline.Monotonic()
+	s.count(&snapshot)
 	s.take(&snapshot, at+(end-at)/2)
 	spent := pystack.ThreadCPU() - before
 	s.due = end + max(int64(s.spend(spent, end)), int64(s.pause(&snapshot)))
@@ -180,8 +212,16 @@ func (s *series) lose() {
 
 // put writes the tasks that waited since s.from.
 func (s *series) put(until int64) {
-	if until > s.from && len(s.now) > 0 {
-		s.sink.AddAwaits(s.c.Process, s.sink.Since(s.from), s.sink.Since(until), s.now)
+	if until <= s.from {
+		s.from = until
+		return
+	}
+	from, to := s.sink.Since(s.from), s.sink.Since(until)
+	for kind, w := range s.now {
+		if len(w.tasks) > 0 {
+			s.sink.AddAwaits(s.c.Process, from, to, timeline.AwaitKind(kind), w.tasks, w.begun)
+			clear(w.begun)
+		}
 	}
 	s.from = until
 }
@@ -195,14 +235,33 @@ func (s *series) take(snapshot *Snapshot, at int64) {
 		s.from = at
 	}
 	s.at, s.known = at, true
-	clear(s.now)
+	for _, w := range s.now {
+		clear(w.tasks)
+		clear(w.begun)
+	}
+	snapshot.Wake(at)
+	s.last = *snapshot
+	before := s.awaits
+	s.awaits = make(map[uint64]await, len(snapshot.Tasks))
 	for i := range snapshot.Tasks {
 		t := &snapshot.Tasks[i]
-		if t.Cut {
-			s.reading.Cut++
+		if t.State == Running || len(t.Frames) == 0 {
+			continue
 		}
-		if t.State == Waiting && len(t.Frames) > 0 {
-			s.now[s.node(t.Frames)]++
+		node, w := s.node(t.Frames), s.now[kindOfAwait(t)]
+		w.tasks[node]++
+		now := await{node, t.Waiter, t.Wake}
+		if s.awaits[t.Addr] = now; before[t.Addr] != now {
+			w.begun[node]++
+		}
+	}
+}
+
+// count takes a read into the recording's account.
+func (s *series) count(snapshot *Snapshot) {
+	for i := range snapshot.Tasks {
+		if snapshot.Tasks[i].Cut {
+			s.reading.Cut++
 		}
 	}
 	if len(snapshot.Tasks) > 0 || snapshot.Lost > 0 {
@@ -238,6 +297,7 @@ func (s *series) finish() {
 		end := timeline.Monotonic()
 		if cpu := processCPU(s.reader.pid); cpu < 0 || cpu != s.cpu { // read a last time, unless nothing has run
 			if snapshot, err := s.reader.Read(); err == nil {
+				s.count(&snapshot)
 				s.take(&snapshot, end)
 			}
 		}

@@ -28,6 +28,10 @@ type Task struct {
 	Waiter uint64
 	// Awaiter is the place in Snapshot.Tasks of the task that waits for this one; -1: none is known.
 	Awaiter int
+	// ForTasks says that what it waits for is another task, or several.
+	ForTasks bool
+	// Wake is when the timer of the sleep that it awaits is due, by CLOCK_MONOTONIC; 0: it awaits none.
+	Wake int64
 }
 
 // Frame is a coroutine, generator or asynchronous generator, and the line it is suspended at.
@@ -42,13 +46,23 @@ type Snapshot struct {
 	Lost  int    // tasks of which nothing could be read that is sure
 }
 
+// Wake makes those ready whose sleep has ended by a time, and reports whether there are any.
+func (s *Snapshot) Wake(at int64) (any bool) {
+	for i := range s.Tasks {
+		if t := &s.Tasks[i]; t.State == Waiting && t.Wake > 0 && t.Wake+timerSlack < at {
+			t.State, any = Ready, true
+		}
+	}
+	return any
+}
+
 // sum is a number that changes when a task goes on.
 func (s *Snapshot) sum() uint64 {
 	const prime = 1099511628211 // FNV-1a's
 	sum := uint64(len(s.Tasks))
 	for i := range s.Tasks {
 		t := &s.Tasks[i]
-		for _, v := range [...]uint64{t.Addr, t.Waiter, uint64(t.State), uint64(len(t.Frames))} {
+		for _, v := range [...]uint64{t.Addr, t.Waiter, uint64(t.Wake), uint64(t.State), uint64(len(t.Frames))} {
 			sum = (sum ^ v) * prime
 		}
 		for _, f := range t.Frames {
@@ -78,6 +92,8 @@ type Reader struct {
 	kinds    map[uint64]kind // by type
 	codes    map[uint64]*code
 	names    map[uint64]name // by task
+	timer    timerSlots
+	wakes    map[uint64]int64 // by future
 }
 
 // New makes a reader of the process that an interpreter runs in.
@@ -91,7 +107,7 @@ func newReader(mem cpython.Memory, l *cpython.Layout, runtime uint64, asyncioDeb
 	return &Reader{
 		mem: mem, l: l, objects: cpython.NewObjects(mem, l), runtime: runtime, asyncioDebug: asyncioDebug,
 		batch: batch{mem: mem}, again: batch{mem: mem},
-		kinds: make(map[uint64]kind), codes: make(map[uint64]*code), names: make(map[uint64]name),
+		kinds: make(map[uint64]kind), codes: make(map[uint64]*code), names: make(map[uint64]name), wakes: make(map[uint64]int64),
 	}
 }
 
@@ -161,6 +177,14 @@ func (r *Reader) readTasks(addrs []uint64, running map[uint64]bool) (lost int, e
 	if err := r.readWaiters(w); err != nil { // before the tasks' second read, which says that they still await these
 		return 0, err
 	}
+	clear(r.wakes)
+	for loop, runs := range loops {
+		if runs {
+			if err := r.readTimers(loop, r.wakes); err != nil {
+				return 0, err
+			}
+		}
+	}
 	if err := r.again.read(kept, size); err != nil {
 		return 0, err
 	}
@@ -187,7 +211,7 @@ func (r *Reader) append(addr uint64, was taskWords, c *chain, woken bool) {
 		r.tasks = append(r.tasks, Task{})
 	}
 	t := &r.tasks[n]
-	*t = Task{Addr: addr, Loop: was.loop, Waiter: was.waiter, Awaiter: -1, Frames: t.Frames[:0], Cut: c.cut || woken}
+	*t = Task{Addr: addr, Loop: was.loop, Waiter: was.waiter, Awaiter: -1, Frames: t.Frames[:0], Cut: c.cut || woken, ForTasks: c.tasks}
 	t.Name = r.name(addr, was)
 	switch {
 	case len(c.links) == 0 && c.cut:
@@ -198,6 +222,8 @@ func (r *Reader) append(addr uint64, was taskWords, c *chain, woken bool) {
 		t.State = Created
 	case was.waiter == 0, c.ready:
 		t.State = Ready
+	default:
+		t.Wake = r.wakes[was.waiter]
 	}
 	for _, link := range c.links {
 		t.Frames = append(t.Frames, Frame{Code: link.object.Code, Line: link.object.Line(link.index)})
@@ -207,10 +233,11 @@ func (r *Reader) append(addr uint64, was taskWords, c *chain, woken bool) {
 // runs reports whether a loop runs in some thread: 3.14's lists say so, before that the
 // loop's own attribute. Of a loop that has none, as uvloop's, it is not known: its tasks count.
 func (r *Reader) runs(loop uint64, running, asked map[uint64]bool) bool {
+	is, known := asked[loop]
 	if running != nil {
+		asked[loop] = running[loop]
 		return running[loop]
 	}
-	is, known := asked[loop]
 	if known || len(asked) >= maxLoops {
 		return is
 	}

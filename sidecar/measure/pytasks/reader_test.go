@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/pystack"
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/testkit/truth"
 )
 
@@ -133,6 +134,7 @@ func TestTasksWhoseFutureIsDoneAreReady(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		snapshot.Wake(timeline.Monotonic())
 		found := 0
 		for _, task := range snapshot.Tasks {
 			ready, known := want[task.Name]

@@ -1,5 +1,7 @@
 package timeline
 
+import "math"
+
 // Limits of what is kept of awaits: stacks of coroutines, and windows of each.
 const (
 	maxAwaits       = 1 << 12
@@ -12,8 +14,22 @@ const (
 type Await struct {
 	Process int    // index in Recording.Processes
 	Node    NodeID // the task's own coroutine first; each frame is Suspended
+	Kind    AwaitKind
 	Windows []AwaitWindow
 }
+
+// AwaitKind is what tasks wait for.
+type AwaitKind uint8
+
+// What they wait for; the zero value is anything that is no task.
+const (
+	AwaitsOther AwaitKind = iota
+	AwaitsTasks           // other tasks
+	AwaitsTurn            // nothing any more: they are ready, and the loop is busy with another
+)
+
+// AwaitKinds lists them.
+func AwaitKinds() []AwaitKind { return []AwaitKind{AwaitsOther, AwaitsTasks, AwaitsTurn} }
 
 // AwaitWindow is a stretch of time in which tasks waited there. Windows of one Await are in
 // order and do not overlap; between them none waited.
@@ -21,6 +37,7 @@ type AwaitWindow struct {
 	Start, End Nanos
 	Waiting    Nanos // sum over the tasks
 	Most       int   // of them at once
+	Begun      int   // awaits that began in it, as far as readings show
 }
 
 // TaskReading says how the tasks of event loops were read, as it was. The zero value: no
@@ -39,11 +56,12 @@ type TaskReading struct {
 type awaitKey struct {
 	process int
 	node    NodeID
+	kind    AwaitKind
 }
 
-// AddAwaits says how many tasks of a process waited with each stack between two times. The
-// calls for one process come in order of time.
-func (b *Builder) AddAwaits(process int, from, to Nanos, tasks map[NodeID]int) {
+// AddAwaits says how many tasks of a process waited with each stack between two times, and how many of these awaits
+// began at the first. The calls for one process and kind come in order of time.
+func (b *Builder) AddAwaits(process int, from, to Nanos, kind AwaitKind, tasks, begun map[NodeID]int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if from = max(from, 0); to <= from {
@@ -53,7 +71,7 @@ func (b *Builder) AddAwaits(process int, from, to Nanos, tasks map[NodeID]int) {
 		if count <= 0 {
 			continue
 		}
-		key := awaitKey{process, node}
+		key := awaitKey{process, node, kind}
 		i, known := b.awaitAt[key]
 		if !known {
 			if len(b.awaits) >= maxAwaits {
@@ -65,11 +83,11 @@ func (b *Builder) AddAwaits(process int, from, to Nanos, tasks map[NodeID]int) {
 			}
 			i = len(b.awaits)
 			b.awaitAt[key] = i
-			b.awaits = append(b.awaits, Await{Process: process, Node: node})
+			b.awaits = append(b.awaits, Await{Process: process, Node: node, Kind: kind})
 		}
 		a := &b.awaits[i]
 		before := len(a.Windows)
-		a.add(AwaitWindow{Start: from, End: to, Waiting: Nanos(count) * (to - from), Most: count})
+		a.add(AwaitWindow{Start: from, End: to, Waiting: Nanos(count) * (to - from), Most: count, Begun: begun[node]})
 		b.awaitWindows += len(a.Windows) - before
 	}
 	for b.awaitWindows > maxAllWindows {
@@ -86,7 +104,7 @@ func (a *Await) add(w AwaitWindow) {
 		}
 		even := last.Waiting == Nanos(last.Most)*(last.End-last.Start)
 		if even && last.End == w.Start && last.Most == w.Most {
-			last.End, last.Waiting = w.End, last.Waiting+w.Waiting
+			last.End, last.Waiting, last.Begun = w.End, last.Waiting+w.Waiting, last.Begun+w.Begun
 			return
 		}
 	}
@@ -110,7 +128,7 @@ func (a *Await) join(apart bool) {
 		w := a.Windows[i]
 		if i+1 < len(a.Windows) && (apart || w.End == a.Windows[i+1].Start) {
 			next := a.Windows[i+1]
-			w.End, w.Waiting, w.Most = next.End, w.Waiting+next.Waiting, max(w.Most, next.Most)
+			w.End, w.Waiting, w.Most, w.Begun = next.End, w.Waiting+next.Waiting, max(w.Most, next.Most), w.Begun+next.Begun
 			i++
 		}
 		out = append(out, w)
@@ -144,14 +162,15 @@ func cutAwaits(awaits []Await, from, to Nanos, place func(int) int) []Await {
 			if start >= end {
 				continue
 			}
-			waiting := Nanos(float64(w.Waiting) * (float64(end-start) / float64(w.End-w.Start)))
+			part := float64(end-start) / float64(w.End-w.Start)
+			waiting, begun := Nanos(float64(w.Waiting)*part), int(math.Round(float64(w.Begun)*part))
 			if end-start == w.End-w.Start {
 				waiting = w.Waiting
 			}
-			windows = append(windows, AwaitWindow{Start: start - from, End: end - from, Waiting: waiting, Most: w.Most})
+			windows = append(windows, AwaitWindow{Start: start - from, End: end - from, Waiting: waiting, Most: w.Most, Begun: begun})
 		}
 		if len(windows) > 0 {
-			out = append(out, Await{Process: place(a.Process), Node: a.Node, Windows: windows})
+			out = append(out, Await{Process: place(a.Process), Node: a.Node, Kind: a.Kind, Windows: windows})
 		}
 	}
 	return out

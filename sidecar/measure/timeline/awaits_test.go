@@ -13,7 +13,7 @@ func awaitsOf(counts ...int) (*Builder, NodeID) {
 	b := NewBuilder(Options{Origin: 1})
 	node := b.Child(RootNode, b.Frame(Frame{Function: "fetch", File: "app.py", Line: 3, Suspended: true}))
 	for i, count := range counts {
-		b.AddAwaits(0, Nanos(i)*10*ms, Nanos(i+1)*10*ms, map[NodeID]int{node: count})
+		b.AddAwaits(0, Nanos(i)*10*ms, Nanos(i+1)*10*ms, AwaitsOther, map[NodeID]int{node: count}, nil)
 	}
 	return b, node
 }
@@ -33,7 +33,7 @@ func TestAwaitsAreJoinedWhileNothingChanges(t *testing.T) {
 	if len(got) != 1 || got[0].Node != node || len(got[0].Windows) != 3 {
 		t.Fatalf("got %+v, want three windows of one stack", got)
 	}
-	if first, want := got[0].Windows[0], (AwaitWindow{0, 30 * ms, 60 * ms, 2}); first != want {
+	if first, want := got[0].Windows[0], (AwaitWindow{0, 30 * ms, 60 * ms, 2, 0}); first != want {
 		t.Errorf("the first window is %+v, want %+v", first, want)
 	}
 	if sum, most, _ := waiting(got); sum != (60+20+50)*ms || most != 5 {
@@ -57,12 +57,12 @@ func TestAwaitsAreBounded(t *testing.T) {
 	node := b.Child(RootNode, b.Frame(Frame{Function: "fetch", File: "app.py", Line: 3}))
 	for i := range 50_000 {
 		count := i % 7
-		b.AddAwaits(0, Nanos(i)*ms, Nanos(i+1)*ms, map[NodeID]int{node: count})
+		b.AddAwaits(0, Nanos(i)*ms, Nanos(i+1)*ms, AwaitsOther, map[NodeID]int{node: count}, nil)
 		want, most = want+Nanos(count)*ms, max(most, count)
 	}
 	for i := range 2 * maxAwaits {
 		node := b.Child(RootNode, b.Frame(Frame{Function: "fetch", File: "app.py", Line: i + 10}))
-		b.AddAwaits(0, 60_000*ms, 60_001*ms, map[NodeID]int{node: 1})
+		b.AddAwaits(0, 60_000*ms, 60_001*ms, AwaitsOther, map[NodeID]int{node: 1}, nil)
 	}
 	rec := b.Snapshot(70_000 * ms)
 	if len(rec.Awaits) != maxAwaits {
@@ -97,7 +97,7 @@ func TestAwaitWindowsKeepTheirPromise(t *testing.T) {
 					tasks[node], sum = count, sum+Nanos(count)*(at-from)
 				}
 			}
-			b.AddAwaits(0, from, at, tasks)
+			b.AddAwaits(0, from, at, AwaitKinds()[at%2], tasks, nil)
 		}
 		rec := b.Snapshot(at)
 		if got, _, _ := waiting(rec.Awaits); got != sum {

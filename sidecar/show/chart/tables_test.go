@@ -280,8 +280,8 @@ func TestWhereTasksWaited(t *testing.T) {
 		}
 		main := b.Thread(timeline.Thread{PID: 7, NativeID: 7, Main: true, RunsCell: true, OnCPU: -1})
 		b.Set(main, 0, node("main", 7), timeline.StateWaiting, false)
-		b.AddAwaits(0, 0, 2*s, map[timeline.NodeID]int{node("fetch", 3): most})
-		b.AddAwaits(0, 2*s, 4*s, map[timeline.NodeID]int{node("main", 7): 1})
+		b.AddAwaits(0, 0, 2*s, timeline.AwaitsOther, map[timeline.NodeID]int{node("fetch", 3): most}, nil)
+		b.AddAwaits(0, 2*s, 4*s, timeline.AwaitsOther, map[timeline.NodeID]int{node("main", 7): 1}, nil)
 		r, err := report.Build(b.Snapshot(4*s), nil, report.Options{})
 		if err != nil {
 			t.Fatal(err)

@@ -137,11 +137,11 @@ func (m *maker) functions() Table {
 func (m *maker) awaits() Table {
 	t := Table{Name: "awaits", About: "where tasks of event loops waited: at the innermost line of your own among a task's coroutines", Columns: concat(
 		placeColumns, []Column{textColumn, {"waiting_s", "seconds for which tasks waited there, summed over the tasks"}, {"some_s", "seconds for which at least one did"},
-			{"mean_tasks", "that waited meanwhile"}, {"max_tasks", "at once"}, {"process", "that runs them"}})}
+			{"mean_tasks", "that waited meanwhile"}, {"max_tasks", "at once"}, {"ready_s", "seconds for which tasks were ready there, summed over the tasks: their loop was busy with others"}, {"process", "that runs them"}})}
 	for i := range m.Awaits {
 		a := &m.Awaits[i]
 		t.Rows = append(t.Rows, concat(m.place(&a.File, &a.Line, a.Function), []any{m.text(&a.File, &a.Line),
-			report.Seconds(a.WaitingNS), report.Seconds(a.SomeNS), a.MeanTasks(), a.MaxTasks, m.process(a.Process)}))
+			report.Seconds(a.WaitingNS), report.Seconds(a.SomeNS), a.MeanTasks(), a.MaxTasks, report.Seconds(a.ReadyNS), m.process(a.Process)}))
 	}
 	return t
 }

@@ -38,7 +38,7 @@ func trained(t *testing.T) *report.View {
 		util.AddWindow(at, at+step, 100)
 		util.AddWindow(at+step, at+2*step, 0)
 	}
-	b.AddAwaits(0, 0, timeline.Nanos(time.Second), map[timeline.NodeID]int{b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "fetch", File: cell.File, Line: 1})): 3})
+	b.AddAwaits(0, 0, timeline.Nanos(time.Second), timeline.AwaitsOther, map[timeline.NodeID]int{b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "fetch", File: cell.File, Line: 1})): 3}, nil)
 	line1 := b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "fetch", File: cell.File, Line: 1}))
 	b.AddGrowth(timeline.Growth{Start: 0, End: 1e6, Before: line1, After: node, Bytes: 4096})
 	rank := b.Thread(timeline.Thread{PID: 8, Process: 1, NativeID: 8, Main: true, OnCPU: -1})

@@ -39,13 +39,15 @@ type document struct {
 	Gaps         []timeline.Gap `json:",omitempty"`
 	Files        []string
 	Frames       []frame
-	Nodes        [][2]uint32       // parent, frame; the root is left out
-	Tracks       []track           `json:",omitempty"`
-	Marks        []timeline.Mark   `json:",omitempty"`
-	Sources      []timeline.Source `json:",omitempty"`
-	GPUs         []timeline.GPU    `json:",omitempty"`
-	Output       *timeline.Output  `json:",omitempty"`
-	Lines        map[string]string `json:",omitempty"`
+	Nodes        [][2]uint32           // parent, frame; the root is left out
+	Tracks       []track               `json:",omitempty"`
+	Marks        []timeline.Mark       `json:",omitempty"`
+	Sources      []timeline.Source     `json:",omitempty"`
+	GPUs         []timeline.GPU        `json:",omitempty"`
+	Output       *timeline.Output      `json:",omitempty"`
+	Awaits       []timeline.Await      `json:",omitempty"`
+	Tasks        *timeline.TaskReading `json:",omitempty"`
+	Lines        map[string]string     `json:",omitempty"`
 }
 
 type frame struct {
@@ -81,7 +83,10 @@ func (s *Specimen) Encode() ([]byte, error) {
 	rec := s.Recording
 	d := document{
 		Duration: rec.Duration, Resolution: rec.Resolution, Target: rec.Target, Installation: rec.Installation, CodeFiles: rec.CodeFiles,
-		Sampling: rec.Sampling, Processes: rec.Processes, Gaps: rec.Gaps, Marks: rec.Marks, Sources: rec.Sources, GPUs: rec.GPUs, Output: rec.Output, Lines: s.Lines,
+		Sampling: rec.Sampling, Processes: rec.Processes, Gaps: rec.Gaps, Marks: rec.Marks, Sources: rec.Sources, GPUs: rec.GPUs, Output: rec.Output, Lines: s.Lines, Awaits: rec.Awaits,
+	}
+	if rec.Tasks.Reads > 0 {
+		d.Tasks = &rec.Tasks
 	}
 	files := make(map[string]int)
 	for _, f := range rec.Frames {
@@ -187,7 +192,10 @@ func Decode(packed []byte) (*Specimen, error) {
 	}
 	rec := &timeline.Recording{
 		Duration: d.Duration, Resolution: d.Resolution, Target: d.Target, Installation: d.Installation, CodeFiles: d.CodeFiles,
-		Sampling: d.Sampling, Processes: d.Processes, Gaps: d.Gaps, Nodes: make([]timeline.Node, 1), Marks: d.Marks, Sources: d.Sources, GPUs: d.GPUs, Output: d.Output,
+		Sampling: d.Sampling, Processes: d.Processes, Gaps: d.Gaps, Nodes: make([]timeline.Node, 1), Marks: d.Marks, Sources: d.Sources, GPUs: d.GPUs, Output: d.Output, Awaits: d.Awaits,
+	}
+	if d.Tasks != nil {
+		rec.Tasks = *d.Tasks
 	}
 	for _, f := range d.Frames {
 		rec.Frames = append(rec.Frames, timeline.Frame{Function: f.Function, File: d.Files[f.File], Line: f.Line, FirstLine: f.FirstLine, Phase: f.Phase, Suspended: f.Suspended})

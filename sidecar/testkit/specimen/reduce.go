@@ -141,7 +141,7 @@ func joined(points []timeline.Point, kind string, limit int) []timeline.Point {
 	return slices.Clone(points)
 }
 
-// keepUsedStacks leaves out the nodes and frames that no span refers to, and without
+// keepUsedStacks leaves out the nodes and frames that no span and no await refers to, and without
 // imports what is called by the import system.
 func keepUsedStacks(rec *timeline.Recording, imports bool) {
 	nodes := map[timeline.NodeID]timeline.NodeID{timeline.RootNode: timeline.RootNode}
@@ -173,6 +173,10 @@ func keepUsedStacks(rec *timeline.Recording, imports bool) {
 		for i := range t.Spans {
 			t.Spans[i].Node = keep(t.Spans[i].Node)
 		}
+	}
+	rec.Awaits = slices.Clone(rec.Awaits)
+	for i := range rec.Awaits {
+		rec.Awaits[i].Node = keep(rec.Awaits[i].Node)
 	}
 	rec.Nodes, rec.Frames = newNodes, newFrames
 }

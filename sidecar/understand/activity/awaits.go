@@ -15,7 +15,11 @@ type AwaitLine struct {
 	Waiting  timeline.Nanos      // sum over the tasks
 	Some     timeline.Nanos      // for which at least one waited there
 	Most     int                 // at once
+	Ready    timeline.Nanos      // sum over the tasks that awaited nothing any more there: the loop was busy with others
 	Where    []timeline.Interval // Some
+	Changes  []timeline.Nanos    // when the number of tasks changed
+	Begun    int                 // awaits, as far as readings show
+	Node     timeline.NodeID     // the stack with most of Waiting
 }
 
 // Mean is how many tasks waited while any did.
@@ -41,23 +45,49 @@ type change struct {
 // among its coroutines, the longest waiting first. Tasks that run none of them are left out: a
 // notebook kernel and many libraries have some of their own.
 func Awaits(rec *timeline.Recording, own func(timeline.FrameID) bool) []AwaitLine {
+	byLine := func(key awaitKey) awaitKey { return key }
+	out := awaitsOf(rec, own, byLine, func(a *timeline.Await) bool { return a.Kind != timeline.AwaitsTurn })
+	ready := make(map[awaitKey]timeline.Nanos)
+	for _, a := range awaitsOf(rec, own, byLine, isReady) {
+		ready[awaitKey{a.Process, a.Place}] = a.Waiting
+	}
+	for i := range out {
+		out[i].Ready = ready[awaitKey{out[i].Process, out[i].Place}]
+	}
+	return out
+}
+
+func isReady(a *timeline.Await) bool { return a.Kind == timeline.AwaitsTurn }
+
+// awaitsOf sums up the awaits that count, together where they have the same key.
+func awaitsOf(rec *timeline.Recording, own func(timeline.FrameID) bool, together func(awaitKey) awaitKey, counts func(*timeline.Await) bool) []AwaitLine {
 	lines := make(map[awaitKey]*AwaitLine)
 	changes := make(map[awaitKey][]change)
+	most := make(map[awaitKey]timeline.Nanos)
 	for _, a := range rec.Awaits {
+		if !counts(&a) {
+			continue
+		}
 		frame, ok := innermostOwn(rec, a.Node, own)
 		if !ok {
 			continue
 		}
 		f := rec.Frames[frame]
-		key := awaitKey{a.Process, Place{f.File, f.Line}}
+		key := together(awaitKey{a.Process, Place{f.File, f.Line}})
 		line := lines[key]
 		if line == nil {
 			line = &AwaitLine{Process: a.Process, Place: key.place, Function: frame}
 			lines[key] = line
 		}
+		there := timeline.Nanos(0)
 		for _, w := range a.Windows {
-			line.Waiting += w.Waiting
+			there += w.Waiting
+			line.Begun += w.Begun
 			changes[key] = append(changes[key], change{w.Start, 1, w.Most}, change{w.End, -1, -w.Most})
+		}
+		line.Waiting += there
+		if there > most[key] {
+			most[key], line.Node = there, a.Node
 		}
 	}
 	out := make([]AwaitLine, 0, len(lines))
@@ -101,6 +131,7 @@ func (a *AwaitLine) sum(changes []change) {
 		windows, most = windows+c.windows, most+c.most
 		if i+1 == len(changes) || changes[i+1].at > c.at { // all that changed then
 			a.Most = max(a.Most, most)
+			a.Changes = append(a.Changes, c.at)
 		}
 		if windows == 0 && c.at > from {
 			a.Some += c.at - from

@@ -24,9 +24,9 @@ func TestAwaitsAreByTheInnermostOwnLine(t *testing.T) {
 	direct := stack(fetch, sleep)
 	wrapped := stack(timeline.Frame{Function: "retry", File: "app.py", Line: 9}, fetch, sleep)
 	library := stack(sleep)
-	b.AddAwaits(0, 0, 2*s, map[timeline.NodeID]int{direct: 10, library: 5})
-	b.AddAwaits(0, 1*s, 3*s, map[timeline.NodeID]int{wrapped: 8})
-	b.AddAwaits(0, 5*s, 6*s, map[timeline.NodeID]int{direct: 2})
+	b.AddAwaits(0, 0, 2*s, timeline.AwaitsOther, map[timeline.NodeID]int{direct: 10, library: 5}, nil)
+	b.AddAwaits(0, 1*s, 3*s, timeline.AwaitsOther, map[timeline.NodeID]int{wrapped: 8}, nil)
+	b.AddAwaits(0, 5*s, 6*s, timeline.AwaitsOther, map[timeline.NodeID]int{direct: 2}, nil)
 	rec := b.Snapshot(10 * s)
 	lines := Awaits(rec, func(id timeline.FrameID) bool { return rec.Frames[id].File == "app.py" })
 	if len(lines) != 1 {
@@ -51,7 +51,7 @@ func TestAwaitsAreWhatCountingFinds(t *testing.T) {
 		} {
 			for at := random.IntN(20); at < duration; { // often touching, in ones and twos and with pauses
 				end, tasks := min(at+1+random.IntN(20), duration), random.IntN(4)
-				b.AddAwaits(0, timeline.Nanos(at)*ms, timeline.Nanos(end)*ms, map[timeline.NodeID]int{node: tasks})
+				b.AddAwaits(0, timeline.Nanos(at)*ms, timeline.Nanos(end)*ms, timeline.AwaitsOther, map[timeline.NodeID]int{node: tasks}, nil)
 				for i := at; i < end; i++ {
 					counted[i] += tasks
 				}

@@ -23,6 +23,7 @@ type Stacks struct {
 	said           map[saying]bool
 	histories      map[*timeline.Thread]*History // of threads beside the main one
 	phases         []origin.Phase                // by node, once they were asked for
+	coroutines     map[Place]bool                // functions that were suspended, by their first line; likewise
 }
 
 // frameFacts is what one frame says, whatever is above and below it.

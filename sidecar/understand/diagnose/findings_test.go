@@ -375,6 +375,18 @@ var findingCases = map[FindingID]struct {
 		scene{acts: []act{one(0, "/usr/lib/python3.12/selectors.py", "EpollSelector.select", timeline.StateWaiting, 0), short(other)}, times: 5}, 0, AwaitTogether,
 		scene{acts: []act{short(one(0, "/usr/lib/python3.12/selectors.py", "EpollSelector.select", timeline.StateWaiting, 0)), other}},
 	},
+	TasksWait: {
+		scene{acts: []act{selecting, other}, change: tasksAt(timeline.AwaitsOther, 4, 18, 1, 0, sec)}, 4, NoAdvice,
+		scene{acts: []act{selecting, other}, change: tasksAt(timeline.AwaitsTasks, 4, 18, 1, 0, sec)}, // that is what these wait for
+	},
+	AwaitsInTurn: {
+		scene{acts: []act{selecting, other}, change: tasksAt(timeline.AwaitsOther, 4, 1, 10, 0, sec)}, 4, AwaitTogether,
+		scene{acts: []act{selecting, other}, change: both(tasksAt(timeline.AwaitsOther, 4, 1, 10, 0, sec), tasksAt(timeline.AwaitsOther, 6, 1, 1, 0, sec))},
+	},
+	LoopBlocked: {
+		scene{acts: []act{one(3, "", "", timeline.StatePython, 0), selecting}, change: tasksAt(timeline.AwaitsTurn, 4, 5, 1, 0, sec)}, 3, KeepLoopFree,
+		scene{acts: []act{one(3, "", "", timeline.StatePython, 0), selecting}, change: taking(4)}, // a task has its turn each 10 ms
+	},
 	WaitsUnknown: {
 		scene{acts: []act{one(8, "", "", timeline.StateWaiting, 0), short(other)}}, 8, NoAdvice,
 		scene{acts: []act{short(one(8, "", "", timeline.StateWaiting, 0)), other}},
@@ -439,6 +451,30 @@ var findingCases = map[FindingID]struct {
 		scene{acts: []act{other, {500 * ms, 0, "", "", timeline.StateNative, 0}}, script: true}, 0, NoAdvice,
 		scene{acts: twoLines, script: true},
 	},
+}
+
+// selecting is an event loop that waits for whatever comes first.
+var selecting = one(0, "/usr/lib/python3.12/selectors.py", "EpollSelector.select", timeline.StateWaiting, 0)
+
+// tasksAt are so many tasks that sleep at a line of the cell, or would go on there, some awaits after the other.
+func tasksAt(kind timeline.AwaitKind, line, tasks, awaits int, from, to timeline.Nanos) func(*timeline.Builder) {
+	return func(b *timeline.Builder) {
+		node := b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "fetch", File: cellFile, Line: line, FirstLine: line - 1, Suspended: true}))
+		node = b.Child(node, b.Frame(timeline.Frame{Function: "sleep", File: "/usr/lib/python3.12/asyncio/tasks.py", Line: 1, Suspended: true}))
+		length := (to - from) / timeline.Nanos(awaits)
+		for i := range timeline.Nanos(awaits) {
+			b.AddAwaits(0, from+i*length, from+(i+1)*length, kind, map[timeline.NodeID]int{node: tasks}, map[timeline.NodeID]int{node: tasks})
+		}
+	}
+}
+
+// taking are tasks of which the loop takes another one each 10 ms for a second.
+func taking(line int) func(*timeline.Builder) {
+	var changes []func(*timeline.Builder)
+	for i := range timeline.Nanos(100) {
+		changes = append(changes, tasksAt(timeline.AwaitsTurn, line, 20+int(i%2), 1, i*10*ms, (i+1)*10*ms))
+	}
+	return both(changes...)
 }
 
 // endedWorker is a worker that a signal has ended, and its memory until then.

@@ -83,6 +83,9 @@ const (
 	WaitsForThreads  FindingID = "waits-for-threads"  // Actors; Cores: of the whole program
 	WaitsForLock     FindingID = "waits-for-lock"     // Call
 	WaitsForEvents   FindingID = "event-loop-idle"
+	TasksWait        FindingID = "tasks-wait"     // Time: of the thread, while tasks waited at Place, in the function Name, for Call: Count at once, Against on average
+	AwaitsInTurn     FindingID = "awaits-in-turn" // Time: of Count awaits at Place, for Call, each of Against seconds; AtLeast
+	LoopBlocked      FindingID = "loop-blocked"   // Time: for which Name, or Call, ran while tasks were ready, Count at once; Place: that called it
 	WaitsUnknown     FindingID = "waiting"
 	Sleeps           FindingID = "sleeps"              // Actors: who worked meanwhile, on how many Cores
 	GILContention    FindingID = "gil-contention"      // Actors: who held it
@@ -140,6 +143,7 @@ const (
 	QueueWork          Advice = "queue-work"
 	FewerThreads       Advice = "fewer-threads"
 	AwaitTogether      Advice = "await-together"
+	KeepLoopFree       Advice = "keep-loop-free"
 	SetUpApart         Advice = "set-up-apart"
 	Vectorise          Advice = "vectorise"
 	WholeColumns       Advice = "whole-columns"
@@ -165,7 +169,7 @@ func AllAdvice() []Advice {
 	return []Advice{
 		UseWorkers, SpeedUpWorkers, WorkersOnCPU, FasterOnCPU, MoreCPUs, Prefetch, SyncLess, CopyAsync, CompileOnce, CompileTypes, CompileShapes,
 		SaveAside, LaunchLess, BalanceRanks, ReadAhead, AvoidGIL, UseGPU,
-		QueueWork, FewerThreads, AwaitTogether, SetUpApart, Vectorise, WholeColumns,
+		QueueWork, FewerThreads, AwaitTogether, KeepLoopFree, SetUpApart, Vectorise, WholeColumns,
 		PrintLess, FreeMemory, LessMemory, BalanceDevices, SmallerBatch, LeaveRoom,
 		CheckCooling, PowerLimitIsNormal, MoveToGPU, FasterKernels, ManyRequests, FewerQueries,
 		RecordTrace, KilledForMemory, NativeCrash,

@@ -132,6 +132,13 @@ var pairs = []struct {
 	{OneLine, WaitsForLock, of100(OneLine, 60, WaitsForLock, 40)},
 	{WaitsForEvents, Computing, of100(WaitsForEvents, 60, Computing, 40)},
 	{OneLine, WaitsForEvents, of100(OneLine, 60, WaitsForEvents, 40)},
+	{TasksWait, WaitsForEvents, of100(WaitsForEvents, 60, Computing, 40).with(tasksAt(timeline.AwaitsOther, 4, 18, 1, 0, 10*sec))},
+	{OneLine, TasksWait, of100(OneLine, 60, WaitsForEvents, 40).with(tasksAt(timeline.AwaitsOther, 4, 18, 1, 0, 10*sec))},
+	{AwaitsInTurn, WaitsForEvents, of100(WaitsForEvents, 60, Computing, 40).with(tasksAt(timeline.AwaitsOther, 4, 1, 20, 0, 10*sec))},
+	{OneLine, AwaitsInTurn, of100(OneLine, 60, WaitsForEvents, 40).with(tasksAt(timeline.AwaitsOther, 4, 1, 20, 0, 10*sec))},
+	{LoopBlocked, OneLine, of100(OneLine, 60, WaitsForEvents, 40).with(tasksAt(timeline.AwaitsTurn, 4, 19, 1, 0, 9*sec))},
+	{LoopBlocked, Sleeps, of100(Sleeps, 60, WaitsForEvents, 40).with(tasksAt(timeline.AwaitsTurn, 4, 19, 1, 0, 9*sec))},
+	{OneLine, LoopBlocked, of100(OneLine, 80, WaitsForEvents, 20).with(tasksAt(timeline.AwaitsTurn, 4, 19, 1, 0, 3*sec))},
 	{WaitsUnknown, Computing, of100(WaitsUnknown, 60, Computing, 40)},
 	{OneLine, WaitsUnknown, of100(OneLine, 60, WaitsUnknown, 40)},
 	{WaitsForChildren, Computing, scene{acts: []act{ // 0.22 s and 0.18 s, as in a cell of joblib

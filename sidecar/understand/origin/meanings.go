@@ -76,6 +76,7 @@ const (
 	RunsCode                   // calls a cell's code, and then what prints its exception
 	RunsLoop                   // runs event loops or starts programs
 	TurnsLoop                  // is a turn of the event loop: what is below it is a task
+	AwaitsTasks                // awaits until other tasks have ended
 	StartsThread               // is at the root of every thread
 )
 
@@ -91,7 +92,7 @@ var words = map[string]Meanings{
 	"collective": Collective, "set-up": SetsUp, "tear-down": TearsDown, "backward": RunsBackward,
 	"optimizer": Optimizes, "distributed": Distributes, "parameters": MakesParameters,
 	"prepare": Prepares, "callbacks": RunsCallbacks, "traceback": PrintsTraceback, "figures": FlushesFigures, "torch-trace": RunsTorchProfiler, "display": Displays,
-	"cell-magic": RunsCellMagic, "runs-code": RunsCode, "runner": RunsLoop, "turn": TurnsLoop, "starts-thread": StartsThread,
+	"cell-magic": RunsCellMagic, "runs-code": RunsCode, "runner": RunsLoop, "turn": TurnsLoop, "awaits-tasks": AwaitsTasks, "starts-thread": StartsThread,
 }
 
 // Kind is what a library's code is for, as pictures colour it.

@@ -16,9 +16,10 @@ type Await struct {
 	Line      int   `json:"line"`
 	Function  *int  `json:"function"`
 	Process   int   `json:"process"`
-	WaitingNS int64 `json:"waiting_ns"` // sum over the tasks
-	SomeNS    int64 `json:"some_ns"`    // for which at least one waited there
-	MaxTasks  int   `json:"max_tasks"`  // at once
+	WaitingNS int64 `json:"waiting_ns"`         // sum over the tasks
+	SomeNS    int64 `json:"some_ns"`            // for which at least one waited there
+	MaxTasks  int   `json:"max_tasks"`          // at once
+	ReadyNS   int64 `json:"ready_ns,omitempty"` // sum over tasks whose wait was over, and whose loop was busy with others
 }
 
 // MeanTasks is how many tasks waited there while any did.
@@ -51,7 +52,7 @@ func (b *builder) awaits() {
 		b.wanted[a.Place] = true
 		b.doc.Awaits = append(b.doc.Awaits, Await{
 			File: b.codes.file(a.Place.File), Line: a.Place.Line, Function: pointer(b.codes.functionOf(a.Function)), Process: b.placed(a.Process),
-			WaitingNS: int64(a.Waiting), SomeNS: int64(min(a.Some, b.rec.Duration)), MaxTasks: a.Most,
+			WaitingNS: int64(a.Waiting), SomeNS: int64(min(a.Some, b.rec.Duration)), MaxTasks: a.Most, ReadyNS: int64(a.Ready),
 		})
 	}
 	sortAwaits(b.doc.Awaits)
@@ -76,6 +77,7 @@ func (c *checker) awaits() {
 		c.amount("awaits.waiting_ns", a.WaitingNS)
 		c.instant("awaits.some_ns", a.SomeNS)
 		c.count("awaits.max_tasks", a.MaxTasks)
+		c.amount("awaits.ready_ns", a.ReadyNS)
 		c.must(a.MeanTasks() <= float64(a.MaxTasks)*1.000001, "awaits: more tasks on average than at once")
 	}
 	if t := c.d.TaskReading; t != nil {

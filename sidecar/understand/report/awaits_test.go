@@ -24,7 +24,7 @@ func awaited() *timeline.Recording {
 	}
 	main := b.Thread(timeline.Thread{PID: 7, NativeID: 7, Main: true, RunsCell: true, OnCPU: -1})
 	b.Set(main, 0, node("main", 7), timeline.StateWaiting, false)
-	b.AddAwaits(0, 0, 2*s, map[timeline.NodeID]int{node("fetch", 3): 18, node("main", 7): 1})
+	b.AddAwaits(0, 0, 2*s, timeline.AwaitsOther, map[timeline.NodeID]int{node("fetch", 3): 18, node("main", 7): 1}, nil)
 	return b.Snapshot(2 * s)
 }
 
@@ -62,7 +62,7 @@ func TestAnyAwaitsMakeAReport(t *testing.T) {
 		for range 5000 { // more than are kept apart
 			from := at + timeline.Nanos(max(0, random.IntN(20)-12))
 			at = from + 1 + timeline.Nanos(random.IntN(5_000))
-			b.AddAwaits(0, from, at, map[timeline.NodeID]int{nodes[0]: random.IntN(3), nodes[1]: random.IntN(3), nodes[2]: 1})
+			b.AddAwaits(0, from, at, timeline.AwaitsOther, map[timeline.NodeID]int{nodes[0]: random.IntN(3), nodes[1]: random.IntN(3), nodes[2]: 1}, nil)
 		}
 		rec := b.Snapshot(at)
 		for range 10 {

@@ -181,6 +181,7 @@ var advice = map[diagnose.Advice]string{
 	diagnose.QueueWork:          "let the GPU have work queued before waiting here",
 	diagnose.FewerThreads:       "the program has more busy threads and processes than there are CPUs: lower torch.set_num_threads, OMP_NUM_THREADS or the number of workers",
 	diagnose.AwaitTogether:      "awaits that follow each other can run together: asyncio.gather, TaskGroup",
+	diagnose.KeepLoopFree:       "a blocking call stops all tasks of the loop: await asyncio.to_thread(…), a process pool for what computes, an asynchronous library for input and output",
 	diagnose.SetUpApart:         "before the first kernel: imports, building the model, moving it to the GPU; do it in a cell of its own",
 	diagnose.Vectorise:          "vectorise it, cache its result, or move work out of the loop",
 	diagnose.WholeColumns:       "work on whole columns in place of row by row",

@@ -255,7 +255,23 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 	},
 	diagnose.WaitsForLock:   {whole, with(whole, call("Event.wait", "threading")), with(whole, call("Queue.get", "queue"))},
 	diagnose.WaitsForEvents: {whole, none},
-	diagnose.WaitsUnknown:   {whole, part},
+	diagnose.TasksWait: {
+		with(whole, func(f *diagnose.Finding) {
+			f.Name, f.Count, f.Against, f.Call = "fetch", 18, 17.2, activity.Call{Package: "httpx", Function: "AsyncClient.get"}
+		}),
+		with(whole, func(f *diagnose.Finding) { f.Name, f.Count, f.Against = "Crawler.fetch", 18, 4.25 }),
+		with(whole, func(f *diagnose.Finding) { f.Name, f.Count, f.Against = "<module>", 2, 2 }),
+	},
+	diagnose.AwaitsInTurn: {
+		with(with(whole, call("sleep", "asyncio")), func(f *diagnose.Finding) { f.Count, f.Against = 20, 0.2 }),
+		with(with(whole, call("AsyncClient.get", "httpx")), func(f *diagnose.Finding) { f.Count, f.AtLeast = 20, true }),
+	},
+	diagnose.LoopBlocked: {
+		with(whole, func(f *diagnose.Finding) { f.Name, f.Count = "checksum", 19 }),
+		with(with(most2, call("Session.get", "requests")), func(f *diagnose.Finding) { f.Count = 1 }),
+		with(whole, func(f *diagnose.Finding) { f.Name, f.Count = "<module>", 2 }),
+	},
+	diagnose.WaitsUnknown: {whole, part},
 	diagnose.Sleeps: {
 		whole, with(whole, actors(1.9, activity.Actor{Count: 2, Cause: activity.Native, Place: line3})),
 		with(whole, actors(0.9, activity.Actor{Process: true, Count: 1, Name: "make"})),

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sys
+import time
 
 
 async def waits_for(future):
@@ -28,6 +29,7 @@ async def main():
         "waits-for-a-task": waits_for(loop.create_task(waits_for(future["pending"]), name="waits-inside")),
         "waits-in-a-gather": waits_for(asyncio.gather(future["pending"], future["done"])),
         "sleeps": asyncio.sleep(60),
+        "ready-by-the-clock": asyncio.sleep(0.15),
         "ready": waits_for(future["done"]),
         "ready-too": waits_in_a_call(future["done"]),
         "ready-after-an-error": waits_for(future["failed"]),
@@ -47,6 +49,7 @@ async def main():
     future["failed"].set_exception(ValueError())
     event.set()
     queue.put_nowait(1)
+    time.sleep(0.1)  # the loop does not look at its timers meanwhile
     names = {task.get_name() for task in tasks} | {"waits-inside"}
     print(json.dumps({name: name.startswith("ready") for name in names}), flush=True)
     sys.stdin.readline()

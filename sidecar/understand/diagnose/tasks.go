@@ -1,0 +1,99 @@
+package diagnose
+
+import (
+	"math"
+	"time"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
+	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
+)
+
+const (
+	// worthBlocking is from when on a call is said to block an event loop: shorter ones are what tasks are made of.
+	worthBlocking = timeline.Nanos(20 * time.Millisecond)
+	// besides is the share of the time of awaits that others may overlap, of those that are said to be alone.
+	besides = 0.1
+)
+
+// tasksWait is the line of the user's own for which many tasks waited at once while the loop had nothing to do.
+func tasksWait(e *evidence) measured {
+	if e.main.Thread == nil || e.explainedByGPUs() {
+		return nothing
+	}
+	idle := e.main.LoopIdle()
+	for _, a := range e.stacks.TasksAt(e.main.Process) { // that with the most waiting first
+		if a.Most < 2 {
+			continue
+		}
+		f := awaitFinding(&a, timeline.Common(a.Where, idle))
+		f.Count, f.Against = int64(a.Most), a.Mean()
+		f.Name = e.rec.Frames[a.Function].Function
+		f.Call, _ = e.stacks.Awaited(&a)
+		m := e.of(f)
+		m.lost = e.share(timeline.Total(idle)) // of all waits that of these tasks is the one to look at
+		return m
+	}
+	return nothing
+}
+
+// awaitsInTurn is the line of the user's own at which a task waited again and again, and never beside another.
+func awaitsInTurn(e *evidence) measured {
+	if e.main.Thread == nil || e.explainedByGPUs() {
+		return nothing
+	}
+	idle := e.main.LoopIdle()
+	lines := e.stacks.TasksAt(e.main.Process)
+	best := nothing
+	for i := range lines {
+		a := &lines[i]
+		f := awaitFinding(a, timeline.Common(a.Where, idle))
+		if a.Most > 1 || f.Time <= best.Time || besideOthers(lines, i) {
+			continue
+		}
+		call, sleeps := e.stacks.Awaited(a)
+		if f.Call, f.Count = call, int64(a.Begun); !sleeps {
+			f.AtLeast, f.Count = true, int64(e.main.Entries(a.Place, origin.Requests|origin.Queries))
+		}
+		if f.Count < manyVisits {
+			continue
+		}
+		f.Advice, f.Against = AwaitTogether, a.Some.Seconds()/float64(f.Count)
+		best = e.of(f)
+	}
+	return best
+}
+
+func awaitFinding(a *activity.AwaitLine, where []timeline.Interval) Finding {
+	time := timeline.Total(where)
+	return Finding{Time: time, Cost: time, Cause: activity.EventLoop, Place: a.Place, PlaceTime: time, Evidence: where, Cores: math.NaN()}
+}
+
+// besideOthers reports whether tasks waited at other lines while one did at the line of a list.
+func besideOthers(lines []activity.AwaitLine, at int) bool {
+	for i := range lines {
+		if i != at && float64(timeline.Total(timeline.Common(lines[i].Where, lines[at].Where))) > besides*float64(lines[at].Some) {
+			return true
+		}
+	}
+	return false
+}
+
+// loopBlocked is the call that kept the event loop from tasks that were ready.
+func loopBlocked(e *evidence) measured {
+	if e.main.Thread == nil || e.explainedByGPUs() {
+		return nothing
+	}
+	ready, ok := e.stacks.ReadyTasks(e.main.Process)
+	if !ok {
+		return nothing
+	}
+	held, ok := e.main.LoopHeld(&ready)
+	if !ok || held.Longest < worthBlocking {
+		return nothing
+	}
+	return e.of(Finding{
+		Time: held.Total, Cost: held.Total, Place: held.Place, PlaceTime: held.There, Evidence: held.Where, Cores: math.NaN(),
+		Name: held.Function, Call: held.Call, Count: int64(ready.Most), Advice: KeepLoopFree,
+	})
+}

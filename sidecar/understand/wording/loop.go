@@ -1,0 +1,78 @@
+package wording
+
+import (
+	"strings"
+
+	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/understand/words"
+)
+
+// fewerOnAverage is the part of the most tasks at once from which on the average is no news.
+const fewerOnAverage = 0.8
+
+func (s Scope) tasksWait(f diagnose.Finding) string {
+	text := words.Plural(int(f.Count), "task", "tasks")
+	switch {
+	case f.Against <= 0 || f.Against >= fewerOnAverage*float64(f.Count):
+		text += " waited at once"
+	default:
+		text = "up to " + text + " waited at once, " + words.Fixed(f.Against, 1) + " on average,"
+	}
+	var where []string
+	for _, part := range []string{functionName(f.Name), s.Place(f.Place)} {
+		if part != "" {
+			where = append(where, part)
+		}
+	}
+	if len(where) > 0 {
+		text += " in " + strings.Join(where, ", ")
+	}
+	return text + awaited(f) + ", for " + s.part(f.Time)
+}
+
+// awaited is the library that was waited for, of asyncio's the function: " (httpx)", " (asyncio.Queue.get)".
+func awaited(f diagnose.Finding) string {
+	if f.Call.Package == "asyncio" && f.Call.Function != "" {
+		return " (asyncio." + words.Clean(f.Call.Function, 60) + ")"
+	}
+	return by(f)
+}
+
+func (s Scope) awaitsInTurn(f diagnose.Finding) string {
+	text := "one after the other: "
+	if f.AtLeast {
+		text += "at least " + words.Plural(int(f.Count), "await", "awaits")
+	} else {
+		text += words.Plural(int(f.Count), "await", "awaits") + " of " + words.Seconds(f.Against)
+	}
+	if place := s.Place(f.Place); place != "" {
+		text += " in " + place
+	}
+	return text + awaited(f) + " never overlapped, " + s.part(f.Time)
+}
+
+func (s Scope) loopBlocked(f diagnose.Finding) string {
+	text := "the event loop was blocked for " + s.part(f.Time)
+	switch name := functionName(f.Name); {
+	case f.Call.Function != "":
+		text += " by " + words.Clean(displayName(f.Call.Function), 60) + "()" + by(f)
+	case name != "":
+		text += " by " + name + "()"
+	}
+	return text + s.where(f) + ready(f)
+}
+
+func ready(f diagnose.Finding) string {
+	if f.Count == 1 {
+		return "; a task was ready meanwhile"
+	}
+	return "; up to " + words.Plural(int(f.Count), "task", "tasks") + " were ready meanwhile"
+}
+
+// functionName is a function of the user's own by its name; empty for the code of a module or cell.
+func functionName(function string) string {
+	if function == "" || function[0] == '<' {
+		return ""
+	}
+	return words.Clean(displayName(function), 60)
+}
