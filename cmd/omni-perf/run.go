@@ -16,6 +16,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/doors/waiter"
 	"github.com/omni-perf/omni-perf/sidecar/measure/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/significance"
 )
 
 func runCommand() *cobra.Command {
@@ -44,8 +45,8 @@ omni-perf run [options] NOTEBOOK.ipynb [options]`},
 	exact := c.Flags().Bool("exact", false, "record each kernel, copy and fill of the program's NVIDIA GPUs, and so when exactly they were idle")
 	notebook := notebookFlags(c)
 	var asked program.Pace
-	c.Flags().Var(parsedValue[program.Pace]{&asked, program.ParsePace, program.PaceName + "=N"}, "fail-if", "end with status 4 if the program ends with 0 and makes fewer than `steps_per_s=N` training steps in a second")
-	complete(c, "fail-if", []string{program.PaceName + "=1"})
+	c.Flags().Var(parsedValue[program.Pace]{&asked, program.ParsePace, "steps_per_s=N"}, "fail-if", "end with status 4 if the program ends with 0 and makes fewer than `steps_per_s=N` training steps in a second, or samples_per_s=N, tokens_per_s=N")
+	complete(c, "fail-if", program.PaceNames())
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		python, what := partProgram(args)
 		if _, terminal := columnsOf(os.Stdin); terminal && len(what) == 0 {
@@ -97,8 +98,12 @@ omni-perf run [options] NOTEBOOK.ipynb [options]`},
 			complain(err)
 		}
 		dieAs(exit)
+		missed := asked.Err()
 		if exit.Code == 0 {
-			return asked.Err()
+			return missed
+		}
+		if slow := significance.Exceeded(""); errors.As(missed, &slow) {
+			complain(missed)
 		}
 		return exitStatus(exit.Code) // the script's, whatever became of the report
 	}

@@ -87,6 +87,9 @@ class Mark(TypedDict, total=False):
     name: str
     startNs: Int64
     endNs: Int64
+    samples: Int64
+    tokens: Int64
+    epoch: int
 
 
 class Loaded(TypedDict, total=False):

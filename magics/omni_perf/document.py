@@ -328,6 +328,8 @@ def _steps(names: _Names) -> list[Row]:
             "source": row["source"],
             "process": names.process(row.get("process", 0)),
             "rank": names.document["processes"][row.get("process", 0)]["rank"],
+            "samples": row.get("samples"),
+            "tokens": row.get("tokens"),
         }
         for row in names.document["steps"]
     ]

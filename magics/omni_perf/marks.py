@@ -24,6 +24,9 @@ class StepEnd(NamedTuple):
 
     at_ns: int
     by_hook: bool
+    samples: int = 0
+    tokens: int = 0
+    epoch: int | None = None
 
 
 class Region(NamedTuple):
@@ -37,7 +40,7 @@ class Region(NamedTuple):
 class Listener(Protocol):
     """Gets marks as they are made, where a script runs under `omni-perf run`."""
 
-    def step(self, at_ns: int) -> None: ...
+    def step(self, at_ns: int, samples: int, tokens: int, epoch: int | None) -> None: ...
     def hook(self, at_ns: int) -> None: ...
     def region(self, name: str, start_ns: int, end_ns: int) -> None: ...
 
@@ -109,21 +112,22 @@ def progress() -> Progress:
     return replace(_progress)
 
 
-def step(total: int | None = None, *, epoch: int | None = None) -> None:
+def step(total: int | None = None, *, epoch: int | None = None, samples: int = 0, tokens: int = 0) -> None:
     """Mark the end of a training step; the step began where the one before ended.
 
     ``total`` is how many there are in this loop; a live view then shows the time left.
-    ``epoch`` is the number of the epoch that it was a step of.
+    ``epoch`` is the number of the epoch that it was a step of. ``samples`` and ``tokens`` are
+    how many it worked on: the report then has samples and tokens per second.
     """
     at_ns = monotonic_ns()
-    _steps.append(StepEnd(at_ns, False))
+    _steps.append(StepEnd(at_ns, False, samples, tokens, epoch))
     if total is not None:
         if total != _progress.total:
             _progress.total, _progress.given_first = total, _progress.called
         _progress.given_last = _progress.called
     _progress.called += 1
     if _listener is not None:
-        _listener.step(at_ns)
+        _listener.step(at_ns, samples, tokens, epoch)
     if _watcher is not None:
         _watcher(False, epoch)
 
@@ -177,6 +181,18 @@ class _Pauses:
         return at_ns
 
 
+def _batch(mark: StepEnd) -> contract.Mark:
+    """Return what a step worked on, as far as the program has said it."""
+    batch: contract.Mark = {}
+    if mark.samples:
+        batch["samples"] = str(int(mark.samples))
+    if mark.tokens:
+        batch["tokens"] = str(int(mark.tokens))
+    if mark.epoch is not None:
+        batch["epoch"] = int(mark.epoch)
+    return batch
+
+
 def between(start_ns: int, end_ns: int) -> tuple[list[contract.Mark], str]:
     """Return the marks of a cell that ran in this time, and a sentence if some were lost."""
     inside = [mark for mark in _steps.copy() if start_ns <= mark.at_ns <= end_ns]
@@ -187,7 +203,7 @@ def between(start_ns: int, end_ns: int) -> tuple[list[contract.Mark], str]:
     for mark in called or inside:
         kind = "optimizer-step" if mark.by_hook else "step"
         began = pauses.after(before_ns, mark.at_ns)
-        marks.append({"kind": kind, "startNs": str(began), "endNs": str(mark.at_ns)})
+        marks.append({"kind": kind, "startNs": str(began), "endNs": str(mark.at_ns), **_batch(mark)})
         before_ns = mark.at_ns
     regions = [mark for mark in _regions.copy() if start_ns <= mark.start_ns and mark.end_ns <= end_ns]
     for mark in regions:

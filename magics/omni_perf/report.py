@@ -117,7 +117,7 @@ class Report:
         devices       device, uuid, name, busy_s, idle_s, unknown_s, used, source, resolution_s, …
         findings      id, severity, text, hint, file, line, function, value, unit, cost_s
         steps         start_s, end_s, name, epoch, data_wait_s, busy_s, idle_s, source, process,
-                      rank
+                      rank, samples, tokens
         ranks         rank, process, known_s, computing_s, steps, step_s, collectives_s
         regions       name, count, total_s, p50_s, p95_s, process
         operators     name, input_shapes, calls, self_cpu_s, total_cpu_s, self_device_s,

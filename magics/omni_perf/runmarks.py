@@ -47,9 +47,13 @@ class Sender:
         self._pending = bytearray(b'{"begin":%d}\n' % monotonic_ns())
         self._lost = False
 
-    def step(self, at_ns: int) -> None:
-        """Send the end of a step."""
-        self._add(b'{"step":%d}\n' % at_ns)
+    def step(self, at_ns: int, samples: int = 0, tokens: int = 0, epoch: int | None = None) -> None:
+        """Send the end of a step, with what is known of what it worked on."""
+        line = b'{"step":%d' % at_ns
+        for name, value in ((b"samples", samples), (b"tokens", tokens), (b"epoch", epoch)):
+            if value or (name == b"epoch" and value is not None):
+                line += b',"%b":%d' % (name, value)
+        self._add(line + b"}\n")
 
     def hook(self, at_ns: int) -> None:
         """Send the end of a step that was found by an optimizer's hook."""

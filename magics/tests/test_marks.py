@@ -85,6 +85,18 @@ def test_the_ring_is_bounded_and_says_so() -> None:
     assert f"{marks.CAPACITY:,}" in lost
 
 
+def test_a_step_says_what_it_worked_on() -> None:
+    start = time.monotonic_ns()
+    marks.step(samples=32, tokens=8192, epoch=0)
+    marks.step()
+    sent, _ = marks.between(start, time.monotonic_ns())
+    batches = [{name: mark.get(name) for name in ("samples", "tokens", "epoch")} for mark in sent]
+    assert batches == [
+        {"samples": "32", "tokens": "8192", "epoch": 0},
+        {"samples": None, "tokens": None, "epoch": None},
+    ]
+
+
 def test_progress_counts_steps_from_an_instant_on() -> None:
     marks.step()
     before = marks.progress()

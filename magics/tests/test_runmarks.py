@@ -17,7 +17,7 @@ with omni_perf.region("load"):
     time.sleep(0.001)
 omni_perf.step()
 if not os.fork():
-    omni_perf.step()
+    omni_perf.step(epoch=0, samples=32)
     raise SystemExit
 os.wait()
 """
@@ -43,7 +43,8 @@ def test_each_process_sends_its_own_marks(tmp_path: Path) -> None:
     parent, child = sent
     assert [set(line) for line in parent] == [{"begin"}, {"region", "name"}, {"step"}]
     assert parent[1]["name"] == "load"
-    assert [set(line) for line in child] == [{"begin"}, {"step"}]
+    assert [set(line) for line in child] == [{"begin"}, {"step", "epoch", "samples"}]
+    assert (child[1]["epoch"], child[1]["samples"]) == (0, 32)
 
 
 @pytest.mark.parametrize("listens", [False, True])
@@ -64,23 +65,24 @@ def test_a_run_that_is_gone_costs_the_script_nothing(tmp_path: Path, listens: bo
 PACED = """
 import sys, time
 import omni_perf
-for _ in range(20):
+for i in range(20):
     time.sleep(0.01)
-    omni_perf.step()
+    omni_perf.step(samples=8, epoch=i // 10)
 sys.exit(int(sys.argv[1]))
 """
 
 
 @pytest.mark.parametrize(
-    ("least", "exits", "code", "said"),
+    ("condition", "exits", "code", "said"),
     [
-        ("1", 0, 0, ""),
-        ("1000", 0, 4, "steps in a second, fewer than 1000."),
-        ("1000", 3, 3, "steps in a second, fewer than 1000."),  # a failure of the program's own comes first
+        ("steps_per_s=1", 0, 0, ""),
+        ("steps_per_s=1000", 0, 4, "steps in a second, fewer than 1000."),
+        ("samples_per_s=8000", 0, 4, "samples in a second, fewer than 8000."),
+        ("steps_per_s=1000", 3, 3, "steps in a second, fewer than 1000."),  # a failure of the program's own comes first
     ],
 )
-def test_a_run_fails_below_a_pace(tmp_path: Path, least: str, exits: int, code: int, said: str) -> None:
-    done = run_paced(tmp_path, f"steps_per_s={least}", PACED, str(exits))
+def test_a_run_fails_below_a_pace(tmp_path: Path, condition: str, exits: int, code: int, said: str) -> None:
+    done = run_paced(tmp_path, condition, PACED, str(exits))
     assert done.returncode == code, done.stderr
     assert said in done.stderr
     assert (tmp_path / "r.json").exists()

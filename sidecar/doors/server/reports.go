@@ -315,6 +315,12 @@ func marks(in []*api.Mark) []recorder.Mark {
 		switch m.Kind {
 		case "step":
 			mark.Source = timeline.StepMarked
+			var epoch *int
+			if m.Epoch != nil {
+				at := int(*m.Epoch)
+				epoch = &at
+			}
+			mark.Batch = timeline.NewBatch(m.Samples, m.Tokens, epoch)
 		case "optimizer-step":
 			mark.Kind, mark.Source = "step", timeline.StepOptimizer
 		}

@@ -174,6 +174,7 @@ type Mark struct {
 	Start, End int64
 	Source     timeline.MarkSource // of a step
 	Thread     int                 // native id of the thread that a region is of; 0: it is of the process
+	Batch      timeline.Batch      // of a step
 }
 
 // The errors a caller decides on.

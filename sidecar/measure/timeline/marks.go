@@ -2,6 +2,22 @@ package timeline
 
 import "slices"
 
+// NewBatch is a batch without what makes no sense.
+func NewBatch(samples, tokens int64, epoch *int) Batch {
+	const most = 1 << 40
+	b := Batch{Samples: max(samples, 0), Tokens: max(tokens, 0), Epoch: epoch}
+	if b.Samples > most {
+		b.Samples = 0
+	}
+	if b.Tokens > most {
+		b.Tokens = 0
+	}
+	if epoch != nil && (*epoch < 0 || *epoch > most) {
+		b.Epoch = nil
+	}
+	return b
+}
+
 // LeadingMarks are those of the process whose steps are reported: the subject, or where it has
 // marked none the first process that has, which of ranks is the least. Steps that were
 // marked by a call take precedence over those that a hook found.

@@ -243,6 +243,13 @@ type Mark struct {
 	// Thread is the native id of the thread that a region is of: an engine's task ran in that thread
 	// alone. 0: it is of the process.
 	Thread int
+	Batch  Batch // of a step
+}
+
+// Batch is what a training step worked on, as the program reported; zero values: it did not.
+type Batch struct {
+	Samples, Tokens int64
+	Epoch           *int
 }
 
 // MarkSource is how a step was found; empty: not known.

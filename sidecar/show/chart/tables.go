@@ -90,7 +90,7 @@ func tablesOf(r *report.View, gpus gpuSummary, pools []pool, duration float64) [
 	if !gpus.used && len(r.Ranks) < 2 { // a launcher's own are of no interest
 		ts = append(ts, functionsTable(r, duration), threadsTable(r, duration))
 	}
-	ts = append(ts, asTheyAre(memoryTable(r), processesTable(r, duration), stepsTable(r, duration), slowStepsTable(r),
+	ts = append(ts, asTheyAre(memoryTable(r), processesTable(r, duration), stepsTable(r, duration), epochsTable(r), slowStepsTable(r),
 		phasesTable(r), regionsTable(r, duration), operatorsTable(r), kernelsTable(r))...)
 	return slices.DeleteFunc(ts, func(t table) bool { return len(t.rows) == 0 })
 }
@@ -386,8 +386,8 @@ func stepsTable(r *report.View, duration float64) table {
 	if s.Count < 2 {
 		return table{}
 	}
-	t := table{heading: "Steps", note: fmt.Sprintf("shares of their time · %d steps, %s/s, median %s, 95 %% within %s, slowest %s", s.Count,
-		words.Significant(s.PerSecond(), 3), words.Seconds(report.Seconds(s.MedianNS)), words.Seconds(report.Seconds(s.P95NS)), words.Seconds(report.Seconds(s.SlowestNS)))}
+	t := table{heading: "Steps", note: fmt.Sprintf("shares of their time · %d steps, %s, median %s, 95 %% within %s, slowest %s", s.Count,
+		throughput(&s), words.Seconds(report.Seconds(s.MedianNS)), words.Seconds(report.Seconds(s.P95NS)), words.Seconds(report.Seconds(s.SlowestNS)))}
 	if s.Others {
 		t.heading += " of " + words.Clean(r.Processes[r.Steps[0].Process].Text, 40)
 	}
@@ -414,6 +414,54 @@ func stepsTable(r *report.View, duration float64) table {
 	if len(t.rows) == 0 {
 		add("in steps", total)
 		t.rows[0].share, t.rows[0].aside = min(total/duration, 1), words.Percent(min(total/duration, 1))+" of the cell"
+	}
+	return t
+}
+
+// throughput is how many steps, and of what is known samples and tokens, there were in a second.
+func throughput(s *report.StepTimes) string {
+	text := words.Significant(s.PerSecond(), 3) + "/s"
+	for _, part := range []struct {
+		perSecond float64
+		unit      string
+	}{{s.Samples.PerSecond(), " samples/s"}, {s.Tokens.PerSecond(), " tokens/s"}} {
+		if part.perSecond > 0 {
+			text += ", " + words.Significant(part.perSecond, 3) + part.unit
+		}
+	}
+	return text
+}
+
+// maxEpochRows bounds the table of epochs.
+const maxEpochRows = 10
+
+// epochsTable compares the epochs of the leading process, as far as the program has numbered them: the pace in each.
+func epochsTable(r *report.View) table {
+	epochs := r.EpochTimes()
+	if len(epochs) < 2 {
+		return table{}
+	}
+	t := table{heading: "Epochs", note: "time in their steps"}
+	all := int64(0)
+	for i := range epochs {
+		all += epochs[i].TotalNS
+	}
+	rest := row{rest: true}
+	for i := range epochs {
+		e := &epochs[i]
+		seconds, share := report.Seconds(e.TotalNS), float64(e.TotalNS)/float64(max(all, 1))
+		if i >= maxEpochRows {
+			rest.seconds, rest.share = rest.seconds+seconds, rest.share+share
+			continue
+		}
+		t.rows = append(t.rows, row{
+			name: fmt.Sprintf("epoch %d", e.Epoch), seconds: seconds, share: share, aside: words.Plural(e.Count, "step", "steps"),
+			code: throughput(&e.StepTimes) + ", median " + words.Seconds(report.Seconds(e.MedianNS)),
+		})
+	}
+	if more := len(epochs) - maxEpochRows; more > 0 {
+		rest.name = words.Plural(more, "more epoch", "more epochs")
+		t.rows = append(t.rows, rest)
 	}
 	return t
 }

@@ -225,10 +225,10 @@ func (m *maker) steps() Table {
 	t := Table{Name: "steps", About: "training steps", Columns: []Column{
 		{"start_s", "since the recording began"}, {"end_s", "since the recording began"}, {"name", "as marked"}, {"epoch", "number"}, {"data_wait_s", "waiting for data"},
 		{"busy_s", "mean of the GPUs in use"}, {"idle_s", "mean of the GPUs in use"}, {"source", "marked, optimizer or sampled"},
-		{"process", "whose step it is"}, {"rank", "of the process"}}}
+		{"process", "whose step it is"}, {"rank", "of the process"}, {"samples", "that it worked on, where the program reported it"}, {"tokens", "likewise"}}}
 	for _, s := range m.Steps {
 		t.Rows = append(t.Rows, []any{report.Seconds(s.StartNS), report.Seconds(s.EndNS), s.Name, optional(s.Epoch), report.Seconds(s.DataWaitNS), seconds(s.BusyNS), seconds(s.IdleNS), s.Source,
-			m.process(s.Process), optional(m.Processes[s.Process].Rank)})
+			m.process(s.Process), optional(m.Processes[s.Process].Rank), optional(s.Samples), optional(s.Tokens)})
 	}
 	return t
 }

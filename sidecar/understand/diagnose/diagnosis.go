@@ -38,6 +38,7 @@ type Step struct {
 	Process             int // index in Recording.Processes
 	Name                string
 	Source              timeline.MarkSource
+	Batch               timeline.Batch
 	Start, End          timeline.Nanos
 	Busy, Idle, Unknown timeline.Nanos
 	DataWait            timeline.Nanos // the responsible thread spent in the loader

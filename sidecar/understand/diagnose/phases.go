@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 
@@ -18,10 +19,11 @@ type PhaseTimes [origin.NumPhases]timeline.Nanos
 
 // PhaseTime is what one phase of a process's training took.
 type PhaseTime struct {
-	Process int // index in Recording.Processes
+	Process int  // index in Recording.Processes
+	Epoch   *int // whose steps alone it is of; nil: of all the recording
 	Phase   origin.Phase
-	Total   timeline.Nanos // in all the recording
-	Share   float64        // of the time after start-up; of start-up itself it is NaN
+	Total   timeline.Nanos
+	Share   float64 // of the time after start-up; of start-up itself it is NaN
 	// Per is of the steps that had the phase, or where no steps are known of its stretches. It is
 	// nil where these are too short for how often the stacks were read.
 	Per  *Distribution
@@ -76,6 +78,7 @@ func phases(s *activity.Stacks, used []*gpuidle.Device, ranks []*timeline.Thread
 		divide(steps, stretches)
 		interval := timeline.Nanos(readEvery(s.Rec, t.Process))
 		d.Phases = append(d.Phases, phaseTimes(t.Process, stretches, steps, devices, interval)...)
+		d.Phases = append(d.Phases, epochTimes(t.Process, steps, interval)...)
 		d.Slow = append(d.Slow, slowSteps(s, t, steps, interval)...)
 	}
 }
@@ -134,28 +137,76 @@ func phaseTimes(process int, stretches []activity.PhaseStretch, steps []*Step, d
 		if p.Share = math.NaN(); p.Phase != origin.StartUp {
 			p.Share = float64(p.Total) / float64(training)
 		}
-		var each []float64
-		var sum timeline.Nanos
-		for _, s := range steps {
-			if part := s.Phases[phase]; part > 0 {
-				each, sum = append(each, float64(part)), sum+part
-			}
-		}
+		each := inSteps(p.Phase, steps)
 		if len(steps) == 0 {
 			for _, i := range where {
-				each, sum = append(each, float64(i.Nanos())), sum+i.Nanos()
+				each = append(each, float64(i.Nanos()))
 			}
 		}
-		p.Mean = -1
-		switch {
-		case len(each) > 0 && sum >= leastReads*interval*timeline.Nanos(len(each)):
-			p.Per, p.Mean = distribution(each), sum/timeline.Nanos(len(each))
-		case len(steps) > 0 && sum > 0:
-			p.Mean = sum / timeline.Nanos(len(steps))
-		}
+		p.perStep(each, len(steps), interval)
 		list = append(list, p)
 	}
 	slices.SortStableFunc(list, func(a, b PhaseTime) int { return cmp.Compare(b.Total, a.Total) })
+	return list
+}
+
+// inSteps is how long a phase took in each of the steps that had it.
+func inSteps(phase origin.Phase, steps []*Step) (each []float64) {
+	for _, s := range steps {
+		if part := s.Phases[phase]; part > 0 {
+			each = append(each, float64(part))
+		}
+	}
+	return each
+}
+
+// perStep fills in how long it took each time, of so many steps.
+func (p *PhaseTime) perStep(each []float64, steps int, interval timeline.Nanos) {
+	sum := timeline.Nanos(0)
+	for _, part := range each {
+		sum += timeline.Nanos(part)
+	}
+	p.Mean = -1
+	switch {
+	case len(each) > 0 && sum >= leastReads*interval*timeline.Nanos(len(each)):
+		p.Per, p.Mean = distribution(each), sum/timeline.Nanos(len(each))
+	case steps > 0 && sum > 0:
+		p.Mean = sum / timeline.Nanos(steps)
+	}
+}
+
+// maxEpochs is of how many epochs the phases are told apart.
+const maxEpochs = 200
+
+// epochTimes are the phases of the steps of each epoch, as far as the program has numbered them.
+func epochTimes(process int, steps []*Step, interval timeline.Nanos) (list []PhaseTime) {
+	of := make(map[int][]*Step)
+	for _, s := range steps {
+		if epoch := s.Batch.Epoch; epoch != nil {
+			of[*epoch] = append(of[*epoch], s)
+		}
+	}
+	epochs := slices.Sorted(maps.Keys(of))
+	for _, epoch := range epochs[:min(len(epochs), maxEpochs)] {
+		var times PhaseTimes
+		var all timeline.Nanos
+		for _, s := range of[epoch] {
+			for phase, part := range s.Phases {
+				times[phase] += part
+				all += part
+			}
+		}
+		first := len(list)
+		for phase, total := range times {
+			if total == 0 {
+				continue
+			}
+			p := PhaseTime{Process: process, Epoch: &epoch, Phase: origin.Phase(phase), Total: total, Share: float64(total) / float64(all), Idle: -1}
+			p.perStep(inSteps(p.Phase, of[epoch]), len(of[epoch]), interval)
+			list = append(list, p)
+		}
+		slices.SortStableFunc(list[first:], func(a, b PhaseTime) int { return cmp.Compare(b.Total, a.Total) })
+	}
 	return list
 }
 

@@ -110,6 +110,45 @@ func TestPhasesOfAPlainLoop(t *testing.T) {
 	}
 }
 
+// The first epoch has the steps 2 to 7, with one checkpoint, the second the others, with another one.
+func TestPhasesOfEachEpoch(t *testing.T) {
+	rec := plainLoop(true)
+	for i := range rec.Marks {
+		epoch := i / 6
+		rec.Marks[i].Batch.Epoch = &epoch
+	}
+	d := Run(rec)
+	found := make(map[int]map[origin.Phase]PhaseTime)
+	for _, p := range d.Phases {
+		if p.Epoch == nil {
+			continue
+		}
+		if found[*p.Epoch] == nil {
+			found[*p.Epoch] = make(map[origin.Phase]PhaseTime)
+		}
+		found[*p.Epoch][p.Phase] = p
+	}
+	if len(found) != 2 {
+		t.Fatalf("%d epochs, want 2: %+v", len(found), d.Phases)
+	}
+	for epoch, steps := range []int{6, 5} {
+		forward, save := found[epoch][origin.Forward], found[epoch][origin.Checkpoint]
+		if forward.Total != timeline.Nanos(steps)*30*phaseMS || forward.Per == nil || forward.Per.Count != steps {
+			t.Errorf("epoch %d: forward %+v, want %d times 30 ms", epoch, forward, steps)
+		}
+		if save.Total != 100*phaseMS || save.Per == nil || save.Per.Count != 1 {
+			t.Errorf("epoch %d: checkpoint %+v, want once 100 ms", epoch, save)
+		}
+		share := 0.0
+		for _, p := range found[epoch] {
+			share += p.Share
+		}
+		if math.Abs(share-1) > 1e-9 {
+			t.Errorf("epoch %d: the shares add up to %v", epoch, share)
+		}
+	}
+}
+
 func TestPhasesWithoutSteps(t *testing.T) {
 	rec := plainLoop(false)
 	d := Run(rec)

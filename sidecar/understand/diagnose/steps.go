@@ -84,7 +84,7 @@ func shared(list []Step, used []*gpuidle.Device, main *activity.History) []Step 
 func stepsIn(marks []timeline.Mark) (list []Step) {
 	for _, m := range marks {
 		if m.Kind == "step" && m.End > m.Start {
-			list = append(list, Step{Process: m.Process, Name: m.Name, Source: m.Source, Start: m.Start, End: m.End})
+			list = append(list, Step{Process: m.Process, Name: m.Name, Source: m.Source, Batch: m.Batch, Start: m.Start, End: m.End})
 		}
 	}
 	return list

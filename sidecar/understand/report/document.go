@@ -372,6 +372,8 @@ type Step struct {
 	EndNS      int64  `json:"end_ns"`
 	Name       string `json:"name"`
 	Epoch      *int   `json:"epoch"`
+	Samples    *int64 `json:"samples,omitempty"` // that it worked on; absent: not known
+	Tokens     *int64 `json:"tokens,omitempty"`
 	DataWaitNS int64  `json:"data_wait_ns"`
 	BusyNS     *int64 `json:"busy_ns"` // mean over the devices in use
 	IdleNS     *int64 `json:"idle_ns"`

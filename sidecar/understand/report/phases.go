@@ -45,7 +45,7 @@ const maxSlowSteps = 100
 func (b *builder) phases(d *diagnose.Diagnosis) {
 	for _, p := range d.Phases {
 		row := TrainingPhase{
-			Process: b.placed(p.Process), ID: p.Phase.String(), TotalNS: int64(p.Total), MeanNS: timeOrNull(p.Mean), IdleNS: timeOrNull(p.Idle),
+			Process: b.placed(p.Process), Epoch: p.Epoch, ID: p.Phase.String(), TotalNS: int64(p.Total), MeanNS: timeOrNull(p.Mean), IdleNS: timeOrNull(p.Idle),
 			Text: wording.TrainingPhase(p.Phase),
 		}
 		if !math.IsNaN(p.Share) {

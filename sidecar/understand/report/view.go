@@ -203,6 +203,24 @@ type StepTimes struct {
 	TotalNS                    int64
 	SpanNS                     int64 // from the begin of the first to the end of the last
 	DataWaitNS, BusyNS         int64
+	Samples, Tokens            Worked
+}
+
+// Worked is how much some steps worked on, and how long these took.
+type Worked struct{ Count, NS int64 }
+
+// PerSecond is the mean over those steps; 0 where nothing is known.
+func (w Worked) PerSecond() float64 {
+	if w.NS <= 0 {
+		return 0
+	}
+	return float64(w.Count) / Seconds(w.NS)
+}
+
+func (w *Worked) add(count *int64, s *Step) {
+	if count != nil {
+		w.Count, w.NS = w.Count+*count, w.NS+s.EndNS-s.StartNS
+	}
 }
 
 // PerSecond is how many steps there were in a second; 0 where there were none.
@@ -216,12 +234,47 @@ func (t *StepTimes) PerSecond() float64 {
 // StepTimes sums up the leading process's steps that took time.
 func (v *View) StepTimes() (t StepTimes) {
 	leading, others := v.LeadingSteps()
+	t = stepTimes(leading)
+	t.Others = others
+	return t
+}
+
+// EpochTimes are the times of one epoch's steps.
+type EpochTimes struct {
+	Epoch int
+	StepTimes
+}
+
+// EpochTimes sums up the leading process's steps by the epochs that the program has numbered, in their order of time.
+func (v *View) EpochTimes() (list []EpochTimes) {
+	leading, others := v.LeadingSteps()
+	of, order := make(map[int][]Step), []int{}
+	for _, s := range leading {
+		if s.Epoch == nil {
+			continue
+		}
+		if of[*s.Epoch] == nil {
+			order = append(order, *s.Epoch)
+		}
+		of[*s.Epoch] = append(of[*s.Epoch], s)
+	}
+	for _, epoch := range order {
+		times := stepTimes(of[epoch])
+		times.Others = others
+		list = append(list, EpochTimes{epoch, times})
+	}
+	return list
+}
+
+func stepTimes(steps []Step) (t StepTimes) {
 	var lengths []int64
 	first, last := int64(math.MaxInt64), int64(0)
-	for _, s := range leading {
+	for _, s := range steps {
 		if s.EndNS <= s.StartNS {
 			continue
 		}
+		t.Samples.add(s.Samples, &s)
+		t.Tokens.add(s.Tokens, &s)
 		first, last = min(first, s.StartNS), max(last, s.EndNS)
 		lengths = append(lengths, s.EndNS-s.StartNS)
 		t.TotalNS += s.EndNS - s.StartNS
@@ -230,7 +283,6 @@ func (v *View) StepTimes() (t StepTimes) {
 			t.BusyNS += *s.BusyNS
 		}
 	}
-	t.Others = others
 	if t.Count = len(lengths); t.Count > 0 {
 		slices.Sort(lengths)
 		t.SpanNS = last - first

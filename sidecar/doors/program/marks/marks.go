@@ -39,7 +39,8 @@ type Mark struct {
 	Kind, Name string
 	Start, End int64 // a step's Start: that of the step before ended, or the sender began
 	Source     timeline.MarkSource
-	Thread     int // native id of the thread that a region is of; 0: it is of the process
+	Thread     int            // native id of the thread that a region is of; 0: it is of the process
+	Batch      timeline.Batch // of a step
 }
 
 // Receiver listens to marks.
@@ -160,7 +161,7 @@ type decoder struct {
 
 var errNoMark = errors.New("this is no mark")
 
-// decode reads one line: {"begin":NS}, {"step":NS}, {"hook":NS}, or
+// decode reads one line: {"begin":NS}, {"step":NS,"samples":32,"tokens":8192,"epoch":1} with what is known of the last three, {"hook":NS}, or
 // {"region":[START,END],"name":"load"}, with "thread":ID for a region of one thread; or
 // {"raised":"ValueError","message":"no rows","stack":[["train.py",31]]}. ok reports whether it is a mark.
 func (d *decoder) decode(line []byte) (m Mark, ok bool, err error) {
@@ -169,6 +170,8 @@ func (d *decoder) decode(line []byte) (m Mark, ok bool, err error) {
 		Region            []int64
 		Name              string
 		Thread            int
+		Samples, Tokens   int64
+		Epoch             *int
 		Raised, Message   string
 		Stack             []calledAt
 	}
@@ -191,6 +194,7 @@ func (d *decoder) decode(line []byte) (m Mark, ok bool, err error) {
 		if sent.Hook > 0 {
 			m.End, m.Source = sent.Hook, timeline.StepOptimizer
 		}
+		m.Batch = timeline.NewBatch(sent.Samples, sent.Tokens, sent.Epoch)
 		if m.End < m.Start {
 			return m, false, errNoMark
 		}
