@@ -11,6 +11,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/understand/interpret"
 	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
+	"github.com/omni-perf/omni-perf/sidecar/understand/wording"
 )
 
 // Options of a Follower; the zero value is usable.
@@ -30,6 +31,7 @@ type Follower struct {
 	inner   stay
 	used    map[int]bool // devices, so far
 	history History
+	watch   watch
 }
 
 // New begins to follow a recording.
@@ -79,6 +81,8 @@ func (f *Follower) Look(stretch *timeline.Recording, began int64, marked Progres
 	f.figures(&now, recent, &d)
 	now.Idle = f.idle(v, recent, &d)
 	f.remember(&now)
+	f.watch.deaths(rec, diagnose.Killed, wording.Process)
+	now.Alarms = f.watch.look(at, &now, marked)
 	return now
 }
 

@@ -31,6 +31,7 @@ type Now struct {
 	Devices []Device `json:"devices"`
 	Idle    *Idle    `json:"idle"` // nil: no device is in use, or none idles
 	History History  `json:"history"`
+	Alarms  []Alarm  `json:"alarms,omitempty"`
 }
 
 // Position is a line of the user's own.

@@ -13,6 +13,11 @@ const signalKill = 9
 // crashes are the signals that end a process for what its own code did.
 var crashes = map[int]bool{4: true, 6: true, 7: true, 8: true, 11: true, 31: true} // SIGILL, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS
 
+// Killed reports whether a process is a worker that crashed, or that was killed.
+func Killed(p *timeline.Process) bool {
+	return p.IsWorker() && p.End > 0 && (crashes[p.Signal] || p.Signal == signalKill)
+}
+
 // workerKilled finds the first worker that crashed, or that was killed while the program's own code
 // ran: by the system, which does so when memory runs out, or by whoever else. A worker that gets
 // SIGTERM was asked to end, and one that is killed after the program's end is cleaned up.
@@ -20,7 +25,7 @@ func workerKilled(e *evidence) measured {
 	first, count := -1, int64(0)
 	for i := range e.rec.Processes {
 		p := &e.rec.Processes[i]
-		if !p.IsWorker() || p.End <= 0 || !crashes[p.Signal] && (p.Signal != signalKill || p.End >= e.ended()) {
+		if !Killed(p) || p.Signal == signalKill && p.End >= e.ended() {
 			continue
 		}
 		if count++; first < 0 || p.End < e.rec.Processes[first].End {

@@ -26,6 +26,7 @@ type digest struct {
 	doing    string
 	figures  []figure
 	waiting  string // what the GPU waits for
+	alarms   []string
 	lines    []hotLine
 }
 
@@ -76,6 +77,9 @@ func digestOf(n *live.Now) digest {
 	if i := n.Idle; i != nil {
 		d.waiting = wording.Waiting(i.Cause, i.Share, words.Clean(i.Place, words.MaxName), i.Sure)
 	}
+	for _, a := range n.Alarms {
+		d.alarms = append(d.alarms, alarmText(a))
+	}
 	for _, l := range n.Lines {
 		if l.Share < leastShare {
 			break
@@ -86,6 +90,18 @@ func digestOf(n *live.Now) digest {
 		})
 	}
 	return d
+}
+
+func alarmText(a live.Alarm) string {
+	switch a.ID {
+	case live.PaceFalls:
+		return wording.SlowerNow(a.Value, a.Usual)
+	case live.GPUIdles:
+		return wording.IdlerNow(a.Value, a.Usual)
+	case live.WorkerDied:
+		return wording.WorkerDied(words.Clean(a.Who, words.MaxName), a.Signal)
+	}
+	return wording.FullIn(a.ID == live.GPUMemoryFills, float64(a.LeftNS)/1e9, a.Value)
 }
 
 // wholeSeconds says a length of time that is shown anew each second.

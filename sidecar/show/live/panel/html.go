@@ -60,6 +60,9 @@ func HTML(n *live.Now, theme scene.Theme) []byte {
 	if d.waiting != "" {
 		fmt.Fprintf(&b, `<div class="r w"><span class="g">%s</span></div>`, esc("GPU: "+d.waiting))
 	}
+	for _, alarm := range d.alarms {
+		fmt.Fprintf(&b, `<div class="r w" role="alert"><b class="g">%s</b></div>`, esc(alarm))
+	}
 	for _, l := range d.lines {
 		fmt.Fprintf(&b, `<div class="r"><span class="n">%s</span><span class="q"><b style="width:%.1f%%"></b></span><i class="l">%s</i><code class="g">%s</code></div>`,
 			esc(l.seconds), 100*min(max(l.share, 0), 1), esc(l.place), esc(l.text))

@@ -39,6 +39,11 @@ func Text(n *live.Now, width int, colour bool) []string {
 	for _, line := range words.Wrap(d.waiting, t.width-min(labelColumns, t.width/4)) {
 		t.row("", piece{line, normal})
 	}
+	for _, alarm := range d.alarms {
+		for _, line := range words.Wrap("! "+alarm, t.width) {
+			t.add(piece{line, strong})
+		}
+	}
 	if len(d.lines) > 0 {
 		t.add()
 		t.add(piece{"hottest lines so far", faint})
@@ -71,6 +76,9 @@ func Line(n *live.Now) string {
 	}
 	if d.waiting != "" {
 		parts = append(parts, "GPU "+d.waiting)
+	}
+	for _, alarm := range d.alarms {
+		parts = append(parts, "! "+alarm)
 	}
 	return strings.Join(parts, " · ")
 }
