@@ -130,6 +130,7 @@ vulnerabilities:
 bench: build
 	$(BIN)/python bench/notebook/bench.py
 	$(GO) test -run '^$$' -bench 'LongCell|End|Resident' -benchtime 1x ./sidecar/measure/recorder ./sidecar/doors/server
+	$(GO) test -run '^$$' -bench Record -benchtime 1x ./sidecar/measure/cupti
 	tools/interpreters > /dev/null
 	$(GO) run ./bench/sampler -quick
 	$(BIN)/python bench/children/bench.py --rounds 3

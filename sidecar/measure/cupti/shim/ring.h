@@ -51,7 +51,7 @@ struct ring {
     _Atomic uint64_t pending_since; // CLOCK_MONOTONIC: the oldest buffer that CUPTI has; 0: it has none
     _Atomic uint64_t blind;         // not even the spare room sufficed: nothing is known to be complete
     _Atomic uint64_t taken;         // records of activities
-    _Atomic uint64_t callback_ns;   // spent in our callbacks
+    _Atomic uint64_t callback_ns;   // of CPU time in our callbacks
     _Atomic uint64_t overhead_ns;   // that CUPTI itself reports
     _Atomic uint64_t rests;
 };
