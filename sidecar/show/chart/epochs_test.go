@@ -1,0 +1,42 @@
+package chart
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
+	"github.com/omni-perf/omni-perf/sidecar/understand/report"
+)
+
+func TestEpochsAreComparedByTheirPace(t *testing.T) {
+	d, at := &diagnose.Diagnosis{}, timeline.Nanos(0)
+	for i := range 120 { // 12 epochs of 10 steps of 100 ms and 32 samples
+		epoch := i / 10
+		d.Steps = append(d.Steps, diagnose.Step{Source: timeline.StepMarked, Start: at, End: at + 1e8, Batch: timeline.NewBatch(32, 0, &epoch)})
+		at += 1e8
+	}
+	r, err := report.Build(&timeline.Recording{Duration: at, Target: timeline.Target{PID: 7, Argv: []string{"/home/u/train.py"}}}, d, report.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := epochsTable(r).rows
+	if len(rows) != maxEpochRows+1 {
+		t.Fatalf("%d rows, want %d and one of the rest", len(rows), maxEpochRows)
+	}
+	if first := rows[0]; first.name != "epoch 0" || first.aside != "10 steps" || first.code != "10/s, 320 samples/s, median 0.10 s" {
+		t.Errorf("the first row is %+v", first)
+	}
+	if rest := rows[maxEpochRows]; rest.name != "2 more epochs" || rest.seconds < 1.999 || rest.seconds > 2.001 {
+		t.Errorf("the rest is %+v", rest)
+	}
+	if note := stepsTable(r, 12).note; !strings.Contains(note, "10/s, 320 samples/s, median") {
+		t.Errorf("the heading of the steps is %q", note)
+	}
+	for i := range d.Steps {
+		d.Steps[i].Batch = timeline.Batch{}
+	}
+	if r, err = report.Build(&timeline.Recording{Duration: at}, d, report.Options{}); err != nil || len(epochsTable(r).rows) != 0 {
+		t.Errorf("without numbers: %v, %+v", err, epochsTable(r).rows)
+	}
+}
