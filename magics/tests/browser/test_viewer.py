@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import shutil
@@ -277,7 +278,7 @@ def test_figures_of_a_selection_speak_of_it(viewer: Viewer) -> None:
     viewer.drag(400, 700, 300)
     text = viewer.page.locator(".o-below").inner_text()
     assert "selected 4.5 s" in text
-    for heading in ("Where the time went", "What the GPU waited for", "Busiest functions"):
+    for heading in ("Where the time went", "Where the GPU waited", "Busiest functions"):
         assert heading in text
     assert "for x, y in loader:" in text
 
@@ -1106,6 +1107,7 @@ def test_the_page_that_export_writes(browser: Any, tmp_path: Path, report: str, 
     v.settle()
     assert v.static()
     v.picture(f"page-{report}-{theme}-static")
+    one_picture(v, context)
     svg, (_, y0, _, y1) = v.box(".opv > svg"), v.page.evaluate(PLOT)
     v.drag(svg["x"] + 300, svg["x"] + 600, svg["y"] + y0 + 5)
     assert v.says().startswith("Selected"), v.says()
@@ -1126,6 +1128,72 @@ def test_the_page_that_export_writes(browser: Any, tmp_path: Path, report: str, 
     context.close()
     assert v.errors == []
 
+
+def one_picture(v: Viewer, context: Any) -> None:
+    """What the first zoom changes is the window: lanes, their order, names, colours and the legend stay as they were."""
+    svg, (x0, y0, x1, y1) = v.box(".opv > svg"), v.page.evaluate(PLOT)
+    clip = {"x": svg["x"] + x0, "y": svg["y"] + y0, "width": x1 - x0, "height": y1 - y0}
+    before = v.page.evaluate(PICTURED, [x0, y0, y1]) | {"image": v.page.screenshot(clip=clip)}
+    v.wheel(svg["x"] + x0 + 1, svg["y"] + y0 + 1, -1)
+    v.page.mouse.move(2, 2)
+    assert not v.static()
+    shown = v.page.evaluate(SHOWN)
+    for part in ("title", "lanes", "legend"):
+        assert shown[part] == before[part], part
+    assert set(shown["tables"]) & set(before["tables"]), "tables have one name"
+    assert abs(shown["titleY"] - before["titleY"]) <= 2, "the title stays where it was"
+    blank = context.new_page()
+    images = [base64.b64encode(image).decode() for image in (before["image"], v.page.screenshot(clip=clip))]
+    different: float = blank.evaluate(DIFFERENT, images)
+    blank.close()
+    assert different < 0.06, "of the points of the lanes: letters, hatches and edges, which a hair of zoom moves"
+    v.press("0")
+    assert v.static()
+
+
+# The words of the static picture: of its title, beside the lanes, of the legend and above the tables.
+PICTURED = """([x0, y0, y1]) => {
+    const texts = [...document.querySelectorAll('.opv > svg text')].map((t) => [t.textContent, +t.getAttribute('x'), +t.getAttribute('y'), t.parentNode]);
+    const size = (g) => +g.getAttribute('font-size');
+    const legend = [...document.querySelectorAll('.opv > svg text')].filter((t) => +t.getAttribute('y') > y1 && size(t.parentNode) === 9.5);
+    const first = Math.min(...legend.map((t) => +t.getAttribute('y')));
+    return {
+        title: texts.filter(([, , , g]) => size(g) === 15).map(([s]) => s),
+        titleY: document.querySelector('.opv > svg g[font-size="15.0"] text').getBoundingClientRect().bottom,
+        lanes: texts.filter(([, x, y, g]) => x < x0 && y > y0 && y < y1 && size(g) === 11.5 && g.classList.contains('ri')).sort((a, b) => a[2] - b[2]).map(([s]) => s),
+        legend: legend.filter((t) => +t.getAttribute('y') === first).map((t) => t.textContent),
+        tables: texts.filter(([, , , g]) => size(g) === 12.5 && g.classList.contains('bo')).map(([s]) => s),
+    };
+}"""
+
+# The same of the viewer.
+SHOWN = """() => {
+    const all = (selector) => [...document.querySelectorAll(selector)];
+    return {
+        title: all('.o-title > *').map((e) => e.textContent),
+        titleY: document.querySelector('.o-title > *').getBoundingClientRect().bottom,
+        lanes: all('.o-label:not(.o-figure)').filter((e) => !/^\\d+ steps?$/.test(e.textContent)).map((e) => [...e.childNodes].filter((n) => n.nodeType === 3).map((n) => n.data).join('').replace(/^. /, '')),
+        legend: all('.opv .o-legend > span').map((e) => e.textContent),
+        tables: all('.o-below h4').map((e) => e.firstChild.data.trim()),
+    };
+}"""
+
+# How many points of two pictures differ, as a share.
+DIFFERENT = """async (images) => {
+    const [a, b] = await Promise.all(images.map(async (data) => {
+        const image = new Image();
+        image.src = 'data:image/png;base64,' + data;
+        await image.decode();
+        const canvas = Object.assign(document.createElement('canvas'), {width: image.width, height: image.height});
+        const context = canvas.getContext('2d');
+        context.drawImage(image, 0, 0);
+        return context.getImageData(0, 0, image.width, image.height).data;
+    }));
+    let different = 0;
+    for (let i = 0; i < a.length; i += 4)
+        if (Math.max(...[0, 1, 2].map((k) => Math.abs(a[i + k] - b[i + k]))) > 48) different++;
+    return different / (a.length / 4);
+}"""
 
 # The picture's plot, as the document's chart has it: x0, y0, x1, y1.
 PLOT = """async () => {

@@ -132,7 +132,7 @@ func (p *part) tables() {
 	})...)
 	d.Regions = append(d.Regions, rowsOf(p, r.Regions, func(g *report.Region) *int { return &g.Process })...)
 	d.Lines = append(d.Lines, rowsOf(p, r.Lines, func(l *report.Line) *int {
-		l.File = p.code.files[l.File]
+		l.File, l.FreeingFunction = p.code.files[l.File], p.code.function(l.FreeingFunction)
 		return &l.Process
 	})...)
 	d.FunctionTimes = append(d.FunctionTimes, rowsOf(p, r.FunctionTimes, func(f *report.FunctionTime) *int {

@@ -191,6 +191,7 @@ func linesTable(r *report.View, duration float64) table {
 		}
 		rw := row{name: linePlace(r, l.File, l.Line), seconds: report.Seconds(l.SelfNS), code: labels.Code(r.Text(l.File, l.Line)), states: l.StateNS}
 		rw.noteCut(l.SelfNS, l.IncompleteNS)
+		rw.noteFreed(r, &l)
 		parts = append(parts, part{rw, report.Seconds(l.TotalNS)})
 	}
 	for _, p := range r.Phases {
@@ -300,6 +301,15 @@ func (r *row) noteCut(self, incomplete int64) {
 	if incomplete > 0 && float64(incomplete) >= worthCut*float64(self) {
 		r.hint, r.keeps = labels.Join("of it "+words.Seconds(report.Seconds(incomplete))+" with its callee cut", r.hint), true
 	}
+}
+
+// noteFreed notes what part of a line's time the freeing of a function's locals took, which is in no line of the function.
+func (r *row) noteFreed(v *report.View, l *report.Line) {
+	if l.FreeingFunction == nil {
+		return
+	}
+	r.hint = labels.Join(r.hint, "of it "+words.Seconds(report.Seconds(l.FreeingNS))+" freeing what "+labels.FunctionName(v, *l.FreeingFunction)+"() held")
+	r.keeps = true
 }
 
 // worthBusy is the share of its own time that a library's function did something in, if it is to be a busy one.

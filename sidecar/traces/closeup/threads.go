@@ -82,6 +82,7 @@ func threadsIn(t *kineto.Trace, from, to int64) []thread {
 		if !slices.ContainsFunc(c, func(c call) bool { return c.start > from || c.end < to }) {
 			continue
 		}
+		c = c[around(c, from, to):]
 		th := thread{index: index, calls: c, stepped: stepped[index]}
 		end := from
 		for _, c := range c {
@@ -100,6 +101,17 @@ func threadsIn(t *kineto.Trace, from, to int64) []thread {
 		return cmp.Or(cmp.Compare(b.busy, a.busy), cmp.Compare(a.index, b.index))
 	})
 	return list
+}
+
+// around counts the callers of everything in a window that another call of the whole window hides: the rows of an
+// interpreter's start, of a launcher and of the program's main function say nothing of a step, and push what it called down.
+// The innermost call that goes on all the time stays, as the root of the others.
+func around(calls []call, from, to int64) int {
+	n := 0
+	for n < len(calls) && calls[n].layer == python && calls[n].start <= from && calls[n].end >= to {
+		n++
+	}
+	return max(n-1, 0)
 }
 
 // nest sorts whole calls so that a caller comes before what it called.

@@ -5,7 +5,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
@@ -66,16 +70,68 @@ func bars(theme Theme, names room, name, title, aside string, legend []legend, l
 
 // ranked draws a list in which every bar has its name above it.
 func ranked(theme Theme, name, title, aside string, legend []legend, list []bar, full float64) Chart {
-	const row, thick, rankedColumns = 27.0, 6.0, 55
+	const row, thick = 27.0, 6.0
 	c := newCanvas(theme, row*float64(len(list)), title, aside, legend)
-	for _, b := range list {
-		figure := cut(b.figure, 24)
-		c.Text(0, c.y+12, cut(b.name, rankedColumns-words.Columns(figure)-1), `class="opt"`)
-		c.Text(chartWidth, c.y+12, figure, `class="opt opr"`)
+	names, rooms := make([]string, len(list)), make([]float64, len(list))
+	for i, b := range list {
+		names[i], rooms[i] = plain(b.name), chartWidth-scene.WidthOf(cut(b.figure, 24), textSize, scene.Sans)-textSize
+	}
+	for i, name := range distinguished(names, rooms) {
+		b := list[i]
+		c.Text(0, c.y+12, name, `class="opt"`)
+		c.Text(chartWidth, c.y+12, cut(b.figure, 24), `class="opt opr"`)
 		c.stack(b, 0, chartWidth, thick, 17, full)
 		c.y += row
 	}
 	return c.chart(name, title)
+}
+
+// distinguished cuts each name to its room. Names that would then read the same, as kernels of one template do, keep
+// a beginning and what differs behind it.
+func distinguished(names []string, rooms []float64) []string {
+	out := make([]string, len(names))
+	for i, name := range names {
+		out[i] = scene.Fit(name, rooms[i], textSize, scene.Sans)
+	}
+	for i, name := range names {
+		begin := strings.TrimSuffix(out[i], "…")
+		if begin == name {
+			continue
+		}
+		// Others may be cut a little earlier or later, by their figures.
+		differs := len(name)
+		for j, other := range names {
+			if j != i && name != other && out[j] != other && (strings.HasPrefix(name, strings.TrimSuffix(out[j], "…")) || strings.HasPrefix(other, begin)) {
+				differs = min(differs, commonLength(name, other))
+			}
+		}
+		if differs == len(name) {
+			continue
+		}
+		head := scene.Fit(name, 0.3*rooms[i], textSize, scene.Sans)
+		if tail := lastWord(name, differs); tail > len(head) {
+			out[i] = head + scene.Fit(name[tail:], rooms[i]-scene.WidthOf(head, textSize, scene.Sans), textSize, scene.Sans)
+		}
+	}
+	return out
+}
+
+// commonLength is how much of their beginning two names share, in bytes of whole characters.
+func commonLength(a, b string) int {
+	n := 0
+	for _, r := range a {
+		size := utf8.RuneLen(r)
+		if size < 0 || len(b) < n+size || a[n:n+size] != b[n:n+size] {
+			break
+		}
+		n += size
+	}
+	return n
+}
+
+// lastWord is where the word that a place of a name is in begins.
+func lastWord(name string, at int) int {
+	return strings.LastIndexFunc(name[:at], func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) + 1
 }
 
 // stack draws a bar's parts on their ground.

@@ -106,6 +106,7 @@ const (
 	margin     = 10.0
 	plotLeft   = 88.0 // right of names and of an axis' figures
 	plotRight  = 352.0
+	textSize   = 12.0
 	charWidth  = 7.4 // of 12 px text in the widest common font
 	lineHeight = 18.0
 )

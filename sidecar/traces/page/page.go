@@ -29,17 +29,22 @@ type htmlTable struct {
 type htmlCell struct {
 	Text   string
 	Number bool
+	Short  bool // a word, which is not broken: a long one beside it gives way
 }
+
+// shortText is the most that such a word has.
+const shortText = 24
 
 func forPage(t *table.Table, rows int) htmlTable {
 	h := htmlTable{Title: plain(t.Title), Note: plain(t.Note)}
 	for _, c := range t.Columns {
-		h.Head = append(h.Head, htmlCell{heading(c), c.Kind != table.Text})
+		h.Head = append(h.Head, htmlCell{Text: heading(c), Number: c.Kind != table.Text})
 	}
 	for r := range min(rows, t.Len()) {
 		var row []htmlCell
 		for _, c := range t.Columns {
-			row = append(row, htmlCell{cut(cellText(c, r), 160), c.Kind != table.Text})
+			text := cut(cellText(c, r), 160)
+			row = append(row, htmlCell{text, c.Kind != table.Text, words.Columns(text) <= shortText})
 		}
 		h.Rows = append(h.Rows, row)
 	}

@@ -23,7 +23,7 @@ ul{margin:0;padding:0;list-style:none;max-width:68em}li{margin:3px 0;padding-lef
 dl{display:flex;flex-wrap:wrap;gap:6px 28px;margin:6px 0 14px}dl div{min-width:70px}dt{font-size:12px;color:var(--dim)}dd{margin:0;font-size:16px;font-variant-numeric:tabular-nums}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:13px}
 td,th{padding:2px 14px 2px 0;text-align:left;vertical-align:top;overflow-wrap:anywhere}th{color:var(--dim);font-weight:400;border-bottom:1px solid var(--line);overflow-wrap:normal}
-.n{text-align:right;white-space:nowrap}.scroll{overflow-x:auto}
+.n{text-align:right;white-space:nowrap}.s{white-space:nowrap}.scroll{overflow-x:auto}
 details{margin:6px 0}summary{cursor:pointer}details details{margin:4px 0 4px 16px}
 @media (max-width:900px){.steps .opv{overflow-x:auto}.steps .opv>svg,.steps section>div>svg{min-width:840px;max-width:none}}
 @media print{body{padding:0;font-size:12px}details,.steps>label{display:none}.grid{columns:2}.grid figure,dl{break-inside:avoid}}`
@@ -57,7 +57,7 @@ var page = template.Must(template.New("page").Funcs(counting).Parse(`<!doctype h
 {{end}}{{if .Tables}}<details><summary>{{plural (len .Tables) "table"}}</summary>
 {{range .Tables}}<details><summary>{{.Title}}</summary>{{with .Note}}<p class="dim">{{.}}</p>{{end}}{{if .Rows}}<div class="scroll"><table>
 <tr>{{range .Head}}<th{{if .Number}} class="n"{{end}}>{{.Text}}</th>{{end}}</tr>
-{{range .Rows}}<tr>{{range .}}<td{{if .Number}} class="n"{{end}}>{{.Text}}</td>{{end}}</tr>
+{{range .Rows}}<tr>{{range .}}<td{{if .Number}} class="n"{{else if .Short}} class="s"{{end}}>{{.Text}}</td>{{end}}</tr>
 {{end}}</table></div>{{end}}</details>
 {{end}}</details>
 {{end}}</body></html>

@@ -408,6 +408,10 @@ type Line struct {
 	// IncompleteNS is the part of SelfNS in which it may have called something that
 	// could not be read.
 	IncompleteNS int64 `json:"incomplete_ns,omitempty"`
+	// FreeingNS is the part of SelfNS that is proven to be the freeing of what a function held that had returned to it;
+	// FreeingFunction is that function, of several the one with most.
+	FreeingNS       int64 `json:"freeing_ns,omitempty"`
+	FreeingFunction *int  `json:"freeing_function,omitempty"`
 }
 
 // Phase is what the notebook did around the cell's code, with none of the user's

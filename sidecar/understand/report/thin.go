@@ -414,6 +414,9 @@ func (t *thinner) places(place func(file, line, function **int), file, function 
 		at, line, none := &l.File, &l.Line, (*int)(nil)
 		place(&at, &line, &none)
 		l.File = *at
+		if l.FreeingFunction != nil {
+			l.FreeingFunction = function(l.FreeingFunction)
+		}
 	}
 	d.SlowSteps = slices.Clone(d.SlowSteps)
 	for i := range d.SlowSteps {

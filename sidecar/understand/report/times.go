@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
 	"github.com/omni-perf/omni-perf/sidecar/understand/interpret"
 	"github.com/omni-perf/omni-perf/sidecar/understand/wording"
 )
@@ -136,6 +137,9 @@ func (b *builder) userLine(n timeline.NodeID) (place, bool) {
 	return place{}, false
 }
 
+// worthFreeing is the share of a line's own time from which on it is mentioned that it was the freeing of locals.
+const worthFreeing = 0.05
+
 // lineTimes fills Lines, Phases and the target's times. idle is what of the GPUs'
 // idle time is charged to each line.
 func (b *builder) lineTimes(idle map[place]int64) {
@@ -182,6 +186,13 @@ func (b *builder) lineTimes(idle map[place]int64) {
 			get(p, program)
 		}
 	}
+	freed := make(map[key]activity.Freed)
+	for _, f := range activity.Freeing(b.rec, func(t *timeline.Thread) int { return b.owner(t.Process, t.PID) }, b.codes.own) {
+		k := key{place{File: f.Place.File, Line: f.Place.Line}, f.Process}
+		if _, known := freed[k]; !known { // the longest comes first
+			freed[k] = f
+		}
+	}
 	for k, s := range sums {
 		line := Line{
 			File: b.codes.file(k.File), Line: k.Line, Process: k.process,
@@ -190,6 +201,10 @@ func (b *builder) lineTimes(idle map[place]int64) {
 		}
 		if k.process == program {
 			line.IdleNS = idle[k.place]
+		}
+		if f, known := freed[k]; known && int64(f.Time) <= line.SelfNS && float64(f.Time) >= worthFreeing*float64(line.SelfNS) {
+			function := b.codes.functionOf(f.Function)
+			line.FreeingNS, line.FreeingFunction = int64(f.Time), &function
 		}
 		b.doc.Lines = append(b.doc.Lines, line)
 		b.wanted[k.place] = true

@@ -20,11 +20,11 @@ export interface App {
   tip(x: number, y: number, lines: string[]): void;
 }
 
-/** placeWords name a line: "line 3" where all is in one cell, else "train.py:3". */
+/** placeWords name a line: "line 3" of the cell itself, else "train.py:3". */
 export const placeWords = ({ model }: App, place: Place | null): string =>
   !place
     ? ""
-    : place.file.isCell && model.recording.lines.every((line) => line.place.file === place.file)
+    : place.file.nth === model.recording.cell
       ? "line " + place.line
       : shortFile(place.file.path) + ":" + place.line;
 

@@ -1,7 +1,7 @@
 // A chart's views: what is on the stage in each, and what is read below it.
 
 import type { App } from "./app.ts";
-import { div, dot, fill, element, link, select, type Child } from "./dom.ts";
+import { div, dot, fill, element, link, select, vars, type Child } from "./dom.ts";
 import { findingsTable } from "./findings.ts";
 import { flameView, foldButton, type FlameView } from "./flame.ts";
 import { fits } from "./lanes.ts";
@@ -25,12 +25,10 @@ function chartContent(app: App, stage: HTMLElement): Content {
   const lanes = timeline(app);
   const { whole, chart } = app.model;
   const tools = div("o-tools");
-  const legend = () =>
-    div("o-legend", ...legendOf(app).map(([paint, means]) => element("span", null, dot(paint), means)));
+  const legend = div("o-legend");
   let flame: FlameView | undefined;
   const sections: Record<string, (width: number) => Child[]> = {
     "timeline": () => [
-      legend(),
       idleTable(app, 6),
       leadingLines(app),
       ...poolTables(app, true),
@@ -51,13 +49,20 @@ function chartContent(app: App, stage: HTMLElement): Content {
       const { view } = app.state;
       const inTime = view === "timeline";
       if (view === "flame") flame ||= flameView(app);
-      const shown = inTime ? [lanes.stage, tools] : view === "flame" ? [flame!.stage] : [];
+      const shown = inTime ? [lanes.stage, legend, tools] : view === "flame" ? [flame!.stage] : [];
       if (stage.firstChild !== (shown[0] || null)) fill(stage, shown);
       if (view === "flame") flame!.draw(width);
-      return inTime ? lanes.draw(width) : undefined;
+      if (!inTime) return;
+      const layout = lanes.draw(width);
+      vars(legend, { left: layout.x0 });
+      return layout;
     },
     write(width) {
       const { state } = app;
+      fill(
+        legend,
+        legendOf(app).map(([paint, means]) => element("span", null, dot(paint), means)),
+      );
       fill(tools, [
         select(
           "Colour by",

@@ -22,6 +22,8 @@ export const overhang = 24;
 /** Boxes narrower than this have no words. */
 const leastText = 24;
 const smallText = 10.5;
+/** A line's code is shown where so many of its letters have room. */
+const leastCode = 14;
 
 /** Scene is what a frame is painted from. */
 export interface Scene {
@@ -138,13 +140,16 @@ export function paintLanes(
         paint(placed.lane.paint),
         ground,
       );
+      // Where nothing is known, nothing drawn would read as "did nothing".
+      levels!.forEach((v, c) => isNaN(v) && bar(pixels, x + c, y0, x + c + 1, y1, paint("ba")));
     } else if (g) {
       const { part } = model.own(kind === "lines" ? nth : -1);
       if (kind === "lines")
         strip(g, y0, y1, { inkOf: (id) => paint(part[id - 1]! >= 0.3 ? "l1" : part[id - 1]! >= 0.05 ? "l2" : "l3") });
-      else if (kind === "stream")
+      else if (kind === "stream") {
+        bar(pixels, x, y0, x + columns, y1, paint("ba"));
         strip(g, y0, y1, { inkOf: (id) => paint(kernelPaint(recording.streams[nth]!.kernels[id - 1]!)) });
-      else if (!placed.rows) {
+      } else if (!placed.rows) {
         bar(pixels, x, y0, x + columns, y1, paint("ba"));
         strip(g, y0, y1, {
           inkOf: (id) =>
@@ -214,8 +219,9 @@ export function writeLanes(
       const [full, number] = lineWords(id - 1);
       const room = (to - from) / scale - 8;
       const baseline = placed.y1 - 5 * k;
-      const code = room > 60 && full.length > number.length + 2 && pen.fit([full], room, size, true);
-      if (code) pen.write(code, x0 + from / scale + 4, baseline, on, size, "left", true);
+      const enough = pen.widthOf(number + "m".repeat(leastCode), size, true) <= room;
+      const code = enough && full.length > number.length + 1 && pen.fit([full], room, size, true);
+      if (code) pen.write(code, x0 + from / scale + 5, baseline, on, size, "left", true);
       else if (pen.widthOf(number, size) <= room + 6)
         pen.write(number, x0 + (from + to) / 2 / scale, baseline, on, size, "center");
     });

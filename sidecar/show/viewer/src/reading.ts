@@ -22,7 +22,7 @@ import type {
 } from "./recording.ts";
 import { intersection, stretchesOf } from "./stretches.ts";
 import { poolsOf, subjectOf, type Subject } from "./subject.ts";
-import { clean, count, shortFile } from "./words.ts";
+import { clean, count, micros, shortFile } from "./words.ts";
 
 const words = (v: unknown, limit?: number): string => clean(string(v), limit);
 
@@ -102,7 +102,9 @@ export function recordingOf(document: unknown): Recording {
     const shares = floats(states.length);
     first(l["state_ns"], states.length).forEach((v, i) => (shares[stateOf(i)]! += us(v)));
     const times = ofProcess.get(l["process"]) || [];
-    times.push({ place, self: us(l["self_ns"]), idle: us(l["idle_ns"]), shares });
+    const freed = fns[index(l["freeing_function"], fns.length)];
+    const freeing = freed && `of it ${micros(us(l["freeing_ns"]))} freeing what ${freed.name}() held`;
+    times.push({ place, self: us(l["self_ns"]), idle: us(l["idle_ns"]), shares, freeing });
     ofProcess.set(l["process"], times);
   }
   const linesOf = (process: unknown) => ofProcess.get(process) || [];
@@ -113,6 +115,7 @@ export function recordingOf(document: unknown): Recording {
     ...stacks,
     ...spans,
     duration,
+    cell: index(object(object(list(row["targets"])[0])["cell"])["file"], files.length),
     fns,
     threads,
     subject: threads[subject.thread],

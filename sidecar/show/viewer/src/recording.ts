@@ -94,6 +94,7 @@ export interface LineTime {
   self: number;
   idle: number;
   shares: Float64Array; // of self, by state
+  freeing?: string | undefined; // over the whole recording: what of self was freeing what a function had held
 }
 
 /** Worker is a process beside the target's, with the user's own lines that it worked at over the whole recording. */
@@ -119,6 +120,7 @@ export interface Stream extends Spans {
 
 export interface Recording extends Spans {
   duration: number;
+  cell: number; // its file, in the document's list; -1: no cell was recorded
   fns: Func[];
   // The stack tree: node 0 is the empty stack, a parent precedes its children.
   above: Int32Array;

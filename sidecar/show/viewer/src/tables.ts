@@ -98,8 +98,7 @@ const splitWords = (app: App, shares: Float64Array): string | false =>
   sum(shares.filter((_, state) => !computes[state])) > sum(shares) / 20 && shareWords(app, shares, micros);
 
 /** So many lines are the first, and those with less than this share of the time are not. */
-const mostLines = 8;
-const worthRow = 0.005;
+const [mostLines, worthRow] = [8, 0.005];
 
 /** leadingLines are the lines that had most time, of the target or of a pool, which has a word for each. */
 export function leadingLines<L extends LineTime = LineTime>(
@@ -109,12 +108,12 @@ export function leadingLines<L extends LineTime = LineTime>(
 ): HTMLElement | null {
   const [from, to] = rangeOf(app.state);
   const cut = cutLines(app.model, from, to);
-  const worth = lines.filter((l) => max(l.self, l.idle) > (to - from) * worthRow);
   return ranked(
     app,
     pool ? "What " + pool.title + " did" : "Where the time went",
     "by your own lines, the innermost one on the stack, " + rangeWords(app),
-    worth
+    lines
+      .filter((l) => max(l.self, l.idle) > (to - from) * worthRow)
       .slice(0, mostLines)
       .map((l): Ranked => [
         placeWords(app, l.place),
@@ -123,6 +122,7 @@ export function leadingLines<L extends LineTime = LineTime>(
         code(source(l.place)),
         joined(
           splitWords(app, l.shares),
+          l.freeing,
           l.idle && "GPU idle " + micros(l.idle),
           pool ? pool.word && pool.word(l) : cutWords(l.self, cut(l.place)),
         ),
@@ -165,13 +165,12 @@ export function linesTable<L extends LineTime = LineTime>(
       const { shown, more } = listing(source, hot);
       const rows = shown.map((n): Cell[] => {
         const l = times.get(n);
-        const text = n ? code(source?.[n - 1] || "", l && l.self > most / 2) : "⋯";
         return [
           l && l.self,
           l && stateBar(app, l.shares, to - from),
           ...(gpu ? [l && l.idle > most / 300 && l.idle, l && bar(l.idle / (to - from))] : []),
           [n, small(n || "")],
-          text,
+          n ? code(source?.[n - 1] || "", l && l.self > most / 2) : "⋯",
           ...(pool!.word ? [l && small(pool!.word(l))] : []),
         ];
       });
@@ -243,8 +242,9 @@ export function idleTable(app: App, most: number): HTMLElement | false {
     ? recording.causes.map((cause): IdleShare => [cause, cause.us])
     : idleShares(recording, ...rangeOf(app.state));
   const all = sum(shares.map(([, us]) => us));
-  const rows = shares.slice(0, most).map(([cause, us]): Cell[] => {
-    return [
+  const rows = shares
+    .slice(0, most)
+    .map(([cause, us]): Cell[] => [
       cause ? evident(app, cause.text, cause) : "partly idle",
       [us, (whole || !cause ? "" : "≥ ") + micros(us)],
       bar(us / all),
@@ -252,10 +252,10 @@ export function idleTable(app: App, most: number): HTMLElement | false {
       small(placeWords(app, cause && cause.place)),
       code(source(cause && cause.place)),
       us > all / 30 && cause && element("small", "o-advice", cause.hint),
-    ];
-  });
+    ]);
   const note = all ? `idle ${micros(all)}, ${rangeWords(app)}` : "not idle here";
-  return recording.gpu && section("What the GPU waited for", note, table(["", "#idle", "", "", "", "", ""], rows));
+  const heading = `Where the GPU${recording.deviceIdle[1] ? "s" : ""} waited`;
+  return recording.gpu && section(heading, note, table(["", "#idle", "", "", "", "", ""], rows));
 }
 
 /** picturedTables are those of the picture that there are for the whole recording only. */

@@ -27,6 +27,8 @@ export interface Timeline {
   take(): void;
 }
 
+/** A lane lower than this has its figures on one line. */
+const lowLane = 20;
 /** A thread unfolds to at most so many rows. */
 const mostRows = 60;
 
@@ -108,7 +110,7 @@ export function timeline(app: App): Timeline {
           name,
           ...sources.map(small),
         );
-        const right = div("o-label o-figure");
+        const right = div("o-label o-figure" + (y1 - y0 < lowLane ? " o-low" : ""));
         figures.push(right);
         for (const e of [left, right])
           vars(e, { y: layout.narrow ? y0 - 14 : y0 + min(y1 - y0, rows ? 26 * layout.k : y1) / 2 });
@@ -189,7 +191,7 @@ export function timeline(app: App): Timeline {
         lineWords: (own) => {
           const p = model.own(file).places[own]!;
           const number = file < 0 ? placeWords(app, p).replace("line ", "") : p.line + "";
-          return [number + "  " + source(p), number];
+          return [number + " " + source(p), number];
         },
       };
       lanes.paint(

@@ -88,6 +88,6 @@ export function labelsOf(tree: CallTree, node: number): string[] {
   const dot = func.name.lastIndexOf(".");
   const short = dot > 0 && dot + 1 < func.name.length && func.place ? func.name.slice(dot + 1) : func.name;
   return func.place
-    ? [`${func.name}${times}  ${func.place}`, func.name + times, short + times]
+    ? [`${func.name}${times} ${func.place}`, func.name + times, short + times]
     : [func.name + times, func.name.replace(/^import /, "") + times];
 }
