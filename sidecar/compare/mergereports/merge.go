@@ -89,12 +89,15 @@ func inOrder(reports []*report.View, names []string) ([]*report.View, []string) 
 
 func clockOf(r *report.View) int64 { return r.Hosts[r.Target().Host].Clock.MonotonicNS }
 
+// unnumbered is more than any rank.
+const unnumbered = 1 << 30
+
 // rankOf is the rank that a report is of; those of none come last.
 func rankOf(r *report.View) int {
 	if rank := r.Target().Rank; rank != nil {
 		return *rank
 	}
-	return 1 << 30
+	return unnumbered
 }
 
 // numberOf is what the engine calls a worker of its; those of none come last.
@@ -102,7 +105,7 @@ func numberOf(r *report.View) int {
 	if p := &r.Processes[r.Target().Process]; timeline.Role(p.Role).OfEngine() && p.RoleNumber != nil {
 		return *p.RoleNumber
 	}
-	return 1 << 30
+	return unnumbered
 }
 
 // merging is a merged document in the making.

@@ -101,11 +101,15 @@ func (m *merging) sum(id string, parts []*report.Track) report.Track {
 	out.ResolutionNS = &resolution
 	end := (m.doc.DurationNS + 999) / 1000
 	peak, total, known := 0.0, 0.0, 0.0
+	at := make([]int, len(parts)) // of each, the first point that ends behind from
 	for from := int64(0); from < end; from += step {
 		to := min(from+step, end)
 		all, any := 0.0, false
-		for _, t := range parts {
-			if v, ok := meanOf(t, from, to); ok {
+		for k, t := range parts {
+			for at[k] < len(t.AtUS) && t.AtUS[at[k]] <= from {
+				at[k]++
+			}
+			if v, ok := meanOf(t, at[k], from, to); ok {
 				all, any = all+v, true
 			}
 		}
@@ -123,17 +127,17 @@ func (m *merging) sum(id string, parts []*report.Track) report.Track {
 	return out
 }
 
-// meanOf is a track's mean between two times, as far as it is known there.
-func meanOf(t *report.Track, from, to int64) (mean float64, known bool) {
-	sum, length, before := 0.0, 0.0, int64(0)
-	for i, at := range t.AtUS {
-		if part := min(at, to) - max(before, from); part > 0 && !math.IsNaN(t.Value[i]) {
-			sum += t.Value[i] * float64(part)
-			length += float64(part)
+// meanOf is a track's mean between two times, as far as it is known there; first is its first point that ends behind from.
+func meanOf(t *report.Track, first int, from, to int64) (mean float64, known bool) {
+	sum, length := 0.0, 0.0
+	before := from
+	for i := first; i < len(t.AtUS) && before < to; i++ {
+		at := min(t.AtUS[i], to)
+		if !math.IsNaN(t.Value[i]) {
+			sum += t.Value[i] * float64(at-before)
+			length += float64(at - before)
 		}
-		if before = at; before >= to {
-			break
-		}
+		before = at
 	}
 	return sum / max(length, 1), length > 0
 }

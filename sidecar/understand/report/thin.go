@@ -158,31 +158,52 @@ func (t *thinner) spans() {
 	}
 	t.d.Thinned.SpansStepNS = &step
 
-	out := Spans{First: Column{}, GapUS: Column{}, LengthUS: Column{}, Node: Column{}, State: Column{}, Incomplete: Column{}}
 	t.nodes = indices(len(t.v.Nodes.Parent))
+	out := newThinSpans(t)
 	for i := range t.d.Threads {
-		out.First = append(out.First, int64(len(out.Node)))
-		end := int64(0)
-		for _, s := range timeline.Resample(recorded(t.v.History(i)), timeline.Nanos(step)) {
-			from, to := microseconds(s.Start), min(microseconds(s.End), microseconds(timeline.Nanos(t.d.DurationNS)))
-			if to <= from {
-				continue
-			}
-			if s.Truncated {
-				out.Incomplete = append(out.Incomplete, int64(len(out.Node)))
-			}
-			t.nodes[s.Node] = 0 // used
-			out.GapUS, out.LengthUS = append(out.GapUS, from-end), append(out.LengthUS, to-from)
-			out.Node, out.State = append(out.Node, int64(s.Node)), append(out.State, int64(s.State))
-			end = to
-		}
+		out.thread(slices.Values(timeline.Resample(recorded(t.v.History(i)), timeline.Nanos(step))))
 	}
+	t.d.Spans = out.finish()
+}
+
+// thinSpans writes the histories of a smaller document, thread after thread.
+type thinSpans struct {
+	t   *thinner
+	out Spans
+}
+
+func newThinSpans(t *thinner) *thinSpans {
+	return &thinSpans{t, Spans{First: Column{}, GapUS: Column{}, LengthUS: Column{}, Node: Column{}, State: Column{}, Incomplete: Column{}}}
+}
+
+func (w *thinSpans) thread(history iter.Seq[timeline.Span]) {
+	out := &w.out
 	out.First = append(out.First, int64(len(out.Node)))
-	t.stacks()
-	for i, n := range out.Node {
-		out.Node[i] = int64(t.nodes[n])
+	end := int64(0)
+	for s := range history {
+		from, to := microseconds(s.Start), min(microseconds(s.End), microseconds(timeline.Nanos(w.t.d.DurationNS)))
+		if to <= from {
+			continue
+		}
+		if s.Truncated {
+			out.Incomplete = append(out.Incomplete, int64(len(out.Node)))
+		}
+		w.t.nodes[s.Node] = 0 // used
+		out.GapUS, out.LengthUS = append(out.GapUS, from-end), append(out.LengthUS, to-from)
+		out.Node, out.State = append(out.Node, int64(s.Node)), append(out.State, int64(s.State))
+		end = to
 	}
-	t.d.Spans = out
+}
+
+// finish leaves out the stacks that no span has, and numbers the others anew.
+func (w *thinSpans) finish() Spans {
+	out := w.out
+	out.First = append(out.First, int64(len(out.Node)))
+	w.t.stacks()
+	for i, n := range out.Node {
+		out.Node[i] = int64(w.t.nodes[n])
+	}
+	return out
 }
 
 // recorded are spans as package timeline has them; only equality of states matters.

@@ -1,0 +1,152 @@
+package mergereports
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/omni-perf/omni-perf/sidecar/understand/report"
+	"github.com/omni-perf/omni-perf/sidecar/understand/straggler"
+	"github.com/omni-perf/omni-perf/sidecar/understand/words"
+)
+
+// many is from how many reports on they are not all kept whole: some thousand would not fit into memory, nor into a page.
+const many = 24
+
+// Read merges reports that a function reads, one at a time, and twice those that are kept whole: of many, those of the
+// rank that computed longest, of the one in the middle and of the one that computed shortest, and those of no rank. Of the others
+// it keeps an outline. names are what to call them in errors.
+//
+// What cannot be read is left out, unless fewer than two are left, and unread says why.
+func Read(names []string, read func(at int) (*report.View, error)) (merged *report.View, unread, err error) {
+	var reports []*report.View
+	var readable []int // of each report, which one it is
+	var failed []error
+	for i := range names {
+		r, err := read(i)
+		if err == nil && len(names) > many {
+			r, err = outline(r)
+		}
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		reports, readable = append(reports, r), append(readable, i)
+	}
+	if len(failed) > 0 && len(reports) < 2 {
+		return nil, nil, failed[0]
+	}
+	readNames := make([]string, len(readable))
+	for i, at := range readable {
+		readNames[i] = names[at]
+	}
+	whole := 0
+	if len(names) > many {
+		for _, i := range distinct(reports) {
+			if reports[i], err = read(readable[i]); err != nil {
+				return nil, nil, err
+			}
+			whole++
+		}
+	}
+	if merged, err = Merge(reports, readNames); err != nil {
+		return nil, nil, err
+	}
+	if len(names) > many {
+		merged.Notes = append(merged.Notes, report.Note{ID: "outlines", Args: map[string]any{"whole": whole, "reports": len(reports)},
+			Text: fmt.Sprintf("of %d reports %d are whole; of the others it has in which collectives their main threads were, the line between them that took longest, their figures and tables", len(reports), whole)})
+	}
+	if len(failed) > 0 {
+		unread = fmt.Errorf("%s could not be read and %s left out: %w",
+			words.Plural(len(failed), "report", "reports"), map[bool]string{true: "was", false: "were"}[len(failed) == 1], errors.Join(failed...))
+	}
+	return merged, unread, nil
+}
+
+// outline is a report with what is kept of it where there are many: of its target's main thread.
+func outline(r *report.View) (*report.View, error) {
+	at := longestMain(r, r.Target().Process)
+	if at < 0 {
+		return r.Outline(nil, nil)
+	}
+	return r.Outline([]int{at}, [][]report.Span{betweenCollectives(r, r.History(at))})
+}
+
+// betweenCollectives makes one span of what a thread did between two collectives: where and in which state it was longest.
+// A stack is cut down to the collective, or to its innermost own line.
+func betweenCollectives(r *report.View, history []report.Span) (list []report.Span) {
+	facts := factsOf(r)
+	as := make([]int32, len(facts))
+	for n := 1; n < len(facts); n++ {
+		as[n] = int32(n)
+		if up := r.Parent(int32(n)); up != 0 && facts[n] == facts[up] {
+			as[n] = as[up]
+		}
+	}
+	type what struct {
+		node  int32
+		state report.State
+	}
+	took := make(map[what]int64) // of the last span of list
+	for _, s := range history {
+		s.Node, s.Incomplete = as[s.Node], false
+		if n := len(list) - 1; n >= 0 && list[n].End == s.Start && oneStretch(facts, list[n].Node, s.Node) {
+			list[n].End = s.End
+		} else {
+			list = append(list, s)
+			clear(took)
+		}
+		is := what{s.Node, s.State}
+		took[is] += s.End - s.Start
+		if last := &list[len(list)-1]; took[is] > took[what{last.Node, last.State}] {
+			last.Node, last.State = is.node, is.state
+		}
+	}
+	return list
+}
+
+// oneStretch reports whether two stacks are of one stretch: of one collective, or of none while the program ran.
+func oneStretch(facts []stackFacts, a, b int32) bool {
+	return facts[a].in == facts[b].in && (facts[a].in == straggler.None && a != 0 && b != 0 || a == b)
+}
+
+// distinct are the reports that are kept whole of many: that of the rank that computed longest, of the one
+// in the middle and of the one that computed shortest, or of an engine's workers; and launchers', if they are few.
+func distinct(reports []*report.View) (list []int) {
+	var numbered []int
+	for i, r := range reports {
+		if min(rankOf(r), numberOf(r)) < unnumbered {
+			numbered = append(numbered, i)
+		} else {
+			list = append(list, i)
+		}
+	}
+	if len(list) > many {
+		list = nil
+	}
+	slices.SortStableFunc(numbered, func(a, b int) int { return cmp.Compare(computing(reports[a]), computing(reports[b])) })
+	if n := len(numbered); n > 0 {
+		list = append(list, numbered[0], numbered[n/2], numbered[n-1])
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// computing is for how long a report's main thread computed, outside of collectives.
+func computing(r *report.View) (ns int64) {
+	target := r.Target().Process
+	for _, k := range r.Ranks {
+		if k.Process == target {
+			return k.ComputingNS
+		}
+	}
+	if at := longestMain(r, target); at >= 0 {
+		for _, s := range r.History(at) {
+			if s.State.Computes() {
+				ns += s.End - s.Start
+			}
+		}
+	}
+	return ns
+}
