@@ -291,6 +291,9 @@ func TestWhereTasksWaited(t *testing.T) {
 		if got := strings.Contains(text, "Where tasks waited"); got != (want != "") || got != (len(rows) > 0) {
 			t.Fatalf("%d tasks: the terminal has the table: %v\n%s", most, got, text)
 		}
+		if got := strings.Contains(text, "fetch waiting") && strings.Contains(text, "9.0 tasks"); got != (most > 1) {
+			t.Errorf("%d tasks: there are lanes of them: %v\n%s", most, got, text)
+		}
 		if want == "" {
 			continue
 		}

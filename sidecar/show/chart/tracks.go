@@ -100,6 +100,40 @@ func tracksOf(r *report.View, gpus gpuSummary, duration float64) []trackLane {
 			lanes = append(lanes, lane)
 		}
 	}
+	return append(lanes, taskLanes(r, duration)...)
+}
+
+// taskSpecs are the lanes of a coroutine's tasks, by the track's ID.
+var taskSpecs = map[string]trackSpec{
+	report.TasksWaiting: {"waiting", scene.PaintWait, 0, false},
+	report.TasksReady:   {"ready", scene.PaintGIL, 0, false},
+	report.TasksRunning: {"running", scene.PaintPython, 0, false},
+}
+
+const (
+	maxTaskLanes = 6
+	// worthTasks is the mean number of tasks from which on a lane says something.
+	worthTasks = 0.02
+)
+
+// taskLanes are what the tasks of the program's coroutines did, where several waited at once or the loop was busy.
+func taskLanes(r *report.View, duration float64) (lanes []trackLane) {
+	several := false
+	for i := range r.Tracks {
+		t := &r.Tracks[i]
+		spec, known := taskSpecs[t.ID]
+		if !known || t.Process == nil || *t.Process != r.Program() || t.Mean == nil || *t.Mean < worthTasks || len(lanes) == maxTaskLanes {
+			continue
+		}
+		spec.name = words.Clean(t.Name, 30) + " " + spec.name
+		if lane, ok := laneOf(r, t, spec, duration); ok {
+			lanes = append(lanes, lane)
+			several = several || t.ID == report.TasksReady || t.Peak != nil && *t.Peak > 1
+		}
+	}
+	if !several {
+		return nil // the thread's own stacks show as much
+	}
 	return lanes
 }
 
@@ -262,6 +296,8 @@ func figuresOf(t *report.Track, spec trackSpec, points []scene.Point, mean, peak
 		value, aside = words.Quantity(peak, t.Unit), "peak, of "+words.Quantity(limit, t.Unit)
 	case spec.peak:
 		value, aside = words.Quantity(peak, t.Unit), "peak"
+	case t.Unit == "tasks":
+		aside = "peak " + words.Short(peak, 2)
 	case t.Unit == "cores" && limit > 0:
 		aside = "of " + words.Short(limit, 2)
 	default:
@@ -291,7 +327,9 @@ func grown(points []scene.Point) string {
 
 // trackIndex is a track's index in its report.
 func trackIndex(r *report.View, t *report.Track) int {
-	return slices.IndexFunc(r.Tracks, func(o report.Track) bool { return o.ID == t.ID && same(o.Device, t.Device) && same(o.Thread, t.Thread) })
+	return slices.IndexFunc(r.Tracks, func(o report.Track) bool {
+		return o.ID == t.ID && same(o.Device, t.Device) && same(o.Thread, t.Thread) && o.Name == t.Name
+	})
 }
 
 func same(a, b *int) bool { return (a == nil) == (b == nil) && (a == nil || *a == *b) }

@@ -56,8 +56,50 @@ func (b *builder) awaits() {
 		})
 	}
 	sortAwaits(b.doc.Awaits)
+	b.taskTracks(own)
 	if t := b.rec.Tasks; t.Reads > 0 && len(lines) > 0 {
 		b.doc.TaskReading = &TaskReading{Reads: t.Reads, LongestNS: int64(t.Longest), MaxTasks: t.Most, Cut: t.Cut, Lost: t.Lost, CPUNS: max(int64(t.CPU), 0)}
+	}
+}
+
+// Tracks of the tasks of a coroutine, by what they did.
+const (
+	TasksWaiting = "tasks.waiting"
+	TasksReady   = "tasks.ready"
+	TasksRunning = "tasks.running"
+)
+
+const (
+	taskParts     = 240 // values of such a track
+	maxCoroutines = 8   // that have tracks
+)
+
+// taskTracks are how many tasks of each coroutine of the user's own waited, were ready and ran.
+func (b *builder) taskTracks(own func(timeline.FrameID) bool) {
+	lanes := activity.TaskLanes(b.rec, own, taskParts)
+	for _, lane := range lanes[:min(len(lanes), maxCoroutines)] {
+		process := b.placed(lane.Process)
+		for _, kind := range []struct {
+			id     string
+			values []float64
+		}{{TasksWaiting, lane.Waiting}, {TasksReady, lane.Ready}, {TasksRunning, lane.Running}} {
+			part := b.rec.Duration/taskParts + 1
+			t := Track{
+				ID: kind.id, Name: clean(b.rec.Frames[lane.Function].Function), Kind: Rate, Unit: "tasks", Source: "tasks of event loops, and the threads that ran them",
+				ResolutionNS: pointer(int64(part)), Process: &process,
+			}
+			sum, last := 0.0, int64(0)
+			for i, v := range kind.values {
+				at := min(microseconds(timeline.Nanos(i+1)*part), microseconds(b.rec.Duration))
+				if sum += v; at > last {
+					t.AtUS, t.Value, last = append(t.AtUS, at), append(t.Value, single(v)), at
+				}
+			}
+			if sum > 0 {
+				t.Mean, t.Peak = pointer(sum/taskParts), pointer(slices.Max(kind.values))
+				b.doc.Tracks = append(b.doc.Tracks, t)
+			}
+		}
 	}
 }
 

@@ -52,7 +52,8 @@ func (c Column) MarshalJSON() ([]byte, error) {
 // Track is one figure over time. Value i of a rate is the mean over
 // (AtUS[i-1], AtUS[i]], of a gauge the value at AtUS[i].
 type Track struct {
-	ID           string    `json:"id"` // "cpu", "rss", "gpu.util"
+	ID           string    `json:"id"`             // "cpu", "rss", "gpu.util"
+	Name         string    `json:"name,omitempty"` // of what it is, where there are several: of "tasks.waiting" the coroutine
 	Kind         TrackKind `json:"kind"`
 	Unit         string    `json:"unit"`
 	Source       string    `json:"source"`
