@@ -380,8 +380,14 @@ class CellRecorder:
         if running.torch is not None:
             running.torch.say()
             if running.torch.traces:
-                complete["torch"] = {"traces": running.torch.traces, "byShape": running.torch.by_shape}
+                complete["torch"] = {
+                    "traces": running.torch.traces,
+                    "byShape": running.torch.by_shape,
+                    "recorded": running.torch.recorded,
+                }
                 patience_s = running.torch.reading_s
+        if running.options.kernel_wait_ns:
+            complete["kernelWaitNs"] = str(running.options.kernel_wait_ns)
         try:
             answer = self._session.end(begun, complete, patience_s)
         except SessionError as error:
@@ -451,7 +457,7 @@ def _torch_profile(options: Options) -> TorchProfile | None:
     from omni_perf import torchprofile
 
     torchprofile.forget_traces()
-    problem = torchprofile.ready()
+    problem = torchprofile.ready(options.torch)
     if problem:
         publish.warn(problem)
         return None

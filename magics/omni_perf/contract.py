@@ -16,6 +16,7 @@ SERVICE = "/omni_perf.v1.OmniPerf/"
 Int64 = str
 
 DEFAULT_INTERVAL_S = 0.001
+DEFAULT_KERNEL_WAIT_S = 30e-6
 DEFAULT_SYSTEM_INTERVAL_S = 0.1
 LONGEST_INTERVAL_S = 3600
 """Of sidecar/measure/timeline/intervals.go, which owns them and the shortest; a test compares them."""
@@ -109,11 +110,18 @@ class EndRequest(TypedDict, total=False):
     beganNs: Int64
     loaded: list[Loaded]
     torch: Torch
+    kernelWaitNs: Int64
 
 
 class Torch(TypedDict, total=False):
     traces: list[str]
     byShape: bool
+    recorded: list[Recorded]
+
+
+class Recorded(TypedDict, total=False):
+    beganNs: Int64
+    endedNs: Int64
 
 
 class Bundle(TypedDict, total=False):

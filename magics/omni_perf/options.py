@@ -12,8 +12,8 @@ from omni_perf.schedule import FIGURES, Schedule, of_figures
 
 CELL_USAGE = (
     "%%omni_perf [-p SECONDS] [-s SECONDS] [--children none|tracks|stacks] [--name NAME] [--live] [--quiet] "
-    "[--torch [wait=N warmup=N active=N repeat=N skip_first=N] [--shapes] [--stack] "
-    "[--torch-memory] [--flops] [--modules]]"
+    "[--exact] [--torch [wait=N warmup=N active=N repeat=N skip_first=N] [--shapes] [--stack] "
+    "[--torch-memory] [--flops] [--modules]] [--kernel-wait SECONDS]"
 )
 CELL_HELP = f"""\
 {CELL_USAGE}
@@ -25,12 +25,17 @@ CELL_HELP = f"""\
     --name NAME  a name to show
     --live       show the cell while it runs, where its chart comes at last
     --quiet      no chart; %omni_perf last shows it
+    --exact      when exactly the GPU worked, as torch.profiler records it: nothing else is recorded
+                 of torch, and its idle time is exact
     --torch [wait=N warmup=N active=N repeat=N skip_first=N]
                  run torch.profiler: around the cell, or in windows of its steps (default
                  wait=0 warmup=1 active=3 repeat=1 skip_first=0, as in torch.profiler.schedule)
     --shapes --stack --torch-memory --flops --modules
                  what torch.profiler records besides: inputs' shapes, Python's stacks,
                  allocations, floating-point operations, TorchScript's modules
+    --kernel-wait SECONDS
+                 with --exact or --torch: shorter gaps of the GPU are between queued kernels
+                 (default {contract.DEFAULT_KERNEL_WAIT_S * 1e6:g}us)
 """
 
 ON_USAGE = "%omni_perf on [-t SECONDS] [-p SECONDS] [-s SECONDS] [--children none|tracks|stacks]"
@@ -47,6 +52,8 @@ class Torch:
     memory: bool = False
     flops: bool = False
     modules: bool = False
+    exact: bool = field(default=False, kw_only=True)
+    """Only when devices worked, of the whole cell; what else is asked does not matter."""
     schedule: Schedule | None = field(default=None, kw_only=True)
     """None: that of omni_perf.schedule(), or the whole cell."""
 
@@ -63,6 +70,7 @@ class Options:
     quiet: bool = False
     threshold_ns: int = 1_000_000_000
     torch: Torch | None = None
+    kernel_wait_ns: int = 0
 
 
 @dataclass
@@ -98,8 +106,11 @@ def parse_statement(line: str) -> Parsed:
 
 _OF_TORCH = ("--shapes", "--stack", "--torch-memory", "--flops", "--modules")
 """In the order of Torch's fields."""
-_FLAGS = {"--live", "--quiet", "--torch", *_OF_TORCH}
-_CELL_OPTIONS = {"-p", "-s", "--children", "--name", *_FLAGS}
+_FLAGS = {"--live", "--quiet", "--exact", "--torch", *_OF_TORCH}
+_CELL_OPTIONS = {"-p", "-s", "--children", "--name", "--kernel-wait", *_FLAGS}
+
+_UNITS = (("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9))
+"""Behind a number of seconds, as the command line has them too."""
 
 _SPELLINGS = {
     "--prof_interval": "-p",
@@ -158,7 +169,12 @@ def _torch_options(values: dict[str, str]) -> tuple[Torch | None, list[str]]:
     asked = Torch(*(option in values for option in _OF_TORCH))
     if "--torch" not in values:
         lonely = [option for option in _OF_TORCH if option in values]
-        return None, [f"{lonely[0]} belongs to --torch, which is missing."] if lonely else []
+        problems = [f"{lonely[0]} belongs to --torch, which is missing."] if lonely else []
+        if "--exact" in values:
+            return Torch(exact=True), problems
+        if "--kernel-wait" in values:
+            problems.append("--kernel-wait belongs to --exact or --torch, which are missing.")
+        return None, problems
     figures: dict[str, int] = {}
     for word in values["--torch"].split():
         name, _, figure = word.partition("=")
@@ -195,8 +211,13 @@ def _options(values: dict[str, str]) -> tuple[Options, str]:
         text = values.get(option)
         if text is None:
             return default
+        number, unit = text, 1e9
+        for name, size in _UNITS:
+            if text.endswith(name):
+                number, unit = text[: -len(name)], size
+                break
         try:
-            duration_ns = round(float(text) * 1e9)
+            duration_ns = round(float(number) * unit)
         except (ValueError, OverflowError):
             duration_ns = -1
         if not accepts(duration_ns):
@@ -224,6 +245,7 @@ def _options(values: dict[str, str]) -> tuple[Options, str]:
         name=values.get("--name", ""),
         live="--live" in values,
         quiet="--quiet" in values,
+        kernel_wait_ns=duration("--kernel-wait", 0, interval, "30us"),
         threshold_ns=duration("-t", Options.threshold_ns, lambda duration_ns: duration_ns >= 0, "1"),
     )
     return options, " ".join(problems)

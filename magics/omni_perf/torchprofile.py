@@ -22,7 +22,7 @@ from enum import Enum
 from importlib import import_module
 from typing import Any, Final
 
-from omni_perf import marks, publish
+from omni_perf import contract, marks, publish
 from omni_perf.options import Torch
 from omni_perf.schedule import Action, OnTrace, given, on_change
 
@@ -35,7 +35,19 @@ WHOLE_S: Final = 60
 READ_BYTES_PER_S: Final = 5e6
 """What the sidecar reads of traces at least; on an idle machine some 100 MB/s."""
 
-MERGE: Final = "omni_perf.last().merge_trace(PATH) adds the trace that yours writes."
+EXACT_FIRST_STEPS: Final = 20
+"""Steps of the first stretch that --exact records: how many events they have says how many steps fit."""
+
+EXACT_FIRST_S: Final = 5
+"""Seconds after which it ends, at the end of a step."""
+
+EXACT_EVENTS: Final = 200_000
+"""Events that --exact records of a cell with steps: some 60 MB, and 2 s until torch has written them."""
+
+MERGE: Final = (
+    "The trace that yours writes in the cell is added to the chart; omni_perf.last().merge_trace(PATH) adds one that "
+    "it writes later."
+)
 
 MOST_TRACES: Final = 100
 """Traces of one cell; what comes after is not recorded."""
@@ -61,10 +73,13 @@ class TorchProfile:
     def __init__(self, wanted: Torch) -> None:
         self.traces: list[str] = []
         """Paths of the finished traces."""
+        self.recorded: list[contract.Recorded] = []
+        """When each of them was recorded, as far as that is known."""
         self.remarks: list[str] = []
         """What the user should know, a sentence each."""
         self._wanted = wanted
-        self._schedule = wanted.schedule or given.schedule
+        self._schedule = None if wanted.exact else wanted.schedule or given.schedule
+        self._option = "--exact" if wanted.exact else "--torch"
         self._pid = os.getpid()
         self._thread = threading.get_ident()
         self._state = _State.IDLE
@@ -79,6 +94,14 @@ class TorchProfile:
         """omni_perf.step() was called: the hook's steps no longer count."""
         self._since_ns = 0
         """When the profiler started to record, CLOCK_MONOTONIC."""
+        self._idle_then = False
+        """Nothing was queued on devices then."""
+        self._first = 0
+        """The step, of the cell, with which it started to record."""
+        self._room = EXACT_FIRST_STEPS
+        """Steps that a stretch of --exact may have."""
+        self._events = 0
+        """Events in the traces that were written, of --exact."""
         self._over = False
         self._inside = False
         """What is called of torch is our own doing."""
@@ -97,10 +120,11 @@ class TorchProfile:
             if _active is not None:
                 raise TorchError("torch.profiler already records another cell: this one is profiled without it.")
             _torch()
+            self._undo.append(_watch_exports(self._users_trace))
             if _is_profiled():
                 raise TorchError(
                     "torch.profiler already runs, started by your own code, and two of them in one process crash it: "
-                    "this cell is profiled without --torch. " + MERGE
+                    f"this cell is profiled without {self._option}. " + MERGE
                 )
             _active = self
             self._undo.append(_watch_others(self._give_way))
@@ -108,6 +132,7 @@ class TorchProfile:
             self._undo.append(on_change(self._reschedule))
             marks.watch(self.step)
             if self._schedule is None:
+                _synchronise(self._wanted)
                 self._run_profiler(lambda: self._start(Action.SAVE))
             else:
                 self._enter_step()
@@ -127,6 +152,9 @@ class TorchProfile:
             return
         self._steps += 1
         self._step += 1
+        if self._wanted.exact:
+            self._run_profiler(self._leave_exact_step)
+            return
         if self._schedule is None:
             if self._steps >= WHOLE_STEPS or time.monotonic_ns() - self._since_ns > WHOLE_S * 1e9:
                 self._run_profiler(self._finish)
@@ -231,6 +259,25 @@ class TorchProfile:
         if action is not Action.NONE:
             self._start(action)
 
+    def _leave_exact_step(self) -> None:
+        """Go on as long as there is room for events; how many a step has is known when some were written."""
+        if self._state is not _State.RECORDING:
+            self._start(Action.SAVE)
+            return
+        steps, first = self._steps - self._first, not self._events
+        in_time = not first or time.monotonic_ns() - self._since_ns < EXACT_FIRST_S * 1e9
+        if steps < self._room and in_time:
+            return
+        self._finish()
+        self._room = (EXACT_EVENTS - self._events) * steps // max(1, self._events)
+        if first and self._events and self._room > 0:
+            self._start(Action.SAVE)
+            return
+        self._stop_for_good(
+            f"--exact recorded the first {self._steps} steps of the cell and then ended, as its trace would have "
+            "become too large: the rest is known as well as the driver's figures are."
+        )
+
     def _start(self, action: Action) -> None:
         """Warm up or record, as the action says, if that is not yet done."""
         if self._state is _State.IDLE:
@@ -253,6 +300,7 @@ class TorchProfile:
                     return
                 self._profiler.start_trace()
                 self._since_ns = time.monotonic_ns()
+                self._idle_then, self._first = not self._steps, self._steps
                 self._state, self._waited = _State.RECORDING, 0
             if self._schedule is not None:
                 self._annotate(f"ProfilerStep#{self._steps}")
@@ -288,17 +336,27 @@ class TorchProfile:
             return
         if state is _State.WARM:  # nothing was recorded: as torch does, it is started to be stopped
             profiler.start_trace()
+        ended_ns = time.monotonic_ns()
         profiler.stop_trace()
         self._profiler, self._state = None, _State.IDLE
         if state is _State.WARM:
             _release(profiler)
             return
+        recorded: contract.Recorded = {}
+        if self._wanted.exact:  # what was queued before the start is not in the trace
+            recorded = {"beganNs": str(self._since_ns if self._idle_then else 0), "endedNs": str(ended_ns)}
         path = os.path.join(_folder(), f"rank{_rank()}.{self._steps}.pt.trace.json")
         if path in self.traces:
             path = path.removesuffix(".pt.trace.json") + f".{len(self.traces)}.pt.trace.json"
-        self._export(profiler, path)
+        self._export(profiler, path, recorded)
 
-    def _export(self, profiler: Any, path: str) -> None:
+    def _users_trace(self, path: str) -> None:
+        """The user's own profiler has written a trace in the cell: it is added to the chart."""
+        if not self._inside and path not in self.traces and len(self.traces) < MOST_TRACES:
+            self.traces.append(path)
+            self.recorded.append({})
+
+    def _export(self, profiler: Any, path: str, recorded: contract.Recorded) -> None:
         try:
             profiler.export_chrome_trace(path)
             problem = _damage(path)
@@ -311,6 +369,9 @@ class TorchProfile:
             self._remark_once(f"torch.profiler's trace could not be written to {os.path.dirname(path)}: {problem}.")
             return
         self.traces.append(path)
+        self.recorded.append(recorded)
+        if self._wanted.exact:
+            self._events += _count_events(path)
         if given.on_trace is not None:
             self._hand_over(given.on_trace, path)
 
@@ -340,18 +401,23 @@ class TorchProfile:
         if threading.get_ident() != self._thread:
             # Only the thread that started a profiler can stop it, and a nested one must not be exported.
             self._profiler, self._state = None, _State.IDLE
-            self._stop_for_good("Your own code started a profiler in another thread: --torch wrote no trace.")
+            self._stop_for_good(f"Your own code started a profiler in another thread: {self._option} wrote no trace.")
             return
         self._run_profiler(self._finish)
         if self._schedule is None:
             self._stop_for_good(
-                "Your own code started a profiler in this cell: --torch ended there, so that yours is not disturbed. "
-                + MERGE
+                f"Your own code started a profiler in this cell: {self._option} ended there, so that yours is not "
+                "disturbed. " + MERGE
             )
 
     def _reschedule(self) -> None:
         """Follow omni_perf.schedule(), called in the cell: what was recorded so far as a whole is thrown away."""
-        if self._wanted.schedule is not None or self._over or threading.get_ident() != self._thread:
+        if (
+            self._wanted.schedule is not None
+            or self._wanted.exact
+            or self._over
+            or threading.get_ident() != self._thread
+        ):
             return
         self._run_profiler(self._abandon if self._schedule is None else self._finish)
         self._schedule, self._step, self._steps, self._epoch = given.schedule, 0, 0, None
@@ -376,21 +442,46 @@ _active: TorchProfile | None = None
 """The one that records; a process can have one."""
 
 
-def ready() -> str:
-    """Import torch, which ``--torch`` asked for; return why it cannot be used, or an empty text."""
+def ready(wanted: Torch) -> str:
+    """Import torch, which was asked for; return why it cannot be used, or an empty text."""
     try:
-        _torch()
+        _torch("--exact" if wanted.exact else "--torch")
+        if wanted.exact and not _devices():
+            return (
+                "--exact needs a GPU whose work torch.profiler can record, and this PyTorch has none: the cell is "
+                "profiled without it."
+            )
     except TorchError as error:
         return str(error)
     return ""
 
 
-def _torch() -> Any:
+def _devices() -> list[Any]:
+    """Return those of torch.profiler's activities that devices have."""
+    profiler = _torch().profiler
+    with suppress(Exception):
+        return [activity for activity in profiler.supported_activities() if activity != profiler.ProfilerActivity.CPU]
+    return []
+
+
+def _synchronise(wanted: Torch) -> None:
+    """Let devices work off what was queued before the cell: of what began before it, a trace has nothing."""
+    if not wanted.exact:
+        return
+    torch = _torch()
+    for device in _devices():
+        module = getattr(torch, device.name.lower(), None)
+        with suppress(Exception):
+            if module is not None and module.is_initialized():
+                module.synchronize()
+
+
+def _torch(option: str = "--torch") -> Any:
     try:
         torch: Any = import_module("torch")
     except ImportError as error:
         raise TorchError(
-            f"--torch needs PyTorch, which could not be imported: {error}. The cell is profiled without it."
+            f"{option} needs PyTorch, which could not be imported: {error}. The cell is profiled without it."
         ) from error
     try:
         profiler = import_module("torch.profiler")
@@ -401,7 +492,7 @@ def _torch() -> Any:
     if not usable:
         version = getattr(torch, "__version__", "of an unknown version")
         raise TorchError(
-            f"--torch cannot use the profiler of torch {version}: it lacks what is used of it, or has it under other "
+            f"{option} cannot use the profiler of torch {version}: it lacks what is used of it, or has it under other "
             "names. The cell is profiled without it."
         )
     return torch
@@ -422,6 +513,8 @@ def _make(detail: Torch) -> Any:
         "with_flops": detail.flops,
         "with_modules": detail.modules,
     }
+    if detail.exact:
+        options = {"activities": _devices()}
     if not detail.stack:  # half of the time that stopping takes; experimental: it may be missing
         with suppress(Exception):
             options["experimental_config"] = torch._C._profiler._ExperimentalConfig(trace_only=True)
@@ -511,6 +604,35 @@ def _watch_regions(begins: Callable[[int], None], ends: Callable[[int], None]) -
             kind.__enter__, kind.__exit__ = enter, leave
 
     return end
+
+
+def _watch_exports(written: Callable[[str], None]) -> Callable[[], None]:
+    """Have a function called with the path of each trace that a torch.profiler writes; return what ends that."""
+    kind: Any = sys.modules["torch.profiler"].profile
+    export = kind.export_chrome_trace
+
+    def exported(profiler: Any, path: str, *arguments: Any, **options: Any) -> Any:
+        result = export(profiler, path, *arguments, **options)
+        written(os.path.abspath(os.fspath(path)))
+        return result
+
+    kind.export_chrome_trace = exported
+
+    def end() -> None:
+        if kind.export_chrome_trace is exported:
+            kind.export_chrome_trace = export
+
+    return end
+
+
+def _count_events(path: str) -> int:
+    """Return how many events with a length a trace has, at least 1."""
+    count, rest = 0, b""
+    with suppress(OSError), open(path, "rb") as file:
+        while block := file.read(1 << 20):
+            count += (rest + block).count(b'"ph": "X"')
+            rest = block[-8:]  # shorter than what is counted
+    return max(1, count)
 
 
 def _damage(path: str) -> str:

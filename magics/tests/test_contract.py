@@ -1,6 +1,7 @@
 import re
 from pathlib import Path
 
+import pytest
 from omni_perf import contract
 
 PROTO = Path(__file__).parents[2] / "sidecar" / "api" / "omni_perf.proto"
@@ -65,6 +66,8 @@ def test_the_service_is_that_of_the_proto() -> None:
 
 INTERVALS = Path(__file__).parents[2] / "sidecar" / "measure" / "timeline" / "intervals.go"
 
+KERNEL_WAIT = Path(__file__).parents[2] / "sidecar" / "understand" / "gpuidle" / "device.go"
+
 SECONDS = {"time.Microsecond": 1e-6, "time.Millisecond": 1e-3, "time.Second": 1, "time.Minute": 60, "time.Hour": 3600}
 
 
@@ -76,3 +79,6 @@ def test_intervals_are_those_of_the_sidecar() -> None:
     assert found["DefaultInterval"] == contract.DEFAULT_INTERVAL_S
     assert found["DefaultFigureInterval"] == contract.DEFAULT_SYSTEM_INTERVAL_S
     assert found["MaxInterval"] == contract.LONGEST_INTERVAL_S
+    kernel_wait = re.search(r"const KernelWait = (\d+) \* (time\.\w+)", KERNEL_WAIT.read_text())
+    assert kernel_wait
+    assert int(kernel_wait[1]) * SECONDS[kernel_wait[2]] == pytest.approx(contract.DEFAULT_KERNEL_WAIT_S)

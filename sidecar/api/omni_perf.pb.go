@@ -692,13 +692,14 @@ type EndRequest struct {
 	EndedNs       int64                  `protobuf:"varint,2,opt,name=ended_ns,json=endedNs,proto3" json:"ended_ns,omitempty"` // CLOCK_MONOTONIC at which the cell ended
 	Outcome       string                 `protobuf:"bytes,3,opt,name=outcome,proto3" json:"outcome,omitempty"`                 // "ok", "error: ValueError", "interrupted"
 	Marks         []*Mark                `protobuf:"bytes,4,rep,name=marks,proto3" json:"marks,omitempty"`
-	Sources       []*CellSource          `protobuf:"bytes,5,rep,name=sources,proto3" json:"sources,omitempty"`                 // compiled while the cell ran
-	Quiet         bool                   `protobuf:"varint,6,opt,name=quiet,proto3" json:"quiet,omitempty"`                    // no bundle wanted
-	Form          string                 `protobuf:"bytes,7,opt,name=form,proto3" json:"form,omitempty"`                       // "notebook" (html + text) or "terminal" (text)
-	Theme         string                 `protobuf:"bytes,8,opt,name=theme,proto3" json:"theme,omitempty"`                     // "", "light" or "dark"
-	BeganNs       int64                  `protobuf:"varint,9,opt,name=began_ns,json=beganNs,proto3" json:"began_ns,omitempty"` // CLOCK_MONOTONIC at which the cell began without waiting for Begin's answer; 0: it waited
-	Loaded        []*Loaded              `protobuf:"bytes,20,rep,name=loaded,proto3" json:"loaded,omitempty"`                  // modules imported or reloaded that the sidecar does not know yet
-	Torch         *Torch                 `protobuf:"bytes,30,opt,name=torch,proto3" json:"torch,omitempty"`                    // absent: torch.profiler was not asked for
+	Sources       []*CellSource          `protobuf:"bytes,5,rep,name=sources,proto3" json:"sources,omitempty"`                                   // compiled while the cell ran
+	Quiet         bool                   `protobuf:"varint,6,opt,name=quiet,proto3" json:"quiet,omitempty"`                                      // no bundle wanted
+	Form          string                 `protobuf:"bytes,7,opt,name=form,proto3" json:"form,omitempty"`                                         // "notebook" (html + text) or "terminal" (text)
+	Theme         string                 `protobuf:"bytes,8,opt,name=theme,proto3" json:"theme,omitempty"`                                       // "", "light" or "dark"
+	BeganNs       int64                  `protobuf:"varint,9,opt,name=began_ns,json=beganNs,proto3" json:"began_ns,omitempty"`                   // CLOCK_MONOTONIC at which the cell began without waiting for Begin's answer; 0: it waited
+	Loaded        []*Loaded              `protobuf:"bytes,20,rep,name=loaded,proto3" json:"loaded,omitempty"`                                    // modules imported or reloaded that the sidecar does not know yet
+	Torch         *Torch                 `protobuf:"bytes,30,opt,name=torch,proto3" json:"torch,omitempty"`                                      // absent: torch.profiler was not asked for
+	KernelWaitNs  int64                  `protobuf:"varint,31,opt,name=kernel_wait_ns,json=kernelWaitNs,proto3" json:"kernel_wait_ns,omitempty"` // --kernel-wait; 0: the default
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -810,11 +811,19 @@ func (x *EndRequest) GetTorch() *Torch {
 	return nil
 }
 
+func (x *EndRequest) GetKernelWaitNs() int64 {
+	if x != nil {
+		return x.KernelWaitNs
+	}
+	return 0
+}
+
 // What torch.profiler recorded of the cell.
 type Torch struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Traces        []string               `protobuf:"bytes,1,rep,name=traces,proto3" json:"traces,omitempty"`                   // paths of its traces, in the order of time
 	ByShape       bool                   `protobuf:"varint,2,opt,name=by_shape,json=byShape,proto3" json:"by_shape,omitempty"` // operators with different inputs are rows of their own
+	Recorded      []*Torch_Recorded      `protobuf:"bytes,3,rep,name=recorded,proto3" json:"recorded,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -861,6 +870,13 @@ func (x *Torch) GetByShape() bool {
 		return x.ByShape
 	}
 	return false
+}
+
+func (x *Torch) GetRecorded() []*Torch_Recorded {
+	if x != nil {
+		return x.Recorded
+	}
+	return nil
 }
 
 // Which text a module of the user's own was loaded from.
@@ -2194,6 +2210,59 @@ func (x *OverviewResponse) GetWritten() string {
 	return ""
 }
 
+// When the profilers of the traces recorded, one for each trace; none: not known.
+type Torch_Recorded struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	BeganNs       int64                  `protobuf:"varint,1,opt,name=began_ns,json=beganNs,proto3" json:"began_ns,omitempty"` // CLOCK_MONOTONIC
+	EndedNs       int64                  `protobuf:"varint,2,opt,name=ended_ns,json=endedNs,proto3" json:"ended_ns,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Torch_Recorded) Reset() {
+	*x = Torch_Recorded{}
+	mi := &file_omni_perf_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Torch_Recorded) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Torch_Recorded) ProtoMessage() {}
+
+func (x *Torch_Recorded) ProtoReflect() protoreflect.Message {
+	mi := &file_omni_perf_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Torch_Recorded.ProtoReflect.Descriptor instead.
+func (*Torch_Recorded) Descriptor() ([]byte, []int) {
+	return file_omni_perf_proto_rawDescGZIP(), []int{8, 0}
+}
+
+func (x *Torch_Recorded) GetBeganNs() int64 {
+	if x != nil {
+		return x.BeganNs
+	}
+	return 0
+}
+
+func (x *Torch_Recorded) GetEndedNs() int64 {
+	if x != nil {
+		return x.EndedNs
+	}
+	return 0
+}
+
 type PushRequest_Frame struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -2209,7 +2278,7 @@ type PushRequest_Frame struct {
 
 func (x *PushRequest_Frame) Reset() {
 	*x = PushRequest_Frame{}
-	mi := &file_omni_perf_proto_msgTypes[31]
+	mi := &file_omni_perf_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2221,7 +2290,7 @@ func (x *PushRequest_Frame) String() string {
 func (*PushRequest_Frame) ProtoMessage() {}
 
 func (x *PushRequest_Frame) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[31]
+	mi := &file_omni_perf_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2296,7 +2365,7 @@ type PushRequest_Stack struct {
 
 func (x *PushRequest_Stack) Reset() {
 	*x = PushRequest_Stack{}
-	mi := &file_omni_perf_proto_msgTypes[32]
+	mi := &file_omni_perf_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2308,7 +2377,7 @@ func (x *PushRequest_Stack) String() string {
 func (*PushRequest_Stack) ProtoMessage() {}
 
 func (x *PushRequest_Stack) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[32]
+	mi := &file_omni_perf_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2349,7 +2418,7 @@ type PushRequest_Sample struct {
 
 func (x *PushRequest_Sample) Reset() {
 	*x = PushRequest_Sample{}
-	mi := &file_omni_perf_proto_msgTypes[33]
+	mi := &file_omni_perf_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2361,7 +2430,7 @@ func (x *PushRequest_Sample) String() string {
 func (*PushRequest_Sample) ProtoMessage() {}
 
 func (x *PushRequest_Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[33]
+	mi := &file_omni_perf_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2409,7 +2478,7 @@ type PushRequest_Thread struct {
 
 func (x *PushRequest_Thread) Reset() {
 	*x = PushRequest_Thread{}
-	mi := &file_omni_perf_proto_msgTypes[34]
+	mi := &file_omni_perf_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2421,7 +2490,7 @@ func (x *PushRequest_Thread) String() string {
 func (*PushRequest_Thread) ProtoMessage() {}
 
 func (x *PushRequest_Thread) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[34]
+	mi := &file_omni_perf_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2526,7 +2595,7 @@ const file_omni_perf_proto_rawDesc = "" +
 	"\asamples\x18\x05 \x01(\x03R\asamples\x12\x16\n" +
 	"\x06tokens\x18\x06 \x01(\x03R\x06tokens\x12\x19\n" +
 	"\x05epoch\x18\a \x01(\x05H\x00R\x05epoch\x88\x01\x01B\b\n" +
-	"\x06_epoch\"\xec\x02\n" +
+	"\x06_epoch\"\x92\x03\n" +
 	"\n" +
 	"EndRequest\x12\x17\n" +
 	"\acell_id\x18\x01 \x01(\tR\x06cellId\x12\x19\n" +
@@ -2539,10 +2608,15 @@ const file_omni_perf_proto_rawDesc = "" +
 	"\x05theme\x18\b \x01(\tR\x05theme\x12\x19\n" +
 	"\bbegan_ns\x18\t \x01(\x03R\abeganNs\x12,\n" +
 	"\x06loaded\x18\x14 \x03(\v2\x14.omni_perf.v1.LoadedR\x06loaded\x12)\n" +
-	"\x05torch\x18\x1e \x01(\v2\x13.omni_perf.v1.TorchR\x05torch\":\n" +
+	"\x05torch\x18\x1e \x01(\v2\x13.omni_perf.v1.TorchR\x05torch\x12$\n" +
+	"\x0ekernel_wait_ns\x18\x1f \x01(\x03R\fkernelWaitNs\"\xb6\x01\n" +
 	"\x05Torch\x12\x16\n" +
 	"\x06traces\x18\x01 \x03(\tR\x06traces\x12\x19\n" +
-	"\bby_shape\x18\x02 \x01(\bR\abyShape\"=\n" +
+	"\bby_shape\x18\x02 \x01(\bR\abyShape\x128\n" +
+	"\brecorded\x18\x03 \x03(\v2\x1c.omni_perf.v1.Torch.RecordedR\brecorded\x1a@\n" +
+	"\bRecorded\x12\x19\n" +
+	"\bbegan_ns\x18\x01 \x01(\x03R\abeganNs\x12\x19\n" +
+	"\bended_ns\x18\x02 \x01(\x03R\aendedNs\"=\n" +
 	"\x06Loaded\x12\x12\n" +
 	"\x04file\x18\x01 \x01(\tR\x04file\x12\x1f\n" +
 	"\vmodified_ns\x18\x02 \x01(\x03R\n" +
@@ -2689,7 +2763,7 @@ func file_omni_perf_proto_rawDescGZIP() []byte {
 	return file_omni_perf_proto_rawDescData
 }
 
-var file_omni_perf_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
+var file_omni_perf_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
 var file_omni_perf_proto_goTypes = []any{
 	(*HelloRequest)(nil),       // 0: omni_perf.v1.HelloRequest
 	(*Installation)(nil),       // 1: omni_perf.v1.Installation
@@ -2722,10 +2796,11 @@ var file_omni_perf_proto_goTypes = []any{
 	(*CompareResponse)(nil),    // 28: omni_perf.v1.CompareResponse
 	(*OverviewRequest)(nil),    // 29: omni_perf.v1.OverviewRequest
 	(*OverviewResponse)(nil),   // 30: omni_perf.v1.OverviewResponse
-	(*PushRequest_Frame)(nil),  // 31: omni_perf.v1.PushRequest.Frame
-	(*PushRequest_Stack)(nil),  // 32: omni_perf.v1.PushRequest.Stack
-	(*PushRequest_Sample)(nil), // 33: omni_perf.v1.PushRequest.Sample
-	(*PushRequest_Thread)(nil), // 34: omni_perf.v1.PushRequest.Thread
+	(*Torch_Recorded)(nil),     // 31: omni_perf.v1.Torch.Recorded
+	(*PushRequest_Frame)(nil),  // 32: omni_perf.v1.PushRequest.Frame
+	(*PushRequest_Stack)(nil),  // 33: omni_perf.v1.PushRequest.Stack
+	(*PushRequest_Sample)(nil), // 34: omni_perf.v1.PushRequest.Sample
+	(*PushRequest_Thread)(nil), // 35: omni_perf.v1.PushRequest.Thread
 }
 var file_omni_perf_proto_depIdxs = []int32{
 	1,  // 0: omni_perf.v1.HelloRequest.installation:type_name -> omni_perf.v1.Installation
@@ -2734,45 +2809,46 @@ var file_omni_perf_proto_depIdxs = []int32{
 	3,  // 3: omni_perf.v1.EndRequest.sources:type_name -> omni_perf.v1.CellSource
 	9,  // 4: omni_perf.v1.EndRequest.loaded:type_name -> omni_perf.v1.Loaded
 	8,  // 5: omni_perf.v1.EndRequest.torch:type_name -> omni_perf.v1.Torch
-	10, // 6: omni_perf.v1.EndResponse.bundle:type_name -> omni_perf.v1.Bundle
-	15, // 7: omni_perf.v1.ListResponse.entries:type_name -> omni_perf.v1.Entry
-	31, // 8: omni_perf.v1.PushRequest.frames:type_name -> omni_perf.v1.PushRequest.Frame
-	32, // 9: omni_perf.v1.PushRequest.stacks:type_name -> omni_perf.v1.PushRequest.Stack
-	33, // 10: omni_perf.v1.PushRequest.samples:type_name -> omni_perf.v1.PushRequest.Sample
-	34, // 11: omni_perf.v1.PushRequest.threads:type_name -> omni_perf.v1.PushRequest.Thread
-	22, // 12: omni_perf.v1.DoctorResponse.checks:type_name -> omni_perf.v1.Check
-	10, // 13: omni_perf.v1.LiveResponse.bundle:type_name -> omni_perf.v1.Bundle
-	26, // 14: omni_perf.v1.CompareRequest.before:type_name -> omni_perf.v1.Compared
-	26, // 15: omni_perf.v1.CompareRequest.after:type_name -> omni_perf.v1.Compared
-	10, // 16: omni_perf.v1.CompareResponse.bundle:type_name -> omni_perf.v1.Bundle
-	10, // 17: omni_perf.v1.OverviewResponse.bundle:type_name -> omni_perf.v1.Bundle
-	0,  // 18: omni_perf.v1.OmniPerf.Hello:input_type -> omni_perf.v1.HelloRequest
-	4,  // 19: omni_perf.v1.OmniPerf.Begin:input_type -> omni_perf.v1.BeginRequest
-	7,  // 20: omni_perf.v1.OmniPerf.End:input_type -> omni_perf.v1.EndRequest
-	12, // 21: omni_perf.v1.OmniPerf.Report:input_type -> omni_perf.v1.ReportRequest
-	14, // 22: omni_perf.v1.OmniPerf.List:input_type -> omni_perf.v1.ListRequest
-	17, // 23: omni_perf.v1.OmniPerf.Push:input_type -> omni_perf.v1.PushRequest
-	19, // 24: omni_perf.v1.OmniPerf.Status:input_type -> omni_perf.v1.StatusRequest
-	21, // 25: omni_perf.v1.OmniPerf.Doctor:input_type -> omni_perf.v1.DoctorRequest
-	24, // 26: omni_perf.v1.OmniPerf.Live:input_type -> omni_perf.v1.LiveRequest
-	27, // 27: omni_perf.v1.OmniPerf.Compare:input_type -> omni_perf.v1.CompareRequest
-	29, // 28: omni_perf.v1.OmniPerf.Overview:input_type -> omni_perf.v1.OverviewRequest
-	2,  // 29: omni_perf.v1.OmniPerf.Hello:output_type -> omni_perf.v1.HelloResponse
-	5,  // 30: omni_perf.v1.OmniPerf.Begin:output_type -> omni_perf.v1.BeginResponse
-	11, // 31: omni_perf.v1.OmniPerf.End:output_type -> omni_perf.v1.EndResponse
-	13, // 32: omni_perf.v1.OmniPerf.Report:output_type -> omni_perf.v1.ReportResponse
-	16, // 33: omni_perf.v1.OmniPerf.List:output_type -> omni_perf.v1.ListResponse
-	18, // 34: omni_perf.v1.OmniPerf.Push:output_type -> omni_perf.v1.PushResponse
-	20, // 35: omni_perf.v1.OmniPerf.Status:output_type -> omni_perf.v1.StatusResponse
-	23, // 36: omni_perf.v1.OmniPerf.Doctor:output_type -> omni_perf.v1.DoctorResponse
-	25, // 37: omni_perf.v1.OmniPerf.Live:output_type -> omni_perf.v1.LiveResponse
-	28, // 38: omni_perf.v1.OmniPerf.Compare:output_type -> omni_perf.v1.CompareResponse
-	30, // 39: omni_perf.v1.OmniPerf.Overview:output_type -> omni_perf.v1.OverviewResponse
-	29, // [29:40] is the sub-list for method output_type
-	18, // [18:29] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	31, // 6: omni_perf.v1.Torch.recorded:type_name -> omni_perf.v1.Torch.Recorded
+	10, // 7: omni_perf.v1.EndResponse.bundle:type_name -> omni_perf.v1.Bundle
+	15, // 8: omni_perf.v1.ListResponse.entries:type_name -> omni_perf.v1.Entry
+	32, // 9: omni_perf.v1.PushRequest.frames:type_name -> omni_perf.v1.PushRequest.Frame
+	33, // 10: omni_perf.v1.PushRequest.stacks:type_name -> omni_perf.v1.PushRequest.Stack
+	34, // 11: omni_perf.v1.PushRequest.samples:type_name -> omni_perf.v1.PushRequest.Sample
+	35, // 12: omni_perf.v1.PushRequest.threads:type_name -> omni_perf.v1.PushRequest.Thread
+	22, // 13: omni_perf.v1.DoctorResponse.checks:type_name -> omni_perf.v1.Check
+	10, // 14: omni_perf.v1.LiveResponse.bundle:type_name -> omni_perf.v1.Bundle
+	26, // 15: omni_perf.v1.CompareRequest.before:type_name -> omni_perf.v1.Compared
+	26, // 16: omni_perf.v1.CompareRequest.after:type_name -> omni_perf.v1.Compared
+	10, // 17: omni_perf.v1.CompareResponse.bundle:type_name -> omni_perf.v1.Bundle
+	10, // 18: omni_perf.v1.OverviewResponse.bundle:type_name -> omni_perf.v1.Bundle
+	0,  // 19: omni_perf.v1.OmniPerf.Hello:input_type -> omni_perf.v1.HelloRequest
+	4,  // 20: omni_perf.v1.OmniPerf.Begin:input_type -> omni_perf.v1.BeginRequest
+	7,  // 21: omni_perf.v1.OmniPerf.End:input_type -> omni_perf.v1.EndRequest
+	12, // 22: omni_perf.v1.OmniPerf.Report:input_type -> omni_perf.v1.ReportRequest
+	14, // 23: omni_perf.v1.OmniPerf.List:input_type -> omni_perf.v1.ListRequest
+	17, // 24: omni_perf.v1.OmniPerf.Push:input_type -> omni_perf.v1.PushRequest
+	19, // 25: omni_perf.v1.OmniPerf.Status:input_type -> omni_perf.v1.StatusRequest
+	21, // 26: omni_perf.v1.OmniPerf.Doctor:input_type -> omni_perf.v1.DoctorRequest
+	24, // 27: omni_perf.v1.OmniPerf.Live:input_type -> omni_perf.v1.LiveRequest
+	27, // 28: omni_perf.v1.OmniPerf.Compare:input_type -> omni_perf.v1.CompareRequest
+	29, // 29: omni_perf.v1.OmniPerf.Overview:input_type -> omni_perf.v1.OverviewRequest
+	2,  // 30: omni_perf.v1.OmniPerf.Hello:output_type -> omni_perf.v1.HelloResponse
+	5,  // 31: omni_perf.v1.OmniPerf.Begin:output_type -> omni_perf.v1.BeginResponse
+	11, // 32: omni_perf.v1.OmniPerf.End:output_type -> omni_perf.v1.EndResponse
+	13, // 33: omni_perf.v1.OmniPerf.Report:output_type -> omni_perf.v1.ReportResponse
+	16, // 34: omni_perf.v1.OmniPerf.List:output_type -> omni_perf.v1.ListResponse
+	18, // 35: omni_perf.v1.OmniPerf.Push:output_type -> omni_perf.v1.PushResponse
+	20, // 36: omni_perf.v1.OmniPerf.Status:output_type -> omni_perf.v1.StatusResponse
+	23, // 37: omni_perf.v1.OmniPerf.Doctor:output_type -> omni_perf.v1.DoctorResponse
+	25, // 38: omni_perf.v1.OmniPerf.Live:output_type -> omni_perf.v1.LiveResponse
+	28, // 39: omni_perf.v1.OmniPerf.Compare:output_type -> omni_perf.v1.CompareResponse
+	30, // 40: omni_perf.v1.OmniPerf.Overview:output_type -> omni_perf.v1.OverviewResponse
+	30, // [30:41] is the sub-list for method output_type
+	19, // [19:30] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_omni_perf_proto_init() }
@@ -2787,7 +2863,7 @@ func file_omni_perf_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_omni_perf_proto_rawDesc), len(file_omni_perf_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   35,
+			NumMessages:   36,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -10,6 +10,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/measure/targetfs"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/traces/addtrace"
+	"github.com/omni-perf/omni-perf/sidecar/understand/devicework"
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/understand/interpret"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
@@ -21,19 +22,19 @@ import (
 // omni_perf's, for the document.
 func Analyser(files *targetfs.FS, version string) func(*timeline.Recording) (*report.View, error) {
 	analyse := TracedAnalyser(files, version)
-	return func(rec *timeline.Recording) (*report.View, error) { return analyse(rec, nil, false) }
+	return func(rec *timeline.Recording) (*report.View, error) { return analyse(rec, addtrace.Traced{}) }
 }
 
-// TracedAnalyser makes reports as Analyser does, of recordings during which torch.profiler wrote the traces at
-// these paths, too. Traces that cannot be read, or are of another time, are left out with a note.
-func TracedAnalyser(files *targetfs.FS, version string) func(rec *timeline.Recording, traces []string, byShape bool) (*report.View, error) {
+// TracedAnalyser makes reports as Analyser does, of recordings during which torch.profiler wrote traces, too. Traces
+// that cannot be read, or are of another time, are left out with a note.
+func TracedAnalyser(files *targetfs.FS, version string) func(rec *timeline.Recording, traced addtrace.Traced) (*report.View, error) {
 	home, _ := os.UserHomeDir() // none: paths stay as they are
-	return func(rec *timeline.Recording, traces []string, byShape bool) (*report.View, error) {
-		rec, opts := addTraces(interpret.Of(rec), traces, byShape)
+	return func(rec *timeline.Recording, traced addtrace.Traced) (*report.View, error) {
+		rec, opts := addTraces(devicework.Into(interpret.Of(rec)), traced)
 		files.Refresh()
 		lines := host.NewLines(files) // anew: modules are edited between cells
 		opts.Version, opts.Home, opts.Line, opts.Text = version, home, lines.Line, lines.Text
-		found := diagnose.Options{Line: lines.Line}.Run(rec)
+		found := diagnose.Options{Line: lines.Line, KernelWait: traced.KernelWait}.Run(rec)
 		return report.Build(rec, &found, opts)
 	}
 }
@@ -41,19 +42,15 @@ func TracedAnalyser(files *targetfs.FS, version string) func(rec *timeline.Recor
 // maxTraceTime is how long the traces of a cell are read, which somebody waits for.
 const maxTraceTime = 2 * time.Minute
 
-func addTraces(rec *timeline.Recording, traces []string, byShape bool) (*timeline.Recording, report.Options) {
-	if len(traces) == 0 {
+func addTraces(rec *timeline.Recording, traced addtrace.Traced) (*timeline.Recording, report.Options) {
+	if len(traced.Files) == 0 {
 		return rec, report.Options{}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), maxTraceTime)
 	defer cancel()
-	set, err := addtrace.Load(ctx, traces, byShape)
+	merged, opts, err := addtrace.Recorded(ctx, rec, traced)
 	if err == nil {
-		var merged *timeline.Recording
-		var opts report.Options
-		if merged, opts, err = addtrace.Recorded(rec, set, byShape); err == nil {
-			return merged, opts
-		}
+		return merged, opts
 	}
 	with := *rec
 	with.Notes = append(slices.Clone(rec.Notes), timeline.Note{ID: timeline.NoteFailed, What: wording.TorchTrace, Reason: err.Error()})

@@ -23,6 +23,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/show/chart/inhtml"
 	"github.com/omni-perf/omni-perf/sidecar/show/glance"
 	"github.com/omni-perf/omni-perf/sidecar/show/live"
+	"github.com/omni-perf/omni-perf/sidecar/traces/addtrace"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
@@ -103,7 +104,7 @@ func (s *kernelSession) End(_ context.Context, req *api.EndRequest) (*api.EndRes
 
 // finish makes report, bundle and record of a cell's recording.
 func (s *kernelSession) finish(rec *timeline.Recording, cell *cellState, row entry, req *api.EndRequest) (*api.EndResponse, error) {
-	r, err := s.analyse(rec, req.Torch)
+	r, err := s.analyse(rec, req)
 	if err != nil {
 		return nil, s.noChart(row, fmt.Errorf("a bug of omni_perf: %w", err))
 	}
@@ -144,11 +145,20 @@ func (s *kernelSession) finish(rec *timeline.Recording, cell *cellState, row ent
 	return resp, nil
 }
 
-func (s *kernelSession) analyse(rec *timeline.Recording, torch *api.Torch) (*report.View, error) {
-	if len(torch.GetTraces()) == 0 || s.AnalyseTraced == nil {
+func (s *kernelSession) analyse(rec *timeline.Recording, req *api.EndRequest) (*report.View, error) {
+	if s.AnalyseTraced == nil {
 		return s.Analyse(rec)
 	}
-	return s.AnalyseTraced(rec, torch.GetTraces(), torch.GetByShape())
+	traced := addtrace.Traced{ByShape: req.Torch.GetByShape(), KernelWait: time.Duration(req.KernelWaitNs)}
+	recorded := req.Torch.GetRecorded()
+	for i, path := range req.Torch.GetTraces() {
+		f := addtrace.TraceFile{Path: path}
+		if i < len(recorded) {
+			f.Began, f.Ended = recorded[i].GetBeganNs(), recorded[i].GetEndedNs()
+		}
+		traced.Files = append(traced.Files, f)
+	}
+	return s.AnalyseTraced(rec, traced)
 }
 
 // noChart keeps what is known of a cell, and says why there is no more.

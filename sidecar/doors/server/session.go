@@ -21,6 +21,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/measure/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/show/live"
+	"github.com/omni-perf/omni-perf/sidecar/traces/addtrace"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 )
 
@@ -29,9 +30,8 @@ type Tools struct {
 	Version  string
 	Recorder *recorder.Recorder
 	Analyse  func(*timeline.Recording) (*report.View, error)
-	// AnalyseTraced does so for a recording during which torch.profiler wrote traces; byShape: operators
-	// with different inputs are told apart. nil: traces are not read.
-	AnalyseTraced func(rec *timeline.Recording, traces []string, byShape bool) (*report.View, error)
+	// AnalyseTraced does so for a recording during which torch.profiler may have written traces; nil: they are not read.
+	AnalyseTraced func(*timeline.Recording, addtrace.Traced) (*report.View, error)
 	Present       Presenter
 	Doctor        func(ctx context.Context, interpreter string) []*api.Check
 	// GPUs names the devices, or says why there are none.

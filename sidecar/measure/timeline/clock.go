@@ -1,6 +1,10 @@
 package timeline
 
-import "golang.org/x/sys/unix"
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
 
 // Clock reads a clock in nanoseconds.
 type Clock func() int64
@@ -45,3 +49,25 @@ func Measure(base, other Clock) Bridge {
 
 // ToBase converts a time of the bridged clock.
 func (b Bridge) ToBase(theirs int64) int64 { return theirs + b.Offset }
+
+// maxSlew is how fast a wall clock is adjusted without being set: adjtime(3) and NTP keep to 500 µs in a second.
+const maxSlew = 500e-6
+
+// BridgeAt relates the wall clock to the recording's clock at a time of the recording, between the readings at its begin
+// and at its end. Where it was not measured, both were read one after the other as the recording began.
+func (r *Recording) BridgeAt(at Nanos) Bridge {
+	begin, end := r.Wall.Begin, r.Wall.End
+	if begin == (Bridge{}) {
+		return Bridge{Offset: r.Origin - r.StartedAt.UnixNano(), Error: int64(time.Millisecond)}
+	}
+	if end == (Bridge{}) || r.Duration <= 0 {
+		return begin
+	}
+	drift := end.Offset - begin.Offset
+	share := min(max(float64(at)/float64(r.Duration), 0), 1)
+	b := Bridge{Offset: begin.Offset + int64(share*float64(drift)), Error: max(begin.Error, end.Error)}
+	if size := max(drift, -drift); float64(size) > maxSlew*float64(r.Duration)+float64(begin.Error+end.Error) {
+		b.Error += size // it was set, nobody knows when
+	}
+	return b
+}

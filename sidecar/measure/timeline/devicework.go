@@ -30,6 +30,10 @@ type DeviceActivity struct {
 type DeviceWork struct {
 	PID    int    // of the process, as in Recording.Processes
 	Source string // "torch.profiler trace", "CUPTI"
+	// Index is the GPU.Index of those of the process's devices of which the source knows it; that of others is
+	// found by the driver's list of processes.
+	Index      map[int]int
+	DeviceName string // what the source calls the device, where it knows; all of a process are of one kind
 	// Error is how far off all of it may be on the recording's clock; distances within it are exact.
 	Error time.Duration
 	// Complete are the stretches in which nothing is missing that any device did for the process: where

@@ -2,9 +2,9 @@
 // which they were taken.
 //
 // In flow a finished timeline.Recording and the kineto.Traces of the same
-// process, one per cycle of a schedule, out flow the same recording with exact GPU
-// activity in place of the sampled one, the kernels of each stream as lanes and the
-// operators' and kernels' figures, which a report takes.
+// process, one per cycle of a schedule, out flow the same recording with what devices
+// did (timeline.DeviceWork), which package devicework puts in place of the sampled
+// activity, and the operators' and kernels' figures, which a report takes.
 // The package knows neither charts nor diagnosis: both read what they always
 // read.
 //
@@ -22,48 +22,17 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/traces/kineto"
+	"github.com/omni-perf/omni-perf/sidecar/understand/devicework"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
 // Options of Into; the zero value is usable.
 type Options struct {
-	// Bridge converts times since the epoch to CLOCK_MONOTONIC. The zero value
-	// takes the recording's own start, which is known to a millisecond only.
+	// Bridge converts times since the epoch to CLOCK_MONOTONIC; the zero value: Recording.BridgeAt.
 	Bridge timeline.Bridge
-	// Device converts the trace's device numbers (CUDA ordinals) to the
-	// recording's (NVML indices), which CUDA_VISIBLE_DEVICES can make differ.
-	// nil means they are the same.
-	Device func(ordinal int) int
-	// MaxWindows bounds the points of a device's busy track; 0 = 16,384.
-	MaxWindows int
-	// MaxKernels bounds the kernels of all lanes; 0 = 20,000.
-	MaxKernels int
-}
-
-func (o Options) withDefaults(rec *timeline.Recording) Options {
-	if o.Bridge == (timeline.Bridge{}) {
-		o.Bridge = BridgeOf(rec)
-	}
-	if o.Device == nil {
-		o.Device = func(ordinal int) int { return ordinal }
-	}
-	if o.MaxWindows <= 0 {
-		o.MaxWindows = 1 << 14
-	}
-	if o.MaxKernels <= 0 {
-		o.MaxKernels = 20_000
-	}
-	return o
-}
-
-// BridgeOf relates the wall clock to CLOCK_MONOTONIC as the recording measured it at
-// its start; where it did not, by its start, which was read on both clocks one after
-// the other.
-func BridgeOf(rec *timeline.Recording) timeline.Bridge {
-	if rec.Wall.Begin != (timeline.Bridge{}) {
-		return rec.Wall.Begin
-	}
-	return timeline.Bridge{Offset: rec.Origin - rec.StartedAt.UnixNano(), Error: int64(time.Millisecond)}
+	// Recorded are the stretches in which the profilers of the traces ran, by the names of their files: then all that
+	// devices did meanwhile is in the trace. Of a trace without one, that is so from its first event to its last.
+	Recorded map[string]timeline.Interval
 }
 
 // ErrOtherTime means that the trace was not taken during the recording.
@@ -74,13 +43,11 @@ var errNoEvents = errors.New("the trace holds no events")
 // Merged is what Into returns.
 type Merged struct {
 	Recording *timeline.Recording // a copy; tracks that did not change are shared
-	Lanes     []Lane              // by device, then stream
 	// Covered are the parts of the recording that the traces cover, in their order.
 	Covered []timeline.Interval
 	// Error is how exact the traces' place in the recording is; the distances
 	// inside a trace are exact.
-	Error   time.Duration
-	ofTorch bool // all of them are torch.profiler's
+	Error time.Duration
 	// OnDevice: something ran on a device. Else the traces know of the host only, and
 	// nothing about devices is exact.
 	OnDevice bool
@@ -88,61 +55,34 @@ type Merged struct {
 
 // Into merges traces, in the order of time, into the recording that they were taken in.
 func Into(rec *timeline.Recording, traces []*kineto.Trace, opts Options) (*Merged, error) {
-	opts = opts.withDefaults(rec)
-	opts.MaxKernels /= max(1, len(traces))
-	opts.MaxWindows /= max(1, len(traces))
 	out := *rec
-	out.Tracks, out.GPUs, out.Notes = slices.Clone(rec.Tracks), slices.Clone(rec.GPUs), slices.Clone(rec.Notes)
-	m := &Merged{Recording: &out, Error: time.Duration(opts.Bridge.Error), ofTorch: true}
+	out.Work = slices.Clone(rec.Work)
+	m := &Merged{}
 	for _, trace := range traces {
 		clock := converter{rec: rec, trace: trace, bridge: opts.Bridge}
-		covered, err := clock.within(timeline.Nanos(opts.Bridge.Error))
+		if clock.bridge == (timeline.Bridge{}) {
+			clock.bridge = rec.BridgeAt(0)
+			clock.bridge = rec.BridgeAt(clock.at(trace.First))
+		}
+		m.Error = max(m.Error, time.Duration(clock.bridge.Error))
+		covered, err := clock.within(timeline.Nanos(clock.bridge.Error))
 		if err != nil {
 			return nil, err
 		}
 		m.Covered = append(m.Covered, covered)
-		m.ofTorch = m.ofTorch && trace.From == kineto.FromTorch
-		events := clock.byDevice(opts.Device)
-		for _, device := range events {
-			again := slices.ContainsFunc(m.Lanes, func(l Lane) bool { return l.Device == device.device })
-			replaceActivity(&out, rec, again, device, covered, trace, opts)
-		}
-		m.OnDevice = m.OnDevice || len(events) > 0
-		m.Lanes = joinLanes(m.Lanes, lanes(events, trace, opts.MaxKernels))
+		work := clock.work()
+		work.PID, work.Error, work.Complete = rec.Target.PID, time.Duration(clock.bridge.Error), []timeline.Interval{clock.complete(covered, opts.Recorded)}
+		m.OnDevice = m.OnDevice || len(work.Activities) > 0
+		out.Work = append(out.Work, work)
 	}
+	m.Recording = &out
 	if m.OnDevice {
-		out.Notes = append(out.Notes, timeline.Note{ID: timeline.NoteExact, What: exactWhat, Reason: m.exact()})
+		m.Recording = devicework.Into(&out)
+	} else {
+		out.Work = rec.Work
 	}
 	return m, nil
 }
-
-// exactWhat is what a merged trace makes exact.
-const exactWhat = "GPU activity"
-
-// maxStretches is how many covered stretches a sentence names.
-const maxStretches = 4
-
-// exact says what is exact now, and how far.
-func (m *Merged) exact() string {
-	var stretches []string
-	for i, c := range m.Covered {
-		if i == maxStretches && len(m.Covered) > maxStretches+1 {
-			stretches = append(stretches, words.Plural(len(m.Covered)-i, "other stretch", "other stretches"))
-			break
-		}
-		stretches = append(stretches, "from "+words.Fixed(c.Start.Seconds(), 3)+" to "+words.Fixed(c.End.Seconds(), 3)+" s")
-	}
-	by, lies := "trace", "the trace lies"
-	if len(m.Covered) > 1 {
-		by, lies = "traces", "the traces lie"
-	}
-	if m.ofTorch {
-		by = "torch.profiler " + by
-	}
-	return fmt.Sprintf("exact %s, by the %s; where %s in the recording is known to %s", words.List(stretches), by, lies, words.Duration(m.Error))
-}
-
-func (m *Merged) sentence() string { return exactWhat + ": " + m.exact() }
 
 // converter brings a trace's times to the recording's.
 type converter struct {
@@ -190,51 +130,69 @@ func (c converter) covered() (timeline.Interval, bool) {
 	return timeline.Between(c.at(first), c.at(last)), true
 }
 
-// deviceEvents are a device's events on the recording's clock, by start.
-type deviceEvents struct {
-	device int
-	events []event
-}
-
-type event struct {
-	start, end timeline.Nanos
-	stream     int64
-	name       kineto.Sym
-}
-
 // maxDevices bounds the numbers that a damaged file may give devices.
 const maxDevices = 1 << 10
 
-// byDevice sorts the trace's device events out.
-func (c converter) byDevice(number func(int) int) []deviceEvents {
+var workKinds = [...]timeline.WorkKind{kineto.ClassMemcpy: timeline.WorkCopy, kineto.ClassMemset: timeline.WorkMemset, kineto.ClassMTIA: timeline.WorkKernel}
+
+// work is what the trace knows of devices.
+func (c converter) work() timeline.DeviceWork {
+	w := timeline.DeviceWork{Source: sourceOf(c.trace), DeviceName: deviceName(c.trace)}
 	d := &c.trace.Device
-	found := map[int][]event{}
 	for row := range d.Len() {
 		ordinal := int(d.Device[row])
 		if ordinal < 0 || ordinal >= maxDevices {
 			ordinal = 0
 		}
 		start := c.at(d.Start[row])
-		e := event{max(0, start), min(c.rec.Duration, start+timeline.Nanos(max(0, d.Dur[row]))), d.Stream[row], d.Name[row]}
-		if e.start < e.end {
-			found[number(ordinal)] = append(found[number(ordinal)], e)
+		a := timeline.DeviceActivity{
+			Interval: timeline.Between(start, c.at(d.End(row))), Device: ordinal, Stream: d.Stream[row],
+			Kind: workKinds[d.Class[row]], Name: c.trace.Text(d.Name[row]),
+		}
+		if a.Start < c.rec.Duration && a.End > 0 && a.Start < a.End {
+			w.Activities = append(w.Activities, a)
 		}
 	}
-	var list []deviceEvents
-	for device, events := range found {
-		slices.SortFunc(events, func(a, b event) int { return compare(a.start, b.start, a.end, b.end) })
-		list = append(list, deviceEvents{device, events})
-	}
-	slices.SortFunc(list, func(a, b deviceEvents) int { return a.device - b.device })
-	return list
+	return w
 }
 
-func compare(a, b, a2, b2 timeline.Nanos) int {
-	switch {
-	case a < b || a == b && a2 < b2:
-		return -1
-	case a == b && a2 == b2:
-		return 0
+// mostEvents are fewer events of devices than Kineto has room for (ACTIVITIES_MAX_GPU_BUFFER_SIZE_MB, 128 MB of
+// records of some 200 bytes): in a trace with more, the last ones may be missing.
+const mostEvents = 300_000
+
+// fromFirstEvent is the start of a stretch that begins with the first event of a device.
+const fromFirstEvent = timeline.Nanos(math.MinInt64)
+
+// complete is the stretch in which no event of a device is missing in the trace.
+func (c converter) complete(covered timeline.Interval, recorded map[string]timeline.Interval) timeline.Interval {
+	d := &c.trace.Device
+	if r, known := recorded[c.trace.File]; known {
+		if r.Start == fromFirstEvent && d.Len() > 0 {
+			r.Start = c.at(slices.Min(d.Start))
+		}
+		covered = timeline.Between(max(0, r.Start), min(c.rec.Duration, r.End))
 	}
-	return 1
+	if d.Len() > mostEvents {
+		last := int64(math.MinInt64)
+		for row := range d.Len() {
+			last = max(last, d.End(row))
+		}
+		covered.End = min(covered.End, c.at(last))
+	}
+	return covered
+}
+
+// sourceOf is what the merged track says it comes from.
+func sourceOf(trace *kineto.Trace) string {
+	if trace.From != kineto.FromTorch {
+		return "trace of another profiler"
+	}
+	return "torch.profiler trace"
+}
+
+func deviceName(trace *kineto.Trace) string {
+	if len(trace.Meta.Devices) > 0 {
+		return trace.Meta.Devices[0]
+	}
+	return ""
 }

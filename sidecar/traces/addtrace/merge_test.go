@@ -17,6 +17,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/traces/kineto"
 	"github.com/omni-perf/omni-perf/sidecar/traces/synth"
 	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
+	"github.com/omni-perf/omni-perf/sidecar/understand/devicework"
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 )
@@ -83,6 +84,8 @@ func recordedRank(t *testing.T, cfg synth.Config, number int, sampled float64) (
 	})
 	return b.Snapshot(duration), trace, rank, timeline.Bridge{Offset: uptime - wall, Error: 300}
 }
+
+func lanesOf(m *Merged) []devicework.Lane { return devicework.Lanes(m.Recording, devicework.MaxBlocks) }
 
 func track(t *testing.T, rec *timeline.Recording, id string) timeline.Track {
 	t.Helper()
@@ -181,10 +184,10 @@ func TestLanesHoldEveryKernel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(m.Lanes) != 1 || m.Lanes[0].Stream != 7 {
-		t.Fatalf("%d lanes, want stream 7 alone", len(m.Lanes))
+	if len(lanesOf(m)) != 1 || lanesOf(m)[0].Stream != 7 {
+		t.Fatalf("%d lanes, want stream 7 alone", len(lanesOf(m)))
 	}
-	l := m.Lanes[0]
+	l := lanesOf(m)[0]
 	sums := map[string]int64{}
 	for i := range l.Start {
 		sums[l.Names[l.Name[i]]] += int64(l.End[i] - l.Start[i])
@@ -199,38 +202,11 @@ func TestLanesHoldEveryKernel(t *testing.T) {
 	}
 }
 
-func TestBoundsKeepBusyTime(t *testing.T) {
-	rec, trace, rank, bridge := recorded(t)
-	m, err := Into(rec, []*kineto.Trace{trace}, Options{Bridge: bridge, MaxWindows: 40, MaxKernels: 50})
-	if err != nil {
-		t.Fatal(err)
-	}
-	util := track(t, m.Recording, "gpu0.util")
-	if util.Step == 0 || len(util.Points) > 40+2+int(rec.Duration/(20*ms)) {
-		t.Errorf("%d windows with step %v, want at most 40 and the samples outside", len(util.Points), util.Step)
-	}
-	want := float64(rank.All.KernelTime - rank.All.Idle)
-	if got := busy(util, m.Covered[0].Start, m.Covered[0].End); math.Abs(got-want) > 1000 {
-		t.Errorf("busy %.0f ns after joining windows, want %.0f", got, want)
-	}
-	kernels, blocks := 0, 0
-	for _, l := range m.Lanes {
-		blocks += len(l.Start)
-		for i, n := range l.Count {
-			kernels += n
-			if i > 0 && l.Start[i] < l.End[i-1] {
-				t.Fatalf("block %d overlaps the one before", i)
-			}
-		}
-	}
-	if blocks > 50 || kernels != rank.All.Launches {
-		t.Errorf("%d blocks of %d kernels, want at most 50 of %d", blocks, kernels, rank.All.Launches)
-	}
-}
-
 func TestDevicesAreRenumbered(t *testing.T) {
 	rec, trace, _, bridge := recorded(t)
-	m, err := Into(rec, []*kineto.Trace{trace}, Options{Bridge: bridge, Device: func(int) int { return 3 }})
+	rec.Target.PID = 7
+	rec.GPUs = append(rec.GPUs, timeline.GPU{Index: 3, PIDs: []int{7}})
+	m, err := Into(rec, []*kineto.Trace{trace}, Options{Bridge: bridge})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,14 +216,11 @@ func TestDevicesAreRenumbered(t *testing.T) {
 	if got := track(t, m.Recording, "gpu0.util").Source; got != "NVML sample buffer" {
 		t.Errorf("the other device's source is %q", got)
 	}
-	if n := len(m.Recording.GPUs); n != 2 || m.Recording.GPUs[1].Index != 3 {
-		t.Errorf("%d GPUs", n)
-	}
 }
 
 func TestBridgeFromTheRecordingsStart(t *testing.T) {
 	rec, trace, _, bridge := recorded(t)
-	if got := BridgeOf(rec); got.Offset != bridge.Offset || got.Error < bridge.Error {
+	if got := rec.BridgeAt(0); got.Offset != bridge.Offset || got.Error < bridge.Error {
 		t.Errorf("bridge %+v, want offset %d and a larger error", got, bridge.Offset)
 	}
 	m, err := Into(rec, []*kineto.Trace{trace}, Options{})
@@ -295,7 +268,7 @@ func TestMeasuredBridgePlacesAKernel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	start := m.Lanes[0].Start[0]
+	start := lanesOf(m)[0].Start[0]
 	slack := timeline.Nanos(bridge.Error)
 	if low, high := b.Since(before)-slack, b.Since(after)+slack; start < low || start > high {
 		t.Errorf("the kernel starts at %v, want %v to %v", start, low, high)
@@ -328,8 +301,8 @@ func TestTracesOfSeveralCycles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, l := range m.Lanes {
-		one := alone.Lanes[i]
+	for i, l := range lanesOf(m) {
+		one := lanesOf(alone)[i]
 		n := len(one.Start)
 		if len(l.Start) != 2*n || len(l.Names) != len(one.Names) || l.Stream != one.Stream {
 			t.Fatalf("stream %d has %d kernels of %d names, want twice %d of %d", l.Stream, len(l.Start), len(l.Names), n, len(one.Names))
@@ -351,8 +324,7 @@ func TestFiguresOfTraces(t *testing.T) {
 	rec.Wall.Begin = bridge
 	rec.Target = timeline.Target{PID: 7}
 	rec.Processes = []timeline.Process{{PID: 7, ParentIndex: -1, Role: "kernel", CPU: -1}}
-	set := &kineto.Set{Traces: []*kineto.Trace{trace}}
-	merged, opts, err := Recorded(rec, set, false)
+	merged, opts, err := Recorded(context.Background(), rec, Traced{Files: []TraceFile{{Path: trace.File}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -388,7 +360,7 @@ func TestATraceOfAnotherProfiler(t *testing.T) {
 	if util := track(t, m.Recording, "gpu0.util"); !strings.HasPrefix(util.Source, "trace of another profiler") {
 		t.Errorf("the activity is from %q", util.Source)
 	}
-	if text := m.sentence(); strings.Contains(text, "torch") || !strings.Contains(text, ", by the trace; where the trace lies") {
+	if text := devicework.Sentence(m.Recording); strings.Contains(text, "torch") || !strings.Contains(text, " s (trace of another profiler), its place") {
 		t.Errorf("got %s", text)
 	}
 }

@@ -6,43 +6,87 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/traces/formats"
 	"github.com/omni-perf/omni-perf/sidecar/traces/kineto"
+	"github.com/omni-perf/omni-perf/sidecar/understand/devicework"
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
-// Load reads the traces of one process for Into and Recorded. Its errors are sentences
-// about the files. byShape keeps operators with different inputs apart.
-func Load(ctx context.Context, paths []string, byShape bool) (*kineto.Set, error) {
+// loading is what is read of traces. byShape keeps operators with different inputs apart.
+func loading(byShape, oneProcess bool) kineto.Options {
 	opts := figuresAsked(byShape)
-	return formats.Load(ctx, paths, kineto.Options{Inputs: opts.Inputs(), SkipPython: true})
+	return kineto.Options{Inputs: opts.Inputs(), SkipPython: true, OneProcess: oneProcess}
+}
+
+// Traced is what a profiler wrote while a recording was made.
+type Traced struct {
+	Files   []TraceFile
+	ByShape bool // operators with different inputs are told apart
+	// KernelWait is the gap up to which a device was between queued kernels, where its work is exactly known; 0: the default.
+	KernelWait time.Duration
+}
+
+// TraceFile is a trace and when its profiler recorded, on CLOCK_MONOTONIC. Without Ended that is not known; without Began
+// alone, devices may have had work when it began, which is not in the trace: it is known from the first event of a device on.
+type TraceFile struct {
+	Path         string
+	Began, Ended int64
 }
 
 // Recorded merges the traces of a finished recording's process into it, and gives what a
-// report of it takes.
-func Recorded(rec *timeline.Recording, set *kineto.Set, byShape bool) (*timeline.Recording, report.Options, error) {
-	slices.SortStableFunc(set.Traces, func(a, b *kineto.Trace) int { return cmp.Compare(a.UnixNs(a.First), b.UnixNs(b.First)) })
-	var used []int
-	for _, g := range rec.GPUs {
-		if slices.Contains(g.PIDs, rec.Target.PID) {
-			used = append(used, g.Index)
+// report of it takes. Its errors are sentences about the files.
+func Recorded(ctx context.Context, rec *timeline.Recording, traced Traced) (*timeline.Recording, report.Options, error) {
+	var paths []string
+	recorded := make(map[string]timeline.Interval)
+	for _, f := range traced.Files {
+		paths = append(paths, f.Path)
+		if f.Ended > f.Began {
+			stretch := timeline.Between(fromFirstEvent, timeline.Nanos(f.Ended-rec.Origin))
+			if f.Began > 0 {
+				stretch.Start = timeline.Nanos(f.Began - rec.Origin)
+			}
+			recorded[f.Path] = stretch
 		}
 	}
-	m, err := Into(rec, set.Traces, Options{Device: ordinals(used, set.Traces)})
+	set, err := formats.Load(ctx, paths, loading(traced.ByShape, true))
 	if err != nil {
 		return nil, report.Options{}, err
 	}
-	return m.Recording, report.Options{Kernels: m.Kernels(), Torch: m.figures(set, byShape)}, nil
+	slices.SortStableFunc(set.Traces, func(a, b *kineto.Trace) int { return cmp.Compare(a.UnixNs(a.First), b.UnixNs(b.First)) })
+	if err := leaveOutOtherTimes(rec, set); err != nil {
+		return nil, report.Options{}, err
+	}
+	m, err := Into(rec, set.Traces, Options{Recorded: recorded})
+	if err != nil {
+		return nil, report.Options{}, err
+	}
+	return m.Recording, report.Options{Torch: m.figures(set, traced.ByShape)}, nil
+}
+
+// leaveOutOtherTimes removes traces that were not taken during the recording, if others were: the user's own profiler
+// may have written one of before.
+func leaveOutOtherTimes(rec *timeline.Recording, set *kineto.Set) (err error) {
+	set.Traces = slices.DeleteFunc(set.Traces, func(t *kineto.Trace) bool {
+		bridge := rec.BridgeAt(0)
+		_, other := converter{rec: rec, trace: t, bridge: bridge}.within(timeline.Nanos(bridge.Error))
+		err = cmp.Or(err, other)
+		return other != nil
+	})
+	if len(set.Traces) > 0 {
+		return nil
+	}
+	return err
 }
 
 // File merges the trace in a file, or those of a folder that were taken during the
 // recording, into a report. Its errors are sentences about the traces.
 func File(ctx context.Context, v *report.View, path string) (*report.View, error) {
-	set, err := Load(ctx, []string{path}, false)
+	set, err := formats.Load(ctx, []string{path}, loading(false, false))
 	if err != nil {
 		return nil, err
 	}
@@ -96,12 +140,12 @@ func overlap(list []*kineto.Trace) bool {
 // diagnosed anew. All else stays as it was recorded.
 func Report(v *report.View, set *kineto.Set) (*report.View, error) {
 	rec := restore(v)
-	m, err := Into(rec.Recording, set.Traces, Options{Bridge: rec.bridge(), Device: ordinals(usedDevices(v), set.Traces)})
+	m, err := Into(rec.Recording, set.Traces, Options{Bridge: rec.bridge()})
 	if err != nil {
 		return nil, err
 	}
 	found := diagnose.Options{Line: rec.line}.Run(m.Recording)
-	again, err := report.Build(m.Recording, &found, report.Options{Home: home, Line: rec.line, Kernels: m.Kernels(), Torch: m.figures(set, false)})
+	again, err := report.Build(m.Recording, &found, report.Options{Home: home, Line: rec.line, Torch: m.figures(set, false)})
 	if err != nil {
 		return nil, fmt.Errorf("the trace does not fit the report: %w", err)
 	}
@@ -115,42 +159,10 @@ func Report(v *report.View, set *kineto.Set) (*report.View, error) {
 		first, last := m.Covered[0], m.Covered[len(m.Covered)-1]
 		doc.Notes = append(slices.Clone(v.Notes), report.Note{
 			ID: "trace-merged", Args: map[string]any{"start_ns": int64(first.Start), "end_ns": int64(last.End), "error_ns": int64(m.Error)},
-			Text: m.sentence(),
+			Text: devicework.Sentence(m.Recording),
 		})
 	}
 	return report.Check(&doc)
-}
-
-// usedDevices are the numbers of those that the recorded program used.
-func usedDevices(v *report.View) (used []int) {
-	for _, d := range v.Devices {
-		if d.Used || len(d.Processes) > 0 {
-			used = append(used, d.Number)
-		}
-	}
-	return used
-}
-
-// ordinals converts CUDA's device numbers to the driver's, which differ where a
-// program may use some devices only (CUDA_VISIBLE_DEVICES). Where the traces have as
-// many devices as the report says were used, they are the same in the same order.
-func ordinals(used []int, traces []*kineto.Trace) func(int) int {
-	var traced []int
-	for _, t := range traces {
-		for _, d := range t.Device.Device {
-			if n := int(d); n >= 0 && n < maxDevices && !slices.Contains(traced, n) {
-				traced = append(traced, n)
-			}
-		}
-	}
-	slices.Sort(used)
-	slices.Sort(traced)
-	return func(ordinal int) int {
-		if at := slices.Index(traced, ordinal); at >= 0 && len(traced) == len(used) {
-			return used[at]
-		}
-		return ordinal
-	}
 }
 
 // patch takes what a trace changes from one report into another.

@@ -2,10 +2,13 @@ package addtrace
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +20,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/traces/kineto"
 	"github.com/omni-perf/omni-perf/sidecar/traces/synth"
 	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
+	"github.com/omni-perf/omni-perf/sidecar/understand/devicework"
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/understand/gpuidle"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
@@ -34,12 +38,13 @@ func TestATraceReachesReportAndPicture(t *testing.T) {
 		t.Fatal("the rank's clock is right, nothing is tested")
 	}
 	bridge.Offset += bridge.Error
-	m, err := Into(rec, []*kineto.Trace{trace}, Options{Bridge: bridge, Device: func(int) int { return 0 }})
+	rec.Target.PID, rec.GPUs[0].PIDs = 7, []int{7}
+	m, err := Into(rec, []*kineto.Trace{trace}, Options{Bridge: bridge})
 	if err != nil {
 		t.Fatal(err)
 	}
 	d := diagnose.Run(m.Recording)
-	r, err := report.Build(m.Recording, &d, report.Options{Kernels: m.Kernels()})
+	r, err := report.Build(m.Recording, &d, report.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +184,8 @@ func TestATraceGoesIntoASavedReport(t *testing.T) {
 	checkLanes(t, r, rank, exact)
 	checkIdle(t, r, rank, exact)
 
-	m, err := Into(rec, []*kineto.Trace{trace}, Options{Bridge: bridge, Device: func(int) int { return 0 }})
+	rec.Target.PID, rec.GPUs[0].PIDs = 7, []int{7}
+	m, err := Into(rec, []*kineto.Trace{trace}, Options{Bridge: bridge})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,6 +226,54 @@ func TestATraceOfAnotherTimeGoesIntoNoReport(t *testing.T) {
 	bridge.Offset += int64(time.Hour)
 	rec.Wall = timeline.Wall{Begin: bridge}
 	if _, err := Report(saved(t, rec), &kineto.Set{Traces: []*kineto.Trace{trace}}); !errors.Is(err, ErrOtherTime) {
+		t.Errorf("error %v, want ErrOtherTime", err)
+	}
+}
+
+// Traces of devices alone state no process, and the user's own profiler may have written one of before the cell.
+func TestTracesThatAProfilerWrote(t *testing.T) {
+	wall := int64(1_700_000_000_000_000_000)
+	rec := &timeline.Recording{Origin: uptime, Duration: 100 * ms, Target: timeline.Target{PID: 7}}
+	rec.Wall.Begin = timeline.Bridge{Offset: uptime - wall, Error: 200}
+	rec.Wall.End = timeline.Bridge{Offset: uptime - wall + 1000, Error: 200} // the clock is slewed by 10 ppm
+	write := func(name string, at ...timeline.Nanos) TraceFile {
+		var events []string
+		for _, start := range at {
+			drift := int64(start) / 100_000
+			events = append(events, fmt.Sprintf(`{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": %.3f, "dur": 5000.000, "args": {"device": 0, "stream": 7}}`,
+				float64(int64(start)-drift)/1000))
+		}
+		path := filepath.Join(t.TempDir(), name)
+		text := fmt.Sprintf(`{"baseTimeNanoseconds": %d, "distributedInfo": {"rank": 0}, "traceEvents": [%s]}`, wall, strings.Join(events, ","))
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return TraceFile{Path: path}
+	}
+	first, second, before := write("a.json", 10*ms, 20*ms), write("b.json", 60*ms, 70*ms), write("c.json", -5000*ms)
+	first.Began, first.Ended = uptime+int64(2*ms), uptime+int64(40*ms)
+	second.Ended = uptime + int64(90*ms)
+	merged, _, err := Recorded(context.Background(), rec, Traced{Files: []TraceFile{second, before, first}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	devices := devicework.Of(merged)
+	want := []timeline.Interval{timeline.Between(2*ms, 40*ms), timeline.Between(60*ms, 90*ms)}
+	if len(devices) != 1 || len(devices[0].Exact) != 2 || len(devices[0].Busy) != 4 {
+		t.Fatalf("got %+v", devices)
+	}
+	near := func(a, b timeline.Nanos) bool { return max(a-b, b-a) <= 2 } // of the nanosecond that a text has
+	for i, got := range devices[0].Exact {
+		if !near(got.Start, want[i].Start) || !near(got.End, want[i].End) {
+			t.Errorf("exact %v, want %v", got, want[i])
+		}
+	}
+	for i, start := range []timeline.Nanos{10 * ms, 20 * ms, 60 * ms, 70 * ms} {
+		if got := devices[0].Busy[i].Start; !near(got, start) && max(got-start, start-got) > 20*timeline.Nanos(time.Microsecond)/100 {
+			t.Errorf("work begins at %v, want %v", got, start)
+		}
+	}
+	if _, _, err := Recorded(context.Background(), rec, Traced{Files: []TraceFile{before}}); !errors.Is(err, ErrOtherTime) {
 		t.Errorf("error %v, want ErrOtherTime", err)
 	}
 }

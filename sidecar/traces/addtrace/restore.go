@@ -180,6 +180,9 @@ func (r *restored) figures() {
 		for _, p := range d.Processes {
 			g.PIDs = append(g.PIDs, r.pid(p))
 		}
+		if d.Used && len(g.PIDs) == 0 { // where the driver lists no process
+			g.PIDs = []int{r.Target.PID}
+		}
 		r.GPUs = append(r.GPUs, g)
 	}
 	for i := range r.view.Tracks {

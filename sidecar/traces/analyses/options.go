@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/omni-perf/omni-perf/sidecar/understand/gpuidle"
 )
 
 // Mode says by whose rules numbers are computed.
@@ -130,7 +132,7 @@ func (opts Options) WithDefaults() Options {
 		opts.TopKernels = 10
 	}
 	if opts.KernelWait <= 0 {
-		opts.KernelWait = 30 * time.Microsecond
+		opts.KernelWait = gpuidle.KernelWait
 	}
 	if len(opts.Tables) == 0 {
 		opts.Tables = DefaultTables()

@@ -54,16 +54,15 @@ func reportOf(trace *kineto.Trace, from, to int64) (*report.View, error) {
 	}
 	w.b.Describe(func(r *timeline.Recording) { r.Target.PID = pid })
 	rec := w.b.Snapshot(timeline.Nanos(to - from))
-	var lanes []report.KernelLane
 	if trace.Device.Len() > 0 {
 		bridge := timeline.Bridge{Offset: 1 - start}
 		m, err := addtrace.Into(rec, []*kineto.Trace{trace}, addtrace.Options{Bridge: bridge})
 		if err != nil {
 			return nil, fmt.Errorf("placing the kernels: %w", err)
 		}
-		rec, lanes = m.Recording, m.Kernels()
+		rec = m.Recording
 	}
-	v, err := report.Build(rec, nil, report.Options{Kernels: lanes})
+	v, err := report.Build(rec, nil, report.Options{})
 	if err != nil {
 		return nil, fmt.Errorf("making a report of the step: %w", err)
 	}

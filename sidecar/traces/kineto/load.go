@@ -29,6 +29,8 @@ type Options struct {
 	// Frame keeps what HolisticTraceAnalysis's rules want, in Trace.Frame, and
 	// takes every file for a rank of its own, as that program does.
 	Frame bool
+	// OneProcess: all files are known to be of one process, also where they do not state which.
+	OneProcess bool
 	// Formats knows the files of other tools than torch.profiler; nil: there are none.
 	Formats *Formats
 	// Progress, when set, is called a few times a second and once at the

@@ -83,10 +83,11 @@ type assembly struct {
 	set   *Set
 	taken map[int]job
 	apart bool // every file is a job of its own
+	one   bool // all files are of one process
 }
 
 func assemble(parsed []*parser, opts *Options) *Set {
-	a := &assembly{set: &Set{}, taken: map[int]job{}, apart: opts.Frame}
+	a := &assembly{set: &Set{}, taken: map[int]job{}, apart: opts.Frame, one: opts.OneProcess}
 	var files []*parser
 	for _, p := range parsed {
 		if p.found {
@@ -231,7 +232,7 @@ func (a *assembly) jobs(files []*parser) (jobs []job) {
 	for _, p := range files {
 		at, copyOf := -1, (*parser)(nil)
 		for i, j := range jobs {
-			if a.apart || !sameProcess(j[0].t, p.t) || !j.agrees(p) {
+			if a.apart || !a.one && (!sameProcess(j[0].t, p.t) || !j.agrees(p)) {
 				continue
 			}
 			if copyOf = p.copyIn(j); copyOf != nil {

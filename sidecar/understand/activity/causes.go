@@ -39,6 +39,7 @@ const (
 
 	StartUp Cause = "start-up"    // the interpreter starts: nothing of the script runs yet
 	Exit    Cause = "exit"        // the interpreter ends: the script's last line is over
+	Queued  Cause = "queued"      // the next kernel was launched already: what the device needs between two
 	SetUp   Cause = "set-up"      // before the first work of a GPU
 	NoWork  Cause = "no-gpu-work" // nothing ran on the GPU: nobody is to blame
 	Unknown Cause = "unknown"
@@ -62,6 +63,7 @@ const (
 	Contention      Kind = "contention" // for the GIL or a CPU
 	SettingUp       Kind = "set-up"     // imports, and what comes before the first work
 	Ending          Kind = "exit"       // what comes after the last
+	BetweenKernels  Kind = "between-kernels"
 	Absence         Kind = "absence"
 	NotKnown        Kind = "unknown"
 )
@@ -76,7 +78,7 @@ var causes = []struct {
 	{Network, InputOutput}, {Database, InputOutput}, {InOut, InputOutput},
 	{Sleep, Waits}, {UserInput, Waits}, {Child, Waits}, {Thread, Waits}, {Lock, Waits}, {EventLoop, Waits}, {Waiting, Waits},
 	{GIL, Contention}, {NoCPU, Contention},
-	{StartUp, SettingUp}, {Exit, Ending}, {SetUp, SettingUp}, {NoWork, Absence}, {Unknown, NotKnown},
+	{StartUp, SettingUp}, {Exit, Ending}, {Queued, BetweenKernels}, {SetUp, SettingUp}, {NoWork, Absence}, {Unknown, NotKnown},
 }
 
 // Causes lists all causes.

@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"slices"
+	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
@@ -17,6 +18,8 @@ type Options struct {
 	// Quick leaves out what a look at a recording in progress has no time for: idle time
 	// is divided by the windows alone, and there are no findings, ranks and regions.
 	Quick bool
+	// KernelWait is the gap up to which a device whose work is exactly known was between queued kernels; 0: gpuidle's.
+	KernelWait time.Duration
 }
 
 // Run diagnoses a recording by what is in it.
@@ -25,7 +28,7 @@ func Run(rec *timeline.Recording) Diagnosis { return Options{}.Run(rec) }
 // Run diagnoses a recording.
 func (o Options) Run(rec *timeline.Recording) Diagnosis {
 	s := activity.NewStacks(rec, activity.NewSource(rec, o.Line))
-	devices := gpuidle.Devices(rec)
+	devices := gpuidle.Devices(rec, o.KernelWait)
 	d := Diagnosis{}
 	for _, dev := range devices {
 		d.GPUs = append(d.GPUs, dev.Time)

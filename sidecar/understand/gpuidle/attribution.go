@@ -26,22 +26,37 @@ type attribution struct {
 	idle     timeline.Nanos
 }
 
-// resolution of the measured activity: NVML rounds to whole percents.
-const quantum = 0.005
+// quantum is the resolution of the window's activity: NVML rounds to whole percents.
+func (w window) quantum() float64 {
+	if w.grain == sampled {
+		return 0.005
+	}
+	return 0
+}
 
 // attribute divides every window's idle time exactly. With a model the activity
 // inside a window follows it; without, it is even.
 func attribute(h *activity.History, windows []window, model *activityModel) *attribution {
-	a := &attribution{history: h, windows: windows}
+	a := &attribution{history: withQueued(h), windows: windows}
 	at := cursor{h: h}
 	if model != nil {
 		at.profile = model.profile
 	}
 	var pieces []piece
 	for i, w := range windows {
-		pieces = at.cut(pieces[:0], w)
-		fitMean(pieces, w.busy)
 		idle := w.idle()
+		switch pieces = pieces[:0]; w.grain {
+		case queued: // whatever the host did meanwhile
+			pieces = append(pieces, piece{start: w.from, end: w.at, state: len(h.States)})
+		case exact:
+			pieces = at.cut(pieces, w)
+			for i := range pieces {
+				pieces[i].activity = w.busy
+			}
+		default:
+			pieces = at.cut(pieces, w)
+			fitMean(pieces, w.busy)
+		}
 		divide(pieces, idle)
 		a.idle += idle
 		for _, p := range pieces {
@@ -49,6 +64,11 @@ func attribute(h *activity.History, windows []window, model *activityModel) *att
 		}
 	}
 	return a
+}
+
+// withQueued is the history with one more state, that of the gaps between queued kernels, which the host is never in.
+func withQueued(h *activity.History) *activity.History {
+	return &activity.History{States: append(slices.Clip(h.States), activity.Activity{Cause: activity.Queued}), Stretches: h.Stretches}
 }
 
 // piece is a part of a window with one host state and one assumed activity.
@@ -167,8 +187,8 @@ func (a *attribution) bounds(group []int, n int) (low, high []timeline.Nanos) {
 		}
 		w := a.windows[at]
 		length := float64(w.at - w.from)
-		busy := timeline.Nanos(length * min(w.busy+quantum, 1))
-		idle := timeline.Nanos(length * min(1-w.busy+quantum, 1))
+		busy := timeline.Nanos(length * min(w.busy+w.quantum(), 1))
+		idle := timeline.Nanos(length * min(1-w.busy+w.quantum(), 1))
 		for _, seg := range a.segments[first:i] {
 			g := group[seg.state]
 			if t := spent[g]; t > 0 {

@@ -34,6 +34,8 @@ type CauseTime struct {
 type Method string
 
 const (
+	// ByExact: begin and end of all work are known in stretches that hold nearly all of the idle time.
+	ByExact Method = "exact"
 	// ByWindows: the causes last longer than the windows, which distinguish them.
 	ByWindows Method = "windows"
 	// ByRepetition: a regression over repeated steps looked below the windows.
@@ -47,12 +49,16 @@ const (
 // Certainty says how far the division of idle time can be trusted.
 type Certainty struct {
 	Method  Method
-	Window  time.Duration // length of a typical measured window
-	Windows int           // how many there were
+	Window  time.Duration // length of a typical measured window; 0: all is exact
+	Windows int           // how many there were, beside what is exact
 	Repeats int           // how often the main host state came back
 	Lag     time.Duration // the device ran this much behind the host
 	R2      float64       // of the regression; NaN when there was none
 	HeldOut float64       // the same on windows the regression did not see; NaN when there was none
+	// Exact is the part of the recording in which begin and end of all work are known; KernelWait the gap up to which
+	// the device was between queued kernels there. 0: nothing is exact.
+	Exact, Recorded timeline.Nanos
+	KernelWait      time.Duration
 }
 
 // DeviceBreakdown divides one device's idle time.

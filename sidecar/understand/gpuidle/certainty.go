@@ -66,7 +66,17 @@ func (a *attribution) idleShare() float64 {
 	return float64(a.idle) / math.Max(float64(measured), 1)
 }
 
+// onlySampled are the windows that are known by their mean alone.
+func onlySampled(windows []window) []window {
+	return slices.DeleteFunc(slices.Clone(windows), func(w window) bool { return w.grain != sampled })
+}
+
+// typicalWindow is the median length of the sampled windows; 0 without any.
 func typicalWindow(windows []window) time.Duration {
+	windows = onlySampled(windows)
+	if len(windows) == 0 {
+		return 0
+	}
 	lengths := make([]timeline.Nanos, len(windows))
 	for i, w := range windows {
 		lengths[i] = w.at - w.from
@@ -131,7 +141,7 @@ func (a *attribution) returns(away timeline.Nanos) int {
 }
 
 func lessCertain(a, b Certainty) bool {
-	rank := map[Method]int{ByWindows: 3, ByRepetition: 2, ByAbsence: 1, ByAverage: 0}
+	rank := map[Method]int{ByExact: 4, ByWindows: 3, ByRepetition: 2, ByAbsence: 1, ByAverage: 0}
 	if rank[a.Method] != rank[b.Method] {
 		return rank[a.Method] < rank[b.Method]
 	}

@@ -5,21 +5,34 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/devicework"
 )
 
 // Device is one GPU: what was measured of it, and how its idle time is divided.
 type Device struct {
 	Index   int
 	windows []window // in order, not overlapping
-	Time    DeviceTime
-	shares  *attribution // nil unless used
-	Idle    DeviceBreakdown
+	// kernelWait is the gap up to which an exact one is queued.
+	kernelWait time.Duration
+	Time       DeviceTime
+	shares     *attribution // nil unless used
+	Idle       DeviceBreakdown
 }
 
-// Devices collects what is known of each GPU's activity, by index.
-func Devices(rec *timeline.Recording) []*Device {
+// KernelWait is the gap up to which a device is held to have had the work after it queued: between two kernels
+// that were launched long before it takes 1 to 5 µs, with a copy or another stream between them up to some 20,
+// while the host needs 5 to 10 µs for each launch alone, and as much for the operator around it. HTA has the same.
+const KernelWait = 30 * time.Microsecond
+
+// Devices collects what is known of each GPU's activity, by index. Gaps below kernelWait are between queued kernels;
+// 0: KernelWait.
+func Devices(rec *timeline.Recording, kernelWait time.Duration) []*Device {
+	if kernelWait <= 0 {
+		kernelWait = KernelWait
+	}
 	byIndex := make(map[int]*Device)
 	get := func(index int) *Device {
 		d := byIndex[index]
@@ -34,8 +47,13 @@ func Devices(rec *timeline.Recording) []*Device {
 	}
 	for i := range rec.Tracks {
 		if t := &rec.Tracks[i]; t.ID == fmt.Sprintf("gpu%d.util", t.Device) {
-			get(t.Device).windows = readWindows(t, rec.Duration)
+			get(t.Device).windows = readWindows(t.Points, rec.Duration)
 		}
+	}
+	for _, known := range devicework.Of(rec) {
+		d := get(known.Index)
+		d.kernelWait = kernelWait
+		d.windows = withExact(d.windows, known, timeline.Nanos(kernelWait))
 	}
 	list := make([]*Device, 0, len(byIndex))
 	for _, d := range byIndex {
@@ -46,15 +64,43 @@ func Devices(rec *timeline.Recording) []*Device {
 	return list
 }
 
-func readWindows(t *timeline.Track, duration timeline.Nanos) []window {
+// withExact puts a device's exact windows in place of the measured ones, where they are known.
+func withExact(measured []window, d devicework.Device, kernelWait timeline.Nanos) []window {
+	var list []window
+	for _, w := range measured {
+		for _, p := range devicework.Outside([]timeline.Point{{From: w.from, At: w.at, Value: w.busy}}, d.Exact) {
+			list = append(list, window{from: p.From, at: p.At, busy: p.Value})
+		}
+	}
+	for _, stretch := range d.Exact {
+		at, worked := stretch.Start, false
+		for _, busy := range timeline.Clip(d.Busy, stretch) {
+			if gap := (window{from: at, at: busy.Start, grain: exact}); gap.at > gap.from {
+				if worked && gap.at-gap.from < kernelWait {
+					gap.grain = queued
+				}
+				list = append(list, gap)
+			}
+			list = append(list, window{from: busy.Start, at: busy.End, busy: 1, grain: exact})
+			at, worked = busy.End, true
+		}
+		if stretch.End > at {
+			list = append(list, window{from: at, at: stretch.End, grain: exact})
+		}
+	}
+	slices.SortFunc(list, func(a, b window) int { return cmp.Compare(a.from, b.from) })
+	return list
+}
+
+func readWindows(points []timeline.Point, duration timeline.Nanos) []window {
 	var list []window
 	last := timeline.Nanos(0)
-	for _, p := range t.Points {
+	for _, p := range points {
 		from, at := max(p.From, last), min(p.At, duration)
 		if math.IsNaN(p.Value) || from >= at {
 			continue
 		}
-		list = append(list, window{from, at, min(max(p.Value/100, 0), 1)})
+		list = append(list, window{from: from, at: at, busy: min(max(p.Value/100, 0), 1)})
 		last = at
 	}
 	return list

@@ -10,7 +10,7 @@ import (
 func TestAModelIsFittedToTheWindowsWithWork(t *testing.T) {
 	var d Device
 	for i, busy := range []float64{0, 0, 0.01, 0.5, 0, 0.9, 0.02, 0} {
-		d.windows = append(d.windows, window{timeline.Nanos(i), timeline.Nanos(i + 1), busy})
+		d.windows = append(d.windows, window{from: timeline.Nanos(i), at: timeline.Nanos(i + 1), busy: busy})
 	}
 	got := d.working()
 	if len(got) != 3 || got[0].from != 3 || got[2].from != 5 {

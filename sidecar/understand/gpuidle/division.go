@@ -15,17 +15,27 @@ func (d *Device) Divide(h *activity.History, quick bool) {
 	var model *activityModel
 	d.shares = attribute(h, d.windows, nil)
 	if !quick && d.shares.ambiguity() > exactBounds {
-		model = chooseModel(h, d.working())
+		model = chooseModel(h, onlySampled(d.working()))
 		d.shares = attribute(h, d.windows, model)
 	}
 	c := Certainty{
-		Window: typicalWindow(d.windows), Windows: len(d.windows), Repeats: d.shares.repeats(),
-		R2: math.NaN(), HeldOut: math.NaN(),
+		Window: typicalWindow(d.windows), Windows: len(onlySampled(d.windows)), Repeats: d.shares.repeats(),
+		R2: math.NaN(), HeldOut: math.NaN(), KernelWait: d.kernelWait, Recorded: d.Time.Busy + d.Time.Idle + d.Time.Unknown,
+	}
+	estimated := timeline.Nanos(0) // idle time of which only windows are known
+	for _, w := range d.windows {
+		if w.grain == sampled {
+			estimated += w.idle()
+		} else {
+			c.Exact += w.at - w.from
+		}
 	}
 	if model != nil {
 		c.R2, c.HeldOut, c.Lag = model.r2, model.heldOut, time.Duration(model.lag)
 	}
 	switch {
+	case c.Exact > 0 && float64(estimated) <= tightBounds*float64(d.shares.idle):
+		c.Method = ByExact
 	case d.shares.ambiguity() <= tightBounds:
 		c.Method = ByWindows
 	case model != nil && c.Repeats >= minRepeats && model.trusted(d.shares.idleShare()):

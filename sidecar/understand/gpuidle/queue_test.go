@@ -34,7 +34,7 @@ func TestQueueLevels(t *testing.T) {
 		}
 	}
 	var means []float64
-	meanLevels(got, []window{{0, 20 * ms, 0}, {20 * ms, 60 * ms, 0}}, func(_ window, mean float64) { means = append(means, mean) })
+	meanLevels(got, []window{{from: 0, at: 20 * ms}, {from: 20 * ms, at: 60 * ms}}, func(_ window, mean float64) { means = append(means, mean) })
 	if means[0] != 1 || math.Abs(means[1]-15.0/40) > 1e-9 {
 		t.Errorf("means %v, want 1 and 0.375", means)
 	}

@@ -16,7 +16,17 @@ import (
 type window struct {
 	from, at timeline.Nanos
 	busy     float64 // share of its time, 0..1
+	grain    grain
 }
+
+// grain is how finely a window's activity is known.
+type grain uint8
+
+const (
+	sampled grain = iota // by its mean alone
+	exact                // it was busy all the time, or idle all the time
+	queued               // exact, and a gap so short that the work after it was launched before it began
+)
 
 // idle is the idle time measured in the window.
 func (w window) idle() timeline.Nanos {

@@ -25,8 +25,8 @@ type Options struct {
 	Line func(file string, line int) string
 	// Text reads a whole file of the target, nil if it cannot; nil = none.
 	Text func(file string) []byte
-	// Kernels are the lanes of a trace that was merged into the recording, by
-	// device and stream. Their devices are the recording's numbers.
+	// Kernels are the lanes of devices' streams, by device and stream, with the recording's numbers of devices;
+	// nil: those of the work that was delivered to the recording.
 	Kernels []KernelLane
 	// Torch is what else those traces have; nil: there is none.
 	Torch *Torch
@@ -304,6 +304,9 @@ func mean(t timeline.Track) float64 {
 
 // kernels makes given lanes fit for the document; the given ones stay as they are.
 func (b *builder) kernels(lanes []KernelLane) {
+	if lanes == nil {
+		lanes = lanesOf(b.rec)
+	}
 	for _, l := range lanes {
 		names := make([]string, len(l.Names))
 		for i, name := range l.Names {

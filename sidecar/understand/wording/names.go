@@ -44,6 +44,7 @@ var causes = map[activity.Cause]struct{ name, waited string }{
 	activity.NoCPU:      {"waiting for a free CPU", "for a free CPU"},
 	activity.StartUp:    {"interpreter start", "for the interpreter to start"},
 	activity.Exit:       {"interpreter exit", "for the interpreter to end"},
+	activity.Queued:     {"between queued kernels", "between kernels that were queued"},
 	activity.SetUp:      {"set-up before the first GPU work", "before its first work"},
 	activity.NoWork:     {"no GPU work was seen", "without any work"},
 	activity.Unknown:    {"unknown", "for unknown reasons"},
@@ -67,6 +68,7 @@ var kinds = map[activity.Kind]struct{ name, waited string }{
 	activity.Contention:      {"waiting for the GIL or a CPU", "for the GIL or a CPU"},
 	activity.SettingUp:       {"imports and set-up", "for imports and set-up"},
 	activity.Ending:          {"interpreter exit", "for the interpreter to end"},
+	activity.BetweenKernels:  {"gaps between queued kernels", "between kernels that were queued"},
 	activity.Absence:         {"no GPU work", "without any work"},
 	activity.NotKnown:        {"unknown", "for unknown reasons"},
 }
@@ -143,6 +145,21 @@ func Method(id string) string {
 
 // Certainty is how idle time was divided, as the heading of its table shows it.
 func Certainty(c gpuidle.Certainty) string {
+	if c.Exact == 0 {
+		return ofWindows(c)
+	}
+	part := ""
+	if c.Exact < c.Recorded {
+		part = " for " + words.PartOf(c.Exact.Seconds(), c.Recorded.Seconds())
+	}
+	if c.Method != gpuidle.ByExact {
+		return "Exact" + part + ". For the rest: " + ofWindows(c)
+	}
+	return fmt.Sprintf("Exact%s: from begin and end of each kernel and copy; gaps below %s are between queued kernels.", part, words.Resolution(c.KernelWait.Seconds()))
+}
+
+// ofWindows is how idle time was divided of which only windows are known.
+func ofWindows(c gpuidle.Certainty) string {
 	window := words.Resolution(c.Window.Seconds())
 	switch c.Method {
 	case gpuidle.ByWindows:
@@ -199,7 +216,7 @@ var advice = map[diagnose.Advice]string{
 	diagnose.FewerQueries:       "handle many rows in one query (executemany, a join) in place of one query for each",
 	diagnose.KilledForMemory:    "the system ends processes so when memory runs out (dmesg shows it): fewer workers, smaller batches, or less data held in each",
 	diagnose.NativeCrash:        "native code crashed: run with python -X faulthandler to see in which line",
-	diagnose.RecordTrace:        "a torch.profiler trace of some steps shows single kernels; omni-perf analyze reads it",
+	diagnose.RecordTrace:        "%%omni_perf --exact records when exactly the GPU worked (with PyTorch); --torch shows single operators and kernels, too",
 }
 
 // Advice says what to change; empty for none.

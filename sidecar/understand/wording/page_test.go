@@ -311,6 +311,9 @@ func killedBy(signal int) *timeline.Process {
 
 // certainties are one of each heading of the table of idle time.
 var certainties = []gpuidle.Certainty{
+	{Method: gpuidle.ByExact, Exact: 10e9, Recorded: 10e9, KernelWait: 30 * time.Microsecond},
+	{Method: gpuidle.ByExact, Exact: 9_950_000_000, Recorded: 10e9, KernelWait: 30 * time.Microsecond, Window: 103 * time.Millisecond},
+	{Method: gpuidle.ByAverage, Exact: 2e9, Recorded: 10e9, Window: 167 * time.Millisecond, R2: 0.71},
 	{Method: gpuidle.ByWindows, Window: 103 * time.Millisecond},
 	{Method: gpuidle.ByRepetition, Window: 167 * time.Millisecond, Repeats: 1212, R2: 0.97},
 	{Method: gpuidle.ByAverage, Window: 167 * time.Millisecond, R2: 0.71},
