@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import importlib.util
 import itertools
+import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Generator
@@ -31,6 +34,7 @@ from omni_perf.shell import CellInfo, CellResult, Shell, is_notebook, number_aro
 from omni_perf.torchsteps import OptimizerSteps
 
 if TYPE_CHECKING:
+    from omni_perf.exactwork import ExactWork
     from omni_perf.torchprofile import TorchProfile
 
 FIRST_LOOK_S = 0.25
@@ -41,6 +45,9 @@ HINT_AFTER_S = 60.0
 
 INTERRUPT_DELAY_S = 0.01
 """Time for IPython to get from the event to the cell that an interrupt is meant for."""
+
+_WITHOUT_TORCH = frozenset({"jax", "cupy", "numba", "tensorflow", "triton", "cuda", "pycuda", "cudf"})
+"""Packages that use CUDA: where one is imported, and torch is not, --exact does not import it."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +72,8 @@ class Running:
     """What it shows while it runs; None where it shows nothing before its end."""
     torch: TorchProfile | None = None
     """The torch.profiler that was asked for."""
+    exact: ExactWork | None = None
+    """What records the GPU's work where there is no torch to do it."""
 
 
 class CellRecorder:
@@ -165,13 +174,15 @@ class CellRecorder:
             left = [
                 r
                 for r in self._running
-                if (r.view or r.torch) and (of_all_threads or r.thread == threading.get_ident())
+                if (r.view or r.torch or r.exact) and (of_all_threads or r.thread == threading.get_ident())
             ]
         for running in left:
             if running.view is not None:
                 running.view.close()
             if running.torch is not None:
                 running.torch.end()
+            if running.exact is not None:
+                running.exact.end()
 
     # Beginning.
 
@@ -196,7 +207,8 @@ class CellRecorder:
 
     def _begin(self, info: CellInfo | None, text: str, file: str, options: Options, automatic: bool) -> Running | None:
         self._steps.new_cell()
-        profile = _torch_profile(options)
+        exact = _exact_work(options)
+        profile = _torch_profile(options) if exact is None else None
         coroutine = _coroutine()
         request: contract.BeginRequest = {
             "cellId": str(next(self._numbers)),
@@ -250,10 +262,13 @@ class CellRecorder:
             coroutine,
             view,
             profile,
+            exact,
         )
         with self._lock:
             self._running.append(running)
         beginning.add_done_callback(lambda done: self._sample_here(running))
+        if exact is not None:  # within the recording, into the folder of whoever records
+            beginning.add_done_callback(lambda done: _begin_exact(done, exact))
         if view is not None:
             self._feed(running, view)
         if not self._steps.look() and not self._watches_torch:
@@ -343,6 +358,8 @@ class CellRecorder:
     def _end(self, running: Running, ended_ns: int, outcome: str) -> None:
         if running.torch is not None:
             running.torch.end()
+        if running.exact is not None:
+            running.exact.end()
         if running.view is not None:
             running.view.close()
         self._stop_sampling_here()
@@ -377,6 +394,8 @@ class CellRecorder:
         loads = self._loads.unknown_to(begun.link.loaded)
         complete: contract.EndRequest = {**request, "marks": found, "sources": new_sources, "loaded": loads}
         patience_s = 0.0
+        if running.exact is not None and running.exact.problem:
+            publish.warn(running.exact.problem)
         if running.torch is not None:
             running.torch.say()
             if running.torch.traces:
@@ -462,6 +481,22 @@ def _torch_profile(options: Options) -> TorchProfile | None:
         publish.warn(problem)
         return None
     return torchprofile.TorchProfile(options.torch)
+
+
+def _exact_work(options: Options) -> ExactWork | None:
+    """Return what records the GPU's work for --exact where torch is not there to do it."""
+    if options.torch is None or not options.torch.exact or "torch" in sys.modules:
+        return None
+    if not _WITHOUT_TORCH.intersection(sys.modules) and importlib.util.find_spec("torch") is not None:
+        return None
+    from omni_perf.exactwork import ExactWork
+
+    return ExactWork()
+
+
+def _begin_exact(beginning: Future[Begun], exact: ExactWork) -> None:
+    if not beginning.cancelled() and beginning.exception() is None:
+        exact.begin(os.path.dirname(beginning.result().link.client.endpoint.socket))
 
 
 def _coroutine() -> object:
