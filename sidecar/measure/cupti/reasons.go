@@ -18,6 +18,9 @@ const (
 	numReasons
 )
 
+// noDriver is CUPTI_ERROR_UNKNOWN, which cuptiGetVersion returned with CUPTI 13.4 where there was no driver.
+const noDriver = 999
+
 // sentence says it; api is CUPTI's version, code its own error.
 func (r reason) sentence(api uint32, code uint64) string {
 	switch r {
@@ -30,6 +33,9 @@ func (r reason) sentence(api uint32, code uint64) string {
 	case occupied:
 		return "another profiler uses CUPTI in this process, and it takes only one at a time"
 	case cuptiFailed:
+		if code == noDriver {
+			return "CUPTI finds no NVIDIA driver that it works with"
+		}
 		return fmt.Sprintf("CUPTI refused to record (its error %d)", code)
 	case badTimes:
 		return "CUPTI delivered times that are zero or run backwards, as some versions do after many kernels: nothing after that is used"

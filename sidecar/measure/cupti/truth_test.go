@@ -168,6 +168,7 @@ func TestRefusals(t *testing.T) {
 		{newest + ",subscribe=39", "", occupied, "another profiler uses CUPTI"},
 		{newest + ",subscribe=12", "", occupied, "another profiler uses CUPTI"},
 		{newest + ",enable=15", "", cuptiFailed, "(its error 15)"},
+		{"version=0", "", cuptiFailed, "finds no NVIDIA driver"},
 		{newest, "OMNI_PERF_CUPTI_LIBRARY=/nonexistent", noLibrary, "was not found"},
 		{newest, "OMNI_PERF_CUPTI_LIBRARY=libm.so.6", noSymbol, "lacks functions"},
 		{"version=13", "", versionRefused, "API version 13, before CUDA 13"},

@@ -352,7 +352,7 @@ static void *library(void) {
     return found ? found : dlopen(s.found, RTLD_NOW);
 }
 
-static enum reason load(void) {
+static enum reason load(int *failed) {
     static int loaded;
     void *found = loaded ? NULL : library();
     if (!loaded && !found)
@@ -362,8 +362,8 @@ static enum reason load(void) {
         return NO_SYMBOL;
     FUNCTIONS(FIND)
     loaded = 1;
-    if (cupti.GetVersion(&ring->api) != SUCCESS)
-        return NO_SYMBOL;
+    if ((*failed = cupti.GetVersion(&ring->api)) != SUCCESS) // 999 where there is no driver
+        return CUPTI_FAILED;
     for (size_t i = 0; i < sizeof modes / sizeof *modes && modes[i].from <= ring->api; i++)
         mode = &modes[i];
     return mode->allowed ? FINE : VERSION_REFUSED;
@@ -432,7 +432,7 @@ static void turn(int to) {
 }
 
 static enum reason start(int *failed) {
-    enum reason reason = load();
+    enum reason reason = load(failed);
     if (reason != FINE)
         return reason;
     int error = cupti.Subscribe(&subscriber, nothing, NULL), enabled = 0;
