@@ -264,11 +264,13 @@ OF_THE_PROGRAM = [
     "test_analyze_torch.py",
     "test_attach_kernels.py",
     "test_engines.py",
+    "test_exact_cell.py",
+    "test_exact_work.py",
     "test_stephook.py",
     "test_torch_cell.py",
     "test_trainings.py",
 ]
-"""Tests that watch interpreters of their own: the extension's Python is nothing to them."""
+"""Tests that watch interpreters of their own, or devices: the extension's Python is nothing to them."""
 OLDEST = ["ipython==8.12.*", "ipykernel==6.17.*", "grpclib==0.4.7"]
 """The lowest versions that pyproject.toml and the documentation promise."""
 
