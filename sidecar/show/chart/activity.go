@@ -195,11 +195,10 @@ func lanesOf(r *report.View, main int, histories [][]span, pools []pool, duratio
 		if !f.isRanks() && len(f.members) > 1 {
 			lanes = append(lanes, threadLane{strip: f.strip(r, histories, duration)})
 		}
-		for k, process := range f.members {
+		for _, process := range f.members {
 			behind[process] = true
-			if !f.isRanks() && len(f.members) > few || k >= maxRanks {
-				continue
-			}
+		}
+		for _, process := range f.single(r) {
 			for t := range r.Threads {
 				if th := &r.Threads[t]; th.Process == process && th.Main && t != main {
 					lanes = append(lanes, threadLaneOf(r, t, histories[t], duration))
@@ -210,6 +209,23 @@ func lanesOf(r *report.View, main int, histories [][]span, pools []pool, duratio
 	lanes = lanes[:min(len(lanes), maxPoolLanes)]
 	others, more := threadsOf(r, main, histories, behind, duration)
 	return append(lanes, others...), more
+}
+
+// single are the members that have lanes of their own.
+func (f pool) single(r *report.View) []int {
+	switch {
+	case !f.isRanks() && len(f.members) > few:
+		return nil
+	case !f.isRanks() || len(f.members) <= maxRanks || len(r.Ranks) <= maxRanks:
+		return f.members[:min(len(f.members), maxRanks)]
+	}
+	var list []int
+	for _, at := range shownRanks(r) {
+		if process := r.Ranks[at].Process; slices.Contains(f.members, process) {
+			list = append(list, process)
+		}
+	}
+	return list
 }
 
 // maxPoolLanes bounds the lanes of ranks and pools.

@@ -3,6 +3,7 @@ package chart
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -168,6 +169,22 @@ func TestRanksStandInOrderWithTheirGPUs(t *testing.T) {
 	table := ranksTable(r)
 	if len(table.rows) != 4 || table.rows[2].name != "rank 2" || table.rows[2].seconds != 1 || !strings.Contains(table.rows[2].hint, "waited for others 60 %: all_reduce 60 %; GPU 2 idle") {
 		t.Errorf("the table is %+v", table.rows)
+	}
+}
+
+// Of many ranks those are shown that computed most: for them the others waited.
+func TestOfManyRanksThoseThatComputeMostAreShown(t *testing.T) {
+	r := ranksOf(t, maxRanks+4)
+	late := len(r.Ranks) - 1
+	r.Ranks[late].ComputingNS = r.Ranks[late].KnownNS
+	table := ranksTable(r)
+	name := r.Processes[r.Ranks[late].Process].Text
+	if len(table.rows) != maxRanks || table.rows[0].name != name || !strings.Contains(table.note, "4 more ranks in the report") {
+		t.Errorf("%d rows, the first %q, note %q", len(table.rows), table.rows[0].name, table.note)
+	}
+	d := digestOf(r)
+	if !slices.ContainsFunc(d.threads, func(lane threadLane) bool { return lane.name == name }) && d.flames[0].name != name {
+		t.Errorf("%s has no lane", name)
 	}
 }
 

@@ -27,11 +27,12 @@ func ranksTable(r *report.View) table {
 	if len(r.Ranks) < 2 {
 		return table{}
 	}
-	for i, rank := range r.Ranks {
-		if i == maxRanks {
-			t.note = words.Plural(len(r.Ranks)-i, "more rank", "more ranks") + " in the report"
-			break
-		}
+	shown := shownRanks(r)
+	if more := len(r.Ranks) - len(shown); more > 0 {
+		t.note = "those that computed most first; " + words.Plural(more, "more rank", "more ranks") + " in the report"
+	}
+	for _, at := range shown {
+		rank := &r.Ranks[at]
 		known := max(float64(rank.KnownNS), 1)
 		rw := row{name: words.Clean(r.Processes[rank.Process].Text, 40), unknown: rank.StepNS == nil, share: float64(rank.ComputingNS) / known}
 		rw.aside = words.Percent(rw.share) + " computing"
@@ -59,6 +60,23 @@ func ranksTable(r *report.View) table {
 		t.rows = append(t.rows, rw)
 	}
 	return t
+}
+
+// shownRanks are the ranks that have a row and a lane: all of few, in order; of many those that computed for the largest
+// share of their time, of whom the one comes first for which the others waited.
+func shownRanks(r *report.View) []int {
+	list := make([]int, len(r.Ranks))
+	for i := range list {
+		list[i] = i
+	}
+	if len(list) <= maxRanks {
+		return list
+	}
+	computed := func(i int) float64 {
+		return float64(r.Ranks[i].ComputingNS) / float64(max(r.Ranks[i].KnownNS, 1))
+	}
+	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(computed(b), computed(a)) })
+	return list[:maxRanks]
 }
 
 // waitedForRank is for how long the others waited for a rank, of the one that is a finding.
