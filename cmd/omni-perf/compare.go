@@ -19,8 +19,11 @@ NAME.json: the whole time, and tables per line, function, cause of GPU idle time
 kind of step, each with an interval and a verdict. Several recordings of each side
 (-- is between the sides) show how much runs vary; of single ones that is assumed.
 
---fail-if slower=LIMIT ends with status 4 if the whole took longer by more than
-LIMIT, a share (5%) or a time (200ms, 1.5s), and longer beyond noise.`,
+Of the cells of a notebook, as omni-perf run NOTEBOOK.ipynb --format json writes
+them, it compares the time of each.
+
+--fail-if slower=LIMIT ends with status 4 if the whole, or a cell of a notebook, took
+longer by more than LIMIT, a share (5%) or a time (200ms, 1.5s), and longer beyond noise.`,
 		Annotations: map[string]string{formsNote: "omni-perf compare [options] BEFORE.json… -- AFTER.json…"},
 		Args:        cobra.ArbitraryArgs,
 	}

@@ -7,8 +7,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/compare/comparison"
+	"github.com/omni-perf/omni-perf/sidecar/show/glance"
 	"github.com/omni-perf/omni-perf/sidecar/testkit/twosides"
 )
 
@@ -97,6 +99,38 @@ func TestFailIf(t *testing.T) {
 	// A result that found no place does not hide it.
 	_, errs, code := invoke(t, "compare --quiet "+fast+" "+slow[0]+" --fail-if slower=5% --html /dev/full")
 	if code != exitExceeded || !strings.Contains(errs, "/dev/full") {
+		t.Errorf("exit status %d, %s", code, errs)
+	}
+}
+
+// executed writes the figures of a notebook whose only cell took so long, and returns the path.
+func executed(t *testing.T, ms int) string {
+	t.Helper()
+	n := glance.Notebook{Name: "n.ipynb", Cells: []glance.Cell{{Number: 1, Code: "fit()", Outcome: "ok", Duration: time.Duration(ms) * time.Millisecond}}}
+	text, err := n.Document().JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "n.json")
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestCompareNotebooks(t *testing.T) {
+	before, after := executed(t, 1000), executed(t, 1500)
+	out, errs, code := invoke(t, "compare "+before+" "+after+" --fail-if slower=5%")
+	if code != exitExceeded || !strings.Contains(out, "[1]   1.0 s  1.5 s  +0.50 s (+50 %)  fit()") || !strings.Contains(errs, "cell [1] fit() is slower by 0.50 s (+50 %), beyond the limit of 5%") {
+		t.Errorf("exit status %d, %s\n%s", code, errs, out)
+	}
+	out, _, code = invoke(t, "compare "+before+" "+before+" --json -")
+	var d glance.Difference
+	if err := json.Unmarshal([]byte(out), &d); err != nil || code != exitOK || d.Document != glance.ComparisonKind || len(d.Cells) != 1 {
+		t.Errorf("exit status %d, %v\n%s", code, err, out)
+	}
+	report := recorded(t, twosides.Faster(), 1)[0]
+	if _, errs, code = invoke(t, "compare "+before+" "+report); code != exitFailed || !strings.Contains(errs, "like is compared with like") {
 		t.Errorf("exit status %d, %s", code, errs)
 	}
 }

@@ -30,7 +30,8 @@ PATH and executed as it is, as torchrun is: the Python processes that it starts 
 profiled.
 
 A notebook is executed by nbclient, as "jupyter execute" does, and becomes one page: a
-table of its cells, and a picture of each. Options may follow its name.`,
+table of its cells, and a picture of each. Options may follow its name; --format json
+writes the cells' figures, which omni-perf compare takes.`,
 		Annotations: map[string]string{formsNote: `omni-perf run [options] -m MODULE [ARG…]
 omni-perf run [options] -c CODE [ARG…]
 omni-perf run [options] [-] < SCRIPT

@@ -48,7 +48,7 @@ func runNotebook(c *cobra.Command, n *program.Notebook, what []string, interpret
 	}
 	n.Path, n.Interpreter = what[0], interpreter
 	var err error
-	if n.Page, err = pageOf(c); err != nil {
+	if n.Page, n.Document, err = resultsOf(c); err != nil {
 		return err
 	}
 	o, err := options()
@@ -73,20 +73,33 @@ func runNotebook(c *cobra.Command, n *program.Notebook, what []string, interpret
 	return exitStatus(exit.Code)
 }
 
-// pageOf is where the page of a notebook goes, by -o and --format.
-func pageOf(c *cobra.Command) (string, error) {
-	const ending = ".html"
-	if f := c.Flags().Lookup("format"); f.Changed && f.Value.String() != "html" {
-		return "", misuse("a notebook becomes a page: --format html is all there is for it")
+// resultsOf is where the page of a notebook and its document go, by -o and --format; empty: nowhere.
+func resultsOf(c *cobra.Command) (page, document string, err error) {
+	wanted := map[string]bool{}
+	if f := c.Flags().Lookup("format"); f.Changed {
+		for _, format := range strings.Split(f.Value.String(), ",") {
+			if wanted[format] = true; format != "html" && format != "json" {
+				return "", "", misuse("a notebook becomes a page or its figures: --format html, json, or both")
+			}
+		}
 	}
 	name := c.Flags().Lookup("output").Value.String()
 	switch lower := strings.ToLower(name); {
 	case program.IsNotebook(name):
-		return "", misuse("-o names the page; --executed %s is where the executed notebook goes", name)
-	case strings.HasSuffix(lower, ending):
-		return name, nil
+		return "", "", misuse("-o names the page; --executed %s is where the executed notebook goes", name)
 	case name == "" || strings.HasSuffix(name, "/"):
-		return "", misuse("-o takes the name of the page, such as perf_output")
+		return "", "", misuse("-o takes the name of the page, such as perf_output")
+	case len(wanted) == 0 && strings.HasSuffix(lower, ".json"):
+		return "", name, nil
+	case len(wanted) == 0 && strings.HasSuffix(lower, ".html"):
+		return name, "", nil
 	}
-	return name + ending, nil
+	base := strings.TrimSuffix(strings.TrimSuffix(name, ".html"), ".json")
+	if len(wanted) == 0 || wanted["html"] {
+		page = base + ".html"
+	}
+	if wanted["json"] {
+		document = base + ".json"
+	}
+	return page, document, nil
 }

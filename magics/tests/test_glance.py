@@ -67,12 +67,15 @@ def test_a_notebook_is_executed_as_nbclient_does(tmp_path: Path) -> None:
     notebook = write(tmp_path / "n.ipynb", *cells)
     plain = nbformat.read(notebook, as_version=4)
     nbclient.NotebookClient(plain, allow_errors=True, resources={"metadata": {"path": str(tmp_path)}}).execute()
-    done = run(notebook, "--allow-errors", "--executed", tmp_path / "done.ipynb", "-o", tmp_path / "page")
+    page = tmp_path / "page"
+    done = run(notebook, "--allow-errors", "--executed", tmp_path / "done.ipynb", "-o", page, "--format", "html,json")
     assert done.returncode == 0, done.stderr
     assert outputs(nbformat.read(tmp_path / "done.ipynb", as_version=4)) == outputs(plain)
     page = (tmp_path / "page.html").read_text()
     assert page.count("<section") == 4 and "error: ZeroDivisionError" in page
     assert "4 cells in" in done.stderr and "Spent" in page
+    figures = json.loads((tmp_path / "page.json").read_text())
+    assert [cell["number"] for cell in figures["cells"]] == [1, 2, 3, 4] and figures["cells"][0]["duration_ns"] > 5e7
 
 
 def test_a_cell_that_fails_ends_the_notebook(tmp_path: Path) -> None:

@@ -2,9 +2,9 @@ package comparison
 
 import "strings"
 
-// numbered is a line of a text that is known and not blank.
+// numbered is a line of a text that is known and not blank, or another text of a list.
 type numbered struct {
-	number int // from 1
+	number int
 	text   string
 }
 
@@ -77,6 +77,18 @@ func align(a, b []numbered) alignment {
 	}
 	al.edit(a[fromI:], b[fromJ:])
 	return al
+}
+
+// Pair is which texts of one list are which of another, by their indices: the longest list that both have in common,
+// and between these those that were edited.
+func Pair(a, b []string) map[int]int {
+	number := func(list []string) (out []numbered) {
+		for i, text := range list {
+			out = append(out, numbered{i, text})
+		}
+		return out
+	}
+	return align(number(a), number(b)).to
 }
 
 const (

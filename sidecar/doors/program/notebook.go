@@ -42,14 +42,15 @@ type Notebook struct {
 	AllowErrors bool          // go on behind a cell that fails
 	Timeout     time.Duration // of a cell; 0: none
 	Executed    string        // where the executed notebook is written; empty: nowhere
-	Page        string        // where the page of all cells is written
+	Page        string        // where the page of all cells is written; empty: nowhere
+	Document    string        // where their figures are written as JSON, to be compared; empty: nowhere
 }
 
 // RunNotebook executes a notebook as nbclient does, and follows its kernel's cells from outside: nothing of ours
 // is in the kernel, and the outputs are nbclient's. What was recorded becomes one page. The exit is that
 // of the execution; err says what is wrong with our part.
 func RunNotebook(ctx context.Context, tools func(pid int) Tools, n Notebook, o Options) (exit Exit, err error) {
-	for _, file := range []string{n.Page, n.Executed} {
+	for _, file := range []string{n.Page, n.Document, n.Executed} {
 		if file == "" {
 			continue
 		}
@@ -91,14 +92,19 @@ func RunNotebook(ctx context.Context, tools func(pid int) Tools, n Notebook, o O
 		fmt.Fprintf(o.Messages, "%s", page.Text())
 	}
 	var results output.Results
-	results.Put(n.Page, func(path string) error { return output.WriteBytes(path, page.Page()) })
+	if n.Page != "" {
+		results.PutBytes(n.Page, func() ([]byte, error) { return page.Page(), nil })
+	}
+	if n.Document != "" {
+		results.PutBytes(n.Document, page.Document().JSON)
+	}
 	if n.Executed != "" {
 		results.Written = append(results.Written, n.Executed)
 	}
 	if len(results.Written) > 0 {
 		fmt.Fprintf(o.Messages, "omni-perf: wrote %s\n", strings.Join(results.Written, ", "))
 	}
-	if o.Open != nil && len(results.Failed) == 0 {
+	if o.Open != nil && n.Page != "" && len(results.Failed) == 0 {
 		o.Open(n.Page)
 	}
 	return exit, errors.Join(trouble, results.Err())

@@ -4,9 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/omni-perf/omni-perf/sidecar/compare/comparison"
-	"github.com/omni-perf/omni-perf/sidecar/show/chart/compared"
+	picture "github.com/omni-perf/omni-perf/sidecar/show/chart/compared"
 	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
 	"github.com/omni-perf/omni-perf/sidecar/show/output"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
@@ -14,7 +15,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
-// Comparison is asked for of reports of one program before and after a change.
+// Comparison is asked for of reports of one program, or of the cells of one notebook, before and after a change.
 type Comparison struct {
 	Before, After []string
 	HTML          string // a file; empty: none
@@ -22,6 +23,14 @@ type Comparison struct {
 	Limit         significance.Limit
 	Quiet         bool // no text, only files
 	Columns       int  // of the terminal that the text is for
+}
+
+// compared is what was compared.
+type compared interface {
+	Text() string
+	JSON() ([]byte, error)
+	Page() ([]byte, error)
+	judge() error // a significance.Exceeded where something is slower by more than the limit
 }
 
 // Run compares and writes. text takes the comparison in words, stdout what is asked for as
@@ -35,24 +44,15 @@ func (q Comparison) Run(text, stdout, messages io.Writer) error {
 			return err
 		}
 	}
-	before, err := ReadAll(q.Before)
+	c, err := q.compare()
 	if err != nil {
 		return err
 	}
-	after, err := ReadAll(q.After)
-	if err != nil {
-		return err
-	}
-	c, err := comparison.Of(before, after)
-	if err != nil {
-		return err
-	}
-	pair := compared.Pair{Comparison: c, Before: before[0], After: after[0]}
 	if !q.Quiet && q.JSON != Stdio {
-		fmt.Fprint(text, compared.Text(pair, q.Columns))
+		fmt.Fprint(text, c.Text())
 	}
-	written := q.write(pair, stdout)
-	verdict := q.judge(c)
+	written := q.write(c, stdout)
+	verdict := c.judge()
 	if verdict == nil {
 		return written
 	}
@@ -62,20 +62,39 @@ func (q Comparison) Run(text, stdout, messages io.Writer) error {
 	return verdict
 }
 
-// write writes the files asked for.
-func (q Comparison) write(pair compared.Pair, stdout io.Writer) error {
-	document := func() ([]byte, error) {
-		text, err := json.MarshalIndent(pair.Comparison, "", " ")
-		return append(text, '\n'), err
+func (q Comparison) compare() (compared, error) {
+	notebooks, err := areNotebooks(slices.Concat(q.Before, q.After))
+	if err != nil {
+		return nil, err
 	}
+	if notebooks {
+		return q.notebooks()
+	}
+	before, err := ReadAll(q.Before)
+	if err != nil {
+		return nil, err
+	}
+	after, err := ReadAll(q.After)
+	if err != nil {
+		return nil, err
+	}
+	c, err := comparison.Of(before, after)
+	if err != nil {
+		return nil, err
+	}
+	return ofReports{picture.Pair{Comparison: c, Before: before[0], After: after[0]}, q}, nil
+}
+
+// write writes the files asked for.
+func (q Comparison) write(c compared, stdout io.Writer) error {
 	var results output.Results
 	if q.HTML != "" {
-		results.PutBytes(q.HTML, func() ([]byte, error) { return compared.Page(pair, scene.Options{}) })
+		results.PutBytes(q.HTML, c.Page)
 	}
 	switch q.JSON {
 	case "":
 	case Stdio:
-		text, err := document()
+		text, err := c.JSON()
 		if err != nil {
 			return err
 		}
@@ -83,17 +102,30 @@ func (q Comparison) write(pair compared.Pair, stdout io.Writer) error {
 			return err
 		}
 	default:
-		results.PutBytes(q.JSON, document)
+		results.PutBytes(q.JSON, c.JSON)
 	}
 	return results.Err()
 }
 
-// judge is a significance.Exceeded where the whole is slower by more than the limit.
-func (q Comparison) judge(c *comparison.Comparison) error {
-	wall := c.Wall()
-	if !q.Limit.Exceeded(wall.Verdict, float64(wall.BeforeNS), float64(wall.ChangeNS)) {
+// ofReports is a comparison of reports.
+type ofReports struct {
+	pair  picture.Pair
+	asked Comparison
+}
+
+func (c ofReports) Text() string          { return picture.Text(c.pair, c.asked.Columns) }
+func (c ofReports) Page() ([]byte, error) { return picture.Page(c.pair, scene.Options{}) }
+
+func (c ofReports) JSON() ([]byte, error) {
+	text, err := json.MarshalIndent(c.pair.Comparison, "", " ")
+	return append(text, '\n'), err
+}
+
+func (c ofReports) judge() error {
+	wall := c.pair.Comparison.Wall()
+	if !c.asked.Limit.Exceeded(wall.Verdict, float64(wall.BeforeNS), float64(wall.ChangeNS)) {
 		return nil
 	}
 	return significance.Exceeded(fmt.Sprintf("slower by %s (%s), beyond the limit of %s and beyond noise",
-		words.Seconds(report.Seconds(wall.ChangeNS)), words.SignedPercent(float64(wall.ChangeNS)/float64(max(wall.BeforeNS, 1))), q.Limit))
+		words.Seconds(report.Seconds(wall.ChangeNS)), words.SignedPercent(float64(wall.ChangeNS)/float64(max(wall.BeforeNS, 1))), c.asked.Limit))
 }

@@ -1,0 +1,92 @@
+package saved
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/omni-perf/omni-perf/sidecar/show/glance"
+)
+
+// kindBytes are those of a file in which it says that it has a notebook's cells.
+const kindBytes = 256
+
+// areNotebooks reports whether files have the cells of a notebook; it is an error if only some of them do.
+func areNotebooks(files []string) (bool, error) {
+	found := ""
+	other := ""
+	for _, file := range files {
+		if isNotebook(file) {
+			found = file
+		} else {
+			other = file
+		}
+	}
+	if found != "" && other != "" {
+		return false, fmt.Errorf("%s has the cells of a notebook, and %s has not: like is compared with like", found, other)
+	}
+	return found != "", nil
+}
+
+func isNotebook(file string) bool {
+	if file == Stdio {
+		return false
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	begin := make([]byte, kindBytes)
+	n, _ := io.ReadFull(f, begin)
+	return bytes.Contains(begin[:n], []byte(`"`+glance.Kind+`"`))
+}
+
+func readNotebooks(files []string) (list []*glance.Document, err error) {
+	for _, file := range files {
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, err
+		}
+		d, err := glance.Read(f)
+		f.Close()
+		if err != nil {
+			return nil, fmt.Errorf("cannot take the cells from %s: %w", file, err)
+		}
+		list = append(list, d)
+	}
+	return list, nil
+}
+
+var errNoPage = errors.New("--html draws the comparison of two recordings; that of two notebooks is shown here, and --json writes it")
+
+// notebooks compares the cells of a notebook that was executed before and after a change.
+func (q Comparison) notebooks() (compared, error) {
+	if q.HTML != "" {
+		return nil, errNoPage
+	}
+	before, err := readNotebooks(q.Before)
+	if err != nil {
+		return nil, err
+	}
+	after, err := readNotebooks(q.After)
+	if err != nil {
+		return nil, err
+	}
+	d, err := glance.Compare(before, after)
+	if err != nil {
+		return nil, err
+	}
+	return ofNotebooks{d, q}, nil
+}
+
+// ofNotebooks is a comparison of notebooks.
+type ofNotebooks struct {
+	*glance.Difference
+	asked Comparison
+}
+
+func (c ofNotebooks) Page() ([]byte, error) { return nil, errNoPage }
+func (c ofNotebooks) judge() error          { return c.Judge(c.asked.Limit) }

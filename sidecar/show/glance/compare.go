@@ -1,0 +1,330 @@
+package glance
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/omni-perf/omni-perf/sidecar/compare/comparison"
+	"github.com/omni-perf/omni-perf/sidecar/understand/significance"
+	"github.com/omni-perf/omni-perf/sidecar/understand/words"
+)
+
+// ComparisonKind is what the document of a comparison calls itself.
+const ComparisonKind = "omni_perf.notebook_comparison"
+
+// cellNoise is the standard deviation that a cell's length has by itself: of the kernel's messages, and of
+// when its process gets a CPU.
+const cellNoise = 5 * time.Millisecond
+
+var errNothing = errors.New("there is nothing to compare on one of the sides")
+
+// Difference is what a notebook's cells took before and after a change.
+type Difference struct {
+	Document string  `json:"document"`
+	Version  int     `json:"version"`
+	Level    float64 `json:"level"` // with which the intervals of all cells together have the true differences
+	// AssumedSpread is the deviation between runs that is assumed of a side with one run, relative to the figure; null:
+	// both sides have several.
+	AssumedSpread *float64 `json:"assumed_spread"`
+	Before        Side     `json:"before"`
+	After         Side     `json:"after"`
+	Whole         Change   `json:"whole"` // the time of all cells
+	Cells         []Change `json:"cells"` // in the order of the notebook after the change; behind them those that are gone
+}
+
+// Side is one side of a comparison.
+type Side struct {
+	Name string `json:"name"`
+	Runs int    `json:"runs"`
+}
+
+// Change is how the time of a cell differs: after minus before, means of the runs.
+type Change struct {
+	Number   int                  `json:"number"` // execution count after the change; 0: not known
+	Code     string               `json:"code"`
+	Edited   bool                 `json:"edited"` // its first line was
+	BeforeNS int64                `json:"before_ns"`
+	AfterNS  int64                `json:"after_ns"`
+	LowNS    int64                `json:"low_ns"` // of the difference
+	HighNS   int64                `json:"high_ns"`
+	Verdict  significance.Verdict `json:"verdict"`
+	// Peak memory before and after; null where it is not known.
+	PeakBeforeBytes *int64 `json:"peak_before_bytes"`
+	PeakAfterBytes  *int64 `json:"peak_after_bytes"`
+}
+
+// ChangeNS is after minus before.
+func (c Change) ChangeNS() int64 { return c.AfterNS - c.BeforeNS }
+
+// Compare compares the cells of a notebook before and after a change; each side was executed once or more often. Cells
+// are paired by their first lines, in order; those whose line was edited by what is left between these.
+func Compare(before, after []*Document) (*Difference, error) {
+	if len(before) == 0 || len(after) == 0 {
+		return nil, errNothing
+	}
+	d := &Difference{
+		Document: ComparisonKind, Version: Version, Level: comparison.Level, Cells: []Change{},
+		Before: Side{before[0].Name, len(before)}, After: Side{after[0].Name, len(after)},
+	}
+	if len(before) == 1 || len(after) == 1 {
+		spread := significance.AssumedSpread
+		d.AssumedSpread = &spread
+	}
+	gone := goneFrom(before[0], after[0])
+	// Bonferroni, as in package comparison.
+	each := 1 - (1-d.Level)/float64(max(len(after[0].Cells)+len(gone), 1))
+	sides := [2][]map[int]*Row{pairedWith(after[0], before), pairedWith(after[0], after)}
+	for i := range after[0].Cells {
+		c := &after[0].Cells[i]
+		rows := [2][]*Row{}
+		for side, runs := range sides {
+			for _, cells := range runs {
+				rows[side] = append(rows[side], cells[i])
+			}
+		}
+		change := changeOf(rows, each)
+		change.Number, change.Code = c.Number, c.title()
+		change.Edited = slices.ContainsFunc(rows[0], func(r *Row) bool { return r != nil && r.Code != c.Code })
+		d.Cells = append(d.Cells, change)
+	}
+	for _, c := range gone {
+		change := changeOf([2][]*Row{{c}, {nil}}, each)
+		change.Code = c.title()
+		d.Cells = append(d.Cells, change)
+	}
+	d.Whole = wholeOf(before, after, d.Level)
+	return d, nil
+}
+
+// pairedWith are, of each run, the cells by those of a run that they are.
+func pairedWith(as *Document, runs []*Document) (list []map[int]*Row) {
+	for _, run := range runs {
+		cells := make(map[int]*Row)
+		for to, from := range comparison.Pair(as.codes(), run.codes()) {
+			cells[to] = &run.Cells[from]
+		}
+		list = append(list, cells)
+	}
+	return list
+}
+
+func (d *Document) codes() (list []string) {
+	for _, c := range d.Cells {
+		list = append(list, c.Code)
+	}
+	return list
+}
+
+// goneFrom are the cells of a run that another one does not have.
+func goneFrom(before, after *Document) (list []*Row) {
+	there := comparison.Pair(before.codes(), after.codes())
+	for i := range before.Cells {
+		if _, ok := there[i]; !ok {
+			list = append(list, &before.Cells[i])
+		}
+	}
+	return list
+}
+
+// changeOf is that of one cell, of which each run of both sides has a row, or nil where it has none.
+func changeOf(rows [2][]*Row, level float64) (c Change) {
+	var readings [2][]significance.Reading
+	var peaks [2]*int64
+	for side, runs := range rows {
+		for _, r := range runs {
+			if r == nil {
+				readings[side] = append(readings[side], significance.Reading{Absent: true})
+				continue
+			}
+			readings[side] = append(readings[side], significance.Reading{Value: float64(r.DurationNS), Noise: float64(cellNoise)})
+			if r.PeakBytes != nil && (peaks[side] == nil || *r.PeakBytes > *peaks[side]) {
+				peaks[side] = r.PeakBytes
+			}
+		}
+	}
+	c.set(significance.Of(readings[0], readings[1], level))
+	c.PeakBeforeBytes, c.PeakAfterBytes = peaks[0], peaks[1]
+	return c
+}
+
+func (c *Change) set(d significance.Difference) {
+	c.BeforeNS, c.AfterNS, c.Verdict = int64(d.Before), int64(d.After), d.Verdict
+	c.LowNS, c.HighNS = int64(math.Round(d.Low)), int64(math.Round(d.High))
+}
+
+func wholeOf(before, after []*Document, level float64) (c Change) {
+	sums := func(runs []*Document) (list []significance.Reading) {
+		for _, run := range runs {
+			sum := significance.Reading{Noise: float64(cellNoise) * math.Sqrt(float64(len(run.Cells)))}
+			for _, cell := range run.Cells {
+				sum.Value += float64(cell.DurationNS)
+			}
+			list = append(list, sum)
+		}
+		return list
+	}
+	c.set(significance.Of(sums(before), sums(after), level))
+	return c
+}
+
+// Judge returns a significance.Exceeded where the notebook, or a cell that it had before, is slower by more than the limit.
+func (d *Difference) Judge(limit significance.Limit) error {
+	var slower []string
+	add := func(what string, c Change) {
+		if limit.Exceeded(c.Verdict, float64(c.BeforeNS), float64(c.ChangeNS())) {
+			slower = append(slower, fmt.Sprintf("%s is slower by %s, beyond the limit of %s and beyond noise", what, c.by(), limit))
+		}
+	}
+	add("the notebook", d.Whole)
+	for _, c := range d.Cells {
+		add("cell "+c.name(), c)
+	}
+	if len(slower) == 0 {
+		return nil
+	}
+	return significance.Exceeded(strings.Join(slower, "; "))
+}
+
+// by is a change as a time and a share.
+func (c Change) by() string {
+	text := words.Seconds(math.Abs(float64(c.ChangeNS())) / 1e9)
+	if c.BeforeNS > 0 {
+		text += " (" + words.SignedPercent(float64(c.ChangeNS())/float64(c.BeforeNS)) + ")"
+	}
+	return text
+}
+
+func (c Change) name() string {
+	if c.Number <= 0 {
+		return c.Code
+	}
+	return fmt.Sprintf("[%d] %s", c.Number, c.Code)
+}
+
+func (r *Row) title() string { return Cell{Name: r.Name, Code: r.Code}.title() }
+
+// JSON writes it.
+func (d *Difference) JSON() ([]byte, error) {
+	text, err := json.MarshalIndent(d, "", " ")
+	return append(text, '\n'), err
+}
+
+// Text is the comparison for a terminal.
+func (d *Difference) Text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s → %s\n%s\n\n", d.Before.label(), d.After.label(), d.sentence())
+	rows := [][]string{{"cell", "before", "after", "change"}}
+	for _, c := range d.Cells {
+		number := unknown
+		if c.Number > 0 {
+			number = fmt.Sprintf("[%d]", c.Number)
+		}
+		rows = append(rows, []string{number, c.time(c.BeforeNS, significance.New), c.time(c.AfterNS, significance.Gone), c.verdict()})
+	}
+	whole := d.Whole
+	rows = append(rows, []string{"all", whole.time(whole.BeforeNS, ""), whole.time(whole.AfterNS, ""), whole.verdict()})
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, text := range row {
+			widths[i] = max(widths[i], words.Columns(text))
+		}
+	}
+	for i, row := range rows {
+		line := ""
+		for k, text := range row {
+			line += words.PadLeft(text, widths[k]) + "  "
+		}
+		if i > 0 && i <= len(d.Cells) {
+			line += d.Cells[i-1].remark()
+		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	fmt.Fprintf(&b, "\n%s\n", d.basis())
+	return b.String()
+}
+
+func (s Side) label() string {
+	name := words.Clean(s.Name, words.MaxName)
+	if name == "" {
+		name = "notebook"
+	}
+	if s.Runs > 1 {
+		name += " (" + words.Plural(s.Runs, "run", "runs") + ")"
+	}
+	return name
+}
+
+// time is one side's; absent is the verdict with which the cell is not there on this side.
+func (c Change) time(ns int64, absent significance.Verdict) string {
+	if absent != "" && c.Verdict == absent || ns == 0 {
+		return unknown
+	}
+	return words.Seconds(float64(ns) / 1e9)
+}
+
+// verdict says what a change amounts to.
+func (c Change) verdict() string {
+	switch c.Verdict {
+	case significance.WithinNoise:
+		return "no difference"
+	case significance.New, significance.Gone:
+		return string(c.Verdict)
+	}
+	return words.Signed(float64(c.ChangeNS())/1e9) + " (" + words.SignedPercent(float64(c.ChangeNS())/float64(max(c.BeforeNS, 1))) + ")"
+}
+
+// worthPeak is the part by which peaks of memory differ, at least, to be mentioned; so are less than leastPeak bytes.
+const (
+	worthPeak = 0.1
+	leastPeak = 64 << 20
+)
+
+// remark is a cell's code, with what else has changed.
+func (c Change) remark() string {
+	text := c.Code
+	if c.Edited {
+		text += " · edited"
+	}
+	if a, b := c.PeakBeforeBytes, c.PeakAfterBytes; a != nil && b != nil {
+		if by := math.Abs(float64(*b - *a)); by > worthPeak*float64(max(*a, *b)) && by > leastPeak {
+			text += " · peak memory " + words.Quantity(float64(*a), "B") + " → " + words.Quantity(float64(*b), "B")
+		}
+	}
+	return text
+}
+
+// sentence says it in one.
+func (d *Difference) sentence() string {
+	differ := slices.DeleteFunc(slices.Clone(d.Cells), func(c Change) bool { return c.Verdict == significance.WithinNoise })
+	slices.SortStableFunc(differ, func(a, b Change) int {
+		return int(max(min(abs(b.ChangeNS())-abs(a.ChangeNS()), 1), -1))
+	})
+	text := "All cells together took as long as before, as far as noise lets it be seen."
+	if d.Whole.Verdict != significance.WithinNoise {
+		more := "less"
+		if d.Whole.ChangeNS() > 0 {
+			more = "more"
+		}
+		text = "Took " + words.Seconds(math.Abs(float64(d.Whole.ChangeNS()))/1e9) + " " + more + " than before (" + words.SignedPercent(float64(d.Whole.ChangeNS())/float64(max(d.Whole.BeforeNS, 1))) + ")."
+	}
+	if len(differ) == 0 {
+		return text
+	}
+	return text + " What changed most is cell " + differ[0].name() + ": " + differ[0].verdict() + "."
+}
+
+func abs(v int64) int64 { return max(v, -v) }
+
+// basis says what a difference was judged by.
+func (d *Difference) basis() string {
+	if d.AssumedSpread == nil {
+		return fmt.Sprintf("Means of %d runs before and %d after; a difference is one beyond what they vary by.", d.Before.Runs, d.After.Runs)
+	}
+	return fmt.Sprintf("Where there is one run of a side, runs are taken to vary by %s and %s; several of each, as in a1.json a2.json -- b1.json b2.json, show it.",
+		words.Percent(*d.AssumedSpread), words.Duration(cellNoise))
+}
