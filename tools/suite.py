@@ -187,6 +187,7 @@ RACE = ["-race"]
 WITHOUT_RACE = {
     "cmd/omni-perf": "starts the profiler in each test; go-concurrency tries the commands that start most",
     "sidecar/measure/pystack": "the race detector slows the sampler tenfold: its accuracy is judged without",
+    "sidecar/measure/pytasks": "the same: it reads tasks as often as that costs little",
     "sidecar/understand/diagnose": "starts no goroutine and simulates hours of recordings",
     "sidecar/show/chart": "draws such recordings",
     "sidecar/show/chart/compared": "the same",
@@ -247,6 +248,7 @@ def go_concurrency() -> Iterator[Step]:
     asked = go_list("{{.ImportPath}}")
     chosen = {
         "sidecar/measure/pystack": "Image|Second|Gone|Contended|Budget",
+        "sidecar/measure/pytasks": "FutureIsDone|Budget",
         "sidecar/traces": "Damaged|Parity|Run",
         "cmd/omni-perf": "RanksOfALauncherAreFollowed|OutlivesItsProfiler|TopFollows|NoProcessOfOurs",
     }
