@@ -190,6 +190,10 @@ def parts_are_of_the_duration(page: Page) -> Iterator[str]:
             yield f"{part} of {whole} {unit}, but the cell took {page.duration_s:.2f} s"
 
 
+OF_TASKS = ("tasks-wait", "awaits-in-turn")
+"""Findings about lines at which tasks waited, and no thread was: their times are in the table of awaits."""
+
+
 def named_line_has_the_time(page: Page) -> Iterator[str]:
     """The line that a finding names has its time in the table."""
     for found in page.report["findings"]:
@@ -203,8 +207,10 @@ def named_line_has_the_time(page: Page) -> Iterator[str]:
             yield f"{found['id']} names line {found['line']} of {len(file['lines'])}"
         if found["id"] == "no-line-stands-out":
             continue  # names a function
-        rows = [row for row in page.lines() if (row["file"], row["line"]) == (found["file"], found["line"])]
-        has_s, said_s = sum(row["total_ns"] for row in rows) / 1e9, place_ns / 1e9
+        of_tasks = found["id"] in OF_TASKS
+        table, time = (page.report.get("awaits", []), "some_ns") if of_tasks else (page.lines(), "total_ns")
+        rows = [row for row in table if (row["file"], row["line"]) == (found["file"], found["line"])]
+        has_s, said_s = sum(row[time] for row in rows) / 1e9, place_ns / 1e9
         if has_s < said_s - POINTS * page.duration_s:
             yield f"{found['id']} gives line {found['line']} {said_s:.2f} s, the table {has_s:.2f} s"
 
