@@ -546,7 +546,7 @@ def test_views_without_something_to_see_are_not_offered(viewer: Viewer) -> None:
         "?",
     ]
     viewer.press("w")
-    assert "in line 4" in viewer.says()
+    assert "in Cell [3]:4" in viewer.says()  # the sample names no cell that it is the recording of
     assert "waits for the GIL" in viewer.says()
 
 
