@@ -22,15 +22,7 @@ func recorded(t *testing.T, p twosides.Program, seeds ...uint64) (paths []string
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := json.Marshal(v.Document)
-		if err != nil {
-			t.Fatal(err)
-		}
-		path := filepath.Join(t.TempDir(), fmt.Sprintf("run%d.json", seed))
-		if err := os.WriteFile(path, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		paths = append(paths, path)
+		paths = append(paths, savedJSON(t, fmt.Sprintf("run%d.json", seed), v.Document))
 	}
 	return paths
 }
@@ -107,15 +99,7 @@ func TestFailIf(t *testing.T) {
 func executed(t *testing.T, ms int) string {
 	t.Helper()
 	n := glance.Notebook{Name: "n.ipynb", Cells: []glance.Cell{{Number: 1, Code: "fit()", Outcome: "ok", Duration: time.Duration(ms) * time.Millisecond}}}
-	text, err := n.Document().JSON()
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "n.json")
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return savedJSON(t, "n.json", n.Document())
 }
 
 func TestCompareNotebooks(t *testing.T) {

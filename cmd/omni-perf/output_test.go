@@ -22,11 +22,17 @@ func savedReport(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := json.Marshal(r.Document)
+	return savedJSON(t, "report.json", r.Document)
+}
+
+// savedJSON is the path of a new file with a document as JSON.
+func savedJSON(t testing.TB, name string, document any) string {
+	t.Helper()
+	text, err := json.Marshal(document)
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(t.TempDir(), "report.json")
+	path := filepath.Join(t.TempDir(), name)
 	if err := os.WriteFile(path, text, 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -23,9 +23,10 @@ func Read(names []string, read func(at int) (*report.View, error)) (merged *repo
 	var reports []*report.View
 	var readable []int // of each report, which one it is
 	var failed []error
+	reduced := len(names) > many
 	for i := range names {
 		r, err := read(i)
-		if err == nil && len(names) > many {
+		if err == nil && reduced {
 			r, err = outline(r)
 		}
 		if err != nil {
@@ -42,7 +43,7 @@ func Read(names []string, read func(at int) (*report.View, error)) (merged *repo
 		readNames[i] = names[at]
 	}
 	whole := 0
-	if len(names) > many {
+	if reduced {
 		for _, i := range distinct(reports) {
 			if reports[i], err = read(readable[i]); err != nil {
 				return nil, nil, err
@@ -53,13 +54,13 @@ func Read(names []string, read func(at int) (*report.View, error)) (merged *repo
 	if merged, err = Merge(reports, readNames); err != nil {
 		return nil, nil, err
 	}
-	if len(names) > many {
+	if reduced {
 		merged.Notes = append(merged.Notes, report.Note{ID: "outlines", Args: map[string]any{"whole": whole, "reports": len(reports)},
 			Text: fmt.Sprintf("of %d reports %d are whole; of the others it has in which collectives their main threads were, the line between them that took longest, their figures and tables", len(reports), whole)})
 	}
 	if len(failed) > 0 {
-		unread = fmt.Errorf("%s could not be read and %s left out: %w",
-			words.Plural(len(failed), "report", "reports"), map[bool]string{true: "was", false: "were"}[len(failed) == 1], errors.Join(failed...))
+		unread = fmt.Errorf("%s: %w",
+			words.Plural(len(failed), "report could not be read and was left out", "reports could not be read and were left out"), errors.Join(failed...))
 	}
 	return merged, unread, nil
 }

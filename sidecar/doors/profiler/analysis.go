@@ -30,7 +30,7 @@ func Analyser(files *targetfs.FS, version string) func(*timeline.Recording) (*re
 func TracedAnalyser(files *targetfs.FS, version string) func(rec *timeline.Recording, traced addtrace.Traced) (*report.View, error) {
 	home, _ := os.UserHomeDir() // none: paths stay as they are
 	return func(rec *timeline.Recording, traced addtrace.Traced) (*report.View, error) {
-		rec, opts := addTraces(devicework.Into(interpret.Of(rec)), traced)
+		rec, opts := addTraces(interpret.Of(rec), traced)
 		files.Refresh()
 		lines := host.NewLines(files) // anew: modules are edited between cells
 		opts.Version, opts.Home, opts.Line, opts.Text = version, home, lines.Line, lines.Text
@@ -44,7 +44,7 @@ const maxTraceTime = 2 * time.Minute
 
 func addTraces(rec *timeline.Recording, traced addtrace.Traced) (*timeline.Recording, report.Options) {
 	if len(traced.Files) == 0 {
-		return rec, report.Options{}
+		return devicework.Into(rec), report.Options{}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), maxTraceTime)
 	defer cancel()
@@ -52,7 +52,7 @@ func addTraces(rec *timeline.Recording, traced addtrace.Traced) (*timeline.Recor
 	if err == nil {
 		return merged, opts
 	}
-	with := *rec
-	with.Notes = append(slices.Clone(rec.Notes), timeline.Note{ID: timeline.NoteFailed, What: wording.TorchTrace, Reason: err.Error()})
+	with := *devicework.Into(rec)
+	with.Notes = append(slices.Clone(with.Notes), timeline.Note{ID: timeline.NoteFailed, What: wording.TorchTrace, Reason: err.Error()})
 	return &with, report.Options{}
 }

@@ -29,8 +29,7 @@ type Comparison struct {
 type compared interface {
 	Text() string
 	JSON() ([]byte, error)
-	Page() ([]byte, error)
-	judge() error // a significance.Exceeded where something is slower by more than the limit
+	Judge(significance.Limit) error // a significance.Exceeded where something is slower by more than the limit
 }
 
 // Run compares and writes. text takes the comparison in words, stdout what is asked for as
@@ -52,7 +51,7 @@ func (q Comparison) Run(text, stdout, messages io.Writer) error {
 		fmt.Fprint(text, c.Text())
 	}
 	written := q.write(c, stdout)
-	verdict := c.judge()
+	verdict := c.Judge(q.Limit)
 	if verdict == nil {
 		return written
 	}
@@ -66,6 +65,9 @@ func (q Comparison) compare() (compared, error) {
 	notebooks, err := areNotebooks(slices.Concat(q.Before, q.After))
 	if err != nil {
 		return nil, err
+	}
+	if notebooks && q.HTML != "" {
+		return nil, errNoPage
 	}
 	if notebooks {
 		return q.notebooks()
@@ -82,14 +84,14 @@ func (q Comparison) compare() (compared, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ofReports{picture.Pair{Comparison: c, Before: before[0], After: after[0]}, q}, nil
+	return ofReports{picture.Pair{Comparison: c, Before: before[0], After: after[0]}, q.Columns}, nil
 }
 
 // write writes the files asked for.
 func (q Comparison) write(c compared, stdout io.Writer) error {
 	var results output.Results
-	if q.HTML != "" {
-		results.PutBytes(q.HTML, c.Page)
+	if reports, ok := c.(ofReports); ok && q.HTML != "" {
+		results.PutBytes(q.HTML, reports.Page)
 	}
 	switch q.JSON {
 	case "":
@@ -109,11 +111,11 @@ func (q Comparison) write(c compared, stdout io.Writer) error {
 
 // ofReports is a comparison of reports.
 type ofReports struct {
-	pair  picture.Pair
-	asked Comparison
+	pair    picture.Pair
+	columns int
 }
 
-func (c ofReports) Text() string          { return picture.Text(c.pair, c.asked.Columns) }
+func (c ofReports) Text() string          { return picture.Text(c.pair, c.columns) }
 func (c ofReports) Page() ([]byte, error) { return picture.Page(c.pair, scene.Options{}) }
 
 func (c ofReports) JSON() ([]byte, error) {
@@ -121,11 +123,11 @@ func (c ofReports) JSON() ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-func (c ofReports) judge() error {
+func (c ofReports) Judge(limit significance.Limit) error {
 	wall := c.pair.Comparison.Wall()
-	if !c.asked.Limit.Exceeded(wall.Verdict, float64(wall.BeforeNS), float64(wall.ChangeNS)) {
+	if !limit.Exceeded(wall.Verdict, float64(wall.BeforeNS), float64(wall.ChangeNS)) {
 		return nil
 	}
 	return significance.Exceeded(fmt.Sprintf("slower by %s (%s), beyond the limit of %s and beyond noise",
-		words.Seconds(report.Seconds(wall.ChangeNS)), words.SignedPercent(float64(wall.ChangeNS)/float64(max(wall.BeforeNS, 1))), c.asked.Limit))
+		words.Seconds(report.Seconds(wall.ChangeNS)), words.SignedPercent(float64(wall.ChangeNS)/float64(max(wall.BeforeNS, 1))), limit))
 }

@@ -63,10 +63,7 @@ func readNotebooks(files []string) (list []*glance.Document, err error) {
 var errNoPage = errors.New("--html draws the comparison of two recordings; that of two notebooks is shown here, and --json writes it")
 
 // notebooks compares the cells of a notebook that was executed before and after a change.
-func (q Comparison) notebooks() (compared, error) {
-	if q.HTML != "" {
-		return nil, errNoPage
-	}
+func (q Comparison) notebooks() (*glance.Difference, error) {
 	before, err := readNotebooks(q.Before)
 	if err != nil {
 		return nil, err
@@ -75,18 +72,5 @@ func (q Comparison) notebooks() (compared, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := glance.Compare(before, after)
-	if err != nil {
-		return nil, err
-	}
-	return ofNotebooks{d, q}, nil
+	return glance.Compare(before, after)
 }
-
-// ofNotebooks is a comparison of notebooks.
-type ofNotebooks struct {
-	*glance.Difference
-	asked Comparison
-}
-
-func (c ofNotebooks) Page() ([]byte, error) { return nil, errNoPage }
-func (c ofNotebooks) judge() error          { return c.Judge(c.asked.Limit) }

@@ -1,7 +1,7 @@
 package glance
 
 import (
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -177,7 +177,7 @@ func (d *Difference) Judge(limit significance.Limit) error {
 	var slower []string
 	add := func(what string, c Change) {
 		if limit.Exceeded(c.Verdict, float64(c.BeforeNS), float64(c.ChangeNS())) {
-			slower = append(slower, fmt.Sprintf("%s is slower by %s, beyond the limit of %s and beyond noise", what, c.by(), limit))
+			slower = append(slower, fmt.Sprintf("%s is slower by %s%s, beyond the limit of %s and beyond noise", what, c.by(), c.percent(), limit))
 		}
 	}
 	add("the notebook", d.Whole)
@@ -190,13 +190,14 @@ func (d *Difference) Judge(limit significance.Limit) error {
 	return significance.Exceeded(strings.Join(slower, "; "))
 }
 
-// by is a change as a time and a share.
-func (c Change) by() string {
-	text := words.Seconds(math.Abs(float64(c.ChangeNS())) / 1e9)
-	if c.BeforeNS > 0 {
-		text += " (" + words.SignedPercent(float64(c.ChangeNS())/float64(c.BeforeNS)) + ")"
+// by is a change as a time without its sign; percent is what follows it, the change as a share of the time before.
+func (c Change) by() string { return words.Seconds(math.Abs(float64(c.ChangeNS())) / 1e9) }
+
+func (c Change) percent() string {
+	if c.BeforeNS <= 0 {
+		return ""
 	}
-	return text
+	return " (" + words.SignedPercent(float64(c.ChangeNS())/float64(c.BeforeNS)) + ")"
 }
 
 func (c Change) name() string {
@@ -209,10 +210,7 @@ func (c Change) name() string {
 func (r *Row) title() string { return Cell{Name: r.Name, Code: r.Code}.title() }
 
 // JSON writes it.
-func (d *Difference) JSON() ([]byte, error) {
-	text, err := json.MarshalIndent(d, "", " ")
-	return append(text, '\n'), err
-}
+func (d *Difference) JSON() ([]byte, error) { return indented(d) }
 
 // Text is the comparison for a terminal.
 func (d *Difference) Text() string {
@@ -275,7 +273,7 @@ func (c Change) verdict() string {
 	case significance.New, significance.Gone:
 		return string(c.Verdict)
 	}
-	return words.Signed(float64(c.ChangeNS())/1e9) + " (" + words.SignedPercent(float64(c.ChangeNS())/float64(max(c.BeforeNS, 1))) + ")"
+	return words.Signed(float64(c.ChangeNS())/1e9) + c.percent()
 }
 
 // worthPeak is the part by which peaks of memory differ, at least, to be mentioned; so are less than leastPeak bytes.
@@ -301,16 +299,14 @@ func (c Change) remark() string {
 // sentence says it in one.
 func (d *Difference) sentence() string {
 	differ := slices.DeleteFunc(slices.Clone(d.Cells), func(c Change) bool { return c.Verdict == significance.WithinNoise })
-	slices.SortStableFunc(differ, func(a, b Change) int {
-		return int(max(min(abs(b.ChangeNS())-abs(a.ChangeNS()), 1), -1))
-	})
+	slices.SortStableFunc(differ, func(a, b Change) int { return cmp.Compare(abs(b.ChangeNS()), abs(a.ChangeNS())) })
 	text := "All cells together took as long as before, as far as noise lets it be seen."
 	if d.Whole.Verdict != significance.WithinNoise {
 		more := "less"
 		if d.Whole.ChangeNS() > 0 {
 			more = "more"
 		}
-		text = "Took " + words.Seconds(math.Abs(float64(d.Whole.ChangeNS()))/1e9) + " " + more + " than before (" + words.SignedPercent(float64(d.Whole.ChangeNS())/float64(max(d.Whole.BeforeNS, 1))) + ")."
+		text = "Took " + d.Whole.by() + " " + more + " than before" + d.Whole.percent() + "."
 	}
 	if len(differ) == 0 {
 		return text

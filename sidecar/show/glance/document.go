@@ -67,8 +67,11 @@ func nanos(d *time.Duration) *int64 {
 }
 
 // JSON writes it.
-func (d *Document) JSON() ([]byte, error) {
-	text, err := json.MarshalIndent(d, "", " ")
+func (d *Document) JSON() ([]byte, error) { return indented(d) }
+
+// indented writes a document for people, too.
+func indented(document any) ([]byte, error) {
+	text, err := json.MarshalIndent(document, "", " ")
 	return append(text, '\n'), err
 }
 

@@ -75,12 +75,10 @@ func Into(rec *timeline.Recording, traces []*kineto.Trace, opts Options) (*Merge
 		m.OnDevice = m.OnDevice || len(work.Activities) > 0
 		out.Work = append(out.Work, work)
 	}
-	m.Recording = &out
-	if m.OnDevice {
-		m.Recording = devicework.Into(&out)
-	} else {
+	if !m.OnDevice {
 		out.Work = rec.Work
 	}
+	m.Recording = devicework.Into(&out)
 	return m, nil
 }
 

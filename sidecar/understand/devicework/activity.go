@@ -1,6 +1,7 @@
 package devicework
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -130,7 +131,7 @@ func join(p, q timeline.Point) timeline.Point {
 // spliced keeps the samples outside the exact stretches, cut where they reach over an edge.
 func spliced(sampled, exact []timeline.Point, stretches []timeline.Interval) []timeline.Point {
 	points := slices.Concat(exact, Outside(sampled, stretches))
-	slices.SortFunc(points, func(a, b timeline.Point) int { return int(min(max(a.From-b.From, -1), 1)) })
+	slices.SortFunc(points, func(a, b timeline.Point) int { return cmp.Compare(a.From, b.From) })
 	return points
 }
 

@@ -22,45 +22,10 @@ func (v *View) Outline(keep []int, histories [][]Span) (*View, error) {
 		d.Thinned.SpansStepNS, d.Thinned.Tables = v.Thinned.SpansStepNS, maps.Clone(v.Thinned.Tables)
 	}
 	t := &thinner{v: v, d: &d}
-	threads := indices(len(v.Threads))
-	d.Threads = []Thread{}
-	for _, at := range keep {
-		threads[at] = len(d.Threads)
-		d.Threads = append(d.Threads, v.Threads[at])
-	}
-	if len(keep) < len(v.Threads) {
-		d.Thinned.Tables["threads"] = KeptOf{Kept: len(keep), Of: len(v.Threads)}
-	}
-	subject := *d.Subject
-	subject.Threads = []int{}
-	for _, at := range d.Subject.Threads {
-		if threads[at] >= 0 {
-			subject.Threads = append(subject.Threads, threads[at])
-		}
-	}
-	if subject.Thread != nil {
-		if subject.Thread = pointer(threads[*subject.Thread]); *subject.Thread < 0 {
-			subject.Thread = nil
-		}
-	}
-	d.Subject = &subject
+	t.threads(keep)
 	t.outlineSpans(histories)
-	most := outlinePoints
-	d.Thinned.TracksPoints = &most
-	d.Tracks = []Track{}
-	for _, track := range v.Tracks {
-		if track.Thread != nil {
-			if threads[*track.Thread] < 0 {
-				continue
-			}
-			track.Thread = pointer(threads[*track.Thread])
-		}
-		d.Tracks = append(d.Tracks, thinTrack(track, most))
-	}
-	d.Kernels = slices.Clone(d.Kernels)
-	for i := range d.Kernels {
-		d.Kernels[i] = joinBlocks(d.Kernels[i], d.DurationNS/outlinePoints)
-	}
+	t.tracks(outlinePoints)
+	t.kernels(d.DurationNS / outlinePoints)
 	t.code()
 	return Check(&d)
 }

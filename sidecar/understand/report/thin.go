@@ -103,7 +103,7 @@ type thinner struct {
 	d     *Document
 	level int
 
-	nodes, frames, functions, files, trackAt []int // new indices; -1: not kept
+	threadAt, nodes, frames, functions, files, trackAt []int // new indices; -1: not kept
 }
 
 func (v *View) thinned(budget, level int) *Excerpt {
@@ -114,10 +114,10 @@ func (v *View) thinned(budget, level int) *Excerpt {
 	for i := range d.Hosts {
 		d.Hosts[i].Name = nil
 	}
-	t.threads()
+	t.threads(same(min(len(v.Threads), t.rows(16)))) // the first ones, which are the busiest
 	t.spans()
-	t.tracks()
-	t.kernels()
+	t.tracks(max(trackPoints>>level, 16))
+	t.kernels(*d.Thinned.SpansStepNS)
 	t.tables()
 	t.code()
 	return &Excerpt{Document: t.d, Tracks: t.trackAt, Files: t.files, Functions: t.functions}
@@ -135,16 +135,33 @@ func cut[T any](t *thinner, name string, rows []T, most int) []T {
 // rows is how long a table may be.
 func (t *thinner) rows(least int) int { return max(tableRows>>(t.level-1), least) }
 
-// threads keeps the first ones, which are the busiest.
-func (t *thinner) threads() {
-	t.d.Threads = cut(t, "threads", t.d.Threads, t.rows(16))
-	left := func(thread int) bool { return thread >= len(t.d.Threads) }
-	subject := *t.d.Subject
-	if subject.Thread != nil && left(*subject.Thread) {
-		subject.Thread = nil
+// threads keeps these, in ascending order.
+func (t *thinner) threads(keep []int) {
+	t.threadAt = indices(len(t.v.Threads))
+	t.d.Threads = []Thread{}
+	for _, at := range keep {
+		t.threadAt[at] = len(t.d.Threads)
+		t.d.Threads = append(t.d.Threads, t.v.Threads[at])
 	}
-	subject.Threads = slices.DeleteFunc(slices.Clone(subject.Threads), left)
+	if len(keep) < len(t.v.Threads) {
+		t.d.Thinned.Tables["threads"] = KeptOf{Kept: len(keep), Of: len(t.v.Threads)}
+	}
+	subject := *t.d.Subject
+	subject.Thread, subject.Threads = t.thread(subject.Thread), []int{}
+	for _, at := range t.d.Subject.Threads {
+		if kept := t.thread(&at); kept != nil {
+			subject.Threads = append(subject.Threads, *kept)
+		}
+	}
 	t.d.Subject = &subject
+}
+
+// thread is the new index of a thread; nil where it is not kept, and of none.
+func (t *thinner) thread(at *int) *int {
+	if at == nil || t.threadAt[*at] < 0 {
+		return nil
+	}
+	return pointer(t.threadAt[*at])
 }
 
 func (t *thinner) spans() {
@@ -255,14 +272,16 @@ func (t *thinner) stacks() {
 	t.d.Nodes, t.d.Frames = nodes, frames
 }
 
-func (t *thinner) tracks() {
-	most := max(trackPoints>>t.level, 16)
+// tracks keeps those of the machine and of threads that are kept, each with so many points at most.
+func (t *thinner) tracks(most int) {
 	t.d.Thinned.TracksPoints = &most
 	kept := []Track{}
 	t.trackAt = indices(len(t.d.Tracks))
 	for i, track := range t.d.Tracks {
-		if track.Thread != nil && *track.Thread >= len(t.d.Threads) {
-			continue
+		if track.Thread != nil {
+			if track.Thread = t.thread(track.Thread); track.Thread == nil {
+				continue
+			}
 		}
 		t.trackAt[i] = len(kept)
 		kept = append(kept, thinTrack(track, most))
@@ -301,11 +320,11 @@ func thinTrack(track Track, most int) Track {
 	return track
 }
 
-// kernels joins blocks that are closer together than the spans' step.
-func (t *thinner) kernels() {
+// kernels joins blocks that are closer together than a step.
+func (t *thinner) kernels(step int64) {
 	lanes := slices.Clone(t.d.Kernels)
 	for i := range lanes {
-		lanes[i] = joinBlocks(lanes[i], *t.d.Thinned.SpansStepNS)
+		lanes[i] = joinBlocks(lanes[i], step)
 	}
 	t.d.Kernels = lanes
 }
