@@ -52,7 +52,7 @@ demo: build
 	$(BIN)/python tools/demo.py
 
 # Every section of the tests that a contributor runs, or one of them. PACKAGES="./sidecar/measure/host ./jupyter"
-# tests only these Go packages, PYTEST="-k name" is handed to pytest, WORKERS is on how many cores Python tests
+# tests only these Go packages, PYTEST="-k name" is handed to pytest, WORKERS is how many Python tests
 # run side by side.
 test: build
 	$(BIN)/python tools/suite.py
@@ -86,7 +86,7 @@ truth: build
 	tools/kernels
 	cd magics/tests && $(TRUTH) && $(TRUTH) --scripts && $(BIN)/python -m truth --invented 200
 	OMNI_PERF_TRUTH=1 $(GO) test -timeout 4h -count 1 ./sidecar/testkit/specimen
-	OMNI_PERF_TRUTH=1 $(GO) test -timeout 1h -count 1 -v -run '^(TestTruthProgramsAsChildren|TestSharesOfForkedWorkers)$$' ./sidecar/measure/pystack
+	OMNI_PERF_TRUTH=1 $(GO) test -timeout 1h -count 1 -v -run '^(TestTruthProgramsAsChildren|TestSharesOfForkedWorkers|TestAccuracy|TestCodeThatComesAndGoes|TestDeepRecursionKeepsItsEnds)$$' ./sidecar/measure/pystack
 	OMNI_PERF_NAPS=20 $(GO) test -timeout 2h -count 1 -v -run '^(TestTableOfNaps|TestComputingIsTheThreadsCPUTime)$$' ./sidecar/measure/pystack
 	OMNI_PERF_NAPS=20 taskset -c 0 $(GO) test -timeout 2h -count 1 -v -run '^(TestTableOfNaps|TestComputingIsTheThreadsCPUTime)$$' ./sidecar/measure/pystack
 	OMNI_PERF_TRUTH=1 $(BIN)/python -m pytest -s magics/tests/test_agreement.py

@@ -14,7 +14,7 @@ What fails twice fails the run, and so does what cannot be told apart: a package
 collection that fails; and a test that was skipped for want of something that is there (REQUIREMENTS).
 
 From the environment, as make hands it on: PACKAGES="./sidecar/show/... ./jupyter" tests only those of the Go
-packages, PYTEST="-k name" is handed to pytest, WORKERS is on how many cores Python tests run side by side.
+packages, PYTEST="-k name" is handed to pytest, WORKERS is how many Python tests run side by side.
 What each section said is kept in build/suite.
 """
 
@@ -198,8 +198,11 @@ WITHOUT_RACE = {
 }
 
 REAL_TIME = {"os/exec", f"{MODULE}/sidecar/testkit/retry", f"{MODULE}/sidecar/testkit/truth"}
-"""A package that imports one of these, or whose tests do, starts programs and judges time: such packages run one
-by one, and nothing beside them. The others only compute, and run side by side."""
+"""A package that imports one of these, or whose tests do, starts programs and judges time: such packages run
+one or two at a time. The others only compute, and run beside anything."""
+
+ALONE = {"sidecar/measure/pystack", "sidecar/measure/pytasks"}
+"""Those that count how long single reads take: nothing runs beside them."""
 
 
 def go_list(template: str) -> list[str]:
@@ -237,11 +240,14 @@ def go_live() -> Iterator[Step]:
     packages = go_packages(live=True, race=True)
     if packages:  # compiled before, so that no compiler runs beside a test
         yield Step([GO, "test", *RACE, "-run", "^$", *packages], quiet=True)
-    yield from go_test(packages, *RACE, "-p", "1")
+    yield from go_test(packages, *RACE, "-p", "2")
 
 
 def go_alone() -> Iterator[Step]:
-    yield from go_test(go_packages(live=True, race=False), "-p", "1", "-timeout", "30m")
+    packages = go_packages(live=True, race=False)
+    alone = [package for package in packages if package.removeprefix(f"{MODULE}/") in ALONE]
+    yield from go_test([package for package in packages if package not in alone], "-p", "2", "-timeout", "30m")
+    yield from go_test(alone, "-p", "1", "-timeout", "30m")
 
 
 def go_concurrency() -> Iterator[Step]:
@@ -263,23 +269,37 @@ def go_concurrency() -> Iterator[Step]:
 OF_THE_PROGRAM = [
     "gpu",
     "test_agreement.py",
+    "test_analyze.py",
     "test_analyze_torch.py",
+    "test_attach.py",
     "test_attach_kernels.py",
+    "test_compare.py",
+    "test_documents.py",
     "test_engines.py",
     "test_exact_cell.py",
     "test_exact_work.py",
+    "test_glance.py",
+    "test_headlines.py",
+    "test_lines.py",
+    "test_prerequisites.py",
+    "test_raised.py",
     "test_stephook.py",
+    "test_suite.py",
     "test_torch_cell.py",
     "test_trainings.py",
 ]
-"""Tests that watch interpreters of their own, or devices: the extension's Python is nothing to them."""
+"""Tests of the Go program, of the repository, of interpreters of their own or of devices: the extension's Python is
+nothing to them."""
 OLDEST = ["ipython==8.12.*", "ipykernel==6.17.*", "grpclib==0.4.7"]
 """The lowest versions that pyproject.toml and the documentation promise."""
 
 
-def pytest(section: str, *arguments: str, venv: Path = VENV) -> Step:
-    """Run Python tests with the programs of an environment on PATH."""
-    command = [str(venv / "bin/python"), "-m", "pytest", "-n", os.environ.get("WORKERS", "2")]
+def pytest(section: str, *arguments: str, venv: Path = VENV, workers: int = 3) -> Step:
+    """Run Python tests with the programs of an environment on PATH.
+
+    So many side by side that two cores are busy: most of the time they wait for kernels.
+    """
+    command = [str(venv / "bin/python"), "-m", "pytest", "-n", os.environ.get("WORKERS", str(workers))]
     cache = ["-o", f"cache_dir={ROOT}/build/suite/cache-{section}"]  # what failed, which is another's elsewhere
     return PyTest(
         [*command, *cache, *arguments, *shlex.split(os.environ.get("PYTEST", ""))],
@@ -400,7 +420,7 @@ SECTIONS = [
     ),
     # One by one from here: these watch programs, or use all cores themselves.
     Section("wheel", "in a clean environment", wheel, daily=False),  # not beside torch, which builds one, too
-    Section("fuzz", "every decoder of foreign bytes", command("tools/fuzz 3"), daily=False),
+    Section("fuzz", "every decoder of foreign bytes", command("tools/fuzz 1"), daily=False),
     Section("demo", "the example notebooks", demo, daily=False),
     Section("python-3.13", "the extension on another Python", lambda: on_another("3.13"), daily=False),
     Section("oldest", "the extension on 3.12 with the oldest IPython", oldest, daily=False),
@@ -409,13 +429,11 @@ SECTIONS = [
     Section("go-concurrency", "of those, what starts goroutines, with it", go_concurrency),
     Section("python", "the extension", lambda: [extension("python")]),
     # A run of its own: Playwright's event loop would stand in the way of the shells above.
-    Section(
-        "web", "JupyterLab and pages in Chromium", lambda: [pytest("web", "--dist", "loadfile", "magics/tests/browser")]
-    ),
+    Section("web", "JupyterLab and pages in Chromium", lambda: [pytest("web", "magics/tests/browser", workers=4)]),
     Section(
         "truth",
         "cells and scripts against their own clocks",
-        lambda: [pytest("truth", "--dist", "loadgroup", "magics/tests/truth")],
+        lambda: [pytest("truth", "--dist", "loadgroup", "magics/tests/truth", workers=2)],
     ),
 ]
 
@@ -718,7 +736,7 @@ def timed_steps(times: int) -> Iterator[Step]:
             flags = ["-count", str(times), "-timeout", "0", "-run", f"^({'|'.join(tests)})$"]
             yield from go_test([package], *flags)
     for _ in range(times):
-        yield pytest("flaky", "-m", "timed", "--dist", "loadgroup", "--ignore=magics/tests/browser")
+        yield pytest("flaky", "-m", "timed", "--dist", "loadgroup", "--ignore=magics/tests/browser", workers=2)
 
 
 def tally(times: int, steps: Iterable[Step]) -> int:

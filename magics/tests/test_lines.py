@@ -165,8 +165,9 @@ def test_the_root_of_a_script_is_the_script(tmp_path: Path) -> None:
         )  # fmt: skip
         report = json.loads((tmp_path / f"out{number}.json").read_text())
         assert "script.py" in roots(report), roots(report)
-        [line] = [line for line in reading(report)["lines"] if line["file"].endswith("script.py")]
-        assert (line["text"], line["self_s"] > 0.25) == ("time.sleep(0.3)", True), line
+        lines = [line for line in reading(report)["lines"] if line["file"].endswith("script.py")]
+        most = max(lines, key=lambda line: line["self_s"])  # the import before it may be seen, too
+        assert (most["text"], most["self_s"] > 0.25) == ("time.sleep(0.3)", True), lines
 
 
 def test_a_scripts_files_that_were_changed_while_it_ran_show_no_text(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Ordinary cells in real kernels, and as scripts, against the clock they keep of their own lines.
 
-Each runs once here, on two of the six environments in turn (as a script on one); with OMNI_PERF_TRUTH=everywhere on
-each of them, and thirty times by ``make truth``. tools/kernels makes the environments.
+Each runs once here, on one of the six environments in turn, as a cell and as a script; with OMNI_PERF_TRUTH=everywhere
+cells on each of them, and thirty times by ``make truth``. tools/kernels makes the environments.
 """
 
 from __future__ import annotations
@@ -63,18 +63,18 @@ def judge(results: Results) -> None:
     assert comparison.right, f"{comparison}\n{comparison.table()}"
 
 
-def on_two() -> list[ParameterSet]:
-    """Return each case with two of the environments, or with all, those of one environment together."""
-    half, everywhere = len(ENVIRONMENTS) // 2, os.environ.get("OMNI_PERF_TRUTH") == "everywhere"
+def on_one() -> list[ParameterSet]:
+    """Return each case with one of the environments, or with all, those of one environment together."""
+    everywhere = os.environ.get("OMNI_PERF_TRUTH") == "everywhere"
     return [
         by_environment(name, name, case, called=f"{name}-{case.name}")
         for at, name in enumerate(ENVIRONMENTS)
         for turn, case in enumerate(CASES)
-        if everywhere or turn % half == at % half
+        if everywhere or turn % len(ENVIRONMENTS) == at
     ]
 
 
-@pytest.mark.parametrize(("environment", "case"), on_two(), indirect=["environment"])
+@pytest.mark.parametrize(("environment", "case"), on_one(), indirect=["environment"])
 def test_a_cell(environment: str, notebook: Notebook, case: Case) -> None:
     need(environment, case)
     results: Results = {}

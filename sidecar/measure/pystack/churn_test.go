@@ -80,7 +80,7 @@ harness.drive(one_round, lambda: {"log": LOG})
 // TestCodeThatComesAndGoes compares each sample with what the program says of itself: whose lines are
 // shown of code objects that take each other's place.
 func TestCodeThatComesAndGoes(t *testing.T) {
-	for _, test := range []struct {
+	for turn, test := range []struct {
 		piece   string
 		seconds float64
 		wrong   float64 // at most, as a share of the time
@@ -90,7 +90,7 @@ func TestCodeThatComesAndGoes(t *testing.T) {
 		{"function", 0.01, 0.002}, {"function", 0.5, 0.01}, {"often", 0.3, 0.015},
 	} {
 		t.Run(fmt.Sprint(test.piece, " ", test.seconds), func(t *testing.T) {
-			eachVersion(t, func(t *testing.T, python truth.Interpreter) {
+			eachVersionInTurn(t, turn, func(t *testing.T, python truth.Interpreter) {
 				source := strings.NewReplacer("PIECE", test.piece, "SECONDS", fmt.Sprint(test.seconds)).Replace(churn)
 				wrong, judged, example := 0.0, 0.0, ""
 				retry.Again(t, func(try *retry.Attempt) {

@@ -96,10 +96,12 @@ def outer():
 }
 
 func TestDeepRecursionKeepsItsEnds(t *testing.T) {
+	turn := 0
 	for _, way := range waysDown {
 		for _, depth := range way.depths {
+			turn++
 			t.Run(fmt.Sprint(way.name, "/", depth), func(t *testing.T) {
-				eachVersion(t, func(t *testing.T, python truth.Interpreter) {
+				eachVersionInTurn(t, turn, func(t *testing.T, python truth.Interpreter) {
 					if way.throughC && depth > 300 && (python.Minor == "3.12" || python.Minor == "3.13") {
 						t.Skip("it limits recursion through C to some hundred calls")
 					}

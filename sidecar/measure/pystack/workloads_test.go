@@ -29,6 +29,24 @@ func eachVersion(t *testing.T, test func(*testing.T, truth.Interpreter)) {
 	})
 }
 
+// inTurn is whether a case of a table is tried on a version: each on two of the five, the next case on the next two;
+// all on all where OMNI_PERF_TRUTH is set (make truth).
+func inTurn(turn int, python truth.Interpreter) bool {
+	at := slices.Index(truth.Minors, python.Minor) + 2*len(truth.Minors)*turn
+	return os.Getenv("OMNI_PERF_TRUTH") != "" || (at-2*turn)%len(truth.Minors) < 2
+}
+
+// eachVersionInTurn is eachVersion for a case of a table.
+func eachVersionInTurn(t *testing.T, turn int, test func(*testing.T, truth.Interpreter)) {
+	t.Helper()
+	eachVersion(t, func(t *testing.T, python truth.Interpreter) {
+		if !inTurn(turn, python) {
+			t.Skip("other cases are tried on this version")
+		}
+		test(t, python)
+	})
+}
+
 // weights sums the main thread's time by what key says of a span.
 func weights(rec *timeline.Recording, thread timeline.ThreadID, key func(timeline.Span, truth.Sample) string) map[string]float64 {
 	out := make(map[string]float64)
