@@ -50,6 +50,7 @@ type Collector struct {
 // Collect reads until ctx ends, and then delivers what devices did for each process.
 func (c Collector) Collect(ctx context.Context, sink Sink) error {
 	processes := make(map[int]*process)
+	folder := folder{path: c.Folder}
 	defer func() {
 		for _, p := range processes {
 			if p.ring != nil {
@@ -68,7 +69,7 @@ func (c Collector) Collect(ctx context.Context, sink Sink) error {
 		case <-timer.C:
 		}
 		if now := time.Now(); over || !now.Before(look) {
-			c.look(processes)
+			folder.look(processes)
 			look, pause = now.Add(pause), min(2*pause, seldomLooks)
 		}
 		next := time.Until(look)
@@ -96,9 +97,29 @@ type process struct {
 	err    error
 }
 
+// folder is where rings are made. It is listed where something was made in it: in most of the recordings of a session
+// nothing is.
+type folder struct {
+	path    string
+	listed  time.Time // when that was; zero: never
+	changed time.Time // when something was last made in it, as seen then
+	pending bool      // a ring was not finished
+}
+
+// settled is how long after a change a file system may give the next one the same time.
+const settled = time.Second
+
 // look opens the rings that are new.
-func (c Collector) look(processes map[int]*process) {
-	entries, _ := os.ReadDir(c.Folder) // without a folder there are none
+func (f *folder) look(processes map[int]*process) {
+	now, changed := time.Now(), time.Time{}
+	if st, err := os.Stat(f.path); err == nil {
+		changed = st.ModTime()
+	}
+	if !f.pending && !f.listed.IsZero() && changed.Equal(f.changed) && f.listed.Sub(changed) > settled {
+		return
+	}
+	f.listed, f.changed, f.pending = now, changed, false
+	entries, _ := os.ReadDir(f.path) // without a folder there are none
 	for _, e := range entries {
 		match := fileName.FindStringSubmatch(e.Name())
 		if match == nil {
@@ -108,8 +129,9 @@ func (c Collector) look(processes map[int]*process) {
 		if processes[pid] != nil {
 			continue
 		}
-		r, err := open(filepath.Join(c.Folder, e.Name()), pid)
+		r, err := open(filepath.Join(f.path, e.Name()), pid)
 		if errors.Is(err, errUnfinished) || errors.Is(err, fs.ErrNotExist) {
+			f.pending = true
 			continue
 		}
 		processes[pid] = &process{pid: pid, ring: r, err: err}

@@ -111,7 +111,7 @@ func idle(w timeline.DeviceWork) timeline.Nanos {
 	for _, a := range w.Activities {
 		busy = append(busy, a.Interval)
 	}
-	return timeline.Total(without(w.Complete, timeline.Joined(busy)))
+	return timeline.Total(timeline.Without(w.Complete, timeline.Joined(busy)))
 }
 
 // What was delivered is what the device did, to the microsecond, with the structs of each release.
@@ -297,7 +297,7 @@ func TestLostRecords(t *testing.T) {
 	}
 	d, _ := w.deliver(p.pid, timeline.Monotonic(), 0, false, p.Since)
 	if len(w.lost) != 1 || timeline.Total(timeline.Common(d.Complete, []timeline.Interval{timeline.Between(
-		timeline.Nanos(w.clock.monotonic(int64(w.lost[0].start))), timeline.Nanos(w.clock.monotonic(int64(w.lost[0].end))))})) != 0 {
+		timeline.Nanos(w.clock.ToBase(int64(w.lost[0].start))), timeline.Nanos(w.clock.ToBase(int64(w.lost[0].end))))})) != 0 {
 		t.Errorf("lost are %v, complete %v", w.lost, d.Complete)
 	}
 }

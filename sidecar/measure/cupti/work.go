@@ -2,6 +2,7 @@ package cupti
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 )
@@ -14,7 +15,7 @@ const mostActivities = 1 << 20
 
 // work is what one process's ring has said in one recording. Times are as the ring has them until delivered.
 type work struct {
-	clock      clock
+	clock      timeline.Bridges
 	activities []record
 	cut        bool       // there were more
 	opened     []interval // CLOCK_MONOTONIC; the last one may not have ended
@@ -37,7 +38,7 @@ func (w *work) take(r record) {
 		w.cut = true
 		w.lost = appendHull(w.lost, r)
 	case clockKind:
-		w.clock.add(reading{int64(r.start), int64(r.end), int64(min(r.number, 1<<62))})
+		w.clock.Add(timeline.BridgeAt{At: int64(r.start), Bridge: timeline.Bridge{Offset: int64(r.end) - int64(r.start), Error: int64(min(r.number, 1<<62))}})
 	case openKind:
 		if !w.open {
 			w.opened = append(w.opened, interval{Start: int64(r.start)})
@@ -76,7 +77,7 @@ func (w *work) shut(at int64) {
 // deliver returns what devices did, on the recording's clock. until is when the ring was read last, pending
 // since when CUPTI has kept a buffer (0: it has none), blind that the ring had no room to say what is missing.
 func (w *work) deliver(pid int, until, pending int64, blind bool, since func(int64) timeline.Nanos) (timeline.DeviceWork, bool) {
-	if !w.clock.known() {
+	if len(w.clock) == 0 {
 		return timeline.DeviceWork{}, false
 	}
 	if w.open {
@@ -85,8 +86,8 @@ func (w *work) deliver(pid int, until, pending int64, blind bool, since func(int
 		}
 		w.shut(until)
 	}
-	d := timeline.DeviceWork{PID: pid, Source: Source, Error: w.clock.off()}
-	on := func(theirs uint64) timeline.Nanos { return since(w.clock.monotonic(int64(theirs & (1<<63 - 1)))) }
+	d := timeline.DeviceWork{PID: pid, Source: Source, Error: time.Duration(w.clock.Error())}
+	on := func(theirs uint64) timeline.Nanos { return since(w.clock.ToBase(int64(theirs & (1<<63 - 1)))) }
 	for _, r := range w.activities {
 		d.Activities = append(d.Activities, timeline.DeviceActivity{
 			Interval: timeline.Interval{Start: on(r.start), End: on(r.end)},
@@ -108,27 +109,8 @@ func (w *work) deliver(pid int, until, pending int64, blind bool, since func(int
 			d.Complete = append(d.Complete, timeline.Interval{Start: since(o.Start), End: since(o.End)})
 		}
 	}
-	d.Complete = without(timeline.Joined(d.Complete), timeline.Joined(missing))
+	d.Complete = timeline.Without(timeline.Joined(d.Complete), timeline.Joined(missing))
 	return d, true
-}
-
-// without returns what of a list lies in none of the others; both are in order and apart.
-func without(list, others []timeline.Interval) (out []timeline.Interval) {
-	for _, i := range list {
-		for _, o := range others {
-			if o.End <= i.Start || o.Start >= i.End {
-				continue
-			}
-			if o.Start > i.Start {
-				out = append(out, timeline.Interval{Start: i.Start, End: o.Start})
-			}
-			i.Start = o.End
-		}
-		if i.Start < i.End {
-			out = append(out, i)
-		}
-	}
-	return out
 }
 
 func workKind(k kind) timeline.WorkKind {

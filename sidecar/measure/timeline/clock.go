@@ -1,6 +1,9 @@
 package timeline
 
 import (
+	"cmp"
+	"slices"
+	"sort"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -53,6 +56,57 @@ func (b Bridge) ToBase(theirs int64) int64 { return theirs + b.Offset }
 // maxSlew is how fast a wall clock is adjusted without being set: adjtime(3) and NTP keep to 500 µs in a second.
 const maxSlew = 500e-6
 
+// BridgeAt is a Bridge as it was measured at a time.
+type BridgeAt struct {
+	At int64
+	Bridge
+}
+
+// until is the Bridge at a time between two measurements: the offset changes evenly. Where it changed by more than a
+// clock is adjusted by, the clock was set, nobody knows when.
+func (a BridgeAt) until(b BridgeAt, at int64) Bridge {
+	length, drift := float64(b.At-a.At), b.Offset-a.Offset
+	share := min(max(float64(at-a.At)/length, 0), 1)
+	found := Bridge{Offset: a.Offset + int64(share*float64(drift)), Error: max(a.Error, b.Error)}
+	if size := max(drift, -drift); float64(size) > maxSlew*length+float64(a.Error)+float64(b.Error) {
+		found.Error += size
+	}
+	return found
+}
+
+// Bridges convert times of another clock on which it was measured several times, in the order of At. Outside the
+// measurements the nearest counts.
+type Bridges []BridgeAt
+
+// Add takes in a measurement.
+func (b *Bridges) Add(m BridgeAt) {
+	at, _ := slices.BinarySearchFunc(*b, m.At, func(m BridgeAt, at int64) int { return cmp.Compare(m.At, at) })
+	*b = slices.Insert(*b, at, m)
+}
+
+// ToBase converts a time of the bridged clock; there is a measurement.
+func (b Bridges) ToBase(theirs int64) int64 {
+	after := sort.Search(len(b), func(i int) bool { return b[i].At > theirs })
+	switch after {
+	case 0:
+		return b[0].ToBase(theirs)
+	case len(b):
+		return b[after-1].ToBase(theirs)
+	}
+	return b[after-1].until(b[after], theirs).ToBase(theirs)
+}
+
+// Error is how far off converted times may be.
+func (b Bridges) Error() (worst int64) {
+	for i, m := range b {
+		worst = max(worst, m.Error)
+		if i > 0 {
+			worst = max(worst, b[i-1].until(m, m.At).Error)
+		}
+	}
+	return worst
+}
+
 // BridgeAt relates the wall clock to the recording's clock at a time of the recording, between the readings at its begin
 // and at its end. Where it was not measured, both were read one after the other as the recording began.
 func (r *Recording) BridgeAt(at Nanos) Bridge {
@@ -63,11 +117,5 @@ func (r *Recording) BridgeAt(at Nanos) Bridge {
 	if end == (Bridge{}) || r.Duration <= 0 {
 		return begin
 	}
-	drift := end.Offset - begin.Offset
-	share := min(max(float64(at)/float64(r.Duration), 0), 1)
-	b := Bridge{Offset: begin.Offset + int64(share*float64(drift)), Error: max(begin.Error, end.Error)}
-	if size := max(drift, -drift); float64(size) > maxSlew*float64(r.Duration)+float64(begin.Error+end.Error) {
-		b.Error += size // it was set, nobody knows when
-	}
-	return b
+	return BridgeAt{0, begin}.until(BridgeAt{int64(r.Duration), end}, int64(at))
 }

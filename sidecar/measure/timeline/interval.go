@@ -78,6 +78,23 @@ func Clip[T ~int64](list []IntervalOf[T], window IntervalOf[T]) (inside []Interv
 	return inside
 }
 
+// Without are the parts of the intervals that lie in none of the others.
+func Without[T ~int64](list, others []IntervalOf[T]) (rest []IntervalOf[T]) {
+	for _, i := range list {
+		at := i.Start
+		Overlap(others, i.Start, i.End, func(k int, _ T) {
+			if o := others[k]; o.Start > at {
+				rest = append(rest, IntervalOf[T]{at, o.Start})
+			}
+			at = others[k].End
+		})
+		if at < i.End {
+			rest = append(rest, IntervalOf[T]{at, i.End})
+		}
+	}
+	return rest
+}
+
 // Overlap calls visit for each interval that shares time with [start, end), and with how much.
 func Overlap[T ~int64](list []IntervalOf[T], start, end T, visit func(i int, part T)) {
 	i, _ := slices.BinarySearchFunc(list, start, func(i IntervalOf[T], t T) int {

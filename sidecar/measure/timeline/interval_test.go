@@ -38,3 +38,17 @@ func TestCommonIsWhatListsShare(t *testing.T) {
 		t.Errorf("of two that touch: %v", got)
 	}
 }
+
+func TestWithoutIsWhatTheOthersLeave(t *testing.T) {
+	list := []Interval{{0, 4}, {6, 10}, {20, 30}}
+	for _, c := range []struct{ others, want []Interval }{
+		{nil, list},
+		{[]Interval{{0, 30}}, nil},
+		{[]Interval{{4, 6}, {10, 20}}, list}, // they only touch
+		{[]Interval{{2, 7}, {22, 23}, {25, 40}}, []Interval{{0, 2}, {7, 10}, {20, 22}, {23, 25}}},
+	} {
+		if got := Without(list, c.others); !slices.Equal(got, c.want) {
+			t.Errorf("without %v: %v, want %v", c.others, got, c.want)
+		}
+	}
+}

@@ -138,15 +138,8 @@ func spliced(sampled, exact []timeline.Point, stretches []timeline.Interval) []t
 // Outside are the parts of a rate's windows that lie in none of the stretches.
 func Outside(points []timeline.Point, stretches []timeline.Interval) (out []timeline.Point) {
 	for _, p := range points {
-		from := p.From
-		timeline.Overlap(stretches, p.From, p.At, func(i int, _ timeline.Nanos) {
-			if s := stretches[i]; from < s.Start {
-				out = append(out, timeline.Point{From: from, At: s.Start, Value: p.Value})
-			}
-			from = stretches[i].End
-		})
-		if from < p.At {
-			out = append(out, timeline.Point{From: from, At: p.At, Value: p.Value})
+		for _, rest := range timeline.Without([]timeline.Interval{{Start: p.From, End: p.At}}, stretches) {
+			out = append(out, timeline.Point{From: rest.Start, At: rest.End, Value: p.Value})
 		}
 	}
 	return out
