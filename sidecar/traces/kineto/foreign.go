@@ -1,6 +1,7 @@
 package kineto
 
 import (
+	"cmp"
 	"context"
 	"io"
 
@@ -49,10 +50,34 @@ func (in Input) Note(what, lost string) Warning {
 	return Warning{File: in.File, Byte: -1, What: what, Lost: lost, Note: true}
 }
 
-// TooMany says that another tool's file has more than MaxEvents, and what that cost.
-func TooMany() (what, lost string) {
-	return "the file has more than " + words.Count(MaxEvents) + " events", "the rest of it was not read"
+// EventCount counts the events of a file as they are read, the damaged ones too.
+type EventCount struct {
+	Step func(events int64) // called now and then; nil: nobody asks
+	Over bool               // the file has more than are read
+
+	read, most int64 // most: 0 is MaxEvents
 }
+
+// Next counts the next event that the file has, and reports whether it is read.
+func (c *EventCount) Next() bool {
+	if c.Over = c.read >= c.limit(); c.Over {
+		return false
+	}
+	if c.read++; c.read%progressEvents == 0 && c.Step != nil {
+		c.Step(c.read)
+	}
+	return true
+}
+
+func (c *EventCount) limit() int64 { return cmp.Or(c.most, MaxEvents) }
+
+// TooMany says that the file has more events than are read, and what that cost.
+func (c *EventCount) TooMany() (what, lost string) {
+	return "the file has more than " + words.Count(c.limit()) + " events", "the rest of it was not read"
+}
+
+// progressEvents is after how many events progress is reported.
+const progressEvents = 4096
 
 // headSize is how much of a file's beginning it is recognised by.
 const headSize = 64 << 10

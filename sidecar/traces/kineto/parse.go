@@ -183,10 +183,6 @@ func (p *parser) events() error {
 			}
 			p.progress(p.t.Records)
 		}
-		if p.t.Records >= maxEvents {
-			p.stop("the file has more than %s events", maxEvents, "the rest of it was not read")
-			return nil
-		}
 		if p.s.faults[faultForeign].n+p.s.faults[faultPhase].n > maxForeign {
 			p.stop("more than %s elements of traceEvents are no events", maxForeign, "the rest of the file was not read: record the trace again")
 			return nil
@@ -211,6 +207,10 @@ func (p *parser) events() error {
 			return nil
 		}
 		comma = -1
+		if p.t.Records >= maxEvents {
+			p.stop("the file has more than %s events", maxEvents, "the rest of it was not read")
+			return nil
+		}
 		if !p.event() {
 			p.over = true
 			return nil

@@ -29,7 +29,7 @@ func Read(ctx context.Context, in kineto.Input, opts kineto.Options) (traces []*
 	if err != nil && db == nil {
 		return nil, []kineto.Warning{in.Warn(err.Error(), "nothing could be read")}, nil
 	}
-	r := &reader{ctx: ctx, in: in, opts: opts, db: db, names: map[int64]string{}, processes: map[int64]*process{}}
+	r := &reader{ctx: ctx, in: in, opts: opts, db: db, events: kineto.EventCount{Step: in.Step}, names: map[int64]string{}, processes: map[int64]*process{}}
 	r.damage(err)
 	for _, read := range []func(){r.strings, r.session, r.deviceNames, r.calls, r.threads, r.kernels, r.copies, r.fills, r.graphs, r.ranges, r.diagnostics} {
 		read()
@@ -55,10 +55,9 @@ type reader struct {
 	begin     int64 // ns since the epoch of the session's begin
 	devices   map[deviceKey]string
 	processes map[int64]*process
-	events    int64
+	events    kineto.EventCount
 	graphRuns int
 	skipped   int // rows without the numbers that they need
-	full      bool
 	warnings  []kineto.Warning
 }
 
@@ -121,8 +120,8 @@ func (r *reader) notes(chosen int) []kineto.Warning {
 	if r.skipped > 0 {
 		list = append(list, r.in.Warn(words.Plural(r.skipped, "row", "rows")+" without the numbers that a row has", "these were left out"))
 	}
-	if r.full {
-		list = append(list, r.in.Warn(kineto.TooMany()))
+	if r.events.Over {
+		list = append(list, r.in.Warn(r.events.TooMany()))
 	}
 	if r.graphRuns > 0 {
 		list = append(list, r.in.Note("CUDA graphs were recorded as a whole ("+words.Plural(r.graphRuns, "run", "runs")+")",
@@ -140,13 +139,7 @@ func (r *reader) notes(chosen int) []kineto.Warning {
 // each visits the rows of a table as events.
 func (r *reader) each(table string, columns []string, visit func(row) error) {
 	err := r.db.Each(table, columns, func(v []sqlite.Value) bool {
-		if r.events++; r.events%4096 == 0 {
-			if r.ctx.Err() != nil {
-				return false
-			}
-			r.in.Step(r.events)
-		}
-		if r.full = r.events >= kineto.MaxEvents; r.full {
+		if r.ctx.Err() != nil || !r.events.Next() {
 			return false
 		}
 		if visit(v) != nil {

@@ -28,7 +28,7 @@ const (
 
 // Read reads a file. Its error is non-nil only when ctx ended.
 func Read(ctx context.Context, in kineto.Input, opts kineto.Options) (traces []*kineto.Trace, warnings []kineto.Warning, err error) {
-	r := &reader{ctx: ctx, in: in, opts: opts, w: jsonstream.NewWindow(in, windowSize, maxRecord)}
+	r := &reader{ctx: ctx, in: in, opts: opts, w: jsonstream.NewWindow(in, windowSize, maxRecord), events: kineto.EventCount{Step: in.Step}}
 	whole := r.w.Members(func(key string) bool {
 		if key != Key {
 			return true
@@ -61,10 +61,9 @@ type reader struct {
 	in     kineto.Input
 	opts   kineto.Options
 	w      *jsonstream.Window
-	events int64 // read so far, of all processes
+	events kineto.EventCount // of all processes
 	// What was left out.
 	damaged, larger int
-	full            bool
 }
 
 // warnings are about what was lost; whole: the JSON has its own end.
@@ -75,8 +74,8 @@ func (r *reader) warnings(whole bool) (list []kineto.Warning) {
 	switch {
 	case r.w.Truncated():
 		at(kineto.Ending(r.w.Err))
-	case r.full:
-		at(kineto.TooMany())
+	case r.events.Over:
+		at(r.events.TooMany())
 	case !whole && r.w.Err != nil && r.w.Pos == len(r.w.Buf):
 		at("the file ends inside the JSON", "what followed is not there")
 	case !whole:

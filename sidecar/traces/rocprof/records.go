@@ -45,7 +45,7 @@ func (p *process) records(list string) bool {
 		return true
 	}
 	return p.each(func(value []byte) {
-		if p.full {
+		if !p.events.Next() {
 			return
 		}
 		var r record
@@ -54,11 +54,7 @@ func (p *process) records(list string) bool {
 			return
 		}
 		add(r)
-		if p.events++; p.events%4096 == 0 {
-			p.in.Step(p.events)
-		}
-		p.full = p.events >= kineto.MaxEvents
-	}) && !p.full && p.ctx.Err() == nil
+	}) && !p.events.Over && p.ctx.Err() == nil
 }
 
 // device is a GPU's number. An agent that is not listed is the first GPU.

@@ -38,7 +38,7 @@ func Read(ctx context.Context, in kineto.Input, opts kineto.Options) (traces []*
 	if len(content) > maxFile {
 		return nil, []kineto.Warning{in.Warn("more than "+words.Count(maxFile)+" bytes", "nothing was read: record fewer steps")}, nil
 	}
-	r := &reader{ctx: ctx, in: in}
+	r := &reader{ctx: ctx, in: in, events: kineto.EventCount{Step: in.Step}}
 	if failed != nil {
 		what, lost := kineto.Ending(failed)
 		r.warnings = append(r.warnings, kineto.Warning{File: in.File, Byte: int64(len(content)), What: what, Lost: lost})
@@ -83,8 +83,7 @@ type reader struct {
 	in       kineto.Input
 	b        *kineto.Builder
 	warnings []kineto.Warning
-	events   int64
-	full     bool
+	events   kineto.EventCount
 	begin    int64 // ns since the epoch of the profiler's start
 	absolute bool  // lines count from the epoch
 }
@@ -113,8 +112,8 @@ func (r *reader) space(content []byte, opts kineto.Options, cut bool) {
 	if (!whole || !planesWhole) && !cut {
 		r.warnings = append(r.warnings, r.in.Warn("damaged protobuf, or the file is cut off", "what followed in it was not read"))
 	}
-	if r.full {
-		r.warnings = append(r.warnings, r.in.Warn(kineto.TooMany()))
+	if r.events.Over {
+		r.warnings = append(r.warnings, r.in.Warn(r.events.TooMany()))
 	}
 }
 

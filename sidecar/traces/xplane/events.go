@@ -28,13 +28,9 @@ func (r *reader) environment(p *plane) {
 // each visits the events of a line.
 func (r *reader) each(p *plane, l *line, visit func(event)) {
 	fields(l.message, func(number protowire.Number, v value) {
-		if number != lineEvents || r.full || r.ctx.Err() != nil {
+		if number != lineEvents || r.ctx.Err() != nil || !r.events.Next() {
 			return
 		}
-		if r.events++; r.events%4096 == 0 {
-			r.in.Step(r.events)
-		}
-		r.full = r.events >= kineto.MaxEvents
 		if e := p.event(l, v.bytes); e.known {
 			visit(e)
 		}
