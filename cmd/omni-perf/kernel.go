@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/omni-perf/omni-perf/sidecar/doors/kernelspec"
-	"github.com/omni-perf/omni-perf/sidecar/doors/program"
+	"github.com/omni-perf/omni-perf/sidecar/doors/python"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
@@ -45,17 +45,17 @@ installed into the environment of the interpreter, else for the user.`,
 	c.Flags().VarP(secondsValue{&threshold, true}, "threshold", "t", "`SECONDS` from which on a cell shows its chart")
 	c.Flags().BoolVar(&r.User, "user", false, "install it for the user, not into the interpreter's environment")
 	c.Flags().StringVar(&r.Prefix, "prefix", "", "install it into the environment in this `FOLDER`")
-	interpreter := c.Flags().String("interpreter", "", "the `PYTHON` that has Jupyter (default $VIRTUAL_ENV's, else python3 on PATH)")
+	named := c.Flags().String("interpreter", "", "the `PYTHON` that has Jupyter (default $VIRTUAL_ENV's, else python3 on PATH)")
 	c.RunE = func(*cobra.Command, []string) error {
 		if r.User && r.Prefix != "" {
 			return misuse("--user and --prefix are two places; leave out one of them")
 		}
 		r.Options = "-t " + words.Decimal(threshold.Seconds())
-		python, err := program.Interpreter(*interpreter)
+		interpreter, err := python.OfUser(*named)
 		if err != nil {
 			return err
 		}
-		k, err := kernelspec.Install(python, r)
+		k, err := kernelspec.Install(interpreter, r)
 		if err != nil {
 			return err
 		}

@@ -11,8 +11,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -20,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/omni-perf/omni-perf/sidecar/doors/python"
 	"github.com/omni-perf/omni-perf/sidecar/measure/gpu"
 )
 
@@ -33,7 +32,7 @@ type Check struct {
 
 // Options of Examine.
 type Options struct {
-	Interpreter string // to try with; empty: $VIRTUAL_ENV's, the one beside this program, python3 on PATH
+	Interpreter string // to try with; empty: any
 	// Folder makes the sidecar's folder and removes it again; it returns where.
 	Folder func() (parent string, err error)
 	GPUs   func() *gpu.Driver
@@ -45,7 +44,7 @@ type Options struct {
 // Examine makes all checks; it takes about a second at most.
 func Examine(ctx context.Context, o Options) []Check {
 	checks := []Check{system(), folder(o.Folder), yama("/proc/sys/kernel/yama/ptrace_scope"), selfRead()}
-	checks = append(checks, python(ctx, interpreter(o.Interpreter), o.Read)...)
+	checks = append(checks, stacks(ctx, python.Any(o.Interpreter), o.Read)...)
 	return append(checks, figures(os.Getpid()), gpus(o.GPUs()))
 }
 
@@ -165,31 +164,6 @@ func gpus(driver *gpu.Driver) Check {
 	return c
 }
 
-// interpreter chooses the Python to try with.
-func interpreter(named string) string {
-	var candidates []string
-	if named != "" {
-		candidates = append(candidates, named)
-	}
-	if env := os.Getenv("VIRTUAL_ENV"); env != "" {
-		candidates = append(candidates, filepath.Join(env, "bin", "python"))
-	}
-	if self, err := os.Executable(); err == nil {
-		candidates = append(candidates, filepath.Join(filepath.Dir(self), "python"))
-	}
-	for _, c := range candidates {
-		if st, err := os.Stat(c); err == nil && st.Mode().IsRegular() {
-			return c
-		}
-	}
-	for _, name := range []string{"python3", "python"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	return ""
-}
-
 // target is the program that is tried with. It leaves us by a double fork, as a
 // kernel does not descend from its sidecar, prints its pid, and waits: for "grant",
 // on which it permits us to read it as the extension would, and for the end.
@@ -207,8 +181,8 @@ for line in sys.stdin:
     print("granted", flush=True)
 `
 
-// python starts an idle Python that does not descend from us and reads its stack.
-func python(ctx context.Context, path string, try func(pid int) error) []Check {
+// stacks starts an idle Python that does not descend from us and reads its stack.
+func stacks(ctx context.Context, path string, try func(pid int) error) []Check {
 	found := Check{Name: "Python", Required: true}
 	read := Check{Name: "sampling from outside", Required: true}
 	if path == "" {

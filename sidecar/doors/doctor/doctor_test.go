@@ -84,7 +84,7 @@ func TestTheTargetDoesNotDescendFromUsAndEndsWithTheCheck(t *testing.T) {
 
 func TestPythonThatIsNone(t *testing.T) {
 	for path, want := range map[string]string{"": "No Python was found", "/nonexistent/python": "did not start", "/bin/true": "it answered"} {
-		checks := python(context.Background(), path, profiler.Attempt)
+		checks := stacks(context.Background(), path, profiler.Attempt)
 		if checks[0].OK || checks[1].OK || !strings.Contains(checks[0].Sentence, want) {
 			t.Errorf("%q: %+v, want %q", path, checks, want)
 		}

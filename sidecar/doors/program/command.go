@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/omni-perf/omni-perf/sidecar/doors/python"
 )
 
 // Refused says that nothing was run: there is no such script, or its syntax is wrong.
@@ -90,7 +92,7 @@ func (s Script) command() ([]string, error) {
 	if s.Program != "" {
 		return append([]string{s.Program}, s.Args...), nil
 	}
-	interpreter, err := Interpreter(s.Interpreter)
+	interpreter, err := python.OfUser(s.Interpreter)
 	if err != nil {
 		return nil, err
 	}

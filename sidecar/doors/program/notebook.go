@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/omni-perf/omni-perf/jupyter"
+	"github.com/omni-perf/omni-perf/sidecar/doors/python"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/show/glance"
 	"github.com/omni-perf/omni-perf/sidecar/show/output"
@@ -61,7 +62,7 @@ func RunNotebook(ctx context.Context, tools func(pid int) Tools, n Notebook, o O
 	if _, err := os.Stat(n.Path); err != nil {
 		return notStarted, &Refused{exitNoScript, fmt.Sprintf("the notebook %s cannot be opened: %v", n.Path, errors.Unwrap(err))}
 	}
-	interpreter, err := Interpreter(n.Interpreter)
+	interpreter, err := python.OfUser(n.Interpreter)
 	if err != nil {
 		return notStarted, err
 	}

@@ -3,14 +3,12 @@ package program
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math"
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"slices"
 	"syscall"
 
@@ -242,28 +240,6 @@ func record(ctx context.Context, r *recorder.Recorder, p *os.Process, o Options,
 			ctx = context.Background()
 		}
 	}
-}
-
-// Interpreter finds the Python that is meant: by its name or path, else $VIRTUAL_ENV's, else python3 on PATH.
-func Interpreter(named string) (string, error) {
-	if named != "" {
-		path, err := exec.LookPath(named)
-		if err != nil {
-			return "", fmt.Errorf("there is no interpreter %s: %w", named, err)
-		}
-		return path, nil
-	}
-	if env := os.Getenv("VIRTUAL_ENV"); env != "" {
-		path := filepath.Join(env, "bin", "python")
-		if _, err := os.Stat(path); err == nil {
-			return path, nil
-		}
-	}
-	path, err := exec.LookPath("python3")
-	if err != nil {
-		return "", errors.New("no python3 on PATH; name the interpreter with --interpreter")
-	}
-	return path, nil
 }
 
 func (s Script) stderr() io.Writer {

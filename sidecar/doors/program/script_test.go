@@ -215,21 +215,6 @@ func TestWhatCannotBeRunIsSaid(t *testing.T) {
 	}
 }
 
-func TestTheVirtualEnvironmentsPythonIsTheDefault(t *testing.T) {
-	env := t.TempDir()
-	want := filepath.Join(env, "bin", "python")
-	if err := os.MkdirAll(filepath.Dir(want), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(want, nil, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("VIRTUAL_ENV", env)
-	if got, err := Interpreter(""); err != nil || got != want {
-		t.Errorf("interpreter %q, %v; want %q", got, err, want)
-	}
-}
-
 func TestAttachWatchesARunningProcess(t *testing.T) {
 	script := write(t, "loop.py", "def loop():\n    while True: pass\nprint('ready', flush=True)\nloop()\n")
 	cmd := exec.Command(truth.OnPath(t), script)

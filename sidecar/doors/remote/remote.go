@@ -18,11 +18,9 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/omni-perf/omni-perf/sidecar/doors/python"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
-
-// Variable names the Python whose fsspec is used; it is set by the extension for the programs that it starts.
-const Variable = "OMNI_PERF_PYTHON"
 
 // url recognises what fsspec takes for one, chained protocols too: simplecache::s3://bucket/name.
 var url = regexp.MustCompile(`^[a-z][a-z0-9+.-]*(::[a-z][a-z0-9+.-]*)*://.`)
@@ -118,7 +116,7 @@ func (p *Places) next() (string, error) {
 
 // run calls the Python module that copies; its last line is the error.
 func run(what, from, to string) error {
-	cmd := exec.Command(python(), "-m", "omni_perf", "remote-"+what, from, to)
+	cmd := exec.Command(python.OfExtension(), "-m", "omni_perf", "remote-"+what, from, to)
 	var said strings.Builder
 	cmd.Stderr = &said
 	err := cmd.Run()
@@ -129,24 +127,4 @@ func run(what, from, to string) error {
 		return errors.New(strings.TrimSuffix(strings.TrimPrefix(last, "omni_perf: "), "."))
 	}
 	return fmt.Errorf("%s: %w", cmd.Path, err)
-}
-
-// python is the one whose fsspec is used: the extension's, the one beside this program, $VIRTUAL_ENV's, or python3.
-func python() string {
-	if named := os.Getenv(Variable); named != "" {
-		return named
-	}
-	var candidates []string
-	if self, err := os.Executable(); err == nil {
-		candidates = append(candidates, filepath.Join(filepath.Dir(self), "python"))
-	}
-	if env := os.Getenv("VIRTUAL_ENV"); env != "" {
-		candidates = append(candidates, filepath.Join(env, "bin", "python"))
-	}
-	for _, c := range candidates {
-		if info, err := os.Stat(c); err == nil && info.Mode().Perm()&0o111 != 0 {
-			return c
-		}
-	}
-	return "python3"
 }
