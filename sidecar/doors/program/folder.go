@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/omni-perf/omni-perf/sidecar/doors/program/cellindex"
+	"github.com/omni-perf/omni-perf/sidecar/show/glance"
 	"github.com/omni-perf/omni-perf/sidecar/show/output"
 )
 
@@ -18,7 +18,7 @@ type Folder struct {
 	path  string
 	made  bool // it was not there
 	lock  *os.File
-	index cellindex.Index
+	index glance.Watched
 }
 
 const (

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/omni-perf/omni-perf/sidecar/doors/program/cellindex"
+	"github.com/omni-perf/omni-perf/sidecar/show/glance"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 )
 
@@ -20,7 +20,7 @@ type journal struct {
 func newJournal(o Options, kernel string, pid int) *journal {
 	j := &journal{options: o}
 	if o.Folder != nil {
-		o.Folder.index = cellindex.Index{Kernel: kernel, PID: pid, Began: time.Now(), Watching: true}
+		o.Folder.index = glance.Watched{Kernel: kernel, PID: pid, Began: time.Now(), Watching: true}
 	}
 	return j
 }
@@ -58,8 +58,9 @@ func (j *journal) add(restarts int, w *watched) (row int) {
 	if f == nil {
 		return 0
 	}
-	f.index.Cells = append(f.index.Cells, cellindex.Cell{
-		Number: w.cell.ExecutionCount, Process: restarts + 1, Began: w.began, Already: w.already, Running: true, Text: w.cell.Text,
+	f.index.Cells = append(f.index.Cells, glance.WatchedCell{
+		Cell:    glance.Cell{Number: w.cell.ExecutionCount, Code: glance.FirstLine(w.cell.Text)},
+		Process: restarts + 1, Began: w.began, Already: w.already, Running: true,
 	})
 	j.write()
 	return len(f.index.Cells) - 1
@@ -85,16 +86,16 @@ func (j *journal) update(w *watched, r *report.View, files []File, written []str
 	c.Results = nil
 	for _, file := range files {
 		if slices.Contains(written, file.Path) {
-			c.Results = append(c.Results, cellindex.Result{Name: file.Format.Name, Path: filepath.Base(file.Path)})
+			c.Results = append(c.Results, glance.Result{Name: file.Format.Name, Path: filepath.Base(file.Path)})
 		}
 	}
-	pagesFirst := func(r cellindex.Result) int {
+	pagesFirst := func(r glance.Result) int {
 		if r.Name == "html" {
 			return 0
 		}
 		return 1
 	}
-	slices.SortStableFunc(c.Results, func(a, b cellindex.Result) int { return pagesFirst(a) - pagesFirst(b) })
+	slices.SortStableFunc(c.Results, func(a, b glance.Result) int { return pagesFirst(a) - pagesFirst(b) })
 	j.write()
 }
 

@@ -3,7 +3,7 @@ package chart
 import (
 	"sort"
 
-	"github.com/omni-perf/omni-perf/sidecar/show/chart/moments"
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/flame"
 )
 
 // raster divides a history into n columns and picks for each the span that held
@@ -27,7 +27,7 @@ func raster(spans []span, n int, duration float64) []int {
 
 // instants is one instant for each of n columns, in seconds.
 func instants(duration float64, n int) []float64 {
-	at := moments.Of(0, duration*1e6, n)
+	at := flame.Instants(0, duration*1e6, n)
 	for c := range at {
 		at[c] /= 1e6
 	}

@@ -4,7 +4,7 @@
 // output does. Nothing of the product imports it.
 //
 // It lays lanes out by the same rules as the viewer, in a second implementation, and
-// chooses columns as the static picture does (package moments): testdata/geometry.json
+// chooses columns as the static picture does (flame.Instants): testdata/geometry.json
 // holds all to the same numbers.
 package documents
 

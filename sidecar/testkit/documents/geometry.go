@@ -2,7 +2,6 @@ package documents
 
 import (
 	"github.com/omni-perf/omni-perf/sidecar/show/chart/flame"
-	"github.com/omni-perf/omni-perf/sidecar/show/chart/moments"
 )
 
 // Geometry is the boxes of each lane's rows of the unzoomed picture, in columns:
@@ -12,7 +11,7 @@ func Geometry(d *Document, columns int) [][][]box { return geometry(d, columns, 
 // geometry is the same with so many columns for each pixel of the picture.
 func geometry(d *Document, columns int, perPixel float64) [][][]box {
 	t := treeOf(d)
-	at := moments.Of(0, float64(d.DurationNS)/1000, columns)
+	at := flame.Instants(0, float64(d.DurationNS)/1000, columns)
 	histories := d.histories()
 	out := make([][][]box, len(d.Chart.Lanes))
 	for i, l := range d.Chart.Lanes {

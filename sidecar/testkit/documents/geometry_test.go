@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/omni-perf/omni-perf/sidecar/show/chart/moments"
+	"github.com/omni-perf/omni-perf/sidecar/show/chart/flame"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata")
@@ -32,7 +32,7 @@ func TestGeometry(t *testing.T) {
 		make func() *Document
 	}{{"training", Training}, {"workers", Workers}, {"imports", Imports}, {"short", ShortCalls}} {
 		d := s.make()
-		all = append(all, fixture{s.name, columns, moments.Of(0, float64(d.DurationNS)/1000, columns), Geometry(d, columns), d})
+		all = append(all, fixture{s.name, columns, flame.Instants(0, float64(d.DurationNS)/1000, columns), Geometry(d, columns), d})
 	}
 	var got bytes.Buffer
 	if err := json.NewEncoder(&got).Encode(all); err != nil {
@@ -59,7 +59,7 @@ func TestInstants(t *testing.T) {
 	for _, w := range [][2]float64{{0, 13.4e6}, {1e9, 1e9 + 5}, {3.5e9, 3.6e9}, {17, 18.3}} {
 		column := (w[1] - w[0]) / 1000
 		last := w[0] - 2*column
-		for c, at := range moments.Of(w[0], w[1], 1000) {
+		for c, at := range flame.Instants(w[0], w[1], 1000) {
 			middle := w[0] + (float64(c)+0.5)*column
 			if at < last || at < middle-1.5*column || at > middle+1.5*column {
 				t.Fatalf("window %v, column %d: %v after %v, middle %v", w, c, at, last, middle)
@@ -68,7 +68,7 @@ func TestInstants(t *testing.T) {
 		}
 	}
 	// A cell has the same instant in every window.
-	a, b := moments.Of(0, 1024*1000, 1000), moments.Of(512*1024, 512*1024+1024*1000, 1000)
+	a, b := flame.Instants(0, 1024*1000, 1000), flame.Instants(512*1024, 512*1024+1024*1000, 1000)
 	for c := range 400 {
 		if a[512+c] != b[c] {
 			t.Fatalf("column %d: %v moved to %v", c, a[512+c], b[c])
@@ -83,7 +83,7 @@ func TestSharesAreFair(t *testing.T) {
 		spans = append(spans, span{at, at + 3, 1, Python}, span{at + 3, at + 10, 2, Python})
 	}
 	var first int
-	picked := picks(spans, moments.Of(0, 1e6, 2000))
+	picked := picks(spans, flame.Instants(0, 1e6, 2000))
 	for _, i := range picked {
 		if i >= 0 && spans[i].node == 1 {
 			first++

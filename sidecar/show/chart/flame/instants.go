@@ -1,6 +1,4 @@
-// Package moments says which instant of time a column of pixels shows. The viewer has
-// the same rule (viewer/src/columns.ts), held to the same numbers by viewer/testdata.
-package moments
+package flame
 
 import "math"
 
@@ -26,11 +24,12 @@ func scatter(cell float64) float64 {
 	return float64(h^h>>16) / (1 << 32)
 }
 
-// Of is one instant for each column of from … to (microseconds): the scattered
+// Instants is one instant for each column of from … to (microseconds), the time that the column shows: the scattered
 // one of the cell of absolute time in the column's middle. Cells are a power of two of
 // microseconds, about as long as a column, so that they stay when the viewer pans, and
-// what it paints unzoomed is what the picture shows.
-func Of(from, to float64, columns int) []float64 {
+// what it paints unzoomed is what the picture shows. The viewer has the same rule (viewer/src/columns.ts), held to the
+// same numbers by viewer/testdata.
+func Instants(from, to float64, columns int) []float64 {
 	column := (to - from) / float64(columns)
 	step := cellStep(column)
 	at := make([]float64, columns)
