@@ -217,7 +217,7 @@ func gpuSources(gpu *report.Device, t *report.Track, two bool) [][]string {
 		source = words.Clean(t.Source, 40)
 	}
 	res := ""
-	if t.ResolutionNS != nil {
+	if resolutionOf(t) > 0 { // a trace's times are exact
 		res = " " + words.Resolution(report.Seconds(*t.ResolutionNS))
 	}
 	brief, _, _ := strings.Cut(source, " ")

@@ -85,7 +85,7 @@ func (b *builder) taskTracks(own func(timeline.FrameID) bool) {
 		}{{TasksWaiting, lane.Waiting}, {TasksReady, lane.Ready}, {TasksRunning, lane.Running}} {
 			part := b.rec.Duration/taskParts + 1
 			t := Track{
-				ID: kind.id, Name: clean(b.rec.Frames[lane.Function].Function), Kind: Rate, Unit: "tasks", Source: "tasks of event loops, and the threads that ran them",
+				ID: kind.id, Name: b.names.function(b.rec.Frames[lane.Function]), Kind: Rate, Unit: "tasks", Source: "tasks of event loops, and the threads that ran them",
 				ResolutionNS: pointer(int64(part)), Process: &process,
 			}
 			sum, last := 0.0, int64(0)

@@ -42,6 +42,29 @@ func TestAwaitsAreInTheReport(t *testing.T) {
 	}
 }
 
+// A task of a file's own level, as of a cell with await, is called by the file: "<module> waiting" would name nothing.
+func TestTasksOfAFilesOwnLevelAreNamedByIt(t *testing.T) {
+	rec := awaited()
+	for i := range rec.Frames {
+		if rec.Frames[i].Function == "main" {
+			rec.Frames[i].Function = "<module>"
+		}
+	}
+	v, err := Build(rec, nil, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, track := range v.Tracks {
+		if track.ID == TasksWaiting {
+			names = append(names, track.Name)
+		}
+	}
+	if got := strings.Join(names, " "); got != "fetch app.py" {
+		t.Errorf("got %q", got)
+	}
+}
+
 // However tasks waited, and whatever part of it is shown: the report is one that its reader takes.
 func TestAnyAwaitsMakeAReport(t *testing.T) {
 	for seed := range uint64(10) {
