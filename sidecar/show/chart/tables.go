@@ -423,7 +423,7 @@ func stepsTable(r *report.View, duration float64) table {
 	add("GPU busy", min(report.Seconds(s.BusyNS), total))
 	if len(t.rows) == 0 {
 		add("in steps", total)
-		t.rows[0].share, t.rows[0].aside = min(total/duration, 1), words.Percent(min(total/duration, 1))+" of the cell"
+		t.rows[0].share, t.rows[0].aside = min(total/duration, 1), words.Percent(min(total/duration, 1))+" of the time"
 	}
 	return t
 }
