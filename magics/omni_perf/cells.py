@@ -28,6 +28,7 @@ from omni_perf.fallback import FallbackSampler
 from omni_perf.liveview import LiveView, hint, note, only_in_notebooks
 from omni_perf.loads import Loads
 from omni_perf.options import CELL_HELP, Options, parse_cell
+from omni_perf.outofmemory import Failures
 from omni_perf.report import Report, bundle_part, kept
 from omni_perf.session import Begun, Session, SessionError, SidecarStoppedError
 from omni_perf.shell import CellInfo, CellResult, Shell, is_notebook, number_around, number_of, parent_msg_id
@@ -91,6 +92,7 @@ class CellRecorder:
         self._sources = CellSources(shell)
         self._loads = Loads()
         self._steps = OptimizerSteps(marks.step_by_hook)
+        self._failures = Failures(self._thread, self._folder)
         self._lock = threading.Lock()
         self._running: list[Running] = []  # by start; several where cells nest or run in subshells
         self._sampler: FallbackSampler | None = None
@@ -161,6 +163,7 @@ class CellRecorder:
         """End what runs and take hooks out."""
         self.automatic = None
         self._steps.remove()
+        self._failures.forget()
         self._close_views(of_all_threads=True)
         with self._lock:
             sampler, self._sampler = self._sampler, None
@@ -271,10 +274,24 @@ class CellRecorder:
             beginning.add_done_callback(lambda done: _begin_exact(done, exact))
         if view is not None:
             self._feed(running, view)
-        if not self._steps.look() and not self._watches_torch:
+        if not self._look_for_torch() and not self._watches_torch:
             self._watches_torch = True
             self._session.repeat(self._torch_watched)
         return running
+
+    def _thread(self) -> int | None:
+        """Return the thread of the cell that is recorded, the innermost of several."""
+        running = self._running[-1:]
+        return running[0].thread if running else None
+
+    def _folder(self) -> str | None:
+        """Return the folder of the sidecar."""
+        link = self._session.link
+        return None if link is None else os.path.dirname(link.client.endpoint.socket)
+
+    def _look_for_torch(self) -> bool:
+        """Place what torch calls by itself; return whether all is in place."""
+        return self._steps.look() & self._failures.look()
 
     def _feed(self, running: Running, view: LiveView) -> None:
         """See to what a cell shows while it runs: looks at it, or once how to have them."""
@@ -304,7 +321,7 @@ class CellRecorder:
 
     def _torch_watched(self) -> bool:
         """Look for torch, which the running cell may import; True once there is no need to."""
-        self._watches_torch = not self._steps.look() and bool(self._running)
+        self._watches_torch = not self._look_for_torch() and bool(self._running)
         return not self._watches_torch
 
     def _warn_of_loss(self, sentence: str, automatic: bool) -> None:
@@ -356,6 +373,13 @@ class CellRecorder:
         return None
 
     def _end(self, running: Running, ended_ns: int, outcome: str) -> None:
+        try:
+            self._finish(running, ended_ns, outcome)
+        finally:
+            if not self._running:
+                self._failures.forget()
+
+    def _finish(self, running: Running, ended_ns: int, outcome: str) -> None:
         if running.torch is not None:
             running.torch.end()
         if running.exact is not None:
@@ -407,6 +431,8 @@ class CellRecorder:
                 patience_s = running.torch.reading_s
         if running.options.kernel_wait_ns:
             complete["kernelWaitNs"] = str(running.options.kernel_wait_ns)
+        if failed := self._failures.between(begun.started_ns, int(request.get("endedNs", 0))):
+            complete["outOfMemory"] = failed
         try:
             answer = self._session.end(begun, complete, patience_s)
         except SessionError as error:

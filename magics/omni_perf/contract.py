@@ -111,6 +111,34 @@ class EndRequest(TypedDict, total=False):
     loaded: list[Loaded]
     torch: Torch
     kernelWaitNs: Int64
+    outOfMemory: list[OutOfMemory]
+
+
+class OutOfMemory(TypedDict, total=False):
+    atNs: Int64
+    device: int
+    requestedBytes: Int64
+    usableBytes: Int64
+    freeBytes: Int64
+    snapshot: str
+    stack: list[Place]
+    held: list[Held]
+    all: bool
+
+
+class Place(TypedDict, total=False):
+    file: str
+    line: int
+    function: str
+
+
+class Held(TypedDict, total=False):
+    name: str
+    kind: str
+    place: Place
+    bytes: Int64
+    tensors: int
+    shape: str
 
 
 class Torch(TypedDict, total=False):

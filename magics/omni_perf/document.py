@@ -42,6 +42,7 @@ def tables(document: Document) -> dict[str, list[Row]]:
 
     ``lines``, ``functions``, ``awaits``, ``memory``, ``threads``, ``idle``, ``devices``, ``findings``, ``steps``,
     ``phases``, ``slow_steps``, ``regions``, ``ranks``, ``operators``, ``kernels``, ``traces``,
+    ``out_of_memory``, ``device_memory``,
     ``processes``, ``tracks`` and ``notes``. Names that end in ``_s`` are seconds, in ``_bytes``
     bytes; shares are 0 to 1; ``state_s`` is a mapping of state to seconds. Keys that a table
     lacks in this version may come in a later one.
@@ -64,6 +65,8 @@ def tables(document: Document) -> dict[str, list[Row]]:
         "operators": _operators,
         "kernels": _kernels,
         "traces": _traces,
+        "out_of_memory": _out_of_memory,
+        "device_memory": _device_memory,
         "processes": _processes,
         "tracks": _tracks,
         "notes": _notes,
@@ -235,6 +238,57 @@ def _traces(names: _Names) -> list[Row]:
             "process": names.process(row["process"]),
         }
         for row in names.document.get("traces", [])
+    ]
+
+
+_RESERVED = (
+    ("reserved_bytes", "bytes"),
+    ("segments", "segments"),
+    ("in_use_bytes", "in_use_bytes"),
+    ("awaiting_free_bytes", "awaiting_free_bytes"),
+    ("reserved_free_bytes", "free_bytes"),
+    ("largest_free_bytes", "largest_free_bytes"),
+    ("releasable_bytes", "releasable_bytes"),
+)
+"""Columns, and what they are called in a failure's part."""
+
+
+def _out_of_memory(names: _Names) -> list[Row]:
+    return [
+        {
+            "at_s": _seconds(row["at_ns"]),
+            "device": row["device"],
+            "requested_bytes": row["requested_bytes"],
+            "usable_bytes": row["usable_bytes"],
+            "free_bytes": row["free_bytes"],
+            **{column: row["reserved"] and row["reserved"][member] for column, member in _RESERVED},
+            "file": names.file(row["file"]),
+            "line": row["line"],
+            "text": names.text(row["file"], row["line"]),
+            "process": names.process(row["process"]),
+        }
+        for row in names.document.get("out_of_memory", [])
+    ]
+
+
+def _device_memory(names: _Names) -> list[Row]:
+    return [
+        {
+            "failure": number,
+            "by": by,
+            "name": row.get("name"),
+            "kind": row.get("kind"),
+            "bytes": row["bytes"],
+            "tensors": row["tensors" if by == "variable" else "blocks"],
+            "shape": row.get("shape"),
+            "file": names.file(row["file"]),
+            "line": row["line"],
+            "function": row["function"],
+            "text": names.text(row["file"], row["line"]),
+        }
+        for number, failure in enumerate(names.document.get("out_of_memory", []))
+        for by, rows in (("variable", failure["variables"]), ("line", failure["allocators"]))
+        for row in rows
     ]
 
 

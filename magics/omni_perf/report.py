@@ -56,6 +56,8 @@ TITLES = {
     "operators": "Operators of torch",
     "kernels": "What ran on devices",
     "traces": "Traces of torch.profiler",
+    "out_of_memory": "Allocations on devices that failed",
+    "device_memory": "What had a device's memory then",
     "processes": "Processes",
     "tracks": "Figures over time",
     "notes": "Notes",
@@ -125,6 +127,10 @@ class Report:
         kernels       name, kind, count, total_s, mean_s, min_s, max_s, process
         traces        file, start_s, end_s, steps, events, error_s, damaged, process: of
                       torch.profiler, of which operators and kernels are
+        out_of_memory at_s, device, requested_bytes, usable_bytes, free_bytes, reserved_bytes,
+                      in_use_bytes, …, file, line, text, process: allocations that failed
+        device_memory failure, by, name, kind, bytes, tensors, shape, file, line, function,
+                      text: what had the device's memory then
         processes     pid, parent, role, command, rank, start_s, end_s, end_reason, exit_code,
                       cpu_s, stacks: "read", or why they were not; exception, message, file,
                       line: of what ended its Python program; memory

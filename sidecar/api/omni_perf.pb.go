@@ -700,6 +700,7 @@ type EndRequest struct {
 	Loaded        []*Loaded              `protobuf:"bytes,20,rep,name=loaded,proto3" json:"loaded,omitempty"`                                    // modules imported or reloaded that the sidecar does not know yet
 	Torch         *Torch                 `protobuf:"bytes,30,opt,name=torch,proto3" json:"torch,omitempty"`                                      // absent: torch.profiler was not asked for
 	KernelWaitNs  int64                  `protobuf:"varint,31,opt,name=kernel_wait_ns,json=kernelWaitNs,proto3" json:"kernel_wait_ns,omitempty"` // --kernel-wait; 0: the default
+	OutOfMemory   []*OutOfMemory         `protobuf:"bytes,32,rep,name=out_of_memory,json=outOfMemory,proto3" json:"out_of_memory,omitempty"`     // the first ones of the cell, in the order of time
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -818,6 +819,122 @@ func (x *EndRequest) GetKernelWaitNs() int64 {
 	return 0
 }
 
+func (x *EndRequest) GetOutOfMemory() []*OutOfMemory {
+	if x != nil {
+		return x.OutOfMemory
+	}
+	return nil
+}
+
+// An allocation of torch's on a device that failed, and what had the device's memory then.
+type OutOfMemory struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	AtNs           int64                  `protobuf:"varint,1,opt,name=at_ns,json=atNs,proto3" json:"at_ns,omitempty"` // CLOCK_MONOTONIC
+	Device         int32                  `protobuf:"varint,2,opt,name=device,proto3" json:"device,omitempty"`         // torch's number
+	RequestedBytes int64                  `protobuf:"varint,3,opt,name=requested_bytes,json=requestedBytes,proto3" json:"requested_bytes,omitempty"`
+	UsableBytes    int64                  `protobuf:"varint,4,opt,name=usable_bytes,json=usableBytes,proto3" json:"usable_bytes,omitempty"` // of the device, that torch may use
+	FreeBytes      int64                  `protobuf:"varint,5,opt,name=free_bytes,json=freeBytes,proto3" json:"free_bytes,omitempty"`       // of them, that nobody had
+	Snapshot       string                 `protobuf:"bytes,6,opt,name=snapshot,proto3" json:"snapshot,omitempty"`                           // path of the segments as torch.cuda.memory describes them, a pickle; empty: there is none
+	Stack          []*OutOfMemory_Place   `protobuf:"bytes,7,rep,name=stack,proto3" json:"stack,omitempty"`                                 // where it was asked for, innermost first
+	Held           []*OutOfMemory_Held    `protobuf:"bytes,8,rep,name=held,proto3" json:"held,omitempty"`                                   // most bytes first
+	All            bool                   `protobuf:"varint,9,opt,name=all,proto3" json:"all,omitempty"`                                    // all variables were looked at
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *OutOfMemory) Reset() {
+	*x = OutOfMemory{}
+	mi := &file_omni_perf_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OutOfMemory) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OutOfMemory) ProtoMessage() {}
+
+func (x *OutOfMemory) ProtoReflect() protoreflect.Message {
+	mi := &file_omni_perf_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OutOfMemory.ProtoReflect.Descriptor instead.
+func (*OutOfMemory) Descriptor() ([]byte, []int) {
+	return file_omni_perf_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *OutOfMemory) GetAtNs() int64 {
+	if x != nil {
+		return x.AtNs
+	}
+	return 0
+}
+
+func (x *OutOfMemory) GetDevice() int32 {
+	if x != nil {
+		return x.Device
+	}
+	return 0
+}
+
+func (x *OutOfMemory) GetRequestedBytes() int64 {
+	if x != nil {
+		return x.RequestedBytes
+	}
+	return 0
+}
+
+func (x *OutOfMemory) GetUsableBytes() int64 {
+	if x != nil {
+		return x.UsableBytes
+	}
+	return 0
+}
+
+func (x *OutOfMemory) GetFreeBytes() int64 {
+	if x != nil {
+		return x.FreeBytes
+	}
+	return 0
+}
+
+func (x *OutOfMemory) GetSnapshot() string {
+	if x != nil {
+		return x.Snapshot
+	}
+	return ""
+}
+
+func (x *OutOfMemory) GetStack() []*OutOfMemory_Place {
+	if x != nil {
+		return x.Stack
+	}
+	return nil
+}
+
+func (x *OutOfMemory) GetHeld() []*OutOfMemory_Held {
+	if x != nil {
+		return x.Held
+	}
+	return nil
+}
+
+func (x *OutOfMemory) GetAll() bool {
+	if x != nil {
+		return x.All
+	}
+	return false
+}
+
 // What torch.profiler recorded of the cell.
 type Torch struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -830,7 +947,7 @@ type Torch struct {
 
 func (x *Torch) Reset() {
 	*x = Torch{}
-	mi := &file_omni_perf_proto_msgTypes[8]
+	mi := &file_omni_perf_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -842,7 +959,7 @@ func (x *Torch) String() string {
 func (*Torch) ProtoMessage() {}
 
 func (x *Torch) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[8]
+	mi := &file_omni_perf_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -855,7 +972,7 @@ func (x *Torch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Torch.ProtoReflect.Descriptor instead.
 func (*Torch) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{8}
+	return file_omni_perf_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Torch) GetTraces() []string {
@@ -890,7 +1007,7 @@ type Loaded struct {
 
 func (x *Loaded) Reset() {
 	*x = Loaded{}
-	mi := &file_omni_perf_proto_msgTypes[9]
+	mi := &file_omni_perf_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -902,7 +1019,7 @@ func (x *Loaded) String() string {
 func (*Loaded) ProtoMessage() {}
 
 func (x *Loaded) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[9]
+	mi := &file_omni_perf_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -915,7 +1032,7 @@ func (x *Loaded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Loaded.ProtoReflect.Descriptor instead.
 func (*Loaded) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{9}
+	return file_omni_perf_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Loaded) GetFile() string {
@@ -943,7 +1060,7 @@ type Bundle struct {
 
 func (x *Bundle) Reset() {
 	*x = Bundle{}
-	mi := &file_omni_perf_proto_msgTypes[10]
+	mi := &file_omni_perf_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -955,7 +1072,7 @@ func (x *Bundle) String() string {
 func (*Bundle) ProtoMessage() {}
 
 func (x *Bundle) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[10]
+	mi := &file_omni_perf_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -968,7 +1085,7 @@ func (x *Bundle) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bundle.ProtoReflect.Descriptor instead.
 func (*Bundle) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{10}
+	return file_omni_perf_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Bundle) GetDataJson() string {
@@ -1005,7 +1122,7 @@ type EndResponse struct {
 
 func (x *EndResponse) Reset() {
 	*x = EndResponse{}
-	mi := &file_omni_perf_proto_msgTypes[11]
+	mi := &file_omni_perf_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1017,7 +1134,7 @@ func (x *EndResponse) String() string {
 func (*EndResponse) ProtoMessage() {}
 
 func (x *EndResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[11]
+	mi := &file_omni_perf_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1030,7 +1147,7 @@ func (x *EndResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndResponse.ProtoReflect.Descriptor instead.
 func (*EndResponse) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{11}
+	return file_omni_perf_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *EndResponse) GetReportId() string {
@@ -1079,7 +1196,7 @@ type ReportRequest struct {
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_omni_perf_proto_msgTypes[12]
+	mi := &file_omni_perf_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1091,7 +1208,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[12]
+	mi := &file_omni_perf_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1104,7 +1221,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{12}
+	return file_omni_perf_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ReportRequest) GetReportId() string {
@@ -1138,7 +1255,7 @@ type ReportResponse struct {
 
 func (x *ReportResponse) Reset() {
 	*x = ReportResponse{}
-	mi := &file_omni_perf_proto_msgTypes[13]
+	mi := &file_omni_perf_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1150,7 +1267,7 @@ func (x *ReportResponse) String() string {
 func (*ReportResponse) ProtoMessage() {}
 
 func (x *ReportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[13]
+	mi := &file_omni_perf_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1163,7 +1280,7 @@ func (x *ReportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportResponse.ProtoReflect.Descriptor instead.
 func (*ReportResponse) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{13}
+	return file_omni_perf_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ReportResponse) GetContent() []byte {
@@ -1188,7 +1305,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_omni_perf_proto_msgTypes[14]
+	mi := &file_omni_perf_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1200,7 +1317,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[14]
+	mi := &file_omni_perf_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1213,7 +1330,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{14}
+	return file_omni_perf_proto_rawDescGZIP(), []int{15}
 }
 
 type Entry struct {
@@ -1232,7 +1349,7 @@ type Entry struct {
 
 func (x *Entry) Reset() {
 	*x = Entry{}
-	mi := &file_omni_perf_proto_msgTypes[15]
+	mi := &file_omni_perf_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1244,7 +1361,7 @@ func (x *Entry) String() string {
 func (*Entry) ProtoMessage() {}
 
 func (x *Entry) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[15]
+	mi := &file_omni_perf_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1257,7 +1374,7 @@ func (x *Entry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Entry.ProtoReflect.Descriptor instead.
 func (*Entry) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{15}
+	return file_omni_perf_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Entry) GetReportId() string {
@@ -1325,7 +1442,7 @@ type ListResponse struct {
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_omni_perf_proto_msgTypes[16]
+	mi := &file_omni_perf_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1337,7 +1454,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[16]
+	mi := &file_omni_perf_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1350,7 +1467,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{16}
+	return file_omni_perf_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ListResponse) GetEntries() []*Entry {
@@ -1375,7 +1492,7 @@ type PushRequest struct {
 
 func (x *PushRequest) Reset() {
 	*x = PushRequest{}
-	mi := &file_omni_perf_proto_msgTypes[17]
+	mi := &file_omni_perf_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1387,7 +1504,7 @@ func (x *PushRequest) String() string {
 func (*PushRequest) ProtoMessage() {}
 
 func (x *PushRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[17]
+	mi := &file_omni_perf_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1400,7 +1517,7 @@ func (x *PushRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushRequest.ProtoReflect.Descriptor instead.
 func (*PushRequest) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{17}
+	return file_omni_perf_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PushRequest) GetCellId() string {
@@ -1453,7 +1570,7 @@ type PushResponse struct {
 
 func (x *PushResponse) Reset() {
 	*x = PushResponse{}
-	mi := &file_omni_perf_proto_msgTypes[18]
+	mi := &file_omni_perf_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1465,7 +1582,7 @@ func (x *PushResponse) String() string {
 func (*PushResponse) ProtoMessage() {}
 
 func (x *PushResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[18]
+	mi := &file_omni_perf_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1478,7 +1595,7 @@ func (x *PushResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushResponse.ProtoReflect.Descriptor instead.
 func (*PushResponse) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{18}
+	return file_omni_perf_proto_rawDescGZIP(), []int{19}
 }
 
 type StatusRequest struct {
@@ -1489,7 +1606,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_omni_perf_proto_msgTypes[19]
+	mi := &file_omni_perf_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1501,7 +1618,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[19]
+	mi := &file_omni_perf_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1514,7 +1631,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{19}
+	return file_omni_perf_proto_rawDescGZIP(), []int{20}
 }
 
 type StatusResponse struct {
@@ -1537,7 +1654,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_omni_perf_proto_msgTypes[20]
+	mi := &file_omni_perf_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1549,7 +1666,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[20]
+	mi := &file_omni_perf_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1562,7 +1679,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{20}
+	return file_omni_perf_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *StatusResponse) GetVersion() string {
@@ -1657,7 +1774,7 @@ type DoctorRequest struct {
 
 func (x *DoctorRequest) Reset() {
 	*x = DoctorRequest{}
-	mi := &file_omni_perf_proto_msgTypes[21]
+	mi := &file_omni_perf_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1669,7 +1786,7 @@ func (x *DoctorRequest) String() string {
 func (*DoctorRequest) ProtoMessage() {}
 
 func (x *DoctorRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[21]
+	mi := &file_omni_perf_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1682,7 +1799,7 @@ func (x *DoctorRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DoctorRequest.ProtoReflect.Descriptor instead.
 func (*DoctorRequest) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{21}
+	return file_omni_perf_proto_rawDescGZIP(), []int{22}
 }
 
 type Check struct {
@@ -1697,7 +1814,7 @@ type Check struct {
 
 func (x *Check) Reset() {
 	*x = Check{}
-	mi := &file_omni_perf_proto_msgTypes[22]
+	mi := &file_omni_perf_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1709,7 +1826,7 @@ func (x *Check) String() string {
 func (*Check) ProtoMessage() {}
 
 func (x *Check) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[22]
+	mi := &file_omni_perf_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1722,7 +1839,7 @@ func (x *Check) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Check.ProtoReflect.Descriptor instead.
 func (*Check) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{22}
+	return file_omni_perf_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Check) GetName() string {
@@ -1762,7 +1879,7 @@ type DoctorResponse struct {
 
 func (x *DoctorResponse) Reset() {
 	*x = DoctorResponse{}
-	mi := &file_omni_perf_proto_msgTypes[23]
+	mi := &file_omni_perf_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1774,7 +1891,7 @@ func (x *DoctorResponse) String() string {
 func (*DoctorResponse) ProtoMessage() {}
 
 func (x *DoctorResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[23]
+	mi := &file_omni_perf_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1787,7 +1904,7 @@ func (x *DoctorResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DoctorResponse.ProtoReflect.Descriptor instead.
 func (*DoctorResponse) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{23}
+	return file_omni_perf_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *DoctorResponse) GetChecks() []*Check {
@@ -1809,7 +1926,7 @@ type LiveRequest struct {
 
 func (x *LiveRequest) Reset() {
 	*x = LiveRequest{}
-	mi := &file_omni_perf_proto_msgTypes[24]
+	mi := &file_omni_perf_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1821,7 +1938,7 @@ func (x *LiveRequest) String() string {
 func (*LiveRequest) ProtoMessage() {}
 
 func (x *LiveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[24]
+	mi := &file_omni_perf_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1834,7 +1951,7 @@ func (x *LiveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LiveRequest.ProtoReflect.Descriptor instead.
 func (*LiveRequest) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{24}
+	return file_omni_perf_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *LiveRequest) GetCellId() string {
@@ -1875,7 +1992,7 @@ type LiveResponse struct {
 
 func (x *LiveResponse) Reset() {
 	*x = LiveResponse{}
-	mi := &file_omni_perf_proto_msgTypes[25]
+	mi := &file_omni_perf_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1887,7 +2004,7 @@ func (x *LiveResponse) String() string {
 func (*LiveResponse) ProtoMessage() {}
 
 func (x *LiveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[25]
+	mi := &file_omni_perf_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1900,7 +2017,7 @@ func (x *LiveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LiveResponse.ProtoReflect.Descriptor instead.
 func (*LiveResponse) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{25}
+	return file_omni_perf_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *LiveResponse) GetBundle() *Bundle {
@@ -1929,7 +2046,7 @@ type Compared struct {
 
 func (x *Compared) Reset() {
 	*x = Compared{}
-	mi := &file_omni_perf_proto_msgTypes[26]
+	mi := &file_omni_perf_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1941,7 +2058,7 @@ func (x *Compared) String() string {
 func (*Compared) ProtoMessage() {}
 
 func (x *Compared) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[26]
+	mi := &file_omni_perf_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1954,7 +2071,7 @@ func (x *Compared) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Compared.ProtoReflect.Descriptor instead.
 func (*Compared) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{26}
+	return file_omni_perf_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Compared) GetReportId() string {
@@ -1990,7 +2107,7 @@ type CompareRequest struct {
 
 func (x *CompareRequest) Reset() {
 	*x = CompareRequest{}
-	mi := &file_omni_perf_proto_msgTypes[27]
+	mi := &file_omni_perf_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2002,7 +2119,7 @@ func (x *CompareRequest) String() string {
 func (*CompareRequest) ProtoMessage() {}
 
 func (x *CompareRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[27]
+	mi := &file_omni_perf_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2015,7 +2132,7 @@ func (x *CompareRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompareRequest.ProtoReflect.Descriptor instead.
 func (*CompareRequest) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{27}
+	return file_omni_perf_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *CompareRequest) GetBefore() []*Compared {
@@ -2056,7 +2173,7 @@ type CompareResponse struct {
 
 func (x *CompareResponse) Reset() {
 	*x = CompareResponse{}
-	mi := &file_omni_perf_proto_msgTypes[28]
+	mi := &file_omni_perf_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2068,7 +2185,7 @@ func (x *CompareResponse) String() string {
 func (*CompareResponse) ProtoMessage() {}
 
 func (x *CompareResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[28]
+	mi := &file_omni_perf_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2081,7 +2198,7 @@ func (x *CompareResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompareResponse.ProtoReflect.Descriptor instead.
 func (*CompareResponse) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{28}
+	return file_omni_perf_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *CompareResponse) GetBundle() *Bundle {
@@ -2109,7 +2226,7 @@ type OverviewRequest struct {
 
 func (x *OverviewRequest) Reset() {
 	*x = OverviewRequest{}
-	mi := &file_omni_perf_proto_msgTypes[29]
+	mi := &file_omni_perf_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2121,7 +2238,7 @@ func (x *OverviewRequest) String() string {
 func (*OverviewRequest) ProtoMessage() {}
 
 func (x *OverviewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[29]
+	mi := &file_omni_perf_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2134,7 +2251,7 @@ func (x *OverviewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OverviewRequest.ProtoReflect.Descriptor instead.
 func (*OverviewRequest) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{29}
+	return file_omni_perf_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *OverviewRequest) GetForm() string {
@@ -2168,7 +2285,7 @@ type OverviewResponse struct {
 
 func (x *OverviewResponse) Reset() {
 	*x = OverviewResponse{}
-	mi := &file_omni_perf_proto_msgTypes[30]
+	mi := &file_omni_perf_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2180,7 +2297,7 @@ func (x *OverviewResponse) String() string {
 func (*OverviewResponse) ProtoMessage() {}
 
 func (x *OverviewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[30]
+	mi := &file_omni_perf_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2193,7 +2310,7 @@ func (x *OverviewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OverviewResponse.ProtoReflect.Descriptor instead.
 func (*OverviewResponse) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{30}
+	return file_omni_perf_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *OverviewResponse) GetBundle() *Bundle {
@@ -2210,6 +2327,151 @@ func (x *OverviewResponse) GetWritten() string {
 	return ""
 }
 
+type OutOfMemory_Place struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	File          string                 `protobuf:"bytes,1,opt,name=file,proto3" json:"file,omitempty"` // co_filename
+	Line          int32                  `protobuf:"varint,2,opt,name=line,proto3" json:"line,omitempty"`
+	Function      string                 `protobuf:"bytes,3,opt,name=function,proto3" json:"function,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OutOfMemory_Place) Reset() {
+	*x = OutOfMemory_Place{}
+	mi := &file_omni_perf_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OutOfMemory_Place) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OutOfMemory_Place) ProtoMessage() {}
+
+func (x *OutOfMemory_Place) ProtoReflect() protoreflect.Message {
+	mi := &file_omni_perf_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OutOfMemory_Place.ProtoReflect.Descriptor instead.
+func (*OutOfMemory_Place) Descriptor() ([]byte, []int) {
+	return file_omni_perf_proto_rawDescGZIP(), []int{8, 0}
+}
+
+func (x *OutOfMemory_Place) GetFile() string {
+	if x != nil {
+		return x.File
+	}
+	return ""
+}
+
+func (x *OutOfMemory_Place) GetLine() int32 {
+	if x != nil {
+		return x.Line
+	}
+	return 0
+}
+
+func (x *OutOfMemory_Place) GetFunction() string {
+	if x != nil {
+		return x.Function
+	}
+	return ""
+}
+
+// What one variable of a function on the stack had.
+type OutOfMemory_Held struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Kind          string                 `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`    // "tensor", "parameters", "gradients", "optimizer" or "tensors": others
+	Place         *OutOfMemory_Place     `protobuf:"bytes,3,opt,name=place,proto3" json:"place,omitempty"`  // of the function, and the line that it was at
+	Bytes         int64                  `protobuf:"varint,4,opt,name=bytes,proto3" json:"bytes,omitempty"` // no storage is counted twice
+	Tensors       int32                  `protobuf:"varint,5,opt,name=tensors,proto3" json:"tensors,omitempty"`
+	Shape         string                 `protobuf:"bytes,6,opt,name=shape,proto3" json:"shape,omitempty"` // of a single tensor: "float32 [64, 1024]"
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OutOfMemory_Held) Reset() {
+	*x = OutOfMemory_Held{}
+	mi := &file_omni_perf_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OutOfMemory_Held) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OutOfMemory_Held) ProtoMessage() {}
+
+func (x *OutOfMemory_Held) ProtoReflect() protoreflect.Message {
+	mi := &file_omni_perf_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OutOfMemory_Held.ProtoReflect.Descriptor instead.
+func (*OutOfMemory_Held) Descriptor() ([]byte, []int) {
+	return file_omni_perf_proto_rawDescGZIP(), []int{8, 1}
+}
+
+func (x *OutOfMemory_Held) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *OutOfMemory_Held) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *OutOfMemory_Held) GetPlace() *OutOfMemory_Place {
+	if x != nil {
+		return x.Place
+	}
+	return nil
+}
+
+func (x *OutOfMemory_Held) GetBytes() int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *OutOfMemory_Held) GetTensors() int32 {
+	if x != nil {
+		return x.Tensors
+	}
+	return 0
+}
+
+func (x *OutOfMemory_Held) GetShape() string {
+	if x != nil {
+		return x.Shape
+	}
+	return ""
+}
+
 // When the profilers of the traces recorded, one for each trace; none: not known.
 type Torch_Recorded struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2221,7 +2483,7 @@ type Torch_Recorded struct {
 
 func (x *Torch_Recorded) Reset() {
 	*x = Torch_Recorded{}
-	mi := &file_omni_perf_proto_msgTypes[31]
+	mi := &file_omni_perf_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2233,7 +2495,7 @@ func (x *Torch_Recorded) String() string {
 func (*Torch_Recorded) ProtoMessage() {}
 
 func (x *Torch_Recorded) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[31]
+	mi := &file_omni_perf_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2246,7 +2508,7 @@ func (x *Torch_Recorded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Torch_Recorded.ProtoReflect.Descriptor instead.
 func (*Torch_Recorded) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{8, 0}
+	return file_omni_perf_proto_rawDescGZIP(), []int{9, 0}
 }
 
 func (x *Torch_Recorded) GetBeganNs() int64 {
@@ -2278,7 +2540,7 @@ type PushRequest_Frame struct {
 
 func (x *PushRequest_Frame) Reset() {
 	*x = PushRequest_Frame{}
-	mi := &file_omni_perf_proto_msgTypes[32]
+	mi := &file_omni_perf_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2290,7 +2552,7 @@ func (x *PushRequest_Frame) String() string {
 func (*PushRequest_Frame) ProtoMessage() {}
 
 func (x *PushRequest_Frame) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[32]
+	mi := &file_omni_perf_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2303,7 +2565,7 @@ func (x *PushRequest_Frame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushRequest_Frame.ProtoReflect.Descriptor instead.
 func (*PushRequest_Frame) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{17, 0}
+	return file_omni_perf_proto_rawDescGZIP(), []int{18, 0}
 }
 
 func (x *PushRequest_Frame) GetId() uint32 {
@@ -2365,7 +2627,7 @@ type PushRequest_Stack struct {
 
 func (x *PushRequest_Stack) Reset() {
 	*x = PushRequest_Stack{}
-	mi := &file_omni_perf_proto_msgTypes[33]
+	mi := &file_omni_perf_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2377,7 +2639,7 @@ func (x *PushRequest_Stack) String() string {
 func (*PushRequest_Stack) ProtoMessage() {}
 
 func (x *PushRequest_Stack) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[33]
+	mi := &file_omni_perf_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2390,7 +2652,7 @@ func (x *PushRequest_Stack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushRequest_Stack.ProtoReflect.Descriptor instead.
 func (*PushRequest_Stack) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{17, 1}
+	return file_omni_perf_proto_rawDescGZIP(), []int{18, 1}
 }
 
 func (x *PushRequest_Stack) GetId() uint32 {
@@ -2418,7 +2680,7 @@ type PushRequest_Sample struct {
 
 func (x *PushRequest_Sample) Reset() {
 	*x = PushRequest_Sample{}
-	mi := &file_omni_perf_proto_msgTypes[34]
+	mi := &file_omni_perf_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2430,7 +2692,7 @@ func (x *PushRequest_Sample) String() string {
 func (*PushRequest_Sample) ProtoMessage() {}
 
 func (x *PushRequest_Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[34]
+	mi := &file_omni_perf_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2443,7 +2705,7 @@ func (x *PushRequest_Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushRequest_Sample.ProtoReflect.Descriptor instead.
 func (*PushRequest_Sample) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{17, 2}
+	return file_omni_perf_proto_rawDescGZIP(), []int{18, 2}
 }
 
 func (x *PushRequest_Sample) GetAtNs() int64 {
@@ -2478,7 +2740,7 @@ type PushRequest_Thread struct {
 
 func (x *PushRequest_Thread) Reset() {
 	*x = PushRequest_Thread{}
-	mi := &file_omni_perf_proto_msgTypes[35]
+	mi := &file_omni_perf_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2490,7 +2752,7 @@ func (x *PushRequest_Thread) String() string {
 func (*PushRequest_Thread) ProtoMessage() {}
 
 func (x *PushRequest_Thread) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[35]
+	mi := &file_omni_perf_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2503,7 +2765,7 @@ func (x *PushRequest_Thread) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushRequest_Thread.ProtoReflect.Descriptor instead.
 func (*PushRequest_Thread) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{17, 3}
+	return file_omni_perf_proto_rawDescGZIP(), []int{18, 3}
 }
 
 func (x *PushRequest_Thread) GetThreadId() int32 {
@@ -2595,7 +2857,7 @@ const file_omni_perf_proto_rawDesc = "" +
 	"\asamples\x18\x05 \x01(\x03R\asamples\x12\x16\n" +
 	"\x06tokens\x18\x06 \x01(\x03R\x06tokens\x12\x19\n" +
 	"\x05epoch\x18\a \x01(\x05H\x00R\x05epoch\x88\x01\x01B\b\n" +
-	"\x06_epoch\"\x92\x03\n" +
+	"\x06_epoch\"\xd1\x03\n" +
 	"\n" +
 	"EndRequest\x12\x17\n" +
 	"\acell_id\x18\x01 \x01(\tR\x06cellId\x12\x19\n" +
@@ -2609,7 +2871,30 @@ const file_omni_perf_proto_rawDesc = "" +
 	"\bbegan_ns\x18\t \x01(\x03R\abeganNs\x12,\n" +
 	"\x06loaded\x18\x14 \x03(\v2\x14.omni_perf.v1.LoadedR\x06loaded\x12)\n" +
 	"\x05torch\x18\x1e \x01(\v2\x13.omni_perf.v1.TorchR\x05torch\x12$\n" +
-	"\x0ekernel_wait_ns\x18\x1f \x01(\x03R\fkernelWaitNs\"\xb6\x01\n" +
+	"\x0ekernel_wait_ns\x18\x1f \x01(\x03R\fkernelWaitNs\x12=\n" +
+	"\rout_of_memory\x18  \x03(\v2\x19.omni_perf.v1.OutOfMemoryR\voutOfMemory\"\xb9\x04\n" +
+	"\vOutOfMemory\x12\x13\n" +
+	"\x05at_ns\x18\x01 \x01(\x03R\x04atNs\x12\x16\n" +
+	"\x06device\x18\x02 \x01(\x05R\x06device\x12'\n" +
+	"\x0frequested_bytes\x18\x03 \x01(\x03R\x0erequestedBytes\x12!\n" +
+	"\fusable_bytes\x18\x04 \x01(\x03R\vusableBytes\x12\x1d\n" +
+	"\n" +
+	"free_bytes\x18\x05 \x01(\x03R\tfreeBytes\x12\x1a\n" +
+	"\bsnapshot\x18\x06 \x01(\tR\bsnapshot\x125\n" +
+	"\x05stack\x18\a \x03(\v2\x1f.omni_perf.v1.OutOfMemory.PlaceR\x05stack\x122\n" +
+	"\x04held\x18\b \x03(\v2\x1e.omni_perf.v1.OutOfMemory.HeldR\x04held\x12\x10\n" +
+	"\x03all\x18\t \x01(\bR\x03all\x1aK\n" +
+	"\x05Place\x12\x12\n" +
+	"\x04file\x18\x01 \x01(\tR\x04file\x12\x12\n" +
+	"\x04line\x18\x02 \x01(\x05R\x04line\x12\x1a\n" +
+	"\bfunction\x18\x03 \x01(\tR\bfunction\x1a\xab\x01\n" +
+	"\x04Held\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04kind\x18\x02 \x01(\tR\x04kind\x125\n" +
+	"\x05place\x18\x03 \x01(\v2\x1f.omni_perf.v1.OutOfMemory.PlaceR\x05place\x12\x14\n" +
+	"\x05bytes\x18\x04 \x01(\x03R\x05bytes\x12\x18\n" +
+	"\atensors\x18\x05 \x01(\x05R\atensors\x12\x14\n" +
+	"\x05shape\x18\x06 \x01(\tR\x05shape\"\xb6\x01\n" +
 	"\x05Torch\x12\x16\n" +
 	"\x06traces\x18\x01 \x03(\tR\x06traces\x12\x19\n" +
 	"\bby_shape\x18\x02 \x01(\bR\abyShape\x128\n" +
@@ -2763,7 +3048,7 @@ func file_omni_perf_proto_rawDescGZIP() []byte {
 	return file_omni_perf_proto_rawDescData
 }
 
-var file_omni_perf_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
+var file_omni_perf_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
 var file_omni_perf_proto_goTypes = []any{
 	(*HelloRequest)(nil),       // 0: omni_perf.v1.HelloRequest
 	(*Installation)(nil),       // 1: omni_perf.v1.Installation
@@ -2773,82 +3058,89 @@ var file_omni_perf_proto_goTypes = []any{
 	(*BeginResponse)(nil),      // 5: omni_perf.v1.BeginResponse
 	(*Mark)(nil),               // 6: omni_perf.v1.Mark
 	(*EndRequest)(nil),         // 7: omni_perf.v1.EndRequest
-	(*Torch)(nil),              // 8: omni_perf.v1.Torch
-	(*Loaded)(nil),             // 9: omni_perf.v1.Loaded
-	(*Bundle)(nil),             // 10: omni_perf.v1.Bundle
-	(*EndResponse)(nil),        // 11: omni_perf.v1.EndResponse
-	(*ReportRequest)(nil),      // 12: omni_perf.v1.ReportRequest
-	(*ReportResponse)(nil),     // 13: omni_perf.v1.ReportResponse
-	(*ListRequest)(nil),        // 14: omni_perf.v1.ListRequest
-	(*Entry)(nil),              // 15: omni_perf.v1.Entry
-	(*ListResponse)(nil),       // 16: omni_perf.v1.ListResponse
-	(*PushRequest)(nil),        // 17: omni_perf.v1.PushRequest
-	(*PushResponse)(nil),       // 18: omni_perf.v1.PushResponse
-	(*StatusRequest)(nil),      // 19: omni_perf.v1.StatusRequest
-	(*StatusResponse)(nil),     // 20: omni_perf.v1.StatusResponse
-	(*DoctorRequest)(nil),      // 21: omni_perf.v1.DoctorRequest
-	(*Check)(nil),              // 22: omni_perf.v1.Check
-	(*DoctorResponse)(nil),     // 23: omni_perf.v1.DoctorResponse
-	(*LiveRequest)(nil),        // 24: omni_perf.v1.LiveRequest
-	(*LiveResponse)(nil),       // 25: omni_perf.v1.LiveResponse
-	(*Compared)(nil),           // 26: omni_perf.v1.Compared
-	(*CompareRequest)(nil),     // 27: omni_perf.v1.CompareRequest
-	(*CompareResponse)(nil),    // 28: omni_perf.v1.CompareResponse
-	(*OverviewRequest)(nil),    // 29: omni_perf.v1.OverviewRequest
-	(*OverviewResponse)(nil),   // 30: omni_perf.v1.OverviewResponse
-	(*Torch_Recorded)(nil),     // 31: omni_perf.v1.Torch.Recorded
-	(*PushRequest_Frame)(nil),  // 32: omni_perf.v1.PushRequest.Frame
-	(*PushRequest_Stack)(nil),  // 33: omni_perf.v1.PushRequest.Stack
-	(*PushRequest_Sample)(nil), // 34: omni_perf.v1.PushRequest.Sample
-	(*PushRequest_Thread)(nil), // 35: omni_perf.v1.PushRequest.Thread
+	(*OutOfMemory)(nil),        // 8: omni_perf.v1.OutOfMemory
+	(*Torch)(nil),              // 9: omni_perf.v1.Torch
+	(*Loaded)(nil),             // 10: omni_perf.v1.Loaded
+	(*Bundle)(nil),             // 11: omni_perf.v1.Bundle
+	(*EndResponse)(nil),        // 12: omni_perf.v1.EndResponse
+	(*ReportRequest)(nil),      // 13: omni_perf.v1.ReportRequest
+	(*ReportResponse)(nil),     // 14: omni_perf.v1.ReportResponse
+	(*ListRequest)(nil),        // 15: omni_perf.v1.ListRequest
+	(*Entry)(nil),              // 16: omni_perf.v1.Entry
+	(*ListResponse)(nil),       // 17: omni_perf.v1.ListResponse
+	(*PushRequest)(nil),        // 18: omni_perf.v1.PushRequest
+	(*PushResponse)(nil),       // 19: omni_perf.v1.PushResponse
+	(*StatusRequest)(nil),      // 20: omni_perf.v1.StatusRequest
+	(*StatusResponse)(nil),     // 21: omni_perf.v1.StatusResponse
+	(*DoctorRequest)(nil),      // 22: omni_perf.v1.DoctorRequest
+	(*Check)(nil),              // 23: omni_perf.v1.Check
+	(*DoctorResponse)(nil),     // 24: omni_perf.v1.DoctorResponse
+	(*LiveRequest)(nil),        // 25: omni_perf.v1.LiveRequest
+	(*LiveResponse)(nil),       // 26: omni_perf.v1.LiveResponse
+	(*Compared)(nil),           // 27: omni_perf.v1.Compared
+	(*CompareRequest)(nil),     // 28: omni_perf.v1.CompareRequest
+	(*CompareResponse)(nil),    // 29: omni_perf.v1.CompareResponse
+	(*OverviewRequest)(nil),    // 30: omni_perf.v1.OverviewRequest
+	(*OverviewResponse)(nil),   // 31: omni_perf.v1.OverviewResponse
+	(*OutOfMemory_Place)(nil),  // 32: omni_perf.v1.OutOfMemory.Place
+	(*OutOfMemory_Held)(nil),   // 33: omni_perf.v1.OutOfMemory.Held
+	(*Torch_Recorded)(nil),     // 34: omni_perf.v1.Torch.Recorded
+	(*PushRequest_Frame)(nil),  // 35: omni_perf.v1.PushRequest.Frame
+	(*PushRequest_Stack)(nil),  // 36: omni_perf.v1.PushRequest.Stack
+	(*PushRequest_Sample)(nil), // 37: omni_perf.v1.PushRequest.Sample
+	(*PushRequest_Thread)(nil), // 38: omni_perf.v1.PushRequest.Thread
 }
 var file_omni_perf_proto_depIdxs = []int32{
 	1,  // 0: omni_perf.v1.HelloRequest.installation:type_name -> omni_perf.v1.Installation
 	3,  // 1: omni_perf.v1.BeginRequest.sources:type_name -> omni_perf.v1.CellSource
 	6,  // 2: omni_perf.v1.EndRequest.marks:type_name -> omni_perf.v1.Mark
 	3,  // 3: omni_perf.v1.EndRequest.sources:type_name -> omni_perf.v1.CellSource
-	9,  // 4: omni_perf.v1.EndRequest.loaded:type_name -> omni_perf.v1.Loaded
-	8,  // 5: omni_perf.v1.EndRequest.torch:type_name -> omni_perf.v1.Torch
-	31, // 6: omni_perf.v1.Torch.recorded:type_name -> omni_perf.v1.Torch.Recorded
-	10, // 7: omni_perf.v1.EndResponse.bundle:type_name -> omni_perf.v1.Bundle
-	15, // 8: omni_perf.v1.ListResponse.entries:type_name -> omni_perf.v1.Entry
-	32, // 9: omni_perf.v1.PushRequest.frames:type_name -> omni_perf.v1.PushRequest.Frame
-	33, // 10: omni_perf.v1.PushRequest.stacks:type_name -> omni_perf.v1.PushRequest.Stack
-	34, // 11: omni_perf.v1.PushRequest.samples:type_name -> omni_perf.v1.PushRequest.Sample
-	35, // 12: omni_perf.v1.PushRequest.threads:type_name -> omni_perf.v1.PushRequest.Thread
-	22, // 13: omni_perf.v1.DoctorResponse.checks:type_name -> omni_perf.v1.Check
-	10, // 14: omni_perf.v1.LiveResponse.bundle:type_name -> omni_perf.v1.Bundle
-	26, // 15: omni_perf.v1.CompareRequest.before:type_name -> omni_perf.v1.Compared
-	26, // 16: omni_perf.v1.CompareRequest.after:type_name -> omni_perf.v1.Compared
-	10, // 17: omni_perf.v1.CompareResponse.bundle:type_name -> omni_perf.v1.Bundle
-	10, // 18: omni_perf.v1.OverviewResponse.bundle:type_name -> omni_perf.v1.Bundle
-	0,  // 19: omni_perf.v1.OmniPerf.Hello:input_type -> omni_perf.v1.HelloRequest
-	4,  // 20: omni_perf.v1.OmniPerf.Begin:input_type -> omni_perf.v1.BeginRequest
-	7,  // 21: omni_perf.v1.OmniPerf.End:input_type -> omni_perf.v1.EndRequest
-	12, // 22: omni_perf.v1.OmniPerf.Report:input_type -> omni_perf.v1.ReportRequest
-	14, // 23: omni_perf.v1.OmniPerf.List:input_type -> omni_perf.v1.ListRequest
-	17, // 24: omni_perf.v1.OmniPerf.Push:input_type -> omni_perf.v1.PushRequest
-	19, // 25: omni_perf.v1.OmniPerf.Status:input_type -> omni_perf.v1.StatusRequest
-	21, // 26: omni_perf.v1.OmniPerf.Doctor:input_type -> omni_perf.v1.DoctorRequest
-	24, // 27: omni_perf.v1.OmniPerf.Live:input_type -> omni_perf.v1.LiveRequest
-	27, // 28: omni_perf.v1.OmniPerf.Compare:input_type -> omni_perf.v1.CompareRequest
-	29, // 29: omni_perf.v1.OmniPerf.Overview:input_type -> omni_perf.v1.OverviewRequest
-	2,  // 30: omni_perf.v1.OmniPerf.Hello:output_type -> omni_perf.v1.HelloResponse
-	5,  // 31: omni_perf.v1.OmniPerf.Begin:output_type -> omni_perf.v1.BeginResponse
-	11, // 32: omni_perf.v1.OmniPerf.End:output_type -> omni_perf.v1.EndResponse
-	13, // 33: omni_perf.v1.OmniPerf.Report:output_type -> omni_perf.v1.ReportResponse
-	16, // 34: omni_perf.v1.OmniPerf.List:output_type -> omni_perf.v1.ListResponse
-	18, // 35: omni_perf.v1.OmniPerf.Push:output_type -> omni_perf.v1.PushResponse
-	20, // 36: omni_perf.v1.OmniPerf.Status:output_type -> omni_perf.v1.StatusResponse
-	23, // 37: omni_perf.v1.OmniPerf.Doctor:output_type -> omni_perf.v1.DoctorResponse
-	25, // 38: omni_perf.v1.OmniPerf.Live:output_type -> omni_perf.v1.LiveResponse
-	28, // 39: omni_perf.v1.OmniPerf.Compare:output_type -> omni_perf.v1.CompareResponse
-	30, // 40: omni_perf.v1.OmniPerf.Overview:output_type -> omni_perf.v1.OverviewResponse
-	30, // [30:41] is the sub-list for method output_type
-	19, // [19:30] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	10, // 4: omni_perf.v1.EndRequest.loaded:type_name -> omni_perf.v1.Loaded
+	9,  // 5: omni_perf.v1.EndRequest.torch:type_name -> omni_perf.v1.Torch
+	8,  // 6: omni_perf.v1.EndRequest.out_of_memory:type_name -> omni_perf.v1.OutOfMemory
+	32, // 7: omni_perf.v1.OutOfMemory.stack:type_name -> omni_perf.v1.OutOfMemory.Place
+	33, // 8: omni_perf.v1.OutOfMemory.held:type_name -> omni_perf.v1.OutOfMemory.Held
+	34, // 9: omni_perf.v1.Torch.recorded:type_name -> omni_perf.v1.Torch.Recorded
+	11, // 10: omni_perf.v1.EndResponse.bundle:type_name -> omni_perf.v1.Bundle
+	16, // 11: omni_perf.v1.ListResponse.entries:type_name -> omni_perf.v1.Entry
+	35, // 12: omni_perf.v1.PushRequest.frames:type_name -> omni_perf.v1.PushRequest.Frame
+	36, // 13: omni_perf.v1.PushRequest.stacks:type_name -> omni_perf.v1.PushRequest.Stack
+	37, // 14: omni_perf.v1.PushRequest.samples:type_name -> omni_perf.v1.PushRequest.Sample
+	38, // 15: omni_perf.v1.PushRequest.threads:type_name -> omni_perf.v1.PushRequest.Thread
+	23, // 16: omni_perf.v1.DoctorResponse.checks:type_name -> omni_perf.v1.Check
+	11, // 17: omni_perf.v1.LiveResponse.bundle:type_name -> omni_perf.v1.Bundle
+	27, // 18: omni_perf.v1.CompareRequest.before:type_name -> omni_perf.v1.Compared
+	27, // 19: omni_perf.v1.CompareRequest.after:type_name -> omni_perf.v1.Compared
+	11, // 20: omni_perf.v1.CompareResponse.bundle:type_name -> omni_perf.v1.Bundle
+	11, // 21: omni_perf.v1.OverviewResponse.bundle:type_name -> omni_perf.v1.Bundle
+	32, // 22: omni_perf.v1.OutOfMemory.Held.place:type_name -> omni_perf.v1.OutOfMemory.Place
+	0,  // 23: omni_perf.v1.OmniPerf.Hello:input_type -> omni_perf.v1.HelloRequest
+	4,  // 24: omni_perf.v1.OmniPerf.Begin:input_type -> omni_perf.v1.BeginRequest
+	7,  // 25: omni_perf.v1.OmniPerf.End:input_type -> omni_perf.v1.EndRequest
+	13, // 26: omni_perf.v1.OmniPerf.Report:input_type -> omni_perf.v1.ReportRequest
+	15, // 27: omni_perf.v1.OmniPerf.List:input_type -> omni_perf.v1.ListRequest
+	18, // 28: omni_perf.v1.OmniPerf.Push:input_type -> omni_perf.v1.PushRequest
+	20, // 29: omni_perf.v1.OmniPerf.Status:input_type -> omni_perf.v1.StatusRequest
+	22, // 30: omni_perf.v1.OmniPerf.Doctor:input_type -> omni_perf.v1.DoctorRequest
+	25, // 31: omni_perf.v1.OmniPerf.Live:input_type -> omni_perf.v1.LiveRequest
+	28, // 32: omni_perf.v1.OmniPerf.Compare:input_type -> omni_perf.v1.CompareRequest
+	30, // 33: omni_perf.v1.OmniPerf.Overview:input_type -> omni_perf.v1.OverviewRequest
+	2,  // 34: omni_perf.v1.OmniPerf.Hello:output_type -> omni_perf.v1.HelloResponse
+	5,  // 35: omni_perf.v1.OmniPerf.Begin:output_type -> omni_perf.v1.BeginResponse
+	12, // 36: omni_perf.v1.OmniPerf.End:output_type -> omni_perf.v1.EndResponse
+	14, // 37: omni_perf.v1.OmniPerf.Report:output_type -> omni_perf.v1.ReportResponse
+	17, // 38: omni_perf.v1.OmniPerf.List:output_type -> omni_perf.v1.ListResponse
+	19, // 39: omni_perf.v1.OmniPerf.Push:output_type -> omni_perf.v1.PushResponse
+	21, // 40: omni_perf.v1.OmniPerf.Status:output_type -> omni_perf.v1.StatusResponse
+	24, // 41: omni_perf.v1.OmniPerf.Doctor:output_type -> omni_perf.v1.DoctorResponse
+	26, // 42: omni_perf.v1.OmniPerf.Live:output_type -> omni_perf.v1.LiveResponse
+	29, // 43: omni_perf.v1.OmniPerf.Compare:output_type -> omni_perf.v1.CompareResponse
+	31, // 44: omni_perf.v1.OmniPerf.Overview:output_type -> omni_perf.v1.OverviewResponse
+	34, // [34:45] is the sub-list for method output_type
+	23, // [23:34] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_omni_perf_proto_init() }
@@ -2863,7 +3155,7 @@ func file_omni_perf_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_omni_perf_proto_rawDesc), len(file_omni_perf_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   36,
+			NumMessages:   39,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -3,6 +3,8 @@
 ``install()`` puts it into ``sys.modules``. The device works off a queue as a CUDA stream does; nothing is computed. Its
 profiler has the methods of torch 2.15 that omni_perf calls, and writes traces as Kineto does: kernels with their times on
 the wall clock, those that ran from its start to its stop. ``device.work`` has what the device did, on CLOCK_MONOTONIC.
+
+``allocator`` has the memory of a second-rate allocator: each tensor is a segment of its own, kept when the tensor is gone.
 """
 
 from __future__ import annotations
@@ -108,6 +110,123 @@ class profile:  # noqa: N801 - torch's name
             file.write(json.dumps({**meta, "traceEvents": events}) + "\n")
 
 
+class OutOfMemoryError(RuntimeError):
+    """torch.OutOfMemoryError."""
+
+
+class Storage:
+    """What a tensor's values lie in."""
+
+    def __init__(self, size: int) -> None:
+        self._cdata = id(self)
+        self._size = size
+
+    def nbytes(self) -> int:
+        return self._size
+
+    def __del__(self) -> None:
+        allocator.free(self._cdata)
+
+
+class Where:
+    type = "cuda"
+    index = 0
+
+
+class TensorBase:
+    """As much of a tensor as omni_perf reads."""
+
+    def __init__(self, size: int, leaf: bool = True) -> None:
+        self._storage = allocator.allocate(size)
+        self._leaf = leaf
+        self._grad: TensorBase | None = None
+
+    device = property(lambda _: Where())
+    is_leaf = property(lambda self: self._leaf)
+    grad = property(lambda self: self._grad)
+    dtype = property(lambda _: "torch.float32")
+    shape = property(lambda self: (self._storage.nbytes() // 4,))
+
+    def untyped_storage(self) -> Storage:
+        return self._storage
+
+    def view(self) -> TensorBase:
+        other = object.__new__(TensorBase)
+        other.__dict__.update(self.__dict__)
+        return other
+
+
+class Module:
+    def __init__(self, *sizes: int) -> None:
+        self._parameters = {f"p{i}": TensorBase(size) for i, size in enumerate(sizes)}
+
+
+class Optimizer:
+    def __init__(self, module: Module) -> None:
+        self.state = {name: TensorBase(p._storage.nbytes()) for name, p in module._parameters.items()}
+
+
+class Allocator:
+    """A device with so many bytes, of which another program has some."""
+
+    def __init__(self) -> None:
+        self.usable, self.others = 1 << 30, 100 << 20
+        self.history = False
+        self.observers: list[Any] = []
+        self.segments: dict[int, dict[str, Any]] = {}
+        self.queued: list[Any] = []
+        self.initialized = False
+
+    def initialize(self) -> None:
+        self.initialized = True
+        while self.queued:
+            self.queued.pop(0)()
+
+    def lazy_call(self, call: Any) -> None:
+        if self.initialized:
+            call()
+        else:
+            self.queued.append(call)
+
+    def attach(self, observer: Any) -> None:
+        self.observers.append(observer)
+
+    def allocate(self, size: int) -> Storage:
+        self.initialize()
+        free = self.usable - self.others - sum(s["total_size"] for s in self.segments.values())
+        if size > free:
+            for observer in self.observers:
+                observer(0, size, self.usable, free)
+            raise OutOfMemoryError(f"CUDA out of memory. Tried to allocate {size} bytes.")
+        frames = []
+        frame = sys._getframe(1) if self.history else None
+        while frame is not None:
+            frames.append({"filename": frame.f_code.co_filename, "line": frame.f_lineno, "name": frame.f_code.co_name})
+            frame = frame.f_back
+        storage = Storage(size)
+        block = {
+            "address": storage._cdata,
+            "size": size,
+            "requested_size": size,
+            "state": "active_allocated",
+            "frames": frames,
+        }
+        self.segments[storage._cdata] = {
+            "device": 0, "address": storage._cdata, "total_size": size, "allocated_size": size, "active_size": size,
+            "requested_size": size, "stream": 0, "segment_type": "large", "is_expandable": False, "frames": [], "blocks": [block],
+        }  # fmt: skip
+        return storage
+
+    def free(self, key: int) -> None:
+        self.segments[key]["blocks"][0] |= {"state": "inactive", "requested_size": 0, "frames": []}
+
+    def snapshot(self) -> dict[str, Any]:
+        return {"segments": list(self.segments.values()), "device_traces": [[]]}
+
+
+allocator = Allocator()
+
+
 def install() -> None:
     """Make ``import torch`` find this."""
 
@@ -133,5 +252,15 @@ def install() -> None:
         supported_activities=lambda: set(activities),
         record_function=record_function,
     )
-    cuda = module("torch.cuda", is_initialized=lambda: bool(device.work), synchronize=device.synchronize)
-    module("torch", __version__="0", autograd=autograd, profiler=profiler, cuda=cuda, __path__=[os.devnull])
+    core = module("torch._C", TensorBase=TensorBase, _cuda_attach_out_of_memory_observer=allocator.attach)
+    memory = module("torch.cuda.memory", _snapshot=allocator.snapshot)
+    cuda = module(
+        "torch.cuda",
+        is_initialized=lambda: bool(device.work),
+        synchronize=device.synchronize,
+        memory=memory,
+        _lazy_call=allocator.lazy_call,
+    )
+    module("torch.nn", Module=Module)
+    module("torch.optim", Optimizer=Optimizer)
+    module("torch", __version__="0", _C=core, autograd=autograd, profiler=profiler, cuda=cuda, __path__=[os.devnull])

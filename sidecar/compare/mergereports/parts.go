@@ -148,6 +148,11 @@ func (p *part) tables() {
 		return &m.Process
 	})...)
 	d.MemoryReading = append(d.MemoryReading, rowsOf(p, r.MemoryReading, func(m *report.MemoryReading) *int { return &m.Process })...)
+	d.OutOfMemory = append(d.OutOfMemory, rowsOf(p, r.OutOfMemory, func(o *report.OutOfMemory) *int {
+		*o = o.InFiles(p.code.file)
+		o.AtNS += p.shift
+		return &o.Process
+	})...)
 	d.TrainingPhases = append(d.TrainingPhases, rowsOf(p, r.TrainingPhases, func(t *report.TrainingPhase) *int { return &t.Process })...)
 	d.SlowSteps = append(d.SlowSteps, rowsOf(p, r.SlowSteps, func(s *report.SlowSteps) *int {
 		s.File = p.code.file(s.File)

@@ -76,7 +76,7 @@ func BenchmarkEnd(b *testing.B) {
 			debug.SetMemoryLimit(memoryLimit)
 			s := benchSession()
 			for b.Loop() {
-				resp, err := s.finish(rec, &cellState{begin: &api.BeginRequest{}}, entry{}, &api.EndRequest{Form: "notebook"})
+				resp, err := s.finish(rec, &cellState{begin: &api.BeginRequest{}}, entry{}, &api.EndRequest{Form: "notebook"}, nil)
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -94,7 +94,7 @@ func BenchmarkResident(b *testing.B) {
 	s := benchSession()
 	for b.Loop() {
 		rec := recording(time.Hour)
-		_, err := s.finish(rec, &cellState{begin: &api.BeginRequest{}}, entry{}, &api.EndRequest{Form: "notebook"})
+		_, err := s.finish(rec, &cellState{begin: &api.BeginRequest{}}, entry{}, &api.EndRequest{Form: "notebook"}, nil)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -88,6 +88,10 @@ func (s *kernelSession) End(_ context.Context, req *api.EndRequest) (*api.EndRes
 			ending.Output = &seen
 		}
 	}
+	failures := s.failures(req.OutOfMemory)
+	for i := range failures {
+		ending.Files = append(ending.Files, failures[i].Files()...)
+	}
 	rec, err := s.Recorder.End(req.CellId, ending)
 	if err != nil {
 		return nil, callError(err)
@@ -99,12 +103,12 @@ func (s *kernelSession) End(_ context.Context, req *api.EndRequest) (*api.EndRes
 			Reason: "recorded from " + words.Seconds(cell.late.Seconds()) + " on, of " + words.Seconds(length.Seconds()) + ": the profiler was not ready before",
 		})
 	}
-	return s.finish(rec, cell, row, req)
+	return s.finish(rec, cell, row, req, failures)
 }
 
 // finish makes report, bundle and record of a cell's recording.
-func (s *kernelSession) finish(rec *timeline.Recording, cell *cellState, row entry, req *api.EndRequest) (*api.EndResponse, error) {
-	r, err := s.analyse(rec, req)
+func (s *kernelSession) finish(rec *timeline.Recording, cell *cellState, row entry, req *api.EndRequest, failures []report.Failure) (*api.EndResponse, error) {
+	r, err := s.analyse(rec, req, failures)
 	if err != nil {
 		return nil, s.noChart(row, fmt.Errorf("a bug of omni_perf: %w", err))
 	}
@@ -145,11 +149,11 @@ func (s *kernelSession) finish(rec *timeline.Recording, cell *cellState, row ent
 	return resp, nil
 }
 
-func (s *kernelSession) analyse(rec *timeline.Recording, req *api.EndRequest) (*report.View, error) {
+func (s *kernelSession) analyse(rec *timeline.Recording, req *api.EndRequest, failures []report.Failure) (*report.View, error) {
 	if s.AnalyseTraced == nil {
 		return s.Analyse(rec)
 	}
-	traced := addtrace.Traced{ByShape: req.Torch.GetByShape(), KernelWait: time.Duration(req.KernelWaitNs)}
+	traced := addtrace.Traced{ByShape: req.Torch.GetByShape(), KernelWait: time.Duration(req.KernelWaitNs), OutOfMemory: failures}
 	recorded := req.Torch.GetRecorded()
 	for i, path := range req.Torch.GetTraces() {
 		f := addtrace.TraceFile{Path: path}

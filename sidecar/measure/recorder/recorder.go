@@ -164,6 +164,7 @@ type Ending struct {
 	Outcome string
 	Marks   []Mark
 	Sources []timeline.Source
+	Files   []string // whose sources are kept besides those of the stacks
 	Output  *timeline.Output
 	Loaded  map[string]time.Time // times that files had when their code was loaded
 }
@@ -343,6 +344,11 @@ func (r *Recorder) End(id string, ending Ending) (*timeline.Recording, error) {
 	}
 	rec := b.Snapshot(max(b.Since(now), b.Since(ended))).Slice(b.Since(c.started), b.Since(ended))
 	r.complete(rec, run, func() { c.describe(rec, target, ending, c.first && last) })
+	if len(ending.Files) > 0 {
+		r.mu.Lock()
+		rec.Sources = r.sources.of(rec, ending.Files...)
+		r.mu.Unlock()
+	}
 	return rec, nil
 }
 

@@ -67,7 +67,7 @@ func sizeOf(s timeline.Source) int { return len(s.Text) + len(s.File) + 8*len(s.
 // of returns the sources of the files that rec's frames name, and its cell's own,
 // which wins: equal cells share a file name. Functions that cell magics compiled
 // name no cell: where there are such, all cells with magics are returned, too.
-func (b *sourceBook) of(rec *timeline.Recording) []timeline.Source {
+func (b *sourceBook) of(rec *timeline.Recording, files ...string) []timeline.Source {
 	var out []timeline.Source
 	seen := make(map[string]bool)
 	add := func(s timeline.Source) {
@@ -89,6 +89,11 @@ func (b *sourceBook) of(rec *timeline.Recording) []timeline.Source {
 		add(own)
 	}
 	magics := false
+	for _, f := range files {
+		for _, s := range b.byFile[f] {
+			add(s)
+		}
+	}
 	for _, f := range rec.Frames {
 		magics = magics || strings.HasPrefix(f.File, "<timed ") || f.File == "<magic-timeit>"
 		if !seen[f.File] {

@@ -30,8 +30,11 @@ const (
 )
 
 // IsLine reports whether a line of text shows all that is known of a cell: it is over
-// at once, or has too few samples for shares of its time.
+// at once, or has too few samples for shares of its time, and had memory enough.
 func IsLine(r *report.View) bool {
+	if len(r.OutOfMemory) > 0 {
+		return false
+	}
 	return r.Headline.Kind == report.HeadlineTooFew || r.DurationNS < lineBelowNS && r.Target().Sampling.Ticks < lineSamples
 }
 

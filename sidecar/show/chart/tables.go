@@ -75,7 +75,7 @@ const (
 )
 
 func tablesOf(r *report.View, gpus gpuSummary, pools []pool, duration float64) []table {
-	ts := asTheyAre(ranksTable(r))
+	ts := append(outOfMemoryTables(r), asTheyAre(ranksTable(r))...)
 	if gpus.used {
 		ts = append(ts, idleTable(r))
 		if len(r.Idle.Devices) > 1 {

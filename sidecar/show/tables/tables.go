@@ -38,7 +38,7 @@ func Of(v *report.View) []Table {
 	return []Table{
 		m.idle(), m.lines(), m.functions(), m.awaits(), m.memory(), m.threads(), m.processes(),
 		m.devices(), m.findings(),
-		m.steps(), m.phases(), m.slowSteps(), m.regions(), m.ranks(), m.operators(), m.kernels(), m.traces(), m.tracks(),
+		m.steps(), m.phases(), m.slowSteps(), m.regions(), m.ranks(), m.operators(), m.kernels(), m.traces(), m.outOfMemory(), m.deviceMemory(), m.tracks(),
 	}
 }
 

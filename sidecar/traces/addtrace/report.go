@@ -29,6 +29,8 @@ type Traced struct {
 	ByShape bool // operators with different inputs are told apart
 	// KernelWait is the gap up to which a device was between queued kernels, where its work is exactly known; 0: the default.
 	KernelWait time.Duration
+	// OutOfMemory are allocations on devices that failed meanwhile.
+	OutOfMemory []report.Failure
 }
 
 // TraceFile is a trace and when its profiler recorded, on CLOCK_MONOTONIC. Without Ended that is not known; without Began

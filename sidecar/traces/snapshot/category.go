@@ -119,26 +119,21 @@ func (s *Snapshot) Place(id StackID) string {
 }
 
 func (s *Snapshot) place(id StackID) string {
-	var python, native *Frame
-	for i := range s.Stacks[id] {
-		f := s.Stacks[id][i]
+	if python := s.frame(id); python != nil {
+		return python.String()
+	}
+	var native *Frame
+	for _, f := range s.Stacks[id] {
 		switch {
-		case f.isPython() && origin.ByName(f.File).Own():
-			return f.String()
-		case f.isPython() && python == nil:
-			python = f
-		case !f.isPython() && strings.Contains(f.Function, "Backward") && strings.Contains(f.Function, "::apply("):
+		case strings.Contains(f.Function, "Backward") && strings.Contains(f.Function, "::apply("):
 			if native == nil || !strings.Contains(native.Function, "Backward") {
 				native = f
 			}
-		case !f.isPython() && native == nil && f.isInformative():
+		case native == nil && f.isInformative():
 			native = f
 		}
 	}
-	switch {
-	case python != nil:
-		return python.String()
-	case native != nil:
+	if native != nil {
 		return withoutArguments(native.Function)
 	}
 	return "(only torch's own C++)"

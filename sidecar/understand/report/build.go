@@ -30,6 +30,8 @@ type Options struct {
 	Kernels []KernelLane
 	// Torch is what else those traces have; nil: there is none.
 	Torch *Torch
+	// OutOfMemory are allocations on devices that failed meanwhile, in the order of time.
+	OutOfMemory []Failure
 }
 
 // Build makes the document of a recording, of which package usercode left the
@@ -52,6 +54,7 @@ func Build(rec *timeline.Recording, d *diagnose.Diagnosis, opts Options) (*View,
 	b.memory()
 	b.kernels(opts.Kernels)
 	b.torch(opts.Torch)
+	b.outOfMemory(opts.OutOfMemory)
 	b.gaps()
 	b.notes()
 	b.codes.texts(b.source, opts.Text, b.wanted)

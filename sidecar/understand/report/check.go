@@ -429,6 +429,7 @@ func (c *checker) tables() {
 	c.phases()
 	c.awaits()
 	c.memory()
+	c.outOfMemory()
 }
 
 func (c *checker) work(w *Work) {

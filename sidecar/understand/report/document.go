@@ -63,10 +63,11 @@ type Document struct {
 	Findings       []Finding       `json:"findings"`
 	Gaps           []Gap           `json:"gaps"`
 	Notes          []Note          `json:"notes"`
-	Kernels        []KernelLane    `json:"kernels,omitempty"`      // absent unless a trace was merged
-	Operators      []Operator      `json:"operators,omitempty"`    // likewise, as the next two
-	KernelTimes    []KernelTime    `json:"kernel_times,omitempty"` // by name
-	Traces         []Trace         `json:"traces,omitempty"`       // what the three are made of
+	Kernels        []KernelLane    `json:"kernels,omitempty"`       // absent unless a trace was merged
+	Operators      []Operator      `json:"operators,omitempty"`     // likewise, as the next two
+	KernelTimes    []KernelTime    `json:"kernel_times,omitempty"`  // by name
+	Traces         []Trace         `json:"traces,omitempty"`        // what the three are made of
+	OutOfMemory    []OutOfMemory   `json:"out_of_memory,omitempty"` // absent where no allocation on a device failed
 	Thinned        *Thinned        `json:"thinned"`
 	Enumerations   Enumerations    `json:"enumerations"`
 }

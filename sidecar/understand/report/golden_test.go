@@ -15,6 +15,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
 	"github.com/omni-perf/omni-perf/sidecar/understand/diagnose"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 )
@@ -156,7 +157,14 @@ func goldens(t testing.TB) map[string]*report.View {
 			},
 			KernelTimes: []report.KernelTime{{Name: "ampere_sgemm_128x64_tn", Kind: "computation", Count: 2, TotalNS: 4_002_200, MinNS: 2_200, MaxNS: 4_000_000}},
 			Traces:      []report.Trace{{File: "rank0.5.pt.trace.json", StartNS: 60_000_000, EndNS: 90_000_000, Steps: 2, Events: 9, ErrorNS: 300}},
-		}}),
+		}, OutOfMemory: []report.Failure{{
+			At: 0, Stack: []activity.Place{{File: "/home/ann/venv/lib/python3.12/site-packages/torch/nn/modules/linear.py", Line: 12}, {File: cellFile, Line: 2}},
+			OutOfMemory: report.OutOfMemory{Device: 1, RequestedBytes: 1 << 30, UsableBytes: 8 << 30, FreeBytes: 1 << 29, All: true,
+				Reserved:   &report.Reserved{Bytes: 7 << 30, Segments: 41, InUseBytes: 6 << 30, AwaitingFreeBytes: 1 << 28, FreeBytes: 3 << 28, LargestFreeBytes: 1 << 20, ReleasableBytes: 1 << 20},
+				Variables:  []report.Variable{{Name: "model", Kind: "parameters", Function: "<module>", Bytes: 1 << 30, Tensors: 40}, {Name: "x", Kind: "tensor", Function: "forward", Bytes: 1 << 20, Tensors: 1, Shape: pointer("float32 [512, 512]")}},
+				Allocators: []report.Allocator{{Function: "forward", Bytes: 1 << 30, Blocks: 3}}},
+			VariablePlaces: []activity.Place{{File: cellFile, Line: 3}, {}}, AllocatedAt: []activity.Place{{File: cellFile, Line: 1}},
+		}}}),
 	}
 }
 

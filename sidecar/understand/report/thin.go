@@ -369,6 +369,7 @@ func (t *thinner) tables() {
 	d.Operators = cut(t, "operators", d.Operators, rows)
 	d.KernelTimes = cut(t, "kernel_times", d.KernelTimes, rows)
 	d.Traces = cut(t, "traces", d.Traces, rows)
+	d.OutOfMemory = cut(t, "out_of_memory", d.OutOfMemory, rows)
 	d.Steps = cut(t, "steps", d.Steps, t.rows(32))
 	d.SlowSteps = cut(t, "slow_steps", d.SlowSteps, rows)
 	d.Regions = cut(t, "regions", d.Regions, rows)
@@ -484,6 +485,13 @@ func (t *thinner) places(place func(file, line, function **int), file, function 
 		at, line := &m.File, &m.Line
 		place(&at, &line, &m.Function)
 		m.File = *at
+	}
+	d.OutOfMemory = slices.Clone(d.OutOfMemory)
+	for i := range d.OutOfMemory {
+		d.OutOfMemory[i].places(func(f, line **int) {
+			none := (*int)(nil)
+			place(f, line, &none)
+		})
 	}
 	d.Targets = slices.Clone(d.Targets)
 	for i := range d.Targets {

@@ -1,0 +1,52 @@
+package server
+
+import (
+	"github.com/omni-perf/omni-perf/sidecar/api"
+	"github.com/omni-perf/omni-perf/sidecar/traces/addtrace"
+	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
+	"github.com/omni-perf/omni-perf/sidecar/understand/report"
+)
+
+// What is taken of a cell's failed allocations; the extension sends less.
+const (
+	maxFailures = 16
+	maxHeld     = 1000
+)
+
+// failures are the allocations on devices that failed while a cell ran. Of a snapshot that cannot be read nothing is said.
+func (s *kernelSession) failures(sent []*api.OutOfMemory) (out []report.Failure) {
+	for _, f := range sent[:min(len(sent), maxFailures)] {
+		failure := failureOf(f)
+		if f.Snapshot != "" {
+			if err := addtrace.Divide(&failure, f.Snapshot); err != nil {
+				s.Log.Warn("no snapshot of a failed allocation", "error", err)
+			}
+		}
+		out = append(out, failure)
+	}
+	return out
+}
+
+func failureOf(f *api.OutOfMemory) report.Failure {
+	out := report.Failure{
+		At: f.AtNs, OutOfMemory: report.OutOfMemory{
+			Device: int(max(f.Device, 0)), RequestedBytes: max(f.RequestedBytes, 0), UsableBytes: max(f.UsableBytes, 0), FreeBytes: max(f.FreeBytes, 0),
+			All: f.All, Variables: []report.Variable{}, Allocators: []report.Allocator{},
+		},
+	}
+	for _, at := range f.Stack {
+		out.Stack = append(out.Stack, place(at))
+	}
+	for _, h := range f.Held[:min(len(f.Held), maxHeld)] {
+		v := report.Variable{Name: h.Name, Kind: h.Kind, Function: h.Place.GetFunction(), Bytes: max(h.Bytes, 0), Tensors: int(max(h.Tensors, 0))}
+		if h.Shape != "" {
+			v.Shape = &h.Shape
+		}
+		out.Variables, out.VariablePlaces = append(out.Variables, v), append(out.VariablePlaces, place(h.Place))
+	}
+	return out
+}
+
+func place(p *api.OutOfMemory_Place) activity.Place {
+	return activity.Place{File: p.GetFile(), Line: int(p.GetLine())}
+}
