@@ -3,6 +3,7 @@ package chart
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
@@ -119,7 +120,8 @@ func poolTrack(points []scene.Point) report.Track {
 	return t
 }
 
-// share is the part that each member of a pool has in something, in words: by name of few, else the least and the most.
+// shares is the part that each member of a pool has in something, in words: by number of few, else the least and the
+// most. Workers of one number, as of a loader that each epoch starts anew, are one.
 func (f pool) shares(r *report.View, parts map[int]float64) string {
 	sum := 0.0
 	for _, v := range parts {
@@ -128,12 +130,20 @@ func (f pool) shares(r *report.View, parts map[int]float64) string {
 	if len(f.members) < 2 || sum <= 0 {
 		return ""
 	}
-	if len(f.members) <= few && !f.IsProgram() {
-		var list []string
+	numbered := !slices.ContainsFunc(f.members, func(m int) bool { return r.Processes[m].RoleNumber == nil })
+	if len(f.members) <= few && numbered && !f.IsProgram() {
+		var numbers []int
+		of := make(map[int]float64)
 		for _, m := range f.members {
-			if parts[m] > 0 {
-				list = append(list, fmt.Sprintf("%d: %s", numberOf(&r.Processes[m]), words.Percent(parts[m]/sum)))
+			if number := numberOf(&r.Processes[m]); parts[m] > 0 {
+				if of[number] += parts[m]; !slices.Contains(numbers, number) {
+					numbers = append(numbers, number)
+				}
 			}
+		}
+		list := make([]string, len(numbers))
+		for i, number := range numbers {
+			list[i] = fmt.Sprintf("%d: %s", number, words.Percent(of[number]/sum))
 		}
 		return "of it by " + strings.Join(list, ", ")
 	}

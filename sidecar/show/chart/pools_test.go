@@ -280,3 +280,18 @@ func TestABadEndIsShown(t *testing.T) {
 		t.Errorf("the terminal shows\n%s", text)
 	}
 }
+
+// Shares are by number: a loader that each epoch starts anew has two workers 0, which are one in words. Those that
+// have no numbers have none.
+func TestSharesOfAPoolAreByNumber(t *testing.T) {
+	number := func(n int) *int { return &n }
+	r := &report.View{Document: &report.Document{Processes: []report.Process{{RoleNumber: number(0)}, {RoleNumber: number(1)}, {RoleNumber: number(0)}, {}, {}}}}
+	loaders := pool{Pool: &report.Pool{}, members: []int{0, 1, 2}}
+	if got := loaders.shares(r, map[int]float64{0: 1, 1: 2, 2: 1}); got != "of it by 0: 50 %, 1: 50 %" {
+		t.Errorf("got %q", got)
+	}
+	children := pool{Pool: &report.Pool{}, members: []int{3, 4}}
+	if got := children.shares(r, map[int]float64{3: 1, 4: 3}); got != "25 % to 75 % of it each" {
+		t.Errorf("got %q", got)
+	}
+}
