@@ -423,11 +423,7 @@ class CellRecorder:
         if running.torch is not None:
             running.torch.say()
             if running.torch.traces:
-                complete["torch"] = {
-                    "traces": running.torch.traces,
-                    "byShape": running.torch.by_shape,
-                    "recorded": running.torch.recorded,
-                }
+                complete["torch"] = running.torch.result
                 patience_s = running.torch.reading_s
         if running.options.kernel_wait_ns:
             complete["kernelWaitNs"] = str(running.options.kernel_wait_ns)
@@ -446,6 +442,9 @@ class CellRecorder:
             raise
         begun.link.remember(new_sources)
         begun.link.remember_loads(loads)
+        if running.torch is not None:
+            running.torch.ended(answer.get("written", []))
+            running.torch.say()
         for line in [*answer.get("lines", []), *filter(None, [lost])]:
             publish.say(line)
         bundle = answer.get("bundle", contract.Bundle())

@@ -145,11 +145,14 @@ class Torch(TypedDict, total=False):
     traces: list[str]
     byShape: bool
     recorded: list[Recorded]
+    folder: str
+    node: int
 
 
 class Recorded(TypedDict, total=False):
     beganNs: Int64
     endedNs: Int64
+    cycle: str
 
 
 class Bundle(TypedDict, total=False):
@@ -164,6 +167,7 @@ class EndResponse(TypedDict, total=False):
     headline: str
     lines: list[str]
     reportGzip: str
+    written: list[str]
 
 
 class ReportRequest(TypedDict, total=False):

@@ -13,7 +13,7 @@ from omni_perf.schedule import FIGURES, Schedule, of_figures
 CELL_USAGE = (
     "%%omni_perf [-p SECONDS] [-s SECONDS] [--children none|tracks|stacks] [--name NAME] [--live] [--quiet] "
     "[--exact] [--torch [wait=N warmup=N active=N repeat=N skip_first=N] [--shapes] [--stack] "
-    "[--torch-memory] [--flops] [--modules]] [--kernel-wait SECONDS]"
+    "[--torch-memory] [--flops] [--modules]] [--prof_dir DIR] [--kernel-wait SECONDS]"
 )
 CELL_HELP = f"""\
 {CELL_USAGE}
@@ -33,6 +33,8 @@ CELL_HELP = f"""\
     --shapes --stack --torch-memory --flops --modules
                  what torch.profiler records besides: inputs' shapes, Python's stacks,
                  allocations, floating-point operations, TorchScript's modules
+    --prof_dir DIR
+                 with --exact or --torch: keep the traces there, with one of all, tables and more
     --kernel-wait SECONDS
                  with --exact or --torch: shorter gaps of the GPU are between queued kernels
                  (default {contract.DEFAULT_KERNEL_WAIT_S * 1e6:g}us)
@@ -56,6 +58,8 @@ class Torch:
     """Only when devices worked, of the whole cell; what else is asked does not matter."""
     schedule: Schedule | None = field(default=None, kw_only=True)
     """None: that of omni_perf.schedule(), or the whole cell."""
+    folder: str = field(default="", kw_only=True)
+    """Where the traces are kept; empty: nowhere."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +111,7 @@ def parse_statement(line: str) -> Parsed:
 _OF_TORCH = ("--shapes", "--stack", "--torch-memory", "--flops", "--modules")
 """In the order of Torch's fields."""
 _FLAGS = {"--live", "--quiet", "--exact", "--torch", *_OF_TORCH}
-_CELL_OPTIONS = {"-p", "-s", "--children", "--name", "--kernel-wait", *_FLAGS}
+_CELL_OPTIONS = {"-p", "-s", "--children", "--name", "--prof_dir", "--kernel-wait", *_FLAGS}
 
 _UNITS = (("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9))
 """Behind a number of seconds, as the command line has them too."""
@@ -116,6 +120,7 @@ _SPELLINGS = {
     "--prof_interval": "-p",
     "--sys_interval": "-s",
     "--threshold": "-t",
+    "--prof-dir": "--prof_dir",
 }
 
 
@@ -166,14 +171,15 @@ def _figures(text: str) -> tuple[str, str]:
 
 def _torch_options(values: dict[str, str]) -> tuple[Torch | None, list[str]]:
     """Convert what concerns torch.profiler; a bad schedule is left out."""
-    asked = Torch(*(option in values for option in _OF_TORCH))
+    asked = Torch(*(option in values for option in _OF_TORCH), folder=values.get("--prof_dir", ""))
     if "--torch" not in values:
         lonely = [option for option in _OF_TORCH if option in values]
         problems = [f"{lonely[0]} belongs to --torch, which is missing."] if lonely else []
         if "--exact" in values:
-            return Torch(exact=True), problems
-        if "--kernel-wait" in values:
-            problems.append("--kernel-wait belongs to --exact or --torch, which are missing.")
+            return Torch(exact=True, folder=asked.folder), problems
+        for option in ("--prof_dir", "--kernel-wait"):
+            if option in values:
+                problems.append(f"{option} belongs to --exact or --torch, which are missing.")
         return None, problems
     figures: dict[str, int] = {}
     for word in values["--torch"].split():

@@ -62,13 +62,29 @@ class Schedule:
 OnTrace = Callable[[str], object]
 """Called with the path of a finished trace."""
 
+OnNumber = Callable[[int], object]
+"""Called with the number of a cycle or an epoch that has ended."""
+
+OnEnd = Callable[[list[str]], object]
+"""Called with the paths of all files that were written."""
+
+
+@dataclass(frozen=True)
+class Handlers:
+    """What is called as a recording goes on; None: nothing."""
+
+    on_trace: OnTrace | None = None
+    on_cycle: OnNumber | None = None
+    on_epoch: OnNumber | None = None
+    on_end: OnEnd | None = None
+
 
 @dataclass
 class Given:
     """What :func:`schedule` was called with last; None: it was not."""
 
     schedule: Schedule | None = None
-    on_trace: OnTrace | None = None
+    handlers: Handlers = Handlers()
 
 
 given = Given()
@@ -85,31 +101,36 @@ def schedule(
     *,
     by_epoch: bool = False,
     on_trace: OnTrace | None = None,
+    on_cycle: OnNumber | None = None,
+    on_epoch: OnNumber | None = None,
+    on_end: OnEnd | None = None,
 ) -> Schedule:
     """Let ``%%omni_perf --torch`` record windows of steps from now on, as torch.profiler.schedule describes them.
 
     Called in such a cell, it holds from that line on. ``repeat=0`` goes on to the end of the cell.
     With ``by_epoch`` steps are counted anew in each epoch, which ``omni_perf.step(epoch=…)`` names.
-    ``on_trace`` is called with the path of each finished trace. What the magic's own line says
-    takes precedence. ``omni_perf.schedule.clear()`` lets cells be recorded as a whole again.
+    ``on_trace`` is called with the path of each finished trace, ``on_cycle`` with the number of each
+    cycle that has ended, from 0, ``on_epoch`` with that of each epoch, ``on_end`` with the paths of
+    all files when the cell is over. What the magic's own line says takes precedence.
+    ``omni_perf.schedule.clear()`` lets cells be recorded as a whole again.
     """
     made = Schedule(wait, warmup, active, repeat, skip_first, by_epoch)
     if made.problem:
         raise ValueError(made.problem)
-    _give(made, on_trace)
+    _give(made, Handlers(on_trace, on_cycle, on_epoch, on_end))
     return made
 
 
 def clear() -> None:
     """Let cells be recorded as a whole again, and call nothing."""
-    _give(None, None)
+    _give(None, Handlers())
 
 
 schedule.clear = clear  # pyright: ignore[reportFunctionMemberAccess] - reads as part of it
 
 
-def _give(made: Schedule | None, on_trace: OnTrace | None) -> None:
-    given.schedule, given.on_trace = made, on_trace
+def _give(made: Schedule | None, handlers: Handlers) -> None:
+    given.schedule, given.handlers = made, handlers
     for call in _changed.copy():
         call()
 

@@ -10,6 +10,7 @@ which the report recognises it (``libraries.txt``): the time is shown as its own
 from __future__ import annotations
 
 import atexit
+import gzip
 import os
 import shutil
 import sys
@@ -24,7 +25,7 @@ from typing import Any, Final
 
 from omni_perf import contract, marks, publish
 from omni_perf.options import Torch
-from omni_perf.schedule import Action, OnTrace, given, on_change
+from omni_perf.schedule import Action, given, on_change
 
 WHOLE_STEPS: Final = 200
 """Steps after which a recording without a schedule ends: 200 tiny ones are some 50 MB and 2 s of export."""
@@ -110,6 +111,23 @@ class TorchProfile:
         """Regions that began while we recorded and have not ended, by their ids: see _watch_regions."""
         self._waited = 0
         """Steps for which a window could not begin because of one."""
+        self._cycles = 0
+        """Cycles of the schedule that have ended."""
+        self._named_epoch: int | None = None
+        """The epoch that the last step was of, as omni_perf.step() named it."""
+        self._folder = self._made_folder(wanted.folder)
+
+    def _made_folder(self, name: str) -> str:
+        """Make the folder that the user named, and return its path; empty: there is none."""
+        if not name:
+            return ""
+        path = os.path.abspath(os.path.expanduser(name))
+        try:
+            os.makedirs(path, exist_ok=True)
+        except OSError as error:
+            self.remarks.append(f"The folder {path} could not be made: {error.strerror}. The traces are not kept.")
+            return ""
+        return path
 
     # What the cell's recorder calls.
 
@@ -152,6 +170,8 @@ class TorchProfile:
             return
         self._steps += 1
         self._step += 1
+        if self._schedule is None:
+            self._name_epoch(epoch)
         if self._wanted.exact:
             self._run_profiler(self._leave_exact_step)
             return
@@ -178,6 +198,7 @@ class TorchProfile:
                 with suppress(Exception):
                     undo()
             self._undo.clear()
+            self._epoch_ends()
             if _active is self:
                 _active = None
                 marks.watch(None)
@@ -190,6 +211,20 @@ class TorchProfile:
             publish.warn(self.remarks.pop(0))
 
     @property
+    def result(self) -> contract.Torch:
+        """What the sidecar is to add to the report."""
+        result: contract.Torch = {"traces": self.traces, "byShape": self.by_shape, "recorded": self.recorded}
+        if self._folder:
+            result["folder"], result["node"] = self._folder, _node()
+        return result
+
+    def ended(self, written: list[str]) -> None:
+        """All files are written: those of the folder, besides the traces."""
+        if (on_end := given.handlers.on_end) is not None:
+            files = [*self.traces, *(path for path in written if path not in self.traces)]
+            self._call("on_end", lambda: on_end(files))
+
+    @property
     def by_shape(self) -> bool:
         """Whether operators with different inputs are told apart."""
         return self._wanted.shapes
@@ -197,7 +232,8 @@ class TorchProfile:
     @property
     def reading_s(self) -> float:
         """How long the traces may take to read, on a busy machine."""
-        return 5 + sum(os.path.getsize(path) for path in self.traces if os.path.exists(path)) / READ_BYTES_PER_S
+        size = sum(map(_size, self.traces))
+        return 5 + size / READ_BYTES_PER_S * (2 if self._folder else 1)
 
     def _why_nothing(self) -> str:
         if self._steps == 0:
@@ -253,8 +289,10 @@ class TorchProfile:
                 self._step = 1
                 ended = Action.NONE
             self._epoch = epoch
+        self._name_epoch(epoch)
         if ended is Action.SAVE and self._state is _State.RECORDING:
             self._finish()
+            self._cycle_ends()
         action = schedule.action(self._step)
         if action is not Action.NONE:
             self._start(action)
@@ -342,13 +380,14 @@ class TorchProfile:
         if state is _State.WARM:
             _release(profiler)
             return
-        recorded: contract.Recorded = {}
+        rank, epoch = _rank(), self._named_epoch or 0
+        recorded: contract.Recorded = {"cycle": f"ep{epoch}-ba{self._steps}-rank{rank}"}
         if self._wanted.exact:  # what was queued before the start is not in the trace
-            recorded = {"beganNs": str(self._since_ns if self._idle_then else 0), "endedNs": str(ended_ns)}
-        path = os.path.join(_folder(), f"rank{_rank()}.{self._steps}.pt.trace.json")
-        if path in self.traces:
-            path = path.removesuffix(".pt.trace.json") + f".{len(self.traces)}.pt.trace.json"
-        self._export(profiler, path, recorded)
+            recorded |= {"beganNs": str(self._since_ns if self._idle_then else 0), "endedNs": str(ended_ns)}
+        name = f"rank{rank}.{self._steps}"
+        if any(os.path.basename(path).startswith(name + ".pt") for path in self.traces):
+            name += f".{len(self.traces)}"
+        self._export(profiler, os.path.join(_folder(), name + ".pt.trace.json"), recorded)
 
     def _users_trace(self, path: str) -> None:
         """The user's own profiler has written a trace in the cell: it is added to the chart."""
@@ -368,18 +407,57 @@ class TorchProfile:
                 os.remove(path)
             self._remark_once(f"torch.profiler's trace could not be written to {os.path.dirname(path)}: {problem}.")
             return
-        self.traces.append(path)
-        self.recorded.append(recorded)
         if self._wanted.exact:
             self._events += _count_events(path)
-        if given.on_trace is not None:
-            self._hand_over(given.on_trace, path)
+        if self._folder:
+            path = self._kept(path)
+        self.traces.append(path)
+        self.recorded.append(recorded)
+        if (on_trace := given.handlers.on_trace) is not None:
+            self._call("on_trace", lambda: on_trace(path))
 
-    def _hand_over(self, on_trace: OnTrace, path: str) -> None:
+    def _kept(self, path: str) -> str:
+        """Move a trace into the user's folder, compressed, and return its path."""
+        kept = os.path.join(self._folder, os.path.basename(path) + ".gz")
         try:
-            on_trace(path)
+            file = os.open(kept + ".tmp", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            with (
+                open(path, "rb") as plain,
+                open(file, "wb") as to,
+                gzip.GzipFile("", "wb", 1, to) as packed,
+            ):
+                shutil.copyfileobj(plain, packed, 1 << 20)
+            os.replace(kept + ".tmp", kept)
+        except OSError as error:
+            with suppress(OSError):
+                os.remove(kept + ".tmp")
+            self._remark_once(f"A trace could not be kept in {self._folder}: {error.strerror}.")
+            return path
+        os.remove(path)
+        return kept
+
+    def _cycle_ends(self) -> None:
+        cycle, self._cycles = self._cycles, self._cycles + 1
+        if (on_cycle := given.handlers.on_cycle) is not None:
+            self._call("on_cycle", lambda: on_cycle(cycle))
+
+    def _name_epoch(self, epoch: int | None) -> None:
+        """Note which epoch a step was of; the one before has ended where it is another one."""
+        if epoch is not None and epoch != self._named_epoch:
+            self._epoch_ends()
+            self._named_epoch = epoch
+
+    def _epoch_ends(self) -> None:
+        epoch, self._named_epoch = self._named_epoch, None
+        if epoch is not None and (on_epoch := given.handlers.on_epoch) is not None:
+            self._call("on_epoch", lambda: on_epoch(epoch))
+
+    def _call(self, name: str, call: Callable[[], object]) -> None:
+        """Call a function of the user's; what it raises is said."""
+        try:
+            call()
         except Exception as error:
-            self._remark_once(f"on_trace failed for {path}: {type(error).__name__}: {error}.")
+            self._remark_once(f"{name} failed: {type(error).__name__}: {error}.")
 
     def _abandon(self) -> None:
         """Stop what runs, after an error or an interrupt; nothing is written."""
@@ -635,6 +713,14 @@ def _count_events(path: str) -> int:
     return max(1, count)
 
 
+def _size(path: str) -> int:
+    """Return how large a trace is, at least about, uncompressed."""
+    try:
+        return os.path.getsize(path) * (12 if path.endswith(".gz") else 1)
+    except OSError:
+        return 0
+
+
 def _damage(path: str) -> str:
     """Return why a file is no whole trace, or an empty text: torch only logs that a disk is full."""
     try:
@@ -657,6 +743,12 @@ def _rank() -> int:
             return int(distributed.get_rank())
     rank = os.environ.get("RANK", "0")
     return int(rank) if rank.isdecimal() else 0
+
+
+def _node() -> int:
+    """Return the number of this machine among those of the training, as its launcher gives it."""
+    number = os.environ.get("GROUP_RANK") or os.environ.get("NODE_RANK") or "0"
+    return int(number) if number.isdecimal() else 0
 
 
 _made: list[tuple[int, str]] = []

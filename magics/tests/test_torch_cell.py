@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import gzip
+import json
 import os
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -327,3 +330,80 @@ def test_bad_options_are_sentences(kernel: Kernel) -> None:
     ran = run(kernel, "%%omni_perf --shapes\ntrain(1)")
     assert "--shapes belongs to --torch" in ran.text("stderr")
     assert run(kernel, "omni_perf.schedule(active=0)").error == "ValueError"
+
+
+TENSORBOARD = """\
+import sys
+from torch_tb_profiler import io, plugin
+from torch_tb_profiler.profiler.loader import RunLoader
+if __name__ == "__main__":
+    run = RunLoader("run", sys.argv[1], io.Cache()).load()
+    names = {row["name"] for profile in run.profiles.values() for row in profile.operation_table_by_name["data"]}
+    print(sorted(run.profiles), "aten::addmm" in names)
+"""
+
+
+def test_the_files_of_a_folder(kernel: Kernel, tmp_path: Path) -> None:
+    """Composer's names, one trace of all, the summary and tables; handlers are called in this order."""
+    folder = tmp_path / "not" / "yet"
+    run(
+        kernel,
+        "seen.clear(); omni_perf.schedule(wait=1, warmup=1, active=2, repeat=2, on_trace=lambda path: seen.append(os.path.basename(path)), "
+        "on_cycle=lambda n: seen.append(f'cycle {n}'), on_epoch=lambda n: seen.append(f'epoch {n}'), on_end=lambda files: seen.append(files))",
+    )
+    cell = f"%%omni_perf --torch --prof_dir {folder}\nfor epoch in range(2):\n    for _ in range(5):\n        train(1, 0.02)\n        omni_perf.step(epoch=epoch)"
+    ran = run(kernel, cell)
+    run(kernel, "omni_perf.schedule.clear()")
+    assert ran.error is None and ran.text("stderr") == "", ran.outputs
+    *called, files = value(kernel, "seen")
+    traces = ["rank0.4.pt.trace.json.gz", "rank0.8.pt.trace.json.gz"]
+    assert called == [traces[0], "cycle 0", "epoch 0", traces[1], "cycle 1", "epoch 1"]
+    made = [*traces, "ep0-ba4-rank0.json", "ep1-ba8-rank0.json", "node0.json.gz", "profiler_list.dat", "csv"]
+    assert files == [str(folder / name) for name in made] and sorted(os.listdir(folder)) == sorted(made)
+    assert all(path.stat().st_mode & 0o077 == 0 for path in folder.iterdir())
+    assert [row["file"] for row in rows(kernel, "traces")] == traces
+
+    cycle = json.loads((folder / "ep1-ba8-rank0.json").read_text())
+    events = cycle["traceEvents"]
+    assert [e["name"] for e in events if e["ph"] == "X" and e["cat"] == "step"] == ["step 6", "step 7"]
+    assert {"cpu", "rss"} <= {e["name"] for e in events if e["ph"] == "C"}
+    with gzip.open(folder / traces[1]) as file:
+        trace = json.load(file)
+    [began] = [
+        e["ts"] for e in trace["traceEvents"] if e.get("name") == "ProfilerStep#6" and e.get("cat") == "user_annotation"
+    ]
+    wall = [t["baseTimeNanoseconds"] / 1e3 for t in (cycle, trace)]
+    steps = [e["ts"] for e in events if e["name"] == "step 6"]
+    assert abs(wall[0] + steps[0] - wall[1] - began) < 5000  # µs: one clock
+    with gzip.open(folder / "node0.json.gz") as file:
+        merged = {event.get("name") for event in json.load(file)["traceEvents"]}
+    assert {f"ProfilerStep#{n}" for n in (2, 3, 6, 7)} <= merged
+    assert "aten::addmm" in (folder / "profiler_list.dat").read_text()
+    assert "aten::addmm" in (folder / "csv" / "operators.csv").read_text()
+
+    analysed = subprocess.run(
+        [ROOT / ".venv" / "bin" / "omni-perf", "analyze", folder, "--json", "-"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert [os.path.basename(row["file"]) for row in json.loads(analysed.stdout)["recordings"]] == traces
+
+
+def test_tensorboard_reads_the_folder(kernel: Kernel, tmp_path: Path) -> None:
+    if subprocess.run([PYTHON, "-c", "import torch_tb_profiler.plugin"], capture_output=True, check=False).returncode:
+        missing("torch", "there is no torch-tb-profiler in .cache/torch: tools/torch installs it")
+    folder, script = tmp_path / "runs", tmp_path / "read.py"
+    assert run(kernel, f"%%omni_perf --torch active=2 repeat=2 --prof_dir {folder}\ntrain(7)").error is None
+    script.write_text(TENSORBOARD)
+    read = subprocess.run([PYTHON, script, folder], capture_output=True, text=True, timeout=120, check=False)
+    assert read.stdout.strip() == "[('rank0', '1'), ('rank0', '2')] True", read.stderr
+
+
+def test_a_folder_that_cannot_be_made_is_said(kernel: Kernel, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    ran = run(kernel, f"%%omni_perf --torch --prof-dir {tmp_path / 'file' / 'inside'}\ntrain(2)")
+    assert ran.error is None and "could not be made: Not a directory" in ran.text("stderr"), ran.outputs
+    assert len(rows(kernel, "traces")) == 1
+    ran = run(kernel, "%%omni_perf --prof_dir x\ntrain(1)")
+    assert "--prof_dir belongs to --exact or --torch" in ran.text("stderr")

@@ -941,6 +941,8 @@ type Torch struct {
 	Traces        []string               `protobuf:"bytes,1,rep,name=traces,proto3" json:"traces,omitempty"`                   // paths of its traces, in the order of time
 	ByShape       bool                   `protobuf:"varint,2,opt,name=by_shape,json=byShape,proto3" json:"by_shape,omitempty"` // operators with different inputs are rows of their own
 	Recorded      []*Torch_Recorded      `protobuf:"bytes,3,rep,name=recorded,proto3" json:"recorded,omitempty"`
+	Folder        string                 `protobuf:"bytes,4,opt,name=folder,proto3" json:"folder,omitempty"` // --prof_dir, an absolute path: files of all traces are written there; empty: none
+	Node          int32                  `protobuf:"varint,5,opt,name=node,proto3" json:"node,omitempty"`    // number of this machine among those of the training
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -994,6 +996,20 @@ func (x *Torch) GetRecorded() []*Torch_Recorded {
 		return x.Recorded
 	}
 	return nil
+}
+
+func (x *Torch) GetFolder() string {
+	if x != nil {
+		return x.Folder
+	}
+	return ""
+}
+
+func (x *Torch) GetNode() int32 {
+	if x != nil {
+		return x.Node
+	}
+	return 0
 }
 
 // Which text a module of the user's own was loaded from.
@@ -1116,6 +1132,7 @@ type EndResponse struct {
 	Headline      string                 `protobuf:"bytes,3,opt,name=headline,proto3" json:"headline,omitempty"`
 	Lines         []string               `protobuf:"bytes,4,rep,name=lines,proto3" json:"lines,omitempty"`                             // sentences to print even when quiet
 	ReportGzip    []byte                 `protobuf:"bytes,5,opt,name=report_gzip,json=reportGzip,proto3" json:"report_gzip,omitempty"` // the report's JSON, gzip: what last() keeps
+	Written       []string               `protobuf:"bytes,6,rep,name=written,proto3" json:"written,omitempty"`                         // files in the folder of Torch, with their paths
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1181,6 +1198,13 @@ func (x *EndResponse) GetLines() []string {
 func (x *EndResponse) GetReportGzip() []byte {
 	if x != nil {
 		return x.ReportGzip
+	}
+	return nil
+}
+
+func (x *EndResponse) GetWritten() []string {
+	if x != nil {
+		return x.Written
 	}
 	return nil
 }
@@ -2477,6 +2501,7 @@ type Torch_Recorded struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	BeganNs       int64                  `protobuf:"varint,1,opt,name=began_ns,json=beganNs,proto3" json:"began_ns,omitempty"` // CLOCK_MONOTONIC
 	EndedNs       int64                  `protobuf:"varint,2,opt,name=ended_ns,json=endedNs,proto3" json:"ended_ns,omitempty"`
+	Cycle         string                 `protobuf:"bytes,3,opt,name=cycle,proto3" json:"cycle,omitempty"` // "ep0-ba5-rank0"; empty: the trace is not of our schedule
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2523,6 +2548,13 @@ func (x *Torch_Recorded) GetEndedNs() int64 {
 		return x.EndedNs
 	}
 	return 0
+}
+
+func (x *Torch_Recorded) GetCycle() string {
+	if x != nil {
+		return x.Cycle
+	}
+	return ""
 }
 
 type PushRequest_Frame struct {
@@ -2894,14 +2926,17 @@ const file_omni_perf_proto_rawDesc = "" +
 	"\x05place\x18\x03 \x01(\v2\x1f.omni_perf.v1.OutOfMemory.PlaceR\x05place\x12\x14\n" +
 	"\x05bytes\x18\x04 \x01(\x03R\x05bytes\x12\x18\n" +
 	"\atensors\x18\x05 \x01(\x05R\atensors\x12\x14\n" +
-	"\x05shape\x18\x06 \x01(\tR\x05shape\"\xb6\x01\n" +
+	"\x05shape\x18\x06 \x01(\tR\x05shape\"\xf8\x01\n" +
 	"\x05Torch\x12\x16\n" +
 	"\x06traces\x18\x01 \x03(\tR\x06traces\x12\x19\n" +
 	"\bby_shape\x18\x02 \x01(\bR\abyShape\x128\n" +
-	"\brecorded\x18\x03 \x03(\v2\x1c.omni_perf.v1.Torch.RecordedR\brecorded\x1a@\n" +
+	"\brecorded\x18\x03 \x03(\v2\x1c.omni_perf.v1.Torch.RecordedR\brecorded\x12\x16\n" +
+	"\x06folder\x18\x04 \x01(\tR\x06folder\x12\x12\n" +
+	"\x04node\x18\x05 \x01(\x05R\x04node\x1aV\n" +
 	"\bRecorded\x12\x19\n" +
 	"\bbegan_ns\x18\x01 \x01(\x03R\abeganNs\x12\x19\n" +
-	"\bended_ns\x18\x02 \x01(\x03R\aendedNs\"=\n" +
+	"\bended_ns\x18\x02 \x01(\x03R\aendedNs\x12\x14\n" +
+	"\x05cycle\x18\x03 \x01(\tR\x05cycle\"=\n" +
 	"\x06Loaded\x12\x12\n" +
 	"\x04file\x18\x01 \x01(\tR\x04file\x12\x1f\n" +
 	"\vmodified_ns\x18\x02 \x01(\x03R\n" +
@@ -2909,14 +2944,15 @@ const file_omni_perf_proto_rawDesc = "" +
 	"\x06Bundle\x12\x1b\n" +
 	"\tdata_json\x18\x01 \x01(\tR\bdataJson\x12#\n" +
 	"\rmetadata_json\x18\x02 \x01(\tR\fmetadataJson\x12%\n" +
-	"\x0etransient_json\x18\x03 \x01(\tR\rtransientJson\"\xab\x01\n" +
+	"\x0etransient_json\x18\x03 \x01(\tR\rtransientJson\"\xc5\x01\n" +
 	"\vEndResponse\x12\x1b\n" +
 	"\treport_id\x18\x01 \x01(\tR\breportId\x12,\n" +
 	"\x06bundle\x18\x02 \x01(\v2\x14.omni_perf.v1.BundleR\x06bundle\x12\x1a\n" +
 	"\bheadline\x18\x03 \x01(\tR\bheadline\x12\x14\n" +
 	"\x05lines\x18\x04 \x03(\tR\x05lines\x12\x1f\n" +
 	"\vreport_gzip\x18\x05 \x01(\fR\n" +
-	"reportGzip\"e\n" +
+	"reportGzip\x12\x18\n" +
+	"\awritten\x18\x06 \x03(\tR\awritten\"e\n" +
 	"\rReportRequest\x12\x1b\n" +
 	"\treport_id\x18\x01 \x01(\tR\breportId\x12\x16\n" +
 	"\x06format\x18\x02 \x01(\tR\x06format\x12\x1f\n" +

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/omni-perf/omni-perf/jupyter"
 	"github.com/omni-perf/omni-perf/sidecar/api"
+	"github.com/omni-perf/omni-perf/sidecar/doors/profdir"
 	"github.com/omni-perf/omni-perf/sidecar/measure/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/show/chart/inhtml"
@@ -116,8 +118,11 @@ func (s *kernelSession) finish(rec *timeline.Recording, cell *cellState, row ent
 	// The report ends where an exception came out of the cell, the recorder's length includes its printing.
 	row.DurationS = min(row.DurationS, (time.Duration(r.DurationNS) + cell.late).Seconds())
 	resp := &api.EndResponse{Headline: r.Headline.Text}
+	if folder := req.Torch.GetFolder(); filepath.IsAbs(folder) {
+		resp.Written, resp.Lines = s.traceFiles(r, req.Torch)
+	}
 	if req.Quiet || s.Present == nil { // the chart says the same
-		resp.Lines = remarks(r, cell.begin)
+		resp.Lines = append(resp.Lines, remarks(r, cell.begin)...)
 	}
 	var packed []byte
 	var work errgroup.Group
@@ -171,6 +176,28 @@ func (s *kernelSession) noChart(row entry, err error) error {
 	s.Log.Error("no chart", "error", err)
 	reason, _, _ := strings.Cut(err.Error(), "\n")
 	return status.Errorf(codes.Internal, "The cell was recorded but its chart could not be made: %s.", reason)
+}
+
+// maxFolderTime is how long the files beside the traces are written, for which somebody waits.
+const maxFolderTime = 2 * time.Minute
+
+// traceFiles writes what --prof_dir asks for, and returns the files and what could not be written.
+func (s *kernelSession) traceFiles(r *report.View, asked *api.Torch) (written, lines []string) {
+	files := profdir.Files{Folder: asked.Folder, Node: int(max(asked.Node, 0))}
+	for i, path := range asked.Traces {
+		t := profdir.Trace{Path: path}
+		if i < len(asked.Recorded) {
+			t.Cycle = asked.Recorded[i].GetCycle()
+		}
+		files.Traces = append(files.Traces, t)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), maxFolderTime)
+	defer cancel()
+	written, err := files.Write(ctx, r, s.Version)
+	if err != nil {
+		lines = append(lines, fmt.Sprintf("Not all files could be written into %s: %v.", words.Clean(asked.Folder, words.MaxName), err))
+	}
+	return written, lines
 }
 
 // guard makes an error of a panic in a goroutine of a call, where logCalls does

@@ -164,6 +164,8 @@ func TestWhatAFolderLists(t *testing.T) {
 		{"run.nsys-rep notes.txt", "run.nsys-rep"},
 		{"h.xplane.pb.gz k.xplane.pb h.trace.json.gz perfetto_trace.json.gz", "h.xplane.pb.gz k.xplane.pb h.trace.json.gz"},
 		{"h.xplane.pb h.trace.json.gz", "h.xplane.pb"},
+		{"ep0-ba5-rank0.json node0.json.gz rank0.5.pt.trace.json.gz rank1.5.pt.trace.json", "rank0.5.pt.trace.json.gz rank1.5.pt.trace.json"},
+		{"ep0-ba5-rank0.json node0.json.gz", "ep0-ba5-rank0.json node0.json.gz"},
 		{"notes.txt", ""},
 	} {
 		var got []string
