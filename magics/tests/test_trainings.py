@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,17 @@ def test_a_data_loaders_workers_are_seen(nvml: Path, tmp_path: Path) -> None:
     ]
     assert any(name.endswith("pytorch_train_ddp.py") for name in names), names  # which has the dataset
     assert "2 DataLoader workers" in (CHARTS / "dataloader.svg").read_text()
+
+
+@pytest.mark.parametrize("name", ["plain loop, no workers", "2 spawned ranks, one slow"])
+def test_a_training_is_as_its_own_clock_says(name: str) -> None:
+    """Of those that make trainings runs."""
+    if not (TORCH / "python").exists():
+        missing("torch", "there is no torch in .cache/torch: tools/torch installs it (5.5 GB)")
+    done = subprocess.run(
+        [sys.executable, ROOT / "bench" / "trainings", name], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 JOBLIB = """
