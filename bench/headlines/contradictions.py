@@ -142,6 +142,14 @@ def title_has_the_cpu_time(page: Page) -> Iterator[str]:
             yield f"the title says {state} {said:.0%}, the thread's own clock {own:.0%}"
 
 
+def title_has_no_other_wait(page: Page) -> Iterator[str]:
+    """A thread does not wait for something else while it computes or wants a CPU."""
+    said = share_in(page.title, "waiting")
+    rest = page.own_s("wall_s") + page.reading_s - page.own_s("main_cpu_s") - page.own_s("main_off_s")
+    if not page.partial and said > rest / page.duration_s + POINTS:
+        yield f"the title says waiting {said:.0%}, the thread had and wanted a CPU but for {rest / page.duration_s:.0%}"
+
+
 def title_agrees_with_lane(page: Page) -> Iterator[str]:
     """A thread that computes is in the lane of the process's CPU."""
     for track in page.report["tracks"]:
@@ -307,6 +315,7 @@ OF_THE_PAGE: tuple[Check, ...] = (
 AGAINST_THE_CLOCKS: tuple[Check, ...] = (
     title_has_the_wall_time,
     title_has_the_cpu_time,
+    title_has_no_other_wait,
     lanes_have_the_cpu_time,
     computing_is_bounded,
     sleeping_is_bounded,

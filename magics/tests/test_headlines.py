@@ -129,6 +129,7 @@ WRONG: dict[str, list[Callable[[Page], None]]] = {
     "title_has_the_wall_time": [own("wall_s", 2.6), retitled("  2.0 s", "  1.5 s")],
     "shares_add_up": [retitled("waiting 50 %", "waiting 60 %")],
     "title_has_the_cpu_time": [own("main_cpu_s", 0.2), own("main_off_s", 0.9), retitled("no free CPU 25 %  ", "")],
+    "title_has_no_other_wait": [own("main_off_s", 0.9)],
     "title_agrees_with_lane": [lane(0, mean=0.1)],
     "lanes_have_the_cpu_time": [lane(1, mean=0.5), own("children_cpu_s", 1.0), own("process_cpu_s", 1.0)],
     "lanes_are_below_the_machine": [lane(0, peak=359.0)],

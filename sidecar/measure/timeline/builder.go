@@ -159,7 +159,7 @@ func (b *Builder) Account(id ThreadID, now Scheduled) {
 		ended.End, l.open.Start = now.At, now.At
 		b.keep(id, ended)
 	}
-	for _, s := range l.window.read(now, l.open.State.Computes()) {
+	for _, s := range l.window.read(now, l.open.State) {
 		b.commit(id, s)
 	}
 }

@@ -43,6 +43,10 @@ type window struct {
 	start, last Scheduled // start: less what was not placed of it before
 	spans       []Span    // since start, but for the open one
 	inexact     Nanos     // of the reading at the start
+	// pending is for how long the thread waits for a CPU at the last reading: the scheduler counts that when it
+	// has got one.
+	pending  Nanos
+	runnable bool // it was at the last reading
 }
 
 // waits recognises the states in which a thread waits for something else than a CPU.
@@ -211,27 +215,25 @@ func stretchBetween(out, spans []Span, computing, waiting float64) []Span {
 // add takes a span that has ended.
 func (w *window) add(s Span) { w.spans = grid{}.append(w.spans, s) }
 
-// read takes a reading of the scheduler's count at a time at which the spans end. It returns
-// those that have their time, if any have.
-func (w *window) read(now Scheduled, computes bool) (spans []Span) {
-	inexact := restError
-	if computes {
-		inexact = tickError
-	}
+// read takes a reading of the scheduler's count at a time at which the spans end, and the thread is in a state.
+// It returns those that have their time, if any have.
+func (w *window) read(now Scheduled, state State) (spans []Span) {
+	computes, pending := state.Computes(), w.waitsForCPU(now, state)
+	inexact := errorOf(computes)
 	if !w.known {
-		return w.restart(now, now, inexact)
+		return w.restart(now, now, state)
 	}
 	length := now.At - w.start.At
 	seen := sumsOf(w.spans)
 	if seen.unknown > length/2 { // it was stopped, say: the count is not of the time that is known
 		spans = w.end()
-		w.restart(now, now, inexact)
+		w.restart(now, now, state)
 		return spans
 	}
-	w.last = now
+	w.last, w.pending, w.runnable = now, pending, state.Runnable()
 	ran, delayed := w.count(seen)
 	if ran <= 0 && delayed <= 0 && seen.computing+seen.off == 0 {
-		return w.restart(now, now, inexact)
+		return w.restart(now, now, state)
 	}
 	full := length >= mostWindow || len(w.spans) >= mostSpans
 	if length < leastWindow && !full {
@@ -251,13 +253,43 @@ func (w *window) read(now Scheduled, computes bool) (spans []Span) {
 	placed, start := sumsOf(w.spans), now
 	start.Ran -= carried(ran - placed.computing)
 	start.Delayed -= carried(delayed - placed.off)
-	return w.restart(start, now, inexact)
+	start.Delayed += pending // which is placed, and counted later
+	spans = w.restart(start, now, state)
+	w.pending = pending
+	return spans
+}
+
+// waitsForCPU is for how long a thread has waited for a CPU at a reading, and not got one: what was not counted of
+// the time since the reading before, if it was seen to be runnable.
+func (w *window) waitsForCPU(now Scheduled, state State) Nanos {
+	if !w.known || !w.runnable || !state.Runnable() {
+		return 0
+	}
+	passed, ran, delayed := now.At-w.last.At, now.Ran-w.last.Ran, now.Delayed-w.last.Delayed
+	seen, always := w.runnableFor(now.At, passed)
+	switch {
+	case always && ran <= 0 && delayed <= 0:
+		return w.pending + passed
+	case delayed <= 0: // it ran, and was not waiting then
+		return max(min(passed-ran, seen), 0)
+	}
+	return max(min(w.pending+passed-ran-delayed, passed-ran, seen), 0)
+}
+
+// runnableFor is for how long until now a thread was seen to be runnable, of a time, and whether that is all of it.
+func (w *window) runnableFor(now, passed Nanos) (seen Nanos, always bool) {
+	for i := len(w.spans) - 1; i >= 0 && w.spans[i].End > now-passed; i-- {
+		if !w.spans[i].State.Runnable() {
+			return now - w.spans[i].End, false
+		}
+	}
+	return passed, true
 }
 
 // count is what of the count since the start is of the time that is known, in which the thread
-// has these sums.
+// has these sums. A wait for a CPU that is not over is in it.
 func (w *window) count(seen sums) (ran, delayed Nanos) {
-	ran, delayed = w.last.Ran-w.start.Ran, w.last.Delayed-w.start.Delayed
+	ran, delayed = w.last.Ran-w.start.Ran, w.last.Delayed+w.pending-w.start.Delayed
 	if seen.unknown > 0 {
 		known := float64(seen.known()) / float64(max(seen.known()+seen.unknown, 1))
 		ran, delayed = Nanos(known*float64(ran)), Nanos(known*float64(delayed))
@@ -267,9 +299,17 @@ func (w *window) count(seen sums) (ran, delayed Nanos) {
 
 func carried(n Nanos) Nanos { return min(max(n, -2*tickError), 2*tickError) }
 
-func (w *window) restart(start, now Scheduled, inexact Nanos) (spans []Span) {
+// errorOf is what a reading may lack.
+func errorOf(computes bool) Nanos {
+	if computes {
+		return tickError
+	}
+	return restError
+}
+
+func (w *window) restart(start, now Scheduled, state State) (spans []Span) {
 	spans = w.spans
-	*w = window{known: true, start: start, last: now, inexact: inexact}
+	*w = window{known: true, start: start, last: now, inexact: errorOf(state.Computes()), runnable: state.Runnable()}
 	return spans
 }
 

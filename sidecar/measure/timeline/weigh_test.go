@@ -231,7 +231,7 @@ func TestAWaitForACPUThatLastsIsNoOtherWait(t *testing.T) {
 func TestMomentsThatAreUnknownHaveTheirShareOfTheCount(t *testing.T) {
 	spans := spansOf(repeated(5, seen{10, StatePython, 1}, seen{50, StateWaiting, 2}, seen{40, StateUnknown, RootNode})...)
 	w := window{known: true, last: Scheduled{At: 500 * msec}, spans: spans}
-	got := w.read(Scheduled{At: 500 * msec, Ran: 100 * msec}, false)
+	got := w.read(Scheduled{At: 500 * msec, Ran: 100 * msec}, StateWaiting)
 	sums := stateSums(got)
 	if math.Abs(sums[StatePython]-60) > .01 || math.Abs(sums[StateUnknown]-200) > .01 {
 		t.Errorf("computing %.1f ms, unknown %.1f, want 60 and 200", sums[StatePython], sums[StateUnknown])
@@ -299,6 +299,94 @@ func TestASnapshotIsWeighedUpToTheLastReading(t *testing.T) {
 		}
 		if recent := stateSums(b.Recent(0, 90*msec).Threads[0].Spans); recent != sums {
 			t.Errorf("lately %v, in all %v", recent, sums)
+		}
+	}
+}
+
+// A cell may end while its thread waits for a CPU, and a wait may be longer than a window: what the scheduler has not
+// counted yet of a thread that is runnable, and does not run, is such a wait.
+func TestAWaitForACPUThatIsNotOverIsNoOtherWait(t *testing.T) {
+	for _, c := range []struct {
+		name           string
+		ran, end       Nanos
+		computes, over bool
+		off            float64
+	}{
+		{"at the end of a cell", 100 * msec, 500 * msec, true, false, 390},
+		{"for longer than a window", 100 * msec, 3000 * msec, true, false, 2890},
+		{"and then counted", 100 * msec, 3000 * msec, true, true, 2900},
+		{"in a cell that hardly ran", 30 * msec, 300 * msec, true, false, 260},
+		{"but of one that is blocked", 100 * msec, 3000 * msec, false, false, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := NewBuilder(Options{Origin: 1})
+			id := b.Thread(Thread{NativeID: 1})
+			node := b.Child(RootNode, b.Frame(Frame{Function: "f"}))
+			b.Set(id, 0, node, StatePython, false)
+			for at := Nanos(0); at < c.end; at += 20 * msec {
+				if at >= c.ran && !c.computes {
+					b.Set(id, at, node, StateWaiting, false)
+				}
+				b.Account(id, Scheduled{At: at, Ran: min(at, c.ran)})
+			}
+			end, delayed := c.end, Nanos(0)
+			if c.over {
+				end, delayed = c.end+400*msec, c.end-c.ran
+				for at := c.end; at < end; at += 20 * msec {
+					b.Account(id, Scheduled{At: at, Ran: c.ran + at - c.end, Delayed: delayed})
+				}
+			}
+			sum := stateSums(b.Snapshot(end).Threads[id].Spans)
+			if got := sum[StateOff]; math.Abs(got-c.off) > 25 {
+				t.Errorf("no CPU for %.0f ms, want %.0f", got, c.off)
+			}
+			if got := sum[StateWaiting]; c.computes && got > 20 {
+				t.Errorf("waits for %.0f ms, want none", got)
+			}
+		})
+	}
+}
+
+// A wait for a CPU may have just begun at a reading, or begun while the sampler had no CPU itself.
+func TestAWaitForACPUThatHasJustBegunIsNoOtherWait(t *testing.T) {
+	for _, gap := range []int{0, 30, 70} { // ms without the sampler, after each 100
+		random := rand.New(rand.NewPCG(2, uint64(gap)))
+		for cell := range 200 { // short ones
+			b := NewBuilder(Options{Origin: 1})
+			id := b.Thread(Thread{NativeID: 1})
+			node := b.Child(RootNode, b.Frame(Frame{Function: "f"}))
+			b.Set(id, 0, node, StatePython, false)
+			const end = 300
+			var ran, delayed, waits Nanos
+			runs, left, missed := true, 3+random.IntN(6), 0
+			for at := range end {
+				switch {
+				case gap > 0 && at%100 >= 100-gap:
+					missed++
+				case missed > 0: // the first tick after it
+					b.Set(id, Nanos(at-missed)*msec, RootNode, StateUnknown, false)
+					b.Set(id, Nanos(at)*msec, node, StatePython, false)
+					missed = 0
+				}
+				if missed == 0 && at%20 == 0 {
+					b.Account(id, Scheduled{At: Nanos(at) * msec, Ran: ran, Delayed: delayed})
+				}
+				if left--; runs {
+					ran += msec
+				} else {
+					waits += msec
+				}
+				switch {
+				case left > 0:
+				case runs:
+					runs, left = false, 10+random.IntN(60)
+				default:
+					runs, left, delayed, waits = true, 3+random.IntN(6), delayed+waits, 0
+				}
+			}
+			if sum := stateSums(b.Snapshot(end * msec).Threads[id].Spans); sum[StateWaiting] > 10 {
+				t.Fatalf("cell %d, gaps of %d ms: waits for %.0f of 300 ms, no CPU for %.0f", cell, gap, sum[StateWaiting], sum[StateOff])
+			}
 		}
 	}
 }
