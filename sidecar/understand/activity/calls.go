@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/origin"
 )
 
 // Call is a function of a library that a line of the user's own called.
@@ -89,6 +90,31 @@ func (t *Reading) Called(at Place, fits func(Cause) bool) (call Call, own float6
 		return top, own
 	}
 	return Call{}, own
+}
+
+// Meaning is the library with the most of a place's time in functions that mean one of these things: numba,
+// where a function of another package has numba compile it. Empty: none.
+func (t *Reading) Meaning(at Place, means origin.Meanings) (packageName string) {
+	if t.Thread == nil {
+		return ""
+	}
+	sums := make(map[string]timeline.Nanos)
+	for length, name := range EachSpan(t, func(stack []timeline.FrameID, _ Cause, place Place) string {
+		if place != at {
+			return ""
+		}
+		for _, id := range stack {
+			if t.stacks.facts[id].means&means != 0 {
+				return t.stacks.Files.Of(t.stacks.Rec.Frames[id].File).Package
+			}
+		}
+		return ""
+	}) {
+		if name != "" {
+			sums[name] += length
+		}
+	}
+	return Most(sums, strings.Compare)
 }
 
 func compareCalls(a, b Call) int {

@@ -246,12 +246,12 @@ func compiling(e *evidence, a activity.Account, m *measured) {
 	m.Advice = e.adviceOnCompiling(a.Place)
 }
 
-// adviceOnCompiling is what helps against a compiler that was called at a place.
+// adviceOnCompiling is what helps against a compiler that was called at a place, by whomever.
 func (e *evidence) adviceOnCompiling(at activity.Place) Advice {
-	switch call, _ := e.main.Called(at, activity.Only(activity.Compile)); {
-	case origin.KnownModule(call.Package).Means(call.Function)&origin.CompilesByType != 0:
+	switch compiler := e.main.Meaning(at, origin.Compiles); {
+	case origin.KnownModule(compiler).Means("")&origin.CompilesByType != 0:
 		return CompileTypes
-	case call.Package == "torch":
+	case compiler == "torch":
 		return CompileShapes
 	}
 	return CompileOnce

@@ -807,6 +807,29 @@ func TestHowToCompileLess(t *testing.T) {
 	}
 }
 
+// What helps against compiling depends on the compiler, not on the library that has it compile.
+func TestHowToCompileLessOfWhatALibraryCompiles(t *testing.T) {
+	for file, want := range map[string]Advice{"numba/core/compiler.py": CompileTypes, "torch/_dynamo/convert_frame.py": CompileShapes} {
+		b := timeline.NewBuilder(timeline.Options{Origin: 1})
+		b.Describe(func(r *timeline.Recording) {
+			r.Target.Cell, r.Target.PID = &timeline.Cell{File: cellFile, Text: cellText}, 1
+			r.Processes = []timeline.Process{{PID: 1, Role: "kernel"}}
+		})
+		id := b.Thread(timeline.Thread{PID: 1, Main: true, RunsCell: true})
+		node := timeline.RootNode
+		for _, f := range []timeline.Frame{{Function: "<module>", File: cellFile, Line: 3}, {Function: "simulate", File: site + "quantecon/markov/core.py"}, {Function: "compile", File: site + file}} {
+			node = b.Child(node, b.Frame(f))
+		}
+		for i := range timeline.Nanos(400) {
+			b.Set(id, i*10*ms, node, timeline.State(i%2), false)
+		}
+		found := Run(b.Snapshot(4 * sec)).Findings
+		if i := slices.IndexFunc(found, func(f Finding) bool { return f.ID == Compiling }); i < 0 || found[i].Advice != want {
+			t.Errorf("%s: findings %+v, want %s with %s", file, found, Compiling, want)
+		}
+	}
+}
+
 func TestNoTransferWithoutDevice(t *testing.T) {
 	s := scene{acts: []act{one(1, "", "", timeline.StatePython, 0), {100 * ms, 2, "", "", timeline.StatePython, 0}}, times: 3, cell: "rows = table.tolist()\nprint(rows[0])"}
 	if got := ids(Run(s.record()).Findings); len(got) != 1 || got[0] != OneLine {
