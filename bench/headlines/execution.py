@@ -68,7 +68,7 @@ class Run:
 async def execute(path: Path, python: Path, workspace: Path, profiled: bool, limit_s: float) -> Run:
     """Execute a notebook with what lies beside it, in a fresh copy at the same place each time."""
     shutil.rmtree(workspace, ignore_errors=True)
-    shutil.copytree(path.parent, workspace / "notebook")
+    shutil.copytree(path.parent, workspace / "notebook", ignore_dangling_symlinks=True)
     kept = workspace / "kept"
     kept.mkdir()
     notebook: Any = nbformat.read(path, as_version=4)

@@ -229,6 +229,12 @@ def test_a_notebook_has_its_headlines_and_equal_outputs(tmp_path: Path):
         assert "2" in [written["cell"] for written in csv.DictReader(file)]
 
 
+def test_a_link_beside_a_notebook_may_lead_nowhere(tmp_path: Path):
+    place = notebook(tmp_path / "small", "6 * 7")
+    (tmp_path / "small" / "module.py").symlink_to(tmp_path / "elsewhere.py")
+    assert asyncio.run(notebooks.headlines_of(place)).totals.cells == 1
+
+
 @pytest.mark.timed
 @pytest.mark.parametrize("name", ["async", "io"])
 def test_the_examples_contradict_themselves_nowhere(tmp_path: Path, name: str):
