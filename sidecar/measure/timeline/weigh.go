@@ -225,7 +225,8 @@ func (w *window) read(now Scheduled, state State) (spans []Span) {
 	}
 	length := now.At - w.start.At
 	seen := sumsOf(w.spans)
-	if seen.unknown > length/2 { // it was stopped, say: the count is not of the time that is known
+	if seen.unknown > length/2 && !w.wasRunnable(now, seen, pending) {
+		// It was stopped, say: the count is not of the time that is known.
 		spans = w.end()
 		w.restart(now, now, state)
 		return spans
@@ -257,6 +258,16 @@ func (w *window) read(now Scheduled, state State) (spans []Span) {
 	spans = w.restart(start, now, state)
 	w.pending = pending
 	return spans
+}
+
+// runnableAll is the part of a window that the scheduler must have counted of a thread that was runnable all the time.
+const runnableAll = 0.8
+
+// wasRunnable reports whether a thread was runnable all the time since the start, also while nothing was known of it:
+// it was the sampler that had no CPU, and the count is of what is known as of what is not.
+func (w *window) wasRunnable(now Scheduled, seen sums, pending Nanos) bool {
+	counted := now.Ran - w.start.Ran + now.Delayed + pending - w.start.Delayed
+	return seen.waiting == 0 && seen.computing+seen.off > 0 && float64(counted) >= runnableAll*float64(now.At-w.start.At)
 }
 
 // waitsForCPU is for how long a thread has waited for a CPU at a reading, and not got one: what was not counted of

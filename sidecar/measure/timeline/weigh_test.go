@@ -390,3 +390,21 @@ func TestAWaitForACPUThatHasJustBegunIsNoOtherWait(t *testing.T) {
 		}
 	}
 }
+
+// Where the sampler has no CPU for most of the time, the count is still of what it saw: the thread was runnable all the time.
+func TestWhatIsSeenBetweenLongGapsHasItsShareOfTheCount(t *testing.T) {
+	b := NewBuilder(Options{Origin: 1})
+	id := b.Thread(Thread{NativeID: 1})
+	node := b.Child(RootNode, b.Frame(Frame{Function: "f"}))
+	b.Set(id, 0, node, StatePython, false)
+	const end = 1200 * msec
+	for at := Nanos(0); at < end; at += 60 * msec { // seen for 20 of each 60 ms, on a CPU for a quarter
+		b.Account(id, Scheduled{At: at, Ran: at / 4, Delayed: at * 3 / 4})
+		b.Set(id, at+20*msec, RootNode, StateUnknown, false)
+		b.Set(id, at+60*msec, node, StatePython, false)
+	}
+	sum := stateSums(b.Snapshot(end).Threads[id].Spans)
+	if math.Abs(sum[StatePython]-100) > 40 || math.Abs(sum[StateOff]-300) > 40 || math.Abs(sum[StateUnknown]-800) > 20 {
+		t.Errorf("computing %.0f ms, no CPU for %.0f, unknown %.0f; want 100, 300 and 800", sum[StatePython], sum[StateOff], sum[StateUnknown])
+	}
+}
