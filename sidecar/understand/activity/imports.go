@@ -118,9 +118,16 @@ func (s *Stacks) importChain(stack []timeline.FrameID) (chain []string, prepende
 	return chain, prepended
 }
 
+// servants are packages that are imported for another, which is the one that people know: "%matplotlib inline" imports
+// matplotlib by the first of these.
+var servants = map[string]string{"matplotlib_inline": "matplotlib"}
+
 // shortModule cuts a module's name to two levels: "scipy.stats".
 func shortModule(name string) string {
 	parts := strings.SplitN(name, ".", 3)
+	if master := servants[parts[0]]; master != "" {
+		return master
+	}
 	return strings.Join(parts[:min(len(parts), 2)], ".")
 }
 
