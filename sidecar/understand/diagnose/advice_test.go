@@ -47,6 +47,7 @@ func TestVectoriseIsSaidOfLoopsOverArrays(t *testing.T) {
 		{"for line in open(name):", "total += line * size", NoAdvice},
 		{"for i in rows:", "total += value", NoAdvice},
 		{"for i in rows:", "n += 1", NoAdvice},
+		{"while True:", "rows[i] -= rows[i].min() - 1", NoAdvice}, // of arrays, small ones
 		{"for i in rows:", "pass", NoAdvice},
 		{"for i in rows:", "except ValueError: pass", NoAdvice},
 		{"for i in rows:", "nodes.append({'id': i, 'next': [i + 1]})", NoAdvice},

@@ -232,8 +232,9 @@ var arithmetic = regexp.MustCompile(`[\w)\]]\s*([*/%&|^@]|<<|>>)|[\w)\]]\s*[-+]=
 var noNumbers = regexp.MustCompile("[\"'{]|\\.(append|add|extend|insert|update|setdefault|get|join|split|strip|lower|match|search)\\(" +
 	`|\b1\s*<<|\b(except|raise|try|yield|await|Decimal|Fraction|str|int|dict|set|map)\b`)
 
-// slicing is a line that computes with parts of arrays: vectorised, if of small ones.
-var slicing = regexp.MustCompile(`\[[^\[\]]*:[^\[\]]*\]`)
+// slicing is a line that computes with parts of arrays, or asks an array for what is of all its elements: vectorised,
+// if of small ones.
+var slicing = regexp.MustCompile(`\[[^\[\]]*:[^\[\]]*\]|\.(min|max|sum|mean|std|var|prod|any|all|dot|argmin|argmax|cumsum)\(`)
 
 // queryCall is a line that asks a database.
 var queryCall = regexp.MustCompile(`\.execute\(`)

@@ -492,6 +492,41 @@ func endedWorker(signal int, at timeline.Nanos) func(*timeline.Builder) {
 	}
 }
 
+// The system kills a worker; all of a pool's workers at a time are killed by their owner, unless it found one of them dead.
+func TestWorkersThatTheirOwnerKilled(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		ends    []timeline.Nanos
+		outcome string
+		want    bool
+	}{
+		{"all at a time", []timeline.Nanos{sec, sec + sec/10}, "error: ValueError", false},
+		{"all at a time, and nothing failed", []timeline.Nanos{sec, sec + sec/10}, "ok", false},
+		{"all, as one had been killed", []timeline.Nanos{sec, sec + sec/10}, "error: TerminatedWorkerError", true},
+		{"one of two", []timeline.Nanos{sec, 0}, "error: ValueError", true},
+		{"one after the other", []timeline.Nanos{sec, 3 * sec}, "error: ValueError", true},
+		{"the only one", []timeline.Nanos{sec}, "ok", true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			rec := scene{acts: []act{one(8, "", "", timeline.StatePython, 0), other}, change: func(b *timeline.Builder) {
+				b.Describe(func(r *timeline.Recording) {
+					r.Target.Cell.Outcome = c.outcome
+					for i, end := range c.ends {
+						p := timeline.Process{PID: 70 + i, Parent: 1, Role: timeline.RolePoolWorker, Start: sec / 2, End: end}
+						if end > 0 {
+							p.Signal = 9
+						}
+						r.Processes = append(r.Processes, p)
+					}
+				})
+			}}.record()
+			if got := slices.Contains(ids(Run(rec).Findings), WorkerKilled); got != c.want {
+				t.Errorf("said to be killed: %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
 func cores(n float64) func(*timeline.Builder) {
 	return func(b *timeline.Builder) {
 		b.Track(timeline.TrackSpec{ID: "cpu.children", Kind: timeline.KindRate, Device: -1}).AddWindow(0, 3*sec, n)

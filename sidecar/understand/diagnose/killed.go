@@ -3,6 +3,7 @@ package diagnose
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 )
@@ -18,14 +19,41 @@ func Killed(p *timeline.Process) bool {
 	return p.IsWorker() && p.End > 0 && (crashes[p.Signal] || p.Signal == signalKill)
 }
 
+// together is within what time the workers of one owner end whom it ends, one after the other.
+const together = timeline.Nanos(1e9)
+
+// brokenPools are outcomes of cells whose pool has lost a worker: its owner then ends the others.
+var brokenPools = []string{"error: TerminatedWorkerError", "error: BrokenProcessPool"}
+
+// endedByOwner reports whether a worker was killed with all of its owner's that were alive, as joblib does with
+// its pool when a task has failed. The system kills one of them, and the cell ends with a broken pool.
+func (e *evidence) endedByOwner(killed *timeline.Process) bool {
+	if c := e.rec.Target.Cell; c != nil && slices.Contains(brokenPools, c.Outcome) {
+		return false
+	}
+	others := 0
+	for i := range e.rec.Processes {
+		p := &e.rec.Processes[i]
+		switch {
+		case p == killed, !p.IsWorker(), p.Parent != killed.Parent, p.Role != killed.Role, p.End > 0 && p.End < killed.End-together:
+		case p.Signal != signalKill || p.End > killed.End+together:
+			return false
+		default:
+			others++
+		}
+	}
+	return others > 0
+}
+
 // workerKilled finds the first worker that crashed, or that was killed while the program's own code
 // ran: by the system, which does so when memory runs out, or by whoever else. A worker that gets
-// SIGTERM was asked to end, and one that is killed after the program's end is cleaned up.
+// SIGTERM was asked to end, one that is killed with all others was ended by their owner, and one that is killed
+// after the program's end is cleaned up.
 func workerKilled(e *evidence) measured {
 	first, count := -1, int64(0)
 	for i := range e.rec.Processes {
 		p := &e.rec.Processes[i]
-		if !Killed(p) || p.Signal == signalKill && p.End >= e.ended() {
+		if !Killed(p) || p.Signal == signalKill && (p.End >= e.ended() || e.endedByOwner(p)) {
 			continue
 		}
 		if count++; first < 0 || p.End < e.rec.Processes[first].End {
