@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/doors/waiter"
 	"github.com/omni-perf/omni-perf/sidecar/measure/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/show/output"
 	"github.com/omni-perf/omni-perf/sidecar/understand/significance"
 )
 
@@ -44,6 +46,7 @@ omni-perf run [options] NOTEBOOK.ipynb [options]`},
 	open := c.Flags().Bool("open", false, "show the page when it is written")
 	noHook := c.Flags().Bool("no-step-hook", false, "do not hook torch's optimizers to find training steps")
 	exact := c.Flags().Bool("exact", false, "record each kernel, copy and fill of the program's NVIDIA GPUs, and so when exactly they were idle")
+	torch := torchFlags(c)
 	notebook := notebookFlags(c)
 	var asked program.Pace
 	c.Flags().Var(parsedValue[program.Pace]{&asked, program.ParsePace, "steps_per_s=N"}, "fail-if", "end with status 4 if the program ends with 0 and makes fewer than `steps_per_s=N` training steps in a second, or samples_per_s=N, tokens_per_s=N")
@@ -75,6 +78,15 @@ omni-perf run [options] NOTEBOOK.ipynb [options]`},
 		}
 		o.NoStepHook = *noHook
 		o.Judge = asked.Judge
+		if o.Torch, err = torch(o.Results); err != nil {
+			return err
+		}
+		switch {
+		case o.Torch != nil && *noHook:
+			return misuse("--torch counts steps by the hook that --no-step-hook leaves out")
+		case o.Torch != nil && *exact:
+			return misuse("--torch records when exactly GPUs worked, too, and cannot be used with --exact")
+		}
 		if *exact {
 			if other, is := program.Injected(); is {
 				return misuse("--exact cannot be used where CUDA_INJECTION64_PATH names another library (%s)", other)
@@ -109,6 +121,48 @@ omni-perf run [options] NOTEBOOK.ipynb [options]`},
 		return exitStatus(exit.Code) // the script's, whatever became of the report
 	}
 	return c
+}
+
+// torchFlags defines what has torch.profiler run in the program. The returned function gives it, nil where nobody asked for it;
+// the folder of --ptensorboard is named by the results.
+func torchFlags(c *cobra.Command) func(program.Naming) (*program.Torch, error) {
+	var asked, also program.Torch
+	given := parsedValue[program.Torch]{&asked, program.ParseTorch, "windows"}
+	flags := c.Flags()
+	flags.Var(given, "torch", "run torch.profiler (also --profiling) in `WINDOWS` of the program's steps: wait=0,warmup=1,active=3,repeat=1,skip_first=0, or whole; with shapes, stack, memory, flops, modules; always after an =, and separated by commas")
+	flags.Var(parsedValue[program.Torch]{&also, program.ParseTorch, "windows"}, "profiling", "the same as --torch")
+	for _, name := range []string{"torch", "profiling"} {
+		flags.Lookup(name).NoOptDefVal = "default"
+	}
+	_ = flags.MarkHidden("profiling")
+	folder := flags.String("prof-dir", "", "keep the traces of --torch in `FOLDER`, with one of all, tables and more")
+	tensorboard := flags.Bool("ptensorboard", false, "--torch, and a folder for TensorBoard: that of --prof-dir, or the results' name and .torch")
+	return func(results program.Naming) (*program.Torch, error) {
+		if !flags.Changed("torch") {
+			asked = also
+		}
+		if !flags.Changed("torch") && !flags.Changed("profiling") && !*tensorboard {
+			if *folder != "" {
+				return nil, misuse("--prof-dir belongs to --torch, which is missing")
+			}
+			return nil, nil
+		}
+		asked.Folder = *folder
+		if asked.Folder == "" && *tensorboard {
+			asked.Folder = results.Base() + ".torch"
+		}
+		if asked.Folder != "" {
+			path, err := filepath.Abs(asked.Folder)
+			if err == nil {
+				err = output.MakeFolder(path)
+			}
+			if err != nil {
+				return nil, err
+			}
+			asked.Folder = path
+		}
+		return &asked, nil
+	}
 }
 
 // dieAs ends this process by the signal that ended the program, if one did.

@@ -68,12 +68,14 @@ func programTools(role timeline.Role, pid int) program.Tools {
 		Recorder: func(target timeline.Target) *recorder.Recorder {
 			return profiler.Recorder(target, role, openGPUs)
 		},
-		Analyse:  profiler.Analyser(files, version),
-		Stack:    profiler.MainStack,
-		Follower: func() *live.Follower { return profiler.Follower(files) },
-		Cell:     profiler.NotebookCell,
-		Folder:   privateFolder,
-		Summary:  func(r *report.View) []byte { return []byte(chart.Text(r, 100)) },
+		Analyse:       profiler.Analyser(files, version),
+		AnalyseTraced: profiler.TracedAnalyser(files, version),
+		Version:       version,
+		Stack:         profiler.MainStack,
+		Follower:      func() *live.Follower { return profiler.Follower(files) },
+		Cell:          profiler.NotebookCell,
+		Folder:        privateFolder,
+		Summary:       func(r *report.View) []byte { return []byte(chart.Text(r, 100)) },
 	}
 }
 

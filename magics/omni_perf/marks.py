@@ -14,7 +14,8 @@ from time import monotonic_ns
 from types import TracebackType
 from typing import Final, NamedTuple, Protocol
 
-from omni_perf import contract
+# Relative: this module is part of another package, too, in a program under `omni-perf run --torch`.
+from . import contract
 
 CAPACITY: Final = 16384
 
@@ -43,6 +44,7 @@ class Listener(Protocol):
     def step(self, at_ns: int, samples: int, tokens: int, epoch: int | None) -> None: ...
     def hook(self, at_ns: int) -> None: ...
     def region(self, name: str, start_ns: int, end_ns: int) -> None: ...
+    def begin(self, at_ns: int) -> None: ...
 
 
 @dataclass(slots=True)
@@ -105,6 +107,8 @@ def pause(start_ns: int, end_ns: int) -> None:
     """Note that we worked in the program's time: a step that began meanwhile begins at the end of it."""
     if end_ns - start_ns > SHORTEST_PAUSE_NS:
         _pauses.append((start_ns, end_ns))
+        if _listener is not None and _steps and start_ns - _steps[-1].at_ns < BETWEEN_NS:
+            _listener.begin(end_ns)
 
 
 def progress() -> Progress:

@@ -7,8 +7,9 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from omni_perf import contract
-from omni_perf.schedule import FIGURES, Schedule, of_figures
+# Relative: this module is part of another package, too, in a program under `omni-perf run --torch`.
+from . import contract
+from .schedule import FIGURES, Schedule, of_figures
 
 CELL_USAGE = (
     "%%omni_perf [-p SECONDS] [-s SECONDS] [--children none|tracks|stacks] [--name NAME] [--live] [--quiet] "
@@ -60,6 +61,8 @@ class Torch:
     """None: that of omni_perf.schedule(), or the whole cell."""
     folder: str = field(default="", kw_only=True)
     """Where the traces are kept; empty: nowhere."""
+    spool: str = field(default="", kw_only=True)
+    """Where they are written, under `omni-perf run`; empty: in a folder of ours."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import atexit
 import os
 import sys
 
-from .torchwatch import TorchWatcher, optimizer_hook
+from .torchwatch import TorchImport, TorchWatcher, optimizer_hook
 
 
 def _look() -> bool:
@@ -23,6 +23,13 @@ def _look() -> bool:
 
     runmarks.place()
     return True
+
+
+def _begin_torch() -> None:
+    from importlib import import_module
+
+    package = "omni_perf" if "omni_perf.runmarks" in sys.modules else "_omni_perf"
+    import_module(package + ".runtorch").start()
 
 
 def _end(path: str) -> None:
@@ -38,4 +45,6 @@ def _end(path: str) -> None:
 
 if "OMNI_PERF_RUN" in os.environ:
     sys.meta_path.insert(0, TorchWatcher(_look))
+    if "OMNI_PERF_TORCH" in os.environ:
+        sys.meta_path.insert(0, TorchImport(_begin_torch))
     atexit.register(_end, os.environ["OMNI_PERF_RUN"])  # the first one, which is called last

@@ -24,6 +24,9 @@ from .torchsteps import OptimizerSteps
 from .torchwatch import TorchWatcher
 
 VARIABLE: Final = "OMNI_PERF_RUN"
+PROFILED: Final = "OMNI_PERF_TORCH"
+"""There under `omni-perf run --torch`: what of torch is recorded, as JSON."""
+
 BETWEEN_NS: Final = 50_000_000
 MOST_BYTES: Final = 1 << 20
 
@@ -66,6 +69,19 @@ class Sender:
             mark["thread"] = thread
         self._add(json.dumps(mark).encode() + b"\n")
 
+    def begin(self, at_ns: int) -> None:
+        """Send that the step which runs began then: what was before is nobody's."""
+        self._add(b'{"begin":%d}\n' % at_ns)
+
+    def trace(self, path: str, cycle: str, rank: int, window: tuple[int, int]) -> None:
+        """Send which trace torch.profiler has written, and when it recorded; 0 and 0: that is not known."""
+        mark = {"trace": path, "cycle": cycle, "rank": rank, "window": window}
+        self._add(json.dumps(mark).encode() + b"\n")
+
+    def remark(self, sentence: str) -> None:
+        """Send what the user should know."""
+        self._add(json.dumps({"remark": sentence[:1000]}).encode() + b"\n")
+
     def _add(self, line: bytes) -> None:
         if self._lost or len(self._pending) > MOST_BYTES:
             return
@@ -99,6 +115,10 @@ def connect() -> None:
     steps = OptimizerSteps(marks.step_by_hook)
     if not steps.look():
         sys.meta_path.insert(0, TorchWatcher(steps.look))
+    if "_omni_perf.runtorch" in sys.modules:  # torch was imported before
+        from . import runtorch
+
+        runtorch.take_over(sys.modules["_omni_perf.runtorch"])
 
 
 _placed: OptimizerSteps | None = None
@@ -108,7 +128,13 @@ def place() -> None:
     """Send the steps that torch's hook finds in a program that has not imported omni_perf."""
     global _placed
     sender = _sender()
-    _placed = OptimizerSteps(lambda: sender.hook(monotonic_ns()))
+    stepped = lambda: sender.hook(monotonic_ns())  # noqa: E731 - one of two
+    if PROFILED in os.environ:
+        from . import marks
+
+        marks.send_to(sender)
+        stepped = marks.step_by_hook
+    _placed = OptimizerSteps(stepped)
     _placed.look()
 
 
@@ -119,7 +145,12 @@ def leave() -> None:
 
 
 def _sender() -> Sender:
+    global sender
     sender = Sender(os.environ[VARIABLE])
     atexit.register(sender.flush)
     os.register_at_fork(after_in_child=sender.restart)
     return sender
+
+
+sender: Sender | None = None
+"""What this process sends by, if it sends anything."""

@@ -23,9 +23,10 @@ from enum import Enum
 from importlib import import_module
 from typing import Any, Final
 
-from omni_perf import contract, marks, publish
-from omni_perf.options import Torch
-from omni_perf.schedule import Action, given, on_change
+# Relative: this module is part of another package, too, in a program under `omni-perf run --torch`.
+from . import contract, marks
+from .options import Torch
+from .schedule import Action, given, on_change
 
 WHOLE_STEPS: Final = 200
 """Steps after which a recording without a schedule ends: 200 tiny ones are some 50 MB and 2 s of export."""
@@ -76,6 +77,8 @@ class TorchProfile:
         """Paths of the finished traces."""
         self.recorded: list[contract.Recorded] = []
         """When each of them was recorded, as far as that is known."""
+        self.windows: list[tuple[int, int]] = []
+        """The same, CLOCK_MONOTONIC; 0 and 0 of one of the user's own."""
         self.remarks: list[str] = []
         """What the user should know, a sentence each."""
         self._wanted = wanted
@@ -205,8 +208,26 @@ class TorchProfile:
         if not over and not self.traces and not self.remarks:
             self.remarks.append(self._why_nothing())
 
+    def cancel(self) -> None:
+        """End without a trace."""
+        self._over = True
+        self._run_profiler(self._abandon)
+        self.end()
+
+    @property
+    def rank(self) -> int:
+        """The number of this process among those of the training."""
+        return _rank()
+
+    @property
+    def steps(self) -> int:
+        """How many have ended."""
+        return self._steps
+
     def say(self) -> None:
         """Print what the user should know."""
+        from . import publish
+
         while self.remarks:
             publish.warn(self.remarks.pop(0))
 
@@ -380,22 +401,25 @@ class TorchProfile:
         if state is _State.WARM:
             _release(profiler)
             return
-        rank, epoch = _rank(), self._named_epoch or 0
+        rank, epoch = _process(), self._named_epoch or 0
         recorded: contract.Recorded = {"cycle": f"ep{epoch}-ba{self._steps}-rank{rank}"}
         if self._wanted.exact:  # what was queued before the start is not in the trace
             recorded |= {"beganNs": str(self._since_ns if self._idle_then else 0), "endedNs": str(ended_ns)}
         name = f"rank{rank}.{self._steps}"
         if any(os.path.basename(path).startswith(name + ".pt") for path in self.traces):
             name += f".{len(self.traces)}"
-        self._export(profiler, os.path.join(_folder(), name + ".pt.trace.json"), recorded)
+        folder = self._wanted.spool or _folder()
+        window = self._since_ns, ended_ns
+        self._export(profiler, os.path.join(folder, name + ".pt.trace.json"), recorded, window)
 
     def _users_trace(self, path: str) -> None:
         """The user's own profiler has written a trace in the cell: it is added to the chart."""
         if not self._inside and path not in self.traces and len(self.traces) < MOST_TRACES:
             self.traces.append(path)
             self.recorded.append({})
+            self.windows.append((0, 0))
 
-    def _export(self, profiler: Any, path: str, recorded: contract.Recorded) -> None:
+    def _export(self, profiler: Any, path: str, recorded: contract.Recorded, window: tuple[int, int]) -> None:
         try:
             profiler.export_chrome_trace(path)
             problem = _damage(path)
@@ -413,6 +437,7 @@ class TorchProfile:
             path = self._kept(path)
         self.traces.append(path)
         self.recorded.append(recorded)
+        self.windows.append(window)
         if (on_trace := given.handlers.on_trace) is not None:
             self._call("on_trace", lambda: on_trace(path))
 
@@ -736,10 +761,26 @@ def _damage(path: str) -> str:
     return "the disk is full" if free < 1 << 20 else "it is not whole"
 
 
+def _process() -> str:
+    """Return what distinguishes this process in names of files: its rank, and its pid where it is another child."""
+    rank = str(_rank())
+    child = getattr(sys.modules.get("multiprocessing.process"), "_parent_process", None) is not None
+    if child and "RANK" not in os.environ and not _is_distributed():
+        rank += f"-{os.getpid()}"
+    return rank
+
+
+def _is_distributed() -> bool:
+    distributed: Any = sys.modules.get("torch.distributed")
+    with suppress(Exception):
+        return bool(distributed is not None and distributed.is_available() and distributed.is_initialized())
+    return False
+
+
 def _rank() -> int:
     distributed: Any = sys.modules.get("torch.distributed")
     with suppress(Exception):
-        if distributed is not None and distributed.is_available() and distributed.is_initialized():
+        if _is_distributed():
             return int(distributed.get_rank())
     rank = os.environ.get("RANK", "0")
     return int(rank) if rank.isdecimal() else 0

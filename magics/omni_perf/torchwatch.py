@@ -21,6 +21,41 @@ def optimizer_hook() -> Any:
     return getattr(sys.modules.get("torch.optim.optimizer"), "register_optimizer_step_post_hook", None)
 
 
+class TorchImport:
+    """Calls ``then`` once torch has been imported as a whole, in the thread that does it; it finds no module itself."""
+
+    def __init__(self, then: Callable[[], object]) -> None:
+        self._then = then
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return what the other finders find, which calls us after it has run."""
+        if fullname != "torch":
+            return None
+        sys.meta_path.remove(self)
+        for finder in list(sys.meta_path):
+            spec = finder.find_spec(fullname, path, target)
+            if spec is not None:
+                if spec.loader is not None:
+                    self._after(spec.loader)
+                return spec
+        return None
+
+    def _after(self, loader: Any) -> None:
+        execute = loader.exec_module
+
+        def exec_module(module: ModuleType) -> None:
+            del loader.exec_module  # as it was
+            execute(module)
+            try:
+                self._then()
+            except Exception:  # the program goes on, whatever became of the profiler
+                pass
+
+        loader.exec_module = exec_module
+
+
 class TorchWatcher:
     """Asks ``look`` whenever something of torch is imported, until it returns True; it finds no module itself."""
 

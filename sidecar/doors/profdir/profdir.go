@@ -36,6 +36,9 @@ type Files struct {
 type Trace struct {
 	Path  string
 	Cycle string // "ep0-ba5-rank0"; empty: it is of no cycle of a schedule
+	// Start and End are when it was recorded, in ns of the report; 0 and 0: as the report has it.
+	Start, End int64
+	PID        int // of the process that wrote it; 0: the report's
 }
 
 // Write writes the files and returns the paths of all that could be written, and why others could not. The report is of
@@ -51,11 +54,11 @@ func (f Files) Write(ctx context.Context, v *report.View, version string) (writt
 		written = append(written, path)
 	}
 	for _, t := range f.Traces {
-		from, to, known := stretch(v, t.Path)
+		from, to, known := t.stretch(v)
 		if t.Cycle == "" || filepath.Base(t.Cycle) != t.Cycle || !known {
 			continue
 		}
-		put(t.Cycle+".json", func() ([]byte, error) { return export.Cycle(v, from, to) })
+		put(t.Cycle+".json", func() ([]byte, error) { return export.Cycle(v, from, to, t.PID) })
 	}
 	q := request.Request{
 		Version: version, Quiet: true, Merged: filepath.Join(f.Folder, fmt.Sprintf("node%d.json.gz", f.Node)),
@@ -71,11 +74,14 @@ func (f Files) Write(ctx context.Context, v *report.View, version string) (writt
 	return existing(append(written, q.Merged, q.Summary, q.CSV)), results.Err()
 }
 
-// stretch is when a trace was recorded, by the report that it was merged into.
-func stretch(v *report.View, path string) (from, to int64, known bool) {
-	for _, t := range v.Traces {
-		if t.File == filepath.Base(path) {
-			return t.StartNS, t.EndNS, true
+// stretch is when a trace was recorded.
+func (t Trace) stretch(v *report.View) (from, to int64, known bool) {
+	if t.Start < t.End {
+		return max(0, t.Start), min(t.End, v.DurationNS), t.End > 0 && t.Start < v.DurationNS
+	}
+	for _, merged := range v.Traces {
+		if merged.File == filepath.Base(t.Path) {
+			return merged.StartNS, merged.EndNS, true
 		}
 	}
 	return 0, 0, false

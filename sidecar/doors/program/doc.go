@@ -14,6 +14,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/measure/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/show/live"
+	"github.com/omni-perf/omni-perf/sidecar/traces/addtrace"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 )
 
@@ -22,6 +23,9 @@ type Tools struct {
 	// Recorder makes the recorder of one process.
 	Recorder func(timeline.Target) *recorder.Recorder
 	Analyse  func(*timeline.Recording) (*report.View, error)
+	// AnalyseTraced does so for a program in which torch.profiler has written traces; nil: they are not read.
+	AnalyseTraced func(*timeline.Recording, addtrace.Traced) (*report.View, error)
+	Version       string
 	// Stack reads the stack of a process's main thread once, root first.
 	Stack func(pid int) ([]timeline.Frame, error)
 	// Cell reads the cell that runs on a kernel's main thread from the kernel's memory, which
@@ -60,6 +64,7 @@ type Options struct {
 	Open           func(path string) // shows a page that was written; nil: nobody asked for it
 	Audience       Audience          // is shown what runs, in place of results; nil: nobody
 	NoStepHook     bool              // programs that import torch are left without a hook for their steps
+	Torch          *Torch            // what torch.profiler records in the program's processes; nil: it is not run
 	Exact          string            // the library by which processes record each piece of work of their GPUs; empty: they do not
 	Waiter         Waiter            // waits for us, and for the script if we cannot; nil: nobody
 	Messages       io.Writer         // for the user; the program's own output is separate

@@ -32,6 +32,9 @@ type Naming struct {
 	ending  string // of the one result whose name determined its format; else the formats' extensions
 }
 
+// Base is the name without extension.
+func (n Naming) Base() string { return n.base }
+
 // File is one result file to be.
 type File struct {
 	Path   string

@@ -19,6 +19,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/measure/cupti"
 	"github.com/omni-perf/omni-perf/sidecar/measure/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/traces/addtrace"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 )
 
@@ -126,7 +127,15 @@ func Run(ctx context.Context, t Tools, s Script, o Options) (exit Exit, err erro
 	if err := r.Refusal(); err != nil && len(rec.Threads) == 0 {
 		fmt.Fprintf(o.Messages, "omni-perf: the script's stacks are not recorded: %v\n", err)
 	}
-	return exitOf(cmd.ProcessState), t.show(rec, files, o)
+	var found traced
+	if o.Torch != nil && receiver != nil {
+		found = o.Torch.tracesOf(rec, receiver, o.Messages)
+	}
+	report, _, err := t.shown(rec, found.leading, files, o)
+	if report != nil {
+		t.keepTraces(ctx, report, found.files, o.Messages)
+	}
+	return exitOf(cmd.ProcessState), err
 }
 
 // receiveFrom listens to the steps and regions of a program and gives it the environment to send them; with the step
@@ -145,6 +154,11 @@ func (t Tools) receiveFrom(cmd *exec.Cmd, o Options) (receiver *marks.Receiver, 
 		environment = append(environment, marks.Variable+"="+private.Socket)
 		if !o.NoStepHook && marks.WriteStepHook(private.StepHook) == nil {
 			environment = marks.WithStepHook(environment, private.StepHook)
+		}
+	}
+	if o.Torch != nil && receiver != nil {
+		if variable, err := o.Torch.variable(private.Rings); err == nil {
+			environment = append(environment, variable)
 		}
 	}
 	if o.Exact != "" {
@@ -304,19 +318,24 @@ func noteGoingOn(rec *timeline.Recording) {
 // show writes the result files and reports where they are, after the summary. Its
 // error says which are not where they were asked for, and where they are.
 func (t Tools) show(rec *timeline.Recording, files []File, o Options) error {
-	_, _, err := t.shown(rec, files, o)
+	_, _, err := t.shown(rec, addtrace.Traced{}, files, o)
 	return err
 }
 
 // shown is show, and returns the report, unless there is none, and what was written where it
 // was asked for.
-func (t Tools) shown(rec *timeline.Recording, files []File, o Options) (r *report.View, written []string, err error) {
+func (t Tools) shown(rec *timeline.Recording, traced addtrace.Traced, files []File, o Options) (r *report.View, written []string, err error) {
 	defer func() {
 		if p := recover(); p != nil { // the exit code of a script is not to be lost by it
 			err = fmt.Errorf("the report cannot be made, a bug of omni_perf: %v", p)
 		}
 	}()
-	if r, err = t.Analyse(rec); err != nil {
+	if len(traced.Files) > 0 && t.AnalyseTraced != nil {
+		r, err = t.AnalyseTraced(rec, traced)
+	} else {
+		r, err = t.Analyse(rec)
+	}
+	if err != nil {
 		return nil, nil, fmt.Errorf("the report cannot be made, a bug of omni_perf: %w", err)
 	}
 	written, err = Show(r, files, t.Summary(r), o.Messages)

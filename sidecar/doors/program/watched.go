@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/traces/addtrace"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
@@ -53,7 +54,7 @@ func (k *follower) show(w *watched, rec *timeline.Recording) {
 		return
 	}
 	files := k.files(w)
-	r, written, err := k.tools.shown(rec, files, k.options)
+	r, written, err := k.tools.shown(rec, addtrace.Traced{}, files, k.options)
 	if err != nil {
 		fmt.Fprintf(k.options.Messages, "omni-perf: %v\n", err) // the next cell may fare better
 	}

@@ -13,8 +13,8 @@ import (
 const dataRow = stepsRow - 1
 
 // Cycle writes trace events of a stretch of a report: steps, how long each waited for data, and all figures of the
-// machine as counters. Its times are since the report's origin, whose wall time is baseTimeNanoseconds, as Kineto has it.
-func Cycle(r *report.View, from, to int64) ([]byte, error) {
+// machine as counters. With a pid other than 0 the steps are those of that process. Its times are since the report's origin, whose wall time is baseTimeNanoseconds, as Kineto has it.
+func Cycle(r *report.View, from, to int64, pid int) ([]byte, error) {
 	var out bytes.Buffer
 	t := &traceWriter{w: &out, pid: r.Processes[r.Target().Process].PID}
 	t.raw(fmt.Sprintf(`{"schemaVersion":1,"baseTimeNanoseconds":%d,"displayTimeUnit":"ms","otherData":`, r.Hosts[0].Clock.WallNS) + jsonOf(map[string]string{
@@ -29,7 +29,9 @@ func Cycle(r *report.View, from, to int64) ([]byte, error) {
 	}
 	within := *r.Document
 	within.Steps, within.Tracks, within.Idle = numbered(r.Steps), nil, nil
-	within.Steps = slices.DeleteFunc(within.Steps, func(s report.Step) bool { return s.EndNS <= from || s.StartNS >= to })
+	within.Steps = slices.DeleteFunc(within.Steps, func(s report.Step) bool {
+		return s.EndNS <= from || s.StartNS >= to || pid != 0 && r.Processes[s.Process].PID != pid
+	})
 	for _, track := range r.Tracks {
 		within.Tracks = append(within.Tracks, cut(track, from, to))
 	}

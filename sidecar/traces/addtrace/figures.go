@@ -27,12 +27,12 @@ func figuresAsked(byShape bool) analyses.Options {
 
 // figures are the operators and kernels of one process's traces, summed up over them, and what m
 // knows of where they lie.
-func (m *Merged) figures(set *kineto.Set, byShape bool) *report.Torch {
+func (m *Merged) figures(set *kineto.Set, traced Traced) *report.Torch {
 	for _, t := range set.Traces {
 		t.Rank = set.Traces[0].Rank // cycles, whatever their files are called
 	}
-	a := traces.Analyze(set, figuresAsked(byShape))
-	out := &report.Torch{Operators: operators(a.Table(analyses.TableOperators)), KernelTimes: kernelTimes(a.Table(analyses.TableKernels))}
+	a := traces.Analyze(set, figuresAsked(traced.ByShape))
+	out := &report.Torch{PID: traced.PID, Operators: operators(a.Table(analyses.TableOperators)), KernelTimes: kernelTimes(a.Table(analyses.TableKernels))}
 	for i, t := range set.Traces {
 		damaged := slices.ContainsFunc(set.Warnings, func(w kineto.Warning) bool { return w.File == t.File && !w.Note })
 		out.Traces = append(out.Traces, report.Trace{

@@ -14,6 +14,7 @@
 package addtrace
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -33,6 +34,8 @@ type Options struct {
 	// Recorded are the stretches in which the profilers of the traces ran, by the names of their files: then all that
 	// devices did meanwhile is in the trace. Of a trace without one, that is so from its first event to its last.
 	Recorded map[string]timeline.Interval
+	// PID is of the process that wrote the traces; 0: the recording's target.
+	PID int
 }
 
 // ErrOtherTime means that the trace was not taken during the recording.
@@ -71,7 +74,7 @@ func Into(rec *timeline.Recording, traces []*kineto.Trace, opts Options) (*Merge
 		}
 		m.Covered = append(m.Covered, covered)
 		work := clock.work()
-		work.PID, work.Error, work.Complete = rec.Target.PID, time.Duration(clock.bridge.Error), []timeline.Interval{clock.complete(covered, opts.Recorded)}
+		work.PID, work.Error, work.Complete = cmp.Or(opts.PID, rec.Target.PID), time.Duration(clock.bridge.Error), []timeline.Interval{clock.complete(covered, opts.Recorded)}
 		m.OnDevice = m.OnDevice || len(work.Activities) > 0
 		out.Work = append(out.Work, work)
 	}

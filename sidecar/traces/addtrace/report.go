@@ -27,6 +27,7 @@ func loading(byShape, oneProcess bool) kineto.Options {
 type Traced struct {
 	Files   []TraceFile
 	ByShape bool // operators with different inputs are told apart
+	PID     int  // of the process that wrote them; 0: the recording's target
 	// KernelWait is the gap up to which a device was between queued kernels, where its work is exactly known; 0: the default.
 	KernelWait time.Duration
 	// OutOfMemory are allocations on devices that failed meanwhile.
@@ -63,11 +64,11 @@ func Recorded(ctx context.Context, rec *timeline.Recording, traced Traced) (*tim
 	if err := leaveOutOtherTimes(rec, set); err != nil {
 		return nil, report.Options{}, err
 	}
-	m, err := Into(rec, set.Traces, Options{Recorded: recorded})
+	m, err := Into(rec, set.Traces, Options{Recorded: recorded, PID: traced.PID})
 	if err != nil {
 		return nil, report.Options{}, err
 	}
-	return m.Recording, report.Options{Torch: m.figures(set, traced.ByShape)}, nil
+	return m.Recording, report.Options{Torch: m.figures(set, traced)}, nil
 }
 
 // leaveOutOtherTimes removes traces that were not taken during the recording, if others were: the user's own profiler
@@ -147,7 +148,7 @@ func Report(v *report.View, set *kineto.Set) (*report.View, error) {
 		return nil, err
 	}
 	found := diagnose.Options{Line: rec.line}.Run(m.Recording)
-	again, err := report.Build(m.Recording, &found, report.Options{Home: home, Line: rec.line, Torch: m.figures(set, false)})
+	again, err := report.Build(m.Recording, &found, report.Options{Home: home, Line: rec.line, Torch: m.figures(set, Traced{})})
 	if err != nil {
 		return nil, fmt.Errorf("the trace does not fit the report: %w", err)
 	}

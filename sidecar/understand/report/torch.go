@@ -3,6 +3,7 @@ package report
 // Torch is what torch.profiler recorded of the target: rows of a document, in which Build
 // cleans names and sets the process.
 type Torch struct {
+	PID         int // of the process that recorded it; 0: the target's
 	Operators   []Operator
 	KernelTimes []KernelTime
 	Traces      []Trace
@@ -60,6 +61,9 @@ func (b *builder) torch(t *Torch) {
 		return
 	}
 	process := b.doc.Targets[0].Process
+	if at, known := b.byPID[t.PID]; known {
+		process = at
+	}
 	for _, o := range t.Operators {
 		o.Name, o.Process = clean(o.Name), process
 		if o.InputShapes != nil {

@@ -51,6 +51,7 @@ type Receiver struct {
 	mu     sync.Mutex
 	peers  map[*net.UnixConn]bool
 	raised map[int]*timeline.Raised
+	sent   map[int]*FromTorch
 	closed bool
 }
 
@@ -64,7 +65,7 @@ func Listen(path string) (*Receiver, error) {
 		l.Close()
 		return nil, err
 	}
-	return &Receiver{listener: l, peers: make(map[*net.UnixConn]bool), raised: make(map[int]*timeline.Raised)}, nil
+	return &Receiver{listener: l, peers: make(map[*net.UnixConn]bool), raised: make(map[int]*timeline.Raised), sent: make(map[int]*FromTorch)}, nil
 }
 
 // Serve hands take what comes, until Close. take says whether the process is one whose
@@ -93,7 +94,7 @@ func (r *Receiver) Serve(take func(pid int, m Mark) bool) {
 				c.Close()
 				r.open.Done()
 			}()
-			receive(c, func(m Mark) bool { return take(pid, m) }, func(raised *timeline.Raised) { r.keep(pid, raised) })
+			receive(c, func(m Mark) bool { return take(pid, m) }, func(raised *timeline.Raised) { r.keep(pid, raised) }, func(d *decoder) { r.keepTorch(pid, d) })
 		}()
 	}
 }
@@ -137,7 +138,7 @@ func peer(c *net.UnixConn) (pid int, err error) {
 }
 
 // receive reads one sender's lines.
-func receive(c net.Conn, take func(Mark) bool, keep func(*timeline.Raised)) {
+func receive(c net.Conn, take func(Mark) bool, keep func(*timeline.Raised), torch func(*decoder)) {
 	lines := bufio.NewScanner(c)
 	lines.Buffer(make([]byte, 0, 1024), maxLine)
 	var d decoder
@@ -149,6 +150,9 @@ func receive(c net.Conn, take func(Mark) bool, keep func(*timeline.Raised)) {
 		if d.raised != nil {
 			keep(d.raised)
 		}
+		if d.trace.Path != "" || d.remark != "" {
+			torch(&d)
+		}
 	}
 }
 
@@ -157,12 +161,15 @@ type decoder struct {
 	last    int64
 	stepped bool
 	raised  *timeline.Raised // the last line was this
+	trace   Trace            // or this
+	remark  string           // or this
 }
 
 var errNoMark = errors.New("this is no mark")
 
 // decode reads one line: {"begin":NS}, {"step":NS,"samples":32,"tokens":8192,"epoch":1} with what is known of the last three, {"hook":NS}, or
 // {"region":[START,END],"name":"load"}, with "thread":ID for a region of one thread; or
+// {"trace":PATH,"cycle":"ep0-ba5-rank0","rank":0,"window":[START,END]} or {"remark":"…"}, or
 // {"raised":"ValueError","message":"no rows","stack":[["train.py",31]]}. ok reports whether it is a mark.
 func (d *decoder) decode(line []byte) (m Mark, ok bool, err error) {
 	var sent struct {
@@ -173,9 +180,13 @@ func (d *decoder) decode(line []byte) (m Mark, ok bool, err error) {
 		Samples, Tokens   int64
 		Epoch             *int
 		Raised, Message   string
+		Trace, Cycle      string
+		Remark            string
+		Rank              int
+		Window            []int64
 		Stack             []calledAt
 	}
-	d.raised = nil
+	d.raised, d.trace, d.remark = nil, Trace{}, ""
 	if err := json.Unmarshal(line, &sent); err != nil {
 		return m, false, errNoMark
 	}
@@ -184,6 +195,15 @@ func (d *decoder) decode(line []byte) (m Mark, ok bool, err error) {
 		d.raised = &timeline.Raised{Type: sent.Raised, Message: sent.Message}
 		for _, at := range sent.Stack {
 			d.raised.Stack = append(d.raised.Stack, timeline.RaisedAt(at))
+		}
+		return m, false, nil
+	case sent.Remark != "":
+		d.remark = sent.Remark
+		return m, false, nil
+	case sent.Trace != "":
+		d.trace = Trace{Path: sent.Trace, Cycle: sent.Cycle, Rank: sent.Rank}
+		if len(sent.Window) == 2 {
+			d.trace.Start, d.trace.End = sent.Window[0], sent.Window[1]
 		}
 		return m, false, nil
 	case sent.Begin > 0:
