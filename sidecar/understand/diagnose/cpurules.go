@@ -337,6 +337,9 @@ func waitingForChildren(e *evidence, a activity.Account, m *measured) {
 func waitingForThreads(e *evidence, a activity.Account, m *measured) {
 	m.Actors = e.bystanders.ThreadsDuring(a.Where)
 	m.Cores, m.CoreLimit = e.bystanders.Cores(a.Where)
+	if children := e.bystanders.ChildCores(a.Where); children > 0 { // which are no threads' work
+		m.Cores = max(m.Cores-children, 0)
+	}
 	for i := range m.Actors {
 		if at := &m.Actors[i].Place; !e.stacks.Own(at.File) {
 			*at = activity.Place{}

@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -524,6 +525,21 @@ func TestWorkersThatTheirOwnerKilled(t *testing.T) {
 				t.Errorf("said to be killed: %v, want %v", got, c.want)
 			}
 		})
+	}
+}
+
+// What worker processes computed is not said of the thread that the main thread waited for, as of Dask's IO loop.
+func TestThreadsAreNotChargedWithWhatProcessesComputed(t *testing.T) {
+	joining := one(7, threadingLib, "Thread.join", timeline.StateWaiting, 0)
+	rec := scene{acts: []act{joining}, times: 3, change: func(b *timeline.Builder) {
+		beside("IO loop", timeline.StateNative, 3, "", "")(b)
+		b.Track(timeline.TrackSpec{ID: "cpu", Kind: timeline.KindRate, Device: -1, Limit: 2}).AddWindow(0, 3*sec, .75)
+		b.Track(timeline.TrackSpec{ID: "cpu.children", Kind: timeline.KindRate, Device: -1}).AddWindow(0, 3*sec, .5)
+	}}.record()
+	found := Run(rec).Findings
+	i := slices.IndexFunc(found, func(f Finding) bool { return f.ID == WaitsForThreads })
+	if i < 0 || math.Abs(found[i].Cores-.25) > 1e-9 {
+		t.Errorf("got %+v, want %s with 0.25 cores", found, WaitsForThreads)
 	}
 }
 

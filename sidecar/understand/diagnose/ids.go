@@ -80,7 +80,7 @@ const (
 	WaitsForIO       FindingID = "io-bound"           // Call
 	WaitsForUser     FindingID = "waits-for-user"
 	WaitsForChildren FindingID = "waits-for-children" // Actors; Cores: that they used
-	WaitsForThreads  FindingID = "waits-for-threads"  // Actors; Cores: of the whole program
+	WaitsForThreads  FindingID = "waits-for-threads"  // Actors; Cores: of the program without its children
 	WaitsForLock     FindingID = "waits-for-lock"     // Call
 	WaitsForEvents   FindingID = "event-loop-idle"
 	TasksWait        FindingID = "tasks-wait"     // Time: of the thread, while tasks waited at Place, in the function Name, for Call: Count at once, Against on average
