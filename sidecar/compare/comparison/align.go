@@ -49,18 +49,7 @@ func align(a, b []numbered) alignment {
 		al.edit(a[:min(len(a), maxHunk)], b[:min(len(b), maxHunk)])
 		return al
 	}
-	// length[i][j] is that of the longest common list of a[i:] and b[j:].
-	wide := len(b) + 1
-	length := make([]int32, (len(a)+1)*wide)
-	for i := len(a) - 1; i >= 0; i-- {
-		for j := len(b) - 1; j >= 0; j-- {
-			if a[i].text == b[j].text {
-				length[i*wide+j] = length[(i+1)*wide+j+1] + 1
-			} else {
-				length[i*wide+j] = max(length[(i+1)*wide+j], length[i*wide+j+1])
-			}
-		}
-	}
+	length := commonLengths(a, b)
 	i, j, fromI, fromJ := 0, 0, 0, 0
 	for i < len(a) && j < len(b) {
 		switch {
@@ -69,7 +58,7 @@ func align(a, b []numbered) alignment {
 			same(a[i], b[j])
 			i, j = i+1, j+1
 			fromI, fromJ = i, j
-		case length[(i+1)*wide+j] >= length[i*wide+j+1]:
+		case length.of(i+1, j) >= length.of(i, j+1):
 			i++
 		default:
 			j++
@@ -77,6 +66,29 @@ func align(a, b []numbered) alignment {
 	}
 	al.edit(a[fromI:], b[fromJ:])
 	return al
+}
+
+// lengths are those of the longest common lists of what is behind each line of two texts.
+type lengths struct {
+	known []int32
+	wide  int
+}
+
+// of is the length for a[i:] and b[j:].
+func (l *lengths) of(i, j int) int32 { return l.known[i*l.wide+j] }
+
+func commonLengths(a, b []numbered) *lengths {
+	l := &lengths{make([]int32, (len(a)+1)*(len(b)+1)), len(b) + 1}
+	for i := len(a) - 1; i >= 0; i-- {
+		for j := len(b) - 1; j >= 0; j-- {
+			if a[i].text == b[j].text {
+				l.known[i*l.wide+j] = l.of(i+1, j+1) + 1
+			} else {
+				l.known[i*l.wide+j] = max(l.of(i+1, j), l.of(i, j+1))
+			}
+		}
+	}
+	return l
 }
 
 // Pair is which texts of one list are which of another, by their indices: the longest list that both have in common,

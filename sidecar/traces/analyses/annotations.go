@@ -38,12 +38,7 @@ func observeAnnotations(r *recording) *scopes {
 			of.host += ranges.end(row) - ranges.start[row]
 		}
 	}
-	main, most := uint32(0), 0
-	for thread, n := range perThread {
-		if n > most || n == most && thread < main {
-			main, most = thread, n
-		}
-	}
+	main := busiest(perThread)
 	for i := range r.spans {
 		thread, at, ok := r.origin(i)
 		if !ok {
@@ -58,6 +53,17 @@ func observeAnnotations(r *recording) *scopes {
 		}
 	}
 	return all
+}
+
+// busiest is the thread with the most of something, of several the first.
+func busiest(perThread map[uint32]int) (main uint32) {
+	most := 0
+	for thread, n := range perThread {
+		if n > most || n == most && thread < main {
+			main, most = thread, n
+		}
+	}
+	return main
 }
 
 // isAnnotation distinguishes annotations from steps, which have a table, and from modules, which have one, too.

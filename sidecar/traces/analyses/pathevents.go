@@ -48,7 +48,7 @@ func (r *recording) pathWindows(main int32) (windows []interval, steps int) {
 // handingThreads are the thread that the steps are of and those of autograd. Without steps it is the one with most operators, without
 // operators the first one that calls; where nothing says which threads are autograd's it is all that launch work.
 func (r *recording) handingThreads() (main int32, autograd []int32) {
-	o, c := &r.t.Ops, &r.t.Calls
+	o := &r.t.Ops
 	weight, backward := make([]int, len(r.t.Threads)+1), make([]bool, len(r.t.Threads)+1)
 	main = -1
 	isStep, isAutograd := map[kineto.Sym]bool{}, map[kineto.Sym]bool{}
@@ -76,11 +76,7 @@ func (r *recording) handingThreads() (main int32, autograd []int32) {
 		}
 	}
 	if !slices.Contains(backward, true) {
-		for i := range r.spans {
-			if call := r.spans[i].call; call >= 0 && r.calls[call].row >= 0 {
-				backward[c.Thread[r.calls[call].row]] = true
-			}
-		}
+		r.markLaunching(backward)
 	}
 	for thread, is := range backward {
 		if is && int32(thread) != main {
@@ -88,6 +84,15 @@ func (r *recording) handingThreads() (main int32, autograd []int32) {
 		}
 	}
 	return main, autograd
+}
+
+// markLaunching marks the threads that launch what devices did.
+func (r *recording) markLaunching(threads []bool) {
+	for i := range r.spans {
+		if call := r.spans[i].call; call >= 0 && r.calls[call].row >= 0 {
+			threads[r.t.Calls.Thread[r.calls[call].row]] = true
+		}
+	}
 }
 
 // firstCaller is the thread of the first call; 0 if there is none.
@@ -108,8 +113,30 @@ func (a *pathAnalysis) events(window interval) (e *criticalpath.Events, spans []
 		Start: window.Start, End: window.End, Main: a.main, Autograd: a.autograd, Threads: len(r.t.Threads) + 1,
 		Short: int64(r.opts.KernelWait), Busy: a.busyThreads(window),
 	}
+	a.spansIn(window, a.callsIn(window, e))
+	a.beforeWindow(window)
+	slices.SortStableFunc(a.work, func(x, y windowWork) int { return cmp.Compare(x.Start, y.Start) })
+	streams := map[streamKey]int32{}
+	for _, w := range a.work {
+		key := streamKey{r.t.Device.Device[w.row], r.t.Device.Stream[w.row]}
+		stream, known := streams[key]
+		if !known {
+			stream = int32(len(streams))
+			streams[key] = stream
+		}
+		w.Stream = stream
+		e.Work, spans = append(e.Work, w.Work), append(spans, w.span)
+	}
+	a.work = a.work[:0]
+	return e, spans
+}
+
+// callsIn adds the calls of a window that launch, wait or order something. It returns where each call of the recording
+// is among these, -1 where it is not.
+func (a *pathAnalysis) callsIn(window interval, e *criticalpath.Events) (callAt []int32) {
+	r := a.r
 	stepped := len(r.steps) > 0
-	callAt := make([]int32, len(r.calls))
+	callAt = make([]int32, len(r.calls))
 	for i := range r.calls {
 		callAt[i] = -1
 		c := &r.calls[i]
@@ -122,6 +149,13 @@ func (a *pathAnalysis) events(window interval) (e *criticalpath.Events, spans []
 		callAt[i] = int32(len(e.Calls))
 		e.Calls = append(e.Calls, does)
 	}
+	return callAt
+}
+
+// spansIn adds what devices did for a window.
+func (a *pathAnalysis) spansIn(window interval, callAt []int32) {
+	r := a.r
+	stepped := len(r.steps) > 0
 	for i := range r.spans {
 		s := &r.spans[i]
 		if s.row < 0 || s.end() <= window.Start {
@@ -139,21 +173,6 @@ func (a *pathAnalysis) events(window interval) (e *criticalpath.Events, spans []
 		}
 		a.work = append(a.work, windowWork{w, int32(i), s.row})
 	}
-	a.beforeWindow(window)
-	slices.SortStableFunc(a.work, func(x, y windowWork) int { return cmp.Compare(x.Start, y.Start) })
-	streams := map[streamKey]int32{}
-	for _, w := range a.work {
-		key := streamKey{r.t.Device.Device[w.row], r.t.Device.Stream[w.row]}
-		stream, known := streams[key]
-		if !known {
-			stream = int32(len(streams))
-			streams[key] = stream
-		}
-		w.Stream = stream
-		e.Work, spans = append(e.Work, w.Work), append(spans, w.span)
-	}
-	a.work = a.work[:0]
-	return e, spans
 }
 
 // windowWork is a work of a window, and where it comes from.

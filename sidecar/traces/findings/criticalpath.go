@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/omni-perf/omni-perf/sidecar/traces/analyses"
+	"github.com/omni-perf/omni-perf/sidecar/traces/table"
 )
 
 // leastSaved is the share of a step that must be saved for a cause to be worth a sentence.
@@ -13,12 +14,7 @@ const leastSaved = 0.05
 // a line. What Name has none of is not recorded, and delays are between the others.
 func criticalPath(t Tables) *Finding {
 	path, replays := t.get(analyses.TableCriticalPath), t.get(analyses.TableCriticalPathReplay)
-	longest, recorded, steps := int64(-1), 0.0, int64(0)
-	for r := range replays.Len() {
-		if us := replays.FloatAt("recorded_us", r); us > recorded {
-			longest, recorded, steps = replays.IntAt("rank", r), us, replays.IntAt("steps", r)
-		}
-	}
+	longest, recorded, steps := longestReplay(replays)
 	f := &Finding{ID: CriticalPath, Unit: Share, Threshold: leastSaved, Evidence: map[string]float64{}}
 	saved := 0.0
 	for r := range path.Len() {
@@ -49,4 +45,15 @@ func criticalPath(t Tables) *Finding {
 		f.Rank = pointer(longest)
 	}
 	return f
+}
+
+// longestReplay is the rank whose steps took longest, for how long these were recorded and how many they are.
+func longestReplay(replays *table.Table) (rank int64, us float64, steps int64) {
+	rank = -1
+	for r := range replays.Len() {
+		if recorded := replays.FloatAt("recorded_us", r); recorded > us {
+			rank, us, steps = replays.IntAt("rank", r), recorded, replays.IntAt("steps", r)
+		}
+	}
+	return rank, us, steps
 }

@@ -8,9 +8,18 @@ import "slices"
 // may well share name, correlation and whole-microsecond start. It returns the
 // number of records dropped.
 func dropDuplicates(t *Trace) (dropped int) {
+	twice, calls := dropDuplicateCalls(t)
+	if calls == 0 {
+		return 0
+	}
+	return calls + dropDuplicateWork(t, twice)
+}
+
+// dropDuplicateCalls removes runtime calls that were recorded twice, and returns their correlations.
+func dropDuplicateCalls(t *Trace) (twice map[int64]bool, dropped int) {
 	c := &t.Calls
 	seen := newRowSet(len(c.Start))
-	twice := map[int64]bool{} // correlations of calls recorded twice
+	twice = map[int64]bool{}
 	keep := make([]bool, len(c.Start))
 	for row, id := range c.Correlation {
 		keep[row] = true
@@ -28,15 +37,20 @@ func dropDuplicates(t *Trace) (dropped int) {
 		}
 	}
 	if dropped == 0 {
-		return 0
+		return nil, 0
 	}
 	compact(keep, &c.Start, &c.Dur, &c.Correlation, &c.External)
 	compact(keep, &c.Name)
 	compact(keep, &c.Thread)
 	t.Frame.compact(FrameCall, keep)
+	return twice, dropped
+}
+
+// dropDuplicateWork removes what devices did for calls that were recorded twice, where it is recorded twice itself.
+func dropDuplicateWork(t *Trace, twice map[int64]bool) (dropped int) {
 	d := &t.Device
-	seen = newRowSet(len(d.Start))
-	keep = make([]bool, len(d.Start))
+	seen := newRowSet(len(d.Start))
+	keep := make([]bool, len(d.Start))
 	for row, id := range d.Correlation {
 		same := func(other int) bool {
 			return d.Start[other] == d.Start[row] && d.Dur[other] == d.Dur[row] && d.Name[other] == d.Name[row] &&

@@ -59,37 +59,8 @@ func parseScaled(text []byte, shift int) (n int64, ok bool) {
 		negative = text[0] == '-'
 		text = text[1:]
 	}
-	var u uint64
-	digits, exp, dropped := 0, shift, -1 // dropped: first digit that did not fit
-	point := false
-	i := 0
-loop:
-	for ; i < len(text); i++ {
-		c := text[i]
-		switch {
-		case c-'0' <= 9:
-			digits++
-			d := uint64(c - '0')
-			if dropped < 0 && (u < math.MaxUint64/10 || u == math.MaxUint64/10 && d <= math.MaxUint64%10) {
-				u = u*10 + d
-				if point {
-					exp--
-				}
-				continue
-			}
-			if dropped < 0 {
-				dropped = int(d)
-			}
-			if !point {
-				exp++
-			}
-		case c == '.' && !point:
-			point = true
-		default:
-			break loop
-		}
-	}
-	if digits == 0 {
+	u, exp, dropped, i := mantissa(text)
+	if i == 0 {
 		return 0, false
 	}
 	if i < len(text) {
@@ -99,7 +70,7 @@ loop:
 		}
 		exp += e
 	}
-	u, ok = scaleDecimal(u, exp, dropped)
+	u, ok = scaleDecimal(u, exp+shift, dropped)
 	if !ok {
 		return 0, false
 	}
@@ -113,6 +84,42 @@ loop:
 		return 0, false
 	}
 	return int64(u), true
+}
+
+// mantissa reads the digits at the beginning of text, of which there may be a fraction, as u × 10^exp. dropped is the
+// first digit that did not fit into u, -1 if all did; length is 0 where there are no digits.
+func mantissa(text []byte) (u uint64, exp, dropped, length int) {
+	dropped = -1
+	digits, point := 0, false
+	for ; length < len(text); length++ {
+		c := text[length]
+		if c == '.' && !point {
+			point = true
+			continue
+		}
+		if c-'0' > 9 {
+			break
+		}
+		digits++
+		d := uint64(c - '0')
+		if dropped < 0 && (u < math.MaxUint64/10 || u == math.MaxUint64/10 && d <= math.MaxUint64%10) {
+			u = u*10 + d
+			if point {
+				exp--
+			}
+			continue
+		}
+		if dropped < 0 {
+			dropped = int(d)
+		}
+		if !point {
+			exp++
+		}
+	}
+	if digits == 0 {
+		length = 0
+	}
+	return u, exp, dropped, length
 }
 
 // parseExponent reads "e-3"; huge exponents are clamped, which is enough to

@@ -56,13 +56,14 @@ func (p *parser) parse() error {
 	if err != nil {
 		return err
 	}
-	if ok && !p.found && !p.enough && !p.w.Truncated() {
-		p.noEvents()
-	}
-	if p.found && p.t.Records == 0 && len(p.warnings) == 0 {
-		p.warn(-1, "traceEvents is empty", "no events")
-	}
+	p.noteNoEvents(ok)
 	p.ending()
+	p.settle()
+	return nil
+}
+
+// settle completes the tables when all events are read.
+func (p *parser) settle() {
 	if p.t.Frame != nil {
 		p.t.Frame.Decimals = p.s.decimals
 	}
@@ -73,7 +74,6 @@ func (p *parser) parse() error {
 	p.faults()
 	p.rows.trim()
 	p.t.describe()
-	return nil
 }
 
 // object reads the top-level object.
@@ -81,15 +81,7 @@ func (p *parser) object() error {
 	p.w.Pos++
 	first := true
 	for {
-		var key string
-		next := p.scan(func(b []byte, i int) int {
-			k, at := p.s.member(b, i, first)
-			key = string(k)
-			if k == nil && at >= 0 {
-				key = "}"
-			}
-			return at
-		})
+		key, next := p.key(first)
 		first = false
 		if next < 0 {
 			p.cutShort(next, "outside the events", "what follows")
@@ -126,9 +118,27 @@ func (p *parser) object() error {
 	}
 }
 
-// noEvents warns of a file without traceEvents.
-func (p *parser) noEvents() {
-	p.note("the file has no traceEvents", "no events")
+// key moves behind a key of the top-level object; "}" is the object's end. A negative next is short or bad.
+func (p *parser) key(first bool) (key string, next int) {
+	next = p.scan(func(b []byte, i int) int {
+		k, at := p.s.member(b, i, first)
+		key = string(k)
+		if k == nil && at >= 0 {
+			key = "}"
+		}
+		return at
+	})
+	return key, next
+}
+
+// noteNoEvents warns of a file that could be read and has no events; anything: there is JSON in it.
+func (p *parser) noteNoEvents(anything bool) {
+	if anything && !p.found && !p.enough && !p.w.Truncated() {
+		p.note("the file has no traceEvents", "no events")
+	}
+	if p.found && p.t.Records == 0 && len(p.warnings) == 0 {
+		p.warn(-1, "traceEvents is empty", "no events")
+	}
 }
 
 // begin skips what is before the JSON.

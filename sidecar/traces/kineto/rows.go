@@ -109,13 +109,16 @@ func (w *rows) add(s *scanner) {
 	case 'E':
 		w.end(s)
 	case 0:
-		if empty := len(r.name) == 0 && len(r.cat) == 0 && !r.hasStart; empty && !w.ended {
-			w.ended = true
+		if w.ended || !r.isEmpty() { // some tools end the list with an empty element
+			s.fault(faultPhase, s.at)
 			break
 		}
-		s.fault(faultPhase, s.at)
+		w.ended = true
 	}
 }
+
+// isEmpty reports whether an element has nothing of an event.
+func (r *record) isEmpty() bool { return len(r.name) == 0 && len(r.cat) == 0 && !r.hasStart }
 
 func (w *rows) sym(s *scanner, raw []byte) Sym {
 	sym, damage := w.names.intern(raw)

@@ -94,19 +94,26 @@ func skipQuoted(b []byte, i int) (next int, repaired bool) {
 			return bad, false
 		}
 		next += n + 1
-		j := skipSpace(b, next)
-		if j < len(b) && b[j] == ',' {
-			j = skipSpace(b, j+1)
-			if j < len(b) && b[j] == '"' {
-				return next, true
-			}
-		} else if j < len(b) && (b[j] == '}' || b[j] == ']') {
+		if ends, known := objectGoesOn(b, next); !known {
+			return short, false
+		} else if ends {
 			return next, true
 		}
-		if j == len(b) {
-			return short, false
-		}
 	}
+}
+
+// objectGoesOn reports whether what is behind a quote is what follows a value: a comma and a key, or the end of the
+// object or list. known is false where b ends before that shows.
+func objectGoesOn(b []byte, behind int) (goesOn, known bool) {
+	j := skipSpace(b, behind)
+	isNext := false
+	if j < len(b) && b[j] == ',' {
+		j = skipSpace(b, j+1)
+		isNext = j < len(b) && b[j] == '"'
+	} else {
+		isNext = j < len(b) && (b[j] == '}' || b[j] == ']')
+	}
+	return isNext, j < len(b)
 }
 
 // structural marks the bytes at which skipValue must look.

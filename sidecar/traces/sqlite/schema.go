@@ -1,6 +1,9 @@
 package sqlite
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // column is a column of a table.
 type column struct {
@@ -11,36 +14,9 @@ type column struct {
 // columnsOf reads the columns from the text of a CREATE TABLE; ok is false where rows are not stored by id or there is
 // no list of columns.
 func columnsOf(sql string) (columns []column, ok bool) {
-	tokens := tokensOf(sql)
-	depth, begin := 0, -1
-	var definitions [][]string
-	end := len(tokens)
-	for i, token := range tokens {
-		switch token {
-		case "(":
-			if depth++; depth == 1 {
-				begin = i + 1
-			}
-		case ")":
-			if depth--; depth == 0 && begin >= 0 {
-				definitions, end = append(definitions, tokens[begin:i]), i
-			}
-		case ",":
-			if depth == 1 {
-				definitions, begin = append(definitions, tokens[begin:i]), i+1
-			}
-		}
-		if end < len(tokens) {
-			break
-		}
-	}
-	if end == len(tokens) {
+	definitions, options, ok := definitionsOf(tokensOf(sql))
+	if !ok || slices.ContainsFunc(options, func(option string) bool { return strings.EqualFold(option, "WITHOUT") }) {
 		return nil, false
-	}
-	for _, option := range tokens[end:] {
-		if strings.EqualFold(option, "WITHOUT") {
-			return nil, false
-		}
 	}
 	key := ""
 	for _, d := range definitions {
@@ -61,6 +37,29 @@ func columnsOf(sql string) (columns []column, ok bool) {
 		columns[i].isID = d.isID || key != "" && strings.EqualFold(d.name, key) && isIntegerColumn(definitions, d.name)
 	}
 	return columns, len(columns) > 0
+}
+
+// definitionsOf divides a CREATE TABLE into the definitions between its parentheses, of columns and constraints, and
+// the options behind; ok is false where there are no parentheses that end.
+func definitionsOf(tokens []string) (definitions [][]string, options []string, ok bool) {
+	depth, begin := 0, -1
+	for i, token := range tokens {
+		switch token {
+		case "(":
+			if depth++; depth == 1 {
+				begin = i + 1
+			}
+		case ")":
+			if depth--; depth == 0 && begin >= 0 {
+				return append(definitions, tokens[begin:i]), tokens[i:], true
+			}
+		case ",":
+			if depth == 1 {
+				definitions, begin = append(definitions, tokens[begin:i]), i+1
+			}
+		}
+	}
+	return nil, nil, false
 }
 
 // constraints begin a constraint of the table in place of a column.
