@@ -18,6 +18,23 @@ func (s *sampler) readShares() {
 	if s.lost || len(s.family.members) < 2 || len(s.family.members) > mostSharers {
 		return
 	}
+	found := s.memoryByPlace()
+	s.sink.Describe(func(r *timeline.Recording) {
+		for place, known := range found {
+			if place < 0 || place >= len(r.Processes) {
+				continue
+			}
+			m := &r.Processes[place].Memory
+			m.Own, m.Proportional = known.Own, known.Proportional
+			if r.Processes[place].Start >= 0 && place > 0 { // of a whole life, which is in the recording
+				m.Peak = known.Peak
+			}
+		}
+	})
+}
+
+// memoryByPlace reads the memory of the family's members by their index in the recording's processes.
+func (s *sampler) memoryByPlace() map[int]timeline.ProcessMemory {
 	sum := uint64(0)
 	for _, m := range s.family.members {
 		sum += m.rss
@@ -41,16 +58,5 @@ func (s *sampler) readShares() {
 			found[place] = known
 		}
 	}
-	s.sink.Describe(func(r *timeline.Recording) {
-		for place, known := range found {
-			if place < 0 || place >= len(r.Processes) {
-				continue
-			}
-			m := &r.Processes[place].Memory
-			m.Own, m.Proportional = known.Own, known.Proportional
-			if r.Processes[place].Start >= 0 && place > 0 { // of a whole life, which is in the recording
-				m.Peak = known.Peak
-			}
-		}
-	})
+	return found
 }

@@ -307,15 +307,7 @@ func (t *Tree) identify(m *member, st procfs.Stat) (changed bool) {
 	}
 	m.facts, m.Image, m.Python = f, image, f.isPython()
 	t.noteLocked(image)
-	role, number := t.opts.Role, (*int)(nil)
-	if m.PID != t.root {
-		var parentFacts *facts
-		var parentRole timeline.Role
-		if parent := t.members[m.Parent]; parent != nil {
-			parentFacts, parentRole = &parent.facts, parent.role
-		}
-		role, number = roleOf(&f, parentFacts, parentRole)
-	}
+	role, number := t.roleLocked(m)
 	m.role, m.Ours = role, role == timeline.RoleProfiler
 	if m.Index < 0 {
 		return changed
@@ -334,6 +326,19 @@ func (t *Tree) identify(m *member, st procfs.Stat) (changed bool) {
 		t.changed[m.Index] = true
 	}
 	return changed
+}
+
+// roleLocked is what a member is for the one that started it, and its number there.
+func (t *Tree) roleLocked(m *member) (role timeline.Role, number *int) {
+	if m.PID == t.root {
+		return t.opts.Role, nil
+	}
+	var parentFacts *facts
+	var parentRole timeline.Role
+	if parent := t.members[m.Parent]; parent != nil {
+		parentFacts, parentRole = &parent.facts, parent.role
+	}
+	return roleOf(&m.facts, parentFacts, parentRole)
 }
 
 // noteLocked remembers the program of a member, for forks of it that outlive it.

@@ -80,13 +80,7 @@ func (b *sourceBook) of(rec *timeline.Recording, files ...string) []timeline.Sou
 	}
 	if c := rec.Target.Cell; c != nil && c.File != "" {
 		c.Text = clipText(c.Text)
-		own := timeline.Source{File: c.File, ExecutionCount: c.ExecutionCount, Text: c.Text}
-		for _, known := range b.byFile[c.File] {
-			if sameSource(known, own) {
-				own.Lines, own.Nested = known.Lines, known.Nested
-			}
-		}
-		add(own)
+		add(b.ofCell(c))
 	}
 	magics := false
 	for _, f := range files {
@@ -95,7 +89,7 @@ func (b *sourceBook) of(rec *timeline.Recording, files ...string) []timeline.Sou
 		}
 	}
 	for _, f := range rec.Frames {
-		magics = magics || strings.HasPrefix(f.File, "<timed ") || f.File == "<magic-timeit>"
+		magics = magics || isOfMagic(f.File)
 		if !seen[f.File] {
 			seen[f.File] = true
 			for _, s := range b.byFile[f.File] {
@@ -104,15 +98,36 @@ func (b *sourceBook) of(rec *timeline.Recording, files ...string) []timeline.Sou
 		}
 	}
 	if magics {
-		for _, file := range b.order {
-			for _, s := range b.byFile[file] {
-				if strings.HasPrefix(strings.TrimLeft(s.Text, "\n"), "%%") {
-					add(s)
-				}
+		b.eachWithMagic(add)
+	}
+	return out
+}
+
+// ofCell is the source of the cell that was recorded, with what is known of its lines.
+func (b *sourceBook) ofCell(c *timeline.Cell) timeline.Source {
+	own := timeline.Source{File: c.File, ExecutionCount: c.ExecutionCount, Text: c.Text}
+	for _, known := range b.byFile[c.File] {
+		if sameSource(known, own) {
+			own.Lines, own.Nested = known.Lines, known.Nested
+		}
+	}
+	return own
+}
+
+// isOfMagic reports whether a file's name is one that cell magics give to what they compile.
+func isOfMagic(file string) bool {
+	return strings.HasPrefix(file, "<timed ") || file == "<magic-timeit>"
+}
+
+// eachWithMagic visits the sources of cells that begin with a cell magic.
+func (b *sourceBook) eachWithMagic(visit func(timeline.Source)) {
+	for _, file := range b.order {
+		for _, s := range b.byFile[file] {
+			if strings.HasPrefix(strings.TrimLeft(s.Text, "\n"), "%%") {
+				visit(s)
 			}
 		}
 	}
-	return out
 }
 
 // clipText cuts a source at a line's end. The rest's lines stay numbers.

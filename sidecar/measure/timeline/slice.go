@@ -22,25 +22,8 @@ func (r *Recording) Slice(from, to Nanos) *Recording {
 		}
 		return process
 	}
-	out.Tracks = nil
-	for _, t := range r.Tracks {
-		t.Points = cutPoints(t.Points, from, to)
-		t.Peak = peak(t.Points)
-		t.Process = place(t.Process)
-		if len(t.Points) > 0 || t.Ended != "" {
-			out.Tracks = append(out.Tracks, t)
-		}
-	}
-	out.Threads = nil
-	threads := make([]int, len(r.Threads)) // where each is in out; -1: nowhere
-	for i, t := range r.Threads {
-		t.Spans = cut(t.Spans, from, to)
-		t.Process = place(t.Process)
-		if threads[i] = -1; len(t.Spans) > 0 {
-			threads[i] = len(out.Threads)
-			out.Threads = append(out.Threads, t)
-		}
-	}
+	out.Tracks = cutTracks(r.Tracks, from, to, place)
+	threads := out.sliceThreads(r.Threads, from, to, place)
 	kept := func(index []int) func(int) int {
 		return func(i int) int {
 			if i < 0 || i >= len(index) {
@@ -50,14 +33,7 @@ func (r *Recording) Slice(from, to Nanos) *Recording {
 		}
 	}
 	out.Subject, out.Pools = r.Subject.slice(kept(index), kept(threads)), slicePools(r.Pools, kept(index))
-	out.GPUs = slices.Clone(r.GPUs)
-	for i := range out.GPUs {
-		if g := &out.GPUs[i]; g.Lost > to {
-			g.Lost = 0
-		} else if g.Lost > 0 {
-			g.Lost = max(g.Lost-from, 1)
-		}
-	}
+	out.GPUs = cutGPUs(r.GPUs, from, to)
 	out.Gaps = cutGaps(r.Gaps, from, to)
 	out.Awaits = cutAwaits(r.Awaits, from, to, place)
 	out.Growth = cutGrowth(r.Growth, from, to, place)
@@ -69,15 +45,59 @@ func (r *Recording) Slice(from, to Nanos) *Recording {
 		}
 	}
 	out.Sampling.cut(from, to)
-	out.Marks = nil
-	for _, m := range r.Marks {
+	out.Marks = cutMarks(r.Marks, from, to, place)
+	return &out
+}
+
+func cutTracks(list []Track, from, to Nanos, place func(int) int) (out []Track) {
+	for _, t := range list {
+		t.Points = cutPoints(t.Points, from, to)
+		t.Peak = peak(t.Points)
+		t.Process = place(t.Process)
+		if len(t.Points) > 0 || t.Ended != "" {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// sliceThreads keeps those of which something is known between two times, and shows for each its new index, -1 for
+// those left out.
+func (r *Recording) sliceThreads(all []Thread, from, to Nanos, place func(int) int) (index []int) {
+	r.Threads, index = nil, make([]int, len(all))
+	for i, t := range all {
+		t.Spans = cut(t.Spans, from, to)
+		t.Process = place(t.Process)
+		if index[i] = -1; len(t.Spans) > 0 {
+			index[i] = len(r.Threads)
+			r.Threads = append(r.Threads, t)
+		}
+	}
+	return index
+}
+
+// cutGPUs leaves out losses after the end.
+func cutGPUs(list []GPU, from, to Nanos) []GPU {
+	out := slices.Clone(list)
+	for i := range out {
+		if g := &out[i]; g.Lost > to {
+			g.Lost = 0
+		} else if g.Lost > 0 {
+			g.Lost = max(g.Lost-from, 1)
+		}
+	}
+	return out
+}
+
+func cutMarks(list []Mark, from, to Nanos, place func(int) int) (out []Mark) {
+	for _, m := range list {
 		if m.End > from && m.Start < to {
 			m.Start, m.End = max(m.Start, from)-from, min(m.End, to)-from
 			m.Process = place(m.Process)
-			out.Marks = append(out.Marks, m)
+			out = append(out, m)
 		}
 	}
-	return &out
+	return out
 }
 
 // cut makes the intervals those between two times.

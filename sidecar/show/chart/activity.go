@@ -260,26 +260,13 @@ const (
 // threadsOf sorts the other threads by the time they had a CPU and says what is
 // left out; the main threads of some processes are shown elsewhere.
 func threadsOf(r *report.View, main int, histories [][]span, behind map[int]bool, duration float64) ([]threadLane, string) {
-	type activity struct {
-		thread   int
-		computed float64
-		awake    float64
-	}
 	var active []activity
 	quiet, folded := 0, 0
 	for i := range r.Threads {
 		if i == main || r.Threads[i].Internal || onlyCleansUp(&r.Processes[r.Threads[i].Process]) || behind[r.Threads[i].Process] && r.Threads[i].Main || servesEngine(r, i) {
 			continue
 		}
-		a := activity{thread: i}
-		for _, s := range histories[i] {
-			switch d := s.end - s.start; {
-			case s.state.Computes():
-				a.computed += d
-			case !s.state.Idle():
-				a.awake += d
-			}
-		}
+		a := activityOf(i, histories[i])
 		switch own := r.Threads[i].Process == r.Program(); {
 		case a.computed+a.awake < 0.001*duration:
 			quiet++
@@ -307,6 +294,26 @@ func threadsOf(r *report.View, main int, histories [][]span, behind map[int]bool
 		lanes = append(lanes, lane)
 	}
 	return lanes, othersText(len(active)-len(lanes)+folded, quiet)
+}
+
+// activity is what a thread did, in seconds.
+type activity struct {
+	thread   int
+	computed float64
+	awake    float64 // neither computing nor idle
+}
+
+func activityOf(thread int, history []span) activity {
+	a := activity{thread: thread}
+	for _, s := range history {
+		switch d := s.end - s.start; {
+		case s.state.Computes():
+			a.computed += d
+		case !s.state.Idle():
+			a.awake += d
+		}
+	}
+	return a
 }
 
 // servesEngine reports whether a thread of an engine's worker is one beside those that run tasks: that of its event loop.

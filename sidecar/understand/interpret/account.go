@@ -220,15 +220,7 @@ func (r *reader) stack(node timeline.NodeID) stack {
 	if known, ok := r.known[node]; ok {
 		return known
 	}
-	var path []timeline.FrameID // leaf first
-	for n := node; n != timeline.RootNode && int(n) < len(r.rec.Nodes); n = r.rec.Nodes[n].Parent {
-		if at := r.rec.Nodes[n].Frame; int(at) < len(r.rec.Frames) {
-			path = append(path, at)
-		}
-		if r.rec.Nodes[n].Parent >= n { // a damaged file
-			break
-		}
-	}
+	path := r.path(node)
 	s := stack{loop: -1}
 	for i, f := range path {
 		if _, ok := loopOf(r.means[f]); ok {
@@ -251,6 +243,19 @@ func (r *reader) stack(node timeline.NodeID) stack {
 	s.importing = s.loop >= 0 && !s.line.Own && slices.ContainsFunc(above, func(f timeline.FrameID) bool { return r.means[f]&origin.Imports != 0 })
 	r.known[node] = s
 	return s
+}
+
+// path is the frames of a stack, the leaf first.
+func (r *reader) path(node timeline.NodeID) (path []timeline.FrameID) {
+	for n := node; n != timeline.RootNode && int(n) < len(r.rec.Nodes); n = r.rec.Nodes[n].Parent {
+		if at := r.rec.Nodes[n].Frame; int(at) < len(r.rec.Frames) {
+			path = append(path, at)
+		}
+		if r.rec.Nodes[n].Parent >= n { // a damaged file
+			break
+		}
+	}
+	return path
 }
 
 // takesTask reports whether a worker waits for its next task: in a function of the queue, or, as an executor's

@@ -114,13 +114,15 @@ type sighting struct {
 	begin  timeline.Nanos // the last time that it did
 }
 
-// markSightings fills in when the files' code was on a stack.
-func markSightings(rec *timeline.Recording, files map[string]*sighting) {
-	type frame struct {
-		file   *sighting
-		module bool
-	}
-	on := make([][]frame, len(rec.Nodes)) // by node: the frames of such files
+// sightedFrame is a frame of a file whose sightings are wanted.
+type sightedFrame struct {
+	file   *sighting
+	module bool
+}
+
+// framesOf are the frames of files that are on each stack, by node.
+func framesOf(rec *timeline.Recording, files map[string]*sighting) [][]sightedFrame {
+	on := make([][]sightedFrame, len(rec.Nodes))
 	for i := 1; i < len(rec.Nodes); i++ {
 		n := rec.Nodes[i]
 		if int(n.Parent) >= i || int(n.Frame) >= len(rec.Frames) { // a damaged file
@@ -128,11 +130,17 @@ func markSightings(rec *timeline.Recording, files map[string]*sighting) {
 		}
 		on[i] = on[n.Parent]
 		if f := rec.Frames[n.Frame]; files[f.File] != nil {
-			on[i] = append(on[i][:len(on[i]):len(on[i])], frame{files[f.File], f.Function == "<module>"})
+			on[i] = append(on[i][:len(on[i]):len(on[i])], sightedFrame{files[f.File], f.Function == "<module>"})
 		}
 	}
+	return on
+}
+
+// markSightings fills in when the files' code was on a stack.
+func markSightings(rec *timeline.Recording, files map[string]*sighting) {
+	on := framesOf(rec, files)
 	for _, t := range rec.Threads {
-		var before []frame
+		var before []sightedFrame
 		known := t.RunsCell && rec.Target.Cell != nil // a cell's recording begins before its code
 		for _, span := range t.Spans {
 			if int(span.Node) >= len(on) {

@@ -140,16 +140,18 @@ func (b *builder) userLine(n timeline.NodeID) (place, bool) {
 // worthFreeing is the share of a line's own time from which on it is mentioned that it was the freeing of locals.
 const worthFreeing = 0.05
 
+// lineKey is a line as one process runs it.
+type lineKey struct {
+	place
+	process int
+}
+
 // lineTimes fills Lines, Phases and the target's times. idle is what of the GPUs'
 // idle time is charged to each line.
 func (b *builder) lineTimes(idle map[place]int64) {
-	type key struct {
-		place
-		process int
-	}
-	sums := make(map[key]*selfTotal)
+	sums := make(map[lineKey]*selfTotal)
 	get := func(p place, process int) *selfTotal {
-		k := key{p, process}
+		k := lineKey{p, process}
 		if sums[k] == nil {
 			sums[k] = &selfTotal{}
 		}
@@ -186,13 +188,7 @@ func (b *builder) lineTimes(idle map[place]int64) {
 			get(p, program)
 		}
 	}
-	freed := make(map[key]activity.Freed)
-	for _, f := range activity.Freeing(b.rec, func(t *timeline.Thread) int { return b.owner(t.Process, t.PID) }, b.codes.own) {
-		k := key{place{File: f.Place.File, Line: f.Place.Line}, f.Process}
-		if _, known := freed[k]; !known { // the longest comes first
-			freed[k] = f
-		}
-	}
+	freed := b.freedByLine()
 	for k, s := range sums {
 		line := Line{
 			File: b.codes.file(k.File), Line: k.Line, Process: k.process,
@@ -214,12 +210,30 @@ func (b *builder) lineTimes(idle map[place]int64) {
 			cmp.Compare(b.codes.files[x.File].Name, b.codes.files[y.File].Name), cmp.Compare(x.Line, y.Line),
 			cmp.Compare(b.codes.raw[x.File], b.codes.raw[y.File]), cmp.Compare(x.Process, y.Process))
 	})
+	b.phaseTimes(phases)
+}
+
+// phaseTimes fills Phases.
+func (b *builder) phaseTimes(phases map[timeline.Phase]int64) {
+	process := b.doc.Targets[0].Process
 	for phase, d := range phases {
-		b.doc.Phases = append(b.doc.Phases, Phase{ID: phase.String(), Process: target.Process, SelfNS: d, Text: wording.Phase(phase)})
+		b.doc.Phases = append(b.doc.Phases, Phase{ID: phase.String(), Process: process, SelfNS: d, Text: wording.Phase(phase)})
 	}
 	slices.SortFunc(b.doc.Phases, func(x, y Phase) int {
 		return cmp.Or(cmp.Compare(y.SelfNS, x.SelfNS), cmp.Compare(x.ID, y.ID))
 	})
+}
+
+// freedByLine is what took longest to be freed at each line.
+func (b *builder) freedByLine() map[lineKey]activity.Freed {
+	freed := make(map[lineKey]activity.Freed)
+	for _, f := range activity.Freeing(b.rec, func(t *timeline.Thread) int { return b.owner(t.Process, t.PID) }, b.codes.own) {
+		k := lineKey{place{File: f.Place.File, Line: f.Place.Line}, f.Process}
+		if _, known := freed[k]; !known { // the longest comes first
+			freed[k] = f
+		}
+	}
+	return freed
 }
 
 func (b *builder) phaseOf(n timeline.NodeID) timeline.Phase {
