@@ -38,15 +38,8 @@ func (s *session) tickGroup(g *gilGroup) error {
 			return err
 		}
 	}
-	if holder := cpython.Word(s.gilBuf[:], cpython.GILHolder); s.first || expected == nil || holder != expected.addr || moved > 0 {
-		if g, err = s.readHolder(g, expected, holder); g == nil || err != nil {
-			return err
-		}
-		if moved > 1 || s.first {
-			if err := s.readOthers(g, expected); err != nil {
-				return err
-			}
-		}
+	if g, err = s.readChanged(g, expected, moved); g == nil || err != nil {
+		return err
 	}
 	if err := errors.Join(s.readStates(g.holder, g), s.readStates(expected, g)); err != nil {
 		return err
@@ -62,6 +55,20 @@ func (s *session) tickGroup(g *gilGroup) error {
 	}
 	s.states(g, expected)
 	return nil
+}
+
+// readChanged samples those that can have changed besides the thread that was expected to have the GIL, which was handed
+// over so often. The group may be another one afterwards, nil if there is none any more.
+func (s *session) readChanged(g *gilGroup, expected *thread, moved uint64) (*gilGroup, error) {
+	holder := cpython.Word(s.gilBuf[:], cpython.GILHolder)
+	if !s.first && expected != nil && holder == expected.addr && moved == 0 {
+		return g, nil
+	}
+	g, err := s.readHolder(g, expected, holder)
+	if g == nil || err != nil || moved <= 1 && !s.first {
+		return g, err
+	}
+	return g, s.readOthers(g, expected)
 }
 
 // readGIL reads a GIL into gilBuf, in one call with the stack of the thread that is expected to
@@ -172,21 +179,7 @@ const recently = int64(time.Second)
 // elsewhere, or, after long, at another line of the same function. The thread
 // whose lines are asked for is read in any case, the others in turn.
 func (s *session) readOthers(g *gilGroup, expected *thread) error {
-	l := s.p.l
-	s.others, s.bulk = s.others[:0], s.bulk[:0]
-	size := 0
-	for _, t := range g.threads {
-		if t == g.holder || t == expected {
-			continue
-		}
-		s.others = append(s.others, t)
-		s.bulk = append(s.bulk, Range{Addr: t.addr, Len: int(l.Thread.Size)})
-		size += int(l.Thread.Size)
-		if s.closely(t) {
-			s.bulk = append(s.bulk, Range{Addr: t.seen.leaf, Len: int(l.Frame.Size)})
-			size += int(l.Frame.Size)
-		}
-	}
+	size := s.planOthers(g, expected)
 	g.owed = len(g.threads)
 	if len(s.others) == 0 {
 		return nil
@@ -200,20 +193,8 @@ func (s *session) readOthers(g *gilGroup, expected *thread) error {
 		return err
 	}
 	for _, t := range s.others {
-		closely := s.closely(t)
-		same := false
-		if n >= int(l.Thread.Size) {
-			state := buf[:l.Thread.Size]
-			same = cpython.Word(state, l.Thread.Interp) == t.interp && int(cpython.Word(state, l.Thread.NativeID)) == t.nativeID &&
-				cpython.Word(state, l.Thread.Frame) == t.seen.frame && cpython.Word(state, l.Thread.Top) == t.seen.top
-		}
-		skip := min(int(l.Thread.Size), n)
-		buf, n = buf[skip:], n-skip
-		if closely {
-			same = same && n >= int(l.Frame.Size) && cpython.Word(buf, l.Frame.Code) == t.seen.code && cpython.Word(buf, l.Frame.Instr) == t.seen.instr
-			skip = min(int(l.Frame.Size), n)
-			buf, n = buf[skip:], n-skip
-		}
+		same, behind := s.unmoved(t, buf, n)
+		buf, n = buf[behind:], n-behind
 		if same && !t.session.idle && !t.session.leads && (t.session.known || t.session.excluded) {
 			continue
 		}
@@ -222,6 +203,44 @@ func (s *session) readOthers(g *gilGroup, expected *thread) error {
 		}
 	}
 	return nil
+}
+
+// planOthers lists the threads of a GIL besides its holder and the expected one in others, and in bulk what is to be
+// read of them: size bytes.
+func (s *session) planOthers(g *gilGroup, expected *thread) (size int) {
+	l := s.p.l
+	s.others, s.bulk = s.others[:0], s.bulk[:0]
+	for _, t := range g.threads {
+		if t == g.holder || t == expected {
+			continue
+		}
+		s.others = append(s.others, t)
+		s.bulk = append(s.bulk, Range{Addr: t.addr, Len: int(l.Thread.Size)})
+		size += int(l.Thread.Size)
+		if s.closely(t) {
+			s.bulk = append(s.bulk, Range{Addr: t.seen.leaf, Len: int(l.Frame.Size)})
+			size += int(l.Frame.Size)
+		}
+	}
+	return size
+}
+
+// unmoved reports whether a thread seems to be where it was, by what planOthers had read of it: n bytes at the
+// beginning of buf, of which it takes so many that the next thread's are behind.
+func (s *session) unmoved(t *thread, buf []byte, n int) (same bool, behind int) {
+	l := s.p.l
+	if n >= int(l.Thread.Size) {
+		state := buf[:l.Thread.Size]
+		same = cpython.Word(state, l.Thread.Interp) == t.interp && int(cpython.Word(state, l.Thread.NativeID)) == t.nativeID &&
+			cpython.Word(state, l.Thread.Frame) == t.seen.frame && cpython.Word(state, l.Thread.Top) == t.seen.top
+	}
+	behind = min(int(l.Thread.Size), n)
+	if s.closely(t) {
+		leaf, left := buf[behind:], n-behind
+		same = same && left >= int(l.Frame.Size) && cpython.Word(leaf, l.Frame.Code) == t.seen.code && cpython.Word(leaf, l.Frame.Instr) == t.seen.instr
+		behind += min(int(l.Frame.Size), left)
+	}
+	return same, behind
 }
 
 // look reads a thread that does not have the GIL, and returns what it does; same says that

@@ -151,7 +151,13 @@ func (r *reader) sample(t *thread, isRead bool) (verdict, error) {
 	if best == stackLost && r.salvage(t) {
 		best = stackCut
 	}
-	if best != stackLost {
+	r.keep(t, best)
+	return best, nil
+}
+
+// keep makes the stack that was found t's, if one was, and forgets what the plan no longer needs.
+func (r *reader) keep(t *thread, found verdict) {
+	if found != stackLost {
 		if len(t.plan.heap) > 0 {
 			t.age()
 		}
@@ -161,7 +167,6 @@ func (r *reader) sample(t *thread, isRead bool) (verdict, error) {
 		r.mark(t)
 		t.plan.forget()
 	}
-	return best, nil
 }
 
 // extends reports whether longer begins with the frames of prefix.
