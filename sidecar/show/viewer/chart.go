@@ -85,10 +85,7 @@ var (
 // no character that means anything to HTML, whatever is in the document.
 func Payload(views []View, document any) (string, error) {
 	var packed bytes.Buffer
-	zip, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
-	if err != nil {
-		return "", err
-	}
+	zip := gzip.NewWriter(&packed) // the best compression saves 1 % more and takes twice the time
 	if err := json.NewEncoder(zip).Encode(document); err != nil {
 		return "", fmt.Errorf("pack the chart's data: %w", err)
 	}
