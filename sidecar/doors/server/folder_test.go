@@ -226,7 +226,7 @@ func TestSidecarsStartedAtOnceDoNotSweepEachOther(t *testing.T) {
 
 func TestCompany(t *testing.T) {
 	start := time.Now()
-	c := company{left: start}
+	c := callers{left: start}
 	for _, step := range []struct {
 		after  time.Duration
 		open   int64

@@ -229,7 +229,7 @@ func (s *sidecar) serve(ctx context.Context) error {
 }
 
 func (s *sidecar) watch(ctx context.Context) (reason string) {
-	c := company{left: time.Now()}
+	c := callers{left: time.Now()}
 	lost := func() bool {
 		_, err := os.Lstat(s.folder.Socket())
 		reason = c.gone(s.listener.open.Load(), !os.IsNotExist(err), time.Now())
@@ -242,9 +242,9 @@ func (s *sidecar) watch(ctx context.Context) (reason string) {
 	return reason
 }
 
-// company knows whether anybody may still call. A kernel that runs another program
+// callers knows whether anybody may still call. A kernel that runs another program
 // in its place (exec) keeps its pid but has forgotten us.
-type company struct {
+type callers struct {
 	left time.Time // when the last peer did
 }
 
@@ -252,7 +252,7 @@ type company struct {
 const patience = time.Minute
 
 // gone says why nobody will call any more; empty while somebody may.
-func (c *company) gone(open int64, socket bool, now time.Time) (reason string) {
+func (c *callers) gone(open int64, socket bool, now time.Time) (reason string) {
 	switch {
 	case open > 0:
 		c.left = now

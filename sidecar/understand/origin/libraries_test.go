@@ -89,6 +89,8 @@ func TestMeans(t *testing.T) {
 		{"threading", "Condition.wait", Locks, Joins},
 		{"pip._vendor.urllib3.connectionpool", "urlopen", UsesNetwork, 0},
 		{"torch.distributed.distributed_c10d", "all_gather_object", Collective | Communicates, SetsUp},
+		{"seaborn.relational", "scatterplot", Draws, 0},
+		{"seaborn.utils", "load_dataset", 0, Draws},
 		{"torchmetrics.metric", "Metric.forward", 0, ^Meanings(0)},
 		{"nobody.knows", "it", 0, ^Meanings(0)},
 		{"", "", 0, ^Meanings(0)},
