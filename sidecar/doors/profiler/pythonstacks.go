@@ -57,6 +57,7 @@ func (p *pythonStacks) Collect(ctx context.Context, run recorder.Run) error {
 	opts := pystack.SampleOptions{
 		Interval: run.Interval, Coroutine: run.Coroutine, Leave: run.Own, FromStart: run.Patient,
 	}
+	opts.Ready = p.current() != nil
 	wait, lost := run.Patient, error(nil)
 	if wait {
 		b.BeginGap(run.PID, 0, timeline.GapStarting)
@@ -86,7 +87,7 @@ func (p *pythonStacks) Collect(ctx context.Context, run recorder.Run) error {
 		// It has ended or shut down, runs another program, or may no longer be read:
 		// look anew, now and at the next recording.
 		p.Close()
-		wait, lost = true, err
+		wait, lost, opts.Ready = true, err, false
 	}
 }
 

@@ -30,6 +30,9 @@ func (s *session) register(t *thread) bool {
 	runs := !s.descendant && (t.nativeID == s.opts.RunsCell || s.opts.RunsCell == 0 && main)
 	t.session.id = s.sink.Thread(timeline.Thread{
 		PID: s.p.pid, Process: s.place, NativeID: t.nativeID, Name: t.name, Main: main, RunsCell: runs, OnCPU: -1})
+	if s.late && main {
+		s.sink.Set(t.session.id, 0, timeline.RootNode, timeline.StateUnknown, false)
+	}
 	if s.first { // it may go on in a lane that was lost
 		s.sink.UpdateThread(t.session.id, func(known *timeline.Thread) { t.session.cpuBefore = max(known.OnCPU, 0) })
 	}

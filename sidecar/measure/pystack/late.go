@@ -13,6 +13,7 @@ import (
 const (
 	lateIntervals = 3
 	lateLeast     = int64(10 * time.Millisecond)
+	lateBegin     = int64(50 * time.Millisecond) // for the first tick, for which all is made ready
 )
 
 // isLate reports whether too much time has passed since the tick before. A rest may last
@@ -20,6 +21,21 @@ const (
 func (s *session) isLate(before int64) bool {
 	expected := max(int64(s.clock.interval), s.rest.until-before)
 	return !s.first && s.at-before > max(lateLeast, lateIntervals*expected)
+}
+
+// beginLate takes the time since the recording began for unknown, if the first tick is late.
+func (s *session) beginLate() {
+	begin := s.begun
+	if s.opts.Ready {
+		begin = -int64(s.sink.Since(0))
+	}
+	if !s.first || s.at-begin <= max(lateBegin, lateIntervals*int64(s.clock.interval)) {
+		return
+	}
+	s.changed = s.at
+	if s.late = s.opts.Ready; s.late {
+		s.sink.BeginGap(s.p.pid, 0, timeline.GapLate) // which the first tick ends
+	}
 }
 
 // leaveOut takes the threads for unknown from the tick before until the one in progress.

@@ -60,16 +60,20 @@ func every(interval, from, to time.Duration) (times []time.Duration) {
 	return times
 }
 
-// unknown is for how long nothing is known of the first thread, and how long the gaps are.
+// unknown is for how long nothing is known of some thread at the most, and how long the gaps are.
 func (k *ticks) unknown(t *testing.T) (thread, gaps time.Duration) {
 	rec := k.tape.Snapshot(k.sink.Since(k.session.at))
 	if len(rec.Threads) == 0 {
 		t.Fatal("no thread was seen")
 	}
-	for _, span := range rec.Threads[0].Spans {
-		if span.State == timeline.StateUnknown && span.Node == timeline.RootNode {
-			thread += (span.End - span.Start).Duration()
+	for i := range rec.Threads {
+		var spans time.Duration
+		for _, span := range rec.Threads[i].Spans {
+			if span.State == timeline.StateUnknown && span.Node == timeline.RootNode {
+				spans += (span.End - span.Start).Duration()
+			}
 		}
+		thread = max(thread, spans)
 	}
 	for _, g := range rec.Gaps {
 		if g.Reason != timeline.GapLate {
@@ -115,6 +119,26 @@ func TestALongPauseOfTheSamplerIsAGap(t *testing.T) {
 				t.Errorf("after the pause it is reported as %+v", last)
 			}
 		})
+	}
+}
+
+// Before the first tick it is the same, where the target could have been read all the time.
+func TestALongPauseBeforeTheFirstTickIsAGap(t *testing.T) {
+	for _, c := range []struct {
+		ready       bool
+		pause, want time.Duration
+	}{
+		{true, 640 * ms, 640 * ms},
+		{true, 49 * ms, 0},
+		{false, 640 * ms, 0},
+	} {
+		k := newTicks(t, ms)
+		k.opts.Ready, k.p.pid = c.ready, k.p.kernel.tid(k.p.gils[0].threads[0].nativeID)
+		k.at(t, every(ms, c.pause, c.pause+20*ms)...)
+		thread, gaps := k.unknown(t)
+		if (thread-c.want).Abs() > 5*ms || (gaps-c.want).Abs() > 5*ms || thread != gaps {
+			t.Errorf("ready %v, after %v: the thread is unknown for %v, the gaps are %v, want %v", c.ready, c.pause, thread, gaps, c.want)
+		}
 	}
 }
 

@@ -44,6 +44,7 @@ type session struct {
 	changed int64
 	lanes   map[timeline.ThreadID]*thread // that are shared: which state has reported last
 	first   bool                          // first tick: every thread is read
+	late    bool                          // the first tick, after a pause since the recording began
 	listed  int64                         // when the thread list was last walked
 
 	listDue   bool
@@ -168,6 +169,7 @@ func (s *session) step(now time.Time) error {
 	}
 	s.stirred = false
 	s.wake()
+	s.beginLate()
 	late := !stopped && s.isLate(before)
 	if late {
 		s.leaveOut(before)

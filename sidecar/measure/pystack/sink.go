@@ -43,6 +43,9 @@ type SampleOptions struct {
 	// FromStart says that the target began with the recording: the CPU time of its
 	// threads counts from its start.
 	FromStart bool
+	// Ready says that the target could be read when the recording began: what passes until
+	// the first sample is a pause of the sampler, too.
+	Ready bool
 	// Coroutine returns the address of the coroutine object that the event loop of a
 	// thread, by its native id, runs a recorded cell in; 0 if none is known; nil =
 	// never. Called from the sampling goroutine.
