@@ -35,7 +35,7 @@ def without_pictures(outputs: Outputs) -> str:
 def without_numbers(outputs: Outputs) -> str:
     """Return the text with one digit for all numbers, and one blank for all space between them."""
     text = re.sub(r"0x[0-9a-f]+|[-+]?\d[\d.,_]*(?:e[-+]?\d+)?", "0", without_pictures(outputs))
-    return re.sub(r"(\\n|\s)+", " ", re.sub(r"\b0 (?:[nµm]s|s|min|[kMG]i?B)\b", "0 unit", text))
+    return re.sub(r"(\\n|\s)+", " ", re.sub(r"\b0 (?:[nµ\u03bcm]s|s|min|[kMG]i?B)\b", "0 unit", text))
 
 
 def kinds(outputs: Outputs) -> str:
