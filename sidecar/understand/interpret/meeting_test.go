@@ -12,6 +12,7 @@ var (
 	joining   = []string{"/u/train.py:main:7", "/v/site-packages/torch/distributed/distributed_c10d.py:init_process_group:1700"}
 	reducing  = []string{"/u/train.py:main:23", "/v/site-packages/torch/distributed/distributed_c10d.py:all_reduce:2800"}
 	training  = []string{"/u/train.py:main:22"}
+	wrapping  = []string{"/u/train.py:main:20", "/v/site-packages/torch/nn/parallel/distributed.py:DistributedDataParallel.__init__:823"}
 	logging   = []string{"/u/train.py:log:40"}
 	notYetMet = []string{"/v/lib/python3.12/multiprocessing/spawn.py:_main:135"}
 	loads     = []string{"/v/site-packages/torch/utils/data/_utils/worker.py:_worker_loop:309", "/u/train.py:Data.__getitem__:3"}
@@ -50,6 +51,7 @@ func TestWorkersThatMeetInCollectivesAreRanks(t *testing.T) {
 		{"a fork server", []timeline.Process{server, worker(1, 1), worker(1, 2)}, [][]string{nil, joining, reducing}, "[fork-server rank 0 of 0 rank 1 of 1]"},
 		{"a worker beside ranks", []timeline.Process{worker(0, 1), worker(0, 1), worker(0, 2)}, [][]string{reducing, logging, reducing}, "[rank 0 of 0 worker 1 rank 1 of 1]"},
 		{"the slowest", []timeline.Process{worker(0, 1), worker(0, 2)}, [][]string{reducing, training}, "[rank 0 of 0 rank 1 of 1]"},
+		{"a model wrapped for ranks", []timeline.Process{worker(0, 1), worker(0, 2)}, [][]string{wrapping, wrapping}, "[rank 0 of 0 rank 1 of 1]"},
 		{"one alone", []timeline.Process{worker(0, 1), worker(0, 2)}, [][]string{reducing, logging}, "[worker 1 worker 2]"},
 		{"workers that meet nobody", []timeline.Process{worker(0, 1), worker(0, 2)}, [][]string{training, training}, "[worker 1 worker 2]"},
 	} {

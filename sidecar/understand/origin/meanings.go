@@ -55,11 +55,12 @@ const (
 	SetsUp                                      // makes process groups
 	TearsDown                                   // ends them
 	RunsBackward                                // computes gradients
+	Replicates                                  // belongs to a model of which each rank has a copy, or a part
 )
 
 // What memory is for that is allocated there.
 const (
-	Optimizes   Meanings = RunsBackward << (1 + iota) // an optimizer's state
+	Optimizes   Meanings = Replicates << (1 + iota) // an optimizer's state
 	Distributes                                       // buffers for what ranks exchange
 	MakesParameters
 )
@@ -89,7 +90,7 @@ var words = map[string]Meanings{
 	"executor": RunsForOthers, "run-main": RunsMain, "import": Imports, "optimizer-step": OptimizerStep, "compile-by-type": CompilesByType,
 	"loader-loop": LoaderLoop, "pool-loop": PoolLoop, "transport": Transports, "receive": Receives, "take": TakesTask, "runs-task": RunsTask,
 	"starts-process": StartsProcess, "forks": Forks,
-	"collective": Collective, "set-up": SetsUp, "tear-down": TearsDown, "backward": RunsBackward,
+	"collective": Collective, "set-up": SetsUp, "tear-down": TearsDown, "backward": RunsBackward, "replica": Replicates,
 	"optimizer": Optimizes, "distributed": Distributes, "parameters": MakesParameters,
 	"prepare": Prepares, "callbacks": RunsCallbacks, "traceback": PrintsTraceback, "figures": FlushesFigures, "torch-trace": RunsTorchProfiler, "display": Displays,
 	"cell-magic": RunsCellMagic, "runs-code": RunsCode, "runner": RunsLoop, "turn": TurnsLoop, "awaits-tasks": AwaitsTasks, "starts-thread": StartsThread,
