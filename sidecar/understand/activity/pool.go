@@ -23,9 +23,34 @@ type PoolWork struct {
 
 // pools are those whose workers descend from the thread's process.
 func (c *Bystanders) pools() []timeline.Pool {
+	return slices.DeleteFunc(c.groups(), func(p timeline.Pool) bool { return p.Role == timeline.RoleChild })
+}
+
+// groups are the pools, and the runs of a program, that descend from the thread's process.
+func (c *Bystanders) groups() []timeline.Pool {
 	return slices.DeleteFunc(slices.Clone(interpret.RecordedPools(c.s.Rec)), func(p timeline.Pool) bool {
-		return p.Role == timeline.RoleChild || p.Owner != c.process && !c.descends(p.Owner)
+		return p.Owner != c.process && !c.descends(p.Owner)
 	})
+}
+
+// workOfRuns is at which own line a program that was waited for spent its time, in some
+// intervals; nil where its stacks are not known, or none is its own.
+func (c *Bystanders) workOfRuns(command string, where []timeline.Interval) (*PoolWork, Place) {
+	runs := timeline.Pool{Role: timeline.RoleChild}
+	for _, p := range c.groups() {
+		if p.Role == timeline.RoleChild && p.Command == command {
+			runs.Members = append(runs.Members, p.Members...)
+		}
+	}
+	did := interpret.During(c.s.Rec, runs, where)
+	if did.Alive == 0 || did.Working == 0 || len(did.Lines) == 0 || !did.Lines[0].Own {
+		return nil, Place{}
+	}
+	line := did.Lines[0]
+	return &PoolWork{
+		Role:    timeline.RoleChild,
+		Working: float64(did.Working) / float64(did.Alive), AtPlace: float64(line.Time) / float64(did.Working),
+	}, Place{line.File, line.Line}
 }
 
 // workersAtWork is how many workers had something to do in some intervals, on average,

@@ -63,6 +63,8 @@ func (c *Bystanders) ProcessesDuring(where []timeline.Interval) []Actor {
 		a.AtLeast = a.Count >= manyChildren && lives[kind] < shortLife*timeline.Nanos(a.Count)
 		if kind.role != "" {
 			a.Work, a.Place = c.workOf(kind.role, where)
+		} else {
+			a.Work, a.Place = c.workOfRuns(kind.command, where)
 		}
 		list = append(list, *a)
 	}

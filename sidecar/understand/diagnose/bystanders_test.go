@@ -39,3 +39,35 @@ func TestAWaitIsNotWhatWasUsedBeforeIt(t *testing.T) {
 		}
 	}
 }
+
+// A program that was waited for spent its time in a line, too: where that is the user's own, the headline names it.
+func TestAChildThatIsWaitedForNamesItsOwnLine(t *testing.T) {
+	const script, library = "/u/child.py", "/x/site-packages/numpy/linalg.py"
+	for _, c := range []struct {
+		name string
+		file string
+		want activity.Place
+	}{
+		{"its own script", script, activity.Place{File: script, Line: 4}},
+		{"a library's command", library, activity.Place{}},
+	} {
+		runs := func(b *timeline.Builder) {
+			b.Describe(func(r *timeline.Recording) { r.Processes[1].CPU = 3 * sec })
+			id := b.Thread(timeline.Thread{PID: 50 + 1, Process: 1, NativeID: 51, Main: true})
+			b.Set(id, 0, b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "<module>", File: c.file, Line: 4})), timeline.StatePython, false)
+		}
+		rec := scene{acts: []act{joining}, times: 3, change: both(cores(1), child("child.py", "child"), inSubprocess, runs)}.record()
+		found := Run(rec).Findings
+		i := slices.IndexFunc(found, func(f Finding) bool { return f.ID == WaitsForChildren })
+		if i < 0 || len(found[i].Actors) != 1 {
+			t.Fatalf("%s: found %+v", c.name, found)
+		}
+		a := found[i].Actors[0]
+		if a.Place != c.want || (a.Work != nil) != (c.want.File != "") {
+			t.Errorf("%s: it spent its time at %v (%+v), want %v", c.name, a.Place, a.Work, c.want)
+		}
+		if a.Work != nil && (a.Work.AtPlace < 0.99 || a.Work.Working < 0.99) {
+			t.Errorf("%s: %+v", c.name, a.Work)
+		}
+	}
+}

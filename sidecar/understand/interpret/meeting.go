@@ -120,7 +120,9 @@ func mayBeRank(p *timeline.Process) bool {
 // inCollectives are the nodes with a collective on their stack, the set-up of one, or a model whose
 // gradients meet in native code.
 func (r *reader) inCollectives() []bool {
-	return r.below(func(f timeline.FrameID) bool { return r.means[f]&(origin.Collective|origin.SetsUp|origin.Replicates) != 0 })
+	return r.below(func(f timeline.FrameID) bool {
+		return r.means[f]&(origin.Collective|origin.SetsUp|origin.Replicates) != 0
+	})
 }
 
 // below are the nodes with such a frame on their stack.

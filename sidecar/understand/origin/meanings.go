@@ -61,7 +61,7 @@ const (
 // What memory is for that is allocated there.
 const (
 	Optimizes   Meanings = Replicates << (1 + iota) // an optimizer's state
-	Distributes                                       // buffers for what ranks exchange
+	Distributes                                     // buffers for what ranks exchange
 	MakesParameters
 )
 
