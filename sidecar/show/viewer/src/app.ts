@@ -40,7 +40,7 @@ export function jump(app: App, evidence: Stretches): void {
   let best = 0;
   for (let i = 2; i < evidence.length; i += 2)
     if (evidence[i + 1]! - evidence[i]! > evidence[best + 1]! - evidence[best]!) best = i;
-  app.put(show(app.state, app.model.whole, evidence[best]!, evidence[best + 1]!));
+  app.put(show(app.state, app.model.initial, evidence[best]!, evidence[best + 1]!));
 }
 
 /** goOn shows the next place of those that the search found, or the one before. */
@@ -48,7 +48,7 @@ export function goOn({ model, state, put }: App, by: number): void {
   const places = model.places(state.query);
   const all = places.length / 2;
   const nth = ((state.nth || (by < 0 ? 1 : 0)) + by - 1 + all) % all || 0;
-  if (all) put({ ...show(state, model.whole, places[2 * nth]!, places[2 * nth + 1]!), nth: nth + 1 });
+  if (all) put({ ...show(state, model.initial, places[2 * nth]!, places[2 * nth + 1]!), nth: nth + 1 });
 }
 
 /** isWhole: figures are about the whole recording. */

@@ -23,7 +23,7 @@ export function openChart(document: unknown, page: Page): Session | null {
 
 function chartContent(app: App, stage: HTMLElement): Content {
   const lanes = timeline(app);
-  const { whole, chart } = app.model;
+  const { initial, chart } = app.model;
   const tools = div("o-tools");
   const legend = div("o-legend");
   let flame: FlameView | undefined;
@@ -73,9 +73,9 @@ function chartContent(app: App, stage: HTMLElement): Content {
         foldButton(app),
       ]);
       const made = (sections[state.view]?.(width) || []).filter((v) => v);
-      if (isZoomed(state, whole) || state.picked)
+      if (isZoomed(state, initial) || state.picked)
         (made.find((v) => (v as Element).tagName === "SECTION") as Element)?.firstChild!.appendChild(
-          link("whole recording ⟲ Esc", () => app.put(unzoomed(app.state, whole))),
+          link("whole recording ⟲ Esc", () => app.put(unzoomed(app.state, initial))),
         );
       return made;
     },

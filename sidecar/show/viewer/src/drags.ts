@@ -36,7 +36,7 @@ type Drag = "" | "pick" | "pan" | "frame";
  * selects a box.
  */
 export function listenToDrags(app: App, stage: HTMLElement, ground: Ground): void {
-  const { whole, recording } = app.model;
+  const { initial, recording } = app.model;
   let drag: Drag = "";
   let moved = false;
   let start = 0; // x of the window's drags, time of the selection's
@@ -44,7 +44,7 @@ export function listenToDrags(app: App, stage: HTMLElement, ground: Ground): voi
 
   function dragAt(y: number, shift: boolean): Drag {
     const { y0, axis, k } = ground.layout();
-    if (!isZoomed(app.state, whole)) return "pick";
+    if (!isZoomed(app.state, initial)) return "pick";
     if (y > y0) return shift ? "pick" : "pan";
     return y < axis - axisHeight * k ? "frame" : "pick";
   }
@@ -68,17 +68,17 @@ export function listenToDrags(app: App, stage: HTMLElement, ground: Ground): voi
     const spread = () => max(abs([...fingers.values()].reduce((a, b) => a - b)), leastSpread);
     const last = spread();
     fingers.set(e.pointerId, x);
-    if (fingers.size > 1) return app.put(zoom(state, whole, ground.timeAt(x), last / spread()));
+    if (fingers.size > 1) return app.put(zoom(state, initial, ground.timeAt(x), last / spread()));
     if (drag === "frame") {
       const middle = ((x - x0) / (x1 - x0)) * recording.duration;
       const half = (state.to - state.from) / 2;
-      return app.put(toWindow(state, whole, middle - half, middle + half));
+      return app.put(toWindow(state, initial, middle - half, middle + half));
     }
     if (!moved && abs(x - (drag === "pick" ? ground.xOf(start) : start)) < dragThreshold) return;
     if (!moved) ground.hover(e, false);
     moved = true;
-    if (drag === "pick") return app.put(pick(state, whole, start, ground.timeAt(x)));
-    app.put(pan(state, whole, (start - x) / (x1 - x0)));
+    if (drag === "pick") return app.put(pick(state, initial, start, ground.timeAt(x)));
+    app.put(pan(state, initial, (start - x) / (x1 - x0)));
     start = x;
   }
 
@@ -87,7 +87,7 @@ export function listenToDrags(app: App, stage: HTMLElement, ground: Ground): voi
     fingers.delete(e.pointerId);
     moved = true;
     if (!fingers.size) drag = "";
-    if (box) app.put(pick(app.state, whole, ...box));
+    if (box) app.put(pick(app.state, initial, ...box));
   }
 
   listen(stage, "pointerdown", press);

@@ -72,7 +72,7 @@ export function frameOf(
     return { placed, thread, picks, grid };
   });
   // The overview: what the cell's thread called over the whole recording.
-  if (model.main && isZoomed(state, model.whole))
+  if (model.main && isZoomed(state, model.initial))
     shown.push({
       placed: layout.strip,
       grid: codeRow(

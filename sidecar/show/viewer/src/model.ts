@@ -7,7 +7,7 @@ import { recordingOf } from "./reading.ts";
 import type { LineTime, Recording, Thread } from "./recording.ts";
 import { matchesOf, placesOf, type Matches } from "./search.ts";
 import type { Stretches } from "./stretches.ts";
-import { initial, type State } from "./state.ts";
+import { initialState, type State } from "./state.ts";
 import {
   cellThreads,
   functionTimes,
@@ -23,7 +23,7 @@ import { callTree, type CallTree } from "./tree.ts";
 export interface Model {
   recording: Recording;
   chart: Chart;
-  whole: State;
+  initial: State;
   main: Thread | undefined;
   tree(folded: boolean): CallTree;
   own(file: number): OwnLines;
@@ -76,7 +76,7 @@ export function modelOf(document: unknown, chart = chartOf(document)): Model | n
   return {
     recording,
     chart,
-    whole: initial(recording.duration, chart.folded),
+    initial: initialState(recording.duration, chart.folded),
     main: recording.subject,
     tree,
     own,

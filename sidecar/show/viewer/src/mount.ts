@@ -142,7 +142,7 @@ function listenToKeys({ box, search, hint }: Page, request: Request, lanes: Lane
     else if (arrow >= 0) lanes((l) => l.step([-1, 1, 0, 0][arrow]!, [0, 0, -1, 1][arrow]!));
     else
       request(({ app }) =>
-        name === "?" ? hint(app.model.chart.help, "o-stay") : app.put(keyed(app.state, app.model.whole, name)!),
+        name === "?" ? hint(app.model.chart.help, "o-stay") : app.put(keyed(app.state, app.model.initial, name)!),
       );
     if (escape) {
       hint("");

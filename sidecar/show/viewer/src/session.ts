@@ -44,7 +44,7 @@ export function appOf(model: Model, { box, body }: Page, later: () => void): App
   );
   const app: App = {
     model,
-    state: model.whole,
+    state: model.initial,
     theme: themeOf(box),
     inks: () => inks(app.state.folded, app.state.colour === "module", app.state.query, app.theme.ink("bg")),
     put(change) {
@@ -120,7 +120,7 @@ export function session(model: Model, page: Page, contentOf: (app: App, stage: H
     frame = 0;
     const { state } = app;
     const width = box.clientWidth;
-    const pristine = isPristine(state, model.whole) && (!width || !content.suits || content.suits(width));
+    const pristine = isPristine(state, model.initial) && (!width || !content.suits || content.suits(width));
     body.hidden = pristine;
     picture.style.display = pristine ? "" : "none";
     for (const [name, tab] of tabs) tab.setAttribute("aria-pressed", (name === state.view) + "");
@@ -134,7 +134,14 @@ export function session(model: Model, page: Page, contentOf: (app: App, stage: H
     const layout = content.draw(width);
     head.style.minHeight = layout?.scaled ? layout.head + "px" : "";
     box.style.setProperty("--k", (layout ? layout.k : 1) as unknown as string);
-    const now = [state.from, state.to, ...Object.values(unzoomed(state, model.whole)), state.picked, app.theme, width];
+    const now = [
+      state.from,
+      state.to,
+      ...Object.values(unzoomed(state, model.initial)),
+      state.picked,
+      app.theme,
+      width,
+    ];
     const write = () => {
       read = now;
       fill(line, sentence(app));
@@ -153,7 +160,7 @@ export function session(model: Model, page: Page, contentOf: (app: App, stage: H
     if (watch) later();
   });
   // An output that was away, in a page that keeps only what is in view, is brought up to date when it is used.
-  listen(box, "pointerenter", () => watch || app.state === model.whole || later());
+  listen(box, "pointerenter", () => watch || app.state === model.initial || later());
   return {
     app,
     show: later,

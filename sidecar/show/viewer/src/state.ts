@@ -19,7 +19,7 @@ export interface State {
   readonly unfolded: ReadonlyMap<number, number>; // rows by lane, where not the picture's own
 }
 
-export const initial = (duration: number, folded: boolean): State => ({
+export const initialState = (duration: number, folded: boolean): State => ({
   view: "timeline",
   from: 0,
   to: duration,
@@ -35,18 +35,18 @@ export const initial = (duration: number, folded: boolean): State => ({
   unfolded: new Map(),
 });
 
-// In what follows, whole is the state that the static picture shows.
+// In what follows, initial is the state that the static picture shows.
 
-export const isZoomed = (state: State, whole: State): boolean => state.from > 0 || state.to < whole.to;
+export const isZoomed = (state: State, initial: State): boolean => state.from > 0 || state.to < initial.to;
 
 /** isPristine reports whether the static picture shows the state as well. */
-export const isPristine = (state: State, whole: State): boolean =>
-  state.view === whole.view &&
-  !isZoomed(state, whole) &&
+export const isPristine = (state: State, initial: State): boolean =>
+  state.view === initial.view &&
+  !isZoomed(state, initial) &&
   !state.picked &&
   !state.query &&
-  state.folded === whole.folded &&
-  state.colour === whole.colour &&
+  state.folded === initial.folded &&
+  state.colour === initial.colour &&
   !state.unfolded.size;
 
 /** rangeOf is the stretch of time that figures are about. */
@@ -56,46 +56,51 @@ export const rangeOf = (state: State): readonly [number, number] => state.picked
 const leastWindow = 20;
 
 /** toWindow shows a stretch of time, as near as the recording has it. */
-export function toWindow(state: State, whole: State, from: number, to: number): State {
-  const width = clamp(to - from, leastWindow, whole.to);
-  from = clamp((from + to - width) / 2, 0, whole.to - width);
+export function toWindow(state: State, initial: State, from: number, to: number): State {
+  const width = clamp(to - from, leastWindow, initial.to);
+  from = clamp((from + to - width) / 2, 0, initial.to - width);
   return { ...state, from, to: from + width };
 }
 
 /** zoom narrows (factor < 1) or widens the window and leaves the instant at where it stands. */
-export function zoom(state: State, whole: State, at: number, factor: number): State {
-  const width = clamp((state.to - state.from) * factor, leastWindow, whole.to);
+export function zoom(state: State, initial: State, at: number, factor: number): State {
+  const width = clamp((state.to - state.from) * factor, leastWindow, initial.to);
   const from = at - ((at - state.from) / (state.to - state.from)) * width;
-  return toWindow(state, whole, from, from + width);
+  return toWindow(state, initial, from, from + width);
 }
 
 /** pan moves the window by a share of its width. */
-export const pan = (state: State, whole: State, share: number): State => {
+export const pan = (state: State, initial: State, share: number): State => {
   const by = (state.to - state.from) * share;
-  return toWindow(state, whole, state.from + by, state.to + by);
+  return toWindow(state, initial, state.from + by, state.to + by);
 };
 
 /** pick selects a stretch, or nothing where it is empty. */
-export function pick(state: State, whole: State, a: number, b: number): State {
+export function pick(state: State, initial: State, a: number, b: number): State {
   const from = max(min(a, b), 0);
-  const to = min(max(a, b), whole.to);
+  const to = min(max(a, b), initial.to);
   return { ...state, picked: to > from ? [from, to] : null };
 }
 
 /** show brings a stretch into view with some air around it, and selects it. */
-export const show = (state: State, whole: State, from: number, to: number): State =>
-  pick({ ...toWindow(state, whole, from - (to - from) / 2, to + (to - from) / 2), view: whole.view }, whole, from, to);
+export const show = (state: State, initial: State, from: number, to: number): State =>
+  pick(
+    { ...toWindow(state, initial, from - (to - from) / 2, to + (to - from) / 2), view: initial.view },
+    initial,
+    from,
+    to,
+  );
 
 /** unzoomed shows all of the recording. */
-export const unzoomed = (state: State, whole: State): State => ({ ...state, from: 0, to: whole.to, picked: null });
+export const unzoomed = (state: State, initial: State): State => ({ ...state, from: 0, to: initial.to, picked: null });
 
 /** back takes one step towards the static picture: the latest kind of change is taken back first. */
-export function back(state: State, whole: State): State {
+export function back(state: State, initial: State): State {
   if (state.query) return { ...state, query: "" };
   if (state.callersOf >= 0) return { ...state, callersOf: -1 };
   if (state.root) return { ...state, root: 0 };
   if (state.picked) return { ...state, picked: null };
-  return isZoomed(state, whole) ? unzoomed(state, whole) : whole;
+  return isZoomed(state, initial) ? unzoomed(state, initial) : initial;
 }
 
 /** wheelFactor is the zoom of a wheel's turn, whatever it counts in: pixels, lines or pages. */
@@ -103,16 +108,16 @@ export const wheelFactor = (delta: number, mode: number): number =>
   Math.exp(clamp(delta * [1, 16, 400][mode]!, -300, 300) * 0.003);
 
 /** keyed is the state after a key; undefined for a key that changes none. */
-export function keyed(state: State, whole: State, key: string): State | undefined {
+export function keyed(state: State, initial: State, key: string): State | undefined {
   const [from, to] = rangeOf(state);
   const middle = (from + to) / 2;
   const states: Record<string, () => State> = {
-    w: () => zoom(state, whole, middle, 0.6),
-    s: () => zoom(state, whole, middle, 1 / 0.6),
-    a: () => pan(state, whole, -0.2),
-    d: () => pan(state, whole, 0.2),
-    0: () => unzoomed(state, whole),
-    Escape: () => back(state, whole),
+    w: () => zoom(state, initial, middle, 0.6),
+    s: () => zoom(state, initial, middle, 1 / 0.6),
+    a: () => pan(state, initial, -0.2),
+    d: () => pan(state, initial, 0.2),
+    0: () => unzoomed(state, initial),
+    Escape: () => back(state, initial),
   };
   return states[key]?.();
 }

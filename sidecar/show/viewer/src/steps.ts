@@ -52,7 +52,7 @@ export function stepsTable(app: App): HTMLElement {
     const nth = steps.indexOf(step) + 1;
     const loading = min(step.loading, length(step));
     const busy = min(step.busy || 0, length(step) - loading);
-    const go = () => app.put(show(app.state, app.model.whole, step.begin, step.end));
+    const go = () => app.put(show(app.state, app.model.initial, step.begin, step.end));
     return [
       [nth, link(step.name || "step " + nth, go)],
       length(step),

@@ -34,7 +34,7 @@ const mostRows = 60;
 
 export function timeline(app: App): Timeline {
   const { model } = app;
-  const { recording, whole, chart } = model;
+  const { recording, initial, chart } = model;
   const overlay = (name: string) => div({ class: "o-over o-" + name, hidden: 1 });
   const [before, after, chosen, outline, crosshair, frame, gutter] = [
     overlay("dim"),
@@ -76,7 +76,7 @@ export function timeline(app: App): Timeline {
     const rowsOf = (nth: number) => min(model.depth(nth, folded), mostRows);
     // Folded otherwise than in the picture, flame charts have as many rows as they need.
     const open = new Map(unfolded);
-    if (folded !== whole.folded)
+    if (folded !== initial.folded)
       chart.lanes.forEach((lane, i) => lane.rows && !open.has(i) && open.set(i, rowsOf(lane.nth)));
     // Of a thread without a box in view there is a strip.
     for (const i of empty.split(",")) if (i && !open.has(+i)) open.set(+i, 0);
@@ -167,7 +167,7 @@ export function timeline(app: App): Timeline {
     return target && [columnTime(target.begin), columnTime(target.id ? target.end : target.begin)];
   };
   listenToDrags(app, stage, { layout: () => layout, local, timeAt, xOf, hover, boxAt });
-  listen(stage, "dblclick", () => app.put(unzoomed(app.state, whole)));
+  listen(stage, "dblclick", () => app.put(unzoomed(app.state, initial)));
 
   return {
     stage,
@@ -175,7 +175,7 @@ export function timeline(app: App): Timeline {
     draw(width) {
       const { state: s, theme } = app;
       const { from, to, picked, query } = s;
-      const zoomed = isZoomed(s, whole);
+      const zoomed = isZoomed(s, initial);
       labels(width, [s.folded, ...s.unfolded].join(), zoomed ? emptyLanes(model, from, to).join() : "");
       cursor = null;
       stage.classList.toggle("o-zoomed", zoomed);
@@ -219,7 +219,7 @@ export function timeline(app: App): Timeline {
     },
     wheel(e) {
       hover(e, false);
-      app.put(zoom(app.state, whole, timeAt(local(e)[0]), wheelFactor(e.deltaY || e.deltaX, e.deltaMode)));
+      app.put(zoom(app.state, initial, timeAt(local(e)[0]), wheelFactor(e.deltaY || e.deltaX, e.deltaMode)));
     },
     step(columnsBy, rowsBy) {
       const first = shown.find((v) => v?.placed.rows) || shown.find((v) => v?.picks);
@@ -237,6 +237,6 @@ export function timeline(app: App): Timeline {
       const { left, top } = boxOf(stage);
       point(t, left + xAt((t.begin + t.end) / 2), top + lane.placed.y0 + (t.row + 1) * layout.pitch);
     },
-    take: () => cursor?.id && app.put(pick(app.state, whole, columnTime(cursor.begin), columnTime(cursor.end))),
+    take: () => cursor?.id && app.put(pick(app.state, initial, columnTime(cursor.begin), columnTime(cursor.end))),
   };
 }

@@ -101,7 +101,7 @@ function poolsIn(m: Model, { Pools, document }: Answered): void {
 }
 
 function boxesOf(m: Model, { boxes, columns, scale }: Answered): void {
-  const shown = frameOf(m, m.whole, layOut(m.chart, m.chart.wide, new Map()), columns, scale, -1e6, 1e6);
+  const shown = frameOf(m, m.initial, layOut(m.chart, m.chart.wide, new Map()), columns, scale, -1e6, 1e6);
   m.chart.lanes.forEach((lane, i) => {
     const own = m.own(lane.nth).places;
     expect(

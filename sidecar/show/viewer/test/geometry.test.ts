@@ -71,7 +71,7 @@ test("unfolding a lane moves those below it and no others", () => {
 test("boxes of every lane are the same ones, column by column", () => {
   for (const f of fixtures) {
     const m = modelIn(f);
-    const shown = frameOf(m, m.whole, layOut(m.chart, m.chart.wide, new Map()), f.columns, 1, -1e6, 1e6);
+    const shown = frameOf(m, m.initial, layOut(m.chart, m.chart.wide, new Map()), f.columns, 1, -1e6, 1e6);
     m.chart.lanes.forEach((lane, i) => {
       const g = shown[i]!.grid;
       if (!g) return expect(f.boxes[i], lane.name).toBe(null);

@@ -20,7 +20,7 @@ function use(document: unknown): boolean {
   const unfolded = new Map(
     m.chart.lanes.flatMap((l, i) => (l.kind === "flame" || l.kind === "thread" ? [[i, 5] as const] : [])),
   );
-  for (const s of [m.whole, { ...zoom(m.whole, m.whole, m.recording.duration / 3, 0.2), folded: true }]) {
+  for (const s of [m.initial, { ...zoom(m.initial, m.initial, m.recording.duration / 3, 0.2), folded: true }]) {
     for (const l of [layOut(m.chart, 1120, new Map()), layOut(m.chart, 390, unfolded)]) {
       for (const shown of frameOf(m, s, l, 60, 1, -1e9, 1e9)) {
         const g = shown?.grid;

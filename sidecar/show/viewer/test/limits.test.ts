@@ -174,7 +174,7 @@ function wide(n: number): Record<string, unknown> {
 /** usedAll is a model of which everything was asked. */
 function usedAll(document: unknown): Model {
   const m = modelOf(document)!;
-  const s = zoom(m.whole, m.whole, m.recording.duration / 3, 0.7);
+  const s = zoom(m.initial, m.initial, m.recording.duration / 3, 0.7);
   frameOf(m, s, layOut(m.chart, 1120, new Map()), 1000, 1, 0, 1000);
   for (const who of [cellThread, everyThread]) m.sums(true, who, s.from, s.to);
   m.functions(s.from, s.to);

@@ -108,7 +108,7 @@ test("every lane has something to show", () => {
   for (const [name, d] of Object.entries(documents)) {
     const m = modelOf(picture(d))!;
     const ran = (thread: number) => d["spans"].first[thread + 1] > d["spans"].first[thread];
-    for (const shown of frameOf(m, m.whole, layOut(m.chart, 1120, new Map()), 900, 1, -1e6, 1e6)) {
+    for (const shown of frameOf(m, m.initial, layOut(m.chart, 1120, new Map()), 900, 1, -1e6, 1e6)) {
       const { kind, nth } = shown!.placed.lane;
       if (kind === "flame" && ran(nth))
         expect(
