@@ -93,7 +93,7 @@ def _phases(verdict: Verdict, report: Report, process: int, own: Facts) -> None:
     if not timed:
         return
     time = sum(own["phases"].values())
-    unknown, interval = unread(report, process)
+    unknown, interval = unread(report, process, own)
     worst, at = -1.0, ""
     for name, seconds in timed.items():
         off, said = abs(sums.get(name, 0.0) - seconds), f"{name} {sums.get(name, 0.0):.2f} s, own {seconds:.2f} s"
@@ -107,10 +107,12 @@ def _phases(verdict: Verdict, report: Report, process: int, own: Facts) -> None:
         verdict.wrong.append(f"no sentence says that loading took {100 * timed['data'] / time:.0f} % of the training")
 
 
-def unread(report: Report, process: int) -> tuple[float, float]:
-    """Return for how many seconds of a process's steps its stacks are not known, and those between two readings."""
+def unread(report: Report, process: int, own: Facts) -> tuple[float, float]:
+    """Return for how many seconds of a process's phases its stacks are not known, and those between two readings."""
     steps = [step for step in report["steps"] if step.get("process", 0) == process]
     begin, end = (steps[0]["start_ns"], steps[-1]["end_ns"]) if steps else (0, report["duration_ns"])
+    if steps:  # the first is from the first end on
+        begin -= int((own["ends"][0] - own["began"]) * 1e9)
     gaps = [(gap["start_ns"], gap["end_ns"]) for gap in report["gaps"] if gap["process"] == process]
     stacks: Facts = report["processes"][process]["stacks"]
     interval = stacks["interval_ns"] or report["duration_ns"] / report["targets"][0]["sampling"]["ticks"]

@@ -21,6 +21,7 @@ class Clock:
 
     def __init__(self) -> None:
         self.ends: list[float] = []
+        self.began: float | None = None
         self.phases: dict[str, float] = {}
         self.facts: dict[str, Any] = {}
         self._pid = os.getpid()
@@ -38,8 +39,10 @@ class Clock:
         return timed
 
     def data(self, loader: Any) -> Iterator[Any]:
-        """Yield a loader's batches; the wait for each is of the phase data."""
+        """Yield a loader's batches; the start of its workers, and the wait for each batch, are of the phase data."""
+        began = time.perf_counter()
         batches = iter(loader)
+        self.add("data", time.perf_counter() - began)
         while True:
             began = time.perf_counter()
             try:
@@ -51,6 +54,7 @@ class Clock:
             yield batch
 
     def add(self, phase: str, seconds: float) -> None:
+        self.began = self.began or time.perf_counter() - seconds
         self.phases[phase] = self.phases.get(phase, 0.0) + seconds
 
     def step(self) -> None:
@@ -62,7 +66,7 @@ class Clock:
             return
         name = f"{self.facts.get('rank', 0)}.json"
         Path(os.environ["CLOCKS"], name).write_text(
-            json.dumps({"ends": self.ends, "phases": self.phases, "facts": self.facts})
+            json.dumps({"began": self.began, "ends": self.ends, "phases": self.phases, "facts": self.facts})
         )
 
     def at_exit(self) -> Clock:
