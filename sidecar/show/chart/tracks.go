@@ -100,7 +100,23 @@ func tracksOf(r *report.View, gpus gpuSummary, duration float64) []trackLane {
 			lanes = append(lanes, lane)
 		}
 	}
-	return append(lanes, taskLanes(r, duration)...)
+	return append(append(lanes, taskLanes(r, duration)...), paceLanes(r, duration)...)
+}
+
+// paceSpecs are the lanes of a training's pace, of which the first that is known is shown.
+var paceSpecs = []string{report.PaceSamples, report.PaceTokens, report.PaceSteps}
+
+// paceLanes is the course of the leading training's pace.
+func paceLanes(r *report.View, duration float64) []trackLane {
+	for _, id := range paceSpecs {
+		if t := r.HostTrack(id); t != nil {
+			if lane, ok := laneOf(r, t, trackSpec{"pace", scene.PaintTraffic, 0, false}, duration); ok {
+				lane.aside = "peak " + words.Significant(*t.Peak, 3)
+				return []trackLane{lane}
+			}
+		}
+	}
+	return nil
 }
 
 // taskSpecs are the lanes of a coroutine's tasks, by the track's ID.

@@ -96,6 +96,7 @@ func (b *builder) diagnosis(d *diagnose.Diagnosis) map[place]int64 {
 		}
 	}
 	b.steps(d)
+	b.paceTracks()
 	b.phases(d)
 	b.ranks(d)
 	s := wording.Scope{Duration: b.rec.Duration, Place: b.names.place}
