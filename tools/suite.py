@@ -413,7 +413,7 @@ SECTIONS = [
     Section("torch", "PyTorch in .cache/torch: 5.5 GB", command("tools/torch"), daily=False, beside=True),
     Section("lint", "vet, staticcheck, ruff, pyright", command("make lint"), daily=False, beside=True),
     Section("kernels", "ipykernel for each CPython", command("tools/kernels"), daily=False, beside=True),
-    Section("engines", "Dask and ipyparallel", command("tools/engines"), daily=False, beside=True),
+    Section("engines", "Dask, Ray and ipyparallel", command("tools/engines"), daily=False, beside=True),
     Section("viewer", "its types and modules", viewer, beside=True),
     Section(
         "vulnerabilities", "known ones of what is linked", command("make vulnerabilities"), daily=False, beside=True

@@ -21,6 +21,7 @@ from omni_perf.schedule import schedule
 if TYPE_CHECKING:
     from omni_perf.analysis import analyze, make_traces
     from omni_perf.engines import cluster
+    from omni_perf.engines.ray import ray_worker
     from omni_perf.report import Report, read
     from omni_perf.shell import Shell
 
@@ -29,7 +30,18 @@ if "OMNI_PERF_RUN" in os.environ:  # a script under `omni-perf run`
 
     runmarks.connect()
 
-__all__ = ["__version__", "analyze", "cluster", "last", "make_traces", "read", "region", "schedule", "step"]
+__all__ = [
+    "__version__",
+    "analyze",
+    "cluster",
+    "last",
+    "make_traces",
+    "ray_worker",
+    "read",
+    "region",
+    "schedule",
+    "step",
+]
 
 
 def last() -> Report | None:
@@ -49,6 +61,10 @@ def __getattr__(name: str) -> Any:
         from omni_perf import engines
 
         return engines.cluster
+    if name == "ray_worker":
+        from omni_perf.engines import ray
+
+        return ray.ray_worker
     if name == "read":
         from omni_perf import report
 

@@ -15,6 +15,9 @@ def main() -> None:
 
         remote.main(sys.argv[1:])
         return
+    if sys.argv[1:2] == ["ray-worker"]:  # what Ray takes for a worker's Python: its hook runs before the first task
+        os.environ.setdefault("__RAY_WORKER_PROCESS_SETUP_HOOK_ENV_VAR", "omni_perf.ray_worker")
+        os.execv(sys.executable, [sys.executable, *sys.argv[2:]])
     try:
         binary = find_binary()
     except LaunchError as error:

@@ -1,4 +1,4 @@
-"""omni_perf.cluster() with real workers of Dask and ipyparallel: one report, with tasks by name."""
+"""omni_perf.cluster() with real workers of Dask, Ray and ipyparallel: one report, with tasks by name."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import json
 import os
 import subprocess
 import sys
+import types
 from pathlib import Path
 from typing import Any
 
+import omni_perf
 import pytest
 from kernels import Kernel
 from requirement import missing
@@ -32,14 +34,19 @@ def engines() -> None:
         missing("engines", "there is no Dask in .cache/engines: tools/engines installs it (120 MB)")
 
 
-def recorded(what: str, folder: Path) -> dict[str, Any]:
+def recorded(what: str, folder: Path, more: dict[str, str] | None = None) -> dict[str, Any]:
     """Run a program on an engine's workers and return what it printed."""
-    before = set(Path("/tmp").glob("omni-perf-*-*"))
+    before = set(Path("/tmp").glob(f"omni-perf-{os.geteuid()}-*"))
     done = subprocess.run(
-        [PYTHON, PROGRAM, what, folder], env=ENVIRONMENT, capture_output=True, text=True, timeout=180, check=False
+        [PYTHON, PROGRAM, what, folder],
+        env={**ENVIRONMENT, **(more or {})},
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert set(Path("/tmp").glob("omni-perf-*-*")) <= before, "a folder of reports is left"
+    assert set(Path("/tmp").glob(f"omni-perf-{os.geteuid()}-*")) <= before, "a folder of reports is left"
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -86,6 +93,46 @@ def test_ipyparallels_engines_are_one_chart_with_requests_by_function(tmp_path: 
     assert result["left"] == [[], []]
 
 
+def test_rays_workers_are_one_chart_with_tasks_and_methods_by_name(tmp_path: Path) -> None:
+    if not (PYTHON.parent.parent / ".ray").exists():
+        missing("engines", "there is no Ray in .cache/engines: tools/engines installs it (230 MB)")
+    result = recorded("ray", tmp_path, {"HOME": str(tmp_path), "RAY_AUTH_MODE": "disabled"})
+    assert result["problems"] == []
+    found = tasks(result)
+    assert result["clocks"].keys() <= found.keys()
+    assert all(seconds <= found[task] <= (1 + NEAR) * seconds + 0.02 for task, seconds in result["clocks"].items())
+    actor = {name.partition(" ")[2]: s for name, s in found.items() if name.startswith(f"{result['actor']} ")}
+    assert actor["Trainer.sleep"] >= sum(result["slept"])
+    assert actor["Trainer.batches"] >= 0.15 and "Trainer.fails" in actor
+    assert result["iterated"] == 3 and "division" in result["failed"]
+    ended = {row["pid"]: row["end_s"] for row in result["processes"] if row["role"] == "ray-worker"}
+    assert 3 <= len(ended) <= 4 and ended[result["actor"]] is not None
+    assert " Ray workers: compute " in result["headline"]
+    shown = (tmp_path / "all.svg").read_text()
+    assert all(text in shown for text in ("Ray worker", "task compute", "no task")) and "rayworker.py" not in shown
+    assert result["after"] == "compute" and result["left"] == [False] * 4
+
+
+def test_a_ray_that_is_not_there_is_refused_in_a_sentence() -> None:
+    ray: Any = types.ModuleType("ray")
+    ray.is_initialized = lambda: False
+    with pytest.raises(Exception, match=r"Ray is not running here: call ray\.init\("):
+        omni_perf.cluster(ray)
+
+
+def test_rays_hook_is_sent_by_value_and_does_nothing_without_omni_perf() -> None:
+    if not (PYTHON.parent.parent / ".ray").exists():
+        missing("engines", "there is no Ray in .cache/engines: tools/engines installs it (230 MB)")
+    sent = "import sys, omni_perf, ray.cloudpickle as c; sys.stdout.buffer.write(c.dumps(omni_perf.ray_worker))"
+    carried = subprocess.run([PYTHON, "-c", sent], env=ENVIRONMENT, capture_output=True, timeout=60, check=True)
+    bare = {name: value for name, value in ENVIRONMENT.items() if name != "PYTHONPATH"}
+    there = "import sys, pickle; f = pickle.loads(sys.stdin.buffer.read()); print(f(), 'omni_perf' in sys.modules)"
+    ran = subprocess.run(
+        [PYTHON, "-I", "-c", there], env=bare, input=carried.stdout, capture_output=True, timeout=60, check=False
+    )
+    assert ran.stdout.split() == [b"None", b"False"], ran.stderr
+
+
 IN_A_NOTEBOOK = """
 async with Client(n_workers=1, threads_per_worker=1, dashboard_address=None, asynchronous=True) as client:
     async with omni_perf.cluster(client) as recorded:
@@ -119,13 +166,11 @@ def test_a_worker_without_omni_perf_goes_on_and_is_named() -> None:
 
 
 def test_nothing_of_an_engine_is_imported_unasked() -> None:
-    code = "import sys, omni_perf; print([m for m in sys.modules if m.startswith(('omni_perf.engines', 'distributed', 'ipyparallel', 'fsspec'))])"
+    code = "import sys, omni_perf; print([m for m in sys.modules if m.startswith(('omni_perf.engines', 'distributed', 'ipyparallel', 'ray', 'fsspec'))])"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert ran.stdout == "[]\n", ran.stderr
 
 
 def test_what_is_not_a_client_is_refused_in_a_sentence() -> None:
-    import omni_perf
-
-    with pytest.raises(Exception, match="takes a Client of Dask or ipyparallel, not 'int'"):
+    with pytest.raises(Exception, match="takes a Client of Dask or ipyparallel, or the module ray, not 'int'"):
         omni_perf.cluster(3)

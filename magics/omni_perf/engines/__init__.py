@@ -1,4 +1,4 @@
-"""Records the workers of the engines that people run: Dask and ipyparallel.
+"""Records the workers of the engines that people run: Dask, Ray and ipyparallel.
 
 ``with omni_perf.cluster(client) as recorded:`` starts a recording on every worker, marks the
 engine's tasks in it, and at its end fetches the reports and merges them into one. Nothing of this
@@ -19,12 +19,16 @@ __all__ = ["Cluster", "ClusterError", "cluster"]
 
 
 def cluster(client: Any) -> Cluster:
-    """Record the workers of an engine: of Dask's ``Client``, or of ipyparallel's ``Client`` or view.
+    """Record the workers of an engine: Dask's ``Client``, ipyparallel's ``Client`` or view, or the module ``ray``.
 
     Use it as ``with omni_perf.cluster(client) as recorded:``, and ``async with`` where the client is
     asynchronous. ClusterError says that the engine is none of these.
     """
     package = type(client).__module__.partition(".")[0]
+    if getattr(client, "__name__", "") == "ray" and hasattr(client, "is_initialized"):
+        from omni_perf.engines.ray import Ray
+
+        return Cluster(Ray(client))
     if package == "distributed":
         from omni_perf.engines.dask import Dask
 
@@ -34,6 +38,6 @@ def cluster(client: Any) -> Cluster:
 
         return Cluster(Engines(client))
     raise ClusterError(
-        f"omni_perf.cluster() takes a Client of Dask or ipyparallel, not {type(client).__name__!r}; "
+        f"omni_perf.cluster() takes a Client of Dask or ipyparallel, or the module ray, not {type(client).__name__!r}; "
         "workers of other engines are started by omni-perf run, and their reports merged by omni-perf merge."
     )

@@ -21,6 +21,8 @@ distributed: Any = importlib.import_module("distributed")
 class Dask:
     """Knows the workers of a client's cluster, those that come later and those that run tasks in threads of ours."""
 
+    advice = ""
+
     def __init__(self, client: Any) -> None:
         self._given = client
         self._opened: Any = None

@@ -18,6 +18,7 @@ class Engines:
     """Knows the engines of a client, or of a view of some."""
 
     asynchronous = False
+    advice = ""
 
     def __init__(self, client: Any) -> None:
         self._view = client[:] if hasattr(client, "ids") else client

@@ -50,6 +50,9 @@ class Engine(Protocol):
     asynchronous: bool
     """Whether the client runs in an event loop of the user's, which must not be blocked."""
 
+    advice: str
+    """What to do where no worker was recorded; empty: nothing is known."""
+
     def begin(self, run: str, cells: list[Any]) -> None:
         """Start the recording on each worker, and on those that come later where that is known."""
         ...
@@ -192,7 +195,7 @@ class Cluster:
     def _merged(self, reports: list[Collected]) -> Report:
         """Merge the reports of the machine with most of them; the others are named."""
         if not reports:
-            raise ClusterError("No worker was recorded.")
+            raise ClusterError(f"No worker was recorded. {self._engine.advice}".rstrip())
         by_machine: dict[str, list[bytes]] = {}
         for one in reports:
             host = json.loads(gzip.decompress(one["report"]))["hosts"][0]

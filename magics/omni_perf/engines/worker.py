@@ -110,7 +110,7 @@ def begin(run: str, role: str, number: int | None = None, cells: list[Any] | Non
     """Start to record this process, once in a run; ``cells`` are those whose functions it may run."""
     key = run, os.getpid()
     if key not in _recordings:
-        _recordings[key] = made = Recording(run, os.getpid(), os.path.join(_folder(run), str(os.getpid())))
+        _recordings[key] = made = Recording(run, os.getpid(), os.path.join(folder_of(run), str(os.getpid())))
         try:
             _start(made, role if number is None else f"{role}:{number}", cells or [])
         except (LaunchError, OSError) as error:
@@ -122,12 +122,12 @@ def status(run: str) -> Status:
     """Say what became of this process's recording."""
     made = _recordings.get((run, os.getpid()))
     problem = made.problem if made else "Nothing was started here."
-    if made and not made.begun and not problem and not _alive(made.stem):
-        problem = _last_words(made.stem)
+    if made and not made.begun and not problem and not alive(made.stem):
+        problem = last_words(made.stem)
     return {
         "pid": os.getpid(),
         "version": __version__,
-        "place": _place(run),
+        "place": place_of(run),
         "begun": made is not None and made.begun,
         "problem": problem,
     }
@@ -141,7 +141,21 @@ def end(run: str) -> None:
     for task in list(made.running):
         made.ended(task)
     made.grant.withdraw()
-    _signal(made.stem, signal.SIGTERM)
+    send(made.stem, signal.SIGTERM)
+
+
+def discard(run: str) -> None:
+    """End this process's recording and leave nothing of it."""
+    made = _recordings.pop((run, os.getpid()), None)
+    if made is None:
+        return
+    made.grant.withdraw()
+    send(made.stem, signal.SIGKILL)
+    for ending in (".log", ".pid", ".cells", ".socket", ".json"):
+        try:
+            os.unlink(made.stem + ending)
+        except OSError:
+            pass
 
 
 def collect(run: str, most: int, done: list[int]) -> list[Collected]:
@@ -149,7 +163,7 @@ def collect(run: str, most: int, done: list[int]) -> list[Collected]:
 
     ``most`` is what one may take, in bytes of gzip; what is larger is thinned.
     """
-    folder = _folder(run)
+    folder = folder_of(run)
     found: list[Collected] = []
     for name in sorted(os.listdir(folder)):
         stem, ending = os.path.splitext(os.path.join(folder, name))
@@ -160,8 +174,8 @@ def collect(run: str, most: int, done: list[int]) -> list[Collected]:
             with open(stem + ".json", "rb") as file:
                 one["report"] = _within(gzip.compress(file.read(), 5), most)
         except FileNotFoundError:
-            one["writing"] = _alive(stem)
-            one["problem"] = _last_words(stem)
+            one["writing"] = alive(stem)
+            one["problem"] = last_words(stem)
         except OSError as error:
             one["problem"] = str(error)
         found.append(one)
@@ -170,16 +184,16 @@ def collect(run: str, most: int, done: list[int]) -> list[Collected]:
 
 def clear(run: str) -> None:
     """Remove the folder, and end what still records into it."""
-    folder = _folder(run)
+    folder = folder_of(run)
     for name in os.listdir(folder):
         if name.endswith(".log"):
-            _signal(os.path.join(folder, name.removesuffix(".log")), signal.SIGKILL)
+            send(os.path.join(folder, name.removesuffix(".log")), signal.SIGKILL)
     for name in os.listdir(folder):
         os.unlink(os.path.join(folder, name))
     os.rmdir(folder)
 
 
-def _folder(run: str) -> str:
+def folder_of(run: str) -> str:
     """Return the private folder of a run. Its name is short: a socket's path has 107 bytes at most."""
     folder = f"/tmp/omni-perf-{os.geteuid()}-{run}"
     os.makedirs(folder, 0o700, exist_ok=True)
@@ -189,8 +203,8 @@ def _folder(run: str) -> str:
     return folder
 
 
-def _place(run: str) -> str:
-    made = os.stat(_folder(run))
+def place_of(run: str) -> str:
+    made = os.stat(folder_of(run))
     with open("/proc/sys/kernel/random/boot_id") as file:
         return f"{file.read().strip()} {made.st_dev} {made.st_ino}"
 
@@ -218,11 +232,11 @@ def _start(made: Recording, worker: str, cells: list[Any]) -> None:
         made.grant.give(profiler)
 
 
-def _alive(stem: str) -> bool:
-    return _signal(stem, 0)
+def alive(stem: str) -> bool:
+    return send(stem, 0)
 
 
-def _signal(stem: str, number: int) -> bool:
+def send(stem: str, number: int) -> bool:
     """Send a signal to the profiler that writes a report; False if it is not there."""
     try:
         with open(stem + ".pid") as file:
@@ -236,7 +250,7 @@ def _signal(stem: str, number: int) -> bool:
     return True
 
 
-def _last_words(stem: str) -> str:
+def last_words(stem: str) -> str:
     """Return the last line that the profiler has said."""
     try:
         with open(stem + ".log", errors="replace") as file:

@@ -1,6 +1,6 @@
-"""Runs tasks that keep their own clocks on Dask's workers or ipyparallel's engines, and prints what was recorded.
+"""Runs tasks that keep their own clocks on the workers of Dask, Ray or ipyparallel, and prints what was recorded.
 
-onengines.py dask|killed|ipyparallel FOLDER
+onengines.py dask|killed|ray|ipyparallel FOLDER
 """
 
 # pyright: basic, reportMissingImports=false
@@ -79,8 +79,47 @@ def ipyparallel():
         return recorded, {"clocks": clocks(results), "engine": engine, "left": view.apply_sync(ontasks.patched)}
 
 
+def onray():
+    import ray
+
+    ray.init(
+        num_cpus=2,
+        include_dashboard=False,
+        log_to_driver=False,
+        runtime_env={"worker_process_setup_hook": omni_perf.ray_worker},
+    )
+    compute, rest = ray.remote(ontasks.compute), ray.remote(ontasks.rest)
+    with omni_perf.cluster(ray) as recorded:
+        sent = [*map(compute.remote, range(6)), *map(rest.options(name="a rest").remote, range(4))]
+        own = {"py_executable": f"{sys.executable} -m omni_perf ray-worker"}  # of a task, in a job without the hook
+        results = ray.get([*sent, compute.options(name="in its own", runtime_env=own).remote(0)])
+        actor = ray.remote(ontasks.Trainer).remote()
+        stepped = ray.get([actor.step.remote() for _ in range(3)])
+        slept = ray.get([actor.sleep.remote() for _ in range(2)])
+        iterated = sum(1 for _ in actor.batches.options(num_returns="streaming").remote())
+        try:
+            ray.get(actor.fails.remote())
+        except ZeroDivisionError as error:
+            failed = str(error)
+        ray.kill(actor)
+    names = [(pid, {"rest": "a rest"}.get(name, name), seconds) for pid, name, seconds in results[:-1] + stepped]
+    names.append((results[-1][0], "in its own", results[-1][2]))
+    after = ray.get(compute.remote(0))
+    left = ray.get([ray.remote(ontasks.recorded).remote() for _ in range(4)])
+    ray.shutdown()
+    return recorded, {
+        "clocks": clocks(names),
+        "actor": stepped[0][0],
+        "slept": slept,
+        "iterated": iterated,
+        "failed": failed,
+        "after": after[1],
+        "left": left,
+    }
+
+
 if __name__ == "__main__":
-    recorded, result = ipyparallel() if sys.argv[1] == "ipyparallel" else dask()
+    recorded, result = {"ipyparallel": ipyparallel, "ray": onray}.get(sys.argv[1], dask)()
     result["problems"] = recorded.problems
     if recorded.report is not None:
         recorded.save(os.path.join(sys.argv[2], "all"), "svg", "json")

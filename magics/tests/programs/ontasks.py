@@ -2,6 +2,7 @@
 
 # pyright: basic, reportMissingImports=false
 
+import asyncio
 import os
 import time
 from typing import Any
@@ -18,6 +19,35 @@ def rest(number):
     began = time.monotonic()
     time.sleep(0.15)
     return os.getpid(), "rest", time.monotonic() - began
+
+
+class Trainer:
+    """An actor: methods that compute, await, yield and fail."""
+
+    def step(self):
+        pid, _, seconds = compute(0)
+        return pid, "Trainer.step", seconds
+
+    async def sleep(self):
+        began = time.monotonic()
+        await asyncio.sleep(0.2)
+        return time.monotonic() - began
+
+    def batches(self):
+        for number in range(3):
+            time.sleep(0.05)
+            yield number
+
+    def fails(self):
+        return 1 // 0
+
+
+def recorded():
+    """Return what a worker of Ray still records."""
+    from omni_perf.engines import rayworker
+
+    here: Any = rayworker._here
+    return here.recording is not None
 
 
 def hold(seconds):

@@ -209,14 +209,16 @@ func (r *rooter) path(node timeline.NodeID) (path []timeline.FrameID) {
 	return path
 }
 
-// below are the frames below the outermost calls by which the engine runs a task; all where there is no such call.
+// below are the frames below the calls by which the engine runs a task, which end where the user's own code begins;
+// all where there is no such call.
 func (r *rooter) below(path []timeline.FrameID) []timeline.FrameID {
-	first := slices.IndexFunc(path, r.runsTask)
-	if first < 0 {
-		return path
-	}
-	for first < len(path) && r.runsTask(path[first]) {
-		first++
+	first := 0
+	for i, frame := range path {
+		if r.runsTask(frame) {
+			first = i + 1
+		} else if r.isOwn(frame) {
+			break
+		}
 	}
 	return path[first:]
 }

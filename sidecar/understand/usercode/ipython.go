@@ -16,7 +16,7 @@ const (
 	cellLevel             // the module level of a cell
 	magicBody             // the module level of what a magic compiles from its body or line
 	kernel                // the kernel's machinery
-	runner                // the standard library's, of event loops and the start of programs
+	runner                // the standard library's, of event loops and the start of programs; ours, around an engine's tasks
 	eventLoop             // a turn of the event loop: what is below it is a task
 	ours                  // our extension's
 )
@@ -47,7 +47,9 @@ func meaningOf(f timeline.Frame, owner origin.Owner, means origin.Meanings, t *t
 	}
 	switch owner {
 	case origin.Ours:
-		m.role = ours
+		if m.role = ours; means&origin.RunsTask != 0 { // around a task of an engine: what it calls is the task's
+			m.role = runner
+		}
 	case origin.Cell:
 		m.role = own
 		if r, ok := t.of(f); ok {
