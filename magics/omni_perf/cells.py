@@ -18,10 +18,10 @@ import time
 from collections.abc import Generator
 from concurrent.futures import Future
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from omni_perf import contract, marks, publish
+from omni_perf import contract, marks, publish, torchmemory
 from omni_perf.cellsources import BATCH_LIMIT, BEGIN_LIMIT, CellSources, Known
 from omni_perf.cleanup import options_line
 from omni_perf.fallback import FallbackSampler
@@ -75,6 +75,8 @@ class Running:
     """The torch.profiler that was asked for."""
     exact: ExactWork | None = None
     """What records the GPU's work where there is no torch to do it."""
+    torch_memory: torchmemory.Figures = field(default_factory=dict[int, contract.TorchFigures])
+    """What torch's allocator said of itself before the cell, by device."""
 
 
 class CellRecorder:
@@ -266,6 +268,7 @@ class CellRecorder:
             view,
             profile,
             exact,
+            torchmemory.read(),
         )
         with self._lock:
             self._running.append(running)
@@ -429,6 +432,8 @@ class CellRecorder:
             complete["kernelWaitNs"] = str(running.options.kernel_wait_ns)
         if failed := self._failures.between(begun.started_ns, int(request.get("endedNs", 0))):
             complete["outOfMemory"] = failed
+        if said := torchmemory.between(running.torch_memory, torchmemory.read()):
+            complete["torchMemory"] = said
         try:
             answer = self._session.end(begun, complete, patience_s)
         except SessionError as error:

@@ -112,6 +112,19 @@ class EndRequest(TypedDict, total=False):
     torch: Torch
     kernelWaitNs: Int64
     outOfMemory: list[OutOfMemory]
+    torchMemory: list[TorchMemory]
+
+
+class TorchMemory(TypedDict, total=False):
+    device: int
+    before: TorchFigures
+    after: TorchFigures
+
+
+class TorchFigures(TypedDict, total=False):
+    allocatedBytes: Int64
+    reservedBytes: Int64
+    peakBytes: Int64
 
 
 class OutOfMemory(TypedDict, total=False):

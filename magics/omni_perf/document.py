@@ -40,8 +40,9 @@ def headline(document: Document) -> str:
 def tables(document: Document) -> dict[str, list[Row]]:
     """Return the tables of a report by name, each a list of rows.
 
-    ``lines``, ``functions``, ``awaits``, ``memory``, ``threads``, ``idle``, ``devices``, ``findings``, ``steps``,
-    ``phases``, ``slow_steps``, ``regions``, ``ranks``, ``operators``, ``kernels``, ``traces``,
+    ``lines``, ``functions``, ``awaits``, ``memory``, ``memory_functions``, ``gpu_memory``,
+    ``torch_memory``, ``threads``, ``idle``, ``devices``, ``findings``, ``steps``, ``phases``,
+    ``slow_steps``, ``regions``, ``ranks``, ``operators``, ``kernels``, ``traces``,
     ``out_of_memory``, ``device_memory``,
     ``processes``, ``tracks`` and ``notes``. Names that end in ``_s`` are seconds, in ``_bytes``
     bytes; shares are 0 to 1; ``state_s`` is a mapping of state to seconds. Keys that a table
@@ -53,6 +54,9 @@ def tables(document: Document) -> dict[str, list[Row]]:
         "functions": _functions,
         "awaits": _awaits,
         "memory": _memory,
+        "memory_functions": _memory_functions,
+        "gpu_memory": _gpu_memory,
+        "torch_memory": _torch_memory,
         "threads": _threads,
         "idle": _idle,
         "devices": _devices,
@@ -184,9 +188,57 @@ def _memory(names: _Names) -> list[Row]:
             "text": names.text(row["file"], row["line"]),
             "grown_bytes": row["grown_bytes"],
             "uncertain_bytes": row["uncertain_bytes"],
+            "at_peak_bytes": row.get("at_peak_bytes", 0),
             "process": names.process(row["process"]),
         }
         for row in names.document.get("memory", [])
+    ]
+
+
+def _memory_functions(names: _Names) -> list[Row]:
+    functions = names.document["functions"]
+    return [
+        {
+            "function": names.function(row["function"]),
+            "file": names.file(functions[row["function"]]["file"]),
+            "line": functions[row["function"]]["first_line"],
+            "kind": names.codes[functions[row["function"]]["code"]],
+            "self_bytes": row["self_bytes"],
+            "grown_bytes": row["total_bytes"],
+            "uncertain_bytes": row["uncertain_bytes"],
+            "process": names.process(row["process"]),
+        }
+        for row in names.document.get("memory_functions", [])
+    ]
+
+
+def _gpu_memory(names: _Names) -> list[Row]:
+    return [
+        {
+            "device": names.device(row["device"]),
+            **names.place(row),
+            "text": names.text(row["file"], row["line"]),
+            "grown_bytes": row["grown_bytes"],
+            "uncertain_bytes": row["uncertain_bytes"],
+            "process": names.process(row["process"]),
+        }
+        for row in names.document.get("gpu_memory", [])
+    ]
+
+
+def _torch_memory(names: _Names) -> list[Row]:
+    columns = (
+        "device",
+        "allocated_before_bytes",
+        "allocated_bytes",
+        "reserved_before_bytes",
+        "reserved_bytes",
+        "peak_bytes",
+        "peak_at_least_bytes",
+    )
+    return [
+        {**{name: row[name] for name in columns}, "process": names.process(row["process"])}
+        for row in names.document.get("torch_memory", [])
     ]
 
 
@@ -496,6 +548,7 @@ def _tracks(names: _Names) -> list[Row]:
     return [
         {
             "id": row["id"],
+            "name": row.get("name"),
             "kind": row["kind"],
             "unit": row["unit"],
             "device": names.device(row["device"]),

@@ -47,6 +47,9 @@ TITLES = {
     "functions": "Functions",
     "awaits": "Where tasks of event loops waited",
     "memory": "Growth of resident memory",
+    "memory_functions": "Growth of resident memory by function",
+    "gpu_memory": "Growth of memory on GPUs",
+    "torch_memory": "What torch's allocator said",
     "threads": "Threads",
     "idle": "What the GPUs waited for",
     "devices": "GPUs",
@@ -113,6 +116,10 @@ class Report:
         lines         file, line, text, self_s, total_s, idle_s, incomplete_s, state_s, process:
                       your own lines
         functions     function, file, line, kind, self_s, total_s, incomplete_s, state_s, process
+        memory        file, line, function, text, grown_bytes, uncertain_bytes, at_peak_bytes,
+                      process: growth of resident memory; memory_functions: by function
+        gpu_memory    device, file, line, function, text, grown_bytes, uncertain_bytes, process:
+                      growth on GPUs by the driver's figures; torch_memory: what torch said
         threads       name, role, process, rank, native_id, main, internal, state_s, on_cpu_s, …
         idle          cause, name, kind, device, seconds, share, low_s, high_s, file, line,
                       function, text, hint: of each GPU, adding up to its idle time
@@ -134,7 +141,7 @@ class Report:
         processes     pid, parent, role, command, rank, start_s, end_s, end_reason, exit_code,
                       cpu_s, stacks: "read", or why they were not; exception, message, file,
                       line: of what ended its Python program; memory
-        tracks        id, kind, unit, device, process, thread, t_s, value, mean, peak, …
+        tracks        id, name, kind, unit, device, process, thread, t_s, value, mean, peak, …
         notes         id, text: what could not be read, or less exactly than asked
         ============  ========================================================================
 

@@ -245,3 +245,22 @@ def test_nothing_is_called_before_and_nothing_without_a_recording(kernel: Kernel
     assert run(kernel, "Tensor(2000 * MIB)").error == "OutOfMemoryError"
     ran = run(kernel, "%%omni_perf\nsum(range(1000000))")
     assert ran.error is None and rows(kernel, "out_of_memory") == []
+
+
+def test_what_torch_said_of_its_allocator_before_the_cell_and_after_it(kernel: Kernel) -> None:
+    """It is read from a torch that is there, and its mark of the peak stays the program's."""
+    run(
+        kernel,
+        "kept = []; vars(allocator).pop('free', None); allocator.segments.clear(); allocator.peak = 0; first = Tensor(40 * MIB)",
+    )
+    run(kernel, "%%omni_perf\nbig = Tensor(200 * MIB)\ndel big\nlast = Tensor(30 * MIB)")
+    [row] = rows(kernel, "torch_memory")
+    got = [row[f"{name}_bytes"] // MIB for name in ("allocated_before", "allocated", "reserved_before", "peak")]
+    assert got == [40, 70, 40, 240], row
+    assert row["device"] == 0 and row["peak_at_least_bytes"] is None and value(kernel, "allocator.peak // MIB") == 240
+    ran = run(kernel, "%%omni_perf\nmore = Tensor(20 * MIB)\nimport time; time.sleep(0.4)")
+    [row] = rows(kernel, "torch_memory")
+    assert row["peak_bytes"] is None and row["peak_at_least_bytes"] == 90 * MIB, row
+    assert "Memory of torch's allocator" in ran.plain and "in use 70 MiB before, 90 MiB after it" in ran.plain, (
+        ran.plain
+    )

@@ -701,6 +701,7 @@ type EndRequest struct {
 	Torch         *Torch                 `protobuf:"bytes,30,opt,name=torch,proto3" json:"torch,omitempty"`                                      // absent: torch.profiler was not asked for
 	KernelWaitNs  int64                  `protobuf:"varint,31,opt,name=kernel_wait_ns,json=kernelWaitNs,proto3" json:"kernel_wait_ns,omitempty"` // --kernel-wait; 0: the default
 	OutOfMemory   []*OutOfMemory         `protobuf:"bytes,32,rep,name=out_of_memory,json=outOfMemory,proto3" json:"out_of_memory,omitempty"`     // the first ones of the cell, in the order of time
+	TorchMemory   []*TorchMemory         `protobuf:"bytes,40,rep,name=torch_memory,json=torchMemory,proto3" json:"torch_memory,omitempty"`       // of each device that torch uses
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -826,6 +827,134 @@ func (x *EndRequest) GetOutOfMemory() []*OutOfMemory {
 	return nil
 }
 
+func (x *EndRequest) GetTorchMemory() []*TorchMemory {
+	if x != nil {
+		return x.TorchMemory
+	}
+	return nil
+}
+
+// What torch's allocator of a device said of itself before a cell and after it.
+type TorchMemory struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Device        int32                  `protobuf:"varint,1,opt,name=device,proto3" json:"device,omitempty"` // torch's number
+	Before        *TorchFigures          `protobuf:"bytes,2,opt,name=before,proto3" json:"before,omitempty"`  // absent: it had not used the device
+	After         *TorchFigures          `protobuf:"bytes,3,opt,name=after,proto3" json:"after,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TorchMemory) Reset() {
+	*x = TorchMemory{}
+	mi := &file_omni_perf_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TorchMemory) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TorchMemory) ProtoMessage() {}
+
+func (x *TorchMemory) ProtoReflect() protoreflect.Message {
+	mi := &file_omni_perf_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TorchMemory.ProtoReflect.Descriptor instead.
+func (*TorchMemory) Descriptor() ([]byte, []int) {
+	return file_omni_perf_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *TorchMemory) GetDevice() int32 {
+	if x != nil {
+		return x.Device
+	}
+	return 0
+}
+
+func (x *TorchMemory) GetBefore() *TorchFigures {
+	if x != nil {
+		return x.Before
+	}
+	return nil
+}
+
+func (x *TorchMemory) GetAfter() *TorchFigures {
+	if x != nil {
+		return x.After
+	}
+	return nil
+}
+
+type TorchFigures struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	AllocatedBytes int64                  `protobuf:"varint,1,opt,name=allocated_bytes,json=allocatedBytes,proto3" json:"allocated_bytes,omitempty"`
+	ReservedBytes  int64                  `protobuf:"varint,2,opt,name=reserved_bytes,json=reservedBytes,proto3" json:"reserved_bytes,omitempty"`
+	PeakBytes      int64                  `protobuf:"varint,3,opt,name=peak_bytes,json=peakBytes,proto3" json:"peak_bytes,omitempty"` // of allocated_bytes, since the program reset it last
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *TorchFigures) Reset() {
+	*x = TorchFigures{}
+	mi := &file_omni_perf_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TorchFigures) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TorchFigures) ProtoMessage() {}
+
+func (x *TorchFigures) ProtoReflect() protoreflect.Message {
+	mi := &file_omni_perf_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TorchFigures.ProtoReflect.Descriptor instead.
+func (*TorchFigures) Descriptor() ([]byte, []int) {
+	return file_omni_perf_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *TorchFigures) GetAllocatedBytes() int64 {
+	if x != nil {
+		return x.AllocatedBytes
+	}
+	return 0
+}
+
+func (x *TorchFigures) GetReservedBytes() int64 {
+	if x != nil {
+		return x.ReservedBytes
+	}
+	return 0
+}
+
+func (x *TorchFigures) GetPeakBytes() int64 {
+	if x != nil {
+		return x.PeakBytes
+	}
+	return 0
+}
+
 // An allocation of torch's on a device that failed, and what had the device's memory then.
 type OutOfMemory struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
@@ -844,7 +973,7 @@ type OutOfMemory struct {
 
 func (x *OutOfMemory) Reset() {
 	*x = OutOfMemory{}
-	mi := &file_omni_perf_proto_msgTypes[8]
+	mi := &file_omni_perf_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -856,7 +985,7 @@ func (x *OutOfMemory) String() string {
 func (*OutOfMemory) ProtoMessage() {}
 
 func (x *OutOfMemory) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[8]
+	mi := &file_omni_perf_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -869,7 +998,7 @@ func (x *OutOfMemory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutOfMemory.ProtoReflect.Descriptor instead.
 func (*OutOfMemory) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{8}
+	return file_omni_perf_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *OutOfMemory) GetAtNs() int64 {
@@ -949,7 +1078,7 @@ type Torch struct {
 
 func (x *Torch) Reset() {
 	*x = Torch{}
-	mi := &file_omni_perf_proto_msgTypes[9]
+	mi := &file_omni_perf_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -961,7 +1090,7 @@ func (x *Torch) String() string {
 func (*Torch) ProtoMessage() {}
 
 func (x *Torch) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[9]
+	mi := &file_omni_perf_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -974,7 +1103,7 @@ func (x *Torch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Torch.ProtoReflect.Descriptor instead.
 func (*Torch) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{9}
+	return file_omni_perf_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Torch) GetTraces() []string {
@@ -1023,7 +1152,7 @@ type Loaded struct {
 
 func (x *Loaded) Reset() {
 	*x = Loaded{}
-	mi := &file_omni_perf_proto_msgTypes[10]
+	mi := &file_omni_perf_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1035,7 +1164,7 @@ func (x *Loaded) String() string {
 func (*Loaded) ProtoMessage() {}
 
 func (x *Loaded) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[10]
+	mi := &file_omni_perf_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1048,7 +1177,7 @@ func (x *Loaded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Loaded.ProtoReflect.Descriptor instead.
 func (*Loaded) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{10}
+	return file_omni_perf_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Loaded) GetFile() string {
@@ -1076,7 +1205,7 @@ type Bundle struct {
 
 func (x *Bundle) Reset() {
 	*x = Bundle{}
-	mi := &file_omni_perf_proto_msgTypes[11]
+	mi := &file_omni_perf_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1088,7 +1217,7 @@ func (x *Bundle) String() string {
 func (*Bundle) ProtoMessage() {}
 
 func (x *Bundle) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[11]
+	mi := &file_omni_perf_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1101,7 +1230,7 @@ func (x *Bundle) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bundle.ProtoReflect.Descriptor instead.
 func (*Bundle) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{11}
+	return file_omni_perf_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Bundle) GetDataJson() string {
@@ -1139,7 +1268,7 @@ type EndResponse struct {
 
 func (x *EndResponse) Reset() {
 	*x = EndResponse{}
-	mi := &file_omni_perf_proto_msgTypes[12]
+	mi := &file_omni_perf_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1151,7 +1280,7 @@ func (x *EndResponse) String() string {
 func (*EndResponse) ProtoMessage() {}
 
 func (x *EndResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[12]
+	mi := &file_omni_perf_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1164,7 +1293,7 @@ func (x *EndResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndResponse.ProtoReflect.Descriptor instead.
 func (*EndResponse) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{12}
+	return file_omni_perf_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *EndResponse) GetReportId() string {
@@ -1220,7 +1349,7 @@ type ReportRequest struct {
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_omni_perf_proto_msgTypes[13]
+	mi := &file_omni_perf_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1232,7 +1361,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[13]
+	mi := &file_omni_perf_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1245,7 +1374,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{13}
+	return file_omni_perf_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ReportRequest) GetReportId() string {
@@ -1279,7 +1408,7 @@ type ReportResponse struct {
 
 func (x *ReportResponse) Reset() {
 	*x = ReportResponse{}
-	mi := &file_omni_perf_proto_msgTypes[14]
+	mi := &file_omni_perf_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1291,7 +1420,7 @@ func (x *ReportResponse) String() string {
 func (*ReportResponse) ProtoMessage() {}
 
 func (x *ReportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[14]
+	mi := &file_omni_perf_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1304,7 +1433,7 @@ func (x *ReportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportResponse.ProtoReflect.Descriptor instead.
 func (*ReportResponse) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{14}
+	return file_omni_perf_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ReportResponse) GetContent() []byte {
@@ -1329,7 +1458,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_omni_perf_proto_msgTypes[15]
+	mi := &file_omni_perf_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1341,7 +1470,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[15]
+	mi := &file_omni_perf_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1354,7 +1483,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{15}
+	return file_omni_perf_proto_rawDescGZIP(), []int{17}
 }
 
 type Entry struct {
@@ -1373,7 +1502,7 @@ type Entry struct {
 
 func (x *Entry) Reset() {
 	*x = Entry{}
-	mi := &file_omni_perf_proto_msgTypes[16]
+	mi := &file_omni_perf_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1385,7 +1514,7 @@ func (x *Entry) String() string {
 func (*Entry) ProtoMessage() {}
 
 func (x *Entry) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[16]
+	mi := &file_omni_perf_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1398,7 +1527,7 @@ func (x *Entry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Entry.ProtoReflect.Descriptor instead.
 func (*Entry) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{16}
+	return file_omni_perf_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Entry) GetReportId() string {
@@ -1466,7 +1595,7 @@ type ListResponse struct {
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_omni_perf_proto_msgTypes[17]
+	mi := &file_omni_perf_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1478,7 +1607,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[17]
+	mi := &file_omni_perf_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1491,7 +1620,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{17}
+	return file_omni_perf_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ListResponse) GetEntries() []*Entry {
@@ -1516,7 +1645,7 @@ type PushRequest struct {
 
 func (x *PushRequest) Reset() {
 	*x = PushRequest{}
-	mi := &file_omni_perf_proto_msgTypes[18]
+	mi := &file_omni_perf_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1528,7 +1657,7 @@ func (x *PushRequest) String() string {
 func (*PushRequest) ProtoMessage() {}
 
 func (x *PushRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[18]
+	mi := &file_omni_perf_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1541,7 +1670,7 @@ func (x *PushRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushRequest.ProtoReflect.Descriptor instead.
 func (*PushRequest) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{18}
+	return file_omni_perf_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *PushRequest) GetCellId() string {
@@ -1594,7 +1723,7 @@ type PushResponse struct {
 
 func (x *PushResponse) Reset() {
 	*x = PushResponse{}
-	mi := &file_omni_perf_proto_msgTypes[19]
+	mi := &file_omni_perf_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1606,7 +1735,7 @@ func (x *PushResponse) String() string {
 func (*PushResponse) ProtoMessage() {}
 
 func (x *PushResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[19]
+	mi := &file_omni_perf_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1619,7 +1748,7 @@ func (x *PushResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushResponse.ProtoReflect.Descriptor instead.
 func (*PushResponse) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{19}
+	return file_omni_perf_proto_rawDescGZIP(), []int{21}
 }
 
 type StatusRequest struct {
@@ -1630,7 +1759,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_omni_perf_proto_msgTypes[20]
+	mi := &file_omni_perf_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1642,7 +1771,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[20]
+	mi := &file_omni_perf_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1655,7 +1784,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{20}
+	return file_omni_perf_proto_rawDescGZIP(), []int{22}
 }
 
 type StatusResponse struct {
@@ -1678,7 +1807,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_omni_perf_proto_msgTypes[21]
+	mi := &file_omni_perf_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1690,7 +1819,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[21]
+	mi := &file_omni_perf_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1703,7 +1832,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{21}
+	return file_omni_perf_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *StatusResponse) GetVersion() string {
@@ -1798,7 +1927,7 @@ type DoctorRequest struct {
 
 func (x *DoctorRequest) Reset() {
 	*x = DoctorRequest{}
-	mi := &file_omni_perf_proto_msgTypes[22]
+	mi := &file_omni_perf_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1810,7 +1939,7 @@ func (x *DoctorRequest) String() string {
 func (*DoctorRequest) ProtoMessage() {}
 
 func (x *DoctorRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[22]
+	mi := &file_omni_perf_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1823,7 +1952,7 @@ func (x *DoctorRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DoctorRequest.ProtoReflect.Descriptor instead.
 func (*DoctorRequest) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{22}
+	return file_omni_perf_proto_rawDescGZIP(), []int{24}
 }
 
 type Check struct {
@@ -1838,7 +1967,7 @@ type Check struct {
 
 func (x *Check) Reset() {
 	*x = Check{}
-	mi := &file_omni_perf_proto_msgTypes[23]
+	mi := &file_omni_perf_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1850,7 +1979,7 @@ func (x *Check) String() string {
 func (*Check) ProtoMessage() {}
 
 func (x *Check) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[23]
+	mi := &file_omni_perf_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1863,7 +1992,7 @@ func (x *Check) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Check.ProtoReflect.Descriptor instead.
 func (*Check) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{23}
+	return file_omni_perf_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Check) GetName() string {
@@ -1903,7 +2032,7 @@ type DoctorResponse struct {
 
 func (x *DoctorResponse) Reset() {
 	*x = DoctorResponse{}
-	mi := &file_omni_perf_proto_msgTypes[24]
+	mi := &file_omni_perf_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1915,7 +2044,7 @@ func (x *DoctorResponse) String() string {
 func (*DoctorResponse) ProtoMessage() {}
 
 func (x *DoctorResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[24]
+	mi := &file_omni_perf_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1928,7 +2057,7 @@ func (x *DoctorResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DoctorResponse.ProtoReflect.Descriptor instead.
 func (*DoctorResponse) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{24}
+	return file_omni_perf_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *DoctorResponse) GetChecks() []*Check {
@@ -1950,7 +2079,7 @@ type LiveRequest struct {
 
 func (x *LiveRequest) Reset() {
 	*x = LiveRequest{}
-	mi := &file_omni_perf_proto_msgTypes[25]
+	mi := &file_omni_perf_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1962,7 +2091,7 @@ func (x *LiveRequest) String() string {
 func (*LiveRequest) ProtoMessage() {}
 
 func (x *LiveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[25]
+	mi := &file_omni_perf_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1975,7 +2104,7 @@ func (x *LiveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LiveRequest.ProtoReflect.Descriptor instead.
 func (*LiveRequest) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{25}
+	return file_omni_perf_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *LiveRequest) GetCellId() string {
@@ -2016,7 +2145,7 @@ type LiveResponse struct {
 
 func (x *LiveResponse) Reset() {
 	*x = LiveResponse{}
-	mi := &file_omni_perf_proto_msgTypes[26]
+	mi := &file_omni_perf_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2028,7 +2157,7 @@ func (x *LiveResponse) String() string {
 func (*LiveResponse) ProtoMessage() {}
 
 func (x *LiveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[26]
+	mi := &file_omni_perf_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2041,7 +2170,7 @@ func (x *LiveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LiveResponse.ProtoReflect.Descriptor instead.
 func (*LiveResponse) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{26}
+	return file_omni_perf_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *LiveResponse) GetBundle() *Bundle {
@@ -2070,7 +2199,7 @@ type Compared struct {
 
 func (x *Compared) Reset() {
 	*x = Compared{}
-	mi := &file_omni_perf_proto_msgTypes[27]
+	mi := &file_omni_perf_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2082,7 +2211,7 @@ func (x *Compared) String() string {
 func (*Compared) ProtoMessage() {}
 
 func (x *Compared) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[27]
+	mi := &file_omni_perf_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2095,7 +2224,7 @@ func (x *Compared) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Compared.ProtoReflect.Descriptor instead.
 func (*Compared) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{27}
+	return file_omni_perf_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Compared) GetReportId() string {
@@ -2131,7 +2260,7 @@ type CompareRequest struct {
 
 func (x *CompareRequest) Reset() {
 	*x = CompareRequest{}
-	mi := &file_omni_perf_proto_msgTypes[28]
+	mi := &file_omni_perf_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2143,7 +2272,7 @@ func (x *CompareRequest) String() string {
 func (*CompareRequest) ProtoMessage() {}
 
 func (x *CompareRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[28]
+	mi := &file_omni_perf_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2156,7 +2285,7 @@ func (x *CompareRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompareRequest.ProtoReflect.Descriptor instead.
 func (*CompareRequest) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{28}
+	return file_omni_perf_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *CompareRequest) GetBefore() []*Compared {
@@ -2197,7 +2326,7 @@ type CompareResponse struct {
 
 func (x *CompareResponse) Reset() {
 	*x = CompareResponse{}
-	mi := &file_omni_perf_proto_msgTypes[29]
+	mi := &file_omni_perf_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2209,7 +2338,7 @@ func (x *CompareResponse) String() string {
 func (*CompareResponse) ProtoMessage() {}
 
 func (x *CompareResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[29]
+	mi := &file_omni_perf_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2222,7 +2351,7 @@ func (x *CompareResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompareResponse.ProtoReflect.Descriptor instead.
 func (*CompareResponse) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{29}
+	return file_omni_perf_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *CompareResponse) GetBundle() *Bundle {
@@ -2250,7 +2379,7 @@ type OverviewRequest struct {
 
 func (x *OverviewRequest) Reset() {
 	*x = OverviewRequest{}
-	mi := &file_omni_perf_proto_msgTypes[30]
+	mi := &file_omni_perf_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2262,7 +2391,7 @@ func (x *OverviewRequest) String() string {
 func (*OverviewRequest) ProtoMessage() {}
 
 func (x *OverviewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[30]
+	mi := &file_omni_perf_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2275,7 +2404,7 @@ func (x *OverviewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OverviewRequest.ProtoReflect.Descriptor instead.
 func (*OverviewRequest) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{30}
+	return file_omni_perf_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *OverviewRequest) GetForm() string {
@@ -2309,7 +2438,7 @@ type OverviewResponse struct {
 
 func (x *OverviewResponse) Reset() {
 	*x = OverviewResponse{}
-	mi := &file_omni_perf_proto_msgTypes[31]
+	mi := &file_omni_perf_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2321,7 +2450,7 @@ func (x *OverviewResponse) String() string {
 func (*OverviewResponse) ProtoMessage() {}
 
 func (x *OverviewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[31]
+	mi := &file_omni_perf_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2334,7 +2463,7 @@ func (x *OverviewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OverviewResponse.ProtoReflect.Descriptor instead.
 func (*OverviewResponse) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{31}
+	return file_omni_perf_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *OverviewResponse) GetBundle() *Bundle {
@@ -2362,7 +2491,7 @@ type OutOfMemory_Place struct {
 
 func (x *OutOfMemory_Place) Reset() {
 	*x = OutOfMemory_Place{}
-	mi := &file_omni_perf_proto_msgTypes[32]
+	mi := &file_omni_perf_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2374,7 +2503,7 @@ func (x *OutOfMemory_Place) String() string {
 func (*OutOfMemory_Place) ProtoMessage() {}
 
 func (x *OutOfMemory_Place) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[32]
+	mi := &file_omni_perf_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2387,7 +2516,7 @@ func (x *OutOfMemory_Place) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutOfMemory_Place.ProtoReflect.Descriptor instead.
 func (*OutOfMemory_Place) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{8, 0}
+	return file_omni_perf_proto_rawDescGZIP(), []int{10, 0}
 }
 
 func (x *OutOfMemory_Place) GetFile() string {
@@ -2426,7 +2555,7 @@ type OutOfMemory_Held struct {
 
 func (x *OutOfMemory_Held) Reset() {
 	*x = OutOfMemory_Held{}
-	mi := &file_omni_perf_proto_msgTypes[33]
+	mi := &file_omni_perf_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2438,7 +2567,7 @@ func (x *OutOfMemory_Held) String() string {
 func (*OutOfMemory_Held) ProtoMessage() {}
 
 func (x *OutOfMemory_Held) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[33]
+	mi := &file_omni_perf_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2451,7 +2580,7 @@ func (x *OutOfMemory_Held) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutOfMemory_Held.ProtoReflect.Descriptor instead.
 func (*OutOfMemory_Held) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{8, 1}
+	return file_omni_perf_proto_rawDescGZIP(), []int{10, 1}
 }
 
 func (x *OutOfMemory_Held) GetName() string {
@@ -2508,7 +2637,7 @@ type Torch_Recorded struct {
 
 func (x *Torch_Recorded) Reset() {
 	*x = Torch_Recorded{}
-	mi := &file_omni_perf_proto_msgTypes[34]
+	mi := &file_omni_perf_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2520,7 +2649,7 @@ func (x *Torch_Recorded) String() string {
 func (*Torch_Recorded) ProtoMessage() {}
 
 func (x *Torch_Recorded) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[34]
+	mi := &file_omni_perf_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2533,7 +2662,7 @@ func (x *Torch_Recorded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Torch_Recorded.ProtoReflect.Descriptor instead.
 func (*Torch_Recorded) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{9, 0}
+	return file_omni_perf_proto_rawDescGZIP(), []int{11, 0}
 }
 
 func (x *Torch_Recorded) GetBeganNs() int64 {
@@ -2572,7 +2701,7 @@ type PushRequest_Frame struct {
 
 func (x *PushRequest_Frame) Reset() {
 	*x = PushRequest_Frame{}
-	mi := &file_omni_perf_proto_msgTypes[35]
+	mi := &file_omni_perf_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2584,7 +2713,7 @@ func (x *PushRequest_Frame) String() string {
 func (*PushRequest_Frame) ProtoMessage() {}
 
 func (x *PushRequest_Frame) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[35]
+	mi := &file_omni_perf_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2597,7 +2726,7 @@ func (x *PushRequest_Frame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushRequest_Frame.ProtoReflect.Descriptor instead.
 func (*PushRequest_Frame) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{18, 0}
+	return file_omni_perf_proto_rawDescGZIP(), []int{20, 0}
 }
 
 func (x *PushRequest_Frame) GetId() uint32 {
@@ -2659,7 +2788,7 @@ type PushRequest_Stack struct {
 
 func (x *PushRequest_Stack) Reset() {
 	*x = PushRequest_Stack{}
-	mi := &file_omni_perf_proto_msgTypes[36]
+	mi := &file_omni_perf_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2671,7 +2800,7 @@ func (x *PushRequest_Stack) String() string {
 func (*PushRequest_Stack) ProtoMessage() {}
 
 func (x *PushRequest_Stack) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[36]
+	mi := &file_omni_perf_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2684,7 +2813,7 @@ func (x *PushRequest_Stack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushRequest_Stack.ProtoReflect.Descriptor instead.
 func (*PushRequest_Stack) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{18, 1}
+	return file_omni_perf_proto_rawDescGZIP(), []int{20, 1}
 }
 
 func (x *PushRequest_Stack) GetId() uint32 {
@@ -2712,7 +2841,7 @@ type PushRequest_Sample struct {
 
 func (x *PushRequest_Sample) Reset() {
 	*x = PushRequest_Sample{}
-	mi := &file_omni_perf_proto_msgTypes[37]
+	mi := &file_omni_perf_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2724,7 +2853,7 @@ func (x *PushRequest_Sample) String() string {
 func (*PushRequest_Sample) ProtoMessage() {}
 
 func (x *PushRequest_Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[37]
+	mi := &file_omni_perf_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2737,7 +2866,7 @@ func (x *PushRequest_Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushRequest_Sample.ProtoReflect.Descriptor instead.
 func (*PushRequest_Sample) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{18, 2}
+	return file_omni_perf_proto_rawDescGZIP(), []int{20, 2}
 }
 
 func (x *PushRequest_Sample) GetAtNs() int64 {
@@ -2772,7 +2901,7 @@ type PushRequest_Thread struct {
 
 func (x *PushRequest_Thread) Reset() {
 	*x = PushRequest_Thread{}
-	mi := &file_omni_perf_proto_msgTypes[38]
+	mi := &file_omni_perf_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2784,7 +2913,7 @@ func (x *PushRequest_Thread) String() string {
 func (*PushRequest_Thread) ProtoMessage() {}
 
 func (x *PushRequest_Thread) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[38]
+	mi := &file_omni_perf_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2797,7 +2926,7 @@ func (x *PushRequest_Thread) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushRequest_Thread.ProtoReflect.Descriptor instead.
 func (*PushRequest_Thread) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{18, 3}
+	return file_omni_perf_proto_rawDescGZIP(), []int{20, 3}
 }
 
 func (x *PushRequest_Thread) GetThreadId() int32 {
@@ -2889,7 +3018,7 @@ const file_omni_perf_proto_rawDesc = "" +
 	"\asamples\x18\x05 \x01(\x03R\asamples\x12\x16\n" +
 	"\x06tokens\x18\x06 \x01(\x03R\x06tokens\x12\x19\n" +
 	"\x05epoch\x18\a \x01(\x05H\x00R\x05epoch\x88\x01\x01B\b\n" +
-	"\x06_epoch\"\xd1\x03\n" +
+	"\x06_epoch\"\x8f\x04\n" +
 	"\n" +
 	"EndRequest\x12\x17\n" +
 	"\acell_id\x18\x01 \x01(\tR\x06cellId\x12\x19\n" +
@@ -2904,7 +3033,17 @@ const file_omni_perf_proto_rawDesc = "" +
 	"\x06loaded\x18\x14 \x03(\v2\x14.omni_perf.v1.LoadedR\x06loaded\x12)\n" +
 	"\x05torch\x18\x1e \x01(\v2\x13.omni_perf.v1.TorchR\x05torch\x12$\n" +
 	"\x0ekernel_wait_ns\x18\x1f \x01(\x03R\fkernelWaitNs\x12=\n" +
-	"\rout_of_memory\x18  \x03(\v2\x19.omni_perf.v1.OutOfMemoryR\voutOfMemory\"\xb9\x04\n" +
+	"\rout_of_memory\x18  \x03(\v2\x19.omni_perf.v1.OutOfMemoryR\voutOfMemory\x12<\n" +
+	"\ftorch_memory\x18( \x03(\v2\x19.omni_perf.v1.TorchMemoryR\vtorchMemory\"\x8b\x01\n" +
+	"\vTorchMemory\x12\x16\n" +
+	"\x06device\x18\x01 \x01(\x05R\x06device\x122\n" +
+	"\x06before\x18\x02 \x01(\v2\x1a.omni_perf.v1.TorchFiguresR\x06before\x120\n" +
+	"\x05after\x18\x03 \x01(\v2\x1a.omni_perf.v1.TorchFiguresR\x05after\"}\n" +
+	"\fTorchFigures\x12'\n" +
+	"\x0fallocated_bytes\x18\x01 \x01(\x03R\x0eallocatedBytes\x12%\n" +
+	"\x0ereserved_bytes\x18\x02 \x01(\x03R\rreservedBytes\x12\x1d\n" +
+	"\n" +
+	"peak_bytes\x18\x03 \x01(\x03R\tpeakBytes\"\xb9\x04\n" +
 	"\vOutOfMemory\x12\x13\n" +
 	"\x05at_ns\x18\x01 \x01(\x03R\x04atNs\x12\x16\n" +
 	"\x06device\x18\x02 \x01(\x05R\x06device\x12'\n" +
@@ -3084,7 +3223,7 @@ func file_omni_perf_proto_rawDescGZIP() []byte {
 	return file_omni_perf_proto_rawDescData
 }
 
-var file_omni_perf_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
+var file_omni_perf_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
 var file_omni_perf_proto_goTypes = []any{
 	(*HelloRequest)(nil),       // 0: omni_perf.v1.HelloRequest
 	(*Installation)(nil),       // 1: omni_perf.v1.Installation
@@ -3094,89 +3233,94 @@ var file_omni_perf_proto_goTypes = []any{
 	(*BeginResponse)(nil),      // 5: omni_perf.v1.BeginResponse
 	(*Mark)(nil),               // 6: omni_perf.v1.Mark
 	(*EndRequest)(nil),         // 7: omni_perf.v1.EndRequest
-	(*OutOfMemory)(nil),        // 8: omni_perf.v1.OutOfMemory
-	(*Torch)(nil),              // 9: omni_perf.v1.Torch
-	(*Loaded)(nil),             // 10: omni_perf.v1.Loaded
-	(*Bundle)(nil),             // 11: omni_perf.v1.Bundle
-	(*EndResponse)(nil),        // 12: omni_perf.v1.EndResponse
-	(*ReportRequest)(nil),      // 13: omni_perf.v1.ReportRequest
-	(*ReportResponse)(nil),     // 14: omni_perf.v1.ReportResponse
-	(*ListRequest)(nil),        // 15: omni_perf.v1.ListRequest
-	(*Entry)(nil),              // 16: omni_perf.v1.Entry
-	(*ListResponse)(nil),       // 17: omni_perf.v1.ListResponse
-	(*PushRequest)(nil),        // 18: omni_perf.v1.PushRequest
-	(*PushResponse)(nil),       // 19: omni_perf.v1.PushResponse
-	(*StatusRequest)(nil),      // 20: omni_perf.v1.StatusRequest
-	(*StatusResponse)(nil),     // 21: omni_perf.v1.StatusResponse
-	(*DoctorRequest)(nil),      // 22: omni_perf.v1.DoctorRequest
-	(*Check)(nil),              // 23: omni_perf.v1.Check
-	(*DoctorResponse)(nil),     // 24: omni_perf.v1.DoctorResponse
-	(*LiveRequest)(nil),        // 25: omni_perf.v1.LiveRequest
-	(*LiveResponse)(nil),       // 26: omni_perf.v1.LiveResponse
-	(*Compared)(nil),           // 27: omni_perf.v1.Compared
-	(*CompareRequest)(nil),     // 28: omni_perf.v1.CompareRequest
-	(*CompareResponse)(nil),    // 29: omni_perf.v1.CompareResponse
-	(*OverviewRequest)(nil),    // 30: omni_perf.v1.OverviewRequest
-	(*OverviewResponse)(nil),   // 31: omni_perf.v1.OverviewResponse
-	(*OutOfMemory_Place)(nil),  // 32: omni_perf.v1.OutOfMemory.Place
-	(*OutOfMemory_Held)(nil),   // 33: omni_perf.v1.OutOfMemory.Held
-	(*Torch_Recorded)(nil),     // 34: omni_perf.v1.Torch.Recorded
-	(*PushRequest_Frame)(nil),  // 35: omni_perf.v1.PushRequest.Frame
-	(*PushRequest_Stack)(nil),  // 36: omni_perf.v1.PushRequest.Stack
-	(*PushRequest_Sample)(nil), // 37: omni_perf.v1.PushRequest.Sample
-	(*PushRequest_Thread)(nil), // 38: omni_perf.v1.PushRequest.Thread
+	(*TorchMemory)(nil),        // 8: omni_perf.v1.TorchMemory
+	(*TorchFigures)(nil),       // 9: omni_perf.v1.TorchFigures
+	(*OutOfMemory)(nil),        // 10: omni_perf.v1.OutOfMemory
+	(*Torch)(nil),              // 11: omni_perf.v1.Torch
+	(*Loaded)(nil),             // 12: omni_perf.v1.Loaded
+	(*Bundle)(nil),             // 13: omni_perf.v1.Bundle
+	(*EndResponse)(nil),        // 14: omni_perf.v1.EndResponse
+	(*ReportRequest)(nil),      // 15: omni_perf.v1.ReportRequest
+	(*ReportResponse)(nil),     // 16: omni_perf.v1.ReportResponse
+	(*ListRequest)(nil),        // 17: omni_perf.v1.ListRequest
+	(*Entry)(nil),              // 18: omni_perf.v1.Entry
+	(*ListResponse)(nil),       // 19: omni_perf.v1.ListResponse
+	(*PushRequest)(nil),        // 20: omni_perf.v1.PushRequest
+	(*PushResponse)(nil),       // 21: omni_perf.v1.PushResponse
+	(*StatusRequest)(nil),      // 22: omni_perf.v1.StatusRequest
+	(*StatusResponse)(nil),     // 23: omni_perf.v1.StatusResponse
+	(*DoctorRequest)(nil),      // 24: omni_perf.v1.DoctorRequest
+	(*Check)(nil),              // 25: omni_perf.v1.Check
+	(*DoctorResponse)(nil),     // 26: omni_perf.v1.DoctorResponse
+	(*LiveRequest)(nil),        // 27: omni_perf.v1.LiveRequest
+	(*LiveResponse)(nil),       // 28: omni_perf.v1.LiveResponse
+	(*Compared)(nil),           // 29: omni_perf.v1.Compared
+	(*CompareRequest)(nil),     // 30: omni_perf.v1.CompareRequest
+	(*CompareResponse)(nil),    // 31: omni_perf.v1.CompareResponse
+	(*OverviewRequest)(nil),    // 32: omni_perf.v1.OverviewRequest
+	(*OverviewResponse)(nil),   // 33: omni_perf.v1.OverviewResponse
+	(*OutOfMemory_Place)(nil),  // 34: omni_perf.v1.OutOfMemory.Place
+	(*OutOfMemory_Held)(nil),   // 35: omni_perf.v1.OutOfMemory.Held
+	(*Torch_Recorded)(nil),     // 36: omni_perf.v1.Torch.Recorded
+	(*PushRequest_Frame)(nil),  // 37: omni_perf.v1.PushRequest.Frame
+	(*PushRequest_Stack)(nil),  // 38: omni_perf.v1.PushRequest.Stack
+	(*PushRequest_Sample)(nil), // 39: omni_perf.v1.PushRequest.Sample
+	(*PushRequest_Thread)(nil), // 40: omni_perf.v1.PushRequest.Thread
 }
 var file_omni_perf_proto_depIdxs = []int32{
 	1,  // 0: omni_perf.v1.HelloRequest.installation:type_name -> omni_perf.v1.Installation
 	3,  // 1: omni_perf.v1.BeginRequest.sources:type_name -> omni_perf.v1.CellSource
 	6,  // 2: omni_perf.v1.EndRequest.marks:type_name -> omni_perf.v1.Mark
 	3,  // 3: omni_perf.v1.EndRequest.sources:type_name -> omni_perf.v1.CellSource
-	10, // 4: omni_perf.v1.EndRequest.loaded:type_name -> omni_perf.v1.Loaded
-	9,  // 5: omni_perf.v1.EndRequest.torch:type_name -> omni_perf.v1.Torch
-	8,  // 6: omni_perf.v1.EndRequest.out_of_memory:type_name -> omni_perf.v1.OutOfMemory
-	32, // 7: omni_perf.v1.OutOfMemory.stack:type_name -> omni_perf.v1.OutOfMemory.Place
-	33, // 8: omni_perf.v1.OutOfMemory.held:type_name -> omni_perf.v1.OutOfMemory.Held
-	34, // 9: omni_perf.v1.Torch.recorded:type_name -> omni_perf.v1.Torch.Recorded
-	11, // 10: omni_perf.v1.EndResponse.bundle:type_name -> omni_perf.v1.Bundle
-	16, // 11: omni_perf.v1.ListResponse.entries:type_name -> omni_perf.v1.Entry
-	35, // 12: omni_perf.v1.PushRequest.frames:type_name -> omni_perf.v1.PushRequest.Frame
-	36, // 13: omni_perf.v1.PushRequest.stacks:type_name -> omni_perf.v1.PushRequest.Stack
-	37, // 14: omni_perf.v1.PushRequest.samples:type_name -> omni_perf.v1.PushRequest.Sample
-	38, // 15: omni_perf.v1.PushRequest.threads:type_name -> omni_perf.v1.PushRequest.Thread
-	23, // 16: omni_perf.v1.DoctorResponse.checks:type_name -> omni_perf.v1.Check
-	11, // 17: omni_perf.v1.LiveResponse.bundle:type_name -> omni_perf.v1.Bundle
-	27, // 18: omni_perf.v1.CompareRequest.before:type_name -> omni_perf.v1.Compared
-	27, // 19: omni_perf.v1.CompareRequest.after:type_name -> omni_perf.v1.Compared
-	11, // 20: omni_perf.v1.CompareResponse.bundle:type_name -> omni_perf.v1.Bundle
-	11, // 21: omni_perf.v1.OverviewResponse.bundle:type_name -> omni_perf.v1.Bundle
-	32, // 22: omni_perf.v1.OutOfMemory.Held.place:type_name -> omni_perf.v1.OutOfMemory.Place
-	0,  // 23: omni_perf.v1.OmniPerf.Hello:input_type -> omni_perf.v1.HelloRequest
-	4,  // 24: omni_perf.v1.OmniPerf.Begin:input_type -> omni_perf.v1.BeginRequest
-	7,  // 25: omni_perf.v1.OmniPerf.End:input_type -> omni_perf.v1.EndRequest
-	13, // 26: omni_perf.v1.OmniPerf.Report:input_type -> omni_perf.v1.ReportRequest
-	15, // 27: omni_perf.v1.OmniPerf.List:input_type -> omni_perf.v1.ListRequest
-	18, // 28: omni_perf.v1.OmniPerf.Push:input_type -> omni_perf.v1.PushRequest
-	20, // 29: omni_perf.v1.OmniPerf.Status:input_type -> omni_perf.v1.StatusRequest
-	22, // 30: omni_perf.v1.OmniPerf.Doctor:input_type -> omni_perf.v1.DoctorRequest
-	25, // 31: omni_perf.v1.OmniPerf.Live:input_type -> omni_perf.v1.LiveRequest
-	28, // 32: omni_perf.v1.OmniPerf.Compare:input_type -> omni_perf.v1.CompareRequest
-	30, // 33: omni_perf.v1.OmniPerf.Overview:input_type -> omni_perf.v1.OverviewRequest
-	2,  // 34: omni_perf.v1.OmniPerf.Hello:output_type -> omni_perf.v1.HelloResponse
-	5,  // 35: omni_perf.v1.OmniPerf.Begin:output_type -> omni_perf.v1.BeginResponse
-	12, // 36: omni_perf.v1.OmniPerf.End:output_type -> omni_perf.v1.EndResponse
-	14, // 37: omni_perf.v1.OmniPerf.Report:output_type -> omni_perf.v1.ReportResponse
-	17, // 38: omni_perf.v1.OmniPerf.List:output_type -> omni_perf.v1.ListResponse
-	19, // 39: omni_perf.v1.OmniPerf.Push:output_type -> omni_perf.v1.PushResponse
-	21, // 40: omni_perf.v1.OmniPerf.Status:output_type -> omni_perf.v1.StatusResponse
-	24, // 41: omni_perf.v1.OmniPerf.Doctor:output_type -> omni_perf.v1.DoctorResponse
-	26, // 42: omni_perf.v1.OmniPerf.Live:output_type -> omni_perf.v1.LiveResponse
-	29, // 43: omni_perf.v1.OmniPerf.Compare:output_type -> omni_perf.v1.CompareResponse
-	31, // 44: omni_perf.v1.OmniPerf.Overview:output_type -> omni_perf.v1.OverviewResponse
-	34, // [34:45] is the sub-list for method output_type
-	23, // [23:34] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	12, // 4: omni_perf.v1.EndRequest.loaded:type_name -> omni_perf.v1.Loaded
+	11, // 5: omni_perf.v1.EndRequest.torch:type_name -> omni_perf.v1.Torch
+	10, // 6: omni_perf.v1.EndRequest.out_of_memory:type_name -> omni_perf.v1.OutOfMemory
+	8,  // 7: omni_perf.v1.EndRequest.torch_memory:type_name -> omni_perf.v1.TorchMemory
+	9,  // 8: omni_perf.v1.TorchMemory.before:type_name -> omni_perf.v1.TorchFigures
+	9,  // 9: omni_perf.v1.TorchMemory.after:type_name -> omni_perf.v1.TorchFigures
+	34, // 10: omni_perf.v1.OutOfMemory.stack:type_name -> omni_perf.v1.OutOfMemory.Place
+	35, // 11: omni_perf.v1.OutOfMemory.held:type_name -> omni_perf.v1.OutOfMemory.Held
+	36, // 12: omni_perf.v1.Torch.recorded:type_name -> omni_perf.v1.Torch.Recorded
+	13, // 13: omni_perf.v1.EndResponse.bundle:type_name -> omni_perf.v1.Bundle
+	18, // 14: omni_perf.v1.ListResponse.entries:type_name -> omni_perf.v1.Entry
+	37, // 15: omni_perf.v1.PushRequest.frames:type_name -> omni_perf.v1.PushRequest.Frame
+	38, // 16: omni_perf.v1.PushRequest.stacks:type_name -> omni_perf.v1.PushRequest.Stack
+	39, // 17: omni_perf.v1.PushRequest.samples:type_name -> omni_perf.v1.PushRequest.Sample
+	40, // 18: omni_perf.v1.PushRequest.threads:type_name -> omni_perf.v1.PushRequest.Thread
+	25, // 19: omni_perf.v1.DoctorResponse.checks:type_name -> omni_perf.v1.Check
+	13, // 20: omni_perf.v1.LiveResponse.bundle:type_name -> omni_perf.v1.Bundle
+	29, // 21: omni_perf.v1.CompareRequest.before:type_name -> omni_perf.v1.Compared
+	29, // 22: omni_perf.v1.CompareRequest.after:type_name -> omni_perf.v1.Compared
+	13, // 23: omni_perf.v1.CompareResponse.bundle:type_name -> omni_perf.v1.Bundle
+	13, // 24: omni_perf.v1.OverviewResponse.bundle:type_name -> omni_perf.v1.Bundle
+	34, // 25: omni_perf.v1.OutOfMemory.Held.place:type_name -> omni_perf.v1.OutOfMemory.Place
+	0,  // 26: omni_perf.v1.OmniPerf.Hello:input_type -> omni_perf.v1.HelloRequest
+	4,  // 27: omni_perf.v1.OmniPerf.Begin:input_type -> omni_perf.v1.BeginRequest
+	7,  // 28: omni_perf.v1.OmniPerf.End:input_type -> omni_perf.v1.EndRequest
+	15, // 29: omni_perf.v1.OmniPerf.Report:input_type -> omni_perf.v1.ReportRequest
+	17, // 30: omni_perf.v1.OmniPerf.List:input_type -> omni_perf.v1.ListRequest
+	20, // 31: omni_perf.v1.OmniPerf.Push:input_type -> omni_perf.v1.PushRequest
+	22, // 32: omni_perf.v1.OmniPerf.Status:input_type -> omni_perf.v1.StatusRequest
+	24, // 33: omni_perf.v1.OmniPerf.Doctor:input_type -> omni_perf.v1.DoctorRequest
+	27, // 34: omni_perf.v1.OmniPerf.Live:input_type -> omni_perf.v1.LiveRequest
+	30, // 35: omni_perf.v1.OmniPerf.Compare:input_type -> omni_perf.v1.CompareRequest
+	32, // 36: omni_perf.v1.OmniPerf.Overview:input_type -> omni_perf.v1.OverviewRequest
+	2,  // 37: omni_perf.v1.OmniPerf.Hello:output_type -> omni_perf.v1.HelloResponse
+	5,  // 38: omni_perf.v1.OmniPerf.Begin:output_type -> omni_perf.v1.BeginResponse
+	14, // 39: omni_perf.v1.OmniPerf.End:output_type -> omni_perf.v1.EndResponse
+	16, // 40: omni_perf.v1.OmniPerf.Report:output_type -> omni_perf.v1.ReportResponse
+	19, // 41: omni_perf.v1.OmniPerf.List:output_type -> omni_perf.v1.ListResponse
+	21, // 42: omni_perf.v1.OmniPerf.Push:output_type -> omni_perf.v1.PushResponse
+	23, // 43: omni_perf.v1.OmniPerf.Status:output_type -> omni_perf.v1.StatusResponse
+	26, // 44: omni_perf.v1.OmniPerf.Doctor:output_type -> omni_perf.v1.DoctorResponse
+	28, // 45: omni_perf.v1.OmniPerf.Live:output_type -> omni_perf.v1.LiveResponse
+	31, // 46: omni_perf.v1.OmniPerf.Compare:output_type -> omni_perf.v1.CompareResponse
+	33, // 47: omni_perf.v1.OmniPerf.Overview:output_type -> omni_perf.v1.OverviewResponse
+	37, // [37:48] is the sub-list for method output_type
+	26, // [26:37] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_omni_perf_proto_init() }
@@ -3191,7 +3335,7 @@ func file_omni_perf_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_omni_perf_proto_rawDesc), len(file_omni_perf_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   39,
+			NumMessages:   41,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

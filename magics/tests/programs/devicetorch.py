@@ -176,6 +176,7 @@ class Allocator:
         self.segments: dict[int, dict[str, Any]] = {}
         self.queued: list[Any] = []
         self.initialized = False
+        self.peak = 0
 
     def initialize(self) -> None:
         self.initialized = True
@@ -215,10 +216,21 @@ class Allocator:
             "device": 0, "address": storage._cdata, "total_size": size, "allocated_size": size, "active_size": size,
             "requested_size": size, "stream": 0, "segment_type": "large", "is_expandable": False, "frames": [], "blocks": [block],
         }  # fmt: skip
+        self.statistics(0)
         return storage
 
     def free(self, key: int) -> None:
         self.segments[key]["blocks"][0] |= {"state": "inactive", "requested_size": 0, "frames": []}
+
+    def statistics(self, device: int) -> dict[str, Any]:
+        assert device == 0
+        total = sum(s["total_size"] for s in self.segments.values())
+        used = sum(s["total_size"] for s in self.segments.values() if s["blocks"][0]["state"] == "active_allocated")
+        self.peak = max(self.peak, used)
+        return {
+            "allocated_bytes": {"all": {"current": used, "peak": self.peak}},
+            "reserved_bytes": {"all": {"current": total, "peak": total}},
+        }
 
     def snapshot(self) -> dict[str, Any]:
         return {"segments": list(self.segments.values()), "device_traces": [[]]}
@@ -256,7 +268,9 @@ def install() -> None:
     memory = module("torch.cuda.memory", _snapshot=allocator.snapshot)
     cuda = module(
         "torch.cuda",
-        is_initialized=lambda: bool(device.work),
+        is_initialized=lambda: bool(device.work) or allocator.initialized,
+        device_count=lambda: 1,
+        memory_stats_as_nested_dict=allocator.statistics,
         synchronize=device.synchronize,
         memory=memory,
         _lazy_call=allocator.lazy_call,

@@ -194,6 +194,8 @@ func (m *merging) finish() {
 	slices.SortStableFunc(d.Lines, func(a, b report.Line) int { return cmp.Compare(b.SelfNS, a.SelfNS) })
 	slices.SortStableFunc(d.Awaits, func(a, b report.Await) int { return cmp.Compare(b.WaitingNS, a.WaitingNS) })
 	slices.SortStableFunc(d.Memory, func(a, b report.Memory) int { return cmp.Compare(b.GrownBytes, a.GrownBytes) })
+	slices.SortStableFunc(d.GPUMemory, func(a, b report.GPUMemory) int { return cmp.Compare(b.GrownBytes, a.GrownBytes) })
+	slices.SortStableFunc(d.FunctionMemory, func(a, b report.MemoryFunction) int { return cmp.Compare(b.TotalBytes, a.TotalBytes) })
 	slices.SortStableFunc(d.FunctionTimes, func(a, b report.FunctionTime) int { return cmp.Compare(b.SelfNS, a.SelfNS) })
 	m.groupSteps()
 	slices.SortStableFunc(d.Ranks, func(a, b report.Rank) int { return cmp.Compare(a.Rank, b.Rank) })

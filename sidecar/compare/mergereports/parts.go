@@ -147,6 +147,20 @@ func (p *part) tables() {
 		m.File, m.Function = p.code.files[m.File], p.code.function(m.Function)
 		return &m.Process
 	})...)
+	d.GPUMemory = append(d.GPUMemory, rowsOf(p, r.GPUMemory, func(m *report.GPUMemory) *int {
+		m.File, m.Function = p.code.files[m.File], p.code.function(m.Function)
+		m.Device, _ = p.device(m.Device)
+		return &m.Process
+	})...)
+	d.GPUMemoryReads = append(d.GPUMemoryReads, rowsOf(p, r.GPUMemoryReads, func(m *report.GPUMemoryReading) *int {
+		m.Device, _ = p.device(m.Device)
+		return &m.Process
+	})...)
+	d.TorchMemory = append(d.TorchMemory, rowsOf(p, r.TorchMemory, func(m *report.TorchMemory) *int { return &m.Process })...)
+	d.FunctionMemory = append(d.FunctionMemory, rowsOf(p, r.FunctionMemory, func(m *report.MemoryFunction) *int {
+		m.Function = p.code.functions[m.Function]
+		return &m.Process
+	})...)
 	d.MemoryReading = append(d.MemoryReading, rowsOf(p, r.MemoryReading, func(m *report.MemoryReading) *int { return &m.Process })...)
 	d.OutOfMemory = append(d.OutOfMemory, rowsOf(p, r.OutOfMemory, func(o *report.OutOfMemory) *int {
 		*o = o.InFiles(p.code.file)

@@ -47,6 +47,20 @@ func failureOf(f *api.OutOfMemory) report.Failure {
 	return out
 }
 
+// maxTorchDevices bounds the devices of a cell.
+const maxTorchDevices = 64
+
+// torchMemory is what torch's allocator said of each device.
+func torchMemory(sent []*api.TorchMemory) (out []report.TorchDevice) {
+	figures := func(f *api.TorchFigures) report.AllocatorFigures {
+		return report.AllocatorFigures{Allocated: max(f.GetAllocatedBytes(), 0), Reserved: max(f.GetReservedBytes(), 0), Peak: max(f.GetPeakBytes(), 0)}
+	}
+	for _, d := range sent[:min(len(sent), maxTorchDevices)] {
+		out = append(out, report.TorchDevice{Device: int(max(d.Device, 0)), Before: figures(d.Before), After: figures(d.After)})
+	}
+	return out
+}
+
 func place(p *api.OutOfMemory_Place) activity.Place {
 	return activity.Place{File: p.GetFile(), Line: int(p.GetLine())}
 }

@@ -158,7 +158,7 @@ func (s *kernelSession) analyse(rec *timeline.Recording, req *api.EndRequest, fa
 	if s.AnalyseTraced == nil {
 		return s.Analyse(rec)
 	}
-	traced := addtrace.Traced{ByShape: req.Torch.GetByShape(), KernelWait: time.Duration(req.KernelWaitNs), OutOfMemory: failures}
+	traced := addtrace.Traced{ByShape: req.Torch.GetByShape(), KernelWait: time.Duration(req.KernelWaitNs), OutOfMemory: failures, TorchMemory: torchMemory(req.TorchMemory)}
 	recorded := req.Torch.GetRecorded()
 	for i, path := range req.Torch.GetTraces() {
 		f := addtrace.TraceFile{Path: path}

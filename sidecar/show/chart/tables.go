@@ -90,7 +90,7 @@ func tablesOf(r *report.View, gpus gpuSummary, pools []pool, duration float64) [
 	if !gpus.used && len(r.Ranks) < 2 { // a launcher's own are of no interest
 		ts = append(ts, functionsTable(r, duration), threadsTable(r, duration))
 	}
-	ts = append(ts, asTheyAre(memoryTable(r), processesTable(r, duration), stepsTable(r, duration), epochsTable(r), slowStepsTable(r),
+	ts = append(ts, asTheyAre(memoryTable(r), memoryFunctionsTable(r), gpuMemoryTable(r), torchMemoryTable(r), processesTable(r, duration), stepsTable(r, duration), epochsTable(r), slowStepsTable(r),
 		phasesTable(r), regionsTable(r, duration), operatorsTable(r), kernelsTable(r))...)
 	return slices.DeleteFunc(ts, func(t table) bool { return len(t.rows) == 0 })
 }
@@ -239,6 +239,40 @@ func awaitsTable(r *report.View, duration float64) table {
 	return t
 }
 
+// worthAtPeak is the share of a line's growth below which it is said how much of it made the peak.
+const worthAtPeak = 0.9
+
+// memoryFunctionsTable ranks the functions in which the memory of the program grew, each without those that it
+// called: with the lines above, which show the program's own, it says which call of a library it was.
+func memoryFunctionsTable(r *report.View) table {
+	t := table{heading: "Growth of resident memory by function", note: "the innermost Python function, your own or a library's"}
+	lines, sum, libraries := memoryTable(r), int64(0), false
+	if len(lines.rows) == 0 {
+		return table{}
+	}
+	functions := slices.DeleteFunc(slices.Clone(r.FunctionMemory), func(f report.MemoryFunction) bool { return f.Process != r.Program() })
+	slices.SortStableFunc(functions, func(a, b report.MemoryFunction) int { return cmp.Compare(b.SelfBytes, a.SelfBytes) })
+	for _, f := range functions {
+		sum += f.SelfBytes
+	}
+	for i, f := range functions {
+		share := float64(f.SelfBytes) / float64(max(sum, 1))
+		if i == maxMemory || share < worthMemoryLine {
+			break
+		}
+		libraries = libraries || !r.Functions[f.Function].Code.Own()
+		rw := row{name: labels.FunctionName(r, f.Function), figure: words.Quantity(float64(f.SelfBytes), "B"), share: share, aside: words.Percent(share), code: functionPlace(r, f.Function)}
+		if float64(f.TotalBytes) > 1.05*float64(f.SelfBytes) {
+			rw.hint = words.Quantity(float64(f.TotalBytes), "B") + " with what it called"
+		}
+		t.rows = append(t.rows, rw)
+	}
+	if len(t.rows) < 2 && !libraries {
+		return table{} // the table of lines has it all
+	}
+	return t
+}
+
 // memoryTable ranks the lines while which ran the resident memory of the program grew.
 func memoryTable(r *report.View) table {
 	t := table{heading: "Growth of resident memory", note: memoryNote(r)}
@@ -264,7 +298,69 @@ func memoryTable(r *report.View) table {
 		if float64(m.UncertainBytes) >= worthCut*float64(m.GrownBytes) {
 			rw.hint = "of it " + words.Quantity(float64(m.UncertainBytes), "B") + " perhaps of a line before or after"
 		}
+		if float64(m.AtPeakBytes) < worthAtPeak*float64(m.GrownBytes) {
+			rw.hint = labels.Join(words.Quantity(float64(m.AtPeakBytes), "B")+" at the peak", rw.hint)
+			rw.keeps = true
+		}
 		t.rows = append(t.rows, rw)
+	}
+	return t
+}
+
+// gpuMemoryTable ranks the lines while which ran the memory of the program on GPUs grew.
+func gpuMemoryTable(r *report.View) table {
+	t := table{heading: "Growth of memory on GPUs"}
+	sum := int64(0)
+	for i := range r.GPUMemoryReads {
+		m := &r.GPUMemoryReads[i]
+		if m.Process != r.Program() {
+			continue
+		}
+		sum += m.GrownBytes
+		t.note = labels.Join(t.note, fmt.Sprintf("GPU %d: at least %s at its peak, %s given back, read every %s", r.Devices[m.Device].Number,
+			words.Quantity(float64(m.PeakBytes), "B"), words.Quantity(float64(m.ReleasedBytes), "B"), words.Resolution(report.Seconds(m.ResolutionNS))))
+	}
+	if sum < worthMemory {
+		return table{}
+	}
+	for i := range r.GPUMemory {
+		m := &r.GPUMemory[i]
+		share := float64(m.GrownBytes) / float64(sum)
+		if len(t.rows) == maxMemory || m.Process != r.Program() || share < worthMemoryLine {
+			continue
+		}
+		rw := row{
+			name: linePlace(r, m.File, m.Line), figure: words.Quantity(float64(m.GrownBytes), "B"), share: share, aside: words.Percent(share),
+			code: labels.Code(r.Text(m.File, m.Line)),
+		}
+		if len(r.Devices) > 1 {
+			rw.hint = fmt.Sprintf("GPU %d", r.Devices[m.Device].Number)
+		}
+		if float64(m.UncertainBytes) >= worthCut*float64(m.GrownBytes) {
+			rw.hint = labels.Join(rw.hint, "of it "+words.Quantity(float64(m.UncertainBytes), "B")+" while other lines ran, too")
+		}
+		t.rows = append(t.rows, rw)
+	}
+	return t
+}
+
+// torchMemoryTable says what torch's allocator had of each device.
+func torchMemoryTable(r *report.View) table {
+	t := table{heading: "Memory of torch's allocator", note: "the most that tensors had in this cell, by torch"}
+	for i := range r.TorchMemory {
+		m := &r.TorchMemory[i]
+		peak, at := m.PeakBytes, ""
+		if peak == nil {
+			peak, at = m.PeakAtLeastBytes, "at least"
+		}
+		if peak == nil || m.ReservedBytes < worthMemory && *peak < worthMemory || len(t.rows) == maxDevices {
+			continue
+		}
+		bytes := func(n int64) string { return words.Quantity(float64(n), "B") }
+		t.rows = append(t.rows, row{
+			name: fmt.Sprintf("cuda:%d", m.Device), figure: bytes(*peak), share: min(float64(*peak)/float64(max(m.ReservedBytes, *peak)), 1), aside: at, keeps: true,
+			hint: fmt.Sprintf("in use %s before, %s after it; reserved %s before, %s after it", bytes(m.AllocatedBeforeBytes), bytes(m.AllocatedBytes), bytes(m.ReservedBeforeBytes), bytes(m.ReservedBytes)),
+		})
 	}
 	return t
 }

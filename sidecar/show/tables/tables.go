@@ -36,7 +36,7 @@ type Parts map[string]float64
 func Of(v *report.View) []Table {
 	m := &maker{v}
 	return []Table{
-		m.idle(), m.lines(), m.functions(), m.awaits(), m.memory(), m.threads(), m.processes(),
+		m.idle(), m.lines(), m.functions(), m.awaits(), m.memory(), m.memoryFunctions(), m.gpuMemory(), m.torchMemory(), m.threads(), m.processes(),
 		m.devices(), m.findings(),
 		m.steps(), m.phases(), m.slowSteps(), m.regions(), m.ranks(), m.operators(), m.kernels(), m.traces(), m.outOfMemory(), m.deviceMemory(), m.tracks(),
 	}
@@ -149,10 +149,45 @@ func (m *maker) awaits() Table {
 func (m *maker) memory() Table {
 	t := Table{Name: "memory", About: "lines of your own while which ran the resident memory of their process grew", Columns: concat(
 		placeColumns, []Column{textColumn, {"grown_bytes", "resident growth: memory that was touched for the first time, by whatever the line called"},
-			{"uncertain_bytes", "part of it that another line may have touched"}, {"process", "whose memory it is"}})}
+			{"uncertain_bytes", "part of it that another line may have touched"}, {"at_peak_bytes", "part of it that made the peak, if what was given back is what had grown last"},
+			{"process", "whose memory it is"}})}
 	for i := range m.Memory {
 		l := &m.Memory[i]
-		t.Rows = append(t.Rows, concat(m.place(&l.File, &l.Line, l.Function), []any{m.text(&l.File, &l.Line), l.GrownBytes, l.UncertainBytes, m.process(l.Process)}))
+		t.Rows = append(t.Rows, concat(m.place(&l.File, &l.Line, l.Function), []any{m.text(&l.File, &l.Line), l.GrownBytes, l.UncertainBytes, l.AtPeakBytes, m.process(l.Process)}))
+	}
+	return t
+}
+
+func (m *maker) memoryFunctions() Table {
+	t := Table{Name: "memory_functions", About: "functions in which the resident memory of their process grew by 1 MiB and more, of your own and of libraries", Columns: []Column{
+		{"function", "its qualified name"}, {"file", "where it is"}, {"line", "its first line"}, {"kind", "whose code, and of packages what it does"},
+		{"self_bytes", "resident growth while it was the innermost Python function"}, {"grown_bytes", "with the functions that it called; recursion counts once"},
+		{"uncertain_bytes", "part of that which may have grown before its call or after it"}, {"process", "whose memory it is"}}}
+	for _, f := range m.FunctionMemory {
+		fn := &m.Functions[f.Function]
+		t.Rows = append(t.Rows, []any{m.FunctionName(f.Function), m.FileName(&fn.File), fn.FirstLine, fn.Code.String(), f.SelfBytes, f.TotalBytes, f.UncertainBytes, m.process(f.Process)})
+	}
+	return t
+}
+
+func (m *maker) gpuMemory() Table {
+	t := Table{Name: "gpu_memory", About: "lines of your own while which ran the memory of their process on a GPU grew, by the driver's figure", Columns: concat([]Column{{"device", "the GPU's number"}},
+		placeColumns, []Column{textColumn, {"grown_bytes", "between two figures, by the lines' computing time"}, {"uncertain_bytes", "part of it that grew while other lines computed, too"},
+			{"process", "whose memory it is"}})}
+	for i := range m.GPUMemory {
+		l := &m.GPUMemory[i]
+		t.Rows = append(t.Rows, concat([]any{m.Devices[l.Device].Number}, m.place(&l.File, &l.Line, l.Function), []any{m.text(&l.File, &l.Line), l.GrownBytes, l.UncertainBytes, m.process(l.Process)}))
+	}
+	return t
+}
+
+func (m *maker) torchMemory() Table {
+	t := Table{Name: "torch_memory", About: "what torch's allocator said of itself before a cell and after it", Columns: []Column{
+		{"device", "the program's number of it"}, {"allocated_before_bytes", "what tensors had before"}, {"allocated_bytes", "what they have after it"},
+		{"reserved_before_bytes", "what the allocator had of the device before"}, {"reserved_bytes", "what it has after it"},
+		{"peak_bytes", "most that tensors had in the cell, where that is exact"}, {"peak_at_least_bytes", "where not: most that was seen"}, {"process", "whose memory it is"}}}
+	for _, d := range m.TorchMemory {
+		t.Rows = append(t.Rows, []any{d.Device, d.AllocatedBeforeBytes, d.AllocatedBytes, d.ReservedBeforeBytes, d.ReservedBytes, optional(d.PeakBytes), optional(d.PeakAtLeastBytes), m.process(d.Process)})
 	}
 	return t
 }
@@ -282,10 +317,13 @@ func (m *maker) ranks() Table {
 
 func (m *maker) tracks() Table {
 	t := Table{Name: "tracks", About: "figures over time, a row per point", Columns: []Column{
-		{"id", "what is measured"}, {"kind", "rate (mean over the time since the point before) or gauge"}, {"unit", "of value: B, B/s, %, cores …"}, {"device", "of which GPU"},
+		{"id", "what is measured"}, {"name", "of the coroutine or region that it is about, where that is not in id"}, {"kind", "rate (mean over the time since the point before) or gauge"}, {"unit", "of value: B, B/s, %, cores …"}, {"device", "of which GPU"},
 		{"process", "of which process"}, {"thread", "of which thread"}, {"t_s", "since the recording began"}, {"value", "none: unknown"}}}
 	for _, tr := range m.Tracks {
-		var device, process, thread any
+		var name, device, process, thread any
+		if tr.Name != "" {
+			name = tr.Name
+		}
 		if tr.Device != nil {
 			device = m.Devices[*tr.Device].Number
 		}
@@ -296,7 +334,7 @@ func (m *maker) tracks() Table {
 			thread = m.Threads[*tr.Thread].Name
 		}
 		for i, at := range tr.AtUS {
-			t.Rows = append(t.Rows, []any{tr.ID, string(tr.Kind), tr.Unit, device, process, thread, float64(at) / 1e6, number(tr.Value[i])})
+			t.Rows = append(t.Rows, []any{tr.ID, name, string(tr.Kind), tr.Unit, device, process, thread, float64(at) / 1e6, number(tr.Value[i])})
 		}
 	}
 	return t

@@ -32,6 +32,8 @@ type Traced struct {
 	KernelWait time.Duration
 	// OutOfMemory are allocations on devices that failed meanwhile.
 	OutOfMemory []report.Failure
+	// TorchMemory is what torch's allocator said of each device before and after.
+	TorchMemory []report.TorchDevice
 }
 
 // TraceFile is a trace and when its profiler recorded, on CLOCK_MONOTONIC. Without Ended that is not known; without Began

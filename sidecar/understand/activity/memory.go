@@ -14,6 +14,7 @@ type GrowthLine struct {
 	Function  timeline.FrameID // a frame there
 	Grown     int64            // bytes
 	Uncertain int64            // of them, those that another line may have touched
+	AtPeak    int64            // of them, those that made the process's peak: see atPeak
 	Where     []timeline.Interval
 }
 
@@ -31,7 +32,8 @@ type GrowthSum struct {
 func Memory(rec *timeline.Recording, own func(timeline.FrameID) bool) ([]GrowthLine, []GrowthSum) {
 	lines := make(map[awaitKey]*GrowthLine)
 	sums := make(map[int]*GrowthSum)
-	for _, g := range rec.Growth {
+	held := atPeak(rec.Growth)
+	for i, g := range rec.Growth {
 		sum := sums[g.Process]
 		if sum == nil {
 			sum = &GrowthSum{Process: g.Process}
@@ -44,18 +46,19 @@ func Memory(rec *timeline.Recording, own func(timeline.FrameID) bool) ([]GrowthL
 		sum.Grown += g.Bytes
 		before, known := innermostOwn(rec, g.Before, own)
 		after, knownAfter := innermostOwn(rec, g.After, own)
-		part := g.Bytes / 2
+		part, heldPart := g.Bytes/2, held[i]/2
 		for _, half := range []struct {
-			frame timeline.FrameID
-			known bool
-			bytes int64
-		}{{before, known, part}, {after, knownAfter, g.Bytes - part}} {
+			frame       timeline.FrameID
+			known       bool
+			bytes, held int64
+		}{{before, known, part, heldPart}, {after, knownAfter, g.Bytes - part, held[i] - heldPart}} {
 			if !half.known {
 				sum.Unplaced += half.bytes
 				continue
 			}
 			line := lineAt(lines, rec, g.Process, half.frame)
 			line.Grown += half.bytes
+			line.AtPeak += half.held
 			if known != knownAfter || known && placeOf(rec, before) != placeOf(rec, after) {
 				line.Uncertain += half.bytes
 			}
@@ -79,6 +82,42 @@ func Memory(rec *timeline.Recording, own func(timeline.FrameID) bool) ([]GrowthL
 	}
 	slices.SortFunc(processes, func(a, b GrowthSum) int { return cmp.Compare(a.Process, b.Process) })
 	return out, processes
+}
+
+// atPeak is, for each growth, how much of it made its process's highest level: the level rose through each of these
+// bytes for the last time in that growth. What is given back is so taken to be of what had grown last: which memory
+// it was nobody knows, and it is right for what a line takes and gives back again.
+func atPeak(growth []timeline.Growth) []int64 {
+	type level struct {
+		now, highest int64
+		at           int // the growth that brought it; -1: none
+	}
+	levels := make(map[int]*level)
+	for i, g := range growth {
+		l := levels[g.Process]
+		if l == nil {
+			l = &level{at: -1}
+			levels[g.Process] = l
+		}
+		if l.now += g.Bytes; l.now > l.highest {
+			l.highest, l.at = l.now, i
+		}
+	}
+	held := make([]int64, len(growth))
+	released := make(map[int]int64) // by process, later and before its peak
+	for i := len(growth) - 1; i >= 0; i-- {
+		g := growth[i]
+		switch {
+		case i > levels[g.Process].at:
+		case g.Bytes < 0:
+			released[g.Process] -= g.Bytes
+		default:
+			gone := min(g.Bytes, released[g.Process])
+			released[g.Process] -= gone
+			held[i] = g.Bytes - gone
+		}
+	}
+	return held
 }
 
 func placeOf(rec *timeline.Recording, frame timeline.FrameID) Place {

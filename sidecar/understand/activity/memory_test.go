@@ -45,3 +45,32 @@ func TestGrowthIsByTheInnermostOwnLine(t *testing.T) {
 		t.Errorf("got %+v, want %+v", sums, want)
 	}
 }
+
+// What made the peak is what rose through each of its bytes last: memory that a line takes and gives back again counts once.
+func TestWhatMadeThePeak(t *testing.T) {
+	const s, mb = timeline.Nanos(time.Second), int64(1 << 20)
+	b := timeline.NewBuilder(timeline.Options{Origin: 1})
+	line := func(n int) timeline.NodeID {
+		return b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "load", File: "app.py", Line: n}))
+	}
+	for i, g := range []struct {
+		line  int
+		bytes int64
+	}{{1, 100}, {2, 300}, {0, -300}, {2, 300}, {0, -350}, {3, 400}, {0, -200}, {4, 150}, {5, 60}, {0, -500}, {6, 200}} {
+		node := timeline.RootNode
+		if g.line > 0 {
+			node = line(g.line)
+		}
+		b.AddGrowth(timeline.Growth{Start: timeline.Nanos(i) * s, End: timeline.Nanos(i+1) * s, Before: node, After: node, Bytes: g.bytes * mb})
+	}
+	lines, _ := Memory(b.Snapshot(20*s), func(timeline.FrameID) bool { return true })
+	got := make(map[int]int64)
+	for _, l := range lines {
+		got[l.Place.Line] = l.AtPeak / mb
+	}
+	for n, want := range map[int]int64{1: 50, 2: 0, 3: 200, 4: 150, 5: 60, 6: 0} {
+		if got[n] != want {
+			t.Errorf("line %d: %d, want %d", n, got[n], want)
+		}
+	}
+}

@@ -429,6 +429,7 @@ func (c *checker) tables() {
 	c.phases()
 	c.awaits()
 	c.memory()
+	c.gpuMemory()
 	c.outOfMemory()
 }
 

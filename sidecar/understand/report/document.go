@@ -47,29 +47,35 @@ type Document struct {
 	Spans     Spans      `json:"spans"`
 	Tracks    []Track    `json:"tracks"`
 
-	Idle           *Idle           `json:"idle"` // null where no device's activity is known
-	Steps          []Step          `json:"steps"`
-	Ranks          []Rank          `json:"ranks,omitempty"` // absent where there are none
-	Regions        []Region        `json:"regions"`
-	Lines          []Line          `json:"lines"`
-	Phases         []Phase         `json:"phases"`
-	FunctionTimes  []FunctionTime  `json:"function_times"`
-	Awaits         []Await         `json:"awaits,omitempty"`          // absent where no task of an event loop waited in the user's own code
-	TaskReading    *TaskReading    `json:"task_reading,omitempty"`    // likewise
-	Memory         []Memory        `json:"memory,omitempty"`          // absent where no resident memory grew in the user's own code
-	MemoryReading  []MemoryReading `json:"memory_reading,omitempty"`  // of each process whose resident memory changed
-	TrainingPhases []TrainingPhase `json:"training_phases,omitempty"` // absent where no training was seen
-	SlowSteps      []SlowSteps     `json:"slow_steps,omitempty"`      // absent where none was slow for a reason that is known
-	Findings       []Finding       `json:"findings"`
-	Gaps           []Gap           `json:"gaps"`
-	Notes          []Note          `json:"notes"`
-	Kernels        []KernelLane    `json:"kernels,omitempty"`       // absent unless a trace was merged
-	Operators      []Operator      `json:"operators,omitempty"`     // likewise, as the next two
-	KernelTimes    []KernelTime    `json:"kernel_times,omitempty"`  // by name
-	Traces         []Trace         `json:"traces,omitempty"`        // what the three are made of
-	OutOfMemory    []OutOfMemory   `json:"out_of_memory,omitempty"` // absent where no allocation on a device failed
-	Thinned        *Thinned        `json:"thinned"`
-	Enumerations   Enumerations    `json:"enumerations"`
+	Idle          *Idle          `json:"idle"` // null where no device's activity is known
+	Steps         []Step         `json:"steps"`
+	Ranks         []Rank         `json:"ranks,omitempty"` // absent where there are none
+	Regions       []Region       `json:"regions"`
+	Lines         []Line         `json:"lines"`
+	Phases        []Phase        `json:"phases"`
+	FunctionTimes []FunctionTime `json:"function_times"`
+	Awaits        []Await        `json:"awaits,omitempty"`       // absent where no task of an event loop waited in the user's own code
+	TaskReading   *TaskReading   `json:"task_reading,omitempty"` // likewise
+	Memory        []Memory       `json:"memory,omitempty"`       // absent where no resident memory grew in the user's own code
+	// MemoryFunctions is the growth by function; absent where none grew.
+	FunctionMemory []MemoryFunction `json:"memory_functions,omitempty"`
+	GPUMemory      []GPUMemory      `json:"gpu_memory,omitempty"` // absent where none grew, or the driver has no figure of it
+	// GPUMemoryReads is how the memory on GPUs was read; TorchMemory what torch's allocator said of itself.
+	GPUMemoryReads []GPUMemoryReading `json:"gpu_memory_reading,omitempty"`
+	TorchMemory    []TorchMemory      `json:"torch_memory,omitempty"`
+	MemoryReading  []MemoryReading    `json:"memory_reading,omitempty"`  // of each process whose resident memory changed
+	TrainingPhases []TrainingPhase    `json:"training_phases,omitempty"` // absent where no training was seen
+	SlowSteps      []SlowSteps        `json:"slow_steps,omitempty"`      // absent where none was slow for a reason that is known
+	Findings       []Finding          `json:"findings"`
+	Gaps           []Gap              `json:"gaps"`
+	Notes          []Note             `json:"notes"`
+	Kernels        []KernelLane       `json:"kernels,omitempty"`       // absent unless a trace was merged
+	Operators      []Operator         `json:"operators,omitempty"`     // likewise, as the next two
+	KernelTimes    []KernelTime       `json:"kernel_times,omitempty"`  // by name
+	Traces         []Trace            `json:"traces,omitempty"`        // what the three are made of
+	OutOfMemory    []OutOfMemory      `json:"out_of_memory,omitempty"` // absent where no allocation on a device failed
+	Thinned        *Thinned           `json:"thinned"`
+	Enumerations   Enumerations       `json:"enumerations"`
 }
 
 // Generator is the program that wrote the document.

@@ -20,6 +20,17 @@ type Memory struct {
 	Process        int   `json:"process"`
 	GrownBytes     int64 `json:"grown_bytes"`
 	UncertainBytes int64 `json:"uncertain_bytes"` // of them, those that another line may have touched
+	// AtPeakBytes are those of them with which the process reached its highest level: the last rise through each byte.
+	AtPeakBytes int64 `json:"at_peak_bytes,omitempty"`
+}
+
+// MemoryFunction is what the resident memory of a process grew by in a function, of whomever; recursion counts once.
+type MemoryFunction struct {
+	Function       int   `json:"function"`
+	Process        int   `json:"process"`
+	SelfBytes      int64 `json:"self_bytes"`      // while it was the innermost Python function
+	TotalBytes     int64 `json:"total_bytes"`     // with the functions that it called
+	UncertainBytes int64 `json:"uncertain_bytes"` // of TotalBytes, those that may have been touched before its call or after it
 }
 
 // MemoryReading is what the resident memory of a process did, and how it was read.
@@ -38,6 +49,12 @@ func (m *MemoryReading) KeptBytes() int64 { return m.GrownBytes - m.ReleasedByte
 // maxMemoryLines bounds the table; what is further down grew the least.
 const maxMemoryLines = 500
 
+// maxMemoryFunctions bounds the table of functions likewise; of what grew by less than leastMemoryFunction nobody asks.
+const (
+	maxMemoryFunctions  = 200
+	leastMemoryFunction = 1 << 20
+)
+
 // memory fills Memory, MemoryReading and the figures of processes.
 func (b *builder) memory() {
 	own := func(id timeline.FrameID) bool { return b.names.code(b.rec.Frames[id]).Own() }
@@ -46,10 +63,11 @@ func (b *builder) memory() {
 		b.wanted[l.Place] = true
 		b.doc.Memory = append(b.doc.Memory, Memory{
 			File: b.codes.file(l.Place.File), Line: l.Place.Line, Function: pointer(b.codes.functionOf(l.Function)), Process: b.placed(l.Process),
-			GrownBytes: l.Grown, UncertainBytes: l.Uncertain,
+			GrownBytes: l.Grown, UncertainBytes: l.Uncertain, AtPeakBytes: l.AtPeak,
 		})
 	}
 	slices.SortStableFunc(b.doc.Memory, func(a, b Memory) int { return cmp.Compare(b.GrownBytes, a.GrownBytes) })
+	b.doc.FunctionMemory = b.memoryFunctions()
 	for _, s := range sums {
 		read := timeline.GrowthReading{Reads: 1}
 		if s.Process < len(b.rec.Processes) {
@@ -72,6 +90,64 @@ func (b *builder) memory() {
 			out.PeakAtLeastBytes = &peak
 		}
 	}
+}
+
+// memoryFunctions is what grew in each function, most with what it called first. Of what grew between two readings
+// with different stacks each has half, as of lines; a function that is on both has all of it for sure.
+func (b *builder) memoryFunctions() []MemoryFunction {
+	type key struct{ process, function int }
+	sums := make(map[key]*MemoryFunction)
+	get := func(process, function int) *MemoryFunction {
+		k := key{process, function}
+		if sums[k] == nil {
+			sums[k] = &MemoryFunction{Function: function, Process: b.placed(process)}
+		}
+		return sums[k]
+	}
+	functions := func(n timeline.NodeID) (list []int) {
+		for _, id := range b.tree.path(n) {
+			list = append(list, b.codes.functionOf(id))
+		}
+		return list
+	}
+	for _, g := range b.rec.Growth {
+		if g.Bytes <= 0 || g.Before == timeline.RootNode && g.After == timeline.RootNode {
+			continue
+		}
+		before, after := functions(g.Before), functions(g.After)
+		part := g.Bytes / 2
+		for _, half := range []struct {
+			path, other []int
+			bytes       int64
+		}{{before, after, part}, {after, before, g.Bytes - part}} {
+			for i, function := range half.path {
+				m := get(g.Process, function)
+				if i == len(half.path)-1 {
+					m.SelfBytes += half.bytes
+				}
+				if slices.Contains(half.path[:i], function) {
+					continue
+				}
+				if m.TotalBytes += half.bytes; !slices.Contains(half.other, function) {
+					m.UncertainBytes += half.bytes
+				}
+			}
+		}
+	}
+	var out []MemoryFunction
+	for _, m := range sums {
+		if m.TotalBytes >= leastMemoryFunction {
+			out = append(out, *m)
+		}
+	}
+	all := b.codes.functions
+	slices.SortFunc(out, func(x, y MemoryFunction) int {
+		f, g := all[x.Function], all[y.Function]
+		return cmp.Or(cmp.Compare(y.TotalBytes, x.TotalBytes), cmp.Compare(y.SelfBytes, x.SelfBytes),
+			cmp.Compare(b.codes.files[f.File].Name, b.codes.files[g.File].Name), cmp.Compare(f.Name, g.Name),
+			cmp.Compare(f.FirstLine, g.FirstLine), cmp.Compare(x.Process, y.Process), cmp.Compare(x.Function, y.Function))
+	})
+	return out[:min(len(out), maxMemoryFunctions)]
 }
 
 // peak is the most that was resident in a process while it was recorded, and whether that is
@@ -121,7 +197,17 @@ func (c *checker) memory() {
 		c.must(m.Line > 0 && m.Line <= math.MaxInt32, "memory.line is %d", m.Line)
 		c.amount("memory.grown_bytes", m.GrownBytes)
 		c.amount("memory.uncertain_bytes", m.UncertainBytes)
-		c.must(m.UncertainBytes <= m.GrownBytes, "memory: more is uncertain than has grown")
+		c.amount("memory.at_peak_bytes", m.AtPeakBytes)
+		c.must(max(m.UncertainBytes, m.AtPeakBytes) <= m.GrownBytes, "memory: more is uncertain, or at the peak, than has grown")
+	}
+	for i := range c.d.FunctionMemory {
+		m := &c.d.FunctionMemory[i]
+		c.index("memory_functions.function", m.Function, len(c.d.Functions))
+		c.index("memory_functions.process", m.Process, len(c.d.Processes))
+		for _, v := range []int64{m.SelfBytes, m.TotalBytes, m.UncertainBytes} {
+			c.amount("memory_functions", v)
+		}
+		c.must(max(m.SelfBytes, m.UncertainBytes) <= m.TotalBytes, "memory_functions: a part is more than the whole")
 	}
 	for i := range c.d.MemoryReading {
 		m := &c.d.MemoryReading[i]

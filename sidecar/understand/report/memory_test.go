@@ -44,6 +44,15 @@ func TestMemoryIsInTheReport(t *testing.T) {
 	if v.FileName(&m.File) != "app.py" || m.Line != 3 || m.GrownBytes != 90*mb || m.UncertainBytes != 10*mb || v.FunctionName(*m.Function) != "load" {
 		t.Errorf("got %+v", m)
 	}
+	if l := v.Memory[1]; m.AtPeakBytes != 90*mb || l.AtPeakBytes != 10*mb {
+		t.Errorf("at the peak there are %d and %d", m.AtPeakBytes, l.AtPeakBytes)
+	}
+	if len(v.FunctionMemory) != 1 {
+		t.Fatalf("functions %+v", v.FunctionMemory)
+	}
+	if f := v.FunctionMemory[0]; v.FunctionName(f.Function) != "load" || f.SelfBytes != 100*mb || f.TotalBytes != 100*mb || f.UncertainBytes != 0 {
+		t.Errorf("got %+v", f)
+	}
 	if r := v.MemoryReading[0]; r != (MemoryReading{Reads: 2000, IntervalNS: 1e6, GrownBytes: 100 * mb, ReleasedBytes: 30 * mb}) || r.KeptBytes() != 70*mb {
 		t.Errorf("got %+v", r)
 	}
@@ -124,14 +133,18 @@ func TestAnyGrowthMakesAReport(t *testing.T) {
 // What is damaged is refused.
 func TestDamagedMemoryIsRefused(t *testing.T) {
 	for want, damage := range map[string]func(*Document){
-		"memory.file":            func(d *Document) { d.Memory[0].File = 99 },
-		"memory.process":         func(d *Document) { d.Memory[0].Process = -1 },
-		"memory.line":            func(d *Document) { d.Memory[0].Line = 0 },
-		"memory.function":        func(d *Document) { d.Memory[0].Function = pointer(99) },
-		"more is uncertain":      func(d *Document) { d.Memory[0].UncertainBytes = d.Memory[0].GrownBytes + 1 },
-		"memory.grown_bytes":     func(d *Document) { d.Memory[0].GrownBytes = -1 },
-		"memory_reading.process": func(d *Document) { d.MemoryReading[0].Process = 9 },
-		"more is in no line":     func(d *Document) { d.MemoryReading[0].UnplacedBytes = 1 << 40 },
+		"memory.file":               func(d *Document) { d.Memory[0].File = 99 },
+		"memory.process":            func(d *Document) { d.Memory[0].Process = -1 },
+		"memory.line":               func(d *Document) { d.Memory[0].Line = 0 },
+		"memory.function":           func(d *Document) { d.Memory[0].Function = pointer(99) },
+		"more is uncertain":         func(d *Document) { d.Memory[0].UncertainBytes = d.Memory[0].GrownBytes + 1 },
+		"memory.grown_bytes":        func(d *Document) { d.Memory[0].GrownBytes = -1 },
+		"or at the peak":            func(d *Document) { d.Memory[0].AtPeakBytes = d.Memory[0].GrownBytes + 1 },
+		"memory_functions.function": func(d *Document) { d.FunctionMemory[0].Function = 99 },
+		"memory_functions.process":  func(d *Document) { d.FunctionMemory[0].Process = 99 },
+		"a part is more":            func(d *Document) { d.FunctionMemory[0].SelfBytes = d.FunctionMemory[0].TotalBytes + 1 },
+		"memory_reading.process":    func(d *Document) { d.MemoryReading[0].Process = 9 },
+		"more is in no line":        func(d *Document) { d.MemoryReading[0].UnplacedBytes = 1 << 40 },
 		"exact and at least": func(d *Document) {
 			d.Processes[0].PeakMemoryBytes, d.Processes[0].PeakAtLeastBytes = pointer(int64(1)), pointer(int64(1))
 		},

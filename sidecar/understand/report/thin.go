@@ -365,6 +365,10 @@ func (t *thinner) tables() {
 	d.FunctionTimes = cut(t, "function_times", d.FunctionTimes, rows)
 	d.Awaits = cut(t, "awaits", d.Awaits, rows)
 	d.Memory = cut(t, "memory", d.Memory, rows)
+	d.FunctionMemory = cut(t, "memory_functions", d.FunctionMemory, rows)
+	d.GPUMemory = cut(t, "gpu_memory", d.GPUMemory, rows)
+	d.GPUMemoryReads = cut(t, "gpu_memory_reading", d.GPUMemoryReads, rows)
+	d.TorchMemory = cut(t, "torch_memory", d.TorchMemory, rows)
 	d.MemoryReading = cut(t, "memory_reading", d.MemoryReading, rows)
 	d.Operators = cut(t, "operators", d.Operators, rows)
 	d.KernelTimes = cut(t, "kernel_times", d.KernelTimes, rows)
@@ -485,6 +489,17 @@ func (t *thinner) places(place func(file, line, function **int), file, function 
 		at, line := &m.File, &m.Line
 		place(&at, &line, &m.Function)
 		m.File = *at
+	}
+	d.GPUMemory = slices.Clone(d.GPUMemory)
+	for i := range d.GPUMemory {
+		m := &d.GPUMemory[i]
+		at, line := &m.File, &m.Line
+		place(&at, &line, &m.Function)
+		m.File = *at
+	}
+	d.FunctionMemory = slices.Clone(d.FunctionMemory)
+	for i := range d.FunctionMemory {
+		d.FunctionMemory[i].Function = *function(&d.FunctionMemory[i].Function)
 	}
 	d.OutOfMemory = slices.Clone(d.OutOfMemory)
 	for i := range d.OutOfMemory {
