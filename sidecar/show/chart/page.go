@@ -80,6 +80,9 @@ func viewerChart(r *report.View, e *report.Excerpt, d *digest, s *scene.Scene) *
 	for _, e := range s.Legend {
 		c.Legend = append(c.Legend, [2]string{string(e.Paint), e.Means})
 	}
+	for _, p := range r.StepPhases() {
+		c.Phases = append(c.Phases, [3]string{p.Phase.ID, words.Clean(p.Phase.Text, 40), string(phasePaint(p.Phase.ID))})
+	}
 	for i := range c.Threads {
 		c.Threads[i] = threadName(r, &r.Threads[i])
 	}

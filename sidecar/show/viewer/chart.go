@@ -19,9 +19,10 @@ type Chart struct {
 	Strip   float64     `json:"strip"` // upper edge of the overview, below the finding
 	Pitch   float64     `json:"pitch"` // of a flame chart's rows
 	Folded  bool        `json:"folded"`
-	Title   [][3]string `json:"title"`   // text, tone, face ("", "b" or "code")
-	Finding [][3]string `json:"finding"` // the same
-	Legend  [][2]string `json:"legend"`  // paint, name
+	Title   [][3]string `json:"title"`            // text, tone, face ("", "b" or "code")
+	Finding [][3]string `json:"finding"`          // the same
+	Legend  [][2]string `json:"legend"`           // paint, name
+	Phases  [][3]string `json:"phases,omitempty"` // of a training's steps: id, name, paint
 	Notes   []string    `json:"notes"`
 	More    string      `json:"more,omitempty"` // about the threads that have no lane
 	Threads []string    `json:"threads"`        // names, by the document's list

@@ -42,6 +42,7 @@ export interface Chart {
   heading: Phrase[];
   finding: Phrase[];
   legend: [paint: string, means: string][];
+  phases: [id: string, means: string, paint: string][]; // of a training's steps
   notes: string[];
   more: string; // about the threads that have no lane
   states: string[]; // words for a thread's states, in the order of recording's
@@ -130,6 +131,7 @@ export function chartOf(document: unknown): Chart | null {
     heading: phrases(row["title"]),
     finding: phrases(row["finding"]),
     legend: parts(row["legend"]).map((e) => [token(list(e)[0]), words(list(e)[1])]),
+    phases: parts(row["phases"]).map((e) => [words(list(e)[0]), words(list(e)[1]), token(list(e)[2])]),
     notes: parts(row["notes"]).map(words),
     more: words(row["more"]),
     states: parts(row["states"]).map(words),

@@ -135,6 +135,7 @@ export function recordingOf(document: unknown): Recording {
         name: words(s["name"], 60),
         loading: us(s["data_wait_ns"]),
         busy: known(s["busy_ns"]) / 1000,
+        phases: object(s["phases_ns"]),
       }))
       .filter((step) => step.end > step.begin)
       .sort((a, b) => a.begin - b.begin),

@@ -2,6 +2,7 @@
 
 import type { Pool } from "./subject.ts";
 import { computes, State } from "./generated.ts";
+import type { Json } from "./json.ts";
 import type { Stretches } from "./stretches.ts";
 
 // Times are microseconds since the document's origin, unless a name says otherwise.
@@ -86,6 +87,7 @@ export interface Step {
   name: string;
   loading: number;
   busy: number; // NaN: unknown
+  phases: Json; // nanoseconds by phase of a training
 }
 
 /** LineTime is the time for which a line was the user's innermost, and what of it a GPU was idle for. */

@@ -2,7 +2,8 @@
 
 import type { App } from "./app.ts";
 import { div, dot, element, link, small } from "./dom.ts";
-import { floor, max, min } from "./math.ts";
+import { us } from "./json.ts";
+import { floor, max, min, sum } from "./math.ts";
 import type { Step } from "./recording.ts";
 import { show } from "./state.ts";
 import { bar, joined, moreWords, section, table, type Cell } from "./tables.ts";
@@ -10,6 +11,9 @@ import { micros, plural } from "./words.ts";
 
 /** So many steps are shown. */
 const mostSteps = 60;
+
+const waiting = "waiting for data";
+const working = "GPU busy";
 
 const length = (step: Step) => step.end - step.begin;
 
@@ -45,23 +49,31 @@ function histogram(slowest: Step[]): HTMLElement | false {
 /** stepsTable shows how long steps were, and what the slowest were made of. */
 export function stepsTable(app: App): HTMLElement {
   const { steps } = app.model.recording;
+  const { phases } = app.model.chart;
   const slowest = slowestFirst(steps);
   const most = slowest[0] ? length(slowest[0]) : 1;
-  const parts = steps.some((step) => step.loading || step.busy);
+  const known = phases[0] || steps.some((step) => step.loading || step.busy);
   const rows = slowest.slice(0, mostSteps).map((step): Cell[] => {
     const nth = steps.indexOf(step) + 1;
-    const loading = min(step.loading, length(step));
-    const busy = min(step.busy || 0, length(step) - loading);
+    const all = length(step);
+    const loading = min(step.loading, all);
+    const busy = min(step.busy || 0, all);
+    const parts: [paint: string, us: number, means: string][] = phases[0]
+      ? phases.map(([id, means, paint]) => [paint, us(step.phases[id]), means])
+      : [
+          ["data", loading, waiting],
+          ["gpu", min(busy, all - loading), working],
+        ];
+    const says = (us: number, means: string) => us > all / 20 && `${means} ${micros(us)}`;
     const go = () => app.put(show(app.state, app.model.initial, step.begin, step.end));
     return [
       [nth, link(step.name || "step " + nth, go)],
-      length(step),
-      bar(length(step) / most, "", [
-        ["data", loading],
-        ["gpu", busy],
-        [parts ? "ba" : "bar", length(step) - loading - busy],
+      all,
+      bar(all / most, "", [
+        ...parts.map(([paint, us]): [string, number] => [paint, us]),
+        [known ? "ba" : "bar", all - sum(parts.map((p) => p[1]))],
       ]),
-      small(joined(loading && "waiting for data " + micros(loading), busy && "GPU busy " + micros(busy))),
+      small(joined(...parts.map(([, us, means]) => says(us, means)), phases[0] && says(busy, working))),
     ];
   });
   const note = joined(
@@ -71,12 +83,18 @@ export function stepsTable(app: App): HTMLElement {
     "slowest first",
     moreWords(steps.length - rows.length, "step").slice(3),
   );
-  const legend = [dot("data"), "waiting for data ", dot("gpu"), "GPU busy ", dot("ba"), "neither"];
+  const legend = phases[0]
+    ? phases.map(([, means, paint]) => [paint, means])
+    : [
+        ["data", waiting],
+        ["gpu", working],
+        ["ba", "neither"],
+      ];
   return section(
     "Steps",
     note,
     slowest[0] && histogram(slowest),
-    parts && div("o-legend", ...legend),
+    known && div("o-legend", ...legend.map(([paint, means]) => element("span", null, dot(paint!), means))),
     table(["#step", "#time", "", ""], rows),
   );
 }
