@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -157,8 +158,21 @@ func (b *builder) target() {
 		if t.Name = programName(t.Argv); t.Name == "" {
 			t.Name = "process " + itoa(b.rec.Target.PID)
 		}
+		t.Name = b.started(t.Name, cmp.Or(t.Leading, t.Program))
 	}
 	b.doc.Targets = append(b.doc.Targets, t)
+}
+
+// started is a launcher's name with what it started, as a command line has them: "torchrun train.py".
+func (b *builder) started(launcher string, program *int) string {
+	if program == nil {
+		return launcher
+	}
+	command := b.doc.Processes[*program].Command
+	if command == "" || slices.Contains(strings.Fields(launcher), command) {
+		return launcher
+	}
+	return launcher + " " + command
 }
 
 // outcomeOf reads what the front door says of a cell's end: "ok", "error:

@@ -364,6 +364,11 @@ func TestAProgramIsNamedByItsCommandLine(t *testing.T) {
 		{[]string{"python", "-m", "pytest", "tests"}, "-m pytest"},
 		{[]string{"python", "-c", "import time\ntime.sleep(3)"}, "python -c"},
 		{[]string{"python"}, ""},
+		{[]string{"/bin/sh", "./run.sh", "3"}, "run.sh"},
+		{[]string{"bash", "-c", "python train.py"}, "bash"},
+		{[]string{"env", "SEED=1", "python3", "train.py", "--lr=1"}, "train.py"},
+		{[]string{"nohup", "python", "-m", "pytest"}, "-m pytest"},
+		{[]string{"env"}, "env"},
 		{[]string{"python", "-W", "ignore", "train.py"}, "train.py"},
 		{[]string{"python3", "-X", "dev", "-Wignore", "-u", "train.py", "-W", "9"}, "train.py"},
 	} {

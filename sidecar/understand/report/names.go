@@ -1,7 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -99,9 +101,24 @@ func (n *names) function(f timeline.Frame) string {
 // call.
 func qualified(name string) string { return clean(strings.ReplaceAll(name, ".<locals>", "")) }
 
+// shells run a script that their command line names, prefixes another command.
+var (
+	shells   = []string{"sh", "bash", "dash", "zsh"}
+	prefixes = []string{"env", "nohup", "setsid", "time"}
+)
+
 // programName is what a command line runs: "train.py", "-m package"; empty where it
 // does not show.
 func programName(argv []string) string {
+	if len(argv) > 1 && !strings.HasPrefix(argv[1], "-") {
+		switch first := path.Base(argv[0]); {
+		case slices.Contains(shells, first):
+			return path.Base(argv[1])
+		case slices.Contains(prefixes, first):
+			rest := slices.DeleteFunc(slices.Clone(argv[1:]), func(arg string) bool { return first == "env" && strings.Contains(arg, "=") })
+			return cmp.Or(programName(rest), first)
+		}
+	}
 	for i := 0; i < len(argv); i++ {
 		arg := argv[i]
 		if arg == "-m" && i+1 < len(argv) {
