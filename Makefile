@@ -135,6 +135,7 @@ bench: build
 	$(GO) run ./bench/sampler -quick
 	$(BIN)/python bench/children/bench.py --rounds 3
 	$(BIN)/python bench/children/slices.py
+	$(BIN)/python bench/children/slices.py --training 4 --seconds 300 --slice 2
 	$(GO) run ./bench/torchtrace -python $(BIN)/python
 	$(BIN)/python bench/viewer/bench.py
 

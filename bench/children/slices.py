@@ -7,6 +7,8 @@
 On a machine that does not keep its speed, runs with and without a profiler differ by more than it
 costs; slices of a second that follow each other do so less, and there are hundreds of them. What
 starting costs is not in it: bench.py beside this has that.
+
+With --training 4 the program is a training with so many loader workers, and what is counted are its steps.
 """
 
 from __future__ import annotations
@@ -31,6 +33,10 @@ SETTLED_S = 0.15
 """After omni-perf was stopped or goes on."""
 
 WORD = 8
+
+ROOT = Path(__file__).resolve().parents[2]
+TORCH = ROOT / ".cache" / "torch" / "bin" / "python"
+TRAINING = ROOT / "bench" / "trainings" / "programs" / "counted.py"
 
 
 def work(count: int, path: Path) -> None:
@@ -72,20 +78,21 @@ def interval(values: list[float]) -> tuple[float, float]:
     return ordered[max(math.floor(n / 2 - away), 0)], ordered[min(math.ceil(n / 2 + away), n - 1)]
 
 
-def measure(count: int, seconds: float, length: float, folder: Path) -> list[float]:
-    """Return the slow-down of each pair of slices."""
+def measure(command: list[str], count: int, seconds: float, length: float, folder: Path) -> list[float]:
+    """Return the slow-down of each pair of slices of a command, which counts in so many words of a file."""
     path = folder / "counts"
     path.write_bytes(bytes(WORD * count))
     program = str(Path(sys.executable).with_name("omni-perf"))
-    recording = [program, "run", "-o", folder / "out", "--format", "json", "--interpreter", sys.executable]
+    recording = [program, "run", "-o", folder / "out", "--format", "json", "--interpreter"]
     with subprocess.Popen(
-        [*recording, __file__, "--work", str(path), "--children", str(count)],
+        [*recording, *command, "--work", str(path)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     ) as profiler:
         try:
-            time.sleep(STARTED_S)
             pairs: list[float] = []
+            while rate(path, count, STARTED_S) == 0 and profiler.poll() is None:
+                continue
             end = time.monotonic() + seconds
             while time.monotonic() < end and profiler.poll() is None:
                 rates: dict[bool, float] = {}
@@ -127,6 +134,7 @@ def main() -> None:
     arguments.add_argument("--children", default="1,8,32", help="how many, separated by commas")
     arguments.add_argument("--seconds", type=float, default=60, help="for each number")
     arguments.add_argument("--slice", type=float, default=0.8, help="seconds of one slice")
+    arguments.add_argument("--training", type=int, default=0, help="loader workers of a training, in place of children")
     arguments.add_argument("--work", type=Path, help=argparse.SUPPRESS)
     given = arguments.parse_args()
     if given.work:
@@ -135,16 +143,26 @@ def main() -> None:
     print(
         f"CPython {sys.version.split()[0]}, {os.cpu_count()} cores, load {Path('/proc/loadavg').read_text().split()[0]}"
     )
+    if given.training:
+        if not TORCH.exists():
+            print("skipped: no torch in .cache/torch (tools/torch)")
+            return
+        report(f"{given.training} workers", [str(TORCH), str(TRAINING), "--workers", str(given.training)], 1, given)
+        return
     for count in map(int, given.children.split(",")):
-        with tempfile.TemporaryDirectory() as folder:
-            pairs = measure(count, given.seconds, given.slice, Path(folder))
-        low, high = interval(pairs)
-        slower = statistics.median(pairs)
-        print(
-            f"{count:3} children  slow-down {slower:.4f} [{low:.4f}, {high:.4f}]  "
-            f"{len(pairs)} pairs of {given.slice:g} s",
-            flush=True,
-        )
+        report(f"{count:3} children", [sys.executable, __file__, "--children", str(count)], count, given)
+
+
+def report(name: str, command: list[str], count: int, given: argparse.Namespace) -> None:
+    """Measure a command and print its slow-down."""
+    with tempfile.TemporaryDirectory() as folder:
+        pairs = measure(command, count, given.seconds, given.slice, Path(folder))
+    low, high = interval(pairs)
+    print(
+        f"{name}  slow-down {statistics.median(pairs):.4f} [{low:.4f}, {high:.4f}]  "
+        f"{len(pairs)} pairs of {given.slice:g} s",
+        flush=True,
+    )
 
 
 if __name__ == "__main__":
