@@ -414,6 +414,7 @@ SECTIONS = [
     Section("lint", "vet, staticcheck, ruff, pyright", command("make lint"), daily=False, beside=True),
     Section("kernels", "ipykernel for each CPython", command("tools/kernels"), daily=False, beside=True),
     Section("engines", "Dask, Ray and ipyparallel", command("tools/engines"), daily=False, beside=True),
+    Section("memray", "memray in .cache/memray", command("tools/memray"), daily=False, beside=True),
     Section("viewer", "its types and modules", viewer, beside=True),
     Section(
         "vulnerabilities", "known ones of what is linked", command("make vulnerabilities"), daily=False, beside=True

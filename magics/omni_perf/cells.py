@@ -35,6 +35,7 @@ from omni_perf.shell import CellInfo, CellResult, Shell, is_notebook, number_aro
 from omni_perf.torchsteps import OptimizerSteps
 
 if TYPE_CHECKING:
+    from omni_perf.allocations import Allocations
     from omni_perf.exactwork import ExactWork
     from omni_perf.torchprofile import TorchProfile
 
@@ -75,6 +76,8 @@ class Running:
     """The torch.profiler that was asked for."""
     exact: ExactWork | None = None
     """What records the GPU's work where there is no torch to do it."""
+    allocations: Allocations | None = None
+    """memray's tracker, if that was asked for."""
     torch_memory: torchmemory.Figures = field(default_factory=dict[int, contract.TorchFigures])
     """What torch's allocator said of itself before the cell, by device."""
 
@@ -179,7 +182,8 @@ class CellRecorder:
             left = [
                 r
                 for r in self._running
-                if (r.view or r.torch or r.exact) and (of_all_threads or r.thread == threading.get_ident())
+                if (r.view or r.torch or r.exact or r.allocations)
+                and (of_all_threads or r.thread == threading.get_ident())
             ]
         for running in left:
             if running.view is not None:
@@ -188,6 +192,8 @@ class CellRecorder:
                 running.torch.end()
             if running.exact is not None:
                 running.exact.end()
+            if running.allocations is not None:
+                running.allocations.end()
 
     # Beginning.
 
@@ -214,6 +220,7 @@ class CellRecorder:
         self._steps.new_cell()
         exact = _exact_work(options)
         profile = _torch_profile(options) if exact is None else None
+        allocations = _allocations(options)
         coroutine = _coroutine()
         request: contract.BeginRequest = {
             "cellId": str(next(self._numbers)),
@@ -255,6 +262,8 @@ class CellRecorder:
         if options.live and not is_notebook(self._shell):
             publish.warn(only_in_notebooks())
         view = LiveView(self._shell) if is_notebook(self._shell) and not options.quiet else None
+        if allocations is not None:
+            allocations.begin()
         running = Running(
             info,
             threading.get_ident(),
@@ -268,6 +277,7 @@ class CellRecorder:
             view,
             profile,
             exact,
+            allocations,
             torchmemory.read(),
         )
         with self._lock:
@@ -383,6 +393,8 @@ class CellRecorder:
                 self._failures.forget()
 
     def _finish(self, running: Running, ended_ns: int, outcome: str) -> None:
+        if running.allocations is not None:
+            running.allocations.end()
         if running.torch is not None:
             running.torch.end()
         if running.exact is not None:
@@ -432,6 +444,11 @@ class CellRecorder:
             complete["kernelWaitNs"] = str(running.options.kernel_wait_ns)
         if failed := self._failures.between(begun.started_ns, int(request.get("endedNs", 0))):
             complete["outOfMemory"] = failed
+        if running.allocations is not None:
+            if recorded := running.allocations.result():
+                complete["allocations"] = recorded
+            if running.allocations.problem:
+                publish.warn(running.allocations.problem)
         if said := torchmemory.between(running.torch_memory, torchmemory.read()):
             complete["torchMemory"] = said
         try:
@@ -522,6 +539,15 @@ def _exact_work(options: Options) -> ExactWork | None:
     from omni_perf.exactwork import ExactWork
 
     return ExactWork()
+
+
+def _allocations(options: Options) -> Allocations | None:
+    """Return memray's tracker, which is imported for --memory exact alone."""
+    if not options.allocations:
+        return None
+    from omni_perf.allocations import Allocations
+
+    return Allocations()
 
 
 def _begin_exact(beginning: Future[Begun], exact: ExactWork) -> None:

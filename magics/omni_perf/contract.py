@@ -113,6 +113,23 @@ class EndRequest(TypedDict, total=False):
     kernelWaitNs: Int64
     outOfMemory: list[OutOfMemory]
     torchMemory: list[TorchMemory]
+    allocations: Allocations
+
+
+class Allocations(TypedDict, total=False):
+    tool: str
+    allocations: Int64
+    peakBytes: Int64
+    keptBytes: Int64
+    readingNs: Int64
+    stacks: list[Allocated]
+
+
+class Allocated(TypedDict, total=False):
+    stack: list[Place]
+    peakBytes: Int64
+    peakAllocations: Int64
+    keptBytes: Int64
 
 
 class TorchMemory(TypedDict, total=False):

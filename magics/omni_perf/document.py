@@ -41,7 +41,7 @@ def tables(document: Document) -> dict[str, list[Row]]:
     """Return the tables of a report by name, each a list of rows.
 
     ``lines``, ``functions``, ``awaits``, ``memory``, ``memory_functions``, ``gpu_memory``,
-    ``torch_memory``, ``threads``, ``idle``, ``devices``, ``findings``, ``steps``, ``phases``,
+    ``torch_memory``, ``allocations``, ``threads``, ``idle``, ``devices``, ``findings``, ``steps``, ``phases``,
     ``slow_steps``, ``regions``, ``ranks``, ``operators``, ``kernels``, ``traces``,
     ``out_of_memory``, ``device_memory``,
     ``processes``, ``tracks`` and ``notes``. Names that end in ``_s`` are seconds, in ``_bytes``
@@ -57,6 +57,7 @@ def tables(document: Document) -> dict[str, list[Row]]:
         "memory_functions": _memory_functions,
         "gpu_memory": _gpu_memory,
         "torch_memory": _torch_memory,
+        "allocations": _allocations,
         "threads": _threads,
         "idle": _idle,
         "devices": _devices,
@@ -239,6 +240,25 @@ def _torch_memory(names: _Names) -> list[Row]:
     return [
         {**{name: row[name] for name in columns}, "process": names.process(row["process"])}
         for row in names.document.get("torch_memory", [])
+    ]
+
+
+def _allocations(names: _Names) -> list[Row]:
+    recorded = names.document.get("allocations")
+    if not recorded:
+        return []
+    return [
+        {
+            "file": names.file(row["file"]),
+            "line": row["line"],
+            "text": names.text(row["file"], row["line"]),
+            "peak_bytes": row["peak_bytes"],
+            "peak_allocations": row["peak_allocations"],
+            "kept_bytes": row["kept_bytes"],
+            "function": row["function"],
+            "process": names.process(recorded["process"]),
+        }
+        for row in recorded["lines"]
     ]
 
 

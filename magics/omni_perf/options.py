@@ -14,7 +14,7 @@ from .schedule import FIGURES, Schedule, of_figures
 CELL_USAGE = (
     "%%omni_perf [-p SECONDS] [-s SECONDS] [--children none|tracks|stacks] [--name NAME] [--live] [--quiet] "
     "[--exact] [--torch [wait=N warmup=N active=N repeat=N skip_first=N] [--shapes] [--stack] "
-    "[--torch-memory] [--flops] [--modules]] [--prof_dir DIR] [--kernel-wait SECONDS]"
+    "[--torch-memory] [--flops] [--modules]] [--prof_dir DIR] [--kernel-wait SECONDS] [--memory exact]"
 )
 CELL_HELP = f"""\
 {CELL_USAGE}
@@ -39,6 +39,8 @@ CELL_HELP = f"""\
     --kernel-wait SECONDS
                  with --exact or --torch: shorter gaps of the GPU are between queued kernels
                  (default {contract.DEFAULT_KERNEL_WAIT_S * 1e6:g}us)
+    --memory exact
+                 record every allocation of the cell with memray, which makes it slower
 """
 
 ON_USAGE = "%omni_perf on [-t SECONDS] [-p SECONDS] [-s SECONDS] [--children none|tracks|stacks]"
@@ -78,6 +80,8 @@ class Options:
     threshold_ns: int = 1_000_000_000
     torch: Torch | None = None
     kernel_wait_ns: int = 0
+    allocations: bool = False
+    """Of the cell, by memray."""
 
 
 @dataclass
@@ -114,7 +118,7 @@ def parse_statement(line: str) -> Parsed:
 _OF_TORCH = ("--shapes", "--stack", "--torch-memory", "--flops", "--modules")
 """In the order of Torch's fields."""
 _FLAGS = {"--live", "--quiet", "--exact", "--torch", *_OF_TORCH}
-_CELL_OPTIONS = {"-p", "-s", "--children", "--name", "--prof_dir", "--kernel-wait", *_FLAGS}
+_CELL_OPTIONS = {"-p", "-s", "--children", "--name", "--prof_dir", "--kernel-wait", "--memory", *_FLAGS}
 
 _UNITS = (("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9))
 """Behind a number of seconds, as the command line has them too."""
@@ -244,6 +248,8 @@ def _options(values: dict[str, str]) -> tuple[Options, str]:
     if "--live" in values and "--quiet" in values:
         problems.append("--quiet shows nothing, so --live is left out.")
         del values["--live"]
+    if "--memory" in values and values["--memory"] != "exact":
+        problems.append(f"--memory takes the word exact, not {values['--memory']!r}.")
     torch, wrong = _torch_options(values)
     problems += wrong
     options = Options(
@@ -254,6 +260,7 @@ def _options(values: dict[str, str]) -> tuple[Options, str]:
         name=values.get("--name", ""),
         live="--live" in values,
         quiet="--quiet" in values,
+        allocations=values.get("--memory") == "exact",
         kernel_wait_ns=duration("--kernel-wait", 0, interval, "30us"),
         threshold_ns=duration("-t", Options.threshold_ns, lambda duration_ns: duration_ns >= 0, "1"),
     )

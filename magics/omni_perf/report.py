@@ -50,6 +50,7 @@ TITLES = {
     "memory_functions": "Growth of resident memory by function",
     "gpu_memory": "Growth of memory on GPUs",
     "torch_memory": "What torch's allocator said",
+    "allocations": "Allocations by line",
     "threads": "Threads",
     "idle": "What the GPUs waited for",
     "devices": "GPUs",
@@ -120,6 +121,8 @@ class Report:
                       process: growth of resident memory; memory_functions: by function
         gpu_memory    device, file, line, function, text, grown_bytes, uncertain_bytes, process:
                       growth on GPUs by the driver's figures; torch_memory: what torch said
+        allocations   file, line, text, peak_bytes, peak_allocations, kept_bytes, function, process:
+                      of %%omni_perf --memory exact
         threads       name, role, process, rank, native_id, main, internal, state_s, on_cpu_s, …
         idle          cause, name, kind, device, seconds, share, low_s, high_s, file, line,
                       function, text, hint: of each GPU, adding up to its idle time

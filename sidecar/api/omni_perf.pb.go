@@ -702,6 +702,7 @@ type EndRequest struct {
 	KernelWaitNs  int64                  `protobuf:"varint,31,opt,name=kernel_wait_ns,json=kernelWaitNs,proto3" json:"kernel_wait_ns,omitempty"` // --kernel-wait; 0: the default
 	OutOfMemory   []*OutOfMemory         `protobuf:"bytes,32,rep,name=out_of_memory,json=outOfMemory,proto3" json:"out_of_memory,omitempty"`     // the first ones of the cell, in the order of time
 	TorchMemory   []*TorchMemory         `protobuf:"bytes,40,rep,name=torch_memory,json=torchMemory,proto3" json:"torch_memory,omitempty"`       // of each device that torch uses
+	Allocations   *Allocations           `protobuf:"bytes,41,opt,name=allocations,proto3" json:"allocations,omitempty"`                          // of --memory exact
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -834,6 +835,166 @@ func (x *EndRequest) GetTorchMemory() []*TorchMemory {
 	return nil
 }
 
+func (x *EndRequest) GetAllocations() *Allocations {
+	if x != nil {
+		return x.Allocations
+	}
+	return nil
+}
+
+// Every allocation of a cell, as memray recorded them.
+type Allocations struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Tool          string                 `protobuf:"bytes,1,opt,name=tool,proto3" json:"tool,omitempty"`                             // "memray 1.20.0"
+	Allocations   int64                  `protobuf:"varint,2,opt,name=allocations,proto3" json:"allocations,omitempty"`              // how many there were
+	PeakBytes     int64                  `protobuf:"varint,3,opt,name=peak_bytes,json=peakBytes,proto3" json:"peak_bytes,omitempty"` // most that was allocated in the cell at once, and not before it
+	KeptBytes     int64                  `protobuf:"varint,4,opt,name=kept_bytes,json=keptBytes,proto3" json:"kept_bytes,omitempty"` // of what the cell allocated, at its end
+	ReadingNs     int64                  `protobuf:"varint,5,opt,name=reading_ns,json=readingNs,proto3" json:"reading_ns,omitempty"` // for which the kernel read the recording, after the cell
+	Stacks        []*Allocated           `protobuf:"bytes,6,rep,name=stacks,proto3" json:"stacks,omitempty"`                         // those with most bytes
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Allocations) Reset() {
+	*x = Allocations{}
+	mi := &file_omni_perf_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Allocations) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Allocations) ProtoMessage() {}
+
+func (x *Allocations) ProtoReflect() protoreflect.Message {
+	mi := &file_omni_perf_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Allocations.ProtoReflect.Descriptor instead.
+func (*Allocations) Descriptor() ([]byte, []int) {
+	return file_omni_perf_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Allocations) GetTool() string {
+	if x != nil {
+		return x.Tool
+	}
+	return ""
+}
+
+func (x *Allocations) GetAllocations() int64 {
+	if x != nil {
+		return x.Allocations
+	}
+	return 0
+}
+
+func (x *Allocations) GetPeakBytes() int64 {
+	if x != nil {
+		return x.PeakBytes
+	}
+	return 0
+}
+
+func (x *Allocations) GetKeptBytes() int64 {
+	if x != nil {
+		return x.KeptBytes
+	}
+	return 0
+}
+
+func (x *Allocations) GetReadingNs() int64 {
+	if x != nil {
+		return x.ReadingNs
+	}
+	return 0
+}
+
+func (x *Allocations) GetStacks() []*Allocated {
+	if x != nil {
+		return x.Stacks
+	}
+	return nil
+}
+
+type Allocated struct {
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	Stack           []*OutOfMemory_Place   `protobuf:"bytes,1,rep,name=stack,proto3" json:"stack,omitempty"` // innermost first
+	PeakBytes       int64                  `protobuf:"varint,2,opt,name=peak_bytes,json=peakBytes,proto3" json:"peak_bytes,omitempty"`
+	PeakAllocations int64                  `protobuf:"varint,3,opt,name=peak_allocations,json=peakAllocations,proto3" json:"peak_allocations,omitempty"`
+	KeptBytes       int64                  `protobuf:"varint,4,opt,name=kept_bytes,json=keptBytes,proto3" json:"kept_bytes,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *Allocated) Reset() {
+	*x = Allocated{}
+	mi := &file_omni_perf_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Allocated) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Allocated) ProtoMessage() {}
+
+func (x *Allocated) ProtoReflect() protoreflect.Message {
+	mi := &file_omni_perf_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Allocated.ProtoReflect.Descriptor instead.
+func (*Allocated) Descriptor() ([]byte, []int) {
+	return file_omni_perf_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Allocated) GetStack() []*OutOfMemory_Place {
+	if x != nil {
+		return x.Stack
+	}
+	return nil
+}
+
+func (x *Allocated) GetPeakBytes() int64 {
+	if x != nil {
+		return x.PeakBytes
+	}
+	return 0
+}
+
+func (x *Allocated) GetPeakAllocations() int64 {
+	if x != nil {
+		return x.PeakAllocations
+	}
+	return 0
+}
+
+func (x *Allocated) GetKeptBytes() int64 {
+	if x != nil {
+		return x.KeptBytes
+	}
+	return 0
+}
+
 // What torch's allocator of a device said of itself before a cell and after it.
 type TorchMemory struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -846,7 +1007,7 @@ type TorchMemory struct {
 
 func (x *TorchMemory) Reset() {
 	*x = TorchMemory{}
-	mi := &file_omni_perf_proto_msgTypes[8]
+	mi := &file_omni_perf_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -858,7 +1019,7 @@ func (x *TorchMemory) String() string {
 func (*TorchMemory) ProtoMessage() {}
 
 func (x *TorchMemory) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[8]
+	mi := &file_omni_perf_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -871,7 +1032,7 @@ func (x *TorchMemory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TorchMemory.ProtoReflect.Descriptor instead.
 func (*TorchMemory) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{8}
+	return file_omni_perf_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *TorchMemory) GetDevice() int32 {
@@ -906,7 +1067,7 @@ type TorchFigures struct {
 
 func (x *TorchFigures) Reset() {
 	*x = TorchFigures{}
-	mi := &file_omni_perf_proto_msgTypes[9]
+	mi := &file_omni_perf_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -918,7 +1079,7 @@ func (x *TorchFigures) String() string {
 func (*TorchFigures) ProtoMessage() {}
 
 func (x *TorchFigures) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[9]
+	mi := &file_omni_perf_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -931,7 +1092,7 @@ func (x *TorchFigures) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TorchFigures.ProtoReflect.Descriptor instead.
 func (*TorchFigures) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{9}
+	return file_omni_perf_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *TorchFigures) GetAllocatedBytes() int64 {
@@ -973,7 +1134,7 @@ type OutOfMemory struct {
 
 func (x *OutOfMemory) Reset() {
 	*x = OutOfMemory{}
-	mi := &file_omni_perf_proto_msgTypes[10]
+	mi := &file_omni_perf_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -985,7 +1146,7 @@ func (x *OutOfMemory) String() string {
 func (*OutOfMemory) ProtoMessage() {}
 
 func (x *OutOfMemory) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[10]
+	mi := &file_omni_perf_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -998,7 +1159,7 @@ func (x *OutOfMemory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutOfMemory.ProtoReflect.Descriptor instead.
 func (*OutOfMemory) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{10}
+	return file_omni_perf_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *OutOfMemory) GetAtNs() int64 {
@@ -1078,7 +1239,7 @@ type Torch struct {
 
 func (x *Torch) Reset() {
 	*x = Torch{}
-	mi := &file_omni_perf_proto_msgTypes[11]
+	mi := &file_omni_perf_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1090,7 +1251,7 @@ func (x *Torch) String() string {
 func (*Torch) ProtoMessage() {}
 
 func (x *Torch) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[11]
+	mi := &file_omni_perf_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1103,7 +1264,7 @@ func (x *Torch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Torch.ProtoReflect.Descriptor instead.
 func (*Torch) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{11}
+	return file_omni_perf_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Torch) GetTraces() []string {
@@ -1152,7 +1313,7 @@ type Loaded struct {
 
 func (x *Loaded) Reset() {
 	*x = Loaded{}
-	mi := &file_omni_perf_proto_msgTypes[12]
+	mi := &file_omni_perf_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1164,7 +1325,7 @@ func (x *Loaded) String() string {
 func (*Loaded) ProtoMessage() {}
 
 func (x *Loaded) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[12]
+	mi := &file_omni_perf_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1177,7 +1338,7 @@ func (x *Loaded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Loaded.ProtoReflect.Descriptor instead.
 func (*Loaded) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{12}
+	return file_omni_perf_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Loaded) GetFile() string {
@@ -1205,7 +1366,7 @@ type Bundle struct {
 
 func (x *Bundle) Reset() {
 	*x = Bundle{}
-	mi := &file_omni_perf_proto_msgTypes[13]
+	mi := &file_omni_perf_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1217,7 +1378,7 @@ func (x *Bundle) String() string {
 func (*Bundle) ProtoMessage() {}
 
 func (x *Bundle) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[13]
+	mi := &file_omni_perf_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1230,7 +1391,7 @@ func (x *Bundle) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bundle.ProtoReflect.Descriptor instead.
 func (*Bundle) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{13}
+	return file_omni_perf_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Bundle) GetDataJson() string {
@@ -1268,7 +1429,7 @@ type EndResponse struct {
 
 func (x *EndResponse) Reset() {
 	*x = EndResponse{}
-	mi := &file_omni_perf_proto_msgTypes[14]
+	mi := &file_omni_perf_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1280,7 +1441,7 @@ func (x *EndResponse) String() string {
 func (*EndResponse) ProtoMessage() {}
 
 func (x *EndResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[14]
+	mi := &file_omni_perf_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1293,7 +1454,7 @@ func (x *EndResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndResponse.ProtoReflect.Descriptor instead.
 func (*EndResponse) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{14}
+	return file_omni_perf_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *EndResponse) GetReportId() string {
@@ -1349,7 +1510,7 @@ type ReportRequest struct {
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_omni_perf_proto_msgTypes[15]
+	mi := &file_omni_perf_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1361,7 +1522,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[15]
+	mi := &file_omni_perf_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1374,7 +1535,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{15}
+	return file_omni_perf_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ReportRequest) GetReportId() string {
@@ -1408,7 +1569,7 @@ type ReportResponse struct {
 
 func (x *ReportResponse) Reset() {
 	*x = ReportResponse{}
-	mi := &file_omni_perf_proto_msgTypes[16]
+	mi := &file_omni_perf_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1420,7 +1581,7 @@ func (x *ReportResponse) String() string {
 func (*ReportResponse) ProtoMessage() {}
 
 func (x *ReportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[16]
+	mi := &file_omni_perf_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1433,7 +1594,7 @@ func (x *ReportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportResponse.ProtoReflect.Descriptor instead.
 func (*ReportResponse) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{16}
+	return file_omni_perf_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ReportResponse) GetContent() []byte {
@@ -1458,7 +1619,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_omni_perf_proto_msgTypes[17]
+	mi := &file_omni_perf_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1470,7 +1631,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[17]
+	mi := &file_omni_perf_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1483,7 +1644,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{17}
+	return file_omni_perf_proto_rawDescGZIP(), []int{19}
 }
 
 type Entry struct {
@@ -1502,7 +1663,7 @@ type Entry struct {
 
 func (x *Entry) Reset() {
 	*x = Entry{}
-	mi := &file_omni_perf_proto_msgTypes[18]
+	mi := &file_omni_perf_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1514,7 +1675,7 @@ func (x *Entry) String() string {
 func (*Entry) ProtoMessage() {}
 
 func (x *Entry) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[18]
+	mi := &file_omni_perf_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1527,7 +1688,7 @@ func (x *Entry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Entry.ProtoReflect.Descriptor instead.
 func (*Entry) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{18}
+	return file_omni_perf_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Entry) GetReportId() string {
@@ -1595,7 +1756,7 @@ type ListResponse struct {
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_omni_perf_proto_msgTypes[19]
+	mi := &file_omni_perf_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1607,7 +1768,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[19]
+	mi := &file_omni_perf_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1620,7 +1781,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{19}
+	return file_omni_perf_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ListResponse) GetEntries() []*Entry {
@@ -1645,7 +1806,7 @@ type PushRequest struct {
 
 func (x *PushRequest) Reset() {
 	*x = PushRequest{}
-	mi := &file_omni_perf_proto_msgTypes[20]
+	mi := &file_omni_perf_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1657,7 +1818,7 @@ func (x *PushRequest) String() string {
 func (*PushRequest) ProtoMessage() {}
 
 func (x *PushRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[20]
+	mi := &file_omni_perf_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1670,7 +1831,7 @@ func (x *PushRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushRequest.ProtoReflect.Descriptor instead.
 func (*PushRequest) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{20}
+	return file_omni_perf_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *PushRequest) GetCellId() string {
@@ -1723,7 +1884,7 @@ type PushResponse struct {
 
 func (x *PushResponse) Reset() {
 	*x = PushResponse{}
-	mi := &file_omni_perf_proto_msgTypes[21]
+	mi := &file_omni_perf_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1735,7 +1896,7 @@ func (x *PushResponse) String() string {
 func (*PushResponse) ProtoMessage() {}
 
 func (x *PushResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[21]
+	mi := &file_omni_perf_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1748,7 +1909,7 @@ func (x *PushResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushResponse.ProtoReflect.Descriptor instead.
 func (*PushResponse) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{21}
+	return file_omni_perf_proto_rawDescGZIP(), []int{23}
 }
 
 type StatusRequest struct {
@@ -1759,7 +1920,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_omni_perf_proto_msgTypes[22]
+	mi := &file_omni_perf_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1771,7 +1932,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[22]
+	mi := &file_omni_perf_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1784,7 +1945,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{22}
+	return file_omni_perf_proto_rawDescGZIP(), []int{24}
 }
 
 type StatusResponse struct {
@@ -1807,7 +1968,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_omni_perf_proto_msgTypes[23]
+	mi := &file_omni_perf_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1819,7 +1980,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[23]
+	mi := &file_omni_perf_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1832,7 +1993,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{23}
+	return file_omni_perf_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *StatusResponse) GetVersion() string {
@@ -1927,7 +2088,7 @@ type DoctorRequest struct {
 
 func (x *DoctorRequest) Reset() {
 	*x = DoctorRequest{}
-	mi := &file_omni_perf_proto_msgTypes[24]
+	mi := &file_omni_perf_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1939,7 +2100,7 @@ func (x *DoctorRequest) String() string {
 func (*DoctorRequest) ProtoMessage() {}
 
 func (x *DoctorRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[24]
+	mi := &file_omni_perf_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1952,7 +2113,7 @@ func (x *DoctorRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DoctorRequest.ProtoReflect.Descriptor instead.
 func (*DoctorRequest) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{24}
+	return file_omni_perf_proto_rawDescGZIP(), []int{26}
 }
 
 type Check struct {
@@ -1967,7 +2128,7 @@ type Check struct {
 
 func (x *Check) Reset() {
 	*x = Check{}
-	mi := &file_omni_perf_proto_msgTypes[25]
+	mi := &file_omni_perf_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1979,7 +2140,7 @@ func (x *Check) String() string {
 func (*Check) ProtoMessage() {}
 
 func (x *Check) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[25]
+	mi := &file_omni_perf_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1992,7 +2153,7 @@ func (x *Check) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Check.ProtoReflect.Descriptor instead.
 func (*Check) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{25}
+	return file_omni_perf_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Check) GetName() string {
@@ -2032,7 +2193,7 @@ type DoctorResponse struct {
 
 func (x *DoctorResponse) Reset() {
 	*x = DoctorResponse{}
-	mi := &file_omni_perf_proto_msgTypes[26]
+	mi := &file_omni_perf_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2044,7 +2205,7 @@ func (x *DoctorResponse) String() string {
 func (*DoctorResponse) ProtoMessage() {}
 
 func (x *DoctorResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[26]
+	mi := &file_omni_perf_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2057,7 +2218,7 @@ func (x *DoctorResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DoctorResponse.ProtoReflect.Descriptor instead.
 func (*DoctorResponse) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{26}
+	return file_omni_perf_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *DoctorResponse) GetChecks() []*Check {
@@ -2079,7 +2240,7 @@ type LiveRequest struct {
 
 func (x *LiveRequest) Reset() {
 	*x = LiveRequest{}
-	mi := &file_omni_perf_proto_msgTypes[27]
+	mi := &file_omni_perf_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2091,7 +2252,7 @@ func (x *LiveRequest) String() string {
 func (*LiveRequest) ProtoMessage() {}
 
 func (x *LiveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[27]
+	mi := &file_omni_perf_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2104,7 +2265,7 @@ func (x *LiveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LiveRequest.ProtoReflect.Descriptor instead.
 func (*LiveRequest) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{27}
+	return file_omni_perf_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *LiveRequest) GetCellId() string {
@@ -2145,7 +2306,7 @@ type LiveResponse struct {
 
 func (x *LiveResponse) Reset() {
 	*x = LiveResponse{}
-	mi := &file_omni_perf_proto_msgTypes[28]
+	mi := &file_omni_perf_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2157,7 +2318,7 @@ func (x *LiveResponse) String() string {
 func (*LiveResponse) ProtoMessage() {}
 
 func (x *LiveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[28]
+	mi := &file_omni_perf_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2170,7 +2331,7 @@ func (x *LiveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LiveResponse.ProtoReflect.Descriptor instead.
 func (*LiveResponse) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{28}
+	return file_omni_perf_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *LiveResponse) GetBundle() *Bundle {
@@ -2199,7 +2360,7 @@ type Compared struct {
 
 func (x *Compared) Reset() {
 	*x = Compared{}
-	mi := &file_omni_perf_proto_msgTypes[29]
+	mi := &file_omni_perf_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2211,7 +2372,7 @@ func (x *Compared) String() string {
 func (*Compared) ProtoMessage() {}
 
 func (x *Compared) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[29]
+	mi := &file_omni_perf_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2224,7 +2385,7 @@ func (x *Compared) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Compared.ProtoReflect.Descriptor instead.
 func (*Compared) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{29}
+	return file_omni_perf_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Compared) GetReportId() string {
@@ -2260,7 +2421,7 @@ type CompareRequest struct {
 
 func (x *CompareRequest) Reset() {
 	*x = CompareRequest{}
-	mi := &file_omni_perf_proto_msgTypes[30]
+	mi := &file_omni_perf_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2272,7 +2433,7 @@ func (x *CompareRequest) String() string {
 func (*CompareRequest) ProtoMessage() {}
 
 func (x *CompareRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[30]
+	mi := &file_omni_perf_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2285,7 +2446,7 @@ func (x *CompareRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompareRequest.ProtoReflect.Descriptor instead.
 func (*CompareRequest) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{30}
+	return file_omni_perf_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *CompareRequest) GetBefore() []*Compared {
@@ -2326,7 +2487,7 @@ type CompareResponse struct {
 
 func (x *CompareResponse) Reset() {
 	*x = CompareResponse{}
-	mi := &file_omni_perf_proto_msgTypes[31]
+	mi := &file_omni_perf_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2338,7 +2499,7 @@ func (x *CompareResponse) String() string {
 func (*CompareResponse) ProtoMessage() {}
 
 func (x *CompareResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[31]
+	mi := &file_omni_perf_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2351,7 +2512,7 @@ func (x *CompareResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompareResponse.ProtoReflect.Descriptor instead.
 func (*CompareResponse) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{31}
+	return file_omni_perf_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *CompareResponse) GetBundle() *Bundle {
@@ -2379,7 +2540,7 @@ type OverviewRequest struct {
 
 func (x *OverviewRequest) Reset() {
 	*x = OverviewRequest{}
-	mi := &file_omni_perf_proto_msgTypes[32]
+	mi := &file_omni_perf_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2391,7 +2552,7 @@ func (x *OverviewRequest) String() string {
 func (*OverviewRequest) ProtoMessage() {}
 
 func (x *OverviewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[32]
+	mi := &file_omni_perf_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2404,7 +2565,7 @@ func (x *OverviewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OverviewRequest.ProtoReflect.Descriptor instead.
 func (*OverviewRequest) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{32}
+	return file_omni_perf_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *OverviewRequest) GetForm() string {
@@ -2438,7 +2599,7 @@ type OverviewResponse struct {
 
 func (x *OverviewResponse) Reset() {
 	*x = OverviewResponse{}
-	mi := &file_omni_perf_proto_msgTypes[33]
+	mi := &file_omni_perf_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2450,7 +2611,7 @@ func (x *OverviewResponse) String() string {
 func (*OverviewResponse) ProtoMessage() {}
 
 func (x *OverviewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[33]
+	mi := &file_omni_perf_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2463,7 +2624,7 @@ func (x *OverviewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OverviewResponse.ProtoReflect.Descriptor instead.
 func (*OverviewResponse) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{33}
+	return file_omni_perf_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *OverviewResponse) GetBundle() *Bundle {
@@ -2491,7 +2652,7 @@ type OutOfMemory_Place struct {
 
 func (x *OutOfMemory_Place) Reset() {
 	*x = OutOfMemory_Place{}
-	mi := &file_omni_perf_proto_msgTypes[34]
+	mi := &file_omni_perf_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2503,7 +2664,7 @@ func (x *OutOfMemory_Place) String() string {
 func (*OutOfMemory_Place) ProtoMessage() {}
 
 func (x *OutOfMemory_Place) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[34]
+	mi := &file_omni_perf_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2516,7 +2677,7 @@ func (x *OutOfMemory_Place) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutOfMemory_Place.ProtoReflect.Descriptor instead.
 func (*OutOfMemory_Place) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{10, 0}
+	return file_omni_perf_proto_rawDescGZIP(), []int{12, 0}
 }
 
 func (x *OutOfMemory_Place) GetFile() string {
@@ -2555,7 +2716,7 @@ type OutOfMemory_Held struct {
 
 func (x *OutOfMemory_Held) Reset() {
 	*x = OutOfMemory_Held{}
-	mi := &file_omni_perf_proto_msgTypes[35]
+	mi := &file_omni_perf_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2567,7 +2728,7 @@ func (x *OutOfMemory_Held) String() string {
 func (*OutOfMemory_Held) ProtoMessage() {}
 
 func (x *OutOfMemory_Held) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[35]
+	mi := &file_omni_perf_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2580,7 +2741,7 @@ func (x *OutOfMemory_Held) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutOfMemory_Held.ProtoReflect.Descriptor instead.
 func (*OutOfMemory_Held) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{10, 1}
+	return file_omni_perf_proto_rawDescGZIP(), []int{12, 1}
 }
 
 func (x *OutOfMemory_Held) GetName() string {
@@ -2637,7 +2798,7 @@ type Torch_Recorded struct {
 
 func (x *Torch_Recorded) Reset() {
 	*x = Torch_Recorded{}
-	mi := &file_omni_perf_proto_msgTypes[36]
+	mi := &file_omni_perf_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2649,7 +2810,7 @@ func (x *Torch_Recorded) String() string {
 func (*Torch_Recorded) ProtoMessage() {}
 
 func (x *Torch_Recorded) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[36]
+	mi := &file_omni_perf_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2662,7 +2823,7 @@ func (x *Torch_Recorded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Torch_Recorded.ProtoReflect.Descriptor instead.
 func (*Torch_Recorded) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{11, 0}
+	return file_omni_perf_proto_rawDescGZIP(), []int{13, 0}
 }
 
 func (x *Torch_Recorded) GetBeganNs() int64 {
@@ -2701,7 +2862,7 @@ type PushRequest_Frame struct {
 
 func (x *PushRequest_Frame) Reset() {
 	*x = PushRequest_Frame{}
-	mi := &file_omni_perf_proto_msgTypes[37]
+	mi := &file_omni_perf_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2713,7 +2874,7 @@ func (x *PushRequest_Frame) String() string {
 func (*PushRequest_Frame) ProtoMessage() {}
 
 func (x *PushRequest_Frame) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[37]
+	mi := &file_omni_perf_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2726,7 +2887,7 @@ func (x *PushRequest_Frame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushRequest_Frame.ProtoReflect.Descriptor instead.
 func (*PushRequest_Frame) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{20, 0}
+	return file_omni_perf_proto_rawDescGZIP(), []int{22, 0}
 }
 
 func (x *PushRequest_Frame) GetId() uint32 {
@@ -2788,7 +2949,7 @@ type PushRequest_Stack struct {
 
 func (x *PushRequest_Stack) Reset() {
 	*x = PushRequest_Stack{}
-	mi := &file_omni_perf_proto_msgTypes[38]
+	mi := &file_omni_perf_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2800,7 +2961,7 @@ func (x *PushRequest_Stack) String() string {
 func (*PushRequest_Stack) ProtoMessage() {}
 
 func (x *PushRequest_Stack) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[38]
+	mi := &file_omni_perf_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2813,7 +2974,7 @@ func (x *PushRequest_Stack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushRequest_Stack.ProtoReflect.Descriptor instead.
 func (*PushRequest_Stack) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{20, 1}
+	return file_omni_perf_proto_rawDescGZIP(), []int{22, 1}
 }
 
 func (x *PushRequest_Stack) GetId() uint32 {
@@ -2841,7 +3002,7 @@ type PushRequest_Sample struct {
 
 func (x *PushRequest_Sample) Reset() {
 	*x = PushRequest_Sample{}
-	mi := &file_omni_perf_proto_msgTypes[39]
+	mi := &file_omni_perf_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2853,7 +3014,7 @@ func (x *PushRequest_Sample) String() string {
 func (*PushRequest_Sample) ProtoMessage() {}
 
 func (x *PushRequest_Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[39]
+	mi := &file_omni_perf_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2866,7 +3027,7 @@ func (x *PushRequest_Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushRequest_Sample.ProtoReflect.Descriptor instead.
 func (*PushRequest_Sample) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{20, 2}
+	return file_omni_perf_proto_rawDescGZIP(), []int{22, 2}
 }
 
 func (x *PushRequest_Sample) GetAtNs() int64 {
@@ -2901,7 +3062,7 @@ type PushRequest_Thread struct {
 
 func (x *PushRequest_Thread) Reset() {
 	*x = PushRequest_Thread{}
-	mi := &file_omni_perf_proto_msgTypes[40]
+	mi := &file_omni_perf_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2913,7 +3074,7 @@ func (x *PushRequest_Thread) String() string {
 func (*PushRequest_Thread) ProtoMessage() {}
 
 func (x *PushRequest_Thread) ProtoReflect() protoreflect.Message {
-	mi := &file_omni_perf_proto_msgTypes[40]
+	mi := &file_omni_perf_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2926,7 +3087,7 @@ func (x *PushRequest_Thread) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushRequest_Thread.ProtoReflect.Descriptor instead.
 func (*PushRequest_Thread) Descriptor() ([]byte, []int) {
-	return file_omni_perf_proto_rawDescGZIP(), []int{20, 3}
+	return file_omni_perf_proto_rawDescGZIP(), []int{22, 3}
 }
 
 func (x *PushRequest_Thread) GetThreadId() int32 {
@@ -3018,7 +3179,7 @@ const file_omni_perf_proto_rawDesc = "" +
 	"\asamples\x18\x05 \x01(\x03R\asamples\x12\x16\n" +
 	"\x06tokens\x18\x06 \x01(\x03R\x06tokens\x12\x19\n" +
 	"\x05epoch\x18\a \x01(\x05H\x00R\x05epoch\x88\x01\x01B\b\n" +
-	"\x06_epoch\"\x8f\x04\n" +
+	"\x06_epoch\"\xcc\x04\n" +
 	"\n" +
 	"EndRequest\x12\x17\n" +
 	"\acell_id\x18\x01 \x01(\tR\x06cellId\x12\x19\n" +
@@ -3034,7 +3195,25 @@ const file_omni_perf_proto_rawDesc = "" +
 	"\x05torch\x18\x1e \x01(\v2\x13.omni_perf.v1.TorchR\x05torch\x12$\n" +
 	"\x0ekernel_wait_ns\x18\x1f \x01(\x03R\fkernelWaitNs\x12=\n" +
 	"\rout_of_memory\x18  \x03(\v2\x19.omni_perf.v1.OutOfMemoryR\voutOfMemory\x12<\n" +
-	"\ftorch_memory\x18( \x03(\v2\x19.omni_perf.v1.TorchMemoryR\vtorchMemory\"\x8b\x01\n" +
+	"\ftorch_memory\x18( \x03(\v2\x19.omni_perf.v1.TorchMemoryR\vtorchMemory\x12;\n" +
+	"\vallocations\x18) \x01(\v2\x19.omni_perf.v1.AllocationsR\vallocations\"\xd1\x01\n" +
+	"\vAllocations\x12\x12\n" +
+	"\x04tool\x18\x01 \x01(\tR\x04tool\x12 \n" +
+	"\vallocations\x18\x02 \x01(\x03R\vallocations\x12\x1d\n" +
+	"\n" +
+	"peak_bytes\x18\x03 \x01(\x03R\tpeakBytes\x12\x1d\n" +
+	"\n" +
+	"kept_bytes\x18\x04 \x01(\x03R\tkeptBytes\x12\x1d\n" +
+	"\n" +
+	"reading_ns\x18\x05 \x01(\x03R\treadingNs\x12/\n" +
+	"\x06stacks\x18\x06 \x03(\v2\x17.omni_perf.v1.AllocatedR\x06stacks\"\xab\x01\n" +
+	"\tAllocated\x125\n" +
+	"\x05stack\x18\x01 \x03(\v2\x1f.omni_perf.v1.OutOfMemory.PlaceR\x05stack\x12\x1d\n" +
+	"\n" +
+	"peak_bytes\x18\x02 \x01(\x03R\tpeakBytes\x12)\n" +
+	"\x10peak_allocations\x18\x03 \x01(\x03R\x0fpeakAllocations\x12\x1d\n" +
+	"\n" +
+	"kept_bytes\x18\x04 \x01(\x03R\tkeptBytes\"\x8b\x01\n" +
 	"\vTorchMemory\x12\x16\n" +
 	"\x06device\x18\x01 \x01(\x05R\x06device\x122\n" +
 	"\x06before\x18\x02 \x01(\v2\x1a.omni_perf.v1.TorchFiguresR\x06before\x120\n" +
@@ -3223,7 +3402,7 @@ func file_omni_perf_proto_rawDescGZIP() []byte {
 	return file_omni_perf_proto_rawDescData
 }
 
-var file_omni_perf_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
+var file_omni_perf_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
 var file_omni_perf_proto_goTypes = []any{
 	(*HelloRequest)(nil),       // 0: omni_perf.v1.HelloRequest
 	(*Installation)(nil),       // 1: omni_perf.v1.Installation
@@ -3233,94 +3412,99 @@ var file_omni_perf_proto_goTypes = []any{
 	(*BeginResponse)(nil),      // 5: omni_perf.v1.BeginResponse
 	(*Mark)(nil),               // 6: omni_perf.v1.Mark
 	(*EndRequest)(nil),         // 7: omni_perf.v1.EndRequest
-	(*TorchMemory)(nil),        // 8: omni_perf.v1.TorchMemory
-	(*TorchFigures)(nil),       // 9: omni_perf.v1.TorchFigures
-	(*OutOfMemory)(nil),        // 10: omni_perf.v1.OutOfMemory
-	(*Torch)(nil),              // 11: omni_perf.v1.Torch
-	(*Loaded)(nil),             // 12: omni_perf.v1.Loaded
-	(*Bundle)(nil),             // 13: omni_perf.v1.Bundle
-	(*EndResponse)(nil),        // 14: omni_perf.v1.EndResponse
-	(*ReportRequest)(nil),      // 15: omni_perf.v1.ReportRequest
-	(*ReportResponse)(nil),     // 16: omni_perf.v1.ReportResponse
-	(*ListRequest)(nil),        // 17: omni_perf.v1.ListRequest
-	(*Entry)(nil),              // 18: omni_perf.v1.Entry
-	(*ListResponse)(nil),       // 19: omni_perf.v1.ListResponse
-	(*PushRequest)(nil),        // 20: omni_perf.v1.PushRequest
-	(*PushResponse)(nil),       // 21: omni_perf.v1.PushResponse
-	(*StatusRequest)(nil),      // 22: omni_perf.v1.StatusRequest
-	(*StatusResponse)(nil),     // 23: omni_perf.v1.StatusResponse
-	(*DoctorRequest)(nil),      // 24: omni_perf.v1.DoctorRequest
-	(*Check)(nil),              // 25: omni_perf.v1.Check
-	(*DoctorResponse)(nil),     // 26: omni_perf.v1.DoctorResponse
-	(*LiveRequest)(nil),        // 27: omni_perf.v1.LiveRequest
-	(*LiveResponse)(nil),       // 28: omni_perf.v1.LiveResponse
-	(*Compared)(nil),           // 29: omni_perf.v1.Compared
-	(*CompareRequest)(nil),     // 30: omni_perf.v1.CompareRequest
-	(*CompareResponse)(nil),    // 31: omni_perf.v1.CompareResponse
-	(*OverviewRequest)(nil),    // 32: omni_perf.v1.OverviewRequest
-	(*OverviewResponse)(nil),   // 33: omni_perf.v1.OverviewResponse
-	(*OutOfMemory_Place)(nil),  // 34: omni_perf.v1.OutOfMemory.Place
-	(*OutOfMemory_Held)(nil),   // 35: omni_perf.v1.OutOfMemory.Held
-	(*Torch_Recorded)(nil),     // 36: omni_perf.v1.Torch.Recorded
-	(*PushRequest_Frame)(nil),  // 37: omni_perf.v1.PushRequest.Frame
-	(*PushRequest_Stack)(nil),  // 38: omni_perf.v1.PushRequest.Stack
-	(*PushRequest_Sample)(nil), // 39: omni_perf.v1.PushRequest.Sample
-	(*PushRequest_Thread)(nil), // 40: omni_perf.v1.PushRequest.Thread
+	(*Allocations)(nil),        // 8: omni_perf.v1.Allocations
+	(*Allocated)(nil),          // 9: omni_perf.v1.Allocated
+	(*TorchMemory)(nil),        // 10: omni_perf.v1.TorchMemory
+	(*TorchFigures)(nil),       // 11: omni_perf.v1.TorchFigures
+	(*OutOfMemory)(nil),        // 12: omni_perf.v1.OutOfMemory
+	(*Torch)(nil),              // 13: omni_perf.v1.Torch
+	(*Loaded)(nil),             // 14: omni_perf.v1.Loaded
+	(*Bundle)(nil),             // 15: omni_perf.v1.Bundle
+	(*EndResponse)(nil),        // 16: omni_perf.v1.EndResponse
+	(*ReportRequest)(nil),      // 17: omni_perf.v1.ReportRequest
+	(*ReportResponse)(nil),     // 18: omni_perf.v1.ReportResponse
+	(*ListRequest)(nil),        // 19: omni_perf.v1.ListRequest
+	(*Entry)(nil),              // 20: omni_perf.v1.Entry
+	(*ListResponse)(nil),       // 21: omni_perf.v1.ListResponse
+	(*PushRequest)(nil),        // 22: omni_perf.v1.PushRequest
+	(*PushResponse)(nil),       // 23: omni_perf.v1.PushResponse
+	(*StatusRequest)(nil),      // 24: omni_perf.v1.StatusRequest
+	(*StatusResponse)(nil),     // 25: omni_perf.v1.StatusResponse
+	(*DoctorRequest)(nil),      // 26: omni_perf.v1.DoctorRequest
+	(*Check)(nil),              // 27: omni_perf.v1.Check
+	(*DoctorResponse)(nil),     // 28: omni_perf.v1.DoctorResponse
+	(*LiveRequest)(nil),        // 29: omni_perf.v1.LiveRequest
+	(*LiveResponse)(nil),       // 30: omni_perf.v1.LiveResponse
+	(*Compared)(nil),           // 31: omni_perf.v1.Compared
+	(*CompareRequest)(nil),     // 32: omni_perf.v1.CompareRequest
+	(*CompareResponse)(nil),    // 33: omni_perf.v1.CompareResponse
+	(*OverviewRequest)(nil),    // 34: omni_perf.v1.OverviewRequest
+	(*OverviewResponse)(nil),   // 35: omni_perf.v1.OverviewResponse
+	(*OutOfMemory_Place)(nil),  // 36: omni_perf.v1.OutOfMemory.Place
+	(*OutOfMemory_Held)(nil),   // 37: omni_perf.v1.OutOfMemory.Held
+	(*Torch_Recorded)(nil),     // 38: omni_perf.v1.Torch.Recorded
+	(*PushRequest_Frame)(nil),  // 39: omni_perf.v1.PushRequest.Frame
+	(*PushRequest_Stack)(nil),  // 40: omni_perf.v1.PushRequest.Stack
+	(*PushRequest_Sample)(nil), // 41: omni_perf.v1.PushRequest.Sample
+	(*PushRequest_Thread)(nil), // 42: omni_perf.v1.PushRequest.Thread
 }
 var file_omni_perf_proto_depIdxs = []int32{
 	1,  // 0: omni_perf.v1.HelloRequest.installation:type_name -> omni_perf.v1.Installation
 	3,  // 1: omni_perf.v1.BeginRequest.sources:type_name -> omni_perf.v1.CellSource
 	6,  // 2: omni_perf.v1.EndRequest.marks:type_name -> omni_perf.v1.Mark
 	3,  // 3: omni_perf.v1.EndRequest.sources:type_name -> omni_perf.v1.CellSource
-	12, // 4: omni_perf.v1.EndRequest.loaded:type_name -> omni_perf.v1.Loaded
-	11, // 5: omni_perf.v1.EndRequest.torch:type_name -> omni_perf.v1.Torch
-	10, // 6: omni_perf.v1.EndRequest.out_of_memory:type_name -> omni_perf.v1.OutOfMemory
-	8,  // 7: omni_perf.v1.EndRequest.torch_memory:type_name -> omni_perf.v1.TorchMemory
-	9,  // 8: omni_perf.v1.TorchMemory.before:type_name -> omni_perf.v1.TorchFigures
-	9,  // 9: omni_perf.v1.TorchMemory.after:type_name -> omni_perf.v1.TorchFigures
-	34, // 10: omni_perf.v1.OutOfMemory.stack:type_name -> omni_perf.v1.OutOfMemory.Place
-	35, // 11: omni_perf.v1.OutOfMemory.held:type_name -> omni_perf.v1.OutOfMemory.Held
-	36, // 12: omni_perf.v1.Torch.recorded:type_name -> omni_perf.v1.Torch.Recorded
-	13, // 13: omni_perf.v1.EndResponse.bundle:type_name -> omni_perf.v1.Bundle
-	18, // 14: omni_perf.v1.ListResponse.entries:type_name -> omni_perf.v1.Entry
-	37, // 15: omni_perf.v1.PushRequest.frames:type_name -> omni_perf.v1.PushRequest.Frame
-	38, // 16: omni_perf.v1.PushRequest.stacks:type_name -> omni_perf.v1.PushRequest.Stack
-	39, // 17: omni_perf.v1.PushRequest.samples:type_name -> omni_perf.v1.PushRequest.Sample
-	40, // 18: omni_perf.v1.PushRequest.threads:type_name -> omni_perf.v1.PushRequest.Thread
-	25, // 19: omni_perf.v1.DoctorResponse.checks:type_name -> omni_perf.v1.Check
-	13, // 20: omni_perf.v1.LiveResponse.bundle:type_name -> omni_perf.v1.Bundle
-	29, // 21: omni_perf.v1.CompareRequest.before:type_name -> omni_perf.v1.Compared
-	29, // 22: omni_perf.v1.CompareRequest.after:type_name -> omni_perf.v1.Compared
-	13, // 23: omni_perf.v1.CompareResponse.bundle:type_name -> omni_perf.v1.Bundle
-	13, // 24: omni_perf.v1.OverviewResponse.bundle:type_name -> omni_perf.v1.Bundle
-	34, // 25: omni_perf.v1.OutOfMemory.Held.place:type_name -> omni_perf.v1.OutOfMemory.Place
-	0,  // 26: omni_perf.v1.OmniPerf.Hello:input_type -> omni_perf.v1.HelloRequest
-	4,  // 27: omni_perf.v1.OmniPerf.Begin:input_type -> omni_perf.v1.BeginRequest
-	7,  // 28: omni_perf.v1.OmniPerf.End:input_type -> omni_perf.v1.EndRequest
-	15, // 29: omni_perf.v1.OmniPerf.Report:input_type -> omni_perf.v1.ReportRequest
-	17, // 30: omni_perf.v1.OmniPerf.List:input_type -> omni_perf.v1.ListRequest
-	20, // 31: omni_perf.v1.OmniPerf.Push:input_type -> omni_perf.v1.PushRequest
-	22, // 32: omni_perf.v1.OmniPerf.Status:input_type -> omni_perf.v1.StatusRequest
-	24, // 33: omni_perf.v1.OmniPerf.Doctor:input_type -> omni_perf.v1.DoctorRequest
-	27, // 34: omni_perf.v1.OmniPerf.Live:input_type -> omni_perf.v1.LiveRequest
-	30, // 35: omni_perf.v1.OmniPerf.Compare:input_type -> omni_perf.v1.CompareRequest
-	32, // 36: omni_perf.v1.OmniPerf.Overview:input_type -> omni_perf.v1.OverviewRequest
-	2,  // 37: omni_perf.v1.OmniPerf.Hello:output_type -> omni_perf.v1.HelloResponse
-	5,  // 38: omni_perf.v1.OmniPerf.Begin:output_type -> omni_perf.v1.BeginResponse
-	14, // 39: omni_perf.v1.OmniPerf.End:output_type -> omni_perf.v1.EndResponse
-	16, // 40: omni_perf.v1.OmniPerf.Report:output_type -> omni_perf.v1.ReportResponse
-	19, // 41: omni_perf.v1.OmniPerf.List:output_type -> omni_perf.v1.ListResponse
-	21, // 42: omni_perf.v1.OmniPerf.Push:output_type -> omni_perf.v1.PushResponse
-	23, // 43: omni_perf.v1.OmniPerf.Status:output_type -> omni_perf.v1.StatusResponse
-	26, // 44: omni_perf.v1.OmniPerf.Doctor:output_type -> omni_perf.v1.DoctorResponse
-	28, // 45: omni_perf.v1.OmniPerf.Live:output_type -> omni_perf.v1.LiveResponse
-	31, // 46: omni_perf.v1.OmniPerf.Compare:output_type -> omni_perf.v1.CompareResponse
-	33, // 47: omni_perf.v1.OmniPerf.Overview:output_type -> omni_perf.v1.OverviewResponse
-	37, // [37:48] is the sub-list for method output_type
-	26, // [26:37] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	14, // 4: omni_perf.v1.EndRequest.loaded:type_name -> omni_perf.v1.Loaded
+	13, // 5: omni_perf.v1.EndRequest.torch:type_name -> omni_perf.v1.Torch
+	12, // 6: omni_perf.v1.EndRequest.out_of_memory:type_name -> omni_perf.v1.OutOfMemory
+	10, // 7: omni_perf.v1.EndRequest.torch_memory:type_name -> omni_perf.v1.TorchMemory
+	8,  // 8: omni_perf.v1.EndRequest.allocations:type_name -> omni_perf.v1.Allocations
+	9,  // 9: omni_perf.v1.Allocations.stacks:type_name -> omni_perf.v1.Allocated
+	36, // 10: omni_perf.v1.Allocated.stack:type_name -> omni_perf.v1.OutOfMemory.Place
+	11, // 11: omni_perf.v1.TorchMemory.before:type_name -> omni_perf.v1.TorchFigures
+	11, // 12: omni_perf.v1.TorchMemory.after:type_name -> omni_perf.v1.TorchFigures
+	36, // 13: omni_perf.v1.OutOfMemory.stack:type_name -> omni_perf.v1.OutOfMemory.Place
+	37, // 14: omni_perf.v1.OutOfMemory.held:type_name -> omni_perf.v1.OutOfMemory.Held
+	38, // 15: omni_perf.v1.Torch.recorded:type_name -> omni_perf.v1.Torch.Recorded
+	15, // 16: omni_perf.v1.EndResponse.bundle:type_name -> omni_perf.v1.Bundle
+	20, // 17: omni_perf.v1.ListResponse.entries:type_name -> omni_perf.v1.Entry
+	39, // 18: omni_perf.v1.PushRequest.frames:type_name -> omni_perf.v1.PushRequest.Frame
+	40, // 19: omni_perf.v1.PushRequest.stacks:type_name -> omni_perf.v1.PushRequest.Stack
+	41, // 20: omni_perf.v1.PushRequest.samples:type_name -> omni_perf.v1.PushRequest.Sample
+	42, // 21: omni_perf.v1.PushRequest.threads:type_name -> omni_perf.v1.PushRequest.Thread
+	27, // 22: omni_perf.v1.DoctorResponse.checks:type_name -> omni_perf.v1.Check
+	15, // 23: omni_perf.v1.LiveResponse.bundle:type_name -> omni_perf.v1.Bundle
+	31, // 24: omni_perf.v1.CompareRequest.before:type_name -> omni_perf.v1.Compared
+	31, // 25: omni_perf.v1.CompareRequest.after:type_name -> omni_perf.v1.Compared
+	15, // 26: omni_perf.v1.CompareResponse.bundle:type_name -> omni_perf.v1.Bundle
+	15, // 27: omni_perf.v1.OverviewResponse.bundle:type_name -> omni_perf.v1.Bundle
+	36, // 28: omni_perf.v1.OutOfMemory.Held.place:type_name -> omni_perf.v1.OutOfMemory.Place
+	0,  // 29: omni_perf.v1.OmniPerf.Hello:input_type -> omni_perf.v1.HelloRequest
+	4,  // 30: omni_perf.v1.OmniPerf.Begin:input_type -> omni_perf.v1.BeginRequest
+	7,  // 31: omni_perf.v1.OmniPerf.End:input_type -> omni_perf.v1.EndRequest
+	17, // 32: omni_perf.v1.OmniPerf.Report:input_type -> omni_perf.v1.ReportRequest
+	19, // 33: omni_perf.v1.OmniPerf.List:input_type -> omni_perf.v1.ListRequest
+	22, // 34: omni_perf.v1.OmniPerf.Push:input_type -> omni_perf.v1.PushRequest
+	24, // 35: omni_perf.v1.OmniPerf.Status:input_type -> omni_perf.v1.StatusRequest
+	26, // 36: omni_perf.v1.OmniPerf.Doctor:input_type -> omni_perf.v1.DoctorRequest
+	29, // 37: omni_perf.v1.OmniPerf.Live:input_type -> omni_perf.v1.LiveRequest
+	32, // 38: omni_perf.v1.OmniPerf.Compare:input_type -> omni_perf.v1.CompareRequest
+	34, // 39: omni_perf.v1.OmniPerf.Overview:input_type -> omni_perf.v1.OverviewRequest
+	2,  // 40: omni_perf.v1.OmniPerf.Hello:output_type -> omni_perf.v1.HelloResponse
+	5,  // 41: omni_perf.v1.OmniPerf.Begin:output_type -> omni_perf.v1.BeginResponse
+	16, // 42: omni_perf.v1.OmniPerf.End:output_type -> omni_perf.v1.EndResponse
+	18, // 43: omni_perf.v1.OmniPerf.Report:output_type -> omni_perf.v1.ReportResponse
+	21, // 44: omni_perf.v1.OmniPerf.List:output_type -> omni_perf.v1.ListResponse
+	23, // 45: omni_perf.v1.OmniPerf.Push:output_type -> omni_perf.v1.PushResponse
+	25, // 46: omni_perf.v1.OmniPerf.Status:output_type -> omni_perf.v1.StatusResponse
+	28, // 47: omni_perf.v1.OmniPerf.Doctor:output_type -> omni_perf.v1.DoctorResponse
+	30, // 48: omni_perf.v1.OmniPerf.Live:output_type -> omni_perf.v1.LiveResponse
+	33, // 49: omni_perf.v1.OmniPerf.Compare:output_type -> omni_perf.v1.CompareResponse
+	35, // 50: omni_perf.v1.OmniPerf.Overview:output_type -> omni_perf.v1.OverviewResponse
+	40, // [40:51] is the sub-list for method output_type
+	29, // [29:40] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_omni_perf_proto_init() }
@@ -3335,7 +3519,7 @@ func file_omni_perf_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_omni_perf_proto_rawDesc), len(file_omni_perf_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   41,
+			NumMessages:   43,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -34,7 +34,7 @@ func TracedAnalyser(files *targetfs.FS, version string) func(rec *timeline.Recor
 		files.Refresh()
 		lines := host.NewLines(files) // anew: modules are edited between cells
 		opts.Version, opts.Home, opts.Line, opts.Text = version, home, lines.Line, lines.Text
-		opts.OutOfMemory, opts.TorchMemory = traced.OutOfMemory, traced.TorchMemory
+		opts.OutOfMemory, opts.TorchMemory, opts.Allocations = traced.OutOfMemory, traced.TorchMemory, traced.Allocations
 		found := diagnose.Options{Line: lines.Line, KernelWait: traced.KernelWait}.Run(rec)
 		return report.Build(rec, &found, opts)
 	}

@@ -61,6 +61,33 @@ func torchMemory(sent []*api.TorchMemory) (out []report.TorchDevice) {
 	return out
 }
 
+// What is taken of a cell's allocations; the extension sends less.
+const (
+	maxStacks = 10_000
+	maxFrames = 64
+)
+
+// allocations are those of a cell, where each was recorded.
+func allocations(sent *api.Allocations) *report.RecordedAllocations {
+	if sent == nil {
+		return nil
+	}
+	out := &report.RecordedAllocations{Allocations: report.Allocations{
+		Tool: sent.Tool, Count: max(sent.Allocations, 0), PeakBytes: max(sent.PeakBytes, 0), KeptBytes: max(sent.KeptBytes, 0), ReadingNS: max(sent.ReadingNs, 0),
+	}}
+	for _, s := range sent.Stacks[:min(len(sent.Stacks), maxStacks)] {
+		stack := report.AllocatedStack{PeakBytes: max(s.PeakBytes, 0), Count: max(s.PeakAllocations, 0), KeptBytes: max(s.KeptBytes, 0)}
+		for i, at := range s.Stack[:min(len(s.Stack), maxFrames)] {
+			stack.Places = append(stack.Places, place(at))
+			if i == 0 {
+				stack.Function = at.GetFunction()
+			}
+		}
+		out.Stacks = append(out.Stacks, stack)
+	}
+	return out
+}
+
 func place(p *api.OutOfMemory_Place) activity.Place {
 	return activity.Place{File: p.GetFile(), Line: int(p.GetLine())}
 }

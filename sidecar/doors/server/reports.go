@@ -94,6 +94,9 @@ func (s *kernelSession) End(_ context.Context, req *api.EndRequest) (*api.EndRes
 	for i := range failures {
 		ending.Files = append(ending.Files, failures[i].Files()...)
 	}
+	if recorded := allocations(req.Allocations); recorded != nil {
+		ending.Files = append(ending.Files, recorded.Files()...)
+	}
 	rec, err := s.Recorder.End(req.CellId, ending)
 	if err != nil {
 		return nil, callError(err)
@@ -158,7 +161,7 @@ func (s *kernelSession) analyse(rec *timeline.Recording, req *api.EndRequest, fa
 	if s.AnalyseTraced == nil {
 		return s.Analyse(rec)
 	}
-	traced := addtrace.Traced{ByShape: req.Torch.GetByShape(), KernelWait: time.Duration(req.KernelWaitNs), OutOfMemory: failures, TorchMemory: torchMemory(req.TorchMemory)}
+	traced := addtrace.Traced{ByShape: req.Torch.GetByShape(), KernelWait: time.Duration(req.KernelWaitNs), OutOfMemory: failures, TorchMemory: torchMemory(req.TorchMemory), Allocations: allocations(req.Allocations)}
 	recorded := req.Torch.GetRecorded()
 	for i, path := range req.Torch.GetTraces() {
 		f := addtrace.TraceFile{Path: path}

@@ -90,7 +90,7 @@ func tablesOf(r *report.View, gpus gpuSummary, pools []pool, duration float64) [
 	if !gpus.used && len(r.Ranks) < 2 { // a launcher's own are of no interest
 		ts = append(ts, functionsTable(r, duration), threadsTable(r, duration))
 	}
-	ts = append(ts, asTheyAre(memoryTable(r), memoryFunctionsTable(r), gpuMemoryTable(r), torchMemoryTable(r), processesTable(r, duration), stepsTable(r, duration), epochsTable(r), slowStepsTable(r),
+	ts = append(ts, asTheyAre(allocationsTable(r), memoryTable(r), memoryFunctionsTable(r), gpuMemoryTable(r), torchMemoryTable(r), processesTable(r, duration), stepsTable(r, duration), epochsTable(r), slowStepsTable(r),
 		phasesTable(r), regionsTable(r, duration), operatorsTable(r), kernelsTable(r))...)
 	return slices.DeleteFunc(ts, func(t table) bool { return len(t.rows) == 0 })
 }
@@ -338,6 +338,32 @@ func gpuMemoryTable(r *report.View) table {
 		}
 		if float64(m.UncertainBytes) >= worthCut*float64(m.GrownBytes) {
 			rw.hint = labels.Join(rw.hint, "of it "+words.Quantity(float64(m.UncertainBytes), "B")+" while other lines ran, too")
+		}
+		t.rows = append(t.rows, rw)
+	}
+	return t
+}
+
+// allocationsTable ranks the lines by what they had allocated when a cell had most, where every allocation was recorded.
+func allocationsTable(r *report.View) table {
+	a := r.Allocations
+	if a == nil {
+		return table{}
+	}
+	bytes := func(n int64) string { return words.Quantity(float64(n), "B") }
+	t := table{heading: "Allocated at the cell's peak", note: fmt.Sprintf("%s in all, %s left at the end · by %s, whose cost is in the cell's times", bytes(a.PeakBytes), bytes(a.KeptBytes), words.Clean(a.Tool, 40))}
+	for i := range a.Lines {
+		l := &a.Lines[i]
+		share := float64(l.PeakBytes) / float64(max(a.PeakBytes, 1))
+		if len(t.rows) == maxMemory || l.PeakBytes == 0 || share < worthMemoryLine {
+			break
+		}
+		rw := row{
+			name: linePlace(r, l.File, l.Line), figure: bytes(l.PeakBytes), share: min(share, 1), aside: words.Percent(min(share, 1)), code: labels.Code(r.Text(l.File, l.Line)), keeps: true,
+			hint: words.Count(l.PeakAllocations) + " allocations, most in " + words.Clean(l.Function, 60),
+		}
+		if l.KeptBytes > 0 {
+			rw.hint = labels.Join(rw.hint, bytes(l.KeptBytes)+" left at the end")
 		}
 		t.rows = append(t.rows, rw)
 	}

@@ -36,7 +36,7 @@ type Parts map[string]float64
 func Of(v *report.View) []Table {
 	m := &maker{v}
 	return []Table{
-		m.idle(), m.lines(), m.functions(), m.awaits(), m.memory(), m.memoryFunctions(), m.gpuMemory(), m.torchMemory(), m.threads(), m.processes(),
+		m.idle(), m.lines(), m.functions(), m.awaits(), m.memory(), m.memoryFunctions(), m.gpuMemory(), m.torchMemory(), m.allocations(), m.threads(), m.processes(),
 		m.devices(), m.findings(),
 		m.steps(), m.phases(), m.slowSteps(), m.regions(), m.ranks(), m.operators(), m.kernels(), m.traces(), m.outOfMemory(), m.deviceMemory(), m.tracks(),
 	}
@@ -177,6 +177,19 @@ func (m *maker) gpuMemory() Table {
 	for i := range m.GPUMemory {
 		l := &m.GPUMemory[i]
 		t.Rows = append(t.Rows, concat([]any{m.Devices[l.Device].Number}, m.place(&l.File, &l.Line, l.Function), []any{m.text(&l.File, &l.Line), l.GrownBytes, l.UncertainBytes, m.process(l.Process)}))
+	}
+	return t
+}
+
+func (m *maker) allocations() Table {
+	t := Table{Name: "allocations", About: "lines of your own that allocated in a cell of which every allocation was recorded", Columns: []Column{
+		placeColumns[0], placeColumns[1], textColumn, {"peak_bytes", "what it had allocated when the cell had most"}, {"peak_allocations", "in so many allocations"},
+		{"kept_bytes", "what it left at the cell's end"}, {"function", "the innermost one of most of it"}, {"process", "that ran the cell"}}}
+	if m.Allocations != nil {
+		for i := range m.Allocations.Lines {
+			l := &m.Allocations.Lines[i]
+			t.Rows = append(t.Rows, []any{m.FileName(&l.File), l.Line, m.text(&l.File, &l.Line), l.PeakBytes, l.PeakAllocations, l.KeptBytes, l.Function, m.process(m.Allocations.Process)})
+		}
 	}
 	return t
 }

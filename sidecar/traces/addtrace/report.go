@@ -32,6 +32,8 @@ type Traced struct {
 	KernelWait time.Duration
 	// OutOfMemory are allocations on devices that failed meanwhile.
 	OutOfMemory []report.Failure
+	// Allocations are those of the cell, where each was recorded.
+	Allocations *report.RecordedAllocations
 	// TorchMemory is what torch's allocator said of each device before and after.
 	TorchMemory []report.TorchDevice
 }

@@ -31,6 +31,8 @@ type Options struct {
 	Kernels []KernelLane
 	// Torch is what else those traces have; nil: there is none.
 	Torch *Torch
+	// Allocations are those of a cell, where each was recorded.
+	Allocations *RecordedAllocations
 	// TorchMemory is what torch's allocator said of each device before the cell and after it.
 	TorchMemory []TorchDevice
 	// OutOfMemory are allocations on devices that failed meanwhile, in the order of time.
@@ -59,6 +61,7 @@ func Build(rec *timeline.Recording, d *diagnose.Diagnosis, opts Options) (*View,
 	b.torch(opts.Torch)
 	b.outOfMemory(opts.OutOfMemory)
 	b.gpuMemory(opts.TorchMemory)
+	b.allocations(opts.Allocations)
 	b.gaps()
 	b.notes()
 	b.codes.texts(b.source, opts.Text, b.wanted)

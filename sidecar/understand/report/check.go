@@ -430,6 +430,7 @@ func (c *checker) tables() {
 	c.awaits()
 	c.memory()
 	c.gpuMemory()
+	c.allocations()
 	c.outOfMemory()
 }
 

@@ -63,6 +63,7 @@ type Document struct {
 	// GPUMemoryReads is how the memory on GPUs was read; TorchMemory what torch's allocator said of itself.
 	GPUMemoryReads []GPUMemoryReading `json:"gpu_memory_reading,omitempty"`
 	TorchMemory    []TorchMemory      `json:"torch_memory,omitempty"`
+	Allocations    *Allocations       `json:"allocations,omitempty"`     // absent unless each one was recorded
 	MemoryReading  []MemoryReading    `json:"memory_reading,omitempty"`  // of each process whose resident memory changed
 	TrainingPhases []TrainingPhase    `json:"training_phases,omitempty"` // absent where no training was seen
 	SlowSteps      []SlowSteps        `json:"slow_steps,omitempty"`      // absent where none was slow for a reason that is known

@@ -366,6 +366,11 @@ func (t *thinner) tables() {
 	d.Awaits = cut(t, "awaits", d.Awaits, rows)
 	d.Memory = cut(t, "memory", d.Memory, rows)
 	d.FunctionMemory = cut(t, "memory_functions", d.FunctionMemory, rows)
+	if a := d.Allocations; a != nil {
+		kept := *a
+		kept.Lines = cut(t, "allocations.lines", kept.Lines, rows)
+		d.Allocations = &kept
+	}
 	d.GPUMemory = cut(t, "gpu_memory", d.GPUMemory, rows)
 	d.GPUMemoryReads = cut(t, "gpu_memory_reading", d.GPUMemoryReads, rows)
 	d.TorchMemory = cut(t, "torch_memory", d.TorchMemory, rows)
@@ -489,6 +494,12 @@ func (t *thinner) places(place func(file, line, function **int), file, function 
 		at, line := &m.File, &m.Line
 		place(&at, &line, &m.Function)
 		m.File = *at
+	}
+	if d.Allocations != nil {
+		d.Allocations = d.Allocations.inFiles(func(f, line **int) {
+			none := (*int)(nil)
+			place(f, line, &none)
+		})
 	}
 	d.GPUMemory = slices.Clone(d.GPUMemory)
 	for i := range d.GPUMemory {
