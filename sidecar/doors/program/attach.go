@@ -12,6 +12,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/doors/program/marks"
 	"github.com/omni-perf/omni-perf/sidecar/measure/recorder"
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/traces/addtrace"
 )
 
 // Attach watches a running process for d, or until ctx ends or the process
@@ -26,6 +27,7 @@ func Attach(ctx context.Context, t Tools, pid int, d time.Duration, o Options) e
 		return err
 	}
 	defer outliveReaders()()
+	memory := watchMemory(pid)
 	r := t.Recorder(describe(pid))
 	defer r.Close()
 	if err := r.Attach(); err != nil {
@@ -59,7 +61,9 @@ func Attach(ctx context.Context, t Tools, pid int, d time.Duration, o Options) e
 	if o.Worker != nil && len(rec.Processes) > 0 {
 		rec.Processes[0].Role, rec.Processes[0].Number = o.Worker.Role, o.Worker.Number
 	}
-	return t.show(rec, files, o)
+	report, _, err := t.shown(rec, addtrace.Traced{}, files, o)
+	memory.sayDied(o.Messages, report, true)
+	return err
 }
 
 // receive takes in the marks that the target, or a descendant, sends to a socket, until end is called. The socket is

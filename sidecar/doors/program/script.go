@@ -84,6 +84,7 @@ func Run(ctx context.Context, t Tools, s Script, o Options) (exit Exit, err erro
 		return notStarted, fmt.Errorf("start %s: %w", command[0], err)
 	}
 	launcher := peakOf(unix.RUSAGE_SELF)
+	memory := watchMemory(cmd.Process.Pid)
 	if o.Waiter != nil {
 		o.Waiter.Started(cmd.Process.Pid)
 	}
@@ -134,6 +135,7 @@ func Run(ctx context.Context, t Tools, s Script, o Options) (exit Exit, err erro
 	report, _, err := t.shown(rec, found.leading, files, o)
 	if report != nil {
 		t.keepTraces(ctx, report, found.files, o.Messages)
+		memory.sayDied(o.Messages, report, false)
 	}
 	return exitOf(cmd.ProcessState), err
 }

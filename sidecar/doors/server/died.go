@@ -85,7 +85,7 @@ func (s *kernelSession) lastReport(id string, cell *cellState, before host.Memor
 	memory := s.memory.Now()
 	d := wording.Died{
 		Exit: exit.Code, Signal: exit.Signal, Cell: int(cell.begin.ExecutionCount), IntoS: time.Duration(at - cell.started).Seconds(), Place: r.LastPlace(),
-		Resident: lastResident(r), Group: memory.Group, GroupLimit: memory.GroupLimit, Machine: memory.Machine, Available: memory.Available,
+		Resident: r.LastResident(), Group: memory.Group, GroupLimit: memory.GroupLimit, Machine: memory.Machine, Available: memory.Available,
 	}
 	if before.Machine > 0 { // else it ended before that was known
 		d.GroupKills, d.Kills = memory.GroupKills-before.GroupKills, memory.Kills-before.Kills
@@ -95,18 +95,6 @@ func (s *kernelSession) lastReport(id string, cell *cellState, before host.Memor
 	}
 	l.Text = lastText(d, l.Stacks)
 	return l, nil
-}
-
-// lastResident is what the program had resident when it was seen for the last time; 0: not known.
-func lastResident(r *report.View) int64 {
-	t := r.HostTrack("rss")
-	if t == nil || len(t.Value) == 0 {
-		return 0
-	}
-	if v := t.Value[len(t.Value)-1]; v > 0 {
-		return int64(v)
-	}
-	return 0
 }
 
 // lastText is what is shown of a kernel that died, above the chart of its cell.
@@ -120,14 +108,7 @@ func lastText(d wording.Died, stacks []report.LastStack) string {
 		fmt.Fprintf(&b, "When it had ended, %s of the machine's %s were free to be used.\n", words.Quantity(float64(d.Available), "B"), words.Quantity(float64(d.Machine), "B"))
 	}
 	for _, s := range stacks {
-		fmt.Fprintf(&b, "\n%s, the innermost call first:\n", words.Clean(s.Thread, words.MaxName))
-		for _, f := range s.Frames {
-			line := fmt.Sprintf("  %s:%d, %s", words.ShortFile(f.File), f.Line, words.Clean(f.Function, words.MaxName))
-			if f.Text != "" {
-				line += ": " + words.Clean(f.Text, words.MaxName)
-			}
-			b.WriteString(line + "\n")
-		}
+		b.WriteString("\n" + s.String())
 	}
 	return b.String()
 }

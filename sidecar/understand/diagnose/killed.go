@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+	"github.com/omni-perf/omni-perf/sidecar/understand/activity"
 )
 
 // Linux's numbers of signals (signal(7)).
@@ -65,7 +66,7 @@ func workerKilled(e *evidence) measured {
 	}
 	p := &e.rec.Processes[first]
 	f := Finding{
-		Process: p, At: p.End, Count: count, Bytes: e.lastMemory(first), Value: float64(count), Cores: math.NaN(),
+		Process: p, At: p.End, Count: count, Bytes: e.lastMemory(first), Place: e.lastPlace(first), Value: float64(count), Cores: math.NaN(),
 		Advice: NativeCrash, Evidence: []timeline.Interval{timeline.Between(max(p.Start, 0), min(p.End, e.rec.Duration))},
 	}
 	if p.Signal == signalKill {
@@ -80,6 +81,27 @@ func (e *evidence) ended() timeline.Nanos {
 		return e.rec.Duration
 	}
 	return e.main.Ended
+}
+
+// lastPlace is the line of the user's own that a process's main thread was seen in last; zero where none was.
+func (e *evidence) lastPlace(process int) activity.Place {
+	for i := range e.rec.Threads {
+		t := &e.rec.Threads[i]
+		if t.Process != process || !t.Main {
+			continue
+		}
+		for _, span := range slices.Backward(t.Spans) {
+			for n := span.Node; n != timeline.RootNode; n = e.rec.Nodes[n].Parent {
+				if f := e.rec.Frames[e.rec.Nodes[n].Frame]; f.Line > 0 && e.stacks.Files.Own(f.File) {
+					return activity.Place{File: f.File, Line: f.Line}
+				}
+			}
+			if span.Node != timeline.RootNode {
+				break
+			}
+		}
+	}
+	return activity.Place{}
 }
 
 // lastMemory is what a process held when its memory was read last; 0: it was not.

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -82,6 +83,34 @@ const (
 	lastThreads = 64
 	lastFrames  = 40
 )
+
+// String is the stack as text, a line for each frame.
+func (s LastStack) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s, the innermost call first:\n", words.Clean(s.Thread, words.MaxName))
+	for _, f := range s.Frames {
+		line := fmt.Sprintf("  %s:%d, %s", words.ShortFile(f.File), f.Line, words.Clean(f.Function, words.MaxName))
+		if f.Text != "" {
+			line += ": " + words.Clean(f.Text, words.MaxName)
+		}
+		b.WriteString(line + "\n")
+	}
+	return b.String()
+}
+
+// LastResident is what the program had resident when it was seen for the last time; 0: not known.
+func (v *View) LastResident() int64 {
+	t := v.HostTrack("rss")
+	if t == nil {
+		return 0
+	}
+	for _, value := range slices.Backward(t.Value) {
+		if value > 0 && value < math.MaxInt64/2 {
+			return int64(value)
+		}
+	}
+	return 0
+}
 
 // LastStacks are those of the program's threads, the main one first; the notebook's machinery and ours is left out.
 func (v *View) LastStacks() (stacks []LastStack) {

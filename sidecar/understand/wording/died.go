@@ -7,13 +7,15 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
-// Died is how a kernel ended by itself. Bytes are 0 where they are not known.
+// Died is how a kernel, or a program, ended by itself. Bytes are 0 where they are not known.
 type Died struct {
-	Exit   *int // its exit code, or 128 and the signal; nil: not known
-	Signal int  // 0: none, or not known
-	Cell   int  // that was running; 0: not known
-	IntoS  float64
-	Place  string // the line that it was in last; or empty
+	Program string // its name; empty: it is a kernel, and ended in a cell
+	Watched bool   // the program was watched from some time on
+	Exit    *int   // its exit code, or 128 and the signal; nil: not known
+	Signal  int    // 0: none, or not known
+	Cell    int    // that was running; 0: not known
+	IntoS   float64
+	Place   string // the line that it was in last; or empty
 
 	Resident          int64 // of the kernel's process, when it was seen for the last time
 	Group, GroupLimit int64 // what its control group used and may use
@@ -26,12 +28,16 @@ const killed = 9
 
 // Sentence is the death in a line.
 func (d Died) Sentence() string {
-	text := "The kernel died " + d.how() + ", " + words.Seconds(d.IntoS) + " into "
-	if d.Cell > 0 {
-		text += fmt.Sprintf("cell [%d]", d.Cell)
-	} else {
-		text += "a cell"
+	who, when := "The kernel", " into a cell"
+	switch {
+	case d.Program != "" && d.Watched:
+		who, when = words.Clean(d.Program, words.MaxName), " into the recording"
+	case d.Program != "":
+		who, when = words.Clean(d.Program, words.MaxName), " after its start"
+	case d.Cell > 0:
+		when = fmt.Sprintf(" into cell [%d]", d.Cell)
 	}
+	text := who + " died " + d.how() + ", " + words.Seconds(d.IntoS) + when
 	if d.Place != "" {
 		text += ", in " + d.Place
 	}

@@ -10,6 +10,8 @@ func TestHowAKernelDied(t *testing.T) {
 	const gib = 1 << 30
 	for want, d := range map[string]Died{
 		"The kernel died by SIGSEGV, 3.0 s into cell [5], in line 12: df.merge(x).": {Exit: &segfault, Signal: 11, Cell: 5, IntoS: 3, Place: "line 12: df.merge(x)"},
+		"train.py died by SIGSEGV, 3.0 s after its start, in train.py:12.":          {Program: "train.py", Signal: 11, IntoS: 3, Place: "train.py:12"},
+		"train.py died by SIGSEGV, 3.0 s into the recording.":                       {Program: "train.py", Watched: true, Signal: 11, IntoS: 3},
 		"The kernel died with exit code 3, 0.50 s into a cell.":                     {Exit: &code, IntoS: 0.5},
 		"The kernel died by an unknown signal or exit code, 0.50 s into cell [1].":  {Cell: 1, IntoS: 0.5},
 		"The kernel died by SIGKILL, 3.0 s into cell [5], in line 2. It had 23 GiB resident, of 24 GiB that its control group may use. " +

@@ -57,6 +57,9 @@ func (e End) String() string {
 // workerKilled names the worker that a signal ended, and its memory before.
 func (s Scope) workerKilled(f diagnose.Finding) string {
 	text := Process(*f.Process) + " was ended by " + Signal(f.Process.Signal) + " after " + words.Seconds(f.At.Seconds())
+	if place := s.Place(f.Place); place != "" {
+		text += ", in " + place
+	}
 	if f.Bytes > 0 {
 		text += ", when it held " + words.Quantity(float64(f.Bytes), "B") + " of memory"
 	}
