@@ -20,7 +20,7 @@ GO_FILES := $(shell find cmd sidecar jupyter -name '*.go' -not -name '*_test.go'
 export CGO_CFLAGS := -O2 -g -Wno-deprecated-declarations
 LDFLAGS := -s -w -X main.version=$(VERSION) -extldflags=-Wl,-z,lazy
 
-.PHONY: build generate summaries demo test flaky truth truth-realcode wheels test-gpu lint vulnerabilities bench bench-viewer notebooks trainings fuzz soak lab clean prerequisites
+.PHONY: build generate summaries demo test flaky truth truth-realcode wheels test-gpu lint vulnerabilities bench bench-viewer notebooks trainings trainings-peers fuzz soak lab clean prerequisites
 .DELETE_ON_ERROR:
 
 build: prerequisites $(VENV)/.complete $(VENV)/.labextension $(BINARY) $(EXACT)
@@ -152,10 +152,14 @@ notebooks: build
 	$(BIN)/python bench/headlines/notebooks.py $(NOTEBOOKS) $(OPTIONS)
 
 # Trainings as people write them, each beside the clock that it keeps of itself (docs/training.md). NAMES="Trainer
-# torchrun" runs those with a part of these in their names.
+# torchrun" runs those with a part of these in their names. trainings-peers: what others say of three of them.
 trainings: build
 	tools/torch
 	$(BIN)/python bench/trainings $(NAMES)
+
+trainings-peers: build
+	tools/torch
+	$(BIN)/python bench/trainings/peers.py
 
 # Every decoder of foreign bytes on made-up ones, half an hour in all; the counts are in build/fuzz.tsv.
 FUZZ ?= 50

@@ -16,6 +16,7 @@ parser = argparse.ArgumentParser()
 parser.add_argument("framework", choices=["trainer", "lightning", "accelerate"])
 parser.add_argument("--workers", type=int, default=0)
 parser.add_argument("--steps", type=int, default=60)
+parser.add_argument("--own", action="store_true", help="the framework's own figures, too")
 
 
 class Rows(Dataset):
@@ -53,7 +54,9 @@ def trainer(clock: Clock, options: argparse.Namespace) -> None:
         "out", per_device_train_batch_size=16, num_train_epochs=1, report_to=[], save_strategy="no", use_cpu=True,
         dataloader_num_workers=options.workers, disable_tqdm=True, logging_steps=1000,
     )  # fmt: skip
-    Trainer(Net(), arguments, train_dataset=Rows(16 * options.steps), callbacks=[Ends()]).train()
+    done = Trainer(Net(), arguments, train_dataset=Rows(16 * options.steps), callbacks=[Ends()]).train()
+    if options.own:
+        clock.facts["own"] = done.metrics
 
 
 def lightning(clock: Clock, options: argparse.Namespace) -> None:
@@ -75,8 +78,14 @@ def lightning(clock: Clock, options: argparse.Namespace) -> None:
             clock.step()
 
     quiet = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False}
+    if options.own:
+        from lightning.pytorch.profilers import SimpleProfiler
+
+        quiet["profiler"] = profiler = SimpleProfiler()
     trainer = lightning.Trainer(max_epochs=1, accelerator="cpu", callbacks=[Ends()], **quiet)
     trainer.fit(Module(), DataLoader(Rows(16 * options.steps), batch_size=16, num_workers=options.workers))
+    if options.own:
+        clock.facts["own"] = {name: sum(times) for name, times in profiler.recorded_durations.items()}
 
 
 def accelerate(clock: Clock, options: argparse.Namespace) -> None:
