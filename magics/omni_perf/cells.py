@@ -18,7 +18,7 @@ import time
 from collections.abc import Generator
 from concurrent.futures import Future
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from omni_perf import contract, marks, publish, torchmemory
@@ -36,6 +36,7 @@ from omni_perf.torchsteps import OptimizerSteps
 
 if TYPE_CHECKING:
     from omni_perf.allocations import Allocations
+    from omni_perf.engines import Cluster
     from omni_perf.exactwork import ExactWork
     from omni_perf.torchprofile import TorchProfile
 
@@ -80,6 +81,8 @@ class Running:
     """memray's tracker, if that was asked for."""
     torch_memory: torchmemory.Figures = field(default_factory=dict[int, contract.TorchFigures])
     """What torch's allocator said of itself before the cell, by device."""
+    cluster: Cluster | None = None
+    """The workers of an engine that are recorded with the cell."""
 
 
 class CellRecorder:
@@ -218,6 +221,7 @@ class CellRecorder:
 
     def _begin(self, info: CellInfo | None, text: str, file: str, options: Options, automatic: bool) -> Running | None:
         self._steps.new_cell()
+        cluster = self._begin_cluster(options)
         exact = _exact_work(options)
         profile = _torch_profile(options) if exact is None else None
         allocations = _allocations(options)
@@ -255,6 +259,8 @@ class CellRecorder:
             if profile is not None:
                 profile.end()
                 profile.say()
+            if cluster is not None:
+                cluster.end(b"")
             if not isinstance(error, SessionError):
                 raise
             self._warn_of_loss(f"{error} This cell is not profiled.", automatic)
@@ -279,6 +285,7 @@ class CellRecorder:
             exact,
             allocations,
             torchmemory.read(),
+            cluster,
         )
         with self._lock:
             self._running.append(running)
@@ -291,6 +298,30 @@ class CellRecorder:
             self._watches_torch = True
             self._session.repeat(self._torch_watched)
         return running
+
+    def _begin_cluster(self, options: Options) -> Cluster | None:
+        """Begin to record the workers of the client that a cell names; it runs without them where that fails."""
+        if not options.cluster:
+            return None
+        from omni_perf.engines import ClusterError, cluster
+
+        client = self._shell.user_ns.get(options.cluster)
+        if client is None:
+            publish.warn(f"--cluster takes the name of a variable with a client; there is no {options.cluster!r}.")
+            return None
+        try:
+            workers = cluster(client)
+            if workers.asynchronous:
+                workers = None
+                raise ClusterError(
+                    "The client is asynchronous, and a magic cannot wait for it: "
+                    f"use async with omni_perf.cluster({options.cluster}) in the cell."
+                )
+            workers.begin()
+        except Exception as error:
+            publish.warn(f"{error} The workers are not recorded.")
+            return None
+        return workers
 
     def _thread(self) -> int | None:
         """Return the thread of the cell that is recorded, the innermost of several."""
@@ -393,6 +424,13 @@ class CellRecorder:
                 self._failures.forget()
 
     def _finish(self, running: Running, ended_ns: int, outcome: str) -> None:
+        try:
+            self._finish_recording(running, ended_ns, outcome)
+        finally:
+            if running.cluster is not None and not running.cluster.has_ended:
+                running.cluster.end(b"")
+
+    def _finish_recording(self, running: Running, ended_ns: int, outcome: str) -> None:
         if running.allocations is not None:
             running.allocations.end()
         if running.torch is not None:
@@ -407,7 +445,7 @@ class CellRecorder:
         request: contract.EndRequest = {
             "endedNs": str(ended_ns),
             "outcome": outcome,
-            "quiet": options.quiet or short,
+            "quiet": options.quiet or short or running.cluster is not None,
             "form": "notebook" if is_notebook(self._shell) else "terminal",
             "beganNs": str(running.unawaited_ns),
         }
@@ -473,6 +511,18 @@ class CellRecorder:
         if bundle:
             publish.show(self._shell, bundle, running.view.place if running.view is not None else "")
         self._keep(answer, bundle, running.number)
+        if running.cluster is not None:
+            self._show_workers(running, running.cluster, base64.b64decode(answer.get("reportGzip", "")))
+
+    def _show_workers(self, running: Running, cluster: Cluster, cell: bytes) -> None:
+        """Show the cell together with the workers of its engine, and keep that as the last report."""
+        ended = cluster.end(cell)
+        if ended is None:
+            return
+        kept.last = report = replace(ended, draw=self._session.draw, number=running.number)
+        if not running.options.quiet:
+            data, metadata = report._repr_mimebundle_()  # pyright: ignore[reportPrivateUsage]
+            self._shell.display_pub.publish(data, metadata, transient={}, update=False)
 
     def _keep(self, answer: contract.EndResponse, bundle: contract.Bundle, number: int) -> None:
         compressed = base64.b64decode(answer.get("reportGzip", ""))

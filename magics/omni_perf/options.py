@@ -14,7 +14,8 @@ from .schedule import FIGURES, Schedule, of_figures
 CELL_USAGE = (
     "%%omni_perf [-p SECONDS] [-s SECONDS] [--children none|tracks|stacks] [--name NAME] [--live] [--quiet] "
     "[--exact] [--torch [wait=N warmup=N active=N repeat=N skip_first=N] [--shapes] [--stack] "
-    "[--torch-memory] [--flops] [--modules]] [--prof_dir DIR] [--kernel-wait SECONDS] [--memory exact]"
+    "[--torch-memory] [--flops] [--modules]] [--prof_dir DIR] [--kernel-wait SECONDS] "
+    "[--memory exact] [--cluster CLIENT]"
 )
 CELL_HELP = f"""\
 {CELL_USAGE}
@@ -41,6 +42,8 @@ CELL_HELP = f"""\
                  (default {contract.DEFAULT_KERNEL_WAIT_S * 1e6:g}us)
     --memory exact
                  record every allocation of the cell with memray, which makes it slower
+    --cluster CLIENT
+                 record the workers, too: of the client of Dask or ipyparallel in that variable, or of ray
 """
 
 ON_USAGE = "%omni_perf on [-t SECONDS] [-p SECONDS] [-s SECONDS] [--children none|tracks|stacks]"
@@ -82,6 +85,8 @@ class Options:
     kernel_wait_ns: int = 0
     allocations: bool = False
     """Of the cell, by memray."""
+    cluster: str = ""
+    """The name of the variable with the client of an engine; empty: no workers are recorded."""
 
 
 @dataclass
@@ -118,7 +123,7 @@ def parse_statement(line: str) -> Parsed:
 _OF_TORCH = ("--shapes", "--stack", "--torch-memory", "--flops", "--modules")
 """In the order of Torch's fields."""
 _FLAGS = {"--live", "--quiet", "--exact", "--torch", *_OF_TORCH}
-_CELL_OPTIONS = {"-p", "-s", "--children", "--name", "--prof_dir", "--kernel-wait", "--memory", *_FLAGS}
+_CELL_OPTIONS = {"-p", "-s", "--children", "--name", "--prof_dir", "--kernel-wait", "--memory", "--cluster", *_FLAGS}
 
 _UNITS = (("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9))
 """Behind a number of seconds, as the command line has them too."""
@@ -261,6 +266,7 @@ def _options(values: dict[str, str]) -> tuple[Options, str]:
         live="--live" in values,
         quiet="--quiet" in values,
         allocations=values.get("--memory") == "exact",
+        cluster=values.get("--cluster", ""),
         kernel_wait_ns=duration("--kernel-wait", 0, interval, "30us"),
         threshold_ns=duration("-t", Options.threshold_ns, lambda duration_ns: duration_ns >= 0, "1"),
     )

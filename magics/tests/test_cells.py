@@ -425,7 +425,7 @@ def test_completion_offers_subcommands_and_the_users_names(notebook: Notebook) -
     for part in ("sample_f", "len(sample_f", "save sample_f"):
         assert complete(notebook, f"%omni_perf {part}") == complete(notebook, f"%time {part}")
     names = {name.rpartition(".")[2] for name in complete(notebook, "omni_perf.")}
-    known = {"analyze", "cluster", "last", "make_traces", "read", "region", "schedule", "step"}
+    known = {"analyze", "cluster", "last", "make_traces", "ray_worker", "read", "region", "schedule", "step"}
     assert names - {"__version__"} == known
 
 

@@ -3,9 +3,26 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import Any, cast
 
 distributed: Any = importlib.import_module("distributed")
+
+
+# What a worker counts (distributed's fine performance metrics), by context and activity, and what it is here.
+# The network of get-data is the other end of a transfer.
+SPENT = {
+    ("gather-dep", "network"): "transfer",
+    ("gather-dep", "deserialize"): "deserialize",
+    ("gather-dep", "decompress"): "deserialize",
+    ("execute", "deserialize"): "deserialize",
+    ("get-data", "serialize"): "serialize",
+    ("get-data", "compress"): "serialize",
+    ("execute", "disk-read"): "disk",
+    ("gather-dep", "disk-write"): "disk",
+    ("execute", "disk-write"): "disk",
+    ("get-data", "disk-read"): "disk",
+    ("execute", "executor"): "hand-over",
+}
 
 
 class TaskMarks(distributed.WorkerPlugin):
@@ -16,6 +33,8 @@ class TaskMarks(distributed.WorkerPlugin):
         self._run, self._cells = run, cells
         self._recording: Any = None
         self._delays: dict[Any, float] = {}
+        self._ready: dict[Any, float] = {}
+        self._queued = 0.0
 
     def setup(self, worker: Any) -> None:
         """Begin; the worker goes on without a recording where that fails."""
@@ -26,6 +45,20 @@ class TaskMarks(distributed.WorkerPlugin):
             return
         number = worker.name if isinstance(worker.name, int) and worker.name >= 0 else None
         self._recording = recorder.begin(self._run, "dask-worker", number, self._cells)
+        before = self._spent()
+        self._recording.spent = lambda: {
+            what: seconds - before.get(what, 0.0) for what, seconds in self._spent().items()
+        }
+
+    def _spent(self) -> dict[str, float]:
+        """Return the seconds that this worker took beside its tasks, since its start."""
+        sums: dict[str, float] = {"queue": self._queued}
+        totals: dict[Any, float] = getattr(self._worker, "digests_total", {})
+        for key, seconds in totals.items():
+            parts = cast("tuple[Any, ...]", key) if isinstance(key, tuple) else ("", "")
+            if parts[-1:] == ("seconds",) and (what := SPENT.get((parts[0], parts[-2]))):
+                sums[what] = sums.get(what, 0.0) + seconds
+        return sums
 
     def transition(self, key: Any, start: str, finish: str, **kwargs: Any) -> None:
         """Note that a task begins, and mark one that has ended by the worker's own times of it."""
@@ -35,6 +68,10 @@ class TaskMarks(distributed.WorkerPlugin):
         utils: Any = importlib.import_module("dask.utils")
         if self._recording is None:
             return
+        if finish in ("ready", "constrained"):
+            self._ready[key] = time.monotonic()
+        elif start in ("ready", "constrained"):
+            self._queued += time.monotonic() - self._ready.pop(key, time.monotonic())
         if finish == "executing":
             self._recording.began(key, utils.key_split(key), 0)
             self._delays[key] = self._worker.scheduler_delay  # as it is in the task's times; a heartbeat changes it

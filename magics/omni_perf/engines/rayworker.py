@@ -267,6 +267,7 @@ def status(run: str) -> Status:
         "place": worker.place_of(run),
         "begun": begun,
         "problem": problem,
+        "spent": {},
     }
 
 

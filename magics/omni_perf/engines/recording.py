@@ -35,6 +35,19 @@ BEGIN_S: Final = 15.0
 END_S: Final = 60.0
 """How long reports are waited for."""
 
+SPENT: Final = {
+    "queue": "tasks waited in the workers' queues",
+    "transfer": "transfers of results between workers took",
+    "deserialize": "deserialising took",
+    "serialize": "serialising took",
+    "disk": "spilling to disk and back took",
+    "hand-over": "handing tasks to threads took",
+}
+"""What an engine takes beside tasks, and how it is said."""
+
+SHORTEST_S: Final = 0.05
+"""What took less is not said."""
+
 
 class ClusterError(Exception):
     """The workers could not be recorded, or not be shown; the text is a sentence for the user."""
@@ -87,8 +100,13 @@ class Cluster:
         self._run = secrets.token_hex(6)
         self._places: dict[str, str] = {}
         """A worker that answers for each folder of reports."""
+        self.has_ended = False
+        self._reports: list[bytes] = []
+        """Of the workers that are shown, JSON in gzip."""
         self.report: Report | None = None
         self.problems: list[str] = []
+        self.spent: dict[str, dict[str, float]] = {}
+        """By worker, the seconds that the engine took beside tasks, where it counts them."""
 
     def __enter__(self) -> Cluster:
         """Begin to record on every worker; return when they do."""
@@ -117,6 +135,28 @@ class Cluster:
         await asyncio.to_thread(self._end)
         self._show()
 
+    @property
+    def asynchronous(self) -> bool:
+        """Whether its client is used with ``await``, in the loop that runs the user's cells."""
+        return self._engine.asynchronous
+
+    def begin(self) -> None:
+        """Begin as ``with`` does, for a cell whose chart will hold the workers."""
+        self._begin(_cells())
+
+    def end(self, cell: bytes) -> Report | None:
+        """End as ``with`` does, and return the cell's report, JSON in gzip, with the workers in it."""
+        self._end()
+        if sentence := self.beside():
+            print(sentence, flush=True)
+        for sentence in self.problems:
+            print(f"omni_perf: {sentence}", file=sys.stderr, flush=True)
+        try:
+            return _merge([cell, *self._reports]) if self._reports and cell else self.report
+        except ClusterError as error:
+            print(f"omni_perf: {error}", file=sys.stderr, flush=True)
+            return self.report
+
     def save(self, name: PathLike, *formats: str) -> list[str]:
         """Write result files as ``Report.save`` does; return their paths."""
         if self.report is None:
@@ -136,6 +176,7 @@ class Cluster:
         return statuses
 
     def _end(self) -> None:
+        self.has_ended = True
         try:
             self._look_for_problems()
             self._engine.end(self._run)
@@ -152,6 +193,8 @@ class Cluster:
         """Say of which workers nothing is known, and why: workers that fail alike are named together."""
         why: dict[str, list[str]] = {}
         for worker, status in self._statuses().items():
+            if not isinstance(status, Exception) and status["spent"]:
+                self.spent[worker] = status["spent"]
             if isinstance(status, ImportError):
                 reason = f"omni_perf {__version__} is not installed there, so nothing of them is in the chart"
             elif isinstance(status, Exception):
@@ -206,21 +249,21 @@ class Cluster:
                 f"{left} of {len(reports)} reports are of other machines, whose clocks are not related: "
                 "the chart is of one machine."
             )
-        with tempfile.TemporaryDirectory(prefix="omni_perf_cluster_") as folder:
-            files: list[str] = []
-            for number, report in enumerate(together):
-                files.append(os.path.join(folder, f"worker-{number}.json.gz"))
-                with open(files[-1], "wb") as file:
-                    file.write(report)
-            result = os.path.join(folder, "all.json")
-            done = program.run(["merge", "-o", result, *files])
-            if done.returncode != 0:
-                said = done.stderr.decode(errors="replace").strip().splitlines()
-                raise ClusterError(f"The reports could not be merged: {said[-1] if said else 'omni-perf said nothing'}")
-            with open(result, "rb") as file:
-                return read_bytes(file.read())
+        self._reports = together
+        return _merge(together)
+
+    def beside(self) -> str:
+        """Return a sentence of what the engine took beside its tasks; empty where it is little, or not known."""
+        sums: dict[str, float] = {}
+        for spent in self.spent.values():
+            for what, seconds in spent.items():
+                sums[what] = sums.get(what, 0.0) + seconds
+        parts = [f"{SPENT[what]} {s:.2g} s" for what, s in sums.items() if what in SPENT and s >= SHORTEST_S]
+        return f"Beside the tasks, summed up over workers: {', '.join(parts)}." if parts else ""
 
     def _show(self) -> None:
+        if _shell() is not None and (sentence := self.beside()):
+            print(sentence, flush=True)
         for sentence in self.problems:
             print(f"omni_perf: {sentence}", file=sys.stderr, flush=True)
         if self.report is not None and _shell() is not None:
@@ -236,6 +279,23 @@ class Cluster:
         draw = extension.drawing() if (extension := sys.modules.get("omni_perf.extension")) else None
         report = self.report if draw is None else replace(self.report, draw=draw)
         return report._repr_mimebundle_()  # pyright: ignore[reportPrivateUsage]
+
+
+def _merge(reports: list[bytes]) -> Report:
+    """Put reports, JSON in gzip, into one."""
+    with tempfile.TemporaryDirectory(prefix="omni_perf_cluster_") as folder:
+        files: list[str] = []
+        for number, report in enumerate(reports):
+            files.append(os.path.join(folder, f"worker-{number}.json.gz"))
+            with open(files[-1], "wb") as file:
+                file.write(report)
+        result = os.path.join(folder, "all.json")
+        done = program.run(["merge", "-o", result, *files])
+        if done.returncode != 0:
+            said = done.stderr.decode(errors="replace").strip().splitlines()
+            raise ClusterError(f"The reports could not be merged: {said[-1] if said else 'omni-perf said nothing'}")
+        with open(result, "rb") as file:
+            return read_bytes(file.read())
 
 
 def _begins(status: Status | Exception) -> bool:

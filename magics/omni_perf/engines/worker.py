@@ -15,6 +15,7 @@ import os
 import signal
 import subprocess
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import monotonic_ns
 from typing import Any, Final, TypedDict
@@ -38,6 +39,8 @@ class Status(TypedDict):
     begun: bool
     problem: str
     """Why nothing is recorded here, as a sentence; empty: it is."""
+    spent: dict[str, float]
+    """Seconds that the engine itself took since the begin, by what it did; empty: it does not say."""
 
 
 class Collected(TypedDict):
@@ -72,6 +75,8 @@ class Recording:
     """Tasks that have begun and not ended, by what their engine calls them."""
     lock: threading.Lock = field(default_factory=threading.Lock)
     grant: Grant = field(default_factory=Grant)
+    spent: Callable[[], dict[str, float]] = dict
+    """What the engine took since the begin, as Status has it."""
 
     @property
     def begun(self) -> bool:
@@ -130,6 +135,7 @@ def status(run: str) -> Status:
         "place": place_of(run),
         "begun": made is not None and made.begun,
         "problem": problem,
+        "spent": made.spent() if made else {},
     }
 
 

@@ -34,6 +34,10 @@ def dask():
             return killed(client)
         with omni_perf.cluster(client) as recorded, get_task_stream(client) as stream:
             results = client.gather([*client.map(ontasks.compute, range(6)), *client.map(ontasks.rest, range(6))])
+            big = client.map(ontasks.big, range(3))
+            joined = [client.submit(ontasks.join, a, b) for a in big for b in big]
+            client.gather(joined)
+            time.sleep(0.4)
         pids = client.run(os.getpid)
         engine = clocks(
             (pids[task["worker"]], key_split(task["key"]), times["stop"] - times["start"])
@@ -45,6 +49,8 @@ def dask():
         return recorded, {
             "clocks": clocks(results),
             "engine": engine,
+            "spent": recorded.spent,
+            "beside": recorded.beside(),
             "left": [name for names in left.values() for name in names],
         }
 

@@ -21,6 +21,15 @@ def rest(number):
     return os.getpid(), "rest", time.monotonic() - began
 
 
+def big(number):
+    """Return what takes a while to send."""
+    return [str(number + i) for i in range(60_000)]
+
+
+def join(a, b):
+    return len(a) + len(b)
+
+
 class Trainer:
     """An actor: methods that compute, await, yield and fail."""
 

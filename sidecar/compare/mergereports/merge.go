@@ -71,14 +71,14 @@ func Merge(reports []*report.View, names []string) (*report.View, error) {
 	return merged, nil
 }
 
-// inOrder sorts reports by rank, by the number of an engine's worker and by the time of their begin.
+// inOrder sorts reports: cells first, then by rank, by the number of an engine's worker and by the time of their begin.
 func inOrder(reports []*report.View, names []string) ([]*report.View, []string) {
 	order := make([]int, len(reports))
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(rankOf(reports[a]), rankOf(reports[b])), cmp.Compare(numberOf(reports[a]), numberOf(reports[b])), cmp.Compare(clockOf(reports[a]), clockOf(reports[b])))
+		return cmp.Or(cmp.Compare(placeOf(reports[a]), placeOf(reports[b])), cmp.Compare(rankOf(reports[a]), rankOf(reports[b])), cmp.Compare(numberOf(reports[a]), numberOf(reports[b])), cmp.Compare(clockOf(reports[a]), clockOf(reports[b])))
 	})
 	sorted, sortedNames := make([]*report.View, len(order)), make([]string, len(order))
 	for to, from := range order {
@@ -98,6 +98,14 @@ func rankOf(r *report.View) int {
 		return *rank
 	}
 	return unnumbered
+}
+
+// placeOf is before the others for a cell, which uses the workers of an engine.
+func placeOf(r *report.View) int {
+	if r.Target().Kind == report.TargetCell {
+		return 0
+	}
+	return 1
 }
 
 // numberOf is what the engine calls a worker of its; those of none come last.
@@ -203,7 +211,7 @@ func (m *merging) finish() {
 	if d.Idle != nil {
 		m.finishIdle()
 	}
-	if workers := workersOf(d); workers != "" {
+	if workers := workersOf(d); workers != "" && d.Targets[0].Kind != report.TargetCell {
 		d.Name = workers
 	} else if d.Name == "" {
 		d.Name = words.Plural(len(m.reports), "report", "reports") + " together"

@@ -10,17 +10,23 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/understand/wording"
 )
 
-// workersOf names the targets of a document that are all an engine's workers of one role: "3 Dask workers";
-// empty where they are not.
+// workersOf names the targets of a document that are all an engine's workers of one role: "3 Dask workers"; empty where
+// they are not. The cell that uses the engine may be among them.
 func workersOf(d *report.Document) string {
 	p := timeline.Pool{}
 	for _, t := range d.Targets {
+		if t.Kind == report.TargetCell {
+			continue
+		}
 		role := timeline.Role(d.Processes[t.Process].Role)
 		if !role.OfEngine() || p.Role != "" && p.Role != role {
 			return ""
 		}
 		p.Role = role
 		p.Members = append(p.Members, t.Process)
+	}
+	if len(p.Members) == 0 {
+		return ""
 	}
 	return wording.Pool(p)
 }
