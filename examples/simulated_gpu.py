@@ -31,11 +31,15 @@ class SimulatedGPU:
         self._feed = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600) if path else -1
         self._write(f"process {os.getpid()} {index} {memory_mib}\n")
 
-    def busy(self, seconds: float) -> None:
-        """Launch work that takes the device this long; returns at once."""
-        start = max(time.monotonic_ns(), self._free_at)
-        self._free_at = start + int(seconds * 1e9)
+    def busy(self, seconds: float, gap_ns: int = 0) -> tuple[int, int]:
+        """Launch work that takes the device this long; return at once from when to when it will work.
+
+        What is queued begins so long after the work before.
+        """
+        start = max(time.monotonic_ns(), self._free_at + gap_ns)
+        self._free_at = start + round(seconds * 1e9)
         self._write(f"{start} {self._index} 100\n{self._free_at} {self._index} 0\n")
+        return start, self._free_at
 
     def synchronize(self) -> None:
         """Wait until all that was launched is done, like torch.cuda.synchronize."""

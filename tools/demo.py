@@ -49,7 +49,7 @@ def execute(path: Path, simulation: dict[str, str]) -> tuple[Path, Path, int]:
     from nbconvert import HTMLExporter
 
     notebook: Any = nbformat.read(path, as_version=4)
-    simulated = any("simulated_gpu" in cell.source for cell in notebook.cells)
+    simulated = any("simulated_" in cell.source for cell in notebook.cells)
     log = OUTPUT / path.with_suffix(".log").name  # what the kernel itself warns of, such as its ports
     with log.open("wb") as stderr:
         NotebookClient(

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from omni_perf import contract, marks, publish, torchmemory
 from omni_perf.cellsources import BATCH_LIMIT, BEGIN_LIMIT, CellSources, Known
-from omni_perf.cleanup import options_line
+from omni_perf.cleanup import filled_in, options_line
 from omni_perf.fallback import FallbackSampler
 from omni_perf.liveview import LiveView, hint, note, only_in_notebooks
 from omni_perf.loads import Loads
@@ -125,7 +125,7 @@ class CellRecorder:
                 self._sources.note_nested(self._sources.file_of(info), self.number, info.raw_cell or "")
             line = options_line(info.raw_cell or "")
             if line is not None:
-                parsed = parse_cell(line)
+                parsed = parse_cell(filled_in(line, self._shell.user_ns))
                 if parsed.wants_help:
                     publish.say(CELL_HELP)
                 elif parsed.problem:

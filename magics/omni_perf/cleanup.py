@@ -8,6 +8,8 @@ is dropped instead, because IPython looks for cell magics on the first line only
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 _OUR_LINE = re.compile(r"%%omni_perf(?=\s|$)[ \t]*(.*)")
 
@@ -32,6 +34,18 @@ def options_line(raw_cell: str) -> str | None:
         if not _TRANSFORMING_MAGICS.match(line):
             return None
     return None
+
+
+def filled_in(line: str, names: Mapping[str, Any]) -> str:
+    """Put the values of ``{expression}`` and ``$name`` into a magic's line, as IPython does for its own."""
+    if not ("{" in line or "$" in line):
+        return line
+    from IPython.utils.text import DollarFormatter
+
+    try:
+        return DollarFormatter().vformat(line, (), names)
+    except Exception:  # IPython, too, takes it as it is
+        return line
 
 
 def take_out(lines: list[str]) -> list[str]:

@@ -1,5 +1,5 @@
 import pytest
-from omni_perf.cleanup import options_line, take_out
+from omni_perf.cleanup import filled_in, options_line, take_out
 
 
 def transformed(cell: str) -> str:
@@ -46,3 +46,18 @@ def test_the_line_is_taken_out(cell: str, becomes: str) -> None:
 )
 def test_what_stands_behind_it(cell: str, options: str | None) -> None:
     assert options_line(cell) == options
+
+
+@pytest.mark.parametrize(
+    ("line", "filled"),
+    [
+        ("--name {name}", "--name first"),
+        ("--prof_dir $folder/today --name {n + 1}", "--prof_dir runs/today --name 4"),
+        ("--name {{name}}", "--name {name}"),
+        ("--name {missing}", "--name {missing}"),
+        ("--name {1 / 0}", "--name {1 / 0}"),
+        ("--name plain", "--name plain"),
+    ],
+)
+def test_variables_are_filled_in_as_in_other_magics(line: str, filled: str) -> None:
+    assert filled_in(line, {"name": "first", "folder": "runs", "n": 3}) == filled

@@ -17,7 +17,8 @@ SET_UP = f"""\
 import os, sys, time, omni_perf
 sys.path.insert(0, {str(PROGRAMS)!r})
 import devicetorch
-from devicetorch import device, profile
+from simulated_torch import device, profile
+import simulated_torch
 devicetorch.install()
 import torch
 def step(data=0.02, kernels=5):
@@ -40,7 +41,7 @@ def kernel() -> Iterator[Kernel]:
 
 def run(kernel: Kernel, cell: str) -> Ran:
     ran = kernel.finish(kernel.start(cell), patience_s=60)
-    assert (value(kernel, "devicetorch._enabled") if "devicetorch" not in cell else False) is False
+    assert (value(kernel, "simulated_torch._enabled") if "import devicetorch" not in cell else False) is False
     return ran
 
 
@@ -95,19 +96,19 @@ def test_work_of_before_the_cell_is_waited_for(kernel: Kernel) -> None:
 
 def test_a_cell_with_many_events_is_exact_up_to_a_limit(kernel: Kernel) -> None:
     """A first stretch shows how many events a step has; then as many steps follow as fit."""
-    run(kernel, "devicetorch.events_each = 400; before = len(profile.made)")
+    run(kernel, "simulated_torch.events_each = 400; before = len(profile.made)")
     ran = run(kernel, "%%omni_perf --exact\nfor _ in range(130):\n    step(0.001, 5)")
     found = value(kernel, FIGURES)
-    run(kernel, "devicetorch.events_each = 1")
+    run(kernel, "simulated_torch.events_each = 1")
     assert ran.error is None and "as its trace would have become too large" in ran.text("stderr"), ran.outputs
     assert "recorded the first 100 steps" in ran.text("stderr")  # 20, and 80 of the same size
     assert len(found["traces"]) == 2 and "Exact for" in found["text"] and found["unknown"] > 0, found
 
 
 def test_torch_without_a_device(kernel: Kernel) -> None:
-    run(kernel, "devicetorch.activities.discard(devicetorch.Activity.CUDA)")
+    run(kernel, "simulated_torch.activities.discard(simulated_torch.Activity.CUDA)")
     ran = run(kernel, "%%omni_perf --exact\ntime.sleep(0.05)\n'the value'")
-    run(kernel, "devicetorch.activities.add(devicetorch.Activity.CUDA)")
+    run(kernel, "simulated_torch.activities.add(simulated_torch.Activity.CUDA)")
     assert ran.result == "'the value'" and "this PyTorch has none" in ran.text("stderr"), ran.outputs
     assert value(kernel, "report()['duration_ns']") > 50e6
 
@@ -136,5 +137,5 @@ def test_an_interrupt_leaves_no_profiler_running(kernel: Kernel) -> None:
     kernel.interrupt()
     ran = kernel.finish(request, patience_s=60)
     begun.unlink()
-    assert ran.error == "KeyboardInterrupt" and value(kernel, "devicetorch._enabled") is False
+    assert ran.error == "KeyboardInterrupt" and value(kernel, "simulated_torch._enabled") is False
     assert value(kernel, FIGURES)["kernels"] == [5]

@@ -131,7 +131,8 @@ def test_the_programs_own_locals_are_not_changed(holds: bool) -> None:
 SET_UP = f"""\
 import os, sys, glob, sysconfig, tempfile, types, omni_perf
 devicetorch = sys.modules['devicetorch'] = types.ModuleType('devicetorch')
-with open({str(PROGRAMS / "devicetorch.py")!r}) as file:  # under the name of a file of torch, as its own functions are
+devicetorch.__file__ = {str(PROGRAMS / "devicetorch.py")!r}
+with open(devicetorch.__file__) as file:  # under the name of a file of torch, as its own functions are
     exec(compile(file.read(), os.path.join(sysconfig.get_path('purelib'), 'torch', 'devicetorch.py'), 'exec'), devicetorch.__dict__)
 from devicetorch import TensorBase as Tensor, Module, Optimizer, allocator
 devicetorch.install()

@@ -1,113 +1,20 @@
-"""A torch of which only the profiler is there, over a device whose every nanosecond is known.
-
-``install()`` puts it into ``sys.modules``. The device works off a queue as a CUDA stream does; nothing is computed. Its
-profiler has the methods of torch 2.15 that omni_perf calls, and writes traces as Kineto does: kernels with their times on
-the wall clock, those that ran from its start to its stop. ``device.work`` has what the device did, on CLOCK_MONOTONIC.
+"""The torch of examples/simulated_torch.py, with the memory of a device.
 
 ``allocator`` has the memory of a second-rate allocator: each tensor is a segment of its own, kept when the tensor is gone.
 """
 
+# pyright: basic, reportMissingImports=false
+
 from __future__ import annotations
 
-import enum
-import json
-import os
 import sys
-import time
-from types import ModuleType
-from typing import Any, ClassVar
+from pathlib import Path
+from typing import Any
 
+sys.path.append(str(Path(__file__).resolve().parents[3] / "examples"))
 
-class Device:
-    """A device with one stream."""
-
-    def __init__(self) -> None:
-        self.work: list[tuple[int, int]] = []
-        self._free_at = 0
-
-    def launch(self, seconds: float, gap_ns: int = 0) -> None:
-        """Put work into the queue, which begins so long after the work before, if that is queued."""
-        start = max(time.monotonic_ns(), self._free_at + gap_ns)
-        self._free_at = start + round(seconds * 1e9)
-        self.work.append((start, self._free_at))
-
-    def synchronize(self) -> None:
-        while (left := self._free_at - time.monotonic_ns()) > 0:
-            time.sleep(left / 1e9)
-
-    def idle_ns(self, start: int, end: int) -> int:
-        """How long it was idle between two times."""
-        return end - start - sum(max(0, min(e, end) - max(s, start)) for s, e in self.work)
-
-
-device = Device()
-events_each = 1
-"""Events that a trace has for each piece of work."""
-
-
-class Activity(enum.Enum):
-    CPU = 0
-    CUDA = 1
-
-
-activities: set[Activity] = {Activity.CPU, Activity.CUDA}
-_enabled = False
-
-
-def _prepare_profiler(*_: Any) -> None:
-    pass
-
-
-def _enable_profiler(*_: Any) -> None:
-    global _enabled
-    assert not _enabled, "profilers must not nest"
-    _enabled = True
-
-
-class profile:  # noqa: N801 - torch's name
-    made: ClassVar[list[dict[str, Any]]] = []
-
-    def __init__(self, **options: Any) -> None:
-        profile.made.append(options)
-        self._start_ns = self._stop_ns = 0
-
-    def prepare_trace(self) -> None:
-        sys.modules["torch.autograd.profiler"]._prepare_profiler()
-
-    def start_trace(self) -> None:
-        sys.modules["torch.autograd.profiler"]._enable_profiler()
-        self._start_ns = time.monotonic_ns()
-
-    def stop_trace(self) -> None:
-        global _enabled
-        device.synchronize()
-        self._stop_ns = time.monotonic_ns()
-        _enabled = False
-
-    def start(self) -> None:
-        self.prepare_trace()
-        self.start_trace()
-
-    stop = stop_trace
-
-    def export_chrome_trace(self, path: str) -> None:
-        mono, wall = time.monotonic_ns(), time.time_ns()
-        base = (wall // 10**9) * 10**9
-        events: list[dict[str, Any]] = []
-        for start, end in device.work:
-            if start < self._start_ns or end > self._stop_ns:
-                continue
-            for n in range(events_each):
-                at = start + (end - start) * n // events_each
-                until = start + (end - start) * (n + 1) // events_each
-                events.append(
-                    {"ph": "X", "cat": "kernel", "name": "simulated_kernel", "pid": 0, "tid": 7}
-                    | {"ts": (at + wall - mono - base) / 1000, "dur": (until - at) / 1000}
-                    | {"args": {"device": 0, "stream": 7, "correlation": len(events) + 1}}
-                )
-        meta: dict[str, Any] = {"schemaVersion": 1, "distributedInfo": {"rank": 0}, "baseTimeNanoseconds": base}
-        with open(path, "w") as file:
-            file.write(json.dumps({**meta, "traceEvents": events}) + "\n")
+import simulated_torch
+from simulated_torch import device, module
 
 
 class OutOfMemoryError(RuntimeError):
@@ -241,40 +148,14 @@ allocator = Allocator()
 
 def install() -> None:
     """Make ``import torch`` find this."""
-
-    def module(name: str, **members: Any) -> ModuleType:
-        made = ModuleType(name)
-        made.__dict__.update(members)
-        sys.modules[name] = made
-        return made
-
-    record_function = type("record_function", (), {"__enter__": lambda _: None, "__exit__": lambda *_: None})
-    autograd_profiler = module(
-        "torch.autograd.profiler",
-        _prepare_profiler=_prepare_profiler,
-        _enable_profiler=_enable_profiler,
-        record_function=record_function,
-        _is_profiler_enabled=False,
-    )
-    autograd = module("torch.autograd", profiler=autograd_profiler, _profiler_enabled=lambda: _enabled)
-    profiler = module(
-        "torch.profiler",
-        profile=profile,
-        ProfilerActivity=Activity,
-        supported_activities=lambda: set(activities),
-        record_function=record_function,
-    )
-    core = module("torch._C", TensorBase=TensorBase, _cuda_attach_out_of_memory_observer=allocator.attach)
-    memory = module("torch.cuda.memory", _snapshot=allocator.snapshot)
-    cuda = module(
-        "torch.cuda",
+    simulated_torch.install()
+    torch = sys.modules["torch"]
+    torch._C = module("torch._C", TensorBase=TensorBase, _cuda_attach_out_of_memory_observer=allocator.attach)  # type: ignore[attr-defined]
+    torch.cuda.__dict__.update(
         is_initialized=lambda: bool(device.work) or allocator.initialized,
-        device_count=lambda: 1,
         memory_stats_as_nested_dict=allocator.statistics,
-        synchronize=device.synchronize,
-        memory=memory,
+        memory=module("torch.cuda.memory", _snapshot=allocator.snapshot),
         _lazy_call=allocator.lazy_call,
     )
     module("torch.nn", Module=Module)
     module("torch.optim", Optimizer=Optimizer)
-    module("torch", __version__="0", _C=core, autograd=autograd, profiler=profiler, cuda=cuda, __path__=[os.devnull])
