@@ -46,6 +46,8 @@ omni-perf run [options] NOTEBOOK.ipynb [options]`},
 	open := c.Flags().Bool("open", false, "show the page when it is written")
 	noHook := c.Flags().Bool("no-step-hook", false, "do not hook torch's optimizers to find training steps")
 	exact := c.Flags().Bool("exact", false, "record each kernel, copy and fill of the program's NVIDIA GPUs, and so when exactly they were idle")
+	nsys := c.Flags().String("nsys", "", "run it under Nsight Systems, too, and take its kernels; `OPTIONS` of nsys profile after an =: --nsys=\"--trace=cuda,nvtx,cublas\"")
+	c.Flags().Lookup("nsys").NoOptDefVal = " "
 	torch := torchFlags(c)
 	notebook := notebookFlags(c)
 	var asked program.Pace
@@ -86,6 +88,13 @@ omni-perf run [options] NOTEBOOK.ipynb [options]`},
 			return misuse("--torch counts steps by the hook that --no-step-hook leaves out")
 		case o.Torch != nil && *exact:
 			return misuse("--torch records when exactly GPUs worked, too, and cannot be used with --exact")
+		case *nsys != "" && (*exact || o.Torch != nil):
+			return misuse("--nsys cannot be used with --exact or --torch: one program at a time records a process's kernels")
+		}
+		if *nsys != "" {
+			if o.Nsys, err = program.ParseNsys(*nsys); err != nil {
+				return usageError{err}
+			}
 		}
 		if *exact {
 			if other, is := program.Injected(); is {

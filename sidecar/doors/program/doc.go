@@ -65,6 +65,7 @@ type Options struct {
 	Audience       Audience          // is shown what runs, in place of results; nil: nobody
 	NoStepHook     bool              // programs that import torch are left without a hook for their steps
 	Torch          *Torch            // what torch.profiler records in the program's processes; nil: it is not run
+	Nsys           *Nsys             // records it, too; nil: it does not
 	Exact          string            // the library by which processes record each piece of work of their GPUs; empty: they do not
 	Waiter         Waiter            // waits for us, and for the script if we cannot; nil: nobody
 	Messages       io.Writer         // for the user; the program's own output is separate

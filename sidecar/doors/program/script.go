@@ -62,6 +62,9 @@ func Run(ctx context.Context, t Tools, s Script, o Options) (exit Exit, err erro
 	if err := s.check(command[0], s.stderr()); err != nil {
 		return notStarted, err
 	}
+	if o.Nsys != nil {
+		command = o.Nsys.around(command, o.Results.Base()+suffixOf(o.Rank))
+	}
 	defer outliveReaders()()
 	relay := newRelay(o.Waiter)
 	defer relay.stop()
@@ -131,6 +134,9 @@ func Run(ctx context.Context, t Tools, s Script, o Options) (exit Exit, err erro
 	var found traced
 	if o.Torch != nil && receiver != nil {
 		found = o.Torch.tracesOf(rec, receiver, o.Messages)
+	}
+	if o.Nsys != nil {
+		found.leading = o.Nsys.recorded(o.Messages)
 	}
 	report, _, err := t.shown(rec, found.leading, files, o)
 	if report != nil {

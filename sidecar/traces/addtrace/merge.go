@@ -34,8 +34,9 @@ type Options struct {
 	// Recorded are the stretches in which the profilers of the traces ran, by the names of their files: then all that
 	// devices did meanwhile is in the trace. Of a trace without one, that is so from its first event to its last.
 	Recorded map[string]timeline.Interval
-	// PID is of the process that wrote the traces; 0: the recording's target.
-	PID int
+	// PID is of the process that wrote the traces; 0: the recording's target. Each: a trace is of the process that it names.
+	PID  int
+	Each bool
 }
 
 // ErrOtherTime means that the trace was not taken during the recording.
@@ -73,8 +74,12 @@ func Into(rec *timeline.Recording, traces []*kineto.Trace, opts Options) (*Merge
 			return nil, err
 		}
 		m.Covered = append(m.Covered, covered)
+		pid := cmp.Or(opts.PID, rec.Target.PID)
+		if opts.Each && trace.Process.PID > 0 {
+			pid = int(trace.Process.PID)
+		}
 		work := clock.work()
-		work.PID, work.Error, work.Complete = cmp.Or(opts.PID, rec.Target.PID), time.Duration(clock.bridge.Error), []timeline.Interval{clock.complete(covered, opts.Recorded)}
+		work.PID, work.Error, work.Complete = pid, time.Duration(clock.bridge.Error), []timeline.Interval{clock.complete(covered, opts.Recorded)}
 		m.OnDevice = m.OnDevice || len(work.Activities) > 0
 		out.Work = append(out.Work, work)
 	}

@@ -28,6 +28,8 @@ type Traced struct {
 	Files   []TraceFile
 	ByShape bool // operators with different inputs are told apart
 	PID     int  // of the process that wrote them; 0: the recording's target
+	// Each says that the traces are of the processes that they name, as those of a profiler of the whole machine are.
+	Each bool
 	// KernelWait is the gap up to which a device was between queued kernels, where its work is exactly known; 0: the default.
 	KernelWait time.Duration
 	// OutOfMemory are allocations on devices that failed meanwhile.
@@ -60,7 +62,7 @@ func Recorded(ctx context.Context, rec *timeline.Recording, traced Traced) (*tim
 			recorded[f.Path] = stretch
 		}
 	}
-	set, err := formats.Load(ctx, paths, loading(traced.ByShape, true))
+	set, err := formats.Load(ctx, paths, loading(traced.ByShape, !traced.Each))
 	if err != nil {
 		return nil, report.Options{}, err
 	}
@@ -68,7 +70,7 @@ func Recorded(ctx context.Context, rec *timeline.Recording, traced Traced) (*tim
 	if err := leaveOutOtherTimes(rec, set); err != nil {
 		return nil, report.Options{}, err
 	}
-	m, err := Into(rec, set.Traces, Options{Recorded: recorded, PID: traced.PID})
+	m, err := Into(rec, set.Traces, Options{Recorded: recorded, PID: traced.PID, Each: traced.Each})
 	if err != nil {
 		return nil, report.Options{}, err
 	}
