@@ -139,6 +139,7 @@ def _lines(names: _Names) -> list[Row]:
             "text": names.text(row["file"], row["line"]),
             "self_s": _seconds(row["self_ns"]),
             "total_s": _seconds(row["total_ns"]),
+            "gc_s": _seconds(row.get("gc_ns", 0)),
             "idle_s": _seconds(row["idle_ns"]),
             "incomplete_s": _seconds(row.get("incomplete_ns", 0)),
             "state_s": names.state_s(row["state_ns"]),

@@ -114,8 +114,8 @@ class Report:
         "role pid"; ``state_s`` maps python, native, waiting, io, gil, off, unknown to seconds):
 
         ============  ========================================================================
-        lines         file, line, text, self_s, total_s, idle_s, incomplete_s, state_s, process:
-                      your own lines
+        lines         file, line, text, self_s, total_s, gc_s, idle_s, incomplete_s, state_s,
+                      process: your own lines
         functions     function, file, line, kind, self_s, total_s, incomplete_s, state_s, process
         memory        file, line, function, text, grown_bytes, uncertain_bytes, at_peak_bytes,
                       process: growth of resident memory; memory_functions: by function

@@ -16,6 +16,7 @@ var tables = map[string][]field{
 		{"_PyRuntimeState.ceval.gil", 360, "internal/pycore_runtime.h"},
 		{"PyInterpreterState.next", 0, "internal/pycore_interp.h"},
 		{"PyInterpreterState.threads.head", 16, "internal/pycore_interp.h"},
+		{"PyInterpreterState.gc.collecting", 848, "internal/pycore_interp.h"},
 		{"PyInterpreterState.modules", 888, "internal/pycore_interp.h"},
 		{"PyThreadState.next", 8, "cpython/pystate.h"},
 		{"PyThreadState.interp", 16, "cpython/pystate.h"},
@@ -64,6 +65,7 @@ var tables = map[string][]field{
 		{"_PyRuntimeState.interpreters.head", 40, "internal/pycore_runtime.h"},
 		{"PyInterpreterState.next", 0, "internal/pycore_interp.h"},
 		{"PyInterpreterState.threads.head", 72, "internal/pycore_interp.h"},
+		{"PyInterpreterState.gc.collecting", 312, "internal/pycore_interp.h"},
 		{"PyInterpreterState.ceval.gil", 384, "internal/pycore_interp.h"},
 		{"PyInterpreterState.imports.modules", 944, "internal/pycore_interp.h"},
 		{"PyThreadState.next", 8, "cpython/pystate.h"},
@@ -114,6 +116,7 @@ var tables = map[string][]field{
 // it follows from another that the version describes: relatives.
 var undescribed = map[string][]field{
 	"3.13": {
+		{"struct _gc_runtime_state.collecting", 200, "internal/pycore_gc.h"},
 		{"_PyInterpreterFrame.stacktop", 64, "internal/pycore_frame.h"},
 		{"PyGenObject.gi_frame_state", 67, "cpython/genobject.h"},
 		{"PyGenObject.gi_iframe", 72, "cpython/genobject.h"},

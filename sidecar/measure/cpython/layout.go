@@ -18,6 +18,7 @@ type Layout struct {
 		GIL               uint64 // a pointer to it; unused where Runtime.GIL is set
 		CodeGeneration    uint64 // count of code objects freed; 0 = has none (before 3.14)
 		Modules           uint64 // sys.modules
+		Collecting        uint64 // an int that is 1 while the garbage collector runs
 	}
 	Thread struct {
 		Next, Interp, NativeID uint64
@@ -149,6 +150,9 @@ func layoutOf(v Version, at map[string]uint64) (*Layout, error) {
 	l.Runtime.InterpretersHead, l.Runtime.GIL = at["_PyRuntimeState.interpreters.head"], at["_PyRuntimeState.ceval.gil"]
 	l.Interp.Next, l.Interp.ThreadsHead = at["PyInterpreterState.next"], at["PyInterpreterState.threads.head"]
 	l.Interp.GIL, l.Interp.CodeGeneration = at["PyInterpreterState.ceval.gil"], at["PyInterpreterState._code_object_generation"]
+	if l.Interp.Collecting = at["PyInterpreterState.gc.collecting"]; l.Interp.Collecting == 0 {
+		l.Interp.Collecting = at["PyInterpreterState.gc"] + max(at["_gc_runtime_state.collecting"], at["struct _gc_runtime_state.collecting"])
+	}
 	l.Interp.Modules = max(at["PyInterpreterState.imports.modules"], at["PyInterpreterState.modules"])
 
 	l.Thread.Next, l.Thread.Interp = at["PyThreadState.next"], at["PyThreadState.interp"]

@@ -170,6 +170,9 @@ func (s *session) report(t *thread) {
 		s.takeLane(t)
 	}
 	now := reading{ts.node, ts.state, ts.truncated, ts.wait}
+	if ts.collecting && ts.node != timeline.RootNode { // at its exit the interpreter collects, too
+		now.node = s.collection(ts.node)
+	}
 	if ts.reported && ts.now == now {
 		return
 	}

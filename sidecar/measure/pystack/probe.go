@@ -11,13 +11,14 @@ func (s *session) states(g *gilGroup, expected *thread) {
 		} else {
 			s.probe(h, g)
 		}
+		h.session.collecting = s.collects(h, g)
 		s.report(h)
 		if s.at-h.session.cpuAt >= holderEvery && h.session.ran {
 			s.reportCPU(h)
 		}
 	}
 	if expected != nil && expected != h {
-		expected.session.probeAt = 0
+		expected.session.probeAt, expected.session.collecting = 0, false
 		s.probe(expected, g)
 		s.report(expected)
 	}

@@ -51,17 +51,18 @@ type threadSession struct {
 	reported   bool
 	reportedAt timeline.Nanos
 
-	node      timeline.NodeID
-	base      timeline.NodeID // that the stack begins above
-	cut       cut             // of the stack that has it
-	truncated bool
-	idle      bool // in an event loop, while a coroutine awaits
-	doubts    int  // that it is its operating system thread's
-	doubtedAt int64
-	again     bool // the next read may show more: the stack was cut, or the loop waits for nothing known
-	state     timeline.State
-	wait      timeline.Wait
-	leaf      string
+	node       timeline.NodeID
+	base       timeline.NodeID // that the stack begins above
+	cut        cut             // of the stack that has it
+	truncated  bool
+	idle       bool // in an event loop, while a coroutine awaits
+	doubts     int  // that it is its operating system thread's
+	doubtedAt  int64
+	again      bool // the next read may show more: the stack was cut, or the loop waits for nothing known
+	collecting bool // it runs the garbage collector
+	state      timeline.State
+	wait       timeline.Wait
+	leaf       string
 
 	probeAt    int64          // CLOCK_MONOTONIC from which the kernel is asked again
 	probeEvery int64          // nanoseconds between; grows while the answer stays

@@ -91,6 +91,9 @@ type Frame struct {
 	Elided int
 }
 
+// GarbageCollection stands for the interpreter's collector, which has no frame, above the function in which it set in.
+var GarbageCollection = Frame{Function: "garbage collection", File: "<frozen gc>"}
+
 // Phase is what a notebook's kernel, or our extension, does in the time of a cell beside its code.
 type Phase uint8
 

@@ -192,6 +192,7 @@ func linesTable(r *report.View, duration float64) table {
 		rw := row{name: linePlace(r, l.File, l.Line), seconds: report.Seconds(l.SelfNS), code: labels.Code(r.Text(l.File, l.Line)), states: l.StateNS}
 		rw.noteCut(l.SelfNS, l.IncompleteNS)
 		rw.noteFreed(r, &l)
+		rw.noteCollected(&l)
 		parts = append(parts, part{rw, report.Seconds(l.TotalNS)})
 	}
 	for _, p := range r.Phases {
@@ -432,6 +433,13 @@ func (r *row) noteFreed(v *report.View, l *report.Line) {
 	}
 	r.hint = labels.Join(r.hint, "of it "+words.Seconds(report.Seconds(l.FreeingNS))+" freeing what "+labels.FunctionName(v, *l.FreeingFunction)+"() held")
 	r.keeps = true
+}
+
+// noteCollected notes what part of a line's time the garbage collector took.
+func (r *row) noteCollected(l *report.Line) {
+	if l.GCNS > 0 && float64(l.GCNS) >= worthCut*float64(l.SelfNS) {
+		r.hint, r.keeps = labels.Join(r.hint, "of it "+words.Seconds(report.Seconds(l.GCNS))+" in garbage collection"), true
+	}
 }
 
 // worthBusy is the share of its own time that a library's function did something in, if it is to be a busy one.

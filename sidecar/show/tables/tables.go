@@ -112,10 +112,10 @@ func (m *maker) lines() Table {
 	t := Table{Name: "lines", About: "time of the lines of your own code: cells, the script, your modules", Columns: []Column{
 		placeColumns[0], placeColumns[1], textColumn,
 		{"self_s", "seconds for which it was the innermost line of your own"}, {"total_s", "seconds with the lines of your own that it called"},
-		{"idle_s", "idle time of GPUs that it is charged with"}, {"incomplete_s", "part of self_s in which it may have called something that could not be read"},
+		{"gc_s", "part of self_s in which the garbage collector ran"}, {"idle_s", "idle time of GPUs that it is charged with"}, {"incomplete_s", "part of self_s in which it may have called something that could not be read"},
 		{"state_s", "self_s by the thread's state"}, {"process", "that ran it"}}}
 	for _, l := range m.Lines {
-		t.Rows = append(t.Rows, []any{m.FileName(&l.File), l.Line, m.text(&l.File, &l.Line), report.Seconds(l.SelfNS), report.Seconds(l.TotalNS), report.Seconds(l.IdleNS),
+		t.Rows = append(t.Rows, []any{m.FileName(&l.File), l.Line, m.text(&l.File, &l.Line), report.Seconds(l.SelfNS), report.Seconds(l.TotalNS), report.Seconds(l.GCNS), report.Seconds(l.IdleNS),
 			report.Seconds(l.IncompleteNS), m.states(l.StateNS), m.process(l.Process)})
 	}
 	return t

@@ -52,6 +52,9 @@ func Freeing(rec *timeline.Recording, owner func(*timeline.Thread) int, own func
 			if !returned || from-t.Spans[k-1].End > betweenSamples {
 				continue
 			}
+			if rec.Frames[callee] == timeline.GarbageCollection {
+				continue // it held nothing
+			}
 			frame := rec.Nodes[node].Frame
 			for k+1 < len(t.Spans) && t.Spans[k+1].Node == node && t.Spans[k+1].Start-t.Spans[k].End <= betweenSamples {
 				k++

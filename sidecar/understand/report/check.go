@@ -462,6 +462,7 @@ func (c *checker) lines() {
 		c.times("lines", l.SelfNS, l.TotalNS, l.StateNS)
 		c.amount("lines.idle_ns", l.IdleNS)
 		c.must(l.IncompleteNS >= 0 && l.IncompleteNS <= l.SelfNS, "lines.incomplete_ns is %d", l.IncompleteNS)
+		c.must(l.GCNS >= 0 && l.GCNS <= l.SelfNS, "lines.gc_ns is %d", l.GCNS)
 		c.must(l.FreeingNS >= 0 && l.FreeingNS <= l.SelfNS && (l.FreeingNS > 0) == (l.FreeingFunction != nil), "lines.freeing_ns is %d", l.FreeingNS)
 		if l.FreeingFunction != nil {
 			c.index("lines.freeing_function", *l.FreeingFunction, len(d.Functions))

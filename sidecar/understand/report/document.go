@@ -420,6 +420,8 @@ type Line struct {
 	// FreeingFunction is that function, of several the one with most.
 	FreeingNS       int64 `json:"freeing_ns,omitempty"`
 	FreeingFunction *int  `json:"freeing_function,omitempty"`
+	// GCNS is the part of SelfNS in which the interpreter's garbage collector ran.
+	GCNS int64 `json:"gc_ns,omitempty"`
 }
 
 // Phase is what the notebook did around the cell's code, with none of the user's

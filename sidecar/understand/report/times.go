@@ -73,6 +73,7 @@ func (b *builder) workTimes() stackTimes {
 type selfTotal struct {
 	self  spent
 	total int64
+	gc    int64 // of self, of a line
 }
 
 // maxFunctions bounds the function table; what is further down cost nothing. Of the
@@ -166,7 +167,10 @@ func (b *builder) lineTimes(idle map[place]int64) {
 			target.ThreadNS += d.all
 		}
 		if p, ok := b.userLine(at.node); ok {
-			get(p, at.process).self.plus(*d)
+			sum := get(p, at.process)
+			if sum.self.plus(*d); at.node != timeline.RootNode && b.rec.Frames[b.rec.Nodes[at.node].Frame] == timeline.GarbageCollection {
+				sum.gc += d.all
+			}
 		} else if ours {
 			target.NoLineNS += d.all
 			if phase := b.phaseOf(at.node); phase != timeline.PhaseNone {
@@ -193,7 +197,7 @@ func (b *builder) lineTimes(idle map[place]int64) {
 		line := Line{
 			File: b.codes.file(k.File), Line: k.Line, Process: k.process,
 			SelfNS: s.self.all, TotalNS: s.total, StateNS: s.self.state[:],
-			IncompleteNS: s.self.incomplete,
+			IncompleteNS: s.self.incomplete, GCNS: s.gc,
 		}
 		if k.process == program {
 			line.IdleNS = idle[k.place]
