@@ -421,6 +421,7 @@ def _devices(names: _Names) -> list[Row]:
             "source": row["source"],
             "resolution_s": _seconds_or_none(row["resolution_ns"]),
             "other_processes": row["other_processes"],
+            "energy_j": row.get("energy_j"),
         }
         for row in names.document["devices"]
     ]

@@ -323,15 +323,9 @@ func noteGoingOn(rec *timeline.Recording) {
 	}
 }
 
-// show writes the result files and reports where they are, after the summary. Its
-// error says which are not where they were asked for, and where they are.
-func (t Tools) show(rec *timeline.Recording, files []File, o Options) error {
-	_, _, err := t.shown(rec, addtrace.Traced{}, files, o)
-	return err
-}
-
-// shown is show, and returns the report, unless there is none, and what was written where it
-// was asked for.
+// shown writes the result files and reports where they are, after the summary, and returns the report, unless there
+// is none, and what was written where it was asked for. Its error says which are not where they were asked for, and
+// where they are.
 func (t Tools) shown(rec *timeline.Recording, traced addtrace.Traced, files []File, o Options) (r *report.View, written []string, err error) {
 	defer func() {
 		if p := recover(); p != nil { // the exit code of a script is not to be lost by it

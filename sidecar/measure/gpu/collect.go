@@ -108,6 +108,8 @@ type group struct {
 	matched    bool // a process of the target was seen on the device
 	unmatched  int  // most processes seen while none was the target's
 	total      uint64
+	joules     float64 // at the first reading
+	energy     energyState
 	pace       pace
 	lost       bool
 }
@@ -122,6 +124,7 @@ func newGroup(device Device, sink Sink, opts Options) *group {
 	g.gauges = []*gauge{
 		{name: "mem", unit: "B", every: opts.Interval, read: g.readMemory},
 		{name: "power", unit: "W", every: slow, read: device.Power},
+		{name: "energy", unit: "J", every: opts.Interval, read: g.readEnergy},
 		{name: "clock", unit: "MHz", every: slow, read: device.Clock},
 		{name: "temp", unit: "°C", every: slow, read: device.Temperature},
 		{name: "throttle", unit: "", every: slow, read: g.readThrottle},

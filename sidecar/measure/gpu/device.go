@@ -76,6 +76,15 @@ func (d *nvmlDevice) Power() (float64, error) {
 	return float64(milliwatts) / 1000, err
 }
 
+func (d *nvmlDevice) Energy() (float64, error) {
+	var millijoules uint64
+	err := d.api.call("nvmlDeviceGetTotalEnergyConsumption", func() (code nvml.Return) {
+		millijoules, code = d.whole.GetTotalEnergyConsumption()
+		return code
+	})
+	return float64(millijoules) / 1000, err
+}
+
 func (d *nvmlDevice) Clock() (float64, error) {
 	var megahertz uint32
 	err := d.api.call("nvmlDeviceGetClockInfo", func() (code nvml.Return) {

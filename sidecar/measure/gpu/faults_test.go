@@ -80,7 +80,7 @@ func TestSlowInitDelaysNobody(t *testing.T) {
 var deviceCalls = []string{
 	"nvmlSystemGetDriverVersion", "nvmlDeviceGetCount", "nvmlDeviceGetHandleByIndex", "nvmlDeviceGetMigMode",
 	"nvmlDeviceGetName", "nvmlDeviceGetUUID", "nvmlDeviceGetMemoryInfo", "nvmlDeviceGetComputeRunningProcesses",
-	"nvmlDeviceGetPowerUsage", "nvmlDeviceGetClockInfo", "nvmlDeviceGetTemperatureV", "nvmlDeviceGetTemperature",
+	"nvmlDeviceGetPowerUsage", "nvmlDeviceGetTotalEnergyConsumption", "nvmlDeviceGetClockInfo", "nvmlDeviceGetTemperatureV", "nvmlDeviceGetTemperature",
 	"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetSamples", "nvmlDeviceGetUtilizationRates",
 	"nvmlGpmQueryDeviceSupport", "nvmlGpmSampleAlloc", "nvmlGpmSampleGet", "nvmlGpmMetricsGet",
 }
@@ -193,7 +193,7 @@ func TestMissingSymbols(t *testing.T) {
 	for _, c := range []struct{ symbol, lane string }{
 		{"nvmlDeviceGetSamples", ""}, {"nvmlDeviceGetUtilizationRates", ""}, {"nvmlGpm", "gpu0.sm"},
 		{"nvmlDeviceGetMemoryInfo_v2", ""}, {"nvmlDeviceGetPowerUsage", "gpu0.power"}, {"nvmlDeviceGetClockInfo", "gpu0.clock"},
-		{"nvmlDeviceGetTemperatureV", ""}, {"nvmlDeviceGetCurrentClocksEventReasons", "gpu0.throttle"},
+		{"nvmlDeviceGetTemperatureV", ""}, {"nvmlDeviceGetTotalEnergyConsumption", ""}, {"nvmlDeviceGetCurrentClocksEventReasons", "gpu0.throttle"},
 		{"nvmlDeviceGetComputeRunningProcesses", "gpu0.mem.self"}, {"nvmlDeviceGetMigMode", ""},
 		{"nvmlDeviceGetName", ""}, {"nvmlDeviceGetUUID", ""}, {"nvmlSystemGetDriverVersion", ""},
 	} {

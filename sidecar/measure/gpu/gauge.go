@@ -102,6 +102,31 @@ func (g *group) readMemory() (float64, error) {
 	return float64(m.Used), err
 }
 
+// energyState is whether a device counts its energy.
+type energyState int
+
+const (
+	energyUnasked energyState = iota
+	energyCounted
+	energyMissing // before Volta, or where the driver does not offer it: that is no loss to speak of
+)
+
+// readEnergy is what the device used since the first reading.
+func (g *group) readEnergy() (float64, error) {
+	if g.energy == energyMissing {
+		return math.NaN(), nil
+	}
+	joules, err := g.device.Energy()
+	switch {
+	case err == nil && g.energy == energyUnasked:
+		g.joules, g.energy = joules, energyCounted
+	case err != nil && !errors.Is(err, ErrLost) && g.energy == energyUnasked:
+		g.energy = energyMissing
+		return math.NaN(), nil
+	}
+	return joules - g.joules, err
+}
+
 // readThrottle is 1 while the device runs slower than it could; the device's
 // description gathers why.
 func (g *group) readThrottle() (float64, error) {

@@ -37,6 +37,7 @@ type Device interface {
 	Memory() (Memory, error)
 	Processes() ([]Process, error)
 	Power() (watts float64, err error)
+	Energy() (joules float64, err error) // of the whole GPU since its driver was loaded
 	Clock() (megahertz float64, err error)
 	Temperature() (celsius float64, err error)
 	Throttle() (Throttle, error)

@@ -43,6 +43,8 @@ type Row struct {
 	KeptBytes   *int64 `json:"kept_bytes"`
 	IdleNS      *int64 `json:"idle_ns"`       // of the devices in use …
 	IdleKnownNS int64  `json:"idle_known_ns"` // … of so much that is known of them
+	// EnergyJ is what these devices used, whoever used them; absent where they do not count it.
+	EnergyJ *float64 `json:"energy_j,omitempty"`
 }
 
 // Document is the notebook's.
@@ -52,7 +54,7 @@ func (n Notebook) Document() *Document {
 		f := c.Figures
 		d.Cells = append(d.Cells, Row{
 			Number: c.Number, Name: c.Name, Code: c.Code, Outcome: c.Outcome, DurationNS: int64(c.Duration), Headline: c.Headline,
-			CPUNS: nanos(f.CPU), PeakBytes: f.Peak, PeakAtLeast: f.PeakAtLeast, KeptBytes: f.Kept, IdleNS: nanos(f.Idle), IdleKnownNS: int64(f.Known),
+			CPUNS: nanos(f.CPU), PeakBytes: f.Peak, PeakAtLeast: f.PeakAtLeast, KeptBytes: f.Kept, IdleNS: nanos(f.Idle), IdleKnownNS: int64(f.Known), EnergyJ: f.Energy,
 		})
 	}
 	return d

@@ -46,6 +46,7 @@ type Figures struct {
 	Kept        *int64         // that its resident memory grew by, less what was given back, in bytes
 	Idle        *time.Duration // that the devices in use were idle, in all …
 	Known       time.Duration  // … of so much that is known of them
+	Energy      *float64       // joules that these devices used, whoever used them
 }
 
 // FiguresOf reads the figures of a report.
@@ -57,7 +58,12 @@ func FiguresOf(r *report.View) (f Figures) {
 	}
 	f.Kept = keptBytes(r)
 	var idle time.Duration
+	var joules float64
 	for _, d := range r.Devices {
+		if d.Used && d.EnergyJ != nil {
+			joules += *d.EnergyJ
+			f.Energy = &joules
+		}
 		if d.Used && d.BusyNS+d.IdleNS > 0 {
 			idle += time.Duration(d.IdleNS)
 			f.Known += time.Duration(d.BusyNS + d.IdleNS)

@@ -24,7 +24,7 @@ func notebook() Notebook {
 		{Number: 1, Code: "import numpy as np", Outcome: "ok", Duration: 400 * time.Millisecond, Headline: "Spent 0.3 of 0.4 s on imports.",
 			Figures: Figures{CPU: of(350 * time.Millisecond), Peak: of(int64(367 << 20)), Kept: of(int64(316 << 20))}, Output: "omni-perf-0123456789abcdef"},
 		{Number: 2, Code: "fit(model)", Outcome: "ok", Duration: 92 * time.Second, Headline: "GPU 0 was idle for 61 of 92 s: the loader is slow.",
-			Figures: Figures{CPU: of(180 * time.Second), Peak: of(int64(3 << 30)), PeakAtLeast: true, Kept: of(int64(-(40 << 20))), Idle: of(61 * time.Second), Known: 92 * time.Second}},
+			Figures: Figures{CPU: of(180 * time.Second), Peak: of(int64(3 << 30)), PeakAtLeast: true, Kept: of(int64(-(40 << 20))), Idle: of(61 * time.Second), Known: 92 * time.Second, Energy: of(21400.0)}},
 		{Number: 3, Code: "x = 1", Outcome: "ok", Duration: 200 * time.Microsecond, Missing: "the cell was below the threshold of %omni_perf on"},
 		{Code: "evaluate()", Name: "test <set>", Outcome: "error: KeyError", Duration: 2 * time.Second, Figures: Figures{CPU: of(time.Second), Kept: of(int64(4096))}},
 	}}

@@ -2,6 +2,7 @@ package glance
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
@@ -21,7 +22,7 @@ const (
 	maxHeadline = 160
 )
 
-// columns are those of a notebook's table: GPU idle time is one where a cell used a device.
+// columns are those of a notebook's table: GPU idle time is one where a cell used a device, energy where one counts it.
 func (n Notebook) columns() []column {
 	all := []column{
 		{"cell", number, nil},
@@ -30,12 +31,20 @@ func (n Notebook) columns() []column {
 		{"peak memory", func(c Cell) string { return peak(c.Figures) }, highestPeak},
 		{"kept memory", func(c Cell) string { return kept(c.Figures.Kept) }, totalKept},
 	}
-	for _, c := range n.Cells {
-		if c.Figures.Idle != nil {
-			return append(all, column{"GPU idle", func(c Cell) string { return idle(c.Figures) }, totalIdle})
-		}
+	if slices.ContainsFunc(n.Cells, func(c Cell) bool { return c.Figures.Idle != nil }) {
+		all = append(all, column{"GPU idle", func(c Cell) string { return idle(c.Figures) }, totalIdle})
+	}
+	if slices.ContainsFunc(n.Cells, func(c Cell) bool { return c.Figures.Energy != nil }) {
+		all = append(all, column{"GPU energy", func(c Cell) string { return energy(c.Figures) }, totalEnergy})
 	}
 	return all
+}
+
+func energy(f Figures) string {
+	if f.Energy == nil {
+		return unknown
+	}
+	return words.Quantity(*f.Energy, "J")
 }
 
 func number(c Cell) string {
@@ -96,6 +105,7 @@ func totalTime(cells []Cell) string {
 func sum(cells []Cell) (total Figures) {
 	var used, idle time.Duration
 	var grown int64
+	var joules float64
 	for _, c := range cells {
 		f := c.Figures
 		if f.CPU != nil {
@@ -109,6 +119,10 @@ func sum(cells []Cell) (total Figures) {
 			grown += *f.Kept
 			total.Kept = &grown
 		}
+		if f.Energy != nil {
+			joules += *f.Energy
+			total.Energy = &joules
+		}
 		if f.Idle != nil {
 			idle += *f.Idle
 			total.Idle = &idle
@@ -121,6 +135,7 @@ func sum(cells []Cell) (total Figures) {
 func totalCPU(cells []Cell) string    { return cpu(sum(cells)) }
 func highestPeak(cells []Cell) string { return peak(sum(cells)) }
 func totalKept(cells []Cell) string   { return kept(sum(cells).Kept) }
+func totalEnergy(cells []Cell) string { return energy(sum(cells)) }
 func totalIdle(cells []Cell) string   { return idle(sum(cells)) }
 
 // title is what a cell is called: its name, or its first line.

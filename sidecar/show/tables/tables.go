@@ -250,10 +250,11 @@ func (m *maker) devices() Table {
 	t := Table{Name: "devices", About: "the GPUs; busy, idle and unknown time add up to the duration", Columns: []Column{
 		{"device", "its number"}, {"uuid", "its identity"}, {"name", "its model"}, {"busy_s", "seconds at work"}, {"idle_s", "seconds without work"},
 		{"unknown_s", "seconds of which nothing is known"}, {"used", "by the recorded program"}, {"simulated", "by a driver for tests"},
-		{"source", "of the activity"}, {"resolution_s", "of the activity"}, {"other_processes", "most at once that were not the program's"}}}
+		{"source", "of the activity"}, {"resolution_s", "of the activity"}, {"other_processes", "most at once that were not the program's"},
+		{"energy_j", "joules that it used, whoever used it; none: it does not count them"}}}
 	for _, d := range m.Devices {
 		t.Rows = append(t.Rows, []any{d.Number, d.UUID, d.Name, report.Seconds(d.BusyNS), report.Seconds(d.IdleNS), report.Seconds(d.UnknownNS), d.Used, d.Simulated,
-			d.Source, seconds(d.ResolutionNS), optional(d.Others)})
+			d.Source, seconds(d.ResolutionNS), optional(d.Others), optional(d.EnergyJ)})
 	}
 	return t
 }

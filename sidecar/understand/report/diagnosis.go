@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 
@@ -44,11 +45,32 @@ func (b *builder) devices(d *diagnose.Diagnosis) {
 	}
 }
 
+// worthEnergy is the share of a recording for which a device must have counted its energy.
+const worthEnergy = 0.8
+
+// energyOf is what a device used, between the first of its figures and the last.
+func (b *builder) energyOf(number int) *float64 {
+	for i := range b.rec.Tracks {
+		t := &b.rec.Tracks[i]
+		if t.Device != number || t.ID != fmt.Sprintf("gpu%d.energy", number) || len(t.Points) < 2 {
+			continue
+		}
+		first, last := t.Points[0], t.Points[len(t.Points)-1]
+		joules := last.Value - first.Value
+		if float64(last.At-first.At) < worthEnergy*float64(b.rec.Duration) || !(joules >= 0) || math.IsInf(joules, 0) {
+			return nil
+		}
+		return &joules
+	}
+	return nil
+}
+
 func (b *builder) deviceOf(number int, facts map[int]timeline.GPU, times map[int]gpuidle.DeviceTime) Device {
 	out := Device{Number: number, UnknownNS: int64(b.rec.Duration), Processes: []int{}}
 	if t, ok := times[number]; ok {
 		out.BusyNS, out.IdleNS, out.UnknownNS, out.Used = int64(t.Busy), int64(t.Idle), int64(t.Unknown), t.Used
 	}
+	out.EnergyJ = b.energyOf(number)
 	g, ok := facts[number]
 	if !ok {
 		return out

@@ -298,6 +298,9 @@ type Device struct {
 	LostAtNS     *int64 `json:"lost_at_ns"`
 	Processes    []int  `json:"processes"` // the target's that used it
 	Others       *int   `json:"other_processes"`
+	// EnergyJ is what the device used, whoever used it; absent where it does not count that, or was not asked for most of
+	// the time.
+	EnergyJ *float64 `json:"energy_j,omitempty"`
 }
 
 // File is a source file, or a notebook cell.
