@@ -138,6 +138,7 @@ bench: build
 	$(BIN)/python bench/children/slices.py --training 4 --seconds 300 --slice 2
 	$(GO) run ./bench/torchtrace -python $(BIN)/python
 	$(BIN)/python bench/viewer/bench.py
+	OMNI_PERF_REPORTS=1000 $(GO) test -count 1 -v -run '^TestMemoryOfManyReports$$' ./sidecar/compare/mergereports
 
 # What the viewer costs in a page; part of bench. Then beside what other profilers show, which takes ten minutes.
 bench-viewer: build

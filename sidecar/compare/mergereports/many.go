@@ -4,7 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"runtime"
+	"runtime/debug"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 	"github.com/omni-perf/omni-perf/sidecar/understand/straggler"
@@ -14,7 +18,10 @@ import (
 // many is from how many reports on they are not all kept whole: some thousand would not fit into memory, nor into a page.
 const many = 24
 
-// Read merges reports that a function reads, one at a time, and twice those that are kept whole: of many, those of the
+// atOnce is how many reports are read at a time, at most: a whole one takes some twelve times its size.
+const atOnce = 8
+
+// Read merges reports that a function reads, which is called by several goroutines, and twice those that are kept whole: of many, those of the
 // rank that computed longest, of the one in the middle and of the one that computed shortest, and those of no rank. Of the others
 // it keeps an outline. names are what to call them in errors.
 //
@@ -24,16 +31,21 @@ func Read(names []string, read func(at int) (*report.View, error)) (merged *repo
 	var readable []int // of each report, which one it is
 	var failed []error
 	reduced := len(names) > many
-	for i := range names {
+	if reduced {
+		defer debug.SetMemoryLimit(debug.SetMemoryLimit(memoryLimit))
+	}
+	for i, one := range each(len(names), func(i int) (*report.View, error) {
 		r, err := read(i)
 		if err == nil && reduced {
 			r, err = outline(r)
 		}
-		if err != nil {
-			failed = append(failed, err)
+		return r, err
+	}) {
+		if one.err != nil {
+			failed = append(failed, one.err)
 			continue
 		}
-		reports, readable = append(reports, r), append(readable, i)
+		reports, readable = append(reports, one.report), append(readable, i)
 	}
 	if len(failed) > 0 && len(reports) < 2 {
 		return nil, nil, failed[0]
@@ -51,18 +63,44 @@ func Read(names []string, read func(at int) (*report.View, error)) (merged *repo
 			whole++
 		}
 	}
+	count := len(reports) // they are let go of one by one
 	if merged, err = Merge(reports, readNames); err != nil {
 		return nil, nil, err
 	}
 	if reduced {
-		merged.Notes = append(merged.Notes, report.Note{ID: "outlines", Args: map[string]any{"whole": whole, "reports": len(reports)},
-			Text: fmt.Sprintf("of %d reports %d are whole; of the others it has in which collectives their main threads were, the line between them that took longest, their figures and tables", len(reports), whole)})
+		merged.Notes = append(merged.Notes, report.Note{ID: "outlines", Args: map[string]any{"whole": whole, "reports": count},
+			Text: fmt.Sprintf("of %d reports %d are whole; of the others it has in which collectives their main threads were, the line between them that took longest, their figures, and of their tables of lines and functions the first rows", count, whole)})
 	}
 	if len(failed) > 0 {
 		unread = fmt.Errorf("%s: %w",
 			words.Plural(len(failed), "report could not be read and was left out", "reports could not be read and were left out"), errors.Join(failed...))
 	}
 	return merged, unread, nil
+}
+
+// memoryLimit is from how much memory on the garbage of reports is collected at once.
+const memoryLimit = 384 << 20
+
+// readReport is what became of the reading of a report.
+type readReport struct {
+	report *report.View
+	err    error
+}
+
+// each reads n reports, as many at a time as there are CPUs, and returns them in order.
+func each(n int, read func(at int) (*report.View, error)) []readReport {
+	all := make([]readReport, n)
+	var next atomic.Int64
+	var readers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), atOnce, n) {
+		readers.Go(func() {
+			for at := int(next.Add(1)) - 1; at < n; at = int(next.Add(1)) - 1 {
+				all[at].report, all[at].err = read(at)
+			}
+		})
+	}
+	readers.Wait()
+	return all
 }
 
 // outline is a report with what is kept of it where there are many: of its target's main thread.

@@ -60,6 +60,7 @@ func Merge(reports []*report.View, names []string) (*report.View, error) {
 	}
 	for i := range reports {
 		m.add(i)
+		m.reports[i] = withoutTables(m.reports[i]) // a thousand are not kept beside what is made of them
 	}
 	m.finish()
 	merged, err := report.Check(&m.doc)
@@ -69,6 +70,14 @@ func Merge(reports []*report.View, names []string) (*report.View, error) {
 	addTasks(merged)
 	addStraggler(merged, clocks.bound())
 	return merged, nil
+}
+
+// withoutTables is what of a report is needed once its tables and stacks have been added: whose it is, devices, tracks.
+func withoutTables(r *report.View) *report.View {
+	d := *r.Document
+	d.Lines, d.FunctionTimes, d.Steps, d.Spans, d.Files, d.Functions, d.Frames = nil, nil, nil, report.Spans{}, nil, nil, report.Frames{}
+	d.Nodes, d.Threads, d.Findings, d.Regions = report.Nodes{}, nil, nil, nil
+	return &report.View{Document: &d}
 }
 
 // inOrder sorts reports: cells first, then by rank, by the number of an engine's worker and by the time of their begin.

@@ -10,10 +10,11 @@ import (
 const (
 	outlinePoints = 256  // of a track that an outline has, at most
 	outlineSpans  = 4096 // of a thread
+	outlineRows   = 50   // of the tables of lines and functions: those that took most
 )
 
 // Outline is a document in which only some threads are left, in ascending order, with these histories in place of
-// theirs. More than outlineSpans are put on a grid, tracks are thinned, and what nothing refers to any more is left
+// theirs. More than outlineSpans are put on a grid, tracks are thinned, of lines and functions outlineRows are left, and what nothing refers to any more is left
 // out; Thinned says so.
 func (v *View) Outline(keep []int, histories [][]Span) (*View, error) {
 	d := *v.Document
@@ -26,6 +27,10 @@ func (v *View) Outline(keep []int, histories [][]Span) (*View, error) {
 	t.outlineSpans(histories)
 	t.tracks(outlinePoints)
 	t.kernels(d.DurationNS / outlinePoints)
+	// Copies: the whole tables are not kept for the sake of these rows.
+	d.Lines = slices.Clone(cut(t, "lines", d.Lines, outlineRows))
+	d.FunctionTimes = slices.Clone(cut(t, "function_times", d.FunctionTimes, outlineRows))
+	d.Steps = slices.Clone(d.Steps)
 	t.code()
 	return Check(&d)
 }
