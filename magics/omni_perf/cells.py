@@ -36,6 +36,7 @@ from omni_perf.torchsteps import OptimizerSteps
 
 if TYPE_CHECKING:
     from omni_perf.allocations import Allocations
+    from omni_perf.devicehistory import DeviceHistory
     from omni_perf.engines import Cluster
     from omni_perf.exactwork import ExactWork
     from omni_perf.torchprofile import TorchProfile
@@ -78,6 +79,8 @@ class Running:
     exact: ExactWork | None = None
     """What records the GPU's work where there is no torch to do it."""
     allocations: Allocations | None = None
+    history: DeviceHistory | None = None
+    """torch's history of its allocations on GPUs, if that was asked for."""
     """memray's tracker, if that was asked for."""
     torch_memory: torchmemory.Figures = field(default_factory=dict[int, contract.TorchFigures])
     """What torch's allocator said of itself before the cell, by device."""
@@ -185,7 +188,7 @@ class CellRecorder:
             left = [
                 r
                 for r in self._running
-                if (r.view or r.torch or r.exact or r.allocations)
+                if (r.view or r.torch or r.exact or r.allocations or r.history)
                 and (of_all_threads or r.thread == threading.get_ident())
             ]
         for running in left:
@@ -197,6 +200,8 @@ class CellRecorder:
                 running.exact.end()
             if running.allocations is not None:
                 running.allocations.end()
+            if running.history is not None:
+                running.history.end()
 
     # Beginning.
 
@@ -225,6 +230,7 @@ class CellRecorder:
         exact = _exact_work(options)
         profile = _torch_profile(options) if exact is None else None
         allocations = _allocations(options)
+        history = _device_history(options)
         coroutine = _coroutine()
         request: contract.BeginRequest = {
             "cellId": str(next(self._numbers)),
@@ -270,6 +276,8 @@ class CellRecorder:
         view = LiveView(self._shell) if is_notebook(self._shell) and not options.quiet else None
         if allocations is not None:
             allocations.begin()
+        if history is not None:
+            history.begin()
         running = Running(
             info,
             threading.get_ident(),
@@ -284,6 +292,7 @@ class CellRecorder:
             profile,
             exact,
             allocations,
+            history,
             torchmemory.read(),
             cluster,
         )
@@ -433,6 +442,8 @@ class CellRecorder:
     def _finish_recording(self, running: Running, ended_ns: int, outcome: str) -> None:
         if running.allocations is not None:
             running.allocations.end()
+        if running.history is not None:
+            running.history.end()
         if running.torch is not None:
             running.torch.end()
         if running.exact is not None:
@@ -511,8 +522,29 @@ class CellRecorder:
         if bundle:
             publish.show(self._shell, bundle, running.view.place if running.view is not None else "")
         self._keep(answer, bundle, running.number)
+        if running.history is not None:
+            self._show_history(running.history, running.options)
         if running.cluster is not None:
             self._show_workers(running, running.cluster, base64.b64decode(answer.get("reportGzip", "")))
+
+    def _show_history(self, history: DeviceHistory, options: Options) -> None:
+        """Show what torch's history of a cell has, below its chart."""
+        if history.problem:
+            publish.warn(history.problem)
+        if not history.path:
+            return
+        publish.say(f"omni_perf: what torch allocated on GPUs is in {os.path.basename(history.path)}.")
+        if options.quiet:
+            return
+        from omni_perf.analysis import AnalysisError, analyze
+
+        try:
+            snapshot = analyze(memory_snapshot=history.path)
+        except AnalysisError as error:
+            publish.warn(f"It cannot be shown: {error}")
+            return
+        data, metadata = snapshot._repr_mimebundle_()  # pyright: ignore[reportPrivateUsage]
+        self._shell.display_pub.publish(data, metadata, transient={}, update=False)
 
     def _show_workers(self, running: Running, cluster: Cluster, cell: bytes) -> None:
         """Show the cell together with the workers of its engine, and keep that as the last report."""
@@ -598,6 +630,15 @@ def _allocations(options: Options) -> Allocations | None:
     from omni_perf.allocations import Allocations
 
     return Allocations()
+
+
+def _device_history(options: Options) -> DeviceHistory | None:
+    """Return what has torch record its allocations on GPUs, for --memory device."""
+    if not options.device_history:
+        return None
+    from omni_perf.devicehistory import DeviceHistory
+
+    return DeviceHistory()
 
 
 def _begin_exact(beginning: Future[Begun], exact: ExactWork) -> None:

@@ -15,7 +15,7 @@ CELL_USAGE = (
     "%%omni_perf [-p SECONDS] [-s SECONDS] [--children none|tracks|stacks] [--name NAME] [--live] [--quiet] "
     "[--exact] [--torch [wait=N warmup=N active=N repeat=N skip_first=N] [--shapes] [--stack] "
     "[--torch-memory] [--flops] [--modules]] [--prof_dir DIR] [--kernel-wait SECONDS] "
-    "[--memory exact] [--cluster CLIENT]"
+    "[--memory exact|device] [--cluster CLIENT]"
 )
 CELL_HELP = f"""\
 {CELL_USAGE}
@@ -42,6 +42,8 @@ CELL_HELP = f"""\
                  (default {contract.DEFAULT_KERNEL_WAIT_S * 1e6:g}us)
     --memory exact
                  record every allocation of the cell with memray, which makes it slower
+    --memory device
+                 have torch record what the cell allocates on GPUs, into HOST_TIME.pickle, and show it
     --cluster CLIENT
                  record the workers, too: of the client of Dask or ipyparallel in that variable, or of ray
 """
@@ -85,6 +87,8 @@ class Options:
     kernel_wait_ns: int = 0
     allocations: bool = False
     """Of the cell, by memray."""
+    device_history: bool = False
+    """Of the cell's allocations on GPUs, by torch."""
     cluster: str = ""
     """The name of the variable with the client of an engine; empty: no workers are recorded."""
 
@@ -253,8 +257,8 @@ def _options(values: dict[str, str]) -> tuple[Options, str]:
     if "--live" in values and "--quiet" in values:
         problems.append("--quiet shows nothing, so --live is left out.")
         del values["--live"]
-    if "--memory" in values and values["--memory"] != "exact":
-        problems.append(f"--memory takes the word exact, not {values['--memory']!r}.")
+    if values.get("--memory", "exact") not in ("exact", "device"):
+        problems.append(f"--memory takes exact or device, not {values['--memory']!r}.")
     torch, wrong = _torch_options(values)
     problems += wrong
     options = Options(
@@ -266,6 +270,7 @@ def _options(values: dict[str, str]) -> tuple[Options, str]:
         live="--live" in values,
         quiet="--quiet" in values,
         allocations=values.get("--memory") == "exact",
+        device_history=values.get("--memory") == "device",
         cluster=values.get("--cluster", ""),
         kernel_wait_ns=duration("--kernel-wait", 0, interval, "30us"),
         threshold_ns=duration("-t", Options.threshold_ns, lambda duration_ns: duration_ns >= 0, "1"),

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,7 @@ class Allocator:
         self.queued: list[Any] = []
         self.initialized = False
         self.peak = 0
+        self.events: list[dict[str, Any]] = []
 
     def initialize(self) -> None:
         self.initialized = True
@@ -123,11 +125,24 @@ class Allocator:
             "device": 0, "address": storage._cdata, "total_size": size, "allocated_size": size, "active_size": size,
             "requested_size": size, "stream": 0, "segment_type": "large", "is_expandable": False, "frames": [], "blocks": [block],
         }  # fmt: skip
+        self.note("alloc", storage._cdata, size, frames)
         self.statistics(0)
         return storage
 
     def free(self, key: int) -> None:
         self.segments[key]["blocks"][0] |= {"state": "inactive", "requested_size": 0, "frames": []}
+        for action in ("free_requested", "free_completed"):
+            self.note(action, key, self.segments[key]["total_size"], [])
+
+    def note(self, action: str, address: int, size: int, frames: list[dict[str, Any]]) -> None:
+        if self.history:
+            self.events.append(
+                {"action": action, "addr": address, "size": size, "stream": 0, "time_us": time.time_ns() // 1000, "frames": frames}
+            )  # fmt: skip
+
+    def record(self, enabled: str | None = "all", **options: Any) -> None:
+        assert self.initialized, "it would initialise CUDA"
+        self.history, self.events = enabled is not None, []
 
     def statistics(self, device: int) -> dict[str, Any]:
         assert device == 0
@@ -140,7 +155,7 @@ class Allocator:
         }
 
     def snapshot(self) -> dict[str, Any]:
-        return {"segments": list(self.segments.values()), "device_traces": [[]]}
+        return {"segments": list(self.segments.values()), "device_traces": [list(self.events)]}
 
 
 allocator = Allocator()
@@ -150,11 +165,16 @@ def install() -> None:
     """Make ``import torch`` find this."""
     simulated_torch.install()
     torch = sys.modules["torch"]
-    torch._C = module("torch._C", TensorBase=TensorBase, _cuda_attach_out_of_memory_observer=allocator.attach)  # type: ignore[attr-defined]
+    torch.__dict__["_C"] = module(
+        "torch._C",
+        TensorBase=TensorBase,
+        _cuda_attach_out_of_memory_observer=allocator.attach,
+        _cuda_isHistoryEnabled=lambda: allocator.history,
+    )
     torch.cuda.__dict__.update(
         is_initialized=lambda: bool(device.work) or allocator.initialized,
         memory_stats_as_nested_dict=allocator.statistics,
-        memory=module("torch.cuda.memory", _snapshot=allocator.snapshot),
+        memory=module("torch.cuda.memory", _snapshot=allocator.snapshot, _record_memory_history=allocator.record),
         _lazy_call=allocator.lazy_call,
     )
     module("torch.nn", Module=Module)
