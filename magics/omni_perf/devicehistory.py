@@ -1,4 +1,4 @@
-"""Has torch record what a cell allocates on GPUs, for ``%%omni_perf --memory device``: docs/torch.md, "What a cell allocates on GPUs".
+"""Has torch record what a cell allocates on GPUs, for ``%%omni_perf --memory device``: docs/torch.md.
 
 torch keeps the history, and a snapshot of it is a file as torch's own tools write it: HOST_TIME.pickle in the
 notebook's folder. What it shows is omni_perf.analyze's to say.
