@@ -478,6 +478,7 @@ REQUIREMENTS: dict[str, Callable[[], bool]] = {
     "esbuild": lambda: succeeds(GO, "build", "-o", "/dev/null", ".", folder=ROOT / "tools" / "bundle"),
     "go": lambda: on_path(GO),
     "gpu": has_gpu,
+    "memray": lambda: (ROOT / ".cache/memray/.complete").exists(),
     "mpirun": lambda: on_path("mpirun"),
     "program": lambda: (VENV / "bin/omni-perf").exists(),
     "python": has_python,

@@ -46,7 +46,7 @@ def test_without_memray_the_cell_runs_and_a_sentence_says_how_to_have_it(kernel:
     kernel.run("importlib.util.find_spec = find; del sys.modules['memray']")
     assert ran.error is None and "%pip install memray" in str(ran.outputs)
     assert rows(kernel) == []
-    assert "exact, not 'all'" in str(kernel.run("%%omni_perf --memory all\n1").outputs)
+    assert "exact or device, not 'all'" in str(kernel.run("%%omni_perf --memory all\n1").outputs)
 
 
 def test_what_was_allocated_at_the_peak_is_by_line(kernel: Kernel) -> None:
