@@ -186,6 +186,7 @@ class Section:
 RACE = ["-race"]
 WITHOUT_RACE = {
     "cmd/omni-perf": "starts the profiler in each test; go-concurrency tries the commands that start most",
+    "sidecar/compare/mergereports": "measures the memory of many reports; go-concurrency reads many with it",
     "sidecar/measure/pystack": "the race detector slows the sampler tenfold: its accuracy is judged without",
     "sidecar/measure/pytasks": "the same: it reads tasks as often as that costs little",
     "sidecar/understand/diagnose": "starts no goroutine and simulates hours of recordings",
@@ -256,6 +257,7 @@ def go_concurrency() -> Iterator[Step]:
         "sidecar/measure/pystack": "Image|Second|Gone|Contended|Budget",
         "sidecar/measure/pytasks": "FutureIsDone|Budget",
         "sidecar/traces": "Damaged|Parity|Run",
+        "sidecar/compare/mergereports": "OfManyReportsThree|OneReport|Outline",
         "cmd/omni-perf": "RanksOfALauncherAreFollowed|OutlivesItsProfiler|TopFollows|NoProcessOfOurs",
     }
     for package, tests in chosen.items():
@@ -269,6 +271,7 @@ def go_concurrency() -> Iterator[Step]:
 OF_THE_PROGRAM = [
     "gpu",
     "test_agreement.py",
+    "test_allocations.py",
     "test_analyze.py",
     "test_analyze_torch.py",
     "test_attach.py",
@@ -288,8 +291,8 @@ OF_THE_PROGRAM = [
     "test_torch_cell.py",
     "test_trainings.py",
 ]
-"""Tests of the Go program, of the repository, of interpreters of their own or of devices: the extension's Python is
-nothing to them."""
+"""Tests of the Go program, of the repository, of interpreters of their own, of devices or of packages that are here for
+one Python: another Python of the extension is nothing to them."""
 OLDEST = ["ipython==8.12.*", "ipykernel==6.17.*", "grpclib==0.4.7"]
 """The lowest versions that pyproject.toml and the documentation promise."""
 

@@ -25,8 +25,8 @@ class OutOfMemoryError(RuntimeError):
 class Storage:
     """What a tensor's values lie in."""
 
-    def __init__(self, size: int) -> None:
-        self._cdata = id(self)
+    def __init__(self, address: int, size: int) -> None:
+        self._cdata = address
         self._size = size
 
     def nbytes(self) -> int:
@@ -86,6 +86,7 @@ class Allocator:
         self.initialized = False
         self.peak = 0
         self.events: list[dict[str, Any]] = []
+        self.next = 1 << 40
 
     def initialize(self) -> None:
         self.initialized = True
@@ -113,7 +114,7 @@ class Allocator:
         while frame is not None:
             frames.append({"filename": frame.f_code.co_filename, "line": frame.f_lineno, "name": frame.f_code.co_name})
             frame = frame.f_back
-        storage = Storage(size)
+        storage, self.next = Storage(self.next, size), self.next + size
         block = {
             "address": storage._cdata,
             "size": size,

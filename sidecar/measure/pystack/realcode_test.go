@@ -180,14 +180,15 @@ func sampleReal(t *testing.T, python string, program truth.RealProgram, pairs tr
 	return counts
 }
 
-// functionsOf is a stack's functions, root first, without those that were not called by the ones below.
+// functionsOf is a stack's functions, root first, without those that were not called by the ones below and without the
+// garbage collector, which is none: the interpreter's tracing knows nothing of it.
 func functionsOf(rec *timeline.Recording, node timeline.NodeID) []truth.Function {
 	if node == timeline.RootNode {
 		return nil
 	}
 	stack := functionsOf(rec, rec.Nodes[node].Parent)
 	f := rec.Frames[rec.Nodes[node].Frame]
-	if f.Suspended || f.Elided > 0 {
+	if f.Suspended || f.Elided > 0 || f == timeline.GarbageCollection {
 		return stack
 	}
 	return append(stack, truth.Function{File: f.File, Name: f.Function, FirstLine: f.FirstLine})
