@@ -36,6 +36,7 @@ from omni_perf.torchsteps import OptimizerSteps
 
 if TYPE_CHECKING:
     from omni_perf.allocations import Allocations
+    from omni_perf.analysis import Analysis
     from omni_perf.devicehistory import DeviceHistory
     from omni_perf.engines import Cluster
     from omni_perf.exactwork import ExactWork
@@ -79,9 +80,9 @@ class Running:
     exact: ExactWork | None = None
     """What records the GPU's work where there is no torch to do it."""
     allocations: Allocations | None = None
+    """memray's tracker, if that was asked for."""
     history: DeviceHistory | None = None
     """torch's history of its allocations on GPUs, if that was asked for."""
-    """memray's tracker, if that was asked for."""
     torch_memory: torchmemory.Figures = field(default_factory=dict[int, contract.TorchFigures])
     """What torch's allocator said of itself before the cell, by device."""
     cluster: Cluster | None = None
@@ -543,8 +544,7 @@ class CellRecorder:
         except AnalysisError as error:
             publish.warn(f"It cannot be shown: {error}")
             return
-        data, metadata = snapshot._repr_mimebundle_()  # pyright: ignore[reportPrivateUsage]
-        self._shell.display_pub.publish(data, metadata, transient={}, update=False)
+        self._display(snapshot)
 
     def _show_workers(self, running: Running, cluster: Cluster, cell: bytes) -> None:
         """Show the cell together with the workers of its engine, and keep that as the last report."""
@@ -553,8 +553,11 @@ class CellRecorder:
             return
         kept.last = report = replace(ended, draw=self._session.draw, number=running.number)
         if not running.options.quiet:
-            data, metadata = report._repr_mimebundle_()  # pyright: ignore[reportPrivateUsage]
-            self._shell.display_pub.publish(data, metadata, transient={}, update=False)
+            self._display(report)
+
+    def _display(self, shown: Report | Analysis) -> None:
+        data, metadata = shown._repr_mimebundle_()  # pyright: ignore[reportPrivateUsage]
+        self._shell.display_pub.publish(data, metadata, transient={}, update=False)
 
     def _keep(self, answer: contract.EndResponse, bundle: contract.Bundle, number: int) -> None:
         compressed = base64.b64decode(answer.get("reportGzip", ""))

@@ -10,6 +10,7 @@ import os
 from typing import NoReturn
 
 import pytest
+from omni_perf.launcher import LaunchError, find_binary
 
 
 def missing(requirement: str, reason: str) -> NoReturn:
@@ -19,3 +20,11 @@ def missing(requirement: str, reason: str) -> NoReturn:
         with open(path, "a") as file:
             file.write(f"{requirement}\t{test}\t{reason!r}\n")
     pytest.skip(f"{requirement}: {reason}")
+
+
+def program() -> str:
+    """Return the omni-perf of this checkout."""
+    try:
+        return find_binary()
+    except LaunchError as error:
+        missing("program", f"the program is not built: {error}")

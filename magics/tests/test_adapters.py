@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 from omni_perf.adapters import batch_size
-from omni_perf.launcher import LaunchError, find_binary
-from requirement import missing
+from requirement import missing, program
 
 ROOT = Path(__file__).resolve().parents[2]
 TORCH = ROOT / ".cache" / "torch" / "bin" / "python"
@@ -26,10 +25,7 @@ STEPS_OF_AN_EPOCH = 3
 def record(folder: Path, framework: str, *options: str) -> dict[str, Any]:
     if not TORCH.exists():
         missing("torch", "there is no torch in .cache/torch: tools/torch installs it (5.5 GB)")
-    try:
-        binary = find_binary()
-    except LaunchError as error:
-        missing("program", f"the program is not built: {error}")
+    binary = program()
     package = {"trainer": "transformers"}.get(framework, framework)
     if subprocess.run([TORCH, "-c", f"import {package}"], capture_output=True, check=False).returncode:
         missing("torch", f"there is no {package} in .cache/torch: tools/torch installs it")

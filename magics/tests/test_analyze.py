@@ -10,18 +10,14 @@ from pathlib import Path
 
 import pytest
 from omni_perf.analysis import Analysis, AnalysisError, analyze, make_traces
-from omni_perf.launcher import LaunchError, find_binary
 from omni_perf.tableview import SHOWN_ROWS, Table
-from requirement import missing
+from requirement import program
 
 
 @pytest.fixture(scope="module")
 def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two ranks and a memory snapshot."""
-    try:
-        find_binary()
-    except LaunchError as error:
-        missing("program", f"the program is not built: {error}")
+    program()
     folder = tmp_path_factory.mktemp("traces")
     make_traces(folder, ranks=2, steps=4, straggler=1, answers=folder / "answers.txt")
     return folder

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 from omni_perf.analysis import Analysis, analyze
-from omni_perf.launcher import LaunchError, find_binary
-from requirement import missing
+from requirement import missing, program
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(__file__).with_name("programs") / "torch_training.py"
@@ -22,10 +21,7 @@ def record(kind: str, folder: Path, **environment: str) -> subprocess.Popen[str]
     python = ROOT / ".cache" / "torch" / "bin" / "python"
     if not python.exists():
         missing("torch", "there is no torch in .cache/torch: tools/torch installs it (5.5 GB)")
-    try:
-        find_binary()
-    except LaunchError as error:
-        missing("program", f"the program is not built: {error}")
+    program()
     return subprocess.Popen(
         [python, PROGRAM, kind, folder], env=os.environ | environment, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,

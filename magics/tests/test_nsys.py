@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from omni_perf.launcher import LaunchError, find_binary
-from requirement import missing
+from requirement import program
 
 NSYS = f"""\
 #!{sys.executable}
@@ -52,10 +51,7 @@ sys.exit(3)
 
 
 def record(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    try:
-        binary = find_binary()
-    except LaunchError as error:
-        missing("program", f"the program is not built: {error}")
+    binary = program()
     (folder / "bin").mkdir()
     nsys = folder / "bin" / "nsys"
     nsys.write_text(NSYS)
@@ -98,10 +94,7 @@ def test_options_are_those_of_nsys_and_no_export_is_said(tmp_path: Path) -> None
 )
 def test_what_cannot_be_done_is_said(options: list[str], path: str | None, says: str, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("print('ran')")
-    try:
-        binary = find_binary()
-    except LaunchError as error:
-        missing("program", f"the program is not built: {error}")
+    binary = program()
     environment = os.environ | ({} if path is None else {"PATH": path})
     done = subprocess.run(
         [binary, "run", *options, "train.py"],

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from omni_perf.launcher import LaunchError, find_binary
-from requirement import missing
+from requirement import program as built
 
 TORCH = {
     "torch/__init__.py": "from torch.optim import optimizer\nimport torch.nn\n",
@@ -56,10 +55,7 @@ def place(tmp_path: Path) -> Path:
 
 def run(place: Path, program: str, *options: str, python: tuple[str, ...] = ()) -> tuple[dict[str, Any], str]:
     """Run a program under omni-perf; return its report, and what it printed."""
-    try:
-        binary = find_binary()
-    except LaunchError as error:
-        missing("program", f"the program is not built: {error}")
+    binary = built()
     (place / "train.py").write_text(program)
     done = subprocess.run(
         [binary, "run", "--interpreter", sys.executable, "-o", place / "report.json", *options, *python, "train.py"],

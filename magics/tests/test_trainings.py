@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from omni_perf.launcher import LaunchError, find_binary
-from requirement import missing
+from requirement import missing, program
 
 pytestmark = pytest.mark.timed
 
@@ -37,10 +36,7 @@ def record(name: str, nvml: Path, folder: Path, devices: int, *command: str | Pa
     """Run a program of torch's environment under omni-perf and return its report."""
     if not (TORCH / "python").exists():
         missing("torch", "there is no torch in .cache/torch: tools/torch installs it (5.5 GB)")
-    try:
-        binary = find_binary()
-    except LaunchError as error:
-        missing("program", f"the program is not built: {error}")
+    binary = program()
     CHARTS.mkdir(parents=True, exist_ok=True)
     script = folder / "gpus"
     script.write_text("".join(f"device Simulated {n}\nperiod_ms 20\n" for n in range(devices)))

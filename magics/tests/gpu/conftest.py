@@ -12,8 +12,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from omni_perf.launcher import LaunchError, find_binary
 from requirement import missing
+from requirement import program as built
 
 ROOT = Path(__file__).resolve().parents[3]
 FAKE_NVML = ROOT / "sidecar" / "measure" / "gpu" / "testdata" / "fakenvml"
@@ -23,10 +23,7 @@ NVML = "libnvidia-ml.so.1"
 @pytest.fixture(scope="session")
 def program() -> Path:
     """The omni-perf of this checkout; .cache/torch has one too, as old as that environment."""
-    try:
-        return Path(find_binary())
-    except LaunchError as error:
-        missing("program", f"the program is not built: {error}")
+    return Path(built())
 
 
 @pytest.fixture(scope="session")

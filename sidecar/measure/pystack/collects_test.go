@@ -1,15 +1,10 @@
 package pystack
 
 import (
-	"bufio"
-	"context"
-	"encoding/json"
-	"io"
 	"math"
 	"os"
 	"os/exec"
 	"testing"
-	"time"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
 	"github.com/omni-perf/omni-perf/sidecar/testkit/retry"
@@ -49,39 +44,7 @@ func recordCollections(t *retry.Attempt, python string) (rec *timeline.Recording
 		t.Fatal(err)
 	}
 	cmd := exec.Command(python, "-c", string(source)) // an interpreter in a container has its own files
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { in.Close(); cmd.Wait() })
-	lines := bufio.NewScanner(out)
-	lines.Scan()
-	p, err := Attach(cmd.Process.Pid, Options{Wait: time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
-	b := timeline.NewBuilder(timeline.Options{})
-	b.Describe(func(r *timeline.Recording) { r.Processes = make([]timeline.Process, 1) })
-	ctx, cancel := context.WithCancel(context.Background())
-	stopped := make(chan error, 1)
-	go func() { _, err := p.Sample(ctx, b, SampleOptions{Budget: -1}); stopped <- err }()
-	io.WriteString(in, "\n")
-	lines.Scan()
-	cancel()
-	if err := <-stopped; err != nil {
-		t.Fatal(err)
-	}
 	var said struct{ Seconds float64 }
-	if err := json.Unmarshal(lines.Bytes(), &said); err != nil {
-		t.Fatal(err)
-	}
-	return b.Snapshot(b.Since(timeline.Monotonic())), said.Seconds
+	rec = recordAnswer(t, cmd, &said)
+	return rec, said.Seconds
 }

@@ -67,7 +67,14 @@ func growthOf(t *retry.Attempt, python, kind string, most float64) {
 // recordGrowth records the program from before it grows to after.
 func recordGrowth(t *retry.Attempt, python, kind string) (*timeline.Recording, map[string]float64) {
 	t.Helper()
-	cmd := exec.Command(python, "testdata/grows.py", kind)
+	want := make(map[string]float64)
+	return recordAnswer(t, exec.Command(python, "testdata/grows.py", kind), &want), want
+}
+
+// recordAnswer records a program from when it says that it is ready, and then is asked to go on, to when it answers in
+// JSON what it measured itself.
+func recordAnswer(t *retry.Attempt, cmd *exec.Cmd, answer any) *timeline.Recording {
+	t.Helper()
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -98,11 +105,10 @@ func recordGrowth(t *retry.Attempt, python, kind string) (*timeline.Recording, m
 	if err := <-stopped; err != nil {
 		t.Fatal(err)
 	}
-	want := make(map[string]float64)
-	if err := json.Unmarshal(lines.Bytes(), &want); err != nil {
+	if err := json.Unmarshal(lines.Bytes(), answer); err != nil {
 		t.Fatal(err)
 	}
-	return b.Snapshot(b.Since(timeline.Monotonic())), want
+	return b.Snapshot(b.Since(timeline.Monotonic()))
 }
 
 // grower is the innermost function of a stack that the program measured; empty if there is none.

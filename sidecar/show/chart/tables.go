@@ -90,7 +90,8 @@ func tablesOf(r *report.View, gpus gpuSummary, pools []pool, duration float64) [
 	if !gpus.used && len(r.Ranks) < 2 { // a launcher's own are of no interest
 		ts = append(ts, functionsTable(r, duration), threadsTable(r, duration))
 	}
-	ts = append(ts, asTheyAre(allocationsTable(r), memoryTable(r), memoryFunctionsTable(r), gpuMemoryTable(r), torchMemoryTable(r), processesTable(r, duration), stepsTable(r, duration), epochsTable(r), slowStepsTable(r),
+	memory := memoryTable(r)
+	ts = append(ts, asTheyAre(allocationsTable(r), memory, memoryFunctionsTable(r, memory), gpuMemoryTable(r), torchMemoryTable(r), processesTable(r, duration), stepsTable(r, duration), epochsTable(r), slowStepsTable(r),
 		phasesTable(r), regionsTable(r, duration), operatorsTable(r), kernelsTable(r))...)
 	return slices.DeleteFunc(ts, func(t table) bool { return len(t.rows) == 0 })
 }
@@ -245,9 +246,9 @@ const worthAtPeak = 0.9
 
 // memoryFunctionsTable ranks the functions in which the memory of the program grew, each without those that it
 // called: with the lines above, which show the program's own, it says which call of a library it was.
-func memoryFunctionsTable(r *report.View) table {
+func memoryFunctionsTable(r *report.View, lines table) table {
 	t := table{heading: "Growth of resident memory by function", note: "the innermost Python function, your own or a library's"}
-	lines, sum, libraries := memoryTable(r), int64(0), false
+	sum, libraries := int64(0), false
 	if len(lines.rows) == 0 {
 		return table{}
 	}

@@ -338,14 +338,14 @@ func TestGrowthOfResidentMemory(t *testing.T) {
 		if got := made.rows[0]; got.place+got.name != "app.py:3" || got.time() != want || got.aside != "75 %" || got.hint != "of it 150 MiB perhaps of a line before or after" {
 			t.Errorf("got %+v", got)
 		}
-		if functions := memoryFunctionsTable(r); len(functions.rows) != 0 {
+		if functions := memoryFunctionsTable(r, memoryTable(r)); len(functions.rows) != 0 {
 			t.Errorf("a table of the one function: %+v", functions)
 		}
 		b.AddGrowth(timeline.Growth{Start: 3 * s, End: 4 * s, Before: library, After: library, Bytes: grown / 2})
 		if r, err = report.Build(b.Snapshot(4*s), nil, report.Options{}); err != nil {
 			t.Fatal(err)
 		}
-		if functions := memoryFunctionsTable(r); len(functions.rows) != 2 || functions.rows[1].name != "read_csv" || functions.rows[1].time() != "300 MiB" || functions.rows[0].hint != "900 MiB with what it called" {
+		if functions := memoryFunctionsTable(r, memoryTable(r)); len(functions.rows) != 2 || functions.rows[1].name != "read_csv" || functions.rows[1].time() != "300 MiB" || functions.rows[0].hint != "900 MiB with what it called" {
 			t.Errorf("functions %+v", functions.rows)
 		}
 		if want := "peak 1.2 GiB · 150 MiB given back · 450 MiB kept · by your own lines, whatever they called"; made.note != want {

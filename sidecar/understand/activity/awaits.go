@@ -68,7 +68,7 @@ func awaitsOf(rec *timeline.Recording, own func(timeline.FrameID) bool, together
 		if !counts(&a) {
 			continue
 		}
-		frame, ok := innermostOwn(rec, a.Node, own)
+		frame, ok := InnermostOwn(rec, a.Node, own)
 		if !ok {
 			continue
 		}
@@ -103,8 +103,8 @@ func awaitsOf(rec *timeline.Recording, own func(timeline.FrameID) bool, together
 	return out
 }
 
-// innermostOwn is the innermost frame of the user's own on a stack.
-func innermostOwn(rec *timeline.Recording, node timeline.NodeID, own func(timeline.FrameID) bool) (timeline.FrameID, bool) {
+// InnermostOwn is the innermost frame of the user's own on a stack.
+func InnermostOwn(rec *timeline.Recording, node timeline.NodeID, own func(timeline.FrameID) bool) (timeline.FrameID, bool) {
 	for node != timeline.RootNode && int(node) < len(rec.Nodes) {
 		n := rec.Nodes[node]
 		if int(n.Frame) < len(rec.Frames) && rec.Frames[n.Frame].Line > 0 && own(n.Frame) {

@@ -140,7 +140,7 @@ func computing(rec *timeline.Recording, process int, owner func(*timeline.Thread
 					break
 				}
 				length := min(s.End, to) - max(s.Start, from)
-				frame, known := innermostOwn(rec, s.Node, own)
+				frame, known := InnermostOwn(rec, s.Node, own)
 				if length <= 0 || !known || !counts(s.State) {
 					continue
 				}

@@ -44,8 +44,8 @@ func Memory(rec *timeline.Recording, own func(timeline.FrameID) bool) ([]GrowthL
 			continue
 		}
 		sum.Grown += g.Bytes
-		before, known := innermostOwn(rec, g.Before, own)
-		after, knownAfter := innermostOwn(rec, g.After, own)
+		before, known := InnermostOwn(rec, g.Before, own)
+		after, knownAfter := InnermostOwn(rec, g.After, own)
 		part, heldPart := g.Bytes/2, held[i]/2
 		for _, half := range []struct {
 			frame       timeline.FrameID

@@ -85,16 +85,16 @@ func (e *evidence) ended() timeline.Nanos {
 
 // lastPlace is the line of the user's own that a process's main thread was seen in last; zero where none was.
 func (e *evidence) lastPlace(process int) activity.Place {
+	own := func(id timeline.FrameID) bool { return e.stacks.Files.Own(e.rec.Frames[id].File) }
 	for i := range e.rec.Threads {
 		t := &e.rec.Threads[i]
 		if t.Process != process || !t.Main {
 			continue
 		}
 		for _, span := range slices.Backward(t.Spans) {
-			for n := span.Node; n != timeline.RootNode; n = e.rec.Nodes[n].Parent {
-				if f := e.rec.Frames[e.rec.Nodes[n].Frame]; f.Line > 0 && e.stacks.Files.Own(f.File) {
-					return activity.Place{File: f.File, Line: f.Line}
-				}
+			if id, ok := activity.InnermostOwn(e.rec, span.Node, own); ok {
+				f := &e.rec.Frames[id]
+				return activity.Place{File: f.File, Line: f.Line}
 			}
 			if span.Node != timeline.RootNode {
 				break

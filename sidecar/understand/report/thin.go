@@ -481,19 +481,18 @@ func (t *thinner) places(place func(file, line, function **int), file, function 
 			d.Processes[i].Exception = &kept
 		}
 	}
+	known := func(file, line *int, function **int) {
+		at := file
+		place(&at, &line, function)
+		*file = *at
+	}
 	d.Awaits = slices.Clone(d.Awaits)
 	for i := range d.Awaits {
-		a := &d.Awaits[i]
-		at, line := &a.File, &a.Line
-		place(&at, &line, &a.Function)
-		a.File = *at
+		known(&d.Awaits[i].File, &d.Awaits[i].Line, &d.Awaits[i].Function)
 	}
 	d.Memory = slices.Clone(d.Memory)
 	for i := range d.Memory {
-		m := &d.Memory[i]
-		at, line := &m.File, &m.Line
-		place(&at, &line, &m.Function)
-		m.File = *at
+		known(&d.Memory[i].File, &d.Memory[i].Line, &d.Memory[i].Function)
 	}
 	if d.Allocations != nil {
 		d.Allocations = d.Allocations.inFiles(func(f, line **int) {
@@ -503,10 +502,7 @@ func (t *thinner) places(place func(file, line, function **int), file, function 
 	}
 	d.GPUMemory = slices.Clone(d.GPUMemory)
 	for i := range d.GPUMemory {
-		m := &d.GPUMemory[i]
-		at, line := &m.File, &m.Line
-		place(&at, &line, &m.Function)
-		m.File = *at
+		known(&d.GPUMemory[i].File, &d.GPUMemory[i].Line, &d.GPUMemory[i].Function)
 	}
 	d.FunctionMemory = slices.Clone(d.FunctionMemory)
 	for i := range d.FunctionMemory {
