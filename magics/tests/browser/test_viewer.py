@@ -391,6 +391,29 @@ def test_a_click_selects_a_box(viewer: Viewer) -> None:
     assert viewer.says().startswith("Selected 0.6"), viewer.says()
 
 
+def test_pointing_at_a_kernel_shows_its_launch_and_a_click_goes_there(viewer: Viewer) -> None:
+    viewer.open("traced")
+    viewer.wheel(600, 300, -900)
+    lane = viewer.page.get_by_text("GPU 0 stream 7").last.bounding_box()
+    lanes = viewer.box(".o-lanes")
+    tip = viewer.page.locator(".o-tip")
+    at = next(
+        x
+        for x in range(200, 1000, 4)
+        if (viewer.page.mouse.move(x, lane["y"] + lane["height"] / 2), "launched 40" in tip.inner_text())[1]
+    )
+    assert "launched 40 ms before: _engine_run_backward ‹ Tensor.backward ‹ train_epoch" in tip.inner_text()
+    arrow = viewer.box(".o-arrow")
+    kernel = viewer.box(".o-outline")
+    assert lanes["y"] < arrow["y"] < kernel["y"] < arrow["y"] + arrow["height"] < kernel["y"] + kernel["height"]
+    assert abs(arrow["x"] + arrow["width"] - kernel["x"]) <= 3 and arrow["x"] >= lanes["x"]
+    viewer.picture("launch")
+    viewer.page.mouse.click(at, lane["y"] + lane["height"] / 2)
+    viewer.settle()
+    selected = int(viewer.says().removeprefix("Selected ").split(" ms")[0])
+    assert abs(selected - 70) <= 10, "from the launch to the kernel's end, by columns of 6 ms"
+
+
 def test_threads_unfold(viewer: Viewer) -> None:
     viewer.open("training")
     viewer.press("w")

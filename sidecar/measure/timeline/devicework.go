@@ -23,6 +23,13 @@ type DeviceActivity struct {
 	Stream   int64 // as the source counts them
 	Kind     WorkKind
 	Name     string // of a kernel, else what the source calls it
+	Launch   Launch
+}
+
+// Launch is the host's call that queued a piece of work; the zero value: not known.
+type Launch struct {
+	Thread int   // native id of the one that called
+	At     Nanos // the call's begin
 }
 
 // DeviceWork is what devices did for one process, by one source that delivers each piece of work:
@@ -58,6 +65,9 @@ func cutWork(list []DeviceWork, from, to Nanos) (out []DeviceWork) {
 		for _, a := range w.Activities {
 			if a.Start < to && a.End > from {
 				a.Start, a.End = max(a.Start, from)-from, min(a.End, to)-from
+				if a.Launch.Thread != 0 {
+					a.Launch.At -= from
+				}
 				inside = append(inside, a)
 			}
 		}

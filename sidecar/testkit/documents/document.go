@@ -181,10 +181,13 @@ type Finding struct {
 
 // Kernels is what a stream ran, in nanoseconds.
 type Kernels struct {
-	Names  []string `json:"names"`
-	Name   []int    `json:"name"`
-	Gap    []int64  `json:"gap_ns"`
-	Length []int64  `json:"length_ns"`
+	Names    []string `json:"names"`
+	Name     []int    `json:"name"`
+	Gap      []int64  `json:"gap_ns"`
+	Length   []int64  `json:"length_ns"`
+	Count    []int    `json:"count,omitempty"`
+	Launch   []int64  `json:"launch_ns,omitempty"`
+	Launcher []int    `json:"launcher,omitempty"`
 }
 
 // State is what a thread was doing.

@@ -12,7 +12,7 @@ import (
 // Samples are the made-up recordings by name.
 func Samples() map[string]func() *Document {
 	return map[string]func() *Document{
-		"training": Training, "cpu": CPU, "workers": Workers, "hour": Hour, "hostile": Hostile, "imports": Imports, "short": ShortCalls,
+		"training": Training, "cpu": CPU, "workers": Workers, "hour": Hour, "hostile": Hostile, "imports": Imports, "short": ShortCalls, "traced": Traced,
 	}
 }
 
@@ -174,6 +174,27 @@ func trainingFor(duration, loader float64) *Document {
 			{Kind: "thread", Index: pin, Name: "pin_memory", Value: "8 % busy"},
 		},
 	})
+	return d
+}
+
+// Traced is such a cell whose GPU's work is known: in each step three kernels, each launched 40 ms before it began, while the
+// main thread ran backward().
+func Traced() *Document {
+	d := Training()
+	k := Kernels{Names: []string{"gemm_tn", "reduce_kernel"}}
+	last := int64(0)
+	for _, s := range d.Steps {
+		for i := range int64(3) {
+			begin := s.EndNS - 320e6 + i*40e6
+			k.Gap, k.Length = append(k.Gap, begin-last), append(k.Length, 30e6)
+			k.Name, k.Count = append(k.Name, int(i%2)), append(k.Count, 1)
+			k.Launch, k.Launcher = append(k.Launch, 40e6), append(k.Launcher, 0)
+			last = begin + 30e6
+		}
+	}
+	d.Kernels = []Kernels{k}
+	d.Chart.Lanes = append(d.Chart.Lanes, Lane{Kind: "stream", Name: "GPU 0 stream 7"})
+	d.Chart = lay(d.Chart.Width, d.Chart)
 	return d
 }
 

@@ -145,6 +145,7 @@ var workKinds = [...]timeline.WorkKind{kineto.ClassMemcpy: timeline.WorkCopy, ki
 func (c converter) work() timeline.DeviceWork {
 	w := timeline.DeviceWork{Source: sourceOf(c.trace), DeviceName: deviceName(c.trace)}
 	d := &c.trace.Device
+	launches := c.launches()
 	for row := range d.Len() {
 		ordinal := int(d.Device[row])
 		if ordinal < 0 || ordinal >= maxDevices {
@@ -153,13 +154,25 @@ func (c converter) work() timeline.DeviceWork {
 		start := c.at(d.Start[row])
 		a := timeline.DeviceActivity{
 			Interval: timeline.Between(start, c.at(d.End(row))), Device: ordinal, Stream: d.Stream[row],
-			Kind: workKinds[d.Class[row]], Name: c.trace.Text(d.Name[row]),
+			Kind: workKinds[d.Class[row]], Name: c.trace.Text(d.Name[row]), Launch: launches[d.Correlation[row]],
 		}
 		if a.Start < c.rec.Duration && a.End > 0 && a.Start < a.End {
 			w.Activities = append(w.Activities, a)
 		}
 	}
 	return w
+}
+
+// launches are the calls that queued work, by their correlation.
+func (c converter) launches() map[int64]timeline.Launch {
+	calls := &c.trace.Calls
+	launches := make(map[int64]timeline.Launch, calls.Len())
+	for row, correlation := range calls.Correlation {
+		if thread := int(calls.Thread[row]); correlation != kineto.None && thread < len(c.trace.Threads) {
+			launches[correlation] = timeline.Launch{Thread: int(max(c.trace.Threads[thread].TID, 0)), At: c.at(calls.Start[row])}
+		}
+	}
+	return launches
 }
 
 // mostEvents are fewer events of devices than Kineto has room for (ACTIVITIES_MAX_GPU_BUFFER_SIZE_MB, 128 MB of

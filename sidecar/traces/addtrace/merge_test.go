@@ -70,7 +70,7 @@ func recordedRank(t *testing.T, cfg synth.Config, number int, sampled float64) (
 	for at := 20 * ms; at <= duration; at += 20 * ms {
 		util.Add(at, sampled)
 	}
-	main := b.Thread(timeline.Thread{NativeID: 1, Main: true, RunsCell: true})
+	main := b.Thread(timeline.Thread{NativeID: launcher(trace), Main: true, RunsCell: true})
 	loop := b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "<module>", File: "cell.py", Line: 2, FirstLine: 1}))
 	fetch := b.Child(loop, b.Frame(timeline.Frame{Function: "__next__", File: "/x/site-packages/torch/utils/data/dataloader.py", Line: 701, FirstLine: 690}))
 	b.Set(main, 0, loop, timeline.StatePython, false)
@@ -84,6 +84,9 @@ func recordedRank(t *testing.T, cfg synth.Config, number int, sampled float64) (
 	})
 	return b.Snapshot(duration), trace, rank, timeline.Bridge{Offset: uptime - wall, Error: 300}
 }
+
+// launcher is the thread that launches a trace's work.
+func launcher(trace *kineto.Trace) int { return int(trace.Threads[trace.Calls.Thread[0]].TID) }
 
 func lanesOf(m *Merged) []devicework.Lane { return devicework.Lanes(m.Recording, devicework.MaxBlocks) }
 
@@ -199,6 +202,25 @@ func TestLanesHoldEveryKernel(t *testing.T) {
 	}
 	if l.Resolution != 0 {
 		t.Errorf("resolution %v of a lane that has every kernel", l.Resolution)
+	}
+	var delays, want timeline.Nanos
+	threads := make(map[int]int)
+	for i, launched := range l.Launched {
+		threads[launched.Thread]++
+		delays += l.Start[i] - launched.At
+	}
+	calls := make(map[int64]int64)
+	for i, correlation := range trace.Calls.Correlation {
+		calls[correlation] = trace.Calls.Start[i]
+	}
+	for i, correlation := range trace.Device.Correlation {
+		want += timeline.Nanos(trace.Device.Start[i] - calls[correlation])
+	}
+	if threads[launcher(trace)] == 0 || threads[0] > 0 {
+		t.Errorf("launches by thread %v", threads)
+	}
+	if delays != want || want == 0 {
+		t.Errorf("from launch to begin %d ns, want %d", delays, want)
 	}
 }
 

@@ -217,6 +217,10 @@ func (p *patch) devices() {
 	p.to.Kernels = nil
 	for _, lane := range p.from.Kernels {
 		lane.Device = p.device[lane.Device]
+		lane.Launcher = slices.Clone(lane.Launcher)
+		for i, thread := range lane.Launcher {
+			lane.Launcher[i] = p.thread(thread)
+		}
 		p.to.Kernels = append(p.to.Kernels, lane)
 	}
 }
@@ -280,6 +284,17 @@ func (p *patch) causes(list []report.Cause) []report.Cause {
 
 // process is the index in the report of a process of the other.
 func (p *patch) process(i int) int { return p.raw.process(p.from.Processes[i].PID) }
+
+// thread is the index in the report of a thread of the other; -1: none.
+func (p *patch) thread(i int64) int64 {
+	if i < 0 {
+		return -1
+	}
+	from := &p.from.Threads[i]
+	return int64(slices.IndexFunc(p.to.Threads, func(t report.Thread) bool {
+		return t.NativeID == from.NativeID && t.Process == p.process(from.Process)
+	}))
+}
 
 // file is the index in the report of a file of the other, by the restored name.
 func (p *patch) file(i *int) *int {

@@ -196,6 +196,11 @@ func TestATraceGoesIntoASavedReport(t *testing.T) {
 	if got, want := r.Headline.Text, direct.Headline.Text; got != want {
 		t.Errorf("headline %q, want %q", got, want)
 	}
+	for i, lane := range r.Kernels {
+		if want := direct.Kernels[i]; len(lane.LaunchNS) == 0 || !slices.Equal(lane.Launcher, want.Launcher) || !slices.Equal(lane.LaunchNS, want.LaunchNS) {
+			t.Errorf("stream %d was launched by %v, %v ns before; want %v, %v", lane.Stream, lane.Launcher, lane.LaunchNS, want.Launcher, want.LaunchNS)
+		}
+	}
 	if len(r.Threads) != len(before.Threads) || !slices.Equal(r.Spans.Node, before.Spans.Node) {
 		t.Error("the stacks were changed")
 	}

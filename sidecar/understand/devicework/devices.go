@@ -31,6 +31,13 @@ type piece struct {
 	timeline.Interval
 	stream int64
 	name   string
+	launch Launched
+}
+
+// Launched is by which process, and by which call of it, a piece of work was queued.
+type Launched struct {
+	PID int
+	timeline.Launch
 }
 
 // activeLevel is the sampled activity, in percent, that contradicts a source that saw none.
@@ -60,7 +67,7 @@ func Of(rec *timeline.Recording) []Device {
 		complete[w.PID] = timeline.Joined(append(complete[w.PID], timeline.Clip(timeline.Joined(w.Complete), whole)...))
 		for _, a := range w.Activities {
 			d := uses(indexOf(w, a.Device), w.PID)
-			p := piece{timeline.Between(max(a.Start, 0), min(a.End, rec.Duration)), a.Stream, a.Name}
+			p := piece{timeline.Between(max(a.Start, 0), min(a.End, rec.Duration)), a.Stream, a.Name, Launched{w.PID, a.Launch}}
 			if p.Start < p.End {
 				d.work = append(d.work, p)
 			}

@@ -21,6 +21,7 @@ type Lane struct {
 	Resolution time.Duration
 	Start, End []timeline.Nanos
 	Name       []int // index into Names; the longest of joined events
+	Launched   []Launched
 	Count      []int
 	Names      []string
 }
@@ -82,13 +83,13 @@ func lane(events []piece, step time.Duration) Lane {
 			l.Count[n]++
 			if e.Nanos() > longest {
 				longest = e.Nanos()
-				l.Name[n] = name(e.name)
+				l.Name[n], l.Launched[n] = name(e.name), e.launch
 			}
 			continue
 		}
 		longest = e.Nanos()
 		l.Start, l.End = append(l.Start, e.Start), append(l.End, e.End)
-		l.Name, l.Count = append(l.Name, name(e.name)), append(l.Count, 1)
+		l.Name, l.Count, l.Launched = append(l.Name, name(e.name)), append(l.Count, 1), append(l.Launched, e.launch)
 	}
 	return l
 }

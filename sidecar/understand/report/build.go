@@ -328,7 +328,7 @@ func mean(t timeline.Track) float64 {
 // kernels makes given lanes fit for the document; the given ones stay as they are.
 func (b *builder) kernels(lanes []KernelLane) {
 	if lanes == nil {
-		lanes = lanesOf(b.rec)
+		lanes = b.lanesOf()
 	}
 	for _, l := range lanes {
 		names := make([]string, len(l.Names))

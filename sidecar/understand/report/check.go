@@ -507,6 +507,16 @@ func (c *checker) kernels() {
 			c.must(false, "the columns of kernels differ in length")
 			return
 		}
+		if launched := len(k.LaunchNS); launched != len(k.Launcher) || launched != 0 && launched != n {
+			c.must(false, "the columns of kernels differ in length")
+			return
+		}
+		for i, delay := range k.LaunchNS {
+			if delay < -1 || delay > c.d.DurationNS || k.Launcher[i] < -1 || k.Launcher[i] >= int64(len(c.d.Threads)) {
+				c.must(false, "the launch of kernel %d makes no sense", i)
+				return
+			}
+		}
 		at, end := int64(0), c.d.DurationNS
 		for i := range n {
 			gap, length := k.GapNS[i], k.LengthNS[i]

@@ -134,4 +134,8 @@ type KernelLane struct {
 	Name         Column   `json:"name"` // index into Names; the longest of joined events
 	Count        Column   `json:"count"`
 	Names        []string `json:"names"`
+	// LaunchNS is the time from the begin of the call that queued an event to that of the event, Launcher the thread
+	// that called; -1: not known. Absent where it is of none; of joined events it is the longest's.
+	LaunchNS Column `json:"launch_ns,omitempty"`
+	Launcher Column `json:"launcher,omitempty"`
 }

@@ -325,6 +325,11 @@ func (t *thinner) kernels(step int64) {
 	lanes := slices.Clone(t.d.Kernels)
 	for i := range lanes {
 		lanes[i] = joinBlocks(lanes[i], step)
+		for n, thread := range lanes[i].Launcher {
+			if thread >= 0 {
+				lanes[i].Launcher[n] = int64(t.threadAt[thread])
+			}
+		}
 	}
 	t.d.Kernels = lanes
 }
@@ -332,6 +337,7 @@ func (t *thinner) kernels(step int64) {
 func joinBlocks(l KernelLane, step int64) KernelLane {
 	out := KernelLane{Device: l.Device, Stream: l.Stream, ResolutionNS: max(l.ResolutionNS, step), Names: []string{},
 		GapNS: Column{}, LengthNS: Column{}, Name: Column{}, Count: Column{}}
+	launched := len(l.LaunchNS) > 0
 	names := make(map[int64]int64)
 	longest, at, start := int64(0), int64(0), int64(0) // of the block being built: an event, its end, its start
 	for i := range l.GapNS {
@@ -347,6 +353,9 @@ func joinBlocks(l KernelLane, step int64) KernelLane {
 			out.Count[n] = min(out.Count[n]+l.Count[i], math.MaxInt32)
 			if l.LengthNS[i] > longest {
 				longest, out.Name[n] = l.LengthNS[i], name
+				if launched { // from where the block begins
+					out.LaunchNS[n], out.Launcher[n] = max(l.LaunchNS[i]-(at+l.GapNS[i]-start), 0), l.Launcher[i]
+				}
 			}
 			at = end
 			continue
@@ -355,6 +364,9 @@ func joinBlocks(l KernelLane, step int64) KernelLane {
 		at = start + l.LengthNS[i]
 		out.GapNS, out.LengthNS = append(out.GapNS, l.GapNS[i]), append(out.LengthNS, l.LengthNS[i])
 		out.Name, out.Count = append(out.Name, name), append(out.Count, l.Count[i])
+		if launched {
+			out.LaunchNS, out.Launcher = append(out.LaunchNS, l.LaunchNS[i]), append(out.Launcher, l.Launcher[i])
+		}
 	}
 	return out
 }

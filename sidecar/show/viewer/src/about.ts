@@ -1,12 +1,18 @@
 // What the tooltip says of a box of the timeline.
 
 import { placeWords, shareWords, source, whereOf, type App } from "./app.ts";
-import { within } from "./columns.ts";
+import { picksOf, within } from "./columns.ts";
 import type { Shown } from "./frame.ts";
+import { index, us } from "./json.ts";
+import { floats } from "./math.ts";
 import { wordsOf } from "./paint.ts";
+import type { Recording } from "./recording.ts";
 import { rangeOf } from "./state.ts";
 import { stateTimes } from "./sums.ts";
 import { figure, micros, percent, plural } from "./words.ts";
+
+/** So many names of a stack are given. */
+const mostCallers = 6;
 
 /** Target is a box, or a column of a lane without boxes. */
 export interface Target {
@@ -18,8 +24,30 @@ export interface Target {
   end: number;
 }
 
+/** launchOf is when a kernel began, when the call began that queued it, by which thread and in which span of it. */
+export function launchOf({ model: { recording } }: App, { lane, column, id }: Target) {
+  const { kind, nth } = lane.placed.lane;
+  const stream = recording.streams[nth];
+  if (kind !== "stream" || !id || !stream) return;
+  const i = lane.picks![column]!;
+  const thread = recording.threads[index(stream.launcher[i], recording.threads.length)];
+  const begin = stream.begin[i]!;
+  const at = begin - us(stream.launch[i]);
+  return (
+    thread && { begin, at, thread, span: picksOf(recording, thread.begin, thread.end, floats(1).fill(at + 1))[0]! }
+  );
+}
+
+/** callersIn are the names of a span's stack, the innermost first. */
+function callersIn({ node, above, fnOf, fns }: Recording, span: number): string {
+  const names: string[] = [];
+  for (let n = node[span] || 0; n && names.length < mostCallers; n = above[n]!) names.push(fns[fnOf[n]!]!.name);
+  return names.join(" ‹ ");
+}
+
 /** about are a target's lines, in a window of so many columns: its name, where it is, figures. */
-export function about(app: App, { lane, row, column, id, begin, end }: Target, columns: number): string[] {
+export function about(app: App, target: Target, columns: number): string[] {
+  const { lane, row, column, id, begin, end } = target;
   const { model, state } = app;
   const { recording, chart } = model;
   const columnTime = (c: number) => state.from + (c / columns) * (state.to - state.from);
@@ -35,9 +63,10 @@ export function about(app: App, { lane, row, column, id, begin, end }: Target, c
   const here = micros(columnTime(end) - columnTime(begin)) + " here";
   if (kind === "stream") {
     const joined = recording.streams[nth]!.joined[picks![column]!] as number;
+    const launch = launchOf(app, target);
     return [
       recording.streams[nth]!.kernels[id - 1]!,
-      "",
+      launch ? `launched ${micros(launch.begin - launch.at)} before: ${callersIn(recording, launch.span)}` : "",
       here + (joined > 1 ? `, the longest of ${plural(joined, "kernel")}` : ""),
     ];
   }

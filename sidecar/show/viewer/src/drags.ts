@@ -4,7 +4,7 @@ import type { App } from "./app.ts";
 import { listen } from "./dom.ts";
 import type { Layout } from "./lanes.ts";
 import { abs, max } from "./math.ts";
-import { isZoomed, pan, pick, toWindow, zoom } from "./state.ts";
+import { isZoomed, pan, pick, show, toWindow, zoom } from "./state.ts";
 
 /** Ground is what a drag has below it. */
 export interface Ground {
@@ -87,7 +87,7 @@ export function listenToDrags(app: App, stage: HTMLElement, ground: Ground): voi
     fingers.delete(e.pointerId);
     moved = true;
     if (!fingers.size) drag = "";
-    if (box) app.put(pick(app.state, initial, ...box));
+    if (box) app.put((box[0] < app.state.from ? show : pick)(app.state, initial, ...box));
   }
 
   listen(stage, "pointerdown", press);

@@ -161,6 +161,8 @@ export function recordingOf(document: unknown): Recording {
         ...spansOf({ ...k, "node": k["name"], "state": k["name"] }, "ns", duration, kernels.length, () => 0),
         kernels: kernels.concat("?"),
         joined: list(k["count"]),
+        launch: list(k["launch_ns"]),
+        launcher: list(k["launcher"]),
       };
     }),
   };

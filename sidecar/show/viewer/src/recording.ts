@@ -118,6 +118,8 @@ export interface Spans {
 export interface Stream extends Spans {
   kernels: string[];
   joined: unknown[]; // by span: of how many kernels it is the longest
+  launch: unknown[]; // by span: the nanoseconds from the begin of the call that queued it
+  launcher: unknown[]; // by span: the thread that called
 }
 
 export interface Recording extends Spans {

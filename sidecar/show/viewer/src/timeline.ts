@@ -1,6 +1,6 @@
 // The timeline: lanes over one time axis, and what lies under the pointer.
 
-import { about, type Target } from "./about.ts";
+import { about, launchOf, type Target } from "./about.ts";
 import { placeWords, source, type App } from "./app.ts";
 import { boxOf, div, element, fill, listen, small, vars } from "./dom.ts";
 import { listenToDrags } from "./drags.ts";
@@ -36,16 +36,17 @@ export function timeline(app: App): Timeline {
   const { model } = app;
   const { recording, initial, chart } = model;
   const overlay = (name: string) => div({ class: "o-over o-" + name, hidden: 1 });
-  const [before, after, chosen, outline, crosshair, frame, gutter] = [
+  const [before, after, chosen, outline, arrow, crosshair, frame, gutter] = [
     overlay("dim"),
     overlay("dim"),
     overlay("chosen"),
     overlay("outline"),
+    overlay("arrow"),
     overlay("cross"),
     overlay("frame"),
     div(),
   ];
-  const stage = div("o-lanes", before, after, chosen, outline, crosshair, frame, gutter);
+  const stage = div("o-lanes", before, after, chosen, outline, arrow, crosshair, frame, gutter);
   const lanes = surface(stage);
 
   let layout: Layout = layOut(chart, chart.wide, app.state.unfolded);
@@ -145,12 +146,19 @@ export function timeline(app: App): Timeline {
 
   /** point frames a target and says what it is, near a point of the window. */
   function point(target: Target | null, x: number, y: number): void {
-    outline.hidden = true;
+    outline.hidden = arrow.hidden = true;
     app.tip(x, y, target ? about(app, target, columns) : []);
     if (!target?.id) return;
     const { y0, y1, rows } = target.lane.placed;
     const top = y0 + target.row * layout.pitch;
     cover(outline, 1, xAt(target.begin) - 1, top - 1, xAt(target.end), (rows ? top + layout.pitch : y1) + 1);
+    const launch = launchOf(app, target);
+    const from =
+      launch &&
+      layout.lanes.find(
+        ({ lane: { kind, nth } }) => "flame thread".includes(kind) && recording.threads[nth] === launch.thread,
+      );
+    if (from) cover(arrow, 1, xOf(launch.at), from.y1, xAt(target.begin), (y0 + y1) / 2);
   }
 
   function hover(e: MouseEvent, on = true): void {
@@ -164,7 +172,12 @@ export function timeline(app: App): Timeline {
 
   const boxAt = (e: MouseEvent): [number, number] | null => {
     const target = targetAt(e);
-    return target && [columnTime(target.begin), columnTime(target.id ? target.end : target.begin)];
+    return (
+      target && [
+        launchOf(app, target)?.at ?? columnTime(target.begin),
+        columnTime(target.id ? target.end : target.begin),
+      ]
+    );
   };
   listenToDrags(app, stage, { layout: () => layout, local, timeAt, xOf, hover, boxAt });
   listen(stage, "dblclick", () => app.put(unzoomed(app.state, initial)));
@@ -213,7 +226,7 @@ export function timeline(app: App): Timeline {
       if (picked) fill(chosen, [element("b", null, micros(picked[1] - picked[0]))]);
       const share = (t: number) => layout.x0 + (t / recording.duration) * wide();
       cover(frame, zoomed, share(from) - 2, -2, max(share(to) + 2, share(from) + 6), 12 * layout.k);
-      outline.hidden = crosshair.hidden = true;
+      outline.hidden = arrow.hidden = crosshair.hidden = true;
       levels();
       return layout;
     },
