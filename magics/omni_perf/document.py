@@ -40,7 +40,7 @@ def headline(document: Document) -> str:
 def tables(document: Document) -> dict[str, list[Row]]:
     """Return the tables of a report by name, each a list of rows.
 
-    ``lines``, ``functions``, ``awaits``, ``memory``, ``memory_functions``, ``gpu_memory``,
+    ``lines``, ``functions``, ``blocked``, ``awaits``, ``memory``, ``memory_functions``, ``gpu_memory``,
     ``torch_memory``, ``allocations``, ``threads``, ``idle``, ``devices``, ``findings``, ``steps``, ``phases``,
     ``slow_steps``, ``regions``, ``ranks``, ``operators``, ``kernels``, ``traces``,
     ``out_of_memory``, ``device_memory``,
@@ -52,6 +52,7 @@ def tables(document: Document) -> dict[str, list[Row]]:
     makers: dict[str, Callable[[_Names], list[Row]]] = {
         "lines": _lines,
         "functions": _functions,
+        "blocked": _blocked,
         "awaits": _awaits,
         "memory": _memory,
         "memory_functions": _memory_functions,
@@ -164,6 +165,24 @@ def _functions(names: _Names) -> list[Row]:
             "process": names.process(row["process"]),
         }
         for row in names.document["function_times"]
+    ]
+
+
+def _blocked(names: _Names) -> list[Row]:
+    return [
+        {
+            **names.place(row),
+            "text": names.text(row["file"], row["line"]),
+            "call": row["call"],
+            "kind": row["kind"],
+            "object": row["object"],
+            "blocked_s": _seconds(row["blocked_ns"]),
+            "main_s": _seconds(row["main_ns"]),
+            "longest_s": _seconds(row["longest_ns"]),
+            "times": row["times"],
+            "process": names.process(row["process"]),
+        }
+        for row in names.document.get("blocked", [])
     ]
 
 

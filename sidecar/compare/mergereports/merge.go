@@ -209,6 +209,7 @@ func (m *merging) shift(i int) int64 { return m.clocks.begin[i] - m.first }
 func (m *merging) finish() {
 	d := &m.doc
 	slices.SortStableFunc(d.Lines, func(a, b report.Line) int { return cmp.Compare(b.SelfNS, a.SelfNS) })
+	slices.SortStableFunc(d.Blocked, func(a, b report.Blocked) int { return cmp.Compare(b.BlockedNS, a.BlockedNS) })
 	slices.SortStableFunc(d.Awaits, func(a, b report.Await) int { return cmp.Compare(b.WaitingNS, a.WaitingNS) })
 	slices.SortStableFunc(d.Memory, func(a, b report.Memory) int { return cmp.Compare(b.GrownBytes, a.GrownBytes) })
 	slices.SortStableFunc(d.GPUMemory, func(a, b report.GPUMemory) int { return cmp.Compare(b.GrownBytes, a.GrownBytes) })

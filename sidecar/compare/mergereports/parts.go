@@ -139,6 +139,10 @@ func (p *part) tables() {
 		f.Function = p.code.functions[f.Function]
 		return &f.Process
 	})...)
+	d.Blocked = append(d.Blocked, rowsOf(p, r.Blocked, func(w *report.Blocked) *int {
+		w.File, w.Function = p.code.files[w.File], p.code.function(w.Function)
+		return &w.Process
+	})...)
 	d.Awaits = append(d.Awaits, rowsOf(p, r.Awaits, func(a *report.Await) *int {
 		a.File, a.Function = p.code.files[a.File], p.code.function(a.Function)
 		return &a.Process

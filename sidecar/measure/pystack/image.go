@@ -126,6 +126,8 @@ func (k imageKernel) cpu(int) int                   { return -1 }
 func (k imageKernel) comm(tid int) string           { return k.im.Tasks[tid] }
 func (k imageKernel) resident() (int64, bool)       { return 0, false }
 func (k imageKernel) faults(int) int64              { return -1 }
+func (k imageKernel) link(int) string               { return "" }
+func (k imageKernel) sockets(string) []byte         { return nil }
 func (k imageKernel) forget(int)                    {}
 
 // WriteTo writes the image's file.

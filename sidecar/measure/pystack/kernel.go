@@ -3,6 +3,7 @@ package pystack
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -16,10 +17,10 @@ import (
 // activity is what a thread does, as the kernel has it.
 type activity struct {
 	known   bool
-	running bool   // on a CPU, or waiting for one
-	syscall int    // system call it is blocked in; -1 none, as in a page fault
-	arg     uint64 // the call's first argument
-	letter  byte   // of the state in /proc/PID/stat where the system call is not known; 0 otherwise
+	running bool      // on a CPU, or waiting for one
+	syscall int       // system call it is blocked in; -1 none, as in a page fault
+	args    [2]uint64 // the call's first arguments
+	letter  byte      // of the state in /proc/PID/stat where the system call is not known; 0 otherwise
 }
 
 // kernel reads what the operating system knows of the target's threads. One
@@ -43,6 +44,10 @@ type kernel interface {
 	resident() (int64, bool)
 	// faults are the minor page faults of a thread, or with 0 of the process; -1 unknown.
 	faults(tid int) int64
+	// link is what a file descriptor of the process stands for: a path, "socket:[INODE]"; empty unknown.
+	link(fd int) string
+	// sockets are the lines of one of the tables of its network, below /proc/PID/net; nil unknown.
+	sockets(table string) []byte
 	// forget gives back what is held open of a thread; 0: of the process.
 	forget(tid int)
 }
@@ -58,6 +63,7 @@ type procKernel struct {
 	open    map[procFile]int // file descriptors
 	stat    bool             // "syscall" is refused: use "stat"
 	buf     [512]byte
+	linkBuf [unix.PathMax]byte
 
 	nested *bool       // the target is in a pid namespace of its own; nil not yet known
 	outer  map[int]int // if so, our ids of its threads by theirs
@@ -178,6 +184,31 @@ func (k *procKernel) activity(tid int) (activity, bool) {
 	return parseSyscall(b), isGone(err)
 }
 
+// link reads where a file descriptor leads.
+func (k *procKernel) link(fd int) string {
+	n, err := unix.Readlink(fmt.Sprintf("/proc/%d/fd/%d", k.pid, fd), k.linkBuf[:])
+	if err != nil || n == len(k.linkBuf) {
+		return ""
+	}
+	return strings.ToValidUTF8(string(k.linkBuf[:n]), "\uFFFD")
+}
+
+// maxTable bounds what is read of a table of sockets: some 25,000 of them.
+const maxTable = 4 << 20
+
+func (k *procKernel) sockets(table string) []byte {
+	f, err := os.Open(fmt.Sprintf("/proc/%d/net/%s", k.pid, table))
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxTable))
+	if err != nil {
+		return nil
+	}
+	return text
+}
+
 func isGone(err error) bool { return err == unix.ENOENT || err == unix.ESRCH }
 
 func (k *procKernel) forget(tid int) {
@@ -206,8 +237,11 @@ func parseSyscall(b []byte) activity {
 	}
 	a := activity{known: true, syscall: nr}
 	if nr >= 0 {
-		first, _, _ := bytes.Cut(rest, []byte{' '})
-		a.arg, _ = strconv.ParseUint(strings.TrimPrefix(string(first), "0x"), 16, 64)
+		for i := range a.args {
+			var word []byte
+			word, rest, _ = bytes.Cut(rest, []byte{' '})
+			a.args[i], _ = strconv.ParseUint(strings.TrimPrefix(string(word), "0x"), 16, 64)
+		}
 	}
 	return a
 }

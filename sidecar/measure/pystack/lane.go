@@ -169,7 +169,7 @@ func (s *session) report(t *thread) {
 	if ts.shared {
 		s.takeLane(t)
 	}
-	now := reading{ts.node, ts.state, ts.truncated, ts.wait}
+	now := reading{ts.node, ts.state, ts.truncated, ts.wait, ts.on}
 	if ts.collecting && ts.node != timeline.RootNode { // at its exit the interpreter collects, too
 		now.node = s.collection(ts.node)
 	}
@@ -179,7 +179,7 @@ func (s *session) report(t *thread) {
 	begins := !ts.reported
 	ts.now, ts.reported, ts.reportedAt = now, true, s.sink.Since(s.changed)
 	s.sink.Set(ts.id, ts.reportedAt, now.node, now.state, now.truncated)
-	s.sink.SetWait(ts.id, ts.reportedAt, now.wait)
+	s.sink.SetWait(ts.id, ts.reportedAt, now.wait, now.on)
 	if begins { // what it uses from now on is weighed
 		s.reportCPU(t)
 	}

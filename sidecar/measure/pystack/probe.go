@@ -49,7 +49,7 @@ func (s *session) holds(h *thread, g *gilGroup) {
 	}
 	if quiet := s.at - ts.movedAt; quiet < probeLeast {
 		ts.probeAt, ts.probeEvery = 0, 0
-		s.setState(h, call{timeline.StatePython, 0, ts.leaf})
+		s.setState(h, call{state: timeline.StatePython, leaf: ts.leaf})
 		return
 	}
 	if ts.probeAt > s.at {
@@ -62,12 +62,12 @@ func (s *session) holds(h *thread, g *gilGroup) {
 	if s.maybeStopped(a) {
 		return
 	}
-	c := call{timeline.StatePython, 0, ts.leaf}
+	c := call{state: timeline.StatePython, leaf: ts.leaf}
 	if a.known && !a.running {
-		c = describeActivity(a, g.addr)
+		c = s.waitingFor(describeActivity(a, g.addr), a)
 	}
 	if c.state == timeline.StateGIL { // it had the GIL when that was read, and has handed it over since
-		c = call{timeline.StatePython, 0, ts.leaf}
+		c = call{state: timeline.StatePython, leaf: ts.leaf}
 	}
 	if ts.probeEvery = min(max(2*ts.probeEvery, probeLeast), probeRunning); c.state != timeline.StatePython {
 		ts.probeEvery = probeLeast
@@ -106,7 +106,7 @@ func (s *session) probe(t *thread, g *gilGroup) {
 	if s.maybeStopped(a) {
 		return
 	}
-	c := s.awake(t, describeActivity(a, g.addr))
+	c := s.awake(t, s.waitingFor(describeActivity(a, g.addr), a))
 	if c.state == ts.state && c.leaf == ts.leaf {
 		most := probeMost
 		if a.running {
@@ -157,5 +157,5 @@ func (s *session) setState(t *thread, c call) {
 	if c.state.Runnable() {
 		s.computing++
 	}
-	ts.state, ts.wait, ts.leaf, ts.waitsAt = c.state, c.wait, c.leaf, -1
+	ts.state, ts.wait, ts.on, ts.leaf, ts.waitsAt = c.state, c.wait, c.on, c.leaf, -1
 }

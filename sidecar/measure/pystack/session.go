@@ -58,8 +58,9 @@ type session struct {
 	bulk    []Range
 	bulkBuf []byte
 
-	gil    gilTracks
-	growth growth
+	gil     gilTracks
+	growth  growth
+	blocked blocked
 
 	upkeepAt, cpuAt int64
 	cpuStart        time.Duration

@@ -15,7 +15,8 @@ type Sink interface {
 	Thread(timeline.Thread) timeline.ThreadID
 	UpdateThread(timeline.ThreadID, func(*timeline.Thread))
 	Set(id timeline.ThreadID, at timeline.Nanos, node timeline.NodeID, state timeline.State, truncated bool)
-	SetWait(id timeline.ThreadID, at timeline.Nanos, wait timeline.Wait)
+	SetWait(id timeline.ThreadID, at timeline.Nanos, wait timeline.Wait, on timeline.ObjectID)
+	Object(timeline.Object) timeline.ObjectID
 	Account(timeline.ThreadID, timeline.Scheduled)
 	End(timeline.ThreadID, timeline.Nanos)
 	Lose(timeline.ThreadID, timeline.Nanos)

@@ -23,14 +23,15 @@ type call struct {
 	state timeline.State
 	wait  timeline.Wait
 	leaf  string
+	on    timeline.ObjectID
 }
 
 func waits(wait timeline.Wait, name string) call {
-	return call{timeline.StateWaiting, wait, "in " + name}
+	return call{state: timeline.StateWaiting, wait: wait, leaf: "in " + name}
 }
 
 func doesIO(wait timeline.Wait, name string) call {
-	return call{timeline.StateIO, wait, "in " + name}
+	return call{state: timeline.StateIO, wait: wait, leaf: "in " + name}
 }
 
 // calls holds the system calls Python programs block in; archCalls those that
@@ -62,22 +63,22 @@ var calls = map[int]call{
 func describeActivity(a activity, gil uint64) call {
 	switch {
 	case !a.known:
-		return call{timeline.StateUnknown, 0, ""}
+		return call{state: timeline.StateUnknown, wait: 0, leaf: ""}
 	case a.running:
-		return call{timeline.StateNative, 0, leafRunning}
+		return call{state: timeline.StateNative, wait: 0, leaf: leafRunning}
 	case a.letter == 'D':
 		return doesIO(timeline.WaitFile, "the kernel, uninterruptible")
 	case a.letter == 'T', a.letter == 't':
-		return call{timeline.StateUnknown, 0, ""}
+		return call{state: timeline.StateUnknown, wait: 0, leaf: ""}
 	case a.letter != 0:
-		return call{timeline.StateWaiting, 0, ""}
+		return call{state: timeline.StateWaiting, wait: 0, leaf: ""}
 	case a.syscall < 0:
-		return call{timeline.StateIO, timeline.WaitOther, leafFault}
+		return call{state: timeline.StateIO, wait: timeline.WaitOther, leaf: leafFault}
 	case a.syscall == unix.SYS_FUTEX:
-		if a.arg >= gil+cpython.GILCond && a.arg < gil+cpython.GILSize {
-			return call{timeline.StateGIL, timeline.WaitLock, leafGIL}
+		if futex := a.args[0]; futex >= gil+cpython.GILCond && futex < gil+cpython.GILSize {
+			return call{state: timeline.StateGIL, wait: timeline.WaitLock, leaf: leafGIL}
 		}
-		return call{timeline.StateWaiting, timeline.WaitLock, leafLock}
+		return call{state: timeline.StateWaiting, wait: timeline.WaitLock, leaf: leafLock}
 	}
 	if c, ok := calls[a.syscall]; ok {
 		return c

@@ -62,6 +62,7 @@ type threadSession struct {
 	collecting bool // it runs the garbage collector
 	state      timeline.State
 	wait       timeline.Wait
+	on         timeline.ObjectID
 	leaf       string
 
 	probeAt    int64          // CLOCK_MONOTONIC from which the kernel is asked again
@@ -84,4 +85,5 @@ type reading struct {
 	state     timeline.State
 	truncated bool
 	wait      timeline.Wait
+	on        timeline.ObjectID
 }

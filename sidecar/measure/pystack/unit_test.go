@@ -102,12 +102,12 @@ func TestActivity(t *testing.T) {
 		file string
 		want call
 	}{
-		{"running\n", call{timeline.StateNative, 0, "in C, on the CPU"}},
-		{"202 0x7f0000001020 0x80 0x0 0x0 0x0 0x0 0x7ffe 0x7f01", call{timeline.StateGIL, timeline.WaitLock, "waiting for the GIL"}},
-		{"202 0x7f0000002020 0x80 0x0 0x0 0x0 0x0 0x7ffe 0x7f01", call{timeline.StateWaiting, timeline.WaitLock, "waiting for a lock"}},
-		{"-1 0x7ffe 0x7f01", call{timeline.StateIO, timeline.WaitOther, "in a page fault"}},
-		{"9999 0x0 0x0", call{timeline.StateWaiting, timeline.WaitOther, "in system call 9999"}},
-		{"", call{timeline.StateUnknown, 0, ""}},
+		{"running\n", call{state: timeline.StateNative, leaf: "in C, on the CPU"}},
+		{"202 0x7f0000001020 0x80 0x0 0x0 0x0 0x0 0x7ffe 0x7f01", call{state: timeline.StateGIL, wait: timeline.WaitLock, leaf: "waiting for the GIL"}},
+		{"202 0x7f0000002020 0x80 0x0 0x0 0x0 0x0 0x7ffe 0x7f01", call{state: timeline.StateWaiting, wait: timeline.WaitLock, leaf: "waiting for a lock"}},
+		{"-1 0x7ffe 0x7f01", call{state: timeline.StateIO, wait: timeline.WaitOther, leaf: "in a page fault"}},
+		{"9999 0x0 0x0", call{state: timeline.StateWaiting, wait: timeline.WaitOther, leaf: "in system call 9999"}},
+		{"", call{state: timeline.StateUnknown, leaf: ""}},
 	} {
 		a := parseSyscall([]byte(test.file))
 		if strings.HasPrefix(test.file, "202 ") {

@@ -41,6 +41,7 @@ type Builder struct {
 	hasNote  map[Note]bool
 	marksCut bool
 
+	objects      objects
 	awaits       []Await
 	awaitAt      map[awaitKey]int
 	awaitWindows int // of all awaits
@@ -183,12 +184,12 @@ func (b *Builder) cutBack(id ThreadID, at Nanos) {
 	b.spans += len(l.closed) - before
 }
 
-// SetWait says what the thread is blocked in from at on, until its stack or state
+// SetWait says what the thread is blocked in from at on, and on what, until its stack or state
 // changes.
-func (b *Builder) SetWait(id ThreadID, at Nanos, w Wait) {
+func (b *Builder) SetWait(id ThreadID, at Nanos, w Wait, on ObjectID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if ended, ok := b.lists[id].wait(max(at, 0), w); ok {
+	if ended, ok := b.lists[id].wait(max(at, 0), w, on); ok {
 		b.keep(id, ended)
 	}
 }
@@ -419,6 +420,7 @@ func (b *Builder) Snapshot(at Nanos) *Recording {
 	rec.Marks = slices.Clone(b.rec.Marks)
 	rec.Sources = slices.Clone(b.rec.Sources)
 	rec.Notes = slices.Clone(b.rec.Notes)
+	rec.Objects = slices.Clone(b.objects.list)
 	rec.Awaits = cutAwaits(b.awaits, 0, at, func(process int) int { return process })
 	rec.Growth = cutGrowth(b.growth, 0, at, func(process int) int { return process })
 	rec.Work = cutWork(b.rec.Work, 0, at)

@@ -24,10 +24,10 @@ func TestSpansAreTheChangesOfState(t *testing.T) {
 
 	got := b.Snapshot(100).Threads[th].Spans
 	want := []Span{
-		{0, 20, a, StatePython, false, 0},
-		{20, 30, ab, StateNative, false, 0},
-		{30, 40, a, StatePython, true, 0},
-		{60, 100, a, StatePython, false, 0},
+		{0, 20, a, StatePython, false, 0, 0},
+		{20, 30, ab, StateNative, false, 0, 0},
+		{30, 40, a, StatePython, true, 0, 0},
+		{60, 100, a, StatePython, false, 0, 0},
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("spans\n%v, want\n%v", got, want)
@@ -55,11 +55,11 @@ func TestAThreadThatWasLostGoesOnInItsLane(t *testing.T) {
 	b.BeginGap(7, 60, GapStopped)
 
 	rec := b.Snapshot(80)
-	want := []Span{{0, 10, a, StatePython, false, 0}, {10, 30, RootNode, StateUnknown, false, 0}, {30, 80, a, StatePython, false, 0}}
+	want := []Span{{0, 10, a, StatePython, false, 0, 0}, {10, 30, RootNode, StateUnknown, false, 0, 0}, {30, 80, a, StatePython, false, 0, 0}}
 	if got := rec.Threads[main].Spans; fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("main thread\n%v, want\n%v", got, want)
 	}
-	if got := rec.Threads[worker].Spans; len(got) != 2 || got[1] != (Span{10, 30, RootNode, StateUnknown, false, 0}) {
+	if got := rec.Threads[worker].Spans; len(got) != 2 || got[1] != (Span{10, 30, RootNode, StateUnknown, false, 0, 0}) {
 		t.Errorf("the worker, which did not come back: %v", got)
 	}
 	if !rec.Threads[main].OnCPUAtLeast {
@@ -279,7 +279,7 @@ func TestSliceHasItsOwnZero(t *testing.T) {
 	if rec.Origin != 1_025 || rec.Duration != 50 {
 		t.Errorf("origin %d, duration %d", rec.Origin, rec.Duration)
 	}
-	if got, want := fmt.Sprint(rec.Threads[0].Spans), "[{0 25 0 python false 0} {25 50 0 io false 0}]"; got != want {
+	if got, want := fmt.Sprint(rec.Threads[0].Spans), "[{0 25 0 python false 0 0} {25 50 0 io false 0 0}]"; got != want {
 		t.Errorf("spans %s, want %s", got, want)
 	}
 	if got, want := fmt.Sprint(rec.Tracks[0].Points), "[{0 15 1} {15 50 2}]"; got != want {
@@ -367,9 +367,9 @@ func TestWhatAThreadWaitsIn(t *testing.T) {
 	b := NewBuilder(Options{Origin: 1})
 	th := b.Thread(Thread{})
 	b.Set(th, 0, RootNode, StateWaiting, false)
-	b.SetWait(th, 0, WaitSleep)
-	b.SetWait(th, 10, WaitSleep)
-	b.SetWait(th, 20, WaitLock)
+	b.SetWait(th, 0, WaitSleep, 0)
+	b.SetWait(th, 10, WaitSleep, 0)
+	b.SetWait(th, 20, WaitLock, 0)
 	b.Set(th, 30, RootNode, StatePython, false)
 	b.Set(th, 40, RootNode, StateWaiting, false)
 	var got []string

@@ -143,8 +143,9 @@ type Span struct {
 	Start, End Nanos
 	Node       NodeID
 	State      State
-	Truncated  bool // frames nearer the leaf were torn and are left out
-	Wait       Wait // in state waiting or io
+	Truncated  bool     // frames nearer the leaf were torn and are left out
+	Wait       Wait     // in state waiting or io
+	On         ObjectID // likewise: what it waits for
 }
 
 // Thread is one thread of one process.
@@ -532,6 +533,7 @@ type Recording struct {
 	Marks        []Mark
 	Awaits       []Await     // of tasks of event loops
 	Tasks        TaskReading // how those were read
+	Objects      []Object    // that threads were blocked in system calls for; the first stands for none
 	Growth       []Growth    // of resident memory, in order of time
 	Sources      []Source
 	GPUs         []GPU        // by index

@@ -25,8 +25,8 @@ func (l *spanList) set(s Span) (ended Span, changed bool) {
 
 // wait says what the thread waits in from at on, while nothing else changes; it
 // returns the span that ended by it.
-func (l *spanList) wait(at Nanos, w Wait) (ended Span, changed bool) {
-	if !l.alive || l.open.Wait == w {
+func (l *spanList) wait(at Nanos, w Wait, on ObjectID) (ended Span, changed bool) {
+	if !l.alive || l.open.Wait == w && l.open.On == on {
 		return Span{}, false
 	}
 	if at > l.open.Start {
@@ -34,7 +34,7 @@ func (l *spanList) wait(at Nanos, w Wait) (ended Span, changed bool) {
 		ended.End = at
 		l.open.Start = at
 	}
-	l.open.Wait = w
+	l.open.Wait, l.open.On = w, on
 	return ended, changed
 }
 
@@ -97,7 +97,7 @@ func (g grid) append(spans []Span, s Span) []Span {
 				return spans
 			}
 		}
-		if p.End == s.Start && p.Node == s.Node && p.State == s.State && p.Wait == s.Wait && p.Truncated == s.Truncated {
+		if p.End == s.Start && p.Node == s.Node && p.State == s.State && p.Wait == s.Wait && p.On == s.On && p.Truncated == s.Truncated {
 			p.End = s.End
 			return spans
 		}

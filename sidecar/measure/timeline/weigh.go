@@ -150,9 +150,9 @@ func relabel(spans []Span, of func(State) bool, amount Nanos, to State) []Span {
 			rest.End -= piece
 			out = append(out, rest)
 		}
-		s.Start, s.State, s.Wait = s.End-piece, to, WaitUnknown
+		s.Start, s.State, s.Wait, s.On = s.End-piece, to, WaitUnknown, 0
 		if to.waits() && waited.State.waits() && waited.Node == s.Node { // as it did just before
-			s.State, s.Wait = waited.State, waited.Wait
+			s.State, s.Wait, s.On = waited.State, waited.Wait, waited.On
 		}
 		out = append(out, s)
 	}

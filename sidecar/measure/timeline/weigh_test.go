@@ -261,8 +261,8 @@ func TestNothingIsWeighedAcrossAGap(t *testing.T) {
 	b.Account(id, Scheduled{At: 1000 * msec, Ran: 900 * msec})
 	b.Account(id, Scheduled{At: 1200 * msec, Ran: 900 * msec})
 	want := []Span{
-		{0, 60 * msec, node, StateWaiting, false, 0}, {60 * msec, 1000 * msec, RootNode, StateUnknown, false, 0},
-		{1000 * msec, 1300 * msec, node, StateWaiting, false, 0},
+		{0, 60 * msec, node, StateWaiting, false, 0, 0}, {60 * msec, 1000 * msec, RootNode, StateUnknown, false, 0, 0},
+		{1000 * msec, 1300 * msec, node, StateWaiting, false, 0, 0},
 	}
 	if got := b.Snapshot(1300 * msec).Threads[id].Spans; fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("spans\n%v, want\n%v", got, want)
@@ -278,7 +278,7 @@ func TestWhatIsSaidOfATimeLaterReplacesWhatWasSaid(t *testing.T) {
 	b.Account(id, Scheduled{At: 0})
 	b.Account(id, Scheduled{At: 1100 * msec, Ran: 1090 * msec})
 	b.Set(id, 1090*msec, RootNode, StateUnknown, false)
-	want := []Span{{0, 1090 * msec, node, StatePython, false, 0}, {1090 * msec, 1300 * msec, RootNode, StateUnknown, false, 0}}
+	want := []Span{{0, 1090 * msec, node, StatePython, false, 0, 0}, {1090 * msec, 1300 * msec, RootNode, StateUnknown, false, 0, 0}}
 	if got := b.Snapshot(1300 * msec).Threads[id].Spans; fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("spans\n%v, want\n%v", got, want)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/omni-perf/omni-perf/sidecar/show/chart/labels"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
+	"github.com/omni-perf/omni-perf/sidecar/understand/wording"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
@@ -61,6 +62,7 @@ const (
 	maxFunctions  = 6
 	maxRegions    = 6
 	maxAwaits     = 6
+	maxBlocked    = 5
 	maxDevices    = 8
 	maxMemory     = 6
 
@@ -87,8 +89,11 @@ func tablesOf(r *report.View, gpus gpuSummary, pools []pool, duration float64) [
 	}
 	ts = append(ts, workerTables(r, pools)...)
 	ts = append(ts, programTables(r, duration)...)
-	if !gpus.used && len(r.Ranks) < 2 { // a launcher's own are of no interest
-		ts = append(ts, functionsTable(r, duration), threadsTable(r, duration))
+	if len(r.Ranks) < 2 { // a launcher's own are of no interest
+		ts = append(ts, asTheyAre(blockedTable(r, duration))...)
+		if !gpus.used {
+			ts = append(ts, functionsTable(r, duration), threadsTable(r, duration))
+		}
 	}
 	memory := memoryTable(r)
 	ts = append(ts, asTheyAre(allocationsTable(r), memory, memoryFunctionsTable(r, memory), gpuMemoryTable(r), torchMemoryTable(r), processesTable(r, duration), stepsTable(r, duration), epochsTable(r), slowStepsTable(r),
@@ -213,6 +218,32 @@ func linesTable(r *report.View, duration float64) table {
 	return t
 }
 
+// blockedTable ranks what threads of the program were blocked on in system calls.
+func blockedTable(r *report.View, duration float64) table {
+	t := table{heading: "What system calls waited for", note: "by your own lines; first those of the main thread"}
+	list := slices.Clone(r.Blocked)
+	slices.SortStableFunc(list, func(a, b report.Blocked) int { return cmp.Compare(b.MainNS, a.MainNS) })
+	for i := range list {
+		w := &list[i]
+		seconds := report.Seconds(w.BlockedNS)
+		if len(t.rows) == maxBlocked || w.Process != r.Program() || seconds < worthBlocked*duration || seconds == 0 {
+			continue
+		}
+		rw := row{
+			name: wording.BlockedOn(w.Call, w.Kind, w.Object), seconds: seconds, share: min(seconds/duration, 1),
+			aside: linePlace(r, w.File, w.Line), code: labels.Code(r.Text(w.File, w.Line)),
+		}
+		if w.MainNS == 0 {
+			rw.hint = "other threads"
+		}
+		if w.Times > 1 {
+			rw.hint = labels.Join(rw.hint, words.Plural(w.Times, "time", "times")+", "+words.Seconds(report.Seconds(w.LongestNS))+" at once")
+		}
+		t.rows = append(t.rows, rw)
+	}
+	return t
+}
+
 // awaitsTable ranks the lines at which tasks of event loops waited. Where no two waited at once,
 // the lines of the thread that runs the loop say the same.
 func awaitsTable(r *report.View, duration float64) table {
@@ -240,6 +271,9 @@ func awaitsTable(r *report.View, duration float64) table {
 	}
 	return t
 }
+
+// worthBlocked is the share of the time from which on what a thread was blocked on is shown.
+const worthBlocked = 0.02
 
 // worthAtPeak is the share of a line's growth below which it is said how much of it made the peak.
 const worthAtPeak = 0.9

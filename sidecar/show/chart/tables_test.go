@@ -3,6 +3,7 @@ package chart
 import (
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -303,6 +304,49 @@ func TestWhereTasksWaited(t *testing.T) {
 		if len(rows) != 2 || rows[1].aside != "1 task" || rows[1].hint != "" {
 			t.Errorf("got %+v", rows)
 		}
+	}
+}
+
+// What the main thread was blocked on comes first; what took little of the time is left out.
+func TestWhatSystemCallsWaitedFor(t *testing.T) {
+	const s = timeline.Nanos(time.Second)
+	b := timeline.NewBuilder(timeline.Options{Origin: 1})
+	b.Describe(func(r *timeline.Recording) {
+		r.Target = timeline.Target{PID: 7, Argv: []string{"app.py"}}
+		r.Processes = []timeline.Process{{PID: 7, ParentIndex: -1, Role: timeline.RoleScript, CPU: -1}}
+	})
+	node := func(line int) timeline.NodeID {
+		return b.Child(timeline.RootNode, b.Frame(timeline.Frame{Function: "load", File: "app.py", Line: line, FirstLine: 1}))
+	}
+	database := b.Object(timeline.Object{Call: "recv", Kind: timeline.ObjectSocket, Name: "10.0.0.5:5432 (PostgreSQL)"})
+	file := b.Object(timeline.Object{Call: "fsync", Kind: timeline.ObjectFile, Name: "/home/ann/ckpt.pt"})
+	main := b.Thread(timeline.Thread{PID: 7, NativeID: 7, Main: true, RunsCell: true, OnCPU: -1})
+	other := b.Thread(timeline.Thread{PID: 7, NativeID: 8, OnCPU: -1})
+	blocked := func(id timeline.ThreadID, at timeline.Nanos, line int, on timeline.ObjectID) {
+		b.Set(id, at, node(line), timeline.StateIO, false)
+		b.SetWait(id, at, timeline.WaitSocket, on)
+	}
+	blocked(main, 0, 3, file)
+	b.Set(main, 2*s, node(5), timeline.StatePython, false)
+	blocked(main, 9*s, 4, database)
+	b.Set(main, 9*s+s/100, node(5), timeline.StatePython, false)
+	blocked(other, 0, 8, database)
+	b.Set(other, 4*s, node(9), timeline.StatePython, false)
+	blocked(other, 5*s, 8, database)
+	r, err := report.Build(b.Snapshot(10*s), nil, report.Options{Home: "/home/ann"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, row := range blockedTable(r, 10).rows {
+		got = append(got, row.name+" | "+row.time()+" | "+row.aside+" | "+row.hint)
+	}
+	want := []string{"fsync of ~/ckpt.pt | 2.0 s | app.py:3 | ", "recv from 10.0.0.5:5432 (PostgreSQL) | 9.0 s | app.py:8 | other threads · 2 times, 5.0 s at once"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if text := Text(r, 110); !strings.Contains(text, "What system calls waited for") {
+		t.Errorf("the terminal does not say it:\n%s", text)
 	}
 }
 

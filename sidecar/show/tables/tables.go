@@ -36,7 +36,7 @@ type Parts map[string]float64
 func Of(v *report.View) []Table {
 	m := &maker{v}
 	return []Table{
-		m.idle(), m.lines(), m.functions(), m.awaits(), m.memory(), m.memoryFunctions(), m.gpuMemory(), m.torchMemory(), m.allocations(), m.threads(), m.processes(),
+		m.idle(), m.lines(), m.functions(), m.blocked(), m.awaits(), m.memory(), m.memoryFunctions(), m.gpuMemory(), m.torchMemory(), m.allocations(), m.threads(), m.processes(),
 		m.devices(), m.findings(),
 		m.steps(), m.phases(), m.slowSteps(), m.regions(), m.ranks(), m.operators(), m.kernels(), m.traces(), m.outOfMemory(), m.deviceMemory(), m.tracks(),
 	}
@@ -130,6 +130,19 @@ func (m *maker) functions() Table {
 		fn := &m.Functions[f.Function]
 		t.Rows = append(t.Rows, []any{m.FunctionName(f.Function), m.FileName(&fn.File), fn.FirstLine, fn.Code.String(),
 			report.Seconds(f.SelfNS), report.Seconds(f.TotalNS), report.Seconds(f.IncompleteNS), m.states(f.StateNS), m.process(f.Process)})
+	}
+	return t
+}
+
+func (m *maker) blocked() Table {
+	t := Table{Name: "blocked", About: "what system calls waited for, by the innermost line of your own", Columns: concat(
+		placeColumns, []Column{textColumn, {"call", "the system call"}, {"kind", "of what it waited for: file, folder (of files), socket, pipe"},
+			{"object", "a file's path, a socket's peer"}, {"blocked_s", "seconds for which threads were blocked, summed over them"},
+			{"main_s", "of it, of the thread that runs the cell, or of the process's main thread"}, {"longest_s", "seconds at once"}, {"times", "how often, as far as readings tell"}, {"process", "whose threads they were"}})}
+	for i := range m.Blocked {
+		w := &m.Blocked[i]
+		t.Rows = append(t.Rows, concat(m.place(&w.File, &w.Line, w.Function), []any{m.text(&w.File, &w.Line), w.Call, w.Kind, w.Object,
+			report.Seconds(w.BlockedNS), report.Seconds(w.MainNS), report.Seconds(w.LongestNS), w.Times, m.process(w.Process)}))
 	}
 	return t
 }

@@ -76,7 +76,7 @@ func thinned(spans []timeline.Span, duration timeline.Nanos, limit int) []timeli
 		}
 		s := spans[at]
 		s.Start, s.End = start, min(start+step, duration)
-		if n := len(out); n > 0 && out[n-1].End == s.Start && out[n-1].Node == s.Node && out[n-1].State == s.State && out[n-1].Wait == s.Wait {
+		if n := len(out); n > 0 && out[n-1].End == s.Start && out[n-1].Node == s.Node && out[n-1].State == s.State && out[n-1].Wait == s.Wait && out[n-1].On == s.On {
 			out[n-1].End = s.End
 			continue
 		}

@@ -55,6 +55,7 @@ func Build(rec *timeline.Recording, d *diagnose.Diagnosis, opts Options) (*View,
 	idle := b.diagnosis(d)
 	b.subject()
 	b.lineTimes(idle)
+	b.blocked()
 	b.awaits()
 	b.memory()
 	b.kernels(opts.Kernels)

@@ -428,6 +428,7 @@ func (c *checker) tables() {
 	}
 	c.lines()
 	c.phases()
+	c.blocked()
 	c.awaits()
 	c.memory()
 	c.gpuMemory()

@@ -54,6 +54,7 @@ type Document struct {
 	Lines         []Line         `json:"lines"`
 	Phases        []Phase        `json:"phases"`
 	FunctionTimes []FunctionTime `json:"function_times"`
+	Blocked       []Blocked      `json:"blocked,omitempty"`      // absent where no call on a file, socket or pipe was seen to block
 	Awaits        []Await        `json:"awaits,omitempty"`       // absent where no task of an event loop waited in the user's own code
 	TaskReading   *TaskReading   `json:"task_reading,omitempty"` // likewise
 	Memory        []Memory       `json:"memory,omitempty"`       // absent where no resident memory grew in the user's own code

@@ -375,6 +375,7 @@ func (t *thinner) tables() {
 	d, rows := t.d, t.rows(8)
 	d.Lines = cut(t, "lines", d.Lines, rows)
 	d.FunctionTimes = cut(t, "function_times", d.FunctionTimes, rows)
+	d.Blocked = cut(t, "blocked", d.Blocked, rows)
 	d.Awaits = cut(t, "awaits", d.Awaits, rows)
 	d.Memory = cut(t, "memory", d.Memory, rows)
 	d.FunctionMemory = cut(t, "memory_functions", d.FunctionMemory, rows)
@@ -497,6 +498,10 @@ func (t *thinner) places(place func(file, line, function **int), file, function 
 		at := file
 		place(&at, &line, function)
 		*file = *at
+	}
+	d.Blocked = slices.Clone(d.Blocked)
+	for i := range d.Blocked {
+		known(&d.Blocked[i].File, &d.Blocked[i].Line, &d.Blocked[i].Function)
 	}
 	d.Awaits = slices.Clone(d.Awaits)
 	for i := range d.Awaits {

@@ -1,0 +1,119 @@
+package pystack
+
+import (
+	"encoding/binary"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
+)
+
+// blocked knows what threads that are blocked in system calls wait for.
+type blocked struct {
+	known  map[string]timeline.ObjectID // by the call and what its descriptor stands for
+	peers  map[string]string            // of sockets, by what the descriptor stands for
+	masked bool                         // names are not to be kept
+	spent  time.Duration                // reading the tables of sockets
+}
+
+// MaskWaits is the environment variable by which names of files and addresses are left out.
+const MaskWaits = "OMNI_PERF_MASK_WAITS"
+
+const (
+	maxKnown = 4096
+	// The tables of sockets may take so long in all: reading one takes milliseconds, however few there are.
+	tablesShare = 0.02
+	tablesFirst = 50 * time.Millisecond
+)
+
+// onDescriptor are the calls that work on the file descriptor that is their first argument.
+var onDescriptor = map[int]bool{
+	unix.SYS_READ: true, unix.SYS_PREAD64: true, unix.SYS_READV: true, unix.SYS_PREADV: true, unix.SYS_WRITE: true, unix.SYS_PWRITE64: true, unix.SYS_WRITEV: true, unix.SYS_PWRITEV: true,
+	unix.SYS_RECVFROM: true, unix.SYS_RECVMSG: true, unix.SYS_RECVMMSG: true, unix.SYS_SENDTO: true, unix.SYS_SENDMSG: true, unix.SYS_SENDMMSG: true,
+	unix.SYS_SENDFILE: true, unix.SYS_SPLICE: true, unix.SYS_COPY_FILE_RANGE: true, unix.SYS_CONNECT: true, unix.SYS_ACCEPT: true, unix.SYS_ACCEPT4: true,
+	unix.SYS_FSYNC: true, unix.SYS_FDATASYNC: true, unix.SYS_GETDENTS64: true, unix.SYS_CLOSE: true, unix.SYS_IOCTL: true, unix.SYS_FCNTL: true, unix.SYS_FLOCK: true,
+}
+
+// waitingFor adds to what a thread does what it waits for, if the system shows that.
+func (s *session) waitingFor(c call, a activity) call {
+	if c.state != timeline.StateWaiting && c.state != timeline.StateIO || !a.known || a.syscall < 0 {
+		return c
+	}
+	if fd, ok := s.descriptor(c, a); ok {
+		c.on = s.object(strings.TrimPrefix(c.leaf, "in "), s.p.kernel.link(fd))
+	}
+	return c
+}
+
+// descriptor is the one that a call works on. A socket with a time limit is waited for by a poll of it alone.
+func (s *session) descriptor(c call, a activity) (fd int, ok bool) {
+	if onDescriptor[a.syscall] {
+		return int(int32(a.args[0])), true
+	}
+	if c.leaf != "in poll" || a.args[1] != 1 {
+		return 0, false
+	}
+	var polled [4]byte // pollfd.fd
+	n, err := s.p.mem.Read(polled[:], []Range{{Addr: a.args[0], Len: len(polled)}})
+	if err != nil || n != len(polled) {
+		return 0, false
+	}
+	return int(int32(binary.NativeEndian.Uint32(polled[:]))), true
+}
+
+// object is what a call waits for whose descriptor stands for link.
+func (s *session) object(name, link string) timeline.ObjectID {
+	b := &s.blocked
+	if b.known == nil || len(b.known) >= maxKnown {
+		b.known, b.peers, b.masked = make(map[string]timeline.ObjectID), make(map[string]string), os.Getenv(MaskWaits) != ""
+	}
+	key := name + " " + link
+	if id, ok := b.known[key]; ok {
+		return id
+	}
+	what := timeline.Object{Call: name}
+	switch {
+	case strings.HasPrefix(link, "/"):
+		what.Kind, what.Name = timeline.ObjectFile, strings.TrimSuffix(link, " (deleted)")
+	case strings.HasPrefix(link, "pipe:"):
+		what.Kind = timeline.ObjectPipe
+	case strings.HasPrefix(link, "socket:["):
+		peer, ok := s.peer(link)
+		if !ok {
+			return 0
+		}
+		what.Kind, what.Name = timeline.ObjectSocket, peer
+	default:
+		return 0
+	}
+	if b.masked {
+		what.Name = ""
+	}
+	id := s.sink.Object(what)
+	b.known[key] = id
+	return id
+}
+
+// peer is whom a socket is connected to, empty unknown; false where it would cost too much now to find out.
+func (s *session) peer(link string) (name string, ok bool) {
+	b := &s.blocked
+	if name, ok = b.peers[link]; ok || b.masked {
+		return name, true
+	}
+	if b.spent > tablesFirst+time.Duration(tablesShare*float64(s.at-s.begun)) {
+		return "", false
+	}
+	began := time.Now()
+	inode := strings.TrimSuffix(strings.TrimPrefix(link, "socket:["), "]")
+	for _, table := range []string{"tcp", "unix", "tcp6", "udp", "udp6"} {
+		if name, ok = endpoint(s.p.kernel.sockets(table), inode); ok {
+			break
+		}
+	}
+	b.spent += time.Since(began)
+	b.peers[link] = name
+	return name, true
+}

@@ -1,0 +1,72 @@
+package timeline
+
+import (
+	"cmp"
+	"path"
+)
+
+// Object is what a thread that is blocked in a system call waits for, as far as the system shows it.
+type Object struct {
+	Call string // "recv", "fsync"
+	Kind ObjectKind
+	Name string // of a file its path, of a socket its peer; empty: not known, or not to be shown
+}
+
+// ObjectKind is what a file descriptor stands for.
+type ObjectKind string
+
+// The kinds. A folder stands for files in it, where there are too many to list.
+const (
+	ObjectFile   ObjectKind = "file"
+	ObjectFolder ObjectKind = "folder"
+	ObjectSocket ObjectKind = "socket"
+	ObjectPipe   ObjectKind = "pipe"
+)
+
+// ObjectKinds lists them.
+func ObjectKinds() []ObjectKind {
+	return []ObjectKind{ObjectFile, ObjectFolder, ObjectSocket, ObjectPipe}
+}
+
+// ObjectID indexes Recording.Objects; 0: not known.
+type ObjectID uint8
+
+const (
+	maxObjects = 1<<8 - 1
+	// maxFiles is how many are listed by name; from then on the folder stands for a file.
+	maxFiles = 128
+)
+
+// objects interns Objects; the first one stands for none.
+type objects struct {
+	list []Object
+	ids  map[Object]ObjectID
+}
+
+// id of an object; 0 where there are too many.
+func (o *objects) id(what Object) ObjectID {
+	what.Name = clip(what.Name)
+	if id, ok := o.ids[what]; ok {
+		return id
+	}
+	if what.Kind == ObjectFile && what.Name != "" && len(o.list) > maxFiles {
+		return o.id(Object{what.Call, ObjectFolder, cmp.Or(path.Dir(what.Name), "/")})
+	}
+	if len(o.list) == 0 {
+		o.list, o.ids = make([]Object, 1), make(map[Object]ObjectID)
+	}
+	if len(o.list) > maxObjects {
+		return 0
+	}
+	id := ObjectID(len(o.list))
+	o.list = append(o.list, what)
+	o.ids[what] = id
+	return id
+}
+
+// Object interns what threads wait for.
+func (b *Builder) Object(what Object) ObjectID {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.objects.id(what)
+}

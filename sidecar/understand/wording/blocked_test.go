@@ -1,0 +1,19 @@
+package wording
+
+import "testing"
+
+func TestWhatACallWaitsFor(t *testing.T) {
+	for _, test := range []struct{ call, kind, object, want string }{
+		{"recv", "socket", "10.0.0.5:5432 (PostgreSQL)", "recv from 10.0.0.5:5432 (PostgreSQL)"},
+		{"fsync", "file", "~/ckpt.pt", "fsync of ~/ckpt.pt"},
+		{"read", "folder", "~/data", "read from files in ~/data"},
+		{"accept", "socket", ":8000", "accept at :8000"},
+		{"read", "pipe", "", "read from a pipe"},
+		{"connect", "socket", "", "connect to a socket"},
+		{"a call of a later version", "a kind of one", "x", "a call of a later version of x"},
+	} {
+		if got := BlockedOn(test.call, test.kind, test.object); got != test.want {
+			t.Errorf("%q, want %q", got, test.want)
+		}
+	}
+}
