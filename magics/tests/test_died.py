@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import stat
+import sys
 import time
 import uuid
 from pathlib import Path
@@ -70,6 +71,17 @@ def test_the_next_kernel_says_how_the_last_one_died(session: str, name: str) -> 
         kernel.run("%%omni_perf\nsum(range(100_000))")
         assert "kernel died" not in (kernel.run("%omni_perf last").result or "")
     assert not left(session)  # it was shown
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="from 3.12 on the interpreter stops a recursion in C")
+def test_a_recursion_in_c_is_said_with_its_line(session: str) -> None:
+    recursion = "sys.setrecursionlimit(10**9)\n@ctypes.CFUNCTYPE(None)\ndef again():\n    again()"
+    die(session, f"%%omni_perf\nimport ctypes, sys, time\n{recursion}\ntime.sleep(0.8)\nagain()")
+    with Kernel(load=False, environment={"JPY_SESSION_NAME": session}) as kernel:
+        said = kernel.run("%load_ext omni_perf").text("stdout")
+        assert re.match(r"The kernel died by SIGSEGV, \d\.\d+ s into cell \[\d+\], in line 6, again: again\(\)\.", said), said
+        shown = kernel.run("%omni_perf last died").text("stdout")
+        assert re.search(r"\[\d+\]:6, again: again\(\) \([\d,]+ times one above the other\)\n", shown), shown
 
 
 def test_a_kernel_that_was_asked_to_end_has_not_died(session: str) -> None:

@@ -76,6 +76,8 @@ type LastFrame struct {
 	File     string `json:"file"`
 	Line     int    `json:"line"`
 	Text     string `json:"text"` // of the line; empty where it is not known
+	// Times is how often it called itself there, one after the other, as far as the stack was read; 0: it did not.
+	Times int `json:"times,omitempty"`
 }
 
 // Of the last stacks so many are kept.
@@ -92,6 +94,9 @@ func (s LastStack) String() string {
 		line := fmt.Sprintf("  %s:%d, %s", words.ShortFile(f.File), f.Line, words.Clean(f.Function, words.MaxName))
 		if f.Text != "" {
 			line += ": " + words.Clean(f.Text, words.MaxName)
+		}
+		if f.Times > 0 {
+			line += " (" + words.Count(int64(f.Times)) + " times one above the other)"
 		}
 		b.WriteString(line + "\n")
 	}
@@ -121,7 +126,15 @@ func (v *View) LastStacks() (stacks []LastStack) {
 			continue
 		}
 		s := LastStack{Thread: t.Name, Main: i == v.MainThread()}
-		for _, frame := range stack[:min(len(stack), lastFrames)] {
+		for at, frame := range stack {
+			if at > 0 && frame == stack[at-1] {
+				last := &s.Frames[len(s.Frames)-1]
+				last.Times = max(last.Times, 1) + 1
+				continue
+			}
+			if len(s.Frames) == lastFrames {
+				break
+			}
 			function, line := v.FunctionOf(frame), v.LineOf(frame)
 			file := v.Functions[function].File
 			s.Frames = append(s.Frames, LastFrame{Function: v.FunctionName(function), File: v.FileName(&file), Line: line, Text: v.Text(file, line)})
