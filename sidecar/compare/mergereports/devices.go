@@ -73,6 +73,10 @@ func (p *part) addDevices() {
 			into.Host = p.host
 			into.UnknownNS += p.doc.DurationNS - p.r.DurationNS
 			into.LostAtNS = p.instant(d.LostAtNS)
+			into.Xids = slices.Clone(d.Xids)
+			for i := range into.Xids {
+				into.Xids[i].AtNS += p.shift
+			}
 		}
 		into.Processes = processes
 	}
@@ -82,6 +86,12 @@ func (p *part) addDevices() {
 			k.GapNS = slices.Clone(k.GapNS)
 			if len(k.GapNS) > 0 {
 				k.GapNS[0] += p.shift
+			}
+			k.Launcher = slices.Clone(k.Launcher)
+			for i, thread := range k.Launcher {
+				if thread >= 0 {
+					k.Launcher[i] = int64(p.thread[thread])
+				}
 			}
 			p.doc.Kernels = append(p.doc.Kernels, k)
 		}

@@ -58,6 +58,7 @@ func (m memoryBefore) sayDied(messages io.Writer, r *report.View, watched bool) 
 		Resident: r.LastResident(), Group: now.Group, GroupLimit: now.GroupLimit, Machine: now.Machine, Available: now.Available,
 		GroupKills: now.GroupKills - m.before.GroupKills, Kills: now.Kills - m.before.Kills,
 	}
+	d.GPU, d.Xid = r.LastXid()
 	fmt.Fprintf(messages, "omni-perf: %s\n", d.Sentence())
 	for i, s := range r.LastStacks() {
 		if i == saidThreads {

@@ -110,6 +110,8 @@ type group struct {
 	total      uint64
 	joules     float64 // at the first reading
 	energy     energyState
+	errors     Errors // nil: the driver reports none
+	errorsAt   time.Time
 	pace       pace
 	lost       bool
 }
@@ -154,6 +156,7 @@ func (g *group) run(ctx context.Context) {
 		for _, lane := range g.gauges {
 			next = earlier(next, g.readGauge(lane, now))
 		}
+		next = earlier(next, g.readErrors(now))
 		if g.pace.tooCostly() {
 			g.sink.Note(timeline.NoteSlower, g.id("*"), fmt.Sprintf("reading the figures took more than 1 %% of a core: they are read %d times less often", g.pace.factor))
 		}
@@ -181,9 +184,11 @@ func (g *group) open() {
 		g.lost = errors.Is(err, ErrLost)
 	}
 	g.activities = activities
+	g.errors, _ = g.device.Errors()
 }
 
 func (g *group) closeActivities() {
+	g.closeErrors()
 	for _, a := range g.activities {
 		a.Close()
 	}
@@ -194,7 +199,7 @@ func (g *group) closeActivities() {
 // made anew each time: snapshots share the old one.
 func (g *group) describe() {
 	known := g.known
-	known.PIDs = slices.Clone(known.PIDs)
+	known.PIDs, known.Xids = slices.Clone(known.PIDs), slices.Clone(known.Xids)
 	g.sink.Describe(func(r *timeline.Recording) {
 		list := slices.DeleteFunc(slices.Clone(r.GPUs), func(o timeline.GPU) bool { return o.Index == known.Index })
 		list = append(list, known)
@@ -291,6 +296,8 @@ func (g *group) windowTrack(m Metric, a Activity, length time.Duration) *timelin
 }
 
 func (g *group) finish() {
+	g.errorsAt = time.Time{}
+	g.readErrors(time.Now())
 	if len(g.activities) > 0 {
 		a := g.activities[0]
 		if windows, err := a.Finish(); err == nil {

@@ -172,6 +172,22 @@ func TestGPULostInMidCell(t *testing.T) {
 	})
 }
 
+// What the driver reports while a recording runs is in it, at its time; what it reported before is not.
+func TestErrorsOfADevice(t *testing.T) {
+	retry.Again(t, func(t *retry.Attempt) {
+		d := openFake(t, "device A\nxid 0 48\nxid 300 31\nxid 300 45\ndevice B\nxid 5000 79")
+		time.Sleep(50 * time.Millisecond)
+		r := collectFor(t, d, 900*time.Millisecond, Options{})
+		list := r.GPUs[0].Xids
+		if len(list) != 2 || list[0].Code != 31 || list[1].Code != 45 || list[0].At < 100*timeline.Nanos(time.Millisecond) || list[0].At > r.Duration {
+			t.Errorf("%+v", list)
+		}
+		if len(r.GPUs[1].Xids) != 0 {
+			t.Errorf("the other: %+v", r.GPUs[1].Xids)
+		}
+	})
+}
+
 // GPM that breaks in mid-cell is followed by the sample buffer, with a note.
 func TestNextSourceTakesOver(t *testing.T) {
 	retry.Again(t, func(t *retry.Attempt) {

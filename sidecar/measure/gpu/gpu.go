@@ -41,6 +41,7 @@ type Device interface {
 	Clock() (megahertz float64, err error)
 	Temperature() (celsius float64, err error)
 	Throttle() (Throttle, error)
+	Errors() (Errors, error)
 }
 
 // Info says which device it is.

@@ -230,6 +230,7 @@ func (r *replay) value(name string) (float64, error) {
 }
 
 func (r *replay) Power() (float64, error)       { return r.value("power") }
+func (r *replay) Errors() (Errors, error)       { return nil, ErrUnsupported }
 func (r *replay) Energy() (float64, error)      { return 0, ErrUnsupported } // it would depend on when it is asked
 func (r *replay) Clock() (float64, error)       { return r.value("clock") }
 func (r *replay) Temperature() (float64, error) { return r.value("temp") }

@@ -484,6 +484,13 @@ type GPU struct {
 	// in the order of ThrottleReasons.
 	Throttle []ThrottleReason
 	Lost     Nanos // when it stopped answering for good; 0: it did not
+	Xids     []Xid // errors that its driver reported, the first 64
+}
+
+// Xid is an error of a GPU, by the number that NVIDIA gives its kind.
+type Xid struct {
+	At   Nanos // when it was read; it was within half a second before
+	Code int
 }
 
 // ThrottleReason is why a GPU runs slower than it could.

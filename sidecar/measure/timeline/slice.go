@@ -76,7 +76,7 @@ func (r *Recording) sliceThreads(all []Thread, from, to Nanos, place func(int) i
 	return index
 }
 
-// cutGPUs leaves out losses after the end.
+// cutGPUs leaves out losses after the end, and errors before and after.
 func cutGPUs(list []GPU, from, to Nanos) []GPU {
 	out := slices.Clone(list)
 	for i := range out {
@@ -85,6 +85,13 @@ func cutGPUs(list []GPU, from, to Nanos) []GPU {
 		} else if g.Lost > 0 {
 			g.Lost = max(g.Lost-from, 1)
 		}
+		var xids []Xid
+		for _, x := range out[i].Xids {
+			if x.At >= from && x.At <= to {
+				xids = append(xids, Xid{x.At - from, x.Code})
+			}
+		}
+		out[i].Xids = xids
 	}
 	return out
 }

@@ -177,6 +177,9 @@ func (r *restored) figures() {
 		if d.LostAtNS != nil {
 			g.Lost = timeline.Nanos(*d.LostAtNS)
 		}
+		for _, x := range d.Xids {
+			g.Xids = append(g.Xids, timeline.Xid{At: timeline.Nanos(x.AtNS), Code: x.Code})
+		}
 		for _, p := range d.Processes {
 			g.PIDs = append(g.PIDs, r.pid(p))
 		}

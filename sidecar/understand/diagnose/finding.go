@@ -72,6 +72,7 @@ type Finding struct {
 	Process      *timeline.Process
 	Peer         int // the device that Devices are compared with
 	Throttle     []timeline.ThrottleReason
+	Xid          int // NVIDIA's number of an error's kind
 	Gap          timeline.GapReason
 	Name         string               // of a device, memory or function
 	OfRank       bool                 // it is about what Rank did, which the target only launched

@@ -296,6 +296,10 @@ var findingCases = map[FindingID]struct {
 		scene{acts: []act{training}, times: 4, gpus: 1, change: lostAt(2 * sec)}, 0, NoAdvice,
 		scene{acts: []act{training}, times: 4, gpus: 1},
 	},
+	GPUError: {
+		scene{acts: []act{training}, times: 4, gpus: 1, change: reports(timeline.Xid{At: 3 * sec, Code: 45}, timeline.Xid{At: 3 * sec, Code: 31})}, 0, FindFaultyKernel,
+		scene{acts: []act{training}, times: 4, gpus: 1},
+	},
 
 	OneLine: {
 		scene{acts: []act{one(6, "", "", timeline.StatePython, 0), {200 * ms, 7, "", "", timeline.StatePython, 0}}, times: 9}, 6, NoAdvice,
@@ -586,6 +590,13 @@ func figures(took timeline.Nanos) func(*timeline.Builder) {
 func late(by timeline.Nanos) func(*timeline.Builder) {
 	return func(b *timeline.Builder) {
 		b.Describe(func(r *timeline.Recording) { r.Late = by })
+	}
+}
+
+// reports lets the first GPU's driver report errors.
+func reports(errors ...timeline.Xid) func(*timeline.Builder) {
+	return func(b *timeline.Builder) {
+		b.Describe(func(r *timeline.Recording) { r.GPUs[0].Xids = errors })
 	}
 }
 

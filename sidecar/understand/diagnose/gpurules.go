@@ -193,6 +193,38 @@ func lost(e *evidence) measured {
 	return measured{Finding: f, low: f.Value}
 }
 
+// programErrors are the kinds of error that a program makes, by NVIDIA's numbers: of an illegal address as a rule.
+var programErrors = []int{13, 31, 43, 69}
+
+// followUp is the error that what still ran on a device was ended, after another one.
+const followUp = 45
+
+// gpuError names devices whose driver reported errors; of the first it says which.
+func gpuError(e *evidence) measured {
+	f := Finding{Cores: math.NaN(), Advice: CheckDevice}
+	first := timeline.Xid{At: e.rec.Duration + 1}
+	for _, g := range e.rec.GPUs {
+		if len(g.Xids) == 0 {
+			continue
+		}
+		f.Devices = append(f.Devices, g.Index)
+		f.Count += int64(len(g.Xids))
+		for _, x := range g.Xids {
+			if x.At < first.At && (x.Code != followUp || first.Code == 0) || first.Code == followUp && x.Code != followUp {
+				first = x
+			}
+		}
+	}
+	if len(f.Devices) == 0 {
+		return nothing
+	}
+	if slices.Contains(programErrors, first.Code) {
+		f.Advice = FindFaultyKernel
+	}
+	f.Xid, f.At, f.Value = first.Code, first.At, float64(f.Count)
+	return measured{Finding: f, low: f.Value, lost: 1}
+}
+
 // someIdle looks for devices that are less than half as busy as the busiest, among
 // those the program's processes are on.
 func someIdle(e *evidence) measured {

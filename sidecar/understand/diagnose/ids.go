@@ -48,6 +48,7 @@ const (
 	GPUIdle              FindingID = "gpu-idle"                   // Kind, Cause, Place, where a kind surely has most; Against: its share of the idle time
 	GPUBusy              FindingID = "gpu-busy"                   // Devices; Value: the share
 	GPULost              FindingID = "gpu-lost"                   // Devices, At, AtLast; Time: what was left of the recording
+	GPUError             FindingID = "gpu-error"                  // Devices; Xid: of the first error, At; Count: errors
 	GPUUnused            FindingID = "gpu-unused"                 // Time: of a framework on the CPU; Name: the device's
 	GPUMemoryNearFull    FindingID = "gpu-memory-near-full"       // Devices
 	GPUMemoryCollectives FindingID = "gpu-memory-and-collectives" // Devices, Place; Time: in collectives
@@ -154,6 +155,8 @@ const (
 	SmallerBatch       Advice = "smaller-batch"
 	LeaveRoom          Advice = "leave-room"
 	CheckCooling       Advice = "check-cooling"
+	FindFaultyKernel   Advice = "find-faulty-kernel"
+	CheckDevice        Advice = "check-device"
 	PowerLimitIsNormal Advice = "power-limit"
 	MoveToGPU          Advice = "move-to-gpu"
 	FasterKernels      Advice = "faster-kernels"
@@ -171,7 +174,7 @@ func AllAdvice() []Advice {
 		SaveAside, LaunchLess, BalanceRanks, ReadAhead, AvoidGIL, UseGPU,
 		QueueWork, FewerThreads, AwaitTogether, KeepLoopFree, SetUpApart, Vectorise, WholeColumns,
 		PrintLess, FreeMemory, LessMemory, BalanceDevices, SmallerBatch, LeaveRoom,
-		CheckCooling, PowerLimitIsNormal, MoveToGPU, FasterKernels, ManyRequests, FewerQueries,
+		CheckCooling, FindFaultyKernel, CheckDevice, PowerLimitIsNormal, MoveToGPU, FasterKernels, ManyRequests, FewerQueries,
 		RecordTrace, KilledForMemory, NativeCrash,
 	}
 }

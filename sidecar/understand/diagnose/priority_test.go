@@ -217,6 +217,7 @@ var pairs = []struct {
 	{GPUBusy, GPUPowerCapped, of100(GPUBusy, 100).onGPU().with(gauge("gpu0.throttle", 1, 1, 1, 1), throttledBy(timeline.PowerCap))},
 	{GPUIdleUndecided, GPUIdle, findingCases[GPUIdleUndecided].fires},
 	{GPUUnused, OneLine, of100(GPUUnused, 100).onGPU()},
+	{GPUError, GPUBusy, of100(GPUBusy, 100).onGPU().with(reports(timeline.Xid{At: 9 * sec, Code: 79}))},
 	{GPUBusy, GPULost, of100(GPUBusy, 100).onGPU().with(lostAt(9 * sec))},
 }
 

@@ -101,6 +101,7 @@ var cpuRules = []rule{
 // gpuRules need a GPU the program used, or could have used.
 var gpuRules = slices.Concat([]rule{
 	{id: GPULost, severity: Limit, group: limits, weight: plainly, measure: lost},
+	{id: GPUError, severity: Warning, threshold: 1, unit: Count, group: broken, weight: plainly, measure: gpuError},
 	{id: GPUIdleUndecided, severity: Warning, threshold: 0.10, group: undecided, weight: plainly, measure: undecidedIdle},
 }, idleRules(), []rule{
 	{id: SyncInLoop, severity: Warning, threshold: 0.05, group: timeSpent, weight: partly, measure: syncInLoop},

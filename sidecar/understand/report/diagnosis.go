@@ -83,6 +83,9 @@ func (b *builder) deviceOf(number int, facts map[int]timeline.GPU, times map[int
 	if g.Lost > 0 {
 		out.LostAtNS = pointer(int64(min(g.Lost, b.rec.Duration)))
 	}
+	for _, x := range g.Xids {
+		out.Xids = append(out.Xids, Xid{int64(min(x.At, b.rec.Duration)), x.Code})
+	}
 	for _, pid := range g.PIDs {
 		if i, ok := b.byPID[pid]; ok {
 			out.Processes = append(out.Processes, i)

@@ -297,11 +297,19 @@ type Device struct {
 	Used         bool   `json:"used"` // by the target; else its idle time is nobody's
 	Simulated    bool   `json:"simulated"`
 	LostAtNS     *int64 `json:"lost_at_ns"`
-	Processes    []int  `json:"processes"` // the target's that used it
-	Others       *int   `json:"other_processes"`
+	// Xids are the errors that its driver reported.
+	Xids      []Xid `json:"xids,omitempty"`
+	Processes []int `json:"processes"` // the target's that used it
+	Others    *int  `json:"other_processes"`
 	// EnergyJ is what the device used, whoever used it; absent where it does not count that, or was not asked for most of
 	// the time.
 	EnergyJ *float64 `json:"energy_j,omitempty"`
+}
+
+// Xid is an error of a device.
+type Xid struct {
+	AtNS int64 `json:"at_ns"` // when it was read, half a second later at most
+	Code int   `json:"code"`  // NVIDIA's number of its kind
 }
 
 // File is a source file, or a notebook cell.

@@ -103,6 +103,19 @@ func (s LastStack) String() string {
 	return b.String()
 }
 
+// LastXid is the last error that the driver of a GPU reported; code 0: there was none.
+func (v *View) LastXid() (number, code int) {
+	last := int64(-1)
+	for i := range v.Devices {
+		for _, x := range v.Devices[i].Xids {
+			if x.AtNS > last {
+				last, number, code = x.AtNS, v.Devices[i].Number, x.Code
+			}
+		}
+	}
+	return number, code
+}
+
 // LastResident is what the program had resident when it was seen for the last time; 0: not known.
 func (v *View) LastResident() int64 {
 	t := v.HostTrack("rss")

@@ -21,6 +21,7 @@ type Died struct {
 	Group, GroupLimit int64 // what its control group used and may use
 	Available         int64 // of the machine's memory, when it had ended
 	Machine           int64
+	GPU, Xid          int   // the last error that a GPU's driver reported before, and of which GPU; 0: none
 	GroupKills, Kills int64 // processes that the out-of-memory killer ended while the cell ran: of the group, of the machine
 }
 
@@ -42,6 +43,9 @@ func (d Died) Sentence() string {
 		text += ", in " + d.Place
 	}
 	text += "."
+	if d.Xid > 0 {
+		text += fmt.Sprintf(" GPU %d had reported %s.", d.GPU, Xid(d.Xid))
+	}
 	if m := d.Memory(); m != "" {
 		text += " " + m
 	}

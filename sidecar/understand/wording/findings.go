@@ -96,6 +96,7 @@ var sentences = map[diagnose.FindingID]func(Scope, diagnose.Finding) string{
 	diagnose.GPUIdle:                Scope.gpuIdle,
 	diagnose.GPUBusy:                Scope.gpuBusy,
 	diagnose.GPULost:                Scope.gpuLost,
+	diagnose.GPUError:               Scope.gpuError,
 	diagnose.GPUUnused:              Scope.gpuUnused,
 	diagnose.GPUMemoryNearFull:      Scope.gpuMemory,
 	diagnose.GPUMemoryCollectives:   Scope.gpuMemoryCollectives,

@@ -2,6 +2,7 @@ package wording
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/measure/timeline"
@@ -138,6 +139,32 @@ func (s Scope) gpuLost(f diagnose.Finding) string {
 		when = " stopped answering, the first after " + s.part(f.At) + ", the last after " + words.Seconds(f.AtLast.Seconds())
 	}
 	return devices(f.Devices) + when + "; nothing is known of them since"
+}
+
+func (s Scope) gpuError(f diagnose.Finding) string {
+	text := devices(f.Devices) + " reported " + Xid(f.Xid) + " after " + s.part(f.At)
+	if f.Count > 1 {
+		text += ", and " + words.Plural(int(f.Count-1), "error", "errors") + " more"
+	}
+	return text
+}
+
+// xids are what the driver's errors mean, by NVIDIA's table of them.
+var xids = map[int]string{
+	13: "a graphics engine exception", 31: "a memory page fault", 32: "a corrupted push buffer", 38: "a firmware error", 43: "that it stopped processing", 45: "the end of what still ran, after another error",
+	48: "a double-bit memory error", 61: "a warning of its microcontroller", 62: "a halt of its microcontroller", 63: "a memory row that was remapped", 64: "a memory row that could not be remapped",
+	68: "a video decoder exception", 69: "a graphics engine class error", 74: "an NVLink error", 79: "that it has fallen off the bus", 92: "many single-bit memory errors",
+	94: "a contained memory error", 95: "an uncontained memory error", 109: "a context switch that timed out", 119: "a system processor that does not answer", 120: "an error of its system processor",
+	140: "an unrecovered memory error",
+}
+
+// Xid is an error of a GPU: "a memory page fault (Xid 31)".
+func Xid(code int) string {
+	number := "Xid " + strconv.Itoa(code)
+	if what, known := xids[code]; known {
+		return what + " (" + number + ")"
+	}
+	return "an error (" + number + ")"
 }
 
 func (s Scope) gpuUnused(f diagnose.Finding) string {

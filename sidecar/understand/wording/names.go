@@ -209,6 +209,8 @@ var advice = map[diagnose.Advice]string{
 	diagnose.SmallerBatch:       "smaller batch, activation checkpointing, or PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
 	diagnose.LeaveRoom:          "a full device makes the allocator flush its cache in one rank while the others wait: leave 10 % of it free",
 	diagnose.CheckCooling:       "check the cooling and the power supply: nvidia-smi -q -d PERFORMANCE",
+	diagnose.FindFaultyKernel:   "an error of the program as a rule: compute-sanitizer python train.py names the kernel and its bad access, CUDA_LAUNCH_BLOCKING=1 the line",
+	diagnose.CheckDevice:        "see dmesg and nvidia-smi -q: an error of the device or its driver may need a reset, or another device",
 	diagnose.PowerLimitIsNormal: "normal under full load; nvidia-smi -q -d POWER shows the limit",
 	diagnose.MoveToGPU:          `move model and data there: model.to("cuda"), batch.to("cuda"); torch.cuda.is_available() returns whether this build can use it`,
 	diagnose.FasterKernels:      "to go faster: mixed precision (bfloat16), torch.compile, better kernels, or a larger device",

@@ -155,6 +155,14 @@ var examples = map[diagnose.FindingID][]diagnose.Finding{
 		with(none, func(f *diagnose.Finding) { f.Devices, f.At, f.AtLast = []int{0, 1}, 32*second/10, 33*second/10 }),
 		with(none, func(f *diagnose.Finding) { f.Devices, f.At, f.AtLast = []int{0, 1}, 32*second/10, 8*second }),
 	},
+	diagnose.GPUError: {
+		with(none, func(f *diagnose.Finding) {
+			f.Devices, f.Xid, f.At, f.Count, f.Advice = []int{0}, 31, 32*second/10, 1, diagnose.FindFaultyKernel
+		}),
+		with(none, func(f *diagnose.Finding) {
+			f.Devices, f.Xid, f.At, f.Count, f.Advice = []int{0, 3}, 999, 32*second/10, 4, diagnose.CheckDevice
+		}),
+	},
 	diagnose.GPUUnused: {with(none, func(f *diagnose.Finding) { f.Name = "NVIDIA H100" }), none},
 	diagnose.GPUMemoryNearFull: {
 		with(none, func(f *diagnose.Finding) { f.Devices, f.Value = []int{0}, 0.97 }),

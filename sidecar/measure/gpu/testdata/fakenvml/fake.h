@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-enum { MAX_DEVICES = 16, MAX_PROCESSES = 16, MAX_FAILS = 64, MAX_METRICS = 334, NAME_SIZE = 96 };
+enum { MAX_DEVICES = 16, MAX_PROCESSES = 16, MAX_FAILS = 64, MAX_METRICS = 334, MAX_XIDS = 16, NAME_SIZE = 96 };
 
 enum sample_clock { CLOCK_BOOT, CLOCK_WALL, CLOCK_MONO };
 
@@ -30,6 +30,8 @@ struct device {
     uint64_t throttle;
     struct process processes[MAX_PROCESSES];
     int process_count;
+    struct { int64_t at; unsigned code; } xids[MAX_XIDS]; // errors, by CLOCK_MONOTONIC
+    int xid_count;
     struct step *steps;
     int step_count, step_room;
     int fed; // the feed has begun to drive it

@@ -10,7 +10,7 @@
 #include <time.h>
 
 enum {
-    SUCCESS = 0, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, INSUFFICIENT_SIZE = 7, UNKNOWN = 999
+    SUCCESS = 0, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, INSUFFICIENT_SIZE = 7, TIMEOUT = 10, UNKNOWN = 999
 };
 
 struct utilization { unsigned gpu, memory; };
@@ -249,6 +249,46 @@ int nvmlDeviceGetPowerUsage(handle h, unsigned *milliwatts) {
 int nvmlDeviceGetTotalEnergyConsumption(handle h, unsigned long long *millijoules) {
     ENTER();
     *millijoules = 5000 + (unsigned long long)((double)device_of(h)->watts * (double)(now_of(CLOCK_MONOTONIC) - fake.started) / 1e6);
+    return leave(SUCCESS);
+}
+#endif
+
+#ifndef WITHOUT_nvmlEventSetCreate
+// An event set of one device: which of its errors were delivered.
+struct event_set { struct device *device; int delivered; };
+
+int nvmlEventSetCreate(struct event_set **out) {
+    ENTER();
+    *out = calloc(1, sizeof **out);
+    return leave(*out ? SUCCESS : UNKNOWN);
+}
+
+int nvmlEventSetFree(struct event_set *set) {
+    ENTER();
+    free(set);
+    return leave(SUCCESS);
+}
+
+int nvmlDeviceRegisterEvents(handle h, unsigned long long types, struct event_set *set) {
+    ENTER();
+    if (!(types & 8)) return leave(NOT_SUPPORTED); // Xid
+    set->device = device_of(h);
+    while (set->delivered < set->device->xid_count && set->device->xids[set->delivered].at < now_of(CLOCK_MONOTONIC)) set->delivered++;
+    return leave(SUCCESS);
+}
+
+struct event_data {
+    handle device;
+    unsigned long long type, data;
+    unsigned gpu_instance, compute_instance;
+};
+
+int nvmlEventSetWait_v2(struct event_set *set, struct event_data *out, unsigned timeout_ms) {
+    ENTER();
+    (void)timeout_ms;
+    struct device *d = set->device;
+    if (!d || set->delivered >= d->xid_count || d->xids[set->delivered].at > now_of(CLOCK_MONOTONIC)) return leave(TIMEOUT);
+    *out = (struct event_data){NULL, 8, d->xids[set->delivered++].code, ~0u, ~0u};
     return leave(SUCCESS);
 }
 #endif

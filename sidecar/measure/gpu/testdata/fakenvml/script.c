@@ -80,6 +80,12 @@ static int device_statement(struct fake *f, struct device *d, const char *word, 
         activity_add(d, f->started + (int64_t)(a * 1e6), b);
         return 1;
     }
+    if (!strcmp(word, "xid")) {
+        if (d->xid_count >= MAX_XIDS || sscanf(rest, "%lf %llu", &a, &x) != 2) return 0;
+        d->xids[d->xid_count].at = f->started + (int64_t)(a * 1e6);
+        d->xids[d->xid_count++].code = (unsigned)x;
+        return 1;
+    }
     if (!strcmp(word, "ratio")) {
         if (sscanf(rest, "%llu %lf", &x, &a) != 2 || x >= MAX_METRICS) return 0;
         d->ratio[x] = a;
