@@ -126,6 +126,8 @@ def _straggler(verdict: Verdict, report: Report, slow: int, facts: dict[int, Fac
         return
     others = [own for rank, own in facts.items() if rank != slow]
     extra = facts[slow]["phases"]["extra"] - sum(own["phases"]["extra"] for own in others) / len(others)
+    steps = len(facts[slow]["ends"])
+    extra *= (steps - 1) / steps  # a step is from one end to the next: the first is none
     ours = found["args"]["place_ns"] / 1e9
     verdict.extra = f"{ours:.2f}/{extra:.2f} s"
     if abs(ours / extra - 1) > EXTRA:
