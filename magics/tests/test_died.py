@@ -79,7 +79,9 @@ def test_a_recursion_in_c_is_said_with_its_line(session: str) -> None:
     die(session, f"%%omni_perf\nimport ctypes, sys, time\n{recursion}\ntime.sleep(0.8)\nagain()")
     with Kernel(load=False, environment={"JPY_SESSION_NAME": session}) as kernel:
         said = kernel.run("%load_ext omni_perf").text("stdout")
-        assert re.match(r"The kernel died by SIGSEGV, \d\.\d+ s into cell \[\d+\], in line 6, again: again\(\)\.", said), said
+        assert re.match(
+            r"The kernel died by SIGSEGV, \d\.\d+ s into cell \[\d+\], in line 6, again: again\(\)\.", said
+        ), said
         shown = kernel.run("%omni_perf last died").text("stdout")
         assert re.search(r"\[\d+\]:6, again: again\(\) \([\d,]+ times one above the other\)\n", shown), shown
 

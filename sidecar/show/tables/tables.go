@@ -138,7 +138,7 @@ func (m *maker) blocked() Table {
 	t := Table{Name: "blocked", About: "what system calls waited for, by the innermost line of your own", Columns: concat(
 		placeColumns, []Column{textColumn, {"call", "the system call"}, {"kind", "of what it waited for: file, folder (of files), socket, pipe"},
 			{"object", "a file's path, a socket's peer"}, {"blocked_s", "seconds for which threads were blocked, summed over them"},
-			{"main_s", "of it, of the thread that runs the cell, or of the process's main thread"}, {"longest_s", "seconds at once"}, {"times", "how often, as far as readings tell"}, {"process", "whose threads they were"}})}
+			{"main_s", "of it, of the thread that runs the cell, or of the process's main thread"}, {"longest_s", "seconds at once"}, {"times", "how often, as far as readings show"}, {"process", "whose threads they were"}})}
 	for i := range m.Blocked {
 		w := &m.Blocked[i]
 		t.Rows = append(t.Rows, concat(m.place(&w.File, &w.Line, w.Function), []any{m.text(&w.File, &w.Line), w.Call, w.Kind, w.Object,
