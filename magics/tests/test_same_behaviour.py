@@ -175,7 +175,10 @@ def seen(ran: Ran) -> list[Any]:
             continue
         if output["type"] == "stream":
             text = without_ours(output["text"])
-            if text:
+            last = found[-1] if found else None
+            if text and isinstance(last, list) and last[0] == output["name"]:  # our output was in between
+                last[1] += steady(text)
+            elif text:
                 found.append([output["name"], steady(text)])
         else:
             found.append(steadied({key: value for key, value in output.items() if key != "arrived"}))
