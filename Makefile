@@ -1,5 +1,5 @@
 # Everything happens inside the checkout: .venv holds Python and the binary, .cache the tools.
-#   make build generate summaries demo test flaky lint vulnerabilities bench notebooks tasks fuzz soak truth wheels lab clean test-gpu
+#   make build generate summaries demo test flaky lint vulnerabilities bench notebooks tasks memory fuzz soak truth wheels lab clean test-gpu
 #   make test-SECTION runs one section of the tests: tools/suite.py --list has them.
 # What the viewer (sidecar/show/viewer) is built of is committed: make generate brings it up to date.
 # PYTHON=/path/to/python3.13 chooses the interpreter of .venv.
@@ -20,7 +20,7 @@ GO_FILES := $(shell find cmd sidecar jupyter -name '*.go' -not -name '*_test.go'
 export CGO_CFLAGS := -O2 -g -Wno-deprecated-declarations
 LDFLAGS := -s -w -X main.version=$(VERSION) -extldflags=-Wl,-z,lazy
 
-.PHONY: build generate summaries demo test flaky truth truth-realcode wheels test-gpu lint vulnerabilities bench bench-viewer notebooks trainings trainings-peers tasks fuzz soak lab clean prerequisites
+.PHONY: build generate summaries demo test flaky truth truth-realcode wheels test-gpu lint vulnerabilities bench bench-viewer notebooks trainings trainings-peers tasks memory fuzz soak lab clean prerequisites
 .DELETE_ON_ERROR:
 
 build: prerequisites $(VENV)/.complete $(VENV)/.labextension $(BINARY) $(EXACT)
@@ -162,6 +162,10 @@ trainings: build
 tasks: build
 	tools/interpreters > /dev/null
 	$(BIN)/python bench/tasks $(NAMES)
+
+# Growth of resident memory by line, of programs that read their own, and the peak (docs/memory.md).
+memory: build
+	$(BIN)/python bench/memory $(NAMES)
 
 trainings-peers: build
 	tools/torch
