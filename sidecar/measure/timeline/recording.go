@@ -148,6 +148,11 @@ type Span struct {
 	On         ObjectID // likewise: what it waits for
 }
 
+// GoesOn reports whether nothing has changed from the span before on: the two may be one.
+func (s *Span) GoesOn(before *Span) bool {
+	return before.End == s.Start && before.Node == s.Node && before.State == s.State && before.Wait == s.Wait && before.On == s.On && before.Truncated == s.Truncated
+}
+
 // Thread is one thread of one process.
 type Thread struct {
 	PID      int

@@ -97,7 +97,7 @@ func (g grid) append(spans []Span, s Span) []Span {
 				return spans
 			}
 		}
-		if p.End == s.Start && p.Node == s.Node && p.State == s.State && p.Wait == s.Wait && p.On == s.On && p.Truncated == s.Truncated {
+		if s.GoesOn(p) {
 			p.End = s.End
 			return spans
 		}

@@ -119,8 +119,7 @@ func (s *stripper) thread(t timeline.Thread, positions []position) timeline.Thre
 	spans := make([]timeline.Span, 0, len(t.Spans))
 	for _, span := range t.Spans {
 		span.Node = at(positions, span.Node).shown
-		if n := len(spans); n > 0 && spans[n-1].End == span.Start && spans[n-1].Node == span.Node &&
-			spans[n-1].State == span.State && spans[n-1].Wait == span.Wait && spans[n-1].On == span.On && spans[n-1].Truncated == span.Truncated {
+		if n := len(spans); n > 0 && span.GoesOn(&spans[n-1]) {
 			spans[n-1].End = span.End
 			continue
 		}
