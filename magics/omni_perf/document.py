@@ -123,6 +123,9 @@ class _Names:
             "function": self.function(row["function"]),
         }
 
+    def source_line(self, row: Row) -> Row:
+        return {**self.place(row), "text": self.text(row["file"], row["line"])}
+
 
 def _seconds(nanoseconds: int) -> float:
     return nanoseconds / 1e9
@@ -171,8 +174,7 @@ def _functions(names: _Names) -> list[Row]:
 def _blocked(names: _Names) -> list[Row]:
     return [
         {
-            **names.place(row),
-            "text": names.text(row["file"], row["line"]),
+            **names.source_line(row),
             "call": row["call"],
             "kind": row["kind"],
             "object": row["object"],
@@ -189,8 +191,7 @@ def _blocked(names: _Names) -> list[Row]:
 def _awaits(names: _Names) -> list[Row]:
     return [
         {
-            **names.place(row),
-            "text": names.text(row["file"], row["line"]),
+            **names.source_line(row),
             "waiting_s": _seconds(row["waiting_ns"]),
             "some_s": _seconds(row["some_ns"]),
             "mean_tasks": row["waiting_ns"] / row["some_ns"] if row["some_ns"] else 0.0,
@@ -205,8 +206,7 @@ def _awaits(names: _Names) -> list[Row]:
 def _memory(names: _Names) -> list[Row]:
     return [
         {
-            **names.place(row),
-            "text": names.text(row["file"], row["line"]),
+            **names.source_line(row),
             "grown_bytes": row["grown_bytes"],
             "uncertain_bytes": row["uncertain_bytes"],
             "at_peak_bytes": row.get("at_peak_bytes", 0),
@@ -237,8 +237,7 @@ def _gpu_memory(names: _Names) -> list[Row]:
     return [
         {
             "device": names.device(row["device"]),
-            **names.place(row),
-            "text": names.text(row["file"], row["line"]),
+            **names.source_line(row),
             "grown_bytes": row["grown_bytes"],
             "uncertain_bytes": row["uncertain_bytes"],
             "process": names.process(row["process"]),
@@ -417,8 +416,7 @@ def _idle(names: _Names) -> list[Row]:
             "share": row["share"],
             "low_s": _seconds_or_none(row["low_ns"]),
             "high_s": _seconds_or_none(row["high_ns"]),
-            **names.place(row),
-            "text": names.text(row["file"], row["line"]),
+            **names.source_line(row),
             "hint": row["hint"],
         }
         for device in devices
