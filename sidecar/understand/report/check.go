@@ -223,6 +223,10 @@ func (c *checker) places() {
 		c.must(v.BusyNS+v.IdleNS+v.UnknownNS == d.DurationNS, "a device's times do not add up to the duration")
 		c.amountOrNull("devices.resolution_ns", v.ResolutionNS)
 		c.must(v.EnergyJ == nil || *v.EnergyJ >= 0 && *v.EnergyJ < 1e15, "devices.energy_j is no energy")
+		for _, x := range v.Xids {
+			c.instant("devices.xids.at_ns", x.AtNS)
+			c.must(x.Code >= 0 && x.Code <= math.MaxInt32, "devices.xids.code is %d", x.Code)
+		}
 		for _, p := range v.Processes {
 			c.index("devices.processes", p, len(d.Processes))
 		}
