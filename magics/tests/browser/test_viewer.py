@@ -414,6 +414,28 @@ def test_pointing_at_a_kernel_shows_its_launch_and_a_click_goes_there(viewer: Vi
     assert abs(selected - 70) <= 10, "from the launch to the kernel's end, by columns of 6 ms"
 
 
+def test_a_mark_of_growth_selects_when_its_line_grew(viewer: Viewer) -> None:
+    viewer.open("cpu")
+    viewer.page.click("text=Lines")
+    viewer.settle()
+    row = viewer.page.locator("tr", has_text="z * z + c").first
+    assert "168 MiB" in row.inner_text(), row.inner_text()
+    viewer.page.click("text=Timeline")
+    viewer.press("w")
+    viewer.settle()
+    lane = viewer.page.get_by_text("RSS").last.bounding_box()
+    lanes = viewer.box(".o-lanes")
+    x = lanes["x"] + lanes["width"] / 2
+    viewer.page.mouse.move(x, lane["y"] + lane["height"] / 2)
+    tip = viewer.page.locator(".o-tip").inner_text()
+    assert ":4  z = z * z + c" in tip and "168 MiB of growth in all" in tip, tip
+    viewer.page.mouse.click(x, lane["y"] + lane["height"] / 2)
+    viewer.settle()
+    assert viewer.says().startswith("Selected 2.0 s"), viewer.says()
+    assert "z = z * z + c" in viewer.page.locator(".o-below").inner_text()
+    viewer.picture("growth")
+
+
 def test_threads_unfold(viewer: Viewer) -> None:
     viewer.open("training")
     viewer.press("w")

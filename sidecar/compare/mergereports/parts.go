@@ -149,6 +149,9 @@ func (p *part) tables() {
 	})...)
 	d.Memory = append(d.Memory, rowsOf(p, r.Memory, func(m *report.Memory) *int {
 		m.File, m.Function = p.code.files[m.File], p.code.function(m.Function)
+		if m.Evidence != nil {
+			m.Evidence = p.intervals(m.Evidence)
+		}
 		return &m.Process
 	})...)
 	d.GPUMemory = append(d.GPUMemory, rowsOf(p, r.GPUMemory, func(m *report.GPUMemory) *int {

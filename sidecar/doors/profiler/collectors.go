@@ -37,7 +37,7 @@ func Recorder(target timeline.Target, role timeline.Role, gpus func() *gpu.Drive
 	enoughProcessors()
 	own := &recorder.OwnThreads{}
 	machine := host.New(target.PID, host.Options{Role: role, Own: own.Has})
-	stacks := &pythonStacks{}
+	stacks := &pythonStacks{spare: machine.Spare}
 	return recorder.New(recorder.Options{
 		Target: target,
 		Stacks: stacks,
@@ -47,7 +47,7 @@ func Recorder(target timeline.Target, role timeline.Role, gpus func() *gpu.Drive
 			})
 		},
 		Collectors: []recorder.Named{
-			{Name: "child processes", Collector: newDescendants(target.PID, stacks.current), Patience: recorder.StackPatience},
+			{Name: "child processes", Collector: newDescendants(target.PID, stacks.current, machine.Spare), Patience: recorder.StackPatience},
 			{Name: "tasks of event loops", Collector: loopTasks{stacks.current}, Patience: recorder.StackPatience},
 			{Name: "process and machine figures", Collector: hostFigures{machine}},
 			{Name: "GPU lanes", Collector: gpuLanes{gpus, machine.PIDs}},

@@ -43,13 +43,14 @@ func marksOf(pid int) (marks []string) {
 type descendants struct {
 	root   int
 	target func() *pystack.Process // the target's; nil while there is none
+	spare  pystack.Spare
 
 	mu        sync.Mutex
 	processes map[proctree.Identity]*pystack.Process // they outlive a run, as a pool outlives a cell
 }
 
-func newDescendants(root int, target func() *pystack.Process) *descendants {
-	return &descendants{root: root, target: target, processes: make(map[proctree.Identity]*pystack.Process)}
+func newDescendants(root int, target func() *pystack.Process, spare pystack.Spare) *descendants {
+	return &descendants{root: root, target: target, spare: spare, processes: make(map[proctree.Identity]*pystack.Process)}
 }
 
 func (d *descendants) Collect(ctx context.Context, run recorder.Run) error {
@@ -59,7 +60,7 @@ func (d *descendants) Collect(ctx context.Context, run recorder.Run) error {
 	}
 	d.forgetDead()
 	w := &watch{
-		d: d, run: run, tree: tree, sampler: pystack.NewSampler(run.Builder, pystack.SamplerOptions{Interval: run.Interval}),
+		d: d, run: run, tree: tree, sampler: pystack.NewSampler(run.Builder, pystack.SamplerOptions{Interval: run.Interval, Spare: d.spare}),
 		images: make(map[proctree.Image]*pystack.Process), living: make(map[proctree.Identity]proctree.Member),
 		wake: make(chan struct{}, 1),
 	}

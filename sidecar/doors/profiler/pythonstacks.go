@@ -14,6 +14,7 @@ import (
 // pythonStacks reads the CPython of one process by package pystack, and again what the
 // process becomes: a launcher turns into Python by exec, a program into another one.
 type pythonStacks struct {
+	spare   pystack.Spare
 	mu      sync.Mutex
 	process *pystack.Process // nil until attached
 }
@@ -55,7 +56,7 @@ func (p *pythonStacks) current() *pystack.Process {
 func (p *pythonStacks) Collect(ctx context.Context, run recorder.Run) error {
 	b := run.Builder
 	opts := pystack.SampleOptions{
-		Interval: run.Interval, Coroutine: run.Coroutine, Leave: run.Own, FromStart: run.Patient,
+		Interval: run.Interval, Spare: p.spare, Coroutine: run.Coroutine, Leave: run.Own, FromStart: run.Patient,
 	}
 	opts.Ready = p.current() != nil
 	wait, lost := run.Patient, error(nil)

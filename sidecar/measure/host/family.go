@@ -73,6 +73,9 @@ func (f *family) alone() bool { return len(f.members) == 1 && f.tree.Admitted() 
 // target is the target as it was last seen; nil when it is gone.
 func (f *family) target() *member { return f.members[f.pid] }
 
+// used is the CPU time of the target and its descendants by the last look.
+func (f *family) used() timeline.Nanos { return f.ownCPU + f.childrenCPU }
+
 // look reads all members. deep walks a tree that nobody else keeps up to date.
 func (f *family) look(deep bool) error {
 	now := make(map[int]*member, len(f.members))

@@ -64,6 +64,8 @@ type Collector struct {
 
 	mu   sync.Mutex
 	pids []int // of the latest reading, the target first
+
+	spare spare
 }
 
 // New makes the collector of a process; nothing is read before Collect.
@@ -109,6 +111,7 @@ func (c *Collector) Collect(ctx context.Context, sink Sink, figures timeline.Fig
 	if figures.Interval <= 0 {
 		figures.Interval = timeline.DefaultFigureInterval
 	}
+	c.spare.known = false
 	s := newSampler(c, sink, figures.Interval)
 	p := newPace(c.opts.Clock(), figures)
 	if tree != nil {

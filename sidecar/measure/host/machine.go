@@ -75,6 +75,7 @@ func (m *machine) readCPU(at timeline.Nanos) {
 	t := times[0]
 	busy := t.User + t.System + t.Nice + t.Irq + t.Softirq + t.Steal // guests are within user
 	m.s.countOver(at, minTickWindow, "cpu.system", "/proc/stat", "cores", m.total, busy)
+	m.s.c.spare.look(at, m.s.family.used().Seconds(), m.s.limits.Cores, busy, m.total)
 }
 
 func (m *machine) readMemory(at timeline.Nanos) {

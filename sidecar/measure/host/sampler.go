@@ -143,7 +143,7 @@ func (s *sampler) reportFamily(at timeline.Nanos) {
 
 func (s *sampler) reportCPU(at timeline.Nanos) {
 	f := s.family
-	s.countOver(at, s.kinWindow(), "cpu", s.cpuSource(), "cores", s.limits.Cores, (f.ownCPU + f.childrenCPU).Seconds())
+	s.countOver(at, s.kinWindow(), "cpu", s.cpuSource(), "cores", s.limits.Cores, f.used().Seconds())
 	now := kinship{at: at, cpu: f.childrenCPU}
 	for pid, m := range f.members {
 		if pid != s.c.pid && !m.profiler {

@@ -24,8 +24,8 @@ const MaskWaits = "OMNI_PERF_MASK_WAITS"
 
 const (
 	maxKnown = 4096
-	// The tables of sockets may take so long in all: reading one takes milliseconds, however few there are.
-	tablesShare = 0.02
+	// The tables of sockets may take so long in all: one of TCP takes milliseconds, however few there are.
+	tablesShare = 0.002
 	tablesFirst = 50 * time.Millisecond
 )
 
@@ -43,7 +43,7 @@ func (s *session) waitingFor(c call, a activity) call {
 		return c
 	}
 	if fd, ok := s.descriptor(c, a); ok {
-		c.on = s.object(strings.TrimPrefix(c.leaf, "in "), s.p.kernel.link(fd))
+		c.on = s.object(strings.TrimPrefix(c.leaf, "in "), s.p.kernel.link(fd), fd)
 	}
 	return c
 }
@@ -64,8 +64,8 @@ func (s *session) descriptor(c call, a activity) (fd int, ok bool) {
 	return int(int32(binary.NativeEndian.Uint32(polled[:]))), true
 }
 
-// object is what a call waits for whose descriptor stands for link.
-func (s *session) object(name, link string) timeline.ObjectID {
+// object is what a call waits for whose descriptor fd stands for link.
+func (s *session) object(name, link string, fd int) timeline.ObjectID {
 	b := &s.blocked
 	if b.known == nil || len(b.known) >= maxKnown {
 		b.known, b.peers, b.masked = make(map[string]timeline.ObjectID), make(map[string]string), os.Getenv(MaskWaits) != ""
@@ -81,7 +81,7 @@ func (s *session) object(name, link string) timeline.ObjectID {
 	case strings.HasPrefix(link, "pipe:"):
 		what.Kind = timeline.ObjectPipe
 	case strings.HasPrefix(link, "socket:["):
-		peer, ok := s.peer(link)
+		peer, ok := s.peer(link, fd)
 		if !ok {
 			return 0
 		}
@@ -98,7 +98,7 @@ func (s *session) object(name, link string) timeline.ObjectID {
 }
 
 // peer is whom a socket is connected to, empty unknown; false where it would cost too much now to find out.
-func (s *session) peer(link string) (name string, ok bool) {
+func (s *session) peer(link string, fd int) (name string, ok bool) {
 	b := &s.blocked
 	if name, ok = b.peers[link]; ok || b.masked {
 		return name, true
@@ -108,10 +108,8 @@ func (s *session) peer(link string) (name string, ok bool) {
 	}
 	began := time.Now()
 	inode := strings.TrimSuffix(strings.TrimPrefix(link, "socket:["), "]")
-	for _, table := range []string{"tcp", "unix", "tcp6", "udp", "udp6"} {
-		if name, ok = endpoint(s.p.kernel.sockets(table), inode); ok {
-			break
-		}
+	if table := s.p.kernel.table(fd); table != "" {
+		name, _ = endpoint(s.p.kernel.sockets(table), inode)
 	}
 	b.spent += time.Since(began)
 	b.peers[link] = name

@@ -14,9 +14,11 @@ import (
 const (
 	// continuous is the interval below which the clock does not sleep at all.
 	continuous = 2 * time.Microsecond
-	// longSleep is the interval from which an ordinary timer is good enough. A
-	// raw sleep keeps the processor (P) of the Go scheduler while it lasts, which
-	// costs half as much as giving it back each time.
+	// A raw sleep keeps the processor (P) of the Go scheduler while it lasts, which costs half as much as
+	// giving it back each time. From longSleep on it would be asked for by the scheduler's watchdog, again and
+	// again: an ordinary timer is cheaper then, unless nobody else keeps a P. While one is kept the watchdog
+	// looks a hundred times a second, else a thousand times for a while whenever anything wakes up. Such a
+	// sleep is made of pieces of longSleep, between which it may be ended.
 	longSleep = 20 * time.Millisecond
 	// jitter is the largest deviation from the interval: a regular one would
 	// beat with programs that have a period of their own.
@@ -26,6 +28,7 @@ const (
 // clock wakes the sampler. It belongs to one goroutine on a locked thread.
 type clock struct {
 	interval time.Duration
+	keeps    bool          // a P, however long it sleeps
 	rest     time.Duration // in place of it, if longer, until the next tick
 	due      int64         // CLOCK_MONOTONIC of the next tick
 	random   *rand.Rand
@@ -74,32 +77,45 @@ func (c *clock) next(now int64) (missed int64) {
 
 // sleep waits for the tick that is due; false when done is closed before.
 func (c *clock) sleep(done <-chan struct{}) bool {
-	switch {
-	case c.interval < continuous:
-	case c.interval >= longSleep:
+	if c.interval >= longSleep && !c.keeps {
 		timer := time.NewTimer(time.Duration(c.due - c.now()))
 		defer timer.Stop()
 		select {
 		case <-done:
 			return false
 		case <-timer.C:
-		}
-	default:
-		ts := unix.NsecToTimespec(c.due)
-		for {
-			_, _, errno := unix.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME,
-				uintptr(unsafe.Pointer(&ts)), 0, 0, 0)
-			if errno != unix.EINTR {
-				break
-			}
-			runtime.Gosched() // a signal of the Go scheduler, which wants to stop us for a moment
+			return !ended(done)
 		}
 	}
+	for c.interval >= continuous {
+		until := min(c.due, c.now()+int64(longSleep))
+		sleepUntil(until)
+		if until == c.due || ended(done) {
+			break
+		}
+	}
+	return !ended(done)
+}
+
+func ended(done <-chan struct{}) bool {
 	select {
 	case <-done:
-		return false
-	default:
 		return true
+	default:
+		return false
+	}
+}
+
+// sleepUntil sleeps until CLOCK_MONOTONIC has come to at.
+func sleepUntil(at int64) {
+	ts := unix.NsecToTimespec(at)
+	for {
+		_, _, errno := unix.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME,
+			uintptr(unsafe.Pointer(&ts)), 0, 0, 0)
+		if errno != unix.EINTR {
+			return
+		}
+		runtime.Gosched() // a signal of the Go scheduler, which wants to stop us for a moment
 	}
 }
 

@@ -18,6 +18,8 @@ const (
 	growthTicks = 4
 	// leastGrowth is carried on to the next reading: pages come one by one in any program.
 	leastGrowth = 16 * 4096
+	// sudden is the share of a growth from which on it is all of the time since the last reading.
+	sudden = 0.9
 	// Threads whose faults are read at one tick, of those that did not fault lately: each costs
 	// 3 to 4 µs.
 	growthTurn = 12
@@ -88,6 +90,7 @@ func (s *session) grow() {
 	if g.known.Reads > 0 {
 		g.span += s.at - g.at
 	}
+	before, last := g.at, g.known.Last
 	g.at, g.ticks = s.at, 0
 	if g.known.Reads++; g.known.Reads == 1 {
 		g.resident, g.from, g.known.First = resident, s.at, resident
@@ -97,6 +100,9 @@ func (s *session) grow() {
 	}
 	g.known.Last, g.known.Largest = resident, max(g.known.Largest, resident)
 	if grown := resident - g.resident; grown >= leastGrowth || grown <= -leastGrowth {
+		if float64(resident-last)/float64(grown) > sudden { // what was carried on to here is nothing to speak of
+			g.from = before
+		}
 		s.charge(grown)
 		g.resident = resident
 		g.from = s.at

@@ -127,6 +127,7 @@ func (k imageKernel) comm(tid int) string           { return k.im.Tasks[tid] }
 func (k imageKernel) resident() (int64, bool)       { return 0, false }
 func (k imageKernel) faults(int) int64              { return -1 }
 func (k imageKernel) link(int) string               { return "" }
+func (k imageKernel) table(int) string              { return "" }
 func (k imageKernel) sockets(string) []byte         { return nil }
 func (k imageKernel) forget(int)                    {}
 

@@ -46,6 +46,7 @@ type kernel interface {
 	faults(tid int) int64
 	// link is what a file descriptor of the process stands for: a path, "socket:[INODE]"; empty unknown.
 	link(fd int) string
+	table(fd int) string
 	// sockets are the lines of one of the tables of its network, below /proc/PID/net; nil unknown.
 	sockets(table string) []byte
 	// forget gives back what is held open of a thread; 0: of the process.
@@ -191,6 +192,28 @@ func (k *procKernel) link(fd int) string {
 		return ""
 	}
 	return strings.ToValidUTF8(string(k.linkBuf[:n]), "\uFFFD")
+}
+
+// table names the one in /proc/PID/net that has a socket in it, by the protocol that the kernel shows for it; empty
+// if there is none.
+func (k *procKernel) table(fd int) string {
+	n, err := unix.Getxattr(fmt.Sprintf("/proc/%d/fd/%d", k.pid, fd), "system.sockprotoname", k.linkBuf[:])
+	if err != nil {
+		return ""
+	}
+	switch protocol := unix.ByteSliceToString(k.linkBuf[:n]); protocol {
+	case "TCP", "UDP":
+		return strings.ToLower(protocol)
+	case "TCPv6":
+		return "tcp6"
+	case "UDPv6":
+		return "udp6"
+	default:
+		if strings.HasPrefix(protocol, "UNIX") {
+			return "unix"
+		}
+		return ""
+	}
 }
 
 // maxTable bounds what is read of a table of sockets: some 25,000 of them.

@@ -38,6 +38,7 @@ type Sampler struct {
 	ticks     int                  // since
 	reads     int                  // of members, likewise
 	at        int64                // when that was
+	begun     int64                // of the sampling
 	awake     float64              // members that are read at a tick, on average: the others rest
 }
 
@@ -45,6 +46,7 @@ type Sampler struct {
 type SamplerOptions struct {
 	Interval time.Duration // the least between two reads of a process, 1 ms if 0
 	Budget   float64       // share of a core that the reading of up to fullBudget processes may use, 0.02 if 0
+	Spare    Spare         // as in SampleOptions
 }
 
 const (
@@ -197,6 +199,7 @@ func (s *Sampler) Run(ctx context.Context) {
 	defer away.end()
 	s.clock = newClock(s.opts.Interval)
 	s.cpu, s.at = ThreadCPU(), s.clock.now()
+	s.begun = s.at
 	defer func() {
 		s.mu.Lock()
 		s.over = true
@@ -287,7 +290,7 @@ func (s *Sampler) pace() {
 	// Of many processes each is less of the picture, and where all of them are busy no core
 	// is left over: thirty-two get half the budget.
 	s.awake = min(s.awake, float64(len(s.members)))
-	share := s.opts.Budget * math.Sqrt(min(1, fullBudget/max(s.awake, 1)))
+	share := limit{s.opts.Budget, takenByMany}.now(time.Duration(s.at-s.begun), s.opts.Spare) * math.Sqrt(min(1, fullBudget/max(s.awake, 1)))
 	need := time.Duration((float64(wakeCost) + float64(s.cost)*s.awake) / share)
 	s.clock.interval = min(max(s.opts.Interval, need), slowest)
 }

@@ -112,7 +112,9 @@ func (p *Process) Sample(ctx context.Context, sink Sink, opts SampleOptions) (St
 // newSession readies the threads known from before for a recording.
 func newSession(p *Process, sink Sink, opts SampleOptions) *session {
 	opts = opts.withDefaults()
-	return startSession(p, sink, opts, newClock(opts.Interval))
+	c := newClock(opts.Interval)
+	c.keeps = true
+	return startSession(p, sink, opts, c)
 }
 
 func startSession(p *Process, sink Sink, opts SampleOptions, clock *clock) *session {
@@ -333,7 +335,7 @@ func (s *session) keepPace() {
 	if s.clock.interval > s.opts.Interval {
 		s.slow += wall
 	}
-	pace := pace{asked: s.opts.Interval, budget: s.opts.Budget}
+	pace := pace{asked: s.opts.Interval, budget: limit{s.opts.Budget, takenByOne}.now(time.Duration(s.at-s.begun), s.opts.Spare)}
 	if kept := pace.adjust(s.clock.interval, wall, cpu-s.cpuLast); kept != s.clock.interval {
 		s.clock.interval = kept
 		s.changes = append(s.changes, timeline.IntervalChange{From: s.sink.Since(s.at), Interval: kept})

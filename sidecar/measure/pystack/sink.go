@@ -38,6 +38,8 @@ type SampleOptions struct {
 	// Budget is the share of a core the sampling may use, 0.05 if 0; from 1 on,
 	// or negative, it is not limited.
 	Budget float64
+	// Spare says what CPU time is free: where none is, a long recording uses less of the budget; nil = it uses all.
+	Spare Spare
 	// RunsCell is the native id of the thread that runs the recorded cell or
 	// script; 0 = the main thread.
 	RunsCell int

@@ -22,7 +22,7 @@ const (
 	readEvery  = 5 * time.Millisecond
 	quietEvery = 40 * time.Millisecond // at the longest, while they do not change …
 	quietReads = 4                     // … which this many reads in a row show
-	lookEvery  = 20 * time.Millisecond // while asyncio is not imported, or cannot be read
+	lookEvery  = 50 * time.Millisecond // while asyncio is not imported, or cannot be read
 	budget     = 0.03
 	burst      = 15 * time.Millisecond
 	// describeEvery is how often the recording's own account is brought up to date.
@@ -71,7 +71,7 @@ type series struct {
 	quiet     int    // reads in a row that were equal
 	accounted int64  // when the recording's account was brought up to date
 	shown     timeline.TaskReading
-	started   time.Duration
+	spent     time.Duration // CPU time of all ticks
 	noted     bool
 }
 
@@ -103,11 +103,9 @@ type nodeKey struct {
 	line   int32
 }
 
-// Collect reads until ctx is done. It locks its goroutine to an operating system thread.
+// Collect reads until ctx is done.
 func (c *Collector) Collect(ctx context.Context, sink Sink) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	s := &series{c: c, sink: sink, nodes: make(map[nodeKey]timeline.NodeID), awaits: make(map[uint64]await), started: pystack.ThreadCPU()}
+	s := &series{c: c, sink: sink, nodes: make(map[nodeKey]timeline.NodeID), awaits: make(map[uint64]await)}
 	for range timeline.AwaitKinds() {
 		s.now = append(s.now, where{make(map[timeline.NodeID]int), make(map[timeline.NodeID]int)})
 	}
@@ -124,8 +122,18 @@ func (c *Collector) Collect(ctx context.Context, sink Sink) {
 	}
 }
 
-// tick reads if it is time, and returns after how long to look again.
-func (s *series) tick() time.Duration {
+// tick reads if it is time, and returns after how long to look again. Its goroutine has a thread of its own only
+// meanwhile: a thread that belongs to one that waits has to be woken up by another one.
+func (s *series) tick() (again time.Duration) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	before := pystack.ThreadCPU()
+	again = s.look()
+	s.spent += pystack.ThreadCPU() - before
+	return again
+}
+
+func (s *series) look() time.Duration {
 	if process := s.c.Current(); process != s.process {
 		s.lose()
 		if s.process, s.reader = process, nil; process != nil {
@@ -308,7 +316,7 @@ func (s *series) finish() {
 
 // describe brings the recording's account up to date.
 func (s *series) describe() {
-	s.reading.CPU = timeline.Nanos(pystack.ThreadCPU() - s.started)
+	s.reading.CPU = timeline.Nanos(s.spent)
 	now, before := s.reading, s.shown
 	if s.shown = now; now.Reads == 0 {
 		return

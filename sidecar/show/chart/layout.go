@@ -175,8 +175,30 @@ func (l *layouter) track(t *trackLane) {
 			l.gap(l.x(p.From), l.x(p.To), lane.Box)
 		}
 	}
+	if len(t.marks) > 0 {
+		lane.Rows = []scene.Row{l.marks(t.marks)}
+	}
 	l.lane(lane, sources, height)
 	l.Y += height + scene.Gap
+}
+
+// Marks of a curve are so high, and at least so wide.
+const markHeight, leastMark = 3.0, 3.0
+
+// marks are boxes at a lane's upper edge, none over another.
+func (l *layouter) marks(all []growthMark) scene.Row {
+	row := scene.Row{Y0: l.Y, Y1: l.Y + markHeight}
+	end := l.Plot.X0
+	for _, m := range all {
+		x0 := max(l.x(m.from), end)
+		x1 := min(max(l.x(m.to), x0+leastMark), l.Plot.X1)
+		if x0 >= x1 {
+			continue
+		}
+		row.Boxes = append(row.Boxes, scene.Block{X0: x0, X1: x1, Paint: scene.PaintLineMuch, Title: m.about})
+		end = x1
+	}
+	return row
 }
 
 // cellLines is the lane of the cell's own lines.

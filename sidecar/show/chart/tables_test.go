@@ -373,6 +373,12 @@ func TestGrowthOfResidentMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		made := memoryTable(r)
+		marks := growthMarks(r)
+		if (len(marks) > 0) != (want != "") {
+			t.Errorf("%d bytes: %d marks", grown, len(marks))
+		} else if want != "" && (marks[0].from != 0 || marks[0].to != 2 || !strings.HasPrefix(marks[0].about, "app.py:3  ")) {
+			t.Errorf("%d bytes: the first mark is %+v", grown, marks[0])
+		}
 		if got := strings.Contains(Text(r, 110), "Growth of resident memory"); got != (want != "") || got != (len(made.rows) > 0) {
 			t.Fatalf("%d bytes: the terminal has the table: %v", grown, got)
 		}

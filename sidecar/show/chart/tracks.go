@@ -29,6 +29,13 @@ type trackLane struct {
 	base, top    float64             // values at the lane's lower and upper edge
 	scale        string              // from base to top, where base is not 0
 	idle         []timeline.Interval // shades this lane alone
+	marks        []growthMark
+}
+
+// growthMark is a stretch of a curve that has something to say.
+type growthMark struct {
+	from, to float64 // seconds
+	about    string
 }
 
 // trackSpec says how a known track is shown.
@@ -96,6 +103,10 @@ func tracksOf(r *report.View, gpus gpuSummary, duration float64) []trackLane {
 		if ok && spec.id == gilWaitTrack {
 			ok = nameWaiters(r, &lane)
 		}
+		if spec.id == residentTrack {
+			lane.marks = growthMarks(r)
+			lane.low = lane.low && len(lane.marks) == 0
+		}
 		if ok {
 			lanes = append(lanes, lane)
 		}
@@ -151,6 +162,29 @@ func taskLanes(r *report.View, duration float64) (lanes []trackLane) {
 		return nil // the thread's own stacks show as much
 	}
 	return lanes
+}
+
+// residentTrack is the target's resident memory.
+const residentTrack = "rss"
+
+// growthMarks are the stretches in which the lines grew that made most of the program's memory, in order of time and none
+// over another.
+func growthMarks(r *report.View) (marks []growthMark) {
+	if len(memoryTable(r).rows) == 0 {
+		return nil
+	}
+	for i := range r.Memory {
+		m := &r.Memory[i]
+		if m.Process != r.Program() {
+			continue
+		}
+		about := linePlace(r, m.File, m.Line) + "  " + words.Clean(r.Text(m.File, m.Line), 100) + "\n" + words.Quantity(float64(m.GrownBytes), "B") + " of resident growth in all"
+		for _, e := range m.Evidence {
+			marks = append(marks, growthMark{report.Seconds(e[0]), report.Seconds(e[1]), about})
+		}
+	}
+	slices.SortStableFunc(marks, func(a, b growthMark) int { return cmp.Compare(a.from, b.from) })
+	return marks
 }
 
 // gilWaitTrack is the number of threads that wait for the GIL.

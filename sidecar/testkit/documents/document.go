@@ -28,6 +28,7 @@ type Document struct {
 	Idle         *Idle          `json:"idle"`
 	Steps        []Step         `json:"steps"`
 	Lines        []Line         `json:"lines"`
+	Memory       []Growth       `json:"memory,omitempty"`
 	Findings     []Finding      `json:"findings"`
 	Kernels      []Kernels      `json:"kernels,omitempty"`
 	Enumerations map[string]any `json:"enumerations"`
@@ -155,6 +156,15 @@ type Step struct {
 	EndNS      int64  `json:"end_ns"`
 	DataWaitNS int64  `json:"data_wait_ns"`
 	BusyNS     *int64 `json:"busy_ns"`
+}
+
+// Growth is what the resident memory of a process grew by in a line.
+type Growth struct {
+	File       int        `json:"file"`
+	Line       int        `json:"line"`
+	Process    int        `json:"process"`
+	GrownBytes int64      `json:"grown_bytes"`
+	Evidence   [][2]int64 `json:"evidence,omitempty"`
 }
 
 // Line is the time of one line of the user's own.

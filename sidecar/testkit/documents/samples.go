@@ -234,6 +234,7 @@ func CPU() *Document {
 	cpu := p.track("cpu", "rate", "cores", -1, 0.05, func(t float64) float64 { return 1.1 + 0.2*math.Sin(9*t) })
 	rss := p.track("rss", "gauge", "B", -1, 0.05, func(t float64) float64 { return (0.4 + 0.1*t) * (1 << 30) })
 	p.d.Findings = []Finding{{Severity: "warning", Text: "Two threads waited for the GIL for 2.4 s", Hint: "use processes for pure Python", Evidence: nanos([][2]float64{{0.5, 1.5}})}}
+	p.d.Memory = []Growth{{Line: 4, GrownBytes: 168 << 20, Evidence: nanos([][2]float64{{0.2, 2.2}})}, {Line: 11, GrownBytes: 96 << 20, Evidence: nanos([][2]float64{{2.4, 2.41}})}}
 	d := p.document()
 	d.Chart = lay(1120, &Chart{
 		Title:   [][3]string{{"Cell [3]", "tp", "b"}, {"3.2 s", "tm", ""}, {"computing 72 %", "tg", "b"}, {"waiting 28 %", "tw", "b"}},

@@ -41,6 +41,7 @@ type Sketch struct {
 	Regions   []report.Region
 	CellLines []Time
 	Functions []Time
+	Growth    []Growth
 	Findings  []Finding
 	Output    *report.Output
 	Notes     []string
@@ -118,6 +119,11 @@ type (
 		Text        string
 		Code        report.Code
 		Self, Total float64
+	}
+	Growth struct {
+		Line       int // of the cell
+		Bytes      int64
+		Start, End float64
 	}
 	Finding struct {
 		ID, Severity, Text, Hint, File, Code string
@@ -413,6 +419,9 @@ func (k *sketcher) tables() {
 		file, line := k.place(l.File, l.Line, l.Text)
 		d.Lines = append(d.Lines, report.Line{File: *file, Line: *line, SelfNS: ns(l.Self), TotalNS: ns(max(l.Total, l.Self)), StateNS: times(l.Self)})
 		d.Targets[0].ThreadNS += ns(l.Self)
+	}
+	for _, g := range k.Growth {
+		d.Memory = append(d.Memory, report.Memory{File: k.file(k.LineFile, report.CodeCell), Line: g.Line, GrownBytes: g.Bytes, AtPeakBytes: g.Bytes, Evidence: []report.Interval{{ns(g.Start), ns(g.End)}}})
 	}
 	for _, f := range k.Functions {
 		fn := k.function(f.Name, f.File, f.Line, f.Code)

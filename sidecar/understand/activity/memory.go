@@ -15,7 +15,33 @@ type GrowthLine struct {
 	Grown     int64            // bytes
 	Uncertain int64            // of them, those that another line may have touched
 	AtPeak    int64            // of them, those that made the process's peak: see atPeak
-	Where     []timeline.Interval
+	When      []Growing
+}
+
+// Growing is a stretch in which memory grew.
+type Growing struct {
+	timeline.Interval
+	Bytes int64
+}
+
+// Most are the stretches in which a line's memory grew most, at most so many, in order of time: growth that is no further
+// apart than gap is one stretch.
+func (l *GrowthLine) Most(n int, gap timeline.Nanos) []timeline.Interval {
+	var joined []Growing
+	for _, g := range l.When {
+		if last := len(joined) - 1; last >= 0 && g.Start-joined[last].End <= gap {
+			joined[last].End, joined[last].Bytes = max(joined[last].End, g.End), joined[last].Bytes+g.Bytes
+		} else {
+			joined = append(joined, g)
+		}
+	}
+	slices.SortStableFunc(joined, func(a, b Growing) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	var out []timeline.Interval
+	for _, g := range joined[:min(n, len(joined))] {
+		out = append(out, g.Interval)
+	}
+	slices.SortFunc(out, func(a, b timeline.Interval) int { return cmp.Compare(a.Start, b.Start) })
+	return out
 }
 
 // GrowthSum is what the resident memory of a process did in all.
@@ -62,11 +88,7 @@ func Memory(rec *timeline.Recording, own func(timeline.FrameID) bool) ([]GrowthL
 			if known != knownAfter || known && placeOf(rec, before) != placeOf(rec, after) {
 				line.Uncertain += half.bytes
 			}
-			if n := len(line.Where); n > 0 && line.Where[n-1].End >= g.Start {
-				line.Where[n-1].End = max(line.Where[n-1].End, g.End)
-			} else {
-				line.Where = append(line.Where, timeline.Between(g.Start, g.End))
-			}
+			line.When = append(line.When, Growing{timeline.Between(g.Start, g.End), half.bytes})
 		}
 	}
 	out := make([]GrowthLine, 0, len(lines))

@@ -1,6 +1,7 @@
 package activity
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -38,11 +39,23 @@ func TestGrowthIsByTheInnermostOwnLine(t *testing.T) {
 	if len(lines) != 2 || lines[0].Place != (Place{"app.py", 3}) || lines[0].Grown != 12*mb || lines[0].Uncertain != 2*mb {
 		t.Errorf("got %+v", lines)
 	}
-	if lines[1].Place != (Place{"app.py", 4}) || lines[1].Grown != 3*mb || lines[1].Uncertain != 3*mb || len(lines[1].Where) != 2 {
+	if lines[1].Place != (Place{"app.py", 4}) || lines[1].Grown != 3*mb || lines[1].Uncertain != 3*mb || len(lines[1].When) != 2 {
 		t.Errorf("got %+v", lines[1])
 	}
 	if want := (GrowthSum{Grown: 19 * mb, Unplaced: 4 * mb, Released: 5 * mb}); len(sums) != 1 || sums[0] != want {
 		t.Errorf("got %+v, want %+v", sums, want)
+	}
+}
+
+// When a line's memory grew: growth that is close together is one stretch, and those that grew most are kept.
+func TestWhenALineGrewMost(t *testing.T) {
+	line := GrowthLine{}
+	for _, g := range [][3]int64{{0, 10, 5}, {12, 20, 5}, {100, 101, 7}, {200, 210, 30}, {300, 301, 1}} {
+		line.When = append(line.When, Growing{timeline.Between(timeline.Nanos(g[0]), timeline.Nanos(g[1])), g[2]})
+	}
+	want := []timeline.Interval{timeline.Between(0, 20), timeline.Between(200, 210)}
+	if got := line.Most(2, 5); !slices.Equal(got, want) {
+		t.Errorf("it grew at %v, want %v", got, want)
 	}
 }
 

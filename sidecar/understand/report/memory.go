@@ -22,6 +22,8 @@ type Memory struct {
 	UncertainBytes int64 `json:"uncertain_bytes"` // of them, those that another line may have touched
 	// AtPeakBytes are those of them with which the process reached its highest level: the last rise through each byte.
 	AtPeakBytes int64 `json:"at_peak_bytes,omitempty"`
+	// Evidence is when most of it grew; absent for lines with little of their process's growth.
+	Evidence []Interval `json:"evidence,omitempty"`
 }
 
 // MemoryFunction is what the resident memory of a process grew by in a function, of whomever; recursion counts once.
@@ -55,15 +57,31 @@ const (
 	leastMemoryFunction = 1 << 20
 )
 
+const (
+	// Of a line that has worthEvidence of its process's growth it is kept when it grew, in so many stretches, each
+	// of growth no further apart than this share of the recording.
+	worthEvidence   = 0.05
+	maxGrowthTimes  = 4
+	growthTimesJoin = 0.01
+)
+
 // memory fills Memory, MemoryReading and the figures of processes.
 func (b *builder) memory() {
 	own := func(id timeline.FrameID) bool { return b.names.code(b.rec.Frames[id]).Own() }
 	lines, sums := activity.Memory(b.rec, own)
+	grown := make(map[int]int64)
+	for _, s := range sums {
+		grown[s.Process] = s.Grown
+	}
 	for _, l := range lines[:min(len(lines), maxMemoryLines)] {
 		b.wanted[l.Place] = true
+		var evidence []Interval
+		if float64(l.Grown) >= worthEvidence*float64(grown[l.Process]) {
+			evidence = intervals(l.Most(maxGrowthTimes, timeline.Nanos(growthTimesJoin*float64(b.rec.Duration))))
+		}
 		b.doc.Memory = append(b.doc.Memory, Memory{
 			File: b.codes.file(l.Place.File), Line: l.Place.Line, Function: pointer(b.codes.functionOf(l.Function)), Process: b.placed(l.Process),
-			GrownBytes: l.Grown, UncertainBytes: l.Uncertain, AtPeakBytes: l.AtPeak,
+			GrownBytes: l.Grown, UncertainBytes: l.Uncertain, AtPeakBytes: l.AtPeak, Evidence: evidence,
 		})
 	}
 	slices.SortStableFunc(b.doc.Memory, func(a, b Memory) int { return cmp.Compare(b.GrownBytes, a.GrownBytes) })
@@ -198,6 +216,7 @@ func (c *checker) memory() {
 		c.amount("memory.grown_bytes", m.GrownBytes)
 		c.amount("memory.uncertain_bytes", m.UncertainBytes)
 		c.amount("memory.at_peak_bytes", m.AtPeakBytes)
+		c.intervals("memory.evidence", m.Evidence, true)
 		c.must(max(m.UncertainBytes, m.AtPeakBytes) <= m.GrownBytes, "memory: more is uncertain, or at the peak, than has grown")
 	}
 	for i := range c.d.FunctionMemory {

@@ -4,7 +4,7 @@ import { placeWords, shareWords, source, whereOf, type App } from "./app.ts";
 import { picksOf, within } from "./columns.ts";
 import type { Shown } from "./frame.ts";
 import { index, us } from "./json.ts";
-import { floats } from "./math.ts";
+import { floats, max } from "./math.ts";
 import { wordsOf } from "./paint.ts";
 import type { Recording } from "./recording.ts";
 import { rangeOf } from "./state.ts";
@@ -38,6 +38,22 @@ export function launchOf({ model: { recording } }: App, { lane, column, id }: Ta
   );
 }
 
+/** growthOf is the line in which the resident memory grew there, and from when to when. */
+export function growthOf(
+  { model: { recording }, state: { from, to } }: App,
+  { lane, column }: Target,
+  columns: number,
+) {
+  const us = (to - from) / columns;
+  const at = from + (column + 0.5) * us;
+  for (const growth of lane.track?.resident ? recording.growth : [])
+    for (let i = 0; i < growth.evidence.length; i += 2) {
+      const [begin, end] = [growth.evidence[i]!, growth.evidence[i + 1]!];
+      if (begin - us <= at && at <= max(end, begin + 4 * us)) return { ...growth, begin, end };
+    }
+  return null;
+}
+
 /** callersIn are the names of a span's stack, the innermost first. */
 function callersIn({ node, above, fnOf, fns }: Recording, span: number): string {
   const names: string[] = [];
@@ -55,7 +71,17 @@ export function about(app: App, target: Target, columns: number): string[] {
   const { kind, name, nth } = placed.lane;
   const at = columnTime(column);
   const share = (us: number) => ` · ${micros(us)} (${percent(us / recording.duration)}) in all`;
-  if (track) return [name, "", figure(lane.levels![column]!, track.unit) + " at " + micros(at)];
+  if (track) {
+    const growth = growthOf(app, target, columns);
+    return [
+      name,
+      growth ? placeWords(app, growth.place) + "  " + source(growth.place) : "",
+      (growth ? figure(growth.bytes, "B") + " of growth in all · " : "") +
+        figure(lane.levels![column]!, track.unit) +
+        " at " +
+        micros(at),
+    ];
+  }
   if (!cells || !id) {
     const gap = thread && recording.gaps.find((v) => v.process === thread.process && v.begin <= at && at < v.end);
     return gap && cells ? [gap.text, "", micros(gap.end - gap.begin) + " from " + micros(gap.begin) + " on"] : [];

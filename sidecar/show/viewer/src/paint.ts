@@ -140,6 +140,13 @@ export function paintLanes(
         paint(placed.lane.paint),
         ground,
       );
+      if (track.resident)
+        for (const { evidence } of recording.growth)
+          for (let i = 0; i < evidence.length; i += 2) {
+            const c = x + column(evidence[i]!);
+            const to = max(x + column(evidence[i + 1]!), c + round(3 * scale));
+            bar(pixels, max(c, x), y0, min(to, x + columns), y0 + round(3 * scale), paint("l1"));
+          }
       // Where nothing is known, nothing drawn would read as "did nothing".
       levels!.forEach((v, c) => isNaN(v) && bar(pixels, x + c, y0, x + c + 1, y1, paint("ba")));
     } else if (g) {

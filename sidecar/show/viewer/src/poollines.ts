@@ -8,7 +8,8 @@ import { remember, type Model } from "./model.ts";
 import { keyOf, type LineTime, type Worker } from "./recording.ts";
 import { rangeOf } from "./state.ts";
 import { lineTimes } from "./sums.ts";
-import { leadingLines, linesTable } from "./tables.ts";
+import { linesTable } from "./linestable.ts";
+import { leadingLines } from "./tables.ts";
 import { micros } from "./words.ts";
 
 /** PoolLine is a line's time in all processes of a pool, and in each, most first. */

@@ -8,6 +8,7 @@ import type {
   DeviceIdle,
   Func,
   Gap,
+  Growth,
   LineTime,
   Place,
   Recording,
@@ -140,6 +141,12 @@ export function recordingOf(document: unknown): Recording {
       .filter((step) => step.end > step.begin)
       .sort((a, b) => a.begin - b.begin),
     lines: linesOf(subject.program),
+    growth: rows(row["memory"], "lines").flatMap((m): Growth | [] => {
+      const place = placeOf(m);
+      return place && m["process"] === subject.program
+        ? { place, bytes: amount(m["grown_bytes"]), evidence: stretchesOf(m["evidence"], duration) }
+        : [];
+    }),
     findings: rows(row["findings"], "findings").map(remark),
     leftOut,
     workers: rows(row["processes"], "processes").map((p, process): Worker => ({
@@ -256,6 +263,7 @@ function trackOf(row: Json): Track {
     .map((v) => (last = max(amount(v), last)));
   return {
     isActivity: row["id"] === "gpu.util",
+    resident: row["id"] === "rss",
     rate: row["kind"] !== "gauge",
     unit: words(row["unit"], 12),
     at: floats(at),

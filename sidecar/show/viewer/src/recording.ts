@@ -50,6 +50,7 @@ export interface Thread {
 export interface Track {
   isActivity: boolean; // whether the device did anything
   rate: boolean;
+  resident: boolean; // it is the target's resident memory
   unit: string;
   at: Float64Array;
   level: Float64Array; // NaN: unknown
@@ -99,6 +100,13 @@ export interface LineTime {
   freeing?: string | undefined; // over the whole recording: what of self was freeing what a function had held
 }
 
+/** Growth is what the target's resident memory grew by in a line, and when most of it did. */
+export interface Growth {
+  place: Place;
+  bytes: number;
+  evidence: Stretches;
+}
+
 /** Worker is a process beside the target's, with the user's own lines that it worked at over the whole recording. */
 export interface Worker {
   process: number;
@@ -140,6 +148,7 @@ export interface Recording extends Spans {
   deviceIdle: DeviceIdle[];
   steps: Step[]; // of the process that leads
   lines: LineTime[]; // of the target
+  growth: Growth[];
   findings: Remark[];
   workers: Worker[];
   pools: Pool[];

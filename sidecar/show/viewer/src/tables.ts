@@ -5,14 +5,13 @@ import { isWhole, jump, placeWords, rangeWords, shareWords, source, whereOf, typ
 import { max, min, sum } from "./math.ts";
 import { cutFunctions, cutLines, cutWords } from "./cut.ts";
 import { code, div, element, fill, link, small, type Child } from "./dom.ts";
-import { mostTables } from "./limits.ts";
 import { idleShares, type IdleShare } from "./idle.ts";
-import { listing } from "./listing.ts";
-import type { Func, LineTime, Remark, SourceFile } from "./recording.ts";
+import type { Func, LineTime, Remark } from "./recording.ts";
 import { matcher } from "./search.ts";
 import { rangeOf } from "./state.ts";
 import { stateTimes, type Times } from "./sums.ts";
 import { statePaints } from "./theme.ts";
+import type { Stretches } from "./stretches.ts";
 import { micros, percent, plural } from "./words.ts";
 
 export const section = (heading: string, note: Child, ...content: Child[]): HTMLElement =>
@@ -66,7 +65,7 @@ export const bar = (share: number, title = "", parts: [paint: string, part: numb
   );
 
 /** stateBar is a length divided by what the thread was doing; a full one is all of the time. */
-const stateBar = (app: App, shares: Float64Array, all: number): HTMLElement =>
+export const stateBar = (app: App, shares: Float64Array, all: number): HTMLElement =>
   bar(
     min(sum(shares) / all, 1),
     shareWords(app, shares, micros),
@@ -130,61 +129,6 @@ export function leadingLines<L extends LineTime = LineTime>(
   );
 }
 
-/**
- * linesTable is the user's source with its time in the margin. Of other lines than the target's, the pool has a title
- * and a word for each.
- */
-export function linesTable<L extends LineTime = LineTime>(
-  app: App,
-  lines = app.model.lines(...rangeOf(app.state)) as L[],
-  pool?: { title: string; word: ((l: L) => Child) | false },
-): HTMLElement[] {
-  const most = lines[0]?.self || 1;
-  const { gpu } = app.model.recording;
-  const [from, to] = rangeOf(app.state);
-  if (!pool) {
-    const cut = cutLines(app.model, from, to);
-    const word = (l: L) => cutWords(l.self, cut(l.place));
-    pool = { title: "", word: lines.some(word) && word };
-  }
-  const files = new Map<SourceFile, { us: number; times: Map<number, L> }>();
-  for (const l of lines) {
-    let file = files.get(l.place.file);
-    if (!file) files.set(l.place.file, (file = { us: 0, times: new Map() }));
-    file.us += l.self;
-    if (!file.times.has(l.place.line)) file.times.set(l.place.line, l);
-  }
-  return [...files]
-    .sort(([, a], [, b]) => b.us - a.us)
-    .flatMap(([{ path, source }, { times }]) => {
-      const hot = [...times.values()].filter((l) => max(l.self, l.idle) > most / 300).map((l) => l.place.line);
-      return hot[0] ? [{ path, source, times, hot }] : [];
-    })
-    .slice(0, mostTables)
-    .map(({ path, source, times, hot }, nth) => {
-      const { shown, more } = listing(source, hot);
-      const rows = shown.map((n): Cell[] => {
-        const l = times.get(n);
-        return [
-          l && l.self,
-          l && stateBar(app, l.shares, to - from),
-          ...(gpu ? [l && l.idle > most / 300 && l.idle, l && bar(l.idle / (to - from))] : []),
-          [n, small(n || "")],
-          n ? code(source?.[n - 1] || "", l && l.self > most / 2) : "⋯",
-          ...(pool!.word ? [l && small(pool!.word(l))] : []),
-        ];
-      });
-      return section(
-        path,
-        pool!.title +
-          rangeWords(app) +
-          moreWords(more, "line") +
-          (nth < mostTables - 1 ? "" : moreWords(files.size - mostTables, "file")),
-        table(["#time", "", ...(gpu ? ["#GPU idle", ""] : []), "#line", "", ...(pool!.word ? [""] : [])], rows),
-      );
-    });
-}
-
 /** moreWords say what was left out of a table. */
 export const moreWords = (n: number, one: string): string => (n > 0 ? ` · ${plural(n, `more ${one}`)} not shown` : "");
 
@@ -225,7 +169,7 @@ export function functionsTable(app: App, most: number, who?: (fn: number) => voi
 }
 
 /** evident is a text that shows where it shows. */
-export const evident = (app: App, text: string, { evidence }: Remark): Child =>
+export const evident = (app: App, text: string, { evidence }: { evidence: Stretches }): Child =>
   evidence[0]! >= 0 ? link(text, () => jump(app, evidence)) : text;
 
 /** bounds are what an estimate may truly be; empty for what is none, and where both are written alike. */

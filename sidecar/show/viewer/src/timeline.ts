@@ -1,6 +1,6 @@
 // The timeline: lanes over one time axis, and what lies under the pointer.
 
-import { about, launchOf, type Target } from "./about.ts";
+import { about, growthOf, launchOf, type Target } from "./about.ts";
 import { placeWords, source, type App } from "./app.ts";
 import { boxOf, div, element, fill, listen, small, vars } from "./dom.ts";
 import { listenToDrags } from "./drags.ts";
@@ -172,10 +172,11 @@ export function timeline(app: App): Timeline {
 
   const boxAt = (e: MouseEvent): [number, number] | null => {
     const target = targetAt(e);
+    const growth = target && growthOf(app, target, columns);
     return (
       target && [
-        launchOf(app, target)?.at ?? columnTime(target.begin),
-        columnTime(target.id ? target.end : target.begin),
+        growth?.begin ?? launchOf(app, target)?.at ?? columnTime(target.begin),
+        growth?.end ?? columnTime(target.id ? target.end : target.begin),
       ]
     );
   };

@@ -93,6 +93,7 @@ test("over the whole recording the report's own figures hold", () => {
 
 const track = (kind: string, at: number[], level: number[]): Track => ({
   isActivity: false,
+  resident: false,
   rate: kind === "rate",
   unit: "",
   at: new Float64Array(at),

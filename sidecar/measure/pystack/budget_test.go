@@ -1,0 +1,38 @@
+package pystack
+
+import (
+	"math"
+	"testing"
+	"time"
+)
+
+func TestSamplingTakesLittleFromAProgramThatUsesAllCPUs(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		so          time.Duration
+		free, cores float64
+		want        float64
+	}{
+		{"the first stretch", 19 * time.Second, 0, 2, 0.05},
+		{"a CPU is free", time.Minute, 1, 2, 0.05},
+		{"no CPU of two is free", time.Minute, 0, 2, 0.008},
+		{"half a CPU is free, in short gaps", time.Minute, 0.65, 2, 0.008},
+		{"more is free", time.Minute, 0.75, 2, 0.029},
+		{"no CPU of many is free", time.Minute, 0, 64, 0.05},
+	} {
+		got := limit{budget: 0.05, taken: 0.004}.now(c.so, func() (free, cores float64) { return c.free, c.cores })
+		if math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%s: %g of a core, want %g", c.name, got, c.want)
+		}
+	}
+	if got := (limit{budget: 0.05, taken: 0.004}).now(time.Hour, nil); got != 0.05 {
+		t.Errorf("where nothing says what is free: %g of a core, want 0.05", got)
+	}
+}
+
+func TestWithoutALimitThereIsNone(t *testing.T) {
+	none := func() (free, cores float64) { return 0, 2 }
+	if got := (limit{budget: -1, taken: 0.004}).now(time.Minute, none); got >= 0 {
+		t.Errorf("%g of a core, want no limit", got)
+	}
+}
