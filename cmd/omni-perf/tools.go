@@ -115,6 +115,7 @@ func formats() []program.Format {
 		{Name: "speedscope", Extension: ".speedscope.json", Encode: export.Speedscope},
 		{Name: "chrome", Extension: ".trace.json.gz", Encode: export.ChromeTrace},
 		{Name: "pprof", Extension: ".pb.gz", Encode: export.Pprof},
+		{Name: "otlp", Extension: ".otlp.pb", Encode: export.OTLP},
 		{Name: "collapsed", Extension: ".collapsed.txt", Encode: export.Collapsed},
 		{Name: "json", Extension: ".json", Encode: func(r *report.View) ([]byte, error) { return json.Marshal(r.Document) }},
 	}
