@@ -48,7 +48,8 @@ def log(report: Report, target: object, step: int | None = None) -> dict[str, fl
     name, send = _sink(target)
     figures = report.figures()
     with tempfile.TemporaryDirectory(prefix="omni_perf_page_") as folder:
-        page = Path(folder) / (re.sub(r"[^\w.-]+", "_", report.name).strip("_.") + ".html")
+        name_of_page = re.sub(r"[^\w.-]+", "_", report.name).strip("_.") or "report"
+        page = Path(folder) / f"{name_of_page}.html"
         report.save(page)
         try:
             send(figures, page, step)
