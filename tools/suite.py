@@ -286,6 +286,7 @@ OF_THE_PROGRAM = [
     "test_lines.py",
     "test_prerequisites.py",
     "test_raised.py",
+    "test_sinks.py",
     "test_stephook.py",
     "test_suite.py",
     "test_torch_cell.py",
@@ -417,6 +418,7 @@ SECTIONS = [
     Section("lint", "vet, staticcheck, ruff, pyright", command("make lint"), daily=False, beside=True),
     Section("kernels", "ipykernel for each CPython", command("tools/kernels"), daily=False, beside=True),
     Section("engines", "Dask, Ray and ipyparallel", command("tools/engines"), daily=False, beside=True),
+    Section("sinks", "MLflow, W&B and tensorboardX", command("tools/sinks"), daily=False, beside=True),
     Section("memray", "memray in .cache/memray", command("tools/memray"), daily=False, beside=True),
     Section("viewer", "its types and modules", viewer, beside=True),
     Section(
@@ -486,6 +488,7 @@ REQUIREMENTS: dict[str, Callable[[], bool]] = {
     "program": lambda: (VENV / "bin/omni-perf").exists(),
     "python": has_python,
     "python3": lambda: succeeds("python3", "-c", "import sys; sys.exit(sys.version_info < (3, 11))"),
+    "sinks": lambda: (ROOT / ".cache/sinks/.complete").exists(),
     "torch": lambda: (TORCH / ".complete").exists(),
     "torch-accelerate": lambda: succeeds(TORCH / "bin/python", "-c", "import accelerate"),
     "torch-joblib": lambda: succeeds(TORCH / "bin/python", "-c", "import joblib"),

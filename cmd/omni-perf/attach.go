@@ -34,6 +34,7 @@ already is recorded from then on.`,
 		Args: atMost("a process or a kernel"),
 	}
 	options := recordingFlags(c, 0)
+	push := pushFlag(c)
 	var duration time.Duration
 	c.Flags().Var(secondsValue{&duration, true}, "duration", "`SECONDS` to watch; 0: until it ends or Ctrl-C")
 	worker := c.Flags().String("worker", "", "what the process is to the engine that hands tasks to it: `ROLE`, or ROLE:NUMBER")
@@ -75,7 +76,11 @@ already is recorded from then on.`,
 		ctx, stop := signals.Context(context.Background())
 		defer stop()
 		if pid != 0 {
+			o.Send = push.send()
 			return program.Attach(ctx, programTools(timeline.RoleProcess, pid), pid, duration, o)
+		}
+		if push.asked() {
+			return misuse("--push is for processes; of a cell it is omni-perf export CELL.json --push URL")
 		}
 		if folder != "" {
 			if o.Folder, err = program.OpenFolder(folder); err != nil {

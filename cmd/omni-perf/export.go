@@ -20,7 +20,8 @@ func exportCommand() *cobra.Command {
 		Long: `Draws or converts a saved report. REPORT.json may be compressed by gzip; - is
 standard input. --format csv writes every table into the folder that -o names.`,
 		Annotations: map[string]string{formsNote: `omni-perf export REPORT.json [--format FORMAT,…] --name NAME
-omni-perf export REPORT.json --format csv -o FOLDER`},
+omni-perf export REPORT.json --format csv -o FOLDER
+omni-perf export REPORT.json --push URL`},
 		Args: exactly("a report"),
 	}
 	q := saved.Export{Known: formats()}
@@ -30,9 +31,11 @@ omni-perf export REPORT.json --format csv -o FOLDER`},
 	c.Flags().StringVar(&q.Name, "name", "", "instead of -o: the `NAME` of the results, as for -o of omni-perf run")
 	c.Flags().StringVar(&q.Trace, "merge-trace", "", "add the kernels and the exact idle time of a torch.profiler `TRACE` taken meanwhile (a file or a folder)")
 	c.Flags().IntVar(&q.Most, "most", 0, "thin the report so that its JSON takes at most so many `BYTES` compressed by gzip; 0: leave it whole")
+	push := pushFlag(c)
 	asJSON := c.Flags().Bool("json", false, "say as JSON, on standard error, what was written")
 	complete(c, "format", names)
 	c.RunE = func(_ *cobra.Command, args []string) error {
+		q.Push = push.to()
 		if err := q.Check(); err != nil {
 			return usageError{err}
 		}

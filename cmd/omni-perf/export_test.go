@@ -25,7 +25,7 @@ func FuzzSavedReport(f *testing.F) {
 	f.Add(packed.Bytes())
 	f.Add(packed.Bytes()[:packed.Len()/2])
 	dir := f.TempDir()
-	naming, err := program.Name(formats(), dir+"/r", []string{"json", "collapsed", "speedscope", "pprof", "chrome", "svg"})
+	naming, err := program.Name(formats(), dir+"/r", []string{"json", "collapsed", "speedscope", "pprof", "chrome", "otlp", "svg"})
 	if err != nil {
 		f.Fatal(err)
 	}

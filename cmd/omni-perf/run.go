@@ -42,6 +42,7 @@ omni-perf run [options] NOTEBOOK.ipynb [options]`},
 	}
 	c.Flags().SetInterspersed(false)
 	options := recordingFlags(c, timeline.LaterFigureInterval)
+	push := pushFlag(c)
 	interpreter := c.Flags().String("interpreter", "", "the `PYTHON` to run it with (default $VIRTUAL_ENV's, else python3 on PATH)")
 	open := c.Flags().Bool("open", false, "show the page when it is written")
 	noHook := c.Flags().Bool("no-step-hook", false, "do not hook torch's optimizers to find training steps")
@@ -79,7 +80,7 @@ omni-perf run [options] NOTEBOOK.ipynb [options]`},
 			o.Waiter = w
 		}
 		o.NoStepHook = *noHook
-		o.Judge = asked.Judge
+		o.Judge, o.Send = asked.Judge, push.send()
 		if o.Torch, err = torch(o.Results); err != nil {
 			return err
 		}

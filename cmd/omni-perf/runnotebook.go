@@ -43,7 +43,7 @@ func runNotebook(c *cobra.Command, n *program.Notebook, what []string, interpret
 	if rest := c.Flags().Args(); len(rest) > 0 {
 		return misuse("%q is one argument too many: a notebook takes none", rest[0])
 	}
-	if name := firstChanged(c, []string{"fail-if", "no-step-hook", "exact"}); name != "" {
+	if name := firstChanged(c, []string{"fail-if", "no-step-hook", "exact", "push"}); name != "" {
 		return misuse("--%s is for scripts", name)
 	}
 	n.Path, n.Interpreter = what[0], interpreter

@@ -19,6 +19,7 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/show/chart"
 	"github.com/omni-perf/omni-perf/sidecar/show/chart/scene"
 	"github.com/omni-perf/omni-perf/sidecar/show/export"
+	"github.com/omni-perf/omni-perf/sidecar/show/glance"
 	"github.com/omni-perf/omni-perf/sidecar/show/live"
 	"github.com/omni-perf/omni-perf/sidecar/understand/report"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
@@ -115,7 +116,9 @@ func formats() []program.Format {
 		{Name: "speedscope", Extension: ".speedscope.json", Encode: export.Speedscope},
 		{Name: "chrome", Extension: ".trace.json.gz", Encode: export.ChromeTrace},
 		{Name: "pprof", Extension: ".pb.gz", Encode: export.Pprof},
+		{Name: "otlp", Extension: ".otlp.pb", Encode: export.OTLP},
 		{Name: "collapsed", Extension: ".collapsed.txt", Encode: export.Collapsed},
+		{Name: "figures", Extension: ".figures.json", Encode: glance.PlainJSON},
 		{Name: "json", Extension: ".json", Encode: func(r *report.View) ([]byte, error) { return json.Marshal(r.Document) }},
 	}
 }

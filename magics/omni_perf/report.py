@@ -34,6 +34,16 @@ class TraceError(Exception):
     """A trace could not be merged into a report; the text is a sentence for the user."""
 
 
+@dataclass(frozen=True)
+class Figures:
+    """A report in a few numbers, as :meth:`Report.figures` gives it."""
+
+    name: str
+    headline: str
+    values: dict[str, float]
+    """By name, which ends in the unit; what is not known is absent."""
+
+
 class _Saved(TypedDict):
     """What ``omni-perf export --json`` prints."""
 
@@ -192,6 +202,28 @@ class Report:
         if done.returncode != 0:
             raise TraceError(_complaint(done.stderr))
         return _made_of(done.stdout, self.number)
+
+    def figures(self) -> Figures:
+        """Return the report in a few numbers, those that ``omni-perf export --format figures`` writes.
+
+        ``duration_s``, ``cpu_s`` (of all processes), ``gpu_idle_s`` and ``gpu_known_s`` (of the GPUs in use),
+        ``gpu_energy_j``, ``peak_memory_bytes`` or ``peak_memory_at_least_bytes``, ``kept_memory_bytes``, and of a
+        training ``steps``, ``steps_per_s``, ``samples_per_s``, ``tokens_per_s``, ``step_median_s``, ``step_p95_s``,
+        ``data_wait_s``. DrawError says why there are none.
+        """
+        made = cast("dict[str, Any]", json.loads(_draw_by_program("figures", self.compressed)))
+        return Figures(made["name"], made["headline"], made["figures"])
+
+    def log_to(self, target: object, step: int | None = None) -> dict[str, float]:
+        """Log the figures, the headline and the page of this report to a tracker of experiments; return the figures.
+
+        The target is a run of W&B or "wandb", which means the active run; the module mlflow or "mlflow"; or a
+        SummaryWriter of TensorBoard or its folder. The names begin with ``omni_perf/``. SinkError says why the
+        report was not taken, and what to install where a package is missing.
+        """
+        from omni_perf import sinks
+
+        return sinks.log(self, target, step)
 
     def save(self, name: PathLike, *formats: str) -> list[str]:
         """Write result files as ``omni-perf run -o NAME --format …`` does; return their paths.

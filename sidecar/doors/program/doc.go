@@ -70,6 +70,8 @@ type Options struct {
 	Waiter         Waiter            // waits for us, and for the script if we cannot; nil: nobody
 	Messages       io.Writer         // for the user; the program's own output is separate
 	// Judge is shown the report of a script that has ended; nil: nobody judges it.
-	Judge    func(*report.View)
+	Judge func(*report.View)
+	// Send is given the report of a program or process when its results are written, and which they are; nil: nobody.
+	Send     func(r *report.View, written []string)
 	gathered *gathered // takes the cells of a kernel, in place of results; nil: nobody
 }

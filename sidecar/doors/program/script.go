@@ -351,5 +351,8 @@ func (t Tools) shown(rec *timeline.Recording, traced addtrace.Traced, files []Fi
 			}
 		}
 	}
+	if o.Send != nil {
+		o.Send(r, written)
+	}
 	return r, written, err
 }

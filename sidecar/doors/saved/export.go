@@ -28,10 +28,17 @@ type Export struct {
 	Formats []string
 	Most    int // bytes of the report's JSON, compressed; 0: no bound
 	Known   []program.Format
+	Push    func(context.Context, *report.View) error // sends it to a server, and says so; nil: it is not sent
 }
 
 // Check says what of the request makes no sense: a fragment for the one who asked.
 func (q Export) Check() error {
+	if q.onlySent() {
+		if len(q.Formats) > 0 {
+			return errors.New("--format goes with -o FILE or --name NAME")
+		}
+		return nil
+	}
 	if (q.File == "") == (q.Name == "") {
 		return errors.New("name the result by either -o FILE or --name NAME")
 	}
@@ -41,34 +48,44 @@ func (q Export) Check() error {
 	return nil
 }
 
+// onlySent reports whether no file is asked for.
+func (q Export) onlySent() bool { return q.Push != nil && q.File == "" && q.Name == "" }
+
 func (q Export) folder() bool { return slices.Contains(q.Formats, CSV) }
 
-// Run reads, merges and writes; results says what became of each file.
+// Run reads, merges, writes and sends; results says what became of each file.
 func (q Export) Run(ctx context.Context, results *output.Results) error {
-	if q.folder() {
-		if err := output.CheckFolder(q.File); err != nil {
-			return err
-		}
-		r, err := q.read(ctx)
-		if err != nil {
-			return err
-		}
-		results.Put(q.File, func(folder string) error { return tables.WriteFolder(r, folder) })
-		return results.Err()
-	}
-	files, err := q.files()
+	write, err := q.writer(results)
 	if err != nil {
-		return err
-	}
-	if err := program.Check(files); err != nil {
 		return err
 	}
 	r, err := q.read(ctx)
 	if err != nil {
 		return err
 	}
-	program.Write(r, files, results)
-	return results.Err()
+	write(r)
+	err = results.Err()
+	if q.Push != nil {
+		err = errors.Join(err, q.Push(ctx, r))
+	}
+	return err
+}
+
+// writer checks where the results go, and returns what writes them.
+func (q Export) writer(results *output.Results) (func(*report.View), error) {
+	if q.onlySent() {
+		return func(*report.View) {}, nil
+	}
+	if q.folder() {
+		return func(r *report.View) {
+			results.Put(q.File, func(folder string) error { return tables.WriteFolder(r, folder) })
+		}, output.CheckFolder(q.File)
+	}
+	files, err := q.files()
+	if err != nil {
+		return nil, err
+	}
+	return func(r *report.View) { program.Write(r, files, results) }, program.Check(files)
 }
 
 // read reads the report, merges the trace into it, and thins it.

@@ -24,7 +24,7 @@ static const struct option {
 } options[] = {
 	{"output", 'o', 1}, {"prof-interval", 'p', 1}, {"sys-interval", 's', 1}, {"children", 0, 1},
 	{"format", 0, 1}, {"interpreter", 0, 1}, {"open", 0, 0}, {"help", 'h', 0},
-	{"no-step-hook", 0, 0}, {"exact", 0, 0}, {"nsys", 0, 0}, {"torch", 0, 0}, {"profiling", 0, 0}, {"prof-dir", 0, 1}, {"ptensorboard", 0, 0}, {"fail-if", 0, 1}, {"allow-errors", 0, 0}, {"kernel-name", 0, 1}, {"timeout", 0, 1}, {"executed", 0, 1},
+	{"no-step-hook", 0, 0}, {"exact", 0, 0}, {"nsys", 0, 0}, {"torch", 0, 0}, {"profiling", 0, 0}, {"prof-dir", 0, 1}, {"ptensorboard", 0, 0}, {"fail-if", 0, 1}, {"push", 0, 1}, {"allow-errors", 0, 0}, {"kernel-name", 0, 1}, {"timeout", 0, 1}, {"executed", 0, 1},
 };
 
 #define COUNT(list) (sizeof list / sizeof *list)

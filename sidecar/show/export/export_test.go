@@ -263,6 +263,20 @@ func readPprof(t *testing.T, b []byte) map[string][2]int64 {
 	return got
 }
 
+// readPprofByStep returns "leaf|step" → wall time.
+func readPprofByStep(t *testing.T, b []byte) map[string]int64 {
+	t.Helper()
+	p, err := profile.ParseData(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make(map[string]int64)
+	for _, s := range p.Sample {
+		got[s.Location[0].Line[0].Function.Name+"|"+strings.Join(s.Label["step"], ",")] += s.Value[0]
+	}
+	return got
+}
+
 func TestPprof(t *testing.T) {
 	b, err := Pprof(check(t, small()))
 	if err != nil {
@@ -341,6 +355,18 @@ func exportAll(t *testing.T, r *report.View) {
 		t.Fatal(err)
 	}
 	readPprof(t, b)
+	if b, err = OTLP(r); err != nil {
+		t.Fatal(err)
+	}
+	readOTLP(t, b)
+	for p := range r.Processes {
+		if b, err = PprofOfProcess(r, p); err != nil {
+			t.Fatal(err)
+		}
+		if b != nil {
+			readPprof(t, b)
+		}
+	}
 }
 
 func TestUglyReports(t *testing.T) {

@@ -1,5 +1,5 @@
 // Package export writes a report in the formats of other people's viewers:
-// speedscope, Chrome's and Perfetto's trace events, pprof and collapsed stacks.
+// speedscope, Chrome's and Perfetto's trace events, pprof, OpenTelemetry's profiles and collapsed stacks.
 //
 // In flows a report.View, which was checked, out flow a file's bytes. What a format
 // cannot hold is left out: only the trace has tracks and steps beside the stacks.

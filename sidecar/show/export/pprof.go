@@ -14,6 +14,28 @@ import (
 // CPU, labelled by thread and state.
 func Pprof(r *report.View) ([]byte, error) {
 	p := pprofOf(r)
+	for t := range r.Threads {
+		p.Sample = append(p.Sample, pprofSamples(p.Location, r, t, nil)...)
+	}
+	return encoded(p)
+}
+
+// PprofOfProcess writes those of one process for a server that keeps profiles, labelled by the training step, too.
+// Nothing is returned where none of its stacks were read.
+func PprofOfProcess(r *report.View, process int) ([]byte, error) {
+	p, steps := pprofOf(r), stepNamesOf(r, process)
+	for t := range r.Threads {
+		if r.Threads[t].Process == process {
+			p.Sample = append(p.Sample, pprofSamples(p.Location, r, t, steps)...)
+		}
+	}
+	if len(p.Sample) == 0 {
+		return nil, nil
+	}
+	return encoded(p.Compact())
+}
+
+func encoded(p *profile.Profile) ([]byte, error) {
 	if err := p.CheckValid(); err != nil {
 		return nil, fmt.Errorf("the pprof profile is not valid: %w", err)
 	}
@@ -24,6 +46,7 @@ func Pprof(r *report.View) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
+// pprofOf is a report's profile without samples.
 func pprofOf(r *report.View) *profile.Profile {
 	p := &profile.Profile{
 		SampleType:        []*profile.ValueType{{Type: "wall", Unit: "nanoseconds"}, {Type: "cpu", Unit: "nanoseconds"}},
@@ -45,9 +68,6 @@ func pprofOf(r *report.View) *profile.Profile {
 			Line: []profile.Line{{Function: pprofFunction(p, functions, f), Line: int64(f.line)}},
 		})
 	}
-	for t := range r.Threads {
-		p.Sample = append(p.Sample, pprofSamples(p.Location, r, t)...)
-	}
 	return p
 }
 
@@ -63,38 +83,24 @@ func pprofFunction(p *profile.Profile, known map[profile.Function]*profile.Funct
 	return known[key]
 }
 
-// pprofSamples adds up a thread's time by stack and state.
-func pprofSamples(locations []*profile.Location, r *report.View, t int) []*profile.Sample {
-	type key struct {
-		node  int32
-		state report.State
+// pprofSamples is a thread's time by stack, state and step.
+func pprofSamples(locations []*profile.Location, r *report.View, t int, steps stepNames) (samples []*profile.Sample) {
+	for _, s := range samplesOf(r, t, steps) {
+		sample := &profile.Sample{
+			Value:    []int64{s.wall, s.cpu},
+			Label:    map[string][]string{"thread": {threadName(r, t)}, "state": {s.state.String()}},
+			NumLabel: map[string][]int64{"thread_id": {int64(r.Threads[t].NativeID)}},
+			NumUnit:  map[string][]string{"thread_id": {"id"}},
+		}
+		if s.step != "" {
+			sample.Label["step"] = []string{s.step}
+		}
+		stack := r.Stack(s.node, maxDepth)
+		slices.Reverse(stack) // leaf first
+		for _, frame := range stack {
+			sample.Location = append(sample.Location, locations[frame])
+		}
+		samples = append(samples, sample)
 	}
-	samples := make(map[key]*profile.Sample)
-	var inOrder []*profile.Sample
-	for _, s := range r.History(t) {
-		if s.Node == 0 {
-			continue // no Python code ran
-		}
-		sample := samples[key{s.Node, s.State}]
-		if sample == nil {
-			sample = &profile.Sample{
-				Value:    []int64{0, 0},
-				Label:    map[string][]string{"thread": {threadName(r, t)}, "state": {s.State.String()}},
-				NumLabel: map[string][]int64{"thread_id": {int64(r.Threads[t].NativeID)}},
-				NumUnit:  map[string][]string{"thread_id": {"id"}},
-			}
-			stack := r.Stack(s.Node, maxDepth)
-			slices.Reverse(stack) // leaf first
-			for _, frame := range stack {
-				sample.Location = append(sample.Location, locations[frame])
-			}
-			samples[key{s.Node, s.State}] = sample
-			inOrder = append(inOrder, sample)
-		}
-		sample.Value[0] += s.End - s.Start
-		if s.State.Computes() {
-			sample.Value[1] += s.End - s.Start
-		}
-	}
-	return inOrder
+	return samples
 }
