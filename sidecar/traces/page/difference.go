@@ -1,0 +1,284 @@
+package page
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/omni-perf/omni-perf/sidecar/traces/analyses"
+	"github.com/omni-perf/omni-perf/sidecar/traces/changes"
+	"github.com/omni-perf/omni-perf/sidecar/traces/table"
+	"github.com/omni-perf/omni-perf/sidecar/understand/words"
+)
+
+// difference is where the time of a step, or of a rank's devices where no steps are known, went from another run to this one.
+// The parts and the rest add up to the difference of the whole.
+type difference struct {
+	run, per string
+	ofStep   bool // the whole is a step's time, else the devices'
+	whole    changed
+	parts    []changed // the largest first
+	rest     changed
+}
+
+// changed is a part before and after, µs.
+type changed struct {
+	name, about       string
+	before, after     float64
+	change, low, high float64 // the change is between low and high
+	judged            bool    // low, high and verdict are known
+	verdict           string
+}
+
+const (
+	// mostParts is how many parts of a difference have a bar.
+	mostParts = 12
+	// leastExplained: kernels divide the change of computing, and causes that of idle time, unless what they leave
+	// is more than this share of their own changes, as it is where kernels run at the same time.
+	leastExplained = 0.25
+	// mostOutside is how much longer than a step the devices' time may be: it is where a rank has several devices.
+	mostOutside = 1.5
+)
+
+// differenceOf divides the change against the first of the other runs.
+//
+//	a step = computing + only communicating + only copying + idle + outside of the devices' time
+//	computing = its kernels; idle = its causes
+func differenceOf(t *table.Table, kindOf func(kernel string) string) (d difference, ok bool) {
+	if t.Len() == 0 {
+		return d, false
+	}
+	d.run = t.TextAt("run", 0)
+	of := map[string][]changed{}
+	var devices changed
+	for r := range t.Len() {
+		kind := t.TextAt("kind", r)
+		if t.TextAt("run", r) != d.run || kind == changes.Kernel && kindOf(t.TextAt("name", r)) != analyses.Computation.String() {
+			continue
+		}
+		c := changedAt(t, r)
+		of[kind] = append(of[kind], c)
+		if kind == changes.Device {
+			d.per = t.TextAt("per", r)
+			devices.before, devices.after, devices.change = devices.before+c.before, devices.after+c.after, devices.change+c.change
+		}
+	}
+	if len(of[changes.Device]) == 0 || devices.before <= 0 || devices.after <= 0 {
+		return d, false
+	}
+	d.whole = devices
+	if step := of[changes.Step]; len(step) > 0 && devices.before <= mostOutside*step[0].before && devices.after <= mostOutside*step[0].after {
+		d.ofStep, d.whole = true, step[0]
+	}
+	for _, c := range of[changes.Device] {
+		switch c.name {
+		case "computing":
+			d.parts = append(d.parts, divided(c, of[changes.Kernel])...)
+		case "idle":
+			d.parts = append(d.parts, divided(c, of[changes.IdleCause])...)
+		default:
+			d.parts = append(d.parts, c)
+		}
+	}
+	if d.ofStep {
+		d.parts = append(d.parts, outside(d.whole, devices))
+	}
+	d.parts = slices.DeleteFunc(d.parts, func(c changed) bool { return c.change == 0 })
+	slices.SortStableFunc(d.parts, func(a, b changed) int { return cmp.Compare(math.Abs(b.change), math.Abs(a.change)) })
+	further := max(0, len(d.parts)-mostParts)
+	d.parts = d.parts[:len(d.parts)-further]
+	d.rest = changed{name: "the rest", change: d.whole.change}
+	for _, c := range d.parts {
+		d.rest.change -= c.change
+	}
+	d.rest.about = "the rest: kernels and causes that changed too little to be listed, less what kernels ran at the same time as others"
+	if further > 0 {
+		d.rest.about = fmt.Sprintf("the rest: %s, %s", plural(further, "further change"), strings.TrimPrefix(d.rest.about, "the rest: "))
+	}
+	return d, true
+}
+
+// outside is what a step takes beside the time from the devices' first event to their last one.
+func outside(step, devices changed) changed {
+	c := changed{name: "outside of the devices' time", before: step.before - devices.before, after: step.after - devices.after,
+		change: step.change - devices.change}
+	c.about = fmt.Sprintf("steps less the time from the device's first event to the last: %s before, %s after, %s",
+		words.Signed(c.before/1e6), words.Signed(c.after/1e6), words.Signed(c.change/1e6))
+	return c
+}
+
+// changedAt is a row of the table.
+func changedAt(t *table.Table, r int) changed {
+	c := changed{
+		name: t.TextAt("name", r), before: t.FloatAt("before_us", r), after: t.FloatAt("after_us", r), change: t.FloatAt("change_us", r),
+		low: t.FloatAt("low_us", r), high: t.FloatAt("high_us", r), verdict: t.TextAt("verdict", r), judged: true,
+	}
+	switch t.TextAt("kind", r) {
+	case changes.IdleCause:
+		for _, known := range causes {
+			if known.name == c.name {
+				c.name = "idle: " + known.text
+			}
+		}
+	case changes.Kernel:
+		c.about = c.name
+		c.name = kernelLabel(c.name)
+		if was := t.TextAt("was", r); was != "" {
+			c.about += " (was " + was + ")"
+		}
+	}
+	c.about = fmt.Sprintf("%s: %s before, %s after, %s", cmp.Or(c.about, c.name), length(c.before), length(c.after), c.judgement())
+	return c
+}
+
+// judgement is the change with its bounds and its verdict.
+func (c changed) judgement() string {
+	text := fmt.Sprintf("%s (between %s and %s)", words.Signed(c.change/1e6), words.Signed(c.low/1e6), words.Signed(c.high/1e6))
+	if c.verdict == "" {
+		text += ", within noise"
+	}
+	return text
+}
+
+// divided are the parts in place of their whole, if they explain its change.
+func divided(whole changed, parts []changed) []changed {
+	left, moved := whole.change, 0.0
+	for _, p := range parts {
+		left, moved = left-p.change, moved+math.Abs(p.change)
+	}
+	if len(parts) == 0 || math.Abs(left) > leastExplained*moved {
+		return []changed{whole}
+	}
+	return parts
+}
+
+// paint is green for less and red for more, as in comparisons of recordings; grey is no difference beyond noise, or one that is not judged.
+func (c changed) paint() paint {
+	switch {
+	case c.verdict == "":
+		return paintOther
+	case c.change < 0:
+		return paintCompute
+	}
+	return paintLate
+}
+
+func (c changed) figure() string {
+	text := words.Signed(c.change / 1e6)
+	switch c.verdict {
+	case "new", "gone":
+		text += " · " + c.verdict
+	}
+	return text
+}
+
+// kernelKinds is what the kernels of this run do, and by their names what those do that only the other run has.
+func (d drawing) kernelKinds() func(kernel string) string {
+	known := map[string]string{}
+	if t := d.table(analyses.TableKernels); t != nil {
+		for r := range t.Len() {
+			known[t.TextAt("name", r)] = t.TextAt("kernel_type", r)
+		}
+	}
+	return func(kernel string) string { return cmp.Or(known[kernel], analyses.KindOfName(kernel).String()) }
+}
+
+// difference shows the whole before and after, and below each part of the change, which begins where the one above ends.
+func (d drawing) difference(t *table.Table) (Chart, bool) {
+	of, ok := differenceOf(t, d.kernelKinds())
+	if !ok {
+		return Chart{}, false
+	}
+	what := "the devices' time per " + of.per
+	if of.ofStep {
+		what = "a step"
+	}
+	return of.draw(d.theme, "What changed in "+what, d.Name), true
+}
+
+func (of difference) draw(theme Theme, title, run string) Chart {
+	const row, thick, below, nameColumns = 27.0, 6.0, 17.0, 42
+	rows := append(slices.Clone(of.parts), of.rest)
+	total := of.whole
+	total.name = "in all"
+	if total.judged {
+		total.about = "in all: " + total.judgement()
+	} else {
+		total.about = "in all: " + words.Signed(total.change/1e6)
+	}
+	low, high, sum := min(0, total.change), max(0, total.change), 0.0
+	for _, c := range rows {
+		sum += c.change
+		low, high = min(low, sum), max(high, sum)
+	}
+	if high <= low {
+		high = low + 1
+	}
+	full := max(of.whole.before, of.whole.after)
+	aside := "each change begins where the one above it ends"
+	if zoom := full / (high - low); zoom >= 1.5 {
+		aside += fmt.Sprintf(", drawn %s times as long as the two bars on top", words.Significant(zoom, 2))
+	}
+	aside += "; thin line: its bounds"
+	var used []legend
+	for _, l := range []legend{{paintCompute, "less than before"}, {paintLate, "more"}, {paintOther, "within noise or not judged"}} {
+		if slices.ContainsFunc(append(rows, total), func(c changed) bool { return c.paint() == l.paint }) {
+			used = append(used, l)
+		}
+	}
+	c := newCanvas(theme, row*float64(len(rows)+3)+8, title, aside, used)
+	named := func(name, figure string) {
+		room := chartWidth - charWidth*float64(words.Columns(figure)) - textSize
+		c.Text(0, c.y+12, fitted(name, room), `class="opt"`)
+		c.Text(chartWidth, c.y+12, figure, `class="opt opr"`)
+	}
+	for _, side := range []struct {
+		name string
+		us   float64
+	}{{"before: " + words.CutFront(plain(of.run), nameColumns), of.whole.before}, {"after: " + words.CutFront(plain(run), nameColumns), of.whole.after}} {
+		named(side.name, length(side.us))
+		c.stack(bar{parts: []part{{side.us, paintOverhead, side.name + ": " + length(side.us)}}}, 0, chartWidth, thick, below, full)
+		c.y += row
+	}
+	c.y += 8
+	place := func(us float64) float64 { return min(max((us-low)/(high-low), 0), 1) * chartWidth }
+	change := func(p changed, from float64) {
+		c.Rect(0, c.y+below, chartWidth, thick, class(paintTrack))
+		a, b := place(min(from, from+p.change)), place(max(from, from+p.change))
+		c.box(a, c.y+below, max(b-a, 0.7), thick, p.paint(), p.about)
+		if p.judged {
+			a, b = place(from+p.low), place(from+p.high)
+			c.Rect(a, c.y+below+thick/2-0.5, b-a, 1, `class="opd"`)
+		}
+		c.Rect(place(0)-0.5, c.y+below-2, 1, thick+4, `class="opd"`) // as before
+		c.y += row
+	}
+	sum = 0
+	names, rooms := make([]string, len(rows)), make([]float64, len(rows))
+	for i, p := range rows {
+		names[i], rooms[i] = plain(p.name), chartWidth-charWidth*float64(words.Columns(p.figure()))-textSize
+	}
+	names = distinguished(names, rooms)
+	for i, p := range rows {
+		named(names[i], p.figure())
+		change(p, sum)
+		sum += p.change
+		if x := place(sum); i < len(rows)-1 {
+			c.Line(x, c.y-row+below+thick, x, c.y+below, `class="opl"`)
+		}
+	}
+	figure := total.figure() + " · " + words.SignedPercent(total.change/total.before)
+	if total.judged && total.verdict == "" {
+		figure += ", noise"
+	}
+	named(total.name, figure)
+	change(total, 0)
+	return c.chart("difference", title)
+}
+
+// fitted cuts a name to its room.
+func fitted(name string, room float64) string {
+	return strings.TrimSpace(distinguished([]string{name}, []float64{room})[0])
+}
