@@ -38,6 +38,8 @@ const (
 	// leastExplained: kernels divide the change of computing, and causes that of idle time, unless what they leave
 	// is more than this share of their own changes, as it is where kernels run at the same time.
 	leastExplained = 0.25
+	// leastDrawn is the share of the whole that a difference must have somewhere for a picture.
+	leastDrawn = 0.001
 	// mostOutside is how much longer than a step the devices' time may be: it is where a rank has several devices.
 	mostOutside = 1.5
 )
@@ -154,26 +156,6 @@ func divided(whole changed, parts []changed) []changed {
 	return parts
 }
 
-// paint is green for less and red for more, as in comparisons of recordings; grey is no difference beyond noise, or one that is not judged.
-func (c changed) paint() paint {
-	switch {
-	case c.verdict == "":
-		return paintOther
-	case c.change < 0:
-		return paintCompute
-	}
-	return paintLate
-}
-
-func (c changed) figure() string {
-	text := words.Signed(c.change / 1e6)
-	switch c.verdict {
-	case "new", "gone":
-		text += " · " + c.verdict
-	}
-	return text
-}
-
 // kernelKinds is what the kernels of this run do, and by their names what those do that only the other run has.
 func (d drawing) kernelKinds() func(kernel string) string {
 	known := map[string]string{}
@@ -183,102 +165,4 @@ func (d drawing) kernelKinds() func(kernel string) string {
 		}
 	}
 	return func(kernel string) string { return cmp.Or(known[kernel], analyses.KindOfName(kernel).String()) }
-}
-
-// difference shows the whole before and after, and below each part of the change, which begins where the one above ends.
-func (d drawing) difference(t *table.Table) (Chart, bool) {
-	of, ok := differenceOf(t, d.kernelKinds())
-	if !ok {
-		return Chart{}, false
-	}
-	what := "the devices' time per " + of.per
-	if of.ofStep {
-		what = "a step"
-	}
-	return of.draw(d.theme, "What changed in "+what, d.Name), true
-}
-
-func (of difference) draw(theme Theme, title, run string) Chart {
-	const row, thick, below, nameColumns = 27.0, 6.0, 17.0, 42
-	rows := append(slices.Clone(of.parts), of.rest)
-	total := of.whole
-	total.name = "in all"
-	if total.judged {
-		total.about = "in all: " + total.judgement()
-	} else {
-		total.about = "in all: " + words.Signed(total.change/1e6)
-	}
-	low, high, sum := min(0, total.change), max(0, total.change), 0.0
-	for _, c := range rows {
-		sum += c.change
-		low, high = min(low, sum), max(high, sum)
-	}
-	if high <= low {
-		high = low + 1
-	}
-	full := max(of.whole.before, of.whole.after)
-	aside := "each change begins where the one above it ends"
-	if zoom := full / (high - low); zoom >= 1.5 {
-		aside += fmt.Sprintf(", drawn %s times as long as the two bars on top", words.Significant(zoom, 2))
-	}
-	aside += "; thin line: its bounds"
-	var used []legend
-	for _, l := range []legend{{paintCompute, "less than before"}, {paintLate, "more"}, {paintOther, "within noise or not judged"}} {
-		if slices.ContainsFunc(append(rows, total), func(c changed) bool { return c.paint() == l.paint }) {
-			used = append(used, l)
-		}
-	}
-	c := newCanvas(theme, row*float64(len(rows)+3)+8, title, aside, used)
-	named := func(name, figure string) {
-		room := chartWidth - charWidth*float64(words.Columns(figure)) - textSize
-		c.Text(0, c.y+12, fitted(name, room), `class="opt"`)
-		c.Text(chartWidth, c.y+12, figure, `class="opt opr"`)
-	}
-	for _, side := range []struct {
-		name string
-		us   float64
-	}{{"before: " + words.CutFront(plain(of.run), nameColumns), of.whole.before}, {"after: " + words.CutFront(plain(run), nameColumns), of.whole.after}} {
-		named(side.name, length(side.us))
-		c.stack(bar{parts: []part{{side.us, paintOverhead, side.name + ": " + length(side.us)}}}, 0, chartWidth, thick, below, full)
-		c.y += row
-	}
-	c.y += 8
-	place := func(us float64) float64 { return min(max((us-low)/(high-low), 0), 1) * chartWidth }
-	change := func(p changed, from float64) {
-		c.Rect(0, c.y+below, chartWidth, thick, class(paintTrack))
-		a, b := place(min(from, from+p.change)), place(max(from, from+p.change))
-		c.box(a, c.y+below, max(b-a, 0.7), thick, p.paint(), p.about)
-		if p.judged {
-			a, b = place(from+p.low), place(from+p.high)
-			c.Rect(a, c.y+below+thick/2-0.5, b-a, 1, `class="opd"`)
-		}
-		c.Rect(place(0)-0.5, c.y+below-2, 1, thick+4, `class="opd"`) // as before
-		c.y += row
-	}
-	sum = 0
-	names, rooms := make([]string, len(rows)), make([]float64, len(rows))
-	for i, p := range rows {
-		names[i], rooms[i] = plain(p.name), chartWidth-charWidth*float64(words.Columns(p.figure()))-textSize
-	}
-	names = distinguished(names, rooms)
-	for i, p := range rows {
-		named(names[i], p.figure())
-		change(p, sum)
-		sum += p.change
-		if x := place(sum); i < len(rows)-1 {
-			c.Line(x, c.y-row+below+thick, x, c.y+below, `class="opl"`)
-		}
-	}
-	figure := total.figure() + " · " + words.SignedPercent(total.change/total.before)
-	if total.judged && total.verdict == "" {
-		figure += ", noise"
-	}
-	named(total.name, figure)
-	change(total, 0)
-	return c.chart("difference", title)
-}
-
-// fitted cuts a name to its room.
-func fitted(name string, room float64) string {
-	return strings.TrimSpace(distinguished([]string{name}, []float64{room})[0])
 }

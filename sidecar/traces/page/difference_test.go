@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/omni-perf/omni-perf/sidecar/testkit/golden"
+	"github.com/omni-perf/omni-perf/sidecar/traces"
 	"github.com/omni-perf/omni-perf/sidecar/traces/analyses"
 	"github.com/omni-perf/omni-perf/sidecar/traces/changes"
 	"github.com/omni-perf/omni-perf/sidecar/traces/table"
@@ -104,6 +105,17 @@ func TestTheRestHasWhatHasNoBar(t *testing.T) {
 func TestNothingIsDrawnOfHostsAlone(t *testing.T) {
 	if d, ok := differenceOf(changesOf([]any{changes.Step, "a step", 100e3, 130e3, 5e3, "more"}), computation); ok {
 		t.Errorf("got %+v", d)
+	}
+}
+
+// TestTheSameRunHasNoPicture: nothing changed, so that nothing is drawn.
+func TestTheSameRunHasNoPicture(t *testing.T) {
+	d := drawing{Result: &Result{Name: "today", Analysis: &traces.Analysis{}}, rows: mostRows}
+	for want, changed := range map[bool]*table.Table{true: slower(), false: changesOf(
+		[]any{changes.Device, "computing", 60e3, 60e3, 0.0, ""}, []any{changes.Device, "idle", 20e3, 20e3 + 1, 0.0, "more"})} {
+		if _, drawn := d.difference(changed); drawn != want {
+			t.Errorf("drawn: %t, want %t", drawn, want)
+		}
 	}
 }
 
