@@ -11,21 +11,24 @@ import (
 	"syscall"
 )
 
-// traceLensSource is AMD's TraceLens; the package of that name on PyPI is another project. A clone in .cache/tracelens-src
-// is used in its place, where GitHub cannot be reached.
+// traceLensSource is AMD's TraceLens; the package of that name on PyPI is another project. A clone in
+// .cache/tracelens-src is used in its place, where there is one.
 const traceLensSource = "git+https://github.com/AMD-AGI/TraceLens@171dd74721ca1ec45709e5805b68ae1f65e27811"
 
-// traceLensNeeds is what its report of PyTorch traces imports. What its other reports need (xprof, msal) is not installed.
+// traceLensNeeds is what its report of PyTorch traces imports. What its other reports need (xprof, msal) is not
+// installed.
 var traceLensNeeds = []string{pandasVersion, "tqdm", "openpyxl", "orjson", "tabulate", "PyYAML", "matplotlib"}
 
 // wholeReports are the traces that both sides make all their tables of; TraceLens takes one file.
-var wholeReports = []string{"v100-resnet-2gpu-rank1", "mi300x-flux-sage", "mi300x-resnet-3steps", "a100-nccl-ns-3steps", "h100-qwen05b", "b200-eager"}
+var wholeReports = []string{
+	"v100-resnet-2gpu-rank1", "mi300x-flux-sage", "mi300x-resnet-3steps", "a100-nccl-ns-3steps", "h100-qwen05b", "b200-eager",
+}
 
 // cost is what a whole process took, the start of its interpreter and the writing of its files included.
 type cost struct{ cpu, megabytes float64 }
 
-// wholeProcesses measures `omni-perf analyze --csv` beside TraceLens's report with CSV files. It comes before anything large is read
-// here, as the peak that Linux keeps of a process is at least that of its parent.
+// wholeProcesses measures `omni-perf analyze --csv` beside TraceLens's report with CSV files. It comes before anything
+// large is read here, as the peak that Linux keeps of a process is at least that of its parent.
 func wholeProcesses(root string, rounds int, python string) error {
 	ours := filepath.Join(root, ".venv", "bin", "omni-perf")
 	if _, err := os.Stat(ours); err != nil {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/traces/analyses"
 	"github.com/omni-perf/omni-perf/sidecar/traces/changes"
@@ -13,8 +12,8 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
-// difference is where the time of a step, or of a rank's devices where no steps are known, went from another run to this one.
-// The parts and the rest add up to the difference of the whole.
+// difference is where the time of a step, or of a rank's devices where no steps are known, went from another run to
+// this one. The parts and the rest add up to the difference of the whole.
 type difference struct {
 	run, per string
 	ofStep   bool // the whole is a step's time, else the devices'
@@ -57,28 +56,35 @@ func differenceOf(t *table.Table, kindOf func(kernel string) string) (d differen
 	var devices changed
 	for r := range t.Len() {
 		kind := t.TextAt("kind", r)
-		if t.TextAt("run", r) != d.run || kind == changes.Kernel && kindOf(t.TextAt("name", r)) != analyses.Computation.String() {
+		if t.TextAt("run", r) != d.run {
+			continue
+		}
+		if kind == changes.Kernel && kindOf(t.TextAt("name", r)) != analyses.Computation.String() {
 			continue
 		}
 		c := changedAt(t, r)
 		of[kind] = append(of[kind], c)
 		if kind == changes.Device {
 			d.per = t.TextAt("per", r)
-			devices.before, devices.after, devices.change = devices.before+c.before, devices.after+c.after, devices.change+c.change
+			devices.before += c.before
+			devices.after += c.after
+			devices.change += c.change
 		}
 	}
 	if len(of[changes.Device]) == 0 || devices.before <= 0 || devices.after <= 0 {
 		return d, false
 	}
 	d.whole = devices
-	if step := of[changes.Step]; len(step) > 0 && devices.before <= mostOutside*step[0].before && devices.after <= mostOutside*step[0].after {
-		d.ofStep, d.whole = true, step[0]
+	for _, step := range of[changes.Step] {
+		if devices.before <= mostOutside*step.before && devices.after <= mostOutside*step.after {
+			d.ofStep, d.whole = true, step
+		}
 	}
 	for _, c := range of[changes.Device] {
 		switch c.name {
-		case "computing":
+		case changes.Computing:
 			d.parts = append(d.parts, divided(c, of[changes.Kernel])...)
-		case "idle":
+		case changes.Idle:
 			d.parts = append(d.parts, divided(c, of[changes.IdleCause])...)
 		default:
 			d.parts = append(d.parts, c)
@@ -87,25 +93,32 @@ func differenceOf(t *table.Table, kindOf func(kernel string) string) (d differen
 	if d.ofStep {
 		d.parts = append(d.parts, outside(d.whole, devices))
 	}
+	d.keepLargest()
+	return d, true
+}
+
+// keepLargest orders the parts and puts all but the largest into the rest.
+func (d *difference) keepLargest() {
 	d.parts = slices.DeleteFunc(d.parts, func(c changed) bool { return c.change == 0 })
 	slices.SortStableFunc(d.parts, func(a, b changed) int { return cmp.Compare(math.Abs(b.change), math.Abs(a.change)) })
 	further := max(0, len(d.parts)-mostParts)
 	d.parts = d.parts[:len(d.parts)-further]
-	d.rest = changed{name: "the rest", change: d.whole.change}
+	d.rest = changed{name: "the rest", about: "the rest: ", change: d.whole.change}
 	for _, c := range d.parts {
 		d.rest.change -= c.change
 	}
-	d.rest.about = "the rest: kernels and causes that changed too little to be listed, less what kernels ran at the same time as others"
 	if further > 0 {
-		d.rest.about = fmt.Sprintf("the rest: %s, %s", plural(further, "further change"), strings.TrimPrefix(d.rest.about, "the rest: "))
+		d.rest.about += plural(further, "further change") + ", "
 	}
-	return d, true
+	d.rest.about += "kernels and causes that changed too little to be listed, less what kernels ran at the same time as others"
 }
 
 // outside is what a step takes beside the time from the devices' first event to their last one.
 func outside(step, devices changed) changed {
-	c := changed{name: "outside of the devices' time", before: step.before - devices.before, after: step.after - devices.after,
-		change: step.change - devices.change}
+	c := changed{
+		name:   "outside of the devices' time",
+		before: step.before - devices.before, after: step.after - devices.after, change: step.change - devices.change,
+	}
 	c.about = fmt.Sprintf("steps less the time from the device's first event to the last: %s before, %s after, %s",
 		words.Signed(c.before/1e6), words.Signed(c.after/1e6), words.Signed(c.change/1e6))
 	return c
@@ -114,8 +127,9 @@ func outside(step, devices changed) changed {
 // changedAt is a row of the table.
 func changedAt(t *table.Table, r int) changed {
 	c := changed{
-		name: t.TextAt("name", r), before: t.FloatAt("before_us", r), after: t.FloatAt("after_us", r), change: t.FloatAt("change_us", r),
-		low: t.FloatAt("low_us", r), high: t.FloatAt("high_us", r), verdict: t.TextAt("verdict", r), judged: true,
+		name: t.TextAt("name", r), verdict: t.TextAt("verdict", r), judged: true,
+		before: t.FloatAt("before_us", r), after: t.FloatAt("after_us", r), change: t.FloatAt("change_us", r),
+		low: t.FloatAt("low_us", r), high: t.FloatAt("high_us", r),
 	}
 	switch t.TextAt("kind", r) {
 	case changes.IdleCause:
@@ -131,13 +145,15 @@ func changedAt(t *table.Table, r int) changed {
 			c.about += " (was " + was + ")"
 		}
 	}
-	c.about = fmt.Sprintf("%s: %s before, %s after, %s", cmp.Or(c.about, c.name), length(c.before), length(c.after), c.judgement())
+	c.about = cmp.Or(c.about, c.name) + ": " +
+		fmt.Sprintf("%s before, %s after, %s", length(c.before), length(c.after), c.judgement())
 	return c
 }
 
 // judgement is the change with its bounds and its verdict.
 func (c changed) judgement() string {
-	text := fmt.Sprintf("%s (between %s and %s)", words.Signed(c.change/1e6), words.Signed(c.low/1e6), words.Signed(c.high/1e6))
+	text := fmt.Sprintf("%s (between %s and %s)",
+		words.Signed(c.change/1e6), words.Signed(c.low/1e6), words.Signed(c.high/1e6))
 	if c.verdict == "" {
 		text += ", within noise"
 	}

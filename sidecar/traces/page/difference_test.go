@@ -19,7 +19,9 @@ func changesOf(rows ...[]any) *table.Table {
 	const none = int64(table.None)
 	for _, r := range rows {
 		before, after, noise := r[2].(float64), r[3].(float64), r[4].(float64)
-		t.Add("yesterday", r[0], r[1], "", changes.PerStep, before, after, after-before, after-before-noise, after-before+noise, none, none, none, r[5])
+		change := after - before
+		t.Add("yesterday", r[0], r[1], "", changes.PerStep,
+			before, after, change, change-noise, change+noise, none, none, none, r[5])
 	}
 	return t
 }

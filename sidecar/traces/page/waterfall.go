@@ -9,7 +9,8 @@ import (
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
 )
 
-// difference shows the whole before and after, and below each part of the change, which begins where the one above ends.
+// difference shows the whole before and after, and below each part of the change, which begins where the one above
+// it ends.
 func (d drawing) difference(t *table.Table) (Chart, bool) {
 	of, ok := differenceOf(t, d.kernelKinds())
 	if !ok {
@@ -36,7 +37,8 @@ func (of difference) reach() (low, high float64) {
 	return low, high
 }
 
-// paint is green for less and red for more, as in comparisons of recordings; grey is no difference beyond noise, or one that is not judged.
+// paint is green for less and red for more, as in comparisons of recordings; grey is no difference beyond noise, or one
+// that is not judged.
 func (c changed) paint() paint {
 	switch {
 	case c.verdict == "":
@@ -98,7 +100,9 @@ func (of difference) total() changed {
 }
 
 func legendOf(rows []changed) (used []legend) {
-	for _, l := range []legend{{paintCompute, "less than before"}, {paintLate, "more"}, {paintOther, "within noise or not judged"}} {
+	for _, l := range []legend{
+		{paintCompute, "less than before"}, {paintLate, "more"}, {paintOther, "within noise or not judged"},
+	} {
 		if slices.ContainsFunc(rows, func(c changed) bool { return c.paint() == l.paint }) {
 			used = append(used, l)
 		}
