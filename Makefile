@@ -20,7 +20,7 @@ GO_FILES := $(shell find cmd sidecar jupyter -name '*.go' -not -name '*_test.go'
 export CGO_CFLAGS := -O2 -g -Wno-deprecated-declarations
 LDFLAGS := -s -w -X main.version=$(VERSION) -extldflags=-Wl,-z,lazy
 
-.PHONY: build generate summaries demo test flaky truth truth-realcode wheels test-gpu lint vulnerabilities bench bench-viewer notebooks trainings trainings-peers tasks memory fuzz soak lab clean prerequisites
+.PHONY: build generate summaries demo trace-pictures test flaky truth truth-realcode wheels test-gpu lint vulnerabilities bench bench-viewer notebooks trainings trainings-peers tasks memory fuzz soak lab clean prerequisites
 .DELETE_ON_ERROR:
 
 build: prerequisites $(VENV)/.complete $(VENV)/.labextension $(BINARY) $(EXACT)
@@ -50,6 +50,14 @@ $(EXACT): $(wildcard sidecar/measure/cupti/shim/*) $(VENV)/.complete
 # Executes the example notebooks in a real kernel; the results are in build/demo.
 demo: build
 	$(BIN)/python tools/demo.py
+
+# The pictures of docs/torch-traces.md that real traces of ../shared/traces are drawn of.
+TRACES ?= $(CURDIR)/../shared/traces
+trace-pictures: build
+	rm -rf build/trace-pictures && mkdir -p build/trace-pictures && cd build/trace-pictures && \
+	  ln -s "$(TRACES)/h100-qwen05b" h100 && ln -s "$(TRACES)/mi300x-qwen05b" mi300x && \
+	  $(BINARY) analyze h100 --against mi300x --quiet --svg svg && \
+	  cp svg/difference.svg svg/roofline.svg "$(CURDIR)/docs/torch-traces/"
 
 # Every section of the tests that a contributor runs, or one of them. PACKAGES="./sidecar/measure/host ./jupyter"
 # tests only these Go packages, PYTEST="-k name" is handed to pytest, WORKERS is how many Python tests

@@ -2,11 +2,12 @@
 // HolisticTraceAnalysis (HTA): the same files, the same five results (load,
 // temporal, idle, overlap, kernel breakdown), each run in a process of its
 // own, interleaved. It prints medians, ratios, peak memory and parsing speed.
+// Beside TraceLens it measures whole processes that write all their tables.
 //
 //	go run ./bench/torchtrace [-rounds 3] [-big 5]
 //
-// It needs the real traces at ../shared/traces and, for HTA, a Python that can
-// install it; what is missing is skipped with the reason.
+// It needs the real traces at ../shared/traces and, for HTA and TraceLens, a Python that can
+// install them; what is missing is skipped with the reason.
 package main
 
 import (
@@ -68,6 +69,11 @@ func compare(root string, rounds int, big float64, python string) error {
 		return nil
 	}
 	cache := filepath.Join(root, ".cache", "bench-torchtrace")
+	load, _ := os.ReadFile("/proc/loadavg")
+	fmt.Printf("load average %s\n", strings.TrimSpace(string(load)))
+	if err := wholeProcesses(root, rounds, python); err != nil {
+		return err
+	}
 	text, cases, err := prepare(source, cache)
 	if err != nil {
 		return err
@@ -76,8 +82,6 @@ func compare(root string, rounds int, big float64, python string) error {
 	if why != "" {
 		fmt.Println("HTA is skipped:", why)
 	}
-	load, _ := os.ReadFile("/proc/loadavg")
-	fmt.Printf("load average %s\n", strings.TrimSpace(string(load)))
 	fmt.Println("| trace | ours s | HTA s | ratio | ours peak MB | HTA peak MB | JSON MB |")
 	fmt.Println("|---|---|---|---|---|---|---|")
 	for _, c := range cases {

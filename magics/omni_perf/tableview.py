@@ -11,6 +11,9 @@ from typing import Any, SupportsIndex, cast, overload
 SHOWN_ROWS = 20
 SHOWN_CHARACTERS = 72
 
+PLACES = ("place", "caller", "file", "run")
+"""Columns whose text ends with a file's name and line, which a cut leaves."""
+
 Row = dict[str, Any]
 
 DataFrame = Any
@@ -54,7 +57,7 @@ class Table(list[Row]):
 
     def __repr__(self) -> str:
         """Write the first rows as aligned text."""
-        cells = [self.columns, *([_text(row[c]) for c in self.columns] for row in self._shown())]
+        cells = [self.columns, *([_text(row[c], c) for c in self.columns] for row in self._shown())]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         numeric = [self._is_numeric(column) for column in self.columns]
         lines = [
@@ -75,7 +78,7 @@ class Table(list[Row]):
         }
         head = "".join(f"<th{style[c]}>{html.escape(_plain(c))}</th>" for c in self.columns)
         body = "".join(
-            "<tr>" + "".join(f"<td{style[c]}>{html.escape(_text(row[c]))}</td>" for c in self.columns) + "</tr>"
+            "<tr>" + "".join(f"<td{style[c]}>{html.escape(_text(row[c], c))}</td>" for c in self.columns) + "</tr>"
             for row in self._shown()
         )
         remarks = "".join(f"<p>{html.escape(remark)}</p>" for remark in self._remarks())
@@ -95,14 +98,17 @@ class Table(list[Row]):
         return remarks
 
 
-def _text(value: Any) -> str:
+def _text(value: Any, column: str) -> str:
     """Write a cell: figures to two decimals, text on one line."""
     if value is None:
         return "–"
     if isinstance(value, float):
         return f"{value:,.2f}"
     text = _plain(str(value))
-    return text if len(text) <= SHOWN_CHARACTERS else text[: SHOWN_CHARACTERS - 1] + "…"
+    if len(text) <= SHOWN_CHARACTERS:
+        return text
+    kept = SHOWN_CHARACTERS - 1
+    return "…" + text[-kept:] if column in PLACES else text[:kept] + "…"
 
 
 def _plain(text: str) -> str:

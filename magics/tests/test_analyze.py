@@ -137,6 +137,15 @@ def test_a_table_displays_its_first_rows(analysis: Analysis) -> None:
     assert table[0]["kernel_type"] in repr(table[:1])
 
 
+def test_a_place_that_is_cut_keeps_its_file_and_line() -> None:
+    place = "/home/somebody/" + "folder/" * 20 + "train.py:123"
+    table = Table("t", "t", "", ["place", "name"], [{"place": place, "name": place}])
+    _, _, row = repr(table).splitlines()
+    assert row.startswith("…")
+    assert "/train.py:123  /home" in row
+    assert row.endswith("…")
+
+
 def test_foreign_text_in_a_table_stays_text() -> None:
     evil = "<script>alert(1)</script>\x1b[2J\u202e"
     table = Table("t", evil, evil, ["name", "us"], [{"name": evil, "us": None}])

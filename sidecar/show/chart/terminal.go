@@ -142,7 +142,7 @@ func (t *textWriter) table(tb table) {
 		s := fmt.Sprintf("  %s  %s  %s %s", words.Pad(r.name, name), words.PadLeft(r.time(), secs),
 			words.Pad(strings.Repeat("█", min(n, bar)), bar), words.PadLeft(r.aside, aside))
 		if place > 0 {
-			s += "  " + words.PadLeft(r.place, place)
+			s += "  " + words.PadLeft(words.CutFront(r.place, place), place)
 		}
 		if room >= 12 {
 			s += "  " + words.Pad(r.code, code)

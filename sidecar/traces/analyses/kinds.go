@@ -43,6 +43,9 @@ func exactKind(name string, class kineto.DeviceClass) KernelKind {
 	return Computation
 }
 
+// KindOfName is what a device event of that name does, where its category is not known.
+func KindOfName(name string) KernelKind { return exactKind(name, kineto.ClassKernel) }
+
 // HTA's own patterns (hta/common/types.py), which Python's re.match anchors at
 // the start of the name.
 var (

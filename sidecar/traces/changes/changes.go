@@ -36,6 +36,12 @@ const (
 
 var kinds = []string{Step, Device, IdleCause, Host, Communication, Collective, Phase, Module, Operator, Kernel, Memory}
 
+// Two of the figures of Device: each is a sum, of kernels and of causes.
+const (
+	Computing = "computing"
+	Idle      = "idle"
+)
+
 // What figures are of, as the table has it.
 const (
 	PerStep = "step" // of one rank

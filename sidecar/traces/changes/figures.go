@@ -44,7 +44,7 @@ func figures(t Tables, n float64, per string) map[key]significance.Reading {
 	g := &gathered{n, map[key]float64{}, map[key]map[int64]float64{}, map[key]float64{}}
 	devices := t.get(analyses.TableTemporalByDevice)
 	for column, name := range map[string]string{
-		"idle_time_us": "idle", "compute_time_us": "computing", "exposed_communication_us": "only communicating", "copying_us": "only copying",
+		"idle_time_us": Idle, "compute_time_us": Computing, "exposed_communication_us": "only communicating", "copying_us": "only copying",
 	} {
 		g.byName(Device, devices, func(int) string { return name }, column)
 	}
@@ -130,7 +130,7 @@ func (g *gathered) spreadOverSteps(t Tables) {
 			continue
 		}
 		counted[stepOf{length.IntAt("rank", r), length.IntAt("step", r)}] = true
-		for column, name := range map[string]string{"device_idle_us": "idle", "compute_us": "computing", "communication_us": "only communicating"} {
+		for column, name := range map[string]string{"device_idle_us": Idle, "compute_us": Computing, "communication_us": "only communicating"} {
 			devices[key{Device, name}] = append(devices[key{Device, name}], length.FloatAt(column, r))
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/omni-perf/omni-perf/sidecar/traces/analyses"
+	"github.com/omni-perf/omni-perf/sidecar/traces/changes"
 	"github.com/omni-perf/omni-perf/sidecar/traces/snapshot"
 	"github.com/omni-perf/omni-perf/sidecar/traces/table"
 	"github.com/omni-perf/omni-perf/sidecar/understand/words"
@@ -28,6 +29,7 @@ func (r *Result) Charts(theme Theme) []Chart {
 		table string
 		draw  func(*table.Table) (Chart, bool)
 	}{
+		{changes.TableName, d.difference},
 		{analyses.TableTemporal, d.temporal},
 		{analyses.TableCriticalPath, d.criticalPath},
 		{analyses.TableIdleCauses, d.idleCauses},

@@ -111,6 +111,9 @@ func (r *Result) writeNotes(out io.Writer) {
 	}
 }
 
+// places are columns whose text ends with a file's name and line, which a cut leaves.
+var places = []string{"place", "caller", "file", "run"}
+
 // writeTable aligns numbers at the right; the last text column gets what room
 // is left. Columns without a value are left out.
 func writeTable(out *bufio.Writer, t *table.Table, title string, names []string, rows, columns int) {
@@ -145,7 +148,11 @@ func writeTable(out *bufio.Writer, t *table.Table, title string, names []string,
 	for _, row := range cells {
 		var line strings.Builder
 		for i, text := range row[:len(cols)] {
-			text = cut(text, widths[i])
+			if slices.Contains(places, cols[i].Name) {
+				text = words.CutFront(plain(text), widths[i])
+			} else {
+				text = cut(text, widths[i])
+			}
 			blank := strings.Repeat(" ", widths[i]-words.Columns(text))
 			if cols[i].Kind == table.Text {
 				line.WriteString(text + blank + "  ")

@@ -145,6 +145,11 @@ func TestColumns(t *testing.T) {
 	if got, want := Cut("日本語の本", 6), "日本…"; got != want {
 		t.Errorf("Cut = %q, want %q", got, want)
 	}
+	for n, want := range map[int]string{30: "project/models/train.py:123", 13: "…train.py:123", 1: "…", 0: ""} {
+		if got := CutFront("project/models/train.py:123", n); got != want {
+			t.Errorf("CutFront to %d = %q, want %q", n, got, want)
+		}
+	}
 	if got, want := Pad("ab", 4)+"|"+PadLeft("ab", 4)+"|"+Pad("日本語", 4)+"|", "ab  |  ab|日… |"; got != want {
 		t.Errorf("Pad = %q, want %q", got, want)
 	}

@@ -55,7 +55,7 @@ func Text(n *live.Now, width int, colour bool) []string {
 	place = min(place, 28, t.width/3)
 	for _, l := range d.lines {
 		t.add(piece{"  " + words.PadLeft(l.seconds, 11) + "  " + words.PadLeft(l.percent, 6) + "  ", normal},
-			piece{words.Pad(l.place, place) + "  ", strong}, piece{l.text, normal})
+			piece{words.Pad(words.CutFront(l.place, place), place) + "  ", strong}, piece{l.text, normal})
 	}
 	return t.lines
 }
