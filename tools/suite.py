@@ -418,7 +418,7 @@ SECTIONS = [
     Section("lint", "vet, staticcheck, ruff, pyright", command("make lint"), daily=False, beside=True),
     Section("kernels", "ipykernel for each CPython", command("tools/kernels"), daily=False, beside=True),
     Section("engines", "Dask, Ray and ipyparallel", command("tools/engines"), daily=False, beside=True),
-    Section("sinks", "MLflow, W&B and tensorboardX", command("tools/sinks"), daily=False, beside=True),
+    Section("sinks", "MLflow, W&B, tensorboardX, an S3 server", command("tools/sinks"), daily=False, beside=True),
     Section("memray", "memray in .cache/memray", command("tools/memray"), daily=False, beside=True),
     Section("viewer", "its types and modules", viewer, beside=True),
     Section(

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import signal
+import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +18,7 @@ from requirement import missing
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = ROOT / ".cache" / "engines" / "bin" / "python"
+OBJECTS = ROOT / ".cache" / "sinks" / "bin" / "python"
 PROGRAM = ROOT / ".venv" / "bin" / "omni-perf"
 
 
@@ -57,6 +62,73 @@ def test_what_cannot_be_handed_over_stays_here_and_is_named(tmp_path: Path, envi
     assert ran.returncode == 3 and len(kept) == 1, ran.stderr
     assert json.loads(kept[0].read_text())["document"]
     assert f"they are in {kept[0].parent}" in ran.stderr and "could not be handed over" in ran.stderr
+
+
+@pytest.fixture
+def bucket(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """An environment in which s3://results is a bucket of an S3 server on this machine."""
+    if not OBJECTS.exists():
+        missing("sinks", "there is no S3 server in .cache/sinks: tools/sinks installs one (280 MB)")
+    (tmp_path / "tmp").mkdir()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    environment = {
+        **os.environ,
+        "OMNI_PERF_PYTHON": str(OBJECTS),
+        "OMNI_PERF_BINARY": str(PROGRAM),
+        "PYTHONPATH": str(ROOT / "magics"),
+        "TMPDIR": str(tmp_path / "tmp"),
+        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
+        "AWS_ACCESS_KEY_ID": "somebody",
+        "AWS_SECRET_ACCESS_KEY": "secret",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_MAX_ATTEMPTS": "1",
+        "SERVER": "",
+    }
+    with (
+        (tmp_path / "server.log").open("wb") as log,
+        subprocess.Popen([OBJECTS, "-m", "moto.server", "-p", str(port)], stdout=log, stderr=log) as server,
+    ):
+        environment["SERVER"] = str(server.pid)
+        make = "import boto3; boto3.client('s3').create_bucket(Bucket='results')"
+        for _ in range(60):
+            if not subprocess.run([OBJECTS, "-c", make], env=environment, capture_output=True, check=False).returncode:
+                break
+        try:
+            yield environment
+        finally:
+            server.kill()
+
+
+def objects(environment: dict[str, str]) -> list[str]:
+    """List the keys of the bucket."""
+    code = "import boto3; print(*(o['Key'] for o in boto3.client('s3').list_objects(Bucket='results').get('Contents', [])))"
+    done = subprocess.run([OBJECTS, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    return done.stdout.split()
+
+
+def test_a_run_and_a_merge_by_an_s3_server(bucket: dict[str, str]) -> None:
+    ran = recorded(bucket, "s3://results/runs/today.json")
+    assert ran.returncode == 0 and "handed over s3://results/runs/today.json" in ran.stderr, ran.stderr
+    merged = run(bucket, "merge", "-o", "s3://results/all", "s3://results/runs/today.json")
+    assert merged.returncode == 0, merged.stderr
+    assert objects(bucket) == ["all.html", "all.svg", "runs/today.json"]
+    shown = run(
+        bucket, "export", "s3://results/runs/today.json", "--format", "speedscope", "-o", "s3://results/runs/x.json"
+    )
+    assert shown.returncode == 0 and "runs/x.json" in objects(bucket), shown.stderr
+
+
+def test_a_bucket_that_refuses_and_a_server_that_is_gone(tmp_path: Path, bucket: dict[str, str]) -> None:
+    for place, gone in (("s3://nobodys/run.json", False), ("s3://results/run.json", True)):
+        if gone:
+            os.kill(int(bucket["SERVER"]), signal.SIGKILL)
+        ran = recorded(bucket, place)
+        (kept,) = (tmp_path / "tmp").glob("*/*/run.json")
+        assert ran.returncode == 3 and f"they are in {kept.parent}" in ran.stderr, ran.stderr
+        assert json.loads(kept.read_text())["document"], "the result is kept"
+        shutil.rmtree(kept.parent.parent)
 
 
 def test_a_script_that_fails_has_its_own_exit_code(tmp_path: Path, environment: dict[str, str]) -> None:
