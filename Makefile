@@ -144,6 +144,7 @@ bench: build
 	$(BIN)/python bench/children/bench.py --rounds 3
 	$(BIN)/python bench/children/slices.py
 	$(BIN)/python bench/children/slices.py --training 4 --seconds 300 --slice 2
+	tools/engines && .cache/engines/bin/python bench/engines/bench.py
 	$(GO) run ./bench/torchtrace -python $(BIN)/python
 	$(BIN)/python bench/viewer/bench.py
 	OMNI_PERF_REPORTS=1000 $(GO) test -count 1 -v -run '^TestMemoryOfManyReports$$' ./sidecar/compare/mergereports
