@@ -145,6 +145,7 @@ bench: build
 	$(BIN)/python bench/children/slices.py
 	$(BIN)/python bench/children/slices.py --training 4 --seconds 300 --slice 2
 	tools/engines && .cache/engines/bin/python bench/engines/bench.py
+	$(BIN)/python bench/torchcell/bench.py
 	$(GO) run ./bench/torchtrace -python $(BIN)/python
 	$(BIN)/python bench/viewer/bench.py
 	OMNI_PERF_REPORTS=1000 $(GO) test -count 1 -v -run '^TestMemoryOfManyReports$$' ./sidecar/compare/mergereports
